@@ -1,0 +1,150 @@
+#include "parser/base/mem.h"
+
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t used, limit, calls, fail_at;
+
+static int refuse(size_t n)
+{
+    calls++;
+    if (fail_at != 0 && calls >= fail_at)
+        return 1;
+    return limit != 0 && n > limit - (used < limit ? used : limit);
+}
+
+void *mt_malloc(size_t n)
+{
+    void *p;
+    if (refuse(n))
+        return NULL;
+    p = malloc(n ? n : 1);
+    if (p != NULL)
+        used += malloc_usable_size(p);
+    return p;
+}
+
+void *mt_calloc(size_t n, size_t size)
+{
+    size_t total;
+    void *p;
+    if (__builtin_mul_overflow(n, size, &total) || refuse(total))
+        return NULL;
+    p = calloc(1, total ? total : 1);
+    if (p != NULL)
+        used += malloc_usable_size(p);
+    return p;
+}
+
+void *mt_realloc(void *p, size_t n)
+{
+    size_t old = p != NULL ? malloc_usable_size(p) : 0;
+    void *q;
+    if (refuse(n > old ? n - old : 0))
+        return NULL;
+    q = realloc(p, n ? n : 1);
+    if (q != NULL)
+        used = used - old + malloc_usable_size(q);
+    return q;
+}
+
+void mt_free(void *p)
+{
+    if (p == NULL)
+        return;
+    used -= malloc_usable_size(p);
+    free(p);
+}
+
+char *mt_strndup(const char *s, size_t n)
+{
+    char *p = mt_malloc(n + 1);
+    if (p != NULL) {
+        memcpy(p, s, n);
+        p[n] = '\0';
+    }
+    return p;
+}
+
+void mt_mem_limit(uint64_t bytes) { limit = bytes; }
+uint64_t mt_mem_used(void) { return used; }
+void mt_mem_fail_after(uint64_t n) { fail_at = n ? calls + n : 0; }
+uint64_t mt_mem_calls(void) { return calls; }
+
+struct mt_arena_block {
+    struct mt_arena_block *next;
+    _Alignas(16) unsigned char data[];
+};
+
+void *mt_arena_alloc(struct mt_arena *a, size_t n, size_t align)
+{
+    size_t at = (a->used + align - 1) & ~(align - 1);
+    if (a->head == NULL || at > a->cap || n > a->cap - at) {
+        size_t cap = n > 16384 ? n : 65536 - sizeof(struct mt_arena_block) - 32;
+        struct mt_arena_block *b = mt_malloc(sizeof *b + cap);
+        if (b == NULL)
+            return NULL;
+        if (n > 16384 && a->head != NULL) { /* a large object gets its own block; the current one stays in use */
+            b->next = a->head->next;
+            a->head->next = b;
+            return b->data;
+        }
+        b->next = a->head;
+        a->head = b;
+        a->cap = cap;
+        a->used = at = 0;
+    }
+    a->used = at + n;
+    return a->head->data + at;
+}
+
+char *mt_arena_strndup(struct mt_arena *a, const char *s, size_t n)
+{
+    char *p = mt_arena_alloc(a, n + 1, 1);
+    if (p != NULL) {
+        memcpy(p, s, n);
+        p[n] = '\0';
+    }
+    return p;
+}
+
+void mt_arena_done(struct mt_arena *a)
+{
+    struct mt_arena_block *b = a->head;
+    while (b != NULL) {
+        struct mt_arena_block *next = b->next;
+        mt_free(b);
+        b = next;
+    }
+    memset(a, 0, sizeof *a);
+}
+
+int mt_vec_grow(void **p, uint32_t *cap, uint32_t n, size_t elem)
+{
+    uint64_t want = *cap ? *cap + (uint64_t)*cap / 2 + 8 : 16;
+    void *q;
+    if (n <= *cap)
+        return 1;
+    if (want < n)
+        want = n;
+    if (want > UINT32_MAX)
+        return 0;
+    q = mt_realloc(*p, (size_t)want * elem);
+    if (q == NULL)
+        return 0;
+    *p = q;
+    *cap = (uint32_t)want;
+    return 1;
+}
+
+void *mt_vec_push(void **p, uint32_t *n, uint32_t *cap, size_t elem)
+{
+    void *slot;
+    if (*n == UINT32_MAX || !mt_vec_grow(p, cap, *n + 1, elem))
+        return NULL;
+    slot = (unsigned char *)*p + (size_t)*n * elem;
+    memset(slot, 0, elem);
+    (*n)++;
+    return slot;
+}

@@ -1,0 +1,171 @@
+#include "parser/intern.h"
+
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+enum { MAX_SEEN_SLOTS = 1 << 18 };
+
+static uint32_t mix(uint64_t a, uint64_t b)
+{
+    uint64_t h = (a ^ (b * UINT64_C(0x9e3779b97f4a7c15))) * UINT64_C(0xd6e8feb86659fd93);
+    return (uint32_t)(h >> 32);
+}
+
+static uint32_t frame_hash(const struct mt_frame *f)
+{
+    return mix(((uint64_t)f->name << 32) | f->file, f->line);
+}
+
+static uint32_t node_hash(const struct mt_stack_node *n) { return mix(((uint64_t)n->parent << 32) | n->frame, 7); }
+
+int mt_intern_init(struct mt_intern *in, struct mt_trace *t)
+{
+    memset(in, 0, sizeof *in);
+    in->t = t;
+    in->n_frame_slots = in->n_node_slots = 1024;
+    in->n_seen_slots = 1024;
+    in->frame_slot = mt_calloc(in->n_frame_slots, sizeof *in->frame_slot);
+    in->node_slot = mt_calloc(in->n_node_slots, sizeof *in->node_slot);
+    in->seen = mt_calloc(in->n_seen_slots, sizeof *in->seen);
+    return in->frame_slot != NULL && in->node_slot != NULL && in->seen != NULL;
+}
+
+void mt_intern_done(struct mt_intern *in)
+{
+    mt_free(in->frame_slot);
+    mt_free(in->node_slot);
+    mt_free(in->seen);
+    memset(in, 0, sizeof *in);
+}
+
+static int grow_frames(struct mt_intern *in)
+{
+    uint32_t n = in->n_frame_slots * 2, *slot = mt_calloc(n, sizeof *slot);
+    if (slot == NULL)
+        return 0;
+    for (uint32_t id = 1; id < in->t->frames.n; id++) {
+        uint32_t i = frame_hash(&in->t->frames.p[id]) & (n - 1);
+        while (slot[i] != 0)
+            i = (i + 1) & (n - 1);
+        slot[i] = id;
+    }
+    mt_free(in->frame_slot);
+    in->frame_slot = slot;
+    in->n_frame_slots = n;
+    return 1;
+}
+
+static int grow_nodes(struct mt_intern *in)
+{
+    uint32_t n = in->n_node_slots * 2, *slot = mt_calloc(n, sizeof *slot);
+    if (slot == NULL)
+        return 0;
+    for (uint32_t id = 1; id < in->t->stacks.n; id++) {
+        uint32_t i = node_hash(&in->t->stacks.p[id]) & (n - 1);
+        while (slot[i] != 0)
+            i = (i + 1) & (n - 1);
+        slot[i] = id;
+    }
+    mt_free(in->node_slot);
+    in->node_slot = slot;
+    in->n_node_slots = n;
+    return 1;
+}
+
+int mt_intern_frame(struct mt_intern *in, mt_str_id name, mt_str_id file, uint32_t line, mt_frame_id *id)
+{
+    struct mt_frame f = { name, file, line }, *slot;
+    uint32_t i, mask;
+    if ((uint64_t)in->t->frames.n * 3 > (uint64_t)in->n_frame_slots * 2 && !grow_frames(in))
+        return 0;
+    mask = in->n_frame_slots - 1;
+    for (i = frame_hash(&f) & mask; in->frame_slot[i] != 0; i = (i + 1) & mask) {
+        const struct mt_frame *g = &in->t->frames.p[in->frame_slot[i]];
+        if (g->name == name && g->file == file && g->line == line) {
+            *id = in->frame_slot[i];
+            return 1;
+        }
+    }
+    slot = MT_VEC_PUSH(&in->t->frames);
+    if (slot == NULL)
+        return 0;
+    *slot = f;
+    *id = in->frame_slot[i] = in->t->frames.n - 1;
+    return 1;
+}
+
+static int intern_node(struct mt_intern *in, mt_frame_id frame, mt_stack_id parent, mt_stack_id *id)
+{
+    struct mt_stack_node n = { frame, parent }, *slot;
+    uint32_t i, mask;
+    if ((uint64_t)in->t->stacks.n * 3 > (uint64_t)in->n_node_slots * 2 && !grow_nodes(in))
+        return 0;
+    mask = in->n_node_slots - 1;
+    for (i = node_hash(&n) & mask; in->node_slot[i] != 0; i = (i + 1) & mask) {
+        const struct mt_stack_node *m = &in->t->stacks.p[in->node_slot[i]];
+        if (m->frame == frame && m->parent == parent) {
+            *id = in->node_slot[i];
+            return 1;
+        }
+    }
+    slot = MT_VEC_PUSH(&in->t->stacks);
+    if (slot == NULL)
+        return 0;
+    *slot = n;
+    *id = in->node_slot[i] = in->t->stacks.n - 1;
+    return 1;
+}
+
+static int grow_seen(struct mt_intern *in)
+{
+    uint32_t n = in->n_seen_slots * 2;
+    struct mt_stack_slot *s = mt_calloc(n, sizeof *s);
+    if (s == NULL)
+        return 0;
+    for (uint32_t k = 0; k < in->n_seen_slots; k++) {
+        if (in->seen[k].id != 0) {
+            uint32_t i = (uint32_t)in->seen[k].lo & (n - 1);
+            while (s[i].id != 0)
+                i = (i + 1) & (n - 1);
+            s[i] = in->seen[k];
+        }
+    }
+    mt_free(in->seen);
+    in->seen = s;
+    in->n_seen_slots = n;
+    return 1;
+}
+
+int mt_intern_stack(struct mt_intern *in, const mt_frame_id *ids, uint32_t n, mt_stack_id *id)
+{
+    XXH128_hash_t h;
+    uint32_t i, mask, tries = 0;
+    mt_stack_id at = 0;
+    if (n == 0) {
+        *id = 0;
+        return 1;
+    }
+    h = XXH3_128bits(ids, (size_t)n * sizeof *ids);
+    mask = in->n_seen_slots - 1;
+    for (i = (uint32_t)h.low64 & mask; in->seen[i].id != 0 && tries < 16; i = (i + 1) & mask, tries++) {
+        if (in->seen[i].lo == h.low64 && in->seen[i].hi == h.high64) {
+            *id = in->seen[i].id;
+            return 1;
+        }
+    }
+    for (uint32_t k = n; k-- > 0;) /* outermost first, so that callers are shared */
+        if (!intern_node(in, ids[k], at, &at))
+            return 0;
+    *id = at;
+    in->t->n_distinct_stacks++;
+    if (in->seen[i].id == 0)
+        in->n_seen++;
+    else
+        i = (uint32_t)h.low64 & mask; /* a full neighbourhood: replace the first */
+    in->seen[i] = (struct mt_stack_slot){ h.low64, h.high64, at };
+    if (in->n_seen * 2 > in->n_seen_slots && in->n_seen_slots < MAX_SEEN_SLOTS)
+        return grow_seen(in);
+    return 1;
+}
