@@ -34,7 +34,7 @@ enum mt_role mt_role_value(enum mt_role dict, enum mt_key key)
         return key == MT_K_TRACE_ALLOC_MAX_ENTRIES || key == MT_K_TRACE_ALLOC_OVERFLOWED ? MT_R_RING : MT_R_SETTINGS;
     if (key == MT_K_FRAMES && dict != MT_R_TOP)
         return MT_R_FRAMES;
-    switch (key) {
+    switch ((int)key) { /* most keys hold no container */
     case MT_K_SEGMENTS: return dict == MT_R_TOP ? MT_R_SEGMENTS : MT_R_SKIP;
     case MT_K_DEVICE_TRACES: return dict == MT_R_TOP ? MT_R_TRACES : MT_R_SKIP;
     case MT_K_ALLOCATOR_SETTINGS: return dict == MT_R_TOP ? MT_R_SETTINGS : MT_R_SKIP;
@@ -55,7 +55,7 @@ enum mt_role mt_role_value(enum mt_role dict, enum mt_key key)
 
 enum mt_role mt_role_item(enum mt_role list)
 {
-    switch (list) {
+    switch ((int)list) {
     case MT_R_TOP:
     case MT_R_SEGMENTS: return MT_R_SEGMENT;
     case MT_R_BLOCKS: return MT_R_BLOCK;

@@ -1,0 +1,201 @@
+/* The straight line through a trace entry. Nearly all of a large snapshot is dicts of known keys by memo, small numbers, and a list of
+ * frames by memo; here they go into the record without passing over the value stack. Whatever looks different is left, untouched, to
+ * the machine in read_pickle.c: this file decides nothing, it is only faster. */
+#include "parser/pickle_impl.h"
+
+#include <string.h>
+
+static inline uint32_t le32(const unsigned char *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static inline uint64_t le64(const unsigned char *p) { return le32(p) | (uint64_t)le32(p + 4) << 32; }
+
+#define FRAME_ENTRY ((uint32_t)MT_T_FRAME << PK_ID_BITS)
+
+/* Gets of frames into ids[k..room); stops at the first byte that is none. Needs 8 readable bytes at p. */
+static const unsigned char *take_gets(const struct pk *m, mt_frame_id *ids, uint32_t *k, uint32_t room, const unsigned char *p,
+                                      const unsigned char *end)
+{
+    const uint32_t *memo = m->memo;
+    uint32_t n = *k, n_memo = m->n_memo;
+    while (n < room && end - p >= 8) {
+        uint64_t x = le64(p);
+        uint32_t i = (uint32_t)(x >> 8), wide = 5, id;
+        if ((x & 0xff) != 'j') {
+            if ((x & 0xff) != 'h')
+                break;
+            i &= 0xff;
+            wide = 2;
+        }
+        if (i >= n_memo)
+            break;
+        id = memo[i] - FRAME_ENTRY;
+        if (id > PK_ID_MASK)
+            break;
+        ids[n++] = id;
+        p += wide;
+    }
+    *k = n;
+    return p;
+}
+
+int mt_pk_frame_gets(struct pk *m, uint32_t node, const unsigned char **at, const unsigned char *end)
+{
+    struct pk_node *n = &m->nodes.p[node];
+    uint32_t k = n->n_ids;
+    for (;;) {
+        uint32_t room = n->cap_ids < m->lim->max_frames ? n->cap_ids : m->lim->max_frames;
+        *at = take_gets(m, n->ids, &k, room, *at, end);
+        if (k < room || k >= m->lim->max_frames)
+            break;
+        if (!mt_vec_grow((void **)&n->ids, &n->cap_ids, k + 1, sizeof *n->ids))
+            return mt_pk_nomem(m);
+    }
+    m->steps += k - n->n_ids;
+    n->n += k - n->n_ids;
+    n->filled = n->filled || k != n->n_ids;
+    n->n_ids = k;
+    return 1;
+}
+
+/* Whatever one pair can hold besides its frames fits into this many bytes, the key behind it included. */
+enum { PAIR_BYTES = 64, TAIL_BYTES = 16 };
+
+/* The key got by memo at p: its width there, 0 when it is anything else. */
+static inline uint32_t known_key(const struct pk *m, const unsigned char *p, uint32_t *key)
+{
+    uint32_t i, e, wide;
+    if (*p == 'h') {
+        i = p[1];
+        wide = 2;
+    } else if (*p == 'j') {
+        i = le32(p + 1);
+        wide = 5;
+    } else {
+        return 0;
+    }
+    e = i < m->n_memo ? m->memo[i] : 0;
+    if (e >> PK_ID_BITS != MT_T_STR)
+        return 0;
+    *key = m->key_of[e & PK_ID_MASK];
+    return *key == MT_K_UNKNOWN ? 0 : wide;
+}
+
+/* A number of up to 64 bits at p: its width, 0 when it is none. */
+static inline uint32_t number(struct pk *m, const unsigned char *p, struct mt_val *v)
+{
+    unsigned bits;
+    uint64_t sign;
+    v->type = MT_T_INT;
+    switch (*p) {
+    case 'K': v->i = p[1]; return 2;
+    case 'M': v->i = p[1] | p[2] << 8; return 3;
+    case 'J': v->i = (int32_t)le32(p + 1); return 5;
+    case 0x8a: /* LONG1: two's complement, little-endian */
+        bits = p[1] * 8u;
+        if (bits - 1 >= 64)
+            return 0;
+        sign = UINT64_C(1) << (bits - 1);
+        v->u = ((le64(p + 2) & (sign | (sign - 1))) ^ sign) - sign;
+        m->jit = m->jit || (bits == 64 && (v->u + (UINT64_C(1) << 55)) >> 56 == 0); /* CPython writes the fewest bytes */
+        return 2u + p[1];
+    default: return 0;
+    }
+}
+
+/* EMPTY_LIST [MEMOIZE] MARK get get ... APPENDS as a stack, when it is exactly that. Returns what follows, NULL when it is not. */
+static const unsigned char *frame_list(struct pk *m, const unsigned char *p, const unsigned char *end, struct mt_val *v, bool *memoize)
+{
+    uint32_t k = 0, room = sizeof m->scratch / sizeof *m->scratch;
+    p++;
+    *memoize = *p == 0x94;
+    p += *memoize;
+    if (*p != '(')
+        return NULL;
+    if (room > m->lim->max_frames)
+        room = m->lim->max_frames;
+    p = take_gets(m, m->scratch, &k, room, p + 1, end);
+    if (k == room || end - p < 1 + TAIL_BYTES || *p != 'e')
+        return NULL;
+    v->type = MT_T_STACK;
+    if (!mt_build_stack(m->b, m->scratch, k, &v->id)) {
+        mt_pk_builder_failed(m);
+        return NULL;
+    }
+    m->steps += k;
+    return p + 1;
+}
+
+/* The value at p: what follows it, NULL when the machine has to look at it (or has failed). */
+static const unsigned char *value(struct pk *m, uint32_t key, const unsigned char *p, const unsigned char *end, struct mt_val *v,
+                                  bool *memoize)
+{
+    struct mt_val second = { .type = MT_T_INT, .i = 0 };
+    uint32_t wide, i, e;
+    *memoize = false;
+    if ((wide = number(m, p, v)) != 0) {
+        p += wide;
+        if ((wide = number(m, p, &second)) == 0)
+            return p;
+        p += wide; /* a pair: a pool id */
+        if (*p != 0x86)
+            return NULL;
+        *memoize = p[1] == 0x94;
+        v->type = MT_T_PAIR;
+        if (!mt_build_pair(m->b, v->u, second.u, &v->id)) {
+            mt_pk_builder_failed(m);
+            return NULL;
+        }
+        return p + 1 + *memoize;
+    }
+    if (*p == ']')
+        return key == MT_K_FRAMES ? frame_list(m, p, end, v, memoize) : NULL;
+    if (*p != 'h' && *p != 'j')
+        return NULL;
+    i = *p == 'h' ? p[1] : le32(p + 1);
+    e = i < m->n_memo ? m->memo[i] : 0;
+    if (e >> PK_ID_BITS < MT_T_STR || e >> PK_ID_BITS > MT_T_PAIR)
+        return NULL;
+    v->type = (enum mt_type)(e >> PK_ID_BITS);
+    v->id = e & PK_ID_MASK;
+    return p + (*p == 'h' ? 2 : 5);
+}
+
+/* A pair is taken when a key or the end of the dict follows its value; only then can the value not be part of a tuple. */
+int mt_pk_record_pairs(struct pk *m, uint32_t node, const unsigned char **at, const unsigned char *end)
+{
+    struct pk_node *n = &m->nodes.p[node];
+    const unsigned char *p = *at;
+    uint32_t key = 0, wide = end - p >= PAIR_BYTES ? known_key(m, p, &key) : 0;
+    while (wide != 0 && end - p >= PAIR_BYTES) {
+        struct mt_val v;
+        uint32_t next_key = 0, next, put = m->n_stored;
+        bool memoize;
+        const unsigned char *q;
+        m->op = p;
+        q = value(m, key, p + wide, end, &v, &memoize);
+        if (q == NULL)
+            break;
+        if ((v.type == MT_T_STACK || v.type == MT_T_PAIR) && !memoize && (*q == 'q' || *q == 'r')) {
+            put = *q == 'q' ? q[1] : le32(q + 1); /* torch::jit::Pickler stores what it will share when it is complete */
+            q += *q == 'q' ? 2 : 5;
+            memoize = true;
+        }
+        next = known_key(m, q, &next_key);
+        if (next == 0 && *q != 'u')
+            break;
+        if (memoize && !mt_pk_put_value(m, put, v))
+            return 0;
+        mt_rec_set(n->rec, (enum mt_key)key, v);
+        n->n++;
+        n->filled = true;
+        m->steps++;
+        p = q;
+        key = next_key;
+        wide = next;
+    }
+    *at = p;
+    return m->stop == PK_RUNNING;
+}

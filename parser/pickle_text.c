@@ -1,0 +1,202 @@
+/* Numbers and text of the pickle opcodes. Nothing here depends on the locale. */
+#include "parser/pickle_impl.h"
+
+#include <math.h>
+
+/* An integer of 64 bits of magnitude and a sign, in the narrowest mt_type that holds it. */
+static struct mt_val int_val(bool negative, uint64_t mag)
+{
+    struct mt_val v = { .type = MT_T_INT, .i = 0 };
+    if (!negative && mag > INT64_MAX) {
+        v.type = MT_T_UINT;
+        v.u = mag;
+    } else if (negative && mag > UINT64_C(1) << 63) {
+        v.type = MT_T_BIG;
+    } else {
+        v.u = negative ? 0 - mag : mag;
+    }
+    return v;
+}
+
+struct mt_val mt_pk_int_text(const unsigned char *s, size_t n)
+{
+    struct mt_val bad = { .type = MT_T_ABSENT, .i = 0 }, big = { .type = MT_T_BIG, .i = 0 };
+    uint64_t mag = 0;
+    bool negative = false, over = false;
+    size_t i = 0;
+    if (n > 0 && s[n - 1] == '\r')
+        n--;
+    if (n > 0 && s[n - 1] == 'L')
+        n--;
+    if (n > 0 && (s[0] == '-' || s[0] == '+'))
+        negative = s[i++] == '-';
+    if (i == n)
+        return bad;
+    for (; i < n; i++) {
+        unsigned d = (unsigned)s[i] - '0';
+        if (d > 9)
+            return bad;
+        over = over || __builtin_mul_overflow(mag, 10u, &mag) || __builtin_add_overflow(mag, d, &mag);
+    }
+    return over ? big : int_val(negative, mag);
+}
+
+struct mt_val mt_pk_int_bytes(const unsigned char *s, size_t n)
+{
+    struct mt_val v = { .type = MT_T_INT, .i = 0 };
+    unsigned char sign = n > 0 && (s[n - 1] & 0x80) ? 0xff : 0;
+    uint64_t x = sign ? UINT64_MAX : 0;
+    while (n > 8 && s[n - 1] == sign && (sign == 0 || (s[n - 2] & 0x80)))
+        n--; /* sign bytes that say nothing; a ninth byte of 0 is what makes 2^63..2^64-1 positive */
+    if (n > 8) {
+        v.type = MT_T_BIG;
+        return v;
+    }
+    for (size_t i = n; i-- > 0;)
+        x = x << 8 | s[i];
+    if (sign == 0 && x > INT64_MAX)
+        v.type = MT_T_UINT;
+    v.u = x;
+    return v;
+}
+
+/* 10^e for 0 <= e; exact in long double up to 10^27. */
+static long double power_of_ten(unsigned e)
+{
+    long double p = 1, base = 10;
+    for (; e != 0; e >>= 1, base *= base)
+        if (e & 1)
+            p *= base;
+    return p;
+}
+
+static bool word(const unsigned char *s, size_t n, const char *w)
+{
+    size_t i = 0;
+    while (i < n && w[i] != '\0' && (s[i] | 0x20) == (unsigned char)w[i])
+        i++;
+    return i == n && w[i] == '\0';
+}
+
+bool mt_pk_float_text(const unsigned char *s, size_t n, double *out)
+{
+    uint64_t mant = 0;
+    int exp10 = 0, e = 0;
+    bool negative = false, digits = false, point = false, eneg = false;
+    size_t i = 0;
+    long double x;
+    if (n > 0 && s[n - 1] == '\r')
+        n--;
+    if (n > 0 && (s[0] == '-' || s[0] == '+'))
+        negative = s[i++] == '-';
+    if (word(s + i, n - i, "nan") || word(s + i, n - i, "inf")) {
+        double d = (s[i] | 0x20) == 'n' ? (double)NAN : (double)INFINITY;
+        *out = negative ? -d : d;
+        return true;
+    }
+    for (; i < n; i++) {
+        unsigned d = (unsigned)s[i] - '0';
+        if (s[i] == '.' && !point) {
+            point = true;
+        } else if (d <= 9) {
+            digits = true;
+            if (mant < UINT64_MAX / 10 - 1) {
+                mant = mant * 10 + d;
+                exp10 -= point;
+            } else if (exp10 < 100000) { /* digits beyond 64 bits do not change the double */
+                exp10 += !point;
+            }
+        } else {
+            break;
+        }
+    }
+    if (!digits)
+        return false;
+    if (i < n && (s[i] | 0x20) == 'e') {
+        i++;
+        if (i < n && (s[i] == '-' || s[i] == '+'))
+            eneg = s[i++] == '-';
+        if (i == n)
+            return false;
+        for (; i < n && s[i] >= '0' && s[i] <= '9'; i++)
+            e = e < 100000 ? e * 10 + (s[i] - '0') : e;
+        exp10 += eneg ? -e : e;
+    }
+    if (i != n)
+        return false;
+    x = (long double)mant;
+    if (mant == 0)
+        x = 0;
+    else if (exp10 > 400)
+        x = (long double)INFINITY;
+    else if (exp10 < -400)
+        x = 0;
+    else if (exp10 < -300) /* two steps, so that the power stays finite where long double is a double */
+        x = x / power_of_ten(300) / power_of_ten((unsigned)(-exp10 - 300));
+    else if (exp10 < 0)
+        x /= power_of_ten((unsigned)-exp10);
+    else
+        x *= power_of_ten((unsigned)exp10);
+    *out = (double)(negative ? -x : x);
+    return true;
+}
+
+static size_t utf8(uint32_t c, unsigned char *out)
+{
+    if (c < 0x80) {
+        out[0] = (unsigned char)c;
+        return 1;
+    }
+    if (c < 0x800) {
+        out[0] = (unsigned char)(0xc0 | c >> 6);
+        out[1] = (unsigned char)(0x80 | (c & 63));
+        return 2;
+    }
+    if (c < 0x10000) {
+        out[0] = (unsigned char)(0xe0 | c >> 12);
+        out[1] = (unsigned char)(0x80 | (c >> 6 & 63));
+        out[2] = (unsigned char)(0x80 | (c & 63));
+        return 3;
+    }
+    out[0] = (unsigned char)(0xf0 | c >> 18);
+    out[1] = (unsigned char)(0x80 | (c >> 12 & 63));
+    out[2] = (unsigned char)(0x80 | (c >> 6 & 63));
+    out[3] = (unsigned char)(0x80 | (c & 63));
+    return 4;
+}
+
+static bool hex(const unsigned char *s, size_t n, uint32_t *c)
+{
+    *c = 0;
+    for (size_t i = 0; i < n; i++) {
+        unsigned char x = s[i], l = (unsigned char)(x | 0x20);
+        if (x >= '0' && x <= '9')
+            *c = *c << 4 | (uint32_t)(x - '0');
+        else if (l >= 'a' && l <= 'f')
+            *c = *c << 4 | (uint32_t)(l - 'a' + 10);
+        else
+            return false;
+    }
+    return true;
+}
+
+size_t mt_pk_raw_unicode(const unsigned char *s, size_t n, unsigned char *out)
+{
+    size_t o = 0;
+    for (size_t i = 0; i < n;) {
+        uint32_t c = s[i];
+        size_t w = i + 1 < n && c == '\\' ? (s[i + 1] == 'u' ? 4u : s[i + 1] == 'U' ? 8u : 0u) : 0u;
+        if (w == 0) { /* a byte stands for itself, as in Latin-1; a backslash shields the one behind it */
+            o += utf8(c, out + o);
+            i++;
+            if (c == '\\' && i < n)
+                o += utf8(s[i++], out + o);
+            continue;
+        }
+        if (n - i - 2 < w || !hex(s + i + 2, w, &c) || c > 0x10ffff)
+            return SIZE_MAX;
+        o += utf8(c, out + o);
+        i += 2 + w;
+    }
+    return o;
+}
