@@ -1,0 +1,290 @@
+#include "analysis/advice.h"
+#include "analysis/replay.h"
+#include "analysis/timeline.h"
+#include "analysis/verdict.h"
+
+#include <string.h>
+
+static enum mt_rc nomem(struct mt_err *err)
+{
+    return mt_fail(err, MT_ENOMEM, "out of memory after %llu MiB while analysing (a limit can be raised with --max-memory)",
+                   (unsigned long long)(mt_mem_used() >> 20));
+}
+
+/* Bytes at the focus by phase of birth. */
+static int fill_rows(struct mt_replay *r, const struct mt_live_set *live)
+{
+    for (uint32_t i = 0; i < live->n; i++) {
+        uint32_t row = mt_replay_row(r, live->p[i].attr);
+        if (row == UINT32_MAX)
+            return 0;
+        r->out->phases.p[row].at_focus += live->p[i].size;
+    }
+    return 1;
+}
+
+static void reset_run(struct mt_device_analysis *o)
+{
+    mt_timeline_done(&o->timeline);
+    for (uint32_t i = 0; i < o->phases.n; i++)
+        o->phases.p[i].peak_inside = o->phases.p[i].retained = 0;
+    o->live_peak = o->live_end;
+    o->reserved_peak = o->reserved_end;
+    o->pending_peak = o->pending_end;
+    o->live_start = o->pending_start = o->reserved_start = 0;
+    o->peak_event = MT_NO_EVENT;
+    o->peak_ns = 0;
+    memset(o->birth_blocks, 0, sizeof o->birth_blocks);
+    memset(o->birth_bytes, 0, sizeof o->birth_bytes);
+}
+
+/* OOM events of a trace whose curve is withheld: what each says by itself. */
+static int lone_ooms(struct mt_replay *r)
+{
+    struct mt_device_analysis *o = r->out;
+    char label[512];
+    for (uint32_t i = 0; i < o->ooms.n; i++)
+        mt_free(o->ooms.p[i].label);
+    o->ooms.n = 0;
+    for (uint64_t i = 0; i < r->d->events.n; i++) {
+        const struct mt_event *e = mt_event_at(r->d, i);
+        struct mt_oom *oom;
+        if (e->action != MT_ACT_OOM)
+            continue;
+        if ((oom = MT_VEC_PUSH(&o->ooms)) == NULL)
+            return 0;
+        oom->event = i;
+        oom->time_ns = e->time_ns;
+        oom->request = e->size;
+        oom->device_free = e->addr;
+        oom->stack = e->stack;
+        oom->attr = r->attr[i];
+        oom->stream = r->t->lanes.p[e->lane].stream;
+        oom->at.event = MT_NO_EVENT;
+        (void)mt_stack_label(r->t, e->stack, label, sizeof label);
+        if ((oom->label = mt_strndup(label, strlen(label))) == NULL)
+            return 0;
+    }
+    return 1;
+}
+
+static int focus_on(struct mt_replay *r, struct mt_phaser *ph)
+{
+    struct mt_device_analysis *o = r->out;
+    struct mt_live_set live = { NULL, 0, 0 };
+    const uint64_t no_pool[2] = { 0, 0 };
+    int rc = 0;
+    if (o->withheld != NULL) {
+        o->focus.event = MT_NO_EVENT;
+        o->focus.live = o->live_end;
+        o->focus.reserved = o->reserved_end;
+        o->focus.pending = o->pending_end;
+        rc = mt_replay_live_end(r, ph, &live) && fill_rows(r, &live) && mt_owners(r->t, &live, o);
+        goto out;
+    }
+    if (o->ooms.n != 0) {
+        const struct mt_event *e = mt_event_at(r->d, o->ooms.p[0].event);
+        o->focus_is_oom = true;
+        if (!mt_replay_live_at(r, ph, (int64_t)o->ooms.p[0].event, &live) ||
+            !mt_holes(r, &live, e->size, o->ooms.p[0].stream, (e->flags & MT_EV_POOL_KNOWN) != 0, r->t->lanes.p[e->lane].pool,
+                      &o->ooms.p[0].at))
+            goto out;
+        o->focus = o->ooms.p[0].at;
+        o->focus_attr = o->ooms.p[0].attr;
+    } else {
+        o->focus.event = o->peak_event;
+        o->focus.live = o->live_peak;
+        if (!mt_replay_live_at(r, ph, o->peak_event, &live) || !mt_holes(r, &live, 0, 0, false, no_pool, &o->focus))
+            goto out;
+        if (o->peak_event >= 0) {
+            o->focus.time_ns = o->peak_ns;
+            o->focus_attr = r->attr[o->peak_event];
+        }
+    }
+    rc = fill_rows(r, &live) && mt_owners(r->t, &live, o);
+out:
+    mt_free(live.p);
+    return rc;
+}
+
+/* live, pending and reserved at an event, again from the anchored start. */
+static void state_at(struct mt_replay *r, struct mt_state *s)
+{
+    int64_t pending = r->start_pending, reserved = r->start_reserved;
+    for (uint64_t i = 0; s->event >= 0 && i <= (uint64_t)s->event && i < r->d->events.n; i++) {
+        const struct mt_event *e = mt_event_at(r->d, i);
+        int64_t size = (int64_t)e->size;
+        if (e->action == MT_ACT_FREE_REQUESTED)
+            pending += size;
+        else if (e->action == MT_ACT_FREE_COMPLETED)
+            pending -= size;
+        else if (e->action == MT_ACT_SEGMENT_ALLOC || e->action == MT_ACT_SEGMENT_MAP)
+            reserved += size;
+        else if (e->action == MT_ACT_SEGMENT_FREE || e->action == MT_ACT_SEGMENT_UNMAP)
+            reserved -= size;
+    }
+    s->pending = pending > 0 ? (uint64_t)pending : 0;
+    s->reserved = reserved > 0 ? (uint64_t)reserved : 0;
+    s->reserved_free = s->reserved > s->live ? s->reserved - s->live : 0;
+}
+
+/* What was never allocated in the trace still has a confidence: that of the blocks at the focus. */
+static void confidence_of_state(struct mt_device_analysis *o)
+{
+    if (o->alloc_bytes != 0)
+        return;
+    for (uint32_t i = 0; i < o->phases.n; i++) {
+        const struct mt_phase_row *p = &o->phases.p[i];
+        bool known = p->phase != MT_PH_UNATTRIBUTED || p->sub != MT_PH_NONE;
+        o->by_conf[known ? MT_CONF_MARKED : MT_CONF_NONE] += p->at_focus;
+        if (!known)
+            o->unattributed_bytes += p->at_focus;
+    }
+}
+
+static void check_annotations(struct mt_analysis *a, const struct mt_device *d, const struct mt_attr *attr)
+{
+    static const char want[] = "Optimizer.step#";
+    const struct mt_trace *t = a->trace;
+    uint32_t k = 0;
+    bool any = false;
+    for (uint32_t i = 0; i < t->ranges.n && !any; i++)
+        any = strncmp(mt_str(t, t->ranges.p[i].name), want, sizeof want - 1) == 0;
+    for (uint64_t i = 0; any && i < d->events.n; i++) {
+        const struct mt_event *e = mt_event_at(d, i);
+        if (e->action != MT_ACT_ALLOC || e->time_ns == 0)
+            continue;
+        while (k < t->ranges.n && (strncmp(mt_str(t, t->ranges.p[k].name), want, sizeof want - 1) != 0 ||
+                                   t->ranges.p[k].t0_ns == 0 || t->ranges.p[k].t1_ns < e->time_ns || t->ranges.p[k].device != d->ordinal))
+            k++;
+        if (k == t->ranges.n)
+            break;
+        if (t->ranges.p[k].t0_ns <= e->time_ns) {
+            a->annotation_checked++;
+            a->annotation_agreed += attr[i].sub == MT_PH_OPTIMIZER || attr[i].sub == MT_PH_OPTIM_STATE_INIT;
+        }
+    }
+}
+
+static int analyze_device(struct mt_analysis *a, uint32_t index, const struct mt_analyze_opts *opt, struct mt_phaser *ph,
+                          struct mt_err *err)
+{
+    const struct mt_device *d = &a->trace->devices.p[index];
+    struct mt_phase_opts po = { .use_annotations = !opt->ignore_annotations };
+    struct mt_device_analysis *o = MT_VEC_PUSH(&a->devices);
+    struct mt_replay r = { .t = a->trace, .device = index, .d = d };
+    struct mt_attr *attr = NULL;
+    int rc = 0;
+    if (o == NULL)
+        return 0;
+    o->device = index;
+    o->ordinal = d->ordinal;
+    o->kind = d->kind;
+    o->n_events = d->events.n;
+    o->capacity = d->kind == MT_DEV_CUDA ? opt->capacity : 0;
+    o->peak_event = MT_NO_EVENT;
+    if (d->events.n != 0) {
+        o->first_ns = mt_event_at(d, 0)->time_ns;
+        o->last_ns = mt_event_at(d, d->events.n - 1)->time_ns;
+        attr = mt_malloc((size_t)d->events.n * sizeof *attr);
+        if (attr == NULL || mt_phaser_run(ph, index, &po, attr, err) < 0)
+            goto out;
+    }
+    r.attr = attr;
+    r.out = o;
+    if (!mt_replay_anchor(&r) || (o->withheld == NULL && !mt_replay_run(&r, ph)))
+        goto out;
+    if (o->withheld != NULL) {
+        reset_run(o);
+        if (!lone_ooms(&r))
+            goto out;
+    }
+    o->end_state_only = o->n_allocs == 0;
+    if (!focus_on(&r, ph))
+        goto out;
+    if (o->withheld == NULL && !o->focus_is_oom)
+        state_at(&r, &o->focus);
+    if (o->withheld != NULL)
+        o->focus.reserved_free = o->reserved_end > o->live_end ? o->reserved_end - o->live_end : 0;
+    confidence_of_state(o);
+    check_annotations(a, d, attr);
+    rc = mt_pools(a->trace, ph, o);
+out:
+    mt_free(attr);
+    mt_replay_done(&r);
+    return rc;
+}
+
+enum mt_rc mt_analyze(struct mt_analysis **out, const struct mt_trace *t, const struct mt_analyze_opts *opt, struct mt_err *err)
+{
+    struct mt_analysis *a = mt_calloc(1, sizeof *a);
+    struct mt_phaser *ph = NULL;
+    enum mt_rc rc = MT_ENOMEM;
+    *out = NULL;
+    if (err != NULL)
+        err->rc = MT_OK;
+    if (a == NULL)
+        return nomem(err);
+    a->trace = t;
+    mt_frameworks_detect(t, &a->fw);
+    if (opt->framework >= 0) {
+        a->fw.main = (enum mt_framework)opt->framework;
+        a->fw.forced = true;
+    }
+    rc = mt_phaser_new(&ph, opt->phases, t, err);
+    if (rc != MT_OK)
+        goto out;
+    rc = MT_ENOMEM;
+    for (uint32_t i = 0; i < t->devices.n; i++) {
+        if (opt->only_device >= 0 && t->devices.p[i].ordinal != opt->only_device)
+            continue;
+        if (!analyze_device(a, i, opt, ph, err)) {
+            rc = err != NULL && err->rc != MT_OK ? err->rc : nomem(err);
+            goto out;
+        }
+    }
+    if (!mt_verdict_make(a)) {
+        rc = nomem(err);
+        goto out;
+    }
+    rc = mt_advise(a, opt->fixes, err);
+out:
+    mt_phaser_free(ph);
+    if (rc < 0) {
+        if (rc == MT_ENOMEM && (err == NULL || err->rc == MT_OK))
+            nomem(err);
+        mt_analysis_free(a);
+        return rc;
+    }
+    *out = a;
+    return MT_OK;
+}
+
+static void device_done(struct mt_device_analysis *o)
+{
+    mt_free(o->withheld);
+    for (uint32_t i = 0; i < o->ooms.n; i++)
+        mt_free(o->ooms.p[i].label);
+    for (uint32_t i = 0; i < o->owners.n; i++)
+        mt_free(o->owners.p[i].label);
+    for (uint32_t i = 0; i < o->pools.n; i++)
+        mt_free(o->pools.p[i].label);
+    MT_VEC_DONE(&o->ooms);
+    MT_VEC_DONE(&o->owners);
+    MT_VEC_DONE(&o->phases);
+    MT_VEC_DONE(&o->pools);
+    mt_timeline_done(&o->timeline);
+}
+
+void mt_analysis_free(struct mt_analysis *a)
+{
+    if (a == NULL)
+        return;
+    for (uint32_t i = 0; i < a->devices.n; i++)
+        device_done(&a->devices.p[i]);
+    MT_VEC_DONE(&a->devices);
+    MT_VEC_DONE(&a->advice);
+    mt_free(a->verdict.sentence);
+    mt_free(a->verdict.because);
+    mt_free(a);
+}

@@ -1,0 +1,509 @@
+/* fix_parse.c -- strict reading of rule files: whoever writes a rule learns the file, the rule and the field that is wrong. */
+#include "analysis/fix_parse.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_ITEMS 256 /* of any list inside a rule: keeps counts small and typing errors visible */
+
+enum mt_rc mt_fix_bad(const struct mt_fix_parse *p, const char *field, const char *fmt, ...)
+{
+    char text[384];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (field == NULL)
+        return mt_fail(p->err, MT_EINPUT, "%s: %s: %s", p->file, p->where, text);
+    return mt_fail(p->err, MT_EINPUT, "%s: %s: field \"%s\": %s", p->file, p->where, field, text);
+}
+
+static enum mt_rc no_memory(const struct mt_fix_parse *p)
+{
+    return mt_fail(p->err, MT_ENOMEM, "%s: %s: out of memory", p->file, p->where);
+}
+
+enum mt_rc mt_fix_check_fields(const struct mt_fix_parse *p, const cJSON *obj, const char *const *known)
+{
+    uint64_t seen = 0;
+    const cJSON *c;
+    char name[64];
+
+    if (!cJSON_IsObject(obj))
+        return mt_fix_bad(p, NULL, "an object in braces is expected here");
+    cJSON_ArrayForEach(c, obj)
+    {
+        unsigned i = 0;
+        while (known[i] != NULL && strcmp(known[i], c->string) != 0)
+            i++;
+        mt_printable(name, sizeof name, c->string, strlen(c->string));
+        if (known[i] == NULL)
+            return mt_fix_bad(p, name, "no such field; check the spelling against the description of rule files");
+        if ((seen >> i & 1) != 0)
+            return mt_fix_bad(p, name, "stands twice");
+        seen |= 1ull << i;
+    }
+    return MT_OK;
+}
+
+/* The report shows rule text as it is: one line, nothing unprintable. */
+static bool is_clean(const char *s)
+{
+    for (; *s != 0; s++) {
+        if ((unsigned char)*s < 0x20 || *s == 0x7f)
+            return false;
+    }
+    return true;
+}
+
+static enum mt_rc copy(const struct mt_fix_parse *p, const char *field, const cJSON *v, bool may_be_empty, const char **out)
+{
+    if (!cJSON_IsString(v))
+        return mt_fix_bad(p, field, "a text in quotes is expected");
+    if (!is_clean(v->valuestring))
+        return mt_fix_bad(p, field, "holds a control character; write one line of plain text");
+    if (!may_be_empty && v->valuestring[0] == 0)
+        return mt_fix_bad(p, field, "is empty");
+    *out = mt_arena_strndup(p->arena, v->valuestring, strlen(v->valuestring));
+    return *out == NULL ? no_memory(p) : MT_OK;
+}
+
+enum need { REQUIRED, MAY_BE_EMPTY, OPTIONAL };
+
+/* An absent optional text leaves *out alone. */
+static enum mt_rc get_text(const struct mt_fix_parse *p, const cJSON *obj, const char *field, enum need need, const char **out)
+{
+    const cJSON *v = cJSON_GetObjectItemCaseSensitive(obj, field);
+    if (v == NULL)
+        return need == OPTIONAL ? MT_OK : mt_fix_bad(p, field, "is missing");
+    return copy(p, field, v, need == MAY_BE_EMPTY, out);
+}
+
+/* The list at `field`, or NULL in *out when it is absent and optional. */
+static enum mt_rc get_list(const struct mt_fix_parse *p, const cJSON *obj, const char *field, bool required, const cJSON **out,
+                           uint32_t *n)
+{
+    const cJSON *v = cJSON_GetObjectItemCaseSensitive(obj, field), *c;
+    *out = v;
+    *n = 0;
+    if (v == NULL)
+        return required ? mt_fix_bad(p, field, "is missing") : MT_OK;
+    if (!cJSON_IsArray(v))
+        return mt_fix_bad(p, field, "a list in brackets is expected");
+    cJSON_ArrayForEach(c, v)++ *n;
+    if (*n > MAX_ITEMS)
+        return mt_fix_bad(p, field, "has %u entries; at most %d are read", (unsigned)*n, MAX_ITEMS);
+    return MT_OK;
+}
+
+typedef uint64_t (*name_to_bit)(const char *s);
+
+static uint64_t class_bit(const char *s)
+{
+    int c = mt_fix_class_find(s);
+    if (c >= 0)
+        return 1ull << c;
+    /* "all" is every place on the GPU: host memory and the quality of the trace have remedies of their own. */
+    if (strcmp(s, "all") == 0)
+        return ((1ull << MT_FIX_CLASS_COUNT) - 1) & ~(1ull << MT_FIX_HOST_MEMORY) & ~(1ull << MT_FIX_CAPTURE);
+    return 0;
+}
+
+static uint64_t role_bit(const char *s)
+{
+    return strcmp(s, "actor") == 0    ? MT_FIX_ACTOR
+           : strcmp(s, "critic") == 0 ? MT_FIX_CRITIC
+           : strcmp(s, "ref") == 0    ? MT_FIX_REF
+                                      : 0;
+}
+
+static enum mt_rc get_mask(const struct mt_fix_parse *p, const cJSON *obj, const char *field, bool required, name_to_bit bit,
+                           const char *what, uint64_t *out)
+{
+    const cJSON *list, *c;
+    char name[64];
+    uint32_t n;
+    enum mt_rc rc = get_list(p, obj, field, required, &list, &n);
+    *out = 0;
+    if (rc != MT_OK || list == NULL)
+        return rc;
+    if (n == 0)
+        return mt_fix_bad(p, field, "is empty");
+    cJSON_ArrayForEach(c, list)
+    {
+        uint64_t b;
+        if (!cJSON_IsString(c))
+            return mt_fix_bad(p, field, "a list of texts is expected");
+        b = bit(c->valuestring);
+        if (b == 0)
+            return mt_fix_bad(p, field, "\"%s\" is not %s",
+                              mt_printable(name, sizeof name, c->valuestring, strlen(c->valuestring)), what);
+        *out |= b;
+    }
+    return MT_OK;
+}
+
+static enum mt_rc get_word(const struct mt_fix_parse *p, const cJSON *obj, const char *field, const char *const *words,
+                           int *out)
+{
+    const cJSON *v = cJSON_GetObjectItemCaseSensitive(obj, field);
+    char name[64], known[160];
+    size_t n = 0;
+    int i;
+    if (v == NULL)
+        return mt_fix_bad(p, field, "is missing");
+    if (!cJSON_IsString(v))
+        return mt_fix_bad(p, field, "a text in quotes is expected");
+    known[0] = 0;
+    for (i = 0; words[i] != NULL; i++) {
+        if (strcmp(words[i], v->valuestring) == 0) {
+            *out = i;
+            return MT_OK;
+        }
+        if (n < sizeof known)
+            n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", i > 0 ? ", " : "", words[i]);
+    }
+    return mt_fix_bad(p, field, "\"%s\" is not one of %s",
+                      mt_printable(name, sizeof name, v->valuestring, strlen(v->valuestring)), known);
+}
+
+/* A list of plain texts. */
+static enum mt_rc get_texts(const struct mt_fix_parse *p, const cJSON *obj, const char *field, const char *const **out,
+                            uint32_t *n)
+{
+    const cJSON *list, *c;
+    const char **a;
+    uint32_t i = 0;
+    enum mt_rc rc = get_list(p, obj, field, false, &list, n);
+    if (rc != MT_OK || *n == 0)
+        return rc;
+    a = mt_arena_alloc(p->arena, *n * sizeof *a, _Alignof(const char *));
+    if (a == NULL)
+        return no_memory(p);
+    cJSON_ArrayForEach(c, list)
+    {
+        rc = copy(p, field, c, false, &a[i++]);
+        if (rc != MT_OK)
+            return rc;
+    }
+    *out = a;
+    return MT_OK;
+}
+
+/* A list of {a, b}; b may be left out when `b_optional`. */
+static enum mt_rc get_pairs(const struct mt_fix_parse *p, const cJSON *obj, const char *field, const char *a, const char *b,
+                            bool b_optional, const struct mt_fix_pair **out, uint32_t *n)
+{
+    const char *const known[] = {a, b, NULL};
+    const cJSON *list, *c;
+    struct mt_fix_pair *v;
+    uint32_t i = 0;
+    enum mt_rc rc = get_list(p, obj, field, false, &list, n);
+    if (rc != MT_OK || *n == 0)
+        return rc;
+    v = mt_arena_alloc(p->arena, *n * sizeof *v, _Alignof(struct mt_fix_pair));
+    if (v == NULL)
+        return no_memory(p);
+    cJSON_ArrayForEach(c, list)
+    {
+        v[i].a = v[i].b = "";
+        rc = mt_fix_check_fields(p, c, known);
+        if (rc == MT_OK)
+            rc = get_text(p, c, a, REQUIRED, &v[i].a);
+        if (rc == MT_OK)
+            rc = get_text(p, c, b, b_optional ? OPTIONAL : REQUIRED, &v[i].b);
+        if (rc != MT_OK) {
+            mt_err_context(p->err, "while reading \"%s\"", field);
+            return rc;
+        }
+        i++;
+    }
+    *out = v;
+    return MT_OK;
+}
+
+static enum mt_rc line_text(const struct mt_fix_parse *p, struct mt_fix_line *l)
+{
+    const char *sep = l->syntax == MT_FIX_YAML ? ": " : l->syntax == MT_FIX_FLAG ? " " : "=";
+    size_t nk = strlen(l->key), nv = strlen(l->value), ns = nk > 0 && nv > 0 ? strlen(sep) : 0;
+    char *t = mt_arena_alloc(p->arena, nk + ns + nv + 1, 1);
+    if (t == NULL)
+        return no_memory(p);
+    memcpy(t, l->key, nk);
+    memcpy(t + nk, sep, ns);
+    memcpy(t + nk + ns, l->value, nv + 1);
+    l->text = t;
+    return MT_OK;
+}
+
+static enum mt_rc parse_line(const struct mt_fix_parse *p, const cJSON *obj, struct mt_fix_line *l)
+{
+    static const char *const known[] = {"syntax", "key", "value", "note", "frameworks", "phases", "roles", NULL};
+    static const char *const syntaxes[] = {"hydra", "yaml", "flag", "env", "python", "shell", "text", NULL};
+    uint64_t phases = 0, roles = 0;
+    int syntax = 0;
+    enum mt_rc rc;
+
+    memset(l, 0, sizeof *l);
+    l->key = l->value = l->note = "";
+    rc = mt_fix_check_fields(p, obj, known);
+    if (rc == MT_OK)
+        rc = get_word(p, obj, "syntax", syntaxes, &syntax);
+    if (rc == MT_OK)
+        rc = get_text(p, obj, "key", MAY_BE_EMPTY, &l->key);
+    if (rc == MT_OK)
+        rc = get_text(p, obj, "value", MAY_BE_EMPTY, &l->value);
+    if (rc == MT_OK)
+        rc = get_text(p, obj, "note", OPTIONAL, &l->note);
+    if (rc == MT_OK)
+        rc = get_mask(p, obj, "frameworks", false, mt_fix_framework_find, "a framework", &l->frameworks);
+    if (rc == MT_OK)
+        rc = get_mask(p, obj, "phases", false, class_bit, "a phase class", &phases);
+    if (rc == MT_OK)
+        rc = get_mask(p, obj, "roles", false, role_bit, "one of actor, critic, ref", &roles);
+    if (rc != MT_OK)
+        return rc;
+    l->syntax = (enum mt_fix_syntax)syntax;
+    l->phases = (uint32_t)phases;
+    l->roles = (uint32_t)roles;
+    if (l->syntax <= MT_FIX_ENV && l->key[0] == 0)
+        return mt_fix_bad(p, "key", "is empty, but a line of syntax \"%s\" needs one", syntaxes[syntax]);
+    if (l->syntax == MT_FIX_FLAG ? strncmp(l->key, "--", 2) != 0 : l->value[0] == 0)
+        return l->syntax == MT_FIX_FLAG ? mt_fix_bad(p, "key", "a flag begins with --") : mt_fix_bad(p, "value", "is empty");
+    return line_text(p, l);
+}
+
+/* Fields that a card has; a variant inherits from `base` what it leaves out. */
+static enum mt_rc parse_card(const struct mt_fix_parse *p, const cJSON *obj, const struct mt_fix_card *base,
+                             struct mt_fix_card *card)
+{
+    enum need need = base == NULL ? REQUIRED : OPTIONAL;
+    const cJSON *list, *c;
+    struct mt_fix_line *set;
+    uint32_t i = 0, n;
+    enum mt_rc rc;
+
+    if (base != NULL)
+        *card = *base;
+    rc = get_text(p, obj, "title", need, &card->title);
+    if (rc == MT_OK)
+        rc = get_text(p, obj, "why", need, &card->why);
+    if (rc == MT_OK)
+        rc = get_text(p, obj, "constraints", need, &card->constraints);
+    if (rc == MT_OK)
+        rc = get_text(p, obj, "cost", need, &card->cost);
+    if (rc == MT_OK)
+        rc = get_list(p, obj, "set", base == NULL, &list, &n);
+    if (rc != MT_OK || list == NULL)
+        return rc;
+    if (n > MT_FIX_MAX_LINES)
+        return mt_fix_bad(p, "set", "has %u lines; at most %d fit on a card", (unsigned)n, MT_FIX_MAX_LINES);
+    set = mt_arena_alloc(p->arena, (n > 0 ? n : 1) * sizeof *set, _Alignof(struct mt_fix_line));
+    if (set == NULL)
+        return no_memory(p);
+    cJSON_ArrayForEach(c, list)
+    {
+        rc = parse_line(p, c, &set[i++]);
+        if (rc != MT_OK) {
+            mt_err_context(p->err, "while reading line %u of \"set\"", (unsigned)i);
+            return rc;
+        }
+    }
+    card->set = set;
+    card->n_set = n;
+    return MT_OK;
+}
+
+static enum mt_rc parse_variants(const struct mt_fix_parse *p, const cJSON *obj, struct mt_fix_rule *r)
+{
+    static const char *const known[] = {"name", "title", "why", "set", "constraints", "cost", NULL};
+    const cJSON *list, *c;
+    struct mt_fix_card *v;
+    uint32_t i = 0;
+    enum mt_rc rc = get_list(p, obj, "variants", false, &list, &r->n_variants);
+    if (rc != MT_OK || r->n_variants == 0)
+        return rc;
+    v = mt_arena_alloc(p->arena, r->n_variants * sizeof *v, _Alignof(struct mt_fix_card));
+    if (v == NULL)
+        return no_memory(p);
+    cJSON_ArrayForEach(c, list)
+    {
+        rc = mt_fix_check_fields(p, c, known);
+        if (rc == MT_OK)
+            rc = parse_card(p, c, &r->card, &v[i]);
+        if (rc == MT_OK)
+            rc = get_text(p, c, "name", REQUIRED, &v[i].name);
+        if (rc != MT_OK) {
+            mt_err_context(p->err, "while reading \"variants\"");
+            return rc;
+        }
+        i++;
+    }
+    r->variants = v;
+    return MT_OK;
+}
+
+static enum mt_rc check_rule(const struct mt_fix_parse *p, struct mt_fix_rule *r)
+{
+    if (r->kind == MT_FIX_SETTING && r->card.n_set == 0)
+        return mt_fix_bad(p, "set", "is empty, but a rule of kind \"setting\" has to say what to set");
+    r->offered = r->not_offered[0] == 0;
+    if (r->offered && (r->status == MT_FIX_WRONG || r->status == MT_FIX_NOOP))
+        return mt_fix_bad(p, "not_offered", "is missing: a rule of status %s must say why it is not advised",
+                          mt_fix_status_name(r->status));
+    if (!r->offered && r->instead[0] == 0)
+        return mt_fix_bad(p, "instead", "is missing: a rule that is not advised must say what to do instead");
+    return MT_OK;
+}
+
+/* V01 ... : short, and safe in a file name or a link. */
+static enum mt_rc parse_id(struct mt_fix_parse *p, const cJSON *obj, struct mt_fix_rule *r)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    char *where;
+    enum mt_rc rc = get_text(p, obj, "id", REQUIRED, &r->id);
+    if (rc != MT_OK)
+        return rc;
+    if (strlen(r->id) > 40 || strspn(r->id, letters) != strlen(r->id))
+        return mt_fix_bad(p, "id", "letters, digits, dot, dash and underscore only, at most 40 of them");
+    where = mt_arena_alloc(p->arena, strlen(r->id) + 6, 1);
+    if (where == NULL)
+        return no_memory(p);
+    memcpy(where, "rule ", 5);
+    memcpy(where + 5, r->id, strlen(r->id) + 1);
+    p->where = where;
+    return MT_OK;
+}
+
+enum mt_rc mt_fix_parse_rule(struct mt_fix_parse *p, const cJSON *obj, struct mt_fix_rule *r)
+{
+    static const char *const known[] = {"id",
+                                        "framework",
+                                        "kind",
+                                        "phases",
+                                        "title",
+                                        "why",
+                                        "set",
+                                        "constraints",
+                                        "cost",
+                                        "source",
+                                        "status",
+                                        "checked",
+                                        "contradictions",
+                                        "unless_setting",
+                                        "unless_component",
+                                        "unless_frame",
+                                        "backend",
+                                        "instead_of",
+                                        "variants",
+                                        "not_offered",
+                                        "instead",
+                                        "replaced_by",
+                                        NULL};
+    static const char *const kinds[] = {"setting", "tip", "capture", "reference", NULL};
+    static const char *const statuses[] = {"OK", "MOVED", "PARTIAL", "WRONG", "NOOP", "DOC", NULL};
+    static const char framework[] = "a framework, library or component";
+    uint64_t phases = 0;
+    int kind = 0, status = 0;
+    enum mt_rc rc;
+
+    memset(r, 0, sizeof *r);
+    r->card.name = r->checked = r->not_offered = r->instead = "";
+    r->file = p->file;
+    if (!cJSON_IsObject(obj))
+        return mt_fix_bad(p, NULL, "an object in braces is expected here");
+    rc = parse_id(p, obj, r);
+    if (rc == MT_OK)
+        rc = mt_fix_check_fields(p, obj, known);
+    if (rc == MT_OK)
+        rc = get_mask(p, obj, "framework", true, mt_fix_framework_find, framework, &r->frameworks);
+    if (rc == MT_OK)
+        rc = get_word(p, obj, "kind", kinds, &kind);
+    if (rc == MT_OK)
+        rc = get_mask(p, obj, "phases", true, class_bit, "a phase class", &phases);
+    if (rc == MT_OK)
+        rc = get_word(p, obj, "status", statuses, &status);
+    if (rc == MT_OK)
+        rc = parse_card(p, obj, NULL, &r->card);
+    if (rc == MT_OK)
+        rc = get_text(p, obj, "source", REQUIRED, &r->source);
+    if (rc == MT_OK)
+        rc = get_text(p, obj, "checked", OPTIONAL, &r->checked);
+    if (rc == MT_OK)
+        rc = get_text(p, obj, "not_offered", OPTIONAL, &r->not_offered);
+    if (rc == MT_OK)
+        rc = get_text(p, obj, "instead", OPTIONAL, &r->instead);
+    if (rc == MT_OK)
+        rc = get_pairs(p, obj, "contradictions", "id", "text", false, &r->contradictions, &r->n_contradictions);
+    if (rc == MT_OK)
+        rc = get_pairs(p, obj, "unless_setting", "key", "value", false, &r->unless_settings, &r->n_unless_settings);
+    if (rc == MT_OK)
+        rc = get_pairs(p, obj, "unless_frame", "file", "function", true, &r->unless_frames, &r->n_unless_frames);
+    if (rc == MT_OK)
+        rc = get_mask(p, obj, "unless_component", false, mt_fix_framework_find, framework, &r->unless_components);
+    if (rc == MT_OK)
+        rc = get_mask(p, obj, "backend", false, mt_fix_framework_find, framework, &r->backends);
+    if (rc == MT_OK)
+        rc = get_texts(p, obj, "instead_of", &r->instead_of, &r->n_instead_of);
+    if (rc == MT_OK)
+        rc = get_texts(p, obj, "replaced_by", &r->replaced_by, &r->n_replaced_by);
+    if (rc != MT_OK)
+        return rc;
+    r->kind = (enum mt_fix_kind)kind;
+    r->status = (enum mt_fix_status)status;
+    r->phases = (uint32_t)phases;
+    rc = parse_variants(p, obj, r);
+    return rc == MT_OK ? check_rule(p, r) : rc;
+}
+
+/* cJSON reports lack of memory and bad text in the same way; this tells them apart. */
+static bool hook_failed;
+
+static void *hook_malloc(size_t n)
+{
+    void *p = mt_malloc(n);
+    hook_failed = hook_failed || p == NULL;
+    return p;
+}
+
+enum mt_rc mt_fix_parse_file(const struct mt_fix_parse *p, const char *text, size_t len, const char *const *known, cJSON **out)
+{
+    cJSON_Hooks hooks = {hook_malloc, mt_free};
+    const char *end = NULL;
+    const cJSON *v;
+    cJSON *dom;
+    enum mt_rc rc;
+
+    *out = NULL;
+    /* cJSON stops at a NUL byte and would silently lose the rest. */
+    if (memchr(text, 0, len) != NULL)
+        return mt_fail(p->err, MT_EINPUT, "%s: holds a NUL byte; a rule file is JSON text in UTF-8", p->file);
+    cJSON_InitHooks(&hooks);
+    hook_failed = false;
+    dom = cJSON_ParseWithLengthOpts(text, len, &end, 0);
+    if (dom == NULL && hook_failed)
+        return mt_fail(p->err, MT_ENOMEM, "%s: out of memory", p->file);
+    if (dom == NULL) {
+        size_t at = end != NULL && end >= text && end <= text + len ? (size_t)(end - text) : 0;
+        return mt_fail_at(p->err, MT_EINPUT, at, "%s: is not valid JSON from here on; check commas, quotes and brackets",
+                          p->file);
+    }
+    while (end < text + len && strchr(" \t\r\n", *end) != NULL)
+        end++;
+    if (end < text + len)
+        rc = mt_fail_at(p->err, MT_EINPUT, (uint64_t)(end - text), "%s: something follows the end of the JSON text", p->file);
+    else
+        rc = mt_fix_check_fields(p, dom, known);
+    if (rc == MT_OK) {
+        v = cJSON_GetObjectItemCaseSensitive(dom, "schema_version");
+        if (!cJSON_IsNumber(v) || v->valuedouble < 1 || v->valuedouble > 1)
+            rc = mt_fix_bad(p, "schema_version", "must be 1: this version of memtrace reads no other");
+    }
+    if (rc != MT_OK) {
+        cJSON_Delete(dom);
+        return rc;
+    }
+    *out = dom;
+    return MT_OK;
+}

@@ -1,0 +1,36 @@
+/* fix_parse.h -- JSON text to fix rules. Private to fix_rules.c and fix_parse.c. */
+#ifndef MT_FIX_PARSE_H
+#define MT_FIX_PARSE_H
+
+#include "analysis/fix_rules.h"
+#include "parser/base/mem.h"
+
+#include <cjson/cJSON.h>
+
+struct mt_fix_parse {
+    struct mt_arena *arena; /* everything a rule points to */
+    const char *file;       /* for messages; lives as long as the rules */
+    const char *where;      /* "rule V01", "entry 3" */
+    struct mt_err *err;
+};
+
+/* Parses a whole text into a DOM; checks that it is an object with schema_version 1 and only the keys of `known` (NULL-terminated).
+ * The caller deletes *out with cJSON_Delete(). */
+enum mt_rc mt_fix_parse_file(const struct mt_fix_parse *p, const char *text, size_t len, const char *const *known, cJSON **out);
+
+/* Fills *out from one object of "fixes"; strings are copied to the arena. */
+enum mt_rc mt_fix_parse_rule(struct mt_fix_parse *p, const cJSON *obj, struct mt_fix_rule *out);
+
+/* Refuses fields that are not in `known` and fields that stand twice. */
+enum mt_rc mt_fix_check_fields(const struct mt_fix_parse *p, const cJSON *obj, const char *const *known);
+
+/* "file: where: field "f": ..." */
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+enum mt_rc
+mt_fix_bad(const struct mt_fix_parse *p, const char *field, const char *fmt, ...);
+
+int mt_fix_class_find(const char *id); /* -1 when unknown */
+
+#endif

@@ -1,0 +1,167 @@
+/* Readable frames and stacks. What counts as internal is documented in docs/rules.md: PyTorch's own files, and the standard library
+ * modules that only pass a call on. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* memmem */
+#endif
+#include "analysis/frames.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+static bool has(const char *s, uint32_t n, const char *word)
+{
+    size_t w = strlen(word);
+    return n >= w && memmem(s, n, word, w) != NULL;
+}
+
+static bool ends(const char *s, uint32_t n, const char *tail)
+{
+    size_t w = strlen(tail);
+    return n >= w && memcmp(s + n - w, tail, w) == 0;
+}
+
+bool mt_file_is_python(const char *file, uint32_t n)
+{
+    return ends(file, n, ".py") || (n > 0 && file[0] == '<') || has(file, n, "/ipykernel_");
+}
+
+static bool is_relay(const char *f, uint32_t n)
+{
+    static const char *const relays[] = { "runpy.py", "threading.py", "contextlib.py", "functools.py" };
+    for (size_t i = 0; i < sizeof relays / sizeof *relays; i++) {
+        size_t w = strlen(relays[i]);
+        const char *dir, *start;
+        if (!ends(f, n, relays[i]) || n <= w || f[n - w - 1] != '/')
+            continue;
+        dir = f + n - w - 1; /* the component before: python3.11 or lib */
+        start = dir;
+        while (start > f && start[-1] != '/')
+            start--;
+        if ((size_t)(dir - start) >= 6 && strncasecmp(start, "python", 6) == 0)
+            return strspn(start + 6, "0123456789.") == (size_t)(dir - start) - 6;
+        return dir - start == 3 && strncasecmp(start, "lib", 3) == 0;
+    }
+    return false;
+}
+
+bool mt_file_is_internal(const char *f, uint32_t n)
+{
+    return has(f, n, "/torch/") || (n >= 6 && memcmp(f, "torch/", 6) == 0) || (n >= 8 && memcmp(f, "<frozen ", 8) == 0) ||
+           is_relay(f, n);
+}
+
+void mt_frame_describe(const struct mt_trace *t, mt_frame_id id, struct mt_frame_view *out)
+{
+    const struct mt_frame *f = &t->frames.p[id];
+    char path[1024];
+    const char *file = mt_str(t, f->file), *cut;
+    uint32_t n = mt_str_len(t, f->file);
+    int parts = 0;
+    if (n >= sizeof path) { /* only the end of a path tells */
+        file += n - (sizeof path - 1);
+        n = sizeof path - 1;
+    }
+    memcpy(path, file, n);
+    path[n] = '\0';
+    for (uint32_t i = 0; i < n; i++)
+        if (path[i] == '\\')
+            path[i] = '/';
+    for (cut = path + n; cut > path; cut--)
+        if (cut[-1] == '/' && ++parts == 2)
+            break;
+    out->name = mt_str(t, f->name);
+    out->line = f->line;
+    if (path + n - cut >= (ptrdiff_t)sizeof out->file) /* keep the end: it holds the file's own name */
+        cut = path + n - (sizeof out->file - 1);
+    memcpy(out->file, cut, (size_t)(path + n - cut) + 1);
+    out->is_python = mt_file_is_python(path, n);
+    out->is_internal = out->is_python && mt_file_is_internal(path, n);
+}
+
+/* Names that stand in every allocating C++ stack and say nothing about who asked. */
+static bool is_noise(const char *name, uint32_t n)
+{
+    static const char *const words[] = { "unwind::unwind", "CapturedTraceback::gather", "gather_with_cpp", "CUDACachingAllocator",
+                                         "empty_cuda", "empty_generic", "wrap_kernel_functor", "redispatch", "::call(",
+                                         "RegisterCUDA" };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (has(name, n, words[i]))
+            return true;
+    return false;
+}
+
+/* "torch::autograd::generated::DivBackward0::apply(...)" -> DivBackward0 */
+static bool autograd_node(const char *name, uint32_t n, const char **node, int *len)
+{
+    static const char prefix[] = "torch::autograd::generated::";
+    const char *p = n >= sizeof prefix - 1 ? memmem(name, n, prefix, sizeof prefix - 1) : NULL, *e;
+    if (p == NULL)
+        return false;
+    p += sizeof prefix - 1;
+    for (e = p; (*e >= 'a' && *e <= 'z') || (*e >= 'A' && *e <= 'Z') || (*e >= '0' && *e <= '9') || *e == '_'; e++)
+        ;
+    if (e == p || strncmp(e, "::apply", 7) != 0)
+        return false;
+    *node = p;
+    *len = (int)(e - p);
+    return true;
+}
+
+enum mt_site_kind mt_stack_site(const struct mt_trace *t, mt_stack_id s, mt_frame_id *frame)
+{
+    mt_frame_id python = 0, plain = 0, first = 0;
+    *frame = 0;
+    for (mt_stack_id i = s; i != 0; i = t->stacks.p[i].parent) {
+        mt_frame_id id = t->stacks.p[i].frame;
+        const struct mt_frame *f = &t->frames.p[id];
+        const char *file = mt_str(t, f->file), *node;
+        int len;
+        if (first == 0)
+            first = id;
+        if (mt_file_is_python(file, mt_str_len(t, f->file))) {
+            struct mt_frame_view v;
+            mt_frame_describe(t, id, &v);
+            if (!v.is_internal) {
+                *frame = id;
+                return MT_SITE_PYTHON;
+            }
+            if (python == 0)
+                python = id;
+        } else if (python == 0 && *frame == 0 && autograd_node(mt_str(t, f->name), mt_str_len(t, f->name), &node, &len)) {
+            *frame = id;
+        } else if (plain == 0 && !is_noise(mt_str(t, f->name), mt_str_len(t, f->name))) {
+            plain = id;
+        }
+    }
+    if (python != 0) {
+        *frame = python;
+        return MT_SITE_PYTHON;
+    }
+    if (*frame != 0)
+        return MT_SITE_AUTOGRAD;
+    *frame = plain ? plain : first;
+    return first ? MT_SITE_CPP : MT_SITE_NONE;
+}
+
+char *mt_stack_label(const struct mt_trace *t, mt_stack_id s, char *buf, size_t cap)
+{
+    mt_frame_id id;
+    enum mt_site_kind kind = mt_stack_site(t, s, &id);
+    const struct mt_frame *f = &t->frames.p[id];
+    struct mt_frame_view v;
+    const char *node;
+    int len;
+    if (kind == MT_SITE_PYTHON) {
+        mt_frame_describe(t, id, &v);
+        (void)snprintf(buf, cap, "%s:%u %s", v.file, v.line, v.name);
+    } else if (kind == MT_SITE_AUTOGRAD && autograd_node(mt_str(t, f->name), mt_str_len(t, f->name), &node, &len)) {
+        (void)snprintf(buf, cap, "autograd %.*s", len, node);
+    } else if (kind == MT_SITE_CPP) {
+        (void)snprintf(buf, cap, "C++: %s", mt_str(t, f->name));
+    } else {
+        (void)snprintf(buf, cap, "(no stack recorded)");
+    }
+    return buf;
+}

@@ -1,0 +1,19 @@
+/* frames.h -- the telling part of a stack. See mt_frame_describe() and mt_stack_label() in analysis.h. */
+#ifndef MT_FRAMES_H
+#define MT_FRAMES_H
+
+#include "analysis/analysis.h"
+
+bool mt_file_is_python(const char *file, uint32_t n);   /* '/' or '\\' both separate */
+bool mt_file_is_internal(const char *file, uint32_t n); /* of a Python file, with '/' only */
+
+enum mt_site_kind {
+    MT_SITE_NONE,     /* no frames */
+    MT_SITE_PYTHON,   /* innermost Python frame that is not internal; else the innermost Python frame */
+    MT_SITE_AUTOGRAD, /* no Python frame: the innermost autograd node */
+    MT_SITE_CPP       /* no Python frame: the innermost C++ frame that says something */
+};
+/* The frame that names a stack; 0 with MT_SITE_NONE. */
+enum mt_site_kind mt_stack_site(const struct mt_trace *t, mt_stack_id s, mt_frame_id *frame);
+
+#endif

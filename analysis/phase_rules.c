@@ -1,0 +1,340 @@
+/* The phase rules: the built-in methods, then the rows of the embedded phases.json, then those of an overlay. A rule file is read
+ * strictly: a misspelt field would otherwise be a rule that silently never applies. */
+#include "analysis/assets.h"
+#include "analysis/phase_impl.h"
+
+#include <cjson/cJSON.h>
+#include <string.h>
+
+static const struct mt_phase_rule methods[MT_METHOD_COUNT] = {
+    [MT_METHOD_NONE] = { "", "", '*', "-", "", "", 'G', "", "" },
+    [MT_METHOD_ENGINE] = { "method.autograd_engine", "torch", '*', "backward", "", "", 'G',
+        "a C++ frame of the autograd engine: the root of every stack of an autograd thread",
+        "pytorch/pytorch, torch/csrc/autograd/engine.cpp" },
+    [MT_METHOD_EMPTY_RUN] = { "method.empty_backward", "torch", '*', "backward", "", "", 'G',
+        "allocations without frames right after the root gradient was made: the autograd thread has no Python frames",
+        "pytorch/pytorch, torch/autograd/__init__.py" },
+    [MT_METHOD_EMPTY_WINDOW] = { "method.empty_window", "torch", '*', "backward", "", "", 'G',
+        "allocations without frames between two of the same training phase", "pytorch/pytorch" },
+    [MT_METHOD_NAME_FORWARD] = { "method.by_name_forward", "python", '*', "forward", "", "", 'U',
+        "a function outside PyTorch whose name speaks of forward, attention, mlp, embedding, loss, softmax or logits", "its name" },
+    [MT_METHOD_NAME_BACKWARD] = { "method.by_name_backward", "python", '*', "backward", "", "", 'U',
+        "a function outside PyTorch that is called backward", "its name" },
+    [MT_METHOD_CARRY] = { "method.carry", "any", '*', "-", "", "", 'G',
+        "nothing in the stack tells: the phase that held before goes on", "neighbours in time" },
+    [MT_METHOD_NO_STACK] = { "method.no_stack", "any", '*', "unattributed", "", "", 'G', "no stack was recorded", "the trace" },
+    [MT_METHOD_NO_SIGNATURE] = { "method.no_signature", "any", '*', "unattributed", "", "", 'G',
+        "no signature matches any frame of the stack", "the trace" },
+};
+
+enum field { F_ID, F_FRAMEWORK, F_LEVEL, F_PHASE, F_FILE, F_FUNCTION, F_STATUS, F_NOTE, F_SOURCE, F_COUNT };
+static const char *const field_names[F_COUNT] = { "id", "framework", "level", "phase", "file", "function", "status", "note", "source" };
+
+/* One rule file being read. */
+struct file {
+    struct mt_phase_rules *r;
+    const char *name;
+    uint32_t first; /* rules before this one are of an earlier file */
+    bool is_overlay;
+    struct mt_err *err;
+};
+
+/* cJSON does not say whether it stopped for want of memory or for bad text. */
+static bool out_of_memory;
+
+static void *json_malloc(size_t n)
+{
+    void *p = mt_malloc(n);
+    out_of_memory = out_of_memory || p == NULL;
+    return p;
+}
+
+static enum mt_rc nomem(struct mt_err *err) { return mt_fail(err, MT_ENOMEM, "out of memory while reading the phase rules"); }
+
+static enum mt_rc refuse(const struct file *f, int index, const char *id, const char *what)
+{
+    char printable[160];
+    if (id == NULL)
+        return mt_fail(f->err, MT_EINPUT, "%s: rule %d of \"phases\": %s", f->name, index + 1, what);
+    mt_printable(printable, sizeof printable, id, strlen(id));
+    return mt_fail(f->err, MT_EINPUT, "%s: rule %d of \"phases\" (\"%s\"): %s", f->name, index + 1, printable, what);
+}
+
+static enum mt_rc refuse_field(const struct file *f, int index, const char *id, const char *field, const char *what)
+{
+    char text[320], printable[96];
+    mt_printable(printable, sizeof printable, field, strlen(field));
+    strcpy(text, "field \"");
+    strcat(text, printable);
+    strcat(text, "\" ");
+    strncat(text, what, sizeof text - strlen(text) - 1);
+    return refuse(f, index, id, text);
+}
+
+static enum mt_rc read_fields(const struct file *f, int index, const cJSON *obj, const char *v[F_COUNT])
+{
+    const cJSON *m;
+    const char *id;
+    if (!cJSON_IsObject(obj))
+        return refuse(f, index, NULL, "is not an object");
+    m = cJSON_GetObjectItemCaseSensitive(obj, "id");
+    id = cJSON_IsString(m) ? m->valuestring : NULL;
+    cJSON_ArrayForEach(m, obj) {
+        int k = 0;
+        while (k < F_COUNT && strcmp(m->string, field_names[k]) != 0)
+            k++;
+        if (k == F_COUNT)
+            return refuse_field(f, index, id, m->string,
+                                "is not known; there are id, framework, level, phase, file, function, status, note and source");
+        if (!cJSON_IsString(m))
+            return refuse_field(f, index, id, field_names[k], "has to be a string");
+        if (v[k] != NULL)
+            return refuse_field(f, index, id, field_names[k], "is there twice");
+        v[k] = m->valuestring;
+    }
+    return MT_OK;
+}
+
+static enum mt_rc check_fields(const struct file *f, int index, const char *v[F_COUNT])
+{
+    const char *id = v[F_ID];
+    int phase;
+    for (int k = F_ID; k <= F_STATUS; k++) {
+        bool is_range = v[F_LEVEL] != NULL && strcmp(v[F_LEVEL], "A") == 0;
+        if (k == F_FILE && is_range) {
+            if (v[k] != NULL && v[k][0] != '\0')
+                return refuse_field(f, index, id, field_names[k], "has no meaning at level A: annotations have a name and no file");
+            continue;
+        }
+        if (v[k] == NULL)
+            return refuse_field(f, index, id, field_names[k], "is missing");
+        if (v[k][0] == '\0')
+            return refuse_field(f, index, id, field_names[k], "is empty");
+    }
+    if (strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != strlen(id) || strlen(id) > 120)
+        return refuse_field(f, index, id, "id", "has to be 1 to 120 letters, digits, '.', '_' or '-'");
+    if (strncmp(id, "method.", 7) == 0)
+        return refuse_field(f, index, id, "id", "begins with \"method.\", which is kept for what is built in");
+    if (strlen(v[F_LEVEL]) != 1 || strchr("CSMKWOA", v[F_LEVEL][0]) == NULL)
+        return refuse_field(f, index, id, "level", "has to be one of C, S, M, K, W, O, A (see docs/rules-phases.md)");
+    if (strlen(v[F_STATUS]) != 1 || strchr("GRDU", v[F_STATUS][0]) == NULL)
+        return refuse_field(f, index, id, "status", "has to be one of G, R, D, U (see docs/rules-phases.md)");
+    if (v[F_FILE] != NULL && (strchr(v[F_FILE], '\\') != NULL || v[F_FILE][0] == '/'))
+        return refuse_field(f, index, id, "file", "has to be the end of a path, with '/' and without one in front");
+    if (v[F_FILE] != NULL && strlen(v[F_FILE]) > 4096)
+        return refuse_field(f, index, id, "file", "is longer than 4096 bytes");
+    if (strchr("MK", v[F_LEVEL][0]) != NULL)
+        return MT_OK; /* names of containers and role markers are free */
+    phase = mt_phase_find(v[F_PHASE], strlen(v[F_PHASE]));
+    if (phase < 0 || phase == MT_PH_NONE || phase == MT_PH_UNATTRIBUTED)
+        return refuse_field(f, index, id, "phase", "is no phase; docs/rules-phases.md lists them");
+    if (v[F_LEVEL][0] == 'C' && !mt_phase_is_coarse((enum mt_phase)phase))
+        return refuse_field(f, index, id, "phase", "has to be a coarse phase at level C, such as train_actor or rollout.generate");
+    if ((v[F_LEVEL][0] == 'W' || v[F_LEVEL][0] == 'O') && mt_phase_is_coarse((enum mt_phase)phase))
+        return refuse_field(f, index, id, "phase", "has to be a sub-phase at levels W and O, such as forward or backward");
+    return MT_OK;
+}
+
+static uint32_t hash_id(const char *id)
+{
+    uint32_t h = 2166136261u;
+    for (; *id != '\0'; id++)
+        h = (h ^ (unsigned char)*id) * 16777619u;
+    return h;
+}
+
+static void compile(const struct file *f, const struct mt_phase_rule *rule, struct mt_rule_code *code)
+{
+    int phase = mt_phase_find(rule->phase, strlen(rule->phase));
+    bool is_slime = strcmp(rule->framework, "slime") == 0 || strcmp(rule->framework, "relax") == 0;
+    bool is_trl = strcmp(rule->framework, "trl") == 0;
+    code->phase = (uint8_t)(phase < 0 || rule->level == 'K' ? MT_PH_NONE : phase);
+    code->id_hash = hash_id(rule->id);
+    code->file_len = (uint16_t)strlen(rule->file_suffix);
+    code->flags = (uint8_t)((f->is_overlay ? MT_RF_OVERLAY : 0) | (is_slime ? MT_RF_SLIME : 0) | (is_trl ? MT_RF_TRL : 0));
+    if (is_trl && strcmp(rule->function, "_get_per_token_logps_and_entropies") == 0)
+        code->flags |= MT_RF_TRL_LOGP;
+}
+
+/* Where a rule goes: over the one with its id, or behind the last. */
+static enum mt_rc place(const struct file *f, int index, const char *id, uint32_t *at)
+{
+    struct mt_phase_rules *r = f->r;
+    uint32_t hash = hash_id(id);
+    for (uint32_t i = 1; i < r->rule.n; i++) {
+        if (r->code.p[i].id_hash != hash || strcmp(r->rule.p[i].id, id) != 0)
+            continue;
+        if (i >= f->first)
+            return refuse_field(f, index, id, "id", "is there twice in this file");
+        *at = i;
+        return MT_OK;
+    }
+    if (r->rule.n > MT_MAX_PHASE_RULES)
+        return refuse(f, index, id, "there are more than 4095 phase rules, built-in ones and methods included");
+    *at = r->rule.n;
+    return MT_VEC_PUSH(&r->rule) != NULL && MT_VEC_PUSH(&r->code) != NULL ? MT_OK : nomem(f->err);
+}
+
+static enum mt_rc read_rule(const struct file *f, int index, const cJSON *obj)
+{
+    const char *v[F_COUNT] = { NULL };
+    struct mt_phase_rules *r = f->r;
+    struct mt_phase_rule rule = { .level = 0 };
+    char *copy[F_COUNT];
+    uint32_t at = 0;
+    enum mt_rc rc = read_fields(f, index, obj, v);
+    if (rc >= 0)
+        rc = check_fields(f, index, v);
+    if (rc < 0)
+        return rc;
+    for (int k = 0; k < F_COUNT; k++) {
+        const char *s = v[k] != NULL ? v[k] : "";
+        if ((copy[k] = mt_arena_strndup(&r->arena, s, strlen(s))) == NULL)
+            return nomem(f->err);
+    }
+    rule.id = copy[F_ID];
+    rule.framework = copy[F_FRAMEWORK];
+    rule.level = copy[F_LEVEL][0];
+    rule.phase = copy[F_PHASE];
+    rule.file_suffix = copy[F_FILE];
+    rule.function = copy[F_FUNCTION];
+    rule.status = copy[F_STATUS][0];
+    rule.note = copy[F_NOTE];
+    rule.source = copy[F_SOURCE];
+    rc = place(f, index, rule.id, &at);
+    if (rc < 0)
+        return rc;
+    r->rule.p[at] = rule;
+    compile(f, &rule, &r->code.p[at]);
+    return MT_OK;
+}
+
+static enum mt_rc bad_json(const struct file *f, const char *text, const char *at)
+{
+    unsigned line = 1, column = 1;
+    for (const char *p = text; p < at; p++) {
+        column++;
+        if (*p == '\n') {
+            line++;
+            column = 1;
+        }
+    }
+    return mt_fail_at(f->err, MT_EINPUT, (uint64_t)(at - text), "%s: not valid JSON at line %u, column %u", f->name, line, column);
+}
+
+static enum mt_rc read_file(struct file *f, const char *text, size_t len)
+{
+    const char *end = text;
+    const cJSON *m, *list = NULL, *version = NULL;
+    cJSON *root;
+    enum mt_rc rc = MT_OK;
+    int index = 0;
+    cJSON_Hooks hooks = { json_malloc, mt_free };
+    cJSON_InitHooks(&hooks);
+    out_of_memory = false;
+    f->first = f->r->rule.n;
+    if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) /* an editor's byte order mark */
+        text += 3, len -= 3;
+    root = cJSON_ParseWithLengthOpts(text, len, &end, 0);
+    if (root == NULL) {
+        rc = out_of_memory ? nomem(f->err) : bad_json(f, text, end < text + len ? end : text + len);
+        goto out;
+    }
+    while (end < text + len && strchr(" \t\r\n", *end) != NULL && *end != '\0')
+        end++;
+    if (end < text + len) {
+        rc = bad_json(f, text, end);
+        goto out;
+    }
+    if (!cJSON_IsObject(root)) {
+        rc = mt_fail(f->err, MT_EINPUT, "%s: a rule file is an object with \"schema_version\" and \"phases\"", f->name);
+        goto out;
+    }
+    cJSON_ArrayForEach(m, root) {
+        if (strcmp(m->string, "schema_version") == 0) {
+            version = m;
+        } else if (strcmp(m->string, "phases") == 0 && list == NULL) {
+            list = m;
+        } else if (strcmp(m->string, "fixes") != 0 || !f->is_overlay) { /* the fix rules of the same overlay are read elsewhere */
+            char printable[96];
+            rc = mt_fail(f->err, MT_EINPUT, "%s: unknown or repeated key \"%s\"; a rule file has schema_version, phases and fixes",
+                         f->name, mt_printable(printable, sizeof printable, m->string, strlen(m->string)));
+            goto out;
+        }
+    }
+    if (!cJSON_IsNumber(version) || version->valueint != 1) {
+        rc = mt_fail(f->err, MT_EINPUT, "%s: \"schema_version\" has to be 1", f->name);
+        goto out;
+    }
+    if (list == NULL && f->is_overlay)
+        goto out;
+    if (!cJSON_IsArray(list)) {
+        rc = mt_fail(f->err, MT_EINPUT, "%s: \"phases\" has to be an array of rules", f->name);
+        goto out;
+    }
+    cJSON_ArrayForEach(m, list) {
+        rc = read_rule(f, index++, m);
+        if (rc < 0)
+            goto out;
+    }
+out:
+    cJSON_Delete(root);
+    return rc;
+}
+
+enum mt_rc mt_phase_rules_load(struct mt_phase_rules **out, const char *overlay, size_t overlay_len, const char *overlay_name,
+                               struct mt_err *err)
+{
+    struct mt_phase_rules *r = mt_calloc(1, sizeof *r);
+    struct file f = { r, "the built-in phases.json", 0, false, err };
+    const struct mt_asset *asset = mt_rule_assets;
+    enum mt_rc rc = MT_OK;
+    *out = NULL;
+    if (r == NULL)
+        return nomem(err);
+    for (int i = 0; i < MT_METHOD_COUNT; i++) {
+        struct mt_phase_rule *rule = MT_VEC_PUSH(&r->rule);
+        struct mt_rule_code *code = MT_VEC_PUSH(&r->code);
+        if (rule == NULL || code == NULL) {
+            rc = nomem(err);
+            goto out;
+        }
+        *rule = methods[i];
+        compile(&f, rule, code);
+    }
+    while (asset->name != NULL && strcmp(asset->name, "phases.json") != 0)
+        asset++;
+    if (asset->name == NULL) {
+        rc = mt_fail(err, MT_EINTERN, "phases.json was not built into this program");
+        goto out;
+    }
+    rc = read_file(&f, (const char *)asset->data, asset->size);
+    if (rc >= 0 && overlay != NULL) {
+        f.name = overlay_name != NULL ? overlay_name : "the rule file";
+        f.is_overlay = true;
+        rc = read_file(&f, overlay, overlay_len);
+    }
+out:
+    if (rc < 0)
+        mt_phase_rules_free(r);
+    else
+        *out = r;
+    return rc;
+}
+
+void mt_phase_rules_free(struct mt_phase_rules *r)
+{
+    if (r == NULL)
+        return;
+    mt_arena_done(&r->arena);
+    MT_VEC_DONE(&r->rule);
+    MT_VEC_DONE(&r->code);
+    mt_free(r);
+}
+
+uint32_t mt_phase_rules_count(const struct mt_phase_rules *r) { return r->rule.n - 1; }
+
+const struct mt_phase_rule *mt_phase_rule_at(const struct mt_phase_rules *r, uint32_t index)
+{
+    return index != 0 && index < r->rule.n ? &r->rule.p[index] : NULL;
+}

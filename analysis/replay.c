@@ -1,0 +1,442 @@
+#include "analysis/replay.h"
+
+#include "analysis/timeline.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_ROWS = 255 };
+
+static char *say(const char *s) { return mt_strndup(s, strlen(s)); }
+
+uint32_t mt_replay_row(struct mt_replay *r, struct mt_attr a)
+{
+    uint8_t *slot = &r->row_of[(uint32_t)a.phase * MT_PH_COUNT + a.sub];
+    struct mt_phase_row *row;
+    if (*slot != 0)
+        return *slot - 1u;
+    if (r->out->phases.n >= MAX_ROWS) { /* more pairs than any job has: count the rest as unattributed rather than lose them */
+        *slot = 1;
+        return 0;
+    }
+    row = MT_VEC_PUSH(&r->out->phases);
+    if (row == NULL)
+        return UINT32_MAX;
+    row->phase = (enum mt_phase)a.phase;
+    row->sub = (enum mt_phase)a.sub;
+    row->first_event = UINT64_MAX;
+    row->peak_inside_event = MT_NO_EVENT;
+    *slot = (uint8_t)r->out->phases.n;
+    return r->out->phases.n - 1;
+}
+
+static bool is_mine(const struct mt_replay *r, const struct mt_segment *s)
+{
+    return s->device == r->d->ordinal && (s->is_host != 0) == (r->d->kind == MT_DEV_HOST);
+}
+
+int mt_replay_anchor(struct mt_replay *r)
+{
+    struct mt_device_analysis *o = r->out;
+    const struct mt_trace *t = r->t;
+    int64_t live = 0, pending = 0, reserved = 0;
+    char buf[256];
+    r->row_of = mt_calloc((size_t)MT_PH_COUNT * MT_PH_COUNT, 1);
+    if (r->row_of == NULL || mt_replay_row(r, (struct mt_attr){ 0, MT_PH_UNATTRIBUTED, MT_PH_NONE }) != 0)
+        return 0;
+    for (uint32_t i = 0; i < t->segments.n; i++) {
+        const struct mt_segment *s = &t->segments.p[i];
+        if (!is_mine(r, s))
+            continue;
+        o->reserved_end += s->total;
+        for (uint32_t k = s->first_block; k < s->first_block + s->n_blocks; k++) {
+            const struct mt_block *b = &t->blocks.p[k];
+            if (b->state == MT_BLOCK_INACTIVE)
+                continue;
+            o->live_end += b->requested;
+            o->rounding_loss += b->size > b->requested ? b->size - b->requested : 0;
+            if (b->state == MT_BLOCK_PENDING_FREE)
+                o->pending_end += b->requested;
+        }
+    }
+    for (uint64_t i = 0; i < r->d->events.n; i++) {
+        const struct mt_event *e = mt_event_at(r->d, i);
+        int64_t size = (int64_t)e->size;
+        switch ((enum mt_action)e->action) {
+        case MT_ACT_ALLOC: live += size; break;
+        case MT_ACT_FREE_REQUESTED: pending += size; break;
+        case MT_ACT_FREE_COMPLETED: live -= size; pending -= size; break;
+        case MT_ACT_SEGMENT_ALLOC:
+        case MT_ACT_SEGMENT_MAP: reserved += size; break;
+        case MT_ACT_SEGMENT_FREE:
+        case MT_ACT_SEGMENT_UNMAP: reserved -= size; break;
+        case MT_ACT_OTHER:
+        case MT_ACT_OOM:
+        case MT_ACT_SNAPSHOT:
+        case MT_ACT_ANNOTATE:
+        case MT_ACT_COUNT: break;
+        }
+    }
+    r->start_live = (int64_t)o->live_end - live;
+    r->start_pending = (int64_t)o->pending_end - pending;
+    r->start_reserved = (int64_t)o->reserved_end - reserved;
+    if (r->start_live < 0 || r->start_reserved < 0) {
+        (void)snprintf(buf, sizeof buf,
+                       "the trace allocates %lld bytes more than the end state can hold: events are missing, or the snapshot was taken "
+                       "inside a memory pool and shows only that pool",
+                       (long long)(r->start_live < 0 ? -r->start_live : -r->start_reserved));
+        o->withheld = say(buf);
+        return o->withheld != NULL;
+    }
+    o->live_start = (uint64_t)r->start_live;
+    o->pending_start = r->start_pending > 0 ? (uint64_t)r->start_pending : 0;
+    o->reserved_start = (uint64_t)r->start_reserved;
+    return 1;
+}
+
+/* State of the forward run. */
+struct run {
+    struct mt_replay *r;
+    struct mt_live_set live; /* pool of records; free ones are chained through `event` */
+    uint32_t free_head;      /* index + 1 */
+    struct mt_addrmap map;
+    int64_t rows[256];
+    int64_t total, pending, reserved;
+    uint32_t row;            /* phase row that holds */
+};
+
+static int add_live(struct run *u, const struct mt_live *l, bool *had)
+{
+    uint32_t i, old;
+    if (u->free_head != 0) {
+        i = u->free_head - 1;
+        u->free_head = (uint32_t)u->live.p[i].event;
+    } else {
+        if (mt_vec_push((void **)&u->live.p, &u->live.n, &u->live.cap, sizeof *u->live.p) == NULL)
+            return 0;
+        i = u->live.n - 1;
+    }
+    u->live.p[i] = *l;
+    if (!mt_addrmap_put(&u->map, l->addr, i, had, &old))
+        return 0;
+    if (*had) {
+        u->live.p[old].event = u->free_head;
+        u->free_head = old + 1;
+    }
+    return 1;
+}
+
+static bool take_live(struct run *u, uint64_t addr, struct mt_live *out)
+{
+    uint32_t i;
+    if (!mt_addrmap_take(&u->map, addr, &i))
+        return false;
+    *out = u->live.p[i];
+    u->live.p[i].event = u->free_head;
+    u->free_head = i + 1;
+    return true;
+}
+
+static void run_done(struct run *u)
+{
+    mt_free(u->live.p);
+    mt_addrmap_done(&u->map);
+}
+
+static int add_old(struct mt_replay *r, uint64_t addr, uint64_t size, uint64_t gone_at, uint64_t block_size, mt_stack_id stack)
+{
+    struct mt_old *old = MT_VEC_PUSH(&r->old);
+    if (old == NULL)
+        return 0;
+    *old = (struct mt_old){ addr, size, gone_at, block_size, stack };
+    return 1;
+}
+
+static void note_alloc(struct mt_replay *r, const struct mt_event *e, uint64_t i, struct mt_attr a, uint32_t row)
+{
+    struct mt_phase_row *p = &r->out->phases.p[row];
+    p->n_allocs++;
+    p->alloc_bytes += e->size;
+    p->by_conf[mt_attr_conf(a)] += e->size;
+    if (p->first_event == UINT64_MAX) {
+        p->first_event = i;
+        p->first_ns = e->time_ns;
+    }
+    p->last_event = i;
+    p->last_ns = e->time_ns;
+    r->out->by_conf[mt_attr_conf(a)] += e->size;
+    r->out->n_allocs++;
+    r->out->alloc_bytes += e->size;
+    if (a.phase == MT_PH_UNATTRIBUTED && a.sub == MT_PH_NONE)
+        r->out->unattributed_bytes += e->size;
+}
+
+static int note_oom(struct mt_replay *r, const struct run *u, const struct mt_event *e, uint64_t i, struct mt_attr a)
+{
+    struct mt_oom *o = MT_VEC_PUSH(&r->out->ooms);
+    char label[512];
+    if (o == NULL)
+        return 0;
+    o->event = i;
+    o->time_ns = e->time_ns;
+    o->request = e->size;
+    o->device_free = e->addr;
+    o->stack = e->stack;
+    o->attr = a;
+    o->stream = r->t->lanes.p[e->lane].stream;
+    o->label = say(mt_stack_label(r->t, e->stack, label, sizeof label));
+    o->at.event = (int64_t)i;
+    o->at.time_ns = e->time_ns;
+    o->at.live = u->total > 0 ? (uint64_t)u->total : 0;
+    o->at.pending = u->pending > 0 ? (uint64_t)u->pending : 0;
+    o->at.reserved = u->reserved > 0 ? (uint64_t)u->reserved : 0;
+    o->at.reserved_free = u->reserved > u->total ? (uint64_t)(u->reserved - u->total) : 0;
+    return o->label != NULL;
+}
+
+static int step(struct mt_replay *r, struct run *u, const struct mt_event *e, uint64_t i, struct mt_attr a)
+{
+    struct mt_live l;
+    bool had;
+    switch ((enum mt_action)e->action) {
+    case MT_ACT_ALLOC:
+        l = (struct mt_live){ e->addr, e->size, i, 0, e->stack, a, MT_BIRTH_IN_TRACE };
+        if (!add_live(u, &l, &had))
+            return 0;
+        r->out->n_double_allocs += had;
+        u->total += (int64_t)e->size;
+        u->rows[u->row] += (int64_t)e->size;
+        note_alloc(r, e, i, a, u->row);
+        break;
+    case MT_ACT_FREE_REQUESTED:
+        u->pending += (int64_t)e->size;
+        break;
+    case MT_ACT_FREE_COMPLETED:
+        u->pending -= (int64_t)e->size;
+        u->total -= (int64_t)e->size;
+        if (take_live(u, e->addr, &l)) {
+            u->rows[mt_replay_row(r, l.attr)] -= (int64_t)e->size;
+        } else {
+            u->rows[0] -= (int64_t)e->size;
+            r->out->n_unmatched_frees++;
+            if (!add_old(r, e->addr, e->size, i, 0, 0))
+                return 0;
+        }
+        break;
+    case MT_ACT_SEGMENT_ALLOC:
+    case MT_ACT_SEGMENT_MAP: u->reserved += (int64_t)e->size; break;
+    case MT_ACT_SEGMENT_FREE:
+    case MT_ACT_SEGMENT_UNMAP: u->reserved -= (int64_t)e->size; break;
+    case MT_ACT_OOM:
+        if (!note_oom(r, u, e, i, a))
+            return 0;
+        break;
+    case MT_ACT_OTHER:
+    case MT_ACT_SNAPSHOT:
+    case MT_ACT_ANNOTATE:
+    case MT_ACT_COUNT: break;
+    }
+    return 1;
+}
+
+/* Blocks that are active at the end and were not allocated in the window: live throughout. */
+static int find_ghosts(struct mt_replay *r, struct run *u)
+{
+    const struct mt_trace *t = r->t;
+    uint32_t at;
+    for (uint32_t i = 0; i < t->segments.n; i++) {
+        const struct mt_segment *s = &t->segments.p[i];
+        if (!is_mine(r, s))
+            continue;
+        for (uint32_t k = s->first_block; k < s->first_block + s->n_blocks; k++) {
+            const struct mt_block *b = &t->blocks.p[k];
+            if (b->state != MT_BLOCK_INACTIVE && !mt_addrmap_get(&u->map, b->addr, &at) &&
+                !add_old(r, b->addr, b->requested, UINT64_MAX, b->size, b->stack))
+                return 0;
+        }
+    }
+    return 1;
+}
+
+static void count_births(struct mt_replay *r)
+{
+    struct mt_device_analysis *o = r->out;
+    o->birth_blocks[MT_BIRTH_IN_TRACE] = o->n_allocs;
+    o->birth_bytes[MT_BIRTH_IN_TRACE] = o->alloc_bytes;
+    for (uint32_t i = 0; i < r->old.n; i++) {
+        enum mt_birth b = r->old.p[i].gone_at == UINT64_MAX ? MT_BIRTH_GHOST : MT_BIRTH_BEFORE_TRACE;
+        o->birth_blocks[b]++;
+        o->birth_bytes[b] += r->old.p[i].size;
+    }
+}
+
+static int place_ghosts(struct mt_replay *r, struct mt_phaser *ph)
+{
+    struct mt_device_analysis *o = r->out;
+    uint64_t *bytes = mt_calloc(256, sizeof *bytes);
+    if (bytes == NULL)
+        return 0;
+    for (uint32_t i = 0; i < r->old.n; i++) {
+        struct mt_attr a = { 0, MT_PH_UNATTRIBUTED, MT_PH_NONE };
+        uint32_t row;
+        if (r->old.p[i].gone_at != UINT64_MAX || r->old.p[i].stack == 0)
+            continue;
+        a = mt_phaser_stack(ph, r->old.p[i].stack);
+        row = mt_replay_row(r, a);
+        if (row == UINT32_MAX) {
+            mt_free(bytes);
+            return 0;
+        }
+        bytes[row] += r->old.p[i].size;
+    }
+    for (uint32_t row = 1; row < o->phases.n; row++) {
+        if (bytes[row] != 0)
+            mt_tl_move(&o->timeline, row, bytes[row]);
+        if (o->phases.p[row].n_allocs == 0)
+            o->phases.p[row].retained = bytes[row];
+    }
+    mt_free(bytes);
+    return 1;
+}
+
+int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
+{
+    struct mt_device_analysis *o = r->out;
+    struct run *u = mt_calloc(1, sizeof *u);
+    struct mt_tl_run *tl = mt_calloc(1, sizeof *tl);
+    char buf[256];
+    int rc = 0;
+    if (u == NULL || tl == NULL || !mt_tl_begin(tl, &o->timeline, r->d))
+        goto out;
+    u->r = r;
+    u->total = r->start_live;
+    u->pending = r->start_pending;
+    u->reserved = r->start_reserved;
+    u->rows[0] = u->total;
+    o->live_peak = o->live_start;
+    o->peak_event = -1;
+    o->reserved_peak = o->reserved_start;
+    o->pending_peak = o->pending_start;
+    for (uint64_t i = 0; i < r->d->events.n; i++) {
+        const struct mt_event *e = mt_event_at(r->d, i);
+        struct mt_attr a = r->attr[i];
+        uint32_t row = mt_replay_row(r, a);
+        struct mt_phase_row *p;
+        if (row == UINT32_MAX)
+            goto out;
+        if (row != u->row || i == 0) {
+            int64_t left = u->rows[u->row];
+            o->phases.p[u->row].retained = left > 0 ? (uint64_t)left : 0;
+            o->phases.p[row].n_occurrences++;
+            u->row = row;
+        }
+        mt_tl_advance(tl, o->timeline.has_time ? e->time_ns : i, u->rows, o->phases.n, (uint64_t)u->total,
+                      u->pending > 0 ? (uint64_t)u->pending : 0, (uint64_t)u->reserved);
+        if (!step(r, u, e, i, a))
+            goto out;
+        if (u->total < 0 || u->reserved < 0) {
+            (void)snprintf(buf, sizeof buf, "at event %llu the %s bytes would be negative: events are missing from the trace",
+                           (unsigned long long)i, u->total < 0 ? "live" : "reserved");
+            o->withheld = say(buf);
+            rc = o->withheld != NULL;
+            goto out;
+        }
+        if ((uint64_t)u->total > o->live_peak) {
+            o->live_peak = (uint64_t)u->total;
+            o->peak_event = (int64_t)i;
+            o->peak_ns = e->time_ns;
+        }
+        if ((uint64_t)u->reserved > o->reserved_peak)
+            o->reserved_peak = (uint64_t)u->reserved;
+        if (u->pending > 0 && (uint64_t)u->pending > o->pending_peak)
+            o->pending_peak = (uint64_t)u->pending;
+        p = &o->phases.p[row];
+        if ((uint64_t)u->total > p->peak_inside) {
+            p->peak_inside = (uint64_t)u->total;
+            p->peak_inside_event = (int64_t)i;
+        }
+        mt_tl_event(tl, u->rows, o->phases.n, (uint64_t)u->total, u->pending > 0 ? (uint64_t)u->pending : 0, (uint64_t)u->reserved,
+                    row);
+    }
+    if (r->d->events.n > 0)
+        o->phases.p[u->row].retained = u->rows[u->row] > 0 ? (uint64_t)u->rows[u->row] : 0;
+    mt_tl_end(tl, o->phases.n);
+    if (!find_ghosts(r, u) || !place_ghosts(r, ph))
+        goto out;
+    mt_tl_compact(&o->timeline);
+    count_births(r);
+    rc = 1;
+out:
+    if (u != NULL)
+        run_done(u);
+    mt_free(u);
+    mt_free(tl);
+    return rc;
+}
+
+static int push_live(struct mt_live_set *s, const struct mt_live *l)
+{
+    struct mt_live *to = mt_vec_push((void **)&s->p, &s->n, &s->cap, sizeof *s->p);
+    if (to == NULL)
+        return 0;
+    *to = *l;
+    return 1;
+}
+
+int mt_replay_live_at(struct mt_replay *r, struct mt_phaser *ph, int64_t at, struct mt_live_set *out)
+{
+    struct run u = { .r = r };
+    struct mt_live l;
+    bool had;
+    int rc = 0;
+    for (uint64_t i = 0; at >= 0 && i <= (uint64_t)at && i < r->d->events.n; i++) {
+        const struct mt_event *e = mt_event_at(r->d, i);
+        if (e->action == MT_ACT_ALLOC) {
+            l = (struct mt_live){ e->addr, e->size, i, 0, e->stack, r->attr[i], MT_BIRTH_IN_TRACE };
+            if (!add_live(&u, &l, &had))
+                goto out;
+        } else if (e->action == MT_ACT_FREE_COMPLETED) {
+            (void)take_live(&u, e->addr, &l);
+        }
+    }
+    for (uint32_t i = 0; i < u.map.n_slots; i++)
+        if (u.map.slot[i].value != 0 && !push_live(out, &u.live.p[u.map.slot[i].value - 1]))
+            goto out;
+    for (uint32_t i = 0; i < r->old.n; i++) {
+        const struct mt_old *b = &r->old.p[i];
+        if (b->gone_at != UINT64_MAX && at >= 0 && b->gone_at <= (uint64_t)at)
+            continue;
+        l = (struct mt_live){ b->addr, b->size, UINT64_MAX, b->block_size, b->stack, mt_phaser_stack(ph, b->stack),
+                              b->gone_at == UINT64_MAX ? MT_BIRTH_GHOST : MT_BIRTH_BEFORE_TRACE };
+        if (!push_live(out, &l))
+            goto out;
+    }
+    rc = 1;
+out:
+    run_done(&u);
+    return rc;
+}
+
+int mt_replay_live_end(struct mt_replay *r, struct mt_phaser *ph, struct mt_live_set *out)
+{
+    const struct mt_trace *t = r->t;
+    for (uint32_t i = 0; i < t->segments.n; i++) {
+        const struct mt_segment *s = &t->segments.p[i];
+        if (!is_mine(r, s))
+            continue;
+        for (uint32_t k = s->first_block; k < s->first_block + s->n_blocks; k++) {
+            const struct mt_block *b = &t->blocks.p[k];
+            struct mt_live l = { b->addr, b->requested, UINT64_MAX, b->size, b->stack, mt_phaser_stack(ph, b->stack), MT_BIRTH_GHOST };
+            if (b->state != MT_BLOCK_INACTIVE && !push_live(out, &l))
+                return 0;
+        }
+    }
+    return 1;
+}
+
+void mt_replay_done(struct mt_replay *r)
+{
+    MT_VEC_DONE(&r->old);
+    mt_free(r->row_of);
+    r->row_of = NULL;
+}

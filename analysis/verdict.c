@@ -1,0 +1,290 @@
+#include "analysis/verdict.h"
+
+#include "analysis/words.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MIB (UINT64_C(1) << 20)
+
+const char *mt_verdict_kind_name(enum mt_verdict_kind k)
+{
+    static const char *const names[] = {
+        [MT_V_OOM_CAPACITY] = "oom_capacity", [MT_V_OOM_FRAGMENTATION] = "oom_fragmentation", [MT_V_OOM_LIMIT] = "oom_limit",
+        [MT_V_OOM] = "oom",                   [MT_V_PEAK] = "peak",                           [MT_V_END_STATE] = "end_state",
+        [MT_V_EMPTY] = "empty",
+    };
+    return names[k];
+}
+
+const char *mt_birth_name(enum mt_birth b)
+{
+    return b == MT_BIRTH_IN_TRACE ? "in_trace" : b == MT_BIRTH_BEFORE_TRACE ? "before_trace" : "ghost";
+}
+
+uint64_t mt_segment_size(uint64_t request)
+{
+    if (request <= MIB)
+        return 2 * MIB;
+    return request < 10 * MIB ? 20 * MIB : (request + 2 * MIB - 1) / (2 * MIB) * (2 * MIB);
+}
+
+enum mt_verdict_kind mt_oom_kind(const struct mt_device_analysis *d, const struct mt_oom *o)
+{
+    if (o->device_free >= mt_segment_size(o->request))
+        return MT_V_OOM_LIMIT;
+    if (d->withheld != NULL)
+        return MT_V_OOM;
+    return (o->at.holes_known ? o->at.free_usable : o->at.reserved_free) >= o->request ? MT_V_OOM_FRAGMENTATION : MT_V_OOM_CAPACITY;
+}
+
+static bool sooner(const struct mt_device_analysis *a, const struct mt_device_analysis *b)
+{
+    return a->ooms.p[0].time_ns != 0 && b->ooms.p[0].time_ns != 0 && a->ooms.p[0].time_ns < b->ooms.p[0].time_ns;
+}
+
+static uint64_t weight(const struct mt_device_analysis *d) { return d->withheld != NULL ? d->live_end : d->live_peak; }
+
+/* Earliest OOM; else the highest peak. Pinned host memory only when there is nothing else. */
+static uint32_t choose(const struct mt_analysis *a)
+{
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < a->devices.n; i++) {
+        const struct mt_device_analysis *d = &a->devices.p[i], *b = &a->devices.p[best];
+        bool better;
+        if (d->kind != b->kind)
+            better = d->kind == MT_DEV_CUDA;
+        else if ((d->ooms.n != 0) != (b->ooms.n != 0))
+            better = d->ooms.n != 0;
+        else
+            better = d->ooms.n != 0 ? sooner(d, b) : weight(d) > weight(b);
+        if (better)
+            best = i;
+    }
+    return best;
+}
+
+struct text {
+    char buf[2048];
+    size_t n;
+};
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+static void add(struct text *t, const char *fmt, ...);
+
+
+
+static void add(struct text *t, const char *fmt, ...)
+{
+    va_list ap;
+    int n;
+    va_start(ap, fmt);
+    n = vsnprintf(t->buf + t->n, sizeof t->buf - t->n, fmt, ap);
+    va_end(ap);
+    if (n > 0)
+        t->n = t->n + (size_t)n < sizeof t->buf ? t->n + (size_t)n : sizeof t->buf - 1;
+}
+
+static void who(struct text *t, const struct mt_analysis *a, const struct mt_device_analysis *d, bool capital)
+{
+    if (a->trace->meta.rank >= 0)
+        add(t, "%sank %d, ", capital ? "R" : "r", a->trace->meta.rank);
+    if (d->kind == MT_DEV_HOST)
+        add(t, "%sinned host memory", a->trace->meta.rank < 0 && capital ? "P" : "p");
+    else
+        add(t, "%sevice %d", a->trace->meta.rank < 0 && capital ? "D" : "d", d->ordinal);
+}
+
+/* ", most of it (6.00 GiB) held by models.py:174 update_nodes" */
+static void holder(struct text *t, const struct mt_device_analysis *d)
+{
+    const struct mt_owner *o = NULL;
+    char b[32], label[200];
+    size_t n;
+    for (uint32_t i = 0; i < d->owners.n && o == NULL; i++) /* name code when there is any */
+        if (d->owners.p[i].stack != 0)
+            o = &d->owners.p[i];
+    if (d->owners.n == 0)
+        return;
+    if (o == NULL || o->bytes * 10 < d->owners.p[0].bytes)
+        o = &d->owners.p[0];
+    if (o->stack == 0) {
+        add(t, "; no stack was recorded for %s%s", o->bytes >= d->focus.live ? "any of it" : "most of it: ",
+            o->bytes >= d->focus.live ? "" : mt_words_bytes(b, o->bytes));
+        return;
+    }
+    n = strlen(o->label);
+    if (n < sizeof label) {
+        memcpy(label, o->label, n + 1);
+    } else { /* a C++ name may be pages long */
+        memcpy(label, o->label, sizeof label - 4);
+        memcpy(label + sizeof label - 4, "...", 4);
+    }
+    add(t, "; the largest holder, with %s, is %s", mt_words_bytes(b, o->bytes), label);
+}
+
+static void of_capacity(struct text *t, const struct mt_device_analysis *d, uint64_t bytes)
+{
+    char b[32];
+    if (d->capacity == 0)
+        return;
+    add(t, ", %u %% of the %s card", (unsigned)((bytes * 100 + d->capacity / 2) / d->capacity), mt_words_bytes(b, d->capacity));
+}
+
+static void oom_sentence(const struct mt_analysis *a, const struct mt_device_analysis *d, const struct mt_oom *o,
+                         enum mt_verdict_kind kind, struct text *s, struct text *why)
+{
+    char b1[32], b2[32], b3[32], ph[128];
+    who(s, a, d, true);
+    add(s, " ran out of memory in %s: it asked for %s with %s free on the device",
+        mt_words_phase(ph, sizeof ph, a->verdict.phase, a->verdict.sub), mt_words_bytes(b1, o->request), mt_words_bytes(b2, o->device_free));
+    switch (kind) {
+    case MT_V_OOM_CAPACITY: add(s, "; capacity, not fragmentation"); break;
+    case MT_V_OOM_FRAGMENTATION: add(s, "; fragmentation, not capacity"); break;
+    case MT_V_OOM_LIMIT: add(s, "; neither capacity nor fragmentation, a limit refused it"); break;
+    case MT_V_OOM:
+    case MT_V_PEAK:
+    case MT_V_END_STATE:
+    case MT_V_EMPTY: break;
+    }
+    if (d->withheld == NULL) {
+        add(s, ": %s of the %s reserved was live", mt_words_bytes(b1, o->at.live), mt_words_bytes(b2, o->at.reserved));
+        of_capacity(s, d, o->at.reserved);
+        holder(s, d);
+    }
+    add(s, ".");
+    if (kind == MT_V_OOM_LIMIT)
+        add(why, "The driver still had %s, enough for the %s segment that the request needs: look for set_per_process_memory_fraction or a "
+                 "container limit.", mt_words_bytes(b1, o->device_free), mt_words_bytes(b2, mt_segment_size(o->request)));
+    else if (kind == MT_V_OOM)
+        add(why, "Events are missing from the trace, so the state at the failure is not known: %s.", d->withheld ? d->withheld : "");
+    else if (!o->at.holes_known)
+        add(why, "Reserved but not live: %s, against a request of %s; the holes could not be laid out.",
+            mt_words_bytes(b1, o->at.reserved_free), mt_words_bytes(b2, o->request));
+    else if (kind == MT_V_OOM_FRAGMENTATION)
+        add(why, "%s was free in the segments that serve this request, more than it asked for, but the largest hole was %s (%llu holes in %llu "
+                 "segments).", mt_words_bytes(b1, o->at.free_usable), mt_words_bytes(b2, o->at.largest_usable),
+            (unsigned long long)o->at.n_holes, (unsigned long long)o->at.n_segments);
+    else
+        add(why, "Only %s was free in the segments that serve this request (largest hole %s) and %s on the device: no rearrangement would "
+                 "have fitted it.", mt_words_bytes(b1, o->at.free_usable), mt_words_bytes(b2, o->at.largest_usable),
+            mt_words_bytes(b3, o->device_free));
+}
+
+static void peak_sentence(const struct mt_analysis *a, const struct mt_device_analysis *d, enum mt_verdict_kind kind, struct text *s,
+                          struct text *why)
+{
+    char b1[32], b2[32], ph[128];
+    bool told = a->verdict.phase != MT_PH_UNATTRIBUTED || a->verdict.sub != MT_PH_NONE;
+    mt_words_phase(ph, sizeof ph, a->verdict.phase, a->verdict.sub);
+    if (kind == MT_V_EMPTY) {
+        add(s, "Nothing was allocated: the snapshot holds no live block and no trace entry.");
+        return;
+    }
+    if (d->withheld != NULL) {
+        add(s, "The trace of ");
+        who(s, a, d, false);
+        add(s, " is incomplete, so only its end state is reported: %s live in %s reserved", mt_words_bytes(b1, d->live_end),
+            mt_words_bytes(b2, d->reserved_end));
+        add(why, "%c%s.", d->withheld[0] == 't' ? 'T' : d->withheld[0] == 'a' ? 'A' : d->withheld[0], d->withheld + 1);
+    } else if (kind == MT_V_PEAK) {
+        add(s, "No out-of-memory event was recorded: ");
+        who(s, a, d, false);
+        add(s, " peaked at %s live with %s reserved", mt_words_bytes(b1, d->live_peak), mt_words_bytes(b2, d->focus.reserved));
+        if (d->peak_event < 0)
+            add(s, " before the first event%s%s%s", told ? ", most of it from " : "", told ? ph : "", "");
+        else
+            add(s, " in %s", ph);
+    } else {
+        add(s, "No history was recorded: ");
+        who(s, a, d, false);
+        add(s, " held %s live in %s reserved when the snapshot was taken", mt_words_bytes(b1, d->focus.live),
+            mt_words_bytes(b2, d->focus.reserved));
+        if (told)
+            add(s, ", most of it from %s", ph);
+        add(why, "The snapshot has no allocation history, so neither the peak before it nor its phase is known. Record with "
+                 "torch.cuda.memory._record_memory_history(max_entries=100000) before the first step.");
+    }
+    of_capacity(s, d, d->focus.reserved);
+    holder(s, d);
+    add(s, ".");
+}
+
+static void phase_of_focus(struct mt_verdict *v, const struct mt_device_analysis *d)
+{
+    uint64_t best = 0;
+    v->phase = MT_PH_UNATTRIBUTED;
+    v->sub = MT_PH_NONE;
+    v->conf = MT_CONF_NONE;
+    for (uint32_t i = 0; i < d->phases.n; i++) {
+        const struct mt_phase_row *p = &d->phases.p[i];
+        if (p->at_focus > best) {
+            best = p->at_focus;
+            v->phase = p->phase;
+            v->sub = p->sub;
+            v->conf = p->phase == MT_PH_UNATTRIBUTED ? MT_CONF_NONE : MT_CONF_MARKED;
+        }
+    }
+}
+
+int mt_verdict_make(struct mt_analysis *a)
+{
+    static struct mt_device_analysis nothing;
+    struct mt_verdict *v = &a->verdict;
+    const struct mt_device_analysis *d = &nothing;
+    struct text s = { "", 0 }, why = { "", 0 };
+    v->sub = MT_PH_NONE;
+    v->device = choose(a);
+    v->kind = MT_V_EMPTY;
+    if (a->devices.n != 0) {
+        d = &a->devices.p[v->device];
+        if (d->ooms.n != 0)
+            v->kind = mt_oom_kind(d, &d->ooms.p[0]);
+        else if (d->n_allocs != 0)
+            v->kind = MT_V_PEAK;
+        else if (d->live_end != 0 || d->live_start != 0 || d->reserved_end != 0)
+            v->kind = MT_V_END_STATE;
+    }
+    if (d->ooms.n != 0) {
+        v->phase = (enum mt_phase)d->ooms.p[0].attr.phase;
+        v->sub = (enum mt_phase)d->ooms.p[0].attr.sub;
+        v->conf = mt_attr_conf(d->ooms.p[0].attr);
+        oom_sentence(a, d, &d->ooms.p[0], v->kind, &s, &why);
+    } else {
+        if (d->focus.event < 0 || d->withheld != NULL || v->kind == MT_V_END_STATE || d->focus.event == MT_NO_EVENT) {
+            phase_of_focus(v, d);
+        } else {
+            v->phase = (enum mt_phase)d->focus_attr.phase;
+            v->sub = (enum mt_phase)d->focus_attr.sub;
+            v->conf = mt_attr_conf(d->focus_attr);
+        }
+        peak_sentence(a, d, v->kind, &s, &why);
+    }
+    v->sentence = mt_strndup(s.buf, s.n);
+    v->because = mt_strndup(why.buf, why.n);
+    return v->sentence != NULL && v->because != NULL;
+}
+
+uint32_t mt_primary_rank(const struct mt_analysis *const *a, uint32_t n)
+{
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < n; i++) {
+        const struct mt_device_analysis *d = a[i]->devices.n ? &a[i]->devices.p[a[i]->verdict.device] : NULL;
+        const struct mt_device_analysis *b = a[best]->devices.n ? &a[best]->devices.p[a[best]->verdict.device] : NULL;
+        bool better;
+        if (d == NULL || b == NULL)
+            better = b == NULL && d != NULL;
+        else if ((d->ooms.n != 0) != (b->ooms.n != 0))
+            better = d->ooms.n != 0;
+        else if (d->ooms.n != 0)
+            better = sooner(d, b);
+        else /* every rank of a report has the same capacity, so the highest peak is the fullest */
+            better = weight(d) > weight(b);
+        if (better)
+            best = i;
+    }
+    return best;
+}

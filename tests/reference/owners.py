@@ -1,0 +1,62 @@
+"""Readable owners of memory: the reference for grouping live blocks by stack. The rules stand in README.md."""
+
+import re
+
+from phases import is_python, normal
+
+STDLIB = re.compile(r"(^|/)(python[\d.]*|lib)/(runpy|threading|contextlib|functools)\.py$", re.I)
+AUTOGRAD = re.compile(r"torch::autograd::generated::(\w+)::apply")
+NOISE = (
+    "unwind::unwind", "CapturedTraceback::gather", "gather_with_cpp", "CUDACachingAllocator", "empty_cuda",
+    "empty_generic", "wrap_kernel_functor", "redispatch", "::call(", "RegisterCUDA",
+)
+
+
+def is_internal(frame):
+    file = normal(frame["filename"])
+    return "/torch/" in file or file.startswith("torch/") or file.startswith("<frozen ") or bool(STDLIB.search(file))
+
+
+def short(file):
+    return "/".join(normal(file).split("/")[-2:])
+
+
+def label_of(frame):
+    return "%s:%d %s" % (short(frame["filename"]), frame["line"], frame["name"])
+
+
+def owner(frames):
+    """(key, label): stacks with the same key are one owner."""
+    if not frames:
+        return ((), "(no stack recorded)")
+    python = [frame for frame in frames if is_python(frame)]
+    kept = [frame for frame in python if not is_internal(frame)]
+    if not kept:
+        kept = python[:1]
+    if kept:
+        return (tuple((f["filename"], f["line"], f["name"]) for f in kept), label_of(kept[0]))
+    for frame in frames:
+        found = AUTOGRAD.search(frame["name"] or "")
+        if found:
+            label = "autograd " + found.group(1)
+            return ((label,), label)
+    for frame in frames:
+        if not any(word in (frame["name"] or "") for word in NOISE):
+            label = "C++: " + (frame["name"] or "")
+            return ((label,), label)
+    label = "C++: " + (frames[0]["name"] or "")
+    return ((label,), label)
+
+
+def rank_owners(live):
+    """live: (size, frames) pairs. Rows (bytes, blocks, label) by size, then by label, then by key."""
+    cache, total = {}, {}
+    for size, frames in live:
+        if id(frames) not in cache:
+            cache[id(frames)] = (frames, owner(frames))
+        key, label = cache[id(frames)][1]
+        row = total.setdefault(key, [0, 0, label])
+        row[0] += size
+        row[1] += 1
+    order = sorted(total.items(), key=lambda item: (-item[1][0], item[1][2], str(item[0])))
+    return [tuple(row) for _, row in order]

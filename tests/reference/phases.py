@@ -1,0 +1,322 @@
+"""Phase attribution by frames, the slow and plain way: the reference the C code is compared with.
+
+The rules are written down in README.md beside this file. Input of classify() is one list of frames as it stands in a
+snapshot: dicts with name, filename and line, innermost first."""
+
+import json
+import re
+
+# Ids of the two vocabularies. A row of the signature table whose phase is in neither is a container or a role marker.
+COARSE = {
+    "init", "rollout.init", "rollout.load", "rollout.profile", "rollout.kv_alloc", "rollout.graph", "rollout.generate",
+    "rollout.prefill", "rollout.decode", "rollout.wake_sleep", "logp_old", "logp_ref", "logp", "values", "reward", "adv",
+    "train_actor", "train_critic", "train", "infer", "weight_sync", "onload_offload", "ckpt_save", "ckpt_load", "eval",
+}
+SUB = {
+    "forward", "loss", "logits", "backward", "recompute", "fsdp_unshard", "grad_reduce", "grad_clip", "optimizer",
+    "optim_state_init", "zero_grad", "onload_offload", "rollout.sample", "comm", "compile", "compile.autotune",
+}
+TRAINING = {"train", "train_actor", "train_critic"}
+ANYWHERE = {"weight_sync", "rollout.wake_sleep", "ckpt_save", "ckpt_load"}  # these win below anything
+IMPLIES_TRAIN = {"backward", "recompute", "optimizer", "optim_state_init", "grad_reduce", "grad_clip", "zero_grad"}
+OUTER_INIT = {"init", "rollout.init"}
+
+ENGINE = re.compile(
+    r"torch::autograd::(Engine|python::PythonEngine)::"
+    r"|torch::autograd::Node::operator\(\)"
+    r"|Backward\d*(_copy)?::apply"
+    r"|AccumulateGrad::apply"
+)
+NAME_FORWARD = re.compile(r"(^|_)(forward|attention|mlp|embedding)|loss|cross_entropy|softmax|logits")
+
+
+def normal(filename):
+    return (filename or "").replace("\\", "/")
+
+
+def is_python(frame):
+    name = normal(frame.get("filename"))
+    return name.endswith(".py") or name.startswith("<") or "/ipykernel_" in name
+
+
+def read_table(path):
+    """Rows (level, phase, framework, file suffix, function, status) of a .tsv table or of the project's phases.json."""
+    with open(path, encoding="utf-8") as table:
+        if path.endswith(".json"):
+            return [(r["level"], r["phase"], r["framework"], r["file"], r["function"], r["status"])
+                    for r in json.load(table)["phases"] if r["level"] != "A"]  # A: names of annotations, not frames
+        rows = [line.rstrip("\n").split("\t") for line in table if not line.startswith("#")]
+        return [tuple(row[:6]) for row in rows if row[0] != "level" and len(row) >= 6]
+
+
+class Rules:
+    """The signature table by function, so that a frame costs one look-up."""
+
+    def __init__(self, path):
+        self.by_function = {}
+        for level, phase, framework, suffix, function, status in read_table(path):
+            self.by_function.setdefault(function, []).append((suffix, level, phase, framework, status))
+
+    def match(self, frame):
+        file = normal(frame.get("filename"))
+        rows = self.by_function.get(frame.get("name"), ())
+        return [row for row in rows if file == row[0] or file.endswith("/" + row[0])]
+
+
+class Marks:
+    """What one stack says by itself."""
+
+    def __init__(self):
+        self.empty = False      # no frame at all
+        self.python = False     # has a Python frame
+        self.coarse = None      # by a C row, or by an S row of ANYWHERE: decides, and is carried
+        self.coarse_s = None    # by an S row with a coarse id: decides for its own event only
+        self.sub = None
+        self.role = None        # the first M row met before the innermost S row
+        self.method = "none"    # marker, engine, outermost, module, name, none
+        self.make_grads = False
+
+
+def one_phase(rows, level):
+    for row in rows:
+        if row[1] == level:
+            return row[2]
+    return None
+
+
+def pick_coarse(marks):
+    """marks: C rows from the innermost to the outermost frame as (phase, frameworks)."""
+    if not marks:
+        return None
+    phases = [phase for phase, _ in marks]
+    for phase in phases:
+        if phase in ANYWHERE:
+            return phase
+    useful = [mark for mark in marks if mark[0] != "onload_offload"]
+    if not useful:
+        return "onload_offload"
+    at = len(useful) - 1
+    while useful[at][0] in OUTER_INIT:  # a container of more telling calls: step inwards
+        inner = at - 1
+        while inner >= 0 and useful[inner][0] == useful[at][0]:
+            inner -= 1
+        if inner < 0:
+            break
+        at = inner
+    phase, frameworks = useful[at]
+    inside = list(reversed(useful[:at]))  # outermost first
+    if phase == "train_actor" and frameworks & {"slime", "relax"}:
+        for inner, names in inside:
+            if inner in ("logp", "logp_old", "logp_ref") and names & {"slime", "relax"}:
+                return inner
+    if phase in TRAINING:
+        for inner, names in inside:
+            if "trl" in names and inner not in TRAINING:
+                return inner
+    return phase
+
+
+def by_name(out, python):
+    """The innermost function outside PyTorch whose name says what it does."""
+    for frame in python:
+        file = normal(frame["filename"])
+        if "/torch/" in file or file.startswith("torch/"):
+            continue
+        if frame["name"] == "backward":
+            out.sub, out.method = "backward", "name"
+            return
+        if NAME_FORWARD.search(frame["name"]):
+            out.sub, out.method = "forward", "name"
+            return
+
+
+def classify(rules, frames):
+    out = Marks()
+    if not frames:
+        out.empty = True
+        return out
+    python = [frame for frame in frames if is_python(frame)]
+    out.python = bool(python)
+    hits = [rules.match(frame) for frame in python]
+
+    # C rows, outermost wins but for the exceptions
+    marks = []
+    for index, rows in enumerate(hits):
+        for row in rows:
+            if row[1] != "C":
+                continue
+            if python[index]["name"] == "_get_per_token_logps_and_entropies" and row[3] == "trl":
+                if any(frame["name"] in ("compute_loss", "_compute_loss") for frame in python[index + 1:]):
+                    continue
+            same = {r[3] for r in rows if r[1] == "C" and r[2] == row[2]}
+            if not marks or marks[-1][2] != (index, row[2]):
+                marks.append((row[2], same, (index, row[2])))
+        for row in rows:
+            if row[1] == "S" and row[2] in ANYWHERE:
+                marks.append((row[2], {row[3]}, (index, row[2])))
+    out.coarse = pick_coarse([(phase, names) for phase, names, _ in marks])
+
+    # innermost S row; a module call and a role only count further in than that
+    weak = False
+    found = None
+    for rows in hits:
+        found = one_phase(rows, "S")
+        if found is not None:
+            break
+        roles = [row[2] for row in rows if row[1] == "M" and row[2] not in ("recompute", "grad_reduce")]
+        if out.role is None and roles:
+            out.role = roles[0]
+        weak = weak or one_phase(rows, "W") is not None
+    if found is not None:
+        out.method = "marker"
+    if found in COARSE:
+        if out.coarse is None:
+            out.coarse_s = found
+        if weak:
+            out.sub = "forward"
+        elif found in SUB and out.coarse not in (None, found):
+            out.sub = found
+    elif found == "optimizer" and weak:
+        out.sub = "forward"  # a closure runs the model inside optimizer.step
+    elif found is not None:
+        out.sub = found
+    elif weak:
+        out.sub, out.method = "forward", "module"
+    else:
+        by_name(out, python)
+
+    # certain backward, recomputation, reduction of gradients
+    engine = any(ENGINE.search(frame.get("name") or "") for frame in frames if not is_python(frame))
+    certain = engine or (bool(hits) and one_phase(hits[-1], "O") is not None)
+    reduces = any(row[1] in "SM" and row[2] == "grad_reduce" for rows in hits for row in rows)
+    recomputes = False
+    for rows in hits:
+        if any(row[1] == "M" and row[2] == "recompute" for row in rows):
+            recomputes = True
+            break
+        if one_phase(rows, "S") == "backward":
+            break  # its own backward has begun
+    if certain:
+        out.sub = "grad_reduce" if reduces else "recompute" if recomputes else "backward"
+        out.coarse_s = None
+        out.method = "engine" if engine else "outermost"
+    elif recomputes:
+        out.sub, out.coarse_s, out.method = "recompute", None, "marker"
+    elif reduces and out.sub in ("backward", None):
+        out.sub = "grad_reduce"
+
+    # roles that say more than the sub-phase
+    in_forward = not certain and out.sub in (None, "forward", "loss")
+    if out.role in ("logits", "compile", "compile.autotune") and in_forward:
+        out.sub = out.role
+    elif out.role == "fsdp_unshard" and in_forward and out.sub != "loss":
+        out.sub = out.role
+    elif out.role == "optim_state_init" and out.sub == "optimizer":
+        out.sub = out.role
+    elif out.role == "comm" and out.sub is None:
+        out.sub = out.role
+
+    if out.coarse == "eval" and out.sub not in IMPLIES_TRAIN:
+        inner = [phase for phase, _, _ in marks if phase.startswith("rollout.")]
+        if inner:
+            out.sub = inner[-1]
+    for rows, frame in zip(hits, python):
+        file = normal(frame["filename"])
+        if frame["name"] == "_make_grads" and (file + "/").endswith("torch/autograd/__init__.py/"):
+            out.make_grads = True
+    return out
+
+
+class Attribution:
+    def __init__(self, phase, sub, method, role, sure):
+        self.phase, self.sub, self.method, self.role, self.sure = phase, sub, method, role, sure
+
+
+def attribute(rules, stacks):
+    """stacks: the frames of the allocations of one device in trace order. Gives one Attribution for each."""
+    cache = {}
+    marks = []
+    for frames in stacks:
+        key = id(frames)
+        if key not in cache:
+            cache[key] = (frames, classify(rules, frames))
+        marks.append(cache[key][1])
+
+    subs = [m.sub for m in marks]
+    methods = [m.method for m in marks]
+
+    # runs of allocations without frames
+    index = 0
+    while index < len(marks):
+        if not marks[index].empty:
+            index += 1
+            continue
+        end = index
+        while end < len(marks) and not marks[end].python:
+            end += 1
+        before = marks[index - 1] if index else None
+        after = marks[end] if end < len(marks) else None
+        how = None
+        if before is not None and before.make_grads:
+            how = "run"
+        elif before is not None and after is not None and before.coarse in TRAINING and before.coarse == after.coarse:
+            how = "window"
+        for at in range(index, end):
+            if how and marks[at].empty:
+                subs[at], methods[at] = "backward", how
+        index = end
+
+    has_backward = any(sub in ("backward", "recompute") for sub in subs)
+
+    # what each event says about the coarse phase by itself; only these are carried
+    known = []
+    for mark, sub in zip(marks, subs):
+        own = mark.coarse
+        if own is None and (sub in IMPLIES_TRAIN or (sub == "loss" and has_backward)):
+            own = "?train"
+        known.append(own)
+    following = [None] * len(marks)
+    ahead = None
+    for at in range(len(marks) - 1, -1, -1):
+        following[at] = ahead
+        if known[at] is not None:
+            ahead = "train" if known[at] == "?train" else known[at]
+
+    out = []
+    last = None
+    for at, mark in enumerate(marks):
+        sub, after = subs[at], following[at]
+        if known[at] == "?train":
+            if last in TRAINING:
+                phase = last
+            elif after in TRAINING:
+                phase = after
+            else:
+                phase = "train"
+            sure = "inferred"
+            last = phase
+        elif known[at] is not None:
+            phase, sure = known[at], "marked"
+            last = phase
+        elif mark.coarse_s is not None:
+            phase, sure = mark.coarse_s, "marked"
+        elif last is not None and not (last in OUTER_INIT and sub in ("forward", "loss", "logits") and after in TRAINING):
+            phase, sure = last, "carried"
+        elif sub in ("forward", "loss", "logits") and after in TRAINING:
+            phase, sure = after, "inferred"
+        else:
+            phase, sure = "unattributed", "none"
+        out.append(Attribution(phase, sub, methods[at], mark.role, sure))
+    return out
+
+
+def attribute_alone(rules, frames):
+    """One stack without neighbours: a block that was allocated before the recording."""
+    mark = classify(rules, frames)
+    phase = mark.coarse or mark.coarse_s
+    sure = "marked"
+    if phase is None and mark.sub in IMPLIES_TRAIN:
+        phase, sure = "train", "inferred"
+    if phase is None:
+        phase, sure = "unattributed", "none"
+    return Attribution(phase, mark.sub, mark.method, mark.role, sure)

@@ -1,0 +1,259 @@
+/* The replay and the verdict on traces small enough to check by hand. */
+#include "analysis/verdict.h"
+#include "build_trace.h"
+#include "load.h"
+#include "mt_test.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+static struct mt_rules rules;
+static struct mt_analysis *analyze(const struct mt_trace *t) { return mt_analyze_all(t, &rules, false); }
+
+MT_TEST(rules_load) { MT_CHECK(mt_rules_load(&rules)); }
+
+MT_TEST(anchored_on_the_end)
+{
+    /* The ring lost the beginning: a lone free and a block that nobody allocated. */
+    struct bt x = bt_new();
+    struct mt_trace *t;
+    struct mt_analysis *a;
+    const struct mt_device_analysis *d;
+    bt_trace(&x, 0);
+    bt_event(&x, "free_requested", 0x200000, 4096, "");
+    bt_event(&x, "free_completed", 0x200000, 4096, "");
+    bt_event(&x, "alloc", 0x300000, 10000, "train.py:5:step|train.py:1:<module>");
+    bt_event(&x, "free_requested", 0x300000, 10000, "");
+    bt_segment(&x, 0, 0x200000, 20 * MIB, "8192i 512a 20962816i", "model.py:3:__init__");
+    bt_segment(&x, 0, 0x2000000, 20 * MIB, "10240p 20961280i", "train.py:5:step");
+    t = bt_done(&x);
+    /* requested of the pending block as PyTorch would write it */
+    t->blocks.p[3].requested = 10000;
+    t->blocks.p[3].addr = 0x300000;
+    a = analyze(t);
+    MT_ASSERT(a != NULL && a->devices.n == 1);
+    d = &a->devices.p[0];
+    MT_CHECK(d->withheld == NULL);
+    MT_CHECK_EQ(d->live_end, 512 + 10000);
+    MT_CHECK_EQ(d->live_start, 512 + 4096);
+    MT_CHECK_EQ(d->live_peak, 512 + 10000);
+    MT_CHECK_EQ(d->peak_event, 2);
+    MT_CHECK_EQ(d->pending_end, 10000);
+    MT_CHECK_EQ(d->pending_start, 0);
+    MT_CHECK_EQ(d->reserved_start, 40 * MIB);
+    MT_CHECK_EQ(d->n_unmatched_frees, 1);
+    MT_CHECK_EQ(d->birth_blocks[MT_BIRTH_BEFORE_TRACE], 1);
+    MT_CHECK_EQ(d->birth_bytes[MT_BIRTH_GHOST], 512);
+    MT_CHECK_EQ(a->verdict.kind, MT_V_PEAK);
+    mt_analysis_free(a);
+    mt_trace_free(t);
+}
+
+MT_TEST(negative_start_is_withheld)
+{
+    struct bt x = bt_new();
+    struct mt_trace *t;
+    struct mt_analysis *a;
+    bt_trace(&x, 0);
+    bt_event(&x, "alloc", 0x200000, 30 * MIB, ""); /* more than the end state holds: another pool's block */
+    bt_segment(&x, 0, 0x9000000, 20 * MIB, "1048576a 19922944i", "");
+    t = bt_done(&x);
+    a = analyze(t);
+    MT_ASSERT(a != NULL && a->devices.n == 1);
+    MT_CHECK(a->devices.p[0].withheld != NULL);
+    MT_CHECK_EQ(a->devices.p[0].live_end, MIB);
+    MT_CHECK_EQ(a->devices.p[0].timeline.n_columns, 0);
+    MT_CHECK_HAS(a->verdict.sentence, "incomplete");
+    mt_analysis_free(a);
+    mt_trace_free(t);
+}
+
+/* Two live blocks in a segment of 20 MiB with a hole between and behind them, then a request that fails. */
+static struct mt_trace *oom_trace(uint64_t request, uint64_t device_free, int64_t stream)
+{
+    struct bt x = bt_new();
+    bt_trace(&x, 0);
+    bt_event(&x, "segment_alloc", 0x2000000, 20 * MIB, "");
+    bt_event(&x, "alloc", 0x2000000, 6 * MIB, "a.py:1:keep");
+    bt_event(&x, "alloc", 0x2000000 + 6 * MIB, 4 * MIB, "a.py:2:drop");
+    bt_event(&x, "alloc", 0x2000000 + 10 * MIB, 2 * MIB, "a.py:3:keep");
+    bt_event(&x, "free_requested", 0x2000000 + 6 * MIB, 4 * MIB, "");
+    bt_event(&x, "free_completed", 0x2000000 + 6 * MIB, 4 * MIB, "");
+    bt_event_on(&x, "oom", device_free, request, stream, "a.py:9:want|a.py:8:<module>");
+    /* the program unwinds and gives the segment back: only the trace knows the state at the failure */
+    bt_event(&x, "free_requested", 0x2000000, 6 * MIB, "");
+    bt_event(&x, "free_completed", 0x2000000, 6 * MIB, "");
+    bt_event(&x, "free_requested", 0x2000000 + 10 * MIB, 2 * MIB, "");
+    bt_event(&x, "free_completed", 0x2000000 + 10 * MIB, 2 * MIB, "");
+    bt_event(&x, "segment_free", 0x2000000, 20 * MIB, "");
+    return bt_done(&x);
+}
+
+static void check_oom(uint64_t request, uint64_t device_free, int64_t stream, enum mt_verdict_kind kind, uint64_t usable, uint64_t largest)
+{
+    struct mt_trace *t = oom_trace(request, device_free, stream);
+    struct mt_analysis *a = analyze(t);
+    const struct mt_oom *o;
+    MT_ASSERT(a != NULL && a->devices.n == 1 && a->devices.p[0].ooms.n == 1);
+    o = &a->devices.p[0].ooms.p[0];
+    MT_CHECK_EQ(a->verdict.kind, kind);
+    MT_CHECK_EQ(o->event, 6);
+    MT_CHECK_EQ(o->request, request);
+    MT_CHECK_EQ(o->device_free, device_free);
+    MT_CHECK_EQ(o->at.live, 8 * MIB);
+    MT_CHECK_EQ(o->at.reserved, 20 * MIB);
+    MT_CHECK(o->at.holes_known);
+    MT_CHECK_EQ(o->at.n_holes, 2);
+    MT_CHECK_EQ(o->at.free_usable, usable);
+    MT_CHECK_EQ(o->at.largest_usable, largest);
+    MT_CHECK_EQ(a->devices.p[0].live_end, 0);
+    MT_CHECK_EQ(a->devices.p[0].owners.n, 2);
+    MT_CHECK_STR(a->devices.p[0].owners.p[0].label, "a.py:1 keep");
+    MT_CHECK_EQ(a->devices.p[0].focus.live, 8 * MIB);
+    MT_CHECK_HAS(a->verdict.sentence, "ran out of memory");
+    mt_analysis_free(a);
+    mt_trace_free(t);
+}
+
+MT_TEST(oom_capacity) { check_oom(64 * MIB, 1 * MIB, 0, MT_V_OOM_CAPACITY, 12 * MIB, 8 * MIB); }
+MT_TEST(oom_fragmentation) { check_oom(12 * MIB, 1 * MIB, 0, MT_V_OOM_FRAGMENTATION, 12 * MIB, 8 * MIB); }
+MT_TEST(oom_limit) { check_oom(12 * MIB, 12 * MIB, 0, MT_V_OOM_LIMIT, 12 * MIB, 8 * MIB); }
+/* Holes of another stream cannot serve the request: capacity, although the bytes would suffice. */
+MT_TEST(oom_other_stream) { check_oom(12 * MIB, 1 * MIB, 7, MT_V_OOM_CAPACITY, 0, 0); }
+
+MT_TEST(segment_sizes)
+{
+    MT_CHECK_EQ(mt_segment_size(1), 2 * MIB);
+    MT_CHECK_EQ(mt_segment_size(MIB), 2 * MIB);
+    MT_CHECK_EQ(mt_segment_size(MIB + 1), 20 * MIB);
+    MT_CHECK_EQ(mt_segment_size(10 * MIB), 10 * MIB);
+    MT_CHECK_EQ(mt_segment_size(10 * MIB + 1), 12 * MIB);
+}
+
+/* Expandable: map and unmap undone backwards, neighbours merge. */
+MT_TEST(expandable_holes)
+{
+    struct bt x = bt_new();
+    struct mt_trace *t;
+    struct mt_analysis *a;
+    bt_trace(&x, 0);
+    bt_event(&x, "segment_map", 0x10000000, 40 * MIB, "");
+    bt_event(&x, "alloc", 0x10000000, 30 * MIB, "a.py:1:big");
+    bt_event(&x, "segment_map", 0x10000000 + 40 * MIB, 20 * MIB, "");
+    bt_event(&x, "oom", MIB, 100 * MIB, "a.py:2:want");
+    bt_event(&x, "free_requested", 0x10000000, 30 * MIB, "");
+    bt_event(&x, "free_completed", 0x10000000, 30 * MIB, "");
+    bt_event(&x, "segment_unmap", 0x10000000 + 20 * MIB, 40 * MIB, "");
+    bt_segment(&x, 0, 0x10000000, 20 * MIB, "20971520i", "");
+    t = bt_done(&x);
+    t->segments.p[0].is_expandable = 1;
+    a = analyze(t);
+    MT_ASSERT(a != NULL && a->devices.p[0].ooms.n == 1);
+    MT_CHECK(a->devices.p[0].ooms.p[0].at.holes_known);
+    MT_CHECK_EQ(a->devices.p[0].ooms.p[0].at.reserved, 60 * MIB);
+    MT_CHECK_EQ(a->devices.p[0].ooms.p[0].at.largest_usable, 30 * MIB);
+    MT_CHECK_EQ(a->devices.p[0].ooms.p[0].at.n_holes, 1);
+    mt_analysis_free(a);
+    mt_trace_free(t);
+}
+
+MT_TEST(columns_are_true_states)
+{
+    struct bt x = bt_new();
+    struct mt_trace *t;
+    struct mt_analysis *a;
+    const struct mt_timeline *tl;
+    uint64_t peak = 0;
+    bt_trace(&x, 0);
+    for (uint64_t i = 0; i < 3000; i++) { /* one spike far narrower than a column */
+        bt_event(&x, "alloc", 0x1000000 + i * 4096, i == 1501 ? 9 * MIB : 4096, "a.py:1:f");
+        bt_event(&x, "free_requested", 0x1000000 + i * 4096, i == 1501 ? 9 * MIB : 4096, "");
+        bt_event(&x, "free_completed", 0x1000000 + i * 4096, i == 1501 ? 9 * MIB : 4096, "");
+    }
+    t = bt_done(&x);
+    a = analyze(t);
+    MT_ASSERT(a != NULL && a->devices.n == 1);
+    tl = &a->devices.p[0].timeline;
+    MT_CHECK(tl->has_time);
+    MT_CHECK_EQ(tl->n_columns, MT_TL_COLUMNS);
+    for (uint32_t c = 0; c < tl->n_columns; c++) {
+        uint64_t sum = 0;
+        for (uint32_t g = 0; g < tl->n_groups; g++)
+            sum += tl->live[(size_t)c * tl->n_groups + g];
+        MT_CHECK_EQ(sum, tl->total[c]);
+        if (tl->total[c] > peak)
+            peak = tl->total[c];
+    }
+    MT_CHECK_EQ(peak, 9 * MIB);
+    MT_CHECK_EQ(a->devices.p[0].live_peak, 9 * MIB);
+    mt_analysis_free(a);
+    mt_trace_free(t);
+}
+
+MT_TEST(owner_sums_are_exact)
+{
+    struct bt x = bt_new();
+    struct mt_trace *t;
+    struct mt_analysis *a;
+    uint64_t sum, rows = 0;
+    bt_trace(&x, 0);
+    for (uint64_t i = 0; i < 1000; i++) { /* more owners than the list holds */
+        char stack[64];
+        snprintf(stack, sizeof stack, "a.py:%llu:f", (unsigned long long)(i % 700 + 1));
+        bt_event(&x, "alloc", 0x1000000 + i * 8192, 1000 + i, stack);
+    }
+    for (uint64_t i = 0; i < 1000; i++) {
+        bt_event(&x, "free_requested", 0x1000000 + i * 8192, 1000 + i, "");
+        bt_event(&x, "free_completed", 0x1000000 + i * 8192, 1000 + i, "");
+    }
+    t = bt_done(&x);
+    a = analyze(t);
+    MT_ASSERT(a != NULL && a->devices.n == 1);
+    sum = a->devices.p[0].owners_rest_bytes;
+    for (uint32_t i = 0; i < a->devices.p[0].owners.n; i++)
+        sum += a->devices.p[0].owners.p[i].bytes;
+    for (uint32_t i = 0; i < a->devices.p[0].phases.n; i++)
+        rows += a->devices.p[0].phases.p[i].at_focus;
+    MT_CHECK_EQ(a->devices.p[0].n_owners_all, 700);
+    MT_CHECK_EQ(sum, a->devices.p[0].focus.live);
+    MT_CHECK_EQ(rows, a->devices.p[0].focus.live);
+    mt_analysis_free(a);
+    mt_trace_free(t);
+}
+
+MT_TEST(empty_snapshot)
+{
+    struct bt x = bt_new();
+    struct mt_trace *t = bt_done(&x);
+    struct mt_analysis *a = analyze(t);
+    MT_ASSERT(a != NULL);
+    MT_CHECK_EQ(a->verdict.kind, MT_V_EMPTY);
+    mt_analysis_free(a);
+    mt_trace_free(t);
+}
+
+MT_TEST(out_of_memory_anywhere)
+{
+    struct mt_trace *t = oom_trace(12 * MIB, MIB, 0);
+    uint64_t before = mt_mem_used();
+    for (uint64_t n = 1; n < 3000; n++) {
+        struct mt_analyze_opts o = { .phases = rules.phases, .fixes = rules.fixes, .only_device = -1, .framework = -1 };
+        struct mt_analysis *a = NULL;
+        struct mt_err err = { .rc = MT_OK };
+        enum mt_rc rc;
+        mt_mem_fail_after(n);
+        rc = mt_analyze(&a, t, &o, &err);
+        mt_mem_fail_after(0);
+        mt_analysis_free(a);
+        MT_CHECK_EQ(mt_mem_used(), before);
+        if (rc == MT_OK)
+            break;
+        MT_CHECK_EQ(rc, MT_ENOMEM);
+        MT_CHECK_EQ(err.rc, MT_ENOMEM);
+    }
+    mt_trace_free(t);
+    mt_rules_done(&rules);
+}
+
+MT_MAIN(MT_RUN(rules_load) MT_RUN(anchored_on_the_end) MT_RUN(negative_start_is_withheld) MT_RUN(oom_capacity) MT_RUN(oom_fragmentation)
+            MT_RUN(oom_limit) MT_RUN(oom_other_stream) MT_RUN(segment_sizes) MT_RUN(expandable_holes) MT_RUN(columns_are_true_states)
+                MT_RUN(owner_sums_are_exact) MT_RUN(empty_snapshot) MT_RUN(out_of_memory_anywhere))
