@@ -1,0 +1,241 @@
+#include "render/html.h"
+#include "render/assets.h"
+#include "render/escape.h"
+#include "render/rows.h"
+#include "render/svg_scale.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+static const struct mt_panel *const panels[] = {
+#define MT_PANEL(n) &mt_panel_##n,
+#include "render/panels.def"
+#undef MT_PANEL
+};
+enum { N_PANELS = sizeof panels / sizeof *panels, BAR = 72 };
+
+/* s may break after '.', '_', '/' and '='. The pieces end in ASCII, so no character is split. */
+static void put_breaking(struct mt_out *o, const char *s, size_t n)
+{
+    size_t from = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (memchr("._/=", s[i], 4) == NULL || (i + 1 < n && memchr("._/=", s[i + 1], 4) != NULL))
+            continue;
+        mt_html(o, s + from, i + 1 - from);
+        from = i + 1;
+        if (from < n)
+            mt_puts(o, "<wbr>");
+    }
+    mt_html(o, s + from, n - from);
+}
+
+void mt_h_text(struct mt_out *o, const char *s, size_t max)
+{
+    size_t n, cut;
+    if (s == NULL)
+        return;
+    n = strlen(s);
+    cut = mt_utf8_cut(s, n, max);
+    mt_html(o, s, cut);
+    if (cut < n)
+        mt_puts(o, "\xe2\x80\xa6");
+}
+
+void mt_h_name(struct mt_out *o, const char *s, size_t max)
+{
+    size_t n, cut;
+    if (s == NULL)
+        return;
+    n = strlen(s);
+    cut = mt_utf8_cut(s, n, max);
+    mt_puts(o, "<bdi>");
+    put_breaking(o, s, cut);
+    mt_puts(o, cut < n ? "\xe2\x80\xa6</bdi>" : "</bdi>");
+}
+
+void mt_h_code(struct mt_out *o, const char *s)
+{
+    mt_puts(o, "<code>");
+    put_breaking(o, s, strlen(s));
+    mt_puts(o, "</code>");
+}
+
+void mt_h_td_bytes(struct mt_out *o, uint64_t bytes)
+{
+    char b[32], exact[32];
+    mt_putf(o, "<td class=\"n\" title=\"%s bytes\">%s</td>", mt_fmt_count(exact, bytes), mt_fmt_bytes(b, bytes));
+}
+
+void mt_h_td_count(struct mt_out *o, uint64_t n)
+{
+    char b[32];
+    mt_putf(o, "<td class=\"n\">%s</td>", mt_fmt_count(b, n));
+}
+
+void mt_h_td_text(struct mt_out *o, const char *s)
+{
+    mt_puts(o, "<td class=\"n\">");
+    mt_html_s(o, s);
+    mt_puts(o, "</td>");
+}
+
+void mt_h_swatch(struct mt_out *o, unsigned color)
+{
+    mt_putf(o, "<svg class=\"sw\" width=\"10\" height=\"10\" aria-hidden=\"true\"><rect width=\"10\" height=\"10\" rx=\"2\" fill=\"%s\"/></svg> ",
+            mt_color_hex(color));
+}
+
+void mt_h_td_share(struct mt_out *o, uint64_t part, uint64_t whole, unsigned color)
+{
+    char b[32];
+    mt_putf(o, "<td class=\"n share\"><svg width=\"%d\" height=\"8\" aria-hidden=\"true\"><rect width=\"%d\" height=\"8\" "
+               "fill=\"currentColor\" fill-opacity=\".12\"/><rect width=\"%" PRIu32 "\" height=\"8\" fill=\"%s\"/></svg> ",
+            BAR, BAR, mt_scale_px(part, whole, BAR), mt_color_hex(color));
+    mt_html_s(o, mt_fmt_percent(b, part, whole));
+    mt_puts(o, "</td>");
+}
+
+void mt_h_table(struct mt_out *o, const char *label, const char *const *heads, unsigned n)
+{
+    mt_puts(o, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"");
+    mt_html_s(o, label);
+    mt_puts(o, "\"><table>\n<thead><tr>");
+    for (unsigned i = 0; i < n; i++) {
+        bool number = heads[i][0] == '#';
+        mt_puts(o, number ? "<th scope=\"col\" class=\"n\">" : "<th scope=\"col\">");
+        mt_html_s(o, heads[i] + number);
+        mt_puts(o, "</th>");
+    }
+    mt_puts(o, "</tr></thead>\n<tbody>\n");
+}
+
+void mt_h_table_end(struct mt_out *o) { mt_puts(o, "</tbody></table></div>\n"); }
+
+void mt_h_def(struct mt_out *o, const char *name, const char *value, const char *note)
+{
+    mt_puts(o, "<div><dt>");
+    mt_html_s(o, name);
+    mt_puts(o, "</dt><dd>");
+    mt_html_s(o, value);
+    if (note != NULL && note[0] != '\0') {
+        mt_puts(o, " <small>");
+        mt_html_s(o, note);
+        mt_puts(o, "</small>");
+    }
+    mt_puts(o, "</dd></div>\n");
+}
+
+void mt_h_settings(struct mt_out *o, const struct mt_advice *a)
+{
+    bool open = false;
+    for (uint32_t i = 0; i < a->card->n_set && i < MT_FIX_MAX_LINES; i++) {
+        const struct mt_fix_line *l = &a->card->set[i];
+        if ((a->lines >> i & 1) == 0)
+            continue;
+        mt_puts(o, open ? "" : "<ul class=\"set\">\n");
+        open = true;
+        mt_puts(o, "<li>");
+        mt_h_code(o, l->text);
+        if (l->note[0] != '\0') {
+            mt_puts(o, " <small>");
+            mt_html_s(o, l->note);
+            mt_puts(o, "</small>");
+        }
+        mt_puts(o, "</li>\n");
+    }
+    if (open)
+        mt_puts(o, "</ul>\n");
+}
+
+static void draw_panel(const struct mt_page *p, struct mt_out *o, const struct mt_panel *panel)
+{
+    if (!panel->has(p))
+        return;
+    if (panel->heading == NULL) {
+        panel->draw(p, o);
+        return;
+    }
+    mt_putf(o, "<section id=\"%s\" aria-labelledby=\"h-%s\">\n<h2 id=\"h-%s\">%s</h2>\n", panel->slot, panel->slot, panel->slot,
+            panel->heading);
+    panel->draw(p, o);
+    mt_puts(o, "</section>\n");
+}
+
+static void put_title(const struct mt_page *p, struct mt_out *o)
+{
+    char title[512];
+    if (p->rank != NULL)
+        (void)mt_report_title(p->r, title, sizeof title);
+    mt_h_text(o, p->rank != NULL ? title : p->r->title != NULL ? p->r->title : "memory report", 200);
+}
+
+static void put_contents(const struct mt_page *p, struct mt_out *o)
+{
+    mt_puts(o, "<ul>");
+    for (size_t i = 0; i < N_PANELS; i++)
+        if (panels[i]->heading != NULL && panels[i]->has(p))
+            mt_putf(o, "<li><a href=\"#%s\">%s</a></li>", panels[i]->slot, panels[i]->heading);
+    mt_puts(o, "</ul>");
+}
+
+static const struct mt_asset *asset(const char *name)
+{
+    const struct mt_asset *a = mt_template_assets;
+    while (a->name != NULL && strcmp(a->name, name) != 0)
+        a++;
+    return a->name != NULL ? a : NULL;
+}
+
+static bool is(const char *word, size_t n, const char *name) { return strlen(name) == n && memcmp(word, name, n) == 0; }
+
+/* What stands for {{word}}; false when no such mark is known. */
+static bool put_slot(const struct mt_page *p, struct mt_out *o, const char *word, size_t n)
+{
+    const struct mt_asset *css;
+    for (size_t i = 0; i < N_PANELS; i++) {
+        if (is(word, n, panels[i]->slot)) {
+            draw_panel(p, o, panels[i]);
+            return true;
+        }
+    }
+    if (is(word, n, "title")) {
+        put_title(p, o);
+    } else if (is(word, n, "contents")) {
+        put_contents(p, o);
+    } else if (is(word, n, "version")) {
+        mt_html_s(o, p->r->version);
+    } else if (is(word, n, "css")) {
+        css = asset("report.css");
+        if (css == NULL)
+            return false;
+        mt_put(o, css->data, css->size);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+void mt_render_html(const struct mt_report *r, struct mt_out *o)
+{
+    struct mt_page p = { .r = r, .rank = mt_report_rank(r), .dev = mt_report_device(r) };
+    const struct mt_asset *page = asset("report.html");
+    const char *s, *end;
+    if (page == NULL) {
+        o->error = o->error != 0 ? o->error : ENOENT; /* built without its templates */
+        return;
+    }
+    mt_palette_build(&p.pal, r);
+    s = (const char *)page->data;
+    end = s + page->size;
+    while (s < end) {
+        const char *open = strstr(s, "{{"), *close = open != NULL ? strstr(open, "}}") : NULL;
+        if (close == NULL)
+            break;
+        mt_put(o, s, (size_t)(open - s));
+        if (!put_slot(&p, o, open + 2, (size_t)(close - open - 2)))
+            o->error = o->error != 0 ? o->error : EINVAL; /* a mark of the template that nothing fills */
+        s = close + 2;
+    }
+    mt_put(o, s, (size_t)(end - s));
+}

@@ -1,0 +1,448 @@
+/* The analysis as JSON for scripts. The names are documented in docs/json.md and stay stable; sizes are integers in bytes. */
+#include "render/jsonw.h"
+#include "render/report.h"
+
+#include <string.h>
+
+enum { SCHEMA_VERSION = 1 };
+
+static void frames(struct mt_jsonw *w, const struct mt_trace *t, mt_stack_id s)
+{
+    mt_jw_key(w, "frames");
+    mt_jw_open(w, '[');
+    for (mt_stack_id i = s; i != 0; i = t->stacks.p[i].parent) {
+        const struct mt_frame *f = &t->frames.p[t->stacks.p[i].frame];
+        mt_jw_open(w, '{');
+        mt_jw_key(w, "name");
+        mt_jw_str(w, mt_str(t, f->name), mt_str_len(t, f->name));
+        mt_jw_key(w, "file");
+        mt_jw_str(w, mt_str(t, f->file), mt_str_len(t, f->file));
+        mt_jw_ku(w, "line", f->line);
+        mt_jw_close(w, '}');
+    }
+    mt_jw_close(w, ']');
+}
+
+static void rank(struct mt_jsonw *w, const struct mt_trace *t)
+{
+    mt_jw_key(w, "rank");
+    if (t->meta.rank >= 0)
+        mt_jw_i(w, t->meta.rank);
+    else
+        mt_jw_null(w);
+}
+
+static void known(struct mt_jsonw *w, const char *key, bool is_known, uint64_t v)
+{
+    mt_jw_key(w, key);
+    if (is_known)
+        mt_jw_u(w, v);
+    else
+        mt_jw_null(w);
+}
+
+static void phase(struct mt_jsonw *w, enum mt_phase p, enum mt_phase sub)
+{
+    mt_jw_ks(w, "phase", mt_phase_id(p));
+    mt_jw_ks(w, "sub_phase", sub == MT_PH_NONE ? NULL : mt_phase_id(sub));
+}
+
+static void attribution(struct mt_jsonw *w, const struct mt_report *r, struct mt_attr a)
+{
+    const struct mt_phase_rule *rule = r->phases != NULL ? mt_phase_rule_at(r->phases, mt_attr_rule(a)) : NULL;
+    phase(w, (enum mt_phase)a.phase, (enum mt_phase)a.sub);
+    mt_jw_ks(w, "rule", rule ? rule->id : NULL);
+    mt_jw_ks(w, "confidence", mt_conf_name(mt_attr_conf(a)));
+}
+
+static void state(struct mt_jsonw *w, const struct mt_state *s)
+{
+    mt_jw_key(w, "event");
+    if (s->event == MT_NO_EVENT)
+        mt_jw_null(w);
+    else
+        mt_jw_i(w, s->event);
+    known(w, "time_ns", s->time_ns != 0, s->time_ns);
+    mt_jw_ku(w, "live_bytes", s->live);
+    mt_jw_ku(w, "pending_free_bytes", s->pending);
+    mt_jw_ku(w, "reserved_bytes", s->reserved);
+    mt_jw_ku(w, "reserved_free_bytes", s->reserved_free);
+    known(w, "largest_hole_bytes", s->holes_known, s->largest_free);
+    known(w, "largest_usable_hole_bytes", s->holes_known, s->largest_usable);
+    known(w, "usable_free_bytes", s->holes_known, s->free_usable);
+    known(w, "holes", s->holes_known, s->n_holes);
+}
+
+static void verdict(struct mt_jsonw *w, const struct mt_report *r)
+{
+    const struct mt_rank *k = &r->ranks[r->primary];
+    const struct mt_verdict *v = &k->analysis->verdict;
+    mt_jw_key(w, "verdict");
+    mt_jw_open(w, '{');
+    mt_jw_ks(w, "kind", mt_verdict_kind_name(v->kind));
+    phase(w, v->phase, v->sub);
+    mt_jw_ks(w, "confidence", mt_conf_name(v->conf));
+    rank(w, k->trace);
+    mt_jw_key(w, "device");
+    if (k->analysis->devices.n != 0)
+        mt_jw_i(w, k->analysis->devices.p[v->device].ordinal);
+    else
+        mt_jw_null(w);
+    mt_jw_ks(w, "input", k->trace->meta.input);
+    mt_jw_ks(w, "member", k->trace->meta.member);
+    mt_jw_ks(w, "sentence", v->sentence);
+    mt_jw_ks(w, "because", v->because[0] ? v->because : NULL);
+    mt_jw_ks(w, "framework", mt_framework_id(k->analysis->fw.main));
+    mt_jw_ks(w, "engine", k->analysis->fw.engine == MT_FW_NONE ? NULL : mt_framework_id(k->analysis->fw.engine));
+    mt_jw_close(w, '}');
+}
+
+static void oom(struct mt_jsonw *w, const struct mt_report *r, const struct mt_trace *t, const struct mt_device_analysis *d,
+                const struct mt_oom *o)
+{
+    bool is_known = d->withheld == NULL;
+    mt_jw_open(w, '{');
+    mt_jw_ku(w, "event", o->event);
+    known(w, "time_ns", o->time_ns != 0, o->time_ns);
+    mt_jw_ku(w, "request_bytes", o->request);
+    mt_jw_ku(w, "device_free_bytes", o->device_free);
+    known(w, "live_bytes", is_known, o->at.live);
+    known(w, "reserved_bytes", is_known, o->at.reserved);
+    known(w, "pending_free_bytes", is_known, o->at.pending);
+    known(w, "reserved_free_bytes", is_known, o->at.reserved_free);
+    known(w, "usable_free_bytes", o->at.holes_known, o->at.free_usable);
+    known(w, "largest_usable_hole_bytes", o->at.holes_known, o->at.largest_usable);
+    mt_jw_ki(w, "stream", o->stream);
+    attribution(w, r, o->attr);
+    mt_jw_ks(w, "site", o->label);
+    frames(w, t, o->stack);
+    mt_jw_close(w, '}');
+}
+
+static void pools(struct mt_jsonw *w, const struct mt_device_analysis *d)
+{
+    mt_jw_key(w, "pools");
+    mt_jw_open(w, '[');
+    for (uint32_t i = 0; i < d->pools.n; i++) {
+        const struct mt_pool_row *p = &d->pools.p[i];
+        mt_jw_open(w, '{');
+        mt_jw_key(w, "pool_id");
+        if (p->pool_known) {
+            mt_jw_open(w, '[');
+            mt_jw_u(w, p->pool[0]);
+            mt_jw_u(w, p->pool[1]);
+            mt_jw_close(w, ']');
+        } else {
+            mt_jw_null(w);
+        }
+        mt_jw_ki(w, "stream", p->stream);
+        mt_jw_ks(w, "size_class", p->is_large ? "large" : "small");
+        mt_jw_kb(w, "expandable", p->is_expandable);
+        mt_jw_ks(w, "label", p->label[0] ? p->label : NULL);
+        mt_jw_ku(w, "segments", p->n_segments);
+        mt_jw_ku(w, "reserved_bytes", p->reserved);
+        mt_jw_ku(w, "active_bytes", p->active);
+        mt_jw_ku(w, "active_requested_bytes", p->active_requested);
+        mt_jw_ku(w, "free_bytes", p->free);
+        mt_jw_ku(w, "free_blocks", p->n_free_blocks);
+        mt_jw_ku(w, "largest_free_bytes", p->largest_free);
+        mt_jw_close(w, '}');
+    }
+    mt_jw_close(w, ']');
+}
+
+static void by_conf(struct mt_jsonw *w, const uint64_t bytes[MT_CONF_COUNT])
+{
+    mt_jw_key(w, "bytes_by_confidence");
+    mt_jw_open(w, '{');
+    for (int c = MT_CONF_COUNT - 1; c >= 0; c--)
+        mt_jw_ku(w, mt_conf_name((enum mt_conf)c), bytes[c]);
+    mt_jw_close(w, '}');
+}
+
+static void device(struct mt_jsonw *w, const struct mt_report *r, const struct mt_rank *k, const struct mt_device_analysis *d)
+{
+    bool curve = d->withheld == NULL;
+    mt_jw_open(w, '{');
+    mt_jw_ks(w, "input", k->trace->meta.input);
+    mt_jw_ks(w, "member", k->trace->meta.member);
+    rank(w, k->trace);
+    mt_jw_ki(w, "device", d->ordinal);
+    mt_jw_ks(w, "kind", d->kind == MT_DEV_HOST ? "host" : "cuda");
+    mt_jw_ku(w, "events", d->n_events);
+    mt_jw_ks(w, "withheld", d->withheld);
+    mt_jw_key(w, "peak_event");
+    if (curve)
+        mt_jw_i(w, d->peak_event);
+    else
+        mt_jw_null(w);
+    known(w, "peak_time_ns", d->peak_ns != 0, d->peak_ns);
+    known(w, "live_start_bytes", curve, d->live_start);
+    known(w, "live_peak_bytes", curve, d->live_peak);
+    mt_jw_ku(w, "live_end_bytes", d->live_end);
+    known(w, "pending_free_peak_bytes", curve, d->pending_peak);
+    mt_jw_ku(w, "pending_free_end_bytes", d->pending_end);
+    known(w, "reserved_start_bytes", curve, d->reserved_start);
+    known(w, "reserved_peak_bytes", curve, d->reserved_peak);
+    mt_jw_ku(w, "reserved_end_bytes", d->reserved_end);
+    mt_jw_ku(w, "rounding_end_bytes", d->rounding_loss);
+    known(w, "capacity_bytes", d->capacity != 0, d->capacity);
+    known(w, "first_time_ns", d->first_ns != 0, d->first_ns);
+    known(w, "last_time_ns", d->last_ns != 0, d->last_ns);
+    mt_jw_ku(w, "allocations", d->n_allocs);
+    mt_jw_ku(w, "allocated_bytes", d->alloc_bytes);
+    mt_jw_key(w, "blocks");
+    mt_jw_open(w, '{');
+    for (int b = 0; b < MT_BIRTH_COUNT; b++) {
+        mt_jw_key(w, mt_birth_name((enum mt_birth)b));
+        mt_jw_open(w, '{');
+        mt_jw_ku(w, "count", d->birth_blocks[b]);
+        mt_jw_ku(w, "bytes", d->birth_bytes[b]);
+        mt_jw_close(w, '}');
+    }
+    mt_jw_close(w, '}');
+    mt_jw_key(w, "focus");
+    mt_jw_open(w, '{');
+    mt_jw_ks(w, "is", d->focus_is_oom ? "oom" : !curve || d->end_state_only ? "end_state" : "peak");
+    state(w, &d->focus);
+    mt_jw_close(w, '}');
+    mt_jw_key(w, "ooms");
+    mt_jw_open(w, '[');
+    for (uint32_t i = 0; i < d->ooms.n; i++)
+        oom(w, r, k->trace, d, &d->ooms.p[i]);
+    mt_jw_close(w, ']');
+    pools(w, d);
+    mt_jw_close(w, '}');
+}
+
+static void where(struct mt_jsonw *w, const struct mt_rank *k, const struct mt_device_analysis *d)
+{
+    rank(w, k->trace);
+    mt_jw_ki(w, "device", d->ordinal);
+}
+
+static void phases(struct mt_jsonw *w, const struct mt_rank *k, const struct mt_device_analysis *d)
+{
+    for (uint32_t i = 0; i < d->phases.n; i++) {
+        const struct mt_phase_row *p = &d->phases.p[i];
+        bool allocs = p->n_allocs != 0;
+        if (!allocs && p->at_focus == 0 && p->retained == 0)
+            continue;
+        mt_jw_open(w, '{');
+        where(w, k, d);
+        phase(w, p->phase, p->sub);
+        mt_jw_ku(w, "occurrences", p->n_occurrences);
+        mt_jw_ku(w, "allocations", p->n_allocs);
+        mt_jw_ku(w, "allocated_bytes", p->alloc_bytes);
+        known(w, "first_event", allocs, p->first_event);
+        known(w, "last_event", allocs, p->last_event);
+        known(w, "first_time_ns", allocs && p->first_ns != 0, p->first_ns);
+        known(w, "last_time_ns", allocs && p->last_ns != 0, p->last_ns);
+        known(w, "peak_inside_bytes", p->peak_inside_event != MT_NO_EVENT && d->withheld == NULL, p->peak_inside);
+        mt_jw_ku(w, "retained_bytes", p->retained);
+        mt_jw_ku(w, "at_focus_bytes", p->at_focus);
+        by_conf(w, p->by_conf);
+        mt_jw_close(w, '}');
+    }
+}
+
+static void owners(struct mt_jsonw *w, const struct mt_report *r, const struct mt_rank *k, const struct mt_device_analysis *d)
+{
+    for (uint32_t i = 0; i < d->owners.n; i++) {
+        const struct mt_owner *o = &d->owners.p[i];
+        mt_jw_open(w, '{');
+        where(w, k, d);
+        mt_jw_ks(w, "label", o->label);
+        mt_jw_ku(w, "bytes", o->bytes);
+        mt_jw_ku(w, "blocks", o->blocks);
+        mt_jw_ku(w, "largest_block_bytes", o->largest);
+        attribution(w, r, o->attr);
+        mt_jw_ks(w, "born", mt_birth_name(o->birth));
+        known(w, "first_event", o->first_event != UINT64_MAX, o->first_event);
+        frames(w, k->trace, o->stack);
+        mt_jw_close(w, '}');
+    }
+}
+
+static void advice(struct mt_jsonw *w, const struct mt_analysis *a)
+{
+    for (uint32_t i = 0; i < a->advice.n; i++) {
+        const struct mt_advice *d = &a->advice.p[i];
+        mt_jw_open(w, '{');
+        mt_jw_ks(w, "id", d->rule->id);
+        mt_jw_kb(w, "top", d->is_top);
+        mt_jw_ks(w, "kind", mt_fix_kind_name(d->rule->kind));
+        mt_jw_ks(w, "title", d->card->title);
+        mt_jw_ks(w, "why", d->card->why);
+        mt_jw_key(w, "set");
+        mt_jw_open(w, '[');
+        for (uint32_t l = 0; l < d->card->n_set; l++) {
+            if ((d->lines >> l & 1) == 0)
+                continue;
+            mt_jw_open(w, '{');
+            mt_jw_ks(w, "text", d->card->set[l].text);
+            mt_jw_ks(w, "key", d->card->set[l].key);
+            mt_jw_ks(w, "value", d->card->set[l].value);
+            mt_jw_ks(w, "syntax", mt_fix_syntax_name(d->card->set[l].syntax));
+            mt_jw_ks(w, "note", d->card->set[l].note[0] ? d->card->set[l].note : NULL);
+            mt_jw_close(w, '}');
+        }
+        mt_jw_close(w, ']');
+        mt_jw_ks(w, "constraints", d->card->constraints);
+        mt_jw_ks(w, "cost", d->card->cost);
+        mt_jw_ks(w, "source", d->rule->source);
+        mt_jw_close(w, '}');
+    }
+}
+
+static void counted(struct mt_jsonw *w, const char *key, const struct mt_trace *t, const struct mt_counted *c, uint32_t n)
+{
+    mt_jw_key(w, key);
+    mt_jw_open(w, '[');
+    for (uint32_t i = 0; i < n; i++) {
+        mt_jw_open(w, '{');
+        mt_jw_key(w, "name");
+        mt_jw_str(w, mt_str(t, c[i].name), mt_str_len(t, c[i].name));
+        mt_jw_ku(w, "count", c[i].n);
+        mt_jw_close(w, '}');
+    }
+    mt_jw_close(w, ']');
+}
+
+static void quality_of(struct mt_jsonw *w, const struct mt_rank *k)
+{
+    const struct mt_trace *t = k->trace;
+    mt_jw_open(w, '{');
+    mt_jw_ks(w, "input", t->meta.input);
+    mt_jw_ks(w, "member", t->meta.member);
+    rank(w, t);
+    mt_jw_kb(w, "damaged", t->damaged);
+    mt_jw_key(w, "devices");
+    mt_jw_open(w, '[');
+    for (uint32_t i = 0; i < k->analysis->devices.n; i++) {
+        const struct mt_device_analysis *d = &k->analysis->devices.p[i];
+        const struct mt_device *v = &t->devices.p[d->device];
+        mt_jw_open(w, '{');
+        mt_jw_ki(w, "device", d->ordinal);
+        known(w, "ring_max_entries", v->ring_max_entries != 0, v->ring_max_entries);
+        mt_jw_key(w, "ring_overflowed");
+        if (v->ring_overflowed < 0)
+            mt_jw_null(w);
+        else
+            mt_jw_b(w, v->ring_overflowed != 0);
+        mt_jw_ku(w, "unmatched_frees", d->n_unmatched_frees);
+        mt_jw_ku(w, "double_allocations", d->n_double_allocs);
+        mt_jw_ku(w, "events_with_stack", v->n_with_stack);
+        mt_jw_ku(w, "events_with_time", v->n_with_time);
+        mt_jw_ku(w, "unattributed_bytes", d->unattributed_bytes);
+        by_conf(w, d->by_conf);
+        mt_jw_close(w, '}');
+    }
+    mt_jw_close(w, ']');
+    mt_jw_ku(w, "optimizer_annotation_allocations", k->analysis->annotation_checked);
+    mt_jw_ku(w, "optimizer_annotation_agreed", k->analysis->annotation_agreed);
+    counted(w, "unknown_keys", t, t->unknown_keys.p, t->unknown_keys.n);
+    counted(w, "unknown_actions", t, t->unknown_actions.p, t->unknown_actions.n);
+    mt_jw_key(w, "diagnoses");
+    mt_jw_open(w, '[');
+    for (uint32_t i = 0; i < t->diags.n; i++) {
+        mt_jw_open(w, '{');
+        mt_jw_ks(w, "level", t->diags.p[i].level == MT_DIAG_DAMAGE ? "damage" : "note");
+        known(w, "offset", t->diags.p[i].has_offset, t->diags.p[i].offset);
+        mt_jw_key(w, "text");
+        mt_jw_str(w, mt_str(t, t->diags.p[i].text), mt_str_len(t, t->diags.p[i].text));
+        mt_jw_close(w, '}');
+    }
+    mt_jw_close(w, ']');
+    mt_jw_close(w, '}');
+}
+
+static void quality(struct mt_jsonw *w, const struct mt_report *r)
+{
+    mt_jw_key(w, "quality");
+    mt_jw_open(w, '{');
+    mt_jw_kb(w, "damaged", mt_report_damaged(r));
+    mt_jw_ku(w, "ignored_files", r->n_ignored);
+    mt_jw_key(w, "unreadable");
+    mt_jw_open(w, '[');
+    for (uint32_t i = 0; i < r->n_unread; i++) {
+        mt_jw_open(w, '{');
+        mt_jw_ks(w, "name", r->unread[i].name);
+        mt_jw_ks(w, "message", r->unread[i].message);
+        mt_jw_close(w, '}');
+    }
+    mt_jw_close(w, ']');
+    mt_jw_key(w, "inputs");
+    mt_jw_open(w, '[');
+    for (uint32_t i = 0; i < r->n_ranks; i++)
+        quality_of(w, &r->ranks[i]);
+    mt_jw_close(w, ']');
+    mt_jw_close(w, '}');
+}
+
+static void provenance(struct mt_jsonw *w, const struct mt_report *r)
+{
+    mt_jw_key(w, "provenance");
+    mt_jw_open(w, '{');
+    mt_jw_ks(w, "memtrace_version", r->version);
+    mt_jw_ks(w, "command", r->command[0] ? r->command : NULL);
+    mt_jw_key(w, "inputs");
+    mt_jw_open(w, '[');
+    for (uint32_t i = 0; i < r->n_ranks; i++) {
+        const struct mt_meta *m = &r->ranks[i].trace->meta;
+        mt_jw_open(w, '{');
+        mt_jw_ks(w, "input", m->input);
+        mt_jw_ks(w, "member", m->member);
+        mt_jw_ks(w, "encoding", m->encoding != NULL && m->encoding[0] ? m->encoding : NULL);
+        mt_jw_ks(w, "format", m->format == MT_FMT_PICKLE ? "pickle" : m->format == MT_FMT_JSON ? "json" : "unknown");
+        known(w, "input_bytes", m->input_bytes != 0, m->input_bytes);
+        mt_jw_ku(w, "decoded_bytes", m->bytes);
+        mt_jw_ks(w, "sha256", m->sha256[0] ? m->sha256 : NULL);
+        rank(w, r->ranks[i].trace);
+        mt_jw_close(w, '}');
+    }
+    mt_jw_close(w, ']');
+    mt_jw_close(w, '}');
+}
+
+/* Calls body for every device of every rank, the rank of the verdict first. */
+#define EACH_DEVICE(r, w, call)                                                                                            \
+    for (uint32_t pass = 0; pass < 2; pass++)                                                                              \
+        for (uint32_t i = 0; i < (r)->n_ranks; i++) {                                                                      \
+            const struct mt_rank *k = &(r)->ranks[i];                                                                      \
+            if ((i == (r)->primary) != (pass == 0))                                                                        \
+                continue;                                                                                                  \
+            for (uint32_t j = 0; j < k->analysis->devices.n; j++) {                                                        \
+                const struct mt_device_analysis *d = &k->analysis->devices.p[j];                                           \
+                call;                                                                                                      \
+            }                                                                                                              \
+        }
+
+void mt_render_json(const struct mt_report *r, struct mt_out *o)
+{
+    struct mt_jsonw jw, *w = &jw;
+    mt_jw_init(w, o, true);
+    mt_jw_open(w, '{');
+    mt_jw_ki(w, "schema_version", SCHEMA_VERSION);
+    verdict(w, r);
+    mt_jw_key(w, "devices");
+    mt_jw_open(w, '[');
+    EACH_DEVICE(r, w, device(w, r, k, d))
+    mt_jw_close(w, ']');
+    mt_jw_key(w, "phases");
+    mt_jw_open(w, '[');
+    EACH_DEVICE(r, w, phases(w, k, d))
+    mt_jw_close(w, ']');
+    mt_jw_key(w, "owners");
+    mt_jw_open(w, '[');
+    EACH_DEVICE(r, w, owners(w, r, k, d))
+    mt_jw_close(w, ']');
+    mt_jw_key(w, "advice");
+    mt_jw_open(w, '[');
+    advice(w, r->ranks[r->primary].analysis);
+    mt_jw_close(w, ']');
+    quality(w, r);
+    provenance(w, r);
+    mt_jw_close(w, '}');
+    mt_putc(o, '\n');
+}

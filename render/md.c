@@ -1,0 +1,146 @@
+/* The report to paste into a ticket: short, tables only where they help, nothing that a name could turn into markup. */
+#include "analysis/words.h"
+#include "render/escape.h"
+#include "render/rows.h"
+
+#include <string.h>
+
+static void md(struct mt_out *o, const char *s) { mt_md(o, s, strlen(s)); }
+static void code(struct mt_out *o, const char *s) { mt_md_code(o, s, strlen(s)); }
+
+static void top(struct mt_out *o, const struct mt_analysis *a)
+{
+    unsigned no = 0;
+    for (uint32_t i = 0; i < a->advice.n; i++) {
+        const struct mt_advice *d = &a->advice.p[i];
+        bool first = true;
+        if (!d->is_top)
+            continue;
+        if (no++ == 0)
+            mt_puts(o, "**Change first**\n\n");
+        mt_putf(o, "%u. ", no);
+        md(o, d->card->title);
+        for (uint32_t l = 0; l < d->card->n_set; l++) {
+            if ((d->lines >> l & 1) == 0)
+                continue;
+            mt_puts(o, first ? ": " : ", ");
+            code(o, d->card->set[l].text);
+            first = false;
+        }
+        mt_puts(o, "\n");
+    }
+    if (no != 0)
+        mt_puts(o, "\n");
+}
+
+static void facts(struct mt_out *o, const struct mt_rank *k, const struct mt_device_analysis *d)
+{
+    struct mt_fact f[16];
+    unsigned n = mt_facts(k, d, f, 16);
+    mt_puts(o, "| | |\n|---|---|\n");
+    for (unsigned i = 0; i < n; i++) {
+        mt_putf(o, "| %s | ", f[i].name);
+        md(o, f[i].value);
+        mt_puts(o, " |\n");
+    }
+    mt_puts(o, "\n");
+}
+
+static void phases(struct mt_out *o, const struct mt_device_analysis *d)
+{
+    char a[40], b[40], c[40], s[40], ph[128];
+    mt_putf(o, "| phase | allocated | peak inside | %s | share |\n|---|---:|---:|---:|---:|\n",
+            d->focus_is_oom ? "at the OOM" : d->end_state_only ? "at the end" : "at the peak");
+    for (uint32_t i = 0; i < d->phases.n; i++) {
+        const struct mt_phase_row *p = &d->phases.p[i];
+        if (p->n_allocs == 0 && p->at_focus == 0)
+            continue;
+        mt_puts(o, "| ");
+        md(o, p->phase == MT_PH_UNATTRIBUTED && p->sub == MT_PH_NONE ? "unattributed" : mt_words_phase(ph, sizeof ph, p->phase, p->sub));
+        mt_putf(o, " | %s | %s | %s | %s |\n", mt_fmt_bytes(a, p->alloc_bytes),
+                p->peak_inside_event == MT_NO_EVENT || d->withheld ? "-" : mt_fmt_bytes(b, p->peak_inside), mt_fmt_bytes(c, p->at_focus),
+                mt_fmt_percent(s, p->at_focus, d->focus.live));
+    }
+    mt_puts(o, "\n");
+}
+
+static void owners(struct mt_out *o, const struct mt_device_analysis *d)
+{
+    char a[40], b[40], c[40], ph[128];
+    if (d->owners.n == 0)
+        return;
+    mt_puts(o, "| bytes | share | blocks | who | phase of birth |\n|---:|---:|---:|---|---|\n");
+    for (uint32_t i = 0; i < d->owners.n && i < 10; i++) {
+        const struct mt_owner *w = &d->owners.p[i];
+        mt_putf(o, "| %s | %s | %s | ", mt_fmt_bytes(a, w->bytes), mt_fmt_percent(b, w->bytes, d->focus.live), mt_fmt_count(c, w->blocks));
+        code(o, w->label);
+        mt_puts(o, " | ");
+        md(o, w->attr.phase == MT_PH_UNATTRIBUTED && w->attr.sub == MT_PH_NONE
+                  ? (w->birth == MT_BIRTH_IN_TRACE ? "unknown" : "before recording")
+                  : mt_words_phase(ph, sizeof ph, (enum mt_phase)w->attr.phase, (enum mt_phase)w->attr.sub));
+        mt_puts(o, " |\n");
+    }
+    mt_puts(o, "\n");
+}
+
+static void ranks(struct mt_out *o, const struct mt_report *r)
+{
+    char a[40], b[40], place[256];
+    if (r->n_ranks < 2)
+        return;
+    mt_puts(o, "| rank | peak live | peak reserved | OOM |\n|---|---:|---:|---|\n");
+    for (uint32_t i = 0; i < r->n_ranks; i++) {
+        for (uint32_t j = 0; j < r->ranks[i].analysis->devices.n; j++) {
+            const struct mt_device_analysis *d = &r->ranks[i].analysis->devices.p[j];
+            mt_puts(o, "| ");
+            md(o, mt_row_place(r, &r->ranks[i], d, place, sizeof place));
+            mt_putf(o, " | %s | %s | %s |\n", mt_fmt_bytes(a, d->live_peak), mt_fmt_bytes(b, d->reserved_peak),
+                    d->ooms.n ? (i == r->primary ? "yes, this report" : "yes") : "");
+        }
+    }
+    mt_puts(o, "\n");
+}
+
+void mt_render_md(const struct mt_report *r, struct mt_out *o)
+{
+    enum { MAX_CAVEATS = 64 };
+    const struct mt_rank *k = &r->ranks[r->primary];
+    const struct mt_device_analysis *d = mt_verdict_device(k);
+    struct mt_caveat *cav = mt_calloc(MAX_CAVEATS, sizeof *cav);
+    char title[512];
+    unsigned n;
+    if (cav == NULL) {
+        o->error = o->error ? o->error : 12;
+        return;
+    }
+    mt_puts(o, "### memtrace: ");
+    md(o, mt_report_title(r, title, sizeof title));
+    mt_puts(o, "\n\n**");
+    md(o, k->analysis->verdict.sentence);
+    mt_puts(o, "**\n\n");
+    if (k->analysis->verdict.because[0]) {
+        md(o, k->analysis->verdict.because);
+        mt_puts(o, "\n\n");
+    }
+    top(o, k->analysis);
+    if (d != NULL)
+        facts(o, k, d);
+    ranks(o, r);
+    if (d != NULL) {
+        phases(o, d);
+        owners(o, d);
+    }
+    n = mt_caveats(r, k, cav, MAX_CAVEATS);
+    for (unsigned i = 0; i < n; i++) {
+        mt_puts(o, "- ");
+        md(o, cav[i].text);
+        mt_puts(o, "\n");
+    }
+    mt_putf(o, "%s<sub>memtrace %s", n ? "\n" : "", r->version);
+    if (r->command[0]) {
+        mt_puts(o, ": ");
+        code(o, r->command);
+    }
+    mt_puts(o, "</sub>\n");
+    mt_free(cav);
+}

@@ -1,0 +1,94 @@
+/* All advice, in the order to try, folded. No number of bytes stands here: none has been computed for this trace. */
+#include "render/escape.h"
+#include "render/html.h"
+
+#include <string.h>
+
+static bool has(const struct mt_page *p) { return p->rank != NULL && p->rank->analysis->advice.n > 0; }
+
+static bool says(const char *s) { return s != NULL && s[0] != '\0' && strcmp(s, "none") != 0; }
+
+static void field(struct mt_out *o, const char *name, const char *value)
+{
+    if (!says(value))
+        return;
+    mt_putf(o, "<dt>%s</dt><dd>", name);
+    mt_html_s(o, value);
+    mt_puts(o, "</dd>\n");
+}
+
+static const char *checked_words(enum mt_fix_status s)
+{
+    switch (s) {
+    case MT_FIX_OK: return "exists as written";
+    case MT_FIX_MOVED: return "has moved to another name by now";
+    case MT_FIX_PARTIAL: return "exists, with a condition that guides leave out";
+    case MT_FIX_WRONG: return "does not exist";
+    case MT_FIX_NOOP: return "is accepted, without effect";
+    case MT_FIX_DOC: return "advice of a document; nothing to check in code";
+    }
+    return "";
+}
+
+static void card(struct mt_out *o, const struct mt_advice *a)
+{
+    const struct mt_fix_rule *rule = a->rule;
+    char who[256];
+    bool code = false;
+    mt_puts(o, "<details class=\"advice\"><summary>");
+    mt_html_s(o, a->card->title);
+    for (uint32_t i = 0; i < a->card->n_set && i < MT_FIX_MAX_LINES && !code; i++) {
+        if ((a->lines >> i & 1) == 0)
+            continue;
+        mt_putc(o, ' ');
+        mt_h_code(o, a->card->set[i].text);
+        code = true;
+    }
+    mt_puts(o, "</summary>\n<p>");
+    mt_html_s(o, a->card->why);
+    mt_puts(o, "</p>\n");
+    mt_h_settings(o, a);
+    mt_puts(o, "<dl class=\"fields\">\n");
+    field(o, "Only if", a->card->constraints);
+    field(o, "Costs", a->card->cost);
+    field(o, "Applies to", mt_fix_frameworks_words(rule->frameworks, who, sizeof who));
+    mt_puts(o, "<dt>Checked</dt><dd>");
+    mt_html_s(o, checked_words(rule->status));
+    if (says(rule->checked)) {
+        mt_puts(o, ". ");
+        mt_html_s(o, rule->checked);
+    }
+    mt_puts(o, "</dd>\n");
+    for (uint32_t i = 0; i < rule->n_contradictions; i++)
+        field(o, "Guides disagree", rule->contradictions[i].b);
+    mt_puts(o, "<dt>Source</dt><dd>");
+    mt_html_s(o, rule->source);
+    mt_puts(o, " <small>(rule ");
+    mt_html_s(o, rule->id);
+    mt_puts(o, ")</small></dd>\n</dl>\n</details>\n");
+}
+
+static void group(struct mt_out *o, const struct mt_analysis *a, enum mt_fix_kind kind, const char *heading)
+{
+    bool open = false;
+    for (uint32_t i = 0; i < a->advice.n; i++) {
+        if (a->advice.p[i].rule->kind != kind)
+            continue;
+        if (!open)
+            mt_putf(o, "<h3>%s</h3>\n", heading);
+        open = true;
+        card(o, &a->advice.p[i]);
+    }
+}
+
+static void draw(const struct mt_page *p, struct mt_out *o)
+{
+    const struct mt_analysis *a = p->rank->analysis;
+    mt_puts(o, "<p class=\"note\">What fits the framework and the phase of the verdict, in the order to try. Savings are not computed.</p>\n");
+    group(o, a, MT_FIX_SETTING, "Settings");
+    group(o, a, MT_FIX_TIP, "Worth knowing");
+    group(o, a, MT_FIX_RECORD, "For the next trace");
+    group(o, a, MT_FIX_REFERENCE, "Further reading");
+}
+
+const struct mt_panel mt_panel_advice = { "advice", "All advice", has, draw };

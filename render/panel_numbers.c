@@ -1,0 +1,84 @@
+/* The few numbers that the verdict stands on. */
+#include "render/escape.h"
+#include "render/html.h"
+
+#include <stdio.h>
+
+static bool has(const struct mt_page *p) { return p->dev != NULL; }
+
+static void bytes(struct mt_out *o, const char *name, uint64_t value, const char *note)
+{
+    char b[32];
+    mt_h_def(o, name, mt_fmt_bytes(b, value), note);
+}
+
+static void oom(struct mt_out *o, const struct mt_device_analysis *d, const struct mt_oom *m)
+{
+    char b[32], note[128], when[MT_WORDS];
+    (void)snprintf(note, sizeof note, "%s%s", mt_event_words(when, (int64_t)m->event), d->ooms.n > 1 ? ", the first that failed" : "");
+    bytes(o, "Request that failed", m->request, note);
+    bytes(o, "Free on the device", m->device_free, "at that moment");
+    if (d->withheld != NULL)
+        return;
+    if (m->at.holes_known) {
+        (void)snprintf(note, sizeof note, "%s in %s holes that could serve the request", mt_fmt_bytes(b, m->at.free_usable),
+                       mt_fmt_count(when, m->at.n_holes));
+        bytes(o, "Largest usable hole", m->at.largest_usable, note);
+    }
+}
+
+static void draw(const struct mt_page *p, struct mt_out *o)
+{
+    const struct mt_device_analysis *d = p->dev;
+    const char *at = mt_focus_words(d);
+    char b[32], c[32], name[64], note[MT_WORDS + 64], when[MT_WORDS];
+    bool curve = d->withheld == NULL && !d->end_state_only;
+    mt_puts(o, "<dl class=\"cards\">\n");
+    if (d->focus_is_oom && p->rank->analysis->verdict.oom < d->ooms.n)
+        oom(o, d, &d->ooms.p[p->rank->analysis->verdict.oom]);
+    if (curve) {
+        (void)snprintf(note, sizeof note, "%s of %s", mt_event_words(when, d->peak_event), mt_fmt_count(b, d->n_events));
+        bytes(o, "Peak live", d->live_peak, note);
+    }
+    if (!curve || d->focus_is_oom) {
+        (void)snprintf(name, sizeof name, "Live %s", at);
+        (void)snprintf(note, sizeof note, "%s blocks", mt_fmt_count(b, d->focus.n_blocks));
+        bytes(o, name, d->focus.live, d->focus.n_blocks != 0 ? note : NULL);
+    }
+    (void)snprintf(name, sizeof name, "Reserved %s", at);
+    (void)snprintf(note, sizeof note, "%s at its highest", mt_fmt_bytes(b, d->reserved_peak));
+    bytes(o, name, d->focus.reserved, curve ? note : NULL);
+    (void)snprintf(note, sizeof note, "%s of what is reserved", mt_fmt_percent(b, d->focus.reserved_free, d->focus.reserved));
+    bytes(o, "Reserved but free", d->focus.reserved_free, note);
+    if (d->capacity != 0) {
+        (void)snprintf(note, sizeof note, "%s of it live %s", mt_fmt_percent(b, d->focus.live, d->capacity), at);
+        bytes(o, "Capacity", d->capacity, note);
+    } else if (d->kind == MT_DEV_CUDA) {
+        mt_h_def(o, "Capacity", "unknown", "a snapshot does not hold it; name it with --capacity 80GiB");
+    }
+    if (curve) {
+        (void)snprintf(note, sizeof note, "%s at the start", mt_fmt_bytes(b, d->live_start));
+        bytes(o, "Live at the end", d->live_end, note);
+    }
+    if (d->pending_peak != 0) {
+        (void)snprintf(note, sizeof note, "at most; %s at the end", mt_fmt_bytes(b, d->pending_end));
+        bytes(o, "Waiting to be freed", d->pending_peak, note);
+    }
+    if (d->rounding_loss != 0)
+        bytes(o, "Lost to rounding", d->rounding_loss, "in the blocks that were live at the dump");
+    if (d->n_allocs != 0) {
+        (void)snprintf(note, sizeof note, "%s over the trace", mt_fmt_bytes(b, d->alloc_bytes));
+        mt_h_def(o, "Allocations", mt_fmt_count(c, d->n_allocs), note);
+    }
+    if (d->n_events > 1 && d->first_ns != 0 && d->last_ns > d->first_ns) {
+        char utc[40];
+        (void)snprintf(note, sizeof note, "from %s", mt_fmt_utc(utc, d->first_ns));
+        mt_h_def(o, "Recorded", mt_fmt_seconds(c, d->last_ns - d->first_ns), note);
+    }
+    (void)snprintf(note, sizeof note, "%s of %s", mt_fmt_bytes(b, d->unattributed_bytes),
+                   d->alloc_bytes != 0 ? "what was allocated" : "what is live");
+    mt_h_def(o, "Phase unknown", mt_fmt_percent(c, d->unattributed_bytes, d->alloc_bytes != 0 ? d->alloc_bytes : d->focus.live), note);
+    mt_puts(o, "</dl>\n");
+}
+
+const struct mt_panel mt_panel_numbers = { "numbers", "The numbers", has, draw };

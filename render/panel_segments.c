@@ -1,0 +1,81 @@
+/* What PyTorch holds from the driver, and whether what is free of it could have been used. */
+#include "render/escape.h"
+#include "render/html.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static bool has(const struct mt_page *p) { return p->dev != NULL && (p->dev->pools.n > 0 || p->dev->focus.reserved != 0); }
+
+static void focus(struct mt_out *o, const struct mt_device_analysis *d)
+{
+    const struct mt_state *s = &d->focus;
+    char a[32], b[32], name[64], note[128];
+    (void)snprintf(name, sizeof name, "Reserved %s", mt_focus_words(d));
+    (void)snprintf(note, sizeof note, "%s live", mt_fmt_bytes(b, s->live));
+    mt_puts(o, "<dl class=\"cards\">\n");
+    mt_h_def(o, name, mt_fmt_bytes(a, s->reserved), note);
+    (void)snprintf(note, sizeof note, "%s of it: rounding, unsplit rests and holes", mt_fmt_percent(b, s->reserved_free, s->reserved));
+    mt_h_def(o, "Not in use", mt_fmt_bytes(a, s->reserved_free), note);
+    if (s->n_segments != 0)
+        mt_h_def(o, "Segments", mt_fmt_count(a, s->n_segments), "");
+    if (s->holes_known) {
+        (void)snprintf(note, sizeof note, "of %s holes", mt_fmt_count(b, s->n_holes));
+        mt_h_def(o, "Largest hole", mt_fmt_bytes(a, s->largest_free), note);
+    }
+    if (d->focus_is_oom && s->holes_known && d->ooms.n != 0) {
+        uint64_t request = d->ooms.p[0].request;
+        (void)snprintf(note, sizeof note, "for a request of %s: %s", mt_fmt_bytes(b, request),
+                       s->largest_usable >= request ? "large enough" : "too small");
+        mt_h_def(o, "Largest hole it could use", mt_fmt_bytes(a, s->largest_usable), note);
+        (void)snprintf(note, sizeof note, "%s", s->free_usable >= request ? "enough in sum: fragmentation" : "not enough even in sum");
+        mt_h_def(o, "All holes it could use", mt_fmt_bytes(a, s->free_usable), note);
+    }
+    mt_puts(o, "</dl>\n");
+}
+
+static void pool(struct mt_out *o, const struct mt_pool_row *r)
+{
+    mt_puts(o, "<tr><th scope=\"row\">");
+    if (r->pool[0] != 0 || r->pool[1] != 0)
+        mt_putf(o, "private pool (%" PRIu64 ", %" PRIu64 ")", r->pool[0], r->pool[1]);
+    else
+        mt_puts(o, r->pool_known ? "default pool" : "default pool <small>(not recorded)</small>");
+    if (r->label != NULL && r->label[0] != '\0') {
+        mt_puts(o, " <small>mostly ");
+        mt_h_name(o, r->label, 160);
+        mt_puts(o, "</small>");
+    }
+    mt_puts(o, "</th><td>");
+    if (r->stream == 0)
+        mt_puts(o, "default");
+    else
+        mt_putf(o, "%#" PRIx64, (uint64_t)r->stream);
+    mt_putf(o, "</td><td>%s%s</td>", r->is_large ? "large" : "small", r->is_expandable ? ", expandable" : "");
+    mt_h_td_count(o, r->n_segments);
+    mt_h_td_bytes(o, r->reserved);
+    mt_h_td_bytes(o, r->active);
+    mt_h_td_bytes(o, r->active > r->active_requested ? r->active - r->active_requested : 0);
+    mt_h_td_bytes(o, r->free);
+    mt_h_td_share(o, r->free, r->reserved, MT_COLOR_UNATTRIBUTED);
+    mt_h_td_count(o, r->n_free_blocks);
+    mt_h_td_bytes(o, r->largest_free);
+    mt_puts(o, "</tr>\n");
+}
+
+static void draw(const struct mt_page *p, struct mt_out *o)
+{
+    static const char *const heads[] = { "Pool", "Stream", "Blocks", "#Segments", "#Reserved", "#In use", "#Rounding", "#Free", "#Free of it",
+                                         "#Free blocks", "#Largest free" };
+    focus(o, p->dev);
+    if (p->dev->pools.n == 0)
+        return;
+    mt_puts(o, "<p class=\"note\">At the dump. A request is served only from segments of its own pool, stream and size class: free memory "
+               "in another row does not help it.</p>\n");
+    mt_h_table(o, "Segments by pool and stream", heads, sizeof heads / sizeof *heads);
+    for (uint32_t i = 0; i < p->dev->pools.n; i++)
+        pool(o, &p->dev->pools.p[i]);
+    mt_h_table_end(o);
+}
+
+const struct mt_panel mt_panel_segments = { "segments", "Segments and fragmentation", has, draw };

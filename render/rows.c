@@ -1,0 +1,181 @@
+#include "render/rows.h"
+
+#include "analysis/words.h"
+#include "render/escape.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+const struct mt_device_analysis *mt_verdict_device(const struct mt_rank *k)
+{
+    return k->analysis->devices.n != 0 ? &k->analysis->devices.p[k->analysis->verdict.device] : NULL;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
+char *mt_report_title(const struct mt_report *r, char *buf, size_t cap)
+{
+    const struct mt_meta *m = &r->ranks[r->primary].trace->meta;
+    const char *input = m->input == NULL || strcmp(m->input, "-") == 0 ? "standard input" : base_name(m->input);
+    if (r->title != NULL)
+        (void)snprintf(buf, cap, "%s", r->title);
+    else if (m->member != NULL && r->n_ranks == 1)
+        (void)snprintf(buf, cap, "%s: %s", input, base_name(m->member));
+    else
+        (void)snprintf(buf, cap, "%s", input);
+    return buf;
+}
+
+char *mt_row_place(const struct mt_report *r, const struct mt_rank *k, const struct mt_device_analysis *d, char *buf, size_t cap)
+{
+    const struct mt_meta *m = &k->trace->meta;
+    const char *name = m->member != NULL ? m->member : m->input != NULL ? m->input : "-";
+    char dev[40];
+    (void)snprintf(dev, sizeof dev, d->kind == MT_DEV_HOST ? "pinned host memory" : "device %d", d->ordinal);
+    if (m->rank >= 0)
+        (void)snprintf(buf, cap, "rank %d, %s", m->rank, dev);
+    else if (r->n_ranks > 1)
+        (void)snprintf(buf, cap, "%s, %s", base_name(name), dev);
+    else
+        (void)snprintf(buf, cap, "%s", dev);
+    return buf;
+}
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 4, 5)))
+#endif
+static void fact(struct mt_fact *out, unsigned *n, const char *name, const char *fmt, ...);
+
+static void fact(struct mt_fact *out, unsigned *n, const char *name, const char *fmt, ...)
+{
+    va_list ap;
+    out[*n].name = name;
+    va_start(ap, fmt);
+    (void)vsnprintf(out[*n].value, sizeof out[*n].value, fmt, ap);
+    va_end(ap);
+    (*n)++;
+}
+
+unsigned mt_facts(const struct mt_rank *k, const struct mt_device_analysis *d, struct mt_fact *out, unsigned max)
+{
+    char a[40], b[40], c[40], e[40];
+    unsigned n = 0;
+    (void)k;
+    if (max < 14)
+        return 0;
+    if (d->ooms.n != 0) {
+        const struct mt_oom *o = &d->ooms.p[0];
+        fact(out, &n, "request that failed", "%s at event %s of %s", mt_fmt_bytes(a, o->request), mt_fmt_count(b, o->event),
+             mt_fmt_count(c, d->n_events));
+        fact(out, &n, "free on the device", "%s", mt_fmt_bytes(a, o->device_free));
+        if (d->withheld == NULL) {
+            fact(out, &n, "reserved / live then", "%s / %s", mt_fmt_bytes(a, o->at.reserved), mt_fmt_bytes(b, o->at.live));
+            fact(out, &n, "reserved but free then", "%s", mt_fmt_bytes(a, o->at.reserved_free));
+        }
+        if (o->at.holes_known)
+            fact(out, &n, "largest usable hole", "%s of %s in %s holes", mt_fmt_bytes(a, o->at.largest_usable),
+                 mt_fmt_bytes(b, o->at.free_usable), mt_fmt_count(c, o->at.n_holes));
+        if (d->ooms.n > 1)
+            fact(out, &n, "out-of-memory events", "%u; this report is about the first", d->ooms.n);
+    }
+    if (d->withheld == NULL && !d->end_state_only) {
+        if (d->peak_event < 0)
+            fact(out, &n, "peak live", "%s before the first event", mt_fmt_bytes(a, d->live_peak));
+        else
+            fact(out, &n, "peak live", "%s at event %s of %s", mt_fmt_bytes(a, d->live_peak), mt_fmt_count(b, (uint64_t)d->peak_event),
+                 mt_fmt_count(c, d->n_events));
+        fact(out, &n, "peak reserved", "%s", mt_fmt_bytes(a, d->reserved_peak));
+        fact(out, &n, "live at start / end", "%s / %s", mt_fmt_bytes(a, d->live_start), mt_fmt_bytes(b, d->live_end));
+        if (d->pending_peak != 0)
+            fact(out, &n, "waiting to be freed", "%s at most, %s at the end", mt_fmt_bytes(a, d->pending_peak),
+                 mt_fmt_bytes(b, d->pending_end));
+    } else {
+        fact(out, &n, "live", "%s", mt_fmt_bytes(a, d->live_end));
+        if (d->pending_end != 0)
+            fact(out, &n, "waiting to be freed", "%s", mt_fmt_bytes(a, d->pending_end));
+    }
+    fact(out, &n, "reserved at the end", "%s", mt_fmt_bytes(a, d->reserved_end));
+    if (d->rounding_loss != 0)
+        fact(out, &n, "rounding at the end", "%s", mt_fmt_bytes(a, d->rounding_loss));
+    if (d->capacity != 0)
+        fact(out, &n, "capacity", "%s", mt_fmt_bytes(a, d->capacity));
+    else if (d->kind == MT_DEV_CUDA)
+        fact(out, &n, "capacity", "unknown (name it with --capacity 80GiB)");
+    if (d->first_ns != 0 && d->last_ns > d->first_ns)
+        fact(out, &n, "time", "%s from %s", mt_fmt_seconds(e, d->last_ns - d->first_ns), mt_fmt_utc(a, d->first_ns));
+    return n;
+}
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 4, 5)))
+#endif
+static void caveat(struct mt_caveat *out, unsigned *n, unsigned max, const char *fmt, ...);
+
+static void caveat(struct mt_caveat *out, unsigned *n, unsigned max, const char *fmt, ...)
+{
+    va_list ap;
+    if (*n >= max)
+        return;
+    va_start(ap, fmt);
+    (void)vsnprintf(out[*n].text, sizeof out[*n].text, fmt, ap);
+    va_end(ap);
+    (*n)++;
+}
+
+static void device_caveats(const struct mt_rank *k, const struct mt_device_analysis *d, struct mt_caveat *out, unsigned *n, unsigned max)
+{
+    const struct mt_device *v = &k->trace->devices.p[d->device];
+    uint64_t all = d->alloc_bytes ? d->alloc_bytes : d->focus.live;
+    char a[40], b[40];
+    if (d->withheld != NULL)
+        caveat(out, n, max, "Device %d has no curve: %s.", d->ordinal, d->withheld);
+    if (v->ring_overflowed == 1)
+        caveat(out, n, max, "The ring buffer of device %d overflowed (%s entries kept): what happened before event 0 is lost, the numbers after "
+               "it are exact.", d->ordinal, mt_fmt_count(a, v->events.n));
+    else if (d->n_unmatched_frees != 0 && v->ring_overflowed < 0)
+        caveat(out, n, max, "%s frees of device %d have no allocation in the trace: recording began after them, or the ring buffer lost its "
+               "beginning.", mt_fmt_count(a, d->n_unmatched_frees), d->ordinal);
+    if (d->n_double_allocs != 0)
+        caveat(out, n, max, "%s allocations of device %d use an address that was still live: frees are missing.",
+               mt_fmt_count(a, d->n_double_allocs), d->ordinal);
+    if (d->kind == MT_DEV_CUDA && all != 0 && d->unattributed_bytes != 0)
+        caveat(out, n, max, "%s of %s on device %d could not be given a phase (%s)%s", mt_fmt_percent(a, d->unattributed_bytes, all),
+               d->alloc_bytes ? "the bytes allocated" : "the live bytes", d->ordinal, mt_fmt_bytes(b, d->unattributed_bytes),
+               d->unattributed_bytes * 10 > all ? ": record with stacks=\"all\" and before the model is built." : ".");
+    if (v->n_by_action[MT_ACT_ALLOC] != 0 && v->n_with_stack == 0)
+        caveat(out, n, max, "No trace entry of device %d has a stack: record with context=\"all\", stacks=\"all\".", d->ordinal);
+}
+
+unsigned mt_caveats(const struct mt_report *r, const struct mt_rank *k, struct mt_caveat *out, unsigned max)
+{
+    const struct mt_trace *t = k->trace;
+    char a[40];
+    unsigned n = 0;
+    for (uint32_t i = 0; i < r->n_unread; i++)
+        caveat(out, &n, max, "Not read: %s: %s", r->unread[i].name, r->unread[i].message);
+    for (uint32_t i = 0; i < t->diags.n; i++) {
+        const struct mt_diag *d = &t->diags.p[i];
+        if (d->has_offset)
+            caveat(out, &n, max, "%s (offset %llu)", mt_str(t, d->text), (unsigned long long)d->offset);
+        else
+            caveat(out, &n, max, "%s", mt_str(t, d->text));
+    }
+    for (uint32_t i = 0; i < k->analysis->devices.n; i++)
+        device_caveats(k, &k->analysis->devices.p[i], out, &n, max);
+    if (k->analysis->annotation_checked != 0)
+        caveat(out, &n, max, "PyTorch's own Optimizer.step annotations cover %s allocations; %s of them were given to the optimizer.",
+               mt_fmt_count(a, k->analysis->annotation_checked),
+               k->analysis->annotation_agreed == k->analysis->annotation_checked ? "all" : "not all");
+    for (uint32_t i = 0; i < t->unknown_keys.n; i++)
+        caveat(out, &n, max, "Unknown key \"%s\", passed over %s times.", mt_str(t, t->unknown_keys.p[i].name),
+               mt_fmt_count(a, t->unknown_keys.p[i].n));
+    for (uint32_t i = 0; i < t->unknown_actions.n; i++)
+        caveat(out, &n, max, "Unknown action \"%s\", passed over %s times.", mt_str(t, t->unknown_actions.p[i].name),
+               mt_fmt_count(a, t->unknown_actions.p[i].n));
+    return n;
+}

@@ -1,0 +1,30 @@
+/* rows.h -- what the text and the Markdown report say in common: the same facts, worded once. */
+#ifndef MT_ROWS_H
+#define MT_ROWS_H
+
+#include "render/report.h"
+
+enum { MT_ROW_TEXT = 256 };
+
+struct mt_fact {
+    const char *name;         /* "peak live" */
+    char value[MT_ROW_TEXT];  /* "23.19 GiB at event 3,737 of 22,331" */
+};
+/* The numbers of a device; returns how many (at most max). */
+unsigned mt_facts(const struct mt_rank *k, const struct mt_device_analysis *d, struct mt_fact *out, unsigned max);
+
+/* What limits the trust in the numbers, one sentence each, most important first; returns how many. Names of the input inside are raw:
+ * escape when writing. */
+struct mt_caveat {
+    char text[1024];
+};
+unsigned mt_caveats(const struct mt_report *r, const struct mt_rank *k, struct mt_caveat *out, unsigned max);
+
+/* "rank 3, device 0", "snapshot.pickle, device 1": names a row among several ranks. */
+char *mt_row_place(const struct mt_report *r, const struct mt_rank *k, const struct mt_device_analysis *d, char *buf, size_t cap);
+/* Title of the report: the given one, else the file name of the input (with member). */
+char *mt_report_title(const struct mt_report *r, char *buf, size_t cap);
+/* The device that the verdict is about; NULL when there is none. */
+const struct mt_device_analysis *mt_verdict_device(const struct mt_rank *k);
+
+#endif
