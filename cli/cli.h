@@ -1,0 +1,108 @@
+/* cli.h -- the program around the libraries: options, commands, messages, exit statuses.
+ *
+ * Only this folder prints, exits, reads the environment and handles signals. Memory comes from parser/base/mem.h as everywhere. */
+#ifndef MT_CLI_H
+#define MT_CLI_H
+
+#include "parser/limits.h"
+#include "render/out.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum mt_exit {
+    MT_EXIT_OK = 0,
+    MT_EXIT_FAILED = 1, /* nothing was written */
+    MT_EXIT_USAGE = 2,
+    MT_EXIT_DAMAGED = 3 /* written, from an input of which something is missing */
+};
+
+enum mt_format_choice { MT_FORMAT_HTML, MT_FORMAT_TEXT, MT_FORMAT_MD, MT_FORMAT_JSON };
+
+/* Everything that can be said on the command line. The option table writes into it by offset. */
+struct mt_cli {
+    const struct mt_command *command;
+    char **inputs; /* the operands */
+    int n_inputs;
+    int argc;
+    char **argv;
+    bool help, version;
+    const char *output, *title, *rules_file;
+    int format;    /* enum mt_format_choice */
+    int framework; /* enum mt_framework, -1 = detect */
+    int32_t device;
+    uint64_t capacity;
+    bool force, sha256, quiet, json, all, meta;
+    struct mt_limits limits;
+};
+#define MT_CLI_DEFAULTS {.framework = -1, .device = -1, .limits = MT_LIMITS_DEFAULT}
+
+struct mt_command {
+    const char *name;
+    unsigned bit;          /* for mt_option.commands */
+    const char *operands;  /* "INPUT..." */
+    int min_operands, max_operands;
+    const char *summary;   /* one line */
+    const char *text;      /* paragraphs for --help and the man page, parted by an empty line */
+    const char *examples;  /* "what it does\ncommand line\n..." in pairs */
+    enum mt_exit (*run)(const struct mt_cli *c);
+};
+extern const struct mt_command mt_commands[]; /* ends with name == NULL */
+const struct mt_command *mt_command_find(const char *name); /* NULL when unknown */
+#define MT_CMD_REPORT 1u
+#define MT_CMD_INFO 2u
+#define MT_CMD_DUMP 4u
+#define MT_CMD_RULES 8u
+#define MT_CMD_NONE 16u /* memtrace itself */
+#define MT_CMD_READERS (MT_CMD_REPORT | MT_CMD_INFO | MT_CMD_DUMP)
+
+enum mt_exit mt_cmd_report(const struct mt_cli *c);
+enum mt_exit mt_cmd_info(const struct mt_cli *c);
+enum mt_exit mt_cmd_dump(const struct mt_cli *c);
+enum mt_exit mt_cmd_rules(const struct mt_cli *c);
+
+/* message.c -- standard error. Every message is one line that starts with "memtrace: ", its control characters made visible. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 1, 2)))
+#endif
+void mt_say(const char *fmt, ...);
+/* The same without "memtrace: ", for what is no complaint. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 1, 2)))
+#endif
+void mt_tell(const char *fmt, ...);
+/* "memtrace: NAME: message (offset N)" and the lines of context. A message that holds the name is not named twice; NULL = no name. */
+void mt_say_err(const char *name, const struct mt_err *err);
+/* Parts an error of the input layer into "folder/rank1.pickle" and what is wrong with it. 1 on success; the caller frees both. */
+int mt_err_split(const char *path, const struct mt_err *err, char **name, char **message);
+
+/* version.c */
+void mt_print_version(struct mt_out *o);
+
+/* help.c, man.c, complete.c -- all from the two tables */
+void mt_help_overview(struct mt_out *o);
+void mt_help_command(struct mt_out *o, const struct mt_command *c);
+void mt_man_page(struct mt_out *o);
+void mt_complete_bash(struct mt_out *o);
+void mt_complete_zsh(struct mt_out *o);
+struct mt_exit_text {
+    int status;
+    const char *text;
+};
+extern const struct mt_exit_text mt_exit_texts[]; /* ends with text == NULL */
+struct mt_name_text {
+    const char *name, *text;
+};
+extern const struct mt_name_text mt_environment[]; /* ends with name == NULL */
+/* One example as the tables hold them: a line on what it does, unless NULL, and the command. Moves *s on; 0 at the end. */
+struct mt_example {
+    const char *what, *command;
+    size_t n_what, n_command;
+};
+int mt_next_example(const char **s, struct mt_example *e);
+
+/* Runs print over standard output; MT_EXIT_FAILED with a message when it cannot be written. */
+enum mt_exit mt_print_stdout(void (*print)(struct mt_out *o));
+
+#endif

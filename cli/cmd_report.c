@@ -1,0 +1,187 @@
+/* cmd_report.c -- read every rank, analyse it, give its events back, and write one report over all of them. */
+#include "cli/load.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/rules_load.h"
+#include "cli/term.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct loaded {
+    struct mt_trace *trace;
+    struct mt_analysis *analysis;
+    uint32_t order; /* of reading */
+};
+
+struct report {
+    const struct mt_cli *c;
+    struct mt_load load;
+    struct mt_rules rules;
+    MT_VEC(struct loaded) ranks;
+};
+
+static bool has_device(const struct mt_trace *t, int32_t ordinal)
+{
+    for (uint32_t i = 0; i < t->devices.n; i++)
+        if (t->devices.p[i].kind == MT_DEV_CUDA && t->devices.p[i].ordinal == ordinal)
+            return true;
+    return false;
+}
+
+static int visit(void *arg, struct mt_trace *t)
+{
+    struct report *r = arg;
+    struct mt_analyze_opts opts = {
+        .phases = r->rules.phases,
+        .fixes = r->rules.fixes,
+        .only_device = r->c->device,
+        .framework = r->c->framework,
+        .capacity = r->c->capacity,
+    };
+    struct mt_analysis *a = NULL;
+    struct loaded *l;
+    struct mt_err err;
+    char label[1024];
+
+    mt_trace_label(t, label, sizeof label);
+    if (r->c->device >= 0 && !has_device(t, r->c->device)) {
+        mt_say("%s: has no GPU %ld; left out", label, (long)r->c->device);
+        mt_trace_free(t);
+        return 1;
+    }
+    memset(&err, 0, sizeof err);
+    if (mt_analyze(&a, t, &opts, &err) < 0) {
+        mt_say_err(label, &err);
+        r->load.n_read--;
+        mt_trace_free(t);
+        return mt_load_unread(&r->load, label, &err);
+    }
+    mt_trace_drop_events(t);
+    l = MT_VEC_PUSH(&r->ranks);
+    if (l == NULL) {
+        mt_say("out of memory: %u snapshots were read; raise --max-memory", (unsigned)r->ranks.n);
+        mt_analysis_free(a);
+        mt_trace_free(t);
+        return 0;
+    }
+    l->trace = t;
+    l->analysis = a;
+    l->order = r->ranks.n - 1;
+    return 1;
+}
+
+/* By rank where the name says one; the others after them, as they were given. */
+static int by_rank(const void *pa, const void *pb)
+{
+    const struct loaded *a = pa, *b = pb;
+    int32_t ra = a->trace->meta.rank, rb = b->trace->meta.rank;
+    if ((ra < 0) != (rb < 0))
+        return ra < 0 ? 1 : -1;
+    if (ra != rb)
+        return ra < rb ? -1 : 1;
+    return a->order < b->order ? -1 : 1;
+}
+
+static void render(const struct report *r, const struct mt_report *report, struct mt_out *o, bool to_stdout)
+{
+    switch ((enum mt_format_choice)r->c->format) {
+    case MT_FORMAT_HTML: mt_render_html(report, o); break;
+    case MT_FORMAT_TEXT: mt_render_text(report, o, mt_term_width(1), to_stdout && mt_term_color(1)); break;
+    case MT_FORMAT_MD: mt_render_md(report, o); break;
+    case MT_FORMAT_JSON: mt_render_json(report, o); break;
+    }
+}
+
+static enum mt_exit write_report(struct report *r, const char *path)
+{
+    struct mt_report report;
+    struct mt_rank *ranks = NULL;
+    const struct mt_analysis **analyses = NULL;
+    char *command = NULL;
+    struct mt_output out;
+    enum mt_exit status = MT_EXIT_FAILED;
+    uint32_t n = r->ranks.n;
+    bool to_stdout = path == NULL || strcmp(path, "-") == 0;
+
+    qsort(r->ranks.p, n, sizeof *r->ranks.p, by_rank);
+    ranks = mt_calloc(n, sizeof *ranks);
+    analyses = mt_calloc(n, sizeof *analyses);
+    command = mt_command_line(r->c);
+    if (ranks == NULL || analyses == NULL || command == NULL) {
+        mt_say("out of memory");
+        goto out;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        ranks[i].trace = r->ranks.p[i].trace;
+        ranks[i].analysis = analyses[i] = r->ranks.p[i].analysis;
+    }
+    memset(&report, 0, sizeof report);
+    report.ranks = ranks;
+    report.n_ranks = n;
+    report.primary = mt_primary_rank(analyses, n);
+    report.unread = r->load.unread.p;
+    report.n_unread = r->load.unread.n;
+    report.n_ignored = r->load.n_ignored;
+    report.title = r->c->title;
+    report.command = command;
+    report.version = MEMTRACE_VERSION;
+    report.fixes = r->rules.fixes;
+    report.phases = r->rules.phases;
+
+    if (!mt_output_open(&out, path, r->c->force))
+        goto out;
+    render(r, &report, &out.out, to_stdout);
+    status = mt_output_commit(&out, r->c->force);
+    if (status != MT_EXIT_OK)
+        goto out;
+    status = mt_load_status(&r->load);
+    if (!to_stdout && !r->c->quiet)
+        mt_tell("%s written: %s", path, analyses[report.primary]->verdict.sentence);
+out:
+    mt_free(command);
+    mt_free(analyses);
+    mt_free(ranks);
+    return status;
+}
+
+enum mt_exit mt_cmd_report(const struct mt_cli *c)
+{
+    struct report r;
+    enum mt_exit status = MT_EXIT_FAILED;
+    char *made = NULL;
+    const char *path = c->output;
+
+    memset(&r, 0, sizeof r);
+    r.c = c;
+    if (path == NULL && c->format == MT_FORMAT_HTML) {
+        path = made = mt_output_default_name(c->inputs[0]);
+        if (made == NULL) {
+            mt_say("out of memory");
+            goto out;
+        }
+    }
+    /* Before an hour of reading, not after it. */
+    if (!mt_output_check(path, c->force, c->inputs, c->n_inputs) || !mt_rules_load(&r.rules, c))
+        goto out;
+    mt_load_inputs(&r.load, c, visit, &r);
+    if (r.load.failed)
+        goto out;
+    if (r.ranks.n == 0) {
+        if (r.load.n_read > 0)
+            mt_say("--device %ld: no snapshot has that GPU; 'memtrace info' lists the ones there are", (long)c->device);
+        goto out; /* and every input that cannot be read has had its message */
+    }
+    status = write_report(&r, path);
+out:
+    for (uint32_t i = 0; i < r.ranks.n; i++) {
+        mt_analysis_free(r.ranks.p[i].analysis);
+        mt_trace_free(r.ranks.p[i].trace);
+    }
+    MT_VEC_DONE(&r.ranks);
+    mt_load_done(&r.load);
+    mt_rules_done(&r.rules);
+    mt_free(made);
+    return status;
+}

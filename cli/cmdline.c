@@ -1,0 +1,145 @@
+/* cmdline.c -- the command line that a report shows: what has a say in its content, quoted for a shell. */
+#include "cli/options.h"
+#include "analysis/framework.h"
+#include "parser/base/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct text {
+    char *p;
+    size_t n, cap;
+    bool failed;
+};
+
+static void add(struct text *t, const char *s, size_t n)
+{
+    if (t->failed)
+        return;
+    if (t->n + n + 1 > t->cap) {
+        size_t cap = (t->n + n + 1) * 2;
+        char *p = mt_realloc(t->p, cap);
+        if (p == NULL) {
+            t->failed = true;
+            return;
+        }
+        t->p = p;
+        t->cap = cap;
+    }
+    memcpy(t->p + t->n, s, n);
+    t->n += n;
+    t->p[t->n] = '\0';
+}
+
+static void add_quoted(struct text *t, const char *s)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
+    add(t, " ", 1);
+    if (s[0] != '\0' && strspn(s, plain) == strlen(s)) {
+        add(t, s, strlen(s));
+        return;
+    }
+    add(t, "'", 1);
+    for (; *s != '\0'; s++) {
+        if (*s == '\'')
+            add(t, "'\\''", 4);
+        else
+            add(t, s, 1);
+    }
+    add(t, "'", 1);
+}
+
+static void format_number(char *buf, size_t cap, uint64_t v, bool is_bytes)
+{
+    static const char *const units[] = {"", "KiB", "MiB", "GiB", "TiB"};
+    size_t u = 0;
+    while (is_bytes && u < 4 && v % 1024 == 0 && v != 0) {
+        v /= 1024;
+        u++;
+    }
+    snprintf(buf, cap, "%llu%s", (unsigned long long)v, units[u]);
+}
+
+/* Written from what was understood, not from argv: "--format=json" and "--format json" make the same report. */
+static void add_option(struct text *t, const struct mt_cli *c, const struct mt_option *o, const struct mt_cli *defaults)
+{
+    const void *now = (const char *)c + o->offset, *def = (const char *)defaults + o->offset;
+    char name[40], number[32];
+
+    snprintf(name, sizeof name, "--%s", o->name);
+    switch (o->type) {
+    case MT_OPT_FLAG:
+        if (*(const bool *)now != *(const bool *)def)
+            add_quoted(t, name);
+        return;
+    case MT_OPT_TEXT:
+    case MT_OPT_FILE:
+        if (*(const char *const *)now == NULL)
+            return;
+        add_quoted(t, name);
+        add_quoted(t, *(const char *const *)now);
+        return;
+    case MT_OPT_CHOICE:
+        if (*(const int *)now == *(const int *)def)
+            return;
+        add_quoted(t, name);
+        add_quoted(t, o->choices[*(const int *)now]);
+        return;
+    case MT_OPT_FRAMEWORK:
+        if (*(const int *)now < 0)
+            return;
+        add_quoted(t, name);
+        add_quoted(t, mt_framework_id((enum mt_framework) * (const int *)now));
+        return;
+    case MT_OPT_ORDINAL:
+        if (*(const int32_t *)now == *(const int32_t *)def)
+            return;
+        snprintf(number, sizeof number, "%ld", (long)*(const int32_t *)now);
+        break;
+    case MT_OPT_BYTES:
+    case MT_OPT_COUNT:
+        if (*(const uint64_t *)now == *(const uint64_t *)def)
+            return;
+        format_number(number, sizeof number, *(const uint64_t *)now, o->type == MT_OPT_BYTES);
+        break;
+    case MT_OPT_COUNT32:
+        if (*(const uint32_t *)now == *(const uint32_t *)def)
+            return;
+        snprintf(number, sizeof number, "%lu", (unsigned long)*(const uint32_t *)now);
+        break;
+    }
+    add_quoted(t, name);
+    add_quoted(t, number);
+}
+
+static void add_inputs(struct text *t, const struct mt_cli *c)
+{
+    for (int i = 0; i < c->n_inputs; i++)
+        add_quoted(t, c->inputs[i]);
+}
+
+char *mt_command_line(const struct mt_cli *c)
+{
+    static const struct mt_cli defaults = MT_CLI_DEFAULTS;
+    struct text t = {0};
+    bool dashed = false; /* a name that looks like an option has to stand after "--" */
+
+    for (int i = 0; i < c->n_inputs; i++)
+        dashed |= c->inputs[i][0] == '-' && c->inputs[i][1] != '\0';
+    add(&t, "memtrace", 8);
+    add_quoted(&t, c->command->name);
+    if (!dashed)
+        add_inputs(&t, c);
+    for (const struct mt_option *o = mt_options; o->name != NULL; o++)
+        if ((o->commands & c->command->bit) != 0 && !o->not_content)
+            add_option(&t, c, o, &defaults);
+    if (dashed) {
+        add(&t, " --", 3);
+        add_inputs(&t, c);
+    }
+    if (t.failed) {
+        mt_free(t.p);
+        return NULL;
+    }
+    return t.p;
+}

@@ -1,0 +1,208 @@
+#include "cli/load.h"
+#include "cli/term.h"
+#include "parser/input.h"
+#include "render/escape.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_WARNINGS 8 /* of one snapshot; the report lists all */
+
+char *mt_trace_label(const struct mt_trace *t, char *buf, size_t cap)
+{
+    const char *input = t->meta.input != NULL ? t->meta.input : "input";
+    if (strcmp(input, "-") == 0)
+        input = "standard input";
+    if (t->meta.member != NULL && t->meta.member[0] != '\0')
+        snprintf(buf, cap, "%s: %s", input, t->meta.member);
+    else
+        snprintf(buf, cap, "%s", input);
+    return buf;
+}
+
+static void warn_damage(const struct mt_trace *t)
+{
+    char label[1024], offset[48];
+    uint32_t n = 0;
+
+    mt_trace_label(t, label, sizeof label);
+    for (uint32_t i = 0; i < t->diags.n; i++) {
+        const struct mt_diag *d = &t->diags.p[i];
+        if (d->level != MT_DIAG_DAMAGE || n++ >= MAX_WARNINGS)
+            continue;
+        offset[0] = '\0';
+        if (d->has_offset && strstr(mt_str(t, d->text), "offset") == NULL)
+            snprintf(offset, sizeof offset, " (offset %llu)", (unsigned long long)d->offset);
+        mt_say("warning: %s: %s%s", label, mt_str(t, d->text), offset);
+    }
+    if (n > MAX_WARNINGS)
+        mt_say("warning: %s: and %u more problems", label, (unsigned)(n - MAX_WARNINGS));
+    if (n == 0 && t->damaged)
+        mt_say("warning: %s: the input is damaged; everything before the damage was used", label);
+}
+
+int mt_load_unread(struct mt_load *l, const char *name, const struct mt_err *err)
+{
+    struct mt_unread *u = MT_VEC_PUSH(&l->unread);
+    if (u == NULL || !mt_err_split(name, err, &u->name, &u->message)) {
+        if (u != NULL)
+            l->unread.n--;
+        mt_say("out of memory");
+        l->failed = true;
+        return 0;
+    }
+    return 1;
+}
+
+/* Far more often it is our own limit than the machine's. */
+static void explain_memory(struct mt_err *err, uint64_t limit)
+{
+    size_t n = strlen(err->msg);
+    char held[32];
+    if (err->rc == MT_ENOMEM && limit != 0 && strstr(err->msg, "--max-memory") == NULL)
+        snprintf(err->msg + n, sizeof err->msg - n, " (at most %s are used; --max-memory raises that)", mt_fmt_bytes(held, limit));
+}
+
+static int cannot_read(struct mt_load *l, struct mt_progress *p, const char *input, struct mt_err *err)
+{
+    const char *name = strcmp(input, "-") == 0 ? "standard input" : input;
+    mt_progress_erase(p);
+    explain_memory(err, l->max_memory);
+    mt_say_err(name, err);
+    return mt_load_unread(l, name, err);
+}
+
+static int load_one(struct mt_load *l, const char *path, const struct mt_input_opts *opts, struct mt_progress *p,
+                    mt_load_visit visit, void *arg)
+{
+    struct mt_input *in = NULL;
+    struct mt_err err;
+    uint64_t n_before = l->n_read, n_unread_before = l->unread.n;
+    int go_on = 0;
+
+    memset(&err, 0, sizeof err);
+    if (mt_input_open(&in, path, opts, &err) < 0)
+        return cannot_read(l, p, path, &err);
+    for (;;) {
+        struct mt_trace *t = NULL;
+        enum mt_rc rc;
+        memset(&err, 0, sizeof err);
+        rc = mt_input_next(in, &t, &err);
+        if (rc < 0) {
+            if (!cannot_read(l, p, path, &err))
+                goto out;
+            continue;
+        }
+        if (t == NULL)
+            break;
+        mt_progress_erase(p);
+        l->n_read++;
+        if (t->damaged) {
+            l->n_damaged++;
+            warn_damage(t);
+        }
+        if (!visit(arg, t)) {
+            l->failed = true;
+            goto out;
+        }
+    }
+    l->n_ignored += mt_input_ignored(in);
+    if (l->n_read == n_before && l->unread.n == n_unread_before) {
+        /* An empty folder, an archive of other things: asked for, and nothing came of it. */
+        memset(&err, 0, sizeof err);
+        mt_fail(&err, MT_EINPUT, "no memory snapshot in it (%llu other files); a snapshot is what "
+                "torch.cuda.memory._dump_snapshot() writes",
+                (unsigned long long)mt_input_ignored(in));
+        if (!cannot_read(l, p, path, &err))
+            goto out;
+    }
+    go_on = 1;
+out:
+    mt_progress_erase(p);
+    mt_input_close(in);
+    return go_on;
+}
+
+void mt_load_inputs(struct mt_load *l, const struct mt_cli *c, mt_load_visit visit, void *arg)
+{
+    struct mt_progress p;
+    struct mt_input_opts opts;
+
+    mt_progress_init(&p, c->quiet);
+    memset(&opts, 0, sizeof opts);
+    opts.limits = c->limits;
+    opts.sha256_always = c->sha256;
+    if (p.on) {
+        opts.progress = mt_progress_update;
+        opts.progress_arg = &p;
+    }
+    mt_mem_limit(c->limits.max_memory);
+    l->max_memory = c->limits.max_memory;
+    for (int i = 0; i < c->n_inputs; i++)
+        if (!load_one(l, c->inputs[i], &opts, &p, visit, arg))
+            return;
+}
+
+void mt_load_done(struct mt_load *l)
+{
+    for (uint32_t i = 0; i < l->unread.n; i++) {
+        mt_free(l->unread.p[i].name);
+        mt_free(l->unread.p[i].message);
+    }
+    MT_VEC_DONE(&l->unread);
+}
+
+enum mt_exit mt_load_status(const struct mt_load *l)
+{
+    if (l->failed || l->n_read == 0)
+        return MT_EXIT_FAILED;
+    return l->n_damaged > 0 || l->unread.n > 0 ? MT_EXIT_DAMAGED : MT_EXIT_OK;
+}
+
+char *mt_load_file(const char *path, size_t max, size_t *n)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    char *text = NULL;
+    size_t used = 0, cap = 0;
+    const char *why = NULL;
+
+    if (fd < 0) {
+        mt_say("%s: cannot be read: %s", path, strerror(errno));
+        return NULL;
+    }
+    for (;;) {
+        ssize_t got;
+        if (used + 65536 + 1 > cap) {
+            char *p = mt_realloc(text, cap = cap * 2 + 65536 * 2);
+            if (p == NULL) {
+                why = "out of memory";
+                break;
+            }
+            text = p;
+        }
+        got = read(fd, text + used, 65536);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            why = strerror(errno);
+        if (got <= 0)
+            break;
+        used += (size_t)got;
+        if (used > max) {
+            why = "too large for a file of rules";
+            break;
+        }
+    }
+    (void)close(fd);
+    if (why != NULL) {
+        mt_say("%s: cannot be read: %s", path, why);
+        mt_free(text);
+        return NULL;
+    }
+    text[used] = '\0';
+    *n = used;
+    return text;
+}

@@ -1,0 +1,35 @@
+/* load.h -- from the INPUT arguments to traces, one after the other. */
+#ifndef MT_LOAD_H
+#define MT_LOAD_H
+
+#include "cli/cli.h"
+#include "parser/base/mem.h"
+#include "parser/trace.h"
+#include "render/report.h"
+
+struct mt_load {
+    uint64_t n_read, n_damaged; /* snapshots */
+    uint64_t n_ignored;         /* files beside them */
+    MT_VEC(struct mt_unread) unread;
+    uint64_t max_memory;        /* for messages */
+    bool failed;                /* out of memory, or the visitor gave up: a message was printed */
+};
+
+/* Called for each snapshot, which it takes over. 1 = go on, 0 = stop (the visitor has said why). */
+typedef int (*mt_load_visit)(void *arg, struct mt_trace *t);
+
+/* Reads every input. What cannot be read is reported on standard error and kept in l->unread; damage is reported as warnings. */
+void mt_load_inputs(struct mt_load *l, const struct mt_cli *c, mt_load_visit visit, void *arg);
+/* Adds to l->unread; takes a copy. 1 on success. */
+int mt_load_unread(struct mt_load *l, const char *name, const struct mt_err *err);
+void mt_load_done(struct mt_load *l);
+/* Exit status of a command that has written what it could. */
+enum mt_exit mt_load_status(const struct mt_load *l);
+
+/* "runs.tar.gz: rank0.pickle" into buf; returns buf. */
+char *mt_trace_label(const struct mt_trace *t, char *buf, size_t cap);
+
+/* A whole small file (rules). NUL-terminated; NULL with a message printed. */
+char *mt_load_file(const char *path, size_t max, size_t *n);
+
+#endif

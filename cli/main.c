@@ -1,0 +1,135 @@
+/* main.c -- dispatch and exit status. */
+#include "cli/cli.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "parser/base/mem.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+enum mt_exit mt_print_stdout(void (*print)(struct mt_out *o))
+{
+    struct mt_output o;
+    if (!mt_output_open(&o, NULL, false))
+        return MT_EXIT_FAILED;
+    print(&o.out);
+    return mt_output_commit(&o, false);
+}
+
+static enum mt_exit print_help(const struct mt_command *command)
+{
+    struct mt_output o;
+    if (!mt_output_open(&o, NULL, false))
+        return MT_EXIT_FAILED;
+    if (command != NULL)
+        mt_help_command(&o.out, command);
+    else
+        mt_help_overview(&o.out);
+    return mt_output_commit(&o, false);
+}
+
+static enum mt_exit unknown_command(const char *word)
+{
+    struct mt_nearest near = {.word = word};
+    for (const struct mt_command *k = mt_commands; k->name != NULL; k++)
+        mt_nearest_offer(&near, k->name);
+    mt_nearest_offer(&near, "help");
+    if (access(word, F_OK) == 0)
+        mt_say("'%s' is no command; to report on that file: memtrace report '%s'", word, word);
+    else if (near.best != NULL)
+        mt_say("'%s' is no command (did you mean 'memtrace %s'?); see 'memtrace --help'", word, near.best);
+    else
+        mt_say("'%s' is no command; see 'memtrace --help'", word);
+    return MT_EXIT_USAGE;
+}
+
+static enum mt_exit check_operands(const struct mt_cli *c)
+{
+    const struct mt_command *k = c->command;
+    int n_stdin = 0;
+
+    for (int i = 0; i < c->n_inputs; i++) {
+        if (c->inputs[i][0] == '\0') {
+            mt_say("%s: an operand is empty (an unset variable?)", k->name);
+            return MT_EXIT_USAGE;
+        }
+        n_stdin += strcmp(c->inputs[i], "-") == 0;
+    }
+    if (c->n_inputs < k->min_operands)
+        mt_say("%s: which file? usage: memtrace %s %s", k->name, k->name, k->operands);
+    else if (c->n_inputs > k->max_operands)
+        mt_say("%s: one operand too many: '%s'; see 'memtrace %s --help'", k->name, c->inputs[k->max_operands], k->name);
+    else if (n_stdin > 1)
+        mt_say("%s: '-' (standard input) can be read only once", k->name);
+    else
+        return MT_EXIT_OK;
+    return MT_EXIT_USAGE;
+}
+
+static enum mt_exit run(struct mt_cli *c, int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*print)(struct mt_out *o);
+    } hidden[] = {{"__man", mt_man_page}, {"__complete-bash", mt_complete_bash}, {"__complete-zsh", mt_complete_zsh}};
+    struct mt_err err;
+    int first = 1;
+
+    memset(&err, 0, sizeof err);
+    if (argc < 2) {
+        mt_say("what is to be done? 'memtrace report SNAPSHOT' writes a report; 'memtrace --help' lists all commands");
+        return MT_EXIT_USAGE;
+    }
+    for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
+        if (argc == 2 && strcmp(argv[1], hidden[i].name) == 0)
+            return mt_print_stdout(hidden[i].print);
+    if (strcmp(argv[1], "help") == 0) {
+        if (argc == 2)
+            return print_help(NULL);
+        c->command = mt_command_find(argv[2]);
+        return c->command != NULL ? print_help(c->command) : unknown_command(argv[2]);
+    }
+    if (argv[1][0] != '-') {
+        c->command = mt_command_find(argv[1]);
+        if (c->command == NULL)
+            return unknown_command(argv[1]);
+        first = 2;
+    }
+    if (!mt_options_parse(c, argc, argv, first, &err)) {
+        mt_say_err(NULL, &err);
+        return MT_EXIT_USAGE;
+    }
+    if (c->help)
+        return print_help(c->command);
+    if (c->version)
+        return mt_print_stdout(mt_print_version);
+    if (c->command == NULL) {
+        mt_say("a command has to come first: memtrace report SNAPSHOT; see 'memtrace --help'");
+        return MT_EXIT_USAGE;
+    }
+    if (check_operands(c) != MT_EXIT_OK)
+        return MT_EXIT_USAGE;
+    return c->command->run(c);
+}
+
+int main(int argc, char **argv)
+{
+    struct mt_cli c = MT_CLI_DEFAULTS;
+    enum mt_exit status;
+
+    /* A file opened where 1 or 2 was closed would take what is meant for standard output. */
+    for (int fd = open("/dev/null", O_RDWR); fd >= 0; fd = open("/dev/null", O_RDWR))
+        if (fd > 2) {
+            (void)close(fd);
+            break;
+        }
+    /* A reader that goes away must not end the program between a temporary file and its removal. */
+    (void)signal(SIGPIPE, SIG_IGN);
+    c.argc = argc;
+    c.argv = argv;
+    status = run(&c, argc, argv);
+    mt_free(c.inputs);
+    return (int)status;
+}

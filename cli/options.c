@@ -1,0 +1,264 @@
+/* options.c -- the option table and its parser. */
+#include "cli/options.h"
+
+#include "analysis/framework.h"
+#include "parser/base/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define AT(field) offsetof(struct mt_cli, field)
+
+static const char *const formats[] = {"html", "text", "md", "json", NULL};
+
+const struct mt_option mt_options[] = {
+    {"output", 'o', MT_OPT_FILE, MT_CMD_REPORT | MT_CMD_DUMP, AT(output), "FILE",
+     "Write to FILE; '-' is standard output. Without it, HTML goes to the name of the first INPUT with .html added "
+     "(memtrace-report.html for standard input), everything else to standard output.",
+     NULL, true},
+    {"format", 0, MT_OPT_CHOICE, MT_CMD_REPORT, AT(format), "FORMAT",
+     "html (a page that opens anywhere, the default), text (for a terminal), md (Markdown for a ticket) or json (for scripts).",
+     formats, false},
+    {"device", 0, MT_OPT_ORDINAL, MT_CMD_REPORT, AT(device), "N", "Look at GPU N only, counted as the process saw it.", NULL, false},
+    {"framework", 0, MT_OPT_FRAMEWORK, MT_CMD_REPORT | MT_CMD_RULES, AT(framework), "NAME",
+     "Take NAME for the training framework instead of telling it from the recorded stacks.", NULL, false},
+    {"capacity", 0, MT_OPT_BYTES, MT_CMD_REPORT, AT(capacity), "SIZE",
+     "Memory of the card, as in 80GiB. A snapshot does not say it; without this option the report says 'capacity unknown'.", NULL,
+     false},
+    {"rules", 0, MT_OPT_FILE, MT_CMD_REPORT | MT_CMD_RULES, AT(rules_file), "FILE",
+     "Read more phase and fix rules from the JSON file FILE; a rule with a known id replaces the built-in one.", NULL, false},
+    {"title", 0, MT_OPT_TEXT, MT_CMD_REPORT, AT(title), "TEXT", "Title of the report.", NULL, false},
+    {"force", 'f', MT_OPT_FLAG, MT_CMD_REPORT | MT_CMD_DUMP, AT(force), NULL, "Overwrite the output file if it exists.", NULL, true},
+    {"quiet", 'q', MT_OPT_FLAG, MT_CMD_READERS, AT(quiet), NULL,
+     "No progress and no closing line. Errors, and warnings about damaged input, are still printed.", NULL, true},
+    {"json", 0, MT_OPT_FLAG, MT_CMD_INFO | MT_CMD_RULES, AT(json), NULL, "Print JSON, one object per line.", NULL, false},
+    {"all", 0, MT_OPT_FLAG, MT_CMD_RULES, AT(all), NULL,
+     "List every phase rule too, and the fix rules that are never advised, with the reason.", NULL, false},
+    {"meta", 0, MT_OPT_FLAG, MT_CMD_DUMP, AT(meta), NULL,
+     "Also print how the input was encoded. Without it, two encodings of one snapshot give the same lines.", NULL, false},
+    {"sha256", 0, MT_OPT_FLAG, MT_CMD_READERS, AT(sha256), NULL,
+     "Compute the SHA-256 of every input. Without it, only of inputs up to 64 MiB.", NULL, false},
+    {"max-bytes", 0, MT_OPT_BYTES, MT_CMD_READERS, AT(limits.max_bytes), "SIZE",
+     "Stop reading an input after SIZE decompressed bytes (default 1TiB).", NULL, false},
+    {"max-memory", 0, MT_OPT_BYTES, MT_CMD_READERS, AT(limits.max_memory), "SIZE",
+     "Hold at most SIZE bytes of memory (default 12GiB).", NULL, false},
+    {"max-string", 0, MT_OPT_BYTES, MT_CMD_READERS, AT(limits.max_string), "SIZE",
+     "Longest string in an input (default 16MiB).", NULL, false},
+    {"max-events", 0, MT_OPT_COUNT, MT_CMD_READERS, AT(limits.max_events), "N",
+     "Most trace entries in a snapshot (default 250M).", NULL, false},
+    {"max-depth", 0, MT_OPT_COUNT32, MT_CMD_READERS, AT(limits.max_depth), "N", "Deepest nesting in an input (default 256).", NULL,
+     false},
+    {"max-ratio", 0, MT_OPT_COUNT32, MT_CMD_READERS, AT(limits.max_ratio), "N",
+     "Refuse input that decompresses to more than N times its size, after the first 64 MiB (default 1000).", NULL, false},
+    {"max-members", 0, MT_OPT_COUNT32, MT_CMD_READERS, AT(limits.max_members), "N",
+     "Most files in one archive or folder (default 4096).", NULL, false},
+    {"max-frames", 0, MT_OPT_COUNT32, MT_CMD_READERS, AT(limits.max_frames), "N", "Most frames in one stack (default 4096).", NULL,
+     false},
+    {"help", 'h', MT_OPT_FLAG, MT_CMD_READERS | MT_CMD_RULES | MT_CMD_NONE, AT(help), NULL, "Print this help.", NULL, true},
+    {"version", 'V', MT_OPT_FLAG, MT_CMD_NONE, AT(version), NULL,
+     "Print the version, the features of this build and the versions of its libraries.", NULL, true},
+    {NULL, 0, MT_OPT_FLAG, 0, 0, NULL, NULL, NULL, false},
+};
+
+static unsigned command_bit(const struct mt_cli *c) { return c->command != NULL ? c->command->bit : MT_CMD_NONE; }
+
+static const struct mt_option *find_long(unsigned commands, const char *s, size_t n)
+{
+    for (const struct mt_option *o = mt_options; o->name != NULL; o++)
+        if ((o->commands & commands) != 0 && strlen(o->name) == n && memcmp(o->name, s, n) == 0)
+            return o;
+    return NULL;
+}
+
+static const struct mt_option *find_short(unsigned commands, char letter)
+{
+    for (const struct mt_option *o = mt_options; o->name != NULL; o++)
+        if ((o->commands & commands) != 0 && o->letter == letter)
+            return o;
+    return NULL;
+}
+
+/* "html, text, md or json" */
+static void list_words(char *buf, size_t cap, const char *const *words)
+{
+    size_t used = 0;
+    for (size_t i = 0; words[i] != NULL && used < cap; i++) {
+        const char *before = i == 0 ? "" : words[i + 1] == NULL ? " or " : ", ";
+        int n = snprintf(buf + used, cap - used, "%s%s", before, words[i]);
+        used += n > 0 ? (size_t)n : 0;
+    }
+}
+
+static int set_choice(const struct mt_option *o, int *out, const char *value, struct mt_err *err)
+{
+    char words[160];
+    for (int i = 0; o->choices[i] != NULL; i++)
+        if (strcmp(o->choices[i], value) == 0) {
+            *out = i;
+            return 1;
+        }
+    list_words(words, sizeof words, o->choices);
+    mt_fail(err, MT_EINPUT, "--%s: '%s' is none of %s", o->name, value, words);
+    return 0;
+}
+
+static int set_framework(const struct mt_option *o, int *out, const char *value, struct mt_err *err)
+{
+    const char *ids[MT_FW_COUNT + 1];
+    struct mt_nearest near = {.word = value};
+    char words[400], hint[64] = "";
+    size_t n = 0;
+    *out = mt_framework_find(value);
+    if (*out >= 0)
+        return 1;
+    for (int i = 0; i < MT_FW_COUNT; i++)
+        if (mt_framework_id((enum mt_framework)i) != NULL) {
+            ids[n++] = mt_framework_id((enum mt_framework)i);
+            mt_nearest_offer(&near, ids[n - 1]);
+        }
+    ids[n] = NULL;
+    list_words(words, sizeof words, ids);
+    if (near.best != NULL)
+        snprintf(hint, sizeof hint, " (did you mean %s?)", near.best);
+    mt_fail(err, MT_EINPUT, "--%s: unknown framework '%s'%s; known are %s", o->name, value, hint, words);
+    return 0;
+}
+
+static int set_number(const struct mt_option *o, void *field, const char *value, struct mt_err *err)
+{
+    uint64_t n = 0, most = o->type == MT_OPT_ORDINAL ? INT32_MAX : o->type == MT_OPT_COUNT32 ? UINT32_MAX : UINT64_MAX;
+    uint64_t least = o->type == MT_OPT_ORDINAL ? 0 : 1;
+    int ok = o->type == MT_OPT_BYTES ? mt_parse_bytes(value, &n) : mt_parse_count(value, &n);
+
+    if (!ok) {
+        if (o->type == MT_OPT_BYTES)
+            mt_fail(err, MT_EINPUT,
+                    "--%s: '%s' is not a size; write bytes or a number with a unit, as 80GiB, 80G (the same), 80GB (10^9) or 512MiB",
+                    o->name, value);
+        else
+            mt_fail(err, MT_EINPUT, "--%s: '%s' is not a whole number%s", o->name, value,
+                    o->type == MT_OPT_ORDINAL ? "; GPUs are counted from 0" : "; write 4096, 250k or 250M");
+        return 0;
+    }
+    if (n < least || n > most) {
+        mt_fail(err, MT_EINPUT, "--%s: %s is %s", o->name, value, n < least ? "too small; at least 1" : "too large");
+        return 0;
+    }
+    if (o->type == MT_OPT_ORDINAL)
+        *(int32_t *)field = (int32_t)n;
+    else if (o->type == MT_OPT_COUNT32)
+        *(uint32_t *)field = (uint32_t)n;
+    else
+        *(uint64_t *)field = n;
+    return 1;
+}
+
+static int set(struct mt_cli *c, const struct mt_option *o, const char *value, struct mt_err *err)
+{
+    void *field = (char *)c + o->offset;
+    switch (o->type) {
+    case MT_OPT_FLAG: *(bool *)field = true; return 1;
+    case MT_OPT_TEXT:
+    case MT_OPT_FILE:
+        if (value[0] == '\0' && o->type == MT_OPT_FILE) {
+            mt_fail(err, MT_EINPUT, "--%s: the file name is empty", o->name);
+            return 0;
+        }
+        *(const char **)field = value;
+        return 1;
+    case MT_OPT_CHOICE: return set_choice(o, field, value, err);
+    case MT_OPT_FRAMEWORK: return set_framework(o, field, value, err);
+    case MT_OPT_ORDINAL:
+    case MT_OPT_BYTES:
+    case MT_OPT_COUNT:
+    case MT_OPT_COUNT32: return set_number(o, field, value, err);
+    }
+    return 0;
+}
+
+static int unknown(const struct mt_cli *c, const char *arg, size_t n, struct mt_err *err)
+{
+    const char *command = c->command != NULL ? c->command->name : "";
+    const char *space = c->command != NULL ? " " : "";
+    struct mt_nearest near;
+    char word[64];
+    size_t len = n - (n > 2 && arg[1] == '-' ? 2 : 1);
+
+    snprintf(word, sizeof word, "%.*s", (int)(len < 60 ? len : 60), arg + (n - len));
+    near = (struct mt_nearest){.word = word};
+    for (const struct mt_option *o = mt_options; o->name != NULL; o++)
+        if ((o->commands & command_bit(c)) != 0)
+            mt_nearest_offer(&near, o->name);
+    if (near.best != NULL)
+        mt_fail(err, MT_EINPUT, "unknown option '%.*s' (did you mean --%s?); see 'memtrace%s%s --help'", (int)n, arg, near.best, space,
+                command);
+    else if (find_long(~0u, word, strlen(word)) != NULL)
+        mt_fail(err, MT_EINPUT, "'memtrace%s%s' has no option '%.*s'; see 'memtrace%s%s --help'", space, command, (int)n, arg, space,
+                command);
+    else
+        mt_fail(err, MT_EINPUT, "unknown option '%.*s'; see 'memtrace%s%s --help'", (int)n, arg, space, command);
+    return 0;
+}
+
+/* One argument that starts with a dash, and its value if it has one; moves *i past both. */
+static int parse_one(struct mt_cli *c, int argc, char **argv, int *i, struct mt_err *err)
+{
+    const char *arg = argv[*i], *value = NULL;
+    const struct mt_option *o;
+    size_t n;
+
+    if (arg[1] == '-') {
+        const char *equals = strchr(arg, '=');
+        n = equals != NULL ? (size_t)(equals - arg) : strlen(arg);
+        value = equals != NULL ? equals + 1 : NULL;
+        o = find_long(command_bit(c), arg + 2, n - 2);
+    } else {
+        n = 2;
+        o = find_short(command_bit(c), arg[1]);
+        if (o != NULL && o->type != MT_OPT_FLAG && arg[2] != '\0')
+            value = arg + 2;
+        else if (arg[2] != '\0') {
+            o = NULL; /* -oX is fine, bundled flags are not worth the confusion with long options written with one dash */
+            n = strlen(arg);
+        }
+    }
+    if (o == NULL)
+        return unknown(c, arg, n, err);
+    if (o->type == MT_OPT_FLAG) {
+        if (value != NULL) {
+            mt_fail(err, MT_EINPUT, "--%s takes no value", o->name);
+            return 0;
+        }
+    } else if (value == NULL) {
+        if (*i + 1 >= argc) {
+            mt_fail(err, MT_EINPUT, "--%s needs a value: --%s %s", o->name, o->name, o->metavar);
+            return 0;
+        }
+        value = argv[++*i];
+    }
+    ++*i;
+    return set(c, o, value, err);
+}
+
+int mt_options_parse(struct mt_cli *c, int argc, char **argv, int first, struct mt_err *err)
+{
+    int i = first;
+    bool only_operands = false;
+
+    c->inputs = mt_calloc((size_t)argc + 1, sizeof *c->inputs);
+    if (c->inputs == NULL) {
+        mt_fail(err, MT_ENOMEM, "out of memory");
+        return 0;
+    }
+    while (i < argc) {
+        if (!only_operands && strcmp(argv[i], "--") == 0) {
+            only_operands = true;
+            i++;
+        } else if (only_operands || argv[i][0] != '-' || argv[i][1] == '\0') {
+            c->inputs[c->n_inputs++] = argv[i++];
+        } else if (!parse_one(c, argc, argv, &i, err)) {
+            return 0;
+        }
+    }
+    return 1;
+}

@@ -1,0 +1,16 @@
+/* rules_load.h -- both rule sets, with the file of --rules laid over them. */
+#ifndef MT_RULES_LOAD_H
+#define MT_RULES_LOAD_H
+
+#include "analysis/fix_rules.h"
+#include "analysis/phase.h"
+#include "cli/cli.h"
+
+struct mt_rules {
+    struct mt_phase_rules *phases;
+    struct mt_fix_rules *fixes;
+};
+int mt_rules_load(struct mt_rules *r, const struct mt_cli *c); /* 1 on success; 0 with a message printed */
+void mt_rules_done(struct mt_rules *r);
+
+#endif

@@ -1,0 +1,49 @@
+# mt_dep_<name>: one interface target per library, headers as SYSTEM, found by pkg-config.
+# For each, MEMTRACE_STATIC_LIBS collects what a binary without these shared libraries has to link instead.
+find_package(PkgConfig REQUIRED)
+
+# mt_find_dep(<name> <pkg-config module> <Debian package> [HEADER_ONLY])
+macro(mt_find_dep name module package)
+  pkg_check_modules(MT_${name} ${module})
+  if(NOT MT_${name}_FOUND)
+    message(FATAL_ERROR
+      "memtrace needs the library '${module}' with its headers (Debian and Ubuntu: ${package}).\n"
+      "./bootstrap.sh deps installs everything that is missing.")
+  endif()
+  add_library(mt_dep_${name} INTERFACE)
+  target_include_directories(mt_dep_${name} SYSTEM INTERFACE ${MT_${name}_INCLUDE_DIRS})
+  if(NOT "${ARGN}" STREQUAL "HEADER_ONLY")
+    target_link_libraries(mt_dep_${name} INTERFACE ${MT_${name}_LINK_LIBRARIES})
+    list(APPEND mt_static_names ${MT_${name}_STATIC_LIBRARIES})
+    list(APPEND mt_static_dirs ${MT_${name}_STATIC_LIBRARY_DIRS} ${MT_${name}_LIBDIR})
+  endif()
+endmacro()
+
+mt_find_dep(archive libarchive libarchive-dev)
+mt_find_dep(nettle nettle nettle-dev)
+mt_find_dep(cjson libcjson libcjson-dev)
+mt_find_dep(zlib zlib zlib1g-dev)
+mt_find_dep(xxhash libxxhash libxxhash-dev HEADER_ONLY)
+
+# cJSON's .pc names .../include/cjson as well; the project writes <cjson/cJSON.h>.
+
+# The static form: lib<name>.a where the distribution ships one, the shared library otherwise (cpack then puts it beside memtrace).
+list(REMOVE_DUPLICATES mt_static_names)
+list(REMOVE_DUPLICATES mt_static_dirs)
+set(MEMTRACE_STATIC_LIBS "")
+set(MEMTRACE_BUNDLED_LIBS "")
+foreach(lib IN LISTS mt_static_names)
+  find_library(MT_A_${lib} NAMES lib${lib}.a PATHS ${mt_static_dirs})
+  mark_as_advanced(MT_A_${lib})
+  if(MT_A_${lib})
+    list(APPEND MEMTRACE_STATIC_LIBS ${MT_A_${lib}})
+  else()
+    find_library(MT_SO_${lib} NAMES ${lib} PATHS ${mt_static_dirs})
+    mark_as_advanced(MT_SO_${lib})
+    # Libraries that only libarchive.a could ask for (ACLs on disk, say) are not there at all: nothing refers to them.
+    if(MT_SO_${lib})
+      list(APPEND MEMTRACE_STATIC_LIBS ${MT_SO_${lib}})
+      list(APPEND MEMTRACE_BUNDLED_LIBS ${MT_SO_${lib}})
+    endif()
+  endif()
+endforeach()

@@ -1,0 +1,31 @@
+# What `cmake --install` puts where, and the man page and completions, which the program prints from its own option table.
+if(CMAKE_CROSSCOMPILING)
+  message(STATUS "Cross-compiling: no man page and no completions (the program that prints them does not run here)")
+else()
+  set(mt_made "${PROJECT_BINARY_DIR}/made")
+  file(MAKE_DIRECTORY "${mt_made}")
+  # mt_made_by(<output> <hidden subcommand>)
+  function(mt_made_by output subcommand)
+    add_custom_command(OUTPUT "${mt_made}/${output}"
+      COMMAND memtrace ${subcommand} > "${mt_made}/${output}.new"
+      COMMAND ${CMAKE_COMMAND} -E rename "${mt_made}/${output}.new" "${mt_made}/${output}"
+      DEPENDS memtrace VERBATIM COMMENT "memtrace ${subcommand}")
+  endfunction()
+  mt_made_by(memtrace.1 __man)
+  mt_made_by(memtrace.bash __complete-bash)
+  mt_made_by(_memtrace __complete-zsh)
+  add_custom_target(memtrace_made ALL DEPENDS "${mt_made}/memtrace.1" "${mt_made}/memtrace.bash" "${mt_made}/_memtrace")
+
+  install(FILES "${mt_made}/memtrace.1" DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT common)
+  install(FILES "${mt_made}/memtrace.bash" DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME memtrace
+    COMPONENT common)
+  install(FILES "${mt_made}/_memtrace" DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT common)
+endif()
+
+install(TARGETS memtrace RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT system)
+foreach(doc README.md CHANGELOG.md)
+  if(EXISTS "${PROJECT_SOURCE_DIR}/${doc}")
+    install(FILES ${doc} DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT common)
+  endif()
+endforeach()
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright COMPONENT common)

@@ -1,0 +1,54 @@
+# shellcheck shell=bash
+# What every shell test starts with. In: MEMTRACE (the program), MT_SOURCE_DIR, MT_BINARY_DIR. Ends with `finish`.
+set -u
+export LC_ALL=C
+unset NO_COLOR COLUMNS || true
+: "${MEMTRACE:?the program to test}" "${MT_SOURCE_DIR:?}"
+case "$MEMTRACE" in /*) ;; *) MEMTRACE="$PWD/$MEMTRACE" ;; esac
+export SAMPLES="$MT_SOURCE_DIR/samples"
+TMP="$(mktemp -d)"
+trap 'rm -rf "$TMP"' EXIT
+cd "$TMP" || exit 1
+N=0 FAILED=0
+
+ok() { N=$((N + 1)); }
+fail()
+{
+    N=$((N + 1)) FAILED=$((FAILED + 1))
+    printf 'not ok: line %s: %s\n' "${BASH_LINENO[1]}" "$1"
+    for f in out err; do
+        [ ! -s "$TMP/.$f" ] || { printf '  %s: ' "$f"; head -c 1500 "$TMP/.$f"; echo; }
+    done
+}
+skip_all()
+{
+    printf '# skipped: %s\n' "$1"
+    exit 77
+}
+need() { command -v "$1" > /dev/null || skip_all "$1 is not installed"; }
+
+# run WANTED_STATUS ARGUMENT...: runs memtrace; standard output and error stay in .out and .err
+run()
+{
+    local want="$1" got
+    shift
+    "$MEMTRACE" "$@" > "$TMP/.out" 2> "$TMP/.err"
+    got=$?
+    if [ "$got" -eq "$want" ]; then ok; else fail "memtrace $*: exit status $got, expected $want"; fi
+}
+out_has() { if grep -qF -e "$1" "$TMP/.out"; then ok; else fail "standard output has no '$1'"; fi; }
+err_has() { if grep -qF -e "$1" "$TMP/.err"; then ok; else fail "standard error has no '$1'"; fi; }
+err_lacks() { if grep -qF -e "$1" "$TMP/.err"; then fail "standard error has '$1'"; else ok; fi; }
+out_empty() { if [ -s "$TMP/.out" ]; then fail "standard output is not empty"; else ok; fi; }
+err_empty() { if [ -s "$TMP/.err" ]; then fail "standard error is not empty"; else ok; fi; }
+exists() { if [ -e "$1" ]; then ok; else fail "$1 is not there"; fi; }
+absent() { if [ -e "$1" ]; then fail "$1 is there"; else ok; fi; }
+same() { if cmp -s "$1" "$2"; then ok; else fail "$1 and $2 differ"; fi; }
+check() { if "$@"; then ok; else fail "false: $*"; fi; }
+
+finish()
+{
+    printf '%d checks, %d failed\n' "$N" "$FAILED"
+    [ "$FAILED" -eq 0 ] && [ "$N" -gt 0 ]
+    exit $?
+}

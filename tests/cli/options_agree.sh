@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# --help, the man page and both completions name the same options, and the program takes every one of them.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+cp "$SAMPLES/tiny.pickle" .
+"$MEMTRACE" __man > memtrace.1 || fail "__man"
+"$MEMTRACE" __complete-bash > memtrace.bash || fail "__complete-bash"
+"$MEMTRACE" __complete-zsh > _memtrace || fail "__complete-zsh"
+
+for c in report info dump rules; do
+    "$MEMTRACE" "$c" --help | sed -n '/^Options:/,/^Examples:/p' | grep -oE '^ +(-[a-zA-Z], )?--[a-z0-9-]+' | grep -oE -e '--[a-z0-9-]+' \
+        | sort > "$c.help"
+    check [ -s "$c.help" ]
+    sed -n "/^[.]SS $c/,/^[.]S[SH] /p" memtrace.1 | tail -n +2 | sed '/^[.]S[SH] /d' | grep -oE '^(\\fB\\-[a-zA-Z]\\fR, )?\\fB\\-\\-[a-z0-9\\-]+\\fR' \
+        | sed 's/.*\\fB\\-\\-/--/; s/\\fR$//; s/\\-/-/g' | sort > "$c.man"
+    same "$c.help" "$c.man"
+    sed -n "s/^        $c) words=\"\(.*\)\" ;;/\1/p" memtrace.bash | tr ' ' '\n' | grep -e '^--' | sort > "$c.bash"
+    same "$c.help" "$c.bash"
+    sed -n "/^    $c)/,/;;/p" _memtrace | grep -oE "^        '(\(-[a-zA-Z] --[a-z0-9-]+\)'|--[a-z0-9-]+)" | grep -oE -e '--[a-z0-9-]+' | sort > "$c.zsh"
+    same "$c.help" "$c.zsh"
+    while read -r option; do
+        grep -q -e "^ .*$option [A-Z]" <("$MEMTRACE" "$c" --help) && value=(4096) || value=()
+        case "$option" in
+            --format) value=(json) ;;
+            --framework) value=(verl) ;;
+            --device) value=(0) ;;
+            --rules) printf '{"schema_version": 1, "phases": [], "fixes": []}' > rules.json && value=(rules.json) ;;
+            --output) value=("out.$c") ;;
+            --max-memory | --max-string | --max-bytes) value=(1GiB) ;;
+        esac
+        input=(tiny.pickle)
+        [ "$c" != rules ] || input=()
+        run 0 "$c" "$option" "${value[@]}" "${input[@]}"
+        rm -f tiny.pickle.html
+        [ "$c" != report ] || [ "${#value[@]}" -eq 0 ] || run 0 "$c" "$option=${value[0]}" "${input[@]}" --force
+        rm -f tiny.pickle.html
+    done < "$c.help"
+done
+# Sizes say the same with every spelling; what is read comes back in the report's own command line.
+for size in 80GiB 80G 81920MiB 85899345920; do
+    run 0 report --format json --capacity "$size" tiny.pickle
+    cp .out "capacity.$size"
+    same capacity.80GiB "capacity.$size"
+done
+
+if command -v man > /dev/null; then
+    man --warnings -l memtrace.1 > page 2> warnings
+    check [ ! -s warnings ]
+    check grep -q 'EXIT STATUS' page
+fi
+check bash -n memtrace.bash
+if command -v shellcheck > /dev/null; then
+    check shellcheck memtrace.bash
+fi
+if command -v zsh > /dev/null; then
+    check zsh -n _memtrace
+fi
+complete_as() # WORD... -> COMPREPLY, one a line
+{
+    bash -c '. ./memtrace.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _memtrace; printf "%s\n" "${COMPREPLY[@]}"' bash "$@"
+}
+check [ "$(complete_as memtrace rep)" = report ]
+check [ "$(complete_as memtrace report --for)" = "$(printf -- '--format\n--force')" ]
+check [ "$(complete_as memtrace report --format m)" = md ]
+check [ "$(complete_as memtrace report --framework ver)" = verl ]
+check [ "$(complete_as memtrace info tiny.p)" = tiny.pickle ]
+check [ "$(complete_as memtrace help d)" = dump ]
+finish

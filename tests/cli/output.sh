@@ -1,0 +1,130 @@
+#!/usr/bin/env bash
+# Where a report goes, what is never overwritten, and that a failure leaves nothing.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+mkdir sub
+cp "$SAMPLES/tiny.pickle" sub/snap.pickle
+leftovers() { find . -name '*.tmp' | grep -q .; }
+
+# HTML goes beside the first input, everything else to standard output
+run 0 report sub/snap.pickle
+out_empty
+check [ "$(wc -l < .err)" -eq 1 ]
+err_has "sub/snap.pickle.html written: "
+exists sub/snap.pickle.html
+check grep -qi '<html' sub/snap.pickle.html
+for format in text md json; do
+    run 0 report --format "$format" sub/snap.pickle
+    err_empty
+    check [ -s .out ]
+    cp .out "made.$format"
+    run 0 report --format="$format" -o "file.$format" sub/snap.pickle
+    out_empty
+    same "made.$format" "file.$format"
+done
+run 0 report sub/snap.pickle -o -
+cp .out page
+same page sub/snap.pickle.html
+err_empty
+run 0 report -o- sub/snap.pickle
+same .out page
+# the options that only say where and how loudly do not change a byte
+run 0 report -q --force --output=other.html sub/snap.pickle
+err_empty
+same other.html page
+
+# standard input
+(cd sub && "$MEMTRACE" report - < snap.pickle 2> /dev/null)
+exists sub/memtrace-report.html
+run 0 report --format json - < sub/snap.pickle
+out_has '"verdict"'
+
+# never over a file that is there
+cp other.html before
+run 1 report sub/snap.pickle -o other.html
+err_has "other.html already exists; give another name with -o, or --force"
+same other.html before
+run 1 report sub/snap.pickle
+err_has "--force"
+run 0 report --format text sub/snap.pickle -o other.html --force
+check [ "$(head -c 5 other.html)" != "$(head -c 5 before)" ]
+run 1 report sub/snap.pickle -o sub/snap.pickle --force
+err_has "is the input itself"
+same sub/snap.pickle "$SAMPLES/tiny.pickle"
+ln -s snap.pickle sub/link
+run 1 report sub/snap.pickle -o sub/link --force
+err_has "is the input itself"
+
+# with --force a link stays a link
+printf old > target
+ln -s target link.html
+run 0 report sub/snap.pickle -o link.html --force
+check [ -L link.html ]
+same target page
+
+# refused before anything is read
+run 1 report sub/snap.pickle -o nowhere/report.html
+err_has "the folder nowhere does not exist"
+run 1 report sub/snap.pickle -o sub
+err_has "is a folder"
+run 1 report sub/snap.pickle -o new/
+absent new
+run 1 report does-not-exist.pickle -o never.html
+absent never.html
+run 1 dump does-not-exist.pickle -o never.txt
+absent never.txt
+run 0 dump sub/snap.pickle -o dump.txt
+run 0 dump sub/snap.pickle
+same .out dump.txt
+run 1 dump sub/snap.pickle -o dump.txt
+err_has "--force"
+
+# devices, full disks, readers that go away
+run 0 report sub/snap.pickle -o /dev/null
+if [ -w /dev/full ]; then
+    run 1 report sub/snap.pickle -o /dev/full
+    err_has "No space left on device"
+    "$MEMTRACE" report --format text sub/snap.pickle > /dev/full 2> .err
+    check [ $? -eq 1 ]
+    err_has "standard output: cannot be written"
+    "$MEMTRACE" info sub/snap.pickle > /dev/full 2> .err
+    check [ $? -eq 1 ]
+    "$MEMTRACE" --help > /dev/full 2> .err
+    check [ $? -eq 1 ]
+fi
+(ulimit -f 1 && trap '' XFSZ && "$MEMTRACE" report sub/snap.pickle -o toobig.html) 2> .err
+check [ $? -eq 1 ]
+err_has "toobig.html: cannot be written"
+absent toobig.html
+set -o pipefail
+"$MEMTRACE" dump "$SAMPLES/verl_grpo_oom_logprob.pickle" 2> .err | head -n 1 > /dev/null
+check [ "${PIPESTATUS[0]}" -eq 141 ]
+err_empty
+if [ "$(id -u)" -ne 0 ]; then
+    mkdir readonly && chmod 555 readonly
+    run 1 report sub/snap.pickle -o readonly/report.html
+    err_has "Permission denied"
+fi
+
+# the umask decides who may read it
+(umask 027 && "$MEMTRACE" report -q sub/snap.pickle -o mode.html)
+check [ "$(stat -c %a mode.html)" = 640 ]
+
+# interrupted while it writes: nothing stays
+mkfifo pipe
+"$MEMTRACE" dump - -o interrupted.txt < pipe 2> /dev/null &
+pid=$!
+exec 9> pipe
+head -c 100 sub/snap.pickle >&9
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    find . -name 'interrupted.txt.*' | grep -q . && break
+    sleep 0.1
+done
+check leftovers
+kill -TERM "$pid"
+wait "$pid"
+check [ $? -eq 143 ]
+exec 9>&-
+absent interrupted.txt
+if leftovers; then fail "a temporary file stayed"; else ok; fi
+finish

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Progress: on a terminal, after half a second, gone at the end; never in a script.
+# shellcheck disable=SC2016
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+need script
+sample="$SAMPLES/verl_grpo_oom_logprob.pickle"
+slow() # a snapshot with 8 MiB of blanks in it, for about a second and a half
+{
+    head -c 1 "$SAMPLES/tiny.json"
+    for _ in 1 2 3 4 5 6 7 8; do
+        head -c 1048576 /dev/zero | tr '\0' ' '
+        sleep 0.18
+    done
+    tail -c +2 "$SAMPLES/tiny.json"
+}
+export -f slow
+export sample MEMTRACE
+TERM=xterm script -qec 'bash -c "slow | \"$MEMTRACE\" info -"' /dev/null < /dev/null > typed 2>&1
+check grep -q 'reading standard input: \|reading -: ' typed
+check grep -q '/s' typed
+# every progress line is followed by one that erases it
+check [ "$(tr '\r' '\n' < typed | grep -A 1 'reading ' | tail -n 1 | cut -c 1-3)" = "$(printf '\033[K')" ]
+TERM=xterm script -qec 'bash -c "slow | \"$MEMTRACE\" info -q -"' /dev/null < /dev/null > quiet 2>&1
+if grep -q 'reading ' quiet; then fail 'progress in spite of -q'; else ok; fi
+slow | "$MEMTRACE" info - > .out 2> .err
+err_empty
+TERM=xterm script -qec '"$MEMTRACE" info "$sample"' /dev/null < /dev/null > fast 2>&1
+check grep -q segments fast
+
+# colours: a terminal only, and not with NO_COLOR
+escape="$(printf '\033')"
+TERM=xterm script -qec '"$MEMTRACE" report --format text "$sample"' /dev/null < /dev/null > colored 2>&1
+check grep -q "$escape" colored
+NO_COLOR=1 TERM=xterm script -qec '"$MEMTRACE" report --format text "$sample"' /dev/null < /dev/null > plain 2>&1
+if grep -q "$escape" plain; then fail "NO_COLOR was set"; else ok; fi
+run 0 report --format text "$sample"
+if grep -q "$escape" .out; then fail "colours in a file"; else ok; fi
+finish
