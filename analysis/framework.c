@@ -11,22 +11,22 @@
 static const struct {
     const char *id, *words;
 } names[MT_FW_COUNT] = {
-    [MT_FW_NONE] = { "none", "plain PyTorch" },
-    [MT_FW_VERL] = { "verl", "verl" },
-    [MT_FW_AREAL] = { "areal", "AReaL" },
-    [MT_FW_SLIME] = { "slime", "slime" },
-    [MT_FW_RELAX] = { "relax", "Relax" },
-    [MT_FW_OPENRLHF] = { "openrlhf", "OpenRLHF" },
-    [MT_FW_TRL] = { "trl", "TRL" },
-    [MT_FW_NEMORL] = { "nemorl", "NeMo-RL" },
-    [MT_FW_MEGATRON] = { "megatron", "Megatron-LM" },
-    [MT_FW_TORCHTITAN] = { "torchtitan", "torchtitan" },
-    [MT_FW_DEEPSPEED] = { "deepspeed", "DeepSpeed" },
-    [MT_FW_TRANSFORMERS] = { "transformers", "Hugging Face Trainer" },
-    [MT_FW_LIGHTNING] = { "lightning", "Lightning" },
-    [MT_FW_ACCELERATE] = { "accelerate", "Accelerate" },
-    [MT_FW_VLLM] = { "vllm", "vLLM" },
-    [MT_FW_SGLANG] = { "sglang", "SGLang" },
+    [MT_FW_NONE] = {"none", "plain PyTorch"},
+    [MT_FW_VERL] = {"verl", "verl"},
+    [MT_FW_AREAL] = {"areal", "AReaL"},
+    [MT_FW_SLIME] = {"slime", "slime"},
+    [MT_FW_RELAX] = {"relax", "Relax"},
+    [MT_FW_OPENRLHF] = {"openrlhf", "OpenRLHF"},
+    [MT_FW_TRL] = {"trl", "TRL"},
+    [MT_FW_NEMORL] = {"nemorl", "NeMo-RL"},
+    [MT_FW_MEGATRON] = {"megatron", "Megatron-LM"},
+    [MT_FW_TORCHTITAN] = {"torchtitan", "torchtitan"},
+    [MT_FW_DEEPSPEED] = {"deepspeed", "DeepSpeed"},
+    [MT_FW_TRANSFORMERS] = {"transformers", "Hugging Face Trainer"},
+    [MT_FW_LIGHTNING] = {"lightning", "Lightning"},
+    [MT_FW_ACCELERATE] = {"accelerate", "Accelerate"},
+    [MT_FW_VLLM] = {"vllm", "vLLM"},
+    [MT_FW_SGLANG] = {"sglang", "SGLang"},
 };
 
 const char *mt_framework_id(enum mt_framework f) { return (unsigned)f < MT_FW_COUNT ? names[f].id : "?"; }
@@ -46,24 +46,29 @@ static const struct {
     enum mt_framework fw;
     const char *inside; /* separated by spaces */
 } packages[] = {
-    { "verl", MT_FW_VERL, "workers trainer utils models single_controller checkpoint_engine experimental third_party tools interactions" },
-    { "areal", MT_FW_AREAL, "engine trainer utils experimental api core infra workflow reward scheduler launcher models thirdparty" },
-    { "slime", MT_FW_SLIME, "backends utils ray rollout observability router" },
-    { "relax", MT_FW_RELAX, "backends utils engine distributed components core" },
-    { "openrlhf", MT_FW_OPENRLHF, "trainer models utils cli datasets" },
-    { "trl", MT_FW_TRL, "trainer generation models extras scripts core.py import_utils.py experimental rewards" },
-    { "nemo_rl", MT_FW_NEMORL, "models algorithms distributed environments experience utils data evals" },
-    { "megatron", MT_FW_MEGATRON, "core training legacy bridge post_training rl inference" },
-    { "torchtitan", MT_FW_TORCHTITAN, "train.py trainer.py models components distributed tools experiments protocols" },
-    { "deepspeed", MT_FW_DEEPSPEED, "runtime ops utils comm moe sequence inference compile __init__.py" },
-    { "transformers", MT_FW_TRANSFORMERS, "trainer.py trainer_seq2seq.py models generation modeling_utils.py integrations utils pipelines" },
-    { "lightning", MT_FW_LIGHTNING, "pytorch fabric" },
-    { "pytorch_lightning", MT_FW_LIGHTNING, "loops strategies trainer core plugins callbacks utilities accelerators" },
-    { "lightning_fabric", MT_FW_LIGHTNING, "strategies plugins wrappers.py fabric.py utilities" },
-    { "accelerate", MT_FW_ACCELERATE, "accelerator.py optimizer.py hooks.py utils big_modeling.py data_loader.py launchers.py state.py" },
-    { "vllm", MT_FW_VLLM, "v1 worker engine entrypoints model_executor attention device_allocator compilation distributed executor "
-                          "lora platforms sequence.py utils" },
-    { "sglang", MT_FW_SGLANG, "srt lang api.py launch_server.py multimodal_gen" },
+    {"verl", MT_FW_VERL,
+     "workers trainer utils models single_controller checkpoint_engine experimental third_party tools interactions"},
+    {"areal", MT_FW_AREAL,
+     "engine trainer utils experimental api core infra workflow reward scheduler launcher models thirdparty"},
+    {"slime", MT_FW_SLIME, "backends utils ray rollout observability router"},
+    {"relax", MT_FW_RELAX, "backends utils engine distributed components core"},
+    {"openrlhf", MT_FW_OPENRLHF, "trainer models utils cli datasets"},
+    {"trl", MT_FW_TRL, "trainer generation models extras scripts core.py import_utils.py experimental rewards"},
+    {"nemo_rl", MT_FW_NEMORL, "models algorithms distributed environments experience utils data evals"},
+    {"megatron", MT_FW_MEGATRON, "core training legacy bridge post_training rl inference"},
+    {"torchtitan", MT_FW_TORCHTITAN, "train.py trainer.py models components distributed tools experiments protocols"},
+    {"deepspeed", MT_FW_DEEPSPEED, "runtime ops utils comm moe sequence inference compile __init__.py"},
+    {"transformers", MT_FW_TRANSFORMERS,
+     "trainer.py trainer_seq2seq.py models generation modeling_utils.py integrations utils pipelines"},
+    {"lightning", MT_FW_LIGHTNING, "pytorch fabric"},
+    {"pytorch_lightning", MT_FW_LIGHTNING, "loops strategies trainer core plugins callbacks utilities accelerators"},
+    {"lightning_fabric", MT_FW_LIGHTNING, "strategies plugins wrappers.py fabric.py utilities"},
+    {"accelerate", MT_FW_ACCELERATE,
+     "accelerator.py optimizer.py hooks.py utils big_modeling.py data_loader.py launchers.py state.py"},
+    {"vllm", MT_FW_VLLM,
+     "v1 worker engine entrypoints model_executor attention device_allocator compilation distributed executor "
+     "lora platforms sequence.py utils"},
+    {"sglang", MT_FW_SGLANG, "srt lang api.py launch_server.py multimodal_gen"},
 };
 
 static bool in_list(const char *list, const char *word, size_t n)
@@ -164,8 +169,8 @@ static enum mt_framework most(const uint64_t *frames, enum mt_framework first, e
 void mt_frameworks_detect(const struct mt_trace *t, struct mt_frameworks *out)
 {
     /* The one that drives wins over those it drives: Lightning runs on DeepSpeed, the Trainer on Accelerate. */
-    static const enum mt_framework trainers[] = { MT_FW_LIGHTNING, MT_FW_TORCHTITAN, MT_FW_MEGATRON, MT_FW_TRANSFORMERS,
-                                                  MT_FW_DEEPSPEED, MT_FW_ACCELERATE };
+    static const enum mt_framework trainers[] = {MT_FW_LIGHTNING,    MT_FW_TORCHTITAN, MT_FW_MEGATRON,
+                                                 MT_FW_TRANSFORMERS, MT_FW_DEEPSPEED,  MT_FW_ACCELERATE};
     bool has_trainer = false; /* Transformers is also a library of models: only its Trainer makes it the framework */
     memset(out, 0, sizeof *out);
     for (uint32_t i = 1; i < t->frames.n; i++) {

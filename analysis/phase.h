@@ -40,7 +40,7 @@ static inline uint32_t mt_attr_rule(struct mt_attr a) { return a.rule_conf >> 4;
 struct mt_phase_rule {
     const char *id;        /* stable: "phase.torch.optim.adam.step", "method.autograd_engine" */
     const char *framework; /* "verl", "torch", ... */
-    char level;            /* C S M K W O, or '*' for a method */
+    char level;            /* C S M K W O A (docs/rules-phases.md), or '*' for a method */
     const char *phase;     /* as in the file: a phase id, or the name of a container or role marker */
     const char *file_suffix, *function;
     char status;           /* G R D U */

@@ -6,7 +6,7 @@ static const struct {
     const char *id, *words;
     bool coarse;
 } phases[MT_PH_COUNT] = {
-#define MT_PHASE(N, i, w, c) [MT_PH_##N] = { i, w, c },
+#define MT_PHASE(N, i, w, c) [MT_PH_##N] = {i, w, c},
 #include "analysis/phase_ids.def"
 #undef MT_PHASE
 };
@@ -16,17 +16,10 @@ static const struct {
     const char *name;
     enum mt_phase phase;
 } aliases[] = {
-    { "rollout", MT_PH_ROLLOUT_GENERATE },
-    { "generation", MT_PH_ROLLOUT_GENERATE },
-    { "train_log_probs", MT_PH_LOGP_OLD },
-    { "update_weights", MT_PH_WEIGHT_SYNC },
-    { "weight updates", MT_PH_WEIGHT_SYNC },
-    { "training", MT_PH_TRAIN },
-    { "model initialization", MT_PH_INIT },
-    { "forward pass", MT_PH_FORWARD },
-    { "backward pass", MT_PH_BACKWARD },
-    { "optimizer step", MT_PH_OPTIMIZER },
-    { "NCCL communication", MT_PH_COMM },
+    {"rollout", MT_PH_ROLLOUT_GENERATE},   {"generation", MT_PH_ROLLOUT_GENERATE}, {"train_log_probs", MT_PH_LOGP_OLD},
+    {"update_weights", MT_PH_WEIGHT_SYNC}, {"weight updates", MT_PH_WEIGHT_SYNC},  {"training", MT_PH_TRAIN},
+    {"model initialization", MT_PH_INIT},  {"forward pass", MT_PH_FORWARD},        {"backward pass", MT_PH_BACKWARD},
+    {"optimizer step", MT_PH_OPTIMIZER},   {"NCCL communication", MT_PH_COMM},
 };
 
 const char *mt_phase_id(enum mt_phase p) { return (unsigned)p < MT_PH_COUNT ? phases[p].id : "?"; }
@@ -48,6 +41,6 @@ int mt_phase_find(const char *id, size_t n)
 
 const char *mt_conf_name(enum mt_conf c)
 {
-    static const char *const names[MT_CONF_COUNT] = { "none", "low", "carried", "inferred", "marked" };
+    static const char *const names[MT_CONF_COUNT] = {"none", "low", "carried", "inferred", "marked"};
     return (unsigned)c < MT_CONF_COUNT ? names[c] : "?";
 }

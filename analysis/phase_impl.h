@@ -1,7 +1,8 @@
 /* phase_impl.h -- what the files of the phase engine share; nobody else includes it.
  *
  *   phase_rules.c   JSON -> rules, and their compiled form
- *   phase_match.c   frames -> marks -> one verdict for every stack, without neighbours
+ *   phase_mark.c    frames -> marks
+ *   phase_match.c   marks -> one verdict for every stack, without neighbours
  *   phase_ranges.c  recorded annotations -> which rule holds at a time
  *   phase_run.c     the events of a device in order: carry, implied training, runs without frames */
 #ifndef MT_PHASE_IMPL_H
@@ -63,12 +64,12 @@ static inline bool mt_phase_is_training(enum mt_phase p)
 
 /* What a stack says by itself. */
 struct mt_stack_verdict {
-    uint16_t rule;              /* the most telling one: innermost role or sub-phase marker, else the coarse one */
+    uint16_t rule; /* the most telling one: innermost role or sub-phase marker, else the coarse one */
     uint16_t own_rule;
-    uint8_t own, own_conf;      /* coarse phase that its frames decide and that later events inherit; MT_PH_NONE */
-    uint8_t local, local_conf;  /* coarse phase by a sub-phase marker: for this event only */
+    uint8_t own, own_conf;     /* coarse phase that its frames decide and that later events inherit; MT_PH_NONE */
+    uint8_t local, local_conf; /* coarse phase by a sub-phase marker: for this event only */
     uint8_t sub, sub_conf;
-    uint8_t flags;              /* enum mt_verdict_flag */
+    uint8_t flags; /* enum mt_verdict_flag */
 };
 enum mt_verdict_flag {
     MT_VF_PYTHON = 1,     /* has a Python frame */

@@ -4,264 +4,20 @@
  * order, each in constant time, whatever the depth. Equal sets of markers are one state; a state has one verdict. What was recorded
  * of C++ and Python frames may be interleaved or appended (it depends on the Python version), so only the order among Python frames
  * counts. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* memmem */
-#endif
-#include "analysis/phase_impl.h"
+#include "analysis/phase_mark.h"
 
 #include <string.h>
-
-/* ---- interning of small structs ---- */
-
-struct pool {
-    size_t size;
-    void *item;
-    uint32_t n, cap;
-    uint32_t *slot; /* index + 1 */
-    uint32_t n_slots;
-};
-
-static void *pool_at(const struct pool *p, uint32_t i) { return (unsigned char *)p->item + (size_t)i * p->size; }
-
-static uint32_t hash_bytes(const unsigned char *p, size_t n)
-{
-    uint32_t h = 2166136261u;
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ p[i]) * 16777619u;
-    return h ^ (h >> 15);
-}
-
-static int pool_grow(struct pool *p)
-{
-    uint32_t n = p->n_slots != 0 ? p->n_slots * 2 : 256;
-    uint32_t *slot = mt_calloc(n, sizeof *slot);
-    if (slot == NULL)
-        return 0;
-    for (uint32_t k = 0; k < p->n; k++) {
-        uint32_t i = hash_bytes(pool_at(p, k), p->size) & (n - 1);
-        while (slot[i] != 0)
-            i = (i + 1) & (n - 1);
-        slot[i] = k + 1;
-    }
-    mt_free(p->slot);
-    p->slot = slot;
-    p->n_slots = n;
-    return 1;
-}
-
-static int pool_add(struct pool *p, const void *item, uint32_t *index)
-{
-    uint32_t i;
-    if (p->n * 2 >= p->n_slots && !pool_grow(p))
-        return 0;
-    i = hash_bytes(item, p->size) & (p->n_slots - 1);
-    for (; p->slot[i] != 0; i = (i + 1) & (p->n_slots - 1)) {
-        if (memcmp(pool_at(p, p->slot[i] - 1), item, p->size) == 0) {
-            *index = p->slot[i] - 1;
-            return 1;
-        }
-    }
-    if (mt_vec_push(&p->item, &p->n, &p->cap, p->size) == NULL)
-        return 0;
-    *index = p->n - 1;
-    memcpy(pool_at(p, *index), item, p->size);
-    p->slot[i] = p->n;
-    return 1;
-}
-
-static void pool_done(struct pool *p)
-{
-    mt_free(p->item);
-    mt_free(p->slot);
-}
-
-/* ---- frames ---- */
-
-/* What one frame marks: a rule per level, 0 = none. */
-struct mark {
-    uint16_t c, s, m, role, w, o;
-    uint16_t flags;
-};
-enum {
-    MK_PYTHON = 1,
-    MK_ENGINE = 2,        /* C++ frame of the autograd engine */
-    MK_NAME_FORWARD = 4,  /* by its name only, outside PyTorch */
-    MK_NAME_BACKWARD = 8,
-    MK_MAKE_GRADS = 16,
-    MK_LOSS_CALL = 32     /* compute_loss: what it calls belongs to the training step */
-};
-
-static bool has(const char *s, uint32_t n, const char *word) { return memmem(s, n, word, strlen(word)) != NULL; }
-
-/* Ends s in the suffix, as whole path components? '\\' counts as '/': snapshots of Windows exist. */
-static bool path_ends(const char *s, uint32_t n, const char *suffix, uint32_t len)
-{
-    if (n < len || (n > len && s[n - len - 1] != '/' && s[n - len - 1] != '\\'))
-        return false;
-    for (uint32_t i = 0; i < len; i++)
-        if (s[n - len + i] != suffix[i] && !(suffix[i] == '/' && s[n - len + i] == '\\'))
-            return false;
-    return true;
-}
-
-static bool is_python(const char *s, uint32_t n)
-{
-    return (n >= 3 && memcmp(s + n - 3, ".py", 3) == 0) || (n != 0 && s[0] == '<') || has(s, n, "/ipykernel_") ||
-           has(s, n, "\\ipykernel_");
-}
-
-static bool is_torch(const char *s, uint32_t n)
-{
-    return has(s, n, "/torch/") || has(s, n, "\\torch\\") || (n >= 6 && (memcmp(s, "torch/", 6) == 0 || memcmp(s, "torch\\", 6) == 0));
-}
-
-/* SomethingBackward0::apply, SomethingBackward1_copy::apply */
-static bool is_backward_node(const char *s, uint32_t n)
-{
-    const char *end = s + n, *p = s;
-    while ((p = memmem(p, (size_t)(end - p), "Backward", 8)) != NULL) {
-        const char *q = p += 8;
-        while (q < end && *q >= '0' && *q <= '9')
-            q++;
-        if (end - q >= 5 && memcmp(q, "_copy", 5) == 0)
-            q += 5;
-        if (end - q >= 7 && memcmp(q, "::apply", 7) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* The root of every stack of an autograd thread. torch::autograd:: alone is in every forward stack (VariableType). */
-static bool is_engine(const char *s, uint32_t n)
-{
-    if (has(s, n, "torch::autograd::") &&
-        (has(s, n, "torch::autograd::Engine::") || has(s, n, "torch::autograd::python::PythonEngine::") ||
-         has(s, n, "torch::autograd::Node::operator()")))
-        return true;
-    return has(s, n, "::apply") && (has(s, n, "AccumulateGrad::apply") || is_backward_node(s, n));
-}
-
-static unsigned name_flags(const char *s, uint32_t n)
-{
-    static const char *const anywhere[] = { "loss", "cross_entropy", "softmax", "logits" };
-    static const char *const words[] = { "forward", "attention", "mlp", "embedding" };
-    if (n == 8 && memcmp(s, "backward", 8) == 0)
-        return MK_NAME_BACKWARD;
-    for (size_t i = 0; i < sizeof anywhere / sizeof *anywhere; i++)
-        if (has(s, n, anywhere[i]))
-            return MK_NAME_FORWARD;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        const char *p = s;
-        while ((p = memmem(p, (size_t)(s + n - p), words[i], strlen(words[i]))) != NULL) {
-            if (p == s || p[-1] == '_')
-                return MK_NAME_FORWARD;
-            p++;
-        }
-    }
-    return 0;
-}
-
-/* Rules by the string id of their function name, so that a frame costs one look-up and hashes nothing. */
-struct names {
-    struct {
-        mt_str_id name;
-        uint16_t head; /* rule, 0 = empty */
-    } *slot;
-    uint32_t mask;
-    uint16_t *next; /* by rule */
-};
-
-static uint32_t name_slot(const struct names *t, mt_str_id name)
-{
-    uint32_t i = (name * 2654435761u >> 7) & t->mask;
-    while (t->slot[i].head != 0 && t->slot[i].name != name)
-        i = (i + 1) & t->mask;
-    return i;
-}
-
-static int names_build(struct names *t, const struct mt_phaser *p)
-{
-    uint32_t n = 64;
-    while (n < p->rules->rule.n * 2)
-        n *= 2;
-    t->mask = n - 1;
-    t->slot = mt_calloc(n, sizeof *t->slot);
-    t->next = mt_calloc(p->rules->rule.n, sizeof *t->next);
-    if (t->slot == NULL || t->next == NULL)
-        return 0;
-    for (uint32_t i = MT_METHOD_COUNT; i < p->rules->rule.n; i++) {
-        const struct mt_phase_rule *r = &p->rules->rule.p[i];
-        mt_str_id name;
-        uint32_t at;
-        if (r->level == 'A' || r->level == 'K')
-            continue;
-        name = mt_strpool_find(&p->t->str, r->function, strlen(r->function));
-        if (name == MT_STR_FAIL)
-            continue; /* no frame of this trace has that name */
-        at = name_slot(t, name);
-        t->next[i] = t->slot[at].head;
-        t->slot[at].name = name;
-        t->slot[at].head = (uint16_t)i;
-    }
-    return 1;
-}
-
-/* The longer file suffix wins, then an overlay, then the earlier rule. */
-static bool better(const struct mt_phase_rules *r, uint32_t a, uint32_t b)
-{
-    const struct mt_rule_code *ca = &r->code.p[a], *cb = &r->code.p[b];
-    if (b == 0 || ca->file_len != cb->file_len)
-        return b == 0 || ca->file_len > cb->file_len;
-    if ((ca->flags & MT_RF_OVERLAY) != (cb->flags & MT_RF_OVERLAY))
-        return (ca->flags & MT_RF_OVERLAY) != 0;
-    return a < b;
-}
-
-static uint16_t *slot_of(struct mark *m, char level, enum mt_phase phase)
-{
-    switch (level) {
-    case 'C': return &m->c;
-    case 'S': return &m->s;
-    case 'M': return phase != MT_PH_NONE ? &m->m : &m->role;
-    case 'W': return &m->w;
-    default: return &m->o;
-    }
-}
-
-static void mark_frame(const struct mt_phaser *p, const struct names *t, const struct mt_frame *f, struct mark *m)
-{
-    const char *name = mt_str(p->t, f->name), *file = mt_str(p->t, f->file);
-    uint32_t n = mt_str_len(p->t, f->name), file_n = mt_str_len(p->t, f->file);
-    memset(m, 0, sizeof *m);
-    if (!is_python(file, file_n)) {
-        m->flags = is_engine(name, n) ? MK_ENGINE : 0;
-        return;
-    }
-    m->flags = MK_PYTHON;
-    for (uint32_t i = t->slot[name_slot(t, f->name)].head; i != 0; i = t->next[i]) {
-        const struct mt_phase_rule *r = &p->rules->rule.p[i];
-        uint16_t *at = slot_of(m, r->level, mt_rule_phase(p->rules, i));
-        if (path_ends(file, file_n, r->file_suffix, p->rules->code.p[i].file_len) && better(p->rules, i, *at))
-            *at = (uint16_t)i;
-    }
-    if (!is_torch(file, file_n))
-        m->flags |= (uint16_t)name_flags(name, n);
-    if (strcmp(name, "_make_grads") == 0 && path_ends(file, file_n, "torch/autograd/__init__.py", 26))
-        m->flags |= MK_MAKE_GRADS;
-    if (strcmp(name, "compute_loss") == 0 || strcmp(name, "_compute_loss") == 0)
-        m->flags |= MK_LOSS_CALL;
-}
 
 /* ---- stacks ---- */
 
 /* What all frames of a stack mark together. Fields of equal size: no padding, compared as bytes. */
 struct state {
-    uint16_t c;              /* the coarse marker that decides */
-    uint16_t s, m, role, w;  /* innermost of each; m, role and w only further in than s */
-    uint16_t o;              /* outermost Python frame, when it is only called by the autograd engine */
+    uint16_t c;             /* the coarse marker that decides */
+    uint16_t s, m, role, w; /* innermost of each; m, role and w only further in than s */
+    uint16_t o;             /* outermost Python frame, when it is only called by the autograd engine */
     uint16_t recompute, reduce;
-    uint16_t rollout;        /* rollout marker inside an evaluation */
-    uint16_t flags;          /* MK_* of any frame, names of the innermost that has one, and the one below */
+    uint16_t rollout; /* rollout marker inside an evaluation */
+    uint16_t flags;   /* MK_* of any frame, names of the innermost that has one, and the one below */
 };
 enum { ST_SETTLED = 1 << 8 /* c is one of those that win below anything */ };
 
@@ -273,7 +29,7 @@ static bool wins_below_anything(enum mt_phase p)
 static bool is_rollout(enum mt_phase p) { return p >= MT_PH_ROLLOUT_INIT && p <= MT_PH_ROLLOUT_WAKE_SLEEP; }
 
 /* The outermost coarse marker decides, but for these: the inner one wins. Called from the outermost frame inward. */
-static void step_coarse(const struct mt_phase_rules *r, struct state *st, const struct mark *m)
+static void step_coarse(const struct mt_phase_rules *r, struct state *st, const struct mt_marks *m)
 {
     uint16_t rule = m->c;
     enum mt_phase now, inner;
@@ -309,7 +65,7 @@ static void step_coarse(const struct mt_phase_rules *r, struct state *st, const 
         st->rollout = rule; /* generation for validation: an evaluation whose inside is a rollout */
 }
 
-static void step_inner(const struct mt_phase_rules *r, struct state *st, const struct mark *m)
+static void step_inner(const struct mt_phase_rules *r, struct state *st, const struct mt_marks *m)
 {
     if (m->s != 0) {
         enum mt_phase p = mt_rule_phase(r, m->s);
@@ -338,7 +94,7 @@ static void step_inner(const struct mt_phase_rules *r, struct state *st, const s
 }
 
 /* One frame further in. */
-static void step(const struct mt_phase_rules *r, struct state *st, const struct mark *m)
+static void step(const struct mt_phase_rules *r, struct state *st, const struct mt_marks *m)
 {
     if (!(m->flags & MK_PYTHON)) {
         st->flags |= m->flags;
@@ -349,7 +105,7 @@ static void step(const struct mt_phase_rules *r, struct state *st, const struct 
     step_coarse(r, st, m);
     step_inner(r, st, m);
     if (m->flags & (MK_NAME_FORWARD | MK_NAME_BACKWARD))
-        st->flags &= (uint16_t)~(MK_NAME_FORWARD | MK_NAME_BACKWARD);
+        st->flags &= (uint16_t) ~(MK_NAME_FORWARD | MK_NAME_BACKWARD);
     st->flags |= m->flags;
 }
 
@@ -380,9 +136,8 @@ static void judge_marker(const struct mt_phase_rules *r, const struct state *st,
         if (v->own == MT_PH_NONE) {
             v->local = (uint8_t)s;
             v->local_conf = (uint8_t)mt_rule_conf(r, st->s);
+            v->rule = v->rule != 0 ? v->rule : st->s;
         }
-        if (v->rule == 0)
-            v->rule = st->s;
     } else if (s == MT_PH_OPTIMIZER && st->w != 0) {
         set_sub(v, r, MT_PH_FORWARD, st->w); /* a closure: the model runs inside optimizer.step */
     } else if (s != MT_PH_NONE) {
@@ -415,9 +170,11 @@ static void judge_role(const struct mt_phase_rules *r, const struct state *st, s
         tells = sub == MT_PH_OPTIMIZER;
     else if (m == MT_PH_COMM)
         tells = sub == MT_PH_NONE;
+    if (tells && v->own != MT_PH_NONE && mt_rule_conf(r, st->m) < (enum mt_conf)v->own_conf)
+        tells = false; /* not worth making a known phase look uncertain */
     if (tells) {
         set_sub(v, r, m, st->m);
-        v->flags &= (uint8_t)~(MT_VF_WEAK | MT_VF_BY_NAME);
+        v->flags &= (uint8_t) ~(MT_VF_WEAK | MT_VF_BY_NAME);
     }
     if (st->role != 0)
         v->rule = st->role;
@@ -445,7 +202,7 @@ static void judge(const struct mt_phase_rules *r, const struct state *st, struct
         set_sub(v, r, MT_PH_RECOMPUTE, st->recompute);
     } else {
         judge_marker(r, st, v);
-        if (st->reduce != 0 && (v->sub == MT_PH_BACKWARD || v->sub == MT_PH_NONE))
+        if (st->reduce != 0 && (v->sub == MT_PH_BACKWARD || (v->sub == MT_PH_NONE && v->local == MT_PH_NONE)))
             set_sub(v, r, MT_PH_GRAD_REDUCE, st->reduce);
     }
     judge_role(r, st, v);
@@ -464,23 +221,6 @@ struct step_memo {
 };
 #define N_MEMO 4096u
 
-static int mark_frames(const struct mt_phaser *p, struct pool *marks, uint16_t *of_frame)
-{
-    struct names names = { NULL, 0, NULL };
-    int ok = names_build(&names, p);
-    for (uint32_t i = 0; ok && i < p->t->frames.n; i++) {
-        struct mark m;
-        uint32_t index;
-        mark_frame(p, &names, &p->t->frames.p[i], &m);
-        ok = pool_add(marks, &m, &index) && index <= UINT16_MAX;
-        if (ok)
-            of_frame[i] = (uint16_t)index;
-    }
-    mt_free(names.slot);
-    mt_free(names.next);
-    return ok;
-}
-
 /* Verdict numbers outgrow 16 bits only in traces made to do so. */
 static int widen(struct mt_phaser *p, uint32_t n)
 {
@@ -494,7 +234,7 @@ static int widen(struct mt_phaser *p, uint32_t n)
     return 1;
 }
 
-static int step_nodes(struct mt_phaser *p, struct pool *states, const struct pool *marks, const uint16_t *of_frame,
+static int step_nodes(struct mt_phaser *p, struct mt_pool *states, const struct mt_pool *marks, const uint16_t *of_frame,
                       struct step_memo *memo)
 {
     const struct mt_stack_node *node = p->t->stacks.p;
@@ -506,11 +246,11 @@ static int step_nodes(struct mt_phaser *p, struct pool *states, const struct poo
         if (m->mark != mark + 1 || m->state != from) {
             struct state st;
             uint32_t next;
-            memcpy(&st, pool_at(states, from), sizeof st);
-            step(p->rules, &st, pool_at(marks, mark));
-            if (!pool_add(states, &st, &next))
+            memcpy(&st, mt_pool_at(states, from), sizeof st);
+            step(p->rules, &st, mt_pool_at(marks, mark));
+            if (!mt_pool_add(states, &st, &next))
                 return 0;
-            *m = (struct step_memo){ from, mark + 1, next };
+            *m = (struct step_memo){from, mark + 1, next};
         }
         if (m->next > UINT16_MAX && p->node32 == NULL && !widen(p, i))
             return 0;
@@ -524,7 +264,7 @@ static int step_nodes(struct mt_phaser *p, struct pool *states, const struct poo
 
 enum mt_rc mt_match_build(struct mt_phaser *p, struct mt_err *err)
 {
-    struct pool marks = { .size = sizeof(struct mark) }, states = { .size = sizeof(struct state) };
+    struct mt_pool marks = {.size = sizeof(struct mt_marks)}, states = {.size = sizeof(struct state)};
     struct state none;
     uint16_t *of_frame = mt_calloc((size_t)p->t->frames.n + 1, sizeof *of_frame);
     struct step_memo *memo = mt_calloc(N_MEMO, sizeof *memo);
@@ -532,21 +272,21 @@ enum mt_rc mt_match_build(struct mt_phaser *p, struct mt_err *err)
     enum mt_rc rc = MT_ENOMEM;
     memset(&none, 0, sizeof none);
     p->node16 = mt_calloc((size_t)p->t->stacks.n + 1, sizeof *p->node16);
-    if (of_frame == NULL || memo == NULL || p->node16 == NULL || !pool_add(&states, &none, &zero) ||
-        !mark_frames(p, &marks, of_frame) || !step_nodes(p, &states, &marks, of_frame, memo))
+    if (of_frame == NULL || memo == NULL || p->node16 == NULL || !mt_pool_add(&states, &none, &zero) ||
+        !mt_mark_frames(p, &marks, of_frame) || !step_nodes(p, &states, &marks, of_frame, memo))
         goto out;
     for (uint32_t i = 0; i < states.n; i++) {
         struct mt_stack_verdict *v = MT_VEC_PUSH(&p->verdict);
         struct state st;
         if (v == NULL)
             goto out;
-        memcpy(&st, pool_at(&states, i), sizeof st);
+        memcpy(&st, mt_pool_at(&states, i), sizeof st);
         judge(p->rules, &st, v);
     }
     rc = MT_OK;
 out:
-    pool_done(&marks);
-    pool_done(&states);
+    mt_pool_done(&marks);
+    mt_pool_done(&states);
     mt_free(of_frame);
     mt_free(memo);
     return rc < 0 ? mt_fail(err, rc, "out of memory while attributing stacks to phases") : rc;

@@ -73,7 +73,7 @@ static int by_start(const void *pa, const void *pb)
 static int collect(struct knowns *out, const struct mt_phaser *p, int32_t ordinal, bool coarse)
 {
     const struct mt_trace *t = p->t;
-    uint32_t *memo = mt_calloc((size_t)t->str.ref.n, sizeof *memo);        /* rule + 1, by name */
+    uint32_t *memo = mt_calloc((size_t)t->str.ref.n, sizeof *memo);      /* rule + 1, by name */
     uint64_t *begins = mt_malloc((size_t)t->str.ref.n * sizeof *begins); /* start of the later range of that name */
     int ok = memo != NULL && begins != NULL;
     for (uint32_t i = 0; ok && i < t->str.ref.n; i++)
@@ -94,7 +94,7 @@ static int collect(struct knowns *out, const struct mt_phaser *p, int32_t ordina
         k = MT_VEC_PUSH(&out->v);
         ok = k != NULL;
         if (ok)
-            *k = (struct known){ g->t0_ns, end, i, (uint16_t)(memo[g->name] - 1) };
+            *k = (struct known){g->t0_ns, end, i, (uint16_t)(memo[g->name] - 1)};
     }
     mt_free(memo);
     mt_free(begins);
@@ -129,7 +129,7 @@ static int close_until(struct mt_spans *s, const struct known *k, const uint32_t
 
 enum mt_rc mt_spans_build(struct mt_spans *s, const struct mt_phaser *p, int32_t ordinal, bool coarse, struct mt_err *err)
 {
-    struct knowns k = { { NULL, 0, 0 } };
+    struct knowns k = {{NULL, 0, 0}};
     uint32_t *open = NULL, n_open = 0;
     enum mt_rc rc = MT_ENOMEM;
     if (!collect(&k, p, ordinal, coarse))

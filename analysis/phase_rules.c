@@ -7,28 +7,32 @@
 #include <string.h>
 
 static const struct mt_phase_rule methods[MT_METHOD_COUNT] = {
-    [MT_METHOD_NONE] = { "", "", '*', "-", "", "", 'G', "", "" },
-    [MT_METHOD_ENGINE] = { "method.autograd_engine", "torch", '*', "backward", "", "", 'G',
-        "a C++ frame of the autograd engine: the root of every stack of an autograd thread",
-        "pytorch/pytorch, torch/csrc/autograd/engine.cpp" },
-    [MT_METHOD_EMPTY_RUN] = { "method.empty_backward", "torch", '*', "backward", "", "", 'G',
-        "allocations without frames right after the root gradient was made: the autograd thread has no Python frames",
-        "pytorch/pytorch, torch/autograd/__init__.py" },
-    [MT_METHOD_EMPTY_WINDOW] = { "method.empty_window", "torch", '*', "backward", "", "", 'G',
-        "allocations without frames between two of the same training phase", "pytorch/pytorch" },
-    [MT_METHOD_NAME_FORWARD] = { "method.by_name_forward", "python", '*', "forward", "", "", 'U',
-        "a function outside PyTorch whose name speaks of forward, attention, mlp, embedding, loss, softmax or logits", "its name" },
-    [MT_METHOD_NAME_BACKWARD] = { "method.by_name_backward", "python", '*', "backward", "", "", 'U',
-        "a function outside PyTorch that is called backward", "its name" },
-    [MT_METHOD_CARRY] = { "method.carry", "any", '*', "-", "", "", 'G',
-        "nothing in the stack tells: the phase that held before goes on", "neighbours in time" },
-    [MT_METHOD_NO_STACK] = { "method.no_stack", "any", '*', "unattributed", "", "", 'G', "no stack was recorded", "the trace" },
-    [MT_METHOD_NO_SIGNATURE] = { "method.no_signature", "any", '*', "unattributed", "", "", 'G',
-        "no signature matches any frame of the stack", "the trace" },
+    [MT_METHOD_NONE] = {"", "", '*', "-", "", "", 'G', "", ""},
+    [MT_METHOD_ENGINE] = {"method.autograd_engine", "torch", '*', "backward", "", "", 'G',
+                          "a C++ frame of the autograd engine: the root of every stack of an autograd thread",
+                          "pytorch/pytorch, torch/csrc/autograd/engine.cpp"},
+    [MT_METHOD_EMPTY_RUN] =
+        {"method.empty_backward", "torch", '*', "backward", "", "", 'G',
+         "allocations without frames right after the root gradient was made: the autograd thread has no Python frames",
+         "pytorch/pytorch, torch/autograd/__init__.py"},
+    [MT_METHOD_EMPTY_WINDOW] = {"method.empty_window", "torch", '*', "backward", "", "", 'G',
+                                "allocations without frames between two of the same training phase", "pytorch/pytorch"},
+    [MT_METHOD_NAME_FORWARD] =
+        {"method.by_name_forward", "python", '*', "forward", "", "", 'U',
+         "a function outside PyTorch whose name speaks of forward, attention, mlp, embedding, loss, softmax or logits",
+         "its name"},
+    [MT_METHOD_NAME_BACKWARD] = {"method.by_name_backward", "python", '*', "backward", "", "", 'U',
+                                 "a function outside PyTorch that is called backward", "its name"},
+    [MT_METHOD_CARRY] = {"method.carry", "any", '*', "-", "", "", 'G',
+                         "nothing in the stack tells: the phase that held before goes on", "neighbours in time"},
+    [MT_METHOD_NO_STACK] = {"method.no_stack", "any", '*', "unattributed", "", "", 'G', "no stack was recorded", "the trace"},
+    [MT_METHOD_NO_SIGNATURE] = {"method.no_signature", "any", '*', "unattributed", "", "", 'G',
+                                "no signature matches any frame of the stack", "the trace"},
 };
 
 enum field { F_ID, F_FRAMEWORK, F_LEVEL, F_PHASE, F_FILE, F_FUNCTION, F_STATUS, F_NOTE, F_SOURCE, F_COUNT };
-static const char *const field_names[F_COUNT] = { "id", "framework", "level", "phase", "file", "function", "status", "note", "source" };
+static const char *const field_names[F_COUNT] = {"id",       "framework", "level", "phase", "file",
+                                                 "function", "status",    "note",  "source"};
 
 /* One rule file being read. */
 struct file {
@@ -79,7 +83,8 @@ static enum mt_rc read_fields(const struct file *f, int index, const cJSON *obj,
         return refuse(f, index, NULL, "is not an object");
     m = cJSON_GetObjectItemCaseSensitive(obj, "id");
     id = cJSON_IsString(m) ? m->valuestring : NULL;
-    cJSON_ArrayForEach(m, obj) {
+    cJSON_ArrayForEach(m, obj)
+    {
         int k = 0;
         while (k < F_COUNT && strcmp(m->string, field_names[k]) != 0)
             k++;
@@ -103,7 +108,8 @@ static enum mt_rc check_fields(const struct file *f, int index, const char *v[F_
         bool is_range = v[F_LEVEL] != NULL && strcmp(v[F_LEVEL], "A") == 0;
         if (k == F_FILE && is_range) {
             if (v[k] != NULL && v[k][0] != '\0')
-                return refuse_field(f, index, id, field_names[k], "has no meaning at level A: annotations have a name and no file");
+                return refuse_field(f, index, id, field_names[k],
+                                    "has no meaning at level A: annotations have a name and no file");
             continue;
         }
         if (v[k] == NULL)
@@ -129,7 +135,8 @@ static enum mt_rc check_fields(const struct file *f, int index, const char *v[F_
     if (phase < 0 || phase == MT_PH_NONE || phase == MT_PH_UNATTRIBUTED)
         return refuse_field(f, index, id, "phase", "is no phase; docs/rules-phases.md lists them");
     if (v[F_LEVEL][0] == 'C' && !mt_phase_is_coarse((enum mt_phase)phase))
-        return refuse_field(f, index, id, "phase", "has to be a coarse phase at level C, such as train_actor or rollout.generate");
+        return refuse_field(f, index, id, "phase",
+                            "has to be a coarse phase at level C, such as train_actor or rollout.generate");
     if ((v[F_LEVEL][0] == 'W' || v[F_LEVEL][0] == 'O') && mt_phase_is_coarse((enum mt_phase)phase))
         return refuse_field(f, index, id, "phase", "has to be a sub-phase at levels W and O, such as forward or backward");
     return MT_OK;
@@ -177,9 +184,9 @@ static enum mt_rc place(const struct file *f, int index, const char *id, uint32_
 
 static enum mt_rc read_rule(const struct file *f, int index, const cJSON *obj)
 {
-    const char *v[F_COUNT] = { NULL };
+    const char *v[F_COUNT] = {NULL};
     struct mt_phase_rules *r = f->r;
-    struct mt_phase_rule rule = { .level = 0 };
+    struct mt_phase_rule rule = {.level = 0};
     char *copy[F_COUNT];
     uint32_t at = 0;
     enum mt_rc rc = read_fields(f, index, obj, v);
@@ -219,7 +226,8 @@ static enum mt_rc bad_json(const struct file *f, const char *text, const char *a
             column = 1;
         }
     }
-    return mt_fail_at(f->err, MT_EINPUT, (uint64_t)(at - text), "%s: not valid JSON at line %u, column %u", f->name, line, column);
+    return mt_fail_at(f->err, MT_EINPUT, (uint64_t)(at - text), "%s: not valid JSON at line %u, column %u", f->name, line,
+                      column);
 }
 
 static enum mt_rc read_file(struct file *f, const char *text, size_t len)
@@ -229,7 +237,7 @@ static enum mt_rc read_file(struct file *f, const char *text, size_t len)
     cJSON *root;
     enum mt_rc rc = MT_OK;
     int index = 0;
-    cJSON_Hooks hooks = { json_malloc, mt_free };
+    cJSON_Hooks hooks = {json_malloc, mt_free};
     cJSON_InitHooks(&hooks);
     out_of_memory = false;
     f->first = f->r->rule.n;
@@ -250,15 +258,18 @@ static enum mt_rc read_file(struct file *f, const char *text, size_t len)
         rc = mt_fail(f->err, MT_EINPUT, "%s: a rule file is an object with \"schema_version\" and \"phases\"", f->name);
         goto out;
     }
-    cJSON_ArrayForEach(m, root) {
+    cJSON_ArrayForEach(m, root)
+    {
         if (strcmp(m->string, "schema_version") == 0) {
             version = m;
         } else if (strcmp(m->string, "phases") == 0 && list == NULL) {
             list = m;
-        } else if (strcmp(m->string, "fixes") != 0 || !f->is_overlay) { /* the fix rules of the same overlay are read elsewhere */
+        } else if (strcmp(m->string, "fixes") != 0 ||
+                   !f->is_overlay) { /* the fix rules of the same overlay are read elsewhere */
             char printable[96];
-            rc = mt_fail(f->err, MT_EINPUT, "%s: unknown or repeated key \"%s\"; a rule file has schema_version, phases and fixes",
-                         f->name, mt_printable(printable, sizeof printable, m->string, strlen(m->string)));
+            rc = mt_fail(f->err, MT_EINPUT,
+                         "%s: unknown or repeated key \"%s\"; a rule file has schema_version, phases and fixes", f->name,
+                         mt_printable(printable, sizeof printable, m->string, strlen(m->string)));
             goto out;
         }
     }
@@ -272,7 +283,8 @@ static enum mt_rc read_file(struct file *f, const char *text, size_t len)
         rc = mt_fail(f->err, MT_EINPUT, "%s: \"phases\" has to be an array of rules", f->name);
         goto out;
     }
-    cJSON_ArrayForEach(m, list) {
+    cJSON_ArrayForEach(m, list)
+    {
         rc = read_rule(f, index++, m);
         if (rc < 0)
             goto out;
@@ -286,7 +298,7 @@ enum mt_rc mt_phase_rules_load(struct mt_phase_rules **out, const char *overlay,
                                struct mt_err *err)
 {
     struct mt_phase_rules *r = mt_calloc(1, sizeof *r);
-    struct file f = { r, "the built-in phases.json", 0, false, err };
+    struct file f = {r, "the built-in phases.json", 0, false, err};
     const struct mt_asset *asset = mt_rule_assets;
     enum mt_rc rc = MT_OK;
     *out = NULL;

@@ -17,28 +17,31 @@ struct run {
     struct mt_attr *out;
     struct mt_spans coarse, inner; /* annotations */
     bool has_annotations;
-    uint8_t last;       /* coarse phase that goes on; MT_PH_NONE, a phase, or WAIT_TRAIN */
-    uint8_t base;       /* the same without interruptions (weight sync, checkpoint): what a forward pass returns to */
-    uint8_t fallback;   /* of WAIT_FORWARD, when no training follows */
+    uint8_t last;     /* coarse phase that goes on; MT_PH_NONE, a phase, or WAIT_TRAIN */
+    uint8_t base;     /* the same without interruptions (weight sync, checkpoint): what a forward pass returns to */
+    uint8_t fallback; /* of WAIT_FORWARD, when no training follows */
     bool is_waiting, waits_for_marker; /* some event holds a placeholder; a training one of the main thread is among them */
     uint64_t wait_from;
-    struct mt_attr hold; /* for events that are no allocation */
+    struct mt_attr hold;                 /* for events that are no allocation */
     const struct mt_stack_verdict *prev; /* of the allocation before; NULL at the start */
     bool in_run, run_is_backward;        /* allocations without frames */
     uint8_t run_phase;                   /* training phase before the run, MT_PH_NONE */
     uint64_t run_from;
-    int8_t has_backward;                 /* -1 = not looked yet */
+    int8_t has_backward;                    /* -1 = not looked yet */
     uint64_t segment[MAX_WAITING_SEGMENTS]; /* segment_alloc and segment_map whose allocation has not come */
     uint32_t n_segments;
 };
 
 static struct mt_attr attr(uint8_t phase, uint8_t sub, uint32_t rule, enum mt_conf conf)
 {
-    struct mt_attr a = { (uint16_t)(rule << 4 | (uint32_t)conf), phase, sub };
+    struct mt_attr a = {(uint16_t)(rule << 4 | (uint32_t)conf), phase, sub};
     return a;
 }
 
-static void set_conf(struct mt_attr *a, enum mt_conf conf) { a->rule_conf = (uint16_t)((a->rule_conf & ~15u) | (uint32_t)conf); }
+static void set_conf(struct mt_attr *a, enum mt_conf conf)
+{
+    a->rule_conf = (uint16_t)((a->rule_conf & ~15u) | (uint32_t)conf);
+}
 
 /* A pair of phase and sub-phase is as sure as its weaker half. */
 static enum mt_conf pair_conf(enum mt_conf phase, uint8_t sub, enum mt_conf sub_conf)
@@ -100,8 +103,8 @@ static bool is_training(uint8_t p) { return p < MT_PH_COUNT && mt_phase_is_train
 
 static bool is_forward(uint8_t sub)
 {
-    return sub == MT_PH_FORWARD || sub == MT_PH_LOSS || sub == MT_PH_LOGITS || sub == MT_PH_FSDP_UNSHARD || sub == MT_PH_COMPILE ||
-           sub == MT_PH_COMPILE_AUTOTUNE;
+    return sub == MT_PH_FORWARD || sub == MT_PH_LOSS || sub == MT_PH_LOGITS || sub == MT_PH_FSDP_UNSHARD ||
+           sub == MT_PH_COMPILE || sub == MT_PH_COMPILE_AUTOTUNE;
 }
 
 static bool is_allocation(const struct mt_event *e) { return e->action == MT_ACT_ALLOC || e->action == MT_ACT_OOM; }
@@ -120,8 +123,8 @@ static bool has_backward(struct run *r)
     return r->has_backward != 0;
 }
 
-static struct mt_attr known_phase(struct run *r, uint64_t i, uint8_t phase, enum mt_conf conf, uint8_t sub, enum mt_conf sub_conf,
-                                  uint32_t rule)
+static struct mt_attr known_phase(struct run *r, uint64_t i, uint8_t phase, enum mt_conf conf, uint8_t sub,
+                                  enum mt_conf sub_conf, uint32_t rule)
 {
     bool waits_for_train = r->last == WAIT_TRAIN || r->base == WAIT_TRAIN;
     settle(r, i, is_training(phase) ? phase : waits_for_train ? MT_PH_TRAIN : MT_PH_NONE);
@@ -196,7 +199,8 @@ static bool refines(uint8_t phase, uint8_t by)
 {
     switch (phase) {
     case MT_PH_TRAIN: return by == MT_PH_TRAIN_ACTOR || by == MT_PH_TRAIN_CRITIC;
-    case MT_PH_INFER: return by == MT_PH_LOGP_OLD || by == MT_PH_LOGP_REF || by == MT_PH_LOGP || by == MT_PH_VALUES || by == MT_PH_REWARD;
+    case MT_PH_INFER:
+        return by == MT_PH_LOGP_OLD || by == MT_PH_LOGP_REF || by == MT_PH_LOGP || by == MT_PH_VALUES || by == MT_PH_REWARD;
     case MT_PH_LOGP: return by == MT_PH_LOGP_OLD || by == MT_PH_LOGP_REF;
     case MT_PH_LOGP_OLD: return by == MT_PH_LOGP_REF; /* with LoRA the reference pass runs through the actor's function */
     default: return false;
@@ -281,10 +285,12 @@ static void wait_for_allocation(struct run *r, uint64_t i)
     r->segment[r->n_segments++] = i;
 }
 
-enum mt_rc mt_phaser_run(struct mt_phaser *p, uint32_t device, const struct mt_phase_opts *o, struct mt_attr *out, struct mt_err *err)
+enum mt_rc mt_phaser_run(struct mt_phaser *p, uint32_t device, const struct mt_phase_opts *o, struct mt_attr *out,
+                         struct mt_err *err)
 {
     const struct mt_device *d = &p->t->devices.p[device];
-    struct run r = { .p = p, .d = d, .out = out, .last = MT_PH_NONE, .base = MT_PH_NONE, .fallback = MT_PH_NONE, .has_backward = -1 };
+    struct run r = {
+        .p = p, .d = d, .out = out, .last = MT_PH_NONE, .base = MT_PH_NONE, .fallback = MT_PH_NONE, .has_backward = -1};
     enum mt_rc rc = MT_OK;
     r.hold = attr(MT_PH_UNATTRIBUTED, MT_PH_NONE, 0, MT_CONF_NONE);
     if (o->use_annotations && d->kind == MT_DEV_CUDA && p->t->ranges.n != 0) {
@@ -317,7 +323,8 @@ out:
     return rc;
 }
 
-enum mt_rc mt_phaser_new(struct mt_phaser **out, const struct mt_phase_rules *rules, const struct mt_trace *t, struct mt_err *err)
+enum mt_rc mt_phaser_new(struct mt_phaser **out, const struct mt_phase_rules *rules, const struct mt_trace *t,
+                         struct mt_err *err)
 {
     struct mt_phaser *p = mt_calloc(1, sizeof *p);
     enum mt_rc rc;

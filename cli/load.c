@@ -34,7 +34,7 @@ static void warn_damage(const struct mt_trace *t)
         if (d->level != MT_DIAG_DAMAGE || n++ >= MAX_WARNINGS)
             continue;
         offset[0] = '\0';
-        if (d->has_offset && strstr(mt_str(t, d->text), "offset") == NULL)
+        if (d->has_offset)
             snprintf(offset, sizeof offset, " (offset %llu)", (unsigned long long)d->offset);
         mt_say("warning: %s: %s%s", label, mt_str(t, d->text), offset);
     }

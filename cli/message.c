@@ -63,8 +63,11 @@ void mt_tell(const char *fmt, ...)
 static void with_offset(char *buf, size_t cap, const struct mt_err *err)
 {
     buf[0] = '\0';
-    if (err->has_offset && strstr(err->msg, "offset") == NULL)
+    if (err->has_offset) {
         snprintf(buf, cap, " (offset %llu)", (unsigned long long)err->offset);
+        if (strstr(err->msg, buf) != NULL)
+            buf[0] = '\0';
+    }
 }
 
 void mt_say_err(const char *name, const struct mt_err *err)

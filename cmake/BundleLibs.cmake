@@ -1,5 +1,6 @@
 # Run at install: puts the shared libraries that the portable memtrace still needs into lib/memtrace, and nothing else.
 # In: mt_exe, mt_libs (candidates).
+cmake_policy(VERSION 3.20)
 find_program(mt_objdump objdump)
 if(NOT mt_objdump)
   message(FATAL_ERROR "objdump is needed to find out which libraries the portable memtrace needs (Debian package: binutils)")
@@ -31,7 +32,7 @@ while(queue)
       message(FATAL_ERROR "the portable memtrace needs ${soname}, which is neither static nor among: ${mt_libs}")
     endif()
     get_filename_component(real "${found}" REALPATH)
-    file(INSTALL DESTINATION "${CMAKE_INSTALL_PREFIX}/lib/memtrace" TYPE SHARED_LIBRARY RENAME "${soname}" FILES "${real}")
+    file(INSTALL DESTINATION "${CMAKE_INSTALL_PREFIX}/lib/memtrace" TYPE FILE RENAME "${soname}" FILES "${real}")
     list(APPEND queue "${real}")
   endforeach()
 endwhile()

@@ -9,10 +9,11 @@ if(MEMTRACE_STATIC_DEPS AND NOT MEMTRACE_SANITIZE AND NOT MEMTRACE_FUZZ)
   set_target_properties(memtrace_portable PROPERTIES
     OUTPUT_NAME memtrace
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/portable/bin"
-    SKIP_BUILD_RPATH ON)
+    BUILD_WITH_INSTALL_RPATH ON
+    INSTALL_RPATH "$ORIGIN/../lib/memtrace")
   target_link_libraries(memtrace_portable PRIVATE mt_flags)
   # The dependencies of mt_* name the shared libraries, so the archives are given by file; --as-needed drops what nothing asks for.
-  target_link_options(memtrace_portable PRIVATE "-Wl,--disable-new-dtags,-rpath,$ORIGIN/../lib/memtrace" -Wl,--gc-sections)
+  target_link_options(memtrace_portable PRIVATE -Wl,--disable-new-dtags -Wl,--gc-sections)
   target_sources(memtrace_portable PRIVATE $<TARGET_OBJECTS:mt_cli>)
   add_dependencies(memtrace_portable mt_render mt_analysis mt_parser)
   target_link_libraries(memtrace_portable PRIVATE -Wl,--as-needed

@@ -31,6 +31,10 @@ struct mt_builder *mt_builder_new(struct mt_trace *t, const struct mt_limits *li
         b->action_id[a] = mt_strpool_add(&t->str, mt_action_name((enum mt_action)a), strlen(mt_action_name((enum mt_action)a)));
         if (b->action_id[a] == MT_STR_FAIL)
             goto fail;
+        if (b->action_id[a] != b->action_id[0] + (mt_str_id)a) { /* action_of() relies on it */
+            mt_fail(&b->err, MT_EINTERN, "the trace was not fresh");
+            goto fail;
+        }
     }
     for (int s = 0; s < 4; s++)
         if ((b->state_id[s] = mt_strpool_add(&t->str, states[s], strlen(states[s]))) == MT_STR_FAIL)
@@ -423,11 +427,10 @@ int mt_b_count(struct mt_builder *b, struct mt_counted **p, uint32_t *n, uint32_
 static int action_of(struct mt_builder *b, const struct mt_rec *r, enum mt_action *action)
 {
     mt_str_id id = str_of(r, MT_K_ACTION);
-    for (int a = 1; a < MT_ACT_COUNT; a++) {
-        if (b->action_id[a] == id) {
-            *action = (enum mt_action)a;
-            return 1;
-        }
+    uint32_t k = id - b->action_id[0]; /* the names were interned one after the other into an empty pool */
+    if (k - 1 < MT_ACT_COUNT - 1) {
+        *action = (enum mt_action)k;
+        return 1;
     }
     *action = MT_ACT_OTHER;
     return mt_b_count(b, &b->t->unknown_actions.p, &b->t->unknown_actions.n, &b->t->unknown_actions.cap, id);

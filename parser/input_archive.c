@@ -18,7 +18,9 @@ struct arc {
     struct mt_box box; /* first: a box is an arc */
     struct archive *a;
     struct mt_source *up;
-    struct mt_raw *file; /* seekable, or NULL */
+    struct mt_raw *file; /* what `up` reads, when that can be read at any place; else NULL */
+    bool spooled;        /* `up` is a stream held in memory */
+    uint64_t size;       /* of the file or spool */
     const struct mt_raw *raw;
     locale_t utf8; /* names are decoded as UTF-8 whatever the locale of the process */
     uint64_t out;  /* unpacked bytes of all members */
@@ -55,14 +57,16 @@ static la_ssize_t cb_read(struct archive *a, void *ctx, const void **buf)
 static la_int64_t cb_seek(struct archive *a, void *ctx, la_int64_t offset, int whence)
 {
     struct arc *c = ctx;
-    uint64_t base = whence == SEEK_SET ? 0 : whence == SEEK_END ? c->file->size : mt_source_offset(c->up);
+    uint64_t base = whence == SEEK_SET ? 0 : whence == SEEK_END ? c->size : mt_source_offset(c->up);
     (void)a;
     if ((offset < 0 && (uint64_t)-offset > base) || (offset > 0 && (uint64_t)offset > INT64_MAX - base))
         return ARCHIVE_FATAL;
     base = offset < 0 ? base - (uint64_t)-offset : base + (uint64_t)offset;
-    c->past_end = base > c->file->size; /* a member that says it is longer than what is left of the file */
+    c->past_end = base > c->size; /* a member that says it is longer than what is left of the file */
     c->zeros = 0;
-    return mt_raw_seek(c->file, c->up, base) ? (la_int64_t)base : ARCHIVE_FATAL;
+    if (c->spooled ? mt_spool_seek(c->up, base) : mt_raw_seek(c->file, c->up, base))
+        return (la_int64_t)base;
+    return ARCHIVE_FATAL;
 }
 
 /* What broke: the stream below knows better than the archive library. */
@@ -83,14 +87,15 @@ static enum mt_rc fail(struct arc *c, struct mt_err *err)
     if (strstr(msg, "ncrypted") != NULL)
         return mt_fail(err, MT_EINPUT, ENCRYPTED " (libarchive: %s)", "archive", text);
     if (strstr(msg, "nsupported") != NULL || strstr(msg, "not supported") != NULL)
-        return mt_fail(err, MT_EINPUT, "it is packed in a way that the libarchive of this machine does not know (%s): unpack it first", text);
+        return mt_fail(err, MT_EINPUT,
+                       "it is packed in a way that the libarchive of this machine does not know (%s): unpack it first", text);
     return mt_fail(err, MT_EINPUT, "the %s data is damaged or cut short at compressed offset %llu (libarchive: %s)",
                    mt_pack_name(c->box.kind), (unsigned long long)mt_source_offset(c->up), text);
 }
 
 static enum mt_rc check_ratio(const struct arc *c, struct mt_err *err)
 {
-    uint64_t in = c->file != NULL ? c->file->n_read : mt_source_offset(c->up);
+    uint64_t in = c->spooled ? c->size : c->file != NULL ? c->file->n_read : mt_source_offset(c->up);
     return mt_ratio_check(c->out, in, c->raw, c->max_ratio, err);
 }
 
@@ -178,12 +183,6 @@ static void leave_entry(struct arc *c)
     c->hole = c->left = 0;
 }
 
-static bool is_data_pkl(const char *name)
-{
-    const char *base = strrchr(name, '/');
-    return strcmp(base != NULL ? base + 1 : name, "data.pkl") == 0;
-}
-
 static char *entry_name(struct arc *c, struct archive_entry *e)
 {
     locale_t old = c->utf8 != (locale_t)0 ? uselocale(c->utf8) : (locale_t)0;
@@ -239,9 +238,12 @@ static int arc_next(struct mt_box *b, struct mt_source **src, char **name, struc
             c->over = true;
             if (c->up->status != MT_OK)
                 return fail(c, err);
-            if (b->kind == MT_PACK_TAR && ((c->up_ended && c->zeros < 512) || c->past_end)) /* cut between two members: libarchive takes it for whole */
-                return mt_fail(err, MT_EINPUT, "the tar archive ends early at offset %llu, without its end mark: it was cut short, and "
-                                               "files that followed are missing", (unsigned long long)mt_source_offset(c->up));
+            if (b->kind == MT_PACK_TAR &&
+                ((c->up_ended && c->zeros < 512) || c->past_end)) /* cut between two members: libarchive takes it for whole */
+                return mt_fail(err, MT_EINPUT,
+                               "the tar archive ends early at offset %llu, without its end mark: it was cut short, and "
+                               "files that followed are missing",
+                               (unsigned long long)(c->past_end ? c->size : mt_source_offset(c->up)));
             return 0;
         }
         if (r != ARCHIVE_OK && r != ARCHIVE_WARN) {
@@ -257,7 +259,7 @@ static int arc_next(struct mt_box *b, struct mt_source **src, char **name, struc
     *name = entry_name(c, e);
     if (*name == NULL)
         return mt_fail(err, MT_ENOMEM, "out of memory");
-    if (b->kind == MT_PACK_ZIP && is_data_pkl(*name))
+    if (b->kind == MT_PACK_ZIP && mt_is_data_pkl(*name))
         b->torch_save = true;
     if (archive_entry_is_encrypted(e)) {
         c->told_encrypted = true;
@@ -284,26 +286,17 @@ static void arc_close(struct mt_box *b)
 static int enable(struct archive *a, enum mt_pack kind)
 {
     switch (kind) {
-    case MT_PACK_XZ:
-        return archive_read_support_filter_xz(a);
-    case MT_PACK_LZMA:
-        return archive_read_support_filter_lzma(a);
-    case MT_PACK_ZSTD:
-        return archive_read_support_filter_zstd(a);
-    case MT_PACK_BZIP2:
-        return archive_read_support_filter_bzip2(a);
-    case MT_PACK_LZ4:
-        return archive_read_support_filter_lz4(a);
-    case MT_PACK_TAR:
-        return archive_read_support_format_tar(a);
-    case MT_PACK_ZIP:
-        return archive_read_support_format_zip(a);
-    case MT_PACK_7Z:
-        return archive_read_support_format_7zip(a);
+    case MT_PACK_XZ: return archive_read_support_filter_xz(a);
+    case MT_PACK_LZMA: return archive_read_support_filter_lzma(a);
+    case MT_PACK_ZSTD: return archive_read_support_filter_zstd(a);
+    case MT_PACK_BZIP2: return archive_read_support_filter_bzip2(a);
+    case MT_PACK_LZ4: return archive_read_support_filter_lz4(a);
+    case MT_PACK_TAR: return archive_read_support_format_tar(a);
+    case MT_PACK_ZIP: return archive_read_support_format_zip(a);
+    case MT_PACK_7Z: return archive_read_support_format_7zip(a);
     case MT_PACK_NONE:
     case MT_PACK_GZIP:
-    case MT_PACK_HTML:
-        break;
+    case MT_PACK_HTML: break;
     }
     return ARCHIVE_FATAL;
 }
@@ -311,9 +304,13 @@ static int enable(struct archive *a, enum mt_pack kind)
 enum mt_rc mt_archive_open(struct mt_box **out, struct mt_source *up, enum mt_pack kind, struct mt_raw *file,
                            const struct mt_raw *raw, const struct mt_limits *lim, struct mt_err *err)
 {
-    struct arc *c = mt_calloc(1, sizeof *c);
+    struct arc *c;
     enum mt_rc rc = MT_OK;
     locale_t old = (locale_t)0;
+    bool spooled = kind == MT_PACK_7Z && file == NULL;
+    if (spooled && (rc = mt_spool_open(&up, up, lim->max_memory / 8, err)) != MT_OK)
+        return rc;
+    c = mt_calloc(1, sizeof *c);
     if (c == NULL) {
         mt_source_free(up);
         return mt_fail(err, MT_ENOMEM, "out of memory");
@@ -323,6 +320,8 @@ enum mt_rc mt_archive_open(struct mt_box **out, struct mt_source *up, enum mt_pa
     c->box.kind = kind;
     c->up = up;
     c->file = file;
+    c->spooled = spooled;
+    c->size = spooled ? mt_spool_size(up) : file != NULL ? file->size : 0;
     c->raw = raw;
     c->max_ratio = lim->max_ratio;
     c->max_members = lim->max_members;
@@ -332,18 +331,15 @@ enum mt_rc mt_archive_open(struct mt_box **out, struct mt_source *up, enum mt_pa
         rc = mt_fail(err, MT_ENOMEM, "out of memory");
         goto out;
     }
-    if (kind == MT_PACK_7Z && file == NULL) {
-        rc = mt_fail(err, MT_EINPUT, "a 7z archive has its table at its end, so it can only be read from a file, not from a pipe or "
-                                     "inside another archive: save it to a file and name that");
-        goto out;
-    }
-    if (enable(c->a, kind) != ARCHIVE_OK || (!mt_pack_is_container(kind) && archive_read_support_format_raw(c->a) != ARCHIVE_OK)) {
-        rc = mt_fail(err, MT_EINPUT, "it is packed with %s, which the libarchive of this machine was built without: unpack it first",
+    if (enable(c->a, kind) != ARCHIVE_OK ||
+        (!mt_pack_is_container(kind) && archive_read_support_format_raw(c->a) != ARCHIVE_OK)) {
+        rc = mt_fail(err, MT_EINPUT,
+                     "it is packed with %s, which the libarchive of this machine was built without: unpack it first",
                      mt_pack_name(kind));
         goto out;
     }
     archive_read_set_read_callback(c->a, cb_read);
-    if (file != NULL)
+    if (file != NULL || spooled)
         archive_read_set_seek_callback(c->a, cb_seek);
     archive_read_set_callback_data(c->a, c);
     if (c->utf8 != (locale_t)0)
@@ -378,7 +374,7 @@ enum mt_rc mt_unpack_open(struct mt_source **out, struct mt_source *up, enum mt_
     int r;
     lim.max_ratio = max_ratio;
     rc = mt_archive_open(&b, up, kind, NULL, raw, &lim, err);
-    if (rc != MT_OK)
+    if (rc != MT_OK || b == NULL)
         return rc;
     c = (struct arc *)b;
     r = next_header(c, &e);

@@ -3,8 +3,9 @@
 
 #include <string.h>
 
-#define SNAPSHOT_HOWTO                                                                                                             \
-    "call torch.cuda.memory._record_memory_history() when the run starts and torch.cuda.memory._dump_snapshot(\"snapshot.pickle\") " \
+#define SNAPSHOT_HOWTO                                                                                                         \
+    "call torch.cuda.memory._record_memory_history() when the run starts and "                                                 \
+    "torch.cuda.memory._dump_snapshot(\"snapshot.pickle\") "                                                                   \
     "when it fails, and name that file"
 
 /* The first bytes say it. */
@@ -13,12 +14,17 @@ static const struct {
     const char *magic, *text;
 } magics[] = {
     {0, 7, "memray\0", "a memray capture: memray records the memory of the host, memtrace that of the GPU; " SNAPSHOT_HOWTO},
-    {0, 16, "SQLite format 3\0", "an SQLite database, as Nsight Systems exports: memtrace reads PyTorch memory snapshots; " SNAPSHOT_HOWTO},
-    {0, 4, "\x7f" "ELF", "a program, library or core dump (ELF), not a memory snapshot: name the snapshot itself"},
+    {0, 16, "SQLite format 3\0",
+     "an SQLite database, as Nsight Systems exports: memtrace reads PyTorch memory snapshots; " SNAPSHOT_HOWTO},
+    {0, 4,
+     "\x7f"
+     "ELF",
+     "a program, library or core dump (ELF), not a memory snapshot: name the snapshot itself"},
     {0, 8, "\x89PNG\r\n\x1a\n", "a PNG picture: memtrace needs the snapshot the picture was made from"},
     {0, 3, "\xff\xd8\xff", "a JPEG picture: memtrace needs the snapshot the picture was made from"},
     {0, 6, "\x93NUMPY", "a NumPy array, not a memory snapshot: name the file that torch.cuda.memory._dump_snapshot() wrote"},
-    {0, 8, "\x89HDF\r\n\x1a\n", "an HDF5 file, not a memory snapshot: name the file that torch.cuda.memory._dump_snapshot() wrote"},
+    {0, 8, "\x89HDF\r\n\x1a\n",
+     "an HDF5 file, not a memory snapshot: name the file that torch.cuda.memory._dump_snapshot() wrote"},
     {0, 4, "GGUF", "model weights (GGUF), not a memory snapshot: name the file that torch.cuda.memory._dump_snapshot() wrote"},
     {0, 4, "PAR1", "a Parquet table, not a memory snapshot: name the file that torch.cuda.memory._dump_snapshot() wrote"},
     {0, 4, "Rar!", "a RAR archive, which memtrace does not read: unpack it first"},
@@ -86,8 +92,9 @@ static enum log_kind log_of(const unsigned char *p, size_t n)
 static bool say_log(enum log_kind k, struct mt_err *err)
 {
     if (k == LOG_OOM)
-        mt_fail(err, MT_EINPUT, "this is a text log of a run that met CUDA out of memory: the text does not say who held the memory, memtrace "
-                                "needs the snapshot; " SNAPSHOT_HOWTO);
+        mt_fail(err, MT_EINPUT,
+                "this is a text log of a run that met CUDA out of memory: the text does not say who held the memory, memtrace "
+                "needs the snapshot; " SNAPSHOT_HOWTO);
     else if (k == LOG_TRACEBACK)
         mt_fail(err, MT_EINPUT, "this is a text log with a Python traceback, not a memory snapshot; " SNAPSHOT_HOWTO);
     return k != LOG_NONE;
@@ -102,7 +109,8 @@ static bool known(const unsigned char *p, size_t n, bool whole, struct mt_err *e
         if (n >= (size_t)magics[i].at + magics[i].n && memcmp(p + magics[i].at, magics[i].magic, magics[i].n) == 0)
             text = magics[i].text;
     if (text == NULL && is_safetensors(p, n))
-        text = "model weights (safetensors), not a memory snapshot: name the file that torch.cuda.memory._dump_snapshot() wrote";
+        text =
+            "model weights (safetensors), not a memory snapshot: name the file that torch.cuda.memory._dump_snapshot() wrote";
     if (text == NULL && n >= 16 && all_zero(p, n))
         text = whole ? "nothing but zero bytes: the disk was full or a copy failed"
                      : "zero bytes at its start: the disk was full or a copy failed";
@@ -119,11 +127,15 @@ bool mt_detect_head(const unsigned char *p, size_t n, bool whole, struct mt_err 
         return true;
     mt_printable(shown, sizeof shown, p, n < 16 ? n : 16);
     if (is_text(p, n))
-        mt_fail(err, MT_EINPUT, "this is a text that is no memory snapshot (it starts with \"%s\"): memtrace reads what "
-                                "torch.cuda.memory._dump_snapshot() writes, or the same as JSON", shown);
+        mt_fail(err, MT_EINPUT,
+                "this is a text that is no memory snapshot (it starts with \"%s\"): memtrace reads what "
+                "torch.cuda.memory._dump_snapshot() writes, or the same as JSON",
+                shown);
     else
-        mt_fail(err, MT_EINPUT, "this is no format that memtrace knows (it starts with \"%s\"): memtrace reads what "
-                                "torch.cuda.memory._dump_snapshot() writes, the same as JSON, and archives of them", shown);
+        mt_fail(err, MT_EINPUT,
+                "this is no format that memtrace knows (it starts with \"%s\"): memtrace reads what "
+                "torch.cuda.memory._dump_snapshot() writes, the same as JSON, and archives of them",
+                shown);
     return false;
 }
 

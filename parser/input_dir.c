@@ -25,13 +25,10 @@ struct mt_dir {
 
 static char *join(const char *a, const char *b, const char *c)
 {
-    size_t na = strlen(a), nb = strlen(b), nc = strlen(c);
-    char *s = mt_malloc(na + nb + nc + 1);
-    if (s == NULL)
-        return NULL;
-    memcpy(s, a, na);
-    memcpy(s + na, b, nb);
-    memcpy(s + na + nb, c, nc + 1);
+    size_t n = strlen(a) + strlen(b) + strlen(c) + 1;
+    char *s = mt_malloc(n);
+    if (s != NULL)
+        (void)snprintf(s, n, "%s%s%s", a, b, c);
     return s;
 }
 
@@ -136,7 +133,8 @@ static enum mt_rc enter(struct mt_dir *d, const char *rel, const char *path, str
 {
     char *sub;
     if (d->level.n >= d->max_depth)
-        return mt_fail(err, MT_ELIMIT, "more than %u directories inside each other; deeper ones were not read (raise --max-depth)",
+        return mt_fail(err, MT_ELIMIT,
+                       "more than %u directories inside each other; deeper ones were not read (raise --max-depth)",
                        d->max_depth);
     sub = join(rel, "/", "");
     if (sub == NULL)

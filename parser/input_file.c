@@ -12,25 +12,17 @@
 static const char *remedy(int e)
 {
     switch (e) {
-    case ENOENT:
-        return "check the spelling; it is looked for from the current directory";
+    case ENOENT: return "check the spelling; it is looked for from the current directory";
     case EACCES:
-    case EPERM:
-        return "ask its owner for read permission, or copy it as that user";
-    case ELOOP:
-        return "it is a symbolic link, or a chain of links that never ends";
+    case EPERM: return "ask its owner for read permission, or copy it as that user";
+    case ELOOP: return "it is a symbolic link, or a chain of links that never ends";
     case EMFILE:
-    case ENFILE:
-        return "too many files are open: raise `ulimit -n`";
-    case EISDIR:
-        return "it is a directory";
-    case ENAMETOOLONG:
-        return "the path is too long for this system";
+    case ENFILE: return "too many files are open: raise `ulimit -n`";
+    case EISDIR: return "it is a directory";
+    case ENAMETOOLONG: return "the path is too long for this system";
     case ESTALE:
-    case EIO:
-        return "the disk or network file system failed: copy the file to a local disk and try again";
-    default:
-        return "check the file system it lies on";
+    case EIO: return "the disk or network file system failed: copy the file to a local disk and try again";
+    default: return "check the file system it lies on";
     }
 }
 

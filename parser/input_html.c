@@ -14,8 +14,8 @@ struct html {
     struct mt_source *up;
     enum html_state state;
     uint32_t max_members;
-    uint32_t acc; /* bits not yet handed out */
-    int n_acc;    /* base64 digits in acc: 0..3 */
+    uint32_t acc;           /* bits not yet handed out */
+    int n_acc;              /* base64 digits in acc: 0..3 */
     unsigned char carry[3]; /* decoded, but there was no room for them */
     size_t n_carry;
     unsigned char digit_of[256]; /* 0..63, or 0x80 for everything that is no digit */
@@ -56,17 +56,20 @@ static enum mt_rc cut(const struct html *h, struct mt_err *err)
 
 static enum mt_rc odd(const struct html *h, struct mt_err *err)
 {
-    return mt_fail_at(err, MT_EINPUT, mt_source_offset(h->up),
-                      "the local_files of the HTML page are not as PyTorch's _memory_viz writes them, at offset %llu: make the page "
-                      "again, or name the snapshot it was made from",
-                      (unsigned long long)mt_source_offset(h->up));
+    return mt_fail_at(
+        err, MT_EINPUT, mt_source_offset(h->up),
+        "the local_files of the HTML page are not as PyTorch's _memory_viz writes them, at offset %llu: make the page "
+        "again, or name the snapshot it was made from",
+        (unsigned long long)mt_source_offset(h->up));
 }
 
 static int hex4(struct mt_source *s)
 {
     int v = 0;
     for (int i = 0; i < 4; i++) {
-        int c = next_char(s), d = c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
+        int c = next_char(s), d = c >= '0' && c <= '9'                 ? c - '0'
+                                  : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
+                                                                       : -1;
         if (c < 0 || d < 0)
             return -1;
         v = v * 16 + d;
@@ -333,10 +336,11 @@ static int html_next(struct mt_box *b, struct mt_source **src, char **name, stru
     if (h->state == SEARCH) {
         h->state = OVER;
         if (!find_data(s))
-            return s->status != MT_OK ? (int)cut(h, err)
-                                      : (int)mt_fail(err, MT_EINPUT,
-                                                     "this is an HTML page without a memory snapshot in it: memtrace reads pages made by "
-                                                     "PyTorch's _memory_viz.py trace_plot or segment_plot, and snapshots themselves");
+            return s->status != MT_OK
+                       ? (int)cut(h, err)
+                       : (int)mt_fail(err, MT_EINPUT,
+                                      "this is an HTML page without a memory snapshot in it: memtrace reads pages made by "
+                                      "PyTorch's _memory_viz.py trace_plot or segment_plot, and snapshots themselves");
         h->state = ARRAY;
         b->has_data = true;
     }

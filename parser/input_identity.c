@@ -65,8 +65,9 @@ static int64_t number(struct span s, size_t at, size_t *n_digits)
 
 static struct span strip_extensions(struct span s, bool *snapshot_like)
 {
-    static const char *const known[] = {".pickle", ".pkl", ".json", ".gz",  ".xz",  ".zst", ".zstd", ".bz2", ".lz4",  ".lzma", ".tar", ".tgz",
-                                        ".txz",    ".tbz2", ".tzst", ".zip", ".7z", ".pt",  ".pth",  ".bin", ".html", ".htm"};
+    static const char *const known[] = {".pickle", ".pkl",  ".json", ".gz",  ".xz",   ".zst",  ".zstd", ".bz2",
+                                        ".lz4",    ".lzma", ".tar",  ".tgz", ".txz",  ".tbz2", ".tzst", ".zip",
+                                        ".7z",     ".pt",   ".pth",  ".bin", ".html", ".htm"};
     bool again = true;
     *snapshot_like = false;
     while (again) {
@@ -92,8 +93,8 @@ static int64_t tagged(struct span s, const char *word, int64_t max)
         if (!same(s.p + i, word, n) || (i > 0 && (letter(s.p[i - 1]) || digit(s.p[i - 1]))))
             continue;
         /* the rank of a matrix, or a rank among the processes of one host: not the process's rank */
-        if (ends_with(before, "lora_") || ends_with(before, "lora-") || ends_with(before, "low_") || ends_with(before, "low-") ||
-            ends_with(before, "local_") || ends_with(before, "local-"))
+        if (ends_with(before, "lora_") || ends_with(before, "lora-") || ends_with(before, "low_") ||
+            ends_with(before, "low-") || ends_with(before, "local_") || ends_with(before, "local-"))
             continue;
         if (s.p[at] == '_' || s.p[at] == '-' || s.p[at] == '=')
             at++;
@@ -136,9 +137,10 @@ static int64_t torchtitan(struct span s)
  * counted in names, and the number must be written as a rank is: short, no leading zero, no year. */
 static int64_t megatron(struct span s)
 {
-    static const char *const counted[] = {"step",  "steps", "epoch", "iter", "iters", "iteration", "time", "date", "day",  "version", "v",   "part",
-                                          "batch", "mb",    "run",   "pid",  "size",  "len",       "seq",  "gpu",  "trial", "exp",    "try", "round",
-                                          "device", "node", "job",   "attempt"};
+    static const char *const counted[] = {"step", "steps", "epoch",   "iter",   "iters", "iteration", "time",
+                                          "date", "day",   "version", "v",      "part",  "batch",     "mb",
+                                          "run",  "pid",   "size",    "len",    "seq",   "gpu",       "trial",
+                                          "exp",  "try",   "round",   "device", "node",  "job",       "attempt"};
     struct span base;
     size_t i = s.n, word;
     int64_t v;

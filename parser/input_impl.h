@@ -17,16 +17,16 @@
 
 struct mt_raw {
     int fd;
-    bool regular;       /* has a size and can be read at any place */
-    bool borrowed;      /* standard input is not ours to close */
-    uint64_t size;      /* 0 = unknown */
-    uint64_t n_read;    /* bytes handed out; bytes read twice count twice */
-    uint64_t told;      /* n_read at the last progress call */
-    const char *name;   /* borrowed */
+    bool regular;                     /* has a size and can be read at any place */
+    bool borrowed;                    /* standard input is not ours to close */
+    uint64_t size;                    /* 0 = unknown */
+    uint64_t n_read;                  /* bytes handed out; bytes read twice count twice */
+    uint64_t told;                    /* n_read at the last progress call */
+    const char *name;                 /* borrowed */
     const struct mt_input_opts *opts; /* borrowed */
-    struct sha256_ctx hash; /* of a pipe, as it streams by */
-    bool ended;         /* the end was seen */
-    char sha256[65];    /* cached once computed */
+    struct sha256_ctx hash;           /* of a pipe, as it streams by */
+    bool ended;                       /* the end was seen */
+    char sha256[65];                  /* cached once computed */
 };
 
 /* name: a path, or "-". nofollow refuses a symbolic link as the last component. */
@@ -70,6 +70,11 @@ enum mt_rc mt_gzip_open(struct mt_source **out, struct mt_source *up, const stru
 enum mt_rc mt_unpack_open(struct mt_source **out, struct mt_source *up, enum mt_pack kind, const struct mt_raw *raw,
                           uint32_t max_ratio, struct mt_err *err);
 
+/* Reads all of `up` into memory, at most max bytes, to be read at any place. */
+enum mt_rc mt_spool_open(struct mt_source **out, struct mt_source *up, uint64_t max, struct mt_err *err);
+bool mt_spool_seek(struct mt_source *s, uint64_t offset);
+uint64_t mt_spool_size(const struct mt_source *s);
+
 /* ---- containers: yield members one after the other ---- */
 
 /* next(): 1 with *src (owned by the caller, to be freed before the next call) and *name (mt_free); 0 at the end; < 0 an enum mt_rc
@@ -79,9 +84,9 @@ struct mt_box {
     int (*next)(struct mt_box *b, struct mt_source **src, char **name, struct mt_err *err);
     void (*close)(struct mt_box *b);
     enum mt_pack kind;
-    bool torch_save;      /* a zip written by torch.save: <name>/data.pkl is the object */
-    bool has_data;        /* an HTML page with local_files in it */
-    uint32_t n_seen;      /* members offered so far, for max_members */
+    bool torch_save; /* a zip written by torch.save: <name>/data.pkl is the object */
+    bool has_data;   /* an HTML page with local_files in it */
+    uint32_t n_seen; /* members offered so far, for max_members */
 };
 /* file: the regular file that `up` reads directly, or NULL; only then can the archive be read out of order. */
 enum mt_rc mt_archive_open(struct mt_box **out, struct mt_source *up, enum mt_pack kind, struct mt_raw *file,
@@ -104,5 +109,46 @@ uint64_t mt_dir_links(const struct mt_dir *d); /* symbolic links passed over */
 bool mt_detect_stream(struct mt_source *s, struct mt_err *err);
 /* The same from the first bytes alone; `whole` = there are no others. */
 bool mt_detect_head(const unsigned char *p, size_t n, bool whole, struct mt_err *err);
+
+/* ---- input.c walks, input_item.c takes one stream to a reader ---- */
+
+/* gzip, tar, gzip: a compressed archive of compressed files has three. Archives in archives beyond that are a trap. */
+enum { MT_MAX_LAYERS = 4 };
+
+/* A stream on its way down, with what is known about it. */
+struct mt_item {
+    struct mt_source *src; /* owned */
+    char *member;          /* owned; NULL = the input itself */
+    char encoding[64];     /* "gzip, tar" */
+    int layers;
+    bool direct; /* src is the file's own source */
+    bool alone;  /* the user named exactly this */
+};
+
+struct mt_open_box {
+    struct mt_box *b;
+    char *member; /* its own name; NULL = the input itself */
+    char encoding[64];
+    int layers;
+};
+
+struct mt_input {
+    struct mt_input_opts opts;
+    char *path;
+    struct mt_dir *dir; /* NULL = a single file or pipe */
+    char *file_path;    /* the open file of dir */
+    struct mt_raw raw;
+    bool raw_open, started, told_none;
+    struct mt_open_box box[MT_MAX_LAYERS]; /* opened containers, outermost first */
+    int n_box;
+    enum mt_pack kind;         /* of the container that the file is, if it is one */
+    struct mt_source *raw_src; /* borrowed from the chain of the open file */
+    const char *note;          /* about the stream being read */
+    uint64_t n_ignored, n_found;
+};
+
+/* Unwraps and reads one stream. MT_OK without *out: nothing to tell (a container was opened, or it is no snapshot and was counted). */
+enum mt_rc mt_item_read(struct mt_input *in, struct mt_item *it, struct mt_trace **out, struct mt_err *err);
+bool mt_is_data_pkl(const char *name); /* the object of a torch.save zip */
 
 #endif

@@ -6,9 +6,9 @@
 const char *mt_pack_name(enum mt_pack p)
 {
     static const char *const names[] = {
-        [MT_PACK_NONE] = "",         [MT_PACK_GZIP] = "gzip",   [MT_PACK_XZ] = "xz",   [MT_PACK_LZMA] = "lzma",
-        [MT_PACK_ZSTD] = "zstd",     [MT_PACK_BZIP2] = "bzip2", [MT_PACK_LZ4] = "lz4", [MT_PACK_TAR] = "tar",
-        [MT_PACK_ZIP] = "zip",       [MT_PACK_7Z] = "7z",       [MT_PACK_HTML] = "html",
+        [MT_PACK_NONE] = "",     [MT_PACK_GZIP] = "gzip",   [MT_PACK_XZ] = "xz",     [MT_PACK_LZMA] = "lzma",
+        [MT_PACK_ZSTD] = "zstd", [MT_PACK_BZIP2] = "bzip2", [MT_PACK_LZ4] = "lz4",   [MT_PACK_TAR] = "tar",
+        [MT_PACK_ZIP] = "zip",   [MT_PACK_7Z] = "7z",       [MT_PACK_HTML] = "html",
     };
     return names[p];
 }

@@ -36,6 +36,55 @@ static inline int mt_json_seen_get(const struct mt_json_seen *s, struct mt_json_
     return 0;
 }
 
+/* Frames by their text. When stacks differ, their frames do not: a frame is first guessed from the three before it and compared byte
+ * by byte, which is several times cheaper than to find its end and hash it; only then it is looked up by hash. */
+enum { MT_JSON_FRAME_TEXT = 232, MT_JSON_FRAMES = 4096, MT_JSON_GUESSES = 1 << 16 };
+struct mt_json_frame {
+    uint64_t lo, hi;
+    uint32_t id;
+    uint8_t used; /* as in struct mt_json_seen_slot */
+    uint8_t has_text;
+    uint16_t len;
+    unsigned char text[MT_JSON_FRAME_TEXT];
+};
+struct mt_json_frames {
+    struct mt_json_frame *f; /* buckets of four */
+    uint16_t *guess;         /* by the three frames before: index into f */
+    uint32_t before[3];      /* index + 1; 0 = none, or one that was new and tells nothing */
+};
+
+int mt_json_frames_init(struct mt_json_frames *s);
+void mt_json_frames_done(struct mt_json_frames *s);
+/* The frame with this hash, or NULL. Either way the next guess is made for the frame behind it. */
+const struct mt_json_frame *mt_json_frames_find(struct mt_json_frames *s, struct mt_json_hash h);
+/* Stores a frame that was not found; text[0..n) is its object, copied when it is short enough. */
+void mt_json_frames_put(struct mt_json_frames *s, struct mt_json_hash h, uint32_t id, const unsigned char *text, size_t n);
+
+static inline void mt_json_frames_begin(struct mt_json_frames *s) { s->before[0] = s->before[1] = s->before[2] = 0; }
+static inline void mt_json_frames_passed(struct mt_json_frames *s, uint32_t index_plus_1)
+{
+    s->before[2] = s->before[1];
+    s->before[1] = s->before[0];
+    s->before[0] = index_plus_1;
+}
+static inline uint16_t *mt_json_frames_slot(const struct mt_json_frames *s)
+{
+    uint32_t h =
+        s->before[0] * UINT32_C(0x9e3779b1) ^ s->before[1] * UINT32_C(0x85ebca77) ^ s->before[2] * UINT32_C(0xc2b2ae3d);
+    return &s->guess[h >> 16];
+}
+/* The guessed frame when its text stands at p, else NULL. */
+static inline const struct mt_json_frame *mt_json_frames_guess(struct mt_json_frames *s, const unsigned char *p,
+                                                               const unsigned char *end)
+{
+    uint32_t i = *mt_json_frames_slot(s);
+    const struct mt_json_frame *f = &s->f[i];
+    if (!f->has_text || end - p < f->len || memcmp(p, f->text, f->len) != 0)
+        return NULL;
+    mt_json_frames_passed(s, i + 1);
+    return f;
+}
+
 /* Strings of up to 15 bytes (actions, states, keys), direct-mapped: the whole text is the tag, so a hit is exact. */
 enum { MT_JSON_SHORT = 15, MT_JSON_SHORT_SLOTS = 256 };
 struct mt_json_short_slot {
@@ -62,7 +111,7 @@ static inline struct mt_json_short_slot *mt_json_short_find(struct mt_json_short
     }
     w[1] |= (uint64_t)n << 56;
 #else
-    unsigned char pad[16] = { 0 };
+    unsigned char pad[16] = {0};
     memcpy(pad, s, n);
     pad[15] = (unsigned char)n;
     memcpy(w, pad, sizeof w);

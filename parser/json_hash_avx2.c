@@ -24,7 +24,7 @@
 struct mt_json_hash mt_json_hash_avx2(const void *p, size_t n)
 {
     XXH128_hash_t h = XXH3_128bits(p, n);
-    return (struct mt_json_hash){ h.low64, h.high64 };
+    return (struct mt_json_hash){h.low64, h.high64};
 }
 
 #if defined(__clang__)

@@ -108,8 +108,8 @@ static inline uint64_t parity_sse2(__m128i acc)
     return (uint64_t)0 - (uint64_t)(__builtin_popcount((unsigned)_mm_movemask_epi8(acc)) & 1);
 }
 
-__attribute__((always_inline)) static inline const unsigned char *
-end_sse2(struct mt_json_scan *st, const unsigned char *p, const unsigned char *end, unsigned fold)
+__attribute__((always_inline)) static inline const unsigned char *end_sse2(struct mt_json_scan *st, const unsigned char *p,
+                                                                           const unsigned char *end, unsigned fold)
 {
     const __m128i q = _mm_set1_epi8('"'), bs = _mm_set1_epi8('\\'), two = _mm_set1_epi8(2), zero = _mm_setzero_si128();
     const __m128i f = _mm_set1_epi8((char)fold), first = _mm_set1_epi8((char)(FIRST | fold));
@@ -167,8 +167,8 @@ AVX2 static inline uint64_t parity_avx2(__m256i acc)
     return (uint64_t)0 - (uint64_t)(__builtin_popcount((unsigned)_mm256_movemask_epi8(acc)) & 1);
 }
 
-AVX2 __attribute__((always_inline)) static inline const unsigned char *
-end_avx2(struct mt_json_scan *st, const unsigned char *p, const unsigned char *end, unsigned fold)
+AVX2 __attribute__((always_inline)) static inline const unsigned char *end_avx2(struct mt_json_scan *st, const unsigned char *p,
+                                                                                const unsigned char *end, unsigned fold)
 {
     const __m256i q = _mm256_set1_epi8('"'), bs = _mm256_set1_epi8('\\'), two = _mm256_set1_epi8(2);
     const __m256i zero = _mm256_setzero_si256();
@@ -181,8 +181,8 @@ end_avx2(struct mt_json_scan *st, const unsigned char *p, const unsigned char *e
         least = _mm256_min_epu8(_mm256_min_epu8(AWAY(v0), AWAY(v1)), _mm256_min_epu8(AWAY(v2), AWAY(v3)));
         least = EQ(_mm256_min_epu8(least, two), least);
         if (esc == 0 && _mm256_testz_si256(least, least)) {
-            acc = _mm256_xor_si256(acc, _mm256_xor_si256(_mm256_xor_si256(EQ(v0, q), EQ(v1, q)),
-                                                         _mm256_xor_si256(EQ(v2, q), EQ(v3, q))));
+            acc = _mm256_xor_si256(
+                acc, _mm256_xor_si256(_mm256_xor_si256(EQ(v0, q), EQ(v1, q)), _mm256_xor_si256(EQ(v2, q), EQ(v3, q))));
         } else {
             st->in_str ^= parity_avx2(acc);
             acc = zero;
@@ -218,10 +218,10 @@ AVX2 static const unsigned char *any_end_avx2(struct mt_json_scan *st, const uns
 #endif
 
 static const struct mt_json_simd impls[MT_JSON_N_IMPL] = {
-    [MT_JSON_SCALAR] = { array_end_scalar, any_end_scalar, mt_json_hash_base },
+    [MT_JSON_SCALAR] = {array_end_scalar, any_end_scalar, mt_json_hash_base},
 #if MT_X86
-    [MT_JSON_SSE2] = { array_end_sse2, any_end_sse2, mt_json_hash_base },
-    [MT_JSON_AVX2] = { array_end_avx2, any_end_avx2, mt_json_hash_avx2 },
+    [MT_JSON_SSE2] = {array_end_sse2, any_end_sse2, mt_json_hash_base},
+    [MT_JSON_AVX2] = {array_end_avx2, any_end_avx2, mt_json_hash_avx2},
 #endif
 };
 

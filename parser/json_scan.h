@@ -29,12 +29,12 @@ struct mt_json_hash {
 enum mt_json_impl { MT_JSON_SCALAR, MT_JSON_SSE2, MT_JSON_AVX2, MT_JSON_N_IMPL };
 
 struct mt_json_simd {
-    mt_json_end_fn *array_end; /* counts [ and ] only */
-    mt_json_end_fn *any_end;   /* counts brackets and braces alike */
+    mt_json_end_fn *array_end;                            /* counts [ and ] only */
+    mt_json_end_fn *any_end;                              /* counts brackets and braces alike */
     struct mt_json_hash (*hash)(const void *p, size_t n); /* XXH3, 128 bits */
 };
 
-const struct mt_json_simd *mt_json_simd(void); /* the fastest that runs here */
+const struct mt_json_simd *mt_json_simd(void);                       /* the fastest that runs here */
 const struct mt_json_simd *mt_json_simd_get(enum mt_json_impl impl); /* NULL when it does not run here */
 /* Test hook: what mt_json_simd() returns from now on; NULL = choose again. */
 void mt_json_simd_force(const struct mt_json_simd *simd);

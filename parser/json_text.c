@@ -68,7 +68,8 @@ int mt_json_expected(struct mt_json *j, const char *what)
     while (n < 12 && j->p + n < j->end)
         n++;
     j->fail = MT_JF_BAD;
-    mt_fail_at(&j->why, MT_EINPUT, mt_json_offset(j), "expected %s, found \"%s\"", what, mt_printable(found, sizeof found, j->p, n));
+    mt_fail_at(&j->why, MT_EINPUT, mt_json_offset(j), "expected %s, found \"%s\"", what,
+               mt_printable(found, sizeof found, j->p, n));
     return 0;
 }
 
@@ -328,8 +329,8 @@ static int number(struct mt_json *j, struct mt_val *v)
     size_t n = 0, i, k;
     for (;;) { /* the whole token into the window */
         size_t have = (size_t)(j->end - j->p);
-        while (n < have && (j->p[n] - (unsigned)'0' < 10 || j->p[n] == '-' || j->p[n] == '+' || j->p[n] == '.' ||
-                            (j->p[n] | 32) == 'e'))
+        while (n < have &&
+               (j->p[n] - (unsigned)'0' < 10 || j->p[n] == '-' || j->p[n] == '+' || j->p[n] == '.' || (j->p[n] | 32) == 'e'))
             n++;
         if (n > j->lim->max_string)
             return mt_json_stop(j, MT_ELIMIT, "a number has more than %llu digits (raise --max-string)",
@@ -370,13 +371,14 @@ static int number(struct mt_json *j, struct mt_val *v)
 
 int mt_json_scalar(struct mt_json *j, struct mt_val *v)
 {
-    static const struct { const char *text; size_t n; enum mt_type type; int i; } words[] = {
-        { "true", 4, MT_T_BOOL, 1 },
-        { "false", 5, MT_T_BOOL, 0 },
-        { "null", 4, MT_T_NONE, 0 },
-        { "NaN", 3, MT_T_FLOAT, 0 },
-        { "Infinity", 8, MT_T_FLOAT, 1 },
-        { "-Infinity", 9, MT_T_FLOAT, -1 },
+    static const struct {
+        const char *text;
+        size_t n;
+        enum mt_type type;
+        int i;
+    } words[] = {
+        {"true", 4, MT_T_BOOL, 1}, {"false", 5, MT_T_BOOL, 0},     {"null", 4, MT_T_NONE, 0},
+        {"NaN", 3, MT_T_FLOAT, 0}, {"Infinity", 8, MT_T_FLOAT, 1}, {"-Infinity", 9, MT_T_FLOAT, -1},
     };
     unsigned c;
     if (j->end - j->p < 16)
@@ -444,7 +446,7 @@ static int skip_string(struct mt_json *j)
 
 int mt_json_skip(struct mt_json *j, uint32_t depth)
 {
-    struct mt_json_scan st = { 0, 0, 1, 0, false };
+    struct mt_json_scan st = {0, 0, 1, 0, false};
     struct mt_val v;
     int c = mt_json_space(j);
     if (c == '"')

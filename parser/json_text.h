@@ -11,9 +11,9 @@
 
 enum mt_json_fail {
     MT_JF_NONE,
-    MT_JF_END,  /* the stream ended inside the document */
-    MT_JF_BAD,  /* no JSON here; why.msg says what was found */
-    MT_JF_STOP  /* a limit or memory: why.rc */
+    MT_JF_END, /* the stream ended inside the document */
+    MT_JF_BAD, /* no JSON here; why.msg says what was found */
+    MT_JF_STOP /* a limit or memory: why.rc */
 };
 
 struct mt_json {
@@ -29,10 +29,7 @@ struct mt_json {
 
 void mt_json_init(struct mt_json *j, struct mt_source *src, const struct mt_limits *lim);
 void mt_json_done(struct mt_json *j); /* src->cur is where reading stopped */
-static inline uint64_t mt_json_offset(const struct mt_json *j)
-{
-    return j->src->base + (uint64_t)(j->p - j->src->buf);
-}
+static inline uint64_t mt_json_offset(const struct mt_json *j) { return j->src->base + (uint64_t)(j->p - j->src->buf); }
 
 /* Makes n bytes available at p; returns 0 (without `fail`) when the stream ends before. Pointers into the window die. */
 int mt_json_more(struct mt_json *j, size_t n);
@@ -48,7 +45,7 @@ int mt_json_space_slow(struct mt_json *j);
 /* Passes white space; returns the byte at p, or -1 at the end of the stream. */
 static inline int mt_json_space(struct mt_json *j)
 {
-    if (j->p < j->end && *j->p > ' ')
+    if (j->p<j->end && * j->p> ' ')
         return *j->p;
     return mt_json_space_slow(j);
 }

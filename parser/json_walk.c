@@ -3,12 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    NEAR_END = 512,             /* with less than this in the window, refill before the next member */
-    STACK_SLOTS = 1 << 18,      /* 6 MiB: stacks known by their bytes */
-    FRAME_SLOTS = 1 << 13,      /* stays in the cache of the CPU */
-    STACK_WINDOW = 4 << 20      /* a longer stack is read frame by frame, without being known again */
-};
+enum { NEAR_END = 512 }; /* with less than this in the window, refill before the next member */
 
 int mt_json_walk_init(struct mt_json_walk *w, struct mt_source *src, const struct mt_limits *lim, struct mt_trace *t)
 {
@@ -17,7 +12,7 @@ int mt_json_walk_init(struct mt_json_walk *w, struct mt_source *src, const struc
     w->lim = lim;
     w->t = t;
     w->b = mt_builder_new(t, lim);
-    return w->b != NULL && mt_json_seen_init(&w->stacks, 1024, STACK_SLOTS) && mt_json_seen_init(&w->frame_texts, 1024, FRAME_SLOTS);
+    return w->b != NULL && mt_json_seen_init(&w->stacks, 1024, MT_JSON_STACK_SLOTS) && mt_json_frames_init(&w->texts);
 }
 
 void mt_json_walk_done(struct mt_json_walk *w)
@@ -25,7 +20,7 @@ void mt_json_walk_done(struct mt_json_walk *w)
     mt_json_done(&w->j);
     mt_builder_free(w->b);
     mt_json_seen_done(&w->stacks);
-    mt_json_seen_done(&w->frame_texts);
+    mt_json_frames_done(&w->texts);
     MT_VEC_DONE(&w->lv);
     MT_VEC_DONE(&w->frames);
 }
@@ -37,9 +32,7 @@ static int refused(struct mt_json_walk *w)
     return mt_json_stop(&w->j, e->rc, "%s", e->msg);
 }
 
-static int nomem(struct mt_json_walk *w) { return mt_json_stop(&w->j, MT_ENOMEM, "out of memory while reading JSON"); }
-
-static inline struct mt_json_level *top(struct mt_json_walk *w) { return &w->lv.p[w->lv.n - 1]; }
+int mt_json_walk_nomem(struct mt_json_walk *w) { return mt_json_stop(&w->j, MT_ENOMEM, "out of memory while reading JSON"); }
 
 /* ---- strings ---- */
 
@@ -79,9 +72,9 @@ static enum mt_key key_of(struct mt_json_walk *w, const unsigned char *s, size_t
 
 static bool is_list_role(enum mt_role r)
 {
-    return r == MT_R_SEGMENTS || r == MT_R_BLOCKS || r == MT_R_HISTORY || r == MT_R_TRACES || r == MT_R_TRACE || r == MT_R_FRAMES ||
-           r == MT_R_ANNOTATIONS || r == MT_R_POOL || r == MT_R_HOST_SEGMENTS || r == MT_R_HOST_TRACES || r == MT_R_RING ||
-           r == MT_R_SETTINGS;
+    return r == MT_R_SEGMENTS || r == MT_R_BLOCKS || r == MT_R_HISTORY || r == MT_R_TRACES || r == MT_R_TRACE ||
+           r == MT_R_FRAMES || r == MT_R_ANNOTATIONS || r == MT_R_POOL || r == MT_R_HOST_SEGMENTS || r == MT_R_HOST_TRACES ||
+           r == MT_R_RING || r == MT_R_SETTINGS;
 }
 
 static bool is_dict_role(enum mt_role r) { return !is_list_role(r) ? r != MT_R_SKIP : r == MT_R_SETTINGS; }
@@ -91,17 +84,16 @@ static bool is_stream_role(enum mt_role r)
     return is_list_role(r) && r != MT_R_FRAMES && r != MT_R_POOL && r != MT_R_RING && r != MT_R_TRACE;
 }
 
-/* p behind the bracket. `index`: position of the container in its list. */
-static int open_level(struct mt_json_walk *w, enum mt_role role, bool list, enum mt_key key, mt_str_id path, uint64_t index)
+int mt_json_open_level(struct mt_json_walk *w, enum mt_role role, bool list, enum mt_key key, mt_str_id path, uint64_t index)
 {
     struct mt_json_level *l;
-    enum mt_role parent = w->lv.n > 0 ? (enum mt_role)top(w)->role : MT_R_SKIP;
+    enum mt_role parent = w->lv.n > 0 ? (enum mt_role)mt_json_top(w)->role : MT_R_SKIP;
     if (w->lv.n >= w->lim->max_depth)
         return mt_json_stop(&w->j, MT_ELIMIT, "lists and objects are nested deeper than %u (raise --max-depth)",
                             (unsigned)w->lim->max_depth);
     l = MT_VEC_PUSH(&w->lv);
     if (l == NULL)
-        return nomem(w);
+        return mt_json_walk_nomem(w);
     l->role = (uint8_t)role;
     l->list = list;
     l->key = (uint8_t)key;
@@ -110,6 +102,7 @@ static int open_level(struct mt_json_walk *w, enum mt_role role, bool list, enum
         mt_rec_reset(&w->rec[role]);
     if (role == MT_R_FRAMES) {
         w->frames.n = 0;
+        mt_json_frames_begin(&w->texts);
     } else if (role == MT_R_POOL) {
         w->pool_ok = true;
     } else if (role == MT_R_SEGMENT) {
@@ -136,10 +129,11 @@ static int close_dict(struct mt_json_walk *w, enum mt_role role)
         if (!mt_build_frame_rec(w->b, r, &id))
             return 0;
         if ((f = MT_VEC_PUSH(&w->frames)) == NULL)
-            return nomem(w);
+            return mt_json_walk_nomem(w);
         *f = id;
-        if (w->has_frame_hash)
-            mt_json_seen_put(&w->frame_texts, w->frame_hash, id);
+        if (w->has_frame_hash && w->frame_at >= w->j.src->base /* its text is still in the window */
+            && mt_json_offset(&w->j) == w->frame_at + w->frame_len)
+            mt_json_frames_put(&w->texts, w->frame_hash, id, w->j.src->buf + (w->frame_at - w->j.src->base), w->frame_len);
         return 1;
     case MT_R_SKIP:
     case MT_R_TOP:
@@ -162,15 +156,15 @@ static int close_dict(struct mt_json_walk *w, enum mt_role role)
 /* p behind the closing bracket of the innermost level. */
 static int close_level(struct mt_json_walk *w)
 {
-    const struct mt_json_level l = *top(w);
+    const struct mt_json_level l = *mt_json_top(w);
     struct mt_json_level *up;
-    struct mt_val v = { .type = MT_T_OTHER };
+    struct mt_val v = {.type = MT_T_OTHER};
     if (!l.list && !close_dict(w, (enum mt_role)l.role))
         return w->j.fail != MT_JF_NONE ? 0 : refused(w);
     w->lv.n--;
     if (w->lv.n == 0)
         return 1;
-    up = top(w);
+    up = mt_json_top(w);
     up->n++;
     if (up->list || up->role == MT_R_SETTINGS)
         return 1;
@@ -178,7 +172,7 @@ static int close_level(struct mt_json_walk *w)
         v.type = MT_T_STACK;
         if (!mt_build_stack(w->b, w->frames.p, w->frames.n, &v.id))
             return refused(w);
-        if (w->has_stack_hash)
+        if (w->has_stack_hash && mt_json_offset(&w->j) == w->stack_end)
             mt_json_seen_put(&w->stacks, w->stack_hash, v.id);
     } else if (l.role == MT_R_POOL && w->pool_ok && l.n == 2) {
         v.type = MT_T_PAIR;
@@ -189,93 +183,20 @@ static int close_level(struct mt_json_walk *w)
     return 1;
 }
 
-/* ---- stacks ---- */
-
-/* p at the '[' of a list of frames. A text seen before sets the value and passes over it; any other is opened for reading. */
-static int open_stack(struct mt_json_walk *w, struct mt_json_level *l, enum mt_key key)
-{
-    struct mt_json *j = &w->j;
-    struct mt_json_scan st = { 0, 0, 1, w->lim->max_depth, false };
-    const unsigned char *e;
-    size_t at = 1;
-    w->has_stack_hash = false;
-    while ((e = j->simd->array_end(&st, j->p + at, j->end)) == NULL && !st.too_deep) {
-        at = (size_t)(j->end - j->p);
-        /* Cut off, damaged or huge: reading frame by frame finds out which. */
-        if (at >= STACK_WINDOW || !mt_json_more(j, at + 1))
-            break;
-    }
-    if (e != NULL) {
-        struct mt_val v = { .type = MT_T_STACK };
-        struct mt_json_hash h = j->simd->hash(j->p, (size_t)(e - j->p));
-        if (mt_json_seen_get(&w->stacks, h, &v.id)) {
-            mt_rec_set(&w->rec[l->role], key, v);
-            l->n++;
-            j->p = e;
-            return 1;
-        }
-        w->stack_hash = h;
-        w->has_stack_hash = true;
-    }
-    j->p++;
-    return open_level(w, MT_R_FRAMES, true, key, 0, 0);
-}
-
-/* The '{' behind a comma and white space, or NULL. */
-static const unsigned char *next_object(const unsigned char *p, const unsigned char *end)
-{
-    if (p == end || *p != ',')
-        return NULL;
-    for (p++; p < end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'); p++)
-        ;
-    return p < end && *p == '{' ? p : NULL;
-}
-
-/* p at the '{' of a frame. Passes over all frames that were seen before; the first that was not is opened for reading. */
-static int open_frame(struct mt_json_walk *w, struct mt_json_level *l)
-{
-    struct mt_json *j = &w->j;
-    for (;;) {
-        struct mt_json_scan st = { 0, 0, 1, w->lim->max_depth, false };
-        const unsigned char *e = j->simd->any_end(&st, j->p + 1, j->end);
-        mt_frame_id id, *f;
-        if (w->frames.n >= w->lim->max_frames)
-            return mt_json_stop(j, MT_ELIMIT, "a stack has more than %u frames (raise --max-frames)",
-                                (unsigned)w->lim->max_frames);
-        w->has_frame_hash = e != NULL;
-        if (e == NULL)
-            break;
-        w->frame_hash = j->simd->hash(j->p, (size_t)(e - j->p));
-        if (!mt_json_seen_get(&w->frame_texts, w->frame_hash, &id))
-            break;
-        if (w->frames.n == w->frames.cap && !mt_vec_grow((void **)&w->frames.p, &w->frames.cap, w->frames.n + 1, sizeof *f))
-            return nomem(w);
-        w->frames.p[w->frames.n++] = id;
-        l->n++;
-        j->p = e;
-        /* straight to the next frame; anything unusual goes the long way round */
-        if ((e = next_object(e, j->end)) == NULL)
-            return 1;
-        j->p = e;
-    }
-    j->p++;
-    return open_level(w, MT_R_FRAME, false, MT_K_UNKNOWN, 0, 0);
-}
-
 /* ---- values ---- */
 
 static int skip_member(struct mt_json_walk *w)
 {
     if (!mt_json_skip(&w->j, w->lv.n))
         return 0;
-    top(w)->n++;
+    mt_json_top(w)->n++;
     return 1;
 }
 
 /* A scalar that is a member of level l under `key` (lists: MT_K_UNKNOWN). `name`: its key, inside settings. */
 static int scalar(struct mt_json_walk *w, struct mt_json_level *l, enum mt_key key, mt_str_id name, int c)
 {
-    struct mt_val v = { .type = MT_T_STR };
+    struct mt_val v = {.type = MT_T_STR};
     if (c == '"') {
         const unsigned char *s;
         size_t n;
@@ -307,7 +228,7 @@ static int scalar(struct mt_json_walk *w, struct mt_json_level *l, enum mt_key k
 /* The value at p of the innermost level. */
 static int value(struct mt_json_walk *w, enum mt_key key, mt_str_id name)
 {
-    struct mt_json_level *l = top(w);
+    struct mt_json_level *l = mt_json_top(w);
     int c = mt_json_space(&w->j);
     enum mt_role role;
     mt_str_id path = 0;
@@ -325,18 +246,19 @@ static int value(struct mt_json_walk *w, enum mt_key key, mt_str_id name)
         role = MT_R_SKIP; /* also a list where a dict belongs, and the other way round */
     if (!l->list && is_stream_role(role) && role != MT_R_SETTINGS) {
         if (l->seen >> key & 1) {
-            mt_trace_diag(w->t, MT_DIAG_DAMAGE, true, mt_json_offset(&w->j), "the key \"%s\" comes twice in %s: the second was left out",
-                          mt_key_name(key), mt_role_name((enum mt_role)l->role));
+            mt_trace_diag(w->t, MT_DIAG_DAMAGE, true, mt_json_offset(&w->j),
+                          "the key \"%s\" comes twice in %s: the second was left out", mt_key_name(key),
+                          mt_role_name((enum mt_role)l->role));
             return skip_member(w);
         }
         l->seen |= UINT64_C(1) << key;
     }
     if (role == MT_R_FRAMES)
-        return open_stack(w, l, key);
+        return mt_json_open_stack(w, l, key);
     if (role == MT_R_FRAME)
-        return open_frame(w, l);
+        return mt_json_open_frame(w, l);
     if (role == MT_R_SKIP) {
-        struct mt_val v = { .type = MT_T_OTHER };
+        struct mt_val v = {.type = MT_T_OTHER};
         w->pool_ok &= l->role != MT_R_POOL;
         if (key != MT_K_UNKNOWN)
             mt_rec_set(&w->rec[l->role], key, v);
@@ -352,7 +274,7 @@ static int value(struct mt_json_walk *w, enum mt_key key, mt_str_id name)
             return refused(w);
     }
     w->j.p++;
-    return open_level(w, role, c == '[', key, path, l->n);
+    return mt_json_open_level(w, role, c == '[', key, path, l->n);
 }
 
 /* ---- members ---- */
@@ -362,7 +284,8 @@ static void remember_key(struct mt_json_walk *w, enum mt_key key, const unsigned
     size_t at = strlen(w->first_keys);
     char text[40];
     if (w->n_first_keys++ < 4)
-        snprintf(w->first_keys + at, sizeof w->first_keys - at, "%s\"%s\"", at ? ", " : "", mt_printable(text, sizeof text, s, n));
+        snprintf(w->first_keys + at, sizeof w->first_keys - at, "%s\"%s\"", at ? ", " : "",
+                 mt_printable(text, sizeof text, s, n));
     if (key == MT_K_UNKNOWN) {
         w->is_chrome_trace |= n == 11 && memcmp(s, "traceEvents", 11) == 0;
         w->is_notebook |= n == 8 && memcmp(s, "nbformat", 8) == 0;
@@ -373,7 +296,7 @@ static void remember_key(struct mt_json_walk *w, enum mt_key key, const unsigned
 static int key_slow(struct mt_json_walk *w, enum mt_key *key, mt_str_id *name, bool *done)
 {
     struct mt_json *j = &w->j;
-    struct mt_json_level *l = top(w);
+    struct mt_json_level *l = mt_json_top(w);
     uint64_t from = mt_json_offset(j), len;
     const unsigned char *s;
     size_t n;
@@ -426,7 +349,7 @@ static int key_slow(struct mt_json_walk *w, enum mt_key *key, mt_str_id *name, b
 static int member(struct mt_json_walk *w)
 {
     struct mt_json *j = &w->j;
-    const struct mt_json_level *l = top(w);
+    const struct mt_json_level *l = mt_json_top(w);
     enum mt_key key = MT_K_UNKNOWN;
     mt_str_id name = 0;
     bool done = false;
@@ -445,7 +368,7 @@ static int member(struct mt_json_walk *w)
 static int item(struct mt_json_walk *w)
 {
     struct mt_json *j = &w->j;
-    struct mt_json_level *l = top(w);
+    struct mt_json_level *l = mt_json_top(w);
     int c = mt_json_space(j);
     mt_str_id name = 0;
     if (c == ']') {
@@ -477,12 +400,12 @@ int mt_json_walk(struct mt_json_walk *w)
         w->saw_bare_list = true;
         mt_build_saw_bare_list(w->b);
     }
-    if (!open_level(w, c == '[' ? MT_R_SEGMENTS : MT_R_TOP, c == '[', MT_K_UNKNOWN, 0, 0))
+    if (!mt_json_open_level(w, c == '[' ? MT_R_SEGMENTS : MT_R_TOP, c == '[', MT_K_UNKNOWN, 0, 0))
         return 0;
     while (w->lv.n > 0) {
         if (j->end - j->p < NEAR_END)
             mt_json_more(j, 8 * NEAR_END);
-        if (!(top(w)->list ? item(w) : member(w)))
+        if (!(mt_json_top(w)->list ? item(w) : member(w)))
             return 0;
         if (w->is_chrome_trace && !mt_build_is_snapshot(w->b))
             return mt_json_expected(j, "a memory snapshot");

@@ -1,4 +1,4 @@
-/* json_walk.h -- the state machine between JSON tokens and the snapshot builder. Only read_json.c and json_walk.c include it. */
+/* json_walk.h -- the state machine between JSON tokens and the snapshot builder. Only read_json.c, json_walk.c and json_stack.c include it. */
 #ifndef MT_JSON_WALK_H
 #define MT_JSON_WALK_H
 
@@ -23,7 +23,10 @@ struct mt_json_gap {
     unsigned char text[MT_JSON_GAP];
 };
 
-enum { MT_JSON_ROLES = MT_R_RING + 1 };
+enum {
+    MT_JSON_ROLES = MT_R_RING + 1,
+    MT_JSON_STACK_SLOTS = 1 << 18 /* 6 MiB: stacks known by their bytes */
+};
 
 struct mt_json_walk {
     struct mt_json j;
@@ -34,14 +37,19 @@ struct mt_json_walk {
     struct mt_rec rec[MT_JSON_ROLES]; /* no role of a dict contains itself, so one record per role is enough */
     struct mt_json_gap gap[MT_JSON_ROLES][MT_JSON_GAPS];
     MT_VEC(mt_frame_id) frames; /* of the stack being read */
-    struct mt_json_seen stacks, frame_texts;
+    struct mt_json_seen stacks;
+    struct mt_json_frames texts;
     struct mt_json_hash stack_hash, frame_hash;
     bool has_stack_hash, has_frame_hash;
+    uint32_t n_new_stacks; /* in a row */
+    uint64_t stack_end;    /* offsets and length, so that only what was parsed to the same end is remembered */
+    uint64_t frame_at;
+    size_t frame_len;
     struct mt_json_short strings, keys;
     uint64_t pool[2];
     bool pool_ok, saw_bare_list;
     bool is_chrome_trace, is_notebook;
-    uint32_t top_keys; /* bit per known key of the first level that was met */
+    uint32_t top_keys;    /* bit per known key of the first level that was met */
     char first_keys[160]; /* of the first object, for messages about what a file is */
     uint32_t n_first_keys;
     uint32_t ordinal; /* of the trace being read */
@@ -51,5 +59,15 @@ int mt_json_walk_init(struct mt_json_walk *w, struct mt_source *src, const struc
 void mt_json_walk_done(struct mt_json_walk *w);
 /* Reads one whole document. 1, or 0 with w->j.fail and w->j.why set; the levels still open are then in w->lv. */
 int mt_json_walk(struct mt_json_walk *w);
+
+/* Pieces shared by json_walk.c and json_stack.c. All return 1, or 0 with w->j.fail set. */
+static inline struct mt_json_level *mt_json_top(struct mt_json_walk *w) { return &w->lv.p[w->lv.n - 1]; }
+int mt_json_walk_nomem(struct mt_json_walk *w);
+/* p behind the bracket. `index`: position of the container in its list. */
+int mt_json_open_level(struct mt_json_walk *w, enum mt_role role, bool list, enum mt_key key, mt_str_id path, uint64_t index);
+/* p at the '[' of a list of frames. A text seen before sets the value and passes over it; any other is opened for reading. */
+int mt_json_open_stack(struct mt_json_walk *w, struct mt_json_level *l, enum mt_key key);
+/* p at the '{' of a frame. Passes over all frames that were seen before; the first that was not is opened for reading. */
+int mt_json_open_frame(struct mt_json_walk *w, struct mt_json_level *l);
 
 #endif

@@ -19,24 +19,24 @@ static const unsigned char *take_gets(const struct pk *m, mt_frame_id *ids, uint
                                       const unsigned char *end)
 {
     const uint32_t *memo = m->memo;
-    uint32_t n = *k, n_memo = m->n_memo;
-    while (n < room && end - p >= 8) {
-        uint64_t x = le64(p);
-        uint32_t i = (uint32_t)(x >> 8), wide = 5, id;
-        if ((x & 0xff) != 'j') {
-            if ((x & 0xff) != 'h')
-                break;
-            i &= 0xff;
-            wide = 2;
+    uint32_t n = *k, n_memo = m->n_memo, i, id;
+    const unsigned char *stop = end - p >= 8 ? end - 7 : p;
+    for (;;) {
+        while (n < room && p < stop && *p == 'j') { /* nearly all: the first 256 entries are taken by keys and segments */
+            i = le32(p + 1);
+            if (i >= n_memo || (id = memo[i] - FRAME_ENTRY) > PK_ID_MASK)
+                goto out;
+            ids[n++] = id;
+            p += 5;
         }
-        if (i >= n_memo)
+        if (n == room || p >= stop || *p != 'h')
             break;
-        id = memo[i] - FRAME_ENTRY;
-        if (id > PK_ID_MASK)
+        if (p[1] >= n_memo || (id = memo[p[1]] - FRAME_ENTRY) > PK_ID_MASK)
             break;
         ids[n++] = id;
-        p += wide;
+        p += 2;
     }
+out:
     *k = n;
     return p;
 }

@@ -124,13 +124,13 @@ static struct place place_of(const struct pk *m, bool is_dict)
 {
     struct place none = { PK_NONE, MT_K_UNKNOWN, 0, MT_R_SKIP };
     uint32_t parent = m->mark->node, above = m->sp - m->mark->base;
-    const struct mt_val *top = m->stack + m->sp - (above > 0);
+    const struct mt_val *top = above > 0 ? &m->stack[m->sp - 1] : NULL;
     bool in_list = parent != PK_NONE && !m->nodes.p[parent].is_dict;
     if (above == 0 && parent == PK_NONE) {
         none.role = m->mark == m->marks.p ? fit(MT_R_TOP, is_dict) : MT_R_SKIP;
         return none;
     }
-    if (above > 0 && top->type == PK_T_NODE && !m->nodes.p[top->id].is_dict) {
+    if (top != NULL && top->type == PK_T_NODE && !m->nodes.p[top->id].is_dict) {
         struct place p = { top->id, MT_K_UNKNOWN, 0, item_role(&m->nodes.p[top->id], is_dict) };
         if (p.role != MT_R_SKIP || !in_list)
             return p;
@@ -139,14 +139,14 @@ static struct place place_of(const struct pk *m, bool is_dict)
         struct place p = { parent, MT_K_UNKNOWN, 0, item_role(&m->nodes.p[parent], is_dict) };
         return p;
     }
-    if (above > 0 && top->type == MT_T_STR) {
+    if (top != NULL && top->type == MT_T_STR) {
         bool is_key = parent != PK_NONE && above % 2 == 1; /* key of the dict below the MARK */
         struct place outer = none;
         if (is_key)
             outer = value_of(m, parent, *top, is_dict);
         if (above > 1 && top[-1].type == PK_T_NODE && m->nodes.p[top[-1].id].is_dict) {
             struct place inner = value_of(m, top[-1].id, *top, is_dict);
-            if (!is_key || (!m->nodes.p[top[-1].id].filled && outer.role == MT_R_SKIP))
+            if (!is_key || (!m->nodes.p[top[-1].id].filled && (outer.role == MT_R_SKIP || outer.role == inner.role)))
                 return inner;
         }
         return outer;
@@ -319,10 +319,9 @@ int mt_pk_items(struct pk *m)
 int mt_pk_item(struct pk *m, uint32_t n)
 {
     uint32_t above = m->sp - m->mark->base;
-    const struct mt_val *c = m->stack + m->sp - n - 1;
-    if (above < n + 1 || c->type != PK_T_NODE)
+    if (above < n + 1 || m->stack[m->sp - n - 1].type != PK_T_NODE)
         return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT, "opcode %s on something that is no container", mt_pk_ops[*m->op].name);
-    if (!into(m, c->id, m->sp - n))
+    if (!into(m, m->stack[m->sp - n - 1].id, m->sp - n))
         return 0;
     m->sp -= n;
     return 1;
@@ -353,7 +352,7 @@ int mt_pk_tuple(struct pk *m, uint32_t n, bool with_mark)
     } else if (m->sp - m->mark->base < n) {
         return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT, "opcode %s needs %u values", mt_pk_ops[*m->op].name, n);
     }
-    e = m->stack + m->sp - n;
+    e = n != 0 ? &m->stack[m->sp - n] : NULL;
     if (!dropped && n == 2 && (e[0].type == MT_T_INT || e[0].type == MT_T_UINT) && (e[1].type == MT_T_INT || e[1].type == MT_T_UINT)) {
         v.type = MT_T_PAIR;
         if (!mt_build_pair(m->b, e[0].u, e[1].u, &v.id))

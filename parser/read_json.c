@@ -17,7 +17,7 @@ static size_t bom(const unsigned char *s, size_t n) { return n >= 3 && memcmp(s,
 /* 1 when s[i..n) can follow '[' in JSON; a log line such as "[2024-01-01 12:00]" cannot. */
 static int list_goes_on(const unsigned char *s, size_t i, size_t n)
 {
-    static const char *const words[] = { "true", "false", "null", "NaN", "Infinity", "-Infinity" };
+    static const char *const words[] = {"true", "false", "null", "NaN", "Infinity", "-Infinity"};
     if (i == n || s[i] == '{' || s[i] == '[' || s[i] == ']' || s[i] == '"')
         return 1;
     for (size_t k = 0; k < sizeof words / sizeof *words; k++) {
@@ -90,7 +90,7 @@ static void where(const struct mt_json_walk *w, char *buf, size_t cap)
 /* Which parts of a snapshot did not come before the damage. */
 static void not_reached(const struct mt_json_walk *w, char *buf, size_t cap)
 {
-    static const enum mt_key parts[] = { MT_K_SEGMENTS, MT_K_DEVICE_TRACES, MT_K_ALLOCATOR_SETTINGS, MT_K_EXTERNAL_ANNOTATIONS };
+    static const enum mt_key parts[] = {MT_K_SEGMENTS, MT_K_DEVICE_TRACES, MT_K_ALLOCATOR_SETTINGS, MT_K_EXTERNAL_ANNOTATIONS};
     size_t at = 0;
     buf[0] = '\0';
     if (w->saw_bare_list)
@@ -113,14 +113,14 @@ static void say_damage(const struct mt_json_walk *w)
     where(w, place, sizeof place);
     not_reached(w, rest, sizeof rest);
     if (broken)
-        mt_trace_diag(w->t, MT_DIAG_DAMAGE, true, mt_json_offset(j), "%s; this is %s: everything after it is missing%s", src->err.msg,
-                      place, rest);
+        mt_trace_diag(w->t, MT_DIAG_DAMAGE, true, mt_json_offset(j), "%s; this is %s: everything after it is missing%s",
+                      src->err.msg, place, rest);
     else if (j->fail == MT_JF_END)
-        mt_trace_diag(w->t, MT_DIAG_DAMAGE, true, mt_json_offset(j), "the JSON text ends %s: everything after it is missing%s", place,
-                      rest);
+        mt_trace_diag(w->t, MT_DIAG_DAMAGE, true, mt_json_offset(j), "the JSON text ends %s: everything after it is missing%s",
+                      place, rest);
     else
-        mt_trace_diag(w->t, MT_DIAG_DAMAGE, true, j->why.offset, "the JSON text is damaged %s: %s; everything after it was left out%s",
-                      place, j->why.msg, rest);
+        mt_trace_diag(w->t, MT_DIAG_DAMAGE, true, j->why.offset,
+                      "the JSON text is damaged %s: %s; everything after it was left out%s", place, j->why.msg, rest);
 }
 
 static enum mt_rc say_what_it_is(const struct mt_json_walk *w, struct mt_err *err)
@@ -137,14 +137,17 @@ static enum mt_rc say_what_it_is(const struct mt_json_walk *w, struct mt_err *er
         return mt_fail_at(err, src->status, mt_json_offset(j), "%s; nothing of a memory snapshot came before", src->err.msg);
     if (j->fail == MT_JF_END)
         return mt_fail_at(err, MT_EINPUT, mt_json_offset(j), "%s: %s",
-                          mt_json_offset(j) == 0 ? "the input is empty" : "JSON that ends before anything of a memory snapshot", want);
+                          mt_json_offset(j) == 0 ? "the input is empty" : "JSON that ends before anything of a memory snapshot",
+                          want);
     if (j->fail == MT_JF_BAD)
-        return mt_fail_at(err, MT_EINPUT, j->why.offset, "not JSON, or damaged before anything of a memory snapshot: %s", j->why.msg);
+        return mt_fail_at(err, MT_EINPUT, j->why.offset, "not JSON, or damaged before anything of a memory snapshot: %s",
+                          j->why.msg);
     if (w->is_notebook)
         return mt_fail(err, MT_EINPUT, "a Jupyter notebook, not a memory snapshot: %s", want);
     if (w->n_first_keys > 0)
-        snprintf(keys, sizeof keys, "%s with the keys %s%s", w->saw_bare_list ? "a list whose first object is one" : "an object",
-                 w->first_keys, w->n_first_keys > 4 ? ", ..." : "");
+        snprintf(keys, sizeof keys, "%s with the keys %s%s",
+                 w->saw_bare_list ? "a list whose first object is one" : "an object", w->first_keys,
+                 w->n_first_keys > 4 ? ", ..." : "");
     else if (w->saw_bare_list)
         snprintf(keys, sizeof keys, "a list without objects");
     return mt_fail(err, MT_EINPUT, "JSON, but not a memory snapshot: %s; %s", keys, want);

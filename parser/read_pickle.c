@@ -40,7 +40,7 @@ int mt_pk_builder_failed(struct pk *m)
 static int cut(struct pk *m)
 {
     m->stop = PK_CUT;
-    m->src->cur = m->src->end;
+    m->op = m->src->cur = m->src->end;
     mt_fail_at(&m->err, MT_EINPUT, mt_source_offset(m->src), "the file ends");
     return 0;
 }
@@ -89,18 +89,19 @@ static int refuse(struct pk *m)
 
 /* ---- operands that vary in length ---- */
 
-/* A string over the limit: if the file really holds that much it is the limit, else the length itself is damaged. */
-static int too_long(struct pk *m, uint64_t n)
+/* A text over the limit, of which `have` bytes are in the window. If the file really holds that much it is the limit; else the length
+ * itself is damaged. */
+static int too_long(struct pk *m, uint64_t have, uint64_t n)
 {
     const char *op = mt_pk_ops[*m->op].name;
-    uint64_t at = mt_pk_offset(m), left = n;
-    while (left != 0) {
-        size_t have;
+    uint64_t at = mt_pk_offset(m);
+    while (have < n) {
+        size_t more;
         m->src->cur = m->src->end;
-        have = mt_source_need(m->src, 1);
-        if (have == 0)
+        more = mt_source_need(m->src, 1);
+        if (more == 0)
             return cut(m);
-        left -= have < left ? have : left;
+        have += more;
     }
     m->stop = PK_FAIL;
     mt_fail_at(&m->err, MT_ELIMIT, at, "opcode %s: text of %llu bytes is longer than %llu (raise --max-string)", op, (unsigned long long)n,
@@ -112,7 +113,7 @@ static int too_long(struct pk *m, uint64_t n)
 static int want(struct pk *m, const unsigned char **p, const unsigned char **end, size_t head, uint64_t n)
 {
     if (n > m->lim->max_string)
-        return too_long(m, n);
+        return too_long(m, (uint64_t)(*end - *p), n);
     if ((size_t)(*end - *p) >= n)
         return 1;
     m->src->cur = m->op;
@@ -132,7 +133,7 @@ static int line(struct pk *m, const unsigned char **p, const unsigned char **end
     while ((nl = memchr(*p, '\n', (size_t)(*end - *p))) == NULL) {
         len = (size_t)(*end - *p);
         if (len > m->lim->max_string)
-            return too_long(m, len);
+            return too_long(m, len, len);
         m->src->cur = m->op;
         if (mt_source_need(m->src, len * 2 + 64) == len + 1)
             return cut(m);
@@ -141,7 +142,7 @@ static int line(struct pk *m, const unsigned char **p, const unsigned char **end
         *end = m->src->end;
     }
     *n = (size_t)(nl - *p);
-    return *n <= m->lim->max_string || too_long(m, *n);
+    return *n <= m->lim->max_string || too_long(m, *n, *n);
 }
 
 static int text_op(struct pk *m, const unsigned char *p, size_t n)
@@ -520,7 +521,7 @@ static int probe(const unsigned char *h, size_t n)
         return mt_pk_ops[h[2]].cls == PK_SUBSET ? 98 : mt_pk_ops[h[2]].cls == PK_REFUSED ? 80 : 20;
     }
     /* protocols 0 and 1 have no mark of their own */
-    if (n >= 3 && h[0] == '(' && (h[1] == 'd' || h[1] == 'l') && (h[2] == 'p' || h[2] == '.'))
+    if (n >= 3 && h[0] == '(' && (h[1] == 'd' || h[1] == 'l') && (h[2] == 'p' || h[2] == '.' || h[2] == 'V' || h[2] == '('))
         return 60;
     if (n >= 2 && (h[0] == '}' || h[0] == ']') && (h[1] == 'q' || h[1] == '.' || (h[1] == '(' && n >= 3 && mt_pk_ops[h[2]].cls == PK_SUBSET)))
         return 55;

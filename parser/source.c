@@ -72,8 +72,13 @@ size_t mt_source_fill(struct mt_source *s, size_t n)
         uint64_t at = s->base + have;
         if (s->max_bytes != 0 && room > s->max_bytes - (at < s->max_bytes ? at : s->max_bytes))
             room = (size_t)(s->max_bytes - (at < s->max_bytes ? at : s->max_bytes));
-        if (room == 0) {
+        if (room == 0) { /* a stream of exactly that length ends here and is fine */
+            unsigned char one;
             s->eof = true;
+            if (s->read(s->ctx, &one, 1, &rc, &s->err) == 0) {
+                s->status = rc;
+                break;
+            }
             s->status = mt_fail_at(&s->err, MT_ELIMIT, at, "the input is longer than %llu bytes (raise --max-bytes)",
                                    (unsigned long long)s->max_bytes);
             break;

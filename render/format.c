@@ -1,4 +1,5 @@
 /* The numbers of render/escape.h, in integer arithmetic: printf's %f would follow the locale. */
+#include "analysis/words.h"
 #include "render/escape.h"
 
 #include <stdio.h>
@@ -16,24 +17,8 @@ static uint64_t ratio(uint64_t part, uint64_t whole, uint64_t scale)
     return q * scale + (rem * scale + whole / 2) / whole;
 }
 
-char *mt_fmt_bytes(char *buf, uint64_t bytes)
-{
-    static const char unit[][4] = { "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
-    unsigned u = 0;
-    uint64_t v;
-    if (bytes < 1024) {
-        (void)snprintf(buf, FMT, "%u B", (unsigned)bytes);
-        return buf;
-    }
-    for (;;) {
-        v = ratio(bytes, UINT64_C(1) << (10 * (u + 1)), 100);
-        if (v < UINT64_C(1024) * 100 || u == 5)
-            break;
-        u++; /* also when rounding reaches 1024: "1.00 GiB", not "1024.00 MiB" */
-    }
-    (void)snprintf(buf, FMT, "%u.%02u %s", (unsigned)(v / 100), (unsigned)(v % 100), unit[u]);
-    return buf;
-}
+/* The sentences of the analysis and the tables of the report show a size in the same way. */
+char *mt_fmt_bytes(char *buf, uint64_t bytes) { return mt_words_bytes(buf, bytes); }
 
 char *mt_fmt_count(char *buf, uint64_t n)
 {
@@ -76,7 +61,9 @@ char *mt_fmt_percent(char *buf, uint64_t part, uint64_t whole)
 char *mt_fmt_seconds(char *buf, uint64_t ns)
 {
     uint64_t ms = ns / 1000000 + (ns % 1000000 >= 500000), s = ns / 1000000000;
-    if (ns < 1000) {
+    if (ns == 0) {
+        (void)snprintf(buf, FMT, "0 s");
+    } else if (ns < 1000) {
         (void)snprintf(buf, FMT, "%u ns", (unsigned)ns);
     } else if (ns < 1000000) {
         uint64_t v = ratio(ns, 1000, 10);

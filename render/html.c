@@ -92,8 +92,9 @@ void mt_h_td_share(struct mt_out *o, uint64_t part, uint64_t whole, unsigned col
     mt_putf(o, "<td class=\"n share\"><svg width=\"%d\" height=\"8\" aria-hidden=\"true\"><rect width=\"%d\" height=\"8\" "
                "fill=\"currentColor\" fill-opacity=\".12\"/><rect width=\"%" PRIu32 "\" height=\"8\" fill=\"%s\"/></svg> ",
             BAR, BAR, mt_scale_px(part, whole, BAR), mt_color_hex(color));
+    mt_puts(o, "<span>");
     mt_html_s(o, mt_fmt_percent(b, part, whole));
-    mt_puts(o, "</td>");
+    mt_puts(o, "</span></td>");
 }
 
 void mt_h_table(struct mt_out *o, const char *label, const char *const *heads, unsigned n)
@@ -136,7 +137,10 @@ void mt_h_settings(struct mt_out *o, const struct mt_advice *a)
         mt_puts(o, open ? "" : "<ul class=\"set\">\n");
         open = true;
         mt_puts(o, "<li>");
-        mt_h_code(o, l->text);
+        if (l->syntax == MT_FIX_TEXT) /* words, nothing to type */
+            mt_html_s(o, l->text);
+        else
+            mt_h_code(o, l->text);
         if (l->note[0] != '\0') {
             mt_puts(o, " <small>");
             mt_html_s(o, l->note);

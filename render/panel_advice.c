@@ -38,7 +38,7 @@ static void card(struct mt_out *o, const struct mt_advice *a)
     mt_puts(o, "<details class=\"advice\"><summary>");
     mt_html_s(o, a->card->title);
     for (uint32_t i = 0; i < a->card->n_set && i < MT_FIX_MAX_LINES && !code; i++) {
-        if ((a->lines >> i & 1) == 0)
+        if ((a->lines >> i & 1) == 0 || a->card->set[i].syntax == MT_FIX_TEXT)
             continue;
         mt_putc(o, ' ');
         mt_h_code(o, a->card->set[i].text);

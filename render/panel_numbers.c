@@ -33,6 +33,10 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     const char *at = mt_focus_words(d);
     char b[32], c[32], name[64], note[MT_WORDS + 64], when[MT_WORDS];
     bool curve = d->withheld == NULL && !d->end_state_only;
+    uint64_t unknown = 0;
+    for (uint32_t i = 0; i < d->phases.n; i++)
+        if (d->phases.p[i].phase == MT_PH_UNATTRIBUTED && d->phases.p[i].sub == MT_PH_NONE)
+            unknown += d->phases.p[i].at_focus;
     mt_puts(o, "<dl class=\"cards\">\n");
     if (d->focus_is_oom && p->rank->analysis->verdict.oom < d->ooms.n)
         oom(o, d, &d->ooms.p[p->rank->analysis->verdict.oom]);
@@ -60,9 +64,11 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         (void)snprintf(note, sizeof note, "%s at the start", mt_fmt_bytes(b, d->live_start));
         bytes(o, "Live at the end", d->live_end, note);
     }
-    if (d->pending_peak != 0) {
+    if (d->pending_peak != 0 && curve) {
         (void)snprintf(note, sizeof note, "at most; %s at the end", mt_fmt_bytes(b, d->pending_end));
         bytes(o, "Waiting to be freed", d->pending_peak, note);
+    } else if (d->pending_end != 0) {
+        bytes(o, "Waiting to be freed", d->pending_end, "until other streams are done with it");
     }
     if (d->rounding_loss != 0)
         bytes(o, "Lost to rounding", d->rounding_loss, "in the blocks that were live at the dump");
@@ -75,9 +81,9 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         (void)snprintf(note, sizeof note, "from %s", mt_fmt_utc(utc, d->first_ns));
         mt_h_def(o, "Recorded", mt_fmt_seconds(c, d->last_ns - d->first_ns), note);
     }
-    (void)snprintf(note, sizeof note, "%s of %s", mt_fmt_bytes(b, d->unattributed_bytes),
-                   d->alloc_bytes != 0 ? "what was allocated" : "what is live");
-    mt_h_def(o, "Phase unknown", mt_fmt_percent(c, d->unattributed_bytes, d->alloc_bytes != 0 ? d->alloc_bytes : d->focus.live), note);
+    (void)snprintf(note, sizeof note, "of what is live %s%s%s", at, d->alloc_bytes != 0 ? "; of what was allocated " : "",
+                   d->alloc_bytes != 0 ? mt_fmt_percent(b, d->unattributed_bytes, d->alloc_bytes) : "");
+    mt_h_def(o, "Phase unknown", mt_fmt_percent(c, unknown, d->focus.live), note);
     mt_puts(o, "</dl>\n");
 }
 

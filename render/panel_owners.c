@@ -3,6 +3,8 @@
 #include "render/html.h"
 #include "render/stack_view.h"
 
+#include <string.h>
+
 enum { SHOWN = 25, NAME_MAX_BYTES = 200 };
 
 static bool has(const struct mt_page *p) { return p->dev != NULL && p->dev->owners.n > 0; }
@@ -32,6 +34,41 @@ static void put_stack(struct mt_out *o, const struct mt_trace *t, mt_stack_id st
     mt_puts(o, "</ol>");
 }
 
+static size_t folder_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? (size_t)(slash - path) : 0;
+}
+
+/* Who called the frame that the owner is named by: tells equal labels apart. For an installed package its way through itself says
+ * little, so the first frame outside its folder is taken. */
+static void put_caller(struct mt_out *o, const struct mt_trace *t, const struct mt_owner *w)
+{
+    struct mt_frame_view v;
+    const char *named = NULL;
+    bool package = false;
+    for (mt_stack_id i = w->stack; i != 0; i = t->stacks.p[i].parent) {
+        const char *file = mt_str(t, t->frames.p[t->stacks.p[i].frame].file);
+        size_t n = folder_length(file);
+        mt_frame_describe(t, t->stacks.p[i].frame, &v);
+        if (!v.is_python || v.is_internal)
+            continue;
+        if (named == NULL) {
+            named = file;
+            package = strstr(file, "-packages/") != NULL;
+            continue;
+        }
+        if (package && n == folder_length(named) && strncmp(file, named, n) == 0)
+            continue;
+        mt_puts(o, " <small>from ");
+        mt_h_name(o, v.file, NAME_MAX_BYTES);
+        mt_putf(o, ":%u ", (unsigned)v.line);
+        mt_h_name(o, v.name, NAME_MAX_BYTES);
+        mt_puts(o, "</small>");
+        return;
+    }
+}
+
 static void row(const struct mt_page *p, struct mt_out *o, uint32_t i, bool with_stack)
 {
     const struct mt_device_analysis *d = p->dev;
@@ -42,11 +79,13 @@ static void row(const struct mt_page *p, struct mt_out *o, uint32_t i, bool with
     if (with_stack && w->stack != 0) {
         mt_puts(o, "<details><summary>");
         mt_h_name(o, w->label, NAME_MAX_BYTES);
+        put_caller(o, p->rank->trace, w);
         mt_puts(o, "</summary>\n");
         put_stack(o, p->rank->trace, w->stack);
         mt_puts(o, "</details>");
     } else {
         mt_h_name(o, w->label, NAME_MAX_BYTES);
+        put_caller(o, p->rank->trace, w);
     }
     mt_puts(o, "</th>");
     mt_h_td_bytes(o, w->bytes);

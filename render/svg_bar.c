@@ -16,7 +16,7 @@ void mt_svg_composition(struct mt_out *o, const struct mt_svg *s)
     uint64_t whole = d->focus.reserved > d->focus.live ? d->focus.reserved : d->focus.live, sum = 0;
     uint32_t x = 0;
     mt_legend_build(&l, s, NULL);
-    mt_svg_open(o, s, WIDTH, BAR_TOP + BAR_HEIGHT + 44 + mt_legend_height(&l));
+    mt_svg_open(o, s, WIDTH, BAR_TOP + BAR_HEIGHT + 22 + mt_legend_height(&l));
     mt_putf(o, "<title id=\"tl%u\">Memory of ", s->id);
     mt_html_s(o, s->what);
     mt_putf(o, " %s</title>\n<desc id=\"tl%ud\">%s live of %s reserved.</desc>\n", mt_focus_words(d), s->id,
@@ -36,6 +36,6 @@ void mt_svg_composition(struct mt_out *o, const struct mt_svg *s)
     }
     mt_putf(o, "<rect x=\".5\" y=\"%d.5\" width=\"%d\" height=\"%d\" fill=\"none\" stroke=\"currentColor\"/>\n", BAR_TOP, WIDTH - 1,
             BAR_HEIGHT - 1);
-    mt_legend_draw(o, &l, 0, BAR_TOP + BAR_HEIGHT + 24);
+    mt_legend_draw(o, &l, 0, BAR_TOP + BAR_HEIGHT + 20);
     mt_puts(o, "</svg>\n");
 }

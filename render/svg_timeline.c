@@ -49,9 +49,9 @@ static void draw_peak(struct mt_out *o, const struct mt_plot *p)
         return;
     x = mt_plot_x(p, p->d->peak_event, p->d->peak_ns);
     /* Above the plot, because a line through it would hide the one column it marks. */
-    mt_putf(o, "<path fill=\"currentColor\" d=\"M%" PRIu32 " %" PRIu32 "l-6 -9h12z\"/>", x, p->top - 1);
+    mt_putf(o, "<path fill=\"currentColor\" d=\"M%" PRIu32 " %" PRIu32 "l-6 -9h12z\"/>", x, p->top - 3);
     (void)snprintf(text, sizeof text, "peak %s, %s", mt_fmt_bytes(size, p->d->live_peak), mt_event_words(when, p->d->peak_event));
-    put_label(o, p, x, p->top - 3, "currentColor", text);
+    put_label(o, p, x, p->top - 5, "currentColor", text);
 }
 
 static void draw_ooms(struct mt_out *o, const struct mt_plot *p)
@@ -64,10 +64,10 @@ static void draw_ooms(struct mt_out *o, const struct mt_plot *p)
         if (marks > 0 && x == last)
             continue;
         mt_putf(o, "<path stroke=\"%s\" stroke-width=\"2\" d=\"M%" PRIu32 " %" PRIu32 "V%" PRIu32 "\"/>", mt_color_oom, x,
-                p->top - 16, p->top + p->height);
+                p->top - 18, p->top + p->height);
         if (marks == 0) {
             (void)snprintf(text, sizeof text, "OOM: asked for %s", mt_fmt_bytes(size, oom->request));
-            put_label(o, p, x, p->top - 20, mt_color_oom, text);
+            put_label(o, p, x, p->top - 22, mt_color_oom, text);
         }
         last = x;
         marks++;
@@ -169,7 +169,7 @@ static bool draw(struct mt_out *o, const struct mt_svg *s, uint32_t merge)
     ok = mt_plot_init(&p, merge);
     if (ok) {
         mt_legend_build(&legend, s, p.used);
-        mt_svg_open(o, s, s->small ? 560 : 1180, p.top + p.height + (s->small ? 40 : 106 + mt_legend_height(&legend)));
+        mt_svg_open(o, s, s->small ? 560 : 1180, p.top + p.height + (s->small ? 38 : 102 + mt_legend_height(&legend)));
         put_desc(o, s);
         mt_plot_grid(o, &p);
         mt_puts(o, "<g shape-rendering=\"crispEdges\">\n");

@@ -43,7 +43,7 @@ def make():
     ranks = [encode.pickle4(snapshot) for snapshot in verl.two_ranks()]
     names = ["step5/torch_memory_rank0_pid4321.pickle", "step5/torch_memory_rank1_pid4322.pickle"]
     files["verl_two_ranks.tar.gz"] = encode.gzip_bytes(encode.tar_bytes(list(zip(names, ranks))))
-    cut = [ranks[0], ranks[1][:len(ranks[1]) * 6 // 10]]
+    cut = [ranks[0], ranks[1][: len(ranks[1]) * 6 // 10]]
     files["verl_two_ranks_truncated.tar.gz"] = encode.gzip_bytes(encode.tar_bytes(list(zip(names, cut))))
 
     tiny = training.tiny()
@@ -53,7 +53,10 @@ def make():
     files["tiny.json"] = encode.json_text(tiny)
     files["tiny.indent4.json"] = encode.json_text(tiny, indent=4)
     for name, data in files.items():
-        assert len(data) <= (TINY if name.startswith("tiny") and "indent" not in name else LARGEST), (name, len(data))
+        assert len(data) <= (TINY if name.startswith("tiny") and "indent" not in name else LARGEST), (
+            name,
+            len(data),
+        )
     return files
 
 

@@ -78,7 +78,7 @@ class Allocator:
         self.capacity, self.clock, self.device, self.expandable = capacity, clock, device, expandable
         self.segments, self.trace, self.delayed = [], [], []
         self.reserved, self.va = 0, base
-        self.extra = extra or {}     # keys that newer versions write into each entry
+        self.extra = extra or {}  # keys that newer versions write into each entry
 
     # -- the trace
     def record(self, action, addr, size, stream, frames):
@@ -112,8 +112,13 @@ class Allocator:
         return block
 
     def find(self, want, small, stream, pool):
-        fits = [b for s in self.segments if (s.small, s.stream, s.pool) == (small, stream, pool)
-                for b in s.blocks if b.free and b.size >= want]
+        fits = [
+            b
+            for s in self.segments
+            if (s.small, s.stream, s.pool) == (small, stream, pool)
+            for b in s.blocks
+            if b.free and b.size >= want
+        ]
         return min(fits, key=lambda b: (self.room(b), b.addr), default=None)
 
     @staticmethod
@@ -137,7 +142,9 @@ class Allocator:
 
     def map_more(self, want, small, stream, frames):
         page = 2 * MIB if small else 20 * MIB
-        segment = next((s for s in self.segments if s.expandable and (s.small, s.stream) == (small, stream)), None)
+        segment = next(
+            (s for s in self.segments if s.expandable and (s.small, s.stream) == (small, stream)), None
+        )
         if segment is None:
             room = up(self.capacity + self.capacity // 8, page)
             segment = Segment(self.va, room, stream, small, (0, 0), True, frames)
@@ -237,11 +244,19 @@ class Allocator:
             "requested_size": sum(b.requested for b in active),
             "stream": segment.stream,
             "segment_type": "small" if segment.small else "large",
-            "segment_pool_id": (segment.pool[0], segment.pool[1]),  # an object of its own, as PyTorch makes it
+            "segment_pool_id": (
+                segment.pool[0],
+                segment.pool[1],
+            ),  # an object of its own, as PyTorch makes it
             "is_expandable": segment.expandable,
             "blocks": [
-                {"address": b.addr, "size": b.size, "requested_size": b.requested, "state": b.state,
-                 "frames": b.frames if b.state != "inactive" else []}
+                {
+                    "address": b.addr,
+                    "size": b.size,
+                    "requested_size": b.requested,
+                    "state": b.state,
+                    "frames": b.frames if b.state != "inactive" else [],
+                }
                 for b in run
             ],
             "frames": segment.frames if segment.frames is not None else [],

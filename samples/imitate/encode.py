@@ -55,7 +55,9 @@ class Pickler:
         elif isinstance(value, str):
             if not self.get(value):
                 text = value.encode("utf-8", "surrogatepass")
-                self.frame += (b"\x8c" + bytes([len(text)]) if len(text) < 256 else b"X" + struct.pack("<I", len(text))) + text
+                self.frame += (
+                    b"\x8c" + bytes([len(text)]) if len(text) < 256 else b"X" + struct.pack("<I", len(text))
+                ) + text
                 self.put(value, value)
         elif not self.get(id(value)):
             self.container(value)
@@ -72,7 +74,7 @@ class Pickler:
         self.put(id(value), value)
         items = list(value.items()) if pairs else value
         for at in range(0, len(items), self.BATCH):
-            batch = items[at:at + self.BATCH]
+            batch = items[at : at + self.BATCH]
             if len(batch) > 1:
                 self.frame += b"("
             for item in batch:
@@ -156,7 +158,12 @@ def pickle0(value):
         elif isinstance(item, float):
             out.extend(b"F" + repr(item).encode() + b"\n")
         elif isinstance(item, str):
-            text = item.replace("\\", "\\u005c").replace("\n", "\\u000a").replace("\r", "\\u000d").replace("\0", "\\u0000")
+            text = (
+                item.replace("\\", "\\u005c")
+                .replace("\n", "\\u000a")
+                .replace("\r", "\\u000d")
+                .replace("\0", "\\u0000")
+            )
             out.extend(b"V" + text.encode("raw-unicode-escape") + b"\n")
             put(key, item)
         elif isinstance(item, tuple):
@@ -209,12 +216,69 @@ def viz_page(data, kind="Active Memory Timeline"):
 
 # -- gzip and tar, with a deflate of our own: the output of zlib differs from version to version
 
-LENGTHS = [(257, 0, 3), (258, 0, 4), (259, 0, 5), (260, 0, 6), (261, 0, 7), (262, 0, 8), (263, 0, 9), (264, 0, 10),
-           (265, 1, 11), (266, 1, 13), (267, 1, 15), (268, 1, 17), (269, 2, 19), (270, 2, 23), (271, 2, 27), (272, 2, 31),
-           (273, 3, 35), (274, 3, 43), (275, 3, 51), (276, 3, 59), (277, 4, 67), (278, 4, 83), (279, 4, 99), (280, 4, 115),
-           (281, 5, 131), (282, 5, 163), (283, 5, 195), (284, 5, 227), (285, 0, 258)]
-DISTANCES = [1, 2, 3, 4, 5, 7, 9, 13, 17, 25, 33, 49, 65, 97, 129, 193, 257, 385, 513, 769, 1025, 1537, 2049, 3073, 4097, 6145,
-             8193, 12289, 16385, 24577]
+LENGTHS = [
+    (257, 0, 3),
+    (258, 0, 4),
+    (259, 0, 5),
+    (260, 0, 6),
+    (261, 0, 7),
+    (262, 0, 8),
+    (263, 0, 9),
+    (264, 0, 10),
+    (265, 1, 11),
+    (266, 1, 13),
+    (267, 1, 15),
+    (268, 1, 17),
+    (269, 2, 19),
+    (270, 2, 23),
+    (271, 2, 27),
+    (272, 2, 31),
+    (273, 3, 35),
+    (274, 3, 43),
+    (275, 3, 51),
+    (276, 3, 59),
+    (277, 4, 67),
+    (278, 4, 83),
+    (279, 4, 99),
+    (280, 4, 115),
+    (281, 5, 131),
+    (282, 5, 163),
+    (283, 5, 195),
+    (284, 5, 227),
+    (285, 0, 258),
+]
+DISTANCES = [
+    1,
+    2,
+    3,
+    4,
+    5,
+    7,
+    9,
+    13,
+    17,
+    25,
+    33,
+    49,
+    65,
+    97,
+    129,
+    193,
+    257,
+    385,
+    513,
+    769,
+    1025,
+    1537,
+    2049,
+    3073,
+    4097,
+    6145,
+    8193,
+    12289,
+    16385,
+    24577,
+]
 
 
 class Bits:
@@ -250,7 +314,7 @@ def deflate(data):
     bits.put(1, 1)
     bits.put(1, 2)
     while at < len(data):
-        key = data[at:at + 4]
+        key = data[at : at + 4]
         seen = last.get(key)
         if len(key) == 4:
             last[key] = at
@@ -268,7 +332,7 @@ def deflate(data):
         bits.code(code, 5)
         bits.put(at - seen - DISTANCES[code], max(0, code // 2 - 1))
         for step in range(at + 1, at + length):
-            last[data[step:step + 4]] = step
+            last[data[step : step + 4]] = step
         at += length
     bits.symbol(256)
     if bits.count:
@@ -277,16 +341,30 @@ def deflate(data):
 
 
 def gzip_bytes(data):
-    return b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + deflate(data) + struct.pack("<II", zlib.crc32(data), len(data) & 0xFFFFFFFF)
+    return (
+        b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
+        + deflate(data)
+        + struct.pack("<II", zlib.crc32(data), len(data) & 0xFFFFFFFF)
+    )
 
 
 def tar_bytes(members):
     out = bytearray()
     for name, data in members:
         head = bytearray(512)
-        for offset, text in ((0, name), (100, "0000644\0"), (108, "0000000\0"), (116, "0000000\0"), (124, "%011o\0" % len(data)),
-                             (136, "00000000000\0"), (148, "        "), (156, "0"), (257, "ustar\0"), (263, "00")):
-            head[offset:offset + len(text)] = text.encode("ascii")
+        for offset, text in (
+            (0, name),
+            (100, "0000644\0"),
+            (108, "0000000\0"),
+            (116, "0000000\0"),
+            (124, "%011o\0" % len(data)),
+            (136, "00000000000\0"),
+            (148, "        "),
+            (156, "0"),
+            (257, "ustar\0"),
+            (263, "00"),
+        ):
+            head[offset : offset + len(text)] = text.encode("ascii")
         head[148:156] = b"%06o\0 " % sum(head)
         out += head + data + b"\0" * (-len(data) % 512)
     return bytes(out) + b"\0" * 1024

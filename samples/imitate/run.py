@@ -10,8 +10,18 @@ class Run:
     """ring: how many entries the trace keeps (max_entries), 0 = all. free_stacks: context="all"; without it a free has no frames
     of its own but those of its allocation (context="alloc")."""
 
-    def __init__(self, capacity, seed, mode="all", expandable=False, conf="", start_us=1764000000000000, extra=None, ring=0,
-                 free_stacks=True):
+    def __init__(
+        self,
+        capacity,
+        seed,
+        mode="all",
+        expandable=False,
+        conf="",
+        start_us=1764000000000000,
+        extra=None,
+        ring=0,
+        free_stacks=True,
+    ):
         self.clock = Clock(start_us, seed)
         self.gpu = Allocator(capacity, self.clock, expandable=expandable, extra=extra)
         self.stacks = Stacks(mode)
@@ -38,12 +48,13 @@ class Run:
     def annotate(self, name):
         def mark(stage):
             self.annotations.append({"name": name, "stage": stage, "device": 0, "time_us": self.clock.tick()})
+
         mark("START")
         yield
         mark("END")
 
     def snapshot(self):
-        trace = self.gpu.trace[-self.ring:] if self.ring else self.gpu.trace
+        trace = self.gpu.trace[-self.ring :] if self.ring else self.gpu.trace
         return {
             "segments": self.gpu.describe(),
             "device_traces": [trace],

@@ -13,46 +13,85 @@ GATHER = [
 ]
 NATIVE = "c10::cuda::CUDACachingAllocator::Native::"
 MALLOC = GATHER + [
-    (NATIVE + "DeviceCachingAllocator::malloc(signed char, unsigned long, CUstream_st*)", "CUDACachingAllocator.cpp"),
+    (
+        NATIVE + "DeviceCachingAllocator::malloc(signed char, unsigned long, CUstream_st*)",
+        "CUDACachingAllocator.cpp",
+    ),
     (NATIVE + "NativeCachingAllocator::malloc(void**, signed char, unsigned long, CUstream_st*)", ""),
     (NATIVE + "NativeCachingAllocator::allocate(unsigned long)", ""),
-    ("at::TensorBase at::detail::_empty_generic<long>(c10::ArrayRef<long>, c10::Allocator*, c10::DispatchKeySet, c10::ScalarType, "
-     "std::optional<c10::MemoryFormat>)", ""),
-    ("at::detail::empty_generic(c10::ArrayRef<long>, c10::Allocator*, c10::DispatchKeySet, c10::ScalarType, "
-     "std::optional<c10::MemoryFormat>)", "??"),
-    ("at::detail::empty_cuda(c10::ArrayRef<long>, c10::ScalarType, std::optional<c10::Device>, std::optional<c10::MemoryFormat>)", "??"),
+    (
+        "at::TensorBase at::detail::_empty_generic<long>(c10::ArrayRef<long>, c10::Allocator*, c10::DispatchKeySet, c10::ScalarType, "
+        "std::optional<c10::MemoryFormat>)",
+        "",
+    ),
+    (
+        "at::detail::empty_generic(c10::ArrayRef<long>, c10::Allocator*, c10::DispatchKeySet, c10::ScalarType, "
+        "std::optional<c10::MemoryFormat>)",
+        "??",
+    ),
+    (
+        "at::detail::empty_cuda(c10::ArrayRef<long>, c10::ScalarType, std::optional<c10::Device>, std::optional<c10::MemoryFormat>)",
+        "??",
+    ),
 ]
 FREE = GATHER + [
-    (NATIVE + "DeviceCachingAllocator::free(" + NATIVE + "(anonymous namespace)::Block*)", "CUDACachingAllocator.cpp"),
-    ("c10::intrusive_ptr<c10::StorageImpl, c10::detail::intrusive_target_default_null_type<c10::StorageImpl> >::reset_not_null_("
-     "c10::StorageImpl*)", ""),
+    (
+        NATIVE + "DeviceCachingAllocator::free(" + NATIVE + "(anonymous namespace)::Block*)",
+        "CUDACachingAllocator.cpp",
+    ),
+    (
+        "c10::intrusive_ptr<c10::StorageImpl, c10::detail::intrusive_target_default_null_type<c10::StorageImpl> >::reset_not_null_("
+        "c10::StorageImpl*)",
+        "",
+    ),
     ("c10::TensorImpl::~TensorImpl() [clone .localalias]", "TensorImpl.cpp"),
 ]
 ENGINE = [
     ("torch::autograd::Node::operator()(std::vector<at::Tensor, std::allocator<at::Tensor> >&&)", ""),
-    ("torch::autograd::Engine::evaluate_function(std::shared_ptr<torch::autograd::GraphTask>&, torch::autograd::Node*, "
-     "torch::autograd::InputBuffer&, std::shared_ptr<torch::autograd::ReadyQueue> const&)", "??"),
+    (
+        "torch::autograd::Engine::evaluate_function(std::shared_ptr<torch::autograd::GraphTask>&, torch::autograd::Node*, "
+        "torch::autograd::InputBuffer&, std::shared_ptr<torch::autograd::ReadyQueue> const&)",
+        "??",
+    ),
     ("torch::autograd::Engine::thread_main(std::shared_ptr<torch::autograd::GraphTask> const&)", "??"),
-    ("torch::autograd::Engine::thread_init(int, std::shared_ptr<torch::autograd::ReadyQueue> const&, bool)", "??"),
-    ("torch::autograd::python::PythonEngine::thread_init(int, std::shared_ptr<torch::autograd::ReadyQueue> const&, bool)", ""),
+    (
+        "torch::autograd::Engine::thread_init(int, std::shared_ptr<torch::autograd::ReadyQueue> const&, bool)",
+        "??",
+    ),
+    (
+        "torch::autograd::python::PythonEngine::thread_init(int, std::shared_ptr<torch::autograd::ReadyQueue> const&, bool)",
+        "",
+    ),
     ("execute_native_thread_routine", "thread.cc"),
     ("start_thread", "pthread_create.c"),
     ("__clone", "??"),
 ]
 CALL = [("cfunction_call", "methodobject.c"), ("_PyObject_MakeTpCall", "call.c")]
 INTERPRETER = [
-    ("_PyEval_EvalFrameDefault", "bytecodes.c"), ("PyEval_EvalCode", "ceval.c"), ("run_mod", "pythonrun.c"),
-    ("pymain_run_file", "main.c"), ("Py_BytesMain", "main.c"), ("__libc_start_main", "??"), ("_start", "??"),
+    ("_PyEval_EvalFrameDefault", "bytecodes.c"),
+    ("PyEval_EvalCode", "ceval.c"),
+    ("run_mod", "pythonrun.c"),
+    ("pymain_run_file", "main.c"),
+    ("Py_BytesMain", "main.c"),
+    ("__libc_start_main", "??"),
+    ("_start", "??"),
 ]
 
 
 def operator(name):
     """C++ frames of one operator that allocates its result, called from Python."""
     return MALLOC + [
-        ("at::(anonymous namespace)::(anonymous namespace)::wrapper_CUDA_%s(%s, %s)" % (name, TENSOR, ARGS), "RegisterCUDA.cpp"),
-        ("c10::impl::wrap_kernel_functor_unboxed_<c10::impl::detail::WrapFunctionIntoFunctor_<c10::CompileTimeFunctionPointer<at::Tensor ("
-         "%s), &at::(anonymous namespace)::%s>, at::Tensor>, at::Tensor (%s)>::call(c10::OperatorKernel*, c10::DispatchKeySet, %s)"
-         % (TENSOR, name, TENSOR, TENSOR), "RegisterCUDA.cpp"),
+        (
+            "at::(anonymous namespace)::(anonymous namespace)::wrapper_CUDA_%s(%s, %s)"
+            % (name, TENSOR, ARGS),
+            "RegisterCUDA.cpp",
+        ),
+        (
+            "c10::impl::wrap_kernel_functor_unboxed_<c10::impl::detail::WrapFunctionIntoFunctor_<c10::CompileTimeFunctionPointer<at::Tensor ("
+            "%s), &at::(anonymous namespace)::%s>, at::Tensor>, at::Tensor (%s)>::call(c10::OperatorKernel*, c10::DispatchKeySet, %s)"
+            % (TENSOR, name, TENSOR, TENSOR),
+            "RegisterCUDA.cpp",
+        ),
         ("at::_ops::%s::call(%s, %s)" % (name, TENSOR, ARGS), "??"),
     ]
 
@@ -73,7 +112,7 @@ class Stacks:
         try:
             yield
         finally:
-            del self.python[len(self.python) - len(places):]
+            del self.python[len(self.python) - len(places) :]
 
     def frame(self, name, file, line):
         """A frame is one object in a snapshot, however often it occurs."""
@@ -97,17 +136,36 @@ class Stacks:
 
     def main(self, name):
         """An allocation by operator `name` on the main thread."""
-        native = operator(name) + [("torch::autograd::THPVariable_%s(_object*, _object*, _object*)" % name, "python_torch_functions_0.cpp")]
+        native = operator(name) + [
+            (
+                "torch::autograd::THPVariable_%s(_object*, _object*, _object*)" % name,
+                "python_torch_functions_0.cpp",
+            )
+        ]
         return self.build(native, self.python)
 
     def free(self):
-        return self.build(FREE + [("THPVariable_clear(THPVariable*)", "python_variable.cpp"), ("subtype_dealloc", "typeobject.c")], self.python)
+        return self.build(
+            FREE
+            + [
+                ("THPVariable_clear(THPVariable*)", "python_variable.cpp"),
+                ("subtype_dealloc", "typeobject.c"),
+            ],
+            self.python,
+        )
 
     def backward(self, node, name, python=()):
         """An allocation on the autograd thread, by operator `name` inside the backward of `node`; python: frames of a hook, if any."""
-        apply = ("torch::autograd::generated::%s::apply(std::vector<at::Tensor, std::allocator<at::Tensor> >&&)" % node, "??")
+        apply = (
+            "torch::autograd::generated::%s::apply(std::vector<at::Tensor, std::allocator<at::Tensor> >&&)"
+            % node,
+            "??",
+        )
         if node == "AccumulateGrad":
-            apply = ("torch::autograd::AccumulateGrad::apply(std::vector<at::Tensor, std::allocator<at::Tensor> >&&)", "??")
+            apply = (
+                "torch::autograd::AccumulateGrad::apply(std::vector<at::Tensor, std::allocator<at::Tensor> >&&)",
+                "??",
+            )
         native = operator(name) + [apply] + ENGINE
         return self.build_thread(native, python)
 

@@ -10,7 +10,10 @@ MODULE = SITE + "torch/nn/modules/module.py"
 FSDP = SITE + "torch/distributed/fsdp/_fully_shard/"
 NN = (MODULE + ":1751 _wrapped_call_impl", MODULE + ":1762 _call_impl")
 BACKWARD = (SITE + "torch/_tensor.py:626 backward", SITE + "torch/autograd/__init__.py:347 backward")
-ROOT_GRAD = BACKWARD[:1] + (SITE + "torch/autograd/__init__.py:340 backward", SITE + "torch/autograd/__init__.py:198 _make_grads")
+ROOT_GRAD = BACKWARD[:1] + (
+    SITE + "torch/autograd/__init__.py:340 backward",
+    SITE + "torch/autograd/__init__.py:198 _make_grads",
+)
 ADAMW = (SITE + "torch/optim/optimizer.py:485 wrapper", SITE + "torch/optim/adamw.py:220 step")
 
 
@@ -20,10 +23,16 @@ def fsdp_finetune(steps=3, layers=6, tokens=8192, vocabulary=128256, hidden=2048
     comm = 139910000000  # the handle of a side stream
     layer = 2 * 12 * hidden * hidden
     gather = (FSDP + "_fsdp_param_group.py:265 unshard", FSDP + "_fsdp_collectives.py:150 foreach_all_gather")
-    copy_out = (FSDP + "_fsdp_param_group.py:290 wait_for_unshard", FSDP + "_fsdp_collectives.py:221 foreach_all_gather_copy_out")
+    copy_out = (
+        FSDP + "_fsdp_param_group.py:290 wait_for_unshard",
+        FSDP + "_fsdp_collectives.py:221 foreach_all_gather_copy_out",
+    )
     hook_in = (FSDP + "_fsdp_state.py:276 _pre_backward", FSDP + "_fsdp_param_group.py:377 pre_backward")
-    hook_out = (SITE + "torch/autograd/function.py:307 apply", FSDP + "_fsdp_param_group.py:786 backward",
-                FSDP + "_fsdp_param_group.py:438 post_backward")
+    hook_out = (
+        SITE + "torch/autograd/function.py:307 apply",
+        FSDP + "_fsdp_param_group.py:786 backward",
+        FSDP + "_fsdp_param_group.py:438 post_backward",
+    )
     reduce = (FSDP + "_fsdp_collectives.py:296 foreach_reduce",)
     with run.call(SCRIPT + ":212 <module>", SCRIPT + ":160 main"):
         with run.call(SCRIPT + ":88 build_model", FSDP + "_fsdp_param.py:266 _init_sharded_param"):
@@ -37,7 +46,10 @@ def fsdp_finetune(steps=3, layers=6, tokens=8192, vocabulary=128256, hidden=2048
                 saved.append(x)
                 for index in range(layers):
                     with run.call(*NN):
-                        with run.call(FSDP + "_fsdp_state.py:227 _pre_forward", FSDP + "_fsdp_param_group.py:330 pre_forward"):
+                        with run.call(
+                            FSDP + "_fsdp_state.py:227 _pre_forward",
+                            FSDP + "_fsdp_param_group.py:330 pre_forward",
+                        ):
                             with run.call(*gather):
                                 packed = run.new(layer, "empty_memory_format", stream=comm)
                             with run.call(*copy_out):
@@ -47,7 +59,9 @@ def fsdp_finetune(steps=3, layers=6, tokens=8192, vocabulary=128256, hidden=2048
                         with run.call(MODEL + ":97 forward"):
                             with run.call(*NN, MODEL + ":55 attention"):
                                 saved.append(run.new(3 * tokens * hidden * 2, "mm"))
-                                saved.append(run.new(tokens * hidden * 2, "_scaled_dot_product_flash_attention"))
+                                saved.append(
+                                    run.new(tokens * hidden * 2, "_scaled_dot_product_flash_attention")
+                                )
                             with run.call(*NN, MODEL + ":74 mlp"):
                                 saved.append(run.new(4 * tokens * hidden * 2, "mm"))
                                 saved.append(run.new(4 * tokens * hidden * 2, "gelu"))
@@ -90,17 +104,28 @@ def fsdp_finetune(steps=3, layers=6, tokens=8192, vocabulary=128256, hidden=2048
             run.grad_drop(bucket, python=hook_out)
         run.grad_drop(flow, saved.pop())
         with run.call(SCRIPT + ":212 <module>", SCRIPT + ":176 main"):
-            with run.call(SITE + "torch/nn/utils/clip_grad.py:218 clip_grad_norm_", SITE + "torch/nn/utils/clip_grad.py:97 _get_total_norm"):
+            with run.call(
+                SITE + "torch/nn/utils/clip_grad.py:218 clip_grad_norm_",
+                SITE + "torch/nn/utils/clip_grad.py:97 _get_total_norm",
+            ):
                 norms = [run.new(4, "linalg_vector_norm") for _ in grads]
                 run.drop(*norms)
             with run.annotate("Optimizer.step#AdamW.step"), run.call(*ADAMW):
                 if not states:
                     with run.call(SITE + "torch/optim/adamw.py:175 _init_group"):
-                        states = [run.new(size, "zeros_like") for size in [layer // 2] * layers + [vocabulary * hidden] for _ in (0, 1)]
-                with run.call(SITE + "torch/optim/adam.py:949 adam", SITE + "torch/optim/adam.py:766 _multi_tensor_adam"):
+                        states = [
+                            run.new(size, "zeros_like")
+                            for size in [layer // 2] * layers + [vocabulary * hidden]
+                            for _ in (0, 1)
+                        ]
+                with run.call(
+                    SITE + "torch/optim/adam.py:949 adam", SITE + "torch/optim/adam.py:766 _multi_tensor_adam"
+                ):
                     scratch = [run.new(layer // 2, "_foreach_sqrt") for _ in range(layers)]
                     run.drop(*scratch)
-            with run.annotate("Optimizer.zero_grad#AdamW.zero_grad"), run.call(SITE + "torch/optim/optimizer.py:1012 zero_grad"):
+            with run.annotate("Optimizer.zero_grad#AdamW.zero_grad"), run.call(
+                SITE + "torch/optim/optimizer.py:1012 zero_grad"
+            ):
                 run.drop(*grads)
         with run.call(SCRIPT + ":212 <module>", SCRIPT + ":180 main"):
             run.drop(root, loss)
@@ -126,10 +151,20 @@ def expandable_segments():
         with run.call(core + "optimizer/distrib_optimizer.py:330 _build_model_and_main_param_groups"):
             for _ in range(12):
                 run.new(GIB // 2, "clone")
-    train = (ray, actor + ":266 train", actor + ":345 train_actor", model + ":420 train", model + ":318 train_one_step",
-             core + "pipeline_parallel/schedules.py:520 forward_backward_no_pipelining")
-    forward = (core + "pipeline_parallel/schedules.py:402 forward_step", model + ":255 forward_step", *NN,
-               core + "models/gpt/gpt_model.py:420 forward")
+    train = (
+        ray,
+        actor + ":266 train",
+        actor + ":345 train_actor",
+        model + ":420 train",
+        model + ":318 train_one_step",
+        core + "pipeline_parallel/schedules.py:520 forward_backward_no_pipelining",
+    )
+    forward = (
+        core + "pipeline_parallel/schedules.py:402 forward_step",
+        model + ":255 forward_step",
+        *NN,
+        core + "models/gpt/gpt_model.py:420 forward",
+    )
     for tokens in (8192, 14336):
         saved, masks = [], []
         try:
@@ -154,8 +189,15 @@ def expandable_segments():
                 run.grad_drop(step, *[saved.pop() for _ in range(5 if index else 3)])
             with run.call(*train):
                 run.drop(*saved)
-            with run.call(ray, actor + ":266 train", actor + ":345 train_actor", model + ":420 train", model + ":340 train_one_step",
-                          core + "optimizer/optimizer.py:580 step", core + "optimizer/optimizer.py:560 step_with_ready_grads"):
+            with run.call(
+                ray,
+                actor + ":266 train",
+                actor + ":345 train_actor",
+                model + ":420 train",
+                model + ":340 train_one_step",
+                core + "optimizer/optimizer.py:580 step",
+                core + "optimizer/optimizer.py:560 step_with_ready_grads",
+            ):
                 scratch = [run.new(700 * MIB + 512 * index, "_foreach_mul") for index in range(3)]
                 run.drop(*scratch)
             run.clock.idle(900000)
@@ -170,9 +212,18 @@ def fragmentation_oom():
     run = Run(22 * GIB, seed=4, start_us=1764300000000000)
     trainer = SITE + "transformers/trainer.py"
     llama = SITE + "transformers/models/llama/modeling_llama.py"
-    step = ("/workspace/sft/run_sft.py:88 <module>", trainer + ":2240 train", trainer + ":2555 _inner_training_loop", trainer + ":3718 training_step")
+    step = (
+        "/workspace/sft/run_sft.py:88 <module>",
+        trainer + ":2240 train",
+        trainer + ":2555 _inner_training_loop",
+        trainer + ":3718 training_step",
+    )
     kept, alive = [], []
-    with run.call("/workspace/sft/run_sft.py:41 <module>", SITE + "transformers/modeling_utils.py:4264 from_pretrained", SITE + "torch/nn/modules/module.py:942 _apply"):
+    with run.call(
+        "/workspace/sft/run_sft.py:41 <module>",
+        SITE + "transformers/modeling_utils.py:4264 from_pretrained",
+        SITE + "torch/nn/modules/module.py:942 _apply",
+    ):
         kept += [run.new(64 * MIB, "_to_copy") for _ in range(48)]
     try:
         with run.call(*step, trainer + ":3780 compute_loss", *NN, llama + ":830 forward"):
@@ -204,8 +255,12 @@ def python_only(steps=4, layers=6, tokens=4096, hidden=1024, vocabulary=50304):
     run = Run(16 * GIB, seed=5, mode="python", start_us=1764400000000000, ring=600)
     script = "/home/user/gpt/train.py"
     gpt = "/home/user/gpt/model.py"
-    with run.call(script + ":190 <module>", SITE + "torch/nn/modules/module.py:1340 to", SITE + "torch/nn/modules/module.py:942 _apply",
-                  SITE + "torch/nn/modules/module.py:1326 convert"):
+    with run.call(
+        script + ":190 <module>",
+        SITE + "torch/nn/modules/module.py:1340 to",
+        SITE + "torch/nn/modules/module.py:942 _apply",
+        SITE + "torch/nn/modules/module.py:1326 convert",
+    ):
         weights = [run.new(12 * hidden * hidden * 4 // 3, "_to_copy") for _ in range(3 * layers)]
     states, grads = [], []
     for step in range(steps):
@@ -239,7 +294,9 @@ def python_only(steps=4, layers=6, tokens=4096, hidden=1024, vocabulary=50304):
         with run.annotate("Optimizer.step#AdamW.step"), run.call(script + ":309 <module>", *ADAMW):
             if not states:
                 with run.call(SITE + "torch/optim/adamw.py:175 _init_group"):
-                    states = [run.new(12 * hidden * hidden * 4 // 3, "zeros_like") for _ in range(2 * len(weights))]
+                    states = [
+                        run.new(12 * hidden * hidden * 4 // 3, "zeros_like") for _ in range(2 * len(weights))
+                    ]
             with run.call(SITE + "torch/optim/adam.py:766 _multi_tensor_adam"):
                 scratch = [run.new(12 * hidden * hidden * 4 // 3, "_foreach_sqrt") for _ in range(6)]
                 run.drop(*scratch)
@@ -251,7 +308,9 @@ def python_only(steps=4, layers=6, tokens=4096, hidden=1024, vocabulary=50304):
 
 def tiny():
     """The smallest thing that has a bit of everything: an annotation, a delayed free, a backward, a failed request, odd characters."""
-    run = Run(60 * MIB, seed=6, start_us=1764500000000000, extra={"compile_context": "N/A", "user_metadata": ""})
+    run = Run(
+        60 * MIB, seed=6, start_us=1764500000000000, extra={"compile_context": "N/A", "user_metadata": ""}
+    )
     script = "/home/user/tiny/train.py"
     run.stacks.mode = "python"
     with run.call(script + ":9 <module>", SITE + "torch/nn/modules/module.py:942 _apply"):
@@ -264,14 +323,23 @@ def tiny():
     with run.call(script + ":15 <module>", *ROOT_GRAD):
         root = run.new(4, "ones_like")
     run.stacks.mode = "all"
-    native = [("at::_ops::mm::call(at::Tensor const&, at::Tensor const&)", "??"), ("torch::autograd::generated::MmBackward0::apply("
-              "std::vector<at::Tensor, std::allocator<at::Tensor> >&&)", "??"), ("torch::autograd::Engine::evaluate_function()", "??")]
+    native = [
+        ("at::_ops::mm::call(at::Tensor const&, at::Tensor const&)", "??"),
+        (
+            "torch::autograd::generated::MmBackward0::apply("
+            "std::vector<at::Tensor, std::allocator<at::Tensor> >&&)",
+            "??",
+        ),
+        ("torch::autograd::Engine::evaluate_function()", "??"),
+    ]
     grad = run.gpu.malloc(3 * MIB + 100, run.stacks.build_thread(native, ()))
     run.stacks.mode = "python"
-    with run.annotate("Optimizer.step#SGD.step"), run.call(script + ":16 <module>", SITE + "torch/optim/optimizer.py:485 wrapper"):
+    with run.annotate("Optimizer.step#SGD.step"), run.call(
+        script + ":16 <module>", SITE + "torch/optim/optimizer.py:485 wrapper"
+    ):
         run.drop(run.new(3 * MIB + 100, "mul_Tensor"))
     try:
-        with run.call(script + ":20 <module>", *NN, script + ":6 forward_<b>\"&\u00e9\u4e2d</b>"):
+        with run.call(script + ":20 <module>", *NN, script + ':6 forward_<b>"&\u00e9\u4e2d</b>'):
             run.new(40 * MIB, "mm")
     except OutOfMemory:
         assert weight and x and root and grad

@@ -13,9 +13,14 @@ QWEN = SITE + "transformers/models/qwen3/modeling_qwen3.py"
 GPU_WORKER = SITE + "vllm/v1/worker/gpu_worker.py"
 GPU_RUNNER = SITE + "vllm/v1/worker/gpu_model_runner.py"
 FSDP = SITE + "torch/distributed/fsdp/_fully_shard/"
-RAY = (SITE + "ray/_private/workers/default_worker.py:289 <module>", SITE + "ray/_private/worker.py:974 main_loop",
-       SITE + "ray/_private/function_manager.py:696 actor_method_executor", SITE + "ray/util/tracing/tracing_helper.py:463 _resume_span",
-       SITE + "verl/single_controller/ray/base.py:700 func", SITE + "verl/single_controller/base/decorator.py:456 inner")
+RAY = (
+    SITE + "ray/_private/workers/default_worker.py:289 <module>",
+    SITE + "ray/_private/worker.py:974 main_loop",
+    SITE + "ray/_private/function_manager.py:696 actor_method_executor",
+    SITE + "ray/util/tracing/tracing_helper.py:463 _resume_span",
+    SITE + "verl/single_controller/ray/base.py:700 func",
+    SITE + "verl/single_controller/base/decorator.py:456 inner",
+)
 NN = (MODULE + ":1751 _wrapped_call_impl", MODULE + ":1762 _call_impl")
 
 VOCABULARY, HIDDEN, INNER, KV = 151936, 4096, 12288, 1024
@@ -25,7 +30,9 @@ EMBEDDING = 2 * VOCABULARY * HIDDEN
 
 class Grpo:
     def __init__(self, layers, seed, capacity, kv_layer, start_us=1764000000000000):
-        self.run = Run(capacity, seed, start_us=start_us, extra={"compile_context": "N/A", "user_metadata": ""})
+        self.run = Run(
+            capacity, seed, start_us=start_us, extra={"compile_context": "N/A", "user_metadata": ""}
+        )
         self.layers, self.kv_layer = layers, kv_layer
 
     def module(self, place):
@@ -35,39 +42,61 @@ class Grpo:
         run = self.run
         with run.call(*RAY, WORKERS + ":870 init_model"):
             self.shards = []
-            with run.call(WORKERS + ":402 _build_model_optimizer", SITE + "torch/distributed/fsdp/_fully_shard/_fully_shard.py:213 fully_shard",
-                          FSDP + "_fsdp_param.py:266 _init_sharded_param"):
+            with run.call(
+                WORKERS + ":402 _build_model_optimizer",
+                SITE + "torch/distributed/fsdp/_fully_shard/_fully_shard.py:213 fully_shard",
+                FSDP + "_fsdp_param.py:266 _init_sharded_param",
+            ):
                 for index in range(self.layers + 1):
                     share = (LAYER if index else 2 * EMBEDDING) * 2 // 8  # fp32 shards
                     for part in (share // 3, share - share // 3):
                         self.shards.append(run.new(part, "zeros"))
-            with run.call(WORKERS + ":560 _build_rollout", ROLLOUT + ":138 __init__", SITE + "vllm/entrypoints/llm.py:297 __init__",
-                          SITE + "vllm/v1/engine/core.py:82 __init__"):
+            with run.call(
+                WORKERS + ":560 _build_rollout",
+                ROLLOUT + ":138 __init__",
+                SITE + "vllm/entrypoints/llm.py:297 __init__",
+                SITE + "vllm/v1/engine/core.py:82 __init__",
+            ):
                 self.engine()
 
     def engine(self):
         run = self.run
-        with run.call(GPU_WORKER + ":213 load_model", GPU_RUNNER + ":1875 load_model",
-                      SITE + "vllm/model_executor/model_loader/base_loader.py:44 load_model",
-                      SITE + "vllm/model_executor/layers/linear.py:413 create_weights"):
+        with run.call(
+            GPU_WORKER + ":213 load_model",
+            GPU_RUNNER + ":1875 load_model",
+            SITE + "vllm/model_executor/model_loader/base_loader.py:44 load_model",
+            SITE + "vllm/model_executor/layers/linear.py:413 create_weights",
+        ):
             for index in range(self.layers):
                 for part in (HIDDEN * (HIDDEN + 2 * KV), HIDDEN * HIDDEN, 2 * HIDDEN * INNER, HIDDEN * INNER):
                     run.new(part, "empty", pool=(0, 1))  # two bytes each, halved by tensor parallelism
             run.new(EMBEDDING, "empty", pool=(0, 1))
-        with run.call(GPU_WORKER + ":245 determine_available_memory", GPU_RUNNER + ":2413 profile_run", GPU_RUNNER + ":2302 _dummy_run"):
+        with run.call(
+            GPU_WORKER + ":245 determine_available_memory",
+            GPU_RUNNER + ":2413 profile_run",
+            GPU_RUNNER + ":2302 _dummy_run",
+        ):
             tokens = 8192
             for index in range(3):
                 with run.call(*NN, SITE + "vllm/model_executor/models/qwen3.py:%d forward" % (210 + index)):
                     a, b = run.new(tokens * HIDDEN * 2, "mm"), run.new(tokens * INNER * 2, "mm")
                     run.drop(a, b)
-        with run.call(GPU_WORKER + ":290 initialize_from_config", GPU_RUNNER + ":2880 initialize_kv_cache",
-                      GPU_RUNNER + ":2790 initialize_kv_cache_tensors", GPU_RUNNER + ":2700 _allocate_kv_cache_tensors"):
+        with run.call(
+            GPU_WORKER + ":290 initialize_from_config",
+            GPU_RUNNER + ":2880 initialize_kv_cache",
+            GPU_RUNNER + ":2790 initialize_kv_cache_tensors",
+            GPU_RUNNER + ":2700 _allocate_kv_cache_tensors",
+        ):
             for index in range(self.layers):
                 run.new(self.kv_layer, "zeros", pool=(0, 2))
 
     def weight_sync(self):
         run = self.run
-        with run.call(*RAY, WORKERS + ":655 rollout_mode", SITE + "verl/workers/rollout/vllm_rollout/vllm_rollout.py:301 update_weights"):
+        with run.call(
+            *RAY,
+            WORKERS + ":655 rollout_mode",
+            SITE + "verl/workers/rollout/vllm_rollout/vllm_rollout.py:301 update_weights",
+        ):
             for index in range(self.layers):
                 full = run.new(LAYER, "_allgather_base_")
                 cast = run.new(LAYER // 2, "_to_copy")
@@ -75,8 +104,14 @@ class Grpo:
 
     def generate(self, steps=6):
         run = self.run
-        with run.call(*RAY, WORKERS + ":930 generate_sequences", ROLLOUT + ":301 generate_sequences",
-                      SITE + "vllm/v1/engine/core.py:240 step", GPU_WORKER + ":330 execute_model", GPU_RUNNER + ":1420 execute_model"):
+        with run.call(
+            *RAY,
+            WORKERS + ":930 generate_sequences",
+            ROLLOUT + ":301 generate_sequences",
+            SITE + "vllm/v1/engine/core.py:240 step",
+            GPU_WORKER + ":330 execute_model",
+            GPU_RUNNER + ":1420 execute_model",
+        ):
             for step in range(steps):
                 tokens = 8192 if step == 0 else 256
                 hidden = run.new(tokens * HIDDEN * 2, "mm")
@@ -84,7 +119,11 @@ class Grpo:
                     gate = run.new(tokens * INNER * 2, "mm")
                     run.drop(gate)
                 logits = run.new(256 * VOCABULARY * 4, "_to_copy")
-                with run.call(*NN, SITE + "vllm/v1/sample/sampler.py:71 forward", SITE + "vllm/v1/sample/sampler.py:131 sample"):
+                with run.call(
+                    *NN,
+                    SITE + "vllm/v1/sample/sampler.py:71 forward",
+                    SITE + "vllm/v1/sample/sampler.py:131 sample",
+                ):
                     probs = run.new(256 * VOCABULARY * 4, "_softmax")
                     run.drop(probs)
                 run.drop(logits, hidden)
@@ -121,8 +160,12 @@ class Grpo:
             hidden = new(tokens * HIDDEN * 2, "embedding")
             for index in range(self.layers):
                 with run.call(*NN):
-                    with run.call(FSDP + "_fsdp_state.py:227 _pre_forward", FSDP + "_fsdp_param_group.py:330 pre_forward",
-                                  FSDP + "_fsdp_param_group.py:265 unshard", FSDP + "_fsdp_collectives.py:150 foreach_all_gather"):
+                    with run.call(
+                        FSDP + "_fsdp_state.py:227 _pre_forward",
+                        FSDP + "_fsdp_param_group.py:330 pre_forward",
+                        FSDP + "_fsdp_param_group.py:265 unshard",
+                        FSDP + "_fsdp_collectives.py:150 foreach_all_gather",
+                    ):
                         gathered = new(LAYER, "empty_memory_format")
                     with run.call(QWEN + ":270 forward"):
                         with run.call(*NN, QWEN + ":216 forward"):
@@ -161,8 +204,11 @@ class Grpo:
                         saved.append(run.new(tokens * INNER * 2, "mm"))
                 with self.module(QWEN + ":553 forward"):
                     logits = run.new(tokens * VOCABULARY * 2, "mm")
-            with run.call(SITE + "torch/_tensor.py:648 backward", SITE + "torch/autograd/__init__.py:353 backward",
-                          SITE + "torch/autograd/__init__.py:199 _make_grads"):
+            with run.call(
+                SITE + "torch/_tensor.py:648 backward",
+                SITE + "torch/autograd/__init__.py:353 backward",
+                SITE + "torch/autograd/__init__.py:199 _make_grads",
+            ):
                 root = run.new(4, "ones_like")
         grad = run.grad(tokens * VOCABULARY * 2, "MmBackward0", "mm")
         run.grad_drop(logits)
@@ -174,8 +220,11 @@ class Grpo:
             run.grad_drop(step, inner, outer)
         run.grad_drop(grad)
         with run.call(*RAY, WORKERS + ":985 update_actor", ACTOR + ":470 update_policy"):
-            with run.call(ACTOR + ":300 _optimizer_step", SITE + "torch/optim/adamw.py:232 step",
-                          SITE + "torch/optim/adam.py:164 _init_group"):
+            with run.call(
+                ACTOR + ":300 _optimizer_step",
+                SITE + "torch/optim/adamw.py:232 step",
+                SITE + "torch/optim/adam.py:164 _init_group",
+            ):
                 for index in range(2 * self.layers):
                     run.new(LAYER // 4, "zeros_like")
             run.drop(root, *grads)
@@ -198,7 +247,13 @@ def two_ranks():
     """Four layers, small cards; rank 1 has the longer sequences and runs out in log_prob, rank 0 goes on to update_actor."""
     out = []
     for rank, tokens in ((0, 2048), (1, 12288)):
-        job = Grpo(layers=4, seed=10 + rank, capacity=22 * GIB, kv_layer=512 * MIB, start_us=1764000100000000 + 137 * rank)
+        job = Grpo(
+            layers=4,
+            seed=10 + rank,
+            capacity=22 * GIB,
+            kv_layer=512 * MIB,
+            start_us=1764000100000000 + 137 * rank,
+        )
         job.init()
         job.weight_sync()
         job.generate(2)

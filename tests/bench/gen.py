@@ -11,28 +11,69 @@ import argparse
 import bisect
 import gzip
 import itertools
-import json
-import struct
+import os
 import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from writers import Json, Pickle2Jit, Pickle4, room  # noqa: E402
 
 SITE = "/usr/local/lib/python3.12/dist-packages/"
 SLOTS = 6000
-MIB = 1 << 20
-START_US = 1764000000000000
-RAY = ((SITE + "ray/_private/workers/default_worker.py", 289, "<module>"), (SITE + "ray/_private/worker.py", 974, "main_loop"),
-       (SITE + "ray/_private/function_manager.py", 696, "actor_method_executor"), (SITE + "ray/util/tracing/tracing_helper.py", 463, "_resume_span"),
-       (SITE + "verl/single_controller/ray/base.py", 700, "func"))
+RAY = (
+    (SITE + "ray/_private/workers/default_worker.py", 289, "<module>"),
+    (SITE + "ray/_private/worker.py", 974, "main_loop"),
+    (SITE + "ray/_private/function_manager.py", 696, "actor_method_executor"),
+    (SITE + "ray/util/tracing/tracing_helper.py", 463, "_resume_span"),
+    (SITE + "verl/single_controller/ray/base.py", 700, "func"),
+)
 WORKERS, ACTOR = SITE + "verl/workers/fsdp_workers.py", SITE + "verl/workers/actor/dp_actor.py"
 # (share of a step, frames below the model), outermost first
 PHASES = [
-    (0.30, ((WORKERS, 930, "generate_sequences"), (SITE + "vllm/v1/worker/gpu_worker.py", 330, "execute_model"),
-            (SITE + "vllm/v1/worker/gpu_model_runner.py", 1420, "execute_model"))),
-    (0.15, ((WORKERS, 1010, "compute_log_prob"), (ACTOR, 338, "compute_log_prob"), (ACTOR, 188, "_forward_micro_batch"))),
-    (0.10, ((WORKERS, 1044, "compute_ref_log_prob"), (ACTOR, 338, "compute_log_prob"), (ACTOR, 188, "_forward_micro_batch"))),
-    (0.25, ((WORKERS, 985, "update_actor"), (ACTOR, 432, "update_policy"), (ACTOR, 188, "_forward_micro_batch"))),
-    (0.10, ((WORKERS, 985, "update_actor"), (ACTOR, 470, "update_policy"), (ACTOR, 300, "_optimizer_step"),
-            (SITE + "torch/optim/adamw.py", 232, "step"))),
-    (0.10, ((WORKERS, 655, "rollout_mode"), (SITE + "verl/workers/rollout/vllm_rollout/vllm_rollout.py", 301, "update_weights"))),
+    (
+        0.30,
+        (
+            (WORKERS, 930, "generate_sequences"),
+            (SITE + "vllm/v1/worker/gpu_worker.py", 330, "execute_model"),
+            (SITE + "vllm/v1/worker/gpu_model_runner.py", 1420, "execute_model"),
+        ),
+    ),
+    (
+        0.15,
+        (
+            (WORKERS, 1010, "compute_log_prob"),
+            (ACTOR, 338, "compute_log_prob"),
+            (ACTOR, 188, "_forward_micro_batch"),
+        ),
+    ),
+    (
+        0.10,
+        (
+            (WORKERS, 1044, "compute_ref_log_prob"),
+            (ACTOR, 338, "compute_log_prob"),
+            (ACTOR, 188, "_forward_micro_batch"),
+        ),
+    ),
+    (
+        0.25,
+        ((WORKERS, 985, "update_actor"), (ACTOR, 432, "update_policy"), (ACTOR, 188, "_forward_micro_batch")),
+    ),
+    (
+        0.10,
+        (
+            (WORKERS, 985, "update_actor"),
+            (ACTOR, 470, "update_policy"),
+            (ACTOR, 300, "_optimizer_step"),
+            (SITE + "torch/optim/adamw.py", 232, "step"),
+        ),
+    ),
+    (
+        0.10,
+        (
+            (WORKERS, 655, "rollout_mode"),
+            (SITE + "verl/workers/rollout/vllm_rollout/vllm_rollout.py", 301, "update_weights"),
+        ),
+    ),
 ]
 N_FRAMES, N_STACKS, STEP = 933, 3270, 20000
 
@@ -58,13 +99,41 @@ def make_stacks(seed):
         return number[frame]
 
     bases = [[intern((name, file, line)) for file, line, name in RAY + phase] for _, phase in PHASES]
-    call = [intern((name, SITE + "torch/nn/modules/module.py", line)) for name, line in (("_wrapped_call_impl", 1751), ("_call_impl", 1762))]
-    words = ("attention", "mlp", "norm", "rotary", "decoder", "embed", "proj", "gate", "cache", "linear", "router", "expert")
+    call = [
+        intern((name, SITE + "torch/nn/modules/module.py", line))
+        for name, line in (("_wrapped_call_impl", 1751), ("_call_impl", 1762))
+    ]
+    words = (
+        "attention",
+        "mlp",
+        "norm",
+        "rotary",
+        "decoder",
+        "embed",
+        "proj",
+        "gate",
+        "cache",
+        "linear",
+        "router",
+        "expert",
+    )
     pool = []
     while len(frames) < N_FRAMES:
         word = words[random.below(len(words))]
-        package = ("transformers/models/qwen3/modeling_%s.py", "vllm/model_executor/layers/%s.py", "torch/nn/modules/%s.py")[random.below(3)]
-        pool.append(intern((("forward", "apply", word + "_states", "_run_" + word)[random.below(4)], SITE + package % word, 10 + random.below(900))))
+        package = (
+            "transformers/models/qwen3/modeling_%s.py",
+            "vllm/model_executor/layers/%s.py",
+            "torch/nn/modules/%s.py",
+        )[random.below(3)]
+        pool.append(
+            intern(
+                (
+                    ("forward", "apply", word + "_states", "_run_" + word)[random.below(4)],
+                    SITE + package % word,
+                    10 + random.below(900),
+                )
+            )
+        )
     stacks, seen = [[] for _ in PHASES], set()
     for index in range(N_STACKS):
         phase = index % len(PHASES)
@@ -89,14 +158,6 @@ class Law:
 
     def draw(self, random):
         return bisect.bisect_right(self.sums, random.below(self.sums[-1]))
-
-
-def address(slot):
-    return 0x7F0000000000 + slot * 64 * MIB
-
-
-def room(slot):
-    return 2 * MIB * (1 + slot % 10)
 
 
 def events(count, seed, stacks):
@@ -143,346 +204,6 @@ def final_state(count, seed, stacks):
     return state
 
 
-def segments(state):
-    for slot in sorted(state):
-        live = state[slot]
-        size, stack = live or (0, None)
-        rounded = (size + 511) // 512 * 512
-        blocks = []
-        if live:
-            blocks.append((("address", address(slot)), ("size", rounded), ("requested_size", size), ("state", "active_allocated"), ("frames", stack)))
-        if rounded < room(slot):
-            blocks.append((("address", address(slot) + rounded), ("size", room(slot) - rounded), ("requested_size", 0), ("state", "inactive"),
-                           ("frames", ())))
-        yield (("device", 0), ("address", address(slot)), ("total_size", room(slot)), ("allocated_size", rounded), ("active_size", rounded),
-               ("requested_size", size), ("stream", 0), ("segment_type", "large"), ("segment_pool_id", (0, 0)), ("is_expandable", False)), blocks
-
-
-SETTINGS = (("PYTORCH_CUDA_ALLOC_CONF", ""), ("max_split_size", -1), ("garbage_collection_threshold", 0.0), ("expandable_segments", False))
-
-
-class Json:
-    """What json.dump writes, with indent=4 or without, one event at a time."""
-
-    def __init__(self, out, frames, indent, all_differ):
-        self.out, self.frames, self.indent, self.all_differ = out, frames, indent, all_differ
-        self.cache = {}
-        self.serial = 0
-
-    def line(self, depth):
-        return "\n" + "    " * depth if self.indent else ""
-
-    def comma(self, depth):
-        return "," + self.line(depth) if self.indent else ", "
-
-    def pairs(self, pairs, depth):
-        return self.comma(depth).join("%s: %s" % (json.dumps(key), json.dumps(value)) for key, value in pairs)
-
-    def frame(self, number, depth, line=None):
-        name, file, own = self.frames[number]
-        return "{" + self.line(depth + 1) + self.pairs((("name", name), ("filename", file), ("line", line or own)), depth + 1) + self.line(depth) + "}"
-
-    def stack(self, stack, depth):
-        key = (stack, depth)
-        if key not in self.cache:
-            if not stack:
-                self.cache[key] = "[]"
-            else:
-                parts = [self.frame(number, depth + 1) for number in stack]
-                self.cache[key] = "[" + self.line(depth + 1) + self.comma(depth + 1).join(parts) + self.line(depth) + "]"
-                if self.all_differ:
-                    rest = self.cache[key][len("[" + self.line(depth + 1) + parts[0]):]
-                    head = "[" + self.line(depth + 1) + self.frame(stack[0], depth + 1, "LINE")
-                    self.cache[key] = head.split('"LINE"') + [rest]
-        text = self.cache[key]
-        if isinstance(text, list):
-            self.serial += 1
-            return text[0] + str(1000000 + self.serial) + text[1] + text[2]
-        return text
-
-    def write(self, state, trace):
-        line, comma, write = self.line, self.comma, self.out.write
-        write(("{" + line(1) + '"segments": [').encode())
-        for index, (head, blocks) in enumerate(segments(state)):
-            parts = []
-            for block in blocks:
-                text = self.pairs(block[:-1], 5) + comma(5) + '"frames": ' + self.stack(block[-1][1], 5)
-                parts.append("{" + line(5) + text + line(4) + "}")
-            listed = "[" + line(4) + comma(4).join(parts) + line(3) + "]"
-            pool = "[" + line(4) + "0" + comma(4) + "0" + line(3) + "]"
-            text = self.pairs(head[:8], 3) + comma(3) + '"segment_pool_id": ' + pool + comma(3) + self.pairs(head[9:], 3)
-            write(((comma(2) if index else line(2)) + "{" + line(3) + text + comma(3) + '"blocks": ' + listed + comma(3)
-                   + '"frames": []' + line(2) + "}").encode())
-        write((line(1) + "]" + comma(1) + '"device_traces": [' + line(2) + "[").encode())
-        tail = comma(4) + '"compile_context": "N/A"' + comma(4) + '"user_metadata": ""'
-        now, first, buffer, size_ = START_US, True, [], 0
-        keys = [comma(4) + '"%s": ' % key for key in ("addr", "size", "stream", "time_us")]
-        opens = {}
-        for action, slot, size, stack, step in trace:
-            now += step
-            if action not in opens:
-                opens[action] = "{" + line(4) + '"action": "%s"' % action
-            text = (line(3) if first else comma(3)) + opens[action] + keys[0] + str(address(slot) if stack else 0) + keys[1] + str(size) \
-                + keys[2] + "0" + keys[3] + str(now) + tail
-            first = False
-            if stack:
-                text += comma(4) + '"frames": ' + self.stack(stack, 4)
-            buffer.append(text + line(3) + "}")
-            size_ += len(buffer[-1])
-            if size_ > 4 * MIB:
-                write("".join(buffer).encode())
-                buffer, size_ = [], 0
-        write("".join(buffer).encode())
-        write((line(2) + "]" + line(1) + "]" + comma(1) + '"allocator_settings": {' + line(2) + self.pairs(SETTINGS, 2) + line(1) + "}"
-               + comma(1) + '"external_annotations": []' + line(0) + "}").encode())
-
-
-class Pickle4:
-    """Python's protocol 4: memo by MEMOIZE, batches of 1000."""
-
-    BATCH = 1000
-
-    def __init__(self, out, frames, all_differ):
-        self.out, self.frames, self.all_differ = out, frames, all_differ
-        self.chunk, self.memo, self.n_memo, self.cache, self.serial = bytearray(), {}, 0, {}, 0
-        self.out.write(self.header())
-
-    @staticmethod
-    def header():
-        return b"\x80\x04"
-
-    def flush(self, force=False):
-        if len(self.chunk) >= 65536 or force:
-            self.out.write(b"\x95" + struct.pack("<Q", len(self.chunk)) + self.chunk)
-            self.chunk = bytearray()
-
-    def put(self):
-        """Memoizes what was just written; the number it got."""
-        self.chunk += b"\x94"
-        self.n_memo += 1
-        return self.n_memo - 1
-
-    @staticmethod
-    def ref(number):
-        return b"h" + bytes([number]) if number < 256 else b"j" + struct.pack("<I", number)
-
-    def string(self, text):
-        if text in self.memo:
-            self.chunk += self.ref(self.memo[text])
-            return
-        data = text.encode()
-        self.chunk += self.string_head(len(data)) + data
-        self.memo[text] = self.put()
-
-    @staticmethod
-    def string_head(size):
-        return b"\x8c" + bytes([size]) if size < 256 else b"X" + struct.pack("<I", size)
-
-    @staticmethod
-    def number(value):
-        if 0 <= value < 256:
-            return b"K" + bytes([value])
-        if 0 <= value < 65536:
-            return b"M" + struct.pack("<H", value)
-        if -(1 << 31) <= value < 1 << 31:
-            return b"J" + struct.pack("<i", value)
-        size = (value.bit_length() + 8) // 8
-        return b"\x8a" + bytes([size]) + value.to_bytes(size, "little", signed=True)
-
-    def value(self, value):
-        if isinstance(value, bool):
-            self.chunk += b"\x88" if value else b"\x89"
-        elif isinstance(value, int):
-            self.chunk += self.number(value)
-        elif isinstance(value, float):
-            self.chunk += b"G" + struct.pack(">d", value)
-        elif isinstance(value, str):
-            self.string(value)
-        else:
-            self.chunk += self.number(value[0]) + self.number(value[1]) + b"\x86"
-            self.put()
-
-    # containers: the C++ pickler memoizes behind the object, Python in front of the contents
-    def open(self, kind):
-        self.chunk += kind
-        self.put()
-        self.chunk += b"("
-        return 0
-
-    def close(self, kind, count=1):
-        self.chunk += kind
-        return None
-
-    def frame(self, number, line=None):
-        if line is None and number in self.memo:
-            self.chunk += self.ref(self.memo[number])
-            return
-        name, file, own = self.frames[number]
-        at = self.n_memo
-        self.open(b"}")
-        for key, value in (("name", name), ("filename", file), ("line", line or own)):
-            self.string(key)
-            self.value(value)
-        behind = self.close(b"u")
-        if line is None:
-            self.memo[number] = at if behind is None else behind
-
-    def stack(self, stack):
-        """The list of frames, an object of its own; the memo number it gets."""
-        if not stack:
-            self.chunk += b"]"
-            return self.put()
-        at = self.n_memo
-        if self.all_differ:
-            self.serial += 1
-            self.open(b"]")
-            self.frame(stack[0], 1000000 + self.serial)
-            self.chunk += self.rest(stack)
-            behind = self.close(b"e")
-        elif stack in self.cache:
-            self.open(b"]")
-            self.chunk += self.cache[stack]
-            behind = self.close(b"e")
-        else:
-            self.open(b"]")
-            for number in stack:
-                self.frame(number)
-            self.cache[stack] = b"".join(self.ref(self.memo[number]) for number in stack)
-            behind = self.close(b"e")
-        return at if behind is None else behind
-
-    def rest(self, stack):
-        if stack not in self.cache:
-            for number in stack[1:]:
-                if number not in self.memo:  # the first time they stand in full
-                    start = len(self.chunk)
-                    for each in stack[1:]:
-                        self.frame(each)
-                    text = bytes(self.chunk[start:])
-                    del self.chunk[start:]
-                    return text
-            self.cache[stack] = b"".join(self.ref(self.memo[number]) for number in stack[1:])
-        return self.cache[stack]
-
-    def pairs(self, pairs):
-        for key, value in pairs:
-            self.string(key)
-            self.value(value)
-
-    def write(self, state, trace):
-        self.open(b"}")
-        self.string("segments")
-        self.open(b"]")
-        for index, (head, blocks) in enumerate(segments(state)):
-            self.batch(index, b"e")
-            self.open(b"}")
-            self.pairs(head)
-            self.string("blocks")
-            self.open(b"]")
-            for block in blocks:
-                self.open(b"}")
-                self.pairs(block[:-1])
-                self.string("frames")
-                self.stack(block[-1][1])
-                self.close(b"u")
-            self.close(b"e")
-            self.string("frames")
-            self.stack(())
-            self.close(b"u")
-            self.flush()
-        self.close(b"e")
-        self.string("device_traces")
-        self.open(b"]")
-        self.open(b"]")
-        self.trace(trace)
-        self.close(b"e")
-        self.close(b"e")
-        self.string("allocator_settings")
-        self.open(b"}")
-        self.pairs(SETTINGS)
-        self.close(b"u")
-        self.string("external_annotations")
-        self.chunk += b"]"
-        self.put()
-        self.close(b"u")
-        self.chunk += b"."
-        self.flush(force=True)
-
-    def batch(self, index, kind):
-        if index and index % self.BATCH == 0:
-            self.chunk += kind + b"("
-
-    def trace(self, trace):
-        now, shared = START_US, None
-        constant = None
-        for index, (action, slot, size, stack, step) in enumerate(trace):
-            self.batch(index, b"e")
-            now += step
-            self.open(b"}")
-            self.string("action")
-            self.string(action)
-            if constant is None or stack is None:
-                self.pairs((("addr", address(slot) if stack else 0), ("size", size), ("stream", 0), ("time_us", now), ("compile_context", "N/A"),
-                            ("user_metadata", "")))
-                refs = [self.ref(self.memo[key]) for key in ("addr", "size", "stream", "time_us", "compile_context", "N/A", "user_metadata", "")]
-                constant = (refs[0], refs[1], refs[2] + b"K\0" + refs[3], b"".join(refs[4:]))
-            else:
-                self.chunk += constant[0] + self.number(address(slot)) + constant[1] + self.number(size) + constant[2] + self.number(now) + constant[3]
-            if stack:
-                self.string("frames")
-                if action == "free_completed" and not self.all_differ:
-                    self.chunk += self.ref(shared)
-                else:
-                    shared = self.stack(stack)
-            self.close(b"u")
-            self.flush()
-
-
-class Pickle2Jit(Pickle4):
-    """torch::jit::Pickler: protocol 2, no batches, BINPUT behind the finished object, large integers always 8 bytes."""
-
-    BATCH = 1 << 62
-
-    @staticmethod
-    def header():
-        return b"\x80\x02"
-
-    def flush(self, force=False):
-        if len(self.chunk) >= 65536 or force:
-            self.out.write(self.chunk)
-            self.chunk = bytearray()
-
-    def put(self):
-        at = self.n_memo
-        self.chunk += b"q" + bytes([at]) if at < 256 else b"r" + struct.pack("<I", at)
-        self.n_memo += 1
-        return at
-
-    @staticmethod
-    def string_head(size):
-        return b"X" + struct.pack("<I", size)
-
-    @staticmethod
-    def number(value):
-        if -(1 << 31) <= value < 1 << 31:
-            return Pickle4.number(value)
-        return b"\x8a\x08" + struct.pack("<q", value)
-
-    def open(self, kind):
-        self.chunk += kind + b"("
-        return 0
-
-    def close(self, kind, count=1):
-        self.chunk += kind
-        return self.put()
-
-    def stack(self, stack):
-        if not stack:
-            self.open(b"]")
-            return self.close(b"e")
-        return Pickle4.stack(self, stack)
-
-
 def generate(count, path, form="p4", indent=False, all_differ=False, gz=False, seed=1):
     frames, stacks = make_stacks(seed)
     state = final_state(count, seed, stacks)
@@ -491,7 +212,9 @@ def generate(count, path, form="p4", indent=False, all_differ=False, gz=False, s
         if form == "json":
             Json(out, frames, indent, all_differ).write(state, events(count, seed, stacks))
         else:
-            (Pickle2Jit if form == "p2-jit" else Pickle4)(out, frames, all_differ).write(state, events(count, seed, stacks))
+            (Pickle2Jit if form == "p2-jit" else Pickle4)(out, frames, all_differ).write(
+                state, events(count, seed, stacks)
+            )
         if gz:
             out.close()
 
@@ -504,7 +227,9 @@ def main():
     for name in ("p4", "p2-jit", "json"):
         form.add_argument("--" + name, dest="form", action="store_const", const=name, default="p4")
     parser.add_argument("--indent", action="store_true", help="JSON as json.dump(indent=4) writes it")
-    parser.add_argument("--all-differ", action="store_true", help="every stack differs from all others by one line number")
+    parser.add_argument(
+        "--all-differ", action="store_true", help="every stack differs from all others by one line number"
+    )
     parser.add_argument("--gz", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()

@@ -31,7 +31,9 @@ def compile_helper(directory, name, *libraries):
     compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if not compiler:
         return None
-    done = subprocess.run([compiler, "-O2", "-o", out, os.path.join(HERE, name + ".c"), *libraries], check=False)
+    done = subprocess.run(
+        [compiler, "-O2", "-o", out, os.path.join(HERE, name + ".c"), *libraries], check=False
+    )
     return out if done.returncode == 0 else None
 
 
@@ -41,9 +43,14 @@ class Bench:
 
     def run(self, command):
         """(seconds, peak RSS in bytes) of one run; its output goes nowhere."""
-        done = subprocess.run([self.timed] + command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        done = subprocess.run(
+            [self.timed] + command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False
+        )
         if done.returncode:
-            sys.exit("%s: exit status %d\n%s" % (" ".join(command), done.returncode, done.stderr.decode(errors="replace")))
+            sys.exit(
+                "%s: exit status %d\n%s"
+                % (" ".join(command), done.returncode, done.stderr.decode(errors="replace"))
+            )
         nanoseconds, rss = done.stdout.split()
         return int(nanoseconds) / 1e9, int(rss)
 
@@ -58,20 +65,47 @@ class Bench:
         for _ in range(pairs or self.args.pairs):
             a.append(self.run(ours))
             b.append(self.run(theirs))
-        return (statistics.median(x[0] for x in a), statistics.median(x[0] for x in b),
-                statistics.median(x[0] / y[0] for x, y in zip(a, b)), max(x[1] for x in a), max(x[1] for x in b))
+        return (
+            statistics.median(x[0] for x in a),
+            statistics.median(x[0] for x in b),
+            statistics.median(x[0] / y[0] for x, y in zip(a, b)),
+            max(x[1] for x in a),
+            max(x[1] for x in b),
+        )
 
     def row(self, what, against, result, limit=None, rss_limit=None):
         ours, theirs, ratio, rss, other_rss = result
         good = (limit is None or ratio <= limit) and (rss_limit is None or rss <= rss_limit)
         self.failed += not good
-        self.rows.append((what, against, "%.3f s" % ours, "%.3f s" % theirs, "%.3f" % ratio, "" if limit is None else "<= %g" % limit,
-                          "%.1f MiB" % (rss / MIB), "" if rss_limit is None else "<= %.0f" % (rss_limit / MIB), "%.1f MiB" % (other_rss / MIB),
-                          "" if limit is None and rss_limit is None else "pass" if good else "FAIL"))
+        self.rows.append(
+            (
+                what,
+                against,
+                "%.3f s" % ours,
+                "%.3f s" % theirs,
+                "%.3f" % ratio,
+                "" if limit is None else "<= %g" % limit,
+                "%.1f MiB" % (rss / MIB),
+                "" if rss_limit is None else "<= %.0f" % (rss_limit / MIB),
+                "%.1f MiB" % (other_rss / MIB),
+                "" if limit is None and rss_limit is None else "pass" if good else "FAIL",
+            )
+        )
         print("%s / %s: %.3f" % (what, against, ratio), file=sys.stderr)
 
     def table(self):
-        head = ("input", "against", "memtrace", "other", "ratio", "goal", "memtrace RSS", "goal, MiB", "other RSS", "")
+        head = (
+            "input",
+            "against",
+            "memtrace",
+            "other",
+            "ratio",
+            "goal",
+            "memtrace RSS",
+            "goal, MiB",
+            "other RSS",
+            "",
+        )
         print("| " + " | ".join(head) + " |")
         print("|" + "---|" * len(head))
         for row in self.rows:
@@ -88,12 +122,22 @@ def label(events):
 
 def parse():
     parser = argparse.ArgumentParser(description="Times memtrace against other readers of its inputs.")
-    parser.add_argument("--memtrace", default=os.path.join(HERE, "..", "..", "build", "memtrace"), help="the program, with options if wanted")
-    parser.add_argument("--events", type=int, default=0, help="events of the pickle and JSON inputs (default 100,000)")
+    parser.add_argument(
+        "--memtrace",
+        default=os.path.join(HERE, "..", "..", "build", "memtrace"),
+        help="the program, with options if wanted",
+    )
+    parser.add_argument(
+        "--events", type=int, default=0, help="events of the pickle and JSON inputs (default 100,000)"
+    )
     parser.add_argument("--full", action="store_true", help="1,000,000 events, growth up to 10,000,000")
     parser.add_argument("--pairs", type=int, default=5, help="paired runs (at least 5)")
-    parser.add_argument("--only", default="", help="comma separated: pickle, jit, json, indent, differ, gz, growth")
-    parser.add_argument("--dir", help="where inputs are made and kept for the next run (default: a temporary directory)")
+    parser.add_argument(
+        "--only", default="", help="comma separated: pickle, jit, json, indent, differ, gz, growth"
+    )
+    parser.add_argument(
+        "--dir", help="where inputs are made and kept for the next run (default: a temporary directory)"
+    )
     parser.add_argument("--strict", action="store_true", help="exit status 1 when a goal is missed")
     args = parser.parse_args()
     args.events = args.events or (1000000 if args.full else 100000)
@@ -124,20 +168,40 @@ def measure(bench, directory):
     if wanted("pickle"):
         path = made("N.pickle")
         what = "pickle p4, %s, %.0f MB" % (label(n), os.path.getsize(path) / 1e6)
-        bench.row(what, "pickle.load", bench.pair(bench.report(path), python + [LOAD_PICKLE, path]), 0.1, rss_goal(n))
+        bench.row(
+            what,
+            "pickle.load",
+            bench.pair(bench.report(path), python + [LOAD_PICKLE, path]),
+            0.1,
+            rss_goal(n),
+        )
         bench.row(what, "wc -l", bench.pair(bench.report(path), ["wc", "-l", path]))
         bench.row(what, "cat", bench.pair(bench.report(path), ["cat", path]))
         done(path)
     if wanted("jit"):
         path = made("N.jit.pickle", form="p2-jit")
         what = "pickle p2 (C++ pickler), %s, %.0f MB" % (label(n), os.path.getsize(path) / 1e6)
-        bench.row(what, "pickle.load", bench.pair(bench.report(path), python + [LOAD_PICKLE, path]), 0.1, rss_goal(n))
+        bench.row(
+            what,
+            "pickle.load",
+            bench.pair(bench.report(path), python + [LOAD_PICKLE, path]),
+            0.1,
+            rss_goal(n),
+        )
         done(path)
-    for name, how, limit in (("json", {}, 2.5), ("indent", {"indent": True}, 2.5), ("differ", {"all_differ": True}, 5)):
+    for name, how, limit in (
+        ("json", {}, 2.5),
+        ("indent", {"indent": True}, 2.5),
+        ("differ", {"all_differ": True}, 5),
+    ):
         if not wanted(name):
             continue
         path = made("N.%s.json" % name, form="json", **how)
-        what = "JSON%s, %s, %.0f MB" % ({"json": "", "indent": " indent=4", "differ": ", all stacks differ"}[name], label(n), os.path.getsize(path) / 1e6)
+        what = "JSON%s, %s, %.0f MB" % (
+            {"json": "", "indent": " indent=4", "differ": ", all stacks differ"}[name],
+            label(n),
+            os.path.getsize(path) / 1e6,
+        )
         bench.row(what, "wc -l", bench.pair(bench.report(path), ["wc", "-l", path]), limit, rss_goal(n))
         if name == "json":
             bench.row(what, "cat", bench.pair(bench.report(path), ["cat", path]))
@@ -149,14 +213,22 @@ def measure(bench, directory):
         path = made("N.json.gz", form="json", gz=True)
         what = "JSON .gz, %s, %.0f MB" % (label(n), os.path.getsize(path) / 1e6)
         if inflate:
-            bench.row(what, "inflate alone", bench.pair(bench.report(path), [inflate, path]), 1.5, rss_goal(n))
+            bench.row(
+                what, "inflate alone", bench.pair(bench.report(path), [inflate, path]), 1.5, rss_goal(n)
+            )
         else:
             print("inflate.c does not compile here (zlib headers?): left out", file=sys.stderr)
         bench.row(what, "gzip -dc", bench.pair(bench.report(path), ["gzip", "-dc", path]))
         done(path)
     if wanted("growth"):
         small, large = made("N.pickle"), made("N.pickle", 10 * n)
-        bench.row("pickle p4, %s" % label(10 * n), "itself at %s" % label(n), bench.pair(bench.report(large), bench.report(small)), 11, rss_goal(10 * n))
+        bench.row(
+            "pickle p4, %s" % label(10 * n),
+            "itself at %s" % label(n),
+            bench.pair(bench.report(large), bench.report(small)),
+            11,
+            rss_goal(10 * n),
+        )
         done(small)
         done(large)
 

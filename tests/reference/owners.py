@@ -7,14 +7,27 @@ from phases import is_python, normal
 STDLIB = re.compile(r"(^|/)(python[\d.]*|lib)/(runpy|threading|contextlib|functools)\.py$", re.I)
 AUTOGRAD = re.compile(r"torch::autograd::generated::(\w+)::apply")
 NOISE = (
-    "unwind::unwind", "CapturedTraceback::gather", "gather_with_cpp", "CUDACachingAllocator", "empty_cuda",
-    "empty_generic", "wrap_kernel_functor", "redispatch", "::call(", "RegisterCUDA",
+    "unwind::unwind",
+    "CapturedTraceback::gather",
+    "gather_with_cpp",
+    "CUDACachingAllocator",
+    "empty_cuda",
+    "empty_generic",
+    "wrap_kernel_functor",
+    "redispatch",
+    "::call(",
+    "RegisterCUDA",
 )
 
 
 def is_internal(frame):
     file = normal(frame["filename"])
-    return "/torch/" in file or file.startswith("torch/") or file.startswith("<frozen ") or bool(STDLIB.search(file))
+    return (
+        "/torch/" in file
+        or file.startswith("torch/")
+        or file.startswith("<frozen ")
+        or bool(STDLIB.search(file))
+    )
 
 
 def short(file):

@@ -8,18 +8,65 @@ import re
 
 # Ids of the two vocabularies. A row of the signature table whose phase is in neither is a container or a role marker.
 COARSE = {
-    "init", "rollout.init", "rollout.load", "rollout.profile", "rollout.kv_alloc", "rollout.graph", "rollout.generate",
-    "rollout.prefill", "rollout.decode", "rollout.wake_sleep", "logp_old", "logp_ref", "logp", "values", "reward", "adv",
-    "train_actor", "train_critic", "train", "infer", "weight_sync", "onload_offload", "ckpt_save", "ckpt_load", "eval",
+    "init",
+    "rollout.init",
+    "rollout.load",
+    "rollout.profile",
+    "rollout.kv_alloc",
+    "rollout.graph",
+    "rollout.generate",
+    "rollout.prefill",
+    "rollout.decode",
+    "rollout.wake_sleep",
+    "logp_old",
+    "logp_ref",
+    "logp",
+    "values",
+    "reward",
+    "adv",
+    "train_actor",
+    "train_critic",
+    "train",
+    "infer",
+    "weight_sync",
+    "onload_offload",
+    "ckpt_save",
+    "ckpt_load",
+    "eval",
 }
 SUB = {
-    "forward", "loss", "logits", "backward", "recompute", "fsdp_unshard", "grad_reduce", "grad_clip", "optimizer",
-    "optim_state_init", "zero_grad", "onload_offload", "rollout.sample", "comm", "compile", "compile.autotune",
+    "forward",
+    "loss",
+    "logits",
+    "backward",
+    "recompute",
+    "fsdp_unshard",
+    "grad_reduce",
+    "grad_clip",
+    "optimizer",
+    "optim_state_init",
+    "zero_grad",
+    "onload_offload",
+    "rollout.sample",
+    "comm",
+    "compile",
+    "compile.autotune",
 }
 TRAINING = {"train", "train_actor", "train_critic"}
 ANYWHERE = {"weight_sync", "rollout.wake_sleep", "ckpt_save", "ckpt_load"}  # these win below anything
-IMPLIES_TRAIN = {"backward", "recompute", "optimizer", "optim_state_init", "grad_reduce", "grad_clip", "zero_grad"}
+IMPLIES_TRAIN = {
+    "backward",
+    "recompute",
+    "optimizer",
+    "optim_state_init",
+    "grad_reduce",
+    "grad_clip",
+    "zero_grad",
+}
 OUTER_INIT = {"init", "rollout.init"}
+INTERRUPTS = ANYWHERE | {"onload_offload"}  # a forward goes on in what was there before
+FORWARDS = {"forward", "loss", "logits", "fsdp_unshard", "compile", "compile.autotune"}
+AUTOGRAD_THREAD = {"engine", "outermost", "run", "window"}
 
 ENGINE = re.compile(
     r"torch::autograd::(Engine|python::PythonEngine)::"
@@ -43,8 +90,11 @@ def read_table(path):
     """Rows (level, phase, framework, file suffix, function, status) of a .tsv table or of the project's phases.json."""
     with open(path, encoding="utf-8") as table:
         if path.endswith(".json"):
-            return [(r["level"], r["phase"], r["framework"], r["file"], r["function"], r["status"])
-                    for r in json.load(table)["phases"] if r["level"] != "A"]  # A: names of annotations, not frames
+            return [
+                (r["level"], r["phase"], r["framework"], r["file"], r["function"], r["status"])
+                for r in json.load(table)["phases"]
+                if r["level"] != "A"
+            ]  # A: names of annotations, not frames
         rows = [line.rstrip("\n").split("\t") for line in table if not line.startswith("#")]
         return [tuple(row[:6]) for row in rows if row[0] != "level" and len(row) >= 6]
 
@@ -67,13 +117,13 @@ class Marks:
     """What one stack says by itself."""
 
     def __init__(self):
-        self.empty = False      # no frame at all
-        self.python = False     # has a Python frame
-        self.coarse = None      # by a C row, or by an S row of ANYWHERE: decides, and is carried
-        self.coarse_s = None    # by an S row with a coarse id: decides for its own event only
+        self.empty = False  # no frame at all
+        self.python = False  # has a Python frame
+        self.coarse = None  # by a C row, or by an S row of ANYWHERE: decides, and is carried
+        self.coarse_s = None  # by an S row with a coarse id: decides for its own event only
         self.sub = None
-        self.role = None        # the first M row met before the innermost S row
-        self.method = "none"    # marker, engine, outermost, module, name, none
+        self.role = None  # innermost M row with a phase id, further in than the innermost S row
+        self.method = "none"  # marker, engine, outermost, module, name, none
         self.make_grads = False
 
 
@@ -146,7 +196,7 @@ def classify(rules, frames):
             if row[1] != "C":
                 continue
             if python[index]["name"] == "_get_per_token_logps_and_entropies" and row[3] == "trl":
-                if any(frame["name"] in ("compute_loss", "_compute_loss") for frame in python[index + 1:]):
+                if any(frame["name"] in ("compute_loss", "_compute_loss") for frame in python[index + 1 :]):
                     continue
             same = {r[3] for r in rows if r[1] == "C" and r[2] == row[2]}
             if not marks or marks[-1][2] != (index, row[2]):
@@ -163,7 +213,7 @@ def classify(rules, frames):
         found = one_phase(rows, "S")
         if found is not None:
             break
-        roles = [row[2] for row in rows if row[1] == "M" and row[2] not in ("recompute", "grad_reduce")]
+        roles = [row[2] for row in rows if row[1] == "M" and row[2] in SUB - {"recompute", "grad_reduce"}]
         if out.role is None and roles:
             out.role = roles[0]
         weak = weak or one_phase(rows, "W") is not None
@@ -259,7 +309,12 @@ def attribute(rules, stacks):
         how = None
         if before is not None and before.make_grads:
             how = "run"
-        elif before is not None and after is not None and before.coarse in TRAINING and before.coarse == after.coarse:
+        elif (
+            before is not None
+            and after is not None
+            and before.coarse in TRAINING
+            and before.coarse == after.coarse
+        ):
             how = "window"
         for at in range(index, end):
             if how and marks[at].empty:
@@ -269,41 +324,51 @@ def attribute(rules, stacks):
     has_backward = any(sub in ("backward", "recompute") for sub in subs)
 
     # what each event says about the coarse phase by itself; only these are carried
-    known = []
-    for mark, sub in zip(marks, subs):
-        own = mark.coarse
-        if own is None and (sub in IMPLIES_TRAIN or (sub == "loss" and has_backward)):
-            own = "?train"
-        known.append(own)
+    known = [mark.coarse for mark in marks]
+    implied = [
+        own is None and (sub in IMPLIES_TRAIN or (sub == "loss" and has_backward))
+        for own, sub in zip(known, subs)
+    ]
+    behind = [None] * len(
+        marks
+    )  # the next phase that is known: of its own, or training implied, on the main thread by any event
+    after_any = after_main = None  # and on the autograd thread by one of the main thread
+    for at in range(len(marks) - 1, -1, -1):
+        autograd = methods[at] in AUTOGRAD_THREAD
+        behind[at] = after_main if autograd else after_any
+        if known[at] is not None:
+            after_any = after_main = known[at]
+        elif implied[at]:
+            after_any = "train"
+            after_main = after_main if autograd else "train"
+    base = None
+    for at in range(len(marks)):
+        if implied[at]:
+            known[at] = base if base in TRAINING else behind[at] if behind[at] in TRAINING else "train"
+        if known[at] is not None and known[at] not in INTERRUPTS:
+            base = known[at]
+
     following = [None] * len(marks)
     ahead = None
     for at in range(len(marks) - 1, -1, -1):
         following[at] = ahead
-        if known[at] is not None:
-            ahead = "train" if known[at] == "?train" else known[at]
-
+        ahead = known[at] or ahead
     out = []
-    last = None
+    last = base = None
     for at, mark in enumerate(marks):
-        sub, after = subs[at], following[at]
-        if known[at] == "?train":
-            if last in TRAINING:
-                phase = last
-            elif after in TRAINING:
-                phase = after
-            else:
-                phase = "train"
-            sure = "inferred"
+        sub, ahead = subs[at], following[at]
+        carried = base if sub in FORWARDS else last
+        if known[at] is not None:
+            phase, sure = known[at], "inferred" if implied[at] else "marked"
             last = phase
-        elif known[at] is not None:
-            phase, sure = known[at], "marked"
-            last = phase
+            if phase not in INTERRUPTS:
+                base = phase
         elif mark.coarse_s is not None:
             phase, sure = mark.coarse_s, "marked"
-        elif last is not None and not (last in OUTER_INIT and sub in ("forward", "loss", "logits") and after in TRAINING):
-            phase, sure = last, "carried"
-        elif sub in ("forward", "loss", "logits") and after in TRAINING:
-            phase, sure = after, "inferred"
+        elif sub in FORWARDS and (carried is None or carried in OUTER_INIT) and ahead in TRAINING:
+            phase, sure = ahead, "inferred"
+        elif carried is not None:
+            phase, sure = carried, "carried"
         else:
             phase, sure = "unattributed", "none"
         out.append(Attribution(phase, sub, methods[at], mark.role, sure))
@@ -313,10 +378,10 @@ def attribute(rules, stacks):
 def attribute_alone(rules, frames):
     """One stack without neighbours: a block that was allocated before the recording."""
     mark = classify(rules, frames)
-    phase = mark.coarse or mark.coarse_s
-    sure = "marked"
-    if phase is None and mark.sub in IMPLIES_TRAIN:
+    if mark.coarse is None and mark.sub in IMPLIES_TRAIN:
         phase, sure = "train", "inferred"
-    if phase is None:
+    elif mark.coarse or mark.coarse_s:
+        phase, sure = mark.coarse or mark.coarse_s, "marked"
+    else:
         phase, sure = "unattributed", "none"
     return Attribution(phase, mark.sub, mark.method, mark.role, sure)

@@ -6,6 +6,7 @@
     reference.py --check-replay REPLAY.json FILE...    compares the replay with a table of known results
     reference.py --check-optimizer FILE...             compares the phases with the annotations in the files
     reference.py --expect VERDICTS.tsv DIR             compares the verdicts of the files in DIR with a written table
+    reference.py --against PROGRAM FILE...             compares phase and label of every allocation and block with attributions.c
 
 --rules TABLE names another table of frame signatures than that of the project.
 
@@ -20,6 +21,7 @@ import json
 import os
 import pickle
 import re
+import subprocess
 import sys
 import tarfile
 
@@ -30,8 +32,19 @@ import owners  # noqa: E402
 import phases  # noqa: E402
 
 ACTIVE = ("active_allocated", "active_pending_free", "active_awaiting_free")
-COLUMNS = ("file", "kind", "device", "rank", "peak_bytes", "phase", "sub_phase", "top_owner_label", "top_owner_bytes",
-           "n_events", "peak_event")
+COLUMNS = (
+    "file",
+    "kind",
+    "device",
+    "rank",
+    "peak_bytes",
+    "phase",
+    "sub_phase",
+    "top_owner_label",
+    "top_owner_bytes",
+    "n_events",
+    "peak_event",
+)
 RANK = (r"rank[_]?0*(\d+)", r"-TP-0*(\d+)", r"^0*(\d+)_step_", r"_0*(\d+)\.(?:pickle|pkl)(?:\.\w+)?$")
 
 
@@ -81,7 +94,13 @@ def rank_of(path):
 
 class Block:
     def __init__(self, address, size, requested, state, frames):
-        self.address, self.size, self.requested, self.state, self.frames = address, size, requested, state, frames
+        self.address, self.size, self.requested, self.state, self.frames = (
+            address,
+            size,
+            requested,
+            state,
+            frames,
+        )
 
 
 def blocks_of(segment):
@@ -111,8 +130,11 @@ def devices_of(snapshot):
     segments, traces = snapshot["segments"], snapshot.get("device_traces", [])
     used = {s.get("device", 0) for s in segments} | {i for i, t in enumerate(traces) if t}
     for ordinal in sorted(used):
-        yield Device(ordinal, traces[ordinal] if ordinal < len(traces) else [],
-                     [s for s in segments if s.get("device", 0) == ordinal])
+        yield Device(
+            ordinal,
+            traces[ordinal] if ordinal < len(traces) else [],
+            [s for s in segments if s.get("device", 0) == ordinal],
+        )
 
 
 class Replay:
@@ -126,7 +148,9 @@ class Replay:
         gained = {"alloc": 1, "free_completed": -1}
         mapped = {"segment_alloc": 1, "segment_map": 1, "segment_free": -1, "segment_unmap": -1}
         live = self.live_start = self.live_end - sum(gained.get(e["action"], 0) * e["size"] for e in events)
-        reserved = self.reserved_start = self.reserved_end - sum(mapped.get(e["action"], 0) * e["size"] for e in events)
+        reserved = self.reserved_start = self.reserved_end - sum(
+            mapped.get(e["action"], 0) * e["size"] for e in events
+        )
         self.live_peak, self.peak_event, self.reserved_peak = live, -1, reserved
         self.lowest = min(live, reserved)
         self.ooms = []
@@ -145,7 +169,11 @@ class Live:
     __slots__ = ("size", "frames", "born")
 
     def __init__(self, size, frames, born):
-        self.size, self.frames, self.born = size, frames, born  # born: number of the alloc event, None = before
+        self.size, self.frames, self.born = (
+            size,
+            frames,
+            born,
+        )  # born: number of the alloc event, None = before
 
 
 def live_at(device, moment):
@@ -153,8 +181,8 @@ def live_at(device, moment):
     now = []
     open_blocks = {}
     seen_alloc = set()
-    before = []    # freed in the window, never allocated in it
-    closed = []    # (born, died, Live)
+    before = []  # freed in the window, never allocated in it
+    closed = []  # (born, died, Live)
     for index, event in enumerate(device.events):
         if event["action"] == "alloc":
             if event["addr"] in open_blocks:
@@ -250,9 +278,22 @@ def verdict(rules, device):
 def row_of(name, device, v):
     rank = rank_of(name)
     top = v.owners[0] if v.owners else (0, 0, "-")
-    return [str(x) for x in (
-        name, v.kind, device.ordinal, "-" if rank is None else rank, v.replay.live_peak, v.phase, v.sub,
-        top[2].replace("\t", " "), top[0], v.n_events, v.replay.peak_event)]
+    return [
+        str(x)
+        for x in (
+            name,
+            v.kind,
+            device.ordinal,
+            "-" if rank is None else rank,
+            v.replay.live_peak,
+            v.phase,
+            v.sub,
+            top[2].replace("\t", " "),
+            top[0],
+            v.n_events,
+            v.replay.peak_event,
+        )
+    ]
 
 
 def check_verdicts(rules, table, directory):
@@ -264,13 +305,52 @@ def check_verdicts(rules, table, directory):
         whole = re.sub(r"(\.tar\.gz)/.*", r"\1", path)
         if whole not in cache:
             cache[whole] = {name: parse(data) for name, data in members(whole)}
-        got = [row_of(expected[0], d, verdict(rules, d)) for d in devices_of(cache[whole][path])
-               if str(d.ordinal) == expected[2]]
+        got = [
+            row_of(expected[0], d, verdict(rules, d))
+            for d in devices_of(cache[whole][path])
+            if str(d.ordinal) == expected[2]
+        ]
         if got != [expected]:
             bad += 1
             print("DIFFERS\n  expected %s\n  got      %s" % (expected, got[0] if got else "no such device"))
     print("%d verdicts compared, %d differ" % (len(rows) - 1, bad))
     return 1 if bad or len(rows) < 2 else 0
+
+
+def check_program(rules, program, files):
+    """Phase of every allocation, phase and label of every live block by itself: here and there."""
+    done = subprocess.run([program] + files, stdout=subprocess.PIPE, check=False)
+    said = {}
+    for line in done.stdout.decode("utf-8", "surrogateescape").split("\n"):
+        part = line.split(" ", 6)
+        if part[0] in ("event", "block"):
+            said[part[0], int(part[1]), int(part[2]), int(part[3])] = tuple(part[4:])
+    bad = n = 0
+    for number, path in enumerate(files):
+        for device in devices_of(load(path)):
+            mine = {}
+            asked = [i for i, e in enumerate(device.events) if e["action"] in ("alloc", "oom")]
+            found = phases.attribute(rules, [device.events[i].get("frames") or [] for i in asked])
+            for index, place in zip(asked, found):
+                mine["event", number, device.ordinal, index] = (place.phase, place.sub or "-")
+            for block in device.blocks:
+                if block.state in ACTIVE:
+                    place = phases.attribute_alone(rules, block.frames)
+                    mine["block", number, device.ordinal, block.address] = (
+                        place.phase,
+                        place.sub or "-",
+                        owners.owner(block.frames)[1],
+                    )
+            n += len(mine)
+            wrong = [key for key in mine if said.get(key) != mine[key]]
+            bad += len(wrong)
+            for key in wrong[:5]:
+                print(
+                    "DIFFERS %s device %d, %s %d\n  reference %s\n  program   %s"
+                    % (path, key[2], key[0], key[3], mine[key], said.get(key))
+                )
+    print("%d attributions of %d files compared, %d differ" % (n, len(files), bad))
+    return 1 if bad or not n or done.returncode else 0
 
 
 def check_replay(table, files):
@@ -284,11 +364,17 @@ def check_replay(table, files):
                 print("not in the table: " + key)
                 continue
             replay = Replay(device)
-            got = {"events": len(device.events), "reserved_init": replay.reserved_start,
-                   "reserved_peak": replay.reserved_peak, "reserved_end": replay.reserved_end,
-                   "active_req_init": replay.live_start, "active_req_peak": replay.live_peak,
-                   "active_req_peak_event": replay.peak_event, "active_req_end": replay.live_end,
-                   "pending_free_req_end": replay.pending_end}
+            got = {
+                "events": len(device.events),
+                "reserved_init": replay.reserved_start,
+                "reserved_peak": replay.reserved_peak,
+                "reserved_end": replay.reserved_end,
+                "active_req_init": replay.live_start,
+                "active_req_peak": replay.live_peak,
+                "active_req_peak_event": replay.peak_event,
+                "active_req_end": replay.live_end,
+                "pending_free_req_end": replay.pending_end,
+            }
             moment = replay.peak_event
             live = sum(b.size for b in live_at(device, moment))
             done += 1
@@ -296,7 +382,10 @@ def check_replay(table, files):
                 bad += 1
                 print("DIFFERS %s\n  expected %s\n  got      %s" % (key, expected[key], got))
             if live != replay.live_peak:
-                print("note: %s: blocks at the peak sum to %d, the curve says %d" % (key, live, replay.live_peak))
+                print(
+                    "note: %s: blocks at the peak sum to %d, the curve says %d"
+                    % (key, live, replay.live_peak)
+                )
     print("%d rows compared, %d differ" % (done, bad))
     return 1 if bad or not done else 0
 
@@ -308,10 +397,14 @@ def check_optimizer(rules, files):
         snapshot = load(path)
         if isinstance(snapshot, list):
             continue
-        marks = [a for a in snapshot.get("external_annotations", []) if a["name"].startswith("Optimizer.step#")]
+        marks = [
+            a for a in snapshot.get("external_annotations", []) if a["name"].startswith("Optimizer.step#")
+        ]
         for device in devices_of(snapshot):
             spans, start = [], None
-            for mark in sorted((m for m in marks if m["device"] == device.ordinal), key=lambda m: m["time_us"]):
+            for mark in sorted(
+                (m for m in marks if m["device"] == device.ordinal), key=lambda m: m["time_us"]
+            ):
                 if mark["stage"] == "START":
                     start = mark["time_us"]
                 elif start is not None:
@@ -329,20 +422,29 @@ def check_optimizer(rules, files):
                 wrong += marked and place.sub not in ("optimizer", "optim_state_init")
                 outside += not marked and place.sub in ("optimizer", "optim_state_init")
             bad += wrong + outside
-            print("%s#%d: %d ranges, %d allocations inside, %d of them not optimizer, %d optimizer outside" % (
-                os.path.basename(path), device.ordinal, len(spans), inside, wrong, outside))
+            print(
+                "%s#%d: %d ranges, %d allocations inside, %d of them not optimizer, %d optimizer outside"
+                % (os.path.basename(path), device.ordinal, len(spans), inside, wrong, outside)
+            )
     return 1 if bad or not ranges else 0
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("files", nargs="+", metavar="FILE")
-    parser.add_argument("--rules", metavar="TABLE", default=os.path.join(HERE, "..", "..", "analysis", "rules", "phases.json"),
-                        help="the signature table, .json or .tsv")
+    parser.add_argument(
+        "--rules",
+        metavar="TABLE",
+        default=os.path.join(HERE, "..", "..", "analysis", "rules", "phases.json"),
+        help="the signature table, .json or .tsv",
+    )
     parser.add_argument("--owners", type=int, default=0, metavar="N", help="also print the first N owners")
-    parser.add_argument("--strip", default="", metavar="DIR", help="leave this directory out of the printed names")
+    parser.add_argument(
+        "--strip", default="", metavar="DIR", help="leave this directory out of the printed names"
+    )
     parser.add_argument("--check-replay", metavar="TABLE.json")
     parser.add_argument("--expect", metavar="VERDICTS.tsv")
+    parser.add_argument("--against", metavar="PROGRAM")
     parser.add_argument("--check-optimizer", action="store_true")
     args = parser.parse_args()
     if args.check_replay:
@@ -350,6 +452,8 @@ def main():
     rules = phases.Rules(args.rules)
     if args.check_optimizer:
         return check_optimizer(rules, args.files)
+    if args.against:
+        return check_program(rules, args.against, args.files)
     if args.expect:
         return check_verdicts(rules, args.expect, args.files[0])
     print("\t".join(COLUMNS))
@@ -357,10 +461,18 @@ def main():
         for name, data in members(path):
             for device in devices_of(parse(data)):
                 v = verdict(rules, device)
-                print("\t".join(row_of(os.path.relpath(name, args.strip) if args.strip else os.path.basename(name), device, v)))
-                for size, blocks, label in v.owners[:args.owners]:
+                print(
+                    "\t".join(
+                        row_of(
+                            os.path.relpath(name, args.strip) if args.strip else os.path.basename(name),
+                            device,
+                            v,
+                        )
+                    )
+                )
+                for size, blocks, label in v.owners[: args.owners]:
                     print("#   owner %15d %6d blocks  %s" % (size, blocks, label))
-                for (phase, sub), size in v.shares[:args.owners]:
+                for (phase, sub), size in v.shares[: args.owners]:
                     print("#   birth %15d %s / %s" % (size, phase, sub))
                 if args.owners and v.how is not None:
                     print("#   how: %s %s role %s" % (v.how.method, v.how.sure, v.how.role))

@@ -138,9 +138,9 @@ MT_TEST(bytes)
     char b[32];
     MT_CHECK_STR(mt_fmt_bytes(b, 0), "0 B");
     MT_CHECK_STR(mt_fmt_bytes(b, 1023), "1023 B");
-    MT_CHECK_STR(mt_fmt_bytes(b, 1024), "1.00 KiB");
-    MT_CHECK_STR(mt_fmt_bytes(b, 1536), "1.50 KiB");
-    MT_CHECK_STR(mt_fmt_bytes(b, UINT64_C(512) << 20), "512.00 MiB");
+    MT_CHECK_STR(mt_fmt_bytes(b, 1024), "1.0 KiB");
+    MT_CHECK_STR(mt_fmt_bytes(b, 1536), "1.5 KiB");
+    MT_CHECK_STR(mt_fmt_bytes(b, UINT64_C(512) << 20), "512.0 MiB");
     MT_CHECK_STR(mt_fmt_bytes(b, (UINT64_C(1) << 30) - 1), "1.00 GiB");
     MT_CHECK_STR(mt_fmt_bytes(b, UINT64_C(24207167496)), "22.54 GiB");
     MT_CHECK_STR(mt_fmt_bytes(b, UINT64_C(3) << 40), "3.00 TiB");
@@ -167,6 +167,7 @@ MT_TEST(numbers)
 MT_TEST(times)
 {
     char b[40];
+    MT_CHECK_STR(mt_fmt_seconds(b, 0), "0 s");
     MT_CHECK_STR(mt_fmt_seconds(b, 999), "999 ns");
     MT_CHECK_STR(mt_fmt_seconds(b, 3200000), "3.2 ms");
     MT_CHECK_STR(mt_fmt_seconds(b, UINT64_C(12345000000)), "12.345 s");

@@ -93,7 +93,9 @@ static const struct {
     {"-", -1, -1, ""},
     {".pickle", -1, -1, ""},
     {"rank3/", 3, -1, ""},
-    {"rank\n3_pid\x01" "4.pickle", -1, -1, ""},
+    {"rank\n3_pid\x01"
+     "4.pickle",
+     -1, -1, ""},
 };
 
 MT_TEST(names)

@@ -14,7 +14,7 @@ static uint32_t rnd(uint32_t n)
     return (uint32_t)(seed >> 33) % n;
 }
 
-static const char *const impl_names[] = { "scalar", "sse2", "avx2" };
+static const char *const impl_names[] = {"scalar", "sse2", "avx2"};
 
 /* Feeds p[0..n) in pieces; returns the index behind the end or -1. */
 static long run(mt_json_end_fn *fn, const unsigned char *p, size_t n, const size_t *cut, size_t n_cuts, uint32_t max_depth,
@@ -45,8 +45,8 @@ static int cmp_size(const void *a, const void *b)
 /* Random text over the bytes that matter, random alignment, random cuts: every implementation gives what the scalar one gives. */
 MT_TEST(implementations_agree)
 {
-    static const char *const alphabets[] = { "[]{}\"\\a|", "aaaaaaaaaaaaaaaaaaaaaaa\"", "aaaaaaaaaaaaaaaaa\"[]", "\\\\\\\"a]",
-                                             "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"]}\\" };
+    static const char *const alphabets[] = {"[]{}\"\\a|", "aaaaaaaaaaaaaaaaaaaaaaa\"", "aaaaaaaaaaaaaaaaa\"[]", "\\\\\\\"a]",
+                                            "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"]}\\"};
     unsigned char buf[1200 + 64];
     int n_impls = 0;
     memset(buf, 0, sizeof buf);
@@ -70,7 +70,8 @@ MT_TEST(implementations_agree)
                     continue;
                 n_impls++;
                 g = run(any ? s->any_end : s->array_end, buf + at, n, cut, n_cuts, max_depth, &got);
-                if (g != w || (w == -1 && (got.depth != want.depth || (got.in_str != 0) != (want.in_str != 0) || got.esc != want.esc)))
+                if (g != w ||
+                    (w == -1 && (got.depth != want.depth || (got.in_str != 0) != (want.in_str != 0) || got.esc != want.esc)))
                     MT_FAIL_AT("%s, round %d, any %d: got %ld, want %ld", impl_names[i], round, any, g, w);
             }
         }
@@ -81,18 +82,12 @@ MT_TEST(implementations_agree)
 
 MT_TEST(ends_are_right)
 {
-    static const struct { const char *text; long array, any; } cases[] = {
-        { "]", 1, 1 },
-        { "[]]x", 3, 3 },
-        { "\"]\"]", 4, 4 },
-        { "\"\\\"]\"]", 6, 6 },
-        { "\"\\\\\"]", 5, 5 },
-        { "{]", 2, -1 },
-        { "{}]", 3, 3 },
-        { "}", -1, 1 },
-        { "\"]", -1, -1 },
-        { "||||]", 5, 5 },
-        { "", -1, -1 },
+    static const struct {
+        const char *text;
+        long array, any;
+    } cases[] = {
+        {"]", 1, 1},   {"[]]x", 3, 3}, {"\"]\"]", 4, 4}, {"\"\\\"]\"]", 6, 6}, {"\"\\\\\"]", 5, 5}, {"{]", 2, -1},
+        {"{}]", 3, 3}, {"}", -1, 1},   {"\"]", -1, -1},  {"||||]", 5, 5},      {"", -1, -1},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         for (size_t pad = 0; pad < 300; pad++) { /* spaces in front put the same text on every position of a block */
@@ -105,7 +100,8 @@ MT_TEST(ends_are_right)
                 struct mt_json_scan st;
                 if (s == NULL)
                     continue;
-                MT_CHECK_EQ(run(s->array_end, buf, pad + n, NULL, 0, 99, &st), cases[k].array < 0 ? -1 : cases[k].array + (long)pad);
+                MT_CHECK_EQ(run(s->array_end, buf, pad + n, NULL, 0, 99, &st),
+                            cases[k].array < 0 ? -1 : cases[k].array + (long)pad);
                 MT_CHECK_EQ(run(s->any_end, buf, pad + n, NULL, 0, 99, &st), cases[k].any < 0 ? -1 : cases[k].any + (long)pad);
             }
         }
@@ -162,20 +158,20 @@ MT_TEST(seen_table_is_bounded_and_keeps_the_frequent)
     uint64_t used = mt_mem_used();
     MT_ASSERT(mt_json_seen_init(&s, 16, 1024));
     for (uint64_t i = 0; i < 100; i++)
-        mt_json_seen_put(&s, (struct mt_json_hash){ i * UINT64_C(0x9e3779b97f4a7c15), i }, (uint32_t)i);
+        mt_json_seen_put(&s, (struct mt_json_hash){i * UINT64_C(0x9e3779b97f4a7c15), i}, (uint32_t)i);
     for (uint64_t i = 1000; i < 200000; i++) {
-        mt_json_seen_put(&s, (struct mt_json_hash){ i * UINT64_C(0x9e3779b97f4a7c15), i }, (uint32_t)i);
-        MT_CHECK(mt_json_seen_get(&s, (struct mt_json_hash){ i * UINT64_C(0x9e3779b97f4a7c15), i }, &id) && id == i);
+        mt_json_seen_put(&s, (struct mt_json_hash){i * UINT64_C(0x9e3779b97f4a7c15), i}, (uint32_t)i);
+        MT_CHECK(mt_json_seen_get(&s, (struct mt_json_hash){i * UINT64_C(0x9e3779b97f4a7c15), i}, &id) && id == i);
         for (uint64_t k = 0; i % 50 == 0 && k < 100; k++)
-            (void)mt_json_seen_get(&s, (struct mt_json_hash){ k * UINT64_C(0x9e3779b97f4a7c15), k }, &id);
+            (void)mt_json_seen_get(&s, (struct mt_json_hash){k * UINT64_C(0x9e3779b97f4a7c15), k}, &id);
     }
     MT_CHECK_EQ(s.n_slots, 1024);
     MT_CHECK(mt_mem_used() - used < 1024 * 32);
     for (uint64_t k = 0; k < 100; k++)
-        if (mt_json_seen_get(&s, (struct mt_json_hash){ k * UINT64_C(0x9e3779b97f4a7c15), k }, &id) && id == k)
+        if (mt_json_seen_get(&s, (struct mt_json_hash){k * UINT64_C(0x9e3779b97f4a7c15), k}, &id) && id == k)
             kept++;
     MT_CHECK(kept > 90);
-    MT_CHECK(!mt_json_seen_get(&s, (struct mt_json_hash){ 5 * UINT64_C(0x9e3779b97f4a7c15), 6 }, &id));
+    MT_CHECK(!mt_json_seen_get(&s, (struct mt_json_hash){5 * UINT64_C(0x9e3779b97f4a7c15), 6}, &id));
     mt_json_seen_done(&s);
     MT_CHECK_EQ(mt_mem_used(), used);
 }
@@ -200,9 +196,26 @@ static double parse(const char *s) { return mt_json_double((const unsigned char 
 
 MT_TEST(doubles_are_those_of_strtod)
 {
-    static const char *const exact[] = { "0",     "0.0",   "-0.0",    "1.5",     "0.8",      "0.1",        "123456789.125", "1e22", "-1e-22",
-                                         "3.25e+2", "2E3", "0.0001", "9007199254740991", "0.30000000000000004", "1.7976931348623157e308",
-                                         "12345678901234567890123", "0.1234567890123456789012345", "1e999", "1e-999", "5e-320" };
+    static const char *const exact[] = {"0",
+                                        "0.0",
+                                        "-0.0",
+                                        "1.5",
+                                        "0.8",
+                                        "0.1",
+                                        "123456789.125",
+                                        "1e22",
+                                        "-1e-22",
+                                        "3.25e+2",
+                                        "2E3",
+                                        "0.0001",
+                                        "9007199254740991",
+                                        "0.30000000000000004",
+                                        "1.7976931348623157e308",
+                                        "12345678901234567890123",
+                                        "0.1234567890123456789012345",
+                                        "1e999",
+                                        "1e-999",
+                                        "5e-320"};
     for (size_t i = 0; i < sizeof exact / sizeof *exact; i++) {
         double got = parse(exact[i]), want = strtod(exact[i], NULL);
         if (memcmp(&got, &want, sizeof got) != 0)
@@ -227,7 +240,7 @@ static void check_scalar(const char *text, enum mt_type type, uint64_t u)
         char buf[200];
         struct mt_source *src;
         struct mt_json j;
-        struct mt_val v = { .type = MT_T_ABSENT };
+        struct mt_val v = {.type = MT_T_ABSENT};
         int ok, n = snprintf(buf, sizeof buf, "%s%s", text, pad ? ",                                        1" : "");
         MT_ASSERT(n > 0 && mt_source_mem(&src, buf, (size_t)n) == MT_OK);
         mt_json_init(&j, src, &lim);

@@ -1,0 +1,240 @@
+/* From frames to marks: which rules a single frame matches, by function and end of path, and what its name alone suggests. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* memmem */
+#endif
+#include "analysis/phase_mark.h"
+
+#include <string.h>
+
+static uint32_t hash_bytes(const unsigned char *p, size_t n)
+{
+    uint32_t h = 2166136261u;
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ p[i]) * 16777619u;
+    return h ^ (h >> 15);
+}
+
+static int pool_grow(struct mt_pool *p)
+{
+    uint32_t n = p->n_slots != 0 ? p->n_slots * 2 : 256;
+    uint32_t *slot = mt_calloc(n, sizeof *slot);
+    if (slot == NULL)
+        return 0;
+    for (uint32_t k = 0; k < p->n; k++) {
+        uint32_t i = hash_bytes(mt_pool_at(p, k), p->size) & (n - 1);
+        while (slot[i] != 0)
+            i = (i + 1) & (n - 1);
+        slot[i] = k + 1;
+    }
+    mt_free(p->slot);
+    p->slot = slot;
+    p->n_slots = n;
+    return 1;
+}
+
+int mt_pool_add(struct mt_pool *p, const void *item, uint32_t *index)
+{
+    uint32_t i;
+    if (p->n * 2 >= p->n_slots && !pool_grow(p))
+        return 0;
+    i = hash_bytes(item, p->size) & (p->n_slots - 1);
+    for (; p->slot[i] != 0; i = (i + 1) & (p->n_slots - 1)) {
+        if (memcmp(mt_pool_at(p, p->slot[i] - 1), item, p->size) == 0) {
+            *index = p->slot[i] - 1;
+            return 1;
+        }
+    }
+    if (mt_vec_push(&p->item, &p->n, &p->cap, p->size) == NULL)
+        return 0;
+    *index = p->n - 1;
+    memcpy(mt_pool_at(p, *index), item, p->size);
+    p->slot[i] = p->n;
+    return 1;
+}
+
+void mt_pool_done(struct mt_pool *p)
+{
+    mt_free(p->item);
+    mt_free(p->slot);
+}
+
+static bool has(const char *s, uint32_t n, const char *word) { return memmem(s, n, word, strlen(word)) != NULL; }
+
+/* Ends s in the suffix, as whole path components? '\\' counts as '/': snapshots of Windows exist. */
+static bool path_ends(const char *s, uint32_t n, const char *suffix, uint32_t len)
+{
+    if (n < len || (n > len && s[n - len - 1] != '/' && s[n - len - 1] != '\\'))
+        return false;
+    for (uint32_t i = 0; i < len; i++)
+        if (s[n - len + i] != suffix[i] && !(suffix[i] == '/' && s[n - len + i] == '\\'))
+            return false;
+    return true;
+}
+
+static bool is_python(const char *s, uint32_t n)
+{
+    return (n >= 3 && memcmp(s + n - 3, ".py", 3) == 0) || (n != 0 && s[0] == '<') || has(s, n, "/ipykernel_") ||
+           has(s, n, "\\ipykernel_");
+}
+
+static bool is_torch(const char *s, uint32_t n)
+{
+    return has(s, n, "/torch/") || has(s, n, "\\torch\\") ||
+           (n >= 6 && (memcmp(s, "torch/", 6) == 0 || memcmp(s, "torch\\", 6) == 0));
+}
+
+/* SomethingBackward0::apply, SomethingBackward1_copy::apply */
+static bool is_backward_node(const char *s, uint32_t n)
+{
+    const char *end = s + n, *p = s;
+    while ((p = memmem(p, (size_t)(end - p), "Backward", 8)) != NULL) {
+        const char *q = p += 8;
+        while (q < end && *q >= '0' && *q <= '9')
+            q++;
+        if (end - q >= 5 && memcmp(q, "_copy", 5) == 0)
+            q += 5;
+        if (end - q >= 7 && memcmp(q, "::apply", 7) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The root of every stack of an autograd thread. torch::autograd:: alone is in every forward stack (VariableType). */
+static bool is_engine(const char *s, uint32_t n)
+{
+    if (has(s, n, "torch::autograd::") &&
+        (has(s, n, "torch::autograd::Engine::") || has(s, n, "torch::autograd::python::PythonEngine::") ||
+         has(s, n, "torch::autograd::Node::operator()")))
+        return true;
+    return has(s, n, "::apply") && (has(s, n, "AccumulateGrad::apply") || is_backward_node(s, n));
+}
+
+static unsigned name_flags(const char *s, uint32_t n)
+{
+    static const char *const anywhere[] = {"loss", "cross_entropy", "softmax", "logits"};
+    static const char *const words[] = {"forward", "attention", "mlp", "embedding"};
+    if (n == 8 && memcmp(s, "backward", 8) == 0)
+        return MK_NAME_BACKWARD;
+    for (size_t i = 0; i < sizeof anywhere / sizeof *anywhere; i++)
+        if (has(s, n, anywhere[i]))
+            return MK_NAME_FORWARD;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const char *p = s;
+        while ((p = memmem(p, (size_t)(s + n - p), words[i], strlen(words[i]))) != NULL) {
+            if (p == s || p[-1] == '_')
+                return MK_NAME_FORWARD;
+            p++;
+        }
+    }
+    return 0;
+}
+
+/* Rules by the string id of their function name, so that a frame costs one look-up and hashes nothing. */
+struct names {
+    struct {
+        mt_str_id name;
+        uint16_t head; /* rule, 0 = empty */
+    } * slot;
+    uint32_t mask;
+    uint16_t *next; /* by rule */
+};
+
+static uint32_t name_slot(const struct names *t, mt_str_id name)
+{
+    uint32_t i = (name * 2654435761u >> 7) & t->mask;
+    while (t->slot[i].head != 0 && t->slot[i].name != name)
+        i = (i + 1) & t->mask;
+    return i;
+}
+
+static int names_build(struct names *t, const struct mt_phaser *p)
+{
+    uint32_t n = 64;
+    while (n < p->rules->rule.n * 2)
+        n *= 2;
+    t->mask = n - 1;
+    t->slot = mt_calloc(n, sizeof *t->slot);
+    t->next = mt_calloc(p->rules->rule.n, sizeof *t->next);
+    if (t->slot == NULL || t->next == NULL)
+        return 0;
+    for (uint32_t i = MT_METHOD_COUNT; i < p->rules->rule.n; i++) {
+        const struct mt_phase_rule *r = &p->rules->rule.p[i];
+        mt_str_id name;
+        uint32_t at;
+        if (r->level == 'A')
+            continue;
+        name = mt_strpool_find(&p->t->str, r->function, strlen(r->function));
+        if (name == MT_STR_FAIL)
+            continue; /* no frame of this trace has that name */
+        at = name_slot(t, name);
+        t->next[i] = t->slot[at].head;
+        t->slot[at].name = name;
+        t->slot[at].head = (uint16_t)i;
+    }
+    return 1;
+}
+
+/* The longer file suffix wins, then an overlay, then the earlier rule. */
+static bool better(const struct mt_phase_rules *r, uint32_t a, uint32_t b)
+{
+    const struct mt_rule_code *ca = &r->code.p[a], *cb = &r->code.p[b];
+    if (b == 0 || ca->file_len != cb->file_len)
+        return b == 0 || ca->file_len > cb->file_len;
+    if ((ca->flags & MT_RF_OVERLAY) != (cb->flags & MT_RF_OVERLAY))
+        return (ca->flags & MT_RF_OVERLAY) != 0;
+    return a < b;
+}
+
+static uint16_t *slot_of(struct mt_marks *m, char level, enum mt_phase phase)
+{
+    switch (level) {
+    case 'C': return &m->c;
+    case 'S': return &m->s;
+    case 'M': return phase != MT_PH_NONE ? &m->m : &m->role;
+    case 'W': return &m->w;
+    case 'O': return &m->o;
+    default: return &m->k;
+    }
+}
+
+static void mark_frame(const struct mt_phaser *p, const struct names *t, const struct mt_frame *f, struct mt_marks *m)
+{
+    const char *name = mt_str(p->t, f->name), *file = mt_str(p->t, f->file);
+    uint32_t n = mt_str_len(p->t, f->name), file_n = mt_str_len(p->t, f->file);
+    memset(m, 0, sizeof *m);
+    if (!is_python(file, file_n)) {
+        m->flags = is_engine(name, n) ? MK_ENGINE : 0;
+        return;
+    }
+    m->flags = MK_PYTHON;
+    for (uint32_t i = t->slot[name_slot(t, f->name)].head; i != 0; i = t->next[i]) {
+        const struct mt_phase_rule *r = &p->rules->rule.p[i];
+        uint16_t *at = slot_of(m, r->level, mt_rule_phase(p->rules, i));
+        if (path_ends(file, file_n, r->file_suffix, p->rules->code.p[i].file_len) && better(p->rules, i, *at))
+            *at = (uint16_t)i;
+    }
+    if (!(m->c || m->s || m->m || m->role || m->w || m->o || m->k) &&
+        !is_torch(file, file_n)) /* what is known needs no guess */
+        m->flags |= (uint16_t)name_flags(name, n);
+    if (strcmp(name, "_make_grads") == 0 && path_ends(file, file_n, "torch/autograd/__init__.py", 26))
+        m->flags |= MK_MAKE_GRADS;
+    if (strcmp(name, "compute_loss") == 0 || strcmp(name, "_compute_loss") == 0)
+        m->flags |= MK_LOSS_CALL;
+}
+
+int mt_mark_frames(const struct mt_phaser *p, struct mt_pool *marks, uint16_t *of_frame)
+{
+    struct names names = {NULL, 0, NULL};
+    int ok = names_build(&names, p);
+    for (uint32_t i = 0; ok && i < p->t->frames.n; i++) {
+        struct mt_marks m;
+        uint32_t index;
+        mark_frame(p, &names, &p->t->frames.p[i], &m);
+        ok = mt_pool_add(marks, &m, &index) && index <= UINT16_MAX;
+        if (ok)
+            of_frame[i] = (uint16_t)index;
+    }
+    mt_free(names.slot);
+    mt_free(names.next);
+    return ok;
+}

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# cmake --install: into a folder of its own, run from another; hardened; no path of the build machine inside.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+"${CMAKE:-cmake}" --install "$MT_BINARY_DIR" --prefix "$TMP/prefix" > .out 2> .err || fail "cmake --install"
+exists prefix/bin/memtrace
+exists prefix/share/man/man1/memtrace.1
+exists prefix/share/doc/memtrace/copyright
+check [ "$(find prefix/bin -type f | wc -l)" -eq 1 ]
+mkdir elsewhere && cp "$SAMPLES/tiny.pickle" elsewhere/
+cd elsewhere || exit 1
+MEMTRACE="$TMP/prefix/bin/memtrace"
+"$MEMTRACE" report tiny.pickle 2> "$TMP/.err" || fail "the installed program"
+exists tiny.pickle.html
+if [ -z "${MT_SANITIZE:-}" ] && command -v readelf > /dev/null; then
+    readelf -W -l -d "$MEMTRACE" > "$TMP/elf"
+    check grep -q GNU_RELRO "$TMP/elf"
+    check grep -qE 'BIND_NOW|NOW' "$TMP/elf"
+    check grep -qE 'GNU_STACK .* RW ' "$TMP/elf"
+    check grep -qE 'FLAGS_1.*PIE' "$TMP/elf"
+    if grep -qE 'R(UN)?PATH' "$TMP/elf"; then fail "the installed program has a run path"; else ok; fi
+    if grep -qF "$MT_SOURCE_DIR" "$MEMTRACE"; then fail "the source folder stands in the program"; else ok; fi
+fi
+# The report does not depend on where and when it is made.
+"$MEMTRACE" report --format html tiny.pickle -o "$TMP/a.html" -q
+(cd "$TMP" && cp elsewhere/tiny.pickle . && TZ=Asia/Tokyo LC_ALL=de_DE.UTF-8 COLUMNS=200 "$MEMTRACE" report tiny.pickle -o b.html -q)
+same "$TMP/a.html" "$TMP/b.html"
+cd "$TMP" || exit 1
+finish

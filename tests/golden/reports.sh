@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Every sample's report, byte for byte: text, Markdown, JSON and info of each, HTML of two, the line dump of the tiny one in all its
+# encodings. After a change that is meant: MT_UPDATE_GOLDEN=1 bash tests/golden/reports.sh (or through ctest -R golden), then read
+# the difference with git.
+# shellcheck source=tests/cli/lib.sh
+. "${MT_SOURCE_DIR:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}/tests/cli/lib.sh" || exit 1
+
+EXPECT="$MT_SOURCE_DIR/tests/golden/expect"
+mkdir -p "$EXPECT"
+
+# golden NAME ARGUMENT...: the output of memtrace in the samples folder is that of the file
+golden()
+{
+    local name="$1"
+    shift
+    (cd "$SAMPLES" && "$MEMTRACE" "$@") > "$TMP/.out" 2> "$TMP/.err"
+    if [ -n "${MT_UPDATE_GOLDEN:-}" ]; then
+        cp "$TMP/.out" "$EXPECT/$name"
+        ok
+    elif cmp -s "$TMP/.out" "$EXPECT/$name"; then
+        ok
+    else
+        diff -u "$EXPECT/$name" "$TMP/.out" | cut -c1-300 | head -40
+        fail "$name differs (re-record with MT_UPDATE_GOLDEN=1)"
+    fi
+}
+
+for sample in verl_grpo_oom_logprob fsdp_finetune expandable_segments fragmentation_oom python_only tiny; do
+    golden "$sample.txt" report "$sample.pickle" --format text -o -
+    golden "$sample.md" report "$sample.pickle" --format md -o -
+    golden "$sample.json" report "$sample.pickle" --format json -o -
+    golden "$sample.info" info "$sample.pickle"
+done
+for sample in verl_grpo_oom_logprob tiny; do
+    golden "$sample.html" report "$sample.pickle" --format html -o - --capacity 80GiB
+done
+for ranks in verl_two_ranks verl_two_ranks_truncated; do
+    golden "$ranks.txt" report "$ranks.tar.gz" --format text -o -
+    golden "$ranks.info" info "$ranks.tar.gz"
+done
+golden page.txt report fragmentation_oom.trace_plot.html --format text -o -
+
+# One dump for all encodings of one snapshot.
+golden tiny.dump dump tiny.pickle
+for other in "$SAMPLES"/tiny.*; do
+    "$MEMTRACE" dump "$other" > "$TMP/.out" 2> "$TMP/.err"
+    same "$TMP/.out" "$EXPECT/tiny.dump"
+done
+
+# The same bytes whatever the folder, the locale, the time zone and the environment.
+cd "$SAMPLES" || exit 1
+for format in html text md json; do
+    "$MEMTRACE" report tiny.pickle --format "$format" -o - > "$TMP/a" 2> /dev/null
+    (export TZ=Pacific/Kiritimati LC_ALL=C.UTF-8 LANG=de_DE.UTF-8 HOME=/ COLUMNS=40 MALLOC_PERTURB_=77
+        "$MEMTRACE" report tiny.pickle --format "$format" -o -) > "$TMP/b" 2> /dev/null
+    [ "$format" = text ] || same "$TMP/a" "$TMP/b"
+done
+finish

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# What has to exist for what: a reader its dictionary and sample, a module its test, the README its commands.
+# shellcheck source=tests/lint/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+n=0
+while read -r reader; do
+    n=$((n + 1))
+    [ -s "tests/fuzz/dict/$reader.dict" ] || complain "parser/readers.def has '$reader', but there is no tests/fuzz/dict/$reader.dict"
+    [ -f "parser/read_$reader.c" ] || complain "parser/readers.def has '$reader', but there is no parser/read_$reader.c"
+    case "$reader" in
+        pickle) files 'samples/*' | grep -q '[.]pickle$' || complain "no sample for the reader '$reader'" ;;
+        *) files 'samples/*' | grep -q "$reader" || complain "no sample for the reader '$reader'" ;;
+    esac
+done < <(sed -n 's/^MT_READER(\([a-z0-9_]*\)).*/\1/p' parser/readers.def)
+[ "$n" -ge 2 ] || complain "parser/readers.def: $n readers"
+
+# A dictionary that libFuzzer cannot read stops it at the start.
+for dict in tests/fuzz/dict/*.dict; do
+    [ -f "$dict" ] || continue
+    grep -vE '^(#.*|[A-Za-z0-9_]*=?"([^"\\]|\\["\\]|\\x[0-9a-fA-F]{2})+"|)$' "$dict" > /dev/null \
+        && complain "$dict: a line is neither a comment nor name=\"value\": $(grep -vnE '^(#.*|[A-Za-z0-9_]*=?"([^"\\]|\\["\\]|\\x[0-9a-fA-F]{2})+"|)$' "$dict" | head -n 1)"
+done
+
+for f in README.md CHANGELOG.md LICENSE docs/architecture.md docs/inputs.md docs/json.md samples/README.md; do
+    [ -s "$f" ] || complain "$f is missing"
+done
+if [ -f README.md ]; then
+    for command in './bootstrap.sh demo' './bootstrap.sh test' 'memtrace report'; do
+        grep -qF "$command" README.md || complain "README.md does not show: $command"
+    done
+    # Every file of the project that it links to is there.
+    while IFS= read -r target; do
+        [ -e "$target" ] || complain "README.md links to $target, which is not there"
+    done < <(grep -oE '\]\([^)#]+' README.md | sed 's/^](//' | grep -vE '^[a-z]+:')
+fi
+# The top level: what docs/architecture.md describes and nothing else.
+files '*' | cut -d / -f 1 | sort -u \
+    | grep -vxE 'CMakeLists[.]txt|CMakePresets[.]json|CHANGELOG[.]md|LICENSE|README[.]md|bootstrap[.]sh|[.](ci|clang-format|clang-tidy|gitattributes|gitignore|github)|parser|analysis|render|cli|templates|capture|tests|samples|docs|cmake' \
+    > "${TMPDIR:-/tmp}/top.$$" && complain "not expected at the top level: $(tr '\n' ' ' < "${TMPDIR:-/tmp}/top.$$")"
+rm -f "${TMPDIR:-/tmp}/top.$$"
+finish

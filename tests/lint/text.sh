@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Every text file: no path of somebody's machine, no tabs or blanks at line ends, no leftovers, not too long.
+# shellcheck source=tests/lint/lib.sh
+. "$(dirname "$0")/lib.sh"
+shopt -s lastpipe
+
+text_files() { files '*' | grep -vE '[.](pickle|gz|xz|zst|bz2|lz4|zip|7z|tar|png|bin)$|^samples/.*[.](json|html|tsv)$|^tests/(data|golden|fuzz/(corpus|regress))/|^LICENSE$'; }
+mapfile -t list < <(text_files)
+[ "${#list[@]}" -gt 60 ] || complain "only ${#list[@]} files were seen: this lint no longer works"
+
+# Absolute paths of a home or of a work folder. Test data and samples imitate other people's paths on purpose.
+mapfile -t code < <(printf '%s\n' "${list[@]}" | grep -vE '^(samples|tests)/')
+grep -HnE '(^|[^A-Za-z0-9_.])/(home|root|Users|work|workspace|mnt)/[A-Za-z0-9]' "${code[@]}" | complain_each "a path of one machine: "
+grep -HnE '(^|[^A-Za-z0-9_.])/(work|root)/[A-Za-z0-9]' "${list[@]}" | grep -v '^tests/lint/text[.]sh:' | complain_each "a path of one machine: "
+grep -HnwE '(TODO|FIXME|XXX)' "${list[@]}" | grep -v '^tests/lint/text[.]sh:' | grep -vE '"(TODO|FIXME|XXX)"' | complain_each "a leftover: "
+grep -HnE '[ 	]+$' "${list[@]}" | grep -v '[.]md:' | complain_each "blanks at the end of the line: "
+grep -HnP '\t' "${list[@]}" | grep -vE '(^|/)(Makefile|[^:]*[.]tsv|[^:]*[.]py|tests/(golden|reference)/[^:]*):|tests/lint/' | complain_each "a tab: "
+mapfile -t c_files < <(printf '%s\n' "${list[@]}" | grep -E '[.](c|h|def)$')
+grep -HnE '^[ ]*//|[;{}] *// ' "${c_files[@]}" | grep -vE '^[^:]*:[0-9]+: [*] ' | complain_each "a // comment: "
+
+for f in "${list[@]}"; do
+    n="$(wc -l < "$f")"
+    case "$f" in
+        tests/*) [ "$n" -le 1200 ] || complain "$f: $n lines; think about two files (1200 for tests)" ;;
+        *.c | *.h | *.sh | *.py | *.def) [ "$n" -le 620 ] || complain "$f: $n lines; think about two files (600)" ;;
+    esac
+    [ ! -s "$f" ] || [ "$(tail -c 1 "$f" | od -An -c | tr -d ' ')" = '\n' ] || complain "$f: no newline at the end"
+done
+finish

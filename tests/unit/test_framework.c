@@ -1,0 +1,145 @@
+/* Which framework a trace comes from. */
+#include "analysis/framework.h"
+#include "load.h"
+#include "mt_test.h"
+#include "parser/builder.h"
+
+/* Frames "file:function", separated by '|'. */
+static struct mt_frameworks detect(const char *frames)
+{
+    static const struct mt_limits limits = MT_LIMITS_DEFAULT;
+    struct mt_frameworks fw;
+    struct mt_trace *t = mt_trace_new();
+    struct mt_builder *b = mt_builder_new(t, &limits);
+    if (b == NULL)
+        abort();
+    while (*frames != '\0') {
+        size_t len = strcspn(frames, "|"), file = len;
+        mt_str_id name, path;
+        mt_frame_id id;
+        while (frames[file] != ':' || (file > 0 && frames[file - 1] == ':') || frames[file + 1] == ':')
+            file--;
+        if (!mt_build_str(b, frames + file + 1, len - file - 1, &name) || !mt_build_str(b, frames, file, &path) ||
+            !mt_build_frame(b, name, path, 1, &id))
+            abort();
+        frames += len + (frames[len] == '|');
+    }
+    if (!mt_build_finish(b))
+        abort();
+    mt_frameworks_detect(t, &fw);
+    mt_builder_free(b);
+    mt_trace_free(t);
+    return fw;
+}
+
+static const char *main_of(const char *frames) { return mt_framework_id(detect(frames).main); }
+static const char *engine_of(const char *frames) { return mt_framework_id(detect(frames).engine); }
+
+MT_TEST(every_framework_has_a_name)
+{
+    for (int i = 0; i < MT_FW_COUNT; i++) {
+        MT_CHECK_EQ(mt_framework_find(mt_framework_id((enum mt_framework)i)), i);
+        MT_CHECK(mt_framework_words((enum mt_framework)i)[0] != '\0');
+    }
+    MT_CHECK_STR(mt_framework_words(MT_FW_NEMORL), "NeMo-RL");
+    MT_CHECK_EQ(mt_framework_find("Verl"), -1);
+    MT_CHECK_EQ(mt_framework_find(""), -1);
+}
+
+MT_TEST(packages_and_checkouts)
+{
+    MT_CHECK_STR(main_of("/usr/lib/python3.11/site-packages/verl/trainer/main_ppo.py:run"), "verl");
+    MT_CHECK_STR(main_of("/root/verl/verl/workers/fsdp_workers.py:init_model"), "verl");
+    MT_CHECK_STR(main_of("/w/AReaL/areal/engine/fsdp_engine.py:train_batch"), "areal");
+    MT_CHECK_STR(main_of("/w/slime/slime/backends/megatron_utils/actor.py:train|/w/Megatron-LM/megatron/core/utils.py:f"),
+                 "slime");
+    MT_CHECK_STR(main_of("/w/Relax/relax/backends/megatron/actor.py:train"), "relax");
+    MT_CHECK_STR(main_of("/v/dist-packages/openrlhf/cli/train_ppo_ray.py:train"), "openrlhf");
+    MT_CHECK_STR(
+        main_of("/v/site-packages/trl/trainer/grpo_trainer.py:_generate|/v/site-packages/transformers/trainer.py:train"),
+        "trl");
+    MT_CHECK_STR(main_of("/opt/nemo-rl/nemo_rl/models/policy/workers/dtensor_policy_worker_v2.py:train"), "nemorl");
+    MT_CHECK_STR(main_of("C:\\py\\Lib\\site-packages\\transformers\\trainer.py:train"), "transformers");
+    MT_CHECK_STR(main_of("/w/torchtitan/torchtitan/train.py:train_step"), "torchtitan");
+    MT_CHECK_STR(
+        main_of("/v/site-packages/pytorch_lightning/loops/fit_loop.py:run|/v/site-packages/deepspeed/runtime/engine.py:step"),
+        "lightning");
+    MT_CHECK_STR(engine_of("/v/site-packages/vllm/v1/worker/gpu_worker.py:load_model"), "vllm");
+    MT_CHECK_STR(engine_of("/sgl-workspace/sglang/python/sglang/srt/managers/scheduler.py:run_batch"), "sglang");
+    MT_CHECK_STR(main_of("/v/site-packages/vllm/v1/worker/gpu_worker.py:load_model"), "none");
+}
+
+MT_TEST(a_directory_name_proves_nothing)
+{
+    MT_CHECK_STR(main_of("/home/x/trl/my.py:train"), "none");
+    MT_CHECK_STR(main_of("/home/x/verl/train.py:main|/home/x/areal/run.py:main"), "none");
+    MT_CHECK_STR(main_of("/home/verl/env/lib/python3.12/site-packages/torch/optim/adam.py:step"), "none");
+    MT_CHECK_STR(main_of("/w/verl/verl/workers/rollout/megatron/x.py:f"), "verl");
+    MT_CHECK_STR(main_of("/home/x/myverl/workers/a.py:f"), "none");
+    MT_CHECK_STR(engine_of("/w/verl/verl/workers/rollout/vllm_rollout/vllm_rollout.py:f"), "none");
+    /* models of Transformers in a script of one's own: not its Trainer */
+    MT_CHECK_STR(main_of("/v/site-packages/transformers/models/qwen2/modeling_qwen2.py:forward"), "none");
+    MT_CHECK_EQ(detect("/v/site-packages/transformers/models/qwen2/modeling_qwen2.py:forward").frames[MT_FW_TRANSFORMERS], 1);
+    /* a virtual environment inside a checkout */
+    MT_CHECK_STR(main_of("/w/verl/verl/.venv/lib/site-packages/areal/x.py:f"), "areal");
+    MT_CHECK_STR(main_of("??:verl/workers/x"), "none");
+    MT_CHECK_STR(main_of(""), "none");
+}
+
+MT_TEST(the_one_with_more_frames_wins)
+{
+    struct mt_frameworks fw = detect("/a/verl/workers/a.py:f|/a/verl/workers/a.py:g|/a/trl/trainer/x.py:f|"
+                                     "/a/vllm/v1/a.py:f|/a/sglang/srt/a.py:f|/a/sglang/srt/a.py:g");
+    MT_CHECK_EQ(fw.main, MT_FW_VERL);
+    MT_CHECK_EQ(fw.engine, MT_FW_SGLANG);
+    MT_CHECK_EQ(fw.frames[MT_FW_VERL], 2);
+    MT_CHECK_EQ(fw.frames[MT_FW_TRL], 1);
+    MT_CHECK(!fw.forced);
+}
+
+MT_TEST(parts_of_pytorch)
+{
+    struct mt_frameworks fw = detect("/v/torch/distributed/fsdp/_fully_shard/_fsdp_param.py:f");
+    MT_CHECK(fw.fsdp2 && !fw.fsdp1 && !fw.ddp && !fw.compiled && !fw.checkpointing);
+    fw = detect("/v/torch/distributed/fsdp/_flat_param.py:f|/v/torch/utils/checkpoint.py:checkpoint");
+    MT_CHECK(fw.fsdp1 && !fw.fsdp2 && fw.checkpointing);
+    fw = detect("/v/torch/nn/parallel/distributed.py:forward");
+    MT_CHECK(fw.ddp && !fw.fsdp1);
+    fw = detect("??:c10d::Reducer::initialize_buckets(int)");
+    MT_CHECK(fw.ddp);
+    fw = detect("/w/megatron/core/tensor_parallel/random.py:fork");
+    MT_CHECK(fw.megatron_core && !fw.checkpointing);
+    MT_CHECK(detect("/w/megatron/core/tensor_parallel/random.py:checkpoint").checkpointing);
+    MT_CHECK(detect("/tmp/torchinductor_u/ab/cab.py:call").compiled);
+    MT_CHECK(detect("C:\\v\\torch\\_inductor\\runtime\\triton_heuristics.py:run").compiled);
+    /* every optimizer step passes here, compiled or not */
+    MT_CHECK(!detect("/v/torch/_dynamo/eval_frame.py:_fn").compiled);
+    MT_CHECK(detect("/v/site-packages/deepspeed/runtime/engine.py:step").deepspeed);
+}
+
+MT_TEST(public_verl_snapshot)
+{
+    char path[1200];
+    struct mt_frameworks fw;
+    struct mt_trace *t;
+    enum mt_rc rc;
+    MT_REQUIRE_SHARED();
+    snprintf(path, sizeof path, "%s/torch/verl_pr851_megatron_vllm_mempools_torch2.6.pickle", mt_shared_data());
+    t = mt_load(path, &rc);
+    MT_ASSERT(t != NULL);
+    mt_frameworks_detect(t, &fw);
+    MT_CHECK_EQ(fw.main, MT_FW_VERL);
+    MT_CHECK_EQ(fw.engine, MT_FW_VLLM);
+    MT_CHECK(fw.megatron_core && !fw.fsdp1 && !fw.fsdp2);
+    mt_trace_free(t);
+    snprintf(path, sizeof path, "%s/torch/cs336_wedson_512_training.pickle", mt_shared_data());
+    t = mt_load(path, &rc);
+    MT_ASSERT(t != NULL);
+    mt_frameworks_detect(t, &fw);
+    MT_CHECK_EQ(fw.main, MT_FW_NONE);
+    MT_CHECK_EQ(fw.engine, MT_FW_NONE);
+    mt_trace_free(t);
+}
+
+MT_MAIN(MT_RUN(every_framework_has_a_name) MT_RUN(packages_and_checkouts) MT_RUN(a_directory_name_proves_nothing)
+            MT_RUN(the_one_with_more_frames_wins) MT_RUN(parts_of_pytorch) MT_RUN(public_verl_snapshot))

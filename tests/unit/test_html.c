@@ -1,0 +1,519 @@
+/* The HTML page: safe whatever the names are, whole without a network, well formed, the same bytes every time. */
+#include "parser/base/mem.h"
+#include "render/assets.h"
+#include "render/html.h"
+#include "render/stack_view.h"
+#include "render/svg_scale.h"
+#include "render/svg_timeline.h"
+#include "tests/unit/report_fixture.h"
+
+static const char *const slots[] = {
+#define MT_PANEL(n) #n,
+#include "render/panels.def"
+#undef MT_PANEL
+};
+
+/* The page as malloc'ed text; NULL when rendering reports an error. */
+static char *page_of(const struct mt_report *r)
+{
+    struct mt_out o;
+    char *text = NULL;
+    if (!mt_out_mem(&o))
+        return NULL;
+    mt_render_html(r, &o);
+    if (mt_out_finish(&o) == 0)
+        text = mt_strndup((const char *)o.buf, o.used);
+    mt_out_done(&o);
+    return text;
+}
+
+static unsigned count(const char *s, const char *word)
+{
+    unsigned n = 0;
+    for (s = strstr(s, word); s != NULL; s = strstr(s + 1, word))
+        n++;
+    return n;
+}
+
+static bool is_void(const char *name, size_t n)
+{
+    static const char *const names[] = { "meta", "wbr", "br", "hr", "img", "link" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i]) == n && memcmp(names[i], name, n) == 0)
+            return true;
+    return false;
+}
+
+static bool has_event_attribute(const char *tag, size_t n)
+{
+    for (size_t i = 0; i + 3 < n; i++)
+        if (tag[i] == ' ' && tag[i + 1] == 'o' && tag[i + 2] == 'n')
+            return true;
+    return false;
+}
+
+/* Every element that opens closes in order; no element or attribute that runs, loads or styles. Returns the number of elements, or -1
+ * with the reason printed. */
+static long check_markup(const char *s)
+{
+    enum { DEPTH = 64 };
+    const char *open[DEPTH];
+    size_t len[DEPTH], depth = 0;
+    long n = 0;
+    for (s = strchr(s, '<'); s != NULL; s = strchr(s, '<')) {
+        const char *name = s + 1, *end = strchr(s, '>');
+        bool closing = *name == '/';
+        size_t k;
+        if (end == NULL) {
+            printf("# a tag that does not end: %.60s\n", s);
+            return -1;
+        }
+        s = end;
+        if (*name == '!')
+            continue;
+        name += closing;
+        k = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789");
+        if (k == 0 || (k == 6 && memcmp(name, "script", 6) == 0) || has_event_attribute(name, (size_t)(end - name))) {
+            printf("# not allowed: %.60s\n", name - 1);
+            return -1;
+        }
+        if (closing) {
+            if (depth == 0 || len[depth - 1] != k || memcmp(open[depth - 1], name, k) != 0) {
+                printf("# closes what is not open: %.60s (open: %.20s)\n", name - 2, depth ? open[depth - 1] : "nothing");
+                return -1;
+            }
+            depth--;
+        } else {
+            n++;
+            if (end[-1] == '/' || is_void(name, k))
+                continue;
+            if (depth == DEPTH) {
+                printf("# too deep\n");
+                return -1;
+            }
+            open[depth] = name;
+            len[depth++] = k;
+            if (k == 5 && memcmp(name, "style", 5) == 0)
+                s = strstr(s, "</style>") - 1; /* CSS is no markup */
+        }
+    }
+    if (depth != 0)
+        printf("# left open: %.20s\n", open[depth - 1]);
+    return depth == 0 ? n : -1;
+}
+
+/* Every id stands once, and what refers to an id finds it. */
+static void check_ids(const char *page)
+{
+    static const char *const refs[] = { "href=\"#", "aria-labelledby=\"" };
+    char id[128], want[160];
+    for (const char *s = strstr(page, " id=\""); s != NULL; s = strstr(s + 1, " id=\"")) {
+        (void)snprintf(id, sizeof id, "%.*s", (int)strcspn(s + 5, "\""), s + 5);
+        (void)snprintf(want, sizeof want, " id=\"%s\"", id);
+        if (count(page, want) != 1)
+            MT_FAIL_AT("the id %s stands %u times", id, count(page, want));
+    }
+    for (size_t k = 0; k < 2; k++) {
+        for (const char *s = strstr(page, refs[k]); s != NULL; s = strstr(s + 1, refs[k])) {
+            const char *p = s + strlen(refs[k]);
+            while (*p != '"') {
+                size_t n = strcspn(p, " \"");
+                (void)snprintf(want, sizeof want, " id=\"%.*s\"", (int)n, p);
+                MT_CHECK(strstr(page, want) != NULL);
+                p += n + (p[n] == ' ');
+            }
+        }
+    }
+}
+
+static void check_page(const char *page)
+{
+    MT_ASSERT(page != NULL);
+    MT_CHECK(check_markup(page) > 50);
+    check_ids(page);
+    MT_CHECK_EQ(count(page, "<style>"), 1);
+    MT_CHECK_EQ(count(page, " style="), 0);
+    MT_CHECK_EQ(count(page, " src="), 0);
+    MT_CHECK_EQ(count(page, "<link"), 0);
+    MT_CHECK_EQ(count(page, "@import"), 0);
+    MT_CHECK_EQ(count(page, "url("), 0);
+    MT_CHECK_EQ(count(page, "href=\""), count(page, "href=\"#"));
+    MT_CHECK_EQ(count(page, "http"), count(page, "http://www.w3.org/2000/svg") + count(page, "http-equiv"));
+    MT_CHECK_HAS(page, "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'");
+    for (const unsigned char *s = (const unsigned char *)page; *s != 0; s++) {
+        if ((*s < 0x20 && *s != '\n') || *s == 0x7f || *s >= 0xf5) {
+            MT_FAIL_AT("byte %02x in the page", *s);
+            break;
+        }
+    }
+}
+
+MT_TEST(template_marks)
+{
+    const struct mt_asset *a = mt_template_assets;
+    while (a->name != NULL && strcmp(a->name, "report.html") != 0)
+        a++;
+    MT_ASSERT(a->name != NULL);
+    for (size_t i = 0; i < sizeof slots / sizeof *slots; i++) {
+        char mark[64];
+        (void)snprintf(mark, sizeof mark, "{{%s}}", slots[i]);
+        MT_CHECK_HAS((const char *)a->data, mark);
+    }
+}
+
+MT_TEST(order_and_content)
+{
+    static const char *const order[] = { "Out of memory: the device was full", "<h1>Rank 0, device 0 ran out of memory", "It is capacity",
+        "Change first", "gpu_<wbr>memory_<wbr>utilization=<wbr>0.<wbr>5", "<nav", "id=\"numbers\"", "id=\"timeline\"", "<svg xmlns",
+        "id=\"phases\"", "id=\"owners\"", "id=\"segments\"", "id=\"advice\"", "id=\"quality\"", "id=\"settings\"", "id=\"provenance\"" };
+    static struct fixture f;
+    const char *at;
+    char *page;
+    fx_make(&f, 1, 10, false);
+    page = page_of(&f.r);
+    check_page(page);
+    at = page;
+    for (size_t i = 0; page != NULL && i < sizeof order / sizeof *order; i++) {
+        const char *next = strstr(at, order[i]);
+        if (next == NULL)
+            MT_FAIL_AT("\"%s\" is missing or too early", order[i]);
+        else
+            at = next;
+    }
+    MT_ASSERT(page != NULL);
+    MT_CHECK(strstr(page, "id=\"ranks\"") == NULL);
+    MT_CHECK(strstr(page, "id=\"damage\"") == NULL);
+    MT_CHECK(strstr(page, "id=\"state\"") == NULL);
+    MT_CHECK(strstr(page, "not.for.this") == NULL); /* a line that does not apply */
+    MT_CHECK_HAS(page, "22.50 GiB");
+    MT_CHECK_HAS(page, "\xe2\x80\xa6 2 torch frames");
+    MT_CHECK_HAS(page, "\xe2\x80\xa6 2 C++ frames");
+    MT_CHECK_HAS(page, "1,830 more owners hold 700.0 MiB together");
+    MT_CHECK_HAS(page, "memtrace report snapshots.tar.gz --capacity 80GiB");
+    MT_CHECK_HAS(page, "OOM: asked for 2.32 GiB");
+    MT_CHECK_HAS(page, "capacity 80.00 GiB");
+    mt_free(page);
+    fx_done(&f);
+}
+
+MT_TEST(hostile_names)
+{
+    static struct fixture f;
+    char *page;
+    fx_make(&f, 3, 60, true);
+    page = page_of(&f.r);
+    check_page(page);
+    MT_ASSERT(page != NULL);
+    MT_CHECK_HAS(page, "&lt;/script&gt;&lt;/style&gt;&lt;b onclick=&quot;x()&quot;&gt;&#39;&amp;amp;");
+    MT_CHECK_HAS(page, "U+202Eevil{{css}}--&gt;");
+    MT_CHECK_EQ(count(page, "onclick=\""), 0);
+    MT_CHECK_EQ(count(page, "\xe2\x80\xae"), 0);
+    mt_free(page);
+    fx_done(&f);
+}
+
+MT_TEST(same_bytes)
+{
+    static struct fixture f, g;
+    char *a, *b;
+    fx_make(&f, 4, 30, false);
+    fx_make(&g, 4, 30, false);
+    a = page_of(&f.r);
+    b = page_of(&g.r);
+    MT_CHECK(a != NULL && b != NULL && strcmp(a, b) == 0);
+    mt_free(a);
+    mt_free(b);
+    fx_done(&f);
+    fx_done(&g);
+}
+
+MT_TEST(damage_banner)
+{
+    static struct fixture f;
+    char *page;
+    fx_make(&f, 2, 10, true);
+    f.unread[0] = (struct mt_unread){ fx_dup("run/rank7.pickle<b>"), fx_dup("a git-lfs pointer; run `git lfs pull`") };
+    f.r.unread = f.unread;
+    f.r.n_unread = 1;
+    f.trace[1]->damaged = true;
+    mt_trace_diag(f.trace[1], MT_DIAG_DAMAGE, true, 123456, "the file ends inside a <trace> entry");
+    MT_CHECK(mt_report_damaged(&f.r));
+    page = page_of(&f.r);
+    check_page(page);
+    MT_CHECK_HAS(page, "id=\"damage\"");
+    MT_CHECK_HAS(page, "rank7.<wbr>pickle&lt;b&gt;");
+    MT_CHECK_HAS(page, "a git-lfs pointer; run `git lfs pull`");
+    MT_CHECK_HAS(page, "the file ends inside a &lt;trace&gt; entry <small>(offset 123456)</small>");
+    mt_free(page);
+    mt_free(f.unread[0].name);
+    mt_free(f.unread[0].message);
+    fx_done(&f);
+}
+
+MT_TEST(many_ranks)
+{
+    static struct fixture f;
+    char *page;
+    fx_make(&f, FX_RANKS, 10, false);
+    page = page_of(&f.r);
+    check_page(page);
+    MT_ASSERT(page != NULL);
+    MT_CHECK_EQ(count(page, "<svg xmlns"), 1 + 8);
+    MT_CHECK_HAS(page, "3 more have no picture here");
+    MT_CHECK_HAS(page, "rank 11, device 0");
+    mt_free(page);
+    fx_done(&f);
+}
+
+/* Whatever is missing, the page is whole. */
+MT_TEST(little_data)
+{
+    static struct fixture f;
+    struct mt_device_analysis *d;
+    uint32_t owners, pools, ooms;
+    char *page;
+    fx_make(&f, 1, 10, false);
+    d = &f.a[0].devices.p[0];
+    owners = d->owners.n;
+    pools = d->pools.n;
+    ooms = d->ooms.n;
+    d->withheld = fx_dup("the live bytes at the start would be negative (<-1>)");
+    page = page_of(&f.r);
+    check_page(page);
+    MT_CHECK_HAS(page, "No curve over time is drawn: the live bytes at the start would be negative (&lt;-1&gt;).");
+    mt_free(page);
+    d->end_state_only = true;
+    d->capacity = 0;
+    d->ooms.n = 0;
+    d->focus_is_oom = false;
+    d->owners.n = d->pools.n = 0;
+    f.a[0].verdict.kind = MT_V_END_STATE;
+    f.a[0].advice.n = 0;
+    page = page_of(&f.r);
+    check_page(page);
+    MT_ASSERT(page != NULL);
+    MT_CHECK(strstr(page, "id=\"advice\"") == NULL && strstr(page, "id=\"owners\"") == NULL && strstr(page, "id=\"timeline\"") == NULL);
+    mt_free(page);
+    mt_free(d->withheld);
+    d->withheld = NULL;
+    memset(&d->focus, 0, sizeof d->focus);
+    d->phases.n = 0;
+    page = page_of(&f.r);
+    check_page(page);
+    mt_free(page);
+    f.a[0].devices.n = 0; /* a snapshot in which nothing was allocated */
+    f.a[0].verdict.kind = MT_V_EMPTY;
+    page = page_of(&f.r);
+    MT_CHECK(page != NULL && check_markup(page) > 20);
+    mt_free(page);
+    f.a[0].devices.n = 1;
+    d->owners.n = owners; /* for fx_done() */
+    d->pools.n = pools;
+    d->ooms.n = ooms;
+    f.r.n_ranks = 0;
+    page = page_of(&f.r);
+    MT_CHECK(page != NULL && check_markup(page) > 5);
+    mt_free(page);
+    f.r.n_ranks = 1;
+    fx_done(&f);
+}
+
+static uint64_t svg_size(const struct mt_svg *s, char **text)
+{
+    struct mt_out o;
+    uint64_t n;
+    MT_CHECK(mt_out_mem(&o));
+    mt_svg_timeline(&o, s);
+    MT_CHECK_EQ(mt_out_finish(&o), 0);
+    n = o.used;
+    if (text != NULL)
+        *text = mt_strndup((const char *)o.buf, o.used);
+    mt_out_done(&o);
+    return n;
+}
+
+MT_TEST(timeline_size)
+{
+    static struct fixture f;
+    struct mt_palette pal;
+    struct mt_svg s = { .pal = &pal, .what = "rank 0" };
+    uint64_t seed = 99;
+    fx_make(&f, 1, 64, false);
+    s.dev = &f.a[0].devices.p[0];
+    mt_palette_build(&pal, &f.r);
+    for (uint32_t c = 0; c < s.dev->timeline.n_columns; c++) { /* noise: no two columns alike */
+        uint64_t sum = 0;
+        for (uint32_t g = 0; g < s.dev->timeline.n_groups; g++) {
+            seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+            sum += s.dev->timeline.live[(size_t)c * s.dev->timeline.n_groups + g] = seed >> 33;
+        }
+        s.dev->timeline.total[c] = sum;
+        s.dev->timeline.reserved[c] = sum + (seed >> 35);
+        s.dev->timeline.phase[c] = (uint8_t)(c % 64);
+    }
+    MT_CHECK(svg_size(&s, NULL) <= MT_SVG_MAX_BYTES);
+    s.small = true;
+    MT_CHECK(svg_size(&s, NULL) <= MT_SVG_MAX_BYTES);
+    fx_done(&f);
+}
+
+MT_TEST(timeline_axes)
+{
+    static struct fixture f;
+    struct mt_palette pal;
+    struct mt_svg s = { .pal = &pal, .what = "<rank>" };
+    struct mt_timeline *t;
+    char *text = NULL;
+    fx_make(&f, 1, 10, false);
+    s.dev = &f.a[0].devices.p[0];
+    t = &f.a[0].devices.p[0].timeline;
+    mt_palette_build(&pal, &f.r);
+    (void)svg_size(&s, &text);
+    MT_CHECK_HAS(text, "seconds after the first event at 2026-03-05 08:11:32.031 UTC");
+    MT_CHECK_HAS(text, ">GiB</text>");
+    MT_CHECK_HAS(text, "Live memory of &lt;rank&gt;");
+    MT_CHECK_HAS(text, "role=\"img\"");
+    MT_CHECK_HAS(text, mt_color_oom);
+    mt_free(text);
+    t->has_time = false;
+    t->x0 = 0;
+    t->x1 = FX_EVENTS - 1;
+    f.a[0].devices.p[0].ooms.n = 0;
+    f.a[0].devices.p[0].capacity = 0;
+    (void)svg_size(&s, &text);
+    f.a[0].devices.p[0].ooms.n = 1; /* for fx_done() */
+    MT_CHECK_HAS(text, "event number (this trace has no clock)");
+    MT_CHECK_HAS(text, ">20,000</text>");
+    MT_CHECK(strstr(text, mt_color_oom) == NULL); /* red means out of memory, and nothing else */
+    MT_CHECK(strstr(text, "capacity") == NULL);
+    mt_free(text);
+    t->n_columns = 1; /* a single instant */
+    t->x1 = t->x0;
+    (void)svg_size(&s, &text);
+    MT_CHECK_HAS(text, "</svg>");
+    mt_free(text);
+    fx_done(&f);
+}
+
+MT_TEST(colors)
+{
+    static struct fixture f;
+    struct mt_palette pal;
+    bool seen[MT_COLOR_COUNT] = { false };
+    fx_make(&f, 1, 60, false);
+    mt_palette_build(&pal, &f.r);
+    MT_CHECK_EQ(pal.of[MT_PH_UNATTRIBUTED][MT_PH_NONE], MT_COLOR_UNATTRIBUTED);
+    MT_CHECK(pal.of[MT_PH_ROLLOUT_KV_ALLOC][MT_PH_NONE] >= MT_COLOR_FIRST);
+    MT_CHECK(pal.of[MT_PH_LOGP_OLD][MT_PH_LOGITS] >= MT_COLOR_FIRST);
+    for (int a = 0; a < MT_PH_COUNT; a++) {
+        for (int b = 0; b < MT_PH_COUNT; b++) {
+            if (pal.of[a][b] < MT_COLOR_FIRST)
+                continue;
+            MT_CHECK(!seen[pal.of[a][b]]);
+            seen[pal.of[a][b]] = true;
+        }
+    }
+    for (unsigned c = 0; c < MT_COLOR_COUNT; c++)
+        MT_CHECK(strcmp(mt_color_hex(c), mt_color_oom) != 0);
+    fx_done(&f);
+}
+
+static struct mt_scale checked(struct mt_scale s, uint64_t max, unsigned ticks)
+{
+    MT_CHECK(s.step > 0 && s.unit > 0);
+    MT_CHECK(s.top >= max || max > UINT64_MAX / 2);
+    MT_CHECK(s.top / s.step <= ticks || max > UINT64_MAX / 2);
+    return s;
+}
+
+MT_TEST(scales)
+{
+    char b[32];
+    struct mt_scale s = checked(mt_scale_bytes(UINT64_C(24207167496), 6), UINT64_C(24207167496), 6);
+    MT_CHECK_STR(mt_scale_label(&s, s.top, b), "25");
+    MT_CHECK_STR(s.name, "GiB");
+    s = mt_scale_bytes(FX_GIB + 1, 6);
+    MT_CHECK_STR(mt_scale_label(&s, s.step, b), "0.25");
+    s = mt_scale_bytes(3 * FX_MIB, 6);
+    MT_CHECK_STR(mt_scale_label(&s, s.step, b), "0.5");
+    MT_CHECK_STR(s.name, "MiB");
+    s = mt_scale_time(UINT64_C(96000000000), 8);
+    MT_CHECK_STR(mt_scale_label(&s, s.step * 2, b), "40");
+    s = mt_scale_time(UINT64_C(1500000000), 8);
+    MT_CHECK_STR(mt_scale_label(&s, s.step, b), "0.2");
+    s = mt_scale_events(22330, 8);
+    MT_CHECK_STR(mt_scale_label(&s, s.step, b), "5,000");
+    for (unsigned i = 0; i < 64; i++) {
+        uint64_t max = (UINT64_C(1) << i) + i;
+        (void)checked(mt_scale_bytes(max, 6), max, 6);
+        (void)checked(mt_scale_time(max, 8), max, 8);
+        (void)checked(mt_scale_events(max, 8), max, 8);
+    }
+    (void)checked(mt_scale_bytes(UINT64_MAX, 6), UINT64_MAX, 6);
+    (void)checked(mt_scale_events(0, 8), 0, 8);
+    MT_CHECK_EQ(mt_scale_px(5, 10, 100), 50);
+    MT_CHECK_EQ(mt_scale_px(11, 10, 100), 100);
+    MT_CHECK_EQ(mt_scale_px(1, 0, 100), 0);
+    MT_CHECK_EQ(mt_scale_px(UINT64_MAX / 2, UINT64_MAX, 100), 49);
+}
+
+MT_TEST(stack_folding)
+{
+    static struct fixture f;
+    struct mt_stack_line l[MT_STACK_LINES];
+    char words[MT_LINE_WORDS];
+    mt_stack_id stack;
+    fx_make(&f, 1, 10, false);
+    stack = f.a[0].devices.p[0].ooms.p[0].stack;
+    MT_ASSERT(mt_stack_lines(f.trace[0], stack, l) == 7);
+    MT_CHECK_STR(mt_stack_line_words(&l[0], words), "\xe2\x80\xa6 2 C++ frames");
+    MT_CHECK_STR(mt_stack_line_words(&l[1], words), "\xe2\x80\xa6 1 torch frame");
+    MT_CHECK_STR(l[2].v.name, "logprobs_from_logits_v2");
+    MT_CHECK_STR(l[2].v.file, "utils/torch_functional.py");
+    MT_CHECK_STR(mt_stack_line_words(&l[2], words), "");
+    MT_CHECK_STR(mt_stack_line_words(&l[4], words), "\xe2\x80\xa6 2 torch frames");
+    MT_CHECK_STR(l[6].v.name, "<module>");
+    MT_CHECK_EQ(mt_stack_lines(f.trace[0], 0, l), 0);
+    fx_done(&f);
+}
+
+static int refuse(void *ctx, const void *p, size_t n)
+{
+    (void)p;
+    (void)n;
+    return *(int *)ctx;
+}
+
+/* An error of the sink and a lack of memory at any point are reported, and nothing leaks. */
+MT_TEST(failures)
+{
+    static struct fixture f;
+    int err = 28, n_failed = 0;
+    struct mt_out o;
+    fx_make(&f, 2, 12, true);
+    memset(&o, 0, sizeof o);
+    o.buf = mt_malloc(256);
+    o.cap = 256;
+    o.write = refuse;
+    o.ctx = &err;
+    mt_render_html(&f.r, &o);
+    MT_CHECK_EQ(mt_out_finish(&o), 28);
+    mt_free(o.buf);
+    for (uint64_t at = 1; at < 2000; at++) {
+        char *page;
+        mt_mem_fail_after(at);
+        page = page_of(&f.r);
+        mt_mem_fail_after(0);
+        if (page != NULL) {
+            mt_free(page);
+            break;
+        }
+        n_failed++;
+    }
+    MT_CHECK(n_failed > 10 && n_failed < 1999);
+    fx_done(&f);
+}
+
+MT_MAIN(MT_RUN(template_marks) MT_RUN(order_and_content) MT_RUN(hostile_names) MT_RUN(same_bytes) MT_RUN(damage_banner)
+        MT_RUN(many_ranks) MT_RUN(little_data) MT_RUN(timeline_size) MT_RUN(timeline_axes) MT_RUN(colors) MT_RUN(scales)
+        MT_RUN(stack_folding) MT_RUN(failures))

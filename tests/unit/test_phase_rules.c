@@ -1,0 +1,208 @@
+/* The phase vocabulary and its rule files. */
+#include "phase_make.h"
+
+/* ---- the vocabulary and the rules ---- */
+
+MT_TEST(phase_ids_are_stable)
+{
+    MT_CHECK_STR(mt_phase_id(MT_PH_ROLLOUT_KV_ALLOC), "rollout.kv_alloc");
+    MT_CHECK_STR(mt_phase_words(MT_PH_ROLLOUT_KV_ALLOC), "KV-cache allocation");
+    MT_CHECK(mt_phase_is_coarse(MT_PH_TRAIN) && !mt_phase_is_coarse(MT_PH_FORWARD) && !mt_phase_is_coarse(MT_PH_NONE));
+    for (int i = 0; i < MT_PH_COUNT; i++)
+        MT_CHECK_EQ(mt_phase_find(mt_phase_id((enum mt_phase)i), strlen(mt_phase_id((enum mt_phase)i))), i);
+    MT_CHECK_EQ(mt_phase_find("train_log_probs", 15), MT_PH_LOGP_OLD);
+    MT_CHECK_EQ(mt_phase_find("backward pass", 13), MT_PH_BACKWARD);
+    MT_CHECK_EQ(mt_phase_find("train_actors", 12), -1);
+    MT_CHECK_EQ(mt_phase_find("train_actor", 5), MT_PH_TRAIN);
+    MT_CHECK_STR(mt_conf_name(MT_CONF_CARRIED), "carried");
+    MT_CHECK_EQ(sizeof(struct mt_attr), 4);
+}
+
+MT_TEST(built_in_rules_are_whole)
+{
+    struct mt_phase_rules *r = NULL;
+    uint32_t n, rows = 0, unverified = 0, methods = 0;
+    MT_ASSERT(mt_phase_rules_load(&r, NULL, 0, NULL, NULL) == MT_OK);
+    n = mt_phase_rules_count(r);
+    MT_CHECK(mt_phase_rule_at(r, 0) == NULL);
+    MT_CHECK(mt_phase_rule_at(r, n) != NULL);
+    MT_CHECK(mt_phase_rule_at(r, n + 1) == NULL);
+    for (uint32_t i = 1; i <= n; i++) {
+        const struct mt_phase_rule *x = mt_phase_rule_at(r, i);
+        rows += x->level != '*' && x->level != 'A';
+        methods += x->level == '*';
+        unverified += x->status == 'U' && x->level != '*' && x->level != 'A';
+        MT_CHECK(x->source[0] != '\0');
+        MT_CHECK((strncmp(x->id, "method.", 7) == 0) == (x->level == '*'));
+    }
+    MT_CHECK_EQ(rows, 677);
+    MT_CHECK_EQ(unverified, 25);
+    MT_CHECK(methods >= 8);
+    mt_phase_rules_free(r);
+    mt_phase_rules_free(NULL);
+}
+
+static const char *refusal(const char *overlay)
+{
+    static struct mt_err err;
+    struct mt_phase_rules *r = NULL;
+    memset(&err, 0, sizeof err);
+    if (mt_phase_rules_load(&r, overlay, strlen(overlay), "mine.json", &err) == MT_OK) {
+        mt_phase_rules_free(r);
+        return "accepted";
+    }
+    return err.rc == MT_EINPUT && r == NULL ? err.msg : "wrong code";
+}
+
+MT_TEST(overlay_errors_name_file_rule_and_field)
+{
+    MT_CHECK_HAS(refusal("{"), "mine.json: not valid JSON at line 1, column 1");
+    MT_CHECK_HAS(refusal("{\"schema_version\":1,\n\"phases\":[}"), "line 2, column 11");
+    MT_CHECK_HAS(refusal("{\"schema_version\":1,\"phases\":[]} x"), "not valid JSON");
+    MT_CHECK_HAS(refusal("[]"), "a rule file is an object");
+    MT_CHECK_HAS(refusal("{\"phases\":[]}"), "\"schema_version\" has to be 1");
+    MT_CHECK_HAS(refusal("{\"schema_version\":2,\"phases\":[]}"), "\"schema_version\" has to be 1");
+    MT_CHECK_HAS(refusal("{\"schema_version\":1,\"phase\":[]}"), "unknown or repeated key \"phase\"");
+    MT_CHECK_HAS(refusal("{\"schema_version\":1,\"phases\":{}}"), "has to be an array");
+    MT_CHECK_HAS(refusal(RULES("7")), "rule 1 of \"phases\": is not an object");
+    MT_CHECK_HAS(refusal(RULES("{\"id\":\"a\"}")), "mine.json: rule 1 of \"phases\" (\"a\"): field \"framework\" is missing");
+    MT_CHECK_HAS(refusal(RULES(RULE("a", "C", "init", "a.py", "f") "," RULE("b", "X", "init", "a.py", "f"))),
+                 "rule 2 of \"phases\" (\"b\"): field \"level\" has to be one of");
+    MT_CHECK_HAS(refusal(RULES(RULE("a", "C", "forward", "a.py", "f"))), "field \"phase\" has to be a coarse phase");
+    MT_CHECK_HAS(refusal(RULES(RULE("a", "S", "forwards", "a.py", "f"))), "field \"phase\" is no phase");
+    MT_CHECK_HAS(refusal(RULES(RULE("a", "W", "init", "a.py", "f"))), "field \"phase\" has to be a sub-phase");
+    MT_CHECK_HAS(refusal(RULES(RULE("a", "S", "forward", "/a.py", "f"))), "field \"file\" has to be the end of a path");
+    MT_CHECK_HAS(refusal(RULES(RULE("a", "A", "forward", "a.py", "f"))), "field \"file\" has no meaning at level A");
+    MT_CHECK_HAS(refusal(RULES(RULE("a b", "S", "forward", "a.py", "f"))), "field \"id\" has to be");
+    MT_CHECK_HAS(refusal(RULES(RULE("method.x", "S", "forward", "a.py", "f"))), "kept for what is built in");
+    MT_CHECK_HAS(refusal(RULES(RULE("a", "S", "forward", "a.py", "f") "," RULE("a", "S", "forward", "a.py", "g"))),
+                 "is there twice");
+    MT_CHECK_HAS(refusal(RULES("{\"id\":\"a\",\"id\":\"b\"}")), "field \"id\" is there twice");
+    MT_CHECK_HAS(refusal(RULES("{\"id\":\"a\",\"colour\":\"b\"}")), "field \"colour\" is not known");
+    MT_CHECK_HAS(refusal(RULES("{\"id\":\"a\",\"level\":3}")), "field \"level\" has to be a string");
+    MT_CHECK_STR(refusal("{\"schema_version\":1,\"fixes\":[{}]}"), "accepted");
+    MT_CHECK_STR(refusal("\xef\xbb\xbf{\"schema_version\":1,\"phases\":[]}\n"), "accepted");
+}
+
+MT_TEST(a_cut_or_flipped_overlay_is_refused_or_read)
+{
+    static const char whole[] = RULES(RULE("a", "C", "init", "a.py", "f") "," RULE("b.c", "S", "loss", "b/c.py", "g"));
+    char text[sizeof whole];
+    uint64_t held = mt_mem_used();
+    for (size_t n = 0; n + 1 < sizeof whole; n++) {
+        memcpy(text, whole, n);
+        text[n] = '\0';
+        MT_CHECK(strcmp(refusal(text), "accepted") != 0 && strcmp(refusal(text), "wrong code") != 0);
+    }
+    for (size_t n = 0; n + 1 < sizeof whole; n++) {
+        memcpy(text, whole, sizeof whole);
+        text[n] = (char)(text[n] ^ 0x15);
+        MT_CHECK(strcmp(refusal(text), "wrong code") != 0);
+    }
+    MT_CHECK_EQ(mt_mem_used(), held);
+}
+
+MT_TEST(too_many_rules_are_refused)
+{
+    size_t cap = 1 << 20, n = 0;
+    char *text = malloc(cap);
+    MT_ASSERT(text != NULL);
+    n += (size_t)snprintf(text + n, cap - n, "{\"schema_version\":1,\"phases\":[");
+    for (int i = 0; i < 4000; i++)
+        n += (size_t)snprintf(text + n, cap - n,
+                              "%s{\"id\":\"x%d\",\"framework\":\"m\",\"level\":\"S\",\"phase\":\"loss\",\"file\":\"a.py\","
+                              "\"function\":\"f%d\",\"status\":\"G\"}",
+                              i ? "," : "", i, i);
+    snprintf(text + n, cap - n, "]}");
+    MT_CHECK_HAS(refusal(text), "more than 4095 phase rules");
+    free(text);
+}
+
+MT_TEST(overlay_replaces_and_adds)
+{
+    struct made m;
+    start(&m);
+    m.overlay = RULES(RULE("phase.verl.fsdp_workers.update_actor", "C", "train_critic", "verl/workers/fsdp_workers.py",
+                           "update_actor") "," RULE("mine.refit", "C", "weight_sync", "site/refit.py",
+                                                    "go") "," RULE("mine.call", "S", "loss", "torch/nn/modules/module.py",
+                                                                   "_call_impl") ","
+                                                                                 "{\"id\":\"mine.range\",\"framework\":\"m\","
+                                                                                 "\"level\":\"A\",\"phase\":\"reward\","
+                                                                                 "\"function\":\"score *\",\"status\":\"G\"}");
+    alloc(&m, UPDATE_ACTOR);
+    alloc(&m, "C:\\job\\site\\refit.py:go|" MAIN);
+    alloc(&m, CALL "|" UPDATE_ACTOR);
+    alloc_at(&m, 50, MAIN);
+    range(&m, "score 17", 40, 60);
+    MT_ASSERT(run(&m, true));
+    SAYS(m, 0, "train_critic/- marked phase.verl.fsdp_workers.update_actor");
+    SAYS(m, 1, "weight_sync/- marked mine.refit");
+    SAYS(m, 2, "train_critic/loss marked mine.call");
+    SAYS(m, 3, "reward/- marked mine.range");
+    done(&m);
+}
+
+static void make_mixed(struct made *m)
+{
+    start(m);
+    range(m, "update_actor", 100, 200);
+    range(m, "Optimizer.step#A.step", 110, 120);
+    alloc_at(m, 90, CALL "|" MAIN);
+    alloc_at(m, 115, MAIN);
+    alloc_at(m, 130, ENGINE);
+    alloc_at(m, 131, "");
+    alloc_at(m, 140, UPDATE_ACTOR);
+    if (!mt_build_finish(m->b))
+        abort();
+}
+
+MT_TEST(every_allocation_may_fail)
+{
+    struct made m;
+    uint64_t n = 1;
+    bool whole = false;
+    make_mixed(&m);
+    m.overlay = RULES(RULE("mine.refit", "C", "weight_sync", "site/refit.py", "go"));
+    for (; !whole && n < 100000; n += n < 200 ? 1 : 97) { /* loading takes thousands of calls; the rest is at the end */
+        struct mt_phase_opts o = {true};
+        struct mt_err err = {.rc = MT_OK};
+        enum mt_rc rc;
+        uint64_t held = mt_mem_used();
+        m.rules = NULL;
+        m.p = NULL;
+        mt_mem_fail_after(n);
+        rc = mt_phase_rules_load(&m.rules, m.overlay, strlen(m.overlay), "mine.json", &err);
+        if (rc >= 0)
+            rc = mt_phaser_new(&m.p, m.rules, m.t, &err);
+        if (rc >= 0)
+            rc = mt_phaser_run(m.p, 0, &o, m.at, &err);
+        mt_mem_fail_after(0);
+        whole = rc >= 0;
+        if (!whole) {
+            MT_CHECK_EQ(rc, MT_ENOMEM);
+            MT_CHECK_HAS(err.msg, "out of memory");
+        }
+        mt_phaser_free(m.p);
+        mt_phase_rules_free(m.rules);
+        MT_CHECK_EQ(mt_mem_used(), held);
+    }
+    MT_CHECK(whole);
+    m.rules = NULL;
+    MT_ASSERT(mt_phase_rules_load(&m.rules, NULL, 0, NULL, NULL) == MT_OK);
+    whole = false;
+    for (n = 1; !whole && n < 1000; n++) { /* all of the part behind loading */
+        struct mt_phase_opts o = {true};
+        m.p = NULL;
+        mt_mem_fail_after(n);
+        whole = mt_phaser_new(&m.p, m.rules, m.t, NULL) >= 0 && mt_phaser_run(m.p, 0, &o, m.at, NULL) >= 0;
+        mt_mem_fail_after(0);
+        if (!whole)
+            mt_phaser_free(m.p);
+    }
+    MT_CHECK(whole && n > 5);
+    done(&m);
+}
+
+MT_MAIN(MT_RUN(phase_ids_are_stable) MT_RUN(built_in_rules_are_whole) MT_RUN(overlay_errors_name_file_rule_and_field)
+            MT_RUN(a_cut_or_flipped_overlay_is_refused_or_read) MT_RUN(too_many_rules_are_refused)
+                MT_RUN(overlay_replaces_and_adds) MT_RUN(every_allocation_may_fail))

@@ -1,0 +1,415 @@
+/* The phase engine over the events of a device: what is carried, implied and annotated; and on public snapshots, where PyTorch itself
+ * has marked the optimizer's steps. */
+#include "load.h"
+#include "phase_make.h"
+
+/* ---- the order of events ---- */
+
+MT_TEST(training_is_implied_and_carried)
+{
+    struct made m;
+    start(&m);
+    alloc(&m, CALL "|" MAIN); /* 0: before anything is known */
+    alloc(&m, MAKE_GRADS "|" BACKWARD "|" MAIN);
+    alloc(&m, ENGINE);
+    alloc(&m, STEP "|" MAIN);
+    alloc(&m, CALL "|" MAIN); /* 4 */
+    alloc(&m, "/home/u/data.py:next|" MAIN);
+    alloc(&m, "");
+    MT_ASSERT(run(&m, false));
+    SAYS(m, 0, "train/forward inferred phase.torch.module._call_impl");
+    SAYS(m, 1, "train/backward inferred phase.torch.autograd._make_grads");
+    SAYS(m, 2, "train/backward inferred method.autograd_engine");
+    SAYS(m, 3, "train/optimizer inferred phase.torch.optimizer.wrapper");
+    SAYS(m, 4, "train/forward carried phase.torch.module._call_impl");
+    SAYS(m, 5, "train/- carried method.carry");
+    SAYS(m, 6, "train/- carried method.carry");
+    done(&m);
+}
+
+MT_TEST(forward_only_stays_unattributed)
+{
+    struct made m;
+    start(&m);
+    alloc(&m, CALL "|" MAIN);
+    alloc(&m, MAIN);
+    alloc(&m, "");
+    alloc(&m, "/v/verl/workers/utils/losses.py:ppo_loss|" MAIN); /* a loss without backward implies nothing */
+    MT_ASSERT(run(&m, false));
+    SAYS(m, 0, "unattributed/forward marked phase.torch.module._call_impl");
+    SAYS(m, 1, "unattributed/- none method.no_signature");
+    SAYS(m, 2, "unattributed/- none method.no_stack");
+    SAYS(m, 3, "unattributed/loss marked phase.verl.losses.ppo_loss");
+    done(&m);
+}
+
+MT_TEST(loss_trains_when_there_is_a_backward)
+{
+    struct made m;
+    start(&m);
+    alloc(&m, "/v/verl/workers/utils/losses.py:ppo_loss|" MAIN);
+    alloc(&m, BACKWARD "|" MAIN);
+    MT_ASSERT(run(&m, false));
+    SAYS(m, 0, "train/loss inferred phase.verl.losses.ppo_loss");
+    done(&m);
+}
+
+/* Rule: the last known phase goes on; a backward between a rollout and an actor update is the update's. */
+MT_TEST(backward_never_belongs_to_rollout_or_logp)
+{
+    struct made m;
+    start(&m);
+    alloc(&m, GENERATE);
+    alloc(&m, "/home/u/x.py:f");
+    alloc(&m, ENGINE);
+    alloc(&m, ENGINE);
+    alloc(&m, UPDATE_ACTOR);
+    alloc(&m, LOG_PROB);
+    alloc(&m, ENGINE);
+    alloc(&m, BACKWARD "|" MAIN); /* the main thread trains without a marker */
+    alloc(&m, UPDATE_CRITIC);
+    alloc(&m, REF_LOG_PROB);
+    alloc(&m, ENGINE);
+    alloc(&m, GENERATE);
+    alloc(&m, ENGINE);
+    MT_ASSERT(run(&m, false));
+    SAYS(m, 1, "rollout.generate/- carried method.carry");
+    SAYS(m, 2, "train_actor/backward inferred method.autograd_engine");
+    SAYS(m, 3, "train_actor/backward inferred method.autograd_engine");
+    SAYS(m, 6, "train/backward inferred method.autograd_engine");
+    SAYS(m, 7, "train/backward inferred phase.torch.autograd.backward");
+    SAYS(m, 10, "train/backward inferred method.autograd_engine");
+    SAYS(m, 11, "rollout.generate/- marked phase.verl.fsdp_workers.generate_sequences");
+    SAYS(m, 12, "train/backward inferred method.autograd_engine");
+    done(&m);
+}
+
+MT_TEST(set_up_is_not_carried_into_training)
+{
+    struct made m;
+    start(&m);
+    alloc(&m, INIT_MODEL);
+    alloc(&m, "/home/u/x.py:f");
+    alloc(&m, CALL "|" MAIN);
+    alloc(&m, BACKWARD "|" MAIN);
+    MT_ASSERT(run(&m, false));
+    SAYS(m, 1, "init/- carried method.carry");
+    SAYS(m, 2, "train/forward inferred phase.torch.module._call_impl");
+    done(&m);
+    start(&m);
+    alloc(&m, INIT_MODEL);
+    alloc(&m, CALL "|" MAIN);
+    alloc(&m, GENERATE);
+    MT_ASSERT(run(&m, false));
+    SAYS(m, 1, "init/forward carried phase.torch.module._call_impl");
+    done(&m);
+}
+
+MT_TEST(an_interruption_ends)
+{
+    struct made m;
+    start(&m);
+    alloc(&m, UPDATE_ACTOR);
+    alloc(&m, "/v/verl/workers/fsdp_workers.py:save_checkpoint");
+    alloc(&m, "/home/u/x.py:write");
+    alloc(&m, CALL "|" MAIN);
+    alloc(&m, ENGINE);
+    alloc(&m, "/home/u/x.py:write");
+    MT_ASSERT(run(&m, false));
+    SAYS(m, 2, "ckpt_save/- carried method.carry");
+    SAYS(m, 3, "train_actor/forward carried phase.torch.module._call_impl");
+    SAYS(m, 4, "train_actor/backward inferred method.autograd_engine");
+    SAYS(m, 5, "train_actor/- carried method.carry");
+    done(&m);
+}
+
+MT_TEST(marks_of_one_event_are_not_carried)
+{
+    struct made m;
+    start(&m);
+    alloc(&m, UPDATE_ACTOR);
+    alloc(&m, "/v/torch/nn/modules/module.py:_apply|" MAIN);
+    alloc(&m, "/home/u/x.py:f");
+    MT_ASSERT(run(&m, false));
+    SAYS(m, 1, "init/- marked phase.torch.module._apply");
+    SAYS(m, 2, "train_actor/- carried method.carry");
+    done(&m);
+}
+
+MT_TEST(empty_stacks_after_the_root_gradient)
+{
+    struct made m;
+    start(&m);
+    alloc(&m, CALL "|" MAIN);
+    alloc(&m, ""); /* 1: says nothing */
+    alloc(&m, MAKE_GRADS "|" BACKWARD "|" MAIN);
+    alloc(&m, "");
+    event(&m, "free_completed", 4096, 512, 0, "");
+    alloc(&m, ""); /* 5 */
+    alloc(&m, CPP ":at::empty");
+    alloc(&m, "");
+    alloc(&m, STEP "|" MAIN);
+    alloc(&m, ""); /* 9: the run is over */
+    MT_ASSERT(run(&m, false));
+    SAYS(m, 1, "unattributed/- none method.no_stack");
+    SAYS(m, 3, "train/backward inferred method.empty_backward");
+    SAYS(m, 4, "train/backward carried method.carry");
+    SAYS(m, 5, "train/backward inferred method.empty_backward");
+    SAYS(m, 6, "train/- carried method.carry");
+    SAYS(m, 7, "train/backward inferred method.empty_backward");
+    SAYS(m, 9, "train/- carried method.carry");
+    done(&m);
+}
+
+MT_TEST(empty_stacks_between_the_same_training_phase)
+{
+    struct made m;
+    start(&m);
+    alloc(&m, UPDATE_ACTOR);
+    alloc(&m, "");
+    alloc(&m, "");
+    alloc(&m, STEP "|" UPDATE_ACTOR);
+    alloc(&m, "");
+    alloc(&m, UPDATE_CRITIC);
+    alloc(&m, "");
+    MT_ASSERT(run(&m, false));
+    SAYS(m, 1, "train_actor/backward inferred method.empty_window");
+    SAYS(m, 2, "train_actor/backward inferred method.empty_window");
+    SAYS(m, 4, "train_actor/- carried method.carry");
+    SAYS(m, 6, "train_critic/- carried method.carry");
+    done(&m);
+}
+
+MT_TEST(events_that_are_no_allocation_hold_the_phase)
+{
+    struct made m;
+    start(&m);
+    event(&m, "free_completed", 1, 512, 0, GENERATE);
+    alloc(&m, UPDATE_ACTOR);
+    event(&m, "free_requested", 4096, 512, 0, GENERATE);
+    event(&m, "segment_alloc", 1 << 21, 1 << 21, 0, "");
+    event(&m, "segment_map", 1 << 30, 1 << 21, 0, "");
+    event(&m, "alloc", (1 << 21) + 512, 512, 0, LOG_PROB);
+    event(&m, "oom", 0, 1 << 30, 0, CALL "|" LOG_PROB);
+    event(&m, "snapshot", 0, 512, 0, "");
+    MT_ASSERT(run(&m, false));
+    SAYS(m, 0, "unattributed/- none 0");
+    SAYS(m, 2, "train_actor/- carried method.carry");
+    SAYS(m, 3, "logp_old/- marked phase.verl.fsdp_workers.compute_log_prob"); /* the allocation that it was made for */
+    SAYS(m, 4, "train_actor/- carried method.carry");
+    SAYS(m, 6, "logp_old/forward marked phase.torch.module._call_impl");
+    SAYS(m, 7, "logp_old/forward carried method.carry");
+    done(&m);
+}
+
+/* ---- annotations ---- */
+
+MT_TEST(annotations_fill_what_frames_leave_open)
+{
+    struct made m;
+    start(&m);
+    range(&m, "update_actor", 100, 200);
+    range(&m, "Optimizer.step#AdamW.step", 150, 160);
+    range(&m, "compute_ref_log_prob", 300, 400);
+    range(&m, "no rule knows this", 500, 600);
+    alloc_at(&m, 110, CALL "|" MAIN); /* 0 */
+    alloc_at(&m, 120, ENGINE);
+    alloc_at(&m, 150, MAIN);          /* both ends belong to a range */
+    alloc_at(&m, 155, CALL "|" MAIN); /* a closure */
+    alloc_at(&m, 156, "/home/u/o.py:loss_scale|" MAIN);
+    alloc_at(&m, 157, GENERATE); /* 5: frames are certain */
+    alloc_at(&m, 160, MAIN);
+    alloc_at(&m, 161, MAIN);
+    alloc_at(&m, 310, LOG_PROB); /* 8: LoRA computes the reference with the actor's function */
+    alloc_at(&m, 550, MAIN);
+    alloc(&m, MAIN); /* 10: no clock */
+    MT_ASSERT(run(&m, true));
+    SAYS(m, 0, "train_actor/forward marked phase.torch.module._call_impl");
+    SAYS(m, 1, "train_actor/backward marked method.autograd_engine");
+    SAYS(m, 2, "train_actor/optimizer marked range.torch.optimizer.step");
+    SAYS(m, 3, "train_actor/forward marked phase.torch.module._call_impl");
+    SAYS(m, 4, "train_actor/optimizer marked range.torch.optimizer.step");
+    SAYS(m, 5, "rollout.generate/optimizer marked range.torch.optimizer.step");
+    SAYS(m, 6, "train_actor/optimizer marked range.torch.optimizer.step");
+    SAYS(m, 7, "train_actor/- marked range.verl.update_actor");
+    SAYS(m, 8, "logp_ref/- marked range.verl.compute_ref_log_prob");
+    SAYS(m, 9, "logp_old/- carried method.carry");
+    SAYS(m, 10, "logp_old/- carried method.carry");
+    done(&m);
+}
+
+MT_TEST(annotations_can_be_switched_off)
+{
+    struct made m;
+    start(&m);
+    range(&m, "update_actor", 100, 200);
+    alloc_at(&m, 110, MAIN);
+    MT_ASSERT(run(&m, false));
+    SAYS(m, 0, "unattributed/- none method.no_signature");
+    done(&m);
+}
+
+MT_TEST(open_lone_nested_and_foreign_ranges)
+{
+    struct made m;
+    start(&m);
+    range(&m, "values", 0, 90);         /* no start: says nothing */
+    range(&m, "update_critic", 100, 0); /* not left: lasts until the next of its name ... */
+    alloc_at(&m, 50, MAIN);             /* 0 */
+    alloc_at(&m, 110, MAIN);
+    range(&m, "gen", 120, 190);
+    alloc_at(&m, 130, MAIN); /* 2: the one that began last holds */
+    alloc_at(&m, 195, MAIN);
+    alloc_at(&m, 125, MAIN);            /* 4: back in time */
+    range(&m, "update_critic", 200, 0); /* ... or to the end */
+    alloc_at(&m, 199, MAIN);            /* 5 */
+    alloc_at(&m, 900000, MAIN);
+    mark_range(&m, "gen", "START", 910000, 1); /* another device */
+    mark_range(&m, "gen", "END", 990000, 1);
+    alloc_at(&m, 920000, MAIN);
+    MT_ASSERT(run(&m, true));
+    SAYS(m, 0, "unattributed/- none method.no_signature");
+    SAYS(m, 1, "train_critic/- marked range.verl.update_critic");
+    SAYS(m, 2, "rollout.generate/- marked range.verl.gen");
+    SAYS(m, 3, "train_critic/- marked range.verl.update_critic");
+    SAYS(m, 4, "rollout.generate/- marked range.verl.gen");
+    SAYS(m, 5, "train_critic/- marked range.verl.update_critic");
+    SAYS(m, 6, "train_critic/- marked range.verl.update_critic");
+    SAYS(m, 7, "train_critic/- marked range.verl.update_critic");
+    done(&m);
+}
+
+/* ---- public snapshots ---- */
+
+static struct mt_trace *shared(const char *name)
+{
+    char path[1200];
+    enum mt_rc rc;
+    snprintf(path, sizeof path, "%s/torch/%s", mt_shared_data(), name);
+    return mt_load(path, &rc);
+}
+
+struct tally {
+    uint64_t allocs, marked, right, outside, n_empty, empty_backward, unknown;
+    uint64_t by_sub[MT_PH_COUNT];
+};
+
+static bool attribute_shared(const char *name, bool use_annotations, struct tally *y)
+{
+    struct mt_trace *t = shared(name);
+    struct mt_phase_opts o = {use_annotations};
+    struct mt_phase_rules *r = NULL;
+    struct mt_phaser *p = NULL;
+    bool ok = t != NULL && mt_phase_rules_load(&r, NULL, 0, NULL, NULL) == MT_OK && mt_phaser_new(&p, r, t, NULL) == MT_OK;
+    memset(y, 0, sizeof *y);
+    for (uint32_t k = 0; ok && k < t->devices.n; k++) {
+        const struct mt_device *d = &t->devices.p[k];
+        struct mt_attr *at = calloc(d->events.n + 1, sizeof *at);
+        ok = at != NULL && mt_phaser_run(p, k, &o, at, NULL) == MT_OK;
+        for (uint64_t i = 0; ok && i < d->events.n; i++) {
+            const struct mt_event *e = mt_event_at(d, i);
+            bool in = false, is_optimizer = at[i].sub == MT_PH_OPTIMIZER || at[i].sub == MT_PH_OPTIM_STATE_INIT;
+            if (at[i].phase >= MT_PH_COUNT || at[i].sub >= MT_PH_COUNT)
+                ok = false;
+            if (e->action != MT_ACT_ALLOC)
+                continue;
+            for (uint32_t g = 0; g < t->ranges.n && !in; g++) {
+                const struct mt_range *x = &t->ranges.p[g];
+                in = x->device == d->ordinal && strncmp(mt_str(t, x->name), "Optimizer.step#", 15) == 0 && x->t0_ns != 0 &&
+                     x->t0_ns <= e->time_ns && e->time_ns <= x->t1_ns;
+            }
+            y->allocs++;
+            y->marked += in;
+            y->right += in && is_optimizer;
+            y->outside += !in && is_optimizer;
+            y->n_empty += e->stack == 0;
+            y->empty_backward += e->stack == 0 && at[i].sub == MT_PH_BACKWARD;
+            y->unknown += at[i].phase == MT_PH_UNATTRIBUTED && at[i].sub == MT_PH_NONE;
+            y->by_sub[at[i].sub]++;
+        }
+        free(at);
+    }
+    mt_phaser_free(p);
+    mt_phase_rules_free(r);
+    mt_trace_free(t);
+    return ok;
+}
+
+/* From frames alone, the same allocations as PyTorch's own ranges say. */
+MT_TEST(optimizer_steps_of_public_snapshots)
+{
+    static const struct {
+        const char *name;
+        uint64_t inside;
+    } files[] = {
+        {"cs336_bcrafton_user_metadata.pickle", 1554},
+        {"cs336_wedson_1024_training.pickle", 3066},
+        {"cs336_wedson_512_training.pickle", 3066},
+    };
+    MT_REQUIRE_SHARED();
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        struct tally y;
+        MT_ASSERT(attribute_shared(files[i].name, false, &y));
+        MT_CHECK_EQ(y.marked, files[i].inside);
+        MT_CHECK_EQ(y.right, y.marked);
+        MT_CHECK_EQ(y.outside, 0);
+        MT_ASSERT(attribute_shared(files[i].name, true, &y));
+        MT_CHECK_EQ(y.right, y.marked);
+        MT_CHECK_EQ(y.outside, 0);
+    }
+}
+
+MT_TEST(shares_of_public_snapshots)
+{
+    struct tally y;
+    MT_REQUIRE_SHARED();
+    MT_ASSERT(attribute_shared("cs336_wedson_1024_training.pickle", false, &y));
+    MT_CHECK_EQ(y.allocs, 7591);
+    MT_CHECK_EQ(y.by_sub[MT_PH_FORWARD], 1677);
+    MT_CHECK_EQ(y.by_sub[MT_PH_BACKWARD], 2848);
+    MT_CHECK_EQ(y.unknown, 0);
+    MT_ASSERT(attribute_shared("cs336_silmont_bf16_torch2.6.pickle", false, &y)); /* forward only: no false backward */
+    MT_CHECK_EQ(y.by_sub[MT_PH_FORWARD], y.allocs);
+    MT_ASSERT(
+        attribute_shared("decomfl_python_only_torch2.9.pickle", false, &y)); /* a zeroth-order optimizer: no backward at all */
+    MT_CHECK_EQ(y.by_sub[MT_PH_BACKWARD], 0);
+    MT_CHECK_EQ(y.unknown, 5718);
+}
+
+/* Segments only: verl with Megatron and vLLM. Shares of the bytes in use. */
+MT_TEST(blocks_of_a_public_verl_snapshot)
+{
+    struct mt_phase_rules *r = NULL;
+    struct mt_phaser *p = NULL;
+    struct mt_trace *t;
+    uint64_t bytes[MT_PH_COUNT] = {0}, all = 0;
+    MT_REQUIRE_SHARED();
+    t = shared("verl_pr851_megatron_vllm_mempools_torch2.6.pickle");
+    MT_ASSERT(t != NULL && mt_phase_rules_load(&r, NULL, 0, NULL, NULL) == MT_OK && mt_phaser_new(&p, r, t, NULL) == MT_OK);
+    for (uint32_t i = 0; i < t->blocks.n; i++) {
+        const struct mt_block *b = &t->blocks.p[i];
+        if (b->state == MT_BLOCK_INACTIVE)
+            continue;
+        bytes[mt_phaser_stack(p, b->stack).phase] += b->requested;
+        all += b->requested;
+    }
+    MT_CHECK_EQ(all, 25483614352);
+    MT_CHECK_EQ(bytes[MT_PH_ROLLOUT_KV_ALLOC], 21770305536); /* 85.4 %: 24 blocks, one per layer */
+    MT_CHECK_EQ((bytes[MT_PH_ROLLOUT_LOAD] * 1000 + all / 2) / all, 20);
+    MT_CHECK_EQ((bytes[MT_PH_INIT] * 1000 + all / 2) / all, 90); /* parameter and gradient buffers 5.8 %, the rest 3.2 % */
+    MT_CHECK_EQ(bytes[MT_PH_ROLLOUT_PROFILE], 8519680);          /* the cuBLAS workspace of the first GEMM */
+    MT_CHECK_EQ((bytes[MT_PH_UNATTRIBUTED] * 1000 + all / 2) / all, 36); /* no frames */
+    mt_phaser_free(p);
+    mt_phase_rules_free(r);
+    mt_trace_free(t);
+}
+
+MT_MAIN(MT_RUN(training_is_implied_and_carried) MT_RUN(forward_only_stays_unattributed)
+            MT_RUN(loss_trains_when_there_is_a_backward) MT_RUN(backward_never_belongs_to_rollout_or_logp)
+                MT_RUN(set_up_is_not_carried_into_training) MT_RUN(an_interruption_ends)
+                    MT_RUN(marks_of_one_event_are_not_carried) MT_RUN(empty_stacks_after_the_root_gradient)
+                        MT_RUN(empty_stacks_between_the_same_training_phase)
+                            MT_RUN(events_that_are_no_allocation_hold_the_phase) MT_RUN(annotations_fill_what_frames_leave_open)
+                                MT_RUN(annotations_can_be_switched_off) MT_RUN(open_lone_nested_and_foreign_ranges)
+                                    MT_RUN(optimizer_steps_of_public_snapshots) MT_RUN(shares_of_public_snapshots)
+                                        MT_RUN(blocks_of_a_public_verl_snapshot))
