@@ -110,21 +110,20 @@ out:
 /* live, pending and reserved at an event, again from the anchored start. */
 static void state_at(struct mt_replay *r, struct mt_state *s)
 {
-    int64_t pending = r->start_pending, reserved = r->start_reserved;
+    uint64_t pending = (uint64_t)r->start_pending, reserved = (uint64_t)r->start_reserved;
     for (uint64_t i = 0; s->event >= 0 && i <= (uint64_t)s->event && i < r->d->events.n; i++) {
         const struct mt_event *e = mt_event_at(r->d, i);
-        int64_t size = (int64_t)e->size;
         if (e->action == MT_ACT_FREE_REQUESTED)
-            pending += size;
+            pending += e->size;
         else if (e->action == MT_ACT_FREE_COMPLETED)
-            pending -= size;
+            pending -= e->size;
         else if (e->action == MT_ACT_SEGMENT_ALLOC || e->action == MT_ACT_SEGMENT_MAP)
-            reserved += size;
+            reserved += e->size;
         else if (e->action == MT_ACT_SEGMENT_FREE || e->action == MT_ACT_SEGMENT_UNMAP)
-            reserved -= size;
+            reserved -= e->size;
     }
-    s->pending = pending > 0 ? (uint64_t)pending : 0;
-    s->reserved = reserved > 0 ? (uint64_t)reserved : 0;
+    s->pending = (int64_t)pending > 0 ? pending : 0; /* a lone request for a free may be missing */
+    s->reserved = reserved;
     s->reserved_free = s->reserved > s->live ? s->reserved - s->live : 0;
 }
 

@@ -71,13 +71,14 @@ static int insert(struct ranges *r, const struct range *x)
 static int cut(struct ranges *r, uint64_t addr, uint64_t size)
 {
     uint32_t i = lower(r, addr);
-    struct range *x = &r->p[i], tail;
+    struct range *x, tail;
     if (size == 0)
         return 1;
-    if (i >= r->n || x->addr > addr || x->addr + x->size < addr + size) {
+    if (i >= r->n || r->p[i].addr > addr || r->p[i].addr + r->p[i].size < addr + size) {
         r->ok = false; /* not mapped at that time as far as we know */
         return 1;
     }
+    x = &r->p[i];
     tail = *x;
     tail.addr = addr + size;
     tail.size = x->addr + x->size - tail.addr;

@@ -28,12 +28,23 @@ static bool wins_below_anything(enum mt_phase p)
 
 static bool is_rollout(enum mt_phase p) { return p >= MT_PH_ROLLOUT_INIT && p <= MT_PH_ROLLOUT_WAKE_SLEEP; }
 
+/* An outer phase that is less telling than what it calls. */
+static bool gives_way(const struct mt_phase_rules *r, uint32_t outer, uint32_t rule)
+{
+    enum mt_phase now = mt_rule_phase(r, outer), inner = mt_rule_phase(r, rule);
+    unsigned flags = r->code.p[rule].flags;
+    if (now == MT_PH_INIT || now == MT_PH_ROLLOUT_INIT || now == MT_PH_ONLOAD_OFFLOAD)
+        return true; /* set-up calls loading, profiling, KV allocation */
+    if (now == MT_PH_TRAIN_ACTOR && (flags & r->code.p[outer].flags & MT_RF_SLIME)) /* train_actor computes them itself */
+        return inner == MT_PH_LOGP || inner == MT_PH_LOGP_OLD || inner == MT_PH_LOGP_REF;
+    return mt_phase_is_training(now) && !mt_phase_is_training(inner) && (flags & MT_RF_TRL); /* called from training_step */
+}
+
 /* The outermost coarse marker decides, but for these: the inner one wins. Called from the outermost frame inward. */
 static void step_coarse(const struct mt_phase_rules *r, struct state *st, const struct mt_marks *m)
 {
     uint16_t rule = m->c;
     enum mt_phase now, inner;
-    unsigned both;
     if (rule == 0 && m->s != 0 && wins_below_anything(mt_rule_phase(r, m->s)))
         rule = m->s;
     if (rule == 0)
@@ -51,16 +62,10 @@ static void step_coarse(const struct mt_phase_rules *r, struct state *st, const 
         return;
     }
     now = mt_rule_phase(r, st->c);
-    both = (unsigned)r->code.p[st->c].flags & r->code.p[rule].flags;
     if ((st->flags & ST_SETTLED) || inner == MT_PH_ONLOAD_OFFLOAD || inner == now)
         return; /* onload and offload never replace a phase that they happen in */
-    if (now == MT_PH_INIT || now == MT_PH_ROLLOUT_INIT || now == MT_PH_ONLOAD_OFFLOAD)
-        st->c = rule; /* set-up calls what is more telling: load, profile, KV allocation */
-    else if (now == MT_PH_TRAIN_ACTOR && (both & MT_RF_SLIME) &&
-             (inner == MT_PH_LOGP || inner == MT_PH_LOGP_OLD || inner == MT_PH_LOGP_REF))
-        st->c = rule; /* old and reference log-probs are computed inside train_actor */
-    else if (mt_phase_is_training(now) && (r->code.p[rule].flags & MT_RF_TRL) && !mt_phase_is_training(inner))
-        st->c = rule; /* generation, rewards and log-probs are called from training_step */
+    if (gives_way(r, st->c, rule))
+        st->c = rule;
     else if (now == MT_PH_EVAL && is_rollout(inner) && st->rollout == 0)
         st->rollout = rule; /* generation for validation: an evaluation whose inside is a rollout */
 }

@@ -273,7 +273,7 @@ static enum mt_rc read_file(struct file *f, const char *text, size_t len)
             goto out;
         }
     }
-    if (!cJSON_IsNumber(version) || version->valueint != 1) {
+    if (version == NULL || !cJSON_IsNumber(version) || version->valueint != 1) {
         rc = mt_fail(f->err, MT_EINPUT, "%s: \"schema_version\" has to be 1", f->name);
         goto out;
     }

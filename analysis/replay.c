@@ -6,6 +6,12 @@
 #include <string.h>
 
 enum { MAX_ROWS = 255 };
+#define MAX_TOTAL (INT64_C(1) << 60) /* more bytes than any memory has: a damaged or forged trace */
+__extension__ typedef __int128 wide; /* sums of hostile sizes must not overflow */
+
+/* Adds to a signed total; wraps instead of overflowing (the totals that matter are checked against MAX_TOTAL). */
+static void add_to(int64_t *total, uint64_t bytes) { *total = (int64_t)((uint64_t)*total + bytes); }
+static void take_from(int64_t *total, uint64_t bytes) { *total = (int64_t)((uint64_t)*total - bytes); }
 
 static char *say(const char *s) { return mt_strndup(s, strlen(s)); }
 
@@ -39,7 +45,7 @@ int mt_replay_anchor(struct mt_replay *r)
 {
     struct mt_device_analysis *o = r->out;
     const struct mt_trace *t = r->t;
-    int64_t live = 0, pending = 0, reserved = 0;
+    wide live = 0, pending = 0, reserved = 0;
     char buf[256];
     r->row_of = mt_calloc((size_t)MT_PH_COUNT * MT_PH_COUNT, 1);
     if (r->row_of == NULL || mt_replay_row(r, (struct mt_attr){ 0, MT_PH_UNATTRIBUTED, MT_PH_NONE }) != 0)
@@ -61,7 +67,7 @@ int mt_replay_anchor(struct mt_replay *r)
     }
     for (uint64_t i = 0; i < r->d->events.n; i++) {
         const struct mt_event *e = mt_event_at(r->d, i);
-        int64_t size = (int64_t)e->size;
+        wide size = e->size;
         switch ((enum mt_action)e->action) {
         case MT_ACT_ALLOC: live += size; break;
         case MT_ACT_FREE_REQUESTED: pending += size; break;
@@ -77,17 +83,24 @@ int mt_replay_anchor(struct mt_replay *r)
         case MT_ACT_COUNT: break;
         }
     }
-    r->start_live = (int64_t)o->live_end - live;
-    r->start_pending = (int64_t)o->pending_end - pending;
-    r->start_reserved = (int64_t)o->reserved_end - reserved;
-    if (r->start_live < 0 || r->start_reserved < 0) {
+    live = (wide)o->live_end - live;
+    pending = (wide)o->pending_end - pending;
+    reserved = (wide)o->reserved_end - reserved;
+    if (live > MAX_TOTAL || reserved > MAX_TOTAL || live < -MAX_TOTAL || reserved < -MAX_TOTAL) {
+        o->withheld = say("its sizes add up to more bytes than any memory has: the trace is damaged or made up");
+        return o->withheld != NULL;
+    }
+    if (live < 0 || reserved < 0) {
         (void)snprintf(buf, sizeof buf,
                        "the trace allocates %lld bytes more than the end state can hold: events are missing, or the snapshot was taken "
                        "inside a memory pool and shows only that pool",
-                       (long long)(r->start_live < 0 ? -r->start_live : -r->start_reserved));
+                       (long long)(live < 0 ? -live : -reserved));
         o->withheld = say(buf);
         return o->withheld != NULL;
     }
+    r->start_live = (int64_t)live;
+    r->start_reserved = (int64_t)reserved;
+    r->start_pending = pending > 0 && pending < MAX_TOTAL ? (int64_t)pending : 0;
     o->live_start = (uint64_t)r->start_live;
     o->pending_start = r->start_pending > 0 ? (uint64_t)r->start_pending : 0;
     o->reserved_start = (uint64_t)r->start_reserved;
@@ -204,29 +217,29 @@ static int step(struct mt_replay *r, struct run *u, const struct mt_event *e, ui
         if (!add_live(u, &l, &had))
             return 0;
         r->out->n_double_allocs += had;
-        u->total += (int64_t)e->size;
-        u->rows[u->row] += (int64_t)e->size;
+        add_to(&u->total, e->size);
+        add_to(&u->rows[u->row], e->size);
         note_alloc(r, e, i, a, u->row);
         break;
     case MT_ACT_FREE_REQUESTED:
-        u->pending += (int64_t)e->size;
+        add_to(&u->pending, e->size);
         break;
     case MT_ACT_FREE_COMPLETED:
-        u->pending -= (int64_t)e->size;
-        u->total -= (int64_t)e->size;
+        take_from(&u->pending, e->size);
+        take_from(&u->total, e->size);
         if (take_live(u, e->addr, &l)) {
-            u->rows[mt_replay_row(r, l.attr)] -= (int64_t)e->size;
+            take_from(&u->rows[mt_replay_row(r, l.attr)], e->size);
         } else {
-            u->rows[0] -= (int64_t)e->size;
+            take_from(&u->rows[0], e->size);
             r->out->n_unmatched_frees++;
             if (!add_old(r, e->addr, e->size, i, 0, 0))
                 return 0;
         }
         break;
     case MT_ACT_SEGMENT_ALLOC:
-    case MT_ACT_SEGMENT_MAP: u->reserved += (int64_t)e->size; break;
+    case MT_ACT_SEGMENT_MAP: add_to(&u->reserved, e->size); break;
     case MT_ACT_SEGMENT_FREE:
-    case MT_ACT_SEGMENT_UNMAP: u->reserved -= (int64_t)e->size; break;
+    case MT_ACT_SEGMENT_UNMAP: take_from(&u->reserved, e->size); break;
     case MT_ACT_OOM:
         if (!note_oom(r, u, e, i, a))
             return 0;
@@ -334,9 +347,11 @@ int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
                       u->pending > 0 ? (uint64_t)u->pending : 0, (uint64_t)u->reserved);
         if (!step(r, u, e, i, a))
             goto out;
-        if (u->total < 0 || u->reserved < 0) {
-            (void)snprintf(buf, sizeof buf, "at event %llu the %s bytes would be negative: events are missing from the trace",
-                           (unsigned long long)i, u->total < 0 ? "live" : "reserved");
+        if (u->total < 0 || u->reserved < 0 || u->total > MAX_TOTAL || u->reserved > MAX_TOTAL) {
+            bool live = u->total < 0 || u->total > MAX_TOTAL;
+            (void)snprintf(buf, sizeof buf, "at event %llu the %s bytes would be %s: events are missing from the trace",
+                           (unsigned long long)i, live ? "live" : "reserved",
+                           (live ? u->total : u->reserved) < 0 ? "negative" : "more than any memory has");
             o->withheld = say(buf);
             rc = o->withheld != NULL;
             goto out;

@@ -74,6 +74,8 @@ __attribute__((format(printf, 1, 2)))
 void mt_tell(const char *fmt, ...);
 /* "memtrace: NAME: message (offset N)" and the lines of context. A message that holds the name is not named twice; NULL = no name. */
 void mt_say_err(const char *name, const struct mt_err *err);
+/* " (offset 4096)" into buf, or "" when the message says so itself; returns buf. */
+char *mt_offset_text(char *buf, size_t cap, uint64_t offset, const char *msg);
 /* Parts an error of the input layer into "folder/rank1.pickle" and what is wrong with it. 1 on success; the caller frees both. */
 int mt_err_split(const char *path, const struct mt_err *err, char **name, char **message);
 

@@ -232,9 +232,7 @@ char *mt_output_default_name(const char *input)
     if (strcmp(input, "-") == 0 || last == input + n || strspn(last, "./") >= (size_t)(input + n - last))
         return mt_strndup("memtrace-report.html", 20);
     name = mt_malloc(n + 6);
-    if (name != NULL) {
-        memcpy(name, input, n);
-        memcpy(name + n, ".html", 6);
-    }
+    if (name != NULL)
+        snprintf(name, n + 6, "%.*s.html", (int)n, input);
     return name;
 }

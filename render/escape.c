@@ -23,16 +23,15 @@ struct cp {
 static bool is_hidden(uint32_t c)
 {
     return (c >= 0x80 && c < 0xa0) || c == 0xad || c == 0x61c || c == 0x180e || (c >= 0x200b && c <= 0x200f) ||
-           (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff ||
-           (c >= 0xfff0 && c <= 0xfffb) || (c >= 0xe0000 && c <= 0xe0fff) || (c & 0xfffe) == 0xfffe ||
-           (c >= 0xfdd0 && c <= 0xfdef);
+           (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || (c >= 0xfff0 && c <= 0xfffb) ||
+           (c >= 0xe0000 && c <= 0xe0fff) || (c & 0xfffe) == 0xfffe || (c >= 0xfdd0 && c <= 0xfdef);
 }
 
 /* One code point of s[0..n), n > 0. A broken sequence takes its longest valid beginning, as Unicode recommends, so that a good
  * character after it is not swallowed. */
 static struct cp next_cp(const unsigned char *s, size_t n)
 {
-    struct cp r = { .c = s[0], .len = 1, .cls = CP_TEXT };
+    struct cp r = {.c = s[0], .len = 1, .cls = CP_TEXT};
     unsigned char lo = 0x80, hi = 0xbf; /* bounds of the second byte: no overlong form, no surrogate, nothing above U+10FFFF */
     size_t want, i;
     if (s[0] < 0x80) {
@@ -80,7 +79,7 @@ static void put_visible(struct mt_out *o, const struct cp *p)
         mt_puts(o, BAD);
     } else if (p->cls == CP_CONTROL) {
         uint32_t c = p->c == 0x7f ? 0x21 : p->c;
-        unsigned char picture[3] = { 0xe2, 0x90, (unsigned char)(0x80 + c) };
+        unsigned char picture[3] = {0xe2, 0x90, (unsigned char)(0x80 + c)};
         mt_put(o, picture, sizeof picture);
     } else {
         mt_putf(o, "U+%04X", (unsigned)p->c);
@@ -183,10 +182,7 @@ void mt_json_str(struct mt_out *o, const char *s, size_t n)
     mt_putc(o, '"');
 }
 
-static bool is_word(int c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 0x80;
-}
+static bool is_word(int c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 0x80; }
 
 static bool is_digit(int c) { return c >= '0' && c <= '9'; }
 
@@ -206,11 +202,11 @@ static const char *md_escape(const unsigned char *u, size_t i, size_t n)
     case ']': return "\\]";
     case '|': return "\\|";
     case '~': return "\\~";
-    case '$': return "\\$"; /* mathematics on GitHub and GitLab */
+    case '$': return "\\$";                                            /* mathematics on GitHub and GitLab */
     case '_': return is_word(before) && is_word(after) ? NULL : "\\_"; /* inside a word it is no markup */
     case ':': return after == '/' ? "\\:" : NULL;                      /* no automatic link from http:// */
     case '@': return is_word(after) ? "@&#8203;" : NULL;               /* nobody is to be notified by a function name */
-    case '#': /* link to an issue; heading */
+    case '#':                                                          /* link to an issue; heading */
         if (is_digit(after))
             return "\\#&#8203;";
         return i == 0 ? "\\#" : NULL;

@@ -91,8 +91,8 @@ char *mt_fmt_utc(char *buf, uint64_t ns)
     uint64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100), mp = (5 * doy + 2) / 153;
     uint64_t day = doy - (153 * mp + 2) / 5 + 1, month = mp < 10 ? mp + 3 : mp - 9;
     uint64_t year = yoe + era * 400 + (month <= 2);
-    (void)snprintf(buf, FMT_UTC, "%04u-%02u-%02u %02u:%02u:%02u.%03u UTC", (unsigned)(year % 10000),
-                   (unsigned)(month % 100), (unsigned)(day % 100), (unsigned)(s / 3600 % 24), (unsigned)(s / 60 % 60),
-                   (unsigned)(s % 60), (unsigned)(ms % 1000));
+    (void)snprintf(buf, FMT_UTC, "%04u-%02u-%02u %02u:%02u:%02u.%03u UTC", (unsigned)(year % 10000), (unsigned)(month % 100),
+                   (unsigned)(day % 100), (unsigned)(s / 3600 % 24), (unsigned)(s / 60 % 60), (unsigned)(s % 60),
+                   (unsigned)(ms % 1000));
     return buf;
 }

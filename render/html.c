@@ -15,17 +15,18 @@ static const struct mt_panel *const panels[] = {
 };
 enum { N_PANELS = sizeof panels / sizeof *panels, BAR = 72 };
 
+static bool is_break(char c) { return c == '.' || c == '_' || c == '/' || c == '='; }
+
 /* s may break after '.', '_', '/' and '='. The pieces end in ASCII, so no character is split. */
 static void put_breaking(struct mt_out *o, const char *s, size_t n)
 {
     size_t from = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (memchr("._/=", s[i], 4) == NULL || (i + 1 < n && memchr("._/=", s[i + 1], 4) != NULL))
+    for (size_t i = 0; i + 1 < n; i++) {
+        if (!is_break(s[i]) || is_break(s[i + 1]))
             continue;
         mt_html(o, s + from, i + 1 - from);
+        mt_puts(o, "<wbr>");
         from = i + 1;
-        if (from < n)
-            mt_puts(o, "<wbr>");
     }
     mt_html(o, s + from, n - from);
 }
@@ -82,15 +83,18 @@ void mt_h_td_text(struct mt_out *o, const char *s)
 
 void mt_h_swatch(struct mt_out *o, unsigned color)
 {
-    mt_putf(o, "<svg class=\"sw\" width=\"10\" height=\"10\" aria-hidden=\"true\"><rect width=\"10\" height=\"10\" rx=\"2\" fill=\"%s\"/></svg> ",
+    mt_putf(o,
+            "<svg class=\"sw\" width=\"10\" height=\"10\" aria-hidden=\"true\"><rect width=\"10\" height=\"10\" rx=\"2\" "
+            "fill=\"%s\"/></svg> ",
             mt_color_hex(color));
 }
 
 void mt_h_td_share(struct mt_out *o, uint64_t part, uint64_t whole, unsigned color)
 {
     char b[32];
-    mt_putf(o, "<td class=\"n share\"><svg width=\"%d\" height=\"8\" aria-hidden=\"true\"><rect width=\"%d\" height=\"8\" "
-               "fill=\"currentColor\" fill-opacity=\".12\"/><rect width=\"%" PRIu32 "\" height=\"8\" fill=\"%s\"/></svg> ",
+    mt_putf(o,
+            "<td class=\"n share\"><svg width=\"%d\" height=\"8\" aria-hidden=\"true\"><rect width=\"%d\" height=\"8\" "
+            "fill=\"currentColor\" fill-opacity=\".12\"/><rect width=\"%" PRIu32 "\" height=\"8\" fill=\"%s\"/></svg> ",
             BAR, BAR, mt_scale_px(part, whole, BAR), mt_color_hex(color));
     mt_puts(o, "<span>");
     mt_html_s(o, mt_fmt_percent(b, part, whole));
@@ -222,7 +226,7 @@ static bool put_slot(const struct mt_page *p, struct mt_out *o, const char *word
 
 void mt_render_html(const struct mt_report *r, struct mt_out *o)
 {
-    struct mt_page p = { .r = r, .rank = mt_report_rank(r), .dev = mt_report_device(r) };
+    struct mt_page p = {.r = r, .rank = mt_report_rank(r), .dev = mt_report_device(r)};
     const struct mt_asset *page = asset("report.html");
     const char *s, *end;
     if (page == NULL) {

@@ -11,8 +11,8 @@
 
 struct mt_page {
     const struct mt_report *r;
-    const struct mt_rank *rank;            /* the verdict's; NULL when nothing could be read */
-    const struct mt_device_analysis *dev;  /* the verdict's; NULL when its rank has none */
+    const struct mt_rank *rank;           /* the verdict's; NULL when nothing could be read */
+    const struct mt_device_analysis *dev; /* the verdict's; NULL when its rank has none */
     struct mt_palette pal;
 };
 
@@ -28,11 +28,11 @@ struct mt_panel {
 #undef MT_PANEL
 
 /* Pieces of markup. */
-void mt_h_name(struct mt_out *o, const char *s, size_t max);    /* a path or a function: isolated (<bdi>), may break inside */
-void mt_h_text(struct mt_out *o, const char *s, size_t max);    /* escaped, cut at max bytes; NULL gives nothing */
-void mt_h_td_bytes(struct mt_out *o, uint64_t bytes);           /* a cell; its tooltip has the exact number */
+void mt_h_name(struct mt_out *o, const char *s, size_t max); /* a path or a function: isolated (<bdi>), may break inside */
+void mt_h_text(struct mt_out *o, const char *s, size_t max); /* escaped, cut at max bytes; NULL gives nothing */
+void mt_h_td_bytes(struct mt_out *o, uint64_t bytes);        /* a cell; its tooltip has the exact number */
 void mt_h_td_count(struct mt_out *o, uint64_t n);
-void mt_h_td_text(struct mt_out *o, const char *s);             /* a numeric cell with a text of memtrace's own */
+void mt_h_td_text(struct mt_out *o, const char *s); /* a numeric cell with a text of memtrace's own */
 void mt_h_td_share(struct mt_out *o, uint64_t part, uint64_t whole, unsigned color); /* percentage and bar */
 void mt_h_swatch(struct mt_out *o, unsigned color);
 /* Opens a box that scrolls by itself, and a table with these column headings ("#" before a name: a column of numbers). */
@@ -40,7 +40,7 @@ void mt_h_table(struct mt_out *o, const char *label, const char *const *heads, u
 void mt_h_table_end(struct mt_out *o);
 /* A definition list: name and value; the note may be NULL. */
 void mt_h_def(struct mt_out *o, const char *name, const char *value, const char *note);
-void mt_h_code(struct mt_out *o, const char *s);                /* breaks at '.', '_', '/' and '=' only */
+void mt_h_code(struct mt_out *o, const char *s); /* breaks at '.', '_', '/' and '=' only */
 /* The lines of a piece of advice that apply, as they are typed. */
 void mt_h_settings(struct mt_out *o, const struct mt_advice *a);
 

@@ -10,17 +10,10 @@ const char *const mt_color_oom = "#e5484d";
 static const struct {
     const char *hex, *ink;
 } colors[MT_COLOR_COUNT] = {
-    { "#c9ced6", "#000000" }, /* other */
-    { "#9aa3ad", "#000000" }, /* unattributed */
-    { "#2e44b3", "#ffffff" },
-    { "#ff9f41", "#000000" },
-    { "#398a5b", "#ffffff" },
-    { "#6cb2ff", "#000000" },
-    { "#9359fa", "#ffffff" },
-    { "#d5c27c", "#000000" },
-    { "#704f19", "#ffffff" },
-    { "#b263b8", "#000000" },
-    { "#584974", "#ffffff" },
+    {"#c9ced6", "#000000"}, /* other */
+    {"#9aa3ad", "#000000"}, /* unattributed */
+    {"#2e44b3", "#ffffff"}, {"#ff9f41", "#000000"}, {"#398a5b", "#ffffff"}, {"#6cb2ff", "#000000"}, {"#9359fa", "#ffffff"},
+    {"#d5c27c", "#000000"}, {"#704f19", "#ffffff"}, {"#b263b8", "#000000"}, {"#584974", "#ffffff"},
 };
 
 const char *mt_color_hex(unsigned color) { return colors[color < MT_COLOR_COUNT ? color : 0].hex; }
@@ -33,12 +26,28 @@ static unsigned preferred(enum mt_phase phase, enum mt_phase sub)
         enum mt_phase phase;
         unsigned char color;
     } table[] = {
-        { MT_PH_FORWARD, 5 },          { MT_PH_BACKWARD, 3 },         { MT_PH_OPTIMIZER, 4 },      { MT_PH_RECOMPUTE, 9 },
-        { MT_PH_LOSS, 7 },             { MT_PH_LOGITS, 7 },           { MT_PH_FSDP_UNSHARD, 10 },  { MT_PH_OPTIM_STATE_INIT, 4 },
-        { MT_PH_GRAD_REDUCE, 8 },      { MT_PH_INIT, 8 },             { MT_PH_ROLLOUT_LOAD, 10 },  { MT_PH_ROLLOUT_KV_ALLOC, 2 },
-        { MT_PH_ROLLOUT_GENERATE, 6 }, { MT_PH_ROLLOUT_PREFILL, 6 },  { MT_PH_ROLLOUT_DECODE, 6 }, { MT_PH_LOGP_OLD, 7 },
-        { MT_PH_LOGP_REF, 9 },         { MT_PH_LOGP, 7 },             { MT_PH_TRAIN, 5 },          { MT_PH_TRAIN_ACTOR, 5 },
-        { MT_PH_WEIGHT_SYNC, 8 },      { MT_PH_INFER, 6 },
+        {MT_PH_FORWARD, 5},
+        {MT_PH_BACKWARD, 3},
+        {MT_PH_OPTIMIZER, 4},
+        {MT_PH_RECOMPUTE, 9},
+        {MT_PH_LOSS, 7},
+        {MT_PH_LOGITS, 7},
+        {MT_PH_FSDP_UNSHARD, 10},
+        {MT_PH_OPTIM_STATE_INIT, 4},
+        {MT_PH_GRAD_REDUCE, 8},
+        {MT_PH_INIT, 8},
+        {MT_PH_ROLLOUT_LOAD, 10},
+        {MT_PH_ROLLOUT_KV_ALLOC, 2},
+        {MT_PH_ROLLOUT_GENERATE, 6},
+        {MT_PH_ROLLOUT_PREFILL, 6},
+        {MT_PH_ROLLOUT_DECODE, 6},
+        {MT_PH_LOGP_OLD, 7},
+        {MT_PH_LOGP_REF, 9},
+        {MT_PH_LOGP, 7},
+        {MT_PH_TRAIN, 5},
+        {MT_PH_TRAIN_ACTOR, 5},
+        {MT_PH_WEIGHT_SYNC, 8},
+        {MT_PH_INFER, 6},
     };
     enum mt_phase key = sub != MT_PH_NONE ? sub : phase;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
@@ -58,6 +67,15 @@ static uint64_t weight(const struct mt_device_analysis *d, uint32_t row)
         if (tl->live[(size_t)c * tl->n_groups + row] > w)
             w = tl->live[(size_t)c * tl->n_groups + row];
     return w;
+}
+
+/* MT_COLOR_OTHER when all are taken. */
+static unsigned first_free(const bool taken[MT_COLOR_COUNT])
+{
+    for (unsigned color = MT_COLOR_FIRST; color < MT_COLOR_COUNT; color++)
+        if (!taken[color])
+            return color;
+    return MT_COLOR_OTHER;
 }
 
 static void add_device(struct mt_palette *p, const struct mt_device_analysis *d, bool taken[MT_COLOR_COUNT])
@@ -80,12 +98,10 @@ static void add_device(struct mt_palette *p, const struct mt_device_analysis *d,
         if (best == NULL)
             return;
         color = preferred(best->phase, best->sub);
-        if (color == MT_COLOR_OTHER || taken[color]) {
-            for (color = MT_COLOR_FIRST; color < MT_COLOR_COUNT && taken[color]; color++)
-                ;
-            if (color == MT_COLOR_COUNT)
-                return;
-        }
+        if (color == MT_COLOR_OTHER || taken[color])
+            color = first_free(taken);
+        if (color == MT_COLOR_OTHER)
+            return;
         taken[color] = true;
         p->of[best->phase][best->sub] = (uint8_t)color;
     }
@@ -93,7 +109,7 @@ static void add_device(struct mt_palette *p, const struct mt_device_analysis *d,
 
 void mt_palette_build(struct mt_palette *p, const struct mt_report *r)
 {
-    bool taken[MT_COLOR_COUNT] = { true, true };
+    bool taken[MT_COLOR_COUNT] = {true, true};
     const struct mt_device_analysis *first = mt_report_device(r);
     memset(p, 0, sizeof *p);
     p->of[MT_PH_UNATTRIBUTED][MT_PH_NONE] = MT_COLOR_UNATTRIBUTED;

@@ -9,7 +9,7 @@
 #include "render/report.h"
 
 enum {
-    MT_COLOR_OTHER = 0,       /* all phases without a colour of their own */
+    MT_COLOR_OTHER = 0, /* all phases without a colour of their own */
     MT_COLOR_UNATTRIBUTED = 1,
     MT_COLOR_FIRST = 2,
     MT_COLOR_COUNT = 11
@@ -23,8 +23,8 @@ static inline unsigned mt_palette_row(const struct mt_palette *p, const struct m
 {
     return p->of[row->phase][row->sub];
 }
-const char *mt_color_hex(unsigned color);      /* "#2e44b3" */
-const char *mt_color_ink(unsigned color);      /* the colour of text that is readable on it */
-extern const char *const mt_color_oom;         /* the one red */
+const char *mt_color_hex(unsigned color); /* "#2e44b3" */
+const char *mt_color_ink(unsigned color); /* the colour of text that is readable on it */
+extern const char *const mt_color_oom;    /* the one red */
 
 #endif

@@ -84,11 +84,12 @@ static void group(struct mt_out *o, const struct mt_analysis *a, enum mt_fix_kin
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
     const struct mt_analysis *a = p->rank->analysis;
-    mt_puts(o, "<p class=\"note\">What fits the framework and the phase of the verdict, in the order to try. Savings are not computed.</p>\n");
+    mt_puts(o, "<p class=\"note\">What fits the framework and the phase of the verdict, in the order to try. Savings are not "
+               "computed.</p>\n");
     group(o, a, MT_FIX_SETTING, "Settings");
     group(o, a, MT_FIX_TIP, "Worth knowing");
     group(o, a, MT_FIX_RECORD, "For the next trace");
     group(o, a, MT_FIX_REFERENCE, "Further reading");
 }
 
-const struct mt_panel mt_panel_advice = { "advice", "All advice", has, draw };
+const struct mt_panel mt_panel_advice = {"advice", "All advice", has, draw};

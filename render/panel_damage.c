@@ -56,4 +56,4 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     mt_puts(o, "</ul>\n</aside>\n");
 }
 
-const struct mt_panel mt_panel_damage = { "damage", NULL, has, draw };
+const struct mt_panel mt_panel_damage = {"damage", NULL, has, draw};

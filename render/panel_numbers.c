@@ -15,7 +15,8 @@ static void bytes(struct mt_out *o, const char *name, uint64_t value, const char
 static void oom(struct mt_out *o, const struct mt_device_analysis *d, const struct mt_oom *m)
 {
     char b[32], note[128], when[MT_WORDS];
-    (void)snprintf(note, sizeof note, "%s%s", mt_event_words(when, (int64_t)m->event), d->ooms.n > 1 ? ", the first that failed" : "");
+    (void)snprintf(note, sizeof note, "%s%s", mt_event_words(when, (int64_t)m->event),
+                   d->ooms.n > 1 ? ", the first that failed" : "");
     bytes(o, "Request that failed", m->request, note);
     bytes(o, "Free on the device", m->device_free, "at that moment");
     if (d->withheld != NULL)
@@ -87,4 +88,4 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     mt_puts(o, "</dl>\n");
 }
 
-const struct mt_panel mt_panel_numbers = { "numbers", "The numbers", has, draw };
+const struct mt_panel mt_panel_numbers = {"numbers", "The numbers", has, draw};

@@ -103,13 +103,16 @@ static void row(const struct mt_page *p, struct mt_out *o, uint32_t i, bool with
 
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
-    static const char *const heads[] = { "#", "Allocated by", "#Bytes", "#Share", "#Blocks", "#Largest", "Born in" };
+    static const char *const heads[] = {"#", "Allocated by", "#Bytes", "#Share", "#Blocks", "#Largest", "Born in"};
     const struct mt_device_analysis *d = p->dev;
     uint32_t shown = d->owners.n < SHOWN ? d->owners.n : SHOWN;
     uint64_t more = d->n_owners_all > d->owners.n ? d->n_owners_all - d->owners.n : 0;
     char a[32], b[32];
-    mt_putf(o, "<p class=\"note\">%s live %s, by the innermost frame of the job\xe2\x80\x99s own code. Open a row for its stack, innermost "
-               "frame first.</p>\n", mt_fmt_bytes(a, d->focus.live), mt_focus_words(d));
+    mt_putf(o,
+            "<p class=\"note\">%s live %s, by the innermost frame of the job\xe2\x80\x99s own code. Open a row for its stack, "
+            "innermost "
+            "frame first.</p>\n",
+            mt_fmt_bytes(a, d->focus.live), mt_focus_words(d));
     mt_h_table(o, "Owners", heads, sizeof heads / sizeof *heads);
     for (uint32_t i = 0; i < shown; i++)
         row(p, o, i, true);
@@ -127,4 +130,4 @@ static void draw(const struct mt_page *p, struct mt_out *o)
                 mt_fmt_bytes(b, d->owners_rest_bytes));
 }
 
-const struct mt_panel mt_panel_owners = { "owners", "Who holds the memory", has, draw };
+const struct mt_panel mt_panel_owners = {"owners", "Who holds the memory", has, draw};

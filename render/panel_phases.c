@@ -7,9 +7,15 @@
 enum { SHOWN = 24 };
 
 /* Neither allocated anything nor was there when it mattered: a row of zeros. */
-static bool is_empty(const struct mt_phase_row *row, bool curve) { return row->at_focus == 0 && (!curve || row->n_allocs == 0); }
+static bool is_empty(const struct mt_phase_row *row, bool curve)
+{
+    return row->at_focus == 0 && (!curve || row->n_allocs == 0);
+}
 
-static uint64_t weight(const struct mt_phase_row *row) { return row->at_focus > row->alloc_bytes ? row->at_focus : row->alloc_bytes; }
+static uint64_t weight(const struct mt_phase_row *row)
+{
+    return row->at_focus > row->alloc_bytes ? row->at_focus : row->alloc_bytes;
+}
 
 static bool has(const struct mt_page *p) { return p->dev != NULL && p->dev->phases.n > 0; }
 
@@ -86,9 +92,16 @@ static void put_sum(struct mt_out *o, const struct mt_device_analysis *d, bool c
 static void open_table(struct mt_out *o, const struct mt_device_analysis *d, bool curve)
 {
     char at[64];
-    const char *const full[] = { "Phase", d->timeline.has_time ? "#First" : "#First event", d->timeline.has_time ? "#Last" : "#Last event",
-                                 "#Allocated", "#Peak inside", "#Retained at its end", at, "#Share", "Confidence" };
-    const char *const still[] = { "Phase of birth", at, "#Share" };
+    const char *const full[] = {"Phase",
+                                d->timeline.has_time ? "#First" : "#First event",
+                                d->timeline.has_time ? "#Last" : "#Last event",
+                                "#Allocated",
+                                "#Peak inside",
+                                "#Retained at its end",
+                                at,
+                                "#Share",
+                                "Confidence"};
+    const char *const still[] = {"Phase of birth", at, "#Share"};
     (void)snprintf(at, sizeof at, "#Live %s", mt_focus_words(d));
     if (curve)
         mt_h_table(o, "Phases", full, sizeof full / sizeof *full);
@@ -104,9 +117,10 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     mt_puts(o, "<p class=\"note\">");
     if (curve && d->timeline.has_time)
         mt_puts(o, "Times count from the first event of the device. ");
-    mt_puts(o, curve ? "\xe2\x80\x9cPeak inside\xe2\x80\x9d is the highest live memory of the whole device while the phase ran; "
-                       "\xe2\x80\x9cretained\xe2\x80\x9d is what was allocated in it and still live when it last ended."
-                     : "By the stacks of the live blocks.");
+    mt_puts(o, curve
+                   ? "\xe2\x80\x9cPeak inside\xe2\x80\x9d is the highest live memory of the whole device while the phase ran; "
+                     "\xe2\x80\x9cretained\xe2\x80\x9d is what was allocated in it and still live when it last ended."
+                   : "By the stacks of the live blocks.");
     mt_puts(o, "</p>\n");
     open_table(o, d, curve);
     for (uint32_t i = 0; i < d->phases.n; i++) {
@@ -130,4 +144,4 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     mt_puts(o, "</details>\n");
 }
 
-const struct mt_panel mt_panel_phases = { "phases", "Phases", has, draw };
+const struct mt_panel mt_panel_phases = {"phases", "Phases", has, draw};

@@ -47,7 +47,7 @@ static void input(struct mt_out *o, const struct mt_meta *m)
 
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
-    static const char *const heads[] = { "Input", "#Size", "Format", "#Snapshot", "From its name", "SHA-256 of the input" };
+    static const char *const heads[] = {"Input", "#Size", "Format", "#Snapshot", "From its name", "SHA-256 of the input"};
     const struct mt_report *r = p->r;
     char b[32];
     if (r->n_ranks > 0) {
@@ -59,7 +59,8 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     mt_puts(o, "<dl class=\"fields\">\n<dt>Made by</dt><dd>memtrace ");
     mt_html_s(o, r->version);
     if (r->phases != NULL && r->fixes != NULL)
-        mt_putf(o, ", %u phase rules, %u fix rules", (unsigned)mt_phase_rules_count(r->phases), (unsigned)mt_fix_rules_count(r->fixes));
+        mt_putf(o, ", %u phase rules, %u fix rules", (unsigned)mt_phase_rules_count(r->phases),
+                (unsigned)mt_fix_rules_count(r->fixes));
     mt_puts(o, "</dd>\n");
     if (r->command != NULL && r->command[0] != '\0') {
         mt_puts(o, "<dt>Command</dt><dd><code>");
@@ -68,8 +69,9 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     }
     if (r->n_ignored != 0)
         mt_putf(o, "<dt>Passed over</dt><dd>%s files that are no snapshots</dd>\n", mt_fmt_count(b, r->n_ignored));
-    mt_puts(o, "<dt>Units</dt><dd>KiB, MiB, GiB: powers of 1024. \xe2\x80\x9cLive\xe2\x80\x9d is what callers asked for, from allocation to "
+    mt_puts(o, "<dt>Units</dt><dd>KiB, MiB, GiB: powers of 1024. \xe2\x80\x9cLive\xe2\x80\x9d is what callers asked for, from "
+               "allocation to "
                "completed free; \xe2\x80\x9creserved\xe2\x80\x9d is what PyTorch holds from the driver.</dd>\n</dl>\n");
 }
 
-const struct mt_panel mt_panel_provenance = { "provenance", "Provenance", has, draw };
+const struct mt_panel mt_panel_provenance = {"provenance", "Provenance", has, draw};

@@ -26,7 +26,7 @@ static const char *conf_meaning(enum mt_conf c)
 
 static void confidence(struct mt_out *o, const struct mt_device_analysis *d)
 {
-    static const char *const heads[] = { "Phase known by", "#Bytes", "#Share", "Meaning" };
+    static const char *const heads[] = {"Phase known by", "#Bytes", "#Share", "Meaning"};
     uint64_t sum = 0;
     for (int c = 0; c < MT_CONF_COUNT; c++)
         sum += d->by_conf[c];
@@ -50,7 +50,7 @@ static void confidence(struct mt_out *o, const struct mt_device_analysis *d)
 
 static void births(struct mt_out *o, const struct mt_device_analysis *d)
 {
-    static const char *const heads[] = { "Blocks allocated", "#Blocks", "#Bytes" };
+    static const char *const heads[] = {"Blocks allocated", "#Blocks", "#Bytes"};
     if (d->end_state_only || d->withheld != NULL)
         return;
     mt_h_table(o, "Blocks by birth", heads, sizeof heads / sizeof *heads);
@@ -110,4 +110,4 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     }
 }
 
-const struct mt_panel mt_panel_quality = { "quality", "Data quality", has, draw };
+const struct mt_panel mt_panel_quality = {"quality", "Data quality", has, draw};

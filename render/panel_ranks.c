@@ -47,8 +47,8 @@ static void row(const struct mt_page *p, struct mt_out *o, const struct mt_rank 
 
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
-    static const char *const heads[] = { "Rank and device", "#Events", "#Peak live", "#At", "#Live at end", "#Peak reserved",
-                                         "#Of capacity", "Out of memory" };
+    static const char *const heads[] = {"Rank and device", "#Events",        "#Peak live",   "#At",
+                                        "#Live at end",    "#Peak reserved", "#Of capacity", "Out of memory"};
     char what[256];
     unsigned drawn = 0, left_out = 0;
     mt_h_table(o, "Ranks and devices", heads, sizeof heads / sizeof *heads);
@@ -59,7 +59,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     for (uint32_t i = 0; i < p->r->n_ranks; i++) {
         for (uint32_t k = 0; k < p->r->ranks[i].analysis->devices.n; k++) {
             const struct mt_device_analysis *d = &p->r->ranks[i].analysis->devices.p[k];
-            struct mt_svg s = { .dev = d, .pal = &p->pal, .what = what, .id = drawn + 1, .small = true };
+            struct mt_svg s = {.dev = d, .pal = &p->pal, .what = what, .id = drawn + 1, .small = true};
             if (d == p->dev || !mt_svg_timeline_has(d) || d->end_state_only)
                 continue;
             if (drawn == SMALL_TIMELINES) {
@@ -81,4 +81,4 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         mt_putf(o, "<p class=\"note\">%u more have no picture here; their numbers are in the table.</p>\n", left_out);
 }
 
-const struct mt_panel mt_panel_ranks = { "ranks", "Ranks and devices", has, draw };
+const struct mt_panel mt_panel_ranks = {"ranks", "Ranks and devices", has, draw};

@@ -15,7 +15,8 @@ static void focus(struct mt_out *o, const struct mt_device_analysis *d)
     (void)snprintf(note, sizeof note, "%s live", mt_fmt_bytes(b, s->live));
     mt_puts(o, "<dl class=\"cards\">\n");
     mt_h_def(o, name, mt_fmt_bytes(a, s->reserved), note);
-    (void)snprintf(note, sizeof note, "%s of it: rounding, unsplit rests and holes", mt_fmt_percent(b, s->reserved_free, s->reserved));
+    (void)snprintf(note, sizeof note, "%s of it: rounding, unsplit rests and holes",
+                   mt_fmt_percent(b, s->reserved_free, s->reserved));
     mt_h_def(o, "Not in use", mt_fmt_bytes(a, s->reserved_free), note);
     if (s->n_segments != 0)
         mt_h_def(o, "Segments", mt_fmt_count(a, s->n_segments), "");
@@ -28,7 +29,8 @@ static void focus(struct mt_out *o, const struct mt_device_analysis *d)
         (void)snprintf(note, sizeof note, "for a request of %s: %s", mt_fmt_bytes(b, request),
                        s->largest_usable >= request ? "large enough" : "too small");
         mt_h_def(o, "Largest hole it could use", mt_fmt_bytes(a, s->largest_usable), note);
-        (void)snprintf(note, sizeof note, "%s", s->free_usable >= request ? "enough in sum: fragmentation" : "not enough even in sum");
+        (void)snprintf(note, sizeof note, "%s",
+                       s->free_usable >= request ? "enough in sum: fragmentation" : "not enough even in sum");
         mt_h_def(o, "All holes it could use", mt_fmt_bytes(a, s->free_usable), note);
     }
     mt_puts(o, "</dl>\n");
@@ -65,12 +67,13 @@ static void pool(struct mt_out *o, const struct mt_pool_row *r)
 
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
-    static const char *const heads[] = { "Pool", "Stream", "Blocks", "#Segments", "#Reserved", "#In use", "#Rounding", "#Free", "#Free of it",
-                                         "#Free blocks", "#Largest free" };
+    static const char *const heads[] = {"Pool",      "Stream", "Blocks",      "#Segments",    "#Reserved",    "#In use",
+                                        "#Rounding", "#Free",  "#Free of it", "#Free blocks", "#Largest free"};
     focus(o, p->dev);
     if (p->dev->pools.n == 0)
         return;
-    mt_puts(o, "<p class=\"note\">At the dump. A request is served only from segments of its own pool, stream and size class: free memory "
+    mt_puts(o, "<p class=\"note\">At the dump. A request is served only from segments of its own pool, stream and size class: "
+               "free memory "
                "in another row does not help it.</p>\n");
     mt_h_table(o, "Segments by pool and stream", heads, sizeof heads / sizeof *heads);
     for (uint32_t i = 0; i < p->dev->pools.n; i++)
@@ -78,4 +81,4 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     mt_h_table_end(o);
 }
 
-const struct mt_panel mt_panel_segments = { "segments", "Segments and fragmentation", has, draw };
+const struct mt_panel mt_panel_segments = {"segments", "Segments and fragmentation", has, draw};

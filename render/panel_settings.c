@@ -6,7 +6,7 @@ static bool has(const struct mt_page *p) { return p->rank != NULL && p->rank->tr
 
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
-    static const char *const heads[] = { "Setting", "Value" };
+    static const char *const heads[] = {"Setting", "Value"};
     const struct mt_trace *t = p->rank->trace;
     mt_puts(o, "<p class=\"note\">As the snapshot records them (PYTORCH_CUDA_ALLOC_CONF and defaults).</p>\n");
     mt_h_table(o, "Allocator settings", heads, 2);
@@ -20,4 +20,4 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     mt_h_table_end(o);
 }
 
-const struct mt_panel mt_panel_settings = { "settings", "Allocator settings", has, draw };
+const struct mt_panel mt_panel_settings = {"settings", "Allocator settings", has, draw};

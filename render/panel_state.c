@@ -12,7 +12,7 @@ static bool has(const struct mt_page *p)
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
     char what[256];
-    struct mt_svg s = { .dev = p->dev, .pal = &p->pal, .id = 0 };
+    struct mt_svg s = {.dev = p->dev, .pal = &p->pal, .id = 0};
     s.what = mt_row_place(p->r, p->rank, p->dev, what, sizeof what);
     mt_puts(o, "<p class=\"note\">");
     if (p->dev->withheld != NULL) {
@@ -30,4 +30,4 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     mt_puts(o, "</div>\n");
 }
 
-const struct mt_panel mt_panel_state = { "state", "Memory at the dump", has, draw };
+const struct mt_panel mt_panel_state = {"state", "Memory at the dump", has, draw};

@@ -11,8 +11,8 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     const struct mt_verdict *v = &a->verdict;
     char place[256];
     uint32_t n = 0;
-    mt_putf(o, "<header class=\"hero%s\" id=\"verdict\">\n<p class=\"kind\">%s</p>\n<h1>", mt_verdict_is_oom(v->kind) ? " oom" : "",
-            mt_verdict_words(v->kind));
+    mt_putf(o, "<header class=\"hero%s\" id=\"verdict\">\n<p class=\"kind\">%s</p>\n<h1>",
+            mt_verdict_is_oom(v->kind) ? " oom" : "", mt_verdict_words(v->kind));
     mt_h_text(o, v->sentence, 2000);
     mt_puts(o, "</h1>\n");
     if (v->because != NULL && v->because[0] != '\0') {
@@ -30,7 +30,9 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         mt_puts(o, " with ");
         mt_html_s(o, mt_framework_words(a->fw.engine));
     }
-    mt_puts(o, a->fw.forced ? " (as named on the command line)</p>\n" : a->fw.main != MT_FW_NONE ? " (by its frames)</p>\n" : "</p>\n");
+    mt_puts(o, a->fw.forced               ? " (as named on the command line)</p>\n"
+               : a->fw.main != MT_FW_NONE ? " (by its frames)</p>\n"
+                                          : "</p>\n");
     for (uint32_t i = 0; i < a->advice.n; i++) {
         const struct mt_advice *d = &a->advice.p[i];
         if (!d->is_top)
@@ -50,4 +52,4 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     mt_puts(o, "</header>\n");
 }
 
-const struct mt_panel mt_panel_verdict = { "verdict", NULL, has, draw };
+const struct mt_panel mt_panel_verdict = {"verdict", NULL, has, draw};

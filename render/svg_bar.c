@@ -30,12 +30,12 @@ void mt_svg_composition(struct mt_out *o, const struct mt_svg *s)
         sum += l.entry[i].bytes;
         end = mt_scale_px(sum, whole, WIDTH);
         if (end > x)
-            mt_putf(o, "<rect x=\"%" PRIu32 "\" y=\"%d\" width=\"%" PRIu32 "\" height=\"%d\" fill=\"%s\"/>\n", x, BAR_TOP, end - x,
-                    BAR_HEIGHT, mt_color_hex(l.entry[i].color));
+            mt_putf(o, "<rect x=\"%" PRIu32 "\" y=\"%d\" width=\"%" PRIu32 "\" height=\"%d\" fill=\"%s\"/>\n", x, BAR_TOP,
+                    end - x, BAR_HEIGHT, mt_color_hex(l.entry[i].color));
         x = end;
     }
-    mt_putf(o, "<rect x=\".5\" y=\"%d.5\" width=\"%d\" height=\"%d\" fill=\"none\" stroke=\"currentColor\"/>\n", BAR_TOP, WIDTH - 1,
-            BAR_HEIGHT - 1);
+    mt_putf(o, "<rect x=\".5\" y=\"%d.5\" width=\"%d\" height=\"%d\" fill=\"none\" stroke=\"currentColor\"/>\n", BAR_TOP,
+            WIDTH - 1, BAR_HEIGHT - 1);
     mt_legend_draw(o, &l, 0, BAR_TOP + BAR_HEIGHT + 20);
     mt_puts(o, "</svg>\n");
 }

@@ -116,7 +116,7 @@ bool mt_plot_layers(struct mt_out *o, const struct mt_plot *p)
 {
     uint32_t *y = mt_calloc(p->n, sizeof *y);
     uint64_t *sum = mt_calloc((size_t)p->n * (p->n_layers + 1), sizeof *sum);
-    uint8_t layer_of[MT_COLOR_COUNT] = { 0 };
+    uint8_t layer_of[MT_COLOR_COUNT] = {0};
     if (y == NULL || sum == NULL) {
         mt_free(y);
         mt_free(sum);
@@ -182,8 +182,8 @@ void mt_plot_grid(struct mt_out *o, const struct mt_plot *p)
     }
     mt_puts(o, "</g>\n");
     if (!p->s->small) {
-        mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\" text-anchor=\"middle\" opacity=\".75\">",
-                p->left + p->width / 2, base + 34);
+        mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\" text-anchor=\"middle\" opacity=\".75\">", p->left + p->width / 2,
+                base + 34);
         if (p->tl->has_time) {
             char utc[40];
             mt_putf(o, "%s after the first event at %s", x.name, mt_fmt_utc(utc, p->tl->x0));

@@ -17,7 +17,7 @@ struct mt_plot {
     uint64_t *reserved;                /* n */
     uint8_t *phase;                    /* n */
     bool capacity_in, used[MT_COLOR_COUNT];
-    uint8_t order[MT_COLOR_COUNT];     /* layers from the bottom up, as colours */
+    uint8_t order[MT_COLOR_COUNT]; /* layers from the bottom up, as colours */
     unsigned n_layers;
 };
 

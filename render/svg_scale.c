@@ -11,7 +11,7 @@ struct fraction {
 static struct mt_scale pick(uint64_t max, unsigned ticks, uint64_t unit, const char *name, const struct fraction *small,
                             unsigned n_small)
 {
-    struct mt_scale s = { .unit = unit, .name = name };
+    struct mt_scale s = {.unit = unit, .name = name};
     uint64_t power = 1;
     unsigned i = 0;
     for (;; i++) {
@@ -19,7 +19,7 @@ static struct mt_scale pick(uint64_t max, unsigned ticks, uint64_t unit, const c
             s.step = unit / small[i].den * small[i].num;
             s.decimals = small[i].decimals;
         } else {
-            static const unsigned char digit[] = { 1, 2, 5 };
+            static const unsigned char digit[] = {1, 2, 5};
             unsigned k = (i - n_small) % 3;
             if (i > n_small && k == 0)
                 power *= 10;
@@ -39,8 +39,8 @@ static struct mt_scale pick(uint64_t max, unsigned ticks, uint64_t unit, const c
 
 struct mt_scale mt_scale_bytes(uint64_t max, unsigned ticks)
 {
-    static const struct fraction small[] = { { 1, 4, 2 }, { 1, 2, 1 } };
-    static const char *const name[] = { "B", "KiB", "MiB", "GiB" };
+    static const struct fraction small[] = {{1, 4, 2}, {1, 2, 1}};
+    static const char *const name[] = {"B", "KiB", "MiB", "GiB"};
     unsigned u = 0;
     while (u < 3 && max >> (10 * (u + 1)) != 0)
         u++;
@@ -49,7 +49,7 @@ struct mt_scale mt_scale_bytes(uint64_t max, unsigned ticks)
 
 struct mt_scale mt_scale_time(uint64_t max_ns, unsigned ticks)
 {
-    static const struct fraction small[] = { { 1, 10, 1 }, { 1, 5, 1 }, { 1, 2, 1 } };
+    static const struct fraction small[] = {{1, 10, 1}, {1, 5, 1}, {1, 2, 1}};
     if (max_ns >= UINT64_C(600000000000))
         return pick(max_ns, ticks, UINT64_C(60000000000), "minutes", small + 2, 1);
     if (max_ns >= 1000000000)

@@ -5,9 +5,9 @@
 #include <stdint.h>
 
 struct mt_scale {
-    uint64_t top;   /* highest value shown, a multiple of step */
-    uint64_t step;  /* > 0 */
-    uint64_t unit;  /* what labels are divided by */
+    uint64_t top;     /* highest value shown, a multiple of step */
+    uint64_t step;    /* > 0 */
+    uint64_t unit;    /* what labels are divided by */
     const char *name; /* "GiB", "s", "" */
     unsigned decimals;
 };

@@ -50,7 +50,8 @@ static void draw_peak(struct mt_out *o, const struct mt_plot *p)
     x = mt_plot_x(p, p->d->peak_event, p->d->peak_ns);
     /* Above the plot, because a line through it would hide the one column it marks. */
     mt_putf(o, "<path fill=\"currentColor\" d=\"M%" PRIu32 " %" PRIu32 "l-6 -9h12z\"/>", x, p->top - 3);
-    (void)snprintf(text, sizeof text, "peak %s, %s", mt_fmt_bytes(size, p->d->live_peak), mt_event_words(when, p->d->peak_event));
+    (void)snprintf(text, sizeof text, "peak %s, %s", mt_fmt_bytes(size, p->d->live_peak),
+                   mt_event_words(when, p->d->peak_event));
     put_label(o, p, x, p->top - 5, "currentColor", text);
 }
 
@@ -139,19 +140,22 @@ static void put_desc(struct mt_out *o, const struct mt_svg *s)
 
 void mt_svg_open(struct mt_out *o, const struct mt_svg *s, uint32_t width, uint32_t height)
 {
-    mt_putf(o, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %" PRIu32 " %" PRIu32 "\" width=\"%" PRIu32
-               "\" height=\"%" PRIu32 "\" role=\"img\" aria-labelledby=\"tl%u tl%ud\" font-family=\"system-ui, sans-serif\""
-               " font-size=\"%u\" fill=\"currentColor\" class=\"%s\">\n",
+    mt_putf(o,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %" PRIu32 " %" PRIu32 "\" width=\"%" PRIu32
+            "\" height=\"%" PRIu32 "\" role=\"img\" aria-labelledby=\"tl%u tl%ud\" font-family=\"system-ui, sans-serif\""
+            " font-size=\"%u\" fill=\"currentColor\" class=\"%s\">\n",
             width, height, width, height, s->id, s->id, s->small ? 11u : 12u, s->small ? "plot small" : "plot");
 }
 
 static void draw_legend(struct mt_out *o, const struct mt_plot *p, const struct mt_legend *l, uint32_t y)
 {
     char a[32];
-    mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\" font-weight=\"600\">Live %s, by the phase that allocated it: %s</text>\n",
-            p->left, y, mt_focus_words(p->d), mt_fmt_bytes(a, p->d->focus.live));
-    mt_putf(o, "<path fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.5\" stroke-dasharray=\"5 3\" d=\"M%" PRIu32 " %" PRIu32
-               "h28\"/><text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">reserved by PyTorch, at most %s</text>\n",
+    mt_putf(
+        o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\" font-weight=\"600\">Live %s, by the phase that allocated it: %s</text>\n",
+        p->left, y, mt_focus_words(p->d), mt_fmt_bytes(a, p->d->focus.live));
+    mt_putf(o,
+            "<path fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.5\" stroke-dasharray=\"5 3\" d=\"M%" PRIu32
+            " %" PRIu32 "h28\"/><text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">reserved by PyTorch, at most %s</text>\n",
             p->left + 744, y - 4, p->left + 780, y, mt_fmt_bytes(a, p->d->reserved_peak));
     mt_legend_draw(o, l, p->left, y + 12);
 }
@@ -159,7 +163,7 @@ static void draw_legend(struct mt_out *o, const struct mt_plot *p, const struct 
 /* One try with columns merged `merge` to one. False when out of memory. */
 static bool draw(struct mt_out *o, const struct mt_svg *s, uint32_t merge)
 {
-    struct mt_plot p = { .s = s, .d = s->dev, .tl = &s->dev->timeline };
+    struct mt_plot p = {.s = s, .d = s->dev, .tl = &s->dev->timeline};
     struct mt_legend legend;
     bool ok;
     p.left = s->small ? 48 : 58;

@@ -12,9 +12,9 @@
 struct mt_svg {
     const struct mt_device_analysis *dev;
     const struct mt_palette *pal;
-    const char *what;   /* "rank 3, GPU 0": for the text alternative; not escaped yet */
-    unsigned id;        /* makes ids of the page unique */
-    bool small;         /* one row among many ranks: no legend, fewer ticks */
+    const char *what; /* "rank 3, GPU 0": for the text alternative; not escaped yet */
+    unsigned id;      /* makes ids of the page unique */
+    bool small;       /* one row among many ranks: no legend, fewer ticks */
 };
 /* True when there is a curve to draw. */
 bool mt_svg_timeline_has(const struct mt_device_analysis *d);

@@ -14,7 +14,9 @@
 enum { FX_RANKS = 12, FX_EVENTS = 22331 };
 
 /* Markup, quotes, control bytes, bytes that are no UTF-8, text that runs the other way, a mark of the template. */
-#define FX_HOSTILE "</script></style><b onclick=\"x()\">'&amp;\x1b[31m\r\n\xff\xc3(\xe2\x80\xae" "evil{{css}}--><![CDATA[|`*_"
+#define FX_HOSTILE                                                                                                             \
+    "</script></style><b onclick=\"x()\">'&amp;\x1b[31m\r\n\xff\xc3(\xe2\x80\xae"                                              \
+    "evil{{css}}--><![CDATA[|`*_"
 
 struct fixture {
     struct mt_trace *trace[FX_RANKS];
@@ -33,11 +35,11 @@ static const struct {
     enum mt_phase phase, sub;
     unsigned mib; /* at the focus */
 } fx_phase[] = {
-    { MT_PH_UNATTRIBUTED, MT_PH_NONE, 1490 },    { MT_PH_INIT, MT_PH_NONE, 3120 },
-    { MT_PH_ROLLOUT_LOAD, MT_PH_NONE, 14500 },   { MT_PH_ROLLOUT_KV_ALLOC, MT_PH_NONE, 23040 },
-    { MT_PH_ROLLOUT_GENERATE, MT_PH_NONE, 310 }, { MT_PH_LOGP_OLD, MT_PH_FORWARD, 9700 },
-    { MT_PH_LOGP_OLD, MT_PH_LOGITS, 18560 },     { MT_PH_TRAIN_ACTOR, MT_PH_FORWARD, 0 },
-    { MT_PH_TRAIN_ACTOR, MT_PH_BACKWARD, 2048 }, { MT_PH_TRAIN_ACTOR, MT_PH_OPTIMIZER, 5800 },
+    {MT_PH_UNATTRIBUTED, MT_PH_NONE, 1490},    {MT_PH_INIT, MT_PH_NONE, 3120},
+    {MT_PH_ROLLOUT_LOAD, MT_PH_NONE, 14500},   {MT_PH_ROLLOUT_KV_ALLOC, MT_PH_NONE, 23040},
+    {MT_PH_ROLLOUT_GENERATE, MT_PH_NONE, 310}, {MT_PH_LOGP_OLD, MT_PH_FORWARD, 9700},
+    {MT_PH_LOGP_OLD, MT_PH_LOGITS, 18560},     {MT_PH_TRAIN_ACTOR, MT_PH_FORWARD, 0},
+    {MT_PH_TRAIN_ACTOR, MT_PH_BACKWARD, 2048}, {MT_PH_TRAIN_ACTOR, MT_PH_OPTIMIZER, 5800},
 };
 
 static inline void fx_timeline(struct mt_device_analysis *d, uint32_t columns)
@@ -155,8 +157,10 @@ static inline void fx_device(struct fixture *f, struct mt_analysis *a, mt_stack_
     fx_owner(d, "transformers/models/qwen2/modeling_qwen2.py:212 forward", 9700 * FX_MIB, stack, 5);
     fx_owner(d, "(no stack recorded)", 1490 * FX_MIB, 0, 0);
     for (unsigned i = 0; i < 60; i++)
-        fx_owner(d, "a_rather_long_package_name/with_a_deep_folder/modeling_something_large.py:1234 "
-                    "forward_with_a_name_that_does_not_end_where_one_would_like_it_to", (200 - 3 * i) * FX_MIB, stack, 5);
+        fx_owner(d,
+                 "a_rather_long_package_name/with_a_deep_folder/modeling_something_large.py:1234 "
+                 "forward_with_a_name_that_does_not_end_where_one_would_like_it_to",
+                 (200 - 3 * i) * FX_MIB, stack, 5);
     d->n_owners_all = d->owners.n + 1830;
     d->owners_rest_bytes = 700 * FX_MIB;
     for (unsigned i = 0; i < 5; i++) {
@@ -202,16 +206,16 @@ static inline mt_stack_id fx_trace(struct fixture *f, struct mt_trace *t, unsign
         const char *name, *file;
         uint32_t line;
     } frame[] = {
-        { "c10::cuda::CUDACachingAllocator::Native::DeviceCachingAllocator::malloc(signed char, unsigned long, CUstream_st*)",
-          "??", 0 },
-        { "at::_ops::empty_memory_format::call(c10::ArrayRef<c10::SymInt>)", "??", 0 },
-        { "logsumexp", "/usr/lib/python3/dist-packages/torch/functional.py", 311 },
-        { "logprobs_from_logits_v2", "/opt/job/verl/utils/torch_functional.py", 151 },
-        { "_forward_micro_batch", "/opt/job/verl/workers/actor/dp_actor.py", 244 },
-        { "_wrapped_call_impl", "/usr/lib/python3/dist-packages/torch/nn/modules/module.py", 1736 },
-        { "_call_impl", "/usr/lib/python3/dist-packages/torch/nn/modules/module.py", 1747 },
-        { "compute_log_prob", "/opt/job/verl/workers/fsdp_workers.py", 812 },
-        { "<module>", "/opt/job/verl/trainer/main_ppo.py", 391 },
+        {"c10::cuda::CUDACachingAllocator::Native::DeviceCachingAllocator::malloc(signed char, unsigned long, CUstream_st*)",
+         "??", 0},
+        {"at::_ops::empty_memory_format::call(c10::ArrayRef<c10::SymInt>)", "??", 0},
+        {"logsumexp", "/usr/lib/python3/dist-packages/torch/functional.py", 311},
+        {"logprobs_from_logits_v2", "/opt/job/verl/utils/torch_functional.py", 151},
+        {"_forward_micro_batch", "/opt/job/verl/workers/actor/dp_actor.py", 244},
+        {"_wrapped_call_impl", "/usr/lib/python3/dist-packages/torch/nn/modules/module.py", 1736},
+        {"_call_impl", "/usr/lib/python3/dist-packages/torch/nn/modules/module.py", 1747},
+        {"compute_log_prob", "/opt/job/verl/workers/fsdp_workers.py", 812},
+        {"<module>", "/opt/job/verl/trainer/main_ppo.py", 391},
     };
     struct mt_limits lim = MT_LIMITS_DEFAULT;
     struct mt_builder *b = mt_builder_new(t, &lim);
@@ -231,16 +235,16 @@ static inline mt_stack_id fx_trace(struct fixture *f, struct mt_trace *t, unsign
     }
     MT_CHECK(mt_build_stack(b, ids, (uint32_t)n, &stack));
     MT_CHECK(mt_build_str(b, f->hostile ? FX_HOSTILE : "expandable_segments", f->hostile ? sizeof FX_HOSTILE - 1 : 19, &name));
-    MT_CHECK(mt_build_setting(b, 0, name, (struct mt_val){ .type = MT_T_STR, .id = name }));
+    MT_CHECK(mt_build_setting(b, 0, name, (struct mt_val){.type = MT_T_STR, .id = name}));
     MT_CHECK(mt_build_unknown_key(b, FX_HOSTILE, sizeof FX_HOSTILE - 1));
     mt_build_saw_key(b, MT_K_DEVICE_TRACES);
     MT_CHECK(mt_build_trace_begin(b, 0, false));
     mt_rec_reset(&rec);
     MT_CHECK(mt_build_str(b, "alloc", 5, &name));
-    mt_rec_set(&rec, MT_K_ACTION, (struct mt_val){ .type = MT_T_STR, .id = name });
-    mt_rec_set(&rec, MT_K_ADDR, (struct mt_val){ .type = MT_T_INT, .i = 4096 });
-    mt_rec_set(&rec, MT_K_SIZE, (struct mt_val){ .type = MT_T_INT, .i = 512 });
-    mt_rec_set(&rec, MT_K_FRAMES, (struct mt_val){ .type = MT_T_STACK, .id = stack });
+    mt_rec_set(&rec, MT_K_ACTION, (struct mt_val){.type = MT_T_STR, .id = name});
+    mt_rec_set(&rec, MT_K_ADDR, (struct mt_val){.type = MT_T_INT, .i = 4096});
+    mt_rec_set(&rec, MT_K_SIZE, (struct mt_val){.type = MT_T_INT, .i = 512});
+    mt_rec_set(&rec, MT_K_FRAMES, (struct mt_val){.type = MT_T_STACK, .id = stack});
     MT_CHECK(mt_build_event(b, &rec));
     MT_CHECK(mt_build_finish(b));
     mt_builder_free(b);
@@ -262,25 +266,33 @@ static inline mt_stack_id fx_trace(struct fixture *f, struct mt_trace *t, unsign
 static inline void fx_advice(struct fixture *f, struct mt_analysis *a)
 {
     static const char *const text[][2] = {
-        { "Lower the share of memory the rollout engine takes", "actor_rollout_ref.rollout.gpu_memory_utilization=0.5" },
-        { "Fewer tokens in a log-prob micro-batch", "actor_rollout_ref.rollout.log_prob_max_token_len_per_gpu=8192" },
-        { "Compute the log-probabilities in chunks", "+actor_rollout_ref.actor.entropy_from_logits_with_chunking=True" },
-        { "Free the engine\xe2\x80\x99s cache outside rollout", "actor_rollout_ref.rollout.free_cache_engine=True" },
+        {"Lower the share of memory the rollout engine takes", "actor_rollout_ref.rollout.gpu_memory_utilization=0.5"},
+        {"Fewer tokens in a log-prob micro-batch", "actor_rollout_ref.rollout.log_prob_max_token_len_per_gpu=8192"},
+        {"Compute the log-probabilities in chunks", "+actor_rollout_ref.actor.entropy_from_logits_with_chunking=True"},
+        {"Free the engine\xe2\x80\x99s cache outside rollout", "actor_rollout_ref.rollout.free_cache_engine=True"},
     };
     for (unsigned i = 0; i < 4; i++) {
         struct mt_fix_rule *rule = &f->rule[i];
         struct mt_advice *d = MT_VEC_PUSH(&a->advice);
-        f->line[i][0] = (struct mt_fix_line){ .syntax = MT_FIX_HYDRA, .key = "", .value = "", .text = text[i][1], .note = "" };
-        f->line[i][1] = (struct mt_fix_line){ .syntax = MT_FIX_HYDRA, .key = "", .value = "",
-                                              .text = f->hostile ? FX_HOSTILE : "not.for.this=1", .note = f->hostile ? FX_HOSTILE : "" };
+        f->line[i][0] = (struct mt_fix_line){.syntax = MT_FIX_HYDRA, .key = "", .value = "", .text = text[i][1], .note = ""};
+        f->line[i][1] = (struct mt_fix_line){.syntax = MT_FIX_HYDRA,
+                                             .key = "",
+                                             .value = "",
+                                             .text = f->hostile ? FX_HOSTILE : "not.for.this=1",
+                                             .note = f->hostile ? FX_HOSTILE : ""};
         rule->id = "V01";
         rule->kind = i == 3 ? MT_FIX_TIP : MT_FIX_SETTING;
         rule->source = f->hostile ? FX_HOSTILE : "verl, verl/trainer/config/rollout/rollout.yaml";
         rule->checked = "";
-        rule->card = (struct mt_fix_card){ .name = "", .title = text[i][0],
-            .why = "The engine reserves this part of the card for weights and KV cache, and what it holds is not there for the log-prob pass.",
-            .constraints = f->hostile ? FX_HOSTILE : "0.8 and more only with offloaded parameters.", .cost = "fewer sequences at a time",
-            .set = f->line[i], .n_set = 2 };
+        rule->card =
+            (struct mt_fix_card){.name = "",
+                                 .title = text[i][0],
+                                 .why = "The engine reserves this part of the card for weights and KV cache, and what it holds "
+                                        "is not there for the log-prob pass.",
+                                 .constraints = f->hostile ? FX_HOSTILE : "0.8 and more only with offloaded parameters.",
+                                 .cost = "fewer sequences at a time",
+                                 .set = f->line[i],
+                                 .n_set = 2};
         d->rule = rule;
         d->card = &rule->card;
         d->lines = f->hostile ? 3 : 1;
@@ -307,12 +319,15 @@ static inline void fx_make(struct fixture *f, unsigned n_ranks, unsigned n_phase
         a->verdict.kind = MT_V_OOM_CAPACITY;
         a->verdict.phase = MT_PH_LOGP_OLD;
         a->verdict.sub = MT_PH_LOGITS;
-        a->verdict.sentence = fx_dup(hostile ? FX_HOSTILE : "Rank 0, device 0 ran out of memory in old-policy log-prob (logits): it asked for "
-            "2.32 GiB with 512.00 MiB free; 22.50 GiB of the 76.73 GiB live is the KV cache of the rollout engine "
-            "(vllm/worker/cache_engine.py:83 _allocate_kv_cache).");
-        a->verdict.because = fx_dup("It is capacity, not fragmentation: of 900.00 MiB reserved but free, 640.00 MiB could have served the "
-                                    "request, the largest piece being 150.00 MiB.");
-        f->rank[i] = (struct mt_rank){ f->trace[i], a };
+        a->verdict.sentence = fx_dup(
+            hostile ? FX_HOSTILE
+                    : "Rank 0, device 0 ran out of memory in old-policy log-prob (logits): it asked for "
+                      "2.32 GiB with 512.00 MiB free; 22.50 GiB of the 76.73 GiB live is the KV cache of the rollout engine "
+                      "(vllm/worker/cache_engine.py:83 _allocate_kv_cache).");
+        a->verdict.because =
+            fx_dup("It is capacity, not fragmentation: of 900.00 MiB reserved but free, 640.00 MiB could have served the "
+                   "request, the largest piece being 150.00 MiB.");
+        f->rank[i] = (struct mt_rank){f->trace[i], a};
     }
     f->r.ranks = f->rank;
     f->r.n_ranks = n_ranks;

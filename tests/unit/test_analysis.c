@@ -220,6 +220,27 @@ MT_TEST(owner_sums_are_exact)
     mt_trace_free(t);
 }
 
+/* Sizes that no machine has, in a number that would overflow any sum: withheld, never undefined. */
+MT_TEST(forged_sizes)
+{
+    struct bt x = bt_new();
+    struct mt_trace *t;
+    struct mt_analysis *a;
+    bt_trace(&x, 0);
+    for (uint64_t i = 0; i < 600; i++) {
+        bt_event(&x, i % 3 == 0 ? "free_completed" : i % 3 == 1 ? "alloc" : "segment_free", i << 40, (UINT64_C(1) << 56) - 1, "a.py:1:f");
+        bt_event(&x, "segment_alloc", UINT64_MAX - i, (UINT64_C(1) << 56) - 1, "");
+    }
+    bt_event(&x, "oom", 0, (UINT64_C(1) << 56) - 1, "a.py:2:g");
+    t = bt_done(&x);
+    a = analyze(t);
+    MT_ASSERT(a != NULL && a->devices.n == 1);
+    MT_CHECK(a->devices.p[0].withheld != NULL);
+    MT_CHECK_EQ(a->verdict.kind, MT_V_OOM);
+    mt_analysis_free(a);
+    mt_trace_free(t);
+}
+
 MT_TEST(empty_snapshot)
 {
     struct bt x = bt_new();
@@ -256,4 +277,4 @@ MT_TEST(out_of_memory_anywhere)
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(anchored_on_the_end) MT_RUN(negative_start_is_withheld) MT_RUN(oom_capacity) MT_RUN(oom_fragmentation)
             MT_RUN(oom_limit) MT_RUN(oom_other_stream) MT_RUN(segment_sizes) MT_RUN(expandable_holes) MT_RUN(columns_are_true_states)
-                MT_RUN(owner_sums_are_exact) MT_RUN(empty_snapshot) MT_RUN(out_of_memory_anywhere))
+                MT_RUN(owner_sums_are_exact) MT_RUN(forged_sizes) MT_RUN(empty_snapshot) MT_RUN(out_of_memory_anywhere))

@@ -42,12 +42,12 @@ MT_TEST(html_hidden)
 MT_TEST(not_utf8)
 {
     MT_CHECK_STR(ESC(mt_html, "\xff"), "\xef\xbf\xbd");
-    MT_CHECK_STR(ESC(mt_html, "\xc3"), "\xef\xbf\xbd");                                     /* cut off */
-    MT_CHECK_STR(ESC(mt_html, "\xc0\xaf"), "\xef\xbf\xbd\xef\xbf\xbd");                     /* overlong '/' */
-    MT_CHECK_STR(ESC(mt_html, "\xe0\x80\xbc"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");     /* overlong '<' */
-    MT_CHECK_STR(ESC(mt_html, "\xed\xa0\x80"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");     /* a surrogate */
+    MT_CHECK_STR(ESC(mt_html, "\xc3"), "\xef\xbf\xbd");                                 /* cut off */
+    MT_CHECK_STR(ESC(mt_html, "\xc0\xaf"), "\xef\xbf\xbd\xef\xbf\xbd");                 /* overlong '/' */
+    MT_CHECK_STR(ESC(mt_html, "\xe0\x80\xbc"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"); /* overlong '<' */
+    MT_CHECK_STR(ESC(mt_html, "\xed\xa0\x80"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"); /* a surrogate */
     MT_CHECK_STR(ESC(mt_html, "\xf4\x90\x80\x80"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
-    MT_CHECK_STR(ESC(mt_html, "\xe2\x82<"), "\xef\xbf\xbd&lt;");                            /* does not swallow what follows */
+    MT_CHECK_STR(ESC(mt_html, "\xe2\x82<"), "\xef\xbf\xbd&lt;"); /* does not swallow what follows */
     MT_CHECK_STR(ESC(mt_json_str, "\xe2\x82\""), "\"\xef\xbf\xbd\\\"\"");
     MT_CHECK_STR(ESC(mt_term, "\xe2\x1b"), "\xef\xbf\xbd\xe2\x90\x9b");
     MT_CHECK_STR(ESC(mt_md, "\xe2*"), "\xef\xbf\xbd\\*");
@@ -179,4 +179,4 @@ MT_TEST(times)
 }
 
 MT_MAIN(MT_RUN(html_text) MT_RUN(html_hidden) MT_RUN(not_utf8) MT_RUN(json) MT_RUN(markdown) MT_RUN(markdown_code)
-        MT_RUN(terminal) MT_RUN(all_pairs) MT_RUN(utf8_cut) MT_RUN(bytes) MT_RUN(numbers) MT_RUN(times))
+            MT_RUN(terminal) MT_RUN(all_pairs) MT_RUN(utf8_cut) MT_RUN(bytes) MT_RUN(numbers) MT_RUN(times))

@@ -2,9 +2,6 @@
 #include "parser/base/mem.h"
 #include "render/assets.h"
 #include "render/html.h"
-#include "render/stack_view.h"
-#include "render/svg_scale.h"
-#include "render/svg_timeline.h"
 #include "tests/unit/report_fixture.h"
 
 static const char *const slots[] = {
@@ -37,7 +34,7 @@ static unsigned count(const char *s, const char *word)
 
 static bool is_void(const char *name, size_t n)
 {
-    static const char *const names[] = { "meta", "wbr", "br", "hr", "img", "link" };
+    static const char *const names[] = {"meta", "wbr", "br", "hr", "img", "link"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strlen(names[i]) == n && memcmp(names[i], name, n) == 0)
             return true;
@@ -105,7 +102,7 @@ static long check_markup(const char *s)
 /* Every id stands once, and what refers to an id finds it. */
 static void check_ids(const char *page)
 {
-    static const char *const refs[] = { "href=\"#", "aria-labelledby=\"" };
+    static const char *const refs[] = {"href=\"#", "aria-labelledby=\""};
     char id[128], want[160];
     for (const char *s = strstr(page, " id=\""); s != NULL; s = strstr(s + 1, " id=\"")) {
         (void)snprintf(id, sizeof id, "%.*s", (int)strcspn(s + 5, "\""), s + 5);
@@ -163,9 +160,22 @@ MT_TEST(template_marks)
 
 MT_TEST(order_and_content)
 {
-    static const char *const order[] = { "Out of memory: the device was full", "<h1>Rank 0, device 0 ran out of memory", "It is capacity",
-        "Change first", "gpu_<wbr>memory_<wbr>utilization=<wbr>0.<wbr>5", "<nav", "id=\"numbers\"", "id=\"timeline\"", "<svg xmlns",
-        "id=\"phases\"", "id=\"owners\"", "id=\"segments\"", "id=\"advice\"", "id=\"quality\"", "id=\"settings\"", "id=\"provenance\"" };
+    static const char *const order[] = {"Out of memory: the device was full",
+                                        "<h1>Rank 0, device 0 ran out of memory",
+                                        "It is capacity",
+                                        "Change first",
+                                        "gpu_<wbr>memory_<wbr>utilization=<wbr>0.<wbr>5",
+                                        "<nav",
+                                        "id=\"numbers\"",
+                                        "id=\"timeline\"",
+                                        "<svg xmlns",
+                                        "id=\"phases\"",
+                                        "id=\"owners\"",
+                                        "id=\"segments\"",
+                                        "id=\"advice\"",
+                                        "id=\"quality\"",
+                                        "id=\"settings\"",
+                                        "id=\"provenance\""};
     static struct fixture f;
     const char *at;
     char *page;
@@ -232,7 +242,7 @@ MT_TEST(damage_banner)
     static struct fixture f;
     char *page;
     fx_make(&f, 2, 10, true);
-    f.unread[0] = (struct mt_unread){ fx_dup("run/rank7.pickle<b>"), fx_dup("a git-lfs pointer; run `git lfs pull`") };
+    f.unread[0] = (struct mt_unread){fx_dup("run/rank7.pickle<b>"), fx_dup("a git-lfs pointer; run `git lfs pull`")};
     f.r.unread = f.unread;
     f.r.n_unread = 1;
     f.trace[1]->damaged = true;
@@ -292,7 +302,8 @@ MT_TEST(little_data)
     page = page_of(&f.r);
     check_page(page);
     MT_ASSERT(page != NULL);
-    MT_CHECK(strstr(page, "id=\"advice\"") == NULL && strstr(page, "id=\"owners\"") == NULL && strstr(page, "id=\"timeline\"") == NULL);
+    MT_CHECK(strstr(page, "id=\"advice\"") == NULL && strstr(page, "id=\"owners\"") == NULL &&
+             strstr(page, "id=\"timeline\"") == NULL);
     mt_free(page);
     mt_free(d->withheld);
     d->withheld = NULL;
@@ -315,165 +326,6 @@ MT_TEST(little_data)
     MT_CHECK(page != NULL && check_markup(page) > 5);
     mt_free(page);
     f.r.n_ranks = 1;
-    fx_done(&f);
-}
-
-static uint64_t svg_size(const struct mt_svg *s, char **text)
-{
-    struct mt_out o;
-    uint64_t n;
-    MT_CHECK(mt_out_mem(&o));
-    mt_svg_timeline(&o, s);
-    MT_CHECK_EQ(mt_out_finish(&o), 0);
-    n = o.used;
-    if (text != NULL)
-        *text = mt_strndup((const char *)o.buf, o.used);
-    mt_out_done(&o);
-    return n;
-}
-
-MT_TEST(timeline_size)
-{
-    static struct fixture f;
-    struct mt_palette pal;
-    struct mt_svg s = { .pal = &pal, .what = "rank 0" };
-    uint64_t seed = 99;
-    fx_make(&f, 1, 64, false);
-    s.dev = &f.a[0].devices.p[0];
-    mt_palette_build(&pal, &f.r);
-    for (uint32_t c = 0; c < s.dev->timeline.n_columns; c++) { /* noise: no two columns alike */
-        uint64_t sum = 0;
-        for (uint32_t g = 0; g < s.dev->timeline.n_groups; g++) {
-            seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
-            sum += s.dev->timeline.live[(size_t)c * s.dev->timeline.n_groups + g] = seed >> 33;
-        }
-        s.dev->timeline.total[c] = sum;
-        s.dev->timeline.reserved[c] = sum + (seed >> 35);
-        s.dev->timeline.phase[c] = (uint8_t)(c % 64);
-    }
-    MT_CHECK(svg_size(&s, NULL) <= MT_SVG_MAX_BYTES);
-    s.small = true;
-    MT_CHECK(svg_size(&s, NULL) <= MT_SVG_MAX_BYTES);
-    fx_done(&f);
-}
-
-MT_TEST(timeline_axes)
-{
-    static struct fixture f;
-    struct mt_palette pal;
-    struct mt_svg s = { .pal = &pal, .what = "<rank>" };
-    struct mt_timeline *t;
-    char *text = NULL;
-    fx_make(&f, 1, 10, false);
-    s.dev = &f.a[0].devices.p[0];
-    t = &f.a[0].devices.p[0].timeline;
-    mt_palette_build(&pal, &f.r);
-    (void)svg_size(&s, &text);
-    MT_CHECK_HAS(text, "seconds after the first event at 2026-03-05 08:11:32.031 UTC");
-    MT_CHECK_HAS(text, ">GiB</text>");
-    MT_CHECK_HAS(text, "Live memory of &lt;rank&gt;");
-    MT_CHECK_HAS(text, "role=\"img\"");
-    MT_CHECK_HAS(text, mt_color_oom);
-    mt_free(text);
-    t->has_time = false;
-    t->x0 = 0;
-    t->x1 = FX_EVENTS - 1;
-    f.a[0].devices.p[0].ooms.n = 0;
-    f.a[0].devices.p[0].capacity = 0;
-    (void)svg_size(&s, &text);
-    f.a[0].devices.p[0].ooms.n = 1; /* for fx_done() */
-    MT_CHECK_HAS(text, "event number (this trace has no clock)");
-    MT_CHECK_HAS(text, ">20,000</text>");
-    MT_CHECK(strstr(text, mt_color_oom) == NULL); /* red means out of memory, and nothing else */
-    MT_CHECK(strstr(text, "capacity") == NULL);
-    mt_free(text);
-    t->n_columns = 1; /* a single instant */
-    t->x1 = t->x0;
-    (void)svg_size(&s, &text);
-    MT_CHECK_HAS(text, "</svg>");
-    mt_free(text);
-    fx_done(&f);
-}
-
-MT_TEST(colors)
-{
-    static struct fixture f;
-    struct mt_palette pal;
-    bool seen[MT_COLOR_COUNT] = { false };
-    fx_make(&f, 1, 60, false);
-    mt_palette_build(&pal, &f.r);
-    MT_CHECK_EQ(pal.of[MT_PH_UNATTRIBUTED][MT_PH_NONE], MT_COLOR_UNATTRIBUTED);
-    MT_CHECK(pal.of[MT_PH_ROLLOUT_KV_ALLOC][MT_PH_NONE] >= MT_COLOR_FIRST);
-    MT_CHECK(pal.of[MT_PH_LOGP_OLD][MT_PH_LOGITS] >= MT_COLOR_FIRST);
-    for (int a = 0; a < MT_PH_COUNT; a++) {
-        for (int b = 0; b < MT_PH_COUNT; b++) {
-            if (pal.of[a][b] < MT_COLOR_FIRST)
-                continue;
-            MT_CHECK(!seen[pal.of[a][b]]);
-            seen[pal.of[a][b]] = true;
-        }
-    }
-    for (unsigned c = 0; c < MT_COLOR_COUNT; c++)
-        MT_CHECK(strcmp(mt_color_hex(c), mt_color_oom) != 0);
-    fx_done(&f);
-}
-
-static struct mt_scale checked(struct mt_scale s, uint64_t max, unsigned ticks)
-{
-    MT_CHECK(s.step > 0 && s.unit > 0);
-    MT_CHECK(s.top >= max || max > UINT64_MAX / 2);
-    MT_CHECK(s.top / s.step <= ticks || max > UINT64_MAX / 2);
-    return s;
-}
-
-MT_TEST(scales)
-{
-    char b[32];
-    struct mt_scale s = checked(mt_scale_bytes(UINT64_C(24207167496), 6), UINT64_C(24207167496), 6);
-    MT_CHECK_STR(mt_scale_label(&s, s.top, b), "25");
-    MT_CHECK_STR(s.name, "GiB");
-    s = mt_scale_bytes(FX_GIB + 1, 6);
-    MT_CHECK_STR(mt_scale_label(&s, s.step, b), "0.25");
-    s = mt_scale_bytes(3 * FX_MIB, 6);
-    MT_CHECK_STR(mt_scale_label(&s, s.step, b), "0.5");
-    MT_CHECK_STR(s.name, "MiB");
-    s = mt_scale_time(UINT64_C(96000000000), 8);
-    MT_CHECK_STR(mt_scale_label(&s, s.step * 2, b), "40");
-    s = mt_scale_time(UINT64_C(1500000000), 8);
-    MT_CHECK_STR(mt_scale_label(&s, s.step, b), "0.2");
-    s = mt_scale_events(22330, 8);
-    MT_CHECK_STR(mt_scale_label(&s, s.step, b), "5,000");
-    for (unsigned i = 0; i < 64; i++) {
-        uint64_t max = (UINT64_C(1) << i) + i;
-        (void)checked(mt_scale_bytes(max, 6), max, 6);
-        (void)checked(mt_scale_time(max, 8), max, 8);
-        (void)checked(mt_scale_events(max, 8), max, 8);
-    }
-    (void)checked(mt_scale_bytes(UINT64_MAX, 6), UINT64_MAX, 6);
-    (void)checked(mt_scale_events(0, 8), 0, 8);
-    MT_CHECK_EQ(mt_scale_px(5, 10, 100), 50);
-    MT_CHECK_EQ(mt_scale_px(11, 10, 100), 100);
-    MT_CHECK_EQ(mt_scale_px(1, 0, 100), 0);
-    MT_CHECK_EQ(mt_scale_px(UINT64_MAX / 2, UINT64_MAX, 100), 49);
-}
-
-MT_TEST(stack_folding)
-{
-    static struct fixture f;
-    struct mt_stack_line l[MT_STACK_LINES];
-    char words[MT_LINE_WORDS];
-    mt_stack_id stack;
-    fx_make(&f, 1, 10, false);
-    stack = f.a[0].devices.p[0].ooms.p[0].stack;
-    MT_ASSERT(mt_stack_lines(f.trace[0], stack, l) == 7);
-    MT_CHECK_STR(mt_stack_line_words(&l[0], words), "\xe2\x80\xa6 2 C++ frames");
-    MT_CHECK_STR(mt_stack_line_words(&l[1], words), "\xe2\x80\xa6 1 torch frame");
-    MT_CHECK_STR(l[2].v.name, "logprobs_from_logits_v2");
-    MT_CHECK_STR(l[2].v.file, "utils/torch_functional.py");
-    MT_CHECK_STR(mt_stack_line_words(&l[2], words), "");
-    MT_CHECK_STR(mt_stack_line_words(&l[4], words), "\xe2\x80\xa6 2 torch frames");
-    MT_CHECK_STR(l[6].v.name, "<module>");
-    MT_CHECK_EQ(mt_stack_lines(f.trace[0], 0, l), 0);
     fx_done(&f);
 }
 
@@ -515,5 +367,4 @@ MT_TEST(failures)
 }
 
 MT_MAIN(MT_RUN(template_marks) MT_RUN(order_and_content) MT_RUN(hostile_names) MT_RUN(same_bytes) MT_RUN(damage_banner)
-        MT_RUN(many_ranks) MT_RUN(little_data) MT_RUN(timeline_size) MT_RUN(timeline_axes) MT_RUN(colors) MT_RUN(scales)
-        MT_RUN(stack_folding) MT_RUN(failures))
+            MT_RUN(many_ranks) MT_RUN(little_data) MT_RUN(failures))
