@@ -129,8 +129,8 @@ static bool has_path(const char *file, size_t n, const char *path)
 
 static bool has_frame(const struct mt_trace *t, const struct mt_fix_pair *frame)
 {
-    for (uint32_t i = 1; t != NULL && i < t->frames.n; i++) {
-        const struct mt_frame *f = &t->frames.p[i];
+    for (uint32_t i = 0; t != NULL && i < t->functions.n; i++) {
+        const struct mt_function *f = &t->functions.p[i];
         if ((frame->b[0] == 0 || strcmp(mt_str(t, f->name), frame->b) == 0) &&
             has_path(mt_str(t, f->file), mt_str_len(t, f->file), frame->a))
             return true;

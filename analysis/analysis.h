@@ -25,11 +25,11 @@ const char *mt_birth_name(enum mt_birth b); /* "in_trace", "before_trace", "ghos
 
 /* Live bytes at one moment that share a readable stack and a phase of birth. Largest first. */
 struct mt_owner {
-    char *label;      /* "models.py:174 update_nodes"; "(no stack recorded)" */
+    char *label; /* "models.py:174 update_nodes"; "(no stack recorded)" */
     uint64_t bytes, blocks, largest;
-    mt_stack_id stack; /* full stack of the largest block */
-    struct mt_attr attr; /* phase of birth of the largest share */
-    enum mt_birth birth; /* of the largest share */
+    mt_stack_id stack;    /* full stack of the largest block */
+    struct mt_attr attr;  /* phase of birth of the largest share */
+    enum mt_birth birth;  /* of the largest share */
     uint64_t first_event; /* of its earliest block in the trace; UINT64_MAX when all are older */
 };
 
@@ -41,9 +41,9 @@ struct mt_phase_row {
     uint64_t first_ns, last_ns;       /* 0 = no clock */
     uint64_t peak_inside;             /* highest live bytes of the device while this phase held */
     int64_t peak_inside_event;
-    uint64_t retained;                /* born here and still live at the end of its last occurrence */
-    uint64_t at_focus;                /* born here and live at the moment that matters */
-    uint64_t by_conf[MT_CONF_COUNT];  /* allocated bytes by confidence */
+    uint64_t retained;               /* born here and still live at the end of its last occurrence */
+    uint64_t at_focus;               /* born here and live at the moment that matters */
+    uint64_t by_conf[MT_CONF_COUNT]; /* allocated bytes by confidence */
 };
 
 /* State of a device at one event. */
@@ -51,12 +51,12 @@ struct mt_state {
     int64_t event;    /* -1 = at the start, MT_NO_EVENT = none */
     uint64_t time_ns; /* 0 = unknown */
     uint64_t live, pending, reserved;
-    uint64_t reserved_free;   /* reserved - live: rounding, unsplit rests and holes */
-    bool holes_known;         /* the two below could be computed */
-    uint64_t largest_free;    /* largest hole in any segment */
-    uint64_t largest_usable;  /* largest hole in segments of the request's stream and pool */
+    uint64_t reserved_free;  /* reserved - live: rounding, unsplit rests and holes */
+    bool holes_known;        /* the two below could be computed */
+    uint64_t largest_free;   /* largest hole in any segment */
+    uint64_t largest_usable; /* largest hole in segments of the request's stream and pool */
     uint64_t n_holes, n_segments, n_blocks;
-    uint64_t free_usable;     /* bytes of holes in segments of the request's stream and pool */
+    uint64_t free_usable; /* bytes of holes in segments of the request's stream and pool */
 };
 
 struct mt_oom {
@@ -67,7 +67,7 @@ struct mt_oom {
     mt_stack_id stack;
     struct mt_attr attr;
     int64_t stream;
-    char *label;          /* readable site of the failing request */
+    char *label; /* readable site of the failing request */
 };
 
 /* Segments of one device that serve the same requests, in the end state. */
@@ -84,17 +84,17 @@ struct mt_pool_row {
 #define MT_TL_COLUMNS 480
 #define MT_TL_GROUPS 64
 struct mt_timeline {
-    bool has_time;          /* x is time, else event number */
-    uint64_t x0, x1;        /* ns or event numbers */
-    uint32_t n_columns;     /* <= MT_TL_COLUMNS */
-    uint32_t n_groups;      /* groups are rows of mt_device_analysis.phases, by index; the last one is the overflow when > 63 */
-    uint64_t *live;         /* n_columns * n_groups: live bytes by phase of birth */
-    uint64_t *total;        /* n_columns: their sum = live at the highest instant */
-    uint64_t *low;          /* n_columns: lowest live */
-    uint64_t *reserved;     /* n_columns: highest reserved */
-    uint64_t *pending;      /* n_columns: pending-free bytes at the highest instant */
-    uint64_t *events;       /* n_columns: events in the column */
-    uint8_t *phase;         /* n_columns: index of the row that held most of the column's events; 255 = none */
+    bool has_time;      /* x is time, else event number */
+    uint64_t x0, x1;    /* ns or event numbers */
+    uint32_t n_columns; /* <= MT_TL_COLUMNS */
+    uint32_t n_groups;  /* groups are rows of mt_device_analysis.phases, by index; the last one is the overflow when > 63 */
+    uint64_t *live;     /* n_columns * n_groups: live bytes by phase of birth */
+    uint64_t *total;    /* n_columns: their sum = live at the highest instant */
+    uint64_t *low;      /* n_columns: lowest live */
+    uint64_t *reserved; /* n_columns: highest reserved */
+    uint64_t *pending;  /* n_columns: pending-free bytes at the highest instant */
+    uint64_t *events;   /* n_columns: events in the column */
+    uint8_t *phase;     /* n_columns: index of the row that held most of the column's events; 255 = none */
 };
 
 struct mt_device_analysis {
@@ -105,56 +105,57 @@ struct mt_device_analysis {
     uint64_t first_ns, last_ns; /* 0 = no clock */
     char *withheld;             /* why there is no curve (the start would be negative ...); NULL = there is one */
     uint64_t live_start, live_peak, live_end;
-    int64_t peak_event;         /* -1 = at the start */
+    int64_t peak_event; /* -1 = at the start */
     uint64_t peak_ns;
     uint64_t reserved_start, reserved_peak, reserved_end;
     uint64_t pending_start, pending_peak, pending_end;
     uint64_t birth_blocks[MT_BIRTH_COUNT], birth_bytes[MT_BIRTH_COUNT];
-    uint64_t n_unmatched_frees; /* frees whose allocation is not in the trace */
-    uint64_t n_double_allocs;   /* allocations of an address that was still live: lost frees */
-    uint64_t alloc_bytes, n_allocs; /* over the trace */
+    uint64_t n_unmatched_frees;      /* frees whose allocation is not in the trace */
+    uint64_t n_double_allocs;        /* allocations of an address that was still live: lost frees */
+    uint64_t alloc_bytes, n_allocs;  /* over the trace */
     uint64_t by_conf[MT_CONF_COUNT]; /* allocated bytes (of the focus when nothing was allocated) by confidence */
     uint64_t unattributed_bytes;     /* of those: neither phase nor sub-phase known */
     MT_VEC(struct mt_oom) ooms;
-    struct mt_state focus;      /* the moment that matters: the first OOM, else the peak */
-    struct mt_attr focus_attr;  /* of the event at the focus */
+    struct mt_state focus;     /* the moment that matters: the first OOM, else the peak */
+    struct mt_attr focus_attr; /* of the event at the focus */
     bool focus_is_oom;
-    uint64_t rounding_loss;     /* at the end state: block sizes - requested, over active blocks */
-    MT_VEC(struct mt_owner) owners; /* at the focus: the MT_MAX_OWNERS largest */
+    uint64_t rounding_loss;                   /* at the end state: block sizes - requested, over active blocks */
+    MT_VEC(struct mt_owner) owners;           /* at the focus: the MT_MAX_OWNERS largest */
     uint64_t n_owners_all, owners_rest_bytes; /* how many there are, and what those beyond the list hold */
     MT_VEC(struct mt_phase_row) phases;
     MT_VEC(struct mt_pool_row) pools;
     struct mt_timeline timeline;
-    uint64_t capacity;          /* bytes, 0 = unknown; never guessed */
-    bool end_state_only;        /* no allocation in the trace: the numbers are of the state at the dump */
+    struct mt_timeline by_event; /* the same with one step per event, where timeline is by time; else empty */
+    uint64_t capacity;           /* bytes, 0 = unknown; never guessed */
+    bool end_state_only;         /* no allocation in the trace: the numbers are of the state at the dump */
 };
 
 enum mt_verdict_kind {
     MT_V_OOM_CAPACITY,
     MT_V_OOM_FRAGMENTATION,
-    MT_V_OOM_LIMIT,  /* the device had room: a per-process memory fraction, or another limit */
-    MT_V_OOM,        /* an OOM whose cause cannot be told: the curve is withheld */
-    MT_V_PEAK,       /* no OOM in the trace */
-    MT_V_END_STATE,  /* no history: the state at the dump */
-    MT_V_EMPTY       /* nothing was live and nothing happened */
+    MT_V_OOM_LIMIT, /* the device had room: a per-process memory fraction, or another limit */
+    MT_V_OOM,       /* an OOM whose cause cannot be told: the curve is withheld */
+    MT_V_PEAK,      /* no OOM in the trace */
+    MT_V_END_STATE, /* no history: the state at the dump */
+    MT_V_EMPTY      /* nothing was live and nothing happened */
 };
 const char *mt_verdict_kind_name(enum mt_verdict_kind k); /* "oom_capacity" ... */
 
 struct mt_verdict {
     enum mt_verdict_kind kind;
-    uint32_t device;      /* index in mt_analysis.devices */
-    uint32_t oom;         /* index in that device's ooms when the kind is an OOM */
+    uint32_t device; /* index in mt_analysis.devices */
+    uint32_t oom;    /* index in that device's ooms when the kind is an OOM */
     enum mt_phase phase, sub;
     enum mt_conf conf;
-    char *sentence;       /* one sentence, plain text; names inside it come from the input */
-    char *because;        /* one more: the numbers that decide fragmentation against capacity; "" when there is none */
+    char *sentence; /* one sentence, plain text; names inside it come from the input */
+    char *because;  /* one more: the numbers that decide fragmentation against capacity; "" when there is none */
 };
 
 struct mt_advice {
     const struct mt_fix_rule *rule;
     const struct mt_fix_card *card; /* the rule's own card or the variant for this phase: title, why, lines to type, cost */
-    uint64_t lines;       /* bit i: card->set[i] applies to this framework, phase and role */
-    bool is_top;          /* one of the three settings to change first */
+    uint64_t lines;                 /* bit i: card->set[i] applies to this framework, phase and role */
+    bool is_top;                    /* one of the three settings to change first */
 };
 
 struct mt_analysis {
@@ -163,15 +164,16 @@ struct mt_analysis {
     MT_VEC(struct mt_device_analysis) devices;
     struct mt_verdict verdict;
     MT_VEC(struct mt_advice) advice; /* in the order to try */
-    uint64_t annotation_checked, annotation_agreed; /* allocations inside Optimizer.step ranges, and those that frames call optimizer */
+    uint64_t annotation_checked,
+        annotation_agreed; /* allocations inside Optimizer.step ranges, and those that frames call optimizer */
 };
 
 struct mt_analyze_opts {
     const struct mt_phase_rules *phases;
     const struct mt_fix_rules *fixes;
-    int32_t only_device;   /* --device N; -1 = all */
-    int framework;         /* forced enum mt_framework, -1 = detect */
-    uint64_t capacity;     /* --capacity, 0 = unknown */
+    int32_t only_device; /* --device N; -1 = all */
+    int framework;       /* forced enum mt_framework, -1 = detect */
+    uint64_t capacity;   /* --capacity, 0 = unknown */
     bool ignore_annotations;
 };
 
@@ -184,7 +186,7 @@ uint32_t mt_primary_rank(const struct mt_analysis *const *a, uint32_t n);
 /* Readable form of one frame and of a stack: Python frames outside torch, innermost first. */
 struct mt_frame_view {
     const char *name;
-    char file[96];   /* last two path components */
+    char file[96]; /* last two path components */
     uint32_t line;
     bool is_python, is_internal; /* internal: torch and interpreter machinery, folded by default */
 };

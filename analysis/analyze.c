@@ -26,6 +26,7 @@ static int fill_rows(struct mt_replay *r, const struct mt_live_set *live)
 static void reset_run(struct mt_device_analysis *o)
 {
     mt_timeline_done(&o->timeline);
+    mt_timeline_done(&o->by_event);
     for (uint32_t i = 0; i < o->phases.n; i++)
         o->phases.p[i].peak_inside = o->phases.p[i].retained = 0;
     o->live_peak = o->live_end;
@@ -71,8 +72,8 @@ static int lone_ooms(struct mt_replay *r)
 static int focus_on(struct mt_replay *r, struct mt_phaser *ph)
 {
     struct mt_device_analysis *o = r->out;
-    struct mt_live_set live = { NULL, 0, 0 };
-    const uint64_t no_pool[2] = { 0, 0 };
+    struct mt_live_set live = {NULL, 0, 0};
+    const uint64_t no_pool[2] = {0, 0};
     int rc = 0;
     if (o->withheld != NULL) {
         o->focus.event = MT_NO_EVENT;
@@ -153,8 +154,9 @@ static void check_annotations(struct mt_analysis *a, const struct mt_device *d, 
         const struct mt_event *e = mt_event_at(d, i);
         if (e->action != MT_ACT_ALLOC || e->time_ns == 0)
             continue;
-        while (k < t->ranges.n && (strncmp(mt_str(t, t->ranges.p[k].name), want, sizeof want - 1) != 0 ||
-                                   t->ranges.p[k].t0_ns == 0 || t->ranges.p[k].t1_ns < e->time_ns || t->ranges.p[k].device != d->ordinal))
+        while (k < t->ranges.n &&
+               (strncmp(mt_str(t, t->ranges.p[k].name), want, sizeof want - 1) != 0 || t->ranges.p[k].t0_ns == 0 ||
+                t->ranges.p[k].t1_ns < e->time_ns || t->ranges.p[k].device != d->ordinal))
             k++;
         if (k == t->ranges.n)
             break;
@@ -169,9 +171,9 @@ static int analyze_device(struct mt_analysis *a, uint32_t index, const struct mt
                           struct mt_err *err)
 {
     const struct mt_device *d = &a->trace->devices.p[index];
-    struct mt_phase_opts po = { .use_annotations = !opt->ignore_annotations };
+    struct mt_phase_opts po = {.use_annotations = !opt->ignore_annotations};
     struct mt_device_analysis *o = MT_VEC_PUSH(&a->devices);
-    struct mt_replay r = { .t = a->trace, .device = index, .d = d };
+    struct mt_replay r = {.t = a->trace, .device = index, .d = d};
     struct mt_attr *attr = NULL;
     int rc = 0;
     if (o == NULL)
@@ -273,6 +275,7 @@ static void device_done(struct mt_device_analysis *o)
     MT_VEC_DONE(&o->phases);
     MT_VEC_DONE(&o->pools);
     mt_timeline_done(&o->timeline);
+    mt_timeline_done(&o->by_event);
 }
 
 void mt_analysis_free(struct mt_analysis *a)

@@ -29,7 +29,7 @@ bool mt_file_is_python(const char *file, uint32_t n)
 
 static bool is_relay(const char *f, uint32_t n)
 {
-    static const char *const relays[] = { "runpy.py", "threading.py", "contextlib.py", "functools.py" };
+    static const char *const relays[] = {"runpy.py", "threading.py", "contextlib.py", "functools.py"};
     for (size_t i = 0; i < sizeof relays / sizeof *relays; i++) {
         size_t w = strlen(relays[i]);
         const char *dir, *start;
@@ -52,40 +52,81 @@ bool mt_file_is_internal(const char *f, uint32_t n)
            is_relay(f, n);
 }
 
+int mt_file_kinds_init(struct mt_file_kinds *k, const struct mt_trace *t)
+{
+    k->of = mt_calloc(t->str.ref.n, 1);
+    return k->of != NULL;
+}
+
+void mt_file_kinds_done(struct mt_file_kinds *k)
+{
+    mt_free(k->of);
+    k->of = NULL;
+}
+
+/* The last bytes of a path with '/' only; returns how many. */
+static uint32_t slashed(const struct mt_trace *t, mt_str_id id, char *path, uint32_t cap)
+{
+    const char *file = mt_str(t, id);
+    uint32_t n = mt_str_len(t, id);
+    if (n >= cap) { /* only the end of a path tells */
+        file += n - (cap - 1);
+        n = cap - 1;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        path[i] = file[i] == '\\' ? '/' : file[i];
+    path[n] = '\0';
+    return n;
+}
+
+unsigned mt_file_kind(struct mt_file_kinds *k, const struct mt_trace *t, mt_str_id file)
+{
+    char path[1024];
+    unsigned kind = MT_FILE_KNOWN;
+    uint32_t n;
+    if (k != NULL && k->of[file] != 0)
+        return k->of[file];
+    n = slashed(t, file, path, sizeof path);
+    if (mt_file_is_python(path, n))
+        kind |= MT_FILE_PYTHON | (mt_file_is_internal(path, n) ? MT_FILE_INTERNAL : 0u);
+    if (k != NULL)
+        k->of[file] = (uint8_t)kind;
+    return kind;
+}
+
 void mt_frame_describe(const struct mt_trace *t, mt_frame_id id, struct mt_frame_view *out)
 {
     const struct mt_frame *f = &t->frames.p[id];
+    unsigned kind = mt_file_kind(NULL, t, f->file);
     char path[1024];
-    const char *file = mt_str(t, f->file), *cut;
-    uint32_t n = mt_str_len(t, f->file);
+    uint32_t n = slashed(t, f->file, path, sizeof path);
+    const char *cut;
     int parts = 0;
-    if (n >= sizeof path) { /* only the end of a path tells */
-        file += n - (sizeof path - 1);
-        n = sizeof path - 1;
-    }
-    memcpy(path, file, n);
-    path[n] = '\0';
-    for (uint32_t i = 0; i < n; i++)
-        if (path[i] == '\\')
-            path[i] = '/';
     for (cut = path + n; cut > path; cut--)
         if (cut[-1] == '/' && ++parts == 2)
             break;
-    out->name = mt_str(t, f->name);
-    out->line = f->line;
     if (path + n - cut >= (ptrdiff_t)sizeof out->file) /* keep the end: it holds the file's own name */
         cut = path + n - (sizeof out->file - 1);
     memcpy(out->file, cut, (size_t)(path + n - cut) + 1);
-    out->is_python = mt_file_is_python(path, n);
-    out->is_internal = out->is_python && mt_file_is_internal(path, n);
+    out->name = mt_str(t, f->name);
+    out->line = f->line;
+    out->is_python = (kind & MT_FILE_PYTHON) != 0;
+    out->is_internal = (kind & MT_FILE_INTERNAL) != 0;
 }
 
 /* Names that stand in every allocating C++ stack and say nothing about who asked. */
 static bool is_noise(const char *name, uint32_t n)
 {
-    static const char *const words[] = { "unwind::unwind", "CapturedTraceback::gather", "gather_with_cpp", "CUDACachingAllocator",
-                                         "empty_cuda", "empty_generic", "wrap_kernel_functor", "redispatch", "::call(",
-                                         "RegisterCUDA" };
+    static const char *const words[] = {"unwind::unwind",
+                                        "CapturedTraceback::gather",
+                                        "gather_with_cpp",
+                                        "CUDACachingAllocator",
+                                        "empty_cuda",
+                                        "empty_generic",
+                                        "wrap_kernel_functor",
+                                        "redispatch",
+                                        "::call(",
+                                        "RegisterCUDA"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (has(name, n, words[i]))
             return true;
@@ -109,21 +150,20 @@ static bool autograd_node(const char *name, uint32_t n, const char **node, int *
     return true;
 }
 
-enum mt_site_kind mt_stack_site(const struct mt_trace *t, mt_stack_id s, mt_frame_id *frame)
+enum mt_site_kind mt_stack_site(const struct mt_trace *t, struct mt_file_kinds *k, mt_stack_id s, mt_frame_id *frame)
 {
     mt_frame_id python = 0, plain = 0, first = 0;
     *frame = 0;
     for (mt_stack_id i = s; i != 0; i = t->stacks.p[i].parent) {
         mt_frame_id id = t->stacks.p[i].frame;
         const struct mt_frame *f = &t->frames.p[id];
-        const char *file = mt_str(t, f->file), *node;
+        unsigned kind = mt_file_kind(k, t, f->file);
+        const char *node;
         int len;
         if (first == 0)
             first = id;
-        if (mt_file_is_python(file, mt_str_len(t, f->file))) {
-            struct mt_frame_view v;
-            mt_frame_describe(t, id, &v);
-            if (!v.is_internal) {
+        if ((kind & MT_FILE_PYTHON) != 0) {
+            if ((kind & MT_FILE_INTERNAL) == 0) {
                 *frame = id;
                 return MT_SITE_PYTHON;
             }
@@ -131,7 +171,7 @@ enum mt_site_kind mt_stack_site(const struct mt_trace *t, mt_stack_id s, mt_fram
                 python = id;
         } else if (python == 0 && *frame == 0 && autograd_node(mt_str(t, f->name), mt_str_len(t, f->name), &node, &len)) {
             *frame = id;
-        } else if (plain == 0 && !is_noise(mt_str(t, f->name), mt_str_len(t, f->name))) {
+        } else if (python == 0 && plain == 0 && !is_noise(mt_str(t, f->name), mt_str_len(t, f->name))) {
             plain = id;
         }
     }
@@ -148,7 +188,7 @@ enum mt_site_kind mt_stack_site(const struct mt_trace *t, mt_stack_id s, mt_fram
 char *mt_stack_label(const struct mt_trace *t, mt_stack_id s, char *buf, size_t cap)
 {
     mt_frame_id id;
-    enum mt_site_kind kind = mt_stack_site(t, s, &id);
+    enum mt_site_kind kind = mt_stack_site(t, NULL, s, &id);
     const struct mt_frame *f = &t->frames.p[id];
     struct mt_frame_view v;
     const char *node;

@@ -173,8 +173,8 @@ void mt_frameworks_detect(const struct mt_trace *t, struct mt_frameworks *out)
                                                  MT_FW_TRANSFORMERS, MT_FW_DEEPSPEED,  MT_FW_ACCELERATE};
     bool has_trainer = false; /* Transformers is also a library of models: only its Trainer makes it the framework */
     memset(out, 0, sizeof *out);
-    for (uint32_t i = 1; i < t->frames.n; i++) {
-        const struct mt_frame *f = &t->frames.p[i];
+    for (uint32_t i = 0; i < t->functions.n; i++) {
+        const struct mt_function *f = &t->functions.p[i];
         const char *name = mt_str(t, f->name);
         size_t name_n = mt_str_len(t, f->name);
         char file[4096];
@@ -188,7 +188,7 @@ void mt_frameworks_detect(const struct mt_trace *t, struct mt_frameworks *out)
         fw = framework_of(file, n);
         if (fw == MT_FW_NONE)
             continue;
-        out->frames[fw]++;
+        out->frames[fw] += f->n_frames;
         has_trainer = has_trainer || has(file, n, "transformers/trainer");
     }
     out->deepspeed = out->frames[MT_FW_DEEPSPEED] != 0;

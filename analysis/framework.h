@@ -6,9 +6,21 @@
 
 enum mt_framework {
     MT_FW_NONE, /* plain PyTorch */
-    MT_FW_VERL, MT_FW_AREAL, MT_FW_SLIME, MT_FW_RELAX, MT_FW_OPENRLHF, MT_FW_TRL, MT_FW_NEMORL,
-    MT_FW_MEGATRON, MT_FW_TORCHTITAN, MT_FW_DEEPSPEED, MT_FW_TRANSFORMERS, MT_FW_LIGHTNING, MT_FW_ACCELERATE,
-    MT_FW_VLLM, MT_FW_SGLANG, /* engines */
+    MT_FW_VERL,
+    MT_FW_AREAL,
+    MT_FW_SLIME,
+    MT_FW_RELAX,
+    MT_FW_OPENRLHF,
+    MT_FW_TRL,
+    MT_FW_NEMORL,
+    MT_FW_MEGATRON,
+    MT_FW_TORCHTITAN,
+    MT_FW_DEEPSPEED,
+    MT_FW_TRANSFORMERS,
+    MT_FW_LIGHTNING,
+    MT_FW_ACCELERATE,
+    MT_FW_VLLM,
+    MT_FW_SGLANG, /* engines */
     MT_FW_COUNT
 };
 const char *mt_framework_id(enum mt_framework f);    /* "verl" */
@@ -16,9 +28,9 @@ const char *mt_framework_words(enum mt_framework f); /* "verl", "NeMo-RL", "plai
 int mt_framework_find(const char *id);               /* -1 when unknown */
 
 struct mt_frameworks {
-    enum mt_framework main;      /* the RL framework if one is there, else the trainer, else NONE */
-    enum mt_framework engine;    /* VLLM, SGLANG or NONE */
-    bool forced;                 /* named on the command line */
+    enum mt_framework main;       /* the RL framework if one is there, else the trainer, else NONE */
+    enum mt_framework engine;     /* VLLM, SGLANG or NONE */
+    bool forced;                  /* named on the command line */
     uint64_t frames[MT_FW_COUNT]; /* distinct frames of each, the evidence */
     bool fsdp1, fsdp2, ddp, megatron_core, deepspeed, checkpointing, compiled; /* seen in frames */
 };

@@ -20,7 +20,7 @@ struct ranges {
 };
 #define MAX_STEPS (UINT64_C(1) << 31)
 #define ROUND UINT64_C(512)
-#define SMALL_LIMIT (UINT64_C(1) << 20)   /* requests up to 1 MiB are served from small segments */
+#define SMALL_LIMIT (UINT64_C(1) << 20) /* requests up to 1 MiB are served from small segments */
 #define SMALL_SEGMENT (UINT64_C(2) << 20)
 
 static uint32_t lower(const struct ranges *r, uint64_t addr) /* first range that ends above addr */
@@ -48,7 +48,8 @@ static int insert(struct ranges *r, const struct range *x)
     if (x->expandable && i > 0 && r->p[i - 1].expandable && r->p[i - 1].stream == x->stream &&
         r->p[i - 1].addr + r->p[i - 1].size == x->addr) {
         r->p[i - 1].size += x->size;
-        if (i < r->n && r->p[i].expandable && r->p[i].stream == x->stream && r->p[i - 1].addr + r->p[i - 1].size == r->p[i].addr) {
+        if (i < r->n && r->p[i].expandable && r->p[i].stream == x->stream &&
+            r->p[i - 1].addr + r->p[i - 1].size == r->p[i].addr) {
             r->p[i - 1].size += r->p[i].size;
             memmove(r->p + i, r->p + i + 1, (r->n - i - 1) * sizeof *r->p);
             r->n--;
@@ -96,15 +97,19 @@ static int build(const struct mt_replay *r, int64_t at, struct ranges *out)
     const struct mt_trace *t = r->t;
     for (uint32_t i = 0; i < t->segments.n; i++) {
         const struct mt_segment *s = &t->segments.p[i];
-        struct range x = { s->addr, s->total, s->stream, { s->pool[0], s->pool[1] }, s->pool_known, s->is_expandable };
+        struct range x = {s->addr, s->total, s->stream, {s->pool[0], s->pool[1]}, s->pool_known, s->is_expandable};
         if (s->device == r->d->ordinal && (s->is_host != 0) == (r->d->kind == MT_DEV_HOST) && !insert(out, &x))
             return 0;
     }
     for (uint64_t i = r->d->events.n; i-- > 0 && (int64_t)i > at;) {
         const struct mt_event *e = mt_event_at(r->d, i);
         const struct mt_lane *l = &t->lanes.p[e->lane];
-        struct range x = { e->addr, e->size, l->stream, { l->pool[0], l->pool[1] }, (e->flags & MT_EV_POOL_KNOWN) != 0,
-                           e->action == MT_ACT_SEGMENT_UNMAP };
+        struct range x = {e->addr,
+                          e->size,
+                          l->stream,
+                          {l->pool[0], l->pool[1]},
+                          (e->flags & MT_EV_POOL_KNOWN) != 0,
+                          e->action == MT_ACT_SEGMENT_UNMAP};
         int ok = 1;
         if (e->action == MT_ACT_SEGMENT_ALLOC || e->action == MT_ACT_SEGMENT_MAP)
             ok = cut(out, e->addr, e->size);
@@ -161,8 +166,8 @@ static void hole(struct mt_state *s, uint64_t size, bool usable)
 int mt_holes(const struct mt_replay *r, const struct mt_live_set *live, uint64_t request, int64_t stream, bool pool_known,
              const uint64_t pool[2], struct mt_state *s)
 {
-    struct ranges ranges = { .ok = true };
-    struct wish w = { request, stream, pool_known, { pool[0], pool[1] } };
+    struct ranges ranges = {.ok = true};
+    struct wish w = {request, stream, pool_known, {pool[0], pool[1]}};
     struct mt_live *blocks = NULL;
     uint32_t k = 0;
     int rc = 0;

@@ -15,12 +15,11 @@ struct group {
 static uint64_t mix(uint64_t h, uint64_t v) { return (h ^ v) * UINT64_C(0x9e3779b97f4a7c15) ^ (h >> 29); }
 
 /* Stacks with the same telling frames are one owner: torch's inner frames and C++ detail do not split it. */
-static uint64_t group_key(const struct mt_trace *t, mt_stack_id s)
+static uint64_t group_key(const struct mt_trace *t, struct mt_file_kinds *files, mt_stack_id s)
 {
     mt_frame_id site;
-    enum mt_site_kind kind = mt_stack_site(t, s, &site);
+    enum mt_site_kind kind = mt_stack_site(t, files, s, &site);
     uint64_t h = mix((uint64_t)kind + 1, 0);
-    struct mt_frame_view v;
     bool any = false;
     char label[512];
     if (kind == MT_SITE_AUTOGRAD || kind == MT_SITE_CPP) {
@@ -30,8 +29,8 @@ static uint64_t group_key(const struct mt_trace *t, mt_stack_id s)
         return h;
     }
     for (mt_stack_id i = s; i != 0; i = t->stacks.p[i].parent) {
-        mt_frame_describe(t, t->stacks.p[i].frame, &v);
-        if (v.is_python && !v.is_internal) {
+        unsigned file = mt_file_kind(files, t, t->frames.p[t->stacks.p[i].frame].file);
+        if ((file & (MT_FILE_PYTHON | MT_FILE_INTERNAL)) == MT_FILE_PYTHON) {
             h = mix(h, t->stacks.p[i].frame);
             any = true;
         }
@@ -59,18 +58,21 @@ static int cmp_owner(const void *pa, const void *pb)
 
 int mt_owners(const struct mt_trace *t, const struct mt_live_set *live, struct mt_device_analysis *out)
 {
-    MT_VEC(struct group) groups = { NULL, 0, 0 };
-    struct mt_addrmap by_stack = { NULL, 0, 0 }, by_key = { NULL, 0, 0 };
+    MT_VEC(struct group) groups = {NULL, 0, 0};
+    struct mt_file_kinds files = {NULL};
+    struct mt_addrmap by_stack = {NULL, 0, 0}, by_key = {NULL, 0, 0};
     char label[512];
     bool had;
     uint32_t unused;
     int rc = 0;
+    if (!mt_file_kinds_init(&files, t))
+        goto out;
     for (uint32_t i = 0; i < live->n; i++) {
         const struct mt_live *l = &live->p[i];
         struct group *g;
         uint32_t at;
         if (!mt_addrmap_get(&by_stack, (uint64_t)l->stack << 9, &at)) {
-            uint64_t key = group_key(t, l->stack);
+            uint64_t key = group_key(t, &files, l->stack);
             if (!mt_addrmap_get(&by_key, key, &at)) {
                 at = groups.n;
                 g = MT_VEC_PUSH(&groups);
@@ -125,6 +127,7 @@ int mt_owners(const struct mt_trace *t, const struct mt_live_set *live, struct m
         qsort(out->owners.p, out->owners.n, sizeof *out->owners.p, cmp_owner);
     rc = 1;
 out:
+    mt_file_kinds_done(&files);
     mt_addrmap_done(&by_stack);
     mt_addrmap_done(&by_key);
     MT_VEC_DONE(&groups);

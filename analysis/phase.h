@@ -43,7 +43,7 @@ struct mt_phase_rule {
     char level;            /* C S M K W O A (docs/rules-phases.md), or '*' for a method */
     const char *phase;     /* as in the file: a phase id, or the name of a container or role marker */
     const char *file_suffix, *function;
-    char status;           /* G R D U */
+    char status; /* G R D U */
     const char *note, *source;
 };
 
@@ -54,7 +54,7 @@ struct mt_phase_rules; /* opaque, immutable after loading */
 enum mt_rc mt_phase_rules_load(struct mt_phase_rules **out, const char *overlay, size_t overlay_len, const char *overlay_name,
                                struct mt_err *err);
 void mt_phase_rules_free(struct mt_phase_rules *r);
-uint32_t mt_phase_rules_count(const struct mt_phase_rules *r); /* rule indexes are 1 .. count */
+uint32_t mt_phase_rules_count(const struct mt_phase_rules *r);                                /* rule indexes are 1 .. count */
 const struct mt_phase_rule *mt_phase_rule_at(const struct mt_phase_rules *r, uint32_t index); /* NULL for 0 */
 
 /* Attribution of a trace. The cache per stack lives here; create one per trace. */
@@ -66,7 +66,8 @@ struct mt_phase_opts {
 };
 /* Writes out[i] for every event i of the device. alloc and oom events carry their own attribution; all others the phase that holds
  * at that moment. */
-enum mt_rc mt_phaser_run(struct mt_phaser *p, uint32_t device, const struct mt_phase_opts *o, struct mt_attr *out, struct mt_err *err);
+enum mt_rc mt_phaser_run(struct mt_phaser *p, uint32_t device, const struct mt_phase_opts *o, struct mt_attr *out,
+                         struct mt_err *err);
 /* By the stack alone, without neighbours: for blocks that were there before the trace began. */
 struct mt_attr mt_phaser_stack(struct mt_phaser *p, mt_stack_id stack);
 

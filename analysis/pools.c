@@ -11,8 +11,9 @@ static struct mt_pool_row *row_of(struct mt_device_analysis *out, const struct m
     struct mt_pool_row *p;
     for (uint32_t i = 0; i < out->pools.n; i++) {
         p = &out->pools.p[i];
-        if (p->pool[0] == s->pool[0] && p->pool[1] == s->pool[1] && p->stream == s->stream && p->pool_known == (s->pool_known != 0) &&
-            p->is_large == (s->is_large != 0) && p->is_expandable == (s->is_expandable != 0))
+        if (p->pool[0] == s->pool[0] && p->pool[1] == s->pool[1] && p->stream == s->stream &&
+            p->pool_known == (s->pool_known != 0) && p->is_large == (s->is_large != 0) &&
+            p->is_expandable == (s->is_expandable != 0))
             return p;
     }
     if (out->pools.n >= MAX_POOL_ROWS)
@@ -30,9 +31,10 @@ static struct mt_pool_row *row_of(struct mt_device_analysis *out, const struct m
 }
 
 /* A private pool is named by the phase that owns most of its bytes; its id alone says nothing (a pool per tag is not a CUDA graph). */
-static int label_pool(const struct mt_trace *t, struct mt_phaser *ph, const struct mt_device_analysis *out, struct mt_pool_row *p)
+static int label_pool(const struct mt_trace *t, struct mt_phaser *ph, const struct mt_device_analysis *out,
+                      struct mt_pool_row *p)
 {
-    uint64_t bytes[MT_PH_COUNT] = { 0 }, all = 0;
+    uint64_t bytes[MT_PH_COUNT] = {0}, all = 0;
     int best = MT_PH_UNATTRIBUTED;
     const char *words = "";
     if (p->pool_known && (p->pool[0] != 0 || p->pool[1] != 0)) {

@@ -48,7 +48,7 @@ int mt_replay_anchor(struct mt_replay *r)
     wide live = 0, pending = 0, reserved = 0;
     char buf[256];
     r->row_of = mt_calloc((size_t)MT_PH_COUNT * MT_PH_COUNT, 1);
-    if (r->row_of == NULL || mt_replay_row(r, (struct mt_attr){ 0, MT_PH_UNATTRIBUTED, MT_PH_NONE }) != 0)
+    if (r->row_of == NULL || mt_replay_row(r, (struct mt_attr){0, MT_PH_UNATTRIBUTED, MT_PH_NONE}) != 0)
         return 0;
     for (uint32_t i = 0; i < t->segments.n; i++) {
         const struct mt_segment *s = &t->segments.p[i];
@@ -71,7 +71,10 @@ int mt_replay_anchor(struct mt_replay *r)
         switch ((enum mt_action)e->action) {
         case MT_ACT_ALLOC: live += size; break;
         case MT_ACT_FREE_REQUESTED: pending += size; break;
-        case MT_ACT_FREE_COMPLETED: live -= size; pending -= size; break;
+        case MT_ACT_FREE_COMPLETED:
+            live -= size;
+            pending -= size;
+            break;
         case MT_ACT_SEGMENT_ALLOC:
         case MT_ACT_SEGMENT_MAP: reserved += size; break;
         case MT_ACT_SEGMENT_FREE:
@@ -91,10 +94,11 @@ int mt_replay_anchor(struct mt_replay *r)
         return o->withheld != NULL;
     }
     if (live < 0 || reserved < 0) {
-        (void)snprintf(buf, sizeof buf,
-                       "the trace allocates %lld bytes more than the end state can hold: events are missing, or the snapshot was taken "
-                       "inside a memory pool and shows only that pool",
-                       (long long)(live < 0 ? -live : -reserved));
+        (void)snprintf(
+            buf, sizeof buf,
+            "the trace allocates %lld bytes more than the end state can hold: events are missing, or the snapshot was taken "
+            "inside a memory pool and shows only that pool",
+            (long long)(live < 0 ? -live : -reserved));
         o->withheld = say(buf);
         return o->withheld != NULL;
     }
@@ -115,7 +119,7 @@ struct run {
     struct mt_addrmap map;
     int64_t rows[256];
     int64_t total, pending, reserved;
-    uint32_t row;            /* phase row that holds */
+    uint32_t row; /* phase row that holds */
 };
 
 static int add_live(struct run *u, const struct mt_live *l, bool *had)
@@ -161,7 +165,7 @@ static int add_old(struct mt_replay *r, uint64_t addr, uint64_t size, uint64_t g
     struct mt_old *old = MT_VEC_PUSH(&r->old);
     if (old == NULL)
         return 0;
-    *old = (struct mt_old){ addr, size, gone_at, block_size, stack };
+    *old = (struct mt_old){addr, size, gone_at, block_size, stack};
     return 1;
 }
 
@@ -213,7 +217,7 @@ static int step(struct mt_replay *r, struct run *u, const struct mt_event *e, ui
     bool had;
     switch ((enum mt_action)e->action) {
     case MT_ACT_ALLOC:
-        l = (struct mt_live){ e->addr, e->size, i, 0, e->stack, a, MT_BIRTH_IN_TRACE };
+        l = (struct mt_live){e->addr, e->size, i, 0, e->stack, a, MT_BIRTH_IN_TRACE};
         if (!add_live(u, &l, &had))
             return 0;
         r->out->n_double_allocs += had;
@@ -221,9 +225,7 @@ static int step(struct mt_replay *r, struct run *u, const struct mt_event *e, ui
         add_to(&u->rows[u->row], e->size);
         note_alloc(r, e, i, a, u->row);
         break;
-    case MT_ACT_FREE_REQUESTED:
-        add_to(&u->pending, e->size);
-        break;
+    case MT_ACT_FREE_REQUESTED: add_to(&u->pending, e->size); break;
     case MT_ACT_FREE_COMPLETED:
         take_from(&u->pending, e->size);
         take_from(&u->total, e->size);
@@ -290,7 +292,7 @@ static int place_ghosts(struct mt_replay *r, struct mt_phaser *ph)
     if (bytes == NULL)
         return 0;
     for (uint32_t i = 0; i < r->old.n; i++) {
-        struct mt_attr a = { 0, MT_PH_UNATTRIBUTED, MT_PH_NONE };
+        struct mt_attr a = {0, MT_PH_UNATTRIBUTED, MT_PH_NONE};
         uint32_t row;
         if (r->old.p[i].gone_at != UINT64_MAX || r->old.p[i].stack == 0)
             continue;
@@ -303,8 +305,10 @@ static int place_ghosts(struct mt_replay *r, struct mt_phaser *ph)
         bytes[row] += r->old.p[i].size;
     }
     for (uint32_t row = 1; row < o->phases.n; row++) {
-        if (bytes[row] != 0)
+        if (bytes[row] != 0) {
             mt_tl_move(&o->timeline, row, bytes[row]);
+            mt_tl_move(&o->by_event, row, bytes[row]);
+        }
         if (o->phases.p[row].n_allocs == 0)
             o->phases.p[row].retained = bytes[row];
     }
@@ -316,11 +320,17 @@ int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
 {
     struct mt_device_analysis *o = r->out;
     struct run *u = mt_calloc(1, sizeof *u);
-    struct mt_tl_run *tl = mt_calloc(1, sizeof *tl);
+    struct mt_tl_run *tl = mt_calloc(2, sizeof *tl); /* by time, and by event where there is a time */
     char buf[256];
     int rc = 0;
-    if (u == NULL || tl == NULL || !mt_tl_begin(tl, &o->timeline, r->d))
+    unsigned n_tl = 1;
+    if (u == NULL || tl == NULL || !mt_tl_begin(tl, &o->timeline, r->d, true))
         goto out;
+    if (o->timeline.has_time) {
+        if (!mt_tl_begin(tl + 1, &o->by_event, r->d, false))
+            goto out;
+        n_tl = 2;
+    }
     u->r = r;
     u->total = r->start_live;
     u->pending = r->start_pending;
@@ -343,8 +353,9 @@ int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
             o->phases.p[row].n_occurrences++;
             u->row = row;
         }
-        mt_tl_advance(tl, o->timeline.has_time ? e->time_ns : i, u->rows, o->phases.n, (uint64_t)u->total,
-                      u->pending > 0 ? (uint64_t)u->pending : 0, (uint64_t)u->reserved);
+        for (unsigned k = 0; k < n_tl; k++)
+            mt_tl_advance(tl + k, tl[k].tl->has_time ? e->time_ns : i, u->rows, o->phases.n, (uint64_t)u->total,
+                          u->pending > 0 ? (uint64_t)u->pending : 0, (uint64_t)u->reserved);
         if (!step(r, u, e, i, a))
             goto out;
         if (u->total < 0 || u->reserved < 0 || u->total > MAX_TOTAL || u->reserved > MAX_TOTAL) {
@@ -370,15 +381,18 @@ int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
             p->peak_inside = (uint64_t)u->total;
             p->peak_inside_event = (int64_t)i;
         }
-        mt_tl_event(tl, u->rows, o->phases.n, (uint64_t)u->total, u->pending > 0 ? (uint64_t)u->pending : 0, (uint64_t)u->reserved,
-                    row);
+        for (unsigned k = 0; k < n_tl; k++)
+            mt_tl_event(tl + k, u->rows, o->phases.n, (uint64_t)u->total, u->pending > 0 ? (uint64_t)u->pending : 0,
+                        (uint64_t)u->reserved, row);
     }
     if (r->d->events.n > 0)
         o->phases.p[u->row].retained = u->rows[u->row] > 0 ? (uint64_t)u->rows[u->row] : 0;
-    mt_tl_end(tl, o->phases.n);
+    for (unsigned k = 0; k < n_tl; k++)
+        mt_tl_end(tl + k, o->phases.n);
     if (!find_ghosts(r, u) || !place_ghosts(r, ph))
         goto out;
     mt_tl_compact(&o->timeline);
+    mt_tl_compact(&o->by_event);
     count_births(r);
     rc = 1;
 out:
@@ -400,14 +414,14 @@ static int push_live(struct mt_live_set *s, const struct mt_live *l)
 
 int mt_replay_live_at(struct mt_replay *r, struct mt_phaser *ph, int64_t at, struct mt_live_set *out)
 {
-    struct run u = { .r = r };
+    struct run u = {.r = r};
     struct mt_live l;
     bool had;
     int rc = 0;
     for (uint64_t i = 0; at >= 0 && i <= (uint64_t)at && i < r->d->events.n; i++) {
         const struct mt_event *e = mt_event_at(r->d, i);
         if (e->action == MT_ACT_ALLOC) {
-            l = (struct mt_live){ e->addr, e->size, i, 0, e->stack, r->attr[i], MT_BIRTH_IN_TRACE };
+            l = (struct mt_live){e->addr, e->size, i, 0, e->stack, r->attr[i], MT_BIRTH_IN_TRACE};
             if (!add_live(&u, &l, &had))
                 goto out;
         } else if (e->action == MT_ACT_FREE_COMPLETED) {
@@ -421,8 +435,13 @@ int mt_replay_live_at(struct mt_replay *r, struct mt_phaser *ph, int64_t at, str
         const struct mt_old *b = &r->old.p[i];
         if (b->gone_at != UINT64_MAX && at >= 0 && b->gone_at <= (uint64_t)at)
             continue;
-        l = (struct mt_live){ b->addr, b->size, UINT64_MAX, b->block_size, b->stack, mt_phaser_stack(ph, b->stack),
-                              b->gone_at == UINT64_MAX ? MT_BIRTH_GHOST : MT_BIRTH_BEFORE_TRACE };
+        l = (struct mt_live){b->addr,
+                             b->size,
+                             UINT64_MAX,
+                             b->block_size,
+                             b->stack,
+                             mt_phaser_stack(ph, b->stack),
+                             b->gone_at == UINT64_MAX ? MT_BIRTH_GHOST : MT_BIRTH_BEFORE_TRACE};
         if (!push_live(out, &l))
             goto out;
     }
@@ -441,7 +460,8 @@ int mt_replay_live_end(struct mt_replay *r, struct mt_phaser *ph, struct mt_live
             continue;
         for (uint32_t k = s->first_block; k < s->first_block + s->n_blocks; k++) {
             const struct mt_block *b = &t->blocks.p[k];
-            struct mt_live l = { b->addr, b->requested, UINT64_MAX, b->size, b->stack, mt_phaser_stack(ph, b->stack), MT_BIRTH_GHOST };
+            struct mt_live l = {b->addr,       b->requested, UINT64_MAX, b->size, b->stack, mt_phaser_stack(ph, b->stack),
+                                MT_BIRTH_GHOST};
             if (b->state != MT_BLOCK_INACTIVE && !push_live(out, &l))
                 return 0;
         }

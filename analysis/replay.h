@@ -9,13 +9,13 @@
 #include "analysis/addrmap.h"
 #include "analysis/analysis.h"
 
-struct mt_live { /* one live block of a moment */
+struct mt_live {         /* one live block of a moment */
     uint64_t addr, size; /* requested bytes */
     uint64_t event;      /* of its allocation; UINT64_MAX when that is not in the trace */
     uint64_t block_size; /* what the allocator handed out; 0 = not known (rounded up from size) */
     mt_stack_id stack;
     struct mt_attr attr;
-    uint8_t birth;       /* enum mt_birth */
+    uint8_t birth; /* enum mt_birth */
 };
 struct mt_live_set {
     struct mt_live *p;
@@ -38,7 +38,7 @@ struct mt_replay {
     struct mt_device_analysis *out;
     int64_t start_live, start_pending, start_reserved;
     MT_VEC(struct mt_old) old;
-    uint8_t *row_of;            /* [MT_PH_COUNT * MT_PH_COUNT]: phase row + 1, 0 = none yet */
+    uint8_t *row_of; /* [MT_PH_COUNT * MT_PH_COUNT]: phase row + 1, 0 = none yet */
 };
 
 /* The end state and the anchored start; sets out->withheld when the start is negative. 1 on success, 0 = out of memory. */

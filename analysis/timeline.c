@@ -10,7 +10,7 @@ static uint64_t column_start(const struct mt_timeline *tl, uint32_t col)
     return tl->x0 + q * col + (rest * col + tl->n_columns - 1) / tl->n_columns;
 }
 
-int mt_tl_begin(struct mt_tl_run *run, struct mt_timeline *tl, const struct mt_device *d)
+int mt_tl_begin(struct mt_tl_run *run, struct mt_timeline *tl, const struct mt_device *d, bool by_time)
 {
     uint64_t n = d->events.n;
     memset(run, 0, sizeof *run);
@@ -18,7 +18,7 @@ int mt_tl_begin(struct mt_tl_run *run, struct mt_timeline *tl, const struct mt_d
     run->tl = tl;
     if (n == 0)
         return 1;
-    tl->has_time = d->n_with_time == n && mt_event_at(d, n - 1)->time_ns > mt_event_at(d, 0)->time_ns;
+    tl->has_time = by_time && d->n_with_time == n && mt_event_at(d, n - 1)->time_ns > mt_event_at(d, 0)->time_ns;
     tl->x0 = tl->has_time ? mt_event_at(d, 0)->time_ns : 0;
     tl->x1 = tl->has_time ? mt_event_at(d, n - 1)->time_ns : n - 1;
     tl->n_columns = tl->x1 - tl->x0 + 1 < MT_TL_COLUMNS ? (uint32_t)(tl->x1 - tl->x0 + 1) : MT_TL_COLUMNS;
@@ -85,8 +85,8 @@ void mt_tl_advance(struct mt_tl_run *run, uint64_t x, const int64_t *live, uint3
     }
 }
 
-void mt_tl_event(struct mt_tl_run *run, const int64_t *live, uint32_t n_rows, uint64_t total, uint64_t pending, uint64_t reserved,
-                 uint32_t row)
+void mt_tl_event(struct mt_tl_run *run, const int64_t *live, uint32_t n_rows, uint64_t total, uint64_t pending,
+                 uint64_t reserved, uint32_t row)
 {
     struct mt_timeline *tl = run->tl;
     uint32_t c = run->col;

@@ -11,8 +11,12 @@
 const char *mt_verdict_kind_name(enum mt_verdict_kind k)
 {
     static const char *const names[] = {
-        [MT_V_OOM_CAPACITY] = "oom_capacity", [MT_V_OOM_FRAGMENTATION] = "oom_fragmentation", [MT_V_OOM_LIMIT] = "oom_limit",
-        [MT_V_OOM] = "oom",                   [MT_V_PEAK] = "peak",                           [MT_V_END_STATE] = "end_state",
+        [MT_V_OOM_CAPACITY] = "oom_capacity",
+        [MT_V_OOM_FRAGMENTATION] = "oom_fragmentation",
+        [MT_V_OOM_LIMIT] = "oom_limit",
+        [MT_V_OOM] = "oom",
+        [MT_V_PEAK] = "peak",
+        [MT_V_END_STATE] = "end_state",
         [MT_V_EMPTY] = "empty",
     };
     return names[k];
@@ -36,7 +40,8 @@ enum mt_verdict_kind mt_oom_kind(const struct mt_device_analysis *d, const struc
         return MT_V_OOM_LIMIT;
     if (d->withheld != NULL)
         return MT_V_OOM;
-    return (o->at.holes_known ? o->at.free_usable : o->at.reserved_free) >= o->request ? MT_V_OOM_FRAGMENTATION : MT_V_OOM_CAPACITY;
+    return (o->at.holes_known ? o->at.free_usable : o->at.reserved_free) >= o->request ? MT_V_OOM_FRAGMENTATION
+                                                                                       : MT_V_OOM_CAPACITY;
 }
 
 static bool sooner(const struct mt_device_analysis *a, const struct mt_device_analysis *b)
@@ -73,9 +78,8 @@ struct text {
 #if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
 #endif
-static void add(struct text *t, const char *fmt, ...);
-
-
+static void
+add(struct text *t, const char *fmt, ...);
 
 static void add(struct text *t, const char *fmt, ...)
 {
@@ -140,7 +144,8 @@ static void oom_sentence(const struct mt_analysis *a, const struct mt_device_ana
     char b1[32], b2[32], b3[32], ph[128];
     who(s, a, d, true);
     add(s, " ran out of memory in %s: it asked for %s with %s free on the device",
-        mt_words_phase(ph, sizeof ph, a->verdict.phase, a->verdict.sub), mt_words_bytes(b1, o->request), mt_words_bytes(b2, o->device_free));
+        mt_words_phase(ph, sizeof ph, a->verdict.phase, a->verdict.sub), mt_words_bytes(b1, o->request),
+        mt_words_bytes(b2, o->device_free));
     switch (kind) {
     case MT_V_OOM_CAPACITY: add(s, "; capacity, not fragmentation"); break;
     case MT_V_OOM_FRAGMENTATION: add(s, "; fragmentation, not capacity"); break;
@@ -157,25 +162,35 @@ static void oom_sentence(const struct mt_analysis *a, const struct mt_device_ana
     }
     add(s, ".");
     if (kind == MT_V_OOM_LIMIT)
-        add(why, "The driver still had %s, enough for the %s segment that the request needs: look for set_per_process_memory_fraction or a "
-                 "container limit.", mt_words_bytes(b1, o->device_free), mt_words_bytes(b2, mt_segment_size(o->request)));
+        add(why,
+            "The driver still had %s, enough for the %s segment that the request needs: look for "
+            "set_per_process_memory_fraction or a "
+            "container limit.",
+            mt_words_bytes(b1, o->device_free), mt_words_bytes(b2, mt_segment_size(o->request)));
     else if (kind == MT_V_OOM)
-        add(why, "Events are missing from the trace, so the state at the failure is not known: %s.", d->withheld ? d->withheld : "");
+        add(why, "Events are missing from the trace, so the state at the failure is not known: %s.",
+            d->withheld ? d->withheld : "");
     else if (!o->at.holes_known)
         add(why, "Reserved but not live: %s, against a request of %s; the holes could not be laid out.",
             mt_words_bytes(b1, o->at.reserved_free), mt_words_bytes(b2, o->request));
     else if (kind == MT_V_OOM_FRAGMENTATION)
-        add(why, "%s was free in the segments that serve this request, more than it asked for, but the largest hole was %s (%llu holes in %llu "
-                 "segments).", mt_words_bytes(b1, o->at.free_usable), mt_words_bytes(b2, o->at.largest_usable),
-            (unsigned long long)o->at.n_holes, (unsigned long long)o->at.n_segments);
+        add(why,
+            "%s was free in the segments that serve this request, more than it asked for, but the largest hole was %s (%llu "
+            "holes in %llu "
+            "segments).",
+            mt_words_bytes(b1, o->at.free_usable), mt_words_bytes(b2, o->at.largest_usable), (unsigned long long)o->at.n_holes,
+            (unsigned long long)o->at.n_segments);
     else
-        add(why, "Only %s was free in the segments that serve this request (largest hole %s) and %s on the device: no rearrangement would "
-                 "have fitted it.", mt_words_bytes(b1, o->at.free_usable), mt_words_bytes(b2, o->at.largest_usable),
+        add(why,
+            "Only %s was free in the segments that serve this request (largest hole %s) and %s on the device: no rearrangement "
+            "would "
+            "have fitted it.",
+            mt_words_bytes(b1, o->at.free_usable), mt_words_bytes(b2, o->at.largest_usable),
             mt_words_bytes(b3, o->device_free));
 }
 
-static void peak_sentence(const struct mt_analysis *a, const struct mt_device_analysis *d, enum mt_verdict_kind kind, struct text *s,
-                          struct text *why)
+static void peak_sentence(const struct mt_analysis *a, const struct mt_device_analysis *d, enum mt_verdict_kind kind,
+                          struct text *s, struct text *why)
 {
     char b1[32], b2[32], ph[128];
     bool told = a->verdict.phase != MT_PH_UNATTRIBUTED || a->verdict.sub != MT_PH_NONE;
@@ -235,7 +250,7 @@ int mt_verdict_make(struct mt_analysis *a)
     static struct mt_device_analysis nothing;
     struct mt_verdict *v = &a->verdict;
     const struct mt_device_analysis *d = &nothing;
-    struct text s = { "", 0 }, why = { "", 0 };
+    struct text s = {"", 0}, why = {"", 0};
     v->sub = MT_PH_NONE;
     v->device = choose(a);
     v->kind = MT_V_EMPTY;

@@ -16,8 +16,8 @@ static uint64_t ratio(uint64_t part, uint64_t whole, uint64_t scale)
 
 char *mt_words_bytes(char *buf, uint64_t bytes)
 {
-    static const char unit[][4] = { "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
-    static const unsigned tens[] = { 10, 10, 100, 100, 100, 100 };
+    static const char unit[][4] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    static const unsigned tens[] = {10, 10, 100, 100, 100, 100};
     unsigned u = 0;
     uint64_t v;
     if (bytes < 1024) {

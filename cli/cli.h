@@ -36,19 +36,22 @@ struct mt_cli {
     bool force, sha256, quiet, json, all, meta;
     struct mt_limits limits;
 };
-#define MT_CLI_DEFAULTS {.framework = -1, .device = -1, .limits = MT_LIMITS_DEFAULT}
+#define MT_CLI_DEFAULTS                                                                                                        \
+    {                                                                                                                          \
+        .framework = -1, .device = -1, .limits = MT_LIMITS_DEFAULT                                                             \
+    }
 
 struct mt_command {
     const char *name;
-    unsigned bit;          /* for mt_option.commands */
-    const char *operands;  /* "INPUT..." */
+    unsigned bit;         /* for mt_option.commands */
+    const char *operands; /* "INPUT..." */
     int min_operands, max_operands;
-    const char *summary;   /* one line */
-    const char *text;      /* paragraphs for --help and the man page, parted by an empty line */
-    const char *examples;  /* "what it does\ncommand line\n..." in pairs */
+    const char *summary;  /* one line */
+    const char *text;     /* paragraphs for --help and the man page, parted by an empty line */
+    const char *examples; /* "what it does\ncommand line\n..." in pairs */
     enum mt_exit (*run)(const struct mt_cli *c);
 };
-extern const struct mt_command mt_commands[]; /* ends with name == NULL */
+extern const struct mt_command mt_commands[];               /* ends with name == NULL */
 const struct mt_command *mt_command_find(const char *name); /* NULL when unknown */
 #define MT_CMD_REPORT 1u
 #define MT_CMD_INFO 2u

@@ -115,7 +115,8 @@ static void phase_text(struct mt_out *o, const struct mt_phase_rule *r, int widt
     mt_putc(o, '\n');
     snprintf(how, sizeof how, "%s (%s)", r->phase != NULL ? r->phase : "", r->framework != NULL ? r->framework : "any");
     field(o, "phase", how, width);
-    snprintf(where, sizeof where, "%s %s", r->file_suffix != NULL ? r->file_suffix : "", r->function != NULL ? r->function : "");
+    snprintf(where, sizeof where, "%s %s", r->file_suffix != NULL ? r->file_suffix : "",
+             r->function != NULL ? r->function : "");
     field(o, "frame", where[0] == ' ' ? where + 1 : where, width);
     field(o, "note", r->note, width);
     field(o, "source", r->source, width);
@@ -133,8 +134,8 @@ static void phases_text(const struct mt_cli *c, const struct mt_rules *r, struct
         shown++;
         methods += p->level == '*';
     }
-    mt_putf(o, "%u phase rules: %u frame signatures, %u methods%s\n", (unsigned)shown, (unsigned)(shown - methods), (unsigned)methods,
-            c->all ? "" : " (--all lists them)");
+    mt_putf(o, "%u phase rules: %u frame signatures, %u methods%s\n", (unsigned)shown, (unsigned)(shown - methods),
+            (unsigned)methods, c->all ? "" : " (--all lists them)");
     if (c->all) {
         for (uint32_t i = 1; i <= n; i++)
             if (wanted_phase(c, mt_phase_rule_at(r->phases, i))) {

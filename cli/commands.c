@@ -12,13 +12,15 @@ const struct mt_command mt_commands[] = {
         .min_operands = 1,
         .max_operands = INT_MAX,
         .summary = "say why memory ran out, and which settings to change",
-        .text = "Reads memory snapshots of PyTorch's CUDA allocator and writes one report: which rank and GPU ran out of memory (or "
-                "came closest), in which phase of the job, asking for how much, who held the memory, whether it was fragmentation "
-                "or capacity, and which settings to change.\n\n"
-                "Several inputs, an archive or a folder with several snapshots are the ranks of one job. The rank stands in the "
-                "file name, as in rank3.pickle. The verdict speaks for the earliest out-of-memory, else for the rank with the "
-                "highest peak.\n\n"
-                "From a damaged or truncated input everything before the damage is used; the report says what is missing.",
+        .text =
+            "Reads memory snapshots of PyTorch's CUDA allocator and writes one report: which rank and GPU ran out of memory "
+            "(or "
+            "came closest), in which phase of the job, asking for how much, who held the memory, whether it was fragmentation "
+            "or capacity, and which settings to change.\n\n"
+            "Several inputs, an archive or a folder with several snapshots are the ranks of one job. The rank stands in the "
+            "file name, as in rank3.pickle. The verdict speaks for the earliest out-of-memory, else for the rank with the "
+            "highest peak.\n\n"
+            "From a damaged or truncated input everything before the damage is used; the report says what is missing.",
         .examples = "a page beside the snapshot\n"
                     "memtrace report snapshot.pickle\n"
                     "every rank of a job, in the terminal\n"
@@ -36,7 +38,8 @@ const struct mt_command mt_commands[] = {
         .min_operands = 1,
         .max_operands = INT_MAX,
         .summary = "print what a snapshot holds",
-        .text = "Prints format, producer, GPUs, rank, events, time span, whether stacks were recorded, and whether the file is whole.",
+        .text = "Prints format, producer, GPUs, rank, events, time span, whether stacks were recorded, and whether the file is "
+                "whole.",
         .examples = "memtrace info snapshot.pickle",
         .run = mt_cmd_info,
     },
@@ -47,9 +50,10 @@ const struct mt_command mt_commands[] = {
         .min_operands = 1,
         .max_operands = 1,
         .summary = "print a snapshot as JSON lines",
-        .text = "Prints the snapshot as memtrace understood it, one JSON object per line. Two encodings of one snapshot give the "
-                "same lines, so this is what to compare, and what to attach to a bug report. Of an archive or a folder all "
-                "snapshots are printed, one after the other.",
+        .text =
+            "Prints the snapshot as memtrace understood it, one JSON object per line. Two encodings of one snapshot give the "
+            "same lines, so this is what to compare, and what to attach to a bug report. Of an archive or a folder all "
+            "snapshots are printed, one after the other.",
         .examples = "the events of failed requests\n"
                     "memtrace dump snapshot.pickle | jq -c 'select(.action == \"oom\")'",
         .run = mt_cmd_dump,
@@ -61,8 +65,9 @@ const struct mt_command mt_commands[] = {
         .min_operands = 0,
         .max_operands = 0,
         .summary = "list the rules behind phases and advice, with their sources",
-        .text = "Lists the fix rules that a report can give as advice, and counts the phase rules of each framework. A file given "
-                "with --rules is read first, so this also checks such a file.",
+        .text =
+            "Lists the fix rules that a report can give as advice, and counts the phase rules of each framework. A file given "
+            "with --rules is read first, so this also checks such a file.",
         .examples = "everything about one framework\n"
                     "memtrace rules --all --framework verl\n"
                     "check rules of your own\n"

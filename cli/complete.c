@@ -150,7 +150,10 @@ void mt_complete_zsh(struct mt_out *o)
         for (const struct mt_option *p = mt_options; p->name != NULL; p++)
             if ((p->commands & k->bit) != 0)
                 zsh_option(o, p);
-        mt_putf(o, "        %s\n        ;;\n", k->max_operands > 1 ? "'*:input:_files'" : k->max_operands == 1 ? "':input:_files'" : "");
+        mt_putf(o, "        %s\n        ;;\n",
+                k->max_operands > 1    ? "'*:input:_files'"
+                : k->max_operands == 1 ? "':input:_files'"
+                                       : "");
     }
     mt_puts(o, "    help)\n        _describe command commands\n        ;;\n    esac\n}\n_memtrace \"$@\"\n");
 }

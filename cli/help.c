@@ -112,8 +112,9 @@ void mt_help_command(struct mt_out *o, const struct mt_command *c)
     }
     if ((c->bit & MT_CMD_READERS) != 0) {
         mt_putc(o, '\n');
-        wrap(o, "An INPUT is a file, a folder, or '-' for standard input. Its format is told from its bytes, never from its name. "
-                "Sizes are written as 80GiB, 80G (the same), 80GB (10^9) or in bytes.",
+        wrap(o,
+             "An INPUT is a file, a folder, or '-' for standard input. Its format is told from its bytes, never from its name. "
+             "Sizes are written as 80GiB, 80G (the same), 80GB (10^9) or in bytes.",
              0, 0);
     }
     exit_statuses(o);
@@ -122,8 +123,10 @@ void mt_help_command(struct mt_out *o, const struct mt_command *c)
 void mt_help_overview(struct mt_out *o)
 {
     mt_puts(o, "usage: memtrace COMMAND [OPTION]... [INPUT]...\n\n");
-    wrap(o, "memtrace reads memory snapshots of PyTorch's CUDA allocator and says why a GPU ran out of memory and which settings to "
-            "change. It needs no GPU and no Python.",
+    wrap(o,
+         "memtrace reads memory snapshots of PyTorch's CUDA allocator and says why a GPU ran out of memory and which settings "
+         "to "
+         "change. It needs no GPU and no Python.",
          0, 0);
     mt_puts(o, "\nCommands:\n");
     for (const struct mt_command *k = mt_commands; k->name != NULL; k++)
@@ -138,8 +141,10 @@ void mt_help_overview(struct mt_out *o)
                "  # all options of a command\n"
                "  memtrace report --help\n");
     mt_putc(o, '\n');
-    wrap(o, "A snapshot is what torch.cuda.memory._dump_snapshot() writes, as pickle or JSON, also compressed, in an archive or in a "
-            "folder.",
+    wrap(o,
+         "A snapshot is what torch.cuda.memory._dump_snapshot() writes, as pickle or JSON, also compressed, in an archive or "
+         "in a "
+         "folder.",
          0, 0);
     exit_statuses(o);
 }

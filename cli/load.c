@@ -63,7 +63,8 @@ static void explain_memory(struct mt_err *err, uint64_t limit)
     size_t n = strlen(err->msg);
     char held[32];
     if (err->rc == MT_ENOMEM && limit != 0 && strstr(err->msg, "--max-memory") == NULL)
-        snprintf(err->msg + n, sizeof err->msg - n, " (at most %s are used; --max-memory raises that)", mt_fmt_bytes(held, limit));
+        snprintf(err->msg + n, sizeof err->msg - n, " (at most %s are used; --max-memory raises that)",
+                 mt_fmt_bytes(held, limit));
 }
 
 static int cannot_read(struct mt_load *l, struct mt_progress *p, const char *input, struct mt_err *err)
@@ -113,7 +114,8 @@ static int load_one(struct mt_load *l, const char *path, const struct mt_input_o
     if (l->n_read == n_before && l->unread.n == n_unread_before) {
         /* An empty folder, an archive of other things: asked for, and nothing came of it. */
         memset(&err, 0, sizeof err);
-        mt_fail(&err, MT_EINPUT, "no memory snapshot in it (%llu other files); a snapshot is what "
+        mt_fail(&err, MT_EINPUT,
+                "no memory snapshot in it (%llu other files); a snapshot is what "
                 "torch.cuda.memory._dump_snapshot() writes",
                 (unsigned long long)mt_input_ignored(in));
         if (!cannot_read(l, p, path, &err))

@@ -11,8 +11,8 @@ struct mt_load {
     uint64_t n_read, n_damaged; /* snapshots */
     uint64_t n_ignored;         /* files beside them */
     MT_VEC(struct mt_unread) unread;
-    uint64_t max_memory;        /* for messages */
-    bool failed;                /* out of memory, or the visitor gave up: a message was printed */
+    uint64_t max_memory; /* for messages */
+    bool failed;         /* out of memory, or the visitor gave up: a message was printed */
 };
 
 /* Called for each snapshot, which it takes over. 1 = go on, 0 = stop (the visitor has said why). */

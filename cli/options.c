@@ -19,16 +19,18 @@ const struct mt_option mt_options[] = {
     {"format", 0, MT_OPT_CHOICE, MT_CMD_REPORT, AT(format), "FORMAT",
      "html (a page that opens anywhere, the default), text (for a terminal), md (Markdown for a ticket) or json (for scripts).",
      formats, false},
-    {"device", 0, MT_OPT_ORDINAL, MT_CMD_REPORT, AT(device), "N", "Look at GPU N only, counted as the process saw it.", NULL, false},
+    {"device", 0, MT_OPT_ORDINAL, MT_CMD_REPORT, AT(device), "N", "Look at GPU N only, counted as the process saw it.", NULL,
+     false},
     {"framework", 0, MT_OPT_FRAMEWORK, MT_CMD_REPORT | MT_CMD_RULES, AT(framework), "NAME",
      "Take NAME for the training framework instead of telling it from the recorded stacks.", NULL, false},
     {"capacity", 0, MT_OPT_BYTES, MT_CMD_REPORT, AT(capacity), "SIZE",
-     "Memory of the card, as in 80GiB. A snapshot does not say it; without this option the report says 'capacity unknown'.", NULL,
-     false},
+     "Memory of the card, as in 80GiB. A snapshot does not say it; without this option the report says 'capacity unknown'.",
+     NULL, false},
     {"rules", 0, MT_OPT_FILE, MT_CMD_REPORT | MT_CMD_RULES, AT(rules_file), "FILE",
      "Read more phase and fix rules from the JSON file FILE; a rule with a known id replaces the built-in one.", NULL, false},
     {"title", 0, MT_OPT_TEXT, MT_CMD_REPORT, AT(title), "TEXT", "Title of the report.", NULL, false},
-    {"force", 'f', MT_OPT_FLAG, MT_CMD_REPORT | MT_CMD_DUMP, AT(force), NULL, "Overwrite the output file if it exists.", NULL, true},
+    {"force", 'f', MT_OPT_FLAG, MT_CMD_REPORT | MT_CMD_DUMP, AT(force), NULL, "Overwrite the output file if it exists.", NULL,
+     true},
     {"quiet", 'q', MT_OPT_FLAG, MT_CMD_READERS, AT(quiet), NULL,
      "No progress and no closing line. Errors, and warnings about damaged input, are still printed.", NULL, true},
     {"json", 0, MT_OPT_FLAG, MT_CMD_INFO | MT_CMD_RULES, AT(json), NULL, "Print JSON, one object per line.", NULL, false},
@@ -46,14 +48,14 @@ const struct mt_option mt_options[] = {
      "Longest string in an input (default 16MiB).", NULL, false},
     {"max-events", 0, MT_OPT_COUNT, MT_CMD_READERS, AT(limits.max_events), "N",
      "Most trace entries in a snapshot (default 250M).", NULL, false},
-    {"max-depth", 0, MT_OPT_COUNT32, MT_CMD_READERS, AT(limits.max_depth), "N", "Deepest nesting in an input (default 256).", NULL,
-     false},
+    {"max-depth", 0, MT_OPT_COUNT32, MT_CMD_READERS, AT(limits.max_depth), "N", "Deepest nesting in an input (default 256).",
+     NULL, false},
     {"max-ratio", 0, MT_OPT_COUNT32, MT_CMD_READERS, AT(limits.max_ratio), "N",
      "Refuse input that decompresses to more than N times its size, after the first 64 MiB (default 1000).", NULL, false},
     {"max-members", 0, MT_OPT_COUNT32, MT_CMD_READERS, AT(limits.max_members), "N",
      "Most files in one archive or folder (default 4096).", NULL, false},
-    {"max-frames", 0, MT_OPT_COUNT32, MT_CMD_READERS, AT(limits.max_frames), "N", "Most frames in one stack (default 4096).", NULL,
-     false},
+    {"max-frames", 0, MT_OPT_COUNT32, MT_CMD_READERS, AT(limits.max_frames), "N", "Most frames in one stack (default 4096).",
+     NULL, false},
     {"help", 'h', MT_OPT_FLAG, MT_CMD_READERS | MT_CMD_RULES | MT_CMD_NONE, AT(help), NULL, "Print this help.", NULL, true},
     {"version", 'V', MT_OPT_FLAG, MT_CMD_NONE, AT(version), NULL,
      "Print the version, the features of this build and the versions of its libraries.", NULL, true},
@@ -133,7 +135,8 @@ static int set_number(const struct mt_option *o, void *field, const char *value,
     if (!ok) {
         if (o->type == MT_OPT_BYTES)
             mt_fail(err, MT_EINPUT,
-                    "--%s: '%s' is not a size; write bytes or a number with a unit, as 80GiB, 80G (the same), 80GB (10^9) or 512MiB",
+                    "--%s: '%s' is not a size; write bytes or a number with a unit, as 80GiB, 80G (the same), 80GB (10^9) or "
+                    "512MiB",
                     o->name, value);
         else
             mt_fail(err, MT_EINPUT, "--%s: '%s' is not a whole number%s", o->name, value,
@@ -190,11 +193,11 @@ static int unknown(const struct mt_cli *c, const char *arg, size_t n, struct mt_
         if ((o->commands & command_bit(c)) != 0)
             mt_nearest_offer(&near, o->name);
     if (near.best != NULL)
-        mt_fail(err, MT_EINPUT, "unknown option '%.*s' (did you mean --%s?); see 'memtrace%s%s --help'", (int)n, arg, near.best, space,
-                command);
+        mt_fail(err, MT_EINPUT, "unknown option '%.*s' (did you mean --%s?); see 'memtrace%s%s --help'", (int)n, arg, near.best,
+                space, command);
     else if (find_long(~0u, word, strlen(word)) != NULL)
-        mt_fail(err, MT_EINPUT, "'memtrace%s%s' has no option '%.*s'; see 'memtrace%s%s --help'", space, command, (int)n, arg, space,
-                command);
+        mt_fail(err, MT_EINPUT, "'memtrace%s%s' has no option '%.*s'; see 'memtrace%s%s --help'", space, command, (int)n, arg,
+                space, command);
     else
         mt_fail(err, MT_EINPUT, "unknown option '%.*s'; see 'memtrace%s%s --help'", (int)n, arg, space, command);
     return 0;

@@ -25,7 +25,7 @@ struct mt_option {
     const char *metavar;
     const char *help;
     const char *const *choices; /* MT_OPT_CHOICE; ends with NULL */
-    bool not_content;           /* has no say in what is written, only where and how loudly: left out of the report's command line */
+    bool not_content; /* has no say in what is written, only where and how loudly: left out of the report's command line */
 };
 extern const struct mt_option mt_options[]; /* ends with name == NULL */
 

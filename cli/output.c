@@ -61,7 +61,8 @@ int mt_output_check(const char *path, bool force, char *const *inputs, int n_inp
         char *folder, *slash;
         int there;
         if (errno != ENOENT || path[n - 1] == '/') {
-            mt_say("%s: cannot be written: %s", path, path[n - 1] == '/' ? "it names a folder; add a file name" : strerror(errno));
+            mt_say("%s: cannot be written: %s", path,
+                   path[n - 1] == '/' ? "it names a folder; add a file name" : strerror(errno));
             return 0;
         }
         folder = mt_strndup(path, n);

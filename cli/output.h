@@ -5,9 +5,9 @@
 #include "cli/cli.h"
 
 struct mt_output {
-    struct mt_out out;   /* write here */
-    const char *name;    /* as given, for messages; "standard output" */
-    char *target;        /* where the temporary file goes in the end; NULL = written in place */
+    struct mt_out out; /* write here */
+    const char *name;  /* as given, for messages; "standard output" */
+    char *target;      /* where the temporary file goes in the end; NULL = written in place */
     char *temporary;
     int fd;
     bool owns_fd;

@@ -1,10 +1,8 @@
 #include "parser/builder_impl.h"
 
 #include <stdio.h>
-#include <string.h>
 
-enum { MAX_LANES = 4096, LANE_SLOTS = 2 * MAX_LANES, MAX_PAIRS = 4096, MAX_ORDINAL = 1024 };
-#define MAX_BYTES_VALUE (UINT64_C(1) << 56) /* no device has more; larger numbers are damage or a reinterpreted -1 */
+enum { MAX_LANES = 4096, LANE_SLOTS = 2 * MAX_LANES, MAX_PAIRS = 4096, PAIR_SLOTS = 2 * MAX_PAIRS };
 
 int mt_b_nomem(struct mt_builder *b)
 {
@@ -15,7 +13,7 @@ int mt_b_nomem(struct mt_builder *b)
 
 struct mt_builder *mt_builder_new(struct mt_trace *t, const struct mt_limits *lim)
 {
-    static const char *const states[] = { "active_allocated", "active_pending_free", "active_awaiting_free", "inactive" };
+    static const char *const states[] = {"active_allocated", "active_pending_free", "active_awaiting_free", "inactive"};
     struct mt_builder *b = mt_calloc(1, sizeof *b);
     if (b == NULL)
         return NULL;
@@ -25,7 +23,8 @@ struct mt_builder *mt_builder_new(struct mt_trace *t, const struct mt_limits *li
     b->ring_all.max = 0;
     b->ring_all.overflowed = -1;
     b->lane_slot = mt_calloc(LANE_SLOTS, sizeof *b->lane_slot);
-    if (b->lane_slot == NULL || !mt_intern_init(&b->intern, t))
+    b->pair_slot = mt_calloc(PAIR_SLOTS, sizeof *b->pair_slot);
+    if (b->lane_slot == NULL || b->pair_slot == NULL || !mt_intern_init(&b->intern, t))
         goto fail;
     for (int a = 0; a < MT_ACT_COUNT; a++) {
         b->action_id[a] = mt_strpool_add(&t->str, mt_action_name((enum mt_action)a), strlen(mt_action_name((enum mt_action)a)));
@@ -39,7 +38,8 @@ struct mt_builder *mt_builder_new(struct mt_trace *t, const struct mt_limits *li
     for (int s = 0; s < 4; s++)
         if ((b->state_id[s] = mt_strpool_add(&t->str, states[s], strlen(states[s]))) == MT_STR_FAIL)
             goto fail;
-    if ((b->na_id = mt_strpool_add(&t->str, "N/A", 3)) == MT_STR_FAIL || (b->end_id = mt_strpool_add(&t->str, "END", 3)) == MT_STR_FAIL ||
+    if ((b->na_id = mt_strpool_add(&t->str, "N/A", 3)) == MT_STR_FAIL ||
+        (b->end_id = mt_strpool_add(&t->str, "END", 3)) == MT_STR_FAIL ||
         (b->large_id = mt_strpool_add(&t->str, "large", 5)) == MT_STR_FAIL)
         goto fail;
     return b;
@@ -54,6 +54,7 @@ void mt_builder_free(struct mt_builder *b)
         return;
     mt_intern_done(&b->intern);
     mt_free(b->lane_slot);
+    mt_free(b->pair_slot);
     MT_VEC_DONE(&b->pairs);
     MT_VEC_DONE(&b->marks);
     MT_VEC_DONE(&b->ring);
@@ -73,47 +74,11 @@ int mt_build_frame(struct mt_builder *b, mt_str_id name, mt_str_id file, uint32_
     return mt_intern_frame(&b->intern, name, file, line, id) || mt_b_nomem(b);
 }
 
-static int has(const struct mt_rec *r, enum mt_key k) { return (int)(r->have >> k & 1); }
-
-static mt_str_id str_of(const struct mt_rec *r, enum mt_key k)
-{
-    return has(r, k) && r->v[k].type == MT_T_STR ? r->v[k].id : 0;
-}
-
-static mt_stack_id stack_of(const struct mt_rec *r, enum mt_key k)
-{
-    return has(r, k) && r->v[k].type == MT_T_STACK ? r->v[k].id : 0;
-}
-
-/* Any unsigned 64-bit number; negative ones keep their bits, as addresses on some platforms do. */
-static uint64_t u64_of(const struct mt_rec *r, enum mt_key k)
-{
-    const struct mt_val *v = &r->v[k];
-    if (!has(r, k))
-        return 0;
-    return v->type == MT_T_INT || v->type == MT_T_BOOL || v->type == MT_T_UINT ? v->u : 0;
-}
-
-static int64_t i64_of(const struct mt_rec *r, enum mt_key k) { return (int64_t)u64_of(r, k); }
-
-/* A number of bytes: what cannot be one is counted and read as 0, so that no sum can overflow. */
-static uint64_t bytes_of(struct mt_builder *b, const struct mt_rec *r, enum mt_key k)
-{
-    const struct mt_val *v = &r->v[k];
-    if (!has(r, k))
-        return 0;
-    if (v->type == MT_T_INT && v->i >= 0 && v->u < MAX_BYTES_VALUE)
-        return v->u;
-    b->n_bad_values++;
-    return 0;
-}
-
-static int truth_of(const struct mt_rec *r, enum mt_key k) { return u64_of(r, k) != 0; }
-
 int mt_build_frame_rec(struct mt_builder *b, const struct mt_rec *r, mt_frame_id *id)
 {
     int64_t line = i64_of(r, MT_K_LINE);
-    return mt_build_frame(b, str_of(r, MT_K_NAME), str_of(r, MT_K_FILENAME), line > 0 && line <= UINT32_MAX ? (uint32_t)line : 0, id);
+    return mt_build_frame(b, str_of(r, MT_K_NAME), str_of(r, MT_K_FILENAME),
+                          line > 0 && line <= UINT32_MAX ? (uint32_t)line : 0, id);
 }
 
 int mt_build_stack(struct mt_builder *b, const mt_frame_id *ids, uint32_t n, mt_stack_id *id)
@@ -124,13 +89,16 @@ int mt_build_stack(struct mt_builder *b, const mt_frame_id *ids, uint32_t n, mt_
 int mt_build_pair(struct mt_builder *b, uint64_t p0, uint64_t p1, uint32_t *id)
 {
     struct mt_pair *p;
+    uint32_t at;
     if (b->last_pair < b->pairs.n && b->pairs.p[b->last_pair].v[0] == p0 && b->pairs.p[b->last_pair].v[1] == p1) {
         *id = b->last_pair;
         return 1;
     }
-    for (uint32_t i = 0; i < b->pairs.n; i++) {
-        if (b->pairs.p[i].v[0] == p0 && b->pairs.p[i].v[1] == p1) {
-            *id = b->last_pair = i;
+    at = (uint32_t)((p0 ^ p1 << 32 ^ p1 >> 32) * UINT64_C(0x9e3779b97f4a7c15) >> 40) & (PAIR_SLOTS - 1);
+    for (; b->pair_slot[at] != 0; at = (at + 1) & (PAIR_SLOTS - 1)) {
+        p = &b->pairs.p[b->pair_slot[at] - 1];
+        if (p->v[0] == p0 && p->v[1] == p1) {
+            *id = b->last_pair = b->pair_slot[at] - 1u;
             return 1;
         }
     }
@@ -145,137 +113,9 @@ int mt_build_pair(struct mt_builder *b, uint64_t p0, uint64_t p1, uint32_t *id)
     p->v[0] = p0;
     p->v[1] = p1;
     *id = b->last_pair = b->pairs.n - 1;
+    b->pair_slot[at] = (uint16_t)b->pairs.n;
     return 1;
 }
-
-static int pair_of(const struct mt_builder *b, const struct mt_rec *r, enum mt_key k, uint64_t out[2])
-{
-    out[0] = out[1] = 0;
-    if (!has(r, k) || r->v[k].type != MT_T_PAIR || r->v[k].id >= b->pairs.n)
-        return 0;
-    memcpy(out, b->pairs.p[r->v[k].id].v, sizeof b->pairs.p[0].v);
-    return 1;
-}
-
-/* ---- segments ---- */
-
-int mt_build_segment_begin(struct mt_builder *b)
-{
-    b->t->blocks.n = b->n_owned_blocks; /* blocks of a segment that never closed */
-    b->n_history = 0;
-    return 1;
-}
-
-int mt_build_history(struct mt_builder *b, const struct mt_rec *r)
-{
-    if (b->n_history++ == 0) { /* newest first: the first entry is the current or last allocation */
-        b->history_stack = stack_of(r, MT_K_FRAMES);
-        b->history_size = bytes_of(b, r, MT_K_REAL_SIZE);
-    }
-    b->t->meta.legacy_blocks = true;
-    return 1;
-}
-
-int mt_build_block(struct mt_builder *b, const struct mt_rec *r)
-{
-    struct mt_block *k = MT_VEC_PUSH(&b->t->blocks);
-    mt_str_id state = str_of(r, MT_K_STATE);
-    if (k == NULL)
-        return mt_b_nomem(b);
-    k->size = bytes_of(b, r, MT_K_SIZE);
-    k->addr = has(r, MT_K_ADDRESS) ? u64_of(r, MT_K_ADDRESS) : 0;
-    k->state = state == b->state_id[0] ? MT_BLOCK_ACTIVE : state == b->state_id[1] || state == b->state_id[2] ? MT_BLOCK_PENDING_FREE
-                                                                                                       : MT_BLOCK_INACTIVE;
-    if (state != 0 && k->state == MT_BLOCK_INACTIVE && state != b->state_id[3])
-        b->n_bad_values++;
-    k->requested = has(r, MT_K_REQUESTED_SIZE) ? bytes_of(b, r, MT_K_REQUESTED_SIZE) : b->n_history ? b->history_size : k->size;
-    k->stack = stack_of(r, MT_K_FRAMES);
-    if (k->stack == 0 && b->n_history != 0)
-        k->stack = b->history_stack;
-    if (k->state == MT_BLOCK_INACTIVE)
-        k->stack = 0;
-    if (!has(r, MT_K_ADDRESS))
-        b->t->meta.legacy_blocks = true;
-    b->n_history = 0;
-    b->history_stack = 0;
-    b->history_size = 0;
-    return 1;
-}
-
-static int close_segment(struct mt_builder *b, struct mt_segment *s)
-{
-    uint64_t at = s->addr;
-    s->first_block = b->n_owned_blocks;
-    s->n_blocks = b->t->blocks.n - b->n_owned_blocks;
-    for (uint32_t i = s->first_block; i < b->t->blocks.n; i++) {
-        struct mt_block *k = &b->t->blocks.p[i];
-        if (k->addr == 0) /* before 2.1 blocks have no address: they lie one after the other */
-            k->addr = at;
-        at = k->addr + k->size;
-    }
-    b->n_owned_blocks = b->t->blocks.n;
-    return 1;
-}
-
-int mt_build_segment(struct mt_builder *b, const struct mt_rec *r)
-{
-    struct mt_segment *s;
-    int64_t dev = i64_of(r, MT_K_DEVICE);
-    b->n_segment_records++;
-    if (!has(r, MT_K_ADDRESS) || !has(r, MT_K_TOTAL_SIZE)) {
-        b->t->blocks.n = b->n_owned_blocks;
-        b->n_bad_records++;
-        return 1;
-    }
-    if (b->t->segments.n >= b->lim.max_events) {
-        mt_fail(&b->err, MT_ELIMIT, "more than %llu segments (raise --max-events)", (unsigned long long)b->lim.max_events);
-        return 0;
-    }
-    s = MT_VEC_PUSH(&b->t->segments);
-    if (s == NULL)
-        return mt_b_nomem(b);
-    s->addr = u64_of(r, MT_K_ADDRESS);
-    s->total = bytes_of(b, r, MT_K_TOTAL_SIZE);
-    s->allocated = bytes_of(b, r, MT_K_ALLOCATED_SIZE);
-    s->active = bytes_of(b, r, MT_K_ACTIVE_SIZE);
-    s->requested = bytes_of(b, r, MT_K_REQUESTED_SIZE);
-    s->stream = i64_of(r, MT_K_STREAM);
-    s->pool_known = (uint8_t)pair_of(b, r, MT_K_SEGMENT_POOL_ID, s->pool);
-    s->is_large = has(r, MT_K_SEGMENT_TYPE) ? str_of(r, MT_K_SEGMENT_TYPE) == b->large_id : s->total > (UINT64_C(2) << 20);
-    s->is_expandable = (uint8_t)truth_of(r, MT_K_IS_EXPANDABLE);
-    s->stack = stack_of(r, MT_K_FRAMES);
-    s->device = dev >= 0 && dev < MAX_ORDINAL ? (int32_t)dev : 0;
-    b->n_valid_segments++;
-    return close_segment(b, s);
-}
-
-int mt_build_host_segment(struct mt_builder *b, const struct mt_rec *r)
-{
-    struct mt_segment *s = MT_VEC_PUSH(&b->t->segments);
-    struct mt_block *k;
-    b->t->blocks.n = b->n_owned_blocks;
-    if (s == NULL)
-        return mt_b_nomem(b);
-    s->addr = u64_of(r, MT_K_ADDRESS);
-    s->total = bytes_of(b, r, has(r, MT_K_TOTAL_SIZE) ? MT_K_TOTAL_SIZE : MT_K_SIZE);
-    s->pool_known = (uint8_t)(pair_of(b, r, MT_K_SEGMENT_POOL_ID, s->pool) || pair_of(b, r, MT_K_OWNER_PRIVATE_POOL_ID, s->pool));
-    s->stack = stack_of(r, has(r, MT_K_FRAMES) ? MT_K_FRAMES : MT_K_CONTEXT);
-    s->is_host = 1;
-    s->is_large = 1;
-    k = MT_VEC_PUSH(&b->t->blocks);
-    if (k == NULL)
-        return mt_b_nomem(b);
-    k->addr = s->addr;
-    k->size = k->requested = s->total;
-    k->state = truth_of(r, MT_K_ALLOCATED) ? MT_BLOCK_ACTIVE : truth_of(r, MT_K_ACTIVE) ? MT_BLOCK_PENDING_FREE : MT_BLOCK_INACTIVE;
-    k->stack = k->state == MT_BLOCK_INACTIVE ? 0 : s->stack;
-    s->allocated = k->state == MT_BLOCK_ACTIVE ? s->total : 0;
-    s->active = s->requested = k->state != MT_BLOCK_INACTIVE ? s->total : 0;
-    b->t->meta.has_host = true;
-    return close_segment(b, s);
-}
-
-/* ---- events ---- */
 
 int mt_build_trace_begin(struct mt_builder *b, uint32_t ordinal, bool is_host)
 {
@@ -391,11 +231,14 @@ static int note(struct mt_builder *b, enum mt_note_kind kind, mt_str_id text, ui
 
 static int notes_of(struct mt_builder *b, const struct mt_rec *r, uint64_t event)
 {
-    static const struct { enum mt_key key; enum mt_note_kind kind; } kinds[] = {
-        { MT_K_COMPILE_CONTEXT, MT_NOTE_COMPILE_CONTEXT },
-        { MT_K_USER_METADATA, MT_NOTE_USER_METADATA },
-        { MT_K_INTERNAL_METADATA, MT_NOTE_INTERNAL_METADATA },
-        { MT_K_CATEGORY, MT_NOTE_CATEGORY },
+    static const struct {
+        enum mt_key key;
+        enum mt_note_kind kind;
+    } kinds[] = {
+        {MT_K_COMPILE_CONTEXT, MT_NOTE_COMPILE_CONTEXT},
+        {MT_K_USER_METADATA, MT_NOTE_USER_METADATA},
+        {MT_K_INTERNAL_METADATA, MT_NOTE_INTERNAL_METADATA},
+        {MT_K_CATEGORY, MT_NOTE_CATEGORY},
     };
     for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         mt_str_id id = str_of(r, kinds[i].key);
@@ -477,131 +320,4 @@ int mt_build_event(struct mt_builder *b, const struct mt_rec *r)
     d->n_with_stack += e->stack != 0;
     d->n_with_time += e->time_ns != 0;
     return (r->have & rare) == 0 || notes_of(b, r, d->events.n - 1);
-}
-
-/* ---- the rest ---- */
-
-int mt_build_annotation(struct mt_builder *b, const struct mt_rec *r)
-{
-    struct mt_mark *m;
-    uint64_t t = u64_of(r, MT_K_TIME_US);
-    if (!has(r, MT_K_NAME) || !has(r, MT_K_STAGE) || !has(r, MT_K_TIME_US)) {
-        b->n_bad_records++;
-        return 1;
-    }
-    if ((m = MT_VEC_PUSH(&b->marks)) == NULL)
-        return mt_b_nomem(b);
-    m->name = str_of(r, MT_K_NAME);
-    m->is_end = str_of(r, MT_K_STAGE) == b->end_id;
-    m->device = (int32_t)(i64_of(r, MT_K_DEVICE) & 0x7fffffff);
-    m->time_ns = t < UINT64_MAX / 1000 ? t * 1000 : 0;
-    return 1;
-}
-
-static int value_text(struct mt_builder *b, struct mt_val v, mt_str_id *id)
-{
-    char buf[40];
-    int n = 0;
-    switch (v.type) {
-    case MT_T_STR: *id = v.id; return 1;
-    case MT_T_NONE: n = snprintf(buf, sizeof buf, "None"); break;
-    case MT_T_BOOL: n = snprintf(buf, sizeof buf, "%s", v.i ? "True" : "False"); break;
-    case MT_T_INT: n = snprintf(buf, sizeof buf, "%lld", (long long)v.i); break;
-    case MT_T_UINT: n = snprintf(buf, sizeof buf, "%llu", (unsigned long long)v.u); break;
-    case MT_T_FLOAT: /* the shortest form that reads back as the same number */
-        for (int prec = 1; prec <= 17; prec++) {
-            double back = 0;
-            n = snprintf(buf, sizeof buf, "%.*g", prec, v.d);
-            if (sscanf(buf, "%lf", &back) != 1 || !(back < v.d || back > v.d))
-                break;
-        }
-        break;
-    case MT_T_BIG: n = snprintf(buf, sizeof buf, "(a number over 64 bits)"); break;
-    case MT_T_ABSENT:
-    case MT_T_STACK:
-    case MT_T_FRAME:
-    case MT_T_PAIR:
-    case MT_T_OTHER: n = snprintf(buf, sizeof buf, "(...)"); break;
-    }
-    return mt_build_str(b, buf, n > 0 ? (size_t)n : 0, id);
-}
-
-int mt_build_setting(struct mt_builder *b, mt_str_id prefix, mt_str_id key, struct mt_val v)
-{
-    struct mt_setting *s;
-    mt_str_id value;
-    if (b->t->settings.n >= 4096) {
-        b->n_bad_records++;
-        return 1;
-    }
-    if (!value_text(b, v, &value))
-        return 0;
-    if (prefix != 0) {
-        char buf[512];
-        int n = snprintf(buf, sizeof buf, "%s.%s", mt_str(b->t, prefix), mt_str(b->t, key));
-        if (n < 0 || (size_t)n >= sizeof buf) {
-            b->n_bad_records++;
-            return 1;
-        }
-        if (!mt_build_str(b, buf, (size_t)n, &key))
-            return 0;
-    }
-    if ((s = MT_VEC_PUSH(&b->t->settings)) == NULL)
-        return mt_b_nomem(b);
-    s->key = key;
-    s->value = value;
-    b->t->meta.has_settings = true;
-    return 1;
-}
-
-int mt_build_ring(struct mt_builder *b, enum mt_key key, int32_t device, struct mt_val v)
-{
-    struct mt_ring *r = &b->ring_all;
-    if (v.type != MT_T_INT && v.type != MT_T_BOOL && v.type != MT_T_UINT)
-        return 1;
-    if (device >= 0) {
-        if (device >= MAX_ORDINAL)
-            return 1;
-        while (b->ring.n <= (uint32_t)device) {
-            struct mt_ring *fresh = MT_VEC_PUSH(&b->ring);
-            if (fresh == NULL)
-                return mt_b_nomem(b);
-            fresh->overflowed = -1;
-        }
-        r = &b->ring.p[device];
-    }
-    if (key == MT_K_TRACE_ALLOC_MAX_ENTRIES)
-        r->max = v.u;
-    else if (key == MT_K_TRACE_ALLOC_OVERFLOWED)
-        r->overflowed = v.u != 0;
-    return 1;
-}
-
-int mt_build_unknown_key(struct mt_builder *b, const void *s, size_t n)
-{
-    mt_str_id id;
-    if (b->t->unknown_keys.n >= 64 && (id = mt_strpool_find(&b->t->str, s, n)) == MT_STR_FAIL)
-        return 1;
-    return mt_build_str(b, s, n > 200 ? 200 : n, &id) &&
-           mt_b_count(b, &b->t->unknown_keys.p, &b->t->unknown_keys.n, &b->t->unknown_keys.cap, id);
-}
-
-void mt_build_saw_key(struct mt_builder *b, enum mt_key k)
-{
-    if (k == MT_K_SEGMENTS)
-        b->saw_segments = true;
-    if (k == MT_K_DEVICE_TRACES)
-        b->saw_traces = b->t->meta.has_device_traces = true;
-    if (k == MT_K_EXTERNAL_ANNOTATIONS)
-        b->t->meta.has_annotations = true;
-    if (k == MT_K_HOST_SEGMENTS || k == MT_K_HOST_TRACES)
-        b->t->meta.has_host = true;
-}
-
-void mt_build_saw_bare_list(struct mt_builder *b) { b->t->meta.is_bare_list = true; }
-
-bool mt_build_is_snapshot(const struct mt_builder *b)
-{
-    /* other JSON has "segments" too (speech transcripts): then its records have no address and total_size */
-    return b->saw_traces || b->n_valid_segments > 0 || (b->saw_segments && b->n_segment_records == 0);
 }

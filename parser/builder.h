@@ -56,7 +56,8 @@ const struct mt_err *mt_builder_err(const struct mt_builder *b);
 /* Interning. Ids are valid for the trace. */
 int mt_build_str(struct mt_builder *b, const void *s, size_t n, mt_str_id *id);
 int mt_build_frame(struct mt_builder *b, mt_str_id name, mt_str_id file, uint32_t line, mt_frame_id *id);
-int mt_build_frame_rec(struct mt_builder *b, const struct mt_rec *r, mt_frame_id *id); /* from NAME, FILENAME, LINE; missing = none */
+int mt_build_frame_rec(struct mt_builder *b, const struct mt_rec *r,
+                       mt_frame_id *id); /* from NAME, FILENAME, LINE; missing = none */
 /* innermost first; n == 0 gives 0. Cheap for a stack seen before (one 128-bit hash of the ids). */
 int mt_build_stack(struct mt_builder *b, const mt_frame_id *ids, uint32_t n, mt_stack_id *id);
 int mt_build_pair(struct mt_builder *b, uint64_t p0, uint64_t p1, uint32_t *id);

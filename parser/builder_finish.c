@@ -50,7 +50,10 @@ static int sort_segments(struct mt_builder *b)
     }
     for (uint32_t i = 0; i < t->segments.n; i++) {
         struct mt_segment *s = &t->segments.p[i];
-        struct mt_block *k = t->blocks.p + s->first_block;
+        struct mt_block *k;
+        if (s->n_blocks == 0)
+            continue;
+        k = t->blocks.p + s->first_block;
         for (uint32_t j = 1; j < s->n_blocks; j++) {
             if (k[j].addr < k[j - 1].addr) {
                 qsort(k, s->n_blocks, sizeof *k, cmp_block);
@@ -74,7 +77,7 @@ static int cmp_device(const void *pa, const void *pb)
 static int settle_devices(struct mt_builder *b)
 {
     struct mt_trace *t = b->t;
-    MT_VEC(uint32_t) old = { NULL, 0, 0 }; /* ordinal and kind of the device that a note names, by old index */
+    MT_VEC(uint32_t) old = {NULL, 0, 0}; /* ordinal and kind of the device that a note names, by old index */
     uint32_t unused;
     int rc = 0;
     for (uint32_t i = 0; i < t->segments.n; i++) {
@@ -165,6 +168,8 @@ int mt_build_finish(struct mt_builder *b)
     struct mt_trace *t = b->t;
     if (!sort_segments(b) || !settle_devices(b) || !pair_annotations(b))
         return 0;
+    if (!mt_intern_functions(t))
+        return mt_b_nomem(b);
     sort_settings(t);
     if (b->n_bad_records != 0)
         mt_trace_diag(t, MT_DIAG_NOTE, false, 0, "%llu records lack a field that they need and were left out",

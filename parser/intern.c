@@ -5,7 +5,9 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-enum { MAX_SEEN_SLOTS = 1 << 18 };
+enum { MAX_SEEN_SLOTS = 1 << 16, OUTER_SLOTS = 1 << 13 };
+
+static const uint8_t cuts[] = {2, 6, 14, 30}; /* frames left out at the inner end */
 
 static uint32_t mix(uint64_t a, uint64_t b)
 {
@@ -13,10 +15,7 @@ static uint32_t mix(uint64_t a, uint64_t b)
     return (uint32_t)(h >> 32);
 }
 
-static uint32_t frame_hash(const struct mt_frame *f)
-{
-    return mix(((uint64_t)f->name << 32) | f->file, f->line);
-}
+static uint32_t frame_hash(const struct mt_frame *f) { return mix(((uint64_t)f->name << 32) | f->file, f->line); }
 
 static uint32_t node_hash(const struct mt_stack_node *n) { return mix(((uint64_t)n->parent << 32) | n->frame, 7); }
 
@@ -29,7 +28,8 @@ int mt_intern_init(struct mt_intern *in, struct mt_trace *t)
     in->frame_slot = mt_calloc(in->n_frame_slots, sizeof *in->frame_slot);
     in->node_slot = mt_calloc(in->n_node_slots, sizeof *in->node_slot);
     in->seen = mt_calloc(in->n_seen_slots, sizeof *in->seen);
-    return in->frame_slot != NULL && in->node_slot != NULL && in->seen != NULL;
+    in->outer = mt_calloc(OUTER_SLOTS, sizeof *in->outer);
+    return in->outer != NULL && in->frame_slot != NULL && in->node_slot != NULL && in->seen != NULL;
 }
 
 void mt_intern_done(struct mt_intern *in)
@@ -37,6 +37,7 @@ void mt_intern_done(struct mt_intern *in)
     mt_free(in->frame_slot);
     mt_free(in->node_slot);
     mt_free(in->seen);
+    mt_free(in->outer);
     memset(in, 0, sizeof *in);
 }
 
@@ -76,7 +77,7 @@ static int grow_nodes(struct mt_intern *in)
 
 int mt_intern_frame(struct mt_intern *in, mt_str_id name, mt_str_id file, uint32_t line, mt_frame_id *id)
 {
-    struct mt_frame f = { name, file, line }, *slot;
+    struct mt_frame f = {name, file, line}, *slot;
     uint32_t i, mask;
     if ((uint64_t)in->t->frames.n * 3 > (uint64_t)in->n_frame_slots * 2 && !grow_frames(in))
         return 0;
@@ -98,7 +99,7 @@ int mt_intern_frame(struct mt_intern *in, mt_str_id name, mt_str_id file, uint32
 
 static int intern_node(struct mt_intern *in, mt_frame_id frame, mt_stack_id parent, mt_stack_id *id)
 {
-    struct mt_stack_node n = { frame, parent }, *slot;
+    struct mt_stack_node n = {frame, parent}, *slot;
     uint32_t i, mask;
     if ((uint64_t)in->t->stacks.n * 3 > (uint64_t)in->n_node_slots * 2 && !grow_nodes(in))
         return 0;
@@ -138,6 +139,50 @@ static int grow_seen(struct mt_intern *in)
     return 1;
 }
 
+static mt_stack_id find_outer(struct mt_intern *in, XXH128_hash_t h)
+{
+    struct mt_outer_slot *s = &in->outer[h.low64 & (OUTER_SLOTS - 1)];
+    if (s->id == 0 || s->lo != h.low64 || s->hi != h.high64)
+        return 0;
+    s->used = s->used < 28 ? s->used + 4 : 32;
+    return s->id;
+}
+
+static void put_outer(struct mt_intern *in, XXH128_hash_t h, mt_stack_id id)
+{
+    struct mt_outer_slot *s = &in->outer[h.low64 & (OUTER_SLOTS - 1)];
+    if (s->used != 0)
+        s->used--;
+    else
+        *s = (struct mt_outer_slot){h.low64, h.high64, id, 1};
+}
+
+/* Interns ids[0..n) from the outermost on, so that callers are shared. */
+static int intern_nodes(struct mt_intern *in, const mt_frame_id *ids, uint32_t n, mt_stack_id *id)
+{
+    XXH128_hash_t h[sizeof cuts];
+    unsigned n_missed = 0;
+    mt_stack_id at = 0;
+    uint32_t k = n;
+    while (n_missed < sizeof cuts && cuts[n_missed] < n) {
+        h[n_missed] = XXH3_128bits(ids + cuts[n_missed], (size_t)(n - cuts[n_missed]) * sizeof *ids);
+        at = find_outer(in, h[n_missed]);
+        if (at != 0) {
+            k = cuts[n_missed];
+            break;
+        }
+        n_missed++;
+    }
+    while (k-- > 0) {
+        if (!intern_node(in, ids[k], at, &at))
+            return 0;
+        if (n_missed > 0 && k == cuts[n_missed - 1])
+            put_outer(in, h[--n_missed], at);
+    }
+    *id = at;
+    return 1;
+}
+
 int mt_intern_stack(struct mt_intern *in, const mt_frame_id *ids, uint32_t n, mt_stack_id *id)
 {
     XXH128_hash_t h;
@@ -155,17 +200,63 @@ int mt_intern_stack(struct mt_intern *in, const mt_frame_id *ids, uint32_t n, mt
             return 1;
         }
     }
-    for (uint32_t k = n; k-- > 0;) /* outermost first, so that callers are shared */
-        if (!intern_node(in, ids[k], at, &at))
-            return 0;
+    if (!intern_nodes(in, ids, n, &at))
+        return 0;
     *id = at;
     in->t->n_distinct_stacks++;
     if (in->seen[i].id == 0)
         in->n_seen++;
     else
         i = (uint32_t)h.low64 & mask; /* a full neighbourhood: replace the first */
-    in->seen[i] = (struct mt_stack_slot){ h.low64, h.high64, at };
+    in->seen[i] = (struct mt_stack_slot){h.low64, h.high64, at};
     if (in->n_seen * 2 > in->n_seen_slots && in->n_seen_slots < MAX_SEEN_SLOTS)
         return grow_seen(in);
     return 1;
+}
+
+int mt_intern_functions(struct mt_trace *t)
+{
+    uint32_t n_slots = 1024, *slot = mt_calloc(n_slots, sizeof *slot);
+    if (slot == NULL)
+        return 0;
+    t->functions.n = 0;
+    for (uint32_t f = 1; f < t->frames.n; f++) {
+        const struct mt_frame *fr = &t->frames.p[f];
+        struct mt_function *fn;
+        uint32_t i = mix(fr->name, fr->file) & (n_slots - 1);
+        for (; slot[i] != 0; i = (i + 1) & (n_slots - 1)) {
+            fn = &t->functions.p[slot[i] - 1];
+            if (fn->name == fr->name && fn->file == fr->file)
+                break;
+        }
+        if (slot[i] == 0) {
+            fn = MT_VEC_PUSH(&t->functions);
+            if (fn == NULL)
+                break;
+            fn->name = fr->name;
+            fn->file = fr->file;
+            slot[i] = t->functions.n;
+        }
+        t->functions.p[slot[i] - 1].n_frames++;
+        if (t->functions.n * 2 > n_slots) {
+            uint32_t *bigger = mt_calloc(n_slots * 4, sizeof *bigger);
+            mt_free(slot);
+            slot = bigger;
+            if (slot == NULL)
+                return 0;
+            n_slots *= 4;
+            for (uint32_t k = 0; k < t->functions.n; k++) {
+                uint32_t j = mix(t->functions.p[k].name, t->functions.p[k].file) & (n_slots - 1);
+                while (slot[j] != 0)
+                    j = (j + 1) & (n_slots - 1);
+                slot[j] = k + 1;
+            }
+        }
+        if (f + 1 == t->frames.n) {
+            mt_free(slot);
+            return 1;
+        }
+    }
+    mt_free(slot);
+    return t->frames.n <= 1;
 }

@@ -11,17 +11,26 @@ struct mt_stack_slot {
     mt_stack_id id;  /* 0 = empty */
 };
 
+/* Outer parts of stacks: a stack that differs near its inner end is interned without walking all of its callers again. */
+struct mt_outer_slot {
+    uint64_t lo, hi;
+    mt_stack_id id; /* 0 = empty */
+    uint32_t used; /* fades when others want the place, so that parts which come once do not push out those which come always */
+};
+
 struct mt_intern {
     struct mt_trace *t;
     uint32_t *frame_slot, *node_slot; /* ids, 0 = empty; id 0 is never stored */
     uint32_t n_frame_slots, n_node_slots;
     struct mt_stack_slot *seen; /* whole stacks: grows to a bound, then replaces, so that memory stays bounded */
     uint32_t n_seen_slots, n_seen;
+    struct mt_outer_slot *outer;
 };
 
 int mt_intern_init(struct mt_intern *in, struct mt_trace *t); /* 1 on success; all calls below likewise */
 void mt_intern_done(struct mt_intern *in);
 int mt_intern_frame(struct mt_intern *in, mt_str_id name, mt_str_id file, uint32_t line, mt_frame_id *id);
+int mt_intern_functions(struct mt_trace *t); /* fills t->functions; 1 on success */
 int mt_intern_stack(struct mt_intern *in, const mt_frame_id *ids, uint32_t n, mt_stack_id *id);
 
 #endif

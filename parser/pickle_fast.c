@@ -1,6 +1,7 @@
-/* The straight line through a trace entry. Nearly all of a large snapshot is dicts of known keys by memo, small numbers, and a list of
- * frames by memo; here they go into the record without passing over the value stack. Whatever looks different is left, untouched, to
- * the machine in read_pickle.c: this file decides nothing, it is only faster. */
+/* The straight line through a trace entry. Nearly all of a large snapshot is dicts of known keys by memo, small
+ * numbers, and a list of frames by memo; here they go into the record without passing over the value stack.
+ * Whatever looks different is left, untouched, to the machine in read_pickle.c: this file decides nothing, it
+ * is only faster. */
 #include "parser/pickle_impl.h"
 
 #include <string.h>
@@ -105,8 +106,10 @@ static inline uint32_t number(struct pk *m, const unsigned char *p, struct mt_va
     }
 }
 
-/* EMPTY_LIST [MEMOIZE] MARK get get ... APPENDS as a stack, when it is exactly that. Returns what follows, NULL when it is not. */
-static const unsigned char *frame_list(struct pk *m, const unsigned char *p, const unsigned char *end, struct mt_val *v, bool *memoize)
+/* EMPTY_LIST [MEMOIZE] MARK get get ... APPENDS as a stack, when it is exactly that. Returns what follows, NULL
+ * when it is not. */
+static const unsigned char *frame_list(struct pk *m, const unsigned char *p, const unsigned char *end, struct mt_val *v,
+                                       bool *memoize)
 {
     uint32_t k = 0, room = sizeof m->scratch / sizeof *m->scratch;
     p++;
@@ -129,15 +132,15 @@ static const unsigned char *frame_list(struct pk *m, const unsigned char *p, con
 }
 
 /* The value at p: what follows it, NULL when the machine has to look at it (or has failed). */
-static const unsigned char *value(struct pk *m, uint32_t key, const unsigned char *p, const unsigned char *end, struct mt_val *v,
-                                  bool *memoize)
+static const unsigned char *value(struct pk *m, uint32_t key, const unsigned char *p, const unsigned char *end,
+                                  struct mt_val *v, bool *memoize)
 {
-    struct mt_val second = { .type = MT_T_INT, .i = 0 };
+    struct mt_val second = {.type = MT_T_INT, .i = 0};
     uint32_t wide, i, e;
     *memoize = false;
     if ((wide = number(m, p, v)) != 0) {
         p += wide;
-        if ((wide = number(m, p, &second)) == 0)
+        if (*p == 'h' || *p == 'j' || *p == 'u' || (wide = number(m, p, &second)) == 0)
             return p;
         p += wide; /* a pair: a pool id */
         if (*p != 0x86)
@@ -163,7 +166,8 @@ static const unsigned char *value(struct pk *m, uint32_t key, const unsigned cha
     return p + (*p == 'h' ? 2 : 5);
 }
 
-/* A pair is taken when a key or the end of the dict follows its value; only then can the value not be part of a tuple. */
+/* A pair is taken when a key or the end of the dict follows its value; only then can the value not be part of a
+ * tuple. */
 int mt_pk_record_pairs(struct pk *m, uint32_t node, const unsigned char **at, const unsigned char *end)
 {
     struct pk_node *n = &m->nodes.p[node];

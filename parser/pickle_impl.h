@@ -1,9 +1,10 @@
-/* pickle_impl.h -- inside of the pickle reader: its value stack, its containers, its memo. Nobody but read_pickle.c and
- * pickle_*.c includes it.
+/* pickle_impl.h -- inside of the pickle reader: its value stack, its containers, its memo. Nobody but
+ * read_pickle.c and pickle_*.c includes it.
  *
- * The reader is a pull machine over an explicit stack. It executes nothing, recurses nowhere and builds no object graph: a container
- * on the stack is a small node that knows its role in a memory snapshot (parser/schema.h), and its items go to the builder as soon
- * as they are whole. A finished container leaves behind at most a stack, frame or pair id in its memo entry. */
+ * The reader is a pull machine over an explicit stack. It executes nothing, recurses nowhere and builds no
+ * object graph: a container on the stack is a small node that knows its role in a memory snapshot
+ * (parser/schema.h), and its items go to the builder as soon as they are whole. A finished container leaves
+ * behind at most a stack, frame or pair id in its memo entry. */
 #ifndef MT_PICKLE_IMPL_H
 #define MT_PICKLE_IMPL_H
 
@@ -19,8 +20,8 @@
 
 enum pk_class {
     PK_UNKNOWN_BYTE = 0,
-    PK_SUBSET,  /* what a snapshot needs */
-    PK_REFUSED  /* a pickle opcode, but never in a snapshot: calls code, imports, or juggles objects */
+    PK_SUBSET, /* what a snapshot needs */
+    PK_REFUSED /* a pickle opcode, but never in a snapshot: calls code, imports, or juggles objects */
 };
 struct pk_op {
     const char *name;
@@ -37,8 +38,8 @@ struct mt_val mt_pk_int_text(const unsigned char *s, size_t n);
 bool mt_pk_float_text(const unsigned char *s, size_t n, double *out);
 /* Two's complement, little-endian, any length. */
 struct mt_val mt_pk_int_bytes(const unsigned char *s, size_t n);
-/* raw-unicode-escape to UTF-8 (lone surrogates in three bytes, as in the binary opcodes); out holds n * 2 bytes; returns the length,
- * SIZE_MAX when an escape is broken. */
+/* raw-unicode-escape to UTF-8 (lone surrogates in three bytes, as in the binary opcodes); out holds n * 2
+ * bytes; returns the length, SIZE_MAX when an escape is broken. */
 size_t mt_pk_raw_unicode(const unsigned char *s, size_t n, unsigned char *out);
 
 /* ---- the machine ---- */
@@ -52,29 +53,29 @@ size_t mt_pk_raw_unicode(const unsigned char *s, size_t n, unsigned char *out);
 #define PK_ID_MASK ((1u << PK_ID_BITS) - 1)
 
 struct pk_node {
-    struct mt_val result;   /* what it stands for, once closed */
-    struct mt_val part[3];  /* frame: name, file name, line; pool id: its two numbers */
-    struct mt_rec *rec;     /* is_record: what it holds so far; stays with the node for the next dict */
-    mt_frame_id *ids;       /* list: the frames so far; stays with the node */
-    uint64_t n;             /* items consumed */
-    uint64_t fetched_at;    /* offset of the opcode that fetched it while it was on the stack */
+    struct mt_val result;  /* what it stands for, once closed */
+    struct mt_val part[3]; /* frame: name, file name, line; pool id: its two numbers */
+    struct mt_rec *rec;    /* is_record: what it holds so far; stays with the node for the next dict */
+    mt_frame_id *ids;      /* list: the frames so far; stays with the node */
+    uint64_t n;            /* items consumed */
+    uint64_t fetched_at;   /* offset of the opcode that fetched it while it was on the stack */
     uint32_t n_ids, cap_ids;
-    uint32_t memo;          /* its memo entry + 1, 0 = none */
+    uint32_t memo; /* its memo entry + 1, 0 = none */
     uint32_t next_free;
-    uint32_t ordinal;       /* trace: index of its device */
-    mt_str_id path;         /* settings: dotted path */
-    uint8_t role;           /* enum mt_role */
-    uint8_t key;            /* enum mt_key under which it hangs */
+    uint32_t ordinal; /* trace: index of its device */
+    mt_str_id path;   /* settings: dotted path */
+    uint8_t role;     /* enum mt_role */
+    uint8_t key;      /* enum mt_key under which it hangs */
     bool is_dict, is_record, closed, mixed, filled, host;
 };
 
 /* What lies above a MARK. marks[0] is the bottom of the stack. */
 struct pk_mark {
-    uint32_t base;   /* first value above it */
-    uint32_t node;   /* the container just below it, which its items go to; PK_NONE: a tuple */
-    uint8_t item;    /* streams: enum mt_role of the records */
-    bool streams;    /* node is a list of records: an item is consumed as soon as the next one opens */
-    bool dropped;    /* values of a tuple were let go: too many to matter */
+    uint32_t base; /* first value above it */
+    uint32_t node; /* the container just below it, which its items go to; PK_NONE: a tuple */
+    uint8_t item;  /* streams: enum mt_role of the records */
+    bool streams;  /* node is a list of records: an item is consumed as soon as the next one opens */
+    bool dropped;  /* values of a tuple were let go: too many to matter */
 };
 
 enum pk_stop { PK_RUNNING = 0, PK_DONE, PK_CUT /* the bytes end */, PK_DAMAGED, PK_REFUSE, PK_FAIL };
@@ -84,29 +85,30 @@ struct pk {
     const struct mt_limits *lim;
     struct mt_trace *t;
     struct mt_builder *b;
-    struct mt_err err;           /* why it stopped */
+    struct mt_err err; /* why it stopped */
     enum pk_stop stop;
-    const unsigned char *op;     /* the opcode being executed, inside the window */
+    const unsigned char *op; /* the opcode being executed, inside the window */
     struct mt_val *stack;
-    uint32_t sp, limit, cap;     /* limit: the height at which pk_push takes the slow way */
-    struct pk_mark *mark;        /* the current one */
+    uint32_t sp, limit, cap; /* limit: the height at which pk_push takes the slow way */
+    struct pk_mark *mark;    /* the current one */
     MT_VEC(struct pk_mark) marks;
     MT_VEC(struct pk_node) nodes;
     uint32_t free_node, n_open;
-    uint32_t *memo;              /* tag << PK_ID_BITS | id; 0 = never stored */
+    uint32_t *memo; /* tag << PK_ID_BITS | id; 0 = never stored */
     uint32_t n_memo, cap_memo, n_stored;
-    MT_VEC(struct mt_val) side;  /* memoised scalars: no known pickler writes them */
-    uint8_t *key_of;             /* enum mt_key by string id */
+    MT_VEC(struct mt_val) side; /* memoised scalars: no known pickler writes them */
+    uint8_t *key_of;            /* enum mt_key by string id */
     uint32_t n_key_of;
     uint32_t n_top_keys;
-    mt_str_id top_keys[8];       /* for "a pickle of a dict with the keys ..." */
-    uint64_t seen_top;           /* bit per enum mt_key of the top level */
-    mt_frame_id scratch[512];    /* one stack, for pickle_fast.c */
+    mt_str_id top_keys[8];    /* for "a pickle of a dict with the keys ..." */
+    uint64_t seen_top;        /* bit per enum mt_key of the top level */
+    mt_frame_id scratch[512]; /* one stack, for pickle_fast.c */
     uint64_t n_bad_items, first_bad_item;
     enum mt_role bad_item_role;
     uint64_t steps;
-    int protocol;                /* -1: no PROTO opcode */
-    bool binary, jit;
+    int protocol;          /* -1: no PROTO opcode */
+    unsigned min_protocol; /* bit per protocol whose opcodes were used */
+    bool jit;
 };
 
 /* All return 1, or 0 with m->stop and m->err set. */
@@ -118,6 +120,9 @@ int mt_pk_fail(struct pk *m, enum pk_stop stop, enum mt_rc rc, const char *fmt, 
 int mt_pk_nomem(struct pk *m);
 int mt_pk_builder_failed(struct pk *m);
 static inline uint64_t mt_pk_offset(const struct pk *m) { return m->src->base + (uint64_t)(m->op - m->src->buf); }
+
+/* Runs until something sets m->stop (pickle_run.c). */
+void mt_pk_run(struct pk *m);
 
 /* values (pickle_tree.c) */
 int mt_pk_push_slow(struct pk *m, struct mt_val v);
@@ -131,9 +136,9 @@ static inline int mt_pk_push(struct pk *m, struct mt_val v)
 int mt_pk_push_str(struct pk *m, const unsigned char *s, size_t n);
 int mt_pk_open(struct pk *m, bool is_dict);
 int mt_pk_mark(struct pk *m);
-int mt_pk_close_empty(struct pk *m, bool is_dict);          /* DICT, LIST */
-int mt_pk_items(struct pk *m);                              /* APPENDS, SETITEMS */
-int mt_pk_item(struct pk *m, uint32_t n);                   /* APPEND: 1, SETITEM: 2 */
+int mt_pk_close_empty(struct pk *m, bool is_dict); /* DICT, LIST */
+int mt_pk_items(struct pk *m);                     /* APPENDS, SETITEMS */
+int mt_pk_item(struct pk *m, uint32_t n);          /* APPEND: 1, SETITEM: 2 */
 int mt_pk_tuple(struct pk *m, uint32_t n, bool with_mark);
 int mt_pk_salvage(struct pk *m);
 bool mt_pk_where(const struct pk *m, char *buf, size_t cap); /* "in the trace of device 0, after 12 entries" */
@@ -148,7 +153,7 @@ static inline int mt_pk_get(struct pk *m, uint32_t at)
     if (at < m->n_memo) {
         uint32_t e = m->memo[at], tag = e >> PK_ID_BITS;
         if (tag >= MT_T_STR && tag <= MT_T_OTHER) {
-            struct mt_val v = { .type = (enum mt_type)tag, .id = e & PK_ID_MASK };
+            struct mt_val v = {.type = (enum mt_type)tag, .id = e & PK_ID_MASK};
             return mt_pk_push(m, v);
         }
     }

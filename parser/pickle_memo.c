@@ -1,5 +1,5 @@
-/* The memo of the pickle machine: four bytes an entry. Text and finished stacks stay reachable by id; everything else that was
- * consumed is only known to have been there. */
+/* The memo of the pickle machine: four bytes an entry. Text and finished stacks stay reachable by id;
+ * everything else that was consumed is only known to have been there. */
 #include "parser/pickle_impl.h"
 
 enum { SLACK = 1 << 16 };
@@ -9,7 +9,8 @@ static int grow(struct pk *m, uint32_t at)
     uint32_t old = m->cap_memo;
     /* Both picklers number their entries one after the other. A lone huge number must not buy gigabytes. */
     if (at >= (uint64_t)m->n_stored * 4 + SLACK)
-        return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT, "opcode %s stores under number %u after only %u entries: no pickler counts like that",
+        return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT,
+                          "opcode %s stores under number %u after only %u entries: no pickler counts like that",
                           mt_pk_ops[*m->op].name, at, m->n_stored);
     if (!mt_vec_grow((void **)&m->memo, &m->cap_memo, at + 1, sizeof *m->memo))
         return mt_pk_nomem(m);
@@ -75,15 +76,16 @@ int mt_pk_get_slow(struct pk *m, uint32_t at)
 {
     uint32_t e = at < m->n_memo ? m->memo[at] : 0, id = e & PK_ID_MASK;
     if (e == 0)
-        return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT, "opcode %s asks for number %u, which was never stored", mt_pk_ops[*m->op].name, at);
+        return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT, "opcode %s asks for number %u, which was never stored",
+                          mt_pk_ops[*m->op].name, at);
     if (e >> PK_ID_BITS == PK_T_SIDE)
         return mt_pk_push(m, m->side.p[id]);
     if (e >> PK_ID_BITS != (uint32_t)PK_T_NODE) {
-        struct mt_val v = { .type = (enum mt_type)(e >> PK_ID_BITS), .id = id };
+        struct mt_val v = {.type = (enum mt_type)(e >> PK_ID_BITS), .id = id};
         return mt_pk_push(m, v);
     }
-    /* It still lies on the stack below. Whatever is put into it from now on would hold the container itself, because only what lies
-     * above it can get into it: so it is finished, or the file is a cycle. */
+    /* It still lies on the stack below. Whatever is put into it from now on would hold the container itself,
+     * because only what lies above it can get into it: so it is finished, or the file is a cycle. */
     m->nodes.p[id].fetched_at = mt_pk_offset(m);
     return mt_pk_node_close(m, id) && mt_pk_push(m, m->nodes.p[id].result);
 }

@@ -37,7 +37,7 @@ void mt_pk_node_release(struct pk *m, uint32_t index)
 
 static int frame_of(struct pk *m, const struct pk_node *n, struct mt_val *result)
 {
-    static const enum mt_key keys[3] = { MT_K_NAME, MT_K_FILENAME, MT_K_LINE };
+    static const enum mt_key keys[3] = {MT_K_NAME, MT_K_FILENAME, MT_K_LINE};
     struct mt_rec r;
     mt_rec_reset(&r);
     for (int i = 0; i < 3; i++)
@@ -59,8 +59,7 @@ int mt_pk_node_close(struct pk *m, uint32_t index)
     n->result.u = 0;
     if (n->is_dict) {
         /* under a key that is not known, what looks like a frame is one: a later stack may refer to it */
-        if (n->role == MT_R_FRAME ||
-            (n->role == MT_R_SKIP && n->part[0].type == MT_T_STR && n->part[1].type == MT_T_STR))
+        if (n->role == MT_R_FRAME || (n->role == MT_R_SKIP && n->part[0].type == MT_T_STR && n->part[1].type == MT_T_STR))
             if (!frame_of(m, n, &n->result))
                 return 0;
     } else if (n->role == MT_R_FRAMES || (n->role == MT_R_SKIP && !n->mixed)) {
@@ -211,7 +210,8 @@ static int frames_items(struct pk *m, struct pk_node *n, uint32_t index, uint32_
             continue;
         if (n->n_ids >= m->lim->max_frames) {
             if (n->role == MT_R_FRAMES)
-                return mt_pk_fail(m, PK_FAIL, MT_ELIMIT, "a stack of more than %u frames (raise --max-frames)", m->lim->max_frames);
+                return mt_pk_fail(m, PK_FAIL, MT_ELIMIT, "a stack of more than %u frames (raise --max-frames)",
+                                  m->lim->max_frames);
             n->mixed = true;
             continue;
         }
@@ -262,16 +262,14 @@ static int list_items(struct pk *m, struct pk_node *n, uint32_t index, uint32_t 
     uint64_t first = n->n - (hi - lo);
     switch (role) {
     case MT_R_FRAMES:
-    case MT_R_SKIP:
-        return frames_items(m, n, index, lo, hi);
+    case MT_R_SKIP: return frames_items(m, n, index, lo, hi);
     case MT_R_SEGMENTS:
     case MT_R_BLOCKS:
     case MT_R_HISTORY:
     case MT_R_TRACE:
     case MT_R_ANNOTATIONS:
     case MT_R_HOST_SEGMENTS:
-    case MT_R_HOST_TRACES:
-        return record_list_items(m, role, lo, hi);
+    case MT_R_HOST_TRACES: return record_list_items(m, role, lo, hi);
     case MT_R_TOP:
     case MT_R_SEGMENT:
     case MT_R_BLOCK:
@@ -283,8 +281,7 @@ static int list_items(struct pk *m, struct pk_node *n, uint32_t index, uint32_t 
     case MT_R_ANNOTATION:
     case MT_R_POOL:
     case MT_R_HOST_SEGMENT:
-    case MT_R_RING:
-        break;
+    case MT_R_RING: break;
     }
     for (uint32_t i = lo; i < hi; i++) {
         struct mt_val *v = &m->stack[i];

@@ -6,7 +6,7 @@
 /* An integer of 64 bits of magnitude and a sign, in the narrowest mt_type that holds it. */
 static struct mt_val int_val(bool negative, uint64_t mag)
 {
-    struct mt_val v = { .type = MT_T_INT, .i = 0 };
+    struct mt_val v = {.type = MT_T_INT, .i = 0};
     if (!negative && mag > INT64_MAX) {
         v.type = MT_T_UINT;
         v.u = mag;
@@ -20,7 +20,7 @@ static struct mt_val int_val(bool negative, uint64_t mag)
 
 struct mt_val mt_pk_int_text(const unsigned char *s, size_t n)
 {
-    struct mt_val bad = { .type = MT_T_ABSENT, .i = 0 }, big = { .type = MT_T_BIG, .i = 0 };
+    struct mt_val bad = {.type = MT_T_ABSENT, .i = 0}, big = {.type = MT_T_BIG, .i = 0};
     uint64_t mag = 0;
     bool negative = false, over = false;
     size_t i = 0;
@@ -43,7 +43,7 @@ struct mt_val mt_pk_int_text(const unsigned char *s, size_t n)
 
 struct mt_val mt_pk_int_bytes(const unsigned char *s, size_t n)
 {
-    struct mt_val v = { .type = MT_T_INT, .i = 0 };
+    struct mt_val v = {.type = MT_T_INT, .i = 0};
     unsigned char sign = n > 0 && (s[n - 1] & 0x80) ? 0xff : 0;
     uint64_t x = sign ? UINT64_MAX : 0;
     while (n > 8 && s[n - 1] == sign && (sign == 0 || (s[n - 2] & 0x80)))

@@ -4,7 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FRAME_VALUES = 4096, KEEP = 2048 }; /* values above one MARK before the oldest are consumed; CPython writes at most 2000 */
+enum {
+    FRAME_VALUES = 4096,
+    KEEP = 2048
+}; /* values above one MARK before the oldest are consumed; CPython writes at most 2000 */
 
 static void set_limit(struct pk *m)
 {
@@ -12,8 +15,8 @@ static void set_limit(struct pk *m)
     m->limit = most < m->cap ? most : m->cap;
 }
 
-/* The torch pickler writes a list of a million items above one MARK. Records are consumed one by one; of anything else the oldest
- * are, keeping more than any TUPLE1..3, APPEND or SETITEM can still reach. */
+/* The torch pickler writes a list of a million items above one MARK. Records are consumed one by one; of
+ * anything else the oldest are, keeping more than any TUPLE1..3, APPEND or SETITEM can still reach. */
 static int flush(struct pk *m)
 {
     struct pk_mark *k = m->mark;
@@ -52,7 +55,7 @@ int mt_pk_push_slow(struct pk *m, struct mt_val v)
 
 int mt_pk_push_str(struct pk *m, const unsigned char *s, size_t n)
 {
-    struct mt_val v = { .type = MT_T_STR, .id = 0 };
+    struct mt_val v = {.type = MT_T_STR, .id = 0};
     if (!mt_build_str(m->b, s, n, &v.id))
         return mt_pk_builder_failed(m);
     if (v.id >= m->n_key_of) { /* the pool may hold strings of the builder that were never looked up */
@@ -113,16 +116,16 @@ struct place {
 
 static struct place value_of(const struct pk *m, uint32_t dict, struct mt_val key, bool is_dict)
 {
-    struct place p = { dict, (enum mt_key)m->key_of[key.id], key.id, MT_R_SKIP };
+    struct place p = {dict, (enum mt_key)m->key_of[key.id], key.id, MT_R_SKIP};
     p.role = fit(mt_role_value((enum mt_role)m->nodes.p[dict].role, p.key), is_dict);
     return p;
 }
 
-/* A container is the item or value either of the one below the MARK, or of the one directly below it on the stack (the form without
- * MARK, for a single item). Where both could be, the roles decide. */
+/* A container is the item or value either of the one below the MARK, or of the one directly below it on the
+ * stack (the form without MARK, for a single item). Where both could be, the roles decide. */
 static struct place place_of(const struct pk *m, bool is_dict)
 {
-    struct place none = { PK_NONE, MT_K_UNKNOWN, 0, MT_R_SKIP };
+    struct place none = {PK_NONE, MT_K_UNKNOWN, 0, MT_R_SKIP};
     uint32_t parent = m->mark->node, above = m->sp - m->mark->base;
     const struct mt_val *top = above > 0 ? &m->stack[m->sp - 1] : NULL;
     bool in_list = parent != PK_NONE && !m->nodes.p[parent].is_dict;
@@ -131,12 +134,12 @@ static struct place place_of(const struct pk *m, bool is_dict)
         return none;
     }
     if (top != NULL && top->type == PK_T_NODE && !m->nodes.p[top->id].is_dict) {
-        struct place p = { top->id, MT_K_UNKNOWN, 0, item_role(&m->nodes.p[top->id], is_dict) };
+        struct place p = {top->id, MT_K_UNKNOWN, 0, item_role(&m->nodes.p[top->id], is_dict)};
         if (p.role != MT_R_SKIP || !in_list)
             return p;
     }
     if (in_list) {
-        struct place p = { parent, MT_K_UNKNOWN, 0, item_role(&m->nodes.p[parent], is_dict) };
+        struct place p = {parent, MT_K_UNKNOWN, 0, item_role(&m->nodes.p[parent], is_dict)};
         return p;
     }
     if (top != NULL && top->type == MT_T_STR) {
@@ -169,7 +172,8 @@ static int dotted(struct pk *m, mt_str_id prefix, mt_str_id key, mt_str_id *path
 
 static bool is_record_role(enum mt_role r)
 {
-    return r == MT_R_EVENT || r == MT_R_SEGMENT || r == MT_R_BLOCK || r == MT_R_HIST || r == MT_R_ANNOTATION || r == MT_R_HOST_SEGMENT;
+    return r == MT_R_EVENT || r == MT_R_SEGMENT || r == MT_R_BLOCK || r == MT_R_HIST || r == MT_R_ANNOTATION ||
+           r == MT_R_HOST_SEGMENT;
 }
 
 /* What the builder has to know when a container begins. */
@@ -201,7 +205,7 @@ static bool is_list(const struct pk *m, const struct mt_val *v) { return v->type
 
 static int new_record(struct pk *m, enum mt_role role, enum mt_key key)
 {
-    struct mt_val v = { .type = PK_T_NODE, .id = 0 };
+    struct mt_val v = {.type = PK_T_NODE, .id = 0};
     struct pk_node *n;
     if (!mt_pk_node_new(m, &v.id))
         return 0;
@@ -219,11 +223,12 @@ static int new_record(struct pk *m, enum mt_role role, enum mt_key key)
 
 int mt_pk_open(struct pk *m, bool is_dict)
 {
-    struct mt_val v = { .type = PK_T_NODE, .id = 0 };
+    struct mt_val v = {.type = PK_T_NODE, .id = 0};
     struct pk_mark *k = m->mark;
     struct place p;
     struct pk_node *n;
-    /* A record can never change once another begins above it. (A list could: APPEND without MARK puts one record into it.) */
+    /* A record can never change once another begins above it. (A list could: APPEND without MARK puts one
+     * record into it.) */
     if (k->streams && is_dict && (m->sp == k->base || !is_list(m, &m->stack[m->sp - 1]))) {
         if (m->sp != k->base && !mt_pk_deliver(m, k->node, k->base, m->sp))
             return 0;
@@ -285,9 +290,10 @@ static int no_mark(struct pk *m)
 /* Items for a container that was fetched from the memo before: they lie above it, so it would hold itself. */
 static int cycle(struct pk *m, const struct pk_node *n)
 {
-    return mt_pk_fail(m, PK_REFUSE, MT_EINPUT,
-                      "opcode %s puts a %s into itself (fetched from the memo at offset %llu): a memory snapshot never needs that",
-                      mt_pk_ops[*m->op].name, n->is_dict ? "dict" : "list", (unsigned long long)n->fetched_at);
+    return mt_pk_fail(
+        m, PK_REFUSE, MT_EINPUT,
+        "opcode %s puts a %s into itself (fetched from the memo at offset %llu): a memory snapshot never needs that",
+        mt_pk_ops[*m->op].name, n->is_dict ? "dict" : "list", (unsigned long long)n->fetched_at);
 }
 
 static int into(struct pk *m, uint32_t node, uint32_t lo)
@@ -340,7 +346,7 @@ int mt_pk_close_empty(struct pk *m, bool is_dict)
 
 int mt_pk_tuple(struct pk *m, uint32_t n, bool with_mark)
 {
-    struct mt_val v = { .type = MT_T_OTHER, .id = 0 };
+    struct mt_val v = {.type = MT_T_OTHER, .id = 0};
     const struct mt_val *e;
     bool dropped = false;
     if (with_mark) {
@@ -353,7 +359,8 @@ int mt_pk_tuple(struct pk *m, uint32_t n, bool with_mark)
         return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT, "opcode %s needs %u values", mt_pk_ops[*m->op].name, n);
     }
     e = n != 0 ? &m->stack[m->sp - n] : NULL;
-    if (!dropped && n == 2 && (e[0].type == MT_T_INT || e[0].type == MT_T_UINT) && (e[1].type == MT_T_INT || e[1].type == MT_T_UINT)) {
+    if (!dropped && n == 2 && (e[0].type == MT_T_INT || e[0].type == MT_T_UINT) &&
+        (e[1].type == MT_T_INT || e[1].type == MT_T_UINT)) {
         v.type = MT_T_PAIR;
         if (!mt_build_pair(m->b, e[0].u, e[1].u, &v.id))
             return mt_pk_builder_failed(m);
@@ -392,7 +399,8 @@ int mt_pk_salvage(struct pk *m)
                 hi = k->base;
         } else if (m->nodes.p[node].role == MT_R_SETTINGS && m->nodes.p[node].is_dict) {
             uint32_t n = 0;
-            while (k->base + n + 1 < end && m->stack[k->base + n].type == MT_T_STR && m->stack[k->base + n + 1].type != PK_T_NODE)
+            while (k->base + n + 1 < end && m->stack[k->base + n].type == MT_T_STR &&
+                   m->stack[k->base + n + 1].type != PK_T_NODE)
                 n += 2;
             hi = k->base + n;
         } else {

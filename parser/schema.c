@@ -14,8 +14,11 @@ const char *mt_key_name(enum mt_key k) { return (unsigned)k < MT_K_COUNT ? key_n
 enum mt_key mt_key_find(const void *s, size_t n)
 {
     /* Readers call this once per distinct key string (pickle) or per key (JSON): first byte and length decide nearly always. */
-    static const struct { char text[24]; uint8_t len; } keys[MT_K_COUNT] = {
-#define MT_KEY(N, t) [MT_K_##N] = { t, sizeof t - 1 },
+    static const struct {
+        char text[24];
+        uint8_t len;
+    } keys[MT_K_COUNT] = {
+#define MT_KEY(N, t) [MT_K_##N] = {t, sizeof t - 1},
 #include "parser/schema.def"
 #undef MT_KEY
     };
@@ -47,8 +50,7 @@ enum mt_role mt_role_value(enum mt_role dict, enum mt_key key)
     case MT_K_HISTORY: return dict == MT_R_BLOCK ? MT_R_HISTORY : MT_R_SKIP;
     case MT_K_POOL_ID: return dict == MT_R_EVENT ? MT_R_POOL : MT_R_SKIP;
     case MT_K_SEGMENT_POOL_ID:
-    case MT_K_OWNER_PRIVATE_POOL_ID:
-        return dict == MT_R_SEGMENT || dict == MT_R_HOST_SEGMENT ? MT_R_POOL : MT_R_SKIP;
+    case MT_K_OWNER_PRIVATE_POOL_ID: return dict == MT_R_SEGMENT || dict == MT_R_HOST_SEGMENT ? MT_R_POOL : MT_R_SKIP;
     default: return MT_R_SKIP;
     }
 }

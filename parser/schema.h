@@ -18,8 +18,9 @@ const char *mt_key_name(enum mt_key k);
 
 /* What a container is. A list role names its items' role through mt_role_item(), a dict role its values' through mt_role_value(). */
 enum mt_role {
-    MT_R_SKIP = 0,      /* unknown: walked over; a dict with name/filename/line in it is still a frame, a list of frames still a stack */
-    MT_R_TOP,           /* dict; as a list it is MT_R_SEGMENTS (torch.cuda.memory_snapshot()) */
+    MT_R_SKIP =
+        0,    /* unknown: walked over; a dict with name/filename/line in it is still a frame, a list of frames still a stack */
+    MT_R_TOP, /* dict; as a list it is MT_R_SEGMENTS (torch.cuda.memory_snapshot()) */
     MT_R_SEGMENTS,      /* list of SEGMENT */
     MT_R_SEGMENT,       /* dict */
     MT_R_BLOCKS,        /* list of BLOCK */

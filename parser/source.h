@@ -15,13 +15,13 @@
 
 struct mt_source {
     const unsigned char *cur, *end;
-    unsigned char *buf;      /* window */
+    unsigned char *buf; /* window */
     size_t cap;
-    uint64_t base;           /* stream offset of buf[0] */
-    bool eof;                /* no byte will follow `end` */
-    enum mt_rc status;       /* MT_OK at a clean end; else what broke, with `err` filled: I/O, CRC, truncated gzip, ratio limit */
+    uint64_t base;     /* stream offset of buf[0] */
+    bool eof;          /* no byte will follow `end` */
+    enum mt_rc status; /* MT_OK at a clean end; else what broke, with `err` filled: I/O, CRC, truncated gzip, ratio limit */
     struct mt_err err;
-    uint64_t max_bytes;      /* the stream ends with MT_ELIMIT there; 0 = unlimited */
+    uint64_t max_bytes; /* the stream ends with MT_ELIMIT there; 0 = unlimited */
     /* Backend: read up to n bytes into dst, return how many, 0 at the end; on a broken stream set *rc and fill *err (bytes returned
      * before it are still good). Called only by source.c. */
     size_t (*read)(void *ctx, unsigned char *dst, size_t n, enum mt_rc *rc, struct mt_err *err);

@@ -67,6 +67,7 @@ void mt_trace_free(struct mt_trace *t)
         events_done(&t->devices.p[i].events);
     mt_strpool_done(&t->str);
     MT_VEC_DONE(&t->frames);
+    MT_VEC_DONE(&t->functions);
     MT_VEC_DONE(&t->stacks);
     MT_VEC_DONE(&t->lanes);
     MT_VEC_DONE(&t->devices);

@@ -22,6 +22,12 @@ struct mt_frame {
     uint32_t line;
 };
 
+/* Distinct (name, file) of the frames: what matters to rules, which do not look at lines. */
+struct mt_function {
+    mt_str_id name, file;
+    uint32_t n_frames;
+};
+
 /* A stack is its innermost frame plus the stack of the caller: walking `parent` goes outward. */
 struct mt_stack_node {
     mt_frame_id frame;
@@ -143,40 +149,41 @@ enum mt_format { MT_FMT_UNKNOWN, MT_FMT_PICKLE, MT_FMT_JSON };
 struct mt_meta {
     /* how it was encoded */
     enum mt_format format;
-    int pickle_protocol;      /* 0..5 */
-    bool torch_jit_pickler;   /* written by the C++ pickler */
-    bool is_bare_list;        /* torch.cuda.memory_snapshot(): segments only */
-    bool legacy_blocks;       /* 1.13/2.0 blocks with history and without address */
-    bool has_device_traces;   /* the key was there, even when empty */
+    int pickle_protocol;    /* 0..5 */
+    bool torch_jit_pickler; /* written by the C++ pickler */
+    bool is_bare_list;      /* torch.cuda.memory_snapshot(): segments only */
+    bool legacy_blocks;     /* 1.13/2.0 blocks with history and without address */
+    bool has_device_traces; /* the key was there, even when empty */
     bool has_annotations, has_settings, has_host;
-    uint64_t bytes;           /* decompressed bytes consumed */
+    uint64_t bytes; /* decompressed bytes consumed */
     /* where it came from; set by the input layer */
-    char *input;              /* path as given, or "-" */
-    char *member;             /* name inside the archive, directory or page; NULL = the input itself */
-    char *encoding;           /* "gzip", "zip", "html", "gzip, tar" ...; "" = plain */
-    char sha256[65];          /* of the input as given; "" = not computed */
-    uint64_t input_bytes;     /* size of the input as given; 0 = unknown */
-    int32_t rank;             /* from the file name; -1 = unknown */
-    int64_t pid;              /* from the file name; -1 = unknown */
-    char *host;               /* from the file name; NULL = unknown */
+    char *input;          /* path as given, or "-" */
+    char *member;         /* name inside the archive, directory or page; NULL = the input itself */
+    char *encoding;       /* "gzip", "zip", "html", "gzip, tar" ...; "" = plain */
+    char sha256[65];      /* of the input as given; "" = not computed */
+    uint64_t input_bytes; /* size of the input as given; 0 = unknown */
+    int32_t rank;         /* from the file name; -1 = unknown */
+    int64_t pid;          /* from the file name; -1 = unknown */
+    char *host;           /* from the file name; NULL = unknown */
 };
 
 struct mt_trace {
     struct mt_strpool str;
     MT_VEC(struct mt_frame) frames;
-    MT_VEC(struct mt_stack_node) stacks; /* by stack id; shared callers are stored once */
+    MT_VEC(struct mt_function) functions; /* made when the trace is sealed */
+    MT_VEC(struct mt_stack_node) stacks;  /* by stack id; shared callers are stored once */
     MT_VEC(struct mt_lane) lanes;
-    MT_VEC(struct mt_device) devices;    /* sorted by (kind, ordinal); only those with events or segments */
-    MT_VEC(struct mt_segment) segments;  /* sorted by (is_host, device, addr) */
-    MT_VEC(struct mt_block) blocks;      /* in segment order, by address inside a segment */
+    MT_VEC(struct mt_device) devices;   /* sorted by (kind, ordinal); only those with events or segments */
+    MT_VEC(struct mt_segment) segments; /* sorted by (is_host, device, addr) */
+    MT_VEC(struct mt_block) blocks;     /* in segment order, by address inside a segment */
     MT_VEC(struct mt_range) ranges;
     MT_VEC(struct mt_note) notes;
     MT_VEC(struct mt_setting) settings;
     MT_VEC(struct mt_counted) unknown_keys, unknown_actions;
-    MT_VEC(struct mt_diag) diags;        /* bounded to MT_MAX_DIAGS */
+    MT_VEC(struct mt_diag) diags; /* bounded to MT_MAX_DIAGS */
     uint64_t n_diags;
-    uint64_t n_distinct_stacks;          /* whole stacks seen, as opposed to tree nodes */
-    bool damaged;                        /* something is missing: exit status 3 */
+    uint64_t n_distinct_stacks; /* whole stacks seen, as opposed to tree nodes */
+    bool damaged;               /* something is missing: exit status 3 */
     bool sealed;
     struct mt_meta meta;
 };

@@ -112,7 +112,7 @@ static void segments(struct dump *d)
 
 static void notes(struct dump *d, uint32_t dev, uint64_t event, uint32_t *at)
 {
-    static const char *const names[] = { "compile_context", "user_metadata", "internal_metadata", "category" };
+    static const char *const names[] = {"compile_context", "user_metadata", "internal_metadata", "category"};
     const struct mt_note *n = d->t->notes.p;
     while (*at < d->t->notes.n && (n[*at].device < dev || (n[*at].device == dev && n[*at].event < event)))
         (*at)++;
@@ -182,7 +182,7 @@ static void rest(struct dump *d)
 
 void mt_render_dump(const struct mt_trace *t, struct mt_out *o, bool with_meta)
 {
-    struct dump d = { .t = t };
+    struct dump d = {.t = t};
     d.w.o = o;
     d.number = mt_calloc(t->stacks.n, sizeof *d.number);
     if (d.number == NULL) {

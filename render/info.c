@@ -55,7 +55,8 @@ static const char *completeness(const struct mt_trace *t, const struct mt_device
         (void)snprintf(buf, cap, "whole since recording began");
         return buf;
     }
-    return d->events.n % 1000 == 0 ? "a round number of entries: the ring buffer may have lost the beginning" : "no sign of loss";
+    return d->events.n % 1000 == 0 ? "a round number of entries: the ring buffer may have lost the beginning"
+                                   : "no sign of loss";
 }
 
 static void input_name(struct mt_out *o, const struct mt_meta *m)
@@ -85,7 +86,8 @@ static void device(const struct mt_trace *t, const struct mt_device *d, struct m
         mt_puts(o, "  pinned host memory\n");
     else
         mt_putf(o, "  device %d\n", d->ordinal);
-    mt_putf(o, "    segments      %s with %s blocks, %s reserved\n", mt_fmt_count(a, segments), mt_fmt_count(b, blocks), mt_fmt_bytes(c, reserved));
+    mt_putf(o, "    segments      %s with %s blocks, %s reserved\n", mt_fmt_count(a, segments), mt_fmt_count(b, blocks),
+            mt_fmt_bytes(c, reserved));
     mt_putf(o, "    events        %s%s", mt_fmt_count(a, d->events.n), d->events.n ? ": " : "");
     for (int act = 0; act < MT_ACT_COUNT; act++)
         if (d->n_by_action[act] != 0)
@@ -132,7 +134,8 @@ void mt_render_info(const struct mt_trace *t, struct mt_out *o)
         mt_term(o, m->host, strlen(m->host));
         mt_putc(o, '\n');
     }
-    mt_putf(o, "  stacks          %s distinct, %s frames\n", mt_fmt_count(a, t->n_distinct_stacks), mt_fmt_count(b, t->frames.n - 1u));
+    mt_putf(o, "  stacks          %s distinct, %s frames\n", mt_fmt_count(a, t->n_distinct_stacks),
+            mt_fmt_count(b, t->frames.n - 1u));
     if (t->ranges.n != 0)
         mt_putf(o, "  annotations     %s\n", mt_fmt_count(a, t->ranges.n));
     if (t->settings.n != 0)

@@ -406,16 +406,16 @@ static void provenance(struct mt_jsonw *w, const struct mt_report *r)
 }
 
 /* Calls body for every device of every rank, the rank of the verdict first. */
-#define EACH_DEVICE(r, w, call)                                                                                            \
-    for (uint32_t pass = 0; pass < 2; pass++)                                                                              \
-        for (uint32_t i = 0; i < (r)->n_ranks; i++) {                                                                      \
-            const struct mt_rank *k = &(r)->ranks[i];                                                                      \
-            if ((i == (r)->primary) != (pass == 0))                                                                        \
-                continue;                                                                                                  \
-            for (uint32_t j = 0; j < k->analysis->devices.n; j++) {                                                        \
-                const struct mt_device_analysis *d = &k->analysis->devices.p[j];                                           \
-                call;                                                                                                      \
-            }                                                                                                              \
+#define EACH_DEVICE(r, w, call)                                                                                                \
+    for (uint32_t pass = 0; pass < 2; pass++)                                                                                  \
+        for (uint32_t i = 0; i < (r)->n_ranks; i++) {                                                                          \
+            const struct mt_rank *k = &(r)->ranks[i];                                                                          \
+            if ((i == (r)->primary) != (pass == 0))                                                                            \
+                continue;                                                                                                      \
+            for (uint32_t j = 0; j < k->analysis->devices.n; j++) {                                                            \
+                const struct mt_device_analysis *d = &k->analysis->devices.p[j];                                               \
+                call;                                                                                                          \
+            }                                                                                                                  \
         }
 
 void mt_render_json(const struct mt_report *r, struct mt_out *o)

@@ -50,16 +50,19 @@ static void phases(struct mt_out *o, const struct mt_device_analysis *d)
 {
     char a[40], b[40], c[40], s[40], ph[128];
     mt_putf(o, "| phase | allocated | peak inside | %s | share |\n|---|---:|---:|---:|---:|\n",
-            d->focus_is_oom ? "at the OOM" : d->end_state_only ? "at the end" : "at the peak");
+            d->focus_is_oom     ? "at the OOM"
+            : d->end_state_only ? "at the end"
+                                : "at the peak");
     for (uint32_t i = 0; i < d->phases.n; i++) {
         const struct mt_phase_row *p = &d->phases.p[i];
         if (p->n_allocs == 0 && p->at_focus == 0)
             continue;
         mt_puts(o, "| ");
-        md(o, p->phase == MT_PH_UNATTRIBUTED && p->sub == MT_PH_NONE ? "unattributed" : mt_words_phase(ph, sizeof ph, p->phase, p->sub));
+        md(o, p->phase == MT_PH_UNATTRIBUTED && p->sub == MT_PH_NONE ? "unattributed"
+                                                                     : mt_words_phase(ph, sizeof ph, p->phase, p->sub));
         mt_putf(o, " | %s | %s | %s | %s |\n", mt_fmt_bytes(a, p->alloc_bytes),
-                p->peak_inside_event == MT_NO_EVENT || d->withheld ? "-" : mt_fmt_bytes(b, p->peak_inside), mt_fmt_bytes(c, p->at_focus),
-                mt_fmt_percent(s, p->at_focus, d->focus.live));
+                p->peak_inside_event == MT_NO_EVENT || d->withheld ? "-" : mt_fmt_bytes(b, p->peak_inside),
+                mt_fmt_bytes(c, p->at_focus), mt_fmt_percent(s, p->at_focus, d->focus.live));
     }
     mt_puts(o, "\n");
 }
@@ -72,7 +75,8 @@ static void owners(struct mt_out *o, const struct mt_device_analysis *d)
     mt_puts(o, "| bytes | share | blocks | who | phase of birth |\n|---:|---:|---:|---|---|\n");
     for (uint32_t i = 0; i < d->owners.n && i < 10; i++) {
         const struct mt_owner *w = &d->owners.p[i];
-        mt_putf(o, "| %s | %s | %s | ", mt_fmt_bytes(a, w->bytes), mt_fmt_percent(b, w->bytes, d->focus.live), mt_fmt_count(c, w->blocks));
+        mt_putf(o, "| %s | %s | %s | ", mt_fmt_bytes(a, w->bytes), mt_fmt_percent(b, w->bytes, d->focus.live),
+                mt_fmt_count(c, w->blocks));
         code(o, w->label);
         mt_puts(o, " | ");
         md(o, w->attr.phase == MT_PH_UNATTRIBUTED && w->attr.sub == MT_PH_NONE

@@ -10,14 +10,14 @@
 struct mt_out {
     int (*write)(void *ctx, const void *p, size_t n); /* 0 = ok, else an errno value */
     void *ctx;
-    int error;       /* first errno; 0 = fine. Later writes are dropped */
-    uint64_t n;      /* bytes accepted */
+    int error;  /* first errno; 0 = fine. Later writes are dropped */
+    uint64_t n; /* bytes accepted */
     unsigned char *buf;
     size_t used, cap;
 };
 
 /* Over a growing memory buffer: text in o->buf, o->used bytes, NUL-terminated by mt_out_finish(). */
-int mt_out_mem(struct mt_out *o);  /* 1 on success */
+int mt_out_mem(struct mt_out *o); /* 1 on success */
 /* Over a file descriptor (borrowed). */
 int mt_out_fd(struct mt_out *o, int fd);
 int mt_out_finish(struct mt_out *o); /* flushes; returns o->error */

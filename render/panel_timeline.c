@@ -5,14 +5,39 @@
 
 static bool has(const struct mt_page *p) { return p->dev != NULL && !p->dev->end_state_only && mt_svg_timeline_has(p->dev); }
 
-static void draw(const struct mt_page *p, struct mt_out *o)
+/* True when waiting takes so much of the time axis that the work is squeezed into a few columns: a second picture, one step per
+ * event, then shows it. */
+static bool is_squeezed(const struct mt_device_analysis *d)
+{
+    const struct mt_timeline *t = &d->timeline;
+    uint32_t idle = 0;
+    for (uint32_t c = 0; c < t->n_columns; c++)
+        idle += t->events[c] == 0;
+    return d->by_event.n_columns > 1 && idle * 2 > t->n_columns;
+}
+
+static void picture(const struct mt_page *p, struct mt_out *o, const struct mt_timeline *tl, unsigned id)
 {
     char what[256];
-    struct mt_svg s = {.dev = p->dev, .pal = &p->pal, .id = 0};
+    struct mt_svg s = {.dev = p->dev, .tl = tl, .pal = &p->pal, .id = id};
     s.what = mt_row_place(p->r, p->rank, p->dev, what, sizeof what);
-    mt_puts(o, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Memory over time\">\n");
+    mt_putf(o, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Memory over %s\">\n",
+            tl->has_time ? "time" : "events");
     mt_svg_timeline(o, &s);
     mt_puts(o, "</div>\n");
+}
+
+static void draw(const struct mt_page *p, struct mt_out *o)
+{
+    if (is_squeezed(p->dev)) {
+        mt_puts(
+            o,
+            "<p class=\"note\">One step per event: most of the time nothing was allocated, and on the time axis below the work "
+            "takes a few pixels.</p>\n");
+        picture(p, o, &p->dev->by_event, MT_SVG_BY_EVENT_ID);
+        mt_puts(o, "<p class=\"note\">The same over time.</p>\n");
+    }
+    picture(p, o, &p->dev->timeline, 0);
 }
 
 const struct mt_panel mt_panel_timeline = {"timeline", "Memory over time", has, draw};

@@ -22,10 +22,10 @@ struct mt_report {
     uint32_t n_ranks, primary;   /* primary: the rank the verdict speaks for */
     const struct mt_unread *unread;
     uint32_t n_unread;
-    uint64_t n_ignored;          /* files beside the snapshots that are none */
-    const char *title;           /* NULL = made from the input's name */
-    const char *command;         /* the command line without its output path; "" = unknown */
-    const char *version;         /* "0.1.0" */
+    uint64_t n_ignored;  /* files beside the snapshots that are none */
+    const char *title;   /* NULL = made from the input's name */
+    const char *command; /* the command line without its output path; "" = unknown */
+    const char *version; /* "0.1.0" */
     const struct mt_fix_rules *fixes;
     const struct mt_phase_rules *phases;
 };

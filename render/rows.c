@@ -31,7 +31,8 @@ char *mt_report_title(const struct mt_report *r, char *buf, size_t cap)
     return buf;
 }
 
-char *mt_row_place(const struct mt_report *r, const struct mt_rank *k, const struct mt_device_analysis *d, char *buf, size_t cap)
+char *mt_row_place(const struct mt_report *r, const struct mt_rank *k, const struct mt_device_analysis *d, char *buf,
+                   size_t cap)
 {
     const struct mt_meta *m = &k->trace->meta;
     const char *name = m->member != NULL ? m->member : m->input != NULL ? m->input : "-";
@@ -49,7 +50,8 @@ char *mt_row_place(const struct mt_report *r, const struct mt_rank *k, const str
 #if defined(__GNUC__)
 __attribute__((format(printf, 4, 5)))
 #endif
-static void fact(struct mt_fact *out, unsigned *n, const char *name, const char *fmt, ...);
+static void
+fact(struct mt_fact *out, unsigned *n, const char *name, const char *fmt, ...);
 
 static void fact(struct mt_fact *out, unsigned *n, const char *name, const char *fmt, ...)
 {
@@ -87,8 +89,8 @@ unsigned mt_facts(const struct mt_rank *k, const struct mt_device_analysis *d, s
         if (d->peak_event < 0)
             fact(out, &n, "peak live", "%s before the first event", mt_fmt_bytes(a, d->live_peak));
         else
-            fact(out, &n, "peak live", "%s at event %s of %s", mt_fmt_bytes(a, d->live_peak), mt_fmt_count(b, (uint64_t)d->peak_event),
-                 mt_fmt_count(c, d->n_events));
+            fact(out, &n, "peak live", "%s at event %s of %s", mt_fmt_bytes(a, d->live_peak),
+                 mt_fmt_count(b, (uint64_t)d->peak_event), mt_fmt_count(c, d->n_events));
         fact(out, &n, "peak reserved", "%s", mt_fmt_bytes(a, d->reserved_peak));
         fact(out, &n, "live at start / end", "%s / %s", mt_fmt_bytes(a, d->live_start), mt_fmt_bytes(b, d->live_end));
         if (d->pending_peak != 0)
@@ -114,7 +116,8 @@ unsigned mt_facts(const struct mt_rank *k, const struct mt_device_analysis *d, s
 #if defined(__GNUC__)
 __attribute__((format(printf, 4, 5)))
 #endif
-static void caveat(struct mt_caveat *out, unsigned *n, unsigned max, const char *fmt, ...);
+static void
+caveat(struct mt_caveat *out, unsigned *n, unsigned max, const char *fmt, ...);
 
 static void caveat(struct mt_caveat *out, unsigned *n, unsigned max, const char *fmt, ...)
 {
@@ -127,7 +130,8 @@ static void caveat(struct mt_caveat *out, unsigned *n, unsigned max, const char 
     (*n)++;
 }
 
-static void device_caveats(const struct mt_rank *k, const struct mt_device_analysis *d, struct mt_caveat *out, unsigned *n, unsigned max)
+static void device_caveats(const struct mt_rank *k, const struct mt_device_analysis *d, struct mt_caveat *out, unsigned *n,
+                           unsigned max)
 {
     const struct mt_device *v = &k->trace->devices.p[d->device];
     uint64_t all = d->alloc_bytes ? d->alloc_bytes : d->focus.live;
@@ -135,20 +139,27 @@ static void device_caveats(const struct mt_rank *k, const struct mt_device_analy
     if (d->withheld != NULL)
         caveat(out, n, max, "Device %d has no curve: %s.", d->ordinal, d->withheld);
     if (v->ring_overflowed == 1)
-        caveat(out, n, max, "The ring buffer of device %d overflowed (%s entries kept): what happened before event 0 is lost, the numbers after "
-               "it are exact.", d->ordinal, mt_fmt_count(a, v->events.n));
+        caveat(out, n, max,
+               "The ring buffer of device %d overflowed (%s entries kept): what happened before event 0 is lost, the numbers "
+               "after "
+               "it are exact.",
+               d->ordinal, mt_fmt_count(a, v->events.n));
     else if (d->n_unmatched_frees != 0 && v->ring_overflowed < 0)
-        caveat(out, n, max, "%s frees of device %d have no allocation in the trace: recording began after them, or the ring buffer lost its "
-               "beginning.", mt_fmt_count(a, d->n_unmatched_frees), d->ordinal);
+        caveat(out, n, max,
+               "%s frees of device %d have no allocation in the trace: recording began after them, or the ring buffer lost its "
+               "beginning.",
+               mt_fmt_count(a, d->n_unmatched_frees), d->ordinal);
     if (d->n_double_allocs != 0)
         caveat(out, n, max, "%s allocations of device %d use an address that was still live: frees are missing.",
                mt_fmt_count(a, d->n_double_allocs), d->ordinal);
     if (d->kind == MT_DEV_CUDA && all != 0 && d->unattributed_bytes != 0)
-        caveat(out, n, max, "%s of %s on device %d could not be given a phase (%s)%s", mt_fmt_percent(a, d->unattributed_bytes, all),
-               d->alloc_bytes ? "the bytes allocated" : "the live bytes", d->ordinal, mt_fmt_bytes(b, d->unattributed_bytes),
+        caveat(out, n, max, "%s of %s on device %d could not be given a phase (%s)%s",
+               mt_fmt_percent(a, d->unattributed_bytes, all), d->alloc_bytes ? "the bytes allocated" : "the live bytes",
+               d->ordinal, mt_fmt_bytes(b, d->unattributed_bytes),
                d->unattributed_bytes * 10 > all ? ": record with stacks=\"all\" and before the model is built." : ".");
     if (v->n_by_action[MT_ACT_ALLOC] != 0 && v->n_with_stack == 0)
-        caveat(out, n, max, "No trace entry of device %d has a stack: record with context=\"all\", stacks=\"all\".", d->ordinal);
+        caveat(out, n, max, "No trace entry of device %d has a stack: record with context=\"all\", stacks=\"all\".",
+               d->ordinal);
 }
 
 unsigned mt_caveats(const struct mt_report *r, const struct mt_rank *k, struct mt_caveat *out, unsigned max)
@@ -168,7 +179,8 @@ unsigned mt_caveats(const struct mt_report *r, const struct mt_rank *k, struct m
     for (uint32_t i = 0; i < k->analysis->devices.n; i++)
         device_caveats(k, &k->analysis->devices.p[i], out, &n, max);
     if (k->analysis->annotation_checked != 0)
-        caveat(out, &n, max, "PyTorch's own Optimizer.step annotations cover %s allocations; %s of them were given to the optimizer.",
+        caveat(out, &n, max,
+               "PyTorch's own Optimizer.step annotations cover %s allocations; %s of them were given to the optimizer.",
                mt_fmt_count(a, k->analysis->annotation_checked),
                k->analysis->annotation_agreed == k->analysis->annotation_checked ? "all" : "not all");
     for (uint32_t i = 0; i < t->unknown_keys.n; i++)

@@ -7,8 +7,8 @@
 enum { MT_ROW_TEXT = 256 };
 
 struct mt_fact {
-    const char *name;         /* "peak live" */
-    char value[MT_ROW_TEXT];  /* "23.19 GiB at event 3,737 of 22,331" */
+    const char *name;        /* "peak live" */
+    char value[MT_ROW_TEXT]; /* "23.19 GiB at event 3,737 of 22,331" */
 };
 /* The numbers of a device; returns how many (at most max). */
 unsigned mt_facts(const struct mt_rank *k, const struct mt_device_analysis *d, struct mt_fact *out, unsigned max);
@@ -21,7 +21,8 @@ struct mt_caveat {
 unsigned mt_caveats(const struct mt_report *r, const struct mt_rank *k, struct mt_caveat *out, unsigned max);
 
 /* "rank 3, device 0", "snapshot.pickle, device 1": names a row among several ranks. */
-char *mt_row_place(const struct mt_report *r, const struct mt_rank *k, const struct mt_device_analysis *d, char *buf, size_t cap);
+char *mt_row_place(const struct mt_report *r, const struct mt_rank *k, const struct mt_device_analysis *d, char *buf,
+                   size_t cap);
 /* Title of the report: the given one, else the file name of the input (with member). */
 char *mt_report_title(const struct mt_report *r, char *buf, size_t cap);
 /* The device that the verdict is about; NULL when there is none. */

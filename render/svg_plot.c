@@ -188,7 +188,7 @@ void mt_plot_grid(struct mt_out *o, const struct mt_plot *p)
             char utc[40];
             mt_putf(o, "%s after the first event at %s", x.name, mt_fmt_utc(utc, p->tl->x0));
         } else {
-            mt_puts(o, "event number (this trace has no clock)");
+            mt_puts(o, p->d->timeline.has_time ? "event number" : "event number (this trace has no clock)");
         }
         mt_puts(o, "</text>\n");
     }

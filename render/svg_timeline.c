@@ -119,6 +119,8 @@ static void draw_band(struct mt_out *o, const struct mt_plot *p)
     }
 }
 
+static const struct mt_timeline *timeline_of(const struct mt_svg *s) { return s->tl != NULL ? s->tl : &s->dev->timeline; }
+
 static void put_desc(struct mt_out *o, const struct mt_svg *s)
 {
     const struct mt_device_analysis *d = s->dev;
@@ -127,7 +129,7 @@ static void put_desc(struct mt_out *o, const struct mt_svg *s)
     mt_html_s(o, s->what);
     mt_putf(o, ", stacked by phase of allocation</title>\n<desc id=\"tl%ud\">", s->id);
     mt_putf(o, "%s events", mt_fmt_count(a, d->n_events));
-    if (d->timeline.has_time)
+    if (timeline_of(s)->has_time)
         mt_putf(o, " over %s", mt_fmt_seconds(span, d->timeline.x1 - d->timeline.x0));
     mt_putf(o, ". Live memory starts at %s, peaks at %s", mt_fmt_bytes(a, d->live_start), mt_fmt_bytes(b, d->live_peak));
     mt_putf(o, " (%s) and ends at %s", mt_event_words(when, d->peak_event), mt_fmt_bytes(a, d->live_end));
@@ -163,7 +165,7 @@ static void draw_legend(struct mt_out *o, const struct mt_plot *p, const struct 
 /* One try with columns merged `merge` to one. False when out of memory. */
 static bool draw(struct mt_out *o, const struct mt_svg *s, uint32_t merge)
 {
-    struct mt_plot p = {.s = s, .d = s->dev, .tl = &s->dev->timeline};
+    struct mt_plot p = {.s = s, .d = s->dev, .tl = timeline_of(s)};
     struct mt_legend legend;
     bool ok;
     p.left = s->small ? 48 : 58;
@@ -197,7 +199,7 @@ void mt_svg_timeline(struct mt_out *o, const struct mt_svg *s)
     for (uint32_t merge = 1;; merge *= 2) {
         struct mt_out mem;
         bool ok = mt_out_mem(&mem) && draw(&mem, s, merge);
-        bool fits = mem.n <= MT_SVG_MAX_BYTES || merge >= s->dev->timeline.n_columns;
+        bool fits = mem.n <= MT_SVG_MAX_BYTES || merge >= timeline_of(s)->n_columns;
         if (mt_out_finish(&mem) != 0)
             ok = false;
         if (!ok && o->error == 0)

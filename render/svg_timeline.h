@@ -11,11 +11,14 @@
 
 struct mt_svg {
     const struct mt_device_analysis *dev;
+    const struct mt_timeline *tl; /* NULL = dev->timeline */
     const struct mt_palette *pal;
     const char *what; /* "rank 3, GPU 0": for the text alternative; not escaped yet */
     unsigned id;      /* makes ids of the page unique */
     bool small;       /* one row among many ranks: no legend, fewer ticks */
 };
+/* Id of the second picture of the verdict's device; those of other ranks count from 1. */
+#define MT_SVG_BY_EVENT_ID 10000u
 /* True when there is a curve to draw. */
 bool mt_svg_timeline_has(const struct mt_device_analysis *d);
 void mt_svg_timeline(struct mt_out *o, const struct mt_svg *s);

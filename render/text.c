@@ -121,9 +121,10 @@ static void advice(struct text *x, const struct mt_analysis *a, bool top)
 static void chart(struct text *x, const struct mt_device_analysis *d)
 {
     enum { ROWS = 8, MAX_W = 100 };
-    static const char *const part[] = { " ", "\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587", "\u2588" };
-    const struct mt_timeline *t = &d->timeline;
-    uint64_t high[MAX_W] = { 0 }, top = d->reserved_peak > d->live_peak ? d->reserved_peak : d->live_peak;
+    static const char *const part[] = {" ", "\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587", "\u2588"};
+    const struct mt_timeline *t =
+        d->by_event.n_columns != 0 ? &d->by_event : &d->timeline; /* few columns: no room for waiting */
+    uint64_t high[MAX_W] = {0}, top = d->reserved_peak > d->live_peak ? d->reserved_peak : d->live_peak;
     uint32_t w = (uint32_t)(x->width > 40 ? x->width - 14 : 26);
     char b[32];
     if (w > MAX_W)
@@ -169,7 +170,10 @@ static void phases(struct text *x, const struct mt_device_analysis *d)
         if (!any) {
             heading(x, "Phases");
             mt_putf(x->o, "  %-34s %11s %11s %11s %11s %7s\n", "phase", "allocated", "peak inside", "retained",
-                    d->focus_is_oom ? "at the OOM" : d->end_state_only ? "at the end" : "at the peak", "share");
+                    d->focus_is_oom     ? "at the OOM"
+                    : d->end_state_only ? "at the end"
+                                        : "at the peak",
+                    "share");
             any = true;
         }
         mt_puts(x->o, "  ");
@@ -178,8 +182,8 @@ static void phases(struct text *x, const struct mt_device_analysis *d)
         else
             padded(x, mt_words_phase(ph, sizeof ph, p->phase, p->sub), 34);
         mt_putf(x->o, " %11s %11s %11s %11s %7s\n", mt_fmt_bytes(a, p->alloc_bytes),
-                p->peak_inside_event == MT_NO_EVENT || d->withheld ? "-" : mt_fmt_bytes(b, p->peak_inside), mt_fmt_bytes(c, p->retained),
-                mt_fmt_bytes(e, p->at_focus), mt_fmt_percent(ph, p->at_focus, d->focus.live));
+                p->peak_inside_event == MT_NO_EVENT || d->withheld ? "-" : mt_fmt_bytes(b, p->peak_inside),
+                mt_fmt_bytes(c, p->retained), mt_fmt_bytes(e, p->at_focus), mt_fmt_percent(ph, p->at_focus, d->focus.live));
     }
 }
 
@@ -190,7 +194,9 @@ static void owners(struct text *x, const struct mt_device_analysis *d, uint32_t 
     if (d->owners.n == 0)
         return;
     (void)snprintf(line, sizeof line, "Who holds memory %s (%s live)",
-                   d->focus_is_oom ? "at the OOM" : d->withheld || d->end_state_only ? "in the recorded state" : "at the peak",
+                   d->focus_is_oom                    ? "at the OOM"
+                   : d->withheld || d->end_state_only ? "in the recorded state"
+                                                      : "at the peak",
                    mt_fmt_bytes(a, d->focus.live));
     heading(x, line);
     for (uint32_t i = 0; i < d->owners.n; i++) {
@@ -223,8 +229,9 @@ static void pools(struct text *x, const struct mt_device_analysis *d)
         char pool[64] = "default";
         if (p->pool_known && (p->pool[0] != 0 || p->pool[1] != 0))
             (void)snprintf(pool, sizeof pool, "(%llu,%llu)", (unsigned long long)p->pool[0], (unsigned long long)p->pool[1]);
-        (void)snprintf(name, sizeof name, "%s %s%s%s%s", pool, p->is_large ? "large" : "small", p->is_expandable ? ", expandable" : "",
-                       p->stream != 0 ? ", side stream" : "", p->label[0] ? ", private" : "");
+        (void)snprintf(name, sizeof name, "%s %s%s%s%s", pool, p->is_large ? "large" : "small",
+                       p->is_expandable ? ", expandable" : "", p->stream != 0 ? ", side stream" : "",
+                       p->label[0] ? ", private" : "");
         mt_puts(x->o, "  ");
         padded(x, name, 30);
         mt_putf(x->o, " %9s %11s %11s %11s %11s\n", mt_fmt_count(name, p->n_segments), mt_fmt_bytes(a, p->reserved),
@@ -258,7 +265,7 @@ void mt_render_text(const struct mt_report *r, struct mt_out *o, int width, bool
     const struct mt_rank *k = &r->ranks[r->primary];
     const struct mt_device_analysis *d = mt_verdict_device(k);
     const struct mt_verdict *v = &k->analysis->verdict;
-    struct text x = { o, width < 60 ? 60 : width > 160 ? 160 : width, color };
+    struct text x = {o, width < 60 ? 60 : width > 160 ? 160 : width, color};
     struct mt_fact facts[MAX_FACTS];
     struct mt_caveat *cav = mt_calloc(MAX_CAVEATS, sizeof *cav);
     char title[512];

@@ -35,12 +35,14 @@ struct mt_err {
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
 #endif
-enum mt_rc mt_fail(struct mt_err *err, enum mt_rc rc, const char *fmt, ...);
+enum mt_rc
+mt_fail(struct mt_err *err, enum mt_rc rc, const char *fmt, ...);
 
 #if defined(__GNUC__)
 __attribute__((format(printf, 4, 5)))
 #endif
-enum mt_rc mt_fail_at(struct mt_err *err, enum mt_rc rc, uint64_t offset, const char *fmt, ...);
+enum mt_rc
+mt_fail_at(struct mt_err *err, enum mt_rc rc, uint64_t offset, const char *fmt, ...);
 
 /* Adds one line of context; at most MT_ERR_CTX are kept. */
 #if defined(__GNUC__)

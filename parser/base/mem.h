@@ -8,11 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-void *mt_malloc(size_t n);                   /* n == 0 gives a unique pointer; NULL on failure */
-void *mt_calloc(size_t n, size_t size);      /* checks the product */
-void *mt_realloc(void *p, size_t n);         /* NULL on failure, p stays valid */
-void mt_free(void *p);                       /* NULL is fine */
-char *mt_strndup(const char *s, size_t n);   /* NUL-terminated copy */
+void *mt_malloc(size_t n);                 /* n == 0 gives a unique pointer; NULL on failure */
+void *mt_calloc(size_t n, size_t size);    /* checks the product */
+void *mt_realloc(void *p, size_t n);       /* NULL on failure, p stays valid */
+void mt_free(void *p);                     /* NULL is fine */
+char *mt_strndup(const char *s, size_t n); /* NUL-terminated copy */
 
 void mt_mem_limit(uint64_t bytes);
 uint64_t mt_mem_used(void);
@@ -32,7 +32,11 @@ char *mt_arena_strndup(struct mt_arena *a, const char *s, size_t n);
 void mt_arena_done(struct mt_arena *a);
 
 /* Growing array: struct { T *p; uint32_t n, cap; }. MT_VEC_PUSH yields a pointer to a zeroed new element, NULL on failure. */
-#define MT_VEC(T) struct { T *p; uint32_t n, cap; }
+#define MT_VEC(T)                                                                                                              \
+    struct {                                                                                                                   \
+        T *p;                                                                                                                  \
+        uint32_t n, cap;                                                                                                       \
+    }
 int mt_vec_grow(void **p, uint32_t *cap, uint32_t n, size_t elem);
 void *mt_vec_push(void **p, uint32_t *n, uint32_t *cap, size_t elem);
 #define MT_VEC_PUSH(v) mt_vec_push((void **)&(v)->p, &(v)->n, &(v)->cap, sizeof *(v)->p)

@@ -9,9 +9,9 @@
 static bool print_events(struct mt_phaser *p, const struct mt_trace *t, int file, uint32_t device)
 {
     const struct mt_device *d = &t->devices.p[device];
-    const struct mt_phase_opts opts = { .use_annotations = false };
+    const struct mt_phase_opts opts = {.use_annotations = false};
     struct mt_attr *attr = calloc((size_t)d->events.n + 1, sizeof *attr);
-    struct mt_err err = { .rc = MT_OK };
+    struct mt_err err = {.rc = MT_OK};
     bool ok = attr != NULL && mt_phaser_run(p, device, &opts, attr, &err) >= 0;
     for (uint64_t i = 0; ok && i < d->events.n; i++) {
         uint8_t action = mt_event_at(d, i)->action;
@@ -43,7 +43,7 @@ static void print_blocks(struct mt_phaser *p, const struct mt_trace *t, int file
 int main(int argc, char **argv)
 {
     struct mt_phase_rules *rules = NULL;
-    struct mt_err err = { .rc = MT_OK };
+    struct mt_err err = {.rc = MT_OK};
     int failed = 0;
     if (mt_phase_rules_load(&rules, NULL, 0, NULL, &err) < 0)
         return 1;

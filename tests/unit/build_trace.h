@@ -16,7 +16,7 @@ struct bt {
 static inline struct bt bt_new(void)
 {
     struct mt_limits lim = MT_LIMITS_DEFAULT;
-    struct bt x = { mt_trace_new(), NULL, 1700000000000000 };
+    struct bt x = {mt_trace_new(), NULL, 1700000000000000};
     x.b = mt_builder_new(x.t, &lim);
     mt_build_saw_key(x.b, MT_K_SEGMENTS);
     mt_build_saw_key(x.b, MT_K_DEVICE_TRACES);
@@ -25,14 +25,14 @@ static inline struct bt bt_new(void)
 
 static inline struct mt_val bt_str(struct bt *x, const char *s)
 {
-    struct mt_val v = { .type = MT_T_STR };
+    struct mt_val v = {.type = MT_T_STR};
     mt_str_id id = 0;
     if (!mt_build_str(x->b, s, strlen(s), &id))
         abort();
     v.id = id;
     return v;
 }
-static inline struct mt_val bt_int(int64_t i) { return (struct mt_val){ .type = MT_T_INT, .i = i }; }
+static inline struct mt_val bt_int(int64_t i) { return (struct mt_val){.type = MT_T_INT, .i = i}; }
 
 /* "file:line:function|file:line:function", innermost first; "" = no stack */
 static inline struct mt_val bt_stack(struct bt *x, const char *spec)
@@ -55,10 +55,11 @@ static inline struct mt_val bt_stack(struct bt *x, const char *spec)
     }
     if (!mt_build_stack(x->b, ids, n, &s))
         abort();
-    return (struct mt_val){ .type = MT_T_STACK, .id = s };
+    return (struct mt_val){.type = MT_T_STACK, .id = s};
 }
 
-static inline void bt_event_on(struct bt *x, const char *action, uint64_t addr, uint64_t size, int64_t stream, const char *stack)
+static inline void bt_event_on(struct bt *x, const char *action, uint64_t addr, uint64_t size, int64_t stream,
+                               const char *stack)
 {
     static struct mt_rec r;
     mt_rec_reset(&r);
@@ -79,7 +80,8 @@ static inline void bt_event(struct bt *x, const char *action, uint64_t addr, uin
 static inline void bt_trace(struct bt *x, uint32_t device) { (void)mt_build_trace_begin(x->b, device, false); }
 
 /* A segment with its blocks: "512a 1024i 2048p" sizes with state active, inactive or pending, one after the other. */
-static inline void bt_segment(struct bt *x, int64_t device, uint64_t addr, uint64_t total, const char *blocks, const char *stack)
+static inline void bt_segment(struct bt *x, int64_t device, uint64_t addr, uint64_t total, const char *blocks,
+                              const char *stack)
 {
     static struct mt_rec r;
     (void)mt_build_segment_begin(x->b);
@@ -89,7 +91,10 @@ static inline void bt_segment(struct bt *x, int64_t device, uint64_t addr, uint6
         mt_rec_reset(&r);
         mt_rec_set(&r, MT_K_SIZE, bt_int((int64_t)size));
         mt_rec_set(&r, MT_K_REQUESTED_SIZE, bt_int((int64_t)size));
-        mt_rec_set(&r, MT_K_STATE, bt_str(x, *end == 'a' ? "active_allocated" : *end == 'p' ? "active_pending_free" : "inactive"));
+        mt_rec_set(&r, MT_K_STATE,
+                   bt_str(x, *end == 'a'   ? "active_allocated"
+                             : *end == 'p' ? "active_pending_free"
+                                           : "inactive"));
         if (stack[0] != '\0')
             mt_rec_set(&r, MT_K_FRAMES, bt_stack(x, stack));
         if (!mt_build_block(x->b, &r))

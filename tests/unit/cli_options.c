@@ -37,8 +37,25 @@ MT_TEST(sizes)
 
 MT_TEST(no_sizes)
 {
-    static const char *const bad[] = {"",     "G",     "GiB",  "-1", "+1", "1.", ".5G", "1.2", "0x10", "1e9",  "1,5G",
-                                      "80Q", "80GiBs", " 80G", "8 0", "NaN", "18446744073709551616", "99999999TiB", "1..2G"};
+    static const char *const bad[] = {"",
+                                      "G",
+                                      "GiB",
+                                      "-1",
+                                      "+1",
+                                      "1.",
+                                      ".5G",
+                                      "1.2",
+                                      "0x10",
+                                      "1e9",
+                                      "1,5G",
+                                      "80Q",
+                                      "80GiBs",
+                                      " 80G",
+                                      "8 0",
+                                      "NaN",
+                                      "18446744073709551616",
+                                      "99999999TiB",
+                                      "1..2G"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         uint64_t n = 7;
         MT_CHECK(!mt_parse_bytes(bad[i], &n));

@@ -9,10 +9,10 @@
 
 static inline struct mt_trace *mt_load(const char *path, enum mt_rc *rc)
 {
-    struct mt_input_opts opts = { .limits = MT_LIMITS_DEFAULT };
+    struct mt_input_opts opts = {.limits = MT_LIMITS_DEFAULT};
     struct mt_input *in = NULL;
     struct mt_trace *t = NULL;
-    struct mt_err err = { .rc = MT_OK };
+    struct mt_err err = {.rc = MT_OK};
     *rc = mt_input_open(&in, path, &opts, &err);
     if (*rc >= 0)
         *rc = mt_input_next(in, &t, &err);
@@ -28,7 +28,7 @@ struct mt_rules {
 };
 static inline bool mt_rules_load(struct mt_rules *r)
 {
-    struct mt_err err = { .rc = MT_OK };
+    struct mt_err err = {.rc = MT_OK};
     r->phases = NULL;
     r->fixes = NULL;
     if (mt_phase_rules_load(&r->phases, NULL, 0, NULL, &err) < 0 || mt_fix_rules_load(&r->fixes, NULL, 0, NULL, &err) < 0) {
@@ -45,10 +45,10 @@ static inline void mt_rules_done(struct mt_rules *r)
 
 static inline struct mt_analysis *mt_analyze_all(const struct mt_trace *t, const struct mt_rules *r, bool ignore_annotations)
 {
-    struct mt_analyze_opts o = { .phases = r->phases, .fixes = r->fixes, .only_device = -1, .framework = -1,
-                                 .ignore_annotations = ignore_annotations };
+    struct mt_analyze_opts o = {
+        .phases = r->phases, .fixes = r->fixes, .only_device = -1, .framework = -1, .ignore_annotations = ignore_annotations};
     struct mt_analysis *a = NULL;
-    struct mt_err err = { .rc = MT_OK };
+    struct mt_err err = {.rc = MT_OK};
     if (mt_analyze(&a, t, &o, &err) < 0)
         printf("# analysis: %s\n", err.msg);
     return a;

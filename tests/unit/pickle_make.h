@@ -24,12 +24,13 @@ static inline void put(struct bytes *b, const void *s, size_t n)
     memcpy(b->p + b->n, s, n);
     b->n += n;
 }
+#define L(lit) lit, sizeof(lit) - 1                  /* for tables */
 #define P(b, lit) put(b, "" lit, sizeof("" lit) - 1) /* opcodes as a literal, NULs and all */
 
 /* SHORT_BINUNICODE */
 static inline void text(struct bytes *b, const char *s)
 {
-    unsigned char head[2] = { 0x8c, (unsigned char)strlen(s) };
+    unsigned char head[2] = {0x8c, (unsigned char)strlen(s)};
     put(b, head, 2);
     put(b, s, strlen(s));
 }
@@ -38,7 +39,7 @@ static inline void text(struct bytes *b, const char *s)
 static inline void num(struct bytes *b, int32_t v)
 {
     uint32_t u = (uint32_t)v;
-    unsigned char s[5] = { 'J', (unsigned char)u, (unsigned char)(u >> 8), (unsigned char)(u >> 16), (unsigned char)(u >> 24) };
+    unsigned char s[5] = {'J', (unsigned char)u, (unsigned char)(u >> 8), (unsigned char)(u >> 16), (unsigned char)(u >> 24)};
     put(b, s, 5);
 }
 
@@ -53,7 +54,8 @@ static inline void frame(struct bytes *b, const char *name, const char *file, in
 static inline void event_open(struct bytes *b, const char *action, int32_t addr, int32_t size)
 {
     P(b, "}(");
-    text(b, "action"), text(b, action), text(b, "addr"), num(b, addr), text(b, "size"), num(b, size), text(b, "stream"), num(b, 0);
+    text(b, "action"), text(b, action), text(b, "addr"), num(b, addr), text(b, "size"), num(b, size), text(b, "stream"),
+        num(b, 0);
 }
 
 static inline void event(struct bytes *b, const char *action, int32_t addr, int32_t size)
@@ -62,7 +64,8 @@ static inline void event(struct bytes *b, const char *action, int32_t addr, int3
     P(b, "u");
 }
 
-/* {"segments": [], "device_traces": [[ ... up to the first entry; trace_close ends both lists, the dict and the pickle. */
+/* {"segments": [], "device_traces": [[ ... up to the first entry; trace_close ends both lists, the dict and the
+ * pickle. */
 static inline void trace_open(struct bytes *b)
 {
     P(b, "\x80\x04}(");
@@ -81,7 +84,7 @@ struct result {
 static inline struct result read_source(struct mt_source *src, const struct mt_limits *lim)
 {
     static const struct mt_limits usual = MT_LIMITS_DEFAULT;
-    struct result r = { .t = mt_trace_new(), .rc = MT_ENOMEM };
+    struct result r = {.t = mt_trace_new(), .rc = MT_ENOMEM};
     if (r.t != NULL && src != NULL)
         r.rc = mt_pickle_read_steps(src, lim != NULL ? lim : &usual, r.t, &r.err, &r.steps);
     mt_source_free(src);
@@ -134,13 +137,13 @@ static inline size_t slow_read(void *ctx, unsigned char *dst, size_t n, enum mt_
 }
 static inline struct result read_slow(const void *p, size_t n, size_t step, enum mt_rc rc, const char *msg)
 {
-    struct slow s = { p, n, step, rc, msg };
+    struct slow s = {p, n, step, rc, msg};
     struct mt_source *src = NULL;
     mt_source_new(&src, slow_read, NULL, &s);
     return read_source(src, NULL);
 }
 
-static inline const struct mt_event *first_event(const struct mt_trace *t)
+__attribute__((noinline, unused)) static const struct mt_event *first_event(const struct mt_trace *t)
 {
     return t != NULL && t->devices.n != 0 && t->devices.p[0].events.n != 0 ? mt_event_at(&t->devices.p[0], 0) : NULL;
 }

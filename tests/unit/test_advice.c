@@ -1,5 +1,6 @@
 /* Advice: the right rules for a verdict, in the right order, and none that the trace rules out. */
 #include "analysis/advice.h"
+#include "parser/intern.h"
 #include "tests/unit/mt_test.h"
 
 static struct mt_fix_rules *load(void)
@@ -275,6 +276,7 @@ MT_TEST(frames_that_rule_out)
         while (t->frames.n == 0)
             add_frame(t, "", ""); /* id 0 */
         add_frame(t, want[i].file, want[i].name);
+        MT_ASSERT(mt_intern_functions(t));
         n = choose(r, t, want[i].main, MT_FW_NONE, want[i].flags, MT_PH_TRAIN_ACTOR, want[i].sub, out);
         if (n_of(out, n, want[i].gone) != 0 || n_of(out, n, want[i].kept) != 1)
             printf("# case %d\n", (int)i);

@@ -88,7 +88,8 @@ static struct mt_trace *oom_trace(uint64_t request, uint64_t device_free, int64_
     return bt_done(&x);
 }
 
-static void check_oom(uint64_t request, uint64_t device_free, int64_t stream, enum mt_verdict_kind kind, uint64_t usable, uint64_t largest)
+static void check_oom(uint64_t request, uint64_t device_free, int64_t stream, enum mt_verdict_kind kind, uint64_t usable,
+                      uint64_t largest)
 {
     struct mt_trace *t = oom_trace(request, device_free, stream);
     struct mt_analysis *a = analyze(t);
@@ -228,7 +229,11 @@ MT_TEST(forged_sizes)
     struct mt_analysis *a;
     bt_trace(&x, 0);
     for (uint64_t i = 0; i < 600; i++) {
-        bt_event(&x, i % 3 == 0 ? "free_completed" : i % 3 == 1 ? "alloc" : "segment_free", i << 40, (UINT64_C(1) << 56) - 1, "a.py:1:f");
+        bt_event(&x,
+                 i % 3 == 0   ? "free_completed"
+                 : i % 3 == 1 ? "alloc"
+                              : "segment_free",
+                 i << 40, (UINT64_C(1) << 56) - 1, "a.py:1:f");
         bt_event(&x, "segment_alloc", UINT64_MAX - i, (UINT64_C(1) << 56) - 1, "");
     }
     bt_event(&x, "oom", 0, (UINT64_C(1) << 56) - 1, "a.py:2:g");
@@ -257,9 +262,9 @@ MT_TEST(out_of_memory_anywhere)
     struct mt_trace *t = oom_trace(12 * MIB, MIB, 0);
     uint64_t before = mt_mem_used();
     for (uint64_t n = 1; n < 3000; n++) {
-        struct mt_analyze_opts o = { .phases = rules.phases, .fixes = rules.fixes, .only_device = -1, .framework = -1 };
+        struct mt_analyze_opts o = {.phases = rules.phases, .fixes = rules.fixes, .only_device = -1, .framework = -1};
         struct mt_analysis *a = NULL;
-        struct mt_err err = { .rc = MT_OK };
+        struct mt_err err = {.rc = MT_OK};
         enum mt_rc rc;
         mt_mem_fail_after(n);
         rc = mt_analyze(&a, t, &o, &err);
@@ -275,6 +280,7 @@ MT_TEST(out_of_memory_anywhere)
     mt_rules_done(&rules);
 }
 
-MT_MAIN(MT_RUN(rules_load) MT_RUN(anchored_on_the_end) MT_RUN(negative_start_is_withheld) MT_RUN(oom_capacity) MT_RUN(oom_fragmentation)
-            MT_RUN(oom_limit) MT_RUN(oom_other_stream) MT_RUN(segment_sizes) MT_RUN(expandable_holes) MT_RUN(columns_are_true_states)
-                MT_RUN(owner_sums_are_exact) MT_RUN(forged_sizes) MT_RUN(empty_snapshot) MT_RUN(out_of_memory_anywhere))
+MT_MAIN(MT_RUN(rules_load) MT_RUN(anchored_on_the_end) MT_RUN(negative_start_is_withheld) MT_RUN(oom_capacity)
+            MT_RUN(oom_fragmentation) MT_RUN(oom_limit) MT_RUN(oom_other_stream) MT_RUN(segment_sizes) MT_RUN(expandable_holes)
+                MT_RUN(columns_are_true_states) MT_RUN(owner_sums_are_exact) MT_RUN(forged_sizes) MT_RUN(empty_snapshot)
+                    MT_RUN(out_of_memory_anywhere))

@@ -44,7 +44,7 @@ MT_TEST(impossible_sizes_are_counted_not_summed)
     bt_trace(&x, 0);
     mt_rec_set(&r, MT_K_ACTION, bt_str(&x, "alloc"));
     mt_rec_set(&r, MT_K_ADDR, bt_int(512));
-    mt_rec_set(&r, MT_K_SIZE, (struct mt_val){ .type = MT_T_UINT, .u = UINT64_MAX });
+    mt_rec_set(&r, MT_K_SIZE, (struct mt_val){.type = MT_T_UINT, .u = UINT64_MAX});
     MT_CHECK(mt_build_event(x.b, &r));
     mt_rec_set(&r, MT_K_SIZE, bt_int(-1));
     MT_CHECK(mt_build_event(x.b, &r));
@@ -161,11 +161,11 @@ MT_TEST(out_of_memory_anywhere)
         mt_mem_fail_after(n);
         t = mt_trace_new();
         b = t != NULL ? mt_builder_new(t, &lim) : NULL;
-        ok = b != NULL && mt_build_str(b, "alloc", 5, &id) && mt_build_frame(b, id, id, 1, &f) && mt_build_stack(b, &f, 1, &s) &&
-             mt_build_trace_begin(b, 0, false);
+        ok = b != NULL && mt_build_str(b, "alloc", 5, &id) && mt_build_frame(b, id, id, 1, &f) &&
+             mt_build_stack(b, &f, 1, &s) && mt_build_trace_begin(b, 0, false);
         if (ok) {
             mt_rec_reset(&r);
-            mt_rec_set(&r, MT_K_ACTION, (struct mt_val){ .type = MT_T_STR, .id = id });
+            mt_rec_set(&r, MT_K_ACTION, (struct mt_val){.type = MT_T_STR, .id = id});
             mt_rec_set(&r, MT_K_ADDR, bt_int(512));
             mt_rec_set(&r, MT_K_SIZE, bt_int(512));
             for (int i = 0; i < 3000 && ok; i++)

@@ -49,7 +49,7 @@ MT_TEST(every_framework_has_a_name)
 MT_TEST(packages_and_checkouts)
 {
     MT_CHECK_STR(main_of("/usr/lib/python3.11/site-packages/verl/trainer/main_ppo.py:run"), "verl");
-    MT_CHECK_STR(main_of("/root/verl/verl/workers/fsdp_workers.py:init_model"), "verl");
+    MT_CHECK_STR(main_of("/w/verl/verl/workers/fsdp_workers.py:init_model"), "verl");
     MT_CHECK_STR(main_of("/w/AReaL/areal/engine/fsdp_engine.py:train_batch"), "areal");
     MT_CHECK_STR(main_of("/w/slime/slime/backends/megatron_utils/actor.py:train|/w/Megatron-LM/megatron/core/utils.py:f"),
                  "slime");

@@ -21,9 +21,12 @@ static void small(struct bytes *b, bool jit)
         event_open(b, i % 2 ? "free_completed" : "alloc", 1 << 20, 512);
         text(b, "frames");
         if (i == 0) {
-            P(b, "]("), frame(b, "f", "f.py", 1), P(b, "q\xc8"), frame(b, "g", "g.py", 2), P(b, "q\xc9" "e");
+            P(b, "]("), frame(b, "f", "f.py", 1), P(b, "q\xc8"), frame(b, "g", "g.py", 2),
+                P(b, "q\xc9"
+                     "e");
         } else {
-            P(b, "](h\xc8h\xc9" "e");
+            P(b, "](h\xc8h\xc9"
+                 "e");
         }
         text(b, "user_metadata"), text(b, i == 2 ? "hello" : "");
         P(b, "u");
@@ -33,9 +36,12 @@ static void small(struct bytes *b, bool jit)
     P(b, "ee");
     text(b, "allocator_settings"), P(b, "}("), text(b, "a"), P(b, "G\x3f\xe0\0\0\0\0\0\0"), text(b, "b"), P(b, "\x88u");
     text(b, "external_annotations"), P(b, "](}(");
-    text(b, "name"), text(b, "step"), text(b, "stage"), text(b, "START"), text(b, "device"), num(b, 0), text(b, "time_us"), num(b, 9);
+    text(b, "name"), text(b, "step"), text(b, "stage"), text(b, "START"), text(b, "device"), num(b, 0), text(b, "time_us"),
+        num(b, 9);
     P(b, "ue");
-    text(b, "later"), P(b, "}"), text(b, "x"), P(b, "]N" "as");
+    text(b, "later"), P(b, "}"), text(b, "x"),
+        P(b, "]N"
+             "as");
     P(b, "u.");
 }
 
@@ -80,7 +86,7 @@ static void truncate_all(const unsigned char *p, size_t n)
 
 static void flip_all(const unsigned char *p, size_t n)
 {
-    static const unsigned char masks[] = { 0x01, 0x80, 0xff, 0x20 };
+    static const unsigned char masks[] = {0x01, 0x80, 0xff, 0x20};
     struct result whole = read_mem(p, n, NULL);
     unsigned char *copy = malloc(n);
     MT_ASSERT(whole.rc == MT_OK && copy != NULL);
@@ -112,7 +118,7 @@ static void starve(const unsigned char *p, size_t n)
     while (rc == MT_ENOMEM && ++k < 100000) { /* the k-th allocation and all after it fail */
         struct mt_source *src = NULL;
         struct mt_trace *t = NULL;
-        struct mt_err err = { .rc = MT_OK };
+        struct mt_err err = {.rc = MT_OK};
         mt_mem_fail_after(k);
         if (mt_source_mem(&src, p, n) == MT_OK && (t = mt_trace_new()) != NULL) {
             rc = mt_reader_pickle.read(src, &lim, t, &err);
@@ -132,7 +138,7 @@ static void starve(const unsigned char *p, size_t n)
 
 static void in_pieces(const unsigned char *p, size_t n)
 {
-    static const size_t steps[] = { 1, 2, 3, 7, 9, 10, 11, 16, 61, 63, 64, 65, 127, 1000 };
+    static const size_t steps[] = {1, 2, 3, 7, 9, 10, 11, 16, 61, 63, 64, 65, 127, 1000};
     struct result whole = read_mem(p, n, NULL);
     MT_ASSERT(whole.rc == MT_OK);
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
@@ -147,9 +153,9 @@ static void in_pieces(const unsigned char *p, size_t n)
 
 static void all_of(void (*check)(const unsigned char *, size_t))
 {
-    static const char *const samples[] = { "tiny.pickle", "tiny.protocol0.pickle", "tiny.torch_jit_pickler.pickle" };
+    static const char *const samples[] = {"tiny.pickle", "tiny.protocol0.pickle", "tiny.torch_jit_pickler.pickle"};
     for (int jit = 0; jit < 2; jit++) {
-        struct bytes b = { 0 };
+        struct bytes b = {0};
         small(&b, jit != 0);
         check(b.p, b.n);
         free(b.p);
@@ -174,13 +180,17 @@ MT_TEST(read_in_pieces) { all_of(in_pieces); }
 
 MT_TEST(what_is_missing)
 {
-    static const struct { const char *after; size_t skip; const char *has[3]; } rows[] = {
-        { "free_completed", 0, { "in the trace of device 0, after 1 entries", "later devices", NULL } },
-        { "START", 0, { "in external_annotations, after 0 of them", "what follows there", NULL } },
-        { "device_traces", 20, { "in the trace of device 0, after 0 entries", "later devices", NULL } },
-        { "total_size", 0, { "in the segments, after 0 of them", "device_traces", NULL } },
+    static const struct {
+        const char *after;
+        size_t skip;
+        const char *has[3];
+    } rows[] = {
+        {"free_completed", 0, {"in the trace of device 0, after 1 entries", "later devices", NULL}},
+        {"START", 0, {"in external_annotations, after 0 of them", "what follows there", NULL}},
+        {"device_traces", 20, {"in the trace of device 0, after 0 entries", "later devices", NULL}},
+        {"total_size", 0, {"in the segments, after 0 of them", "device_traces", NULL}},
     };
-    struct bytes b = { 0 };
+    struct bytes b = {0};
     small(&b, false);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         size_t len = strlen(rows[i].after), at = 0;
@@ -200,7 +210,7 @@ MT_TEST(what_is_missing)
 /* The last whole entry counts although nothing came after it; half of one does not. */
 MT_TEST(the_last_whole_entry_is_kept)
 {
-    struct bytes b = { 0 };
+    struct bytes b = {0};
     struct result r;
     size_t whole;
     trace_open(&b);
@@ -219,7 +229,7 @@ MT_TEST(the_last_whole_entry_is_kept)
 
 MT_TEST(a_broken_stream_is_the_diagnosis)
 {
-    struct bytes b = { 0 };
+    struct bytes b = {0};
     struct result r;
     small(&b, false);
     r = read_slow(b.p, b.n - 100, 50, MT_EIO, "the disk is gone");
@@ -240,7 +250,7 @@ MT_TEST(a_broken_stream_is_the_diagnosis)
 MT_TEST(limits_name_their_option)
 {
     struct mt_limits lim = MT_LIMITS_DEFAULT;
-    struct bytes b = { 0 };
+    struct bytes b = {0};
     struct result r;
     /* depth, with MARKs and without */
     for (int marks = 0; marks < 2; marks++) {
@@ -277,7 +287,9 @@ MT_TEST(limits_name_their_option)
     MT_CHECK_HAS(r.err.msg, "--max-string");
     b.n = 0;
     /* a length that no file has */
-    trace_open(&b), event(&b, "alloc", 4096, 512), P(&b, "\x8d\xff\xff\xff\xff\xff\xff\xff\xff" "abc");
+    trace_open(&b), event(&b, "alloc", 4096, 512),
+        P(&b, "\x8d\xff\xff\xff\xff\xff\xff\xff\xff"
+              "abc");
     r = read_mem(b.p, b.n, NULL);
     MT_CHECK_EQ(r.rc, MT_WARN);
     MT_CHECK_EQ(n_events(r.t), 1);
@@ -317,7 +329,7 @@ MT_TEST(a_million_items_above_one_mark)
 {
     enum { N = 1000000 };
     struct mt_limits lim = MT_LIMITS_DEFAULT;
-    struct bytes b = { 0 };
+    struct bytes b = {0};
     struct result r;
     trace_open(&b);
     P(&b, "}(");
@@ -356,11 +368,12 @@ MT_TEST(a_million_items_above_one_mark)
 /* Names of memo entries that buy memory: only as many as the file is long. */
 MT_TEST(memo_bombs)
 {
-    struct bytes b = { 0 };
+    struct bytes b = {0};
     struct result r;
     P(&b, "\x80\x02]");
     for (uint32_t at = 60000; at < 4000000000u; at += at / 2) { /* as sparse as is let through */
-        unsigned char op[6] = { 'N', 'r', (unsigned char)at, (unsigned char)(at >> 8), (unsigned char)(at >> 16), (unsigned char)(at >> 24) };
+        unsigned char op[6] = {
+            'N', 'r', (unsigned char)at, (unsigned char)(at >> 8), (unsigned char)(at >> 16), (unsigned char)(at >> 24)};
         put(&b, op, sizeof op);
     }
     mt_mem_limit(mt_mem_used() + (4u << 20));
@@ -371,6 +384,7 @@ MT_TEST(memo_bombs)
     free(b.p);
 }
 
-MT_MAIN(MT_RUN(truncated_at_every_byte) MT_RUN(flipped_at_every_byte) MT_RUN(out_of_memory_at_every_allocation) MT_RUN(read_in_pieces)
-        MT_RUN(what_is_missing) MT_RUN(the_last_whole_entry_is_kept) MT_RUN(a_broken_stream_is_the_diagnosis)
-        MT_RUN(limits_name_their_option) MT_RUN(a_million_items_above_one_mark) MT_RUN(memo_bombs))
+MT_MAIN(MT_RUN(truncated_at_every_byte) MT_RUN(flipped_at_every_byte) MT_RUN(out_of_memory_at_every_allocation)
+            MT_RUN(read_in_pieces) MT_RUN(what_is_missing) MT_RUN(the_last_whole_entry_is_kept)
+                MT_RUN(a_broken_stream_is_the_diagnosis) MT_RUN(limits_name_their_option) MT_RUN(a_million_items_above_one_mark)
+                    MT_RUN(memo_bombs))

@@ -71,8 +71,8 @@ MT_TEST(every_row)
 /* PyTorch's own annotations as ground truth: inside Optimizer.step every allocation is the optimizer's, outside none is. */
 MT_TEST(optimizer_annotations)
 {
-    static const char *const files[] = { "cs336_bcrafton_user_metadata.pickle", "cs336_wedson_1024_training.pickle",
-                                         "cs336_wedson_512_training.pickle" };
+    static const char *const files[] = {"cs336_bcrafton_user_metadata.pickle", "cs336_wedson_1024_training.pickle",
+                                        "cs336_wedson_512_training.pickle"};
     struct mt_rules rules;
     MT_REQUIRE_SHARED();
     MT_ASSERT(mt_rules_load(&rules));
@@ -81,7 +81,7 @@ MT_TEST(optimizer_annotations)
         enum mt_rc rc;
         struct mt_trace *t;
         struct mt_phaser *ph = NULL;
-        struct mt_phase_opts po = { .use_annotations = false };
+        struct mt_phase_opts po = {.use_annotations = false};
         struct mt_attr *attr;
         const struct mt_device *d;
         uint64_t inside = 0, right = 0, wrong = 0;
@@ -98,8 +98,8 @@ MT_TEST(optimizer_annotations)
             if (e->action != MT_ACT_ALLOC)
                 continue;
             for (uint32_t r = 0; r < t->ranges.n; r++)
-                in |= strncmp(mt_str(t, t->ranges.p[r].name), "Optimizer.step#", 15) == 0 && t->ranges.p[r].t0_ns <= e->time_ns &&
-                      e->time_ns <= t->ranges.p[r].t1_ns;
+                in |= strncmp(mt_str(t, t->ranges.p[r].name), "Optimizer.step#", 15) == 0 &&
+                      t->ranges.p[r].t0_ns <= e->time_ns && e->time_ns <= t->ranges.p[r].t1_ns;
             inside += in;
             right += in && is;
             wrong += !in && is;

@@ -22,7 +22,7 @@ static unsigned split(char *line, char **col)
 /* Several ranks in one input: the row names a device of one of them, by rank. */
 static void check_row(const struct mt_rules *rules, const char *dir, char **col)
 {
-    struct mt_input_opts opts = { .limits = MT_LIMITS_DEFAULT };
+    struct mt_input_opts opts = {.limits = MT_LIMITS_DEFAULT};
     struct mt_input *in = NULL;
     struct mt_trace *t = NULL;
     char path[1400], *inside;

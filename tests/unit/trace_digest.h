@@ -1,7 +1,8 @@
-/* trace_digest.h -- a trace as a few numbers that do not depend on ids or on the encoding: two readers of the same snapshot must give
- * the same. Texts are hashed, never ids. Keys and actions that are not understood count by name only.
+/* trace_digest.h -- a trace as a few numbers that do not depend on ids or on the encoding: two readers of the
+ * same snapshot must give the same. Texts are hashed, never ids. Keys and actions that are not understood count
+ * by name only.
  *
- *     MT_CHECK_SAME(t, u);    // reports the first part that differs */
+ * MT_CHECK_SAME(t, u);    // reports the first part that differs */
 #ifndef MT_TEST_TRACE_DIGEST_H
 #define MT_TEST_TRACE_DIGEST_H
 
@@ -44,7 +45,7 @@ static inline uint64_t *mt_stack_digests(const struct mt_trace *t)
 
 static inline struct mt_digest mt_digest_of(const struct mt_trace *t)
 {
-    struct mt_digest d = { 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+    struct mt_digest d = {1, 1, 1, 1, 1, 1, 1, 1, 1};
     uint64_t *st = mt_stack_digests(t);
     if (st == NULL)
         abort();
@@ -111,13 +112,13 @@ static inline const char *mt_digest_diff(const struct mt_digest *a, const struct
                                         : NULL;
 }
 
-#define MT_CHECK_SAME(t, u)                                                                                                \
-    do {                                                                                                                   \
-        struct mt_digest mt_da = mt_digest_of(t), mt_db = mt_digest_of(u);                                                 \
-        const char *mt_dd = mt_digest_diff(&mt_da, &mt_db);                                                                \
-        mt_n_checks++;                                                                                                     \
-        if (mt_dd != NULL)                                                                                                 \
-            MT_FAIL_AT("%s and %s differ: %s", #t, #u, mt_dd);                                                             \
+#define MT_CHECK_SAME(t, u)                                                                                                    \
+    do {                                                                                                                       \
+        struct mt_digest mt_da = mt_digest_of(t), mt_db = mt_digest_of(u);                                                     \
+        const char *mt_dd = mt_digest_diff(&mt_da, &mt_db);                                                                    \
+        mt_n_checks++;                                                                                                         \
+        if (mt_dd != NULL)                                                                                                     \
+            MT_FAIL_AT("%s and %s differ: %s", #t, #u, mt_dd);                                                                 \
     } while (0)
 
 #endif
