@@ -108,26 +108,6 @@ out:
     return rc;
 }
 
-/* live, pending and reserved at an event, again from the anchored start. */
-static void state_at(struct mt_replay *r, struct mt_state *s)
-{
-    uint64_t pending = (uint64_t)r->start_pending, reserved = (uint64_t)r->start_reserved;
-    for (uint64_t i = 0; s->event >= 0 && i <= (uint64_t)s->event && i < r->d->events.n; i++) {
-        const struct mt_event *e = mt_event_at(r->d, i);
-        if (e->action == MT_ACT_FREE_REQUESTED)
-            pending += e->size;
-        else if (e->action == MT_ACT_FREE_COMPLETED)
-            pending -= e->size;
-        else if (e->action == MT_ACT_SEGMENT_ALLOC || e->action == MT_ACT_SEGMENT_MAP)
-            reserved += e->size;
-        else if (e->action == MT_ACT_SEGMENT_FREE || e->action == MT_ACT_SEGMENT_UNMAP)
-            reserved -= e->size;
-    }
-    s->pending = (int64_t)pending > 0 ? pending : 0; /* a lone request for a free may be missing */
-    s->reserved = reserved;
-    s->reserved_free = s->reserved > s->live ? s->reserved - s->live : 0;
-}
-
 /* What was never allocated in the trace still has a confidence: that of the blocks at the focus. */
 static void confidence_of_state(struct mt_device_analysis *o)
 {
@@ -203,10 +183,8 @@ static int analyze_device(struct mt_analysis *a, uint32_t index, const struct mt
     o->end_state_only = o->n_allocs == 0;
     if (!focus_on(&r, ph))
         goto out;
-    if (o->withheld == NULL && !o->focus_is_oom)
-        state_at(&r, &o->focus);
-    if (o->withheld != NULL)
-        o->focus.reserved_free = o->reserved_end > o->live_end ? o->reserved_end - o->live_end : 0;
+    if (!o->focus_is_oom)
+        o->focus.reserved_free = o->focus.reserved > o->focus.live ? o->focus.reserved - o->focus.live : 0;
     confidence_of_state(o);
     check_annotations(a, d, attr);
     rc = mt_pools(a->trace, ph, o);

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE /* memmem */
 #endif
 #include "analysis/phase_mark.h"
+#include "parser/intern.h"
 
 #include <string.h>
 
@@ -224,16 +225,29 @@ static void mark_frame(const struct mt_phaser *p, const struct names *t, const s
 
 int mt_mark_frames(const struct mt_phaser *p, struct mt_pool *marks, uint16_t *of_frame)
 {
+    /* Rules look at name and file only: a trace may have a million frames of a thousand functions. */
+    const struct mt_trace *t = p->t;
     struct names names = {NULL, 0, NULL};
-    int ok = names_build(&names, p);
-    for (uint32_t i = 0; ok && i < p->t->frames.n; i++) {
+    uint32_t *function = mt_malloc((size_t)t->frames.n * sizeof *function);
+    uint16_t *mark = mt_malloc(((size_t)t->functions.n + 1) * sizeof *mark);
+    int ok = function != NULL && mark != NULL && names_build(&names, p) && mt_functions_of_frames(t, function);
+    for (uint32_t i = 0; ok && i <= t->functions.n; i++) { /* the last one stands for frame 0, "none" */
+        struct mt_frame f = {0, 0, 0};
         struct mt_marks m;
         uint32_t index;
-        mark_frame(p, &names, &p->t->frames.p[i], &m);
+        if (i < t->functions.n) {
+            f.name = t->functions.p[i].name;
+            f.file = t->functions.p[i].file;
+        }
+        mark_frame(p, &names, &f, &m);
         ok = mt_pool_add(marks, &m, &index) && index <= UINT16_MAX;
         if (ok)
-            of_frame[i] = (uint16_t)index;
+            mark[i] = (uint16_t)index;
     }
+    for (uint32_t i = 0; ok && i < t->frames.n; i++)
+        of_frame[i] = mark[i == 0 ? t->functions.n : function[i]];
+    mt_free(function);
+    mt_free(mark);
     mt_free(names.slot);
     mt_free(names.next);
     return ok;

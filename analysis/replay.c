@@ -45,7 +45,8 @@ int mt_replay_anchor(struct mt_replay *r)
 {
     struct mt_device_analysis *o = r->out;
     const struct mt_trace *t = r->t;
-    wide live = 0, pending = 0, reserved = 0;
+    const uint64_t *by = r->d->bytes_by_action;
+    wide live, pending, reserved;
     char buf[256];
     r->row_of = mt_calloc((size_t)MT_PH_COUNT * MT_PH_COUNT, 1);
     if (r->row_of == NULL || mt_replay_row(r, (struct mt_attr){0, MT_PH_UNATTRIBUTED, MT_PH_NONE}) != 0)
@@ -65,31 +66,13 @@ int mt_replay_anchor(struct mt_replay *r)
                 o->pending_end += b->requested;
         }
     }
-    for (uint64_t i = 0; i < r->d->events.n; i++) {
-        const struct mt_event *e = mt_event_at(r->d, i);
-        wide size = e->size;
-        switch ((enum mt_action)e->action) {
-        case MT_ACT_ALLOC: live += size; break;
-        case MT_ACT_FREE_REQUESTED: pending += size; break;
-        case MT_ACT_FREE_COMPLETED:
-            live -= size;
-            pending -= size;
-            break;
-        case MT_ACT_SEGMENT_ALLOC:
-        case MT_ACT_SEGMENT_MAP: reserved += size; break;
-        case MT_ACT_SEGMENT_FREE:
-        case MT_ACT_SEGMENT_UNMAP: reserved -= size; break;
-        case MT_ACT_OTHER:
-        case MT_ACT_OOM:
-        case MT_ACT_SNAPSHOT:
-        case MT_ACT_ANNOTATE:
-        case MT_ACT_COUNT: break;
-        }
-    }
+    live = (wide)by[MT_ACT_ALLOC] - by[MT_ACT_FREE_COMPLETED];
+    pending = (wide)by[MT_ACT_FREE_REQUESTED] - by[MT_ACT_FREE_COMPLETED];
+    reserved = (wide)by[MT_ACT_SEGMENT_ALLOC] + by[MT_ACT_SEGMENT_MAP] - by[MT_ACT_SEGMENT_FREE] - by[MT_ACT_SEGMENT_UNMAP];
     live = (wide)o->live_end - live;
     pending = (wide)o->pending_end - pending;
     reserved = (wide)o->reserved_end - reserved;
-    if (live > MAX_TOTAL || reserved > MAX_TOTAL || live < -MAX_TOTAL || reserved < -MAX_TOTAL) {
+    if (r->d->sums_overflow || live > MAX_TOTAL || reserved > MAX_TOTAL || live < -MAX_TOTAL || reserved < -MAX_TOTAL) {
         o->withheld = say("its sizes add up to more bytes than any memory has: the trace is damaged or made up");
         return o->withheld != NULL;
     }
@@ -340,6 +323,8 @@ int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
     o->peak_event = -1;
     o->reserved_peak = o->reserved_start;
     o->pending_peak = o->pending_start;
+    o->focus.pending = o->pending_start;
+    o->focus.reserved = o->reserved_start;
     for (uint64_t i = 0; i < r->d->events.n; i++) {
         const struct mt_event *e = mt_event_at(r->d, i);
         struct mt_attr a = r->attr[i];
@@ -371,6 +356,8 @@ int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
             o->live_peak = (uint64_t)u->total;
             o->peak_event = (int64_t)i;
             o->peak_ns = e->time_ns;
+            o->focus.pending = u->pending > 0 ? (uint64_t)u->pending : 0;
+            o->focus.reserved = (uint64_t)u->reserved;
         }
         if ((uint64_t)u->reserved > o->reserved_peak)
             o->reserved_peak = (uint64_t)u->reserved;

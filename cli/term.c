@@ -85,6 +85,8 @@ void mt_progress_update(void *arg, const char *name, uint64_t done, uint64_t tot
             snprintf(eta, sizeof eta, ", %llu:%02llu left", (unsigned long long)(left / 60), (unsigned long long)(left % 60));
         }
     }
+    if (strcmp(name, "-") == 0)
+        name = "standard input";
     mt_printable(clean, sizeof clean, name, strlen(name));
     snprintf(line, sizeof line, "reading %s: %s%s, %s/s%s", clean, have, of, rate, eta);
     width = mt_term_width(2);

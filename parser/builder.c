@@ -317,6 +317,8 @@ int mt_build_event(struct mt_builder *b, const struct mt_rec *r)
     e->addr = action == MT_ACT_OOM ? bytes_of(b, r, MT_K_DEVICE_FREE) : u64_of(r, MT_K_ADDR);
     e->time_ns = time_us < UINT64_MAX / 1000 ? time_us * 1000 : 0;
     d->n_by_action[action]++;
+    if (__builtin_add_overflow(d->bytes_by_action[action], e->size, &d->bytes_by_action[action]))
+        d->sums_overflow = true;
     d->n_with_stack += e->stack != 0;
     d->n_with_time += e->time_ns != 0;
     return (r->have & rare) == 0 || notes_of(b, r, d->events.n - 1);

@@ -43,7 +43,8 @@ _Static_assert(MT_K_COUNT <= 64, "mt_rec.have has 64 bits");
 static inline void mt_rec_reset(struct mt_rec *r) { r->have = 0; }
 static inline void mt_rec_set(struct mt_rec *r, enum mt_key k, struct mt_val v)
 {
-    r->v[k] = v;
+    r->v[k].type = v.type; /* member by member: a 16-byte copy of what was just written in two parts stalls the store buffer */
+    r->v[k].u = v.u;
     r->have |= UINT64_C(1) << k;
 }
 

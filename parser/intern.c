@@ -214,49 +214,74 @@ int mt_intern_stack(struct mt_intern *in, const mt_frame_id *ids, uint32_t n, mt
     return 1;
 }
 
+struct function_table {
+    uint32_t *slot, n_slots; /* index + 1 */
+};
+
+static int function_table(struct function_table *f, const struct mt_trace *t, uint32_t n_slots)
+{
+    f->n_slots = n_slots;
+    f->slot = mt_calloc(n_slots, sizeof *f->slot);
+    if (f->slot == NULL)
+        return 0;
+    for (uint32_t k = 0; k < t->functions.n; k++) {
+        uint32_t i = mix(t->functions.p[k].name, t->functions.p[k].file) & (n_slots - 1);
+        while (f->slot[i] != 0)
+            i = (i + 1) & (n_slots - 1);
+        f->slot[i] = k + 1;
+    }
+    return 1;
+}
+
+/* The slot of a frame's function: its own, or the empty one where it belongs. */
+static uint32_t *function_slot(const struct function_table *f, const struct mt_trace *t, const struct mt_frame *fr)
+{
+    uint32_t i = mix(fr->name, fr->file) & (f->n_slots - 1);
+    while (f->slot[i] != 0 &&
+           (t->functions.p[f->slot[i] - 1].name != fr->name || t->functions.p[f->slot[i] - 1].file != fr->file))
+        i = (i + 1) & (f->n_slots - 1);
+    return &f->slot[i];
+}
+
 int mt_intern_functions(struct mt_trace *t)
 {
-    uint32_t n_slots = 1024, *slot = mt_calloc(n_slots, sizeof *slot);
-    if (slot == NULL)
-        return 0;
+    struct function_table f = {NULL, 0};
+    int ok;
     t->functions.n = 0;
-    for (uint32_t f = 1; f < t->frames.n; f++) {
-        const struct mt_frame *fr = &t->frames.p[f];
-        struct mt_function *fn;
-        uint32_t i = mix(fr->name, fr->file) & (n_slots - 1);
-        for (; slot[i] != 0; i = (i + 1) & (n_slots - 1)) {
-            fn = &t->functions.p[slot[i] - 1];
-            if (fn->name == fr->name && fn->file == fr->file)
+    ok = function_table(&f, t, 1024);
+    for (uint32_t k = 1; ok && k < t->frames.n; k++) {
+        const struct mt_frame *fr = &t->frames.p[k];
+        uint32_t *slot = function_slot(&f, t, fr);
+        if (*slot == 0) {
+            struct mt_function *fn = MT_VEC_PUSH(&t->functions);
+            if (fn == NULL) {
+                ok = 0;
                 break;
-        }
-        if (slot[i] == 0) {
-            fn = MT_VEC_PUSH(&t->functions);
-            if (fn == NULL)
-                break;
+            }
             fn->name = fr->name;
             fn->file = fr->file;
-            slot[i] = t->functions.n;
+            *slot = t->functions.n;
         }
-        t->functions.p[slot[i] - 1].n_frames++;
-        if (t->functions.n * 2 > n_slots) {
-            uint32_t *bigger = mt_calloc(n_slots * 4, sizeof *bigger);
-            mt_free(slot);
-            slot = bigger;
-            if (slot == NULL)
-                return 0;
-            n_slots *= 4;
-            for (uint32_t k = 0; k < t->functions.n; k++) {
-                uint32_t j = mix(t->functions.p[k].name, t->functions.p[k].file) & (n_slots - 1);
-                while (slot[j] != 0)
-                    j = (j + 1) & (n_slots - 1);
-                slot[j] = k + 1;
-            }
-        }
-        if (f + 1 == t->frames.n) {
-            mt_free(slot);
-            return 1;
+        t->functions.p[*slot - 1].n_frames++;
+        if (t->functions.n * 2 > f.n_slots) {
+            mt_free(f.slot);
+            ok = function_table(&f, t, f.n_slots * 4);
         }
     }
-    mt_free(slot);
-    return t->frames.n <= 1;
+    mt_free(f.slot);
+    return ok;
+}
+
+int mt_functions_of_frames(const struct mt_trace *t, uint32_t *of_frame)
+{
+    struct function_table f = {NULL, 0};
+    uint32_t n_slots = 1024;
+    while (n_slots < t->functions.n * 2)
+        n_slots *= 2;
+    if (!function_table(&f, t, n_slots))
+        return 0;
+    for (uint32_t k = 1; k < t->frames.n; k++)
+        of_frame[k] = *function_slot(&f, t, &t->frames.p[k]) - 1;
+    mt_free(f.slot);
+    return 1;
 }

@@ -83,6 +83,8 @@ struct mt_device {
     enum mt_device_kind kind;
     struct mt_events events;
     uint64_t n_by_action[MT_ACT_COUNT];
+    uint64_t bytes_by_action[MT_ACT_COUNT]; /* sums of the sizes */
+    bool sums_overflow;                     /* one of them does not fit: the trace is damaged or made up */
     uint64_t n_with_stack, n_with_time;
     uint64_t ring_max_entries; /* trace_alloc_max_entries, 0 = unknown */
     int8_t ring_overflowed;    /* trace_alloc_overflowed: 1, 0, -1 = unknown */

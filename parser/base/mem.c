@@ -3,6 +3,7 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static uint64_t used, limit, calls, fail_at;
 
@@ -25,6 +26,20 @@ void *mt_malloc(size_t n)
     return p;
 }
 
+/* Big tables are hit at random: with 4 KiB pages each hit is a miss of the TLB as well. */
+static void want_huge_pages(void *p, size_t n)
+{
+#ifdef MADV_HUGEPAGE
+    const uintptr_t page = 4096;
+    uintptr_t from = ((uintptr_t)p + page - 1) & ~(page - 1), to = ((uintptr_t)p + n) & ~(page - 1);
+    if (n >= ((size_t)4 << 20) && to > from)
+        (void)madvise((unsigned char *)p + (from - (uintptr_t)p), to - from, MADV_HUGEPAGE);
+#else
+    (void)p;
+    (void)n;
+#endif
+}
+
 void *mt_calloc(size_t n, size_t size)
 {
     size_t total;
@@ -32,8 +47,10 @@ void *mt_calloc(size_t n, size_t size)
     if (__builtin_mul_overflow(n, size, &total) || refuse(total))
         return NULL;
     p = calloc(1, total ? total : 1);
-    if (p != NULL)
+    if (p != NULL) {
         used += malloc_usable_size(p);
+        want_huge_pages(p, total);
+    }
     return p;
 }
 
