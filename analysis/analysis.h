@@ -190,7 +190,7 @@ struct mt_frame_view {
     uint32_t line;
     bool is_python, is_internal; /* internal: torch and interpreter machinery, folded by default */
 };
-void mt_frame_describe(const struct mt_trace *t, mt_frame_id f, struct mt_frame_view *out);
+void mt_frame_describe(const struct mt_trace *t, mt_frame_id id, struct mt_frame_view *out);
 /* "models.py:174 update_nodes" of the innermost telling frame into buf; returns buf. */
 char *mt_stack_label(const struct mt_trace *t, mt_stack_id s, char *buf, size_t cap);
 

@@ -198,7 +198,7 @@ enum mt_rc mt_analyze(struct mt_analysis **out, const struct mt_trace *t, const 
 {
     struct mt_analysis *a = mt_calloc(1, sizeof *a);
     struct mt_phaser *ph = NULL;
-    enum mt_rc rc = MT_ENOMEM;
+    enum mt_rc rc;
     *out = NULL;
     if (err != NULL)
         err->rc = MT_OK;
@@ -213,7 +213,6 @@ enum mt_rc mt_analyze(struct mt_analysis **out, const struct mt_trace *t, const 
     rc = mt_phaser_new(&ph, opt->phases, t, err);
     if (rc != MT_OK)
         goto out;
-    rc = MT_ENOMEM;
     for (uint32_t i = 0; i < t->devices.n; i++) {
         if (opt->only_device >= 0 && t->devices.p[i].ordinal != opt->only_device)
             continue;

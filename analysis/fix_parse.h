@@ -19,7 +19,7 @@ struct mt_fix_parse {
 enum mt_rc mt_fix_parse_file(const struct mt_fix_parse *p, const char *text, size_t len, const char *const *known, cJSON **out);
 
 /* Fills *out from one object of "fixes"; strings are copied to the arena. */
-enum mt_rc mt_fix_parse_rule(struct mt_fix_parse *p, const cJSON *obj, struct mt_fix_rule *out);
+enum mt_rc mt_fix_parse_rule(struct mt_fix_parse *p, const cJSON *obj, struct mt_fix_rule *r);
 
 /* Refuses fields that are not in `known` and fields that stand twice. */
 enum mt_rc mt_fix_check_fields(const struct mt_fix_parse *p, const cJSON *obj, const char *const *known);

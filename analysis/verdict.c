@@ -34,14 +34,21 @@ uint64_t mt_segment_size(uint64_t request)
     return request < 10 * MIB ? 20 * MIB : (request + 2 * MIB - 1) / (2 * MIB) * (2 * MIB);
 }
 
+/* Whether what was free would have been enough in one piece. Holes and the rest of the device count together, since segments that can
+ * expand join them; but holes below a tenth of the request are the crumbs of a device that was full. */
+static bool in_pieces(const struct mt_oom *o)
+{
+    uint64_t holes = o->at.holes_known ? o->at.free_usable : o->at.reserved_free;
+    return holes >= o->request / 10 && holes + o->device_free >= o->request;
+}
+
 enum mt_verdict_kind mt_oom_kind(const struct mt_device_analysis *d, const struct mt_oom *o)
 {
     if (o->device_free >= mt_segment_size(o->request))
         return MT_V_OOM_LIMIT;
     if (d->withheld != NULL)
         return MT_V_OOM;
-    return (o->at.holes_known ? o->at.free_usable : o->at.reserved_free) >= o->request ? MT_V_OOM_FRAGMENTATION
-                                                                                       : MT_V_OOM_CAPACITY;
+    return in_pieces(o) ? MT_V_OOM_FRAGMENTATION : MT_V_OOM_CAPACITY;
 }
 
 static bool sooner(const struct mt_device_analysis *a, const struct mt_device_analysis *b)
@@ -138,10 +145,50 @@ static void of_capacity(struct text *t, const struct mt_device_analysis *d, uint
     add(t, ", %u %% of the %s card", (unsigned)((bytes * 100 + d->capacity / 2) / d->capacity), mt_words_bytes(b, d->capacity));
 }
 
+/* The numbers that decide between fragmentation, capacity and a limit. */
+static void oom_because(const struct mt_device_analysis *d, const struct mt_oom *o, enum mt_verdict_kind kind, struct text *why)
+{
+    char b1[32], b2[32], b3[32];
+    const struct mt_state *at = &o->at;
+    mt_words_bytes(b1, at->free_usable);
+    mt_words_bytes(b2, o->device_free);
+    mt_words_bytes(b3, at->largest_usable);
+    if (kind == MT_V_OOM_LIMIT) {
+        add(why,
+            "The driver still had %s, enough for the %s segment that the request needs: look for "
+            "set_per_process_memory_fraction or a container limit.",
+            b2, mt_words_bytes(b1, mt_segment_size(o->request)));
+    } else if (kind == MT_V_OOM) {
+        add(why, "The state at the failure is not known: %s.", d->withheld ? d->withheld : "");
+        return;
+    } else if (!at->holes_known) {
+        add(why, "Reserved but not live: %s, against a request of %s; the holes could not be laid out.",
+            mt_words_bytes(b1, at->reserved_free), mt_words_bytes(b3, o->request));
+    } else if (kind == MT_V_OOM_FRAGMENTATION) {
+        if (at->free_usable >= o->request)
+            add(why, "%s was free in the segments that serve this request, more than it asked for", b1);
+        else
+            add(why, "%s was free in the segments that serve this request and %s on the device, together enough for it", b1, b2);
+        add(why, ", but the largest hole was %s (%llu hole%s in %llu segment%s).", b3, (unsigned long long)at->n_holes,
+            at->n_holes == 1 ? "" : "s", (unsigned long long)at->n_segments, at->n_segments == 1 ? "" : "s");
+    } else if (at->free_usable == 0) {
+        add(why, "Nothing was free in the segments that serve this request, and only %s on the device: no rearrangement would have "
+                 "fitted it.",
+            b2);
+    } else {
+        add(why, "Only %s was free in the segments that serve this request (largest hole %s) and %s on the device: no "
+                 "rearrangement would have fitted it.",
+            b1, b3, b2);
+    }
+    if (at->pending >= at->live / 10 && at->pending != 0)
+        add(why, " Of the live bytes, %s had been freed already and waited for another stream to finish with them (record_stream).",
+            mt_words_bytes(b1, at->pending));
+}
+
 static void oom_sentence(const struct mt_analysis *a, const struct mt_device_analysis *d, const struct mt_oom *o,
                          enum mt_verdict_kind kind, struct text *s, struct text *why)
 {
-    char b1[32], b2[32], b3[32], ph[128];
+    char b1[32], b2[32], ph[128];
     who(s, a, d, true);
     add(s, " ran out of memory in %s: it asked for %s with %s free on the device",
         mt_words_phase(ph, sizeof ph, a->verdict.phase, a->verdict.sub), mt_words_bytes(b1, o->request),
@@ -156,37 +203,17 @@ static void oom_sentence(const struct mt_analysis *a, const struct mt_device_ana
     case MT_V_EMPTY: break;
     }
     if (d->withheld == NULL) {
-        add(s, ": %s of the %s reserved was live", mt_words_bytes(b1, o->at.live), mt_words_bytes(b2, o->at.reserved));
+        mt_words_bytes(b1, o->at.live);
+        mt_words_bytes(b2, o->at.reserved);
+        if (strcmp(b1, b2) == 0)
+            add(s, ": all of the %s reserved was live", b2);
+        else
+            add(s, ": %s of the %s reserved was live", b1, b2);
         of_capacity(s, d, o->at.reserved);
         holder(s, d);
     }
     add(s, ".");
-    if (kind == MT_V_OOM_LIMIT)
-        add(why,
-            "The driver still had %s, enough for the %s segment that the request needs: look for "
-            "set_per_process_memory_fraction or a "
-            "container limit.",
-            mt_words_bytes(b1, o->device_free), mt_words_bytes(b2, mt_segment_size(o->request)));
-    else if (kind == MT_V_OOM)
-        add(why, "Events are missing from the trace, so the state at the failure is not known: %s.",
-            d->withheld ? d->withheld : "");
-    else if (!o->at.holes_known)
-        add(why, "Reserved but not live: %s, against a request of %s; the holes could not be laid out.",
-            mt_words_bytes(b1, o->at.reserved_free), mt_words_bytes(b2, o->request));
-    else if (kind == MT_V_OOM_FRAGMENTATION)
-        add(why,
-            "%s was free in the segments that serve this request, more than it asked for, but the largest hole was %s (%llu "
-            "holes in %llu "
-            "segments).",
-            mt_words_bytes(b1, o->at.free_usable), mt_words_bytes(b2, o->at.largest_usable), (unsigned long long)o->at.n_holes,
-            (unsigned long long)o->at.n_segments);
-    else
-        add(why,
-            "Only %s was free in the segments that serve this request (largest hole %s) and %s on the device: no rearrangement "
-            "would "
-            "have fitted it.",
-            mt_words_bytes(b1, o->at.free_usable), mt_words_bytes(b2, o->at.largest_usable),
-            mt_words_bytes(b3, o->device_free));
+    oom_because(d, o, kind, why);
 }
 
 static void peak_sentence(const struct mt_analysis *a, const struct mt_device_analysis *d, enum mt_verdict_kind kind,
@@ -209,6 +236,8 @@ static void peak_sentence(const struct mt_analysis *a, const struct mt_device_an
         add(s, "No out-of-memory event was recorded: ");
         who(s, a, d, false);
         add(s, " peaked at %s live with %s reserved", mt_words_bytes(b1, d->live_peak), mt_words_bytes(b2, d->focus.reserved));
+        of_capacity(s, d, d->focus.reserved);
+        add(s, d->capacity != 0 ? "," : "");
         if (d->peak_event < 0)
             add(s, " before the first event%s%s%s", told ? ", most of it from " : "", told ? ph : "", "");
         else

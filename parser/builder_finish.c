@@ -179,7 +179,7 @@ int mt_build_finish(struct mt_builder *b)
                       (unsigned long long)b->n_bad_values);
     if (b->n_lost_lanes != 0 || b->n_lost_pools != 0)
         mt_trace_diag(t, MT_DIAG_NOTE, false, 0, "more than 4096 streams or pools: %llu entries were put on the default one",
-                      (unsigned long long)(b->n_lost_lanes + b->n_lost_pools));
+                      (unsigned long long)b->n_lost_lanes + (unsigned long long)b->n_lost_pools);
     t->sealed = true;
     return 1;
 }

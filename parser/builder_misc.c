@@ -2,6 +2,7 @@
 #include "parser/builder_impl.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 int mt_build_annotation(struct mt_builder *b, const struct mt_rec *r)
 {
@@ -32,9 +33,10 @@ static int value_text(struct mt_builder *b, struct mt_val v, mt_str_id *id)
     case MT_T_UINT: n = snprintf(buf, sizeof buf, "%llu", (unsigned long long)v.u); break;
     case MT_T_FLOAT: /* the shortest form that reads back as the same number */
         for (int prec = 1; prec <= 17; prec++) {
-            double back = 0;
+            double back;
             n = snprintf(buf, sizeof buf, "%.*g", prec, v.d);
-            if (sscanf(buf, "%lf", &back) != 1 || !(back < v.d || back > v.d))
+            back = strtod(buf, NULL);
+            if (!(back < v.d || back > v.d))
                 break;
         }
         break;

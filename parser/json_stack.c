@@ -14,14 +14,17 @@ int mt_json_open_stack(struct mt_json_walk *w, struct mt_json_level *l, enum mt_
     const unsigned char *e = NULL;
     size_t at = 1;
     w->has_stack_hash = false;
-    /* Where no stack comes twice, looking for known ones is wasted: after a row of new ones it is tried now and then. */
-    if (w->n_new_stacks < NEW_IN_A_ROW || (w->n_new_stacks & (TRY_ONE_IN - 1)) == 0) {
+    /* Where no stack comes twice, looking for known ones is wasted: after a row of new ones it is tried now and then. Where an end
+     * was not the end, or megabytes away, it is not tried again: looking ahead must not cost more than reading. */
+    w->looked_ahead = !w->stack_end_lies && (w->n_new_stacks < NEW_IN_A_ROW || (w->n_new_stacks & (TRY_ONE_IN - 1)) == 0);
+    if (w->looked_ahead) {
         while ((e = j->simd->array_end(&st, j->p + at, j->end)) == NULL && !st.too_deep) {
             at = (size_t)(j->end - j->p);
             /* Cut off, damaged or huge: reading frame by frame finds out which. */
             if (at >= STACK_WINDOW || !mt_json_more(j, at + 1))
                 break;
         }
+        j->steps += (e != NULL ? (uint64_t)(e - j->p) : at) / 64;
     }
     if (e != NULL) {
         struct mt_val v = {.type = MT_T_STACK};
@@ -58,6 +61,7 @@ int mt_json_open_frame(struct mt_json_walk *w, struct mt_json_level *l)
     for (;;) {
         const struct mt_json_frame *known;
         const unsigned char *e = NULL;
+        j->steps++;
         if (w->frames.n >= w->lim->max_frames)
             return mt_json_stop(j, MT_ELIMIT, "a stack has more than %u frames (raise --max-frames)",
                                 (unsigned)w->lim->max_frames);
@@ -67,6 +71,7 @@ int mt_json_open_frame(struct mt_json_walk *w, struct mt_json_level *l)
         } else {
             struct mt_json_scan st = {0, 0, 1, w->lim->max_depth, false};
             e = j->simd->any_end(&st, j->p + 1, j->end);
+            j->steps += (uint64_t)((e != NULL ? e : j->end) - j->p) / 64;
             w->has_frame_hash = e != NULL;
             if (e == NULL)
                 break;

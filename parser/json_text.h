@@ -23,6 +23,7 @@ struct mt_json {
     const struct mt_json_simd *simd;
     unsigned char *scratch; /* a string with escapes, decoded */
     size_t cap_scratch;
+    uint64_t steps; /* members, frames, and 64 bytes looked over ahead of reading them: what tests bound */
     enum mt_json_fail fail;
     struct mt_err why;
 };

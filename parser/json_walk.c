@@ -174,6 +174,8 @@ static int close_level(struct mt_json_walk *w)
             return refused(w);
         if (w->has_stack_hash && mt_json_offset(&w->j) == w->stack_end)
             mt_json_seen_put(&w->stacks, w->stack_hash, v.id);
+        else if (w->looked_ahead)
+            w->stack_end_lies = true;
     } else if (l.role == MT_R_POOL && w->pool_ok && l.n == 2) {
         v.type = MT_T_PAIR;
         if (!mt_build_pair(w->b, w->pool[0], w->pool[1], &v.id))
@@ -403,6 +405,7 @@ int mt_json_walk(struct mt_json_walk *w)
     if (!mt_json_open_level(w, c == '[' ? MT_R_SEGMENTS : MT_R_TOP, c == '[', MT_K_UNKNOWN, 0, 0))
         return 0;
     while (w->lv.n > 0) {
+        j->steps++;
         if (j->end - j->p < NEAR_END)
             mt_json_more(j, 8 * NEAR_END);
         if (!(mt_json_top(w)->list ? item(w) : member(w)))

@@ -41,6 +41,8 @@ struct mt_json_walk {
     struct mt_json_frames texts;
     struct mt_json_hash stack_hash, frame_hash;
     bool has_stack_hash, has_frame_hash;
+    bool looked_ahead;     /* for the end of the stack being read */
+    bool stack_end_lies;   /* the end of a stack was not where its brackets said: damage, or made up to waste time */
     uint32_t n_new_stacks; /* in a row */
     uint64_t stack_end;    /* offsets and length, so that only what was parsed to the same end is remembered */
     uint64_t frame_at;
@@ -59,6 +61,10 @@ int mt_json_walk_init(struct mt_json_walk *w, struct mt_source *src, const struc
 void mt_json_walk_done(struct mt_json_walk *w);
 /* Reads one whole document. 1, or 0 with w->j.fail and w->j.why set; the levels still open are then in w->lv. */
 int mt_json_walk(struct mt_json_walk *w);
+
+/* The whole reader with a count of its steps, for tests that bound it. */
+enum mt_rc mt_json_read_steps(struct mt_source *src, const struct mt_limits *lim, struct mt_trace *t, struct mt_err *err,
+                              uint64_t *steps);
 
 /* Pieces shared by json_walk.c and json_stack.c. All return 1, or 0 with w->j.fail set. */
 static inline struct mt_json_level *mt_json_top(struct mt_json_walk *w) { return &w->lv.p[w->lv.n - 1]; }

@@ -60,8 +60,10 @@ int mt_pk_put(struct pk *m, uint32_t at)
     m->jit = m->jit || n->filled; /* CPython stores a container before its items, torch::jit::Pickler after them */
     if (n->closed)
         return mt_pk_put_value(m, at, n->result);
-    n->memo = at + 1;
-    return store(m, at, (uint32_t)PK_T_NODE, v.id);
+    if (!store(m, at, (uint32_t)PK_T_NODE, v.id))
+        return 0;
+    n->memo = at + 1; /* only an entry that is there may be settled later: salvaging closes this node too */
+    return 1;
 }
 
 void mt_pk_memo_result(struct pk *m, uint32_t at, uint32_t node, struct mt_val result)

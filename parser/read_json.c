@@ -172,7 +172,8 @@ static void trailing(struct mt_json_walk *w)
         mt_trace_diag(w->t, MT_DIAG_DAMAGE, true, mt_json_offset(j), "%s; the snapshot before it is whole", src->err.msg);
 }
 
-static enum mt_rc read(struct mt_source *src, const struct mt_limits *lim, struct mt_trace *t, struct mt_err *err)
+enum mt_rc mt_json_read_steps(struct mt_source *src, const struct mt_limits *lim, struct mt_trace *t, struct mt_err *err,
+                              uint64_t *steps)
 {
     struct mt_json_walk *w = mt_malloc(sizeof *w);
     enum mt_rc rc;
@@ -208,9 +209,16 @@ static enum mt_rc read(struct mt_source *src, const struct mt_limits *lim, struc
     }
     rc = t->damaged ? MT_WARN : MT_OK;
 out:
+    if (steps != NULL)
+        *steps = w->j.steps;
     mt_json_walk_done(w);
     mt_free(w);
     return rc;
+}
+
+static enum mt_rc read(struct mt_source *src, const struct mt_limits *lim, struct mt_trace *t, struct mt_err *err)
+{
+    return mt_json_read_steps(src, lim, t, err, NULL);
 }
 
 const struct mt_reader mt_reader_json = {

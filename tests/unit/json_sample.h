@@ -3,6 +3,7 @@
 #ifndef MT_JSON_SAMPLE_H
 #define MT_JSON_SAMPLE_H
 
+#include "parser/json_walk.h"
 #include "parser/reader.h"
 #include "tests/unit/mt_test.h"
 
@@ -63,6 +64,7 @@ struct result {
     enum mt_rc rc;
     struct mt_err err;
     struct mt_trace *t; /* NULL when rc < 0 */
+    uint64_t steps;
 };
 
 static inline struct result read_with(const char *p, size_t n, size_t step, bool broken, const struct mt_limits *lim)
@@ -78,7 +80,7 @@ static inline struct result read_with(const char *p, size_t n, size_t step, bool
     }
     r.rc = mt_source_new(&src, piece_read, NULL, &c);
     if (r.rc == MT_OK) {
-        r.rc = mt_reader_json.read(src, lim, r.t, &r.err);
+        r.rc = mt_json_read_steps(src, lim, r.t, &r.err, &r.steps);
         mt_source_free(src);
     }
     if (r.rc < 0) {

@@ -179,7 +179,7 @@ MT_TEST(out_of_memory_anywhere)
         if (ok)
             return; /* more allocations than this do not happen */
     }
-    MT_CHECK(!"the loop should have ended with a whole build");
+    MT_CHECK(false); /* the loop should have ended with a whole build */
 }
 
 MT_MAIN(MT_RUN(stacks_are_shared) MT_RUN(segments_are_sorted_and_blocks_follow) MT_RUN(impossible_sizes_are_counted_not_summed)
