@@ -363,19 +363,20 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
 /* What the bytes at the moment that matters were born in. */
 static void weigh(const struct mt_device_analysis *d, struct mt_advice_query *q)
 {
-    uint64_t forward = 0, backward = 0;
+    uint64_t forward = 0, backward = 0, made = 0;
     bool trains = false;
     for (uint32_t i = 0; i < d->phases.n; i++) {
         const struct mt_phase_row *r = &d->phases.p[i];
         if (r->sub == MT_PH_BACKWARD || r->sub == MT_PH_GRAD_REDUCE)
             backward += r->at_focus;
         else if (r->sub == MT_PH_FORWARD || r->sub == MT_PH_LOSS || r->sub == MT_PH_LOGITS || r->sub == MT_PH_RECOMPUTE)
-            forward += r->at_focus;
+            forward += r->at_focus, made += r->alloc_bytes;
         trains = trains || is_training(r->phase) || r->sub == MT_PH_BACKWARD || r->sub == MT_PH_RECOMPUTE ||
                  r->sub == MT_PH_OPTIMIZER || r->sub == MT_PH_OPTIM_STATE_INIT || r->sub == MT_PH_ZERO_GRAD;
     }
     q->gradients_dominate = backward > forward;
-    q->inference_only = !trains;
+    /* A job that fails in its first forward has trained nothing yet. Only activations that went without a backward tell. */
+    q->inference_only = !trains && ((!d->focus_is_oom && !d->end_state_only) || made / 4 > forward);
 }
 
 enum mt_rc mt_advise(struct mt_analysis *a, const struct mt_fix_rules *rules, struct mt_err *err)
@@ -389,6 +390,9 @@ enum mt_rc mt_advise(struct mt_analysis *a, const struct mt_fix_rules *rules, st
         return MT_OK;
     q.phase = a->verdict.phase;
     q.sub = a->verdict.sub;
+    /* A larger share helps an engine that could not get its cache; where it did get it, the cache is what fills the card. */
+    if (q.phase == MT_PH_ROLLOUT_KV_ALLOC && a->devices.p[a->verdict.device].ooms.n == 0)
+        q.phase = MT_PH_ROLLOUT_GENERATE;
     q.fragmentation = a->verdict.kind == MT_V_OOM_FRAGMENTATION;
     q.host_memory = a->devices.p[a->verdict.device].kind == MT_DEV_HOST;
     weigh(&a->devices.p[a->verdict.device], &q);

@@ -43,10 +43,10 @@ static void reset_run(struct mt_device_analysis *o)
 static int lone_ooms(struct mt_replay *r)
 {
     struct mt_device_analysis *o = r->out;
-    char label[512];
     for (uint32_t i = 0; i < o->ooms.n; i++)
         mt_free(o->ooms.p[i].label);
     o->ooms.n = 0;
+    mt_addrmap_done(&r->label_of);
     for (uint64_t i = 0; i < r->d->events.n; i++) {
         const struct mt_event *e = mt_event_at(r->d, i);
         struct mt_oom *oom;
@@ -62,8 +62,7 @@ static int lone_ooms(struct mt_replay *r)
         oom->attr = r->attr[i];
         oom->stream = r->t->lanes.p[e->lane].stream;
         oom->at.event = MT_NO_EVENT;
-        (void)mt_stack_label(r->t, e->stack, label, sizeof label);
-        if ((oom->label = mt_strndup(label, strlen(label))) == NULL)
+        if ((oom->label = mt_replay_oom_label(r)) == NULL)
             return 0;
     }
     return 1;

@@ -10,6 +10,7 @@ enum {
 };
 
 #define MAX_WAITING_SEGMENTS 32
+#define MAX_SEGMENT_WAIT 64 /* events; the allocator makes a segment and uses it under one lock */
 
 struct run {
     const struct mt_phaser *p;
@@ -275,6 +276,17 @@ static void give_segments(struct run *r, uint64_t i, const struct mt_event *allo
     r->n_segments = n;
 }
 
+/* One that no allocation ever lands in would make every later wait() begin at it again. */
+static void forget_old_segments(struct run *r, uint64_t i)
+{
+    uint32_t n_old = 0;
+    while (n_old < r->n_segments && i - r->segment[n_old] > MAX_SEGMENT_WAIT)
+        n_old++;
+    for (uint32_t k = n_old; k < r->n_segments; k++)
+        r->segment[k - n_old] = r->segment[k];
+    r->n_segments -= n_old;
+}
+
 static void wait_for_allocation(struct run *r, uint64_t i)
 {
     if (r->n_segments == MAX_WAITING_SEGMENTS) { /* the oldest keeps the phase that held */
@@ -303,6 +315,8 @@ enum mt_rc mt_phaser_run(struct mt_phaser *p, uint32_t device, const struct mt_p
     }
     for (uint64_t i = 0; i < d->events.n; i++) {
         const struct mt_event *e = mt_event_at(d, i);
+        if (r.n_segments != 0)
+            forget_old_segments(&r, i);
         if (is_allocation(e)) {
             out[i] = one_allocation(&r, i, e);
             if (r.n_segments != 0 && e->action == MT_ACT_ALLOC)

@@ -31,16 +31,15 @@ static struct mt_pool_row *row_of(struct mt_device_analysis *out, const struct m
 }
 
 /* A private pool is named by the phase that owns most of its bytes; its id alone says nothing (a pool per tag is not a CUDA graph). */
-static int label_pool(const struct mt_trace *t, struct mt_phaser *ph, const struct mt_device_analysis *out,
-                      struct mt_pool_row *p)
+static int label_pool(const struct mt_trace *t, struct mt_phaser *ph, uint32_t first, uint32_t end, struct mt_pool_row *p)
 {
     uint64_t bytes[MT_PH_COUNT] = {0}, all = 0;
     int best = MT_PH_UNATTRIBUTED;
     const char *words = "";
     if (p->pool_known && (p->pool[0] != 0 || p->pool[1] != 0)) {
-        for (uint32_t i = 0; i < t->segments.n; i++) {
+        for (uint32_t i = first; i < end; i++) {
             const struct mt_segment *s = &t->segments.p[i];
-            if (s->device != out->ordinal || s->pool[0] != p->pool[0] || s->pool[1] != p->pool[1] || s->stream != p->stream)
+            if (s->pool[0] != p->pool[0] || s->pool[1] != p->pool[1] || s->stream != p->stream)
                 continue;
             for (uint32_t k = s->first_block; k < s->first_block + s->n_blocks; k++) {
                 const struct mt_block *b = &t->blocks.p[k];
@@ -75,13 +74,19 @@ static int cmp_pool(const void *pa, const void *pb)
     return (int)b->is_expandable - (int)a->is_expandable;
 }
 
+static bool is_mine(const struct mt_device_analysis *out, const struct mt_segment *s)
+{
+    return s->device == out->ordinal && (s->is_host != 0) == (out->kind == MT_DEV_HOST);
+}
+
 int mt_pools(const struct mt_trace *t, struct mt_phaser *ph, struct mt_device_analysis *out)
 {
-    for (uint32_t i = 0; i < t->segments.n; i++) {
-        const struct mt_segment *s = &t->segments.p[i];
+    uint32_t first = 0, end; /* segments are sorted by device: every row of every device must not look at all of them */
+    while (first < t->segments.n && !is_mine(out, &t->segments.p[first]))
+        first++;
+    for (end = first; end < t->segments.n && is_mine(out, &t->segments.p[end]); end++) {
+        const struct mt_segment *s = &t->segments.p[end];
         struct mt_pool_row *p;
-        if (s->device != out->ordinal || (s->is_host != 0) != (out->kind == MT_DEV_HOST))
-            continue;
         p = row_of(out, s);
         if (p == NULL)
             return 0;
@@ -102,7 +107,7 @@ int mt_pools(const struct mt_trace *t, struct mt_phaser *ph, struct mt_device_an
         p->requested += s->requested;
     }
     for (uint32_t i = 0; i < out->pools.n; i++)
-        if (!label_pool(t, ph, out, &out->pools.p[i]))
+        if (!label_pool(t, ph, first, end, &out->pools.p[i]))
             return 0;
     if (out->pools.n > 1)
         qsort(out->pools.p, out->pools.n, sizeof *out->pools.p, cmp_pool);

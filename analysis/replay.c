@@ -1,6 +1,7 @@
 #include "analysis/replay.h"
 
 #include "analysis/timeline.h"
+#include "analysis/words.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -47,7 +48,7 @@ int mt_replay_anchor(struct mt_replay *r)
     const struct mt_trace *t = r->t;
     const uint64_t *by = r->d->bytes_by_action;
     wide live, pending, reserved;
-    char buf[256];
+    char buf[256], size[32];
     r->row_of = mt_calloc((size_t)MT_PH_COUNT * MT_PH_COUNT, 1);
     if (r->row_of == NULL || mt_replay_row(r, (struct mt_attr){0, MT_PH_UNATTRIBUTED, MT_PH_NONE}) != 0)
         return 0;
@@ -77,11 +78,10 @@ int mt_replay_anchor(struct mt_replay *r)
         return o->withheld != NULL;
     }
     if (live < 0 || reserved < 0) {
-        (void)snprintf(
-            buf, sizeof buf,
-            "the trace allocates %lld bytes more than the end state can hold: events are missing, or the snapshot was taken "
-            "inside a memory pool and shows only that pool",
-            (long long)(live < 0 ? -live : -reserved));
+        (void)snprintf(buf, sizeof buf,
+                       "the trace allocates %s more than the end state can hold: events are missing, or the snapshot was taken "
+                       "inside a memory pool and shows only that pool",
+                       mt_words_bytes(size, (uint64_t)(live < 0 ? -live : -reserved)));
         o->withheld = say(buf);
         return o->withheld != NULL;
     }
@@ -171,10 +171,23 @@ static void note_alloc(struct mt_replay *r, const struct mt_event *e, uint64_t i
         r->out->unattributed_bytes += e->size;
 }
 
+/* A job that catches its OOM and tries again records thousands with one stack: it is read once. */
+char *mt_replay_oom_label(struct mt_replay *r)
+{
+    uint32_t last = r->out->ooms.n - 1, at, unused;
+    uint64_t key = (uint64_t)r->out->ooms.p[last].stack << 9;
+    char label[512];
+    bool had;
+    if (mt_addrmap_get(&r->label_of, key, &at))
+        return say(r->out->ooms.p[at].label);
+    if (!mt_addrmap_put(&r->label_of, key, last, &had, &unused))
+        return NULL;
+    return say(mt_stack_label(r->t, r->out->ooms.p[last].stack, label, sizeof label));
+}
+
 static int note_oom(struct mt_replay *r, const struct run *u, const struct mt_event *e, uint64_t i, struct mt_attr a)
 {
     struct mt_oom *o = MT_VEC_PUSH(&r->out->ooms);
-    char label[512];
     if (o == NULL)
         return 0;
     o->event = i;
@@ -184,7 +197,7 @@ static int note_oom(struct mt_replay *r, const struct run *u, const struct mt_ev
     o->stack = e->stack;
     o->attr = a;
     o->stream = r->t->lanes.p[e->lane].stream;
-    o->label = say(mt_stack_label(r->t, e->stack, label, sizeof label));
+    o->label = mt_replay_oom_label(r);
     o->at.event = (int64_t)i;
     o->at.time_ns = e->time_ns;
     o->at.live = u->total > 0 ? (uint64_t)u->total : 0;
@@ -459,6 +472,7 @@ int mt_replay_live_end(struct mt_replay *r, struct mt_phaser *ph, struct mt_live
 void mt_replay_done(struct mt_replay *r)
 {
     MT_VEC_DONE(&r->old);
+    mt_addrmap_done(&r->label_of);
     mt_free(r->row_of);
     r->row_of = NULL;
 }

@@ -38,7 +38,8 @@ struct mt_replay {
     struct mt_device_analysis *out;
     int64_t start_live, start_pending, start_reserved;
     MT_VEC(struct mt_old) old;
-    uint8_t *row_of; /* [MT_PH_COUNT * MT_PH_COUNT]: phase row + 1, 0 = none yet */
+    struct mt_addrmap label_of; /* by stack: the first OOM with it */
+    uint8_t *row_of;            /* [MT_PH_COUNT * MT_PH_COUNT]: phase row + 1, 0 = none yet */
 };
 
 /* The end state and the anchored start; sets out->withheld when the start is negative. 1 on success, 0 = out of memory. */
@@ -51,6 +52,8 @@ int mt_replay_live_at(struct mt_replay *r, struct mt_phaser *ph, int64_t at, str
 int mt_replay_live_end(struct mt_replay *r, struct mt_phaser *ph, struct mt_live_set *out);
 void mt_replay_done(struct mt_replay *r);
 
+/* The label of the last of out->ooms, whose stack is set; NULL = out of memory. */
+char *mt_replay_oom_label(struct mt_replay *r);
 /* Index of the row of (phase, sub) in out->phases; row 0 is (unattributed, -). UINT32_MAX = out of memory. */
 uint32_t mt_replay_row(struct mt_replay *r, struct mt_attr a);
 

@@ -168,20 +168,24 @@ static void oom_because(const struct mt_device_analysis *d, const struct mt_oom 
         if (at->free_usable >= o->request)
             add(why, "%s was free in the segments that serve this request, more than it asked for", b1);
         else
-            add(why, "%s was free in the segments that serve this request and %s on the device, together enough for it", b1, b2);
+            add(why, "%s was free in the segments that serve this request and %s on the device, together enough for it", b1,
+                b2);
         add(why, ", but the largest hole was %s (%llu hole%s in %llu segment%s).", b3, (unsigned long long)at->n_holes,
             at->n_holes == 1 ? "" : "s", (unsigned long long)at->n_segments, at->n_segments == 1 ? "" : "s");
     } else if (at->free_usable == 0) {
-        add(why, "Nothing was free in the segments that serve this request, and only %s on the device: no rearrangement would have "
-                 "fitted it.",
+        add(why,
+            "Nothing was free in the segments that serve this request, and only %s on the device: no rearrangement would have "
+            "fitted it.",
             b2);
     } else {
-        add(why, "Only %s was free in the segments that serve this request (largest hole %s) and %s on the device: no "
-                 "rearrangement would have fitted it.",
-            b1, b3, b2);
+        add(why, "Only %s was free in the segments that serve this request (largest hole %s) and %s on the device: %s.", b1, b3,
+            b2,
+            at->free_usable + o->device_free < o->request ? "no rearrangement would have fitted it"
+                                                          : "even in one piece it would have been just enough for it");
     }
     if (at->pending >= at->live / 10 && at->pending != 0)
-        add(why, " Of the live bytes, %s had been freed already and waited for another stream to finish with them (record_stream).",
+        add(why,
+            " Of the live bytes, %s had been freed already and waited for another stream to finish with them (record_stream).",
             mt_words_bytes(b1, at->pending));
 }
 
@@ -231,6 +235,7 @@ static void peak_sentence(const struct mt_analysis *a, const struct mt_device_an
         who(s, a, d, false);
         add(s, " is incomplete, so only its end state is reported: %s live in %s reserved", mt_words_bytes(b1, d->live_end),
             mt_words_bytes(b2, d->reserved_end));
+        of_capacity(s, d, d->reserved_end);
         add(why, "%c%s.", d->withheld[0] == 't' ? 'T' : d->withheld[0] == 'a' ? 'A' : d->withheld[0], d->withheld + 1);
     } else if (kind == MT_V_PEAK) {
         add(s, "No out-of-memory event was recorded: ");
@@ -245,14 +250,14 @@ static void peak_sentence(const struct mt_analysis *a, const struct mt_device_an
     } else {
         add(s, "No history was recorded: ");
         who(s, a, d, false);
-        add(s, " held %s live in %s reserved when the snapshot was taken", mt_words_bytes(b1, d->focus.live),
-            mt_words_bytes(b2, d->focus.reserved));
+        add(s, " held %s live in %s reserved", mt_words_bytes(b1, d->focus.live), mt_words_bytes(b2, d->focus.reserved));
+        of_capacity(s, d, d->focus.reserved);
+        add(s, "%s when the snapshot was taken", d->capacity != 0 ? "," : "");
         if (told)
             add(s, ", most of it from %s", ph);
         add(why, "The snapshot has no allocation history, so neither the peak before it nor its phase is known. Record with "
                  "torch.cuda.memory._record_memory_history(max_entries=100000) before the first step.");
     }
-    of_capacity(s, d, d->focus.reserved);
     holder(s, d);
     add(s, ".");
 }

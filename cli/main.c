@@ -119,12 +119,11 @@ int main(int argc, char **argv)
     struct mt_cli c = MT_CLI_DEFAULTS;
     enum mt_exit status;
 
-    /* A file opened where 1 or 2 was closed would take what is meant for standard output. */
-    for (int fd = open("/dev/null", O_RDWR); fd >= 0; fd = open("/dev/null", O_RDWR))
-        if (fd > 2) {
-            (void)close(fd);
-            break;
-        }
+    /* A file opened where 1 or 2 was closed would take what is meant for standard output. What stands in must fail when it is used:
+     * a report that was written to nowhere is not written, and a closed standard input is no empty file. */
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0)
+            return (int)MT_EXIT_FAILED;
     /* A reader that goes away must not end the program between a temporary file and its removal. */
     (void)signal(SIGPIPE, SIG_IGN);
     c.argc = argc;

@@ -82,7 +82,7 @@ int mt_build_setting(struct mt_builder *b, mt_str_id prefix, mt_str_id key, stru
 int mt_build_ring(struct mt_builder *b, enum mt_key key, int32_t device, struct mt_val v);
 
 int mt_build_unknown_key(struct mt_builder *b, const void *s, size_t n); /* counted, up to 64 distinct */
-void mt_build_saw_key(struct mt_builder *b, enum mt_key k); /* a key of the top level */
+void mt_build_saw_key(struct mt_builder *b, enum mt_key k);              /* a key of the top level */
 void mt_build_saw_bare_list(struct mt_builder *b);
 
 /* True when something that only a memory snapshot has was seen: segments or device_traces as a key, or a segment in a bare list. */

@@ -175,7 +175,8 @@ int mt_build_finish(struct mt_builder *b)
         mt_trace_diag(t, MT_DIAG_NOTE, false, 0, "%llu records lack a field that they need and were left out",
                       (unsigned long long)b->n_bad_records);
     if (b->n_bad_values != 0)
-        mt_trace_diag(t, MT_DIAG_NOTE, false, 0, "%llu values cannot be a number of bytes or a known state and were read as 0",
+        mt_trace_diag(t, MT_DIAG_NOTE, false, 0,
+                      "%llu values cannot be a number of bytes, a device or a known state and were read as 0",
                       (unsigned long long)b->n_bad_values);
     if (b->n_lost_lanes != 0 || b->n_lost_pools != 0)
         mt_trace_diag(t, MT_DIAG_NOTE, false, 0, "more than 4096 streams or pools: %llu entries were put on the default one",

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { MAX_ORDINAL = 1024 };                /* devices of one process */
+enum { MAX_ORDINAL = 128 };                 /* devices of one process: c10::DeviceIndex is an int8_t */
 #define MAX_BYTES_VALUE (UINT64_C(1) << 56) /* no device has more; larger numbers are damage or a reinterpreted -1 */
 
 struct mt_pair {

@@ -1,8 +1,8 @@
 /* Annotations, settings, unknown keys, and whether this is a snapshot at all. */
+#include "parser/base/num.h"
 #include "parser/builder_impl.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 int mt_build_annotation(struct mt_builder *b, const struct mt_rec *r)
 {
@@ -35,7 +35,7 @@ static int value_text(struct mt_builder *b, struct mt_val v, mt_str_id *id)
         for (int prec = 1; prec <= 17; prec++) {
             double back;
             n = snprintf(buf, sizeof buf, "%.*g", prec, v.d);
-            back = strtod(buf, NULL);
+            back = mt_num_double((const unsigned char *)buf, n > 0 ? (size_t)n : 0);
             if (!(back < v.d || back > v.d))
                 break;
         }

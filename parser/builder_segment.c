@@ -88,6 +88,7 @@ int mt_build_segment(struct mt_builder *b, const struct mt_rec *r)
     s->is_expandable = (uint8_t)truth_of(r, MT_K_IS_EXPANDABLE);
     s->stack = stack_of(r, MT_K_FRAMES);
     s->device = dev >= 0 && dev < MAX_ORDINAL ? (int32_t)dev : 0;
+    b->n_bad_values += dev < 0 || dev >= MAX_ORDINAL;
     b->n_valid_segments++;
     return close_segment(b, s);
 }

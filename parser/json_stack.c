@@ -24,7 +24,7 @@ int mt_json_open_stack(struct mt_json_walk *w, struct mt_json_level *l, enum mt_
             if (at >= STACK_WINDOW || !mt_json_more(j, at + 1))
                 break;
         }
-        j->steps += (e != NULL ? (uint64_t)(e - j->p) : at) / 64;
+        j->steps += (uint64_t)((e != NULL ? e : j->end) - j->p) / 64;
     }
     if (e != NULL) {
         struct mt_val v = {.type = MT_T_STACK};

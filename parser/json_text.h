@@ -57,7 +57,5 @@ int mt_json_string(struct mt_json *j, const unsigned char **s, size_t *n);
 int mt_json_scalar(struct mt_json *j, struct mt_val *v);
 /* p at the first byte of any value. Memory does not grow; depth: containers already open around it. */
 int mt_json_skip(struct mt_json *j, uint32_t depth);
-/* Pieces of the above, for the fast path and for tests: the number text [s, s + n) as the nearest double, whatever the locale. */
-double mt_json_double(const unsigned char *s, size_t n);
 
 #endif

@@ -1,4 +1,5 @@
 /* Numbers and text of the pickle opcodes. Nothing here depends on the locale. */
+#include "parser/base/num.h"
 #include "parser/pickle_impl.h"
 
 #include <math.h>
@@ -60,16 +61,6 @@ struct mt_val mt_pk_int_bytes(const unsigned char *s, size_t n)
     return v;
 }
 
-/* 10^e for 0 <= e; exact in long double up to 10^27. */
-static long double power_of_ten(unsigned e)
-{
-    long double p = 1, base = 10;
-    for (; e != 0; e >>= 1, base *= base)
-        if (e & 1)
-            p *= base;
-    return p;
-}
-
 static bool word(const unsigned char *s, size_t n, const char *w)
 {
     size_t i = 0;
@@ -80,64 +71,35 @@ static bool word(const unsigned char *s, size_t n, const char *w)
 
 bool mt_pk_float_text(const unsigned char *s, size_t n, double *out)
 {
-    uint64_t mant = 0;
-    int exp10 = 0, e = 0;
-    bool negative = false, digits = false, point = false, eneg = false;
+    bool digits = false, point = false;
     size_t i = 0;
-    long double x;
     if (n > 0 && s[n - 1] == '\r')
         n--;
     if (n > 0 && (s[0] == '-' || s[0] == '+'))
-        negative = s[i++] == '-';
+        i++;
     if (word(s + i, n - i, "nan") || word(s + i, n - i, "inf")) {
         double d = (s[i] | 0x20) == 'n' ? (double)NAN : (double)INFINITY;
-        *out = negative ? -d : d;
+        *out = s[0] == '-' ? -d : d;
         return true;
     }
-    for (; i < n; i++) {
-        unsigned d = (unsigned)s[i] - '0';
-        if (s[i] == '.' && !point) {
-            point = true;
-        } else if (d <= 9) {
-            digits = true;
-            if (mant < UINT64_MAX / 10 - 1) {
-                mant = mant * 10 + d;
-                exp10 -= point;
-            } else if (exp10 < 100000) { /* digits beyond 64 bits do not change the double */
-                exp10 += !point;
-            }
-        } else {
-            break;
-        }
+    for (; i < n && (s[i] == '.' ? !point : s[i] >= '0' && s[i] <= '9'); i++) {
+        point = point || s[i] == '.';
+        digits = digits || s[i] != '.';
     }
     if (!digits)
         return false;
     if (i < n && (s[i] | 0x20) == 'e') {
         i++;
         if (i < n && (s[i] == '-' || s[i] == '+'))
-            eneg = s[i++] == '-';
+            i++;
         if (i == n)
             return false;
-        for (; i < n && s[i] >= '0' && s[i] <= '9'; i++)
-            e = e < 100000 ? e * 10 + (s[i] - '0') : e;
-        exp10 += eneg ? -e : e;
+        while (i < n && s[i] >= '0' && s[i] <= '9')
+            i++;
     }
     if (i != n)
         return false;
-    x = (long double)mant;
-    if (mant == 0)
-        x = 0;
-    else if (exp10 > 400)
-        x = (long double)INFINITY;
-    else if (exp10 < -400)
-        x = 0;
-    else if (exp10 < -300) /* two steps, so that the power stays finite where long double is a double */
-        x = x / power_of_ten(300) / power_of_ten((unsigned)(-exp10 - 300));
-    else if (exp10 < 0)
-        x /= power_of_ten((unsigned)-exp10);
-    else
-        x *= power_of_ten((unsigned)exp10);
-    *out = (double)(negative ? -x : x);
+    *out = mt_num_double(s, n);
     return true;
 }
 

@@ -90,16 +90,19 @@ static void owners(struct mt_out *o, const struct mt_device_analysis *d)
 static void ranks(struct mt_out *o, const struct mt_report *r)
 {
     char a[40], b[40], place[256];
-    if (r->n_ranks < 2)
+    if (mt_row_count(r) < 2)
         return;
-    mt_puts(o, "| rank | peak live | peak reserved | OOM |\n|---|---:|---:|---|\n");
+    mt_puts(o, "| rank and device | peak live | peak reserved | OOM |\n|---|---:|---:|---|\n");
     for (uint32_t i = 0; i < r->n_ranks; i++) {
         for (uint32_t j = 0; j < r->ranks[i].analysis->devices.n; j++) {
             const struct mt_device_analysis *d = &r->ranks[i].analysis->devices.p[j];
             mt_puts(o, "| ");
             md(o, mt_row_place(r, &r->ranks[i], d, place, sizeof place));
-            mt_putf(o, " | %s | %s | %s |\n", mt_fmt_bytes(a, d->live_peak), mt_fmt_bytes(b, d->reserved_peak),
-                    d->ooms.n ? (i == r->primary ? "yes, this report" : "yes") : "");
+            mt_putf(o, " | %s%s | %s | %s |\n", mt_fmt_bytes(a, mt_row_live(d)), mt_row_has_peak(d) ? "" : " (at the dump)",
+                    mt_fmt_bytes(b, mt_row_reserved(d)),
+                    d->ooms.n == 0                                            ? ""
+                    : i == r->primary && d == mt_verdict_device(&r->ranks[i]) ? "yes, this report"
+                                                                              : "yes");
         }
     }
     mt_puts(o, "\n");

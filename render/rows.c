@@ -31,6 +31,18 @@ char *mt_report_title(const struct mt_report *r, char *buf, size_t cap)
     return buf;
 }
 
+uint32_t mt_row_count(const struct mt_report *r)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < r->n_ranks; i++)
+        n += r->ranks[i].analysis->devices.n;
+    return n;
+}
+
+bool mt_row_has_peak(const struct mt_device_analysis *d) { return d->withheld == NULL && !d->end_state_only; }
+uint64_t mt_row_live(const struct mt_device_analysis *d) { return mt_row_has_peak(d) ? d->live_peak : d->live_end; }
+uint64_t mt_row_reserved(const struct mt_device_analysis *d) { return mt_row_has_peak(d) ? d->reserved_peak : d->reserved_end; }
+
 char *mt_row_place(const struct mt_report *r, const struct mt_rank *k, const struct mt_device_analysis *d, char *buf,
                    size_t cap)
 {
@@ -79,9 +91,11 @@ unsigned mt_facts(const struct mt_rank *k, const struct mt_device_analysis *d, s
             fact(out, &n, "reserved / live then", "%s / %s", mt_fmt_bytes(a, o->at.reserved), mt_fmt_bytes(b, o->at.live));
             fact(out, &n, "reserved but free then", "%s", mt_fmt_bytes(a, o->at.reserved_free));
         }
-        if (o->at.holes_known)
-            fact(out, &n, "largest usable hole", "%s of %s in %s holes", mt_fmt_bytes(a, o->at.largest_usable),
-                 mt_fmt_bytes(b, o->at.free_usable), mt_fmt_count(c, o->at.n_holes));
+        if (o->at.holes_known && o->at.n_holes == 0)
+            fact(out, &n, "largest usable hole", "none");
+        else if (o->at.holes_known)
+            fact(out, &n, "largest usable hole", "%s of %s in %s hole%s", mt_fmt_bytes(a, o->at.largest_usable),
+                 mt_fmt_bytes(b, o->at.free_usable), mt_fmt_count(c, o->at.n_holes), o->at.n_holes == 1 ? "" : "s");
         if (d->ooms.n > 1)
             fact(out, &n, "out-of-memory events", "%u; this report is about the first", d->ooms.n);
     }
@@ -135,31 +149,35 @@ static void device_caveats(const struct mt_rank *k, const struct mt_device_analy
 {
     const struct mt_device *v = &k->trace->devices.p[d->device];
     uint64_t all = d->alloc_bytes ? d->alloc_bytes : d->focus.live;
-    char a[40], b[40];
+    char a[40], b[40], place[40];
+    (void)snprintf(place, sizeof place, d->kind == MT_DEV_HOST ? "pinned host memory" : "device %d", d->ordinal);
     if (d->withheld != NULL)
-        caveat(out, n, max, "Device %d has no curve: %s.", d->ordinal, d->withheld);
+        caveat(out, n, max, "There is no curve for %s: %s.", place, d->withheld);
+    else if (d->live_peak > d->reserved_peak)
+        caveat(out, n, max,
+               "More is live on %s (%s) than is ever reserved there (%s): segment events are missing, or the file was made up.",
+               place, mt_fmt_bytes(a, d->live_peak), mt_fmt_bytes(b, d->reserved_peak));
     if (v->ring_overflowed == 1)
         caveat(out, n, max,
-               "The ring buffer of device %d overflowed (%s entries kept): what happened before event 0 is lost, the numbers "
+               "The ring buffer of %s overflowed (%s entries kept): what happened before event 0 is lost, the numbers "
                "after "
                "it are exact.",
-               d->ordinal, mt_fmt_count(a, v->events.n));
+               place, mt_fmt_count(a, v->events.n));
     else if (d->n_unmatched_frees != 0 && v->ring_overflowed < 0)
-        caveat(out, n, max,
-               "%s frees of device %d have no allocation in the trace: recording began after them, or the ring buffer lost its "
-               "beginning.",
-               mt_fmt_count(a, d->n_unmatched_frees), d->ordinal);
+        caveat(
+            out, n, max,
+            "%s free%s of %s without an allocation in the trace: recording began later, or the ring buffer lost its beginning.",
+            mt_fmt_count(a, d->n_unmatched_frees), d->n_unmatched_frees == 1 ? "" : "s", place);
     if (d->n_double_allocs != 0)
-        caveat(out, n, max, "%s allocations of device %d use an address that was still live: frees are missing.",
-               mt_fmt_count(a, d->n_double_allocs), d->ordinal);
+        caveat(out, n, max, "%s allocation%s of %s at an address that was still live: frees are missing.",
+               mt_fmt_count(a, d->n_double_allocs), d->n_double_allocs == 1 ? "" : "s", place);
     if (d->kind == MT_DEV_CUDA && all != 0 && d->unattributed_bytes != 0)
         caveat(out, n, max, "%s of %s on device %d could not be given a phase (%s)%s",
                mt_fmt_percent(a, d->unattributed_bytes, all), d->alloc_bytes ? "the bytes allocated" : "the live bytes",
                d->ordinal, mt_fmt_bytes(b, d->unattributed_bytes),
                d->unattributed_bytes * 10 > all ? ": record with stacks=\"all\" and before the model is built." : ".");
     if (v->n_by_action[MT_ACT_ALLOC] != 0 && v->n_with_stack == 0)
-        caveat(out, n, max, "No trace entry of device %d has a stack: record with context=\"all\", stacks=\"all\".",
-               d->ordinal);
+        caveat(out, n, max, "No trace entry of %s has a stack: record with context=\"all\", stacks=\"all\".", place);
 }
 
 unsigned mt_caveats(const struct mt_report *r, const struct mt_rank *k, struct mt_caveat *out, unsigned max)
@@ -180,14 +198,14 @@ unsigned mt_caveats(const struct mt_report *r, const struct mt_rank *k, struct m
         device_caveats(k, &k->analysis->devices.p[i], out, &n, max);
     if (k->analysis->annotation_checked != 0)
         caveat(out, &n, max,
-               "PyTorch's own Optimizer.step annotations cover %s allocations; %s of them were given to the optimizer.",
-               mt_fmt_count(a, k->analysis->annotation_checked),
+               "PyTorch's own Optimizer.step annotations cover %s allocation%s; %s of them were given to the optimizer.",
+               mt_fmt_count(a, k->analysis->annotation_checked), k->analysis->annotation_checked == 1 ? "" : "s",
                k->analysis->annotation_agreed == k->analysis->annotation_checked ? "all" : "not all");
     for (uint32_t i = 0; i < t->unknown_keys.n; i++)
-        caveat(out, &n, max, "Unknown key \"%s\", passed over %s times.", mt_str(t, t->unknown_keys.p[i].name),
-               mt_fmt_count(a, t->unknown_keys.p[i].n));
+        caveat(out, &n, max, "Unknown key \"%s\", passed over %s time%s.", mt_str(t, t->unknown_keys.p[i].name),
+               mt_fmt_count(a, t->unknown_keys.p[i].n), t->unknown_keys.p[i].n == 1 ? "" : "s");
     for (uint32_t i = 0; i < t->unknown_actions.n; i++)
-        caveat(out, &n, max, "Unknown action \"%s\", passed over %s times.", mt_str(t, t->unknown_actions.p[i].name),
-               mt_fmt_count(a, t->unknown_actions.p[i].n));
+        caveat(out, &n, max, "Unknown action \"%s\", passed over %s time%s.", mt_str(t, t->unknown_actions.p[i].name),
+               mt_fmt_count(a, t->unknown_actions.p[i].n), t->unknown_actions.p[i].n == 1 ? "" : "s");
     return n;
 }

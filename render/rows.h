@@ -20,6 +20,12 @@ struct mt_caveat {
 };
 unsigned mt_caveats(const struct mt_report *r, const struct mt_rank *k, struct mt_caveat *out, unsigned max);
 
+/* Rows of the table of ranks and devices, and what stands in one: the peak, or without a curve the state at the dump. */
+uint32_t mt_row_count(const struct mt_report *r);
+bool mt_row_has_peak(const struct mt_device_analysis *d);
+uint64_t mt_row_live(const struct mt_device_analysis *d);
+uint64_t mt_row_reserved(const struct mt_device_analysis *d);
+
 /* "rank 3, device 0", "snapshot.pickle, device 1": names a row among several ranks. */
 char *mt_row_place(const struct mt_report *r, const struct mt_rank *k, const struct mt_device_analysis *d, char *buf,
                    size_t cap);

@@ -61,14 +61,17 @@ static void wrap(struct text *x, const char *first, const char *next, const char
     mt_out_done(&m);
 }
 
-static void padded(struct text *x, const char *s, int width)
+/* Escapes s once and cuts it to the width; returns the columns it took. */
+static size_t clipped(struct text *x, const char *s, int width)
 {
     struct mt_out m;
+    size_t cols = 0;
     if (!mt_out_mem(&m))
-        return;
+        return 0;
     mt_term(&m, s, strlen(s));
     if (mt_out_finish(&m) == 0) {
-        size_t n = m.used, cols = mt_utf8_columns((const char *)m.buf, n);
+        size_t n = m.used;
+        cols = mt_utf8_columns((const char *)m.buf, n);
         if (width > 3 && cols > (size_t)width) {
             n = mt_utf8_cut((const char *)m.buf, n, (size_t)width - 3);
             mt_put(x->o, m.buf, n);
@@ -77,10 +80,15 @@ static void padded(struct text *x, const char *s, int width)
         } else {
             mt_put(x->o, m.buf, n);
         }
-        for (; cols < (size_t)width; cols++)
-            mt_putc(x->o, ' ');
     }
     mt_out_done(&m);
+    return cols;
+}
+
+static void padded(struct text *x, const char *s, int width)
+{
+    for (size_t cols = clipped(x, s, width); cols < (size_t)width; cols++)
+        mt_putc(x->o, ' ');
 }
 
 static void advice(struct text *x, const struct mt_analysis *a, bool top)
@@ -206,7 +214,7 @@ static void owners(struct text *x, const struct mt_device_analysis *d, uint32_t 
             continue;
         }
         mt_putf(x->o, "  %11s %7s  ", mt_fmt_bytes(a, o->bytes), mt_fmt_percent(b, o->bytes, d->focus.live));
-        padded(x, o->label, x->width > 70 ? x->width - 22 : 48);
+        clipped(x, o->label, x->width > 70 ? x->width - 22 : 48);
         mt_putf(x->o, "\n                       %s block%s, %s\n", mt_fmt_count(a, o->blocks), o->blocks == 1 ? "" : "s",
                 o->attr.phase == MT_PH_UNATTRIBUTED && o->attr.sub == MT_PH_NONE
                     ? (o->birth == MT_BIRTH_IN_TRACE ? "phase unknown" : "allocated before recording began")
@@ -223,7 +231,8 @@ static void pools(struct text *x, const struct mt_device_analysis *d)
     if (d->pools.n == 0)
         return;
     heading(x, "Segments at the end");
-    mt_putf(x->o, "  %-30s %9s %11s %11s %11s %11s\n", "pool, stream", "segments", "reserved", "active", "free", "largest");
+    mt_putf(x->o, "  %-30s %9s %11s %11s %11s %12s\n", "pool, stream", "segments", "reserved", "active", "free",
+            "largest free");
     for (uint32_t i = 0; i < d->pools.n && i < 20; i++) {
         const struct mt_pool_row *p = &d->pools.p[i];
         char pool[64] = "default";
@@ -234,7 +243,7 @@ static void pools(struct text *x, const struct mt_device_analysis *d)
                        p->label[0] ? ", private" : "");
         mt_puts(x->o, "  ");
         padded(x, name, 30);
-        mt_putf(x->o, " %9s %11s %11s %11s %11s\n", mt_fmt_count(name, p->n_segments), mt_fmt_bytes(a, p->reserved),
+        mt_putf(x->o, " %9s %11s %11s %11s %12s\n", mt_fmt_count(name, p->n_segments), mt_fmt_bytes(a, p->reserved),
                 mt_fmt_bytes(b, p->active), mt_fmt_bytes(c, p->free), mt_fmt_bytes(e, p->largest_free));
     }
     if (d->pools.n > 20)
@@ -244,17 +253,18 @@ static void pools(struct text *x, const struct mt_device_analysis *d)
 static void ranks(struct text *x, const struct mt_report *r)
 {
     char a[40], b[40], place[256];
-    if (r->n_ranks < 2)
+    if (mt_row_count(r) < 2)
         return;
-    heading(x, "Ranks");
+    heading(x, r->n_ranks > 1 ? "Ranks and devices" : "Devices");
     for (uint32_t i = 0; i < r->n_ranks; i++) {
         const struct mt_analysis *an = r->ranks[i].analysis;
         for (uint32_t j = 0; j < an->devices.n; j++) {
             const struct mt_device_analysis *d = &an->devices.p[j];
-            mt_puts(x->o, i == r->primary ? "> " : "  ");
+            mt_puts(x->o, i == r->primary && d == mt_verdict_device(&r->ranks[i]) ? "> " : "  ");
             padded(x, mt_row_place(r, &r->ranks[i], d, place, sizeof place), 40);
-            mt_putf(x->o, " peak %11s  reserved %11s%s%s\n", mt_fmt_bytes(a, d->live_peak), mt_fmt_bytes(b, d->reserved_peak),
-                    d->ooms.n ? "  OOM" : "", r->ranks[i].trace->damaged ? "  damaged" : "");
+            mt_putf(x->o, " %s %11s  reserved %11s%s%s\n", mt_row_has_peak(d) ? "peak" : "live",
+                    mt_fmt_bytes(a, mt_row_live(d)), mt_fmt_bytes(b, mt_row_reserved(d)), d->ooms.n ? "  OOM" : "",
+                    r->ranks[i].trace->damaged ? "  damaged" : "");
         }
     }
 }

@@ -6,7 +6,8 @@
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 0)))
 #endif
-static enum mt_rc vfail(struct mt_err *err, enum mt_rc rc, const char *fmt, va_list ap)
+static enum mt_rc
+vfail(struct mt_err *err, enum mt_rc rc, const char *fmt, va_list ap)
 {
     if (err == NULL)
         return rc;

@@ -106,6 +106,14 @@ if [ "$(id -u)" -ne 0 ]; then
     err_has "Permission denied"
 fi
 
+# a closed standard output is nowhere to write to, a closed standard input no empty file
+"$MEMTRACE" report --format text sub/snap.pickle >&- 2> .err
+check [ $? -eq 1 ]
+err_has "standard output: cannot be written"
+"$MEMTRACE" info - <&- > .out 2> .err
+check [ $? -eq 1 ]
+err_has "Bad file descriptor"
+
 # the umask decides who may read it
 (umask 027 && "$MEMTRACE" report -q sub/snap.pickle -o mode.html)
 check [ "$(stat -c %a mode.html)" = 640 ]

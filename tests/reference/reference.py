@@ -221,7 +221,9 @@ def segment_size(request):
 def oom_kind(request, device_free, live, reserved):
     if device_free >= segment_size(request):
         return "oom_limit"
-    return "oom_fragmentation" if reserved - live >= request else "oom_capacity"
+    holes = reserved - live
+    in_pieces = holes >= request // 10 and holes + device_free >= request
+    return "oom_fragmentation" if in_pieces else "oom_capacity"
 
 
 class Verdict:

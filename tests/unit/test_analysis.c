@@ -4,6 +4,8 @@
 #include "load.h"
 #include "mt_test.h"
 
+#include <time.h>
+
 #define MIB (UINT64_C(1) << 20)
 
 static struct mt_rules rules;
@@ -63,6 +65,7 @@ MT_TEST(negative_start_is_withheld)
     MT_CHECK_EQ(a->devices.p[0].live_end, MIB);
     MT_CHECK_EQ(a->devices.p[0].timeline.n_columns, 0);
     MT_CHECK_HAS(a->verdict.sentence, "incomplete");
+    MT_CHECK_HAS(a->verdict.because, "iB more than the end state"); /* in units for people */
     mt_analysis_free(a);
     mt_trace_free(t);
 }
@@ -120,6 +123,72 @@ MT_TEST(oom_fragmentation) { check_oom(12 * MIB, 1 * MIB, 0, MT_V_OOM_FRAGMENTAT
 MT_TEST(oom_limit) { check_oom(12 * MIB, 12 * MIB, 0, MT_V_OOM_LIMIT, 12 * MIB, 8 * MIB); }
 /* Holes of another stream cannot serve the request: capacity, although the bytes would suffice. */
 MT_TEST(oom_other_stream) { check_oom(12 * MIB, 1 * MIB, 7, MT_V_OOM_CAPACITY, 0, 0); }
+
+/* Neither the holes nor the device alone, but both together: in one piece it would have fitted. */
+MT_TEST(oom_in_pieces) { check_oom(16 * MIB, 8 * MIB, 0, MT_V_OOM_FRAGMENTATION, 12 * MIB, 8 * MIB); }
+/* Holes below a tenth of the request do not make a full device fragmented. */
+MT_TEST(oom_crumbs) { check_oom(256 * MIB, 250 * MIB, 0, MT_V_OOM_CAPACITY, 12 * MIB, 8 * MIB); }
+
+static void check_because(uint64_t request, uint64_t device_free, int64_t stream, const char *words)
+{
+    struct mt_trace *t = oom_trace(request, device_free, stream);
+    struct mt_analysis *a = analyze(t);
+    MT_ASSERT(a != NULL);
+    MT_CHECK_HAS(a->verdict.because, words);
+    mt_analysis_free(a);
+    mt_trace_free(t);
+}
+
+MT_TEST(oom_words)
+{
+    check_because(16 * MIB, 8 * MIB, 0, "together enough for it, but the largest hole was 8.0 MiB (2 holes in 1 segment)");
+    check_because(256 * MIB, 250 * MIB, 0, "just enough");
+    check_because(64 * MIB, 1 * MIB, 0, "no rearrangement");
+    check_because(64 * MIB, 1 * MIB, 7, "Nothing was free");
+}
+
+/* Freed by the program but held for another stream: full, and the reason is told. */
+MT_TEST(oom_while_frees_wait)
+{
+    struct bt x = bt_new();
+    struct mt_trace *t;
+    struct mt_analysis *a;
+    bt_trace(&x, 0);
+    bt_event(&x, "segment_alloc", 0x2000000, 20 * MIB, "");
+    bt_event(&x, "alloc", 0x2000000, 20 * MIB, "a.py:1:buffer");
+    bt_event(&x, "free_requested", 0x2000000, 20 * MIB, "");
+    bt_event_on(&x, "oom", MIB, 64 * MIB, 0, "a.py:9:want");
+    bt_event(&x, "free_completed", 0x2000000, 20 * MIB, "");
+    bt_event(&x, "segment_free", 0x2000000, 20 * MIB, "");
+    t = bt_done(&x);
+    a = analyze(t);
+    MT_ASSERT(a != NULL);
+    MT_CHECK_HAS(a->verdict.sentence, "all of the 20.0 MiB reserved was live");
+    MT_CHECK_HAS(a->verdict.because, "20.0 MiB had been freed already");
+    mt_analysis_free(a);
+    mt_trace_free(t);
+}
+
+/* What fails in its first forward has trained nothing yet: that is no reason to call it inference. */
+MT_TEST(first_forward_is_not_inference)
+{
+    struct bt x = bt_new();
+    struct mt_trace *t;
+    struct mt_analysis *a;
+    bt_trace(&x, 0);
+    bt_event(&x, "segment_alloc", 0x2000000, 20 * MIB, "");
+    bt_event(&x, "alloc", 0x2000000, 20 * MIB, "model.py:1:forward");
+    bt_event_on(&x, "oom", MIB, 64 * MIB, 0, "model.py:9:forward");
+    bt_event(&x, "free_requested", 0x2000000, 20 * MIB, "");
+    bt_event(&x, "free_completed", 0x2000000, 20 * MIB, "");
+    bt_event(&x, "segment_free", 0x2000000, 20 * MIB, "");
+    t = bt_done(&x);
+    a = analyze(t);
+    MT_ASSERT(a != NULL && a->advice.n != 0);
+    MT_CHECK_STR(a->advice.p[0].rule->id, "P01");
+    mt_analysis_free(a);
+    mt_trace_free(t);
+}
 
 MT_TEST(segment_sizes)
 {
@@ -246,6 +315,40 @@ MT_TEST(forged_sizes)
     mt_trace_free(t);
 }
 
+/* A job that catches its OOM and tries again: one deep stack, thousands of times. Reading it every time takes seconds. */
+MT_TEST(many_ooms_of_one_deep_stack)
+{
+    enum { N = 20000, DEPTH = 4000 };
+    struct bt x = bt_new();
+    struct mt_trace *t;
+    struct mt_analysis *a;
+    static mt_frame_id ids[DEPTH];
+    static struct mt_rec r;
+    mt_str_id name = bt_str(&x, "call").id, file = bt_str(&x, "/v/torch/call.py").id;
+    struct mt_val stack = {.type = MT_T_STACK};
+    clock_t before;
+    for (uint32_t i = 0; i < DEPTH; i++)
+        MT_ASSERT(mt_build_frame(x.b, name, file, i + 1, &ids[i]));
+    MT_ASSERT(mt_build_stack(x.b, ids, DEPTH, &stack.id));
+    bt_trace(&x, 0);
+    mt_rec_set(&r, MT_K_ACTION, bt_str(&x, "oom"));
+    mt_rec_set(&r, MT_K_DEVICE_FREE, bt_int(1));
+    mt_rec_set(&r, MT_K_SIZE, bt_int(4096));
+    mt_rec_set(&r, MT_K_FRAMES, stack);
+    for (int i = 0; i < N; i++)
+        MT_ASSERT(mt_build_event(x.b, &r));
+    bt_segment(&x, 0, 0x1000000, 2097152, "512a 2096640i", "");
+    t = bt_done(&x);
+    before = clock();
+    a = analyze(t);
+    MT_CHECK((double)(clock() - before) / CLOCKS_PER_SEC < 1.0);
+    MT_ASSERT(a != NULL && a->devices.n == 1 && a->devices.p[0].ooms.n == N);
+    MT_CHECK_STR(a->devices.p[0].ooms.p[0].label, "torch/call.py:1 call");
+    MT_CHECK_STR(a->devices.p[0].ooms.p[N - 1].label, "torch/call.py:1 call");
+    mt_analysis_free(a);
+    mt_trace_free(t);
+}
+
 MT_TEST(empty_snapshot)
 {
     struct bt x = bt_new();
@@ -281,6 +384,8 @@ MT_TEST(out_of_memory_anywhere)
 }
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(anchored_on_the_end) MT_RUN(negative_start_is_withheld) MT_RUN(oom_capacity)
-            MT_RUN(oom_fragmentation) MT_RUN(oom_limit) MT_RUN(oom_other_stream) MT_RUN(segment_sizes) MT_RUN(expandable_holes)
-                MT_RUN(columns_are_true_states) MT_RUN(owner_sums_are_exact) MT_RUN(forged_sizes) MT_RUN(empty_snapshot)
-                    MT_RUN(out_of_memory_anywhere))
+            MT_RUN(oom_in_pieces) MT_RUN(oom_crumbs) MT_RUN(oom_words) MT_RUN(oom_while_frees_wait)
+                MT_RUN(first_forward_is_not_inference) MT_RUN(oom_fragmentation) MT_RUN(oom_limit) MT_RUN(oom_other_stream)
+                    MT_RUN(segment_sizes) MT_RUN(expandable_holes) MT_RUN(columns_are_true_states) MT_RUN(owner_sums_are_exact)
+                        MT_RUN(forged_sizes) MT_RUN(many_ooms_of_one_deep_stack) MT_RUN(empty_snapshot)
+                            MT_RUN(out_of_memory_anywhere))

@@ -56,6 +56,22 @@ MT_TEST(impossible_sizes_are_counted_not_summed)
     mt_trace_free(t);
 }
 
+MT_TEST(impossible_devices_are_counted)
+{
+    struct bt x = bt_new();
+    struct mt_trace *t;
+    bt_segment(&x, 127, 0x1000000, 2097152, "512a 2096640i", "");
+    bt_segment(&x, 128, 0x2000000, 2097152, "512a 2096640i", ""); /* a device index has seven bits */
+    bt_segment(&x, -1, 0x3000000, 2097152, "512a 2096640i", "");
+    t = bt_done(&x);
+    MT_ASSERT(t->devices.n == 2);
+    MT_CHECK_EQ(t->devices.p[0].ordinal, 0);
+    MT_CHECK_EQ(t->devices.p[1].ordinal, 127);
+    MT_ASSERT(t->diags.n == 1);
+    MT_CHECK_HAS(mt_str(t, t->diags.p[0].text), "2 values");
+    mt_trace_free(t);
+}
+
 MT_TEST(events_keep_their_numbers)
 {
     struct bt x = bt_new();
@@ -183,5 +199,5 @@ MT_TEST(out_of_memory_anywhere)
 }
 
 MT_MAIN(MT_RUN(stacks_are_shared) MT_RUN(segments_are_sorted_and_blocks_follow) MT_RUN(impossible_sizes_are_counted_not_summed)
-            MT_RUN(events_keep_their_numbers) MT_RUN(many_events_cross_chunks) MT_RUN(annotations_pair_like_brackets)
-                MT_RUN(limits_name_their_option) MT_RUN(out_of_memory_anywhere))
+            MT_RUN(impossible_devices_are_counted) MT_RUN(events_keep_their_numbers) MT_RUN(many_events_cross_chunks)
+                MT_RUN(annotations_pair_like_brackets) MT_RUN(limits_name_their_option) MT_RUN(out_of_memory_anywhere))

@@ -3,13 +3,19 @@
 
 static const struct layout torch_layout = {", ", ": ", -1, 0};
 
-MT_TEST(truncated_at_every_byte)
+/* Every prefix: no crash, no leak, nothing that was whole is lost again, always told, and no more work than the whole file. */
+static uint64_t truncate_all(const char *s, size_t n)
 {
     const struct mt_limits lim = MT_LIMITS_DEFAULT;
-    char *s = make_sample(torch_layout);
-    size_t n = strlen(s);
-    uint64_t most = 0;
+    struct result whole = read_with(s, n, (size_t)1 << 20, false, &lim);
+    uint64_t most = 0, held, steps = whole.steps;
     int n_warn = 0;
+    MT_CHECK_EQ(whole.rc, MT_OK);
+    MT_CHECK(steps > 50);
+    done(&whole);
+    held = mt_mem_used();
+    while (n > 0 && (s[n - 1] == '\n' || s[n - 1] == ' ')) /* without the blanks at its end a text is still whole */
+        n--;
     for (size_t cut = 0; cut < n; cut++) {
         struct result r = read_with(s, cut, (size_t)1 << 20, false, &lim);
         MT_CHECK(r.rc == MT_WARN || r.rc == MT_EINPUT);
@@ -24,10 +30,31 @@ MT_TEST(truncated_at_every_byte)
             MT_CHECK_EQ(n_warn, 0);
             MT_CHECK(r.err.msg[0] != '\0');
         }
+        MT_CHECK(r.steps <= 10 * steps);
         done(&r);
+        MT_CHECK_EQ(mt_mem_used(), held);
     }
-    MT_CHECK_EQ(most, 24);
     MT_CHECK(n_warn > (int)n / 2);
+    return most;
+}
+
+/* A sample of the project, which is small enough to be read once for each of its bytes. */
+static char *sample_file(size_t *n)
+{
+    unsigned char *p = mt_slurp(MT_SAMPLES "/tiny.json", n);
+    return p != NULL && *n <= 16384 ? (char *)p : NULL;
+}
+
+MT_TEST(truncated_at_every_byte)
+{
+    const struct mt_limits lim = MT_LIMITS_DEFAULT;
+    char *s = make_sample(torch_layout), *file;
+    size_t n = strlen(s), n_file = 0;
+    MT_CHECK_EQ(truncate_all(s, n), 24);
+    file = sample_file(&n_file);
+    MT_ASSERT(file != NULL);
+    MT_CHECK(truncate_all(file, n_file) > 0);
+    free(file);
     {
         size_t at = (size_t)(strstr(s, "\"oom\"") - s);
         struct result r = read_with(s, at, 100, false, &lim);
@@ -53,31 +80,74 @@ MT_TEST(truncated_at_every_byte)
     free(s);
 }
 
-MT_TEST(every_byte_flipped)
+static void flip_all(char *s, size_t n)
 {
     static const unsigned char flips[] = {0x02, 0x20, 0x81};
-    char *s = make_sample(torch_layout);
-    size_t n = strlen(s);
+    const struct mt_limits lim = MT_LIMITS_DEFAULT;
+    struct result whole = read_with(s, n, (size_t)1 << 20, false, &lim);
+    uint64_t held, steps = whole.steps;
     int n_ok = 0, n_warn = 0, n_bad = 0;
+    MT_CHECK_EQ(whole.rc, MT_OK);
+    done(&whole);
+    held = mt_mem_used();
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < sizeof flips; k++) {
             struct result r;
             s[i] = (char)(s[i] ^ flips[k]);
-            r = read_text(s);
+            r = read_with(s, n, (size_t)1 << 20, false, &lim);
             MT_CHECK(r.rc == MT_OK || r.rc == MT_WARN || r.rc == MT_EINPUT);
             MT_CHECK((r.rc == MT_WARN) == (r.t != NULL && r.t->damaged));
+            MT_CHECK(r.rc >= 0 || r.err.msg[0] != '\0');
+            MT_CHECK(r.steps <= 10 * steps);
             n_ok += r.rc == MT_OK;
             n_warn += r.rc == MT_WARN;
             n_bad += r.rc < 0;
             if (r.t != NULL)
                 free(content(r.t)); /* every id must be in range */
             done(&r);
+            MT_CHECK_EQ(mt_mem_used(), held);
             s[i] = (char)(s[i] ^ flips[k]);
         }
     }
     printf("# %d flips harmless, %d damaged, %d refused\n", n_ok, n_warn, n_bad);
     MT_CHECK(n_ok > 0 && n_warn > 0 && n_bad > 0);
+}
+
+MT_TEST(every_byte_flipped)
+{
+    char *s = make_sample(torch_layout);
+    size_t n = 0;
+    flip_all(s, strlen(s));
     free(s);
+    s = sample_file(&n);
+    MT_ASSERT(s != NULL);
+    flip_all(s, n);
+    free(s);
+}
+
+/* Brackets of the wrong kind make the end of a stack seem far away: looking for it must not be repeated for each of them. */
+MT_TEST(ends_that_lie)
+{
+    struct mt_limits lim = MT_LIMITS_DEFAULT;
+    uint64_t steps[2];
+    lim.max_depth = 1000000; /* each of them seems to open three brackets more */
+    for (int lying = 0; lying < 2; lying++) {
+        struct text o = {NULL, 0, 0};
+        struct result r;
+        put(&o, "{\"segments\": [], \"device_traces\": [[");
+        for (int i = 0; i < 4000; i++)
+            put(&o, "%s{\"action\": \"alloc\", \"addr\": %d, \"size\": 512, \"frames\": [{\"name\": \"f%d\", \"x\": %s}]}",
+                i ? ", " : "", 512 * (i + 1), i, lying ? "[[[[}}}]" : "[[[[]]]]");
+        put(&o, "]]}");
+        r = read_with(o.p, o.n, (size_t)1 << 20, false, &lim);
+        MT_CHECK_EQ(r.rc, MT_OK);
+        MT_CHECK(r.t != NULL && n_events(r.t) == 4000);
+        steps[lying] = r.steps;
+        done(&r);
+        free(o.p);
+    }
+    printf("# %llu steps, lying %llu\n", (unsigned long long)steps[0], (unsigned long long)steps[1]);
+    MT_CHECK(steps[1] <= 2 * steps[0]);
 }
 
 MT_TEST(damage_says_where)
@@ -259,6 +329,6 @@ MT_TEST(every_allocation_can_fail)
     free(s);
 }
 
-MT_MAIN(MT_RUN(truncated_at_every_byte) MT_RUN(every_byte_flipped) MT_RUN(damage_says_where) MT_RUN(other_files_are_named)
-            MT_RUN(wrong_kinds) MT_RUN(keys_that_come_twice) MT_RUN(after_the_end) MT_RUN(limits_name_their_option)
-                MT_RUN(every_allocation_can_fail))
+MT_MAIN(MT_RUN(truncated_at_every_byte) MT_RUN(every_byte_flipped) MT_RUN(ends_that_lie) MT_RUN(damage_says_where)
+            MT_RUN(other_files_are_named) MT_RUN(wrong_kinds) MT_RUN(keys_that_come_twice) MT_RUN(after_the_end)
+                MT_RUN(limits_name_their_option) MT_RUN(every_allocation_can_fail))

@@ -1,4 +1,5 @@
 /* The pieces of the JSON reader: bracket scanning in every implementation, hashing, the caches, numbers. */
+#include "parser/base/num.h"
 #include "parser/base/mem.h"
 #include "parser/json_cache.h"
 #include "parser/json_scan.h"
@@ -192,7 +193,7 @@ MT_TEST(short_strings)
     }
 }
 
-static double parse(const char *s) { return mt_json_double((const unsigned char *)s, strlen(s)); }
+static double parse(const char *s) { return mt_num_double((const unsigned char *)s, strlen(s)); }
 
 MT_TEST(doubles_are_those_of_strtod)
 {

@@ -204,6 +204,25 @@ MT_TEST(events_that_are_no_allocation_hold_the_phase)
 
 /* ---- annotations ---- */
 
+/* A segment that nothing used right away is not waited for: each later wait would sweep from it, quadratic in a long trace. */
+MT_TEST(segments_are_not_waited_for_for_ever)
+{
+    struct made m;
+    start(&m);
+    alloc(&m, GENERATE);
+    event(&m, "segment_alloc", 1 << 30, 1 << 21, 0, "");
+    for (int i = 0; i < 70; i++)
+        alloc(&m, GENERATE);
+    event(&m, "segment_alloc", 1 << 29, 1 << 21, 0, "");
+    event(&m, "alloc", 1 << 30, 512, 0, UPDATE_ACTOR); /* lands in the old one */
+    event(&m, "alloc", 1 << 29, 512, 0, UPDATE_ACTOR);
+    MT_ASSERT(run(&m, false));
+    MT_CHECK_EQ(m.at[1].phase, m.at[0].phase);
+    MT_CHECK_EQ(m.at[72].phase, m.at[73].phase);
+    MT_CHECK(m.at[73].phase != m.at[0].phase);
+    done(&m);
+}
+
 MT_TEST(annotations_fill_what_frames_leave_open)
 {
     struct made m;
@@ -409,7 +428,7 @@ MT_MAIN(MT_RUN(training_is_implied_and_carried) MT_RUN(forward_only_stays_unattr
                 MT_RUN(set_up_is_not_carried_into_training) MT_RUN(an_interruption_ends)
                     MT_RUN(marks_of_one_event_are_not_carried) MT_RUN(empty_stacks_after_the_root_gradient)
                         MT_RUN(empty_stacks_between_the_same_training_phase)
-                            MT_RUN(events_that_are_no_allocation_hold_the_phase) MT_RUN(annotations_fill_what_frames_leave_open)
-                                MT_RUN(annotations_can_be_switched_off) MT_RUN(open_lone_nested_and_foreign_ranges)
-                                    MT_RUN(optimizer_steps_of_public_snapshots) MT_RUN(shares_of_public_snapshots)
-                                        MT_RUN(blocks_of_a_public_verl_snapshot))
+                            MT_RUN(events_that_are_no_allocation_hold_the_phase) MT_RUN(segments_are_not_waited_for_for_ever)
+                                MT_RUN(annotations_fill_what_frames_leave_open) MT_RUN(annotations_can_be_switched_off)
+                                    MT_RUN(open_lone_nested_and_foreign_ranges) MT_RUN(optimizer_steps_of_public_snapshots)
+                                        MT_RUN(shares_of_public_snapshots) MT_RUN(blocks_of_a_public_verl_snapshot))

@@ -384,7 +384,26 @@ MT_TEST(memo_bombs)
     free(b.p);
 }
 
+/* A container whose own number is absurd, in a trace that is salvaged: what it would have been stored under does not exist. */
+MT_TEST(salvage_after_a_refused_number)
+{
+    struct bytes b = {0};
+    struct result r;
+    P(&b, "\x80\x02}(");
+    text(&b, "segments"), P(&b, "]"), text(&b, "device_traces"), P(&b, "](](");
+    event(&b, "alloc", 1 << 20, 512);
+    event(&b, "free_completed", 1 << 20, 512);
+    P(&b, "r\0\0\0\x10"); /* LONG_BINPUT of the second entry */
+    r = read_mem(b.p, b.n, NULL);
+    MT_CHECK_EQ(r.rc, MT_WARN);
+    MT_ASSERT(r.t != NULL);
+    MT_CHECK_EQ(n_events(r.t), 2);
+    MT_CHECK_HAS(diag_text(r.t, 0), "no pickler counts like that");
+    mt_trace_free(r.t);
+    free(b.p);
+}
+
 MT_MAIN(MT_RUN(truncated_at_every_byte) MT_RUN(flipped_at_every_byte) MT_RUN(out_of_memory_at_every_allocation)
             MT_RUN(read_in_pieces) MT_RUN(what_is_missing) MT_RUN(the_last_whole_entry_is_kept)
                 MT_RUN(a_broken_stream_is_the_diagnosis) MT_RUN(limits_name_their_option) MT_RUN(a_million_items_above_one_mark)
-                    MT_RUN(memo_bombs))
+                    MT_RUN(memo_bombs) MT_RUN(salvage_after_a_refused_number))
