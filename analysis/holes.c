@@ -18,7 +18,7 @@ struct ranges {
     uint64_t steps; /* work done: a hostile trace may ask for a quadratic amount */
     bool ok;
 };
-#define MAX_STEPS (UINT64_C(1) << 31)
+#define MAX_STEPS (UINT64_C(1) << 27)
 #define ROUND UINT64_C(512)
 #define SMALL_LIMIT (UINT64_C(1) << 20) /* requests up to 1 MiB are served from small segments */
 #define SMALL_SEGMENT (UINT64_C(2) << 20)

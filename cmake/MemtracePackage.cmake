@@ -41,8 +41,8 @@ set(CPACK_PACKAGE_CONTACT "the memtrace developers <memtrace@localhost>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "why a GPU ran out of memory, and which settings to change")
 set(CPACK_PACKAGE_DESCRIPTION
 "memtrace reads memory snapshots of PyTorch's CUDA allocator (pickle, JSON, compressed or in archives) and writes a report:
- which phase of the job ran out of memory, who held it, whether it was fragmentation or capacity, and the settings to change.
- It needs no GPU and no Python.")
+which phase of the job ran out of memory, who held it, whether it was fragmentation or capacity, and the settings to change.
+It needs no GPU and no Python.")
 set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")
 set(CPACK_PACKAGE_DIRECTORY "${PROJECT_BINARY_DIR}/packages")
 set(CPACK_PACKAGE_FILE_NAME "memtrace-${PROJECT_VERSION}-${CMAKE_SYSTEM_NAME}-${CMAKE_SYSTEM_PROCESSOR}")

@@ -7,6 +7,17 @@
 
 enum { MAX_SEEN_SLOTS = 1 << 16, OUTER_SLOTS = 1 << 13 };
 
+/* While a table has fewer entries than this, the high byte of a slot holds that of the hash, so that a slot of another entry is
+ * passed over without looking at the entry: in a trace in which every stack differs each such look is a cache miss. */
+#ifndef MT_INTERN_TAGGED
+#define MT_INTERN_TAGGED (UINT32_C(1) << 24)
+#endif
+#define ID_MASK UINT32_C(0x00ffffff)
+
+static uint32_t tagged(uint32_t id, uint32_t hash, bool tags) { return tags ? id | (hash & ~ID_MASK) : id; }
+static bool may_be(uint32_t slot, uint32_t hash, bool tags) { return !tags || ((slot ^ hash) & ~ID_MASK) == 0; }
+static uint32_t id_of(uint32_t slot, bool tags) { return tags ? slot & ID_MASK : slot; }
+
 static const uint8_t cuts[] = {2, 6, 14, 30}; /* frames left out at the inner end */
 
 static uint32_t mix(uint64_t a, uint64_t b)
@@ -27,6 +38,7 @@ int mt_intern_init(struct mt_intern *in, struct mt_trace *t)
     in->n_seen_slots = 1024;
     in->frame_slot = mt_calloc(in->n_frame_slots, sizeof *in->frame_slot);
     in->node_slot = mt_calloc(in->n_node_slots, sizeof *in->node_slot);
+    in->frame_tags = in->node_tags = true;
     in->seen = mt_calloc(in->n_seen_slots, sizeof *in->seen);
     in->outer = mt_calloc(OUTER_SLOTS, sizeof *in->outer);
     return in->outer != NULL && in->frame_slot != NULL && in->node_slot != NULL && in->seen != NULL;
@@ -41,16 +53,22 @@ void mt_intern_done(struct mt_intern *in)
     memset(in, 0, sizeof *in);
 }
 
+static bool is_full(uint32_t n, uint32_t n_slots, bool tags)
+{
+    return (uint64_t)n * 3 > (uint64_t)n_slots * 2 || (tags && n >= MT_INTERN_TAGGED);
+}
+
 static int grow_frames(struct mt_intern *in)
 {
     uint32_t n = in->n_frame_slots * 2, *slot = mt_calloc(n, sizeof *slot);
     if (slot == NULL)
         return 0;
+    in->frame_tags = in->t->frames.n < MT_INTERN_TAGGED;
     for (uint32_t id = 1; id < in->t->frames.n; id++) {
-        uint32_t i = frame_hash(&in->t->frames.p[id]) & (n - 1);
+        uint32_t hash = frame_hash(&in->t->frames.p[id]), i = hash & (n - 1);
         while (slot[i] != 0)
             i = (i + 1) & (n - 1);
-        slot[i] = id;
+        slot[i] = tagged(id, hash, in->frame_tags);
     }
     mt_free(in->frame_slot);
     in->frame_slot = slot;
@@ -63,11 +81,12 @@ static int grow_nodes(struct mt_intern *in)
     uint32_t n = in->n_node_slots * 2, *slot = mt_calloc(n, sizeof *slot);
     if (slot == NULL)
         return 0;
+    in->node_tags = in->t->stacks.n < MT_INTERN_TAGGED;
     for (uint32_t id = 1; id < in->t->stacks.n; id++) {
-        uint32_t i = node_hash(&in->t->stacks.p[id]) & (n - 1);
+        uint32_t hash = node_hash(&in->t->stacks.p[id]), i = hash & (n - 1);
         while (slot[i] != 0)
             i = (i + 1) & (n - 1);
-        slot[i] = id;
+        slot[i] = tagged(id, hash, in->node_tags);
     }
     mt_free(in->node_slot);
     in->node_slot = slot;
@@ -78,14 +97,14 @@ static int grow_nodes(struct mt_intern *in)
 int mt_intern_frame(struct mt_intern *in, mt_str_id name, mt_str_id file, uint32_t line, mt_frame_id *id)
 {
     struct mt_frame f = {name, file, line}, *slot;
-    uint32_t i, mask;
-    if ((uint64_t)in->t->frames.n * 3 > (uint64_t)in->n_frame_slots * 2 && !grow_frames(in))
+    uint32_t i, mask, hash = frame_hash(&f);
+    if (is_full(in->t->frames.n, in->n_frame_slots, in->frame_tags) && !grow_frames(in))
         return 0;
     mask = in->n_frame_slots - 1;
-    for (i = frame_hash(&f) & mask; in->frame_slot[i] != 0; i = (i + 1) & mask) {
-        const struct mt_frame *g = &in->t->frames.p[in->frame_slot[i]];
-        if (g->name == name && g->file == file && g->line == line) {
-            *id = in->frame_slot[i];
+    for (i = hash & mask; in->frame_slot[i] != 0; i = (i + 1) & mask) {
+        const struct mt_frame *g = &in->t->frames.p[id_of(in->frame_slot[i], in->frame_tags)];
+        if (may_be(in->frame_slot[i], hash, in->frame_tags) && g->name == name && g->file == file && g->line == line) {
+            *id = id_of(in->frame_slot[i], in->frame_tags);
             return 1;
         }
     }
@@ -93,21 +112,22 @@ int mt_intern_frame(struct mt_intern *in, mt_str_id name, mt_str_id file, uint32
     if (slot == NULL)
         return 0;
     *slot = f;
-    *id = in->frame_slot[i] = in->t->frames.n - 1;
+    *id = in->t->frames.n - 1;
+    in->frame_slot[i] = tagged(*id, hash, in->frame_tags);
     return 1;
 }
 
 static int intern_node(struct mt_intern *in, mt_frame_id frame, mt_stack_id parent, mt_stack_id *id)
 {
     struct mt_stack_node n = {frame, parent}, *slot;
-    uint32_t i, mask;
-    if ((uint64_t)in->t->stacks.n * 3 > (uint64_t)in->n_node_slots * 2 && !grow_nodes(in))
+    uint32_t i, mask, hash = node_hash(&n);
+    if (is_full(in->t->stacks.n, in->n_node_slots, in->node_tags) && !grow_nodes(in))
         return 0;
     mask = in->n_node_slots - 1;
-    for (i = node_hash(&n) & mask; in->node_slot[i] != 0; i = (i + 1) & mask) {
-        const struct mt_stack_node *m = &in->t->stacks.p[in->node_slot[i]];
-        if (m->frame == frame && m->parent == parent) {
-            *id = in->node_slot[i];
+    for (i = hash & mask; in->node_slot[i] != 0; i = (i + 1) & mask) {
+        const struct mt_stack_node *m = &in->t->stacks.p[id_of(in->node_slot[i], in->node_tags)];
+        if (may_be(in->node_slot[i], hash, in->node_tags) && m->frame == frame && m->parent == parent) {
+            *id = id_of(in->node_slot[i], in->node_tags);
             return 1;
         }
     }
@@ -115,7 +135,8 @@ static int intern_node(struct mt_intern *in, mt_frame_id frame, mt_stack_id pare
     if (slot == NULL)
         return 0;
     *slot = n;
-    *id = in->node_slot[i] = in->t->stacks.n - 1;
+    *id = in->t->stacks.n - 1;
+    in->node_slot[i] = tagged(*id, hash, in->node_tags);
     return 1;
 }
 

@@ -22,6 +22,7 @@ struct mt_intern {
     struct mt_trace *t;
     uint32_t *frame_slot, *node_slot; /* ids, 0 = empty; id 0 is never stored */
     uint32_t n_frame_slots, n_node_slots;
+    bool frame_tags, node_tags; /* slots hold a byte of the hash above a 24-bit id */
     struct mt_stack_slot *seen; /* whole stacks: grows to a bound, then replaces, so that memory stays bounded */
     uint32_t n_seen_slots, n_seen;
     struct mt_outer_slot *outer;

@@ -33,13 +33,13 @@ gzip -c blanks.json > blanks.json.gz
 run 1 report --max-ratio 50 blanks.json.gz
 err_has "raise --max-ratio"
 absent blanks.json.gz.html
-run 0 info blanks.json.gz
+run 0 info --max-ratio 2000 blanks.json.gz # deflate cannot pack tighter than 1032 : 1
 if command -v zip > /dev/null; then
     zip -q blanks.zip blanks.json
     run 1 report --max-ratio 50 blanks.zip
     err_has "raise --max-ratio"
     absent blanks.zip.html
-    run 0 info blanks.zip
+    run 0 info --max-ratio 2000 blanks.zip
 fi
 
 # SHA-256: of inputs up to 64 MiB, above that only when asked for
@@ -62,12 +62,10 @@ out_has "our.knob=7"
 run 0 report --format json "$SAMPLES/verl_grpo_oom_logprob.pickle"
 check [ "$(grep -c 'our.knob' .out)" -eq 0 ]
 
-# a title is text in every format
-for format in html md; do
-    run 0 report --format "$format" -o - --title '</title><script>x</script>' tiny.pickle
-    check [ "$(grep -c '<script' .out)" -eq 0 ]
-    out_has "script"
-done
+# a title is text
+run 0 report -o - --title '</title><script>x</script>' tiny.pickle
+check [ "$(grep -c '<script' .out)" -eq 0 ]
+out_has '&lt;script&gt;'
 
 # every rule says where it is from
 for all in "" --all; do
