@@ -98,7 +98,7 @@ static int build(const struct mt_replay *r, int64_t at, struct ranges *out)
     for (uint32_t i = 0; i < t->segments.n; i++) {
         const struct mt_segment *s = &t->segments.p[i];
         struct range x = {s->addr, s->total, s->stream, {s->pool[0], s->pool[1]}, s->pool_known, s->is_expandable};
-        if (s->device == r->d->ordinal && (s->is_host != 0) == (r->d->kind == MT_DEV_HOST) && !insert(out, &x))
+        if (mt_segment_is_on(s, r->d->ordinal, r->d->kind) && !insert(out, &x))
             return 0;
     }
     for (uint64_t i = r->d->events.n; i-- > 0 && (int64_t)i > at;) {

@@ -74,17 +74,12 @@ static int cmp_pool(const void *pa, const void *pb)
     return (int)b->is_expandable - (int)a->is_expandable;
 }
 
-static bool is_mine(const struct mt_device_analysis *out, const struct mt_segment *s)
-{
-    return s->device == out->ordinal && (s->is_host != 0) == (out->kind == MT_DEV_HOST);
-}
-
 int mt_pools(const struct mt_trace *t, struct mt_phaser *ph, struct mt_device_analysis *out)
 {
     uint32_t first = 0, end; /* segments are sorted by device: every row of every device must not look at all of them */
-    while (first < t->segments.n && !is_mine(out, &t->segments.p[first]))
+    while (first < t->segments.n && !mt_segment_is_on(&t->segments.p[first], out->ordinal, out->kind))
         first++;
-    for (end = first; end < t->segments.n && is_mine(out, &t->segments.p[end]); end++) {
+    for (end = first; end < t->segments.n && mt_segment_is_on(&t->segments.p[end], out->ordinal, out->kind); end++) {
         const struct mt_segment *s = &t->segments.p[end];
         struct mt_pool_row *p;
         p = row_of(out, s);

@@ -37,11 +37,6 @@ uint32_t mt_replay_row(struct mt_replay *r, struct mt_attr a)
     return r->out->phases.n - 1;
 }
 
-static bool is_mine(const struct mt_replay *r, const struct mt_segment *s)
-{
-    return s->device == r->d->ordinal && (s->is_host != 0) == (r->d->kind == MT_DEV_HOST);
-}
-
 int mt_replay_anchor(struct mt_replay *r)
 {
     struct mt_device_analysis *o = r->out;
@@ -54,7 +49,7 @@ int mt_replay_anchor(struct mt_replay *r)
         return 0;
     for (uint32_t i = 0; i < t->segments.n; i++) {
         const struct mt_segment *s = &t->segments.p[i];
-        if (!is_mine(r, s))
+        if (!mt_segment_is_on(s, r->d->ordinal, r->d->kind))
             continue;
         o->reserved_end += s->total;
         for (uint32_t k = s->first_block; k < s->first_block + s->n_blocks; k++) {
@@ -257,7 +252,7 @@ static int find_ghosts(struct mt_replay *r, struct run *u)
     uint32_t at;
     for (uint32_t i = 0; i < t->segments.n; i++) {
         const struct mt_segment *s = &t->segments.p[i];
-        if (!is_mine(r, s))
+        if (!mt_segment_is_on(s, r->d->ordinal, r->d->kind))
             continue;
         for (uint32_t k = s->first_block; k < s->first_block + s->n_blocks; k++) {
             const struct mt_block *b = &t->blocks.p[k];
@@ -456,7 +451,7 @@ int mt_replay_live_end(struct mt_replay *r, struct mt_phaser *ph, struct mt_live
     const struct mt_trace *t = r->t;
     for (uint32_t i = 0; i < t->segments.n; i++) {
         const struct mt_segment *s = &t->segments.p[i];
-        if (!is_mine(r, s))
+        if (!mt_segment_is_on(s, r->d->ordinal, r->d->kind))
             continue;
         for (uint32_t k = s->first_block; k < s->first_block + s->n_blocks; k++) {
             const struct mt_block *b = &t->blocks.p[k];

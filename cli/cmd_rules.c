@@ -125,7 +125,7 @@ static void phase_text(struct mt_out *o, const struct mt_phase_rule *r, int widt
 
 static void phases_text(const struct mt_cli *c, const struct mt_rules *r, struct mt_out *o, int width)
 {
-    uint32_t n = mt_phase_rules_count(r->phases), shown = 0, methods = 0;
+    uint32_t n = mt_phase_rules_count(r->phases), shown = 0, methods = 0, names = 0;
 
     for (uint32_t i = 1; i <= n; i++) {
         const struct mt_phase_rule *p = mt_phase_rule_at(r->phases, i);
@@ -133,9 +133,10 @@ static void phases_text(const struct mt_cli *c, const struct mt_rules *r, struct
             continue;
         shown++;
         methods += p->level == '*';
+        names += p->level == 'A';
     }
-    mt_putf(o, "%u phase rules: %u frame signatures, %u methods%s\n", (unsigned)shown, (unsigned)(shown - methods),
-            (unsigned)methods, c->all ? "" : " (--all lists them)");
+    mt_putf(o, "%u phase rules: %u frame signatures, %u names of annotations, %u methods%s\n", (unsigned)shown,
+            (unsigned)(shown - methods - names), (unsigned)names, (unsigned)methods, c->all ? "" : " (--all lists them)");
     if (c->all) {
         for (uint32_t i = 1; i <= n; i++)
             if (wanted_phase(c, mt_phase_rule_at(r->phases, i))) {

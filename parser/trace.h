@@ -198,6 +198,10 @@ void mt_trace_drop_events(struct mt_trace *t);
 
 static inline const char *mt_str(const struct mt_trace *t, mt_str_id id) { return t->str.ref.p[id].p; }
 static inline uint32_t mt_str_len(const struct mt_trace *t, mt_str_id id) { return t->str.ref.p[id].len; }
+static inline bool mt_segment_is_on(const struct mt_segment *s, int32_t ordinal, enum mt_device_kind kind)
+{
+    return s->device == ordinal && (s->is_host != 0) == (kind == MT_DEV_HOST);
+}
 static inline const struct mt_event *mt_event_at(const struct mt_device *d, uint64_t i)
 {
     return &d->events.chunk[i >> MT_CHUNK_SHIFT][i & (MT_CHUNK_EVENTS - 1)];

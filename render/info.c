@@ -76,7 +76,7 @@ static void device(const struct mt_trace *t, const struct mt_device *d, struct m
     unsigned n = 0;
     for (uint32_t i = 0; i < t->segments.n; i++) {
         const struct mt_segment *s = &t->segments.p[i];
-        if (s->device == d->ordinal && (s->is_host != 0) == (d->kind == MT_DEV_HOST)) {
+        if (mt_segment_is_on(s, d->ordinal, d->kind)) {
             segments++;
             blocks += s->n_blocks;
             reserved += s->total;

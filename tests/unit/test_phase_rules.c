@@ -42,6 +42,46 @@ MT_TEST(built_in_rules_are_whole)
     mt_phase_rules_free(NULL);
 }
 
+/* Row by row against the table that the rules were made from, where it is at hand. */
+MT_TEST(every_row_of_the_table)
+{
+    struct mt_phase_rules *r = NULL;
+    char path[1200], line[4096];
+    FILE *f;
+    int rows = 0;
+    MT_REQUIRE_SHARED();
+    snprintf(path, sizeof path, "%s/../docs/phase-signatures.tsv", mt_shared_data());
+    f = fopen(path, "r");
+    if (f == NULL)
+        MT_SKIP("the table of signatures is not there");
+    MT_ASSERT(mt_phase_rules_load(&r, NULL, 0, NULL, NULL) == MT_OK);
+    while (fgets(line, sizeof line, f) != NULL) {
+        char *col[6], *p = line;
+        bool found = false;
+        int n = 0;
+        if (line[0] == '#' || strncmp(line, "level", 5) == 0)
+            continue;
+        for (; n < 6; n++) {
+            col[n] = p;
+            p += strcspn(p, "\t\r\n");
+            if (*p != '\0')
+                *p++ = '\0';
+        }
+        for (uint32_t i = 1; i <= mt_phase_rules_count(r) && !found; i++) {
+            const struct mt_phase_rule *x = mt_phase_rule_at(r, i);
+            found = x->level == col[0][0] && strcmp(x->phase, col[1]) == 0 && x->file_suffix != NULL &&
+                    strcmp(x->file_suffix, col[3]) == 0 && strcmp(x->function, col[4]) == 0 && x->status == col[5][0];
+        }
+        if (!found)
+            printf("# no rule for %s %s %s %s\n", col[0], col[1], col[3], col[4]);
+        MT_CHECK(found);
+        rows++;
+    }
+    MT_CHECK_EQ(rows, 677);
+    fclose(f);
+    mt_phase_rules_free(r);
+}
+
 static const char *refusal(const char *overlay)
 {
     static struct mt_err err;
@@ -203,6 +243,6 @@ MT_TEST(every_allocation_may_fail)
     done(&m);
 }
 
-MT_MAIN(MT_RUN(phase_ids_are_stable) MT_RUN(built_in_rules_are_whole) MT_RUN(overlay_errors_name_file_rule_and_field)
-            MT_RUN(a_cut_or_flipped_overlay_is_refused_or_read) MT_RUN(too_many_rules_are_refused)
-                MT_RUN(overlay_replaces_and_adds) MT_RUN(every_allocation_may_fail))
+MT_MAIN(MT_RUN(phase_ids_are_stable) MT_RUN(built_in_rules_are_whole) MT_RUN(every_row_of_the_table)
+            MT_RUN(overlay_errors_name_file_rule_and_field) MT_RUN(a_cut_or_flipped_overlay_is_refused_or_read)
+                MT_RUN(too_many_rules_are_refused) MT_RUN(overlay_replaces_and_adds) MT_RUN(every_allocation_may_fail))
