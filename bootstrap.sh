@@ -186,7 +186,7 @@ case "${1:-demo}" in
         ;;
     test)
         shift
-        ensure build test
+        ensure build test package
         run_tests "$@"
         ;;
     deps)

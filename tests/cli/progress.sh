@@ -4,6 +4,7 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need script
+script -qec true /dev/null > /dev/null 2>&1 < /dev/null || skip_all "no pseudo-terminal can be opened here"
 sample="$SAMPLES/verl_grpo_oom_logprob.pickle"
 slow() # a snapshot with 8 MiB of blanks in it, for about a second and a half
 {
