@@ -43,6 +43,9 @@ libs_build=(libarchive-dev:libarchive zlib1g-dev:zlib nettle-dev:nettle libcjson
 # For the tar.gz that needs only glibc.
 libs_package=(liblzma-dev:liblzma libzstd-dev:libzstd liblz4-dev:liblz4 libbz2-dev:- libacl1-dev:- libxml2-dev:-)
 
+# What clang's sanitizers and libFuzzer link with; part of another package on Ubuntu 22.04.
+libs_ci=(libclang-rt-dev:-)
+
 have_package() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2> /dev/null)" = installed ]; }
 
 on_debian()
@@ -54,6 +57,15 @@ on_debian()
     case " $ID $ID_LIKE " in *" debian "* | *" ubuntu "*) return 0 ;; *) return 1 ;; esac
 }
 
+# Debian 12 has every package named here, also before its lists were ever fetched; Ubuntu lacks some.
+is_offered()
+{
+    local ID=""
+    # shellcheck source=/dev/null
+    . /etc/os-release
+    [ "$ID" = debian ] || apt-cache policy "$1" 2> /dev/null | grep -q 'Candidate: [0-9]'
+}
+
 # ensure KIND...: installs what is missing, or says what is and ends.
 ensure()
 {
@@ -63,7 +75,7 @@ ensure()
             build) tools+=("${tools_build[@]}") libs+=("${libs_build[@]}") ;;
             test) tools+=("${tools_test[@]}") ;;
             package) tools+=("${tools_package[@]}") libs+=("${libs_package[@]}") ;;
-            ci) tools+=("${tools_ci[@]}") ;;
+            ci) tools+=("${tools_ci[@]}") libs+=("${libs_ci[@]}") ;;
             *) die "deps: '$kind' is none of build, test, package, ci" ;;
         esac
     done
@@ -73,12 +85,13 @@ ensure()
     fi
     for entry in "${tools[@]}"; do
         # Ubuntu ships Chromium as a snap only: the page test skips there.
-        if [ "$entry" = chromium:chromium ] && ! apt-cache policy chromium 2> /dev/null | grep -q 'Candidate: [0-9]'; then continue; fi
+        if [ "$entry" = chromium:chromium ] && ! is_offered chromium; then continue; fi
         command -v "${entry%%:*}" > /dev/null || missing+=("${entry#*:}")
     done
     # The compiler without the headers of the C library cannot build anything.
     have_package libc6-dev || missing+=(libc6-dev)
     for entry in "${libs[@]}"; do
+        if [ "$entry" = libclang-rt-dev:- ] && ! is_offered libclang-rt-dev; then continue; fi
         have_package "${entry%%:*}" || missing+=("${entry%%:*}")
     done
     [ "${#missing[@]}" -gt 0 ] || return 0
