@@ -62,6 +62,13 @@ int mt_replay_anchor(struct mt_replay *r)
                 o->pending_end += b->requested;
         }
     }
+    if (r->d->events.n != 0 && (r->d->is_cut || r->t->segments_cut)) {
+        o->withheld = say(
+            r->d->is_cut ? "the input ends inside its trace: what happened between the last entry that is there and the end "
+                           "state is missing, so the curve has no anchor"
+                         : "the input ends inside the segments, so the end state that anchors the curve is not known");
+        return o->withheld != NULL;
+    }
     live = (wide)by[MT_ACT_ALLOC] - by[MT_ACT_FREE_COMPLETED];
     pending = (wide)by[MT_ACT_FREE_REQUESTED] - by[MT_ACT_FREE_COMPLETED];
     reserved = (wide)by[MT_ACT_SEGMENT_ALLOC] + by[MT_ACT_SEGMENT_MAP] - by[MT_ACT_SEGMENT_FREE] - by[MT_ACT_SEGMENT_UNMAP];

@@ -119,6 +119,8 @@ int mt_build_pair(struct mt_builder *b, uint64_t p0, uint64_t p1, uint32_t *id)
 
 int mt_build_trace_begin(struct mt_builder *b, uint32_t ordinal, bool is_host)
 {
+    b->in_trace = true;
+    b->in_segments = false;
     b->next_ordinal = ordinal;
     b->next_is_host = is_host;
     b->cur_device = UINT32_MAX; /* the device itself appears with its first event: empty lists cost nothing */

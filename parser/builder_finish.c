@@ -95,6 +95,8 @@ static int settle_devices(struct mt_builder *b)
             goto out;
         *o = (uint32_t)d->ordinal << 1 | (d->kind == MT_DEV_HOST);
         d->trace_entries = d->events.n;
+        d->is_cut =
+            t->damaged && b->in_trace && (uint32_t)d->ordinal == b->next_ordinal && b->next_is_host == (d->kind == MT_DEV_HOST);
         if (d->kind != MT_DEV_CUDA)
             continue;
         d->ring_max_entries = r->max;
@@ -166,6 +168,7 @@ static void sort_settings(struct mt_trace *t)
 int mt_build_finish(struct mt_builder *b)
 {
     struct mt_trace *t = b->t;
+    t->segments_cut = t->damaged && (b->in_segments || (!b->saw_segments && !t->meta.is_bare_list));
     if (!sort_segments(b) || !settle_devices(b) || !pair_annotations(b))
         return 0;
     if (!mt_intern_functions(t))

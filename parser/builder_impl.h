@@ -43,6 +43,7 @@ struct mt_builder {
     /* the trace under construction */
     uint32_t next_ordinal, cur_device;
     bool next_is_host;
+    bool in_trace, in_segments; /* where a damaged input would be cut */
     uint64_t n_events;
     MT_VEC(struct mt_mark) marks;
     MT_VEC(struct mt_ring) ring;

@@ -112,6 +112,9 @@ int mt_build_unknown_key(struct mt_builder *b, const void *s, size_t n)
 
 void mt_build_saw_key(struct mt_builder *b, enum mt_key k)
 {
+    if (k != MT_K_DEVICE_TRACES && k != MT_K_TRACES && k != MT_K_HOST_TRACES)
+        b->in_trace = false;
+    b->in_segments = k == MT_K_SEGMENTS;
     if (k == MT_K_SEGMENTS)
         b->saw_segments = true;
     if (k == MT_K_DEVICE_TRACES)

@@ -3,6 +3,8 @@
 
 int mt_build_segment_begin(struct mt_builder *b)
 {
+    b->in_trace = false;
+    b->in_segments = true;
     b->t->blocks.n = b->n_owned_blocks; /* blocks of a segment that never closed */
     b->n_history = 0;
     return 1;

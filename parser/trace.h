@@ -88,7 +88,8 @@ struct mt_device {
     uint64_t n_with_stack, n_with_time;
     uint64_t ring_max_entries; /* trace_alloc_max_entries, 0 = unknown */
     int8_t ring_overflowed;    /* trace_alloc_overflowed: 1, 0, -1 = unknown */
-    uint64_t trace_entries;    /* entries seen in the file, including ones that could not be used */
+    bool is_cut; /* the input ends inside this trace: what happened between its last entry and the end state is lost */
+    uint64_t trace_entries; /* entries seen in the file, including ones that could not be used */
 };
 
 enum mt_block_state { MT_BLOCK_INACTIVE, MT_BLOCK_ACTIVE, MT_BLOCK_PENDING_FREE };
@@ -185,6 +186,7 @@ struct mt_trace {
     MT_VEC(struct mt_diag) diags; /* bounded to MT_MAX_DIAGS */
     uint64_t n_diags;
     uint64_t n_distinct_stacks; /* whole stacks seen, as opposed to tree nodes */
+    bool segments_cut;          /* the input ends before the last segment: the end state is not whole */
     bool damaged;               /* something is missing: exit status 3 */
     bool sealed;
     struct mt_meta meta;

@@ -16,6 +16,7 @@ slow() # a snapshot with 8 MiB of blanks in it, for about a second and a half
     tail -c +2 "$SAMPLES/tiny.json"
 }
 export -f slow
+SHELL="$(command -v bash)" && export SHELL # script runs its command in it, and only bash hands functions on
 export sample MEMTRACE
 TERM=xterm script -qec 'bash -c "slow | \"$MEMTRACE\" info -"' /dev/null < /dev/null > typed 2>&1
 check grep -q 'reading standard input: ' typed

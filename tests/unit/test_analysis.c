@@ -349,6 +349,32 @@ MT_TEST(many_ooms_of_one_deep_stack)
     mt_trace_free(t);
 }
 
+/* The end state is later than the last entry of a trace that is cut: anchoring on it would give wrong numbers. */
+MT_TEST(cut_trace_has_no_anchor)
+{
+    for (int whole = 0; whole < 2; whole++) {
+        struct bt x = bt_new();
+        struct mt_trace *t;
+        struct mt_analysis *a;
+        bt_segment(&x, 0, 0x2000000, 20 * MIB, "1048576a 19922944i", "a.py:1:f");
+        bt_trace(&x, 0);
+        bt_event(&x, "alloc", 0x2000000, MIB, "a.py:1:f");
+        if (whole)
+            mt_build_saw_key(x.b, MT_K_ALLOCATOR_SETTINGS); /* the damage is behind the trace */
+        mt_trace_diag(x.t, MT_DIAG_DAMAGE, true, 77, "cut");
+        t = bt_done(&x);
+        a = analyze(t);
+        MT_ASSERT(a != NULL && a->devices.n == 1);
+        MT_CHECK_EQ(t->devices.p[0].is_cut, !whole);
+        MT_CHECK_EQ(a->devices.p[0].withheld != NULL, !whole);
+        MT_CHECK_EQ(a->devices.p[0].live_end, MIB);
+        if (!whole)
+            MT_CHECK_HAS(a->devices.p[0].withheld, "no anchor");
+        mt_analysis_free(a);
+        mt_trace_free(t);
+    }
+}
+
 MT_TEST(empty_snapshot)
 {
     struct bt x = bt_new();
@@ -387,5 +413,5 @@ MT_MAIN(MT_RUN(rules_load) MT_RUN(anchored_on_the_end) MT_RUN(negative_start_is_
             MT_RUN(oom_in_pieces) MT_RUN(oom_crumbs) MT_RUN(oom_words) MT_RUN(oom_while_frees_wait)
                 MT_RUN(first_forward_is_not_inference) MT_RUN(oom_fragmentation) MT_RUN(oom_limit) MT_RUN(oom_other_stream)
                     MT_RUN(segment_sizes) MT_RUN(expandable_holes) MT_RUN(columns_are_true_states) MT_RUN(owner_sums_are_exact)
-                        MT_RUN(forged_sizes) MT_RUN(many_ooms_of_one_deep_stack) MT_RUN(empty_snapshot)
-                            MT_RUN(out_of_memory_anywhere))
+                        MT_RUN(forged_sizes) MT_RUN(many_ooms_of_one_deep_stack) MT_RUN(cut_trace_has_no_anchor)
+                            MT_RUN(empty_snapshot) MT_RUN(out_of_memory_anywhere))
