@@ -49,20 +49,7 @@ static int lone_ooms(struct mt_replay *r)
     mt_addrmap_done(&r->label_of);
     for (uint64_t i = 0; i < r->d->events.n; i++) {
         const struct mt_event *e = mt_event_at(r->d, i);
-        struct mt_oom *oom;
-        if (e->action != MT_ACT_OOM)
-            continue;
-        if ((oom = MT_VEC_PUSH(&o->ooms)) == NULL)
-            return 0;
-        oom->event = i;
-        oom->time_ns = e->time_ns;
-        oom->request = e->size;
-        oom->device_free = e->addr;
-        oom->stack = e->stack;
-        oom->attr = r->attr[i];
-        oom->stream = r->t->lanes.p[e->lane].stream;
-        oom->at.event = MT_NO_EVENT;
-        if ((oom->label = mt_replay_oom_label(r)) == NULL)
+        if (e->action == MT_ACT_OOM && mt_replay_add_oom(r, e, i) == NULL)
             return 0;
     }
     return 1;

@@ -91,14 +91,13 @@ int mt_replay_anchor(struct mt_replay *r)
     r->start_reserved = (int64_t)reserved;
     r->start_pending = pending > 0 && pending < MAX_TOTAL ? (int64_t)pending : 0;
     o->live_start = (uint64_t)r->start_live;
-    o->pending_start = r->start_pending > 0 ? (uint64_t)r->start_pending : 0;
+    o->pending_start = (uint64_t)r->start_pending;
     o->reserved_start = (uint64_t)r->start_reserved;
     return 1;
 }
 
 /* State of the forward run. */
 struct run {
-    struct mt_replay *r;
     struct mt_live_set live; /* pool of records; free ones are chained through `event` */
     uint32_t free_head;      /* index + 1 */
     struct mt_addrmap map;
@@ -174,7 +173,7 @@ static void note_alloc(struct mt_replay *r, const struct mt_event *e, uint64_t i
 }
 
 /* A job that catches its OOM and tries again records thousands with one stack: it is read once. */
-char *mt_replay_oom_label(struct mt_replay *r)
+static char *oom_label(struct mt_replay *r)
 {
     uint32_t last = r->out->ooms.n - 1, at, unused;
     uint64_t key = (uint64_t)r->out->ooms.p[last].stack << 9;
@@ -187,26 +186,35 @@ char *mt_replay_oom_label(struct mt_replay *r)
     return say(mt_stack_label(r->t, r->out->ooms.p[last].stack, label, sizeof label));
 }
 
-static int note_oom(struct mt_replay *r, const struct run *u, const struct mt_event *e, uint64_t i, struct mt_attr a)
+struct mt_oom *mt_replay_add_oom(struct mt_replay *r, const struct mt_event *e, uint64_t i)
 {
     struct mt_oom *o = MT_VEC_PUSH(&r->out->ooms);
     if (o == NULL)
-        return 0;
+        return NULL;
     o->event = i;
     o->time_ns = e->time_ns;
     o->request = e->size;
     o->device_free = e->addr;
     o->stack = e->stack;
-    o->attr = a;
+    o->attr = r->attr[i];
     o->stream = r->t->lanes.p[e->lane].stream;
-    o->label = mt_replay_oom_label(r);
+    o->at.event = MT_NO_EVENT;
+    o->label = oom_label(r);
+    return o->label != NULL ? o : NULL;
+}
+
+static int note_oom(struct mt_replay *r, const struct run *u, const struct mt_event *e, uint64_t i)
+{
+    struct mt_oom *o = mt_replay_add_oom(r, e, i);
+    if (o == NULL)
+        return 0;
     o->at.event = (int64_t)i;
     o->at.time_ns = e->time_ns;
     o->at.live = u->total > 0 ? (uint64_t)u->total : 0;
     o->at.pending = u->pending > 0 ? (uint64_t)u->pending : 0;
     o->at.reserved = u->reserved > 0 ? (uint64_t)u->reserved : 0;
     o->at.reserved_free = u->reserved > u->total ? (uint64_t)(u->reserved - u->total) : 0;
-    return o->label != NULL;
+    return 1;
 }
 
 static int step(struct mt_replay *r, struct run *u, const struct mt_event *e, uint64_t i, struct mt_attr a)
@@ -241,7 +249,7 @@ static int step(struct mt_replay *r, struct run *u, const struct mt_event *e, ui
     case MT_ACT_SEGMENT_FREE:
     case MT_ACT_SEGMENT_UNMAP: take_from(&u->reserved, e->size); break;
     case MT_ACT_OOM:
-        if (!note_oom(r, u, e, i, a))
+        if (!note_oom(r, u, e, i))
             return 0;
         break;
     case MT_ACT_OTHER:
@@ -329,7 +337,6 @@ int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
             goto out;
         n_tl = 2;
     }
-    u->r = r;
     u->total = r->start_live;
     u->pending = r->start_pending;
     u->reserved = r->start_reserved;
@@ -416,7 +423,7 @@ static int push_live(struct mt_live_set *s, const struct mt_live *l)
 
 int mt_replay_live_at(struct mt_replay *r, struct mt_phaser *ph, int64_t at, struct mt_live_set *out)
 {
-    struct run u = {.r = r};
+    struct run u = {.free_head = 0};
     struct mt_live l;
     bool had;
     int rc = 0;

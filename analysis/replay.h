@@ -52,8 +52,8 @@ int mt_replay_live_at(struct mt_replay *r, struct mt_phaser *ph, int64_t at, str
 int mt_replay_live_end(struct mt_replay *r, struct mt_phaser *ph, struct mt_live_set *out);
 void mt_replay_done(struct mt_replay *r);
 
-/* The label of the last of out->ooms, whose stack is set; NULL = out of memory. */
-char *mt_replay_oom_label(struct mt_replay *r);
+/* Adds an OOM event with all that it says by itself; its state (at) is not known yet. NULL = out of memory. */
+struct mt_oom *mt_replay_add_oom(struct mt_replay *r, const struct mt_event *e, uint64_t i);
 /* Index of the row of (phase, sub) in out->phases; row 0 is (unattributed, -). UINT32_MAX = out of memory. */
 uint32_t mt_replay_row(struct mt_replay *r, struct mt_attr a);
 

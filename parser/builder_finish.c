@@ -94,7 +94,6 @@ static int settle_devices(struct mt_builder *b)
         if (o == NULL)
             goto out;
         *o = (uint32_t)d->ordinal << 1 | (d->kind == MT_DEV_HOST);
-        d->trace_entries = d->events.n;
         d->is_cut =
             t->damaged && b->in_trace && (uint32_t)d->ordinal == b->next_ordinal && b->next_is_host == (d->kind == MT_DEV_HOST);
         if (d->kind != MT_DEV_CUDA)

@@ -89,7 +89,6 @@ struct mt_device {
     uint64_t ring_max_entries; /* trace_alloc_max_entries, 0 = unknown */
     int8_t ring_overflowed;    /* trace_alloc_overflowed: 1, 0, -1 = unknown */
     bool is_cut; /* the input ends inside this trace: what happened between its last entry and the end state is lost */
-    uint64_t trace_entries; /* entries seen in the file, including ones that could not be used */
 };
 
 enum mt_block_state { MT_BLOCK_INACTIVE, MT_BLOCK_ACTIVE, MT_BLOCK_PENDING_FREE };

@@ -71,7 +71,7 @@ static void facts(const struct mt_page *p, struct mt_out *o)
     const struct mt_device *v = &p->rank->trace->devices.p[d->device];
     char a[32], b[32], c[32];
     mt_puts(o, "<dl class=\"fields\">\n<dt>Trace entries</dt><dd>");
-    mt_html_s(o, mt_fmt_count(a, v->events.n != 0 ? v->events.n : v->trace_entries));
+    mt_html_s(o, mt_fmt_count(a, v->events.n));
     if (v->ring_max_entries != 0)
         mt_putf(o, ", of at most %s kept", mt_fmt_count(a, v->ring_max_entries));
     mt_puts(o, v->ring_overflowed == 1   ? "; the ring buffer overflowed, earlier entries are lost"

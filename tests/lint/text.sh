@@ -11,7 +11,7 @@ mapfile -t list < <(text_files)
 # Absolute paths of a home or of a work folder. Test data and samples imitate other people's paths on purpose.
 mapfile -t code < <(printf '%s\n' "${list[@]}" | grep -vE '^(samples|tests)/')
 grep -HnE '(^|[^A-Za-z0-9_.])/(home|root|Users|work|workspace|mnt)/[A-Za-z0-9]' "${code[@]}" | complain_each "a path of one machine: "
-grep -HnE '(^|[^A-Za-z0-9_.])/work/[A-Za-z0-9]' "${list[@]}" | grep -v '^tests/lint/text[.]sh:' | complain_each "a path of one machine: "
+grep -HnE '(^|[^A-Za-z0-9_.])/wor[k]/[A-Za-z0-9]' "${list[@]}" | grep -v '^tests/lint/text[.]sh:' | complain_each "a path of one machine: "
 grep -HnwE '(TODO|FIXME|XXX)' "${list[@]}" | grep -v '^tests/lint/text[.]sh:' | grep -vE '"(TODO|FIXME|XXX)"' | complain_each "a leftover: "
 grep -HnE '[ 	]+$' "${list[@]}" | grep -v '[.]md:' | complain_each "blanks at the end of the line: "
 grep -HnP '\t' "${list[@]}" | grep -vE '(^|/)(Makefile|[^:]*[.]tsv|[^:]*[.]py|tests/(golden|reference)/[^:]*):|tests/lint/' | complain_each "a tab: "
