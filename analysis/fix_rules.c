@@ -175,7 +175,7 @@ static enum mt_rc load_text(struct mt_fix_rules *r, const char *file, const char
                             struct mt_err *err)
 {
     static const char *const builtin_keys[] = {"schema_version", "fixes", NULL};
-    static const char *const overlay_keys[] = {"schema_version", "phases", "fixes", NULL};
+    static const char *const overlay_keys[] = {"schema_version", "phases", "fixes", "libraries", NULL};
     struct mt_fix_parse p = {&r->arena, file, "the file", err};
     const cJSON *list;
     cJSON *dom;

@@ -106,6 +106,9 @@ struct mt_spans {
     MT_VEC(struct mt_span) v;
     uint32_t at; /* cursor: events come nearly sorted */
 };
+bool mt_glob(const char *pattern, const char *s, size_t n); /* '*' stands for any bytes */
+/* The rule for the name of a range: the one with the longest pattern; 0 = none. */
+uint32_t mt_annotation_rule(const struct mt_phase_rules *r, const char *s, size_t n);
 /* Annotations of a device that name a coarse phase, or else a sub-phase. */
 enum mt_rc mt_spans_build(struct mt_spans *s, const struct mt_phaser *p, int32_t ordinal, bool coarse, struct mt_err *err);
 uint32_t mt_spans_rule(struct mt_spans *s, uint64_t time_ns);

@@ -16,8 +16,7 @@ struct knowns {
     MT_VEC(struct known) v;
 };
 
-/* '*' stands for any bytes. */
-static bool glob(const char *pat, const char *s, size_t n)
+bool mt_glob(const char *pat, const char *s, size_t n)
 {
     const char *end = s + n, *star = NULL, *resume = NULL;
     for (;;) {
@@ -39,14 +38,13 @@ static bool glob(const char *pat, const char *s, size_t n)
 }
 
 /* The rule with the longest pattern; of equally long ones an overlay's, then the earlier one. */
-static uint16_t rule_of_name(const struct mt_phaser *p, mt_str_id name)
+uint32_t mt_annotation_rule(const struct mt_phase_rules *r, const char *s, size_t n)
 {
-    const struct mt_phase_rules *r = p->rules;
     uint32_t best = 0;
     size_t best_len = 0;
     for (uint32_t i = MT_METHOD_COUNT; i < r->rule.n; i++) {
         size_t len;
-        if (r->rule.p[i].level != 'A' || !glob(r->rule.p[i].function, mt_str(p->t, name), mt_str_len(p->t, name)))
+        if (r->rule.p[i].level != 'A' || !mt_glob(r->rule.p[i].function, s, n))
             continue;
         len = strlen(r->rule.p[i].function);
         if (best == 0 || len > best_len ||
@@ -55,7 +53,7 @@ static uint16_t rule_of_name(const struct mt_phaser *p, mt_str_id name)
             best_len = len;
         }
     }
-    return (uint16_t)best;
+    return best;
 }
 
 static int by_start(const void *pa, const void *pb)
@@ -88,7 +86,7 @@ static int collect(struct knowns *out, const struct mt_phaser *p, int32_t ordina
             end--;
         begins[g->name] = g->t0_ns;
         if (memo[g->name] == 0)
-            memo[g->name] = rule_of_name(p, g->name) + 1u;
+            memo[g->name] = mt_annotation_rule(p->rules, mt_str(p->t, g->name), mt_str_len(p->t, g->name)) + 1u;
         if (memo[g->name] == 1 || end < g->t0_ns || mt_phase_is_coarse(mt_rule_phase(p->rules, memo[g->name] - 1)) != coarse)
             continue;
         k = MT_VEC_PUSH(&out->v);

@@ -15,7 +15,8 @@ enum mt_exit {
     MT_EXIT_OK = 0,
     MT_EXIT_FAILED = 1, /* nothing was written */
     MT_EXIT_USAGE = 2,
-    MT_EXIT_DAMAGED = 3 /* written, from an input of which something is missing */
+    MT_EXIT_DAMAGED = 3,      /* written, from an input of which something is missing */
+    MT_EXIT_NOT_STARTED = 125 /* capture: the command was not started; else its own exit status is passed on */
 };
 
 enum mt_format_choice { MT_FORMAT_HTML, MT_FORMAT_TEXT, MT_FORMAT_MD, MT_FORMAT_JSON };
@@ -34,13 +35,23 @@ struct mt_cli {
     int32_t device;
     uint64_t capacity;
     bool force, sha256, quiet, json, all, meta;
+    bool no_torch, no_stacks, no_memory2, take_over, keep_spool, no_symbols, remove; /* capture, collect */
+    const char *spool;
+    uint64_t max_mb;
+    uint32_t flush_ms;
     struct mt_limits limits;
+    bool sigpipe_default; /* as memtrace was started: what it changes for itself is put back for a command that it runs */
+    unsigned closed_fds;  /* bit per descriptor 0 to 2 */
 };
 #define MT_CLI_DEFAULTS                                                                                                        \
     {                                                                                                                          \
         .framework = -1, .device = -1, .limits = MT_LIMITS_DEFAULT                                                             \
     }
 
+struct mt_exit_text {
+    int status;
+    const char *text;
+};
 struct mt_command {
     const char *name;
     unsigned bit;         /* for mt_option.commands */
@@ -50,6 +61,8 @@ struct mt_command {
     const char *text;     /* paragraphs for --help and the man page, parted by an empty line */
     const char *examples; /* "what it does\ncommand line\n..." in pairs */
     enum mt_exit (*run)(const struct mt_cli *c);
+    bool runs_command;                /* the first operand ends the options: it and all after it are a command */
+    const struct mt_exit_text *exits; /* NULL = mt_exit_texts */
 };
 extern const struct mt_command mt_commands[];               /* ends with name == NULL */
 const struct mt_command *mt_command_find(const char *name); /* NULL when unknown */
@@ -58,12 +71,18 @@ const struct mt_command *mt_command_find(const char *name); /* NULL when unknown
 #define MT_CMD_DUMP 4u
 #define MT_CMD_RULES 8u
 #define MT_CMD_NONE 16u /* memtrace itself */
+#define MT_CMD_CAPTURE 32u
+#define MT_CMD_COLLECT 64u
+#define MT_CMD_DOCTOR 128u
 #define MT_CMD_READERS (MT_CMD_REPORT | MT_CMD_INFO | MT_CMD_DUMP)
 
 enum mt_exit mt_cmd_report(const struct mt_cli *c);
 enum mt_exit mt_cmd_info(const struct mt_cli *c);
 enum mt_exit mt_cmd_dump(const struct mt_cli *c);
 enum mt_exit mt_cmd_rules(const struct mt_cli *c);
+enum mt_exit mt_cmd_capture(const struct mt_cli *c);
+enum mt_exit mt_cmd_collect(const struct mt_cli *c);
+enum mt_exit mt_cmd_doctor(const struct mt_cli *c);
 
 /* message.c -- standard error. Every message is one line that starts with "memtrace: ", its control characters made visible. */
 #if defined(__GNUC__)
@@ -91,10 +110,6 @@ void mt_help_command(struct mt_out *o, const struct mt_command *c);
 void mt_man_page(struct mt_out *o);
 void mt_complete_bash(struct mt_out *o);
 void mt_complete_zsh(struct mt_out *o);
-struct mt_exit_text {
-    int status;
-    const char *text;
-};
 extern const struct mt_exit_text mt_exit_texts[]; /* ends with text == NULL */
 struct mt_name_text {
     const char *name, *text;

@@ -4,6 +4,9 @@
 #include "cli/output.h"
 #include "cli/rules_load.h"
 #include "cli/term.h"
+#include "parser/driver.h"
+#include "render/job_view.h"
+#include "render/view.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +15,8 @@
 struct loaded {
     struct mt_trace *trace;
     struct mt_analysis *analysis;
-    uint32_t order; /* of reading */
+    struct mt_claims claims; /* what it says of its segments: needed where the driver was recorded as well */
+    uint32_t order;          /* of reading */
 };
 
 struct report {
@@ -20,6 +24,8 @@ struct report {
     struct mt_load load;
     struct mt_rules rules;
     MT_VEC(struct loaded) ranks;
+    MT_VEC(struct mt_trace *) drivers; /* traces of driver calls; no ranks */
+    struct mt_job *job;
 };
 
 static bool has_device(const struct mt_trace *t, int32_t ordinal)
@@ -28,6 +34,41 @@ static bool has_device(const struct mt_trace *t, int32_t ordinal)
         if (t->devices.p[i].kind == MT_DEV_CUDA && t->devices.p[i].ordinal == ordinal)
             return true;
     return false;
+}
+
+static int out_of_memory(const struct report *r)
+{
+    mt_say("out of memory: %u snapshots were read; raise --max-memory", (unsigned)r->ranks.n);
+    return 0;
+}
+
+/* The size of the GPU that a snapshot inside a trace belongs to, when all GPUs of the trace have the same. */
+static uint64_t capacity_of(const struct report *r, const struct mt_trace *t)
+{
+    uint64_t size = 0;
+    for (uint32_t i = 0; i < r->drivers.n && t->meta.uid != 0; i++) {
+        const struct mt_driver *d = r->drivers.p[i]->driver;
+        bool mine = false;
+        for (uint32_t k = 0; k < d->processes.n; k++)
+            mine |= d->processes.p[k].uid == t->meta.uid;
+        for (uint32_t k = 0; mine && k < d->gpus.n; k++) {
+            if (d->gpus.p[k].total == 0 || (size != 0 && size != d->gpus.p[k].total))
+                return 0;
+            size = d->gpus.p[k].total;
+        }
+    }
+    return size;
+}
+
+static int visit_driver(struct report *r, struct mt_trace *t)
+{
+    struct mt_trace **at = MT_VEC_PUSH(&r->drivers);
+    if (at == NULL) {
+        mt_trace_free(t);
+        return out_of_memory(r);
+    }
+    *at = t;
+    return 1;
 }
 
 static int visit(void *arg, struct mt_trace *t)
@@ -45,7 +86,11 @@ static int visit(void *arg, struct mt_trace *t)
     struct mt_err err;
     char label[1024];
 
+    if (t->driver != NULL)
+        return visit_driver(r, t);
     mt_trace_label(t, label, sizeof label);
+    if (opts.capacity == 0)
+        opts.capacity = capacity_of(r, t);
     if (r->c->device >= 0 && !has_device(t, r->c->device)) {
         mt_say("%s: has no GPU %ld; left out", label, (long)r->c->device);
         mt_trace_free(t);
@@ -58,14 +103,14 @@ static int visit(void *arg, struct mt_trace *t)
         mt_trace_free(t);
         return mt_load_unread(&r->load, label, &err);
     }
-    mt_trace_drop_events(t);
     l = MT_VEC_PUSH(&r->ranks);
-    if (l == NULL) {
-        mt_say("out of memory: %u snapshots were read; raise --max-memory", (unsigned)r->ranks.n);
+    if (l == NULL || mt_claims_make(&l->claims, t, &err) < 0) {
+        r->ranks.n -= l != NULL;
         mt_analysis_free(a);
         mt_trace_free(t);
-        return 0;
+        return out_of_memory(r);
     }
+    mt_trace_drop_events(t);
     l->trace = t;
     l->analysis = a;
     l->order = r->ranks.n - 1;
@@ -82,6 +127,42 @@ static int by_rank(const void *pa, const void *pb)
     if (ra != rb)
         return ra < rb ? -1 : 1;
     return a->order < b->order ? -1 : 1;
+}
+
+/* What the driver saw, over all traces of it; 0 after a message. */
+static int make_job(struct report *r)
+{
+    struct mt_job_opts opts = {.phases = r->rules.phases,
+                               .capacity = r->c->capacity,
+                               .overlay = r->rules.overlay,
+                               .overlay_len = r->rules.overlay_len,
+                               .overlay_name = r->c->rules_file};
+    struct mt_claims *claims = mt_calloc((size_t)r->ranks.n + 1, sizeof *claims);
+    struct mt_err err;
+    int ok;
+    if (claims == NULL)
+        return out_of_memory(r);
+    for (uint32_t i = 0; i < r->ranks.n; i++)
+        claims[i] = r->ranks.p[i].claims;
+    memset(&err, 0, sizeof err);
+    ok = mt_job_make(&r->job, (const struct mt_trace *const *)r->drivers.p, r->drivers.n, claims, r->ranks.n, &opts, &err) >= 0;
+    if (!ok)
+        mt_say_err(r->rules.overlay != NULL ? r->c->rules_file : r->c->inputs[0], &err);
+    mt_free(claims);
+    return ok;
+}
+
+/* The rank of the report: that of the process which the driver's verdict is about, when only the driver saw it. */
+static uint32_t choose_primary(const struct report *r, const struct mt_analysis *const *analyses)
+{
+    const struct mt_driver_oom *o = r->job != NULL && r->job->kind == MT_JV_OOM ? &r->job->ooms.p[r->job->oom] : NULL;
+    uint32_t best = mt_primary_rank(analyses, r->ranks.n);
+    if (o == NULL || mt_verdict_is_oom(analyses[best]->verdict.kind))
+        return best;
+    for (uint32_t i = 0; i < r->ranks.n; i++)
+        if (mt_claims_process(&r->ranks.p[i].claims, r->job->drivers.p[o->driver]) == o->process)
+            return i;
+    return best;
 }
 
 static void render(const struct report *r, const struct mt_report *report, struct mt_out *o, bool to_stdout)
@@ -105,9 +186,12 @@ static enum mt_exit write_report(struct report *r, const char *path)
     uint32_t n = r->ranks.n;
     bool to_stdout = path == NULL || strcmp(path, "-") == 0;
 
-    qsort(r->ranks.p, n, sizeof *r->ranks.p, by_rank);
-    ranks = mt_calloc(n, sizeof *ranks);
-    analyses = mt_calloc(n, sizeof *analyses);
+    if (n > 1)
+        qsort(r->ranks.p, n, sizeof *r->ranks.p, by_rank);
+    if (r->drivers.n != 0 && !make_job(r))
+        goto out;
+    ranks = mt_calloc((size_t)n + 1, sizeof *ranks);
+    analyses = mt_calloc((size_t)n + 1, sizeof *analyses);
     command = mt_command_line(r->c);
     if (ranks == NULL || analyses == NULL || command == NULL) {
         mt_say("out of memory");
@@ -120,7 +204,8 @@ static enum mt_exit write_report(struct report *r, const char *path)
     memset(&report, 0, sizeof report);
     report.ranks = ranks;
     report.n_ranks = n;
-    report.primary = mt_primary_rank(analyses, n);
+    report.job = r->job;
+    report.primary = n != 0 ? choose_primary(r, analyses) : 0;
     report.unread = r->load.unread.p;
     report.n_unread = r->load.unread.n;
     report.n_ignored = r->load.n_ignored;
@@ -138,7 +223,8 @@ static enum mt_exit write_report(struct report *r, const char *path)
         goto out;
     status = mt_load_status(&r->load);
     if (!to_stdout && !r->c->quiet)
-        mt_tell("%s written: %s", path, analyses[report.primary]->verdict.sentence);
+        mt_tell("%s written: %s", path,
+                mt_report_job_leads(&report) ? r->job->sentence : analyses[report.primary]->verdict.sentence);
 out:
     mt_free(command);
     mt_free(analyses);
@@ -168,7 +254,7 @@ enum mt_exit mt_cmd_report(const struct mt_cli *c)
     mt_load_inputs(&r.load, c, visit, &r);
     if (r.load.failed)
         goto out;
-    if (r.ranks.n == 0) {
+    if (r.ranks.n == 0 && r.drivers.n == 0) {
         if (r.load.n_read > 0)
             mt_say("--device %ld: no snapshot has that GPU; 'memtrace info' lists the ones there are", (long)c->device);
         goto out; /* and every input that cannot be read has had its message */
@@ -177,9 +263,14 @@ enum mt_exit mt_cmd_report(const struct mt_cli *c)
 out:
     for (uint32_t i = 0; i < r.ranks.n; i++) {
         mt_analysis_free(r.ranks.p[i].analysis);
+        mt_claims_done(&r.ranks.p[i].claims);
         mt_trace_free(r.ranks.p[i].trace);
     }
     MT_VEC_DONE(&r.ranks);
+    mt_job_free(r.job);
+    for (uint32_t i = 0; i < r.drivers.n; i++)
+        mt_trace_free(r.drivers.p[i]);
+    MT_VEC_DONE(&r.drivers);
     mt_load_done(&r.load);
     mt_rules_done(&r.rules);
     mt_free(made);

@@ -4,6 +4,20 @@
 #include <limits.h>
 #include <string.h>
 
+static const struct mt_exit_text capture_exits[] = {
+    {0, "The command ended with 0. Every other status is the command's own too; 128+N when signal N ended it."},
+    {MT_EXIT_NOT_STARTED, "memtrace itself failed, before the command was started."},
+    {126, "The command is there but cannot be executed."},
+    {127, "The command was not found."},
+    {0, NULL},
+};
+static const struct mt_exit_text doctor_exits[] = {
+    {MT_EXIT_OK, "memtrace capture can record here."},
+    {MT_EXIT_FAILED, "It cannot; the output says why."},
+    {MT_EXIT_USAGE, "The command line is wrong."},
+    {0, NULL},
+};
+
 const struct mt_command mt_commands[] = {
     {
         .name = "report",
@@ -74,6 +88,64 @@ const struct mt_command mt_commands[] = {
                     "memtrace rules --rules my-rules.json",
         .run = mt_cmd_rules,
     },
+    {
+        .name = "capture",
+        .bit = MT_CMD_CAPTURE,
+        .operands = "[--] COMMAND [ARGUMENT]...",
+        .min_operands = 1,
+        .max_operands = INT_MAX,
+        .summary = "run a command and record what the GPU driver does in all its processes",
+        .text =
+            "Runs COMMAND with its own terminal, standard input and output, and records every driver call that concerns GPU "
+            "memory, "
+            "NVTX ranges, samples of the GPU, and PyTorch's own memory history, in the command and all processes that it "
+            "starts. "
+            "Nothing of the command has to be changed. At the end all of it is in one file, the trace.\n\n"
+            "The command's exit status is passed on, and so are signals. What memtrace itself says goes to standard error, "
+            "before "
+            "the start and after the end. If memtrace is killed, or a process outlives the command, the recording stays in the "
+            "spool folder that is printed at the start; 'memtrace collect' makes a trace of it.\n\n"
+            "'memtrace doctor' checks beforehand whether this machine can record.",
+        .examples = "a training job, and the report on it\n"
+                    "memtrace capture -- torchrun --nproc-per-node 8 train.py\n"
+                    "with names of one's own\n"
+                    "memtrace capture -o run42.gz --spool /dev/shm -- python3 train.py --lr 1e-6",
+        .run = mt_cmd_capture,
+        .runs_command = true,
+        .exits = capture_exits,
+    },
+    {
+        .name = "collect",
+        .bit = MT_CMD_COLLECT,
+        .operands = "DIR",
+        .min_operands = 1,
+        .max_operands = 1,
+        .summary = "make a trace of a recording that is still in its spool folder",
+        .text = "Makes one trace of what the processes of a recording left in DIR, the spool folder that 'memtrace capture' "
+                "printed: after "
+                "memtrace itself was killed, when a process outlived the command, or when workers were told to record there by "
+                "hand. "
+                "Processes that were killed are salvaged up to their last driver call. The folder is left as it is.",
+        .examples = "after the launcher was killed\n"
+                    "memtrace collect /tmp/memtrace-Xy12ab -o trace.gz",
+        .run = mt_cmd_collect,
+    },
+    {
+        .name = "doctor",
+        .bit = MT_CMD_DOCTOR,
+        .operands = "",
+        .min_operands = 0,
+        .max_operands = 0,
+        .summary = "check whether this machine can record, and say what is missing",
+        .text = "Looks for the recorder and its parts, the C library, GPU driver, CUPTI and NVML, a folder for the recording, "
+                "other tools "
+                "that hold the injection, a running Ray cluster, and the python3 on the PATH. It also prints the variables to "
+                "hand to "
+                "workers that do not inherit the environment.",
+        .examples = "memtrace doctor",
+        .run = mt_cmd_doctor,
+        .exits = doctor_exits,
+    },
     {.name = NULL},
 };
 
@@ -89,6 +161,9 @@ const struct mt_name_text mt_environment[] = {
     {"NO_COLOR", "When set and not empty, no colours in --format text."},
     {"COLUMNS", "Width of --format text; else that of the terminal, else 80."},
     {"TERM", "With TERM=dumb there are no colours and no progress line."},
+    {"TMPDIR", "Folder for the recording of capture, unless --spool names one; else /tmp."},
+    {"MEMTRACE_INJECT", "The recorder to use (libmemtrace_inject.so) instead of the one that lies beside memtrace."},
+    {"MEMTRACE_CUPTI", "The libcupti to use in processes that have none of their own."},
     {NULL, NULL},
 };
 

@@ -35,6 +35,15 @@ static void value_words(struct mt_out *o, const struct mt_option *p)
     }
 }
 
+/* An option may have two rows, with other words for other commands. */
+static bool seen_before(const struct mt_option *p)
+{
+    for (const struct mt_option *q = mt_options; q != p; q++)
+        if (strcmp(q->name, p->name) == 0)
+            return true;
+    return false;
+}
+
 static void bash_case(struct mt_out *o, const struct mt_option *p)
 {
     mt_puts(o, "        ");
@@ -67,7 +76,7 @@ void mt_complete_bash(struct mt_out *o)
     option_words(o, MT_CMD_NONE);
     mt_puts(o, "\" -- \"$cur\")\n        return\n    fi\n    case \"$prev\" in\n");
     for (const struct mt_option *p = mt_options; p->name != NULL; p++)
-        if (p->type != MT_OPT_FLAG)
+        if (p->type != MT_OPT_FLAG && !seen_before(p))
             bash_case(o, p);
     mt_puts(o, "    esac\n    case \"${COMP_WORDS[1]}\" in\n");
     for (const struct mt_command *k = mt_commands; k->name != NULL; k++) {
@@ -105,7 +114,8 @@ static void zsh_option(struct mt_out *o, const struct mt_option *p)
 {
     char first[160];
     const char *stop = strstr(p->help, ". ");
-    size_t n = stop != NULL ? (size_t)(stop - p->help) : strcspn(p->help, ".");
+    size_t n = stop != NULL ? (size_t)(stop - p->help) : strlen(p->help);
+    n -= n > 0 && p->help[n - 1] == '.';
     if (n >= sizeof first)
         n = sizeof first - 1;
     memcpy(first, p->help, n);

@@ -68,12 +68,14 @@ static void options(struct mt_out *o, unsigned bit)
     }
 }
 
-static void exit_statuses(struct mt_out *o)
+static void exit_statuses(struct mt_out *o, const struct mt_exit_text *e)
 {
     mt_puts(o, "\nExit status:\n");
-    for (const struct mt_exit_text *e = mt_exit_texts; e->text != NULL; e++) {
-        mt_putf(o, "  %d  ", e->status);
-        wrap(o, e->text, 5, 5);
+    for (; e->text != NULL; e++) {
+        char number[16];
+        int n = snprintf(number, sizeof number, "  %d  ", e->status);
+        mt_puts(o, number);
+        wrap(o, e->text, (size_t)n, (size_t)n);
     }
 }
 
@@ -117,7 +119,7 @@ void mt_help_command(struct mt_out *o, const struct mt_command *c)
              "Sizes are written as 80GiB, 80G (the same), 80GB (10^9) or in bytes.",
              0, 0);
     }
-    exit_statuses(o);
+    exit_statuses(o, c->exits != NULL ? c->exits : mt_exit_texts);
 }
 
 void mt_help_overview(struct mt_out *o)
@@ -146,5 +148,5 @@ void mt_help_overview(struct mt_out *o)
          "in a "
          "folder.",
          0, 0);
-    exit_statuses(o);
+    exit_statuses(o, mt_exit_texts);
 }

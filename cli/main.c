@@ -50,7 +50,7 @@ static enum mt_exit check_operands(const struct mt_cli *c)
     const struct mt_command *k = c->command;
     int n_stdin = 0;
 
-    for (int i = 0; i < c->n_inputs; i++) {
+    for (int i = 0; i < c->n_inputs && !k->runs_command; i++) {
         if (c->inputs[i][0] == '\0') {
             mt_say("%s: an operand is empty (an unset variable?)", k->name);
             return MT_EXIT_USAGE;
@@ -58,14 +58,20 @@ static enum mt_exit check_operands(const struct mt_cli *c)
         n_stdin += strcmp(c->inputs[i], "-") == 0;
     }
     if (c->n_inputs < k->min_operands)
-        mt_say("%s: which file? usage: memtrace %s %s", k->name, k->name, k->operands);
+        mt_say("%s: which %s? usage: memtrace %s %s", k->name, k->runs_command ? "command" : "file", k->name, k->operands);
     else if (c->n_inputs > k->max_operands)
         mt_say("%s: one operand too many: '%s'; see 'memtrace %s --help'", k->name, c->inputs[k->max_operands], k->name);
-    else if (n_stdin > 1)
+    else if (n_stdin > 1 && !k->runs_command)
         mt_say("%s: '-' (standard input) can be read only once", k->name);
     else
         return MT_EXIT_OK;
     return MT_EXIT_USAGE;
+}
+
+/* 2 may be the command's own status. */
+static enum mt_exit usage_status(const struct mt_cli *c)
+{
+    return c->command != NULL && c->command->runs_command ? MT_EXIT_NOT_STARTED : MT_EXIT_USAGE;
 }
 
 static enum mt_exit run(struct mt_cli *c, int argc, char **argv)
@@ -99,7 +105,7 @@ static enum mt_exit run(struct mt_cli *c, int argc, char **argv)
     }
     if (!mt_options_parse(c, argc, argv, first, &err)) {
         mt_say_err(NULL, &err);
-        return MT_EXIT_USAGE;
+        return usage_status(c);
     }
     if (c->help)
         return print_help(c->command);
@@ -110,7 +116,7 @@ static enum mt_exit run(struct mt_cli *c, int argc, char **argv)
         return MT_EXIT_USAGE;
     }
     if (check_operands(c) != MT_EXIT_OK)
-        return MT_EXIT_USAGE;
+        return usage_status(c);
     return c->command->run(c);
 }
 
@@ -122,10 +128,13 @@ int main(int argc, char **argv)
     /* A file opened where 1 or 2 was closed would take what is meant for standard output. What stands in must fail when it is used:
      * a report that was written to nowhere is not written, and a closed standard input is no empty file. */
     for (int fd = 0; fd <= 2; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0)
-            return (int)MT_EXIT_FAILED;
+        if (fcntl(fd, F_GETFD) < 0) {
+            c.closed_fds |= 1u << fd;
+            if (open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0)
+                return (int)MT_EXIT_FAILED;
+        }
     /* A reader that goes away must not end the program between a temporary file and its removal. */
-    (void)signal(SIGPIPE, SIG_IGN);
+    c.sigpipe_default = signal(SIGPIPE, SIG_IGN) == SIG_DFL;
     c.argc = argc;
     c.argv = argv;
     status = run(&c, argc, argv);

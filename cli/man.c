@@ -68,6 +68,15 @@ static void examples(struct mt_out *o)
     }
 }
 
+static void exit_statuses(struct mt_out *o, const struct mt_exit_text *e)
+{
+    for (; e->text != NULL; e++) {
+        mt_putf(o, ".TP\n.B %d\n", e->status);
+        text_s(o, e->text);
+        mt_putc(o, '\n');
+    }
+}
+
 void mt_man_page(struct mt_out *o)
 {
     mt_putf(o, ".\\\" Made by memtrace from its option table.\n.TH MEMTRACE 1 \"\" \"memtrace %s\" \"User Commands\"\n",
@@ -98,11 +107,12 @@ void mt_man_page(struct mt_out *o)
         options(o, k->bit);
     }
     mt_puts(o, ".SH EXIT STATUS\n");
-    for (const struct mt_exit_text *e = mt_exit_texts; e->text != NULL; e++) {
-        mt_putf(o, ".TP\n.B %d\n", e->status);
-        text_s(o, e->text);
-        mt_putc(o, '\n');
-    }
+    exit_statuses(o, mt_exit_texts);
+    for (const struct mt_command *k = mt_commands; k->name != NULL; k++)
+        if (k->exits != NULL) {
+            mt_putf(o, ".SS %s\n", k->name);
+            exit_statuses(o, k->exits);
+        }
     mt_puts(o, ".SH ENVIRONMENT\n");
     for (const struct mt_name_text *v = mt_environment; v->name != NULL; v++) {
         mt_putf(o, ".TP\n.B %s\n", v->name);

@@ -16,6 +16,8 @@ const struct mt_option mt_options[] = {
      "Write to FILE; '-' is standard output. Without it, HTML goes to the name of the first INPUT with .html added "
      "(memtrace-report.html for standard input), everything else to standard output.",
      NULL, true},
+    {"output", 'o', MT_OPT_FILE, MT_CMD_CAPTURE | MT_CMD_COLLECT, AT(output), "FILE",
+     "Write the trace to FILE (default trace.gz).", NULL, true},
     {"format", 0, MT_OPT_CHOICE, MT_CMD_REPORT, AT(format), "FORMAT",
      "html (a page that opens anywhere, the default), text (for a terminal), md (Markdown for a ticket) or json (for scripts).",
      formats, false},
@@ -29,11 +31,34 @@ const struct mt_option mt_options[] = {
     {"rules", 0, MT_OPT_FILE, MT_CMD_REPORT | MT_CMD_RULES, AT(rules_file), "FILE",
      "Read more phase and fix rules from the JSON file FILE; a rule with a known id replaces the built-in one.", NULL, false},
     {"title", 0, MT_OPT_TEXT, MT_CMD_REPORT, AT(title), "TEXT", "Title of the report.", NULL, false},
-    {"force", 'f', MT_OPT_FLAG, MT_CMD_REPORT | MT_CMD_DUMP, AT(force), NULL, "Overwrite the output file if it exists.", NULL,
-     true},
+    {"no-torch", 0, MT_OPT_FLAG, MT_CMD_CAPTURE, AT(no_torch), NULL,
+     "Do not switch on PyTorch's own memory history in the processes of the job.", NULL, true},
+    {"no-stacks", 0, MT_OPT_FLAG, MT_CMD_CAPTURE, AT(no_stacks), NULL,
+     "No native stacks: cheaper, but the library that allocated is then mostly unknown.", NULL, true},
+    {"no-memory2", 0, MT_OPT_FLAG, MT_CMD_CAPTURE, AT(no_memory2), NULL,
+     "No records of CUPTI's own beside the driver calls: cheaper, but nothing to compare with.", NULL, true},
+    {"max-mb", 0, MT_OPT_COUNT, MT_CMD_CAPTURE, AT(max_mb), "N",
+     "Write at most N MiB (compressed) for each process; what comes after is dropped and counted (default 256).", NULL, true},
+    {"flush-ms", 0, MT_OPT_COUNT32, MT_CMD_CAPTURE, AT(flush_ms), "N",
+     "Compress what is finished every N milliseconds (default 500).", NULL, true},
+    {"spool", 0, MT_OPT_FILE, MT_CMD_CAPTURE, AT(spool), "DIR",
+     "Record into a new folder in DIR, on a local disk or /dev/shm (default: TMPDIR, else /tmp).", NULL, true},
+    {"take-over", 0, MT_OPT_FLAG, MT_CMD_CAPTURE, AT(take_over), NULL,
+     "Record although another tool's injection library is set, in its place.", NULL, true},
+    {"keep-spool", 0, MT_OPT_FLAG, MT_CMD_CAPTURE, AT(keep_spool), NULL, "Leave the spool folder when the trace is written.",
+     NULL, true},
+    {"remove", 0, MT_OPT_FLAG, MT_CMD_COLLECT, AT(remove), NULL,
+     "Remove the spool folder when the trace is written and none of its processes runs any more.", NULL, true},
+    {"no-symbols", 0, MT_OPT_FLAG, MT_CMD_CAPTURE | MT_CMD_COLLECT, AT(no_symbols), NULL,
+     "Do not look up the names of native functions; only this machine has the files for that.", NULL, true},
+    {"force", 'f', MT_OPT_FLAG, MT_CMD_REPORT | MT_CMD_DUMP | MT_CMD_CAPTURE | MT_CMD_COLLECT, AT(force), NULL,
+     "Overwrite the output file if it exists.", NULL, true},
     {"quiet", 'q', MT_OPT_FLAG, MT_CMD_READERS, AT(quiet), NULL,
      "No progress and no closing line. Errors, and warnings about damaged input, are still printed.", NULL, true},
-    {"json", 0, MT_OPT_FLAG, MT_CMD_INFO | MT_CMD_RULES, AT(json), NULL, "Print JSON, one object per line.", NULL, false},
+    {"quiet", 'q', MT_OPT_FLAG, MT_CMD_CAPTURE | MT_CMD_COLLECT, AT(quiet), NULL, "Print nothing when all is well.", NULL,
+     true},
+    {"json", 0, MT_OPT_FLAG, MT_CMD_INFO | MT_CMD_RULES | MT_CMD_DOCTOR, AT(json), NULL, "Print JSON, one object per line.",
+     NULL, false},
     {"all", 0, MT_OPT_FLAG, MT_CMD_RULES, AT(all), NULL,
      "List every phase rule too, and the fix rules that are never advised, with the reason.", NULL, false},
     {"meta", 0, MT_OPT_FLAG, MT_CMD_DUMP, AT(meta), NULL,
@@ -56,7 +81,8 @@ const struct mt_option mt_options[] = {
      "Most files in one archive or folder (default 4096).", NULL, false},
     {"max-frames", 0, MT_OPT_COUNT32, MT_CMD_READERS, AT(limits.max_frames), "N", "Most frames in one stack (default 4096).",
      NULL, false},
-    {"help", 'h', MT_OPT_FLAG, MT_CMD_READERS | MT_CMD_RULES | MT_CMD_NONE, AT(help), NULL, "Print this help.", NULL, true},
+    {"help", 'h', MT_OPT_FLAG, MT_CMD_READERS | MT_CMD_RULES | MT_CMD_CAPTURE | MT_CMD_COLLECT | MT_CMD_DOCTOR | MT_CMD_NONE,
+     AT(help), NULL, "Print this help.", NULL, true},
     {"version", 'V', MT_OPT_FLAG, MT_CMD_NONE, AT(version), NULL,
      "Print the version, the features of this build and the versions of its libraries.", NULL, true},
     {NULL, 0, MT_OPT_FLAG, 0, 0, NULL, NULL, NULL, false},
@@ -254,10 +280,12 @@ int mt_options_parse(struct mt_cli *c, int argc, char **argv, int first, struct 
         return 0;
     }
     while (i < argc) {
+        /* behind the command that is to be run, "--" is the command's own */
         if (!only_operands && strcmp(argv[i], "--") == 0) {
             only_operands = true;
             i++;
         } else if (only_operands || argv[i][0] != '-' || argv[i][1] == '\0') {
+            only_operands |= c->command != NULL && c->command->runs_command;
             c->inputs[c->n_inputs++] = argv[i++];
         } else if (!parse_one(c, argc, argv, &i, err)) {
             return 0;

@@ -21,6 +21,9 @@ int mt_rules_load(struct mt_rules *r, const struct mt_cli *c)
         mt_say_err(c->rules_file, &err);
         goto out;
     }
+    r->overlay = overlay;
+    r->overlay_len = n;
+    overlay = NULL;
     ok = 1;
 out:
     mt_free(overlay);
@@ -33,5 +36,6 @@ void mt_rules_done(struct mt_rules *r)
 {
     mt_phase_rules_free(r->phases);
     mt_fix_rules_free(r->fixes);
+    mt_free(r->overlay);
     memset(r, 0, sizeof *r);
 }

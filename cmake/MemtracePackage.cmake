@@ -15,12 +15,12 @@ if(MEMTRACE_STATIC_DEPS AND NOT MEMTRACE_SANITIZE AND NOT MEMTRACE_FUZZ)
   # The dependencies of mt_* name the shared libraries, so the archives are given by file; --as-needed drops what nothing asks for.
   target_link_options(memtrace_portable PRIVATE -Wl,--disable-new-dtags -Wl,--gc-sections)
   target_sources(memtrace_portable PRIVATE $<TARGET_OBJECTS:mt_cli>)
-  add_dependencies(memtrace_portable mt_render mt_analysis mt_parser)
+  add_dependencies(memtrace_portable mt_render mt_analysis mt_capture mt_parser)
   target_link_libraries(memtrace_portable PRIVATE -Wl,--as-needed
-    $<TARGET_FILE:mt_render> $<TARGET_FILE:mt_analysis> $<TARGET_FILE:mt_parser>
+    $<TARGET_FILE:mt_render> $<TARGET_FILE:mt_analysis> $<TARGET_FILE:mt_capture> $<TARGET_FILE:mt_parser>
     -Wl,--start-group ${MEMTRACE_STATIC_LIBS} -Wl,--end-group)
   set_property(TARGET memtrace_portable PROPERTY LINK_DEPENDS
-    $<TARGET_FILE:mt_render> $<TARGET_FILE:mt_analysis> $<TARGET_FILE:mt_parser>)
+    $<TARGET_FILE:mt_render> $<TARGET_FILE:mt_analysis> $<TARGET_FILE:mt_capture> $<TARGET_FILE:mt_parser>)
   # Built when it is packaged, so that a machine without the archives can still build everything else.
   install(CODE "
     execute_process(COMMAND \"${CMAKE_COMMAND}\" --build \"${PROJECT_BINARY_DIR}\" --target memtrace_portable RESULT_VARIABLE failed)
@@ -42,7 +42,7 @@ set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "why a GPU ran out of memory, and which se
 set(CPACK_PACKAGE_DESCRIPTION
 "memtrace reads memory snapshots of PyTorch's CUDA allocator (pickle, JSON, compressed or in archives) and writes a report:
 which phase of the job ran out of memory, who held it, whether it was fragmentation or capacity, and the settings to change.
-It needs no GPU and no Python.")
+It needs no GPU and no Python. memtrace capture also records what the GPU driver does in every process of a job.")
 set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")
 set(CPACK_PACKAGE_DIRECTORY "${PROJECT_BINARY_DIR}/packages")
 set(CPACK_PACKAGE_FILE_NAME "memtrace-${PROJECT_VERSION}-${CMAKE_SYSTEM_NAME}-${CMAKE_SYSTEM_PROCESSOR}")

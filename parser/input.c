@@ -151,6 +151,8 @@ static int next_member(struct mt_input *in, struct mt_item *it, struct mt_err *e
     if (r == 0)
         return 0;
     it->layers = x->layers;
+    it->chunks = x->b->is_chunks;
+    it->uid = x->b->uid;
     memcpy(it->encoding, x->encoding, sizeof it->encoding);
     if (name == NULL || x->member == NULL) {
         it->member = name;

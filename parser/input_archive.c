@@ -296,7 +296,8 @@ static int enable(struct archive *a, enum mt_pack kind)
     case MT_PACK_7Z: return archive_read_support_format_7zip(a);
     case MT_PACK_NONE:
     case MT_PACK_GZIP:
-    case MT_PACK_HTML: break;
+    case MT_PACK_HTML:
+    case MT_PACK_TRACE: break;
     }
     return ARCHIVE_FATAL;
 }

@@ -14,6 +14,9 @@ static const struct {
     const char *magic, *text;
 } magics[] = {
     {0, 7, "memray\0", "a memray capture: memray records the memory of the host, memtrace that of the GPU; " SNAPSHOT_HOWTO},
+    {0, 8, "MTSPOOL\001",
+     "what memtrace capture keeps while a process runs: run `memtrace collect` on its folder, and name the trace that it "
+     "writes"},
     {0, 16, "SQLite format 3\0",
      "an SQLite database, as Nsight Systems exports: memtrace reads PyTorch memory snapshots; " SNAPSHOT_HOWTO},
     {0, 4,

@@ -8,6 +8,7 @@
  *   torchtitan    {rank:06d}_step_{step}.pickle, rank{r}_memory_snapshot.pickle   torchtitan/tools/profiler.py
  *   lmms-engine   oom_rank{N}.pickle
  *   SGLang        {id}-TP-{rank}[...]-memory.pickle
+ *   memtrace      mt-{host}-{pid}-{uid}-rank{R}-{why}-dev{N}.pickle     capture/site/sitecustomize.py
  *   PyTorch       {host}_{pid}.{time}.pt.trace.json                    torch/profiler/profiler.py
  *                 {host}_{Mon}_{dd}_{HH}_{MM}_{SS}.pickle              the "Understanding GPU Memory" articles */
 #include "parser/input.h"
@@ -218,10 +219,39 @@ static void profiler_default(struct span s, struct identity *id)
     id->pid = pid;
 }
 
+/* mt-<host>-<pid>-<uid, hex>-rank<R or x>-..., read from the end of the uid: a host may have dashes and digits of its own. */
+static bool memtrace_own(struct span s, struct identity *id)
+{
+    if (s.n < 3 || memcmp(s.p, "mt-", 3) != 0)
+        return false;
+    for (size_t i = s.n; i-- > 3;) {
+        size_t uid = i, pid, n;
+        if (s.n - i < 6 || memcmp(s.p + i, "-rank", 5) != 0)
+            continue;
+        while (uid > 3 && (digit(s.p[uid - 1]) || (s.p[uid - 1] >= 'a' && s.p[uid - 1] <= 'f')))
+            uid--;
+        if (uid == i || uid < 6 || s.p[uid - 1] != '-')
+            continue;
+        for (pid = uid - 1; pid > 3 && digit(s.p[pid - 1]); pid--)
+            ;
+        if (pid == uid - 1 || pid < 5 || s.p[pid - 1] != '-')
+            continue;
+        id->pid = number(s, pid, &n);
+        id->host = (struct span){s.p + 3, pid - 4};
+        id->rank = number(s, i + 5, &n);
+        if (id->rank > INT32_MAX)
+            id->rank = -1;
+        return true;
+    }
+    return false;
+}
+
 static void from_file(struct span name, struct identity *id)
 {
     bool snapshot_like;
     struct span s = strip_extensions(name, &snapshot_like);
+    if (memtrace_own(s, id))
+        return;
     id->rank = tagged(s, "rank", INT32_MAX);
     if (id->rank < 0)
         id->rank = sglang(s);

@@ -52,7 +52,8 @@ enum mt_pack {
     MT_PACK_TAR,
     MT_PACK_ZIP,
     MT_PACK_7Z,
-    MT_PACK_HTML
+    MT_PACK_HTML,
+    MT_PACK_TRACE /* memtrace's own: gzip members that each hold a chunk, or the chunks themselves */
 };
 const char *mt_pack_name(enum mt_pack p);
 static inline bool mt_pack_is_container(enum mt_pack p) { return p >= MT_PACK_TAR; }
@@ -87,11 +88,32 @@ struct mt_box {
     bool torch_save; /* a zip written by torch.save: <name>/data.pkl is the object */
     bool has_data;   /* an HTML page with local_files in it */
     uint32_t n_seen; /* members offered so far, for max_members */
+    bool is_chunks;  /* the member offered is the trace itself: its chunks, for the reader of traces */
+    uint64_t uid;    /* of the process that the member offered belongs to; 0 = unknown */
 };
 /* file: the regular file that `up` reads directly, or NULL; only then can the archive be read out of order. */
 enum mt_rc mt_archive_open(struct mt_box **out, struct mt_source *up, enum mt_pack kind, struct mt_raw *file,
                            const struct mt_raw *raw, const struct mt_limits *lim, struct mt_err *err);
 enum mt_rc mt_html_open(struct mt_box **out, struct mt_source *up, const struct mt_limits *lim, struct mt_err *err);
+
+/* ---- input_trace.c: a trace, with the snapshots attached to it ---- */
+
+/* What the input layer itself had to leave out of a stream; offsets are of the compressed bytes. */
+#define MT_MAX_LOSSES 24
+struct mt_losses {
+    struct {
+        uint64_t offset;
+        char text[160];
+    } list[MT_MAX_LOSSES];
+    uint64_t n; /* beyond MT_MAX_LOSSES only counted */
+};
+void mt_lose(struct mt_losses *l, uint64_t offset, const char *text);
+
+/* Takes ownership of `up`, also on failure. file as in mt_archive_open(); losses must outlive the box. */
+enum mt_rc mt_trace_open(struct mt_box **out, struct mt_source *up, struct mt_raw *file, const struct mt_raw *raw,
+                         const struct mt_limits *lim, struct mt_losses *losses, struct mt_err *err);
+/* Whether a member of a trace begins somewhere in the first 64 KiB: its first may be damaged. Consumes nothing. */
+bool mt_trace_inside(struct mt_source *s);
 
 /* ---- input_dir.c: a directory tree in byte order ---- */
 
@@ -123,6 +145,8 @@ struct mt_item {
     int layers;
     bool direct; /* src is the file's own source */
     bool alone;  /* the user named exactly this */
+    bool chunks; /* the chunks of a trace, already unpacked */
+    uint64_t uid;
 };
 
 struct mt_open_box {
@@ -144,6 +168,7 @@ struct mt_input {
     enum mt_pack kind;         /* of the container that the file is, if it is one */
     struct mt_source *raw_src; /* borrowed from the chain of the open file */
     const char *note;          /* about the stream being read */
+    struct mt_losses losses;   /* of the trace being read */
     uint64_t n_ignored, n_found;
 };
 

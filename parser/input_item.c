@@ -1,4 +1,5 @@
 /* input_item.c -- one stream: wrappings off, reader found, trace named; or what to say when there is none. */
+#include "parser/driver.h"
 #include "parser/input_impl.h"
 #include "parser/reader.h"
 
@@ -31,13 +32,21 @@ static int unwrap(struct mt_input *in, struct mt_item *it, enum mt_pack p, struc
     if (it->layers >= MT_MAX_LAYERS)
         return mt_fail(err, MT_EINPUT, "packed more than %d times (%s, and now %s): unpack the outer ones first", MT_MAX_LAYERS,
                        it->encoding, mt_pack_name(p));
-    add_encoding(it->encoding, p);
+    if (p != MT_PACK_TRACE)
+        add_encoding(it->encoding, p);
+    else if (mt_source_need(up, 2) >= 2 && up->cur[0] != 'M')
+        add_encoding(it->encoding, MT_PACK_GZIP);
     it->layers++;
     it->direct = false;
     it->src = NULL;
     if (mt_pack_is_container(p)) {
         struct mt_open_box *x = &in->box[in->n_box];
-        rc = p == MT_PACK_HTML ? mt_html_open(&x->b, up, lim, err) : mt_archive_open(&x->b, up, p, file, &in->raw, lim, err);
+        if (p == MT_PACK_TRACE)
+            rc = mt_trace_open(&x->b, up, file, &in->raw, lim, &in->losses, err);
+        else if (p == MT_PACK_HTML)
+            rc = mt_html_open(&x->b, up, lim, err);
+        else
+            rc = mt_archive_open(&x->b, up, p, file, &in->raw, lim, err);
         if (rc != MT_OK)
             return rc;
         x->member = it->member;
@@ -61,7 +70,7 @@ static int unwrap(struct mt_input *in, struct mt_item *it, enum mt_pack p, struc
 static bool has_evidence(const struct mt_trace *t)
 {
     return t->segments.n > 0 || t->devices.n > 0 || t->blocks.n > 0 || t->meta.has_device_traces || t->meta.has_annotations ||
-           t->meta.has_host;
+           t->meta.has_host || (t->driver != NULL && t->driver->n_chunks > 0);
 }
 
 /* A file among many whose bytes give nothing away: does its name promise a snapshot, so that its failure is worth a word? */
@@ -122,9 +131,23 @@ static bool told(const struct mt_trace *t, const char *msg)
     return false;
 }
 
+static enum mt_rc add_losses(struct mt_losses *l, struct mt_trace *t, enum mt_rc rc)
+{
+    if (l->n == 0)
+        return rc;
+    for (uint64_t i = 0; i < l->n && i < MT_MAX_LOSSES; i++)
+        mt_trace_diag(t, MT_DIAG_DAMAGE, true, l->list[i].offset, "%s", l->list[i].text);
+    if (l->n > MT_MAX_LOSSES)
+        mt_trace_diag(t, MT_DIAG_DAMAGE, false, 0, "%llu more places of the trace are damaged like that",
+                      (unsigned long long)(l->n - MT_MAX_LOSSES));
+    l->n = 0;
+    return MT_WARN;
+}
+
 static enum mt_rc finish(struct mt_input *in, struct mt_item *it, struct mt_trace *t, enum mt_rc rc, struct mt_err *err)
 {
     struct mt_meta *m = &t->meta;
+    bool whole;
     if (it->layers > 0)
         drain(it->src);
     if (it->src->status != MT_OK && !told(t, it->src->err.msg)) {
@@ -133,9 +156,13 @@ static enum mt_rc finish(struct mt_input *in, struct mt_item *it, struct mt_trac
     }
     if (in->note != NULL)
         mt_trace_diag(t, MT_DIAG_NOTE, false, 0, "%s", in->note);
-    if (in->n_box == 0 && !in->raw.regular) /* what a pipe held is known only at its end; with members that would be too late */
+    if (it->chunks)
+        rc = add_losses(&in->losses, t, rc);
+    m->uid = it->uid;
+    whole = in->n_box == 0 || (it->chunks && in->n_box == 1); /* the chunks of a trace are all of it */
+    if (whole && !in->raw.regular) /* what a pipe held is known only at its end; with members that would be too late */
         drain(in->raw_src);
-    if (in->n_box == 0 || in->raw.regular) {
+    if (whole || in->raw.regular) {
         mt_raw_hash(&in->raw);
         memcpy(m->sha256, in->raw.sha256, sizeof m->sha256);
         m->input_bytes = in->raw.regular ? in->raw.size : in->raw.ended ? in->raw.n_read : 0;
@@ -214,7 +241,7 @@ static enum mt_rc read_snapshot(struct mt_input *in, struct mt_item *it, const s
     }
     ours = has_evidence(t);
     mt_trace_free(t);
-    if (rc != MT_EINPUT || ours)
+    if (rc != MT_EINPUT || ours || it->chunks)
         return rc;
     if (it->src->status != MT_OK)
         mt_err_context(err, "%.240s", it->src->err.msg);
@@ -236,11 +263,22 @@ static enum mt_rc read_snapshot(struct mt_input *in, struct mt_item *it, const s
     return is_alone(in) || promises_snapshot(it->member) ? rc : ignore(in);
 }
 
+/* A trace whose first member is damaged still is one. */
+static enum mt_pack sniff(struct mt_source *s)
+{
+    enum mt_pack p = mt_pack_sniff(s);
+    if ((p == MT_PACK_GZIP || (p == MT_PACK_NONE && mt_reader_choose(s) == NULL)) && mt_trace_inside(s))
+        return MT_PACK_TRACE;
+    return p;
+}
+
 enum mt_rc mt_item_read(struct mt_input *in, struct mt_item *it, struct mt_trace **out, struct mt_err *err)
 {
     const struct mt_reader *reader;
     enum mt_pack p;
-    while ((p = mt_pack_sniff(it->src)) != MT_PACK_NONE) {
+    if (it->chunks)
+        return read_snapshot(in, it, &mt_reader_native, out, err);
+    while ((p = sniff(it->src)) != MT_PACK_NONE) {
         int r = unwrap(in, it, p, err);
         if (r < 0 || it->src == NULL) /* a container holds the source now */
             return (enum mt_rc)r;

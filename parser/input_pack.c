@@ -1,5 +1,6 @@
 /* input_pack.c -- tells wrappings apart by their first bytes; file names are never asked. */
 #include "parser/input_impl.h"
+#include "parser/wire.h"
 
 #include <string.h>
 
@@ -8,7 +9,7 @@ const char *mt_pack_name(enum mt_pack p)
     static const char *const names[] = {
         [MT_PACK_NONE] = "",     [MT_PACK_GZIP] = "gzip",   [MT_PACK_XZ] = "xz",     [MT_PACK_LZMA] = "lzma",
         [MT_PACK_ZSTD] = "zstd", [MT_PACK_BZIP2] = "bzip2", [MT_PACK_LZ4] = "lz4",   [MT_PACK_TAR] = "tar",
-        [MT_PACK_ZIP] = "zip",   [MT_PACK_7Z] = "7z",       [MT_PACK_HTML] = "html",
+        [MT_PACK_ZIP] = "zip",   [MT_PACK_7Z] = "7z",       [MT_PACK_HTML] = "html", [MT_PACK_TRACE] = "memtrace trace",
     };
     return names[p];
 }
@@ -97,6 +98,10 @@ enum mt_pack mt_pack_sniff(struct mt_source *s)
     const unsigned char *p = s->cur;
     if (n > 4096)
         n = 4096;
+    if (n >= 7 && memcmp(p, MT_WIRE_MAGIC, 7) == 0)
+        return MT_PACK_TRACE;
+    if (n >= 16 && memcmp(p, "\x1f\x8b\x08\x04", 4) == 0 && memcmp(p + 10, "\x1c\0MT\x18\0", 6) == 0)
+        return MT_PACK_TRACE;
     for (size_t i = 0; i < sizeof magics / sizeof *magics; i++)
         if (n >= magics[i].n && memcmp(p, magics[i].magic, magics[i].n) == 0)
             return magics[i].pack;

@@ -1,5 +1,7 @@
 #include "parser/trace.h"
 
+#include "parser/driver.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -79,6 +81,7 @@ void mt_trace_free(struct mt_trace *t)
     MT_VEC_DONE(&t->unknown_keys);
     MT_VEC_DONE(&t->unknown_actions);
     MT_VEC_DONE(&t->diags);
+    mt_driver_free(t->driver);
     mt_free(t->meta.input);
     mt_free(t->meta.member);
     mt_free(t->meta.encoding);

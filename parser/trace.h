@@ -146,7 +146,7 @@ struct mt_diag {
     mt_str_id text;
 };
 
-enum mt_format { MT_FMT_UNKNOWN, MT_FMT_PICKLE, MT_FMT_JSON };
+enum mt_format { MT_FMT_UNKNOWN, MT_FMT_PICKLE, MT_FMT_JSON, MT_FMT_MEMTRACE /* trace.gz: see mt_trace.driver */ };
 
 struct mt_meta {
     /* how it was encoded */
@@ -167,7 +167,10 @@ struct mt_meta {
     int32_t rank;         /* from the file name; -1 = unknown */
     int64_t pid;          /* from the file name; -1 = unknown */
     char *host;           /* from the file name; NULL = unknown */
+    uint64_t uid;         /* of the process, for a snapshot inside a trace.gz; 0 = unknown */
 };
+
+struct mt_driver;
 
 struct mt_trace {
     struct mt_strpool str;
@@ -188,6 +191,7 @@ struct mt_trace {
     bool segments_cut;          /* the input ends before the last segment: the end state is not whole */
     bool damaged;               /* something is missing: exit status 3 */
     bool sealed;
+    struct mt_driver *driver; /* what the driver did (parser/driver.h); NULL for a snapshot */
     struct mt_meta meta;
 };
 #define MT_MAX_DIAGS 64

@@ -1,43 +1,34 @@
 /* `memtrace dump`: the normalised model, one JSON object per line. The golden form of every reader: two encodings of one snapshot
  * give the same lines, so stacks and strings are numbered in order of their first use here, not by their ids in the trace. */
-#include "render/jsonw.h"
-#include "render/report.h"
+#include "render/dump_impl.h"
 
 #include <string.h>
 
-struct dump {
-    const struct mt_trace *t;
-    struct mt_jsonw w;
-    uint32_t *number; /* stack id -> its number in this dump, 0 = not written yet */
-    uint32_t n;
-};
-
-static void line_begin(struct dump *d, const char *type)
+void mt_dump_begin(struct mt_dump *d, const char *type)
 {
     mt_jw_init(&d->w, d->w.o, false);
     mt_jw_open(&d->w, '{');
     mt_jw_ks(&d->w, "type", type);
 }
 
-static void line_end(struct dump *d)
+void mt_dump_end(struct mt_dump *d)
 {
     mt_jw_close(&d->w, '}');
     mt_putc(d->w.o, '\n');
 }
 
-static void kstr(struct dump *d, const char *key, mt_str_id id)
+void mt_dump_str(struct mt_dump *d, const char *key, mt_str_id id)
 {
     mt_jw_key(&d->w, key);
     mt_jw_str(&d->w, mt_str(d->t, id), mt_str_len(d->t, id));
 }
 
-/* Writes the stack's own line when it is new. 0 = no stack. */
-static uint32_t stack_number(struct dump *d, mt_stack_id s)
+uint32_t mt_dump_stack(struct mt_dump *d, mt_stack_id s)
 {
     if (s == 0 || d->number[s] != 0)
         return d->number[s];
     d->number[s] = ++d->n;
-    line_begin(d, "stack");
+    mt_dump_begin(d, "stack");
     mt_jw_ku(&d->w, "id", d->n);
     mt_jw_key(&d->w, "frames");
     mt_jw_open(&d->w, '[');
@@ -50,11 +41,11 @@ static uint32_t stack_number(struct dump *d, mt_stack_id s)
         mt_jw_close(&d->w, ']');
     }
     mt_jw_close(&d->w, ']');
-    line_end(d);
+    mt_dump_end(d);
     return d->number[s];
 }
 
-static void pool(struct dump *d, const uint64_t p[2])
+static void pool(struct mt_dump *d, const uint64_t p[2])
 {
     mt_jw_key(&d->w, "pool");
     mt_jw_open(&d->w, '[');
@@ -63,26 +54,38 @@ static void pool(struct dump *d, const uint64_t p[2])
     mt_jw_close(&d->w, ']');
 }
 
-static void meta(struct dump *d)
+const char *mt_format_name(enum mt_format f)
 {
-    const struct mt_meta *m = &d->t->meta;
-    line_begin(d, "meta");
-    mt_jw_ks(&d->w, "input", m->input);
-    mt_jw_ks(&d->w, "member", m->member);
-    mt_jw_ks(&d->w, "format", m->format == MT_FMT_PICKLE ? "pickle" : m->format == MT_FMT_JSON ? "json" : "unknown");
-    if (m->format == MT_FMT_PICKLE)
-        mt_jw_ki(&d->w, "pickle_protocol", m->pickle_protocol);
-    mt_jw_kb(&d->w, "torch_jit_pickler", m->torch_jit_pickler);
-    mt_jw_ku(&d->w, "bytes", m->bytes);
-    line_end(d);
+    switch (f) {
+    case MT_FMT_PICKLE: return "pickle";
+    case MT_FMT_JSON: return "json";
+    case MT_FMT_MEMTRACE: return "memtrace";
+    case MT_FMT_UNKNOWN: break;
+    }
+    return "unknown";
 }
 
-static void segments(struct dump *d)
+static void meta(struct mt_dump *d)
+{
+    const struct mt_meta *m = &d->t->meta;
+    mt_dump_begin(d, "meta");
+    mt_jw_ks(&d->w, "input", m->input);
+    mt_jw_ks(&d->w, "member", m->member);
+    mt_jw_ks(&d->w, "format", mt_format_name(m->format));
+    if (m->format == MT_FMT_PICKLE)
+        mt_jw_ki(&d->w, "pickle_protocol", m->pickle_protocol);
+    if (m->format != MT_FMT_MEMTRACE)
+        mt_jw_kb(&d->w, "torch_jit_pickler", m->torch_jit_pickler);
+    mt_jw_ku(&d->w, "bytes", m->bytes);
+    mt_dump_end(d);
+}
+
+static void segments(struct mt_dump *d)
 {
     for (uint32_t i = 0; i < d->t->segments.n; i++) {
         const struct mt_segment *s = &d->t->segments.p[i];
-        uint32_t stack = stack_number(d, s->stack);
-        line_begin(d, s->is_host ? "host_segment" : "segment");
+        uint32_t stack = mt_dump_stack(d, s->stack);
+        mt_dump_begin(d, s->is_host ? "host_segment" : "segment");
         mt_jw_ki(&d->w, "device", s->device);
         mt_jw_ku(&d->w, "addr", s->addr);
         mt_jw_ku(&d->w, "total", s->total);
@@ -95,40 +98,40 @@ static void segments(struct dump *d)
         if (s->pool_known)
             pool(d, s->pool);
         mt_jw_ku(&d->w, "stack", stack);
-        line_end(d);
+        mt_dump_end(d);
         for (uint32_t k = s->first_block; k < s->first_block + s->n_blocks; k++) {
             const struct mt_block *b = &d->t->blocks.p[k];
-            stack = stack_number(d, b->stack);
-            line_begin(d, "block");
+            stack = mt_dump_stack(d, b->stack);
+            mt_dump_begin(d, "block");
             mt_jw_ku(&d->w, "addr", b->addr);
             mt_jw_ku(&d->w, "size", b->size);
             mt_jw_ku(&d->w, "requested", b->requested);
             mt_jw_ks(&d->w, "state", mt_block_state_name((enum mt_block_state)b->state));
             mt_jw_ku(&d->w, "stack", stack);
-            line_end(d);
+            mt_dump_end(d);
         }
     }
 }
 
-static void notes(struct dump *d, uint32_t dev, uint64_t event, uint32_t *at)
+static void notes(struct mt_dump *d, uint32_t dev, uint64_t event, uint32_t *at)
 {
     static const char *const names[] = {"compile_context", "user_metadata", "internal_metadata", "category"};
     const struct mt_note *n = d->t->notes.p;
     while (*at < d->t->notes.n && (n[*at].device < dev || (n[*at].device == dev && n[*at].event < event)))
         (*at)++;
     for (; *at < d->t->notes.n && n[*at].device == dev && n[*at].event == event; (*at)++)
-        kstr(d, names[n[*at].kind], n[*at].text);
+        mt_dump_str(d, names[n[*at].kind], n[*at].text);
 }
 
-static void events(struct dump *d, uint32_t dev)
+static void events(struct mt_dump *d, uint32_t dev)
 {
     const struct mt_device *v = &d->t->devices.p[dev];
     uint32_t at = 0;
     for (uint64_t i = 0; i < v->events.n; i++) {
         const struct mt_event *e = mt_event_at(v, i);
         const struct mt_lane *l = &d->t->lanes.p[e->lane];
-        uint32_t stack = stack_number(d, e->stack);
-        line_begin(d, "event");
+        uint32_t stack = mt_dump_stack(d, e->stack);
+        mt_dump_begin(d, "event");
         mt_jw_ki(&d->w, "device", v->ordinal);
         mt_jw_ku(&d->w, "n", i);
         mt_jw_ks(&d->w, "action", mt_action_name((enum mt_action)e->action));
@@ -141,48 +144,48 @@ static void events(struct dump *d, uint32_t dev)
             pool(d, l->pool);
         mt_jw_ku(&d->w, "stack", stack);
         notes(d, dev, i, &at);
-        line_end(d);
+        mt_dump_end(d);
     }
 }
 
-static void rest(struct dump *d)
+static void rest(struct mt_dump *d)
 {
     const struct mt_trace *t = d->t;
     for (uint32_t i = 0; i < t->ranges.n; i++) {
-        line_begin(d, "range");
-        kstr(d, "name", t->ranges.p[i].name);
+        mt_dump_begin(d, "range");
+        mt_dump_str(d, "name", t->ranges.p[i].name);
         mt_jw_ki(&d->w, "device", t->ranges.p[i].device);
         mt_jw_ku(&d->w, "t0_ns", t->ranges.p[i].t0_ns);
         mt_jw_ku(&d->w, "t1_ns", t->ranges.p[i].t1_ns);
-        line_end(d);
+        mt_dump_end(d);
     }
     for (uint32_t i = 0; i < t->settings.n; i++) {
-        line_begin(d, "setting");
-        kstr(d, "key", t->settings.p[i].key);
-        kstr(d, "value", t->settings.p[i].value);
-        line_end(d);
+        mt_dump_begin(d, "setting");
+        mt_dump_str(d, "key", t->settings.p[i].key);
+        mt_dump_str(d, "value", t->settings.p[i].value);
+        mt_dump_end(d);
     }
     for (uint32_t i = 0; i < t->unknown_keys.n + t->unknown_actions.n; i++) {
         bool key = i < t->unknown_keys.n;
         const struct mt_counted *c = key ? &t->unknown_keys.p[i] : &t->unknown_actions.p[i - t->unknown_keys.n];
-        line_begin(d, key ? "unknown_key" : "unknown_action");
-        kstr(d, "name", c->name);
+        mt_dump_begin(d, key ? "unknown_key" : "unknown_action");
+        mt_dump_str(d, "name", c->name);
         mt_jw_ku(&d->w, "count", c->n);
-        line_end(d);
+        mt_dump_end(d);
     }
     for (uint32_t i = 0; i < t->diags.n; i++) {
-        line_begin(d, "diagnosis");
+        mt_dump_begin(d, "diagnosis");
         mt_jw_ks(&d->w, "level", t->diags.p[i].level == MT_DIAG_DAMAGE ? "damage" : "note");
         if (t->diags.p[i].has_offset)
             mt_jw_ku(&d->w, "offset", t->diags.p[i].offset);
-        kstr(d, "text", t->diags.p[i].text);
-        line_end(d);
+        mt_dump_str(d, "text", t->diags.p[i].text);
+        mt_dump_end(d);
     }
 }
 
 void mt_render_dump(const struct mt_trace *t, struct mt_out *o, bool with_meta)
 {
-    struct dump d = {.t = t};
+    struct mt_dump d = {.t = t};
     d.w.o = o;
     d.number = mt_calloc(t->stacks.n, sizeof *d.number);
     if (d.number == NULL) {
@@ -191,10 +194,12 @@ void mt_render_dump(const struct mt_trace *t, struct mt_out *o, bool with_meta)
     }
     if (with_meta)
         meta(&d);
+    if (t->driver != NULL)
+        mt_dump_driver(&d);
     segments(&d);
     for (uint32_t i = 0; i < t->devices.n; i++) {
         const struct mt_device *v = &t->devices.p[i];
-        line_begin(&d, "device");
+        mt_dump_begin(&d, "device");
         mt_jw_ki(&d.w, "device", v->ordinal);
         mt_jw_ks(&d.w, "kind", v->kind == MT_DEV_HOST ? "host" : "cuda");
         mt_jw_ku(&d.w, "events", v->events.n);
@@ -202,7 +207,7 @@ void mt_render_dump(const struct mt_trace *t, struct mt_out *o, bool with_meta)
             mt_jw_ku(&d.w, "max_entries", v->ring_max_entries);
         if (v->ring_overflowed >= 0)
             mt_jw_kb(&d.w, "overflowed", v->ring_overflowed != 0);
-        line_end(&d);
+        mt_dump_end(&d);
         events(&d, i);
     }
     rest(&d);

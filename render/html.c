@@ -173,9 +173,7 @@ static void draw_panel(const struct mt_page *p, struct mt_out *o, const struct m
 static void put_title(const struct mt_page *p, struct mt_out *o)
 {
     char title[512];
-    if (p->rank != NULL)
-        (void)mt_report_title(p->r, title, sizeof title);
-    mt_h_text(o, p->rank != NULL ? title : p->r->title != NULL ? p->r->title : "memory report", 200);
+    mt_h_text(o, mt_report_title(p->r, title, sizeof title), 200);
 }
 
 static void put_contents(const struct mt_page *p, struct mt_out *o)

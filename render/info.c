@@ -1,7 +1,7 @@
 /* `memtrace info`: what a file is, without a diagnosis. */
+#include "render/dump_impl.h"
 #include "render/escape.h"
 #include "render/jsonw.h"
-#include "render/report.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -107,12 +107,29 @@ static void device(const struct mt_trace *t, const struct mt_device *d, struct m
     mt_putf(o, "    completeness  %s\n", completeness(t, d, buf, sizeof buf));
 }
 
+static void diagnoses(const struct mt_trace *t, struct mt_out *o)
+{
+    for (uint32_t i = 0; i < t->diags.n; i++) {
+        const struct mt_diag *d = &t->diags.p[i];
+        mt_puts(o, d->level == MT_DIAG_DAMAGE ? "  damaged         " : "  note            ");
+        mt_term(o, mt_str(t, d->text), mt_str_len(t, d->text));
+        if (d->has_offset)
+            mt_putf(o, " (offset %llu)", (unsigned long long)d->offset);
+        mt_putc(o, '\n');
+    }
+}
+
 void mt_render_info(const struct mt_trace *t, struct mt_out *o)
 {
     const struct mt_meta *m = &t->meta;
     char a[40], b[40];
     input_name(o, m);
     mt_putc(o, '\n');
+    if (t->driver != NULL) {
+        mt_info_driver(t, o);
+        diagnoses(t, o);
+        return;
+    }
     mt_putf(o, "  format          PyTorch memory snapshot, %s", producer(t));
     if (m->format == MT_FMT_PICKLE)
         mt_putf(o, " protocol %d", m->pickle_protocol);
@@ -152,14 +169,7 @@ void mt_render_info(const struct mt_trace *t, struct mt_out *o)
         mt_term(o, mt_str(t, t->unknown_actions.p[i].name), mt_str_len(t, t->unknown_actions.p[i].name));
         mt_putf(o, ", %s times\n", mt_fmt_count(a, t->unknown_actions.p[i].n));
     }
-    for (uint32_t i = 0; i < t->diags.n; i++) {
-        const struct mt_diag *d = &t->diags.p[i];
-        mt_puts(o, d->level == MT_DIAG_DAMAGE ? "  damaged         " : "  note            ");
-        mt_term(o, mt_str(t, d->text), mt_str_len(t, d->text));
-        if (d->has_offset)
-            mt_putf(o, " (offset %llu)", (unsigned long long)d->offset);
-        mt_putc(o, '\n');
-    }
+    diagnoses(t, o);
 }
 
 void mt_render_info_json(const struct mt_trace *t, struct mt_out *o)
@@ -169,9 +179,15 @@ void mt_render_info_json(const struct mt_trace *t, struct mt_out *o)
     char buf[80];
     mt_jw_init(w, o, true);
     mt_jw_open(w, '{');
+    if (t->driver != NULL) {
+        mt_info_driver_json(t, w);
+        mt_jw_close(w, '}');
+        mt_putc(o, '\n');
+        return;
+    }
     mt_jw_ks(w, "input", m->input);
     mt_jw_ks(w, "member", m->member);
-    mt_jw_ks(w, "format", m->format == MT_FMT_PICKLE ? "pickle" : m->format == MT_FMT_JSON ? "json" : "unknown");
+    mt_jw_ks(w, "format", mt_format_name(m->format));
     mt_jw_ks(w, "producer", producer(t));
     if (m->format == MT_FMT_PICKLE)
         mt_jw_ki(w, "pickle_protocol", m->pickle_protocol);

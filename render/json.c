@@ -1,6 +1,7 @@
 /* The analysis as JSON for scripts. The names are documented in docs/json.md and stay stable; sizes are integers in bytes. */
+#include "render/job_view.h"
 #include "render/jsonw.h"
-#include "render/report.h"
+#include "render/view.h"
 
 #include <string.h>
 
@@ -73,12 +74,31 @@ static void state(struct mt_jsonw *w, const struct mt_state *s)
     known(w, "holes", s->holes_known, s->n_holes);
 }
 
-static void verdict(struct mt_jsonw *w, const struct mt_report *r)
+/* The headline is the driver's: the same keys, and what only a snapshot knows is null. */
+static void job_verdict(struct mt_jsonw *w, const struct mt_report *r)
 {
-    const struct mt_rank *k = &r->ranks[r->primary];
+    const struct mt_job *j = r->job;
+    const struct mt_driver_oom *o = j->kind == MT_JV_OOM ? &j->ooms.p[j->oom] : NULL;
+    const struct mt_process *p = o != NULL ? &j->drivers.p[o->driver]->driver->processes.p[o->process] : NULL;
+    const struct mt_meta *m = &j->drivers.p[o != NULL ? o->driver : 0]->meta;
+    mt_jw_ks(w, "kind", o != NULL ? "driver_oom" : j->kind == MT_JV_PEAK ? "driver_peak" : "empty");
+    phase(w, o != NULL ? o->phase : MT_PH_UNATTRIBUTED, o != NULL ? o->sub : MT_PH_NONE);
+    mt_jw_ks(w, "confidence", mt_conf_name(o != NULL && o->phase != MT_PH_UNATTRIBUTED ? MT_CONF_MARKED : MT_CONF_NONE));
+    mt_jw_key(w, "rank");
+    if (p != NULL && p->rank >= 0)
+        mt_jw_i(w, p->rank);
+    else
+        mt_jw_null(w);
+    mt_jw_ks(w, "device", NULL);
+    mt_jw_ks(w, "input", m->input);
+    mt_jw_ks(w, "member", m->member);
+    mt_jw_ks(w, "sentence", j->sentence);
+    mt_jw_ks(w, "because", j->because[0] != '\0' ? j->because : NULL);
+}
+
+static void snapshot_verdict(struct mt_jsonw *w, const struct mt_rank *k)
+{
     const struct mt_verdict *v = &k->analysis->verdict;
-    mt_jw_key(w, "verdict");
-    mt_jw_open(w, '{');
     mt_jw_ks(w, "kind", mt_verdict_kind_name(v->kind));
     phase(w, v->phase, v->sub);
     mt_jw_ks(w, "confidence", mt_conf_name(v->conf));
@@ -92,8 +112,24 @@ static void verdict(struct mt_jsonw *w, const struct mt_report *r)
     mt_jw_ks(w, "member", k->trace->meta.member);
     mt_jw_ks(w, "sentence", v->sentence);
     mt_jw_ks(w, "because", v->because[0] ? v->because : NULL);
-    mt_jw_ks(w, "framework", mt_framework_id(k->analysis->fw.main));
-    mt_jw_ks(w, "engine", k->analysis->fw.engine == MT_FW_NONE ? NULL : mt_framework_id(k->analysis->fw.engine));
+}
+
+static void verdict(struct mt_jsonw *w, const struct mt_report *r)
+{
+    const struct mt_rank *k = mt_report_rank(r);
+    const struct mt_frameworks *fw = k != NULL ? &k->analysis->fw : NULL;
+    mt_jw_key(w, "verdict");
+    mt_jw_open(w, '{');
+    if (mt_report_job_leads(r))
+        job_verdict(w, r);
+    else if (k != NULL)
+        snapshot_verdict(w, k);
+    mt_jw_ks(w, "framework", fw != NULL ? mt_framework_id(fw->main) : NULL);
+    mt_jw_ks(w, "engine", fw == NULL || fw->engine == MT_FW_NONE ? NULL : mt_framework_id(fw->engine));
+    if (r->job != NULL) {
+        mt_jw_ks(w, "from", mt_report_job_leads(r) ? "driver" : "snapshot");
+        mt_jw_ks(w, "second", mt_report_job_leads(r) ? k != NULL ? k->analysis->verdict.sentence : NULL : mt_report_second(r));
+    }
     mt_jw_close(w, '}');
 }
 
@@ -309,6 +345,21 @@ static void counted(struct mt_jsonw *w, const char *key, const struct mt_trace *
     mt_jw_close(w, ']');
 }
 
+static void diagnoses(struct mt_jsonw *w, const struct mt_trace *t)
+{
+    mt_jw_key(w, "diagnoses");
+    mt_jw_open(w, '[');
+    for (uint32_t i = 0; i < t->diags.n; i++) {
+        mt_jw_open(w, '{');
+        mt_jw_ks(w, "level", t->diags.p[i].level == MT_DIAG_DAMAGE ? "damage" : "note");
+        known(w, "offset", t->diags.p[i].has_offset, t->diags.p[i].offset);
+        mt_jw_key(w, "text");
+        mt_jw_str(w, mt_str(t, t->diags.p[i].text), mt_str_len(t, t->diags.p[i].text));
+        mt_jw_close(w, '}');
+    }
+    mt_jw_close(w, ']');
+}
+
 static void quality_of(struct mt_jsonw *w, const struct mt_rank *k)
 {
     const struct mt_trace *t = k->trace;
@@ -343,17 +394,18 @@ static void quality_of(struct mt_jsonw *w, const struct mt_rank *k)
     mt_jw_ku(w, "optimizer_annotation_agreed", k->analysis->annotation_agreed);
     counted(w, "unknown_keys", t, t->unknown_keys.p, t->unknown_keys.n);
     counted(w, "unknown_actions", t, t->unknown_actions.p, t->unknown_actions.n);
-    mt_jw_key(w, "diagnoses");
-    mt_jw_open(w, '[');
-    for (uint32_t i = 0; i < t->diags.n; i++) {
-        mt_jw_open(w, '{');
-        mt_jw_ks(w, "level", t->diags.p[i].level == MT_DIAG_DAMAGE ? "damage" : "note");
-        known(w, "offset", t->diags.p[i].has_offset, t->diags.p[i].offset);
-        mt_jw_key(w, "text");
-        mt_jw_str(w, mt_str(t, t->diags.p[i].text), mt_str_len(t, t->diags.p[i].text));
-        mt_jw_close(w, '}');
-    }
-    mt_jw_close(w, ']');
+    diagnoses(w, t);
+    mt_jw_close(w, '}');
+}
+
+static void quality_of_driver(struct mt_jsonw *w, const struct mt_trace *t)
+{
+    mt_jw_open(w, '{');
+    mt_jw_ks(w, "input", t->meta.input);
+    mt_jw_ks(w, "member", t->meta.member);
+    rank(w, t);
+    mt_jw_kb(w, "damaged", t->damaged);
+    diagnoses(w, t);
     mt_jw_close(w, '}');
 }
 
@@ -374,11 +426,15 @@ static void quality(struct mt_jsonw *w, const struct mt_report *r)
     mt_jw_close(w, ']');
     mt_jw_key(w, "inputs");
     mt_jw_open(w, '[');
+    for (uint32_t i = 0; r->job != NULL && i < r->job->drivers.n; i++)
+        quality_of_driver(w, r->job->drivers.p[i]);
     for (uint32_t i = 0; i < r->n_ranks; i++)
         quality_of(w, &r->ranks[i]);
     mt_jw_close(w, ']');
     mt_jw_close(w, '}');
 }
+
+static uint32_t n_drivers(const struct mt_report *r) { return r->job != NULL ? r->job->drivers.n : 0; }
 
 static void provenance(struct mt_jsonw *w, const struct mt_report *r)
 {
@@ -388,17 +444,22 @@ static void provenance(struct mt_jsonw *w, const struct mt_report *r)
     mt_jw_ks(w, "command", r->command[0] ? r->command : NULL);
     mt_jw_key(w, "inputs");
     mt_jw_open(w, '[');
-    for (uint32_t i = 0; i < r->n_ranks; i++) {
-        const struct mt_meta *m = &r->ranks[i].trace->meta;
+    for (uint32_t i = 0; i < n_drivers(r) + r->n_ranks; i++) {
+        const struct mt_trace *t = i < n_drivers(r) ? r->job->drivers.p[i] : r->ranks[i - n_drivers(r)].trace;
+        const struct mt_meta *m = &t->meta;
         mt_jw_open(w, '{');
         mt_jw_ks(w, "input", m->input);
         mt_jw_ks(w, "member", m->member);
         mt_jw_ks(w, "encoding", m->encoding != NULL && m->encoding[0] ? m->encoding : NULL);
-        mt_jw_ks(w, "format", m->format == MT_FMT_PICKLE ? "pickle" : m->format == MT_FMT_JSON ? "json" : "unknown");
+        mt_jw_ks(w, "format",
+                 m->format == MT_FMT_PICKLE     ? "pickle"
+                 : m->format == MT_FMT_JSON     ? "json"
+                 : m->format == MT_FMT_MEMTRACE ? "memtrace"
+                                                : "unknown");
         known(w, "input_bytes", m->input_bytes != 0, m->input_bytes);
         mt_jw_ku(w, "decoded_bytes", m->bytes);
         mt_jw_ks(w, "sha256", m->sha256[0] ? m->sha256 : NULL);
-        rank(w, r->ranks[i].trace);
+        rank(w, t);
         mt_jw_close(w, '}');
     }
     mt_jw_close(w, ']');
@@ -439,8 +500,11 @@ void mt_render_json(const struct mt_report *r, struct mt_out *o)
     mt_jw_close(w, ']');
     mt_jw_key(w, "advice");
     mt_jw_open(w, '[');
-    advice(w, r->ranks[r->primary].analysis);
+    if (mt_report_rank(r) != NULL)
+        advice(w, mt_report_rank(r)->analysis);
     mt_jw_close(w, ']');
+    if (r->job != NULL)
+        mt_json_job(w, r->job);
     quality(w, r);
     provenance(w, r);
     mt_jw_close(w, '}');

@@ -1,7 +1,8 @@
 /* The report to paste into a ticket: short, tables only where they help, nothing that a name could turn into markup. */
 #include "analysis/words.h"
 #include "render/escape.h"
-#include "render/rows.h"
+#include "render/job_view.h"
+#include "render/view.h"
 
 #include <string.h>
 
@@ -111,8 +112,11 @@ static void ranks(struct mt_out *o, const struct mt_report *r)
 void mt_render_md(const struct mt_report *r, struct mt_out *o)
 {
     enum { MAX_CAVEATS = 64 };
-    const struct mt_rank *k = &r->ranks[r->primary];
+    const struct mt_rank *k = mt_report_rank(r);
     const struct mt_device_analysis *d = mt_verdict_device(k);
+    const struct mt_verdict *v = k != NULL ? &k->analysis->verdict : NULL;
+    const char *because, *second = mt_report_second(r);
+    bool job = mt_report_job_leads(r);
     struct mt_caveat *cav = mt_calloc(MAX_CAVEATS, sizeof *cav);
     char title[512];
     unsigned n;
@@ -123,15 +127,26 @@ void mt_render_md(const struct mt_report *r, struct mt_out *o)
     mt_puts(o, "### memtrace: ");
     md(o, mt_report_title(r, title, sizeof title));
     mt_puts(o, "\n\n**");
-    md(o, k->analysis->verdict.sentence);
+    md(o, job ? r->job->sentence : v != NULL ? v->sentence : "Nothing could be read.");
     mt_puts(o, "**\n\n");
-    if (k->analysis->verdict.because[0]) {
-        md(o, k->analysis->verdict.because);
+    because = job ? r->job->because : v != NULL ? v->because : "";
+    if (because[0] != '\0') {
+        md(o, because);
         mt_puts(o, "\n\n");
     }
-    top(o, k->analysis);
+    if (job && v != NULL)
+        second = v->sentence;
+    if (second != NULL) {
+        mt_puts(o, job ? "The snapshot: " : "The driver: ");
+        md(o, second);
+        mt_puts(o, "\n\n");
+    }
+    if (k != NULL)
+        top(o, k->analysis);
     if (d != NULL)
         facts(o, k, d);
+    if (r->job != NULL)
+        mt_md_job(r, o);
     ranks(o, r);
     if (d != NULL) {
         phases(o, d);

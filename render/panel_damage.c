@@ -7,14 +7,38 @@
 
 static bool has(const struct mt_page *p) { return mt_report_damaged(p->r); }
 
-static void put_input(const struct mt_page *p, struct mt_out *o, const struct mt_rank *k)
+static void put_input(const struct mt_page *p, struct mt_out *o, const struct mt_trace *t)
 {
-    const struct mt_meta *m = &k->trace->meta;
-    if (p->r->n_ranks < 2)
+    const struct mt_meta *m = &t->meta;
+    if (p->r->n_ranks < 2 && p->r->job == NULL)
         return;
     mt_puts(o, "<b>");
     mt_h_name(o, m->member != NULL ? m->member : m->input, 200);
     mt_puts(o, "</b>: ");
+}
+
+static void put_trace(const struct mt_page *p, struct mt_out *o, const struct mt_trace *t)
+{
+    uint32_t n = 0;
+    if (!t->damaged)
+        return;
+    for (uint32_t k = 0; k < t->diags.n; k++) {
+        const struct mt_diag *d = &t->diags.p[k];
+        if (d->level != MT_DIAG_DAMAGE)
+            continue;
+        n++;
+        mt_puts(o, "<li>");
+        put_input(p, o, t);
+        mt_h_text(o, mt_str(t, d->text), 1000);
+        if (d->has_offset)
+            mt_putf(o, " <small>(offset %" PRIu64 ")</small>", d->offset);
+        mt_puts(o, "</li>\n");
+    }
+    if (n == 0) {
+        mt_puts(o, "<li>");
+        put_input(p, o, t);
+        mt_puts(o, "damaged; see the data quality section</li>\n");
+    }
 }
 
 static void draw(const struct mt_page *p, struct mt_out *o)
@@ -30,29 +54,10 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         mt_h_text(o, r->unread[i].message, 1000);
         mt_puts(o, "</li>\n");
     }
-    for (uint32_t i = 0; i < r->n_ranks; i++) {
-        const struct mt_trace *t = r->ranks[i].trace;
-        uint32_t n = 0;
-        if (!t->damaged)
-            continue;
-        for (uint32_t k = 0; k < t->diags.n; k++) {
-            const struct mt_diag *d = &t->diags.p[k];
-            if (d->level != MT_DIAG_DAMAGE)
-                continue;
-            n++;
-            mt_puts(o, "<li>");
-            put_input(p, o, &r->ranks[i]);
-            mt_h_text(o, mt_str(t, d->text), 1000);
-            if (d->has_offset)
-                mt_putf(o, " <small>(offset %" PRIu64 ")</small>", d->offset);
-            mt_puts(o, "</li>\n");
-        }
-        if (n == 0) {
-            mt_puts(o, "<li>");
-            put_input(p, o, &r->ranks[i]);
-            mt_puts(o, "damaged; see the data quality section</li>\n");
-        }
-    }
+    for (uint32_t i = 0; r->job != NULL && i < r->job->drivers.n; i++)
+        put_trace(p, o, r->job->drivers.p[i]);
+    for (uint32_t i = 0; i < r->n_ranks; i++)
+        put_trace(p, o, r->ranks[i].trace);
     mt_puts(o, "</ul>\n</aside>\n");
 }
 

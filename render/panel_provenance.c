@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-static bool has(const struct mt_page *p) { return p->r->n_ranks > 0 || p->r->n_unread > 0; }
+static bool has(const struct mt_page *p) { return p->r->n_ranks > 0 || p->r->n_unread > 0 || p->r->job != NULL; }
 
 static void input(struct mt_out *o, const struct mt_meta *m)
 {
@@ -50,8 +50,10 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     static const char *const heads[] = {"Input", "#Size", "Format", "#Snapshot", "From its name", "SHA-256 of the input"};
     const struct mt_report *r = p->r;
     char b[32];
-    if (r->n_ranks > 0) {
+    if (r->n_ranks > 0 || r->job != NULL) {
         mt_h_table(o, "Inputs", heads, sizeof heads / sizeof *heads);
+        for (uint32_t i = 0; r->job != NULL && i < r->job->drivers.n; i++)
+            input(o, &r->job->drivers.p[i]->meta);
         for (uint32_t i = 0; i < r->n_ranks; i++)
             input(o, &r->ranks[i].trace->meta);
         mt_h_table_end(o);

@@ -9,7 +9,7 @@
 
 enum { MAX_CAVEATS = 160 };
 
-static bool has(const struct mt_page *p) { return p->rank != NULL; }
+static bool has(const struct mt_page *p) { return p->rank != NULL || p->r->job != NULL; }
 
 static const char *conf_meaning(enum mt_conf c)
 {

@@ -1,24 +1,48 @@
 /* The answer: one sentence, the numbers behind it, and what to change first. */
 #include "render/escape.h"
 #include "render/html.h"
+#include "render/job_view.h"
 #include "render/rows.h"
 
-static bool has(const struct mt_page *p) { return p->rank != NULL; }
+static bool has(const struct mt_page *p) { return p->rank != NULL || p->r->job != NULL; }
+
+static void paragraph(struct mt_out *o, const char *lead, const char *text)
+{
+    if (text == NULL || text[0] == '\0')
+        return;
+    mt_putf(o, "<p class=\"because\">%s", lead);
+    mt_h_text(o, text, 3000);
+    mt_puts(o, "</p>\n");
+}
+
+/* What the driver saw is the headline, and what the snapshot says comes second; or the other way round. */
+static void sentences(const struct mt_page *p, struct mt_out *o)
+{
+    const struct mt_job *j = p->r->job;
+    const struct mt_verdict *v = p->rank != NULL ? &p->rank->analysis->verdict : NULL;
+    bool job = mt_report_job_leads(p->r), oom = job ? j->kind == MT_JV_OOM : v != NULL && mt_verdict_is_oom(v->kind);
+    mt_putf(o, "<header class=\"hero%s\" id=\"verdict\">\n<p class=\"kind\">%s</p>\n<h1>", oom ? " oom" : "",
+            job         ? mt_job_kind_words(j)
+            : v != NULL ? mt_verdict_words(v->kind)
+                        : "");
+    mt_h_text(o, job ? j->sentence : v != NULL ? v->sentence : "", 3000);
+    mt_puts(o, "</h1>\n");
+    paragraph(o, "", job ? j->because : v != NULL ? v->because : NULL);
+    if (job && v != NULL)
+        paragraph(o, "<b>The snapshot:</b> ", v->sentence);
+    else
+        paragraph(o, "<b>The driver:</b> ", mt_report_second(p->r));
+}
 
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
-    const struct mt_analysis *a = p->rank->analysis;
-    const struct mt_verdict *v = &a->verdict;
+    const struct mt_analysis *a = p->rank != NULL ? p->rank->analysis : NULL;
     char place[256];
     uint32_t n = 0;
-    mt_putf(o, "<header class=\"hero%s\" id=\"verdict\">\n<p class=\"kind\">%s</p>\n<h1>",
-            mt_verdict_is_oom(v->kind) ? " oom" : "", mt_verdict_words(v->kind));
-    mt_h_text(o, v->sentence, 2000);
-    mt_puts(o, "</h1>\n");
-    if (v->because != NULL && v->because[0] != '\0') {
-        mt_puts(o, "<p class=\"because\">");
-        mt_h_text(o, v->because, 2000);
-        mt_puts(o, "</p>\n");
+    sentences(p, o);
+    if (a == NULL) {
+        mt_puts(o, "</header>\n");
+        return;
     }
     mt_puts(o, "<p class=\"where\">");
     if (p->dev != NULL) {

@@ -11,6 +11,9 @@ bool mt_report_damaged(const struct mt_report *r)
     for (uint32_t i = 0; i < r->n_ranks; i++)
         if (r->ranks[i].trace->damaged)
             return true;
+    for (uint32_t i = 0; r->job != NULL && i < r->job->drivers.n; i++)
+        if (r->job->drivers.p[i]->damaged)
+            return true;
     return false;
 }
 
@@ -116,6 +119,10 @@ char *mt_format_words(char buf[MT_WORDS], const struct mt_meta *m)
         (void)snprintf(buf, MT_WORDS, "pickle, protocol %d%s%s", m->pickle_protocol,
                        m->torch_jit_pickler ? ", written by torch::jit::Pickler" : "", more);
     else
-        (void)snprintf(buf, MT_WORDS, "%s%s", m->format == MT_FMT_JSON ? "JSON" : "unknown", more);
+        (void)snprintf(buf, MT_WORDS, "%s%s",
+                       m->format == MT_FMT_JSON       ? "JSON"
+                       : m->format == MT_FMT_MEMTRACE ? "memtrace trace"
+                                                      : "unknown",
+                       more);
     return buf;
 }

@@ -6,6 +6,7 @@
 #define MT_REPORT_H
 
 #include "analysis/analysis.h"
+#include "analysis/job.h"
 #include "render/out.h"
 
 struct mt_rank {
@@ -20,6 +21,7 @@ struct mt_unread { /* a member or input that could not be read at all */
 struct mt_report {
     const struct mt_rank *ranks; /* in order of rank number where known, else of input */
     uint32_t n_ranks, primary;   /* primary: the rank the verdict speaks for */
+    const struct mt_job *job;    /* what the driver saw; NULL without a memtrace trace. n_ranks may be 0 then */
     const struct mt_unread *unread;
     uint32_t n_unread;
     uint64_t n_ignored;  /* files beside the snapshots that are none */

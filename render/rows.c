@@ -2,6 +2,8 @@
 
 #include "analysis/words.h"
 #include "render/escape.h"
+#include "render/job_view.h"
+#include "render/view.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,7 +11,7 @@
 
 const struct mt_device_analysis *mt_verdict_device(const struct mt_rank *k)
 {
-    return k->analysis->devices.n != 0 ? &k->analysis->devices.p[k->analysis->verdict.device] : NULL;
+    return k != NULL && k->analysis->devices.n != 0 ? &k->analysis->devices.p[k->analysis->verdict.device] : NULL;
 }
 
 static const char *base_name(const char *path)
@@ -20,11 +22,15 @@ static const char *base_name(const char *path)
 
 char *mt_report_title(const struct mt_report *r, char *buf, size_t cap)
 {
-    const struct mt_meta *m = &r->ranks[r->primary].trace->meta;
-    const char *input = m->input == NULL || strcmp(m->input, "-") == 0 ? "standard input" : base_name(m->input);
+    const struct mt_rank *k = mt_report_rank(r);
+    const struct mt_trace *t = r->job != NULL && r->job->drivers.n != 0 ? r->job->drivers.p[0] : k != NULL ? k->trace : NULL;
+    const struct mt_meta *m = t != NULL ? &t->meta : NULL;
+    const char *input = m == NULL                                        ? "memory report"
+                        : m->input == NULL || strcmp(m->input, "-") == 0 ? "standard input"
+                                                                         : base_name(m->input);
     if (r->title != NULL)
         (void)snprintf(buf, cap, "%s", r->title);
-    else if (m->member != NULL && r->n_ranks == 1)
+    else if (m != NULL && m->member != NULL && r->n_ranks == 1)
         (void)snprintf(buf, cap, "%s: %s", input, base_name(m->member));
     else
         (void)snprintf(buf, cap, "%s", input);
@@ -182,11 +188,15 @@ static void device_caveats(const struct mt_rank *k, const struct mt_device_analy
 
 unsigned mt_caveats(const struct mt_report *r, const struct mt_rank *k, struct mt_caveat *out, unsigned max)
 {
-    const struct mt_trace *t = k->trace;
+    const struct mt_trace *t;
     char a[40];
     unsigned n = 0;
     for (uint32_t i = 0; i < r->n_unread; i++)
         caveat(out, &n, max, "Not read: %s: %s", r->unread[i].name, r->unread[i].message);
+    n = mt_job_caveats(r, out, n, max);
+    if (k == NULL)
+        return n;
+    t = k->trace;
     for (uint32_t i = 0; i < t->diags.n; i++) {
         const struct mt_diag *d = &t->diags.p[i];
         if (d->has_offset)

@@ -14,7 +14,7 @@ struct mt_fact {
 unsigned mt_facts(const struct mt_rank *k, const struct mt_device_analysis *d, struct mt_fact *out, unsigned max);
 
 /* What limits the trust in the numbers, one sentence each, most important first; returns how many. Names of the input inside are raw:
- * escape when writing. */
+ * escape when writing. k may be NULL: what is said of the whole job is said anyway. */
 struct mt_caveat {
     char text[1024];
 };
@@ -31,7 +31,7 @@ char *mt_row_place(const struct mt_report *r, const struct mt_rank *k, const str
                    size_t cap);
 /* Title of the report: the given one, else the file name of the input (with member). */
 char *mt_report_title(const struct mt_report *r, char *buf, size_t cap);
-/* The device that the verdict is about; NULL when there is none. */
+/* The device that the verdict is about; NULL when there is none, or no rank. */
 const struct mt_device_analysis *mt_verdict_device(const struct mt_rank *k);
 
 #endif

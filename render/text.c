@@ -1,34 +1,31 @@
 /* The report for a terminal: good enough alone over ssh. */
 #include "analysis/words.h"
 #include "render/escape.h"
+#include "render/job_view.h"
 #include "render/rows.h"
+#include "render/text_impl.h"
+#include "render/view.h"
 
 #include <stdio.h>
 #include <string.h>
 
-struct text {
-    struct mt_out *o;
-    int width;
-    bool color;
-};
-
-static void style(struct text *x, const char *code)
+void mt_text_style(struct mt_text *x, const char *code)
 {
     if (x->color)
         mt_putf(x->o, "\033[%sm", code);
 }
 
-static void heading(struct text *x, const char *words)
+void mt_text_heading(struct mt_text *x, const char *words)
 {
     mt_putc(x->o, '\n');
-    style(x, "1");
+    mt_text_style(x, "1");
     mt_puts(x->o, words);
-    style(x, "0");
+    mt_text_style(x, "0");
     mt_putc(x->o, '\n');
 }
 
 /* Escapes s once and breaks it at spaces to the width. */
-static void wrap(struct text *x, const char *first, const char *next, const char *s)
+void mt_text_wrap(struct mt_text *x, const char *first, const char *next, const char *s)
 {
     struct mt_out m;
     const char *p, *lead = first;
@@ -62,7 +59,7 @@ static void wrap(struct text *x, const char *first, const char *next, const char
 }
 
 /* Escapes s once and cuts it to the width; returns the columns it took. */
-static size_t clipped(struct text *x, const char *s, int width)
+size_t mt_text_clipped(struct mt_text *x, const char *s, int width)
 {
     struct mt_out m;
     size_t cols = 0;
@@ -85,13 +82,13 @@ static size_t clipped(struct text *x, const char *s, int width)
     return cols;
 }
 
-static void padded(struct text *x, const char *s, int width)
+void mt_text_padded(struct mt_text *x, const char *s, int width)
 {
-    for (size_t cols = clipped(x, s, width); cols < (size_t)width; cols++)
+    for (size_t cols = mt_text_clipped(x, s, width); cols < (size_t)width; cols++)
         mt_putc(x->o, ' ');
 }
 
-static void advice(struct text *x, const struct mt_analysis *a, bool top)
+static void advice(struct mt_text *x, const struct mt_analysis *a, bool top)
 {
     unsigned no = 0;
     for (uint32_t i = 0; i < a->advice.n; i++) {
@@ -100,33 +97,33 @@ static void advice(struct text *x, const struct mt_analysis *a, bool top)
         if (top && !d->is_top)
             continue;
         (void)snprintf(lead, sizeof lead, "%3u. ", ++no);
-        wrap(x, lead, "     ", d->card->title);
+        mt_text_wrap(x, lead, "     ", d->card->title);
         for (uint32_t l = 0; l < d->card->n_set; l++) {
             if ((d->lines >> l & 1) == 0)
                 continue;
             mt_puts(x->o, "       ");
-            style(x, "36");
+            mt_text_style(x, "36");
             mt_term(x->o, d->card->set[l].text, strlen(d->card->set[l].text));
-            style(x, "0");
+            mt_text_style(x, "0");
             mt_putc(x->o, '\n');
         }
-        wrap(x, "     ", "     ", d->card->why);
+        mt_text_wrap(x, "     ", "     ", d->card->why);
         if (!top) {
             char line[2048];
             (void)snprintf(line, sizeof line, "Constraints: %s", d->card->constraints);
             if (strcmp(d->card->constraints, "none") != 0)
-                wrap(x, "     ", "     ", line);
+                mt_text_wrap(x, "     ", "     ", line);
             (void)snprintf(line, sizeof line, "Cost: %s", d->card->cost);
             if (strcmp(d->card->cost, "none") != 0)
-                wrap(x, "     ", "     ", line);
+                mt_text_wrap(x, "     ", "     ", line);
             (void)snprintf(line, sizeof line, "[%s] %s", d->rule->id, d->rule->source);
-            wrap(x, "     ", "     ", line);
+            mt_text_wrap(x, "     ", "     ", line);
         }
     }
 }
 
 /* A chart of 8 rows of half blocks: one character shows the highest state of its share of the columns. */
-static void chart(struct text *x, const struct mt_device_analysis *d)
+static void chart(struct mt_text *x, const struct mt_device_analysis *d)
 {
     enum { ROWS = 8, MAX_W = 100 };
     static const char *const part[] = {" ", "\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587", "\u2588"};
@@ -146,7 +143,7 @@ static void chart(struct text *x, const struct mt_device_analysis *d)
         if (t->total[c] > high[k])
             high[k] = t->total[c];
     }
-    heading(x, t->has_time ? "Live memory over time" : "Live memory over events");
+    mt_text_heading(x, t->has_time ? "Live memory over time" : "Live memory over events");
     for (int row = ROWS - 1; row >= 0; row--) {
         char label[16] = "";
         if (row == ROWS - 1)
@@ -167,7 +164,7 @@ static void chart(struct text *x, const struct mt_device_analysis *d)
         mt_putf(x->o, "%11s  event 0%*s\n", "", (int)w - 7, mt_fmt_count(b, t->x1));
 }
 
-static void phases(struct text *x, const struct mt_device_analysis *d)
+static void phases(struct mt_text *x, const struct mt_device_analysis *d)
 {
     char a[40], b[40], c[40], e[40], ph[128];
     bool any = false;
@@ -176,7 +173,7 @@ static void phases(struct text *x, const struct mt_device_analysis *d)
         if (p->n_allocs == 0 && p->at_focus == 0)
             continue;
         if (!any) {
-            heading(x, "Phases");
+            mt_text_heading(x, "Phases");
             mt_putf(x->o, "  %-34s %11s %11s %11s %11s %7s\n", "phase", "allocated", "peak inside", "retained",
                     d->focus_is_oom     ? "at the OOM"
                     : d->end_state_only ? "at the end"
@@ -186,16 +183,16 @@ static void phases(struct text *x, const struct mt_device_analysis *d)
         }
         mt_puts(x->o, "  ");
         if (p->phase == MT_PH_UNATTRIBUTED && p->sub == MT_PH_NONE)
-            padded(x, p->n_allocs ? "unattributed" : "before recording, unattributed", 34);
+            mt_text_padded(x, p->n_allocs ? "unattributed" : "before recording, unattributed", 34);
         else
-            padded(x, mt_words_phase(ph, sizeof ph, p->phase, p->sub), 34);
+            mt_text_padded(x, mt_words_phase(ph, sizeof ph, p->phase, p->sub), 34);
         mt_putf(x->o, " %11s %11s %11s %11s %7s\n", mt_fmt_bytes(a, p->alloc_bytes),
                 p->peak_inside_event == MT_NO_EVENT || d->withheld ? "-" : mt_fmt_bytes(b, p->peak_inside),
                 mt_fmt_bytes(c, p->retained), mt_fmt_bytes(e, p->at_focus), mt_fmt_percent(ph, p->at_focus, d->focus.live));
     }
 }
 
-static void owners(struct text *x, const struct mt_device_analysis *d, uint32_t max)
+static void owners(struct mt_text *x, const struct mt_device_analysis *d, uint32_t max)
 {
     char a[40], b[40], ph[128], line[256];
     uint64_t rest = d->owners_rest_bytes;
@@ -206,7 +203,7 @@ static void owners(struct text *x, const struct mt_device_analysis *d, uint32_t 
                    : d->withheld || d->end_state_only ? "in the recorded state"
                                                       : "at the peak",
                    mt_fmt_bytes(a, d->focus.live));
-    heading(x, line);
+    mt_text_heading(x, line);
     for (uint32_t i = 0; i < d->owners.n; i++) {
         const struct mt_owner *o = &d->owners.p[i];
         if (i >= max) {
@@ -214,7 +211,7 @@ static void owners(struct text *x, const struct mt_device_analysis *d, uint32_t 
             continue;
         }
         mt_putf(x->o, "  %11s %7s  ", mt_fmt_bytes(a, o->bytes), mt_fmt_percent(b, o->bytes, d->focus.live));
-        clipped(x, o->label, x->width > 70 ? x->width - 22 : 48);
+        mt_text_clipped(x, o->label, x->width > 70 ? x->width - 22 : 48);
         mt_putf(x->o, "\n                       %s block%s, %s\n", mt_fmt_count(a, o->blocks), o->blocks == 1 ? "" : "s",
                 o->attr.phase == MT_PH_UNATTRIBUTED && o->attr.sub == MT_PH_NONE
                     ? (o->birth == MT_BIRTH_IN_TRACE ? "phase unknown" : "allocated before recording began")
@@ -225,12 +222,12 @@ static void owners(struct text *x, const struct mt_device_analysis *d, uint32_t 
                 mt_fmt_count(line, d->n_owners_all - (d->owners.n < max ? d->owners.n : max)));
 }
 
-static void pools(struct text *x, const struct mt_device_analysis *d)
+static void pools(struct mt_text *x, const struct mt_device_analysis *d)
 {
     char a[40], b[40], c[40], e[40], name[96];
     if (d->pools.n == 0)
         return;
-    heading(x, "Segments at the end");
+    mt_text_heading(x, "Segments at the end");
     mt_putf(x->o, "  %-30s %9s %11s %11s %11s %12s\n", "pool, stream", "segments", "reserved", "active", "free",
             "largest free");
     for (uint32_t i = 0; i < d->pools.n && i < 20; i++) {
@@ -242,7 +239,7 @@ static void pools(struct text *x, const struct mt_device_analysis *d)
                        p->is_expandable ? ", expandable" : "", p->stream != 0 ? ", side stream" : "",
                        p->label[0] ? ", private" : "");
         mt_puts(x->o, "  ");
-        padded(x, name, 30);
+        mt_text_padded(x, name, 30);
         mt_putf(x->o, " %9s %11s %11s %11s %12s\n", mt_fmt_count(name, p->n_segments), mt_fmt_bytes(a, p->reserved),
                 mt_fmt_bytes(b, p->active), mt_fmt_bytes(c, p->free), mt_fmt_bytes(e, p->largest_free));
     }
@@ -250,18 +247,18 @@ static void pools(struct text *x, const struct mt_device_analysis *d)
         mt_putf(x->o, "  and %u more rows (see --format json)\n", d->pools.n - 20);
 }
 
-static void ranks(struct text *x, const struct mt_report *r)
+static void ranks(struct mt_text *x, const struct mt_report *r)
 {
     char a[40], b[40], place[256];
     if (mt_row_count(r) < 2)
         return;
-    heading(x, r->n_ranks > 1 ? "Ranks and devices" : "Devices");
+    mt_text_heading(x, r->n_ranks > 1 ? "Ranks and devices" : "Devices");
     for (uint32_t i = 0; i < r->n_ranks; i++) {
         const struct mt_analysis *an = r->ranks[i].analysis;
         for (uint32_t j = 0; j < an->devices.n; j++) {
             const struct mt_device_analysis *d = &an->devices.p[j];
             mt_puts(x->o, i == r->primary && d == mt_verdict_device(&r->ranks[i]) ? "> " : "  ");
-            padded(x, mt_row_place(r, &r->ranks[i], d, place, sizeof place), 40);
+            mt_text_padded(x, mt_row_place(r, &r->ranks[i], d, place, sizeof place), 40);
             mt_putf(x->o, " %s %11s  reserved %11s%s%s\n", mt_row_has_peak(d) ? "peak" : "live",
                     mt_fmt_bytes(a, mt_row_live(d)), mt_fmt_bytes(b, mt_row_reserved(d)), d->ooms.n ? "  OOM" : "",
                     r->ranks[i].trace->damaged ? "  damaged" : "");
@@ -269,13 +266,36 @@ static void ranks(struct text *x, const struct mt_report *r)
     }
 }
 
+/* The driver's sentence leads when only the driver saw the failure; else it comes second. */
+static void headline(struct mt_text *x, const struct mt_report *r, const struct mt_verdict *v,
+                     const struct mt_device_analysis *d)
+{
+    const char *second = mt_report_second(r);
+    bool job = mt_report_job_leads(r);
+    mt_text_heading(x, job                      ? r->job->kind == MT_JV_OOM ? "OUT OF MEMORY" : "Verdict"
+                       : d != NULL && d->ooms.n ? "OUT OF MEMORY"
+                                                : "Verdict");
+    if (job) {
+        mt_text_wrap(x, "  ", "  ", r->job->sentence);
+        if (r->job->because[0] != '\0')
+            mt_text_wrap(x, "  ", "  ", r->job->because);
+        second = v != NULL ? v->sentence : NULL;
+    } else if (v != NULL) {
+        mt_text_wrap(x, "  ", "  ", v->sentence);
+        if (v->because[0])
+            mt_text_wrap(x, "  ", "  ", v->because);
+    }
+    if (second != NULL)
+        mt_text_wrap(x, job ? "  The snapshot: " : "  The driver: ", "  ", second);
+}
+
 void mt_render_text(const struct mt_report *r, struct mt_out *o, int width, bool color)
 {
     enum { MAX_FACTS = 16, MAX_CAVEATS = 160 };
-    const struct mt_rank *k = &r->ranks[r->primary];
+    const struct mt_rank *k = mt_report_rank(r);
     const struct mt_device_analysis *d = mt_verdict_device(k);
-    const struct mt_verdict *v = &k->analysis->verdict;
-    struct text x = {o, width < 60 ? 60 : width > 160 ? 160 : width, color};
+    const struct mt_verdict *v = k != NULL ? &k->analysis->verdict : NULL;
+    struct mt_text x = {o, width < 60 ? 60 : width > 160 ? 160 : width, color};
     struct mt_fact facts[MAX_FACTS];
     struct mt_caveat *cav = mt_calloc(MAX_CAVEATS, sizeof *cav);
     char title[512];
@@ -284,50 +304,49 @@ void mt_render_text(const struct mt_report *r, struct mt_out *o, int width, bool
         o->error = o->error ? o->error : 12;
         return;
     }
-    style(&x, "2");
+    mt_text_style(&x, "2");
     mt_puts(o, "memtrace  ");
     mt_report_title(r, title, sizeof title);
     mt_term(o, title, strlen(title));
-    style(&x, "0");
+    mt_text_style(&x, "0");
     mt_putc(o, '\n');
-    heading(&x, d != NULL && d->ooms.n ? "OUT OF MEMORY" : "Verdict");
-    wrap(&x, "  ", "  ", v->sentence);
-    if (v->because[0])
-        wrap(&x, "  ", "  ", v->because);
+    headline(&x, r, v, d);
     if (mt_report_damaged(r)) {
-        style(&x, "1;33");
+        mt_text_style(&x, "1;33");
         mt_puts(o, "  The input is damaged or incomplete: see \"Data quality\" below.\n");
-        style(&x, "0");
+        mt_text_style(&x, "0");
     }
-    for (uint32_t i = 0; i < k->analysis->advice.n; i++)
+    for (uint32_t i = 0; k != NULL && i < k->analysis->advice.n; i++)
         has_top |= k->analysis->advice.p[i].is_top;
     if (has_top) {
-        heading(&x, "Change first");
+        mt_text_heading(&x, "Change first");
         advice(&x, k->analysis, true);
     }
     if (d != NULL) {
         unsigned n = mt_facts(k, d, facts, MAX_FACTS);
-        heading(&x, "Numbers");
+        mt_text_heading(&x, "Numbers");
         for (unsigned i = 0; i < n; i++)
             mt_putf(o, "  %-22s %s\n", facts[i].name, facts[i].value);
         chart(&x, d);
     }
+    if (r->job != NULL)
+        mt_text_job(&x, r);
     ranks(&x, r);
     if (d != NULL) {
         phases(&x, d);
         owners(&x, d, 15);
         pools(&x, d);
     }
-    if (k->analysis->advice.n != 0) {
-        heading(&x, "All advice, in the order to try");
+    if (k != NULL && k->analysis->advice.n != 0) {
+        mt_text_heading(&x, "All advice, in the order to try");
         advice(&x, k->analysis, false);
     }
     {
         unsigned n = mt_caveats(r, k, cav, MAX_CAVEATS);
         if (n != 0)
-            heading(&x, "Data quality");
+            mt_text_heading(&x, "Data quality");
         for (unsigned i = 0; i < n; i++)
-            wrap(&x, "  - ", "    ", cav[i].text);
+            mt_text_wrap(&x, "  - ", "    ", cav[i].text);
     }
     mt_putf(o, "\nmemtrace %s", r->version);
     if (r->command[0]) {

@@ -7,6 +7,23 @@ exists prefix/bin/memtrace
 exists prefix/share/man/man1/memtrace.1
 exists prefix/share/doc/memtrace/copyright
 check [ "$(find prefix/bin -type f | wc -l)" -eq 1 ]
+# The recorder: found from the installed program, from a copied folder, and through a link.
+if [ -f "$MT_BINARY_DIR/lib/memtrace/libmemtrace_inject.so" ]; then
+    library="$(find prefix -name libmemtrace_inject.so)"
+    check [ "$(basename "$(dirname "$library")")" = memtrace ]
+    exists "$(dirname "$library")/site/sitecustomize.py"
+    exists prefix/include/memtrace.h
+    mkdir -p "a copy" links && cp -a prefix/. "a copy/" && ln -s "$TMP/prefix/bin/memtrace" links/memtrace
+    for program in prefix/bin/memtrace "a copy/bin/memtrace" links/memtrace; do
+        "$TMP/$program" capture --force -q -o t.gz -- env > .out 2> .err || fail "$program capture"
+        from="$TMP/prefix"
+        [ "$program" != "a copy/bin/memtrace" ] || from="$TMP/a copy"
+        out_has "CUDA_INJECTION64_PATH=$from/"
+        out_has "PYTHONPATH=$from/"
+        check [ -f "$(sed -n 's/^CUDA_INJECTION64_PATH=//p' .out)" ]
+    done
+    if [ -z "${MT_SANITIZE:-}" ] && grep -qF "$MT_SOURCE_DIR" "$library"; then fail "the source folder stands in the recorder"; else ok; fi
+fi
 mkdir elsewhere && cp "$SAMPLES/tiny.pickle" elsewhere/
 cd elsewhere || exit 1
 MEMTRACE="$TMP/prefix/bin/memtrace"

@@ -44,6 +44,13 @@ done
 mv "unpacked/some where" moved
 MEMTRACE="$TMP/moved/$(basename "$top")/bin/memtrace"
 run 0 report here.pickle
+if [ -f "$MT_BINARY_DIR/lib/memtrace/libmemtrace_inject.so" ]; then # the recorder went along
+    exists "$TMP/moved/$(basename "$top")/include/memtrace.h"
+    run 0 capture -q -o t.gz -- env
+    out_has "CUDA_INJECTION64_PATH=$TMP/moved/$(basename "$top")/lib/memtrace/libmemtrace_inject.so"
+    out_has "PYTHONPATH=$TMP/moved/$(basename "$top")/lib/memtrace/site"
+    run 0 doctor
+fi
 MEMTRACE="$MEMTRACE_BUILT"
 run 0 report --format json here.pickle
 same .out portable.json
@@ -54,7 +61,7 @@ if grep -q 'CPACK_GENERATOR "[^"]*DEB' "$MT_BINARY_DIR/CPackConfig.cmake"; then
     check [ -f "$package" ]
     dpkg-deb -f "$package" Depends > depends
     cat depends
-    for library in libarchive libc6 libcjson libnettle zlib1g; do check grep -q "$library" depends; done
+    for library in libarchive libc6 libcjson libelf libnettle zlib1g; do check grep -q "$library" depends; done
     dpkg-deb -x "$package" root
     for file in usr/bin/memtrace usr/share/man/man1/memtrace.1 usr/share/bash-completion/completions/memtrace \
         usr/share/zsh/vendor-completions/_memtrace usr/share/doc/memtrace/copyright; do
@@ -63,5 +70,9 @@ if grep -q 'CPACK_GENERATOR "[^"]*DEB' "$MT_BINARY_DIR/CPackConfig.cmake"; then
     MEMTRACE="$TMP/root/usr/bin/memtrace"
     run 0 report --format json here.pickle
     same .out portable.json
+    if [ -f "$MT_BINARY_DIR/lib/memtrace/libmemtrace_inject.so" ]; then
+        run 0 capture -q -o deb.gz -- env
+        out_has "CUDA_INJECTION64_PATH=$TMP/root/usr/lib"
+    fi
 fi
 finish

@@ -10,6 +10,7 @@ while read -r reader; do
     [ -f "parser/read_$reader.c" ] || complain "parser/readers.def has '$reader', but there is no parser/read_$reader.c"
     case "$reader" in
         pickle) files 'samples/*' | grep -q '[.]pickle$' || complain "no sample for the reader '$reader'" ;;
+        native) files 'samples/*' | grep -q '[.]trace[.]gz$' || complain "no sample for the reader '$reader'" ;;
         *) files 'samples/*' | grep -q "$reader" || complain "no sample for the reader '$reader'" ;;
     esac
 done < <(sed -n 's/^MT_READER(\([a-z0-9_]*\)).*/\1/p' parser/readers.def)

@@ -1,0 +1,256 @@
+/* What the driver saw, in one sentence, and the numbers behind it. */
+#include "analysis/job_impl.h"
+#include "analysis/words.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#define SMALL (UINT64_C(64) << 20)
+
+struct text {
+    char buf[3072];
+    size_t n;
+};
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+static void
+add(struct text *t, const char *fmt, ...);
+
+static void add(struct text *t, const char *fmt, ...)
+{
+    va_list ap;
+    int n;
+    va_start(ap, fmt);
+    n = vsnprintf(t->buf + t->n, sizeof t->buf - t->n, fmt, ap);
+    va_end(ap);
+    if (n > 0)
+        t->n = t->n + (size_t)n < sizeof t->buf ? t->n + (size_t)n : sizeof t->buf - 1;
+}
+
+/* "GPU 1 of node7" of "GPU 1 of node7 (NVIDIA H100, 80.00 GiB)" */
+static int short_name(const struct mt_ledger *l)
+{
+    const char *end = strstr(l->name, " (");
+    return end != NULL ? (int)(end - l->name) : (int)strlen(l->name);
+}
+
+static void who(struct text *s, const struct mt_job *j, uint32_t driver, uint32_t process)
+{
+    const struct mt_trace *t = j->drivers.p[driver];
+    const struct mt_process *p = &t->driver->processes.p[process];
+    const char *name = mt_str(t, p->name);
+    if (p->rank >= 0)
+        add(s, "rank %d (%.120s%spid %u)", (int)p->rank, name, name[0] != '\0' ? ", " : "", (unsigned)p->pid);
+    else if (name[0] != '\0')
+        add(s, "%.120s (pid %u)", name, (unsigned)p->pid);
+    else
+        add(s, "the process with pid %u", (unsigned)p->pid);
+}
+
+static void capital(struct text *s)
+{
+    if (s->buf[0] >= 'a' && s->buf[0] <= 'z' && (strncmp(s->buf, "rank ", 5) == 0 || strncmp(s->buf, "the ", 4) == 0))
+        s->buf[0] = (char)(s->buf[0] - 'a' + 'A');
+}
+
+static const char *verb(enum mt_holder h) { return h == MT_HOLD_TORCH || h == MT_HOLD_NCCL ? " holds" : " hold"; }
+
+/* "PyTorch holds 41.20 GiB, engine pools 30.10 GiB, ..." largest first; what is small goes into one figure. */
+static void holders(struct text *s, const uint64_t held[MT_HOLD_COUNT])
+{
+    bool told[MT_HOLD_COUNT] = {false};
+    uint64_t rest = 0, total = 0;
+    unsigned n = 0;
+    char b[32];
+    for (int h = 0; h < MT_HOLD_COUNT; h++)
+        total += held[h];
+    for (;;) {
+        int best = -1;
+        for (int h = 0; h < MT_HOLD_COUNT; h++)
+            if (!told[h] && held[h] != 0 && (best < 0 || held[h] > held[best]))
+                best = h;
+        if (best < 0)
+            break;
+        told[best] = true;
+        if (n >= 5 || (n != 0 && held[best] < SMALL && held[best] < total / 50)) {
+            rest += held[best];
+            continue;
+        }
+        add(s, "%s%s%s %s", n == 0 ? "" : ", ", mt_holder_words((enum mt_holder)best),
+            n == 0 && best != MT_HOLD_UNEXPLAINED ? verb((enum mt_holder)best) : "", mt_words_bytes(b, held[best]));
+        n++;
+    }
+    if (rest != 0)
+        add(s, ", everything else %s", mt_words_bytes(b, rest));
+}
+
+static void phase_words(struct text *s, const struct mt_driver_oom *o, const struct mt_trace *t)
+{
+    char ph[128];
+    if (o->phase == MT_PH_UNATTRIBUTED && o->sub == MT_PH_NONE)
+        return;
+    add(s, " during %s", mt_words_phase(ph, sizeof ph, o->phase, o->sub));
+    if (o->phase_mark != 0 && strcmp(mt_str(t, o->phase_mark), mt_phase_id(o->phase)) != 0 &&
+        strcmp(mt_str(t, o->phase_mark), mt_phase_words(o->phase)) != 0)
+        add(s, " (%.60s)", mt_str(t, o->phase_mark));
+}
+
+static void oom_sentence(const struct mt_books *b, const struct mt_driver_oom *o, struct text *s)
+{
+    const struct mt_job *j = b->job;
+    const struct mt_trace *t = j->drivers.p[o->driver];
+    const struct mt_ledger *l = o->ledger < j->ledgers.n ? &j->ledgers.p[o->ledger] : NULL;
+    char b1[32], b2[32];
+    uint64_t any = 0;
+    who(s, j, o->driver, o->process);
+    capital(s);
+    if (l != NULL)
+        add(s, " on %.*s", short_name(l), l->name);
+    add(s, " ran out of %s memory", o->is_host ? "pinned host" : "GPU");
+    phase_words(s, o, t);
+    add(s, ": %s", o->who == MT_HOLD_UNKNOWN ? "it" : o->who == MT_HOLD_LIBRARY ? "" : mt_holder_words(o->who));
+    if (o->library != NULL)
+        add(s, o->who == MT_HOLD_LIBRARY ? "%.80s" : " (%.80s)", o->library);
+    add(s, o->request != 0 ? " asked the driver for %s" : " called the driver for memory", mt_words_bytes(b1, o->request));
+    if (o->in_wake)
+        add(s, " while waking up");
+    if (o->free != 0 && l != NULL && l->capacity != 0)
+        add(s, " and the device had %s free of %s", mt_words_bytes(b1, o->free), mt_words_bytes(b2, l->capacity));
+    else if (o->free != 0)
+        add(s, " and the device had %s free", mt_words_bytes(b1, o->free));
+    else if (l != NULL && l->capacity != 0)
+        add(s, " of a device of %s", mt_words_bytes(b2, l->capacity));
+    for (int h = 0; h < MT_HOLD_COUNT; h++)
+        any += o->held[h];
+    if (!o->is_host && any != 0) {
+        add(s, ": ");
+        holders(s, o->held);
+    }
+    if (o->who != MT_HOLD_TORCH && o->who != MT_HOLD_UNKNOWN)
+        add(s, "; this failure leaves no trace in a PyTorch snapshot");
+    add(s, ".");
+}
+
+static void signed_words(char *buf, size_t cap, int64_t v)
+{
+    char b[32];
+    (void)snprintf(buf, cap, "%s%s", v < 0 ? "-" : "", mt_words_bytes(b, v < 0 ? (uint64_t)-v : (uint64_t)v));
+}
+
+static void sums(struct text *s, const struct mt_ledger *l)
+{
+    char b1[32], b2[32], b3[48], b4[32];
+    uint64_t other = 0;
+    for (uint32_t i = 0; i < l->rows.n; i++)
+        if (l->rows.p[i].holder == MT_HOLD_OTHER)
+            other += (uint64_t)l->rows.p[i].bytes;
+    if (l->focus_used == 0) {
+        add(s,
+            "Recorded calls account for %s; the device's own figure was not "
+            "sampled.",
+            mt_words_bytes(b1, l->focus_named));
+        return;
+    }
+    signed_words(b3, sizeof b3, l->focus_unexplained);
+    add(s,
+        "Device used %s = %s by recorded calls + %s of other processes + %s "
+        "unexplained.",
+        mt_words_bytes(b1, l->focus_used), mt_words_bytes(b2, l->focus_named), mt_words_bytes(b4, other), b3);
+}
+
+static void oom_because(const struct mt_books *b, const struct mt_driver_oom *o, struct text *s)
+{
+    const struct mt_job *j = b->job;
+    const struct mt_trace *t = j->drivers.p[o->driver];
+    const struct mt_call *c = &t->driver->calls.p[o->call];
+    const struct mt_ledger *l = o->ledger < j->ledgers.n ? &j->ledgers.p[o->ledger] : NULL;
+    uint64_t own = 0;
+    char b1[32], b2[32];
+    if (l != NULL && !o->is_host) {
+        sums(s, l);
+        for (uint32_t i = 0; i < l->rows.n; i++)
+            if (l->rows.p[i].driver == o->driver && l->rows.p[i].process == o->process)
+                own += (uint64_t)l->rows.p[i].bytes;
+        if (own != 0 && own != l->focus_named)
+            add(s, " %s of it belongs to the process that failed.", mt_words_bytes(b1, own));
+    }
+    if (!o->is_host && o->free > o->request && o->request != 0)
+        add(s,
+            " The device had more free (%s) than was asked for (%s): a limit, or "
+            "memory in pieces.",
+            mt_words_bytes(b1, o->free), mt_words_bytes(b2, o->request));
+    add(s, "%sThe call was %s", s->n != 0 ? " " : "", mt_op_name((enum mt_wire_op)c->op));
+    if (o->label != NULL && o->label[0] != '\0')
+        add(s, " in %.160s", o->label);
+    add(s, ", CUDA error 2 (out of memory).");
+    if (j->n_survived != 0)
+        add(s, " %llu other failure%s of this job %s survived.", (unsigned long long)j->n_survived,
+            j->n_survived == 1 ? "" : "s", j->n_survived == 1 ? "was" : "were");
+}
+
+static void peak_sentence(const struct mt_books *b, struct text *s, struct text *why)
+{
+    const struct mt_job *j = b->job;
+    const struct mt_ledger *l = &j->ledgers.p[0];
+    uint64_t held[MT_HOLD_COUNT] = {0}, any = 0;
+    uint64_t most = l->focus_used != 0 ? l->focus_used : l->focus_named;
+    enum mt_phase phase = MT_PH_UNATTRIBUTED;
+    char b1[32], b2[32];
+    for (uint32_t i = 0; i < l->rows.n; i++)
+        if (l->rows.p[i].bytes > 0)
+            held[l->rows.p[i].holder] += (uint64_t)l->rows.p[i].bytes;
+    for (int h = 0; h < MT_HOLD_COUNT; h++)
+        any += held[h];
+    if (l->n_columns != 0 && l->focus_ns >= l->t0_ns)
+        phase = (enum mt_phase)l->phase[(l->focus_ns - l->t0_ns) / (((l->t1_ns - l->t0_ns) / MT_TL_COLUMNS) + 1)];
+    add(s, "No allocation failed%s: %.*s was fullest with %s", j->ooms.n != 0 ? " for good" : "", short_name(l), l->name,
+        mt_words_bytes(b1, most));
+    if (l->capacity != 0)
+        add(s, " of %s", mt_words_bytes(b2, l->capacity));
+    if (phase != MT_PH_UNATTRIBUTED)
+        add(s, " during %s", mt_phase_words(phase));
+    if (any != 0) {
+        add(s, ": ");
+        holders(s, held);
+    }
+    add(s, ".");
+    sums(why, l);
+    if (j->n_survived != 0)
+        add(why, " %llu failed allocation%s survived by asking again.", (unsigned long long)j->n_survived,
+            j->n_survived == 1 ? " was" : "s were");
+}
+
+/* The earliest failure that its process did not survive; of device memory
+ * rather than of the host's. */
+static uint32_t choose(const struct mt_job *j)
+{
+    uint32_t best = MT_NONE32;
+    for (uint32_t i = 0; i < j->ooms.n; i++)
+        if (j->ooms.p[i].is_fatal && (best == MT_NONE32 || (j->ooms.p[best].is_host && !j->ooms.p[i].is_host)))
+            best = i;
+    return best;
+}
+
+int mt_job_verdict(struct mt_books *b)
+{
+    struct mt_job *j = b->job;
+    struct text s = {"", 0}, why = {"", 0};
+    j->oom = choose(j);
+    if (j->oom != MT_NONE32) {
+        j->kind = MT_JV_OOM;
+        oom_sentence(b, &j->ooms.p[j->oom], &s);
+        oom_because(b, &j->ooms.p[j->oom], &why);
+    } else if (j->ledgers.n != 0 && (j->ledgers.p[0].focus_named != 0 || j->ledgers.p[0].focus_used != 0)) {
+        j->kind = MT_JV_PEAK;
+        peak_sentence(b, &s, &why);
+    } else {
+        j->kind = MT_JV_NONE;
+        add(&s, "No GPU memory was recorded: %u process%s, %u phase range%s.", (unsigned)j->processes.n,
+            j->processes.n == 1 ? "" : "es", (unsigned)j->phases.n, j->phases.n == 1 ? "" : "s");
+    }
+    j->sentence = mt_strndup(s.buf, s.n);
+    j->because = mt_strndup(why.buf, why.n);
+    return j->sentence != NULL && j->because != NULL;
+}

@@ -1,0 +1,145 @@
+/* ask_python.c -- what the python3 of the PATH says about itself: version, PyTorch, whether it takes our hook. PyTorch is not imported. */
+#include "capture/parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PATIENCE_MS 20000
+
+static const char question[] =
+    "import sys, glob, os\n"
+    "site = sys.modules.get('sitecustomize')\n"
+    "print('Python %d.%d.%d' % sys.version_info[:3])\n"
+    "print(os.path.dirname(os.path.abspath(getattr(site, '__file__', '') or '/none/x')))\n"
+    "try:\n"
+    "    from importlib.metadata import version\n"
+    "    print(version('torch'))\n"
+    "except Exception:\n"
+    "    print('')\n"
+    "found = []\n"
+    "for p in sys.path:\n"
+    "    for d in ('cuda_cupti', 'cu13', 'cu12'):\n"
+    "        found += sorted(glob.glob(os.path.join(glob.escape(p), 'nvidia', d, 'lib', 'libcupti.so*')))\n"
+    "print(found[0] if found else '')\n";
+
+/* Reads what comes through fd until it ends; false when it takes too long. */
+static bool listen_to(int fd, char *text, size_t cap)
+{
+    size_t n = 0;
+    for (;;) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        int rc = poll(&p, 1, PATIENCE_MS);
+        ssize_t k;
+        if (rc < 0 && errno == EINTR)
+            continue;
+        if (rc <= 0)
+            return false;
+        k = n < cap - 1 ? read(fd, text + n, cap - 1 - n) : 0;
+        if (k <= 0)
+            break;
+        n += (size_t)k;
+    }
+    text[n] = '\0';
+    return true;
+}
+
+static bool spawn(const char *site, int out, pid_t *pid)
+{
+    char **old = mt_capture_environ();
+    char *argv[] = {mt_text("python3"), mt_text("-c"), mt_text("%s", question), NULL};
+    char *path = site != NULL ? mt_text("PYTHONPATH=%s", site) : NULL;
+    MT_VEC(char *) env = {0};
+    posix_spawn_file_actions_t actions;
+    bool ok = argv[0] != NULL && argv[1] != NULL && argv[2] != NULL && (site == NULL || path != NULL);
+
+    for (char **e = old; ok && *e != NULL; e++) {
+        char **slot;
+        /* our hook would start nothing without a spool */
+        if (strncmp(*e, "MEMTRACE_SPOOL=", 15) == 0 || (site != NULL && strncmp(*e, "PYTHONPATH=", 11) == 0))
+            continue;
+        slot = MT_VEC_PUSH(&env);
+        ok = slot != NULL;
+        if (ok)
+            *slot = *e;
+    }
+    if (ok && path != NULL) {
+        char **slot = MT_VEC_PUSH(&env);
+        ok = slot != NULL;
+        if (ok)
+            *slot = path;
+    }
+    ok = ok && MT_VEC_PUSH(&env) != NULL && posix_spawn_file_actions_init(&actions) == 0;
+    if (ok) {
+        ok = posix_spawn_file_actions_adddup2(&actions, out, 1) == 0 &&
+             posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0) == 0 &&
+             posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0) == 0 &&
+             posix_spawnp(pid, "python3", &actions, NULL, argv, env.p) == 0;
+        (void)posix_spawn_file_actions_destroy(&actions);
+    }
+    MT_VEC_DONE(&env);
+    mt_free(path);
+    for (int i = 0; i < 3; i++)
+        mt_free(argv[i]);
+    return ok;
+}
+
+static char *line_of(char **text)
+{
+    char *start = *text;
+    size_t n = strcspn(start, "\n");
+    if (start[n] == '\n')
+        start[n++] = '\0';
+    *text = start + n;
+    return start;
+}
+
+void mt_ask_python(struct mt_python_facts *f, const char *site)
+{
+    char text[8192], *at = text;
+    const char *line;
+    int fds[2], status = 0;
+    pid_t pid = 0;
+    bool heard;
+
+    memset(f, 0, sizeof *f);
+    if (pipe(fds) != 0)
+        return;
+    (void)fcntl(fds[0], F_SETFD, FD_CLOEXEC);
+    (void)fcntl(fds[1], F_SETFD, FD_CLOEXEC);
+    if (!spawn(site, fds[1], &pid)) {
+        (void)close(fds[0]);
+        (void)close(fds[1]);
+        return;
+    }
+    (void)close(fds[1]);
+    heard = listen_to(fds[0], text, sizeof text);
+    (void)close(fds[0]);
+    if (!heard)
+        (void)kill(pid, SIGKILL);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (!heard || status != 0)
+        return;
+    line = line_of(&at);
+    f->version = mt_strndup(line, strlen(line));
+    line = line_of(&at);
+    f->honours_path = site != NULL && strcmp(line, site) == 0;
+    line = line_of(&at);
+    f->torch = line[0] != '\0' ? mt_strndup(line, strlen(line)) : NULL;
+    line = line_of(&at);
+    f->cupti = line[0] != '\0' ? mt_strndup(line, strlen(line)) : NULL;
+}
+
+void mt_python_facts_done(struct mt_python_facts *f)
+{
+    mt_free(f->version);
+    mt_free(f->torch);
+    mt_free(f->cupti);
+    memset(f, 0, sizeof *f);
+}

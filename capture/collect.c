@@ -1,0 +1,500 @@
+/* collect.c -- makes one trace of what the processes of a capture left in the spool directory.
+ *
+ * Order in the trace: the launcher's chunk, then each process (by host, start, pid): its finished members as they are, what was left in its
+ * spool, what is known about its end and the names of its frames; then the attached files; then a LAUNCH chunk about the end.
+ * A process that still runs is copied as far as it is: its spool is read before its .gz, so a chunk that moves meanwhile is seen twice, never
+ * lost. Keys of the LAUNCH chunks: version, host, start_realtime_ns, argv.N, setting.NAME (by the launcher); end_realtime_ns, status or signal,
+ * processes, running, nothing_recorded (by the collector). */
+#include "capture/parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PART (1u << 20) /* of an attached file */
+
+struct job {
+    const struct mt_collect_opts *o;
+    struct mt_collection *c;
+    struct mt_scan scan;
+    struct mt_trace_out out;
+    struct mt_symbols *symbols;
+    struct mt_tally *tallies; /* one per process of the scan */
+    uint64_t done, launch_seq, last_ns;
+    bool stopped;
+    struct mt_err *err;
+};
+
+static enum mt_rc no_memory(struct job *j) { return mt_fail(j->err, MT_ENOMEM, "out of memory while collecting"); }
+
+static bool go_on(struct job *j, const char *name, uint64_t more)
+{
+    j->done += more;
+    if (j->o->progress != NULL)
+        j->o->progress(j->o->progress_arg, name, j->done, j->scan.bytes);
+    if (!j->stopped && j->o->stop != NULL && j->o->stop())
+        j->stopped = true;
+    return !j->stopped && j->out.error == 0;
+}
+
+/* ---- one process ---- */
+
+/* Whether the spool has the longer copy of this chunk. */
+static bool spool_has_more(struct mt_spool *s, const struct mt_chunk *c)
+{
+    for (uint32_t i = 0; i < s->slots.n; i++) {
+        struct mt_slot *slot = &s->slots.p[i];
+        if (slot->chunk.kind != c->kind || slot->chunk.seq != c->seq || slot->chunk.realtime != c->realtime)
+            continue;
+        if (slot->chunk.used > c->used)
+            return true;
+        slot->taken = true;
+    }
+    return false;
+}
+
+static enum mt_rc copy_members(struct job *j, const struct mt_found *f, struct mt_spool *spool, struct mt_tally *t)
+{
+    char *path = mt_text("%s/%s.gz", j->o->dir, f->stem);
+    struct mt_members m;
+    struct mt_member one;
+    int fd;
+
+    if (path == NULL)
+        return no_memory(j);
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0) {
+        enum mt_rc rc = MT_OK;
+        if (f->has_gz && errno != ENOENT)
+            rc = mt_fail(j->err, MT_EIO, "%s: %s", path, strerror(errno));
+        mt_free(path);
+        return rc;
+    }
+    mt_free(path);
+    if (!mt_members_open(&m, fd)) {
+        (void)close(fd);
+        return no_memory(j);
+    }
+    while (j->out.error == 0 && mt_members_next(&m, &one)) {
+        if (!spool_has_more(spool, &one.chunk)) {
+            mt_trace_out_raw(&j->out, one.gz, one.n_gz);
+            if (one.chunk.uid == f->uid)
+                mt_tally_chunk(t, &one.chunk);
+        }
+        if (!go_on(j, f->stem, one.n_gz))
+            break;
+    }
+    /* The last member of a killed process may be cut: the chunk is still in its spool. */
+    if (m.n_bad > 0 && !(m.cut && m.n_bad == 1)) {
+        j->c->n_damaged += m.n_bad;
+        j->c->damaged_bytes += m.bad_bytes;
+    }
+    mt_members_done(&m);
+    (void)close(fd);
+    return MT_OK;
+}
+
+static void copy_slots(struct job *j, const struct mt_found *f, const struct mt_spool *s, struct mt_tally *t)
+{
+    for (uint32_t i = 0; i < s->slots.n; i++) {
+        const struct mt_slot *slot = &s->slots.p[i];
+        if (slot->taken ||
+            (i > 0 && s->slots.p[i - 1].chunk.kind == slot->chunk.kind && s->slots.p[i - 1].chunk.seq == slot->chunk.seq))
+            continue;
+        mt_trace_out_chunk(&j->out, slot->p, false);
+        mt_tally_chunk(t, &slot->chunk);
+    }
+    j->c->n_damaged += s->n_bad + (s->there && !s->whole_header && !s->running);
+    if (s->dropped > t->dropped)
+        t->dropped = s->dropped;
+    (void)go_on(j, f->stem, 0);
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct mt_cell *x = a, *y = b;
+    return x->key < y->key ? -1 : x->key > y->key;
+}
+
+static bool add_symbols(struct job *j, struct mt_tally *t, struct mt_chunk_out *out)
+{
+    struct mt_cell *frames;
+    uint32_t n = 0;
+    if (j->symbols == NULL || t->frames.n == 0)
+        return true;
+    frames = mt_malloc(t->frames.n * sizeof *frames);
+    if (frames == NULL)
+        return false;
+    for (uint32_t i = 0; i < t->frames.cap; i++)
+        if (t->frames.cell[i].used)
+            frames[n++] = t->frames.cell[i];
+    qsort(frames, n, sizeof *frames, by_key);
+    for (uint32_t i = 0; i < n && go_on(j, "symbols", 0); i++) {
+        const struct mt_tally_module *m = frames[i].a <= t->modules.n ? &t->modules.p[frames[i].a - 1] : NULL;
+        const char *name = m != NULL ? mt_symbols_find(j->symbols, m, frames[i].b) : NULL;
+        struct mt_payload p = {.n = 0};
+        if (name == NULL)
+            continue;
+        mt_pay_u(&p, frames[i].a);
+        mt_pay_u(&p, frames[i].b);
+        mt_pay_str(&p, name, strlen(name));
+        mt_pay_str(&p, "", 0);
+        mt_pay_u(&p, 0);
+        mt_chunk_out_record(out, MT_WR_SYMBOL, &p);
+    }
+    mt_free(frames);
+    return true;
+}
+
+static void add_end(struct mt_chunk_out *out, uint64_t at, enum mt_wire_end how, int value)
+{
+    struct mt_payload p;
+    mt_chunk_out_timed(out, &p, at);
+    mt_pay_u(&p, how);
+    mt_pay_s(&p, value);
+    mt_chunk_out_record(out, MT_WR_END, &p);
+}
+
+/* What is known only afterwards: how it ended, which functions its stacks name, what CUPTI had not handed back. */
+static enum mt_rc add_afterwards(struct job *j, const struct mt_found *f, const struct mt_spool *s, struct mt_tally *t,
+                                 bool is_command)
+{
+    struct mt_chunk_out out;
+    uint64_t at = t->last_monotonic;
+    bool ok;
+
+    if (t->chunks == 0)
+        return MT_OK;
+    mt_chunk_out_init(&out, &j->out, f->uid, MT_WK_COLLECT, f->pid);
+    out.realtime = t->realtime;
+    out.monotonic = t->monotonic;
+    if (s->running) {
+        add_end(&out, at, MT_WE_RUNNING, 0);
+    } else if (is_command) {
+        /* the launcher saw it end, later than its last record */
+        if (j->o->end_ns > t->last_realtime)
+            at = t->monotonic + (j->o->end_ns - t->realtime);
+        add_end(&out, at, j->o->sig != 0 ? MT_WE_SIGNAL : MT_WE_STATUS, j->o->sig != 0 ? j->o->sig : j->o->status);
+    } else if (!t->ended) {
+        add_end(&out, at, MT_WE_GONE, 0);
+    }
+    if (!s->running)
+        (void)mt_spool_activity(s, &out);
+    ok = add_symbols(j, t, &out);
+    mt_chunk_out_done(&out);
+    return ok ? MT_OK : no_memory(j);
+}
+
+static char *device_text(const struct mt_tally *t)
+{
+    char text[256] = "";
+    size_t n = 0;
+    unsigned count = 0;
+    for (unsigned i = 0; i < 64 && n < sizeof text; i++)
+        if (t->ordinals >> i & 1)
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s%u", count++ > 0 ? "," : "", i);
+    if (count == 0)
+        return mt_strndup("", 0);
+    return mt_text(count > 1 ? "GPUs %s" : "GPU %s", text);
+}
+
+static enum mt_rc summarise(struct job *j, const struct mt_found *f, const struct mt_spool *s, const struct mt_tally *t,
+                            uint64_t bytes)
+{
+    struct mt_collected *p = MT_VEC_PUSH(&j->c->processes);
+    if (p == NULL)
+        return no_memory(j);
+    p->uid = f->uid;
+    p->pid = f->pid;
+    p->name = mt_tally_name(t);
+    p->host = mt_strndup(f->host, strlen(f->host));
+    p->device = device_text(t);
+    p->calls = t->calls;
+    p->ranges = t->ranges;
+    p->peak = t->peak;
+    p->bytes = bytes;
+    p->missing = t->missing;
+    p->dropped = t->dropped > t->losses[MT_LO_RECORDS] ? t->dropped : t->losses[MT_LO_RECORDS];
+    p->rank = t->rank;
+    p->running = s->running;
+    p->has_cuda = t->has_cuda;
+    p->problem = mt_why_process(t);
+    j->c->n_running += s->running;
+    return p->host != NULL && p->device != NULL ? MT_OK : no_memory(j);
+}
+
+static enum mt_rc one_process(struct job *j, uint32_t i, bool is_command)
+{
+    const struct mt_found *f = &j->scan.processes.p[i];
+    struct mt_tally *t = &j->tallies[i];
+    uint64_t before = j->out.bytes;
+    struct mt_spool spool;
+    char *path = mt_text("%s/%s.spool", j->o->dir, f->stem);
+    enum mt_rc rc;
+
+    if (path == NULL || !mt_spool_read(&spool, path)) {
+        mt_free(path);
+        return no_memory(j);
+    }
+    mt_free(path);
+    if (spool.whole_header && spool.uid != f->uid) { /* renamed, or another file in its place */
+        j->c->n_damaged++;
+        mt_spool_done(&spool);
+    }
+    rc = copy_members(j, f, &spool, t);
+    if (rc == MT_OK && !j->stopped) {
+        copy_slots(j, f, &spool, t);
+        if (t->last_realtime > j->last_ns)
+            j->last_ns = t->last_realtime;
+        rc = add_afterwards(j, f, &spool, t, is_command);
+    }
+    if (rc == MT_OK)
+        rc = summarise(j, f, &spool, t, j->out.bytes - before);
+    mt_spool_done(&spool);
+    mt_table_done(&t->frames);
+    mt_table_done(&t->blocks);
+    mt_table_done(&t->handles);
+    mt_table_done(&t->maps);
+    return rc;
+}
+
+/* ---- attached files ---- */
+
+/* The process that an attached file belongs to: by uid, else the last of its pid. */
+static struct mt_collected *owner_of(struct job *j, const struct mt_found_file *f)
+{
+    struct mt_collected *found = NULL;
+    for (uint32_t i = 0; i < j->c->processes.n; i++) {
+        struct mt_collected *p = &j->c->processes.p[i];
+        if (f->uid != 0 ? p->uid == f->uid : p->pid == f->pid && f->pid != 0 && strcmp(p->host, f->host) == 0)
+            found = p;
+    }
+    return found;
+}
+
+static enum mt_rc attach(struct job *j, const struct mt_found_file *f, uint64_t id, uint64_t *orphan_seq, uint64_t *seqs)
+{
+    char *path = mt_path_join(j->o->dir, f->name);
+    unsigned char *buf = mt_malloc(PART);
+    struct mt_collected *owner = owner_of(j, f);
+    uint64_t *seq = owner != NULL ? &seqs[owner - j->c->processes.p] : orphan_seq;
+    uint64_t total = f->bytes, parts = total == 0 ? 1 : (total + PART - 1) / PART;
+    enum mt_rc rc = MT_OK;
+    struct stat st;
+    int fd = -1;
+
+    if (path == NULL || buf == NULL) {
+        rc = no_memory(j);
+    } else if ((fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) < 0 || fstat(fd, &st) != 0 ||
+               !S_ISREG(st.st_mode)) {
+        j->c->n_damaged++;
+    } else {
+        for (uint64_t part = 0; part < parts; part++) {
+            struct mt_payload p = {.n = 0};
+            struct mt_chunk_out out;
+            size_t got = 0, want = total - part * PART < PART ? (size_t)(total - part * PART) : PART;
+            if (!mt_read_at(fd, buf, want, part * PART, &got) || got < want)
+                j->c->n_damaged++; /* it shrank: the rest is missing, and the part numbers say so */
+            mt_chunk_out_init(&out, &j->out, owner != NULL ? owner->uid : 0, MT_WK_ATTACH, f->pid);
+            out.seq = *seq;
+            out.realtime = owner != NULL ? j->tallies[owner - j->c->processes.p].realtime : j->last_ns;
+            out.monotonic = owner != NULL ? j->tallies[owner - j->c->processes.p].monotonic : 0;
+            out.fast = true;
+            mt_pay_u(&p, id);
+            mt_pay_u(&p, part);
+            mt_pay_u(&p, parts);
+            mt_pay_u(&p, total);
+            mt_pay_str(&p, f->name, strlen(f->name));
+            mt_pay_str(&p, f->kind, strlen(f->kind));
+            mt_chunk_out_record(&out, MT_WR_ATTACH, &p);
+            mt_chunk_out_blob(&out, MT_WR_BLOB, buf, got);
+            mt_chunk_out_done(&out);
+            *seq = out.seq;
+            if (got < want || !go_on(j, f->name, got))
+                break;
+        }
+        if (strcmp(f->kind, "text") != 0) {
+            j->c->n_snapshots++;
+            if (owner != NULL)
+                owner->snapshots++;
+        } else {
+            j->c->n_texts++;
+        }
+    }
+    if (fd >= 0)
+        (void)close(fd);
+    mt_free(buf);
+    mt_free(path);
+    return rc;
+}
+
+static enum mt_rc attach_all(struct job *j)
+{
+    uint64_t orphans = 0, *seqs = mt_calloc((size_t)j->c->processes.n + 1, sizeof *seqs);
+    enum mt_rc rc = seqs != NULL ? MT_OK : no_memory(j);
+    for (uint32_t i = 0; rc == MT_OK && i < j->scan.files.n && !j->stopped; i++)
+        rc = attach(j, &j->scan.files.p[i], i + 1, &orphans, seqs);
+    mt_free(seqs);
+    return rc;
+}
+
+/* ---- the launcher's chunks ---- */
+
+static enum mt_rc copy_launch(struct job *j)
+{
+    char *path = mt_path_join(j->o->dir, MT_LAUNCH_FILE);
+    struct mt_members m;
+    struct mt_member one;
+    int fd;
+
+    if (path == NULL)
+        return no_memory(j);
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    mt_free(path);
+    if (fd < 0)
+        return MT_OK;
+    if (!mt_members_open(&m, fd)) {
+        (void)close(fd);
+        return no_memory(j);
+    }
+    while (mt_members_next(&m, &one)) {
+        if (one.chunk.kind != MT_WK_LAUNCH)
+            continue;
+        mt_trace_out_raw(&j->out, one.gz, one.n_gz);
+        j->launch_seq = one.chunk.seq + 1;
+        j->last_ns = one.chunk.realtime;
+    }
+    j->c->n_damaged += m.n_bad;
+    mt_members_done(&m);
+    (void)close(fd);
+    return MT_OK;
+}
+
+static void number_attr(struct mt_chunk_out *out, const char *key, uint64_t v)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)v);
+    mt_chunk_out_attr(out, key, text);
+}
+
+static void add_launch_end(struct job *j)
+{
+    struct mt_chunk_out out;
+    mt_chunk_out_init(&out, &j->out, 0, MT_WK_LAUNCH, (uint32_t)getpid());
+    out.seq = j->launch_seq;
+    out.realtime = j->o->end_ns != 0 ? j->o->end_ns : j->last_ns;
+    if (j->o->end_ns == 0)
+        out.pid = 0; /* who collects has no say in what is written */
+    number_attr(&out, "processes", j->c->processes.n);
+    number_attr(&out, "running", j->c->n_running);
+    if (j->o->end_ns != 0)
+        number_attr(&out, "end_realtime_ns", j->o->end_ns);
+    if (j->o->sig != 0)
+        number_attr(&out, "signal", (uint64_t)j->o->sig);
+    else if (j->o->status >= 0)
+        number_attr(&out, "status", (uint64_t)j->o->status);
+    if (j->c->why_nothing != NULL)
+        mt_chunk_out_attr(&out, "nothing_recorded", j->c->why_nothing);
+    mt_chunk_out_done(&out);
+}
+
+static bool is_empty(const struct mt_collection *c)
+{
+    for (uint32_t i = 0; i < c->processes.n; i++)
+        if (c->processes.p[i].calls > 0 || c->processes.p[i].ranges > 0)
+            return false;
+    return true;
+}
+
+static bool is_lossless(const struct mt_collection *c)
+{
+    for (uint32_t i = 0; i < c->processes.n; i++)
+        if (c->processes.p[i].missing > 0 || c->processes.p[i].dropped > 0)
+            return false;
+    return c->n_damaged == 0;
+}
+
+static enum mt_rc everything(struct job *j)
+{
+    const struct mt_collect_opts *o = j->o;
+    uint32_t command = UINT32_MAX;
+    enum mt_rc rc = copy_launch(j);
+
+    for (uint32_t i = 0; i < j->scan.processes.n; i++) /* exec keeps the pid: the last image is the one that ended */
+        if (o->pid != 0 && j->scan.processes.p[i].pid == o->pid && (o->status >= 0 || o->sig != 0) &&
+            (command == UINT32_MAX || j->scan.processes.p[i].start >= j->scan.processes.p[command].start))
+            command = i;
+    for (uint32_t i = 0; rc == MT_OK && i < j->scan.processes.n && !j->stopped; i++)
+        rc = one_process(j, i, i == command);
+    if (rc == MT_OK)
+        rc = attach_all(j);
+    if (rc == MT_OK && is_empty(j->c))
+        j->c->why_nothing = mt_why_nothing(j->tallies, j->scan.processes.n, o->argv, o->program, o->dir);
+    if (rc == MT_OK)
+        add_launch_end(j);
+    if (rc == MT_OK && j->stopped)
+        rc = mt_fail(j->err, MT_EIO, "stopped before the trace was written");
+    return rc;
+}
+
+enum mt_rc mt_collect(struct mt_collection *out, const struct mt_collect_opts *o, struct mt_err *err)
+{
+    struct job j;
+    enum mt_rc rc;
+
+    memset(out, 0, sizeof *out);
+    memset(&j, 0, sizeof j);
+    j.o = o;
+    j.c = out;
+    j.err = err;
+    j.out.fd = -1;
+    rc = mt_scan_dir(&j.scan, o->dir, err);
+    if (rc != MT_OK)
+        return rc;
+    if (!j.scan.has_launch && j.scan.processes.n + j.scan.files.n == 0) {
+        char shown[300];
+        return mt_fail(err, MT_EINPUT,
+                       "%s: there is no recording in this folder; give the spool directory that 'memtrace capture' printed",
+                       mt_printable(shown, sizeof shown, o->dir, strlen(o->dir)));
+    }
+    j.tallies = mt_calloc((size_t)j.scan.processes.n + 1, sizeof *j.tallies);
+    for (uint32_t i = 0; j.tallies != NULL && i < j.scan.processes.n; i++)
+        mt_tally_init(&j.tallies[i]);
+    if (o->symbols)
+        j.symbols = mt_symbols_new();
+    rc = j.tallies != NULL ? mt_trace_out_open(&j.out, o->output, o->force, err) : no_memory(&j);
+    if (rc == MT_OK)
+        rc = everything(&j);
+    if (rc == MT_OK) {
+        out->out_bytes = j.out.bytes;
+        rc = mt_trace_out_commit(&j.out, &out->path, err);
+    }
+    mt_trace_out_discard(&j.out);
+    out->spool_kept = rc != MT_OK || o->keep || out->n_running > 0;
+    if (!out->spool_kept)
+        mt_scan_remove(o->dir);
+    for (uint32_t i = 0; j.tallies != NULL && i < j.scan.processes.n; i++)
+        mt_tally_done(&j.tallies[i]);
+    mt_free(j.tallies);
+    mt_symbols_free(j.symbols);
+    mt_scan_done(&j.scan);
+    return rc == MT_OK && !is_lossless(out) ? MT_WARN : rc;
+}
+
+void mt_collection_done(struct mt_collection *c)
+{
+    for (uint32_t i = 0; i < c->processes.n; i++) {
+        mt_free(c->processes.p[i].name);
+        mt_free(c->processes.p[i].host);
+        mt_free(c->processes.p[i].device);
+        mt_free(c->processes.p[i].problem);
+    }
+    MT_VEC_DONE(&c->processes);
+    mt_free(c->why_nothing);
+    mt_free(c->path);
+    memset(c, 0, sizeof *c);
+}

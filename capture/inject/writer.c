@@ -1,0 +1,369 @@
+/* writer.c -- the thread that turns finished chunks into members of the .gz, and the periodic work of the others.
+ *
+ * The .gz is opened for each round of writing and closed again: a job that closes all its descriptors, and gets the same number for a
+ * file of its own, never finds our bytes in it. */
+#define _GNU_SOURCE 1
+#include "capture/inject/core.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#define ZLIB_CONST 1
+#include <zlib.h>
+
+#define GZ_HEAD (10u + 2u + 4u + MT_WIRE_EXTRA)
+#define OUT_SIZE (GZ_HEAD + MTI_SLOT + (MTI_SLOT >> 3) + 64u) /* more than deflate can make of a slot */
+#define CAP_ROOM (64u << 10)                                  /* below the cap, for the records that say so */
+#define PERIODIC_MAX 8u
+#define SAMPLE_GAP_NS 20000000u
+#define EXIT_NS 2000000000u
+#define AWAY_NS 20000000u /* a driver that is asked for a sample may not answer for long: others then write */
+
+enum request { ASK_SAMPLE = 1, ASK_FLUSH = 2, ASK_LAST = 4 };
+
+static struct {
+    pthread_mutex_t drain; /* the z stream, `out`, the file */
+    z_stream z;
+    bool z_ready;
+    _Atomic uint64_t cap_seq; /* the first chunk after the cap: may use the room that is kept for it; 0 = not reached */
+    unsigned char *out;
+    _Atomic uint64_t gz_bytes;     /* size of the .gz */
+    _Atomic uint32_t large_member; /* size of the largest of the last ones */
+    _Atomic bool thread;           /* there is a writer */
+    _Atomic uint64_t away;         /* since when it is in periodic work; 0 = it is not */
+    _Atomic uint32_t wake;         /* futex */
+    _Atomic uint32_t asked;        /* enum request */
+    _Atomic uint32_t flushed;      /* futex: counts finished flushes */
+    _Atomic bool no_periodic;
+    _Atomic unsigned n_periodic;
+    void (*_Atomic periodic[PERIODIC_MAX])(void);
+    _Atomic int error; /* errno of the first write that failed, not yet told */
+    _Atomic bool told_error, told_cap, told_stall;
+} W = {.drain = PTHREAD_MUTEX_INITIALIZER};
+
+/* ---- one member ---- */
+
+static bool prepare(void)
+{
+    if (!W.out) {
+        void *p = mmap(NULL, OUT_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (p == MAP_FAILED)
+            return false;
+        W.out = p;
+    }
+    if (!W.z_ready) {
+        memset(&W.z, 0, sizeof W.z);
+        W.z_ready = deflateInit2(&W.z, 1, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) == Z_OK;
+    }
+    return W.z_ready && deflateReset(&W.z) == Z_OK;
+}
+
+/* The chunk as a gzip member in W.out; its size, or 0. */
+static size_t member(const struct mti_chunk *c)
+{
+    static const unsigned char head[16] = {0x1f, 0x8b,          8, 4, 0, 0, 0, 0, 4, 3, 4 + MT_WIRE_EXTRA, 0, 'M',
+                                           'T',  MT_WIRE_EXTRA, 0};
+    if (!prepare())
+        return 0;
+    unsigned char *p = W.out;
+    memcpy(p, head, sizeof head);
+    mt_put64(p + 16, mti_uid);
+    mt_put64(p + 24, c->seq);
+    mt_put32(p + 32, c->bytes);
+    mt_put16(p + 36, MT_WK_PROCESS);
+    mt_put16(p + 38, 0);
+    W.z.next_in = c->p;
+    W.z.avail_in = c->bytes;
+    W.z.next_out = p + GZ_HEAD;
+    W.z.avail_out = OUT_SIZE - GZ_HEAD - 8;
+    if (deflate(&W.z, Z_FINISH) != Z_STREAM_END)
+        return 0;
+    mt_put32(W.z.next_out, (uint32_t)crc32(crc32(0, NULL, 0), c->p, c->bytes));
+    mt_put32(W.z.next_out + 4, c->bytes);
+    return (size_t)(W.z.next_out + 8 - p);
+}
+
+/* All of it or, as far as the disk lets us, nothing of it. */
+static bool append(int fd, const unsigned char *p, size_t n)
+{
+    struct stat st;
+    size_t done = 0;
+    if (fstat(fd, &st) != 0)
+        return false;
+    while (done < n) {
+        ssize_t k = write(fd, p + done, n - done);
+        if (k > 0) {
+            done += (size_t)k;
+        } else if (k == 0 || errno != EINTR) {
+            int e = k == 0 ? ENOSPC : errno;
+            if (done && ftruncate(fd, st.st_size) != 0)
+                e = errno; /* half a member stays; readers find the next by its header */
+            errno = e;
+            return false;
+        }
+    }
+    W.gz_bytes = (uint64_t)st.st_size + n;
+    uint32_t fading = W.large_member - (W.large_member >> 3);
+    W.large_member = n > fading ? (uint32_t)n : fading;
+    return true;
+}
+
+static void failed(void)
+{
+    int none = 0;
+    atomic_compare_exchange_strong(&W.error, &none, errno ? errno : EIO);
+    mti_spool_disk(false);
+}
+
+/* Asked before a chunk is opened, when `waiting` others are not written yet: whether all of them would reach the cap. Then this is the
+ * first chunk for those records only that say so. */
+bool mti_writer_cap(uint64_t seq, unsigned waiting)
+{
+    uint64_t each = atomic_load(&W.large_member);
+    if (mti_set.max_bytes == 0 || atomic_load(&W.cap_seq))
+        return mti_set.max_bytes != 0;
+    if (each == 0)
+        each = MTI_SLOT / 4; /* nothing was written yet */
+    if (atomic_load(&W.gz_bytes) + each * (waiting + 1) + 2 * CAP_ROOM < mti_set.max_bytes)
+        return false;
+    atomic_store(&W.cap_seq, seq);
+    return true;
+}
+
+enum mti_drained mti_drain(unsigned most, bool wait)
+{
+    struct mti_quiet q;
+    struct mti_chunk c;
+    enum mti_drained result = MTI_DRAINED_NONE;
+    int fd = -1;
+    mti_quiet_begin(&q);
+    if (wait)
+        pthread_mutex_lock(&W.drain);
+    else if (pthread_mutex_trylock(&W.drain) != 0) {
+        mti_quiet_end(&q);
+        return MTI_DRAINED_NONE;
+    }
+    for (; most && mti_spool_oldest(&c); most--) {
+        if (fd < 0)
+            fd = open(mti_spool_gz(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        size_t n = fd < 0 ? 0 : member(&c);
+        uint64_t first = atomic_load(&W.cap_seq), cap = mti_set.max_bytes - (first && c.seq >= first ? 0 : CAP_ROOM);
+        bool over = n && mti_set.max_bytes && W.gz_bytes + n > cap;
+        if (over) { /* the forecast was wrong: what was being recorded all of a sudden compresses badly */
+            mti_loss(MT_LO_RECORDS, c.records, c.bytes);
+            mti_loss(MT_LO_CHUNKS, 1, c.bytes);
+        } else if (n == 0 || !append(fd, W.out, n)) {
+            result = MTI_DRAINED_FAILED;
+            failed();
+            break;
+        }
+        mti_spool_free_slot(&c);
+        if (result == MTI_DRAINED_NONE)
+            mti_spool_disk(true);
+        result = MTI_DRAINED_SOME;
+    }
+    if (fd >= 0)
+        close(fd);
+    pthread_mutex_unlock(&W.drain);
+    mti_quiet_end(&q);
+    return result;
+}
+
+static bool is_away(void)
+{
+    uint64_t since = atomic_load(&W.away);
+    return since && mti_now() > since + AWAY_NS;
+}
+
+bool mti_drain_yourself(void) { return !atomic_load(&W.thread) || is_away(); }
+
+/* ---- what is said once ---- */
+
+static void tell(void)
+{
+    int e = atomic_load(&W.error);
+    if (e && !atomic_exchange(&W.told_error, true))
+        mti_status(MT_ST_DISK_FULL, 1,
+                   "the trace could not be written: %s; it stays in the spool file, and records are dropped when that is full",
+                   strerrordesc_np(e) ? strerrordesc_np(e) : "unknown error");
+    if (atomic_load(&W.cap_seq) && !atomic_exchange(&W.told_cap, true))
+        mti_status(MT_ST_SIZE_CAP, 1, "MEMTRACE_MAX_MB=%llu was reached: records are dropped from here on",
+                   (unsigned long long)(mti_set.max_bytes >> 20));
+    if (atomic_load(&mti_spool_stalled) && !atomic_exchange(&W.told_stall, true))
+        mti_status(MT_ST_STALLED, 1, "calls were held for a second because the spool was full: records are dropped instead");
+}
+
+/* ---- the thread ---- */
+
+static void periodic(void)
+{
+    if (atomic_load(&W.no_periodic))
+        return;
+    unsigned n = atomic_load(&W.n_periodic);
+    atomic_store(&W.away, mti_now());
+    for (unsigned i = 0; i < n && i < PERIODIC_MAX && !atomic_load(&W.no_periodic); i++) {
+        void (*f)(void) = atomic_load(&W.periodic[i]);
+        if (f)
+            f();
+    }
+    atomic_store(&W.away, 0);
+}
+
+static uint64_t period(void)
+{
+    uint32_t ms = mti_set.flush_ms;
+    if (mti_set.sample_ms && mti_set.sample_ms < ms)
+        ms = mti_set.sample_ms;
+    return (uint64_t)ms * 1000000u;
+}
+
+static void *run(void *unused)
+{
+    uint64_t next = mti_now() + period(), sampled = 0;
+    (void)unused;
+    prctl(PR_SET_NAME, "memtrace", 0, 0, 0);
+    mti_thread.writer = mti_thread.inside = 1;
+    (void)mti_tid();
+    for (;;) {
+        uint32_t seen = atomic_load(&W.wake), asked = atomic_exchange(&W.asked, 0);
+        uint64_t now = mti_now();
+        if (asked & ASK_LAST)
+            atomic_store(&W.no_periodic, true);
+        if ((asked & ASK_SAMPLE) && now - sampled < SAMPLE_GAP_NS) { /* a storm of failures is one sample */
+            atomic_fetch_or(&W.asked, ASK_SAMPLE);
+            asked &= ~(uint32_t)ASK_SAMPLE;
+            if (next > sampled + SAMPLE_GAP_NS)
+                next = sampled + SAMPLE_GAP_NS;
+        }
+        bool tick = now >= next;
+        mti_drain(MTI_SLOTS, true);
+        if (tick || (asked & ASK_SAMPLE)) {
+            periodic();
+            sampled = now;
+            mti_spool_check_file();
+        }
+        if (tick || (asked & ASK_FLUSH)) {
+            tell();
+            mti_emit_losses((asked & ASK_FLUSH) != 0);
+            mti_spool_seal((asked & ASK_FLUSH) != 0);
+            mti_drain(MTI_SLOTS, true);
+            next = mti_now() + period();
+        }
+        if (asked & ASK_FLUSH) {
+            atomic_fetch_add(&W.flushed, 1);
+            mti_futex_wake(&W.flushed);
+        }
+        now = mti_now();
+        if (now < next)
+            mti_futex_wait(&W.wake, seen, next - now);
+    }
+    return NULL;
+}
+
+bool mti_writer_start(void)
+{
+    pthread_attr_t a;
+    pthread_t t;
+    sigset_t all, old;
+    bool ok = false;
+    if (pthread_attr_init(&a) != 0)
+        return false;
+    pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old); /* inherited: the job's signals go to the job's threads */
+    atomic_store(&W.thread, true);
+    /* CUPTI and NVML run on this stack; programs with much thread-local storage need the default size. */
+    if (pthread_attr_setstacksize(&a, 1u << 20) == 0)
+        ok = pthread_create(&t, &a, run, NULL) == 0;
+    if (!ok && pthread_attr_setstacksize(&a, 8u << 20) == 0)
+        ok = pthread_create(&t, &a, run, NULL) == 0;
+    if (!ok)
+        atomic_store(&W.thread, false);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&a);
+    return ok;
+}
+
+void mti_writer_wake(void)
+{
+    int e = errno;
+    atomic_fetch_add(&W.wake, 1);
+    mti_futex_wake(&W.wake);
+    errno = e;
+}
+
+void mti_periodic(void (*f)(void))
+{
+    unsigned n = atomic_load(&W.n_periodic);
+    do {
+        if (n >= PERIODIC_MAX)
+            return;
+    } while (!atomic_compare_exchange_weak(&W.n_periodic, &n, n + 1));
+    atomic_store(&W.periodic[n], f);
+}
+
+void mti_request_sample(void)
+{
+    atomic_store(&mti_sample_asked, true);
+    atomic_fetch_or(&W.asked, ASK_SAMPLE);
+    mti_writer_wake();
+}
+
+static void flush_here(void)
+{
+    tell();
+    mti_emit_losses(true);
+    mti_spool_seal(true);
+    mti_drain(MTI_SLOTS, true);
+}
+
+void mti_writer_flush(bool last)
+{
+    uint32_t before = atomic_load(&W.flushed);
+    uint64_t end = mti_now() + EXIT_NS;
+    if (last)
+        atomic_store(&W.no_periodic, true);
+    if (mti_drain_yourself()) {
+        flush_here();
+        return;
+    }
+    atomic_fetch_or(&W.asked, (uint32_t)ASK_FLUSH | (last ? (uint32_t)ASK_LAST : 0));
+    mti_writer_wake();
+    for (;;) {
+        uint32_t seen = atomic_load(&W.flushed);
+        uint64_t now = mti_now();
+        if (seen - before >= 1 || now >= end)
+            return;
+        if (is_away()) { /* it may be away for long: a driver that does not answer */
+            flush_here();
+            return;
+        }
+        mti_futex_wait(&W.flushed, seen, end - now < 10000000u ? end - now : 10000000u);
+    }
+}
+
+void mti_writer_stop(void) { mti_writer_flush(true); }
+
+/* In the child of a fork. The z stream is memory like any other and can be used again; whoever was writing is not in this process. */
+void mti_writer_forget(void)
+{
+    pthread_mutex_init(&W.drain, NULL);
+    atomic_store(&W.thread, false);
+    atomic_store(&W.away, 0);
+    atomic_store(&W.no_periodic, false);
+    atomic_store(&W.asked, 0);
+    atomic_store(&W.n_periodic, 0);
+    for (unsigned i = 0; i < PERIODIC_MAX; i++)
+        atomic_store(&W.periodic[i], NULL);
+    W.gz_bytes = 0;
+    W.large_member = 0;
+    atomic_store(&W.error, 0);
+    atomic_store(&W.told_error, false);
+    atomic_store(&W.cap_seq, 0);
+    atomic_store(&W.told_cap, false);
+    atomic_store(&W.told_stall, false);
+}

@@ -1,0 +1,545 @@
+/* launch.c -- starts the command with the recorder in its environment and waits for it. The only file of capture/ that reads the
+ * environment, forks, and deals with signals.
+ *
+ * The command runs as any other child of a shell does: same terminal, same process group, same session. Signals that the terminal or the
+ * kernel makes reach it without us; those that a process sends to memtrace are passed on. When the command stops (Ctrl-Z), memtrace stops
+ * as well, so that the shell sees a stopped job. */
+#include "capture/inject/redact.h"
+#include "capture/parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+struct mt_launch {
+    const struct mt_launch_opts *o;
+    struct mt_places places;
+    char *spool, *program;
+    MT_VEC(char *) env; /* all of it; ends with NULL when prepared */
+    uint32_t n_own;     /* the first n_own strings are ours to free */
+    uint64_t end_ns;
+    pid_t pid;
+    int sig;
+    bool held; /* signals are blocked */
+    sigset_t old_mask;
+};
+
+const char *mt_capture_env(const char *name) { return getenv(name); }
+char **mt_capture_environ(void) { return environ; }
+
+static uint64_t realtime(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- who holds the injection ---- */
+
+static bool is_free(const char *value)
+{
+    return value == NULL || value[0] == '\0' || strcmp(value, "none") == 0 ||
+           strcmp(mt_base_name(value), "libmemtrace_inject.so") == 0;
+}
+
+static const char *tool_of(const char *value)
+{
+    static const struct {
+        const char *part, *tool;
+    } tools[] = {
+        {"nsight-systems", "NVIDIA Nsight Systems (nsys)"},
+        {"nsight_systems", "NVIDIA Nsight Systems (nsys)"},
+        {"libToolsInjection", "NVIDIA Nsight Systems (nsys)"},
+        {"nsys", "NVIDIA Nsight Systems (nsys)"},
+        {"nsight-compute", "NVIDIA Nsight Compute (ncu)"},
+        {"nsight_compute", "NVIDIA Nsight Compute (ncu)"},
+        {"libcuda-injection", "NVIDIA Nsight Compute (ncu)"},
+        {"ncu", "NVIDIA Nsight Compute (ncu)"},
+        {"compute-sanitizer", "compute-sanitizer"},
+        {"libsanitizer", "compute-sanitizer"},
+        {"libInterceptorInjection", "compute-sanitizer"},
+        {"libcupti", "CUPTI's own NVTX support"},
+        {"cuda-gdb", "cuda-gdb"},
+    };
+    for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
+        if (strstr(value, tools[i].part) != NULL)
+            return tools[i].tool;
+    return NULL;
+}
+
+bool mt_injection_holder(struct mt_holder *h)
+{
+    static const char *const injections[] = {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"};
+    /* set in what these tools start, also where they inject by other means */
+    static const char *const sessions[] = {"NSYS_PROFILING_SESSION_ID", "NV_NSIGHT_INJECTION_TRANSPORT_TYPE",
+                                           "NV_TPS_LAUNCH_TOKEN"};
+    const char *nsys = getenv("NSYS_PROFILING_SESSION_ID");
+
+    memset(h, 0, sizeof *h);
+    for (size_t i = 0; i < sizeof injections / sizeof *injections; i++) {
+        const char *value = getenv(injections[i]);
+        if (is_free(value))
+            continue;
+        h->variable = injections[i];
+        h->value = value;
+        h->tool = tool_of(value);
+        if (h->tool == NULL)
+            h->tool = nsys != NULL ? "NVIDIA Nsight Systems (nsys)" : "another tool";
+        return true;
+    }
+    for (size_t i = 0; i < sizeof sessions / sizeof *sessions; i++)
+        if ((h->value = getenv(sessions[i])) != NULL) {
+            h->variable = sessions[i];
+            h->tool = i == 0 ? "NVIDIA Nsight Systems (nsys)" : "NVIDIA Nsight Compute (ncu)";
+            return true;
+        }
+    return false;
+}
+
+/* ---- before the start ---- */
+
+static enum mt_rc check_output(const struct mt_launch_opts *o, struct mt_err *err)
+{
+    char shown[300];
+    char *dir;
+    const char *base;
+    struct stat st;
+    int there, writable;
+
+    (void)mt_printable(shown, sizeof shown, o->output, strlen(o->output));
+    if (stat(o->output, &st) == 0) {
+        if (S_ISDIR(st.st_mode))
+            return mt_fail(err, MT_EIO, "%s is a folder; add a file name", shown);
+        if (S_ISREG(st.st_mode) && !o->force)
+            return mt_fail(err, MT_EIO, "%s already exists; give another name with -o, or --force to overwrite it", shown);
+    } else if (errno != ENOENT || o->output[strlen(o->output) - 1] == '/') {
+        return mt_fail(err, MT_EIO, "%s: cannot be written: %s", shown,
+                       errno == ENOENT ? "it names a folder; add a file name" : strerror(errno));
+    }
+    base = mt_base_name(o->output);
+    dir = base == o->output ? mt_strndup(".", 1)
+                            : mt_strndup(o->output, base == o->output + 1 ? 1 : (size_t)(base - o->output - 1));
+    if (dir == NULL)
+        return mt_fail(err, MT_ENOMEM, "out of memory");
+    there = stat(dir, &st) == 0 && S_ISDIR(st.st_mode);
+    writable = there && access(dir, W_OK) == 0;
+    mt_free(dir);
+    if (!there)
+        return mt_fail(err, MT_EIO, "%s: its folder does not exist", shown);
+    if (!writable && (stat(o->output, &st) != 0 || S_ISREG(st.st_mode)))
+        return mt_fail(err, MT_EIO, "%s: its folder cannot be written: %s", shown, strerror(errno));
+    return MT_OK;
+}
+
+static enum mt_rc check_places(const struct mt_launch *l, struct mt_err *err)
+{
+    if (l->places.inject == NULL)
+        return mt_fail(
+            err, MT_EIO,
+            "libmemtrace_inject.so is neither beside memtrace nor in ../lib/memtrace: this build cannot record. Build with "
+            "-DMEMTRACE_CAPTURE=ON and install, or name the library with MEMTRACE_INJECT");
+    if (l->places.site == NULL && !l->o->no_torch)
+        return mt_fail(err, MT_EIO,
+                       "site/sitecustomize.py is not beside libmemtrace_inject.so: copy the whole folder lib/memtrace, or "
+                       "give --no-torch to record without PyTorch snapshots");
+    return MT_OK;
+}
+
+static enum mt_rc check_injection(const struct mt_launch_opts *o, struct mt_err *err)
+{
+    struct mt_holder h;
+    char shown[300];
+    if (o->take_over || !mt_injection_holder(&h))
+        return MT_OK;
+    return mt_fail(
+        err, MT_EIO,
+        "%s holds the injection already (%s=%s): the GPU driver takes one tool at a time. Run the job without it, or with "
+        "--take-over to record in its place",
+        h.tool, h.variable, mt_printable(shown, sizeof shown, h.value, strlen(h.value)));
+}
+
+static enum mt_rc make_spool(struct mt_launch *l, struct mt_err *err)
+{
+    const char *base = l->o->spool;
+    char real[PATH_MAX], shown[300];
+
+    if (base == NULL)
+        base = getenv("TMPDIR");
+    if (base == NULL || base[0] == '\0')
+        base = "/tmp";
+    (void)mt_printable(shown, sizeof shown, base, strlen(base));
+    if (realpath(base, real) == NULL) /* absolute: the command may change its folder */
+        return mt_fail(err, MT_EIO, "%s, for the recording: %s; name a folder with --spool", shown, strerror(errno));
+    l->spool = mt_text("%s%smemtrace-XXXXXX", real, strcmp(real, "/") == 0 ? "" : "/");
+    if (l->spool == NULL)
+        return mt_fail(err, MT_ENOMEM, "out of memory");
+    if (mkdtemp(l->spool) == NULL) {
+        int error = errno;
+        mt_free(l->spool);
+        l->spool = NULL;
+        return mt_fail(err, MT_EIO, "%s, for the recording: %s; name another folder with --spool", shown, strerror(error));
+    }
+    return MT_OK;
+}
+
+/* Looks the command up as execvp() will. */
+static char *find_program(const char *name)
+{
+    const char *path = getenv("PATH");
+    if (strchr(name, '/') != NULL)
+        return mt_strndup(name, strlen(name));
+    if (path == NULL)
+        path = "/bin:/usr/bin";
+    while (*path != '\0') {
+        size_t n = strcspn(path, ":");
+        struct stat st;
+        char *at = n > 0 ? mt_text("%.*s/%s", (int)n, path, name) : mt_strndup(name, strlen(name));
+        if (at != NULL && access(at, X_OK) == 0 && stat(at, &st) == 0 && S_ISREG(st.st_mode))
+            return at;
+        mt_free(at);
+        path += n + (path[n] == ':');
+    }
+    return NULL;
+}
+
+/* ---- the environment of the command ---- */
+
+struct own {
+    const char *name;
+    char *value; /* NULL = leave as it is */
+};
+
+static char *number(uint64_t v) { return mt_text("%llu", (unsigned long long)v); }
+
+static bool build_env(struct mt_launch *l)
+{
+    const struct mt_launch_opts *o = l->o;
+    const char *python = getenv("PYTHONPATH");
+    struct own own[] = {
+        {"CUDA_INJECTION64_PATH", mt_text("%s", l->places.inject)},
+        {"NVTX_INJECTION64_PATH", mt_text("%s", l->places.inject)},
+        {"MEMTRACE_SPOOL", mt_text("%s", l->spool)},
+        {"MEMTRACE_STACKS", o->no_stacks ? mt_text("0") : NULL},
+        {"MEMTRACE_MEMORY2", o->no_memory2 ? mt_text("0") : NULL},
+        {"MEMTRACE_TORCH", o->no_torch ? mt_text("0") : NULL},
+        {"MEMTRACE_MAX_MB", o->max_bytes != 0 ? number(o->max_bytes >> 20 != 0 ? o->max_bytes >> 20 : 1) : NULL},
+        {"MEMTRACE_FLUSH_MS", o->flush_ms != 0 ? number(o->flush_ms) : NULL},
+        /* an empty PYTHONPATH would put the working directory on the path: no colon then */
+        {"PYTHONPATH", o->no_torch || l->places.site == NULL ? NULL
+                       : python != NULL && python[0] != '\0' ? mt_text("%s:%s", l->places.site, python)
+                                                             : mt_strndup(l->places.site, strlen(l->places.site))},
+    };
+    size_t n_own = sizeof own / sizeof *own;
+    bool ok = own[0].value != NULL && own[1].value != NULL && own[2].value != NULL;
+
+    for (size_t i = 0; i < n_own; i++) {
+        char **slot = own[i].value != NULL && ok ? MT_VEC_PUSH(&l->env) : NULL;
+        if (own[i].value != NULL && slot == NULL)
+            ok = false;
+        if (slot != NULL && (*slot = mt_text("%s=%s", own[i].name, own[i].value)) == NULL)
+            ok = false;
+    }
+    l->n_own = l->env.n;
+    for (char **e = environ; ok && *e != NULL; e++) {
+        bool replaced = false;
+        char **slot;
+        for (size_t i = 0; i < n_own; i++) {
+            size_t n = strlen(own[i].name);
+            replaced |= own[i].value != NULL && strncmp(*e, own[i].name, n) == 0 && (*e)[n] == '=';
+        }
+        if (replaced)
+            continue;
+        slot = MT_VEC_PUSH(&l->env);
+        if (slot == NULL)
+            ok = false;
+        else
+            *slot = *e;
+    }
+    for (size_t i = 0; i < n_own; i++)
+        mt_free(own[i].value);
+    return ok && MT_VEC_PUSH(&l->env) != NULL; /* the NULL at the end */
+}
+
+/* What a collector has to know when this process is no longer there to tell it. */
+static enum mt_rc write_launch_file(const struct mt_launch *l, struct mt_err *err)
+{
+    const struct mt_launch_opts *o = l->o;
+    struct mt_trace_out file;
+    struct mt_chunk_out out;
+    struct mti_redact state = {0};
+    char *path = mt_path_join(l->spool, MT_LAUNCH_FILE), *final = NULL;
+    char text[4000], key[32];
+    struct timespec mono;
+    enum mt_rc rc;
+
+    if (path == NULL)
+        return mt_fail(err, MT_ENOMEM, "out of memory");
+    rc = mt_trace_out_open(&file, path, false, err);
+    mt_free(path);
+    if (rc != MT_OK) {
+        mt_trace_out_discard(&file);
+        return rc;
+    }
+    mt_chunk_out_init(&out, &file, 0, MT_WK_LAUNCH, (uint32_t)getpid());
+    (void)clock_gettime(CLOCK_MONOTONIC, &mono);
+    out.realtime = realtime();
+    out.monotonic = (uint64_t)mono.tv_sec * 1000000000u + (uint64_t)mono.tv_nsec;
+    if (o->version != NULL)
+        mt_chunk_out_attr(&out, "version", o->version);
+    if (gethostname(text, sizeof text) == 0)
+        mt_chunk_out_attr(&out, "host", text);
+    snprintf(text, sizeof text, "%llu", (unsigned long long)out.realtime);
+    mt_chunk_out_attr(&out, "start_realtime_ns", text);
+    for (unsigned i = 0; i < 4096 && o->argv[i] != NULL; i++) {
+        snprintf(key, sizeof key, "argv.%u", i);
+        mti_redact_arg(&state, o->argv[i], text, sizeof text);
+        mt_chunk_out_attr(&out, key, text);
+    }
+    mt_chunk_out_attr(&out, "setting.stacks", o->no_stacks ? "0" : "1");
+    mt_chunk_out_attr(&out, "setting.torch", o->no_torch ? "0" : "1");
+    mt_chunk_out_attr(&out, "setting.memory2", o->no_memory2 ? "0" : "1");
+    if (o->max_bytes != 0) {
+        snprintf(text, sizeof text, "%llu", (unsigned long long)(o->max_bytes >> 20));
+        mt_chunk_out_attr(&out, "setting.max_mb", text);
+    }
+    if (o->flush_ms != 0) {
+        snprintf(text, sizeof text, "%lu", (unsigned long)o->flush_ms);
+        mt_chunk_out_attr(&out, "setting.flush_ms", text);
+    }
+    mt_chunk_out_done(&out);
+    rc = mt_trace_out_commit(&file, &final, err);
+    mt_trace_out_discard(&file);
+    mt_free(final);
+    return rc;
+}
+
+enum mt_rc mt_launch_prepare(struct mt_launch **out, const struct mt_launch_opts *o, int *status, struct mt_err *err)
+{
+    struct mt_launch *l = mt_calloc(1, sizeof *l);
+    enum mt_rc rc;
+
+    *out = NULL;
+    *status = 125;
+    if (l == NULL)
+        return mt_fail(err, MT_ENOMEM, "out of memory");
+    l->o = o;
+    rc = check_output(o, err);
+    if (rc == MT_OK)
+        rc = mt_places_find(&l->places, err);
+    if (rc == MT_OK)
+        rc = check_places(l, err);
+    if (rc == MT_OK)
+        rc = check_injection(o, err);
+    if (rc == MT_OK)
+        rc = make_spool(l, err);
+    if (rc == MT_OK && !build_env(l))
+        rc = mt_fail(err, MT_ENOMEM, "out of memory");
+    if (rc == MT_OK)
+        rc = write_launch_file(l, err);
+    l->program = find_program(o->argv[0]);
+    if (rc != MT_OK) {
+        mt_launch_free(l, false);
+        return rc;
+    }
+    *status = 0;
+    *out = l;
+    return MT_OK;
+}
+
+const char *mt_launch_spool(const struct mt_launch *l) { return l->spool; }
+const char *mt_launch_program(const struct mt_launch *l) { return l->program; }
+uint32_t mt_launch_pid(const struct mt_launch *l) { return (uint32_t)l->pid; }
+uint64_t mt_launch_end(const struct mt_launch *l) { return l->end_ns; }
+int mt_launch_signal(const struct mt_launch *l) { return l->sig; }
+
+/* ---- the run ---- */
+
+/* Everything but what cannot be blocked, what our own mistakes raise, and what means nothing to a command. */
+static void relayed(sigset_t *set)
+{
+    static const int not_these[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS,  SIGFPE, SIGILL,
+                                    SIGTRAP, SIGABRT, SIGPIPE, SIGTTIN, SIGTTOU};
+    (void)sigfillset(set);
+    for (size_t i = 0; i < sizeof not_these / sizeof *not_these; i++)
+        (void)sigdelset(set, not_these[i]);
+}
+
+/* The parent of a process; 0 = unknown. */
+static pid_t parent_of(pid_t pid)
+{
+    char path[64], text[512];
+    const char *p;
+    size_t got = 0;
+    int fd;
+
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    (void)mt_read_at(fd, text, sizeof text - 1, 0, &got);
+    (void)close(fd);
+    text[got] = '\0';
+    p = strrchr(text, ')'); /* a name may hold anything */
+    return p != NULL && strlen(p) > 4 ? (pid_t)strtol(p + 4, NULL, 10) : 0;
+}
+
+/* A job that signals its own process group signals us too; passing that on would double it. */
+static bool came_from_the_job(const struct mt_launch *l, pid_t sender)
+{
+    for (int depth = 0; depth < 64 && sender > 1; depth++) {
+        if (sender == l->pid)
+            return true;
+        sender = parent_of(sender);
+    }
+    return false;
+}
+
+static void pass_on(const struct mt_launch *l, const siginfo_t *info)
+{
+    /* codes above 0 are the kernel's own: the terminal has told the whole process group */
+    if (info->si_code > 0 || came_from_the_job(l, info->si_pid))
+        return;
+    (void)kill(l->pid, info->si_signo);
+}
+
+/* In the child; does not return. report: where errno goes when the command cannot be executed. */
+static void become(const struct mt_launch *l, int report, const struct sigaction *old_chld)
+{
+    int error;
+    (void)sigaction(SIGCHLD, old_chld, NULL);
+    if (l->o->sigpipe_default)
+        (void)signal(SIGPIPE, SIG_DFL);
+    for (int fd = 0; fd < 3; fd++)
+        if (l->o->closed_fds >> fd & 1)
+            (void)close(fd);
+    environ = l->env.p;
+    (void)sigprocmask(SIG_SETMASK, &l->old_mask, NULL);
+    (void)execvp(l->o->argv[0], l->o->argv);
+    error = errno;
+    (void)!write(report, &error, sizeof error);
+    _exit(127);
+}
+
+/* Waits until the command is gone; returns its wait status. */
+static int wait_for(struct mt_launch *l)
+{
+    sigset_t set;
+    relayed(&set);
+    for (;;) {
+        siginfo_t info;
+        int status = 0;
+        pid_t pid = waitpid(l->pid, &status, WNOHANG | WUNTRACED);
+        if (pid == l->pid && WIFSTOPPED(status)) {
+            int sig = WSTOPSIG(status);
+            /* Stopped by the terminal. One that a debugger or a scheduler stopped is continued by it, without us. */
+            if (sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU) {
+                (void)raise(SIGSTOP);
+                (void)kill(l->pid, SIGCONT); /* `fg` has told it already; `kill -CONT` of memtrace alone has not */
+            }
+            continue;
+        }
+        if (pid == l->pid)
+            return status;
+        if (pid < 0 && errno != EINTR)
+            return 0;
+        if (sigwaitinfo(&set, &info) < 0)
+            continue;
+        if (info.si_signo != SIGCHLD)
+            pass_on(l, &info);
+    }
+}
+
+static enum mt_rc not_executed(const struct mt_launch *l, int error, int *status, struct mt_err *err)
+{
+    char shown[300];
+    (void)mt_printable(shown, sizeof shown, l->o->argv[0], strlen(l->o->argv[0]));
+    *status = error == ENOENT || error == ENOTDIR ? 127 : 126;
+    if (error == ENOENT && l->program != NULL && access(l->program, F_OK) == 0) {
+        *status = 126;
+        return mt_fail(err, MT_EIO,
+                       "%s: cannot be executed: its interpreter is missing (the first line of a script, or the dynamic loader)",
+                       shown);
+    }
+    return mt_fail(err, MT_EIO, "%s: %s", shown, *status == 127 ? "command not found" : strerror(error));
+}
+
+enum mt_rc mt_launch_run(struct mt_launch *l, int *status, struct mt_err *err)
+{
+    struct sigaction plain, old_chld;
+    sigset_t set;
+    int report[2], error = 0, wait_status;
+    ssize_t n;
+
+    *status = 125;
+    if (pipe(report) != 0)
+        return mt_fail(err, MT_EIO, "cannot start the command: %s", strerror(errno));
+    for (int i = 0; i < 2; i++)
+        (void)fcntl(report[i], F_SETFD, FD_CLOEXEC);
+    memset(&plain, 0, sizeof plain);
+    plain.sa_handler = SIG_DFL; /* whoever started us may ignore it, and the status would be lost */
+    (void)sigaction(SIGCHLD, &plain, &old_chld);
+    relayed(&set);
+    (void)sigprocmask(SIG_BLOCK, &set, &l->old_mask);
+    l->held = true;
+    l->pid = fork();
+    if (l->pid == 0)
+        become(l, report[1], &old_chld);
+    error = l->pid < 0 ? errno : 0;
+    (void)close(report[1]);
+    if (l->pid < 0) {
+        (void)close(report[0]);
+        return mt_fail(err, MT_EIO, "cannot start the command: %s", strerror(error));
+    }
+    do
+        n = read(report[0], &error, sizeof error);
+    while (n < 0 && errno == EINTR);
+    (void)close(report[0]);
+    wait_status = wait_for(l);
+    l->end_ns = realtime();
+    if (n == (ssize_t)sizeof error)
+        return not_executed(l, error, status, err);
+    l->sig = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
+    *status = l->sig != 0 ? 128 + l->sig : WEXITSTATUS(wait_status);
+    /* what came while it ended was meant for it */
+    while (mt_launch_interrupted()) {
+    }
+    return MT_OK;
+}
+
+bool mt_launch_interrupted(void)
+{
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    struct timespec now = {0, 0};
+    sigset_t set;
+    (void)sigemptyset(&set);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        (void)sigaddset(&set, ends[i]);
+    return sigtimedwait(&set, NULL, &now) > 0;
+}
+
+void mt_launch_free(struct mt_launch *l, bool keep_spool)
+{
+    if (l == NULL)
+        return;
+    if (l->spool != NULL && !keep_spool)
+        mt_scan_remove(l->spool);
+    for (uint32_t i = 0; i < l->n_own && i < l->env.n; i++)
+        mt_free(l->env.p[i]);
+    MT_VEC_DONE(&l->env);
+    mt_free(l->spool);
+    mt_free(l->program);
+    mt_places_done(&l->places);
+    if (l->held)
+        (void)sigprocmask(SIG_SETMASK, &l->old_mask, NULL);
+    mt_free(l);
+}

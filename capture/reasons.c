@@ -1,0 +1,131 @@
+/* reasons.c -- why less was recorded than hoped for, and what to do about it, in words. */
+#include "capture/parts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What the process itself wrote are whole sentences; some ask for an option that only this side knows. */
+static const struct {
+    enum mt_wire_status code;
+    const char *remedy;
+} losses[] = {
+    {MT_ST_SUBSCRIBER_BUSY, ""},
+    {MT_ST_CUPTI_MISSING, ""},
+    {MT_ST_CUPTI_ERROR, ""},
+    {MT_ST_SILENT, ""},
+    {MT_ST_SPOOL_MEMORY, "; name another folder with --spool"},
+    {MT_ST_DISK_FULL, "; name another folder with --spool"},
+    {MT_ST_SIZE_CAP, "; raise it with --max-mb"},
+    {MT_ST_STALLED, "; name a faster folder with --spool"},
+    {MT_ST_UNKNOWN_API, ""},
+};
+
+char *mt_why_process(const struct mt_tally *t)
+{
+    char text[2000] = "";
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
+        const struct mt_tally_status *said = NULL;
+        char shown[600];
+        for (uint32_t j = 0; j < t->statuses.n; j++) {
+            const struct mt_tally_status *s = &t->statuses.p[j];
+            if (s->code == losses[i].code && s->level > 0 && (said == NULL || s->level > said->level))
+                said = s;
+        }
+        if (said == NULL || said->text == NULL || n >= sizeof text - 700)
+            continue;
+        (void)mt_printable(shown, sizeof shown, said->text, strlen(said->text));
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s%s", n > 0 ? ". " : "", shown, losses[i].remedy);
+    }
+    return n > 0 ? mt_strndup(text, strlen(text)) : NULL;
+}
+
+/* ---- nothing at all ---- */
+
+static bool named(const char *word, const char *const *names)
+{
+    for (; *names != NULL; names++)
+        if (strcmp(word, *names) == 0)
+            return true;
+    return false;
+}
+
+struct clues {
+    bool ray, container, remote, root, slurm, is_static;
+};
+
+/* What the command line shows: a program of these names starts the work where our variables do not reach. */
+static void look_at(const char *word, bool first, struct clues *c)
+{
+    static const char *const containers[] = {"docker",    "podman", "nerdctl", "singularity",
+                                             "apptainer", "enroot", "kubectl", NULL};
+    static const char *const remotes[] = {"ssh", "pdsh", "mpirun", "mpiexec", NULL};
+    static const char *const roots[] = {"sudo", "su", "pkexec", "doas", NULL};
+    static const char *const slurms[] = {"srun", "sbatch", "salloc", NULL};
+    const char *name = mt_base_name(word);
+    c->container |= named(name, containers);
+    c->remote |= first && named(name, remotes);
+    c->root |= first && named(name, roots);
+    c->slurm |= named(name, slurms);
+    c->ray |= strcmp(name, "ray") == 0 || strncmp(word, "verl.", 5) == 0 || strstr(word, "ray_kwargs") != NULL ||
+              strstr(word, "ray.init") != NULL;
+}
+
+char *mt_why_nothing(const struct mt_tally *tallies, uint32_t n, char *const *argv, const char *program, const char *spool)
+{
+    struct clues c;
+    struct mt_elf_facts elf;
+    char text[3000] = "";
+    size_t used = 0;
+    uint32_t loaded = 0;
+
+    memset(&c, 0, sizeof c);
+    c.is_static = program != NULL && mt_elf_read(program, &elf) && elf.is_elf && elf.is_static;
+    for (uint32_t i = 0; argv != NULL && i < 4096 && argv[i] != NULL; i++)
+        look_at(argv[i], i == 0, &c);
+#define SAY(...)                                                                                                               \
+    do {                                                                                                                       \
+        if (used < sizeof text)                                                                                                \
+            used += (size_t)snprintf(text + used, sizeof text - used, __VA_ARGS__);                                            \
+    } while (0)
+    for (uint32_t i = 0; i < n; i++) {
+        char *why = mt_why_process(&tallies[i]);
+        loaded += tallies[i].started;
+        if (why != NULL && used < 1500)
+            SAY("%s\n", why);
+        mt_free(why);
+    }
+    if (used > 0)
+        return mt_strndup(text, strlen(text));
+    if (loaded > 0) {
+        SAY("the library was loaded, but no driver call that concerns memory and no NVTX range was made\n");
+    } else if (c.ray) {
+        SAY("Ray's workers inherit the environment of the raylet, not of this command. If the Ray cluster was running "
+            "already:\n"
+            "  either start the cluster itself under it: memtrace capture -- ray start --head --block\n"
+            "  or hand the variables to the workers (shown by 'memtrace doctor --json'), with verl:\n"
+            "    +ray_kwargs.ray_init.runtime_env.env_vars.CUDA_INJECTION64_PATH=... and the same for NVTX_INJECTION64_PATH "
+            "and MEMTRACE_SPOOL\n");
+    } else if (c.container) {
+        SAY("a container does not get the variables, and does not see the library or %s: run 'memtrace capture' inside it, "
+            "or mount both folders and pass CUDA_INJECTION64_PATH, NVTX_INJECTION64_PATH and MEMTRACE_SPOOL (-e)\n",
+            spool);
+    } else if (c.slurm) {
+        SAY("the steps of srun may run on other nodes, where %s is not seen: put memtrace behind it (srun memtrace capture -o "
+            "trace-%%t.gz -- ...), or use --spool with a folder that all nodes see\n",
+            spool);
+    } else if (c.root) {
+        SAY("sudo and setuid programs drop the variables: put memtrace behind it (sudo memtrace capture -- ...)\n");
+    } else if (c.remote) {
+        SAY("the work ran on other machines, or without this environment: put memtrace behind it\n");
+    } else if (c.is_static) {
+        SAY("%s is a static program: it cannot load a library, and neither CUDA nor the recorder can come into it\n", program);
+    } else {
+        SAY("no process loaded the recorder: none started CUDA (cuInit) or marked an NVTX range, or it could not see the "
+            "library "
+            "(another container, another root, a setuid or static program)\n"
+            "'memtrace doctor' checks the machine; an application that runs on a GPU here should have left a trace\n");
+    }
+#undef SAY
+    return mt_strndup(text, strlen(text));
+}

@@ -1,0 +1,267 @@
+/* scan.c -- what lies in a spool directory. Names are mt-<host>-<pid>-<uid, 16 hex digits> and an ending; a host may hold dashes. */
+#include "capture/parts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILES_MAX 50000u
+
+static bool parse_number(const char *s, size_t n, unsigned base, uint64_t *out)
+{
+    *out = 0;
+    if (n == 0 || n > 16)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        const char *digits = "0123456789abcdef", *d = memchr(digits, s[i], base);
+        if (d == NULL)
+            return false;
+        *out = *out * base + (uint64_t)(d - digits);
+    }
+    return true;
+}
+
+struct name {
+    size_t n_host;
+    uint64_t pid, uid;
+    const char *rest; /* behind the uid */
+};
+
+/* The first "-<digits>-<hex>" that is followed by an ending or a further part is pid and uid. An attachment's uid may be 0. */
+static bool parse_name(const char *s, struct name *out)
+{
+    const char *host = s + 3;
+    if (strncmp(s, "mt-", 3) != 0)
+        return false;
+    for (const char *dash = strchr(host, '-'); dash != NULL; dash = strchr(dash + 1, '-')) {
+        const char *pid = dash + 1, *uid;
+        size_t n_pid = strspn(pid, "0123456789"), n_uid;
+        if (n_pid == 0 || pid[n_pid] != '-')
+            continue;
+        uid = pid + n_pid + 1;
+        n_uid = strspn(uid, "0123456789abcdef");
+        if ((n_uid != 16 && !(n_uid == 1 && uid[0] == '0')) || (uid[n_uid] != '.' && uid[n_uid] != '-'))
+            continue;
+        out->n_host = (size_t)(dash - host);
+        out->rest = uid + n_uid;
+        return parse_number(pid, n_pid, 10, &out->pid) && out->pid <= UINT32_MAX && parse_number(uid, n_uid, 16, &out->uid);
+    }
+    return false;
+}
+
+static bool ends(const char *s, const char *end)
+{
+    size_t n = strlen(s), k = strlen(end);
+    return n >= k && strcmp(s + n - k, end) == 0;
+}
+
+static bool add_process(struct mt_scan *s, const char *name, const struct name *w, bool gz, uint64_t bytes)
+{
+    struct mt_found *f = NULL;
+    size_t n_stem = (size_t)(w->rest - name);
+    for (uint32_t i = s->processes.n; i-- > 0 && f == NULL;)
+        if (s->processes.p[i].uid == w->uid && strlen(s->processes.p[i].stem) == n_stem &&
+            memcmp(s->processes.p[i].stem, name, n_stem) == 0)
+            f = &s->processes.p[i];
+    if (f == NULL) {
+        f = MT_VEC_PUSH(&s->processes);
+        if (f == NULL)
+            return false;
+        f->host = mt_strndup(name + 3, w->n_host);
+        f->stem = mt_strndup(name, n_stem);
+        f->uid = w->uid;
+        f->pid = (uint32_t)w->pid;
+        if (f->host == NULL || f->stem == NULL)
+            return false;
+    }
+    f->has_gz |= gz;
+    f->has_spool |= !gz;
+    f->bytes += gz ? bytes : 0;
+    return true;
+}
+
+static bool add_file(struct mt_scan *s, const char *name, const struct name *w, const char *kind, uint64_t bytes)
+{
+    struct mt_found_file *f = MT_VEC_PUSH(&s->files);
+    if (f == NULL)
+        return false;
+    f->name = mt_strndup(name, strlen(name));
+    f->host = w != NULL ? mt_strndup(name + 3, w->n_host) : mt_strndup("", 0);
+    f->kind = kind;
+    f->bytes = bytes;
+    if (w != NULL) {
+        f->uid = w->uid;
+        f->pid = (uint32_t)w->pid;
+    }
+    return f->name != NULL && f->host != NULL;
+}
+
+static bool add(struct mt_scan *s, const char *name, uint64_t bytes)
+{
+    struct name w;
+    bool known;
+    if (strcmp(name, MT_LAUNCH_FILE) == 0) {
+        s->has_launch = true;
+        return true;
+    }
+    if (strncmp(name, "mt-", 3) != 0)
+        return true;
+    known = parse_name(name, &w);
+    if (known && strcmp(w.rest, ".spool") == 0)
+        return add_process(s, name, &w, false, bytes);
+    if (known && strcmp(w.rest, ".gz") == 0)
+        return add_process(s, name, &w, true, bytes);
+    if (ends(name, ".pickle") && bytes > 0)
+        return add_file(s, name, known ? &w : NULL, "torch_snapshot", bytes);
+    if (ends(name, ".txt"))
+        return add_file(s, name, known ? &w : NULL, "text", bytes);
+    return true;
+}
+
+static int by_host_and_start(const void *a, const void *b)
+{
+    const struct mt_found *x = a, *y = b;
+    int order = strcmp(x->host, y->host);
+    if (order != 0)
+        return order;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    if (x->pid != y->pid)
+        return x->pid < y->pid ? -1 : 1;
+    return x->uid < y->uid ? -1 : x->uid > y->uid;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct mt_found_file *)a)->name, ((const struct mt_found_file *)b)->name);
+}
+
+/* When the process began, from its first chunk; 0 when it left none. */
+static bool find_start(struct mt_found *f, const char *dir)
+{
+    char *path = mt_text("%s/%s.gz", dir, f->stem);
+    struct mt_members m;
+    struct mt_member first;
+    struct mt_spool spool;
+    int fd;
+
+    if (path == NULL)
+        return false;
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    mt_free(path);
+    if (fd >= 0) {
+        bool ok = mt_members_open(&m, fd);
+        if (ok && mt_members_next(&m, &first))
+            f->start = first.chunk.realtime;
+        if (ok)
+            mt_members_done(&m);
+        (void)close(fd);
+        if (!ok)
+            return false;
+    }
+    if (f->start != 0 || !f->has_spool)
+        return true;
+    path = mt_text("%s/%s.spool", dir, f->stem);
+    if (path == NULL || !mt_spool_read(&spool, path)) {
+        mt_free(path);
+        return false;
+    }
+    mt_free(path);
+    for (uint32_t i = 0; i < spool.slots.n; i++)
+        if (f->start == 0 || spool.slots.p[i].chunk.realtime < f->start)
+            f->start = spool.slots.p[i].chunk.realtime;
+    mt_spool_done(&spool);
+    return true;
+}
+
+enum mt_rc mt_scan_dir(struct mt_scan *s, const char *dir, struct mt_err *err)
+{
+    char shown[300];
+    DIR *d;
+    const struct dirent *e;
+    bool ok = true;
+
+    memset(s, 0, sizeof *s);
+    (void)mt_printable(shown, sizeof shown, dir, strlen(dir));
+    d = opendir(dir);
+    if (d == NULL)
+        return mt_fail(err, MT_EIO, "%s: %s", shown,
+                       errno == ENOENT    ? "there is no such folder; give the spool directory that 'memtrace capture' printed"
+                       : errno == ENOTDIR ? "not a folder; give the spool directory that 'memtrace capture' printed"
+                                          : strerror(errno));
+    while (ok && (e = readdir(d)) != NULL) {
+        struct stat st;
+        if (fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
+            continue;
+        if (s->processes.n + s->files.n >= FILES_MAX)
+            break;
+        ok = add(s, e->d_name, (uint64_t)st.st_size);
+    }
+    (void)closedir(d);
+    for (uint32_t i = 0; ok && i < s->processes.n; i++) {
+        ok = find_start(&s->processes.p[i], dir);
+        s->bytes += s->processes.p[i].bytes;
+    }
+    for (uint32_t i = 0; ok && i < s->files.n; i++)
+        s->bytes += s->files.p[i].bytes;
+    if (!ok) {
+        mt_scan_done(s);
+        return mt_fail(err, MT_ENOMEM, "%s: out of memory", shown);
+    }
+    if (s->processes.n > 1)
+        qsort(s->processes.p, s->processes.n, sizeof *s->processes.p, by_host_and_start);
+    if (s->files.n > 1)
+        qsort(s->files.p, s->files.n, sizeof *s->files.p, by_name);
+    return MT_OK;
+}
+
+void mt_scan_done(struct mt_scan *s)
+{
+    for (uint32_t i = 0; i < s->processes.n; i++) {
+        mt_free(s->processes.p[i].host);
+        mt_free(s->processes.p[i].stem);
+    }
+    for (uint32_t i = 0; i < s->files.n; i++) {
+        mt_free(s->files.p[i].name);
+        mt_free(s->files.p[i].host);
+    }
+    MT_VEC_DONE(&s->processes);
+    MT_VEC_DONE(&s->files);
+}
+
+uint32_t mt_scan_running(const char *dir)
+{
+    DIR *d = opendir(dir);
+    const struct dirent *e;
+    uint32_t n = 0;
+    if (d == NULL)
+        return 0;
+    while ((e = readdir(d)) != NULL)
+        if (strncmp(e->d_name, "mt-", 3) == 0 && ends(e->d_name, ".spool")) {
+            char *path = mt_path_join(dir, e->d_name);
+            n += path != NULL && mt_spool_locked(path);
+            mt_free(path);
+        }
+    (void)closedir(d);
+    return n;
+}
+
+void mt_scan_remove(const char *dir)
+{
+    DIR *d = opendir(dir);
+    const struct dirent *e;
+    if (d == NULL)
+        return;
+    while ((e = readdir(d)) != NULL) {
+        const char *s = e->d_name;
+        if (strncmp(s, "mt-", 3) == 0 &&
+            (ends(s, ".gz") || ends(s, ".spool") || ends(s, ".pickle") || ends(s, ".txt") || ends(s, ".part")))
+            (void)unlinkat(dirfd(d), s, 0);
+    }
+    (void)closedir(d);
+    (void)rmdir(dir);
+}

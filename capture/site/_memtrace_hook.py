@@ -1,0 +1,296 @@
+# _memtrace_hook.py -- PyTorch memory snapshots without a change to the job.
+#
+# Run by sitecustomize.py at the start of every Python process of the job, or (python -I, -S, -E) by the injected library when CUDA is
+# initialised. Waits for `import torch.cuda`, then for the first CUDA initialisation (torch.cuda._lazy_call: recording would otherwise
+# initialise CUDA itself, and break programs that fork first), then records the allocator's history, bounded, and dumps it
+#     when memory runs out (the first 3 times), at exit, and on SIGUSR2 where nobody handles that signal
+# into MEMTRACE_SPOOL as mt-<host>-<pid>-<uid>-rank<R>-<oom1|exit|usr1>-dev<N>.pickle, written as *.part and renamed.
+# A program that records its own history is left alone. What was done, and what went wrong, is in mt-<host>-<pid>-<uid>-torch.txt.
+# Nothing is ever printed, and no exception leaves.
+#
+# Settings: MEMTRACE_TORCH=0 (off), MEMTRACE_TORCH_MAX_ENTRIES (100000 events), MEMTRACE_TORCH_STACKS (python; all: C++ too),
+# MEMTRACE_TORCH_CONTEXT (alloc; all: stacks of frees too).
+import _thread
+import os
+import sys
+
+MAX_OOM = 3
+
+
+class Hook:
+    def __init__(self, spool):
+        self.spool = spool
+        self.reset()
+
+    def reset(self):
+        self.pid = os.getpid()  # of the process that records
+        self.active = False     # our recording is on
+        self.users = False      # the program records itself
+        self.ooms = 0
+        self.usr = 0
+        self.exit_done = False
+        self.lines = []
+        self.lock = _thread.allocate_lock()
+
+    # ---- files ----
+
+    def prefix(self):
+        """mt-<host>-<pid>-<uid>: as the injected library called its files, which are there once CUDA is; uid 0 without them."""
+        pid, host, best = os.getpid(), os.uname().nodename, None
+        for entry in os.scandir(self.spool):
+            stem, dot, kind = entry.name.rpartition(".")
+            part = stem.rsplit("-", 2)
+            if kind not in ("spool", "gz") or len(part) != 3 or not part[0].startswith("mt-"):
+                continue
+            if part[1] != str(pid) or len(part[2]) != 16:
+                continue
+            try:
+                int(part[2], 16)
+                when = (part[0] == "mt-" + host, kind == "spool", entry.stat().st_mtime_ns)
+            except (ValueError, OSError):
+                continue
+            if best is None or when > best[0]:
+                best = (when, stem)
+        if best:
+            return best[1]
+        host = "".join(c if c.isalnum() or c in "._-" else "_" for c in host)
+        return "mt-%s-%d-0" % (host, pid)
+
+    def note(self, text):
+        """One more line in the text file of this process."""
+        try:
+            import time
+
+            if len(self.lines) >= 100:
+                return
+            self.lines.append("%.6f %s\n" % (time.time(), text))
+            path = os.path.join(self.spool, self.prefix() + "-torch.txt")
+            with open(path + ".part", "w", encoding="utf-8", errors="backslashreplace") as f:
+                f.writelines(self.lines)
+            os.replace(path + ".part", path)
+        except Exception:
+            pass
+
+    def failed(self, what):
+        import traceback
+
+        self.note("%s failed: %s" % (what, traceback.format_exc(limit=-6).strip().replace("\n", " | ")))
+
+    def dump(self, why, device=None):
+        """Writes a snapshot; why: oom1, exit, usr1. Another thread that is at it, or this one inside it, is not waited for."""
+        if not self.active or self.users or os.getpid() != self.pid or not self.lock.acquire(False):
+            return
+        part = None
+        try:
+            torch = sys.modules.get("torch")
+            memory = torch.cuda.memory
+            if device is None:
+                try:
+                    device = torch.cuda.current_device()
+                except Exception:
+                    device = 0
+            rank = os.environ.get("RANK", "")
+            rank = rank if rank.isdigit() and len(rank) < 10 else "x"
+            name = "%s-rank%s-%s-dev%d.pickle" % (self.prefix(), rank, why, device)
+            path = os.path.join(self.spool, name)
+            part = path + ".part"
+            if hasattr(memory, "_dump_snapshot"):
+                memory._dump_snapshot(part)
+            else:
+                import pickle
+
+                with open(part, "wb") as f:
+                    pickle.dump(memory._snapshot(), f)
+            os.replace(part, path)
+            part = None
+            self.note("dumped %s (%d bytes)" % (name, os.path.getsize(path)))
+        except Exception:
+            self.failed("dump " + why)
+        finally:
+            try:
+                if part:
+                    os.unlink(part)
+            except OSError:
+                pass
+            self.lock.release()
+
+    # ---- when CUDA is initialised ----
+
+    def choose(self, function):
+        """The arguments that this torch knows."""
+        import inspect
+
+        def setting(name, default):
+            return os.environ.get(name) or default
+
+        try:
+            entries = max(1, int(setting("MEMTRACE_TORCH_MAX_ENTRIES", "100000")))
+        except ValueError:
+            entries = 100000
+        stacks = "all" if setting("MEMTRACE_TORCH_STACKS", "python") == "all" else "python"
+        context = setting("MEMTRACE_TORCH_CONTEXT", "alloc")
+        context = context if context in ("state", "alloc", "all") else "alloc"
+        names = inspect.signature(function).parameters
+        if "max_entries" in names:  # 2.1 and later
+            wanted = {"enabled": "all", "context": context, "stacks": stacks, "max_entries": entries, "global_record_annotations": True}
+        else:  # 2.0, 1.13
+            wanted = {"enabled": True, "record_context": True, "trace_alloc_max_entries": entries, "trace_alloc_record_context": True,
+                      "record_context_cpp": stacks == "all"}
+        return {k: v for k, v in wanted.items() if k in names}
+
+    def on_init(self):
+        """Called by torch.cuda once CUDA is initialised in this process."""
+        try:
+            if self.users:
+                return
+            if os.getpid() != self.pid:
+                self.reset()
+            torch = sys.modules["torch"]
+            memory = torch.cuda.memory
+            enabled = getattr(torch._C, "_cuda_isHistoryEnabled", None)
+            if enabled is not None and enabled():
+                self.users = True
+                self.note("the program records its own memory history: it is left alone")
+                return
+            record = getattr(memory._record_memory_history, "_memtrace_original", memory._record_memory_history)
+            arguments = self.choose(record)
+            record(**arguments)
+            self.active = True
+            self.note("torch %s: recording %s" % (getattr(torch, "__version__", "?"), arguments))
+        except Exception:
+            self.failed("recording")
+            return
+        for what, install in (("out of memory observer", self.watch_oom), ("exit handler", self.watch_exit),
+                              ("SIGUSR2 handler", self.watch_signal)):
+            try:
+                install()
+            except Exception:
+                self.failed(what)
+
+    def watch_oom(self):
+        c = sys.modules["torch"]._C
+        attach = getattr(c, "_cuda_attach_out_of_memory_observer", None) or getattr(c, "_cuda_attachOutOfMemoryObserver", None)
+        if attach is None:
+            self.note("this torch has no out of memory observer")
+            return
+        pid = self.pid
+
+        def observer(device, *unused):
+            try:
+                if os.getpid() == pid and self.ooms < MAX_OOM and self.active and not self.users:
+                    self.ooms += 1
+                    self.dump("oom%d" % self.ooms, device if isinstance(device, int) else None)
+            except Exception:
+                self.failed("out of memory observer")
+
+        attach(observer)
+
+    def watch_exit(self):
+        import atexit
+
+        atexit.register(self.at_exit)
+        # A forked multiprocessing child ends with os._exit(), after its own finalizers.
+        util, process = sys.modules.get("multiprocessing.util"), sys.modules.get("multiprocessing.process")
+        if util is not None and process is not None and getattr(process.current_process(), "_parent_pid", None) is not None:
+            util.Finalize(None, self.at_exit, exitpriority=0)
+
+    def at_exit(self):
+        if not self.exit_done and os.getpid() == self.pid:
+            self.exit_done = True
+            self.dump("exit")
+
+    def watch_signal(self):
+        import signal
+        import threading
+
+        if threading.current_thread() is not threading.main_thread():
+            self.note("SIGUSR2 is not handled: CUDA was initialised in another thread than the main one")
+            return
+        # What Python says of a handler that C code installed is not to be relied on.
+        number, taken = signal.SIGUSR2, False
+        with open("/proc/self/status") as f:
+            for line in f:
+                if line.startswith(("SigIgn:", "SigCgt:")):
+                    taken = taken or bool(int(line.split()[1], 16) >> (number - 1) & 1)
+        if taken or signal.getsignal(number) is not signal.SIG_DFL:
+            self.note("SIGUSR2 is not handled: the program has a handler for it")
+            return
+        pid = self.pid
+
+        def handler(signum, frame):
+            if os.getpid() != pid:  # a forked child: as if there were no handler
+                signal.signal(signum, signal.SIG_DFL)
+                os.kill(os.getpid(), signum)
+                return
+            self.usr += 1
+            self.dump("usr%d" % self.usr)
+
+        signal.signal(number, handler)
+        signal.siginterrupt(number, False)
+
+    # ---- when torch.cuda is imported ----
+
+    def on_import(self, cuda):
+        try:
+            import functools
+
+            memory = cuda.memory
+            original = memory._record_memory_history
+
+            @functools.wraps(original)
+            def _record_memory_history(*args, **kwargs):
+                if os.getpid() != self.pid:
+                    self.reset()
+                if not self.users:
+                    self.users = True
+                    self.note("the program records its own memory history: it is left alone")
+                return original(*args, **kwargs)
+
+            _record_memory_history._memtrace_original = original
+            memory._record_memory_history = _record_memory_history
+            if getattr(cuda, "_record_memory_history", None) is original:
+                cuda._record_memory_history = _record_memory_history
+            cuda._lazy_call(self.on_init)
+        except Exception:
+            self.failed("hooking torch.cuda")
+
+
+class Finder:
+    """Sees every import; finds nothing. The first one after torch.cuda was imported is the moment: torch imports more after it. So no
+    loader is replaced, and no frame of ours is in the traceback of an import that fails."""
+
+    def __init__(self, hook):
+        self.hook = hook
+
+    def find_spec(self, name, path=None, target=None):
+        cuda = sys.modules.get("torch.cuda")
+        if cuda is None or getattr(getattr(cuda, "__spec__", None), "_initializing", False):
+            return None
+        try:
+            sys.meta_path.remove(self)
+        except ValueError:
+            return None  # another thread has it
+        self.hook.on_import(cuda)
+        return None
+
+
+def install(late):
+    spool = os.environ.get("MEMTRACE_SPOOL")
+    if not spool or os.environ.get("MEMTRACE_TORCH", "1").lower() in ("0", "no", "off", "false"):
+        return
+    if hasattr(sys, "_memtrace_hook") or not hasattr(os, "fork") or not os.path.isdir(spool):
+        return
+    hook = sys._memtrace_hook = Hook(spool)
+    cuda = sys.modules.get("torch.cuda")
+    if cuda is None:
+        sys.meta_path.insert(0, Finder(hook))
+    elif hasattr(cuda, "memory"):
+        if late:
+            hook.note("installed late, when CUDA was initialised")
+        hook.on_import(cuda)
+
+
+try:
+    install(globals().get("_memtrace_late", False))
+except Exception:
+    pass

@@ -1,0 +1,108 @@
+/* cmd_capture.c -- runs a command with the recorder in it and writes the trace. Nothing is printed while the command runs. */
+#include "cli/captured.h"
+#include "cli/term.h"
+
+#include <string.h>
+#include <time.h>
+
+#define STATUS_OWN 125 /* memtrace itself failed, before the start */
+#define GRACE_MS 500   /* for children that are about to end with the command */
+
+static void wait_for_stragglers(const char *dir)
+{
+    const struct timespec step = {0, 20 * 1000000};
+    for (int ms = 0; ms < GRACE_MS && mt_scan_running(dir) > 0 && !mt_launch_interrupted(); ms += 20)
+        (void)nanosleep(&step, NULL);
+}
+
+/* The command ended: collect. Returns true when the spool has to stay. */
+static bool collect(const struct mt_cli *c, const struct mt_launch *l, int status)
+{
+    struct mt_collect_opts o;
+    struct mt_collection done;
+    struct mt_progress progress;
+    struct mt_err err;
+    enum mt_rc rc;
+    bool keep;
+
+    memset(&o, 0, sizeof o);
+    memset(&err, 0, sizeof err);
+    wait_for_stragglers(mt_launch_spool(l));
+    mt_progress_init(&progress, c->quiet);
+    o.dir = mt_launch_spool(l);
+    o.output = c->output;
+    o.force = c->force;
+    o.keep = c->keep_spool;
+    o.symbols = !c->no_symbols;
+    o.sig = mt_launch_signal(l);
+    o.status = o.sig != 0 ? -1 : status;
+    o.pid = mt_launch_pid(l);
+    o.end_ns = mt_launch_end(l);
+    o.argv = c->inputs;
+    o.program = mt_launch_program(l);
+    o.stop = mt_launch_interrupted;
+    o.progress = mt_progress_update;
+    o.progress_arg = &progress;
+    rc = mt_collect(&done, &o, &err);
+    mt_progress_erase(&progress);
+    keep = done.spool_kept;
+    if (rc < 0) {
+        mt_captured_failed(&err, o.dir);
+        keep = true;
+    } else {
+        if (strcmp(done.path, c->output) != 0)
+            mt_say("%s appeared while the command ran and was left alone", c->output);
+        if (!c->quiet || done.why_nothing != NULL || rc == MT_WARN || done.n_running > 0)
+            mt_captured_say(&done, o.dir);
+    }
+    mt_collection_done(&done);
+    return keep;
+}
+
+enum mt_exit mt_cmd_capture(const struct mt_cli *c)
+{
+    struct mt_launch_opts o;
+    struct mt_launch *l;
+    struct mt_cli own = *c;
+    struct mt_err err;
+    int status;
+    bool keep = false;
+
+    memset(&o, 0, sizeof o);
+    memset(&err, 0, sizeof err);
+    if (own.output == NULL)
+        own.output = "trace.gz";
+    o.output = own.output;
+    o.spool = c->spool;
+    o.force = c->force;
+    o.take_over = c->take_over;
+    o.no_torch = c->no_torch;
+    o.no_stacks = c->no_stacks;
+    o.no_memory2 = c->no_memory2;
+    o.max_bytes = c->max_mb << 20;
+    o.flush_ms = c->flush_ms;
+    o.argv = c->inputs;
+    o.version = MEMTRACE_VERSION;
+    o.sigpipe_default = c->sigpipe_default;
+    o.closed_fds = c->closed_fds;
+    if (strcmp(o.output, "-") == 0) {
+        mt_say("capture: the trace needs a file: standard output belongs to the command");
+        return (enum mt_exit)STATUS_OWN;
+    }
+    if (c->max_mb > UINT64_MAX >> 20) {
+        mt_say("--max-mb: %llu is too large", (unsigned long long)c->max_mb);
+        return (enum mt_exit)STATUS_OWN;
+    }
+    if (mt_launch_prepare(&l, &o, &status, &err) != MT_OK) {
+        mt_say_err(NULL, &err);
+        return (enum mt_exit)status;
+    }
+    if (!c->quiet)
+        mt_say("recording to %s; the trace will be %s", mt_launch_spool(l), o.output);
+    if (mt_launch_run(l, &status, &err) != MT_OK)
+        mt_say_err(NULL, &err);
+    else
+        keep = collect(&own, l, status);
+    mt_launch_free(l, keep);
+    return (enum mt_exit)status;
+}

@@ -1,0 +1,119 @@
+/* cmd_doctor.c -- whether this machine can record, and what to do where it cannot. */
+#include "capture/capture.h"
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "render/escape.h"
+
+#include <string.h>
+
+static const char *const states[] = {[MT_CHECK_OK] = "ok", [MT_CHECK_NOTE] = "note", [MT_CHECK_BAD] = "bad"};
+
+/* The variables that `memtrace capture` sets, for who has to set them by hand. */
+static uint32_t variables(const struct mt_places *p, const char *out[4][2])
+{
+    uint32_t n = 0;
+    if (p->inject == NULL)
+        return 0;
+    out[n][0] = "CUDA_INJECTION64_PATH";
+    out[n++][1] = p->inject;
+    out[n][0] = "NVTX_INJECTION64_PATH";
+    out[n++][1] = p->inject;
+    if (p->site != NULL) {
+        out[n][0] = "PYTHONPATH";
+        out[n++][1] = p->site;
+    }
+    out[n][0] = "MEMTRACE_SPOOL";
+    out[n++][1] = "/path/of/an/existing/folder";
+    return n;
+}
+
+static void put(struct mt_out *o, const char *s) { mt_term(o, s, strlen(s)); }
+
+static void text(struct mt_out *o, const struct mt_checks *c, const struct mt_places *places)
+{
+    const char *vars[4][2];
+    uint32_t n = variables(places, vars);
+    for (uint32_t i = 0; i < c->list.n; i++) {
+        const struct mt_check *k = &c->list.p[i];
+        mt_putf(o, "%-5s %-13s ", states[k->state], k->name);
+        put(o, k->text);
+        mt_putc(o, '\n');
+        if (k->remedy != NULL) {
+            mt_puts(o, "                    -> ");
+            put(o, k->remedy);
+            mt_putc(o, '\n');
+        }
+    }
+    mt_puts(o, c->can_capture ? "\nmemtrace capture can record here.\n"
+                              : "\nmemtrace capture cannot record here; see 'bad' above.\n");
+    if (n == 0)
+        return;
+    mt_puts(o, "\nFor workers that do not inherit the environment (Ray's runtime_env, containers), the variables are:\n");
+    for (uint32_t i = 0; i < n; i++) {
+        mt_putf(o, "  %s=", vars[i][0]);
+        put(o, vars[i][1]);
+        mt_putc(o, '\n');
+    }
+}
+
+static void json_string(struct mt_out *o, const char *key, const char *value)
+{
+    mt_putf(o, "\"%s\": ", key);
+    if (value != NULL)
+        mt_json_str(o, value, strlen(value));
+    else
+        mt_puts(o, "null");
+}
+
+static void json(struct mt_out *o, const struct mt_checks *c, const struct mt_places *places)
+{
+    const char *vars[4][2];
+    uint32_t n = variables(places, vars);
+    for (uint32_t i = 0; i < c->list.n; i++) {
+        const struct mt_check *k = &c->list.p[i];
+        mt_putc(o, '{');
+        json_string(o, "check", k->name);
+        mt_puts(o, ", ");
+        json_string(o, "state", states[k->state]);
+        mt_puts(o, ", ");
+        json_string(o, "text", k->text);
+        mt_puts(o, ", ");
+        json_string(o, "remedy", k->remedy);
+        mt_puts(o, "}\n");
+    }
+    mt_putf(o, "{\"can_capture\": %s, \"environment\": {", c->can_capture ? "true" : "false");
+    for (uint32_t i = 0; i < n; i++) {
+        mt_puts(o, i > 0 ? ", " : "");
+        json_string(o, vars[i][0], vars[i][1]);
+    }
+    mt_puts(o, "}}\n");
+}
+
+enum mt_exit mt_cmd_doctor(const struct mt_cli *c)
+{
+    struct mt_checks checks;
+    struct mt_places places;
+    struct mt_output out;
+    struct mt_err err;
+    enum mt_exit status = MT_EXIT_FAILED;
+
+    memset(&err, 0, sizeof err);
+    if (mt_doctor(&checks, &err) != MT_OK) {
+        mt_say_err(NULL, &err);
+        mt_checks_done(&checks);
+        return status;
+    }
+    (void)mt_places_find(&places, &err); /* a failure is one of the checks */
+    if (mt_output_open(&out, NULL, false)) {
+        if (c->json)
+            json(&out.out, &checks, &places);
+        else
+            text(&out.out, &checks, &places);
+        status = mt_output_commit(&out, false);
+        if (status == MT_EXIT_OK && !checks.can_capture)
+            status = MT_EXIT_FAILED;
+    }
+    mt_places_done(&places);
+    mt_checks_done(&checks);
+    return status;
+}

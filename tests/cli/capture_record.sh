@@ -1,0 +1,182 @@
+#!/usr/bin/env bash
+# memtrace capture with jobs that use the (fake) GPU: what every process of them recorded is in the trace, whatever became of it.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+app="${MT_BINARY_DIR:-}/tests/fake_app" tree="${MT_BINARY_DIR:-}/tests/fake_tree"
+if [ ! -x "$app" ] || [ ! -x "$tree" ]; then skip_all "this build has no recorder (MEMTRACE_CAPTURE=OFF)"; fi
+need python3
+unset CUDA_INJECTION64_PATH NVTX_INJECTION64_PATH PYTHONPATH MEMTRACE_SPOOL MEMTRACE_INJECT CUDA_VISIBLE_DEVICES NSYS_PROFILING_SESSION_ID || true
+export LD_LIBRARY_PATH="$MT_BINARY_DIR/tests/mock/cuda13"
+mkdir spools
+export TMPDIR="$TMP/spools"
+no_spool() { if [ -z "$(ls -A spools)" ]; then ok; else fail "left behind: $(ls spools)"; rm -rf spools/*; fi; }
+# What writes its process id and becomes the application; gone PIDFILE: waits until it has ended.
+# shellcheck disable=SC2016 # for the inner shell
+printf '#!/bin/sh\necho $$ > "$1"\nshift\nexec "%s" "$@"\n' "$app" > known && chmod +x known
+gone()
+{
+    local i
+    for ((i = 0; i < 100; i++)); do kill -0 "$(cat "$1")" 2> /dev/null || return 0; sleep 0.1; done
+    fail "$1: still there"
+}
+# Lines of one kind in the trace, as the decoder of the tests prints them.
+decode() { python3 "$MT_SOURCE_DIR/tests/reference/trace_decode.py" "$1" > "$1.txt" || fail "$1 cannot be decoded"; }
+trace_has() { if grep -qE -e "$2" "$1.txt"; then ok; else fail "$1 has no '$2': $(head -c 2000 "$1.txt")"; fi; }
+
+# --- one process
+run 0 capture -o a.gz -- "$app" leak:100:5 push:gen ranges:10 pop
+err_has "a.gz: 1 process"
+err_has "GPU 0:"
+err_has "peak 500.0 MiB, 12 ranges"
+err_has "the report: memtrace report a.gz -o a.html"
+no_spool
+decode a.gz
+trace_has a.gz 'argv.1 = leak:100:5'
+trace_has a.gz '^ *status = 0'
+trace_has a.gz 'end: exit'
+trace_has a.gz 'end: status 0'
+trace_has a.gz '[1-9][0-9]* symbol'
+# the job's own output is byte for byte what it is without us
+hows=(exit:0 exit:7 _exit:8 kill9 term abort threadexit:5 oom:fatal)
+[ -n "${MT_SANITIZE:-}" ] || hows+=(segv) # a sanitizer would make a report of it
+for how in "${hows[@]}"; do
+    (ulimit -c 0; "$app" print:out leak:10:2 stderr:err "$how" > plain.out 2> plain.err; echo $? > plain.status) 2> /dev/null
+    rm -f b.gz
+    (ulimit -c 0; "$MEMTRACE" capture -q -o b.gz -- "$app" print:out leak:10:2 stderr:err "$how" > b.out 2> b.err; echo $? > b.status) 2> /dev/null
+    same plain.out b.out
+    same plain.err b.err
+    same plain.status b.status
+    exists b.gz
+    no_spool
+done
+# --- killed: the last call is there, and who did it
+run 137 capture -o c.gz -- "$app" leak:100:5 kill9
+err_has "peak 500.0 MiB"
+decode c.gz
+trace_has c.gz 'end: signal 9'
+run 143 capture -o d.gz -- "$app" leak:100:5 term
+decode d.gz
+trace_has d.gz 'end: signal 15'
+# --- the same process id twice: exec
+run 3 capture -o e.gz -- "$app" leak:10:1 exec leak:20:1 exit:3
+err_has "2 processes"
+err_has "peak 10.0 MiB"
+err_has "peak 20.0 MiB"
+decode e.gz
+trace_has e.gz 'end: gone'
+trace_has e.gz 'end: status 3'
+# --- forks, workers, and a parent without a GPU
+run 0 capture -o f.gz -- "$app" push:gen fork:leak:5:5 fork:leak:6:5,kill9 pop
+err_has "3 processes"
+err_has "peak 25.0 MiB"
+err_has "peak 30.0 MiB"
+FAKE_GPUS=4 run 0 capture -o g.gz -- sh -c "for i in 0 1 2 3; do RANK=\$i CUDA_VISIBLE_DEVICES=\$i '$app' leak:\$((i + 1)):10 & done; wait"
+err_has "g.gz: 4 processes"
+for i in 0 1 2 3; do err_has "rank $i): GPU 0:"; err_has "peak $(((i + 1) * 10)).0 MiB"; done
+no_spool
+run 0 capture -o h.gz -- "$tree" 3
+check [ "$(grep -c 'pid' .err)" -ge 3 ]
+rm -rf spools/*
+if [ -z "${MT_SANITIZE:-}" ]; then # python itself is not instrumented
+    cat > parent.py << 'END'
+import ctypes, multiprocessing as mp, os, sys
+def work(i):
+    os.environ["RANK"] = str(i)
+    cuda = ctypes.CDLL("libcuda.so.1")
+    assert cuda.cuInit(0) == 0
+    context, p = ctypes.c_void_p(), ctypes.c_uint64()
+    assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+    assert cuda.cuCtxSetCurrent(context) == 0
+    for _ in range(10):
+        assert cuda.cuMemAlloc_v2(ctypes.byref(p), ctypes.c_size_t((i + 1) << 20)) == 0
+    if i == 2:
+        os.kill(os.getpid(), 9)
+    if i == 1:
+        os._exit(4)
+if __name__ == "__main__":
+    mt = ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"])
+    mt.memtrace_push(b"rollout")
+    workers = [mp.get_context("spawn").Process(target=work, args=(i,)) for i in range(3)]
+    for w in workers: w.start()
+    for w in workers: w.join()
+    mt.memtrace_pop()
+    print([w.exitcode for w in workers])
+    sys.exit(6)
+END
+    run 6 capture -o i.gz -- python3 parent.py
+    out_has "[0, 4, -9]"
+    for i in 10 20 30; do err_has "peak $i.0 MiB"; done
+    check grep -qE 'parent.py \(pid [0-9]+\): 1 ranges?' .err
+    no_spool
+fi
+# --- processes that outlive the command: told, not waited for, collected later
+started=$SECONDS
+run 0 capture -o j.gz -- sh -c './known j.pid leak:10:1 sleep:100 leak:7:10 sleep:6000 leak:1:1 & sleep 1.5'
+check [ $((SECONDS - started)) -le 5 ]
+err_has "1 process is still running; what it recorded until now is in the trace. When it has ended: memtrace collect $TMP/spools/memtrace-"
+err_has "still running"
+err_has "peak 80.0 MiB"
+decode j.gz
+trace_has j.gz 'end: running'
+gone j.pid
+run 0 collect "$TMP"/spools/memtrace-* -o j-all.gz --remove
+err_has "peak 81.0 MiB"
+no_spool
+decode j-all.gz
+trace_has j-all.gz 'end: exit'
+cat j.gz j-all.gz > j-both.gz # the earlier chunks twice: still a trace
+decode j-both.gz
+# --- the launcher is killed in the middle
+"$MEMTRACE" capture -o k.gz -- ./known k.pid leak:10:10 sleep:1500 leak:10:5 exit:0 2> .err &
+launcher=$!
+sleep 0.7
+kill -9 "$launcher"
+wait "$launcher" 2> /dev/null
+absent k.gz
+run 0 collect "$TMP"/spools/memtrace-* -o k-early.gz
+err_has "peak 100.0 MiB"
+err_has "still running"
+run 0 collect "$TMP"/spools/memtrace-* -o k-early.gz --remove --force # while it runs nothing is removed
+gone k.pid
+run 0 collect "$TMP"/spools/memtrace-* -o k.gz --remove
+err_has "peak 150.0 MiB"
+no_spool
+# --- and the whole group at once
+setsid "$MEMTRACE" capture -o l.gz -- ./known l.pid leak:10:12 sleep:60000 2> .err &
+for ((i = 0; i < 100; i++)); do [ -n "$(find spools -name '*.spool')" ] && break; sleep 0.05; done
+sleep 0.7
+kill -9 -- "-$(cut -d ' ' -f 5 "/proc/$(cat l.pid)/stat")"
+wait 2> /dev/null
+gone l.pid
+run 0 collect "$TMP"/spools/memtrace-* -o l.gz --remove
+err_has "peak 120.0 MiB"
+decode l.gz
+trace_has l.gz 'end: gone'
+no_spool
+# --- recorded less than hoped for: said why
+FAKE_CUPTI=busy:nsys run 0 capture -o m.gz -- "$app" leak:10:2 ranges:3
+err_has "driver calls are not recorded: another profiler holds CUPTI's one subscription: nsys"
+err_has "4 ranges"
+LD_LIBRARY_PATH="$MT_BINARY_DIR/tests/mock/nocupti" MEMTRACE_CUPTI=/no/such/lib run 0 capture -o n.gz -- "$app" leak:10:2
+err_has "driver calls are not recorded"
+err_has "nothing was recorded. Why:"
+# --- options
+run 0 capture -o o.gz --no-symbols --no-stacks -- "$app" leak:10:2
+decode o.gz
+if grep -qE '[0-9]+ (symbol|stack)\b' o.gz.txt; then fail "stacks or symbols although they are off"; else ok; fi
+run 0 capture -o p.gz --max-mb 1 -- "$app" seed:1 random:200000
+check [ "$(wc -c < p.gz)" -lt 2000000 ]
+err_has "records dropped"
+err_has "raise it with --max-mb"
+mkdir elsewhere
+run 0 capture -o q.gz --spool elsewhere --keep-spool -- "$app" leak:10:2
+check [ "$(find elsewhere -name 'mt-*' | wc -l)" -ge 2 ]
+no_spool
+run 0 collect elsewhere/memtrace-* -o q2.gz
+err_has "peak 20.0 MiB"
+# --- and the reader takes it
+run 0 info a.gz
+out_has "fake_app, pid"
+run 0 report a.gz -o a.html
+exists a.html
+finish

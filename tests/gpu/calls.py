@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""Small programs that each use the GPU's memory in one way; run.py starts them with and without the recorder.
+
+    calls.py cudart N       N pairs of cudaMalloc and cudaFree through the runtime library that PyTorch brings
+    calls.py plain          PyTorch allocations that grow and shrink, default allocator
+    calls.py async          the same with PyTorch's cudaMallocAsync backend
+    calls.py graph          a captured CUDA graph, replayed
+    calls.py vmm            reserve, create, map, unmap, release through the driver, as inference engines do for sleep
+    calls.py oom            a cudaMalloc larger than the card, survived
+    calls.py profiler       torch.profiler with CUDA activities while the recorder is on
+    calls.py nccl RANK N    one rank of an all-reduce over N GPUs
+    calls.py forever        allocates and frees until it is killed; prints the count of completed calls
+
+Every program ends with one JSON line: what it held at its highest point, what the device said was used before and then."""
+import ctypes
+import json
+import os
+import sys
+import time
+
+if len(sys.argv) > 1 and sys.argv[1] == "async":
+    os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "backend:cudaMallocAsync"
+
+import torch  # noqa: E402
+
+MIB = 1 << 20
+
+
+def used():
+    free, total = torch.cuda.mem_get_info()
+    return total - free
+
+
+def runtime():
+    """libcudart as it is mapped into this process."""
+    with open("/proc/self/maps", encoding="ascii", errors="replace") as f:
+        for line in f:
+            path = line.split(maxsplit=5)[-1].strip()
+            if "libcudart" in os.path.basename(path):
+                return ctypes.CDLL(path)
+    raise SystemExit("no libcudart is mapped here")
+
+
+def tell(**what):
+    print(json.dumps(what), flush=True)
+
+
+def cudart(n):
+    torch.cuda.init()
+    torch.empty(1, device="cuda")
+    lib, p = runtime(), ctypes.c_void_p()
+    sizes = [4096, 1 * MIB, 3 * MIB, 512, 20 * MIB]
+    for i in range(100):
+        lib.cudaMalloc(ctypes.byref(p), ctypes.c_size_t(MIB))
+        lib.cudaFree(p)
+    start = time.perf_counter_ns()
+    for i in range(n):
+        lib.cudaMalloc(ctypes.byref(p), ctypes.c_size_t(sizes[i % len(sizes)]))
+        lib.cudaFree(p)
+    tell(calls=2 * n, ns_per_call=(time.perf_counter_ns() - start) / (2 * n), used=used())
+
+
+def plain():
+    before, held, high = used(), [], 0
+    for i in range(40):
+        held.append(torch.empty((1 + i % 7) * 8 * MIB, dtype=torch.uint8, device="cuda"))
+        if i % 5 == 4:
+            del held[:2]
+    high = used()
+    tell(before=before, used=high, allocated=torch.cuda.memory_allocated(), reserved=torch.cuda.memory_reserved())
+    time.sleep(1.2)  # two periods of the sampler
+
+
+def graph():
+    x = torch.randn(1024, 1024, device="cuda")
+    for _ in range(3):
+        x @ x
+    torch.cuda.synchronize()
+    before = used()
+    g = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(g):
+        y = x
+        for _ in range(8):
+            y = (y @ x).relu()
+    g.replay()
+    torch.cuda.synchronize()
+    tell(before=before, used=used(), reserved=torch.cuda.memory_reserved())
+    time.sleep(1.2)
+
+
+class Location(ctypes.Structure):
+    _fields_ = [("type", ctypes.c_int), ("id", ctypes.c_int)]
+
+
+class Properties(ctypes.Structure):
+    _fields_ = [("type", ctypes.c_int), ("handles", ctypes.c_int), ("location", Location), ("meta", ctypes.c_void_p),
+                ("compression", ctypes.c_ubyte), ("rdma", ctypes.c_ubyte), ("usage", ctypes.c_ushort),
+                ("reserved", ctypes.c_ubyte * 4)]
+
+
+class Access(ctypes.Structure):
+    _fields_ = [("location", Location), ("flags", ctypes.c_int)]
+
+
+def vmm():
+    torch.empty(1, device="cuda")
+    lib, size, n = ctypes.CDLL("libcuda.so.1"), 64 * MIB, 8
+    va, handles = ctypes.c_ulonglong(), (ctypes.c_ulonglong * n)()
+    what = Properties(type=1, location=Location(1, 0))
+    access = Access(location=Location(1, 0), flags=3)
+
+    def ok(name, *a):
+        rc = getattr(lib, name)(*a)
+        if rc != 0:
+            raise SystemExit(f"{name}: {rc}")
+
+    ok("cuMemAddressReserve", ctypes.byref(va), ctypes.c_size_t(n * size), ctypes.c_size_t(0), ctypes.c_ulonglong(0), ctypes.c_ulonglong(0))
+    before = used()
+    for cycle in range(2):
+        for i in range(n):
+            h = ctypes.c_ulonglong()
+            ok("cuMemCreate", ctypes.byref(h), ctypes.c_size_t(size), ctypes.byref(what), ctypes.c_ulonglong(0))
+            handles[i] = h.value
+            ok("cuMemMap", ctypes.c_ulonglong(va.value + i * size), ctypes.c_size_t(size), ctypes.c_size_t(0), h, ctypes.c_ulonglong(0))
+        ok("cuMemSetAccess", va, ctypes.c_size_t(n * size), ctypes.byref(access), ctypes.c_size_t(1))
+        awake = used()
+        time.sleep(1.2)
+        if cycle == 0:
+            for i in range(n):
+                ok("cuMemUnmap", ctypes.c_ulonglong(va.value + i * size), ctypes.c_size_t(size))
+                ok("cuMemRelease", ctypes.c_ulonglong(handles[i]))
+            asleep = used()
+    tell(before=before, used=awake, asleep=asleep, mapped=n * size)
+
+
+def oom():
+    torch.empty(1, device="cuda")
+    lib, p = runtime(), ctypes.c_void_p()
+    total = torch.cuda.mem_get_info()[1]
+    tell(result=lib.cudaMalloc(ctypes.byref(p), ctypes.c_size_t(2 * total)), asked=2 * total, used=used())
+
+
+def profiler():
+    from torch.profiler import ProfilerActivity, profile
+
+    x = torch.randn(512, 512, device="cuda")
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as p:
+        (x @ x).sum().item()
+    kernels = sum(1 for e in p.events() if "CUDA" in str(e.device_type))
+    held = [torch.empty(64 * MIB, dtype=torch.uint8, device="cuda") for _ in range(4)]
+    tell(gpu_events_in_profile=kernels, used=used(), held=len(held))
+
+
+def nccl(rank, n):
+    import torch.distributed as dist
+
+    os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
+    os.environ.setdefault("MASTER_PORT", "29511")
+    os.environ["RANK"], os.environ["WORLD_SIZE"] = str(rank), str(n)
+    torch.cuda.set_device(rank)
+    before = used()
+    dist.init_process_group("nccl", rank=rank, world_size=n)
+    x = torch.ones(16 * MIB, device="cuda")
+    dist.all_reduce(x)
+    torch.cuda.synchronize()
+    tell(before=before, used=used(), reserved=torch.cuda.memory_reserved())
+    time.sleep(1.2)
+    dist.destroy_process_group()
+
+
+def forever():
+    torch.empty(1, device="cuda")
+    lib, p, n = runtime(), ctypes.c_void_p(), 0
+    while True:
+        lib.cudaMalloc(ctypes.byref(p), ctypes.c_size_t(MIB))
+        lib.cudaFree(p)
+        n += 2
+        if n % 200 == 0:
+            os.write(1, f"{n}\n".encode())
+
+
+def main():
+    name, rest = sys.argv[1], [int(a) for a in sys.argv[2:]]
+    {"cudart": cudart, "plain": plain, "async": plain, "graph": graph, "vmm": vmm, "oom": oom, "profiler": profiler, "nccl": nccl,
+     "forever": forever}[name](*rest)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Something that torch imports after torch.cuda."""

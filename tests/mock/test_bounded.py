@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Bounds: the size of the file, the memory of the process, and losses that are counted exactly: recorded + dropped = what happened."""
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import kit  # noqa: E402
+
+CALLS = 200_000
+
+
+def cap(megabytes):
+    """With a cap on the file, and every call with different numbers so that it is reached."""
+    done = kit.run([kit.APP, f"random:{CALLS}"], truth=True, MEMTRACE_MAX_MB=megabytes, MEMTRACE_MEMORY2=0, MEMTRACE_FLUSH_MS=50, FAKE_TRUTH_LINES=0)
+    what = f"{CALLS} calls, cap {megabytes} MiB"
+    kit.equal(f"{what}: status", done.status, 0)
+    p, made = done.process(), kit.counted(done.truth_dir, done.pid)
+    size = sum(f.stat().st_size for f in done.spool.iterdir() if f.suffix == ".gz")
+    if not kit.check(f"{what}: a whole trace", p is not None and not done.trace.problems, done.trace.problems):
+        return
+    dropped = p.losses().get("records", (0, 0))[0]
+    kit.note(f"{what}: {made} made, {len(p.calls)} recorded, {dropped} dropped, {size} bytes")
+    kit.check(f"{what}: the file stays below it", size <= megabytes << 20 if megabytes else True, size)
+    others = sum(1 for r in p.records if r["type"] not in ("call", "stack", "module", "string", "thread"))
+    if megabytes and dropped:
+        kit.check(f"{what}: the status says so", "size_cap" in p.codes(), p.statuses)
+        kit.check(f"{what}: recorded + dropped = made", made <= len(p.calls) + dropped <= made + others, len(p.calls), dropped, made)
+    else:
+        kit.equal(f"{what}: recorded", (len(p.calls), dropped), (made, 0))
+    return dropped
+
+
+def memory():
+    """What the library adds to the resident memory of a process that makes many calls from many places."""
+    words = ["threads:4", f"random:{CALLS // 8}"]
+    plain = kit.run([kit.APP, *words], injected=False)
+    done = kit.run([kit.APP, *words], MEMTRACE_FLUSH_MS=20, MEMTRACE_MAX_MB=0)
+    added = (done.rss - plain.rss) / (1 << 20)
+    kit.note(f"resident memory: {plain.rss >> 10} KiB without, {done.rss >> 10} KiB with the library")
+    if kit.SANITIZED:
+        kit.skip("memory", "a sanitizer build")
+        return
+    kit.check("at most 16 MiB of memory are added", added < 16, added)
+    kit.equal("and nothing is lost", (done.status, kit.lost_nothing(done.trace)), (0, True))
+
+
+def many_names():
+    """More names than the table of strings holds: bounded, and counted."""
+    done = kit.run([kit.APP, *[f"mark:name-{i}-{'x' * (i % 50)}" for i in range(3000)]], MEMTRACE_MAX_MB=0)
+    p = done.process()
+    kit.equal("marks with many names", (done.status, p and len(p.of("mark")), p and len({r.name for r in p.of("mark")})), (0, 3000, 3000))
+
+
+def main():
+    kit.need(kit.LIB, kit.APP)
+    memory()
+    many_names()
+    cap(0)
+    kit.check("the small cap was reached", cap(1))
+    kit.done()
+
+
+main()

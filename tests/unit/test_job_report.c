@@ -1,0 +1,232 @@
+/* Reports of what the driver saw, without any snapshot and with one: every format, also with names that try to break it. */
+#include "parser/base/mem.h"
+#include "render/job_view.h"
+#include "tests/unit/build_driver.h"
+#include "tests/unit/mt_test.h"
+
+#define HOSTILE "<script>alert(1)</script>\"'&| *_`\n\033[31m{{title}}"
+
+static struct mt_phase_rules *rules;
+
+static struct mt_trace *driver(const char *name, bool fails)
+{
+    struct bd x = bd_new();
+    struct mt_status *s;
+    struct mt_loss *l;
+    char stack[256];
+    (void)bd_gpu(&x, name, "GPU-1", 80 * BD_GIB);
+    (void)bd_gpu(&x, name, "GPU-2", 80 * BD_GIB);
+    (void)bd_process(&x, name, 1, name, -1, MT_NONE32);
+    bd_range(&x, "update_actor", BD_T0, BD_T0 + 2 * BD_S);
+    (void)bd_process(&x, name, 4711, name, 3, 0);
+    (void)snprintf(stack, sizeof stack, "%s.so:%s|python3:main", name[0] == '<' ? "<b>&" : "libplain",
+                   name[0] == '<' ? "<i>'" : "f");
+    (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x1000, 20 * BD_GIB, BD_TORCH);
+    (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x2000, 10 * BD_GIB, stack);
+    for (unsigned round = 0; round < 2; round++) {
+        for (unsigned i = 0; i < 3; i++) {
+            (void)bd_vmm(&x, MT_WO_VMM_CREATE, 0, BD_GIB, 10 + i, BD_CUMEM);
+            (void)bd_vmm(&x, MT_WO_VMM_MAP, BD_GIB * (100 + i), BD_GIB, 10 + i, BD_CUMEM);
+        }
+        for (unsigned i = 0; i < 3 && round == 0; i++) {
+            (void)bd_vmm(&x, MT_WO_VMM_UNMAP, BD_GIB * (100 + i), BD_GIB, 0, BD_CUMEM);
+            (void)bd_vmm(&x, MT_WO_VMM_RELEASE, 0, 0, 10 + i, BD_CUMEM);
+        }
+    }
+    bd_sample(&x, 0, 40 * BD_GIB, MT_WY_PERIODIC);
+    bd_use(&x, 4711, 34 * BD_GIB);
+    bd_use(&x, 77, 5 * BD_GIB);
+    if (fails)
+        bd_call(&x, MT_WO_MEM_ALLOC, 0, 60 * BD_GIB, stack)->result = 2;
+    (void)bd_process(&x, name, 4712, name, 4, 1);
+    (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x1000, BD_GIB, BD_CUBLAS);
+    (void)bd_call(&x, MT_WO_MEM_FREE, 0x77, 0, NULL);
+    s = BD_PUSH(&x.d->statuses);
+    *s = (struct mt_status){.text = bd_str(&x, name), .process = 2, .code = MT_ST_SUBSCRIBER_BUSY, .level = 2};
+    l = BD_PUSH(&x.d->losses);
+    *l = (struct mt_loss){1, MT_LO_RECORDS, 12, 0};
+    return bd_done(&x);
+}
+
+struct made {
+    struct mt_trace *t;
+    struct mt_job *j;
+    struct mt_report r;
+    char *text;
+};
+
+static struct made make(const char *name, bool fails)
+{
+    struct made m;
+    struct mt_job_opts o;
+    struct mt_err err = {.rc = MT_OK};
+    const struct mt_trace *list[1];
+    memset(&m, 0, sizeof m);
+    memset(&o, 0, sizeof o);
+    if (rules == NULL && mt_phase_rules_load(&rules, NULL, 0, NULL, &err) < 0)
+        abort();
+    o.phases = rules;
+    m.t = driver(name, fails);
+    list[0] = m.t;
+    if (mt_job_make(&m.j, list, 1, NULL, 0, &o, &err) < 0)
+        abort();
+    m.r.job = m.j;
+    m.r.command = "";
+    m.r.version = "0";
+    m.r.phases = rules;
+    return m;
+}
+
+static const char *render(struct made *m, char format)
+{
+    struct mt_out o;
+    mt_free(m->text);
+    m->text = NULL;
+    if (!mt_out_mem(&o))
+        abort();
+    if (format == 'h')
+        mt_render_html(&m->r, &o);
+    else if (format == 't')
+        mt_render_text(&m->r, &o, 80, false);
+    else if (format == 'm')
+        mt_render_md(&m->r, &o);
+    else
+        mt_render_json(&m->r, &o);
+    MT_CHECK_EQ(mt_out_finish(&o), 0);
+    m->text = mt_strndup((const char *)o.buf, o.used);
+    MT_CHECK_EQ(strlen(m->text), o.used);
+    mt_out_done(&o);
+    return m->text;
+}
+
+static void done(struct made *m)
+{
+    mt_free(m->text);
+    mt_job_free(m->j);
+    mt_trace_free(m->t);
+}
+
+static unsigned count(const char *hay, const char *needle)
+{
+    unsigned n = 0;
+    for (const char *p = hay; (p = strstr(p, needle)) != NULL; p += strlen(needle))
+        n++;
+    return n;
+}
+
+MT_TEST(page_of_a_driver_trace_alone)
+{
+    struct made m = make("node1", true);
+    const char *s = render(&m, 'h');
+    MT_CHECK_HAS(
+        s,
+        "<h1>Rank 3 (node1, pid 4711) on GPU 0 of node1 ran out of GPU memory during actor update (update_actor): libplain.so "
+        "asked the driver for 60.00 GiB of a device of 80.00 GiB");
+    MT_CHECK_HAS(s, "Out of memory, in a driver call");
+    MT_CHECK_HAS(s, "id=\"ledger\"");
+    MT_CHECK_HAS(s, "id=\"failures\"");
+    MT_CHECK_HAS(s, "id=\"sleep\"");
+    MT_CHECK_HAS(s, "id=\"jobphases\"");
+    MT_CHECK_HAS(s, "id=\"processes\"");
+    MT_CHECK_HAS(s, "Not everything was recorded.");
+    MT_CHECK_HAS(s, "because another profiler holds CUPTI");
+    MT_CHECK_HAS(s, "12 records were lost while recording");
+    MT_CHECK_HAS(s, "other processes");
+    MT_CHECK_HAS(s, "memtrace trace"); /* the format of the input */
+    MT_CHECK(strstr(s, "id=\"reconcile\"") == NULL && strstr(s, "id=\"owners\"") == NULL);
+    MT_CHECK(strstr(s, " style=") == NULL && strstr(s, "{{") == NULL);
+    MT_CHECK_EQ(count(s, "<section"), count(s, "</section>"));
+    MT_CHECK_EQ(count(s, "<table"), count(s, "</table>"));
+    MT_CHECK_EQ(count(s, "<svg"), count(s, "</svg>"));
+    MT_CHECK_EQ(count(s, "<details"), count(s, "</details>"));
+    MT_CHECK_EQ(count(s, "<tr"), count(s, "</tr>"));
+    done(&m);
+}
+
+MT_TEST(page_without_a_failure)
+{
+    struct made m = make("node1", false);
+    const char *s = render(&m, 'h');
+    MT_CHECK_HAS(
+        s,
+        "No allocation failed: GPU 0 of node1 was fullest with 40.00 GiB of 80.00 GiB during actor update: PyTorch holds 20.00 "
+        "GiB, other libraries 10.00 GiB, other processes 5.00 GiB, engine pools 3.00 GiB, unexplained 2.00 GiB.");
+    MT_CHECK(strstr(s, "id=\"failures\"") == NULL);
+    done(&m);
+}
+
+MT_TEST(text_and_markdown)
+{
+    struct made m = make("node1", true);
+    const char *s = render(&m, 't');
+    MT_CHECK_HAS(s, "OUT OF MEMORY\n  Rank 3 (node1, pid 4711)");
+    MT_CHECK_HAS(s, "     40.00 GiB  used on the device: the sum\n");
+    MT_CHECK_HAS(s, "      2.00 GiB  unexplained\n");
+    MT_CHECK_HAS(s, "engine pools went to sleep: 3.00 GiB, 0 B held afterwards");
+    MT_CHECK_HAS(s, "engine pools woke: 3.00 GiB");
+    for (const char *p = s, *end; (end = strchr(p, '\n')) != NULL; p = end + 1)
+        MT_CHECK(end - p < 400);
+    s = render(&m, 'm');
+    MT_CHECK_HAS(s, "| 2.00 GiB |  | unexplained |  |");
+    MT_CHECK_HAS(s, "not survived");
+    done(&m);
+}
+
+MT_TEST(json)
+{
+    struct made m = make("node1", true);
+    const char *s = render(&m, 'j');
+    MT_CHECK_HAS(s, "\"kind\": \"driver_oom\"");
+    MT_CHECK_HAS(s, "\"from\": \"driver\"");
+    MT_CHECK_HAS(s, "\"unexplained_bytes\": 2147483648");
+    MT_CHECK_HAS(s, "\"is\": \"wake\"");
+    MT_CHECK_HAS(s, "\"request_bytes\": 64424509440");
+    MT_CHECK_EQ(count(s, "{"), count(s, "}"));
+    done(&m);
+}
+
+MT_TEST(names_that_try_to_break_out)
+{
+    struct made m = make(HOSTILE, true);
+    const char *s = render(&m, 'h');
+    MT_CHECK(strstr(s, "<script") == NULL && strchr(s, '\033') == NULL && strstr(s, "<b>&.so") == NULL &&
+             strstr(s, "<i>'") == NULL);
+    MT_CHECK_HAS(s, "&lt;script");
+    MT_CHECK(strchr(render(&m, 't'), '\033') == NULL);
+    s = render(&m, 'm');
+    MT_CHECK(strstr(s, "<script") == NULL && strchr(s, '\033') == NULL);
+    s = render(&m, 'j');
+    MT_CHECK(strchr(s, '\033') == NULL && strstr(s, "</script>") == NULL);
+    done(&m);
+}
+
+MT_TEST(same_bytes_every_time)
+{
+    struct made a = make("node1", true), b = make("node1", true);
+    static const char formats[] = "htmj";
+    for (unsigned i = 0; i < 4; i++)
+        MT_CHECK_STR(render(&a, formats[i]), render(&b, formats[i]));
+    done(&a);
+    done(&b);
+}
+
+MT_TEST(out_of_memory_while_drawing)
+{
+    struct made m = make("node1", true);
+    for (uint64_t n = 1; n < 60; n++) {
+        struct mt_out o;
+        uint64_t used = mt_mem_used();
+        mt_mem_fail_after(n);
+        if (mt_out_mem(&o)) {
+            mt_render_html(&m.r, &o);
+            (void)mt_out_finish(&o);
+        }
+        mt_mem_fail_after(0);
+        mt_out_done(&o);
+        MT_CHECK_EQ(mt_mem_used(), used);
+    }
+    done(&m);
+}
+
+MT_MAIN(MT_RUN(page_of_a_driver_trace_alone) MT_RUN(page_without_a_failure) MT_RUN(text_and_markdown) MT_RUN(json)
+            MT_RUN(names_that_try_to_break_out) MT_RUN(same_bytes_every_time) MT_RUN(out_of_memory_while_drawing))
