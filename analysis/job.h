@@ -103,7 +103,7 @@ struct mt_driver_oom {
     char *library, *label;
     enum mt_phase phase, sub;
     mt_str_id phase_mark;         /* name of the range that said so, in the driver's trace; 0 = none */
-    bool in_wake;                 /* inside a burst of creates and maps, or an engine's create after it went to sleep */
+    bool in_wake;                 /* an engine's create inside a burst of maps, or after it went to sleep */
     bool is_fatal;                /* the last thing its process asked for: the one to look at in this process */
     uint64_t held[MT_HOLD_COUNT]; /* by holder on that GPU at that moment; OTHER and UNEXPLAINED (>= 0) as of the last sample */
 };

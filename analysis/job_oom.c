@@ -77,8 +77,8 @@ void mt_oom_failed(struct mt_books *b, uint32_t proc, const struct mt_call *c, u
     o->is_host = c->op == MT_WO_HOST_ALLOC || c->op == MT_WO_HOST_REGISTER || (c->op == MT_WO_VMM_CREATE && c->location > 1);
     o->phase = MT_PH_UNATTRIBUTED;
     o->sub = MT_PH_NONE;
-    o->in_wake = c->op == MT_WO_VMM_CREATE && !o->is_host &&
-                 (mt_burst_waking(b, proc, ledger, o->who) || (p->has_slept && o->who == MT_HOLD_ENGINE));
+    o->in_wake = c->op == MT_WO_VMM_CREATE && !o->is_host && o->who == MT_HOLD_ENGINE &&
+                 (p->has_slept || mt_burst_waking(b, proc, ledger, o->who));
     if (w.lib != 0) {
         o->library = mt_strndup(b->libs.name.p[w.lib], strlen(b->libs.name.p[w.lib]));
         b->nomem |= o->library == NULL;
@@ -247,8 +247,8 @@ void mt_burst_call(struct mt_books *b, uint32_t row, bool is_wake, uint64_t byte
 {
     const struct mt_row *r = &b->rows.p[row];
     struct mt_burst *u;
-    if (b->second_pass)
-        return;
+    if (b->second_pass || (r->holder != MT_HOLD_ENGINE && r->holder != MT_HOLD_TORCH && r->holder != MT_HOLD_UNKNOWN))
+        return; /* NCCL and others map many buffers at a time as well, and never sleep */
     u = burst_of(b, r->proc, r->ledger, r->holder);
     if (u == NULL) {
         u = MT_VEC_PUSH(&b->bursts);

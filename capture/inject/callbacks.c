@@ -34,6 +34,8 @@ static const uint64_t ops_change = 0 MT_WIRE_OPS(MT_OP_SET);
 /* CUPTI writes a MEMORY2 record for these. */
 #define OPS_ACTIVITY                                                                                                           \
     (OP(MEM_ALLOC) | OP(MEM_FREE) | OP(MANAGED_ALLOC) | OP(HOST_ALLOC) | OP(HOST_FREE) | OP(ASYNC_ALLOC) | OP(ASYNC_FREE))
+/* And perhaps for these: it has a kind of memory for arrays. */
+#define OPS_CORRELATED (OPS_ACTIVITY | OP(ARRAY_CREATE) | OP(ARRAY_DESTROY))
 
 static _Thread_local struct {
     uint64_t recorded; /* operations recorded since the runtime call that is open was entered */
@@ -157,14 +159,12 @@ static void record(struct mti_call *c, const struct mti_cupti_data *d)
         if (c->stack)
             c->mask |= MT_WF_STACK;
     }
-    if (bit(c->op) & OPS_ACTIVITY) {
-        if (mti_set.memory2 && d->correlation_id) { /* to join the activity record by */
-            c->corr = d->correlation_id;
-            c->mask |= MT_WF_CORR;
-        }
-        if (c->result == MTI_CU_SUCCESS)
-            mti_activity_expected();
+    if ((bit(c->op) & OPS_CORRELATED) && mti_set.memory2 && d->correlation_id) { /* to join the activity record by */
+        c->corr = d->correlation_id;
+        c->mask |= MT_WF_CORR;
     }
+    if ((bit(c->op) & OPS_ACTIVITY) && c->result == MTI_CU_SUCCESS)
+        mti_activity_expected();
     mti_emit_call(c);
     if (bit(c->op) & OPS_CONTEXT)
         follow_contexts(c);

@@ -18,6 +18,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the header's numbers 
 #define RESERVE 4096u       /* of each chunk: only for STATUS, LOSS and END, which must get through when all is full */
 #define SLACK 64u           /* callers may be wrong by this much about the room they need */
 #define WAIT_NS 1000000000u /* how long calls may be held in all */
+#define LEAST_NS 1000000u   /* less is not worth waiting for, and would never end: some comes back while waiting */
 #define LOOK_NS 25000000u   /* then they look whether they should write themselves */
 #define SMALL_CHUNK 8192u   /* below this a chunk stays open for eight flushes: a gzip member costs 100 bytes */
 
@@ -158,7 +159,7 @@ static bool wait_for_slot(void)
         S.wait_refilled = S.wait_from = now;
     }
     uint64_t end = S.wait_from + S.wait_left;
-    if (now >= end) {
+    if (now >= end || S.wait_left < LEAST_NS) {
         atomic_store_explicit(&mti_spool_stalled, true, memory_order_relaxed);
         return false;
     }

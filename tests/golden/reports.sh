@@ -40,6 +40,10 @@ for ranks in verl_two_ranks verl_two_ranks_truncated; do
 done
 golden page.txt report fragmentation_oom.trace_plot.html --format text -o -
 
+# The trace of format version 1: what is read out of it must never change.
+golden driver_v1.dump dump driver_v1.trace.gz
+golden driver_v1.info info driver_v1.trace.gz
+
 # One dump for all encodings of one snapshot.
 golden tiny.dump dump tiny.pickle
 for other in "$SAMPLES"/tiny.*; do

@@ -40,8 +40,7 @@ def trial(number, rng, where=None, variant="cuda13"):
     trace = kit.trace_decode.load(spool)
     p = next((q for q in trace.recorded() if q.pid == child.pid), None)
     kept = len(p.calls) if p else 0
-    # What is cut is the last member of the .gz only: the same chunk is still in the spool.
-    problems = [text for text in trace.problems if "is cut off" not in text]
+    problems = kit.damage(trace)
     dropped = max(p.dropped, p.spool["dropped"] if p and p.spool else 0) if p else 0
     kit.check(f"{what}: nothing lost", made <= kept <= made + threads and not problems and not p.missing and not dropped, f"counted {made}, recorded {kept}",
               f"missing {p.missing if p else '?'}, dropped {dropped}", *trace.problems)

@@ -89,7 +89,8 @@ def full_disk():
 def faults():
     root = os.geteuid() == 0
     yield Fault("no fault")
-    yield Fault("no libcupti", ["cupti_missing"], "none", variant="nocupti")
+    # On a machine with a CUDA Toolkit its libcupti is found instead, which wants a real driver.
+    yield Fault("no libcupti", [{"cupti_missing", "cupti_error"}], "none", variant="nocupti")
     yield Fault("a libcupti that is none", [{"cupti_missing", "cupti_error"}], "none", variant="nocupti", lib={"MEMTRACE_CUPTI": "/etc/passwd"})
     yield Fault("subscriber busy", ["subscriber_busy"], "none", env={"FAKE_CUPTI": "busy:nsys"})
     yield Fault("subscriber busy, CUPTI 11.8", ["subscriber_busy"], "none", variant="cuda118", env={"FAKE_CUPTI": "busy"})
@@ -102,12 +103,14 @@ def faults():
     yield Fault("no callback ever", [], "none", env={"FAKE_CUPTI": "nosubscribe"})
     yield Fault("callbacks fall silent", [], "some", env={"FAKE_CUPTI": "silent:101"})
     yield Fault("somebody finalizes CUPTI", [], "some", env={"FAKE_CUPTI": "finalized:101"})
-    yield Fault("activity buffers taken over", [], env={"FAKE_CUPTI": "taken:50"})
+    yield Fault("activity buffers taken over", ["activity_taken"], env={"FAKE_CUPTI": "taken:50"}, lib={"MEMTRACE_FLUSH_MS": 20},
+                job=["print", "alloc:300", "sleep:700", "alloc:10", "sleep:700", "exit:3"])
     yield Fault("activity records dropped", [], env={"FAKE_CUPTI": "drop:7"}, after=dropped_activity)
     yield Fault("records of an odd size", [], env={"FAKE_CUPTI": "stride:136"})
     yield Fault("records that are too small", ["memory2_off"], env={"FAKE_CUPTI": "stride:104"})
     yield Fault("a newer driver", [], env={"FAKE_CUPTI": "future"})
-    yield Fault("an older driver", [], env={"FAKE_DRIVER": 11040})
+    yield Fault("an older driver", [], variant="cuda118", env={"FAKE_DRIVER": 11040})
+    yield Fault("a driver older than its CUPTI", [{"cupti_missing", "cupti_error"}], "none", env={"FAKE_DRIVER": 11040})
     yield Fault("cuInit fails", [], "none", env={"FAKE_CUINIT": 100}, job=["init", "exit:3"])
     for mode in ["missing", "error", "slow:300", "noperm", "mig", "nopids"]:
         yield Fault(f"NVML: {mode}", [] if mode in ("nopids", "slow:300", "mig") else ["nvml"], env={"FAKE_NVML": mode})
