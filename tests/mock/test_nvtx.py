@@ -156,6 +156,31 @@ def real_headers():
                       and ("", "in child", "nvtx", "push", True) in shape(others[0]), [shape(q) for q in others])
 
 
+def through_application():
+    """Ranges of the fake application, which speaks the protocol of the headers by itself, against its own account of them."""
+    kinds = {"range_push": "range_push", "range_pop": "range_pop", "range_start": "range_start", "range_end": "range_end", "mark": "mark"}
+    for words in [["push:outer", "push:inner", "mark:dot", "pop", "domain:engine", "push:x", "registered:r", "pop", "domain", "start:s", "end", "pop"],
+                  ["ranges:500", "apush:phase", "push:nvtx", "apop", "pop", "amark:é漢"], ["threads:4", "ranges:300"],
+                  ["push:step", "threads:4", "ranges:50", "alloc:50", "threads:1", "pop"]]:
+        done = kit.run([kit.APP, *words], truth=True)
+        what = "fake_app " + " ".join(words)
+        kit.equal(f"{what}: status", (done.status, done.err), (0, b""))
+        p = done.process()
+        if not kit.check(f"{what}: a whole trace", p is not None and kit.lost_nothing(done.trace), done.trace.problems):
+            continue
+        want, got = {}, {}
+        for path in kit.truth_files(done.truth_dir).get(done.pid, []):
+            for line in kit.truth_lines(path):
+                if line["op"] in kinds:
+                    name = line.get("name", "") if line["op"] not in ("range_pop", "range_end") else ""
+                    want.setdefault(line["tid"], []).append((line["op"], name, line.get("domain", ""), line.get("source", 0)))
+        for r in p.of(*kinds.values()):
+            got.setdefault(r.tid, []).append((r.type, p.string(r.name) if r.name else "", p.string(r.domain), r.source))
+        kit.check(f"{what}: ranges are equal", got == want and want, *[list(zip(w, got.get(t, []))) for t, w in want.items() if got.get(t) != w])
+        if not any("alloc" in word for word in words):
+            kit.check(f"{what}: without CUDA", not p.calls)
+
+
 API = r"""
 import ctypes, os, sys, threading
 path = os.environ.get("NVTX_INJECTION64_PATH") or sys.argv[1]
@@ -202,6 +227,8 @@ def through_api():
 def main():
     kit.need(kit.LIB)
     real_headers()
+    if kit.APP.exists():
+        through_application()
     through_api()
     kit.done()
 

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# memtrace doctor: what it finds, what it misses, and its exit status.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+unset CUDA_INJECTION64_PATH NVTX_INJECTION64_PATH PYTHONPATH MEMTRACE_INJECT MEMTRACE_CUPTI RAY_ADDRESS NSYS_PROFILING_SESSION_ID || true
+library="$(find "$(dirname "$MEMTRACE")" -path '*/lib/memtrace/libmemtrace_inject.so' | head -n 1)"
+[ -n "$library" ] || skip_all "this build has no recorder (MEMTRACE_CAPTURE=OFF)"
+need jq
+mkdir tmp && export TMPDIR="$TMP/tmp"
+
+state() { # CHECK WANTED
+    local got
+    got="$(jq -r --arg c "$1" 'select(.check == $c) | .state' .out)"
+    if [ "$got" = "$2" ]; then ok; else fail "$1 is '$got', not '$2'"; fi
+}
+run 0 doctor
+err_empty
+out_has "memtrace capture can record here."
+out_has "CUDA_INJECTION64_PATH=$library"
+check [ -z "$(ls -A tmp)" ]
+run 0 doctor --json
+state recorder ok
+state glibc ok
+state "PyTorch hook" ok
+state "spool folder" ok
+state injection ok
+check [ "$(jq -r 'select(.can_capture != null) | .can_capture' .out)" = true ]
+check [ "$(jq -r 'select(.environment != null) | .environment.NVTX_INJECTION64_PATH' .out)" = "$library" ]
+if command -v python3 > /dev/null && [ -z "${MT_SANITIZE:-}" ]; then
+    state Python ok
+    # a python without PyTorch still says its version
+    check [ "$(jq -r 'select(.check == "Python") | .text' .out | cut -d . -f 1)" = "Python 3" ]
+fi
+mkdir cuda && touch cuda/libcuda.so.1 cuda/libnvidia-ml.so.1 cuda/libcupti.so.13
+LD_LIBRARY_PATH="/no/such:$TMP/cuda" run 0 doctor --json
+state libcuda ok
+state NVML ok
+state libcupti ok
+check grep -qF "$TMP/cuda/libcuda.so.1" .out
+MEMTRACE_CUPTI="$TMP/cuda/libcupti.so.13" run 0 doctor --json
+check grep -qF "MEMTRACE_CUPTI names $TMP/cuda/libcupti.so.13" .out
+RAY_ADDRESS=auto run 0 doctor --json
+state Ray note
+# what stands in the way
+CUDA_INJECTION64_PATH=/opt/nvidia/nsight-systems/libToolsInjection64.so run 1 doctor --json
+state injection bad
+check grep -qF "Nsight Systems" .out
+TMPDIR=/no/such run 1 doctor --json
+state "spool folder" bad
+MEMTRACE_CUPTI=/no/such.so run 1 doctor --json
+state libcupti bad
+MEMTRACE_INJECT=/no/such.so run 1 doctor --json
+state recorder bad
+printf 'no library' > not.so
+MEMTRACE_INJECT="$TMP/not.so" run 1 doctor --json
+state recorder bad
+mkdir alone && cp "$MEMTRACE" alone/memtrace
+MEMTRACE="$TMP/alone/memtrace"
+run 1 doctor
+out_has "memtrace capture cannot record here"
+out_has "build with -DMEMTRACE_CAPTURE=ON"
+# no python, or one that fails: said, not fatal
+MEMTRACE="$(dirname "$(dirname "$(dirname "$library")")")/memtrace"
+mkdir bin && printf '#!/bin/sh\nexit 3\n' > bin/python3 && chmod +x bin/python3
+PATH="$TMP/bin" run 0 doctor
+out_has "no python3 on the PATH"
+run 2 doctor operand
+finish
