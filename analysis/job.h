@@ -48,7 +48,7 @@ enum mt_rc mt_claims_make(struct mt_claims *out, const struct mt_trace *t,
 void mt_claims_done(struct mt_claims *c);
 
 /* The process of a driver that a snapshot was taken in; MT_NONE32 = cannot be told. */
-uint32_t mt_claims_process(const struct mt_claims *c, const struct mt_trace *driver);
+uint32_t mt_claims_process(const struct mt_claims *c, const struct mt_trace *t);
 
 /* One line of the ledger at a moment: (process, holder, library). */
 struct mt_ledger_row {

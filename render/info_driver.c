@@ -61,9 +61,13 @@ static void processes(const struct mt_trace *t, struct mt_out *o)
             mt_puts(o, ", on ");
             term(o, t, p->host);
         }
-        mt_puts(o, "\n    command       ");
-        term(o, t, p->command != 0 ? p->command : p->exe);
-        mt_putf(o, "\n    recorded      %s calls in %s records", mt_fmt_count(a, p->n_calls), mt_fmt_count(b, p->n_records));
+        mt_putc(o, '\n');
+        if (p->command != 0 || p->exe != 0) {
+            mt_puts(o, "    command       ");
+            term(o, t, p->command != 0 ? p->command : p->exe);
+            mt_putc(o, '\n');
+        }
+        mt_putf(o, "    recorded      %s calls in %s records", mt_fmt_count(a, p->n_calls), mt_fmt_count(b, p->n_records));
         if (p->last_ns > p->first_ns)
             mt_putf(o, " over %s", mt_fmt_seconds(a, p->last_ns - p->first_ns));
         if (!p->has_cuda)

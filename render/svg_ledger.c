@@ -42,6 +42,8 @@ struct plot {
     uint32_t left, top, width, height, n, merge;
     uint32_t *pick; /* the column of the ledger that each drawn one shows */
     bool capacity_in, used[MT_HOLD_COUNT];
+    uint8_t number[MT_PH_COUNT]; /* of phases whose name does not fit somewhere: told in the legend */
+    unsigned n_numbers;
 };
 
 static uint32_t y_of(const struct plot *p, uint64_t bytes)
@@ -193,15 +195,29 @@ static void capacity(struct mt_out *o, const struct plot *p)
             mt_fmt_bytes(b, p->l->capacity));
 }
 
-/* Which phase held when, above the plot: boxes in two shades, with their names
- * where these fit. */
-static void band(struct mt_out *o, const struct plot *p)
+/* The name of a phase where it fits, else a number that the legend explains. */
+static void name_phase(struct mt_out *o, struct plot *p, enum mt_phase phase, uint32_t x, uint32_t width)
+{
+    const char *words = mt_phase_words(phase);
+    uint32_t y = p->top - 11;
+    if (strlen(words) * CHAR_WIDTH <= width) {
+        mt_putf(o, "<text font-size=\"11\" text-anchor=\"middle\" x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">%s</text>", x + width / 2,
+                y, words);
+    } else if (width >= 2 * CHAR_WIDTH) {
+        if (p->number[phase] == 0)
+            p->number[phase] = (uint8_t)++p->n_numbers;
+        mt_putf(o, "<text font-size=\"11\" text-anchor=\"middle\" x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">%u</text>", x + width / 2,
+                y, p->number[phase]);
+    }
+}
+
+/* Which phase held when, above the plot: boxes in two shades. */
+static void band(struct mt_out *o, struct plot *p)
 {
     uint32_t y = p->top - (p->s->small ? 12 : 24), h = p->s->small ? 8 : 18;
     unsigned shade = 0;
     for (uint32_t i = 0, end; i < p->n; i = end) {
         uint8_t phase = p->l->phase[p->pick[i]];
-        const char *words = mt_phase_words((enum mt_phase)phase);
         uint32_t x = column_x(p, i), width;
         for (end = i + 1; end < p->n && p->l->phase[p->pick[end]] == phase; end++)
             ;
@@ -211,12 +227,32 @@ static void band(struct mt_out *o, const struct plot *p)
         mt_putf(o,
                 "<rect x=\"%" PRIu32 "\" y=\"%" PRIu32 "\" width=\"%" PRIu32 "\" height=\"%" PRIu32
                 "\" fill=\"currentColor\" fill-opacity=\"%s\"><title>%s</title></rect>",
-                x, y, width, h, shade++ % 2 == 0 ? ".12" : ".24", words);
-        if (!p->s->small && strlen(words) * CHAR_WIDTH <= width)
-            mt_putf(o, "<text font-size=\"11\" text-anchor=\"middle\" x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">%s</text>",
-                    x + width / 2, y + 13, words);
+                x, y, width, h, shade++ % 2 == 0 ? ".12" : ".24", mt_phase_words((enum mt_phase)phase));
+        if (!p->s->small)
+            name_phase(o, p, (enum mt_phase)phase, x, width);
         mt_putc(o, '\n');
     }
+}
+
+/* "1 rollout generation, 2 weight sync" */
+static void explain_numbers(struct mt_out *o, const struct plot *p, uint32_t x, uint32_t y)
+{
+    char text[512];
+    size_t n = 0;
+    if (p->n_numbers == 0)
+        return;
+    for (unsigned k = 1; k <= p->n_numbers && n < sizeof text - 64; k++) {
+        for (int phase = 0; phase < MT_PH_COUNT; phase++) {
+            int len;
+            if (p->number[phase] != k)
+                continue;
+            len = snprintf(text + n, sizeof text - n, "%s%u %s", k == 1 ? "" : ", ", k, mt_phase_words((enum mt_phase)phase));
+            n += len > 0 ? (size_t)len : 0;
+        }
+    }
+    mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">Phases: ", x, y);
+    mt_svg_text(o, text, 110);
+    mt_puts(o, "</text>\n");
 }
 
 static void label(struct mt_out *o, const struct plot *p, uint32_t x, uint32_t y, const char *fill, const char *text)
@@ -289,6 +325,7 @@ static void legend(struct mt_out *o, const struct plot *p, uint32_t y)
                 "<path stroke=\"currentColor\" stroke-width=\"1.5\" d=\"M%" PRIu32 " %" PRIu32 "h28\"/><text x=\"%" PRIu32
                 "\" y=\"%" PRIu32 "\">used on the device; dots: samples</text>\n",
                 p->left, y + 16, p->left + 36, y + 20);
+    explain_numbers(o, p, p->left + 276, y + 20);
 }
 
 static void describe(struct mt_out *o, const struct plot *p)

@@ -188,6 +188,8 @@ static void phases(struct mt_text *x, const struct mt_job *j)
 static void processes(struct mt_text *x, const struct mt_job *j)
 {
     char a[40], b[40], end[64], who[MT_WHO];
+    if (j->processes.n == 0)
+        return;
     mt_text_heading(x, "Processes");
     for (uint32_t i = 0; i < j->processes.n && i < PROCESSES; i++) {
         const struct mt_job_process *p = &j->processes.p[i];
