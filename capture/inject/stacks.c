@@ -13,7 +13,8 @@
 #define MAX_STACKS 32768u
 #define SLOTS (2 * MAX_STACKS) /* power of two */
 #define MAX_DEPTH 64
-#define OWN_FRAMES 24 /* at most, of this library, libcupti and libcuda on top of the caller's */
+#define FOREIGN_FRAMES 4 /* at most, of a tool in the process that puts itself before backtrace(), as sanitizers do */
+#define OWN_FRAMES 24    /* at most, of this library, libcupti and libcuda on top of the caller's */
 
 struct slot {
     _Atomic uint64_t key; /* 0 = free */
@@ -108,6 +109,8 @@ uint32_t mti_stack(void)
     int saved = errno;
     int own = atomic_load_explicit(&own_frames, memory_order_relaxed);
     int n = backtrace(pcs, own + depth), from = 0;
+    while (from < n && from < FOREIGN_FRAMES && !mti_code_is_ours((uintptr_t)pcs[from]))
+        from++;
     while (from < n && mti_code_is_ours((uintptr_t)pcs[from]))
         from++;
     if (from > own && from <= OWN_FRAMES)
