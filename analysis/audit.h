@@ -1,0 +1,40 @@
+/* audit.h -- checks of one subject each, made only where the subject occurs: sleep and wake, weight sync, CUDA graphs, expandable segments
+ * beside private pools, the first optimizer step, FSDP gathers that stay, record_stream. Tables that the renderer draws as they are. */
+#ifndef MT_AUDIT_H
+#define MT_AUDIT_H
+
+#include "analysis/roles.h"
+
+enum mt_cell_kind { MT_CELL_TEXT, MT_CELL_BYTES, MT_CELL_COUNT_, MT_CELL_RATIO, MT_CELL_NONE };
+struct mt_cell {
+    enum mt_cell_kind kind;
+    char *text;      /* owned; names from the input are inside */
+    uint64_t number; /* bytes or count */
+    double ratio;
+};
+#define MT_AUDIT_COLUMNS 8u
+#define MT_AUDIT_ROWS 64u
+struct mt_audit_row {
+    struct mt_cell cell[MT_AUDIT_COLUMNS];
+};
+struct mt_audit {
+    const char
+        *id; /* "sleep_wake", "weight_sync", "cuda_graphs", "expandable_pools", "first_step", "fsdp_gathers", "record_stream" */
+    const char *title; /* plain words */
+    char *sentence;    /* what it found, with numbers */
+    bool finding;      /* something to act on, as opposed to "looked at, fine" */
+    uint64_t bytes;    /* that are at stake; 0 = none */
+    uint32_t n_columns;
+    const char *column[MT_AUDIT_COLUMNS]; /* headings */
+    MT_VEC(struct mt_audit_row) rows;     /* at most MT_AUDIT_ROWS */
+    uint64_t rows_left_out;
+};
+struct mt_audits {
+    MT_VEC(struct mt_audit) v;
+};
+
+enum mt_rc mt_audits_make(struct mt_audits *out, const struct mt_roles *w, const struct mt_device_analysis *d,
+                          const struct mt_frameworks *fw);
+void mt_audits_done(struct mt_audits *a);
+
+#endif
