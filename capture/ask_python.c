@@ -8,13 +8,16 @@
 #include <spawn.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PATIENCE_MS 20000
+#define MARK "memtrace asks:\n" /* a sitecustomize of the user may have printed something before */
 
 static const char question[] =
     "import sys, glob, os\n"
     "site = sys.modules.get('sitecustomize')\n"
+    "print('memtrace asks:')\n"
     "print('Python %d.%d.%d' % sys.version_info[:3])\n"
     "print(os.path.dirname(os.path.abspath(getattr(site, '__file__', '') or '/none/x')))\n"
     "try:\n"
@@ -28,13 +31,21 @@ static const char question[] =
     "        found += sorted(glob.glob(os.path.join(glob.escape(p), 'nvidia', d, 'lib', 'libcupti.so*')))\n"
     "print(found[0] if found else '')\n";
 
+static int64_t ms_now(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
 /* Reads what comes through fd until it ends; false when it takes too long. */
-static bool listen_to(int fd, char *text, size_t cap)
+static bool listen_to(int fd, char *text, size_t cap, int64_t until)
 {
     size_t n = 0;
     for (;;) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
-        int rc = poll(&p, 1, PATIENCE_MS);
+        int64_t left = until - ms_now();
+        int rc = poll(&p, 1, left > 0 ? (int)left : 0);
         ssize_t k;
         if (rc < 0 && errno == EINTR)
             continue;
@@ -47,6 +58,23 @@ static bool listen_to(int fd, char *text, size_t cap)
     }
     text[n] = '\0';
     return true;
+}
+
+/* Waits for the end of the process, which is killed when it takes too long. Its wait status, or -1. */
+static int end_of(pid_t pid, int64_t until)
+{
+    const struct timespec step = {0, 5 * 1000000};
+    int status = -1;
+    for (;;) {
+        pid_t got = waitpid(pid, &status, WNOHANG);
+        if (got == pid)
+            return status;
+        if (got < 0 && errno != EINTR)
+            return -1;
+        if (ms_now() >= until)
+            (void)kill(pid, SIGKILL);
+        (void)nanosleep(&step, NULL);
+    }
 }
 
 static bool spawn(const char *site, int out, pid_t *pid)
@@ -101,9 +129,10 @@ static char *line_of(char **text)
 
 void mt_ask_python(struct mt_python_facts *f, const char *site)
 {
-    char text[8192], *at = text;
+    char text[8192], *at;
     const char *line;
-    int fds[2], status = 0;
+    int64_t until = ms_now() + PATIENCE_MS;
+    int fds[2];
     pid_t pid = 0;
     bool heard;
 
@@ -118,14 +147,11 @@ void mt_ask_python(struct mt_python_facts *f, const char *site)
         return;
     }
     (void)close(fds[1]);
-    heard = listen_to(fds[0], text, sizeof text);
+    heard = listen_to(fds[0], text, sizeof text, until);
     (void)close(fds[0]);
-    if (!heard)
-        (void)kill(pid, SIGKILL);
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    if (!heard || status != 0)
+    if (end_of(pid, heard ? until : 0) != 0 || !heard || (at = strstr(text, MARK)) == NULL)
         return;
+    at += sizeof MARK - 1;
     line = line_of(&at);
     f->version = mt_strndup(line, strlen(line));
     line = line_of(&at);

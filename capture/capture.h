@@ -78,7 +78,9 @@ struct mt_collection {
     uint32_t n_texts;
     uint64_t out_bytes, n_snapshots;
     uint32_t n_running;
-    char *why_nothing; /* set when no process recorded anything: the likely reasons and remedies, one per line */
+    uint32_t n_waiting; /* alive, and would record to the spool directory if they used a GPU: it stays for them */
+    char *hint;         /* something was recorded, but the work seems to have been done elsewhere; as why_nothing */
+    char *why_nothing;  /* set when no process recorded anything: the likely reasons and remedies, one per line */
 };
 
 struct mt_collect_opts {
@@ -101,8 +103,10 @@ struct mt_collect_opts {
  * holds the launcher's records only, and why_nothing says why. */
 enum mt_rc mt_collect(struct mt_collection *out, const struct mt_collect_opts *o, struct mt_err *err);
 void mt_collection_done(struct mt_collection *c);
-/* How many processes of this spool directory are alive. */
+/* How many processes of this spool directory are alive and record. */
 uint32_t mt_scan_running(const char *dir);
+/* How many processes are alive that were told to record here, whether they do so yet or not. */
+uint32_t mt_scan_waiting(const char *dir);
 
 /* ---- doctor.c --------------------------------------------------------------------------------------------------------------------- */
 

@@ -410,6 +410,14 @@ static bool is_empty(const struct mt_collection *c)
     return true;
 }
 
+static bool any_cuda(const struct mt_collection *c)
+{
+    for (uint32_t i = 0; i < c->processes.n; i++)
+        if (c->processes.p[i].calls > 0)
+            return true;
+    return false;
+}
+
 static bool is_lossless(const struct mt_collection *c)
 {
     for (uint32_t i = 0; i < c->processes.n; i++)
@@ -418,22 +426,49 @@ static bool is_lossless(const struct mt_collection *c)
     return c->n_damaged == 0;
 }
 
-static enum mt_rc everything(struct job *j)
+/* Names of files have '_' for what a name of a file should not have, and "host" for a host that has no name they can hold. */
+static bool is_this_host(const char *host)
+{
+    char name[256];
+    size_t i = 0;
+    if (gethostname(name, sizeof name) != 0 || name[0] == '\0' || strcmp(host, "host") == 0)
+        return true;
+    name[sizeof name - 1] = '\0';
+    while (host[i] != '\0' && (host[i] == name[i] || (host[i] == '_' && name[i] != '\0')))
+        i++;
+    return host[i] == '\0' && name[i] == '\0';
+}
+
+/* The process that was the command; UINT32_MAX = it recorded nothing. Other hosts have the same numbers. */
+static uint32_t find_command(const struct job *j)
 {
     const struct mt_collect_opts *o = j->o;
     uint32_t command = UINT32_MAX;
+    if (o->pid == 0 || (o->status < 0 && o->sig == 0))
+        return command;
+    for (uint32_t i = 0; i < j->scan.processes.n; i++) { /* exec keeps the pid: the last image is the one that ended */
+        const struct mt_found *f = &j->scan.processes.p[i];
+        if (f->pid == o->pid && is_this_host(f->host) &&
+            (command == UINT32_MAX || f->start >= j->scan.processes.p[command].start))
+            command = i;
+    }
+    return command;
+}
+
+static enum mt_rc everything(struct job *j)
+{
+    const struct mt_collect_opts *o = j->o;
+    uint32_t command = find_command(j);
     enum mt_rc rc = copy_launch(j);
 
-    for (uint32_t i = 0; i < j->scan.processes.n; i++) /* exec keeps the pid: the last image is the one that ended */
-        if (o->pid != 0 && j->scan.processes.p[i].pid == o->pid && (o->status >= 0 || o->sig != 0) &&
-            (command == UINT32_MAX || j->scan.processes.p[i].start >= j->scan.processes.p[command].start))
-            command = i;
     for (uint32_t i = 0; rc == MT_OK && i < j->scan.processes.n && !j->stopped; i++)
         rc = one_process(j, i, i == command);
     if (rc == MT_OK)
         rc = attach_all(j);
     if (rc == MT_OK && is_empty(j->c))
         j->c->why_nothing = mt_why_nothing(j->tallies, j->scan.processes.n, o->argv, o->program, o->dir);
+    else if (rc == MT_OK && !any_cuda(j->c))
+        j->c->hint = mt_why_no_gpu(o->argv);
     if (rc == MT_OK)
         add_launch_end(j);
     if (rc == MT_OK && j->stopped)
@@ -452,6 +487,7 @@ enum mt_rc mt_collect(struct mt_collection *out, const struct mt_collect_opts *o
     j.c = out;
     j.err = err;
     j.out.fd = -1;
+    out->n_waiting = mt_scan_waiting(o->dir); /* before the look at the files: who begins meanwhile was alive */
     rc = mt_scan_dir(&j.scan, o->dir, err);
     if (rc != MT_OK)
         return rc;
@@ -474,7 +510,7 @@ enum mt_rc mt_collect(struct mt_collection *out, const struct mt_collect_opts *o
         rc = mt_trace_out_commit(&j.out, &out->path, err);
     }
     mt_trace_out_discard(&j.out);
-    out->spool_kept = rc != MT_OK || o->keep || out->n_running > 0;
+    out->spool_kept = rc != MT_OK || o->keep || out->n_running > 0 || out->n_waiting > 0;
     if (!out->spool_kept)
         mt_scan_remove(o->dir);
     for (uint32_t i = 0; j.tallies != NULL && i < j.scan.processes.n; i++)
@@ -495,6 +531,7 @@ void mt_collection_done(struct mt_collection *c)
     }
     MT_VEC_DONE(&c->processes);
     mt_free(c->why_nothing);
+    mt_free(c->hint);
     mt_free(c->path);
     memset(c, 0, sizeof *c);
 }

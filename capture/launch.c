@@ -32,6 +32,7 @@ struct mt_launch {
     int sig;
     bool held; /* signals are blocked */
     sigset_t old_mask;
+    struct sigaction old_xfsz; /* a limit on the size of files must not end us: the write fails instead, and is reported */
 };
 
 const char *mt_capture_env(const char *name) { return getenv(name); }
@@ -323,6 +324,14 @@ static enum mt_rc write_launch_file(const struct mt_launch *l, struct mt_err *er
     return rc;
 }
 
+static void ignore_xfsz(struct sigaction *old)
+{
+    struct sigaction ignore;
+    memset(&ignore, 0, sizeof ignore);
+    ignore.sa_handler = SIG_IGN;
+    (void)sigaction(SIGXFSZ, &ignore, old);
+}
+
 enum mt_rc mt_launch_prepare(struct mt_launch **out, const struct mt_launch_opts *o, int *status, struct mt_err *err)
 {
     struct mt_launch *l = mt_calloc(1, sizeof *l);
@@ -333,6 +342,7 @@ enum mt_rc mt_launch_prepare(struct mt_launch **out, const struct mt_launch_opts
     if (l == NULL)
         return mt_fail(err, MT_ENOMEM, "out of memory");
     l->o = o;
+    ignore_xfsz(&l->old_xfsz);
     rc = check_output(o, err);
     if (rc == MT_OK)
         rc = mt_places_find(&l->places, err);
@@ -374,8 +384,7 @@ static void relayed(sigset_t *set)
         (void)sigdelset(set, not_these[i]);
 }
 
-/* The parent of a process; 0 = unknown. */
-static pid_t parent_of(pid_t pid)
+pid_t mt_parent_of(pid_t pid)
 {
     char path[64], text[512];
     const char *p;
@@ -399,15 +408,16 @@ static bool came_from_the_job(const struct mt_launch *l, pid_t sender)
     for (int depth = 0; depth < 64 && sender > 1; depth++) {
         if (sender == l->pid)
             return true;
-        sender = parent_of(sender);
+        sender = mt_parent_of(sender);
     }
     return false;
 }
 
 static void pass_on(const struct mt_launch *l, const siginfo_t *info)
 {
-    /* codes above 0 are the kernel's own: the terminal has told the whole process group */
-    if (info->si_code > 0 || came_from_the_job(l, info->si_pid))
+    /* Codes above 0 are the kernel's own: the terminal has told the whole process group. But an alarm that was set before we were
+     * executed is ours alone, and was meant for the command. */
+    if (info->si_code > 0 ? info->si_signo != SIGALRM : came_from_the_job(l, info->si_pid))
         return;
     (void)kill(l->pid, info->si_signo);
 }
@@ -417,6 +427,7 @@ static void become(const struct mt_launch *l, int report, const struct sigaction
 {
     int error;
     (void)sigaction(SIGCHLD, old_chld, NULL);
+    (void)sigaction(SIGXFSZ, &l->old_xfsz, NULL);
     if (l->o->sigpipe_default)
         (void)signal(SIGPIPE, SIG_DFL);
     for (int fd = 0; fd < 3; fd++)
@@ -428,6 +439,16 @@ static void become(const struct mt_launch *l, int report, const struct sigaction
     error = errno;
     (void)!write(report, &error, sizeof error);
     _exit(127);
+}
+
+/* Standard input and output belong to the command: who is at their other ends is to see them closed when the command closes them. */
+static void leave_streams(void)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = 0; fd < 2 && null >= 0; fd++)
+        (void)dup2(null, fd);
+    if (null > 1)
+        (void)close(null);
 }
 
 /* Waits until the command is gone; returns its wait status. */
@@ -496,6 +517,7 @@ enum mt_rc mt_launch_run(struct mt_launch *l, int *status, struct mt_err *err)
         become(l, report[1], &old_chld);
     error = l->pid < 0 ? errno : 0;
     (void)close(report[1]);
+    leave_streams();
     if (l->pid < 0) {
         (void)close(report[0]);
         return mt_fail(err, MT_EIO, "cannot start the command: %s", strerror(error));
@@ -539,7 +561,15 @@ void mt_launch_free(struct mt_launch *l, bool keep_spool)
     mt_free(l->spool);
     mt_free(l->program);
     mt_places_done(&l->places);
-    if (l->held)
+    if (l->held) {
+        /* what came while the command ended, or since, was meant for it: it must not end us in its place */
+        const struct timespec now = {0, 0};
+        sigset_t set;
+        relayed(&set);
+        while (sigtimedwait(&set, NULL, &now) > 0) {
+        }
         (void)sigprocmask(SIG_SETMASK, &l->old_mask, NULL);
+    }
+    (void)sigaction(SIGXFSZ, &l->old_xfsz, NULL);
     mt_free(l);
 }

@@ -5,6 +5,7 @@
 #include "capture/capture.h"
 
 #include <stddef.h>
+#include <sys/types.h>
 
 /* text.c: printf into memory from mt_malloc(); NULL when out of memory. */
 #if defined(__GNUC__)
@@ -28,6 +29,7 @@ struct mt_holder {
     const char *tool; /* "NVIDIA Nsight Systems (nsys)"; "another tool" */
 };
 bool mt_injection_holder(struct mt_holder *h);
+pid_t mt_parent_of(pid_t pid); /* 0 = unknown */
 
 /* ---- table.c: u64 -> two u64, open addressing ------------------------------------------------------------------------------------ */
 
@@ -241,6 +243,8 @@ bool mt_spool_locked(const char *path);
 
 /* For one process; NULL = nothing to complain about. */
 char *mt_why_process(const struct mt_tally *t);
+/* For a capture whose processes used no GPU: a work that was handed to others; NULL = no sign of that. */
+char *mt_why_no_gpu(char *const *argv);
 /* For a capture without any event; argv: of the command, may be NULL. */
 char *mt_why_nothing(const struct mt_tally *tallies, uint32_t n, char *const *argv, const char *program, const char *spool);
 

@@ -45,9 +45,10 @@ enum mt_rc mt_places_find(struct mt_places *out, struct mt_err *err)
 
     memset(out, 0, sizeof *out);
     if (named != NULL && named[0] != '\0') {
-        if (realpath(named, real) == NULL || !is_file(real))
+        bool there = realpath(named, real) != NULL;
+        if (!there || !is_file(real))
             return mt_fail(err, MT_EIO, "MEMTRACE_INJECT is %s: %s", mt_printable(shown, sizeof shown, named, strlen(named)),
-                           errno != 0 ? strerror(errno) : "not a file");
+                           there ? "not a file" : strerror(errno));
         out->inject = mt_strndup(real, strlen(real));
     }
     n = readlink("/proc/self/exe", exe, sizeof exe - 1);

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What the process itself wrote are whole sentences; some ask for an option that only this side knows. */
 static const struct {
@@ -51,7 +52,7 @@ static bool named(const char *word, const char *const *names)
 }
 
 struct clues {
-    bool ray, container, remote, root, slurm, is_static;
+    bool ray, python, container, remote, root, slurm, is_static;
 };
 
 /* What the command line shows: a program of these names starts the work where our variables do not reach. */
@@ -67,22 +68,50 @@ static void look_at(const char *word, bool first, struct clues *c)
     c->remote |= first && named(name, remotes);
     c->root |= first && named(name, roots);
     c->slurm |= named(name, slurms);
+    c->python |= strncmp(name, "python", 6) == 0 || strstr(name, ".py") != NULL || strstr(word, "python") != NULL;
     c->ray |= strcmp(name, "ray") == 0 || strncmp(word, "verl.", 5) == 0 || strstr(word, "ray_kwargs") != NULL ||
-              strstr(word, "ray.init") != NULL;
+              strstr(word, "ray.init") != NULL || strncmp(word, "areal.launcher.ray", 18) == 0;
 }
+
+#define RAY                                                                                                                    \
+    "Ray's workers inherit the environment of the raylet, not of this command. If the Ray cluster was running already, "       \
+    "either\n"                                                                                                                 \
+    "  stop it (ray stop) and start it under memtrace: memtrace capture -- ray start --head --block\n"                         \
+    "  or hand the variables to the workers ('memtrace doctor --json' shows CUDA_INJECTION64_PATH, NVTX_INJECTION64_PATH "     \
+    "and\n"                                                                                                                    \
+    "  PYTHONPATH; MEMTRACE_SPOOL is an existing folder), and afterwards: memtrace collect FOLDER. With verl:\n"               \
+    "    +ray_kwargs.ray_init.runtime_env.env_vars.CUDA_INJECTION64_PATH=... and so on\n"
+
+/* Jobs find a cluster that runs already by this variable, or by the file that `ray start` leaves. */
+static bool is_ray_elsewhere(void)
+{
+    const char *address = mt_capture_env("RAY_ADDRESS");
+    if (address != NULL && address[0] != '\0')
+        return strcmp(address, "local") != 0;
+    return access("/tmp/ray/ray_current_cluster", F_OK) == 0;
+}
+
+static struct clues clues_of(char *const *argv)
+{
+    struct clues c;
+    memset(&c, 0, sizeof c);
+    for (uint32_t i = 0; argv != NULL && i < 4096 && argv[i] != NULL; i++)
+        look_at(argv[i], i == 0, &c);
+    c.ray |= c.python && is_ray_elsewhere();
+    return c;
+}
+
+char *mt_why_no_gpu(char *const *argv) { return clues_of(argv).ray ? mt_strndup(RAY, sizeof RAY - 1) : NULL; }
 
 char *mt_why_nothing(const struct mt_tally *tallies, uint32_t n, char *const *argv, const char *program, const char *spool)
 {
-    struct clues c;
+    struct clues c = clues_of(argv);
     struct mt_elf_facts elf;
     char text[3000] = "";
     size_t used = 0;
     uint32_t loaded = 0;
 
-    memset(&c, 0, sizeof c);
     c.is_static = program != NULL && mt_elf_read(program, &elf) && elf.is_elf && elf.is_static;
-    for (uint32_t i = 0; argv != NULL && i < 4096 && argv[i] != NULL; i++)
-        look_at(argv[i], i == 0, &c);
 #define SAY(...)                                                                                                               \
     do {                                                                                                                       \
         if (used < sizeof text)                                                                                                \
@@ -98,21 +127,16 @@ char *mt_why_nothing(const struct mt_tally *tallies, uint32_t n, char *const *ar
     if (used > 0)
         return mt_strndup(text, strlen(text));
     if (loaded > 0) {
-        SAY("the library was loaded, but no driver call that concerns memory and no NVTX range was made\n");
+        SAY("the library was loaded, but no driver call that concerns memory and no NVTX range was made\n%s", c.ray ? RAY : "");
     } else if (c.ray) {
-        SAY("Ray's workers inherit the environment of the raylet, not of this command. If the Ray cluster was running "
-            "already:\n"
-            "  either start the cluster itself under it: memtrace capture -- ray start --head --block\n"
-            "  or hand the variables to the workers (shown by 'memtrace doctor --json'), with verl:\n"
-            "    +ray_kwargs.ray_init.runtime_env.env_vars.CUDA_INJECTION64_PATH=... and the same for NVTX_INJECTION64_PATH "
-            "and MEMTRACE_SPOOL\n");
+        SAY("%s", RAY);
     } else if (c.container) {
         SAY("a container does not get the variables, and does not see the library or %s: run 'memtrace capture' inside it, "
             "or mount both folders and pass CUDA_INJECTION64_PATH, NVTX_INJECTION64_PATH and MEMTRACE_SPOOL (-e)\n",
             spool);
     } else if (c.slurm) {
-        SAY("the steps of srun may run on other nodes, where %s is not seen: put memtrace behind it (srun memtrace capture -o "
-            "trace-%%t.gz -- ...), or use --spool with a folder that all nodes see\n",
+        SAY("the steps of srun may run on other nodes, where %s is not seen: put memtrace behind it (srun bash -c "
+            "'memtrace capture -o trace-$SLURM_PROCID.gz -- ...'), or use --spool with a folder that all nodes see\n",
             spool);
     } else if (c.root) {
         SAY("sudo and setuid programs drop the variables: put memtrace behind it (sudo memtrace capture -- ...)\n");

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -247,6 +248,50 @@ uint32_t mt_scan_running(const char *dir)
             mt_free(path);
         }
     (void)closedir(d);
+    return n;
+}
+
+/* Whether the process was started with this variable in its environment; that of another user cannot be read. */
+static bool started_with(const char *pid, const char *variable, char *buf, size_t cap)
+{
+    char *path = mt_text("/proc/%s/environ", pid);
+    int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    size_t got = 0, need = strlen(variable) + 1;
+    bool found = false;
+
+    mt_free(path);
+    if (fd < 0)
+        return false;
+    if (!mt_read_at(fd, buf, cap, 0, &got))
+        got = 0;
+    (void)close(fd);
+    for (size_t at = 0; at + need <= got && !found; at += strnlen(buf + at, got - at) + 1)
+        found = memcmp(buf + at, variable, need) == 0;
+    return found;
+}
+
+uint32_t mt_scan_waiting(const char *dir)
+{
+    enum { ENVIRON_MAX = 2u << 20 };
+    char real[PATH_MAX];
+    char *variable = mt_text("MEMTRACE_SPOOL=%s", realpath(dir, real) != NULL ? real : dir);
+    char *buf = mt_malloc(ENVIRON_MAX);
+    DIR *d = opendir("/proc");
+    const struct dirent *e;
+    uint32_t n = 0;
+
+    while (d != NULL && variable != NULL && buf != NULL && (e = readdir(d)) != NULL) {
+        pid_t pid = (pid_t)strtol(e->d_name, NULL, 10), above = getpid();
+        if (pid <= 0 || !started_with(e->d_name, variable, buf, ENVIRON_MAX))
+            continue;
+        for (int depth = 0; depth < 64 && above > 1 && above != pid; depth++) /* not us, nor who started us */
+            above = mt_parent_of(above);
+        n += above != pid;
+    }
+    if (d != NULL)
+        (void)closedir(d);
+    mt_free(buf);
+    mt_free(variable);
     return n;
 }
 

@@ -140,6 +140,15 @@ void mt_captured_say(const struct mt_collection *c, const char *dir)
                "trace-all.gz",
                c->n_running, c->n_running == 1 ? " is" : "es are", c->n_running == 1 ? "it" : "they",
                c->n_running == 1 ? "it has ended" : "they have ended", folder);
+    if (c->n_running == 0 && c->n_waiting > 0)
+        mt_say("%u process%s the command started %s still alive; what a GPU does for %s later is recorded in %s. When %s: "
+               "memtrace collect %s -o trace-all.gz",
+               c->n_waiting, c->n_waiting == 1 ? " that" : "es that", c->n_waiting == 1 ? "is" : "are",
+               c->n_waiting == 1 ? "it" : "them", dir, c->n_waiting == 1 ? "it has ended" : "they have ended", folder);
+    if (c->hint != NULL) {
+        mt_say("no process used a GPU, as far as was recorded. Why:");
+        say_lines(c->hint);
+    }
     if (c->why_nothing != NULL && c->n_snapshots == 0)
         return;
     if (n > 3 && strcmp(c->path + n - 3, ".gz") == 0)

@@ -11,19 +11,19 @@
 static void wait_for_stragglers(const char *dir)
 {
     const struct timespec step = {0, 20 * 1000000};
-    for (int ms = 0; ms < GRACE_MS && mt_scan_running(dir) > 0 && !mt_launch_interrupted(); ms += 20)
+    for (int ms = 0; ms < GRACE_MS && (mt_scan_running(dir) > 0 || mt_scan_waiting(dir) > 0) && !mt_launch_interrupted();
+         ms += 20)
         (void)nanosleep(&step, NULL);
 }
 
-/* The command ended: collect. Returns true when the spool has to stay. */
-static bool collect(const struct mt_cli *c, const struct mt_launch *l, int status)
+/* The command ended: collect. That removes the spool, unless something in it is not in the trace. */
+static void collect(const struct mt_cli *c, const struct mt_launch *l, int status)
 {
     struct mt_collect_opts o;
     struct mt_collection done;
     struct mt_progress progress;
     struct mt_err err;
     enum mt_rc rc;
-    bool keep;
 
     memset(&o, 0, sizeof o);
     memset(&err, 0, sizeof err);
@@ -45,18 +45,16 @@ static bool collect(const struct mt_cli *c, const struct mt_launch *l, int statu
     o.progress_arg = &progress;
     rc = mt_collect(&done, &o, &err);
     mt_progress_erase(&progress);
-    keep = done.spool_kept;
     if (rc < 0) {
         mt_captured_failed(&err, o.dir);
-        keep = true;
     } else {
         if (strcmp(done.path, c->output) != 0)
             mt_say("%s appeared while the command ran and was left alone", c->output);
-        if (!c->quiet || done.why_nothing != NULL || rc == MT_WARN || done.n_running > 0)
+        if (!c->quiet || done.why_nothing != NULL || rc == MT_WARN || done.n_running > 0 || done.n_waiting > 0 ||
+            done.hint != NULL)
             mt_captured_say(&done, o.dir);
     }
     mt_collection_done(&done);
-    return keep;
 }
 
 enum mt_exit mt_cmd_capture(const struct mt_cli *c)
@@ -66,7 +64,7 @@ enum mt_exit mt_cmd_capture(const struct mt_cli *c)
     struct mt_cli own = *c;
     struct mt_err err;
     int status;
-    bool keep = false;
+    bool collected = false;
 
     memset(&o, 0, sizeof o);
     memset(&err, 0, sizeof err);
@@ -99,10 +97,12 @@ enum mt_exit mt_cmd_capture(const struct mt_cli *c)
     }
     if (!c->quiet)
         mt_say("recording to %s; the trace will be %s", mt_launch_spool(l), o.output);
-    if (mt_launch_run(l, &status, &err) != MT_OK)
+    if (mt_launch_run(l, &status, &err) != MT_OK) {
         mt_say_err(NULL, &err);
-    else
-        keep = collect(&own, l, status);
-    mt_launch_free(l, keep);
+    } else {
+        collect(&own, l, status);
+        collected = true;
+    }
+    mt_launch_free(l, collected);
     return (enum mt_exit)status;
 }

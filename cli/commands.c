@@ -27,9 +27,10 @@ const struct mt_command mt_commands[] = {
         .max_operands = INT_MAX,
         .summary = "say why memory ran out, and which settings to change",
         .text =
-            "Reads memory snapshots of PyTorch's CUDA allocator and writes one report: which rank and GPU ran out of memory "
-            "(or "
-            "came closest), in which phase of the job, asking for how much, who held the memory, whether it was fragmentation "
+            "Reads memory snapshots of PyTorch's CUDA allocator, and traces of 'memtrace capture', and writes one report: "
+            "which "
+            "rank and GPU ran out of memory (or came closest), in which phase of the job, asking for how much, who held the "
+            "memory, whether it was fragmentation "
             "or capacity, and which settings to change.\n\n"
             "Several inputs, an archive or a folder with several snapshots are the ranks of one job. The rank stands in the "
             "file name, as in rank3.pickle. The verdict speaks for the earliest out-of-memory, else for the rank with the "
@@ -42,7 +43,9 @@ const struct mt_command mt_commands[] = {
                     "from an archive, for cards of 80 GiB, to a named file\n"
                     "memtrace report oom_dumps.tar.gz --capacity 80GiB -o report.html\n"
                     "the biggest owner at the peak, in a script\n"
-                    "memtrace report --format json -q run.json.gz | jq '.owners[0]'",
+                    "memtrace report --format json -q run.json.gz | jq '.owners[0]'\n"
+                    "what the driver did and PyTorch's own view, of all nodes\n"
+                    "memtrace report trace.*.gz -o report.html",
         .run = mt_cmd_report,
     },
     {
@@ -51,10 +54,11 @@ const struct mt_command mt_commands[] = {
         .operands = "INPUT...",
         .min_operands = 1,
         .max_operands = INT_MAX,
-        .summary = "print what a snapshot holds",
+        .summary = "print what a snapshot or trace holds",
         .text = "Prints format, producer, GPUs, rank, events, time span, whether stacks were recorded, and whether the file is "
-                "whole.",
-        .examples = "memtrace info snapshot.pickle",
+                "whole; of a trace the processes, driver calls, failures, and what could not be recorded.",
+        .examples = "memtrace info snapshot.pickle\n"
+                    "memtrace info trace.gz",
         .run = mt_cmd_info,
     },
     {
@@ -63,7 +67,7 @@ const struct mt_command mt_commands[] = {
         .operands = "INPUT",
         .min_operands = 1,
         .max_operands = 1,
-        .summary = "print a snapshot as JSON lines",
+        .summary = "print a snapshot or trace as JSON lines",
         .text =
             "Prints the snapshot as memtrace understood it, one JSON object per line. Two encodings of one snapshot give the "
             "same lines, so this is what to compare, and what to attach to a bug report. Of an archive or a folder all "

@@ -126,9 +126,10 @@ void mt_help_overview(struct mt_out *o)
 {
     mt_puts(o, "usage: memtrace COMMAND [OPTION]... [INPUT]...\n\n");
     wrap(o,
-         "memtrace reads memory snapshots of PyTorch's CUDA allocator and says why a GPU ran out of memory and which settings "
+         "memtrace reads memory snapshots of PyTorch's CUDA allocator, records what the GPU driver does in a job, and says why "
+         "a GPU ran out of memory and which settings "
          "to "
-         "change. It needs no GPU and no Python.",
+         "change. To read, it needs no GPU and no Python.",
          0, 0);
     mt_puts(o, "\nCommands:\n");
     for (const struct mt_command *k = mt_commands; k->name != NULL; k++)
@@ -140,13 +141,15 @@ void mt_help_overview(struct mt_out *o)
                "  memtrace report snapshot.pickle\n"
                "  # the same in the terminal\n"
                "  memtrace report --format text snapshot.pickle\n"
+               "  # a job, with what the driver did in all its processes; then the report on it\n"
+               "  memtrace capture -- torchrun --nproc-per-node 8 train.py\n"
+               "  memtrace report trace.gz -o report.html\n"
                "  # all options of a command\n"
                "  memtrace report --help\n");
     mt_putc(o, '\n');
     wrap(o,
          "A snapshot is what torch.cuda.memory._dump_snapshot() writes, as pickle or JSON, also compressed, in an archive or "
-         "in a "
-         "folder.",
+         "in a folder. A trace is what 'memtrace capture' writes.",
          0, 0);
     exit_statuses(o, mt_exit_texts);
 }

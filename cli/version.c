@@ -10,9 +10,9 @@
 void mt_print_version(struct mt_out *o)
 {
     mt_putf(o, "memtrace %s\n", MEMTRACE_VERSION);
-    mt_puts(
-        o,
-        "reads: PyTorch CUDA memory snapshots (pickle 0-5, JSON, _memory_viz HTML), compressed, in archives or in folders\n");
+    mt_puts(o,
+            "reads: PyTorch CUDA memory snapshots (pickle 0-5, JSON, _memory_viz HTML), compressed, in archives or in folders; "
+            "memtrace traces\n");
     mt_puts(o, "writes: html, text, md, json\n");
     mt_putf(o, "capture: %s\n", MEMTRACE_CAPTURE_STATE);
     mt_putf(o, "libraries: zlib %s, %s, nettle %d.%d, cJSON %s, xxHash %d.%d.%d\n", zlibVersion(), archive_version_string(),

@@ -45,4 +45,6 @@ foreach(doc README.md CHANGELOG.md)
     install(FILES ${doc} DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT common)
   endif()
 endforeach()
+# What README.md links to, and what memtrace itself refers to.
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT common FILES_MATCHING PATTERN "*.md" PATTERN "*.png")
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright COMPONENT common)

@@ -2,6 +2,12 @@
 
 #include <string.h>
 
+const struct mt_call_rare *mt_call_rare(const struct mt_driver *d, const struct mt_call *c)
+{
+    static const struct mt_call_rare none;
+    return c->rare != 0 ? &d->rare.p[c->rare - 1] : &none;
+}
+
 const char *mt_op_name(enum mt_wire_op op)
 {
 #define MT_OP_NAME(sym, name, effect) [MT_WO_##sym] = (name),
@@ -41,6 +47,7 @@ void mt_driver_free(struct mt_driver *d)
     MT_VEC_DONE(&d->gpus);
     MT_VEC_DONE(&d->views);
     MT_VEC_DONE(&d->calls);
+    MT_VEC_DONE(&d->rare);
     MT_VEC_DONE(&d->activities);
     MT_VEC_DONE(&d->samples);
     MT_VEC_DONE(&d->uses);

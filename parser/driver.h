@@ -54,8 +54,7 @@ struct mt_process_attr {
 
 struct mt_call {
     uint64_t time_ns; /* when it returned */
-    uint64_t addr, size, handle, offset;
-    uint64_t stream, pool, context;
+    uint64_t addr, size, handle, context;
     uint64_t free, total; /* MEM_INFO */
     int64_t change;       /* measured growth of the device's used memory over the call; 0 = none or not measured */
     mt_stack_id stack;    /* native frames, innermost first; 0 = none */
@@ -63,14 +62,20 @@ struct mt_call {
     uint32_t dur_ns; /* saturates */
     uint32_t cbid;   /* with MT_WIRE_CBID_RUNTIME */
     uint32_t result; /* CUresult, 0 = success */
-    uint32_t flags;  /* of the call */
     uint32_t tid;
     uint32_t gpu;     /* index into gpus; MT_NONE32 = unknown */
     uint32_t corr;    /* CUPTI correlation id, 0 = none */
-    mt_str_id name;   /* of an API without an op, or file of a module; 0 = none */
+    uint32_t rare;    /* mt_call_rare() */
     uint16_t op;      /* enum mt_wire_op; unknown ones are OTHER */
     uint8_t location; /* CUmemLocationType, 0 = not said */
     uint8_t has_change;
+};
+
+/* What few calls have, beside the others: there can be ten million of them. */
+struct mt_call_rare {
+    uint64_t offset, stream, pool;
+    uint32_t flags; /* of the call */
+    mt_str_id name; /* of an API without an op, or file of a module; 0 = none */
 };
 
 /* Secondary: what CUPTI's own activity records say; never added to the ledger, only compared. */
@@ -140,6 +145,7 @@ struct mt_driver {
     MT_VEC(struct mt_gpu) gpus;           /* sorted by (host, pci, uuid) */
     MT_VEC(struct mt_gpu_view) views;
     MT_VEC(struct mt_call) calls; /* by process, then time */
+    MT_VEC(struct mt_call_rare) rare;
     MT_VEC(struct mt_activity) activities;
     MT_VEC(struct mt_gpu_sample) samples; /* by time */
     MT_VEC(struct mt_gpu_use) uses;
@@ -159,7 +165,8 @@ struct mt_driver {
 /* Frames of native stacks: name = symbol, demangled, or "libx.so+0x1234" where it has none; file = base name of the module for frames
  * without a source file; line 0. */
 
-const char *mt_op_name(enum mt_wire_op op); /* "vmm_create"; "other" */
+const struct mt_call_rare *mt_call_rare(const struct mt_driver *d, const struct mt_call *c); /* all zero where there is none */
+const char *mt_op_name(enum mt_wire_op op);                                                  /* "vmm_create"; "other" */
 const char *mt_end_name(enum mt_end e);
 /* Value of an attribute of a process ("env.RANK"), or NULL. */
 const char *mt_process_attr(const struct mt_trace *t, uint32_t process, const char *key);

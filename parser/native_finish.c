@@ -26,16 +26,20 @@ struct last_gpu {
     uint64_t context;
 };
 
-static uint32_t gpu_of_call(struct mt_native *n, struct last_gpu *l, const struct mt_call *k)
+static inline uint32_t gpu_of_ordinal(struct mt_native *n, struct last_gpu *l, uint32_t process, uint32_t ordinal)
 {
-    if (k->gpu != MT_NONE32) {
-        if (l->process != k->process || l->ordinal != k->gpu) {
-            l->process = k->process;
-            l->ordinal = k->gpu;
-            l->gpu = mt_native_gpu_of(n, k->process, true, k->gpu);
-        }
-        return l->gpu;
+    if (l->process != process || l->ordinal != ordinal) {
+        l->process = process;
+        l->ordinal = ordinal;
+        l->gpu = mt_native_gpu_of(n, process, true, ordinal);
     }
+    return l->gpu;
+}
+
+static inline uint32_t gpu_of_call(struct mt_native *n, struct last_gpu *l, const struct mt_call *k)
+{
+    if (k->gpu != MT_NONE32)
+        return gpu_of_ordinal(n, l, k->process, k->gpu);
     if (k->context == 0)
         return MT_NONE32;
     if (l->context_process != k->process || l->context != k->context) {
@@ -54,8 +58,8 @@ static void resolve(struct mt_native *n)
         struct mt_call *k = &d->calls.p[i];
         if (k->stack != 0)
             k->stack = stack_of(n, k->process, k->stack);
-        if (k->name != 0)
-            k->name = mt_native_string(n, k->process, k->name);
+        if (k->rare != 0 && d->rare.p[k->rare - 1].name != 0)
+            d->rare.p[k->rare - 1].name = mt_native_string(n, k->process, d->rare.p[k->rare - 1].name);
         k->gpu = gpu_of_call(n, &last, k);
         d->processes.p[k->process].n_calls++;
     }
@@ -63,7 +67,7 @@ static void resolve(struct mt_native *n)
         struct mt_activity *a = &d->activities.p[i];
         a->name = mt_native_string(n, a->process, a->name);
         a->source = mt_native_string(n, a->process, a->source);
-        a->gpu = a->gpu != MT_NONE32 ? mt_native_gpu_of(n, a->process, true, a->gpu) : MT_NONE32;
+        a->gpu = a->gpu != MT_NONE32 ? gpu_of_ordinal(n, &last, a->process, a->gpu) : MT_NONE32;
     }
     for (uint32_t i = 0; i < d->samples.n; i++)
         d->samples.p[i].gpu = mt_native_gpu_of(n, d->samples.p[i].process, false, d->samples.p[i].gpu);

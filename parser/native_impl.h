@@ -111,6 +111,7 @@ struct mt_native {
     MT_VEC(struct mt_native_pc) pcs;
     MT_VEC(struct mt_native_symbol) symbols;
     MT_VEC(struct mt_native_range) ranges;
+    bool unsorted; /* calls or activities, by process and time */
     uint64_t n_events, n_bad_records, n_cut_chunks, n_odd_chunks, n_undefined, n_lost_attachments;
     /* of the chunk being decoded */
     uint64_t time, tid, addr, handle, context, pool, corr; /* delta states */
@@ -140,17 +141,29 @@ struct mt_cursor {
     const unsigned char *p, *end;
     bool bad;
 };
-static inline uint64_t mt_cur_u(struct mt_cursor *c)
+/* More than one byte, or none. Up to eight at once, without a branch for each: the window of a source may be read a little beyond
+ * its end (parser/source.c), and what is found there is not used. */
+static inline uint64_t mt_cur_long(struct mt_cursor *c)
 {
-    uint64_t v = 0;
-    if (c->p < c->end && *c->p < 128)
-        return *c->p++;
-    if (!mt_get_varint(&c->p, c->end, &v)) {
-        c->bad = true;
-        c->p = c->end;
+    uint64_t v = mt_get64(c->p), stop = ~v & UINT64_C(0x8080808080808080);
+    if (stop != 0) {
+        unsigned n = (unsigned)__builtin_ctzll(stop) / 8 + 1;
+        if (n <= (size_t)(c->end - c->p)) {
+            v &= stop ^ (stop - 1); /* those n bytes */
+            v = (v & UINT64_C(0x007f007f007f007f)) | (v & UINT64_C(0x7f007f007f007f00)) >> 1;
+            v = (v & UINT64_C(0x00003fff00003fff)) | (v & UINT64_C(0x3fff00003fff0000)) >> 2;
+            v = (v & UINT64_C(0x000000000fffffff)) | (v & UINT64_C(0x0fffffff00000000)) >> 4;
+            c->p += n;
+            return v;
+        }
+    } else if (mt_get_varint(&c->p, c->end, &v)) {
+        return v;
     }
-    return v;
+    c->bad = true;
+    c->p = c->end;
+    return 0;
 }
+static inline uint64_t mt_cur_u(struct mt_cursor *c) { return c->p < c->end && *c->p < 128 ? *c->p++ : mt_cur_long(c); }
 static inline uint64_t mt_cur_delta(struct mt_cursor *c, uint64_t *state)
 {
     return *state += (uint64_t)mt_unzigzag(mt_cur_u(c));
@@ -172,9 +185,14 @@ static inline uint64_t mt_cur_timed(struct mt_cursor *c, struct mt_native *n, ui
     return time + n->to_real;
 }
 
-/* native_call.c, native_record.c: one record each; 1 = go on (c->bad says that it was damaged), 0 = stop, n->rc is set. */
-int mt_native_call(struct mt_native *n, struct mt_cursor *c);
-int mt_native_memory2(struct mt_native *n, struct mt_cursor *c);
+static inline bool mt_native_before(uint32_t process, uint64_t time, uint32_t process2, uint64_t time2)
+{
+    return process != process2 ? process < process2 : time < time2;
+}
+
+/* native_call.c, native_record.c: one record each; 1 = go on (the cursor says that it was damaged), 0 = stop, n->rc is set. */
+int mt_native_call(struct mt_native *n, struct mt_cursor *from);
+int mt_native_memory2(struct mt_native *n, struct mt_cursor *from);
 int mt_native_mempool(struct mt_native *n, struct mt_cursor *c);
 int mt_native_record(struct mt_native *n, uint64_t type, struct mt_cursor *c);
 

@@ -222,8 +222,10 @@ static int number(struct mt_native *n)
     uint32_t *process = places(n->t, d->processes.p, sizeof *d->processes.p, d->processes.n, cmp_process);
     uint32_t *gpu = places(n->t, d->gpus.p, sizeof *d->gpus.p, d->gpus.n, cmp_gpu);
     int ok = process != NULL && gpu != NULL;
-    if (ok && !(is_identity(process, d->processes.n) && is_identity(gpu, d->gpus.n)))
+    if (ok && !(is_identity(process, d->processes.n) && is_identity(gpu, d->gpus.n))) {
         renumber(d, process, gpu);
+        n->unsorted = true; /* for all that is known */
+    }
     mt_free(process);
     mt_free(gpu);
     return ok || mt_native_nomem(n);
@@ -284,11 +286,11 @@ static int sort_calls(struct mt_native *n)
 {
     struct mt_driver *d = n->d;
     uint32_t at = 0;
-    {
+    if (n->unsorted) {
         const struct mt_call *e;
         SORT(&d->calls, e->process, e->time_ns);
     }
-    {
+    if (n->unsorted) {
         const struct mt_activity *e;
         SORT(&d->activities, e->process, e->time_ns);
     }

@@ -99,11 +99,15 @@ static void records(struct mt_native *n, const unsigned char *p, const unsigned 
     while (p < end && n->rc == MT_OK) {
         uint64_t type, len;
         struct mt_cursor c;
-        if (!mt_get_varint(&p, end, &type) || !mt_get_varint(&p, end, &len) || len > (uint64_t)(end - p)) {
+        c = (struct mt_cursor){p, end, false};
+        type = mt_cur_u(&c);
+        len = mt_cur_u(&c);
+        if (c.bad || len > (uint64_t)(end - c.p)) {
             n->n_cut_chunks += !cut;
             break;
         }
-        c = (struct mt_cursor){p, p + len, false};
+        p = c.p;
+        c.end = p + len;
         n->mute = (uint64_t)(p - start) + len <= skip;
         if (!mt_native_record(n, type, &c))
             break;

@@ -28,7 +28,7 @@ enum mt_wire_header_at {
     MT_WH_REALTIME = 24,  /* u64 ns: CLOCK_REALTIME and CLOCK_MONOTONIC read together when the chunk was opened */
     MT_WH_MONOTONIC = 32, /* u64 ns; record times are MONOTONIC, start delta state here */
     MT_WH_USED = 40,      /* u32: bytes of records after the header */
-    MT_WH_RECORDS = 44,   /* u32: number of them; informative */
+    MT_WH_RECORDS = 44,   /* u32: number of them; informative, stored before MT_WH_USED: one ahead after a kill between */
     MT_WH_PID = 48,       /* u32: as the process saw itself */
     MT_WH_KIND = 52,      /* u16: enum mt_wire_kind */
     MT_WH_MINOR = 54,     /* u16: minor version, 0 */

@@ -126,6 +126,7 @@ static void calls(struct mt_dump *d)
     const struct mt_driver *v = d->t->driver;
     for (uint32_t i = 0; i < v->calls.n && d->w.o->error == 0; i++) {
         const struct mt_call *c = &v->calls.p[i];
+        const struct mt_call_rare *r = mt_call_rare(v, c);
         uint32_t stack = mt_dump_stack(d, c->stack);
         mt_dump_begin(d, "call");
         mt_jw_ku(&d->w, "process", c->process);
@@ -134,17 +135,17 @@ static void calls(struct mt_dump *d)
         mt_jw_ku(&d->w, "tid", c->tid);
         mt_jw_ks(&d->w, "op", mt_op_name((enum mt_wire_op)c->op));
         mt_jw_ku(&d->w, "cbid", c->cbid);
-        some_str(d, "name", c->name);
+        some_str(d, "name", r->name);
         mt_jw_ku(&d->w, "result", c->result);
         gpu(d, c->gpu);
         some(d, "addr", c->addr);
         some(d, "size", c->size);
         some(d, "handle", c->handle);
-        some(d, "offset", c->offset);
-        some(d, "stream", c->stream);
-        some(d, "pool", c->pool);
+        some(d, "offset", r->offset);
+        some(d, "stream", r->stream);
+        some(d, "pool", r->pool);
         some(d, "context", c->context);
-        some(d, "flags", c->flags);
+        some(d, "flags", r->flags);
         some(d, "location", c->location);
         if (c->op == MT_WO_MEM_INFO || c->total != 0) {
             mt_jw_ku(&d->w, "free", c->free);

@@ -71,6 +71,18 @@ static void find_build_id(struct module *m, const ElfW(Phdr) * ph, uintptr_t loa
     }
 }
 
+/* Notes that only debuggers read need not be in memory, whatever their header says. */
+static bool is_loaded(const struct dl_phdr_info *info, const ElfW(Phdr) * ph)
+{
+    for (size_t i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *l = &info->dlpi_phdr[i];
+        if (l->p_type == PT_LOAD && (l->p_flags & PF_R) && ph->p_vaddr >= l->p_vaddr &&
+            ph->p_vaddr - l->p_vaddr <= l->p_filesz && ph->p_memsz <= l->p_filesz - (ph->p_vaddr - l->p_vaddr))
+            return true;
+    }
+    return false;
+}
+
 /* The entry of the old list with the same place and name, so that its id stays.
  */
 static const struct module *known(uintptr_t base, uintptr_t end, const char *path, size_t len)
@@ -102,7 +114,7 @@ static void describe(struct module *m, const struct dl_phdr_info *info, const ch
     m->path_len = m->path == UINT32_MAX ? 0 : (uint32_t)len;
     m->path = m->path == UINT32_MAX ? 0 : m->path;
     for (size_t i = 0; i < info->dlpi_phnum; i++)
-        if (info->dlpi_phdr[i].p_type == PT_NOTE && !m->build_id_len)
+        if (info->dlpi_phdr[i].p_type == PT_NOTE && !m->build_id_len && is_loaded(info, &info->dlpi_phdr[i]))
             find_build_id(m, &info->dlpi_phdr[i], info->dlpi_addr);
 }
 
@@ -167,7 +179,8 @@ static void find_ours(void)
         len = len - cut < sizeof name - 1 ? len - cut : sizeof name - 1;
         memcpy(name, path + cut, len);
         name[len] = 0;
-        bool driver = !strncmp(name, "libcuda.so", 10) || !strncmp(name, "libcupti.", 9) || !strncmp(name, "libcupti-", 9);
+        bool driver = !strncmp(name, "libcuda.so", 10) || !strncmp(name, "libcupti.", 9) || !strncmp(name, "libcupti-", 9) ||
+                      !strncmp(name, "libcupti_", 9);
         if (driver || (!m->main_program && self >= m->base && self < m->end)) {
             ours_lo[n] = m->base;
             ours_hi[n++] = m->end;

@@ -25,7 +25,10 @@ static const char program[] = "try:\n"
                               " 'exec'), {'__name__': '_memtrace_hook', '__file__': f, '_memtrace_late': True}))"
                               "(__import__('os').fsdecode(bytes.fromhex('%s')))\n"
                               "except Exception:\n"
-                              " pass\n";
+                              " pass\n"
+                              /* a Ctrl-C that came just now is for the program */
+                              "except KeyboardInterrupt:\n"
+                              " __import__('_thread').interrupt_main()\n";
 
 /* On the main thread of the interpreter, with the GIL. */
 static int run_hook(void *unused)

@@ -77,14 +77,15 @@ enum says { NO, MAYBE, YES, ALWAYS /* whatever the value */ };
 
 /* Words that make a secret wherever they stand in a name. */
 static const char *const always[] = {
-    "secret",      "secrets",   "password",    "passwords",     "passwd",  "passphrase", "pwd",     "passcode",  "credential",
-    "credentials", "creds",     "cookie",      "cookies",       "bearer",  "apikey",     "apikeys", "accesskey", "secretkey",
-    "privatekey",  "authtoken", "accesstoken", "authorization", "userpwd", "netrc",      NULL};
+    "secret",        "secrets",    "password",    "passwords", "passwd",     "passphrase", "pwd",
+    "passcode",      "credential", "credentials", "creds",     "cookie",     "cookies",    "bearer",
+    "apikey",        "apikeys",    "accesskey",   "secretkey", "privatekey", "authtoken",  "accesstoken",
+    "authorization", "userpwd",    "netrc",       "pw",        "webhook",    "webhooks",   NULL};
 /* Words that do so at the end of a name, unless the word before says otherwise. */
 static const char *const last[] = {"token", "key", "keys", "pass",    "auth",    "signature",
                                    "sig",   "jwt", "pat",  "authkey", "passkey", NULL};
-static const char *const ends[] = {"token",  "key",        "secret", "password",
-                                   "passwd", "credential", "cookie", NULL}; /* of a word: hftoken */
+static const char *const ends[] = {"token", "key", "credential", "cookie", NULL}; /* of a word: hftoken */
+static const char *const sure_ends[] = {"secret", "password", "passwd", NULL};    /* PGPASSWORD */
 /* Before "key" and "keys": still a secret in the plural too. */
 static const char *const key_kinds[] = {"api",     "access", "private", "secret", "auth",  "license", "signing", "encryption",
                                         "account", "master", "service", "client", "wandb", "app",     "storage", NULL};
@@ -132,16 +133,21 @@ static bool all_digits(struct span w)
     return true;
 }
 
+static bool ends_in(struct span w, const char *const *list)
+{
+    for (; *list != NULL; list++) {
+        size_t n = strlen(*list);
+        if (w.n >= n && same(from(w, w.n - n), *list))
+            return true;
+    }
+    return false;
+}
+
 static enum says word_says(struct span w)
 {
-    if (one_of(w, always))
+    if (one_of(w, always) || ends_in(w, sure_ends))
         return ALWAYS;
-    for (const char *const *e = ends; *e != NULL; e++) {
-        size_t n = strlen(*e);
-        if (w.n >= n && same(from(w, w.n - n), *e))
-            return MAYBE;
-    }
-    return one_of(w, last) ? MAYBE : NO;
+    return ends_in(w, ends) || one_of(w, last) ? MAYBE : NO;
 }
 
 /* The last component of a dotted name decides, except that the words that are always secret count anywhere. */
@@ -506,7 +512,7 @@ void mti_redact_env(const char *name, const char *value, char *out, size_t cap)
     end(&o);
 }
 
-enum next { NEXT_ANY, NEXT_SECRET, NEXT_MAYBE, NEXT_USER };
+enum next { NEXT_ANY, NEXT_SECRET, NEXT_ALWAYS, NEXT_MAYBE, NEXT_USER };
 
 static int next_of(struct span a)
 {
@@ -517,8 +523,8 @@ static int next_of(struct span a)
     if (a.n < 2 || a.p[0] != '-' || run(a, namebyte) != a.n)
         return NEXT_ANY;
     switch (name_says(bare(a))) {
-    case YES:
-    case ALWAYS: return NEXT_SECRET;
+    case ALWAYS: return NEXT_ALWAYS;
+    case YES: return NEXT_SECRET;
     case MAYBE: return NEXT_MAYBE;
     case NO: break;
     }
@@ -535,8 +541,8 @@ void mti_redact_arg(struct mti_redact *r, const char *arg, char *out, size_t cap
         return;
     struct out o = begin(out, cap);
     bool hide = false;
-    if (before == NEXT_SECRET && !flag)
-        hide = value_is_secret(YES, a);
+    if ((before == NEXT_SECRET || before == NEXT_ALWAYS) && !flag)
+        hide = value_is_secret(before == NEXT_ALWAYS ? ALWAYS : YES, a);
     else if (before == NEXT_MAYBE && !flag)
         hide = value_is_secret(MAYBE, a);
     else if (before == NEXT_USER && !flag && memchr(a.p, ':', a.n) != NULL)

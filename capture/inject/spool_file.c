@@ -25,6 +25,7 @@ static struct {
     dev_t dev;
     ino_t ino;
     _Atomic unsigned n_acts;
+    _Atomic bool acts_given; /* CUPTI has had an activity buffer */
 } F = {.fd = -1};
 
 const char *mti_spool_gz(void) { return F.gz; }
@@ -239,20 +240,23 @@ static bool still_ours(int fd)
     return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == F.dev && st.st_ino == F.ino;
 }
 
-/* In the child of a fork; allocates nothing. A signal handler that forked may have come while this thread was writing a record, and
- * the child then goes on writing it: so the addresses stay, as private memory. */
+/* In the child of a fork; allocates nothing. The addresses stay, as private memory, where somebody may still use them: this thread when
+ * a signal handler forked while it was writing a record; libcupti, whose exit handlers run in a child as well and walk or fill the
+ * activity buffers that they had in the parent. Which ones these are is not asked: the parent may be giving them back right now. */
 void mti_spool_forget(void)
 {
     atomic_store(atomic_load(&mti_gate), 0);
     atomic_store(&mti_gate, &off_gate);
     if (mti_map.base) {
-        if (mti_thread.held)
-            (void)mmap(mti_map.base, mti_map.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+        if (mti_thread.held || atomic_load(&F.acts_given))
+            (void)mmap(mti_map.base, mti_map.bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
         else
             munmap(mti_map.base, mti_map.bytes);
     }
     mti_map = (struct mti_map){0};
     atomic_store(&F.n_acts, 0);
+    atomic_store(&F.acts_given, false);
     int fd = atomic_exchange(&F.fd, -1);
     if (still_ours(fd)) /* or the parent's lock would live on in here */
         close(fd);
@@ -313,6 +317,7 @@ void *mti_act_take(size_t *size)
         uint32_t was = MT_SS_FREE;
         if (!__atomic_compare_exchange_n(act_state(i), &was, MT_SS_OPEN, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             continue;
+        atomic_store(&F.acts_given, true);
         memset(act_at(i), 0, 8); /* no record yet, whoever reads it */
         __atomic_store_n(act_state(i), MT_SS_FULL, __ATOMIC_RELEASE);
         *size = MTI_ACT;

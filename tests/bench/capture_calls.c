@@ -3,8 +3,9 @@
  *   capture_calls loop|mix|vmm THREADS CALLS [FRAMES]
  *
  * loop: cuMemAlloc_v2 and cuMemFree_v2 of one size in turn. mix: random sizes and lifetimes, and a virtual memory call now and then.
- * vmm: create, map, set access, unmap, release of 2 MiB handles. Prints one line: number of calls, wall and CPU nanoseconds per call.
- * FRAMES: how many more frames are below the calls. Needs a libcuda.so.1 that the loader finds: that of tests/mock, or a real one. */
+ * vmm: create, map, set access, unmap, release of 2 MiB handles. CALLS: of each thread, after some more to get warm; all threads start
+ * at once. FRAMES: how many more frames are below the calls. Prints one line: calls that were timed; nanoseconds per call, on the clock
+ * and of the CPU, in the thread that calls; CPU nanoseconds per call of the whole process; all calls, the warm ones among them. Needs a libcuda.so.1 that the loader finds: that of tests/mock, or a real one. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -41,11 +42,12 @@ struct worker {
     pthread_t thread;
     void *context;
     const char *mode;
-    uint64_t calls, done, wall, cpu;
+    uint64_t calls, done, warm, wall, cpu;
     uint32_t seed;
     unsigned frames, frames_seen;
     bool failed;
 };
+static pthread_barrier_t start;
 
 static uint64_t now(clockid_t clock)
 {
@@ -86,9 +88,12 @@ static void mix(struct worker *w)
             w->failed |= cu.alloc(p, 512u * (size_t)(1 + draw(&w->seed) % 8192)) != 0;
         }
     }
-    for (size_t i = 0; i < sizeof block / sizeof *block; i++)
-        if (block[i])
-            cu.release_block(block[i]);
+    for (size_t i = 0; i < sizeof block / sizeof *block; i++) {
+        if (block[i]) {
+            w->failed |= cu.release_block(block[i]) != 0;
+            w->done++;
+        }
+    }
 }
 
 static void vmm(struct worker *w)
@@ -99,6 +104,7 @@ static void vmm(struct worker *w)
     struct prop prop = {.type = 1, .location_type = 1};
     struct access access = {.location_type = 1, .flags = 3};
     w->failed |= cu.reserve(&base, N * size, 0, 0, 0) != 0;
+    w->done++;
     for (; w->done < w->calls && !w->failed; w->done += 4 * N + 1) {
         for (size_t i = 0; i < N; i++)
             w->failed |= cu.create(&handle[i], size, &prop, 0) != 0 || cu.map(base + i * size, size, 0, handle[i], 0) != 0;
@@ -131,8 +137,10 @@ static void *work(void *arg)
     w->failed |= cu.set_current(w->context) != 0;
     w->calls = calls / 20 + 1; /* warm */
     body(w, w->frames);
+    w->warm = w->done;
     w->calls = calls;
     w->done = 0;
+    pthread_barrier_wait(&start);
     uint64_t wall = now(CLOCK_MONOTONIC), cpu = now(CLOCK_THREAD_CPUTIME_ID);
     body(w, w->frames);
     w->cpu = now(CLOCK_THREAD_CPUTIME_ID) - cpu;
@@ -177,6 +185,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "capture_calls: no GPU\n");
         return 1;
     }
+    uint64_t process = now(CLOCK_PROCESS_CPUTIME_ID);
+    if (pthread_barrier_init(&start, NULL, (unsigned)threads) != 0)
+        return 1;
     for (unsigned long i = 0; i < threads; i++) {
         workers[i] = (struct worker){
             .context = context, .mode = argv[1], .calls = calls, .frames = (unsigned)frames, .seed = (uint32_t)(i * 7919 + 1)};
@@ -184,16 +195,19 @@ int main(int argc, char **argv)
             return 1;
     }
     double wall = 0, cpu = 0;
-    uint64_t done = 0;
+    uint64_t done = 0, all = 0;
     bool failed = false;
     for (unsigned long i = 0; i < threads; i++) {
         pthread_join(workers[i].thread, NULL);
         wall += (double)workers[i].wall;
         cpu += (double)workers[i].cpu;
         done += workers[i].done;
+        all += workers[i].done + workers[i].warm;
         failed |= workers[i].failed;
     }
-    printf("%llu %.1f %.1f\n", (unsigned long long)done, wall / (double)done, cpu / (double)done);
+    process = now(CLOCK_PROCESS_CPUTIME_ID) - process;
+    printf("%llu %.1f %.1f %.1f %llu\n", (unsigned long long)done, wall / (double)done, cpu / (double)done,
+           (double)process / (double)all, (unsigned long long)all);
     if (failed)
         fprintf(stderr, "capture_calls: a driver call failed\n");
     return failed;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# memtrace capture as a launcher: exit statuses, signals, the terminal, refusals, the environment of the command. What is recorded is
-# tested by capture_record.sh.
+# memtrace capture as a launcher: exit statuses, refusals, the environment of the command. Signals and the terminal are in
+# capture_signals.sh; what is recorded is tested by capture_record.sh.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 unset CUDA_INJECTION64_PATH NVTX_INJECTION64_PATH PYTHONPATH MEMTRACE_SPOOL MEMTRACE_INJECT MEMTRACE_STACKS NSYS_PROFILING_SESSION_ID || true
@@ -85,6 +85,9 @@ rm -f trace.gz
 env MEMTRACE_INJECT=/no/such/lib.so "$MEMTRACE" capture touch ran 2> .err
 check [ $? -eq 125 ]
 err_has "MEMTRACE_INJECT is /no/such/lib.so: No such file"
+env MEMTRACE_INJECT="$TMP" "$MEMTRACE" capture touch ran 2> .err
+check [ $? -eq 125 ]
+err_has "MEMTRACE_INJECT is $TMP: not a file"
 # a memtrace that lies alone has no recorder
 mkdir alone && cp "$MEMTRACE" alone/memtrace
 (cd alone && env -u MEMTRACE_INJECT ./memtrace capture touch ../ran 2> ../.err; echo $? > ../status)
@@ -169,12 +172,19 @@ printf '#!/bin/sh\nexit 0\n' > docker && chmod +x docker && cp docker srun && cp
 PATH="$TMP:$PATH" run 0 capture -o n.gz -- docker run x
 err_has "a container does not get the variables"
 PATH="$TMP:$PATH" run 0 capture -o o.gz -- srun x
-err_has "put memtrace behind it (srun memtrace capture"
+err_has "put memtrace behind it (srun bash -c 'memtrace capture -o trace-\$SLURM_PROCID.gz"
 PATH="$TMP:$PATH" run 0 capture -o p.gz -- sudo x
 err_has "sudo memtrace capture"
 PATH="$TMP:$PATH" run 0 capture -o q.gz -- ray job submit
 err_has "memtrace capture -- ray start --head --block"
 err_has "runtime_env.env_vars.CUDA_INJECTION64_PATH"
+err_has "memtrace collect FOLDER"
+# a job that RAY_ADDRESS sends to a cluster started elsewhere; "local" starts its own
+printf '#!/bin/sh\nexit 0\n' > python && chmod +x python
+RAY_ADDRESS=auto run 0 capture -o q2.gz -- ./python train.py
+err_has "ray start --head --block"
+RAY_ADDRESS=local run 0 capture -o q3.gz -- ./python train.py
+err_lacks "ray start"
 if echo 'int main(void) { return 0; }' > static.c && cc -static static.c -o static 2> /dev/null; then
     run 0 capture -o r.gz ./static
     err_has "static is a static program"
@@ -183,61 +193,6 @@ fi
 run 0 capture -q -o s.gz -- sh -c 'exit 0' x --token=hf_abcdefghijklmnopqrstuvwxyz012345 --api-key verysecretvalue1
 check [ "$(gzip -dc s.gz 2> /dev/null | grep -cE 'hf_abcdef|verysecretvalue1')" -eq 0 ]
 check [ "$(gzip -dc s.gz 2> /dev/null | grep -c 'redacted')" -ge 1 ]
-
-# --- signals
-cat > catcher << 'END'
-#!/bin/bash
-# counts what arrives; ends by itself, or with TERM's second
-for s in HUP USR1 USR2 WINCH TERM INT ALRM RTMIN; do trap "echo $s >> got" "$s"; done
-echo $$ > pid
-for ((i = 0; i < 100; i++)); do
-    sleep 0.05 & wait $!
-    [ ! -e stop ] || exit 42
-done
-exit 43
-END
-chmod +x catcher
-rm -f got pid stop
-"$MEMTRACE" capture -q -o t.gz ./catcher 2> .err &
-launcher=$!
-for ((i = 0; i < 100; i++)); do [ -s pid ] && break; sleep 0.05; done
-for s in HUP USR1 USR2 TERM ALRM RTMIN INT; do
-    kill -"$s" "$launcher"
-    for ((i = 0; i < 60; i++)); do grep -qx "$s" got 2> /dev/null && break; sleep 0.05; done
-done
-touch stop
-wait "$launcher"
-check [ $? -eq 42 ]
-for s in HUP USR1 USR2 TERM ALRM RTMIN; do check [ "$(grep -cx "$s" got)" -eq 1 ]; done
-# a job that signals its whole group gets each once, not twice
-rm -f got
-cat > grouped << 'END'
-#!/bin/bash
-trap 'echo TERM >> got' TERM
-kill -TERM 0
-sleep 0.3
-exit 5
-END
-chmod +x grouped
-setsid -w "$MEMTRACE" capture -q -o u.gz ./grouped 2> .err
-check [ $? -eq 5 ]
-check [ "$(grep -c TERM got)" -eq 1 ]
-# SIGKILL of the launcher: the command goes on, and the recording waits for `memtrace collect`
-rm -f pid stop got
-"$MEMTRACE" capture -o v.gz ./catcher 2> .err &
-launcher=$!
-for ((i = 0; i < 100; i++)); do [ -s pid ] && break; sleep 0.05; done
-kill -9 "$launcher"
-wait "$launcher" 2> /dev/null
-check kill -0 "$(cat pid)"
-touch stop
-for ((i = 0; i < 100; i++)); do kill -0 "$(cat pid)" 2> /dev/null || break; sleep 0.05; done
-absent v.gz
-run 0 collect "$TMP"/spools/memtrace-* -o v.gz
-exists v.gz
-check [ -n "$(ls -A spools)" ]
-check [ "$(gzip -dc v.gz 2> /dev/null | grep -c 'catcher')" -ge 1 ]
-rm -rf spools/memtrace-*
 
 # --- collect
 run 1 collect /no/such/folder
@@ -253,24 +208,4 @@ run 2 collect
 run 1 collect empty -o there.gz
 err_has "already exists"
 
-# --- the terminal
-if command -v script > /dev/null; then
-    script -qec "$MEMTRACE capture -q -o x.gz -- sh -c 'test -t 0 && test -t 1 && test -t 2 && stty size > size && echo terminal; exit 6'" typescript > .out 2>&1 < /dev/null
-    check [ $? -eq 6 ]
-    out_has "terminal"
-    # Ctrl-C reaches the command once, which decides; memtrace goes on to write the trace.
-    cat > careful << 'END'
-#!/bin/bash
-trap 'echo INT >> ints' INT
-echo ready
-for ((i = 0; i < 20; i++)); do sleep 0.05; done
-exit 8
-END
-    chmod +x careful
-    rm -f ints
-    { sleep 1; printf '\003'; sleep 1.5; } | script -qec "$MEMTRACE capture -q -o y.gz -- ./careful" typescript > .out 2>&1
-    check [ $? -eq 8 ]
-    check [ "$(grep -c INT ints)" -eq 1 ]
-    exists y.gz
-fi
 finish

@@ -64,5 +64,12 @@ MEMTRACE="$(dirname "$(dirname "$(dirname "$library")")")/memtrace"
 mkdir bin && printf '#!/bin/sh\nexit 3\n' > bin/python3 && chmod +x bin/python3
 PATH="$TMP/bin" run 0 doctor
 out_has "no python3 on the PATH"
+# one that says something of its own first, and one that closes its output and goes on
+if command -v python3 > /dev/null; then
+    printf '#!/bin/sh\necho "Welcome to this cluster"\nexec %s "$@"\n' "$(command -v python3)" > bin/python3
+    PATH="$TMP/bin:$PATH" run 0 doctor
+    out_has "Python 3"
+    if grep -q Welcome .out; then fail "the greeting was taken for an answer"; else ok; fi
+fi
 run 2 doctor operand
 finish

@@ -65,6 +65,19 @@ err_has "peak 20.0 MiB"
 decode e.gz
 trace_has e.gz 'end: gone'
 trace_has e.gz 'end: status 3'
+# --- the same process id on another host: not the command, so its end is not that of the command
+# shellcheck disable=SC2016
+run 5 capture -o e2.gz -- sh -c '"$0" leak:10:1 kill9; cd "$MEMTRACE_SPOOL"; for f in mt-*-*-????????????????.*; do mv "$f" "mt-elsewhere-$$-${f##*-}"; done; exit 5' "$app"
+decode e2.gz
+trace_has e2.gz 'end: gone'
+if grep -qE 'end: status 5' e2.gz.txt; then fail "the end of the command was given to a process of another host"; else ok; fi
+# --- marks in the driver of a job whose workers were started elsewhere: what was recorded, and how to get the rest
+printf '#!/bin/sh\nexec "%s" "$@"\n' "$app" > python && chmod +x python
+RAY_ADDRESS=auto run 0 capture -o e3.gz -- ./python push:gen pop
+err_lacks "nothing was recorded"
+err_has "no process used a GPU, as far as was recorded. Why:"
+err_has "memtrace capture -- ray start --head --block"
+err_has "the report: memtrace report e3.gz"
 # --- forks, workers, and a parent without a GPU
 run 0 capture -o f.gz -- "$app" push:gen fork:leak:5:5 fork:leak:6:5,kill9 pop
 err_has "3 processes"
@@ -179,4 +192,10 @@ run 0 info a.gz
 out_has "fake_app, pid"
 run 0 report a.gz -o a.html
 exists a.html
+# whatever became of the processes: killed, forked, spawned, still running, collected later
+for name in c d e f g h i j j-all j-both k l; do
+    [ -e "$name.gz" ] || continue # i: not with sanitizers
+    run 0 report "$name.gz" -o "$name.html"
+    check grep -q '<h1' "$name.html"
+done
 finish

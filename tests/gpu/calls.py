@@ -19,7 +19,7 @@ import sys
 import time
 
 if len(sys.argv) > 1 and sys.argv[1] == "async":
-    os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "backend:cudaMallocAsync"
+    os.environ["PYTORCH_CUDA_ALLOC_CONF"] = os.environ["PYTORCH_ALLOC_CONF"] = "backend:cudaMallocAsync"
 
 import torch  # noqa: E402
 
@@ -67,8 +67,8 @@ def plain():
         if i % 5 == 4:
             del held[:2]
     high = used()
+    time.sleep(1.2)  # two periods of the sampler, with all of it held
     tell(before=before, used=high, allocated=torch.cuda.memory_allocated(), reserved=torch.cuda.memory_reserved())
-    time.sleep(1.2)  # two periods of the sampler
 
 
 def graph():
@@ -84,8 +84,8 @@ def graph():
             y = (y @ x).relu()
     g.replay()
     torch.cuda.synchronize()
-    tell(before=before, used=used(), reserved=torch.cuda.memory_reserved())
     time.sleep(1.2)
+    tell(before=before, used=used(), reserved=torch.cuda.memory_reserved())
 
 
 class Location(ctypes.Structure):
@@ -123,12 +123,13 @@ def vmm():
             handles[i] = h.value
             ok("cuMemMap", ctypes.c_ulonglong(va.value + i * size), ctypes.c_size_t(size), ctypes.c_size_t(0), h, ctypes.c_ulonglong(0))
         ok("cuMemSetAccess", va, ctypes.c_size_t(n * size), ctypes.byref(access), ctypes.c_size_t(1))
+        time.sleep(0.7)
         awake = used()
-        time.sleep(1.2)
         if cycle == 0:
             for i in range(n):
                 ok("cuMemUnmap", ctypes.c_ulonglong(va.value + i * size), ctypes.c_size_t(size))
                 ok("cuMemRelease", ctypes.c_ulonglong(handles[i]))
+            time.sleep(0.7)
             asleep = used()
     tell(before=before, used=awake, asleep=asleep, mapped=n * size)
 
@@ -146,7 +147,7 @@ def profiler():
     x = torch.randn(512, 512, device="cuda")
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as p:
         (x @ x).sum().item()
-    kernels = sum(1 for e in p.events() if "CUDA" in str(e.device_type))
+    kernels = sum(1 for e in p.events() or [] if "CUDA" in str(e.device_type))
     held = [torch.empty(64 * MIB, dtype=torch.uint8, device="cuda") for _ in range(4)]
     tell(gpu_events_in_profile=kernels, used=used(), held=len(held))
 

@@ -36,7 +36,7 @@ def arguments():
 
 ARGS = arguments()
 if ARGS.expandable:  # before the first allocation
-    os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
+    os.environ["PYTORCH_CUDA_ALLOC_CONF"] = os.environ["PYTORCH_ALLOC_CONF"] = "expandable_segments:True"
 
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
@@ -153,7 +153,7 @@ def main():
     status = 0
     try:
         loop(policy, rollout, reference, optimizer)
-    except torch.OutOfMemoryError as e:
+    except torch.cuda.OutOfMemoryError as e:
         print(json.dumps({"oom": str(e).split("\n")[0]}), flush=True)
         status = 1
     if ARGS.snapshot:

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Everything that only a real GPU can prove, in one command:
+"""Everything that only a real GPU can prove, in one command of at most ten minutes:
 
-    python3 tests/gpu/run.py --build BUILD_FOLDER --out RESULTS [--quick]
+    python3 tests/gpu/run.py --build FOLDER --out RESULTS [--quick] [--only NAME,...]
 
-Needs a build folder, an NVIDIA GPU and PyTorch; transformers for the training loop. Writes RESULTS/results.json, RESULTS/results.md and the
-traces and snapshots of each run. A check that cannot run here says why; one that finds a difference fails; the exit status is 1 when any
-failed. tests/gpu/README.md lists what each check is for and which run has proven it."""
+FOLDER is a build folder or an installed or unpacked package of memtrace. Needs an NVIDIA GPU and PyTorch; transformers for the training
+loop (random weights; nothing is fetched). Each check runs in a process of its own with a limit; after each, RESULTS has results.json,
+results.md and artifacts.tar.gz (traces, snapshots, logs). A check that cannot run here says why; one that finds a difference fails; the
+exit status is 1 when any failed, 77 without a GPU. tests/gpu/README.md lists what each check is for and which run has proven it."""
 import argparse
-import gzip
 import json
 import os
 import re
@@ -16,219 +16,199 @@ import signal
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-MIB = 1 << 20
-CHECKS = []
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from lab import (MIB, Lab, Pack, Skip, children, compress, elapsed, environment as clean_environment, find_memtrace,  # noqa: E402
+                 ledgers_of, rows, said, within, write_json, write_results)
+
+CHECKS = {}
+PROBE = """
+import json, torch
+if not torch.cuda.is_available():
+    raise SystemExit("PyTorch %s sees no GPU" % torch.__version__)
+print(json.dumps({"torch": torch.__version__, "cuda": torch.version.cuda, "gpus": torch.cuda.device_count(),
+                  "gpu": torch.cuda.get_device_name(0)}))
+"""
 
 
-def check(f):
-    CHECKS.append(f)
-    return f
-
-
-class Skip(Exception):
-    pass
-
-
-class Lab:
-    """Runs programs with and without the recorder and reads what was recorded."""
-
-    def __init__(self, build, out):
-        self.memtrace = os.path.join(os.path.abspath(build), "memtrace")
-        self.out = os.path.abspath(out)
-        os.makedirs(self.out, exist_ok=True)
-
-    def path(self, name):
-        return os.path.join(self.out, name)
-
-    def plain(self, argv, **more):
-        return subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=600, check=False, **more)
-
-    def script(self, name, *args):
-        return [sys.executable, os.path.join(HERE, name), *[str(a) for a in args]]
-
-    def capture(self, name, argv, *options):
-        """(process, trace): the command under the recorder."""
-        trace = self.path(f"{name}.trace.gz")
-        p = self.plain([self.memtrace, "capture", "-o", trace, "--force", *options, "--", *argv])
-        with open(self.path(f"{name}.log"), "w", encoding="utf-8") as f:
-            f.write(f"$ {' '.join(argv)}\n{p.stdout}\n--- stderr\n{p.stderr}\n--- status {p.returncode}\n")
-        return p, trace
-
-    def dump(self, trace):
-        p = self.plain([self.memtrace, "dump", trace])
-        if p.returncode not in (0, 3):
-            raise RuntimeError(f"dump: {p.stderr.strip()}")
-        return [json.loads(line) for line in p.stdout.splitlines() if line]
-
-    def report(self, trace, *more):
-        p = self.plain([self.memtrace, "report", trace, *more, "--format", "json", "-o", "-", "-q"])
-        if p.returncode not in (0, 3):
-            raise RuntimeError(f"report: {p.stderr.strip()}")
-        return json.loads(p.stdout)
-
-
-def rows(dump, kind):
-    key = "type" if dump and "type" in dump[0] else next(iter(dump[0])) if dump else "type"
-    return [r for r in dump if r.get(key) == kind]
-
-
-def said(p):
-    """The last JSON line that a workload printed."""
-    lines = [line for line in p.stdout.splitlines() if line.startswith("{")]
-    if not lines:
-        raise RuntimeError(f"the workload said nothing (status {p.returncode}): {p.stderr.strip()[-800:]}")
-    return json.loads(lines[-1])
-
-
-def nvidia_smi(*fields):
-    exe = shutil.which("nvidia-smi")
-    if exe is None:
-        raise Skip("no nvidia-smi")
-    p = subprocess.run([exe, f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits"], stdout=subprocess.PIPE, text=True,
-                       timeout=60, check=False)
-    return [line.split(", ") for line in p.stdout.strip().splitlines()]
-
-
-def ledger_agrees(report, slack):
-    """Each sample: used = recorded + other + unexplained, and what is unexplained is small. Returns what was seen."""
-    ledgers = report["job"]["ledgers"]
-    if not ledgers:
-        raise AssertionError("no ledger: no driver call was recorded")
-    seen = []
-    for ledger in ledgers:
-        for c in ledger["checks"]:
-            assert c["used_bytes"] == c["recorded_bytes"] + c["other_bytes"] + c["unexplained_bytes"], c
-        worst = max((abs(c["unexplained_bytes"]) for c in ledger["checks"]), default=None)
-        seen.append({"gpu": ledger["name"], "samples": len(ledger["checks"]), "max_unexplained_MiB": None if worst is None else worst // MIB,
-                     "recorded_peak_MiB": ledger["recorded_peak_bytes"] // MIB, "used_peak_MiB": (ledger["used_peak_bytes"] or 0) // MIB})
-        assert ledger["checks"], "no sample of the device was taken"
-        assert worst <= slack, f"{worst // MIB} MiB are unexplained on {ledger['name']}; at most {slack // MIB} were expected"
-    return seen
+def check(limit, least=15):
+    """limit: seconds after which it is stopped; least: with less left it is not started. They run in the order of this file."""
+    def add(f):
+        CHECKS[f.__name__] = (f, limit, least)
+        return f
+    return add
 
 
 # ---- the open questions ------------------------------------------------------------------------------------------------------------
 
 
-@check
+@check(60)
 def environment(lab, _quick):
-    """driver, CUDA, PyTorch, CUPTI; memtrace doctor"""
-    import torch
-
+    """driver, CUDA, CUPTI; memtrace doctor"""
     p = lab.plain([lab.memtrace, "doctor"])
     with open(lab.path("doctor.txt"), "w", encoding="utf-8") as f:
         f.write(p.stdout + p.stderr)
-    smi = nvidia_smi("name", "driver_version", "memory.total") if shutil.which("nvidia-smi") else []
-    assert p.returncode == 0, p.stdout
-    return {"gpus": smi, "torch": torch.__version__, "cuda": torch.version.cuda, "gpu_count": torch.cuda.device_count()}
+    lab.note(doctor=p.returncode, told=(p.stdout + p.stderr).strip().splitlines()[-12:])
+    if shutil.which("nvidia-smi"):
+        smi = lab.plain(["nvidia-smi", "--query-gpu=name,driver_version,memory.total,memory.used,memory.reserved", "--format=csv,noheader"])
+        lab.note(nvidia_smi=smi.stdout.strip().splitlines())
+    assert p.returncode == 0, "memtrace doctor says that this machine cannot record"
 
 
-@check
+@check(90)
 def driver_callbacks_under_cudart(lab, quick):
     """driver callbacks fire under cudaMalloc and cudaFree"""
-    n = 1000 if quick else 20000
-    p, trace = lab.capture("cudart", lab.script("calls.py", "cudart", n), "--no-torch")
+    p, trace = lab.capture("cudart", lab.script("calls.py", "cudart", 500 if quick else 3000), "--no-torch")
     asked = said(p)["calls"] + 200
     calls = rows(lab.dump(trace), "call")
     alloc = sum(1 for c in calls if c["op"] == "mem_alloc" and c["cbid"] < 0x10000)
     free = sum(1 for c in calls if c["op"] == "mem_free" and c["cbid"] < 0x10000)
     runtime = sum(1 for c in calls if c["cbid"] >= 0x10000)
+    with_stack = sum(1 for c in calls if c["op"] == "mem_alloc" and c.get("stack"))
+    lab.note(asked=asked, driver_allocs=alloc, driver_frees=free, runtime_fallback_records=runtime, allocs_with_stack=with_stack)
     assert alloc >= asked // 2 and free >= asked // 2, f"{alloc} allocations and {free} frees for {asked} calls"
-    return {"asked": asked, "driver_allocs": alloc, "driver_frees": free, "runtime_fallback_records": runtime}
 
 
-@check
-def cost_per_call(lab, quick):
-    """nanoseconds that recording adds to cudaMalloc and cudaFree"""
-    n, runs = (1000, 2) if quick else (20000, 5)
-    argv = lab.script("calls.py", "cudart", n)
-    variants = {"none": None, "callbacks": ("--no-torch", "--no-stacks"), "stacks": ("--no-torch",)}
-    got = {k: [] for k in variants}
-    for _ in range(runs):
-        for name, options in variants.items():
-            p = lab.plain(argv) if options is None else lab.capture(f"cost_{name}", argv, *options)[0]
-            got[name].append(said(p)["ns_per_call"])
-    base = statistics.median(got["none"])
-    return {"ns_per_call": {k: round(statistics.median(v)) for k, v in got.items()},
-            "added": {k: round(statistics.median(v) - base) for k, v in got.items() if k != "none"}}
-
-
-@check
-def memory_added(lab, _quick):
-    """GPU memory that the recorder itself takes"""
-    argv = lab.script("calls.py", "plain")
-    without = said(lab.plain(argv))["used"]
-    with_it = said(lab.capture("added", argv, "--no-torch")[0])["used"]
-    assert abs(with_it - without) <= 64 * MIB, f"{(with_it - without) // MIB} MiB more are used with the recorder"
-    return {"without_MiB": without // MIB, "with_MiB": with_it // MIB}
-
-
-def against_nvml(lab, name, slack):
-    p, trace = lab.capture(name, lab.script("calls.py", name))
-    assert p.returncode == 0, p.stderr[-800:]
-    return {"workload": said(p), "ledgers": ledger_agrees(lab.report(trace), slack)}
-
-
-@check
-def totals_plain(lab, _quick):
-    """totals against NVML: default allocator"""
-    return against_nvml(lab, "plain", 600 * MIB)
-
-
-@check
-def totals_expandable(lab, _quick):
-    """totals against NVML: expandable segments"""
-    os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
-    try:
-        seen = against_nvml(lab, "plain", 600 * MIB)
-        calls = rows(lab.dump(lab.path("plain.trace.gz")), "call")
-        assert any(c["op"] == "vmm_create" for c in calls), "no cuMemCreate was recorded with expandable segments"
-        return seen
-    finally:
-        del os.environ["PYTORCH_CUDA_ALLOC_CONF"]
-
-
-@check
-def totals_async(lab, _quick):
-    """totals against NVML: cudaMallocAsync"""
-    return against_nvml(lab, "async", 1200 * MIB)
-
-
-@check
-def totals_graphs(lab, _quick):
-    """totals against NVML: CUDA graphs"""
-    return against_nvml(lab, "graph", 600 * MIB)
-
-
-@check
-def sleep_and_wake(lab, _quick):
-    """unmap and map of an engine's pool is seen, and the ledger follows"""
-    p, trace = lab.capture("vmm", lab.script("calls.py", "vmm"), "--no-torch")
-    what, report = said(p), lab.report(trace)
-    agrees = ledger_agrees(report, 600 * MIB)
-    dropped = what["used"] - what["asleep"]
-    assert abs(dropped - what["mapped"]) <= 32 * MIB, what
-    return {"workload": what, "ledgers": agrees, "sleeps": len(report["job"]["sleeps"])}
-
-
-@check
+@check(60)
 def failure_is_seen(lab, _quick):
     """a failing cudaMalloc: an event with the request, cuMemGetInfo inside the callback"""
     p, trace = lab.capture("oom", lab.script("calls.py", "oom"), "--no-torch")
     what = said(p)
+    lab.note(workload=what)
     assert what["result"] == 2, what
-    failed = [c for c in rows(lab.dump(trace), "call") if c["result"] == 2 and c.get("size") == what["asked"]]
+    calls = rows(lab.dump(trace), "call")
+    failed = [c for c in calls if c["result"] == 2 and c.get("size") == what["asked"]]
     assert failed, "the failing call is not in the trace"
-    return {"asked": what["asked"], "free_recorded": failed[0].get("free"), "total_recorded": failed[0].get("total")}
+    lab.note(free_recorded=failed[0].get("free"), total_recorded=failed[0].get("total"))
+    report = lab.report(trace)
+    lab.note(failures=[{k: f[k] for k in ("call", "request_bytes", "device_free_bytes", "holder", "survived")}
+                       for f in report["job"]["failures"]])
+    assert report["job"]["failures"], "the report has no failure"
 
 
-@check
+def against_nvml(lab, name, slack, *options, label=None, **more):
+    p, trace = lab.capture(label or name, lab.script("calls.py", name), *options, **more)
+    assert p.returncode == 0, p.stderr[-800:]
+    lab.note(workload=said(p))
+    table = ledgers_of(lab.report(trace))
+    lab.note(ledgers=table)
+    within(table, slack)
+    return trace
+
+
+@check(60)
+def totals_plain(lab, _quick):
+    """totals against NVML: default allocator"""
+    against_nvml(lab, "plain", 600 * MIB)
+
+
+def need_transformers():
+    """Without importing it here: that takes seconds."""
+    import importlib.util
+
+    if importlib.util.find_spec("transformers") is None:
+        raise Skip("transformers is not installed")
+
+
+def loop_args(quick):
+    return ["--steps", "2" if quick else "4", "--nvtx"]
+
+
+def loop_pair(lab, quick, name, more, options):
+    """The loop without and with the recorder."""
+    argv = lab.script("rl_loop.py", *loop_args(quick), *more)
+    base = lab.plain(argv)
+    p, trace = lab.capture(f"loop_{name}", argv, *options)
+    assert base.returncode == 0, f"without the recorder: status {base.returncode}: {base.stderr[-800:]}"
+    assert p.returncode == 0, f"with the recorder: status {p.returncode}: {p.stderr[-800:]}"
+    steps = [[json.loads(x)["ms"] for x in q.stdout.splitlines() if x.startswith('{"step"')][1:] for q in (base, p)]
+    report = lab.report(trace)
+    entry = {"ms_per_step": [round(statistics.median(s), 1) for s in steps], "trace_bytes": os.path.getsize(trace),
+             "phases": sorted({x["phase"] for x in report["job"]["phase_ranges"]}), "reconciled": len(report["job"]["reconciled"]),
+             "status": sorted({s["text"][:160] for s in rows(lab.dump(trace), "status") if s["level"] != "note"})}
+    lab.note(**{name: entry})
+    entry["ledgers"] = ledgers_of(report)
+    lab.note(**{name: entry})
+    if "--no-torch" not in options:
+        entry["adds_up"] = [{k: r[k] for k in ("adds_up", "torch_reserved_bytes", "matched_bytes", "unmapped_bytes", "unseen_bytes")}
+                            for r in report["job"]["reconciled"]]
+        lab.note(**{name: entry})
+        assert report["job"]["reconciled"], f"{name}: no snapshot was matched with the driver's calls"
+        for r in report["job"]["reconciled"]:
+            assert r["adds_up"], r
+    assert entry["phases"], f"{name}: no phase was recognised"
+    within(entry["ledgers"], 900 * MIB)
+
+
+@check(120, 40)
+def training_loop(lab, quick):
+    """a small RL loop: phases, reconciliation with its snapshot, overhead per step"""
+    need_transformers()
+    loop_pair(lab, quick, "plain", [], [])
+
+
+@check(120, 30)
+def into_a_real_oom(lab, _quick):
+    """the loop runs out of memory: headline, request and phase against PyTorch's own sentence"""
+    need_transformers()
+    p, trace = lab.capture("loop_oom", lab.script("rl_loop.py", "--oom", "--nvtx", "--batch", 16))
+    assert p.returncode == 1, f"status {p.returncode}: {p.stderr[-800:]}"
+    sentence = said(p)["oom"]
+    lab.note(pytorch=sentence)
+    size = re.search(r"Tried to allocate ([0-9.]+) (GiB|MiB)", sentence)
+    assert size, sentence
+    asked = float(size.group(1)) * (1 << 30 if size.group(2) == "GiB" else MIB)
+    report = lab.report(trace)
+    requests = [f["request_bytes"] for f in report["job"]["failures"]]
+    lab.note(memtrace=report["verdict"]["sentence"], second=report["verdict"].get("second"), kind=report["verdict"]["kind"],
+             phase=[report["verdict"]["phase"], report["verdict"]["sub_phase"]], failed_requests=requests)
+    html = lab.plain([lab.memtrace, "report", trace, "-o", lab.path("loop_oom.html"), "-q"])
+    lab.note(html=html.returncode)
+    assert "oom" in report["verdict"]["kind"], report["verdict"]["kind"]
+    assert any(abs(r - asked) <= 64 * MIB for r in requests), f"PyTorch asked for {asked:.0f} bytes, the failed calls for {requests}"
+
+
+@check(60)
+def totals_expandable(lab, _quick):
+    """totals against NVML: expandable segments"""
+    conf = "expandable_segments:True"  # the second name is that of PyTorch 2.9 and later
+    trace = against_nvml(lab, "plain", 600 * MIB, label="expandable", PYTORCH_CUDA_ALLOC_CONF=conf, PYTORCH_ALLOC_CONF=conf)
+    calls = rows(lab.dump(trace), "call")
+    lab.note(creates=sum(1 for c in calls if c["op"] == "vmm_create"), maps=sum(1 for c in calls if c["op"] == "vmm_map"))
+    assert lab.seen["creates"], "no cuMemCreate was recorded with expandable segments"
+
+
+@check(60)
+def sleep_and_wake(lab, _quick):
+    """unmap and map of an engine's pool is seen, and the ledger follows"""
+    p, trace = lab.capture("vmm", lab.script("calls.py", "vmm"), "--no-torch")
+    what, report = said(p), lab.report(trace)
+    table = ledgers_of(report)
+    lab.note(workload=what, ledgers=table, sleeps=[{k: s[k] for k in ("is", "holder", "bytes", "calls")} for s in report["job"]["sleeps"]])
+    within(table, 600 * MIB)
+    dropped = what["used"] - what["asleep"]
+    assert abs(dropped - what["mapped"]) <= 32 * MIB, what
+
+
+@check(60)
+def totals_graphs(lab, _quick):
+    """totals against NVML: CUDA graphs"""
+    against_nvml(lab, "graph", 600 * MIB)
+
+
+@check(60)
+def totals_async(lab, _quick):
+    """totals against NVML: cudaMallocAsync"""
+    against_nvml(lab, "async", 1200 * MIB)
+
+
+@check(60, 5)
 def secondary_records(lab, _quick):
     """what MEMORY2 covers: kinds seen for runtime, VMM, host and graph allocations"""
-    seen = {}
     for name in ("cudart", "vmm", "graph", "async"):
         trace = lab.path(f"{name}.trace.gz")
         if not os.path.exists(trace):
@@ -238,193 +218,242 @@ def secondary_records(lab, _quick):
         for a in rows(dump, "activity"):
             key = f"kind {a['kind']} op {a['op']} ({known.get(a.get('corr'), 'no call')})"
             kinds[key] = kinds.get(key, 0) + 1
-        seen[name] = kinds
-    assert any(seen.values()), "no MEMORY2 record at all"
-    return seen
+        lab.note(**{name: kinds})
+    if not lab.seen:
+        raise Skip("none of the traces it reads was made")
+    assert any(lab.seen.values()), "no MEMORY2 record at all"
 
 
-@check
+@check(90)
 def after_kill_9(lab, quick):
-    """kill -9: completed calls and activity records that were not flushed"""
-    lost = []
-    for i in range(2 if quick else 10):
+    """kill -9: completed calls that are not in the trace"""
+    runs = []
+    for i in range(2 if quick else 5):
         trace = lab.path("killed.trace.gz")
-        p = subprocess.Popen([lab.memtrace, "capture", "-o", trace, "--force", "--no-torch", "--", *lab.script("calls.py", "forever")],
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        first = p.stdout.readline()
-        time.sleep(0.3 + 0.17 * i)
-        children = subprocess.run(["pgrep", "-P", str(p.pid)], stdout=subprocess.PIPE, text=True, check=False).stdout.split()
-        for child in children:
-            os.kill(int(child), signal.SIGKILL)
-        rest, _ = p.communicate(timeout=120)
-        done = int((first + rest).strip().splitlines()[-1])
-        assert p.returncode == 137, p.returncode
-        recorded = sum(1 for c in rows(lab.dump(trace), "call") if c["op"] in ("mem_alloc", "mem_free"))
-        lost.append(max(0, done - recorded))
-    assert not any(lost), f"calls that had returned and are not in the trace: {lost}"
-    return {"runs": len(lost), "lost": sum(lost)}
+        with open(lab.path("killed.log"), "w", encoding="utf-8") as err:
+            p = subprocess.Popen([lab.memtrace, "capture", "-o", trace, "--force", "--no-torch", "--", *lab.script("calls.py", "forever")],
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err, text=True, env=clean_environment())
+            first = p.stdout.readline()
+            time.sleep(0.3 + 0.17 * i)
+            for child in children(p.pid):
+                os.kill(child, signal.SIGKILL)
+            rest, _ = p.communicate()
+        assert p.returncode == 137, f"status {p.returncode} instead of 137"
+        done = int((first + rest).strip().splitlines()[-1])  # whole pairs of calls on 1 MiB
+        calls = rows(lab.dump(trace), "call")
+        alloc = sum(1 for c in calls if c["op"] == "mem_alloc" and c.get("size") == MIB)
+        free = sum(1 for c in calls if c["op"] == "mem_free")
+        runs.append({"done": done, "allocs": alloc, "frees": free})
+        lab.note(runs=runs)
+        assert alloc >= done // 2 and free >= done // 2, runs[-1]
 
 
-@check
+@check(120, 40)
+def training_loop_expandable(lab, quick):
+    """the same with expandable segments"""
+    need_transformers()
+    loop_pair(lab, quick, "expandable", ["--expandable"], [])
+
+
+@check(180, 40)
+def snapshots_for_samples(lab, quick):
+    """real snapshots of the loop, small enough to keep: samples/real/"""
+    need_transformers()
+    for name, more in (("loop_all", []), ("loop_oom_torch", ["--oom", "--batch", "16"]), ("loop_expandable", ["--expandable"]),
+                       ("loop_checkpoint", ["--checkpoint"]), ("loop_python", ["--stacks", "python"])):
+        path = lab.path(f"{name}.pickle")
+        p = lab.plain(lab.script("rl_loop.py", "--snapshot", path, "--entries", 12000, *([] if "--oom" in more else loop_args(quick)), *more))
+        assert os.path.exists(path), f"{name}: status {p.returncode}: {p.stderr[-800:]}"
+        report = lab.report(path)
+        lab.note(**{name: {"bytes": compress(path), "verdict": report["verdict"]["sentence"]}})
+
+
+@check(45)
+def memory_added(lab, _quick):
+    """GPU memory that the recorder itself takes"""
+    argv = lab.script("calls.py", "plain")
+    without = said(lab.plain(argv))["used"]
+    with_it = said(lab.capture("added", argv, "--no-torch")[0])["used"]
+    lab.note(without_MiB=without // MIB, with_MiB=with_it // MIB)
+    assert abs(with_it - without) <= 64 * MIB, f"{(with_it - without) // MIB} MiB more are used with the recorder"
+
+
+@check(120, 20)
+def cost_per_call(lab, quick):
+    """nanoseconds that recording adds to cudaMalloc and cudaFree"""
+    n, runs = (500, 1) if quick else (3000, 3)
+    argv = lab.script("calls.py", "cudart", n)
+    variants = {"none": None, "callbacks": ("--no-torch", "--no-stacks", "--no-memory2"), "memory2": ("--no-torch", "--no-stacks"),
+                "stacks": ("--no-torch",)}
+    got = {k: [] for k in variants}
+    for _ in range(runs):
+        for name, options in variants.items():
+            p = lab.plain(argv) if options is None else lab.capture(f"cost_{name}", argv, *options)[0]
+            got[name].append(round(said(p)["ns_per_call"]))
+            lab.note(ns_per_call=got)
+    base = statistics.median(got["none"])
+    lab.note(added={k: round(statistics.median(v) - base) for k, v in got.items() if k != "none"})
+
+
+@check(60)
 def with_torch_profiler(lab, _quick):
     """torch.profiler in the same process: the job runs, the recorder keeps recording"""
-    alone = said(lab.plain(lab.script("calls.py", "profiler")))
+    lab.note(alone=said(lab.plain(lab.script("calls.py", "profiler"))))
     p, trace = lab.capture("profiler", lab.script("calls.py", "profiler"), "--no-torch")
+    lab.note(returncode=p.returncode, stderr=p.stderr[-400:])
     assert p.returncode == 0, p.stderr[-800:]
     dump = lab.dump(trace)
-    return {"alone": alone, "together": said(p), "calls": len(rows(dump, "call")),
-            "status": [s["text"] for s in rows(dump, "status") if s["level"] != "note"]}
+    large = [c for c in rows(dump, "call") if c["op"] == "mem_alloc" and c.get("size", 0) >= 64 * MIB]
+    lab.note(together=said(p), calls=len(rows(dump, "call")), allocations_after_the_profile=len(large),
+             status=[s["text"] for s in rows(dump, "status") if s["level"] != "note"])
+    assert len(large) >= 4, "what was allocated after the profile is not in the trace"
 
 
-@check
+@check(90)
 def ends(lab, _quick):
     """exit order with the real libraries: return, os._exit, exception, abort"""
-    results = {}
     for name, last in (("return", "pass"), ("os._exit", "import os; os._exit(3)"), ("raise", "raise SystemExit(5)"),
                        ("abort", "import os; os.abort()")):
         argv = [sys.executable, "-c", f"import torch; x = torch.ones(1 << 20, device='cuda'); {last}"]
-        want = lab.plain(argv)
+        want = {"return": 0, "os._exit": 3, "raise": 5, "abort": 134}[name]
         got, trace = lab.capture(f"end_{name.replace('.', '')}", argv)
-        expected = want.returncode if want.returncode >= 0 else 128 - want.returncode
-        assert got.returncode == expected, f"{name}: {got.returncode} instead of {expected}: {got.stderr[-400:]}"
-        results[name] = {"status": got.returncode, "calls": len(rows(lab.dump(trace), "call"))}
-    return results
+        lab.note(**{name: {"status": got.returncode, "calls": len(rows(lab.dump(trace), "call"))}})
+        assert got.returncode == want, f"{name}: {got.returncode} instead of {want}: {got.stderr[-400:]}"
+        assert lab.seen[name]["calls"], f"{name}: nothing was recorded"
 
 
-@check
+@check(120, 40)
+def training_loop_more(lab, quick):
+    """the same with activation checkpointing, and without PyTorch's own history"""
+    need_transformers()
+    loop_pair(lab, quick, "no_torch", [], ["--no-torch"])
+    loop_pair(lab, quick, "checkpointing", ["--checkpoint"], [])
+
+
+@check(90)
 def nccl(lab, _quick):
     """NCCL on two GPUs: its memory has a name"""
-    import torch
-
-    n = torch.cuda.device_count()
+    n = json.loads(lab.plain([sys.executable, "-c", PROBE]).stdout)["gpus"]
     if n < 2:
         raise Skip(f"{n} GPU")
     line = " & ".join(" ".join(lab.script("calls.py", "nccl", r, 2)) for r in range(2)) + " & wait"
     p, trace = lab.capture("nccl", ["bash", "-c", line])
     assert p.returncode == 0, p.stderr[-800:]
-    report = lab.report(trace)
-    holders = {r["holder"] for ledger in report["job"]["ledgers"] for r in ledger["focus"]["rows"]}
+    table = ledgers_of(lab.report(trace))
+    holders = sorted({h for row in table for h in row["held_MiB"]})
+    lab.note(ledgers=table, holders=holders)
     assert "nccl" in holders, holders
-    return {"ledgers": ledger_agrees(report, 900 * MIB), "holders": sorted(holders)}
-
-
-def loop_args(quick):
-    return ["--steps", "2" if quick else "4", "--nvtx"]
-
-
-@check
-def training_loop(lab, quick):
-    """a small RL loop: phases, reconciliation with its snapshot, overhead per step"""
-    try:
-        import transformers  # noqa: F401
-    except ImportError as e:
-        raise Skip("transformers is not installed") from e
-    argv = lab.script("rl_loop.py", *loop_args(quick))
-    results = {}
-    for name, more, options in (("plain", [], []), ("expandable", ["--expandable"], []), ("checkpointing", ["--checkpoint"], []),
-                                ("no_torch", [], ["--no-torch"])):
-        base = lab.plain([*argv, *more])
-        p, trace = lab.capture(f"loop_{name}", [*argv, *more], *options)
-        assert p.returncode == base.returncode == 0, p.stderr[-800:]
-        steps = [[json.loads(x)["ms"] for x in q.stdout.splitlines() if x.startswith('{"step"')][1:] for q in (base, p)]
-        report = lab.report(trace)
-        entry = {"ms_per_step": [round(statistics.median(s), 1) for s in steps], "ledgers": ledger_agrees(report, 900 * MIB),
-                 "phases": sorted({x["phase"] for x in report["job"]["phase_ranges"]}), "trace_bytes": os.path.getsize(trace)}
-        if not options:
-            assert report["job"]["reconciled"], "no snapshot was matched with the driver's calls"
-            for r in report["job"]["reconciled"]:
-                assert r["adds_up"], r
-            entry["reconciled"] = len(report["job"]["reconciled"])
-        results[name] = entry
-    return results
-
-
-@check
-def into_a_real_oom(lab, _quick):
-    """the loop runs out of memory: headline, request and phase against PyTorch's own sentence"""
-    try:
-        import transformers  # noqa: F401
-    except ImportError as e:
-        raise Skip("transformers is not installed") from e
-    p, trace = lab.capture("loop_oom", lab.script("rl_loop.py", "--oom", "--nvtx", "--batch", 16))
-    assert p.returncode == 1, p.stderr[-800:]
-    sentence = said(p)["oom"]
-    size = re.search(r"Tried to allocate ([0-9.]+) (GiB|MiB)", sentence)
-    asked = float(size.group(1)) * (1 << 30 if size.group(2) == "GiB" else MIB)
-    report = lab.report(trace)
-    fatal = [f for f in report["job"]["failures"] if not f["survived"]]
-    requests = [f["request_bytes"] for f in fatal]
-    with open(lab.path("loop_oom.html"), "wb") as f:
-        f.write(subprocess.run([lab.memtrace, "report", trace, "-o", "-", "-q"], stdout=subprocess.PIPE, check=False).stdout)
-    assert report["verdict"]["kind"].startswith("oom"), report["verdict"]
-    assert any(abs(r - asked) <= 64 * MIB for r in requests) or report["verdict"]["sentence"], requests
-    return {"pytorch": sentence, "memtrace": report["verdict"]["sentence"], "failed_requests": requests}
-
-
-@check
-def snapshots_for_samples(lab, quick):
-    """real snapshots of the loop, small enough to keep: samples/real/"""
-    try:
-        import transformers  # noqa: F401
-    except ImportError as e:
-        raise Skip("transformers is not installed") from e
-    kept = {}
-    for name, more in (("loop_all", []), ("loop_python", ["--stacks", "python"]), ("loop_expandable", ["--expandable"]),
-                       ("loop_checkpoint", ["--checkpoint"]), ("loop_oom_torch", ["--oom", "--batch", "16"])):
-        path = lab.path(f"{name}.pickle")
-        p = lab.plain(lab.script("rl_loop.py", "--snapshot", path, *([] if "--oom" in more else loop_args(quick)), *more))
-        assert os.path.exists(path), p.stderr[-800:]
-        with open(path, "rb") as f, gzip.open(path + ".gz", "wb", 9) as g:
-            shutil.copyfileobj(f, g)
-        report = lab.report(path)
-        kept[name] = {"bytes": os.path.getsize(path + ".gz"), "verdict": report["verdict"]["sentence"]}
-        os.unlink(path)
-    return kept
+    within(table, 900 * MIB)
 
 
 # ---- running them --------------------------------------------------------------------------------------------------------------------
 
 
-def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--build", required=True, help="a build folder of memtrace")
-    p.add_argument("--out", required=True, help="folder for the results")
-    p.add_argument("--quick", action="store_true")
-    p.add_argument("--only", help="comma-separated names of checks")
-    a = p.parse_args()
+def run_one(name, lab, quick):
+    """In a process of its own: the entry of one check, written where the parent finds it."""
     try:
-        import torch
-
-        if not torch.cuda.is_available():
-            raise Skip("PyTorch sees no GPU")
-    except ImportError:
-        print("# skipped: PyTorch is not installed")
-        return 77
+        CHECKS[name][0](lab, quick)
+        entry = {"result": "ok"}
     except Skip as e:
-        print(f"# skipped: no GPU: {e}")
+        entry = {"result": "skipped", "why": str(e)}
+    except Exception as e:  # everything, as the other checks go on
+        entry = {"result": "failed", "why": str(e) or type(e).__name__, "trace": traceback.format_exc()}
+    write_json(lab.path(f"{name}.result.json"), {**entry, "seen": lab.seen})
+
+
+def read_json(path):
+    try:
+        with open(path, encoding="utf-8") as f:
+            return json.load(f)
+    except (OSError, ValueError):
+        return None
+
+
+def start_one(name, args, work, left):
+    """The entry of one check. It is stopped at its limit, with everything that it started."""
+    f, limit, least = CHECKS[name]
+    started = time.monotonic()
+    entry = {"result": "skipped", "why": f"{left:.0f} s were left of --budget, it wants at least {least}", "seen": {}}
+    if left >= least:
+        for stale in ("result", "seen"):
+            if os.path.exists(os.path.join(work, f"{name}.{stale}.json")):
+                os.unlink(os.path.join(work, f"{name}.{stale}.json"))
+        argv = [sys.executable, os.path.abspath(__file__), "--build", args.build, "--out", work, "--check", name]
+        with open(os.path.join(work, f"{name}.output.txt"), "wb") as out:
+            p = subprocess.Popen(argv + ["--quick"] * args.quick, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=clean_environment(),
+                                 start_new_session=True)
+            late, seconds = False, min(limit, left)
+            try:
+                p.wait(seconds)
+            except subprocess.TimeoutExpired:
+                late = True
+            try:
+                os.killpg(p.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            p.wait()
+        entry = read_json(os.path.join(work, f"{name}.result.json"))
+        if entry is None:
+            why = f"stopped after {seconds:.0f} s" if late else f"ended with status {p.returncode} and no result: {name}.output.txt"
+            entry = {"result": "failed", "why": why, "seen": read_json(os.path.join(work, f"{name}.seen.json")) or {}}
+    return {**entry, "what": f.__doc__, "seconds": elapsed(started)}
+
+
+def probe():
+    """What PyTorch says about this machine, or None and why not; in a process of its own, which may hang or crash."""
+    try:
+        p = subprocess.run([sys.executable, "-c", PROBE], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           text=True, timeout=180, check=False, env=clean_environment())
+    except subprocess.TimeoutExpired:
+        return None, "importing PyTorch takes more than 180 s"
+    lines = p.stderr.strip().splitlines()
+    if p.returncode != 0:
+        return None, lines[-1] if lines else f"PyTorch ended with status {p.returncode}"
+    return json.loads(p.stdout.splitlines()[-1]), None
+
+
+def arguments():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--build", required=True, help="a build folder of memtrace, or an installed or unpacked package")
+    p.add_argument("--out", required=True, help="folder for the results: three files")
+    p.add_argument("--quick", action="store_true", help="fewer repetitions")
+    p.add_argument("--only", help="comma-separated names of checks")
+    p.add_argument("--budget", type=float, default=540, help="seconds for all of it (default 540)")
+    p.add_argument("--work", help="folder for everything that is made (default: a temporary one, removed at the end)")
+    p.add_argument("--check", choices=list(CHECKS), help=argparse.SUPPRESS)
+    args = p.parse_args()
+    args.names = args.only.split(",") if args.only else list(CHECKS)
+    unknown = [n for n in args.names if n not in CHECKS]
+    if unknown:
+        p.error(f"no check named {', '.join(unknown)}; there are {', '.join(CHECKS)}")
+    return args
+
+
+def main():
+    args, started = arguments(), time.monotonic()
+    if args.check:
+        run_one(args.check, Lab(find_memtrace(args.build), args.out, args.check), args.quick)
+        return 0
+    about, why = probe()
+    if about is None:
+        print(f"# skipped: no GPU to test with: {why}")
         return 77
-    lab, results = Lab(a.build, a.out), {}
-    names = a.only.split(",") if a.only else None
-    for f in CHECKS:
-        if names and f.__name__ not in names:
-            continue
-        started = time.monotonic()
-        try:
-            entry = {"result": "ok", "seen": f(lab, a.quick)}
-        except Skip as e:
-            entry = {"result": "skipped", "why": str(e)}
-        except Exception as e:  # the other checks go on
-            entry = {"result": "failed", "why": str(e) or type(e).__name__, "trace": traceback.format_exc()}
-        entry["what"] = f.__doc__
-        entry["seconds"] = round(time.monotonic() - started, 1)
-        results[f.__name__] = entry
-        print(f"{entry['result']:8} {f.__name__}: {entry.get('why') or json.dumps(entry['seen'])[:300]}", flush=True)
-        with open(lab.path("results.json"), "w", encoding="utf-8") as out:
-            json.dump(results, out, indent=1)
-    with open(lab.path("results.md"), "w", encoding="utf-8") as out:
-        out.write("| check | result | seen |\n|---|---|---|\n")
-        for name, e in results.items():
-            out.write(f"| {name}: {e['what']} | {e['result']} | `{(e.get('why') or json.dumps(e.get('seen')))[:600]}` |\n")
+    memtrace = find_memtrace(args.build)
+    about.update(memtrace=subprocess.run([memtrace, "--version"], stdout=subprocess.PIPE, text=True, check=False).stdout.splitlines()[0],
+                 date=time.strftime("%Y-%m-%d"), python=sys.version.split()[0], kernel=os.uname().release)
+    os.makedirs(args.out, exist_ok=True)
+    work = os.path.abspath(args.work) if args.work else tempfile.mkdtemp(prefix="memtrace-gpu-")
+    os.makedirs(work, exist_ok=True)
+    results, pack = {}, Pack(work, args.out)
+    for name in args.names:
+        entry = results[name] = start_one(name, args, work, args.budget - (time.monotonic() - started))
+        print(f"{entry['result']:8} {entry['seconds']:6.1f} s  {name}: {entry.get('why') or ''} {json.dumps(entry['seen'])[:600]}", flush=True)
+        write_results(args.out, about, results)
+        left = pack.write()
+    if left:
+        print(f"# left out of artifacts.tar.gz: {', '.join(left)}")
+    if not args.work:
+        shutil.rmtree(work, ignore_errors=True)
     return 1 if any(e["result"] == "failed" for e in results.values()) else 0
 
 

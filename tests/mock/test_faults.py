@@ -6,6 +6,7 @@ import os
 import pathlib
 import resource
 import shutil
+import struct
 import subprocess
 import sys
 import threading
@@ -16,6 +17,7 @@ import kit  # noqa: E402
 
 JOB = ["print", "alloc:300", "vmm:5", "host", "pools", "meminfo", "oom", "exit:3"]
 NOBODY = 65534
+PT_NOTE = 4
 HELD = 1.5  # seconds that one call may take
 WHOLE = 8.0  # seconds that a run may take longer
 
@@ -86,6 +88,18 @@ def full_disk():
     return folder
 
 
+def odd_library():
+    """A library whose notes lie in no segment that is loaded, as tools that rewrite libraries leave them."""
+    path = kit.scratch() / "libodd.so"
+    data = bytearray((kit.MOCK / "owners" / "libnccl.so.2").read_bytes())
+    table, (size, n) = struct.unpack_from("<Q", data, 32)[0], struct.unpack_from("<HH", data, 54)
+    for header in range(table, table + n * size, size):
+        if struct.unpack_from("<I", data, header)[0] == PT_NOTE:
+            struct.pack_into("<Q", data, header + 16, 0x40000000)
+    path.write_bytes(data)
+    return path
+
+
 def faults():
     root = os.geteuid() == 0
     yield Fault("no fault")
@@ -114,6 +128,7 @@ def faults():
     yield Fault("cuInit fails", [], "none", env={"FAKE_CUINIT": 100}, job=["init", "exit:3"])
     for mode in ["missing", "error", "slow:300", "noperm", "mig", "nopids"]:
         yield Fault(f"NVML: {mode}", [] if mode in ("nopids", "slow:300", "mig") else ["nvml"], env={"FAKE_NVML": mode})
+    yield Fault("a library whose notes are not in memory", env={"LD_PRELOAD": odd_library()})
     yield Fault("NVML off", lib={"MEMTRACE_NVML": 0})
     yield Fault("no spool folder", calls=None, folder=lambda: pathlib.Path("/nonexistent/folder"))
     yield Fault("the spool folder is a file", calls=None, folder=not_a_folder)
