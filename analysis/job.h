@@ -47,6 +47,9 @@ enum mt_rc mt_claims_make(struct mt_claims *out, const struct mt_trace *t,
                           struct mt_err *err); /* before mt_trace_drop_events() */
 void mt_claims_done(struct mt_claims *c);
 
+/* When the snapshot was taken, as the hook that took it noted in the driver's trace; 0 = it did not. */
+uint64_t mt_claims_taken(const struct mt_claims *c, const struct mt_trace *t);
+
 /* The process of a driver that a snapshot was taken in; MT_NONE32 = cannot be told. */
 uint32_t mt_claims_process(const struct mt_claims *c, const struct mt_trace *t);
 
@@ -152,6 +155,9 @@ struct mt_job_process {
     uint64_t n_lost_frees;      /* allocations at an address that was still held */
     uint64_t n_imported;        /* imports of other processes' memory: not counted as this process's */
 };
+
+/* The driver's name of a call that takes memory, as people look for it: "cuMemCreate". */
+const char *mt_job_call_words(enum mt_wire_op op);
 
 enum mt_job_verdict_kind { MT_JV_NONE, MT_JV_OOM, MT_JV_PEAK };
 struct mt_job {

@@ -203,6 +203,66 @@ void mt_claims_done(struct mt_claims *c)
     c->host = NULL;
 }
 
+/* ---- when it was taken
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+/* "1795276689.568267" at s, which ends before end: ns; 0 = it is no such number. */
+static uint64_t seconds(const char *s, const char *end)
+{
+    uint64_t whole = 0, part = 0, scale = MT_SECOND;
+    for (; s < end && *s >= '0' && *s <= '9' && whole < UINT64_C(1) << 33; s++)
+        whole = whole * 10 + (uint64_t)(*s - '0');
+    if (s < end && *s == '.')
+        for (s++; s < end && *s >= '0' && *s <= '9' && scale > 1; s++) {
+            scale /= 10;
+            part += (uint64_t)(*s - '0') * scale;
+        }
+    return whole < UINT64_C(1) << 33 ? whole * MT_SECOND + part : 0;
+}
+
+/* First of the needle in [s, end), or NULL. */
+static const char *find(const char *s, const char *end, const char *needle)
+{
+    size_t n = strlen(needle);
+    for (; (size_t)(end - s) >= n; s++)
+        if (memcmp(s, needle, n) == 0)
+            return s;
+    return NULL;
+}
+
+static uint64_t in_text(const char *s, const char *end, const char *name)
+{
+    uint64_t taken = 0;
+    while (s < end) {
+        const char *eol = memchr(s, '\n', (size_t)(end - s)), *at;
+        if (eol == NULL)
+            eol = end;
+        at = find(s, eol, " dumped ");
+        if (at != NULL && find(at, eol, name) == at + 8 && at + 8 + strlen(name) < eol && at[8 + strlen(name)] == ' ') {
+            const char *begun = find(at, eol, " begun ");
+            taken = seconds(begun != NULL ? begun + 7 : s, eol);
+        }
+        s = eol + 1;
+    }
+    return taken;
+}
+
+uint64_t mt_claims_taken(const struct mt_claims *c, const struct mt_trace *t)
+{
+    const struct mt_meta *m = &c->trace->meta;
+    const char *name = m->member != NULL ? m->member : m->input, *slash = name != NULL ? strrchr(name, '/') : NULL;
+    if (slash != NULL)
+        name = slash + 1;
+    for (uint32_t i = 0; name != NULL && name[0] != '\0' && i < t->driver->attachments.n; i++) {
+        mt_str_id text = t->driver->attachments.p[i].text;
+        uint64_t taken = text != 0 ? in_text(mt_str(t, text), mt_str(t, text) + mt_str_len(t, text), name) : 0;
+        if (taken + MT_SECOND >= c->dump_ns && taken != 0) /* not before its own last event, as far as clocks agree */
+            return taken;
+    }
+    return 0;
+}
+
 /* ---- which process
  * --------------------------------------------------------------------------------------------------------------
  */

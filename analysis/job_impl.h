@@ -94,6 +94,13 @@ struct mt_row_slot {
     uint32_t row; /* + 1, 0 = empty */
 };
 
+/* The named sum of a GPU as it was lately: a call that is measured by the device's figure may lie beside others. */
+enum { MT_LATELY = 1024 };
+struct mt_lately {
+    uint64_t time_ns[MT_LATELY], named[MT_LATELY]; /* a ring: the sum from that time on */
+    uint64_t n;                                    /* ever written */
+};
+
 /* A GPU while it is replayed. */
 struct mt_ledger_run {
     int64_t by[MT_HOLD_COUNT];
@@ -104,6 +111,7 @@ struct mt_ledger_run {
     uint64_t peak_seq, used_seq; /* events of the highest named sum and the highest sample */
     uint64_t peak_used;          /* the device's own figure at a sample while the named sum was highest */
     uint64_t n_calls, n_samples;
+    struct mt_lately lately;
 };
 
 /* A burst of maps or unmaps. */
@@ -119,6 +127,7 @@ struct mt_pending_oom { /* a failed call that may still turn out to be survived
     uint64_t time_ns, request;
     uint32_t oom;
     enum mt_holder who;
+    bool went_on; /* its process has got memory since */
 };
 enum { MT_MAX_PENDING = 64 };
 
@@ -232,6 +241,8 @@ uint32_t mt_row_of(struct mt_books *b, uint32_t proc, uint32_t ledger, struct mt
 /* The row grows or shrinks; returns what it could not shrink because nothing
  * was left. */
 uint64_t mt_row_move(struct mt_books *b, uint32_t row, int64_t delta, int live);
+/* Change of the named sum since a time; 0 = too long ago. */
+int64_t mt_row_moved(const struct mt_ledger_run *r, uint64_t since);
 
 /* job_world.c */
 int mt_world_make(struct mt_books *b);
@@ -266,7 +277,8 @@ void mt_oom_free_seen(struct mt_books *b, uint32_t proc, uint32_t ledger, uint64
 void mt_oom_settle(struct mt_books *b);
 int mt_oom_finish(struct mt_books *b); /* labels and phases */
 void mt_burst_call(struct mt_books *b, uint32_t row, bool is_wake, uint64_t bytes);
-void mt_burst_update(struct mt_books *b, uint32_t row); /* bytes of the row have changed */
+void mt_burst_update(struct mt_books *b, uint32_t row); /* physical memory of the row was given back */
+void mt_burst_end(struct mt_books *b, uint32_t proc);   /* what goes with the process is no sleep */
 bool mt_burst_waking(const struct mt_books *b, uint32_t proc, uint32_t ledger, enum mt_holder who);
 int mt_sleep_finish(struct mt_books *b);
 

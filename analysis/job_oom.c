@@ -41,7 +41,7 @@ static void pend(struct mt_books *b, struct mt_proc *p, uint32_t oom)
     } else if (at == p->n_pending) {
         p->n_pending++;
     }
-    p->pending[at] = (struct mt_pending_oom){o->time_ns, o->request, oom, o->who};
+    p->pending[at] = (struct mt_pending_oom){o->time_ns, o->request, oom, o->who, false};
 }
 
 void mt_oom_failed(struct mt_books *b, uint32_t proc, const struct mt_call *c, uint32_t index, uint32_t ledger)
@@ -112,12 +112,14 @@ void mt_oom_succeeded(struct mt_books *b, uint32_t proc, enum mt_holder who, uin
     if (b->second_pass)
         return;
     for (uint32_t i = 0; i < p->n_pending; i++) {
-        const struct mt_pending_oom *q = &p->pending[i];
+        struct mt_pending_oom *q = &p->pending[i];
         bool got_it = q->who == who && size >= q->request && b->now <= q->time_ns + RETRY;
         if (got_it || b->now > q->time_ns + GO_ON)
             b->job->ooms.p[q->oom].survived = true;
-        else
+        else {
+            q->went_on = true;
             p->pending[kept++] = *q;
+        }
     }
     p->n_pending = kept;
 }
@@ -150,9 +152,21 @@ static void find_fatal(struct mt_job *j, uint32_t last)
     j->ooms.p[first].is_fatal = true;
 }
 
+/* A process that got memory after a failure and ended well has survived it, however soon that was. */
+static void ended_well(struct mt_books *b, const struct mt_proc *p)
+{
+    const struct mt_process *q = &b->job->drivers.p[p->driver]->driver->processes.p[p->process];
+    if (q->end != MT_END_STATUS || q->end_status != 0)
+        return;
+    for (uint32_t i = 0; i < p->n_pending; i++)
+        b->job->ooms.p[p->pending[i].oom].survived |= p->pending[i].went_on;
+}
+
 void mt_oom_settle(struct mt_books *b)
 {
     struct mt_job *j = b->job;
+    for (uint32_t i = 0; i < b->n_procs; i++)
+        ended_well(b, &b->proc[i]);
     for (uint32_t i = j->ooms.n; i-- > 0;) { /* a later one of a chain is settled first */
         struct mt_driver_oom *o = &j->ooms.p[i];
         if (b->oom_chain.p[i] != MT_NONE32 && j->ooms.p[b->oom_chain.p[i]].survived)
@@ -277,6 +291,13 @@ void mt_burst_update(struct mt_books *b, uint32_t row)
     if (u == NULL || !u->open || u->is_wake || b->now >= u->t1 + BURST_GAP)
         return;
     u->left = held_by(b, u);
+}
+
+void mt_burst_end(struct mt_books *b, uint32_t proc)
+{
+    for (uint32_t i = 0; i < b->bursts.n; i++)
+        if (b->bursts.p[i].proc == proc)
+            close_burst(b, &b->bursts.p[i]);
 }
 
 bool mt_burst_waking(const struct mt_books *b, uint32_t proc, uint32_t ledger, enum mt_holder who)

@@ -5,8 +5,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define SMALL (UINT64_C(64) << 20)
-
 struct text {
     char buf[3072];
     size_t n;
@@ -74,7 +72,7 @@ static void holders(struct text *s, const uint64_t held[MT_HOLD_COUNT])
         if (best < 0)
             break;
         told[best] = true;
-        if (n >= 5 || (n != 0 && held[best] < SMALL && held[best] < total / 50)) {
+        if (n >= 5 || (n != 0 && held[best] < total / 50)) {
             rest += held[best];
             continue;
         }
@@ -128,20 +126,12 @@ static void oom_sentence(const struct mt_books *b, const struct mt_driver_oom *o
         add(s, ": ");
         holders(s, o->held);
     }
-    if (o->who != MT_HOLD_TORCH && o->who != MT_HOLD_UNKNOWN)
-        add(s, "; this failure leaves no trace in a PyTorch snapshot");
     add(s, ".");
-}
-
-static void signed_words(char *buf, size_t cap, int64_t v)
-{
-    char b[32];
-    (void)snprintf(buf, cap, "%s%s", v < 0 ? "-" : "", mt_words_bytes(b, v < 0 ? (uint64_t)-v : (uint64_t)v));
 }
 
 static void sums(struct text *s, const struct mt_ledger *l)
 {
-    char b1[32], b2[32], b3[48], b4[32];
+    char b1[32], b2[32], b3[32], b4[32];
     uint64_t other = 0;
     for (uint32_t i = 0; i < l->rows.n; i++)
         if (l->rows.p[i].holder == MT_HOLD_OTHER)
@@ -153,11 +143,36 @@ static void sums(struct text *s, const struct mt_ledger *l)
             mt_words_bytes(b1, l->focus_named));
         return;
     }
-    signed_words(b3, sizeof b3, l->focus_unexplained);
-    add(s,
-        "Device used %s = %s by recorded calls + %s of other processes + %s "
-        "unexplained.",
-        mt_words_bytes(b1, l->focus_used), mt_words_bytes(b2, l->focus_named), mt_words_bytes(b4, other), b3);
+    (void)mt_words_bytes(b3, l->focus_unexplained < 0 ? (uint64_t)0 - (uint64_t)l->focus_unexplained
+                                                      : (uint64_t)l->focus_unexplained);
+    add(s, "Device used %s = %s by recorded calls + %s of other processes %s %s unexplained.",
+        mt_words_bytes(b1, l->focus_used), mt_words_bytes(b2, l->focus_named), mt_words_bytes(b4, other),
+        l->focus_unexplained < 0 ? "-" : "+", b3);
+}
+
+const char *mt_job_call_words(enum mt_wire_op op)
+{
+    switch ((unsigned)op) {
+    case MT_WO_MEM_ALLOC: return "cuMemAlloc (cudaMalloc)";
+    case MT_WO_ASYNC_ALLOC: return "cuMemAllocAsync";
+    case MT_WO_MANAGED_ALLOC: return "cuMemAllocManaged";
+    case MT_WO_HOST_ALLOC: return "cuMemHostAlloc";
+    case MT_WO_HOST_REGISTER: return "cuMemHostRegister";
+    case MT_WO_VMM_RESERVE: return "cuMemAddressReserve";
+    case MT_WO_VMM_CREATE: return "cuMemCreate";
+    case MT_WO_VMM_MAP: return "cuMemMap";
+    case MT_WO_VMM_ACCESS: return "cuMemSetAccess";
+    case MT_WO_VMM_IMPORT: return "cuMemImportFromShareableHandle";
+    case MT_WO_POOL_CREATE: return "cuMemPoolCreate";
+    case MT_WO_IPC_OPEN: return "cuIpcOpenMemHandle";
+    case MT_WO_ARRAY_CREATE: return "the creation of an array";
+    case MT_WO_GRAPH_INSTANTIATE: return "cuGraphInstantiate";
+    case MT_WO_GRAPH_UPLOAD: return "cuGraphUpload";
+    case MT_WO_CONTEXT_CREATE: return "cuCtxCreate";
+    case MT_WO_CONTEXT_RETAIN: return "cuDevicePrimaryCtxRetain";
+    case MT_WO_MODULE_LOAD: return "the load of a module";
+    default: return mt_op_name(op);
+    }
 }
 
 static void oom_because(const struct mt_books *b, const struct mt_driver_oom *o, struct text *s)
@@ -181,10 +196,12 @@ static void oom_because(const struct mt_books *b, const struct mt_driver_oom *o,
             " The device had more free (%s) than was asked for (%s): a limit, or "
             "memory in pieces.",
             mt_words_bytes(b1, o->free), mt_words_bytes(b2, o->request));
-    add(s, "%sThe call was %s", s->n != 0 ? " " : "", mt_op_name((enum mt_wire_op)c->op));
+    add(s, "%sThe call was %s", s->n != 0 ? " " : "", mt_job_call_words((enum mt_wire_op)c->op));
     if (o->label != NULL && o->label[0] != '\0')
         add(s, " in %.160s", o->label);
     add(s, ", CUDA error 2 (out of memory).");
+    if (o->who != MT_HOLD_TORCH && o->who != MT_HOLD_UNKNOWN)
+        add(s, " This failure leaves no trace in a PyTorch snapshot.");
     if (j->n_survived != 0)
         add(s, " %llu other failure%s of this job %s survived.", (unsigned long long)j->n_survived,
             j->n_survived == 1 ? "" : "s", j->n_survived == 1 ? "was" : "were");

@@ -226,8 +226,10 @@ static int probe(struct mt_books *b, uint32_t claims, uint32_t proc, int32_t ord
     at = MT_VEC_PUSH(&b->probes);
     if (at == NULL)
         return 0;
-    /* PyTorch's clock and ours differ by less than that */
-    *at = (struct mt_probe){c->dump_ns != 0 ? c->dump_ns + 1000000 : q->last_ns, claims, proc, ledger, ordinal};
+    /* Where nobody noted when it was taken: at its last event; PyTorch's clock and ours differ by less than a millisecond. */
+    *at = (struct mt_probe){mt_claims_taken(c, b->job->drivers.p[p->driver]), claims, proc, ledger, ordinal};
+    if (at->at_ns == 0)
+        at->at_ns = c->dump_ns != 0 ? c->dump_ns + 1000000 : q->last_ns;
     if (at->at_ns > p->end_ns)
         at->at_ns = p->end_ns;
     return 1;

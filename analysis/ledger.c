@@ -330,6 +330,7 @@ static void reset(struct mt_books *b)
         memset(b->run[i].by, 0, sizeof b->run[i].by);
         b->run[i].named = b->run[i].managed = 0;
         b->run[i].has_sample = false;
+        b->run[i].lately.n = 0;
     }
     for (uint32_t i = 0; i < b->n_procs; i++) {
         b->proc[i].bytes = b->proc[i].pinned = b->proc[i].managed = 0;
@@ -343,6 +344,8 @@ static void reset(struct mt_books *b)
     b->high_since = 0;
     b->high_ledger = MT_NONE32;
 }
+
+static void put(struct source *heap, uint32_t *n, struct source s) { heap[(*n)++] = s; }
 
 int mt_books_replay(struct mt_books *b)
 {
@@ -358,13 +361,13 @@ int mt_books_replay(struct mt_books *b)
     for (uint32_t i = 0; i < b->n_procs; i++) {
         const struct mt_driver *d = b->job->drivers.p[b->proc[i].driver]->driver;
         sums[i] = b->proc[i].sum;
-        heap[n++] = (struct source){.of = i, .n = d->processes.p[b->proc[i].process].n_calls, .kind = CALLS};
+        put(heap, &n, (struct source){.of = i, .n = d->processes.p[b->proc[i].process].n_calls, .kind = CALLS});
         if (b->proc[i].end_ns != UINT64_MAX)
-            heap[n++] = (struct source){.of = i, .n = 1, .kind = END};
+            put(heap, &n, (struct source){.of = i, .n = 1, .kind = END});
     }
     for (uint32_t i = 0; i < b->job->drivers.n; i++)
-        heap[n++] = (struct source){.of = i, .n = b->job->drivers.p[i]->driver->samples.n, .kind = SAMPLES};
-    heap[n++] = (struct source){.n = b->probes.n, .kind = PROBES};
+        put(heap, &n, (struct source){.of = i, .n = b->job->drivers.p[i]->driver->samples.n, .kind = SAMPLES});
+    put(heap, &n, (struct source){.n = b->probes.n, .kind = PROBES});
     for (uint32_t i = n; i-- > 0;) {
         if (!look(b, &heap[i]))
             heap[i] = heap[--n];

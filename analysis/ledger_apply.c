@@ -95,7 +95,8 @@ static void give_back(struct mt_books *b, struct mt_held *h)
         pin(b, was.proc, was.size, false);
     else if (was.row != MT_NONE32 && was.space != MT_SP_MAPPED) {
         (void)mt_row_move(b, was.row, -(int64_t)was.size, -1);
-        mt_burst_update(b, was.row);
+        if (was.space == MT_SP_HANDLE)
+            mt_burst_update(b, was.row);
     }
 }
 
@@ -302,6 +303,9 @@ static void change(struct mt_books *b, uint32_t proc, const struct mt_call *c)
     uint32_t ledger = ledger_of(b, proc, c), row;
     uint64_t purged = 0;
     int64_t delta = c->has_change ? c->change : 0;
+    /* What other recorded calls moved meanwhile has its owner: contexts of several processes begin together. */
+    int64_t meanwhile = mt_row_moved(&b->run[ledger], c->time_ns - (c->dur_ns < c->time_ns ? c->dur_ns : c->time_ns));
+    bool grows = delta > 0;
     struct mt_held *h;
     if (c->op == MT_WO_CONTEXT_RETAIN || c->op == MT_WO_CONTEXT_RELEASE) {
         h = mt_held_find(b, proc, MT_SP_PRIMARY, ledger);
@@ -318,10 +322,11 @@ static void change(struct mt_books *b, uint32_t proc, const struct mt_call *c)
     }
     if (delta == 0 || delta > (int64_t)TOO_MUCH || delta < -(int64_t)TOO_MUCH || b->run[ledger].named > TOO_HIGH)
         return;
-    if (purged != 0) { /* the measured figure has what was purged in it */
-        delta += (int64_t)purged;
-        delta = delta > 0 ? 0 : delta;
-    }
+    delta += (int64_t)purged; /* the measured figure has what was purged in it */
+    if ((meanwhile > 0) == grows)
+        delta -= meanwhile; /* never more than was measured: the end of a process is not known so well */
+    if ((delta > 0) != grows)
+        return;
     row = mt_row_of(b, proc, ledger, mt_call_who(b, proc, c));
     if (row != MT_NONE32)
         (void)mt_row_move(b, row, delta, delta > 0 ? 1 : delta < 0 ? -1 : 0);
@@ -436,6 +441,7 @@ void mt_books_apply(struct mt_books *b, uint32_t proc, const struct mt_call *c, 
 
 void mt_books_end(struct mt_books *b, uint32_t proc)
 {
+    mt_burst_end(b, proc);
     for (uint32_t i = 0; i < b->held_cap; i++)
         while (b->held[i].used && b->held[i].proc == proc)
             give_back(b, &b->held[i]);

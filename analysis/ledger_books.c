@@ -138,6 +138,15 @@ uint32_t mt_row_of(struct mt_books *b, uint32_t proc, uint32_t ledger, struct mt
     return b->rows.n - 1;
 }
 
+int64_t mt_row_moved(const struct mt_ledger_run *r, uint64_t since)
+{
+    const struct mt_lately *k = &r->lately;
+    for (uint64_t i = k->n; i > 0 && k->n - i < MT_LATELY; i--)
+        if (k->time_ns[(i - 1) % MT_LATELY] <= since)
+            return (int64_t)(r->named - k->named[(i - 1) % MT_LATELY]);
+    return k->n <= MT_LATELY ? (int64_t)r->named : 0;
+}
+
 uint64_t mt_row_move(struct mt_books *b, uint32_t row, int64_t delta, int live)
 {
     struct mt_row *r = &b->rows.p[row];
@@ -153,6 +162,8 @@ uint64_t mt_row_move(struct mt_books *b, uint32_t row, int64_t delta, int live)
     r->n_live = live < 0 && r->n_live == 0 ? 0 : r->n_live + (uint64_t)(int64_t)live;
     run->by[r->holder] += delta;
     run->named += (uint64_t)delta;
+    run->lately.time_ns[run->lately.n % MT_LATELY] = b->now;
+    run->lately.named[run->lately.n++ % MT_LATELY] = run->named;
     p->bytes += (uint64_t)delta;
     if ((uint64_t)r->bytes > r->peak)
         r->peak = (uint64_t)r->bytes;

@@ -33,26 +33,85 @@ static struct mt_ledger_row *whole_row(struct mt_ledger *l, enum mt_holder h, in
 }
 
 /* Address space that the caller of a row has reserved and not mapped. */
-static uint64_t reserved_only(struct mt_books *b, const struct mt_row *row)
+struct range {
+    uint64_t addr, end;
+};
+struct ranges {
+    MT_VEC(struct range) v;
+};
+
+static int by_addr(const void *pa, const void *pb)
 {
-    uint64_t reserved = 0, mapped = 0;
+    const struct range *a = pa, *b = pb;
+    return a->addr < b->addr ? -1 : a->addr > b->addr;
+}
+
+/* Bytes of [addr, end) inside them; they are sorted and do not overlap. */
+static uint64_t inside(const struct ranges *r, uint64_t addr, uint64_t end)
+{
+    uint64_t sum = 0;
+    uint32_t lo = 0, hi = r->v.n;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (r->v.p[mid].end > addr)
+            hi = mid;
+        else
+            lo = mid + 1;
+    }
+    for (; lo < r->v.n && r->v.p[lo].addr < end; lo++) {
+        uint64_t from = r->v.p[lo].addr > addr ? r->v.p[lo].addr : addr, to = r->v.p[lo].end < end ? r->v.p[lo].end : end;
+        sum += to - from;
+    }
+    return sum;
+}
+
+/* What the caller of the row has reserved. */
+static int reservations(struct mt_books *b, const struct mt_row *row, struct ranges *out)
+{
+    uint32_t n = 0;
     for (uint32_t i = 0; i < b->held_cap; i++) {
         const struct mt_held *h = &b->held[i];
+        struct range *r;
         struct mt_who w;
-        if (!h->used || h->proc != row->proc || (h->space != MT_SP_RESERVED && h->space != MT_SP_MAPPED))
+        if (!h->used || h->proc != row->proc || h->space != MT_SP_RESERVED || h->key + h->size <= h->key)
             continue;
-        if (h->space == MT_SP_MAPPED) {
-            if (h->row != MT_NONE32 && &b->rows.p[h->row] == row)
-                mapped += h->size;
-            continue;
-        }
-        if (!mt_stack_who(&b->libs, &b->who[b->proc[row->proc].driver], h->stack, &w)) {
-            b->nomem = true;
+        if (!mt_stack_who(&b->libs, &b->who[b->proc[row->proc].driver], h->stack, &w))
             return 0;
-        }
-        if (w.holder == (uint8_t)row->holder && w.lib == row->lib)
-            reserved += h->size;
+        if (w.holder != (uint8_t)row->holder || w.lib != row->lib)
+            continue;
+        r = MT_VEC_PUSH(&out->v);
+        if (r == NULL)
+            return 0;
+        *r = (struct range){h->key, h->key + h->size};
     }
+    if (out->v.n > 1)
+        qsort(out->v.p, out->v.n, sizeof *out->v.p, by_addr);
+    for (uint32_t i = 0; i < out->v.n; i++) { /* a release that was lost: no address counts twice */
+        struct range r = out->v.p[i];
+        if (n != 0 && r.addr < out->v.p[n - 1].end)
+            r.addr = out->v.p[n - 1].end;
+        if (r.addr < r.end)
+            out->v.p[n++] = r;
+    }
+    out->v.n = n;
+    return 1;
+}
+
+/* Address space that the caller of a row has reserved, with nothing mapped there: neither its own memory nor, say, the host's. */
+static uint64_t reserved_only(struct mt_books *b, const struct mt_row *row)
+{
+    struct ranges r = {{NULL, 0, 0}};
+    uint64_t reserved = 0, mapped = 0;
+    if (!reservations(b, row, &r))
+        b->nomem = true;
+    for (uint32_t i = 0; i < r.v.n; i++)
+        reserved += r.v.p[i].end - r.v.p[i].addr;
+    for (uint32_t i = 0; r.v.n != 0 && i < b->held_cap; i++) {
+        const struct mt_held *h = &b->held[i];
+        if (h->used && h->proc == row->proc && h->space == MT_SP_MAPPED && h->key + h->size > h->key)
+            mapped += inside(&r, h->key, h->key + h->size);
+    }
+    MT_VEC_DONE(&r.v);
     return reserved > mapped ? reserved - mapped : 0;
 }
 

@@ -142,6 +142,7 @@ const char *mt_ledger_focus_words(const struct mt_ledger *l) { return l->focus_i
 unsigned mt_job_phase_sums(const struct mt_job *j, struct mt_phase_sum out[MT_PH_COUNT])
 {
     uint8_t at[MT_PH_COUNT];
+    uint64_t end[MT_PH_COUNT] = {0};
     unsigned n = 0;
     memset(at, 255, sizeof at);
     for (uint32_t i = 0; i < j->phases.n; i++) {
@@ -152,8 +153,14 @@ unsigned mt_job_phase_sums(const struct mt_job *j, struct mt_phase_sum out[MT_PH
             out[n++] = (struct mt_phase_sum){p->phase, 0, 0, 0, MT_NONE32};
         }
         s = &out[at[p->phase]];
-        s->n++;
-        s->ns += p->t1_ns - p->t0_ns;
+        if (s->n == 0 || p->t0_ns >= end[p->phase]) {
+            s->n++;
+            end[p->phase] = p->t0_ns;
+        }
+        if (p->t1_ns > end[p->phase]) {
+            s->ns += p->t1_ns - end[p->phase];
+            end[p->phase] = p->t1_ns;
+        }
         if (p->peak_named > s->peak || s->peak_ledger == MT_NONE32) {
             s->peak = p->peak_named;
             s->peak_ledger = p->peak_ledger;

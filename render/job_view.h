@@ -37,8 +37,8 @@ struct mt_phase_sum {
     uint64_t n, ns, peak;
     uint32_t peak_ledger;
 };
-/* Phases in order of their first occurrence; returns how many (at most
- * MT_PH_COUNT). */
+/* Phases in order of their first occurrence; returns how many (at most MT_PH_COUNT). Ranges of one phase that overlap, in several
+ * processes, are one. */
 unsigned mt_job_phase_sums(const struct mt_job *j, struct mt_phase_sum out[MT_PH_COUNT]);
 
 /* Adds sentences about the recording; returns the new count. */

@@ -15,7 +15,7 @@ static void row(struct mt_out *o, const struct mt_job *j, const struct mt_driver
     mt_puts(o, "<th scope=\"row\">");
     mt_h_name(o, mt_job_holder(who, f->who, f->library), 200);
     mt_puts(o, " <small>");
-    mt_html_s(o, mt_op_name((enum mt_wire_op)c->op));
+    mt_html_s(o, mt_job_call_words((enum mt_wire_op)c->op));
     if (f->label != NULL && f->label[0] != '\0') {
         mt_puts(o, " in ");
         mt_h_name(o, f->label, 200);
@@ -51,11 +51,12 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     static const char *const heads[] = {"#At", "Call of", "Process", "#Asked for", "#Free then", "Phase", "Outcome"};
     const struct mt_job *j = p->r->job;
     uint32_t shown = 0;
-    mt_puts(o, "<p class=\"note\">Calls that returned CUDA error 2, out of "
-               "memory. Survived: the same process asked again and got it, or "
-               "went on allocating; PyTorch gives back its cache and tries "
-               "again. Failures outside PyTorch leave no trace in a "
-               "snapshot.</p>\n");
+    mt_puts(
+        o,
+        "<p class=\"note\">Calls that returned CUDA error 2, out of memory. Survived: the same process asked again and got it, "
+        "or "
+        "went on without; PyTorch, for one, gives back its cache and tries again. Failures outside PyTorch leave no trace in a "
+        "snapshot.</p>\n");
     mt_h_table(o, "Failed calls", heads, sizeof heads / sizeof *heads);
     for (unsigned pass = 0; pass < 3; pass++) { /* what ended a process, what else
                                                  was not survived, the rest */

@@ -14,7 +14,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     unsigned n = mt_job_phase_sums(j, sum);
     char b[40];
     mt_puts(o, "<p class=\"note\">From NVTX ranges and memtrace_push() of all "
-               "processes; a process without marks of its own takes those "
+               "processes; those of one phase that overlap count once. A process without marks of its own takes those "
                "of the process that drives the job, on the common clock.</p>\n");
     mt_h_table(o, "Phases of the job", heads, sizeof heads / sizeof *heads);
     for (unsigned i = 0; i < n; i++) {

@@ -30,13 +30,15 @@ static void row(struct mt_out *o, const struct mt_job *j, const struct mt_ledger
         mt_h_name(o, r->label, NAME_MAX_BYTES);
         mt_puts(o, "</small>");
     }
-    if (r->reserved_va != 0)
+    if (r->reserved_va != 0 && r->holder != MT_HOLD_TORCH) /* an expandable segment reserves a whole GPU: that says nothing */
         mt_putf(o, " <small>%s of address space reserved, not mapped</small>", mt_fmt_bytes(b, r->reserved_va));
     mt_puts(o, "</th><td>");
     if (r->process != MT_NONE32)
         mt_h_name(o, mt_job_who(who, j, r->driver, r->process), NAME_MAX_BYTES);
     else
-        mt_puts(o, r->holder == MT_HOLD_OTHER ? "not recorded, by NVML" : "the rest, signed");
+        mt_puts(o, r->holder == MT_HOLD_OTHER ? "not recorded, by NVML"
+                   : l->focus_unexplained < 0 ? "counted beyond it"
+                                              : "the rest");
     mt_puts(o, "</td>");
     td_signed(o, r->bytes);
     mt_h_td_share(o, r->bytes > 0 ? (uint64_t)r->bytes : 0, whole, mt_holder_color(r->holder));
@@ -61,18 +63,21 @@ static void table(struct mt_out *o, const struct mt_job *j, const struct mt_ledg
         if (i >= SHOWN && r->holder != MT_HOLD_UNEXPLAINED) {
             more++;
             rest += r->bytes;
-        } else {
-            row(o, j, l, r);
         }
     }
-    if (more != 0) {
-        mt_putf(o, "<tr><th scope=\"row\">%u smaller owners</th><td></td>", (unsigned)more);
-        td_signed(o, rest);
-        mt_puts(o, "<td></td><td></td><td></td></tr>\n");
+    for (uint32_t i = 0; i < l->rows.n; i++) { /* the rest comes before what is unexplained, which is last */
+        bool last = l->rows.p[i].holder == MT_HOLD_UNEXPLAINED;
+        if (more != 0 && (last || i == SHOWN)) {
+            mt_putf(o, "<tr><th scope=\"row\">%u smaller owner%s</th><td></td>", (unsigned)more, more == 1 ? "" : "s");
+            td_signed(o, rest);
+            mt_puts(o, "<td></td><td></td><td></td></tr>\n");
+            more = 0;
+        }
+        if (i < SHOWN || last)
+            row(o, j, l, &l->rows.p[i]);
     }
     mt_puts(o, "<tr class=\"sum\"><th scope=\"row\">");
-    mt_puts(o, l->focus_used != 0 ? "Used on the device</th><td>the sum of the above</td>"
-                                  : "By recorded calls</th><td>the sum of the above</td>");
+    mt_puts(o, l->focus_used != 0 ? "Used on the device</th><td>the sum</td>" : "By recorded calls</th><td>the sum</td>");
     mt_h_td_bytes(o, l->focus_used != 0 ? l->focus_used : l->focus_named);
     mt_putf(o, "<td class=\"n\">%s%s</td><td></td><td></td></tr>\n",
             l->capacity != 0 ? mt_fmt_percent(b, l->focus_used != 0 ? l->focus_used : l->focus_named, l->capacity) : "",
@@ -86,15 +91,15 @@ static void notes(struct mt_out *o, const struct mt_job *j, const struct mt_ledg
     mt_putf(o, "<p class=\"note\">Held %s, %s after the beginning. ", mt_ledger_focus_words(l),
             mt_job_moment(a, j, l->focus_ns));
     if (l->focus_used != 0)
-        mt_putf(o, "The device\xe2\x80\x99s own figure is that of the last sample "
-                   "before, moved by what was recorded since; "
-                   "\xe2\x80\x9cunexplained\xe2\x80\x9d is what it has beyond "
-                   "recorded calls and other processes. ");
+        mt_puts(o, "The device\xe2\x80\x99s own figure is that of the last sample before, moved by what was recorded since; "
+                   "\xe2\x80\x9cunexplained\xe2\x80\x9d is what it has beyond recorded calls and other processes, less than "
+                   "zero where "
+                   "these say more than the device does. ");
     else
         mt_puts(o, "The device\xe2\x80\x99s own figure was not sampled by then. ");
     if (l->checks.n != 0)
-        mt_putf(o, "Over all %s samples at most %s were unexplained. ", mt_fmt_count(a, l->checks.n),
-                mt_fmt_bytes(b, l->max_unexplained));
+        mt_putf(o, "Over %s sample%s at most %s %s unexplained. ", mt_fmt_count(a, l->checks.n), l->checks.n == 1 ? "" : "s",
+                mt_fmt_bytes(b, l->max_unexplained), l->max_unexplained == 0 ? "was" : "were");
     if (l->managed_focus != 0)
         mt_putf(o, "Beside this there were %s of managed memory. ", mt_fmt_bytes(b, l->managed_focus));
     mt_puts(o, "</p>\n");

@@ -35,11 +35,11 @@ static void draw(const struct mt_page *p, struct mt_out *o)
                 mt_job_moment(when, j, r->at_ns));
         mt_h_table(o, "A snapshot against the driver", heads, sizeof heads / sizeof *heads);
         line(o, "PyTorch believes it holds", r->torch_reserved, r->torch_reserved, true);
-        line(o, "there, at the same addresses", r->matched, r->torch_reserved, false);
-        line(o, "unmapped: asleep", r->unmapped, r->torch_reserved, false);
+        line(o, "held: recorded at the same addresses", r->matched, r->torch_reserved, false);
+        line(o, "not held: unmapped, its pool sleeps", r->unmapped, r->torch_reserved, false);
         line(o, "no recorded call: older than the recording, or lost", r->unseen, r->torch_reserved, false);
         line(o, "The process holds, by recorded calls", r->driver_held, r->driver_held, true);
-        line(o, "known to PyTorch", r->matched, r->driver_held, false);
+        line(o, "known to PyTorch: the same as held above", r->matched, r->driver_held, false);
         for (uint32_t k = 0; k < r->others.n; k++)
             line(o, mt_job_holder(who, r->others.p[k].holder, r->others.p[k].library),
                  r->others.p[k].bytes > 0 ? (uint64_t)r->others.p[k].bytes : 0, r->driver_held, false);

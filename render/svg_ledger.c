@@ -2,6 +2,7 @@
 
 #include "parser/base/mem.h"
 #include "render/escape.h"
+#include "render/job_view.h"
 #include "render/palette.h"
 #include "render/svg_legend.h"
 #include "render/svg_scale.h"
@@ -323,9 +324,9 @@ static void legend(struct mt_out *o, const struct plot *p, uint32_t y)
     if (p->l->checks.n != 0)
         mt_putf(o,
                 "<path stroke=\"currentColor\" stroke-width=\"1.5\" d=\"M%" PRIu32 " %" PRIu32 "h28\"/><text x=\"%" PRIu32
-                "\" y=\"%" PRIu32 "\">used on the device; dots: samples</text>\n",
-                p->left, y + 16, p->left + 36, y + 20);
-    explain_numbers(o, p, p->left + 276, y + 20);
+                "\" y=\"%" PRIu32 "\">used on the device; dots: samples; bytes: %s</text>\n",
+                p->left, y + 16, p->left + 36, y + 20, mt_ledger_focus_words(p->l));
+    explain_numbers(o, p, p->left + 2 * 276, y + 20);
 }
 
 static void describe(struct mt_out *o, const struct plot *p)

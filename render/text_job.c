@@ -80,7 +80,7 @@ static void ledger(struct mt_text *x, const struct mt_job *j, const struct mt_le
             (void)mt_text_clipped(x, r->label, x->width - 16);
             mt_putc(x->o, '\n');
         }
-        if (r->reserved_va != 0)
+        if (r->reserved_va != 0 && r->holder != MT_HOLD_TORCH)
             mt_putf(x->o,
                     "                %s more of address space is reserved and not "
                     "mapped\n",
@@ -112,11 +112,11 @@ static void failures(struct mt_text *x, const struct mt_job *j)
             if (o->is_fatal != (pass == 0) || shown >= FAILURES)
                 continue;
             shown++;
-            (void)snprintf(line, sizeof line, "%s %s asked for %s%s%s%s at %s%s%s: %s",
-                           mt_job_who(who, j, o->driver, o->process), mt_job_holder(holder, o->who, o->library),
-                           mt_fmt_bytes(a, o->request), o->is_host ? " of host memory" : "", o->free != 0 ? ", free " : "",
-                           o->free != 0 ? mt_fmt_bytes(b, o->free) : "", mt_job_moment(when, j, o->time_ns),
-                           o->phase != MT_PH_UNATTRIBUTED ? " in " : "",
+            (void)snprintf(line, sizeof line, "%s: %s in %s asked for %s%s%s%s%s%s%s: %s", mt_job_moment(when, j, o->time_ns),
+                           mt_job_holder(holder, o->who, o->library), mt_job_who(who, j, o->driver, o->process),
+                           mt_fmt_bytes(a, o->request), o->is_host ? " of host memory" : "", o->free != 0 ? ", " : "",
+                           o->free != 0 ? mt_fmt_bytes(b, o->free) : "", o->free != 0 ? " free on the device" : "",
+                           o->phase != MT_PH_UNATTRIBUTED ? ", during " : "",
                            o->phase != MT_PH_UNATTRIBUTED ? mt_words_phase(ph, sizeof ph, o->phase, o->sub) : "",
                            o->survived   ? "survived"
                            : o->is_fatal ? "not survived"
@@ -136,7 +136,8 @@ static void sleeps(struct mt_text *x, const struct mt_job *j)
     mt_text_heading(x, "Sleep and wake: bursts of unmaps and maps");
     for (uint32_t i = 0; i < j->sleeps.n && i < SLEEPS; i++) {
         const struct mt_sleep *s = &j->sleeps.p[i];
-        (void)snprintf(line, sizeof line, "%9s  %s%s: %s, %s held afterwards (%s)", mt_job_moment(a, j, s->t0_ns),
+        (void)mt_job_moment(a, j, s->t0_ns);
+        (void)snprintf(line, sizeof line, "%*s  %s%s: %s, %s held afterwards (%s)", strchr(a, '\xc2') != NULL ? 10 : 9, a,
                        mt_holder_words(s->who), mt_job_sleep_words(j, i), mt_fmt_bytes(b, s->bytes), mt_fmt_bytes(c, s->left),
                        mt_job_who(who, j, s->driver, s->process));
         mt_text_wrap(x, "  ", "             ", line);
@@ -156,9 +157,10 @@ static void reconciled(struct mt_text *x, const struct mt_job *j)
         (void)snprintf(line, sizeof line, "%s, device %d", mt_job_who(who, j, r->driver, r->process), (int)r->ordinal);
         mt_text_wrap(x, "  ", "  ", line);
         mt_putf(x->o, "  %12s  PyTorch believes it holds\n", mt_fmt_bytes(a, r->torch_reserved));
-        mt_putf(x->o, "  %12s    of it there, at the same addresses\n", mt_fmt_bytes(a, r->matched));
-        mt_putf(x->o, "  %12s    of it unmapped: pools that are asleep\n", mt_fmt_bytes(a, r->unmapped));
-        mt_putf(x->o, "  %12s    of it without a recorded call\n", mt_fmt_bytes(a, r->unseen));
+        mt_putf(x->o, "  %12s    of it held: recorded at the same addresses\n", mt_fmt_bytes(a, r->matched));
+        mt_putf(x->o, "  %12s    of it not held: unmapped, its pool sleeps\n", mt_fmt_bytes(a, r->unmapped));
+        mt_putf(x->o, "  %12s    of it without a recorded call: older than the recording, or lost\n",
+                mt_fmt_bytes(a, r->unseen));
         mt_putf(x->o, "  %12s  the process holds by recorded calls\n", mt_fmt_bytes(a, r->driver_held));
         for (uint32_t k = 0; k < r->others.n; k++) {
             mt_putf(x->o, "  %12s    beside PyTorch: ", mt_fmt_signed(a, r->others.p[k].bytes));
@@ -196,7 +198,8 @@ static void processes(struct mt_text *x, const struct mt_job *j)
         const struct mt_process *q = &j->drivers.p[p->driver]->driver->processes.p[p->process];
         mt_puts(x->o, "  ");
         mt_text_padded(x, mt_job_who(who, j, p->driver, p->process), 44);
-        mt_putf(x->o, " peak %11s  %9s calls  %s\n", mt_fmt_bytes(a, p->peak), mt_fmt_count(b, q->n_calls), mt_job_end(end, q));
+        mt_putf(x->o, " %s%11s  %9s calls  %s\n", q->has_cuda ? "peak " : "     ",
+                q->has_cuda ? mt_fmt_bytes(a, p->peak) : "no GPU", mt_fmt_count(b, q->n_calls), mt_job_end(end, q));
     }
     if (j->processes.n > PROCESSES)
         mt_putf(x->o, "  and %u more (see --format json)\n", (unsigned)(j->processes.n - PROCESSES));

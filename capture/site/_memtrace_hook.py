@@ -82,6 +82,8 @@ class Hook:
             return
         part = None
         try:
+            import time
+
             torch = sys.modules.get("torch")
             memory = torch.cuda.memory
             if device is None:
@@ -94,6 +96,7 @@ class Hook:
             name = "%s-rank%s-%s-dev%d.pickle" % (self.prefix(), rank, why, device)
             path = os.path.join(self.spool, name)
             part = path + ".part"
+            begun = time.time()
             if hasattr(memory, "_dump_snapshot"):
                 memory._dump_snapshot(part)
             else:
@@ -103,7 +106,7 @@ class Hook:
                     pickle.dump(memory._snapshot(), f)
             os.replace(part, path)
             part = None
-            self.note("dumped %s (%d bytes)" % (name, os.path.getsize(path)))
+            self.note("dumped %s (%d bytes) begun %.6f" % (name, os.path.getsize(path), begun))
         except Exception:
             self.failed("dump " + why)
         finally:

@@ -305,12 +305,12 @@ MT_TEST(failures_and_the_sentence)
     MT_CHECK_STR(j->sentence,
                  "Rank 3 (verl.workers, pid 4711) on GPU 0 of node7 ran out of GPU memory during weight sync (update_weights): "
                  "NCCL (libnccl.so.2) asked the driver for 512.0 MiB and the device had 210.0 MiB free of 80.00 GiB: PyTorch "
-                 "holds 49.00 GiB, engine pools 30.00 GiB, unexplained 814.0 MiB; this failure leaves no trace in a PyTorch "
-                 "snapshot.");
+                 "holds 49.00 GiB, engine pools 30.00 GiB, everything else 814.0 MiB.");
     MT_CHECK_HAS(j->because,
                  "Device used 79.79 GiB = 79.00 GiB by recorded calls + 0 B of other processes + 814.0 MiB unexplained.");
     MT_CHECK_HAS(j->because, "49.00 GiB of it belongs to the process that failed.");
-    MT_CHECK_HAS(j->because, "ncclCommInitRank, called from c10d::init (libtorch_cuda.so)");
+    MT_CHECK_HAS(j->because, "The call was cuMemCreate in ncclCommInitRank, called from c10d::init (libtorch_cuda.so)");
+    MT_CHECK_HAS(j->because, "This failure leaves no trace in a PyTorch snapshot.");
     MT_CHECK(j->ledgers.p[0].focus_is_oom);
     mt_job_free(j);
     mt_trace_free(t);
@@ -381,6 +381,110 @@ MT_TEST(survival)
     MT_CHECK_EQ(j->ooms.p[2].free, 1234);
     MT_CHECK_EQ(j->ledgers.p[0].focus_named, 10);
     MT_CHECK(strstr(j->sentence, "no trace") == NULL);
+    mt_job_free(j);
+    mt_trace_free(t);
+}
+
+/* A process that tried less and ended well has survived, although it went on for less than half a minute. */
+MT_TEST(ended_well)
+{
+    for (int status = 0; status < 2; status++) {
+        for (unsigned went_on = 0; went_on < 2; went_on++) {
+            struct bd x = one_process();
+            struct mt_trace *t;
+            struct mt_job *j;
+            x.d->processes.p[0].end = MT_END_STATUS;
+            x.d->processes.p[0].end_status = status;
+            bd_call(&x, MT_WO_MEM_ALLOC, 0, 4000, BD_TORCH)->result = 2;
+            if (went_on != 0)
+                (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x1000, 2000, BD_TORCH);
+            t = bd_done(&x);
+            j = make(t);
+            MT_ASSERT(j != NULL && j->ooms.n == 1);
+            MT_CHECK_EQ(j->ooms.p[0].survived, status == 0 && went_on != 0);
+            MT_CHECK_EQ(j->kind == MT_JV_OOM, status != 0 || went_on == 0);
+            mt_job_free(j);
+            mt_trace_free(t);
+        }
+    }
+}
+
+/* Two contexts begin together: each is measured with the other inside, and both count once. */
+MT_TEST(measured_beside_others)
+{
+    struct bd x = one_process();
+    struct mt_trace *t;
+    struct mt_job *j;
+    struct mt_call *c;
+    (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x1000, 1000, BD_TORCH);
+    x.now += BD_S;
+    c = bd_call(&x, MT_WO_CONTEXT_RETAIN, 0, 0, BD_TORCH);
+    c->has_change = 1;
+    c->change = 500;
+    c->dur_ns = 300000000;
+    x.d->processes.p[0].end = MT_END_RUNNING;
+    (void)bd_process(&x, "node1", 4712, "next", 4, 0);
+    x.now += BD_S / 10;
+    (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x2000, 70, BD_NCCL);
+    c = bd_call(&x, MT_WO_CONTEXT_RETAIN, 0, 0, BD_TORCH);
+    c->has_change = 1;
+    c->change = 500 + 70 + 400;
+    c->dur_ns = 300000000;
+    t = bd_done(&x);
+    j = make(t);
+    MT_ASSERT(j != NULL);
+    check_sums(j);
+    MT_CHECK_EQ(j->ledgers.p[0].peak_named, 1000 + 500 + 70 + 400);
+    MT_CHECK_EQ(row_bytes(&j->ledgers.p[0], MT_HOLD_CONTEXT, NULL), 900);
+    mt_job_free(j);
+    mt_trace_free(t);
+}
+
+/* What is held when a burst of unmaps is over, not when the process is, and not after a free of something else. Physical memory that
+ * is released after the unmaps belongs to it. */
+MT_TEST(held_after_a_burst)
+{
+    struct bd x = one_process();
+    struct mt_trace *t;
+    struct mt_job *j;
+    (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x1000, 1000, BD_TORCH);
+    (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x2000, 500, BD_TORCH);
+    for (unsigned i = 0; i < 4; i++) {
+        (void)bd_vmm(&x, MT_WO_VMM_CREATE, 0, 100, 10 + i, BD_TORCH);
+        (void)bd_vmm(&x, MT_WO_VMM_MAP, 0x100000 + 100 * i, 100, 10 + i, BD_TORCH);
+    }
+    for (unsigned i = 0; i < 3; i++)
+        (void)bd_vmm(&x, MT_WO_VMM_UNMAP, 0x100000 + 100 * i, 100, 0, BD_TORCH);
+    for (unsigned i = 0; i < 3; i++)
+        (void)bd_vmm(&x, MT_WO_VMM_RELEASE, 0, 0, 10 + i, BD_TORCH);
+    (void)bd_call(&x, MT_WO_MEM_FREE, 0x2000, 0, BD_TORCH);
+    t = bd_done(&x);
+    j = make(t);
+    MT_ASSERT(j != NULL && j->sleeps.n == 2);
+    MT_CHECK(!j->sleeps.p[1].is_wake);
+    MT_CHECK_EQ(j->sleeps.p[1].left, 1000 + 500 + 100);
+    mt_job_free(j);
+    mt_trace_free(t);
+}
+
+/* A reservation counts as not mapped where nothing is mapped, whoever's memory is. */
+MT_TEST(reserved_and_not_mapped)
+{
+    struct bd x = one_process();
+    struct mt_trace *t;
+    struct mt_job *j;
+    (void)bd_call(&x, MT_WO_VMM_RESERVE, 0x10000, 1000, BD_NCCL);
+    (void)bd_vmm(&x, MT_WO_VMM_CREATE, 0, 300, 1, BD_NCCL);
+    (void)bd_vmm(&x, MT_WO_VMM_MAP, 0x10000, 300, 1, BD_NCCL);
+    bd_vmm(&x, MT_WO_VMM_CREATE, 0, 200, 2, BD_NCCL)->location = 3; /* of the host */
+    (void)bd_vmm(&x, MT_WO_VMM_MAP, 0x10000 + 300, 200, 2, BD_NCCL);
+    (void)bd_vmm(&x, MT_WO_VMM_CREATE, 0, 50, 3, BD_TORCH);
+    (void)bd_vmm(&x, MT_WO_VMM_MAP, 0x90000, 50, 3, BD_TORCH); /* elsewhere */
+    t = bd_done(&x);
+    j = make(t);
+    MT_ASSERT(j != NULL);
+    for (uint32_t i = 0; i < j->ledgers.p[0].rows.n; i++)
+        MT_CHECK_EQ(j->ledgers.p[0].rows.p[i].reserved_va, j->ledgers.p[0].rows.p[i].holder == MT_HOLD_NCCL ? 500 : 0);
     mt_job_free(j);
     mt_trace_free(t);
 }
@@ -477,5 +581,7 @@ MT_TEST(out_of_memory_leaves_nothing)
 
 MT_MAIN(MT_RUN(owners_and_frees) MT_RUN(handles_are_counted_by_reference) MT_RUN(samples_and_other_processes)
             MT_RUN(pid_namespaces_are_noticed) MT_RUN(contexts_graphs_and_their_end) MT_RUN(failures_and_the_sentence)
-                MT_RUN(sleep_and_wake) MT_RUN(phases_of_the_job) MT_RUN(survival) MT_RUN(same_process_in_two_traces_counts_once)
-                    MT_RUN(a_process_that_ends_holds_nothing) MT_RUN(hostile_calls) MT_RUN(out_of_memory_leaves_nothing))
+                MT_RUN(sleep_and_wake) MT_RUN(phases_of_the_job) MT_RUN(survival) MT_RUN(ended_well)
+                    MT_RUN(measured_beside_others) MT_RUN(held_after_a_burst) MT_RUN(reserved_and_not_mapped)
+                        MT_RUN(same_process_in_two_traces_counts_once) MT_RUN(a_process_that_ends_holds_nothing)
+                            MT_RUN(hostile_calls) MT_RUN(out_of_memory_leaves_nothing))

@@ -210,6 +210,30 @@ MT_TEST(same_bytes_every_time)
     done(&b);
 }
 
+/* Ranges of one phase in several processes that overlap are one. */
+MT_TEST(phases_of_several_processes)
+{
+    static struct mt_job_phase list[] = {
+        {.phase = MT_PH_ROLLOUT_GENERATE, .t0_ns = 100, .t1_ns = 200, .peak_named = 5},
+        {.phase = MT_PH_ROLLOUT_GENERATE, .t0_ns = 110, .t1_ns = 150, .peak_named = 9},
+        {.phase = MT_PH_WEIGHT_SYNC, .t0_ns = 180, .t1_ns = 220, .peak_named = 2},
+        {.phase = MT_PH_ROLLOUT_GENERATE, .t0_ns = 190, .t1_ns = 210, .peak_named = 7},
+        {.phase = MT_PH_ROLLOUT_GENERATE, .t0_ns = 300, .t1_ns = 310, .peak_named = 1},
+    };
+    struct mt_job j;
+    struct mt_phase_sum sum[MT_PH_COUNT];
+    memset(&j, 0, sizeof j);
+    j.phases.p = list;
+    j.phases.n = sizeof list / sizeof *list;
+    MT_ASSERT(mt_job_phase_sums(&j, sum) == 2);
+    MT_CHECK_EQ(sum[0].phase, MT_PH_ROLLOUT_GENERATE);
+    MT_CHECK_EQ(sum[0].n, 2);
+    MT_CHECK_EQ(sum[0].ns, 120);
+    MT_CHECK_EQ(sum[0].peak, 9);
+    MT_CHECK_EQ(sum[1].n, 1);
+    MT_CHECK_EQ(sum[1].ns, 40);
+}
+
 MT_TEST(out_of_memory_while_drawing)
 {
     struct made m = make("node1", true);
@@ -229,4 +253,5 @@ MT_TEST(out_of_memory_while_drawing)
 }
 
 MT_MAIN(MT_RUN(page_of_a_driver_trace_alone) MT_RUN(page_without_a_failure) MT_RUN(text_and_markdown) MT_RUN(json)
-            MT_RUN(names_that_try_to_break_out) MT_RUN(same_bytes_every_time) MT_RUN(out_of_memory_while_drawing))
+            MT_RUN(names_that_try_to_break_out) MT_RUN(same_bytes_every_time) MT_RUN(phases_of_several_processes)
+                MT_RUN(out_of_memory_while_drawing))
