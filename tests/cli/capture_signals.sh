@@ -63,8 +63,11 @@ chmod +x grouped
 setsid -w "$MEMTRACE" capture -q -o u.gz ./grouped 2> .err
 check [ $? -eq 5 ]
 check [ "$(grep -c TERM got)" -eq 1 ]
-# Stopped and continued: memtrace stops with the command, as a shell needs it, and goes on with it.
+# Stopped and continued: memtrace stops with the command, as a shell needs it, and goes on with it. In a process group of its own:
+# the kernel does not stop members of an orphaned one, which this script's may be.
+set -m
 begin stopped.gz
+set +m
 kill -TSTP "$launcher"
 check until_true is "$(cat pid)" T
 check until_true is "$launcher" T
