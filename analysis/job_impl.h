@@ -120,6 +120,7 @@ struct mt_burst {
     enum mt_holder who;
     bool is_wake, open;
     uint64_t t0, t1, bytes, n, left;
+    bool slept; /* it has unmapped before */
 };
 
 struct mt_pending_oom { /* a failed call that may still turn out to be survived

@@ -261,7 +261,8 @@ void mt_burst_call(struct mt_books *b, uint32_t row, bool is_wake, uint64_t byte
 {
     const struct mt_row *r = &b->rows.p[row];
     struct mt_burst *u;
-    if (b->second_pass || (r->holder != MT_HOLD_ENGINE && r->holder != MT_HOLD_TORCH && r->holder != MT_HOLD_UNKNOWN))
+    if (b->second_pass || (r->holder != MT_HOLD_ENGINE && r->holder != MT_HOLD_TORCH && r->holder != MT_HOLD_UNKNOWN &&
+                           r->holder != MT_HOLD_LIBRARY))
         return; /* NCCL and others map many buffers at a time as well, and never sleep */
     u = burst_of(b, r->proc, r->ledger, r->holder);
     if (u == NULL) {
@@ -274,10 +275,13 @@ void mt_burst_call(struct mt_books *b, uint32_t row, bool is_wake, uint64_t byte
         u->ledger = r->ledger;
         u->who = r->holder;
     }
+    u->slept |= !is_wake;
+    if (r->holder == MT_HOLD_LIBRARY && !u->slept)
+        return; /* a library's first mappings are no waking up */
     if (u->open && (u->is_wake != is_wake || b->now >= u->t1 + BURST_GAP))
         close_burst(b, u);
     if (!u->open)
-        *u = (struct mt_burst){u->proc, u->ledger, u->who, is_wake, true, b->now, b->now, 0, 0, 0};
+        *u = (struct mt_burst){u->proc, u->ledger, u->who, is_wake, true, b->now, b->now, 0, 0, 0, u->slept};
     u->t1 = b->now;
     u->n++;
     u->bytes += bytes < UINT64_C(1) << 46 ? bytes : 0;
