@@ -116,7 +116,7 @@ void mt_render_md(const struct mt_report *r, struct mt_out *o)
     const struct mt_device_analysis *d = mt_verdict_device(k);
     const struct mt_verdict *v = k != NULL ? &k->analysis->verdict : NULL;
     const char *because, *second = mt_report_second(r);
-    bool job = mt_report_job_leads(r);
+    const struct mt_job *job = mt_report_job_leads(r) ? r->job : NULL;
     struct mt_caveat *cav = mt_calloc(MAX_CAVEATS, sizeof *cav);
     char title[512];
     unsigned n;
@@ -127,14 +127,14 @@ void mt_render_md(const struct mt_report *r, struct mt_out *o)
     mt_puts(o, "### memtrace: ");
     md(o, mt_report_title(r, title, sizeof title));
     mt_puts(o, "\n\n**");
-    md(o, job ? r->job->sentence : v != NULL ? v->sentence : "Nothing could be read.");
+    md(o, job ? job->sentence : v != NULL ? v->sentence : "Nothing could be read.");
     mt_puts(o, "**\n\n");
-    because = job ? r->job->because : v != NULL ? v->because : "";
+    because = job ? job->because : v != NULL ? v->because : "";
     if (because[0] != '\0') {
         md(o, because);
         mt_puts(o, "\n\n");
     }
-    if (job && v != NULL)
+    if (job != NULL && v != NULL)
         second = v->sentence;
     if (second != NULL) {
         mt_puts(o, job ? "The snapshot: " : "The driver: ");
