@@ -39,7 +39,8 @@ tools_ci=(clang:clang clang-format:clang-format clang-tidy:clang-tidy cppcheck:c
     man:man-db xz:xz-utils zstd:zstd bzip2:bzip2 lz4:lz4 zip:zip script:bsdutils xmllint:libxml2-utils
     node:nodejs chromium:chromium)
 # Libraries, as package:pkg-config module.
-libs_build=(libarchive-dev:libarchive zlib1g-dev:zlib libelf-dev:libelf nettle-dev:nettle libcjson-dev:libcjson libxxhash-dev:libxxhash)
+libs_build=(libarchive-dev:libarchive zlib1g-dev:zlib libelf-dev:libelf nettle-dev:nettle libcjson-dev:libcjson libyaml-dev:yaml-0.1
+    libxxhash-dev:libxxhash)
 # For the tar.gz that needs only glibc.
 libs_package=(liblzma-dev:liblzma libzstd-dev:libzstd liblz4-dev:liblz4 libbz2-dev:- libacl1-dev:- libxml2-dev:-)
 
@@ -126,7 +127,7 @@ ensure_by_hand()
     done
     [ "${#missing[@]}" -gt 0 ] || return 0
     say "This is neither Debian nor Ubuntu, so nothing is installed for you. memtrace needs a C17 compiler, CMake 3.20 or newer, make or"
-    say "ninja, pkg-config, binutils and the libraries libarchive, zlib, libelf, nettle, cJSON and xxHash with their headers."
+    say "ninja, pkg-config, binutils and the libraries libarchive, zlib, libelf, nettle, cJSON, libyaml and xxHash with their headers."
     say "Missing here:"
     printf '    %s\n' "${missing[@]}"
     exit 1

@@ -23,6 +23,7 @@ mt_find_dep(archive libarchive libarchive-dev)
 mt_find_dep(nettle nettle nettle-dev)
 mt_find_dep(cjson libcjson libcjson-dev)
 mt_find_dep(zlib zlib zlib1g-dev)
+mt_find_dep(yaml yaml-0.1 libyaml-dev)
 mt_find_dep(elf libelf libelf-dev)
 mt_find_dep(xxhash libxxhash libxxhash-dev HEADER_ONLY)
 

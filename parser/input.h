@@ -15,6 +15,11 @@ struct mt_input_opts {
     /* Progress of the raw input in bytes (total 0 = unknown); may be NULL. */
     void (*progress)(void *arg, const char *name, uint64_t done, uint64_t total);
     void *progress_arg;
+    /* Offered what is text and no snapshot; NULL = nothing is offered. 1 = taken, 0 = nothing in it, < 0 = out of memory. member: NULL =
+     * the input itself. Inside folders and archives only what is named like a log is offered. */
+    int (*text)(void *arg, const char *input, const char *member, struct mt_source *src);
+    void *text_arg;
+    bool text_only; /* the user said so: everything is text, and snapshots are not looked for */
 };
 
 /* Opens path ("-" = standard input). MT_EIO with a message naming the path and the reason, else MT_OK. A directory is walked in

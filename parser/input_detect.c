@@ -60,7 +60,7 @@ static bool all_zero(const unsigned char *p, size_t n)
     return true;
 }
 
-static bool is_text(const unsigned char *p, size_t n)
+bool mt_detect_is_text(const unsigned char *p, size_t n)
 {
     size_t odd = 0;
     for (size_t i = 0; i < n; i++) {
@@ -126,10 +126,10 @@ static bool known(const unsigned char *p, size_t n, bool whole, struct mt_err *e
 bool mt_detect_head(const unsigned char *p, size_t n, bool whole, struct mt_err *err)
 {
     char shown[80];
-    if (known(p, n, whole, err) || (is_text(p, n) && say_log(log_of(p, n), err)))
+    if (known(p, n, whole, err) || (mt_detect_is_text(p, n) && say_log(log_of(p, n), err)))
         return true;
     mt_printable(shown, sizeof shown, p, n < 16 ? n : 16);
-    if (is_text(p, n))
+    if (mt_detect_is_text(p, n))
         mt_fail(err, MT_EINPUT,
                 "this is a text that is no memory snapshot (it starts with \"%s\"): memtrace reads what "
                 "torch.cuda.memory._dump_snapshot() writes, or the same as JSON",
@@ -148,7 +148,7 @@ bool mt_detect_stream(struct mt_source *s, struct mt_err *err)
     const uint64_t stop = UINT64_C(256) << 20; /* an error stands at the end of a log, but reading has to end somewhere */
     size_t have = mt_source_need(s, HEAD), n = have < HEAD ? have : HEAD;
     enum log_kind best = LOG_NONE, k;
-    bool text = is_text(s->cur, n);
+    bool text = mt_detect_is_text(s->cur, n);
     if (known(s->cur, n, have < HEAD, err))
         return true;
     if (mt_detect_head(s->cur, n, have < HEAD, err) && log_of(s->cur, n) == LOG_OOM)

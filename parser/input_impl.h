@@ -132,6 +132,8 @@ bool mt_detect_stream(struct mt_source *s, struct mt_err *err);
 /* The same from the first bytes alone; `whole` = there are no others. */
 bool mt_detect_head(const unsigned char *p, size_t n, bool whole, struct mt_err *err);
 
+bool mt_detect_is_text(const unsigned char *p, size_t n);
+
 /* ---- input.c walks, input_item.c takes one stream to a reader ---- */
 
 /* gzip, tar, gzip: a compressed archive of compressed files has three. Archives in archives beyond that are a trap. */
@@ -175,5 +177,10 @@ struct mt_input {
 /* Unwraps and reads one stream. MT_OK without *out: nothing to tell (a container was opened, or it is no snapshot and was counted). */
 enum mt_rc mt_item_read(struct mt_input *in, struct mt_item *it, struct mt_trace **out, struct mt_err *err);
 bool mt_is_data_pkl(const char *name); /* the object of a torch.save zip */
+
+/* ---- input_text.c: logs ---- */
+
+/* Offers the stream to opts.text where it may be a log. *done: nothing else is to be made of it (rc says how it ended). */
+enum mt_rc mt_text_read(struct mt_input *in, struct mt_item *it, bool *done, struct mt_err *err);
 
 #endif

@@ -275,7 +275,9 @@ static enum mt_pack sniff(struct mt_source *s)
 enum mt_rc mt_item_read(struct mt_input *in, struct mt_item *it, struct mt_trace **out, struct mt_err *err)
 {
     const struct mt_reader *reader;
+    bool done = false;
     enum mt_pack p;
+    enum mt_rc rc;
     if (it->chunks)
         return read_snapshot(in, it, &mt_reader_native, out, err);
     while ((p = sniff(it->src)) != MT_PACK_NONE) {
@@ -283,6 +285,9 @@ enum mt_rc mt_item_read(struct mt_input *in, struct mt_item *it, struct mt_trace
         if (r < 0 || it->src == NULL) /* a container holds the source now */
             return (enum mt_rc)r;
     }
+    rc = mt_text_read(in, it, &done, err);
+    if (done)
+        return rc;
     reader = mt_reader_choose(it->src);
     return reader != NULL ? read_snapshot(in, it, reader, out, err) : not_taken(in, it, err);
 }

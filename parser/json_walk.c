@@ -70,24 +70,25 @@ static enum mt_key key_of(struct mt_json_walk *w, const unsigned char *s, size_t
 
 /* ---- opening and closing ---- */
 
-static bool is_list_role(enum mt_role r)
+static bool is_list_role(enum mt_schema_role r)
 {
     return r == MT_R_SEGMENTS || r == MT_R_BLOCKS || r == MT_R_HISTORY || r == MT_R_TRACES || r == MT_R_TRACE ||
            r == MT_R_FRAMES || r == MT_R_ANNOTATIONS || r == MT_R_POOL || r == MT_R_HOST_SEGMENTS || r == MT_R_HOST_TRACES ||
            r == MT_R_RING || r == MT_R_SETTINGS;
 }
 
-static bool is_dict_role(enum mt_role r) { return !is_list_role(r) ? r != MT_R_SKIP : r == MT_R_SETTINGS; }
+static bool is_dict_role(enum mt_schema_role r) { return !is_list_role(r) ? r != MT_R_SKIP : r == MT_R_SETTINGS; }
 
-static bool is_stream_role(enum mt_role r)
+static bool is_stream_role(enum mt_schema_role r)
 {
     return is_list_role(r) && r != MT_R_FRAMES && r != MT_R_POOL && r != MT_R_RING && r != MT_R_TRACE;
 }
 
-int mt_json_open_level(struct mt_json_walk *w, enum mt_role role, bool list, enum mt_key key, mt_str_id path, uint64_t index)
+int mt_json_open_level(struct mt_json_walk *w, enum mt_schema_role role, bool list, enum mt_key key, mt_str_id path,
+                       uint64_t index)
 {
     struct mt_json_level *l;
-    enum mt_role parent = w->lv.n > 0 ? (enum mt_role)mt_json_top(w)->role : MT_R_SKIP;
+    enum mt_schema_role parent = w->lv.n > 0 ? (enum mt_schema_role)mt_json_top(w)->role : MT_R_SKIP;
     if (w->lv.n >= w->lim->max_depth)
         return mt_json_stop(&w->j, MT_ELIMIT, "lists and objects are nested deeper than %u (raise --max-depth)",
                             (unsigned)w->lim->max_depth);
@@ -114,7 +115,7 @@ int mt_json_open_level(struct mt_json_walk *w, enum mt_role role, bool list, enu
     return 1;
 }
 
-static int close_dict(struct mt_json_walk *w, enum mt_role role)
+static int close_dict(struct mt_json_walk *w, enum mt_schema_role role)
 {
     const struct mt_rec *r = &w->rec[role];
     mt_frame_id *f, id;
@@ -159,7 +160,7 @@ static int close_level(struct mt_json_walk *w)
     const struct mt_json_level l = *mt_json_top(w);
     struct mt_json_level *up;
     struct mt_val v = {.type = MT_T_OTHER};
-    if (!l.list && !close_dict(w, (enum mt_role)l.role))
+    if (!l.list && !close_dict(w, (enum mt_schema_role)l.role))
         return w->j.fail != MT_JF_NONE ? 0 : refused(w);
     w->lv.n--;
     if (w->lv.n == 0)
@@ -232,7 +233,7 @@ static int value(struct mt_json_walk *w, enum mt_key key, mt_str_id name)
 {
     struct mt_json_level *l = mt_json_top(w);
     int c = mt_json_space(&w->j);
-    enum mt_role role;
+    enum mt_schema_role role;
     mt_str_id path = 0;
     if (c != '[' && c != '{') {
         /* Strings nobody asks for may be long and all different: walk over them. */
@@ -241,7 +242,7 @@ static int value(struct mt_json_walk *w, enum mt_key key, mt_str_id name)
             return skip_member(w);
         return scalar(w, l, key, name, c);
     }
-    role = l->list ? mt_role_item((enum mt_role)l->role) : mt_role_value((enum mt_role)l->role, key);
+    role = l->list ? mt_role_item((enum mt_schema_role)l->role) : mt_role_value((enum mt_schema_role)l->role, key);
     if (c == '[' && l->role == MT_R_HOST_TRACES)
         role = MT_R_TRACE;
     if (l->role == MT_R_FRAME || (l->list && l->role == MT_R_RING) || !(c == '[' ? is_list_role(role) : is_dict_role(role)))
@@ -250,7 +251,7 @@ static int value(struct mt_json_walk *w, enum mt_key key, mt_str_id name)
         if (l->seen >> key & 1) {
             mt_trace_diag(w->t, MT_DIAG_DAMAGE, true, mt_json_offset(&w->j),
                           "the key \"%s\" comes twice in %s: the second was left out", mt_key_name(key),
-                          mt_role_name((enum mt_role)l->role));
+                          mt_role_name((enum mt_schema_role)l->role));
             return skip_member(w);
         }
         l->seen |= UINT64_C(1) << key;

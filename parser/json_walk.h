@@ -7,7 +7,7 @@
 
 /* One open container. */
 struct mt_json_level {
-    uint8_t role; /* enum mt_role */
+    uint8_t role; /* enum mt_schema_role */
     uint8_t list;
     uint8_t key;    /* enum mt_key it is the value of; lists pass it on to nothing */
     mt_str_id path; /* inside allocator_settings: the dotted key of this container, 0 = the first level */
@@ -70,7 +70,8 @@ enum mt_rc mt_json_read_steps(struct mt_source *src, const struct mt_limits *lim
 static inline struct mt_json_level *mt_json_top(struct mt_json_walk *w) { return &w->lv.p[w->lv.n - 1]; }
 int mt_json_walk_nomem(struct mt_json_walk *w);
 /* p behind the bracket. `index`: position of the container in its list. */
-int mt_json_open_level(struct mt_json_walk *w, enum mt_role role, bool list, enum mt_key key, mt_str_id path, uint64_t index);
+int mt_json_open_level(struct mt_json_walk *w, enum mt_schema_role role, bool list, enum mt_key key, mt_str_id path,
+                       uint64_t index);
 /* p at the '[' of a list of frames. A text seen before sets the value and passes over it; any other is opened for reading. */
 int mt_json_open_stack(struct mt_json_walk *w, struct mt_json_level *l, enum mt_key key);
 /* p at the '{' of a frame. Passes over all frames that were seen before; the first that was not is opened for reading. */

@@ -64,7 +64,7 @@ struct pk_node {
     uint32_t next_free;
     uint32_t ordinal; /* trace: index of its device */
     mt_str_id path;   /* settings: dotted path */
-    uint8_t role;     /* enum mt_role */
+    uint8_t role;     /* enum mt_schema_role */
     uint8_t key;      /* enum mt_key under which it hangs */
     bool is_dict, is_record, closed, mixed, filled, host;
 };
@@ -73,7 +73,7 @@ struct pk_node {
 struct pk_mark {
     uint32_t base; /* first value above it */
     uint32_t node; /* the container just below it, which its items go to; PK_NONE: a tuple */
-    uint8_t item;  /* streams: enum mt_role of the records */
+    uint8_t item;  /* streams: enum mt_schema_role of the records */
     bool streams;  /* node is a list of records: an item is consumed as soon as the next one opens */
     bool dropped;  /* values of a tuple were let go: too many to matter */
 };
@@ -104,7 +104,7 @@ struct pk {
     uint64_t seen_top;        /* bit per enum mt_key of the top level */
     mt_frame_id scratch[512]; /* one stack, for pickle_fast.c */
     uint64_t n_bad_items, first_bad_item;
-    enum mt_role bad_item_role;
+    enum mt_schema_role bad_item_role;
     uint64_t steps;
     int protocol;          /* -1: no PROTO opcode */
     unsigned min_protocol; /* bit per protocol whose opcodes were used */

@@ -91,7 +91,7 @@ static int settle(struct pk *m, struct mt_val *v)
     return 1;
 }
 
-static void bad_item(struct pk *m, enum mt_role list)
+static void bad_item(struct pk *m, enum mt_schema_role list)
 {
     if (m->n_bad_items++ == 0) {
         m->first_bad_item = mt_pk_offset(m);
@@ -237,9 +237,9 @@ static int build_record(struct pk *m, const struct pk_node *item)
     return ok || mt_pk_builder_failed(m);
 }
 
-static int record_list_items(struct pk *m, enum mt_role list, uint32_t lo, uint32_t hi)
+static int record_list_items(struct pk *m, enum mt_schema_role list, uint32_t lo, uint32_t hi)
 {
-    enum mt_role want = mt_role_item(list);
+    enum mt_schema_role want = mt_role_item(list);
     for (uint32_t i = lo; i < hi; i++) {
         struct mt_val *v = &m->stack[i];
         const struct pk_node *item = v->type == PK_T_NODE ? &m->nodes.p[v->id] : NULL;
@@ -257,7 +257,7 @@ static int record_list_items(struct pk *m, enum mt_role list, uint32_t lo, uint3
 
 static int list_items(struct pk *m, struct pk_node *n, uint32_t index, uint32_t lo, uint32_t hi)
 {
-    enum mt_role role = (enum mt_role)n->role;
+    enum mt_schema_role role = (enum mt_schema_role)n->role;
     enum mt_key key = (enum mt_key)n->key;
     uint64_t first = n->n - (hi - lo);
     switch (role) {

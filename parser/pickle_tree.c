@@ -72,7 +72,7 @@ int mt_pk_push_str(struct pk *m, const unsigned char *s, size_t n)
 
 /* ---- which container is the parent, and so which role has a new one ---- */
 
-static enum mt_role fit(enum mt_role r, bool is_dict)
+static enum mt_schema_role fit(enum mt_schema_role r, bool is_dict)
 {
     switch (r) {
     case MT_R_TOP: return is_dict ? r : MT_R_SEGMENTS;
@@ -100,24 +100,24 @@ static enum mt_role fit(enum mt_role r, bool is_dict)
     return MT_R_SKIP;
 }
 
-static enum mt_role item_role(const struct pk_node *list, bool is_dict)
+static enum mt_schema_role item_role(const struct pk_node *list, bool is_dict)
 {
     if (list->role == MT_R_HOST_TRACES && !is_dict)
         return MT_R_TRACE;
-    return fit(mt_role_item((enum mt_role)list->role), is_dict);
+    return fit(mt_role_item((enum mt_schema_role)list->role), is_dict);
 }
 
 struct place {
     uint32_t parent; /* PK_NONE: none that is known */
     enum mt_key key;
     mt_str_id key_text;
-    enum mt_role role;
+    enum mt_schema_role role;
 };
 
 static struct place value_of(const struct pk *m, uint32_t dict, struct mt_val key, bool is_dict)
 {
     struct place p = {dict, (enum mt_key)m->key_of[key.id], key.id, MT_R_SKIP};
-    p.role = fit(mt_role_value((enum mt_role)m->nodes.p[dict].role, p.key), is_dict);
+    p.role = fit(mt_role_value((enum mt_schema_role)m->nodes.p[dict].role, p.key), is_dict);
     return p;
 }
 
@@ -170,7 +170,7 @@ static int dotted(struct pk *m, mt_str_id prefix, mt_str_id key, mt_str_id *path
     return mt_build_str(m->b, buf, (size_t)n, path) || mt_pk_builder_failed(m);
 }
 
-static bool is_record_role(enum mt_role r)
+static bool is_record_role(enum mt_schema_role r)
 {
     return r == MT_R_EVENT || r == MT_R_SEGMENT || r == MT_R_BLOCK || r == MT_R_HIST || r == MT_R_ANNOTATION ||
            r == MT_R_HOST_SEGMENT;
@@ -203,7 +203,7 @@ static int announce(struct pk *m, struct pk_node *n, const struct place *p)
 
 static bool is_list(const struct pk *m, const struct mt_val *v) { return v->type == PK_T_NODE && !m->nodes.p[v->id].is_dict; }
 
-static int new_record(struct pk *m, enum mt_role role, enum mt_key key)
+static int new_record(struct pk *m, enum mt_schema_role role, enum mt_key key)
 {
     struct mt_val v = {.type = PK_T_NODE, .id = 0};
     struct pk_node *n;
@@ -233,7 +233,7 @@ int mt_pk_open(struct pk *m, bool is_dict)
         if (m->sp != k->base && !mt_pk_deliver(m, k->node, k->base, m->sp))
             return 0;
         m->sp = k->base;
-        return new_record(m, (enum mt_role)k->item, MT_K_UNKNOWN);
+        return new_record(m, (enum mt_schema_role)k->item, MT_K_UNKNOWN);
     }
     if (k == m->marks.p && m->n_open >= m->lim->max_depth)
         return mt_pk_fail(m, PK_FAIL, MT_ELIMIT, "containers nested deeper than %u (raise --max-depth)", m->lim->max_depth);
@@ -265,8 +265,8 @@ int mt_pk_mark(struct pk *m)
         const struct pk_node *n = &m->nodes.p[top->id];
         k->node = top->id;
         if (!n->is_dict) {
-            k->item = (uint8_t)mt_role_item((enum mt_role)n->role);
-            k->streams = is_record_role((enum mt_role)k->item);
+            k->item = (uint8_t)mt_role_item((enum mt_schema_role)n->role);
+            k->streams = is_record_role((enum mt_schema_role)k->item);
         }
     }
     m->mark = k;
@@ -433,8 +433,8 @@ bool mt_pk_where(const struct pk *m, char *buf, size_t cap)
         snprintf(buf, cap, "in the trace of %s %u, after %llu entries", at->host ? "host list" : "device", at->ordinal,
                  (unsigned long long)n);
     else if (at->role == MT_R_SETTINGS || at->role == MT_R_TRACES)
-        snprintf(buf, cap, "in %s", mt_role_name((enum mt_role)at->role));
+        snprintf(buf, cap, "in %s", mt_role_name((enum mt_schema_role)at->role));
     else
-        snprintf(buf, cap, "in %s, after %llu of them", mt_role_name((enum mt_role)at->role), (unsigned long long)n);
+        snprintf(buf, cap, "in %s, after %llu of them", mt_role_name((enum mt_schema_role)at->role), (unsigned long long)n);
     return true;
 }

@@ -56,7 +56,7 @@ static void where(const struct mt_json_walk *w, char *buf, size_t cap)
     for (uint32_t i = w->lv.n; i-- > 0;) {
         const struct mt_json_level *l = &w->lv.p[i];
         unsigned long long n = l->n;
-        switch ((enum mt_role)l->role) {
+        switch ((enum mt_schema_role)l->role) {
         case MT_R_TRACE:
             snprintf(buf, cap, "in the trace of device %u, after %llu whole entries", (unsigned)w->ordinal, n);
             return;
@@ -64,7 +64,7 @@ static void where(const struct mt_json_walk *w, char *buf, size_t cap)
         case MT_R_ANNOTATIONS:
         case MT_R_HOST_SEGMENTS:
         case MT_R_HOST_TRACES:
-            snprintf(buf, cap, "in %s, after %llu whole entries", mt_role_name((enum mt_role)l->role), n);
+            snprintf(buf, cap, "in %s, after %llu whole entries", mt_role_name((enum mt_schema_role)l->role), n);
             return;
         case MT_R_TRACES: snprintf(buf, cap, "in device_traces, after the traces of %llu devices", n); return;
         case MT_R_SETTINGS: snprintf(buf, cap, "in allocator_settings"); return;

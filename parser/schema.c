@@ -31,7 +31,7 @@ enum mt_key mt_key_find(const void *s, size_t n)
     return MT_K_UNKNOWN;
 }
 
-enum mt_role mt_role_value(enum mt_role dict, enum mt_key key)
+enum mt_schema_role mt_role_value(enum mt_schema_role dict, enum mt_key key)
 {
     if (dict == MT_R_SETTINGS)
         return key == MT_K_TRACE_ALLOC_MAX_ENTRIES || key == MT_K_TRACE_ALLOC_OVERFLOWED ? MT_R_RING : MT_R_SETTINGS;
@@ -55,7 +55,7 @@ enum mt_role mt_role_value(enum mt_role dict, enum mt_key key)
     }
 }
 
-enum mt_role mt_role_item(enum mt_role list)
+enum mt_schema_role mt_role_item(enum mt_schema_role list)
 {
     switch ((int)list) {
     case MT_R_TOP:
@@ -73,7 +73,7 @@ enum mt_role mt_role_item(enum mt_role list)
     }
 }
 
-const char *mt_role_name(enum mt_role r)
+const char *mt_role_name(enum mt_schema_role r)
 {
     static const char *const names[] = {
         [MT_R_SKIP] = "an unknown value",

@@ -17,7 +17,7 @@ enum mt_key mt_key_find(const void *s, size_t n);
 const char *mt_key_name(enum mt_key k);
 
 /* What a container is. A list role names its items' role through mt_role_item(), a dict role its values' through mt_role_value(). */
-enum mt_role {
+enum mt_schema_role {
     MT_R_SKIP =
         0,    /* unknown: walked over; a dict with name/filename/line in it is still a frame, a list of frames still a stack */
     MT_R_TOP, /* dict; as a list it is MT_R_SEGMENTS (torch.cuda.memory_snapshot()) */
@@ -43,9 +43,9 @@ enum mt_role {
 };
 
 /* Role of a container that is the value of `key` in a dict of role `dict`. */
-enum mt_role mt_role_value(enum mt_role dict, enum mt_key key);
+enum mt_schema_role mt_role_value(enum mt_schema_role dict, enum mt_key key);
 /* Role of a container that is an item of a list of role `list`. */
-enum mt_role mt_role_item(enum mt_role list);
-const char *mt_role_name(enum mt_role r); /* for messages: "a trace entry" */
+enum mt_schema_role mt_role_item(enum mt_schema_role list);
+const char *mt_role_name(enum mt_schema_role r); /* for messages: "a trace entry" */
 
 #endif

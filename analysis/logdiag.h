@@ -1,0 +1,82 @@
+/* logdiag.h -- the diagnosis that logs alone allow, and what they settle beside a snapshot.
+ *
+ * A log says how much was asked for and who held the card, as one process printed it; it does not say which tensors, and it names the
+ * pools that were free only as a sum. So causes read from it have a confidence of their own, and nothing is claimed that the line does not
+ * say. Sizes are bytes; MT_LOG_NONE where a line does not have them. Thread-safety: const after mt_logdiag_make(). */
+#ifndef MT_LOGDIAG_H
+#define MT_LOGDIAG_H
+
+#include "analysis/analysis.h"
+#include "parser/log.h"
+
+struct mt_log_file {
+    char *name;
+    char *problem; /* why it ends early; NULL = it was read to its end */
+    struct mt_log log;
+};
+struct mt_logs {
+    MT_VEC(struct mt_log_file) files; /* in the order they were given */
+};
+void mt_logs_done(struct mt_logs *l);
+uint64_t mt_logs_facts(const struct mt_logs *l);
+/* Size of the GPU, when every line that names one names the same (a few MiB apart, as rounded print is); 0 = not said or different.
+ * gpu -1 = any. */
+uint64_t mt_logs_capacity(const struct mt_logs *l, int32_t gpu);
+
+enum mt_log_cause {
+    MT_LC_NONE,          /* no failure in the logs */
+    MT_LC_CAPACITY,      /* the card was full of what PyTorch used */
+    MT_LC_FRAGMENTATION, /* PyTorch held more unallocated bytes than were asked for */
+    MT_LC_FOREIGN,       /* without other processes it would have fitted */
+    MT_LC_LIMIT,         /* the card had room: a limit of this process refused */
+    MT_LC_OUTSIDE,       /* an allocation outside PyTorch failed: NCCL, an engine's own allocator, cuBLAS */
+    MT_LC_ENGINE_SHARE,  /* the inference engine's share does not fit: too large at start, or too small for its KV cache */
+    MT_LC_SETTING,       /* a setting that excludes another one */
+    MT_LC_HOST,          /* the host ran out of memory */
+    MT_LC_KILLED,        /* killed by somebody; memory is only the usual reason */
+    MT_LC_UNKNOWN,       /* GPU memory ran out; the line has no numbers */
+    MT_LC_COUNT
+};
+const char *mt_log_cause_name(enum mt_log_cause c);  /* "fragmentation" */
+const char *mt_log_cause_words(enum mt_log_cause c); /* "Out of memory: fragmentation" */
+
+struct mt_logdiag {
+    enum mt_log_cause cause;
+    const char *confidence; /* "high", "medium", "low", "none" */
+    uint32_t file, fact;    /* the line it is about; undefined when the cause is NONE and there is no fact */
+    char *sentence, *because;
+    enum mt_phase phase, sub; /* of the failure, where the line tells it */
+    uint64_t n_failures;      /* lines that say memory ran out, the same sentence printed again included */
+    uint64_t n_distinct;      /* of them, not repeated */
+    /* From the sentence of PyTorch, as far as it goes. */
+    uint64_t request, capacity, free, allocated, reserved, unallocated, private_pools, allowed;
+    uint64_t this_process, outside; /* outside: of this process, outside PyTorch */
+    uint64_t others;   /* other processes that are named, or what remains when all else is taken off the capacity */
+    uint32_t n_others; /* processes that are named */
+    bool others_named;
+    bool hints_expandable; /* a failure advises to set expandable_segments */
+    MT_VEC(struct mt_advice) advice;
+};
+
+struct mt_logdiag_opts {
+    const struct mt_fix_rules *fixes;
+    int framework;   /* enum mt_framework that is known, -1 = not */
+    bool expandable; /* expandable_segments is known to be on */
+};
+/* logs must stay alive. MT_OK or MT_ENOMEM. */
+enum mt_rc mt_logdiag_make(struct mt_logdiag **out, const struct mt_logs *logs, const struct mt_logdiag_opts *o,
+                           struct mt_err *err);
+void mt_logdiag_free(struct mt_logdiag *d); /* NULL is fine */
+
+/* One fact in words: "weights took 14.20 GiB". buf of MT_FACT_WORDS; returns it. Text of the log in it is printable ASCII. */
+#define MT_FACT_WORDS 320
+char *mt_log_fact_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f);
+/* "rank 3, pid 4711, GPU 0"; "" when the line does not say. */
+char *mt_log_who(char buf[96], const struct mt_log_fact *f);
+/* Bytes of the card in use, and of it by PyTorch's allocator, as far as the line says so; MT_LOG_NONE. */
+uint64_t mt_log_fact_used(const struct mt_log_fact *f);
+uint64_t mt_log_fact_torch(const struct mt_log_fact *f);
+/* True for the kinds that say memory ran out. */
+bool mt_log_is_failure(enum mt_log_kind k);
+
+#endif

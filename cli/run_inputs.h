@@ -1,0 +1,21 @@
+/* run_inputs.h -- what is known of a run beside its snapshots: --log, --config, --args, and logs among the inputs. */
+#ifndef MT_RUN_INPUTS_H
+#define MT_RUN_INPUTS_H
+
+#include "analysis/logdiag.h"
+#include "analysis/runconf.h"
+#include "cli/cli.h"
+
+struct mt_run_inputs {
+    struct mt_logs logs;
+    struct mt_runconf *conf;
+    bool cut; /* a log broke off */
+};
+/* Reads the files of the options. 1 on success; 0 with a message printed. */
+int mt_run_inputs_load(struct mt_run_inputs *r, const struct mt_cli *c);
+void mt_run_inputs_done(struct mt_run_inputs *r);
+
+/* For mt_input_opts.text: arg is a struct mt_run_inputs. Keeps the log when it says something about memory. */
+int mt_run_inputs_text(void *arg, const char *input, const char *member, struct mt_source *src);
+
+#endif

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# Settings of the run: --config (YAML, JSON, scripts), --args; which one holds; lint; what is not shown.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+cp "$SAMPLES/verl_grpo_oom_logprob.pickle" s.pickle
+
+cat > run.yaml << 'END'
+actor_rollout_ref:
+  rollout: {gpu_memory_utilization: 0.6, name: vllm}
+  actor:
+    use_dynamic_bsz: True
+    ppo_max_token_len_per_gpu: 4096
+    ppo_micro_batch_size_per_gpu: 1
+    fsdp_config: {cpu_offload: True}
+data: {max_prompt_length: 2048, max_response_length: 4096}
+secret_token: hf_abcdefghijklmnopqrstuvwxyz
+END
+for format in html text md json; do
+    run 0 report s.pickle --config run.yaml --args 'actor_rollout_ref.rollout.gpu_memory_utilization=0.7 api_key=sk-secret' \
+        --format "$format" -o "out.$format"
+    check grep -q 'gpu_memory_utilization' "out.$format"
+    check grep -q 'does not exist' "out.$format"
+    check [ "$(grep -c 'hf_abc\|sk-secret' "out.$format")" = 0 ]
+done
+value() { jq -r --arg k "$1" '.settings[] | select(.setting == $k) | .value' out.json; }
+check [ "$(value gpu_memory_utilization)" = 0.7 ]
+check [ "$(value tokens_per_gpu)" = 4096 ]
+check [ "$(jq -r '.settings[] | select(.setting == "tokens_per_gpu") | "\(.set_in):\(.line)"' out.json)" = run.yaml:5 ]
+check [ "$(jq -r '[.lint[].id] | sort | join(" ")' out.json)" = 'V21 dead-micro-batch tokens-below-sequence' ]
+check [ "$(jq -r '.lint[] | select(.id == "V21") | .where' out.json)" = run.yaml:7 ]
+check [ "$(jq -r '.lint[] | select(.id == "V21") | .level' out.json)" = error ]
+
+# JSON and a launch script, which is read and never run.
+printf '{"num_attention_heads": 40, "vocab_size": 151936}' > model.json
+cat > launch.sh << 'END'
+#!/bin/bash
+touch was_run
+export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
+len=1024
+python3 -m verl.trainer.main_ppo data.max_prompt_length=$len \
+    actor_rollout_ref.rollout.name=vllm
+END
+run 0 report s.pickle --config model.json --config launch.sh --format json -o out.json --force
+check [ ! -e was_run ]
+check [ "$(value heads)" = 40 ]
+check [ "$(value max_prompt_len)" = 1024 ]
+check [ "$(jq -r '.lint[0].id' out.json)" = expandable-sleep ]
+check [ "$(jq -r '.lint[0].where' out.json)" = 'launch.sh:3' ]
+
+# Without any, nothing is made up.
+run 0 report s.pickle --format json -o out.json --force
+check [ "$(jq -r '[.settings[] | select(.set_in != "the snapshot")] | length' out.json)" = 0 ]
+
+# The allocator settings of the snapshot count, and hold before what a file says.
+printf 'PYTORCH_CUDA_ALLOC_CONF=expandable_segments:False x --y 1\n' > env.sh
+run 0 report "$SAMPLES/expandable_segments.pickle" --config env.sh --format json -o out.json --force
+check [ "$(value expandable_segments)" = True ]
+
+# What cannot be read.
+printf 'a: [1\nb: }\n' > bad.yaml
+run 1 report s.pickle --config bad.yaml
+err_has 'bad.yaml'
+err_has 'line 2'
+run 1 report s.pickle --config absent.yaml
+err_has 'absent.yaml'
+run 1 report s.pickle --config s.pickle
+run 2 report s.pickle --config
+run 2 report s.pickle --config ''
+finish

@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# Logs: alone, compressed, from a pipe, in a folder beside snapshots, as --log; what they settle; what is no log.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+oom='[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.10 GiB of which 1.20 GiB is free. Including non-PyTorch memory, this process has 77.90 GiB memory in use. Of the allocated memory 64.80 GiB is allocated by PyTorch, and 12.00 GiB is reserved by PyTorch but unallocated.'
+printf 'start\n%s\n' "$oom" > train.log
+for format in html text md json; do
+    run 0 report train.log --format "$format" -o "out.$format"
+    check grep -q 'asked for 2.00 GiB and 1.20 GiB of 79.10 GiB were free' "out.$format"
+done
+check grep -q 'Out of memory: fragmentation' out.html
+check [ "$(jq -r .verdict.kind out.json)" = log ]
+check [ "$(jq -r .log_diagnosis.cause out.json)" = fragmentation ]
+check [ "$(jq -r .log_diagnosis.line out.json)" = 2 ]
+check [ "$(jq -r .verdict.rank out.json)" = 3 ]
+check [ "$(jq -r '.logs[0].facts[0].kind' out.json)" = torch_oom ]
+
+# The same out of a pipe, compressed, without a newline at the end, with Windows line ends.
+run 0 report - --format text -o a.txt < train.log
+check grep -q 'fragmentation' a.txt
+gzip -k train.log
+run 0 report train.log.gz --format json -o gz.json
+check [ "$(jq -r .verdict.sentence gz.json)" = "$(jq -r .verdict.sentence out.json)" ]
+printf '%s' "$oom" | sed 's/$/\r/' > dos.log
+run 0 report dos.log --format json -o dos.json
+check [ "$(jq -r .log_diagnosis.request_bytes dos.json)" = 2147483648 ]
+# A log that begins like JSON.
+printf "[2026-01-01 00:00:00] hello\n{'a': 1}\n%s\n" "$oom" > bracket.log
+run 0 report bracket.log --format json -o bracket.json
+check [ "$(jq -r .log_diagnosis.line bracket.json)" = 3 ]
+
+printf '(dpo_trainer pid=7) hello\n%s\n' "$oom" > bracket2.log
+run 0 report bracket2.log --format json -o bracket2.json
+check [ "$(jq -r .log_diagnosis.line bracket2.json)" = 2 ]
+
+# Beside a snapshot it settles the size of the card, whether named or found in the folder.
+run 0 report "$SAMPLES/verl_grpo_oom_logprob.pickle" --log train.log --format json -o both.json
+check [ "$(jq -r '.devices[0].capacity_bytes' both.json)" -gt 84900000000 ]
+check [ "$(jq -r '.verdict.kind' both.json)" != log ]
+run 0 report "$SAMPLES/verl_grpo_oom_logprob.pickle" --log train.log --capacity 40GiB --format json -o named.json
+check [ "$(jq -r '.devices[0].capacity_bytes' named.json)" = 42949672960 ]
+mkdir folder && cp "$SAMPLES/tiny.pickle" train.log folder/ && printf 'int main(void);\n' > folder/main.c
+run 0 report folder --format json -o folder.json
+check [ "$(jq -r '.logs | length' folder.json)" = 1 ]
+check [ "$(jq -r '.quality.ignored_files' folder.json)" = 1 ]
+check [ "$(jq -r '.verdict.kind' folder.json)" = oom_fragmentation ]
+run 0 report --log train.log --log dos.log "$SAMPLES/tiny.pickle" --format json -o two.json
+check [ "$(jq -r '.logs | length' two.json)" = 2 ]
+
+# Host memory: other advice, in the form that appends.
+printf 'Out of memory: Killed process 77 (python) total-vm:1kB, anon-rss:9kB\n' > dmesg.log
+run 0 report dmesg.log --format text -o host.txt
+check grep -q 'The host ran out of memory' host.txt
+# shellcheck disable=SC2016 # as it is printed
+check grep -qF 'LD_PRELOAD=/usr/lib/x86_64-linux-gnu/libtcmalloc.so.4${LD_PRELOAD:+:$LD_PRELOAD}' host.txt
+
+# Names of files and lines of logs cannot break the page, nor the terminal.
+printf 'Before <script>alert(1)</script>\033[31m, memory allocated (GB): 1, memory reserved (GB): 1, device memory used/total (GB): 1/80\n%s\n' "$oom" \
+    > '<img src=x>.log'
+run 0 report '<img src=x>.log' --format html -o evil.html
+check [ "$(grep -c '<script\|<img' evil.html)" = 0 ]
+run 0 report '<img src=x>.log' --format text -o evil.txt
+check [ "$(grep -c "$(printf '\033')" evil.txt)" = 0 ]
+
+# What says nothing is no report; a log that was named is read all the same.
+printf 'nothing here\n' > empty.log
+run 1 report empty.log
+err_has 'no memory snapshot'
+check [ ! -e empty.log.html ]
+run 0 report --log empty.log "$SAMPLES/tiny.pickle" --format json -o empty.json
+check [ "$(jq -r .log_diagnosis.cause empty.json)" = none ]
+run 1 report --log absent.log "$SAMPLES/tiny.pickle"
+err_has 'absent.log'
+head -c 60 train.log.gz > cut.log.gz
+run 3 report --log cut.log.gz "$SAMPLES/tiny.pickle" --format json -o cut.json
+check [ "$(jq -r '.logs[0].problem' cut.json)" != null ]
+run 2 report --log '' "$SAMPLES/tiny.pickle"
+finish

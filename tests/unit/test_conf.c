@@ -1,0 +1,312 @@
+/* Settings: YAML, JSON, scripts, command lines; asked for by key and by name. */
+#include "analysis/runconf.h"
+#include "mt_test.h"
+
+static struct mt_runconf *rc;
+static struct mt_err err;
+
+static void open_conf(void)
+{
+    memset(&err, 0, sizeof err);
+    MT_CHECK_EQ(mt_runconf_new(&rc, &err), MT_OK);
+}
+
+static enum mt_rc file(const char *text, const char *name)
+{
+    enum mt_rc r = mt_conf_file(&rc->conf, text, strlen(text), name, &err);
+    MT_CHECK_EQ(mt_runconf_added(rc, MT_FROM_CONFIG, &err), MT_OK);
+    return r;
+}
+
+static void args(const char *text)
+{
+    MT_CHECK_EQ(mt_conf_args(&rc->conf, text, strlen(text), "--args", false, &err), MT_OK);
+    MT_CHECK_EQ(mt_runconf_added(rc, MT_FROM_ARGS, &err), MT_OK);
+}
+
+static const char *get(const char *key)
+{
+    const char *v = mt_runconf_get(rc, key);
+    return v != NULL ? v : "(null)";
+}
+
+static const char *where(const char *key)
+{
+    static char buf[300];
+    struct mt_runconf_hit hit;
+    return mt_runconf_find(rc, key, &hit) && hit.entry != NULL ? mt_runconf_where(buf, sizeof buf, hit.entry) : "(null)";
+}
+
+MT_TEST(yaml)
+{
+    open_conf();
+    MT_CHECK_EQ(file("actor_rollout_ref:\n"
+                     "  rollout: {gpu_memory_utilization: 0.5, name: vllm}\n"
+                     "  actor:\n"
+                     "    ppo_max_token_len_per_gpu: 8192\n"
+                     "    dynamic: ${x.y}\n"
+                     "    list: [1, two, 3.5]\n"
+                     "    deep:\n"
+                     "      - a: 1\n"
+                     "      - [2, 3]\n"
+                     "    empty: []\n"
+                     "anchor: &a 7\n"
+                     "alias: *a\n"
+                     "quoted: \"a: b # c\"\n"
+                     "none:\n",
+                     "run.yaml"),
+                MT_OK);
+    MT_CHECK_STR(get("tokens_per_gpu"), "8192");
+    MT_CHECK_STR(where("tokens_per_gpu"), "run.yaml:4");
+    MT_CHECK_STR(get("gpu_memory_utilization"), "0.5");
+    MT_CHECK_STR(get("actor_rollout_ref.actor.list"), "[1, two, 3.5]");
+    MT_CHECK_STR(get("actor_rollout_ref.actor.deep.0.a"), "1");
+    MT_CHECK_STR(get("actor_rollout_ref.actor.deep.1"), "[2, 3]");
+    MT_CHECK_STR(get("actor_rollout_ref.actor.empty"), "[]");
+    MT_CHECK_STR(get("actor_rollout_ref.actor.dynamic"), "(null)");
+    MT_CHECK_STR(get("alias"), "(null)");
+    MT_CHECK_STR(get("anchor"), "7");
+    MT_CHECK_STR(get("quoted"), "a: b # c");
+    MT_CHECK_STR(get("none"), "");
+    MT_CHECK_STR(get("max_prompt_len"), "(null)");
+    MT_CHECK_EQ(rc->framework, MT_FW_VERL);
+    mt_runconf_free(rc);
+}
+
+MT_TEST(json)
+{
+    open_conf();
+    MT_CHECK_EQ(
+        file("{\"a\": {\"b\": [1, \"x\", null], \"c\": true, \"d\": [{\"e\": 1.5}]}, \"vocab_size\": 151936}", "config.json"),
+        MT_OK);
+    MT_CHECK_STR(get("a.b"), "[1, x, null]");
+    MT_CHECK_STR(get("a.c"), "true");
+    MT_CHECK_STR(get("a.d.0.e"), "1.5");
+    MT_CHECK_STR(get("vocab"), "151936");
+    MT_CHECK_STR(where("vocab"), "config.json");
+    mt_runconf_free(rc);
+}
+
+MT_TEST(bad_files)
+{
+    open_conf();
+    MT_CHECK_EQ(file("a: [b\nc: }", "x.yaml"), MT_EINPUT);
+    MT_CHECK(strstr(err.msg, "line 2") != NULL);
+    MT_CHECK_EQ(file("{\"a\": \n1,, }", "x.json"), MT_EINPUT);
+    MT_CHECK(strstr(err.msg, "line 2") != NULL);
+    MT_CHECK_EQ(file("just a text", "x.txt"), MT_EINPUT);
+    MT_CHECK_EQ(file("", "x.yaml"), MT_EINPUT);
+    MT_CHECK_EQ(file("{\"a\": 1", "x.json"), MT_EINPUT);
+    MT_CHECK_EQ(file("[1, 2]", "x.yaml"), MT_EINPUT);
+    mt_runconf_free(rc);
+}
+
+MT_TEST(script)
+{
+    open_conf();
+    MT_CHECK_EQ(file("#!/bin/bash\n"
+                     "set -x\n"
+                     "export PYTORCH_CUDA_ALLOC_CONF=\"expandable_segments:True,max_split_size_mb:128\"\n"
+                     "max_len=2048 # tokens\n"
+                     "N=${FOO:-3}\n"
+                     "LD_PRELOAD=/usr/lib/libtcmalloc.so python3 -m verl.trainer.main_ppo --config-path=/x \\\n"
+                     "    data.max_response_length=$max_len \\\n"
+                     "    data.max_prompt_length=\"${max_len}\" \\\n"
+                     "    +actor_rollout_ref.x.y='a b' ~trainer.logger trainer.n=${N} \\\n"
+                     "    --max-tokens-per-gpu 8192 --offload --cuda_graph_bs 1 2 4 --lr=-1e-5 $@\n"
+                     "echo done; other k.v=1\n",
+                     "run.sh"),
+                MT_OK);
+    MT_CHECK_STR(get("PYTORCH_CUDA_ALLOC_CONF.expandable_segments"), "True");
+    MT_CHECK_STR(get("expandable_segments"), "True");
+    MT_CHECK_STR(get("max_split_size_mb"), "128");
+    MT_CHECK_STR(where("max_split_size_mb"), "run.sh:3");
+    MT_CHECK_STR(get("max_response_len"), "2048");
+    MT_CHECK_STR(where("max_response_len"), "run.sh:7");
+    MT_CHECK_STR(get("max_prompt_len"), "2048");
+    MT_CHECK_STR(get("actor_rollout_ref.x.y"), "a b");
+    MT_CHECK_STR(get("trainer.logger"), "(null)");
+    MT_CHECK_STR(get("trainer.n"), "(null)");
+    MT_CHECK_STR(get("LD_PRELOAD"), "/usr/lib/libtcmalloc.so");
+    MT_CHECK_STR(get("--max-tokens-per-gpu"), "8192");
+    MT_CHECK_STR(get("--max_tokens_per_gpu"), "8192");
+    MT_CHECK_STR(get("--offload"), "");
+    MT_CHECK(mt_runconf_is_true(mt_runconf_get(rc, "--offload")));
+    MT_CHECK_STR(get("--cuda-graph-bs"), "1");
+    MT_CHECK_STR(get("--lr"), "-1e-5");
+    MT_CHECK_STR(get("k.v"), "1");
+    MT_CHECK_STR(get("max_len"), "(null)");
+    mt_runconf_free(rc);
+}
+
+MT_TEST(precedence)
+{
+    open_conf();
+    args("actor_rollout_ref.rollout.gpu_memory_utilization=0.7 data.max_prompt_length=1 data.max_prompt_length=2 "
+         "PYTORCH_ALLOC_CONF=a:1");
+    file("actor_rollout_ref: {rollout: {gpu_memory_utilization: 0.5, enforce_eager: True}}\n", "a.yaml");
+    MT_CHECK_STR(get("gpu_memory_utilization"), "0.7");
+    MT_CHECK_STR(where("gpu_memory_utilization"), "--args");
+    MT_CHECK_STR(get("enforce_eager"), "True");
+    MT_CHECK_STR(get("max_prompt_len"), "2");
+    MT_CHECK_STR(get("PYTORCH_ALLOC_CONF.a"), "1");
+    args("~data.max_prompt_length");
+    MT_CHECK_STR(get("max_prompt_len"), "(null)");
+    mt_runconf_free(rc);
+}
+
+MT_TEST(defaults)
+{
+    struct mt_runconf_hit hit;
+    open_conf();
+    MT_CHECK(!mt_runconf_find(rc, "gpu_memory_utilization", &hit)); /* of which framework? */
+    args("actor_rollout_ref.actor.use_dynamic_bsz=True");
+    MT_CHECK(mt_runconf_find(rc, "gpu_memory_utilization", &hit));
+    MT_CHECK(hit.is_default);
+    MT_CHECK_STR(hit.value, "0.5");
+    MT_CHECK_STR(get("gpu_memory_utilization"), "(null)");
+    mt_runconf_free(rc);
+    MT_CHECK(mt_runconf_get(NULL, "tp") == NULL);
+}
+
+/* One key of each framework, by its name. */
+MT_TEST(frameworks)
+{
+    static const struct {
+        const char *args, *name, *value;
+        int framework;
+    } of[] = {
+        {"actor.mb_spec.max_tokens_per_mb=4096", "tokens_per_gpu", "4096", MT_FW_AREAL},
+        {"actor.backend=fsdp:d2t4c2 gconfig.max_new_tokens=9", "tp", "4", MT_FW_AREAL},
+        {"actor.backend=fsdp:d2c2", "cp", "2", MT_FW_AREAL},
+        {"actor.backend=fsdp:d2c2", "pp", "1", MT_FW_AREAL},
+        {"rollout.backend=sglang:d4", "engine", "sglang", MT_FW_AREAL},
+        {"--max-tokens-per-gpu 8192 --rollout-max-response-len 5", "max_response_len", "5", -1},
+        {"--vllm_gpu_memory_utilization 0.3 --max_completion_length 7", "max_response_len", "7", MT_FW_TRL},
+        {"policy.generation.vllm_cfg.gpu_memory_utilization=0.6", "gpu_memory_utilization", "0.6", MT_FW_NEMORL},
+        {"--vllm.gpu_memory_utilization 0.4 --train.max_tokens_per_gpu 1", "gpu_memory_utilization", "0.4", MT_FW_OPENRLHF},
+        {"--gpu-memory-utilization 0.9 --max-num-seqs 4", "max_num_seqs", "4", MT_FW_VLLM},
+        {"--mem-fraction-static=0.8", "gpu_memory_utilization", "0.8", MT_FW_SGLANG},
+        {"--num-attention-heads 40 --micro-batch-size 1", "heads", "40", -1},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        open_conf();
+        args(of[i].args);
+        MT_CHECK_STR(get(of[i].name), of[i].value);
+        if (of[i].framework >= 0)
+            MT_CHECK_EQ(rc->framework, of[i].framework);
+        mt_runconf_free(rc);
+    }
+}
+
+/* Every setting of the table is found by its name when any of its keys is set, in the spelling of the table. */
+MT_TEST(every_key)
+{
+    open_conf();
+    MT_CHECK(rc->settings.n > 40);
+    for (uint32_t i = 0; i < rc->settings.n; i++) {
+        const struct mt_runconf_setting s = rc->settings.p[i];
+        for (uint32_t k = 0; k < s.n; k++) {
+            const struct mt_runconf_key key = rc->keys.p[s.first + k];
+            struct mt_runconf *one = NULL;
+            char text[700];
+            const char *want = key.part == NULL ? "3" : strcmp(key.part, "name") == 0 ? "fsdp" : "2";
+            MT_CHECK(key.part == NULL || strlen(key.part) == 1 || strcmp(key.part, "name") == 0);
+            MT_CHECK(mt_framework_find(key.framework) >= 0 || strcmp(key.framework, "pytorch") == 0 ||
+                     strcmp(key.framework, "model") == 0);
+            MT_CHECK_EQ(mt_runconf_new(&one, &err), MT_OK);
+            snprintf(text, sizeof text, "%s=%s", key.key, key.part != NULL ? "fsdp:d2t2p2c2e2" : "3");
+            MT_CHECK_EQ(mt_conf_args(&one->conf, text, strlen(text), "x", false, &err), MT_OK);
+            MT_CHECK_EQ(mt_runconf_added(one, MT_FROM_ARGS, &err), MT_OK);
+            if (mt_runconf_get(one, s.name) == NULL || strcmp(mt_runconf_get(one, s.name), want) != 0)
+                MT_FAIL_AT("%s by %s", s.name, text);
+            mt_runconf_free(one);
+        }
+    }
+    mt_runconf_free(rc);
+}
+
+MT_TEST(ray_environment)
+{
+    open_conf();
+    args("+ray_kwargs.ray_init.runtime_env.env_vars.PYTORCH_CUDA_ALLOC_CONF='expandable_segments:True' "
+         "--runtime-env-json '{\"env_vars\": {\"NCCL_CUMEM_ENABLE\": \"0\"}}' -- python train.py");
+    MT_CHECK_STR(get("expandable_segments"), "True");
+    MT_CHECK_STR(get("NCCL_CUMEM_ENABLE"), "0");
+    mt_runconf_free(rc);
+}
+
+MT_TEST(hostile)
+{
+    size_t n = (size_t)1 << 20;
+    char *p = malloc(n + 1);
+    static const char *const pieces[] = {"[",  "{a: ",     "- ",  "a: &x *x\n", "a=$a", "$(",     "\"", "'",
+                                         "--", "A=$A$A\n", "${a", "`",          "\\\n", "a.b=1 ", "? "};
+    MT_CHECK(p != NULL);
+    for (size_t i = 0; p != NULL && i < sizeof pieces / sizeof *pieces; i++) {
+        size_t k = strlen(pieces[i]);
+        for (size_t at = 0; at < n; at++)
+            p[at] = pieces[i][at % k];
+        p[n] = '\0';
+        open_conf();
+        (void)mt_conf_file(&rc->conf, p, n, "x.yaml", &err);
+        (void)mt_conf_file(&rc->conf, p, n, "x.sh", &err);
+        (void)mt_conf_args(&rc->conf, p, n, "--args", false, &err);
+        MT_CHECK(rc->conf.entries.n <= MT_CONF_ENTRIES);
+        MT_CHECK_EQ(mt_runconf_added(rc, MT_FROM_CONFIG, &err), MT_OK);
+        mt_runconf_free(rc);
+    }
+    free(p);
+    /* Bytes that are no text. */
+    open_conf();
+    MT_CHECK_EQ(mt_conf_file(&rc->conf, "{\"a\": \0 1}", 11, "x.json", &err), MT_EINPUT);
+    (void)mt_conf_file(&rc->conf, "a: \xff\xfe\0\1", 7, "x.yaml", &err);
+    mt_runconf_free(rc);
+}
+
+MT_TEST(out_of_memory)
+{
+    static const char yaml[] = "a: {b: [1, 2], c: 3}\nd:\n  - e: 1\n";
+    static const char json[] = "{\"a\": {\"b\": [1, 2]}}";
+    static const char sh[] = "#!/bin/sh\nA=1\nB=$A x --k v c.d=$B PYTORCH_ALLOC_CONF=a:1,b:2\n";
+    const char *const texts[] = {yaml, json, sh};
+    uint64_t held = mt_mem_used();
+    for (int i = 0; i < 3; i++) {
+        enum mt_rc r = MT_ENOMEM;
+        for (uint64_t k = 1; k < 400 && r == MT_ENOMEM; k++) {
+            struct mt_config c;
+            memset(&c, 0, sizeof c);
+            mt_mem_fail_after(k);
+            r = mt_conf_file(&c, texts[i], strlen(texts[i]), "x", &err);
+            mt_mem_fail_after(0);
+            mt_conf_done(&c);
+        }
+        MT_CHECK_EQ(r, MT_OK);
+    }
+    {
+        enum mt_rc r = MT_ENOMEM;
+        for (uint64_t k = 1; k < 20000 && r == MT_ENOMEM; k += 97) {
+            mt_mem_fail_after(k);
+            r = mt_runconf_new(&rc, &err);
+            mt_mem_fail_after(0);
+            if (r == MT_OK)
+                mt_runconf_free(rc);
+        }
+        MT_CHECK_EQ(r, MT_OK);
+    }
+    MT_CHECK_EQ(mt_mem_used(), held);
+}
+
+MT_TEST(words)
+{
+    uint64_t v = 0;
+    MT_CHECK(mt_runconf_is_true("TRUE") && mt_runconf_is_true("1") && !mt_runconf_is_true("False") &&
+             !mt_runconf_is_true(NULL));
+    MT_CHECK(mt_runconf_is_false("null") && mt_runconf_is_false("False") && !mt_runconf_is_false("") &&
+             !mt_runconf_is_false("x"));
+    MT_CHECK(mt_runconf_number("8192", &v) && v == 8192);
+    MT_CHECK(!mt_runconf_number("8k", &v) && !mt_runconf_number("", &v) && !mt_runconf_number("99999999999999999999", &v));
+}
+
+MT_MAIN(MT_RUN(yaml) MT_RUN(json) MT_RUN(bad_files) MT_RUN(script) MT_RUN(precedence) MT_RUN(defaults) MT_RUN(frameworks)
+            MT_RUN(every_key) MT_RUN(ray_environment) MT_RUN(hostile) MT_RUN(out_of_memory) MT_RUN(words))

@@ -1,0 +1,325 @@
+/* Lint rules and the diagnosis of logs: for each finding a case that has it, and one that is close and has not. */
+#include "analysis/lint.h"
+#include "mt_test.h"
+
+#define OOM_(request, free, unallocated, others)                                                                               \
+    "[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate " request                                          \
+    " GiB. GPU 0 has a total capacity of 80.00 GiB of "                                                                        \
+    "which " free " GiB is free. " others                                                                                      \
+    "Including non-PyTorch memory, this process has 70.00 GiB memory in use. Of the allocated memory "                         \
+    "50.00 GiB is allocated by PyTorch, and " unallocated                                                                      \
+    " GiB is reserved by PyTorch but unallocated. If reserved but unallocated memory "                                         \
+    "is large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
+#define VLLM_LINE "Available KV cache memory: 1.00 GiB\n"
+#define CONTEXTS                                                                                                               \
+    "Process 1 has 1.00 GiB memory in use. Process 2 has 1.10 GiB memory in use. Process 3 has 1.05 GiB memory in use. "
+
+static struct mt_runconf *conf;
+static struct mt_fix_rules *fixes;
+static struct mt_logs logs;
+static struct mt_logdiag *diag;
+static struct mt_lint *lint;
+
+static void run(const char *args, const char *log)
+{
+    struct mt_err err;
+    struct mt_logdiag_opts o = {.fixes = fixes, .framework = -1};
+    struct mt_lint_in in = {.logs = &logs, .fixes = fixes};
+    memset(&err, 0, sizeof err);
+    memset(&logs, 0, sizeof logs);
+    MT_CHECK_EQ(mt_runconf_new(&conf, &err), MT_OK);
+    MT_CHECK_EQ(mt_conf_args(&conf->conf, args, strlen(args), "--args", false, &err), MT_OK);
+    MT_CHECK_EQ(mt_runconf_added(conf, MT_FROM_ARGS, &err), MT_OK);
+    if (log != NULL) {
+        struct mt_log_file *f = MT_VEC_PUSH(&logs.files);
+        struct mt_source *src = NULL;
+        MT_CHECK(f != NULL);
+        MT_CHECK_EQ(mt_source_mem(&src, log, strlen(log)), MT_OK);
+        MT_CHECK_EQ(mt_log_read(&f->log, src, &err), MT_OK);
+        mt_source_free(src);
+        f->name = mt_strndup("run.log", 7);
+        o.framework = conf->framework;
+        o.expandable = mt_runconf_is_true(mt_runconf_get(conf, "expandable_segments"));
+        MT_CHECK_EQ(mt_logdiag_make(&diag, &logs, &o, &err), MT_OK);
+    }
+    in.conf = conf;
+    in.diag = diag;
+    MT_CHECK_EQ(mt_lint_make(&lint, &in, &err), MT_OK);
+}
+
+static void done(void)
+{
+    mt_lint_free(lint);
+    mt_logdiag_free(diag);
+    mt_logs_done(&logs);
+    mt_runconf_free(conf);
+    lint = NULL;
+    diag = NULL;
+}
+
+static const struct mt_lint_finding *find(const char *id)
+{
+    for (uint32_t i = 0; i < lint->findings.n; i++)
+        if (strcmp(lint->findings.p[i].id, id) == 0)
+            return &lint->findings.p[i];
+    return NULL;
+}
+
+#define AR "actor_rollout_ref."
+#define VERL_VLLM AR "rollout.name=vllm "
+static const struct {
+    const char *id, *args, *log; /* has it */
+    const char *not_args, *not_log;
+} cases[] = {
+    {"expandable-sleep", VERL_VLLM "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", NULL,
+     VERL_VLLM AR "rollout.free_cache_engine=False PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", NULL},
+    {"expandable-sleep",
+     "--vllm-enable-sleep-mode --vllm-gpu-memory-utilization 0.3 PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", NULL,
+     AR "rollout.name=sglang PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", NULL},
+    {"sleep-frees-nothing", "", "Sleep mode freed 0.00 GiB memory, 63.15 GiB memory is still in use.", "",
+     "Sleep mode freed 60.00 GiB memory, 3.15 GiB memory is still in use."},
+    {"pool-refused", "", "AssertionError: Expandable segments are not compatible with memory pool.", "", VLLM_LINE},
+    {"alloc-conf-alias", VERL_VLLM "PYTORCH_ALLOC_CONF=expandable_segments:True", NULL,
+     VERL_VLLM "PYTORCH_ALLOC_CONF=expandable_segments:True PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", NULL},
+    {"split-size-expandable", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True,max_split_size_mb:128", NULL,
+     "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128", NULL},
+    {"gc-expandable", "PYTORCH_ALLOC_CONF=expandable_segments:True,garbage_collection_threshold:0.8", NULL,
+     "PYTORCH_ALLOC_CONF=garbage_collection_threshold:0.8", NULL},
+    {"hint-already-on", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", OOM_("2.00", "1.00", "0.10", ""), "",
+     OOM_("2.00", "1.00", "0.10", "")},
+    {"fragmentation-expandable-off", "", OOM_("2.00", "1.00", "12.00", ""), "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+     OOM_("2.00", "1.00", "12.00", "")},
+    {"saver-expandable", "sglang.enable_memory_saver=True PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", NULL,
+     "sglang.enable_memory_saver=True", NULL},
+    {"foreign-at-oom", "", OOM_("2.00", "1.00", "0.10", "Process 7 has 9.00 GiB memory in use. "), "",
+     OOM_("2.00", "1.00", "0.10", "")},
+    {"contexts-on-one-gpu", "", OOM_("2.00", "1.00", "0.10", CONTEXTS), "",
+     OOM_("2.00", "1.00", "0.10", "Process 1 has 1.00 GiB memory in use. Process 2 has 5.10 GiB memory in use. ")},
+    {"engine-start-share", "",
+     "ValueError: Free memory on device (3.25/79.50 GiB) on startup is less than desired GPU memory utilization (0.9, 71.50 "
+     "GiB).",
+     "", VLLM_LINE},
+    {"sleep-residue", "",
+     "(W pid=1) Sleep mode freed 70 GiB memory, 4.11 GiB memory is still in use.\n(W pid=1) Sleep mode freed 62 GiB memory, "
+     "11.57 GiB memory is "
+     "still in use.\n(W pid=1) Sleep mode freed 50 GiB memory, 25.00 GiB memory is still in use.\n",
+     "",
+     "(W pid=1) Sleep mode freed 70 GiB memory, 4.11 GiB memory is still in use.\n(W pid=1) Sleep mode freed 62 GiB memory, "
+     "4.12 GiB memory is "
+     "still in use.\n(W pid=1) Sleep mode freed 50 GiB memory, 4.10 GiB memory is still in use.\n"},
+    {"torch-counts-more", "",
+     "After X, memory allocated (GB): 5.50, memory reserved (GB): 198.68, device memory used/total (GB): 23.75/140.00", "",
+     "After X, memory allocated (GB): 5.50, memory reserved (GB): 98.68, device memory used/total (GB): 123.75/140.00"},
+    {"snapshot-without-recording", "--memory-snapshot-dir /x", NULL, "--memory-snapshot-dir /x --record-memory-history", NULL},
+    {"profile-memory-without-profiler", "--profile-with-memory", NULL, "--profile-with-memory --use-pytorch-profiler", NULL},
+    {"dead-micro-batch", AR "actor.use_dynamic_bsz=True " AR "actor.ppo_micro_batch_size_per_gpu=1", NULL,
+     AR "actor.use_dynamic_bsz=False " AR "actor.ppo_micro_batch_size_per_gpu=1", NULL},
+    {"dead-graph-sizes", AR "rollout.enforce_eager=True " AR "rollout.cudagraph_capture_sizes=[1,2]", NULL,
+     AR "rollout.enforce_eager=True " AR "rollout.cudagraph_capture_sizes=null", NULL},
+    {"activation-offload-megatron", AR "model.enable_activation_offload=True " AR "actor.strategy=megatron", NULL,
+     AR "model.enable_activation_offload=True " AR "actor.strategy=fsdp", NULL},
+    {"chunking-under-ref", AR "ref.entropy_from_logits_with_chunking=True", NULL,
+     AR "ref.entropy_from_logits_with_chunking=True " AR "actor.entropy_from_logits_with_chunking=True", NULL},
+    {"ulysses-padding", AR "actor.ulysses_sequence_parallel_size=2 " AR "model.use_remove_padding=False", NULL,
+     AR "actor.ulysses_sequence_parallel_size=2 " AR "model.use_remove_padding=True", NULL},
+    {"ulysses-megatron", AR "actor.ulysses_sequence_parallel_size=2 " AR "actor.strategy=megatron", NULL,
+     AR "actor.ulysses_sequence_parallel_size=1 " AR "actor.strategy=megatron", NULL},
+    {"heads-divide", "num_attention_heads=40 actor.backend=fsdp:d2c16", NULL, "num_attention_heads=40 actor.backend=fsdp:d2c8",
+     NULL},
+    {"offload-policy-excludes", AR "actor.fsdp_config.offload_policy=True " AR "actor.fsdp_config.param_offload=True", NULL,
+     AR "actor.fsdp_config.offload_policy=True", NULL},
+    {"offload-policy-fsdp1", AR "actor.fsdp_config.offload_policy=True " AR "actor.strategy=fsdp", NULL,
+     AR "actor.fsdp_config.offload_policy=True " AR "actor.strategy=fsdp2", NULL},
+    {"tokens-below-sequence",
+     AR "actor.use_dynamic_bsz=True data.max_prompt_length=2048 data.max_response_length=4096 " AR
+        "actor.ppo_max_token_len_per_gpu=4096",
+     NULL,
+     AR "actor.use_dynamic_bsz=True data.max_prompt_length=2048 data.max_response_length=4096 " AR
+        "actor.ppo_max_token_len_per_gpu=4096 " AR "actor.ulysses_sequence_parallel_size=2",
+     NULL},
+    {"areal-tokens-below-sequence",
+     "actor.mb_spec.max_tokens_per_mb=4096 train_dataset.max_length=1024 gconfig.max_new_tokens=8192", NULL,
+     "actor.mb_spec.max_tokens_per_mb=9216 train_dataset.max_length=1024 gconfig.max_new_tokens=8192", NULL},
+    {"per-layer-step-optimizer", "actor.fsdp.per_layer_optim_step=true actor.optimizer.type=adam_bf16", NULL,
+     "actor.fsdp.per_layer_optim_step=true actor.optimizer.type=adam", NULL},
+    {"memory-efficient-load", "actor.fsdp.memory_efficient_load=true actor.init_from_scratch=true", NULL,
+     "actor.fsdp.memory_efficient_load=true", NULL},
+    {"cpu-offload-precision", "--optimizer-cpu-offload", NULL, "--optimizer-cpu-offload --use-precision-aware-optimizer", NULL},
+    {"cpu-offload-half", "+" AR "actor.optim.override_optimizer_config.optimizer_offload_fraction=1.0", NULL,
+     "+" AR "actor.optim.override_optimizer_config.optimizer_offload_fraction=1.0 +" AR
+     "actor.optim.override_optimizer_config.optimizer_cpu_offload=True",
+     NULL},
+    {"recompute-full", "--recompute-granularity full", NULL, "--recompute-granularity full --recompute-method uniform", NULL},
+    {"recompute-selective", "--recompute-granularity selective --recompute-num-layers 1", NULL,
+     "--recompute-granularity selective", NULL},
+    {"main-grads-bf16", "--main-grads-dtype bf16 --accumulate-allreduce-grads-in-fp32", NULL, "--main-grads-dtype bf16", NULL},
+    {"micro-batch-dynamic", "--micro-batch-size 1 --use-dynamic-batch-size", NULL, "--micro-batch-size 1", NULL},
+    {"log-probs-chunk-rows", "--log-probs-chunk-size 4", NULL, "--log-probs-chunk-size 1024", NULL},
+    {"margin-without-offload", "--train-memory-margin-bytes 5", NULL, "--train-memory-margin-bytes 5 --colocate", NULL},
+    {"backuper-host-only", "--disable-weights-backuper", NULL, "--update-weight-buffer-size 1", NULL},
+    {"backuper-with-ref", "--disable-weights-backuper --ref-load /x", NULL, "--disable-weights-backuper", NULL},
+    {"preload-overwritten", "LD_PRELOAD=/x/libtcmalloc.so.4 --offload-train", NULL,
+     "LD_PRELOAD=/x/libtcmalloc.so.4:/y/torch_memory_saver.so --offload-train", NULL},
+    /* what fix rules know of keys in guides */
+    {"V18", AR "actor.megatron.grad_offload=True", NULL, AR "actor.megatron.grad_offload=False", NULL},
+    {"V21", AR "actor.fsdp_config.cpu_offload=True", NULL, AR "actor.fsdp_config.param_offload=True", NULL},
+    {"V21", AR "actor.fsdp_config.offload_params=True", NULL, AR "actor.fsdp_config.offload_policy=True", NULL},
+    {"V43", "global_profiler.enabled=True " AR "actor.use_dynamic_bsz=True", NULL,
+     "global_profiler.global_tool_config.torch_memory.stack_depth=32", NULL},
+    {"A25", "allocation_mode=sglang.d4+d4 actor.gradient_checkpointing=true", NULL, "actor.gradient_checkpointing=true", NULL},
+    {"A26", "tp_size=2 actor.gradient_checkpointing=true", NULL, "sglang.tp_size=2 actor.gradient_checkpointing=true", NULL},
+    {"A27", "actor.sglang.mem_fraction_static=0.8", NULL, "sglang.mem_fraction_static=0.8", NULL},
+    {"A28", "gconfig.max_tokens_per_mb=1", NULL, "actor.mb_spec.max_tokens_per_mb=1", NULL},
+    {"A29", "sp_size=2 actor.gradient_checkpointing=true", NULL, "actor.backend=fsdp:d2c2", NULL},
+};
+
+MT_TEST(each_rule)
+{
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct mt_lint_finding *f;
+        run(cases[i].args, cases[i].log);
+        f = find(cases[i].id);
+        if (f == NULL)
+            MT_FAIL_AT("%s is not found in: %s %s", cases[i].id, cases[i].args, cases[i].log != NULL ? cases[i].log : "");
+        else if (f->where[0] == '\0' || f->sentence[0] == '\0' || f->why[0] == '\0' || f->remedy[0] == '\0' ||
+                 f->source[0] == '\0' || strchr(f->sentence, '%') != NULL)
+            MT_FAIL_AT("%s is not whole: %s (%s)", cases[i].id, f->sentence, f->where);
+        done();
+        run(cases[i].not_args, cases[i].not_log);
+        if (find(cases[i].id) != NULL)
+            MT_FAIL_AT("%s is found in: %s %s", cases[i].id, cases[i].not_args,
+                       cases[i].not_log != NULL ? cases[i].not_log : "");
+        done();
+        mt_n_checks += 2;
+    }
+}
+
+/* A usual job with nothing wrong. */
+MT_TEST(quiet)
+{
+    run(VERL_VLLM AR "rollout.gpu_memory_utilization=0.5 " AR "actor.use_dynamic_bsz=True " AR
+                     "actor.ppo_max_token_len_per_gpu=16384 "
+                     "data.max_prompt_length=2048 data.max_response_length=8192 " AR "model.enable_gradient_checkpointing=True",
+        VLLM_LINE "Sleep mode freed 60.00 GiB memory, 3.15 GiB memory is still in use.\n");
+    MT_CHECK_EQ(lint->findings.n, 0);
+    MT_CHECK_EQ(diag->cause, MT_LC_NONE);
+    MT_CHECK_EQ(diag->advice.n, 0);
+    done();
+    run("", NULL);
+    MT_CHECK_EQ(lint->findings.n, 0);
+    done();
+}
+
+MT_TEST(order_and_place)
+{
+    run("--log-probs-chunk-size 4 --disable-weights-backuper --optimizer-cpu-offload", NULL);
+    for (uint32_t i = 1; i < lint->findings.n; i++)
+        MT_CHECK(lint->findings.p[i - 1].level <= lint->findings.p[i].level);
+    MT_CHECK_EQ(lint->findings.n, 3);
+    MT_CHECK_STR(lint->findings.p[0].where, "--args");
+    MT_CHECK_STR(mt_lint_level_name(lint->findings.p[0].level), "error");
+    MT_CHECK(strstr(find("log-probs-chunk-rows")->sentence, "--log-probs-chunk-size 4 ") != NULL);
+    done();
+}
+
+/* ---- the diagnosis of a log ---------------------------------------------------------------------------------------------------------- */
+
+static void cause(const char *log, enum mt_log_cause want, const char *confidence)
+{
+    run("", log);
+    MT_CHECK_STR(mt_log_cause_name(diag->cause), mt_log_cause_name(want));
+    MT_CHECK_STR(diag->confidence, confidence);
+    MT_CHECK(diag->sentence[0] != '\0');
+}
+
+MT_TEST(causes)
+{
+    cause(OOM_("12.00", "1.00", "0.10", ""), MT_LC_CAPACITY, "high");
+    done();
+    cause(OOM_("2.00", "1.00", "12.00", ""), MT_LC_FRAGMENTATION, "high");
+    done();
+    cause(OOM_("2.00", "1.00", "2.50", ""), MT_LC_FRAGMENTATION, "medium");
+    done();
+    cause(OOM_("2.00", "1.00", "1.20", ""), MT_LC_FOREIGN, "low"); /* by what remains of the card */
+    done();
+    cause(OOM_("2.00", "1.00", "0.10", "Process 7 has 9.00 GiB memory in use. "), MT_LC_FOREIGN, "medium");
+    done();
+    cause(OOM_("2.00", "4.00", "0.10", ""), MT_LC_LIMIT, "medium");
+    done();
+    cause("CUDA out of memory. Tried to allocate 2.00 GiB", MT_LC_UNKNOWN, "low");
+    done();
+    cause("Killed\n", MT_LC_KILLED, "low");
+    MT_CHECK(diag->advice.n > 0);
+    done();
+    cause("MemoryError\nKilled\n", MT_LC_HOST, "high");
+    done();
+    cause("Killed\nNCCL WARN Failed to CUDA calloc 8 bytes\n", MT_LC_OUTSIDE, "medium");
+    MT_CHECK_EQ(diag->request, 8);
+    done();
+    cause("CUDA Error: out of memory at /x/cumem_allocator.cpp:62", MT_LC_OUTSIDE, "medium");
+    MT_CHECK_EQ(diag->phase, MT_PH_ROLLOUT_WAKE_SLEEP);
+    done();
+    cause("RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.", MT_LC_ENGINE_SHARE, "high");
+    done();
+    cause("nothing\n", MT_LC_NONE, "none");
+    done();
+}
+
+MT_TEST(sentence)
+{
+    run("", "(W pid=4711) Before update_actor, memory allocated (GB): 50.00, memory reserved (GB): 60.00, device memory "
+            "used/total (GB): "
+            "70.00/80.00\n(W pid=4711) " OOM_("2.00", "1.00", "12.00", "Process 99 has 5.00 GiB memory in use. "));
+    MT_CHECK_STR(
+        diag->sentence,
+        "Rank 3 (pid 4711) on GPU 0 asked for 2.00 GiB and 1.00 GiB of 80.00 GiB were free: PyTorch held 62.00 GiB (12.00 "
+        "GiB of it reserved but unallocated), this process outside PyTorch 8.00 GiB, other processes 5.00 GiB");
+    MT_CHECK_EQ(diag->phase, MT_PH_TRAIN_ACTOR);
+    MT_CHECK_EQ(mt_logs_capacity(&logs, 0), (uint64_t)80 << 30);
+    MT_CHECK_EQ(mt_logs_capacity(&logs, -1), (uint64_t)80 << 30);
+    done();
+    /* Cards of two sizes: nothing is settled. */
+    run("", "After X, memory allocated (GB): 1, memory reserved (GB): 1, device memory used/total (GB): 1/80\n"
+            "After X, memory allocated (GB): 1, memory reserved (GB): 1, device memory used/total (GB): 1/40\n");
+    MT_CHECK_EQ(mt_logs_capacity(&logs, -1), 0);
+    done();
+}
+
+/* In a container this process stands among the others, under a number it does not know. */
+MT_TEST(own_pid_is_hidden)
+{
+    run("", "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 80.00 GiB of which 1.00 GiB is "
+            "free. Process 7 has "
+            "78.00 GiB memory in use. Process 8 has 0.50 GiB memory in use. Of the allocated memory 76.00 GiB is allocated by "
+            "PyTorch, and 0.50 "
+            "GiB is reserved by PyTorch but unallocated.");
+    MT_CHECK_EQ(diag->this_process, (uint64_t)78 << 30);
+    MT_CHECK_EQ(diag->others, (uint64_t)1 << 29);
+    MT_CHECK_STR(mt_log_cause_name(diag->cause), "capacity");
+    done();
+}
+
+MT_TEST(host_advice)
+{
+    bool preload = false;
+    run("", "Out of memory: Killed process 1 (python) total-vm:1kB, anon-rss:1kB\n");
+    for (uint32_t i = 0; i < diag->advice.n; i++)
+        for (uint32_t k = 0; k < diag->advice.p[i].card->n_set; k++)
+            preload |= strstr(diag->advice.p[i].card->set[k].text,
+                              "LD_PRELOAD=/usr/lib/x86_64-linux-gnu/libtcmalloc.so.4${LD_PRELOAD:+:$LD_PRELOAD}") != NULL;
+    MT_CHECK(preload);
+    done();
+}
+
+static void load_fixes(void)
+{
+    struct mt_err err;
+    memset(&err, 0, sizeof err);
+    MT_CHECK_EQ(mt_fix_rules_load(&fixes, NULL, 0, NULL, &err), MT_OK);
+}
+
+MT_TEST(set_up) { load_fixes(); }
+MT_TEST(tear_down) { mt_fix_rules_free(fixes); }
+
+MT_MAIN(MT_RUN(set_up) MT_RUN(each_rule) MT_RUN(quiet) MT_RUN(order_and_place) MT_RUN(causes) MT_RUN(sentence)
+            MT_RUN(own_pid_is_hidden) MT_RUN(host_advice) MT_RUN(tear_down))
