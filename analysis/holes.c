@@ -1,19 +1,14 @@
 /* The free space inside the segments at a moment: segments of the end state with the later segment events undone, minus the blocks
- * that are live then. Sizes of live blocks are rounded up to 512 bytes as the allocator does; rests of up to 1 MiB that the allocator
- * does not split off count as free here, so a hole is an upper bound. */
+ * that are live then. Sizes of live blocks are rounded up to 512 bytes as the allocator does. A rest of up to 1 MiB behind a block of a
+ * large segment was never split off (c10/cuda/CUDACachingAllocator.cpp, should_split): it belongs to that block and serves nobody. Where
+ * such a rest lies before a free block they look like one hole, so a hole is an upper bound by less than 1 MiB. */
 #include "analysis/replay.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct range {
-    uint64_t addr, size;
-    int64_t stream;
-    uint64_t pool[2];
-    bool pool_known, expandable;
-};
 struct ranges {
-    struct range *p;
+    struct mt_span *p;
     uint32_t n, cap;
     uint64_t steps; /* work done: a hostile trace may ask for a quadratic amount */
     bool ok;
@@ -36,7 +31,7 @@ static uint32_t lower(const struct ranges *r, uint64_t addr) /* first range that
     return lo;
 }
 
-static int insert(struct ranges *r, const struct range *x)
+static int insert(struct ranges *r, const struct mt_span *x)
 {
     uint32_t i = lower(r, x->addr);
     if (x->size == 0)
@@ -72,7 +67,7 @@ static int insert(struct ranges *r, const struct range *x)
 static int cut(struct ranges *r, uint64_t addr, uint64_t size)
 {
     uint32_t i = lower(r, addr);
-    struct range *x, tail;
+    struct mt_span *x, tail;
     if (size == 0)
         return 1;
     if (i >= r->n || r->p[i].addr > addr || r->p[i].addr + r->p[i].size < addr + size) {
@@ -97,19 +92,19 @@ static int build(const struct mt_replay *r, int64_t at, struct ranges *out)
     const struct mt_trace *t = r->t;
     for (uint32_t i = 0; i < t->segments.n; i++) {
         const struct mt_segment *s = &t->segments.p[i];
-        struct range x = {s->addr, s->total, s->stream, {s->pool[0], s->pool[1]}, s->pool_known, s->is_expandable};
+        struct mt_span x = {s->addr, s->total, s->stream, {s->pool[0], s->pool[1]}, s->pool_known, s->is_expandable};
         if (mt_segment_is_on(s, r->d->ordinal, r->d->kind) && !insert(out, &x))
             return 0;
     }
     for (uint64_t i = r->d->events.n; i-- > 0 && (int64_t)i > at;) {
         const struct mt_event *e = mt_event_at(r->d, i);
         const struct mt_lane *l = &t->lanes.p[e->lane];
-        struct range x = {e->addr,
-                          e->size,
-                          l->stream,
-                          {l->pool[0], l->pool[1]},
-                          (e->flags & MT_EV_POOL_KNOWN) != 0,
-                          e->action == MT_ACT_SEGMENT_UNMAP};
+        struct mt_span x = {e->addr,
+                            e->size,
+                            l->stream,
+                            {l->pool[0], l->pool[1]},
+                            (e->flags & MT_EV_POOL_KNOWN) != 0,
+                            e->action == MT_ACT_SEGMENT_UNMAP};
         int ok = 1;
         if (e->action == MT_ACT_SEGMENT_ALLOC || e->action == MT_ACT_SEGMENT_MAP)
             ok = cut(out, e->addr, e->size);
@@ -131,22 +126,41 @@ static int by_addr(const void *pa, const void *pb)
     return a->addr < b->addr ? -1 : a->addr > b->addr;
 }
 
-struct wish {
-    uint64_t request;
-    int64_t stream;
-    bool pool_known;
-    uint64_t pool[2];
-};
+int mt_spans_at(const struct mt_replay *r, int64_t at, struct mt_span **out, uint32_t *n, bool *known)
+{
+    struct ranges ranges = {.ok = true};
+    if (!build(r, at, &ranges)) {
+        mt_free(ranges.p);
+        return 0;
+    }
+    *out = ranges.p;
+    *n = ranges.n;
+    *known = ranges.ok;
+    return 1;
+}
 
-static bool serves(const struct range *x, const struct wish *w)
+bool mt_span_serves(const struct mt_span *x, const struct mt_wish *w)
 {
     if (w->request == 0)
         return true;
     if (x->stream != w->stream)
         return false;
-    if (w->pool_known && x->pool_known && (x->pool[0] != w->pool[0] || x->pool[1] != w->pool[1]))
-        return false;
+    if (x->pool_known && (x->pool[0] != w->pool[0] || x->pool[1] != w->pool[1]))
+        return false; /* a request whose pool was not recorded (before PyTorch 2.12) is taken for one of the common pool */
     return x->expandable || (x->size > SMALL_SEGMENT) == (w->request > SMALL_LIMIT);
+}
+
+/* Whether what is free behind a block is the rest of that block. */
+static bool is_rest(const struct mt_span *x, uint64_t from, uint64_t size)
+{
+    return from > x->addr && size <= SMALL_LIMIT && x->size > SMALL_SEGMENT && !x->expandable;
+}
+
+/* Small and large requests never share a segment, so a block says which of the two an expandable one is for. */
+static bool is_other_size(const struct mt_span *x, const struct mt_wish *w, const struct mt_live *first)
+{
+    return x->expandable && w->request != 0 && first->addr < x->addr + x->size &&
+           (first->size > SMALL_LIMIT) != (w->request > SMALL_LIMIT);
 }
 
 static void hole(struct mt_state *s, uint64_t size, bool usable)
@@ -167,7 +181,7 @@ int mt_holes(const struct mt_replay *r, const struct mt_live_set *live, uint64_t
              const uint64_t pool[2], struct mt_state *s)
 {
     struct ranges ranges = {.ok = true};
-    struct wish w = {request, stream, pool_known, {pool[0], pool[1]}};
+    struct mt_wish w = {request, stream, pool_known, {pool[0], pool[1]}};
     struct mt_live *blocks = NULL;
     uint32_t k = 0;
     int rc = 0;
@@ -187,20 +201,22 @@ int mt_holes(const struct mt_replay *r, const struct mt_live_set *live, uint64_t
         qsort(blocks, live->n, sizeof *blocks, by_addr);
     }
     for (uint32_t i = 0; i < ranges.n; i++) {
-        const struct range *x = &ranges.p[i];
+        const struct mt_span *x = &ranges.p[i];
         uint64_t cursor = x->addr, end = x->addr + x->size;
-        bool usable = serves(x, &w);
+        bool usable = mt_span_serves(x, &w);
         while (k < live->n && blocks[k].addr < x->addr)
             k++;
+        if (k < live->n && is_other_size(x, &w, &blocks[k]))
+            usable = false;
         for (; k < live->n && blocks[k].addr < end; k++) {
             uint64_t size = blocks[k].block_size ? blocks[k].block_size : (blocks[k].size + ROUND - 1) / ROUND * ROUND;
             if (blocks[k].addr > cursor)
-                hole(s, blocks[k].addr - cursor, usable);
+                hole(s, blocks[k].addr - cursor, usable && !is_rest(x, cursor, blocks[k].addr - cursor));
             if (blocks[k].addr + size > cursor)
                 cursor = blocks[k].addr + size;
         }
         if (cursor < end)
-            hole(s, end - cursor, usable);
+            hole(s, end - cursor, usable && !is_rest(x, cursor, end - cursor));
     }
     s->holes_known = true;
     rc = 1;

@@ -34,7 +34,9 @@ static bool gives_way(const struct mt_phase_rules *r, uint32_t outer, uint32_t r
     enum mt_phase now = mt_rule_phase(r, outer), inner = mt_rule_phase(r, rule);
     unsigned flags = r->code.p[rule].flags;
     if (now == MT_PH_INIT || now == MT_PH_ROLLOUT_INIT || now == MT_PH_ONLOAD_OFFLOAD)
-        return true; /* set-up calls loading, profiling, KV allocation */
+        return true;                   /* set-up calls loading, profiling, KV allocation */
+    if (now == MT_PH_ROLLOUT_GENERATE) /* the scheduler's batch: which of the two it is stands further in */
+        return inner == MT_PH_ROLLOUT_PREFILL || inner == MT_PH_ROLLOUT_DECODE;
     if (now == MT_PH_TRAIN_ACTOR && (flags & r->code.p[outer].flags & MT_RF_SLIME)) /* train_actor computes them itself */
         return inner == MT_PH_LOGP || inner == MT_PH_LOGP_OLD || inner == MT_PH_LOGP_REF;
     return mt_phase_is_training(now) && !mt_phase_is_training(inner) && (flags & MT_RF_TRL); /* called from training_step */

@@ -264,11 +264,13 @@ static enum mt_rc read_file(struct file *f, const char *text, size_t len)
             version = m;
         } else if (strcmp(m->string, "phases") == 0 && list == NULL) {
             list = m;
-        } else if ((strcmp(m->string, "fixes") != 0 && strcmp(m->string, "libraries") != 0) ||
+        } else if ((strcmp(m->string, "fixes") != 0 && strcmp(m->string, "libraries") != 0 && strcmp(m->string, "roles") != 0 &&
+                    strcmp(m->string, "vocabularies") != 0) ||
                    !f->is_overlay) { /* the other rules of the same overlay are read elsewhere */
             char printable[96];
             rc = mt_fail(f->err, MT_EINPUT,
-                         "%s: unknown or repeated key \"%s\"; a rule file has schema_version, phases, fixes and libraries",
+                         "%s: unknown or repeated key \"%s\"; a rule file has schema_version, phases, roles, vocabularies, "
+                         "fixes and libraries",
                          f->name, mt_printable(printable, sizeof printable, m->string, strlen(m->string)));
             goto out;
         }

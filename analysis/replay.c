@@ -237,6 +237,10 @@ static int step(struct mt_replay *r, struct run *u, const struct mt_event *e, ui
         take_from(&u->total, e->size);
         if (take_live(u, e->addr, &l)) {
             take_from(&u->rows[mt_replay_row(r, l.attr)], e->size);
+            if (r->fate != NULL) {
+                r->fate[i].freed = (uint32_t)l.event;
+                r->fate[l.event].freed = (uint32_t)i;
+            }
         } else {
             take_from(&u->rows[0], e->size);
             r->out->n_unmatched_frees++;

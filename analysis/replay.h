@@ -40,6 +40,7 @@ struct mt_replay {
     MT_VEC(struct mt_old) old;
     struct mt_addrmap label_of; /* by stack: the first OOM with it */
     uint8_t *row_of;            /* [MT_PH_COUNT * MT_PH_COUNT]: phase row + 1, 0 = none yet */
+    struct mt_fate *fate;       /* per event, or NULL: mt_replay_run() writes `freed` of allocations and of frees */
 };
 
 /* The end state and the anchored start; sets out->withheld when the start is negative. 1 on success, 0 = out of memory. */
@@ -60,6 +61,24 @@ uint32_t mt_replay_row(struct mt_replay *r, struct mt_attr a);
 /* holes.c: fills the hole fields of s, given the blocks that are live then. request 0 = any stream and pool. */
 int mt_holes(const struct mt_replay *r, const struct mt_live_set *live, uint64_t request, int64_t stream, bool pool_known,
              const uint64_t pool[2], struct mt_state *s);
+/* A segment at a moment, or a run of mapped pages of an expandable one. */
+struct mt_span {
+    uint64_t addr, size;
+    int64_t stream;
+    uint64_t pool[2];
+    bool pool_known, expandable;
+};
+/* Where a request may be served from. request 0 = anywhere. */
+struct mt_wish {
+    uint64_t request;
+    int64_t stream;
+    bool pool_known;
+    uint64_t pool[2];
+};
+/* holes.c: the segments after event `at`, by address; *out is the caller's. *known is false where the trace contradicts itself: then
+ * what is in *out means nothing. 0 = out of memory. */
+int mt_spans_at(const struct mt_replay *r, int64_t at, struct mt_span **out, uint32_t *n, bool *known);
+bool mt_span_serves(const struct mt_span *x, const struct mt_wish *w);
 /* owners.c: groups live blocks by readable stack. */
 int mt_owners(const struct mt_trace *t, const struct mt_live_set *live, struct mt_device_analysis *out);
 /* pools.c: the table of segments in the end state. */

@@ -1,141 +1,31 @@
 /* roles.h -- what every byte is for, how long it lives, and which steps and micro-batches the trace consists of.
  *
  * Every block that is live at any moment has exactly one role, decided once, at its birth, from: pool, frames, exact size, lifetime
- * (docs/diagnosis.md). So the bytes of the roles add up to the live bytes after every event; mt_roles_verify() checks that.
+ * (docs/diagnosis.md). So the bytes of the roles add up to the live bytes after every event (`report --verify` checks it).
  * Sizes are requested bytes. Thread-safety: const after mt_roles_make(). */
 #ifndef MT_ROLES_H
 #define MT_ROLES_H
 
 #include "analysis/replay.h"
-
-enum mt_role {
-#define MT_ROLE(N, id, words) MT_ROLE_##N,
-#include "analysis/roles.def"
-#undef MT_ROLE
-    MT_ROLE_COUNT
-};
-const char *mt_role_id(enum mt_role r);     /* "kv_cache" */
-const char *mt_role_words(enum mt_role r);  /* "KV cache" */
-int mt_role_find(const char *id, size_t n); /* -1 when unknown */
-
-/* How long blocks live, measured from the trace. */
-enum mt_life {
-    MT_LIFE_UNKNOWN,    /* no free and no step to compare with, or the trace is too short */
-    MT_LIFE_TEMP,       /* freed inside the sub-phase occurrence of its birth */
-    MT_LIFE_LAYER,      /* inside the micro-batch, soon: another of the same stack and size follows after its free */
-    MT_LIFE_MICRO,      /* freed inside the micro-batch of its birth */
-    MT_LIFE_STEP,       /* freed inside the step of its birth, or before the same point of the next */
-    MT_LIFE_PERSISTENT, /* never freed, or lives for more than one whole step */
-    MT_LIFE_COUNT
-};
-const char *mt_life_id(enum mt_life l); /* "micro_batch" ... */
-
-/* Why a block has its role; for "how do you know". */
-enum mt_role_why {
-    MT_WHY_NONE,
-    MT_WHY_POOL,   /* the private pool it lies in, labelled by its own frames */
-    MT_WHY_FRAME,  /* a frame that names what it is for */
-    MT_WHY_SIZE,   /* an exact size: cuBLAS workspace, tokens x vocabulary, equal to a parameter */
-    MT_WHY_LIFE,   /* its lifetime and the phase of its birth */
-    MT_WHY_PHASE,  /* the phase of its birth alone */
-    MT_WHY_BEFORE, /* it was there when recording began */
-    MT_WHY_COUNT
-};
-const char *mt_role_why_id(enum mt_role_why w);
-
-/* Of an allocation, by its event number. */
-struct mt_fate {
-    uint32_t freed; /* event of its free_completed; UINT32_MAX = never in the trace */
-    uint8_t role;   /* enum mt_role */
-    uint8_t life;   /* enum mt_life */
-    uint8_t why;    /* enum mt_role_why */
-    uint8_t conf;   /* enum mt_conf */
-};
-
-/* One optimizer step with everything since the one before: rollout, log-prob, training. From annotations (Optimizer.step#, ProfilerStep#)
- * where there are any, else from the optimizer sub-phases. Events [first, last]. */
-struct mt_step {
-    uint64_t first, last;  /* events */
-    uint64_t t0_ns, t1_ns; /* 0 = no clock */
-    bool whole;            /* it begins and ends in the trace */
-    uint32_t first_micro, n_micros;
-    uint64_t live_begin, live_end, peak;
-    int64_t peak_event;
-};
-
-/* One forward with its backward (training), or one forward of a pass without gradients. */
-struct mt_micro {
-    uint64_t first, last;
-    uint32_t step; /* UINT32_MAX = before the first */
-    bool has_backward;
-    uint8_t phase; /* coarse enum mt_phase */
-    uint64_t live_begin, peak, live_end;
-    int64_t peak_event;
-    uint64_t
-        tokens_bytes; /* bytes of the block from which tokens can be told (largest logits or activation size class); 0 = none */
-};
-
-/* One stretch of events in one coarse phase. */
-struct mt_occurrence {
-    uint8_t phase;
-    uint32_t step;
-    uint64_t first, last, t0_ns, t1_ns;
-    uint64_t live_begin, live_end, peak;
-    int64_t peak_event;
-    uint64_t alloc_bytes, n_allocs;
-    uint64_t peak_roles[MT_ROLE_COUNT];     /* live at its peak */
-    uint64_t retained_roles[MT_ROLE_COUNT]; /* born in it and live at its end */
-    uint64_t retained;
-    uint64_t
-        useless; /* at its peak: resident bytes of roles that this phase never touches (optimizer state and gradients in a rollout,
-                         KV cache and graph pools in training) */
-};
-
-/* Growth: bytes that one readable stack holds at the same point of successive steps. */
-struct mt_growth {
-    char *label;
-    mt_stack_id stack;
-    uint8_t role;
-    uint32_t n_steps;     /* compared; the first step, which sets up state, is left out */
-    uint64_t first, last; /* bytes at the first and the last of them */
-    double slope;         /* bytes per step, least squares */
-    double r2;            /* of the fit, 0..1 */
-    uint8_t conf;         /* enum mt_conf: by number of steps and fit */
-};
-
-/* Results that stay with the analysis. */
-struct mt_role_facts {
-    bool made;                        /* false: the curve is withheld; only the end state or the focus was classified */
-    uint64_t at_focus[MT_ROLE_COUNT]; /* sum = live at the focus */
-    uint64_t life_at_focus[MT_LIFE_COUNT];
-    uint64_t pending_at_focus[MT_ROLE_COUNT]; /* of at_focus: free requested, not completed */
-    uint64_t peak[MT_ROLE_COUNT];             /* highest over the trace */
-    int64_t peak_event[MT_ROLE_COUNT];
-    uint64_t alloc_bytes[MT_ROLE_COUNT]; /* over the trace */
-    uint64_t why_at_focus[MT_WHY_COUNT];
-    MT_VEC(struct mt_step) steps;
-    MT_VEC(struct mt_micro) micros;
-    MT_VEC(struct mt_occurrence) occurrences;
-    MT_VEC(struct mt_growth) growth;         /* positive slopes only, largest first; at most 32 */
-    const char *steps_from;                  /* "annotations", "optimizer phases", "phase periodicity", "" */
-    uint64_t vocab;                          /* of the logits that were found; 0 = none */
-    uint64_t vocab_split;                    /* by which it was divided (tensor parallel); 1 = whole */
-    uint64_t logits_tokens, logits_elem;     /* of the largest logits block */
-    uint64_t verified_events;                /* after how many events the sums were compared; 0 = not asked for */
-    int64_t first_bad_event;                 /* -1 = none */
-    uint64_t unknown_reasons[MT_CONF_COUNT]; /* bytes of MT_ROLE_UNKNOWN at the focus by confidence of the phase */
-};
+#include "analysis/role_facts.h"
 
 /* Working set of a device while it is analysed; freed before mt_analyze() returns. */
 struct mt_roles {
     struct mt_replay *r;
-    struct mt_fate *fate;         /* by event; only alloc events mean something. NULL: no events or withheld */
-    uint8_t *old_role, *old_life; /* by index of r->old */
-    uint16_t *stack_role;         /* by stack id: what frames alone say (role | why << 8), 0xffff = nothing */
+    /* By event, of allocations; of a free_completed `freed` is the event of the allocation (UINT32_MAX = before the trace) and `role`
+     * its role. NULL: no events or withheld. */
+    struct mt_fate *fate;
+    uint8_t *old_role, *old_life, *old_why; /* by index of r->old */
+    uint16_t *stack_role;                   /* by stack id: what frames alone say (role | why << 8), 0xffff = nothing */
 };
 
-/* After mt_replay_run() (or a withheld one). Fills w and *out. MT_OK or MT_ENOMEM. */
-enum mt_rc mt_roles_make(struct mt_roles *w, struct mt_role_facts *out, struct mt_replay *r, struct mt_phaser *ph, bool verify);
+/* The memory for fates, before mt_replay_run() fills in which free belongs to which allocation. 1, or 0 = out of memory. */
+int mt_roles_begin(struct mt_roles *w, struct mt_replay *r);
+/* After mt_replay_run() (or a withheld one). Fills w and *out; with verify the sums are compared after every
+ * event, see out->first_bad_event. MT_OK or MT_ENOMEM. */
+struct mt_role_rules; /* role_rules.h */
+enum mt_rc mt_roles_make(struct mt_roles *w, struct mt_role_facts *out, struct mt_replay *r, struct mt_phaser *ph,
+                         const struct mt_role_rules *rules, bool verify);
 void mt_roles_done(struct mt_roles *w);
 void mt_role_facts_done(struct mt_role_facts *f);
 

@@ -1,0 +1,23 @@
+/* role_curve.h -- bytes by role over the trace, thinned out: what a change leaves of the other moments. */
+#ifndef MT_ROLE_CURVE_H
+#define MT_ROLE_CURVE_H
+
+#include "analysis/role_facts.h"
+
+#define MT_CURVE_POINTS 1024u /* the trace is cut into so many pieces; of each its highest instant is kept */
+
+struct mt_role_curve {
+    uint32_t n;      /* 0 = there is no curve */
+    uint8_t *phase;  /* [n]: coarse phase */
+    uint64_t *bytes; /* [n * MT_ROLE_COUNT] */
+};
+
+struct mt_roles;
+/* After mt_roles_make(). 1, or 0 = out of memory. */
+int mt_role_curve_make(struct mt_role_curve *out, const struct mt_roles *w);
+void mt_role_curve_done(struct mt_role_curve *c);
+
+/* Highest live bytes of a phase when of each role left[role] stays (0..1); of all phases when the phase does not occur. */
+double mt_role_curve_peak(const struct mt_role_curve *c, unsigned phase, const double left[]);
+
+#endif

@@ -1,0 +1,154 @@
+/* Sizes that say what a block is: tokens x vocabulary, gradients as large as a parameter. */
+#include "analysis/roles_impl.h"
+
+enum {
+    MIN_LOGITS = 65536,
+    MIN_TOKENS = 8,
+    PROOF = 5,        /* odd part of a vocabulary that proves something where frames speak of logits */
+    STRONG_PROOF = 97 /* where they do not */
+};
+
+void mt_vocab_see(struct mt_rwork *k, uint64_t size, bool by_frame)
+{
+    uint32_t i = 0;
+    if (size < MIN_LOGITS)
+        return;
+    if (by_frame && size > k->logits_max)
+        k->logits_max = size;
+    while (i < k->n_seen && k->seen[i].size != size)
+        i++;
+    if (i == k->n_seen) {
+        if (k->n_seen == MT_SEEN_SIZES) { /* the smallest says least */
+            for (uint32_t j = i = 0; j < k->n_seen; j++)
+                if (k->seen[j].size < k->seen[i].size)
+                    i = j;
+            if (k->seen[i].size >= size)
+                return;
+        } else {
+            k->n_seen++;
+        }
+        k->seen[i] = (struct mt_seen_size){size, 0};
+    }
+    k->seen[i].bytes += size < UINT64_MAX - k->seen[i].bytes ? size : 0;
+}
+
+static bool may_hold_logits(unsigned phase)
+{
+    return !mt_phase_is_rollout(phase) || phase == MT_PH_ROLLOUT_GENERATE || phase == MT_PH_ROLLOUT_PREFILL ||
+           phase == MT_PH_ROLLOUT_DECODE;
+}
+
+static uint64_t odd_part(uint64_t v)
+{
+    while (v != 0 && (v & 1) == 0)
+        v >>= 1;
+    return v;
+}
+
+/* Bytes of the seen blocks that hold whole rows of `unit` bytes, if the largest does; 0 otherwise. */
+static uint64_t explained(const struct mt_rwork *k, uint64_t unit, uint64_t largest)
+{
+    uint64_t sum = 0;
+    if (largest % unit != 0 || largest / unit < MIN_TOKENS)
+        return 0;
+    for (uint32_t i = 0; i < k->n_seen; i++)
+        if (k->seen[i].size % unit == 0)
+            sum += k->seen[i].bytes < UINT64_MAX - sum ? k->seen[i].bytes : 0;
+    return sum;
+}
+
+/* A vocabulary that is a power of two divides every other power of two: such a size proves nothing, so it is never named. */
+static bool name_vocab(struct mt_rwork *k, uint64_t largest, uint64_t proof)
+{
+    uint64_t all = 0, best = 0;
+    for (uint32_t i = 0; i < k->n_seen; i++)
+        all += k->seen[i].bytes < UINT64_MAX - all ? k->seen[i].bytes : 0;
+    if (largest < MIN_LOGITS)
+        return false;
+    for (uint32_t i = 0; i < mt_vocabs_count(k->rules); i++) {
+        uint64_t v = mt_vocab_at(k->rules, i)->size;
+        for (uint64_t split = 1; split <= 32 && v % split == 0 && v / split >= 1000; split *= 2) {
+            uint64_t unit = v / split * 2, sum;
+            if (odd_part(v) < proof || (split > 1 && largest % (unit * 2) == 0))
+                continue; /* the larger share of the vocabulary fits as well */
+            sum = explained(k, unit, largest);
+            if (sum * 2 < all || sum < best || (sum == best && odd_part(v) <= odd_part(k->out->vocab)))
+                continue;
+            best = sum;
+            k->out->vocab = v;
+            k->out->vocab_split = split;
+            k->logits_unit = unit;
+        }
+    }
+    if (best == 0)
+        return false;
+    /* fp32 when the rows fit: a loss is mostly taken in fp32, and half-size blocks beside the largest prove it */
+    k->out->logits_elem = largest % (k->logits_unit * 2) == 0 ? 4 : 2;
+    k->out->logits_tokens = largest / (k->logits_unit / 2 * k->out->logits_elem);
+    return true;
+}
+
+static uint64_t largest_seen(const struct mt_rwork *k)
+{
+    uint64_t largest = 0;
+    for (uint32_t i = 0; i < k->n_seen; i++)
+        if (k->seen[i].size > largest)
+            largest = k->seen[i].size;
+    return largest;
+}
+
+/* First by what frames say of logits and the loss. Where no vocabulary fits that, or there are no such frames, the largest block of each
+ * forward pass is looked at: nothing else in one is as large as the logits, unless the vocabulary is small. */
+void mt_vocab_find(struct mt_rwork *k)
+{
+    uint64_t largest = k->logits_max != 0 ? k->logits_max : largest_seen(k);
+    if (!name_vocab(k, largest, PROOF)) {
+        k->n_seen = 0;
+        for (uint32_t i = 0; i < k->regions.n; i++)
+            if (k->regions.p[i].group == MT_G_FORWARD && may_hold_logits(k->regions.p[i].phase))
+                mt_vocab_see(k, k->regions.p[i].largest, false);
+        largest = largest_seen(k);
+        if (largest < k->logits_max || !name_vocab(k, largest, STRONG_PROOF))
+            return;
+        k->logits_max = largest;
+    }
+    if (k->logits_max == 0)
+        k->logits_max = largest;
+}
+
+bool mt_is_logits_size(const struct mt_rwork *k, uint64_t size)
+{
+    if (k->logits_max == 0 || size < MIN_LOGITS || size > k->logits_max * 2)
+        return false;
+    if (k->logits_unit != 0)
+        return size % k->logits_unit == 0 && size >= k->logits_max / 64;
+    return size == k->logits_max || size * 2 == k->logits_max || size == k->logits_max * 2;
+}
+
+/* Rows of the vocabulary, and more of them than the largest logits have: the embedding or the head. */
+bool mt_is_vocab_weight(const struct mt_rwork *k, uint64_t size)
+{
+    return k->logits_unit != 0 && size > k->logits_max && size % k->logits_unit == 0 && odd_part(k->out->vocab) >= STRONG_PROOF;
+}
+
+struct mt_size_use *mt_size_use(struct mt_rwork *k, uint64_t size, bool make)
+{
+    uint32_t at, unused, *recent = &k->recent[(size * UINT64_C(0x9e3779b97f4a7c15)) >> 56];
+    struct mt_size_use *u;
+    bool had;
+    if (*recent != 0 && k->sizes.p[*recent - 1].size == size)
+        return &k->sizes.p[*recent - 1];
+    if (*recent == 0 && !make) /* no size with this hash was ever made */
+        return NULL;
+    if (*recent != 0 && mt_addrmap_get(&k->size_at, size << 9, &at)) {
+        *recent = at + 1;
+        return &k->sizes.p[at];
+    }
+    if (!make || (u = MT_VEC_PUSH(&k->sizes)) == NULL)
+        return NULL;
+    u->size = size;
+    if (!mt_addrmap_put(&k->size_at, size << 9, k->sizes.n - 1, &had, &unused))
+        return NULL;
+    *recent = k->sizes.n;
+    return u;
+}
