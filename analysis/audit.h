@@ -5,12 +5,11 @@
 
 #include "analysis/roles.h"
 
-enum mt_cell_kind { MT_CELL_TEXT, MT_CELL_BYTES, MT_CELL_COUNT_, MT_CELL_RATIO, MT_CELL_NONE };
+enum mt_cell_kind { MT_CELL_TEXT, MT_CELL_BYTES, MT_CELL_COUNT_, MT_CELL_NONE };
 struct mt_cell {
     enum mt_cell_kind kind;
     char *text;      /* owned; names from the input are inside */
     uint64_t number; /* bytes or count */
-    double ratio;
 };
 #define MT_AUDIT_COLUMNS 8u
 #define MT_AUDIT_ROWS 64u
@@ -33,8 +32,9 @@ struct mt_audits {
     MT_VEC(struct mt_audit) v;
 };
 
-enum mt_rc mt_audits_make(struct mt_audits *out, const struct mt_roles *w, const struct mt_device_analysis *d,
-                          const struct mt_frameworks *fw);
+/* Per device, while the working set w is there; f are the roles of the same device. MT_OK or MT_ENOMEM. */
+enum mt_rc mt_audits_make(struct mt_audits *out, const struct mt_roles *w, const struct mt_role_facts *f,
+                          const struct mt_device_analysis *d, struct mt_phaser *ph);
 void mt_audits_done(struct mt_audits *a);
 
 #endif

@@ -34,8 +34,8 @@ struct mt_what_if {
     const char *id;    /* "no_fragmentation", "engine_asleep", "half_temporaries", "no_pending_frees", "no_foreign" */
     char *text;        /* one sentence, answer included */
     bool fits;         /* the answer */
-    uint64_t freed;    /* bytes that it frees at that moment */
-    uint64_t short_by; /* what still lacks; 0 when it fits */
+    uint64_t freed;    /* bytes that it frees at that moment: of blocks, or holes */
+    uint64_t short_by; /* what the device would still lack for the segment that the request needs; 0 when it fits */
 };
 
 /* A segment that cannot be given back or merged because of few live bytes. */
@@ -43,8 +43,9 @@ struct mt_pin {
     uint64_t segment, total, free, largest_free; /* address; bytes */
     uint64_t block_bytes;                        /* live bytes in it */
     char *label;                                 /* who: readable site of its largest block */
+    mt_stack_id stack;                           /* of that block */
     uint8_t role;
-    struct mt_attr attr; /* phase of birth of that block */
+    struct mt_attr attr; /* phase of its birth */
 };
 
 struct mt_cause {
@@ -55,14 +56,16 @@ struct mt_cause {
     uint64_t request; /* of the failed request; 0 = none */
     MT_VEC(struct mt_evidence) evidence;
     MT_VEC(struct mt_what_if) what_ifs;
-    MT_VEC(struct mt_pin) pins; /* the largest free bytes first, at most 16; only when fragmentation is part of it */
+    MT_VEC(struct mt_pin) pins;       /* the largest free bytes first, at most 16; only when fragmentation is part of it */
+    uint64_t n_pins_all, pinned_free; /* how many there are, and the free bytes in all of them */
     /* of a giant tensor: */
     uint64_t tokens, vocab, vocab_split, elem; /* 0 = not a logits shape */
 };
 
-/* Per device, while the working set is there. mt_cause_done() frees. MT_OK or MT_ENOMEM. */
-enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w, const struct mt_device_analysis *d,
-                         const struct mt_frameworks *fw);
+/* Per device, while the working set w is there; f are the roles of the same device. mt_cause_done() frees. MT_OK or MT_ENOMEM. */
+struct mt_role_rules;
+enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w, const struct mt_role_facts *f,
+                         const struct mt_device_analysis *d, struct mt_phaser *ph, const struct mt_role_rules *rules);
 void mt_cause_done(struct mt_cause *c);
 
 #endif

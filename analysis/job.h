@@ -106,7 +106,7 @@ struct mt_driver_oom {
     char *library, *label;
     enum mt_phase phase, sub;
     mt_str_id phase_mark;         /* name of the range that said so, in the driver's trace; 0 = none */
-    bool in_wake;                 /* an engine's create inside a burst of maps, or after it went to sleep */
+    bool in_wake;                 /* an engine's create, once it has unmapped: its first mappings are no wake */
     bool is_fatal;                /* the last thing its process asked for: the one to look at in this process */
     uint64_t held[MT_HOLD_COUNT]; /* by holder on that GPU at that moment; OTHER and UNEXPLAINED (>= 0) as of the last sample */
 };

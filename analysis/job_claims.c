@@ -125,7 +125,7 @@ static int event(struct pieces *s, const struct mt_trace *t, const struct mt_eve
  * whose beginning was seen keep that. */
 static int end_state(struct pieces *s, const struct mt_trace *t)
 {
-    for (uint32_t i = 0; i < t->segments.n; i++) {
+    for (uint32_t i = t->segments.n; i-- > 0;) { /* from the highest address down: then little is moved when a piece goes */
         const struct mt_segment *g = &t->segments.p[i];
         struct piece of = {.pool = {g->pool[0], g->pool[1]}, .is_expandable = g->is_expandable};
         uint64_t at = g->addr, end = g->addr + g->total;

@@ -145,7 +145,6 @@ struct mt_proc {
                         MT_NONE32 */
     struct mt_pending_oom pending[MT_MAX_PENDING];
     uint32_t n_pending;
-    bool has_slept;
     struct mt_claim_sweep *sweep;
 };
 
@@ -280,7 +279,7 @@ int mt_oom_finish(struct mt_books *b); /* labels and phases */
 void mt_burst_call(struct mt_books *b, uint32_t row, bool is_wake, uint64_t bytes);
 void mt_burst_update(struct mt_books *b, uint32_t row); /* physical memory of the row was given back */
 void mt_burst_end(struct mt_books *b, uint32_t proc);   /* what goes with the process is no sleep */
-bool mt_burst_waking(const struct mt_books *b, uint32_t proc, uint32_t ledger, enum mt_holder who);
+bool mt_burst_slept(const struct mt_books *b, uint32_t proc, uint32_t ledger, enum mt_holder who); /* it has unmapped before */
 int mt_sleep_finish(struct mt_books *b);
 
 /* reconcile.c */

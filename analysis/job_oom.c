@@ -77,8 +77,8 @@ void mt_oom_failed(struct mt_books *b, uint32_t proc, const struct mt_call *c, u
     o->is_host = c->op == MT_WO_HOST_ALLOC || c->op == MT_WO_HOST_REGISTER || (c->op == MT_WO_VMM_CREATE && c->location > 1);
     o->phase = MT_PH_UNATTRIBUTED;
     o->sub = MT_PH_NONE;
-    o->in_wake = c->op == MT_WO_VMM_CREATE && !o->is_host && o->who == MT_HOLD_ENGINE &&
-                 (p->has_slept || mt_burst_waking(b, proc, ledger, o->who));
+    o->in_wake =
+        c->op == MT_WO_VMM_CREATE && !o->is_host && o->who == MT_HOLD_ENGINE && mt_burst_slept(b, proc, ledger, o->who);
     if (w.lib != 0) {
         o->library = mt_strndup(b->libs.name.p[w.lib], strlen(b->libs.name.p[w.lib]));
         b->nomem |= o->library == NULL;
@@ -90,6 +90,16 @@ void mt_oom_failed(struct mt_books *b, uint32_t proc, const struct mt_call *c, u
     pend(b, p, n);
 }
 
+/* Nothing recorded has changed on the GPU since the failure: what other processes gave back then, as when a job falls apart, is no
+ * part of it. */
+static bool as_it_was(const struct mt_driver_oom *o, const struct mt_ledger_run *r)
+{
+    for (int h = 0; h < MT_HOLD_NAMED; h++)
+        if (o->held[h] != (r->by[h] > 0 ? (uint64_t)r->by[h] : 0))
+            return false;
+    return true;
+}
+
 void mt_oom_free_seen(struct mt_books *b, uint32_t proc, uint32_t ledger, uint64_t free_bytes)
 {
     uint32_t n = b->proc[proc].open_oom;
@@ -97,7 +107,7 @@ void mt_oom_free_seen(struct mt_books *b, uint32_t proc, uint32_t ledger, uint64
     if (b->second_pass || n == MT_NONE32)
         return;
     o = &b->job->ooms.p[n];
-    if (o->ledger != ledger || b->now > o->time_ns + RIGHT_THEN)
+    if (o->ledger != ledger || b->now > o->time_ns + RIGHT_THEN || !as_it_was(o, &b->run[ledger]))
         return;
     if (o->free == 0)
         o->free = free_bytes;
@@ -230,7 +240,6 @@ static void close_burst(struct mt_books *b, struct mt_burst *u)
     u->open = false;
     if (u->n < BURST_CALLS || b->second_pass || b->job->sleeps.n >= MAX_SLEEPS)
         return;
-    b->proc[u->proc].has_slept |= !u->is_wake;
     s = MT_VEC_PUSH(&b->job->sleeps);
     if (s == NULL) {
         b->nomem = true;
@@ -304,12 +313,12 @@ void mt_burst_end(struct mt_books *b, uint32_t proc)
             close_burst(b, &b->bursts.p[i]);
 }
 
-bool mt_burst_waking(const struct mt_books *b, uint32_t proc, uint32_t ledger, enum mt_holder who)
+bool mt_burst_slept(const struct mt_books *b, uint32_t proc, uint32_t ledger, enum mt_holder who)
 {
     for (uint32_t i = 0; i < b->bursts.n; i++) {
         const struct mt_burst *u = &b->bursts.p[i];
         if (u->proc == proc && u->ledger == ledger && u->who == who)
-            return u->open && u->is_wake && b->now < u->t1 + BURST_GAP;
+            return u->slept;
     }
     return false;
 }

@@ -39,6 +39,8 @@ uint64_t mt_segment_size(uint64_t request)
 static bool in_pieces(const struct mt_oom *o)
 {
     uint64_t holes = o->at.holes_known ? o->at.free_usable : o->at.reserved_free;
+    if (o->at.holes_known && o->at.largest_usable <= 2 * MIB && holes < o->at.reserved / 20)
+        return false; /* the ends of many segments, none longer than the allocator's own step */
     return holes >= o->request / 10 && holes + o->device_free >= o->request;
 }
 

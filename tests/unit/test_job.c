@@ -467,6 +467,65 @@ MT_TEST(held_after_a_burst)
     mt_trace_free(t);
 }
 
+/* Who held the GPU when memory ran out is not changed by what another process gives back before the device is asked. */
+MT_TEST(held_at_the_failure)
+{
+    for (unsigned gives_back = 0; gives_back < 2; gives_back++) {
+        struct bd x = one_process();
+        struct mt_trace *t;
+        struct mt_job *j;
+        const struct mt_driver_oom *o;
+        uint32_t engine = bd_process(&x, "node1", 50, "engine", -1, 0);
+        x.d->processes.p[engine].end = MT_END_RUNNING;
+        (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x1000, 30 * BD_GIB, BD_CUMEM);
+        x.process = 0;
+        (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x2000, 40 * BD_GIB, BD_TORCH);
+        bd_call(&x, MT_WO_MEM_ALLOC, 0, 20 * BD_GIB, BD_TORCH)->result = 2;
+        x.process = engine;
+        if (gives_back)
+            (void)bd_call(&x, MT_WO_MEM_FREE, 0x1000, 0, BD_CUMEM);
+        x.process = 0;
+        bd_sample(&x, 0, gives_back ? 41 * BD_GIB : 71 * BD_GIB, MT_WY_OOM);
+        t = bd_done(&x);
+        j = make(t);
+        MT_ASSERT(j != NULL && j->ooms.n == 1);
+        check_sums(j);
+        o = &j->ooms.p[0];
+        MT_CHECK_EQ(o->held[MT_HOLD_ENGINE], 30 * BD_GIB);
+        MT_CHECK_EQ(o->held[MT_HOLD_TORCH], 40 * BD_GIB);
+        MT_CHECK_EQ(o->held[MT_HOLD_UNEXPLAINED], gives_back ? 0 : BD_GIB); /* the sample is of another moment */
+        MT_CHECK_EQ(o->free, gives_back ? 0 : 9 * BD_GIB);
+        MT_CHECK_EQ(row_bytes(&j->ledgers.p[0], MT_HOLD_ENGINE, NULL), 30 * BD_GIB);
+        mt_job_free(j);
+        mt_trace_free(t);
+    }
+}
+
+/* An engine wakes once it has slept: what it maps first, it loads. */
+MT_TEST(a_wake_follows_a_sleep)
+{
+    for (unsigned slept = 0; slept < 2; slept++) {
+        struct bd x = one_process();
+        struct mt_trace *t;
+        struct mt_job *j;
+        for (unsigned i = 0; i < 3; i++) {
+            (void)bd_vmm(&x, MT_WO_VMM_CREATE, 0, BD_GIB, 10 + i, BD_CUMEM);
+            (void)bd_vmm(&x, MT_WO_VMM_MAP, BD_GIB * (100 + i), BD_GIB, 10 + i, BD_CUMEM);
+        }
+        for (unsigned i = 0; slept && i < 3; i++) {
+            (void)bd_vmm(&x, MT_WO_VMM_UNMAP, BD_GIB * (100 + i), BD_GIB, 0, BD_CUMEM);
+            (void)bd_vmm(&x, MT_WO_VMM_RELEASE, 0, 0, 10 + i, BD_CUMEM);
+        }
+        bd_vmm(&x, MT_WO_VMM_CREATE, 0, BD_GIB, 0, BD_CUMEM)->result = 2; /* before anything is mapped again */
+        t = bd_done(&x);
+        j = make(t);
+        MT_ASSERT(j != NULL && j->ooms.n == 1);
+        MT_CHECK_EQ(j->ooms.p[0].in_wake, slept != 0);
+        mt_job_free(j);
+        mt_trace_free(t);
+    }
+}
+
 /* A reservation counts as not mapped where nothing is mapped, whoever's memory is. */
 MT_TEST(reserved_and_not_mapped)
 {
@@ -582,6 +641,7 @@ MT_TEST(out_of_memory_leaves_nothing)
 MT_MAIN(MT_RUN(owners_and_frees) MT_RUN(handles_are_counted_by_reference) MT_RUN(samples_and_other_processes)
             MT_RUN(pid_namespaces_are_noticed) MT_RUN(contexts_graphs_and_their_end) MT_RUN(failures_and_the_sentence)
                 MT_RUN(sleep_and_wake) MT_RUN(phases_of_the_job) MT_RUN(survival) MT_RUN(ended_well)
-                    MT_RUN(measured_beside_others) MT_RUN(held_after_a_burst) MT_RUN(reserved_and_not_mapped)
-                        MT_RUN(same_process_in_two_traces_counts_once) MT_RUN(a_process_that_ends_holds_nothing)
-                            MT_RUN(hostile_calls) MT_RUN(out_of_memory_leaves_nothing))
+                    MT_RUN(measured_beside_others) MT_RUN(held_after_a_burst) MT_RUN(held_at_the_failure)
+                        MT_RUN(a_wake_follows_a_sleep) MT_RUN(reserved_and_not_mapped)
+                            MT_RUN(same_process_in_two_traces_counts_once) MT_RUN(a_process_that_ends_holds_nothing)
+                                MT_RUN(hostile_calls) MT_RUN(out_of_memory_leaves_nothing))

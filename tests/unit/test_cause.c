@@ -1,0 +1,555 @@
+/* The cause on traces small enough to check by hand: each kind, what it must not be, and the counter-factuals in bytes. */
+#include "analysis/cause.h"
+#include "analysis/cause_other.h"
+#include "heap_make.h"
+
+static struct mt_rules rules;
+
+MT_TEST(rules_load) { MT_CHECK(mt_rules_load(&rules)); }
+
+#define FINISH(capacity)                                                                                                       \
+    struct mt_trace *t;                                                                                                        \
+    struct mt_analysis *a = heap_done(h, &rules, capacity, &t);                                                                \
+    const struct mt_cause *c;                                                                                                  \
+    MT_ASSERT(a != NULL && a->devices.n == 1 && a->devices.p[0].cause != NULL);                                                \
+    c = a->devices.p[0].cause
+#define DONE                                                                                                                   \
+    mt_analysis_free(a);                                                                                                       \
+    mt_trace_free(t)
+
+MT_TEST(a_full_card_is_capacity)
+{
+    struct heap *h = heap_new();
+    const struct mt_what_if *w;
+    heap_alloc(h, 30 * GIB, MODEL);
+    heap_alloc(h, 8 * GIB, FORWARD);
+    heap_oom(h, 4 * GIB, GIB, FORWARD);
+    {
+        FINISH(0);
+        MT_CHECK_EQ(c->kind, MT_CAUSE_CAPACITY);
+        MT_CHECK(c->known);
+        MT_CHECK_EQ(c->conf, MT_CONF_MARKED);
+        MT_CHECK_EQ(c->request, 4 * GIB);
+        MT_CHECK_HAS(c->sentence, "30.00 GiB of it parameters");
+        MT_CHECK(heap_evidence(c, "needs a segment of 4.00 GiB; 1.00 GiB was free", 4 * GIB));
+        w = heap_what_if(c, "no_fragmentation");
+        MT_ASSERT(w != NULL);
+        MT_CHECK(!w->fits);
+        MT_CHECK_EQ(w->freed, 0);
+        MT_CHECK_EQ(w->short_by, 3 * GIB);
+        w = heap_what_if(c, "half_temporaries"); /* 4 GiB freed and a request of 2 GiB against 1 + 4 */
+        MT_ASSERT(w != NULL);
+        MT_CHECK(w->fits);
+        MT_CHECK_EQ(w->freed, 4 * GIB);
+        MT_CHECK(heap_what_if(c, "engine_asleep") == NULL);
+        MT_CHECK(heap_what_if(c, "no_foreign") == NULL);
+        MT_CHECK_EQ(c->pins.n, 0);
+        DONE;
+    }
+}
+
+MT_TEST(holes_are_fragmentation_with_their_pins)
+{
+    struct heap *h = heap_new();
+    for (int i = 0; i < 20; i++)
+        heap_alloc_in(h, (uint64_t)(200 + i) * MIB, GIB, i < 10 ? MODEL : FORWARD);
+    heap_oom(h, 2 * GIB, 512 * MIB, FORWARD);
+    {
+        FINISH(0);
+        uint64_t free_bytes = 0;
+        for (uint64_t i = 0; i < 20; i++)
+            free_bytes += GIB - (200 + i) * MIB;
+        MT_CHECK_EQ(c->kind, MT_CAUSE_FRAGMENTATION);
+        MT_CHECK_EQ(a->verdict.kind, MT_V_OOM_FRAGMENTATION);
+        MT_CHECK_EQ(c->n_pins_all, 20);
+        MT_CHECK_EQ(c->pinned_free, free_bytes);
+        MT_ASSERT(c->pins.n == 16);
+        MT_CHECK_EQ(c->pins.p[0].free, GIB - 200 * MIB); /* most free bytes first */
+        MT_CHECK_EQ(c->pins.p[0].largest_free, GIB - 200 * MIB);
+        MT_CHECK_EQ(c->pins.p[0].block_bytes, 200 * MIB);
+        MT_CHECK_EQ(c->pins.p[0].attr.phase, MT_PH_INIT);
+        MT_CHECK_EQ(c->pins.p[10].attr.phase, MT_PH_TRAIN_ACTOR);
+        MT_CHECK_HAS(c->pins.p[0].label, "init_model");
+        MT_CHECK_HAS(c->sentence, "20 segments");
+        MT_CHECK_HAS(c->sentence, "from model set-up");
+        MT_CHECK(heap_what_if(c, "no_fragmentation")->fits);
+        MT_CHECK_EQ(heap_what_if(c, "no_fragmentation")->freed, free_bytes);
+        DONE;
+    }
+}
+
+/* The ends of many segments, none longer than the allocator's own step, are no fragmentation: the card is full. */
+MT_TEST(crumbs_are_not_fragmentation)
+{
+    struct heap *h = heap_new();
+    for (int i = 0; i < 40; i++)
+        heap_alloc_in(h, 509 * MIB, 510 * MIB, FORWARD);
+    heap_oom(h, 24 * MIB, 10 * MIB, FORWARD);
+    {
+        FINISH(0);
+        MT_CHECK_EQ(a->verdict.kind, MT_V_OOM_CAPACITY);
+        MT_CHECK_EQ(c->kind, MT_CAUSE_CAPACITY);
+        MT_CHECK_EQ(c->pins.n, 0);
+        DONE;
+    }
+}
+
+MT_TEST(logits_are_a_giant_tensor)
+{
+    const uint64_t tokens = 32768, vocab = 151936;
+    struct heap *h = heap_new();
+    heap_alloc(h, 8 * GIB, MODEL);
+    heap_alloc(h, tokens * vocab * 2, LOSS);
+    heap_oom(h, tokens * vocab * 4, 4 * GIB, LOSS);
+    {
+        FINISH(0);
+        MT_CHECK_EQ(c->kind, MT_CAUSE_GIANT_TENSOR);
+        MT_CHECK_EQ(c->conf, MT_CONF_MARKED);
+        MT_CHECK_EQ(c->tokens, tokens);
+        MT_CHECK_EQ(c->vocab, vocab);
+        MT_CHECK_EQ(c->vocab_split, 1);
+        MT_CHECK_EQ(c->elem, 4);
+        MT_CHECK(heap_evidence(c, "32768 tokens x 151936 x 4 bytes", tokens * vocab * 4));
+        MT_CHECK(heap_evidence(c, "logits and their gradient were live already", tokens * vocab * 2));
+        DONE;
+    }
+}
+
+/* 62,431,395,840 bytes: the product is sure, how tokens and a split vocabulary share it is not. */
+MT_TEST(shape_of_58_gib)
+{
+    struct heap *h = heap_new();
+    heap_alloc(h, 10 * GIB, MODEL);
+    heap_oom(h, UINT64_C(62431395840), 20 * GIB, LOSS);
+    {
+        FINISH(0);
+        MT_CHECK_EQ(c->kind, MT_CAUSE_GIANT_TENSOR);
+        MT_CHECK_EQ(c->vocab, 152064);
+        MT_CHECK_EQ(c->tokens * (c->vocab / c->vocab_split) * c->elem, UINT64_C(62431395840));
+        DONE;
+    }
+}
+
+/* The same size asked for by the model's forward is no logits, and small beside the card no giant. */
+MT_TEST(size_alone_is_no_giant)
+{
+    struct heap *h = heap_new();
+    heap_alloc(h, 60 * GIB, MODEL);
+    heap_oom(h, UINT64_C(4096) * 151936 * 4, GIB, FORWARD);
+    {
+        FINISH(0);
+        MT_CHECK_EQ(c->kind, MT_CAUSE_CAPACITY);
+        MT_CHECK_EQ(c->tokens, 0);
+        MT_CHECK_EQ(c->elem, 0);
+        DONE;
+    }
+}
+
+MT_TEST(cache_in_training_is_stale)
+{
+    struct heap *h = heap_new();
+    const struct mt_what_if *w;
+    heap_alloc(h, 10 * GIB, MODEL);
+    heap_alloc(h, 15 * GIB, KV);
+    heap_alloc(h, 15 * GIB, KV);
+    heap_alloc(h, 6 * GIB, FORWARD);
+    heap_oom(h, 5 * GIB, GIB, FORWARD);
+    {
+        FINISH(0);
+        MT_CHECK_EQ(c->kind, MT_CAUSE_STALE_ENGINE);
+        MT_CHECK_EQ(c->conf, MT_CONF_MARKED); /* not in a private pool: it cannot have been unmapped */
+        MT_CHECK_HAS(c->sentence, "30.00 GiB of KV cache and engine weights");
+        w = heap_what_if(c, "engine_asleep");
+        MT_ASSERT(w != NULL);
+        MT_CHECK(w->fits);
+        MT_CHECK_EQ(w->freed, 30 * GIB);
+        MT_CHECK(heap_what_if(c, "training_offloaded") == NULL);
+        DONE;
+    }
+}
+
+/* The card is smaller than what stands in the books: the engine sleeps, its memory is not there. */
+MT_TEST(an_engine_that_sleeps_is_not_stale)
+{
+    struct heap *h = heap_new();
+    heap_alloc(h, 10 * GIB, MODEL);
+    heap_alloc(h, 30 * GIB, KV);
+    heap_alloc(h, 6 * GIB, FORWARD);
+    heap_oom(h, 5 * GIB, GIB, FORWARD);
+    {
+        FINISH(17 * GIB);
+        MT_CHECK_EQ(c->kind, MT_CAUSE_CAPACITY);
+        MT_CHECK(!heap_what_if(c, "engine_asleep")->fits);
+        MT_CHECK(heap_evidence(c, "was not physically there", 30 * GIB));
+        DONE;
+    }
+}
+
+/* In its own phase the cache is where it belongs. */
+MT_TEST(cache_in_rollout_is_not_stale)
+{
+    struct heap *h = heap_new();
+    heap_alloc(h, 10 * GIB, MODEL);
+    heap_alloc(h, 30 * GIB, KV);
+    heap_oom(h, 5 * GIB, GIB, GENERATE);
+    {
+        FINISH(0);
+        MT_CHECK_EQ(c->kind, MT_CAUSE_CAPACITY);
+        MT_CHECK(heap_what_if(c, "engine_asleep") == NULL);
+        DONE;
+    }
+}
+
+MT_TEST(optimizer_state_in_rollout_is_stale)
+{
+    struct heap *h = heap_new();
+    const struct mt_what_if *w;
+    heap_alloc(h, 10 * GIB, MODEL);
+    heap_free(h, heap_alloc(h, GIB, FORWARD));
+    heap_alloc(h, 12 * GIB, STATE);
+    heap_alloc(h, 4 * GIB, GENERATE);
+    heap_oom(h, 5 * GIB, GIB, GENERATE);
+    {
+        FINISH(0);
+        MT_CHECK_EQ(c->kind, MT_CAUSE_STALE_ENGINE);
+        MT_CHECK_HAS(c->sentence, "Training memory still held");
+        w = heap_what_if(c, "training_offloaded");
+        MT_ASSERT(w != NULL);
+        MT_CHECK(w->fits);
+        MT_CHECK_EQ(w->freed, 12 * GIB);
+        DONE;
+    }
+}
+
+MT_TEST(pending_frees)
+{
+    struct heap *h = heap_new();
+    unsigned p;
+    heap_alloc(h, 20 * GIB, MODEL);
+    p = heap_alloc(h, 8 * GIB, GATHER);
+    heap_ask(h, p);
+    heap_alloc(h, GIB, FORWARD);
+    heap_oom(h, 4 * GIB, GIB, FORWARD);
+    heap_gone(h, p);
+    {
+        FINISH(0);
+        MT_CHECK_EQ(c->kind, MT_CAUSE_PENDING_FREES);
+        MT_CHECK_HAS(c->sentence, "8.00 GiB had been freed");
+        MT_ASSERT(heap_what_if(c, "no_pending_frees") != NULL);
+        MT_CHECK(heap_what_if(c, "no_pending_frees")->fits);
+        MT_CHECK_EQ(heap_what_if(c, "no_pending_frees")->freed, 8 * GIB);
+        DONE;
+    }
+}
+
+/* Without them it would not have fitted either: they are evidence, not the cause. */
+MT_TEST(few_pending_frees_are_no_cause)
+{
+    struct heap *h = heap_new();
+    heap_alloc(h, 20 * GIB, MODEL);
+    heap_ask(h, heap_alloc(h, 3 * GIB, GATHER));
+    heap_oom(h, 8 * GIB, GIB, FORWARD);
+    {
+        FINISH(0);
+        MT_CHECK_EQ(c->kind, MT_CAUSE_CAPACITY);
+        MT_CHECK_EQ(heap_what_if(c, "no_pending_frees")->short_by, 4 * GIB);
+        MT_CHECK(heap_evidence(c, "waited for another stream", 3 * GIB));
+        DONE;
+    }
+}
+
+MT_TEST(memory_of_others)
+{
+    for (int given = 0; given < 2; given++) {
+        struct heap *h = heap_new();
+        heap_alloc(h, 40 * GIB, MODEL);
+        heap_oom(h, 4 * GIB, GIB, FORWARD);
+        {
+            FINISH(given ? 80 * GIB : 0);
+            MT_CHECK_EQ(c->kind, given ? MT_CAUSE_FOREIGN : MT_CAUSE_CAPACITY); /* without the card's size it cannot be known */
+            MT_CHECK((heap_what_if(c, "no_foreign") != NULL) == (given != 0));
+            if (given) {
+                MT_CHECK_EQ(heap_what_if(c, "no_foreign")->freed, 39 * GIB);
+                MT_CHECK_EQ(c->conf, MT_CONF_INFERRED);
+            }
+            DONE;
+        }
+    }
+}
+
+/* A context and NCCL take a GiB of every card. */
+MT_TEST(a_context_is_not_foreign)
+{
+    struct heap *h = heap_new();
+    heap_alloc(h, 76 * GIB, MODEL);
+    heap_oom(h, 3 * GIB, 2 * GIB, FORWARD);
+    {
+        FINISH(80 * GIB);
+        MT_CHECK_EQ(c->kind, MT_CAUSE_CAPACITY);
+        MT_CHECK(heap_what_if(c, "no_foreign")->fits);
+        DONE;
+    }
+}
+
+MT_TEST(a_limit)
+{
+    struct heap *h = heap_new();
+    heap_alloc(h, 20 * GIB, MODEL);
+    heap_oom(h, 4 * GIB, 30 * GIB, FORWARD);
+    {
+        FINISH(0);
+        MT_CHECK_EQ(a->verdict.kind, MT_V_OOM_LIMIT);
+        MT_CHECK_EQ(c->kind, MT_CAUSE_LIMIT);
+        DONE;
+    }
+}
+
+/* Eight steps of forward, backward, optimizer; one stack keeps a block of each step. */
+static void steps(struct heap *h, unsigned n, uint64_t kept)
+{
+    heap_alloc(h, 4 * GIB, MODEL);
+    for (unsigned i = 0; i < n; i++) {
+        unsigned f[4], g;
+        if (kept != 0)
+            heap_alloc(h, kept, "trainer/metrics.py:7:remember|" ACTOR);
+        for (unsigned k = 0; k < 4; k++)
+            f[k] = heap_alloc(h, 512 * MIB, FORWARD);
+        g = heap_alloc(h, 256 * MIB, ENGINE);
+        for (unsigned k = 4; k-- > 0;)
+            heap_free(h, f[k]);
+        if (i == 0)
+            heap_alloc(h, 2 * GIB, STATE);
+        heap_free(h, heap_alloc(h, 64 * MIB,
+                                "torch/optim/adamw.py:90:_multi_tensor_adamw|torch/optim/optimizer.py:82:wrapper|" ACTOR));
+        heap_free(h, g);
+    }
+}
+
+MT_TEST(growth_is_a_leak)
+{
+    struct heap *h = heap_new();
+    steps(h, 8, GIB);
+    heap_oom(h, 512 * MIB, 128 * MIB, FORWARD);
+    {
+        FINISH(0);
+        MT_CHECK_EQ(c->kind, MT_CAUSE_LEAK);
+        MT_CHECK_HAS(c->sentence, "remember");
+        MT_CHECK_HAS(c->sentence, "per step) held by");
+        MT_ASSERT(heap_what_if(c, "no_growth") != NULL);
+        MT_CHECK(heap_what_if(c, "no_growth")->fits);
+        DONE;
+    }
+}
+
+MT_TEST(steady_training_is_healthy)
+{
+    struct heap *h = heap_new();
+    steps(h, 8, 0);
+    {
+        FINISH(8 * GIB);
+        MT_CHECK_EQ(c->kind, MT_CAUSE_NONE);
+        MT_CHECK(c->known);
+        MT_CHECK_STR(c->sentence, "");
+        MT_CHECK_EQ(c->evidence.n + c->what_ifs.n + c->pins.n, 0);
+        DONE;
+    }
+}
+
+/* Steady training that then fails is not a leak, though state appeared in the first step. */
+MT_TEST(state_of_the_first_step_is_no_leak)
+{
+    struct heap *h = heap_new();
+    steps(h, 4, 0);
+    heap_oom(h, GIB, 128 * MIB, FORWARD);
+    {
+        FINISH(0);
+        MT_CHECK_EQ(c->kind, MT_CAUSE_CAPACITY);
+        MT_CHECK(heap_what_if(c, "no_growth") == NULL);
+        DONE;
+    }
+}
+
+MT_TEST(inference_alone_is_healthy)
+{
+    struct heap *h = heap_new();
+    heap_alloc(h, 14 * GIB, "vllm/model_executor/layers/linear.py:1:create_weights|" MAIN);
+    heap_alloc(h, 40 * GIB, "vllm/v1/worker/gpu_model_runner.py:5:_allocate_kv_cache_tensors|" MAIN);
+    for (int i = 0; i < 20; i++)
+        heap_free(h, heap_alloc(h, GIB, GENERATE));
+    {
+        FINISH(0);
+        MT_CHECK_EQ(c->kind, MT_CAUSE_NONE);
+        MT_CHECK(c->known);
+        DONE;
+    }
+}
+
+MT_TEST(left_by_an_earlier_phase)
+{
+    struct heap *h = heap_new();
+    heap_alloc(h, 4 * GIB, MODEL);
+    heap_alloc(h, 6 * GIB,
+               "models/qwen2.py:50:forward|torch/nn/modules/module.py:60:_call_impl|"
+               "verl/workers/fsdp_workers.py:97:compute_log_prob|" MAIN);
+    heap_alloc(h, GIB, FORWARD);
+    heap_oom(h, 2 * GIB, GIB, FORWARD);
+    {
+        FINISH(0);
+        MT_CHECK_EQ(c->kind, MT_CAUSE_LEAK);
+        MT_CHECK_EQ(c->conf, MT_CONF_INFERRED);
+        MT_CHECK_HAS(c->sentence, "6.00 GiB");
+        MT_CHECK_HAS(c->sentence, "old-policy log-prob");
+        DONE;
+    }
+}
+
+/* Events that contradict the end state: there was a failure, and nothing decides. */
+MT_TEST(a_withheld_curve_has_no_cause)
+{
+    struct bt x = bt_new();
+    struct mt_trace *t;
+    struct mt_analysis *a;
+    bt_trace(&x, 0);
+    bt_event(&x, "alloc", 0x200000, 30 * MIB, FORWARD);
+    bt_event(&x, "oom", MIB, 4 * MIB, FORWARD);
+    bt_segment(&x, 0, 0x9000000, 20 * MIB, "1048576a 19922944i", "");
+    t = bt_done(&x);
+    a = mt_analyze_all(t, &rules, false);
+    MT_ASSERT(a != NULL && a->devices.n == 1);
+    MT_CHECK(a->devices.p[0].withheld != NULL);
+    MT_CHECK_EQ(a->devices.p[0].cause->kind, MT_CAUSE_NONE);
+    MT_CHECK(!a->devices.p[0].cause->known);
+    MT_CHECK_HAS(a->devices.p[0].cause->sentence, "cannot be told");
+    mt_analysis_free(a);
+    mt_trace_free(t);
+}
+
+MT_TEST(from_a_log)
+{
+    struct mt_logdiag d = {.cause = MT_LC_FOREIGN, .confidence = "high", .request = GIB, .sentence = NULL};
+    struct mt_cause_other c;
+    mt_cause_of_log(&c, &d);
+    MT_CHECK_EQ(c.kind, MT_CAUSE_FOREIGN);
+    MT_CHECK_EQ(c.conf, MT_CONF_MARKED);
+    MT_CHECK_EQ(c.request, GIB);
+    d.cause = MT_LC_UNKNOWN;
+    d.request = MT_LOG_NONE;
+    mt_cause_of_log(&c, &d);
+    MT_CHECK_EQ(c.kind, MT_CAUSE_NONE);
+    MT_CHECK(!c.known);
+    MT_CHECK_EQ(c.request, 0);
+    d.cause = MT_LC_KILLED;
+    d.confidence = "low";
+    mt_cause_of_log(&c, &d);
+    MT_CHECK_EQ(c.kind, MT_CAUSE_HOST);
+    MT_CHECK_EQ(c.conf, MT_CONF_LOW);
+}
+
+MT_TEST(from_driver_calls)
+{
+    struct mt_driver_oom o = {.request = 4 * GIB, .free = GIB, .who = MT_HOLD_TORCH, .phase = MT_PH_TRAIN_ACTOR};
+    struct mt_job j = {.kind = MT_JV_OOM, .sentence = NULL};
+    struct mt_cause_other c;
+    j.ooms.p = &o;
+    j.ooms.n = 1;
+    o.held[MT_HOLD_TORCH] = 60 * GIB;
+    mt_cause_of_job(&c, &j);
+    MT_CHECK_EQ(c.kind, MT_CAUSE_CAPACITY);
+    o.held[MT_HOLD_ENGINE] = 15 * GIB; /* mapped while the actor is updated */
+    mt_cause_of_job(&c, &j);
+    MT_CHECK_EQ(c.kind, MT_CAUSE_STALE_ENGINE);
+    o.phase = MT_PH_ROLLOUT_GENERATE;
+    mt_cause_of_job(&c, &j);
+    MT_CHECK_EQ(c.kind, MT_CAUSE_CAPACITY);
+    o.held[MT_HOLD_OTHER] = 12 * GIB;
+    mt_cause_of_job(&c, &j);
+    MT_CHECK_EQ(c.kind, MT_CAUSE_FOREIGN);
+    o.held[MT_HOLD_OTHER] = 0;
+    o.who = MT_HOLD_NCCL;
+    mt_cause_of_job(&c, &j);
+    MT_CHECK_EQ(c.kind, MT_CAUSE_FOREIGN);
+    o.is_host = true;
+    mt_cause_of_job(&c, &j);
+    MT_CHECK_EQ(c.kind, MT_CAUSE_HOST);
+    j.kind = MT_JV_PEAK;
+    mt_cause_of_job(&c, &j);
+    MT_CHECK_EQ(c.kind, MT_CAUSE_NONE);
+    MT_CHECK(c.known);
+}
+
+/* Nothing in the real files failed within what they record: no cause, no scare. */
+MT_TEST(real_files_have_no_cause)
+{
+    static const char *const files[] = {"cs336_wedson_1024_training",
+                                        "cs336_wedson_512_training",
+                                        "cs336_bcrafton_user_metadata",
+                                        "cs336_magma_partial_frames",
+                                        "decomfl_python_only_torch2.9",
+                                        "cs336_silmont_bf16_torch2.6",
+                                        "verl_pr851_megatron_vllm_mempools_torch2.6",
+                                        "flexgen_oom_state_only_torch2.0"};
+    MT_REQUIRE_SHARED();
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char path[1400];
+        enum mt_rc rc;
+        struct mt_trace *t;
+        struct mt_analysis *a;
+        snprintf(path, sizeof path, "%s/torch/%s.pickle", mt_shared_data(), files[i]);
+        t = mt_load(path, &rc);
+        MT_ASSERT(t != NULL);
+        a = mt_analyze_all(t, &rules, false);
+        MT_ASSERT(a != NULL && a->devices.n != 0);
+        for (uint32_t k = 0; k < a->devices.n; k++) {
+            const struct mt_device_analysis *d = &a->devices.p[k];
+            MT_CHECK_EQ(d->cause->kind, MT_CAUSE_NONE);
+            MT_CHECK_EQ(d->cause->known, !d->end_state_only && d->withheld == NULL);
+            for (uint32_t n = 0; n < d->audits->v.n; n++)
+                MT_CHECK(!d->audits->v.p[n].finding);
+        }
+        mt_analysis_free(a);
+        mt_trace_free(t);
+    }
+}
+
+/* Memory that runs out while the cause is looked for is an error, not a crash. */
+MT_TEST(out_of_memory_while_looking)
+{
+    for (uint64_t n = 1; n < 4000; n += 37) {
+        struct heap *h = heap_new();
+        struct mt_analyze_opts o = {.phases = rules.phases, .fixes = rules.fixes, .only_device = -1, .framework = -1};
+        struct mt_analysis *a = NULL;
+        struct mt_err err = {.rc = MT_OK};
+        struct mt_trace *t;
+        enum mt_rc rc;
+        for (int i = 0; i < 6; i++)
+            heap_alloc_in(h, 200 * MIB, GIB, i < 3 ? MODEL : GATHER);
+        heap_ask(h, heap_alloc(h, GIB, KV));
+        heap_oom(h, 2 * GIB, 512 * MIB, FORWARD);
+        for (unsigned i = 0; i < h->n; i++)
+            bt_segment(&h->x, 0, h->b[i].addr, h->b[i].room,
+                       h->b[i].room == GIB && h->b[i].size == GIB ? "1073741824p" : "209715200a 864026624i", h->b[i].stack);
+        t = bt_done(&h->x);
+        free(h);
+        mt_mem_fail_after(n);
+        rc = mt_analyze(&a, t, &o, &err);
+        mt_mem_fail_after(0);
+        MT_CHECK((rc == MT_OK) == (a != NULL));
+        mt_analysis_free(a);
+        mt_trace_free(t);
+        if (rc == MT_OK)
+            break;
+    }
+}
+
+MT_TEST(rules_done) { mt_rules_done(&rules); }
+
+MT_MAIN(MT_RUN(rules_load) MT_RUN(a_full_card_is_capacity) MT_RUN(holes_are_fragmentation_with_their_pins)
+            MT_RUN(crumbs_are_not_fragmentation) MT_RUN(logits_are_a_giant_tensor) MT_RUN(shape_of_58_gib)
+                MT_RUN(size_alone_is_no_giant) MT_RUN(cache_in_training_is_stale) MT_RUN(an_engine_that_sleeps_is_not_stale)
+                    MT_RUN(cache_in_rollout_is_not_stale) MT_RUN(optimizer_state_in_rollout_is_stale) MT_RUN(pending_frees)
+                        MT_RUN(few_pending_frees_are_no_cause) MT_RUN(memory_of_others) MT_RUN(a_context_is_not_foreign)
+                            MT_RUN(a_limit) MT_RUN(growth_is_a_leak) MT_RUN(steady_training_is_healthy)
+                                MT_RUN(state_of_the_first_step_is_no_leak) MT_RUN(inference_alone_is_healthy)
+                                    MT_RUN(left_by_an_earlier_phase) MT_RUN(a_withheld_curve_has_no_cause) MT_RUN(from_a_log)
+                                        MT_RUN(from_driver_calls) MT_RUN(real_files_have_no_cause)
+                                            MT_RUN(out_of_memory_while_looking) MT_RUN(rules_done))
