@@ -2,6 +2,8 @@
  * that data is read. */
 #include "analysis/advice.h"
 
+#include "analysis/metrics.h"
+
 #include <string.h>
 
 #define N_TOP 3
@@ -9,15 +11,20 @@
 /* Backends exclude each other in one run, and so do engines: seeing one tells that rules of the others cannot apply. */
 #define BACKENDS (MT_FIX_FW_FSDP | MT_FIX_FW_ARCHON | 1ull << MT_FW_MEGATRON)
 #define ENGINES (1ull << MT_FW_VLLM | 1ull << MT_FW_SGLANG)
+#define TRAINING_CLASSES                                                                                                       \
+    (1u << MT_FIX_LOSS | 1u << MT_FIX_FORWARD_BACKWARD | 1u << MT_FIX_BACKWARD | 1u << MT_FIX_GRAD_CLIP |                      \
+     1u << MT_FIX_OPTIMIZER)
 #define ROLLOUT_CLASSES (1u << MT_FIX_ROLLOUT_KV_ALLOC | 1u << MT_FIX_ROLLOUT_RUN | 1u << MT_FIX_ROLLOUT_GRAPH)
 
 struct pick {
     const struct mt_advice_query *q;
     uint64_t main, seen; /* bits of the framework and of everything that occurs */
     enum mt_fix_column column;
-    uint32_t role; /* enum mt_fix_role of the phase; 0 = not known */
+    uint32_t role;    /* enum mt_fix_role of the phase; 0 = not known */
+    uint32_t classes; /* those whose remedies may have evidence */
     struct mt_advice *out;
     uint32_t n, n_top;
+    bool nomem;
 };
 
 /* Class + 1 of a coarse phase, and of what happens inside one; 0 = says nothing. */
@@ -127,7 +134,7 @@ static bool has_path(const char *file, size_t n, const char *path)
     return false;
 }
 
-static bool has_frame(const struct mt_trace *t, const struct mt_fix_pair *frame)
+bool mt_advice_has_frame(const struct mt_trace *t, const struct mt_fix_pair *frame)
 {
     for (uint32_t i = 0; t != NULL && i < t->functions.n; i++) {
         const struct mt_function *f = &t->functions.p[i];
@@ -190,7 +197,7 @@ static uint64_t components(const struct mt_advice_query *q)
     if (fw->megatron_core)
         seen |= 1ull << MT_FW_MEGATRON;
     for (size_t i = 0; i < sizeof by_frame / sizeof by_frame[0]; i++) {
-        if (has_frame(q->trace, &by_frame[i].frame))
+        if (mt_advice_has_frame(q->trace, &by_frame[i].frame))
             seen |= by_frame[i].bit;
     }
     return seen;
@@ -228,7 +235,7 @@ static bool line_was_given(const struct pick *p, const char *text)
 
 /* The lines of a card in the words of this framework: its own where there are some, PyTorch's and the engine's only for jobs without
  * a framework of their own, since a framework hides those calls. */
-static uint64_t lines_for(const struct pick *p, const struct mt_fix_card *card, enum mt_fix_class class)
+static uint64_t lines_for(const struct pick *p, const struct mt_fix_card *card, uint32_t classes)
 {
     uint64_t fits = 0, named[3] = {0, 0, 0}, free_for_all = 0;
     uint64_t who[3] = {p->main, p->seen & ENGINES, MT_FIX_FW_PYTORCH};
@@ -236,7 +243,7 @@ static uint64_t lines_for(const struct pick *p, const struct mt_fix_card *card, 
 
     for (uint32_t i = 0; i < card->n_set; i++) {
         const struct mt_fix_line *l = &card->set[i];
-        if (l->phases != 0 && (l->phases >> class & 1) == 0)
+        if ((l->phases != 0 && (l->phases & classes) == 0) || !mt_advice_line_holds(p->q, l))
             continue;
         /* Where the phase does not tell the role, lines for the actor are the better guess than lines for a critic. */
         if (l->roles != 0 && (p->role != 0 ? (l->roles & p->role) == 0 : l->roles == MT_FIX_CRITIC))
@@ -278,10 +285,16 @@ static bool applies(const struct pick *p, const struct mt_fix_rule *r)
             return false;
     }
     for (uint32_t i = 0; i < r->n_unless_frames; i++) {
-        if (has_frame(p->q->trace, &r->unless_frames[i]))
+        if (mt_advice_has_frame(p->q->trace, &r->unless_frames[i]))
             return false;
     }
     return true;
+}
+
+/* Its own conditions say whether it fits, line by line. */
+static bool judges_itself(const struct pick *p, const struct mt_fix_card *card)
+{
+    return p->q->metrics != NULL && card->when.e != NULL;
 }
 
 static void offer(struct pick *p, const struct mt_fix_rule *r, const struct mt_fix_card *card, enum mt_fix_class class,
@@ -289,14 +302,21 @@ static void offer(struct pick *p, const struct mt_fix_rule *r, const struct mt_f
 {
     const char *first;
     uint64_t lines;
+    int weighed;
 
     if (was_given(p, r->id) || !applies(p, r))
         return;
-    lines = lines_for(p, card, class);
+    lines = lines_for(p, card, judges_itself(p, card) ? p->classes : 1u << class);
     first = first_line(card, lines);
     if (card->n_set > 0 && (first == NULL || line_was_given(p, first)))
         return;
-    p->out[p->n] = (struct mt_advice){.rule = r, .card = card, .lines = lines};
+    p->out[p->n] = (struct mt_advice){.rule = r, .card = card, .lines = lines, .in_row = may_be_top};
+    weighed = mt_advice_weigh(p->q, &p->out[p->n]);
+    p->nomem = p->nomem || weighed < 0;
+    if (weighed <= 0) {
+        mt_advice_done(&p->out[p->n]);
+        return;
+    }
     if (may_be_top && r->kind == MT_FIX_SETTING && p->n_top < N_TOP) {
         p->out[p->n].is_top = true;
         p->n_top++;
@@ -331,11 +351,37 @@ static void offer_rest(struct pick *p, enum mt_fix_class class)
             const struct mt_fix_rule *r = mt_fix_rule_at(p->q->rules, i);
             bool own = (r->frameworks & p->main) != 0;
             bool engine_only = !own && (r->frameworks & MT_FIX_FW_LIBRARY) == 0;
-            if ((r->phases >> class & 1) == 0 || r->kind > MT_FIX_TIP || own != (pass == 0))
+            uint32_t classes = judges_itself(p, &r->card) ? p->classes : 1u << class;
+            if ((r->phases & classes) == 0 || r->kind > MT_FIX_TIP || own != (pass == 0))
                 continue;
-            if (!engine_only || (ROLLOUT_CLASSES >> class & 1) != 0)
+            if (!engine_only || (ROLLOUT_CLASSES >> class & 1) != 0 || judges_itself(p, &r->card))
                 offer(p, r, &r->card, class, false);
         }
+    }
+}
+
+void mt_advice_done(struct mt_advice *a)
+{
+    mt_free(a->current);
+    mt_free(a->proposed_key); /* begins the memory of all three */
+    a->current = a->proposed = a->proposed_key = a->proposed_value = NULL;
+}
+
+static uint32_t finish(struct pick *p)
+{
+    for (uint32_t i = 0; p->nomem && i < p->n; i++)
+        mt_advice_done(&p->out[i]);
+    return p->nomem ? UINT32_MAX : p->n;
+}
+
+/* What the trace lacks, where its own conditions find that. */
+static void offer_capture(struct pick *p)
+{
+    uint32_t n = mt_fix_rules_count(p->q->rules);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct mt_fix_rule *r = mt_fix_rule_at(p->q->rules, i);
+        if (r->kind == MT_FIX_RECORD && judges_itself(p, &r->card))
+            offer(p, r, &r->card, MT_FIX_CAPTURE, false);
     }
 }
 
@@ -343,6 +389,7 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
 {
     enum mt_fix_class class = mt_advice_class(q);
     struct pick p = {.q = q, .out = out};
+    uint32_t n_first;
 
     p.main = q->fw->main > MT_FW_NONE ? 1ull << q->fw->main : 0;
     p.seen = components(q);
@@ -353,11 +400,24 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
     if (class == MT_FIX_CLASS_COUNT) {
         /* Nothing is known of the phase: all that helps is a trace that says more. */
         offer_row(&p, MT_FIX_CAPTURE);
-        return p.n;
+        return finish(&p);
     }
+    /* With the bytes by role at hand, what holds memory decides rather than the place in the step. */
+    p.classes = 1u << class;
+    if (q->metrics != NULL && (TRAINING_CLASSES & p.classes) != 0)
+        p.classes |= TRAINING_CLASSES;
+    if (q->metrics != NULL && class != MT_FIX_HOST_MEMORY)
+        p.classes |= 1u << MT_FIX_NCCL | 1u << MT_FIX_CAPTURE | 1u << MT_FIX_FRAGMENTATION;
+    n_first = p.n;
     offer_row(&p, class);
     offer_rest(&p, class);
-    return p.n;
+    if (q->metrics != NULL) {
+        offer_capture(&p);
+        mt_advice_rank(out, 0, n_first);
+        mt_advice_rank(out, n_first, p.n);
+        mt_advice_mark_top(out, p.n);
+    }
+    return finish(&p);
 }
 
 /* What the bytes at the moment that matters were born in. */
@@ -379,36 +439,48 @@ static void weigh(const struct mt_device_analysis *d, struct mt_advice_query *q)
     q->inference_only = !trains && ((!d->focus_is_oom && !d->end_state_only) || made / 4 > forward);
 }
 
-enum mt_rc mt_advise(struct mt_analysis *a, const struct mt_fix_rules *rules, struct mt_err *err)
+enum mt_rc mt_advise(struct mt_analysis *a, const struct mt_fix_rules *rules, const struct mt_runconf *conf, struct mt_err *err)
 {
-    struct mt_advice_query q = {.rules = rules, .trace = a->trace, .fw = &a->fw};
-    struct mt_advice *list;
-    enum mt_rc rc = MT_OK;
-    uint32_t n;
+    struct mt_advice_query q = {.rules = rules, .trace = a->trace, .fw = &a->fw, .conf = conf};
+    const struct mt_device_analysis *d;
+    struct mt_metrics *metrics = NULL;
+    struct mt_advice *list = NULL;
+    enum mt_rc rc = MT_ENOMEM;
+    uint32_t n = 0;
 
     if (a->verdict.kind == MT_V_EMPTY || a->verdict.device >= a->devices.n)
         return MT_OK;
+    d = &a->devices.p[a->verdict.device];
     q.phase = a->verdict.phase;
     q.sub = a->verdict.sub;
     /* A larger share helps an engine that could not get its cache; where it did get it, the cache is what fills the card. */
-    if (q.phase == MT_PH_ROLLOUT_KV_ALLOC && a->devices.p[a->verdict.device].ooms.n == 0)
+    if (q.phase == MT_PH_ROLLOUT_KV_ALLOC && d->ooms.n == 0)
         q.phase = MT_PH_ROLLOUT_GENERATE;
     q.fragmentation = a->verdict.kind == MT_V_OOM_FRAGMENTATION;
-    q.host_memory = a->devices.p[a->verdict.device].kind == MT_DEV_HOST;
-    weigh(&a->devices.p[a->verdict.device], &q);
+    q.host_memory = d->kind == MT_DEV_HOST;
+    weigh(d, &q);
     list = mt_calloc(mt_fix_rules_count(rules) + 1, sizeof *list);
-    if (list == NULL)
-        return mt_fail(err, MT_ENOMEM, "out of memory while choosing advice");
+    if (list == NULL || mt_metrics_make(&metrics, a, d, conf) != MT_OK)
+        goto out;
+    q.metrics = mt_metrics_have_roles(metrics) && !q.host_memory ? metrics : NULL;
     n = mt_advice_select(&q, list);
+    if (n == UINT32_MAX) {
+        n = 0;
+        goto out;
+    }
     for (uint32_t i = 0; i < n; i++) {
         struct mt_advice *slot = MT_VEC_PUSH(&a->advice);
-        if (slot == NULL) {
-            rc = mt_fail(err, MT_ENOMEM, "out of memory while choosing advice");
+        if (slot == NULL)
             goto out;
-        }
         *slot = list[i];
+        list[i].current = list[i].proposed_key = NULL;
     }
+    if (q.metrics == NULL || mt_advice_combine(a, metrics))
+        rc = MT_OK;
 out:
+    for (uint32_t i = 0; list != NULL && i < n; i++)
+        mt_advice_done(&list[i]);
     mt_free(list);
-    return rc;
+    mt_metrics_free(metrics);
+    return rc == MT_OK ? rc : mt_fail(err, rc, "out of memory while choosing advice");
 }

@@ -8,21 +8,42 @@ struct mt_advice_query {
     const struct mt_fix_rules *rules;
     const struct mt_trace *trace; /* its settings and frames; NULL = unknown */
     const struct mt_frameworks *fw;
-    enum mt_phase phase, sub; /* of the verdict */
-    bool fragmentation;       /* the verdict says so: its row comes first */
-    bool gradients_dominate;  /* more bytes born in the backward than in the forward */
-    bool inference_only;      /* nothing in the trace is trained */
-    bool host_memory;         /* the verdict is about pinned host memory */
+    enum mt_phase phase, sub;      /* of the verdict */
+    bool fragmentation;            /* the verdict says so: its row comes first */
+    bool gradients_dominate;       /* more bytes born in the backward than in the forward */
+    bool inference_only;           /* nothing in the trace is trained */
+    bool host_memory;              /* the verdict is about pinned host memory */
+    struct mt_metrics *metrics;    /* with bytes by role; NULL = conditions are not looked at and nothing is computed */
+    const struct mt_runconf *conf; /* NULL = not known */
 };
 
 /* The class whose remedies fit; MT_FIX_CLASS_COUNT when the phase says nothing. */
 enum mt_fix_class mt_advice_class(const struct mt_advice_query *q);
 
-/* Writes at most mt_fix_rules_count() entries to out and returns how many. The first three real settings of the rows of order.json
- * are marked as top. */
+/* Writes at most mt_fix_rules_count() entries to out and returns how many; UINT32_MAX = out of memory. The first three real settings
+ * of the rows of order.json are marked as top; with metrics those that save most. The caller frees their texts
+ * (mt_advice_done()). */
 uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out);
+void mt_advice_done(struct mt_advice *a);
 
-/* Fills a->advice from a->verdict, a->fw and a->trace. */
-enum mt_rc mt_advise(struct mt_analysis *a, const struct mt_fix_rules *rules, struct mt_err *err);
+/* Fills a->advice and a->combined from a->verdict, a->fw, a->trace and conf, which may be NULL. */
+enum mt_rc mt_advise(struct mt_analysis *a, const struct mt_fix_rules *rules, const struct mt_runconf *conf,
+                     struct mt_err *err);
+
+/* Whether a frame of that file (a path's end, or with a final slash a directory in it) and function ("" = any) occurs. */
+bool mt_advice_has_frame(const struct mt_trace *t, const struct mt_fix_pair *frame);
+
+/* ---- advice_saving.c ---- */
+
+/* Whether a line of a card is shown as far as its condition goes. */
+bool mt_advice_line_holds(const struct mt_advice_query *q, const struct mt_fix_line *l);
+/* Computes current, proposed and saving of a->card. 1 = it is worth offering, 0 = it is not, -1 = out of memory. */
+int mt_advice_weigh(const struct mt_advice_query *q, struct mt_advice *a);
+/* Puts list[first..n) in order of saving: what has none keeps its place. */
+void mt_advice_rank(struct mt_advice *list, uint32_t first, uint32_t n);
+/* Marks the three to change first. */
+void mt_advice_mark_top(struct mt_advice *list, uint32_t n);
+/* Fills a->combined. 1, or 0 = out of memory. */
+int mt_advice_combine(struct mt_analysis *a, struct mt_metrics *m);
 
 #endif

@@ -9,6 +9,8 @@
 #include "analysis/fix_rules.h"
 #include "analysis/framework.h"
 #include "analysis/phase.h"
+#include "analysis/role_curve.h"
+#include "analysis/role_facts.h"
 #include "parser/trace.h"
 
 #define MT_MAX_OWNERS 256
@@ -97,6 +99,9 @@ struct mt_timeline {
     uint8_t *phase;     /* n_columns: index of the row that held most of the column's events; 255 = none */
 };
 
+struct mt_cause;  /* cause.h */
+struct mt_audits; /* audit.h */
+
 struct mt_device_analysis {
     uint32_t device; /* index in mt_trace.devices */
     int32_t ordinal;
@@ -127,6 +132,10 @@ struct mt_device_analysis {
     struct mt_timeline timeline;
     struct mt_timeline by_event; /* the same with one step per event, where timeline is by time; else empty */
     uint64_t capacity;           /* bytes, 0 = unknown; never guessed */
+    struct mt_role_curve curve;  /* bytes by role over the trace */
+    struct mt_role_facts roles;  /* what the bytes are for, steps, growth */
+    struct mt_cause *cause;      /* why memory ran out, or that nothing is wrong */
+    struct mt_audits *audits;    /* checks of the subjects that occur */
     bool end_state_only;         /* no allocation in the trace: the numbers are of the state at the dump */
 };
 
@@ -151,11 +160,35 @@ struct mt_verdict {
     char *because;  /* one more: the numbers that decide fragmentation against capacity; "" when there is none */
 };
 
+/* Bytes that a change takes off the moment that matters. */
+struct mt_saving {
+    bool known; /* false: cannot be computed from this trace, or by nature */
+    enum mt_fix_conf conf;
+    uint64_t bytes, low, high;
+};
+
 struct mt_advice {
     const struct mt_fix_rule *rule;
     const struct mt_fix_card *card; /* the rule's own card or the variant for this phase: title, why, lines to type, cost */
     uint64_t lines;                 /* bit i: card->set[i] applies to this framework, phase and role */
     bool is_top;                    /* one of the three settings to change first */
+    bool in_row;                    /* stands in order.json for this class */
+    struct mt_saving saving;
+    const struct mt_fix_saving *saving_of; /* what computed it; NULL = nothing */
+    char *current;                         /* "actor.mb_spec.max_tokens_per_mb: 16384 (run.yaml:7)"; NULL = not known */
+    char *proposed;                        /* a line with its computed number or its newer key, as it is typed; NULL = none */
+    char *proposed_key, *proposed_value;   /* of it, in the same memory */
+    uint32_t proposed_line;                /* the line of card->set that it stands for */
+};
+/* Line i of an advice's card as it is typed. */
+const char *mt_advice_line(const struct mt_advice *a, uint32_t i);
+
+/* What the settings to change first do together; what two of them shrink is not counted twice. */
+struct mt_combined {
+    struct mt_saving saving;
+    uint32_t n;            /* settings that were counted */
+    bool fits_known, fits; /* whether the failed request would have fitted */
+    char *sentence;        /* "" when nothing can be said; NULL before mt_advise() */
 };
 
 struct mt_analysis {
@@ -164,17 +197,22 @@ struct mt_analysis {
     MT_VEC(struct mt_device_analysis) devices;
     struct mt_verdict verdict;
     MT_VEC(struct mt_advice) advice; /* in the order to try */
+    struct mt_combined combined;     /* of those that are top */
     uint64_t annotation_checked,
         annotation_agreed; /* allocations inside Optimizer.step ranges, and those that frames call optimizer */
 };
 
+struct mt_runconf; /* runconf.h */
 struct mt_analyze_opts {
+    const struct mt_runconf *conf; /* what the run was set to; NULL = not known */
     const struct mt_phase_rules *phases;
     const struct mt_fix_rules *fixes;
     int32_t only_device; /* --device N; -1 = all */
     int framework;       /* forced enum mt_framework, -1 = detect */
     uint64_t capacity;   /* --capacity, 0 = unknown */
     bool ignore_annotations;
+    const struct mt_role_rules *roles; /* role_rules.h; NULL = the built-in ones */
+    bool verify;                       /* after every event: do the bytes of the roles add up to the live bytes? */
 };
 
 enum mt_rc mt_analyze(struct mt_analysis **out, const struct mt_trace *t, const struct mt_analyze_opts *o, struct mt_err *err);

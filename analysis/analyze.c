@@ -1,5 +1,9 @@
 #include "analysis/advice.h"
+#include "analysis/audit.h"
+#include "analysis/cause.h"
 #include "analysis/replay.h"
+#include "analysis/role_rules.h"
+#include "analysis/roles.h"
 #include "analysis/timeline.h"
 #include "analysis/verdict.h"
 
@@ -133,6 +137,28 @@ static void check_annotations(struct mt_analysis *a, const struct mt_device *d, 
     }
 }
 
+static int check_roles(const struct mt_device_analysis *o, struct mt_err *err)
+{
+    if (o->roles.first_bad_event == MT_NO_EVENT)
+        return 1;
+    mt_fail(
+        err, MT_EINTERN,
+        "internal error: after event %lld of device %d the bytes of the roles do not add up to the live bytes; please report "
+        "this with the output of 'memtrace info'",
+        (long long)o->roles.first_bad_event, (int)o->ordinal);
+    return 0;
+}
+
+/* Why, and the checks of what occurs: while the fates of all blocks are there. */
+static int find_cause(struct mt_device_analysis *o, const struct mt_roles *w, struct mt_phaser *ph,
+                      const struct mt_role_rules *rules)
+{
+    o->cause = mt_calloc(1, sizeof *o->cause);
+    o->audits = mt_calloc(1, sizeof *o->audits);
+    return o->cause != NULL && o->audits != NULL && mt_cause_make(o->cause, w, &o->roles, o, ph, rules) == MT_OK &&
+           mt_audits_make(o->audits, w, &o->roles, o, ph) == MT_OK;
+}
+
 static int analyze_device(struct mt_analysis *a, uint32_t index, const struct mt_analyze_opts *opt, struct mt_phaser *ph,
                           struct mt_err *err)
 {
@@ -140,6 +166,7 @@ static int analyze_device(struct mt_analysis *a, uint32_t index, const struct mt
     struct mt_phase_opts po = {.use_annotations = !opt->ignore_annotations};
     struct mt_device_analysis *o = MT_VEC_PUSH(&a->devices);
     struct mt_replay r = {.t = a->trace, .device = index, .d = d};
+    struct mt_roles roles = {.r = NULL};
     struct mt_attr *attr = NULL;
     int rc = 0;
     if (o == NULL)
@@ -159,7 +186,7 @@ static int analyze_device(struct mt_analysis *a, uint32_t index, const struct mt
     }
     r.attr = attr;
     r.out = o;
-    if (!mt_replay_anchor(&r) || (o->withheld == NULL && !mt_replay_run(&r, ph)))
+    if (!mt_replay_anchor(&r) || !mt_roles_begin(&roles, &r) || (o->withheld == NULL && !mt_replay_run(&r, ph)))
         goto out;
     if (o->withheld != NULL) {
         reset_run(o);
@@ -167,14 +194,17 @@ static int analyze_device(struct mt_analysis *a, uint32_t index, const struct mt
             goto out;
     }
     o->end_state_only = o->n_allocs == 0;
-    if (!focus_on(&r, ph))
+    if (mt_roles_make(&roles, &o->roles, &r, ph, opt->roles, opt->verify) < 0 || !check_roles(o, err))
+        goto out;
+    if (!mt_role_curve_make(&o->curve, &roles) || !focus_on(&r, ph))
         goto out;
     if (!o->focus_is_oom)
         o->focus.reserved_free = o->focus.reserved > o->focus.live ? o->focus.reserved - o->focus.live : 0;
     confidence_of_state(o);
     check_annotations(a, d, attr);
-    rc = mt_pools(a->trace, ph, o);
+    rc = mt_pools(a->trace, ph, o) && find_cause(o, &roles, ph, opt->roles);
 out:
+    mt_roles_done(&roles);
     mt_free(attr);
     mt_replay_done(&r);
     return rc;
@@ -184,6 +214,8 @@ enum mt_rc mt_analyze(struct mt_analysis **out, const struct mt_trace *t, const 
 {
     struct mt_analysis *a = mt_calloc(1, sizeof *a);
     struct mt_phaser *ph = NULL;
+    struct mt_role_rules *roles = NULL;
+    struct mt_analyze_opts with_roles = *opt;
     enum mt_rc rc;
     *out = NULL;
     if (err != NULL)
@@ -199,20 +231,32 @@ enum mt_rc mt_analyze(struct mt_analysis **out, const struct mt_trace *t, const 
     rc = mt_phaser_new(&ph, opt->phases, t, err);
     if (rc != MT_OK)
         goto out;
+    if (opt->roles == NULL) {
+        rc = mt_role_rules_load(&roles, NULL, 0, NULL, err);
+        if (rc < 0)
+            goto out;
+        with_roles.roles = roles;
+    }
+#ifndef NDEBUG
+    with_roles.verify = true;
+#endif
     for (uint32_t i = 0; i < t->devices.n; i++) {
         if (opt->only_device >= 0 && t->devices.p[i].ordinal != opt->only_device)
             continue;
-        if (!analyze_device(a, i, opt, ph, err)) {
+        if (!analyze_device(a, i, &with_roles, ph, err)) {
             rc = err != NULL && err->rc != MT_OK ? err->rc : nomem(err);
             goto out;
         }
+        if (!opt->verify) /* a debug build checks all the same, but says the same as any other */
+            a->devices.p[a->devices.n - 1].roles.verified_events = 0;
     }
     if (!mt_verdict_make(a)) {
         rc = nomem(err);
         goto out;
     }
-    rc = mt_advise(a, opt->fixes, err);
+    rc = mt_advise(a, opt->fixes, opt->conf, err);
 out:
+    mt_role_rules_free(roles);
     mt_phaser_free(ph);
     if (rc < 0) {
         if (rc == MT_ENOMEM && (err == NULL || err->rc == MT_OK))
@@ -237,6 +281,14 @@ static void device_done(struct mt_device_analysis *o)
     MT_VEC_DONE(&o->owners);
     MT_VEC_DONE(&o->phases);
     MT_VEC_DONE(&o->pools);
+    mt_role_curve_done(&o->curve);
+    mt_role_facts_done(&o->roles);
+    if (o->cause != NULL)
+        mt_cause_done(o->cause);
+    if (o->audits != NULL)
+        mt_audits_done(o->audits);
+    mt_free(o->cause);
+    mt_free(o->audits);
     mt_timeline_done(&o->timeline);
     mt_timeline_done(&o->by_event);
 }
@@ -248,7 +300,10 @@ void mt_analysis_free(struct mt_analysis *a)
     for (uint32_t i = 0; i < a->devices.n; i++)
         device_done(&a->devices.p[i]);
     MT_VEC_DONE(&a->devices);
+    for (uint32_t i = 0; i < a->advice.n; i++)
+        mt_advice_done(&a->advice.p[i]);
     MT_VEC_DONE(&a->advice);
+    mt_free(a->combined.sentence);
     mt_free(a->verdict.sentence);
     mt_free(a->verdict.because);
     mt_free(a);

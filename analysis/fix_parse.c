@@ -1,6 +1,8 @@
 /* fix_parse.c -- strict reading of rule files: whoever writes a rule learns the file, the rule and the field that is wrong. */
 #include "analysis/fix_parse.h"
 
+#include "analysis/metrics.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +21,7 @@ enum mt_rc mt_fix_bad(const struct mt_fix_parse *p, const char *field, const cha
     return mt_fail(p->err, MT_EINPUT, "%s: %s: field \"%s\": %s", p->file, p->where, field, text);
 }
 
-static enum mt_rc no_memory(const struct mt_fix_parse *p)
+enum mt_rc mt_fix_nomem(const struct mt_fix_parse *p)
 {
     return mt_fail(p->err, MT_ENOMEM, "%s: %s: out of memory", p->file, p->where);
 }
@@ -66,7 +68,7 @@ static enum mt_rc copy(const struct mt_fix_parse *p, const char *field, const cJ
     if (!may_be_empty && v->valuestring[0] == 0)
         return mt_fix_bad(p, field, "is empty");
     *out = mt_arena_strndup(p->arena, v->valuestring, strlen(v->valuestring));
-    return *out == NULL ? no_memory(p) : MT_OK;
+    return *out == NULL ? mt_fix_nomem(p) : MT_OK;
 }
 
 enum need { REQUIRED, MAY_BE_EMPTY, OPTIONAL };
@@ -180,7 +182,7 @@ static enum mt_rc get_texts(const struct mt_fix_parse *p, const cJSON *obj, cons
         return rc;
     a = mt_arena_alloc(p->arena, *n * sizeof *a, _Alignof(const char *));
     if (a == NULL)
-        return no_memory(p);
+        return mt_fix_nomem(p);
     cJSON_ArrayForEach(c, list)
     {
         rc = copy(p, field, c, false, &a[i++]);
@@ -204,7 +206,7 @@ static enum mt_rc get_pairs(const struct mt_fix_parse *p, const cJSON *obj, cons
         return rc;
     v = mt_arena_alloc(p->arena, *n * sizeof *v, _Alignof(struct mt_fix_pair));
     if (v == NULL)
-        return no_memory(p);
+        return mt_fix_nomem(p);
     cJSON_ArrayForEach(c, list)
     {
         v[i].a = v[i].b = "";
@@ -229,7 +231,7 @@ static enum mt_rc line_text(const struct mt_fix_parse *p, struct mt_fix_line *l)
     size_t nk = strlen(l->key), nv = strlen(l->value), ns = nk > 0 && nv > 0 ? strlen(sep) : 0;
     char *t = mt_arena_alloc(p->arena, nk + ns + nv + 1, 1);
     if (t == NULL)
-        return no_memory(p);
+        return mt_fix_nomem(p);
     memcpy(t, l->key, nk);
     memcpy(t + nk, sep, ns);
     memcpy(t + nk + ns, l->value, nv + 1);
@@ -237,16 +239,37 @@ static enum mt_rc line_text(const struct mt_fix_parse *p, struct mt_fix_line *l)
     return MT_OK;
 }
 
+/* "moved": the key has another name where a frame shows a newer version of the framework. */
+static enum mt_rc parse_moved(const struct mt_fix_parse *p, const cJSON *obj, struct mt_fix_line *l)
+{
+    static const char *const known[] = {"key", "frames", NULL};
+    const cJSON *moved = cJSON_GetObjectItemCaseSensitive(obj, "moved");
+    enum mt_rc rc;
+    if (moved == NULL)
+        return MT_OK;
+    rc = mt_fix_check_fields(p, moved, known);
+    if (rc == MT_OK)
+        rc = get_text(p, moved, "key", REQUIRED, &l->key_since);
+    if (rc == MT_OK)
+        rc = get_pairs(p, moved, "frames", "file", "function", true, &l->key_frames, &l->n_key_frames);
+    if (rc == MT_OK && l->n_key_frames == 0)
+        rc = mt_fix_bad(p, "frames", "is missing: by which frame is the newer version known?");
+    if (rc != MT_OK)
+        mt_err_context(p->err, "while reading \"moved\"");
+    return rc;
+}
+
 static enum mt_rc parse_line(const struct mt_fix_parse *p, const cJSON *obj, struct mt_fix_line *l)
 {
-    static const char *const known[] = {"syntax", "key", "value", "note", "frameworks", "phases", "roles", NULL};
+    static const char *const known[] = {"syntax", "key",  "value",   "note",   "frameworks", "phases",
+                                        "roles",  "when", "propose", "saving", "moved",      NULL};
     static const char *const syntaxes[] = {"hydra", "yaml", "flag", "env", "python", "shell", "text", NULL};
     uint64_t phases = 0, roles = 0;
     int syntax = 0;
     enum mt_rc rc;
 
     memset(l, 0, sizeof *l);
-    l->key = l->value = l->note = "";
+    l->key = l->value = l->note = l->key_since = "";
     rc = mt_fix_check_fields(p, obj, known);
     if (rc == MT_OK)
         rc = get_word(p, obj, "syntax", syntaxes, &syntax);
@@ -262,6 +285,14 @@ static enum mt_rc parse_line(const struct mt_fix_parse *p, const cJSON *obj, str
         rc = get_mask(p, obj, "phases", false, class_bit, "a phase class", &phases);
     if (rc == MT_OK)
         rc = get_mask(p, obj, "roles", false, role_bit, "one of actor, critic, ref", &roles);
+    if (rc == MT_OK)
+        rc = mt_fix_parse_expr(p, obj, "when", &l->when);
+    if (rc == MT_OK)
+        rc = mt_fix_parse_expr(p, obj, "propose", &l->propose);
+    if (rc == MT_OK)
+        rc = mt_fix_parse_saving(p, obj, &l->saving);
+    if (rc == MT_OK)
+        rc = parse_moved(p, obj, l);
     if (rc != MT_OK)
         return rc;
     l->syntax = (enum mt_fix_syntax)syntax;
@@ -272,6 +303,14 @@ static enum mt_rc parse_line(const struct mt_fix_parse *p, const cJSON *obj, str
     if (l->syntax == MT_FIX_FLAG ? strncmp(l->key, "--", 2) != 0 : l->value[0] == 0)
         return l->syntax == MT_FIX_FLAG ? mt_fix_bad(p, "key", "a flag begins with --") : mt_fix_bad(p, "value", "is empty");
     return line_text(p, l);
+}
+
+/* Of settings.json; "" is none. */
+static bool is_setting(const struct mt_fix_parse *p, const char *name)
+{
+    char full[80];
+    int n = snprintf(full, sizeof full, "setting.%s", name);
+    return name[0] == 0 || (n > 0 && (size_t)n < sizeof full && mt_metric_exists(p->names, full, (size_t)n));
 }
 
 /* Fields that a card has; a variant inherits from `base` what it leaves out. */
@@ -286,6 +325,8 @@ static enum mt_rc parse_card(const struct mt_fix_parse *p, const cJSON *obj, con
 
     if (base != NULL)
         *card = *base;
+    else
+        card->current = "";
     rc = get_text(p, obj, "title", need, &card->title);
     if (rc == MT_OK)
         rc = get_text(p, obj, "why", need, &card->why);
@@ -294,6 +335,16 @@ static enum mt_rc parse_card(const struct mt_fix_parse *p, const cJSON *obj, con
     if (rc == MT_OK)
         rc = get_text(p, obj, "cost", need, &card->cost);
     if (rc == MT_OK)
+        rc = mt_fix_parse_expr(p, obj, "when", &card->when);
+    if (rc == MT_OK)
+        rc = mt_fix_parse_expr(p, obj, "unless", &card->unless);
+    if (rc == MT_OK)
+        rc = get_text(p, obj, "current", OPTIONAL, &card->current);
+    if (rc == MT_OK)
+        rc = mt_fix_parse_saving(p, obj, &card->saving);
+    if (rc == MT_OK && !is_setting(p, card->current))
+        rc = mt_fix_bad(p, "current", "there is no such name in settings.json");
+    if (rc == MT_OK)
         rc = get_list(p, obj, "set", base == NULL, &list, &n);
     if (rc != MT_OK || list == NULL)
         return rc;
@@ -301,7 +352,7 @@ static enum mt_rc parse_card(const struct mt_fix_parse *p, const cJSON *obj, con
         return mt_fix_bad(p, "set", "has %u lines; at most %d fit on a card", (unsigned)n, MT_FIX_MAX_LINES);
     set = mt_arena_alloc(p->arena, (n > 0 ? n : 1) * sizeof *set, _Alignof(struct mt_fix_line));
     if (set == NULL)
-        return no_memory(p);
+        return mt_fix_nomem(p);
     cJSON_ArrayForEach(c, list)
     {
         rc = parse_line(p, c, &set[i++]);
@@ -317,7 +368,8 @@ static enum mt_rc parse_card(const struct mt_fix_parse *p, const cJSON *obj, con
 
 static enum mt_rc parse_variants(const struct mt_fix_parse *p, const cJSON *obj, struct mt_fix_rule *r)
 {
-    static const char *const known[] = {"name", "title", "why", "set", "constraints", "cost", NULL};
+    static const char *const known[] = {"name", "title",  "why",     "set",    "constraints", "cost",
+                                        "when", "unless", "current", "saving", NULL};
     const cJSON *list, *c;
     struct mt_fix_card *v;
     uint32_t i = 0;
@@ -326,7 +378,7 @@ static enum mt_rc parse_variants(const struct mt_fix_parse *p, const cJSON *obj,
         return rc;
     v = mt_arena_alloc(p->arena, r->n_variants * sizeof *v, _Alignof(struct mt_fix_card));
     if (v == NULL)
-        return no_memory(p);
+        return mt_fix_nomem(p);
     cJSON_ArrayForEach(c, list)
     {
         rc = mt_fix_check_fields(p, c, known);
@@ -369,7 +421,7 @@ static enum mt_rc parse_id(struct mt_fix_parse *p, const cJSON *obj, struct mt_f
         return mt_fix_bad(p, "id", "letters, digits, dot, dash and underscore only, at most 40 of them");
     where = mt_arena_alloc(p->arena, strlen(r->id) + 6, 1);
     if (where == NULL)
-        return no_memory(p);
+        return mt_fix_nomem(p);
     memcpy(where, "rule ", 5);
     memcpy(where + 5, r->id, strlen(r->id) + 1);
     p->where = where;
@@ -400,6 +452,12 @@ enum mt_rc mt_fix_parse_rule(struct mt_fix_parse *p, const cJSON *obj, struct mt
                                         "not_offered",
                                         "instead",
                                         "replaced_by",
+                                        "when",
+                                        "unless",
+                                        "current",
+                                        "saving",
+                                        "no_saving",
+                                        "group",
                                         NULL};
     static const char *const kinds[] = {"setting", "tip", "capture", "reference", NULL};
     static const char *const statuses[] = {"OK", "MOVED", "PARTIAL", "WRONG", "NOOP", "DOC", NULL};
@@ -409,7 +467,7 @@ enum mt_rc mt_fix_parse_rule(struct mt_fix_parse *p, const cJSON *obj, struct mt
     enum mt_rc rc;
 
     memset(r, 0, sizeof *r);
-    r->card.name = r->checked = r->not_offered = r->instead = "";
+    r->card.name = r->checked = r->not_offered = r->instead = r->group = r->no_saving = "";
     r->file = p->file;
     if (!cJSON_IsObject(obj))
         return mt_fix_bad(p, NULL, "an object in braces is expected here");
@@ -434,6 +492,10 @@ enum mt_rc mt_fix_parse_rule(struct mt_fix_parse *p, const cJSON *obj, struct mt
         rc = get_text(p, obj, "not_offered", OPTIONAL, &r->not_offered);
     if (rc == MT_OK)
         rc = get_text(p, obj, "instead", OPTIONAL, &r->instead);
+    if (rc == MT_OK)
+        rc = get_text(p, obj, "group", OPTIONAL, &r->group);
+    if (rc == MT_OK)
+        rc = get_text(p, obj, "no_saving", OPTIONAL, &r->no_saving);
     if (rc == MT_OK)
         rc = get_pairs(p, obj, "contradictions", "id", "text", false, &r->contradictions, &r->n_contradictions);
     if (rc == MT_OK)

@@ -12,6 +12,11 @@ struct mt_fix_parse {
     const char *file;       /* for messages; lives as long as the rules */
     const char *where;      /* "rule V01", "entry 3" */
     struct mt_err *err;
+    void *names;                /* for mt_metric_exists() */
+    struct mt_expr_list *exprs; /* compiled ones, freed with the rules */
+};
+struct mt_expr_list {
+    MT_VEC(struct mt_expr *) v;
 };
 
 /* Parses a whole text into a DOM; checks that it is an object with schema_version 1 and only the keys of `known` (NULL-terminated).
@@ -24,13 +29,16 @@ enum mt_rc mt_fix_parse_rule(struct mt_fix_parse *p, const cJSON *obj, struct mt
 /* Refuses fields that are not in `known` and fields that stand twice. */
 enum mt_rc mt_fix_check_fields(const struct mt_fix_parse *p, const cJSON *obj, const char *const *known);
 
+/* fix_saving.c: `field` as an expression, "" or absent = none; the object "saving", null or absent = none (*out is NULL then). */
+enum mt_rc mt_fix_parse_expr(const struct mt_fix_parse *p, const cJSON *obj, const char *field, struct mt_fix_expr *out);
+enum mt_rc mt_fix_parse_saving(const struct mt_fix_parse *p, const cJSON *obj, const struct mt_fix_saving **out);
+enum mt_rc mt_fix_nomem(const struct mt_fix_parse *p);
+
 /* "file: where: field "f": ..." */
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
 #endif
 enum mt_rc
 mt_fix_bad(const struct mt_fix_parse *p, const char *field, const char *fmt, ...);
-
-int mt_fix_class_find(const char *id); /* -1 when unknown */
 
 #endif

@@ -4,6 +4,7 @@
 #include "analysis/assets.h"
 #include "analysis/fix_parse.h"
 #include "analysis/framework.h"
+#include "analysis/runconf.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +19,8 @@ struct order_cell {
 
 struct mt_fix_rules {
     struct mt_arena arena;
+    struct mt_expr_list exprs;
+    struct mt_runconf *settings; /* for the names of settings in expressions */
     MT_VEC(struct mt_fix_rule) rule;
     const char *overlay; /* its name; NULL = none */
     struct order_cell order[MT_FIX_CLASS_COUNT][MT_FIX_COL_COUNT];
@@ -54,6 +57,12 @@ const char *mt_fix_status_name(enum mt_fix_status s)
 {
     static const char *const name[] = {"OK", "MOVED", "PARTIAL", "WRONG", "NOOP", "DOC"};
     return name[s];
+}
+
+const char *mt_fix_conf_name(enum mt_fix_conf c)
+{
+    static const char *const name[] = {"high", "medium", "low"};
+    return name[c];
 }
 
 const char *mt_fix_syntax_name(enum mt_fix_syntax s)
@@ -175,8 +184,8 @@ static enum mt_rc load_text(struct mt_fix_rules *r, const char *file, const char
                             struct mt_err *err)
 {
     static const char *const builtin_keys[] = {"schema_version", "fixes", NULL};
-    static const char *const overlay_keys[] = {"schema_version", "phases", "fixes", "libraries", NULL};
-    struct mt_fix_parse p = {&r->arena, file, "the file", err};
+    static const char *const overlay_keys[] = {"schema_version", "phases", "roles", "vocabularies", "fixes", "libraries", NULL};
+    struct mt_fix_parse p = {&r->arena, file, "the file", err, r->settings, &r->exprs};
     const cJSON *list;
     cJSON *dom;
     enum mt_rc rc = mt_fix_parse_file(&p, text, len, n_builtin > 0 ? overlay_keys : builtin_keys, &dom);
@@ -286,7 +295,7 @@ static enum mt_rc parse_row(struct mt_fix_rules *r, struct mt_fix_parse *p, cons
 static enum mt_rc load_order(struct mt_fix_rules *r, const struct mt_asset *a, struct mt_err *err)
 {
     static const char *const keys[] = {"schema_version", "order", NULL};
-    struct mt_fix_parse p = {&r->arena, a->name, "the table", err};
+    struct mt_fix_parse p = {&r->arena, a->name, "the table", err, r->settings, &r->exprs};
     const cJSON *list, *c;
     cJSON *dom;
     enum mt_rc rc = mt_fix_parse_file(&p, (const char *)a->data, a->size, keys, &dom);
@@ -331,6 +340,9 @@ enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const char *overlay, siz
     *out = NULL;
     if (r == NULL)
         return mt_fail(err, MT_ENOMEM, "out of memory while loading the fix rules");
+    rc = mt_runconf_new(&r->settings, err);
+    if (rc != MT_OK)
+        goto out;
     for (const struct mt_asset *a = mt_rule_assets; a->name != NULL; a++) {
         if (strcmp(a->name, ORDER_FILE) == 0)
             order = a;
@@ -374,6 +386,10 @@ void mt_fix_rules_free(struct mt_fix_rules *r)
 {
     if (r == NULL)
         return;
+    for (uint32_t i = 0; i < r->exprs.v.n; i++)
+        mt_expr_free(r->exprs.v.p[i]);
+    MT_VEC_DONE(&r->exprs.v);
+    mt_runconf_free(r->settings);
     MT_VEC_DONE(&r->rule);
     mt_arena_done(&r->arena);
     mt_free(r);

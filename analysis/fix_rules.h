@@ -7,7 +7,7 @@
 #ifndef MT_FIX_RULES_H
 #define MT_FIX_RULES_H
 
-#include "parser/base/err.h"
+#include "analysis/expr.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,6 +20,7 @@ enum mt_fix_class {
     MT_FIX_CLASS_COUNT /* also: no class, because the phase is not known */
 };
 const char *mt_fix_class_id(enum mt_fix_class c);    /* "rollout_kv_alloc" */
+int mt_fix_class_find(const char *id);               /* -1 when unknown */
 const char *mt_fix_class_words(enum mt_fix_class c); /* "rollout: KV-cache allocation" */
 
 enum mt_fix_kind {
@@ -56,15 +57,46 @@ const char *mt_fix_syntax_name(enum mt_fix_syntax s);
 /* Who trains: some keys exist once per role. Bits. */
 enum mt_fix_role { MT_FIX_ACTOR = 1, MT_FIX_CRITIC = 2, MT_FIX_REF = 4 };
 
+struct mt_fix_pair {
+    const char *a, *b; /* setting and value; file and function ("" = any); contradiction id and sentence */
+};
+
+/* An expression over the metrics (metrics.def) with its text. e == NULL: there is none. */
+struct mt_fix_expr {
+    const char *text;
+    const struct mt_expr *e;
+};
+
+enum mt_fix_conf { MT_FIX_HIGH, MT_FIX_MEDIUM, MT_FIX_LOW };
+const char *mt_fix_conf_name(enum mt_fix_conf c); /* "high" ... */
+
+/* What a saving is taken from: roles (1 << enum mt_role), and what is no role. Two savings from the same source are not added up. */
+#define MT_FIX_FROM_CACHE (1u << 30)   /* reserved by PyTorch and not live */
+#define MT_FIX_FROM_PENDING (1u << 29) /* freed, waiting for the stream */
+#define MT_FIX_FROM_OUTSIDE (1u << 28) /* outside PyTorch's allocator */
+#define MT_FIX_FROM_REQUEST (1u << 27) /* the failed request itself gets smaller */
+struct mt_fix_saving {
+    struct mt_fix_expr bytes, low, high; /* low and high: none = by the confidence */
+    enum mt_fix_conf conf;
+    uint32_t from;
+    const char *note; /* in words, where the expression does not speak for itself; "" */
+};
+
 /* One line to type. */
 struct mt_fix_line {
     enum mt_fix_syntax syntax;
-    const char *key, *value; /* "" when there is none */
-    const char *text;        /* the whole line as it is typed */
-    const char *note;        /* "" when there is none */
-    uint64_t frameworks;     /* only for these; 0 = all */
-    uint32_t phases;         /* only for these classes (1 << enum mt_fix_class); 0 = all */
-    uint32_t roles;          /* only for these; 0 = all */
+    const char *key, *value;    /* "" when there is none */
+    const char *text;           /* the whole line as it is typed */
+    const char *note;           /* "" when there is none */
+    uint64_t frameworks;        /* only for these; 0 = all */
+    uint32_t phases;            /* only for these classes (1 << enum mt_fix_class); 0 = all */
+    uint32_t roles;             /* only for these; 0 = all */
+    struct mt_fix_expr when;    /* shown only when it holds */
+    struct mt_fix_expr propose; /* the number to type instead of `value`, where it can be computed */
+    const char *key_since;      /* key where a frame of key_frames occurs: it has moved; "" = it has not */
+    const struct mt_fix_pair *key_frames;
+    uint32_t n_key_frames;
+    const struct mt_fix_saving *saving; /* of this line alone; NULL = the card's */
 };
 #define MT_FIX_MAX_LINES 64
 
@@ -75,11 +107,11 @@ struct mt_fix_card {
     const char *constraints; /* "none" when there is none */
     const char *cost;        /* "none" when there is none */
     const struct mt_fix_line *set;
-    uint32_t n_set; /* <= MT_FIX_MAX_LINES */
-};
-
-struct mt_fix_pair {
-    const char *a, *b; /* setting and value; file and function ("" = any); contradiction id and sentence */
+    uint32_t n_set;                     /* <= MT_FIX_MAX_LINES */
+    struct mt_fix_expr when;            /* offered only when it holds */
+    struct mt_fix_expr unless;          /* on already, or forbidden by another setting: not offered when it holds */
+    const char *current;                /* name of settings.json that it changes; "" */
+    const struct mt_fix_saving *saving; /* NULL = none can be computed */
 };
 
 struct mt_fix_rule {
@@ -103,7 +135,9 @@ struct mt_fix_rule {
     uint64_t backends;             /* only with these backends or engines, where the trace tells; 0 = any */
     const char *const *instead_of; /* not advised when one of these rules was */
     uint32_t n_instead_of;
+    const char *group; /* of rules of one group at most one is among the first three: they shrink the same in two ways; "" */
     bool offered;
+    const char *no_saving;   /* why no saving can be computed; "" where there is one */
     const char *not_offered; /* why it is never advised; "" when it is */
     const char *instead;     /* what to do instead, in words; "" */
     const char *const *replaced_by;

@@ -7,12 +7,32 @@
 #include "analysis/expr.h"
 #include "analysis/roles.h"
 
+enum mt_metric {
+#define MT_METRIC(name, unit, words) MT_METRIC_##name,
+#include "analysis/metrics.def"
+#undef MT_METRIC
+    MT_METRIC_COUNT
+};
+const char *mt_metric_name(enum mt_metric m);
+const char *mt_metric_unit(enum mt_metric m);  /* "B", "n", "r", "?" */
+const char *mt_metric_words(enum mt_metric m); /* one line */
+
 struct mt_runconf; /* analysis/runconf.h; may be NULL */
-struct mt_metrics; /* values of one device, const after mt_metrics_make() */
+struct mt_metrics; /* values of one device, const after mt_metrics_make() but for current and proposed */
+/* a, d and conf must stay alive. */
 enum mt_rc mt_metrics_make(struct mt_metrics **out, const struct mt_analysis *a, const struct mt_device_analysis *d,
                            const struct mt_runconf *conf);
 void mt_metrics_free(struct mt_metrics *m);
+/* Whether the bytes by role are there: without them hardly any rule has evidence. */
+bool mt_metrics_have_roles(const struct mt_metrics *m);
+/* `saving` bytes at the focus, as far as no other moment of the phase stands in the way; left: the share of each role that stays. */
+double mt_metrics_peak_saving(const struct mt_metrics *m, const double left[MT_ROLE_COUNT], double saving);
+/* The two numbers that depend on the rule that is looked at. */
+void mt_metrics_rule(struct mt_metrics *m, struct mt_value current, struct mt_value proposed);
 struct mt_value mt_metric_get(void *metrics, const char *name, size_t n); /* an mt_expr_lookup */
-bool mt_metric_exists(void *unused, const char *name, size_t n);          /* for mt_expr_compile() */
+/* For mt_expr_compile(). names: a struct mt_runconf, which knows the names of settings; NULL = there are none. */
+bool mt_metric_exists(void *names, const char *name, size_t n);
+/* A setting as a number: whole and decimal numbers, true and false in the usual spellings, a flag alone. Words are unknown. */
+struct mt_value mt_setting_number(const char *value);
 
 #endif

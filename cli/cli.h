@@ -21,6 +21,12 @@ enum mt_exit {
 
 enum mt_format_choice { MT_FORMAT_HTML, MT_FORMAT_TEXT, MT_FORMAT_MD, MT_FORMAT_JSON };
 
+/* The values of an option that may be given several times. */
+struct mt_strings {
+    const char *p[64];
+    int n;
+};
+
 /* Everything that can be said on the command line. The option table writes into it by offset. */
 struct mt_cli {
     const struct mt_command *command;
@@ -29,12 +35,13 @@ struct mt_cli {
     int argc;
     char **argv;
     bool help, version;
-    const char *output, *title, *rules_file;
+    const char *output, *title, *rules_file, *phase;
+    struct mt_strings logs, configs, args;
     int format;    /* enum mt_format_choice */
     int framework; /* enum mt_framework, -1 = detect */
     int32_t device;
     uint64_t capacity;
-    bool force, sha256, quiet, json, all, meta;
+    bool force, sha256, verify, quiet, json, all, meta;
     bool no_torch, no_stacks, no_memory2, take_over, keep_spool, no_symbols, remove; /* capture, collect */
     const char *spool;
     uint64_t max_mb;

@@ -3,7 +3,9 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/rules_load.h"
+#include "cli/run_inputs.h"
 #include "cli/term.h"
+#include "analysis/lint.h"
 #include "parser/driver.h"
 #include "render/job_view.h"
 #include "render/view.h"
@@ -26,6 +28,9 @@ struct report {
     MT_VEC(struct loaded) ranks;
     MT_VEC(struct mt_trace *) drivers; /* traces of driver calls; no ranks */
     struct mt_job *job;
+    struct mt_run_inputs run; /* logs and settings */
+    struct mt_logdiag *diag;
+    struct mt_lint *lint;
 };
 
 static bool has_device(const struct mt_trace *t, int32_t ordinal)
@@ -60,6 +65,14 @@ static uint64_t capacity_of(const struct report *r, const struct mt_trace *t)
     return size;
 }
 
+/* What a trace says of the settings of its run. */
+static int add_settings(struct report *r, const struct mt_trace *t)
+{
+    struct mt_err err;
+    memset(&err, 0, sizeof err);
+    return mt_runconf_add_trace(r->run.conf, t, &err) == MT_OK ? 1 : out_of_memory(r);
+}
+
 static int visit_driver(struct report *r, struct mt_trace *t)
 {
     struct mt_trace **at = MT_VEC_PUSH(&r->drivers);
@@ -68,7 +81,7 @@ static int visit_driver(struct report *r, struct mt_trace *t)
         return out_of_memory(r);
     }
     *at = t;
-    return 1;
+    return add_settings(r, t);
 }
 
 static int visit(void *arg, struct mt_trace *t)
@@ -77,9 +90,12 @@ static int visit(void *arg, struct mt_trace *t)
     struct mt_analyze_opts opts = {
         .phases = r->rules.phases,
         .fixes = r->rules.fixes,
+        .roles = r->rules.roles,
+        .verify = r->c->verify,
         .only_device = r->c->device,
         .framework = r->c->framework,
         .capacity = r->c->capacity,
+        .conf = r->run.conf,
     };
     struct mt_analysis *a = NULL;
     struct loaded *l;
@@ -91,6 +107,12 @@ static int visit(void *arg, struct mt_trace *t)
     mt_trace_label(t, label, sizeof label);
     if (opts.capacity == 0)
         opts.capacity = capacity_of(r, t);
+    if (opts.capacity == 0)
+        opts.capacity = mt_logs_capacity(&r->run.logs, t->devices.n == 1 ? t->devices.p[0].ordinal : -1);
+    if (!add_settings(r, t)) {
+        mt_trace_free(t);
+        return 0;
+    }
     if (r->c->device >= 0 && !has_device(t, r->c->device)) {
         mt_say("%s: has no GPU %ld; left out", label, (long)r->c->device);
         mt_trace_free(t);
@@ -165,6 +187,38 @@ static uint32_t choose_primary(const struct report *r, const struct mt_analysis 
     return best;
 }
 
+/* The framework that the report is about, for settings and advice; the snapshots know best. */
+static void settle_framework(struct report *r, const struct mt_analysis *primary)
+{
+    if (primary == NULL || r->run.conf->forced || primary->fw.main <= MT_FW_NONE)
+        return;
+    r->run.conf->framework = (int)primary->fw.main;
+    r->run.conf->forced = true;
+}
+
+static int diagnose_run(struct report *r, const struct mt_analysis *const *analyses, uint32_t n)
+{
+    const char *expandable = mt_runconf_get(r->run.conf, "expandable_segments");
+    struct mt_logdiag_opts o = {
+        .fixes = r->rules.fixes, .framework = r->run.conf->framework, .expandable = mt_runconf_is_true(expandable)};
+    struct mt_lint_in in = {.conf = r->run.conf,
+                            .logs = &r->run.logs,
+                            .analyses = analyses,
+                            .n_analyses = n,
+                            .job = r->job,
+                            .fixes = r->rules.fixes};
+    struct mt_err err;
+    memset(&err, 0, sizeof err);
+    if (r->run.logs.files.n != 0 && mt_logdiag_make(&r->diag, &r->run.logs, &o, &err) < 0)
+        return out_of_memory(r);
+    in.diag = r->diag;
+    if (mt_lint_make(&r->lint, &in, &err) < 0) {
+        mt_say_err(NULL, &err);
+        return 0;
+    }
+    return 1;
+}
+
 static void render(const struct report *r, const struct mt_report *report, struct mt_out *o, bool to_stdout)
 {
     switch ((enum mt_format_choice)r->c->format) {
@@ -202,10 +256,17 @@ static enum mt_exit write_report(struct report *r, const char *path)
         ranks[i].analysis = analyses[i] = r->ranks.p[i].analysis;
     }
     memset(&report, 0, sizeof report);
+    report.primary = n != 0 ? choose_primary(r, analyses) : 0;
+    settle_framework(r, n != 0 ? analyses[report.primary] : NULL);
+    if (!diagnose_run(r, analyses, n))
+        goto out;
+    report.logs = r->run.logs.files.n != 0 ? &r->run.logs : NULL;
+    report.diag = r->diag;
+    report.conf = r->run.conf;
+    report.lint = r->lint;
     report.ranks = ranks;
     report.n_ranks = n;
     report.job = r->job;
-    report.primary = n != 0 ? choose_primary(r, analyses) : 0;
     report.unread = r->load.unread.p;
     report.n_unread = r->load.unread.n;
     report.n_ignored = r->load.n_ignored;
@@ -222,9 +283,13 @@ static enum mt_exit write_report(struct report *r, const char *path)
     if (status != MT_EXIT_OK)
         goto out;
     status = mt_load_status(&r->load);
+    if (status == MT_EXIT_OK && r->run.cut)
+        status = MT_EXIT_DAMAGED;
     if (!to_stdout && !r->c->quiet)
         mt_tell("%s written: %s", path,
-                mt_report_job_leads(&report) ? r->job->sentence : analyses[report.primary]->verdict.sentence);
+                mt_report_log_leads(&report)   ? r->diag->sentence
+                : mt_report_job_leads(&report) ? r->job->sentence
+                                               : analyses[report.primary]->verdict.sentence);
 out:
     mt_free(command);
     mt_free(analyses);
@@ -249,12 +314,15 @@ enum mt_exit mt_cmd_report(const struct mt_cli *c)
         }
     }
     /* Before an hour of reading, not after it. */
-    if (!mt_output_check(path, c->force, c->inputs, c->n_inputs) || !mt_rules_load(&r.rules, c))
+    if (!mt_output_check(path, c->force, c->inputs, c->n_inputs) || !mt_rules_load(&r.rules, c) ||
+        !mt_run_inputs_load(&r.run, c))
         goto out;
+    r.load.text = mt_run_inputs_text;
+    r.load.text_arg = &r.run;
     mt_load_inputs(&r.load, c, visit, &r);
     if (r.load.failed)
         goto out;
-    if (r.ranks.n == 0 && r.drivers.n == 0) {
+    if (r.ranks.n == 0 && r.drivers.n == 0 && r.load.n_logs == 0) {
         if (r.load.n_read > 0)
             mt_say("--device %ld: no snapshot has that GPU; 'memtrace info' lists the ones there are", (long)c->device);
         goto out; /* and every input that cannot be read has had its message */
@@ -272,6 +340,9 @@ out:
         mt_trace_free(r.drivers.p[i]);
     MT_VEC_DONE(&r.drivers);
     mt_load_done(&r.load);
+    mt_logdiag_free(r.diag);
+    mt_lint_free(r.lint);
+    mt_run_inputs_done(&r.run);
     mt_rules_done(&r.rules);
     mt_free(made);
     return status;

@@ -1,5 +1,7 @@
 /* cmd_rules.c -- the rules as they were loaded, so that every phase and every piece of advice can be traced to its source. */
+#include "analysis/advice.h"
 #include "analysis/framework.h"
+#include "analysis/metrics.h"
 #include "cli/load.h"
 #include "cli/output.h"
 #include "cli/rules_load.h"
@@ -12,15 +14,65 @@
 
 static void put(struct mt_out *o, const char *s) { mt_term(o, s, strlen(s)); }
 
+/* Named on the command line: itself, or a contradiction between guides that it tells. */
+static bool is_named(const struct mt_cli *c, const struct mt_fix_rule *r)
+{
+    for (int i = 0; i < c->n_inputs; i++) {
+        if (strcmp(c->inputs[i], r->id) == 0)
+            return true;
+        for (uint32_t k = 0; k < r->n_contradictions; k++)
+            if (strcmp(c->inputs[i], r->contradictions[k].a) == 0)
+                return true;
+    }
+    return false;
+}
+
+/* The classes of --phase: one by its own name, or those in which a phase can end. 0 = no such phase. */
+static uint32_t classes_of(const char *name)
+{
+    int class = mt_fix_class_find(name), phase = mt_phase_find(name, strlen(name));
+    uint32_t classes = 0;
+    if (class >= 0)
+        return 1u << class;
+    if (phase < 0)
+        return 0;
+    for (int sub = 0; sub < MT_PH_COUNT; sub++) {
+        struct mt_frameworks fw = {.main = MT_FW_NONE};
+        struct mt_advice_query q = {.fw = &fw, .phase = MT_PH_UNATTRIBUTED, .sub = MT_PH_NONE};
+        bool coarse = mt_phase_is_coarse((enum mt_phase)phase);
+        if (coarse)
+            q.phase = (enum mt_phase)phase;
+        else
+            q.sub = (enum mt_phase)phase;
+        if (coarse && !mt_phase_is_coarse((enum mt_phase)sub))
+            q.sub = (enum mt_phase)sub;
+        if (mt_advice_class(&q) != MT_FIX_CLASS_COUNT)
+            classes |= 1u << mt_advice_class(&q);
+    }
+    return classes;
+}
+
 static bool wanted_fix(const struct mt_cli *c, const struct mt_fix_rule *r)
 {
+    if (c->n_inputs > 0)
+        return is_named(c, r);
     if (!r->offered && !c->all)
+        return false;
+    if (c->phase != NULL && (r->phases & classes_of(c->phase)) == 0)
         return false;
     return c->framework < 0 || (r->frameworks & (UINT64_C(1) << c->framework)) != 0;
 }
 
 static bool wanted_phase(const struct mt_cli *c, const struct mt_phase_rule *r)
 {
+    if (c->n_inputs > 0) {
+        for (int i = 0; i < c->n_inputs; i++)
+            if (strcmp(c->inputs[i], r->id) == 0)
+                return true;
+        return false;
+    }
+    if (c->phase != NULL && (r->phase == NULL || strcmp(r->phase, c->phase) != 0))
+        return false;
     if (c->framework < 0)
         return true;
     return r->framework != NULL && strcmp(r->framework, mt_framework_id((enum mt_framework)c->framework)) == 0;
@@ -63,11 +115,45 @@ static void phase_words(uint32_t mask, char *buf, size_t cap)
         }
 }
 
+/* "role.logits > 0.05 * live": names are explained once, below all rules. */
+static void saving_text(struct mt_out *o, const struct mt_fix_saving *s, int width)
+{
+    char text[1600];
+    (void)snprintf(text, sizeof text, "%s (confidence %s%s%s%s%s)%s%s", s->bytes.text, mt_fix_conf_name(s->conf),
+                   s->low.e != NULL ? "; at least " : "", s->low.e != NULL ? s->low.text : "",
+                   s->high.e != NULL ? "; at most " : "", s->high.e != NULL ? s->high.text : "", s->note[0] != 0 ? ". " : "",
+                   s->note);
+    field(o, "saves", text, width);
+}
+
+static void line_text(struct mt_out *o, const struct mt_fix_line *l, bool first, int width)
+{
+    char text[1400];
+    field(o, first ? "set" : "", l->text, width);
+    if (l->propose.e != NULL) {
+        (void)snprintf(text, sizeof text, "%s: %s", l->key, l->propose.text);
+        field(o, "  value", text, width);
+    }
+    if (l->key_since[0] != 0) {
+        (void)snprintf(text, sizeof text, "%s where %s occurs", l->key_since, l->key_frames[0].a);
+        field(o, "  newer", text, width);
+    }
+    if (l->when.e != NULL)
+        field(o, "  if", l->when.text, width);
+    if (l->saving != NULL)
+        saving_text(o, l->saving, width);
+}
+
 static void card_text(struct mt_out *o, const struct mt_fix_card *card, int width)
 {
     field(o, "why", card->why, width);
     for (uint32_t i = 0; i < card->n_set; i++)
-        field(o, i == 0 ? "set" : "", card->set[i].text, width);
+        line_text(o, &card->set[i], i == 0, width);
+    field(o, "if", card->when.e != NULL ? card->when.text : "", width);
+    field(o, "unless", card->unless.e != NULL ? card->unless.text : "", width);
+    field(o, "current", card->current, width);
+    if (card->saving != NULL)
+        saving_text(o, card->saving, width);
     field(o, "needs", strcmp(card->constraints, "none") != 0 ? card->constraints : "", width);
     field(o, "costs", strcmp(card->cost, "none") != 0 ? card->cost : "", width);
 }
@@ -89,8 +175,9 @@ static void fix_text(struct mt_out *o, const struct mt_fix_rule *r, int width)
         card_text(o, &r->variants[i], width);
     }
     field(o, "checked", r->checked, width);
+    field(o, "no figure", r->no_saving, width);
     for (uint32_t i = 0; i < r->n_contradictions; i++)
-        field(o, "but", r->contradictions[i].b, width);
+        field(o, r->contradictions[i].a, r->contradictions[i].b, width);
     if (!r->offered) {
         field(o, "not given", r->not_offered, width);
         field(o, "instead", r->instead, width);
@@ -167,9 +254,74 @@ static void phases_text(const struct mt_cli *c, const struct mt_rules *r, struct
     }
 }
 
+/* Whether `text` uses `name` as a whole name. */
+static bool uses(const char *text, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = text; text != NULL && (at = strstr(at, name)) != NULL; at++) {
+        static const char in_names[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
+        if ((at == text || strchr(in_names, at[-1]) == NULL) && (at[n] == 0 || strchr(in_names, at[n]) == NULL))
+            return true;
+    }
+    return false;
+}
+
+static bool saving_uses(const struct mt_fix_saving *s, const char *name)
+{
+    return s != NULL && (uses(s->bytes.text, name) || uses(s->low.text, name) || uses(s->high.text, name));
+}
+
+static bool card_uses(const struct mt_fix_card *card, const char *name)
+{
+    bool any = uses(card->when.text, name) || uses(card->unless.text, name) || saving_uses(card->saving, name);
+    for (uint32_t i = 0; i < card->n_set && !any; i++)
+        any = uses(card->set[i].when.text, name) || uses(card->set[i].propose.text, name) ||
+              saving_uses(card->set[i].saving, name);
+    return any;
+}
+
+static bool rule_uses(const struct mt_fix_rule *r, const char *name)
+{
+    bool any = card_uses(&r->card, name);
+    for (uint32_t i = 0; i < r->n_variants && !any; i++)
+        any = card_uses(&r->variants[i], name);
+    return any;
+}
+
+/* What the names in the conditions and savings of the rules shown mean. */
+static void names_text(const struct mt_cli *c, const struct mt_rules *r, struct mt_out *o, int width)
+{
+    bool first = true;
+    for (int m = 0; m < (int)MT_METRIC_COUNT; m++) {
+        const char *name = mt_metric_name((enum mt_metric)m);
+        bool any = false;
+        for (uint32_t i = 0; i < mt_fix_rules_count(r->fixes) && !any; i++) {
+            const struct mt_fix_rule *rule = mt_fix_rule_at(r->fixes, i);
+            any = wanted_fix(c, rule) && rule_uses(rule, name);
+        }
+        if (!any)
+            continue;
+        if (first)
+            mt_puts(o, "\nNames (role.X: bytes of that role at the moment that matters; setting.X: as the run was set)\n");
+        first = false;
+        mt_putf(o, "    %s\n", name);
+        field(o, "", mt_metric_words((enum mt_metric)m), width);
+    }
+}
+
 static void rules_text(const struct mt_cli *c, const struct mt_rules *r, struct mt_out *o, int width)
 {
     uint32_t shown = 0, n = mt_fix_rules_count(r->fixes);
+    if (c->n_inputs > 0) {
+        for (uint32_t i = 1; i <= mt_phase_rules_count(r->phases); i++)
+            if (wanted_phase(c, mt_phase_rule_at(r->phases, i)))
+                phase_text(o, mt_phase_rule_at(r->phases, i), width);
+        for (uint32_t i = 0; i < n; i++)
+            if (wanted_fix(c, mt_fix_rule_at(r->fixes, i)))
+                fix_text(o, mt_fix_rule_at(r->fixes, i), width);
+        names_text(c, r, o, width);
+        return;
+    }
     phases_text(c, r, o, width);
     for (uint32_t i = 0; i < n; i++)
         shown += wanted_fix(c, mt_fix_rule_at(r->fixes, i));
@@ -179,8 +331,34 @@ static void rules_text(const struct mt_cli *c, const struct mt_rules *r, struct 
             fix_text(o, mt_fix_rule_at(r->fixes, i), width);
 }
 
+static void expr_json(struct mt_jsonw *w, const char *key, const struct mt_fix_expr *e)
+{
+    if (e->e != NULL)
+        mt_jw_ks(w, key, e->text);
+}
+
+static void saving_json(struct mt_jsonw *w, const struct mt_fix_saving *s)
+{
+    if (s == NULL)
+        return;
+    mt_jw_key(w, "saving");
+    mt_jw_open(w, '{');
+    expr_json(w, "bytes", &s->bytes);
+    expr_json(w, "low", &s->low);
+    expr_json(w, "high", &s->high);
+    mt_jw_ks(w, "confidence", mt_fix_conf_name(s->conf));
+    if (s->note[0] != 0)
+        mt_jw_ks(w, "note", s->note);
+    mt_jw_close(w, '}');
+}
+
 static void card_json(struct mt_jsonw *w, const struct mt_fix_card *card)
 {
+    expr_json(w, "when", &card->when);
+    expr_json(w, "unless", &card->unless);
+    if (card->current[0] != 0)
+        mt_jw_ks(w, "current", card->current);
+    saving_json(w, card->saving);
     mt_jw_ks(w, "title", card->title);
     mt_jw_ks(w, "why", card->why);
     mt_jw_ks(w, "constraints", card->constraints);
@@ -194,6 +372,9 @@ static void card_json(struct mt_jsonw *w, const struct mt_fix_card *card)
         mt_jw_ks(w, "key", l->key);
         mt_jw_ks(w, "value", l->value);
         mt_jw_ks(w, "text", l->text);
+        expr_json(w, "propose", &l->propose);
+        expr_json(w, "when", &l->when);
+        saving_json(w, l->saving);
         mt_jw_close(w, '}');
     }
     mt_jw_close(w, ']');
@@ -229,6 +410,16 @@ static void fix_json(struct mt_out *o, const struct mt_fix_rule *r)
     mt_jw_ks(&w, "checked", r->checked);
     mt_jw_kb(&w, "offered", r->offered);
     mt_jw_ks(&w, "not_offered", r->not_offered);
+    mt_jw_ks(&w, "no_saving", r->no_saving);
+    mt_jw_key(&w, "contradictions");
+    mt_jw_open(&w, '[');
+    for (uint32_t i = 0; i < r->n_contradictions; i++) {
+        mt_jw_open(&w, '{');
+        mt_jw_ks(&w, "id", r->contradictions[i].a);
+        mt_jw_ks(&w, "text", r->contradictions[i].b);
+        mt_jw_close(&w, '}');
+    }
+    mt_jw_close(&w, ']');
     mt_jw_ks(&w, "source", r->source);
     mt_jw_ks(&w, "file", r->file);
     mt_jw_close(&w, '}');
@@ -257,12 +448,40 @@ static void phase_json(struct mt_out *o, const struct mt_phase_rule *r)
 
 static void rules_json(const struct mt_cli *c, const struct mt_rules *r, struct mt_out *o)
 {
-    for (uint32_t i = 1; c->all && i <= mt_phase_rules_count(r->phases); i++)
+    for (uint32_t i = 1; (c->all || c->n_inputs > 0) && i <= mt_phase_rules_count(r->phases); i++)
         if (wanted_phase(c, mt_phase_rule_at(r->phases, i)))
             phase_json(o, mt_phase_rule_at(r->phases, i));
     for (uint32_t i = 0; i < mt_fix_rules_count(r->fixes); i++)
         if (wanted_fix(c, mt_fix_rule_at(r->fixes, i)))
             fix_json(o, mt_fix_rule_at(r->fixes, i));
+}
+
+/* An id or a phase that does not exist is a mistake, not an empty list. */
+static bool known_words(const struct mt_cli *c, const struct mt_rules *r)
+{
+    char name[64];
+    if (c->phase != NULL && classes_of(c->phase) == 0 && mt_phase_find(c->phase, strlen(c->phase)) < 0) {
+        mt_say(
+            "--phase: there is no phase or class '%s'; docs/rules-fixes.md lists the classes, docs/rules-phases.md the phases",
+            mt_printable(name, sizeof name, c->phase, strlen(c->phase)));
+        return false;
+    }
+    for (int i = 0; i < c->n_inputs; i++) {
+        struct mt_cli one = *c;
+        bool any = false;
+        one.inputs = &c->inputs[i];
+        one.n_inputs = 1;
+        for (uint32_t k = 0; k < mt_fix_rules_count(r->fixes) && !any; k++)
+            any = is_named(&one, mt_fix_rule_at(r->fixes, k));
+        for (uint32_t k = 1; k <= mt_phase_rules_count(r->phases) && !any; k++)
+            any = wanted_phase(&one, mt_phase_rule_at(r->phases, k));
+        if (!any) {
+            mt_say("there is no rule '%s'; 'memtrace rules --all' lists all",
+                   mt_printable(name, sizeof name, c->inputs[i], strlen(c->inputs[i])));
+            return false;
+        }
+    }
+    return true;
 }
 
 enum mt_exit mt_cmd_rules(const struct mt_cli *c)
@@ -273,6 +492,10 @@ enum mt_exit mt_cmd_rules(const struct mt_cli *c)
 
     if (!mt_rules_load(&r, c))
         return status;
+    if (!known_words(c, &r)) {
+        mt_rules_done(&r);
+        return MT_EXIT_USAGE;
+    }
     if (mt_output_open(&out, NULL, false)) {
         if (c->json)
             rules_json(c, &r, &out.out);

@@ -79,6 +79,14 @@ static void add_option(struct text *t, const struct mt_cli *c, const struct mt_o
         add_quoted(t, name);
         add_quoted(t, *(const char *const *)now);
         return;
+    case MT_OPT_FILES:
+    case MT_OPT_TEXTS:
+        /* Settings may hold passwords: of --args only what matters is shown, and that in the report's own table. */
+        for (int i = 0; i < ((const struct mt_strings *)now)->n; i++) {
+            add_quoted(t, name);
+            add_quoted(t, o->type == MT_OPT_TEXTS ? "..." : ((const struct mt_strings *)now)->p[i]);
+        }
+        return;
     case MT_OPT_CHOICE:
         if (*(const int *)now == *(const int *)def)
             return;

@@ -42,6 +42,10 @@ const struct mt_command mt_commands[] = {
                     "memtrace report --format text rank*.pickle\n"
                     "from an archive, for cards of 80 GiB, to a named file\n"
                     "memtrace report oom_dumps.tar.gz --capacity 80GiB -o report.html\n"
+                    "with the settings and the log of the run\n"
+                    "memtrace report snapshot.pickle --config run.yaml --log train.log\n"
+                    "a log is all there is\n"
+                    "memtrace report train.log --format text\n"
                     "the biggest owner at the peak, in a script\n"
                     "memtrace report --format json -q run.json.gz | jq '.owners[0]'\n"
                     "what the driver did and PyTorch's own view, of all nodes\n"
@@ -79,14 +83,22 @@ const struct mt_command mt_commands[] = {
     {
         .name = "rules",
         .bit = MT_CMD_RULES,
-        .operands = "",
+        .operands = "[ID]...",
         .min_operands = 0,
-        .max_operands = 0,
+        .max_operands = INT_MAX,
         .summary = "list the rules behind phases and advice, with their sources",
-        .text =
-            "Lists the fix rules that a report can give as advice, and counts the phase rules of each framework. A file given "
-            "with --rules is read first, so this also checks such a file.",
-        .examples = "everything about one framework\n"
+        .text = "Lists the fix rules that a report can give as advice, and counts the phase rules of each framework. With an "
+                "ID, as in "
+                "a report (V06) or of a contradiction between guides (C17), explains that rule: what to set, on which "
+                "evidence, what it "
+                "saves and how that is computed, where it comes from and what the guides say against it. A file given with "
+                "--rules is "
+                "read first, so this also checks such a file.",
+        .examples = "one rule, explained\n"
+                    "memtrace rules V06\n"
+                    "what helps in the weight synchronisation of verl\n"
+                    "memtrace rules --framework verl --phase weight_sync\n"
+                    "everything about one framework\n"
                     "memtrace rules --all --framework verl\n"
                     "check rules of your own\n"
                     "memtrace rules --rules my-rules.json",

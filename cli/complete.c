@@ -50,7 +50,7 @@ static void bash_case(struct mt_out *o, const struct mt_option *p)
     if (p->letter != 0)
         mt_putf(o, "-%c | ", p->letter);
     mt_putf(o, "--%s)\n", p->name);
-    if (p->type == MT_OPT_FILE) {
+    if (p->type == MT_OPT_FILE || p->type == MT_OPT_FILES) {
         mt_puts(o, "            mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n");
     } else if (p->type == MT_OPT_CHOICE || p->type == MT_OPT_FRAMEWORK) {
         mt_puts(o, "            mapfile -t COMPREPLY < <(compgen -W \"");
@@ -129,7 +129,7 @@ static void zsh_option(struct mt_out *o, const struct mt_option *p)
     mt_putc(o, ']');
     if (p->type != MT_OPT_FLAG) {
         mt_putf(o, ":%s:", p->metavar);
-        if (p->type == MT_OPT_FILE) {
+        if (p->type == MT_OPT_FILE || p->type == MT_OPT_FILES) {
             mt_puts(o, "_files");
         } else if (p->type == MT_OPT_CHOICE || p->type == MT_OPT_FRAMEWORK) {
             mt_putc(o, '(');

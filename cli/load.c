@@ -81,7 +81,7 @@ static int load_one(struct mt_load *l, const char *path, const struct mt_input_o
 {
     struct mt_input *in = NULL;
     struct mt_err err;
-    uint64_t n_before = l->n_read, n_unread_before = l->unread.n;
+    uint64_t n_before = l->n_read + l->n_logs, n_unread_before = l->unread.n;
     int go_on = 0;
 
     memset(&err, 0, sizeof err);
@@ -111,7 +111,7 @@ static int load_one(struct mt_load *l, const char *path, const struct mt_input_o
         }
     }
     l->n_ignored += mt_input_ignored(in);
-    if (l->n_read == n_before && l->unread.n == n_unread_before) {
+    if (l->n_read + l->n_logs == n_before && l->unread.n == n_unread_before) {
         /* An empty folder, an archive of other things: asked for, and nothing came of it. */
         memset(&err, 0, sizeof err);
         mt_fail(&err, MT_EINPUT,
@@ -128,6 +128,14 @@ out:
     return go_on;
 }
 
+static int take_text(void *arg, const char *input, const char *member, struct mt_source *src)
+{
+    struct mt_load *l = arg;
+    int r = l->text(l->text_arg, input, member, src);
+    l->n_logs += r == 1;
+    return r;
+}
+
 void mt_load_inputs(struct mt_load *l, const struct mt_cli *c, mt_load_visit visit, void *arg)
 {
     struct mt_progress p;
@@ -137,6 +145,10 @@ void mt_load_inputs(struct mt_load *l, const struct mt_cli *c, mt_load_visit vis
     memset(&opts, 0, sizeof opts);
     opts.limits = c->limits;
     opts.sha256_always = c->sha256;
+    if (l->text != NULL) {
+        opts.text = take_text;
+        opts.text_arg = l;
+    }
     if (p.on) {
         opts.progress = mt_progress_update;
         opts.progress_arg = &p;
@@ -159,7 +171,7 @@ void mt_load_done(struct mt_load *l)
 
 enum mt_exit mt_load_status(const struct mt_load *l)
 {
-    if (l->failed || l->n_read == 0)
+    if (l->failed || l->n_read + l->n_logs == 0)
         return MT_EXIT_FAILED;
     return l->n_damaged > 0 || l->unread.n > 0 ? MT_EXIT_DAMAGED : MT_EXIT_OK;
 }

@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "parser/base/mem.h"
+#include "parser/source.h"
 #include "parser/trace.h"
 #include "render/report.h"
 
@@ -12,7 +13,11 @@ struct mt_load {
     uint64_t n_ignored;         /* files beside them */
     MT_VEC(struct mt_unread) unread;
     uint64_t max_memory; /* for messages */
-    bool failed;         /* out of memory, or the visitor gave up: a message was printed */
+    uint64_t n_logs;     /* read from the inputs */
+    /* For mt_input_opts.text; NULL = logs are refused as inputs. */
+    int (*text)(void *arg, const char *input, const char *member, struct mt_source *src);
+    void *text_arg;
+    bool failed; /* out of memory, or the visitor gave up: a message was printed */
 };
 
 /* Called for each snapshot, which it takes over. 1 = go on, 0 = stop (the visitor has said why). */

@@ -25,11 +25,30 @@ const struct mt_option mt_options[] = {
      false},
     {"framework", 0, MT_OPT_FRAMEWORK, MT_CMD_REPORT | MT_CMD_RULES, AT(framework), "NAME",
      "Take NAME for the training framework instead of telling it from the recorded stacks.", NULL, false},
+    {"phase", 0, MT_OPT_TEXT, MT_CMD_RULES, AT(phase), "PHASE",
+     "Only rules for PHASE: a class of the fix rules (loss, weight_sync, ...) or a phase (train_actor, rollout.kv_alloc, ...).",
+     NULL, false},
     {"capacity", 0, MT_OPT_BYTES, MT_CMD_REPORT, AT(capacity), "SIZE",
      "Memory of the card, as in 80GiB. A snapshot does not say it; without this option the report says 'capacity unknown'.",
      NULL, false},
+    {"log", 0, MT_OPT_FILES, MT_CMD_REPORT, AT(logs), "FILE",
+     "Read what the log FILE of the run says about memory: out-of-memory messages, memory lines of vLLM, SGLang, verl, slime, "
+     "kills of "
+     "the host. May be given several times; a log alone can be the INPUT.",
+     NULL, false},
+    {"config", 0, MT_OPT_FILES, MT_CMD_REPORT, AT(configs), "FILE",
+     "Take the settings of the run from FILE: YAML, JSON, or the launch script (which is not run). May be given several times.",
+     NULL, false},
+    {"args", 0, MT_OPT_TEXTS, MT_CMD_REPORT, AT(args), "TEXT",
+     "Take settings from TEXT: Hydra overrides, flags and environment assignments as on the command line of the run. They hold "
+     "before "
+     "those of --config. May be given several times.",
+     NULL, false},
     {"rules", 0, MT_OPT_FILE, MT_CMD_REPORT | MT_CMD_RULES, AT(rules_file), "FILE",
      "Read more phase and fix rules from the JSON file FILE; a rule with a known id replaces the built-in one.", NULL, false},
+    {"verify", 0, MT_OPT_FLAG, MT_CMD_REPORT, AT(verify), NULL,
+     "Check after every event that the bytes of the roles add up to the live bytes; stop with an error where they do not.",
+     NULL, true},
     {"title", 0, MT_OPT_TEXT, MT_CMD_REPORT, AT(title), "TEXT", "Title of the report.", NULL, false},
     {"no-torch", 0, MT_OPT_FLAG, MT_CMD_CAPTURE, AT(no_torch), NULL,
      "Do not switch on PyTorch's own memory history in the processes of the job.", NULL, true},
@@ -182,6 +201,20 @@ static int set_number(const struct mt_option *o, void *field, const char *value,
     return 1;
 }
 
+static int add_string(const struct mt_option *o, struct mt_strings *list, const char *value, struct mt_err *err)
+{
+    if (value[0] == '\0' && o->type == MT_OPT_FILES) {
+        mt_fail(err, MT_EINPUT, "--%s: the file name is empty", o->name);
+        return 0;
+    }
+    if (list->n == (int)(sizeof list->p / sizeof *list->p)) {
+        mt_fail(err, MT_EINPUT, "--%s: at most %d can be given", o->name, list->n);
+        return 0;
+    }
+    list->p[list->n++] = value;
+    return 1;
+}
+
 static int set(struct mt_cli *c, const struct mt_option *o, const char *value, struct mt_err *err)
 {
     void *field = (char *)c + o->offset;
@@ -195,6 +228,8 @@ static int set(struct mt_cli *c, const struct mt_option *o, const char *value, s
         }
         *(const char **)field = value;
         return 1;
+    case MT_OPT_FILES:
+    case MT_OPT_TEXTS: return add_string(o, field, value, err);
     case MT_OPT_CHOICE: return set_choice(o, field, value, err);
     case MT_OPT_FRAMEWORK: return set_framework(o, field, value, err);
     case MT_OPT_ORDINAL:

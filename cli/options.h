@@ -8,6 +8,8 @@ enum mt_option_type {
     MT_OPT_FLAG,      /* bool */
     MT_OPT_TEXT,      /* const char * */
     MT_OPT_FILE,      /* const char *, completed as a file name */
+    MT_OPT_FILES,     /* struct mt_strings: may be given several times */
+    MT_OPT_TEXTS,     /* the same, no file names */
     MT_OPT_CHOICE,    /* int: index into choices */
     MT_OPT_FRAMEWORK, /* int: enum mt_framework */
     MT_OPT_ORDINAL,   /* int32_t, 0 or more */

@@ -1,14 +1,16 @@
-/* rules_load.h -- both rule sets, with the file of --rules laid over them. */
+/* rules_load.h -- the rule sets, with the file of --rules laid over them. */
 #ifndef MT_RULES_LOAD_H
 #define MT_RULES_LOAD_H
 
 #include "analysis/fix_rules.h"
 #include "analysis/phase.h"
+#include "analysis/role_rules.h"
 #include "cli/cli.h"
 
 struct mt_rules {
     struct mt_phase_rules *phases;
     struct mt_fix_rules *fixes;
+    struct mt_role_rules *roles;
     char *overlay; /* text of the --rules file, for the rules of libraries; NULL = none */
     size_t overlay_len;
 };

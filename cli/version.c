@@ -5,6 +5,7 @@
 #include <cjson/cJSON.h>
 #include <nettle/version.h>
 #include <xxhash.h>
+#include <yaml.h>
 #include <zlib.h>
 
 void mt_print_version(struct mt_out *o)
@@ -15,9 +16,9 @@ void mt_print_version(struct mt_out *o)
             "memtrace traces\n");
     mt_puts(o, "writes: html, text, md, json\n");
     mt_putf(o, "capture: %s\n", MEMTRACE_CAPTURE_STATE);
-    mt_putf(o, "libraries: zlib %s, %s, nettle %d.%d, cJSON %s, xxHash %d.%d.%d\n", zlibVersion(), archive_version_string(),
-            nettle_version_major(), nettle_version_minor(), cJSON_Version(), XXH_VERSION_MAJOR, XXH_VERSION_MINOR,
-            XXH_VERSION_RELEASE);
+    mt_putf(o, "libraries: zlib %s, %s, nettle %d.%d, cJSON %s, libyaml %s, xxHash %d.%d.%d\n", zlibVersion(),
+            archive_version_string(), nettle_version_major(), nettle_version_minor(), cJSON_Version(),
+            yaml_get_version_string(), XXH_VERSION_MAJOR, XXH_VERSION_MINOR, XXH_VERSION_RELEASE);
     mt_putf(o, "build: %s, %s%s%s\n", MEMTRACE_BUILD_TYPE[0] != '\0' ? MEMTRACE_BUILD_TYPE : "none",
 #if defined(__clang__)
             "clang " __clang_version__,

@@ -185,7 +185,7 @@ MT_TEST(first_forward_is_not_inference)
     t = bt_done(&x);
     a = analyze(t);
     MT_ASSERT(a != NULL && a->advice.n != 0);
-    MT_CHECK_STR(a->advice.p[0].rule->id, "P01");
+    MT_CHECK_STR(a->advice.p[0].rule->id, "P02"); /* halves the request too */
     mt_analysis_free(a);
     mt_trace_free(t);
 }

@@ -2,7 +2,7 @@
 #include "parser/base/mem.h"
 #include "render/assets.h"
 #include "render/html.h"
-#include "tests/unit/report_fixture.h"
+#include "tests/unit/diag_fixture.h"
 
 static const char *const slots[] = {
 #define MT_PANEL(n) #n,
@@ -172,9 +172,9 @@ MT_TEST(order_and_content)
                                         "id=\"phases\"",
                                         "id=\"owners\"",
                                         "id=\"segments\"",
+                                        "id=\"settings\"",
                                         "id=\"advice\"",
                                         "id=\"quality\"",
-                                        "id=\"settings\"",
                                         "id=\"provenance\""};
     static struct fixture f;
     const char *at;
@@ -220,6 +220,54 @@ MT_TEST(hostile_names)
     MT_CHECK_EQ(count(page, "\xe2\x80\xae"), 0);
     mt_free(page);
     fx_done(&f);
+}
+
+MT_TEST(diagnosis)
+{
+    static const char *const order[] = {"id=\"verdict\"",
+                                        "One giant tensor: the request is logits",
+                                        "Frees about <b>6.00 GiB</b>",
+                                        "What it frees is not computed: host memory",
+                                        "<strong>With this setting: about 6.00 GiB less",
+                                        "Needed then",
+                                        "id=\"cause\"",
+                                        "With the engine asleep (37.00 GiB)</th>",
+                                        "id=\"roles\"",
+                                        "Waiting to be freed",
+                                        "id=\"occurrences\"",
+                                        "The first 9 of all 2,009, in order",
+                                        "id=\"steps\"",
+                                        "+1.00 GiB",
+                                        "id=\"audits\"",
+                                        "To act on",
+                                        "FSDP gathers",
+                                        "id=\"pins\"",
+                                        "id=\"advice\"",
+                                        "frees about 6.00 GiB"};
+    static struct diag_fixture x;
+    const char *at;
+    char *page;
+    fxd_make(&x, false);
+    page = page_of(&x.f.r);
+    check_page(page);
+    at = page;
+    for (size_t i = 0; page != NULL && i < sizeof order / sizeof *order; i++) {
+        const char *next = strstr(at, order[i]);
+        if (next == NULL)
+            MT_FAIL_AT("\"%s\" is missing or too early", order[i]);
+        else
+            at = next;
+    }
+    mt_free(page);
+    fxd_done(&x);
+    fxd_make(&x, true);
+    page = page_of(&x.f.r);
+    check_page(page);
+    MT_ASSERT(page != NULL);
+    MT_CHECK_EQ(count(page, "onclick=\""), 0);
+    MT_CHECK_EQ(count(page, "\xe2\x80\xae"), 0);
+    mt_free(page);
+    fxd_done(&x);
 }
 
 MT_TEST(same_bytes)
@@ -366,5 +414,5 @@ MT_TEST(failures)
     fx_done(&f);
 }
 
-MT_MAIN(MT_RUN(template_marks) MT_RUN(order_and_content) MT_RUN(hostile_names) MT_RUN(same_bytes) MT_RUN(damage_banner)
-            MT_RUN(many_ranks) MT_RUN(little_data) MT_RUN(failures))
+MT_MAIN(MT_RUN(template_marks) MT_RUN(order_and_content) MT_RUN(hostile_names) MT_RUN(diagnosis) MT_RUN(same_bytes)
+            MT_RUN(damage_banner) MT_RUN(many_ranks) MT_RUN(little_data) MT_RUN(failures))

@@ -1,0 +1,529 @@
+/* metrics.c -- every number is computed once per device; asking for one is a lookup by name. */
+#include "analysis/metrics.h"
+
+#include "analysis/runconf.h"
+
+#include <string.h>
+
+struct mt_metrics {
+    const struct mt_runconf *conf;
+    const struct mt_device_analysis *d;
+    const struct mt_frameworks *fw;
+    bool roles;
+    uint8_t phase; /* coarse, of the verdict */
+    struct mt_value value[MT_METRIC_COUNT];
+};
+
+static const struct {
+    const char *name, *unit, *words;
+} table[] = {
+#define MT_METRIC(name, unit, words) {#name, unit, words},
+#include "analysis/metrics.def"
+#undef MT_METRIC
+};
+
+const char *mt_metric_name(enum mt_metric m) { return table[m].name; }
+const char *mt_metric_unit(enum mt_metric m) { return table[m].unit; }
+const char *mt_metric_words(enum mt_metric m) { return table[m].words; }
+
+static void set(struct mt_metrics *m, enum mt_metric which, double v, enum mt_conf conf)
+{
+    m->value[which] = (struct mt_value){v, true, (unsigned char)conf};
+}
+static void measured(struct mt_metrics *m, enum mt_metric which, uint64_t v) { set(m, which, (double)v, MT_CONF_MARKED); }
+static void yes(struct mt_metrics *m, enum mt_metric which, bool v) { set(m, which, v, MT_CONF_MARKED); }
+static bool has(const struct mt_metrics *m, enum mt_metric which) { return m->value[which].known; }
+static double get(const struct mt_metrics *m, enum mt_metric which) { return m->value[which].v; }
+
+/* ---- what the run was set to ---- */
+
+static bool same_word(const char *a, const char *b)
+{
+    for (; *a != 0 && *b != 0; a++, b++) {
+        if ((*a >= 'A' && *a <= 'Z' ? *a + 32 : *a) != *b)
+            return false;
+    }
+    return *a == *b;
+}
+
+struct mt_value mt_setting_number(const char *value)
+{
+    static const char *const on[] = {"", "true", "yes", "on", "full", "selective"}, *const off[] = {"false", "no", "off"};
+    struct mt_value none = {0, false, MT_CONF_NONE}, v = {0, true, MT_CONF_MARKED};
+    double place = 0.1;
+    bool digits = false, minus = false;
+    const char *s = value;
+
+    if (s == NULL)
+        return none;
+    for (size_t i = 0; i < sizeof on / sizeof on[0]; i++) {
+        if (same_word(s, on[i]))
+            return v.v = 1, v;
+    }
+    for (size_t i = 0; i < sizeof off / sizeof off[0]; i++) {
+        if (same_word(s, off[i]))
+            return v;
+    }
+    if (*s == '-')
+        minus = true, s++;
+    for (; *s >= '0' && *s <= '9' && v.v < 1e18; s++, digits = true)
+        v.v = v.v * 10 + (*s - '0');
+    if (*s == '.') {
+        for (s++; *s >= '0' && *s <= '9'; s++, place /= 10, digits = true)
+            v.v += place * (*s - '0');
+    }
+    if (!digits || *s != 0)
+        return none;
+    v.v = minus ? -v.v : v.v;
+    return v;
+}
+
+/* Set by the run, or the framework's default; defaults are less certain, for they move with versions. */
+static struct mt_value setting(const struct mt_runconf *conf, const char *name, size_t n)
+{
+    struct mt_runconf_hit hit;
+    struct mt_value v;
+    char key[64];
+    if (conf == NULL || n >= sizeof key)
+        return (struct mt_value){0, false, MT_CONF_NONE};
+    memcpy(key, name, n);
+    key[n] = 0;
+    if (!mt_runconf_find(conf, key, &hit))
+        return (struct mt_value){0, false, MT_CONF_NONE};
+    v = mt_setting_number(hit.value);
+    if (hit.is_default && v.conf > MT_CONF_CARRIED)
+        v.conf = MT_CONF_CARRIED;
+    return v;
+}
+
+static struct mt_value asked(const struct mt_metrics *m, const char *name) { return setting(m->conf, name, strlen(name)); }
+
+/* Bytes of an element of the parameters; 0 = not known. */
+static double param_bytes(const struct mt_metrics *m)
+{
+    static const struct {
+        const char *word;
+        double bytes;
+    } types[] = {{"fp32", 4},     {"float32", 4}, {"float", 4},   {"bf16", 2},
+                 {"bfloat16", 2}, {"fp16", 2},    {"float16", 2}, {"half", 2}};
+    struct mt_runconf_hit hit;
+    if (m->conf == NULL || !mt_runconf_find(m->conf, "dtype", &hit) || hit.value == NULL)
+        return 0;
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (same_word(hit.value, types[i].word))
+            return types[i].bytes;
+    }
+    return 0;
+}
+
+/* ---- the moment that matters ---- */
+
+static bool is_training(uint8_t p) { return p == MT_PH_TRAIN || p == MT_PH_TRAIN_ACTOR || p == MT_PH_TRAIN_CRITIC; }
+static bool is_rollout(uint8_t p) { return p >= MT_PH_ROLLOUT_PROFILE && p <= MT_PH_ROLLOUT_DECODE; }
+static bool is_init(uint8_t p)
+{
+    return p == MT_PH_INIT || p == MT_PH_ROLLOUT_INIT || p == MT_PH_ROLLOUT_LOAD || p == MT_PH_CKPT_LOAD;
+}
+static bool is_forward_only(uint8_t p)
+{
+    return p == MT_PH_LOGP || p == MT_PH_LOGP_OLD || p == MT_PH_LOGP_REF || p == MT_PH_VALUES || p == MT_PH_REWARD ||
+           p == MT_PH_INFER;
+}
+
+static void phase_metrics(struct mt_metrics *m, enum mt_phase phase, enum mt_phase sub)
+{
+    bool backward = sub == MT_PH_BACKWARD || sub == MT_PH_RECOMPUTE || sub == MT_PH_GRAD_REDUCE;
+    bool step = sub == MT_PH_OPTIMIZER || sub == MT_PH_OPTIM_STATE_INIT || sub == MT_PH_GRAD_CLIP || sub == MT_PH_ZERO_GRAD;
+    bool loss = sub == MT_PH_LOSS || sub == MT_PH_LOGITS;
+    yes(m, MT_METRIC_in_init, is_init((uint8_t)phase));
+    yes(m, MT_METRIC_in_rollout, is_rollout((uint8_t)phase));
+    yes(m, MT_METRIC_in_logp, is_forward_only((uint8_t)phase));
+    yes(m, MT_METRIC_in_training,
+        is_training((uint8_t)phase) || (phase == MT_PH_UNATTRIBUTED && (backward || step || loss || sub == MT_PH_FORWARD)));
+    yes(m, MT_METRIC_in_weight_sync, phase == MT_PH_WEIGHT_SYNC);
+    yes(m, MT_METRIC_in_switch,
+        phase == MT_PH_ROLLOUT_WAKE_SLEEP || phase == MT_PH_ONLOAD_OFFLOAD || sub == MT_PH_ONLOAD_OFFLOAD);
+    yes(m, MT_METRIC_in_comm, sub == MT_PH_COMM);
+    yes(m, MT_METRIC_in_checkpoint, phase == MT_PH_CKPT_SAVE || phase == MT_PH_EVAL);
+    yes(m, MT_METRIC_in_kv_alloc, phase == MT_PH_ROLLOUT_KV_ALLOC);
+    yes(m, MT_METRIC_in_prefill, phase == MT_PH_ROLLOUT_PREFILL);
+    yes(m, MT_METRIC_in_sampling, sub == MT_PH_ROLLOUT_SAMPLE);
+    yes(m, MT_METRIC_in_decode, phase == MT_PH_ROLLOUT_DECODE);
+    yes(m, MT_METRIC_in_forward, loss || sub == MT_PH_FORWARD || sub == MT_PH_COMPILE);
+    yes(m, MT_METRIC_in_loss, loss);
+    yes(m, MT_METRIC_in_backward, backward);
+    yes(m, MT_METRIC_in_optimizer, step);
+}
+
+static void state_metrics(struct mt_metrics *m, const struct mt_verdict *v)
+{
+    const struct mt_device_analysis *d = m->d;
+    const struct mt_state *f = &d->focus;
+    const struct mt_oom *o = d->focus_is_oom && d->ooms.n != 0 ? &d->ooms.p[0] : NULL;
+
+    measured(m, MT_METRIC_live, f->live);
+    measured(m, MT_METRIC_reserved, f->reserved);
+    measured(m, MT_METRIC_reserved_free, f->reserved > f->live ? f->reserved - f->live : 0);
+    measured(m, MT_METRIC_pending, f->pending);
+    if (d->withheld == NULL)
+        measured(m, MT_METRIC_live_peak, d->live_peak);
+    if (f->holes_known && o != NULL)
+        measured(m, MT_METRIC_free_usable, f->free_usable);
+    if (f->holes_known)
+        measured(m, MT_METRIC_largest_free, o != NULL ? f->largest_usable : f->largest_free);
+    yes(m, MT_METRIC_oom, o != NULL);
+    yes(m, MT_METRIC_fragmented, v->kind == MT_V_OOM_FRAGMENTATION);
+    if (d->capacity != 0)
+        measured(m, MT_METRIC_capacity, d->capacity);
+    if (o == NULL)
+        return;
+    measured(m, MT_METRIC_request, o->request);
+    measured(m, MT_METRIC_free, o->device_free);
+    if (f->holes_known) {
+        uint64_t there = o->device_free + f->free_usable;
+        measured(m, MT_METRIC_shortfall, o->request > there ? o->request - there : 0);
+    }
+    if (d->capacity >= f->reserved && d->capacity - f->reserved >= o->device_free)
+        measured(m, MT_METRIC_foreign, d->capacity - f->reserved - o->device_free);
+}
+
+/* What the distinct functions of the trace tell. */
+static void function_metrics(struct mt_metrics *m, const struct mt_trace *t)
+{
+    bool media = false, cpp = false;
+    if (t == NULL)
+        return;
+    for (uint32_t i = 0; i < t->functions.n; i++) {
+        const char *name = mt_str(t, t->functions.p[i].name);
+        media = media || strcmp(name, "_execute_mm_encoder") == 0;
+        cpp = cpp || strstr(name, "::") != NULL;
+    }
+    yes(m, MT_METRIC_multimodal, media);
+    yes(m, MT_METRIC_has_cpp_frames, cpp);
+}
+
+static void program_metrics(struct mt_metrics *m)
+{
+    const struct mt_frameworks *fw = m->fw;
+    bool trains = false, sleeps = false;
+    measured(m, MT_METRIC_unmatched_frees, m->d->n_unmatched_frees);
+    for (uint32_t i = 0; i < m->d->phases.n; i++) {
+        const struct mt_phase_row *r = &m->d->phases.p[i];
+        sleeps = sleeps || r->phase == MT_PH_ROLLOUT_WAKE_SLEEP;
+        trains = trains || r->sub == MT_PH_BACKWARD || r->sub == MT_PH_RECOMPUTE || r->sub == MT_PH_OPTIMIZER ||
+                 r->sub == MT_PH_OPTIM_STATE_INIT;
+    }
+    yes(m, MT_METRIC_uses_fsdp1, fw->fsdp1);
+    yes(m, MT_METRIC_uses_fsdp2, fw->fsdp2);
+    yes(m, MT_METRIC_uses_megatron, fw->megatron_core || fw->main == MT_FW_MEGATRON);
+    yes(m, MT_METRIC_uses_vllm, fw->engine == MT_FW_VLLM || fw->frames[MT_FW_VLLM] != 0);
+    yes(m, MT_METRIC_uses_sglang, fw->engine == MT_FW_SGLANG || fw->frames[MT_FW_SGLANG] != 0);
+    yes(m, MT_METRIC_recomputes, fw->checkpointing);
+    yes(m, MT_METRIC_trains, trains);
+    yes(m, MT_METRIC_sleeps, sleeps);
+}
+
+/* ---- roles ---- */
+
+static double role(const struct mt_metrics *m, enum mt_role r) { return (double)m->d->roles.at_focus[r]; }
+
+static bool in(const struct mt_metrics *m, enum mt_metric which) { return get(m, which) > 0; }
+
+/* A pass over tokens, with or without gradients. */
+static bool in_pass(const struct mt_metrics *m)
+{
+    return !in(m, MT_METRIC_in_optimizer) &&
+           (in(m, MT_METRIC_in_forward) || in(m, MT_METRIC_in_backward) || in(m, MT_METRIC_in_logp));
+}
+
+/* What the failed request was for, as far as where and how large it was tell. */
+static void request_metrics(struct mt_metrics *m, enum mt_phase phase, enum mt_phase sub)
+{
+    const struct mt_role_facts *f = &m->d->roles;
+    double request = has(m, MT_METRIC_request) ? get(m, MT_METRIC_request) : 0;
+    uint64_t row = f->vocab_split != 0 ? f->vocab / f->vocab_split * 2 : f->vocab * 2;
+    bool logits = in(m, MT_METRIC_in_loss), passes = in_pass(m);
+    /* Requests are rounded up: by less than 2 MiB when they are large. */
+    if (row != 0 && request >= 64.0 * (double)row && m->d->ooms.n != 0)
+        logits = logits || m->d->ooms.p[0].request % row < (UINT64_C(2) << 20);
+    passes = passes || (in(m, MT_METRIC_in_rollout) && phase != MT_PH_ROLLOUT_KV_ALLOC && phase != MT_PH_ROLLOUT_GRAPH);
+    set(m, MT_METRIC_token_request, passes ? request : 0, MT_CONF_INFERRED);
+    set(m, MT_METRIC_logits_request, passes && logits ? request : 0, MT_CONF_INFERRED);
+    set(m, MT_METRIC_optim_request, in(m, MT_METRIC_in_optimizer) && sub != MT_PH_OPTIM_STATE_INIT ? request : 0,
+        MT_CONF_INFERRED);
+    set(m, MT_METRIC_graph_request, phase == MT_PH_ROLLOUT_GRAPH ? request : 0, MT_CONF_INFERRED);
+}
+
+static void token_metrics(struct mt_metrics *m)
+{
+    const struct mt_role_facts *f = &m->d->roles;
+    double bytes = role(m, MT_ROLE_ACTIVATION) + role(m, MT_ROLE_RECOMPUTE) + role(m, MT_ROLE_LOGITS), ratio = 0.5;
+    if (in_pass(m))
+        bytes += role(m, MT_ROLE_TEMP);
+    set(m, MT_METRIC_token_bytes, bytes, MT_CONF_MARKED);
+    if (has(m, MT_METRIC_shortfall)) {
+        double request = get(m, MT_METRIC_token_request);
+        double lacks = get(m, MT_METRIC_shortfall) + 0.05 * get(m, MT_METRIC_live);
+        ratio = bytes + request > 0 ? 1 - lacks / (bytes + request) : 0.25;
+        ratio = ratio < 0.25 ? 0.25 : ratio > 0.9 ? 0.9 : ratio;
+    }
+    set(m, MT_METRIC_token_ratio, ratio, MT_CONF_INFERRED);
+    if (f->vocab != 0 && f->logits_tokens != 0) {
+        double one = (double)f->logits_tokens * (double)f->vocab / (double)(f->vocab_split != 0 ? f->vocab_split : 1);
+        measured(m, MT_METRIC_vocab, f->vocab);
+        measured(m, MT_METRIC_vocab_split, f->vocab_split != 0 ? f->vocab_split : 1);
+        measured(m, MT_METRIC_logits_tokens, f->logits_tokens);
+        set(m, MT_METRIC_logits_bytes, one * (double)f->logits_elem, MT_CONF_MARKED);
+        set(m, MT_METRIC_logits_fp32, one * 4, MT_CONF_MARKED);
+        set(m, MT_METRIC_expected_logits, one * 10, MT_CONF_INFERRED);
+        measured(m, MT_METRIC_tokens, f->logits_tokens);
+        set(m, MT_METRIC_bytes_per_token, bytes / (double)f->logits_tokens, MT_CONF_INFERRED);
+    }
+}
+
+/* A line through (tokens, peak - live before) of training micro-batches, when their sizes differ. */
+static void fit_metrics(struct mt_metrics *m)
+{
+    const struct mt_role_facts *f = &m->d->roles;
+    double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0, least = 0, most = 0, den;
+    for (uint32_t i = 0; i < f->micros.n; i++) {
+        const struct mt_micro *b = &f->micros.p[i];
+        double x = (double)b->tokens_bytes, y;
+        if (!b->has_backward || b->tokens_bytes == 0 || b->peak < b->live_begin)
+            continue;
+        y = (double)(b->peak - b->live_begin);
+        least = n == 0 || x < least ? x : least;
+        most = x > most ? x : most;
+        n++, sx += x, sy += y, sxx += x * x, sxy += x * y;
+    }
+    set(m, MT_METRIC_micro_batches, n, MT_CONF_INFERRED);
+    if (n < 2 || least <= 0)
+        return;
+    set(m, MT_METRIC_batch_spread, most / least, MT_CONF_INFERRED);
+    den = n * sxx - sx * sx;
+    if (n < 3 || most < 1.1 * least || den <= 0)
+        return;
+    den = (n * sxy - sx * sy) / den;
+    if (den <= 0)
+        return;
+    set(m, MT_METRIC_fit_slope, den, MT_CONF_INFERRED);
+    set(m, MT_METRIC_fit_bytes, den * most, MT_CONF_INFERRED);
+}
+
+/* How often the stacks of most activation bytes repeat: once per layer. */
+static void layer_metrics(struct mt_metrics *m)
+{
+    const struct mt_device_analysis *d = m->d;
+    struct mt_value layers = asked(m, "layers"), hidden = asked(m, "hidden");
+    double kept = role(m, MT_ROLE_ACTIVATION) / 17;
+    uint64_t best = 0, best_bytes = 0;
+
+    for (uint32_t i = 0; i < d->owners.n && !layers.known; i++) {
+        const struct mt_owner *o = &d->owners.p[i];
+        uint64_t bytes = 0;
+        if (o->blocks < 4 || o->attr.sub != MT_PH_FORWARD)
+            continue;
+        for (uint32_t k = 0; k < d->owners.n; k++) {
+            if (d->owners.p[k].blocks == o->blocks && d->owners.p[k].attr.sub == o->attr.sub)
+                bytes += d->owners.p[k].bytes;
+        }
+        if (bytes > best_bytes)
+            best = o->blocks, best_bytes = bytes;
+    }
+    if (layers.known)
+        m->value[MT_METRIC_layers] = layers;
+    else if (best != 0 && (double)best_bytes * 4 > role(m, MT_ROLE_ACTIVATION))
+        set(m, MT_METRIC_layers, (double)best, MT_CONF_LOW);
+    if (hidden.known)
+        m->value[MT_METRIC_hidden] = hidden;
+    if (layers.known && hidden.known && has(m, MT_METRIC_tokens))
+        kept = 2 * layers.v * hidden.v * get(m, MT_METRIC_tokens);
+    set(m, MT_METRIC_layer_inputs, kept, layers.known && hidden.known ? MT_CONF_INFERRED : MT_CONF_LOW);
+}
+
+/* The layout of the model states in each framework (docs/diagnosis.md, "Expected bytes"). */
+static void state_layout(struct mt_metrics *m)
+{
+    double bytes = role(m, MT_ROLE_PARAM), optim = role(m, MT_ROLE_OPTIM_STATE), elem = param_bytes(m);
+    struct mt_value dp = asked(m, "dp");
+    bool megatron = get(m, MT_METRIC_uses_megatron) > 0;
+    if (bytes <= 0)
+        return;
+    set(m, MT_METRIC_optimizer_per_param_byte, optim / bytes, MT_CONF_INFERRED);
+    if (elem > 0) {
+        set(m, MT_METRIC_params, bytes / elem, MT_CONF_INFERRED);
+        set(m, MT_METRIC_optimizer_bytes_per_param, optim * elem / bytes, MT_CONF_INFERRED);
+    }
+    if (!in(m, MT_METRIC_trains))
+        return;
+    if (!megatron) { /* gradients and both moments in the type of the parameters */
+        set(m, MT_METRIC_expected_grad, bytes, MT_CONF_INFERRED);
+        set(m, MT_METRIC_expected_optim, 2 * bytes, MT_CONF_INFERRED);
+    } else { /* 16-bit parameters, 32-bit gradients; 32-bit parameters and moments divided over the data-parallel ranks */
+        set(m, MT_METRIC_expected_grad, 2 * bytes, MT_CONF_INFERRED);
+        if (dp.known && dp.v >= 1)
+            set(m, MT_METRIC_expected_optim, 6 * bytes / dp.v, MT_CONF_INFERRED);
+    }
+}
+
+static void use_metrics(struct mt_metrics *m)
+{
+    const struct mt_role_facts *f = &m->d->roles;
+    double engine = role(m, MT_ROLE_KV_CACHE) + role(m, MT_ROLE_ENGINE_WEIGHTS) + role(m, MT_ROLE_GRAPH_POOL);
+    double trainer = role(m, MT_ROLE_OPTIM_STATE) + role(m, MT_ROLE_GRAD) + role(m, MT_ROLE_GRAD_REDUCE);
+    double training = 0, rollout = 0, slope = 0;
+    struct mt_value bucket = asked(m, "weight_bucket");
+
+    set(m, MT_METRIC_engine, engine, MT_CONF_MARKED);
+    if (get(m, MT_METRIC_in_training) > 0)
+        set(m, MT_METRIC_useless, engine, MT_CONF_MARKED);
+    else if (get(m, MT_METRIC_in_rollout) > 0)
+        set(m, MT_METRIC_useless, trainer, MT_CONF_MARKED);
+    for (uint32_t i = 0; i < f->occurrences.n; i++) {
+        const struct mt_occurrence *o = &f->occurrences.p[i];
+        if (is_training(o->phase) && (double)o->useless > training)
+            training = (double)o->useless;
+        if (is_rollout(o->phase) && (double)o->useless > rollout)
+            rollout = (double)o->useless;
+    }
+    for (uint32_t i = 0; i < f->occurrences.n; i++) {
+        const struct mt_occurrence *o = &f->occurrences.p[i];
+        if (m->d->focus.event >= 0 && o->first <= (uint64_t)m->d->focus.event && (uint64_t)m->d->focus.event <= o->last &&
+            o->live_end <= m->d->focus.live)
+            measured(m, MT_METRIC_phase_excess, m->d->focus.live - o->live_end);
+    }
+    for (uint32_t i = 0; i < f->growth.n; i++)
+        slope += f->growth.p[i].slope > 0 ? f->growth.p[i].slope : 0;
+    if (f->made) {
+        set(m, MT_METRIC_useless_training, training, MT_CONF_MARKED);
+        set(m, MT_METRIC_useless_rollout, rollout, MT_CONF_MARKED);
+        set(m, MT_METRIC_growth, slope, MT_CONF_INFERRED);
+        measured(m, MT_METRIC_steps, f->steps.n);
+    }
+    if (bucket.known && bucket.v > 0) /* verl counts MiB, the others bytes */
+        set(m, MT_METRIC_expected_sync, bucket.v < 1048576 ? bucket.v * 1048576 : bucket.v * 2, MT_CONF_INFERRED);
+}
+
+enum mt_rc mt_metrics_make(struct mt_metrics **out, const struct mt_analysis *a, const struct mt_device_analysis *d,
+                           const struct mt_runconf *conf)
+{
+    struct mt_metrics *m = mt_calloc(1, sizeof *m);
+    uint64_t sum = 0;
+    *out = m;
+    if (m == NULL)
+        return MT_ENOMEM;
+    m->conf = conf;
+    m->d = d;
+    m->fw = &a->fw;
+    m->phase = (uint8_t)a->verdict.phase;
+    for (int r = 0; r < MT_ROLE_COUNT; r++)
+        sum += d->roles.at_focus[r];
+    m->roles = d->roles.made || sum != 0;
+    state_metrics(m, &a->verdict);
+    phase_metrics(m, a->verdict.phase, a->verdict.sub);
+    program_metrics(m);
+    function_metrics(m, a->trace);
+    if (m->roles) {
+        request_metrics(m, a->verdict.phase, a->verdict.sub);
+        token_metrics(m);
+        fit_metrics(m);
+        layer_metrics(m);
+        state_layout(m);
+        use_metrics(m);
+    }
+    return MT_OK;
+}
+
+void mt_metrics_free(struct mt_metrics *m) { mt_free(m); }
+
+bool mt_metrics_have_roles(const struct mt_metrics *m) { return m->roles; }
+
+/* Another moment of the phase may become the highest. At a failed request only that moment counts. */
+double mt_metrics_peak_saving(const struct mt_metrics *m, const double left[MT_ROLE_COUNT], double saving)
+{
+    double before, after, all[MT_ROLE_COUNT];
+    if (get(m, MT_METRIC_oom) > 0 || m->d->curve.n == 0)
+        return saving;
+    for (int r = 0; r < MT_ROLE_COUNT; r++)
+        all[r] = 1;
+    before = mt_role_curve_peak(&m->d->curve, m->phase, all);
+    after = mt_role_curve_peak(&m->d->curve, m->phase, left);
+    return before - after < saving ? before - after : saving;
+}
+
+void mt_metrics_rule(struct mt_metrics *m, struct mt_value current, struct mt_value proposed)
+{
+    m->value[MT_METRIC_current] = current;
+    m->value[MT_METRIC_proposed] = proposed;
+}
+
+/* ---- by name ---- */
+
+static bool begins(const char *name, size_t n, const char *family)
+{
+    return n > strlen(family) && memcmp(name, family, strlen(family)) == 0;
+}
+
+static int find_life(const char *id, size_t n)
+{
+    for (int i = 0; i < MT_LIFE_COUNT; i++) {
+        const char *known = mt_life_id((enum mt_life)i);
+        if (strlen(known) == n && memcmp(known, id, n) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static int find_metric(const char *name, size_t n)
+{
+    for (int i = 0; i < (int)MT_METRIC_COUNT; i++) {
+        if (strlen(table[i].name) == n && memcmp(table[i].name, name, n) == 0)
+            return i;
+    }
+    return -1;
+}
+
+struct mt_value mt_metric_get(void *metrics, const char *name, size_t n)
+{
+    const struct mt_metrics *m = metrics;
+    const struct mt_role_facts *f = &m->d->roles;
+    struct mt_value none = {0, false, MT_CONF_NONE};
+    int i;
+    if (begins(name, n, "setting."))
+        return setting(m->conf, name + 8, n - 8);
+    if (begins(name, n, "role.")) {
+        i = mt_role_find(name + 5, n - 5);
+        return i >= 0 && m->roles ? (struct mt_value){(double)f->at_focus[i], true, MT_CONF_MARKED} : none;
+    }
+    if (begins(name, n, "peak.")) {
+        i = mt_role_find(name + 5, n - 5);
+        return i >= 0 && f->made ? (struct mt_value){(double)f->peak[i], true, MT_CONF_MARKED} : none;
+    }
+    if (begins(name, n, "life.")) {
+        i = find_life(name + 5, n - 5);
+        return i >= 0 && m->roles ? (struct mt_value){(double)f->life_at_focus[i], true, MT_CONF_MARKED} : none;
+    }
+    i = find_metric(name, n);
+    return i >= 0 ? m->value[i] : none;
+}
+
+static bool is_setting(const struct mt_runconf *names, const char *name, size_t n)
+{
+    for (uint32_t i = 0; names != NULL && i < names->settings.n; i++) {
+        const char *known = names->settings.p[i].name;
+        if (strlen(known) == n && memcmp(known, name, n) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool mt_metric_exists(void *names, const char *name, size_t n)
+{
+    if (begins(name, n, "setting."))
+        return is_setting(names, name + 8, n - 8);
+    if (begins(name, n, "role.") || begins(name, n, "peak."))
+        return mt_role_find(name + 5, n - 5) >= 0;
+    if (begins(name, n, "life."))
+        return find_life(name + 5, n - 5) >= 0;
+    return find_metric(name, n) >= 0;
+}

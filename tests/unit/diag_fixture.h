@@ -1,0 +1,163 @@
+/* diag_fixture.h -- a diagnosis for the report of report_fixture.h, filled by hand: cause, roles, steps, growth, audits, savings. */
+#ifndef MT_DIAG_FIXTURE_H
+#define MT_DIAG_FIXTURE_H
+
+#include "analysis/audit.h"
+#include "analysis/cause.h"
+#include "tests/unit/report_fixture.h"
+
+enum { FXD_STEPS = 9, FXD_PINS = 5 };
+
+struct diag_fixture {
+    struct fixture f;
+    struct mt_cause cause;
+    struct mt_audits audits;
+};
+
+static inline void fxd_cause(struct diag_fixture *x, const char *name)
+{
+    struct mt_cause *c = &x->cause;
+    struct mt_evidence *e = MT_VEC_PUSH(&c->evidence);
+    struct mt_what_if *w;
+    c->kind = MT_CAUSE_GIANT_TENSOR;
+    c->known = true;
+    c->conf = MT_CONF_MARKED;
+    c->sentence = fx_dup("One giant tensor: the request is logits of 4096 tokens (2.32 GiB).");
+    c->request = 2375 * FX_MIB;
+    e->text = fx_dup(name);
+    e->bytes = 7;
+    w = MT_VEC_PUSH(&c->what_ifs);
+    *w = (struct mt_what_if){"no_fragmentation",
+                             fx_dup("Without fragmentation the request would not have fitted: 2.00 GiB would still lack."),
+                             false, FX_MIB, 2 * FX_GIB};
+    w = MT_VEC_PUSH(&c->what_ifs);
+    *w = (struct mt_what_if){"engine_asleep", fx_dup("With the engine asleep (37.00 GiB) the request would have fitted."), true,
+                             37 * FX_GIB, 0};
+    for (unsigned i = 0; i < FXD_PINS; i++) {
+        struct mt_pin *p = MT_VEC_PUSH(&c->pins);
+        *p = (struct mt_pin){.segment = 4096 + i,
+                             .total = 20 * FX_MIB,
+                             .free = 18 * FX_MIB,
+                             .largest_free = (10 + i) * FX_MIB,
+                             .block_bytes = 2 * FX_MIB,
+                             .label = fx_dup(i == 3 ? "other.py:1 other" : name),
+                             .role = MT_ROLE_ACTIVATION,
+                             .attr = {.phase = MT_PH_TRAIN, .sub = MT_PH_FORWARD}};
+    }
+    c->n_pins_all = 7;
+    c->pinned_free = 100 * FX_MIB;
+}
+
+static inline void fxd_audits(struct diag_fixture *x, const char *name)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        struct mt_audit *a = MT_VEC_PUSH(&x->audits.v);
+        struct mt_audit_row *r;
+        memset(a, 0, sizeof *a);
+        a->id = i == 0 ? "fsdp_gathers" : "weight_sync";
+        a->title = i == 0 ? "FSDP gathers" : "Weight sync";
+        a->finding = i == 1;
+        a->sentence = fx_dup(i == 0 ? "Fine." : name);
+        a->n_columns = 4;
+        a->column[0] = "Who";
+        a->column[1] = "Bytes";
+        a->column[2] = "Times";
+        a->column[3] = "Why";
+        r = MT_VEC_PUSH(&a->rows);
+        memset(r, 0, sizeof *r);
+        r->cell[0] = (struct mt_cell){MT_CELL_TEXT, fx_dup(name), 0};
+        r->cell[1] = (struct mt_cell){MT_CELL_BYTES, NULL, 3 * FX_GIB};
+        r->cell[2] = (struct mt_cell){MT_CELL_COUNT_, NULL, 1234};
+        r->cell[3] = (struct mt_cell){MT_CELL_NONE, NULL, 0};
+        a->rows_left_out = i;
+    }
+}
+
+static inline void fxd_roles(struct mt_device_analysis *d, const char *name)
+{
+    struct mt_role_facts *f = &d->roles;
+    struct mt_growth *g;
+    f->made = true;
+    f->at_focus[MT_ROLE_KV_CACHE] = 23 * FX_GIB;
+    f->at_focus[MT_ROLE_PARAM] = 4 * FX_GIB;
+    f->at_focus[MT_ROLE_UNKNOWN] = 40 * FX_GIB;
+    f->at_focus[MT_ROLE_BEFORE] = d->focus.live - 67 * FX_GIB;
+    f->pending_at_focus[MT_ROLE_PARAM] = FX_GIB;
+    memcpy(f->peak, f->at_focus, sizeof f->peak);
+    f->peak[MT_ROLE_GRAD] = 3 * FX_GIB;
+    f->why_at_focus[MT_WHY_FRAME] = 27 * FX_GIB;
+    f->life_at_focus[MT_LIFE_STEP] = 27 * FX_GIB;
+    f->unknown_reasons[MT_CONF_LOW] = 40 * FX_GIB;
+    f->vocab = 151936;
+    f->vocab_split = 2;
+    f->logits_tokens = 4096;
+    f->logits_elem = 4;
+    f->steps_from = "annotations";
+    f->n_steps_all = FXD_STEPS;
+    for (unsigned i = 0; i < FXD_STEPS; i++) {
+        struct mt_step *s = MT_VEC_PUSH(&f->steps);
+        struct mt_occurrence *o = MT_VEC_PUSH(&f->occurrences);
+        *s = (struct mt_step){.first = i,
+                              .last = i,
+                              .t0_ns = FX_T0,
+                              .t1_ns = FX_T0 + 1000000000,
+                              .whole = i != 0,
+                              .n_micros = 4,
+                              .live_begin = i * FX_GIB,
+                              .live_end = (i + 1) * FX_GIB,
+                              .peak = (i + 9) * FX_GIB};
+        memset(o, 0, sizeof *o);
+        o->phase = i % 2 == 0 ? MT_PH_ROLLOUT_GENERATE : MT_PH_TRAIN_ACTOR;
+        o->step = i / 2;
+        o->peak = (i + 1) * FX_GIB;
+        o->peak_roles[MT_ROLE_KV_CACHE] = i * FX_GIB;
+        o->peak_roles[MT_ROLE_PARAM] = FX_GIB;
+        o->retained = i * FX_MIB;
+        o->useless = i % 2 == 0 ? 0 : i * FX_GIB;
+    }
+    f->n_occurrences_all = FXD_STEPS + 2000;
+    g = MT_VEC_PUSH(&f->growth);
+    *g = (struct mt_growth){fx_dup(name), 0, MT_ROLE_WEIGHT_SYNC, 8, FX_GIB, 9 * FX_GIB, 1073741824.4, 0.99, MT_CONF_INFERRED};
+}
+
+static inline void fxd_make(struct diag_fixture *x, bool hostile)
+{
+    static const struct mt_fix_saving saving = {.note = "At most."};
+    const char *name = hostile ? FX_HOSTILE : "recipe/metrics.py:41 append_metrics";
+    struct mt_analysis *a;
+    struct mt_device_analysis *d;
+    memset(x, 0, sizeof *x);
+    fx_make(&x->f, 1, 10, hostile);
+    a = &x->f.a[0];
+    d = &a->devices.p[0];
+    d->cause = &x->cause;
+    d->audits = &x->audits;
+    fxd_cause(x, name);
+    fxd_audits(x, name);
+    fxd_roles(d, name);
+    a->advice.p[0].saving = (struct mt_saving){true, MT_FIX_MEDIUM, 6 * FX_GIB, 4 * FX_GIB, 7 * FX_GIB};
+    a->advice.p[0].saving_of = &saving;
+    a->advice.p[0].current = fx_dup(name);
+    x->f.rule[1].no_saving = hostile ? FX_HOSTILE : "host memory, not the card's";
+    a->combined.saving = a->advice.p[0].saving;
+    a->combined.n = 1;
+    a->combined.fits_known = a->combined.fits = true;
+    a->combined.sentence = fx_dup("With this setting: about 6.00 GiB less; the failed request of 2.32 GiB would have fitted.");
+}
+
+static inline void fxd_done(struct diag_fixture *x)
+{
+    struct mt_analysis *a = &x->f.a[0];
+    struct mt_role_facts *f = &a->devices.p[0].roles;
+    mt_cause_done(&x->cause);
+    mt_audits_done(&x->audits);
+    mt_free(f->growth.p[0].label);
+    MT_VEC_DONE(&f->growth);
+    MT_VEC_DONE(&f->steps);
+    MT_VEC_DONE(&f->occurrences);
+    mt_free(a->advice.p[0].current);
+    mt_free(a->combined.sentence);
+    fx_done(&x->f);
+}
+
+#endif

@@ -1,0 +1,503 @@
+/* What a rule would change and save: metrics, proposals, suppression by settings, order, and several rules together. */
+#include "analysis/advice.h"
+#include "analysis/metrics.h"
+#include "analysis/runconf.h"
+#include "parser/intern.h"
+#include "tests/unit/mt_test.h"
+
+#define GIB (UINT64_C(1) << 30)
+#define MIB (UINT64_C(1) << 20)
+
+struct bench {
+    struct mt_fix_rules *rules;
+    struct mt_runconf *conf;
+    struct mt_analysis a;
+    struct mt_device_analysis *d;
+};
+
+static void setup(struct bench *b, const char *args, const char *overlay)
+{
+    struct mt_err err = {0};
+    memset(b, 0, sizeof *b);
+    MT_ASSERT(mt_fix_rules_load(&b->rules, overlay, overlay != NULL ? strlen(overlay) : 0, "mine.json", &err) == MT_OK);
+    MT_ASSERT(mt_runconf_new(&b->conf, &err) == MT_OK);
+    if (args != NULL) {
+        MT_ASSERT(mt_conf_args(&b->conf->conf, args, strlen(args), "--args", false, &err) == MT_OK);
+        MT_ASSERT(mt_runconf_added(b->conf, MT_FROM_ARGS, &err) == MT_OK);
+    }
+    b->d = MT_VEC_PUSH(&b->a.devices);
+    MT_ASSERT(b->d != NULL);
+    b->d->roles.made = true;
+    b->a.fw.main = MT_FW_VERL;
+    b->a.fw.fsdp2 = true;
+    b->a.verdict.kind = MT_V_PEAK;
+    b->a.verdict.phase = MT_PH_TRAIN_ACTOR;
+    b->a.verdict.sub = MT_PH_BACKWARD;
+}
+
+static void role(struct bench *b, enum mt_role r, uint64_t bytes)
+{
+    b->d->focus.live += bytes - b->d->roles.at_focus[r];
+    b->d->live_peak = b->d->focus.live;
+    b->d->focus.reserved = b->d->focus.live + GIB;
+    b->d->roles.at_focus[r] = bytes;
+}
+
+static void fail(struct bench *b, uint64_t request, uint64_t free)
+{
+    struct mt_oom *o = MT_VEC_PUSH(&b->d->ooms);
+    MT_ASSERT(o != NULL);
+    o->request = request;
+    o->device_free = free;
+    b->a.verdict.kind = MT_V_OOM_CAPACITY;
+    b->d->focus_is_oom = true;
+    b->d->focus.holes_known = true;
+}
+
+static void forget(struct bench *b)
+{
+    for (uint32_t i = 0; i < b->a.advice.n; i++)
+        mt_advice_done(&b->a.advice.p[i]);
+    MT_VEC_DONE(&b->a.advice);
+    mt_free(b->a.combined.sentence);
+    b->a.combined.sentence = NULL;
+}
+
+static void teardown(struct bench *b)
+{
+    forget(b);
+    mt_runconf_free(b->conf);
+    mt_fix_rules_free(b->rules);
+    mt_role_facts_done(&b->d->roles);
+    mt_role_curve_done(&b->d->curve);
+    MT_VEC_DONE(&b->d->ooms);
+    MT_VEC_DONE(&b->d->phases);
+    MT_VEC_DONE(&b->d->owners);
+    MT_VEC_DONE(&b->a.devices);
+}
+
+static const struct mt_advice *advise(struct bench *b, const char *id)
+{
+    struct mt_err err = {0};
+    forget(b);
+    MT_CHECK_EQ(mt_advise(&b->a, b->rules, b->conf, &err), MT_OK);
+    for (uint32_t i = 0; i < b->a.advice.n; i++)
+        if (strcmp(b->a.advice.p[i].rule->id, id) == 0)
+            return &b->a.advice.p[i];
+    return NULL;
+}
+
+static double metric(struct bench *b, const char *name)
+{
+    struct mt_metrics *m = NULL;
+    struct mt_value v;
+    MT_CHECK_EQ(mt_metrics_make(&m, &b->a, b->d, b->conf), MT_OK);
+    v = mt_metric_get(m, name, strlen(name));
+    mt_metrics_free(m);
+    return v.known ? v.v : -1;
+}
+
+static void micro(struct bench *b, uint64_t tokens, uint64_t peak)
+{
+    struct mt_micro *m = MT_VEC_PUSH(&b->d->roles.micros);
+    MT_ASSERT(m != NULL);
+    *m = (struct mt_micro){.has_backward = true, .phase = MT_PH_TRAIN_ACTOR, .tokens_bytes = tokens, .peak = peak};
+}
+
+MT_TEST(metrics)
+{
+    struct bench b;
+    setup(&b, "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=16384 actor_rollout_ref.rollout.enforce_eager=True", NULL);
+    role(&b, MT_ROLE_PARAM, 4 * GIB);
+    role(&b, MT_ROLE_OPTIM_STATE, 8 * GIB);
+    role(&b, MT_ROLE_ACTIVATION, 20 * GIB);
+    role(&b, MT_ROLE_LOGITS, 10 * GIB);
+    role(&b, MT_ROLE_TEMP, GIB);
+    b.d->roles.peak[MT_ROLE_LOGITS] = 11 * GIB;
+    b.d->roles.life_at_focus[MT_LIFE_MICRO] = 5 * GIB;
+    b.d->roles.vocab = 151936;
+    b.d->roles.vocab_split = 2;
+    b.d->roles.logits_tokens = 8192;
+    b.d->roles.logits_elem = 2;
+    MT_CHECK_EQ(metric(&b, "live"), 43 * (double)GIB);
+    MT_CHECK_EQ(metric(&b, "role.logits"), 10 * (double)GIB);
+    MT_CHECK_EQ(metric(&b, "peak.logits"), 11 * (double)GIB);
+    MT_CHECK_EQ(metric(&b, "life.micro_batch"), 5 * (double)GIB);
+    MT_CHECK_EQ(metric(&b, "setting.tokens_per_gpu"), 16384);
+    MT_CHECK_EQ(metric(&b, "setting.enforce_eager"), 1);
+    MT_CHECK_EQ(metric(&b, "setting.lora_rank"), 0); /* verl's own default: the keys that are set show verl */
+    MT_CHECK_EQ(metric(&b, "setting.heads"), -1);
+    MT_CHECK_EQ(metric(&b, "token_bytes"), 31 * (double)GIB);
+    MT_CHECK_EQ(metric(&b, "token_ratio") * 100, 50);
+    MT_CHECK_EQ(metric(&b, "tokens"), 8192);
+    MT_CHECK_EQ(metric(&b, "logits_bytes"), 8192.0 * 75968 * 2);
+    MT_CHECK_EQ(metric(&b, "expected_logits"), 8192.0 * 75968 * 10);
+    MT_CHECK_EQ(metric(&b, "optimizer_per_param_byte"), 2);
+    MT_CHECK_EQ(metric(&b, "optimizer_bytes_per_param"), 8); /* fp32, verl's default */
+    MT_CHECK_EQ(metric(&b, "in_training"), 1);
+    MT_CHECK_EQ(metric(&b, "in_backward"), 1);
+    MT_CHECK_EQ(metric(&b, "in_rollout"), 0);
+    MT_CHECK_EQ(metric(&b, "request"), -1);
+    MT_CHECK_EQ(metric(&b, "capacity"), -1);
+    MT_CHECK_EQ(metric(&b, "no_such_metric"), -1);
+    MT_CHECK(!mt_metric_exists(b.conf, "no_such_metric", 14));
+    MT_CHECK(!mt_metric_exists(b.conf, "setting.nonsense", 16));
+    MT_CHECK(!mt_metric_exists(NULL, "setting.vocab", 13));
+    MT_CHECK(mt_metric_exists(b.conf, "setting.vocab", 13) && mt_metric_exists(b.conf, "role.kv_cache", 13));
+
+    fail(&b, 4 * GIB, GIB);
+    b.d->focus.free_usable = GIB / 2;
+    b.d->capacity = 60 * GIB;
+    MT_CHECK_EQ(metric(&b, "shortfall"), 2.5 * (double)GIB);
+    MT_CHECK_EQ(metric(&b, "foreign"), 15 * (double)GIB);
+    MT_CHECK_EQ(metric(&b, "token_request"), 4 * (double)GIB);
+    MT_CHECK_EQ(metric(&b, "optim_request"), 0);
+    b.a.verdict.sub = MT_PH_OPTIMIZER;
+    MT_CHECK_EQ(metric(&b, "token_request"), 0);
+    MT_CHECK_EQ(metric(&b, "optim_request"), 4 * (double)GIB);
+    MT_CHECK_EQ(metric(&b, "token_bytes"), 30 * (double)GIB); /* temporaries of the optimizer are no activations */
+    teardown(&b);
+}
+
+/* peak = 1 GiB + 3 bytes per byte of the block that tells the tokens */
+MT_TEST(fit_over_micro_batches)
+{
+    struct bench b;
+    setup(&b, NULL, NULL);
+    role(&b, MT_ROLE_ACTIVATION, 8 * GIB);
+    MT_CHECK_EQ(metric(&b, "fit_slope"), -1);
+    for (uint64_t i = 1; i <= 4; i++)
+        micro(&b, i * 100 * MIB, GIB + 3 * i * 100 * MIB);
+    MT_CHECK_EQ(metric(&b, "fit_slope") * 1000 + 0.5, 3000);
+    MT_CHECK_EQ(metric(&b, "fit_bytes") / (double)MIB + 0.5, 1200);
+    MT_CHECK_EQ(metric(&b, "batch_spread"), 4);
+    MT_CHECK_EQ(metric(&b, "micro_batches"), 4);
+    teardown(&b);
+}
+
+MT_TEST(numbers_of_settings)
+{
+    static const struct {
+        const char *text;
+        double v;
+    } want[] = {{"16384", 16384}, {"0.45", 0.45}, {"-1", -1},   {"True", 1}, {"false", 0}, {"", 1},  {"full", 1},
+                {"null", -77},    {"1e5", -77},   {"12x", -77}, {"-", -77},  {".", -77},   {"on", 1}};
+    for (size_t i = 0; i < sizeof want / sizeof want[0]; i++) {
+        struct mt_value v = mt_setting_number(want[i].text);
+        double got = v.known ? v.v : -77;
+        mt_n_checks++;
+        if (got < want[i].v - 1e-9 || got > want[i].v + 1e-9)
+            MT_FAIL_AT("\"%s\": %g, not %g", want[i].text, got, want[i].v);
+    }
+    MT_CHECK(!mt_setting_number(NULL).known);
+}
+
+/* The tokens that were there, halved; never below one sequence; nothing where the run is there already. */
+MT_TEST(token_budget)
+{
+    struct bench b;
+    const struct mt_advice *v;
+    setup(&b, "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=16384", NULL);
+    role(&b, MT_ROLE_ACTIVATION, 16 * GIB);
+    role(&b, MT_ROLE_PARAM, 4 * GIB);
+    v = advise(&b, "V06");
+    MT_ASSERT(v != NULL);
+    MT_CHECK_STR(v->proposed, "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=8192");
+    MT_CHECK_STR(v->proposed_value, "8192");
+    MT_CHECK_STR(mt_advice_line(v, 0), v->proposed);
+    MT_CHECK_HAS(v->current, "ppo_max_token_len_per_gpu: 16384 (--args");
+    MT_CHECK(v->saving.known && v->saving.bytes == 8 * GIB && v->saving.low < v->saving.bytes &&
+             v->saving.high > v->saving.bytes);
+    teardown(&b);
+
+    setup(&b,
+          "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=16384 data.max_prompt_length=4096 data.max_response_length=8192",
+          NULL);
+    role(&b, MT_ROLE_ACTIVATION, 16 * GIB);
+    v = advise(&b, "V06");
+    MT_ASSERT(v != NULL);
+    MT_CHECK_STR(v->proposed_value, "12288");
+    MT_CHECK_EQ(v->saving.bytes, 4 * GIB);
+    teardown(&b);
+
+    setup(&b,
+          "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=12288 data.max_prompt_length=4096 data.max_response_length=8192",
+          NULL);
+    role(&b, MT_ROLE_ACTIVATION, 16 * GIB);
+    MT_CHECK(advise(&b, "V06") == NULL);
+    teardown(&b);
+
+    /* the failed request shrinks with the tokens: just enough of them */
+    setup(&b, "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=16384", NULL);
+    role(&b, MT_ROLE_ACTIVATION, 16 * GIB);
+    fail(&b, 4 * GIB, 3 * GIB);
+    v = advise(&b, "V06");
+    MT_ASSERT(v != NULL);
+    MT_CHECK_EQ(strtol(v->proposed_value, NULL, 10) / 256 * 256, strtol(v->proposed_value, NULL, 10));
+    MT_CHECK(strtol(v->proposed_value, NULL, 10) >= 14336 &&
+             strtol(v->proposed_value, NULL, 10) <= 14848); /* 1 - 1.8 / 20 = 0.91, at most 0.9 */
+    MT_CHECK(b.a.combined.fits_known && b.a.combined.fits);
+    teardown(&b);
+}
+
+/* On already: said by the run. A default is not the run's word. */
+MT_TEST(settings_suppress)
+{
+    struct bench b;
+    setup(&b, NULL, NULL);
+    role(&b, MT_ROLE_ACTIVATION, 16 * GIB);
+    MT_CHECK(advise(&b, "V12") != NULL);
+    teardown(&b);
+    setup(&b, "actor_rollout_ref.model.enable_gradient_checkpointing=True", NULL);
+    role(&b, MT_ROLE_ACTIVATION, 16 * GIB);
+    MT_CHECK(advise(&b, "V12") == NULL);
+    MT_CHECK(advise(&b, "V15") != NULL);
+    teardown(&b);
+    setup(&b, "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=8192", NULL); /* verl: checkpointing is on by default */
+    role(&b, MT_ROLE_ACTIVATION, 16 * GIB);
+    MT_CHECK(advise(&b, "V12") != NULL);
+    teardown(&b);
+    /* what another setting makes pointless */
+    setup(&b, "actor_rollout_ref.actor.use_dynamic_bsz=True", NULL);
+    role(&b, MT_ROLE_ACTIVATION, 16 * GIB);
+    MT_CHECK(advise(&b, "V04") == NULL && advise(&b, "V05") == NULL && advise(&b, "V06") != NULL);
+    teardown(&b);
+    setup(&b, "actor_rollout_ref.actor.use_dynamic_bsz=False", NULL);
+    role(&b, MT_ROLE_ACTIVATION, 16 * GIB);
+    MT_CHECK(advise(&b, "V04") != NULL && advise(&b, "V06") == NULL);
+    teardown(&b);
+}
+
+/* Offloading between phases does nothing inside one. */
+MT_TEST(between_phases_and_inside)
+{
+    struct bench b;
+    const struct mt_advice *v;
+    setup(&b, NULL, NULL);
+    role(&b, MT_ROLE_PARAM, 4 * GIB);
+    role(&b, MT_ROLE_OPTIM_STATE, 8 * GIB);
+    role(&b, MT_ROLE_KV_CACHE, 10 * GIB);
+    MT_CHECK(advise(&b, "V22") == NULL);
+    MT_CHECK(advise(&b, "B21") != NULL);
+    v = advise(&b, "B34");
+    MT_ASSERT(v != NULL);
+    MT_CHECK_EQ(v->saving.bytes, 10 * GIB);
+    b.a.verdict.phase = MT_PH_ROLLOUT_GENERATE;
+    b.a.verdict.sub = MT_PH_NONE;
+    v = advise(&b, "V22");
+    MT_ASSERT(v != NULL);
+    MT_CHECK_EQ(v->saving.bytes, 12 * GIB);
+    MT_CHECK(advise(&b, "B21") == NULL && advise(&b, "B34") == NULL);
+    b.a.verdict.phase = MT_PH_LOGP_OLD; /* the parameters are needed there */
+    v = advise(&b, "V22");
+    MT_ASSERT(v != NULL);
+    MT_CHECK_EQ(v->saving.bytes, 8 * GIB);
+    teardown(&b);
+}
+
+/* Rules that shrink the same do not add up, and each finds only what the one before it left. */
+MT_TEST(together)
+{
+    struct bench b;
+    uint64_t sum = 0, n = 0;
+    setup(&b, NULL, NULL);
+    role(&b, MT_ROLE_ACTIVATION, 16 * GIB);
+    role(&b, MT_ROLE_LOGITS, 4 * GIB);
+    role(&b, MT_ROLE_PARAM, 2 * GIB);
+    fail(&b, 4 * GIB, GIB);
+    (void)advise(&b, "");
+    for (uint32_t i = 0; i < b.a.advice.n; i++) {
+        if (b.a.advice.p[i].is_top && b.a.advice.p[i].saving.known) {
+            sum += b.a.advice.p[i].saving.bytes;
+            n++;
+        }
+    }
+    MT_CHECK_EQ(n, b.a.combined.n);
+    MT_CHECK(n > 1 && b.a.combined.saving.known);
+    MT_CHECK(b.a.combined.saving.bytes < sum && b.a.combined.saving.bytes <= 26 * GIB);
+    MT_CHECK(b.a.combined.fits_known && b.a.combined.fits);
+    MT_CHECK_HAS(b.a.combined.sentence, "the failed request of 4.00 GiB would have fitted");
+    teardown(&b);
+
+    setup(&b, NULL, NULL);
+    role(&b, MT_ROLE_ACTIVATION, 2 * GIB);
+    role(&b, MT_ROLE_BEFORE, 10 * GIB);
+    fail(&b, 64 * GIB, GIB);
+    b.a.verdict.sub = MT_PH_OPTIM_STATE_INIT;
+    (void)advise(&b, "");
+    MT_CHECK(b.a.combined.fits_known && !b.a.combined.fits);
+    MT_CHECK_HAS(b.a.combined.sentence, "would not have fitted");
+    teardown(&b);
+
+    setup(&b, NULL, NULL); /* nothing that saves: nothing is said */
+    role(&b, MT_ROLE_UNKNOWN, 10 * GIB);
+    (void)advise(&b, "");
+    MT_CHECK(!b.a.combined.saving.known);
+    MT_CHECK_STR(b.a.combined.sentence, "");
+    teardown(&b);
+}
+
+/* Without a failed request another moment of the phase may become the highest: it is that far that a change saves. */
+MT_TEST(next_peak_is_the_bound)
+{
+    struct bench b;
+    const struct mt_advice *v;
+    setup(&b, NULL, NULL);
+    role(&b, MT_ROLE_ACTIVATION, 16 * GIB);
+    role(&b, MT_ROLE_PARAM, 4 * GIB);
+    b.d->curve.n = 2;
+    b.d->curve.phase = mt_calloc(2, 1);
+    b.d->curve.bytes = mt_calloc(2 * MT_ROLE_COUNT, sizeof *b.d->curve.bytes);
+    MT_ASSERT(b.d->curve.phase != NULL && b.d->curve.bytes != NULL);
+    b.d->curve.phase[0] = b.d->curve.phase[1] = MT_PH_TRAIN_ACTOR;
+    b.d->curve.bytes[MT_ROLE_ACTIVATION] = 16 * GIB;
+    b.d->curve.bytes[MT_ROLE_PARAM] = 4 * GIB;
+    b.d->curve.bytes[MT_ROLE_COUNT + MT_ROLE_OPTIM_TEMP] = 12 * GIB;
+    b.d->curve.bytes[MT_ROLE_COUNT + MT_ROLE_PARAM] = 4 * GIB;
+    v = advise(&b, "V12");
+    MT_ASSERT(v != NULL);
+    MT_CHECK_EQ(v->saving.bytes, 4 * GIB);
+    b.d->curve.phase[1] = MT_PH_WEIGHT_SYNC; /* another phase has a peak of its own */
+    v = advise(&b, "V12");
+    MT_ASSERT(v != NULL);
+    MT_CHECK(v->saving.bytes > 13 * GIB);
+    teardown(&b);
+}
+
+static struct mt_advice entry(const struct mt_fix_rule *r, uint64_t bytes)
+{
+    struct mt_advice a = {.rule = r, .card = &r->card, .in_row = true};
+    a.saving.known = bytes != 0;
+    a.saving.bytes = bytes;
+    return a;
+}
+
+MT_TEST(order)
+{
+    struct bench b;
+    struct mt_advice list[5];
+    const char *want[] = {"V15", "V12", "B25", "V06", "V29"};
+    setup(&b, NULL, NULL);
+    list[0] = entry(mt_fix_rule_find(b.rules, "V06"), 50);
+    list[1] = entry(mt_fix_rule_find(b.rules, "V15"), 95);
+    list[2] = entry(mt_fix_rule_find(b.rules, "B25"), 0);   /* keeps its place */
+    list[3] = entry(mt_fix_rule_find(b.rules, "V12"), 100); /* a tie: the one that stood first */
+    list[4] = entry(mt_fix_rule_find(b.rules, "V29"), 10);
+    mt_advice_rank(list, 0, 5);
+    for (int i = 0; i < 5; i++)
+        MT_CHECK_STR(list[i].rule->id, want[i]);
+    mt_advice_mark_top(list, 5);
+    MT_CHECK(list[0].is_top && list[1].is_top && list[2].is_top && !list[3].is_top);
+    /* two ways to cut the same count once */
+    list[0] = entry(mt_fix_rule_find(b.rules, "V06"), 50);
+    list[1] = entry(mt_fix_rule_find(b.rules, "V04"), 49);
+    list[2] = entry(mt_fix_rule_find(b.rules, "V12"), 40);
+    mt_advice_mark_top(list, 3);
+    MT_CHECK(list[0].is_top && !list[1].is_top && list[2].is_top);
+    teardown(&b);
+}
+
+/* A key that has moved is typed as the version at hand knows it. */
+MT_TEST(moved_key)
+{
+    struct bench b;
+    struct mt_trace *t = mt_trace_new();
+    const struct mt_advice *v;
+    struct mt_frame *f;
+    static const char file[] = "/x/verl/workers/engine/fsdp/transformer_impl.py";
+    setup(&b, NULL, NULL);
+    role(&b, MT_ROLE_ACTIVATION, 16 * GIB);
+    v = advise(&b, "V29");
+    MT_ASSERT(v != NULL && t != NULL);
+    MT_CHECK_STR(v->proposed, "actor_rollout_ref.actor.ulysses_sequence_parallel_size=2");
+    f = MT_VEC_PUSH(&t->frames);
+    MT_ASSERT(f != NULL && MT_VEC_PUSH(&t->frames) != NULL);
+    f = &t->frames.p[t->frames.n - 1];
+    f->file = mt_strpool_add(&t->str, file, strlen(file));
+    f->name = mt_strpool_add(&t->str, "forward_step", 12);
+    MT_ASSERT(mt_intern_functions(t));
+    b.a.trace = t;
+    v = advise(&b, "V29");
+    MT_ASSERT(v != NULL);
+    MT_CHECK_STR(v->proposed, "actor_rollout_ref.actor.fsdp_config.ulysses_sequence_parallel_size=2");
+    teardown(&b);
+    mt_trace_free(t);
+}
+
+static void refuse(const char *fields, const char *complaint)
+{
+    char text[2000];
+    struct mt_fix_rules *r = NULL;
+    struct mt_err err = {0};
+    snprintf(text, sizeof text,
+             "{\"schema_version\": 1, \"fixes\": [{\"id\": \"mine\", \"framework\": [\"verl\"], \"kind\": \"tip\", \"phases\": "
+             "[\"loss\"], "
+             "\"title\": \"t\", \"why\": \"w\", \"set\": [], \"constraints\": \"none\", \"cost\": \"none\", \"source\": \"s\", "
+             "\"status\": \"DOC\", %s}]}",
+             fields);
+    MT_CHECK_EQ(mt_fix_rules_load(&r, text, strlen(text), "mine.json", &err), MT_EINPUT);
+    MT_CHECK_HAS(err.msg, "rule mine");
+    MT_CHECK_HAS(err.msg, complaint);
+    mt_fix_rules_free(r);
+}
+
+MT_TEST(mistakes_in_rules)
+{
+    refuse("\"when\": \"role.logit > 1\"", "a name that does not exist");
+    refuse("\"when\": \"setting.tokens > 1\"", "a name that does not exist");
+    refuse("\"when\": \"live >\"", "is missing at the end");
+    refuse("\"when\": 3", "an expression in quotes");
+    refuse("\"current\": \"nonsense\"", "settings.json");
+    refuse("\"saving\": {\"bytes\": \"live\", \"confidence\": \"high\"}", "a list of what the bytes are taken from");
+    refuse("\"saving\": {\"bytes\": \"live\", \"confidence\": \"sure\", \"from\": [\"param\"]}",
+           "not one of high, medium, low");
+    refuse("\"saving\": {\"bytes\": \"live\", \"confidence\": \"low\", \"from\": [\"parameters\"]}", "neither a role id");
+    refuse("\"saving\": {\"confidence\": \"low\", \"from\": [\"param\"]}", "field \"bytes\"");
+    refuse("\"saving\": {\"bytes\": \"live\", \"confidence\": \"low\", \"from\": [\"param\"], \"x\": 1}", "no such field");
+}
+
+/* Numbers at the end of their range neither overflow nor stop. */
+MT_TEST(hostile_numbers)
+{
+    struct bench b;
+    setup(&b, "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=999999999999999999999999999 data.max_prompt_length=-5", NULL);
+    for (int r = 0; r < MT_ROLE_COUNT; r++)
+        b.d->roles.at_focus[r] = UINT64_MAX / 2;
+    b.d->focus.live = b.d->focus.reserved = UINT64_MAX;
+    b.d->roles.vocab = b.d->roles.logits_tokens = UINT64_MAX;
+    b.d->roles.logits_elem = UINT64_MAX;
+    fail(&b, UINT64_MAX, 0);
+    for (int i = 0; i < 5; i++)
+        micro(&b, UINT64_MAX - (uint64_t)i * (UINT64_MAX / 6), UINT64_MAX);
+    for (int phase = 0; phase < MT_PH_COUNT; phase++) {
+        b.a.verdict.phase = mt_phase_is_coarse((enum mt_phase)phase) ? (enum mt_phase)phase : MT_PH_UNATTRIBUTED;
+        b.a.verdict.sub = mt_phase_is_coarse((enum mt_phase)phase) ? MT_PH_NONE : (enum mt_phase)phase;
+        (void)advise(&b, "");
+        MT_CHECK(b.a.combined.sentence != NULL);
+    }
+    teardown(&b);
+}
+
+MT_TEST(no_memory)
+{
+    struct bench b;
+    int failed = 0;
+    setup(&b, "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=16384", NULL);
+    role(&b, MT_ROLE_ACTIVATION, 16 * GIB);
+    for (uint64_t n = 1; n < 60; n++) {
+        struct mt_err err = {0};
+        enum mt_rc rc;
+        mt_mem_fail_after(n);
+        rc = mt_advise(&b.a, b.rules, b.conf, &err);
+        mt_mem_fail_after(0);
+        MT_CHECK(rc == MT_OK || rc == MT_ENOMEM);
+        failed += rc == MT_ENOMEM;
+        forget(&b);
+    }
+    MT_CHECK(failed > 3);
+    teardown(&b);
+}
+
+MT_MAIN(MT_RUN(metrics) MT_RUN(fit_over_micro_batches) MT_RUN(numbers_of_settings) MT_RUN(token_budget)
+            MT_RUN(settings_suppress) MT_RUN(between_phases_and_inside) MT_RUN(together) MT_RUN(next_peak_is_the_bound)
+                MT_RUN(order) MT_RUN(moved_key) MT_RUN(mistakes_in_rules) MT_RUN(hostile_numbers) MT_RUN(no_memory))
