@@ -142,9 +142,9 @@ void mt_h_settings(struct mt_out *o, const struct mt_advice *a)
         open = true;
         mt_puts(o, "<li>");
         if (l->syntax == MT_FIX_TEXT) /* words, nothing to type */
-            mt_html_s(o, l->text);
+            mt_html_s(o, mt_advice_line(a, i));
         else
-            mt_h_code(o, l->text);
+            mt_h_code(o, mt_advice_line(a, i));
         if (l->note[0] != '\0') {
             mt_puts(o, " <small>");
             mt_html_s(o, l->note);

@@ -1,6 +1,9 @@
 /* The analysis as JSON for scripts. The names are documented in docs/json.md and stay stable; sizes are integers in bytes. */
 #include "render/job_view.h"
+#include "render/json_cause.h"
+#include "render/json_roles.h"
 #include "render/jsonw.h"
+#include "render/run_view.h"
 #include "render/view.h"
 
 #include <string.h>
@@ -96,6 +99,25 @@ static void job_verdict(struct mt_jsonw *w, const struct mt_report *r)
     mt_jw_ks(w, "because", j->because[0] != '\0' ? j->because : NULL);
 }
 
+/* A log is all there is. */
+static void log_verdict(struct mt_jsonw *w, const struct mt_report *r)
+{
+    const struct mt_logdiag *d = r->diag;
+    const struct mt_log_file *file = d->cause != MT_LC_NONE ? &r->logs->files.p[d->file] : NULL;
+    const struct mt_log_fact *f = file != NULL ? &file->log.facts.p[d->fact] : NULL;
+    bool has_rank = f != NULL && f->rank >= 0, has_gpu = f != NULL && f->gpu >= 0;
+    mt_jw_ks(w, "kind", file != NULL ? "log" : "empty");
+    phase(w, d->phase, d->sub);
+    mt_jw_ks(w, "confidence",
+             mt_conf_name(d->phase != MT_PH_UNATTRIBUTED || d->sub != MT_PH_NONE ? MT_CONF_LOW : MT_CONF_NONE));
+    known(w, "rank", has_rank, has_rank ? (uint64_t)f->rank : 0);
+    known(w, "device", has_gpu, has_gpu ? (uint64_t)f->gpu : 0);
+    mt_jw_ks(w, "input", file != NULL ? file->name : r->logs->files.p[0].name);
+    mt_jw_ks(w, "member", NULL);
+    mt_jw_ks(w, "sentence", d->sentence);
+    mt_jw_ks(w, "because", d->because[0] != '\0' ? d->because : NULL);
+}
+
 static void snapshot_verdict(struct mt_jsonw *w, const struct mt_rank *k)
 {
     const struct mt_verdict *v = &k->analysis->verdict;
@@ -120,7 +142,9 @@ static void verdict(struct mt_jsonw *w, const struct mt_report *r)
     const struct mt_frameworks *fw = k != NULL ? &k->analysis->fw : NULL;
     mt_jw_key(w, "verdict");
     mt_jw_open(w, '{');
-    if (mt_report_job_leads(r))
+    if (mt_report_log_leads(r))
+        log_verdict(w, r);
+    else if (mt_report_job_leads(r))
         job_verdict(w, r);
     else if (k != NULL)
         snapshot_verdict(w, k);
@@ -175,6 +199,7 @@ static void pools(struct mt_jsonw *w, const struct mt_device_analysis *d)
         mt_jw_ks(w, "size_class", p->is_large ? "large" : "small");
         mt_jw_kb(w, "expandable", p->is_expandable);
         mt_jw_ks(w, "label", p->label[0] ? p->label : NULL);
+        mt_jw_ks(w, "role", mt_json_pool_role(d, p));
         mt_jw_ku(w, "segments", p->n_segments);
         mt_jw_ku(w, "reserved_bytes", p->reserved);
         mt_jw_ku(w, "active_bytes", p->active);
@@ -248,6 +273,8 @@ static void device(struct mt_jsonw *w, const struct mt_report *r, const struct m
         oom(w, r, k->trace, d, &d->ooms.p[i]);
     mt_jw_close(w, ']');
     pools(w, d);
+    mt_json_roles(w, d);
+    mt_json_device_cause(w, d);
     mt_jw_close(w, '}');
 }
 
@@ -300,10 +327,40 @@ static void owners(struct mt_jsonw *w, const struct mt_report *r, const struct m
     }
 }
 
-static void advice(struct mt_jsonw *w, const struct mt_analysis *a)
+static void saving(struct mt_jsonw *w, const struct mt_saving *s, const char *bytes, const char *low, const char *high)
 {
-    for (uint32_t i = 0; i < a->advice.n; i++) {
-        const struct mt_advice *d = &a->advice.p[i];
+    known(w, bytes, s->known, s->bytes);
+    known(w, low, s->known, s->low);
+    known(w, high, s->known, s->high);
+}
+
+/* What the settings to change first do together; null where that cannot be computed. */
+static void after(struct mt_jsonw *w, const struct mt_combined *c)
+{
+    mt_jw_key(w, "after");
+    if (!c->saving.known) {
+        mt_jw_null(w);
+        return;
+    }
+    mt_jw_open(w, '{');
+    mt_jw_ku(w, "settings", c->n);
+    saving(w, &c->saving, "saving_bytes", "saving_low_bytes", "saving_high_bytes");
+    mt_jw_ks(w, "saving_confidence", mt_fix_conf_name(c->saving.conf));
+    mt_jw_key(w, "fits");
+    if (c->fits_known)
+        mt_jw_b(w, c->fits);
+    else
+        mt_jw_null(w);
+    mt_jw_ks(w, "sentence", c->sentence);
+    mt_jw_close(w, '}');
+}
+
+static void advice(struct mt_jsonw *w, const struct mt_report *r)
+{
+    uint32_t n;
+    const struct mt_advice *list = mt_report_advice(r, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct mt_advice *d = &list[i];
         mt_jw_open(w, '{');
         mt_jw_ks(w, "id", d->rule->id);
         mt_jw_kb(w, "top", d->is_top);
@@ -316,14 +373,19 @@ static void advice(struct mt_jsonw *w, const struct mt_analysis *a)
             if ((d->lines >> l & 1) == 0)
                 continue;
             mt_jw_open(w, '{');
-            mt_jw_ks(w, "text", d->card->set[l].text);
-            mt_jw_ks(w, "key", d->card->set[l].key);
-            mt_jw_ks(w, "value", d->card->set[l].value);
+            mt_jw_ks(w, "text", mt_advice_line(d, l));
+            mt_jw_ks(w, "key", d->proposed != NULL && l == d->proposed_line ? d->proposed_key : d->card->set[l].key);
+            mt_jw_ks(w, "value", d->proposed != NULL && l == d->proposed_line ? d->proposed_value : d->card->set[l].value);
             mt_jw_ks(w, "syntax", mt_fix_syntax_name(d->card->set[l].syntax));
             mt_jw_ks(w, "note", d->card->set[l].note[0] ? d->card->set[l].note : NULL);
             mt_jw_close(w, '}');
         }
         mt_jw_close(w, ']');
+        mt_jw_ks(w, "current", d->current);
+        mt_jw_ks(w, "proposed", d->proposed);
+        saving(w, &d->saving, "saving_bytes", "saving_low_bytes", "saving_high_bytes");
+        mt_jw_ks(w, "saving_confidence", d->saving.known ? mt_fix_conf_name(d->saving.conf) : NULL);
+        mt_jw_ks(w, "saving_note", d->saving_of != NULL && d->saving_of->note[0] != 0 ? d->saving_of->note : NULL);
         mt_jw_ks(w, "constraints", d->card->constraints);
         mt_jw_ks(w, "cost", d->card->cost);
         mt_jw_ks(w, "source", d->rule->source);
@@ -486,6 +548,7 @@ void mt_render_json(const struct mt_report *r, struct mt_out *o)
     mt_jw_open(w, '{');
     mt_jw_ki(w, "schema_version", SCHEMA_VERSION);
     verdict(w, r);
+    mt_json_cause(w, r);
     mt_jw_key(w, "devices");
     mt_jw_open(w, '[');
     EACH_DEVICE(r, w, device(w, r, k, d))
@@ -500,11 +563,13 @@ void mt_render_json(const struct mt_report *r, struct mt_out *o)
     mt_jw_close(w, ']');
     mt_jw_key(w, "advice");
     mt_jw_open(w, '[');
-    if (mt_report_rank(r) != NULL)
-        advice(w, mt_report_rank(r)->analysis);
+    advice(w, r);
     mt_jw_close(w, ']');
+    if (mt_report_rank(r) != NULL)
+        after(w, &mt_report_rank(r)->analysis->combined);
     if (r->job != NULL)
         mt_json_job(w, r->job);
+    mt_json_run(w, r);
     quality(w, r);
     provenance(w, r);
     mt_jw_close(w, '}');

@@ -1,38 +1,15 @@
 /* The report to paste into a ticket: short, tables only where they help, nothing that a name could turn into markup. */
 #include "analysis/words.h"
+#include "render/diag_view.h"
 #include "render/escape.h"
 #include "render/job_view.h"
+#include "render/run_view.h"
 #include "render/view.h"
 
 #include <string.h>
 
 static void md(struct mt_out *o, const char *s) { mt_md(o, s, strlen(s)); }
 static void code(struct mt_out *o, const char *s) { mt_md_code(o, s, strlen(s)); }
-
-static void top(struct mt_out *o, const struct mt_analysis *a)
-{
-    unsigned no = 0;
-    for (uint32_t i = 0; i < a->advice.n; i++) {
-        const struct mt_advice *d = &a->advice.p[i];
-        bool first = true;
-        if (!d->is_top)
-            continue;
-        if (no++ == 0)
-            mt_puts(o, "**Change first**\n\n");
-        mt_putf(o, "%u. ", no);
-        md(o, d->card->title);
-        for (uint32_t l = 0; l < d->card->n_set; l++) {
-            if ((d->lines >> l & 1) == 0)
-                continue;
-            mt_puts(o, first ? ": " : ", ");
-            code(o, d->card->set[l].text);
-            first = false;
-        }
-        mt_puts(o, "\n");
-    }
-    if (no != 0)
-        mt_puts(o, "\n");
-}
 
 static void facts(struct mt_out *o, const struct mt_rank *k, const struct mt_device_analysis *d)
 {
@@ -116,7 +93,8 @@ void mt_render_md(const struct mt_report *r, struct mt_out *o)
     const struct mt_device_analysis *d = mt_verdict_device(k);
     const struct mt_verdict *v = k != NULL ? &k->analysis->verdict : NULL;
     const char *because, *second = mt_report_second(r);
-    const struct mt_job *job = mt_report_job_leads(r) ? r->job : NULL;
+    const char *cause = mt_report_cause_sentence(r);
+    bool job = mt_report_job_leads(r), log = mt_report_log_leads(r);
     struct mt_caveat *cav = mt_calloc(MAX_CAVEATS, sizeof *cav);
     char title[512];
     unsigned n;
@@ -127,31 +105,47 @@ void mt_render_md(const struct mt_report *r, struct mt_out *o)
     mt_puts(o, "### memtrace: ");
     md(o, mt_report_title(r, title, sizeof title));
     mt_puts(o, "\n\n**");
-    md(o, job ? job->sentence : v != NULL ? v->sentence : "Nothing could be read.");
+    md(o, log ? r->diag->sentence : job ? r->job->sentence : v != NULL ? v->sentence : "Nothing could be read.");
     mt_puts(o, "**\n\n");
-    because = job ? job->because : v != NULL ? v->because : "";
+    because = log ? r->diag->because : job ? r->job->because : v != NULL ? v->because : "";
     if (because[0] != '\0') {
         md(o, because);
         mt_puts(o, "\n\n");
     }
-    if (job != NULL && v != NULL)
+    if (cause != NULL) {
+        md(o, cause);
+        mt_puts(o, "\n\n");
+    }
+    if (job && v != NULL)
         second = v->sentence;
     if (second != NULL) {
         mt_puts(o, job ? "The snapshot: " : "The driver: ");
         md(o, second);
         mt_puts(o, "\n\n");
     }
-    if (k != NULL)
-        top(o, k->analysis);
+    if (mt_report_log_second(r) != NULL) {
+        mt_puts(o, "The log: ");
+        md(o, mt_report_log_second(r));
+        mt_puts(o, "\n\n");
+    }
+    mt_md_top(r, o);
+    mt_md_cause(r, o);
     if (d != NULL)
         facts(o, k, d);
     if (r->job != NULL)
         mt_md_job(r, o);
+    if (d != NULL)
+        mt_md_roles(d, o);
     ranks(o, r);
     if (d != NULL) {
         phases(o, d);
+        mt_md_occurrences(d, o);
+        mt_md_steps(d, o);
+        mt_md_audits(d, o);
         owners(o, d);
+        mt_md_pins(d, o);
     }
+    mt_md_run(r, o);
     n = mt_caveats(r, k, cav, MAX_CAVEATS);
     for (unsigned i = 0; i < n; i++) {
         mt_puts(o, "- ");

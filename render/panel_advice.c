@@ -1,10 +1,16 @@
-/* All advice, in the order to try, folded. No number of bytes stands here: none has been computed for this trace. */
+/* All advice, in the order to try, folded. */
+#include "render/diag_view.h"
 #include "render/escape.h"
 #include "render/html.h"
 
 #include <string.h>
 
-static bool has(const struct mt_page *p) { return p->rank != NULL && p->rank->analysis->advice.n > 0; }
+static bool has(const struct mt_page *p)
+{
+    uint32_t n;
+    (void)mt_report_advice(p->r, &n);
+    return n != 0;
+}
 
 static bool says(const char *s) { return s != NULL && s[0] != '\0' && strcmp(s, "none") != 0; }
 
@@ -33,7 +39,7 @@ static const char *checked_words(enum mt_fix_status s)
 static void card(struct mt_out *o, const struct mt_advice *a)
 {
     const struct mt_fix_rule *rule = a->rule;
-    char who[256];
+    char who[256], saving[MT_SAVING_WORDS], size[32];
     bool code = false;
     mt_puts(o, "<details class=\"advice\"><summary>");
     mt_html_s(o, a->card->title);
@@ -41,14 +47,20 @@ static void card(struct mt_out *o, const struct mt_advice *a)
         if ((a->lines >> i & 1) == 0 || a->card->set[i].syntax == MT_FIX_TEXT)
             continue;
         mt_putc(o, ' ');
-        mt_h_code(o, a->card->set[i].text);
+        mt_h_code(o, mt_advice_line(a, i));
         code = true;
     }
+    if (a->saving.known)
+        mt_putf(o, " <span class=\"frees\">frees about %s</span>", mt_fmt_bytes(size, a->saving.bytes));
     mt_puts(o, "</summary>\n<p>");
     mt_html_s(o, a->card->why);
     mt_puts(o, "</p>\n");
     mt_h_settings(o, a);
     mt_puts(o, "<dl class=\"fields\">\n");
+    field(o, "Set now", a->current);
+    field(o, "Frees", a->saving.known ? mt_saving_words(saving, &a->saving) : NULL);
+    field(o, "Of the saving", a->saving.known && a->saving_of != NULL ? a->saving_of->note : NULL);
+    field(o, "Not computed", mt_saving_missing(a));
     field(o, "Only if", a->card->constraints);
     field(o, "Costs", a->card->cost);
     field(o, "Applies to", mt_fix_frameworks_words(rule->frameworks, who, sizeof who));
@@ -68,28 +80,31 @@ static void card(struct mt_out *o, const struct mt_advice *a)
     mt_puts(o, ")</small></dd>\n</dl>\n</details>\n");
 }
 
-static void group(struct mt_out *o, const struct mt_analysis *a, enum mt_fix_kind kind, const char *heading)
+static void group(struct mt_out *o, const struct mt_report *r, enum mt_fix_kind kind, const char *heading)
 {
     bool open = false;
-    for (uint32_t i = 0; i < a->advice.n; i++) {
-        if (a->advice.p[i].rule->kind != kind)
+    uint32_t n;
+    const struct mt_advice *list = mt_report_advice(r, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        if (list[i].rule->kind != kind)
             continue;
         if (!open)
             mt_putf(o, "<h3>%s</h3>\n", heading);
         open = true;
-        card(o, &a->advice.p[i]);
+        card(o, &list[i]);
     }
 }
 
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
-    const struct mt_analysis *a = p->rank->analysis;
-    mt_puts(o, "<p class=\"note\">What fits the framework and the phase of the verdict, in the order to try. Savings are not "
-               "computed.</p>\n");
-    group(o, a, MT_FIX_SETTING, "Settings");
-    group(o, a, MT_FIX_TIP, "Worth knowing");
-    group(o, a, MT_FIX_RECORD, "For the next trace");
-    group(o, a, MT_FIX_REFERENCE, "Further reading");
+    mt_puts(
+        o,
+        "<p class=\"note\">What fits the framework and the phase of the verdict and has evidence in the trace, in the order to "
+        "try. A saving is what it takes off the moment that matters.</p>\n");
+    group(o, p->r, MT_FIX_SETTING, "Settings");
+    group(o, p->r, MT_FIX_TIP, "Worth knowing");
+    group(o, p->r, MT_FIX_RECORD, "For the next trace");
+    group(o, p->r, MT_FIX_REFERENCE, "Further reading");
 }
 
 const struct mt_panel mt_panel_advice = {"advice", "All advice", has, draw};

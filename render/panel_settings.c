@@ -1,13 +1,46 @@
-/* The allocator settings that the snapshot records. */
+/* The settings of the run that matter for memory, and the allocator settings that the snapshot records. */
 #include "render/escape.h"
 #include "render/html.h"
+#include "render/run_view.h"
 
-static bool has(const struct mt_page *p) { return p->rank != NULL && p->rank->trace->settings.n > 0; }
+static bool has_allocator(const struct mt_page *p) { return p->rank != NULL && p->rank->trace->settings.n > 0; }
+
+static bool has(const struct mt_page *p)
+{
+    struct mt_setting_row row;
+    return has_allocator(p) || mt_setting_rows(p->r, false, &row, 1) != 0;
+}
+
+static void of_run(const struct mt_page *p, struct mt_out *o)
+{
+    static const char *const heads[] = {"Setting", "Value", "Set as", "Where"};
+    struct mt_setting_row rows[MT_MAX_SETTING_ROWS];
+    uint32_t n = mt_setting_rows(p->r, false, rows, MT_MAX_SETTING_ROWS);
+    if (n == 0)
+        return;
+    mt_h_table(o, "Settings of the run", heads, 4);
+    for (uint32_t i = 0; i < n; i++) {
+        mt_puts(o, "<tr><th scope=\"row\">");
+        mt_html_s(o, rows[i].setting->words);
+        mt_puts(o, "</th><td><code>");
+        mt_h_name(o, rows[i].value, 200);
+        mt_puts(o, "</code></td><td><code>");
+        mt_h_name(o, rows[i].key, 200);
+        mt_puts(o, "</code></td><td>");
+        mt_h_name(o, rows[i].where, 200);
+        mt_puts(o, "</td></tr>\n");
+    }
+    mt_h_table_end(o);
+}
 
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
     static const char *const heads[] = {"Setting", "Value"};
-    const struct mt_trace *t = p->rank->trace;
+    const struct mt_trace *t;
+    of_run(p, o);
+    if (!has_allocator(p))
+        return;
+    t = p->rank->trace;
     mt_puts(o, "<p class=\"note\">As the snapshot records them (PYTORCH_CUDA_ALLOC_CONF and defaults).</p>\n");
     mt_h_table(o, "Allocator settings", heads, 2);
     for (uint32_t i = 0; i < t->settings.n; i++) {
@@ -20,4 +53,4 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     mt_h_table_end(o);
 }
 
-const struct mt_panel mt_panel_settings = {"settings", "Allocator settings", has, draw};
+const struct mt_panel mt_panel_settings = {"settings", "Settings", has, draw};

@@ -3,8 +3,12 @@
 #include "render/html.h"
 #include "render/job_view.h"
 #include "render/rows.h"
+#include "render/run_view.h"
+#include "render/svg_stack.h"
 
-static bool has(const struct mt_page *p) { return p->rank != NULL || p->r->job != NULL; }
+enum { SAVING_HEIGHT = 8, AFTER_HEIGHT = 14, SAVED = 4 /* the green of the palette */ };
+
+static bool has(const struct mt_page *p) { return p->rank != NULL || p->r->job != NULL || p->r->diag != NULL; }
 
 static void paragraph(struct mt_out *o, const char *lead, const char *text)
 {
@@ -31,19 +35,27 @@ static void sentences(const struct mt_page *p, struct mt_out *o)
     if (job && v != NULL)
         paragraph(o, "<b>The snapshot:</b> ", v->sentence);
     else
+        paragraph(o, "", mt_report_cause_sentence(p->r));
+    if (!job)
         paragraph(o, "<b>The driver:</b> ", mt_report_second(p->r));
+    paragraph(o, "<b>The log:</b> ", mt_report_log_second(p->r));
 }
 
-static void draw(const struct mt_page *p, struct mt_out *o)
+static void log_sentences(const struct mt_logdiag *d, struct mt_out *o)
 {
-    const struct mt_analysis *a = p->rank != NULL ? p->rank->analysis : NULL;
+    bool oom = d->cause != MT_LC_NONE && d->cause != MT_LC_SETTING;
+    mt_putf(o, "<header class=\"hero%s\" id=\"verdict\">\n<p class=\"kind\">%s</p>\n<h1>", oom ? " oom" : "",
+            mt_log_cause_words(d->cause));
+    mt_h_text(o, d->sentence, 3000);
+    mt_puts(o, "</h1>\n");
+    paragraph(o, "", d->because);
+    mt_putf(o, "<p class=\"where\">From the log alone; confidence %s</p>\n", d->confidence);
+}
+
+static void where(const struct mt_page *p, struct mt_out *o)
+{
+    const struct mt_analysis *a = p->rank->analysis;
     char place[256];
-    uint32_t n = 0;
-    sentences(p, o);
-    if (a == NULL) {
-        mt_puts(o, "</header>\n");
-        return;
-    }
     mt_puts(o, "<p class=\"where\">");
     if (p->dev != NULL) {
         mt_h_name(o, mt_row_place(p->r, p->rank, p->dev, place, sizeof place), 200);
@@ -57,8 +69,103 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     mt_puts(o, a->fw.forced               ? " (as named on the command line)</p>\n"
                : a->fw.main != MT_FW_NONE ? " (by its frames)</p>\n"
                                           : "</p>\n");
-    for (uint32_t i = 0; i < a->advice.n; i++) {
-        const struct mt_advice *d = &a->advice.p[i];
+}
+
+/* What it takes off, as a part of what was needed. */
+static void saving(const struct mt_page *p, struct mt_out *o, const struct mt_advice *a)
+{
+    const struct mt_saving *v = &a->saving;
+    struct mt_stack_bar b;
+    char words[MT_SAVING_WORDS], size[32];
+    if (a->current != NULL) {
+        mt_puts(o, "<p class=\"now\">Set now: ");
+        mt_h_code(o, a->current);
+        mt_puts(o, "</p>\n");
+    }
+    if (!v->known) {
+        if (mt_saving_missing(a)[0] == '\0')
+            return;
+        mt_puts(o, "<p class=\"saves\"><small>What it frees is not computed: ");
+        mt_html_s(o, mt_saving_missing(a));
+        mt_puts(o, ".</small></p>\n");
+        return;
+    }
+    mt_putf(o, "<p class=\"saves\">Frees about <b>%s</b>", mt_fmt_bytes(size, v->bytes));
+    if (v->low != v->bytes || v->high != v->bytes) {
+        mt_putf(o, " <small>%s to ", mt_fmt_bytes(size, v->low));
+        mt_putf(o, "%s; confidence: %s</small>", mt_fmt_bytes(size, v->high), mt_fix_conf_name(v->conf));
+    } else {
+        mt_putf(o, " <small>confidence: %s</small>", mt_fix_conf_name(v->conf));
+    }
+    mt_puts(o, "</p>\n");
+    if (p->dev == NULL || mt_needed(p->dev) == 0)
+        return;
+    mt_stack_open(&b, o, mt_needed(p->dev), SAVING_HEIGHT, mt_saving_words(words, v));
+    mt_stack_part(&b, v->bytes, mt_color_hex(SAVED), "freed");
+    if (mt_needed(p->dev) > v->bytes)
+        mt_stack_gap(&b, mt_needed(p->dev) - v->bytes, "the rest of what was needed");
+    mt_stack_close(&b);
+    mt_putc(o, '\n');
+}
+
+static void bar_row(struct mt_out *o, const char *name, uint64_t held, uint64_t request, uint64_t whole, uint64_t limit)
+{
+    char words[32];
+    struct mt_stack_bar b;
+    mt_putf(o, "<div><dt>%s</dt><dd>", name);
+    mt_stack_open(&b, o, whole, AFTER_HEIGHT, mt_fmt_bytes(words, held + request));
+    mt_stack_part(&b, held, mt_color_hex(5), "held");
+    mt_stack_failed(&b, request, "the request");
+    if (limit != 0)
+        mt_stack_line(&b, limit);
+    mt_stack_close(&b);
+    mt_putf(o, " <span>%s</span></dd></div>\n", mt_fmt_bytes(words, held + request));
+}
+
+/* What was needed then, and what would be needed with the settings, beside what there was. */
+static void after(const struct mt_page *p, struct mt_out *o)
+{
+    const struct mt_combined *c = &p->rank->analysis->combined;
+    const struct mt_device_analysis *d = p->dev;
+    uint64_t request = d->focus_is_oom && d->ooms.n != 0 ? d->ooms.p[0].request : 0, need = mt_needed(d), left, limit, saved;
+    char words[32];
+    if (c->sentence == NULL || c->sentence[0] == '\0')
+        return;
+    mt_puts(o, "<div class=\"after\"><p><strong>");
+    mt_h_text(o, c->sentence, 1000);
+    mt_puts(o, "</strong></p>\n");
+    saved = c->saving.bytes < need ? c->saving.bytes : need;
+    left = need - saved;
+    limit = request != 0 ? need - request + d->ooms.p[0].device_free : 0;
+    if (!c->saving.known || (c->fits_known && c->fits != (left <= limit))) { /* bytes alone do not decide it: holes do */
+        mt_puts(o, "</div>\n");
+        return;
+    }
+    mt_puts(o, "<dl class=\"bars\">\n");
+    bar_row(o, request != 0 ? "Needed then" : "Held then", need - request, request, need, limit);
+    bar_row(o, "With these settings", left, 0, need, limit); /* some shrink the request too */
+    mt_puts(o, "</dl>\n");
+    if (limit != 0)
+        mt_putf(o,
+                "<p class=\"note\">Red: the request that failed. The line: %s, what was reserved here and what was free on the "
+                "device.</p>\n",
+                mt_fmt_bytes(words, limit));
+    mt_puts(o, "</div>\n");
+}
+
+static void draw(const struct mt_page *p, struct mt_out *o)
+{
+    const struct mt_advice *list;
+    uint32_t n = 0, n_list;
+    if (mt_report_log_leads(p->r))
+        log_sentences(p->r->diag, o);
+    else
+        sentences(p, o);
+    if (p->rank != NULL)
+        where(p, o);
+    list = mt_report_advice(p->r, &n_list);
+    for (uint32_t i = 0; i < n_list; i++) {
+        const struct mt_advice *d = &list[i];
         if (!d->is_top)
             continue;
         if (n++ == 0)
@@ -67,12 +174,15 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         mt_html_s(o, d->card->title);
         mt_puts(o, "</h3>\n");
         mt_h_settings(o, d);
+        saving(p, o, d);
         mt_puts(o, "<p>");
         mt_html_s(o, d->card->why);
         mt_puts(o, "</p></li>\n");
     }
     if (n > 0)
         mt_puts(o, "</ol>\n");
+    if (n > 0 && p->rank != NULL && p->dev != NULL)
+        after(p, o);
     mt_puts(o, "</header>\n");
 }
 

@@ -7,6 +7,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/job.h"
+#include "analysis/lint.h"
 #include "render/out.h"
 
 struct mt_rank {
@@ -19,9 +20,13 @@ struct mt_unread { /* a member or input that could not be read at all */
 };
 
 struct mt_report {
-    const struct mt_rank *ranks; /* in order of rank number where known, else of input */
-    uint32_t n_ranks, primary;   /* primary: the rank the verdict speaks for */
-    const struct mt_job *job;    /* what the driver saw; NULL without a memtrace trace. n_ranks may be 0 then */
+    const struct mt_rank *ranks;   /* in order of rank number where known, else of input */
+    uint32_t n_ranks, primary;     /* primary: the rank the verdict speaks for */
+    const struct mt_job *job;      /* what the driver saw; NULL without a memtrace trace. n_ranks may be 0 then */
+    const struct mt_logs *logs;    /* NULL = none were read */
+    const struct mt_logdiag *diag; /* of the logs; NULL without them */
+    const struct mt_runconf *conf; /* settings of the run; NULL = not asked for */
+    const struct mt_lint *lint;    /* NULL = not looked for */
     const struct mt_unread *unread;
     uint32_t n_unread;
     uint64_t n_ignored;  /* files beside the snapshots that are none */

@@ -25,9 +25,10 @@ char *mt_report_title(const struct mt_report *r, char *buf, size_t cap)
     const struct mt_rank *k = mt_report_rank(r);
     const struct mt_trace *t = r->job != NULL && r->job->drivers.n != 0 ? r->job->drivers.p[0] : k != NULL ? k->trace : NULL;
     const struct mt_meta *m = t != NULL ? &t->meta : NULL;
-    const char *input = m == NULL                                        ? "memory report"
-                        : m->input == NULL || strcmp(m->input, "-") == 0 ? "standard input"
-                                                                         : base_name(m->input);
+    const char *input = m == NULL && r->logs != NULL && r->logs->files.n != 0 ? base_name(r->logs->files.p[0].name)
+                        : m == NULL                                           ? "memory report"
+                        : m->input == NULL || strcmp(m->input, "-") == 0      ? "standard input"
+                                                                              : base_name(m->input);
     if (r->title != NULL)
         (void)snprintf(buf, cap, "%s", r->title);
     else if (m != NULL && m->member != NULL && r->n_ranks == 1)

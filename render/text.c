@@ -1,8 +1,10 @@
 /* The report for a terminal: good enough alone over ssh. */
 #include "analysis/words.h"
+#include "render/diag_view.h"
 #include "render/escape.h"
 #include "render/job_view.h"
 #include "render/rows.h"
+#include "render/run_view.h"
 #include "render/text_impl.h"
 #include "render/view.h"
 
@@ -86,40 +88,6 @@ void mt_text_padded(struct mt_text *x, const char *s, int width)
 {
     for (size_t cols = mt_text_clipped(x, s, width); cols < (size_t)width; cols++)
         mt_putc(x->o, ' ');
-}
-
-static void advice(struct mt_text *x, const struct mt_analysis *a, bool top)
-{
-    unsigned no = 0;
-    for (uint32_t i = 0; i < a->advice.n; i++) {
-        const struct mt_advice *d = &a->advice.p[i];
-        char lead[16];
-        if (top && !d->is_top)
-            continue;
-        (void)snprintf(lead, sizeof lead, "%3u. ", ++no);
-        mt_text_wrap(x, lead, "     ", d->card->title);
-        for (uint32_t l = 0; l < d->card->n_set; l++) {
-            if ((d->lines >> l & 1) == 0)
-                continue;
-            mt_puts(x->o, "       ");
-            mt_text_style(x, "36");
-            mt_term(x->o, d->card->set[l].text, strlen(d->card->set[l].text));
-            mt_text_style(x, "0");
-            mt_putc(x->o, '\n');
-        }
-        mt_text_wrap(x, "     ", "     ", d->card->why);
-        if (!top) {
-            char line[2048];
-            (void)snprintf(line, sizeof line, "Constraints: %s", d->card->constraints);
-            if (strcmp(d->card->constraints, "none") != 0)
-                mt_text_wrap(x, "     ", "     ", line);
-            (void)snprintf(line, sizeof line, "Cost: %s", d->card->cost);
-            if (strcmp(d->card->cost, "none") != 0)
-                mt_text_wrap(x, "     ", "     ", line);
-            (void)snprintf(line, sizeof line, "[%s] %s", d->rule->id, d->rule->source);
-            mt_text_wrap(x, "     ", "     ", line);
-        }
-    }
 }
 
 /* A chart of 8 rows of half blocks: one character shows the highest state of its share of the columns. */
@@ -271,7 +239,15 @@ static void headline(struct mt_text *x, const struct mt_report *r, const struct 
                      const struct mt_device_analysis *d)
 {
     const char *second = mt_report_second(r);
+    const char *cause = mt_report_cause_sentence(r);
     bool job = mt_report_job_leads(r);
+    if (mt_report_log_leads(r)) {
+        mt_text_heading(x, mt_log_cause_words(r->diag->cause));
+        mt_text_wrap(x, "  ", "  ", r->diag->sentence);
+        if (r->diag->because[0] != '\0')
+            mt_text_wrap(x, "  ", "  ", r->diag->because);
+        return;
+    }
     mt_text_heading(x, job                      ? r->job->kind == MT_JV_OOM ? "OUT OF MEMORY" : "Verdict"
                        : d != NULL && d->ooms.n ? "OUT OF MEMORY"
                                                 : "Verdict");
@@ -284,9 +260,13 @@ static void headline(struct mt_text *x, const struct mt_report *r, const struct 
         mt_text_wrap(x, "  ", "  ", v->sentence);
         if (v->because[0])
             mt_text_wrap(x, "  ", "  ", v->because);
+        if (cause != NULL)
+            mt_text_wrap(x, "  ", "  ", cause);
     }
     if (second != NULL)
         mt_text_wrap(x, job ? "  The snapshot: " : "  The driver: ", "  ", second);
+    if (mt_report_log_second(r) != NULL)
+        mt_text_wrap(x, "  The log: ", "  ", mt_report_log_second(r));
 }
 
 void mt_render_text(const struct mt_report *r, struct mt_out *o, int width, bool color)
@@ -299,7 +279,6 @@ void mt_render_text(const struct mt_report *r, struct mt_out *o, int width, bool
     struct mt_fact facts[MAX_FACTS];
     struct mt_caveat *cav = mt_calloc(MAX_CAVEATS, sizeof *cav);
     char title[512];
-    bool has_top = false;
     if (cav == NULL) {
         o->error = o->error ? o->error : 12;
         return;
@@ -316,12 +295,8 @@ void mt_render_text(const struct mt_report *r, struct mt_out *o, int width, bool
         mt_puts(o, "  The input is damaged or incomplete: see \"Data quality\" below.\n");
         mt_text_style(&x, "0");
     }
-    for (uint32_t i = 0; k != NULL && i < k->analysis->advice.n; i++)
-        has_top |= k->analysis->advice.p[i].is_top;
-    if (has_top) {
-        mt_text_heading(&x, "Change first");
-        advice(&x, k->analysis, true);
-    }
+    mt_text_top(&x, r);
+    mt_text_cause(&x, r);
     if (d != NULL) {
         unsigned n = mt_facts(k, d, facts, MAX_FACTS);
         mt_text_heading(&x, "Numbers");
@@ -331,16 +306,22 @@ void mt_render_text(const struct mt_report *r, struct mt_out *o, int width, bool
     }
     if (r->job != NULL)
         mt_text_job(&x, r);
+    if (d != NULL)
+        mt_text_roles(&x, d);
     ranks(&x, r);
     if (d != NULL) {
         phases(&x, d);
+        mt_text_occurrences(&x, d);
+        mt_text_steps(&x, d);
+        mt_text_audits(&x, d);
         owners(&x, d, 15);
+        mt_text_pins(&x, d);
         pools(&x, d);
     }
-    if (k != NULL && k->analysis->advice.n != 0) {
-        mt_text_heading(&x, "All advice, in the order to try");
-        advice(&x, k->analysis, false);
-    }
+    mt_text_lint(&x, r);
+    mt_text_run(&x, r);
+    mt_text_logs(&x, r);
+    mt_text_advice(&x, r);
     {
         unsigned n = mt_caveats(r, k, cav, MAX_CAVEATS);
         if (n != 0)

@@ -14,6 +14,11 @@ const struct mt_rank *mt_report_rank(const struct mt_report *r);
 /* The device the verdict speaks for; NULL when its rank has none. */
 const struct mt_device_analysis *mt_report_device(const struct mt_report *r);
 
+/* True when a log is all there is, so that what it says is the headline. */
+bool mt_report_log_leads(const struct mt_report *r);
+/* The advice of the report: that of the verdict's rank, or of the log where it leads. */
+const struct mt_advice *mt_report_advice(const struct mt_report *r, uint32_t *n);
+
 bool mt_verdict_is_oom(enum mt_verdict_kind k);
 const char *mt_verdict_words(enum mt_verdict_kind k); /* "Out of memory: the device is full" */
 

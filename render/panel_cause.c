@@ -1,0 +1,55 @@
+/* The numbers that speak for the cause, and what would have happened otherwise. */
+#include "render/diag_view.h"
+#include "render/escape.h"
+#include "render/html.h"
+
+#include <string.h>
+
+static bool has(const struct mt_page *p)
+{
+    const struct mt_cause *c = mt_report_cause(p->r);
+    return c != NULL && (c->evidence.n != 0 || c->what_ifs.n != 0);
+}
+
+static void what_ifs(struct mt_out *o, const struct mt_cause *c)
+{
+    static const char *const heads[] = {"If", "#It frees", "Answer", "#Would lack"};
+    char words[1024];
+    if (c->what_ifs.n == 0)
+        return;
+    mt_puts(o, "<h3>Would the request have fitted?</h3>\n");
+    mt_h_table(o, "Would the request have fitted?", heads, 4);
+    for (uint32_t i = 0; i < c->what_ifs.n; i++) {
+        const struct mt_what_if *w = &c->what_ifs.p[i];
+        mt_puts(o, "<tr><th scope=\"row\">");
+        mt_h_text(o, mt_what_if_condition(words, sizeof words, w), 1000);
+        mt_puts(o, "</th>");
+        mt_h_td_bytes(o, w->freed);
+        mt_puts(o, w->fits ? "<td><strong class=\"yes\">Yes</strong></td>" : "<td>No</td>");
+        if (w->fits)
+            mt_h_td_text(o, "");
+        else
+            mt_h_td_bytes(o, w->short_by);
+        mt_puts(o, "</tr>\n");
+    }
+    mt_h_table_end(o);
+}
+
+static void draw(const struct mt_page *p, struct mt_out *o)
+{
+    const struct mt_cause *c = mt_report_cause(p->r);
+    if (c->kind != MT_CAUSE_NONE)
+        mt_putf(o, "<p class=\"note\">Cause: %s; confidence: %s.</p>\n", mt_cause_words(c->kind), mt_conf_phrase(c->conf));
+    if (c->evidence.n != 0)
+        mt_puts(o, "<ul class=\"evidence\">\n");
+    for (uint32_t i = 0; i < c->evidence.n; i++) {
+        mt_puts(o, "<li>");
+        mt_h_text(o, c->evidence.p[i].text, 1000);
+        mt_puts(o, "</li>\n");
+    }
+    if (c->evidence.n != 0)
+        mt_puts(o, "</ul>\n");
+    what_ifs(o, c);
+}
+
+const struct mt_panel mt_panel_cause = {"cause", "Why", has, draw};

@@ -1,0 +1,109 @@
+/* Each phase at its highest: who was live at that peak, what it left behind, what was there without use. */
+#include "render/escape.h"
+#include "render/html.h"
+#include "render/svg_stack.h"
+
+#include <stdio.h>
+
+enum { SHOWN = 64, BAR_HEIGHT = 10 };
+
+static bool has(const struct mt_page *p) { return p->dev != NULL && p->dev->roles.occurrences.n != 0; }
+
+static uint64_t highest(const struct mt_role_facts *f)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < f->occurrences.n; i++)
+        most = f->occurrences.p[i].peak > most ? f->occurrences.p[i].peak : most;
+    return most;
+}
+
+static void owners(struct mt_out *o, const struct mt_occurrence *occ, const struct mt_role_palette *pal, uint64_t whole)
+{
+    struct mt_stack_bar b;
+    char words[256];
+    (void)mt_role_words_list(words, sizeof words, occ->peak_roles, 3);
+    mt_puts(o, "<td class=\"at\">");
+    mt_stack_open(&b, o, whole, BAR_HEIGHT, words);
+    mt_stack_roles(&b, occ->peak_roles, NULL, MT_ROLE_COUNT, pal);
+    mt_stack_close(&b);
+    mt_puts(o, "<small>");
+    mt_html_s(o, words);
+    mt_puts(o, "</small></td>");
+}
+
+static void or_none(struct mt_out *o, uint64_t bytes)
+{
+    if (bytes != 0)
+        mt_h_td_bytes(o, bytes);
+    else
+        mt_h_td_text(o, "-");
+}
+
+static void all(const struct mt_role_facts *f, struct mt_out *o, const struct mt_role_palette *pal, uint64_t whole)
+{
+    static const char *const heads[] = {"Phase",        "#Step",     "#Length", "#At its begin", "#Peak", "Live at that peak",
+                                        "#Left behind", "#Of no use"};
+    uint32_t shown = f->occurrences.n < SHOWN ? f->occurrences.n : SHOWN;
+    char words[MT_WORDS];
+    if (shown < f->n_occurrences_all)
+        mt_putf(o, "<details class=\"more\"><summary>The first %u of all %s, in order</summary>\n", (unsigned)shown,
+                mt_fmt_count(words, f->n_occurrences_all));
+    else
+        mt_putf(o, "<details class=\"more\"><summary>All %u, in order</summary>\n", (unsigned)shown);
+    mt_h_table(o, "Every time a phase ran", heads, 8);
+    for (uint32_t i = 0; i < shown; i++) {
+        const struct mt_occurrence *c = &f->occurrences.p[i];
+        mt_puts(o, "<tr><th scope=\"row\">");
+        mt_html_s(o, mt_phase_pair_words(words, (enum mt_phase)c->phase, MT_PH_NONE));
+        mt_puts(o, "</th>");
+        if (c->step == UINT32_MAX)
+            mt_h_td_text(o, "-");
+        else
+            mt_h_td_count(o, (uint64_t)c->step + 1);
+        mt_h_td_text(o, mt_span_words(words, c->t0_ns, c->t1_ns));
+        mt_h_td_bytes(o, c->live_begin);
+        mt_h_td_bytes(o, c->peak);
+        owners(o, c, pal, whole);
+        or_none(o, c->retained);
+        or_none(o, c->useless);
+        mt_puts(o, "</tr>\n");
+    }
+    mt_h_table_end(o);
+    mt_puts(o, "</details>\n");
+}
+
+static void draw(const struct mt_page *p, struct mt_out *o)
+{
+    static const char *const heads[] = {"Phase",        "#Times",    "#Allocated", "#Highest peak", "Live at that peak",
+                                        "#Left behind", "#Of no use"};
+    const struct mt_role_facts *f = &p->dev->roles;
+    struct mt_occ_sum sum[MT_PH_COUNT];
+    struct mt_role_palette pal;
+    unsigned n = mt_occ_sums(f, sum);
+    uint64_t whole = highest(f);
+    char words[MT_WORDS];
+    mt_role_palette_build(&pal, f);
+    mt_puts(o,
+            "<p class=\"note\">\xe2\x80\x9cLeft behind\xe2\x80\x9d was allocated in the phase and still live at its end; "
+            "\xe2\x80\x9cof no use\xe2\x80\x9d was live at the peak though the phase never touches its kind: optimizer state "
+            "and gradients in a rollout, KV cache in training. Of several times, the most. In "
+            "PyTorch\xe2\x80\x99s books: an engine that sleeps may have unmapped its part.</p>\n");
+    mt_h_table(o, "Each phase at its highest", heads, 7);
+    for (unsigned i = 0; i < n; i++) {
+        mt_puts(o, "<tr><th scope=\"row\">");
+        mt_html_s(o, mt_phase_pair_words(words, sum[i].phase, MT_PH_NONE));
+        mt_puts(o, "</th>");
+        mt_h_td_count(o, sum[i].n);
+        mt_h_td_bytes(o, sum[i].alloc_bytes);
+        mt_h_td_bytes(o, sum[i].top->peak);
+        owners(o, sum[i].top, &pal, whole);
+        or_none(o, sum[i].retained);
+        or_none(o, sum[i].useless);
+        mt_puts(o, "</tr>\n");
+    }
+    mt_h_table_end(o);
+    if (f->occurrences.n > n)
+        all(f, o, &pal, whole);
+}
+
+const struct mt_panel mt_panel_occurrences = {"occurrences", "Each phase at its highest", has, draw};
