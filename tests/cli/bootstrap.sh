@@ -16,7 +16,7 @@ fake apt-get "echo called >> '$TMP/apt'; exit 1"
 PATH="$TMP/bin:$PATH" bash "$script" deps build > .out 2> .err
 check [ $? -eq 1 ]
 out_has "sudo apt-get update && sudo apt-get install -y --no-install-recommends"
-for package in libc6-dev libarchive-dev zlib1g-dev nettle-dev libcjson-dev libxxhash-dev; do out_has "$package"; done
+for package in libc6-dev libarchive-dev zlib1g-dev nettle-dev libcjson-dev libyaml-dev libxxhash-dev; do out_has "$package"; done
 absent apt
 
 # with sudo that asks for nothing, that is what is called

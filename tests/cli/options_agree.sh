@@ -24,9 +24,11 @@ for c in report info dump rules capture collect doctor; do
         case "$option" in
             --format) value=(json) ;;
             --framework) value=(verl) ;;
+            --phase) value=(weight_sync) ;;
             --device) value=(0) ;;
             --rules) printf '{"schema_version": 1, "phases": [], "fixes": []}' > rules.json && value=(rules.json) ;;
             --output) value=("out.$c") ;;
+            --log | --config) printf 'a: 1\n' > some.yaml && value=(some.yaml) ;;
             --max-memory | --max-string | --max-bytes) value=(1GiB) ;;
         esac
         input=(tiny.pickle)

@@ -37,7 +37,7 @@ usage "the file name is empty" report -o "" tiny.pickle
 usage "report: which file? usage: memtrace report INPUT..." report
 usage "an operand is empty" report ""
 usage "one operand too many" dump tiny.pickle tiny.pickle
-usage "one operand too many: 'x'" rules x
+usage "there is no rule 'x'" rules x
 usage "can be read only once" report - -
 usage "a command has to come first" --
 # a name cannot steer the terminal

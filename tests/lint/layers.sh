@@ -53,7 +53,8 @@ only() # HEADERS FOLDER...
 }
 # shopt lastpipe keeps the count: complain_each runs in this shell
 shopt -s lastpipe
-only 'cjson/' analysis
+only 'cjson/' analysis parser
+only 'yaml[.]h' parser
 only 'archive|nettle/' parser
 only 'zlib[.]h' parser capture
 only 'gelf[.]h|libelf' capture

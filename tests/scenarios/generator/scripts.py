@@ -1,0 +1,61 @@
+"""Jobs whose trouble lies in the order of their requests, written out."""
+
+from . import places as at
+from .record import GIB, MIB
+
+
+def _churn(job, saver):
+    """Log-prob over long sequences leaves segments behind; training with shorter ones spreads over them and keeps some."""
+    places, outer = job.places, ("torch_memory_saver/entrypoint.py:80 region",) if saver else ()
+    logp = places.get("logp_old") or places.get("logp") or places["train_actor"]
+    job.truth.step = 0
+    job.phase("init")
+    job.inside("logp_old")
+    with job.call(*logp, *outer, *at.NN, at.HF_MODEL + ":270 forward"):
+        job.drop(*[job.new(1300 * MIB, "temp", "mm") for _ in range(24)])
+    job.inside("train_actor/forward")
+    with job.call(*places["train_actor"], *places["micro"]["train_actor"], *outer):
+        loose = []
+        for _ in range(24):
+            with job.call(*at.NN, at.HF_MODEL + ":216 forward"):
+                job.new(620 * MIB, "activation", "mm")
+            with job.call(*at.NN, at.HF_MODEL + ":82 forward"):
+                loose.append(job.new(660 * MIB, "temp", "silu"))
+        job.drop(*loose)
+        with job.call(*at.NN, at.HF_MODEL + ":82 forward"):
+            job.new(6 * GIB, "activation", "mm")
+
+
+def churn(job):
+    _churn(job, False)
+
+
+def churn_memory_saver(job):
+    _churn(job, True)
+
+
+def pinned(job):
+    """A dispatcher keeps small tensors of the log-prob pass; each lies in a segment that is free but for it."""
+    job.phase("init")
+    job.inside("logp_old")
+    with job.call(*job.places["logp_old"]):
+        for _ in range(22):
+            with job.call(*at.NN, at.CORE + "transformer/moe/token_dispatcher.py:410 dispatch_preprocess"):
+                probs = job.new(1000 * MIB, "temp", "mm")
+                job.drop(probs)
+                job.new(3 * MIB, "temp", "topk")
+                hold = job.new(997 * MIB, "temp", "index_select")
+            job.held.append(hold)
+        job.drop(*job.held)
+    job.inside("train_actor/forward")
+    with job.call(*job.places["train_actor"]), job.model(at.HF_MODEL + ":508 forward"):
+        job.new(5 * GIB, "activation", "mm")
+
+
+def load_split(job):
+    """A shard of the checkpoint passes through a buffer of 530 MiB; the weight that follows sits in its place."""
+    job.inside("rollout.load")
+    with job.within_engine(*job.eng["load"]):
+        for _ in range(80):
+            job.drop(job.new(530 * MIB, "temp", "empty"))
+            job.new(270 * MIB, "engine_weights", "empty")

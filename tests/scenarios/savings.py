@@ -1,0 +1,129 @@
+"""What a fix is said to save against what it saves: the same job is played again with the fix applied. No memory failure here:
+the highest instant of a place before and after. The place stays the highest of its phase in both runs."""
+
+import re
+
+from generator.record import GIB, MIB
+from generator.scenario import Scenario
+from tickets import AREAL, MEGATRON, SGLANG
+
+VERL_MEGATRON = dict(MEGATRON, framework="verl_megatron")
+LONG = {"logp": (16384,), "step": ("logp_old",), "steps": 1}
+MANY = {"checkpointing": False, "layers": 16, "micro": (4096,), "shape": "llama3_8b", "dp": 64, "steps": 2}
+STATES = {"layers": 24, "micro": (512,), "shape": "qwen2_1.5b", "dp": 2, "steps": 2}
+ROLLOUT = {"engine": "vllm", "engine_layers": 4, "kv": 2 * GIB, "begin": ("init", "rollout_init"), "shape": "qwen2_1.5b",
+    "micro": (512,),
+           "step": ("train_actor", "empty_cache", "generate"), "fused_head": True, "prefill": 131072, "running": 2048,
+           "batched": 64,
+           "optimizer": "fused", "steps": 2}
+
+
+def tokens(values):
+    """The token budget that the report proposes."""
+    return {"cap": number(values)}
+
+
+def number(values):
+    found = [int(n) for v in values for n in re.findall(r"\d+", v)]
+    if not found:
+        raise ValueError("no number among the proposed values %s" % values)
+    return found[-1]
+
+
+def bucket_mib(values):
+    return {"bucket": number(values) * MIB}
+
+
+def bucket_bytes(values):
+    return {"bucket": number(values)}
+
+
+def parallel(values):
+    """Sequence parallel: each card has its part of the tokens."""
+    return {"skew": 1.0 / number(values)}
+
+
+def switch(name):
+    return lambda values: {name: number(values)}
+
+
+def saves(fix, job, where, change, phase, **more):
+    return Scenario("saving-%s" % fix.lower(), "played again with %s applied" % fix, job, phase=phase, must=[fix],
+    saves={fix: change},
+                    where=where, cause=more.pop("cause", ("none", "capacity", "giant_tensor")), kind="peak", **more)
+
+
+SCENARIOS = [
+    # token budgets
+    saves("V06", dict(micro=(16384,), steps=2), "train_actor", tokens, "train_actor", must_not=["V12"]),
+    saves("A04", dict(AREAL, micro=(16384,), steps=2), "train_actor", tokens, "train_actor"),
+    saves("X09", dict(MEGATRON, micro=(24576,), steps=2), "train_actor", tokens, "train_actor"),
+    saves("X10", dict(MEGATRON, layers=1, **dict(LONG, step=("logp_step",), logp=(32768,))), "logp", tokens,
+          ("logp", "logp_old")),
+    saves("V08", dict(MANY, step=("train_critic",), checkpointing=True, micro=(65536,), layers=4), "train_critic", tokens,
+          "train_critic"),
+    saves("V29", dict(micro=(16384,), steps=2), "train_actor", parallel, "train_actor"),
+    saves("A12", dict(AREAL, micro=(16384,), steps=2), "train_actor", {"skew": 0.5}, "train_actor"),
+    saves("X16", dict(MEGATRON, layers=1, entropy=False, **dict(LONG, step=("logp_step",), logp=(32768,))), "logp",
+          switch("loss_chunk"),
+          ("logp", "logp_old")),
+    # less kept for the backward
+    saves("V12", MANY, "train_actor", {"checkpointing": True}, "train_actor"),
+    saves("V13", dict(MANY, step=("train_critic",), shape="qwen3_0.6b", layers=20, micro=(16384,)), "train_critic", {"checkpointing": True}, "train_critic"),
+    saves("A11", dict(AREAL, **MANY), "train_actor", {"checkpointing": True}, "train_actor"),
+    saves("X08", dict(MEGATRON, **dict(MANY, tp=4, micro=(16384,))), "train_actor", {"checkpointing": True}, "train_actor"),
+    saves("V14", dict(VERL_MEGATRON, **dict(MANY, tp=4, micro=(16384,))), "train_actor", {"checkpointing": True},
+          "train_actor"),
+    saves("V15", dict(micro=(65536,), fused_head=True, layers=24, dp=64, steps=2, shape="qwen3_0.6b"), "train_actor",
+          {"act_offload": True}, "train_actor"),
+    # the output head
+    saves("B23", dict(micro=(32768,), layers=4, dp=64, steps=2, shape="qwen3_0.6b"), "train_actor", {"fused_head": True}, "train_actor"),
+    saves("V26", dict(micro=(16384,), entropy_in_train=True, steps=2), "train_actor", {"entropy_checkpointing": True},
+          "train_actor"),
+    saves("V25", LONG, "logp_old", {"chunk": 2048}, "logp_old"),
+    # optimizer, gradients, parameters
+    saves("B06", dict(STATES), "train_actor", {"optimizer": "fused"}, "train_actor"),
+    saves("B21", dict(STATES, optimizer="fused"), "train_actor", {"offload_policy": True}, "train_actor"),
+    saves("A18", dict(AREAL, **dict(STATES, optimizer="fused", state_bytes=4)), "train_actor", {"optimizer": "per_layer"},
+          "train_actor"),
+    saves("A17", dict(AREAL, **dict(STATES, optimizer="fused", state_bytes=4)), "train_actor", {"offload_policy": True},
+          "train_actor"),
+    saves("X13", dict(MEGATRON, layers=8, dp=1, micro=(512,), steps=2, optimizer="fused"), "train_actor",
+          {"optimizer": "cpu"},
+          "train_actor"),
+    saves("V24", dict(VERL_MEGATRON, layers=8, dp=1, micro=(512,), steps=2, optimizer="fused"), "train_actor",
+          {"optimizer": "cpu"},
+          "train_actor"),
+    saves("V33", dict(reshard=False, layers=80, dp=64, micro=(64,), shape="gpt2_medium", optimizer="fused", steps=1), "train_actor",
+          {"reshard": True}, "train_actor"),
+    saves("A21", dict(AREAL, full_load=True, layers=16, step=(), steps=0), "init", {"full_load": False}, "init"),
+    saves("B08", dict(STATES, optimizer="fused"), "train_actor", {"optimizer": "8bit"}, "train_actor"),
+    saves("B24", dict(framework="verl_new", defer_sync=True, layers=20, micro=(256, 256, 256), steps=2, dp=64,
+          shape="llama3_8b"),
+          "train_actor", {"defer_sync": False}, "train_actor"),
+    saves("V22", dict(ROLLOUT, layers=16, dp=2), "rollout.generate", {"param_offload": True, "optim_offload": True},
+          "rollout.generate",
+          cause=("none", "stale_engine", "capacity")),
+    # weight sync
+    saves("B22", dict(step=("weight_sync",), sync="bucket", bucket=2048 * MIB, steps=1), "weight_sync", bucket_mib,
+          "weight_sync"),
+    saves("A24", dict(AREAL, step=("weight_sync",), sync="chunks", bucket=1024 * MIB, steps=1, shape="qwen2_1.5b", layers=24),
+          "weight_sync", bucket_mib, "weight_sync"),
+    saves("X17", dict(MEGATRON, tp=8, step=("weight_sync",), sync="chunks", bucket=2048 * MIB, steps=1, shape="qwen2_1.5b",
+          layers=24),
+          "weight_sync", bucket_bytes, "weight_sync"),
+    # the engine
+    saves("V34", dict(ROLLOUT, engine_layers=28, step=("generate",), prefill=512, running=64), "rollout", switch("weights_tp"), "rollout.generate"),
+    saves("V35", dict(ROLLOUT, prefill=64, step=("generate",)), "rollout.generate", switch("running"), "rollout.generate"),
+    saves("V36", dict(ROLLOUT, running=8, step=("generate",), prefill=131072), "rollout.generate", switch("prefill"),
+          "rollout.generate"),
+    saves("B17", dict(SGLANG, prefill=131072, running=8, batched=64, kv=4 * GIB, steps=2), "rollout.generate",
+          switch("prefill"),
+          ("rollout.prefill", "rollout.generate")),
+    saves("B18", dict(SGLANG, prefill=64, running=8192, batched=64, kv=4 * GIB, steps=2), "rollout.generate",
+          switch("running"),
+          ("rollout.decode", "rollout.generate")),
+    saves("V02", dict(engine="vllm", begin=("init", "rollout_init"), step=(), engine_layers=12, kv=4 * GIB, steps=0,
+          batched=1024, running=64,
+                      graph_sizes=(8192, 4096, 512)), "rollout", {"graph_sizes": ()}, "rollout.graph"),
+]

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Every fix rule has a case, every setting of the guides is reached, and the schema knows every field.
+
+rule_cases.tsv: rule, "scenario" and its name, or "unit", "reason" and why no scenario can show it. A rule without a line, a line without
+its rule, or a scenario that does not ask for the rule is a failure."""
+
+import csv
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+SOURCE = HERE.parents[1]
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(HERE))
+
+import cells  # noqa: E402
+import healthy  # noqa: E402
+import logs  # noqa: E402
+import savings  # noqa: E402
+import tickets  # noqa: E402
+
+FAILED = []
+
+
+def say(good, text):
+    if not good:
+        FAILED.append(text)
+        print("not ok: " + text)
+
+
+def table(path):
+    with open(path, encoding="utf-8", newline="") as f:
+        return list(csv.DictReader(f, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def load_rules():
+    rules = {}
+    for path in sorted((SOURCE / "analysis" / "rules" / "fixes").glob("*.json")):
+        for rule in json.loads(path.read_text(encoding="utf-8")).get("fixes", []):
+            rules[rule["id"]] = rule
+    return rules
+
+
+def wanted():
+    """{rule: scenarios that ask for it}"""
+    out = {}
+    for s in tickets.SCENARIOS + cells.SCENARIOS + healthy.SCENARIOS + logs.SCENARIOS + savings.SCENARIOS:
+        for ids in s.must:
+            for one in ids.split("|"):
+                out.setdefault(one.partition("/")[0], set()).add(s.name)
+    return out
+
+
+def check_cases(rules):
+    asked, seen = wanted(), set()
+    unit = "".join((SOURCE / "tests" / "unit" / name).read_text(encoding="utf-8") for name in ("test_advice.c", "test_saving.c", "test_fix_rules.c"))
+    for row in table(HERE / "rule_cases.tsv"):
+        rule, kind, case = row["rule"], row["kind"], row["case"]
+        say(rule in rules, "rule_cases.tsv: there is no rule %s" % rule)
+        say(rule not in seen, "rule_cases.tsv: %s stands twice" % rule)
+        seen.add(rule)
+        if kind == "scenario":
+            say(case in asked.get(rule, ()), "rule_cases.tsv: no scenario %s that asks for %s" % (case, rule))
+        elif kind == "unit":
+            say(rule in unit, "rule_cases.tsv: no unit test of advice names %s" % rule)
+        else:
+            say(kind == "reason" and len(case) > 20, "rule_cases.tsv: %s: give a scenario, a unit test or a reason" % rule)
+        if kind != "scenario":
+            say(not asked.get(rule), "rule_cases.tsv: %s has a scenario by now: %s" % (rule, ", ".join(sorted(asked.get(rule, ()))[:3])))
+    for rule in sorted(set(rules) - seen):
+        say(False, "rule %s has no case: add a scenario that asks for it and a line to rule_cases.tsv" % rule)
+
+
+def lines_of(rule):
+    for card in [rule] + rule.get("variants", []):
+        yield from card.get("set", [])
+
+
+def check_guides(rules):
+    rows = table(SOURCE / "docs" / "guide-settings.tsv")
+    say(len(rows) > 140, "guide-settings.tsv: only %d rows" % len(rows))
+    for row in rows:
+        rule = rules.get(row["rule"])
+        say(rule is not None, "guide-settings.tsv: %(key)s: there is no rule %(rule)s" % row)
+        if rule is None:
+            continue
+        off = "not_offered" in rule
+        say((row["state"] == "explained") == off, "guide-settings.tsv: %(key)s: rule %(rule)s is not %(state)s" % row)
+        say(not off or rule.get("instead"), "guide-settings.tsv: %(key)s: rule %(rule)s does not say what to do instead" % row)
+        word = row["key"].split("=")[-1].split(":")[0].split(".")[-1].split("/")[-1].lstrip("-")
+        if row["state"] == "offered" and " " not in row["key"] and rule["kind"] == "setting":
+            typed = " ".join(line["key"] + " " + line["value"] for line in lines_of(rule)) + json.dumps(rule.get("contradictions", "")) + rule["why"]
+            say(word in typed or row["key"].startswith("LD_PRELOAD") or word in json.dumps(rule),
+                "guide-settings.tsv: rule %(rule)s never types %(key)s" % row)
+    for rule in rules:
+        say(rule[0] not in "VAX" or any(row["rule"] == rule for row in rows), "guide-settings.tsv: no setting of a guide leads to %s" % rule)
+
+
+def check_reachable(rules, program):
+    """`memtrace rules ID` prints every rule of the guides, with its source."""
+    done = subprocess.run([program, "rules", "--json", "--all"], stdout=subprocess.PIPE, check=True)
+    said = {r["id"]: r for r in map(json.loads, done.stdout.decode("utf-8").splitlines()) if r["rule"] == "fix"}
+    say(set(said) == set(rules), "memtrace rules --all differs from the files: %s" % sorted(set(said) ^ set(rules)))
+    for one in rules:
+        say(bool(said.get(one, {}).get("source")), "memtrace rules %s prints no source" % one)
+    text = subprocess.run([program, "rules"] + ["C%d" % i for i in range(1, 32)], stdout=subprocess.PIPE, check=True).stdout.decode("utf-8")
+    for i in range(1, 32):
+        say("    C%-10d" % i in text, "memtrace rules C%d tells nothing" % i)
+
+
+def properties(schema, node):
+    while "$ref" in node:
+        node = schema["$defs"][node["$ref"].rsplit("/", 1)[1]]
+    return node
+
+
+def check_value(schema, node, value, where):
+    node = properties(schema, node)
+    kinds = {"object": dict, "array": list, "string": str, "integer": int, "null": type(None)}
+    allowed = node.get("type", list(kinds))
+    allowed = [allowed] if isinstance(allowed, str) else allowed
+    say(isinstance(value, tuple(kinds[k] for k in allowed)), "rules.schema.json: %s is no %s" % (where, allowed))
+    if "enum" in node:
+        say(value in node["enum"], "rules.schema.json: %s: %r is not among the values" % (where, value))
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            say(key in node.get("properties", {}), "rules.schema.json: %s has no field %s" % (where, key))
+            if key in node.get("properties", {}):
+                check_value(schema, node["properties"][key], inner, where + "." + key)
+        for key in node.get("required", []):
+            say(key in value, "rules.schema.json: %s lacks %s" % (where, key))
+    if isinstance(value, list):
+        for i, inner in enumerate(value):
+            check_value(schema, node.get("items", {}), inner, "%s[%d]" % (where, i))
+
+
+def check_savings(rules):
+    """A rule computes what it saves, or says why it does not; docs/rules.md lists the latter."""
+    page = (SOURCE / "docs" / "rules.md").read_text(encoding="utf-8")
+    for one, rule in rules.items():
+        cards = [rule] + rule.get("variants", [])
+        computes = any(c.get("saving") for c in cards) or any("saving" in line for line in lines_of(rule))
+        say(computes != bool(rule.get("no_saving")), "rule %s: give a saving, or say in no_saving why there is none" % one)
+        say(computes or "| %s |" % one in page, "docs/rules.md does not list %s among the rules without a saving" % one)
+        judged = rule["kind"] in ("setting", "tip") and "not_offered" not in rule and not set(rule["phases"]) <= {"host_memory", "capture"}
+        say(not judged or "when" in rule, "rule %s says on which evidence it fires in no `when`" % one)
+
+
+def main():
+    rules = load_rules()
+    check_cases(rules)
+    check_guides(rules)
+    check_savings(rules)
+    check_reachable(rules, os.environ.get("MEMTRACE", "memtrace"))
+    schema = json.loads((SOURCE / "docs" / "rules.schema.json").read_text(encoding="utf-8"))
+    for path in sorted((SOURCE / "analysis" / "rules" / "fixes").glob("*.json")):
+        if path.name != "order.json":
+            check_value(schema, schema, json.loads(path.read_text(encoding="utf-8")), path.name)
+    print("%d rules, %d complaints" % (len(rules), len(FAILED)))
+    return 1 if FAILED else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
