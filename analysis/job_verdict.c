@@ -2,30 +2,7 @@
 #include "analysis/job_impl.h"
 #include "analysis/words.h"
 
-#include <stdarg.h>
 #include <stdio.h>
-
-struct text {
-    char buf[3072];
-    size_t n;
-};
-
-#if defined(__GNUC__)
-__attribute__((format(printf, 2, 3)))
-#endif
-static void
-add(struct text *t, const char *fmt, ...);
-
-static void add(struct text *t, const char *fmt, ...)
-{
-    va_list ap;
-    int n;
-    va_start(ap, fmt);
-    n = vsnprintf(t->buf + t->n, sizeof t->buf - t->n, fmt, ap);
-    va_end(ap);
-    if (n > 0)
-        t->n = t->n + (size_t)n < sizeof t->buf ? t->n + (size_t)n : sizeof t->buf - 1;
-}
 
 /* "GPU 1 of node7" of "GPU 1 of node7 (NVIDIA H100, 80.00 GiB)" */
 static int short_name(const struct mt_ledger *l)
@@ -34,20 +11,20 @@ static int short_name(const struct mt_ledger *l)
     return end != NULL ? (int)(end - l->name) : (int)strlen(l->name);
 }
 
-static void who(struct text *s, const struct mt_job *j, uint32_t driver, uint32_t process)
+static void who(struct mt_sentence *s, const struct mt_job *j, uint32_t driver, uint32_t process)
 {
     const struct mt_trace *t = j->drivers.p[driver];
     const struct mt_process *p = &t->driver->processes.p[process];
     const char *name = mt_str(t, p->name);
     if (p->rank >= 0)
-        add(s, "rank %d (%.120s%spid %u)", (int)p->rank, name, name[0] != '\0' ? ", " : "", (unsigned)p->pid);
+        mt_words_add(s, "rank %d (%.120s%spid %u)", (int)p->rank, name, name[0] != '\0' ? ", " : "", (unsigned)p->pid);
     else if (name[0] != '\0')
-        add(s, "%.120s (pid %u)", name, (unsigned)p->pid);
+        mt_words_add(s, "%.120s (pid %u)", name, (unsigned)p->pid);
     else
-        add(s, "the process with pid %u", (unsigned)p->pid);
+        mt_words_add(s, "the process with pid %u", (unsigned)p->pid);
 }
 
-static void capital(struct text *s)
+static void capital(struct mt_sentence *s)
 {
     if (s->buf[0] >= 'a' && s->buf[0] <= 'z' && (strncmp(s->buf, "rank ", 5) == 0 || strncmp(s->buf, "the ", 4) == 0))
         s->buf[0] = (char)(s->buf[0] - 'a' + 'A');
@@ -56,7 +33,7 @@ static void capital(struct text *s)
 static const char *verb(enum mt_holder h) { return h == MT_HOLD_TORCH || h == MT_HOLD_NCCL ? " holds" : " hold"; }
 
 /* "PyTorch holds 41.20 GiB, engine pools 30.10 GiB, ..." largest first; what is small goes into one figure. */
-static void holders(struct text *s, const uint64_t held[MT_HOLD_COUNT])
+static void holders(struct mt_sentence *s, const uint64_t held[MT_HOLD_COUNT])
 {
     bool told[MT_HOLD_COUNT] = {false};
     uint64_t rest = 0, total = 0;
@@ -76,26 +53,26 @@ static void holders(struct text *s, const uint64_t held[MT_HOLD_COUNT])
             rest += held[best];
             continue;
         }
-        add(s, "%s%s%s %s", n == 0 ? "" : ", ", mt_holder_words((enum mt_holder)best),
-            n == 0 && best != MT_HOLD_UNEXPLAINED ? verb((enum mt_holder)best) : "", mt_words_bytes(b, held[best]));
+        mt_words_add(s, "%s%s%s %s", n == 0 ? "" : ", ", mt_holder_words((enum mt_holder)best),
+                     n == 0 && best != MT_HOLD_UNEXPLAINED ? verb((enum mt_holder)best) : "", mt_words_bytes(b, held[best]));
         n++;
     }
     if (rest != 0)
-        add(s, ", everything else %s", mt_words_bytes(b, rest));
+        mt_words_add(s, ", everything else %s", mt_words_bytes(b, rest));
 }
 
-static void phase_words(struct text *s, const struct mt_driver_oom *o, const struct mt_trace *t)
+static void phase_words(struct mt_sentence *s, const struct mt_driver_oom *o, const struct mt_trace *t)
 {
     char ph[128];
     if (o->phase == MT_PH_UNATTRIBUTED && o->sub == MT_PH_NONE)
         return;
-    add(s, " during %s", mt_words_phase(ph, sizeof ph, o->phase, o->sub));
+    mt_words_add(s, " during %s", mt_words_phase(ph, sizeof ph, o->phase, o->sub));
     if (o->phase_mark != 0 && strcmp(mt_str(t, o->phase_mark), mt_phase_id(o->phase)) != 0 &&
         strcmp(mt_str(t, o->phase_mark), mt_phase_words(o->phase)) != 0)
-        add(s, " (%.60s)", mt_str(t, o->phase_mark));
+        mt_words_add(s, " (%.60s)", mt_str(t, o->phase_mark));
 }
 
-static void oom_sentence(const struct mt_books *b, const struct mt_driver_oom *o, struct text *s)
+static void oom_sentence(const struct mt_books *b, const struct mt_driver_oom *o, struct mt_sentence *s)
 {
     const struct mt_job *j = b->job;
     const struct mt_trace *t = j->drivers.p[o->driver];
@@ -105,31 +82,32 @@ static void oom_sentence(const struct mt_books *b, const struct mt_driver_oom *o
     who(s, j, o->driver, o->process);
     capital(s);
     if (l != NULL)
-        add(s, " on %.*s", short_name(l), l->name);
-    add(s, " ran out of %s memory", o->is_host ? "pinned host" : "GPU");
+        mt_words_add(s, " on %.*s", short_name(l), l->name);
+    mt_words_add(s, " ran out of %s memory", o->is_host ? "pinned host" : "GPU");
     phase_words(s, o, t);
-    add(s, ": %s", o->who == MT_HOLD_UNKNOWN ? "it" : o->who == MT_HOLD_LIBRARY ? "" : mt_holder_words(o->who));
+    mt_words_add(s, ": %s", o->who == MT_HOLD_UNKNOWN ? "it" : o->who == MT_HOLD_LIBRARY ? "" : mt_holder_words(o->who));
     if (o->library != NULL)
-        add(s, o->who == MT_HOLD_LIBRARY ? "%.80s" : " (%.80s)", o->library);
-    add(s, o->request != 0 ? " asked the driver for %s" : " called the driver for memory", mt_words_bytes(b1, o->request));
+        mt_words_add(s, o->who == MT_HOLD_LIBRARY ? "%.80s" : " (%.80s)", o->library);
+    mt_words_add(s, o->request != 0 ? " asked the driver for %s" : " called the driver for memory",
+                 mt_words_bytes(b1, o->request));
     if (o->in_wake)
-        add(s, " while waking up");
+        mt_words_add(s, " while waking up");
     if (o->free != 0 && l != NULL && l->capacity != 0)
-        add(s, " and the device had %s free of %s", mt_words_bytes(b1, o->free), mt_words_bytes(b2, l->capacity));
+        mt_words_add(s, " and the device had %s free of %s", mt_words_bytes(b1, o->free), mt_words_bytes(b2, l->capacity));
     else if (o->free != 0)
-        add(s, " and the device had %s free", mt_words_bytes(b1, o->free));
+        mt_words_add(s, " and the device had %s free", mt_words_bytes(b1, o->free));
     else if (l != NULL && l->capacity != 0)
-        add(s, " of a device of %s", mt_words_bytes(b2, l->capacity));
+        mt_words_add(s, " of a device of %s", mt_words_bytes(b2, l->capacity));
     for (int h = 0; h < MT_HOLD_COUNT; h++)
         any += o->held[h];
     if (!o->is_host && any != 0) {
-        add(s, ": ");
+        mt_words_add(s, ": ");
         holders(s, o->held);
     }
-    add(s, ".");
+    mt_words_add(s, ".");
 }
 
-static void sums(struct text *s, const struct mt_ledger *l)
+static void sums(struct mt_sentence *s, const struct mt_ledger *l)
 {
     char b1[32], b2[32], b3[32], b4[32];
     uint64_t other = 0;
@@ -137,17 +115,17 @@ static void sums(struct text *s, const struct mt_ledger *l)
         if (l->rows.p[i].holder == MT_HOLD_OTHER)
             other += (uint64_t)l->rows.p[i].bytes;
     if (l->focus_used == 0) {
-        add(s,
-            "Recorded calls account for %s; the device's own figure was not "
-            "sampled.",
-            mt_words_bytes(b1, l->focus_named));
+        mt_words_add(s,
+                     "Recorded calls account for %s; the device's own figure was not "
+                     "sampled.",
+                     mt_words_bytes(b1, l->focus_named));
         return;
     }
     (void)mt_words_bytes(b3, l->focus_unexplained < 0 ? (uint64_t)0 - (uint64_t)l->focus_unexplained
                                                       : (uint64_t)l->focus_unexplained);
-    add(s, "Device used %s = %s by recorded calls + %s of other processes %s %s unexplained.",
-        mt_words_bytes(b1, l->focus_used), mt_words_bytes(b2, l->focus_named), mt_words_bytes(b4, other),
-        l->focus_unexplained < 0 ? "-" : "+", b3);
+    mt_words_add(s, "Device used %s = %s by recorded calls + %s of other processes %s %s unexplained.",
+                 mt_words_bytes(b1, l->focus_used), mt_words_bytes(b2, l->focus_named), mt_words_bytes(b4, other),
+                 l->focus_unexplained < 0 ? "-" : "+", b3);
 }
 
 const char *mt_job_call_words(enum mt_wire_op op)
@@ -175,7 +153,7 @@ const char *mt_job_call_words(enum mt_wire_op op)
     }
 }
 
-static void oom_because(const struct mt_books *b, const struct mt_driver_oom *o, struct text *s)
+static void oom_because(const struct mt_books *b, const struct mt_driver_oom *o, struct mt_sentence *s)
 {
     const struct mt_job *j = b->job;
     const struct mt_trace *t = j->drivers.p[o->driver];
@@ -189,25 +167,25 @@ static void oom_because(const struct mt_books *b, const struct mt_driver_oom *o,
             if (l->rows.p[i].driver == o->driver && l->rows.p[i].process == o->process)
                 own += (uint64_t)l->rows.p[i].bytes;
         if (own != 0 && own != l->focus_named)
-            add(s, " %s of it belongs to the process that failed.", mt_words_bytes(b1, own));
+            mt_words_add(s, " %s of it belongs to the process that failed.", mt_words_bytes(b1, own));
     }
     if (!o->is_host && o->free > o->request && o->request != 0)
-        add(s,
-            " The device had more free (%s) than was asked for (%s): a limit, or "
-            "memory in pieces.",
-            mt_words_bytes(b1, o->free), mt_words_bytes(b2, o->request));
-    add(s, "%sThe call was %s", s->n != 0 ? " " : "", mt_job_call_words((enum mt_wire_op)c->op));
+        mt_words_add(s,
+                     " The device had more free (%s) than was asked for (%s): a limit, or "
+                     "memory in pieces.",
+                     mt_words_bytes(b1, o->free), mt_words_bytes(b2, o->request));
+    mt_words_add(s, "%sThe call was %s", s->n != 0 ? " " : "", mt_job_call_words((enum mt_wire_op)c->op));
     if (o->label != NULL && o->label[0] != '\0')
-        add(s, " in %.160s", o->label);
-    add(s, ", CUDA error 2 (out of memory).");
+        mt_words_add(s, " in %.160s", o->label);
+    mt_words_add(s, ", CUDA error 2 (out of memory).");
     if (o->who != MT_HOLD_TORCH && o->who != MT_HOLD_UNKNOWN)
-        add(s, " This failure leaves no trace in a PyTorch snapshot.");
+        mt_words_add(s, " This failure leaves no trace in a PyTorch snapshot.");
     if (j->n_survived != 0)
-        add(s, " %llu other failure%s of this job %s survived.", (unsigned long long)j->n_survived,
-            j->n_survived == 1 ? "" : "s", j->n_survived == 1 ? "was" : "were");
+        mt_words_add(s, " %llu other failure%s of this job %s survived.", (unsigned long long)j->n_survived,
+                     j->n_survived == 1 ? "" : "s", j->n_survived == 1 ? "was" : "were");
 }
 
-static void peak_sentence(const struct mt_books *b, struct text *s, struct text *why)
+static void peak_sentence(const struct mt_books *b, struct mt_sentence *s, struct mt_sentence *why)
 {
     const struct mt_job *j = b->job;
     const struct mt_ledger *l = &j->ledgers.p[0];
@@ -222,21 +200,21 @@ static void peak_sentence(const struct mt_books *b, struct text *s, struct text 
         any += held[h];
     if (l->n_columns != 0 && l->focus_ns >= l->t0_ns)
         phase = (enum mt_phase)l->phase[(l->focus_ns - l->t0_ns) / (((l->t1_ns - l->t0_ns) / MT_TL_COLUMNS) + 1)];
-    add(s, "No allocation failed%s: %.*s was fullest with %s", j->ooms.n != 0 ? " for good" : "", short_name(l), l->name,
-        mt_words_bytes(b1, most));
+    mt_words_add(s, "No allocation failed%s: %.*s was fullest with %s", j->ooms.n != 0 ? " for good" : "", short_name(l),
+                 l->name, mt_words_bytes(b1, most));
     if (l->capacity != 0)
-        add(s, " of %s", mt_words_bytes(b2, l->capacity));
+        mt_words_add(s, " of %s", mt_words_bytes(b2, l->capacity));
     if (phase != MT_PH_UNATTRIBUTED)
-        add(s, " during %s", mt_phase_words(phase));
+        mt_words_add(s, " during %s", mt_phase_words(phase));
     if (any != 0) {
-        add(s, ": ");
+        mt_words_add(s, ": ");
         holders(s, held);
     }
-    add(s, ".");
+    mt_words_add(s, ".");
     sums(why, l);
     if (j->n_survived != 0)
-        add(why, " %llu failed allocation%s survived by asking again.", (unsigned long long)j->n_survived,
-            j->n_survived == 1 ? " was" : "s were");
+        mt_words_add(why, " %llu failed allocation%s survived by asking again.", (unsigned long long)j->n_survived,
+                     j->n_survived == 1 ? " was" : "s were");
 }
 
 /* The earliest failure that its process did not survive; of device memory
@@ -253,7 +231,7 @@ static uint32_t choose(const struct mt_job *j)
 int mt_job_verdict(struct mt_books *b)
 {
     struct mt_job *j = b->job;
-    struct text s = {"", 0}, why = {"", 0};
+    struct mt_sentence s = {"", 0}, why = {"", 0};
     j->oom = choose(j);
     if (j->oom != MT_NONE32) {
         j->kind = MT_JV_OOM;
@@ -264,8 +242,8 @@ int mt_job_verdict(struct mt_books *b)
         peak_sentence(b, &s, &why);
     } else {
         j->kind = MT_JV_NONE;
-        add(&s, "No GPU memory was recorded: %u process%s, %u phase range%s.", (unsigned)j->processes.n,
-            j->processes.n == 1 ? "" : "es", (unsigned)j->phases.n, j->phases.n == 1 ? "" : "s");
+        mt_words_add(&s, "No GPU memory was recorded: %u process%s, %u phase range%s.", (unsigned)j->processes.n,
+                     j->processes.n == 1 ? "" : "es", (unsigned)j->phases.n, j->phases.n == 1 ? "" : "s");
     }
     j->sentence = mt_strndup(s.buf, s.n);
     j->because = mt_strndup(why.buf, why.n);

@@ -3,7 +3,6 @@
 #include "analysis/advice.h"
 #include "analysis/words.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -292,109 +291,91 @@ static void find_cause(struct mt_logdiag *d, const struct mt_log *log, const str
 
 /* ---- sentences ------------------------------------------------------------------------------------------------------------------- */
 
-struct text {
-    char buf[2048];
-    size_t n;
-};
-
-#if defined(__GNUC__)
-__attribute__((format(printf, 2, 3)))
-#endif
-static void
-add(struct text *t, const char *fmt, ...);
-
-static void add(struct text *t, const char *fmt, ...)
-{
-    va_list ap;
-    int n;
-    va_start(ap, fmt);
-    n = vsnprintf(t->buf + t->n, sizeof t->buf - t->n, fmt, ap);
-    va_end(ap);
-    if (n > 0)
-        t->n = t->n + (size_t)n < sizeof t->buf ? t->n + (size_t)n : sizeof t->buf - 1;
-}
-
-static void subject(struct text *t, const struct mt_log_fact *f)
+static void subject(struct mt_sentence *t, const struct mt_log_fact *f)
 {
     if (f->rank >= 0)
-        add(t, "Rank %d", (int)f->rank);
+        mt_words_add(t, "Rank %d", (int)f->rank);
     else
-        add(t, "A process");
+        mt_words_add(t, "A process");
     if (f->pid >= 0)
-        add(t, " (pid %lld)", (long long)f->pid);
+        mt_words_add(t, " (pid %lld)", (long long)f->pid);
     if (f->gpu >= 0)
-        add(t, " on GPU %d", (int)f->gpu);
+        mt_words_add(t, " on GPU %d", (int)f->gpu);
 }
 
 /* "PyTorch held 70.30 GiB (12.00 GiB of it reserved but unallocated), this process outside PyTorch 1.10 GiB, other processes 5.00 GiB" */
-static void holders(struct text *t, const struct mt_logdiag *d)
+static void holders(struct mt_sentence *t, const struct mt_logdiag *d)
 {
     char b[32];
     const char *sep = ": ";
     if (d->reserved != MT_LOG_NONE || d->allocated != MT_LOG_NONE) {
-        add(t, "%sPyTorch held %s", sep, mt_words_bytes(b, d->reserved != MT_LOG_NONE ? d->reserved : d->allocated));
+        mt_words_add(t, "%sPyTorch held %s", sep, mt_words_bytes(b, d->reserved != MT_LOG_NONE ? d->reserved : d->allocated));
         if (d->unallocated != MT_LOG_NONE)
-            add(t, " (%s of it reserved but unallocated", mt_words_bytes(b, d->unallocated));
+            mt_words_add(t, " (%s of it reserved but unallocated", mt_words_bytes(b, d->unallocated));
         if (d->private_pools != MT_LOG_NONE)
-            add(t, "%s%s in private pools", d->unallocated != MT_LOG_NONE ? ", " : " (", mt_words_bytes(b, d->private_pools));
+            mt_words_add(t, "%s%s in private pools", d->unallocated != MT_LOG_NONE ? ", " : " (",
+                         mt_words_bytes(b, d->private_pools));
         if (d->unallocated != MT_LOG_NONE || d->private_pools != MT_LOG_NONE)
-            add(t, ")");
+            mt_words_add(t, ")");
         sep = ", ";
     }
     if (d->outside != MT_LOG_NONE) {
-        add(t, "%sthis process outside PyTorch %s", sep, mt_words_bytes(b, d->outside));
+        mt_words_add(t, "%sthis process outside PyTorch %s", sep, mt_words_bytes(b, d->outside));
         sep = ", ";
     }
     if (d->others != MT_LOG_NONE && (d->others_named ? d->n_others != 0 : d->others > ROUNDED)) {
-        add(t, "%s%s %s", sep, d->others_named ? "other processes" : "other processes and the driver",
-            mt_words_bytes(b, d->others));
+        mt_words_add(t, "%s%s %s", sep, d->others_named ? "other processes" : "other processes and the driver",
+                     mt_words_bytes(b, d->others));
         sep = ", ";
     }
     if (d->this_process == MT_LOG_NONE && d->reserved != MT_LOG_NONE) {
         uint64_t rest = minus(minus(d->capacity, d->free), d->reserved);
         if (rest != MT_LOG_NONE && rest > ROUNDED)
-            add(t, "%s%s of the card outside PyTorch (CUDA itself, NCCL, other processes)", sep, mt_words_bytes(b, rest));
+            mt_words_add(t, "%s%s of the card outside PyTorch (CUDA itself, NCCL, other processes)", sep,
+                         mt_words_bytes(b, rest));
     }
 }
 
-static void say_torch(struct text *t, const struct mt_logdiag *d, const struct mt_log_fact *f)
+static void say_torch(struct mt_sentence *t, const struct mt_logdiag *d, const struct mt_log_fact *f)
 {
     char a[32], b[32], c[32];
     subject(t, f);
-    add(t, " asked for %s", mt_words_bytes(a, or_zero(d->request)));
+    mt_words_add(t, " asked for %s", mt_words_bytes(a, or_zero(d->request)));
     if (d->free != MT_LOG_NONE && d->capacity != MT_LOG_NONE)
-        add(t, " and %s of %s were free", mt_words_bytes(b, d->free), mt_words_bytes(c, d->capacity));
+        mt_words_add(t, " and %s of %s were free", mt_words_bytes(b, d->free), mt_words_bytes(c, d->capacity));
     holders(t, d);
 }
 
-static void say_other(struct text *t, const struct mt_log_fact *f)
+static void say_other(struct mt_sentence *t, const struct mt_log_fact *f)
 {
     char words[MT_FACT_WORDS], a[32];
     mt_log_fact_words(words, f);
     if (f->kind == MT_LOG_KILLED) {
-        add(t, "A process was killed by a signal, and nothing in the log says why: the usual reason is host memory (`dmesg -T` "
+        mt_words_add(
+            t, "A process was killed by a signal, and nothing in the log says why: the usual reason is host memory (`dmesg -T` "
                "shows "
                "it)");
     } else if (f->kind == MT_LOG_RAY_KILL || f->kind == MT_LOG_KERNEL_KILL || f->kind == MT_LOG_HOST_OOM) {
-        add(t, "The host ran out of memory, not the GPU: %s", words);
+        mt_words_add(t, "The host ran out of memory, not the GPU: %s", words);
     } else {
         subject(t, f);
         if (f->kind == MT_LOG_VLLM_STARTUP) {
-            add(t, " could not start vLLM: it wants %s, ", mt_words_bytes(a, or_zero(f->value[3])));
-            add(t, "%s of ", mt_words_bytes(a, or_zero(f->value[0])));
-            add(t, "%s were free", mt_words_bytes(a, or_zero(f->value[1])));
+            mt_words_add(t, " could not start vLLM: it wants %s, ", mt_words_bytes(a, or_zero(f->value[3])));
+            mt_words_add(t, "%s of ", mt_words_bytes(a, or_zero(f->value[0])));
+            mt_words_add(t, "%s were free", mt_words_bytes(a, or_zero(f->value[1])));
         } else {
-            add(t, " failed: %s", words);
+            mt_words_add(t, " failed: %s", words);
         }
     }
 }
 
-static void because_torch(struct text *t, const struct mt_logdiag *d)
+static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d)
 {
     char a[32], b[32];
     switch ((int)d->cause) {
     case MT_LC_FRAGMENTATION:
-        add(t,
+        mt_words_add(
+            t,
             "PyTorch had reserved %s more than it used, and %s were asked for: there were bytes enough%s, but not in one "
             "piece, "
             "or in pools that serve other streams.",
@@ -402,43 +383,48 @@ static void because_torch(struct text *t, const struct mt_logdiag *d)
             d->unallocated >= d->request ? "" : " together with what was free");
         break;
     case MT_LC_FOREIGN:
-        add(t,
+        mt_words_add(
+            t,
             "Without the %s of %s the request would have fitted. An inference engine of the same job is such a process as "
             "well.",
             mt_words_bytes(a, d->others), d->n_others == 1 ? "the other process" : "other processes");
         break;
     case MT_LC_LIMIT:
         if (d->allowed != MT_LOG_NONE)
-            add(t, "The process may use %s (set_per_process_memory_fraction).", mt_words_bytes(a, d->allowed));
+            mt_words_add(t, "The process may use %s (set_per_process_memory_fraction).", mt_words_bytes(a, d->allowed));
         else
-            add(t, "More was free than was asked for: a limit of the process or of its allocator refused.");
+            mt_words_add(t, "More was free than was asked for: a limit of the process or of its allocator refused.");
         break;
     case MT_LC_CAPACITY:
         if (d->unallocated != MT_LOG_NONE)
-            add(t,
-                "Of what PyTorch had reserved only %s were not in use: less than the %s asked for, so this is no "
-                "fragmentation.",
-                mt_words_bytes(a, d->unallocated), mt_words_bytes(b, d->request));
+            mt_words_add(t,
+                         "Of what PyTorch had reserved only %s were not in use: less than the %s asked for, so this is no "
+                         "fragmentation.",
+                         mt_words_bytes(a, d->unallocated), mt_words_bytes(b, d->request));
         break;
-    default: add(t, "The line has no numbers to tell a cause from."); break;
+    default: mt_words_add(t, "The line has no numbers to tell a cause from."); break;
     }
 }
 
-static void because_other(struct text *t, const struct mt_logdiag *d, const struct mt_log_fact *f)
+static void because_other(struct mt_sentence *t, const struct mt_logdiag *d, const struct mt_log_fact *f)
 {
     char a[32];
     switch ((int)f->kind) {
     case MT_LOG_NCCL_OOM:
-        add(t, "NCCL allocates outside PyTorch: what PyTorch keeps reserved without using it is not free for NCCL.");
+        mt_words_add(t, "NCCL allocates outside PyTorch: what PyTorch keeps reserved without using it is not free for NCCL.");
         break;
     case MT_LOG_CUMEM_OOM:
-        add(t, "This is where vLLM maps its memory again when it wakes: something else held the card at that moment, mostly "
+        mt_words_add(
+            t, "This is where vLLM maps its memory again when it wakes: something else held the card at that moment, mostly "
                "what the "
                "trainer keeps reserved.");
         break;
-    case MT_LOG_CUBLAS_OOM: add(t, "cuBLAS allocates its handle outside PyTorch, which had left too little free."); break;
+    case MT_LOG_CUBLAS_OOM:
+        mt_words_add(t, "cuBLAS allocates its handle outside PyTorch, which had left too little free.");
+        break;
     case MT_LOG_VLLM_STARTUP:
-        add(t,
+        mt_words_add(
+            t,
             "gpu_memory_utilization %llu.%02llu is a share of the whole card, whatever others already hold of it; at most "
             "%llu.%02llu "
             "would have started.",
@@ -448,37 +434,41 @@ static void because_other(struct text *t, const struct mt_logdiag *d, const stru
         break;
     case MT_LOG_VLLM_NO_KV:
     case MT_LOG_SGLANG_NO_KV:
-        add(t, "The KV cache is what remains of the engine's share after its weights: here the share has to be larger, or the "
+        mt_words_add(
+            t, "The KV cache is what remains of the engine's share after its weights: here the share has to be larger, or the "
                "longest "
                "sequence shorter.");
         break;
     case MT_LOG_POOL_REFUSED:
-        add(t,
+        mt_words_add(
+            t,
             "vLLM's sleep mode needs a memory pool of its own, which this version does not combine with expandable segments.");
         break;
     case MT_LOG_RAY_KILL:
         if (f->value[1] != MT_LOG_NONE && f->value[0] != MT_LOG_NONE && f->value[1] >= f->value[0])
-            add(t, "%s of the node's memory were left when Ray's memory monitor stepped in.",
-                mt_words_bytes(a, f->value[1] - f->value[0]));
+            mt_words_add(t, "%s of the node's memory were left when Ray's memory monitor stepped in.",
+                         mt_words_bytes(a, f->value[1] - f->value[0]));
         break;
     default: break;
     }
     (void)d;
 }
 
-static void say_context(struct text *t, const struct mt_logdiag *d, const struct mt_logs *logs, const struct mt_log_fact *f)
+static void say_context(struct mt_sentence *t, const struct mt_logdiag *d, const struct mt_logs *logs,
+                        const struct mt_log_fact *f)
 {
     const struct mt_log *log = &logs->files.p[d->file].log;
     const struct mt_log_fact *mark = last_mark(log, d->fact);
     if (mark != NULL)
-        add(t, "%sThe last memory line before it, line %llu, says \"%s\".", t->n != 0 ? " " : "",
-            (unsigned long long)mark->line, mark->text);
+        mt_words_add(t, "%sThe last memory line before it, line %llu, says \"%s\".", t->n != 0 ? " " : "",
+                     (unsigned long long)mark->line, mark->text);
     if (d->n_distinct > 1)
-        add(t, "%sThe log holds %llu failures; this is the first.", t->n != 0 ? " " : "", (unsigned long long)d->n_distinct);
+        mt_words_add(t, "%sThe log holds %llu failures; this is the first.", t->n != 0 ? " " : "",
+                     (unsigned long long)d->n_distinct);
     (void)f;
 }
 
-static bool keep(char **out, const struct text *t)
+static bool keep(char **out, const struct mt_sentence *t)
 {
     *out = mt_strndup(t->buf, t->n);
     return *out != NULL;
@@ -486,12 +476,12 @@ static bool keep(char **out, const struct text *t)
 
 static bool say(struct mt_logdiag *d, const struct mt_logs *logs)
 {
-    struct text s = {.n = 0}, b = {.n = 0};
+    struct mt_sentence s = {.n = 0}, b = {.n = 0};
     const struct mt_log_fact *f;
     if (d->cause == MT_LC_NONE) {
         uint64_t n = mt_logs_facts(logs);
-        add(&s, "The log%s of no failure for want of memory; %llu of %s lines tell how memory was used",
-            n == 0 ? " says" : " tells", (unsigned long long)n, logs->files.n == 1 ? "its" : "their");
+        mt_words_add(&s, "The log%s of no failure for want of memory; %llu of %s lines tell how memory was used",
+                     n == 0 ? " says" : " tells", (unsigned long long)n, logs->files.n == 1 ? "its" : "their");
         return keep(&d->sentence, &s) && keep(&d->because, &b);
     }
     f = &logs->files.p[d->file].log.facts.p[d->fact];

@@ -2,7 +2,6 @@
 
 #include "analysis/words.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -79,40 +78,18 @@ static uint32_t choose(const struct mt_analysis *a)
     return best;
 }
 
-struct text {
-    char buf[2048];
-    size_t n;
-};
-
-#if defined(__GNUC__)
-__attribute__((format(printf, 2, 3)))
-#endif
-static void
-add(struct text *t, const char *fmt, ...);
-
-static void add(struct text *t, const char *fmt, ...)
-{
-    va_list ap;
-    int n;
-    va_start(ap, fmt);
-    n = vsnprintf(t->buf + t->n, sizeof t->buf - t->n, fmt, ap);
-    va_end(ap);
-    if (n > 0)
-        t->n = t->n + (size_t)n < sizeof t->buf ? t->n + (size_t)n : sizeof t->buf - 1;
-}
-
-static void who(struct text *t, const struct mt_analysis *a, const struct mt_device_analysis *d, bool capital)
+static void who(struct mt_sentence *t, const struct mt_analysis *a, const struct mt_device_analysis *d, bool capital)
 {
     if (a->trace->meta.rank >= 0)
-        add(t, "%sank %d, ", capital ? "R" : "r", a->trace->meta.rank);
+        mt_words_add(t, "%sank %d, ", capital ? "R" : "r", a->trace->meta.rank);
     if (d->kind == MT_DEV_HOST)
-        add(t, "%sinned host memory", a->trace->meta.rank < 0 && capital ? "P" : "p");
+        mt_words_add(t, "%sinned host memory", a->trace->meta.rank < 0 && capital ? "P" : "p");
     else
-        add(t, "%sevice %d", a->trace->meta.rank < 0 && capital ? "D" : "d", d->ordinal);
+        mt_words_add(t, "%sevice %d", a->trace->meta.rank < 0 && capital ? "D" : "d", d->ordinal);
 }
 
 /* ", most of it (6.00 GiB) held by models.py:174 update_nodes" */
-static void holder(struct text *t, const struct mt_device_analysis *d)
+static void holder(struct mt_sentence *t, const struct mt_device_analysis *d)
 {
     const struct mt_owner *o = NULL;
     char b[32], label[200];
@@ -125,8 +102,8 @@ static void holder(struct text *t, const struct mt_device_analysis *d)
     if (o == NULL || o->bytes * 10 < d->owners.p[0].bytes)
         o = &d->owners.p[0];
     if (o->stack == 0) {
-        add(t, "; no stack was recorded for %s%s", o->bytes >= d->focus.live ? "any of it" : "most of it: ",
-            o->bytes >= d->focus.live ? "" : mt_words_bytes(b, o->bytes));
+        mt_words_add(t, "; no stack was recorded for %s%s", o->bytes >= d->focus.live ? "any of it" : "most of it: ",
+                     o->bytes >= d->focus.live ? "" : mt_words_bytes(b, o->bytes));
         return;
     }
     n = strlen(o->label);
@@ -136,19 +113,21 @@ static void holder(struct text *t, const struct mt_device_analysis *d)
         memcpy(label, o->label, sizeof label - 4);
         memcpy(label + sizeof label - 4, "...", 4);
     }
-    add(t, "; the largest holder, with %s, is %s", mt_words_bytes(b, o->bytes), label);
+    mt_words_add(t, "; the largest holder, with %s, is %s", mt_words_bytes(b, o->bytes), label);
 }
 
-static void of_capacity(struct text *t, const struct mt_device_analysis *d, uint64_t bytes)
+static void of_capacity(struct mt_sentence *t, const struct mt_device_analysis *d, uint64_t bytes)
 {
     char b[32];
     if (d->capacity == 0)
         return;
-    add(t, ", %u %% of the %s card", (unsigned)((bytes * 100 + d->capacity / 2) / d->capacity), mt_words_bytes(b, d->capacity));
+    mt_words_add(t, ", %u %% of the %s card", (unsigned)((bytes * 100 + d->capacity / 2) / d->capacity),
+                 mt_words_bytes(b, d->capacity));
 }
 
 /* The numbers that decide between fragmentation, capacity and a limit. */
-static void oom_because(const struct mt_device_analysis *d, const struct mt_oom *o, enum mt_verdict_kind kind, struct text *why)
+static void oom_because(const struct mt_device_analysis *d, const struct mt_oom *o, enum mt_verdict_kind kind,
+                        struct mt_sentence *why)
 {
     char b1[32], b2[32], b3[32];
     const struct mt_state *at = &o->at;
@@ -156,53 +135,57 @@ static void oom_because(const struct mt_device_analysis *d, const struct mt_oom 
     mt_words_bytes(b2, o->device_free);
     mt_words_bytes(b3, at->largest_usable);
     if (kind == MT_V_OOM_LIMIT) {
-        add(why,
-            "The driver still had %s, enough for the %s segment that the request needs: look for "
-            "set_per_process_memory_fraction or a container limit.",
-            b2, mt_words_bytes(b1, mt_segment_size(o->request)));
+        mt_words_add(why,
+                     "The driver still had %s, enough for the %s segment that the request needs: look for "
+                     "set_per_process_memory_fraction or a container limit.",
+                     b2, mt_words_bytes(b1, mt_segment_size(o->request)));
     } else if (kind == MT_V_OOM) {
-        add(why, "The state at the failure is not known: %s.", d->withheld ? d->withheld : "");
+        mt_words_add(why, "The state at the failure is not known: %s.", d->withheld ? d->withheld : "");
         return;
     } else if (!at->holes_known) {
-        add(why, "Reserved but not live: %s, against a request of %s; the holes could not be laid out.",
-            mt_words_bytes(b1, at->reserved_free), mt_words_bytes(b3, o->request));
+        mt_words_add(why, "Reserved but not live: %s, against a request of %s; the holes could not be laid out.",
+                     mt_words_bytes(b1, at->reserved_free), mt_words_bytes(b3, o->request));
     } else if (kind == MT_V_OOM_FRAGMENTATION) {
         if (at->free_usable >= o->request)
-            add(why, "%s was free in the segments that serve this request, more than it asked for", b1);
+            mt_words_add(why, "%s was free in the segments that serve this request, more than it asked for", b1);
         else
-            add(why, "%s was free in the segments that serve this request and %s on the device, together enough for it", b1,
-                b2);
-        add(why, ", but the largest hole was %s (%llu hole%s in %llu segment%s).", b3, (unsigned long long)at->n_holes,
-            at->n_holes == 1 ? "" : "s", (unsigned long long)at->n_segments, at->n_segments == 1 ? "" : "s");
+            mt_words_add(why,
+                         "%s was free in the segments that serve this request and %s on the device, together enough for it", b1,
+                         b2);
+        mt_words_add(why, ", but the largest hole was %s (%llu hole%s in %llu segment%s).", b3, (unsigned long long)at->n_holes,
+                     at->n_holes == 1 ? "" : "s", (unsigned long long)at->n_segments, at->n_segments == 1 ? "" : "s");
     } else if (at->free_usable == 0) {
-        add(why,
+        mt_words_add(
+            why,
             "Nothing was free in the segments that serve this request, and only %s on the device: no rearrangement would have "
             "fitted it.",
             b2);
     } else {
-        add(why, "Only %s was free in the segments that serve this request (largest hole %s) and %s on the device: %s.", b1, b3,
-            b2,
-            at->free_usable + o->device_free < o->request ? "no rearrangement would have fitted it"
-                                                          : "even in one piece it would have been just enough for it");
+        mt_words_add(why,
+                     "Only %s was free in the segments that serve this request (largest hole %s) and %s on the device: %s.", b1,
+                     b3, b2,
+                     at->free_usable + o->device_free < o->request ? "no rearrangement would have fitted it"
+                                                                   : "even in one piece it would have been just enough for it");
     }
     if (at->pending >= at->live / 10 && at->pending != 0)
-        add(why,
+        mt_words_add(
+            why,
             " Of the live bytes, %s had been freed already and waited for another stream to finish with them (record_stream).",
             mt_words_bytes(b1, at->pending));
 }
 
 static void oom_sentence(const struct mt_analysis *a, const struct mt_device_analysis *d, const struct mt_oom *o,
-                         enum mt_verdict_kind kind, struct text *s, struct text *why)
+                         enum mt_verdict_kind kind, struct mt_sentence *s, struct mt_sentence *why)
 {
     char b1[32], b2[32], ph[128];
     who(s, a, d, true);
-    add(s, " ran out of memory in %s: it asked for %s with %s free on the device",
-        mt_words_phase(ph, sizeof ph, a->verdict.phase, a->verdict.sub), mt_words_bytes(b1, o->request),
-        mt_words_bytes(b2, o->device_free));
+    mt_words_add(s, " ran out of memory in %s: it asked for %s with %s free on the device",
+                 mt_words_phase(ph, sizeof ph, a->verdict.phase, a->verdict.sub), mt_words_bytes(b1, o->request),
+                 mt_words_bytes(b2, o->device_free));
     switch (kind) {
-    case MT_V_OOM_CAPACITY: add(s, "; capacity, not fragmentation"); break;
-    case MT_V_OOM_FRAGMENTATION: add(s, "; fragmentation, not capacity"); break;
-    case MT_V_OOM_LIMIT: add(s, "; neither capacity nor fragmentation, a limit refused it"); break;
+    case MT_V_OOM_CAPACITY: mt_words_add(s, "; capacity, not fragmentation"); break;
+    case MT_V_OOM_FRAGMENTATION: mt_words_add(s, "; fragmentation, not capacity"); break;
+    case MT_V_OOM_LIMIT: mt_words_add(s, "; neither capacity nor fragmentation, a limit refused it"); break;
     case MT_V_OOM:
     case MT_V_PEAK:
     case MT_V_END_STATE:
@@ -212,56 +195,59 @@ static void oom_sentence(const struct mt_analysis *a, const struct mt_device_ana
         mt_words_bytes(b1, o->at.live);
         mt_words_bytes(b2, o->at.reserved);
         if (strcmp(b1, b2) == 0)
-            add(s, ": all of the %s reserved was live", b2);
+            mt_words_add(s, ": all of the %s reserved was live", b2);
         else
-            add(s, ": %s of the %s reserved was live", b1, b2);
+            mt_words_add(s, ": %s of the %s reserved was live", b1, b2);
         of_capacity(s, d, o->at.reserved);
         holder(s, d);
     }
-    add(s, ".");
+    mt_words_add(s, ".");
     oom_because(d, o, kind, why);
 }
 
 static void peak_sentence(const struct mt_analysis *a, const struct mt_device_analysis *d, enum mt_verdict_kind kind,
-                          struct text *s, struct text *why)
+                          struct mt_sentence *s, struct mt_sentence *why)
 {
     char b1[32], b2[32], ph[128];
     bool told = a->verdict.phase != MT_PH_UNATTRIBUTED || a->verdict.sub != MT_PH_NONE;
     mt_words_phase(ph, sizeof ph, a->verdict.phase, a->verdict.sub);
     if (kind == MT_V_EMPTY) {
-        add(s, "Nothing was allocated: the snapshot holds no live block and no trace entry.");
+        mt_words_add(s, "Nothing was allocated: the snapshot holds no live block and no trace entry.");
         return;
     }
     if (d->withheld != NULL) {
-        add(s, "The trace of ");
+        mt_words_add(s, "The trace of ");
         who(s, a, d, false);
-        add(s, " is incomplete, so only its end state is reported: %s live in %s reserved", mt_words_bytes(b1, d->live_end),
-            mt_words_bytes(b2, d->reserved_end));
+        mt_words_add(s, " is incomplete, so only its end state is reported: %s live in %s reserved",
+                     mt_words_bytes(b1, d->live_end), mt_words_bytes(b2, d->reserved_end));
         of_capacity(s, d, d->reserved_end);
-        add(why, "%c%s.", d->withheld[0] == 't' ? 'T' : d->withheld[0] == 'a' ? 'A' : d->withheld[0], d->withheld + 1);
+        mt_words_add(why, "%c%s.", d->withheld[0] == 't' ? 'T' : d->withheld[0] == 'a' ? 'A' : d->withheld[0], d->withheld + 1);
     } else if (kind == MT_V_PEAK) {
-        add(s, "No out-of-memory event was recorded: ");
+        mt_words_add(s, "No out-of-memory event was recorded: ");
         who(s, a, d, false);
-        add(s, " peaked at %s live with %s reserved", mt_words_bytes(b1, d->live_peak), mt_words_bytes(b2, d->focus.reserved));
+        mt_words_add(s, " peaked at %s live with %s reserved", mt_words_bytes(b1, d->live_peak),
+                     mt_words_bytes(b2, d->focus.reserved));
         of_capacity(s, d, d->focus.reserved);
-        add(s, d->capacity != 0 ? "," : "");
+        mt_words_add(s, d->capacity != 0 ? "," : "");
         if (d->peak_event < 0)
-            add(s, " before the first event%s%s%s", told ? ", most of it from " : "", told ? ph : "", "");
+            mt_words_add(s, " before the first event%s%s%s", told ? ", most of it from " : "", told ? ph : "", "");
         else
-            add(s, " in %s", ph);
+            mt_words_add(s, " in %s", ph);
     } else {
-        add(s, "No history was recorded: ");
+        mt_words_add(s, "No history was recorded: ");
         who(s, a, d, false);
-        add(s, " held %s live in %s reserved", mt_words_bytes(b1, d->focus.live), mt_words_bytes(b2, d->focus.reserved));
+        mt_words_add(s, " held %s live in %s reserved", mt_words_bytes(b1, d->focus.live),
+                     mt_words_bytes(b2, d->focus.reserved));
         of_capacity(s, d, d->focus.reserved);
-        add(s, "%s when the snapshot was taken", d->capacity != 0 ? "," : "");
+        mt_words_add(s, "%s when the snapshot was taken", d->capacity != 0 ? "," : "");
         if (told)
-            add(s, ", most of it from %s", ph);
-        add(why, "The snapshot has no allocation history, so neither the peak before it nor its phase is known. Record with "
+            mt_words_add(s, ", most of it from %s", ph);
+        mt_words_add(
+            why, "The snapshot has no allocation history, so neither the peak before it nor its phase is known. Record with "
                  "torch.cuda.memory._record_memory_history(max_entries=100000) before the first step.");
     }
     holder(s, d);
-    add(s, ".");
+    mt_words_add(s, ".");
 }
 
 static void phase_of_focus(struct mt_verdict *v, const struct mt_device_analysis *d)
@@ -286,7 +272,7 @@ int mt_verdict_make(struct mt_analysis *a)
     static struct mt_device_analysis nothing;
     struct mt_verdict *v = &a->verdict;
     const struct mt_device_analysis *d = &nothing;
-    struct text s = {"", 0}, why = {"", 0};
+    struct mt_sentence s = {"", 0}, why = {"", 0};
     v->sub = MT_PH_NONE;
     v->device = choose(a);
     v->kind = MT_V_EMPTY;

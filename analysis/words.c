@@ -1,5 +1,6 @@
 #include "analysis/words.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -48,4 +49,15 @@ char *mt_words_phase(char *buf, size_t cap, enum mt_phase phase, enum mt_phase s
     else
         (void)snprintf(buf, cap, "%s (%s)", mt_phase_words(phase), mt_phase_words(sub));
     return buf;
+}
+
+void mt_words_add(struct mt_sentence *s, const char *fmt, ...)
+{
+    va_list ap;
+    int n;
+    va_start(ap, fmt);
+    n = vsnprintf(s->buf + s->n, sizeof s->buf - s->n, fmt, ap);
+    va_end(ap);
+    if (n > 0)
+        s->n = s->n + (size_t)n < sizeof s->buf ? s->n + (size_t)n : sizeof s->buf - 1;
 }

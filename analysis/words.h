@@ -12,4 +12,14 @@ char *mt_words_bytes(char *buf, uint64_t bytes);
 /* "training (backward)", "KV-cache allocation", "forward", "a phase that could not be told" */
 char *mt_words_phase(char *buf, size_t cap, enum mt_phase phase, enum mt_phase sub);
 
+/* A sentence that grows; what does not fit is left out. Starts as {"", 0}. */
+struct mt_sentence {
+    char buf[3072];
+    size_t n;
+};
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+void mt_words_add(struct mt_sentence *s, const char *fmt, ...);
+
 #endif
