@@ -3,6 +3,7 @@
 #include "analysis/advice.h"
 
 #include "analysis/metrics.h"
+#include "analysis/runconf.h"
 
 #include <string.h>
 
@@ -445,9 +446,15 @@ enum mt_rc mt_advise(struct mt_analysis *a, const struct mt_fix_rules *rules, co
     const struct mt_device_analysis *d;
     struct mt_metrics *metrics = NULL;
     struct mt_advice *list = NULL;
+    struct mt_runconf view; /* the settings as this framework reads them; its defaults only where settings are known at all */
     enum mt_rc rc = MT_ENOMEM;
     uint32_t n = 0;
 
+    if (conf != NULL && a->fw.main > MT_FW_NONE) {
+        view = *conf;
+        view.framework = conf->any || conf->forced ? (int)a->fw.main : -1;
+        q.conf = conf = &view;
+    }
     if (a->verdict.kind == MT_V_EMPTY || a->verdict.device >= a->devices.n)
         return MT_OK;
     d = &a->devices.p[a->verdict.device];

@@ -45,10 +45,12 @@ static int describe_current(const struct mt_advice_query *q, struct mt_advice *a
     if (hit.is_default)
         (void)snprintf(text, sizeof text, "%.400s: %.200s (default)", hit.key != NULL ? hit.key->key : a->card->current,
                        hit.value != NULL ? hit.value : "");
-    else if (hit.entry != NULL && hit.value != NULL)
-        (void)snprintf(text, sizeof text, "%.400s%s%.400s (%s)", hit.entry->key, hit.value[0] != 0 ? ": " : "", hit.value,
+    else if (hit.entry != NULL && hit.value != NULL) {
+        /* of "fsdp:d4" a part is looked up; shown is what stands there */
+        const char *shown = hit.key != NULL && hit.key->part != NULL && hit.entry->value != NULL ? hit.entry->value : hit.value;
+        (void)snprintf(text, sizeof text, "%.400s%s%.400s (%s)", hit.entry->key, shown[0] != 0 ? ": " : "", shown,
                        mt_runconf_where(where, sizeof where, hit.entry));
-    else
+    } else
         return 1;
     a->current = text_of(text);
     return a->current != NULL;
@@ -210,14 +212,16 @@ static struct mt_saving compute(const struct mt_advice_query *q, const struct mt
     else if (v.conf <= MT_CONF_INFERRED && out.conf == MT_FIX_HIGH)
         out.conf = MT_FIX_MEDIUM;
     v.v = v.v < 0 ? 0 : v.v > most ? most : v.v;
-    v.v = at_peak(q->metrics, s->from, v.v);
     if (!low.known)
         low.v = v.v * (1 - spread[out.conf]);
     if (!high.known)
         high.v = v.v * (1 + spread[out.conf]);
-    out.bytes = bytes_of(v.v);
-    out.low = bytes_of(low.v < v.v ? low.v : v.v);
-    out.high = bytes_of(high.v > most ? most : high.v > v.v ? high.v : v.v);
+    out.alone[0] = low.v < v.v ? low.v : v.v;
+    out.alone[1] = v.v;
+    out.alone[2] = high.v > most ? most : high.v > v.v ? high.v : v.v;
+    out.low = bytes_of(at_peak(q->metrics, s->from, out.alone[0]));
+    out.bytes = bytes_of(at_peak(q->metrics, s->from, out.alone[1]));
+    out.high = bytes_of(at_peak(q->metrics, s->from, out.alone[2]));
     return out;
 }
 
@@ -329,7 +333,7 @@ static double together(const struct mt_analysis *a, struct mt_metrics *m, int wh
     pot_fill(&pot, m);
     for (uint32_t i = 0; i < a->advice.n; i++) {
         const struct mt_advice *d = &a->advice.p[i];
-        double bytes = (double)(which < 0 ? d->saving.low : which > 0 ? d->saving.high : d->saving.bytes);
+        double bytes = d->saving.alone[which + 1];
         if (!d->is_top || !d->saving.known)
             continue;
         if ((d->saving_of->from & MT_FIX_FROM_OUTSIDE) != 0)
@@ -373,9 +377,14 @@ int mt_advice_combine(struct mt_analysis *a, struct mt_metrics *m)
     c->saving.low = bytes_of(bytes[0]);
     c->saving.bytes = bytes_of(bytes[1]);
     c->saving.high = bytes_of(bytes[2]);
-    n = snprintf(text, sizeof text, "With %s: about %s less at this moment (%s to %s)", words[(c->n < 3 ? c->n : 3) - 1],
-                 mt_words_bytes(mid, c->saving.bytes), mt_words_bytes(low, c->saving.low),
-                 mt_words_bytes(high, c->saving.high));
+    (void)mt_words_bytes(mid, c->saving.bytes);
+    (void)mt_words_bytes(low, c->saving.low);
+    (void)mt_words_bytes(high, c->saving.high);
+    if (strcmp(low, high) == 0) /* as it is printed: a range of one number says nothing */
+        n = snprintf(text, sizeof text, "With %s: about %s less at this moment", words[c->n < 3 ? c->n - 1 : 2], mid);
+    else
+        n = snprintf(text, sizeof text, "With %s: about %s less at this moment (%s to %s)", words[c->n < 3 ? c->n - 1 : 2], mid,
+                     low, high);
     if (n > 0 && (size_t)n < sizeof text && request.known) {
         bool sure = room(m, bytes[0], cache[0]) >= request.v;
         double left = request.v - room(m, bytes[1], cache[1]);

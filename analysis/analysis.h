@@ -165,6 +165,7 @@ struct mt_saving {
     bool known; /* false: cannot be computed from this trace, or by nature */
     enum mt_fix_conf conf;
     uint64_t bytes, low, high;
+    double alone[3]; /* low, bytes, high at the focus itself, before another moment becomes the highest */
 };
 
 struct mt_advice {

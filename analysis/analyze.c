@@ -4,6 +4,7 @@
 #include "analysis/replay.h"
 #include "analysis/role_rules.h"
 #include "analysis/roles.h"
+#include "analysis/runconf.h"
 #include "analysis/timeline.h"
 #include "analysis/verdict.h"
 
@@ -227,6 +228,9 @@ enum mt_rc mt_analyze(struct mt_analysis **out, const struct mt_trace *t, const 
     if (opt->framework >= 0) {
         a->fw.main = (enum mt_framework)opt->framework;
         a->fw.forced = true;
+    } else if (a->fw.main == MT_FW_NONE && mt_runconf_run(opt->conf) >= 0) { /* an engine's process has no frame of it */
+        a->fw.main = (enum mt_framework)mt_runconf_run(opt->conf);
+        a->fw.by_settings = true;
     }
     rc = mt_phaser_new(&ph, opt->phases, t, err);
     if (rc != MT_OK)

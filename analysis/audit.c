@@ -9,7 +9,7 @@
 
 struct mt_in_words mt_in_words(uint64_t bytes)
 {
-    struct mt_in_words w;
+    struct mt_in_words w = {""};
     (void)mt_words_bytes(w.s, bytes);
     return w;
 }

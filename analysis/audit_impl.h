@@ -74,8 +74,9 @@ struct mt_pass {
     uint64_t delayed_peak;
     MT_VEC(struct mt_graph_pool) graphs;
     struct mt_addrmap graph_of; /* lane */
-    uint64_t state_born, before_state, second_peak;
-    bool state_seen, second_done;
+    uint64_t state_base, state_now, before_state,
+        second_peak; /* base: of state, and of what is older than the trace, before the first */
+    bool state_seen, state_older, second_done;
     uint64_t param_peak;
 };
 

@@ -13,10 +13,14 @@ void mt_pass_step(struct mt_pass *p, const struct mt_change *c)
     const struct mt_step *first = p->f->steps.n > 0 ? &p->f->steps.p[0] : NULL;
     const struct mt_step *second = p->f->steps.n > 1 ? &p->f->steps.p[1] : NULL;
     if (first != NULL && p->i >= first->first && p->i <= first->last) {
-        if (c->is_alloc && c->role == MT_ROLE_OPTIM_STATE && in_optimizer(p->r->attr[p->i])) {
+        uint64_t state = p->role[MT_ROLE_OPTIM_STATE] + p->role[MT_ROLE_BEFORE];
+        if (!p->state_seen && c->is_alloc && c->role == MT_ROLE_OPTIM_STATE && in_optimizer(p->r->attr[p->i])) {
             p->state_seen = true;
-            p->state_born += c->size;
+            p->state_older = p->role[MT_ROLE_OPTIM_STATE] > c->size;
+            p->state_base = state - c->size;
         }
+        if (p->state_seen) /* an optimizer that makes its state anew frees the old one */
+            p->state_now = state;
         if (!p->state_seen && p->live > p->before_state)
             p->before_state = p->live;
     }
@@ -30,27 +34,33 @@ void mt_pass_step(struct mt_pass *p, const struct mt_change *c)
 int mt_audit_first_step(struct mt_audits *out, struct mt_pass *p)
 {
     static const char *const headings[] = {"What", "Bytes", NULL};
-    uint64_t predicted = p->before_state + p->state_born;
+    uint64_t born = p->state_now > p->state_base ? p->state_now - p->state_base : 0, predicted = p->before_state + born;
     struct mt_audit *a;
     bool tight;
-    if (!p->state_seen || p->state_born < MIB)
+    if (!p->state_seen || p->state_older || born < MIB) /* older: the trace does not begin before the first step */
         return 1;
     a = mt_audit_new(out, "first_step", "First optimizer step", headings);
     if (a == NULL)
         return 0;
     if (!mt_audit_add(a, "tb", "highest live in step 1 before its optimizer state", p->before_state) ||
-        !mt_audit_add(a, "tb", "optimizer state that appeared in step 1", p->state_born) ||
+        !mt_audit_add(a, "tb", "optimizer state that appeared in step 1", born) ||
         !mt_audit_add(a, "tb", "predicted for step 2: their sum", predicted) ||
         (p->second_peak != 0 && !mt_audit_add(a, "tb", "measured in step 2 before its optimizer step", p->second_peak)))
         return 0;
     tight = p->d->capacity != 0 && predicted > p->d->capacity;
     a->finding = tight || (p->d->focus_is_oom && p->d->focus.event >= 0 && mt_step_of(p->f, (uint64_t)p->d->focus.event) == 1);
-    a->bytes = p->state_born;
+    a->bytes = born;
+    if (p->second_peak != 0)
+        return mt_audit_say(a,
+                            "The first optimizer step set up %s of state: before it step 1 held %s at most, step 2 before its "
+                            "optimizer step %s%s.",
+                            MT_BYTES(born), MT_BYTES(p->before_state), MT_BYTES(p->second_peak),
+                            tight ? "; the sum of the first two is more than the card has" : "");
     return mt_audit_say(
         a,
         "The first optimizer step set up %s of state, so step 2 needs about %s where step 1 needed %s%s; step 1 says "
         "nothing about whether the job fits.",
-        MT_BYTES(p->state_born), MT_BYTES(predicted), MT_BYTES(p->before_state), tight ? ", more than the card has" : "");
+        MT_BYTES(born), MT_BYTES(predicted), MT_BYTES(p->before_state), tight ? ", more than the card has" : "");
 }
 
 /* A window lasts until no more than one block of its largest size is alive: the root's may stay all the time. Gathers stayed in it when

@@ -60,12 +60,19 @@ void mt_cause_of_job(struct mt_cause_other *out, const struct mt_job *j)
         out->kind = MT_CAUSE_HOST;
     } else if (mt_in_training(o->phase) && o->held[MT_HOLD_ENGINE] >= held / 10 && would_fit(o, o->held[MT_HOLD_ENGINE])) {
         out->kind = MT_CAUSE_STALE_ENGINE;
+    } else if (o->who == MT_HOLD_ENGINE && (o->in_wake || mt_in_rollout(o->phase)) && j->idle >= held / 10 &&
+               would_fit(o, j->idle)) {
+        out->kind = MT_CAUSE_STALE_ENGINE; /* the other way round: what the trainer has cached and does not use */
+        out->conf = MT_CONF_INFERRED;      /* as of a snapshot taken afterwards */
     } else if (o->held[MT_HOLD_OTHER] >= held / 10 && would_fit(o, o->held[MT_HOLD_OTHER])) {
         out->kind = MT_CAUSE_FOREIGN;
     } else if (o->who != MT_HOLD_TORCH && o->who != MT_HOLD_ENGINE && o->who != MT_HOLD_UNKNOWN) {
         out->kind = MT_CAUSE_FOREIGN; /* NCCL, cuBLAS, graphs, a context: what failed is outside PyTorch */
     } else if (outside >= held / 4 && would_fit(o, outside)) {
         out->kind = MT_CAUSE_FOREIGN;
+        out->conf = MT_CONF_INFERRED;
+    } else if (j->growth.n != 0 && would_fit(o, j->growth.last - j->growth.first)) {
+        out->kind = MT_CAUSE_LEAK;
         out->conf = MT_CONF_INFERRED;
     } else {
         out->kind = MT_CAUSE_CAPACITY;

@@ -15,7 +15,7 @@ struct bytes {
 };
 static struct bytes in(uint64_t n)
 {
-    struct bytes b;
+    struct bytes b = {""};
     (void)mt_words_bytes(b.s, n);
     return b;
 }
@@ -329,7 +329,15 @@ static void capacity(char *s, size_t cap, const struct mt_moment *m)
 {
     uint8_t by[MT_ROLE_COUNT];
     uint32_t n = order(m->role, by);
-    int k = snprintf(s, cap, "Capacity: what was live filled the card");
+    bool vast = m->oom != NULL && m->oom->request > m->visible;
+    int k;
+    if (vast) { /* then what was live decides nothing */
+        (void)snprintf(s, cap,
+                       "Capacity: the request of %s is larger than what was reserved here and free on the device together, %s.",
+                       BYTES(m->oom->request), BYTES(m->visible));
+        return;
+    }
+    k = snprintf(s, cap, "Capacity: what was live filled the card");
     if (n != 0 && k > 0 && (size_t)k < cap)
         k += snprintf(s + k, cap - (size_t)k, ", %s of it %s", BYTES(m->role[by[0]]), mt_role_words((enum mt_role)by[0]));
     if (n > 1 && k > 0 && (size_t)k < cap)

@@ -378,7 +378,7 @@ static struct mt_value one(enum op op, struct mt_value a)
 
 struct mt_value mt_expr_eval(const struct mt_expr *e, mt_expr_lookup lookup, void *arg)
 {
-    struct mt_value s[MAX_OPS + 1]; /* one operation pushes at most one value */
+    struct mt_value s[MAX_OPS + 1] = {{0}}; /* one operation pushes at most one value */
     uint32_t n = 0;
     for (uint32_t i = 0; i < e->code.n; i++) {
         struct code c = e->code.p[i];

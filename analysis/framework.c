@@ -92,7 +92,7 @@ static enum mt_framework package_at(const char *word, size_t n, const char *next
 }
 
 /* The package below site-packages; without one, the innermost place that looks like the inside of a package. */
-static enum mt_framework framework_of(const char *path, size_t n)
+enum mt_framework mt_framework_of_path(const char *path, size_t n)
 {
     const char *word = NULL, *end = path + n;
     size_t word_n = 0;
@@ -185,7 +185,7 @@ void mt_frameworks_detect(const struct mt_trace *t, struct mt_frameworks *out)
             continue;
         }
         note_components(out, file, n, name, name_n);
-        fw = framework_of(file, n);
+        fw = mt_framework_of_path(file, n);
         if (fw == MT_FW_NONE)
             continue;
         out->frames[fw] += f->n_frames;

@@ -31,9 +31,12 @@ struct mt_frameworks {
     enum mt_framework main;       /* the RL framework if one is there, else the trainer, else NONE */
     enum mt_framework engine;     /* VLLM, SGLANG or NONE */
     bool forced;                  /* named on the command line */
+    bool by_settings;             /* main is no frame's: the settings of the run or a log name it */
     uint64_t frames[MT_FW_COUNT]; /* distinct frames of each, the evidence */
     bool fsdp1, fsdp2, ddp, megatron_core, deepspeed, checkpointing, compiled; /* seen in frames */
 };
+/* That of a file's name; MT_FW_NONE when it does not lie where a package lies. '/' only. */
+enum mt_framework mt_framework_of_path(const char *path, size_t n);
 void mt_frameworks_detect(const struct mt_trace *t, struct mt_frameworks *out);
 
 #endif

@@ -180,6 +180,8 @@ static int order_ledgers(struct mt_books *b)
         MOVE(j->phases.p[i].peak_ledger);
     for (uint32_t i = 0; ok && i < j->processes.n; i++)
         MOVE(j->processes.p[i].ledger);
+    for (uint32_t i = 0; ok && i < j->reconciled.n; i++)
+        MOVE(j->reconciled.p[i].ledger);
 #undef MOVE
     if (ok) {
         if (n != 0)
@@ -347,6 +349,8 @@ void mt_job_free(struct mt_job *j)
             mt_free(j->reconciled.p[i].others.p[k].label);
         }
         MT_VEC_DONE(&j->reconciled.p[i].others);
+        for (int k = 0; k < MT_MAX_GONE; k++)
+            mt_free(j->reconciled.p[i].gone[k].site);
     }
     MT_VEC_DONE(&j->drivers);
     MT_VEC_DONE(&j->ledgers);

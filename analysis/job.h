@@ -128,16 +128,36 @@ struct mt_job_phase {
     uint64_t t0_ns, t1_ns;
     uint64_t peak_named; /* highest named sum on any GPU inside it */
     uint32_t peak_ledger;
+    uint64_t left[MT_HOLD_OTHER]; /* on peak_ledger at its end, by holder; 0 while it has not ended */
+};
+
+/* Blocks that PyTorch has in use in memory that the driver has unmapped, of one site. */
+struct mt_gone {
+    char *site; /* "eagle_worker.py:120 load_draft_model" */
+    uint64_t bytes;
+};
+enum { MT_MAX_GONE = 4 };
+
+/* What the same holder kept at the end of one phase, step after step, before a failure in it. */
+struct mt_job_growth {
+    enum mt_holder who;
+    mt_str_id name; /* of the range, in the trace of driver */
+    uint32_t driver;
+    uint32_t n;           /* ends of that phase that were compared; 0 = it did not grow */
+    uint64_t first, last; /* after the first and the last of them */
 };
 
 /* A snapshot against the driver, at the snapshot's dump (or last event): two totals that meet. */
 struct mt_reconcile {
     uint32_t driver, process, rank; /* rank: index in the report's ranks */
+    uint32_t ledger;                /* of its device */
     int32_t ordinal;
     uint64_t at_ns;
     uint64_t torch_reserved;             /* what PyTorch believes it holds */
     uint64_t matched;                    /* of it, driver allocations and mappings at the same addresses at that time */
     uint64_t unmapped;                   /* of it, address space of pools that the driver has unmapped (asleep) */
+    uint64_t idle;                       /* of matched, segments of the common pool without a block in use: empty_cache() */
+    struct mt_gone gone[MT_MAX_GONE];    /* the largest, first; site NULL from where there are no more */
     uint64_t unseen;                     /* of it, no driver call recorded: allocated before recording, or lost; the rest */
     uint64_t driver_held;                /* what this process holds of the device, by recorded calls */
     MT_VEC(struct mt_ledger_row) others; /* driver_held - matched, by holder and library: adds up exactly */
@@ -170,10 +190,12 @@ struct mt_job {
     MT_VEC(struct mt_job_process) processes; /* those recorded, by driver and process; a process of two traces once */
     uint64_t n_survived;                     /* of ooms: PyTorch's release-and-retry and the like */
     enum mt_job_verdict_kind kind;
-    uint32_t oom;     /* index of the one the verdict speaks of, when kind is MT_JV_OOM */
-    char *sentence;   /* one sentence on what the driver saw; "" when there is nothing */
-    char *because;    /* the numbers behind it */
-    char *unrecorded; /* why (some) processes were not recorded; NULL = all were */
+    uint32_t oom;                /* index of the one the verdict speaks of, when kind is MT_JV_OOM */
+    struct mt_job_growth growth; /* before that one */
+    uint64_t idle, idle_ns; /* PyTorch's idle bytes on its GPU, by a snapshot of up to 30 s later; 0 = none, or no snapshot */
+    char *sentence;         /* one sentence on what the driver saw; "" when there is nothing */
+    char *because;          /* the numbers behind it */
+    char *unrecorded;       /* why (some) processes were not recorded; NULL = all were */
 };
 
 struct mt_job_opts {

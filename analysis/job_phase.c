@@ -223,6 +223,14 @@ static void account(struct mt_books *b)
     }
 }
 
+static void note_left(const struct mt_books *b, struct mt_job_phase *p)
+{
+    if (p->peak_ledger >= b->job->ledgers.n)
+        return;
+    for (int h = 0; h < MT_HOLD_OTHER; h++)
+        p->left[h] = b->run[p->peak_ledger].by[h] > 0 ? (uint64_t)b->run[p->peak_ledger].by[h] : 0;
+}
+
 static uint64_t next_end(const struct mt_books *b)
 {
     uint64_t end = UINT64_MAX;
@@ -240,9 +248,12 @@ void mt_job_phases_advance(struct mt_books *b, uint64_t now)
         uint32_t kept = 0, *open;
         if (end < begin && end < now) {
             account(b);
-            for (uint32_t i = 0; i < b->open_phases.n; i++)
+            for (uint32_t i = 0; i < b->open_phases.n; i++) {
                 if (j->phases.p[b->open_phases.p[i]].t1_ns > end)
                     b->open_phases.p[kept++] = b->open_phases.p[i];
+                else
+                    note_left(b, &j->phases.p[b->open_phases.p[i]]);
+            }
             b->open_phases.n = kept;
         } else if (begin <= now && begin != UINT64_MAX) {
             account(b);

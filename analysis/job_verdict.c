@@ -169,6 +169,13 @@ static void oom_because(const struct mt_books *b, const struct mt_driver_oom *o,
         if (own != 0 && own != l->focus_named)
             mt_words_add(s, " %s of it belongs to the process that failed.", mt_words_bytes(b1, own));
     }
+    if (j->idle != 0)
+        mt_words_add(s, " %s of PyTorch's segments had no block in use in the snapshot taken %.2f s later: it is cache.",
+                     mt_words_bytes(b1, j->idle), (double)(j->idle_ns - o->time_ns) / 1e9);
+    if (j->growth.n != 0)
+        mt_words_add(s, " After each of the last %u %.60s before it (the first is left out) %s held more: %s, and up to %s.",
+                     (unsigned)j->growth.n, mt_str(j->drivers.p[j->growth.driver], j->growth.name),
+                     mt_holder_words(j->growth.who), mt_words_bytes(b1, j->growth.first), mt_words_bytes(b2, j->growth.last));
     if (!o->is_host && o->free > o->request && o->request != 0)
         mt_words_add(s,
                      " The device had more free (%s) than was asked for (%s): a limit, or "
@@ -228,6 +235,78 @@ static uint32_t choose(const struct mt_job *j)
     return best;
 }
 
+/* ---- what was there before the failure ------------------------------------------------------------------------------------------- */
+
+enum { MIN_ENDS = 3 }; /* of a phase that comes once per step */
+#define MIN_GROWTH (UINT64_C(64) << 20)
+
+struct climb {
+    uint64_t first, last, least, most; /* least, most: of its increases */
+    bool only_up;
+};
+
+static bool comes_in_steps(enum mt_phase p)
+{
+    return p == MT_PH_ROLLOUT_GENERATE || p == MT_PH_ROLLOUT_WAKE_SLEEP || p == MT_PH_WEIGHT_SYNC ||
+           p == MT_PH_ONLOAD_OFFLOAD || (p >= MT_PH_LOGP_OLD && p <= MT_PH_TRAIN);
+}
+
+/* Does a holder keep about as much more at the end of each occurrence of the phase in which memory ran out? The first occurrence is left
+ * out: it sets up what stays. */
+static void growth(struct mt_books *b, const struct mt_driver_oom *o)
+{
+    struct mt_job *j = b->job;
+    const struct mt_job_phase *now = mt_job_phase_at(b, b->proc_of[o->driver][o->process], o->time_ns, true);
+    struct climb c[MT_HOLD_OTHER] = {{0}};
+    uint32_t n = 0;
+    if (now == NULL || !comes_in_steps(now->phase) || o->is_host || o->ledger >= j->ledgers.n)
+        return;
+    for (uint32_t i = 0; i < j->phases.n; i++) {
+        const struct mt_job_phase *p = &j->phases.p[i];
+        if (p->driver != now->driver || p->process != now->process || p->name != now->name || p->t1_ns >= o->time_ns ||
+            p->peak_ledger != o->ledger)
+            continue;
+        for (int h = 0; h < MT_HOLD_OTHER; h++) {
+            uint64_t up = n > 1 && p->left[h] > c[h].last ? p->left[h] - c[h].last : 0;
+            if (n == 1)
+                c[h] = (struct climb){p->left[h], p->left[h], UINT64_MAX, 0, true};
+            if (n > 1) {
+                c[h].only_up &= up >= MIN_GROWTH;
+                c[h].least = up < c[h].least ? up : c[h].least;
+                c[h].most = up > c[h].most ? up : c[h].most;
+                c[h].last = p->left[h];
+            }
+        }
+        n++;
+    }
+    if (n < MIN_ENDS + 1)
+        return;
+    for (int h = 0; h < MT_HOLD_OTHER; h++) {
+        if (!c[h].only_up || c[h].most > c[h].least + c[h].least / 4 || o->held[h] < c[h].last)
+            continue;
+        if (j->growth.n != 0 && c[h].last - c[h].first <= j->growth.last - j->growth.first)
+            continue;
+        j->growth = (struct mt_job_growth){.who = (enum mt_holder)h,
+                                           .name = now->name,
+                                           .driver = now->driver,
+                                           .n = n - 1,
+                                           .first = c[h].first,
+                                           .last = c[h].last};
+    }
+}
+
+/* By the snapshot with the most of it: several of one process are never added. */
+static void idle(struct mt_job *j, const struct mt_driver_oom *o)
+{
+    for (uint32_t i = 0; o->who != MT_HOLD_TORCH && !o->is_host && o->ledger < j->ledgers.n && i < j->reconciled.n; i++) {
+        const struct mt_reconcile *r = &j->reconciled.p[i];
+        if (r->ledger != o->ledger || r->at_ns < o->time_ns || r->at_ns > o->time_ns + 30 * MT_SECOND || r->idle <= j->idle)
+            continue;
+        j->idle = r->idle;
+        j->idle_ns = r->at_ns;
+    }
+}
+
 int mt_job_verdict(struct mt_books *b)
 {
     struct mt_job *j = b->job;
@@ -235,6 +314,8 @@ int mt_job_verdict(struct mt_books *b)
     j->oom = choose(j);
     if (j->oom != MT_NONE32) {
         j->kind = MT_JV_OOM;
+        growth(b, &j->ooms.p[j->oom]);
+        idle(j, &j->ooms.p[j->oom]);
         oom_sentence(b, &j->ooms.p[j->oom], &s);
         oom_because(b, &j->ooms.p[j->oom], &why);
     } else if (j->ledgers.n != 0 && (j->ledgers.p[0].focus_named != 0 || j->ledgers.p[0].focus_used != 0)) {

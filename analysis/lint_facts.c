@@ -47,7 +47,7 @@ static bool sleep_frees_nothing(const struct mt_lint_in *in, struct mt_lint_fact
 }
 
 /* "Still in use" of the sleeps that one process reports, in their order: does it only ever grow, by something worth a word? */
-static bool sleep_residue(const struct mt_lint_in *in, struct mt_lint_fact *out)
+static bool residue_in_log(const struct mt_lint_in *in, struct mt_lint_fact *out)
 {
     for (uint32_t i = 0; in->logs != NULL && i < in->logs->files.n; i++) {
         const struct mt_log_file *file = &in->logs->files.p[i];
@@ -75,6 +75,53 @@ static bool sleep_residue(const struct mt_lint_in *in, struct mt_lint_fact *out)
     return false;
 }
 
+/* The same of an engine's pool, by what the driver's calls left mapped after each sleep. */
+static bool residue_in_calls(const struct mt_lint_in *in, struct mt_lint_fact *out)
+{
+    struct {
+        const struct mt_sleep *first, *last;
+        uint64_t n;
+        bool grows;
+    } pool[64];
+    uint32_t n_pools = 0, k;
+    char a[32], b[32];
+    for (uint32_t i = 0; in->job != NULL && i < in->job->sleeps.n; i++) {
+        const struct mt_sleep *s = &in->job->sleeps.p[i];
+        if (s->is_wake || s->who != MT_HOLD_ENGINE || s->ledger >= in->job->ledgers.n)
+            continue;
+        for (k = 0; k < n_pools; k++)
+            if (pool[k].first->driver == s->driver && pool[k].first->process == s->process &&
+                pool[k].first->ledger == s->ledger)
+                break;
+        if (k == sizeof pool / sizeof *pool)
+            continue;
+        if (k == n_pools) {
+            pool[n_pools].first = s;
+            pool[n_pools].n = 0;
+            pool[n_pools++].grows = true;
+        } else {
+            pool[k].grows &= s->left > pool[k].last->left + 128 * MIB;
+        }
+        pool[k].last = s;
+        pool[k].n++;
+    }
+    for (k = 0; k < n_pools; k++) {
+        if (!pool[k].grows || pool[k].n < 3)
+            continue;
+        (void)snprintf(out->text, sizeof out->text, "%s after the first, %s after the last of %llu",
+                       mt_words_bytes(a, pool[k].first->left), mt_words_bytes(b, pool[k].last->left),
+                       (unsigned long long)pool[k].n);
+        (void)snprintf(out->where, sizeof out->where, "%.160s", in->job->ledgers.p[pool[k].last->ledger].name);
+        return true;
+    }
+    return false;
+}
+
+static bool sleep_residue(const struct mt_lint_in *in, struct mt_lint_fact *out)
+{
+    return residue_in_log(in, out) || residue_in_calls(in, out);
+}
+
 static bool pool_refused(const struct mt_lint_in *in, struct mt_lint_fact *out)
 {
     const struct mt_log_file *file = NULL;
@@ -98,7 +145,7 @@ static bool startup_short(const struct mt_lint_in *in, struct mt_lint_fact *out)
     return true;
 }
 
-static bool torch_above_card(const struct mt_lint_in *in, struct mt_lint_fact *out)
+static bool torch_above_in_log(const struct mt_lint_in *in, struct mt_lint_fact *out)
 {
     for (uint32_t i = 0; in->logs != NULL && i < in->logs->files.n; i++) {
         const struct mt_log_file *file = &in->logs->files.p[i];
@@ -115,6 +162,29 @@ static bool torch_above_card(const struct mt_lint_in *in, struct mt_lint_fact *o
         }
     }
     return false;
+}
+
+/* By a snapshot laid beside the driver's calls: what is counted above the card is address space of a pool that sleeps. */
+static bool torch_above_in_calls(const struct mt_lint_in *in, struct mt_lint_fact *out)
+{
+    for (uint32_t i = 0; in->job != NULL && i < in->job->reconciled.n; i++) {
+        const struct mt_reconcile *r = &in->job->reconciled.p[i];
+        const struct mt_ledger *l = r->ledger < in->job->ledgers.n ? &in->job->ledgers.p[r->ledger] : NULL;
+        char a[32], b[32];
+        if (l == NULL || l->capacity == 0 || r->torch_reserved <= l->capacity + 64 * MIB ||
+            r->torch_reserved - r->unmapped > l->capacity)
+            continue;
+        (void)snprintf(out->text, sizeof out->text, "%s of %s", mt_words_bytes(a, r->torch_reserved),
+                       mt_words_bytes(b, l->capacity));
+        (void)snprintf(out->where, sizeof out->where, "%.160s", l->name);
+        return true;
+    }
+    return false;
+}
+
+static bool torch_above_card(const struct mt_lint_in *in, struct mt_lint_fact *out)
+{
+    return torch_above_in_log(in, out) || torch_above_in_calls(in, out);
 }
 
 static bool expandable_is_on(const struct mt_lint_in *in)
@@ -161,8 +231,11 @@ static bool foreign_at_oom(const struct mt_lint_in *in, struct mt_lint_fact *out
     return true;
 }
 
+#define BARE_MIN (150 * MIB) /* of a context without anything in it */
+#define BARE_MAX (2048 * MIB)
+
 /* Processes of one sentence that are all of the size of a bare context, and of the same. */
-static bool contexts_on_gpu(const struct mt_lint_in *in, struct mt_lint_fact *out)
+static bool contexts_in_log(const struct mt_lint_in *in, struct mt_lint_fact *out)
 {
     const struct mt_logdiag *d = in->diag;
     const struct mt_log *log;
@@ -176,7 +249,7 @@ static bool contexts_on_gpu(const struct mt_lint_in *in, struct mt_lint_fact *ou
     for (uint32_t k = d->fact + 1;
          k < log->facts.n && log->facts.p[k].kind == MT_LOG_OTHER_PROC && log->facts.p[k].line == line; k++) {
         uint64_t v = log->facts.p[k].value[1];
-        if (v < 150 * MIB || v > 2048 * MIB)
+        if (v < BARE_MIN || v > BARE_MAX)
             continue;
         least = v < least ? v : least;
         most = v > most ? v : most;
@@ -188,6 +261,48 @@ static bool contexts_on_gpu(const struct mt_lint_in *in, struct mt_lint_fact *ou
                    (int)log->facts.p[d->fact].gpu);
     at_failure(in, out);
     return true;
+}
+
+/* Recorded processes that hold a context on a GPU and nothing else there, at the moment that matters. */
+static bool contexts_in_ledger(const struct mt_ledger *l, struct mt_lint_fact *out)
+{
+    enum { SLOTS = 4096 };
+    bool more[SLOTS] = {false}; /* two that share a slot: one finding less, never one more */
+    uint64_t least = UINT64_MAX, most = 0;
+    uint32_t n = 0;
+    char a[32];
+#define SLOT(r) (((r)->driver * 31u + (r)->process) % SLOTS)
+    for (uint32_t i = 0; i < l->rows.n; i++) {
+        const struct mt_ledger_row *r = &l->rows.p[i];
+        if (r->holder < MT_HOLD_OTHER && r->holder != MT_HOLD_CONTEXT && r->bytes > (int64_t)(64 * MIB))
+            more[SLOT(r)] = true;
+    }
+    for (uint32_t i = 0; i < l->rows.n; i++) {
+        const struct mt_ledger_row *r = &l->rows.p[i];
+        uint64_t v = r->bytes > 0 ? (uint64_t)r->bytes : 0;
+        if (r->holder != MT_HOLD_CONTEXT || v < BARE_MIN || v > BARE_MAX || more[SLOT(r)])
+            continue;
+        least = v < least ? v : least;
+        most = v > most ? v : most;
+        n++;
+    }
+#undef SLOT
+    if (n < 3 || most > least + least / 4)
+        return false;
+    (void)snprintf(out->text, sizeof out->text, "%u processes of up to %s that have nothing else there", (unsigned)n,
+                   mt_words_bytes(a, most));
+    (void)snprintf(out->where, sizeof out->where, "%.160s", l->name);
+    return true;
+}
+
+static bool contexts_on_gpu(const struct mt_lint_in *in, struct mt_lint_fact *out)
+{
+    if (contexts_in_log(in, out))
+        return true;
+    for (uint32_t i = 0; in->job != NULL && i < in->job->ledgers.n; i++)
+        if (contexts_in_ledger(&in->job->ledgers.p[i], out))
+            return true;
+    return false;
 }
 
 /* By the driver's own figure before the job had anything. */
@@ -282,9 +397,26 @@ static bool ipc_frames(const struct mt_lint_in *in, struct mt_lint_fact *out)
            has_function(in, "", "_share_cuda_", out);
 }
 
+/* Its library in the native stacks of a driver trace: it has asked for memory, or given some back. */
+static bool saver_calls(const struct mt_lint_in *in, struct mt_lint_fact *out)
+{
+    for (uint32_t i = 0; in->job != NULL && i < in->job->drivers.n; i++) {
+        const struct mt_trace *t = in->job->drivers.p[i];
+        for (uint32_t k = 0; k < t->frames.n; k++) {
+            mt_str_id known = k < t->driver->frame_module.n ? t->driver->frame_module.p[k] : 0;
+            const char *file = mt_str(t, known != 0 ? known : t->frames.p[k].file), *slash = strrchr(file, '/');
+            if (strncmp(slash != NULL ? slash + 1 : file, "torch_memory_saver", 18) != 0)
+                continue;
+            at_trace(out, t);
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool memory_saver(const struct mt_lint_in *in, struct mt_lint_fact *out)
 {
-    return has_function(in, "torch_memory_saver/", "", out);
+    return has_function(in, "torch_memory_saver/", "", out) || saver_calls(in, out);
 }
 
 bool mt_lint_fact(const struct mt_lint_in *in, const char *name, struct mt_lint_fact *out, bool *known)

@@ -56,6 +56,21 @@ uint64_t mt_logs_capacity(const struct mt_logs *l, int32_t gpu)
     return size;
 }
 
+int mt_logs_framework(const struct mt_logs *l)
+{
+    uint64_t n[MT_FW_COUNT] = {0};
+    int best = -1;
+    for (uint32_t i = 0; i < l->files.n; i++) {
+        const struct mt_log *log = &l->files.p[i].log;
+        for (uint32_t k = 0; k < log->paths.n; k++)
+            n[mt_framework_of_path(log->paths.p[k].path, strlen(log->paths.p[k].path))] += log->paths.p[k].n;
+    }
+    for (int f = MT_FW_VERL; f <= MT_FW_NEMORL; f++)
+        if (n[f] > (best < 0 ? 0 : n[best]))
+            best = f;
+    return best;
+}
+
 const char *mt_log_cause_name(enum mt_log_cause c)
 {
     static const char *const names[MT_LC_COUNT] = {"none",  "capacity",      "fragmentation", "other_processes",

@@ -23,6 +23,9 @@ uint64_t mt_logs_facts(const struct mt_logs *l);
  * gpu -1 = any. */
 uint64_t mt_logs_capacity(const struct mt_logs *l, int32_t gpu);
 
+/* The framework of reinforcement learning whose files the lines name most often; -1 = none. */
+int mt_logs_framework(const struct mt_logs *l);
+
 enum mt_log_cause {
     MT_LC_NONE,          /* no failure in the logs */
     MT_LC_CAPACITY,      /* the card was full of what PyTorch used */

@@ -254,6 +254,34 @@ static void request_metrics(struct mt_metrics *m, enum mt_phase phase, enum mt_p
     set(m, MT_METRIC_graph_request, phase == MT_PH_ROLLOUT_GRAPH ? request : 0, MT_CONF_INFERRED);
 }
 
+/* Whether a stack goes through a function that computes the entropy. cross_entropy is a loss, and what computes both
+ * ("gather_logprobs_entropy") does not tell. */
+static bool computes_entropy(const struct mt_trace *t, mt_stack_id s)
+{
+    for (; s != 0; s = t->stacks.p[s].parent) {
+        const char *name = mt_str(t, t->frames.p[t->stacks.p[s].frame].name);
+        if (strstr(name, "entropy") != NULL && strstr(name, "cross_entropy") == NULL && strstr(name, "logprob") == NULL &&
+            strstr(name, "log_prob") == NULL)
+            return true;
+    }
+    return false;
+}
+
+static void entropy_metrics(struct mt_metrics *m, const struct mt_trace *t)
+{
+    const struct mt_device_analysis *d = m->d;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; t != NULL && i < d->owners.n; i++) {
+        const struct mt_owner *o = &d->owners.p[i];
+        if (is_training((uint8_t)o->attr.phase) && computes_entropy(t, o->stack))
+            bytes += o->bytes;
+    }
+    if (t != NULL && d->focus_is_oom && d->ooms.n != 0 && is_training((uint8_t)d->ooms.p[0].attr.phase) &&
+        computes_entropy(t, d->ooms.p[0].stack))
+        bytes += d->ooms.p[0].request;
+    set(m, MT_METRIC_entropy_bytes, (double)bytes, MT_CONF_MARKED);
+}
+
 static void token_metrics(struct mt_metrics *m)
 {
     const struct mt_role_facts *f = &m->d->roles;
@@ -426,6 +454,7 @@ enum mt_rc mt_metrics_make(struct mt_metrics **out, const struct mt_analysis *a,
     if (m->roles) {
         request_metrics(m, a->verdict.phase, a->verdict.sub);
         token_metrics(m);
+        entropy_metrics(m, a->trace);
         fit_metrics(m);
         layer_metrics(m);
         state_layout(m);

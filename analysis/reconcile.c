@@ -8,6 +8,7 @@ struct stretch { /* of addresses, in order */
     uint64_t addr, end;
     uint32_t row; /* MT_NONE32: only reserved */
     uint64_t handle;
+    uint64_t before; /* bytes of those at lower addresses */
 };
 struct stretches {
     MT_VEC(struct stretch) v;
@@ -40,7 +41,8 @@ static int collect(const struct mt_books *b, const struct mt_probe *p, bool rese
         s = MT_VEC_PUSH(&out->v);
         if (s == NULL)
             return 0;
-        *s = (struct stretch){h->key, h->key + h->size, reserved ? MT_NONE32 : h->row, h->space == MT_SP_MAPPED ? h->link : 0};
+        *s = (struct stretch){h->key, h->key + h->size, reserved ? MT_NONE32 : h->row, h->space == MT_SP_MAPPED ? h->link : 0,
+                              0};
     }
     if (out->v.n > 1)
         qsort(out->v.p, out->v.n, sizeof *out->v.p, by_addr);
@@ -48,8 +50,10 @@ static int collect(const struct mt_books *b, const struct mt_probe *p, bool rese
         struct stretch s = out->v.p[i];
         if (n != 0 && s.addr < out->v.p[n - 1].end)
             s.addr = out->v.p[n - 1].end;
-        if (s.addr < s.end)
-            out->v.p[n++] = s;
+        if (s.addr >= s.end)
+            continue;
+        s.before = n != 0 ? out->v.p[n - 1].before + (out->v.p[n - 1].end - out->v.p[n - 1].addr) : 0;
+        out->v.p[n++] = s;
     }
     out->v.n = n;
     return 1;
@@ -133,6 +137,108 @@ static int others(struct mt_books *b, const struct mt_probe *p, struct mt_reconc
     return 1;
 }
 
+struct of_stack {
+    mt_stack_id stack;
+    uint64_t bytes;
+};
+
+static int by_stack(const void *pa, const void *pb)
+{
+    const struct of_stack *a = pa, *b = pb;
+    return a->stack < b->stack ? -1 : a->stack > b->stack;
+}
+
+static int most_first(const void *pa, const void *pb)
+{
+    const struct of_stack *a = pa, *b = pb;
+    if (a->bytes != b->bytes)
+        return a->bytes > b->bytes ? -1 : 1;
+    return a->stack < b->stack ? -1 : a->stack > b->stack;
+}
+
+/* Bytes of the stretches below an address. */
+static uint64_t below(const struct stretches *s, uint64_t addr)
+{
+    uint32_t lo = 0, hi = s->v.n;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (s->v.p[mid].end > addr)
+            hi = mid;
+        else
+            lo = mid + 1;
+    }
+    if (lo == s->v.n)
+        return lo != 0 ? s->v.p[lo - 1].before + (s->v.p[lo - 1].end - s->v.p[lo - 1].addr) : 0;
+    return s->v.p[lo].before + (addr > s->v.p[lo].addr ? addr - s->v.p[lo].addr : 0);
+}
+
+/* The same as overlap(), at a cost that does not grow with the block: those of a snapshot may lie over each other. */
+static uint64_t covered(const struct stretches *s, uint64_t addr, uint64_t size)
+{
+    return below(s, addr + size) - below(s, addr);
+}
+
+/* Of [addr, addr + size): reserved and not mapped. */
+static uint64_t asleep(const struct stretches *there, const struct stretches *reserved, uint64_t addr, uint64_t size)
+{
+    uint64_t on = covered(there, addr, size), va = covered(reserved, addr, size);
+    va = va > on ? va - on : 0;
+    return va < size - on ? va : size - on;
+}
+
+/* The blocks of the snapshot: those in use whose memory is not there, and segments that are there and of which none is in use. */
+static int blocks(const struct mt_trace *t, const struct stretches *there, const struct stretches *reserved,
+                  struct mt_reconcile *out)
+{
+    MT_VEC(struct of_stack) sum = {NULL, 0, 0};
+    uint32_t n = 0;
+    int ok = 1;
+    char buf[400];
+    for (uint32_t i = 0; ok && t != NULL && i < t->segments.n; i++) {
+        const struct mt_segment *g = &t->segments.p[i];
+        bool in_use = g->n_blocks == 0;
+        if (!mt_segment_is_on(g, out->ordinal, MT_DEV_CUDA) || g->addr + g->total < g->addr)
+            continue;
+        for (uint32_t k = 0; ok && k < g->n_blocks; k++) {
+            const struct mt_block *w = &t->blocks.p[g->first_block + k];
+            struct of_stack *s;
+            uint64_t bytes;
+            if (w->state == MT_BLOCK_INACTIVE)
+                continue;
+            in_use = true;
+            bytes = w->addr + w->size < w->addr || out->unmapped == 0 ? 0 : asleep(there, reserved, w->addr, w->size);
+            if (bytes == 0)
+                continue;
+            s = MT_VEC_PUSH(&sum);
+            ok = s != NULL;
+            if (ok)
+                *s = (struct of_stack){w->stack, bytes};
+        }
+        if (!in_use && g->pool_known && g->pool[0] == 0 && g->pool[1] == 0)
+            out->idle += covered(there, g->addr, g->total);
+    }
+    if (out->idle > out->matched)
+        out->idle = out->matched;
+    if (sum.n > 1)
+        qsort(sum.p, sum.n, sizeof *sum.p, by_stack);
+    for (uint32_t i = 0; i < sum.n; i++) {
+        if (n != 0 && sum.p[n - 1].stack == sum.p[i].stack)
+            sum.p[n - 1].bytes += sum.p[i].bytes;
+        else
+            sum.p[n++] = sum.p[i];
+    }
+    if (n > 1)
+        qsort(sum.p, n, sizeof *sum.p, most_first);
+    for (uint32_t i = 0; ok && i < n && i < MT_MAX_GONE; i++) {
+        const char *site = mt_stack_label(t, sum.p[i].stack, buf, sizeof buf);
+        out->gone[i].site = mt_strndup(site, strlen(site));
+        out->gone[i].bytes = sum.p[i].bytes;
+        ok = out->gone[i].site != NULL;
+    }
+    MT_VEC_DONE(&sum);
+    return ok;
+}
+
 int mt_reconcile_at(struct mt_books *b, const struct mt_probe *p)
 {
     const struct mt_claims *c = &b->claims[p->claims];
@@ -145,6 +251,7 @@ int mt_reconcile_at(struct mt_books *b, const struct mt_probe *p)
     out->driver = b->proc[p->proc].driver;
     out->process = b->proc[p->proc].process;
     out->rank = p->claims;
+    out->ledger = p->ledger;
     out->ordinal = p->ordinal;
     out->at_ns = p->at_ns;
     for (uint32_t i = 0; i < c->list.n; i++) {
@@ -160,7 +267,7 @@ int mt_reconcile_at(struct mt_books *b, const struct mt_probe *p)
         out->unmapped += va < k->size - on ? va : k->size - on;
     }
     out->unseen = out->torch_reserved - out->matched - out->unmapped;
-    ok = others(b, p, out, matched);
+    ok = blocks(c->trace, &there, &reserved, out) && others(b, p, out, matched);
     for (uint32_t i = 0; i < b->rows.n; i++)
         sum += matched[i];
     for (uint32_t i = 0; i < out->others.n; i++)

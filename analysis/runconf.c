@@ -83,7 +83,7 @@ enum mt_rc mt_runconf_new(struct mt_runconf **out, struct mt_err *err)
     *out = NULL;
     if (rc == NULL)
         return no_memory(err);
-    rc->framework = -1;
+    rc->framework = rc->told = -1;
     r = read_table(rc, err);
     if (r != MT_OK) {
         mt_runconf_free(rc);
@@ -181,10 +181,8 @@ static const struct mt_conf_entry *look_up_any(const struct mt_runconf *rc, cons
  * Relax is told from slime by nothing in its flags. */
 static void guess_framework(struct mt_runconf *rc)
 {
-    uint32_t hits[MT_FW_COUNT] = {0}, best = 0;
-    if (rc->forced)
-        return;
-    rc->framework = -1;
+    uint32_t hits[MT_FW_COUNT] = {0}, best = 0, ties = 0;
+    int first = -1;
     for (uint32_t i = 0; i < rc->keys.n; i++) {
         int f = mt_framework_find(rc->keys.p[i].framework);
         if (f > MT_FW_NONE && f < MT_FW_COUNT && look_up_any(rc, rc->keys.p[i].key) != NULL)
@@ -193,9 +191,28 @@ static void guess_framework(struct mt_runconf *rc)
     for (int f = 1; f < MT_FW_COUNT; f++) {
         if (hits[f] > best) {
             best = hits[f];
-            rc->framework = f;
+            first = f;
         }
     }
+    rc->any = best != 0;
+    if (rc->forced)
+        return;
+    for (int f = 1; f < MT_FW_COUNT; f++)
+        ties += best != 0 && hits[f] == best && !(f == MT_FW_RELAX && first == MT_FW_SLIME);
+    rc->framework = rc->told >= 0 ? rc->told : first;
+    rc->sure = rc->told >= 0 || ties == 1;
+}
+
+void mt_runconf_tell(struct mt_runconf *rc, int framework)
+{
+    rc->told = framework;
+    guess_framework(rc);
+}
+
+int mt_runconf_run(const struct mt_runconf *rc)
+{
+    bool proven = rc != NULL && (rc->forced || rc->sure);
+    return proven && rc->framework >= MT_FW_VERL && rc->framework <= MT_FW_NEMORL ? rc->framework : -1;
 }
 
 enum mt_rc mt_runconf_added(struct mt_runconf *rc, enum mt_runconf_from from, struct mt_err *err)

@@ -40,6 +40,9 @@ struct mt_runconf {
     MT_VEC(uint8_t) from;                       /* by entry */
     int framework;  /* enum mt_framework whose keys are set; of the command line where one was named; -1 = none */
     bool forced;    /* named on the command line, or told from a trace */
+    bool any;       /* a key of some framework is set: what is not set has its default */
+    bool sure;      /* its keys are set, and those of no other but its twin (slime and Relax share theirs) as often */
+    int told;       /* by the lines of a log; -1 = by none */
     bool env_known; /* the environment was recorded: what is not in it was not set */
 };
 
@@ -56,6 +59,11 @@ void mt_runconf_free(struct mt_runconf *rc); /* NULL is fine */
 enum mt_rc mt_runconf_added(struct mt_runconf *rc, enum mt_runconf_from from, struct mt_err *err);
 /* The allocator settings of a snapshot; commands and environments of a driver's trace. Each adds and seals. */
 enum mt_rc mt_runconf_add_trace(struct mt_runconf *rc, const struct mt_trace *t, struct mt_err *err);
+
+/* What the lines of a log say the framework is; -1 = nothing. A framework that was forced stays. */
+void mt_runconf_tell(struct mt_runconf *rc, int framework);
+/* The framework of reinforcement learning that the run has as far as settings and logs prove it; -1 = they do not. rc may be NULL. */
+int mt_runconf_run(const struct mt_runconf *rc);
 
 /* The value of an exact key or of a name of settings.json; NULL = not set, not known, or rc is NULL. Lives as long as rc. */
 const char *mt_runconf_get(const struct mt_runconf *rc, const char *key);

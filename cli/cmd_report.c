@@ -190,6 +190,7 @@ static uint32_t choose_primary(const struct report *r, const struct mt_analysis 
 /* The framework that the report is about, for settings and advice; the snapshots know best. */
 static void settle_framework(struct report *r, const struct mt_analysis *primary)
 {
+    mt_runconf_tell(r->run.conf, mt_logs_framework(&r->run.logs)); /* logs may be among the inputs */
     if (primary == NULL || r->run.conf->forced || primary->fw.main <= MT_FW_NONE)
         return;
     r->run.conf->framework = (int)primary->fw.main;

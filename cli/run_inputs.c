@@ -61,7 +61,7 @@ static int load_log(struct mt_run_inputs *r, const char *path, const struct mt_c
     struct mt_input *in = NULL;
     struct mt_trace *t = NULL;
     struct mt_err err;
-    enum mt_rc rc;
+    enum mt_rc rc = MT_OK;
     memset(&err, 0, sizeof err);
     if (mt_input_open(&in, path, &opts, &err) < 0) {
         mt_say_err(path, &err);
@@ -130,6 +130,7 @@ int mt_run_inputs_load(struct mt_run_inputs *r, const struct mt_cli *c)
     for (int i = 0; i < c->logs.n; i++)
         if (!load_log(r, c->logs.p[i], c))
             return 0;
+    mt_runconf_tell(r->conf, mt_logs_framework(&r->logs));
     return 1;
 }
 

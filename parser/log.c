@@ -372,6 +372,60 @@ static int whole_line(struct mt_log *l, uint64_t number, const char *s)
     return 0;
 }
 
+static bool in_path(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.' ||
+           c == '/';
+}
+
+static void count_path(struct mt_log *l, const char *p, size_t n)
+{
+    struct mt_log_path one = {.n = 1}, *at;
+    size_t cut = n >= sizeof one.path ? n - (sizeof one.path - 1) : 0;
+    memcpy(one.path, p + cut, n - cut); /* nothing but what in_path() takes */
+    for (uint32_t i = 0; i < l->paths.n; i++) {
+        if (strcmp(l->paths.p[i].path, one.path) == 0) {
+            l->paths.p[i].n++;
+            return;
+        }
+    }
+    if (l->paths.n >= MT_LOG_MAX_PATHS)
+        return;
+    at = MT_VEC_PUSH(&l->paths);
+    if (at != NULL)
+        *at = one;
+    l->no_memory |= at == NULL;
+}
+
+/* Whether a package's folder is one of those of the path. */
+static bool has_package(const char *p, size_t n)
+{
+    static const char *const packages[] = {"verl/", "areal/", "slime/", "relax/", "openrlhf/", "trl/", "nemo_rl/"};
+    for (size_t i = 0; i < n; i++) {
+        if (i != 0 && p[i - 1] != '/')
+            continue;
+        for (size_t k = 0; k < sizeof packages / sizeof *packages; k++)
+            if (n - i > strlen(packages[k]) && memcmp(p + i, packages[k], strlen(packages[k])) == 0)
+                return true;
+    }
+    return false;
+}
+
+/* The framework's files that a line names: of tracebacks, or before what it logs. */
+static void note_paths(struct mt_log *l, const char *s)
+{
+    for (const char *p = s; (p = strstr(p, ".py")) != NULL;) {
+        const char *b = p, *e = p + 3;
+        p = e;
+        if (in_path(*e))
+            continue;
+        while (b > s && in_path(b[-1]) && e - b < 1024)
+            b--;
+        if (has_package(b, (size_t)(e - b)))
+            count_path(l, b, (size_t)(e - b));
+    }
+}
+
 int mt_log_line(struct mt_log *l, uint64_t number, const char *line, const char *joined)
 {
     /* A long sentence is wrapped in tickets; then the following lines belong to it. */
@@ -380,6 +434,7 @@ int mt_log_line(struct mt_log *l, uint64_t number, const char *line, const char 
     int found = torch_oom(l, number, s) || usage(l, number, line) || usage_dict(l, number, line) || sglang(l, number, line) ||
                 vllm_graphs(l, number, line) || vllm_startup(l, number, line) || kernel_kill(l, number, line) ||
                 simple(l, number, line) || whole_line(l, number, line);
+    note_paths(l, line);
     return l->no_memory ? -1 : found;
 }
 

@@ -73,8 +73,16 @@ struct mt_log_fact {
     bool hints_expandable;         /* TORCH_OOM: the sentence advises to set expandable_segments */
 };
 
+/* A Python file of a framework of reinforcement learning that lines name: "relax/backends/megatron/actor.py". */
+struct mt_log_path {
+    char path[120]; /* its end when it is longer; printable */
+    uint64_t n;     /* how often */
+};
+#define MT_LOG_MAX_PATHS 64u
+
 struct mt_log {
     MT_VEC(struct mt_log_fact) facts; /* in order of lines; at most MT_LOG_MAX_FACTS */
+    MT_VEC(struct mt_log_path) paths; /* the first MT_LOG_MAX_PATHS different ones */
     uint64_t n_lines, n_bytes, n_long, n_dropped;
     bool no_memory;
     bool truncated; /* the source ended with an error; err of the reader says why */

@@ -7,8 +7,9 @@ enum { AHEAD = 4 }; /* lines held: the one looked at and three more */
 
 /* One of these four bytes stands in every line that has something to say; chosen so that few others have one. */
 static const char *const anchors[] = {
-    "ried", "iled", "Cuda", "CUDA", "CUBL", "emor", "Mode", "mode", "KV c", "KV C", "KV s", "bloc",
-    "Slee", "raph", "Expa", "kill", "Kill", "std:", "Cann", "exit", "SIGK", "can'", "Load", "was ",
+    "ried", "iled", "Cuda", "CUDA", "CUBL", "emor", "Mode", "mode", "KV c", "KV C", "KV s",
+    "bloc", "Slee", "raph", "Expa", "kill", "Kill", "std:", "Cann", "exit", "SIGK", "can'",
+    "Load", "was ", "erl/", "eal/", "ime/", "lax/", "lhf/", "trl/", "_rl/", /* of a framework's files */
 };
 #define HASH_BITS 12u
 
@@ -171,4 +172,8 @@ enum mt_rc mt_log_read(struct mt_log *out, struct mt_source *src, struct mt_err 
     return rc;
 }
 
-void mt_log_done(struct mt_log *l) { MT_VEC_DONE(&l->facts); }
+void mt_log_done(struct mt_log *l)
+{
+    MT_VEC_DONE(&l->facts);
+    MT_VEC_DONE(&l->paths);
+}

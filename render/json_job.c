@@ -223,6 +223,16 @@ static void reconciled(struct mt_jsonw *w, const struct mt_job *j)
         mt_jw_ku(w, "unmapped_bytes", r->unmapped);
         mt_jw_ku(w, "unseen_bytes", r->unseen);
         mt_jw_ku(w, "driver_held_bytes", r->driver_held);
+        mt_jw_ku(w, "idle_bytes", r->idle);
+        mt_jw_key(w, "asleep");
+        mt_jw_open(w, '[');
+        for (int k = 0; k < MT_MAX_GONE && r->gone[k].site != NULL; k++) {
+            mt_jw_open(w, '{');
+            mt_jw_ks(w, "site", r->gone[k].site);
+            mt_jw_ku(w, "bytes", r->gone[k].bytes);
+            mt_jw_close(w, '}');
+        }
+        mt_jw_close(w, ']');
         rows(w, j, "others", r->others.p, r->others.n);
         mt_jw_kb(w, "adds_up", r->adds_up);
         mt_jw_close(w, '}');

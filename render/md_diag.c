@@ -32,6 +32,11 @@ void mt_md_top(const struct mt_report *r, struct mt_out *o)
                 continue;
             mt_puts(o, first ? ": " : ", ");
             mt_md_code(o, mt_advice_line(d, l), strlen(mt_advice_line(d, l)));
+            if (d->card->set[l].note[0] != '\0') {
+                mt_puts(o, " (");
+                md(o, d->card->set[l].note);
+                mt_puts(o, ")");
+            }
             first = false;
         }
         if (d->current != NULL) {

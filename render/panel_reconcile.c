@@ -3,6 +3,8 @@
 #include "render/html.h"
 #include "render/job_view.h"
 
+#include <stdio.h>
+
 enum { SHOWN = 32 };
 
 static bool has(const struct mt_page *p) { return p->r->job != NULL && p->r->job->reconciled.n != 0; }
@@ -22,7 +24,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
 {
     static const char *const heads[] = {"At the snapshot", "#Bytes", "#Share"};
     const struct mt_job *j = p->r->job;
-    char who[MT_WHO], when[40];
+    char who[MT_WHO], when[40], what[240];
     mt_puts(o, "<p class=\"note\">Segments of the snapshot against driver calls "
                "at the same addresses at that time. What is unmapped is "
                "address space of pools that sleep: PyTorch counts it, the device "
@@ -37,6 +39,10 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         line(o, "PyTorch believes it holds", r->torch_reserved, r->torch_reserved, true);
         line(o, "held: recorded at the same addresses", r->matched, r->torch_reserved, false);
         line(o, "not held: unmapped, its pool sleeps", r->unmapped, r->torch_reserved, false);
+        for (int k = 0; k < MT_MAX_GONE && r->gone[k].site != NULL; k++) {
+            (void)snprintf(what, sizeof what, "of that in use by PyTorch\xe2\x80\x99s books: %.160s", r->gone[k].site);
+            line(o, what, r->gone[k].bytes, r->torch_reserved, false);
+        }
         line(o, "no recorded call: older than the recording, or lost", r->unseen, r->torch_reserved, false);
         line(o, "The process holds, by recorded calls", r->driver_held, r->driver_held, true);
         line(o, "known to PyTorch: the same as held above", r->matched, r->driver_held, false);

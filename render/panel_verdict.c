@@ -67,6 +67,7 @@ static void where(const struct mt_page *p, struct mt_out *o)
         mt_html_s(o, mt_framework_words(a->fw.engine));
     }
     mt_puts(o, a->fw.forced               ? " (as named on the command line)</p>\n"
+               : a->fw.by_settings        ? " (by the settings or logs of the run)</p>\n"
                : a->fw.main != MT_FW_NONE ? " (by its frames)</p>\n"
                                           : "</p>\n");
 }

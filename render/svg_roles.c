@@ -67,7 +67,7 @@ static uint32_t x_of(const struct curve *v, uint32_t column)
 /* Along the tops to the right, along the bases back. */
 static void layer(struct curve *v, struct mt_out *o, unsigned role, const char *fill)
 {
-    uint64_t top[COLUMNS];
+    uint64_t top[COLUMNS] = {0};
     bool any = false;
     for (uint32_t k = 0; k < v->n; k++) {
         top[k] = v->base[k] + bytes_of(v->c, v->pick[k], role);

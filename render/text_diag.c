@@ -29,6 +29,8 @@ static void settings(struct mt_text *x, const struct mt_advice *a)
         mt_term(x->o, mt_advice_line(a, i), strlen(mt_advice_line(a, i)));
         mt_text_style(x, "0");
         mt_putc(x->o, '\n');
+        if (a->card->set[i].note[0] != '\0')
+            mt_text_wrap(x, "         ", "         ", a->card->set[i].note);
     }
 }
 

@@ -137,7 +137,7 @@ static void sleeps(struct mt_text *x, const struct mt_job *j)
     for (uint32_t i = 0; i < j->sleeps.n && i < SLEEPS; i++) {
         const struct mt_sleep *s = &j->sleeps.p[i];
         (void)mt_job_moment(a, j, s->t0_ns);
-        (void)snprintf(line, sizeof line, "%*s  %s%s: %s, %s held afterwards (%s)", strchr(a, '\xc2') != NULL ? 10 : 9, a,
+        (void)snprintf(line, sizeof line, "%*s  %s%s: %s, %s held afterwards (%s)", strstr(a, "\xc2") != NULL ? 10 : 9, a,
                        mt_holder_words(s->who), mt_job_sleep_words(j, i), mt_fmt_bytes(b, s->bytes), mt_fmt_bytes(c, s->left),
                        mt_job_who(who, j, s->driver, s->process));
         mt_text_wrap(x, "  ", "             ", line);
@@ -159,6 +159,11 @@ static void reconciled(struct mt_text *x, const struct mt_job *j)
         mt_putf(x->o, "  %12s  PyTorch believes it holds\n", mt_fmt_bytes(a, r->torch_reserved));
         mt_putf(x->o, "  %12s    of it held: recorded at the same addresses\n", mt_fmt_bytes(a, r->matched));
         mt_putf(x->o, "  %12s    of it not held: unmapped, its pool sleeps\n", mt_fmt_bytes(a, r->unmapped));
+        for (int k = 0; k < MT_MAX_GONE && r->gone[k].site != NULL; k++) {
+            mt_putf(x->o, "  %12s      in use there: ", mt_fmt_bytes(a, r->gone[k].bytes));
+            (void)mt_text_clipped(x, r->gone[k].site, x->width - 34);
+            mt_putc(x->o, '\n');
+        }
         mt_putf(x->o, "  %12s    of it without a recorded call: older than the recording, or lost\n",
                 mt_fmt_bytes(a, r->unseen));
         mt_putf(x->o, "  %12s  the process holds by recorded calls\n", mt_fmt_bytes(a, r->driver_held));

@@ -165,71 +165,78 @@ def owners_are(what, job, said):
                   {**{h: true[h] for h in ("torch", "engine", "nccl", "math", "library")}, "unknown": 0})
 
 
-trace, said = python_job(1, LEDGER_FAIL=1)
-report = reported("Python", trace)
-job = report["job"]
-adds_up("Python", job)
-reconciles("Python", job, said)
-owners_are("Python", job, said)
-fatal = [f for f in job["failures"] if f["fatal"]]
-kit.check("the worker has no marks; its failure has the phase that its parent had marked", len(fatal) == 1
-          and (fatal[0]["holder"], fatal[0]["library"], fatal[0]["phase"], fatal[0]["mark"]) ==
-          ("nccl", "libnccl.so.2", "weight_sync", "update_weights") and job["processes"][fatal[0]["process"]]["rank"] == 1, job["failures"])
-ledger = job["ledgers"][0]
-width = (ledger["last_time_ns"] - ledger["first_time_ns"]) // 480 + 1
-kit.equal("and so has the column in which the workers' engines slept",
-          ledger["columns"]["phase"][(said[0]["time_ns"] - ledger["first_time_ns"]) // width], "weight_sync")
-kit.equal("ranges of the parent alone", {p["phase"]: p["occurrences"] for p in job["phase_ranges"]}, {"rollout.generate": 1, "weight_sync": 1})
-parent = [p for p in job["processes"] if p["rank"] is None]
-kit.check("the parent is there, without a GPU", len(parent) == 1 and parent[0]["peak_bytes"] == 0 and parent[0]["calls"] == 0, parent)
-for kind, words in (("html", "PyTorch believes it holds"), ("html", "not held: unmapped, its pool sleeps"), ("text", "of it held"),
-                    ("md", "PyTorch believes"), ("html", "unexplained"), ("text", "unexplained"), ("md", "unexplained")):
-    out = subprocess.run([MEMTRACE, "report", str(trace), "--format", kind, "-o", "-"], stdout=subprocess.PIPE, check=False, timeout=300)
-    kit.check(f"Python: {kind} says \"{words}\"", out.returncode == 0 and words.encode() in b" ".join(out.stdout.split()))
+def python_jobs():
+    trace, said = python_job(1, LEDGER_FAIL=1)
+    report = reported("Python", trace)
+    job = report["job"]
+    adds_up("Python", job)
+    reconciles("Python", job, said)
+    owners_are("Python", job, said)
+    fatal = [f for f in job["failures"] if f["fatal"]]
+    kit.check("the worker has no marks; its failure has the phase that its parent had marked", len(fatal) == 1
+              and (fatal[0]["holder"], fatal[0]["library"], fatal[0]["phase"], fatal[0]["mark"]) ==
+              ("nccl", "libnccl.so.2", "weight_sync", "update_weights") and job["processes"][fatal[0]["process"]]["rank"] == 1, job["failures"])
+    ledger = job["ledgers"][0]
+    width = (ledger["last_time_ns"] - ledger["first_time_ns"]) // 480 + 1
+    kit.equal("and so has the column in which the workers' engines slept",
+              ledger["columns"]["phase"][(said[0]["time_ns"] - ledger["first_time_ns"]) // width], "weight_sync")
+    kit.equal("ranges of the parent alone", {p["phase"]: p["occurrences"] for p in job["phase_ranges"]}, {"rollout.generate": 1, "weight_sync": 1})
+    parent = [p for p in job["processes"] if p["rank"] is None]
+    kit.check("the parent is there, without a GPU", len(parent) == 1 and parent[0]["peak_bytes"] == 0 and parent[0]["calls"] == 0, parent)
+    for kind, words in (("html", "PyTorch believes it holds"), ("html", "not held: unmapped, its pool sleeps"), ("text", "of it held"),
+                        ("md", "PyTorch believes"), ("html", "unexplained"), ("text", "unexplained"), ("md", "unexplained")):
+        out = subprocess.run([MEMTRACE, "report", str(trace), "--format", kind, "-o", "-"], stdout=subprocess.PIPE, check=False, timeout=300)
+        kit.check(f"Python: {kind} says \"{words}\"", out.returncode == 0 and words.encode() in b" ".join(out.stdout.split()))
 
-data = trace.read_bytes()
-folder = kit.scratch()
-members = [(at, raw) for at, raw, whole in trace_decode.split_gzip(data, "t.gz", []) if whole]
-ends = [at for at, _ in members[1:]] + [len(data)]
-(folder / "t.gz").write_bytes(b"".join(data[at:end] for (at, raw), end in zip(members, ends) if b"torch_snapshot" not in raw))
-decoded = trace_decode.load(str(trace))
-for _, name, kind, whole in decoded.attached():
-    if kind in ("torch_snapshot", b"torch_snapshot"):
-        (folder / os.path.basename(name if isinstance(name, str) else name.decode())).write_bytes(whole)
-beside = sorted(folder.glob("*.pickle"))
-kit.equal("snapshots taken out of the trace", len(beside), 2)
-alone = reported("Python, without them", folder / "t.gz")["job"]
-kit.equal("without them nothing is reconciled", alone["reconciled"], [])
-apart = reported("Python, snapshots beside it", folder / "t.gz", *beside)["job"]
-same = ("ledgers", "failures", "sleeps", "reconciled", "phase_ranges", "processes", "sentence", "because")
-kit.equal("snapshots beside the trace give what snapshots inside give", {k: apart[k] for k in same}, {k: job[k] for k in same})
+    data = trace.read_bytes()
+    folder = kit.scratch()
+    members = [(at, raw) for at, raw, whole in trace_decode.split_gzip(data, "t.gz", []) if whole]
+    ends = [at for at, _ in members[1:]] + [len(data)]
+    (folder / "t.gz").write_bytes(b"".join(data[at:end] for (at, raw), end in zip(members, ends) if b"torch_snapshot" not in raw))
+    decoded = trace_decode.load(str(trace))
+    for _, name, kind, whole in decoded.attached():
+        if kind in ("torch_snapshot", b"torch_snapshot"):
+            (folder / os.path.basename(name if isinstance(name, str) else name.decode())).write_bytes(whole)
+    beside = sorted(folder.glob("*.pickle"))
+    kit.equal("snapshots taken out of the trace", len(beside), 2)
+    alone = reported("Python, without them", folder / "t.gz")["job"]
+    kit.equal("without them nothing is reconciled", alone["reconciled"], [])
+    apart = reported("Python, snapshots beside it", folder / "t.gz", *beside)["job"]
+    same = ("ledgers", "failures", "sleeps", "reconciled", "phase_ranges", "processes", "sentence", "because")
+    kit.equal("snapshots beside the trace give what snapshots inside give", {k: apart[k] for k in same}, {k: job[k] for k in same})
 
-trace2, said2 = python_job(0)
-quiet = reported("Python, no failure", trace2)["job"]
-adds_up("Python, no failure", quiet)
-reconciles("Python, no failure", quiet, said2)
-both = folder / "both.gz"
-both.write_bytes(data + trace2.read_bytes())
-two = reported("two traces in one file", both)["job"]
-adds_up("two traces in one file", two)
-kit.equal("its processes are those of both", sorted(p["pid"] for p in two["processes"]),
-          sorted(p["pid"] for j in (job, quiet) for p in j["processes"]))
-kit.equal("and its tables", sorted(r["torch_reserved_bytes"] for r in two["reconciled"]),
-          sorted(r["torch_reserved_bytes"] for j in (job, quiet) for r in j["reconciled"]))
-both.write_bytes(data + data)
-twice = reported("the same trace twice in one file", both)["job"]
-kit.equal("counts once", {k: twice[k] for k in same}, {k: job[k] for k in same})
+    trace2, said2 = python_job(0)
+    quiet = reported("Python, no failure", trace2)["job"]
+    adds_up("Python, no failure", quiet)
+    reconciles("Python, no failure", quiet, said2)
+    both = folder / "both.gz"
+    both.write_bytes(data + trace2.read_bytes())
+    two = reported("two traces in one file", both)["job"]
+    adds_up("two traces in one file", two)
+    kit.equal("its processes are those of both", sorted(p["pid"] for p in two["processes"]),
+              sorted(p["pid"] for j in (job, quiet) for p in j["processes"]))
+    kit.equal("and its tables", sorted(r["torch_reserved_bytes"] for r in two["reconciled"]),
+              sorted(r["torch_reserved_bytes"] for j in (job, quiet) for r in j["reconciled"]))
+    both.write_bytes(data + data)
+    twice = reported("the same trace twice in one file", both)["job"]
+    kit.equal("counts once", {k: twice[k] for k in same}, {k: job[k] for k in same})
 
-for n in range(1, len(members)):
-    cut = folder / "cut.gz"
-    cut.write_bytes(data[:(ends[n - 1] + ends[n]) // 2])  # in the middle of member n: those before it are whole
-    part = reported(f"cut in member {n}", cut, status=3)
-    want = trace_decode.Trace()
-    want.add_bytes(b"".join(data[at:end] for (at, _), end in list(zip(members, ends))[:n]), "whole members")
-    want.decode()
-    got = part["job"]["processes"] if part["job"] else []
-    kit.equal(f"cut in member {n}: the calls of all whole members", sorted(p["calls"] for p in got if p["calls"]),
-              sorted(len(p.calls) for p in want.recorded() if p.calls))
+    for n in range(1, len(members)):
+        cut = folder / "cut.gz"
+        cut.write_bytes(data[:(ends[n - 1] + ends[n]) // 2])  # in the middle of member n: those before it are whole
+        part = reported(f"cut in member {n}", cut, status=3)
+        want = trace_decode.Trace()
+        want.add_bytes(b"".join(data[at:end] for (at, _), end in list(zip(members, ends))[:n]), "whole members")
+        want.decode()
+        got = part["job"]["processes"] if part["job"] else []
+        kit.equal(f"cut in member {n}: the calls of all whole members", sorted(p["calls"] for p in got if p["calls"]),
+                  sorted(len(p.calls) for p in want.recorded() if p.calls))
+
+
+if kit.SANITIZED:
+    kit.skip("Python", "a sanitizer build of the recorder cannot be loaded by python")
+else:
+    python_jobs()
 
 # ---- a tree of processes ----------------------------------------------------------------------------------------------------------------
 

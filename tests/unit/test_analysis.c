@@ -1,4 +1,5 @@
 /* The replay and the verdict on traces small enough to check by hand. */
+#include "analysis/runconf.h"
 #include "analysis/verdict.h"
 #include "build_trace.h"
 #include "load.h"
@@ -386,6 +387,33 @@ MT_TEST(empty_snapshot)
     mt_trace_free(t);
 }
 
+/* A process without frames of a framework: the settings of the run name it. The command line goes before. */
+MT_TEST(framework_by_settings)
+{
+    static const char args[] = "actor.backend=fsdp:d8 rollout.backend=sglang:d8";
+    struct mt_trace *t = oom_trace(12 * MIB, MIB, 0);
+    struct mt_analyze_opts o = {.phases = rules.phases, .fixes = rules.fixes, .only_device = -1, .framework = -1};
+    struct mt_runconf *conf = NULL;
+    struct mt_analysis *a = NULL;
+    struct mt_err err = {.rc = MT_OK};
+    MT_ASSERT(mt_runconf_new(&conf, &err) == MT_OK);
+    o.conf = conf;
+    MT_ASSERT(mt_analyze(&a, t, &o, &err) == MT_OK);
+    MT_CHECK(a->fw.main == MT_FW_NONE && !a->fw.by_settings);
+    mt_analysis_free(a);
+    MT_CHECK_EQ(mt_conf_args(&conf->conf, args, strlen(args), "--args", false, &err), MT_OK);
+    MT_CHECK_EQ(mt_runconf_added(conf, MT_FROM_ARGS, &err), MT_OK);
+    MT_ASSERT(mt_analyze(&a, t, &o, &err) == MT_OK);
+    MT_CHECK(a->fw.main == MT_FW_AREAL && a->fw.by_settings && !a->fw.forced);
+    mt_analysis_free(a);
+    o.framework = MT_FW_VERL;
+    MT_ASSERT(mt_analyze(&a, t, &o, &err) == MT_OK);
+    MT_CHECK(a->fw.main == MT_FW_VERL && !a->fw.by_settings && a->fw.forced);
+    mt_analysis_free(a);
+    mt_runconf_free(conf);
+    mt_trace_free(t);
+}
+
 MT_TEST(out_of_memory_anywhere)
 {
     struct mt_trace *t = oom_trace(12 * MIB, MIB, 0);
@@ -414,4 +442,4 @@ MT_MAIN(MT_RUN(rules_load) MT_RUN(anchored_on_the_end) MT_RUN(negative_start_is_
                 MT_RUN(first_forward_is_not_inference) MT_RUN(oom_fragmentation) MT_RUN(oom_limit) MT_RUN(oom_other_stream)
                     MT_RUN(segment_sizes) MT_RUN(expandable_holes) MT_RUN(columns_are_true_states) MT_RUN(owner_sums_are_exact)
                         MT_RUN(forged_sizes) MT_RUN(many_ooms_of_one_deep_stack) MT_RUN(cut_trace_has_no_anchor)
-                            MT_RUN(empty_snapshot) MT_RUN(out_of_memory_anywhere))
+                            MT_RUN(empty_snapshot) MT_RUN(framework_by_settings) MT_RUN(out_of_memory_anywhere))

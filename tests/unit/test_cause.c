@@ -477,6 +477,42 @@ MT_TEST(from_driver_calls)
     MT_CHECK(c.known);
 }
 
+/* What the trainer has cached and does not use, when the engine wakes; what has grown step by step. */
+MT_TEST(from_what_was_there_before)
+{
+    struct mt_driver_oom o = {
+        .request = 5 * GIB, .free = 4 * GIB, .who = MT_HOLD_ENGINE, .phase = MT_PH_ROLLOUT_WAKE_SLEEP, .in_wake = true};
+    struct mt_job j = {.kind = MT_JV_OOM, .idle = 33 * GIB};
+    struct mt_cause_other c;
+    j.ooms.p = &o;
+    j.ooms.n = 1;
+    o.held[MT_HOLD_TORCH] = 45 * GIB;
+    o.held[MT_HOLD_ENGINE] = 30 * GIB;
+    mt_cause_of_job(&c, &j);
+    MT_CHECK_EQ(c.kind, MT_CAUSE_STALE_ENGINE);
+    MT_CHECK_EQ(c.conf, MT_CONF_INFERRED);
+    j.idle = GIB; /* next to nothing of what is held */
+    mt_cause_of_job(&c, &j);
+    MT_CHECK_EQ(c.kind, MT_CAUSE_CAPACITY);
+    j.idle = 33 * GIB;
+    o.request = 40 * GIB; /* it would not have done */
+    mt_cause_of_job(&c, &j);
+    MT_CHECK_EQ(c.kind, MT_CAUSE_CAPACITY);
+    o.who = MT_HOLD_TORCH;
+    o.request = 6 * GIB;
+    o.phase = MT_PH_LOGP_OLD;
+    o.in_wake = false;
+    o.held[MT_HOLD_ENGINE] = 0;
+    j.idle = 0;
+    j.growth = (struct mt_job_growth){.who = MT_HOLD_TORCH, .n = 3, .first = 36 * GIB, .last = 39 * GIB};
+    mt_cause_of_job(&c, &j);
+    MT_CHECK_EQ(c.kind, MT_CAUSE_LEAK);
+    MT_CHECK_EQ(c.conf, MT_CONF_INFERRED);
+    o.request = 8 * GIB; /* without the growth it would have failed as well */
+    mt_cause_of_job(&c, &j);
+    MT_CHECK_EQ(c.kind, MT_CAUSE_CAPACITY);
+}
+
 /* Nothing in the real files failed within what they record: no cause, no scare. */
 MT_TEST(real_files_have_no_cause)
 {
@@ -551,5 +587,6 @@ MT_MAIN(MT_RUN(rules_load) MT_RUN(a_full_card_is_capacity) MT_RUN(holes_are_frag
                             MT_RUN(a_limit) MT_RUN(growth_is_a_leak) MT_RUN(steady_training_is_healthy)
                                 MT_RUN(state_of_the_first_step_is_no_leak) MT_RUN(inference_alone_is_healthy)
                                     MT_RUN(left_by_an_earlier_phase) MT_RUN(a_withheld_curve_has_no_cause) MT_RUN(from_a_log)
-                                        MT_RUN(from_driver_calls) MT_RUN(real_files_have_no_cause)
-                                            MT_RUN(out_of_memory_while_looking) MT_RUN(rules_done))
+                                        MT_RUN(from_driver_calls) MT_RUN(from_what_was_there_before)
+                                            MT_RUN(real_files_have_no_cause) MT_RUN(out_of_memory_while_looking)
+                                                MT_RUN(rules_done))

@@ -199,6 +199,46 @@ MT_TEST(frameworks)
     }
 }
 
+/* Which framework the run has is believed where its own keys say so, or a log. */
+MT_TEST(framework_of_the_run)
+{
+    static const struct {
+        const char *args;
+        int run;
+    } of[] = {
+        {"actor.backend=fsdp:d8 rollout.backend=sglang:d8", MT_FW_AREAL},
+        {"--max-tokens-per-gpu 9216 --sglang-mem-fraction-static 0.7", MT_FW_SLIME}, /* Relax has the same flags */
+        {"actor_rollout_ref.rollout.name=vllm", MT_FW_VERL},
+        {"--global-batch-size 8 --hidden-size 4096", -1}, /* also Megatron's own */
+        {"--max-num-seqs 4", -1},                         /* an engine alone */
+        {"learning_rate=1", -1},
+    };
+    struct mt_runconf_hit hit;
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        open_conf();
+        args(of[i].args);
+        MT_CHECK_EQ(mt_runconf_run(rc), of[i].run);
+        MT_CHECK_EQ(rc->any, i != 5);
+        mt_runconf_free(rc);
+    }
+    open_conf();
+    MT_CHECK_EQ(mt_runconf_run(NULL), -1);
+    MT_CHECK_EQ(mt_runconf_run(rc), -1);
+    args("--max-tokens-per-gpu 9216");
+    mt_runconf_tell(rc, MT_FW_RELAX);
+    MT_CHECK_EQ(mt_runconf_run(rc), MT_FW_RELAX);
+    args("--sglang-mem-fraction-static 0.7"); /* more keys do not take it back */
+    MT_CHECK_EQ(mt_runconf_run(rc), MT_FW_RELAX);
+    MT_CHECK(mt_runconf_find(rc, "train_memory_margin", &hit) && hit.is_default);
+    mt_runconf_tell(rc, -1);
+    MT_CHECK_EQ(mt_runconf_run(rc), MT_FW_SLIME);
+    rc->forced = true;
+    rc->framework = MT_FW_TRL;
+    mt_runconf_tell(rc, MT_FW_RELAX);
+    MT_CHECK_EQ(mt_runconf_run(rc), MT_FW_TRL);
+    mt_runconf_free(rc);
+}
+
 /* Every setting of the table is found by its name when any of its keys is set, in the spelling of the table. */
 MT_TEST(every_key)
 {
@@ -309,4 +349,5 @@ MT_TEST(words)
 }
 
 MT_MAIN(MT_RUN(yaml) MT_RUN(json) MT_RUN(bad_files) MT_RUN(script) MT_RUN(precedence) MT_RUN(defaults) MT_RUN(frameworks)
-            MT_RUN(every_key) MT_RUN(ray_environment) MT_RUN(hostile) MT_RUN(out_of_memory) MT_RUN(words))
+            MT_RUN(framework_of_the_run) MT_RUN(every_key) MT_RUN(ray_environment) MT_RUN(hostile) MT_RUN(out_of_memory)
+                MT_RUN(words))

@@ -501,6 +501,57 @@ MT_TEST(held_at_the_failure)
     }
 }
 
+/* Steps of an update that each keep so many MiB more, and one in which memory runs out. */
+static struct mt_job *steps(const unsigned *keeps, unsigned n, bool gives_back, struct mt_trace **t)
+{
+    struct bd x = one_process();
+    for (unsigned i = 0; i < n; i++) {
+        uint64_t t0 = x.now + BD_MS / 2;
+        (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x1000 + i * 0x1000, keeps[i] * BD_MIB, BD_TORCH);
+        (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x800, 20 * BD_GIB, BD_TORCH);
+        (void)bd_call(&x, MT_WO_MEM_FREE, 0x800, 0, NULL);
+        bd_range(&x, "update_actor", t0, x.now + BD_MS / 2);
+    }
+    bd_range(&x, "update_actor", x.now + BD_MS / 2, x.now + 9 * BD_MS);
+    if (gives_back)
+        (void)bd_call(&x, MT_WO_MEM_FREE, 0x2000, 0, NULL);
+    bd_call(&x, MT_WO_MEM_ALLOC, 0, 60 * BD_GIB, BD_TORCH)->result = 2;
+    *t = bd_done(&x);
+    return make(*t);
+}
+
+MT_TEST(growth_by_steps)
+{
+    static const struct {
+        unsigned keeps[5], n;
+        bool gives_back;
+        uint32_t found;
+    } cases[] = {
+        {{30000, 3000, 3000, 3000, 3000}, 5, false, 4},                                     /* whatever the first one set up */
+        {{30000, 3000, 3000, 3000}, 4, false, 3},       {{30000, 3000, 3000}, 3, false, 0}, /* too few */
+        {{30000, 3000, 3000, 0, 3000}, 5, false, 0},                                        /* one step without */
+        {{30000, 3000, 1000, 5000, 9000}, 5, false, 0},                                     /* as larger batches have it */
+        {{30000, 3000, 30, 30, 30}, 5, false, 0},                                           /* next to nothing */
+        {{30000, 3000, 3000, 3000, 3000}, 5, true, 0},                                      /* it was not kept */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct mt_trace *t;
+        struct mt_job *j = steps(cases[i].keeps, cases[i].n, cases[i].gives_back, &t);
+        MT_ASSERT(j != NULL && j->kind == MT_JV_OOM);
+        check_sums(j);
+        MT_CHECK_EQ(j->growth.n, cases[i].found);
+        if (i == 0) {
+            MT_CHECK_EQ(j->growth.who, MT_HOLD_TORCH);
+            MT_CHECK_EQ(j->growth.first, 33000 * BD_MIB);
+            MT_CHECK_EQ(j->growth.last, 42000 * BD_MIB);
+            MT_CHECK_HAS(j->because,
+                         "After each of the last 4 update_actor before it (the first is left out) PyTorch held more");
+        }
+        mt_job_free(j);
+        mt_trace_free(t);
+    }
+}
+
 /* An engine wakes once it has slept: what it maps first, it loads. */
 MT_TEST(a_wake_follows_a_sleep)
 {
@@ -642,6 +693,6 @@ MT_MAIN(MT_RUN(owners_and_frees) MT_RUN(handles_are_counted_by_reference) MT_RUN
             MT_RUN(pid_namespaces_are_noticed) MT_RUN(contexts_graphs_and_their_end) MT_RUN(failures_and_the_sentence)
                 MT_RUN(sleep_and_wake) MT_RUN(phases_of_the_job) MT_RUN(survival) MT_RUN(ended_well)
                     MT_RUN(measured_beside_others) MT_RUN(held_after_a_burst) MT_RUN(held_at_the_failure)
-                        MT_RUN(a_wake_follows_a_sleep) MT_RUN(reserved_and_not_mapped)
+                        MT_RUN(growth_by_steps) MT_RUN(a_wake_follows_a_sleep) MT_RUN(reserved_and_not_mapped)
                             MT_RUN(same_process_in_two_traces_counts_once) MT_RUN(a_process_that_ends_holds_nothing)
                                 MT_RUN(hostile_calls) MT_RUN(out_of_memory_leaves_nothing))

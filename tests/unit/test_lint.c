@@ -1,5 +1,6 @@
 /* Lint rules and the diagnosis of logs: for each finding a case that has it, and one that is close and has not. */
 #include "analysis/lint.h"
+#include "build_driver.h"
 #include "mt_test.h"
 
 #define OOM_(request, free, unallocated, others)                                                                               \
@@ -53,6 +54,7 @@ static void done(void)
     mt_logdiag_free(diag);
     mt_logs_done(&logs);
     mt_runconf_free(conf);
+    conf = NULL;
     lint = NULL;
     diag = NULL;
 }
@@ -277,6 +279,11 @@ MT_TEST(sentence)
     MT_CHECK_EQ(diag->phase, MT_PH_TRAIN_ACTOR);
     MT_CHECK_EQ(mt_logs_capacity(&logs, 0), (uint64_t)80 << 30);
     MT_CHECK_EQ(mt_logs_capacity(&logs, -1), (uint64_t)80 << 30);
+    MT_CHECK_EQ(mt_logs_framework(&logs), -1);
+    done();
+    run("", "[relax/backends/megatron/actor.py] a\n[/w/relax/verl/x.py] b\n[verl/mine.py] c\nverl/mine.py d\n" OOM_(
+                "2.00", "1.00", "12.00", ""));
+    MT_CHECK_EQ(mt_logs_framework(&logs), MT_FW_RELAX); /* verl/mine.py is no file of verl */
     done();
     /* Cards of two sizes: nothing is settled. */
     run("", "After X, memory allocated (GB): 1, memory reserved (GB): 1, device memory used/total (GB): 1/80\n"
@@ -311,6 +318,112 @@ MT_TEST(host_advice)
     done();
 }
 
+/* ---- by the driver's calls -------------------------------------------------------------------------------------------------------- */
+
+static bool job_has(const struct mt_job *j, const char *id, const char *words)
+{
+    struct mt_lint_in in = {.fixes = fixes, .job = j, .conf = conf};
+    struct mt_err err;
+    const struct mt_lint_finding *f;
+    bool found;
+    memset(&err, 0, sizeof err);
+    MT_CHECK_EQ(mt_lint_make(&lint, &in, &err), MT_OK);
+    f = find(id);
+    found = f != NULL;
+    if (found) {
+        MT_CHECK(f->where[0] != '\0');
+        MT_CHECK_HAS(f->sentence, words);
+    }
+    mt_lint_free(lint);
+    lint = NULL;
+    return found;
+}
+
+static char gpu_name[] = "GPU 0";
+
+MT_TEST(residue_by_calls)
+{
+    struct mt_ledger l = {.name = gpu_name};
+    struct mt_sleep s[7];
+    struct mt_job j = {.ledgers = {.p = &l, .n = 1}, .sleeps = {.p = s, .n = 7}};
+    memset(s, 0, sizeof s);
+    for (unsigned i = 0; i < 7; i++) { /* a wake between two sleeps */
+        s[i].who = MT_HOLD_ENGINE;
+        s[i].is_wake = (i & 1) != 0;
+        s[i].left = s[i].is_wake ? 60 * BD_GIB : i * BD_GIB;
+    }
+    MT_CHECK(job_has(&j, "sleep-residue", "0 B after the first, 6.00 GiB after the last of 4"));
+    s[4].left = s[2].left + 64 * BD_MIB; /* one that grows by next to nothing */
+    MT_CHECK(!job_has(&j, "sleep-residue", ""));
+    s[4].left = 4 * BD_GIB;
+    s[4].process = s[6].process = 1; /* two processes, twice each */
+    MT_CHECK(!job_has(&j, "sleep-residue", ""));
+    s[4].process = s[6].process = 0;
+    for (unsigned i = 0; i < 7; i++)
+        s[i].who = MT_HOLD_TORCH;
+    MT_CHECK(!job_has(&j, "sleep-residue", ""));
+}
+
+MT_TEST(counters_above_the_card)
+{
+    struct mt_ledger l = {.name = gpu_name, .capacity = 80 * BD_GIB};
+    struct mt_reconcile r = {.torch_reserved = 120 * BD_GIB, .unmapped = 60 * BD_GIB};
+    struct mt_job j = {.ledgers = {.p = &l, .n = 1}, .reconciled = {.p = &r, .n = 1}};
+    MT_CHECK(job_has(&j, "torch-counts-more", "120.00 GiB of 80.00 GiB"));
+    r.unmapped = 10 * BD_GIB; /* sleeping does not explain it */
+    MT_CHECK(!job_has(&j, "torch-counts-more", ""));
+    r.unmapped = 60 * BD_GIB;
+    l.capacity = 0;
+    MT_CHECK(!job_has(&j, "torch-counts-more", ""));
+    l.capacity = 80 * BD_GIB;
+    r.ledger = MT_NONE32;
+    MT_CHECK(!job_has(&j, "torch-counts-more", ""));
+}
+
+/* The library of torch_memory_saver on the stack of a call; the same call of another one. */
+MT_TEST(saver_by_calls)
+{
+    static const char args[] = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True";
+    static const char *const stacks[] = {"torch_memory_saver.abi3.so:malloc|python3:main", BD_CUMEM};
+    struct mt_err err;
+    memset(&err, 0, sizeof err);
+    MT_CHECK_EQ(mt_runconf_new(&conf, &err), MT_OK);
+    MT_CHECK_EQ(mt_conf_args(&conf->conf, args, strlen(args), "--args", false, &err), MT_OK);
+    MT_CHECK_EQ(mt_runconf_added(conf, MT_FROM_ARGS, &err), MT_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        struct bd x = bd_new();
+        const struct mt_trace *t;
+        struct mt_trace *made;
+        struct mt_job j = {.drivers = {.p = &t, .n = 1}};
+        (void)bd_process(&x, "node1", 1, "train", 0, bd_gpu(&x, "node1", "GPU-1", 80 * BD_GIB));
+        (void)bd_vmm(&x, MT_WO_VMM_CREATE, 0, BD_GIB, 7, stacks[i]);
+        t = made = bd_done(&x);
+        MT_CHECK_EQ(job_has(&j, "saver-expandable", "torch_memory_saver"), i == 0);
+        mt_trace_free(made);
+    }
+    mt_runconf_free(conf);
+    conf = NULL;
+}
+
+MT_TEST(bare_contexts)
+{
+    struct mt_ledger_row w[8];
+    struct mt_ledger l = {.name = gpu_name, .rows = {.p = w, .n = 5}};
+    struct mt_job j = {.ledgers = {.p = &l, .n = 1}};
+    memset(w, 0, sizeof w);
+    for (unsigned i = 0; i < 4; i++)
+        w[i] = (struct mt_ledger_row){.holder = MT_HOLD_CONTEXT, .process = i, .bytes = (int64_t)(500 * BD_MIB)};
+    w[4] = (struct mt_ledger_row){.holder = MT_HOLD_TORCH, .process = 3, .bytes = (int64_t)(40 * BD_GIB)};
+    MT_CHECK(job_has(&j, "contexts-on-one-gpu", "3 processes of up to 500.0 MiB"));
+    w[4].process = 2; /* its own rank, and another that works here as well */
+    w[5] = (struct mt_ledger_row){.holder = MT_HOLD_ENGINE, .process = 3, .bytes = (int64_t)(8 * BD_GIB)};
+    l.rows.n = 6;
+    MT_CHECK(!job_has(&j, "contexts-on-one-gpu", ""));
+    l.rows.n = 5;
+    w[0].bytes = (int64_t)(900 * BD_MIB); /* not of one size */
+    MT_CHECK(!job_has(&j, "contexts-on-one-gpu", ""));
+}
+
 static void load_fixes(void)
 {
     struct mt_err err;
@@ -322,4 +435,5 @@ MT_TEST(set_up) { load_fixes(); }
 MT_TEST(tear_down) { mt_fix_rules_free(fixes); }
 
 MT_MAIN(MT_RUN(set_up) MT_RUN(each_rule) MT_RUN(quiet) MT_RUN(order_and_place) MT_RUN(causes) MT_RUN(sentence)
-            MT_RUN(own_pid_is_hidden) MT_RUN(host_advice) MT_RUN(tear_down))
+            MT_RUN(own_pid_is_hidden) MT_RUN(host_advice) MT_RUN(residue_by_calls) MT_RUN(counters_above_the_card)
+                MT_RUN(saver_by_calls) MT_RUN(bare_contexts) MT_RUN(tear_down))

@@ -489,6 +489,41 @@ MT_TEST(out_of_memory)
     MT_CHECK_EQ(mt_mem_used(), held);
 }
 
+/* Files of frameworks; not somebody's folder of that name, not a file of another package. */
+MT_TEST(paths)
+{
+    char text[8192];
+    size_t n = 0;
+    MT_CHECK_EQ(read_text("(A pid=9) [relax/backends/megatron/actor.py] Timer start\n"
+                          "  File \"/v/site-packages/verl/workers/fsdp_workers.py\", line 3, in update_actor\n"
+                          "[relax/backends/megatron/actor.py:12] again, areal/engine/fsdp_engine.py and verl/ and .py\n"
+                          "  File \"/v/torch/nn/module.py\", line 1\n myverl/workers/x.py verl/workers/x.pyc\n"),
+                MT_OK);
+    MT_CHECK_EQ(l.facts.n, 0);
+    MT_CHECK_EQ(l.paths.n, 3);
+    MT_ASSERT(l.paths.n == 3);
+    MT_CHECK_STR(l.paths.p[0].path, "relax/backends/megatron/actor.py");
+    MT_CHECK_EQ(l.paths.p[0].n, 2);
+    MT_CHECK_STR(l.paths.p[1].path, "/v/site-packages/verl/workers/fsdp_workers.py");
+    MT_CHECK_STR(l.paths.p[2].path, "areal/engine/fsdp_engine.py");
+    mt_log_done(&l);
+    /* Many of them, and one that is very long. */
+    for (int i = 0; i < 100; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "verl/workers/f%d.py\n", i);
+    MT_CHECK_EQ(read_text(text), MT_OK);
+    MT_CHECK_EQ(l.paths.n, MT_LOG_MAX_PATHS);
+    mt_log_done(&l);
+    n = (size_t)snprintf(text, sizeof text, "verl/");
+    while (n < 900)
+        n += (size_t)snprintf(text + n, sizeof text - n, "abcdefg/");
+    (void)snprintf(text + n, sizeof text - n, "end.py");
+    MT_CHECK_EQ(read_text(text), MT_OK);
+    MT_ASSERT(l.paths.n == 1);
+    MT_CHECK_EQ(strlen(l.paths.p[0].path), sizeof l.paths.p[0].path - 1);
+    MT_CHECK_HAS(l.paths.p[0].path, "abcdefg/end.py");
+    mt_log_done(&l);
+}
+
 MT_TEST(names)
 {
     for (int k = 0; k < MT_LOG_KIND_COUNT; k++)
@@ -497,4 +532,4 @@ MT_TEST(names)
 
 MT_MAIN(MT_RUN(torch_now) MT_RUN(torch_2_1_misspelt) MT_RUN(torch_1_to_2_0) MT_RUN(wrapped) MT_RUN(each_line) MT_RUN(prefixes)
             MT_RUN(nothing) MT_RUN(line_ends) MT_RUN(rubbish) MT_RUN(very_long_line) MT_RUN(hostile_repeats)
-                MT_RUN(too_many_facts) MT_RUN(out_of_memory) MT_RUN(names))
+                MT_RUN(too_many_facts) MT_RUN(out_of_memory) MT_RUN(paths) MT_RUN(names))

@@ -139,6 +139,11 @@ static void both_totals(bool with_stacks)
         MT_CHECK(r->others.p[i].holder == MT_HOLD_CONTEXT || r->others.p[i].holder == MT_HOLD_NCCL);
     }
     MT_CHECK_EQ(r->matched + rest, r->driver_held);
+    MT_CHECK_EQ(r->idle, 0);
+    MT_CHECK_EQ(r->ledger, 0);
+    MT_ASSERT(r->gone[0].site != NULL); /* the block of the pool that sleeps */
+    MT_CHECK_EQ(r->gone[0].bytes, 0x3000);
+    MT_CHECK(r->gone[1].site == NULL);
     /* also without stacks they are PyTorch's, because the snapshot says so; the pool stays the engine's */
     for (uint32_t i = 0; i < j->ledgers.p[0].rows.n; i++) {
         const struct mt_ledger_row *w = &j->ledgers.p[0].rows.p[i];
@@ -157,6 +162,43 @@ static void both_totals(bool with_stacks)
 }
 MT_TEST(totals_meet) { both_totals(true); }
 MT_TEST(totals_meet_without_stacks) { both_totals(false); }
+
+/* Segments without a block in use, and who uses what is not there. */
+MT_TEST(blocks_that_are_not_there)
+{
+    struct bt x = bt_new();
+    struct mt_trace *d = driver(true), *s;
+    struct mt_claims c;
+    const struct mt_reconcile *r;
+    struct mt_job *j;
+    x.clock_us = BD_T0 / 1000 + 200000;
+    bt_trace(&x, 0);
+    bt_event(&x, "alloc", 0x10000, 512, "");
+    bt_segment(&x, 0, 0x10000, 0x1000, "1024i 3072i", ""); /* there, and only cache */
+    bt_segment(&x, 0, 0x20000, 0x2000, "4096a 4096i", "");
+    bt_segment(&x, 0, 0x50000, 0x800, "2048i", ""); /* cache, but nobody saw it */
+    bt_segment(&x, 0, 0x100000, 0x3000, "8192a 4096i", "worker.py:7:load");
+    bt_segment(&x, 0, 0x108000, 0x4000, "16384a", "");
+    s = bt_done(&x);
+    s->meta.uid = 0x1000 + 4711;
+    s->meta.pid = 4711;
+    for (uint32_t i = 0; i < s->segments.n; i++)
+        s->segments.p[i].pool_known = 1;
+    MT_ASSERT(mt_claims_make(&c, s, NULL) >= 0);
+    j = make(d, &c, 1);
+    MT_ASSERT(j != NULL && j->reconciled.n == 1);
+    r = &j->reconciled.p[0];
+    MT_CHECK(r->adds_up);
+    MT_CHECK_EQ(r->idle, 0x1000);
+    MT_CHECK_EQ(r->unmapped, 0x3000);
+    MT_ASSERT(r->gone[0].site != NULL);
+    MT_CHECK_EQ(r->gone[0].bytes, 0x2000);
+    MT_CHECK(r->gone[1].site == NULL);
+    mt_job_free(j);
+    mt_claims_done(&c);
+    mt_trace_free(d);
+    mt_trace_free(s);
+}
 
 MT_TEST(which_process)
 {
@@ -208,5 +250,5 @@ MT_TEST(hostile_claims)
     mt_trace_free(s);
 }
 
-MT_MAIN(MT_RUN(claims_follow_segments) MT_RUN(totals_meet) MT_RUN(totals_meet_without_stacks) MT_RUN(which_process)
-            MT_RUN(hostile_claims))
+MT_MAIN(MT_RUN(claims_follow_segments) MT_RUN(totals_meet) MT_RUN(totals_meet_without_stacks) MT_RUN(blocks_that_are_not_there)
+            MT_RUN(which_process) MT_RUN(hostile_claims))

@@ -298,6 +298,12 @@ MT_TEST(between_phases_and_inside)
 /* Rules that shrink the same do not add up, and each finds only what the one before it left. */
 MT_TEST(together)
 {
+    static const char one_number[] =
+        "{\"schema_version\": 1, \"fixes\": [{\"id\": \"mine\", \"framework\": [\"verl\"], \"kind\": \"setting\", "
+        "\"phases\": [\"forward_backward\"], \"title\": \"t\", \"why\": \"w\", \"set\": [{\"syntax\": \"hydra\", "
+        "\"key\": \"k\", \"value\": \"1\"}], \"when\": \"live > 0\", \"saving\": {\"bytes\": \"4G\", \"low\": \"4G\", "
+        "\"high\": \"4G\", \"confidence\": \"high\", \"from\": [\"unknown\"]}, \"constraints\": \"none\", \"cost\": "
+        "\"none\", \"source\": \"s\", \"status\": \"DOC\"}]}";
     struct bench b;
     uint64_t sum = 0, n = 0;
     setup(&b, NULL, NULL);
@@ -317,6 +323,7 @@ MT_TEST(together)
     MT_CHECK(b.a.combined.saving.bytes < sum && b.a.combined.saving.bytes <= 26 * GIB);
     MT_CHECK(b.a.combined.fits_known && b.a.combined.fits);
     MT_CHECK_HAS(b.a.combined.sentence, "the failed request of 4.00 GiB would have fitted");
+    MT_CHECK_HAS(b.a.combined.sentence, " less at this moment (");
     teardown(&b);
 
     setup(&b, NULL, NULL);
@@ -327,6 +334,14 @@ MT_TEST(together)
     (void)advise(&b, "");
     MT_CHECK(b.a.combined.fits_known && !b.a.combined.fits);
     MT_CHECK_HAS(b.a.combined.sentence, "would not have fitted");
+    teardown(&b);
+
+    setup(&b, NULL, one_number); /* a range of one number is no range */
+    role(&b, MT_ROLE_UNKNOWN, 10 * GIB);
+    MT_CHECK(advise(&b, "mine") != NULL);
+    MT_CHECK_EQ(b.a.combined.saving.low, 4 * GIB);
+    MT_CHECK_EQ(b.a.combined.saving.high, 4 * GIB);
+    MT_CHECK_STR(b.a.combined.sentence, "With this setting: about 4.00 GiB less at this moment.");
     teardown(&b);
 
     setup(&b, NULL, NULL); /* nothing that saves: nothing is said */
@@ -394,6 +409,102 @@ MT_TEST(order)
     list[2] = entry(mt_fix_rule_find(b.rules, "V12"), 40);
     mt_advice_mark_top(list, 3);
     MT_CHECK(list[0].is_top && !list[1].is_top && list[2].is_top);
+    teardown(&b);
+}
+
+static mt_stack_id add_stack(struct mt_trace *t, const char *name)
+{
+    struct mt_frame *f = MT_VEC_PUSH(&t->frames);
+    struct mt_stack_node *s = MT_VEC_PUSH(&t->stacks);
+    if (f == NULL || s == NULL)
+        abort();
+    f->file = mt_strpool_add(&t->str, "verl/utils/torch_functional.py", 30);
+    f->name = mt_strpool_add(&t->str, name, strlen(name));
+    *s = (struct mt_stack_node){.frame = t->frames.n - 1};
+    return t->stacks.n - 1;
+}
+
+/* The entropy can be recomputed only where training computes it: its bytes are there, its request failed, or the run is set so. */
+MT_TEST(entropy_in_training)
+{
+    static const struct {
+        const char *function, *args;
+        enum mt_phase phase;
+        bool failed, offered;
+    } of[] = {
+        {"entropy_from_logits", NULL, MT_PH_TRAIN_ACTOR, false, true},
+        {"entropy_from_logits", NULL, MT_PH_TRAIN_ACTOR, true, true},
+        {"entropy_from_logits", NULL, MT_PH_LOGP_OLD, false, false},
+        {"cross_entropy", NULL, MT_PH_TRAIN_ACTOR, false, false},
+        {"gather_logprobs_entropy", NULL, MT_PH_TRAIN_ACTOR, true, false},
+        {"logprobs_from_logits", NULL, MT_PH_TRAIN_ACTOR, false, false},
+        {"logprobs_from_logits", "actor_rollout_ref.actor.entropy_coeff=0.001", MT_PH_TRAIN_ACTOR, false, true},
+        {"logprobs_from_logits", "actor_rollout_ref.actor.entropy_coeff=0", MT_PH_TRAIN_ACTOR, false, false},
+        {"entropy_from_logits", "actor_rollout_ref.actor.entropy_checkpointing=True", MT_PH_TRAIN_ACTOR, false, false},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct bench b;
+        struct mt_trace *t = mt_trace_new();
+        struct mt_owner *o;
+        mt_stack_id s;
+        setup(&b, of[i].args, NULL);
+        b.a.verdict.sub = MT_PH_LOSS;
+        role(&b, MT_ROLE_LOGITS, 16 * GIB);
+        b.d->roles.vocab = 151936;
+        b.d->roles.logits_tokens = 16384;
+        b.d->roles.logits_elem = 2;
+        MT_ASSERT(t != NULL && MT_VEC_PUSH(&t->frames) != NULL && MT_VEC_PUSH(&t->stacks) != NULL);
+        s = add_stack(t, of[i].function);
+        if (of[i].failed) {
+            fail(&b, 4 * GIB, GIB);
+            b.d->ooms.p[0].stack = s;
+            b.d->ooms.p[0].attr.phase = (uint8_t)of[i].phase;
+        } else {
+            o = MT_VEC_PUSH(&b.d->owners);
+            MT_ASSERT(o != NULL);
+            o->stack = s;
+            o->bytes = 8 * GIB;
+            o->attr.phase = (uint8_t)of[i].phase;
+        }
+        MT_ASSERT(mt_intern_functions(t));
+        b.a.trace = t;
+        MT_CHECK_EQ(advise(&b, "V26") != NULL, of[i].offered);
+        teardown(&b);
+        mt_trace_free(t);
+    }
+}
+
+/* A key counts for the framework of the trace, and what is not set has its default, where settings are known at all. */
+MT_TEST(settings_of_this_framework)
+{
+    struct bench b;
+    const struct mt_advice *v;
+    setup(&b, NULL, NULL);
+    b.a.verdict.phase = MT_PH_ROLLOUT_GENERATE;
+    b.a.verdict.sub = MT_PH_NONE;
+    role(&b, MT_ROLE_TEMP, 16 * GIB);
+    v = advise(&b, "V36");
+    MT_CHECK(v != NULL && v->current == NULL && !v->saving.known);
+    teardown(&b);
+    setup(&b, "actor_rollout_ref.rollout.name=vllm", NULL);
+    b.a.verdict.phase = MT_PH_ROLLOUT_GENERATE;
+    b.a.verdict.sub = MT_PH_NONE;
+    role(&b, MT_ROLE_TEMP, 16 * GIB);
+    v = advise(&b, "V36");
+    MT_ASSERT(v != NULL);
+    MT_CHECK_STR(v->current, "actor_rollout_ref.rollout.max_num_batched_tokens: 8192 (default)");
+    MT_CHECK_STR(v->proposed, "actor_rollout_ref.rollout.max_num_batched_tokens=4096");
+    MT_CHECK_EQ(v->saving.bytes, 8 * GIB);
+    teardown(&b);
+    setup(&b, "actor_rollout_ref.rollout.max_num_batched_tokens=32768 --max-tokens-per-gpu 1 --micro-batch-size 1", NULL);
+    b.a.verdict.phase = MT_PH_ROLLOUT_GENERATE;
+    b.a.verdict.sub = MT_PH_NONE;
+    role(&b, MT_ROLE_TEMP, 16 * GIB);
+    MT_CHECK_EQ(b.conf->framework, MT_FW_SLIME); /* the keys alone: more of them */
+    v = advise(&b, "V36");
+    MT_ASSERT(v != NULL);
+    MT_CHECK_STR(v->proposed, "actor_rollout_ref.rollout.max_num_batched_tokens=16384");
+    MT_CHECK_EQ(v->saving.bytes, 8 * GIB);
     teardown(&b);
 }
 
@@ -500,4 +611,5 @@ MT_TEST(no_memory)
 
 MT_MAIN(MT_RUN(metrics) MT_RUN(fit_over_micro_batches) MT_RUN(numbers_of_settings) MT_RUN(token_budget)
             MT_RUN(settings_suppress) MT_RUN(between_phases_and_inside) MT_RUN(together) MT_RUN(next_peak_is_the_bound)
-                MT_RUN(order) MT_RUN(moved_key) MT_RUN(mistakes_in_rules) MT_RUN(hostile_numbers) MT_RUN(no_memory))
+                MT_RUN(order) MT_RUN(entropy_in_training) MT_RUN(settings_of_this_framework) MT_RUN(moved_key)
+                    MT_RUN(mistakes_in_rules) MT_RUN(hostile_numbers) MT_RUN(no_memory))
