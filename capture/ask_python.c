@@ -16,10 +16,11 @@
 
 static const char question[] =
     "import sys, glob, os\n"
-    "site = sys.modules.get('sitecustomize')\n"
+    "from importlib.machinery import PathFinder\n" /* the first of several: ours hands over to the next and leaves no module */
+    "site = PathFinder.find_spec('sitecustomize', [p for p in sys.path if p]) if 'sitecustomize' in sys.modules else None\n"
     "print('memtrace asks:')\n"
     "print('Python %d.%d.%d' % sys.version_info[:3])\n"
-    "print(os.path.dirname(os.path.abspath(getattr(site, '__file__', '') or '/none/x')))\n"
+    "print(os.path.dirname(os.path.abspath(getattr(site, 'origin', '') or '/none/x')))\n"
     "try:\n"
     "    from importlib.metadata import version\n"
     "    print(version('torch'))\n"
