@@ -7,13 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct mt_in_words mt_in_words(uint64_t bytes)
-{
-    struct mt_in_words w = {""};
-    (void)mt_words_bytes(w.s, bytes);
-    return w;
-}
-
 uint32_t mt_step_of(const struct mt_role_facts *f, uint64_t event)
 {
     uint32_t lo = 0, hi = f->steps.n;

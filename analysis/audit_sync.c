@@ -1,5 +1,6 @@
 /* Audit of the weight sync: how large its buckets are, how many are alive together, whether it makes a full copy, what outlives it. */
 #include "analysis/audit_impl.h"
+#include "analysis/words.h"
 
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* Audits of training: the first optimizer step, FSDP gathers that stay, frees that wait for a stream. */
 #include "analysis/audit_impl.h"
+#include "analysis/words.h"
 
 #include <stdio.h>
 #include <string.h>

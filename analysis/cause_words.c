@@ -10,17 +10,6 @@
 
 enum { TEXT = 1024, LABEL = 160 };
 
-struct bytes {
-    char s[32];
-};
-static struct bytes in(uint64_t n)
-{
-    struct bytes b = {""};
-    (void)mt_words_bytes(b.s, n);
-    return b;
-}
-#define BYTES(n) (in(n).s)
-
 /* A C++ name may be pages long. */
 static const char *cut(char *buf, const char *label)
 {
@@ -67,10 +56,10 @@ static int what_if(struct mt_cause *c, const char *id, const char *start, const 
     w->short_by = f->short_by;
     n = f->fits ? snprintf(text, sizeof text, "%s the request would have fitted.", start)
                 : snprintf(text, sizeof text, "%s the request would not have fitted: %s would still lack.", start,
-                           BYTES(f->short_by));
+                           MT_BYTES(f->short_by));
     if (!f->fits && f->returned < f->dropped / 2 && n > 0 && (size_t)n < sizeof text)
         (void)snprintf(text + n, sizeof text - (size_t)n, " Only %s of it would have left whole segments empty.",
-                       BYTES(f->returned));
+                       MT_BYTES(f->returned));
     w->text = mt_strndup(text, strlen(text));
     return w->text != NULL;
 }
@@ -103,7 +92,7 @@ static int without(struct mt_cause *c, struct mt_moment *m, const char *id, enum
         f.fits = have >= need;
         f.short_by = f.fits ? 0 : need - have;
     }
-    (void)snprintf(text, sizeof text, "%s (%s)", start, BYTES(f.dropped));
+    (void)snprintf(text, sizeof text, "%s (%s)", start, MT_BYTES(f.dropped));
     return what_if(c, id, text, &f, f.dropped);
 }
 
@@ -125,7 +114,7 @@ static int no_fragmentation(struct mt_cause *c, const struct mt_moment *m)
     char text[TEXT];
     (void)snprintf(text, sizeof text,
                    "Without fragmentation (%s free in the segments that serve it and %s on the device, in one piece)",
-                   BYTES(at->free_usable), BYTES(m->oom->device_free));
+                   MT_BYTES(at->free_usable), MT_BYTES(m->oom->device_free));
     return what_if(c, "no_fragmentation", text, &f, at->free_usable);
 }
 
@@ -143,8 +132,8 @@ static int halved(struct mt_cause *c, const struct mt_moment *m)
 {
     uint64_t request = scales_with_tokens(m) ? m->oom->request / 2 : m->oom->request;
     char text[TEXT];
-    (void)snprintf(text, sizeof text, "With the temporaries of this phase halved (%s of %s%s)", BYTES(m->temporaries / 2),
-                   BYTES(m->temporaries), request != m->oom->request ? ", and the request with them" : "");
+    (void)snprintf(text, sizeof text, "With the temporaries of this phase halved (%s of %s%s)", MT_BYTES(m->temporaries / 2),
+                   MT_BYTES(m->temporaries), request != m->oom->request ? ", and the request with them" : "");
     return without_bytes(c, m, "half_temporaries", m->temporaries / 2, request, text);
 }
 
@@ -166,7 +155,7 @@ int mt_cause_what_ifs(struct mt_cause *c, struct mt_moment *m)
     if (m->pending != 0 && !without(c, m, "no_pending_frees", PENDING, "Without frees that wait for a stream"))
         return 0;
     if (m->growth != 0) {
-        (void)snprintf(text, sizeof text, "Without what grew from step to step (%s)", BYTES(m->growth));
+        (void)snprintf(text, sizeof text, "Without what grew from step to step (%s)", MT_BYTES(m->growth));
         if (!without_bytes(c, m, "no_growth", m->growth, m->oom->request, text))
             return 0;
     }
@@ -174,7 +163,7 @@ int mt_cause_what_ifs(struct mt_cause *c, struct mt_moment *m)
         !without(c, m, "no_residue", RESIDUE, "Without the temporaries of earlier phases"))
         return 0;
     if (m->outside != 0) {
-        (void)snprintf(text, sizeof text, "With nothing on the card but this process's PyTorch (%s)", BYTES(m->outside));
+        (void)snprintf(text, sizeof text, "With nothing on the card but this process's PyTorch (%s)", MT_BYTES(m->outside));
         return without_bytes(c, m, "no_foreign", m->outside, m->oom->request, text);
     }
     return 1;
@@ -203,7 +192,7 @@ static int of_roles(struct mt_cause *c, const struct mt_moment *m)
     for (uint32_t i = 0; i < n && i < 3; i++) {
         uint64_t bytes = m->role[by[i]];
         if (m->d->focus.live != 0 && bytes >= m->d->focus.live / 20 &&
-            !evidence(c, bytes, "%s of the %s live: %s.", BYTES(bytes), BYTES(m->d->focus.live),
+            !evidence(c, bytes, "%s of the %s live: %s.", MT_BYTES(bytes), MT_BYTES(m->d->focus.live),
                       mt_role_words((enum mt_role)by[i])))
             return 0;
     }
@@ -220,7 +209,7 @@ static int of_growth(struct mt_cause *c, const struct mt_moment *m)
             continue;
         shown++;
         if (!evidence(c, g->last - g->first, "%s held %s and %s at the same point of the first and the last of %u steps.",
-                      cut(buf, g->label), BYTES(g->first), BYTES(g->last), (unsigned)g->n_steps))
+                      cut(buf, g->label), MT_BYTES(g->first), MT_BYTES(g->last), (unsigned)g->n_steps))
             return 0;
     }
     return 1;
@@ -235,12 +224,12 @@ static int of_shape(struct mt_cause *c, const struct mt_moment *m, const struct 
         (void)snprintf(of, sizeof of, " (the vocabulary of %.120s)", s->models);
     if (s->split > 1)
         (void)snprintf(split, sizeof split, ", a vocabulary of %" PRIu64 " split by %" PRIu64, s->vocab, s->split);
-    if (!evidence(c, m->oom->request, "%s is %" PRIu64 " tokens x %" PRIu64 " x %" PRIu64 " bytes%s%s.", BYTES(m->oom->request),
-                  s->tokens, s->vocab / s->split, s->elem, split, of))
+    if (!evidence(c, m->oom->request, "%s is %" PRIu64 " tokens x %" PRIu64 " x %" PRIu64 " bytes%s%s.",
+                  MT_BYTES(m->oom->request), s->tokens, s->vocab / s->split, s->elem, split, of))
         return 0;
     return m->role[MT_ROLE_LOGITS] == 0 ||
            evidence(c, m->role[MT_ROLE_LOGITS], "%s of logits and their gradient were live already.",
-                    BYTES(m->role[MT_ROLE_LOGITS]));
+                    MT_BYTES(m->role[MT_ROLE_LOGITS]));
 }
 
 /* Optimizer state that the first step set up, when the second is the first to have it from its start. */
@@ -257,29 +246,29 @@ static int of_first_step(struct mt_cause *c, const struct mt_moment *m)
     return state < m->d->focus.live / 20 || state == 0 ||
            evidence(c, state,
                     "%s of optimizer state appeared in the first step, so the second is the first to have it from its start.",
-                    BYTES(state));
+                    MT_BYTES(state));
 }
 
 static int of_failure(struct mt_cause *c, const struct mt_moment *m)
 {
     const struct mt_oom *o = m->oom;
-    if (!evidence(c, o->request, "It asked for %s, which needs a segment of %s; %s was free on the device.", BYTES(o->request),
-                  BYTES(mt_moment_need(m, o->request)), BYTES(o->device_free)))
+    if (!evidence(c, o->request, "It asked for %s, which needs a segment of %s; %s was free on the device.",
+                  MT_BYTES(o->request), MT_BYTES(mt_moment_need(m, o->request)), MT_BYTES(o->device_free)))
         return 0;
     if (o->at.holes_known &&
         !evidence(c, o->at.largest_usable, "The largest hole that could serve it had %s, all such holes together %s.",
-                  BYTES(o->at.largest_usable), BYTES(o->at.free_usable)))
+                  MT_BYTES(o->at.largest_usable), MT_BYTES(o->at.free_usable)))
         return 0;
     if (m->absent != 0 &&
         !evidence(c, m->absent,
                   "Reserved and free bytes are %s more than the card has: so much of what is reserved was not physically there "
                   "(an engine that sleeps leaves its blocks in PyTorch's books).",
-                  BYTES(m->absent)))
+                  MT_BYTES(m->absent)))
         return 0;
     return m->outside == 0 ||
            evidence(c, m->outside,
                     "%s of the card's %s was neither reserved here nor free: contexts, NCCL, cuBLAS, other processes.",
-                    BYTES(m->outside), BYTES(m->d->capacity));
+                    MT_BYTES(m->outside), MT_BYTES(m->d->capacity));
 }
 
 static int of_engine(struct mt_cause *c, const struct mt_moment *m)
@@ -288,14 +277,14 @@ static int of_engine(struct mt_cause *c, const struct mt_moment *m)
         return 1;
     if (!evidence(c, m->engine,
                   "%s of KV cache and engine weights stood in PyTorch's books in this phase, which needs neither.",
-                  BYTES(m->engine)))
+                  MT_BYTES(m->engine)))
         return 0;
     return m->engine_private == 0 || m->d->capacity != 0 ||
            evidence(
                c, m->engine_private,
                "%s of it lies in private pools: an engine that sleeps unmaps them without telling PyTorch. Name the card's "
                "size with --capacity, or record the job, to know.",
-               BYTES(m->engine_private));
+               MT_BYTES(m->engine_private));
 }
 
 int mt_cause_evidence(struct mt_cause *c, const struct mt_moment *m, const struct mt_shape *shape)
@@ -310,13 +299,13 @@ int mt_cause_evidence(struct mt_cause *c, const struct mt_moment *m, const struc
         return 0;
     if (m->pending != 0 && m->pending >= m->d->focus.live / 20 &&
         !evidence(c, m->pending, "%s had been freed by the program and waited for another stream (record_stream).",
-                  BYTES(m->pending)))
+                  MT_BYTES(m->pending)))
         return 0;
     if (m->residue != 0 && m->residue >= m->d->focus.live / 20 &&
-        !evidence(c, m->residue, "%s of temporaries from earlier phases were still live.", BYTES(m->residue)))
+        !evidence(c, m->residue, "%s of temporaries from earlier phases were still live.", MT_BYTES(m->residue)))
         return 0;
     return c->n_pins_all == 0 || evidence(c, c->pinned_free, "%s is free in %" PRIu64 " segment%s that live blocks hold.",
-                                          BYTES(c->pinned_free), c->n_pins_all, c->n_pins_all == 1 ? "" : "s");
+                                          MT_BYTES(c->pinned_free), c->n_pins_all, c->n_pins_all == 1 ? "" : "s");
 }
 
 static int said(struct mt_cause *c, const char *text)
@@ -334,14 +323,14 @@ static void capacity(char *s, size_t cap, const struct mt_moment *m)
     if (vast) { /* then what was live decides nothing */
         (void)snprintf(s, cap,
                        "Capacity: the request of %s is larger than what was reserved here and free on the device together, %s.",
-                       BYTES(m->oom->request), BYTES(m->visible));
+                       MT_BYTES(m->oom->request), MT_BYTES(m->visible));
         return;
     }
     k = snprintf(s, cap, "Capacity: what was live filled the card");
     if (n != 0 && k > 0 && (size_t)k < cap)
-        k += snprintf(s + k, cap - (size_t)k, ", %s of it %s", BYTES(m->role[by[0]]), mt_role_words((enum mt_role)by[0]));
+        k += snprintf(s + k, cap - (size_t)k, ", %s of it %s", MT_BYTES(m->role[by[0]]), mt_role_words((enum mt_role)by[0]));
     if (n > 1 && k > 0 && (size_t)k < cap)
-        k += snprintf(s + k, cap - (size_t)k, " and %s %s", BYTES(m->role[by[1]]), mt_role_words((enum mt_role)by[1]));
+        k += snprintf(s + k, cap - (size_t)k, " and %s %s", MT_BYTES(m->role[by[1]]), mt_role_words((enum mt_role)by[1]));
     if (k > 0 && (size_t)k < cap)
         (void)snprintf(s + k, cap - (size_t)k, ".");
 }
@@ -352,28 +341,30 @@ static void fragmentation(char *s, size_t cap, const struct mt_cause *c, const s
     const struct mt_pin *p = c->pins.n != 0 ? &c->pins.p[0] : NULL;
     if (p == NULL) {
         (void)snprintf(s, cap, "Fragmentation: %s was free in pieces that are each too small for %s.",
-                       BYTES(m->oom->at.holes_known ? m->oom->at.free_usable : m->oom->at.reserved_free), BYTES(c->request));
+                       MT_BYTES(m->oom->at.holes_known ? m->oom->at.free_usable : m->oom->at.reserved_free),
+                       MT_BYTES(c->request));
         return;
     }
     (void)snprintf(s, cap,
                    "Fragmentation: %s was free in %" PRIu64
                    " segment%s that live blocks hold, none with a hole of %s; the most, %s, is held by %s from %s.",
-                   BYTES(c->pinned_free), c->n_pins_all, c->n_pins_all == 1 ? "" : "s", BYTES(c->request), BYTES(p->free),
-                   cut(buf, p->label), mt_words_phase(ph, sizeof ph, (enum mt_phase)p->attr.phase, (enum mt_phase)p->attr.sub));
+                   MT_BYTES(c->pinned_free), c->n_pins_all, c->n_pins_all == 1 ? "" : "s", MT_BYTES(c->request),
+                   MT_BYTES(p->free), cut(buf, p->label),
+                   mt_words_phase(ph, sizeof ph, (enum mt_phase)p->attr.phase, (enum mt_phase)p->attr.sub));
 }
 
 static void giant(char *s, size_t cap, const struct mt_moment *m, const struct mt_shape *sh)
 {
     if (sh->elem == 0)
         (void)snprintf(s, cap, "One giant tensor: the request of %s alone is %u %% of the %s that were reserved or free.",
-                       BYTES(m->oom->request), (unsigned)(m->oom->request * 100 / (m->visible != 0 ? m->visible : 1)),
-                       BYTES(m->visible));
+                       MT_BYTES(m->oom->request), (unsigned)(m->oom->request * 100 / (m->visible != 0 ? m->visible : 1)),
+                       MT_BYTES(m->visible));
     else
-        (void)snprintf(s, cap,
-                       "One giant tensor: the request is logits of %" PRIu64
-                       " tokens (%s), and with those already live they make "
-                       "%s of the %s that were reserved or free.",
-                       sh->tokens, BYTES(m->oom->request), BYTES(m->oom->request + m->role[MT_ROLE_LOGITS]), BYTES(m->visible));
+        (void)snprintf(
+            s, cap,
+            "One giant tensor: the request is logits of %" PRIu64 " tokens (%s), and with those already live they make "
+            "%s of the %s that were reserved or free.",
+            sh->tokens, MT_BYTES(m->oom->request), MT_BYTES(m->oom->request + m->role[MT_ROLE_LOGITS]), MT_BYTES(m->visible));
 }
 
 static void stale(char *s, size_t cap, const struct mt_cause *c, const struct mt_moment *m)
@@ -382,11 +373,11 @@ static void stale(char *s, size_t cap, const struct mt_cause *c, const struct mt
     (void)mt_words_phase(ph, sizeof ph, m->phase, MT_PH_NONE);
     if (mt_in_training(m->phase))
         (void)snprintf(
-            s, cap, "Rollout memory still held: %s of KV cache and engine weights were there in %s%s.", BYTES(m->engine), ph,
+            s, cap, "Rollout memory still held: %s of KV cache and engine weights were there in %s%s.", MT_BYTES(m->engine), ph,
             c->conf == MT_CONF_LOW ? ", unless the engine had unmapped them (sleep mode), which a snapshot does not show" : "");
     else
         (void)snprintf(s, cap, "Training memory still held: %s of optimizer state and gradients were there in %s.",
-                       BYTES(m->training), ph);
+                       MT_BYTES(m->training), ph);
 }
 
 /* Of the temporaries that outlived their phase: where the largest block is from. */
@@ -409,13 +400,14 @@ static void leak(char *s, size_t cap, const struct mt_moment *m)
             g = &m->f->growth.p[i];
     if (g != NULL)
         (void)snprintf(s, cap, "Growth from step to step: %s over %u steps, most of it (%s per step) held by %s%s.",
-                       BYTES(m->growth), (unsigned)g->n_steps, BYTES(g->slope > 0 && g->slope < 1e18 ? (uint64_t)g->slope : 0),
-                       cut(buf, g->label), m->oom == NULL ? "; nothing has failed yet" : "");
+                       MT_BYTES(m->growth), (unsigned)g->n_steps,
+                       MT_BYTES(g->slope > 0 && g->slope < 1e18 ? (uint64_t)g->slope : 0), cut(buf, g->label),
+                       m->oom == NULL ? "; nothing has failed yet" : "");
     else
         (void)snprintf(
             s, cap,
             "Memory left behind: %s of temporaries from earlier phases were still live in %s, the largest of %s from %s.",
-            BYTES(m->residue), mt_words_phase(now, sizeof now, m->phase, MT_PH_NONE), BYTES(h != NULL ? h->size : 0),
+            MT_BYTES(m->residue), mt_words_phase(now, sizeof now, m->phase, MT_PH_NONE), MT_BYTES(h != NULL ? h->size : 0),
             h != NULL ? mt_words_phase(ph, sizeof ph, (enum mt_phase)h->attr.phase, (enum mt_phase)h->attr.sub)
                       : "a phase that could not be told");
 }
@@ -438,18 +430,18 @@ int mt_cause_say(struct mt_cause *c, const struct mt_moment *m, const struct mt_
         (void)snprintf(s, sizeof s,
                        "Frees that wait: %s had been freed by the program, and another stream had not finished with them "
                        "(record_stream); without them the request would have fitted.",
-                       BYTES(m->pending));
+                       MT_BYTES(m->pending));
         break;
     case MT_CAUSE_FOREIGN:
         (void)snprintf(
             s, sizeof s,
             "Memory outside this process's PyTorch: %s of the card's %s was neither reserved here nor free (contexts, "
             "NCCL, cuBLAS, other processes).",
-            BYTES(m->outside), BYTES(m->d->capacity));
+            MT_BYTES(m->outside), MT_BYTES(m->d->capacity));
         break;
     case MT_CAUSE_LIMIT:
         (void)snprintf(s, sizeof s, "A limit: the device still had %s, enough for the segment of %s that the request needs.",
-                       BYTES(m->oom->device_free), BYTES(mt_moment_need(m, m->oom->request)));
+                       MT_BYTES(m->oom->device_free), MT_BYTES(mt_moment_need(m, m->oom->request)));
         break;
     case MT_CAUSE_HOST:
         (void)snprintf(s, sizeof s, "Host memory: the pinned memory of the host ran out, not that of a GPU.");

@@ -61,3 +61,10 @@ void mt_words_add(struct mt_sentence *s, const char *fmt, ...)
     if (n > 0)
         s->n = s->n + (size_t)n < sizeof s->buf ? s->n + (size_t)n : sizeof s->buf - 1;
 }
+
+struct mt_in_words mt_in_words(uint64_t bytes)
+{
+    struct mt_in_words w = {""};
+    (void)mt_words_bytes(w.s, bytes);
+    return w;
+}

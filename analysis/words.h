@@ -9,6 +9,12 @@
 
 /* "23.19 GiB", "512 B"; binary units. buf of 32; returns it. */
 char *mt_words_bytes(char *buf, uint64_t bytes);
+/* The same for an argument of a printf: lives until the end of the full expression. */
+struct mt_in_words {
+    char s[32];
+};
+struct mt_in_words mt_in_words(uint64_t bytes);
+#define MT_BYTES(n) (mt_in_words(n).s)
 /* "training (backward)", "KV-cache allocation", "forward", "a phase that could not be told" */
 char *mt_words_phase(char *buf, size_t cap, enum mt_phase phase, enum mt_phase sub);
 

@@ -3,7 +3,6 @@
 #include "render/escape.h"
 #include "render/view.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -173,23 +172,6 @@ unsigned mt_job_phase_sums(const struct mt_job *j, struct mt_phase_sum out[MT_PH
  * -------------------------------------------------------------------------------------------------------
  */
 
-#if defined(__GNUC__)
-__attribute__((format(printf, 4, 5)))
-#endif
-static void
-say(struct mt_caveat *out, unsigned *n, unsigned max, const char *fmt, ...);
-
-static void say(struct mt_caveat *out, unsigned *n, unsigned max, const char *fmt, ...)
-{
-    va_list ap;
-    if (*n >= max)
-        return;
-    va_start(ap, fmt);
-    (void)vsnprintf(out[*n].text, sizeof out[*n].text, fmt, ap);
-    va_end(ap);
-    (*n)++;
-}
-
 static const char *status_words(unsigned code)
 {
     switch (code) {
@@ -244,11 +226,11 @@ static void statuses(const struct mt_job *j, struct mt_caveat *out, unsigned *n,
             else
                 (void)mt_job_who(who, j, d, s->process);
             if (more != 0)
-                say(out, n, max, "%s, and %u more: %s%s%s.", who, (unsigned)more, status_words(s->code),
-                    mt_str_len(t, s->text) != 0 ? ": " : "", mt_str(t, s->text));
+                mt_caveat_add(out, n, max, "%s, and %u more: %s%s%s.", who, (unsigned)more, status_words(s->code),
+                              mt_str_len(t, s->text) != 0 ? ": " : "", mt_str(t, s->text));
             else
-                say(out, n, max, "%s: %s%s%s.", who, status_words(s->code), mt_str_len(t, s->text) != 0 ? ": " : "",
-                    mt_str(t, s->text));
+                mt_caveat_add(out, n, max, "%s: %s%s%s.", who, status_words(s->code), mt_str_len(t, s->text) != 0 ? ": " : "",
+                              mt_str(t, s->text));
         }
     }
 }
@@ -262,20 +244,21 @@ static void losses(const struct mt_job *j, struct mt_caveat *out, unsigned *n, u
         for (uint32_t i = 0; i < v->losses.n; i++) {
             const struct mt_loss *l = &v->losses.p[i];
             if (l->count != 0)
-                say(out, n, max, "%s: %s %s were lost while recording%s.", mt_job_who(who, j, d, l->process),
-                    mt_fmt_count(a, l->count), what[l->what < sizeof what / sizeof *what ? l->what : 0],
-                    l->what == MT_LO_RECORDS || l->what == MT_LO_CHUNKS ? "; what they freed or allocated is not in the ledger"
-                                                                        : "");
+                mt_caveat_add(out, n, max, "%s: %s %s were lost while recording%s.", mt_job_who(who, j, d, l->process),
+                              mt_fmt_count(a, l->count), what[l->what < sizeof what / sizeof *what ? l->what : 0],
+                              l->what == MT_LO_RECORDS || l->what == MT_LO_CHUNKS
+                                  ? "; what they freed or allocated is not in the ledger"
+                                  : "");
         }
         for (uint32_t i = 0; i < v->processes.n; i++)
             if (v->processes.p[i].n_missing != 0)
-                say(out, n, max, "%s: %s of its chunks are missing: the sums after them may be off.", mt_job_who(who, j, d, i),
-                    mt_fmt_count(a, v->processes.p[i].n_missing));
+                mt_caveat_add(out, n, max, "%s: %s of its chunks are missing: the sums after them may be off.",
+                              mt_job_who(who, j, d, i), mt_fmt_count(a, v->processes.p[i].n_missing));
         for (uint32_t i = 0; i < v->attachments.n; i++)
             if (v->attachments.p[i].read < v->attachments.p[i].bytes)
-                say(out, n, max, "%.200s, which was attached, is not whole: %s of %s bytes.",
-                    mt_str(j->drivers.p[d], v->attachments.p[i].name), mt_fmt_count(a, v->attachments.p[i].read),
-                    mt_fmt_count(who, v->attachments.p[i].bytes));
+                mt_caveat_add(out, n, max, "%.200s, which was attached, is not whole: %s of %s bytes.",
+                              mt_str(j->drivers.p[d], v->attachments.p[i].name), mt_fmt_count(a, v->attachments.p[i].read),
+                              mt_fmt_count(who, v->attachments.p[i].bytes));
     }
 }
 
@@ -285,34 +268,34 @@ static void ledger_caveats(const struct mt_job *j, struct mt_caveat *out, unsign
     for (uint32_t i = 0; i < j->ledgers.n; i++) {
         const struct mt_ledger *l = &j->ledgers.p[i];
         if (l->checks.n == 0)
-            say(out, n, max,
-                "%s: its used memory was never sampled, so what recorded calls do "
-                "not explain is not known.",
-                l->name);
+            mt_caveat_add(out, n, max,
+                          "%s: its used memory was never sampled, so what recorded calls do "
+                          "not explain is not known.",
+                          l->name);
         else if (l->checks_are_mem_info)
-            say(out, n, max,
-                "%s: no NVML sample; its used memory is what cuMemGetInfo said, and "
-                "other processes cannot be told.",
-                l->name);
+            mt_caveat_add(out, n, max,
+                          "%s: no NVML sample; its used memory is what cuMemGetInfo said, and "
+                          "other processes cannot be told.",
+                          l->name);
         if (l->foreign_pids)
-            say(out, n, max,
-                "%s: NVML names processes by ids of another pid namespace, so other "
-                "processes cannot be told from this job; what "
-                "they hold is in \"unexplained\".",
-                l->name);
+            mt_caveat_add(out, n, max,
+                          "%s: NVML names processes by ids of another pid namespace, so other "
+                          "processes cannot be told from this job; what "
+                          "they hold is in \"unexplained\".",
+                          l->name);
         if (l->capacity != 0 && l->max_unexplained > l->capacity / 5)
-            say(out, n, max, "%s: at one sample %s were not explained by recorded calls.", l->name,
-                mt_fmt_bytes(a, l->max_unexplained));
+            mt_caveat_add(out, n, max, "%s: at one sample %s were not explained by recorded calls.", l->name,
+                          mt_fmt_bytes(a, l->max_unexplained));
         if (l->managed_peak != 0)
-            say(out, n, max,
-                "%s: up to %s of managed memory, which may be on the device or the "
-                "host, is in no sum.",
-                l->name, mt_fmt_bytes(a, l->managed_peak));
+            mt_caveat_add(out, n, max,
+                          "%s: up to %s of managed memory, which may be on the device or the "
+                          "host, is in no sum.",
+                          l->name, mt_fmt_bytes(a, l->managed_peak));
         if (l->pool_size > l->pool_used)
-            say(out, n, max,
-                "%s: a memory pool (cudaMallocAsync) held %s with %s in use; the "
-                "difference is in \"unexplained\".",
-                l->name, mt_fmt_bytes(b, l->pool_size), mt_fmt_bytes(c, l->pool_used));
+            mt_caveat_add(out, n, max,
+                          "%s: a memory pool (cudaMallocAsync) held %s with %s in use; the "
+                          "difference is in \"unexplained\".",
+                          l->name, mt_fmt_bytes(b, l->pool_size), mt_fmt_bytes(c, l->pool_used));
     }
 }
 
@@ -326,9 +309,10 @@ unsigned mt_job_caveats(const struct mt_report *r, struct mt_caveat *out, unsign
         const struct mt_trace *t = j->drivers.p[d];
         for (uint32_t i = 0; i < t->diags.n; i++) {
             if (t->diags.p[i].has_offset)
-                say(out, &n, max, "%s (offset %llu)", mt_str(t, t->diags.p[i].text), (unsigned long long)t->diags.p[i].offset);
+                mt_caveat_add(out, &n, max, "%s (offset %llu)", mt_str(t, t->diags.p[i].text),
+                              (unsigned long long)t->diags.p[i].offset);
             else
-                say(out, &n, max, "%s", mt_str(t, t->diags.p[i].text));
+                mt_caveat_add(out, &n, max, "%s", mt_str(t, t->diags.p[i].text));
         }
     }
     statuses(j, out, &n, max);
@@ -337,20 +321,21 @@ unsigned mt_job_caveats(const struct mt_report *r, struct mt_caveat *out, unsign
     for (uint32_t i = 0; i < j->processes.n; i++) {
         const struct mt_job_process *p = &j->processes.p[i];
         if (p->n_unmatched_frees != 0)
-            say(out, &n, max,
-                "%s: %s free%s or unmap%s of memory that was not seen allocated: "
-                "recording began later, or lost calls.",
-                mt_job_who(who, j, p->driver, p->process), mt_fmt_count(a, p->n_unmatched_frees),
-                p->n_unmatched_frees == 1 ? "" : "s", p->n_unmatched_frees == 1 ? "" : "s");
+            mt_caveat_add(out, &n, max,
+                          "%s: %s free%s or unmap%s of memory that was not seen allocated: "
+                          "recording began later, or lost calls.",
+                          mt_job_who(who, j, p->driver, p->process), mt_fmt_count(a, p->n_unmatched_frees),
+                          p->n_unmatched_frees == 1 ? "" : "s", p->n_unmatched_frees == 1 ? "" : "s");
         if (p->n_lost_frees != 0)
-            say(out, &n, max,
-                "%s: %s allocation%s at an address that was still held: frees were "
-                "not seen.",
-                mt_job_who(who, j, p->driver, p->process), mt_fmt_count(a, p->n_lost_frees), p->n_lost_frees == 1 ? "" : "s");
+            mt_caveat_add(out, &n, max,
+                          "%s: %s allocation%s at an address that was still held: frees were "
+                          "not seen.",
+                          mt_job_who(who, j, p->driver, p->process), mt_fmt_count(a, p->n_lost_frees),
+                          p->n_lost_frees == 1 ? "" : "s");
     }
     for (uint32_t i = 0; i < j->reconciled.n; i++)
         if (!j->reconciled.p[i].adds_up)
-            say(out, &n, max, "%s: the snapshot and the driver's calls do not add up.",
-                mt_job_who(who, j, j->reconciled.p[i].driver, j->reconciled.p[i].process));
+            mt_caveat_add(out, &n, max, "%s: the snapshot and the driver's calls do not add up.",
+                          mt_job_who(who, j, j->reconciled.p[i].driver, j->reconciled.p[i].process));
     return n;
 }

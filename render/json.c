@@ -36,15 +36,6 @@ static void rank(struct mt_jsonw *w, const struct mt_trace *t)
         mt_jw_null(w);
 }
 
-static void known(struct mt_jsonw *w, const char *key, bool is_known, uint64_t v)
-{
-    mt_jw_key(w, key);
-    if (is_known)
-        mt_jw_u(w, v);
-    else
-        mt_jw_null(w);
-}
-
 static void phase(struct mt_jsonw *w, enum mt_phase p, enum mt_phase sub)
 {
     mt_jw_ks(w, "phase", mt_phase_id(p));
@@ -66,15 +57,15 @@ static void state(struct mt_jsonw *w, const struct mt_state *s)
         mt_jw_null(w);
     else
         mt_jw_i(w, s->event);
-    known(w, "time_ns", s->time_ns != 0, s->time_ns);
+    mt_jw_known(w, "time_ns", s->time_ns != 0, s->time_ns);
     mt_jw_ku(w, "live_bytes", s->live);
     mt_jw_ku(w, "pending_free_bytes", s->pending);
     mt_jw_ku(w, "reserved_bytes", s->reserved);
     mt_jw_ku(w, "reserved_free_bytes", s->reserved_free);
-    known(w, "largest_hole_bytes", s->holes_known, s->largest_free);
-    known(w, "largest_usable_hole_bytes", s->holes_known, s->largest_usable);
-    known(w, "usable_free_bytes", s->holes_known, s->free_usable);
-    known(w, "holes", s->holes_known, s->n_holes);
+    mt_jw_known(w, "largest_hole_bytes", s->holes_known, s->largest_free);
+    mt_jw_known(w, "largest_usable_hole_bytes", s->holes_known, s->largest_usable);
+    mt_jw_known(w, "usable_free_bytes", s->holes_known, s->free_usable);
+    mt_jw_known(w, "holes", s->holes_known, s->n_holes);
 }
 
 /* The headline is the driver's: the same keys, and what only a snapshot knows is null. */
@@ -110,8 +101,8 @@ static void log_verdict(struct mt_jsonw *w, const struct mt_report *r)
     phase(w, d->phase, d->sub);
     mt_jw_ks(w, "confidence",
              mt_conf_name(d->phase != MT_PH_UNATTRIBUTED || d->sub != MT_PH_NONE ? MT_CONF_LOW : MT_CONF_NONE));
-    known(w, "rank", has_rank, has_rank ? (uint64_t)f->rank : 0);
-    known(w, "device", has_gpu, has_gpu ? (uint64_t)f->gpu : 0);
+    mt_jw_known(w, "rank", has_rank, has_rank ? (uint64_t)f->rank : 0);
+    mt_jw_known(w, "device", has_gpu, has_gpu ? (uint64_t)f->gpu : 0);
     mt_jw_ks(w, "input", file != NULL ? file->name : r->logs->files.p[0].name);
     mt_jw_ks(w, "member", NULL);
     mt_jw_ks(w, "sentence", d->sentence);
@@ -163,15 +154,15 @@ static void oom(struct mt_jsonw *w, const struct mt_report *r, const struct mt_t
     bool is_known = d->withheld == NULL;
     mt_jw_open(w, '{');
     mt_jw_ku(w, "event", o->event);
-    known(w, "time_ns", o->time_ns != 0, o->time_ns);
+    mt_jw_known(w, "time_ns", o->time_ns != 0, o->time_ns);
     mt_jw_ku(w, "request_bytes", o->request);
     mt_jw_ku(w, "device_free_bytes", o->device_free);
-    known(w, "live_bytes", is_known, o->at.live);
-    known(w, "reserved_bytes", is_known, o->at.reserved);
-    known(w, "pending_free_bytes", is_known, o->at.pending);
-    known(w, "reserved_free_bytes", is_known, o->at.reserved_free);
-    known(w, "usable_free_bytes", o->at.holes_known, o->at.free_usable);
-    known(w, "largest_usable_hole_bytes", o->at.holes_known, o->at.largest_usable);
+    mt_jw_known(w, "live_bytes", is_known, o->at.live);
+    mt_jw_known(w, "reserved_bytes", is_known, o->at.reserved);
+    mt_jw_known(w, "pending_free_bytes", is_known, o->at.pending);
+    mt_jw_known(w, "reserved_free_bytes", is_known, o->at.reserved_free);
+    mt_jw_known(w, "usable_free_bytes", o->at.holes_known, o->at.free_usable);
+    mt_jw_known(w, "largest_usable_hole_bytes", o->at.holes_known, o->at.largest_usable);
     mt_jw_ki(w, "stream", o->stream);
     attribution(w, r, o->attr);
     mt_jw_ks(w, "site", o->label);
@@ -237,19 +228,19 @@ static void device(struct mt_jsonw *w, const struct mt_report *r, const struct m
         mt_jw_i(w, d->peak_event);
     else
         mt_jw_null(w);
-    known(w, "peak_time_ns", d->peak_ns != 0, d->peak_ns);
-    known(w, "live_start_bytes", curve, d->live_start);
-    known(w, "live_peak_bytes", curve, d->live_peak);
+    mt_jw_known(w, "peak_time_ns", d->peak_ns != 0, d->peak_ns);
+    mt_jw_known(w, "live_start_bytes", curve, d->live_start);
+    mt_jw_known(w, "live_peak_bytes", curve, d->live_peak);
     mt_jw_ku(w, "live_end_bytes", d->live_end);
-    known(w, "pending_free_peak_bytes", curve, d->pending_peak);
+    mt_jw_known(w, "pending_free_peak_bytes", curve, d->pending_peak);
     mt_jw_ku(w, "pending_free_end_bytes", d->pending_end);
-    known(w, "reserved_start_bytes", curve, d->reserved_start);
-    known(w, "reserved_peak_bytes", curve, d->reserved_peak);
+    mt_jw_known(w, "reserved_start_bytes", curve, d->reserved_start);
+    mt_jw_known(w, "reserved_peak_bytes", curve, d->reserved_peak);
     mt_jw_ku(w, "reserved_end_bytes", d->reserved_end);
     mt_jw_ku(w, "rounding_end_bytes", d->rounding_loss);
-    known(w, "capacity_bytes", d->capacity != 0, d->capacity);
-    known(w, "first_time_ns", d->first_ns != 0, d->first_ns);
-    known(w, "last_time_ns", d->last_ns != 0, d->last_ns);
+    mt_jw_known(w, "capacity_bytes", d->capacity != 0, d->capacity);
+    mt_jw_known(w, "first_time_ns", d->first_ns != 0, d->first_ns);
+    mt_jw_known(w, "last_time_ns", d->last_ns != 0, d->last_ns);
     mt_jw_ku(w, "allocations", d->n_allocs);
     mt_jw_ku(w, "allocated_bytes", d->alloc_bytes);
     mt_jw_key(w, "blocks");
@@ -297,11 +288,11 @@ static void phases(struct mt_jsonw *w, const struct mt_rank *k, const struct mt_
         mt_jw_ku(w, "occurrences", p->n_occurrences);
         mt_jw_ku(w, "allocations", p->n_allocs);
         mt_jw_ku(w, "allocated_bytes", p->alloc_bytes);
-        known(w, "first_event", allocs, p->first_event);
-        known(w, "last_event", allocs, p->last_event);
-        known(w, "first_time_ns", allocs && p->first_ns != 0, p->first_ns);
-        known(w, "last_time_ns", allocs && p->last_ns != 0, p->last_ns);
-        known(w, "peak_inside_bytes", p->peak_inside_event != MT_NO_EVENT && d->withheld == NULL, p->peak_inside);
+        mt_jw_known(w, "first_event", allocs, p->first_event);
+        mt_jw_known(w, "last_event", allocs, p->last_event);
+        mt_jw_known(w, "first_time_ns", allocs && p->first_ns != 0, p->first_ns);
+        mt_jw_known(w, "last_time_ns", allocs && p->last_ns != 0, p->last_ns);
+        mt_jw_known(w, "peak_inside_bytes", p->peak_inside_event != MT_NO_EVENT && d->withheld == NULL, p->peak_inside);
         mt_jw_ku(w, "retained_bytes", p->retained);
         mt_jw_ku(w, "at_focus_bytes", p->at_focus);
         by_conf(w, p->by_conf);
@@ -321,7 +312,7 @@ static void owners(struct mt_jsonw *w, const struct mt_report *r, const struct m
         mt_jw_ku(w, "largest_block_bytes", o->largest);
         attribution(w, r, o->attr);
         mt_jw_ks(w, "born", mt_birth_name(o->birth));
-        known(w, "first_event", o->first_event != UINT64_MAX, o->first_event);
+        mt_jw_known(w, "first_event", o->first_event != UINT64_MAX, o->first_event);
         frames(w, k->trace, o->stack);
         mt_jw_close(w, '}');
     }
@@ -329,9 +320,9 @@ static void owners(struct mt_jsonw *w, const struct mt_report *r, const struct m
 
 static void saving(struct mt_jsonw *w, const struct mt_saving *s, const char *bytes, const char *low, const char *high)
 {
-    known(w, bytes, s->known, s->bytes);
-    known(w, low, s->known, s->low);
-    known(w, high, s->known, s->high);
+    mt_jw_known(w, bytes, s->known, s->bytes);
+    mt_jw_known(w, low, s->known, s->low);
+    mt_jw_known(w, high, s->known, s->high);
 }
 
 /* What the settings to change first do together; null where that cannot be computed. */
@@ -414,7 +405,7 @@ static void diagnoses(struct mt_jsonw *w, const struct mt_trace *t)
     for (uint32_t i = 0; i < t->diags.n; i++) {
         mt_jw_open(w, '{');
         mt_jw_ks(w, "level", t->diags.p[i].level == MT_DIAG_DAMAGE ? "damage" : "note");
-        known(w, "offset", t->diags.p[i].has_offset, t->diags.p[i].offset);
+        mt_jw_known(w, "offset", t->diags.p[i].has_offset, t->diags.p[i].offset);
         mt_jw_key(w, "text");
         mt_jw_str(w, mt_str(t, t->diags.p[i].text), mt_str_len(t, t->diags.p[i].text));
         mt_jw_close(w, '}');
@@ -437,7 +428,7 @@ static void quality_of(struct mt_jsonw *w, const struct mt_rank *k)
         const struct mt_device *v = &t->devices.p[d->device];
         mt_jw_open(w, '{');
         mt_jw_ki(w, "device", d->ordinal);
-        known(w, "ring_max_entries", v->ring_max_entries != 0, v->ring_max_entries);
+        mt_jw_known(w, "ring_max_entries", v->ring_max_entries != 0, v->ring_max_entries);
         mt_jw_key(w, "ring_overflowed");
         if (v->ring_overflowed < 0)
             mt_jw_null(w);
@@ -518,7 +509,7 @@ static void provenance(struct mt_jsonw *w, const struct mt_report *r)
                  : m->format == MT_FMT_JSON     ? "json"
                  : m->format == MT_FMT_MEMTRACE ? "memtrace"
                                                 : "unknown");
-        known(w, "input_bytes", m->input_bytes != 0, m->input_bytes);
+        mt_jw_known(w, "input_bytes", m->input_bytes != 0, m->input_bytes);
         mt_jw_ku(w, "decoded_bytes", m->bytes);
         mt_jw_ks(w, "sha256", m->sha256[0] ? m->sha256 : NULL);
         rank(w, t);

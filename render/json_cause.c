@@ -6,14 +6,7 @@
 #include "analysis/cause_other.h"
 #include "render/job_view.h"
 
-static void number(struct mt_jsonw *w, const char *key, uint64_t v)
-{
-    mt_jw_key(w, key);
-    if (v != 0)
-        mt_jw_u(w, v);
-    else
-        mt_jw_null(w);
-}
+static void number(struct mt_jsonw *w, const char *key, uint64_t v) { mt_jw_known(w, key, v != 0, v); }
 
 static void evidence(struct mt_jsonw *w, const char *text, uint64_t bytes)
 {

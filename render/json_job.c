@@ -15,15 +15,6 @@ static void str(struct mt_jsonw *w, const char *key, const struct mt_trace *t, m
         mt_jw_str(w, mt_str(t, id), mt_str_len(t, id));
 }
 
-static void known(struct mt_jsonw *w, const char *key, bool is_known, uint64_t v)
-{
-    mt_jw_key(w, key);
-    if (is_known)
-        mt_jw_u(w, v);
-    else
-        mt_jw_null(w);
-}
-
 static void text(struct mt_jsonw *w, const char *key, const char *s) { mt_jw_ks(w, key, s != NULL && s[0] != '\0' ? s : NULL); }
 
 static void phase(struct mt_jsonw *w, enum mt_phase p, enum mt_phase sub)
@@ -56,7 +47,7 @@ static void rows(struct mt_jsonw *w, const struct mt_job *j, const char *key, co
         mt_jw_ks(w, "library", r->library);
         process_ref(w, j, r->driver, r->process);
         mt_jw_ki(w, "bytes", r->bytes);
-        known(w, "peak_bytes", r->process != MT_NONE32, r->peak);
+        mt_jw_known(w, "peak_bytes", r->process != MT_NONE32, r->peak);
         mt_jw_ku(w, "live_allocations", r->n_live);
         mt_jw_ku(w, "reserved_unmapped_bytes", r->reserved_va);
         text(w, "site", r->label);
@@ -125,20 +116,20 @@ static void ledger(struct mt_jsonw *w, const struct mt_job *j, const struct mt_l
     str(w, "host", t, g != NULL ? g->host : 0);
     str(w, "uuid", t, g != NULL ? g->uuid : 0);
     str(w, "pci", t, g != NULL ? g->pci : 0);
-    known(w, "capacity_bytes", l->capacity != 0, l->capacity);
+    mt_jw_known(w, "capacity_bytes", l->capacity != 0, l->capacity);
     mt_jw_ku(w, "first_time_ns", l->t0_ns);
     mt_jw_ku(w, "last_time_ns", l->t1_ns);
     mt_jw_ku(w, "recorded_peak_bytes", l->peak_named);
-    known(w, "recorded_peak_time_ns", l->peak_ns != 0, l->peak_ns);
-    known(w, "used_peak_bytes", l->checks.n != 0, l->peak_used);
-    known(w, "used_peak_time_ns", l->checks.n != 0, l->peak_used_ns);
+    mt_jw_known(w, "recorded_peak_time_ns", l->peak_ns != 0, l->peak_ns);
+    mt_jw_known(w, "used_peak_bytes", l->checks.n != 0, l->peak_used);
+    mt_jw_known(w, "used_peak_time_ns", l->checks.n != 0, l->peak_used_ns);
     mt_jw_ku(w, "managed_peak_bytes", l->managed_peak);
     mt_jw_key(w, "focus");
     mt_jw_open(w, '{');
     mt_jw_ks(w, "is", l->focus_is_oom ? "oom" : "peak");
-    known(w, "time_ns", l->focus_ns != 0, l->focus_ns);
+    mt_jw_known(w, "time_ns", l->focus_ns != 0, l->focus_ns);
     mt_jw_ku(w, "recorded_bytes", l->focus_named);
-    known(w, "used_bytes", l->focus_used != 0, l->focus_used);
+    mt_jw_known(w, "used_bytes", l->focus_used != 0, l->focus_used);
     mt_jw_key(w, "unexplained_bytes");
     if (l->focus_used != 0)
         mt_jw_i(w, l->focus_unexplained);
@@ -151,7 +142,7 @@ static void ledger(struct mt_jsonw *w, const struct mt_job *j, const struct mt_l
     mt_jw_close(w, '}');
 }
 
-static void gpu_ref(struct mt_jsonw *w, uint32_t ledger) { known(w, "ledger", ledger != MT_NONE32, ledger); }
+static void gpu_ref(struct mt_jsonw *w, uint32_t ledger) { mt_jw_known(w, "ledger", ledger != MT_NONE32, ledger); }
 
 static void failures(struct mt_jsonw *w, const struct mt_job *j)
 {
@@ -166,7 +157,7 @@ static void failures(struct mt_jsonw *w, const struct mt_job *j)
         mt_jw_ku(w, "time_ns", o->time_ns);
         mt_jw_ks(w, "call", mt_op_name((enum mt_wire_op)c->op));
         mt_jw_ku(w, "request_bytes", o->request);
-        known(w, "device_free_bytes", o->free != 0, o->free);
+        mt_jw_known(w, "device_free_bytes", o->free != 0, o->free);
         mt_jw_ks(w, "holder", mt_holder_id(o->who));
         mt_jw_ks(w, "library", o->library);
         text(w, "site", o->label);
@@ -305,7 +296,7 @@ void mt_json_job(struct mt_jsonw *w, const struct mt_job *j)
     mt_jw_ks(w, "kind", kinds[j->kind]);
     mt_jw_ks(w, "sentence", j->sentence);
     text(w, "because", j->because);
-    known(w, "failure", j->kind == MT_JV_OOM, j->oom);
+    mt_jw_known(w, "failure", j->kind == MT_JV_OOM, j->oom);
     mt_jw_ku(w, "survived_failures", j->n_survived);
     text(w, "unrecorded", j->unrecorded);
     mt_jw_key(w, "ledgers");

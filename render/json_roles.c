@@ -3,15 +3,6 @@
 
 enum { MAX_LISTED = 1024 };
 
-static void number(struct mt_jsonw *w, const char *key, bool known, uint64_t v)
-{
-    mt_jw_key(w, key);
-    if (known)
-        mt_jw_u(w, v);
-    else
-        mt_jw_null(w);
-}
-
 static void event(struct mt_jsonw *w, const char *key, int64_t event)
 {
     mt_jw_key(w, key);
@@ -48,9 +39,9 @@ static void roles(struct mt_jsonw *w, const struct mt_role_facts *f)
         mt_jw_ks(w, "role", mt_role_id((enum mt_role)i));
         mt_jw_ku(w, "bytes", f->at_focus[i]);
         mt_jw_ku(w, "pending_bytes", f->pending_at_focus[i]);
-        number(w, "peak_bytes", f->made, f->peak[i]);
+        mt_jw_known(w, "peak_bytes", f->made, f->peak[i]);
         event(w, "peak_event", f->peak_event[i]);
-        number(w, "allocated_bytes", f->made, f->alloc_bytes[i]);
+        mt_jw_known(w, "allocated_bytes", f->made, f->alloc_bytes[i]);
         mt_jw_close(w, '}');
     }
     mt_jw_close(w, ']');
@@ -87,13 +78,13 @@ static void roles(struct mt_jsonw *w, const struct mt_role_facts *f)
         mt_jw_close(w, '}');
     }
     mt_jw_close(w, ']');
-    number(w, "verified_events", f->verified_events != 0, f->verified_events);
+    mt_jw_known(w, "verified_events", f->verified_events != 0, f->verified_events);
     mt_jw_key(w, "logits");
     mt_jw_open(w, '{');
-    number(w, "vocabulary", f->vocab != 0, f->vocab);
-    number(w, "vocabulary_split", f->vocab != 0, f->vocab_split);
-    number(w, "tokens", f->vocab != 0, f->logits_tokens);
-    number(w, "element_bytes", f->vocab != 0, f->logits_elem);
+    mt_jw_known(w, "vocabulary", f->vocab != 0, f->vocab);
+    mt_jw_known(w, "vocabulary_split", f->vocab != 0, f->vocab_split);
+    mt_jw_known(w, "tokens", f->vocab != 0, f->logits_tokens);
+    mt_jw_known(w, "element_bytes", f->vocab != 0, f->logits_elem);
     mt_jw_close(w, '}');
 }
 
@@ -108,8 +99,8 @@ static void steps(struct mt_jsonw *w, const struct mt_role_facts *f)
         mt_jw_open(w, '{');
         mt_jw_ku(w, "first_event", s->first);
         mt_jw_ku(w, "last_event", s->last);
-        number(w, "first_time_ns", s->t0_ns != 0, s->t0_ns);
-        number(w, "last_time_ns", s->t1_ns != 0, s->t1_ns);
+        mt_jw_known(w, "first_time_ns", s->t0_ns != 0, s->t0_ns);
+        mt_jw_known(w, "last_time_ns", s->t1_ns != 0, s->t1_ns);
         mt_jw_kb(w, "whole", s->whole);
         mt_jw_ku(w, "micro_batch_count", s->n_micros);
         mt_jw_ku(w, "live_begin_bytes", s->live_begin);
@@ -140,10 +131,10 @@ static void micros(struct mt_jsonw *w, const struct mt_role_facts *f)
     mt_jw_open(w, '{');
     mt_jw_ku(w, "count", f->n_micros_all);
     mt_jw_ku(w, "with_backward", n_backward);
-    number(w, "least_growth_bytes", f->micros.n != 0, least);
-    number(w, "most_growth_bytes", f->micros.n != 0, most);
-    number(w, "least_tokens_block_bytes", tokens_most != 0, tokens_least);
-    number(w, "most_tokens_block_bytes", tokens_most != 0, tokens_most);
+    mt_jw_known(w, "least_growth_bytes", f->micros.n != 0, least);
+    mt_jw_known(w, "most_growth_bytes", f->micros.n != 0, most);
+    mt_jw_known(w, "least_tokens_block_bytes", tokens_most != 0, tokens_least);
+    mt_jw_known(w, "most_tokens_block_bytes", tokens_most != 0, tokens_most);
     mt_jw_close(w, '}');
 }
 
@@ -156,11 +147,11 @@ static void occurrences(struct mt_jsonw *w, const struct mt_role_facts *f)
         const struct mt_occurrence *o = &f->occurrences.p[i];
         mt_jw_open(w, '{');
         mt_jw_ks(w, "phase", mt_phase_id((enum mt_phase)o->phase));
-        number(w, "step", o->step != UINT32_MAX, o->step);
+        mt_jw_known(w, "step", o->step != UINT32_MAX, o->step);
         mt_jw_ku(w, "first_event", o->first);
         mt_jw_ku(w, "last_event", o->last);
-        number(w, "first_time_ns", o->t0_ns != 0, o->t0_ns);
-        number(w, "last_time_ns", o->t1_ns != 0, o->t1_ns);
+        mt_jw_known(w, "first_time_ns", o->t0_ns != 0, o->t0_ns);
+        mt_jw_known(w, "last_time_ns", o->t1_ns != 0, o->t1_ns);
         mt_jw_ku(w, "live_begin_bytes", o->live_begin);
         mt_jw_ku(w, "live_end_bytes", o->live_end);
         mt_jw_ku(w, "peak_bytes", o->peak);

@@ -5,16 +5,7 @@
 
 enum { MAX_FACTS = 4096 };
 
-static void known(struct mt_jsonw *w, const char *key, bool is_known, uint64_t v)
-{
-    mt_jw_key(w, key);
-    if (is_known)
-        mt_jw_u(w, v);
-    else
-        mt_jw_null(w);
-}
-
-static void size(struct mt_jsonw *w, const char *key, uint64_t v) { known(w, key, v != MT_LOG_NONE, v); }
+static void size(struct mt_jsonw *w, const char *key, uint64_t v) { mt_jw_known(w, key, v != MT_LOG_NONE, v); }
 
 static void settings(struct mt_jsonw *w, const struct mt_report *r)
 {
@@ -28,7 +19,7 @@ static void settings(struct mt_jsonw *w, const struct mt_report *r)
         mt_jw_ks(w, "value", rows[i].hit.value);
         mt_jw_ks(w, "key", rows[i].key);
         mt_jw_ks(w, "set_in", rows[i].hit.entry->source);
-        known(w, "line", rows[i].hit.entry->line != 0, rows[i].hit.entry->line);
+        mt_jw_known(w, "line", rows[i].hit.entry->line != 0, rows[i].hit.entry->line);
         mt_jw_close(w, '}');
     }
     mt_jw_close(w, ']');
@@ -55,9 +46,9 @@ static void lint(struct mt_jsonw *w, const struct mt_report *r)
 
 static void who(struct mt_jsonw *w, const struct mt_log_fact *f)
 {
-    known(w, "rank", f->rank >= 0, (uint64_t)(f->rank >= 0 ? f->rank : 0));
-    known(w, "pid", f->pid >= 0, (uint64_t)(f->pid >= 0 ? f->pid : 0));
-    known(w, "device", f->gpu >= 0, (uint64_t)(f->gpu >= 0 ? f->gpu : 0));
+    mt_jw_known(w, "rank", f->rank >= 0, (uint64_t)(f->rank >= 0 ? f->rank : 0));
+    mt_jw_known(w, "pid", f->pid >= 0, (uint64_t)(f->pid >= 0 ? f->pid : 0));
+    mt_jw_known(w, "device", f->gpu >= 0, (uint64_t)(f->gpu >= 0 ? f->gpu : 0));
 }
 
 static void fact(struct mt_jsonw *w, const struct mt_log_fact *f)
@@ -87,7 +78,7 @@ static void diagnosis(struct mt_jsonw *w, const struct mt_report *r)
     mt_jw_ks(w, "sentence", d->sentence);
     mt_jw_ks(w, "because", d->because[0] != '\0' ? d->because : NULL);
     mt_jw_ks(w, "input", has_line ? file->name : NULL);
-    known(w, "line", has_line, has_line ? f->line : 0);
+    mt_jw_known(w, "line", has_line, has_line ? f->line : 0);
     mt_jw_ku(w, "failures", d->n_distinct);
     size(w, "request_bytes", d->request);
     size(w, "capacity_bytes", d->capacity);

@@ -118,3 +118,12 @@ void mt_jw_kb(struct mt_jsonw *w, const char *key, bool v)
     mt_jw_key(w, key);
     mt_jw_b(w, v);
 }
+
+void mt_jw_known(struct mt_jsonw *w, const char *key, bool is_known, uint64_t v)
+{
+    mt_jw_key(w, key);
+    if (is_known)
+        mt_jw_u(w, v);
+    else
+        mt_jw_null(w);
+}

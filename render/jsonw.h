@@ -28,6 +28,7 @@ void mt_jw_null(struct mt_jsonw *w);
 /* key and value at once */
 void mt_jw_ku(struct mt_jsonw *w, const char *key, uint64_t v);
 void mt_jw_ki(struct mt_jsonw *w, const char *key, int64_t v);
+void mt_jw_known(struct mt_jsonw *w, const char *key, bool is_known, uint64_t v); /* else null */
 void mt_jw_ks(struct mt_jsonw *w, const char *key, const char *s);
 void mt_jw_kb(struct mt_jsonw *w, const char *key, bool v);
 

@@ -134,13 +134,7 @@ unsigned mt_facts(const struct mt_rank *k, const struct mt_device_analysis *d, s
     return n;
 }
 
-#if defined(__GNUC__)
-__attribute__((format(printf, 4, 5)))
-#endif
-static void
-caveat(struct mt_caveat *out, unsigned *n, unsigned max, const char *fmt, ...);
-
-static void caveat(struct mt_caveat *out, unsigned *n, unsigned max, const char *fmt, ...)
+void mt_caveat_add(struct mt_caveat *out, unsigned *n, unsigned max, const char *fmt, ...)
 {
     va_list ap;
     if (*n >= max)
@@ -159,32 +153,33 @@ static void device_caveats(const struct mt_rank *k, const struct mt_device_analy
     char a[40], b[40], place[40];
     (void)snprintf(place, sizeof place, d->kind == MT_DEV_HOST ? "pinned host memory" : "device %d", d->ordinal);
     if (d->withheld != NULL)
-        caveat(out, n, max, "There is no curve for %s: %s.", place, d->withheld);
+        mt_caveat_add(out, n, max, "There is no curve for %s: %s.", place, d->withheld);
     else if (d->live_peak > d->reserved_peak)
-        caveat(out, n, max,
-               "More is live on %s (%s) than is ever reserved there (%s): segment events are missing, or the file was made up.",
-               place, mt_fmt_bytes(a, d->live_peak), mt_fmt_bytes(b, d->reserved_peak));
+        mt_caveat_add(
+            out, n, max,
+            "More is live on %s (%s) than is ever reserved there (%s): segment events are missing, or the file was made up.",
+            place, mt_fmt_bytes(a, d->live_peak), mt_fmt_bytes(b, d->reserved_peak));
     if (v->ring_overflowed == 1)
-        caveat(out, n, max,
-               "The ring buffer of %s overflowed (%s entries kept): what happened before event 0 is lost, the numbers "
-               "after "
-               "it are exact.",
-               place, mt_fmt_count(a, v->events.n));
+        mt_caveat_add(out, n, max,
+                      "The ring buffer of %s overflowed (%s entries kept): what happened before event 0 is lost, the numbers "
+                      "after "
+                      "it are exact.",
+                      place, mt_fmt_count(a, v->events.n));
     else if (d->n_unmatched_frees != 0 && v->ring_overflowed < 0)
-        caveat(
+        mt_caveat_add(
             out, n, max,
             "%s free%s of %s without an allocation in the trace: recording began later, or the ring buffer lost its beginning.",
             mt_fmt_count(a, d->n_unmatched_frees), d->n_unmatched_frees == 1 ? "" : "s", place);
     if (d->n_double_allocs != 0)
-        caveat(out, n, max, "%s allocation%s of %s at an address that was still live: frees are missing.",
-               mt_fmt_count(a, d->n_double_allocs), d->n_double_allocs == 1 ? "" : "s", place);
+        mt_caveat_add(out, n, max, "%s allocation%s of %s at an address that was still live: frees are missing.",
+                      mt_fmt_count(a, d->n_double_allocs), d->n_double_allocs == 1 ? "" : "s", place);
     if (d->kind == MT_DEV_CUDA && all != 0 && d->unattributed_bytes != 0)
-        caveat(out, n, max, "%s of %s on device %d could not be given a phase (%s)%s",
-               mt_fmt_percent(a, d->unattributed_bytes, all), d->alloc_bytes ? "the bytes allocated" : "the live bytes",
-               d->ordinal, mt_fmt_bytes(b, d->unattributed_bytes),
-               d->unattributed_bytes * 10 > all ? ": record with stacks=\"all\" and before the model is built." : ".");
+        mt_caveat_add(out, n, max, "%s of %s on device %d could not be given a phase (%s)%s",
+                      mt_fmt_percent(a, d->unattributed_bytes, all), d->alloc_bytes ? "the bytes allocated" : "the live bytes",
+                      d->ordinal, mt_fmt_bytes(b, d->unattributed_bytes),
+                      d->unattributed_bytes * 10 > all ? ": record with stacks=\"all\" and before the model is built." : ".");
     if (v->n_by_action[MT_ACT_ALLOC] != 0 && v->n_with_stack == 0)
-        caveat(out, n, max, "No trace entry of %s has a stack: record with context=\"all\", stacks=\"all\".", place);
+        mt_caveat_add(out, n, max, "No trace entry of %s has a stack: record with context=\"all\", stacks=\"all\".", place);
 }
 
 unsigned mt_caveats(const struct mt_report *r, const struct mt_rank *k, struct mt_caveat *out, unsigned max)
@@ -193,7 +188,7 @@ unsigned mt_caveats(const struct mt_report *r, const struct mt_rank *k, struct m
     char a[40];
     unsigned n = 0;
     for (uint32_t i = 0; i < r->n_unread; i++)
-        caveat(out, &n, max, "Not read: %s: %s", r->unread[i].name, r->unread[i].message);
+        mt_caveat_add(out, &n, max, "Not read: %s: %s", r->unread[i].name, r->unread[i].message);
     n = mt_job_caveats(r, out, n, max);
     if (k == NULL)
         return n;
@@ -201,22 +196,22 @@ unsigned mt_caveats(const struct mt_report *r, const struct mt_rank *k, struct m
     for (uint32_t i = 0; i < t->diags.n; i++) {
         const struct mt_diag *d = &t->diags.p[i];
         if (d->has_offset)
-            caveat(out, &n, max, "%s (offset %llu)", mt_str(t, d->text), (unsigned long long)d->offset);
+            mt_caveat_add(out, &n, max, "%s (offset %llu)", mt_str(t, d->text), (unsigned long long)d->offset);
         else
-            caveat(out, &n, max, "%s", mt_str(t, d->text));
+            mt_caveat_add(out, &n, max, "%s", mt_str(t, d->text));
     }
     for (uint32_t i = 0; i < k->analysis->devices.n; i++)
         device_caveats(k, &k->analysis->devices.p[i], out, &n, max);
     if (k->analysis->annotation_checked != 0)
-        caveat(out, &n, max,
-               "PyTorch's own Optimizer.step annotations cover %s allocation%s; %s of them were given to the optimizer.",
-               mt_fmt_count(a, k->analysis->annotation_checked), k->analysis->annotation_checked == 1 ? "" : "s",
-               k->analysis->annotation_agreed == k->analysis->annotation_checked ? "all" : "not all");
+        mt_caveat_add(out, &n, max,
+                      "PyTorch's own Optimizer.step annotations cover %s allocation%s; %s of them were given to the optimizer.",
+                      mt_fmt_count(a, k->analysis->annotation_checked), k->analysis->annotation_checked == 1 ? "" : "s",
+                      k->analysis->annotation_agreed == k->analysis->annotation_checked ? "all" : "not all");
     for (uint32_t i = 0; i < t->unknown_keys.n; i++)
-        caveat(out, &n, max, "Unknown key \"%s\", passed over %s time%s.", mt_str(t, t->unknown_keys.p[i].name),
-               mt_fmt_count(a, t->unknown_keys.p[i].n), t->unknown_keys.p[i].n == 1 ? "" : "s");
+        mt_caveat_add(out, &n, max, "Unknown key \"%s\", passed over %s time%s.", mt_str(t, t->unknown_keys.p[i].name),
+                      mt_fmt_count(a, t->unknown_keys.p[i].n), t->unknown_keys.p[i].n == 1 ? "" : "s");
     for (uint32_t i = 0; i < t->unknown_actions.n; i++)
-        caveat(out, &n, max, "Unknown action \"%s\", passed over %s time%s.", mt_str(t, t->unknown_actions.p[i].name),
-               mt_fmt_count(a, t->unknown_actions.p[i].n), t->unknown_actions.p[i].n == 1 ? "" : "s");
+        mt_caveat_add(out, &n, max, "Unknown action \"%s\", passed over %s time%s.", mt_str(t, t->unknown_actions.p[i].name),
+                      mt_fmt_count(a, t->unknown_actions.p[i].n), t->unknown_actions.p[i].n == 1 ? "" : "s");
     return n;
 }

@@ -18,6 +18,11 @@ unsigned mt_facts(const struct mt_rank *k, const struct mt_device_analysis *d, s
 struct mt_caveat {
     char text[1024];
 };
+/* One more sentence, unless there are max. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 4, 5)))
+#endif
+void mt_caveat_add(struct mt_caveat *out, unsigned *n, unsigned max, const char *fmt, ...);
 unsigned mt_caveats(const struct mt_report *r, const struct mt_rank *k, struct mt_caveat *out, unsigned max);
 
 /* Rows of the table of ranks and devices, and what stands in one: the peak, or without a curve the state at the dump. */
