@@ -19,20 +19,8 @@ state() { cut -d ' ' -f 3 "/proc/$1/stat"; }
 is() { [ "$(state "$1")" = "$2" ]; }
 
 # --- signals
-# Waits without a child, which the terminal's Ctrl-C would kill, and ends when it is told to, not by the clock.
-cat > catcher << 'EOF'
-#!/bin/bash
-# counts what arrives; ends with 42 when there is a file `stop`
-for s in HUP USR1 USR2 WINCH TERM INT ALRM CONT RTMIN; do trap "echo $s >> got" "$s"; done
-mkfifo "fifo.$$" && exec 3<> "fifo.$$" && rm "fifo.$$"
-echo $$ > pid
-for ((i = 0; i < 1200; i++)); do
-    read -r -t 0.05 -u 3
-    [ ! -e stop ] || exit 42
-done
-exit 43
-EOF
-chmod +x catcher
+# counts what arrives; ends with 42 when there is a file `stop`: see catcher.c
+cp "$MT_BINARY_DIR/tests/tool_catcher" catcher || exit 1
 begin() # OUTPUT
 {
     rm -f got pid stop
