@@ -203,6 +203,16 @@ struct mt_analysis {
         annotation_agreed; /* allocations inside Optimizer.step ranges, and those that frames call optimizer */
 };
 
+/* Called for each device at the end of its analysis, while the fate of every block is still there (roles.h; w->fate is NULL where the
+ * curve is withheld). attr: per event. 1, or 0 = give up: mt_analyze() then fails with what err says, or as out of memory. */
+struct mt_roles;
+struct mt_phaser;
+struct mt_detail_hook {
+    int (*f)(void *arg, const struct mt_roles *w, const struct mt_attr *attr, struct mt_phaser *ph,
+             const struct mt_device_analysis *o, struct mt_err *err);
+    void *arg;
+};
+
 struct mt_runconf; /* runconf.h */
 struct mt_analyze_opts {
     const struct mt_runconf *conf; /* what the run was set to; NULL = not known */
@@ -214,6 +224,7 @@ struct mt_analyze_opts {
     bool ignore_annotations;
     const struct mt_role_rules *roles; /* role_rules.h; NULL = the built-in ones */
     bool verify;                       /* after every event: do the bytes of the roles add up to the live bytes? */
+    struct mt_detail_hook detail;      /* f NULL = not wanted */
 };
 
 enum mt_rc mt_analyze(struct mt_analysis **out, const struct mt_trace *t, const struct mt_analyze_opts *o, struct mt_err *err);

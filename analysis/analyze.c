@@ -204,6 +204,8 @@ static int analyze_device(struct mt_analysis *a, uint32_t index, const struct mt
     confidence_of_state(o);
     check_annotations(a, d, attr);
     rc = mt_pools(a->trace, ph, o) && find_cause(o, &roles, ph, opt->roles);
+    if (rc != 0 && opt->detail.f != NULL)
+        rc = opt->detail.f(opt->detail.arg, &roles, attr, ph, o, err);
 out:
     mt_roles_done(&roles);
     mt_free(attr);

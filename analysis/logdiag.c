@@ -1,6 +1,7 @@
 /* logdiag.c -- from the facts of logs to a cause with its numbers. */
 #include "analysis/logdiag.h"
 #include "analysis/advice.h"
+#include "analysis/metrics.h"
 #include "analysis/words.h"
 
 #include <stdio.h>
@@ -54,6 +55,18 @@ uint64_t mt_logs_capacity(const struct mt_logs *l, int32_t gpu)
         }
     }
     return size;
+}
+
+bool mt_logs_have(const struct mt_logs *l, enum mt_log_kind kind)
+{
+    for (uint32_t i = 0; i < l->files.n; i++) {
+        const struct mt_log *log = &l->files.p[i].log;
+        for (uint32_t k = 0; k < log->facts.n; k++) {
+            if (log->facts.p[k].kind == kind)
+                return true;
+        }
+    }
+    return false;
 }
 
 int mt_logs_framework(const struct mt_logs *l)
@@ -513,10 +526,24 @@ static bool say(struct mt_logdiag *d, const struct mt_logs *logs)
 
 /* ---- advice ---------------------------------------------------------------------------------------------------------------------- */
 
-static bool advise(struct mt_logdiag *d, const struct mt_logdiag_opts *o, const struct mt_log_fact *f)
+/* Paths in the lines tell the machine. */
+static bool on_arm(const struct mt_logs *logs)
+{
+    for (uint32_t i = 0; i < logs->files.n; i++) {
+        const struct mt_log *log = &logs->files.p[i].log;
+        for (uint32_t k = 0; k < log->paths.n; k++) {
+            if (mt_metric_arm_path(log->paths.p[k].path))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool advise(struct mt_logdiag *d, const struct mt_logs *logs, const struct mt_logdiag_opts *o,
+                   const struct mt_log_fact *f)
 {
     struct mt_frameworks fw;
-    struct mt_advice_query q = {.rules = o->fixes, .fw = &fw, .phase = d->phase, .sub = d->sub};
+    struct mt_advice_query q = {.rules = o->fixes, .fw = &fw, .phase = d->phase, .sub = d->sub, .conf = o->conf};
     struct mt_advice *list;
     uint32_t n;
     bool ok = true;
@@ -530,6 +557,7 @@ static bool advise(struct mt_logdiag *d, const struct mt_logdiag_opts *o, const 
     else if (f->kind == MT_LOG_SGLANG_NO_KV)
         fw.engine = MT_FW_SGLANG;
     fw.frames[fw.engine] = fw.engine != MT_FW_NONE;
+    q.arm = on_arm(logs);
     q.fragmentation = d->cause == MT_LC_FRAGMENTATION;
     q.host_memory = d->cause == MT_LC_HOST || d->cause == MT_LC_KILLED;
     list = mt_calloc(mt_fix_rules_count(o->fixes) + 1, sizeof *list);
@@ -570,7 +598,7 @@ enum mt_rc mt_logdiag_make(struct mt_logdiag **out, const struct mt_logs *logs, 
         find_phase(d, log, &log->facts.p[d->fact]);
         find_cause(d, log, &log->facts.p[d->fact]);
     }
-    if (!say(d, logs) || (d->n_failures != 0 && !advise(d, o, &logs->files.p[d->file].log.facts.p[d->fact]))) {
+    if (!say(d, logs) || (d->n_failures != 0 && !advise(d, logs, o, &logs->files.p[d->file].log.facts.p[d->fact]))) {
         mt_logdiag_free(d);
         return mt_fail(err, MT_ENOMEM, "out of memory");
     }

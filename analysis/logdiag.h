@@ -23,6 +23,7 @@ uint64_t mt_logs_facts(const struct mt_logs *l);
  * gpu -1 = any. */
 uint64_t mt_logs_capacity(const struct mt_logs *l, int32_t gpu);
 
+bool mt_logs_have(const struct mt_logs *l, enum mt_log_kind kind);
 /* The framework of reinforcement learning whose files the lines name most often; -1 = none. */
 int mt_logs_framework(const struct mt_logs *l);
 
@@ -65,6 +66,7 @@ struct mt_logdiag_opts {
     const struct mt_fix_rules *fixes;
     int framework;   /* enum mt_framework that is known, -1 = not */
     bool expandable; /* expandable_segments is known to be on */
+    const struct mt_runconf *conf; /* for conditions about settings; NULL = not known */
 };
 /* logs must stay alive. MT_OK or MT_ENOMEM. */
 enum mt_rc mt_logdiag_make(struct mt_logdiag **out, const struct mt_logs *logs, const struct mt_logdiag_opts *o,

@@ -1,6 +1,7 @@
 /* metrics.c -- every number is computed once per device; asking for one is a lookup by name. */
 #include "analysis/metrics.h"
 
+#include "analysis/advice.h"
 #include "analysis/runconf.h"
 
 #include <string.h>
@@ -96,6 +97,37 @@ static struct mt_value setting(const struct mt_runconf *conf, const char *name, 
     return v;
 }
 
+/* Flags that OpenRLHF had until they got sections ("--train.micro_batch_size"). */
+static bool older_flags(const struct mt_runconf *conf)
+{
+    static const char *const flags[] = {
+        "--micro-train-batch-size",  "--micro-rollout-batch-size", "--zero-stage",       "--prompt-max-len",
+        "--generate-max-len",        "--rollout-batch-size",       "--vllm-num-engines", "--vllm-tensor-parallel-size",
+        "--actor-num-gpus-per-node", "--colocate-all-models",      "--adam-offload",     "--train-max-tokens-per-gpu",
+    };
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        if (mt_runconf_get(conf, flags[i]) != NULL)
+            return true;
+    }
+    return false;
+}
+
+static bool is_name(const char *name, size_t n, const char *want) { return strlen(want) == n && memcmp(name, want, n) == 0; }
+
+struct mt_value mt_metric_of_run(const struct mt_runconf *conf, const char *name, size_t n)
+{
+    struct mt_value v = {0, true, MT_CONF_MARKED};
+    if (n > 8 && memcmp(name, "setting.", 8) == 0)
+        return setting(conf, name + 8, n - 8);
+    if (is_name(name, n, "older_flags"))
+        v.v = older_flags(conf);
+    else if (is_name(name, n, "kv_refused"))
+        v.v = conf != NULL && conf->kv_refused;
+    else
+        v.known = false;
+    return v;
+}
+
 static struct mt_value asked(const struct mt_metrics *m, const char *name) { return setting(m->conf, name, strlen(name)); }
 
 /* Bytes of an element of the parameters; 0 = not known. */
@@ -187,10 +219,23 @@ static void state_metrics(struct mt_metrics *m, const struct mt_verdict *v)
         measured(m, MT_METRIC_foreign, d->capacity - f->reserved - o->device_free);
 }
 
+bool mt_metric_arm_path(const char *path) { return strstr(path, "aarch64") != NULL || strstr(path, "torch_npu") != NULL; }
+
+bool mt_metric_arm(const struct mt_trace *t)
+{
+    for (uint32_t i = 0; t != NULL && i < t->functions.n; i++) {
+        if (mt_metric_arm_path(mt_str(t, t->functions.p[i].file)))
+            return true;
+    }
+    return false;
+}
+
 /* What the distinct functions of the trace tell. */
 static void function_metrics(struct mt_metrics *m, const struct mt_trace *t)
 {
+    static const struct mt_fix_pair sft = {"trl/trainer/sft_trainer.py", ""};
     bool media = false, cpp = false;
+    yes(m, MT_METRIC_recorded, true);
     if (t == NULL)
         return;
     for (uint32_t i = 0; i < t->functions.n; i++) {
@@ -198,6 +243,8 @@ static void function_metrics(struct mt_metrics *m, const struct mt_trace *t)
         media = media || strcmp(name, "_execute_mm_encoder") == 0;
         cpp = cpp || strstr(name, "::") != NULL;
     }
+    yes(m, MT_METRIC_arm, mt_metric_arm(t));
+    yes(m, MT_METRIC_runs_sft, mt_advice_has_frame(t, &sft));
     yes(m, MT_METRIC_multimodal, media);
     yes(m, MT_METRIC_has_cpp_frames, cpp);
 }
@@ -516,10 +563,10 @@ struct mt_value mt_metric_get(void *metrics, const char *name, size_t n)
 {
     const struct mt_metrics *m = metrics;
     const struct mt_role_facts *f = &m->d->roles;
-    struct mt_value none = {0, false, MT_CONF_NONE};
+    struct mt_value none = {0, false, MT_CONF_NONE}, run = mt_metric_of_run(m->conf, name, n);
     int i;
-    if (begins(name, n, "setting."))
-        return setting(m->conf, name + 8, n - 8);
+    if (run.known || begins(name, n, "setting."))
+        return run;
     if (begins(name, n, "role.")) {
         i = mt_role_find(name + 5, n - 5);
         return i >= 0 && m->roles ? (struct mt_value){(double)f->at_focus[i], true, MT_CONF_MARKED} : none;

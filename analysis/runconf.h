@@ -43,6 +43,7 @@ struct mt_runconf {
     bool any;       /* a key of some framework is set: what is not set has its default */
     bool sure;      /* its keys are set, and those of no other but its twin (slime and Relax share theirs) as often */
     int told;       /* by the lines of a log; -1 = by none */
+    bool kv_refused; /* a log says that the engine's share left nothing for its KV cache */
     bool env_known; /* the environment was recorded: what is not in it was not set */
 };
 

@@ -201,7 +201,7 @@ static int diagnose_run(struct report *r, const struct mt_analysis *const *analy
 {
     const char *expandable = mt_runconf_get(r->run.conf, "expandable_segments");
     struct mt_logdiag_opts o = {
-        .fixes = r->rules.fixes, .framework = r->run.conf->framework, .expandable = mt_runconf_is_true(expandable)};
+        .fixes = r->rules.fixes, .framework = r->run.conf->framework, .expandable = mt_runconf_is_true(expandable), .conf = r->run.conf};
     struct mt_lint_in in = {.conf = r->run.conf,
                             .logs = &r->run.logs,
                             .analyses = analyses,

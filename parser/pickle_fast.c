@@ -112,6 +112,7 @@ static const unsigned char *frame_list(struct pk *m, const unsigned char *p, con
                                        bool *memoize)
 {
     uint32_t k = 0, room = sizeof m->scratch / sizeof *m->scratch;
+    const unsigned char *from;
     p++;
     *memoize = *p == 0x94;
     p += *memoize;
@@ -119,14 +120,23 @@ static const unsigned char *frame_list(struct pk *m, const unsigned char *p, con
         return NULL;
     if (room > m->lim->max_frames)
         room = m->lim->max_frames;
-    p = take_gets(m, m->scratch, &k, room, p + 1, end);
+    v->type = MT_T_STACK;
+    from = p + 1;
+    p = mt_pk_stack_find(m, from, end - TAIL_BYTES, &v->id, &k);
+    if (p != NULL && k < room) {
+        m->steps += k;
+        return p;
+    }
+    k = 0;
+    p = take_gets(m, m->scratch, &k, room, from, end);
     if (k == room || end - p < 1 + TAIL_BYTES || *p != 'e')
         return NULL;
-    v->type = MT_T_STACK;
     if (!mt_build_stack(m->b, m->scratch, k, &v->id)) {
         mt_pk_builder_failed(m);
         return NULL;
     }
+    if (!mt_pk_stack_note(m, from, p + 1, v->id, k))
+        return NULL;
     m->steps += k;
     return p + 1;
 }
@@ -167,12 +177,11 @@ static const unsigned char *value(struct pk *m, uint32_t key, const unsigned cha
 }
 
 /* A pair is taken when a key or the end of the dict follows its value; only then can the value not be part of a
- * tuple. */
-int mt_pk_record_pairs(struct pk *m, uint32_t node, const unsigned char **at, const unsigned char *end)
+ * tuple. Counts the pairs in *count. */
+static int take_pairs(struct pk *m, struct mt_rec *rec, uint64_t *count, const unsigned char **at, const unsigned char *end)
 {
-    struct pk_node *n = &m->nodes.p[node];
     const unsigned char *p = *at;
-    uint32_t key = 0, wide = end - p >= PAIR_BYTES ? known_key(m, p, &key) : 0;
+    uint32_t key = 0, wide = end - p >= PAIR_BYTES ? known_key(m, p, &key) : 0, n = 0;
     while (wide != 0 && end - p >= PAIR_BYTES) {
         struct mt_val v;
         uint32_t next_key = 0, next, put = m->n_stored;
@@ -192,14 +201,92 @@ int mt_pk_record_pairs(struct pk *m, uint32_t node, const unsigned char **at, co
             break;
         if (memoize && !mt_pk_put_value(m, put, v))
             return 0;
-        mt_rec_set(n->rec, (enum mt_key)key, v);
-        n->n++;
-        n->filled = true;
-        m->steps++;
+        mt_rec_set(rec, (enum mt_key)key, v);
+        n++;
         p = q;
         key = next_key;
         wide = next;
     }
+    m->steps += n;
+    *count += n;
     *at = p;
     return m->stop == PK_RUNNING;
+}
+
+int mt_pk_record_pairs(struct pk *m, uint32_t node, const unsigned char **at, const unsigned char *end)
+{
+    struct pk_node *n = &m->nodes.p[node];
+    uint64_t before = n->n;
+    int ok = take_pairs(m, n->rec, &n->n, at, end);
+    n->filled = n->filled || n->n != before;
+    return ok;
+}
+
+/* The machine goes on inside an entry of which `count` pairs were taken; it is stored under `put` when not PK_NONE. */
+static int hand_over(struct pk *m, const struct mt_rec *rec, uint64_t count, uint32_t put)
+{
+    struct pk_node *n;
+    uint32_t index;
+    if (!mt_pk_open(m, true) || !mt_pk_mark(m))
+        return 0;
+    index = m->mark->node;
+    n = &m->nodes.p[index];
+    *n->rec = *rec;
+    n->n = count;
+    n->filled = count != 0;
+    if (put != PK_NONE) {
+        m->memo[put] = (uint32_t)PK_T_NODE << PK_ID_BITS | index;
+        n->memo = put + 1;
+    }
+    return 1;
+}
+
+int mt_pk_entries(struct pk *m, const unsigned char **at, const unsigned char *end)
+{
+    const struct mt_val done = {.type = MT_T_OTHER, .id = 0};
+    const uint32_t node = m->mark->node;
+    struct mt_rec rec;
+    if (m->mark->item != MT_R_EVENT || m->marks.n > m->lim->max_depth || (m->sp != m->mark->base && mt_pk_is_list(m, &m->stack[m->sp - 1])))
+        return mt_pk_open(m, true);
+    if (m->sp != m->mark->base) { /* as mt_pk_open() does: what waited is whole */
+        if (!mt_pk_deliver(m, node, m->mark->base, m->sp))
+            return 0;
+        m->sp = m->mark->base;
+    }
+    for (;;) {
+        const unsigned char *p = *at;
+        uint32_t put = PK_NONE;
+        uint64_t count = 0;
+        struct pk_node *list;
+        if (end - p < 2 + PAIR_BYTES || p[*p == 0x94] != '(')
+            return mt_pk_open(m, true);
+        if (*p == 0x94) {
+            m->op = p++;
+            put = m->n_stored;
+            if (!mt_pk_put_value(m, put, done))
+                return 0;
+            m->min_protocol |= 1u << mt_pk_ops[0x94].protocol;
+            m->steps++;
+        }
+        p++;
+        m->steps++;
+        m->min_protocol |= 1u << mt_pk_ops['('].protocol;
+        mt_rec_reset(&rec);
+        if (!take_pairs(m, &rec, &count, &p, end))
+            return 0;
+        *at = p;
+        if (end - p < 2 || p[0] != 'u' || p[1] != '}') { /* it may still change */
+            m->op = p;
+            return hand_over(m, &rec, count, put);
+        }
+        list = &m->nodes.p[node];
+        list->n++;
+        list->filled = true;
+        m->op = p + 1;
+        m->steps += 3; /* both opcodes and the item */
+        m->min_protocol |= 1u << mt_pk_ops['u'].protocol | 1u << mt_pk_ops['}'].protocol;
+        if (!mt_build_event(m->b, &rec))
+            return mt_pk_builder_failed(m);
+        *at = p + 2;
+    }
 }

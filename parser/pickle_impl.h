@@ -103,6 +103,7 @@ struct pk {
     mt_str_id top_keys[8];    /* for "a pickle of a dict with the keys ..." */
     uint64_t seen_top;        /* bit per enum mt_key of the top level */
     mt_frame_id scratch[512]; /* one stack, for pickle_fast.c */
+    struct pk_stacks *stacks; /* pickle_stacks.c; NULL until one was read */
     uint64_t n_bad_items, first_bad_item;
     enum mt_schema_role bad_item_role;
     uint64_t steps;
@@ -123,6 +124,11 @@ static inline uint64_t mt_pk_offset(const struct pk *m) { return m->src->base + 
 
 /* Runs until something sets m->stop (pickle_run.c). */
 void mt_pk_run(struct pk *m);
+
+static inline bool mt_pk_is_list(const struct pk *m, const struct mt_val *v)
+{
+    return v->type == PK_T_NODE && !m->nodes.p[v->id].is_dict;
+}
 
 /* values (pickle_tree.c) */
 int mt_pk_push_slow(struct pk *m, struct mt_val v);
@@ -169,6 +175,15 @@ int mt_pk_deliver(struct pk *m, uint32_t index, uint32_t lo, uint32_t hi); /* st
 /* The straight line (pickle_fast.c): *at moves over what was taken, which may be nothing */
 int mt_pk_frame_gets(struct pk *m, uint32_t node, const unsigned char **at, const unsigned char *end);
 int mt_pk_record_pairs(struct pk *m, uint32_t node, const unsigned char **at, const unsigned char *end);
+/* '}' in a list of trace entries, *at behind it: this entry and those that follow, as far as they look like the rest. */
+int mt_pk_entries(struct pk *m, const unsigned char **at, const unsigned char *end);
+
+/* Stacks by their bytes (pickle_stacks.c): [p, end) is what lies between MARK and APPENDS, that included. Found: what follows it; else NULL. */
+const unsigned char *mt_pk_stack_find(const struct pk *m, const unsigned char *p, const unsigned char *end, mt_stack_id *id,
+                                      uint32_t *count);
+int mt_pk_stack_note(struct pk *m, const unsigned char *p, const unsigned char *end, mt_stack_id id, uint32_t count);
+void mt_pk_stacks_forget(struct pk *m);
+void mt_pk_stacks_done(struct pk *m);
 
 /* The whole reader with a count of its steps (opcodes + items consumed), for tests that bound it. */
 enum mt_rc mt_pickle_read_steps(struct mt_source *src, const struct mt_limits *lim, struct mt_trace *t, struct mt_err *err,

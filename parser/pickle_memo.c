@@ -27,7 +27,10 @@ static int store(struct pk *m, uint32_t at, uint32_t tag, uint32_t id)
         return 0;
     if (at >= m->n_memo)
         m->n_memo = at + 1;
-    m->n_stored += m->memo[at] == 0;
+    if (m->memo[at] == 0)
+        m->n_stored++;
+    else
+        mt_pk_stacks_forget(m);
     m->memo[at] = tag << PK_ID_BITS | id;
     return 1;
 }

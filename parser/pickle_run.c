@@ -344,7 +344,7 @@ void mt_pk_run(struct pk *m)
         m->min_protocol |= 1u << mt_pk_ops[*m->op].protocol;
         switch (*m->op) {
         case '(': ok = mark_op(m, &p, end); break;
-        case '}': ok = mt_pk_open(m, true); break;
+        case '}': ok = m->mark->streams ? mt_pk_entries(m, &p, end) : mt_pk_open(m, true); break;
         case 'u': ok = mt_pk_items(m); break;
         case 0x94: ok = mt_pk_put(m, m->n_stored); break;
         case 0x8a: ok = long_op(m, &p, &end); break;

@@ -201,8 +201,6 @@ static int announce(struct pk *m, struct pk_node *n, const struct place *p)
     return ok || mt_pk_builder_failed(m);
 }
 
-static bool is_list(const struct pk *m, const struct mt_val *v) { return v->type == PK_T_NODE && !m->nodes.p[v->id].is_dict; }
-
 static int new_record(struct pk *m, enum mt_schema_role role, enum mt_key key)
 {
     struct mt_val v = {.type = PK_T_NODE, .id = 0};
@@ -229,7 +227,7 @@ int mt_pk_open(struct pk *m, bool is_dict)
     struct pk_node *n;
     /* A record can never change once another begins above it. (A list could: APPEND without MARK puts one
      * record into it.) */
-    if (k->streams && is_dict && (m->sp == k->base || !is_list(m, &m->stack[m->sp - 1]))) {
+    if (k->streams && is_dict && (m->sp == k->base || !mt_pk_is_list(m, &m->stack[m->sp - 1]))) {
         if (m->sp != k->base && !mt_pk_deliver(m, k->node, k->base, m->sp))
             return 0;
         m->sp = k->base;

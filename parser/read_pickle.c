@@ -187,6 +187,7 @@ out:
     mt_free(m.stack);
     mt_free(m.memo);
     mt_free(m.key_of);
+    mt_pk_stacks_done(&m);
     mt_builder_free(m.b);
     return rc;
 }

@@ -1,7 +1,9 @@
 #include "render/html.h"
 #include "render/assets.h"
 #include "render/escape.h"
+#include "render/page_data.h"
 #include "render/rows.h"
+#include "render/script.h"
 #include "render/svg_scale.h"
 
 #include <errno.h>
@@ -195,10 +197,31 @@ static const struct mt_asset *asset(const char *name)
 
 static bool is(const char *word, size_t n, const char *name) { return strlen(name) == n && memcmp(word, name, n) == 0; }
 
+/* The style sheets, in the order of their names after report.css. */
+static bool put_css(struct mt_out *o)
+{
+    const struct mt_asset *first = asset("report.css");
+    if (first == NULL)
+        return false;
+    mt_put(o, first->data, first->size);
+    for (const struct mt_asset *a = mt_template_assets; a->name != NULL; a++)
+        if (strncmp(a->name, "css/", 4) == 0)
+            mt_put(o, a->data, a->size);
+    return true;
+}
+
+static bool put_csp(struct mt_out *o)
+{
+    char hash[MT_SCRIPT_HASH_SIZE];
+    if (!mt_script_hash(hash, MT_SCRIPT_PAGE))
+        return false;
+    mt_putf(o, "script-src '%s'; worker-src blob:; ", hash);
+    return true;
+}
+
 /* What stands for {{word}}; false when no such mark is known. */
 static bool put_slot(const struct mt_page *p, struct mt_out *o, const char *word, size_t n)
 {
-    const struct mt_asset *css;
     for (size_t i = 0; i < N_PANELS; i++) {
         if (is(word, n, panels[i]->slot)) {
             draw_panel(p, o, panels[i]);
@@ -212,10 +235,11 @@ static bool put_slot(const struct mt_page *p, struct mt_out *o, const char *word
     } else if (is(word, n, "version")) {
         mt_html_s(o, p->r->version);
     } else if (is(word, n, "css")) {
-        css = asset("report.css");
-        if (css == NULL)
-            return false;
-        mt_put(o, css->data, css->size);
+        return put_css(o);
+    } else if (is(word, n, "csp")) {
+        return put_csp(o);
+    } else if (is(word, n, "data")) {
+        mt_page_data(p, o);
     } else {
         return false;
     }

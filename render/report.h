@@ -9,10 +9,12 @@
 #include "analysis/job.h"
 #include "analysis/lint.h"
 #include "render/out.h"
+#include "render/pack.h"
 
 struct mt_rank {
     const struct mt_trace *trace;
     const struct mt_analysis *analysis;
+    const struct mt_packs *packs; /* its tracks, for the page; NULL = not packed */
 };
 
 struct mt_unread { /* a member or input that could not be read at all */
@@ -35,6 +37,7 @@ struct mt_report {
     const char *version; /* "0.1.0" */
     const struct mt_fix_rules *fixes;
     const struct mt_phase_rules *phases;
+    uint64_t max_size; /* of a page, in bytes: detail is given up to keep it; 0 = as large as it gets */
 };
 
 /* True when the report is written from damaged input (exit status 3): a damaged trace or an unread member. */

@@ -327,7 +327,7 @@ static inline void fx_make(struct fixture *f, unsigned n_ranks, unsigned n_phase
         a->verdict.because =
             fx_dup("It is capacity, not fragmentation: of 900.00 MiB reserved but free, 640.00 MiB could have served the "
                    "request, the largest piece being 150.00 MiB.");
-        f->rank[i] = (struct mt_rank){f->trace[i], a};
+        f->rank[i] = (struct mt_rank){.trace = f->trace[i], .analysis = a};
     }
     f->r.ranks = f->rank;
     f->r.n_ranks = n_ranks;

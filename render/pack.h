@@ -1,0 +1,23 @@
+/* pack.h -- the exact history of a device in the form that the page's script reads (docs/report-data.md).
+ *
+ * Packed while the device is analysed, because the events and the fates of the blocks are given back afterwards; what is kept is the
+ * compressed columns. Which of them a page carries is decided when it is written (render/page_data.c), by its size.
+ * Everything in a pack is its own; it refers to nothing of the trace. Const after mt_pack_device(). */
+#ifndef MT_RENDER_PACK_H
+#define MT_RENDER_PACK_H
+
+#include "analysis/analysis.h"
+
+struct mt_pack; /* pack_impl.h */
+
+/* The tracks of one rank. All zero is the empty list. */
+struct mt_packs {
+    MT_VEC(struct mt_pack *) list;
+};
+
+/* A struct mt_detail_hook's function: packs the device into arg, a struct mt_packs. */
+int mt_pack_device(void *arg, const struct mt_roles *w, const struct mt_attr *attr, struct mt_phaser *ph,
+                   const struct mt_device_analysis *o, struct mt_err *err);
+void mt_packs_done(struct mt_packs *p);
+
+#endif

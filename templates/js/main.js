@@ -1,0 +1,3 @@
+// Where the page's script starts.
+
+document.documentElement.classList.add("js");

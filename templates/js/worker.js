@@ -1,0 +1,3 @@
+// What runs beside the page.
+
+onmessage = () => postMessage(null);
