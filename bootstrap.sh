@@ -37,7 +37,7 @@ tools_test=(python3:python3 jq:jq git:git)
 tools_package=(dpkg-shlibdeps:dpkg-dev fakeroot:fakeroot file:file strip:binutils)
 tools_ci=(clang:clang clang-format:clang-format clang-tidy:clang-tidy cppcheck:cppcheck shellcheck:shellcheck zsh:zsh
     man:man-db xz:xz-utils zstd:zstd bzip2:bzip2 lz4:lz4 zip:zip script:bsdutils xmllint:libxml2-utils
-    node:nodejs chromium:chromium)
+    node:nodejs npm:npm chromium:chromium)
 # Libraries, as package:pkg-config module.
 libs_build=(libarchive-dev:libarchive zlib1g-dev:zlib libelf-dev:libelf nettle-dev:nettle libcjson-dev:libcjson libyaml-dev:yaml-0.1
     libxxhash-dev:libxxhash)
@@ -113,6 +113,14 @@ ensure()
         || say "bootstrap.sh: the package lists could not be refreshed; trying with the ones there are" >&2
     "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}" \
         || die "the packages could not be installed: ${missing[*]}"
+}
+
+# What checks the page's script and drives a browser: development tools, of which nothing gets into the program.
+ensure_web()
+{
+    [ ! -e tests/web/node_modules/.package-lock.json ] || [ tests/web/package-lock.json -nt tests/web/node_modules/.package-lock.json ] || return 0
+    (cd tests/web && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error) \
+        || die "npm could not install what tests/web/package-lock.json names"
 }
 
 # An unknown distribution: go on when everything that the build itself needs is found, else say what is.
@@ -208,6 +216,7 @@ case "${1:-demo}" in
         [ $# -gt 0 ] || set -- build
         if [ "$1" = ci ]; then set -- build test package ci; fi
         ensure "$@"
+        case " $* " in *" ci "*) ensure_web ;; esac
         say "Everything for '$*' is there."
         ;;
     help | -h | --help) usage ;;
