@@ -1,0 +1,121 @@
+// page.mjs -- a report's page against the page of PyTorch's memory_viz, in one run, on the same snapshots.
+//
+//   (cd ../web && npm ci); (cd peer && npm ci)
+//   node page.mjs --memtrace ../../build/memtrace --viz FOLDER [--events 100000,1000000] [--runs 3] [--dir SCRATCH] [--max-size N]
+//
+// FOLDER holds torch/utils/viz/MemoryViz.js and torch/cuda/_memory_viz.py of PyTorch as they are, without it only ours is measured. The
+// peer's page imports its script and d3 from the network: here both are bundled into the page, and nothing else of it is changed.
+// Prints a Markdown table; medians over the runs, each in a browser of its own, alternating.
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { chromium } from "../web/node_modules/playwright-core/index.mjs";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const { values: opt } = parseArgs({ options: {
+  memtrace: { type: "string", default: join(here, "../../build/memtrace") }, viz: { type: "string" },
+  events: { type: "string", default: "100000" }, runs: { type: "string", default: "3" }, dir: { type: "string" },
+  "max-size": { type: "string" }, "peer-limit": { type: "string", default: "1500000" }, chromium: { type: "string", default: "/usr/bin/chromium" },
+} });
+const scratch = opt.dir ? resolve(opt.dir) : mkdtempSync(join(tmpdir(), "page-bench-"));
+mkdirSync(scratch, { recursive: true });
+const median = (list) => [...list].sort((a, b) => a - b)[list.length >> 1];
+const quantile = (list, q) => [...list].sort((a, b) => a - b)[Math.min(list.length - 1, Math.floor(list.length * q))];
+const MIB = 1 << 20;
+
+function run(command, args, options = {}) {
+  const t0 = process.hrtime.bigint();
+  const done = spawnSync(command, args, { encoding: "utf8", maxBuffer: 1 << 28, ...options });
+  if (done.status !== 0 && done.status !== 3) throw new Error(`${command} ${args.join(" ")}: ${done.error ?? done.stderr}`);
+  return Number(process.hrtime.bigint() - t0) / 1e9;
+}
+
+/** The peer's page with its imports inside. */
+function peerPage(snapshot, out) {
+  const source = readFileSync(join(opt.viz, "torch/utils/viz/MemoryViz.js"), "utf8")
+    .replace(/https:\/\/cdn\.skypack\.dev\/(d3[\w-]*)@\d+/g, "$1");
+  writeFileSync(join(here, "peer/node_modules/MemoryViz.js"), source);
+  execFileSync(join(here, "peer/node_modules/.bin/esbuild"), [join(here, "peer/node_modules/MemoryViz.js"), "--bundle", "--format=iife",
+    "--global-name=MemoryViz", `--outfile=${out}.js`, "--log-level=error"]);
+  const seconds = run("python3", [join(opt.viz, "torch/cuda/_memory_viz.py"), "trace_plot", snapshot, "-o", `${out}.cdn`]);
+  const page = readFileSync(`${out}.cdn`, "utf8");
+  const changed = page.replace(/<script type="module">\s*import \{add_local_files\} from "[^"]*"/,
+    () => `<script>${readFileSync(`${out}.js`, "utf8")}</script>\n<script type="module">\nconst {add_local_files} = MemoryViz`);
+  if (changed === page) throw new Error("the peer's page has another form than expected");
+  writeFileSync(out, changed);
+  rmSync(`${out}.cdn`);
+  return seconds;
+}
+
+/** How a page is told to be ready, and where its wheel is turned. */
+const sides = {
+  memtrace: { ready: () => document.querySelector("#timeline [data-level=exact], #timeline [data-level=windows], #timeline [data-level=rounded]") !== null,
+    target: "#timeline canvas" },
+  memory_viz: { ready: () => document.querySelectorAll("svg path, svg polygon").length > 50, target: "svg" },
+};
+
+async function measure(side, file) {
+  const browser = await chromium.launch({ executablePath: opt.chromium,
+    args: ["--no-sandbox", "--disable-gpu", "--enable-precise-memory-info", "--js-flags=--expose-gc"] });
+  try {
+    const page = await (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
+    const cdp = await page.context().newCDPSession(page);
+    await cdp.send("Performance.enable");
+    const t0 = Date.now();
+    await page.goto(`file://${file}`, { waitUntil: "commit", timeout: 300000 });
+    let ready = NaN;
+    while (Date.now() - t0 < 240000) {
+      const at = await page.evaluate(side.ready).then((ok) => (ok ? page.evaluate(() => performance.now()) : null), () => null);
+      if (at !== null) { ready = at; break; }
+      await new Promise((r) => setTimeout(r, 5));
+    }
+    const exact = await page.evaluate(() => performance.getEntriesByName("memtrace-exact")[0]?.startTime ?? null);
+    const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? NaN);
+    const frames = await page.evaluate(async (selector) => {
+      const target = document.querySelector(selector);
+      if (!target) return [];
+      target.scrollIntoView({ block: "center" });
+      const box = target.getBoundingClientRect(), took = [];
+      for (let i = 0; i < 24; i++) {
+        const begun = performance.now();
+        target.dispatchEvent(new WheelEvent("wheel", { deltaY: i < 14 ? -120 : 120, clientX: box.left + box.width * 0.6, clientY: box.top + box.height / 2,
+          bubbles: true, cancelable: true }));
+        await new Promise((r) => requestAnimationFrame(() => setTimeout(r)));
+        took.push(performance.now() - begun);
+      }
+      return took;
+    }, side.target);
+    const metrics = Object.fromEntries((await cdp.send("Performance.getMetrics")).metrics.map((m) => [m.name, m.value]));
+    const whole = await page.evaluate(() => performance.memory?.usedJSHeapSize ?? NaN);
+    return { paint, ready: exact ?? ready, p50: frames.length ? quantile(frames, 0.5) : NaN, p95: frames.length ? quantile(frames, 0.95) : NaN,
+      heap: Math.max(metrics.JSHeapUsedSize ?? 0, whole) };
+  } finally {
+    await browser.close();
+  }
+}
+
+const show = (v, digits = 0) => (Number.isFinite(v) ? v.toFixed(digits) : "-");
+console.log("| events | page | written in s | file, MB | first paint, ms | exact (peer: plot), ms | zoom frame p50 / p95, ms | JS heap, MiB |");
+console.log("|---:|---|---:|---:|---:|---:|---:|---:|");
+for (const events of opt.events.split(",").map(Number)) {
+  const snapshot = join(scratch, `${events}.pickle`);
+  if (!existsSync(snapshot)) run("python3", ["-B", join(here, "gen.py"), String(events), snapshot]);
+  const pages = {}, written = {}, results = {};
+  pages.memtrace = join(scratch, `${events}.html`);
+  written.memtrace = run(opt.memtrace, ["report", snapshot, "-o", pages.memtrace, "--force", "-q", ...(opt["max-size"] ? ["--max-size", opt["max-size"]] : [])]);
+  if (opt.viz && events <= Number(opt["peer-limit"])) {
+    pages.memory_viz = join(scratch, `${events}.viz.html`);
+    written.memory_viz = peerPage(snapshot, pages.memory_viz);
+  }
+  for (let i = 0; i < Number(opt.runs); i++)
+    for (const name of Object.keys(pages)) (results[name] ??= []).push(await measure(sides[name], pages[name]));
+  for (const name of Object.keys(pages)) {
+    const of = (key) => median(results[name].map((r) => r[key]));
+    console.log(`| ${events.toLocaleString("en")} | ${name} | ${show(written[name], 2)} | ${show(statSync(pages[name]).size / 1e6, 2)} | ${show(of("paint"))} | ` +
+      `${show(of("ready"))} | ${show(of("p50"), 1)} / ${show(of("p95"), 1)} | ${show(of("heap") / MIB)} |`);
+  }
+}
+if (!opt.dir) rmSync(scratch, { recursive: true });
