@@ -32,6 +32,7 @@ static int grow(struct mt_addrmap *m)
 int mt_addrmap_put(struct mt_addrmap *m, uint64_t addr, uint32_t value, bool *had, uint32_t *old)
 {
     uint32_t mask, i;
+    *old = 0;
     if ((uint64_t)m->n * 2 >= m->n_slots && !grow(m))
         return 0;
     mask = m->n_slots - 1;
@@ -89,6 +90,19 @@ bool mt_addrmap_take(struct mt_addrmap *m, uint64_t addr, uint32_t *value)
     m->slot[i].value = 0;
     m->n--;
     return true;
+}
+
+int mt_addrmap_copy(struct mt_addrmap *to, const struct mt_addrmap *from)
+{
+    if (to->n_slots != from->n_slots) {
+        mt_addrmap_done(to);
+        if ((to->slot = mt_malloc(from->n_slots * sizeof *to->slot)) == NULL)
+            return 0;
+    }
+    memcpy(to->slot, from->slot, from->n_slots * sizeof *to->slot);
+    to->n_slots = from->n_slots;
+    to->n = from->n;
+    return 1;
 }
 
 void mt_addrmap_done(struct mt_addrmap *m)

@@ -20,6 +20,7 @@ struct mt_addrmap {
 int mt_addrmap_put(struct mt_addrmap *m, uint64_t addr, uint32_t value, bool *had, uint32_t *old);
 bool mt_addrmap_get(const struct mt_addrmap *m, uint64_t addr, uint32_t *value);
 bool mt_addrmap_take(struct mt_addrmap *m, uint64_t addr, uint32_t *value); /* get and remove */
+int mt_addrmap_copy(struct mt_addrmap *to, const struct mt_addrmap *from);  /* what `to` held is replaced; 0 = out of memory */
 void mt_addrmap_done(struct mt_addrmap *m);
 
 #endif

@@ -157,6 +157,19 @@ static bool same_word(const char *a, const char *b)
     return *a == *b;
 }
 
+/* What the run was set to, "*tcmalloc*" being anything with that in it. */
+static bool was_set(const struct mt_runconf *conf, const struct mt_fix_pair *s)
+{
+    const char *value = conf != NULL ? mt_runconf_get(conf, s->a) : NULL;
+    char part[64];
+    size_t n = strlen(s->b);
+    if (value == NULL || n < 3 || n - 2 >= sizeof part || s->b[0] != '*' || s->b[n - 1] != '*')
+        return false;
+    memcpy(part, s->b + 1, n - 2);
+    part[n - 2] = 0;
+    return strstr(value, part) != NULL;
+}
+
 /* What the allocator says of itself. Segments that can expand prove the setting where an old snapshot does not record it. */
 static bool has_setting(const struct mt_trace *t, const struct mt_fix_pair *s)
 {
@@ -278,7 +291,7 @@ static bool applies(const struct pick *p, const struct mt_fix_rule *r)
             return false;
     }
     for (uint32_t i = 0; i < r->n_unless_settings; i++) {
-        if (has_setting(p->q->trace, &r->unless_settings[i]))
+        if (has_setting(p->q->trace, &r->unless_settings[i]) || was_set(p->q->conf, &r->unless_settings[i]))
             return false;
     }
     for (uint32_t i = 0; i < r->n_instead_of; i++) {
@@ -298,6 +311,24 @@ static bool judges_itself(const struct pick *p, const struct mt_fix_card *card)
     return p->q->metrics != NULL && card->when.e != NULL;
 }
 
+static bool is_first(const struct mt_advice *a)
+{
+    return a->proposed != NULL && (a->lines & ((1ull << a->proposed_line) - 1)) == 0;
+}
+
+/* The same with values that were computed: two ways to lay out a model may come to one. */
+static bool typed_before(const struct pick *p)
+{
+    const struct mt_advice *a = &p->out[p->n];
+    if (!is_first(a) || a->lines != 1ull << a->proposed_line)
+        return false;
+    for (uint32_t i = 0; i < p->n; i++) {
+        if (is_first(&p->out[i]) && strcmp(p->out[i].proposed, a->proposed) == 0)
+            return true;
+    }
+    return false;
+}
+
 static void offer(struct pick *p, const struct mt_fix_rule *r, const struct mt_fix_card *card, enum mt_fix_class class,
                   bool may_be_top)
 {
@@ -314,7 +345,7 @@ static void offer(struct pick *p, const struct mt_fix_rule *r, const struct mt_f
     p->out[p->n] = (struct mt_advice){.rule = r, .card = card, .lines = lines, .in_row = may_be_top};
     weighed = mt_advice_weigh(p->q, &p->out[p->n]);
     p->nomem = p->nomem || weighed < 0;
-    if (weighed <= 0) {
+    if (weighed <= 0 || typed_before(p)) {
         mt_advice_done(&p->out[p->n]);
         return;
     }
@@ -460,11 +491,15 @@ enum mt_rc mt_advise(struct mt_analysis *a, const struct mt_fix_rules *rules, co
     d = &a->devices.p[a->verdict.device];
     q.phase = a->verdict.phase;
     q.sub = a->verdict.sub;
-    /* A larger share helps an engine that could not get its cache; where it did get it, the cache is what fills the card. */
-    if (q.phase == MT_PH_ROLLOUT_KV_ALLOC && d->ooms.n == 0)
+    /* A larger share helps an engine that found no room for its cache in it, which only its log says. Where the trace shows the cache
+     * being allocated, the share is what fills the card, whether the allocation failed or not. */
+    if (conf != NULL && conf->kv_refused && d->ooms.n == 0)
+        q.phase = MT_PH_ROLLOUT_KV_ALLOC;
+    else if (q.phase == MT_PH_ROLLOUT_KV_ALLOC && d->ooms.n == 0)
         q.phase = MT_PH_ROLLOUT_GENERATE;
     q.fragmentation = a->verdict.kind == MT_V_OOM_FRAGMENTATION;
     q.host_memory = d->kind == MT_DEV_HOST;
+    q.arm = mt_metric_arm(a->trace);
     weigh(d, &q);
     list = mt_calloc(mt_fix_rules_count(rules) + 1, sizeof *list);
     if (list == NULL || mt_metrics_make(&metrics, a, d, conf) != MT_OK)

@@ -3,6 +3,7 @@
 #define MT_ADVICE_H
 
 #include "analysis/analysis.h"
+#include "analysis/expr.h"
 
 struct mt_advice_query {
     const struct mt_fix_rules *rules;
@@ -13,6 +14,9 @@ struct mt_advice_query {
     bool gradients_dominate;       /* more bytes born in the backward than in the forward */
     bool inference_only;           /* nothing in the trace is trained */
     bool host_memory;              /* the verdict is about pinned host memory */
+    bool arm;                      /* paths show a machine with ARM processors or NPUs */
+    double startup_free;           /* share of the card that was free when an engine refused to start; 0 = not known */
+    struct mt_value current;       /* without metrics: of the rule that is looked at */
     struct mt_metrics *metrics;    /* with bytes by role; NULL = conditions are not looked at and nothing is computed */
     const struct mt_runconf *conf; /* NULL = not known */
 };
@@ -37,6 +41,10 @@ bool mt_advice_has_frame(const struct mt_trace *t, const struct mt_fix_pair *fra
 
 /* Whether a line of a card is shown as far as its condition goes. */
 bool mt_advice_line_holds(const struct mt_advice_query *q, const struct mt_fix_line *l);
+/* advice_layout.c: AReaL's allocation string with one degree moved, into buf: "fsdp:d4" with d halved and c doubled is "fsdp:d2c2". false =
+ * it cannot be computed: the string is not known, not of that form, or the degree cannot be halved. *key is what to type it under. */
+bool mt_advice_layout(const struct mt_runconf *conf, const struct mt_fix_layout *layout, char *buf, size_t cap,
+                      const char **key);
 /* Computes current, proposed and saving of a->card. 1 = it is worth offering, 0 = it is not, -1 = out of memory. */
 int mt_advice_weigh(const struct mt_advice_query *q, struct mt_advice *a);
 /* Puts list[first..n) in order of saving: what has none keeps its place. */

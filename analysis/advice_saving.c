@@ -21,15 +21,42 @@ const char *mt_advice_line(const struct mt_advice *a, uint32_t i)
 
 static bool holds(struct mt_value v) { return v.known && v.v != 0; }
 
-static struct mt_value ask(const struct mt_advice_query *q, const struct mt_fix_expr *e)
+/* Without the numbers of a trace: what the run's settings and its logs tell. */
+static struct mt_value without_trace(void *query, const char *name, size_t n)
 {
-    return e->e != NULL ? mt_expr_eval(e->e, mt_metric_get, q->metrics) : (struct mt_value){0, false, MT_CONF_NONE};
+    const struct mt_advice_query *q = query;
+    const struct {
+        const char *name;
+        struct mt_value v;
+    } known[] = {
+        {"arm", {q->arm, true, MT_CONF_MARKED}},
+        {"recorded", {q->trace != NULL, true, MT_CONF_MARKED}},
+        {"startup_free", {q->startup_free, q->startup_free > 0, MT_CONF_MARKED}},
+        {"current", q->current},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (strlen(known[i].name) == n && memcmp(name, known[i].name, n) == 0)
+            return known[i].v;
+    }
+    return mt_metric_of_run(q->conf, name, n);
 }
 
-bool mt_advice_line_holds(const struct mt_advice_query *q, const struct mt_fix_line *l)
+static struct mt_value ask(const struct mt_advice_query *q, const struct mt_fix_expr *e)
 {
-    return q->metrics == NULL || l->when.e == NULL || holds(ask(q, &l->when));
+    struct mt_advice_query copy = *q;
+    if (e->e == NULL)
+        return (struct mt_value){0, false, MT_CONF_NONE};
+    return q->metrics != NULL ? mt_expr_eval(e->e, mt_metric_get, q->metrics) : mt_expr_eval(e->e, without_trace, &copy);
 }
+
+/* A condition. Without a trace most cannot be known: then only what is known not to hold keeps a rule away. */
+static bool may_hold(const struct mt_advice_query *q, const struct mt_fix_expr *e)
+{
+    struct mt_value v = ask(q, e);
+    return e->e == NULL || (q->metrics != NULL ? holds(v) : !v.known || v.v != 0);
+}
+
+bool mt_advice_line_holds(const struct mt_advice_query *q, const struct mt_fix_line *l) { return may_hold(q, &l->when); }
 
 /* ---- current and proposed ---- */
 
@@ -66,8 +93,13 @@ static void number_text(char *buf, size_t cap, double v)
     rest = v - whole;
     if (rest < 0.0005)
         (void)snprintf(buf, cap, "%llu", (unsigned long long)whole);
-    else
-        (void)snprintf(buf, cap, "%llu.%02u", (unsigned long long)whole, (unsigned)(rest * 100 + 0.5));
+    else {
+        unsigned hundredths = (unsigned)(rest * 100 + 0.5);
+        if (hundredths % 10 == 0)
+            (void)snprintf(buf, cap, "%llu.%u", (unsigned long long)whole, hundredths / 10);
+        else
+            (void)snprintf(buf, cap, "%llu.%02u", (unsigned long long)whole, hundredths);
+    }
 }
 
 /* The line, its key and its value in one piece of memory. */
@@ -103,11 +135,15 @@ static int propose(const struct mt_advice_query *q, struct mt_advice *a, struct 
         const struct mt_fix_line *l = &a->card->set[i];
         bool moved = (a->lines >> i & 1) != 0 && has_moved(q, l);
         struct mt_value v = {0, false, MT_CONF_NONE};
-        char number[40];
+        char number[40], layout[MT_FIX_LAYOUT];
+        const char *key;
+        if ((a->lines >> i & 1) != 0 && l->layout != NULL && mt_advice_layout(q->conf, l->layout, layout, sizeof layout, &key))
+            return write_line(a, i, key, layout);
         if ((a->lines >> i & 1) == 0 || (l->propose.e == NULL && !moved))
             continue;
-        if (q->metrics != NULL && l->propose.e != NULL) {
-            mt_metrics_rule(q->metrics, current, v);
+        if (l->propose.e != NULL) {
+            if (q->metrics != NULL)
+                mt_metrics_rule(q->metrics, current, v);
             v = ask(q, &l->propose);
             v.known = v.known && v.v >= 0;
         }
@@ -243,32 +279,36 @@ static void find_saving(const struct mt_advice_query *q, struct mt_advice *a)
     }
 }
 
-int mt_advice_weigh(const struct mt_advice_query *q, struct mt_advice *a)
+int mt_advice_weigh(const struct mt_advice_query *query, struct mt_advice *a)
 {
     struct mt_value none = {0, false, MT_CONF_NONE}, current = none, proposed = none, off;
+    struct mt_advice_query mine = *query;
+    const struct mt_advice_query *q = &mine;
     char name[80];
     int n;
 
     if (!describe_current(q, a))
         return -1;
-    if (q->metrics != NULL && a->card->current[0] != 0) {
+    if (a->card->current[0] != 0) {
         n = snprintf(name, sizeof name, "setting.%s", a->card->current);
         if (n > 0 && (size_t)n < sizeof name)
-            current = mt_metric_get(q->metrics, name, (size_t)n);
+            current = mt_metric_of_run(q->conf, name, (size_t)n);
     }
+    mine.current = current;
     if (!propose(q, a, current, &proposed))
         return -1;
-    if (q->metrics == NULL)
-        return 1;
-    mt_metrics_rule(q->metrics, current, proposed);
+    if (q->metrics != NULL)
+        mt_metrics_rule(q->metrics, current, proposed);
     off = ask(q, &a->card->unless);
     /* A default is no evidence against what the trace shows. */
     if (holds(off) && off.conf > MT_CONF_CARRIED)
         return 0;
-    if (a->card->when.e != NULL && !holds(ask(q, &a->card->when)))
+    if (!may_hold(q, &a->card->when))
         return 0;
     if (current.known && proposed.known && current.conf > MT_CONF_CARRIED && current.v >= proposed.v && current.v <= proposed.v)
         return 0;
+    if (q->metrics == NULL)
+        return 1;
     find_saving(q, a);
     return !a->saving.known || a->saving.bytes > bytes_of(mt_metric_get(q->metrics, "live", 4).v) / WORTH;
 }
@@ -354,15 +394,20 @@ static double room(struct mt_metrics *m, double saved, double cache)
 
 int mt_advice_combine(struct mt_analysis *a, struct mt_metrics *m)
 {
-    static const char *const words[] = {"this setting", "these two settings", "these three settings"};
+    static const char *const all[] = {"this setting", "these two settings", "these three settings"};
+    static const char *const some[] = {"the one of these settings that has a figure",
+                                       "the two of these settings that have a figure"};
     struct mt_combined *c = &a->combined;
     struct mt_value request = mt_metric_get(m, "request", 7);
     char text[400], mid[32], asked[32], lacks[32], low[32], high[32];
     double bytes[3], cache[3];
+    const char *with;
+    uint32_t n_top = 0;
     int n = 0;
 
     memset(c, 0, sizeof *c);
     for (uint32_t i = 0; i < a->advice.n; i++) {
+        n_top += a->advice.p[i].is_top;
         if (a->advice.p[i].is_top && a->advice.p[i].saving.known) {
             c->n++;
             if (a->advice.p[i].saving.conf > c->saving.conf)
@@ -371,6 +416,7 @@ int mt_advice_combine(struct mt_analysis *a, struct mt_metrics *m)
     }
     if (c->n == 0)
         return (c->sentence = text_of("")) != NULL;
+    with = c->n < n_top && c->n <= 2 ? some[c->n - 1] : all[c->n < 3 ? c->n - 1 : 2];
     for (int i = 0; i < 3; i++)
         bytes[i] = together(a, m, i - 1, &cache[i]);
     c->saving.known = true;
@@ -381,10 +427,9 @@ int mt_advice_combine(struct mt_analysis *a, struct mt_metrics *m)
     (void)mt_words_bytes(low, c->saving.low);
     (void)mt_words_bytes(high, c->saving.high);
     if (strcmp(low, high) == 0) /* as it is printed: a range of one number says nothing */
-        n = snprintf(text, sizeof text, "With %s: about %s less at this moment", words[c->n < 3 ? c->n - 1 : 2], mid);
+        n = snprintf(text, sizeof text, "With %s: about %s less at this moment", with, mid);
     else
-        n = snprintf(text, sizeof text, "With %s: about %s less at this moment (%s to %s)", words[c->n < 3 ? c->n - 1 : 2], mid,
-                     low, high);
+        n = snprintf(text, sizeof text, "With %s: about %s less at this moment (%s to %s)", with, mid, low, high);
     if (n > 0 && (size_t)n < sizeof text && request.known) {
         bool sure = room(m, bytes[0], cache[0]) >= request.v;
         double left = request.v - room(m, bytes[1], cache[1]);

@@ -99,8 +99,9 @@ struct mt_timeline {
     uint8_t *phase;     /* n_columns: index of the row that held most of the column's events; 255 = none */
 };
 
-struct mt_cause;  /* cause.h */
-struct mt_audits; /* audit.h */
+struct mt_cause;    /* cause.h */
+struct mt_audits;   /* audit.h */
+struct mt_expected; /* metrics_expected.h */
 
 struct mt_device_analysis {
     uint32_t device; /* index in mt_trace.devices */
@@ -130,13 +131,14 @@ struct mt_device_analysis {
     MT_VEC(struct mt_phase_row) phases;
     MT_VEC(struct mt_pool_row) pools;
     struct mt_timeline timeline;
-    struct mt_timeline by_event; /* the same with one step per event, where timeline is by time; else empty */
-    uint64_t capacity;           /* bytes, 0 = unknown; never guessed */
-    struct mt_role_curve curve;  /* bytes by role over the trace */
-    struct mt_role_facts roles;  /* what the bytes are for, steps, growth */
-    struct mt_cause *cause;      /* why memory ran out, or that nothing is wrong */
-    struct mt_audits *audits;    /* checks of the subjects that occur */
-    bool end_state_only;         /* no allocation in the trace: the numbers are of the state at the dump */
+    struct mt_timeline by_event;  /* the same with one step per event, where timeline is by time; else empty */
+    uint64_t capacity;            /* bytes, 0 = unknown; never guessed */
+    struct mt_role_curve curve;   /* bytes by role over the trace */
+    struct mt_role_facts roles;   /* what the bytes are for, steps, growth */
+    struct mt_cause *cause;       /* why memory ran out, or that nothing is wrong */
+    struct mt_audits *audits;     /* checks of the subjects that occur */
+    struct mt_expected *expected; /* bytes of roles by shape and settings */
+    bool end_state_only;          /* no allocation in the trace: the numbers are of the state at the dump */
 };
 
 enum mt_verdict_kind {
@@ -213,6 +215,12 @@ struct mt_detail_hook {
     void *arg;
 };
 
+/* Told from time to time how many of the events of a device have been worked through. */
+struct mt_progress_hook {
+    void (*f)(void *arg, uint64_t done, uint64_t total);
+    void *arg;
+};
+
 struct mt_runconf; /* runconf.h */
 struct mt_analyze_opts {
     const struct mt_runconf *conf; /* what the run was set to; NULL = not known */
@@ -225,6 +233,7 @@ struct mt_analyze_opts {
     const struct mt_role_rules *roles; /* role_rules.h; NULL = the built-in ones */
     bool verify;                       /* after every event: do the bytes of the roles add up to the live bytes? */
     struct mt_detail_hook detail;      /* f NULL = not wanted */
+    struct mt_progress_hook progress;  /* likewise */
 };
 
 enum mt_rc mt_analyze(struct mt_analysis **out, const struct mt_trace *t, const struct mt_analyze_opts *o, struct mt_err *err);

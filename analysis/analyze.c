@@ -1,6 +1,7 @@
 #include "analysis/advice.h"
 #include "analysis/audit.h"
 #include "analysis/cause.h"
+#include "analysis/metrics_expected.h"
 #include "analysis/replay.h"
 #include "analysis/role_rules.h"
 #include "analysis/roles.h"
@@ -152,12 +153,23 @@ static int check_roles(const struct mt_device_analysis *o, struct mt_err *err)
 
 /* Why, and the checks of what occurs: while the fates of all blocks are there. */
 static int find_cause(struct mt_device_analysis *o, const struct mt_roles *w, struct mt_phaser *ph,
-                      const struct mt_role_rules *rules)
+                      const struct mt_analyze_opts *opt, const struct mt_frameworks *fw)
 {
     o->cause = mt_calloc(1, sizeof *o->cause);
     o->audits = mt_calloc(1, sizeof *o->audits);
-    return o->cause != NULL && o->audits != NULL && mt_cause_make(o->cause, w, &o->roles, o, ph, rules) == MT_OK &&
-           mt_audits_make(o->audits, w, &o->roles, o, ph) == MT_OK;
+    o->expected = mt_calloc(1, sizeof *o->expected);
+    return o->cause != NULL && o->audits != NULL && o->expected != NULL &&
+           mt_cause_make(o->cause, w, &o->roles, o, ph, opt->roles) == MT_OK &&
+           mt_audits_make(o->audits, w, &o->roles, o, ph) == MT_OK &&
+           mt_expected_make(o->expected, w, o, fw, opt->conf) == MT_OK;
+}
+
+/* After each of the passes over the events, which take about as long as each other. */
+enum { PASSES = 5 };
+static void tell(const struct mt_analyze_opts *opt, const struct mt_device *d, unsigned passes)
+{
+    if (opt->progress.f != NULL)
+        opt->progress.f(opt->progress.arg, d->events.n / PASSES * passes, d->events.n);
 }
 
 static int analyze_device(struct mt_analysis *a, uint32_t index, const struct mt_analyze_opts *opt, struct mt_phaser *ph,
@@ -178,6 +190,7 @@ static int analyze_device(struct mt_analysis *a, uint32_t index, const struct mt
     o->n_events = d->events.n;
     o->capacity = d->kind == MT_DEV_CUDA ? opt->capacity : 0;
     o->peak_event = MT_NO_EVENT;
+    tell(opt, d, 0);
     if (d->events.n != 0) {
         o->first_ns = mt_event_at(d, 0)->time_ns;
         o->last_ns = mt_event_at(d, d->events.n - 1)->time_ns;
@@ -187,8 +200,10 @@ static int analyze_device(struct mt_analysis *a, uint32_t index, const struct mt
     }
     r.attr = attr;
     r.out = o;
+    tell(opt, d, 1);
     if (!mt_replay_anchor(&r) || !mt_roles_begin(&roles, &r) || (o->withheld == NULL && !mt_replay_run(&r, ph)))
         goto out;
+    tell(opt, d, 2);
     if (o->withheld != NULL) {
         reset_run(o);
         if (!lone_ooms(&r))
@@ -197,13 +212,16 @@ static int analyze_device(struct mt_analysis *a, uint32_t index, const struct mt
     o->end_state_only = o->n_allocs == 0;
     if (mt_roles_make(&roles, &o->roles, &r, ph, opt->roles, opt->verify) < 0 || !check_roles(o, err))
         goto out;
-    if (!mt_role_curve_make(&o->curve, &roles) || !focus_on(&r, ph))
+    mt_role_curve_take(&o->curve, &roles);
+    tell(opt, d, 3);
+    if (!focus_on(&r, ph))
         goto out;
     if (!o->focus_is_oom)
         o->focus.reserved_free = o->focus.reserved > o->focus.live ? o->focus.reserved - o->focus.live : 0;
     confidence_of_state(o);
     check_annotations(a, d, attr);
-    rc = mt_pools(a->trace, ph, o) && find_cause(o, &roles, ph, opt->roles);
+    rc = mt_pools(a->trace, ph, o) && find_cause(o, &roles, ph, opt, &a->fw);
+    tell(opt, d, 4);
     if (rc != 0 && opt->detail.f != NULL)
         rc = opt->detail.f(opt->detail.arg, &roles, attr, ph, o, err);
 out:
@@ -295,6 +313,9 @@ static void device_done(struct mt_device_analysis *o)
         mt_audits_done(o->audits);
     mt_free(o->cause);
     mt_free(o->audits);
+    if (o->expected != NULL)
+        mt_expected_done(o->expected);
+    mt_free(o->expected);
     mt_timeline_done(&o->timeline);
     mt_timeline_done(&o->by_event);
 }

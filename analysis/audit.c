@@ -135,11 +135,10 @@ static void begin(struct mt_pass *p)
 
 static struct mt_change freed(struct mt_pass *p, const struct mt_event *e)
 {
-    struct mt_change c = {false, e->size, UINT64_MAX, 0, MT_ROLE_BEFORE, MT_LIFE_UNKNOWN};
+    struct mt_change c = {false, e->size, UINT64_MAX, MT_ROLE_BEFORE, MT_LIFE_UNKNOWN};
     uint32_t born = p->w->fate[p->i].freed;
     if (born != MT_NEVER && born < p->i) {
         c.born = born;
-        c.stack = mt_event_at(p->r->d, born)->stack;
         c.role = p->w->fate[born].role;
         c.life = p->w->fate[born].life;
     } else if (p->old_at < p->r->old.n) { /* frees without an allocation come in the order of r->old */
@@ -154,7 +153,7 @@ static int change(struct mt_pass *p, const struct mt_event *e)
     struct mt_change c;
     if (e->action == MT_ACT_ALLOC) {
         const struct mt_fate *f = &p->w->fate[p->i];
-        c = (struct mt_change){true, e->size, p->i, e->stack, f->role, f->life};
+        c = (struct mt_change){true, e->size, p->i, f->role, f->life};
     } else {
         c = freed(p, e);
     }

@@ -18,8 +18,9 @@ static unsigned move_of(struct mt_attr a)
 static unsigned moves(struct mt_pass *p, const struct mt_change *c, const struct mt_event *e)
 {
     unsigned m = MT_PH_NONE;
-    if (!c->is_alloc && e->stack != 0 && e->stack != c->stack)
-        m = move_of(mt_phaser_stack(p->ph, e->stack));
+    if (!c->is_alloc && e->stack != 0 && (m = move_of(mt_phaser_stack(p->ph, e->stack))) != MT_PH_NONE &&
+        e->stack == mt_change_stack(p, c))
+        m = MT_PH_NONE;
     return m != MT_PH_NONE ? m : move_of(p->r->attr[p->i]);
 }
 
@@ -188,11 +189,12 @@ int mt_audit_sleep(struct mt_audits *out, struct mt_pass *p)
 int mt_pass_graph(struct mt_pass *p, const struct mt_change *c, const struct mt_event *e)
 {
     struct mt_graph_pool *g;
-    uint16_t lane = c->is_alloc || c->born == UINT64_MAX ? e->lane : mt_event_at(p->r->d, c->born)->lane;
+    uint16_t lane;
     uint32_t at, unused;
     bool had;
     if (c->role != MT_ROLE_GRAPH_POOL)
         return 1;
+    lane = c->is_alloc || c->born == UINT64_MAX ? e->lane : mt_event_at(p->r->d, c->born)->lane;
     if (!mt_addrmap_get(&p->graph_of, (uint64_t)lane << 9, &at)) {
         if (!c->is_alloc)
             return 1;

@@ -84,9 +84,13 @@ struct mt_pass {
 struct mt_change {
     bool is_alloc;
     uint64_t size, born; /* event of its allocation; UINT64_MAX = before the trace */
-    mt_stack_id stack;   /* of its allocation; 0 = unknown */
     uint8_t role, life;
 };
+/* Of its allocation; 0 = unknown. Asked for only where it matters: the allocation is far away in memory. */
+static inline mt_stack_id mt_change_stack(const struct mt_pass *p, const struct mt_change *c)
+{
+    return c->born != UINT64_MAX ? mt_event_at(p->r->d, c->born)->stack : 0;
+}
 
 /* All return 1, or 0 = out of memory. */
 int mt_pass_move(struct mt_pass *p, const struct mt_change *c, const struct mt_event *e);

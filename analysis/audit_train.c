@@ -114,7 +114,7 @@ int mt_pass_gather(struct mt_pass *p, const struct mt_change *c)
     if (c->role != MT_ROLE_UNSHARDED || c->born == UINT64_MAX) /* before the trace: nothing to compare with */
         return 1;
     in_window(p, c);
-    s = mt_site_of(&p->gathers, c->stack, &ok);
+    s = mt_site_of(&p->gathers, mt_change_stack(p, c), &ok);
     if (s == NULL)
         return ok;
     if (!c->is_alloc) {
@@ -192,7 +192,7 @@ int mt_pass_delayed(struct mt_pass *p, const struct mt_change *c, const struct m
         return 1;
     q = mt_event_at(p->r->d, at);
     ns = q->time_ns != 0 && e->time_ns > q->time_ns ? e->time_ns - q->time_ns : q->time_ns != 0 ? 0 : p->i - at;
-    s = mt_site_of(&p->delayed, c->stack, &ok);
+    s = mt_site_of(&p->delayed, mt_change_stack(p, c), &ok);
     if (s == NULL)
         return ok;
     s->blocks++;

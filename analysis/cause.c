@@ -43,7 +43,6 @@ static uint64_t chain(const struct mt_moment *m, const struct mt_shape *s)
 }
 
 /* Logits that are more than anything else on the card; or a tensor of the computation that is half of all there is. */
-/* Logits that are more than anything else on the card; or a tensor of the computation that is half of all there is. */
 static bool is_giant(const struct mt_moment *m, const struct mt_shape *s)
 {
     uint64_t other = 0;
@@ -123,20 +122,6 @@ static void of_failure(struct mt_cause *c, const struct mt_moment *m, const stru
         set(c, MT_CAUSE_HOST, MT_CONF_MARKED);
 }
 
-/* Nothing failed. Growth that is certain and large fails sooner or later; everything else would be a scare. */
-static void of_peak(struct mt_cause *c, const struct mt_moment *m)
-{
-    uint64_t sure = 0;
-    c->known = m->d->withheld == NULL && !m->d->end_state_only && m->d->n_events != 0;
-    for (uint32_t i = 0; i < m->f->growth.n; i++) {
-        const struct mt_growth *g = &m->f->growth.p[i];
-        if (g->conf == MT_CONF_MARKED && g->n_steps >= 4 && g->last > g->first)
-            sure += g->last - g->first;
-    }
-    if (c->known && sure != 0 && sure >= m->d->focus.live / 10)
-        set(c, MT_CAUSE_LEAK, MT_CONF_INFERRED);
-}
-
 enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w, const struct mt_role_facts *f,
                          const struct mt_device_analysis *d, struct mt_phaser *ph, const struct mt_role_rules *rules)
 {
@@ -158,7 +143,7 @@ enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w, const s
         out->vocab_split = shape.split;
         out->elem = shape.elem;
     } else if (ok) {
-        of_peak(out, &m);
+        ok = mt_cause_next(out, &m, ph);
     }
     ok = ok && mt_cause_evidence(out, &m, &shape) && mt_cause_say(out, &m, &shape);
     mt_moment_done(&m);
@@ -180,5 +165,6 @@ void mt_cause_done(struct mt_cause *c)
     MT_VEC_DONE(&c->what_ifs);
     MT_VEC_DONE(&c->pins);
     mt_free(c->sentence);
-    c->sentence = NULL;
+    mt_free(c->next.sentence);
+    c->sentence = c->next.sentence = NULL;
 }

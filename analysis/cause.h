@@ -48,6 +48,19 @@ struct mt_pin {
     struct mt_attr attr; /* phase of its birth */
 };
 
+/* Where nothing failed: what would be the first to. Made wherever there is a history; a cause follows only from `tight`. */
+struct mt_forecast {
+    bool made;
+    bool tight;          /* the card was all but full: docs/diagnosis.md has the limits */
+    bool headroom_known; /* the card's size is, and it is not less than PyTorch's books hold */
+    struct mt_attr attr; /* phase of the peak */
+    uint8_t role;        /* with most bytes there */
+    uint64_t role_bytes, live, reserved, capacity;
+    uint64_t headroom;   /* capacity - live: at most so much was left */
+    uint64_t steps_left; /* until growth from step to step has filled it; 0 = none, or not known */
+    char *sentence;
+};
+
 struct mt_cause {
     enum mt_cause_kind kind;
     bool known;       /* false: there was an OOM and nothing decides */
@@ -60,6 +73,7 @@ struct mt_cause {
     uint64_t n_pins_all, pinned_free; /* how many there are, and the free bytes in all of them */
     /* of a giant tensor: */
     uint64_t tokens, vocab, vocab_split, elem; /* 0 = not a logits shape */
+    struct mt_forecast next;
 };
 
 /* Per device, while the working set w is there; f are the roles of the same device. mt_cause_done() frees. MT_OK or MT_ENOMEM. */

@@ -44,6 +44,11 @@ struct mt_moment {
 int mt_moment_make(struct mt_moment *m, const struct mt_roles *w, const struct mt_role_facts *f,
                    const struct mt_device_analysis *d, struct mt_phaser *ph);
 void mt_moment_done(struct mt_moment *m);
+/* The blocks of a moment at which nothing failed, which mt_moment_make() leaves out. 0 = out of memory. */
+int mt_moment_fill(struct mt_moment *m, struct mt_phaser *ph);
+/* What is live of the largest role, growth from step to step; the rest of `next` and, where the card was all but full or something grows,
+ * the cause with its evidence and sentence. 0 = out of memory. */
+int mt_cause_next(struct mt_cause *c, struct mt_moment *m, struct mt_phaser *ph);
 
 /* Whether the request would fit without the blocks marked `drop`: into a hole, or on the device, counting whole segments that become
  * empty (whole pages of expandable ones). Where the segments are not known, sizes alone decide. */
@@ -82,6 +87,11 @@ static inline bool mt_is_transient(unsigned role)
            role == MT_ROLE_OPTIM_TEMP;
 }
 
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+int mt_cause_evidence_add(struct mt_cause *c, uint64_t bytes, const char *fmt, ...);
+int mt_cause_of_growth(struct mt_cause *c, const struct mt_moment *m); /* evidence: the stacks that grow */
 /* cause_words.c: the sentence, evidence and counter-factuals once the kind is decided. 0 = out of memory. */
 int mt_cause_say(struct mt_cause *c, const struct mt_moment *m, const struct mt_shape *shape);
 int mt_cause_evidence(struct mt_cause *c, const struct mt_moment *m, const struct mt_shape *shape);

@@ -162,15 +162,30 @@ static uint64_t began(const struct mt_replay *r, int64_t at)
     return i;
 }
 
+int mt_moment_fill(struct mt_moment *m, struct mt_phaser *ph)
+{
+    int64_t at = m->d->focus.event;
+    memset(m->role, 0, sizeof m->role);
+    m->growth = 0;
+    if (m->w->fate != NULL && !held_new(m, at))
+        return 0;
+    if (!held_old(m, ph, at) || (m->d->focus.holes_known && !mt_spans_at(m->w->r, at, &m->span, &m->n_span, &m->laid_out)))
+        return 0;
+    if (m->n_held > 1)
+        qsort(m->held, m->n_held, sizeof *m->held, by_addr);
+    place(m);
+    sum(m);
+    return 1;
+}
+
 int mt_moment_make(struct mt_moment *m, const struct mt_roles *w, const struct mt_role_facts *f,
                    const struct mt_device_analysis *d, struct mt_phaser *ph)
 {
-    int64_t at = d->focus.event;
     *m = (struct mt_moment){.w = w, .f = f, .d = d, .oom = d->ooms.n != 0 ? &d->ooms.p[0] : NULL};
     m->phase = (enum mt_phase)d->focus_attr.phase;
     m->sub = (enum mt_phase)d->focus_attr.sub;
     of_request(m);
-    m->began = began(w->r, at);
+    m->began = began(w->r, d->focus.event);
     if (d->withheld != NULL)
         return 1;
     if (m->oom == NULL) { /* only growth can be a cause: the blocks are not needed */
@@ -178,14 +193,8 @@ int mt_moment_make(struct mt_moment *m, const struct mt_roles *w, const struct m
         sum(m);
         return 1;
     }
-    if (w->fate != NULL && !held_new(m, at))
+    if (!mt_moment_fill(m, ph))
         return 0;
-    if (!held_old(m, ph, at) || (d->focus.holes_known && !mt_spans_at(w->r, at, &m->span, &m->n_span, &m->laid_out)))
-        return 0;
-    if (m->n_held > 1)
-        qsort(m->held, m->n_held, sizeof *m->held, by_addr);
-    place(m);
-    sum(m);
     m->visible = d->focus.reserved + m->oom->device_free;
     if (d->capacity != 0) {
         m->outside = d->capacity > m->visible ? d->capacity - m->visible : 0;

@@ -21,13 +21,7 @@ static const char *cut(char *buf, const char *label)
     return buf;
 }
 
-#if defined(__GNUC__)
-__attribute__((format(printf, 3, 4)))
-#endif
-static int
-evidence(struct mt_cause *c, uint64_t bytes, const char *fmt, ...);
-
-static int evidence(struct mt_cause *c, uint64_t bytes, const char *fmt, ...)
+int mt_cause_evidence_add(struct mt_cause *c, uint64_t bytes, const char *fmt, ...)
 {
     char text[TEXT];
     struct mt_evidence *e = MT_VEC_PUSH(&c->evidence);
@@ -57,9 +51,13 @@ static int what_if(struct mt_cause *c, const char *id, const char *start, const 
     n = f->fits ? snprintf(text, sizeof text, "%s the request would have fitted.", start)
                 : snprintf(text, sizeof text, "%s the request would not have fitted: %s would still lack.", start,
                            MT_BYTES(f->short_by));
-    if (!f->fits && f->returned < f->dropped / 2 && n > 0 && (size_t)n < sizeof text)
-        (void)snprintf(text + n, sizeof text - (size_t)n, " Only %s of it would have left whole segments empty.",
-                       MT_BYTES(f->returned));
+    if (!f->fits && f->returned < f->dropped / 2 && n > 0 && (size_t)n < sizeof text) {
+        if (f->returned == 0)
+            (void)snprintf(text + n, sizeof text - (size_t)n, " None of it would have left a whole segment empty.");
+        else
+            (void)snprintf(text + n, sizeof text - (size_t)n, " Only %s of it would have left whole segments empty.",
+                           MT_BYTES(f->returned));
+    }
     w->text = mt_strndup(text, strlen(text));
     return w->text != NULL;
 }
@@ -192,14 +190,14 @@ static int of_roles(struct mt_cause *c, const struct mt_moment *m)
     for (uint32_t i = 0; i < n && i < 3; i++) {
         uint64_t bytes = m->role[by[i]];
         if (m->d->focus.live != 0 && bytes >= m->d->focus.live / 20 &&
-            !evidence(c, bytes, "%s of the %s live: %s.", MT_BYTES(bytes), MT_BYTES(m->d->focus.live),
-                      mt_role_words((enum mt_role)by[i])))
+            !mt_cause_evidence_add(c, bytes, "%s of the %s live: %s.", MT_BYTES(bytes), MT_BYTES(m->d->focus.live),
+                                   mt_role_words((enum mt_role)by[i])))
             return 0;
     }
     return 1;
 }
 
-static int of_growth(struct mt_cause *c, const struct mt_moment *m)
+int mt_cause_of_growth(struct mt_cause *c, const struct mt_moment *m)
 {
     char buf[LABEL];
     uint32_t shown = 0;
@@ -208,8 +206,9 @@ static int of_growth(struct mt_cause *c, const struct mt_moment *m)
         if (g->conf < MT_CONF_INFERRED || g->last <= g->first)
             continue;
         shown++;
-        if (!evidence(c, g->last - g->first, "%s held %s and %s at the same point of the first and the last of %u steps.",
-                      cut(buf, g->label), MT_BYTES(g->first), MT_BYTES(g->last), (unsigned)g->n_steps))
+        if (!mt_cause_evidence_add(c, g->last - g->first,
+                                   "%s held %s and %s at the same point of the first and the last of %u steps.",
+                                   cut(buf, g->label), MT_BYTES(g->first), MT_BYTES(g->last), (unsigned)g->n_steps))
             return 0;
     }
     return 1;
@@ -224,12 +223,12 @@ static int of_shape(struct mt_cause *c, const struct mt_moment *m, const struct 
         (void)snprintf(of, sizeof of, " (the vocabulary of %.120s)", s->models);
     if (s->split > 1)
         (void)snprintf(split, sizeof split, ", a vocabulary of %" PRIu64 " split by %" PRIu64, s->vocab, s->split);
-    if (!evidence(c, m->oom->request, "%s is %" PRIu64 " tokens x %" PRIu64 " x %" PRIu64 " bytes%s%s.",
-                  MT_BYTES(m->oom->request), s->tokens, s->vocab / s->split, s->elem, split, of))
+    if (!mt_cause_evidence_add(c, m->oom->request, "%s is %" PRIu64 " tokens x %" PRIu64 " x %" PRIu64 " bytes%s%s.",
+                               MT_BYTES(m->oom->request), s->tokens, s->vocab / s->split, s->elem, split, of))
         return 0;
     return m->role[MT_ROLE_LOGITS] == 0 ||
-           evidence(c, m->role[MT_ROLE_LOGITS], "%s of logits and their gradient were live already.",
-                    MT_BYTES(m->role[MT_ROLE_LOGITS]));
+           mt_cause_evidence_add(c, m->role[MT_ROLE_LOGITS], "%s of logits and their gradient were live already.",
+                                 MT_BYTES(m->role[MT_ROLE_LOGITS]));
 }
 
 /* Optimizer state that the first step set up, when the second is the first to have it from its start. */
@@ -244,43 +243,46 @@ static int of_first_step(struct mt_cause *c, const struct mt_moment *m)
             m->held[i].event >= m->f->steps.p[0].first)
             state += m->held[i].size;
     return state < m->d->focus.live / 20 || state == 0 ||
-           evidence(c, state,
-                    "%s of optimizer state appeared in the first step, so the second is the first to have it from its start.",
-                    MT_BYTES(state));
+           mt_cause_evidence_add(
+               c, state,
+               "%s of optimizer state appeared in the first step, so the second is the first to have it from its start.",
+               MT_BYTES(state));
 }
 
 static int of_failure(struct mt_cause *c, const struct mt_moment *m)
 {
     const struct mt_oom *o = m->oom;
-    if (!evidence(c, o->request, "It asked for %s, which needs a segment of %s; %s was free on the device.",
-                  MT_BYTES(o->request), MT_BYTES(mt_moment_need(m, o->request)), MT_BYTES(o->device_free)))
+    if (!mt_cause_evidence_add(c, o->request, "It asked for %s, which needs a segment of %s; %s was free on the device.",
+                               MT_BYTES(o->request), MT_BYTES(mt_moment_need(m, o->request)), MT_BYTES(o->device_free)))
         return 0;
-    if (o->at.holes_known &&
-        !evidence(c, o->at.largest_usable, "The largest hole that could serve it had %s, all such holes together %s.",
-                  MT_BYTES(o->at.largest_usable), MT_BYTES(o->at.free_usable)))
+    if (o->at.holes_known && !mt_cause_evidence_add(c, o->at.largest_usable,
+                                                    "The largest hole that could serve it had %s, all such holes together %s.",
+                                                    MT_BYTES(o->at.largest_usable), MT_BYTES(o->at.free_usable)))
         return 0;
     if (m->absent != 0 &&
-        !evidence(c, m->absent,
-                  "Reserved and free bytes are %s more than the card has: so much of what is reserved was not physically there "
-                  "(an engine that sleeps leaves its blocks in PyTorch's books).",
-                  MT_BYTES(m->absent)))
+        !mt_cause_evidence_add(
+            c, m->absent,
+            "Reserved and free bytes are %s more than the card has: so much of what is reserved was not physically there "
+            "(an engine that sleeps leaves its blocks in PyTorch's books).",
+            MT_BYTES(m->absent)))
         return 0;
     return m->outside == 0 ||
-           evidence(c, m->outside,
-                    "%s of the card's %s was neither reserved here nor free: contexts, NCCL, cuBLAS, other processes.",
-                    MT_BYTES(m->outside), MT_BYTES(m->d->capacity));
+           mt_cause_evidence_add(
+               c, m->outside,
+               "%s of the card's %s was neither reserved here nor free: contexts, NCCL, cuBLAS, other processes.",
+               MT_BYTES(m->outside), MT_BYTES(m->d->capacity));
 }
 
 static int of_engine(struct mt_cause *c, const struct mt_moment *m)
 {
     if (!mt_in_training(m->phase) || m->engine == 0 || m->oom == NULL)
         return 1;
-    if (!evidence(c, m->engine,
-                  "%s of KV cache and engine weights stood in PyTorch's books in this phase, which needs neither.",
-                  MT_BYTES(m->engine)))
+    if (!mt_cause_evidence_add(c, m->engine,
+                               "%s of KV cache and engine weights stood in PyTorch's books in this phase, which needs neither.",
+                               MT_BYTES(m->engine)))
         return 0;
     return m->engine_private == 0 || m->d->capacity != 0 ||
-           evidence(
+           mt_cause_evidence_add(
                c, m->engine_private,
                "%s of it lies in private pools: an engine that sleeps unmaps them without telling PyTorch. Name the card's "
                "size with --capacity, or record the job, to know.",
@@ -293,19 +295,20 @@ int mt_cause_evidence(struct mt_cause *c, const struct mt_moment *m, const struc
         return 1;
     if (m->oom != NULL && (!of_failure(c, m) || !of_shape(c, m, shape)))
         return 0;
-    if (m->oom == NULL && c->kind == MT_CAUSE_NONE)
+    if (m->oom == NULL && (c->kind != MT_CAUSE_LEAK || c->sentence != NULL)) /* cause_next.c has said it */
         return 1;
-    if (!of_growth(c, m) || !of_engine(c, m) || !of_roles(c, m) || !of_first_step(c, m))
+    if (!mt_cause_of_growth(c, m) || !of_engine(c, m) || !of_roles(c, m) || !of_first_step(c, m))
         return 0;
     if (m->pending != 0 && m->pending >= m->d->focus.live / 20 &&
-        !evidence(c, m->pending, "%s had been freed by the program and waited for another stream (record_stream).",
-                  MT_BYTES(m->pending)))
+        !mt_cause_evidence_add(c, m->pending, "%s had been freed by the program and waited for another stream (record_stream).",
+                               MT_BYTES(m->pending)))
         return 0;
     if (m->residue != 0 && m->residue >= m->d->focus.live / 20 &&
-        !evidence(c, m->residue, "%s of temporaries from earlier phases were still live.", MT_BYTES(m->residue)))
+        !mt_cause_evidence_add(c, m->residue, "%s of temporaries from earlier phases were still live.", MT_BYTES(m->residue)))
         return 0;
-    return c->n_pins_all == 0 || evidence(c, c->pinned_free, "%s is free in %" PRIu64 " segment%s that live blocks hold.",
-                                          MT_BYTES(c->pinned_free), c->n_pins_all, c->n_pins_all == 1 ? "" : "s");
+    return c->n_pins_all == 0 ||
+           mt_cause_evidence_add(c, c->pinned_free, "%s is free in %" PRIu64 " segment%s that live blocks hold.",
+                                 MT_BYTES(c->pinned_free), c->n_pins_all, c->n_pins_all == 1 ? "" : "s");
 }
 
 static int said(struct mt_cause *c, const char *text)
@@ -415,6 +418,8 @@ static void leak(char *s, size_t cap, const struct mt_moment *m)
 int mt_cause_say(struct mt_cause *c, const struct mt_moment *m, const struct mt_shape *shape)
 {
     char s[TEXT] = "";
+    if (c->sentence != NULL) /* a forecast */
+        return 1;
     switch (c->kind) {
     case MT_CAUSE_NONE:
         if (m->oom != NULL)

@@ -259,10 +259,48 @@ static enum mt_rc parse_moved(const struct mt_fix_parse *p, const cJSON *obj, st
     return rc;
 }
 
+/* "layout": the value is made of the present allocation string. */
+static enum mt_rc parse_layout(const struct mt_fix_parse *p, const cJSON *obj, struct mt_fix_line *l)
+{
+    static const char *const known[] = {"setting", "take", "give", "names", NULL};
+    static const char *const settings[] = {"actor.backend", "rollout.backend", NULL};
+    static const char *const letters[] = {"d", "t", "p", "c", "e", NULL};
+    const cJSON *layout = cJSON_GetObjectItemCaseSensitive(obj, "layout");
+    struct mt_fix_layout *out;
+    int setting = 0, take = 0, give = 0;
+    enum mt_rc rc;
+    if (layout == NULL)
+        return MT_OK;
+    out = mt_arena_alloc(p->arena, sizeof *out, _Alignof(struct mt_fix_layout));
+    if (out == NULL)
+        return mt_fix_nomem(p);
+    out->names = "";
+    rc = mt_fix_check_fields(p, layout, known);
+    if (rc == MT_OK)
+        rc = get_word(p, layout, "setting", settings, &setting);
+    if (rc == MT_OK)
+        rc = get_word(p, layout, "take", letters, &take);
+    if (rc == MT_OK)
+        rc = get_word(p, layout, "give", letters, &give);
+    if (rc == MT_OK)
+        rc = get_text(p, layout, "names", OPTIONAL, &out->names);
+    if (rc == MT_OK && take == give)
+        rc = mt_fix_bad(p, "give", "is the degree that is taken from");
+    if (rc != MT_OK) {
+        mt_err_context(p->err, "while reading \"layout\"");
+        return rc;
+    }
+    out->setting = settings[setting];
+    out->take = letters[take][0];
+    out->give = letters[give][0];
+    l->layout = out;
+    return MT_OK;
+}
+
 static enum mt_rc parse_line(const struct mt_fix_parse *p, const cJSON *obj, struct mt_fix_line *l)
 {
-    static const char *const known[] = {"syntax", "key",  "value",   "note",   "frameworks", "phases",
-                                        "roles",  "when", "propose", "saving", "moved",      NULL};
+    static const char *const known[] = {"syntax", "key",     "value",  "note",  "frameworks", "phases", "roles",
+                                        "when",   "propose", "saving", "moved", "layout",     NULL};
     static const char *const syntaxes[] = {"hydra", "yaml", "flag", "env", "python", "shell", "text", NULL};
     uint64_t phases = 0, roles = 0;
     int syntax = 0;
@@ -293,6 +331,8 @@ static enum mt_rc parse_line(const struct mt_fix_parse *p, const cJSON *obj, str
         rc = mt_fix_parse_saving(p, obj, &l->saving);
     if (rc == MT_OK)
         rc = parse_moved(p, obj, l);
+    if (rc == MT_OK)
+        rc = parse_layout(p, obj, l);
     if (rc != MT_OK)
         return rc;
     l->syntax = (enum mt_fix_syntax)syntax;

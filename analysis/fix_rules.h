@@ -82,18 +82,27 @@ struct mt_fix_saving {
     const char *note; /* in words, where the expression does not speak for itself; "" */
 };
 
+/* A degree of AReaL's allocation strings that is halved in favour of another one. */
+struct mt_fix_layout {
+    const char *setting; /* "actor.backend", "rollout.backend" */
+    char take, give;     /* letters: data, tensor, pipeline, context, expert */
+    const char *names;   /* backends that can, "archon megatron"; "" = any */
+};
+#define MT_FIX_LAYOUT 256 /* bytes of such a string */
+
 /* One line to type. */
 struct mt_fix_line {
     enum mt_fix_syntax syntax;
-    const char *key, *value;    /* "" when there is none */
-    const char *text;           /* the whole line as it is typed */
-    const char *note;           /* "" when there is none */
-    uint64_t frameworks;        /* only for these; 0 = all */
-    uint32_t phases;            /* only for these classes (1 << enum mt_fix_class); 0 = all */
-    uint32_t roles;             /* only for these; 0 = all */
-    struct mt_fix_expr when;    /* shown only when it holds */
-    struct mt_fix_expr propose; /* the number to type instead of `value`, where it can be computed */
-    const char *key_since;      /* key where a frame of key_frames occurs: it has moved; "" = it has not */
+    const char *key, *value;            /* "" when there is none */
+    const char *text;                   /* the whole line as it is typed */
+    const char *note;                   /* "" when there is none */
+    uint64_t frameworks;                /* only for these; 0 = all */
+    uint32_t phases;                    /* only for these classes (1 << enum mt_fix_class); 0 = all */
+    uint32_t roles;                     /* only for these; 0 = all */
+    struct mt_fix_expr when;            /* shown only when it holds */
+    struct mt_fix_expr propose;         /* the number to type instead of `value`, where it can be computed */
+    const struct mt_fix_layout *layout; /* or an allocation string made of the present one; NULL */
+    const char *key_since;              /* key where a frame of key_frames occurs: it has moved; "" = it has not */
     const struct mt_fix_pair *key_frames;
     uint32_t n_key_frames;
     const struct mt_fix_saving *saving; /* of this line alone; NULL = the card's */

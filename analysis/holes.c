@@ -96,7 +96,8 @@ static int build(const struct mt_replay *r, int64_t at, struct ranges *out)
         if (mt_segment_is_on(s, r->d->ordinal, r->d->kind) && !insert(out, &x))
             return 0;
     }
-    for (uint64_t i = r->d->events.n; i-- > 0 && (int64_t)i > at;) {
+    for (uint64_t i = r->d->events.n < r->n_segment_events ? r->d->events.n : r->n_segment_events;
+         i-- > 0 && (int64_t)i > at;) {
         const struct mt_event *e = mt_event_at(r->d, i);
         const struct mt_lane *l = &t->lanes.p[e->lane];
         struct mt_span x = {e->addr,

@@ -167,9 +167,12 @@ struct mt_reconcile {
 /* What one recorded process held, over all its GPUs. */
 struct mt_job_process {
     uint32_t driver, process;
-    uint32_t ledger;            /* of the GPU where it held most; MT_NONE32 = none */
-    uint64_t peak, peak_ns;     /* device bytes by recorded calls */
-    uint64_t pinned_peak;       /* host memory allocated or registered through the driver */
+    uint32_t ledger;        /* of the GPU where it held most; MT_NONE32 = none */
+    uint64_t peak, peak_ns; /* device bytes by recorded calls */
+    uint64_t pinned_peak;   /* host memory allocated or registered through the driver */
+    uint64_t pinned_end; /* of it when the process was gone, and how much it had grown since the phase of its last pin began */
+    uint64_t pinned_grown;
+    uint8_t pinned_phase;       /* coarse; of that phase */
     uint64_t n_ooms, n_failed;  /* calls that failed for want of memory, and for any reason */
     uint64_t n_unmatched_frees; /* frees of what was not seen allocated */
     uint64_t n_lost_frees;      /* allocations at an address that was still held */

@@ -1,24 +1,22 @@
-/* What a snapshot says of its process's segments, and which process of a driver
- * trace that is. */
+/* What a snapshot says of its process's segments, and which process of a driver trace that is. */
 #include "analysis/job_impl.h"
 
 #include <stdlib.h>
 
-#define SLACK                                                                                                                  \
-    UINT64_C(20000000) /* PyTorch notes a segment after the driver has returned  \
-                        it, by another clock */
+#define SLACK UINT64_C(20000000) /* PyTorch notes a segment after the driver has returned it, by another clock */
 
-struct piece { /* held now */
-    uint64_t addr, end, t0, pool[2];
+struct origin { /* of what is held now */
+    uint64_t t0, pool[2];
     bool is_expandable;
 };
 struct pieces {
-    MT_VEC(struct piece) v; /* by address, never overlapping */
+    struct mt_spanset held; /* ids: indexes of origins */
+    MT_VEC(struct origin) origins;
     struct mt_claims *out;
     int32_t ordinal;
 };
 
-static int put(struct pieces *s, uint64_t addr, uint64_t end, const struct piece *of, uint64_t t0, uint64_t t1)
+static int put(struct pieces *s, uint64_t addr, uint64_t end, const struct origin *of, uint64_t t0, uint64_t t1)
 {
     struct mt_claim *c;
     if (end <= addr)
@@ -39,107 +37,104 @@ static int put(struct pieces *s, uint64_t addr, uint64_t end, const struct piece
     return 1;
 }
 
-static uint32_t first_after(const struct pieces *s, uint64_t addr) /* first piece that ends behind addr */
-{
-    uint32_t lo = 0, hi = s->v.n;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (s->v.p[mid].end > addr)
-            hi = mid;
-        else
-            lo = mid + 1;
-    }
-    return lo;
-}
+enum told { TELL, TELL_GAPS, SILENT };
 
-static int insert(struct pieces *s, uint32_t at, const struct piece *p)
+/* [addr, end) is given back at t1. What of it nobody held had been held since before the trace, with TELL_GAPS. */
+static int cut(struct pieces *s, uint64_t addr, uint64_t end, uint64_t t1, enum told told)
 {
-    if (MT_VEC_PUSH(&s->v) == NULL)
-        return 0;
-    memmove(s->v.p + at + 1, s->v.p + at, (s->v.n - 1 - at) * sizeof *s->v.p);
-    s->v.p[at] = *p;
-    return 1;
-}
-
-static void erase(struct pieces *s, uint32_t from, uint32_t to)
-{
-    if (to > from) {
-        memmove(s->v.p + from, s->v.p + to, (s->v.n - to) * sizeof *s->v.p);
-        s->v.n -= to - from;
-    }
-}
-
-/* [addr, end) is given back at t1. What of it nobody held had been held since
- * before the trace, when `gaps`. */
-static int cut(struct pieces *s, uint64_t addr, uint64_t end, uint64_t t1, bool gaps)
-{
-    uint32_t i = first_after(s, addr), from = i;
+    struct mt_spanset_at pos;
+    struct mt_spanset_item *p = mt_spanset_find(&s->held, addr, &pos);
     uint64_t at = addr;
-    while (i < s->v.n && s->v.p[i].addr < end) {
-        struct piece p = s->v.p[i], rest = p;
-        if (gaps && p.addr > at && !put(s, at, p.addr, NULL, 0, t1))
+    while (p != NULL && p->addr < end) {
+        const struct origin *of = &s->origins.p[p->id];
+        if (told == TELL_GAPS && p->addr > at && !put(s, at, p->addr, NULL, 0, t1))
             return 0;
-        if (!put(s, p.addr > addr ? p.addr : addr, p.end < end ? p.end : end, &p, p.t0, t1))
+        if (told != SILENT && !put(s, p->addr > addr ? p->addr : addr, p->end < end ? p->end : end, of, of->t0, t1))
             return 0;
-        at = p.end;
-        if (p.addr < addr) { /* what lies before stays; so may what lies behind */
-            s->v.p[i].end = addr;
-            from = ++i;
-            if (p.end > end) {
-                rest.addr = end;
-                return insert(s, i, &rest);
-            }
-        } else if (p.end > end) {
-            s->v.p[i].addr = end;
+        at = p->end;
+        if (p->addr < addr) { /* what lies before stays; so may what lies behind */
+            p->end = addr;
+            if (at > end)
+                return mt_spanset_insert(&s->held, end, at, p->id);
+            p = mt_spanset_next(&s->held, &pos);
+        } else if (p->end > end) {
+            p->addr = end;
             break;
         } else {
-            i++;
+            p = mt_spanset_erase(&s->held, &pos);
         }
     }
-    if (gaps && at < end && !put(s, at, end, NULL, 0, t1))
-        return 0;
-    erase(s, from, i);
-    return 1;
+    return told != TELL_GAPS || at >= end || put(s, at, end, NULL, 0, t1);
 }
 
 static int event(struct pieces *s, const struct mt_trace *t, const struct mt_event *e)
 {
-    struct piece p = {.addr = e->addr, .end = e->addr + e->size, .t0 = e->time_ns};
     const struct mt_lane *lane = &t->lanes.p[e->lane];
-    if (e->size == 0 || p.end < p.addr)
+    uint64_t end = e->addr + e->size;
+    struct origin *of;
+    if (e->size == 0 || end < e->addr)
         return 1;
     switch ((unsigned)e->action) {
     case MT_ACT_SEGMENT_ALLOC:
     case MT_ACT_SEGMENT_MAP:
-        p.pool[0] = lane->pool[0];
-        p.pool[1] = lane->pool[1];
-        p.is_expandable = e->action == MT_ACT_SEGMENT_MAP;
-        return cut(s, p.addr, p.end, e->time_ns, false) && insert(s, first_after(s, p.addr), &p);
+        if (!cut(s, e->addr, end, e->time_ns, TELL) || (of = MT_VEC_PUSH(&s->origins)) == NULL)
+            return 0;
+        *of = (struct origin){e->time_ns, {lane->pool[0], lane->pool[1]}, e->action == MT_ACT_SEGMENT_MAP};
+        return mt_spanset_insert(&s->held, e->addr, end, s->origins.n - 1);
     case MT_ACT_SEGMENT_FREE:
-    case MT_ACT_SEGMENT_UNMAP: return cut(s, p.addr, p.end, e->time_ns, true);
+    case MT_ACT_SEGMENT_UNMAP: return cut(s, e->addr, end, e->time_ns, TELL_GAPS);
     default: return 1;
     }
 }
 
-/* What the snapshot lists at its end is what PyTorch holds then: parts of it
- * whose beginning was seen keep that. */
+/* What the snapshot lists at its end is what PyTorch holds then: parts of it whose beginning was seen keep that. */
 static int end_state(struct pieces *s, const struct mt_trace *t)
 {
-    for (uint32_t i = t->segments.n; i-- > 0;) { /* from the highest address down: then little is moved when a piece goes */
+    for (uint32_t i = t->segments.n; i-- > 0;) {
         const struct mt_segment *g = &t->segments.p[i];
-        struct piece of = {.pool = {g->pool[0], g->pool[1]}, .is_expandable = g->is_expandable};
+        struct origin of = {.pool = {g->pool[0], g->pool[1]}, .is_expandable = g->is_expandable};
         uint64_t at = g->addr, end = g->addr + g->total;
+        struct mt_spanset_at pos;
+        struct mt_spanset_item *p;
         if (!mt_segment_is_on(g, s->ordinal, MT_DEV_CUDA) || end < at)
             continue;
-        for (uint32_t k = first_after(s, at); at < end; k++) {
-            bool some = k < s->v.n && s->v.p[k].addr < end;
-            uint64_t from = some && s->v.p[k].addr > at ? s->v.p[k].addr : some ? at : end;
-            uint64_t to = some ? s->v.p[k].end < end ? s->v.p[k].end : end : end;
-            if (!put(s, at, from, &of, 0, 0) || (some && !put(s, from, to, &of, s->v.p[k].t0, 0)))
+        for (p = mt_spanset_find(&s->held, at, &pos); at < end; p = mt_spanset_next(&s->held, &pos)) {
+            bool some = p != NULL && p->addr < end;
+            uint64_t from = some && p->addr > at ? p->addr : some ? at : end;
+            uint64_t to = some ? p->end < end ? p->end : end : end;
+            if (!put(s, at, from, &of, 0, 0) || (some && !put(s, from, to, &of, s->origins.p[p->id].t0, 0)))
                 return 0;
             at = to;
         }
-        if (g->total != 0 && !cut(s, g->addr, end, 1, false)) /* told: not twice */
+        if (g->total != 0 && !cut(s, g->addr, end, 0, SILENT)) /* not twice */
+            return 0;
+    }
+    return 1;
+}
+
+/* The events of one device, as far as they are of segments. */
+static int events(struct pieces *s, const struct mt_trace *t, const struct mt_device *d)
+{
+    uint64_t left = d->n_by_action[MT_ACT_SEGMENT_ALLOC] + d->n_by_action[MT_ACT_SEGMENT_MAP] +
+                    d->n_by_action[MT_ACT_SEGMENT_FREE] + d->n_by_action[MT_ACT_SEGMENT_UNMAP];
+    for (uint64_t k = 0; left != 0 && k < d->events.n; k++) {
+        const struct mt_event *e = mt_event_at(d, k);
+        if (!mt_action_is_segment(e->action))
+            continue;
+        left--;
+        if (!event(s, t, e))
+            return 0;
+    }
+    return 1;
+}
+
+/* Seen to begin, not there at the end: the trace does not say when it went. */
+static int lost(struct pieces *s)
+{
+    struct mt_spanset_at pos;
+    for (struct mt_spanset_item *p = mt_spanset_find(&s->held, 0, &pos); p != NULL; p = mt_spanset_next(&s->held, &pos)) {
+        const struct origin *of = &s->origins.p[p->id];
+        if (!put(s, p->addr, p->end, of, of->t0, of->t0 + 1))
             return 0;
     }
     return 1;
@@ -160,35 +155,16 @@ enum mt_rc mt_claims_make(struct mt_claims *out, const struct mt_trace *t, struc
     }
     for (uint32_t i = 0; ok && i < t->devices.n; i++) {
         const struct mt_device *d = &t->devices.p[i];
-        uint32_t told;
         if (d->kind != MT_DEV_CUDA)
             continue;
         s.ordinal = d->ordinal;
-        s.v.n = 0;
-        for (uint64_t k = 0; ok && k < d->events.n; k++) {
-            const struct mt_event *e = mt_event_at(d, k);
-            if (e->time_ns > out->dump_ns)
-                out->dump_ns = e->time_ns;
-            ok = event(&s, t, e);
-        }
-        /* cutting away what the end state has tells it a second time: those are
-     * taken back */
-        told = out->list.n;
-        if (ok)
-            ok = end_state(&s, t);
-        for (uint32_t k = told, to = told; ok && k <= out->list.n; k++) {
-            if (k == out->list.n) {
-                out->list.n = to;
-                break;
-            }
-            if (out->list.p[k].t1_ns != 1)
-                out->list.p[to++] = out->list.p[k];
-        }
-        for (uint32_t k = 0; ok && k < s.v.n; k++) /* seen to begin, not there at the end: the trace does not say
-                 when it went */
-            ok = put(&s, s.v.p[k].addr, s.v.p[k].end, &s.v.p[k], s.v.p[k].t0, s.v.p[k].t0 + 1);
+        if (d->last_time_ns > out->dump_ns)
+            out->dump_ns = d->last_time_ns;
+        ok = events(&s, t, d) && end_state(&s, t) && lost(&s);
+        mt_spanset_done(&s.held);
+        s.origins.n = 0;
     }
-    MT_VEC_DONE(&s.v);
+    MT_VEC_DONE(&s.origins);
     if (!ok) {
         mt_claims_done(out);
         return mt_fail(err, MT_ENOMEM, "out of memory while noting the segments of a snapshot");
@@ -203,9 +179,7 @@ void mt_claims_done(struct mt_claims *c)
     c->host = NULL;
 }
 
-/* ---- when it was taken
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- when it was taken ---- */
 
 /* "1795276689.568267" at s, which ends before end: ns; 0 = it is no such number. */
 static uint64_t seconds(const char *s, const char *end)
@@ -263,9 +237,7 @@ uint64_t mt_claims_taken(const struct mt_claims *c, const struct mt_trace *t)
     return 0;
 }
 
-/* ---- which process
- * --------------------------------------------------------------------------------------------------------------
- */
+/* ---- which process ---- */
 
 static bool in_time(const struct mt_claims *c, const struct mt_process *p)
 {
@@ -304,9 +276,7 @@ uint32_t mt_claims_process(const struct mt_claims *c, const struct mt_trace *t)
     return c->pid < 0 && c->rank < 0 && n_cuda == 1 ? only : MT_NONE32;
 }
 
-/* ---- the sweep
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- the sweep ---- */
 
 static int by_t0(const void *pa, const void *pb)
 {
@@ -329,62 +299,45 @@ int mt_claim_sweep_add(struct mt_claim_sweep *s, const struct mt_claims *c)
     s->by_start = grown;
     for (uint32_t i = 0; i < c->list.n; i++)
         s->by_start[s->n++] = &c->list.p[i];
-    qsort((void *)s->by_start, s->n, sizeof *s->by_start, by_t0);
+    s->sorted = false;
     return 1;
 }
 
 void mt_claim_sweep_rewind(struct mt_claim_sweep *s)
 {
     s->at = 0;
-    s->live.n = 0;
-}
-
-static uint32_t live_after(const struct mt_claim_sweep *s, uint64_t addr)
-{
-    uint32_t lo = 0, hi = s->live.n;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (s->live.p[mid].end > addr)
-            hi = mid;
-        else
-            lo = mid + 1;
-    }
-    return lo;
+    mt_spanset_done(&s->live);
 }
 
 /* Takes the place of whatever it overlaps. */
-static int enter(struct mt_claim_sweep *s, const struct mt_claim *c)
+static int enter(struct mt_claim_sweep *s, uint32_t i)
 {
-    struct mt_claim_live l = {c->addr, c->addr + c->size, c->t1_ns != 0 ? c->t1_ns : UINT64_MAX};
-    uint32_t from = live_after(s, l.addr), to = from;
-    while (to < s->live.n && s->live.p[to].addr < l.end)
-        to++;
-    if (to == from) {
-        if (MT_VEC_PUSH(&s->live) == NULL)
-            return 0;
-        memmove(s->live.p + from + 1, s->live.p + from, (s->live.n - 1 - from) * sizeof *s->live.p);
-    } else {
-        memmove(s->live.p + from + 1, s->live.p + to, (s->live.n - to) * sizeof *s->live.p);
-        s->live.n -= to - from - 1;
-    }
-    s->live.p[from] = l;
-    return 1;
+    const struct mt_claim *c = s->by_start[i];
+    struct mt_spanset_at pos;
+    struct mt_spanset_item *p = mt_spanset_find(&s->live, c->addr, &pos);
+    while (p != NULL && p->addr < c->addr + c->size)
+        p = mt_spanset_erase(&s->live, &pos);
+    return mt_spanset_insert(&s->live, c->addr, c->addr + c->size, i);
 }
 
 int mt_claim_sweep_has(struct mt_claim_sweep *s, uint64_t addr, uint64_t size, uint64_t now, bool *yes)
 {
-    uint32_t i;
+    const struct mt_spanset_item *p;
+    struct mt_spanset_at pos;
+    if (!s->sorted && s->n > 1)
+        qsort((void *)s->by_start, s->n, sizeof *s->by_start, by_t0);
+    s->sorted = true;
     for (; s->at < s->n && s->by_start[s->at]->t0_ns <= now + SLACK; s->at++)
-        if (!enter(s, s->by_start[s->at]))
+        if (!enter(s, s->at))
             return 0;
-    i = live_after(s, addr);
-    *yes = i < s->live.n && s->live.p[i].addr <= addr && s->live.p[i].t1 >= now &&
-           addr + size <= s->live.p[i].end + (UINT64_C(1) << 21);
+    p = mt_spanset_find(&s->live, addr, &pos);
+    *yes = p != NULL && p->addr <= addr && addr + size <= p->end + (UINT64_C(1) << 21) &&
+           (s->by_start[p->id]->t1_ns == 0 || s->by_start[p->id]->t1_ns >= now);
     return 1;
 }
 
 void mt_claim_sweep_done(struct mt_claim_sweep *s)
 {
     mt_free((void *)s->by_start);
-    MT_VEC_DONE(&s->live);
+    mt_spanset_done(&s->live);
 }

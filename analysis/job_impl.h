@@ -4,8 +4,8 @@
  *   job_world.c    processes and GPUs of all traces, each once; which snapshot belongs to which process
  *   job_libs.c     stacks -> holder and library (analysis/rules/libraries.json)
  *   job_phase.c    ranges and marks -> which phase held a process at a time
- *   job_claims.c   what snapshots say of their segments, and which process they
- * belong to ledger_books.c who holds what: addresses, handles, mappings, rows
+ *   job_claims.c   what snapshots say of their segments, and which process they belong to
+ *   ledger_books.c who holds what: addresses, handles, mappings, rows
  *   ledger_apply.c one recorded call and its effect
  *   ledger.c       the merge by time, columns, samples
  *   ledger_focus.c the rows at the moment that matters
@@ -16,6 +16,7 @@
 #define MT_JOB_IMPL_H
 
 #include "analysis/job.h"
+#include "analysis/spanset.h"
 
 #include <string.h>
 
@@ -140,6 +141,8 @@ struct mt_proc {
     uint32_t only_ledger; /* where its calls without a device go; MT_NONE32 =
                            cannot be told */
     uint64_t bytes, pinned, managed;
+    uint64_t pin_before; /* pinned when the phase of the last pin began */
+    uint8_t pin_phase;
     struct mt_job_process sum;
     uint32_t open_oom; /* its last failure, while nothing has changed since;
                         MT_NONE32 */
@@ -153,13 +156,11 @@ struct mt_proc {
  */
 
 /* The claims of a process that hold at a time that only moves forward. */
-struct mt_claim_live {
-    uint64_t addr, end, t1;
-};
 struct mt_claim_sweep {
     const struct mt_claim **by_start;
     uint32_t n, at;
-    MT_VEC(struct mt_claim_live) live; /* by address, never overlapping */
+    bool sorted;
+    struct mt_spanset live; /* ids: indexes of by_start */
 };
 int mt_claim_sweep_add(struct mt_claim_sweep *s, const struct mt_claims *c); /* before the first question */
 void mt_claim_sweep_rewind(struct mt_claim_sweep *s);

@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#define MIN_PINNED (UINT64_C(1) << 30)
+
 /* "GPU 1 of node7" of "GPU 1 of node7 (NVIDIA H100, 80.00 GiB)" */
 static int short_name(const struct mt_ledger *l)
 {
@@ -192,6 +194,39 @@ static void oom_because(const struct mt_books *b, const struct mt_driver_oom *o,
                      j->n_survived == 1 ? "" : "s", j->n_survived == 1 ? "was" : "were");
 }
 
+/* A process that something outside ended while it held much pinned memory: what a host that runs short does. It is said, not judged: one that
+ * is ended on purpose looks the same. */
+static void pinned(const struct mt_job *j, struct mt_sentence *why)
+{
+    const struct mt_job_process *most = NULL;
+    const struct mt_process *q;
+    char ph[128];
+    for (uint32_t i = 0; i < j->processes.n; i++) {
+        const struct mt_job_process *p = &j->processes.p[i];
+        enum mt_end end = j->drivers.p[p->driver]->driver->processes.p[p->process].end;
+        if ((end == MT_END_SIGNAL || end == MT_END_GONE) && p->pinned_end >= MIN_PINNED &&
+            (most == NULL || p->pinned_end > most->pinned_end))
+            most = p;
+    }
+    if (most == NULL)
+        return;
+    q = &j->drivers.p[most->driver]->driver->processes.p[most->process];
+    who(why, j, most->driver, most->process);
+    capital(why);
+    if (q->end == MT_END_SIGNAL)
+        mt_words_add(why, " was killed by signal %d", (int)q->end_status);
+    else
+        mt_words_add(why, " was gone without its exit handlers");
+    mt_words_add(why, " while it held %s of pinned host memory", MT_BYTES(most->pinned_end));
+    if (most->pinned_grown != 0 && most->pinned_phase != MT_PH_UNATTRIBUTED)
+        mt_words_add(why, ", %s of it since %s began", MT_BYTES(most->pinned_grown),
+                     mt_words_phase(ph, sizeof ph, (enum mt_phase)most->pinned_phase, MT_PH_NONE));
+    mt_words_add(
+        why,
+        ". A host that runs short of memory ends processes so, and so does one that ends them on purpose: the host's log, or "
+        "Ray's, given with --log, settles it. ");
+}
+
 static void peak_sentence(const struct mt_books *b, struct mt_sentence *s, struct mt_sentence *why)
 {
     const struct mt_job *j = b->job;
@@ -218,7 +253,11 @@ static void peak_sentence(const struct mt_books *b, struct mt_sentence *s, struc
         holders(s, held);
     }
     mt_words_add(s, ".");
+    pinned(j, why);
     sums(why, l);
+    if (l->capacity > most)
+        mt_words_add(why, " %s (%u %%) were left there: what fails next would be in that phase.", MT_BYTES(l->capacity - most),
+                     (unsigned)((double)(l->capacity - most) * 100 / (double)l->capacity));
     if (j->n_survived != 0)
         mt_words_add(why, " %llu failed allocation%s survived by asking again.", (unsigned long long)j->n_survived,
                      j->n_survived == 1 ? " was" : "s were");

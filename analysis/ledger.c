@@ -311,7 +311,14 @@ static int step(struct mt_books *b, const struct source *s)
     }
     case SAMPLES: sample(b, s->of, &b->job->drivers.p[s->of]->driver->samples.p[s->at]); break;
     case PROBES: return !b->second_pass || mt_reconcile_at(b, &b->probes.p[s->at]);
-    case END: mt_books_end(b, s->of); break;
+    case END: {
+        struct mt_proc *p = &b->proc[s->of];
+        p->sum.pinned_end = p->pinned;
+        p->sum.pinned_grown = p->pinned > p->pin_before ? p->pinned - p->pin_before : 0;
+        p->sum.pinned_phase = p->pin_phase;
+        mt_books_end(b, s->of);
+        break;
+    }
     }
     return !b->nomem;
 }
@@ -333,7 +340,8 @@ static void reset(struct mt_books *b)
         b->run[i].lately.n = 0;
     }
     for (uint32_t i = 0; i < b->n_procs; i++) {
-        b->proc[i].bytes = b->proc[i].pinned = b->proc[i].managed = 0;
+        b->proc[i].bytes = b->proc[i].pinned = b->proc[i].managed = b->proc[i].pin_before = 0;
+        b->proc[i].pin_phase = MT_PH_UNATTRIBUTED;
         b->proc[i].open_oom = MT_NONE32;
         if (b->proc[i].sweep != NULL)
             mt_claim_sweep_rewind(b->proc[i].sweep);

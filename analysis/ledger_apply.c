@@ -78,6 +78,13 @@ static void manage(struct mt_books *b, uint32_t proc, uint32_t ledger, uint64_t 
 static void pin(struct mt_books *b, uint32_t proc, uint64_t size, bool add)
 {
     struct mt_proc *p = &b->proc[proc];
+    if (add) {
+        const struct mt_job_phase *ph = mt_job_phase_at(b, proc, b->now, true);
+        unsigned phase = ph != NULL ? (unsigned)ph->phase : MT_PH_UNATTRIBUTED;
+        if (phase != p->pin_phase)
+            p->pin_before = p->pinned;
+        p->pin_phase = (uint8_t)phase;
+    }
     p->pinned = add ? p->pinned + counted(size) : p->pinned - counted(size);
     if (p->pinned > p->sum.pinned_peak)
         p->sum.pinned_peak = p->pinned;

@@ -342,7 +342,7 @@ static bool wrong_key(struct mt_lint *l, const struct mt_lint_in *in, const stru
     char sentence[400];
     const char *says = r->status == MT_FIX_WRONG  ? "does not exist"
                        : r->status == MT_FIX_NOOP ? "has no effect"
-                                                  : "is no longer read";
+                                                  : "is a key of older versions";
     const char *text[5] = {r->id, sentence, r->not_offered, r->instead, r->source};
     if (!mt_runconf_find(in->conf, line->key, &hit) || hit.is_default || mt_runconf_is_false(hit.value))
         return true;

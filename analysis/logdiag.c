@@ -1,7 +1,6 @@
 /* logdiag.c -- from the facts of logs to a cause with its numbers. */
 #include "analysis/logdiag.h"
 #include "analysis/advice.h"
-#include "analysis/metrics.h"
 #include "analysis/words.h"
 
 #include <stdio.h>
@@ -508,7 +507,7 @@ static bool say(struct mt_logdiag *d, const struct mt_logs *logs)
     const struct mt_log_fact *f;
     if (d->cause == MT_LC_NONE) {
         uint64_t n = mt_logs_facts(logs);
-        mt_words_add(&s, "The log%s of no failure for want of memory; %llu of %s lines tell how memory was used",
+        mt_words_add(&s, "The log%s of no failure for want of memory; %llu of %s lines tell how memory was used.",
                      n == 0 ? " says" : " tells", (unsigned long long)n, logs->files.n == 1 ? "its" : "their");
         return keep(&d->sentence, &s) && keep(&d->because, &b);
     }
@@ -520,64 +519,9 @@ static bool say(struct mt_logdiag *d, const struct mt_logs *logs)
         say_other(&s, f);
         because_other(&b, d, f);
     }
+    mt_words_add(&s, ".");
     say_context(&b, d, logs, f);
     return keep(&d->sentence, &s) && keep(&d->because, &b);
-}
-
-/* ---- advice ---------------------------------------------------------------------------------------------------------------------- */
-
-/* Paths in the lines tell the machine. */
-static bool on_arm(const struct mt_logs *logs)
-{
-    for (uint32_t i = 0; i < logs->files.n; i++) {
-        const struct mt_log *log = &logs->files.p[i].log;
-        for (uint32_t k = 0; k < log->paths.n; k++) {
-            if (mt_metric_arm_path(log->paths.p[k].path))
-                return true;
-        }
-    }
-    return false;
-}
-
-static bool advise(struct mt_logdiag *d, const struct mt_logs *logs, const struct mt_logdiag_opts *o,
-                   const struct mt_log_fact *f)
-{
-    struct mt_frameworks fw;
-    struct mt_advice_query q = {.rules = o->fixes, .fw = &fw, .phase = d->phase, .sub = d->sub, .conf = o->conf};
-    struct mt_advice *list;
-    uint32_t n;
-    bool ok = true;
-    if (o->fixes == NULL || d->cause == MT_LC_NONE || d->cause == MT_LC_SETTING)
-        return true;
-    memset(&fw, 0, sizeof fw);
-    fw.main = o->framework >= 0 ? (enum mt_framework)o->framework : MT_FW_NONE;
-    fw.engine = MT_FW_NONE;
-    if (f->kind == MT_LOG_CUMEM_OOM || f->kind == MT_LOG_VLLM_STARTUP || f->kind == MT_LOG_VLLM_NO_KV)
-        fw.engine = MT_FW_VLLM;
-    else if (f->kind == MT_LOG_SGLANG_NO_KV)
-        fw.engine = MT_FW_SGLANG;
-    fw.frames[fw.engine] = fw.engine != MT_FW_NONE;
-    q.arm = on_arm(logs);
-    q.fragmentation = d->cause == MT_LC_FRAGMENTATION;
-    q.host_memory = d->cause == MT_LC_HOST || d->cause == MT_LC_KILLED;
-    list = mt_calloc(mt_fix_rules_count(o->fixes) + 1, sizeof *list);
-    if (list == NULL)
-        return false;
-    n = mt_advice_select(&q, list);
-    for (uint32_t i = 0; i < n && ok; i++) {
-        struct mt_advice *slot;
-        bool is_on = false;
-        for (uint32_t k = 0; k < list[i].rule->n_unless_settings; k++)
-            is_on |= o->expandable && strcmp(list[i].rule->unless_settings[k].a, "expandable_segments") == 0;
-        if (is_on)
-            continue;
-        slot = MT_VEC_PUSH(&d->advice);
-        if (slot != NULL)
-            *slot = list[i];
-        ok = slot != NULL;
-    }
-    mt_free(list);
-    return ok;
 }
 
 enum mt_rc mt_logdiag_make(struct mt_logdiag **out, const struct mt_logs *logs, const struct mt_logdiag_opts *o,
@@ -598,7 +542,7 @@ enum mt_rc mt_logdiag_make(struct mt_logdiag **out, const struct mt_logs *logs, 
         find_phase(d, log, &log->facts.p[d->fact]);
         find_cause(d, log, &log->facts.p[d->fact]);
     }
-    if (!say(d, logs) || (d->n_failures != 0 && !advise(d, logs, o, &logs->files.p[d->file].log.facts.p[d->fact]))) {
+    if (!say(d, logs) || (d->n_failures != 0 && !mt_logdiag_advise(d, logs, o, &logs->files.p[d->file].log.facts.p[d->fact]))) {
         mt_logdiag_free(d);
         return mt_fail(err, MT_ENOMEM, "out of memory");
     }
@@ -612,6 +556,8 @@ void mt_logdiag_free(struct mt_logdiag *d)
         return;
     mt_free(d->sentence);
     mt_free(d->because);
+    for (uint32_t i = 0; i < d->advice.n; i++)
+        mt_advice_done(&d->advice.p[i]);
     MT_VEC_DONE(&d->advice);
     mt_free(d);
 }

@@ -64,14 +64,17 @@ struct mt_logdiag {
 
 struct mt_logdiag_opts {
     const struct mt_fix_rules *fixes;
-    int framework;   /* enum mt_framework that is known, -1 = not */
-    bool expandable; /* expandable_segments is known to be on */
+    int framework;                 /* enum mt_framework that is known, -1 = not */
+    bool expandable;               /* expandable_segments is known to be on */
     const struct mt_runconf *conf; /* for conditions about settings; NULL = not known */
 };
 /* logs must stay alive. MT_OK or MT_ENOMEM. */
 enum mt_rc mt_logdiag_make(struct mt_logdiag **out, const struct mt_logs *logs, const struct mt_logdiag_opts *o,
                            struct mt_err *err);
 void mt_logdiag_free(struct mt_logdiag *d); /* NULL is fine */
+/* logadvice.c: what may be advised on the failure `f`, into d->advice. false = out of memory. */
+bool mt_logdiag_advise(struct mt_logdiag *d, const struct mt_logs *logs, const struct mt_logdiag_opts *o,
+                       const struct mt_log_fact *f);
 
 /* One fact in words: "weights took 14.20 GiB". buf of MT_FACT_WORDS; returns it. Text of the log in it is printable ASCII. */
 #define MT_FACT_WORDS 320

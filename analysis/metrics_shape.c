@@ -56,8 +56,8 @@ static void count_params(struct mt_run_shape *s, const struct mt_runconf *conf)
     double inner = first_of(conf, inner_keys), head = first_of(conf, head_keys), heads = mt_run_number(conf, "heads"),
            kv = mt_run_number(conf, "kv_heads"), outer;
     const char *type = word(conf, "model_type"), *missing = NULL, *tie = word(conf, "tie_word_embeddings");
-    bool flags = is_set(conf, "--swiglu"), tied = flags ? !is_set(conf, "--untie-embeddings-and-output-weights")
-                                                        : mt_runconf_is_true(tie);
+    bool flags = is_set(conf, "--swiglu"),
+         tied = flags ? !is_set(conf, "--untie-embeddings-and-output-weights") : mt_runconf_is_true(tie);
     s->layers = mt_run_number(conf, "layers");
     s->hidden = mt_run_number(conf, "hidden");
     s->vocab = mt_run_number(conf, "vocab");
@@ -74,7 +74,9 @@ static void count_params(struct mt_run_shape *s, const struct mt_runconf *conf)
               : s->vocab <= 0  ? "vocabulary"
                                : NULL;
     if (missing != NULL)
-        (void)snprintf(s->no_params, sizeof s->no_params, "the model's shape is not known (%s); its config.json says it", missing);
+        (void)snprintf(s->no_params, sizeof s->no_params,
+                       "the model's shape (%s) is not among the settings; its config.json, given with --config, says it",
+                       missing);
     else if (first_of(conf, expert_keys) > 0)
         (void)snprintf(s->no_params, sizeof s->no_params, "the model has experts, whose division is not computed");
     else if (!flags && !is_usual(type))
@@ -84,6 +86,10 @@ static void count_params(struct mt_run_shape *s, const struct mt_runconf *conf)
     outer = s->vocab * s->hidden * (tied ? 1 : 2) + s->hidden;
     s->params = outer + s->layers * (2 * s->hidden * heads * head + 2 * s->hidden * s->kv_width + 3 * s->hidden * inner +
                                      2 * s->hidden);
+    if (s->params >= 1e14) { /* no model: a setting that is no shape */
+        s->params = 0;
+        (void)snprintf(s->no_params, sizeof s->no_params, "the model's shape among the settings makes no model");
+    }
 }
 
 /* ---- who has which part ---- */
@@ -174,7 +180,8 @@ static void optimizer(struct mt_run_shape *s, const struct mt_trace *t, const st
         s->no_states = "the layout of this optimizer's state is not computed";
     else if (frames < 0)
         s->no_states = "the layout of this optimizer's state is not computed";
-    else if (frames > 0 || (set != NULL && (strcmp(set, "adam") == 0 || strcmp(set, "AdamW") == 0 || strcmp(set, "adamw") == 0)))
+    else if (frames > 0 ||
+             (set != NULL && (strcmp(set, "adam") == 0 || strcmp(set, "AdamW") == 0 || strcmp(set, "adamw") == 0)))
         s->states = 2;
     else
         s->no_states = "neither settings nor frames name the optimizer";

@@ -44,6 +44,7 @@ int mt_replay_anchor(struct mt_replay *r)
     const uint64_t *by = r->d->bytes_by_action;
     wide live, pending, reserved;
     char buf[256], size[32];
+    r->n_segment_events = UINT64_MAX;
     r->row_of = mt_calloc((size_t)MT_PH_COUNT * MT_PH_COUNT, 1);
     if (r->row_of == NULL || mt_replay_row(r, (struct mt_attr){0, MT_PH_UNATTRIBUTED, MT_PH_NONE}) != 0)
         return 0;
@@ -61,6 +62,10 @@ int mt_replay_anchor(struct mt_replay *r)
             if (b->state == MT_BLOCK_PENDING_FREE)
                 o->pending_end += b->requested;
         }
+    }
+    if (r->d->events.n >= UINT32_MAX) {
+        o->withheld = say("it has more than four billion events, which is more than can be replayed");
+        return o->withheld != NULL;
     }
     if (r->d->events.n != 0 && (r->d->is_cut || r->t->segments_cut)) {
         o->withheld = say(
@@ -96,52 +101,46 @@ int mt_replay_anchor(struct mt_replay *r)
     return 1;
 }
 
+enum { MIN_KEPT = 1 << 15, MAX_KEPT = 1 << 16 }; /* events, slots */
+
 /* State of the forward run. */
 struct run {
-    struct mt_live_set live; /* pool of records; free ones are chained through `event` */
-    uint32_t free_head;      /* index + 1 */
-    struct mt_addrmap map;
+    struct mt_addrmap map;  /* live blocks: address -> event of the allocation */
+    struct mt_addrmap kept; /* the same as it was before event kept_at */
+    uint64_t kept_at, keep_next;
     int64_t rows[256];
     int64_t total, pending, reserved;
     uint32_t row; /* phase row that holds */
 };
 
-static int add_live(struct run *u, const struct mt_live *l, bool *had)
+static void run_done(struct run *u)
 {
-    uint32_t i, old;
-    if (u->free_head != 0) {
-        i = u->free_head - 1;
-        u->free_head = (uint32_t)u->live.p[i].event;
-    } else {
-        if (mt_vec_push((void **)&u->live.p, &u->live.n, &u->live.cap, sizeof *u->live.p) == NULL)
-            return 0;
-        i = u->live.n - 1;
-    }
-    u->live.p[i] = *l;
-    if (!mt_addrmap_put(&u->map, l->addr, i, had, &old))
+    mt_addrmap_done(&u->map);
+    mt_addrmap_done(&u->kept);
+}
+
+/* Now and then, as long as it is small: mt_replay_live_at() need not begin at the beginning. */
+static int keep(struct run *u, uint64_t i)
+{
+    u->keep_next = i + (u->map.n_slots > MIN_KEPT ? u->map.n_slots : MIN_KEPT);
+    if (u->map.n_slots == 0 || u->map.n_slots > MAX_KEPT)
+        return 1;
+    if (!mt_addrmap_copy(&u->kept, &u->map))
         return 0;
-    if (*had) {
-        u->live.p[old].event = u->free_head;
-        u->free_head = old + 1;
-    }
+    u->kept_at = i;
     return 1;
 }
 
-static bool take_live(struct run *u, uint64_t addr, struct mt_live *out)
+/* This moment is one that will be asked for. */
+static void keep_for(struct mt_replay *r, struct run *u)
 {
-    uint32_t i;
-    if (!mt_addrmap_take(&u->map, addr, &i))
-        return false;
-    *out = u->live.p[i];
-    u->live.p[i].event = u->free_head;
-    u->free_head = i + 1;
-    return true;
-}
-
-static void run_done(struct run *u)
-{
-    mt_free(u->live.p);
-    mt_addrmap_done(&u->map);
+    struct mt_addrmap m = r->near;
+    if (u->kept_at <= r->near_at)
+        return;
+    r->near = u->kept;
+    r->near_at = u->kept_at;
+    u->kept = m;
+    u->kept_at = 0;
 }
 
 static int add_old(struct mt_replay *r, uint64_t addr, uint64_t size, uint64_t gone_at, uint64_t block_size, mt_stack_id stack)
@@ -219,12 +218,11 @@ static int note_oom(struct mt_replay *r, const struct run *u, const struct mt_ev
 
 static int step(struct mt_replay *r, struct run *u, const struct mt_event *e, uint64_t i, struct mt_attr a)
 {
-    struct mt_live l;
+    uint32_t birth;
     bool had;
     switch ((enum mt_action)e->action) {
     case MT_ACT_ALLOC:
-        l = (struct mt_live){e->addr, e->size, i, 0, e->stack, a, MT_BIRTH_IN_TRACE};
-        if (!add_live(u, &l, &had))
+        if (!mt_addrmap_put(&u->map, e->addr, (uint32_t)i, &had, &birth))
             return 0;
         r->out->n_double_allocs += had;
         add_to(&u->total, e->size);
@@ -235,11 +233,11 @@ static int step(struct mt_replay *r, struct run *u, const struct mt_event *e, ui
     case MT_ACT_FREE_COMPLETED:
         take_from(&u->pending, e->size);
         take_from(&u->total, e->size);
-        if (take_live(u, e->addr, &l)) {
-            take_from(&u->rows[mt_replay_row(r, l.attr)], e->size);
+        if (mt_addrmap_take(&u->map, e->addr, &birth)) {
+            take_from(&u->rows[mt_replay_row(r, r->attr[birth])], e->size);
             if (r->fate != NULL) {
-                r->fate[i].freed = (uint32_t)l.event;
-                r->fate[l.event].freed = (uint32_t)i;
+                r->fate[i].freed = birth;
+                r->fate[birth].freed = (uint32_t)i;
             }
         } else {
             take_from(&u->rows[0], e->size);
@@ -249,10 +247,18 @@ static int step(struct mt_replay *r, struct run *u, const struct mt_event *e, ui
         }
         break;
     case MT_ACT_SEGMENT_ALLOC:
-    case MT_ACT_SEGMENT_MAP: add_to(&u->reserved, e->size); break;
+    case MT_ACT_SEGMENT_MAP:
+        add_to(&u->reserved, e->size);
+        r->n_segment_events = i + 1;
+        break;
     case MT_ACT_SEGMENT_FREE:
-    case MT_ACT_SEGMENT_UNMAP: take_from(&u->reserved, e->size); break;
+    case MT_ACT_SEGMENT_UNMAP:
+        take_from(&u->reserved, e->size);
+        r->n_segment_events = i + 1;
+        break;
     case MT_ACT_OOM:
+        if (r->out->ooms.n == 0)
+            keep_for(r, u);
         if (!note_oom(r, u, e, i))
             return 0;
         break;
@@ -351,12 +357,13 @@ int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
     o->pending_peak = o->pending_start;
     o->focus.pending = o->pending_start;
     o->focus.reserved = o->reserved_start;
+    r->n_segment_events = 0;
     for (uint64_t i = 0; i < r->d->events.n; i++) {
         const struct mt_event *e = mt_event_at(r->d, i);
         struct mt_attr a = r->attr[i];
         uint32_t row = mt_replay_row(r, a);
         struct mt_phase_row *p;
-        if (row == UINT32_MAX)
+        if (row == UINT32_MAX || (i >= u->keep_next && !keep(u, i)))
             goto out;
         if (row != u->row || i == 0) {
             int64_t left = u->rows[u->row];
@@ -364,9 +371,12 @@ int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
             o->phases.p[row].n_occurrences++;
             u->row = row;
         }
-        for (unsigned k = 0; k < n_tl; k++)
-            mt_tl_advance(tl + k, tl[k].tl->has_time ? e->time_ns : i, u->rows, o->phases.n, (uint64_t)u->total,
-                          u->pending > 0 ? (uint64_t)u->pending : 0, (uint64_t)u->reserved);
+        for (unsigned k = 0; k < n_tl; k++) {
+            uint64_t x = tl[k].tl->has_time ? e->time_ns : i;
+            if (x >= tl[k].next_x)
+                mt_tl_advance(tl + k, x, u->rows, o->phases.n, (uint64_t)u->total, u->pending > 0 ? (uint64_t)u->pending : 0,
+                              (uint64_t)u->reserved);
+        }
         if (!step(r, u, e, i, a))
             goto out;
         if (u->total < 0 || u->reserved < 0 || u->total > MAX_TOTAL || u->reserved > MAX_TOTAL) {
@@ -384,6 +394,8 @@ int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
             o->peak_ns = e->time_ns;
             o->focus.pending = u->pending > 0 ? (uint64_t)u->pending : 0;
             o->focus.reserved = (uint64_t)u->reserved;
+            if (o->ooms.n == 0)
+                keep_for(r, u);
         }
         if ((uint64_t)u->reserved > o->reserved_peak)
             o->reserved_peak = (uint64_t)u->reserved;
@@ -427,23 +439,36 @@ static int push_live(struct mt_live_set *s, const struct mt_live *l)
 
 int mt_replay_live_at(struct mt_replay *r, struct mt_phaser *ph, int64_t at, struct mt_live_set *out)
 {
-    struct run u = {.free_head = 0};
+    struct mt_addrmap map = {NULL, 0, 0};
     struct mt_live l;
+    uint64_t from = 0;
+    uint32_t birth;
     bool had;
     int rc = 0;
-    for (uint64_t i = 0; at >= 0 && i <= (uint64_t)at && i < r->d->events.n; i++) {
+    if (r->near.n_slots != 0 && at >= 0 && r->near_at <= (uint64_t)at + 1) {
+        if (!mt_addrmap_copy(&map, &r->near))
+            goto out;
+        from = r->near_at;
+    }
+    for (uint64_t i = from; at >= 0 && i <= (uint64_t)at && i < r->d->events.n; i++) {
         const struct mt_event *e = mt_event_at(r->d, i);
         if (e->action == MT_ACT_ALLOC) {
-            l = (struct mt_live){e->addr, e->size, i, 0, e->stack, r->attr[i], MT_BIRTH_IN_TRACE};
-            if (!add_live(&u, &l, &had))
+            if (!mt_addrmap_put(&map, e->addr, (uint32_t)i, &had, &birth))
                 goto out;
         } else if (e->action == MT_ACT_FREE_COMPLETED) {
-            (void)take_live(&u, e->addr, &l);
+            (void)mt_addrmap_take(&map, e->addr, &birth);
         }
     }
-    for (uint32_t i = 0; i < u.map.n_slots; i++)
-        if (u.map.slot[i].value != 0 && !push_live(out, &u.live.p[u.map.slot[i].value - 1]))
+    for (uint32_t i = 0; i < map.n_slots; i++) {
+        const struct mt_event *e;
+        if (map.slot[i].value == 0)
+            continue;
+        birth = map.slot[i].value - 1;
+        e = mt_event_at(r->d, birth);
+        l = (struct mt_live){e->addr, e->size, birth, 0, e->stack, r->attr[birth], MT_BIRTH_IN_TRACE};
+        if (!push_live(out, &l))
             goto out;
+    }
     for (uint32_t i = 0; i < r->old.n; i++) {
         const struct mt_old *b = &r->old.p[i];
         if (b->gone_at != UINT64_MAX && at >= 0 && b->gone_at <= (uint64_t)at)
@@ -460,7 +485,7 @@ int mt_replay_live_at(struct mt_replay *r, struct mt_phaser *ph, int64_t at, str
     }
     rc = 1;
 out:
-    run_done(&u);
+    mt_addrmap_done(&map);
     return rc;
 }
 
@@ -486,6 +511,7 @@ void mt_replay_done(struct mt_replay *r)
 {
     MT_VEC_DONE(&r->old);
     mt_addrmap_done(&r->label_of);
+    mt_addrmap_done(&r->near);
     mt_free(r->row_of);
     r->row_of = NULL;
 }

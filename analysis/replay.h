@@ -41,6 +41,10 @@ struct mt_replay {
     struct mt_addrmap label_of; /* by stack: the first OOM with it */
     uint8_t *row_of;            /* [MT_PH_COUNT * MT_PH_COUNT]: phase row + 1, 0 = none yet */
     struct mt_fate *fate;       /* per event, or NULL: mt_replay_run() writes `freed` of allocations and of frees */
+    uint64_t n_segment_events;  /* events up to the last that changes segments; UINT64_MAX before mt_replay_run() */
+    struct mt_addrmap
+        near;         /* address -> event of its allocation, of what was live before event near_at: where the search for */
+    uint64_t near_at; /* the blocks of the peak or of the first failure begins */
 };
 
 /* The end state and the anchored start; sets out->withheld when the start is negative. 1 on success, 0 = out of memory. */

@@ -4,58 +4,41 @@
 
 #include <string.h>
 
-static void count(int64_t *roles, int64_t *total, unsigned role, uint64_t bytes, bool gone)
+int mt_role_curve_begin(struct mt_role_curve_run *run, struct mt_role_curve *out, uint64_t n_events)
 {
-    roles[role] += gone ? -(int64_t)bytes : (int64_t)bytes;
-    *total += gone ? -(int64_t)bytes : (int64_t)bytes;
-}
-
-/* Role of what an event frees; the frees of blocks older than the trace come in the order of r->old. */
-static unsigned freed_role(const struct mt_roles *w, uint32_t event, uint32_t *next_old)
-{
-    if (w->fate[event].freed != MT_NEVER)
-        return w->fate[event].role;
-    return *next_old < w->r->old.n ? w->old_role[(*next_old)++] : (unsigned)MT_ROLE_UNKNOWN;
-}
-
-int mt_role_curve_make(struct mt_role_curve *out, const struct mt_roles *w)
-{
-    int64_t roles[MT_ROLE_COUNT] = {0}, total = 0, best = -1;
-    uint32_t n, step, next_old = 0, at = 0, end;
-
     memset(out, 0, sizeof *out);
-    if (w->fate == NULL || w->old_role == NULL || w->r->d->events.n == 0 || w->r->d->events.n >= UINT32_MAX)
+    run->out = out;
+    run->step = n_events / MT_CURVE_POINTS + 1;
+    run->end = 0;
+    run->best = -1;
+    if (n_events == 0)
         return 1;
-    n = (uint32_t)w->r->d->events.n;
-    step = end = n / MT_CURVE_POINTS + 1;
-    out->phase = mt_calloc(n / step + 1, 1);
-    out->bytes = mt_calloc((size_t)(n / step + 1) * MT_ROLE_COUNT, sizeof *out->bytes);
-    if (out->phase == NULL || out->bytes == NULL) {
-        mt_role_curve_done(out);
-        return 0;
+    out->phase = mt_calloc((size_t)(n_events / run->step) + 1, 1);
+    out->bytes = mt_calloc(((size_t)(n_events / run->step) + 1) * MT_ROLE_COUNT, sizeof *out->bytes);
+    return out->phase != NULL && out->bytes != NULL;
+}
+
+void mt_role_curve_point(struct mt_role_curve_run *run, uint64_t i, const int64_t roles[], int64_t total, uint8_t phase)
+{
+    uint64_t *to;
+    if (i >= run->end) {
+        run->out->n++;
+        run->end += run->step;
+        run->best = -1;
     }
-    for (uint32_t i = 0; i < w->r->old.n; i++)
-        count(roles, &total, w->old_role[i], w->r->old.p[i].size, false);
-    for (uint32_t i = 0; i < n; i++) {
-        const struct mt_event *e = mt_event_at(w->r->d, i);
-        if (i == end) {
-            at++;
-            end += step;
-            best = -1;
-        }
-        if (e->action == MT_ACT_ALLOC)
-            count(roles, &total, w->fate[i].role, e->size, false);
-        else if (e->action == MT_ACT_FREE_COMPLETED)
-            count(roles, &total, freed_role(w, i, &next_old), e->size, true);
-        if (total <= best)
-            continue;
-        best = total;
-        out->phase[at] = w->r->attr[i].phase;
-        for (int r = 0; r < MT_ROLE_COUNT; r++)
-            out->bytes[(size_t)at * MT_ROLE_COUNT + (size_t)r] = roles[r] > 0 ? (uint64_t)roles[r] : 0;
-    }
-    out->n = at + 1;
-    return 1;
+    if (total <= run->best)
+        return;
+    run->best = total;
+    run->out->phase[run->out->n - 1] = phase;
+    to = run->out->bytes + (size_t)(run->out->n - 1) * MT_ROLE_COUNT;
+    for (int r = 0; r < MT_ROLE_COUNT; r++)
+        to[r] = roles[r] > 0 ? (uint64_t)roles[r] : 0;
+}
+
+void mt_role_curve_take(struct mt_role_curve *out, struct mt_roles *w)
+{
+    *out = w->curve;
+    memset(&w->curve, 0, sizeof w->curve);
 }
 
 void mt_role_curve_done(struct mt_role_curve *c)

@@ -41,6 +41,7 @@ const char *mt_role_why_id(enum mt_role_why w)
 struct account {
     int64_t role[MT_ROLE_COUNT];
     int64_t total;
+    int64_t nobodys;   /* of unknown: held by no block that is known */
     uint32_t next_old; /* of r->old: those that were freed come in the order of their frees */
     bool contradicts;  /* a free of another size than its allocation */
 };
@@ -58,7 +59,8 @@ static void begin(struct account *a, const struct mt_roles *w)
     a->total = w->r->start_live;
     /* Lost frees make blocks that nothing ends: what the anchored start does not hold of them is nobody's. */
     a->contradicts = sum != (uint64_t)a->total;
-    add_to(&a->role[MT_ROLE_UNKNOWN], (uint64_t)a->total - sum);
+    a->nobodys = (int64_t)((uint64_t)a->total - sum);
+    add_to(&a->role[MT_ROLE_UNKNOWN], (uint64_t)a->nobodys);
 }
 
 static inline void apply(struct account *a, const struct mt_roles *w, const struct mt_event *e, uint32_t i)
@@ -327,11 +329,24 @@ static uint32_t next_mark(const struct mt_role_facts *f, uint32_t high, int64_t 
     return verify ? 0 : mark;
 }
 
-static void add_up(struct mt_rwork *k, int64_t focus, bool verify)
+static inline int64_t of_blocks(const struct account *a) { return (int64_t)((uint64_t)a->total - (uint64_t)a->nobodys); }
+
+/* The curve is of blocks alone: without what nobody is known to hold. */
+static void curve_point(const struct mt_rwork *k, struct mt_role_curve_run *run, struct account *a, uint32_t i)
+{
+    add_to(&a->role[MT_ROLE_UNKNOWN], 0 - (uint64_t)a->nobodys);
+    mt_role_curve_point(run, i, a->role, of_blocks(a), k->r->attr[i].phase);
+    add_to(&a->role[MT_ROLE_UNKNOWN], (uint64_t)a->nobodys);
+}
+
+static int add_up(struct mt_rwork *k, int64_t focus, bool verify)
 {
     struct mt_role_facts *f = k->out;
+    struct mt_role_curve_run run;
     struct account a;
     uint32_t occurrence = 0, high = 0, m = 0;
+    if (!mt_role_curve_begin(&run, &k->w->curve, mt_n_events(k)))
+        return 0;
     begin(&a, k->w);
     for (unsigned role = 0; role < MT_ROLE_COUNT; role++) {
         f->peak[role] = a.role[role] > 0 ? (uint64_t)a.role[role] : 0;
@@ -355,6 +370,8 @@ static void add_up(struct mt_rwork *k, int64_t focus, bool verify)
             micro(f, fate, e->size, i, &m);
             born(f, fate, e->size, i, &occurrence);
         }
+        if (i >= run.end || of_blocks(&a) > run.best)
+            curve_point(k, &run, &a, i);
         if (i < mark)
             continue;
         high_points(f, &a, i, &high);
@@ -366,6 +383,7 @@ static void add_up(struct mt_rwork *k, int64_t focus, bool verify)
             check(k, &a, e, i);
         mark = next_mark(f, high, focus, verify);
     }
+    return 1;
 }
 
 /* ---- the passes in their order ---- */
@@ -376,7 +394,7 @@ int mt_roles_begin(struct mt_roles *w, struct mt_replay *r)
     w->r = r;
     if (n == 0 || n >= MT_NEVER || r->out->withheld != NULL)
         return 1;
-    w->fate = mt_malloc((size_t)n * sizeof *w->fate);
+    w->fate = mt_calloc((size_t)n, sizeof *w->fate); /* asks for huge pages */
     if (w->fate == NULL)
         return 0;
     for (uint64_t i = 0; i < n; i++)
@@ -398,7 +416,8 @@ static int with_curve(struct mt_rwork *k, bool verify)
     mt_vocab_find(k);
     if (!mt_steps_make(k) || !mt_fates_decide(k) || !mt_old_roles(k))
         return 0;
-    add_up(k, focus, verify);
+    if (!add_up(k, focus, verify))
+        return 0;
     k->out->made = true;
     return pending_at(k->w, focus, k->out->pending_at_focus) && mt_growth_make(k);
 }
@@ -445,6 +464,7 @@ void mt_roles_done(struct mt_roles *w)
     mt_free(w->old_life);
     mt_free(w->old_why);
     mt_free(w->stack_role);
+    mt_role_curve_done(&w->curve);
     memset(w, 0, sizeof *w);
 }
 

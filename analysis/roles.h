@@ -7,6 +7,7 @@
 #define MT_ROLES_H
 
 #include "analysis/replay.h"
+#include "analysis/role_curve.h"
 #include "analysis/role_facts.h"
 
 /* Working set of a device while it is analysed; freed before mt_analyze() returns. */
@@ -17,6 +18,7 @@ struct mt_roles {
     struct mt_fate *fate;
     uint8_t *old_role, *old_life, *old_why; /* by index of r->old */
     uint16_t *stack_role;                   /* by stack id: what frames alone say (role | why << 8), 0xffff = nothing */
+    struct mt_role_curve curve;             /* until mt_role_curve_take() */
 };
 
 /* The memory for fates, before mt_replay_run() fills in which free belongs to which allocation. 1, or 0 = out of memory. */

@@ -69,8 +69,6 @@ void mt_tl_advance(struct mt_tl_run *run, uint64_t x, const int64_t *live, uint3
 {
     struct mt_timeline *tl = run->tl;
     uint32_t from = run->col;
-    if (x < run->next_x)
-        return;
     close_column(run);
     while (run->next_x <= x && run->col + 1 < tl->n_columns) {
         run->col++;
@@ -85,8 +83,8 @@ void mt_tl_advance(struct mt_tl_run *run, uint64_t x, const int64_t *live, uint3
     }
 }
 
-void mt_tl_event(struct mt_tl_run *run, const int64_t *live, uint32_t n_rows, uint64_t total, uint64_t pending,
-                 uint64_t reserved, uint32_t row)
+void mt_tl_extreme(struct mt_tl_run *run, const int64_t *live, uint32_t n_rows, uint64_t total, uint64_t pending,
+                   uint64_t reserved)
 {
     struct mt_timeline *tl = run->tl;
     uint32_t c = run->col;
@@ -99,8 +97,9 @@ void mt_tl_event(struct mt_tl_run *run, const int64_t *live, uint32_t n_rows, ui
         tl->low[c] = total;
     if (reserved > tl->reserved[c])
         tl->reserved[c] = reserved;
-    run->n_in_col++;
-    run->row_events[row < 255 ? row : 255]++;
+    run->high = tl->total[c];
+    run->low = tl->low[c];
+    run->reserved = tl->reserved[c];
 }
 
 void mt_tl_end(struct mt_tl_run *run, uint32_t n_rows)

@@ -323,5 +323,7 @@ int mt_build_event(struct mt_builder *b, const struct mt_rec *r)
         d->sums_overflow = true;
     d->n_with_stack += e->stack != 0;
     d->n_with_time += e->time_ns != 0;
+    if (e->time_ns > d->last_time_ns)
+        d->last_time_ns = e->time_ns;
     return (r->have & rare) == 0 || notes_of(b, r, d->events.n - 1);
 }

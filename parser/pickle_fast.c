@@ -84,6 +84,26 @@ static inline uint32_t known_key(const struct pk *m, const unsigned char *p, uin
     return *key == MT_K_UNKNOWN ? 0 : wide;
 }
 
+/* The same for the key at place i of an entry: most often that of the entry before. */
+static inline uint32_t key_at(struct pk *m, const unsigned char *p, uint32_t i, uint32_t *key)
+{
+    struct pk_shape *s = &m->shape[i & (sizeof m->shape / sizeof *m->shape - 1)];
+    uint64_t bits = le64(p);
+    uint32_t wide;
+    if (s->mask != 0 && (bits & s->mask) == s->bits) {
+        *key = s->key;
+        return s->wide;
+    }
+    wide = known_key(m, p, key);
+    if (wide != 0) {
+        s->mask = (UINT64_C(1) << wide * 8) - 1;
+        s->bits = bits & s->mask;
+        s->wide = (uint8_t)wide;
+        s->key = (uint8_t)*key;
+    }
+    return wide;
+}
+
 /* A number of up to 64 bits at p: its width, 0 when it is none. */
 static inline uint32_t number(struct pk *m, const unsigned char *p, struct mt_val *v)
 {
@@ -148,32 +168,32 @@ static const unsigned char *value(struct pk *m, uint32_t key, const unsigned cha
     struct mt_val second = {.type = MT_T_INT, .i = 0};
     uint32_t wide, i, e;
     *memoize = false;
-    if ((wide = number(m, p, v)) != 0) {
-        p += wide;
-        if (*p == 'h' || *p == 'j' || *p == 'u' || (wide = number(m, p, &second)) == 0)
-            return p;
-        p += wide; /* a pair: a pool id */
-        if (*p != 0x86)
+    if (*p == 'h' || *p == 'j') {
+        i = *p == 'h' ? p[1] : le32(p + 1);
+        e = i < m->n_memo ? m->memo[i] : 0;
+        if (e >> PK_ID_BITS < MT_T_STR || e >> PK_ID_BITS > MT_T_PAIR)
             return NULL;
-        *memoize = p[1] == 0x94;
-        v->type = MT_T_PAIR;
-        if (!mt_build_pair(m->b, v->u, second.u, &v->id)) {
-            mt_pk_builder_failed(m);
-            return NULL;
-        }
-        return p + 1 + *memoize;
+        v->type = (enum mt_type)(e >> PK_ID_BITS);
+        v->id = e & PK_ID_MASK;
+        return p + (*p == 'h' ? 2 : 5);
     }
     if (*p == ']')
         return key == MT_K_FRAMES ? frame_list(m, p, end, v, memoize) : NULL;
-    if (*p != 'h' && *p != 'j')
+    if ((wide = number(m, p, v)) == 0)
         return NULL;
-    i = *p == 'h' ? p[1] : le32(p + 1);
-    e = i < m->n_memo ? m->memo[i] : 0;
-    if (e >> PK_ID_BITS < MT_T_STR || e >> PK_ID_BITS > MT_T_PAIR)
+    p += wide;
+    if (*p == 'h' || *p == 'j' || *p == 'u' || (wide = number(m, p, &second)) == 0)
+        return p;
+    p += wide; /* a pair: a pool id */
+    if (*p != 0x86)
         return NULL;
-    v->type = (enum mt_type)(e >> PK_ID_BITS);
-    v->id = e & PK_ID_MASK;
-    return p + (*p == 'h' ? 2 : 5);
+    *memoize = p[1] == 0x94;
+    v->type = MT_T_PAIR;
+    if (!mt_build_pair(m->b, v->u, second.u, &v->id)) {
+        mt_pk_builder_failed(m);
+        return NULL;
+    }
+    return p + 1 + *memoize;
 }
 
 /* A pair is taken when a key or the end of the dict follows its value; only then can the value not be part of a
@@ -181,7 +201,7 @@ static const unsigned char *value(struct pk *m, uint32_t key, const unsigned cha
 static int take_pairs(struct pk *m, struct mt_rec *rec, uint64_t *count, const unsigned char **at, const unsigned char *end)
 {
     const unsigned char *p = *at;
-    uint32_t key = 0, wide = end - p >= PAIR_BYTES ? known_key(m, p, &key) : 0, n = 0;
+    uint32_t key = 0, wide = end - p >= PAIR_BYTES ? key_at(m, p, 0, &key) : 0, n = 0;
     while (wide != 0 && end - p >= PAIR_BYTES) {
         struct mt_val v;
         uint32_t next_key = 0, next, put = m->n_stored;
@@ -196,10 +216,10 @@ static int take_pairs(struct pk *m, struct mt_rec *rec, uint64_t *count, const u
             q += *q == 'q' ? 2 : 5;
             memoize = true;
         }
-        next = known_key(m, q, &next_key);
+        next = *q != 'u' ? key_at(m, q, n + 1, &next_key) : 0;
         if (next == 0 && *q != 'u')
             break;
-        if (memoize && !mt_pk_put_value(m, put, v))
+        if (memoize && !mt_pk_put_id(m, put, v))
             return 0;
         mt_rec_set(rec, (enum mt_key)key, v);
         n++;
@@ -244,15 +264,18 @@ static int hand_over(struct pk *m, const struct mt_rec *rec, uint64_t count, uin
 int mt_pk_entries(struct pk *m, const unsigned char **at, const unsigned char *end)
 {
     const struct mt_val done = {.type = MT_T_OTHER, .id = 0};
+    const unsigned memoized = 1u << mt_pk_ops[0x94].protocol;
     const uint32_t node = m->mark->node;
     struct mt_rec rec;
-    if (m->mark->item != MT_R_EVENT || m->marks.n > m->lim->max_depth || (m->sp != m->mark->base && mt_pk_is_list(m, &m->stack[m->sp - 1])))
+    if (m->mark->item != MT_R_EVENT || m->marks.n > m->lim->max_depth ||
+        (m->sp != m->mark->base && mt_pk_is_list(m, &m->stack[m->sp - 1])))
         return mt_pk_open(m, true);
     if (m->sp != m->mark->base) { /* as mt_pk_open() does: what waited is whole */
         if (!mt_pk_deliver(m, node, m->mark->base, m->sp))
             return 0;
         m->sp = m->mark->base;
     }
+    m->min_protocol |= 1u << mt_pk_ops['('].protocol | 1u << mt_pk_ops['u'].protocol; /* as '}', which came already */
     for (;;) {
         const unsigned char *p = *at;
         uint32_t put = PK_NONE;
@@ -263,14 +286,13 @@ int mt_pk_entries(struct pk *m, const unsigned char **at, const unsigned char *e
         if (*p == 0x94) {
             m->op = p++;
             put = m->n_stored;
-            if (!mt_pk_put_value(m, put, done))
+            if (!mt_pk_put_id(m, put, done))
                 return 0;
-            m->min_protocol |= 1u << mt_pk_ops[0x94].protocol;
+            m->min_protocol |= memoized;
             m->steps++;
         }
         p++;
         m->steps++;
-        m->min_protocol |= 1u << mt_pk_ops['('].protocol;
         mt_rec_reset(&rec);
         if (!take_pairs(m, &rec, &count, &p, end))
             return 0;
@@ -284,7 +306,6 @@ int mt_pk_entries(struct pk *m, const unsigned char **at, const unsigned char *e
         list->filled = true;
         m->op = p + 1;
         m->steps += 3; /* both opcodes and the item */
-        m->min_protocol |= 1u << mt_pk_ops['u'].protocol | 1u << mt_pk_ops['}'].protocol;
         if (!mt_build_event(m->b, &rec))
             return mt_pk_builder_failed(m);
         *at = p + 2;

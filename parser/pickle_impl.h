@@ -78,6 +78,11 @@ struct pk_mark {
     bool dropped;  /* values of a tuple were let go: too many to matter */
 };
 
+struct pk_shape {
+    uint64_t bits, mask; /* the bytes that get the key; mask 0 = none yet */
+    uint8_t wide, key;   /* how many, enum mt_key */
+};
+
 enum pk_stop { PK_RUNNING = 0, PK_DONE, PK_CUT /* the bytes end */, PK_DAMAGED, PK_REFUSE, PK_FAIL };
 
 struct pk {
@@ -100,10 +105,11 @@ struct pk {
     uint8_t *key_of;            /* enum mt_key by string id */
     uint32_t n_key_of;
     uint32_t n_top_keys;
-    mt_str_id top_keys[8];    /* for "a pickle of a dict with the keys ..." */
-    uint64_t seen_top;        /* bit per enum mt_key of the top level */
-    mt_frame_id scratch[512]; /* one stack, for pickle_fast.c */
-    struct pk_stacks *stacks; /* pickle_stacks.c; NULL until one was read */
+    mt_str_id top_keys[8];     /* for "a pickle of a dict with the keys ..." */
+    uint64_t seen_top;         /* bit per enum mt_key of the top level */
+    mt_frame_id scratch[512];  /* one stack, for pickle_fast.c */
+    struct pk_stacks *stacks;  /* pickle_stacks.c; NULL until one was read */
+    struct pk_shape shape[16]; /* the keys of the entry before, by their place: the next one has the same */
     uint64_t n_bad_items, first_bad_item;
     enum mt_schema_role bad_item_role;
     uint64_t steps;
@@ -152,6 +158,17 @@ bool mt_pk_where(const struct pk *m, char *buf, size_t cap); /* "in the trace of
 /* memo (pickle_memo.c) */
 int mt_pk_put(struct pk *m, uint32_t at);
 int mt_pk_put_value(struct pk *m, uint32_t at, struct mt_val v); /* v is no open container */
+/* The same for what has an id, where nothing is stored yet. */
+static inline int mt_pk_put_id(struct pk *m, uint32_t at, struct mt_val v)
+{
+    if (at >= m->cap_memo || m->memo[at] != 0 || v.id > PK_ID_MASK)
+        return mt_pk_put_value(m, at, v);
+    if (at >= m->n_memo)
+        m->n_memo = at + 1;
+    m->n_stored++;
+    m->memo[at] = (uint32_t)v.type << PK_ID_BITS | v.id;
+    return 1;
+}
 int mt_pk_get_slow(struct pk *m, uint32_t at);
 void mt_pk_memo_result(struct pk *m, uint32_t at, uint32_t node, struct mt_val result);
 static inline int mt_pk_get(struct pk *m, uint32_t at)
@@ -182,7 +199,7 @@ int mt_pk_entries(struct pk *m, const unsigned char **at, const unsigned char *e
 const unsigned char *mt_pk_stack_find(const struct pk *m, const unsigned char *p, const unsigned char *end, mt_stack_id *id,
                                       uint32_t *count);
 int mt_pk_stack_note(struct pk *m, const unsigned char *p, const unsigned char *end, mt_stack_id id, uint32_t count);
-void mt_pk_stacks_forget(struct pk *m);
+void mt_pk_forget(struct pk *m); /* a number of the memo stands for something else now */
 void mt_pk_stacks_done(struct pk *m);
 
 /* The whole reader with a count of its steps (opcodes + items consumed), for tests that bound it. */

@@ -30,7 +30,7 @@ static int store(struct pk *m, uint32_t at, uint32_t tag, uint32_t id)
     if (m->memo[at] == 0)
         m->n_stored++;
     else
-        mt_pk_stacks_forget(m);
+        mt_pk_forget(m);
     m->memo[at] = tag << PK_ID_BITS | id;
     return 1;
 }

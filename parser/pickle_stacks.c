@@ -29,6 +29,20 @@ struct pk_stacks {
     uint32_t n, n_bytes;
 };
 
+static void forget(struct pk_stacks *s)
+{
+    if (s->n != 0)
+        memset(s->slot, 0, SLOTS * sizeof *s->slot);
+    s->n = s->n_bytes = 0;
+}
+
+void mt_pk_forget(struct pk *m)
+{
+    memset(m->shape, 0, sizeof m->shape);
+    if (m->stacks != NULL)
+        forget(m->stacks);
+}
+
 static struct pk_known *find(const struct pk_stacks *s, const unsigned char *p, size_t len, uint64_t hash)
 {
     uint32_t i = (uint32_t)hash & (SLOTS - 1);
@@ -82,7 +96,7 @@ int mt_pk_stack_note(struct pk *m, const unsigned char *p, const unsigned char *
             return mt_pk_nomem(m);
     }
     if (s->n == MAX_LISTS || len > MAX_BYTES - s->n_bytes)
-        mt_pk_stacks_forget(m);
+        forget(s);
     hash = XXH3_64bits(p, len);
     k = find(s, p, len, hash);
     if (k->len != 0)
@@ -92,15 +106,6 @@ int mt_pk_stack_note(struct pk *m, const unsigned char *p, const unsigned char *
     s->n_bytes += (uint32_t)len;
     s->n++;
     return 1;
-}
-
-void mt_pk_stacks_forget(struct pk *m)
-{
-    struct pk_stacks *s = m->stacks;
-    if (s == NULL || s->n == 0)
-        return;
-    memset(s->slot, 0, SLOTS * sizeof *s->slot);
-    s->n = s->n_bytes = 0;
 }
 
 void mt_pk_stacks_done(struct pk *m)

@@ -48,6 +48,7 @@ enum mt_action {
     MT_ACT_ANNOTATE,
     MT_ACT_COUNT
 };
+static inline bool mt_action_is_segment(unsigned a) { return a >= MT_ACT_SEGMENT_ALLOC && a <= MT_ACT_SEGMENT_UNMAP; }
 const char *mt_action_name(enum mt_action a); /* PyTorch's word; "other" */
 
 struct mt_event {
@@ -86,6 +87,7 @@ struct mt_device {
     uint64_t bytes_by_action[MT_ACT_COUNT]; /* sums of the sizes */
     bool sums_overflow;                     /* one of them does not fit: the trace is damaged or made up */
     uint64_t n_with_stack, n_with_time;
+    uint64_t last_time_ns;     /* the highest of all; 0 = none has a time */
     uint64_t ring_max_entries; /* trace_alloc_max_entries, 0 = unknown */
     int8_t ring_overflowed;    /* trace_alloc_overflowed: 1, 0, -1 = unknown */
     bool is_cut; /* the input ends inside this trace: what happened between its last entry and the end state is lost */

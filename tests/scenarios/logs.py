@@ -105,5 +105,5 @@ SCENARIOS = [
     alone("sleep-freed-nothing", "vLLM PR 11743, pytorch 147851: expandable segments with sleep mode", SLEEP,
           ("stale_engine", "foreign")),
     alone("nccl-cannot-allocate", "slime 956, PR 1086", NCCL, "foreign"),
-    alone("reserved-but-unallocated", "SkyRL PR 1768", FRAGMENTS, "fragmentation", must=["B01"]),
+    alone("reserved-but-unallocated", "SkyRL PR 1768", FRAGMENTS, "fragmentation", must=["B01", "B04"]),
 ]

@@ -3,9 +3,8 @@
 
     test_scenarios.py [--strict] [--table] [--keep DIR] [NAME...]
 
-What the report does not hold yet (cause, roles,
-    savings) is counted as "not yet"; --strict makes that a failure. Known disagreements
-are listed in disagreements.py with the reason; one that has gone is a failure too, so that the list stays true."""
+What the report does not hold yet (cause, roles, savings) is counted as "not yet"; --strict makes that a failure. The reports are
+also the evidence that every setting of the guides is reached (guide.py). Known disagreements are listed in disagreements.py with the reason; one that has gone is a failure too, so that the list stays true."""
 
 import argparse
 import json
@@ -23,7 +22,9 @@ sys.path.insert(0, str(HERE))
 import cells  # noqa: E402
 import disagreements  # noqa: E402
 import healthy  # noqa: E402
+import guide  # noqa: E402
 import logs  # noqa: E402
+import reach  # noqa: E402
 import savings  # noqa: E402
 import tickets  # noqa: E402
 from generator.record import MIB  # noqa: E402
@@ -37,7 +38,7 @@ TOGETHER = {"recompute": "activation", "temp": "activation", "unknown": "activat
 
 class Checks:
     def __init__(self, name):
-        self.name, self.passed, self.failed, self.missing = name, [], [], []
+        self.name, self.passed, self.failed, self.missing, self.report = name, [], [], [], None
 
     def say(self, what, good, detail):
         (self.passed if good else self.failed).append((what, detail))
@@ -101,7 +102,20 @@ def check_advice(s, report, checks):
     for unwanted in s.must_not:
         checks.say("no-advice:" + unwanted, not offered(cards, unwanted),
                    "offered: %s" % (cards.get(unwanted.partition("/")[0]) or {}).get("title"))
+    for wanted, table in ((True, s.sets), (False, s.not_sets)):
+        for fix, lines in sorted(table.items()):
+            typed = [line["text"] for line in (cards.get(fix) or {}).get("set") or []]
+            for line in [lines] if isinstance(lines, str) else lines:
+                checks.say("%s:%s:%s" % ("sets" if wanted else "not-sets", fix, line), (line in typed) == wanted, "it types %s" % typed)
     return cards
+
+
+def check_lint(s, report, checks):
+    said = {finding["id"] for finding in report.get("lint") or []}
+    for one in s.lint:
+        checks.say("lint:" + one, one in said, "not among " + (" ".join(sorted(said)) or "nothing"))
+    for one in s.no_lint:
+        checks.say("no-lint:" + one, one not in said, "said")
 
 
 def offered(cards, want):
@@ -200,6 +214,7 @@ def check(s, report, played, checks):
         got = cause.get("id") if isinstance(cause, dict) else cause
         checks.say("cause", (got or "none") in s.cause, "%s, not %s" % (got, "/".join(s.cause)))
     cards = check_advice(s, report, checks)
+    check_lint(s, report, checks)
     if played is not None:
         check_live(report, played, checks)
         check_growth(s, report, checks)
@@ -251,7 +266,8 @@ def run_one(s, program, folder, options):
     if done.returncode != 0:
         checks.say("report", False, "exit status %d: %s" % (done.returncode, done.stderr.decode("utf-8", "replace").strip()))
         return checks
-    check(s, json.loads(done.stdout), played, checks)
+    checks.report = json.loads(done.stdout)
+    check(s, checks.report, played, checks)
     return checks
 
 
@@ -281,7 +297,8 @@ def main():
     parser.add_argument("names", nargs="*", help="only scenarios whose name contains one of these")
     args = parser.parse_args()
     program = os.environ.get("MEMTRACE", "memtrace")
-    everything = tickets.SCENARIOS + cells.SCENARIOS + healthy.SCENARIOS + logs.SCENARIOS + savings.SCENARIOS
+    everything = (tickets.SCENARIOS + cells.SCENARIOS + healthy.SCENARIOS + logs.SCENARIOS + savings.SCENARIOS
+                  + reach.SCENARIOS)
     names = [s.name for s in everything]
     assert len(names) == len(set(names)), "a name stands twice: %s" % {n for n in names if names.count(n) > 1}
     chosen = [s for s in everything if not args.names or any(n in s.name for n in args.names)]
@@ -291,6 +308,9 @@ def main():
             folder = pathlib.Path(args.keep or scratch) / s.name
             folder.mkdir(parents=True, exist_ok=True)
             results.append(run_one(s, program, folder, options))
+        if not args.names:
+            results.append(Checks("guides"))
+            guide.check(results[-1], {c.name: c.report for c in results}, program)
     news, gone, lost = settle(results, not args.names)
     later = {}
     for c in results:

@@ -403,6 +403,157 @@ MT_TEST(left_by_an_earlier_phase)
     }
 }
 
+/* ---- nothing failed: what would be next ---- */
+
+/* 38 GiB live at the peak, in the actor's forward. */
+static struct heap *almost_full(void)
+{
+    struct heap *h = heap_new();
+    heap_alloc(h, 30 * GIB, MODEL);
+    heap_free(h, heap_alloc(h, 8 * GIB, FORWARD));
+    return h;
+}
+
+MT_TEST(a_full_card_is_next_to_fail)
+{
+    struct heap *h = almost_full();
+    {
+        FINISH(39 * GIB);
+        MT_CHECK_EQ(a->verdict.kind, MT_V_PEAK);
+        MT_CHECK_EQ(c->kind, MT_CAUSE_CAPACITY);
+        MT_CHECK_EQ(c->conf, MT_CONF_INFERRED);
+        MT_CHECK_EQ(c->request, 0);
+        MT_CHECK(c->next.made && c->next.tight && c->next.headroom_known);
+        MT_CHECK_EQ(c->next.headroom, GIB);
+        MT_CHECK_EQ(c->next.attr.phase, MT_PH_TRAIN_ACTOR);
+        MT_CHECK_EQ(c->next.role, MT_ROLE_PARAM);
+        MT_CHECK_EQ(c->next.role_bytes, 30 * GIB);
+        MT_CHECK_HAS(c->sentence,
+                     "Next to fail: actor update (forward). At its peak 38.00 GiB of the card's 39.00 GiB were live");
+        MT_CHECK_HAS(c->sentence, "at most 1.00 GiB (2 %) were left");
+        MT_CHECK_STR(c->sentence, c->next.sentence);
+        MT_CHECK(heap_evidence(c, "The card has 39.00 GiB; 38.00 GiB were live", GIB));
+        MT_CHECK(heap_evidence(c, "8.00 GiB of the 38.00 GiB live", 8 * GIB));
+        MT_CHECK_EQ(c->what_ifs.n + c->pins.n, 0); /* nothing was asked for */
+        DONE;
+    }
+}
+
+/* One twentieth is left, or the card is not known, or the books hold more than it has: nobody is frightened. */
+MT_TEST(a_card_with_room_has_no_cause)
+{
+    static const uint64_t cards[] = {40 * GIB, 80 * GIB, 0, 37 * GIB};
+    for (size_t i = 0; i < sizeof cards / sizeof *cards; i++) {
+        struct heap *h = almost_full();
+        FINISH(cards[i]);
+        MT_CHECK_EQ(c->kind, MT_CAUSE_NONE);
+        MT_CHECK(c->known && c->next.made && !c->next.tight);
+        MT_CHECK_STR(c->sentence, "");
+        MT_CHECK_EQ(c->evidence.n, 0);
+        MT_CHECK_EQ(c->next.headroom_known, i < 2);
+        MT_CHECK_EQ(c->next.headroom, i < 2 ? cards[i] - 38 * GIB : 0);
+        MT_CHECK_HAS(c->next.sentence, i < 2    ? "Nothing was near its limit."
+                                       : i == 2 ? "not known without the card's size"
+                                                : "hold more than the card has");
+        DONE;
+    }
+}
+
+/* An engine fills its share on purpose: only the last fiftieth is tight. */
+MT_TEST(an_engine_fills_its_card)
+{
+    for (int tight = 0; tight < 2; tight++) {
+        struct heap *h = heap_new();
+        heap_alloc(h, 14 * GIB, "vllm/model_executor/layers/linear.py:1:create_weights|" MAIN);
+        heap_alloc(h, 35 * GIB, "vllm/v1/worker/gpu_model_runner.py:5:_allocate_kv_cache_tensors|" MAIN);
+        heap_free(h, heap_alloc(h, GIB, GENERATE));
+        {
+            FINISH(tight ? 50 * GIB + 512 * MIB : 52 * GIB);
+            MT_CHECK_EQ(c->kind, tight ? MT_CAUSE_CAPACITY : MT_CAUSE_NONE);
+            MT_CHECK_EQ(c->next.tight, tight != 0);
+            DONE;
+        }
+    }
+}
+
+MT_TEST(what_makes_it_next)
+{
+    static const enum mt_cause_kind want[] = {MT_CAUSE_STALE_ENGINE, MT_CAUSE_GIANT_TENSOR, MT_CAUSE_PENDING_FREES,
+                                              MT_CAUSE_LEAK};
+    static const char *const words[] = {"10.00 GiB of it KV cache and engine weights, which this phase does not need",
+                                        "of it logits and their gradient", "had been freed by the program",
+                                        "10.00 GiB of it temporaries that earlier phases left behind"};
+    for (unsigned i = 0; i < 4; i++) {
+        struct heap *h = heap_new();
+        unsigned b;
+        heap_alloc(h, 8 * GIB, MODEL);
+        if (i == 0)
+            heap_alloc(h, 10 * GIB, KV);
+        if (i == 1)
+            heap_alloc(h, UINT64_C(32768) * 151936 * 2, LOSS);
+        if (i == 3)
+            heap_alloc(h, 10 * GIB,
+                       "models/qwen2.py:50:forward|torch/nn/modules/module.py:60:_call_impl|"
+                       "verl/workers/fsdp_workers.py:97:compute_log_prob|" MAIN);
+        b = heap_alloc(h, i == 2 ? 10 * GIB : GIB, FORWARD);
+        if (i == 2) {
+            heap_ask(h, b);
+            heap_alloc(h, GIB, FORWARD);
+        }
+        {
+            FINISH(i == 1 ? 18 * GIB + 700 * MIB : 19 * GIB + 256 * MIB);
+            MT_CHECK_EQ(c->kind, want[i]);
+            MT_CHECK(c->next.tight);
+            MT_CHECK_HAS(c->sentence, words[i]);
+            DONE;
+        }
+    }
+}
+
+MT_TEST(holes_are_next)
+{
+    struct heap *h = heap_new();
+    for (int i = 0; i < 20; i++)
+        heap_alloc_in(h, 200 * MIB, GIB, i < 10 ? MODEL : FORWARD);
+    {
+        FINISH(20 * GIB + 512 * MIB);
+        MT_CHECK_EQ(c->kind, MT_CAUSE_FRAGMENTATION);
+        MT_CHECK_EQ(c->n_pins_all, 20);
+        MT_CHECK_EQ(c->pinned_free, 20 * (GIB - 200 * MIB));
+        MT_CHECK_HAS(c->sentence, "more free, but in segments that live blocks hold");
+        DONE;
+    }
+}
+
+MT_TEST(holes_on_a_larger_card_are_nothing)
+{
+    struct heap *h = heap_new();
+    for (int i = 0; i < 20; i++)
+        heap_alloc_in(h, 200 * MIB, GIB, i < 10 ? MODEL : FORWARD);
+    {
+        FINISH(24 * GIB);
+        MT_CHECK_EQ(c->kind, MT_CAUSE_NONE);
+        MT_CHECK_EQ(c->pins.n + c->n_pins_all, 0);
+        DONE;
+    }
+}
+
+MT_TEST(growth_says_when)
+{
+    struct heap *h = heap_new();
+    steps(h, 8, GIB);
+    {
+        FINISH(80 * GIB);
+        MT_CHECK_EQ(c->kind, MT_CAUSE_LEAK);
+        MT_CHECK(!c->next.tight);
+        MT_CHECK_HAS(c->sentence, "nothing has failed yet");
+        MT_ASSERT(a->devices.p[0].roles.growth.n == 1);
+        MT_CHECK_EQ(c->next.steps_left, (uint64_t)((double)c->next.headroom / a->devices.p[0].roles.growth.p[0].slope) + 1);
+        MT_CHECK_HAS(c->next.sentence, "more steps");
+        DONE;
+    }
+}
+
 /* Events that contradict the end state: there was a failure, and nothing decides. */
 MT_TEST(a_withheld_curve_has_no_cause)
 {
@@ -418,6 +569,7 @@ MT_TEST(a_withheld_curve_has_no_cause)
     MT_ASSERT(a != NULL && a->devices.n == 1);
     MT_CHECK(a->devices.p[0].withheld != NULL);
     MT_CHECK_EQ(a->devices.p[0].cause->kind, MT_CAUSE_NONE);
+    MT_CHECK(!a->devices.p[0].cause->next.made);
     MT_CHECK(!a->devices.p[0].cause->known);
     MT_CHECK_HAS(a->devices.p[0].cause->sentence, "cannot be told");
     mt_analysis_free(a);
@@ -586,7 +738,11 @@ MT_MAIN(MT_RUN(rules_load) MT_RUN(a_full_card_is_capacity) MT_RUN(holes_are_frag
                         MT_RUN(few_pending_frees_are_no_cause) MT_RUN(memory_of_others) MT_RUN(a_context_is_not_foreign)
                             MT_RUN(a_limit) MT_RUN(growth_is_a_leak) MT_RUN(steady_training_is_healthy)
                                 MT_RUN(state_of_the_first_step_is_no_leak) MT_RUN(inference_alone_is_healthy)
-                                    MT_RUN(left_by_an_earlier_phase) MT_RUN(a_withheld_curve_has_no_cause) MT_RUN(from_a_log)
-                                        MT_RUN(from_driver_calls) MT_RUN(from_what_was_there_before)
-                                            MT_RUN(real_files_have_no_cause) MT_RUN(out_of_memory_while_looking)
-                                                MT_RUN(rules_done))
+                                    MT_RUN(left_by_an_earlier_phase) MT_RUN(a_full_card_is_next_to_fail)
+                                        MT_RUN(a_card_with_room_has_no_cause) MT_RUN(an_engine_fills_its_card)
+                                            MT_RUN(what_makes_it_next) MT_RUN(holes_are_next)
+                                                MT_RUN(holes_on_a_larger_card_are_nothing) MT_RUN(growth_says_when)
+                                                    MT_RUN(a_withheld_curve_has_no_cause) MT_RUN(from_a_log)
+                                                        MT_RUN(from_driver_calls) MT_RUN(from_what_was_there_before)
+                                                            MT_RUN(real_files_have_no_cause) MT_RUN(out_of_memory_while_looking)
+                                                                MT_RUN(rules_done))

@@ -1,4 +1,5 @@
 /* Lint rules and the diagnosis of logs: for each finding a case that has it, and one that is close and has not. */
+#include "analysis/advice.h"
 #include "analysis/lint.h"
 #include "build_driver.h"
 #include "mt_test.h"
@@ -41,6 +42,7 @@ static void run(const char *args, const char *log)
         f->name = mt_strndup("run.log", 7);
         o.framework = conf->framework;
         o.expandable = mt_runconf_is_true(mt_runconf_get(conf, "expandable_segments"));
+        o.conf = conf;
         MT_CHECK_EQ(mt_logdiag_make(&diag, &logs, &o, &err), MT_OK);
     }
     in.conf = conf;
@@ -157,6 +159,10 @@ static const struct {
     {"main-grads-bf16", "--main-grads-dtype bf16 --accumulate-allreduce-grads-in-fp32", NULL, "--main-grads-dtype bf16", NULL},
     {"micro-batch-dynamic", "--micro-batch-size 1 --use-dynamic-batch-size", NULL, "--micro-batch-size 1", NULL},
     {"log-probs-chunk-rows", "--log-probs-chunk-size 4", NULL, "--log-probs-chunk-size 1024", NULL},
+    {"A08", "train_dataset.batch_size=64 actor.mb_spec.max_tokens_per_mb=4096",
+     "Before update_actor, memory allocated (GB): 50.00, memory reserved (GB): 60.00, device memory used/total (GB): "
+     "70.00/80.00\n" OOM_("12.00", "1.00", "0.10", ""),
+     "train_dataset.batch_size=64 actor.mb_spec.max_tokens_per_mb=4096", VLLM_LINE},
     {"margin-without-offload", "--train-memory-margin-bytes 5", NULL, "--train-memory-margin-bytes 5 --colocate", NULL},
     {"backuper-host-only", "--disable-weights-backuper", NULL, "--update-weight-buffer-size 1", NULL},
     {"backuper-with-ref", "--disable-weights-backuper --ref-load /x", NULL, "--disable-weights-backuper", NULL},
@@ -275,7 +281,7 @@ MT_TEST(sentence)
     MT_CHECK_STR(
         diag->sentence,
         "Rank 3 (pid 4711) on GPU 0 asked for 2.00 GiB and 1.00 GiB of 80.00 GiB were free: PyTorch held 62.00 GiB (12.00 "
-        "GiB of it reserved but unallocated), this process outside PyTorch 8.00 GiB, other processes 5.00 GiB");
+        "GiB of it reserved but unallocated), this process outside PyTorch 8.00 GiB, other processes 5.00 GiB.");
     MT_CHECK_EQ(diag->phase, MT_PH_TRAIN_ACTOR);
     MT_CHECK_EQ(mt_logs_capacity(&logs, 0), (uint64_t)80 << 30);
     MT_CHECK_EQ(mt_logs_capacity(&logs, -1), (uint64_t)80 << 30);
@@ -303,6 +309,35 @@ MT_TEST(own_pid_is_hidden)
     MT_CHECK_EQ(diag->this_process, (uint64_t)78 << 30);
     MT_CHECK_EQ(diag->others, (uint64_t)1 << 29);
     MT_CHECK_STR(mt_log_cause_name(diag->cause), "capacity");
+    done();
+}
+
+/* Advice on a log: values of the settings, and of the line itself; nothing leaks when memory ends. */
+MT_TEST(share_of_a_log)
+{
+    static const char log[] = "ValueError: Free memory on device (31.25/79.15 GiB) on startup is less than desired GPU memory "
+                              "utilization (0.6, 47.49 GiB).";
+    const char *typed = NULL, *now = NULL;
+    run(AR "rollout.gpu_memory_utilization=0.6", log);
+    for (uint32_t i = 0; i < diag->advice.n; i++) {
+        if (strcmp(diag->advice.p[i].rule->id, "V01") == 0) {
+            typed = mt_advice_line(&diag->advice.p[i], 0);
+            now = diag->advice.p[i].current;
+        }
+    }
+    MT_CHECK_STR(typed, AR "rollout.gpu_memory_utilization=0.39");
+    MT_CHECK_HAS(now, "0.6 (--args)");
+    for (uint64_t after = 1; after < 60; after++) {
+        struct mt_logdiag_opts o = {.fixes = fixes, .framework = conf->framework, .conf = conf};
+        struct mt_logdiag *d = NULL;
+        struct mt_err err = {.rc = MT_OK};
+        enum mt_rc rc;
+        mt_mem_fail_after(after);
+        rc = mt_logdiag_make(&d, &logs, &o, &err);
+        mt_mem_fail_after(0);
+        MT_CHECK(rc == MT_OK || (rc == MT_ENOMEM && d == NULL));
+        mt_logdiag_free(d);
+    }
     done();
 }
 
@@ -435,5 +470,5 @@ MT_TEST(set_up) { load_fixes(); }
 MT_TEST(tear_down) { mt_fix_rules_free(fixes); }
 
 MT_MAIN(MT_RUN(set_up) MT_RUN(each_rule) MT_RUN(quiet) MT_RUN(order_and_place) MT_RUN(causes) MT_RUN(sentence)
-            MT_RUN(own_pid_is_hidden) MT_RUN(host_advice) MT_RUN(residue_by_calls) MT_RUN(counters_above_the_card)
-                MT_RUN(saver_by_calls) MT_RUN(bare_contexts) MT_RUN(tear_down))
+            MT_RUN(own_pid_is_hidden) MT_RUN(share_of_a_log) MT_RUN(host_advice) MT_RUN(residue_by_calls)
+                MT_RUN(counters_above_the_card) MT_RUN(saver_by_calls) MT_RUN(bare_contexts) MT_RUN(tear_down))

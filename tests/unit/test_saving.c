@@ -344,6 +344,20 @@ MT_TEST(together)
     MT_CHECK_STR(b.a.combined.sentence, "With this setting: about 4.00 GiB less at this moment.");
     teardown(&b);
 
+    setup(&b, NULL, NULL); /* what has no figure is not counted among those that have */
+    b.a.fw.main = MT_FW_AREAL;
+    b.a.verdict.phase = MT_PH_ROLLOUT_GENERATE;
+    b.a.verdict.sub = MT_PH_NONE;
+    role(&b, MT_ROLE_ENGINE_WEIGHTS, 8 * GIB);
+    (void)advise(&b, "");
+    n = 0;
+    for (uint32_t i = 0; i < b.a.advice.n; i++)
+        n += b.a.advice.p[i].is_top;
+    MT_CHECK_EQ(n, 3);
+    MT_CHECK_EQ(b.a.combined.n, 1);
+    MT_CHECK_HAS(b.a.combined.sentence, "With the one of these settings that has a figure: about 4.00 GiB less");
+    teardown(&b);
+
     setup(&b, NULL, NULL); /* nothing that saves: nothing is said */
     role(&b, MT_ROLE_UNKNOWN, 10 * GIB);
     (void)advise(&b, "");
@@ -535,6 +549,147 @@ MT_TEST(moved_key)
     mt_trace_free(t);
 }
 
+/* An allocation string made of the present one; what cannot be computed is not typed as if it were. */
+MT_TEST(layouts)
+{
+    static const struct {
+        const char *args, *rule, *proposed; /* NULL = none: the card tells the form */
+    } want[] = {
+        {"actor.backend=fsdp:d4 rollout.backend=sglang:d4", "A12", "actor.backend: \"fsdp:d2c2\""},
+        {"actor.backend=fsdp:d8t2c2", "A12", "actor.backend: \"fsdp:d4t2c4\""},
+        {"actor.backend=d4p1t1", "A12", "actor.backend: \"d2p1t1c2\""},
+        {"allocation_mode=sglang.d4p1t1+d4p1t1 actor.lr=1", "A12", "allocation_mode: \"sglang.d4p1t1+d2p1t1c2\""},
+        {"allocation_mode=sglang:d4+fsdp:d4", "A12", "allocation_mode: \"sglang:d4+fsdp:d2c2\""},
+        {"actor.backend=fsdp:d4 num_attention_heads=30", "A12", "actor.backend: \"fsdp:d2c2\""},
+        {"actor.backend=fsdp:d4c2 num_attention_heads=30", "A12", NULL}, /* 4 does not divide 30 */
+        {"actor.backend=fsdp:d1", "A12", NULL},
+        {"actor.backend=fsdp:d3", "A12", NULL},
+        {"actor.backend=fsdp:d0", "A12", NULL},
+        {"actor.backend=fsdp", "A12", NULL},
+        {"actor.backend=fsdp:", "A12", NULL},
+        {"actor.backend=megatron:(attn:d4|ffn:d2e2)", "A12", NULL},
+        {"actor.backend=fsdp:d4x2", "A12", NULL},
+        {"actor.backend=fsdp:d99999999999999999999", "A12", NULL},
+        {"actor.backend=fsdp:d4c99999999999999999999", "A12", NULL},
+        {"allocation_mode=d4+d4", "A12", NULL}, /* which is the trainer's? */
+        {"allocation_mode=sglang:d4+fsdp:d4+fsdp:d4", "A12", NULL},
+        {"allocation_mode=sglang:d4", "A12", NULL},
+        {"allocation_mode=++", "A12", NULL},
+        {"actor.backend=$BACKEND", "A12", NULL},
+        {"actor.lr=1", "A12", NULL},
+        {"actor.backend=fsdp:d4", "A13", "actor.backend: \"fsdp:d2t2\""},
+        {"actor.backend=megatron:d4", "A13", NULL}, /* tensor parallelism of FSDP */
+    };
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        struct bench b;
+        const struct mt_advice *v;
+        setup(&b, want[i].args, NULL);
+        b.a.fw.main = MT_FW_AREAL;
+        role(&b, MT_ROLE_ACTIVATION, 16 * GIB);
+        v = advise(&b, want[i].rule);
+        MT_ASSERT(v != NULL);
+        if ((v->proposed != NULL) != (want[i].proposed != NULL))
+            printf("# %s: %s\n", want[i].args, v->proposed != NULL ? v->proposed : "nothing");
+        MT_CHECK_EQ(v->proposed != NULL, want[i].proposed != NULL);
+        if (v->proposed != NULL && want[i].proposed != NULL)
+            MT_CHECK_STR(v->proposed, want[i].proposed);
+        else
+            MT_CHECK_HAS(mt_advice_line(v, 0), "<");
+        teardown(&b);
+    }
+}
+
+static uint32_t without_a_trace(struct bench *b, const struct mt_trace *t, enum mt_phase phase, bool host, bool arm,
+                                struct mt_advice *out)
+{
+    struct mt_advice_query q = {
+        .rules = b->rules, .fw = &b->a.fw, .phase = phase, .sub = MT_PH_NONE, .conf = b->conf, .trace = t};
+    uint32_t n;
+    q.host_memory = host;
+    q.arm = arm;
+    n = mt_advice_select(&q, out);
+    for (uint32_t i = 0; n != UINT32_MAX && i < n; i++)
+        mt_advice_done(&out[i]);
+    return n;
+}
+
+static bool gives(const struct mt_advice *list, uint32_t n, const char *id)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (strcmp(list[i].rule->id, id) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Of a log alone most conditions cannot be known; those about settings, the machine and the recording can. */
+MT_TEST(without_numbers)
+{
+    struct mt_advice *out = calloc(400, sizeof *out);
+    struct mt_trace *t = mt_trace_new();
+    struct bench b;
+    uint32_t n;
+    MT_ASSERT(out != NULL && t != NULL);
+
+    setup(&b, NULL, NULL);
+    n = without_a_trace(&b, NULL, MT_PH_UNATTRIBUTED, false, false, out);
+    MT_CHECK(gives(out, n, "P06") && !gives(out, n, "B37") && !gives(out, n, "B38"));
+    n = without_a_trace(&b, t, MT_PH_UNATTRIBUTED, false, false, out);
+    MT_CHECK(!gives(out, n, "P06") && gives(out, n, "B37") && gives(out, n, "B38"));
+    n = without_a_trace(&b, NULL, MT_PH_TRAIN_ACTOR, true, false, out);
+    MT_CHECK(gives(out, n, "V37") && !gives(out, n, "V38") && !gives(out, n, "V39"));
+    n = without_a_trace(&b, NULL, MT_PH_TRAIN_ACTOR, true, true, out);
+    MT_CHECK(!gives(out, n, "V37") && !gives(out, n, "V38") && gives(out, n, "V39"));
+    n = without_a_trace(&b, NULL, MT_PH_TRAIN_ACTOR, false, false, out);
+    MT_CHECK(gives(out, n, "V12") && gives(out, n, "V15"));
+    teardown(&b);
+
+    setup(&b, "LD_PRELOAD=/usr/lib/libtcmalloc.so.4 actor_rollout_ref.model.enable_gradient_checkpointing=True", NULL);
+    n = without_a_trace(&b, NULL, MT_PH_TRAIN_ACTOR, true, false, out);
+    MT_CHECK(!gives(out, n, "V37") && gives(out, n, "V38"));
+    n = without_a_trace(&b, NULL, MT_PH_TRAIN_ACTOR, false, false, out);
+    MT_CHECK(!gives(out, n, "V12") && gives(out, n, "V15"));
+    teardown(&b);
+    mt_trace_free(t);
+    free(out);
+}
+
+/* The share of the engine: larger where its log says that nothing was left in it, smaller where the card ran out. */
+MT_TEST(direction_of_the_share)
+{
+    struct bench b;
+    const struct mt_advice *v;
+    setup(&b, NULL, NULL);
+    b.a.verdict.phase = MT_PH_ROLLOUT_KV_ALLOC;
+    b.a.verdict.sub = MT_PH_NONE;
+    role(&b, MT_ROLE_ENGINE_WEIGHTS, 16 * GIB);
+    fail(&b, 4 * GIB, GIB);
+    v = advise(&b, "V01");
+    MT_ASSERT(v != NULL);
+    MT_CHECK_STR(v->card->name, "down");
+    teardown(&b);
+
+    setup(&b, NULL, NULL);
+    b.conf->kv_refused = true;
+    b.a.verdict.phase = MT_PH_ROLLOUT_PROFILE;
+    b.a.verdict.sub = MT_PH_NONE;
+    role(&b, MT_ROLE_ENGINE_WEIGHTS, 16 * GIB);
+    v = advise(&b, "V01");
+    MT_ASSERT(v != NULL);
+    MT_CHECK_STR(v->card->name, "up");
+    teardown(&b);
+
+    setup(&b, NULL, NULL);
+    b.conf->kv_refused = true; /* of another attempt: here the card ran out */
+    b.a.verdict.phase = MT_PH_ROLLOUT_KV_ALLOC;
+    b.a.verdict.sub = MT_PH_NONE;
+    role(&b, MT_ROLE_ENGINE_WEIGHTS, 16 * GIB);
+    fail(&b, 4 * GIB, GIB);
+    v = advise(&b, "V01");
+    MT_CHECK(v == NULL);
+    teardown(&b);
+}
+
 static void refuse(const char *fields, const char *complaint)
 {
     char text[2000];
@@ -611,5 +766,6 @@ MT_TEST(no_memory)
 
 MT_MAIN(MT_RUN(metrics) MT_RUN(fit_over_micro_batches) MT_RUN(numbers_of_settings) MT_RUN(token_budget)
             MT_RUN(settings_suppress) MT_RUN(between_phases_and_inside) MT_RUN(together) MT_RUN(next_peak_is_the_bound)
-                MT_RUN(order) MT_RUN(entropy_in_training) MT_RUN(settings_of_this_framework) MT_RUN(moved_key)
-                    MT_RUN(mistakes_in_rules) MT_RUN(hostile_numbers) MT_RUN(no_memory))
+                MT_RUN(order) MT_RUN(entropy_in_training) MT_RUN(settings_of_this_framework) MT_RUN(moved_key) MT_RUN(layouts)
+                    MT_RUN(without_numbers) MT_RUN(direction_of_the_share) MT_RUN(mistakes_in_rules) MT_RUN(hostile_numbers)
+                        MT_RUN(no_memory))

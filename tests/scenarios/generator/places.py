@@ -237,6 +237,19 @@ areal = dict(
 )
 
 
+def _renamed(places, old, new):
+    """The same places in another file."""
+    if isinstance(places, str):
+        return places.replace(old, new)
+    if isinstance(places, dict):
+        return {key: _renamed(value, old, new) for key, value in places.items()}
+    return tuple(_renamed(p, old, new) for p in places) if isinstance(places, tuple) else places
+
+
+# -- AReaL on Archon: the same methods in an engine of its own
+areal_archon = _renamed(areal, "areal/engine/fsdp_engine.py", "areal/experimental/engine/archon_engine.py")
+
+
 def _slime(root, name):
     actor, model = root + "backends/megatron_utils/actor.py", root + "backends/megatron_utils/model.py"
     loss, weights = root + "backends/megatron_utils/loss.py", root + "backends/megatron_utils/update_weight/"
@@ -323,6 +336,16 @@ trl = dict(
     sleep=TRL + (G + ":980 training_step", "vllm/entrypoints/llm.py:1500 sleep"),
     wake=TRL + (G + ":980 training_step", "vllm/entrypoints/llm.py:1520 wake_up"),
     save=TRL + (G + ":1900 _save_checkpoint",),
+)
+SFT = "trl/trainer/sft_trainer.py"
+trl_sft = dict(
+    trl,
+    init=(ROOT + "sft.py:24 <module>", SFT + ":310 __init__", "transformers/modeling_utils.py:4264 from_pretrained",
+          MODULE + ":942 _apply"),
+    rollout=None, generate=None, logp_old=None, sync=None, wake=None, sleep=None,
+    train_actor=(ROOT + "sft.py:60 <module>",) + TRL[1:] + (SFT + ":1180 training_step",),
+    micro={"train_actor": (SFT + ":1090 compute_loss",)},
+    logprob=("transformers/loss/loss_utils.py:60 ForCausalLMLoss", "torch/nn/functional.py:3494 cross_entropy"),
 )
 
 # -- OpenRLHF on DeepSpeed; vLLM runs in other processes

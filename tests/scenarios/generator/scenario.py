@@ -25,13 +25,14 @@ class Scenario:
     or a function of the proposed value that returns them}; where: the place whose
     peak is compared before and after; request: bytes of the failed request; grows: (function, bytes a
     step) where something does,
-    else nothing may be said to; options: of `memtrace report`; files: {name: text, or a function of what
+    else nothing may be said to; lint, no_lint: ids of findings about the run's settings;
+    sets, not_sets: {fix id: line or lines that its card has to, must not tell to type}; options: of `memtrace report`; files: {name: text, or a function of what
     was played} beside the snapshot, named in options; without a snapshot the first of them is the input."""
 
     def __init__(self, name, ticket, job, fail="", room=0.5, cause="none", phase=(), sub=(), top="", must=(), must_not=(),
     kind="",
                  saves=None, where="", options=(), files=None, capacity=0, step=None, snapshot=True, ranks=None,
-                 request=0, late=False, grows=None):
+                 request=0, late=False, grows=None, lint=(), no_lint=(), sets=None, not_sets=None):
         self.name, self.ticket, self.job, self.fail, self.room = name, ticket, job, fail, room
         self.cause = (cause,) if isinstance(cause, str) else tuple(cause)
         self.phase = (phase,) if isinstance(phase, str) else tuple(phase)
@@ -40,7 +41,8 @@ class Scenario:
         self.kind = kind or (KINDS.get(self.cause[0], "oom_capacity") if snapshot else "")
         self.saves, self.where, self.options, self.files = saves or {}, where, tuple(options), files or {}
         self.capacity, self.step, self.snapshot, self.ranks, self.late = capacity, step, snapshot, ranks, late
-        self.grows = grows
+        self.grows, self.lint, self.no_lint = grows, tuple(lint), tuple(no_lint)
+        self.sets, self.not_sets = sets or {}, not_sets or {}
 
     def dry(self, **changes):
         job = Whole(dict(self.job, **changes), dry=True)

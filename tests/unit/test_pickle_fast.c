@@ -1,0 +1,247 @@
+/* The straight line through trace entries (pickle_fast.c, pickle_stacks.c) against the machine that looks at one opcode at a time: fed
+ * byte by byte the reader never takes the straight line, so both must say the same of any stream. */
+#include "tests/unit/mt_test.h"
+#include "tests/unit/pickle_make.h"
+#include "tests/unit/trace_digest.h"
+
+static uint64_t state;
+
+static uint32_t below(uint32_t n)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (uint32_t)(state >> 33) % n;
+}
+
+static void store(struct bytes *b, uint32_t at)
+{
+    unsigned char s[5] = {'r', (unsigned char)at, (unsigned char)(at >> 8), 0, 0};
+    if (at < 256) {
+        s[0] = 'q';
+        put(b, s, 2);
+    } else {
+        put(b, s, 5);
+    }
+}
+
+static void get(struct bytes *b, uint32_t at)
+{
+    unsigned char s[5] = {'j', (unsigned char)at, (unsigned char)(at >> 8), 0, 0};
+    if (at < 256) {
+        s[0] = 'h';
+        put(b, s, 2);
+    } else {
+        put(b, s, 5);
+    }
+}
+
+/* Numbers of keys, and of frames: bytes in them look like the end of a list, a get, the end of a dict. */
+static const char *const keys[] = {"action", "addr", "size", "stream", "time_us", "user_metadata", "frames", "pool_id", "odd"};
+enum { N_KEYS = sizeof keys / sizeof *keys, KEY0 = 60000, ALLOC = 61000, FREED, OWN = 62000 };
+static const uint32_t frames[] = {0x65, 0x68, 0x6a, 0x75, 0x7d, 0x6865, 0x6565, 0x7565, 0x656a, 0x0165, 0x2865, 300, 301, 302};
+enum { N_FRAMES = sizeof frames / sizeof *frames };
+
+static void list(struct bytes *b, uint32_t which)
+{
+    uint32_t n = 1 + which * 7 % 23;
+    P(b, "]");
+    if (which % 3 == 0)
+        store(b, OWN + 100 + which);
+    P(b, "(");
+    for (uint32_t i = 0; i < n; i++)
+        get(b, frames[(which * 31 + i * (1 + which % 5)) % N_FRAMES]);
+    P(b, "e");
+}
+
+static void value(struct bytes *b, uint32_t key, uint32_t own, bool wild)
+{
+    switch (key) {
+    case 0: get(b, below(2) != 0 ? (uint32_t)ALLOC : (uint32_t)FREED); break;
+    case 5:
+        if (wild && below(4) == 0) {
+            text(b, "x");
+            store(b, frames[below(N_FRAMES)]); /* a number that stood for a frame */
+        } else if (wild && own != 0 && below(12) == 0) {
+            get(b, own); /* the entry itself, or one before it */
+        } else {
+            text(b, "m");
+        }
+        break;
+    case 6:
+        if (wild && below(16) == 0) { /* a number stands for another frame from here on */
+            P(b, "](");
+            frame(b, "later", "l.py", (int)below(9));
+            store(b, frames[below(N_FRAMES)]);
+            P(b, "e");
+        } else {
+            list(b, below(6));
+        }
+        break;
+    case 7: P(b, "K\0K\1\x86"); break;
+    default: num(b, (int32_t)below(1u << 20) * 512);
+    }
+}
+
+static void pairs(struct bytes *b, uint32_t own, bool wild)
+{
+    uint32_t from = wild ? below(3) : 0, n = wild && below(5) == 0 ? below(N_KEYS) : N_KEYS - 2;
+    P(b, "(");
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t key = (i + from) % N_KEYS;
+        get(b, KEY0 + key);
+        value(b, key, own, wild);
+    }
+    if (wild && below(200) == 0)
+        get(b, KEY0); /* half a pair */
+    P(b, "u");
+}
+
+static void entry(struct bytes *b, uint32_t i, bool wild)
+{
+    uint32_t own = i != 0 ? OWN + 200 + (i - 1 + i % 2) % 50 : 0; /* its number, or that of the one before */
+    P(b, "}");
+    if (i % 2 != 0)
+        store(b, own);
+    else if (wild && i % 7 == 0)
+        P(b, "\x94");
+    pairs(b, own, wild);
+    if (wild && below(9) == 0)
+        pairs(b, own, wild);
+    if (wild && below(20) == 0)
+        P(b, "\x95\0\0\0\0\0\0\0\0");
+    if (wild && below(60) == 0)
+        P(b, "e("); /* another batch */
+}
+
+/* Everything is defined in the first entry. */
+static void stream(struct bytes *b, uint32_t n, bool wild)
+{
+    trace_open(b);
+    P(b, "}(");
+    for (uint32_t k = 0; k < N_KEYS; k++) {
+        text(b, keys[k]);
+        store(b, KEY0 + k);
+        if (k == 0) {
+            text(b, "alloc");
+            store(b, ALLOC);
+        } else if (k == 6) {
+            P(b, "](");
+            for (uint32_t i = 0; i < N_FRAMES; i++) {
+                char name[16];
+                (void)snprintf(name, sizeof name, "f%u", i);
+                frame(b, name, "f.py", (int)i + 1);
+                store(b, frames[i]);
+            }
+            P(b, "e");
+        } else if (k == 5) {
+            text(b, "free_completed");
+            store(b, FREED);
+        } else {
+            num(b, 512);
+        }
+    }
+    P(b, "u");
+    for (uint32_t i = 0; i < n; i++)
+        entry(b, i, wild);
+    trace_close(b);
+}
+
+static void compare(const struct bytes *b, size_t n)
+{
+    struct result fast = read_mem(b->p, n, NULL), slow = read_slow(b->p, n, 1, MT_OK, "");
+    MT_CHECK_EQ(fast.rc, slow.rc);
+    MT_CHECK_STR(fast.err.msg, slow.err.msg);
+    MT_CHECK_EQ(fast.t == NULL, slow.t == NULL);
+    if (fast.t != NULL && slow.t != NULL) {
+        MT_CHECK_SAME(fast.t, slow.t);
+        MT_CHECK_EQ(fast.t->meta.pickle_protocol, slow.t->meta.pickle_protocol);
+        MT_CHECK_EQ(fast.t->n_distinct_stacks, slow.t->n_distinct_stacks);
+        MT_CHECK_EQ(fast.t->diags.n, slow.t->diags.n);
+        for (uint32_t i = 0; i < fast.t->diags.n && i < slow.t->diags.n; i++)
+            MT_CHECK_STR(diag_text(fast.t, i), diag_text(slow.t, i));
+    }
+    mt_trace_free(fast.t);
+    mt_trace_free(slow.t);
+}
+
+MT_TEST(regular_entries)
+{
+    struct bytes b = {NULL, 0, 0};
+    struct result r;
+    state = 7;
+    stream(&b, 400, false);
+    compare(&b, b.n);
+    r = read_bytes(&b);
+    MT_CHECK(r.t != NULL && r.t->devices.n == 1 && r.t->devices.p[0].events.n == 401 && r.t->n_distinct_stacks == 7);
+    mt_trace_free(r.t);
+}
+
+MT_TEST(every_cut)
+{
+    struct bytes b = {NULL, 0, 0};
+    state = 8;
+    stream(&b, 12, false);
+    for (size_t n = 0; n < b.n; n++)
+        compare(&b, n);
+    free(b.p);
+}
+
+MT_TEST(wild_entries)
+{
+    uint32_t n_read = 0;
+    for (uint32_t seed = 1; seed <= 400; seed++) {
+        struct bytes b = {NULL, 0, 0};
+        struct result r;
+        state = seed * UINT64_C(0x9e3779b97f4a7c15);
+        stream(&b, 1 + below(60), true);
+        compare(&b, b.n);
+        r = read_bytes(&b);
+        n_read += r.t != NULL && r.rc == MT_OK;
+        mt_trace_free(r.t);
+    }
+    MT_CHECK(n_read > 20); /* not all end in an error */
+}
+
+/* A number that gets another meaning: the same bytes are another stack. */
+MT_TEST(a_list_whose_numbers_changed)
+{
+    struct bytes b = {NULL, 0, 0};
+    struct result r;
+    state = 9;
+    stream(&b, 0, false);
+    b.n -= 4; /* "eeu." */
+    for (int i = 0; i < 3; i++) {
+        P(&b, "}(");
+        get(&b, KEY0 + 6);
+        list(&b, 2);
+        P(&b, "u");
+    }
+    P(&b, "}(");
+    get(&b, KEY0 + 6);
+    P(&b, "](");
+    for (uint32_t i = 0; i < N_FRAMES; i++) {
+        frame(&b, "other", "o.py", (int)i + 1);
+        store(&b, frames[i]);
+    }
+    P(&b, "eu");
+    for (int i = 0; i < 3; i++) {
+        P(&b, "}(");
+        get(&b, KEY0 + 6);
+        list(&b, 2);
+        P(&b, "u");
+    }
+    trace_close(&b);
+    compare(&b, b.n);
+    r = read_bytes(&b);
+    MT_CHECK(r.t != NULL && r.t->devices.n == 1 && r.t->devices.p[0].events.n == 8);
+    if (r.t != NULL && r.t->devices.n == 1 && r.t->devices.p[0].events.n == 8) {
+        const struct mt_device *d = &r.t->devices.p[0];
+        MT_CHECK_EQ(mt_event_at(d, 1)->stack, mt_event_at(d, 3)->stack);
+        MT_CHECK(mt_event_at(d, 3)->stack != mt_event_at(d, 5)->stack);
+        MT_CHECK_EQ(mt_event_at(d, 5)->stack, mt_event_at(d, 7)->stack);
+    }
+    mt_trace_free(r.t);
+}
+
+MT_MAIN(MT_RUN(regular_entries) MT_RUN(every_cut) MT_RUN(wild_entries) MT_RUN(a_list_whose_numbers_changed))
