@@ -5,6 +5,7 @@
 #include "cli/load.h"
 #include "cli/output.h"
 #include "cli/rules_load.h"
+#include "cli/rules_roles.h"
 #include "cli/term.h"
 #include "render/escape.h"
 #include "render/jsonw.h"
@@ -79,7 +80,7 @@ static bool wanted_phase(const struct mt_cli *c, const struct mt_phase_rule *r)
 }
 
 /* label in a column of its own, the text wrapped beside it */
-static void field(struct mt_out *o, const char *label, const char *text, int width)
+void mt_rules_field(struct mt_out *o, const char *label, const char *text, int width)
 {
     size_t at = 15;
     bool first = true;
@@ -123,39 +124,44 @@ static void saving_text(struct mt_out *o, const struct mt_fix_saving *s, int wid
                    s->low.e != NULL ? "; at least " : "", s->low.e != NULL ? s->low.text : "",
                    s->high.e != NULL ? "; at most " : "", s->high.e != NULL ? s->high.text : "", s->note[0] != 0 ? ". " : "",
                    s->note);
-    field(o, "saves", text, width);
+    mt_rules_field(o, "saves", text, width);
 }
 
 static void line_text(struct mt_out *o, const struct mt_fix_line *l, bool first, int width)
 {
     char text[1400];
-    field(o, first ? "set" : "", l->text, width);
+    mt_rules_field(o, first ? "set" : "", l->text, width);
     if (l->propose.e != NULL) {
         (void)snprintf(text, sizeof text, "%s: %s", l->key, l->propose.text);
-        field(o, "  value", text, width);
+        mt_rules_field(o, "  value", text, width);
+    }
+    if (l->layout != NULL) {
+        (void)snprintf(text, sizeof text, "%s as it is set, with %c halved and %c doubled%s%s", l->layout->setting,
+                       l->layout->take, l->layout->give, l->layout->names[0] != 0 ? "; of " : "", l->layout->names);
+        mt_rules_field(o, "  value", text, width);
     }
     if (l->key_since[0] != 0) {
         (void)snprintf(text, sizeof text, "%s where %s occurs", l->key_since, l->key_frames[0].a);
-        field(o, "  newer", text, width);
+        mt_rules_field(o, "  newer", text, width);
     }
     if (l->when.e != NULL)
-        field(o, "  if", l->when.text, width);
+        mt_rules_field(o, "  if", l->when.text, width);
     if (l->saving != NULL)
         saving_text(o, l->saving, width);
 }
 
 static void card_text(struct mt_out *o, const struct mt_fix_card *card, int width)
 {
-    field(o, "why", card->why, width);
+    mt_rules_field(o, "why", card->why, width);
     for (uint32_t i = 0; i < card->n_set; i++)
         line_text(o, &card->set[i], i == 0, width);
-    field(o, "if", card->when.e != NULL ? card->when.text : "", width);
-    field(o, "unless", card->unless.e != NULL ? card->unless.text : "", width);
-    field(o, "current", card->current, width);
+    mt_rules_field(o, "if", card->when.e != NULL ? card->when.text : "", width);
+    mt_rules_field(o, "unless", card->unless.e != NULL ? card->unless.text : "", width);
+    mt_rules_field(o, "current", card->current, width);
     if (card->saving != NULL)
         saving_text(o, card->saving, width);
-    field(o, "needs", strcmp(card->constraints, "none") != 0 ? card->constraints : "", width);
-    field(o, "costs", strcmp(card->cost, "none") != 0 ? card->cost : "", width);
+    mt_rules_field(o, "needs", strcmp(card->constraints, "none") != 0 ? card->constraints : "", width);
+    mt_rules_field(o, "costs", strcmp(card->cost, "none") != 0 ? card->cost : "", width);
 }
 
 static void fix_text(struct mt_out *o, const struct mt_fix_rule *r, int width)
@@ -166,48 +172,51 @@ static void fix_text(struct mt_out *o, const struct mt_fix_rule *r, int width)
     mt_puts(o, "  ");
     put(o, r->card.title);
     mt_putc(o, '\n');
-    field(o, "for", mt_fix_frameworks_words(r->frameworks, words, sizeof words), width);
+    mt_rules_field(o, "for", mt_fix_frameworks_words(r->frameworks, words, sizeof words), width);
     phase_words(r->phases, words, sizeof words);
-    field(o, "phases", words, width);
+    mt_rules_field(o, "phases", words, width);
     card_text(o, &r->card, width);
     for (uint32_t i = 0; i < r->n_variants; i++) {
-        field(o, "variant", r->variants[i].name, width);
+        mt_rules_field(o, "variant", r->variants[i].name, width);
         card_text(o, &r->variants[i], width);
     }
-    field(o, "checked", r->checked, width);
-    field(o, "no figure", r->no_saving, width);
+    mt_rules_field(o, "checked", r->checked, width);
+    mt_rules_field(o, "no figure", r->no_saving, width);
     for (uint32_t i = 0; i < r->n_contradictions; i++)
-        field(o, r->contradictions[i].a, r->contradictions[i].b, width);
+        mt_rules_field(o, r->contradictions[i].a, r->contradictions[i].b, width);
     if (!r->offered) {
-        field(o, "not given", r->not_offered, width);
-        field(o, "instead", r->instead, width);
+        mt_rules_field(o, "not given", r->not_offered, width);
+        mt_rules_field(o, "instead", r->instead, width);
     }
-    field(o, "source", r->source, width);
+    mt_rules_field(o, "source", r->source, width);
     if (strncmp(r->file, "fixes/", 6) != 0)
-        field(o, "from", r->file, width);
+        mt_rules_field(o, "from", r->file, width);
+}
+
+const char *mt_rules_status(char status)
+{
+    switch (status) {
+    case 'G': return "the function is in the framework's source";
+    case 'R': return "the function was read in an excerpt of the source";
+    case 'D': return "the frame was seen in a recorded snapshot";
+    case 'U': return "from memory: low confidence";
+    default: return "";
+    }
 }
 
 static void phase_text(struct mt_out *o, const struct mt_phase_rule *r, int width)
 {
     char where[600], how[160];
-    const char *status = "";
-    switch (r->status) {
-    case 'G': status = "the function is in the framework's source"; break;
-    case 'R': status = "the function was read in an excerpt of the source"; break;
-    case 'D': status = "the frame was seen in a recorded snapshot"; break;
-    case 'U': status = "from memory: low confidence"; break;
-    default: break;
-    }
     put(o, r->id);
     mt_putc(o, '\n');
     snprintf(how, sizeof how, "%s (%s)", r->phase != NULL ? r->phase : "", r->framework != NULL ? r->framework : "any");
-    field(o, "phase", how, width);
+    mt_rules_field(o, "phase", how, width);
     snprintf(where, sizeof where, "%s %s", r->file_suffix != NULL ? r->file_suffix : "",
              r->function != NULL ? r->function : "");
-    field(o, "frame", where[0] == ' ' ? where + 1 : where, width);
-    field(o, "note", r->note, width);
-    field(o, "source", r->source, width);
-    field(o, "status", status, width);
+    mt_rules_field(o, "frame", where[0] == ' ' ? where + 1 : where, width);
+    mt_rules_field(o, "note", r->note, width);
+    mt_rules_field(o, "source", r->source, width);
+    mt_rules_field(o, "status", mt_rules_status(r->status), width);
 }
 
 static void phases_text(const struct mt_cli *c, const struct mt_rules *r, struct mt_out *o, int width)
@@ -305,7 +314,7 @@ static void names_text(const struct mt_cli *c, const struct mt_rules *r, struct 
             mt_puts(o, "\nNames (role.X: bytes of that role at the moment that matters; setting.X: as the run was set)\n");
         first = false;
         mt_putf(o, "    %s\n", name);
-        field(o, "", mt_metric_words((enum mt_metric)m), width);
+        mt_rules_field(o, "", mt_metric_words((enum mt_metric)m), width);
     }
 }
 
@@ -316,6 +325,7 @@ static void rules_text(const struct mt_cli *c, const struct mt_rules *r, struct 
         for (uint32_t i = 1; i <= mt_phase_rules_count(r->phases); i++)
             if (wanted_phase(c, mt_phase_rule_at(r->phases, i)))
                 phase_text(o, mt_phase_rule_at(r->phases, i), width);
+        mt_rules_roles_text(c, r->roles, o, width);
         for (uint32_t i = 0; i < n; i++)
             if (wanted_fix(c, mt_fix_rule_at(r->fixes, i)))
                 fix_text(o, mt_fix_rule_at(r->fixes, i), width);
@@ -323,6 +333,8 @@ static void rules_text(const struct mt_cli *c, const struct mt_rules *r, struct 
         return;
     }
     phases_text(c, r, o, width);
+    if (c->phase == NULL)
+        mt_rules_roles_text(c, r->roles, o, width);
     for (uint32_t i = 0; i < n; i++)
         shown += wanted_fix(c, mt_fix_rule_at(r->fixes, i));
     mt_putf(o, "\n%u fix rules%s\n", (unsigned)shown, c->all ? "" : " that can be advised (--all lists the others too)");
@@ -373,6 +385,16 @@ static void card_json(struct mt_jsonw *w, const struct mt_fix_card *card)
         mt_jw_ks(w, "value", l->value);
         mt_jw_ks(w, "text", l->text);
         expr_json(w, "propose", &l->propose);
+        if (l->layout != NULL) {
+            const char take[2] = {l->layout->take, 0}, give[2] = {l->layout->give, 0};
+            mt_jw_key(w, "layout");
+            mt_jw_open(w, '{');
+            mt_jw_ks(w, "setting", l->layout->setting);
+            mt_jw_ks(w, "take", take);
+            mt_jw_ks(w, "give", give);
+            mt_jw_ks(w, "names", l->layout->names);
+            mt_jw_close(w, '}');
+        }
         expr_json(w, "when", &l->when);
         saving_json(w, l->saving);
         mt_jw_close(w, '}');
@@ -451,6 +473,8 @@ static void rules_json(const struct mt_cli *c, const struct mt_rules *r, struct 
     for (uint32_t i = 1; (c->all || c->n_inputs > 0) && i <= mt_phase_rules_count(r->phases); i++)
         if (wanted_phase(c, mt_phase_rule_at(r->phases, i)))
             phase_json(o, mt_phase_rule_at(r->phases, i));
+    if (c->all || c->n_inputs > 0)
+        mt_rules_roles_json(c, r->roles, o);
     for (uint32_t i = 0; i < mt_fix_rules_count(r->fixes); i++)
         if (wanted_fix(c, mt_fix_rule_at(r->fixes, i)))
             fix_json(o, mt_fix_rule_at(r->fixes, i));
@@ -475,7 +499,7 @@ static bool known_words(const struct mt_cli *c, const struct mt_rules *r)
             any = is_named(&one, mt_fix_rule_at(r->fixes, k));
         for (uint32_t k = 1; k <= mt_phase_rules_count(r->phases) && !any; k++)
             any = wanted_phase(&one, mt_phase_rule_at(r->phases, k));
-        if (!any) {
+        if (!any && !mt_rules_is_role_word(r->roles, c->inputs[i])) {
             mt_say("there is no rule '%s'; 'memtrace rules --all' lists all",
                    mt_printable(name, sizeof name, c->inputs[i], strlen(c->inputs[i])));
             return false;

@@ -3,6 +3,7 @@
 #include "analysis/words.h"
 #include "render/escape.h"
 #include "render/job_view.h"
+#include "render/rows.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -279,7 +280,74 @@ unsigned mt_role_notes(char notes[MT_ROLE_NOTES][MT_ROLE_NOTE], const struct mt_
     return n;
 }
 
+char *mt_expect_bytes(char buf[48], const struct mt_expect *e)
+{
+    if (!e->known)
+        (void)snprintf(buf, 48, "not known");
+    else if (e->bytes == 0)
+        (void)snprintf(buf, 48, "none");
+    else
+        (void)snprintf(buf, 48, "%s%s", e->at_most ? "at most " : "", MT_BYTES(e->bytes));
+    return buf;
+}
+
+char *mt_expect_answer(char buf[48], const struct mt_expect *e)
+{
+    buf[0] = '\0';
+    if (!e->known)
+        return buf;
+    if (e->more)
+        (void)snprintf(buf, 48, "%s more", MT_BYTES(e->measured - e->bytes));
+    else if (e->at_most || e->measured + e->bytes / 10 >= e->bytes)
+        (void)snprintf(buf, 48, "as expected");
+    else
+        (void)snprintf(buf, 48, "less");
+    return buf;
+}
+
+bool mt_has_expected(const struct mt_device_analysis *d) { return d->expected != NULL && d->expected->v.n != 0; }
+
+/* ---- the devices that the verdict is not about ---- */
+
+bool mt_has_others(const struct mt_report *r) { return mt_row_count(r) > 1; }
+
+const struct mt_device_analysis *mt_next_other(const struct mt_report *r, uint32_t *i, uint32_t *j)
+{
+    const struct mt_device_analysis *own = mt_report_device(r);
+    for (; *i < r->n_ranks; ++*i, *j = UINT32_MAX) {
+        const struct mt_analysis *a = r->ranks[*i].analysis;
+        while (++*j < a->devices.n)
+            if (&a->devices.p[*j] != own)
+                return &a->devices.p[*j];
+    }
+    return NULL;
+}
+
+char *mt_device_words(char *buf, size_t cap, const struct mt_device_analysis *d)
+{
+    char roles[256], b[32];
+    int n = snprintf(buf, cap, "live %s %s: %s", mt_focus_words(d), mt_words_bytes(b, d->focus.live),
+                     mt_role_words_list(roles, sizeof roles, d->roles.at_focus, 3));
+    if (d->roles.steps.n >= 2 && n > 0 && (size_t)n < cap)
+        n += snprintf(buf + n, cap - (size_t)n, "; %llu steps", (unsigned long long)d->roles.n_steps_all);
+    for (uint32_t i = 0; d->audits != NULL && i < d->audits->v.n && n > 0 && (size_t)n < cap; i++)
+        if (d->audits->v.p[i].finding)
+            n += snprintf(buf + n, cap - (size_t)n, "; to act on: %s", d->audits->v.p[i].title);
+    return buf;
+}
+
 /* ---- occurrences and steps ---- */
+
+const char *const mt_occ_note =
+    "\"Left behind\" was allocated in the phase and still live at its end; \"of no use\" was live at the peak though the phase "
+    "never touches its kind: optimizer state and gradients in a rollout, KV cache in training. Of several times, the most. In "
+    "PyTorch's books: an engine that sleeps may have unmapped its part.";
+
+const char *mt_forecast_sentence(const struct mt_device_analysis *d)
+{
+    const struct mt_cause *c = d->cause;
+    return c != NULL && c->next.made && c->next.sentence != NULL ? c->next.sentence : NULL;
+}
 
 unsigned mt_occ_sums(const struct mt_role_facts *f, struct mt_occ_sum out[MT_PH_COUNT])
 {

@@ -4,6 +4,7 @@
 
 #include "analysis/audit.h"
 #include "analysis/cause.h"
+#include "analysis/metrics_expected.h"
 #include "render/palette.h"
 #include "render/text_impl.h"
 #include "render/view.h"
@@ -55,7 +56,27 @@ void mt_role_palette_build(struct mt_role_palette *p, const struct mt_role_facts
 enum { MT_ROLE_NOTES = 5, MT_ROLE_NOTE = 512 };
 unsigned mt_role_notes(char notes[MT_ROLE_NOTES][MT_ROLE_NOTE], const struct mt_device_analysis *d);
 
+/* "3.81 GiB", "at most 4.00 GiB", "not known": what was expected of a role. */
+char *mt_expect_bytes(char buf[48], const struct mt_expect *e);
+/* "as expected", "12.00 MiB more", "less": measured beside it; "" when nothing was expected. */
+char *mt_expect_answer(char buf[48], const struct mt_expect *e);
+bool mt_has_expected(const struct mt_device_analysis *d);
+
+/* ---- the devices that the verdict is not about ---- */
+
+/* Whether more than one device was read, so that it has to be said which one a section is about. */
+bool mt_has_others(const struct mt_report *r);
+/* The next device after (rank i, device j) that the verdict is not about; starts with *i = 0, *j = UINT32_MAX. NULL = no more. */
+const struct mt_device_analysis *mt_next_other(const struct mt_report *r, uint32_t *i, uint32_t *j);
+/* "live at the peak 12.00 GiB: KV cache 8.00 GiB, others 4.00 GiB; 3 steps; to act on: Weight sync" */
+char *mt_device_words(char *buf, size_t cap, const struct mt_device_analysis *d);
+
 /* ---- occurrences and steps ---- */
+
+/* What "left behind" and "of no use" mean, in one sentence each. */
+extern const char *const mt_occ_note;
+/* What would fail first where nothing failed; NULL when it did, or nothing is known. */
+const char *mt_forecast_sentence(const struct mt_device_analysis *d);
 
 /* All occurrences of one phase. */
 struct mt_occ_sum {
@@ -87,6 +108,8 @@ void mt_text_occurrences(struct mt_text *x, const struct mt_device_analysis *d);
 void mt_text_steps(struct mt_text *x, const struct mt_device_analysis *d);
 void mt_text_audits(struct mt_text *x, const struct mt_device_analysis *d);
 void mt_text_pins(struct mt_text *x, const struct mt_device_analysis *d);
+void mt_text_whose(struct mt_text *x, const struct mt_report *r);  /* which device the next sections are about */
+void mt_text_others(struct mt_text *x, const struct mt_report *r); /* the other ones, a line each */
 void mt_text_advice(struct mt_text *x, const struct mt_report *r);
 void mt_md_top(const struct mt_report *r, struct mt_out *o);
 void mt_md_cause(const struct mt_report *r, struct mt_out *o);
@@ -94,6 +117,8 @@ void mt_md_roles(const struct mt_device_analysis *d, struct mt_out *o);
 void mt_md_occurrences(const struct mt_device_analysis *d, struct mt_out *o);
 void mt_md_steps(const struct mt_device_analysis *d, struct mt_out *o);
 void mt_md_audits(const struct mt_device_analysis *d, struct mt_out *o);
+void mt_md_whose(const struct mt_report *r, struct mt_out *o);
+void mt_md_others(const struct mt_report *r, struct mt_out *o);
 void mt_md_pins(const struct mt_device_analysis *d, struct mt_out *o);
 
 #endif

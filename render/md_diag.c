@@ -2,11 +2,12 @@
 #include "analysis/words.h"
 #include "render/diag_view.h"
 #include "render/escape.h"
+#include "render/rows.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { EVIDENCE = 8, OCC_ROWS = 16, STEP_ROWS = 6, GROWTH_ROWS = 6, AUDIT_ROWS = 6, PIN_ROWS = 5, NAME = 160 };
+enum { OTHERS = 8, EVIDENCE = 8, OCC_ROWS = 16, STEP_ROWS = 6, GROWTH_ROWS = 6, AUDIT_ROWS = 6, PIN_ROWS = 5, NAME = 160 };
 
 static void md(struct mt_out *o, const char *s) { mt_md(o, s, strlen(s)); }
 static void code(struct mt_out *o, const char *s) { mt_md_code(o, s, mt_utf8_cut(s, strlen(s), NAME)); }
@@ -86,6 +87,28 @@ void mt_md_cause(const struct mt_report *r, struct mt_out *o)
         mt_puts(o, "\n");
 }
 
+static void expected(const struct mt_device_analysis *d, struct mt_out *o)
+{
+    char a[32], b[48], c[48], ph[128];
+    for (uint32_t i = 0; mt_has_expected(d) && i < d->expected->v.n; i++) {
+        const struct mt_expect *e = &d->expected->v.p[i];
+        if (i == 0)
+            mt_puts(o, "| role | phase | measured | expected | | how |\n|---|---|---:|---:|---|---|\n");
+        mt_putf(o, "| %s | ", mt_role_words((enum mt_role)e->role));
+        md(o, mt_words_phase(ph, sizeof ph, (enum mt_phase)e->phase, MT_PH_NONE));
+        mt_putf(o, " | %s | %s | %s%s%s | ", mt_fmt_bytes(a, e->measured), mt_expect_bytes(b, e), e->more ? "**" : "",
+                mt_expect_answer(c, e), e->more ? "**" : "");
+        md(o, e->text);
+        if (e->extra != NULL) {
+            mt_puts(o, "; ");
+            md(o, e->extra);
+        }
+        mt_puts(o, " |\n");
+    }
+    if (mt_has_expected(d))
+        mt_puts(o, "\n");
+}
+
 void mt_md_roles(const struct mt_device_analysis *d, struct mt_out *o)
 {
     const struct mt_role_facts *f = &d->roles;
@@ -114,6 +137,7 @@ void mt_md_roles(const struct mt_device_analysis *d, struct mt_out *o)
     }
     if (n != 0)
         mt_puts(o, "\n");
+    expected(d, o);
 }
 
 void mt_md_occurrences(const struct mt_device_analysis *d, struct mt_out *o)
@@ -121,6 +145,10 @@ void mt_md_occurrences(const struct mt_device_analysis *d, struct mt_out *o)
     struct mt_occ_sum sum[MT_PH_COUNT];
     unsigned n = mt_occ_sums(&d->roles, sum);
     char a[32], b[32], c[32], ph[128], at[256];
+    if (mt_forecast_sentence(d) != NULL) {
+        md(o, mt_forecast_sentence(d));
+        mt_puts(o, "\n\n");
+    }
     for (unsigned i = 0; i < n && i < OCC_ROWS; i++) {
         if (i == 0)
             mt_puts(o, "| phase | times | highest peak | live at that peak | left behind | of no use |\n"
@@ -131,6 +159,39 @@ void mt_md_occurrences(const struct mt_device_analysis *d, struct mt_out *o)
                 mt_role_words_list(at, sizeof at, sum[i].top->peak_roles, 3), mt_fmt_bytes(b, sum[i].retained),
                 mt_fmt_bytes(c, sum[i].useless));
     }
+    if (n != 0) {
+        mt_puts(o, "\n");
+        md(o, mt_occ_note);
+        mt_puts(o, "\n\n");
+    }
+}
+
+void mt_md_whose(const struct mt_report *r, struct mt_out *o)
+{
+    const struct mt_device_analysis *d = mt_report_device(r);
+    char place[256];
+    if (d == NULL || !mt_has_others(r))
+        return;
+    mt_puts(o, "From here on about ");
+    md(o, mt_row_place(r, mt_report_rank(r), d, place, sizeof place));
+    mt_puts(o, ".\n\n");
+}
+
+void mt_md_others(const struct mt_report *r, struct mt_out *o)
+{
+    const struct mt_device_analysis *d;
+    uint32_t i = 0, j = UINT32_MAX, n = 0;
+    char place[256], words[512], count[32];
+    while ((d = mt_next_other(r, &i, &j)) != NULL && n < OTHERS) {
+        n++;
+        mt_puts(o, "- ");
+        md(o, mt_row_place(r, &r->ranks[i], d, place, sizeof place));
+        mt_puts(o, ": ");
+        md(o, mt_device_words(words, sizeof words, d));
+        mt_puts(o, "\n");
+    }
+    if (d != NULL)
+        mt_putf(o, "- and %s more devices\n", mt_fmt_count(count, mt_row_count(r) - 1 - n));
     if (n != 0)
         mt_puts(o, "\n");
 }

@@ -2,6 +2,7 @@
 #include "render/diag_view.h"
 #include "render/escape.h"
 #include "render/html.h"
+#include "render/other_devices.h"
 
 #include <stdio.h>
 
@@ -39,25 +40,29 @@ static void table(struct mt_out *o, const struct mt_audit *a)
         mt_putf(o, "<p class=\"note\">%s more rows.</p>\n", mt_fmt_count(b, a->rows_left_out));
 }
 
-static void draw(const struct mt_page *p, struct mt_out *o)
+static void device(const struct mt_device_analysis *d, struct mt_out *o, bool full)
 {
-    const struct mt_audits *all = p->dev->audits;
+    const struct mt_audits *all = d->audits;
     for (unsigned pass = 0; pass < 2; pass++) { /* what asks for something first */
         for (uint32_t i = 0; i < all->v.n; i++) {
             const struct mt_audit *a = &all->v.p[i];
             if (a->finding != (pass == 0))
                 continue;
-            mt_putf(o, "<details class=\"advice\"%s><summary>%s<b>", a->finding ? " open" : "",
+            mt_putf(o, "<details class=\"advice\"%s><summary>%s<b>", full && a->finding ? " open" : "",
                     a->finding ? "<span class=\"flag\">To act on</span> " : "");
             mt_html_s(o, a->title);
             mt_puts(o, "</b>: ");
             mt_h_text(o, a->sentence, 1000);
             mt_puts(o, "</summary>\n");
-            if (a->rows.n != 0 && a->n_columns != 0)
+            if (full && a->rows.n != 0 && a->n_columns != 0)
                 table(o, a);
             mt_puts(o, "</details>\n");
         }
     }
 }
+
+static bool occurs(const struct mt_device_analysis *d) { return d->audits != NULL && d->audits->v.n != 0; }
+
+static void draw(const struct mt_page *p, struct mt_out *o) { mt_h_devices(p, o, occurs, device); }
 
 const struct mt_panel mt_panel_audits = {"audits", "Looked at", has, draw};

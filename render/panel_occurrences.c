@@ -1,6 +1,7 @@
 /* Each phase at its highest: who was live at that peak, what it left behind, what was there without use. */
 #include "render/escape.h"
 #include "render/html.h"
+#include "render/other_devices.h"
 #include "render/svg_stack.h"
 
 #include <stdio.h>
@@ -72,22 +73,27 @@ static void all(const struct mt_role_facts *f, struct mt_out *o, const struct mt
     mt_puts(o, "</details>\n");
 }
 
-static void draw(const struct mt_page *p, struct mt_out *o)
+static void device(const struct mt_device_analysis *d, struct mt_out *o, bool full)
 {
     static const char *const heads[] = {"Phase",        "#Times",    "#Allocated", "#Highest peak", "Live at that peak",
                                         "#Left behind", "#Of no use"};
-    const struct mt_role_facts *f = &p->dev->roles;
+    const struct mt_role_facts *f = &d->roles;
     struct mt_occ_sum sum[MT_PH_COUNT];
     struct mt_role_palette pal;
     unsigned n = mt_occ_sums(f, sum);
     uint64_t whole = highest(f);
     char words[MT_WORDS];
     mt_role_palette_build(&pal, f);
-    mt_puts(o,
-            "<p class=\"note\">\xe2\x80\x9cLeft behind\xe2\x80\x9d was allocated in the phase and still live at its end; "
-            "\xe2\x80\x9cof no use\xe2\x80\x9d was live at the peak though the phase never touches its kind: optimizer state "
-            "and gradients in a rollout, KV cache in training. Of several times, the most. In "
-            "PyTorch\xe2\x80\x99s books: an engine that sleeps may have unmapped its part.</p>\n");
+    if (full && mt_forecast_sentence(d) != NULL) {
+        mt_puts(o, "<p>");
+        mt_html_s(o, mt_forecast_sentence(d));
+        mt_puts(o, "</p>\n");
+    }
+    if (full) {
+        mt_puts(o, "<p class=\"note\">");
+        mt_html_s(o, mt_occ_note);
+        mt_puts(o, "</p>\n");
+    }
     mt_h_table(o, "Each phase at its highest", heads, 7);
     for (unsigned i = 0; i < n; i++) {
         mt_puts(o, "<tr><th scope=\"row\">");
@@ -102,8 +108,12 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         mt_puts(o, "</tr>\n");
     }
     mt_h_table_end(o);
-    if (f->occurrences.n > n)
+    if (full && f->occurrences.n > n)
         all(f, o, &pal, whole);
 }
+
+static bool occurs(const struct mt_device_analysis *d) { return d->roles.occurrences.n != 0; }
+
+static void draw(const struct mt_page *p, struct mt_out *o) { mt_h_devices(p, o, occurs, device); }
 
 const struct mt_panel mt_panel_occurrences = {"occurrences", "Each phase at its highest", has, draw};

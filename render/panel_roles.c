@@ -1,6 +1,7 @@
 /* What the memory is for, at the moment that matters: one bar, one table. */
 #include "render/escape.h"
 #include "render/html.h"
+#include "render/other_devices.h"
 #include "render/svg_stack.h"
 
 #include <stdio.h>
@@ -44,9 +45,38 @@ static void row(const struct mt_device_analysis *d, struct mt_out *o, const stru
     mt_puts(o, "</tr>\n");
 }
 
-static void draw(const struct mt_page *p, struct mt_out *o)
+static void expected(const struct mt_device_analysis *d, struct mt_out *o)
 {
-    const struct mt_device_analysis *d = p->dev;
+    static const char *const heads[] = {"Role", "Phase", "#Measured", "#Expected", "Answer", "How it is computed"};
+    char words[MT_WORDS], a[48];
+    mt_puts(o,
+            "<h3>Expected beside measured</h3>\n<p class=\"note\">The highest of a role in a phase, and what the model and the "
+            "settings of the run ask for.</p>\n");
+    mt_h_table(o, "Expected beside measured", heads, 6);
+    for (uint32_t i = 0; i < d->expected->v.n; i++) {
+        const struct mt_expect *e = &d->expected->v.p[i];
+        mt_puts(o, "<tr><th scope=\"row\">");
+        mt_html_s(o, mt_role_words((enum mt_role)e->role));
+        mt_puts(o, "</th><td>");
+        mt_html_s(o, mt_phase_pair_words(words, (enum mt_phase)e->phase, MT_PH_NONE));
+        mt_puts(o, "</td>");
+        mt_h_td_bytes(o, e->measured);
+        mt_h_td_text(o, mt_expect_bytes(a, e));
+        mt_puts(o, e->more ? "<td><span class=\"flag\">" : "<td>");
+        mt_html_s(o, mt_expect_answer(a, e));
+        mt_puts(o, e->more ? "</span></td><td>" : "</td><td>");
+        mt_h_text(o, e->text, 600);
+        if (e->extra != NULL) {
+            mt_puts(o, "<br>");
+            mt_h_text(o, e->extra, 600);
+        }
+        mt_puts(o, "</td></tr>\n");
+    }
+    mt_h_table_end(o);
+}
+
+static void device(const struct mt_device_analysis *d, struct mt_out *o, bool full)
+{
     const struct mt_role_facts *f = &d->roles;
     bool past = mt_roles_have_past(d);
     struct mt_role_palette pal;
@@ -66,7 +96,8 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         heads[4] = "#Highest in the trace";
         heads[5] = "#Allocated in all";
     }
-    bar(d, o, &pal, order, n);
+    if (full)
+        bar(d, o, &pal, order, n);
     mt_h_table(o, "Roles", heads, (past ? 5u : 3u) + (pending != 0 ? 1u : 0u));
     for (unsigned i = 0; i < n; i++)
         row(d, o, &pal, order[i], pending != 0);
@@ -80,13 +111,13 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         mt_h_td_bytes(o, pending);
     mt_puts(o, past ? "<td></td><td></td></tr>\n" : "</tr>\n");
     mt_h_table_end(o);
-    if (mt_svg_roles_has(d)) {
+    if (full && mt_svg_roles_has(d)) {
         mt_puts(o, "<h3>The same over the trace</h3>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
                    "aria-label=\"Roles over the trace\">\n");
         mt_svg_roles(o, d, &pal);
         mt_puts(o, "</div>\n");
     }
-    n = mt_role_notes(notes, d);
+    n = full ? mt_role_notes(notes, d) : 0;
     if (n != 0)
         mt_puts(o, "<ul class=\"evidence\">\n");
     for (unsigned i = 0; i < n; i++) {
@@ -96,6 +127,10 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     }
     if (n != 0)
         mt_puts(o, "</ul>\n");
+    if (mt_has_expected(d))
+        expected(d, o);
 }
+
+static void draw(const struct mt_page *p, struct mt_out *o) { mt_h_devices(p, o, mt_has_roles, device); }
 
 const struct mt_panel mt_panel_roles = {"roles", "What the memory is for", has, draw};

@@ -1,6 +1,7 @@
 /* What each step reached, and what grows from step to step. */
 #include "render/escape.h"
 #include "render/html.h"
+#include "render/other_devices.h"
 #include "render/diag_view.h"
 #include "render/svg_scale.h"
 
@@ -59,13 +60,14 @@ static void picture(const struct mt_role_facts *f, struct mt_out *o)
     mt_puts(o, "live at its end.</p>\n");
 }
 
-static void steps(const struct mt_role_facts *f, struct mt_out *o)
+static void steps(const struct mt_role_facts *f, struct mt_out *o, bool full)
 {
     static const char *const heads[] = {"Step", "#Length", "#At its begin", "#Peak", "#At its end", "#Micro-batches"};
     uint32_t row[ROWS], n = mt_step_rows(f, row, ROWS);
     char words[MT_WORDS];
     mt_putf(o, "<p class=\"note\">%s steps, found by %s.</p>\n", mt_fmt_count(words, f->n_steps_all), f->steps_from);
-    picture(f, o);
+    if (full)
+        picture(f, o);
     mt_h_table(o, "Steps", heads, 6);
     for (uint32_t i = 0; i < n; i++) {
         const struct mt_step *s = &f->steps.p[row[i]];
@@ -108,12 +110,16 @@ static void growth(const struct mt_role_facts *f, struct mt_out *o)
     mt_h_table_end(o);
 }
 
-static void draw(const struct mt_page *p, struct mt_out *o)
+static void device(const struct mt_device_analysis *d, struct mt_out *o, bool full)
 {
-    if (p->dev->roles.steps.n >= 2)
-        steps(&p->dev->roles, o);
-    if (p->dev->roles.growth.n != 0)
-        growth(&p->dev->roles, o);
+    if (d->roles.steps.n >= 2)
+        steps(&d->roles, o, full);
+    if (d->roles.growth.n != 0)
+        growth(&d->roles, o);
 }
+
+static bool occurs(const struct mt_device_analysis *d) { return d->roles.steps.n >= 2 || d->roles.growth.n != 0; }
+
+static void draw(const struct mt_page *p, struct mt_out *o) { mt_h_devices(p, o, occurs, device); }
 
 const struct mt_panel mt_panel_steps = {"steps", "From step to step", has, draw};

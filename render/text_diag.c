@@ -2,6 +2,7 @@
 #include "analysis/words.h"
 #include "render/diag_view.h"
 #include "render/escape.h"
+#include "render/rows.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -104,6 +105,66 @@ void mt_text_cause(struct mt_text *x, const struct mt_report *r)
 
 /* ---- roles ---- */
 
+static void expected(struct mt_text *x, const struct mt_device_analysis *d)
+{
+    char a[48], b[48], c[32], ph[128], line[LINE];
+    for (uint32_t i = 0; mt_has_expected(d) && i < d->expected->v.n; i++) {
+        const struct mt_expect *e = &d->expected->v.p[i];
+        if (i == 0)
+            mt_text_heading(x, "Expected beside measured");
+        if (!e->known) {
+            (void)snprintf(line, sizeof line, "%s in %s: %s measured; what to expect is not known: %s",
+                           mt_role_words((enum mt_role)e->role),
+                           mt_words_phase(ph, sizeof ph, (enum mt_phase)e->phase, MT_PH_NONE), mt_fmt_bytes(c, e->measured),
+                           e->text);
+            mt_text_wrap(x, "  - ", "    ", line);
+            continue;
+        }
+        (void)snprintf(line, sizeof line, "%s in %s: %s measured, %s expected: %s", mt_role_words((enum mt_role)e->role),
+                       mt_words_phase(ph, sizeof ph, (enum mt_phase)e->phase, MT_PH_NONE), mt_fmt_bytes(c, e->measured),
+                       mt_expect_bytes(a, e), mt_expect_answer(b, e));
+        mt_text_style(x, e->more ? "1;33" : "0");
+        mt_text_wrap(x, e->more ? "  ! " : "  - ", "    ", line);
+        mt_text_style(x, "0");
+        mt_text_wrap(x, "      ", "      ", e->text);
+        if (e->extra != NULL)
+            mt_text_wrap(x, "      ", "      ", e->extra);
+    }
+}
+
+static void place_of(struct mt_text *x, const char *lead, const char *place, const char *end)
+{
+    char line[LINE];
+    (void)snprintf(line, sizeof line, "%s%.300s%s", lead, place, end);
+    mt_text_wrap(x, "  ", "    ", line);
+}
+
+void mt_text_whose(struct mt_text *x, const struct mt_report *r)
+{
+    const struct mt_device_analysis *d = mt_report_device(r);
+    char place[256];
+    if (d == NULL || !mt_has_others(r))
+        return;
+    mt_putc(x->o, '\n');
+    place_of(x, "The sections from here on are about ", mt_row_place(r, mt_report_rank(r), d, place, sizeof place), ".");
+}
+
+void mt_text_others(struct mt_text *x, const struct mt_report *r)
+{
+    enum { SHOWN = 8 };
+    const struct mt_device_analysis *d;
+    uint32_t i = 0, j = UINT32_MAX, n = 0;
+    char place[256], words[512], end[600], count[32];
+    while ((d = mt_next_other(r, &i, &j)) != NULL && n < SHOWN) {
+        if (n++ == 0)
+            mt_text_heading(x, "The other devices");
+        (void)snprintf(end, sizeof end, ": %s", mt_device_words(words, sizeof words, d));
+        place_of(x, "", mt_row_place(r, &r->ranks[i], d, place, sizeof place), end);
+    }
+    if (d != NULL)
+        mt_putf(x->o, "  and %s more (see --format json)\n", mt_fmt_count(count, mt_row_count(r) - 1 - SHOWN));
+}
+
 void mt_text_roles(struct mt_text *x, const struct mt_device_analysis *d)
 {
     const struct mt_role_facts *f = &d->roles;
@@ -128,6 +189,7 @@ void mt_text_roles(struct mt_text *x, const struct mt_device_analysis *d)
     n = mt_role_notes(notes, d);
     for (unsigned i = 0; i < n; i++)
         mt_text_wrap(x, "  ", "  ", notes[i]);
+    expected(x, d);
 }
 
 /* ---- occurrences ---- */
@@ -140,6 +202,8 @@ void mt_text_occurrences(struct mt_text *x, const struct mt_device_analysis *d)
     if (n == 0)
         return;
     mt_text_heading(x, "Each phase at its highest");
+    if (mt_forecast_sentence(d) != NULL)
+        mt_text_wrap(x, "  ", "  ", mt_forecast_sentence(d));
     mt_putf(x->o, "  %-26s %6s %11s %11s %11s\n", "phase", "times", "peak", "left behind", "of no use");
     for (unsigned i = 0; i < n; i++) {
         mt_puts(x->o, "  ");
@@ -149,6 +213,7 @@ void mt_text_occurrences(struct mt_text *x, const struct mt_device_analysis *d)
         (void)snprintf(line, sizeof line, "at the peak: %s", mt_role_words_list(at, sizeof at, sum[i].top->peak_roles, 4));
         mt_text_wrap(x, "      ", "      ", line);
     }
+    mt_text_wrap(x, "  ", "  ", mt_occ_note);
 }
 
 /* ---- steps and growth ---- */

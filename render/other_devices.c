@@ -1,0 +1,39 @@
+#include "render/other_devices.h"
+#include "render/diag_view.h"
+#include "render/escape.h"
+#include "render/rows.h"
+
+enum { SHOWN = 8 }; /* a job may have hundreds */
+
+void mt_h_devices(const struct mt_page *p, struct mt_out *o, bool (*has)(const struct mt_device_analysis *d),
+                  void (*draw)(const struct mt_device_analysis *d, struct mt_out *o, bool full))
+{
+    const struct mt_device_analysis *d;
+    uint32_t i = 0, j = UINT32_MAX, n = 0;
+    uint64_t more = 0;
+    char place[256], words[512];
+    if (mt_has_others(p->r)) {
+        mt_puts(o, "<p class=\"note\">Of ");
+        mt_h_name(o, mt_row_place(p->r, p->rank, p->dev, place, sizeof place), 120);
+        mt_puts(o, ".</p>\n");
+    }
+    draw(p->dev, o, true);
+    while ((d = mt_next_other(p->r, &i, &j)) != NULL) {
+        if (!has(d))
+            continue;
+        if (n == SHOWN) {
+            more++;
+            continue;
+        }
+        n++;
+        mt_puts(o, "<details class=\"more\"><summary>");
+        mt_h_name(o, mt_row_place(p->r, &p->r->ranks[i], d, place, sizeof place), 120);
+        mt_puts(o, ": ");
+        mt_html_s(o, mt_device_words(words, sizeof words, d));
+        mt_puts(o, "</summary>\n");
+        draw(d, o, false);
+        mt_puts(o, "</details>\n");
+    }
+    if (more != 0)
+        mt_putf(o, "<p class=\"note\">%s more devices: <code>--format json</code> has them.</p>\n", mt_fmt_count(words, more));
+}

@@ -1,0 +1,11 @@
+/* other_devices.h -- a section of the page for the verdict's device, and folded below it the same for the other ones. */
+#ifndef MT_OTHER_DEVICES_H
+#define MT_OTHER_DEVICES_H
+
+#include "render/html.h"
+
+/* has: whether a device has something of the section; draw: its content, without pictures and details where it is not full. */
+void mt_h_devices(const struct mt_page *p, struct mt_out *o, bool (*has)(const struct mt_device_analysis *d),
+                  void (*draw)(const struct mt_device_analysis *d, struct mt_out *o, bool full));
+
+#endif

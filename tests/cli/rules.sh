@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# `memtrace rules`: fix rules, phase rules and role rules, listed and explained; a file of one's own; what is no rule.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+run 0 rules
+out_has 'fix rules that can be advised'
+out_has "role rules: frames that tell what a tensor is for ('memtrace rules roles' lists them)"
+check [ "$(grep -c '^role\.' "$TMP/.out")" = 0 ]
+
+# All of them, each with its source, in both forms.
+n="$(grep -c '^{"id": "role\.' "$MT_SOURCE_DIR/analysis/rules/roles.json")"
+run 0 rules roles
+check [ "$(grep -c '^role\.' "$TMP/.out")" = "$n" ]
+check [ "$(grep -c '^    source ' "$TMP/.out")" = "$n" ]
+out_has "$n role rules"
+out_has 'Vocabularies by which logits are told from their size'
+out_has '151936     Qwen'
+run 0 rules --all --json
+check [ "$(jq -r 'select(.rule == "role") | .id' "$TMP/.out" | wc -l)" = "$n" ]
+check [ "$(jq -r 'select(.rule == "role" and (.source == "" or .role == "")) | .id' "$TMP/.out" | wc -l)" = 0 ]
+run 0 rules --all
+check [ "$(grep -c '^role\.' "$TMP/.out")" = "$n" ]
+
+# By role, by id, by framework; with other rules beside them.
+run 0 rules kv_cache --json
+check [ "$(jq -r .role "$TMP/.out" | sort -u)" = kv_cache ]
+run 0 rules role.vllm.cache_engine._allocate_kv_cache V01
+out_has 'vllm/worker/cache_engine.py _allocate_kv_cache'
+out_has 'the frame was seen in a recorded snapshot'
+out_has 'V01  '
+run 0 rules roles --framework vllm --json
+check [ "$(jq -r .framework "$TMP/.out" | sort -u)" = vllm ]
+run 0 rules --phase weight_sync
+if grep -q 'role rules' "$TMP/.out"; then fail 'a phase has no role rules'; else ok; fi
+
+# A line that is made of the present layout says so.
+run 0 rules A12
+out_has 'actor.backend as it is set, with d halved and c doubled'
+
+# What is no rule; what a file of one's own does.
+run 2 rules role.none
+err_has "there is no rule 'role.none'"
+run 0 rules --help
+out_has "'roles' lists the role rules"
+printf '%s' '{"schema_version": 1, "roles": [{"id": "mine", "framework": "f", "role": "kv_cache", "file": "u/model.py", "function": "decoder", "status": "G", "source": "s"}]}' > mine.json
+run 0 rules --rules mine.json mine
+out_has 'u/model.py decoder'
+out_has 'the file of --rules'
+run 0 rules --rules mine.json roles
+out_has "$((n + 1)) role rules"
+finish
