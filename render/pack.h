@@ -10,8 +10,9 @@
 
 struct mt_pack; /* pack_impl.h */
 
-/* The tracks of one rank. All zero is the empty list. */
+/* The tracks of one rank. All zero is the empty list. max_size: of the page; exact events that cannot fit into it are not kept. 0 = all. */
 struct mt_packs {
+    uint64_t max_size;
     MT_VEC(struct mt_pack *) list;
 };
 

@@ -80,31 +80,73 @@ static void card(struct mt_out *o, const struct mt_advice *a)
     mt_puts(o, ")</small></dd>\n</dl>\n</details>\n");
 }
 
-static void group(struct mt_out *o, const struct mt_report *r, enum mt_fix_kind kind, const char *heading)
+/* Of the job, as far as readers look for settings by it. The last takes what belongs to several. */
+static const struct stage {
+    const char *words;
+    uint32_t classes;
+} stages[] = {
+    {"Model set-up", 1u << MT_FIX_INIT},
+    {"Rollout", 1u << MT_FIX_ROLLOUT_KV_ALLOC | 1u << MT_FIX_ROLLOUT_RUN | 1u << MT_FIX_ROLLOUT_GRAPH},
+    {"Log-probs and values", 1u << MT_FIX_LOGP},
+    {"Training", 1u << MT_FIX_LOSS | 1u << MT_FIX_FORWARD_BACKWARD | 1u << MT_FIX_BACKWARD | 1u << MT_FIX_GRAD_CLIP |
+                     1u << MT_FIX_OPTIMIZER},
+    {"Weight synchronisation and switching", 1u << MT_FIX_WEIGHT_SYNC | 1u << MT_FIX_SWITCH},
+    {"NCCL", 1u << MT_FIX_NCCL},
+    {"Fragmentation", 1u << MT_FIX_FRAGMENTATION},
+    {"Checkpoints and validation", 1u << MT_FIX_CHECKPOINT},
+    {"Host memory", 1u << MT_FIX_HOST_MEMORY},
+    {"For the next trace", 1u << MT_FIX_CAPTURE},
+    {"More than one phase", UINT32_MAX},
+    {"Further reading", UINT32_MAX},
+};
+enum { N_STAGES = sizeof stages / sizeof *stages, ALL_STAGES = N_STAGES - 2, READING = N_STAGES - 1, TOP = N_STAGES };
+
+static unsigned stage_of(const struct mt_advice *a)
 {
-    bool open = false;
-    uint32_t n;
-    const struct mt_advice *list = mt_report_advice(r, &n);
+    unsigned s = 0;
+    if (a->is_top)
+        return TOP;
+    if (a->rule->kind == MT_FIX_REFERENCE)
+        return READING;
+    while (s < ALL_STAGES && (a->rule->phases & ~stages[s].classes) != 0)
+        s++;
+    return s;
+}
+
+static void group(struct mt_out *o, const struct mt_advice *list, uint32_t n, unsigned stage, const char *heading)
+{
+    uint32_t members = 0;
+    uint64_t most = 0;
+    char b[32];
     for (uint32_t i = 0; i < n; i++) {
-        if (list[i].rule->kind != kind)
+        if (stage_of(&list[i]) != stage)
             continue;
-        if (!open)
-            mt_putf(o, "<h3>%s</h3>\n", heading);
-        open = true;
-        card(o, &list[i]);
+        members++;
+        if (list[i].saving.known && list[i].saving.bytes > most)
+            most = list[i].saving.bytes;
     }
+    if (members == 0)
+        return;
+    mt_putf(o, "<details class=\"stage\"><summary>%s <small>%u</small>", heading, (unsigned)members);
+    if (most != 0 && stage != TOP)
+        mt_putf(o, " <span class=\"frees\">up to about %s</span>", mt_fmt_bytes(b, most));
+    mt_puts(o, "</summary>\n");
+    for (uint32_t i = 0; i < n; i++)
+        if (stage_of(&list[i]) == stage)
+            card(o, &list[i]);
+    mt_puts(o, "</details>\n");
 }
 
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
+    uint32_t n;
+    const struct mt_advice *list = mt_report_advice(p->r, &n);
     mt_puts(
-        o,
-        "<p class=\"note\">What fits the framework and the phase of the verdict and has evidence in the trace, in the order to "
-        "try. A saving is what it takes off the moment that matters.</p>\n");
-    group(o, p->r, MT_FIX_SETTING, "Settings");
-    group(o, p->r, MT_FIX_TIP, "Worth knowing");
-    group(o, p->r, MT_FIX_RECORD, "For the next trace");
-    group(o, p->r, MT_FIX_REFERENCE, "Further reading");
+        o, "<p class=\"note\">What fits the framework and the phase of the verdict and has evidence in the trace, by the phase "
+           "in which it takes effect, in the order to try. A saving is what it takes off the moment that matters.</p>\n");
+    group(o, list, n, TOP, "Those to change first, in full");
+    for (unsigned s = 0; s < N_STAGES; s++)
+        group(o, list, n, s, stages[s].words);
 }
 
 const struct mt_panel mt_panel_advice = {"advice", "All advice", has, draw};

@@ -165,8 +165,14 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     mt_puts(o, "<h3>");
     mt_h_name(o, l->name, NAME_MAX_BYTES);
     mt_puts(o, "</h3>\n");
-    if (mt_svg_ledger_has(l))
+    if (mt_svg_ledger_has(l)) {
         picture(o, j, 0, false);
+        mt_h_help(
+            o,
+            "Each column is one moment, the highest of its stretch. Stacked is what each owner held by its recorded calls; the "
+            "line is what the device itself reported as used. Between the two: other processes, and what no call explains. "
+            "The band below names the phase of the job.");
+    }
     table(o, j, l);
     notes(o, j, l);
     for (uint32_t i = 1; i < j->ledgers.n && drawn < PICTURES; i++) {

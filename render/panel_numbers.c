@@ -12,12 +12,20 @@ static void bytes(struct mt_out *o, const char *name, uint64_t value, const char
     mt_h_def(o, name, mt_fmt_bytes(b, value), note);
 }
 
-static void oom(struct mt_out *o, const struct mt_device_analysis *d, const struct mt_oom *m)
+/* Whose note begins with the moment, which the timeline can show. */
+static void moment(const struct mt_page *p, struct mt_out *o, const char *name, uint64_t value, int64_t event, const char *rest)
+{
+    char b[32], when[MT_WORDS];
+    mt_putf(o, "<div><dt>%s</dt><dd>%s <small>", name, mt_fmt_bytes(b, value));
+    mt_h_event(o, p, event, mt_event_words(when, event));
+    mt_html_s(o, rest);
+    mt_puts(o, "</small></dd></div>\n");
+}
+
+static void oom(const struct mt_page *p, struct mt_out *o, const struct mt_device_analysis *d, const struct mt_oom *m)
 {
     char b[32], note[128], when[MT_WORDS];
-    (void)snprintf(note, sizeof note, "%s%s", mt_event_words(when, (int64_t)m->event),
-                   d->ooms.n > 1 ? ", the first that failed" : "");
-    bytes(o, "Request that failed", m->request, note);
+    moment(p, o, "Request that failed", m->request, (int64_t)m->event, d->ooms.n > 1 ? ", the first that failed" : "");
     bytes(o, "Free on the device", m->device_free, "at that moment");
     if (d->withheld != NULL)
         return;
@@ -32,7 +40,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
 {
     const struct mt_device_analysis *d = p->dev;
     const char *at = mt_focus_words(d);
-    char b[32], c[32], name[64], note[MT_WORDS + 64], when[MT_WORDS];
+    char b[32], c[32], name[64], note[MT_WORDS + 64];
     bool curve = d->withheld == NULL && !d->end_state_only;
     uint64_t unknown = 0;
     for (uint32_t i = 0; i < d->phases.n; i++)
@@ -40,10 +48,10 @@ static void draw(const struct mt_page *p, struct mt_out *o)
             unknown += d->phases.p[i].at_focus;
     mt_puts(o, "<dl class=\"cards\">\n");
     if (d->focus_is_oom && p->rank->analysis->verdict.oom < d->ooms.n)
-        oom(o, d, &d->ooms.p[p->rank->analysis->verdict.oom]);
+        oom(p, o, d, &d->ooms.p[p->rank->analysis->verdict.oom]);
     if (curve) {
-        (void)snprintf(note, sizeof note, "%s of %s", mt_event_words(when, d->peak_event), mt_fmt_count(b, d->n_events));
-        bytes(o, "Peak live", d->live_peak, note);
+        (void)snprintf(note, sizeof note, " of %s", mt_fmt_count(b, d->n_events));
+        moment(p, o, "Peak live", d->live_peak, d->peak_event, note);
     }
     if (!curve || d->focus_is_oom) {
         (void)snprintf(name, sizeof name, "Live %s", at);

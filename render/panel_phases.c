@@ -19,15 +19,32 @@ static uint64_t weight(const struct mt_phase_row *row)
 
 static bool has(const struct mt_page *p) { return p->dev != NULL && p->dev->phases.n > 0; }
 
-static void end_of(struct mt_out *o, const struct mt_device_analysis *d, const struct mt_phase_row *row, bool last)
+static void end_of(const struct mt_page *p, struct mt_out *o, const struct mt_phase_row *row, bool last)
 {
+    const struct mt_device_analysis *d = p->dev;
     char when[MT_WORDS], b[32];
-    if (row->n_allocs == 0)
+    uint64_t event = last ? row->last_event : row->first_event;
+    if (row->n_allocs == 0) {
         mt_h_td_text(o, "-");
-    else if (d->timeline.has_time)
-        mt_h_td_text(o, mt_moment_words(when, d, 0, last ? row->last_ns : row->first_ns));
-    else
-        mt_h_td_text(o, mt_fmt_count(b, last ? row->last_event : row->first_event));
+        return;
+    }
+    mt_puts(o, "<td class=\"n\">");
+    mt_h_event(o, p, (int64_t)event,
+               d->timeline.has_time ? mt_moment_words(when, d, 0, last ? row->last_ns : row->first_ns)
+                                    : mt_fmt_count(b, event));
+    mt_puts(o, "</td>");
+}
+
+static void peak_inside(const struct mt_page *p, struct mt_out *o, const struct mt_phase_row *row)
+{
+    char b[32], exact[32];
+    if (row->peak_inside_event == MT_NO_EVENT) {
+        mt_h_td_text(o, "-");
+        return;
+    }
+    mt_putf(o, "<td class=\"n\" title=\"%s bytes\">", mt_fmt_count(exact, row->peak_inside));
+    mt_h_event(o, p, row->peak_inside_event, mt_fmt_bytes(b, row->peak_inside));
+    mt_puts(o, "</td>");
 }
 
 /* Where there are many rows, those that are not among the largest are folded away. */
@@ -51,13 +68,10 @@ static void put_row(const struct mt_page *p, struct mt_out *o, const struct mt_p
     mt_html_s(o, mt_phase_pair_words(words, row->phase, row->sub));
     mt_puts(o, "</th>");
     if (curve) {
-        end_of(o, d, row, false);
-        end_of(o, d, row, true);
+        end_of(p, o, row, false);
+        end_of(p, o, row, true);
         mt_h_td_bytes(o, row->alloc_bytes);
-        if (row->peak_inside_event == MT_NO_EVENT)
-            mt_h_td_text(o, "-");
-        else
-            mt_h_td_bytes(o, row->peak_inside);
+        peak_inside(p, o, row);
         mt_h_td_bytes(o, row->retained);
     }
     mt_h_td_bytes(o, row->at_focus);

@@ -1,6 +1,7 @@
 /* How far the numbers can be trusted, and why. */
 #include "render/escape.h"
 #include "render/html.h"
+#include "render/page_plan.h"
 #include "render/rows.h"
 
 #include "parser/base/mem.h"
@@ -85,6 +86,32 @@ static void facts(const struct mt_page *p, struct mt_out *o)
     mt_putf(o, "<dt>Allocations of a live address</dt><dd>%s</dd>\n</dl>\n", mt_fmt_count(c, d->n_double_allocs));
 }
 
+/* What the page's script does not get, device by device. */
+static void left_out(const struct mt_page *p, struct mt_out *o)
+{
+    enum { SHOWN = 16 };
+    uint32_t n = 0;
+    char label[1024], count[32];
+    for (uint32_t i = 0; i < p->plan->track.n; i++) {
+        const struct mt_track_plan *t = &p->plan->track.p[i];
+        const struct mt_rank *rank = &p->r->ranks[t->rank];
+        if (mt_plan_left_out(t, 0) == NULL || ++n > SHOWN)
+            continue;
+        mt_puts(o, n == 1
+                       ? "<p class=\"note\">The timeline leaves out what follows. A larger --max-size brings exact events and "
+                         "addresses back.</p>\n<ul class=\"caveats\">\n"
+                       : "");
+        mt_puts(o, "<li>");
+        mt_html_s(o, mt_row_place(p->r, rank, &rank->analysis->devices.p[t->device], label, sizeof label));
+        for (unsigned k = 0; mt_plan_left_out(t, k) != NULL; k++)
+            mt_putf(o, "%s%s", k == 0 ? ": " : "; ", mt_plan_left_out(t, k));
+        mt_puts(o, "</li>\n");
+    }
+    if (n > SHOWN)
+        mt_putf(o, "<li>and the like of %s more devices</li>\n", mt_fmt_count(count, n - SHOWN));
+    mt_puts(o, n > 0 ? "</ul>\n" : "");
+}
+
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
     struct mt_caveat *c = mt_calloc(MAX_CAVEATS, sizeof *c);
@@ -103,6 +130,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     }
     mt_puts(o, n > 0 ? "</ul>\n" : "<p class=\"note\">Nothing is known to be missing.</p>\n");
     mt_free(c);
+    left_out(p, o);
     if (p->dev != NULL) {
         facts(p, o);
         confidence(o, p->dev);

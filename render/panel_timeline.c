@@ -30,14 +30,21 @@ static void picture(const struct mt_page *p, struct mt_out *o, const struct mt_t
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
     if (is_squeezed(p->dev)) {
-        mt_puts(
-            o,
-            "<p class=\"note\">One step per event: most of the time nothing was allocated, and on the time axis below the work "
-            "takes a few pixels.</p>\n");
+        mt_puts(o, "<p class=\"note\">One step per event: most of the time nothing was allocated, and on a time axis the work "
+                   "takes a few pixels.</p>\n");
         picture(p, o, &p->dev->by_event, MT_SVG_BY_EVENT_ID);
-        mt_puts(o, "<p class=\"note\">The same over time.</p>\n");
+        mt_puts(o, "<details class=\"more\"><summary>The same over time</summary>\n");
+        picture(p, o, &p->dev->timeline, 0);
+        mt_puts(o, "</details>\n");
+    } else {
+        picture(p, o, &p->dev->timeline, 0);
     }
-    picture(p, o, &p->dev->timeline, 0);
+    mt_h_help(
+        o,
+        "Each column is one moment, the highest of its stretch, so that no peak is lost between columns. Stacked are the bytes "
+        "that were live, by colour: the phase in which they were allocated, or what the buttons above the picture choose. "
+        "Dashed: what PyTorch had reserved from the driver; between the two lies memory that is held and not in use. The "
+        "band below names the phase that ran. A triangle marks the peak; red marks a request that failed.");
 }
 
 const struct mt_panel mt_panel_timeline = {"timeline", "Memory over time", has, draw};

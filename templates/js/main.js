@@ -1,3 +1,73 @@
-// Where the page's script starts.
+// Where the page's script starts: index, tracks, view, every panel. What fails leaves the static page as it was.
+import { initTimeline } from "./controls.js";
+import { fromBase64, inflate } from "./decode.js";
+import { initHash } from "./hash.js";
+import { PANELS } from "./panel_all.js";
+import { decodeLedger } from "./tables.js";
+import { Track } from "./track.js";
+import { View } from "./view.js";
 
-document.documentElement.classList.add("js");
+/** The ledger of the GPU that a track is of, where the recording tells. @param {import("./track.js").Index} index
+ *  @param {import("./track.js").TrackMeta} meta @returns {Promise<{of: import("./tables.js").Ledger, t0: string}|null>} */
+async function ledgerOf(index, meta) {
+  const all = index.ledgers, l = all.find((q) => q.id === meta.ledger) || (all.length === 1 ? all[0] : null), text = l && document.getElementById(`mt-g${l.id}`);
+  try {
+    return l && text ? { of: decodeLedger(await inflate(fromBase64((text.textContent || "").trim())), index.holders.length), t0: l.t0_ns } : null;
+  } catch {
+    return null; // the line is left out; the static ledger is on the page
+  }
+}
+
+/** Says at the end of the page what the script could not do. @param {string} what @param {unknown} error */
+function sayTrouble(what, error) {
+  const p = document.createElement("p");
+  p.textContent = `${what}: ${error instanceof Error ? error.message : String(error)}`;
+  (document.querySelector("footer") || document.body).append(p);
+}
+
+/** @param {import("./panel_dom.js").PanelCtx} ctx */
+function startPanels(ctx) {
+  for (const p of PANELS) {
+    if (p.slot && !ctx.view) continue;
+    try {
+      p.init(ctx);
+    } catch (error) {
+      sayTrouble(`The part "${p.slot}" of this page stays as it is without its script`, error);
+    }
+  }
+}
+
+/** @returns {import("./track.js").Index|null} null where there is none, or nothing that this browser can read */
+function readIndex() {
+  const text = document.getElementById("mt-index");
+  try {
+    return text && typeof DecompressionStream !== "undefined" ? JSON.parse(text.textContent || "") : null;
+  } catch (error) {
+    sayTrouble("The data in this page is damaged", error);
+    return null;
+  }
+}
+
+async function startPage() {
+  const index = readIndex();
+  const tracks = index ? index.tracks.map((meta) => new Track(index, meta)) : [];
+  const first = tracks.find((t) => t.meta.primary) || tracks[0], ctx = /** @type {any} */ ({ index, tracks, view: null, root: document });
+  if (!first || !index) return startPanels(ctx);
+  await first.load();
+  const view = (ctx.view = new View(first)), timeline = /** @type {any} */ (initTimeline(ctx));
+  startPanels(ctx);
+  const fetchTrack = async () => {
+    const { track } = view;
+    await track.load();
+    if (timeline) timeline.ledger = await ledgerOf(index, track.meta);
+    if (view.track === track) view.tell(new Set(["data"]));
+    await track.loadExact((done) => { if (timeline && view.track === track) timeline.progress(done); });
+    if (view.track === track) view.tell(new Set(["data"]));
+  };
+  view.on((changed) => { if (changed.has("track")) fetchTrack(); });
+  initHash(view, tracks, first);
+  await fetchTrack();
+  document.documentElement.classList.add("js-exact");
+}
+
+startPage().catch((error) => sayTrouble("This page stays as it is without its script", error));

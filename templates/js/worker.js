@@ -1,3 +1,17 @@
-// What runs beside the page.
+// What runs beside the page: decodes a track's operations.
+import { decodeExact, exactBuffers } from "./exact.js";
 
-onmessage = () => postMessage(null);
+/** @param {MessageEvent<{track: import("./exact.js").TrackMeta, blocks: Record<string, string>}>} e */
+onmessage = async ({ data }) => {
+  const post = /** @type {(m: object, transfer?: ArrayBuffer[]) => void} */ (postMessage);
+  let told = 0;
+  // An error in an async handler never reaches the page by itself.
+  try {
+    const exact = await decodeExact(data.track, (id) => data.blocks[id], (done) => {
+      if (done - told > 0.05) post({ progress: told = done });
+    });
+    post({ exact }, exactBuffers(exact));
+  } catch (error) {
+    post({ error: error instanceof Error ? error.message : String(error) });
+  }
+};

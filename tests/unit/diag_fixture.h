@@ -4,6 +4,7 @@
 
 #include "analysis/audit.h"
 #include "analysis/cause.h"
+#include "analysis/metrics_expected.h"
 #include "tests/unit/report_fixture.h"
 
 enum { FXD_STEPS = 9, FXD_PINS = 5 };
@@ -12,6 +13,7 @@ struct diag_fixture {
     struct fixture f;
     struct mt_cause cause;
     struct mt_audits audits;
+    struct mt_expected expected;
 };
 
 static inline void fxd_cause(struct diag_fixture *x, const char *name)
@@ -46,6 +48,28 @@ static inline void fxd_cause(struct diag_fixture *x, const char *name)
     }
     c->n_pins_all = 7;
     c->pinned_free = 100 * FX_MIB;
+    c->next =
+        (struct mt_forecast){.made = true, .attr = {.phase = MT_PH_TRAIN, .sub = MT_PH_BACKWARD}, .sentence = fx_dup(name)};
+}
+
+/* One as expected, one that is more, one that is not known. */
+static inline void fxd_expected(struct diag_fixture *x, const char *name)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        struct mt_expect *e = MT_VEC_PUSH(&x->expected.v);
+        *e = (struct mt_expect){.role = (uint8_t)(i == 0   ? MT_ROLE_PARAM
+                                                  : i == 1 ? MT_ROLE_GRAD
+                                                           : MT_ROLE_KV_CACHE),
+                                .phase = i == 2 ? MT_PH_ROLLOUT_GENERATE : MT_PH_TRAIN_ACTOR,
+                                .known = i != 2,
+                                .at_most = i == 1,
+                                .more = i == 1,
+                                .bytes = i == 2 ? 0 : 4 * FX_GIB,
+                                .measured = (i == 1 ? 12 : 4) * FX_GIB,
+                                .event = i,
+                                .text = fx_dup(i == 2 ? "the card's size is not known" : "4 x 1 GiB"),
+                                .extra = i == 1 ? fx_dup(name) : NULL};
+    }
 }
 
 static inline void fxd_audits(struct diag_fixture *x, const char *name)
@@ -132,6 +156,8 @@ static inline void fxd_make(struct diag_fixture *x, bool hostile)
     d = &a->devices.p[0];
     d->cause = &x->cause;
     d->audits = &x->audits;
+    d->expected = &x->expected;
+    fxd_expected(x, name);
     fxd_cause(x, name);
     fxd_audits(x, name);
     fxd_roles(d, name);
@@ -151,6 +177,7 @@ static inline void fxd_done(struct diag_fixture *x)
     struct mt_role_facts *f = &a->devices.p[0].roles;
     mt_cause_done(&x->cause);
     mt_audits_done(&x->audits);
+    mt_expected_done(&x->expected);
     mt_free(f->growth.p[0].label);
     MT_VEC_DONE(&f->growth);
     MT_VEC_DONE(&f->steps);

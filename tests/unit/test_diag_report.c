@@ -52,9 +52,17 @@ MT_TEST(text)
                                         "How it is known: 27.00 GiB by frames.",
                                         "Without a role: 40.00 GiB of a phase that is only guessed",
                                         "4096 tokens x a vocabulary of 151936 split by 2 x 4 bytes",
+                                        "Expected beside measured",
+                                        "- parameters in actor update: 4.00 GiB measured, 4.00 GiB expected: as expected",
+                                        "4 x 1 GiB",
+                                        "! gradients in actor update: 12.00 GiB measured, at most 4.00 GiB expected: 8.00 GiB",
+                                        "recipe/metrics.py:41 append_metrics",
+                                        "- KV cache in rollout generation: 4.00 GiB measured; what to expect is not known: the",
                                         "Phases",
                                         "Each phase at its highest",
+                                        "recipe/metrics.py:41 append_metrics",
                                         "at the peak: KV cache 8.00 GiB, parameters 1.00 GiB",
+                                        "\"of no use\" was live",
                                         "Steps",
                                         "9 steps, found by annotations.",
                                         "Grows from step to step",
@@ -82,20 +90,25 @@ MT_TEST(text)
 
 MT_TEST(markdown)
 {
-    static const char *const words[] = {"One giant tensor",
-                                        "**Change first**",
-                                        "; set now: `recipe/metrics.py:41 append_metrics`; frees about 6.00 GiB",
-                                        "**With this setting",
-                                        "| With the engine asleep (37.00 GiB) | yes |  |",
-                                        "| KV cache | 23.00 GiB |",
-                                        "| step of 9 |",
-                                        "| 1 | 0 B | 9.00 GiB | 1.00 GiB |",
-                                        "| +1.00 GiB | `recipe/metrics.py:41 append_metrics` | weight-sync buffers |",
-                                        "**FSDP gathers.** Fine.",
-                                        "**Weight sync, to act on.**",
-                                        "| Who | Bytes | Times | Why |\n|---|---:|---:|---|\n",
-                                        "| 3.00 GiB | 1,234 | - |",
-                                        "| 4 | 72.0 MiB | 8.0 MiB |"};
+    static const char *const words[] = {
+        "One giant tensor",
+        "**Change first**",
+        "; set now: `recipe/metrics.py:41 append_metrics`; frees about 6.00 GiB",
+        "**With this setting",
+        "| With the engine asleep (37.00 GiB) | yes |  |",
+        "| KV cache | 23.00 GiB |",
+        "| parameters | actor update | 4.00 GiB | 4.00 GiB | as expected | 4 x 1 GiB |",
+        "| gradients | actor update | 12.00 GiB | at most 4.00 GiB | **8.00 GiB more** | 4 x 1 GiB; recipe",
+        "| KV cache | rollout generation | 4.00 GiB | not known |  | the card",
+        "of no use",
+        "| step of 9 |",
+        "| 1 | 0 B | 9.00 GiB | 1.00 GiB |",
+        "| +1.00 GiB | `recipe/metrics.py:41 append_metrics` | weight-sync buffers |",
+        "**FSDP gathers.** Fine.",
+        "**Weight sync, to act on.**",
+        "| Who | Bytes | Times | Why |\n|---|---:|---:|---|\n",
+        "| 3.00 GiB | 1,234 | - |",
+        "| 4 | 72.0 MiB | 8.0 MiB |"};
     static struct diag_fixture x;
     char *s;
     fxd_make(&x, false);
@@ -142,6 +155,38 @@ MT_TEST(nothing_to_say)
     fx_done(&f);
 }
 
+/* Which device the sections are about, and the other ones; at most so many, then a count. */
+MT_TEST(other_devices)
+{
+    static const uint32_t ranks[] = {1, 2, FX_RANKS};
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
+        static struct fixture f;
+        char *t, *m;
+        const struct mt_device_analysis *d;
+        uint32_t rank = 0, device = UINT32_MAX, n = 0;
+        fx_make(&f, ranks[i], 10, false);
+        while ((d = mt_next_other(&f.r, &rank, &device)) != NULL) {
+            n++;
+            MT_CHECK(d != mt_report_device(&f.r));
+        }
+        MT_CHECK_EQ(n, ranks[i] - 1);
+        MT_CHECK_EQ(mt_has_others(&f.r), ranks[i] > 1);
+        t = report_of(&f.r, TEXT);
+        m = report_of(&f.r, MARKDOWN);
+        MT_ASSERT(t != NULL && m != NULL);
+        MT_CHECK_EQ(strstr(t, "The sections from here on are about rank 0, device 0.") != NULL, ranks[i] > 1);
+        MT_CHECK_EQ(strstr(t, "The other devices") != NULL, ranks[i] > 1);
+        MT_CHECK_EQ(strstr(t, "  rank 1, device 0: live at ") != NULL, ranks[i] > 1);
+        MT_CHECK_EQ(strstr(t, "and 3 more (see --format json)") != NULL, ranks[i] == FX_RANKS);
+        MT_CHECK_EQ(strstr(m, "From here on about rank 0, device 0.") != NULL, ranks[i] > 1);
+        MT_CHECK_EQ(strstr(m, "- rank 1, device 0: live at ") != NULL, ranks[i] > 1);
+        MT_CHECK_EQ(strstr(m, "- and 3 more devices") != NULL, ranks[i] == FX_RANKS);
+        mt_free(t);
+        mt_free(m);
+        fx_done(&f);
+    }
+}
+
 MT_TEST(words)
 {
     uint64_t bytes[MT_ROLE_COUNT] = {0};
@@ -184,4 +229,4 @@ MT_TEST(words)
     MT_CHECK_STR(mt_slope_words(buf, 1e300), "+0 B");
 }
 
-MT_MAIN(MT_RUN(text) MT_RUN(markdown) MT_RUN(hostile) MT_RUN(nothing_to_say) MT_RUN(words))
+MT_MAIN(MT_RUN(text) MT_RUN(markdown) MT_RUN(hostile) MT_RUN(nothing_to_say) MT_RUN(other_devices) MT_RUN(words))

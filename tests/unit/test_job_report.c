@@ -114,6 +114,16 @@ static unsigned count(const char *hay, const char *needle)
     return n;
 }
 
+/* How often a word stands in the page, its scripts left out. */
+static unsigned before_scripts(const char *page, const char *word)
+{
+    const char *end = strstr(page, "<script");
+    unsigned n = 0;
+    for (const char *s = strstr(page, word); s != NULL && (end == NULL || s < end); s = strstr(s + 1, word))
+        n++;
+    return n;
+}
+
 MT_TEST(page_of_a_driver_trace_alone)
 {
     struct made m = make("node1", true);
@@ -134,7 +144,8 @@ MT_TEST(page_of_a_driver_trace_alone)
     MT_CHECK_HAS(s, "other processes");
     MT_CHECK_HAS(s, "memtrace trace"); /* the format of the input */
     MT_CHECK(strstr(s, "id=\"reconcile\"") == NULL && strstr(s, "id=\"owners\"") == NULL);
-    MT_CHECK(strstr(s, " style=") == NULL && strstr(s, "{{") == NULL);
+    MT_CHECK(before_scripts(s, " style=") == 0 && before_scripts(s, "{{") == 0);
+    MT_CHECK_HAS(s, "id=\"mt-g0\">"); /* its ledger, for the script */
     MT_CHECK_EQ(count(s, "<section"), count(s, "</section>"));
     MT_CHECK_EQ(count(s, "<table"), count(s, "</table>"));
     MT_CHECK_EQ(count(s, "<svg"), count(s, "</svg>"));
@@ -189,8 +200,16 @@ MT_TEST(names_that_try_to_break_out)
 {
     struct made m = make(HOSTILE, true);
     const char *s = render(&m, 'h');
-    MT_CHECK(strstr(s, "<script") == NULL && strchr(s, '\033') == NULL && strstr(s, "<b>&.so") == NULL &&
-             strstr(s, "<i>'") == NULL);
+    MT_CHECK(strchr(s, '\033') == NULL && strstr(s, "<b>&.so") == NULL && strstr(s, "<i>'") == NULL);
+    /* Of scripts there are the page's own alone, behind all text, and no name ends the index or begins another. */
+    MT_CHECK_EQ(before_scripts(s, "<footer>"), 1);
+    MT_CHECK_EQ(count(s, "<script"),
+                count(s, "<script type=\"application/json\"") + count(s, "<script type=\"text/plain\"") + 1);
+    MT_CHECK_EQ(count(s, "<script"), count(s, "</script>"));
+    s = strstr(s, "id=\"mt-index\">");
+    MT_ASSERT(s != NULL);
+    MT_CHECK(strncmp(strchr(s, '<'), "</script>\n<script type=\"text/plain\"", 35) == 0);
+    s = render(&m, 'h');
     MT_CHECK_HAS(s, "&lt;script");
     MT_CHECK(strchr(render(&m, 't'), '\033') == NULL);
     s = render(&m, 'm');

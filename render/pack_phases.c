@@ -1,0 +1,164 @@
+/* Stretches of one phase, steps, occurrences and annotations. */
+#include "render/pack_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_STRETCHES = 65536, MAX_NOTES = 20000, MAX_DEPTH = 16 };
+enum {
+    C_FIRST,
+    C_PHASE,
+    C_SUB,
+    C_STEP_FIRST,
+    C_STEP_LENGTH,
+    C_STEP_PEAK,
+    C_OCC_FIRST,
+    C_OCC_LENGTH,
+    C_OCC_PHASE,
+    C_OCC_PEAK,
+    C_OCC_AT,
+    C_OCC_RETAINED,
+    C_NAME,
+    C_TICK,
+    C_TICKS,
+    C_DEPTH,
+    C_LENGTH,
+    C_TEXT,
+    N_COLUMNS
+};
+
+/* How many stretches there are, written where c is not NULL. */
+static uint64_t stretches(const struct mt_pack_in *in, bool subs, struct mt_bytes *c)
+{
+    uint64_t n = 0, before = 0;
+    for (uint64_t i = 0; i < in->pack->n_events; i++) {
+        struct mt_attr a = in->attr[i], b = i != 0 ? in->attr[i - 1] : a;
+        if (i != 0 && a.phase == b.phase && (!subs || a.sub == b.sub))
+            continue;
+        n++;
+        if (c == NULL)
+            continue;
+        mt_put_var(&c[C_FIRST], i - before);
+        mt_put_var(&c[C_PHASE], a.phase);
+        mt_put_var(&c[C_SUB], subs && a.sub != MT_PH_NONE ? a.sub + 1u : 0);
+        before = i;
+    }
+    return n;
+}
+
+static void add_stretches(const struct mt_pack_in *in, struct mt_bytes *c)
+{
+    if (stretches(in, true, NULL) <= MAX_STRETCHES) {
+        (void)stretches(in, true, c);
+        return;
+    }
+    in->pack->subs_left_out = true;
+    if (stretches(in, false, NULL) <= MAX_STRETCHES)
+        (void)stretches(in, false, c);
+    else
+        in->pack->phases_left_out = true;
+}
+
+static void add_steps(const struct mt_role_facts *f, struct mt_bytes *c)
+{
+    uint64_t before = 0;
+    for (uint32_t i = 0; i < f->steps.n; i++) {
+        const struct mt_step *s = &f->steps.p[i];
+        uint64_t first = s->first > before ? s->first : before; /* in order, whatever the analysis found */
+        mt_put_var(&c[C_STEP_FIRST], first - before);
+        mt_put_var(&c[C_STEP_LENGTH], s->last > first ? s->last - first : 0);
+        mt_put_var(&c[C_STEP_PEAK], s->peak);
+        before = first;
+    }
+    before = 0;
+    for (uint32_t i = 0; i < f->occurrences.n; i++) {
+        const struct mt_occurrence *o = &f->occurrences.p[i];
+        uint64_t first = o->first > before ? o->first : before;
+        bool inside = o->peak_event >= 0 && o->peak_event != MT_NO_EVENT && (uint64_t)o->peak_event >= first;
+        mt_put_var(&c[C_OCC_FIRST], first - before);
+        mt_put_var(&c[C_OCC_LENGTH], o->last > first ? o->last - first : 0);
+        mt_put_var(&c[C_OCC_PHASE], o->phase);
+        mt_put_var(&c[C_OCC_PEAK], o->peak);
+        mt_put_var(&c[C_OCC_AT], inside ? (uint64_t)o->peak_event - first + 1 : 0);
+        mt_put_var(&c[C_OCC_RETAINED], o->retained);
+        before = first;
+    }
+}
+
+struct note {
+    uint64_t t0, t1; /* ticks */
+    mt_str_id name;
+    uint32_t order;
+};
+
+static int by_start(const void *pa, const void *pb)
+{
+    const struct note *a = pa, *b = pb;
+    if (a->t0 != b->t0)
+        return a->t0 < b->t0 ? -1 : 1;
+    if (a->t1 != b->t1) /* the one around the other first */
+        return a->t1 > b->t1 ? -1 : 1;
+    return a->order < b->order ? -1 : a->order > b->order;
+}
+
+static bool is_ours(const struct mt_pack_in *in, const struct mt_range *x)
+{
+    return x->device == in->r->d->ordinal && in->r->d->kind == MT_DEV_CUDA && x->t0_ns != 0 && x->t1_ns > in->pack->t0_ns &&
+           x->t0_ns < x->t1_ns && mt_pack_tick(in->pack, x->t0_ns) <= in->pack->end;
+}
+
+static int add_notes(const struct mt_pack_in *in, struct mt_bytes *c)
+{
+    const struct mt_trace *t = in->r->t;
+    struct mt_pack_strings strings = {.sizes = &c[C_LENGTH], .text = &c[C_TEXT]};
+    MT_VEC(struct note) v = {NULL, 0, 0};
+    uint64_t until[MAX_DEPTH] = {0}, before = 0;
+    int rc = 0;
+    for (uint32_t i = 0; in->pack->has_time && i < t->ranges.n; i++) {
+        const struct mt_range *x = &t->ranges.p[i];
+        struct note *to;
+        if (!is_ours(in, x))
+            continue;
+        if (v.n == MAX_NOTES) {
+            in->pack->notes_left_out++;
+            continue;
+        }
+        to = MT_VEC_PUSH(&v);
+        if (to == NULL)
+            goto out;
+        *to = (struct note){mt_pack_tick(in->pack, x->t0_ns), mt_pack_tick(in->pack, x->t1_ns), x->name, i};
+        to->t1 = to->t1 < in->pack->end ? to->t1 : in->pack->end;
+    }
+    if (v.n > 1)
+        qsort(v.p, v.n, sizeof *v.p, by_start);
+    for (uint32_t i = 0; i < v.n; i++) {
+        const struct note *x = &v.p[i];
+        unsigned depth = 0;
+        while (depth + 1 < MAX_DEPTH && until[depth] > x->t0)
+            depth++;
+        until[depth] = x->t1 > until[depth] ? x->t1 : until[depth];
+        mt_put_var(&c[C_NAME], mt_pack_string(&strings, (uint64_t)x->name + 1, mt_str(t, x->name), mt_str_len(t, x->name)));
+        mt_put_var(&c[C_TICK], x->t0 - before);
+        mt_put_var(&c[C_TICKS], x->t1 - x->t0);
+        mt_put_var(&c[C_DEPTH], depth);
+        before = x->t0;
+    }
+    rc = 1;
+out:
+    mt_addrmap_done(&strings.at);
+    MT_VEC_DONE(&v);
+    return rc;
+}
+
+int mt_pack_phases(const struct mt_pack_in *in)
+{
+    struct mt_bytes c[N_COLUMNS];
+    int rc;
+    memset(c, 0, sizeof c);
+    add_stretches(in, c);
+    add_steps(&in->o->roles, c);
+    rc = add_notes(in, c) && mt_blob_make(&in->pack->phases, c, N_COLUMNS);
+    for (int i = 0; i < N_COLUMNS; i++)
+        mt_bytes_done(&c[i]);
+    return rc;
+}

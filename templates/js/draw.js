@@ -1,0 +1,223 @@
+// The stacked picture, pixel by pixel: every column is one true state, walked block by block.
+import { NO_OP } from "./layout.js";
+import { liveAt } from "./query.js";
+
+/** @typedef {import("./track.js").Track} Track */
+/** @typedef {import("./layout.js").Columns} Columns */
+/** What blocks are told apart by: `of` gives the group of a site, the last group holds the rest.
+ * @typedef {{names: string[], keys: string[], colors: string[], of: Uint16Array, order: number[], single: boolean}} Groups */
+/** @typedef {{site: Uint32Array, second: Uint32Array, line: Uint32Array, faded: Uint32Array, group: Uint32Array, pin: number, fade: number}} Inks colours as pixels */
+
+const DRAW_NONE = 0xffffffff, DRAW_STEPS = 1.5e6;
+
+/** @param {string} hex #rrggbb @returns {[number, number, number]} */
+export function rgbOf(hex) {
+  const v = parseInt(hex.slice(1), 16) || 0;
+  return [v >> 16, (v >> 8) & 255, v & 255];
+}
+
+/** A pixel: a over b, made lighter or darker by `shade`. @param {number[]} a @param {number[]} b @param {number} alpha
+ *  @param {number} shade @returns {number} */
+export function inkOf(a, b, alpha, shade) {
+  const [r, g, bl] = a.map((v, i) => Math.min(255, Math.max(0, Math.round((v * alpha + b[i] * (1 - alpha)) * shade))));
+  return ((255 << 24) | (bl << 16) | (g << 8) | r) >>> 0;
+}
+
+/** Colours of all sites: shaded by place in the code, so that neighbours can be told apart and one place keeps its look.
+ *  @param {Groups} groups @param {Uint32Array} stacks by site @param {number[]} page @param {number[]} text @returns {Inks} */
+export function inksOf(groups, stacks, page, text) {
+  const n = groups.of.length, site = new Uint32Array(n), faded = new Uint32Array(n), second = new Uint32Array(n), line = new Uint32Array(n), base = groups.colors.map(rgbOf);
+  for (let i = 0; i < n; i++) {
+    const shade = 0.9 + ((Math.imul(stacks[i], 0x9e3779b1) >>> 24) / 255) * 0.2;
+    site[i] = inkOf(base[groups.of[i]], page, 1, shade);
+    second[i] = groups.single ? inkOf(base[groups.of[i]], page, 1, shade * 0.84) : site[i];
+    line[i] = inkOf(base[groups.of[i]], page, 1, shade * 0.75);
+    faded[i] = inkOf(base[groups.of[i]], page, 0.13, 1);
+  }
+  return { site, second, line, faded, group: Uint32Array.from(base, (c) => inkOf(c, page, 1, 1)), pin: inkOf(text, page, 1, 1), fade: inkOf(text, page, 0.12, 1) };
+}
+
+/** The live blocks of a moment as one list per group (one of all for single allocations), oldest first, that goes on from operation to operation. */
+export class Stack {
+  /** @param {Track} track @param {Groups} groups */
+  constructor(track, groups) {
+    const n = track.exact ? track.exact.nBlocks : 0;
+    this.track = track;
+    this.of = groups.single ? new Uint16Array(groups.of.length) : groups.of;
+    this.next = new Uint32Array(n);
+    this.prev = new Uint32Array(n);
+    this.head = new Uint32Array(groups.names.length);
+    this.tail = new Uint32Array(groups.names.length);
+    this.small = new Float64Array(2 * groups.names.length);
+    this.at = -1;
+    this.least = 0;
+    this.match = /** @type {Uint8Array|null} */ (null);
+  }
+
+  /** Begins anew at an operation. Blocks below `least` bytes are only counted: for each group those that the search finds (all without
+   *  one), then the others. @param {number} op @param {number} least @param {Uint8Array|null} match */
+  seek(op, least, match) {
+    this.match = match;
+    this.head.fill(DRAW_NONE);
+    this.tail.fill(DRAW_NONE);
+    this.small.fill(0);
+    this.least = least;
+    this.at = op;
+    const live = liveAt(this.track, op);
+    for (let i = 0; i < live.length; i++) this.push(live[i]);
+  }
+
+  /** @param {number} b */
+  slot(b) { return this.match && this.match[b] === 0 ? 1 : 0; }
+
+  /** @param {number} b */
+  push(b) {
+    const e = /** @type {import("./exact.js").Exact} */ (this.track.exact), g = this.of[e.bSite[b]], t = this.tail[g];
+    if (e.bSize[b] < this.least) {
+      this.small[2 * g + this.slot(b)] += e.bSize[b];
+      return;
+    }
+    this.prev[b] = t;
+    this.next[b] = DRAW_NONE;
+    if (t === DRAW_NONE) this.head[g] = b;
+    else this.next[t] = b;
+    this.tail[g] = b;
+  }
+
+  /** @param {number} b */
+  drop(b) {
+    const e = /** @type {import("./exact.js").Exact} */ (this.track.exact), g = this.of[e.bSite[b]];
+    if (e.bSize[b] < this.least) {
+      this.small[2 * g + this.slot(b)] -= e.bSize[b];
+      return;
+    }
+    const p = this.prev[b], n = this.next[b];
+    if (p === DRAW_NONE) this.head[g] = n;
+    else this.next[p] = n;
+    if (n === DRAW_NONE) this.tail[g] = p;
+    else this.prev[n] = p;
+  }
+
+  /** Goes on to a later operation of the same run. @param {number} op */
+  forward(op) {
+    const e = /** @type {import("./exact.js").Exact} */ (this.track.exact), { kind, ref } = e;
+    for (let i = this.at + 1; i <= op; i++) {
+      const k = kind[i];
+      if (k === 0) this.push(ref[i]);
+      else if (k === 1 || k === 3 || k === 12) this.drop(ref[i]);
+    }
+    this.at = op;
+  }
+}
+
+/**
+ * Paints the exact columns. Rows count from the top; `scale` is pixels per byte.
+ * @param {Stack} stack @param {Columns} c @param {Uint32Array} px @param {number} h @param {number} scale @param {Inks} inks
+ * @param {Uint8Array|null} match by block: what a search found, the rest fades @param {number|null} pin
+ */
+export function paintExact(stack, c, px, h, scale, inks, match, pin) {
+  const e = /** @type {import("./exact.js").Exact} */ (stack.track.exact), { bSize, bSite } = e, w = c.n, { next, head, small } = stack;
+  let run = -1, before = -1, pictures = 0;
+  for (let x = 0; x < w; x++) pictures += c.op[x] !== NO_OP && c.op[x] !== c.op[x - 1] ? 1 : 0;
+  for (let x = 0; x < w; x++) {
+    const op = c.op[x];
+    if (op === NO_OP) continue;
+    if (op === before && c.op[x - 1] === op) { // nothing happened: the same picture
+      for (let i = x, end = h * w; i < end; i += w) px[i] = px[i - 1];
+      continue;
+    }
+    const r = e.runs.findIndex((q) => op < q.op1);
+    if (r !== run) {
+      // With very many blocks, those under half a pixel become one band of their group: it bounds the time of a frame.
+      stack.seek(op, (liveAt(stack.track, op).length + c.live) * pictures > DRAW_STEPS ? 0.5 / scale : 0, match);
+      run = r;
+    } else {
+      stack.forward(op);
+    }
+    before = op;
+    let sum = 0, y = h;
+    for (let g = 0; g < head.length; g++) {
+      for (const slot of [0, 1]) {
+        sum += small[2 * g + slot];
+        for (let to = Math.max(0, h - Math.round(sum * scale)); y > to; ) px[--y * w + x] = slot ? inks.fade : inks.group[g];
+      }
+      for (let b = head[g]; b !== DRAW_NONE; b = next[b]) {
+        sum += bSize[b];
+        const to = Math.max(0, h - Math.floor(sum * scale + 0.5)), tall = y - to, s = bSite[b];
+        if (tall <= 0) continue;
+        const faded = match !== null && match[b] === 0, ink = b === pin ? inks.pin : faded ? inks.faded[s] : b & 1 ? inks.second[s] : inks.site[s];
+        while (y > to) px[--y * w + x] = ink;
+        if (tall > 3 && b !== pin && !faded) px[to * w + x] = inks.line[s];
+      }
+    }
+  }
+}
+
+/** Paints what only the overview knows. @param {{of: Int32Array, bytes: Float64Array[], colors: Uint32Array}} o
+ *  @param {Columns} c @param {Uint32Array} px @param {number} h @param {number} scale */
+export function paintOverview(o, c, px, h, scale) {
+  for (let x = 0; x < c.n; x++) {
+    if (c.op[x] !== NO_OP) continue;
+    let sum = 0, y = h;
+    o.bytes.forEach((bytes, g) => {
+      sum += bytes[o.of[x]];
+      const to = Math.max(0, h - Math.round(sum * scale));
+      for (; y > to; y--) px[(y - 1) * c.n + x] = o.colors[g];
+    });
+  }
+}
+
+/** The block at a height above the floor, in bytes, at an operation, as it was painted: small ones at the floor of their group.
+ *  @param {Stack} stack @param {number} op @param {number} bytes @returns {number|null} */
+export function blockAt(stack, op, bytes) {
+  const e = stack.track.exact;
+  if (!e || bytes < 0) return null;
+  stack.seek(op, stack.least, stack.match);
+  const all = stack.least > 0 ? liveAt(stack.track, op) : [];
+  let sum = 0;
+  for (let g = 0; g < stack.head.length; g++) {
+    for (const slot of [0, 1]) {
+      if (sum + stack.small[2 * g + slot] <= bytes) {
+        sum += stack.small[2 * g + slot];
+        continue;
+      }
+      for (const b of all) {
+        if (e.bSize[b] >= stack.least || stack.of[e.bSite[b]] !== g || stack.slot(b) !== slot) continue;
+        sum += e.bSize[b];
+        if (sum > bytes) return b;
+      }
+    }
+    for (let b = stack.head[g]; b !== DRAW_NONE; b = stack.next[b]) {
+      sum += e.bSize[b];
+      if (sum > bytes) return b;
+    }
+  }
+  return null;
+}
+
+/** The most bytes that a search matches in each column. @param {Track} track @param {Columns} c @param {Uint8Array} match
+ *  @returns {Float64Array} NaN where only the overview knows */
+export function matchedIn(track, c, match) {
+  const out = new Float64Array(c.n).fill(NaN), e = track.exact;
+  if (!e) return out;
+  let at = -1, run = -1, sum = 0;
+  for (let x = 0; x < c.n; x++) {
+    if (c.op[x] === NO_OP) continue;
+    const r = e.runs.findIndex((q) => c.op[x] < q.op1);
+    if (r !== run) {
+      run = r;
+      at = Math.max(c.from[x] - 1, e.runs[r].op0);
+      sum = 0;
+      for (const b of liveAt(track, at)) if (match[b]) sum += e.bSize[b];
+    }
+    let top = sum;
+    for (; at + 1 < c.to[x]; ) {
+      const k = e.kind[++at], b = e.ref[at];
+      if (k === 0 && match[b]) sum += e.bSize[b];
+      else if ((k === 1 || k === 3 || k === 12) && match[b]) sum -= e.bSize[b];
+      if (sum > top) top = sum;
+    }
+    out[x] = top;
+  }
+  return out;
+}

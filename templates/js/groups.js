@@ -1,0 +1,106 @@
+// What the picture is stacked by: which sites belong together, in which colour, the heaviest at the bottom.
+import { lowerBound } from "./layout.js";
+import { liveAt } from "./query.js";
+
+/** @typedef {import("./track.js").Track} Track */
+/** @typedef {import("./track.js").Index} Index */
+/** @typedef {import("./draw.js").Groups} Groups */
+
+const GROUP_COLORS = ["#2e44b3", "#ff9f41", "#398a5b", "#6cb2ff", "#9359fa", "#d5c27c", "#704f19", "#b263b8", "#584974"];
+const GROUP_OTHER = "#c9ced6";
+
+/** What a site counts for. @param {import("./tables.js").Sites} s @param {number} site @param {string} by @returns {number} */
+export function siteGroup(s, site, by) {
+  if (by === "phase") return s.sub[site] > 0 ? s.sub[site] - 1 : s.phase[site];
+  return by === "stack" ? s.stack[site] : s.role[site];
+}
+
+/** The most bytes that each key held at one of some moments: the focus, the peak and others spread over the run.
+ *  @param {Track} track @param {string} by @returns {Map<number, {bytes: number, site: number}>} */
+function groupWeights(track, by) {
+  /** @type {Map<number, {bytes: number, site: number}>} */
+  const most = new Map(), e = track.exact, s = track.sites;
+  if (!e || !s) return most;
+  const ops = [track.opOfEvent(track.meta.focus.event), track.opOfEvent(track.meta.peak.event)];
+  for (let i = 0; i < 24; i++) ops.push(Math.floor((e.nOps * (i + 0.5)) / 24));
+  for (const op of ops) {
+    if (op < 0) continue;
+    const now = new Map();
+    for (const b of liveAt(track, op)) {
+      const key = siteGroup(s, e.bSite[b], by);
+      now.set(key, (now.get(key) || 0) + e.bSize[b]);
+      if (!most.has(key)) most.set(key, { bytes: 0, site: e.bSite[b] });
+    }
+    for (const [key, bytes] of now) {
+      const m = most.get(key);
+      if (m) m.bytes = Math.max(m.bytes, bytes);
+    }
+  }
+  return most;
+}
+
+/** The groups of an overview, the steadiest first: what stays lies at the bottom, what comes and goes on top of it.
+ *  @param {import("./tables.js").Overview|null} o @param {number} n @returns {number[]} */
+function steadyOrder(o, n) {
+  const unrest = Array.from({ length: n }, (_, g) => {
+    const v = o && o.groups[g];
+    let sum = 0, top = 1;
+    for (let i = 1; v && i < v.length; i++) {
+      sum += Math.abs(v[i] - v[i - 1]);
+      top = Math.max(top, v[i]);
+    }
+    return sum / top;
+  });
+  return unrest.map((_, i) => i).sort((a, b) => unrest[a] - unrest[b] || a - b);
+}
+
+/** `order`: where a group of the overview is in names. @param {Track} track @param {Index} index
+ *  @param {import("./view.js").By} by @returns {Groups} */
+export function groupsOf(track, index, by) {
+  const s = track.sites, names = [], keys = [], colors = /** @type {string[]} */ ([]), single = by === "alloc";
+  /** @type {number[]} */
+  let top;
+  const dict = by === "phase" ? index.phases : index.roles;
+  /** @type {Map<number, {bytes: number, site: number}>} */
+  let weights = new Map();
+  const order = steadyOrder(track.overviewEvent || track.overviewTime, track.meta.groups.length);
+  if (by === "role" || single) {
+    top = order.map((i) => track.meta.groups[i]);
+  } else {
+    weights = groupWeights(track, by);
+    top = [...weights].sort((a, b) => b[1].bytes - a[1].bytes || a[0] - b[0]).slice(0, GROUP_COLORS.length).map(([key]) => key);
+  }
+  for (const [i, key] of top.entries()) {
+    const site = weights.get(key);
+    names.push(by !== "stack" ? dict[key].name : (s && site && s.label(site.site)) || "no stack recorded");
+    keys.push(by === "stack" ? "" : `${by === "phase" ? "phase" : "role"}:${dict[key].id}`);
+    colors.push(by === "stack" ? GROUP_COLORS[i] : dict[key].color);
+  }
+  // Colours are given out over the whole report: what has none of its own takes one that is free on this track.
+  const free = GROUP_COLORS.filter((c) => !colors.includes(c));
+  colors.forEach((c, i) => { if (c === GROUP_OTHER) colors[i] = free.shift() || c; });
+  names.push("other");
+  keys.push("");
+  colors.push(GROUP_OTHER);
+  const of = new Uint16Array(s ? s.nSites : 0), at = new Map(top.map((key, i) => [key, i]));
+  for (let i = 0; s && i < s.nSites; i++) of[i] = at.get(siteGroup(s, i, by)) ?? top.length;
+  return { names, keys, colors, of, order: [...order, order.length], single };
+}
+
+/** Index of the stretch of a phase that holds at an event, -1 before the first. @param {Track} track @param {number} event */
+export function stretchAt(track, event) {
+  return track.phases ? lowerBound(track.phases.stretches.event, event + 0.5) - 1 : -1;
+}
+
+/** "forward in actor update". @param {Index} index @param {number} phase @param {number} sub + 1, 0 = none @returns {string} */
+export function pairWords(index, phase, sub) {
+  const { id, name } = index.phases[phase];
+  if (sub === 0) return name;
+  return id === "unattributed" ? index.phases[sub - 1].name : `${index.phases[sub - 1].name} in ${name}`;
+}
+
+/** @param {Track} track @param {Index} index @param {number} event @returns {string} "" where not known */
+export function phaseWords(track, index, event) {
+  const i = stretchAt(track, event), p = track.phases;
+  return p && i >= 0 ? pairWords(index, p.stretches.phase[i], p.stretches.sub[i]) : "";
+}

@@ -1,0 +1,80 @@
+// The view in the address: #t=40.0-45.2&by=phase&c=123 (a ticket can link to it). Everything read from there is hostile.
+import { BYS, firstAxis } from "./view.js";
+
+/** @typedef {import("./view.js").ViewState} ViewState */
+/** @typedef {import("./view.js").View} View */
+/** @typedef {import("./track.js").Track} Track */
+
+const HASH_QUERY = 200;
+
+/** @param {string} text @returns {[number, number]|null} two numbers with "-" between; the first may be negative */
+function hashPair(text) {
+  const m = /^(-?\d{1,15}(?:\.\d{1,9})?)-(-?\d{1,15}(?:\.\d{1,9})?)$/.exec(text);
+  return m ? [Number(m[1]), Number(m[2])] : null;
+}
+
+/** @param {string|null} text @returns {number|null} */
+function hashInt(text) { return text !== null && /^-?\d{1,15}$/.test(text) ? Number(text) : null; }
+
+/** True where the hash is a view, not the id of a section. @param {string} hash */
+export function isViewHash(hash) { return /^#?[a-z]{1,2}=/.test(hash); }
+
+/** @param {View} view @param {number} first id of the track that a page shows by itself @returns {string} without # */
+export function formatHash(view, first) {
+  const out = /** @type {string[]} */ ([]), { track, axis } = view, [min, max] = track.axisRange(axis);
+  /** @param {string} key @param {string|number} value */
+  const put = (key, value) => out.push(`${key}=${value}`);
+  if (track.meta.id !== first) put("r", track.meta.id);
+  /** @param {number} v */
+  const number = (v) => String(Number(axis === "t" ? track.seconds(v).toFixed(6) : v.toFixed(2)));
+  if (view.lo > min || view.hi < max) put(axis, `${number(view.lo)}-${number(view.hi)}`);
+  else if (axis !== firstAxis(track)) put("x", axis);
+  if (view.by !== "role") put("by", view.by);
+  if (!track.meta.focus || view.cursor !== track.meta.focus.event) put("c", view.cursor);
+  if (view.mark !== null) put("b", view.mark);
+  if (view.pin !== null) put("a", view.pin);
+  if (view.range) put("s", `${view.range[0]}-${view.range[1]}`);
+  if (view.query) put("q", encodeURIComponent(view.query.slice(0, HASH_QUERY)));
+  return out.join("&");
+}
+
+/** What a hash says of the view: complete, so that what it leaves out is as on a fresh page.
+ *  @param {string} hash @param {Track[]} tracks @param {Track} first @returns {Partial<ViewState>|null} */
+export function parseHash(hash, tracks, first) {
+  if (!isViewHash(hash)) return null;
+  const p = new URLSearchParams(hash.replace(/^#/, "").slice(0, 2000).replace(/\+/g, "%2B"));
+  const id = hashInt(p.get("r")), track = tracks.find((t) => t.meta.id === id) || first;
+  /** @type {"t"|"e"} */
+  const axis = p.has("e") || p.get("x") === "e" ? "e" : track.meta.time && (p.has("t") || p.get("x") === "t") ? "t" : firstAxis(track);
+  let [lo, hi] = track.axisRange(axis);
+  const span = hashPair(p.get(axis) || "");
+  if (span) [lo, hi] = axis === "t" ? span.map((v) => v / track.seconds(1)) : span;
+  const by = BYS.find((b) => b === p.get("by")) || "role", pin = hashInt(p.get("a"));
+  return {
+    track, axis, lo, hi, by,
+    cursor: hashInt(p.get("c")) ?? (track.meta.focus ? track.meta.focus.event : -1),
+    mark: hashInt(p.get("b")),
+    pin: pin !== null && pin >= 0 ? pin : null,
+    range: hashPair(p.get("s") || ""),
+    query: (p.get("q") || "").slice(0, HASH_QUERY),
+  };
+}
+
+/** Keeps the address and the view the same, both ways. A link to a section (#phases) is left alone.
+ *  @param {View} view @param {Track[]} tracks @param {Track} first */
+export function initHash(view, tracks, first) {
+  let timer = 0, mine = "";
+  const read = () => {
+    const patch = location.hash.slice(1) === mine ? null : parseHash(location.hash, tracks, first);
+    if (patch) view.set(patch);
+  };
+  read();
+  addEventListener("hashchange", read);
+  view.on(() => {
+    clearTimeout(timer);
+    timer = setTimeout(() => { // browsers refuse more than about 100 of these in 30 s
+      mine = formatHash(view, first.meta.id);
+      if (mine || isViewHash(location.hash)) history.replaceState(null, "", `#${mine}`);
+    }, 300);
+  });
+}

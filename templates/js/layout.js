@@ -1,0 +1,194 @@
+// Where things are: scales with their ticks, events and times to pixels, and which state each pixel column shows.
+
+/** @typedef {import("./track.js").Track} Track */
+/** @typedef {import("./tables.js").Overview} Overview */
+/** @typedef {{at: number, label: string}} Tick */
+
+const LAYOUT_UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
+
+/** @param {number} max @param {number} unit @param {number} n @param {number[]} first @returns {number} of unit */
+function niceStep(max, unit, n, first) {
+  for (const f of first) if (max / (unit * f) <= n) return unit * f;
+  for (let p = 1; ; p *= 10) for (const f of [1, 2, 5]) if (max / (unit * f * p) <= n) return unit * f * p;
+}
+
+/** The axis of bytes from 0, in one binary unit. @param {number} max @param {number} n at most so many steps
+ *  @returns {{top: number, unit: string, ticks: Tick[]}} */
+export function byteAxis(max, n) {
+  let u = 0;
+  while (u < LAYOUT_UNITS.length - 1 && max >= 1024 ** (u + 1)) u++;
+  const unit = 1024 ** u, step = niceStep(Math.max(max, 1), unit, n, u === 0 ? [] : [0.25, 0.5]), ticks = [];
+  const count = Math.max(Math.ceil(max / step), 1), digits = step / unit < 0.5 ? 2 : step / unit < 1 ? 1 : 0;
+  for (let i = 0; i <= count; i++) ticks.push({ at: i * step, label: ((i * step) / unit).toFixed(digits) });
+  return { top: count * step, unit: LAYOUT_UNITS[u], ticks };
+}
+
+/** Ticks of [lo, hi] where 1 s, or one event, is `unit` long. @param {number} lo @param {number} hi @param {number} unit
+ *  @param {number} n @param {boolean} seconds @returns {Tick[]} */
+export function spanTicks(lo, hi, unit, n, seconds) {
+  const w = (hi - lo) / unit;
+  if (!(w > 0) || n < 1) return [];
+  let step = 10 ** Math.floor(Math.log10(w / n));
+  step *= [1, 2, 5, 10].find((f) => w / (step * f) <= n) || 10;
+  if (!seconds) step = Math.max(1, Math.round(step));
+  const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9)), ticks = [];
+  for (let i = Math.ceil(lo / unit / step); i * step * unit <= hi && ticks.length < 100; i++) {
+    const v = i * step;
+    ticks.push({ at: v * unit, label: seconds ? `${v.toFixed(Math.min(digits, 9))} s` : Math.round(v).toLocaleString("en-US") });
+  }
+  return ticks;
+}
+
+/** The first index of a sorted array with a[i] >= v. @param {ArrayLike<number>} a @param {number} v @returns {number} */
+export function lowerBound(a, v, from = 0, to = a.length) {
+  while (from < to) {
+    const mid = (from + to) >>> 1;
+    if (a[mid] < v) from = mid + 1;
+    else to = mid;
+  }
+  return from;
+}
+
+/** The overview of an axis. @param {Track} track @param {"t"|"e"} axis @returns {Overview|null} */
+export function overviewOf(track, axis) { return axis === "t" ? track.overviewTime : track.overviewEvent; }
+
+/** The running number of events before each bucket. @param {Overview} o @returns {Float64Array} n + 1 of them */
+function eventsBefore(o) {
+  const sum = new Float64Array(o.n + 1);
+  for (let i = 0; i < o.n; i++) sum[i + 1] = sum[i] + o.events[i];
+  return sum;
+}
+const eventsBeforeOf = /** @type {WeakMap<Overview, Float64Array>} */ (new WeakMap());
+/** @param {Overview} o */
+function eventSums(o) {
+  let sums = eventsBeforeOf.get(o);
+  if (!sums) eventsBeforeOf.set(o, (sums = eventsBefore(o)));
+  return sums;
+}
+
+/** True where the exact events hold this one. @param {Track} track @param {number} event */
+export function hasExact(track, event) {
+  const runs = track.exact ? track.exact.runs : [];
+  return runs.some((r) => event >= r.first - 1 && event < r.first + r.events);
+}
+
+/** Where an event lies on the axis: to the bucket where there is only the overview.
+ *  @param {Track} track @param {number} event @param {"t"|"e"} axis @returns {number} */
+export function xOfEvent(track, event, axis) {
+  if (axis === "e") return Math.max(event, 0);
+  if (event < 0) return 0;
+  if (track.exact && hasExact(track, event)) return track.xOf(track.opOfEvent(event), "t");
+  const o = track.overviewTime;
+  if (!o) return 0;
+  const i = Math.min(Math.max(lowerBound(eventSums(o), event + 1) - 1, 0), o.n - 1);
+  return o.x0 + ((o.x1 - o.x0) * (i + 0.5)) / o.n;
+}
+
+/** The last event at or before x. @param {Track} track @param {number} x @param {"t"|"e"} axis @returns {number} */
+export function eventOfX(track, x, axis) {
+  const last = track.meta.events - 1, o = track.overviewTime, e = track.exact;
+  if (axis === "e") return Math.min(Math.max(Math.floor(x), -1), last);
+  let event = -1;
+  if (o) {
+    const place = ((x - o.x0) / (o.x1 - o.x0 || 1)) * o.n, i = Math.min(Math.max(Math.floor(place), 0), o.n - 1);
+    event = Math.round(eventSums(o)[i] + o.events[i] * Math.min(Math.max(place - i, 0), 1)) - 1;
+  }
+  const run = e && runOfX(track, x, axis);
+  if (e && e.tickX && run) {
+    const op = lowerBound(e.tickX, x + 0.001, run.op0, run.op1) - 1;
+    event = op <= run.op0 ? run.first - 1 : e.event[op];
+  }
+  return Math.min(Math.max(event, -1), last);
+}
+
+/** The stretch of the axis, in ticks or events, of which a run knows every state. @param {Track} track
+ *  @param {import("./exact.js").Run} r @param {ArrayLike<number>} xs @returns {[number, number]} */
+function reachOf(track, r, xs) {
+  return [r.first === 0 ? -Infinity : xs[r.op0], r.first + r.events >= track.meta.events ? Infinity : xs[r.op1 - 1]];
+}
+
+/** @param {Track} track @param {number} at @param {"t"|"e"} axis */
+export function runOfX(track, at, axis) {
+  const e = track.exact, xs = e && (axis === "e" ? e.event : e.tickX);
+  return e && xs ? e.runs.find((r) => {
+    const [begin, end] = reachOf(track, r, xs);
+    return r.op1 > r.op0 && at >= begin && at <= end;
+  }) : undefined;
+}
+
+/**
+ * What each column shows: op is the operation after whose end it is, NO_OP where only the overview knows;
+ * from/to: the operations in the column, `to` exclusive.
+ * @typedef {{lo: number, hi: number, n: number, op: Int32Array, from: Int32Array, to: Int32Array, events: number,
+ *   most: number, live: number, exact: boolean}} Columns
+ */
+export const NO_OP = -1;
+
+/** Each column gets its highest instant: of the states that hold in it, the one it comes in with included.
+ *  @param {Track} track @param {"t"|"e"} axis @param {number} lo @param {number} hi @param {number} n @returns {Columns} */
+export function columnsOf(track, axis, lo, hi, n) {
+  const c = {
+    lo, hi, n, op: new Int32Array(n).fill(NO_OP), from: new Int32Array(n), to: new Int32Array(n), events: 0, most: 0, live: 0,
+    exact: false,
+  };
+  const e = track.exact, xs = e && (axis === "e" ? e.event : e.tickX);
+  if (!e || !xs) return c;
+  const { total, kind } = e, w = (hi - lo) / n;
+  for (const r of e.runs) {
+    if (r.op1 <= r.op0) continue;
+    const [begin, end] = reachOf(track, r, xs);
+    if (end < lo || begin >= hi) continue;
+    let i = lowerBound(xs, lo, r.op0, r.op1), live = 0;
+    const first = i, lastCol = Math.min(n - 1, Math.floor((end - lo) / w));
+    for (let col = Math.max(0, Math.floor((begin - lo) / w)); col <= lastCol; col++) {
+      const limit = col === n - 1 ? hi + 1e-9 : lo + (col + 1) * w, from = i;
+      let best = Math.max(i - 1, r.op0), top = total[best];
+      for (; i < r.op1 && xs[i] < limit; i++) {
+        const k = kind[i];
+        if (total[i] > top) {
+          top = total[i];
+          best = i;
+        }
+        live += k === 0 ? 1 : k === 1 || k === 3 || k === 12 ? -1 : 0;
+        if (live > c.live) c.live = live;
+      }
+      if (top > c.most) c.most = top;
+      c.op[col] = best;
+      c.from[col] = from;
+      c.to[col] = i;
+    }
+    if (i > first) c.events += (i < r.op1 ? e.event[i] : r.first + r.events) - e.event[first];
+  }
+  c.exact = !c.op.includes(NO_OP);
+  return c;
+}
+
+/** For each column the bucket of the overview with the highest instant, of those that lie in it.
+ *  @param {Overview} o @param {number} lo in ticks or events @param {number} hi @param {number} n @returns {Int32Array} */
+export function bucketsOf(o, lo, hi, n) {
+  const out = new Int32Array(n), w = (hi - lo) / n, scale = o.n / (o.x1 - o.x0 || 1);
+  for (let col = 0; col < n; col++) {
+    const a = Math.min(Math.max(Math.floor((lo + col * w - o.x0) * scale), 0), o.n - 1);
+    const b = Math.min(Math.max(Math.ceil((lo + (col + 1) * w - o.x0) * scale) - 1, a), o.n - 1);
+    let best = a;
+    for (let i = a + 1; i <= b; i++) if (o.high[i] > o.high[best]) best = i;
+    out[col] = best;
+  }
+  return out;
+}
+
+/** The highest of a series of steps in each column. @param {{op: Uint32Array, bytes: Float64Array}} steps @param {Columns} c
+ *  @returns {Float64Array} NaN where there is only the overview */
+export function stepsOf(steps, c) {
+  const out = new Float64Array(c.n).fill(NaN);
+  let i = -1;
+  for (let col = 0; col < c.n; col++) {
+    if (c.op[col] === NO_OP) continue;
+    if (i < 0) i = lowerBound(steps.op, c.from[col]);
+    while (i < steps.op.length && steps.op[i] < c.from[col]) i++; // a gap between two runs
+    let top = i > 0 ? steps.bytes[i - 1] : 0;
+    for (; i < steps.op.length && steps.op[i] < c.to[col]; i++) top = Math.max(top, steps.bytes[i]);
+    out[col] = top;
+  }
+  return out;
+}

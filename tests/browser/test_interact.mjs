@@ -1,0 +1,317 @@
+// test_interact.mjs: reports in a real browser, driven as a person does: every number on screen against `--format json` and `memtrace dump`,
+// every key, the address, the search, ranges; no error, no request; and the same page without its script.
+// Ends with 77 where there is no Chromium or `npm ci` was not run in tests/web.
+import { after, test } from "node:test";
+import assert from "node:assert/strict";
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import * as kit from "./kit.mjs";
+
+kit.skipUnlessPossible();
+after(kit.closeBrowser);
+
+const oomSample = join(kit.samples, "verl_grpo_oom_logprob.pickle");
+const oom = kit.reportOf([oomSample], "oom", "--capacity", "80GiB");
+const device = oom.json.devices[0];
+const press = (page, key) => page.keyboard.press(key);
+const rest = (page) => page.waitForTimeout(450); // the glide and the address follow with a delay
+
+async function pageOf(html, options) {
+  const opened = await kit.open(html, options);
+  await kit.exact(opened.page);
+  return opened;
+}
+/** The event that the words under the picture speak of. */
+const eventOf = (text) => (/before the first event/.test(text) ? -1 : Number(/event ([\d,]+)/.exec(text)?.[1].replace(/,/g, "")));
+
+test("the numbers on screen are those of the analysis", async () => {
+  const { page, seen, done } = await pageOf(oom.html);
+  assert.ok(kit.saysBytes(await kit.said(page), device.ooms[0].live_bytes), await kit.said(page));
+  assert.equal(eventOf(await kit.said(page)), device.ooms[0].event);
+  await press(page, "p");
+  await rest(page);
+  assert.equal(eventOf(await kit.said(page)), device.peak_event);
+  // the legend holds the roles at the cursor
+  await press(page, "o");
+  await rest(page);
+  const legend = await page.evaluate(() => document.querySelector(".tl-legend").textContent);
+  const roles = device.roles.filter((r) => r.at_focus_bytes > 0);
+  assert.ok(roles.length > 3, JSON.stringify(device.roles[0]));
+  for (const r of roles.sort((a, b) => b.at_focus_bytes - a.at_focus_bytes).slice(0, 4)) {
+    const at = legend.indexOf(r.name);
+    assert.ok(at >= 0 && kit.saysBytes(legend.slice(at + r.name.length), r.at_focus_bytes), `${r.name} ${r.at_focus_bytes}: ${legend}`);
+  }
+  assert.deepEqual(seen, []);
+  await done();
+});
+
+test("event by event, live bytes are those of the dump", async () => {
+  const events = kit.dumpOf(oomSample).filter((l) => l.type === "event" && l.device === 0);
+  let live = device.live_start_bytes;
+  const after = events.map((e) => (live += e.action === "alloc" ? e.size : e.action === "free_completed" ? -e.size : 0));
+  const { page, seen, done } = await pageOf(oom.html, { hash: "#c=300" });
+  for (let i = 0; i < 25; i++) {
+    const text = await kit.said(page), at = eventOf(text);
+    assert.ok(kit.saysBytes(text, after[at]), `${text}; the dump has ${after[at]}`);
+    await press(page, ".");
+    assert.ok(eventOf(await kit.said(page)) > at);
+  }
+  const forward = eventOf(await kit.said(page));
+  await press(page, ",");
+  assert.ok(eventOf(await kit.said(page)) < forward);
+  assert.deepEqual(seen, []);
+  await done();
+});
+
+test("every key does what the help says", async () => {
+  const { page, seen, done } = await pageOf(oom.html);
+  const view = async () => { await rest(page); return kit.hashOf(page); };
+  await press(page, "0");
+  const whole = await view();
+  await page.evaluate(() => document.querySelector(".tl-over").focus());
+  await press(page, "w");
+  const zoomed = await view();
+  assert.match(zoomed, /[#&][te]=[\d.]+-[\d.]+/);
+  await press(page, "a");
+  const left = await view();
+  assert.notEqual(left, zoomed);
+  await press(page, "d");
+  assert.notEqual(await view(), left);
+  for (const key of ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "+", "-", "s"]) {
+    const before = await view();
+    await press(page, "w");
+    await press(page, key);
+    await press(page, key);
+    assert.notEqual(await view(), before, key);
+  }
+  await press(page, "0");
+  assert.equal(await view(), whole);
+  await press(page, "n");
+  const found = eventOf(await kit.said(page));
+  assert.ok(Number.isInteger(found), await kit.said(page));
+  await press(page, "b");
+  assert.match(await view(), /[#&]b=\d+/);
+  await press(page, "b");
+  assert.doesNotMatch(await view(), /[#&]b=\d+/);
+  await press(page, "?");
+  assert.ok(await page.evaluate(() => document.querySelector("dialog.keys").open));
+  await press(page, "Escape");
+  assert.ok(!(await page.evaluate(() => document.querySelector("dialog.keys").open)));
+  await press(page, "/");
+  assert.ok(await page.evaluate(() => document.activeElement.matches(".tl-search")));
+  await page.keyboard.type("w0pn");
+  assert.equal(await page.evaluate(() => document.activeElement.value), "w0pn", "letters in the field are text");
+  await press(page, "Escape");
+  await press(page, "[");
+  await press(page, "]");
+  await rest(page);
+  assert.deepEqual(seen, []);
+  await done();
+});
+
+test("the address holds the whole view", async () => {
+  const { page, seen, done } = await pageOf(oom.html);
+  await page.evaluate(() => document.querySelector(".tl-over").focus());
+  await press(page, "w");
+  await press(page, "w");
+  await page.getByRole("radio", { name: "Phase" }).or(page.getByRole("button", { name: "Phase", exact: true })).first().click();
+  await page.fill(".tl-search", ">64M");
+  await rest(page);
+  const hash = await kit.hashOf(page), words = await kit.said(page), found = await page.evaluate(() => document.querySelector(".tl-found").textContent);
+  for (const part of [/[te]=/, /by=phase/, /q=%3E64M/]) assert.match(hash, part);
+  const again = await pageOf(oom.html, { hash });
+  await rest(again.page);
+  assert.equal(await kit.hashOf(again.page), hash);
+  assert.equal(await kit.said(again.page), words);
+  assert.equal(await again.page.evaluate(() => document.querySelector(".tl-found").textContent), found);
+  assert.deepEqual([...seen, ...again.seen], []);
+  await again.done();
+  await done();
+});
+
+test("addresses that nobody wrote break nothing", async () => {
+  for (const hash of ["#e=NaN-5&c=1e99", "#r=99999&t=5--7&by=__proto__&q=%E0%A4%A", "#c=-5&a=999999999&s=7-3&b=-1", "#t=1-2&t=3-4&x=q&q=role%3A", "#verdict", "#__proto__=1", "#e=9-1"]) {
+    const { page, seen, done } = await pageOf(oom.html, { hash });
+    assert.match(await kit.said(page), /live at|At /, hash);
+    assert.deepEqual(seen, [], hash);
+    await done();
+  }
+});
+
+test("a search counts what the dump holds", async () => {
+  const events = kit.dumpOf(oomSample), { page, seen, done } = await pageOf(oom.html);
+  const large = events.filter((l) => l.type === "event" && l.device === 0 && l.action === "alloc" && l.size > 64 * 2 ** 20).length;
+  await page.fill(".tl-search", ">64MiB");
+  await kit.until(page, "the search", () => /^[\d,]+ of/.test(document.querySelector(".tl-found").textContent));
+  const text = await page.evaluate(() => document.querySelector(".tl-found").textContent);
+  assert.equal(Number(/^([\d,]+) of/.exec(text)[1].replace(/,/g, "")), large, text);
+  await page.fill(".tl-search", "role:no_such_role");
+  await rest(page);
+  assert.match(await page.evaluate(() => document.querySelector(".tl-found").textContent), /^0 of|no role|unknown/i);
+  await page.fill(".tl-search", "role:kv_cache never-freed");
+  await rest(page);
+  const kv = device.roles.find((r) => r.id === "kv_cache" || r.role === "kv_cache");
+  const now = await page.evaluate(() => document.querySelector(".tl-found").textContent);
+  assert.ok(kit.saysBytes(now.slice(now.indexOf(",") + 1), kv.at_focus_bytes), `${now}; ${kv.at_focus_bytes}`);
+  assert.deepEqual(seen, []);
+  await done();
+});
+
+test("shift and drag select a range, and say what changed in it", async () => {
+  const { page, seen, done } = await pageOf(oom.html, { hash: "#x=e" });
+  const box = await page.locator(".tl-over").boundingBox(), y = box.y + box.height / 2;
+  await page.keyboard.down("Shift");
+  await page.mouse.move(box.x + box.width * 0.3, y);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.5, y, { steps: 5 });
+  await page.mouse.up();
+  await page.keyboard.up("Shift");
+  await rest(page);
+  const [, a, b] = /[#&]s=(\d+)-(\d+)/.exec(await kit.hashOf(page)).map(Number);
+  const events = kit.dumpOf(oomSample).filter((l) => l.type === "event" && l.device === 0);
+  let born = 0, gone = 0;
+  for (const e of events.slice(a + 1, b + 1)) { born += e.action === "alloc" ? e.size : 0; gone += e.action === "free_completed" ? e.size : 0; }
+  const text = await page.evaluate(() => document.querySelector(".tl-below").textContent);
+  assert.match(text, /changed|new|gone/i);
+  assert.ok(born >= gone ? text.length > 20 : true, text);
+  await press(page, "f");
+  await rest(page);
+  assert.match(await kit.hashOf(page), /[#&][te]=/);
+  await press(page, "Escape");
+  await rest(page);
+  assert.doesNotMatch(await kit.hashOf(page), /[#&]s=/);
+  assert.deepEqual(seen, []);
+  await done();
+});
+
+test("wheel, drag, hover and click", async () => {
+  const { page, seen, done } = await pageOf(oom.html);
+  await page.locator(".tl-over").scrollIntoViewIfNeeded();
+  await page.waitForTimeout(300);
+  const box = await page.locator(".tl-over").boundingBox(), x = box.x + box.width / 2, y = box.y + box.height * 0.7;
+  await page.mouse.move(x, y);
+  await page.mouse.wheel(0, -400);
+  await rest(page);
+  const zoomed = await kit.hashOf(page);
+  assert.match(zoomed, /[#&][te]=/);
+  await page.mouse.down();
+  await page.mouse.move(x - 80, y, { steps: 4 });
+  await page.mouse.up();
+  await rest(page);
+  assert.notEqual(await kit.hashOf(page), zoomed);
+  await page.mouse.move(x + 3, y);
+  await kit.until(page, "the tip", () => !document.querySelector(".tl-tip").hidden);
+  assert.match(await page.evaluate(() => document.querySelector(".tl-tip").textContent), /GiB|MiB|KiB/);
+  await page.mouse.click(x + 3, y);
+  await rest(page);
+  assert.match(await kit.hashOf(page), /[#&]a=\d+/);
+  assert.match(await page.evaluate(() => document.querySelector(".tl-below").textContent), /KV cache|parameters|weights|logits/);
+  assert.deepEqual(seen, []);
+  await done();
+});
+
+test("without its script the page has all that C wrote, and no dead control", async () => {
+  const { page, seen, done } = await kit.open(oom.html, { js: false });
+  const text = await page.locator("main").innerText();
+  assert.ok(text.includes(oom.json.verdict.sentence.slice(0, 60)), "the verdict");
+  assert.equal(await page.locator("button, input, select, canvas").count(), 0);
+  assert.ok(await page.locator("#timeline svg.plot").first().isVisible());
+  assert.ok((await page.locator("section").count()) >= 10);
+  assert.deepEqual(seen, []);
+  await done();
+});
+
+test("without DecompressionStream the page stays as C wrote it, and its tables still sort", async () => {
+  const { page, seen, done } = await kit.open(oom.html, { init: "delete globalThis.DecompressionStream;" });
+  await page.waitForTimeout(500);
+  assert.ok(await page.locator("#timeline svg.plot").first().isVisible());
+  assert.equal(await page.locator(".tl").count(), 0);
+  assert.deepEqual(seen, []);
+  await done();
+});
+
+test("broken data leaves the static page, and says so once", async () => {
+  const html = readFileSync(oom.html, "utf8").replace(/(id="mt-t0-c0"[^>]*>)([^<]{40})/, "$1AAAABBBBCCCCDDDDAAAABBBBCCCCDDDDAAAABBBB");
+  const path = join(kit.scratch, "broken.html");
+  writeFileSync(path, html);
+  const { page, done } = await kit.open(path);
+  await page.waitForTimeout(1500);
+  assert.ok((await page.locator("main").innerText()).includes(oom.json.verdict.sentence.slice(0, 60)));
+  assert.notEqual(await page.evaluate(() => document.querySelector(".tl")?.dataset.state), "exact");
+  await done();
+});
+
+test("hostile names stay text", async () => {
+  const evil = "</script><img src=x onerror=alert(1)><b>\u202e&amp;\u2028' onclick=\"alert(2)";
+  const data = JSON.parse(readFileSync(join(kit.samples, "tiny.json"), "utf8")), path = join(kit.scratch, "hostile.json");
+  const walk = (v) => {
+    if (Array.isArray(v)) v.forEach(walk);
+    else if (v && typeof v === "object") {
+      if (typeof v.name === "string" && typeof v.filename === "string") { v.name = evil + v.name; v.filename = `/${evil}/${v.filename}`; }
+      Object.values(v).forEach(walk);
+    }
+  };
+  walk(data);
+  writeFileSync(path, JSON.stringify(data));
+  const { html } = kit.reportOf([path], "hostile", "--title", evil), { page, seen, done } = await pageOf(html);
+  assert.equal(await page.locator("img").count(), 0);
+  await press(page, "p");
+  await page.fill(".tl-search", "onerror");
+  await rest(page);
+  const box = await page.locator(".tl-over").boundingBox();
+  await page.mouse.click(box.x + box.width * 0.8, box.y + box.height * 0.7);
+  await rest(page);
+  for (const button of await page.getByRole("button", { name: /Stack|Allocation/ }).all()) if (await button.isVisible()) await button.click();
+  await rest(page);
+  assert.equal(await page.locator("img").count(), 0);
+  assert.deepEqual(seen, []);
+  await done();
+});
+
+test("64 ranks: the worst one first, every one to choose", async () => {
+  const folder = join(kit.scratch, "ranks");
+  mkdirSync(folder);
+  for (let i = 0; i < 64; i++) cpSync(join(kit.samples, i === 37 ? "fragmentation_oom.pickle" : "tiny.pickle"), join(folder, `rank${i}.pickle`));
+  const { html, json } = kit.reportOf([folder], "ranks"), { page, seen, done } = await pageOf(html);
+  const options = await page.locator(".tl-track option").allTextContents();
+  assert.equal(options.length, 64);
+  const chosen = await page.evaluate(() => document.querySelector(".tl-track").selectedOptions[0].textContent);
+  assert.match(chosen, new RegExp(`\\b${json.verdict.rank}\\b`));
+  await page.locator(".tl-track").selectOption({ index: 5 });
+  await rest(page);
+  assert.match(await kit.hashOf(page), /[#&]r=\d+/);
+  await kit.exact(page);
+  assert.deepEqual(seen, []);
+  await done();
+});
+
+test("a driver's trace beside a snapshot", async () => {
+  const { html } = kit.reportOf([join(kit.samples, "driver_v1.trace.gz"), join(kit.samples, "expandable_segments.pickle")], "driver");
+  const { page, seen, done } = await pageOf(html);
+  assert.ok(await page.locator("#ledger").count());
+  assert.deepEqual(seen, []);
+  await done();
+});
+
+test("a real snapshot", { skip: existsSync(join(kit.MEMTRACE_SHARED_DATA, "torch")) ? false : "the shared data is not here" }, async () => {
+  const { readdirSync } = await import("node:fs");
+  const folder = join(kit.MEMTRACE_SHARED_DATA, "torch"), file = readdirSync(folder).filter((f) => /\.(pickle|pickle\.gz|pkl)$/.test(f)).sort()[0];
+  const { html, json } = kit.reportOf([join(folder, file)], "real"), { page, seen, done } = await pageOf(html);
+  await press(page, "p");
+  await rest(page);
+  const d = json.devices.find((q) => q.device === json.verdict.device) ?? json.devices[0];
+  assert.equal(eventOf(await kit.said(page)), d.peak_event);
+  assert.deepEqual(seen, []);
+  await done();
+});
+
+test("nothing is wider than the page, light and dark, wide and narrow", async () => {
+  for (const width of [1440, 390]) {
+    for (const scheme of ["light", "dark"]) {
+      const { page, seen, done } = await pageOf(oom.html, { width, scheme });
+      assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width, `${width} ${scheme}`);
+      assert.deepEqual(seen, []);
+      await done();
+    }
+  }
+});

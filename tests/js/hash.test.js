@@ -1,0 +1,54 @@
+// The address: there and back, and whatever else people put there.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { formatHash, isViewHash, parseHash } from "../../templates/js/hash.js";
+import { View } from "../../templates/js/view.js";
+import { dice, madeEvents } from "./tools/encode.js";
+import { openTrack } from "./tools/open.js";
+
+const { track } = await openTrack({ events: [...madeEvents(3000)] });
+
+test("a fresh view has no hash", () => {
+  assert.equal(formatHash(new View(track), 0), "");
+  assert.equal(formatHash(new View(track), 3), "r=0", "another track than the page shows by itself");
+});
+
+test("every state comes back", () => {
+  const d = dice(11), [, max] = track.axisRange("t");
+  for (let i = 0; i < 300; i++) {
+    const v = new View(track);
+    v.set({
+      axis: d(2) ? "t" : "e", by: ["role", "phase", "stack", "alloc"][d(4)], cursor: d(3000) - 1, mark: d(2) ? d(3000) : null,
+      pin: d(2) ? d(500) : null, range: d(2) ? [d(1000), 1000 + d(1000)] : null, query: ["", "role:kv_cache >64M", "a&b=c #%+\u00e9<", "!x"][d(4)],
+    });
+    if (d(2)) v.set({ lo: d(max), hi: d(max) });
+    const back = new View(track), hash = formatHash(v, 0), patch = parseHash(`#${hash}`, [track], track);
+    if (patch) back.set(patch);
+    else assert.equal(hash, "");
+    for (const key of ["axis", "by", "cursor", "mark", "pin", "range", "query"]) assert.deepEqual(back[key], v[key], `${key} of ${hash}`);
+    const near = (v.axis === "t" ? 1e-6 / track.seconds(1) : 0.01) + 1e-9;
+    assert.ok(Math.abs(back.lo - v.lo) <= near && Math.abs(back.hi - v.hi) <= near, hash);
+  }
+});
+
+test("links to sections are not views", () => {
+  for (const h of ["", "#", "#phases", "#h-timeline", "#mt-index", "#=3"]) {
+    assert.equal(isViewHash(h), false, h);
+    assert.equal(parseHash(h, [track], track), null);
+  }
+  assert.equal(isViewHash("#t=1-2"), true);
+});
+
+test("hostile hashes give a whole view", () => {
+  const bad = ["#t=a-b", "#t=1e999-2", "#t=-", "#t=5-5", "#e=99999999999999999999-1", "#t=2-1&c=--5&a=-3&b=1.5&s=9", "#by=__proto__&x=e", "#r=77&q=%E0%A4%A", "#a=999999999999",
+    "#q=" + "x".repeat(1e6), "#c=999999999999999&s=5-99999999", "#t=0.1.2-3&by=<script>"];
+  for (const h of bad) {
+    const v = new View(track), patch = parseHash(h, [track], track);
+    v.set(patch);
+    const [min, max] = track.axisRange(v.axis);
+    assert.ok(v.lo >= min && v.hi <= max && v.hi > v.lo, h.slice(0, 40));
+    assert.ok(v.cursor >= -1 && v.cursor < track.meta.events, h.slice(0, 40));
+    assert.ok(["role", "phase", "stack", "alloc"].includes(v.by) && v.query.length <= 200);
+    assert.ok(v.pin === null || v.pin >= 0);
+  }
+});

@@ -1,0 +1,79 @@
+// What the timeline says: of a block, of a moment, of itself.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { blockFacts, eventWords, noStackWords } from "../../templates/js/detail.js";
+import { groupsOf } from "../../templates/js/groups.js";
+import { flagsOf } from "../../templates/js/marks.js";
+import { altWords, levelWords, stateWords } from "../../templates/js/words.js";
+import { madeEvents } from "./tools/encode.js";
+import { openTrack } from "./tools/open.js";
+
+const events = [
+  { op: "alloc", tick: 1024, site: 1, size: 3 << 20, addr: 0x7f0000000000 }, { op: "alloc", tick: 2048, site: 4, size: 700, addr: 0x7f0000800000 },
+  { op: "free_requested", tick: 4096, block: 1 }, { op: "free_completed", tick: 4097, block: 1 }, { op: "free_requested", tick: 6145, block: 2 },
+  { op: "oom", tick: 8193, size: 1 << 30, free: 1 << 20, site: 1 },
+];
+const { track, index } = await openTrack({ events, old: [{ site: 0, size: 4096, addr: 512 }] });
+track.meta.ooms = [{ event: 5, request: 1 << 30, free: 1 << 20, label: "train.py:7 step" }];
+track.meta.peak = { event: 1, live: (3 << 20) + 4796, tick: 2048 };
+
+test("an allocation: born, freed, or why that is not known", () => {
+  const facts = [0, 1, 2].map((b) => Object.fromEntries(blockFacts(track, index, b)));
+  assert.equal(facts[0].Size, "4.0 KiB");
+  assert.equal(facts[0].Born, "before the recording began");
+  assert.equal(facts[0].Freed, "not by the end of the recording");
+  assert.match(facts[0].Lives, /^at least 8\.2 ms$/);
+  assert.deepEqual([facts[1].Size, facts[1].Role, facts[1]["Phase of birth"]], ["3.0 MiB", "kv cache", "rollout phase in update phase"]);
+  assert.equal(facts[1].Born, "event 0 at 1.0 ms");
+  assert.equal(facts[1].Freed, "event 2 at 4.1 ms");
+  assert.equal(facts[1].Lives, "3.1 ms");
+  assert.equal(facts[1].Address, "0x7f0000000000");
+  assert.match(facts[2].Freed, /^requested by event 4 at 6\.1 ms, not completed/);
+  assert.deepEqual(blockFacts(track, index, 99), [], "a link may name a block that is not there");
+  assert.match(noStackWords(track, 0), /before the recording/);
+  assert.match(noStackWords(track, 2), /_record_memory_history/);
+});
+
+test("a moment", () => {
+  const view = /** @type {any} */ ({ track });
+  assert.equal(stateWords(view, index, 1), "3.0 MiB live at event 1 at 2.0 ms, in rollout phase, 3 allocations");
+  assert.equal(stateWords(view, index, 3), "4.7 KiB live at event 3 at 4.1 ms, in rollout phase, 2 allocations");
+  assert.equal(stateWords(view, index, -1), "4.0 KiB live at the start, before the first event, 1 allocation");
+  assert.equal(eventWords(track, 5), "event 5 at 8.2 ms");
+});
+
+test("the picture in words, and its flags in order", () => {
+  assert.equal(altWords(track), "Memory of rank 0 over time: 6 events over 8.2 ms. Live memory starts at 4.0 KiB and is highest with 3.0 MiB at event 1 at 2.0 ms." +
+    " Out of memory at event 5 at 8.2 ms, asking for 1.00 GiB. Press ? for the keys.");
+  track.meta.marks = [{ id: "peak", kind: "peak", from: 1, to: 1, text: "p" }, { id: "oom", kind: "oom", from: 5, to: 5, text: "o" }, { id: "g", kind: "growth", from: 0, to: 5, text: "grows" }];
+  assert.deepEqual(flagsOf(track).map((f) => [f.kind, f.event, f.to]), [["growth", 0, 5], ["peak", 1, 1], ["oom", 5, 5]]);
+  assert.match(flagsOf(track)[2].text, /^out of memory: asked for 1\.00 GiB, 1\.0 MiB free on the device, by train\.py:7 step$/);
+});
+
+test("how true the picture is", () => {
+  const tl = (t, frame) => /** @type {any} */ ({ view: { track: t }, frame });
+  const fake = (more) => ({ exact: {}, errors: [], hasExact: true, meta: { level: "exact", lost: 0 }, ...more });
+  assert.equal(levelWords(tl(fake({ exact: null }), null), 0.427), "decoding every event: 42 %");
+  assert.equal(levelWords(tl(fake({ exact: null, hasExact: false }), null), 0), "overview only: this page has no exact events");
+  assert.equal(levelWords(tl(fake({ exact: null, errors: ["broken."] }), null), 0), "broken.");
+  assert.equal(levelWords(tl(fake({}), { rough: true }), 1), "overview");
+  assert.equal(levelWords(tl(fake({}), { rough: false, c: { exact: true, events: 1234 } }), 1), "exact: 1,234 events in view");
+  assert.equal(levelWords(tl(fake({}), { rough: false, c: { exact: false, events: 3 } }), 1), "exact in part, overview elsewhere");
+  assert.match(levelWords(tl(fake({ meta: { level: "exact", lost: 2 } }), { rough: false, c: { exact: true, events: 1 } }), 1), /2 frees are missing/);
+});
+
+test("groups: the eight roles and the rest, phases and stacks by weight", async () => {
+  const made = await openTrack({ events: [...madeEvents(3000)] }), role = groupsOf(made.track, made.index, "role");
+  assert.deepEqual([role.names, role.keys], [["kv cache", "other"], ["role:kv_cache", ""]]);
+  assert.deepEqual([...role.of].slice(0, 4), [1, 0, 1, 1]);
+  for (const by of ["phase", "stack"]) {
+    const g = groupsOf(made.track, made.index, by);
+    assert.equal(g.names.at(-1), "other");
+    assert.equal(new Set(g.names).size, g.names.length);
+    assert.ok(g.names.length >= 3 && g.names.length <= 10);
+    assert.ok([...g.of].every((v) => v < g.names.length));
+  }
+  assert.ok(groupsOf(made.track, made.index, "stack").names.includes("no stack recorded"));
+  const bare = await openTrack({ events: [...madeEvents(300)], exact: false });
+  assert.deepEqual(groupsOf(bare.track, bare.index, "stack").names, ["other"], "without the events nothing is known of stacks");
+});
