@@ -41,7 +41,14 @@ struct mt_cli {
     int framework; /* enum mt_framework, -1 = detect */
     int32_t device;
     uint64_t capacity;
+    uint64_t max_size; /* of the report; 0 = MT_MAX_SIZE_DEFAULT */
+    bool gzip, any_size;
     bool force, sha256, verify, quiet, json, all, meta;
+    bool redact, open;
+    const char *redact_key;
+    int to;         /* enum mt_export_to */
+    const char *at; /* of an export: a moment */
+    int32_t rank;
     bool no_torch, no_stacks, no_memory2, take_over, keep_spool, no_symbols, remove; /* capture, collect */
     const char *spool;
     uint64_t max_mb;
@@ -52,8 +59,12 @@ struct mt_cli {
 };
 #define MT_CLI_DEFAULTS                                                                                                        \
     {                                                                                                                          \
-        .framework = -1, .device = -1, .limits = MT_LIMITS_DEFAULT                                                             \
+        .framework = -1, .device = -1, .rank = -1, .limits = MT_LIMITS_DEFAULT                                                 \
     }
+
+/* A page that can be attached where tickets are written: the largest file that is taken there, and what is meant to be looked at. */
+#define MT_MAX_SIZE_DEFAULT UINT64_C(10000000)
+#define MT_MAX_SIZE_MOST UINT64_C(25000000)
 
 struct mt_exit_text {
     int status;
@@ -81,11 +92,13 @@ const struct mt_command *mt_command_find(const char *name); /* NULL when unknown
 #define MT_CMD_CAPTURE 32u
 #define MT_CMD_COLLECT 64u
 #define MT_CMD_DOCTOR 128u
-#define MT_CMD_READERS (MT_CMD_REPORT | MT_CMD_INFO | MT_CMD_DUMP)
+#define MT_CMD_EXPORT 256u
+#define MT_CMD_READERS (MT_CMD_REPORT | MT_CMD_INFO | MT_CMD_DUMP | MT_CMD_EXPORT)
 
 enum mt_exit mt_cmd_report(const struct mt_cli *c);
 enum mt_exit mt_cmd_info(const struct mt_cli *c);
 enum mt_exit mt_cmd_dump(const struct mt_cli *c);
+enum mt_exit mt_cmd_export(const struct mt_cli *c);
 enum mt_exit mt_cmd_rules(const struct mt_cli *c);
 enum mt_exit mt_cmd_capture(const struct mt_cli *c);
 enum mt_exit mt_cmd_collect(const struct mt_cli *c);

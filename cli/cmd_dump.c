@@ -1,6 +1,7 @@
 /* cmd_dump.c -- the normalised model, one JSON object per line; several snapshots one after the other. */
 #include "cli/load.h"
 #include "cli/output.h"
+#include "cli/redact.h"
 
 #include <string.h>
 
@@ -20,14 +21,19 @@ static int visit(void *arg, struct mt_trace *t)
 enum mt_exit mt_cmd_dump(const struct mt_cli *c)
 {
     struct mt_load load;
+    struct mt_redact *redact = NULL;
     struct dump d;
     enum mt_exit status = MT_EXIT_FAILED;
 
     memset(&load, 0, sizeof load);
     memset(&d, 0, sizeof d);
     d.c = c;
-    if (!mt_output_check(c->output, c->force, c->inputs, c->n_inputs) || !mt_output_open(&d.out, c->output, c->force))
+    if (!mt_output_check(c->output, c->force, c->inputs, c->n_inputs) || !mt_redact_open(&redact, c) ||
+        !mt_output_open(&d.out, c->output, c->force)) {
+        mt_redact_close(redact);
         return status;
+    }
+    load.redact = redact;
     mt_load_inputs(&load, c, visit, &d);
     if (load.failed || load.n_read == 0) {
         mt_output_discard(&d.out);
@@ -37,5 +43,6 @@ enum mt_exit mt_cmd_dump(const struct mt_cli *c)
             status = mt_load_status(&load);
     }
     mt_load_done(&load);
+    mt_redact_close(redact);
     return status;
 }

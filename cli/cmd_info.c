@@ -1,6 +1,7 @@
 /* cmd_info.c -- what is in each input, printed as soon as it is read. */
 #include "cli/load.h"
 #include "cli/output.h"
+#include "cli/redact.h"
 
 #include <string.h>
 
@@ -29,18 +30,25 @@ static int visit(void *arg, struct mt_trace *t)
 enum mt_exit mt_cmd_info(const struct mt_cli *c)
 {
     struct mt_load load;
+    struct mt_redact *redact = NULL;
     struct info i;
     enum mt_exit status = MT_EXIT_FAILED;
 
     memset(&load, 0, sizeof load);
     memset(&i, 0, sizeof i);
     i.c = c;
-    if (!mt_output_open(&i.out, NULL, false))
+    if (!mt_redact_open(&redact, c))
         return status;
+    if (!mt_output_open(&i.out, NULL, false)) {
+        mt_redact_close(redact);
+        return status;
+    }
+    load.redact = redact;
     mt_load_inputs(&load, c, visit, &i);
     status = mt_output_commit(&i.out, false);
     if (status == MT_EXIT_OK)
         status = mt_load_status(&load);
     mt_load_done(&load);
+    mt_redact_close(redact);
     return status;
 }

@@ -1,7 +1,10 @@
 /* cmd_report.c -- read every rank, analyse it, give its events back, and write one report over all of them. */
+#include "cli/gzip_out.h"
 #include "cli/load.h"
 #include "cli/options.h"
+#include "cli/open.h"
 #include "cli/output.h"
+#include "cli/redact.h"
 #include "cli/rules_load.h"
 #include "cli/run_inputs.h"
 #include "cli/term.h"
@@ -17,6 +20,7 @@
 struct loaded {
     struct mt_trace *trace;
     struct mt_analysis *analysis;
+    struct mt_packs packs;   /* its history, for the page */
     struct mt_claims claims; /* what it says of its segments: needed where the driver was recorded as well */
     uint32_t order;          /* of reading */
 };
@@ -29,6 +33,8 @@ struct report {
     MT_VEC(struct mt_trace *) drivers; /* traces of driver calls; no ranks */
     struct mt_job *job;
     struct mt_run_inputs run; /* logs and settings */
+    struct mt_redact *redact;
+    const char *at; /* what is being analysed, for the progress */
     struct mt_logdiag *diag;
     struct mt_lint *lint;
 };
@@ -84,6 +90,14 @@ static int visit_driver(struct report *r, struct mt_trace *t)
     return add_settings(r, t);
 }
 
+static void analysing(void *arg, uint64_t done, uint64_t total)
+{
+    struct report *r = arg;
+    mt_progress_show(&r->load.progress, "analysing", r->at, done, total, false);
+}
+
+static uint64_t max_size(const struct mt_cli *c) { return c->max_size != 0 ? c->max_size : MT_MAX_SIZE_DEFAULT; }
+
 static int visit(void *arg, struct mt_trace *t)
 {
     struct report *r = arg;
@@ -96,15 +110,18 @@ static int visit(void *arg, struct mt_trace *t)
         .framework = r->c->framework,
         .capacity = r->c->capacity,
         .conf = r->run.conf,
+        .progress = {analysing, r},
     };
     struct mt_analysis *a = NULL;
+    struct mt_packs packs = {.max_size = max_size(r->c)};
     struct loaded *l;
     struct mt_err err;
+    enum mt_rc rc;
     char label[1024];
 
     if (t->driver != NULL)
         return visit_driver(r, t);
-    mt_trace_label(t, label, sizeof label);
+    r->at = mt_trace_label(t, label, sizeof label);
     if (opts.capacity == 0)
         opts.capacity = capacity_of(r, t);
     if (opts.capacity == 0)
@@ -119,7 +136,12 @@ static int visit(void *arg, struct mt_trace *t)
         return 1;
     }
     memset(&err, 0, sizeof err);
-    if (mt_analyze(&a, t, &opts, &err) < 0) {
+    if (r->c->format == MT_FORMAT_HTML)
+        opts.detail = (struct mt_detail_hook){mt_pack_device, &packs};
+    rc = mt_analyze(&a, t, &opts, &err);
+    mt_progress_erase(&r->load.progress);
+    if (rc < 0) {
+        mt_packs_done(&packs);
         mt_say_err(label, &err);
         r->load.n_read--;
         mt_trace_free(t);
@@ -128,6 +150,7 @@ static int visit(void *arg, struct mt_trace *t)
     l = MT_VEC_PUSH(&r->ranks);
     if (l == NULL || mt_claims_make(&l->claims, t, &err) < 0) {
         r->ranks.n -= l != NULL;
+        mt_packs_done(&packs);
         mt_analysis_free(a);
         mt_trace_free(t);
         return out_of_memory(r);
@@ -135,6 +158,7 @@ static int visit(void *arg, struct mt_trace *t)
     mt_trace_drop_events(t);
     l->trace = t;
     l->analysis = a;
+    l->packs = packs;
     l->order = r->ranks.n - 1;
     return 1;
 }
@@ -167,7 +191,9 @@ static int make_job(struct report *r)
     for (uint32_t i = 0; i < r->ranks.n; i++)
         claims[i] = r->ranks.p[i].claims;
     memset(&err, 0, sizeof err);
+    mt_progress_show(&r->load.progress, "analysing", "the driver's calls", 0, 0, false);
     ok = mt_job_make(&r->job, (const struct mt_trace *const *)r->drivers.p, r->drivers.n, claims, r->ranks.n, &opts, &err) >= 0;
+    mt_progress_erase(&r->load.progress);
     if (!ok)
         mt_say_err(r->rules.overlay != NULL ? r->c->rules_file : r->c->inputs[0], &err);
     mt_free(claims);
@@ -200,8 +226,10 @@ static void settle_framework(struct report *r, const struct mt_analysis *primary
 static int diagnose_run(struct report *r, const struct mt_analysis *const *analyses, uint32_t n)
 {
     const char *expandable = mt_runconf_get(r->run.conf, "expandable_segments");
-    struct mt_logdiag_opts o = {
-        .fixes = r->rules.fixes, .framework = r->run.conf->framework, .expandable = mt_runconf_is_true(expandable), .conf = r->run.conf};
+    struct mt_logdiag_opts o = {.fixes = r->rules.fixes,
+                                .framework = r->run.conf->framework,
+                                .expandable = mt_runconf_is_true(expandable),
+                                .conf = r->run.conf};
     struct mt_lint_in in = {.conf = r->run.conf,
                             .logs = &r->run.logs,
                             .analyses = analyses,
@@ -230,14 +258,82 @@ static void render(const struct report *r, const struct mt_report *report, struc
     }
 }
 
+static int forget(void *ctx, const void *p, size_t n)
+{
+    (void)ctx;
+    (void)p;
+    (void)n;
+    return 0;
+}
+
+/* Whether the report is no larger than was asked for; it is written to nowhere to know. 0 after a message. */
+static int fits(const struct report *r, const struct mt_report *report, bool to_stdout)
+{
+    struct mt_out o = {.write = forget};
+    if (r->c->max_size == 0)
+        return 1;
+    render(r, report, &o, to_stdout);
+    if (mt_out_finish(&o) != 0 || o.n <= r->c->max_size)
+        return 1; /* writing it will say what is wrong */
+    mt_say("the report is %llu bytes long, more than --max-size allows (%llu)%s; raise it, or look at one GPU with --device",
+           (unsigned long long)o.n, (unsigned long long)r->c->max_size,
+           r->c->format == MT_FORMAT_HTML ? " even without any exact events" : "");
+    return 0;
+}
+
+/* *size: bytes of the report as it is read, compressed or not. 0 after a message. */
+static int write_out(const struct report *r, const struct mt_report *report, struct mt_output *out, bool to_stdout,
+                     uint64_t *size)
+{
+    struct mt_gzip_out gz;
+    if (!r->c->gzip) {
+        render(r, report, &out->out, to_stdout);
+        *size = out->out.n;
+        return 1;
+    }
+    if (!mt_gzip_out_open(&gz, &out->out))
+        return out_of_memory(r);
+    render(r, report, &gz.out, to_stdout);
+    *size = gz.out.n;
+    mt_gzip_out_close(&gz);
+    return 1;
+}
+
+/* What is written passes here, so that the progress can say how much. */
+struct counted {
+    struct mt_progress *p;
+    const char *name;
+    int (*write)(void *ctx, const void *bytes, size_t n);
+    void *ctx;
+    uint64_t n;
+};
+static int count_write(void *ctx, const void *bytes, size_t n)
+{
+    struct counted *k = ctx;
+    k->n += n;
+    mt_progress_show(k->p, "writing", k->name, k->n, 0, true);
+    return k->write(k->ctx, bytes, n);
+}
+
+/* All names that are in no trace. */
+static int redact_rest(struct report *r, struct mt_cli *shown)
+{
+    return mt_redact_logs(r->redact, &r->run.logs) && mt_redact_unread(r->redact, r->load.unread.p, r->load.unread.n) &&
+           mt_redact_cli(r->redact, shown);
+}
+
 static enum mt_exit write_report(struct report *r, const char *path)
 {
+    struct mt_cli shown = *r->c;
     struct mt_report report;
     struct mt_rank *ranks = NULL;
     const struct mt_analysis **analyses = NULL;
     char *command = NULL;
     struct mt_output out;
+    struct counted counted;
     enum mt_exit status = MT_EXIT_FAILED;
+    uint64_t size = 0;
+    int ok;
     uint32_t n = r->ranks.n;
     bool to_stdout = path == NULL || strcmp(path, "-") == 0;
 
@@ -247,7 +343,7 @@ static enum mt_exit write_report(struct report *r, const char *path)
         goto out;
     ranks = mt_calloc((size_t)n + 1, sizeof *ranks);
     analyses = mt_calloc((size_t)n + 1, sizeof *analyses);
-    command = mt_command_line(r->c);
+    command = redact_rest(r, &shown) ? mt_command_line(&shown) : NULL;
     if (ranks == NULL || analyses == NULL || command == NULL) {
         mt_say("out of memory");
         goto out;
@@ -255,6 +351,7 @@ static enum mt_exit write_report(struct report *r, const char *path)
     for (uint32_t i = 0; i < n; i++) {
         ranks[i].trace = r->ranks.p[i].trace;
         ranks[i].analysis = analyses[i] = r->ranks.p[i].analysis;
+        ranks[i].packs = r->c->format == MT_FORMAT_HTML ? &r->ranks.p[i].packs : NULL;
     }
     memset(&report, 0, sizeof report);
     report.primary = n != 0 ? choose_primary(r, analyses) : 0;
@@ -271,26 +368,43 @@ static enum mt_exit write_report(struct report *r, const char *path)
     report.unread = r->load.unread.p;
     report.n_unread = r->load.unread.n;
     report.n_ignored = r->load.n_ignored;
-    report.title = r->c->title;
+    report.title = shown.title;
     report.command = command;
     report.version = MEMTRACE_VERSION;
     report.fixes = r->rules.fixes;
     report.phases = r->rules.phases;
+    report.max_size = max_size(r->c);
 
-    if (!mt_output_open(&out, path, r->c->force))
+    if (!fits(r, &report, to_stdout) || !mt_output_open(&out, path, r->c->force))
         goto out;
-    render(r, &report, &out.out, to_stdout);
+    counted = (struct counted){&r->load.progress, to_stdout ? "standard output" : path, out.out.write, out.out.ctx, 0};
+    out.out.write = count_write;
+    out.out.ctx = &counted;
+    ok = write_out(r, &report, &out, to_stdout, &size);
+    (void)mt_out_finish(&out.out); /* an error stays in it until the commit */
+    out.out.write = counted.write;
+    out.out.ctx = counted.ctx;
+    mt_progress_erase(&r->load.progress);
+    if (!ok) {
+        mt_output_discard(&out);
+        goto out;
+    }
     status = mt_output_commit(&out, r->c->force);
     if (status != MT_EXIT_OK)
         goto out;
     status = mt_load_status(&r->load);
     if (status == MT_EXIT_OK && r->run.cut)
         status = MT_EXIT_DAMAGED;
+    if (r->c->format == MT_FORMAT_HTML && size > report.max_size)
+        mt_say("%s: %llu bytes, more than the %llu it should have: its tables alone take that; --device shows one GPU",
+               to_stdout ? "the page" : path, (unsigned long long)size, (unsigned long long)report.max_size);
     if (!to_stdout && !r->c->quiet)
         mt_tell("%s written: %s", path,
                 mt_report_log_leads(&report)   ? r->diag->sentence
                 : mt_report_job_leads(&report) ? r->job->sentence
                                                : analyses[report.primary]->verdict.sentence);
+    if (r->c->open)
+        mt_open_page(path);
 out:
     mt_free(command);
     mt_free(analyses);
@@ -307,17 +421,31 @@ enum mt_exit mt_cmd_report(const struct mt_cli *c)
 
     memset(&r, 0, sizeof r);
     r.c = c;
+    if (c->max_size > MT_MAX_SIZE_MOST && !c->any_size) {
+        mt_say("--max-size: more than 25MB cannot be attached to a ticket; --any-size allows it all the same");
+        return MT_EXIT_USAGE;
+    }
     if (path == NULL && c->format == MT_FORMAT_HTML) {
-        path = made = mt_output_default_name(c->inputs[0]);
+        path = made = mt_output_default_name(c->inputs[0], c->gzip);
         if (made == NULL) {
             mt_say("out of memory");
             goto out;
         }
     }
+    if (c->open && (path == NULL || strcmp(path, "-") == 0 || c->format != MT_FORMAT_HTML || c->gzip)) {
+        mt_say("--open: a browser opens a page: --format html, without --gzip, into a file");
+        status = MT_EXIT_USAGE;
+        goto out;
+    }
     /* Before an hour of reading, not after it. */
     if (!mt_output_check(path, c->force, c->inputs, c->n_inputs) || !mt_rules_load(&r.rules, c) ||
-        !mt_run_inputs_load(&r.run, c))
+        !mt_redact_open(&r.redact, c) || !mt_run_inputs_load(&r.run, c))
         goto out;
+    if (!mt_redact_conf(r.redact, r.run.conf)) {
+        (void)out_of_memory(&r);
+        goto out;
+    }
+    r.load.redact = r.redact;
     r.load.text = mt_run_inputs_text;
     r.load.text_arg = &r.run;
     mt_load_inputs(&r.load, c, visit, &r);
@@ -332,6 +460,7 @@ enum mt_exit mt_cmd_report(const struct mt_cli *c)
 out:
     for (uint32_t i = 0; i < r.ranks.n; i++) {
         mt_analysis_free(r.ranks.p[i].analysis);
+        mt_packs_done(&r.ranks.p[i].packs);
         mt_claims_done(&r.ranks.p[i].claims);
         mt_trace_free(r.ranks.p[i].trace);
     }
@@ -345,6 +474,7 @@ out:
     mt_lint_free(r.lint);
     mt_run_inputs_done(&r.run);
     mt_rules_done(&r.rules);
+    mt_redact_close(r.redact);
     mt_free(made);
     return status;
 }

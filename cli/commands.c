@@ -81,25 +81,50 @@ const struct mt_command mt_commands[] = {
         .run = mt_cmd_dump,
     },
     {
+        .name = "export",
+        .bit = MT_CMD_EXPORT,
+        .operands = "INPUT...",
+        .min_operands = 1,
+        .max_operands = INT_MAX,
+        .summary = "write the memory of a run for Perfetto, speedscope or flamegraph.pl",
+        .text = "Writes what a snapshot or trace holds in a format of other viewers: the whole run as a Chrome JSON trace "
+                "(counters of "
+                "live, "
+                "pending and reserved bytes and of every role, phases, steps, failed requests; a process for each rank), or "
+                "the live "
+                "bytes by "
+                "stack at a moment. Their sum is the live bytes of that moment.\n\n"
+                "Where the curve of a trace is withheld, the state at the dump is all that stacks can be had of.",
+        .examples = "the whole job, for ui.perfetto.dev\n"
+                    "memtrace export rank*.pickle -o job.json\n"
+                    "who holds memory at the peak and in each phase, for speedscope.app\n"
+                    "memtrace export snapshot.pickle --to speedscope -o peak.speedscope.json\n"
+                    "a flame graph of the moment memory ran out\n"
+                    "memtrace export snapshot.pickle --to folded --at oom | flamegraph.pl --countname bytes > oom.svg",
+        .run = mt_cmd_export,
+    },
+    {
         .name = "rules",
         .bit = MT_CMD_RULES,
         .operands = "[ID]...",
         .min_operands = 0,
         .max_operands = INT_MAX,
         .summary = "list the rules behind phases and advice, with their sources",
-        .text = "Lists the fix rules that a report can give as advice, and counts the phase rules of each framework. With an "
-                "ID, as in "
-                "a report (V06) or of a contradiction between guides (C17), explains that rule: what to set, on which "
-                "evidence, what it "
-                "saves and how that is computed, where it comes from and what the guides say against it. A file given with "
-                "--rules is "
-                "read first, so this also checks such a file.",
+        .text =
+            "Lists the fix rules that a report can give as advice, and counts the phase rules of each framework and the role "
+            "rules of each role. With an ID, as in a report (V06) or of a contradiction between guides (C17), explains that "
+            "rule: what to set, on which evidence, what it saves and how that is computed, where it comes from and what the "
+            "guides say against it. 'roles' lists the role rules: the frames that tell what a tensor is for, and the "
+            "vocabularies by which logits are known; a role (kv_cache) lists those of that role. A file given with --rules "
+            "is read first, so this also checks such a file.",
         .examples = "one rule, explained\n"
                     "memtrace rules V06\n"
                     "what helps in the weight synchronisation of verl\n"
                     "memtrace rules --framework verl --phase weight_sync\n"
                     "everything about one framework\n"
                     "memtrace rules --all --framework verl\n"
+                    "the frames by which memory is known as KV cache\n"
+                    "memtrace rules kv_cache\n"
                     "check rules of your own\n"
                     "memtrace rules --rules my-rules.json",
         .run = mt_cmd_rules,
@@ -176,6 +201,7 @@ const struct mt_exit_text mt_exit_texts[] = {
 const struct mt_name_text mt_environment[] = {
     {"NO_COLOR", "When set and not empty, no colours in --format text."},
     {"COLUMNS", "Width of --format text; else that of the terminal, else 80."},
+    {"BROWSER", "Programs for report --open, parted by ':'; '%s' stands for the page."},
     {"TERM", "With TERM=dumb there are no colours and no progress line."},
     {"TMPDIR", "Folder for the recording of capture, unless --spool names one; else /tmp."},
     {"MEMTRACE_INJECT", "The recorder to use (libmemtrace_inject.so) instead of the one that lies beside memtrace."},

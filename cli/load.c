@@ -1,4 +1,5 @@
 #include "cli/load.h"
+#include "cli/redact.h"
 #include "cli/term.h"
 #include "parser/input.h"
 #include "render/escape.h"
@@ -100,6 +101,12 @@ static int load_one(struct mt_load *l, const char *path, const struct mt_input_o
         if (t == NULL)
             break;
         mt_progress_erase(p);
+        if (l->redact != NULL && !mt_redact_trace(l->redact, t)) {
+            mt_trace_free(t);
+            mt_say("%s: out of memory; raise --max-memory", strcmp(path, "-") == 0 ? "standard input" : path);
+            l->failed = true;
+            goto out;
+        }
         l->n_read++;
         if (t->damaged) {
             l->n_damaged++;
@@ -138,10 +145,10 @@ static int take_text(void *arg, const char *input, const char *member, struct mt
 
 void mt_load_inputs(struct mt_load *l, const struct mt_cli *c, mt_load_visit visit, void *arg)
 {
-    struct mt_progress p;
+    struct mt_progress *p = &l->progress;
     struct mt_input_opts opts;
 
-    mt_progress_init(&p, c->quiet);
+    mt_progress_init(p, c->quiet);
     memset(&opts, 0, sizeof opts);
     opts.limits = c->limits;
     opts.sha256_always = c->sha256;
@@ -149,14 +156,14 @@ void mt_load_inputs(struct mt_load *l, const struct mt_cli *c, mt_load_visit vis
         opts.text = take_text;
         opts.text_arg = l;
     }
-    if (p.on) {
+    if (p->on) {
         opts.progress = mt_progress_update;
-        opts.progress_arg = &p;
+        opts.progress_arg = p;
     }
     mt_mem_limit(c->limits.max_memory);
     l->max_memory = c->limits.max_memory;
     for (int i = 0; i < c->n_inputs; i++)
-        if (!load_one(l, c->inputs[i], &opts, &p, visit, arg))
+        if (!load_one(l, c->inputs[i], &opts, p, visit, arg))
             return;
 }
 

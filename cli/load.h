@@ -3,6 +3,7 @@
 #define MT_LOAD_H
 
 #include "cli/cli.h"
+#include "cli/term.h"
 #include "parser/base/mem.h"
 #include "parser/source.h"
 #include "parser/trace.h"
@@ -17,7 +18,9 @@ struct mt_load {
     /* For mt_input_opts.text; NULL = logs are refused as inputs. */
     int (*text)(void *arg, const char *input, const char *member, struct mt_source *src);
     void *text_arg;
-    bool failed; /* out of memory, or the visitor gave up: a message was printed */
+    struct mt_redact *redact;    /* what every trace passes before the visitor sees it; NULL = nothing */
+    struct mt_progress progress; /* of reading; whoever goes on with what was read may go on with it */
+    bool failed;                 /* out of memory, or the visitor gave up: a message was printed */
 };
 
 /* Called for each snapshot, which it takes over. 1 = go on, 0 = stop (the visitor has said why). */

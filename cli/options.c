@@ -10,6 +10,7 @@
 #define AT(field) offsetof(struct mt_cli, field)
 
 static const char *const formats[] = {"html", "text", "md", "json", NULL};
+static const char *const targets[] = {"perfetto", "speedscope", "folded", NULL}; /* enum mt_export_to */
 
 const struct mt_option mt_options[] = {
     {"output", 'o', MT_OPT_FILE, MT_CMD_REPORT | MT_CMD_DUMP, AT(output), "FILE",
@@ -18,12 +19,28 @@ const struct mt_option mt_options[] = {
      NULL, true},
     {"output", 'o', MT_OPT_FILE, MT_CMD_CAPTURE | MT_CMD_COLLECT, AT(output), "FILE",
      "Write the trace to FILE (default trace.gz).", NULL, true},
+    {"output", 'o', MT_OPT_FILE, MT_CMD_EXPORT, AT(output), "FILE",
+     "Write to FILE; without it, or with '-', to standard output.", NULL, true},
+    {"to", 0, MT_OPT_CHOICE, MT_CMD_EXPORT, AT(to), "FORMAT",
+     "perfetto (a Chrome JSON trace of the whole run for ui.perfetto.dev, the default), speedscope (live bytes by stack at the "
+     "peak "
+     "and "
+     "at the peak of every phase, for speedscope.app) or folded (the same at one moment as lines 'frame;frame bytes', for "
+     "flamegraph.pl "
+     "and inferno).",
+     targets, false},
+    {"at", 0, MT_OPT_TEXT, MT_CMD_EXPORT, AT(at), "MOMENT",
+     "The moment of the stacks: peak, oom (the first failed request), or the number of an event as 'memtrace dump' counts "
+     "them. "
+     "Without it: the peak.",
+     NULL, false},
+    {"rank", 0, MT_OPT_ORDINAL, MT_CMD_EXPORT, AT(rank), "N", "Only the snapshot of rank N.", NULL, false},
     {"format", 0, MT_OPT_CHOICE, MT_CMD_REPORT, AT(format), "FORMAT",
      "html (a page that opens anywhere, the default), text (for a terminal), md (Markdown for a ticket) or json (for scripts).",
      formats, false},
-    {"device", 0, MT_OPT_ORDINAL, MT_CMD_REPORT, AT(device), "N", "Look at GPU N only, counted as the process saw it.", NULL,
-     false},
-    {"framework", 0, MT_OPT_FRAMEWORK, MT_CMD_REPORT | MT_CMD_RULES, AT(framework), "NAME",
+    {"device", 0, MT_OPT_ORDINAL, MT_CMD_REPORT | MT_CMD_EXPORT, AT(device), "N",
+     "Look at GPU N only, counted as the process saw it.", NULL, false},
+    {"framework", 0, MT_OPT_FRAMEWORK, MT_CMD_REPORT | MT_CMD_RULES | MT_CMD_EXPORT, AT(framework), "NAME",
      "Take NAME for the training framework instead of telling it from the recorded stacks.", NULL, false},
     {"phase", 0, MT_OPT_TEXT, MT_CMD_RULES, AT(phase), "PHASE",
      "Only rules for PHASE: a class of the fix rules (loss, weight_sync, ...) or a phase (train_actor, rollout.kv_alloc, ...).",
@@ -44,12 +61,33 @@ const struct mt_option mt_options[] = {
      "before "
      "those of --config. May be given several times.",
      NULL, false},
-    {"rules", 0, MT_OPT_FILE, MT_CMD_REPORT | MT_CMD_RULES, AT(rules_file), "FILE",
+    {"rules", 0, MT_OPT_FILE, MT_CMD_REPORT | MT_CMD_RULES | MT_CMD_EXPORT, AT(rules_file), "FILE",
      "Read more phase and fix rules from the JSON file FILE; a rule with a known id replaces the built-in one.", NULL, false},
+    {"max-size", 0, MT_OPT_BYTES, MT_CMD_REPORT, AT(max_size), "SIZE",
+     "The report is at most SIZE bytes long (default 10MB; up to 25MB, which is what can be attached to a ticket). A page "
+     "gives up "
+     "detail for it and says which; another format that does not fit is not written.",
+     NULL, false},
+    {"any-size", 0, MT_OPT_FLAG, MT_CMD_REPORT, AT(any_size), NULL, "Let --max-size be more than 25MB.", NULL, true},
+    {"gzip", 0, MT_OPT_FLAG, MT_CMD_REPORT, AT(gzip), NULL,
+     "Compress the report (.gz is added to the name that it gets by itself). --max-size counts before that.", NULL, true},
     {"verify", 0, MT_OPT_FLAG, MT_CMD_REPORT, AT(verify), NULL,
      "Check after every event that the bytes of the roles add up to the live bytes; stop with an error where they do not.",
      NULL, true},
-    {"title", 0, MT_OPT_TEXT, MT_CMD_REPORT, AT(title), "TEXT", "Title of the report.", NULL, false},
+    {"title", 0, MT_OPT_TEXT, MT_CMD_REPORT | MT_CMD_EXPORT, AT(title), "TEXT", "Title of the report or file.", NULL, false},
+    {"open", 0, MT_OPT_FLAG, MT_CMD_REPORT, AT(open), NULL,
+     "Open the page in a browser when it is written: the first of $BROWSER that starts, else xdg-open.", NULL, true},
+    {"redact", 0, MT_OPT_FLAG, MT_CMD_READERS, AT(redact), NULL,
+     "Replace names of hosts and users, and folders outside of known packages, by tokens as host-3f9a1c52d0, in all that is "
+     "written. "
+     "Secrets in command lines and environments are removed without it too.",
+     NULL, false},
+    {"redact-key", 0, MT_OPT_TEXT, MT_CMD_READERS, AT(redact_key), "KEY",
+     "Redact, and make the tokens with KEY, or with what the file FILE holds (@FILE): outputs with one key have the same "
+     "tokens for the "
+     "same "
+     "names. Without it the key is random, and no two runs match. At least 16 bytes; who has it can try names.",
+     NULL, true},
     {"no-torch", 0, MT_OPT_FLAG, MT_CMD_CAPTURE, AT(no_torch), NULL,
      "Do not switch on PyTorch's own memory history in the processes of the job.", NULL, true},
     {"no-stacks", 0, MT_OPT_FLAG, MT_CMD_CAPTURE, AT(no_stacks), NULL,
@@ -70,7 +108,7 @@ const struct mt_option mt_options[] = {
      "Remove the spool folder when the trace is written and none of its processes runs any more.", NULL, true},
     {"no-symbols", 0, MT_OPT_FLAG, MT_CMD_CAPTURE | MT_CMD_COLLECT, AT(no_symbols), NULL,
      "Do not look up the names of native functions; only this machine has the files for that.", NULL, true},
-    {"force", 'f', MT_OPT_FLAG, MT_CMD_REPORT | MT_CMD_DUMP | MT_CMD_CAPTURE | MT_CMD_COLLECT, AT(force), NULL,
+    {"force", 'f', MT_OPT_FLAG, MT_CMD_REPORT | MT_CMD_DUMP | MT_CMD_EXPORT | MT_CMD_CAPTURE | MT_CMD_COLLECT, AT(force), NULL,
      "Overwrite the output file if it exists.", NULL, true},
     {"quiet", 'q', MT_OPT_FLAG, MT_CMD_READERS, AT(quiet), NULL,
      "No progress and no closing line. Errors, and warnings about damaged input, are still printed.", NULL, true},
@@ -82,7 +120,7 @@ const struct mt_option mt_options[] = {
      "List every phase rule too, and the fix rules that are never advised, with the reason.", NULL, false},
     {"meta", 0, MT_OPT_FLAG, MT_CMD_DUMP, AT(meta), NULL,
      "Also print how the input was encoded. Without it, two encodings of one snapshot give the same lines.", NULL, false},
-    {"sha256", 0, MT_OPT_FLAG, MT_CMD_READERS, AT(sha256), NULL,
+    {"sha256", 0, MT_OPT_FLAG, MT_CMD_READERS & ~MT_CMD_EXPORT, AT(sha256), NULL,
      "Compute the SHA-256 of every input. Without it, only of inputs up to 64 MiB.", NULL, false},
     {"max-bytes", 0, MT_OPT_BYTES, MT_CMD_READERS, AT(limits.max_bytes), "SIZE",
      "Stop reading an input after SIZE decompressed bytes (default 1TiB).", NULL, false},

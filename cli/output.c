@@ -219,7 +219,7 @@ void mt_output_discard(struct mt_output *o)
     o->temporary = o->target = NULL;
 }
 
-char *mt_output_default_name(const char *input)
+char *mt_output_default_name(const char *input, bool gzip)
 {
     size_t n = strlen(input);
     const char *last;
@@ -231,9 +231,9 @@ char *mt_output_default_name(const char *input)
     }
     /* standard input, ".", ".." and "/" have no name of their own to add to */
     if (strcmp(input, "-") == 0 || last == input + n || strspn(last, "./") >= (size_t)(input + n - last))
-        return mt_strndup("memtrace-report.html", 20);
-    name = mt_malloc(n + 6);
+        return mt_strndup("memtrace-report.html.gz", gzip ? 23 : 20);
+    name = mt_malloc(n + 9);
     if (name != NULL)
-        snprintf(name, n + 6, "%.*s.html", (int)n, input);
+        snprintf(name, n + 9, "%.*s.html%s", (int)n, input, gzip ? ".gz" : "");
     return name;
 }

@@ -23,6 +23,6 @@ enum mt_exit mt_output_commit(struct mt_output *o, bool force);
 void mt_output_discard(struct mt_output *o); /* harmless after a commit */
 
 /* "runs/snapshot.pickle" -> "runs/snapshot.pickle.html", "-" -> "memtrace-report.html"; NULL when out of memory. */
-char *mt_output_default_name(const char *input);
+char *mt_output_default_name(const char *input, bool gzip);
 
 #endif

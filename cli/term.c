@@ -12,6 +12,8 @@
 
 #define FIRST_AFTER_NS UINT64_C(500000000)
 #define EVERY_NS UINT64_C(100000000)
+#define CHANGE_NS UINT64_C(10000000)      /* what comes next may say nothing for long */
+#define RATE_AFTER_NS UINT64_C(200000000) /* before that a rate is a guess */
 
 int mt_term_width(int fd)
 {
@@ -48,51 +50,66 @@ void mt_progress_init(struct mt_progress *p, bool quiet)
     const char *term = getenv("TERM");
     memset(p, 0, sizeof *p);
     p->on = !quiet && isatty(2) && (term == NULL || strcmp(term, "dumb") != 0);
-    p->start_ns = now_ns();
+    p->begin_ns = p->start_ns = now_ns();
 }
 
 static void put(const char *s) { (void)!write(2, s, strlen(s)); }
 
-void mt_progress_update(void *arg, const char *name, uint64_t done, uint64_t total)
+/* "3.10 GiB of 12.40 GiB, 210.00 MiB/s, 0:44 left" */
+static void amounts(char *buf, size_t cap, uint64_t done, uint64_t total, uint64_t spent, bool is_bytes)
 {
-    struct mt_progress *p = arg;
-    char line[512], shown[160], have[32], of[48] = "", rate[40], eta[48] = "", clean[160];
-    uint64_t now, spent, per_second;
+    char have[32], all[32], rate[32];
+    const char *unit = is_bytes ? "" : " events";
+    uint64_t per_second = spent >= RATE_AFTER_NS ? (uint64_t)((double)done / ((double)spent / 1e9)) : 0;
+    bool bounded = total > 0 && done <= total;
+    int n;
+    (void)(is_bytes ? mt_fmt_bytes(have, done) : mt_fmt_count(have, done));
+    (void)(is_bytes ? mt_fmt_bytes(all, total) : mt_fmt_count(all, total));
+    n = bounded ? snprintf(buf, cap, ": %s of %s%s", have, all, unit) : snprintf(buf, cap, ": %s%s", have, unit);
+    if (per_second == 0 || n < 0 || (size_t)n >= cap)
+        return;
+    (void)(is_bytes ? mt_fmt_bytes(rate, per_second) : mt_fmt_count(rate, per_second));
+    n += snprintf(buf + n, cap - (size_t)n, ", %s/s", rate);
+    if (bounded && n > 0 && (size_t)n < cap) {
+        uint64_t left = (total - done) / per_second;
+        snprintf(buf + n, cap - (size_t)n, ", %llu:%02llu left", (unsigned long long)(left / 60),
+                 (unsigned long long)(left % 60));
+    }
+}
+
+void mt_progress_show(struct mt_progress *p, const char *verb, const char *name, uint64_t done, uint64_t total, bool is_bytes)
+{
+    char line[512], shown[160], what[sizeof p->what], clean[160], much[160] = "";
+    uint64_t now, pause = EVERY_NS;
     int width;
 
     if (!p->on)
         return;
     now = now_ns();
-    if (strncmp(p->name, name, sizeof p->name - 1) != 0) { /* the next input: its own rate */
-        snprintf(p->name, sizeof p->name, "%s", name);
-        if (!p->shown)
-            p->start_ns = now;
-        else
-            p->start_ns = now - FIRST_AFTER_NS;
+    snprintf(what, sizeof what, "%s %s", verb, name);
+    if (strcmp(p->what, what) != 0) { /* the next piece of work: its own rate */
+        snprintf(p->what, sizeof p->what, "%s", what);
+        p->start_ns = now;
+        pause = CHANGE_NS;
     }
-    spent = now - p->start_ns;
-    if (spent < FIRST_AFTER_NS || now - p->last_ns < EVERY_NS)
+    if (now - p->begin_ns < FIRST_AFTER_NS || now - p->last_ns < pause)
         return;
     p->last_ns = now;
-    per_second = (uint64_t)((double)done / ((double)spent / 1e9));
-    mt_fmt_bytes(have, done);
-    mt_fmt_bytes(rate, per_second);
-    if (total > 0 && done <= total) {
-        char all[32];
-        snprintf(of, sizeof of, " of %s", mt_fmt_bytes(all, total));
-        if (per_second > 0) {
-            uint64_t left = (total - done) / per_second;
-            snprintf(eta, sizeof eta, ", %llu:%02llu left", (unsigned long long)(left / 60), (unsigned long long)(left % 60));
-        }
-    }
+    if (done > 0 || total > 0)
+        amounts(much, sizeof much, done, total, now - p->start_ns, is_bytes);
     if (strcmp(name, "-") == 0)
         name = "standard input";
     mt_printable(clean, sizeof clean, name, strlen(name));
-    snprintf(line, sizeof line, "reading %s: %s%s, %s/s%s", clean, have, of, rate, eta);
+    snprintf(line, sizeof line, "%s %s%s", verb, clean, much);
     width = mt_term_width(2);
     snprintf(shown, sizeof shown, "\r\033[K%.*s", width < 150 ? width - 1 : 149, line);
     put(shown);
     p->shown = true;
+}
+
+void mt_progress_update(void *arg, const char *name, uint64_t done, uint64_t total)
+{
+    mt_progress_show(arg, "reading", name, done, total, true);
 }
 
 void mt_progress_erase(struct mt_progress *p)

@@ -3,11 +3,12 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 cp "$SAMPLES/tiny.pickle" .
+cp "$SAMPLES/tiny.pickle" rank0.pickle
 "$MEMTRACE" __man > memtrace.1 || fail "__man"
 "$MEMTRACE" __complete-bash > memtrace.bash || fail "__complete-bash"
 "$MEMTRACE" __complete-zsh > _memtrace || fail "__complete-zsh"
 
-for c in report info dump rules capture collect doctor; do
+for c in report info dump export rules capture collect doctor; do
     "$MEMTRACE" "$c" --help | sed -n '/^Options:/,/^Examples:/p' | grep -oE '^ +(-[a-zA-Z], )?--[a-z0-9-]+' | grep -oE -e '--[a-z0-9-]+' \
         | sort > "$c.help"
     check [ -s "$c.help" ]
@@ -26,17 +27,23 @@ for c in report info dump rules capture collect doctor; do
             --framework) value=(verl) ;;
             --phase) value=(weight_sync) ;;
             --device) value=(0) ;;
+            --to) value=(folded) ;;
+            --at) value=(peak --to folded) ;;
+            --rank) value=(0) ;;
+            --redact-key) value=(0123456789abcdef) ;;
             --rules) printf '{"schema_version": 1, "phases": [], "fixes": []}' > rules.json && value=(rules.json) ;;
             --output) value=("out.$c") ;;
             --log | --config) printf 'a: 1\n' > some.yaml && value=(some.yaml) ;;
+            --max-size) value=(20MB) ;;
             --max-memory | --max-string | --max-bytes) value=(1GiB) ;;
         esac
         input=(tiny.pickle)
         [ "$c" != rules ] || input=()
+        [ "$option" != --rank ] || input=(rank0.pickle)
         run 0 "$c" "$option" "${value[@]}" "${input[@]}"
-        rm -f tiny.pickle.html
+        rm -f tiny.pickle.html{,.gz}
         [ "$c" != report ] || [ "${#value[@]}" -eq 0 ] || run 0 "$c" "$option=${value[0]}" "${input[@]}" --force
-        rm -f tiny.pickle.html
+        rm -f tiny.pickle.html{,.gz}
     done < "$c.help"
 done
 # Sizes say the same with every spelling; what is read comes back in the report's own command line.

@@ -30,6 +30,33 @@ err_empty
 TERM=xterm script -qec '"$MEMTRACE" info "$sample"' /dev/null < /dev/null > fast 2>&1
 check grep -q segments fast
 
+# a report goes on after reading: what is analysed, how fast, how long still, what is written
+if command -v python3 > /dev/null; then
+    python3 -B - > big.json << 'EOF'
+import sys
+out = sys.stdout.write
+frames = '[{"name": "f", "filename": "x.py", "line": 1}]'
+out('{"segments": [], "device_traces": [[')
+for i in range(400000):
+    out('%s{"action": "%s", "addr": %d, "size": 512, "stream": 0, "time_us": %d, "frames": %s}' % (
+        "," if i else "", ("alloc", "free_requested", "free_completed")[i % 3], 4096 + i // 3 % 64 * 512, i + 1, frames))
+    if i % 3 == 0 and i > 399990:
+        break
+out(']]}')
+EOF
+    slow_big() { sleep 0.6 && cat big.json; } # the first line is due when the input comes
+    export -f slow_big
+    TERM=xterm script -qec 'bash -c "slow_big | \"$MEMTRACE\" report --format json -o big.out -"' /dev/null < /dev/null > worked 2>&1
+    check grep -q 'reading standard input: ' worked
+    check grep -q 'analysing standard input' worked
+    check grep -q ' events' worked
+    check [ "$(tr '\r' '\n' < worked | grep -A 1 'analysing ' | tail -n 1 | cut -c 1-3)" = "$(printf '\033[K')" ]
+    slow_big | "$MEMTRACE" report --format json -o - - > .out 2> .err
+    err_empty
+    TERM=dumb script -qec 'bash -c "slow_big | \"$MEMTRACE\" report --format json -o big2.out -"' /dev/null < /dev/null > dull 2>&1
+    if grep -q 'analysing ' dull; then fail 'progress on a dumb terminal'; else ok; fi
+fi
+
 # colours: a terminal only, and not with NO_COLOR
 escape="$(printf '\033')"
 TERM=xterm script -qec '"$MEMTRACE" report --format text "$sample"' /dev/null < /dev/null > colored 2>&1

@@ -8,7 +8,7 @@ may()
 {
     case "$1:$3" in
         inject:parser/wire.h | inject:capture/inject/*) return 0 ;; # nothing else comes into other people's processes
-        capture:capture/inject/redact.h) return 0 ;; # command lines are redacted by the same rules
+        capture:capture/inject/redact.h | cli:capture/inject/redact.h) return 0 ;; # command lines are redacted by the same rules
         *:capture/inject/* | inject:*) return 1 ;;
     esac
     case "$1:$2" in
@@ -55,8 +55,9 @@ only() # HEADERS FOLDER...
 shopt -s lastpipe
 only 'cjson/' analysis parser
 only 'yaml[.]h' parser
-only 'archive|nettle/' parser
-only 'zlib[.]h' parser capture
+only 'archive' parser
+only 'nettle/' parser render cli # hashes of inputs, of the page's script, of redacted names
+only 'zlib[.]h' parser capture render cli
 only 'gelf[.]h|libelf' capture
 only 'xxhash' parser
 

@@ -1,0 +1,155 @@
+#!/usr/bin/env bash
+# --redact: planted names are in no byte of any output, the packed data of the page included; the diagnosis stays; keys match.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+need python3
+key=0123456789abcdef-test-key
+mkdir -p runs/acme-falcon
+
+# A snapshot of a job of alice's, in her folder, with her name in annotations, and names where they do not belong.
+python3 -B - > runs/acme-falcon/alice_rank0.json << 'EOF'
+import json
+home = "/home/alice/acme-falcon"
+site = "/home/alice/venv/lib/python3.11/site-packages"
+frames = [{"name": "empty_strided", "filename": site + "/torch/nn/functional.py", "line": 3},
+          {"name": "_forward_micro_batch", "filename": "/mnt/acmefs/users/alice/src/verl/verl/workers/actor/dp_actor.py", "line": 90},
+          {"name": "compute_log_prob", "filename": "/mnt/acmefs/users/alice/src/verl/verl/workers/fsdp_workers.py", "line": 700},
+          {"name": "helper", "filename": site + "/acmeinternal/deep/helper.py", "line": 1},
+          {"name": "alice_loss", "filename": home + "/My Project/loss.py", "line": 5},
+          {"name": "win", "filename": "C:\\Users\\alice\\acme-falcon\\w.py", "line": 5},
+          {"name": "lambda at " + home + "/k.cu:12", "filename": "", "line": 0},
+          {"name": "main", "filename": "acme-falcon/sub/main.py", "line": 1}]
+blocks, events, addr = [], [{"action": "segment_alloc", "addr": 1 << 20, "size": 1 << 26, "stream": 0, "frames": frames, "time_us": 1}], 1 << 20
+for i in range(64):
+    blocks.append({"size": 1 << 20, "requested_size": 1 << 20, "address": addr, "state": "active_allocated", "frames": frames[i % 3:]})
+    events.append({"action": "alloc", "addr": addr, "size": 1 << 20, "stream": 0, "frames": frames[i % 3:], "time_us": 2 + i, "user_metadata": "job of alice on node-17.acme.internal, see " + home + "/notes.txt"})
+    addr += 1 << 20
+events.append({"action": "oom", "size": 1 << 26, "device_free": 1 << 20, "addr": 1 << 20, "stream": 0, "frames": frames[1:], "time_us": 99})
+print(json.dumps({"segments": [{"device": 0, "address": 1 << 20, "total_size": 1 << 26, "allocated_size": 1 << 26, "active_size": 1 << 26,
+    "requested_size": 1 << 26, "stream": 0, "segment_type": "large", "blocks": blocks}], "device_traces": [events],
+    "allocator_settings": {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:False"},
+    "external_annotations": [{"name": "## alice@acme.io: s3://acme-bucket/falcon/ckpt ##", "stage": "START", "device": 0, "time_us": 3},
+                             {"name": "## alice@acme.io: s3://acme-bucket/falcon/ckpt ##", "stage": "END", "device": 0, "time_us": 50}]}))
+EOF
+cat > runs/acme-falcon/train.log << 'EOF'
+(WorkerDict pid=77, ip=10.11.12.13) torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 64.00 MiB. GPU 0 has a total capacity of 1.00 GiB of which 1.00 MiB is free. Including non-PyTorch memory, this process has 900.00 MiB memory in use. Of the allocated memory 800.00 MiB is allocated by PyTorch, and 10.00 MiB is reserved by PyTorch but unallocated.
+(raylet, ip=10.11.12.13) Task was killed due to the node running low on memory. Memory on the node (IP: 10.11.12.13, ID: abcdef) where the task (task ID: 123, name=alice-falcon-task, pid=4, memory used=1.00GB) was running was 90.00GB / 100.00GB
+EOF
+cat > runs/acme-falcon/run.yaml << 'EOF'
+trainer: {project_name: acme-falcon, experiment_name: alice-try-3, n_gpus_per_node: 8}
+actor_rollout_ref: {model: {path: /home/alice/models/SecretModel-7B}, rollout: {name: vllm, gpu_memory_utilization: 0.6}}
+wandb_api_key: 0123456789abcdef0123456789abcdef01234567
+EOF
+cat > planted << 'EOF'
+alice
+acme
+falcon
+SecretModel
+My Project
+acmefs
+node-17
+10.11.12.13
+0123456789abcdef0123456789abcdef01234567
+EOF
+cat > unpack.py << 'EOF'
+import base64, re, sys, zlib
+page = open(sys.argv[1], "rb").read()
+for name, data in re.findall(rb'<script[^>]*id="(mt-[^"]+)"[^>]*>([^<]*)</script>', page):
+    try:
+        sys.stdout.buffer.write(b"\n" + zlib.decompress(base64.b64decode(data, validate=True)))
+    except Exception:
+        sys.stdout.buffer.write(b"\n" + data)
+EOF
+lacks_names() # FILE
+{
+    if grep -i -a -n -F -f planted "$1" > found; then
+        fail "$1 has a planted name: $(head -c 400 found)"
+    else
+        ok
+    fi
+}
+in=runs/acme-falcon/alice_rank0.json
+given=(--log runs/acme-falcon/train.log --config runs/acme-falcon/run.yaml
+    --args 'trainer.project_name=acme-falcon data.train_files=data/acme-falcon/train.parquet +env.HF_TOKEN=hf_abcdefABCDEF0123456789')
+for format in html text md json; do
+    run 0 report --format "$format" "$in" "${given[@]}" --title "alice's run" -o "plain.$format" -q
+    grep -qi -a -F -f planted "plain.$format" || fail "the planted names are not even in $format without --redact"
+    run 0 report --format "$format" "$in" "${given[@]}" --title "alice's run" -o "red.$format" -q --redact --redact-key "$key"
+    lacks_names "red.$format"
+    run 0 report --format "$format" "$in" "${given[@]}" --title "alice's run" -o "again.$format" -q --redact --redact-key "$key"
+    same "red.$format" "again.$format"
+    run 0 report --format "$format" "$in" "${given[@]}" --title "alice's run" -o "random.$format" -q --redact
+    lacks_names "random.$format"
+    if grep -q -F "$key" "red.$format"; then fail "the key is in the $format"; else ok; fi
+done
+python3 -B unpack.py plain.html > plain.data
+python3 -B unpack.py red.html > red.data
+check grep -q -a alice plain.data # else this proves nothing
+check grep -q -a dp_actor.py red.data
+lacks_names red.data
+# what diagnosis needs is there
+for word in dp_actor.py fsdp_workers.py compute_log_prob torch/nn; do
+    check grep -q "$word" red.json
+done
+cat > same_diagnosis.py << 'EOF'
+import json
+a, b = json.load(open("plain.json")), json.load(open("red.json"))
+assert a["verdict"]["kind"] == b["verdict"]["kind"] == "oom_capacity"
+assert a["verdict"]["phase"] == b["verdict"]["phase"] == "logp_old"
+assert [p["phase"] for p in a["phases"]] == [p["phase"] for p in b["phases"]]
+assert [o["bytes"] for o in a["owners"]] == [o["bytes"] for o in b["owners"]]
+assert a["advice"] and [x["id"] for x in a["advice"]] == [x["id"] for x in b["advice"]]
+EOF
+check python3 -B same_diagnosis.py
+# another key, other tokens; without a key no two runs match
+run 0 report --format json "$in" -o other.json -q --redact --redact-key another-key-of-enough-bytes
+run 0 report --format json "$in" -o one.json -q --redact
+run 0 report --format json "$in" -o two.json -q --redact
+token() { grep -o 'dir-[0-9a-f]*' "$1" | sort -u | head -n 1; }
+check [ "$(token red.json)" != "$(token other.json)" ]
+check [ "$(token one.json)" != "$(token two.json)" ]
+printf '%s\n' "$key" > keyfile
+run 0 report --format json "$in" "${given[@]}" --title "alice's run" -o by_file.json -q --redact --redact-key @keyfile
+same red.json by_file.json
+
+for command in "dump" "info" "info --json" "export --to perfetto" "export --to speedscope" "export --to folded"; do
+    # shellcheck disable=SC2086 # words
+    run 0 $command "$in" --redact --redact-key "$key"
+    check [ -s .out ]
+    cp .out "out.$(printf '%s' "$command" | tr -dc '[:lower:]')"
+    lacks_names .out
+done
+check grep -q dp_actor.py out.exporttofolded
+
+# what the driver saw: the host, the GPU, a process's command
+run 0 dump "$SAMPLES/driver_v1.trace.gz"
+out_has node7
+for command in "dump" "info" "report --format html -o -" "report --format text" "report --format md" "report --format json" "export"; do
+    # shellcheck disable=SC2086
+    run 0 $command "$SAMPLES/driver_v1.trace.gz" --redact --redact-key "$key"
+    if grep -qa -e node7 -e 'GPU-5d0c1f6e' -e 'it.s a test' .out; then fail "$command tells the host or the GPU"; else ok; fi
+    grep -q 'host-[0-9a-f]\{10\}' .out || fail "$command has no token of the host"
+done
+
+# an input that cannot be read is named in the report, by its token
+printf 'no snapshot' > runs/acme-falcon/alice_rank1.pickle
+run 3 report --format json runs/acme-falcon --redact --redact-key "$key"
+check grep -q '"unreadable"' .out
+cp .out unread.json
+lacks_names unread.json
+
+# secrets go without --redact too
+run 0 report --format json "$in" "${given[@]}"
+if grep -q -e hf_abcdefABCDEF0123456789 -e 0123456789abcdef0123456789abcdef01234567 .out; then fail 'a secret is in the report'; else ok; fi
+
+# the options
+run 1 report --format json "$in" --redact --redact-key short
+err_has 'at least 16'
+run 0 report --format json "$in" "${given[@]}" --title "alice's run" -o implied.json -q --redact-key "$key"
+same red.json implied.json
+run 1 report --format json "$in" --redact --redact-key @nowhere
+err_has nowhere
+printf '\n' > empty
+run 1 report --format json "$in" --redact --redact-key @empty
+err_has 'at least 16'
+finish
