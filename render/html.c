@@ -2,12 +2,14 @@
 #include "render/assets.h"
 #include "render/escape.h"
 #include "render/page_data.h"
+#include "render/page_plan.h"
 #include "render/rows.h"
 #include "render/script.h"
 #include "render/svg_scale.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 static const struct mt_panel *const panels[] = {
@@ -64,6 +66,31 @@ void mt_h_code(struct mt_out *o, const char *s)
     mt_puts(o, "</code>");
 }
 
+static void put_link(struct mt_out *o, const struct mt_page *p, const char *attribute, const char *words)
+{
+    if (!mt_panel_timeline.has(p)) {
+        mt_html_s(o, words);
+        return;
+    }
+    mt_putf(o, "<a class=\"at\" href=\"#timeline\" %s>", attribute);
+    mt_html_s(o, words);
+    mt_puts(o, "</a>");
+}
+
+void mt_h_event(struct mt_out *o, const struct mt_page *p, int64_t event, const char *words)
+{
+    char attribute[48];
+    (void)snprintf(attribute, sizeof attribute, "data-event=\"%" PRId64 "\"", event);
+    put_link(o, p, attribute, words);
+}
+
+void mt_h_stretch(struct mt_out *o, const struct mt_page *p, uint64_t from, uint64_t to, const char *words)
+{
+    char attribute[96];
+    (void)snprintf(attribute, sizeof attribute, "data-event=\"%" PRIu64 "\" data-to=\"%" PRIu64 "\"", from, to);
+    put_link(o, p, attribute, words);
+}
+
 void mt_h_td_bytes(struct mt_out *o, uint64_t bytes)
 {
     char b[32], exact[32];
@@ -118,6 +145,13 @@ void mt_h_table(struct mt_out *o, const char *label, const char *const *heads, u
 }
 
 void mt_h_table_end(struct mt_out *o) { mt_puts(o, "</tbody></table></div>\n"); }
+
+void mt_h_help(struct mt_out *o, const char *words)
+{
+    mt_puts(o, "<details class=\"help\"><summary>What this picture means</summary>\n<p>");
+    mt_puts(o, words);
+    mt_puts(o, "</p>\n</details>\n");
+}
 
 void mt_h_def(struct mt_out *o, const char *name, const char *value, const char *note)
 {
@@ -246,26 +280,62 @@ static bool put_slot(const struct mt_page *p, struct mt_out *o, const char *word
     return true;
 }
 
-void mt_render_html(const struct mt_report *r, struct mt_out *o)
+static void put_page(const struct mt_page *p, const struct mt_asset *page, struct mt_out *o)
 {
-    struct mt_page p = {.r = r, .rank = mt_report_rank(r), .dev = mt_report_device(r)};
-    const struct mt_asset *page = asset("report.html");
-    const char *s, *end;
-    if (page == NULL) {
-        o->error = o->error != 0 ? o->error : ENOENT; /* built without its templates */
-        return;
-    }
-    mt_palette_build(&p.pal, r);
-    s = (const char *)page->data;
-    end = s + page->size;
+    const char *s = (const char *)page->data, *end = s + page->size;
     while (s < end) {
         const char *open = strstr(s, "{{"), *close = open != NULL ? strstr(open, "}}") : NULL;
         if (close == NULL)
             break;
         mt_put(o, s, (size_t)(open - s));
-        if (!put_slot(&p, o, open + 2, (size_t)(close - open - 2)))
+        if (!put_slot(p, o, open + 2, (size_t)(close - open - 2)))
             o->error = o->error != 0 ? o->error : EINVAL; /* a mark of the template that nothing fills */
         s = close + 2;
     }
     mt_put(o, s, (size_t)(end - s));
+}
+
+static int forget(void *ctx, const void *p, size_t n)
+{
+    (void)ctx;
+    (void)p;
+    (void)n;
+    return 0;
+}
+
+/* Gives up detail until the page is no larger than it may be: what it takes without any is measured by writing it to nowhere. */
+static int fit(const struct mt_page *p, const struct mt_asset *page, struct mt_page_plan *plan)
+{
+    enum { MARGIN = 8192 }; /* for what the page says of what it leaves out */
+    uint64_t all = mt_page_plan_cost(plan), least;
+    struct mt_out o = {.write = forget};
+    if (plan->max_size == 0 || (p->r->n_ranks <= 1 && all < plan->max_size / 4))
+        return 0;
+    mt_page_plan_clear(plan);
+    least = mt_page_plan_cost(plan);
+    put_page(p, page, &o);
+    if (mt_out_finish(&o) != 0)
+        return o.error;
+    all = o.n + MARGIN < plan->max_size ? plan->max_size - o.n - MARGIN : 0;
+    return mt_page_plan_fit(plan, p->r, all + least) ? 0 : ENOMEM;
+}
+
+void mt_render_html(const struct mt_report *r, struct mt_out *o)
+{
+    struct mt_page_plan plan;
+    struct mt_page p = {.r = r, .rank = mt_report_rank(r), .dev = mt_report_device(r), .plan = &plan};
+    const struct mt_asset *page = asset("report.html");
+    int error = page == NULL ? ENOENT : 0; /* built without its templates */
+    if (error == 0 && !mt_page_plan_begin(&plan, r))
+        error = ENOMEM;
+    if (error == 0) {
+        mt_palette_build(&p.pal, r);
+        error = fit(&p, page, &plan);
+    }
+    if (error == 0)
+        put_page(&p, page, o);
+    else
+        o->error = o->error != 0 ? o->error : error;
+    if (page != NULL)
+        mt_page_plan_done(&plan);
 }

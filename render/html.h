@@ -9,11 +9,13 @@
 #include "render/report.h"
 #include "render/view.h"
 
+struct mt_page_plan; /* page_plan.h */
 struct mt_page {
     const struct mt_report *r;
     const struct mt_rank *rank;           /* the verdict's; NULL when nothing could be read */
     const struct mt_device_analysis *dev; /* the verdict's; NULL when its rank has none */
     struct mt_palette pal;
+    const struct mt_page_plan *plan; /* what it carries for its script */
 };
 
 struct mt_panel {
@@ -35,9 +37,15 @@ void mt_h_td_count(struct mt_out *o, uint64_t n);
 void mt_h_td_text(struct mt_out *o, const char *s); /* a numeric cell with a text of memtrace's own */
 void mt_h_td_share(struct mt_out *o, uint64_t part, uint64_t whole, unsigned color); /* percentage and bar */
 void mt_h_swatch(struct mt_out *o, unsigned color);
+/* words, as a link to the timeline at that event of the page's device; plain where there is none. */
+void mt_h_event(struct mt_out *o, const struct mt_page *p, int64_t event, const char *words);
+/* The same for a stretch of events. */
+void mt_h_stretch(struct mt_out *o, const struct mt_page *p, uint64_t from, uint64_t to, const char *words);
 /* Opens a box that scrolls by itself, and a table with these column headings ("#" before a name: a column of numbers). */
 void mt_h_table(struct mt_out *o, const char *label, const char *const *heads, unsigned n);
 void mt_h_table_end(struct mt_out *o);
+/* What a picture means, folded; words of memtrace's own. */
+void mt_h_help(struct mt_out *o, const char *words);
 /* A definition list: name and value; the note may be NULL. */
 void mt_h_def(struct mt_out *o, const char *name, const char *value, const char *note);
 void mt_h_code(struct mt_out *o, const char *s); /* breaks at '.', '_', '/' and '=' only */

@@ -54,6 +54,27 @@ static void pins(struct mt_jsonw *w, const struct mt_cause *c)
     mt_jw_close(w, ']');
 }
 
+static void next(struct mt_jsonw *w, const struct mt_forecast *n)
+{
+    mt_jw_key(w, "next");
+    if (!n->made || n->sentence == NULL) {
+        mt_jw_null(w);
+        return;
+    }
+    mt_jw_open(w, '{');
+    mt_jw_ks(w, "sentence", n->sentence);
+    mt_jw_kb(w, "tight", n->tight);
+    mt_jw_ks(w, "phase", mt_phase_id((enum mt_phase)n->attr.phase));
+    mt_jw_ks(w, "sub_phase", n->attr.sub == MT_PH_NONE ? NULL : mt_phase_id((enum mt_phase)n->attr.sub));
+    mt_jw_ks(w, "role", mt_role_id((enum mt_role)n->role));
+    mt_jw_ku(w, "role_bytes", n->role_bytes);
+    mt_jw_ku(w, "live_bytes", n->live);
+    mt_jw_ku(w, "reserved_bytes", n->reserved);
+    mt_jw_known(w, "headroom_bytes", n->headroom_known, n->headroom);
+    number(w, "steps_left", n->steps_left);
+    mt_jw_close(w, '}');
+}
+
 static void cause(struct mt_jsonw *w, const struct mt_cause *c)
 {
     mt_jw_key(w, "cause");
@@ -76,6 +97,7 @@ static void cause(struct mt_jsonw *w, const struct mt_cause *c)
     number(w, "vocabulary", c->vocab);
     number(w, "vocabulary_split", c->vocab_split);
     number(w, "element_bytes", c->elem);
+    next(w, &c->next);
     mt_jw_close(w, '}');
 }
 

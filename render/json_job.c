@@ -278,6 +278,8 @@ static void processes(struct mt_jsonw *w, const struct mt_job *j)
         gpu_ref(w, p->ledger);
         mt_jw_ku(w, "peak_bytes", p->peak);
         mt_jw_ku(w, "pinned_peak_bytes", p->pinned_peak);
+        mt_jw_ku(w, "pinned_end_bytes", p->pinned_end);
+        mt_jw_ku(w, "pinned_grown_bytes", p->pinned_grown);
         mt_jw_ku(w, "imports", p->n_imported);
         mt_jw_ku(w, "unmatched_frees", p->n_unmatched_frees);
         mt_jw_ku(w, "lost_frees", p->n_lost_frees);

@@ -1,5 +1,6 @@
 /* "roles", "steps", "micro_batches", "occurrences" and "growth" of a device (docs/json.md). */
 #include "render/json_roles.h"
+#include "render/diag_view.h"
 
 enum { MAX_LISTED = 1024 };
 
@@ -167,6 +168,28 @@ static void occurrences(struct mt_jsonw *w, const struct mt_role_facts *f)
     mt_jw_close(w, ']');
 }
 
+static void expected(struct mt_jsonw *w, const struct mt_device_analysis *d)
+{
+    mt_jw_ks(w, "occurrence_note", d->roles.occurrences.n != 0 ? mt_occ_note : NULL);
+    mt_jw_key(w, "expected");
+    mt_jw_open(w, '[');
+    for (uint32_t i = 0; mt_has_expected(d) && i < d->expected->v.n; i++) {
+        const struct mt_expect *e = &d->expected->v.p[i];
+        mt_jw_open(w, '{');
+        mt_jw_ks(w, "role", mt_role_id((enum mt_role)e->role));
+        mt_jw_ks(w, "phase", mt_phase_id((enum mt_phase)e->phase));
+        mt_jw_ku(w, "measured_bytes", e->measured);
+        event(w, "measured_event", e->event);
+        mt_jw_known(w, "expected_bytes", e->known, e->bytes);
+        mt_jw_kb(w, "at_most", e->at_most);
+        mt_jw_kb(w, "more_than_expected", e->more);
+        mt_jw_ks(w, e->known ? "formula" : "unknown", e->text);
+        mt_jw_ks(w, "extra", e->extra);
+        mt_jw_close(w, '}');
+    }
+    mt_jw_close(w, ']');
+}
+
 static void growth(struct mt_jsonw *w, const struct mt_role_facts *f)
 {
     mt_jw_key(w, "growth");
@@ -193,6 +216,7 @@ void mt_json_roles(struct mt_jsonw *w, const struct mt_device_analysis *d)
     steps(w, &d->roles);
     micros(w, &d->roles);
     occurrences(w, &d->roles);
+    expected(w, d);
     growth(w, &d->roles);
 }
 

@@ -134,14 +134,16 @@ void mt_render_md(const struct mt_report *r, struct mt_out *o)
         facts(o, k, d);
     if (r->job != NULL)
         mt_md_job(r, o);
+    ranks(o, r);
+    mt_md_whose(r, o);
     if (d != NULL)
         mt_md_roles(d, o);
-    ranks(o, r);
     if (d != NULL) {
         phases(o, d);
         mt_md_occurrences(d, o);
         mt_md_steps(d, o);
         mt_md_audits(d, o);
+        mt_md_others(r, o);
         owners(o, d);
         mt_md_pins(d, o);
     }

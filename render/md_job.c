@@ -78,6 +78,11 @@ static void reconciled(const struct mt_job *j, struct mt_out *o)
         md(o, mt_job_who(who, j, r->driver, r->process));
         mt_putf(o, " | %s | %s | %s | %s | %s |\n", mt_fmt_bytes(a, r->torch_reserved), mt_fmt_bytes(b, r->matched),
                 mt_fmt_bytes(c, r->unmapped), mt_fmt_bytes(d, r->unseen), mt_fmt_bytes(e, r->driver_held));
+        for (int k = 0; k < MT_MAX_GONE && r->gone[k].site != NULL; k++) {
+            mt_puts(o, "| in use there, unmapped: ");
+            mt_md(o, r->gone[k].site, mt_utf8_cut(r->gone[k].site, strlen(r->gone[k].site), 160));
+            mt_putf(o, " | | | %s | | |\n", mt_fmt_bytes(c, r->gone[k].bytes));
+        }
     }
     mt_puts(o, "\n");
 }

@@ -203,13 +203,17 @@ static void pools(struct mt_text *x, const struct mt_device_analysis *d)
         char pool[64] = "default";
         if (p->pool_known && (p->pool[0] != 0 || p->pool[1] != 0))
             (void)snprintf(pool, sizeof pool, "(%llu,%llu)", (unsigned long long)p->pool[0], (unsigned long long)p->pool[1]);
-        (void)snprintf(name, sizeof name, "%s %s%s%s%s", pool, p->is_large ? "large" : "small",
-                       p->is_expandable ? ", expandable" : "", p->stream != 0 ? ", side stream" : "",
-                       p->label[0] ? ", private" : "");
+        (void)snprintf(name, sizeof name, "%s %s%s%s", pool, p->is_large ? "large" : "small",
+                       p->is_expandable ? ", expandable" : "", p->stream != 0 ? ", side stream" : "");
         mt_puts(x->o, "  ");
         mt_text_padded(x, name, 30);
         mt_putf(x->o, " %9s %11s %11s %11s %12s\n", mt_fmt_count(name, p->n_segments), mt_fmt_bytes(a, p->reserved),
                 mt_fmt_bytes(b, p->active), mt_fmt_bytes(c, p->free), mt_fmt_bytes(e, p->largest_free));
+        if (p->label != NULL && p->label[0] != '\0') {
+            mt_puts(x->o, "      mostly ");
+            (void)mt_text_clipped(x, p->label, x->width - 14);
+            mt_putc(x->o, '\n');
+        }
     }
     if (d->pools.n > 20)
         mt_putf(x->o, "  and %u more rows (see --format json)\n", d->pools.n - 20);
@@ -306,6 +310,7 @@ void mt_render_text(const struct mt_report *r, struct mt_out *o, int width, bool
     }
     if (r->job != NULL)
         mt_text_job(&x, r);
+    mt_text_whose(&x, r);
     if (d != NULL)
         mt_text_roles(&x, d);
     ranks(&x, r);
@@ -314,6 +319,7 @@ void mt_render_text(const struct mt_report *r, struct mt_out *o, int width, bool
         mt_text_occurrences(&x, d);
         mt_text_steps(&x, d);
         mt_text_audits(&x, d);
+        mt_text_others(&x, r);
         owners(&x, d, 15);
         mt_text_pins(&x, d);
         pools(&x, d);
