@@ -97,6 +97,17 @@ void mt_h_td_bytes(struct mt_out *o, uint64_t bytes)
     mt_putf(o, "<td class=\"n\" title=\"%s bytes\">%s</td>", mt_fmt_count(exact, bytes), mt_fmt_bytes(b, bytes));
 }
 
+void mt_h_td_bytes_at(struct mt_out *o, uint64_t bytes, int64_t event)
+{
+    char b[32], exact[32];
+    if (event == MT_NO_EVENT) {
+        mt_h_td_bytes(o, bytes);
+        return;
+    }
+    mt_putf(o, "<td class=\"n\" title=\"%s bytes\" data-event=\"%" PRId64 "\">%s</td>", mt_fmt_count(exact, bytes), event,
+            mt_fmt_bytes(b, bytes));
+}
+
 void mt_h_td_count(struct mt_out *o, uint64_t n)
 {
     char b[32];

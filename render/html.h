@@ -33,6 +33,8 @@ struct mt_panel {
 void mt_h_name(struct mt_out *o, const char *s, size_t max); /* a path or a function: isolated (<bdi>), may break inside */
 void mt_h_text(struct mt_out *o, const char *s, size_t max); /* escaped, cut at max bytes; NULL gives nothing */
 void mt_h_td_bytes(struct mt_out *o, uint64_t bytes);        /* a cell; its tooltip has the exact number */
+/* The same, of a moment that the timeline can show: the event for the script. */
+void mt_h_td_bytes_at(struct mt_out *o, uint64_t bytes, int64_t event);
 void mt_h_td_count(struct mt_out *o, uint64_t n);
 void mt_h_td_text(struct mt_out *o, const char *s); /* a numeric cell with a text of memtrace's own */
 void mt_h_td_share(struct mt_out *o, uint64_t part, uint64_t whole, unsigned color); /* percentage and bar */

@@ -58,6 +58,8 @@ static int measure(const struct mt_pack_in *in, bool *too_large)
     p->t0_ns = t0;
     p->tick_ns = (span / UINT32_MAX / 1000 + 1) * 1000;
     p->end = span / p->tick_ns;
+    for (p->time_step = 1; 2 * p->time_step * p->tick_ns <= MT_PACK_STEP_NS;)
+        p->time_step *= 2;
     return 1;
 }
 
@@ -133,6 +135,8 @@ void mt_pack_free(struct mt_pack *p)
         mt_blob_done(&p->chunks.p[i].events);
         mt_blob_done(&p->chunks.p[i].rest);
         mt_blob_done(&p->chunks.p[i].addresses);
+        mt_blob_done(&p->chunks.p[i].times);
+        mt_blob_done(&p->chunks.p[i].coarse);
     }
     MT_VEC_DONE(&p->chunks);
     for (uint32_t i = 0; i < p->marks.n; i++)

@@ -18,8 +18,15 @@ enum {
     S_OTHER,
     S_LOST
 };
-enum { OPS, TIMES, FAR, SITES, SIZES, SPECIALS, N_COLUMNS };
+enum { OPS, SITES, SIZES, SPECIALS, N_COLUMNS };
 #define TOLERANCE_NS UINT64_C(100000)
+
+/* Gaps between operations, fine or in steps. */
+struct clock {
+    struct mt_bytes col[2]; /* bytes; gaps that need more */
+    uint64_t tick;          /* what the reader has reached */
+    unsigned dense;
+};
 
 struct walk {
     const struct mt_pack_in *in;
@@ -30,10 +37,11 @@ struct walk {
     struct mt_bytes col[N_COLUMNS], rest, addr[3];
     bool has_rest;
     unsigned dense[3]; /* of events, remainders, addresses: see mt_blob_next() */
+    struct clock fine, coarse;
     int64_t role[MT_ROLE_COUNT];
-    uint64_t tick, tolerance;           /* what the reader has reached; in ticks */
+    uint64_t tolerance;                 /* in ticks */
     uint64_t last_addr, last_span;      /* in units, of this chunk */
-    uint64_t cost;                      /* of the chunks in a page, without addresses */
+    uint64_t cost;                      /* of the chunks in a page, without addresses, with coarse times */
     uint64_t key_at;                    /* event of the last keyframe */
     uint32_t in_chunk;                  /* events */
     uint64_t i;                         /* event at work */
@@ -71,22 +79,28 @@ static unsigned near_byte(uint64_t d, uint64_t *value)
     return b;
 }
 
-static void put_time(struct walk *w, uint64_t tick)
+static void put_time(struct clock *c, uint64_t tick, uint64_t tolerance)
 {
-    uint64_t value = 0, d = tick > w->tick ? tick - w->tick : 0, off;
-    unsigned b;
-    if (!w->p->has_time)
-        return;
-    b = near_byte(d, &value);
-    off = w->tick + value > tick ? w->tick + value - tick : tick - (w->tick + value);
-    if (b == 255 || off > w->tolerance) {
-        mt_put_byte(&w->col[TIMES], 255);
-        mt_put_zig(&w->col[FAR], (int64_t)tick - (int64_t)w->tick);
-        w->tick = tick;
+    uint64_t value = 0, d = tick > c->tick ? tick - c->tick : 0, off;
+    unsigned b = near_byte(d, &value);
+    off = c->tick + value > tick ? c->tick + value - tick : tick - (c->tick + value);
+    if (b == 255 || off > tolerance) {
+        mt_put_byte(&c->col[0], 255);
+        mt_put_zig(&c->col[1], (int64_t)tick - (int64_t)c->tick);
+        c->tick = tick;
         return;
     }
-    mt_put_byte(&w->col[TIMES], b);
-    w->tick += value;
+    mt_put_byte(&c->col[0], b);
+    c->tick += value;
+}
+
+/* Rounded, but never to behind the end. */
+static void put_times(struct walk *w, uint64_t tick)
+{
+    uint64_t step = w->p->time_step, rounded = (tick + step / 2) / step * step;
+    put_time(&w->fine, tick, w->tolerance);
+    if (step > 1)
+        put_time(&w->coarse, rounded < w->p->end ? rounded : w->p->end, w->tolerance);
 }
 
 /* ---- operations ---- */
@@ -94,7 +108,8 @@ static void put_time(struct walk *w, uint64_t tick)
 static void put_op(struct walk *w, uint64_t op, const struct mt_event *e)
 {
     mt_put_var(&w->col[OPS], op);
-    put_time(w, w->p->has_time ? mt_pack_tick(w->p, e->time_ns) : 0);
+    if (w->p->has_time)
+        put_times(w, mt_pack_tick(w->p, e->time_ns));
 }
 
 static void put_special(struct walk *w, unsigned kind, const struct mt_event *e)
@@ -283,7 +298,7 @@ static int begin_chunk(struct walk *w)
     if (!gets_key(w))
         return 1;
     w->key_at = w->i;
-    return mt_state_key(&w->s, w->p, w->i, w->tick, &c->key);
+    return mt_state_key(&w->s, w->p, w->i, w->fine.tick, &c->key);
 }
 
 /* A page that cannot hold the whole track needs the chunks with findings only, and those before one that has no keyframe. */
@@ -291,6 +306,12 @@ static bool is_needed(struct walk *w, const struct mt_pack_chunk *c)
 {
     w->p->partial = w->p->partial || (w->p->max_size != 0 && w->cost > w->p->max_size);
     return !w->p->partial || c->wanted || !gets_key(w);
+}
+
+static int end_times(struct walk *w, struct mt_pack_chunk *c)
+{
+    return !w->p->has_time || (mt_blob_next(&c->times, w->fine.col, 2, &w->fine.dense) &&
+                               (w->p->time_step == 1 || mt_blob_next(&c->coarse, w->coarse.col, 2, &w->coarse.dense)));
 }
 
 static int end_chunk(struct walk *w)
@@ -302,14 +323,15 @@ static int end_chunk(struct walk *w)
         for (int i = 0; i < N_COLUMNS; i++)
             w->col[i].n = 0;
         w->rest.n = w->addr[0].n = w->addr[1].n = w->addr[2].n = 0;
+        w->fine.col[0].n = w->fine.col[1].n = w->coarse.col[0].n = w->coarse.col[1].n = 0;
         return 1;
     }
-    if (!mt_blob_next(&c->events, w->col, N_COLUMNS, &w->dense[0]))
+    if (!mt_blob_next(&c->events, w->col, N_COLUMNS, &w->dense[0]) || !end_times(w, c))
         return 0;
     if (w->has_rest && !mt_blob_next(&c->rest, &w->rest, 1, &w->dense[1]))
         return 0;
     w->rest.n = 0;
-    w->cost += mt_blob_cost(&c->events) + mt_blob_cost(&c->rest);
+    w->cost += mt_blob_cost(&c->events) + mt_blob_cost(&c->rest) + mt_blob_cost(mt_chunk_times(c, true));
     return w->p->addr_unit == 0 || mt_blob_next(&c->addresses, w->addr, 3, &w->dense[2]);
 }
 
@@ -362,6 +384,10 @@ int mt_pack_events(const struct mt_pack_in *in)
         mt_bytes_done(&w->col[i]);
     for (int i = 0; i < 3; i++)
         mt_bytes_done(&w->addr[i]);
+    for (int i = 0; i < 2; i++) {
+        mt_bytes_done(&w->fine.col[i]);
+        mt_bytes_done(&w->coarse.col[i]);
+    }
     mt_bytes_done(&w->rest);
     mt_ov_done(&w->by_time);
     mt_ov_done(&w->by_event);

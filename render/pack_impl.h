@@ -25,9 +25,11 @@
 #define MT_PACK_GROUPS 8u
 #define MT_PACK_AROUND UINT64_C(20000) /* events on both sides of a finding that stay exact */
 #define MT_PACK_BEFORE_OOM UINT64_C(50000)
+#define MT_PACK_STEP_NS 32000 /* of coarse times; with what the bytes are off it stays below 0.2 ms */
 
 struct mt_pack_chunk {
     struct mt_blob key, events, rest, addresses; /* key: the state before it; none where one costs too much */
+    struct mt_blob times, coarse;                /* coarse: times in steps of time_step; none where that is a tick */
     uint64_t first;
     uint32_t n;
     bool has_rest, wanted; /* wanted: a finding lies in it */
@@ -51,6 +53,7 @@ struct mt_pack {
     char *why; /* why there is no more than the index says; NULL = there is */
     bool has_time, goes_back;
     uint64_t t0_ns, tick_ns, end;
+    uint64_t time_step; /* of coarse times, in ticks */
     uint32_t addr_unit; /* 0 = no addresses */
     uint8_t group[MT_PACK_GROUPS];
     uint32_t n_groups;
@@ -69,6 +72,11 @@ struct mt_pack {
     uint64_t notes_left_out; /* annotations beyond the limit */
 };
 void mt_pack_free(struct mt_pack *p);
+/* The times that a page carries. */
+static inline const struct mt_blob *mt_chunk_times(const struct mt_pack_chunk *c, bool coarse)
+{
+    return coarse && c->coarse.p != NULL ? &c->coarse : &c->times;
+}
 
 /* What packing one device needs on the way. */
 struct mt_pack_in {

@@ -54,6 +54,7 @@ static void put_events(struct mt_out *o, const struct mt_track_plan *t, uint32_t
             put_numbered(o, &c->key, id, 'r', run++);
         inside = true;
         put_numbered(o, &c->events, id, 'c', chunk);
+        put_numbered(o, mt_chunk_times(c, t->coarse), id, 't', chunk);
         put_numbered(o, &c->rest, id, 'm', chunk);
         if (t->addresses)
             put_numbered(o, &c->addresses, id, 'a', chunk);

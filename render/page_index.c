@@ -171,8 +171,9 @@ static void put_marks(struct mt_jsonw *w, const struct mt_pack *p, const struct 
     mt_jw_close(w, ']');
 }
 
-static void put_time(struct mt_jsonw *w, const struct mt_pack *p)
+static void put_time(struct mt_jsonw *w, const struct mt_track_plan *t)
 {
+    const struct mt_pack *p = t->pack;
     mt_jw_key(w, "time");
     if (!p->has_time) {
         mt_jw_null(w);
@@ -181,6 +182,7 @@ static void put_time(struct mt_jsonw *w, const struct mt_pack *p)
     mt_jw_open(w, '{');
     key_ns(w, "t0_ns", p->t0_ns);
     mt_jw_ku(w, "tick_ns", p->tick_ns);
+    mt_jw_ku(w, "step", t->detail == MT_DETAIL_ALL && t->coarse ? p->time_step : 1);
     mt_jw_ku(w, "end", p->end);
     mt_jw_kb(w, "back", p->goes_back);
     mt_jw_close(w, '}');
@@ -210,7 +212,7 @@ static void put_track(const struct mt_page *p, struct mt_jsonw *w, const struct 
     mt_jw_ku(w, "lost", t->pack->n_lost);
     mt_jw_ku(w, "capacity", d->capacity);
     mt_jw_ku(w, "addr_unit", t->pack->addr_unit);
-    put_time(w, t->pack);
+    put_time(w, t);
     mt_jw_key(w, "groups");
     mt_jw_open(w, '[');
     for (uint32_t i = 0; i < t->pack->n_groups; i++)

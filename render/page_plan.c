@@ -70,7 +70,8 @@ static uint64_t track_cost(struct mt_track_plan *t)
         if (t->detail == MT_DETAIL_WINDOWS && !needed)
             continue;
         t->n_exact += c->n;
-        n += mt_blob_cost(&c->events) + mt_blob_cost(&c->rest) + (t->addresses ? mt_blob_cost(&c->addresses) : 0) + IN_INDEX;
+        n += mt_blob_cost(&c->events) + mt_blob_cost(mt_chunk_times(c, t->coarse)) + mt_blob_cost(&c->rest) +
+             (t->addresses ? mt_blob_cost(&c->addresses) : 0) + IN_INDEX;
         if (i == 0 || t->detail == MT_DETAIL_WINDOWS)
             n += mt_blob_cost(&c->key) + 2 * IN_INDEX;
     }
@@ -89,20 +90,21 @@ void mt_page_plan_clear(struct mt_page_plan *p)
 {
     for (uint32_t i = 0; i < p->track.n; i++) {
         p->track.p[i].detail = MT_DETAIL_NONE;
-        p->track.p[i].addresses = false;
+        p->track.p[i].addresses = p->track.p[i].coarse = false;
         p->track.p[i].grain = MT_GRAIN_THIN;
     }
 }
 
 static const struct {
     enum mt_detail detail;
-    bool addresses;
+    bool addresses, coarse; /* a window begins with the fine time: coarse ones are for whole tracks */
     enum mt_grain grain;
 } ladder[] = {
-    {MT_DETAIL_ALL, true, MT_GRAIN_COARSE},      {MT_DETAIL_ALL, false, MT_GRAIN_COARSE},
-    {MT_DETAIL_WINDOWS, true, MT_GRAIN_FINE},    {MT_DETAIL_WINDOWS, false, MT_GRAIN_FINE},
-    {MT_DETAIL_WINDOWS, false, MT_GRAIN_COARSE}, {MT_DETAIL_NONE, false, MT_GRAIN_FINE},
-    {MT_DETAIL_NONE, false, MT_GRAIN_COARSE},    {MT_DETAIL_NONE, false, MT_GRAIN_THIN},
+    {MT_DETAIL_ALL, true, false, MT_GRAIN_COARSE},    {MT_DETAIL_ALL, false, false, MT_GRAIN_COARSE},
+    {MT_DETAIL_ALL, false, true, MT_GRAIN_COARSE},    {MT_DETAIL_WINDOWS, true, false, MT_GRAIN_FINE},
+    {MT_DETAIL_WINDOWS, false, false, MT_GRAIN_FINE}, {MT_DETAIL_WINDOWS, false, false, MT_GRAIN_COARSE},
+    {MT_DETAIL_NONE, false, false, MT_GRAIN_FINE},    {MT_DETAIL_NONE, false, false, MT_GRAIN_COARSE},
+    {MT_DETAIL_NONE, false, false, MT_GRAIN_THIN},
 };
 enum { N_RUNGS = sizeof ladder / sizeof *ladder };
 
@@ -110,6 +112,7 @@ static void set_rung(struct mt_track_plan *t, unsigned rung)
 {
     t->detail = t->pack->why == NULL ? ladder[rung].detail : MT_DETAIL_NONE;
     t->addresses = ladder[rung].addresses;
+    t->coarse = ladder[rung].coarse;
     t->grain = ladder[rung].grain;
 }
 
@@ -192,7 +195,7 @@ int mt_page_plan_fit(struct mt_page_plan *p, const struct mt_report *r, uint64_t
 
 const char *mt_plan_left_out(const struct mt_track_plan *t, unsigned i)
 {
-    const char *why[5];
+    const char *why[6];
     unsigned n = 0;
     if (t->pack->why == NULL) {
         if (t->detail == MT_DETAIL_NONE)
@@ -202,6 +205,8 @@ const char *mt_plan_left_out(const struct mt_track_plan *t, unsigned i)
             why[n++] = "exact events except around findings and in the first and last step";
         if (t->detail != MT_DETAIL_NONE && !t->addresses && t->pack->addr_unit != 0)
             why[n++] = "addresses of blocks and segments";
+        if (t->detail == MT_DETAIL_ALL && t->coarse && t->pack->has_time && t->pack->time_step > 1)
+            why[n++] = "times finer than 32 us";
         if (t->pack->phases_left_out)
             why[n++] = "the phase band: phases change more often than it can show";
         else if (t->pack->subs_left_out)

@@ -1,7 +1,8 @@
 /* page_plan.h -- what a page of a given size carries of the packed tracks.
  *
- * Given up in this order: addresses; exact events except around findings; the fine overview; all exact events. Sizes stay whole: a total
- * made of rounded ones would be wrong. The worst and the median rank come first, the others as long as there is room. */
+ * Given up in this order: addresses; times finer than 32 us; exact events except around findings; the fine overview; all exact events.
+ * Sizes stay whole: a total made of rounded ones would be wrong. The worst and the median rank come first, the others as long as there
+ * is room. */
 #ifndef MT_PAGE_PLAN_H
 #define MT_PAGE_PLAN_H
 
@@ -14,7 +15,7 @@ struct mt_track_plan {
     uint32_t rank, device; /* index in the report, and in its analysis */
     const struct mt_pack *pack;
     enum mt_detail detail;
-    bool addresses;
+    bool addresses, coarse; /* coarse: times in steps */
     enum mt_grain grain;
     uint64_t n_exact; /* events */
 };
@@ -36,7 +37,7 @@ const struct mt_blob *mt_plan_overview(const struct mt_track_plan *t, const stru
 bool mt_plan_has(const struct mt_track_plan *t, uint32_t chunk);
 static inline bool mt_plan_is_complete(const struct mt_track_plan *t)
 {
-    return t->pack->why == NULL && t->detail == MT_DETAIL_ALL && (t->addresses || t->pack->addr_unit == 0);
+    return t->pack->why == NULL && t->detail == MT_DETAIL_ALL && !t->coarse && (t->addresses || t->pack->addr_unit == 0);
 }
 /* "addresses of blocks", one reason after the other: NULL behind the last. */
 const char *mt_plan_left_out(const struct mt_track_plan *t, unsigned i);

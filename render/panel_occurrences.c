@@ -2,8 +2,13 @@
 #include "render/escape.h"
 #include "render/html.h"
 #include "render/other_devices.h"
+#include "render/svg_spark.h"
 #include "render/svg_stack.h"
 
+#include "parser/base/mem.h"
+
+#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 
 enum { SHOWN = 64, BAR_HEIGHT = 10 };
@@ -54,7 +59,7 @@ static void all(const struct mt_role_facts *f, struct mt_out *o, const struct mt
     mt_h_table(o, "Every time a phase ran", heads, 8);
     for (uint32_t i = 0; i < shown; i++) {
         const struct mt_occurrence *c = &f->occurrences.p[i];
-        mt_puts(o, "<tr><th scope=\"row\">");
+        mt_putf(o, "<tr><th scope=\"row\" data-event=\"%" PRIu64 "\" data-to=\"%" PRIu64 "\">", c->first, c->last);
         mt_html_s(o, mt_phase_pair_words(words, (enum mt_phase)c->phase, MT_PH_NONE));
         mt_puts(o, "</th>");
         if (c->step == UINT32_MAX)
@@ -63,7 +68,7 @@ static void all(const struct mt_role_facts *f, struct mt_out *o, const struct mt
             mt_h_td_count(o, (uint64_t)c->step + 1);
         mt_h_td_text(o, mt_span_words(words, c->t0_ns, c->t1_ns));
         mt_h_td_bytes(o, c->live_begin);
-        mt_h_td_bytes(o, c->peak);
+        mt_h_td_bytes_at(o, c->peak, c->peak_event);
         owners(o, c, pal, whole);
         or_none(o, c->retained);
         or_none(o, c->useless);
@@ -73,16 +78,39 @@ static void all(const struct mt_role_facts *f, struct mt_out *o, const struct mt
     mt_puts(o, "</details>\n");
 }
 
+/* The peak of a phase from one time to the next. v: room for all occurrences. */
+static void td_spark(const struct mt_role_facts *f, struct mt_out *o, enum mt_phase phase, uint64_t whole, uint64_t *v)
+{
+    unsigned n = 0;
+    char label[64];
+    for (uint32_t i = 0; i < f->occurrences.n; i++)
+        if (f->occurrences.p[i].phase == phase)
+            v[n++] = f->occurrences.p[i].peak;
+    (void)snprintf(label, sizeof label, "%speak of each of %u times",
+                   f->occurrences.n < f->n_occurrences_all ? "the first: " : "", n);
+    mt_puts(o, "<td class=\"n\">");
+    mt_svg_spark(o, v, n, whole, mt_color_hex(5), label);
+    mt_puts(o, "</td>");
+}
+
 static void device(const struct mt_device_analysis *d, struct mt_out *o, bool full)
 {
-    static const char *const heads[] = {"Phase",        "#Times",    "#Allocated", "#Highest peak", "Live at that peak",
-                                        "#Left behind", "#Of no use"};
+    static const char *const once[] = {"Phase",        "#Times",    "#Allocated", "#Highest peak", "Live at that peak",
+                                       "#Left behind", "#Of no use"};
+    static const char *const often[] = {
+        "Phase",        "#Times",    "#Allocated", "#Peak, time by time", "#Highest peak", "Live at that peak",
+        "#Left behind", "#Of no use"};
     const struct mt_role_facts *f = &d->roles;
     struct mt_occ_sum sum[MT_PH_COUNT];
     struct mt_role_palette pal;
     unsigned n = mt_occ_sums(f, sum);
-    uint64_t whole = highest(f);
+    bool spark = f->occurrences.n > n;
+    uint64_t whole = highest(f), *v = spark ? mt_calloc(f->occurrences.n, sizeof *v) : NULL;
     char words[MT_WORDS];
+    if (spark && v == NULL) {
+        o->error = o->error != 0 ? o->error : ENOMEM;
+        return;
+    }
     mt_role_palette_build(&pal, f);
     if (full && mt_forecast_sentence(d) != NULL) {
         mt_puts(o, "<p>");
@@ -94,14 +122,16 @@ static void device(const struct mt_device_analysis *d, struct mt_out *o, bool fu
         mt_html_s(o, mt_occ_note);
         mt_puts(o, "</p>\n");
     }
-    mt_h_table(o, "Each phase at its highest", heads, 7);
+    mt_h_table(o, "Each phase at its highest", spark ? often : once, spark ? 8 : 7);
     for (unsigned i = 0; i < n; i++) {
         mt_puts(o, "<tr><th scope=\"row\">");
         mt_html_s(o, mt_phase_pair_words(words, sum[i].phase, MT_PH_NONE));
         mt_puts(o, "</th>");
         mt_h_td_count(o, sum[i].n);
         mt_h_td_bytes(o, sum[i].alloc_bytes);
-        mt_h_td_bytes(o, sum[i].top->peak);
+        if (spark)
+            td_spark(f, o, sum[i].phase, whole, v);
+        mt_h_td_bytes_at(o, sum[i].top->peak, full ? sum[i].top->peak_event : MT_NO_EVENT);
         owners(o, sum[i].top, &pal, whole);
         or_none(o, sum[i].retained);
         or_none(o, sum[i].useless);
@@ -110,6 +140,7 @@ static void device(const struct mt_device_analysis *d, struct mt_out *o, bool fu
     mt_h_table_end(o);
     if (full && f->occurrences.n > n)
         all(f, o, &pal, whole);
+    mt_free(v);
 }
 
 static bool occurs(const struct mt_device_analysis *d) { return d->roles.occurrences.n != 0; }

@@ -116,6 +116,10 @@ static void device(const struct mt_device_analysis *d, struct mt_out *o, bool fu
                    "aria-label=\"Roles over the trace\">\n");
         mt_svg_roles(o, d, &pal);
         mt_puts(o, "</div>\n");
+        mt_h_help(
+            o,
+            "The same bytes as in the timeline, by what they are for. A role is decided once for each allocation, when it is "
+            "made: by its frames, its size and how long it lives; the notes below say how sure that is.");
     }
     n = full ? mt_role_notes(notes, d) : 0;
     if (n != 0)

@@ -58,6 +58,10 @@ static void picture(const struct mt_role_facts *f, struct mt_out *o)
     mt_puts(o, "peak of the step, ");
     mt_h_swatch(o, 2);
     mt_puts(o, "live at its end.</p>\n");
+    mt_h_help(
+        o,
+        "One bar is one step of the training loop. Ends that rise from step to step are memory that the loop never gives back; "
+        "where something grows steadily, the table below names it.");
 }
 
 static void steps(const struct mt_role_facts *f, struct mt_out *o, bool full)
@@ -73,11 +77,14 @@ static void steps(const struct mt_role_facts *f, struct mt_out *o, bool full)
         const struct mt_step *s = &f->steps.p[row[i]];
         if (i != 0 && row[i] != row[i - 1] + 1)
             mt_puts(o, "<tr><td colspan=\"6\">\xe2\x80\xa6</td></tr>\n");
-        mt_putf(o, "<tr><th scope=\"row\">%s%s</th>", mt_fmt_count(words, (uint64_t)row[i] + 1),
-                s->whole ? "" : " <small>in part</small>");
+        if (full)
+            mt_putf(o, "<tr><th scope=\"row\" data-event=\"%" PRIu64 "\" data-to=\"%" PRIu64 "\">", s->first, s->last);
+        else
+            mt_puts(o, "<tr><th scope=\"row\">");
+        mt_putf(o, "%s%s</th>", mt_fmt_count(words, (uint64_t)row[i] + 1), s->whole ? "" : " <small>in part</small>");
         mt_h_td_text(o, mt_span_words(words, s->t0_ns, s->t1_ns));
         mt_h_td_bytes(o, s->live_begin);
-        mt_h_td_bytes(o, s->peak);
+        mt_h_td_bytes_at(o, s->peak, full ? s->peak_event : MT_NO_EVENT);
         mt_h_td_bytes(o, s->live_end);
         mt_h_td_count(o, s->n_micros);
         mt_puts(o, "</tr>\n");

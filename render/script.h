@@ -1,7 +1,5 @@
-/* script.h -- the page's script: the modules of templates/js/ (render/scripts.def) joined into one.
- *
- * The modules are plain ES modules for the tests and the type checker. Joined, they share one scope: their top-level names differ, import
- * statements and the word `export` go, and so do comments that begin a line. Pure; same bytes every time. */
+/* script.h -- the page's script and that of its worker: templates/page.js and templates/worker.js, which tests/web/bundle.mjs makes out of the
+ * modules of templates/js/. Pure; same bytes every time. */
 #ifndef MT_RENDER_SCRIPT_H
 #define MT_RENDER_SCRIPT_H
 

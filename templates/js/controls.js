@@ -31,10 +31,13 @@ export function initTimeline(ctx) {
   const state = pEl("p", { class: "tl-state" }), legend = pEl("div", { class: "tl-legend", role: "group", "aria-label": "Legend: press to search for it" });
   const field = pEl("input", { type: "search", class: "tl-search", placeholder: "Search: forward  file:actor.py  role:kv_cache  >64M", "aria-label": "Search allocations" });
   const found = pEl("span", { class: "tl-found", "aria-live": "polite" }), below = pEl("div", { class: "tl-below" }), help = helpDialog();
-  const by = pChoice("Stack by", [["role", "Role"], ["phase", "Phase"], ["stack", "Stack"], ["alloc", "Allocation"]], view.by, (v) => view.set({ by: /** @type {any} */ (v) }));
+  const by = pChoice("Stack by", [["role", "Role"], ["phase", "Phase"], ["stack", "Stack"], ["alloc", "Allocation"],
+    ...(index.ledgers.length && view.track.meta.time ? [/** @type {[string, string]} */ (["owner", "Owner"])] : [])], view.by,
+  (v) => view.set(v === "owner" ? { by: v, axis: "t" } : { by: /** @type {any} */ (v) }));
   const axis = pChoice("Horizontal axis", [["t", "Time"], ["e", "Events"]], view.axis, (v) => {
     const a = eventOfX(view.track, view.lo, view.axis), b = eventOfX(view.track, view.hi, view.axis), to = /** @type {"t"|"e"} */ (v), [min, max] = view.track.axisRange(view.axis);
     const whole = view.lo <= min && view.hi >= max;
+    if (to === "e" && view.by === "owner") view.set({ by: "role" }); // the driver's calls are known by time
     view.set(whole ? { axis: to } : { axis: to, lo: xOfEvent(view.track, a, to), hi: xOfEvent(view.track, b, to) });
   });
   const tracks = ctx.tracks.filter((t) => t.meta.level !== "withheld");
@@ -132,20 +135,18 @@ export function initTimeline(ctx) {
   for (const el of statics) el.classList.add("tl-static");
 
   const legendNow = () => {
-    const { groups } = tl, { track } = view, e = track.exact, op = e && hasExact(track, view.cursor) ? track.opOfEvent(view.cursor) : -1;
-    const bytes = new Float64Array(groups.names.length);
-    if (e && op >= 0) for (const b of liveAt(track, op)) bytes[groups.of[e.bSite[b]]] += e.bSize[b];
+    const { groups } = tl, { track } = view, e = track.exact, bytes = tl.bytesAtCursor();
     legend.replaceChildren(...groups.names.map((name, i) => {
-      const words = op >= 0 ? `${name} ${fmtBytes(bytes[i])}` : name, key = groups.keys[i];
+      const words = bytes ? `${name} ${fmtBytes(bytes[i])}` : name, key = groups.keys[i];
       const b = key ? pButton("", () => view.set({ query: view.query === key ? "" : key }), { "aria-pressed": String(view.query === key) }) : pEl("span");
       b.append(pSwatch(groups.colors[i]), pEl("bdi", {}, words));
       b.title = words;
-      return op >= 0 && bytes[i] === 0 && name === "other" ? "" : b;
+      return bytes && bytes[i] === 0 && name === "other" ? "" : b;
     }));
     const line = (/** @type {string} */ cls, /** @type {string} */ text) => legend.append(pEl("span", {}, pEl("i", { class: `tl-key ${cls}`, "aria-hidden": "true" }), text));
     const f = tl.frame, above = (/** @type {number} */ v) => (f && v > f.top ? `, up to ${fmtBytes(v)}: above the picture` : "");
-    line("reserved", `reserved${f ? above(f.reserved) : ""}`);
-    if (e && e.pending.op.length > e.runs.length) line("pending", "free requested, not completed");
+    if (!tl.owners) line("reserved", `reserved${f ? above(f.reserved) : ""}`);
+    if (!tl.owners && e && e.pending.op.length > e.runs.length) line("pending", "free requested, not completed");
     if (f && f.used) line("used", `used on the device${above(f.used)}`);
     if (track.meta.capacity && f && track.meta.capacity <= f.top) line("capacity", `capacity ${fmtBytes(track.meta.capacity)}`);
     if (tl.match) line("matched", "found by the search");
@@ -192,7 +193,7 @@ export function initTimeline(ctx) {
   /** @param {Set<string>} changed */
   const refresh = (changed) => {
     const has = (/** @type {string[]} */ ...keys) => keys.some((k) => changed.has(k));
-    if (has("track", "by", "data")) tl.reset();
+    if (has("track", "by", "data", "axis")) tl.reset();
     else if (has("query")) tl.search();
     if (has("track")) choose.selectedIndex = tracks.indexOf(view.track);
     if (has("cursor") && !changed.has("lo")) {

@@ -9,7 +9,7 @@ export const K_ALLOC = 0, K_FREE = 1, K_FREE_REQ = 2, K_FREE_DONE = 3, K_FREE_UN
  * @typedef {object} TrackMeta an entry of `tracks` in the index
  * @property {number} id @property {string} label @property {number} [rank] @property {number} [device] @property {string} kind
  * @property {string} [input] @property {boolean} [primary] @property {number} events @property {number} allocs @property {number} old
- * @property {number} capacity @property {number} addr_unit @property {{t0_ns: string, tick_ns: number, end: number}|null} time
+ * @property {number} capacity @property {number} addr_unit @property {{t0_ns: string, tick_ns: number, step?: number, end: number}|null} time
  * @property {number[]} groups @property {string} level @property {string[]} left_out
  * @property {{first: number, events: number, chunks: number}[]} runs @property {{m: number, a: number}[]} chunks
  * @property {{live: number, pending: number, reserved: number}} start @property {{event: number, live: number, tick: number}} peak
@@ -104,7 +104,7 @@ export class ChunkDecoder {
   /** @param {TrackMeta} meta */
   constructor(meta) {
     this.meta = meta;
-    /** @type {{frame: Keyframe, chunks: {c: Uint8Array[], m: Uint8Array|null, a: Uint8Array[]|null}[]}[]} */
+    /** @type {{frame: Keyframe, chunks: {c: Uint8Array[], t: Uint8Array[]|null, m: Uint8Array|null, a: Uint8Array[]|null}[]}[]} */
     this.parts = [];
     this.ops = 0;
     this.blocks = 0;
@@ -120,13 +120,13 @@ export class ChunkDecoder {
     this.parts.push({ frame, chunks: [] });
   }
 
-  /** @param {Uint8Array} c @param {Uint8Array|null} m @param {Uint8Array|null} a */
-  addChunk(c, m, a) {
-    const cols = columns(c, 6);
+  /** @param {Uint8Array} c @param {Uint8Array|null} t @param {Uint8Array|null} m @param {Uint8Array|null} a */
+  addChunk(c, t, m, a) {
+    const cols = columns(c, 4);
     this.ops += countVars(cols[0]);
-    this.blocks += countVars(cols[4]);
+    this.blocks += countVars(cols[2]);
     if (!a) this.hasAddr = false;
-    this.parts[this.parts.length - 1].chunks.push({ c: cols, m: m && columns(m, 1)[0], a: a && columns(a, 3) });
+    this.parts[this.parts.length - 1].chunks.push({ c: cols, t: t && columns(t, 2), m: m && columns(m, 1)[0], a: a && columns(a, 3) });
   }
 
   /** @param {(done: number) => void|Promise<void>} [progress] @returns {Promise<Exact>} */
@@ -136,8 +136,8 @@ export class ChunkDecoder {
     const out = new ExactBuilder(this.meta, this.ops, this.blocks, this.hasAddr);
     for (let r = 0; r < runs.length; r++) {
       out.begin(runs[r].frame, this.meta.runs[r]);
-      for (const { c, m, a } of runs[r].chunks) {
-        out.chunk(c, m, a);
+      for (const { c, t, m, a } of runs[r].chunks) {
+        out.chunk(c, t, m, a);
         await progress(out.op / this.ops);
       }
       out.end();
@@ -236,13 +236,13 @@ class ExactBuilder {
     return at;
   }
 
-  /** @param {Uint8Array[]} c @param {Uint8Array|null} m @param {Uint8Array[]|null} a */
-  chunk(c, m, a) {
+  /** @param {Uint8Array[]} c @param {Uint8Array[]|null} t @param {Uint8Array|null} m @param {Uint8Array[]|null} a */
+  chunk(c, t, m, a) {
     const { kind, ref, event, tick, total, bSize, bSite, bBegin, bEnd, bAddr, bEvent, unit } = this;
-    const codes = new VarReader(c[0]), far = new VarReader(c[2]), sites = new VarReader(c[3]), sizes = new VarReader(c[4]);
+    const codes = new VarReader(c[0]), sites = new VarReader(c[1]), sizes = new VarReader(c[2]), more = new VarReader(c[3]);
     const rest = m ? new VarReader(m) : null, addrs = bAddr && a ? new VarReader(a[0]) : null;
-    const more = new VarReader(c[5]), where = a ? { addr: new VarReader(a[1]), lane: new VarReader(a[2]), last: 0 } : null;
-    const dt = c[1];
+    const where = a ? { addr: new VarReader(a[1]), lane: new VarReader(a[2]), last: 0 } : null;
+    const dt = t ? t[0] : new Uint8Array(0), far = new VarReader(t ? t[1] : dt);
     let i = 0, op = this.op, block = this.block, addr = 0, { now, time, live } = this;
     for (; !codes.end; op++, i++) {
       const code = codes.next();
@@ -360,7 +360,7 @@ function rising(tick) {
 /** @param {TrackMeta} meta @returns {string[]} the blocks that hold its operations */
 export function exactBlocks(meta) {
   return [...meta.runs.map((_, r) => `mt-t${meta.id}-r${r}`), ...meta.chunks.flatMap((c, n) =>
-    [`mt-t${meta.id}-c${n}`, ...c.m ? [`mt-t${meta.id}-m${n}`] : [], ...c.a ? [`mt-t${meta.id}-a${n}`] : []])];
+    [`mt-t${meta.id}-c${n}`, ...meta.time ? [`mt-t${meta.id}-t${n}`] : [], ...c.m ? [`mt-t${meta.id}-m${n}`] : [], ...c.a ? [`mt-t${meta.id}-a${n}`] : []])];
 }
 
 /**
@@ -381,7 +381,7 @@ export async function decodeExact(meta, text, progress = () => {}) {
     for (const end = n + meta.runs[r].chunks; n < end; n++) {
       if (n >= all) throw badBlock("the index names more chunks than there are");
       const { m, a } = meta.chunks[n];
-      d.addChunk(await get(`c${n}`), m ? await get(`m${n}`) : null, a ? await get(`a${n}`) : null);
+      d.addChunk(await get(`c${n}`), meta.time ? await get(`t${n}`) : null, m ? await get(`m${n}`) : null, a ? await get(`a${n}`) : null);
       await progress((n + 1) / all / 2);
     }
   }

@@ -12,7 +12,7 @@ const GROUP_OTHER = "#c9ced6";
 /** What a site counts for. @param {import("./tables.js").Sites} s @param {number} site @param {string} by @returns {number} */
 export function siteGroup(s, site, by) {
   if (by === "phase") return s.sub[site] > 0 ? s.sub[site] - 1 : s.phase[site];
-  return by === "stack" ? s.stack[site] : s.role[site];
+  return by === "stack" ? s.labels[site] : s.role[site]; // stacks that read the same are one
 }
 
 /** The most bytes that each key held at one of some moments: the focus, the peak and others spread over the run.
@@ -52,6 +52,12 @@ function steadyOrder(o, n) {
     return sum / top;
   });
   return unrest.map((_, i) => i).sort((a, b) => unrest[a] - unrest[b] || a - b);
+}
+
+/** Those who hold the device's memory. @param {Index} index @returns {Groups} */
+export function ownerGroups(index) {
+  const { holders } = index;
+  return { names: holders.map((h) => h.name), keys: holders.map(() => ""), colors: holders.map((h) => h.color), of: new Uint16Array(0), order: holders.map((_, i) => i), single: false };
 }
 
 /** `order`: where a group of the overview is in names. @param {Track} track @param {Index} index

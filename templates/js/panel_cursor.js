@@ -115,7 +115,7 @@ export function initCursor(ctx) {
     }
     const whole = bytesOf(track, now.list), groups = whole > 0 ? groupLive(track, now.list, /** @type {any} */ (by)) : [];
     const size = `${fmtBytes(whole)} in ${fmtCount(now.list.length)} block${now.list.length === 1 ? "" : "s"}`;
-    words.textContent = (now.two ? `A: ${momentStart(track, now.first)}. B: ${momentWords(track, now.last)}. New: ${fmtBytes(now.born.bytes)} in ${fmtCount(now.born.count)} blocks, ` +
+    words.textContent = (now.two ? `A: ${momentWords(track, now.first)}. B: ${momentWords(track, now.last)}. New: ${fmtBytes(now.born.bytes)} in ${fmtCount(now.born.count)} blocks, ` +
       `gone: ${fmtBytes(now.gone.bytes)} in ${fmtCount(now.gone.count)}. Shown: ${size}` : `${momentStart(track, now.last)}: ${size}`) + (now.filtered ? `, of those that match \u201c${view.query}\u201d.` : ".");
     tree.hidden = whole === 0;
     if (whole === 0) {

@@ -1,7 +1,7 @@
 // The pointer on the timeline: wheel, drag, hover, click.
 import { eventWords, fillTip } from "./detail.js";
 import { fmtBytes } from "./format.js";
-import { eventOfX, lowerBound, NO_OP, overviewOf, xOfEvent } from "./layout.js";
+import { eventOfX, lowerBound, NO_OP, xOfEvent } from "./layout.js";
 import { pEl } from "./panel_dom.js";
 import { stateWords } from "./words.js";
 
@@ -85,11 +85,10 @@ export function pointerOn(tl, view, act) {
     if (flag) tip.replaceChildren(`${flag.text} (${eventWords(track, flag.event)})`);
     if (h && h.block !== null) fillTip(tip, track, act.index, h.block);
     else if (h) {
-      const o = overviewOf(track, view.axis), group = h.group >= 0 && o ? act.index.roles[track.meta.groups[h.group]] : null;
-      tip.replaceChildren(...(h.group >= 0 ? [pEl("b", {}, `${fmtBytes(h.bytes)} ${group ? group.name : "other"}`)] : []), pEl("div", {}, stateWords(view, act.index, h.event)));
+      tip.replaceChildren(...(h.name ? [pEl("b", {}, `${fmtBytes(h.bytes)} ${h.name}`)] : []), pEl("div", {}, stateWords(view, act.index, h.event)));
       const range = rangeAt(p);
       if (range) tip.prepend(pEl("b", {}, range));
-      if (h.op === NO_OP && h.group >= 0) tip.append(pEl("div", {}, track.exact || !track.hasExact ? "Overview: the exact events here are not in the page." : "The exact events are being decoded."));
+      if (h.op === NO_OP && h.name && !tl.owners) tip.append(pEl("div", {}, track.exact || !track.hasExact ? "Overview: the exact events here are not in the page." : "The exact events are being decoded."));
     }
     if (tip.hidden) return;
     const w = tip.offsetWidth, room = over.clientWidth;

@@ -1,15 +1,16 @@
 // The picture of memory over time: what a frame shows and when one is drawn.
 import { blockAt, inksOf, matchedIn, paintExact, paintOverview, rgbOf, Stack, inkOf } from "./draw.js";
 import { parseFilter } from "./filter.js";
-import { groupsOf } from "./groups.js";
-import { bucketsOf, byteAxis, columnsOf, eventOfX, NO_OP, overviewOf, stepsOf, xOfEvent } from "./layout.js";
+import { groupsOf, ownerGroups } from "./groups.js";
+import { bucketsOf, byteAxis, columnsOf, eventOfX, hasExact, NO_OP, overviewOf, stepsOf, xOfEvent } from "./layout.js";
 import { drawAxes, drawFlags, drawLine, drawPhases, drawRanges, drawSteps, flagsOf, pxOf, themeNow } from "./marks.js";
 import { pEl } from "./panel_dom.js";
+import { liveAt } from "./query.js";
 
 /** @typedef {import("./view.js").View} View */
 /** @typedef {import("./track.js").Index} Index */
 /** @typedef {import("./layout.js").Columns} Columns */
-/** A frame that was drawn. @typedef {{c: Columns, buckets: Int32Array|null, top: number, ms: number, rough: boolean, reserved: number, used: number}} Frame */
+/** A frame that was drawn. `reserved` and `used`: the highest of those lines. @typedef {{c: Columns, buckets: Int32Array|null, top: number, ms: number, rough: boolean, reserved: number, used: number}} Frame */
 
 const TL_FAST = 150000; // events in view that are drawn exactly while the view moves
 
@@ -34,6 +35,7 @@ export class Timeline {
     this.image = /** @type {ImageData|null} */ (null);
     this.drawn = { lo: 0, hi: 0 };
     this.match = /** @type {Uint8Array|null} */ (null);
+    this.owners = /** @type {import("./tables.js").Overview|null} */ (null);
     this.found = { error: /** @type {string|null} */ (null), blocks: 0 };
     this.groups = groupsOf(view.track, index, view.by);
     this.stack = new Stack(view.track, this.groups);
@@ -46,19 +48,46 @@ export class Timeline {
   /** Forgets what depends on the track, its data or what it is stacked by. */
   reset() {
     const { view, index } = this;
-    this.groups = groupsOf(view.track, index, view.by);
-    this.stack = new Stack(view.track, this.groups);
+    this.owners = this.ownersNow();
+    this.groups = this.owners ? ownerGroups(index) : groupsOf(view.track, index, view.by === "owner" ? "role" : view.by);
+    this.stack = new Stack(view.track, this.owners ? groupsOf(view.track, index, "role") : this.groups);
     this.flags = flagsOf(view.track);
     this.recolor();
     this.search();
   }
 
+  /** The ledger as an overview of this track's axis, while it is what the picture shows.
+   *  @returns {import("./tables.js").Overview|null} */
+  ownersNow() {
+    const { ledger, view } = this, time = view.track.meta.time;
+    if (!ledger || view.by !== "owner" || view.axis !== "t" || !time) return null;
+    const { n, t0, t1, used, phase, holders } = ledger.of, none = new Float64Array(n).fill(NaN), shift = Number(BigInt(ledger.t0) - BigInt(time.t0_ns));
+    const tick = (/** @type {number} */ us) => (us * 1000 + shift) / time.tick_ns;
+    return { n, axis: "t", x0: tick(t0), x1: tick(t1), g: holders.length, events: none, high: used, low: used, reserved: none, pending: none, event: none, phase, groups: holders };
+  }
+
+  /** What the overview of the picture is. */
+  get overview() { return this.owners || overviewOf(this.view.track, this.view.axis); }
+
+  /** Bytes of each group at the cursor; null where they are not known. @returns {Float64Array|null} */
+  bytesAtCursor() {
+    const { track, cursor } = this.view, e = track.exact, out = new Float64Array(this.groups.names.length), o = this.owners;
+    if (o) {
+      const [i] = bucketsOf(o, xOfEvent(track, cursor, "t"), xOfEvent(track, cursor, "t"), 1);
+      return out.map((_, g) => o.groups[g][i]);
+    }
+    if (!e || !hasExact(track, cursor)) return null;
+    for (const b of liveAt(track, track.opOfEvent(cursor))) out[this.groups.of[e.bSite[b]]] += e.bSize[b];
+    return out;
+  }
+
   recolor() {
     const t = (this.theme = themeNow()), page = rgbOf(t.page), ink = rgbOf(t.ink);
     const stacks = this.view.track.sites ? this.view.track.sites.stack : new Uint32Array(0);
-    this.inks = inksOf(this.groups, stacks, page, ink);
+    const sites = this.owners ? groupsOf(this.view.track, this.index, "role") : this.groups;
+    this.inks = inksOf(sites, stacks, page, ink);
     this.plain = Uint32Array.of(inkOf(rgbOf("#9aa3ad"), page, 1, 1));
-    this.roleInks = Uint32Array.from(groupsOf(this.view.track, this.index, "role").colors, (c) => inkOf(rgbOf(c), page, 1, 1));
+    this.roleInks = Uint32Array.from((this.owners ? this.groups : groupsOf(this.view.track, this.index, "role")).colors, (c) => inkOf(rgbOf(c), page, 1, 1));
   }
 
   /** Which blocks the search finds. */
@@ -121,10 +150,10 @@ export class Timeline {
     const { view, box } = this, { track, axis, lo, hi } = view, t0 = performance.now(), g = this.base.getContext("2d");
     if (!g || !this.place()) return;
     const dpr = devicePixelRatio || 1, w = Math.max(1, Math.round(box.width * dpr)), h = Math.max(1, Math.round(box.height * dpr));
-    const rough = this.isHeavy(), last = this.frame, o = overviewOf(track, axis);
+    const rough = this.isHeavy(), last = this.frame, o = this.overview;
     g.setTransform(dpr, 0, 0, dpr, 0, 0);
     g.clearRect(0, 0, this.base.width, this.base.height);
-    if (rough && last && view.by !== "role") { // stretched for the moment: only roles have an overview
+    if (rough && last && view.by !== "role" && !this.owners) { // stretched for the moment: only roles have an overview
       const d = this.drawn, sx = box.width / (hi - lo);
       g.save();
       g.beginPath();
@@ -135,7 +164,7 @@ export class Timeline {
       this.frame = { ...last, rough: true };
       drawAxes(g, box, view, this.theme, last.top);
     } else {
-      const c = rough ? { ...columnsOf(track, axis, 0, 0, 0), lo, hi, n: w, op: new Int32Array(w).fill(NO_OP) } : columnsOf(track, axis, lo, hi, w);
+      const c = rough || this.owners ? { ...columnsOf(track, axis, 0, 0, 0), lo, hi, n: w, op: new Int32Array(w).fill(NO_OP), exact: false } : columnsOf(track, axis, lo, hi, w);
       const buckets = o && !c.exact ? bucketsOf(o, lo, hi, w) : null, live = this.lines(c, buckets, o);
       let most = c.most;
       for (let x = 0; x < w; x++) {
@@ -178,7 +207,7 @@ export class Timeline {
       reserved[x] = o.reserved[buckets[x]];
       pending[x] = o.pending[buckets[x]];
     }
-    return { reserved, pending, matched, used: this.deviceUsed(c) };
+    return { reserved, pending, matched, used: this.owners ? null : this.deviceUsed(c) };
   }
 
   /** The stacked part, as pixels. @param {Columns} c @param {Int32Array|null} buckets @param {import("./tables.js").Overview|null} o
@@ -191,12 +220,12 @@ export class Timeline {
       plot.height = h;
       this.image = g.createImageData(w, h);
     }
-    const px = new Uint32Array(this.image.data.buffer), roles = view.by === "role" || view.by === "alloc";
+    const px = new Uint32Array(this.image.data.buffer), roles = view.by !== "phase" && view.by !== "stack";
     px.fill(0);
     // A search cannot be told where there is only the overview: all of it fades.
     const colors = this.match ? new Uint32Array(o ? o.g : 0).fill(this.inks.fade) : roles ? this.roleInks : this.plain;
     if (buckets && o) paintOverview({ of: buckets, bytes: roles ? this.groups.order.map((i) => o.groups[i]) : [o.high], colors }, c, px, h, h / top);
-    if (view.track.exact && !rough) paintExact(this.stack, c, px, h, h / top, this.inks, this.match, view.pin);
+    if (view.track.exact && !rough && !this.owners) paintExact(this.stack, c, px, h, h / top, this.inks, this.match, view.pin);
     g.putImageData(this.image, 0, 0);
     this.drawn = { lo: view.lo, hi: view.hi };
   }
@@ -280,27 +309,27 @@ export class Timeline {
   xAt(px) { return this.view.lo + ((px - this.box.left) / this.box.width) * (this.view.hi - this.view.lo); }
 
   /** What is under a point: the moment that its column shows, and the block there.
-   *  @param {number} px @param {number} py @returns {{event: number, op: number, block: number|null, group: number, bytes: number}|null} */
+   *  @param {number} px @param {number} py @returns {{event: number, op: number, block: number|null, name: string, bytes: number}|null} */
   hit(px, py) {
     const { box, frame, view } = this, e = view.track.exact;
     if (!frame || px < box.left || px > box.left + box.width || py < box.top - 30 || py > box.bottom) return null;
     const col = Math.min(frame.c.n - 1, Math.max(0, Math.floor(((px - box.left) / box.width) * frame.c.n))), op = frame.c.op[col];
     const bytes = py <= box.top + box.height ? ((box.top + box.height - py) / box.height) * frame.top : -1;
-    const out = { event: eventOfX(view.track, this.xAt(px), view.axis), op, block: /** @type {number|null} */ (null), group: -1, bytes: 0 };
+    const out = { event: eventOfX(view.track, this.xAt(px), view.axis), op, block: /** @type {number|null} */ (null), name: "", bytes: 0 };
     if (op !== NO_OP && e) {
       const run = e.runs.find((r) => op < r.op1);
       out.event = run && op === run.op0 ? run.first - 1 : e.event[op];
       out.block = blockAt(this.stack, op, bytes);
       return out;
     }
-    const o = overviewOf(view.track, view.axis), i = frame.buckets ? frame.buckets[col] : -1;
+    const o = this.overview, i = frame.buckets ? frame.buckets[col] : -1;
     if (!o || i < 0) return out;
-    out.event = o.event[i];
+    if (!this.owners) out.event = o.event[i];
     let sum = 0;
-    for (const gr of this.groups.order) {
+    for (const [k, gr] of this.groups.order.entries()) {
       sum += o.groups[gr][i];
-      if (bytes < 0 || sum <= bytes) continue;
-      [out.group, out.bytes] = [gr, o.groups[gr][i]];
+      if (bytes < 0 || sum <= bytes || (view.by !== "role" && view.by !== "alloc" && !this.owners)) continue;
+      [out.name, out.bytes] = [this.groups.names[k], o.groups[gr][i]];
       break;
     }
     return out;

@@ -1,7 +1,7 @@
 // The one state of the page: what is looked at, and who wants to know. Panels read it, nobody keeps a copy.
 
 /** @typedef {import("./track.js").Track} Track */
-/** @typedef {"role"|"phase"|"stack"|"alloc"} By */
+/** @typedef {"role"|"phase"|"stack"|"alloc"|"owner"} By owner: of the device's memory, where the driver's calls were recorded */
 /**
  * lo and hi are in units of the axis (ticks or event numbers); cursor, mark and range in events (-1: before the first);
  * pin is the index of a block.
@@ -11,7 +11,7 @@
 /** @typedef {(changed: Set<string>, view: View) => void} ViewListener */
 
 /** @type {By[]} */
-export const BYS = ["role", "phase", "stack", "alloc"];
+export const BYS = ["role", "phase", "stack", "alloc", "owner"];
 
 /** Keeps [lo, hi] inside [min, max], and no narrower than `least`, without changing its width where it fits.
  *  @param {number} lo @param {number} hi @param {number} min @param {number} max @param {number} least

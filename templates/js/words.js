@@ -41,6 +41,7 @@ export function altWords(track) {
 export function levelWords(tl, progress) {
   const { track } = tl.view, { meta } = track, f = tl.frame;
   if (!track.exact) return track.errors.length ? track.errors[0] : track.hasExact ? `decoding every event: ${Math.floor(progress * 100)} %` : "overview only: this page has no exact events";
+  if (tl.owners) return "device memory by owner, from the driver's calls";
   if (!f || f.rough) return "overview";
   if (!f.c.exact) return f.c.events ? "exact in part, overview elsewhere" : "overview: no exact events here";
   const lost = meta.lost ? `, ${fmtCount(meta.lost)} frees are missing in the recording` : "";

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Makes big snapshots that look like those of reinforcement learning runs, as a stream: memory does not grow with the output.
 
-    gen.py EVENTS OUT [--p4 | --p2-jit | --json] [--indent] [--all-differ] [--gz] [--seed N]
+    gen.py EVENTS OUT [--p4 | --p2-jit | --json] [--indent] [--all-differ] [--gz] [--seed N] [--loop]
 
 Stacks of 10 to 60 Python frames are drawn by a zipf law from about 3,270 distinct ones made of 933 frames. Sharing is PyTorch's: a frame
 is one object per file, the list of frames is one object per event, only free_completed shares that of its free_requested. About 3,000
-blocks live at a time; segments and blocks are the state that the trace ends in."""
+blocks live at a time; segments and blocks are the state that the trace ends in. Sizes, times and lifetimes are random, which nothing can
+compress; --loop makes those of a training loop instead (loop.py)."""
 
 import argparse
 import bisect
@@ -16,6 +17,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import loop  # noqa: E402
 from writers import Json, Pickle2Jit, Pickle4, room  # noqa: E402
 
 SITE = "/usr/local/lib/python3.12/dist-packages/"
@@ -193,10 +195,10 @@ def events(count, seed, stacks):
         done += 1
 
 
-def final_state(count, seed, stacks):
+def final_state(all_events):
     """slot -> (size, stack) of the live block, None when free; slots that were never used are missing."""
     state = {}
-    for action, slot, size, stack, _ in events(count, seed, stacks):
+    for action, slot, size, stack, _ in all_events:
         if action == "alloc":
             state[slot] = (size, stack)
         elif action == "free_completed":
@@ -204,17 +206,19 @@ def final_state(count, seed, stacks):
     return state
 
 
-def generate(count, path, form="p4", indent=False, all_differ=False, gz=False, seed=1):
+def generate(count, path, form="p4", indent=False, all_differ=False, gz=False, seed=1, repeats=False):
     frames, stacks = make_stacks(seed)
-    state = final_state(count, seed, stacks)
+
+    def made():
+        return loop.events(count, Random(seed + 1), stacks) if repeats else events(count, seed, stacks)
+
+    state = final_state(made())
     with open(path, "wb") as file:
         out = gzip.GzipFile("", "wb", 6, file, 0) if gz else file
         if form == "json":
-            Json(out, frames, indent, all_differ).write(state, events(count, seed, stacks))
+            Json(out, frames, indent, all_differ).write(state, made())
         else:
-            (Pickle2Jit if form == "p2-jit" else Pickle4)(out, frames, all_differ).write(
-                state, events(count, seed, stacks)
-            )
+            (Pickle2Jit if form == "p2-jit" else Pickle4)(out, frames, all_differ).write(state, made())
         if gz:
             out.close()
 
@@ -232,8 +236,9 @@ def main():
     )
     parser.add_argument("--gz", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--loop", action="store_true", help="a training loop that repeats itself instead of random numbers")
     args = parser.parse_args()
-    generate(args.events, args.out, args.form, args.indent, args.all_differ, args.gz, args.seed)
+    generate(args.events, args.out, args.form, args.indent, args.all_differ, args.gz, args.seed, args.loop)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 // page.mjs -- a report's page against the page of PyTorch's memory_viz, in one run, on the same snapshots.
 //
 //   (cd ../web && npm ci); (cd peer && npm ci)
-//   node page.mjs --memtrace ../../build/memtrace --viz FOLDER [--events 100000,1000000] [--runs 3] [--dir SCRATCH] [--max-size N]
+//   node page.mjs --memtrace ../../build/memtrace --viz FOLDER [--kinds loop,random] [--events 100000,1000000] [--runs 3] [--dir SCRATCH]
+//                 [--max-size N]
 //
 // FOLDER holds torch/utils/viz/MemoryViz.js and torch/cuda/_memory_viz.py of PyTorch as they are, without it only ours is measured. The
 // peer's page imports its script and d3 from the network: here both are bundled into the page, and nothing else of it is changed.
@@ -17,7 +18,7 @@ import { chromium } from "../web/node_modules/playwright-core/index.mjs";
 const here = dirname(fileURLToPath(import.meta.url));
 const { values: opt } = parseArgs({ options: {
   memtrace: { type: "string", default: join(here, "../../build/memtrace") }, viz: { type: "string" },
-  events: { type: "string", default: "100000" }, runs: { type: "string", default: "3" }, dir: { type: "string" },
+  events: { type: "string", default: "100000" }, kinds: { type: "string", default: "loop,random" }, runs: { type: "string", default: "3" }, dir: { type: "string" },
   "max-size": { type: "string" }, "peer-limit": { type: "string", default: "1500000" }, chromium: { type: "string", default: "/usr/bin/chromium" },
 } });
 const scratch = opt.dir ? resolve(opt.dir) : mkdtempSync(join(tmpdir(), "page-bench-"));
@@ -52,7 +53,7 @@ function peerPage(snapshot, out) {
 
 /** How a page is told to be ready, and where its wheel is turned. */
 const sides = {
-  memtrace: { ready: () => document.querySelector("#timeline [data-level=exact], #timeline [data-level=windows], #timeline [data-level=rounded]") !== null,
+  memtrace: { ready: () => ["exact", "windows", "failed"].includes(document.querySelector("#timeline")?.dataset.level),
     target: "#timeline canvas" },
   memory_viz: { ready: () => document.querySelectorAll("svg path, svg polygon").length > 50, target: "svg" },
 };
@@ -90,7 +91,8 @@ async function measure(side, file) {
     }, side.target);
     const metrics = Object.fromEntries((await cdp.send("Performance.getMetrics")).metrics.map((m) => [m.name, m.value]));
     const whole = await page.evaluate(() => performance.memory?.usedJSHeapSize ?? NaN);
-    return { paint, ready: exact ?? ready, p50: frames.length ? quantile(frames, 0.5) : NaN, p95: frames.length ? quantile(frames, 0.95) : NaN,
+    const level = await page.evaluate(() => document.querySelector("#timeline")?.dataset.level ?? "-");
+    return { paint, level, ready: exact ?? ready, p50: frames.length ? quantile(frames, 0.5) : NaN, p95: frames.length ? quantile(frames, 0.95) : NaN,
       heap: Math.max(metrics.JSHeapUsedSize ?? 0, whole) };
   } finally {
     await browser.close();
@@ -98,24 +100,29 @@ async function measure(side, file) {
 }
 
 const show = (v, digits = 0) => (Number.isFinite(v) ? v.toFixed(digits) : "-");
-console.log("| events | page | written in s | file, MB | first paint, ms | exact (peer: plot), ms | zoom frame p50 / p95, ms | JS heap, MiB |");
-console.log("|---:|---|---:|---:|---:|---:|---:|---:|");
-for (const events of opt.events.split(",").map(Number)) {
-  const snapshot = join(scratch, `${events}.pickle`);
-  if (!existsSync(snapshot)) run("python3", ["-B", join(here, "gen.py"), String(events), snapshot]);
-  const pages = {}, written = {}, results = {};
-  pages.memtrace = join(scratch, `${events}.html`);
-  written.memtrace = run(opt.memtrace, ["report", snapshot, "-o", pages.memtrace, "--force", "-q", ...(opt["max-size"] ? ["--max-size", opt["max-size"]] : [])]);
+console.log("| trace | events | page | written in s (of it the page) | file, MB | holds | first paint, ms | exact (peer: plot), ms | zoom frame p50 / p95, ms | JS heap, MiB |");
+console.log("|---|---:|---|---:|---:|---|---:|---:|---:|---:|");
+for (const kind of opt.kinds.split(",")) for (const events of opt.events.split(",").map(Number)) {
+  const snapshot = join(scratch, `${kind}-${events}.pickle`), limit = opt["max-size"] ? ["--max-size", opt["max-size"]] : [];
+  if (!existsSync(snapshot)) run("python3", ["-B", join(here, "gen.py"), String(events), snapshot, ...(kind === "loop" ? ["--loop"] : [])]);
+  const pages = {}, results = {}, written = {}, times = [[], []];
+  pages.memtrace = join(scratch, `${kind}-${events}.html`);
+  // What writing the page adds: against the same analysis written as JSON, alternating.
+  for (let i = 0; i < Number(opt.runs); i++) {
+    times[0].push(run(opt.memtrace, ["report", snapshot, "-o", pages.memtrace, "--force", "-q", ...limit]));
+    times[1].push(run(opt.memtrace, ["report", snapshot, "--format", "json", "-o", "/dev/null", "--force", "-q"]));
+  }
+  written.memtrace = `${show(median(times[0]), 2)} (${show(median(times[0].map((t, i) => t - times[1][i])), 2)})`;
   if (opt.viz && events <= Number(opt["peer-limit"])) {
-    pages.memory_viz = join(scratch, `${events}.viz.html`);
-    written.memory_viz = peerPage(snapshot, pages.memory_viz);
+    pages.memory_viz = join(scratch, `${kind}-${events}.viz.html`);
+    written.memory_viz = show(peerPage(snapshot, pages.memory_viz), 2);
   }
   for (let i = 0; i < Number(opt.runs); i++)
     for (const name of Object.keys(pages)) (results[name] ??= []).push(await measure(sides[name], pages[name]));
   for (const name of Object.keys(pages)) {
     const of = (key) => median(results[name].map((r) => r[key]));
-    console.log(`| ${events.toLocaleString("en")} | ${name} | ${show(written[name], 2)} | ${show(statSync(pages[name]).size / 1e6, 2)} | ${show(of("paint"))} | ` +
-      `${show(of("ready"))} | ${show(of("p50"), 1)} / ${show(of("p95"), 1)} | ${show(of("heap") / MIB)} |`);
+    console.log(`| ${kind} | ${events.toLocaleString("en")} | ${name} | ${written[name]} | ${show(statSync(pages[name]).size / 1e6, 2)} | ${results[name][0].level} | ` +
+      `${show(of("paint"))} | ${show(of("ready"))} | ${show(of("p50"), 1)} / ${show(of("p95"), 1)} | ${show(of("heap") / MIB)} |`);
   }
 }
 if (!opt.dir) rmSync(scratch, { recursive: true });

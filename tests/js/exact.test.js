@@ -162,10 +162,11 @@ test("a browser without DecompressionStream is told so", async () => {
 });
 
 test("operations that contradict each other are refused", async () => {
-  const code = (codes, more = [], sites = [], sizes = []) => packed([column(codes), new Uint8Array(codes.length), column([]), column(sites), column(sizes), column(more)]);
+  const code = (codes, more = [], sites = [], sizes = []) => packed([column(codes), column(sites), column(sizes), column(more)]);
+  const times = (/** @type {number} */ n) => packed([new Uint8Array(n), column([])]);
   const frame = (first = 0, n = 1) => packed([column([first, 0, 1, 512, 0, 0, n, 1]), column([0]), column([0]), column([1]), column([0]), column([0]), column([0]), column([]), column([]), column([]), column([])]);
   const meta = (events) => ({ ...encodeTrack({ events: [] }).meta, runs: [{ first: 0, events, chunks: 1 }], chunks: [{ m: 0, a: 0 }] });
-  const run = (events, c, r = frame()) => decodeExact(meta(events), (id) => ({ "mt-t0-r0": r, "mt-t0-c0": c })[id]);
+  const run = (events, c, r = frame(), t = times(2)) => decodeExact(meta(events), (id) => ({ "mt-t0-r0": r, "mt-t0-c0": c, "mt-t0-t0": t })[id]);
   assert.equal((await run(2, code([2]))).total[1], 0);
   await assert.rejects(run(4, code([2, 2])), /freed twice/);
   await assert.rejects(run(2, code([3])), /not there/);
@@ -175,13 +176,15 @@ test("operations that contradict each other are refused", async () => {
   await assert.rejects(run(1, code([1], [0])), /unknown kind/);
   await assert.rejects(run(2, code([1, 1], [1, 1, 1, 1])), /requested twice/);
   await assert.rejects(run(1, code([1], [11, 4])), /differ in length/);
+  await assert.rejects(run(2, code([2]), frame(), times(0)), /too few times/);
+  await assert.rejects(run(2, code([2]), frame(), packed([Uint8Array.of(255), column([2 ** 40])])), /time is out of range/);
   await assert.rejects(run(1, code([2])), /more events/);
   await assert.rejects(run(3, code([2])), /fewer events/);
   await assert.rejects(run(0, code([]), frame(5)), /elsewhere/);
   await assert.rejects(run(0, code([]), frame(0, 2 ** 40)), /cut/);
   await assert.rejects(run(1, packed([new Uint8Array(2 ** 23)])), /larger than any/);
   await assert.rejects(decodeExact(meta(2), () => null), /missing/);
-  await assert.rejects(decodeExact({ ...meta(2), chunks: [] }, (id) => id.endsWith("r0") ? frame() : code([2])), /more chunks/);
+  await assert.rejects(decodeExact({ ...meta(2), chunks: [] }, (id) => id.endsWith("r0") ? frame() : id.endsWith("-t0") ? times(1) : code([2])), /more chunks/);
 });
 
 test("a page with any byte changed never hangs, and never gives a state that is impossible", async () => {

@@ -81,7 +81,8 @@ export function encodeTrack({ id = 0, events, old = [], chunk = 65536, tickNs = 
   function flush() {
     if (!cols) return;
     const n = chunks.length, rest = remainders && cols.rest.some((r) => r);
-    blocks[name(`c${n}`)] = packed([cols.code.done(), cols.dt.done(), cols.far.done(), cols.site.done(), cols.size.done(), cols.more.done()]);
+    blocks[name(`c${n}`)] = packed([cols.code.done(), cols.site.done(), cols.size.done(), cols.more.done()]);
+    if (times) blocks[name(`t${n}`)] = packed([cols.dt.done(), cols.far.done()]);
     if (rest) blocks[name(`m${n}`)] = packed([column(cols.rest)]);
     if (addresses) blocks[name(`a${n}`)] = packed([cols.addr.done(), cols.where.done(), cols.lane.done()]);
     chunks.push({ m: rest ? 1 : 0, a: addresses ? 1 : 0 });
