@@ -247,6 +247,14 @@ static bool line_was_given(const struct pick *p, const char *text)
     return false;
 }
 
+/* Of a card that lists several ways, each with evidence of its own, one that the run goes already. */
+static bool is_on(const struct mt_runconf *conf, const struct mt_fix_line *l)
+{
+    bool is_alone = (l->when.e != NULL || l->saving != NULL) && l->propose.e == NULL && l->layout == NULL;
+    const char *value = conf != NULL && is_alone && l->key[0] != 0 ? mt_runconf_get(conf, l->key) : NULL;
+    return value != NULL && (l->value[0] == 0 ? mt_runconf_is_true(value) : same_word(value, l->value));
+}
+
 /* The lines of a card in the words of this framework: its own where there are some, PyTorch's and the engine's only for jobs without
  * a framework of their own, since a framework hides those calls. */
 static uint64_t lines_for(const struct pick *p, const struct mt_fix_card *card, uint32_t classes)
@@ -257,7 +265,7 @@ static uint64_t lines_for(const struct pick *p, const struct mt_fix_card *card, 
 
     for (uint32_t i = 0; i < card->n_set; i++) {
         const struct mt_fix_line *l = &card->set[i];
-        if ((l->phases != 0 && (l->phases & classes) == 0) || !mt_advice_line_holds(p->q, l))
+        if ((l->phases != 0 && (l->phases & classes) == 0) || is_on(p->q->conf, l) || !mt_advice_line_holds(p->q, l))
             continue;
         /* Where the phase does not tell the role, lines for the actor are the better guess than lines for a critic. */
         if (l->roles != 0 && (p->role != 0 ? (l->roles & p->role) == 0 : l->roles == MT_FIX_CRITIC))

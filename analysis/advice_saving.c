@@ -346,20 +346,31 @@ void mt_advice_rank(struct mt_advice *list, uint32_t first, uint32_t n)
     }
 }
 
+static bool is_one_of(const struct mt_advice *list, const struct mt_advice *a, uint32_t n)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        if (list[k].is_top && a->rule->group[0] != 0 && strcmp(a->rule->group, list[k].rule->group) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Of what has a formula but not the numbers for it one is named; the rest gives way to what was computed. */
 void mt_advice_mark_top(struct mt_advice *list, uint32_t n)
 {
-    uint32_t top[N_TOP], n_top = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        bool again = false;
+    uint32_t n_top = 0, n_lacking = 0;
+    for (uint32_t i = 0; i < n; i++)
         list[i].is_top = false;
-        if (list[i].rule->kind != MT_FIX_SETTING || n_top == N_TOP || (!list[i].in_row && !list[i].saving.known))
-            continue;
-        for (uint32_t k = 0; k < n_top; k++)
-            again = again || (list[i].rule->group[0] != 0 && strcmp(list[i].rule->group, list[top[k]].rule->group) == 0);
-        if (again)
-            continue;
-        list[i].is_top = true;
-        top[n_top++] = i;
+    for (int turn = 0; turn < 2; turn++) {
+        for (uint32_t i = 0; i < n && n_top < N_TOP; i++) {
+            bool lacks = !list[i].saving.known && list[i].card->saving != NULL;
+            if (list[i].is_top || list[i].rule->kind != MT_FIX_SETTING || (!list[i].in_row && !list[i].saving.known) ||
+                (turn == 0 && lacks && n_lacking > 0) || is_one_of(list, &list[i], n))
+                continue;
+            list[i].is_top = true;
+            n_top++;
+            n_lacking += lacks;
+        }
     }
 }
 

@@ -135,12 +135,11 @@ static void begin(struct mt_pass *p)
 
 static struct mt_change freed(struct mt_pass *p, const struct mt_event *e)
 {
-    struct mt_change c = {false, e->size, UINT64_MAX, MT_ROLE_BEFORE, MT_LIFE_UNKNOWN};
+    struct mt_change c = {false, e->size, UINT64_MAX, MT_ROLE_BEFORE};
     uint32_t born = p->w->fate[p->i].freed;
     if (born != MT_NEVER && born < p->i) {
         c.born = born;
-        c.role = p->w->fate[born].role;
-        c.life = p->w->fate[born].life;
+        c.role = p->w->fate[p->i].role;   /* as that of its allocation */
     } else if (p->old_at < p->r->old.n) { /* frees without an allocation come in the order of r->old */
         c.role = p->w->old_role != NULL ? p->w->old_role[p->old_at] : MT_ROLE_BEFORE;
         p->old_at++;
@@ -152,12 +151,11 @@ static int change(struct mt_pass *p, const struct mt_event *e)
 {
     struct mt_change c;
     if (e->action == MT_ACT_ALLOC) {
-        const struct mt_fate *f = &p->w->fate[p->i];
-        c = (struct mt_change){true, e->size, p->i, f->role, f->life};
+        c = (struct mt_change){true, e->size, p->i, p->w->fate[p->i].role};
     } else {
         c = freed(p, e);
     }
-    if (!mt_pass_move(p, &c, e)) /* looks at the bytes before */
+    if (mt_may_move(p, e) && !mt_pass_move(p, &c, e)) /* looks at the bytes before */
         return 0;
     if (c.is_alloc) {
         p->role[c.role] += c.size;
@@ -168,17 +166,34 @@ static int change(struct mt_pass *p, const struct mt_event *e)
     }
     if (p->role[MT_ROLE_PARAM] > p->param_peak)
         p->param_peak = p->role[MT_ROLE_PARAM];
-    mt_pass_step(p, &c);
-    return mt_pass_sync(p, &c) && mt_pass_graph(p, &c, e) && mt_pass_gather(p, &c) && mt_pass_delayed(p, &c, e);
+    if (p->i < p->steps_end)
+        mt_pass_step(p, &c);
+    if (c.is_alloc)
+        p->in_group = p->in_group && c.role == MT_ROLE_UNSHARDED;
+    return (!p->in_sync || mt_pass_sync(p, &c)) && (c.role != MT_ROLE_GRAPH_POOL || mt_pass_graph(p, &c, e)) &&
+           (c.role != MT_ROLE_UNSHARDED || mt_pass_gather(p, &c)) && mt_pass_delayed(p, &c, e);
+}
+
+static inline void enter(struct mt_pass *p)
+{
+    while (p->occ + 1 < p->f->occurrences.n && p->f->occurrences.p[p->occ + 1].first <= p->i)
+        p->occ++;
+    p->occ_end = p->occ + 1 < p->f->occurrences.n ? p->f->occurrences.p[p->occ + 1].first : UINT64_MAX;
+    p->in_sync = p->occ < p->f->occurrences.n && p->f->occurrences.p[p->occ].phase == MT_PH_WEIGHT_SYNC;
 }
 
 static int walk(struct mt_pass *p)
 {
     begin(p);
+    p->stack_move = mt_calloc((size_t)p->r->t->stacks.n + 1, 1);
+    if (p->stack_move == NULL)
+        return 0;
+    if (p->f->steps.n != 0)
+        p->steps_end = p->f->steps.p[p->f->steps.n > 1].last + 1;
     for (p->i = 0; p->i < p->r->d->events.n; p->i++) {
         const struct mt_event *e = mt_event_at(p->r->d, p->i);
-        while (p->occ + 1 < p->f->occurrences.n && p->f->occurrences.p[p->occ + 1].first <= p->i)
-            p->occ++;
+        if (p->i >= p->occ_end)
+            enter(p);
         if (e->action == MT_ACT_ALLOC || e->action == MT_ACT_FREE_COMPLETED) {
             if (!change(p, e))
                 return 0;
@@ -212,6 +227,7 @@ enum mt_rc mt_audits_make(struct mt_audits *out, const struct mt_roles *w, const
     mt_addrmap_done(&p.delayed.at);
     mt_addrmap_done(&p.asked);
     mt_addrmap_done(&p.graph_of);
+    mt_free(p.stack_move);
     if (ok)
         return MT_OK;
     mt_audits_done(out);

@@ -7,21 +7,19 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-static unsigned move_of(struct mt_attr a)
-{
-    if (a.phase == MT_PH_ROLLOUT_WAKE_SLEEP || a.sub == MT_PH_ROLLOUT_WAKE_SLEEP)
-        return MT_PH_ROLLOUT_WAKE_SLEEP;
-    return a.phase == MT_PH_ONLOAD_OFFLOAD || a.sub == MT_PH_ONLOAD_OFFLOAD ? MT_PH_ONLOAD_OFFLOAD : MT_PH_NONE;
-}
-
 /* The frames of a free tell who frees, unless the recording gave it those of the allocation. */
 static unsigned moves(struct mt_pass *p, const struct mt_change *c, const struct mt_event *e)
 {
     unsigned m = MT_PH_NONE;
-    if (!c->is_alloc && e->stack != 0 && (m = move_of(mt_phaser_stack(p->ph, e->stack))) != MT_PH_NONE &&
-        e->stack == mt_change_stack(p, c))
-        m = MT_PH_NONE;
-    return m != MT_PH_NONE ? m : move_of(p->r->attr[p->i]);
+    if (!c->is_alloc && e->stack != 0) {
+        uint8_t *known = &p->stack_move[e->stack];
+        if (*known == 0)
+            *known = (uint8_t)(mt_move_of(mt_phaser_stack(p->ph, e->stack)) + 1);
+        m = *known - 1u;
+        if (m != MT_PH_NONE && e->stack == mt_change_stack(p, c))
+            m = MT_PH_NONE;
+    }
+    return m != MT_PH_NONE ? m : mt_move_of(p->r->attr[p->i]);
 }
 
 int mt_pass_move(struct mt_pass *p, const struct mt_change *c, const struct mt_event *e)
@@ -192,8 +190,6 @@ int mt_pass_graph(struct mt_pass *p, const struct mt_change *c, const struct mt_
     uint16_t lane;
     uint32_t at, unused;
     bool had;
-    if (c->role != MT_ROLE_GRAPH_POOL)
-        return 1;
     lane = c->is_alloc || c->born == UINT64_MAX ? e->lane : mt_event_at(p->r->d, c->born)->lane;
     if (!mt_addrmap_get(&p->graph_of, (uint64_t)lane << 9, &at)) {
         if (!c->is_alloc)

@@ -59,8 +59,11 @@ struct mt_pass {
     uint64_t i;                   /* event */
     uint64_t role[MT_ROLE_COUNT]; /* live */
     uint64_t live;
-    uint32_t old_at; /* next of r->old that is freed */
-    uint32_t occ;    /* occurrence that holds */
+    uint32_t old_at;             /* next of r->old that is freed */
+    uint32_t occ;                /* occurrence that holds */
+    bool in_sync;                /* and it is one of a weight sync */
+    uint64_t occ_end, steps_end; /* events: the next occurrence, the end of the first two steps */
+    uint8_t *stack_move;         /* by stack: what its frames move, + 1; 0 = not asked yet */
     MT_VEC(struct mt_move) moves;
     uint64_t moves_left_out;
     bool moving, overfull; /* overfull: in a stretch that is not kept */
@@ -70,6 +73,7 @@ struct mt_pass {
     struct mt_window window, kept; /* kept: the largest window in which gathers stayed; peak 0 = none */
     uint64_t gathers_peak, gathers_peak_blocks, gathers_largest;
     struct mt_addrmap asked; /* free requested: address -> event */
+    bool at_once;            /* the event before requested this free */
     uint64_t pending;        /* of the delayed ones */
     uint64_t delayed_peak;
     MT_VEC(struct mt_graph_pool) graphs;
@@ -84,8 +88,20 @@ struct mt_pass {
 struct mt_change {
     bool is_alloc;
     uint64_t size, born; /* event of its allocation; UINT64_MAX = before the trace */
-    uint8_t role, life;
+    uint8_t role;
 };
+static inline unsigned mt_move_of(struct mt_attr a)
+{
+    if (a.phase == MT_PH_ROLLOUT_WAKE_SLEEP || a.sub == MT_PH_ROLLOUT_WAKE_SLEEP)
+        return MT_PH_ROLLOUT_WAKE_SLEEP;
+    return a.phase == MT_PH_ONLOAD_OFFLOAD || a.sub == MT_PH_ONLOAD_OFFLOAD ? MT_PH_ONLOAD_OFFLOAD : MT_PH_NONE;
+}
+/* Most events neither are of a move nor end one. */
+static inline bool mt_may_move(const struct mt_pass *p, const struct mt_event *e)
+{
+    return p->moving || p->overfull || mt_move_of(p->r->attr[p->i]) != MT_PH_NONE ||
+           (e->action != MT_ACT_ALLOC && e->stack != 0 && p->stack_move[e->stack] != MT_PH_NONE + 1);
+}
 /* Of its allocation; 0 = unknown. Asked for only where it matters: the allocation is far away in memory. */
 static inline mt_stack_id mt_change_stack(const struct mt_pass *p, const struct mt_change *c)
 {

@@ -109,9 +109,7 @@ int mt_pass_gather(struct mt_pass *p, const struct mt_change *c)
 {
     struct mt_site *s;
     bool ok;
-    if (c->is_alloc && c->role != MT_ROLE_UNSHARDED)
-        p->in_group = false;
-    if (c->role != MT_ROLE_UNSHARDED || c->born == UINT64_MAX) /* before the trace: nothing to compare with */
+    if (c->born == UINT64_MAX) /* before the trace: nothing to compare with */
         return 1;
     in_window(p, c);
     s = mt_site_of(&p->gathers, mt_change_stack(p, c), &ok);
@@ -165,11 +163,18 @@ int mt_audit_gathers(struct mt_audits *out, struct mt_pass *p)
         MT_BYTES(p->gathers_largest));
 }
 
+/* The completion that most often follows at once is not looked up. */
 int mt_pass_asked(struct mt_pass *p, const struct mt_event *e)
 {
+    const struct mt_event *next = p->i + 1 < p->r->d->events.n ? mt_event_at(p->r->d, p->i + 1) : NULL;
     uint32_t unused;
     bool had;
     p->pending += e->size;
+    p->at_once = next != NULL && next->action == MT_ACT_FREE_COMPLETED && next->addr == e->addr;
+    if (p->at_once) {
+        (void)mt_addrmap_take(&p->asked, e->addr, &unused); /* asked for twice */
+        return 1;
+    }
     return mt_addrmap_put(&p->asked, e->addr, (uint32_t)(p->i < UINT32_MAX - 1 ? p->i : UINT32_MAX - 1), &had, &unused);
 }
 
@@ -183,6 +188,11 @@ int mt_pass_delayed(struct mt_pass *p, const struct mt_change *c, const struct m
     bool ok;
     if (c->is_alloc) { /* a free that completes at once has done so by now */
         p->delayed_peak = p->pending > p->delayed_peak ? p->pending : p->delayed_peak;
+        return 1;
+    }
+    if (p->at_once) {
+        p->pending -= c->size < p->pending ? c->size : p->pending;
+        p->at_once = false;
         return 1;
     }
     if (!mt_addrmap_take(&p->asked, e->addr, &at))

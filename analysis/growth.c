@@ -49,38 +49,26 @@ static int by_slope(const void *pa, const void *pb)
     return strcmp(a->label, b->label);
 }
 
-/* Calls one() for every block that outlives the step of its birth: held at the ends of steps `from` to `to` - 1. */
-static void each_survivor(struct mt_rwork *k, struct growing *g,
-                          void (*one)(struct growing *, const struct mt_event *, uint32_t event, uint32_t from, uint32_t to))
+/* What is live at the ends of the first and of the last step. Steps follow each other without a gap, so the events say it. */
+static void add_ends(const struct mt_rwork *k, struct growing *g)
 {
-    const struct mt_role_facts *f = k->out;
+    const struct mt_step *step = &k->out->steps.p[g->first];
     const struct mt_fate *fate = k->w->fate;
-    for (uint32_t s = 0; s < f->steps.n; s++) {
-        uint32_t last = (uint32_t)f->steps.p[s].last;
-        for (uint32_t i = (uint32_t)f->steps.p[s].first; i <= last; i++) {
-            const struct mt_event *e;
-            uint32_t to = UINT32_MAX;
-            if (fate[i].freed <= last || (e = mt_event_at(k->r->d, i))->action != MT_ACT_ALLOC)
-                continue;
-            if (fate[i].freed != MT_NEVER) /* most often in the next step */
-                to = s + 1 < f->steps.n && fate[i].freed <= f->steps.p[s + 1].last ? s + 1 : mt_step_at(f, fate[i].freed);
-            one(g, e, i, s, to);
-        }
+    uint32_t first = (uint32_t)step[0].last, last = (uint32_t)step[g->n - 1].last;
+    for (uint32_t i = 0; i <= last; i++) {
+        bool at_first = i <= first && fate[i].freed > first, at_last = fate[i].freed > last;
+        const struct mt_event *e;
+        if ((!at_first && !at_last) || (e = mt_event_at(k->r->d, i))->action != MT_ACT_ALLOC)
+            continue;
+        if (at_first)
+            g->ends[e->stack].first += e->size;
+        if (at_last)
+            g->ends[e->stack].last += e->size;
     }
 }
 
-static void add_ends(struct growing *g, const struct mt_event *e, uint32_t event, uint32_t from, uint32_t to)
-{
-    uint32_t last = g->first + g->n - 1;
-    (void)event;
-    if (from <= g->first && g->first < to)
-        g->ends[e->stack].first += e->size;
-    if (from <= last && last < to)
-        g->ends[e->stack].last += e->size;
-}
-
-/* As differences. */
-static void add_series(struct growing *g, const struct mt_event *e, uint32_t event, uint32_t from, uint32_t to)
+/* A block held at the ends of steps `from` to `to` - 1, as differences. */
+static void add_held(struct growing *g, const struct mt_event *e, uint32_t event, uint32_t from, uint32_t to)
 {
     uint32_t index = g->index[e->stack];
     double *series;
@@ -95,6 +83,25 @@ static void add_series(struct growing *g, const struct mt_event *e, uint32_t eve
     if (to < g->n)
         series[to] -= (double)e->size;
     g->spans.p[index - 1].last_event = event;
+}
+
+/* Every block that outlives the step of its birth. */
+static void add_series(struct mt_rwork *k, struct growing *g)
+{
+    const struct mt_role_facts *f = k->out;
+    const struct mt_fate *fate = k->w->fate;
+    for (uint32_t s = 0; s < f->steps.n; s++) {
+        uint32_t last = (uint32_t)f->steps.p[s].last;
+        for (uint32_t i = (uint32_t)f->steps.p[s].first; i <= last; i++) {
+            const struct mt_event *e;
+            uint32_t to = UINT32_MAX;
+            if (fate[i].freed <= last || (e = mt_event_at(k->r->d, i))->action != MT_ACT_ALLOC)
+                continue;
+            if (fate[i].freed != MT_NEVER) /* most often in the next step */
+                to = s + 1 < f->steps.n && fate[i].freed <= f->steps.p[s + 1].last ? s + 1 : mt_step_at(f, fate[i].freed);
+            add_held(g, e, i, s, to);
+        }
+    }
 }
 
 static int find_spans(const struct mt_rwork *k, struct growing *g)
@@ -200,7 +207,7 @@ static int grow(struct mt_rwork *k, struct growing *g)
     g->index = mt_calloc(n, sizeof *g->index);
     if (g->ends == NULL || g->index == NULL)
         return 0;
-    each_survivor(k, g, add_ends);
+    add_ends(k, g);
     if (!find_spans(k, g))
         return 0;
     if (g->spans.n == 0)
@@ -208,7 +215,7 @@ static int grow(struct mt_rwork *k, struct growing *g)
     g->series = mt_calloc((size_t)g->spans.n * g->n, sizeof *g->series);
     if (g->series == NULL)
         return 0;
-    each_survivor(k, g, add_series);
+    add_series(k, g);
     return judge_all(k, g);
 }
 

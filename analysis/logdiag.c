@@ -253,6 +253,12 @@ static void clear_numbers(struct mt_logdiag *d)
 
 /* ---- cause ----------------------------------------------------------------------------------------------------------------------- */
 
+/* What remains at the ends of segments on any card that is full. */
+static bool only_crumbs(const struct mt_logdiag *d)
+{
+    return d->unallocated != MT_LOG_NONE && d->reserved != MT_LOG_NONE && d->unallocated < d->reserved / 20;
+}
+
 static void torch_cause(struct mt_logdiag *d)
 {
     uint64_t free = or_zero(d->free), cached = or_zero(d->unallocated), others = or_zero(d->others);
@@ -264,14 +270,14 @@ static void torch_cause(struct mt_logdiag *d)
     } else if (free >= d->request && free - d->request >= ROUNDED) {
         d->cause = MT_LC_LIMIT;
         d->confidence = d->allowed != MT_LOG_NONE ? "high" : "medium";
-    } else if (cached >= d->request) {
+    } else if (cached >= d->request && !only_crumbs(d)) {
         d->cause = MT_LC_FRAGMENTATION;
         /* Bytes of private pools serve nobody else; the sentence does not say how much of the rest lies in them. */
         d->confidence = cached / 2 >= d->request && or_zero(d->private_pools) == 0 ? "high" : "medium";
     } else if (others > d->request - free && d->capacity != MT_LOG_NONE && others >= d->capacity / 20) {
         d->cause = MT_LC_FOREIGN;
         d->confidence = d->others_named ? "medium" : "low"; /* they may be of the same job */
-    } else if (free + cached >= d->request && cached >= d->request / 10) {
+    } else if (free + cached >= d->request && cached >= d->request / 10 && !only_crumbs(d)) {
         d->cause = MT_LC_FRAGMENTATION;
         d->confidence = "low";
     }
@@ -423,7 +429,13 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d)
             mt_words_add(t, "More was free than was asked for: a limit of the process or of its allocator refused.");
         break;
     case MT_LC_CAPACITY:
-        if (d->unallocated != MT_LOG_NONE)
+        if (d->unallocated != MT_LOG_NONE && d->unallocated >= d->request)
+            mt_words_add(
+                t,
+                "Of what PyTorch had reserved only %s were not in use, less than a twentieth: the ends of many segments, as "
+                "on any full card.",
+                mt_words_bytes(a, d->unallocated));
+        else if (d->unallocated != MT_LOG_NONE)
             mt_words_add(t,
                          "Of what PyTorch had reserved only %s were not in use: less than the %s asked for, so this is no "
                          "fragmentation.",

@@ -91,7 +91,9 @@ static char *engine_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
         (void)snprintf(buf, MT_FACT_WORDS, "vLLM: weights %s, outside PyTorch %s, activation peak %s, KV cache %s",
                        bytes(a, v[0]), bytes(b, v[1]), bytes(c, v[2]), bytes(d, v[3]));
         break;
-    case MT_LOG_VLLM_KV: (void)snprintf(buf, MT_FACT_WORDS, "vLLM: %s for the KV cache", bytes(a, v[0])); break;
+    case MT_LOG_VLLM_KV: /* vLLM prints what is missing as a negative size */
+        (void)snprintf(buf, MT_FACT_WORDS, "vLLM: %s for the KV cache", v[0] != 0 ? bytes(a, v[0]) : "nothing left");
+        break;
     case MT_LOG_VLLM_TOKENS:
         (void)snprintf(buf, MT_FACT_WORDS, "vLLM: KV cache of %llu tokens", (unsigned long long)v[0]);
         break;

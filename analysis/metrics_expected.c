@@ -22,7 +22,6 @@ struct work {
     struct mt_run_shape s;
     struct high (*high)[MT_ROLE_COUNT]; /* by coarse phase */
     bool seen[MT_PH_COUNT];
-    bool entropy; /* a loss with the entropy's softmax */
     bool ok;
 };
 
@@ -96,7 +95,7 @@ static int places(const struct work *k, unsigned role, int64_t at, struct mt_sen
 {
     const struct mt_replay *r = k->w->r;
     uint64_t *sum = mt_calloc((size_t)r->t->stacks.n + 1, sizeof *sum);
-    char label[256];
+    char label[256], other[256];
     if (sum == NULL)
         return 0;
     for (int64_t i = 0; i <= at && (uint64_t)i < r->d->events.n; i++) {
@@ -113,6 +112,15 @@ static int places(const struct work *k, unsigned role, int64_t at, struct mt_sen
         if (sum[best] == 0)
             break;
         (void)mt_stack_label(r->t, best, label, sizeof label);
+        for (uint32_t i = 1; i <= r->t->stacks.n; i++) { /* a place by its name: stacks may differ further in */
+            if (i == best || sum[i] == 0)
+                continue;
+            (void)mt_stack_label(r->t, i, other, sizeof other);
+            if (strcmp(label, other) == 0) {
+                sum[best] += sum[i];
+                sum[i] = 0;
+            }
+        }
         mt_words_add(s, "%s%s of %.160s", n == 0 ? "; of all, " : ", ", MT_BYTES(sum[best]), label);
         sum[best] = 0;
     }
@@ -321,21 +329,69 @@ static double tokens_of(const struct work *k, bool (*kind)(unsigned))
     return (double)most;
 }
 
+/* Frames that compute the entropy of whole logits hold some of a kind of phase; or, in training, it has a weight. */
+static bool has_entropy(const struct work *k, bool (*kind)(unsigned))
+{
+    static const char *const names[] = {"entropy_from_logits", "vocab_parallel_entropy"};
+    const struct mt_trace *t = k->w->r->t;
+    if (kind == trains && mt_run_number(k->conf, "entropy_coeff") > 0)
+        return true;
+    for (uint32_t i = 0; i < k->d->owners.n; i++) {
+        const struct mt_owner *o = &k->d->owners.p[i];
+        for (mt_stack_id s = kind(o->attr.phase) ? o->stack : 0; s != 0; s = t->stacks.p[s].parent) {
+            const char *name = mt_str(t, t->frames.p[t->stacks.p[s].frame].name);
+            if (strcmp(name, names[0]) == 0 || strcmp(name, names[1]) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Whether logits of so many bytes occur as they are, beside copies of twice the size. */
+static bool in_16_bits(const struct work *k, double bytes)
+{
+    const struct mt_replay *r = k->w->r;
+    for (uint64_t i = 0; i < r->d->events.n; i++) {
+        const struct mt_event *e = mt_event_at(r->d, i);
+        if (e->action == MT_ACT_ALLOC && k->w->fate[i].role == MT_ROLE_LOGITS && (double)e->size >= bytes &&
+            (double)e->size < bytes + 512)
+            return true;
+    }
+    return false;
+}
+
+/* Copies of the logits that live together, bytes of an element each. Forward alone: logits, a 32-bit copy, log-softmax. Where a backward
+ * follows, the log-softmax waits for it and meets two gradients there, that of what was picked and its own; the copy has gone by then,
+ * unless the logits were in 32 bits from the start. An entropy keeps a softmax in training, and makes a product besides in evaluation. */
 static void logits(struct work *k, bool (*kind)(unsigned))
 {
+    static const struct {
+        unsigned each;
+        const char *sum, *what;
+    } chains[2][2][2] = {{{{10, "2 + 4 + 4", "16-bit logits, 32-bit copy, log-softmax"},
+                           {14, "2 + 4 + 4 + 4", "16-bit logits, 32-bit copy, softmax and product of the entropy"}},
+                          {{14, "2 + 4 + 4 + 4", "16-bit logits, log-softmax, its gradient and that of the loss"},
+                           {18, "2 + 4 + 4 + 4 + 4",
+                            "16-bit logits, log-softmax, its gradient and that of the loss, softmax of the entropy"}}},
+                         {{{12, "4 + 4 + 4", "32-bit logits, their shifted copy, log-softmax"},
+                           {16, "4 + 4 + 4 + 4", "32-bit logits, their shifted copy, softmax and product of the entropy"}},
+                          {{16, "4 + 4 + 4 + 4", "32-bit logits, log-softmax, its gradient and that of the loss"},
+                           {20, "4 + 4 + 4 + 4 + 4",
+                            "32-bit logits, log-softmax, its gradient and that of the loss, softmax of the entropy"}}}};
     struct mt_expect *e = row(k, MT_ROLE_LOGITS, highest(k, kind, MT_ROLE_LOGITS));
     const struct mt_role_facts *f = &k->d->roles;
     double tokens = tokens_of(k, kind), vocab = (double)f->vocab, split = (double)(f->vocab_split != 0 ? f->vocab_split : 1);
     const char *from = "as the largest of them has";
-    bool loss = kind == trains && k->entropy;
+    bool wide, back = kind == trains, entropy;
     if (e == NULL)
         return;
     if (mt_run_number(k->conf, "fused_head") > 0) {
         say(k, e, "a fused output head makes them in pieces whose size is not among the settings");
         return;
     }
+    wide = tokens > 0 && f->logits_elem == 4 && !in_16_bits(k, tokens * (vocab / split) * 2);
     if (tokens <= 0) {
-        tokens = mt_run_number(k->conf, kind == trains ? "tokens_per_gpu" : "logp_tokens_per_gpu");
+        tokens = mt_run_number(k->conf, back ? "tokens_per_gpu" : "logp_tokens_per_gpu");
         vocab = k->s.vocab;
         split = k->s.tp > 0 ? k->s.tp : 0;
         from = "as the budget allows";
@@ -347,9 +403,10 @@ static void logits(struct work *k, bool (*kind)(unsigned))
                           : "over how many ranks the vocabulary is divided is not known");
         return;
     }
-    expect(k, e, tokens * (vocab / split) * (loss ? 14 : 10), true);
-    say(k, e, "%.0f tokens (%s) x a vocabulary of %.0f / %.0f x %s bytes (16-bit logits, 32-bit copy, softmax%s)", tokens, from,
-        vocab, split, loss ? "(2 + 4 + 4 + 4)" : "(2 + 4 + 4)", loss ? ", softmax of the entropy" : "");
+    entropy = has_entropy(k, kind);
+    expect(k, e, tokens * (vocab / split) * chains[wide][back][entropy].each, true);
+    say(k, e, "%.0f tokens (%s) x a vocabulary of %.0f / %.0f x (%s) bytes (%s)", tokens, from, vocab, split,
+        chains[wide][back][entropy].sum, chains[wide][back][entropy].what);
 }
 
 /* ---- engine ---- */
@@ -446,22 +503,6 @@ static void moved_out(struct work *k, const struct mt_frameworks *fw)
     }
 }
 
-static bool has_entropy(const struct work *k, const struct mt_trace *t)
-{
-    double weight = mt_run_number(k->conf, "entropy_coeff");
-    if (weight > 0)
-        return true;
-    for (uint32_t i = 0; i < k->d->owners.n; i++) { /* or frames of it hold logits in training then */
-        const struct mt_owner *o = &k->d->owners.p[i];
-        for (mt_stack_id s = trains(o->attr.phase) ? o->stack : 0; s != 0; s = t->stacks.p[s].parent) {
-            const char *name = mt_str(t, t->frames.p[t->stacks.p[s].frame].name);
-            if (strcmp(name, "entropy_from_logits") == 0)
-                return true;
-        }
-    }
-    return false;
-}
-
 enum mt_rc mt_expected_make(struct mt_expected *out, const struct mt_roles *w, const struct mt_device_analysis *d,
                             const struct mt_frameworks *fw, const struct mt_runconf *conf)
 {
@@ -474,7 +515,6 @@ enum mt_rc mt_expected_make(struct mt_expected *out, const struct mt_roles *w, c
     if (k.high == NULL)
         return MT_ENOMEM;
     mt_run_shape_make(&k.s, w->r->t, fw, conf);
-    k.entropy = has_entropy(&k, w->r->t);
     measure(&k);
     train = highest(&k, trains, MT_ROLE_PARAM);
     params(&k, train != MT_PH_COUNT ? train : highest(&k, evaluates, MT_ROLE_PARAM));

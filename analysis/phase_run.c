@@ -5,8 +5,9 @@
 
 /* Placeholders in struct mt_attr.phase while the phase is not known yet. */
 enum {
-    WAIT_TRAIN = 250,  /* training; actor or critic is said by the next marker */
-    WAIT_FORWARD = 251 /* a forward pass before anything is known: training if that comes next */
+    WAIT_TRAIN = 250,   /* training; actor or critic is said by the next marker */
+    WAIT_FORWARD = 251, /* a forward pass before anything is known: training if that comes next */
+    WAIT_REST = 249     /* what follows a forward pass after mere set-up: still set-up, unless nothing else is known after it */
 };
 
 #define MAX_WAITING_SEGMENTS 32
@@ -52,10 +53,23 @@ static enum mt_conf pair_conf(enum mt_conf phase, uint8_t sub, enum mt_conf sub_
 
 /* ---- waiting ---- */
 
+static bool without_signature(const struct mt_attr *a)
+{
+    uint32_t rule = (uint32_t)a->rule_conf >> 4;
+    return a->sub == MT_PH_NONE && (rule == MT_METHOD_NO_SIGNATURE || rule == MT_METHOD_NO_STACK);
+}
+
 static void settle_one(const struct run *r, struct mt_attr *a, uint8_t training)
 {
     if (a->phase == WAIT_TRAIN) {
         a->phase = training;
+    } else if (a->phase == WAIT_REST) {
+        a->phase = r->fallback != MT_PH_NONE ? r->fallback : MT_PH_UNATTRIBUTED;
+        if (r->fallback == MT_PH_NONE && a->sub == MT_PH_NONE)
+            set_conf(a, MT_CONF_NONE);
+        else if (r->fallback != MT_PH_NONE)
+            *a = attr(a->phase, a->sub, without_signature(a) ? MT_METHOD_CARRY : (uint32_t)a->rule_conf >> 4,
+                      pair_conf(MT_CONF_CARRIED, a->sub, mt_attr_conf(*a)));
     } else if (a->phase == WAIT_FORWARD) {
         if (training != MT_PH_NONE) {
             a->phase = training;
@@ -162,6 +176,8 @@ static struct mt_attr carried(struct run *r, uint64_t i, uint8_t sub, enum mt_co
         wait(r, i);
         return attr(WAIT_FORWARD, sub, rule, sub_conf);
     }
+    if (phase == MT_PH_INIT && r->is_waiting)
+        return attr(WAIT_REST, sub, rule, sub == MT_PH_NONE ? MT_CONF_CARRIED : sub_conf);
     if (phase == MT_PH_NONE)
         return attr(MT_PH_UNATTRIBUTED, sub, rule, sub == MT_PH_NONE ? MT_CONF_NONE : sub_conf);
     if (sub == MT_PH_NONE && (rule == MT_METHOD_NO_SIGNATURE || rule == MT_METHOD_NO_STACK))
@@ -330,6 +346,8 @@ enum mt_rc mt_phaser_run(struct mt_phaser *p, uint32_t device, const struct mt_p
                 wait_for_allocation(&r, i);
         }
     }
+    if (r.fallback == MT_PH_INIT) /* a script that loads a model and only runs it is not in set-up to its end */
+        r.fallback = MT_PH_NONE;
     settle(&r, d->events.n, r.last == WAIT_TRAIN || r.base == WAIT_TRAIN ? MT_PH_TRAIN : MT_PH_NONE);
 out:
     MT_VEC_DONE(&r.coarse.v);

@@ -229,7 +229,11 @@ static int step(struct mt_replay *r, struct run *u, const struct mt_event *e, ui
         add_to(&u->rows[u->row], e->size);
         note_alloc(r, e, i, a, u->row);
         break;
-    case MT_ACT_FREE_REQUESTED: add_to(&u->pending, e->size); break;
+    case MT_ACT_FREE_REQUESTED:
+        add_to(&u->pending, e->size);
+        if (r->fate != NULL)
+            r->fate[i].freed = (uint32_t)i;
+        break;
     case MT_ACT_FREE_COMPLETED:
         take_from(&u->pending, e->size);
         take_from(&u->total, e->size);

@@ -39,7 +39,8 @@ enum mt_role_why {
 };
 const char *mt_role_why_id(enum mt_role_why w);
 
-/* Of an allocation, by its event number. */
+/* Of an allocation, by its event number. A completed free has the event of its allocation in `freed`, and its role; a requested free has
+ * its own number there, so that who looks for blocks that stay need not look at the event. */
 #define MT_NEVER UINT32_MAX
 struct mt_fate {
     uint32_t freed; /* event of its free_completed; MT_NEVER = not in the trace */

@@ -199,8 +199,8 @@ static struct mt_event *new_event(struct mt_builder *b, struct mt_device *d)
             e->chunk = p;
             e->cap_chunks = cap;
         }
-        /* a small trace should not cost a megabyte: the first chunk of a device starts small and grows */
-        e->chunk[e->n_chunks] = mt_malloc((e->n_chunks == 0 ? 1024 : MT_CHUNK_EVENTS) * sizeof(struct mt_event));
+        /* a small trace should not cost megabytes: the first chunk of a device starts small and grows */
+        e->chunk[e->n_chunks] = mt_malloc_big((e->n_chunks == 0 ? 1024 : MT_CHUNK_EVENTS) * sizeof(struct mt_event));
         if (e->chunk[e->n_chunks] == NULL) {
             mt_b_nomem(b);
             return NULL;

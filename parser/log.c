@@ -83,6 +83,8 @@ static bool old_sentence(struct mt_log_fact *f, const char *s)
     f->value[MT_LO_CAPACITY] = g.v[1];
     f->value[MT_LO_ALLOCATED] = mt_log_value(s, "capacity; %b already allocated");
     f->value[MT_LO_FREE] = mt_log_value(s, "already allocated; %b free");
+    if (f->value[MT_LO_FREE] == MT_LOG_NONE)
+        f->value[MT_LO_FREE] = mt_log_value(s, "current active; %b free"); /* torch_npu has one more number */
     f->value[MT_LO_RESERVED] = mt_log_value(s, "; %b reserved in total by PyTorch");
     f->value[MT_LO_ALLOWED] = mt_log_value(s, "; %b allowed");
     f->value[MT_LO_UNALLOCATED] = mt_log_value(s, "free; %b cached"); /* to 1.3 */

@@ -68,8 +68,7 @@ int mt_native_call(struct mt_native *n, struct mt_cursor *from)
     if (!ROOM(&d->calls) || !ROOM(&d->rare))
         return mt_native_nomem(n);
     k = &d->calls.p[d->calls.n];
-    memset(k, 0, sizeof *k);
-    k->gpu = MT_NONE32;
+    *k = n->blank;
     k->process = n->process;
     k->time_ns = mt_cur_timed(&c, n, &k->tid);
     op = mt_cur_u(&c);

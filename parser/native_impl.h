@@ -111,7 +111,8 @@ struct mt_native {
     MT_VEC(struct mt_native_pc) pcs;
     MT_VEC(struct mt_native_symbol) symbols;
     MT_VEC(struct mt_native_range) ranges;
-    bool unsorted; /* calls or activities, by process and time */
+    struct mt_call blank; /* copied: a few wide stores, where memset() of that size is a slow string instruction */
+    bool unsorted;        /* calls or activities, by process and time */
     uint64_t n_events, n_bad_records, n_cut_chunks, n_odd_chunks, n_undefined, n_lost_attachments;
     /* of the chunk being decoded */
     uint64_t time, tid, addr, handle, context, pool, corr; /* delta states */

@@ -307,6 +307,7 @@ static enum mt_rc read(struct mt_source *src, const struct mt_limits *lim, struc
     n->lim = lim;
     n->t = t;
     n->err = err;
+    n->blank.gpu = MT_NONE32;
     t->meta.format = MT_FMT_MEMTRACE;
     t->driver = n->d = mt_calloc(1, sizeof *n->d);
     if (n->d == NULL || !mt_intern_init(&n->intern, t))

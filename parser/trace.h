@@ -69,7 +69,7 @@ struct mt_lane {
 };
 
 /* Events of one device in chunks, so that a growing trace never copies. */
-#define MT_CHUNK_SHIFT 15
+#define MT_CHUNK_SHIFT 18
 #define MT_CHUNK_EVENTS (1u << MT_CHUNK_SHIFT)
 struct mt_events {
     struct mt_event **chunk;

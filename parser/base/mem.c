@@ -26,7 +26,8 @@ void *mt_malloc(size_t n)
     return p;
 }
 
-/* Big tables are hit at random: with 4 KiB pages each hit is a miss of the TLB as well. */
+/* Big tables are hit at random: with 4 KiB pages each hit is a miss of the TLB as well, and who reads one from front to back waits at
+ * the end of each page. (Not for what grows by realloc: moving it would break the huge pages up again.) */
 static void want_huge_pages(void *p, size_t n)
 {
 #ifdef MADV_HUGEPAGE
@@ -38,6 +39,14 @@ static void want_huge_pages(void *p, size_t n)
     (void)p;
     (void)n;
 #endif
+}
+
+void *mt_malloc_big(size_t n)
+{
+    void *p = mt_malloc(n);
+    if (p != NULL)
+        want_huge_pages(p, n);
+    return p;
 }
 
 void *mt_calloc(size_t n, size_t size)

@@ -9,7 +9,8 @@
 #include <stdint.h>
 
 void *mt_malloc(size_t n);                 /* n == 0 gives a unique pointer; NULL on failure */
-void *mt_calloc(size_t n, size_t size);    /* checks the product */
+void *mt_malloc_big(size_t n);             /* with huge pages, from 4 MiB on: what is passed over again and again */
+void *mt_calloc(size_t n, size_t size);    /* checks the product; with huge pages too */
 void *mt_realloc(void *p, size_t n);       /* NULL on failure, p stays valid */
 void mt_free(void *p);                     /* NULL is fine */
 char *mt_strndup(const char *s, size_t n); /* NUL-terminated copy */

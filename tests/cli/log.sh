@@ -34,6 +34,20 @@ printf '(dpo_trainer pid=7) hello\n%s\n' "$oom" > bracket2.log
 run 0 report bracket2.log --format json -o bracket2.json
 check [ "$(jq -r .log_diagnosis.line bracket2.json)" = 2 ]
 
+# What remains at the ends of segments is no fragmentation, though the request is smaller still.
+echo 'RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 10.76 GiB total capacity; 9.75 GiB already allocated; 6.69 MiB free; 9.85 GiB reserved in total by PyTorch)' > full.log
+run 0 report full.log --format json -o full.json
+check [ "$(jq -r .log_diagnosis.cause full.json)" = capacity ]
+# torch_npu's sentence has one number more.
+echo 'RuntimeError: NPU out of memory. Tried to allocate 4.64 GiB (NPU 0; 60.96 GiB total capacity; 50.30 GiB already allocated; 50.30 GiB current active; 1.75 GiB free; 57.10 GiB reserved in total by PyTorch)' > npu.log
+run 0 report npu.log --format text -o npu.txt
+check grep -q 'asked for 4.64 GiB and 1.75 GiB of 60.96 GiB' npu.txt
+
+# vLLM prints what its share lacks as a negative size: that is not a cache of 0 B.
+printf 'INFO [gpu_worker.py:276] Available KV cache memory: -1.23 GiB\n%s\n' "$oom" > kv.log
+run 0 report kv.log --format text -o kv.txt
+check grep -q 'vLLM: nothing left for the KV cache' kv.txt
+
 # Beside a snapshot it settles the size of the card, whether named or found in the folder.
 run 0 report "$SAMPLES/verl_grpo_oom_logprob.pickle" --log train.log --format json -o both.json
 check [ "$(jq -r '.devices[0].capacity_bytes' both.json)" -gt 84900000000 ]

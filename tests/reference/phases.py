@@ -355,9 +355,13 @@ def attribute(rules, stacks):
         ahead = known[at] or ahead
     out = []
     last = base = None
+    over = False  # a forward pass after mere set-up, and nothing known comes any more
     for at, mark in enumerate(marks):
         sub, ahead = subs[at], following[at]
+        over = over or (sub in FORWARDS and base == "init" and ahead is None and known[at] is None and mark.coarse_s is None)
         carried = base if sub in FORWARDS else last
+        if over and carried == "init":
+            carried = None
         if known[at] is not None:
             phase, sure = known[at], "inferred" if implied[at] else "marked"
             last = phase

@@ -150,9 +150,12 @@ SCENARIOS = [
         not_sets={"B31": ["padding_free=True", "packing=True", "max_length=<tokens>"]}),
     # -- flags of OpenRLHF before and after they got sections
     job("older-openrlhf", "OpenRLHF before 0.9: one name without sections", dict(OPENRLHF, micro=(12288,), steps=1), must=["B30"],
-        sets={"B30": "--micro_train_batch_size 1"}, not_sets={"B30": ["--train.micro_batch_size 1"]},
+        sets={"B30": "--micro_train_batch_size 1"}, not_sets={"B30": ["--train.micro_batch_size 1", "--zero_stage 3"]},
         options=["--args", "--micro_train_batch_size 4 --train_batch_size 128 --zero_stage 3"]),
     job("newer-openrlhf", "OpenRLHF with sections", dict(OPENRLHF, micro=(12288,), steps=1), must=["B30"],
-        sets={"B30": "--train.micro_batch_size 1"}, not_sets={"B30": ["--micro_train_batch_size 1"]},
+        sets={"B30": "--train.micro_batch_size 1"}, not_sets={"B30": ["--micro_train_batch_size 1", "--ds.zero_stage 3"]},
         options=["--args", "--train.micro_batch_size 4"]),
+    # what the run is set to already is not typed once more
+    job("openrlhf-is-on", "OpenRLHF, with two of the lines set", dict(OPENRLHF, micro=(12288,), steps=1), must=["B30"],
+        not_sets={"B30": ["--train.micro_batch_size 1", "--ds.packing_samples"]}, options=["--args", "--train.micro_batch_size 1 --ds.packing_samples"]),
 ]

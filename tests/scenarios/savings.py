@@ -18,6 +18,9 @@ ROLLOUT = {"engine": "vllm", "engine_layers": 4, "kv": 2 * GIB, "begin": ("init"
            "optimizer": "fused", "steps": 2}
 
 
+PLAIN = {"framework": "plain", "backend": "plain", "dp": 1, "shape": "qwen3_0.6b", "layers": 6, "steps": 2}
+
+
 def tokens(values):
     """The token budget that the report proposes."""
     return {"cap": number(values)}
@@ -51,6 +54,11 @@ def saves(fix, job, where, change, phase, **more):
     return Scenario("saving-%s" % fix.lower(), "played again with %s applied" % fix, job, phase=phase, must=[fix],
     saves={fix: change},
                     where=where, cause=more.pop("cause", ("none", "capacity", "giant_tensor")), kind="peak", **more)
+
+
+def fewer_of(present):
+    """So many sequences of `present` in a micro-batch: that part of its tokens."""
+    return lambda values: {"skew": number(values) / present}
 
 
 SCENARIOS = [
@@ -127,4 +135,24 @@ SCENARIOS = [
     saves("V02", dict(engine="vllm", begin=("init", "rollout_init"), step=(), engine_layers=12, kv=4 * GIB, steps=0,
           batched=1024, running=64,
                       graph_sizes=(8192, 4096, 512)), "rollout", {"graph_sizes": ()}, "rollout.graph"),
+    # the same levers in other words
+    saves("V04", dict(micro=(16384,), steps=2), "train_actor", fewer_of(8), "train_actor",
+          options=["--args", "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=8"]),
+    saves("V05", dict(micro=(4096, 16384), steps=2), "train_actor", tokens, "train_actor"),
+    saves("V07", dict(MANY, step=("train_critic",), checkpointing=True, micro=(65536,), layers=4), "train_critic", fewer_of(8), "train_critic",
+          options=["--args", "critic.ppo_micro_batch_size_per_gpu=8"]),
+    saves("V30", dict(MANY, step=("train_critic",), checkpointing=True, micro=(65536,), layers=4), "train_critic", parallel, "train_critic"),
+    saves("V16", dict(step=("train_critic",), micro=(65536,), fused_head=True, layers=24, dp=64, steps=2, shape="qwen3_0.6b"), "train_critic",
+          {"act_offload": True}, "train_critic"),
+    saves("X11", dict(MEGATRON, micro=(24576,), steps=2), "train_actor", tokens, "train_actor"),
+    saves("A20", dict(AREAL, **dict(STATES, optimizer="fused", state_bytes=4)), "train_actor", {"optimizer": "sgd"}, "train_actor"),
+    saves("V19", dict(ROLLOUT, backend="megatron", framework="verl_megatron", param_bytes=2, layers=16, dp=2), "rollout.generate", {"optim_offload": True}, "rollout.generate",
+          cause=("none", "stale_engine", "capacity")),
+    saves("V17", dict(ROLLOUT, backend="megatron", framework="verl_megatron", param_bytes=2, layers=16, dp=2), "rollout.generate", {"param_offload": True}, "rollout.generate",
+          cause=("none", "stale_engine", "capacity")),
+    saves("B32", dict(STATES), "train_actor", {"lora": True}, "train_actor"),
+    saves("B09", dict(PLAIN, framework="hf", micro=(16384,)), "train_actor", {"fused_head": True}, "train"),
+    saves("P01", dict(PLAIN, checkpointing=False, layers=16, micro=(8192,)), "train_actor", {"checkpointing": True}, "train"),
+    saves("P02", dict(PLAIN, micro=(16384,)), "train_actor", {"skew": 0.5}, "train"),
+    saves("A09", dict(AREAL, **dict(ROLLOUT, engine="sglang", engine_layers=28, step=("generate",), prefill=512, running=64)), "rollout", {"weights_tp": 2}, ("rollout.generate", "rollout.prefill")),
 ]

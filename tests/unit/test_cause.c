@@ -130,6 +130,20 @@ MT_TEST(shape_of_58_gib)
     }
 }
 
+/* 8192 tokens of a vocabulary of 131072 over four ranks, in 32 bits: a power of two, which 4095 x 131104 x 2 also comes to after rounding. */
+MT_TEST(a_power_of_two_names_no_vocabulary)
+{
+    struct heap *h = heap_new();
+    heap_alloc(h, 40 * GIB, MODEL);
+    heap_oom(h, GIB, GIB / 2, LOSS);
+    {
+        FINISH(0);
+        MT_CHECK_EQ(c->tokens, 0);
+        MT_CHECK_EQ(c->vocab, 0);
+        DONE;
+    }
+}
+
 /* The same size asked for by the model's forward is no logits, and small beside the card no giant. */
 MT_TEST(size_alone_is_no_giant)
 {
@@ -733,14 +747,14 @@ MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(a_full_card_is_capacity) MT_RUN(holes_are_fragmentation_with_their_pins)
             MT_RUN(crumbs_are_not_fragmentation) MT_RUN(logits_are_a_giant_tensor) MT_RUN(shape_of_58_gib)
-                MT_RUN(size_alone_is_no_giant) MT_RUN(cache_in_training_is_stale) MT_RUN(an_engine_that_sleeps_is_not_stale)
-                    MT_RUN(cache_in_rollout_is_not_stale) MT_RUN(optimizer_state_in_rollout_is_stale) MT_RUN(pending_frees)
-                        MT_RUN(few_pending_frees_are_no_cause) MT_RUN(memory_of_others) MT_RUN(a_context_is_not_foreign)
-                            MT_RUN(a_limit) MT_RUN(growth_is_a_leak) MT_RUN(steady_training_is_healthy)
-                                MT_RUN(state_of_the_first_step_is_no_leak) MT_RUN(inference_alone_is_healthy)
-                                    MT_RUN(left_by_an_earlier_phase) MT_RUN(a_full_card_is_next_to_fail)
-                                        MT_RUN(a_card_with_room_has_no_cause) MT_RUN(an_engine_fills_its_card)
-                                            MT_RUN(what_makes_it_next) MT_RUN(holes_are_next)
+                MT_RUN(a_power_of_two_names_no_vocabulary) MT_RUN(size_alone_is_no_giant) MT_RUN(cache_in_training_is_stale)
+                    MT_RUN(an_engine_that_sleeps_is_not_stale) MT_RUN(cache_in_rollout_is_not_stale)
+                        MT_RUN(optimizer_state_in_rollout_is_stale) MT_RUN(pending_frees) MT_RUN(few_pending_frees_are_no_cause)
+                            MT_RUN(memory_of_others) MT_RUN(a_context_is_not_foreign) MT_RUN(a_limit) MT_RUN(growth_is_a_leak)
+                                MT_RUN(steady_training_is_healthy) MT_RUN(state_of_the_first_step_is_no_leak)
+                                    MT_RUN(inference_alone_is_healthy) MT_RUN(left_by_an_earlier_phase)
+                                        MT_RUN(a_full_card_is_next_to_fail) MT_RUN(a_card_with_room_has_no_cause)
+                                            MT_RUN(an_engine_fills_its_card) MT_RUN(what_makes_it_next) MT_RUN(holes_are_next)
                                                 MT_RUN(holes_on_a_larger_card_are_nothing) MT_RUN(growth_says_when)
                                                     MT_RUN(a_withheld_curve_has_no_cause) MT_RUN(from_a_log)
                                                         MT_RUN(from_driver_calls) MT_RUN(from_what_was_there_before)

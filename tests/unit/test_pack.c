@@ -21,7 +21,7 @@ struct reader {
     uint64_t n_block, next_id, event, tick, n_lost, farthest;
     int64_t live, pending, reserved, peak;
     const int64_t *true_live; /* after each event */
-    bool bad;
+    bool bad, coarse;         /* coarse: read with times in steps, which only the beginning may be */
 };
 #define SAY(r, ...)                                                                                                            \
     do {                                                                                                                       \
@@ -108,7 +108,7 @@ static void want_time(struct reader *r)
 static void special(struct reader *r, struct pr_block *c, struct pr_block *a)
 {
     static const unsigned action[] = {MT_ACT_SEGMENT_ALLOC, MT_ACT_SEGMENT_FREE, MT_ACT_SEGMENT_MAP, MT_ACT_SEGMENT_UNMAP};
-    uint64_t kind = pr_var(&c->col[5]), v = kind != 11 ? pr_var(&c->col[5]) : 0;
+    uint64_t kind = pr_var(&c->col[3]), v = kind != 11 ? pr_var(&c->col[3]) : 0;
     static uint64_t addr;
     struct block *b;
     switch (kind) {
@@ -159,8 +159,8 @@ static void special(struct reader *r, struct pr_block *c, struct pr_block *a)
         want(r, MT_ACT_OOM);
         if (v <= MT_PACK_MAX && v != at(r, r->event)->size)
             SAY(r, "event %llu: another request", (unsigned long long)r->event);
-        (void)pr_var(&c->col[5]);
-        v = pr_var(&c->col[5]);
+        (void)pr_var(&c->col[3]);
+        v = pr_var(&c->col[3]);
         MT_CHECK(v > 0);
         want_site(r, v - 1, MT_ROLE_UNKNOWN);
         break;
@@ -178,24 +178,24 @@ static void special(struct reader *r, struct pr_block *c, struct pr_block *a)
     step(r);
 }
 
-static void operation(struct reader *r, struct pr_block *c, struct pr_block *m, struct pr_block *a)
+static void operation(struct reader *r, struct pr_block *c, struct pr_block *t, struct pr_block *m, struct pr_block *a)
 {
     static uint64_t addr;
     uint64_t op = pr_var(&c->col[0]);
     struct block *b;
     if (r->p->has_time) {
-        unsigned byte = c->col[1].at < c->col[1].n ? c->col[1].p[c->col[1].at++] : 0;
+        unsigned byte = t->col[0].at < t->col[0].n ? t->col[0].p[t->col[0].at++] : 0;
         r->tick += byte < 16    ? byte
                    : byte < 255 ? (uint64_t)(8 + (byte & 7)) << ((byte >> 3) - 1)
-                                : (uint64_t)pr_zig(&c->col[2]);
+                                : (uint64_t)pr_zig(&t->col[1]);
         want_time(r);
     }
     if (op == 0) {
         want(r, MT_ACT_ALLOC);
         b = &r->block[r->next_id];
         *b = (struct block){.live = true, .event = r->event + 1};
-        b->site = pr_var(&c->col[3]);
-        b->size = pr_var(&c->col[4]) * 512 + (m != NULL ? pr_var(&m->col[0]) : 0);
+        b->site = pr_var(&c->col[1]);
+        b->size = pr_var(&c->col[2]) * 512 + (m != NULL ? pr_var(&m->col[0]) : 0);
         if (a != NULL)
             addr = (a->col[0].at == 0 ? 0 : addr) + (uint64_t)pr_zig(&a->col[0]);
         b->addr = addr * r->p->addr_unit;
@@ -243,8 +243,8 @@ static void keyframe(struct reader *r, const struct mt_pack_chunk *c, bool load)
         r->live = (int64_t)v[3];
         r->pending = pending;
         r->reserved = (int64_t)v[5];
-    } else if (v[0] != r->event || v[1] != r->tick || v[2] != r->next_id || (int64_t)v[3] != r->live || pending != r->pending ||
-               (int64_t)v[5] != r->reserved) {
+    } else if (v[0] != r->event || (v[1] != r->tick && !r->coarse) || v[2] != r->next_id || (int64_t)v[3] != r->live ||
+               pending != r->pending || (int64_t)v[5] != r->reserved) {
         SAY(r, "the keyframe before event %llu does not agree with the events", (unsigned long long)v[0]);
     }
     for (uint64_t i = 0; i < v[6]; i++) {
@@ -288,15 +288,18 @@ static void keyframe(struct reader *r, const struct mt_pack_chunk *c, bool load)
 
 static void chunk(struct reader *r, const struct mt_pack_chunk *x)
 {
-    struct pr_block c, m, a;
+    struct pr_block c, t, m, a;
     bool has_a = x->addresses.p != NULL;
-    if (!pr_open(&c, &x->events) || (x->has_rest && !pr_open(&m, &x->rest)) || (has_a && !pr_open(&a, &x->addresses)))
+    if (!pr_open(&c, &x->events) || (r->p->has_time && !pr_open(&t, mt_chunk_times(x, r->coarse))) ||
+        (x->has_rest && !pr_open(&m, &x->rest)) || (has_a && !pr_open(&a, &x->addresses)))
         return;
     MT_CHECK_EQ(x->has_rest, x->rest.p != NULL);
     while (!pr_end(&c.col[0]) && !r->bad)
-        operation(r, &c, x->has_rest ? &m : NULL, has_a ? &a : NULL);
+        operation(r, &c, &t, x->has_rest ? &m : NULL, has_a ? &a : NULL);
     MT_CHECK_EQ(r->event, x->first + x->n);
     pr_close(&c);
+    if (r->p->has_time)
+        pr_close(&t);
     if (x->has_rest)
         pr_close(&m);
     if (has_a)
@@ -457,6 +460,9 @@ static int pack_and_read(void *arg, const struct mt_roles *w, const struct mt_at
         for (uint32_t i = 0; i < r.p->chunks.n && !r.bad; i++)
             if (r.p->chunks.p[i].key.p != NULL) {
                 read_from(&r, i);
+                r.coarse = true;
+                if (!r.bad && r.p->chunks.n != 0)
+                    read_from(&r, 0);
                 s->n_runs++;
             }
         overview(&r, &r.p->by_event.coarse, false);

@@ -105,6 +105,32 @@ MT_TEST(set_up_is_not_carried_into_training)
     done(&m);
 }
 
+/* A script that loads a model and evaluates it: nothing is known after the set-up, which ends with the first forward pass. */
+MT_TEST(set_up_ends_where_the_model_runs)
+{
+    struct made m;
+    start(&m);
+    alloc(&m, INIT_MODEL);
+    alloc(&m, "/home/u/x.py:f");
+    alloc(&m, CALL "|" MAIN);
+    alloc(&m, "/home/u/x.py:f");
+    alloc(&m, CALL "|" MAIN);
+    MT_ASSERT(run(&m, false));
+    SAYS(m, 1, "init/- carried method.carry");
+    SAYS(m, 2, "unattributed/forward marked phase.torch.module._call_impl");
+    SAYS(m, 3, "unattributed/- none method.no_signature");
+    SAYS(m, 4, "unattributed/forward marked phase.torch.module._call_impl");
+    done(&m);
+    start(&m);
+    alloc(&m, INIT_MODEL);
+    alloc(&m, CALL "|" MAIN);
+    alloc(&m, "/home/u/x.py:f");
+    alloc(&m, GENERATE);
+    MT_ASSERT(run(&m, false));
+    SAYS(m, 2, "init/- carried method.carry"); /* something is known later: what stands between is still the set-up's */
+    done(&m);
+}
+
 MT_TEST(an_interruption_ends)
 {
     struct made m;
@@ -425,9 +451,9 @@ MT_TEST(blocks_of_a_public_verl_snapshot)
 
 MT_MAIN(MT_RUN(training_is_implied_and_carried) MT_RUN(forward_only_stays_unattributed)
             MT_RUN(loss_trains_when_there_is_a_backward) MT_RUN(backward_never_belongs_to_rollout_or_logp)
-                MT_RUN(set_up_is_not_carried_into_training) MT_RUN(an_interruption_ends)
-                    MT_RUN(marks_of_one_event_are_not_carried) MT_RUN(empty_stacks_after_the_root_gradient)
-                        MT_RUN(empty_stacks_between_the_same_training_phase)
+                MT_RUN(set_up_is_not_carried_into_training) MT_RUN(set_up_ends_where_the_model_runs)
+                    MT_RUN(an_interruption_ends) MT_RUN(marks_of_one_event_are_not_carried)
+                        MT_RUN(empty_stacks_after_the_root_gradient) MT_RUN(empty_stacks_between_the_same_training_phase)
                             MT_RUN(events_that_are_no_allocation_hold_the_phase) MT_RUN(segments_are_not_waited_for_for_ever)
                                 MT_RUN(annotations_fill_what_frames_leave_open) MT_RUN(annotations_can_be_switched_off)
                                     MT_RUN(open_lone_nested_and_foreign_ranges) MT_RUN(optimizer_steps_of_public_snapshots)

@@ -423,6 +423,15 @@ MT_TEST(order)
     list[2] = entry(mt_fix_rule_find(b.rules, "V12"), 40);
     mt_advice_mark_top(list, 3);
     MT_CHECK(list[0].is_top && !list[1].is_top && list[2].is_top);
+    /* of formulas without their numbers one is named; the next gives way to a rule with a figure, not to an empty place */
+    list[0] = entry(mt_fix_rule_find(b.rules, "V34"), 0);
+    list[1] = entry(mt_fix_rule_find(b.rules, "V36"), 0);
+    list[2] = entry(mt_fix_rule_find(b.rules, "V12"), 40);
+    list[3] = entry(mt_fix_rule_find(b.rules, "V29"), 30);
+    mt_advice_mark_top(list, 4);
+    MT_CHECK(list[0].is_top && !list[1].is_top && list[2].is_top && list[3].is_top);
+    mt_advice_mark_top(list, 3);
+    MT_CHECK(list[0].is_top && list[1].is_top && list[2].is_top);
     teardown(&b);
 }
 

@@ -332,8 +332,11 @@ class Job:
                 root = self.new(4, "temp", "ones_like")
         with self.autograd("LogSoftmaxBackward0"):
             if len(kept) > 1:
+                self.node = "GatherBackward0"  # zeros of the shape of its input, with the picked ones filled in
+                picked = self.new(tokens * vocab * 4, "logits", "zeros")
+                self.node = "LogSoftmaxBackward0"
                 wide = self.new(tokens * vocab * 4, "logits", "_log_softmax_backward_data")
-                self.drop(*kept[1:])
+                self.drop(picked, *kept[1:])
                 self.node = "ToCopyBackward0"
                 narrow = self.new(tokens * vocab * 2, "logits", "_to_copy")
                 self.drop(wide, kept[0])
@@ -536,12 +539,17 @@ class Job:
         with self.call(*self.places[place]):
             if self.param_offload and not self.params:
                 with self.call(*self.places["onload"]["param"]):
-                    self.params = [self.new(n * self.param_bytes, "param", "_to_copy") for _, n in self.shards()]
+                    if self.backend == "megatron":
+                        self.params = [self.new(self.total() * 2, "param", "_to_copy")]
+                        self.main_grad = self.new(self.total() * 4, "grad", "zeros")
+                    else:
+                        self.params = [self.new(n * self.param_bytes, "param", "_to_copy") for _, n in self.shards()]
             if self.optim_offload and self.away_states:
                 with self.call(*self.places["onload"]["optim"]):
                     self.states = [self.new(n, "optim_state", "_to_copy") for n in self.away_states]
+                    self.main = [self.new(n, "optim_state", "_to_copy") for n in self.away_main]
 
-    away_states = ()
+    away_states = away_main = ()
 
     def put_away(self, place):
         self.inside(place + "/offload")
@@ -550,11 +558,14 @@ class Job:
                 with self.call(*self.places["offload"]["param"]):
                     self.drop(*self.params)
                     self.params = []
+                    if self.backend == "megatron":  # verl's offload_megatron_model_to_cpu lets the gradient buffer go too
+                        self.drop(self.main_grad)
             if self.optim_offload:
                 with self.call(*self.places["offload"]["optim"]):
                     self.away_states = [b.requested for b in self.states]
-                    self.drop(*self.states)
-                    self.states = []
+                    self.away_main = [b.requested for b in self.main]
+                    self.drop(*self.states, *self.main)
+                    self.states, self.main = [], []
             self.empty_cache()
 
 
