@@ -257,10 +257,11 @@ static bool put_css(struct mt_out *o)
 
 static bool put_csp(struct mt_out *o)
 {
-    char hash[MT_SCRIPT_HASH_SIZE];
-    if (!mt_script_hash(hash, MT_SCRIPT_PAGE))
+    char page[MT_SCRIPT_HASH_SIZE], worker[MT_SCRIPT_HASH_SIZE];
+    if (!mt_script_hash(page, MT_SCRIPT_PAGE) || !mt_script_hash(worker, MT_SCRIPT_WORKER))
         return false;
-    mt_putf(o, "script-src '%s'; worker-src blob:; ", hash);
+    mt_putf(o, "script-src '%s' ", page);
+    mt_putf(o, "'%s'; worker-src blob:; ", worker);
     return true;
 }
 

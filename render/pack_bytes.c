@@ -77,13 +77,7 @@ static bool feed(z_stream *z, const unsigned char *p, size_t n, int flush)
     return deflate(z, flush) == (flush == Z_FINISH ? Z_STREAM_END : Z_OK) && z->avail_in == 0;
 }
 
-int mt_blob_make(struct mt_blob *out, struct mt_bytes *columns, unsigned n)
-{
-    unsigned dense = 0;
-    return mt_blob_next(out, columns, n, &dense);
-}
-
-int mt_blob_next(struct mt_blob *out, struct mt_bytes *columns, unsigned n, unsigned *dense)
+static int make(struct mt_blob *out, struct mt_bytes *columns, unsigned n, int strategy)
 {
     struct mt_bytes head = {.p = NULL};
     z_stream z;
@@ -100,7 +94,7 @@ int mt_blob_next(struct mt_blob *out, struct mt_bytes *columns, unsigned n, unsi
         total += columns[i].n;
         ok = ok && !columns[i].failed;
     }
-    if (!ok || head.failed || deflateInit2(&z, 6, Z_DEFLATED, 15, 8, *dense != 0 ? Z_HUFFMAN_ONLY : Z_DEFAULT_STRATEGY) != Z_OK)
+    if (!ok || head.failed || deflateInit2(&z, 6, Z_DEFLATED, 15, 8, strategy) != Z_OK)
         goto out;
     bound = deflateBound(&z, (unsigned long)(total + head.n)) + 64;
     if (bound > UINT32_MAX || (buf = mt_malloc(bound)) == NULL)
@@ -112,7 +106,6 @@ int mt_blob_next(struct mt_blob *out, struct mt_bytes *columns, unsigned n, unsi
         ok = feed(&z, columns[i].p, columns[i].n, Z_NO_FLUSH);
     if (ok && feed(&z, NULL, 0, Z_FINISH)) {
         out->n = (uint32_t)(bound - z.avail_out);
-        *dense = *dense != 0 ? *dense - 1 : out->n > total / 5 * 3 ? DENSE : 0;
         exact = mt_realloc(buf, out->n);
         out->p = exact != NULL ? exact : buf;
         buf = NULL;
@@ -126,6 +119,28 @@ out:
     mt_free(buf);
     mt_bytes_done(&head);
     return rc;
+}
+
+int mt_blob_make(struct mt_blob *out, struct mt_bytes *columns, unsigned n)
+{
+    return make(out, columns, n, Z_DEFAULT_STRATEGY);
+}
+
+int mt_blob_noise(struct mt_blob *out, struct mt_bytes *columns, unsigned n) { return make(out, columns, n, Z_HUFFMAN_ONLY); }
+
+int mt_blob_next(struct mt_blob *out, struct mt_bytes *columns, unsigned n, unsigned *dense)
+{
+    uint64_t total = 0;
+    for (unsigned i = 0; i < n; i++)
+        total += columns[i].n;
+    if (*dense != 0) {
+        --*dense;
+        return mt_blob_noise(out, columns, n);
+    }
+    if (!mt_blob_make(out, columns, n))
+        return 0;
+    *dense = out->n > total / 5 * 3 ? DENSE : 0;
+    return 1;
 }
 
 void mt_blob_done(struct mt_blob *b)

@@ -25,7 +25,6 @@ enum { OPS, SITES, SIZES, SPECIALS, N_COLUMNS };
 struct clock {
     struct mt_bytes col[2]; /* bytes; gaps that need more */
     uint64_t tick;          /* what the reader has reached */
-    unsigned dense;
 };
 
 struct walk {
@@ -33,6 +32,7 @@ struct walk {
     struct mt_pack *p;
     struct mt_sites sites;
     struct mt_pack_state s;
+    struct mt_pack_pools pools;
     struct mt_ov by_time, by_event;
     struct mt_bytes col[N_COLUMNS], rest, addr[3];
     bool has_rest;
@@ -240,7 +240,10 @@ static int segment(struct walk *w, const struct mt_event *e)
     static const unsigned kind[] = {S_SEGMENT_ALLOC, S_SEGMENT_FREE, S_SEGMENT_MAP, S_SEGMENT_UNMAP};
     bool adds = e->action == MT_ACT_SEGMENT_ALLOC || e->action == MT_ACT_SEGMENT_MAP;
     uint32_t lane = lane_of(w, e);
-    if (lane == UINT32_MAX)
+    const struct mt_segment *last = adds && (e->flags & MT_EV_POOL_KNOWN) == 0 ? mt_pools_last(&w->pools, w->in->r, w->i) : NULL;
+    if (last != NULL)
+        lane = mt_sites_find_lane(&w->sites, last->stream, last->pool, true);
+    if (lane == UINT32_MAX || w->pools.failed)
         return 0;
     put_size(w, kind[e->action - MT_ACT_SEGMENT_ALLOC], e, e->size);
     put_address(w, &w->addr[1], e->addr, &w->last_span);
@@ -310,8 +313,8 @@ static bool is_needed(struct walk *w, const struct mt_pack_chunk *c)
 
 static int end_times(struct walk *w, struct mt_pack_chunk *c)
 {
-    return !w->p->has_time || (mt_blob_next(&c->times, w->fine.col, 2, &w->fine.dense) &&
-                               (w->p->time_step == 1 || mt_blob_next(&c->coarse, w->coarse.col, 2, &w->coarse.dense)));
+    return !w->p->has_time ||
+           (mt_blob_noise(&c->times, w->fine.col, 2) && (w->p->time_step == 1 || mt_blob_noise(&c->coarse, w->coarse.col, 2)));
 }
 
 static int end_chunk(struct walk *w)
@@ -391,6 +394,7 @@ int mt_pack_events(const struct mt_pack_in *in)
     mt_bytes_done(&w->rest);
     mt_ov_done(&w->by_time);
     mt_ov_done(&w->by_event);
+    mt_pools_done(&w->pools);
     mt_state_done(&w->s);
     mt_sites_done(&w->sites);
     mt_free(w);

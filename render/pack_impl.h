@@ -99,18 +99,24 @@ struct mt_site_key {
     uint32_t lane; /* dense, of this pack */
     uint8_t role, phase, sub;
 };
+/* Events of old recordings name the stream alone; segments of the end state their pool too. */
+enum mt_lane_known { MT_LANE_STREAM, MT_LANE_POOL, MT_LANE_NOTHING };
+struct mt_site_lane {
+    int64_t stream;
+    uint64_t pool[2];
+    enum mt_lane_known known;
+};
 struct mt_sites {
     const struct mt_trace *t;
     MT_VEC(struct mt_site_key) site;
     uint32_t *slot; /* site + 1, by hash */
     uint32_t n_slots;
-    uint32_t *lane_of;     /* lane of the trace << 1 | pool known -> dense + 1 */
-    MT_VEC(uint32_t) lane; /* dense -> the former; UINT32_MAX = nothing is known of it */
+    uint32_t *lane_of; /* lane of the trace << 1 | pool known -> dense + 1 */
+    MT_VEC(struct mt_site_lane) lane;
 };
 int mt_sites_begin(struct mt_sites *s, const struct mt_trace *t);
 void mt_sites_done(struct mt_sites *s);
 uint32_t mt_sites_lane(struct mt_sites *s, uint32_t lane, bool pool_known); /* UINT32_MAX = out of memory, as below */
-uint32_t mt_sites_no_lane(struct mt_sites *s);
 /* Of a stream and pool that only a segment names. */
 uint32_t mt_sites_find_lane(struct mt_sites *s, int64_t stream, const uint64_t pool[2], bool pool_known);
 uint32_t mt_sites_get(struct mt_sites *s, const struct mt_site_key *k);
@@ -160,7 +166,20 @@ int mt_state_add(struct mt_pack_state *s, const struct mt_pack_block *b, uint32_
 uint32_t mt_state_take(struct mt_pack_state *s, uint64_t addr);
 void mt_state_drop(struct mt_pack_state *s, uint32_t slot);
 int mt_state_segment(struct mt_pack_state *s, const struct mt_event *e, uint32_t lane);
+/* The segment of the end state in which an address lies; NULL. */
+const struct mt_segment *mt_state_last_segment(const struct mt_replay *r, uint64_t addr);
 int mt_state_key(const struct mt_pack_state *s, const struct mt_pack *p, uint64_t first, uint64_t tick, struct mt_blob *out);
+
+/* ---- pack_pools.c ---- */
+
+struct mt_pack_pools {
+    struct mt_addrmap freed; /* address -> the last event that frees a segment there */
+    uint32_t unmapped;       /* the last event that unmaps, + 1 */
+    bool made, failed;
+};
+/* The segment of the end state that event i has made, where it is still that one; NULL = gone since, or failed. */
+const struct mt_segment *mt_pools_last(struct mt_pack_pools *p, const struct mt_replay *r, uint64_t i);
+void mt_pools_done(struct mt_pack_pools *p);
 
 /* ---- pack_overview.c ---- */
 

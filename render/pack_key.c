@@ -203,8 +203,7 @@ static int begin_spans(struct mt_pack_state *s, const struct mt_replay *r, struc
 
 /* ---- the beginning ---- */
 
-/* The segment of the end state in which an address lies. */
-static const struct mt_segment *segment_at(const struct mt_replay *r, uint64_t addr)
+const struct mt_segment *mt_state_last_segment(const struct mt_replay *r, uint64_t addr)
 {
     const struct mt_trace *t = r->t;
     uint32_t lo = 0, hi = t->segments.n;
@@ -236,7 +235,7 @@ static int begin_old(struct mt_pack_state *s, const struct mt_pack_in *in, struc
     bool had;
     for (uint32_t i = 0; i < r->old.n; i++) {
         const struct mt_old *x = &r->old.p[i];
-        const struct mt_segment *seg = segment_at(r, x->addr);
+        const struct mt_segment *seg = mt_state_last_segment(r, x->addr);
         struct mt_attr a = mt_phaser_stack(in->ph, x->stack);
         struct mt_site_key key = {x->stack, 0, in->w->old_role[i], a.phase, a.sub};
         if (seg != NULL)

@@ -6,19 +6,24 @@
 
 enum { NAME_MAX = 240, NO_LANE = 0, MOST_LANES = 1024 /* no job has so many: a forged trace is not searched further */ };
 
+static uint32_t add_lane(struct mt_sites *s, int64_t stream, const uint64_t pool[2], enum mt_lane_known known)
+{
+    struct mt_site_lane *l = MT_VEC_PUSH(&s->lane);
+    if (l == NULL)
+        return UINT32_MAX;
+    *l = (struct mt_site_lane){stream, {pool[0], pool[1]}, known};
+    return s->lane.n - 1;
+}
+
 int mt_sites_begin(struct mt_sites *s, const struct mt_trace *t)
 {
-    uint32_t *none;
+    static const uint64_t no_pool[2];
     memset(s, 0, sizeof *s);
     s->t = t;
     s->n_slots = 1024;
     s->slot = mt_calloc(s->n_slots, sizeof *s->slot);
     s->lane_of = mt_calloc(2 * (size_t)t->lanes.n + 1, sizeof *s->lane_of);
-    none = MT_VEC_PUSH(&s->lane);
-    if (s->slot == NULL || s->lane_of == NULL || none == NULL)
-        return 0;
-    *none = UINT32_MAX;
-    return 1;
+    return s->slot != NULL && s->lane_of != NULL && add_lane(s, 0, no_pool, MT_LANE_NOTHING) == NO_LANE;
 }
 
 void mt_sites_done(struct mt_sites *s)
@@ -31,27 +36,28 @@ void mt_sites_done(struct mt_sites *s)
 
 uint32_t mt_sites_lane(struct mt_sites *s, uint32_t lane, bool pool_known)
 {
-    uint32_t key = lane << 1 | (uint32_t)pool_known, *to;
+    uint32_t key = lane << 1 | (uint32_t)pool_known, at;
     if (lane >= s->t->lanes.n)
         return NO_LANE;
     if (s->lane_of[key] == 0) {
-        to = MT_VEC_PUSH(&s->lane);
-        if (to == NULL)
+        const struct mt_lane *l = &s->t->lanes.p[lane];
+        at = mt_sites_find_lane(s, l->stream, l->pool, pool_known);
+        if (at == UINT32_MAX)
             return UINT32_MAX;
-        *to = key;
-        s->lane_of[key] = s->lane.n;
+        s->lane_of[key] = at + 1;
     }
     return s->lane_of[key] - 1;
 }
 
 uint32_t mt_sites_find_lane(struct mt_sites *s, int64_t stream, const uint64_t pool[2], bool pool_known)
 {
-    for (uint32_t i = 0; i < s->t->lanes.n && i < MOST_LANES; i++) {
-        const struct mt_lane *l = &s->t->lanes.p[i];
-        if (l->stream == stream && l->pool[0] == pool[0] && l->pool[1] == pool[1])
-            return mt_sites_lane(s, i, pool_known);
+    enum mt_lane_known known = pool_known ? MT_LANE_POOL : MT_LANE_STREAM;
+    for (uint32_t i = 0; i < s->lane.n; i++) {
+        const struct mt_site_lane *l = &s->lane.p[i];
+        if (l->known == known && l->stream == stream && (!pool_known || (l->pool[0] == pool[0] && l->pool[1] == pool[1])))
+            return i;
     }
-    return NO_LANE;
+    return s->lane.n < MOST_LANES ? add_lane(s, stream, pool, known) : NO_LANE;
 }
 
 static bool same(const struct mt_site_key *a, const struct mt_site_key *b)
@@ -206,15 +212,14 @@ static uint32_t label(struct writer *w, mt_stack_id s, uint32_t empty)
 
 static void add_lanes(struct writer *w, const struct mt_device_analysis *o, uint32_t empty)
 {
-    const struct mt_trace *t = w->s->t;
     for (uint32_t i = 0; i < w->s->lane.n; i++) {
-        uint32_t key = w->s->lane.p[i], name = empty;
-        const struct mt_lane *l = key != UINT32_MAX ? &t->lanes.p[key >> 1] : NULL;
-        bool known = l != NULL && (key & 1) != 0;
-        mt_put_zig(&w->col[C_STREAM], l != NULL ? l->stream : 0);
+        const struct mt_site_lane *l = &w->s->lane.p[i];
+        bool known = l->known == MT_LANE_POOL;
+        uint32_t name = empty;
+        mt_put_zig(&w->col[C_STREAM], l->stream);
         mt_put_var(&w->col[C_POOL1], known ? l->pool[0] : 0);
         mt_put_var(&w->col[C_POOL0], known ? l->pool[1] : 0);
-        mt_put_var(&w->col[C_KNOWN], l == NULL ? 2 : known ? 1 : 0);
+        mt_put_var(&w->col[C_KNOWN], (uint64_t)l->known);
         for (uint32_t k = 0; known && k < o->pools.n && name == empty; k++) {
             const struct mt_pool_row *p = &o->pools.p[k];
             if (p->pool_known && p->pool[0] == l->pool[0] && p->pool[1] == l->pool[1] && p->stream == l->stream &&

@@ -85,7 +85,7 @@ void mt_page_data(const struct mt_page *p, struct mt_out *o)
     put_ledgers(p->r->job, o);
     for (uint32_t i = 0; i < plan->track.n; i++)
         put_events(o, &plan->track.p[i], i);
-    mt_puts(o, "<script type=\"text/plain\" id=\"mt-worker\">\n");
+    mt_puts(o, "<script id=\"mt-worker\">");
     (void)mt_script_put(o, MT_SCRIPT_WORKER);
     mt_puts(o, "</script>\n<script>");
     (void)mt_script_put(o, MT_SCRIPT_PAGE);

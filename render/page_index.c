@@ -188,6 +188,18 @@ static void put_time(struct mt_jsonw *w, const struct mt_track_plan *t)
     mt_jw_close(w, '}');
 }
 
+/* The ledger of its GPU, where the recording ties the snapshot to one. */
+static void put_ledger(struct mt_jsonw *w, const struct mt_job *job, const struct mt_track_plan *t, int32_t ordinal)
+{
+    for (uint32_t i = 0; job != NULL && i < job->reconciled.n; i++) {
+        const struct mt_reconcile *x = &job->reconciled.p[i];
+        if (x->rank == t->rank && x->ordinal == ordinal && x->ledger < job->ledgers.n) {
+            mt_jw_ku(w, "ledger", x->ledger);
+            return;
+        }
+    }
+}
+
 static void put_track(const struct mt_page *p, struct mt_jsonw *w, const struct mt_track_plan *t, uint32_t id)
 {
     const struct mt_rank *rank = &p->r->ranks[t->rank];
@@ -206,6 +218,8 @@ static void put_track(const struct mt_page *p, struct mt_jsonw *w, const struct 
     mt_jw_ks(w, "kind", d->kind == MT_DEV_HOST ? "host" : "cuda");
     mt_jw_ks(w, "input", m->member != NULL ? m->member : m->input);
     mt_jw_kb(w, "primary", d == p->dev);
+    if (d->kind != MT_DEV_HOST)
+        put_ledger(w, p->r->job, t, d->ordinal);
     mt_jw_ku(w, "events", t->pack->n_events);
     mt_jw_ku(w, "allocs", t->pack->n_allocs);
     mt_jw_ku(w, "old", t->pack->n_old);

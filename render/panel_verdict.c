@@ -80,6 +80,19 @@ static void where(const struct mt_page *p, struct mt_out *o)
                                           : "</p>\n");
 }
 
+/* A sentence of its own, as the end of another. */
+static void put_reason(struct mt_out *o, const char *why)
+{
+    char text[512];
+    size_t n = (size_t)snprintf(text, sizeof text, "%s", why);
+    n = n < sizeof text ? n : sizeof text - 1;
+    if (n > 0 && text[n - 1] == '.')
+        text[n - 1] = '\0';
+    if (n > 1 && text[0] >= 'A' && text[0] <= 'Z' && (text[1] == ' ' || (text[1] >= 'a' && text[1] <= 'z')))
+        text[0] = (char)(text[0] - 'A' + 'a');
+    mt_html_s(o, text);
+}
+
 /* What it takes off, as a part of what was needed. */
 static void saving(const struct mt_page *p, struct mt_out *o, const struct mt_advice *a)
 {
@@ -95,7 +108,7 @@ static void saving(const struct mt_page *p, struct mt_out *o, const struct mt_ad
         if (mt_saving_missing(a)[0] == '\0')
             return;
         mt_puts(o, "<p class=\"saves\"><small>What it frees is not computed: ");
-        mt_html_s(o, mt_saving_missing(a));
+        put_reason(o, mt_saving_missing(a));
         mt_puts(o, ".</small></p>\n");
         return;
     }

@@ -32,7 +32,7 @@ export function initTimeline(ctx) {
   const field = pEl("input", { type: "search", class: "tl-search", placeholder: "Search: forward  file:actor.py  role:kv_cache  >64M", "aria-label": "Search allocations" });
   const found = pEl("span", { class: "tl-found", "aria-live": "polite" }), below = pEl("div", { class: "tl-below" }), help = helpDialog();
   const by = pChoice("Stack by", [["role", "Role"], ["phase", "Phase"], ["stack", "Stack"], ["alloc", "Allocation"],
-    ...(index.ledgers.length && view.track.meta.time ? [/** @type {[string, string]} */ (["owner", "Owner"])] : [])], view.by,
+    ...(ctx.tracks.some((t) => t.meta.ledger !== undefined && t.meta.time) ? [/** @type {[string, string]} */ (["owner", "Owner"])] : [])], view.by,
   (v) => view.set(v === "owner" ? { by: v, axis: "t" } : { by: /** @type {any} */ (v) }));
   const axis = pChoice("Horizontal axis", [["t", "Time"], ["e", "Events"]], view.axis, (v) => {
     const a = eventOfX(view.track, view.lo, view.axis), b = eventOfX(view.track, view.hi, view.axis), to = /** @type {"t"|"e"} */ (v), [min, max] = view.track.axisRange(view.axis);
@@ -200,7 +200,7 @@ export function initTimeline(ctx) {
       const x = xOfEvent(view.track, view.cursor, view.axis), w = view.hi - view.lo;
       if (x < view.lo || x > view.hi) queueMicrotask(() => view.set({ lo: x - w / 2, hi: x + w / 2 }));
     }
-    by.set(view.by);
+    by.set(view.by === "owner" && !tl.owners ? "role" : view.by);
     axis.set(view.axis);
     if (has("track", "by", "data", "query", "pin", "axis", "lo", "hi")) tl.draw(has("lo", "hi"));
     else tl.drawOver();

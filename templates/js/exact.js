@@ -34,7 +34,8 @@ export const K_ALLOC = 0, K_FREE = 1, K_FREE_REQ = 2, K_FREE_DONE = 3, K_FREE_UN
  */
 /**
  * @typedef {object} Exact
- * @property {number} nOps @property {Uint8Array} kind @property {Uint32Array} ref @property {Uint32Array} event
+ * @property {number} nOps @property {Uint8Array} kind @property {Uint32Array} ref
+ * @property {Uint32Array} event its (last) event: of a FREE the completion, of a START the first of the run
  * @property {Uint32Array|null} tick as recorded @property {Uint32Array|null} tickX never decreasing: for axes and searches
  * @property {Float64Array} total live bytes after the operation
  * @property {Run[]} runs
@@ -49,7 +50,7 @@ export const K_ALLOC = 0, K_FREE = 1, K_FREE_REQ = 2, K_FREE_DONE = 3, K_FREE_UN
 const MOST_CHUNK = 2 ** 23, MOST_OPS = 2 ** 28;
 
 // What a byte of the time column stands for, in ticks.
-const EXACT_DT = Float64Array.from({ length: 255 }, (_, b) => b < 16 ? b : (8 + (b & 7)) * 2 ** ((b >> 3) - 1));
+const EXACT_DT = /* @__PURE__ */ Float64Array.from({ length: 255 }, (_, b) => b < 16 ? b : (8 + (b & 7)) * 2 ** ((b >> 3) - 1));
 
 /** One run's keyframe, inflated. */
 class Keyframe {
@@ -178,6 +179,7 @@ class ExactBuilder {
     this.frame = null;
     this.limit = 0;
     this.back = false;
+    this.last = meta.time ? meta.time.end : 0; // an approximate time may lie behind it, and out of the picture
   }
 
   get run() { return this.runs[this.runs.length - 1]; }
@@ -251,7 +253,7 @@ class ExactBuilder {
         time += dt[i] < 255 ? EXACT_DT[dt[i]] : far.zig();
         if (!(time >= 0 && time < NONE)) throw badBlock("a time is out of range");
         if (time < tick[op - 1]) this.back = true;
-        tick[op] = time;
+        tick[op] = Math.min(time, this.last);
       }
       event[op] = now;
       if (code === 0) {
@@ -273,6 +275,7 @@ class ExactBuilder {
           ref[op] = b;
           bEnd[b] = op;
           live -= bSize[b];
+          event[op] = now + 1; // the state after it is that of its completion
           now += 2;
         } else {
           live -= this.other(more, where);

@@ -61,14 +61,19 @@ export function parseHash(hash, tracks, first) {
 }
 
 /** Keeps the address and the view the same, both ways. A link to a section (#phases) is left alone.
- *  @param {View} view @param {Track[]} tracks @param {Track} first */
+ *  @param {View} view @param {Track[]} tracks @param {Track} first @returns {Promise<void>} when the address was read */
 export function initHash(view, tracks, first) {
   let timer = 0, mine = "";
-  const read = () => {
-    const patch = location.hash.slice(1) === mine ? null : parseHash(location.hash, tracks, first);
+  const read = async () => {
+    const hash = location.hash;
+    let patch = hash.slice(1) === mine ? null : parseHash(hash, tracks, first);
+    if (patch?.track && !patch.track.loaded) { // what its axes are is not known before
+      await patch.track.load();
+      patch = location.hash === hash ? parseHash(hash, tracks, first) : null;
+    }
     if (patch) view.set(patch);
   };
-  read();
+  const done = read();
   addEventListener("hashchange", read);
   view.on(() => {
     clearTimeout(timer);
@@ -77,4 +82,5 @@ export function initHash(view, tracks, first) {
       if (mine || isViewHash(location.hash)) history.replaceState(null, "", `#${mine}`);
     }, 300);
   });
+  return done;
 }

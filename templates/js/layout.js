@@ -1,5 +1,7 @@
 // Where things are: scales with their ticks, events and times to pixels, and which state each pixel column shows.
 
+import { K_FREE } from "./exact.js";
+
 /** @typedef {import("./track.js").Track} Track */
 /** @typedef {import("./tables.js").Overview} Overview */
 /** @typedef {{at: number, label: string}} Tick */
@@ -77,7 +79,9 @@ export function hasExact(track, event) {
 export function xOfEvent(track, event, axis) {
   if (axis === "e") return Math.max(event, 0);
   if (event < 0) return 0;
-  if (track.exact && hasExact(track, event)) return track.xOf(track.opOfEvent(event), "t");
+  const e = track.exact, at = e && hasExact(track, event) ? track.opOfEvent(event) : -1;
+  // The request of a whole free has the time of the free.
+  if (e && at >= 0) return track.xOf(e.kind[at + 1] === K_FREE && e.event[at + 1] === event + 1 ? at + 1 : at, "t");
   const o = track.overviewTime;
   if (!o) return 0;
   const i = Math.min(Math.max(lowerBound(eventSums(o), event + 1) - 1, 0), o.n - 1);
@@ -157,7 +161,8 @@ export function columnsOf(track, axis, lo, hi, n) {
       c.from[col] = from;
       c.to[col] = i;
     }
-    if (i > first) c.events += (i < r.op1 ? e.event[i] : r.first + r.events) - e.event[first];
+    const done = (/** @type {number} */ op) => op > r.op0 ? e.event[op] + 1 : r.first;
+    if (i > first) c.events += done(i - 1) - done(Math.max(first - 1, r.op0));
   }
   c.exact = !c.op.includes(NO_OP);
   return c;

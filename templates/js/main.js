@@ -10,7 +10,7 @@ import { View } from "./view.js";
 /** The ledger of the GPU that a track is of, where the recording tells. @param {import("./track.js").Index} index
  *  @param {import("./track.js").TrackMeta} meta @returns {Promise<{of: import("./tables.js").Ledger, t0: string}|null>} */
 async function ledgerOf(index, meta) {
-  const all = index.ledgers, l = all.find((q) => q.id === meta.ledger) || (all.length === 1 ? all[0] : null), text = l && document.getElementById(`mt-g${l.id}`);
+  const l = index.ledgers.find((q) => q.id === meta.ledger), text = l && document.getElementById(`mt-g${l.id}`);
   try {
     return l && text ? { of: decodeLedger(await inflate(fromBase64((text.textContent || "").trim())), index.holders.length), t0: l.t0_ns } : null;
   } catch {
@@ -65,7 +65,7 @@ async function startPage() {
     if (view.track === track) view.tell(new Set(["data"]));
   };
   view.on((changed) => { if (changed.has("track")) fetchTrack(); });
-  initHash(view, tracks, first);
+  await initHash(view, tracks, first);
   await fetchTrack();
   document.documentElement.classList.add("js-exact");
 }

@@ -29,11 +29,11 @@ function blocksOf(view, what) {
   const first = a === null ? b : Math.min(a, b), last = a === null ? b : Math.max(a, b);
   const opA = track.opOfEvent(first), opB = track.opOfEvent(last);
   if (!track.exact || opB < 0 || opA < 0) return null;
-  const { born, gone } = diffBetween(track, opA, opB);
-  let list = what === "new" ? born.blocks : what === "gone" ? gone.blocks : liveAt(track, opB);
+  const diff = a === null ? null : diffBetween(track, opA, opB);
+  let list = diff && what === "new" ? diff.born.blocks : diff && what === "gone" ? diff.gone.blocks : liveAt(track, opB);
   const filter = view.query ? parseFilter(view.query) : null;
   if (filter && !filter.error) list = list.filter(x => filter.match(track, x));
-  return { list, born, gone, first, last, two: a !== null, filtered: Boolean(filter && !filter.error), op: opB };
+  return { list, diff, first, last, filtered: Boolean(filter && !filter.error), op: opB };
 }
 
 /** @param {Track} track @param {Uint32Array} list @returns {number} */
@@ -79,7 +79,7 @@ function compositionBar(groups, whole) {
 export function initCursor(ctx) {
   const section = document.getElementById("owners"), { view } = ctx;
   if (!section || !ctx.tracks.some(t => t.hasExact)) return;
-  let what = "live", by = "role", bottomUp = false, fold = true, seen = false, stale = true;
+  let what = "live", by = "role", bottomUp = false, fold = true, seen = false, stale = true, filled = false, drawing = 0;
   const words = pEl("p", { class: "moment", "aria-live": "polite" }), parts = pEl("div"), said = pEl("p", { class: "said", "aria-live": "polite" });
   const icicle = pEl("div", { class: "icicle", role: "group", "aria-label": "Icicle of live memory: arrow keys, Enter opens, Escape goes back" });
   const tree = pEl("details", { class: "more" }, pEl("summary", {}, "The same as a table"));
@@ -96,15 +96,20 @@ export function initCursor(ctx) {
       "Set the cursor in the timeline above. Compare: set a first moment (A), move the cursor to a second one (B), and see what is new and what is gone. What the timeline\u2019s search finds, and a range selected there, narrow this too."));
   section.querySelector("h2")?.after(box);
 
-  const update = () => {
-    const { track } = view, now = blocksOf(view, what);
+  /** @param {boolean} [all] whether it is seen or not, and at once */
+  const update = (all = false) => {
+    const { track } = view;
     box.hidden = !track.hasExact;
-    stale = !seen;
-    if (!seen || box.hidden) return;
+    // Once, when the events are there, it is filled unseen: so that what lies below does not move when it comes into sight.
+    stale = !seen && !all && filled;
+    if (stale || box.hidden) return;
+    const now = blocksOf(view, what);
+    filled = Boolean(track.exact);
     const two = view.mark !== null || Boolean(view.range);
     whats.box.hidden = !two;
     if (!two && what !== "live") whats.set(what = "live");
     compare.textContent = two ? "End the comparison" : "Set A here, to compare";
+    clearTimeout(drawing);
     if (!now) {
       words.textContent = track.exact ? "The exact events of this moment are not in this page; the table below is of the moment that matters."
         : track.errors.length ? `The exact events could not be read: ${track.errors[0]}` : "The exact events are being decoded.";
@@ -115,8 +120,8 @@ export function initCursor(ctx) {
     }
     const whole = bytesOf(track, now.list), groups = whole > 0 ? groupLive(track, now.list, /** @type {any} */ (by)) : [];
     const size = `${fmtBytes(whole)} in ${fmtCount(now.list.length)} block${now.list.length === 1 ? "" : "s"}`;
-    words.textContent = (now.two ? `A: ${momentWords(track, now.first)}. B: ${momentWords(track, now.last)}. New: ${fmtBytes(now.born.bytes)} in ${fmtCount(now.born.count)} blocks, ` +
-      `gone: ${fmtBytes(now.gone.bytes)} in ${fmtCount(now.gone.count)}. Shown: ${size}` : `${momentStart(track, now.last)}: ${size}`) + (now.filtered ? `, of those that match \u201c${view.query}\u201d.` : ".");
+    words.textContent = (now.diff ? `A: ${momentWords(track, now.first)}. B: ${momentWords(track, now.last)}. New: ${fmtBytes(now.diff.born.bytes)} in ${fmtCount(now.diff.born.count)} blocks, ` +
+      `gone: ${fmtBytes(now.diff.gone.bytes)} in ${fmtCount(now.diff.gone.count)}. Shown: ${size}` : `${momentStart(track, now.last)}: ${size}`) + (now.filtered ? `, of those that match \u201c${view.query}\u201d.` : ".");
     tree.hidden = whole === 0;
     if (whole === 0) {
       parts.replaceChildren();
@@ -125,13 +130,19 @@ export function initCursor(ctx) {
       return;
     }
     parts.replaceChildren(compositionBar(groups, whole), groupTable(groups, whole, by === "role" ? "Role" : by === "phase" ? "Phase of birth" : "Allocated by"));
-    const root = treeOf(track, now.list, { bottomUp, foldInternal: fold });
-    said.textContent = "";
-    drawIcicle(icicle, root, text => { said.textContent = text; });
-    const table = () => { if (tree.open) tree.replaceChildren(tree.firstChild, treeTable(root)); };
-    tree.ontoggle = table;
-    table();
+    // The tree takes as long again: the page answers in between.
+    const grow = () => {
+      const root = treeOf(track, now.list, { bottomUp, foldInternal: fold });
+      said.textContent = "";
+      drawIcicle(icicle, root, text => { said.textContent = text; });
+      const table = () => { if (tree.open) tree.replaceChildren(tree.firstChild, treeTable(root)); };
+      tree.ontoggle = table;
+      table();
+    };
+    if (all) grow();
+    else drawing = setTimeout(grow);
   };
+  addEventListener("beforeprint", () => update(true));
   view.on(changed => {
     if (changed.has("track")) view.track.loadExact().then(later);
     if (["track", "cursor", "mark", "range", "query"].some(k => changed.has(k))) later();

@@ -21,6 +21,6 @@ export function initLinks(ctx) {
     ctx.view.set({ track: ctx.tracks.find(t => t.meta.primary) || ctx.view.track, cursor: to, range: to > from ? [from, to] : null });
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
     box.scrollIntoView({ behavior: still ? "auto" : "smooth", block: "start" });
-    /** @type {HTMLElement|null} */ (box.querySelector("canvas"))?.focus({ preventScroll: true });
+    /** @type {HTMLElement|null} */ (box.querySelector(".tl-over"))?.focus({ preventScroll: true });
   });
 }

@@ -47,7 +47,7 @@ export function segmentUse(s, sizes) {
 function laneWords(track, lane) {
   const l = track.sites?.lanes[lane], stream = l?.stream;
   if (!l) return "not recorded";
-  const pool = l.pool === null ? "default pool (not recorded)" : l.pool === "0,0" ? "default pool" : `private pool ${l.pool}`;
+  const pool = l.pool === null ? "pool not recorded" : l.pool === "0,0" ? "default pool" : `private pool ${l.pool}`;
   return `${pool}, ${stream === null || stream === undefined ? "stream not recorded" : stream === 0 ? "default stream" : `stream 0x${stream.toString(16)}`}${l.label ? `, mostly ${l.label}` : ""}`;
 }
 
@@ -55,7 +55,7 @@ function laneWords(track, lane) {
 export function initSegments(ctx) {
   const section = document.getElementById("segments"), { view } = ctx;
   if (!section || !ctx.tracks.some(t => t.hasExact)) return;
-  let seen = false, stale = true;
+  let seen = false, stale = true, filled = false;
   const words = pEl("p", { class: "moment" }), maps = pEl("div"), legend = pEl("p", { class: "legend" }), said = pEl("p", { class: "said", "aria-live": "polite" });
   const box = pEl("div", { class: "segmap" }, pEl("h3", {}, "Segments at the cursor"), words, legend, maps, said,
     pHelp("Each bar is a segment that PyTorch got from the driver, as long as its bytes, by pool and stream. Coloured: live blocks, by what they are for. Pale: free, and of use only to requests of the same pool and stream. " +
@@ -130,10 +130,10 @@ export function initSegments(ctx) {
   const update = () => {
     const { track } = view, op = track.exact ? track.opOfEvent(view.cursor) : -1;
     const segs = op >= 0 ? /** @type {Segment[]} */ (segmentsAt(track, op) || []) : [];
-    stale = !seen;
+    stale = !seen && filled; // once it is filled unseen, so that nothing moves when it comes into sight
     box.hidden = segs.length === 0;
-    if (box.hidden) return;
-    if (!seen) return;
+    if (box.hidden || stale) return;
+    filled = true;
     const x = /** @type {import("./track.js").Exact} */ (track.exact), total = segs.reduce((s, q) => s + q.size, 0), width = Math.max(maps.clientWidth, 200);
     const live = segs.reduce((s, q) => s + segmentUse(q, x.bSize).live, 0), perPx = Math.max(total / (width * 24), 4096), roles = new Set();
     /** @type {Map<number, Segment[]>} */

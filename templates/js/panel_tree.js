@@ -98,7 +98,7 @@ export function drawIcicle(box, root, say) {
       buttons[to].focus();
     };
   };
-  draw([root], false);
+  draw([root], box.contains(document.activeElement));
 }
 
 /** The tree as a table: rows unfold, headings sort among siblings.

@@ -1,6 +1,6 @@
 // Questions about the blocks of a track at an operation, or between two.
 import { NONE } from "./decode.js";
-import { K_ALLOC, K_FREE_DONE, K_FREE_REQ, K_LOST, K_SEG_ALLOC, K_SEG_MAP } from "./exact.js";
+import { K_ALLOC, K_FREE_DONE, K_FREE_REQ, K_LOST, K_SEG_ALLOC, K_SEG_MAP, K_START } from "./exact.js";
 import { upperBound } from "./track.js";
 
 /** @typedef {import("./track.js").Track} Track */
@@ -54,12 +54,21 @@ function liveMarksOf(x, run) {
   return m;
 }
 
-/** The blocks that are live after an operation, oldest first. @param {Track} track @param {number} op @returns {Uint32Array} */
+/** The last live sets that were asked for: every part of the page asks for that of the cursor. */
+const liveLast = /** @type {WeakMap<Exact, Map<number, Uint32Array>>} */ (new WeakMap());
+
+/** The blocks that are live after an operation, oldest first; not to be changed. @param {Track} track @param {number} op @returns {Uint32Array} */
 export function liveAt(track, op) {
   const x = track.exact;
   if (!x || !(op >= 0 && op < x.nOps)) return new Uint32Array(0);
+  let last = liveLast.get(x), set = last?.get(op);
+  if (!last) liveLast.set(x, last = new Map());
+  if (set) return set;
   const run = runOf(x, op), m = liveMarksOf(x, run), i = upperBound(m.ops, op) - 1;
-  return liveFrom(x, run, m.sets[i], m.ops[i], op);
+  set = liveFrom(x, run, m.sets[i], m.ops[i], op);
+  if (last.size >= 2) last.delete(/** @type {number} */ (last.keys().next().value));
+  last.set(op, set);
+  return set;
 }
 
 /** A colour for what has none of its own; equal keys, equal colours. @param {number} key @returns {string} */
@@ -160,9 +169,10 @@ export function ownersIn(track, opA, opB, by = "stack") {
 export function nextEvent(track, ev, dir) {
   const x = track.exact;
   if (!x || x.nOps === 0) return Math.max(-1, Math.min(ev + dir, track.meta.events - 1));
-  const op = dir > 0 ? upperBound(x.event, ev) : upperBound(x.event, ev - 1) - 1;
-  const at = Math.max(0, Math.min(op, x.nOps - 1));
-  return dir < 0 && op <= x.runs[0].op0 ? x.runs[0].first - 1 : x.event[at];
+  let op = dir > 0 ? upperBound(x.event, ev) : upperBound(x.event, ev - 1) - 1;
+  if (dir > 0 && x.kind[op] === K_START && op + 1 < runOf(x, op).op1) op++;
+  op = Math.max(0, Math.min(op, x.nOps - 1));
+  return x.kind[op] === K_START ? x.event[op] - 1 : x.event[op];
 }
 
 /** Live blocks' bytes that a filter matches, after every operation. @param {Track} track @param {BlockTest} filter @returns {Float64Array} */
@@ -287,7 +297,7 @@ export function segmentsAt(track, op) {
     if (joins) last.size += edges[c + 1] - edges[c];
     else out.push({ addr: edges[c], size: edges[c + 1] - edges[c], lane: act.lane, blocks: new Uint32Array(0) });
   }
-  const addr = x.bAddr, live = liveAt(track, op).sort((p, q) => addr[p] - addr[q]);
+  const addr = x.bAddr, live = liveAt(track, op).slice().sort((p, q) => addr[p] - addr[q]);
   for (let i = 0, b = 0; i < out.length; i++) {
     while (b < live.length && addr[live[b]] < out[i].addr) b++;
     const b0 = b;

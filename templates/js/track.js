@@ -1,6 +1,6 @@
 // One device of one rank: what is known of it from the index, and its blocks as they are decoded.
 import { fromBase64, inflate } from "./decode.js";
-import { decodeExact, exactBlocks } from "./exact.js";
+import { exactBlocks } from "./exact.js";
 import { decodeOverview, decodePhases, decodeSites } from "./tables.js";
 
 /** @typedef {import("./exact.js").TrackMeta} TrackMeta */
@@ -10,7 +10,10 @@ import { decodeOverview, decodePhases, decodeSites } from "./tables.js";
  * @typedef {{v: number, title: string, version: string, roles: Named[], phases: Named[], holders: Named[], tracks: TrackMeta[],
  *   ledgers: {id: number, name: string, capacity: number, t0_ns: string, peak: number}[]}} Index
  */
-/** @typedef {{text: (id: string) => string|null, worker: () => Worker|null}} TrackIo where blocks come from */
+/**
+ * @typedef {{text: (id: string) => string|null, worker: () => Worker|null, decode: typeof import("./exact.js").decodeExact}} TrackIo
+ * where blocks come from, and what decodes them: beside the page, or in it
+ */
 
 /** Blocks and the worker's code are elements of the page. @type {TrackIo} */
 export const pageIo = {
@@ -27,6 +30,7 @@ export const pageIo = {
       setTimeout(() => URL.revokeObjectURL(url), 60000);
     }
   },
+  decode: (...of) => /** @type {any} */ (globalThis).mtDecode(...of),
 };
 
 /** How many of the first values are <= x. @param {ArrayLike<number>} a never decreasing @param {number} x @returns {number} */
@@ -59,6 +63,7 @@ export class Track {
     this.errors = [];
     /** @type {Promise<void>|null} */
     this.loading = null;
+    this.loaded = false;
     /** @type {Promise<Exact|null>|null} */
     this.decoding = null;
   }
@@ -72,6 +77,7 @@ export class Track {
     this.overviewTime = await this.table("o", (u8) => decodeOverview(u8, known));
     this.sites = await this.table("s", (u8) => decodeSites(u8, known));
     this.phases = await this.table("p", (u8) => decodePhases(u8, known.phases));
+    this.loaded = true;
   }
 
   /** @template T @param {string} name @param {(u8: Uint8Array) => T} decode @returns {Promise<T|null>} */
@@ -103,7 +109,7 @@ export class Track {
     await this.load();
     if (!this.hasExact || !this.sites) return null;
     try {
-      const x = await this.inWorker(onProgress) ?? await decodeExact(this.meta, this.io.text, async (done) => {
+      const x = await this.inWorker(onProgress) ?? await this.io.decode(this.meta, this.io.text, async (done) => {
         onProgress(done);
         await new Promise((go) => setTimeout(go));
       });

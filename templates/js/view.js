@@ -46,6 +46,7 @@ export class View {
     this.pin = /** @type {number|null} */ (null);
     this.range = /** @type {[number, number]|null} */ (null);
     this.query = "";
+    this.asked = /** @type {Partial<ViewState>|null} */ (null);
     this.listeners = /** @type {ViewListener[]} */ ([]);
     this.queued = /** @type {Set<string>|null} */ (null);
   }
@@ -53,17 +54,25 @@ export class View {
   /** @param {ViewListener} fn */
   on(fn) { this.listeners.push(fn); }
 
-  /** Changes some of the state; listeners hear once of all that differs. A listener may set again.
+  /** Changes some of the state; listeners hear once of all that differs. A listener may set again. Another track is shown when its
+   *  tables are there: they say how far its axes go. Of several asked for, the last.
    *  @param {Partial<ViewState>} patch */
   set(patch) {
+    if (patch.track) this.asked = patch;
+    if (patch.track && patch.track !== this.track && !patch.track.loaded) {
+      patch.track.load().then(() => { if (this.asked === patch) this.set(patch); });
+      return;
+    }
     const next = { ...patch }, me = /** @type {Record<string, unknown>} */ (/** @type {unknown} */ (this));
     const track = next.track || this.track, moved = track !== this.track;
     if (moved) {
-      if (next.axis === undefined) next.axis = firstAxis(track);
+      if (next.axis === undefined) next.axis = (next.by || this.by) === "owner" ? "t" : firstAxis(track);
       if (next.cursor === undefined) next.cursor = track.meta.focus ? track.meta.focus.event : -1;
       for (const key of /** @type {const} */ (["mark", "pin", "range"])) if (next[key] === undefined) next[key] = null;
     }
     if (next.axis === "t" && !track.meta.time) next.axis = "e";
+    // Owners are known by time.
+    if ((next.axis || this.axis) === "e" && (next.by || this.by) === "owner") next.by = "role";
     const axis = next.axis || this.axis, [min, max] = track.axisRange(axis), other = moved || axis !== this.axis;
     if (other || next.lo !== undefined || next.hi !== undefined) {
       const lo = next.lo ?? (other ? min : this.lo), hi = next.hi ?? (other ? max : this.hi);

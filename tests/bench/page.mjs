@@ -2,11 +2,12 @@
 //
 //   (cd ../web && npm ci); (cd peer && npm ci)
 //   node page.mjs --memtrace ../../build/memtrace --viz FOLDER [--kinds loop,random] [--events 100000,1000000] [--runs 3] [--dir SCRATCH]
-//                 [--max-size N]
+//                 [--max-size N] [--peer-runs N] [--peer-limit EVENTS]
 //
 // FOLDER holds torch/utils/viz/MemoryViz.js and torch/cuda/_memory_viz.py of PyTorch as they are, without it only ours is measured. The
 // peer's page imports its script and d3 from the network: here both are bundled into the page, and nothing else of it is changed.
-// Prints a Markdown table; medians over the runs, each in a browser of its own, alternating.
+// Prints a Markdown table; medians over the runs, each in a browser of its own, alternating; in brackets the
+// lowest, which says more on a machine that does other things as well.
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,7 +20,7 @@ const here = dirname(fileURLToPath(import.meta.url));
 const { values: opt } = parseArgs({ options: {
   memtrace: { type: "string", default: join(here, "../../build/memtrace") }, viz: { type: "string" },
   events: { type: "string", default: "100000" }, kinds: { type: "string", default: "loop,random" }, runs: { type: "string", default: "3" }, dir: { type: "string" },
-  "max-size": { type: "string" }, "peer-limit": { type: "string", default: "1500000" }, chromium: { type: "string", default: "/usr/bin/chromium" },
+  "max-size": { type: "string" }, "peer-limit": { type: "string", default: "1500000" }, "peer-runs": { type: "string" }, chromium: { type: "string", default: "/usr/bin/chromium" },
 } });
 const scratch = opt.dir ? resolve(opt.dir) : mkdtempSync(join(tmpdir(), "page-bench-"));
 mkdirSync(scratch, { recursive: true });
@@ -54,8 +55,8 @@ function peerPage(snapshot, out) {
 /** How a page is told to be ready, and where its wheel is turned. */
 const sides = {
   memtrace: { ready: () => ["exact", "windows", "failed"].includes(document.querySelector("#timeline")?.dataset.level),
-    target: "#timeline canvas" },
-  memory_viz: { ready: () => document.querySelectorAll("svg path, svg polygon").length > 50, target: "svg" },
+    target: "#timeline canvas", hit: "canvas" },
+  memory_viz: { ready: () => document.querySelectorAll("svg path, svg polygon").length > 50, target: "svg", hit: "path, polygon" },
 };
 
 async function measure(side, file) {
@@ -74,25 +75,34 @@ async function measure(side, file) {
       await new Promise((r) => setTimeout(r, 5));
     }
     const exact = await page.evaluate(() => performance.getEntriesByName("memtrace-exact")[0]?.startTime ?? null);
+    const metricsNow = async () => Object.fromEntries((await cdp.send("Performance.getMetrics")).metrics.map((m) => [m.name, m.value]));
+    const cpu = (await metricsNow()).ProcessTime * 1000;
+    await new Promise((r) => setTimeout(r, 1500)); // what was begun is drawn to its end
     const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? NaN);
-    const frames = await page.evaluate(async (selector) => {
-      const target = document.querySelector(selector);
-      if (!target) return [];
-      target.scrollIntoView({ block: "center" });
-      const box = target.getBoundingClientRect(), took = [];
+    const before = (await metricsNow()).ThreadTime;
+    const frames = await page.evaluate(async ({ target: selector, hit }) => {
+      const plot = document.querySelector(selector), took = [];
+      if (!plot) return [];
+      plot.scrollIntoView({ block: "center" });
+      const box = plot.getBoundingClientRect();
+      // The wheel turns over something that is drawn: what lies there hears it.
+      const x = box.left + box.width * 0.6;
+      let y = 0, target = null;
+      for (let i = 50; i < 100 && !target?.matches(hit); i++) target = document.elementFromPoint(x, y = box.top + box.height * i / 100);
+      if (!target?.matches(hit)) return [];
       for (let i = 0; i < 24; i++) {
         const begun = performance.now();
-        target.dispatchEvent(new WheelEvent("wheel", { deltaY: i < 14 ? -120 : 120, clientX: box.left + box.width * 0.6, clientY: box.top + box.height / 2,
+        target.dispatchEvent(new WheelEvent("wheel", { deltaY: i < 14 ? -120 : 120, clientX: x, clientY: y,
           bubbles: true, cancelable: true }));
         await new Promise((r) => requestAnimationFrame(() => setTimeout(r)));
         took.push(performance.now() - begun);
       }
       return took;
-    }, side.target);
-    const metrics = Object.fromEntries((await cdp.send("Performance.getMetrics")).metrics.map((m) => [m.name, m.value]));
+    }, { target: side.target, hit: side.hit });
+    const metrics = await metricsNow();
     const whole = await page.evaluate(() => performance.memory?.usedJSHeapSize ?? NaN);
     const level = await page.evaluate(() => document.querySelector("#timeline")?.dataset.level ?? "-");
-    return { paint, level, ready: exact ?? ready, p50: frames.length ? quantile(frames, 0.5) : NaN, p95: frames.length ? quantile(frames, 0.95) : NaN,
+    return { paint, level, cpu, frameCpu: (metrics.ThreadTime - before) * 1000 / frames.length, ready: exact ?? ready, p50: frames.length ? quantile(frames, 0.5) : NaN, p95: frames.length ? quantile(frames, 0.95) : NaN,
       heap: Math.max(metrics.JSHeapUsedSize ?? 0, whole) };
   } finally {
     await browser.close();
@@ -100,8 +110,8 @@ async function measure(side, file) {
 }
 
 const show = (v, digits = 0) => (Number.isFinite(v) ? v.toFixed(digits) : "-");
-console.log("| trace | events | page | written in s (of it the page) | file, MB | holds | first paint, ms | exact (peer: plot), ms | zoom frame p50 / p95, ms | JS heap, MiB |");
-console.log("|---|---:|---|---:|---:|---|---:|---:|---:|---:|");
+console.log("| trace | events | page | written in s (of it the page) | file, MB | holds | first paint, ms | exact (peer: plot), ms | CPU until then, ms | zoom frame p50 / p95, ms | CPU per frame, ms | JS heap, MiB |");
+console.log("|---|---:|---|---:|---:|---|---:|---:|---:|---:|---:|---:|");
 for (const kind of opt.kinds.split(",")) for (const events of opt.events.split(",").map(Number)) {
   const snapshot = join(scratch, `${kind}-${events}.pickle`), limit = opt["max-size"] ? ["--max-size", opt["max-size"]] : [];
   if (!existsSync(snapshot)) run("python3", ["-B", join(here, "gen.py"), String(events), snapshot, ...(kind === "loop" ? ["--loop"] : [])]);
@@ -118,11 +128,13 @@ for (const kind of opt.kinds.split(",")) for (const events of opt.events.split("
     written.memory_viz = show(peerPage(snapshot, pages.memory_viz), 2);
   }
   for (let i = 0; i < Number(opt.runs); i++)
-    for (const name of Object.keys(pages)) (results[name] ??= []).push(await measure(sides[name], pages[name]));
+    for (const name of Object.keys(pages))
+      if (name === "memtrace" || i < Number(opt["peer-runs"] ?? opt.runs)) (results[name] ??= []).push(await measure(sides[name], pages[name]));
   for (const name of Object.keys(pages)) {
-    const of = (key) => median(results[name].map((r) => r[key]));
+    const all = (key) => results[name].map((r) => r[key]), of = (key) => median(all(key));
+    const both = (key) => `${show(of(key))}${all(key).length > 1 ? ` (${show(Math.min(...all(key)))})` : ""}`;
     console.log(`| ${kind} | ${events.toLocaleString("en")} | ${name} | ${written[name]} | ${show(statSync(pages[name]).size / 1e6, 2)} | ${results[name][0].level} | ` +
-      `${show(of("paint"))} | ${show(of("ready"))} | ${show(of("p50"), 1)} / ${show(of("p95"), 1)} | ${show(of("heap") / MIB)} |`);
+      `${both("paint")} | ${both("ready")} | ${show(of("cpu"))} | ${show(of("p50"), 1)} / ${show(of("p95"), 1)}${all("p50").length > 1 ? ` (${show(Math.min(...all("p50")), 1)} / ${show(Math.min(...all("p95")), 1)})` : ""} | ${show(of("frameCpu"), 1)} | ${show(of("heap") / MIB)} |`);
   }
 }
 if (!opt.dir) rmSync(scratch, { recursive: true });

@@ -4,6 +4,7 @@
 import { after, test } from "node:test";
 import assert from "node:assert/strict";
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import * as kit from "./kit.mjs";
 
@@ -222,6 +223,33 @@ test("without its script the page has all that C wrote, and no dead control", as
   assert.ok((await page.locator("section").count()) >= 10);
   assert.deepEqual(seen, []);
   await done();
+});
+
+test("under the policy of Jenkins, no script and no style, the page reads as it does without its script", async () => {
+  const server = createServer((_, reply) => {
+    reply.setHeader("Content-Type", "text/html");
+    reply.setHeader("Content-Security-Policy", "sandbox; default-src 'none'; img-src 'self'; style-src 'self';");
+    reply.end(readFileSync(oom.html));
+  });
+  await new Promise((ready) => server.listen(0, "127.0.0.1", ready));
+  const at = `http://127.0.0.1:${server.address().port}/`;
+  const { page, seen, done } = await kit.open(oom.html), plain = await kit.open(oom.html, { js: false });
+  seen.length = 0;
+  await page.goto(at);
+  await page.waitForTimeout(500);
+  // what the policy refuses is the style and the script of the page, each once; nothing else is asked for
+  assert.equal(seen.length, 3, seen.join("\n"));
+  assert.equal(seen[0], `request: ${at}`);
+  assert.ok(seen.slice(1).every((s) => /inline style.*style-src|script execution.*sandboxed/.test(s)), seen.join("\n"));
+  const words = (p) => p.evaluate(() => document.body.innerText.split(/\s+/).filter(Boolean).sort());
+  assert.deepEqual(await words(page), await words(plain.page));
+  assert.equal(await page.locator("button, input, select, canvas").count(), 0);
+  const heights = await page.evaluate(() => [...document.querySelectorAll("svg.plot")].filter((s) => s.checkVisibility()).map((s) => s.getBoundingClientRect().height));
+  assert.ok(heights.length >= 2 && heights.every((h) => h > 100), String(heights));
+  assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 1440);
+  await plain.done();
+  await done();
+  server.close();
 });
 
 test("without DecompressionStream the page stays as C wrote it, and its tables still sort", async () => {

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatHash, isViewHash, parseHash } from "../../templates/js/hash.js";
-import { View } from "../../templates/js/view.js";
+import { Track } from "../../templates/js/track.js";
+import { View, firstAxis } from "../../templates/js/view.js";
 import { dice, madeEvents } from "./tools/encode.js";
 import { openTrack } from "./tools/open.js";
 
@@ -51,4 +52,35 @@ test("hostile hashes give a whole view", () => {
     assert.ok(["role", "phase", "stack", "alloc"].includes(v.by) && v.query.length <= 200);
     assert.ok(v.pin === null || v.pin >= 0);
   }
+});
+
+test("another track is shown when its tables say how far its axes go, and the last one asked for wins", async () => {
+  const [early, late] = [0, 1].map(() => new Track(track.index, track.meta, track.io)), v = new View(track), seen = [];
+  v.on((changed, { track: t, lo, hi, axis }) => { if (changed.has("track")) seen.push([t, lo, hi, axis]); });
+  v.set({ track: early });
+  v.set({ track: late, cursor: 5 });
+  assert.equal(v.track, track);
+  await Promise.all([early.load(), late.load()]);
+  await new Promise((go) => setTimeout(go));
+  const axis = firstAxis(track);
+  assert.deepEqual(seen, [[late, ...track.axisRange(axis), axis]]);
+  assert.equal(v.cursor, 5);
+  const third = new Track(track.index, track.meta, track.io);
+  v.set({ track: third });
+  v.set({ track: late });
+  await third.load();
+  await new Promise((go) => setTimeout(go));
+  assert.equal(v.track, late, "asked back before the other was there");
+});
+
+test("owners are drawn over time only", async () => {
+  const v = new View(track), other = new Track(track.index, track.meta, track.io);
+  await other.load();
+  v.set({ by: "owner", axis: "t" });
+  v.set({ track: other });
+  assert.deepEqual([v.by, v.axis], ["owner", "t"]);
+  v.set({ axis: "e" });
+  assert.deepEqual([v.by, v.axis], ["role", "e"]);
+  v.set(parseHash("#x=e&by=owner", [other], other));
+  assert.deepEqual([v.by, v.axis], ["role", "e"]);
 });

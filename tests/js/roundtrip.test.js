@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { Script } from "node:vm";
 import { Worker } from "node:worker_threads";
 import { fromBase64, inflate } from "../../templates/js/decode.js";
+import { decodeExact } from "../../templates/js/exact.js";
 import { decodeLedger } from "../../templates/js/tables.js";
 import { Track } from "../../templates/js/track.js";
 import { both } from "./tools/compare.js";
@@ -88,13 +89,13 @@ function workerOf(code) {
 }
 
 test("the page's scripts are scripts, and its worker decodes what the page itself would", async () => {
-  const page = openReport(join(samples, "verl_grpo_oom_logprob.pickle")), code = /<script type="text\/plain" id="mt-worker">([^]*?)<\/script>/.exec(page.html)?.[1];
+  const page = openReport(join(samples, "verl_grpo_oom_logprob.pickle")), code = /<script id="mt-worker">([^]*?)<\/script>/.exec(page.html)?.[1];
   assert.ok(code);
-  for (const m of page.html.matchAll(/<script>([^]*?)<\/script>/g)) new Script(m[1]);
+  for (const m of page.html.matchAll(/<script(?: id="mt-worker")?>([^]*?)<\/script>/g)) new Script(m[1]);
   const here = page.tracks[0], text = here.io.text;
   await here.loadExact();
   const open = async (worker, change = {}) => {
-    const t = new Track(page.index, here.meta, { text: (id) => change[id] ?? text(id), worker }), steps = [];
+    const t = new Track(page.index, here.meta, { text: (id) => change[id] ?? text(id), worker, decode: decodeExact }), steps = [];
     await t.loadExact((done) => steps.push(done));
     return { t, steps };
   };

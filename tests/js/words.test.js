@@ -25,7 +25,7 @@ test("an allocation: born, freed, or why that is not known", () => {
   assert.match(facts[0].Lives, /^at least 8\.2 ms$/);
   assert.deepEqual([facts[1].Size, facts[1].Role, facts[1]["Phase of birth"]], ["3.0 MiB", "kv cache", "rollout phase in update phase"]);
   assert.equal(facts[1].Born, "event 0 at 1.0 ms");
-  assert.equal(facts[1].Freed, "event 2 at 4.1 ms");
+  assert.equal(facts[1].Freed, "event 3 at 4.1 ms", "completed");
   assert.equal(facts[1].Lives, "3.1 ms");
   assert.equal(facts[1].Address, "0x7f0000000000");
   assert.match(facts[2].Freed, /^requested by event 4 at 6\.1 ms, not completed/);

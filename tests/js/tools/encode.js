@@ -1,5 +1,6 @@
 // A second writer of docs/report-data.md, for tests of the reader: written from that document, not from render/pack*.c.
 import { deflateSync } from "node:zlib";
+import { decodeExact } from "../../../templates/js/exact.js";
 
 /** Unsigned LEB128. */
 export class Bytes {
@@ -213,7 +214,7 @@ export function encodePhases({ stretches, steps, occurrences, ranges }) {
 }
 
 /** A page without a page: blocks by id, no worker. */
-export const ioOf = (...maps) => ({ text: (id) => Object.assign({}, ...maps)[id] ?? null, worker: () => null });
+export const ioOf = (...maps) => ({ text: (id) => Object.assign({}, ...maps)[id] ?? null, worker: () => null, decode: decodeExact });
 
 /** Numbers that look random and are always the same. */
 export function dice(seed) {

@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { decodeExact } from "../../../templates/js/exact.js";
 import { Track } from "../../../templates/js/track.js";
 
 const MEMTRACE = process.env.MEMTRACE ?? "memtrace";
@@ -37,7 +38,7 @@ export function openReport(input, options = []) {
 
 export function openPage(html) {
   const blocks = pageBlocks(html), index = JSON.parse(blocks["mt-index"] ?? "null");
-  const io = { text: (id) => blocks[id] ?? null, worker: () => null };
+  const io = { text: (id) => blocks[id] ?? null, worker: () => null, decode: decodeExact };
   return { index, blocks, html, tracks: (index?.tracks ?? []).map((meta) => new Track(index, meta, io)) };
 }
 

@@ -1,0 +1,45 @@
+// test_static.mjs: a report without its script: nothing wider than the page at 1440 and 390 pixels, every section there and every picture drawn, the
+// same in dark colours and without the style sheet (as a mail or a ticket shows it). Ends with 77 where there is no Chromium.
+import { after, test } from "node:test";
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import * as kit from "./kit.mjs";
+
+kit.skipUnlessPossible();
+after(kit.closeBrowser);
+
+/** What is drawn. */
+const measure = (page) => page.evaluate(() => {
+  const tall = (list) => [...list].map((e) => e.getBoundingClientRect().height);
+  const wide = [...document.body.querySelectorAll("*")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".scroll, svg")).map((e) => `${e.tagName}.${e.className}`);
+  return {
+    width: document.documentElement.scrollWidth, wide: wide.slice(0, 3), sections: tall(document.querySelectorAll("section")),
+    plots: tall(document.querySelectorAll("svg.plot")), hidden: document.querySelectorAll("details:not([open]) svg.plot").length,
+    empty: [...document.querySelectorAll("section")].filter((s) => !s.textContent.trim()).length, page: getComputedStyle(document.body).backgroundColor,
+  };
+});
+
+for (const sample of ["verl_grpo_oom_logprob.pickle", "verl_two_ranks.tar.gz"]) {
+  const { html } = kit.reportOf([join(kit.samples, sample)], sample), text = readFileSync(html, "utf8"), bare = `${html}.bare.html`;
+  const sections = text.split("<section ").length - 1;
+  assert.ok(text.includes("style-src 'unsafe-inline'") && sections > 3);
+  writeFileSync(bare, text.replace("style-src 'unsafe-inline'", "style-src 'none'"));
+  const seen = new Map();
+  for (const look of ["light", "dark", "bare"]) {
+    for (const width of [1440, 390]) {
+      test(`${sample}, ${look}, ${width} pixels wide`, async () => {
+        const { page, done } = await kit.open(look === "bare" ? bare : html, { js: false, width, scheme: look === "dark" ? "dark" : "light" });
+        const m = await measure(page);
+        // Without CSS a table or a picture may be as wide as it has to be.
+        if (look !== "bare") assert.deepEqual([m.width <= width, m.wide], [true, []], `${m.width} pixels wide: ${m.wide}`);
+        assert.equal(m.sections.length, sections);
+        assert.ok(m.sections.every((h) => h > 20) && m.empty === 0, `heights of the sections: ${m.sections}`);
+        assert.ok(m.plots.length > 0 && m.plots.filter((h) => h > 50).length >= m.plots.length - m.hidden, `heights of the pictures: ${m.plots}`);
+        seen.set(look, m.page);
+        await done();
+      });
+    }
+  }
+  test(`${sample}: the three looks differ`, () => assert.equal(new Set(seen.values()).size, 3, [...seen].join("; ")));
+}
