@@ -2,9 +2,9 @@
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/ranks.h"
 #include "cli/redact.h"
 #include "cli/rules_load.h"
-#include "analysis/job.h"
 #include "parser/driver.h"
 #include "render/escape.h"
 #include "render/export.h"
@@ -13,20 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct loaded {
-    struct mt_trace *trace;
-    struct mt_analysis *analysis;
-    struct mt_claims claims;
-    uint32_t order;
-};
-
 struct job {
     const struct mt_cli *c;
     struct mt_load load;
     struct mt_rules rules;
     struct mt_export x;
-    MT_VEC(struct loaded) ranks;
-    MT_VEC(struct mt_trace *) drivers;
+    struct mt_ranks ranks;
     struct mt_job *job;
     uint64_t n_other_rank, n_other_device;
 };
@@ -70,18 +62,11 @@ static int visit(void *arg, struct mt_trace *t)
                                    .detail = {mt_export_device, &j->x}};
     uint32_t n_tracks = j->x.tracks.n;
     struct mt_analysis *a = NULL;
-    struct loaded *l;
     struct mt_err err;
     char label[1024];
 
-    if (t->driver != NULL) {
-        struct mt_trace **at = MT_VEC_PUSH(&j->drivers);
-        if (at != NULL)
-            *at = t;
-        else
-            mt_trace_free(t);
-        return at != NULL ? 1 : out_of_memory();
-    }
+    if (t->driver != NULL)
+        return mt_ranks_add_driver(&j->ranks, t) ? 1 : out_of_memory();
     if (!wanted(j, t)) {
         mt_trace_free(t);
         return 1;
@@ -95,29 +80,7 @@ static int visit(void *arg, struct mt_trace *t)
         mt_trace_free(t);
         return mt_load_unread(&j->load, label, &err);
     }
-    l = MT_VEC_PUSH(&j->ranks);
-    if (l == NULL || mt_claims_make(&l->claims, t, &err) < 0) {
-        j->ranks.n -= l != NULL;
-        mt_analysis_free(a);
-        mt_trace_free(t);
-        return out_of_memory();
-    }
-    mt_trace_drop_events(t);
-    l->trace = t;
-    l->analysis = a;
-    l->order = j->ranks.n - 1;
-    return 1;
-}
-
-static int by_rank(const void *pa, const void *pb)
-{
-    const struct loaded *a = pa, *b = pb;
-    int32_t ra = a->trace->meta.rank, rb = b->trace->meta.rank;
-    if ((ra < 0) != (rb < 0))
-        return ra < 0 ? 1 : -1;
-    if (ra != rb)
-        return ra < rb ? -1 : 1;
-    return a->order < b->order ? -1 : 1;
+    return mt_ranks_add(&j->ranks, t, a, NULL) ? 1 : out_of_memory();
 }
 
 static int make_job(struct job *j)
@@ -126,23 +89,16 @@ static int make_job(struct job *j)
                                .overlay = j->rules.overlay,
                                .overlay_len = j->rules.overlay_len,
                                .overlay_name = j->c->rules_file};
-    struct mt_claims *claims = mt_calloc((size_t)j->ranks.n + 1, sizeof *claims);
     struct mt_err err;
-    int ok;
-    if (claims == NULL)
-        return out_of_memory();
-    for (uint32_t i = 0; i < j->ranks.n; i++)
-        claims[i] = j->ranks.p[i].claims;
     memset(&err, 0, sizeof err);
-    ok = mt_job_make(&j->job, (const struct mt_trace *const *)j->drivers.p, j->drivers.n, claims, j->ranks.n, &opts, &err) >= 0;
-    if (!ok)
-        mt_say_err(j->c->inputs[0], &err);
-    mt_free(claims);
-    return ok;
+    if (mt_ranks_job(&j->job, &j->ranks, &opts, &err) >= 0)
+        return 1;
+    mt_say_err(j->c->inputs[0], &err);
+    return 0;
 }
 
 /* Why a device has nothing in the file, and where sums contradict the curve. Returns how many have something. */
-static uint32_t check_track(const struct job *j, const struct loaded *l, const struct mt_device_analysis *d,
+static uint32_t check_track(const struct job *j, const struct mt_loaded *l, const struct mt_device_analysis *d,
                             const struct mt_export_track *t)
 {
     char label[1024], held[32];
@@ -178,9 +134,9 @@ static uint32_t check_track(const struct job *j, const struct loaded *l, const s
 static uint32_t check_tracks(const struct job *j)
 {
     uint32_t n = 0, at = 0;
-    for (uint32_t i = 0; i < j->ranks.n; i++) /* in order of reading, as the tracks are */
-        for (uint32_t d = 0; d < j->ranks.p[i].analysis->devices.n; d++)
-            n += check_track(j, &j->ranks.p[i], &j->ranks.p[i].analysis->devices.p[d], &j->x.tracks.p[at++]);
+    for (uint32_t i = 0; i < j->ranks.list.n; i++) /* in order of reading, as the tracks are */
+        for (uint32_t d = 0; d < j->ranks.list.p[i].analysis->devices.n; d++)
+            n += check_track(j, &j->ranks.list.p[i], &j->ranks.list.p[i].analysis->devices.p[d], &j->x.tracks.p[at++]);
     return n;
 }
 
@@ -188,11 +144,11 @@ static int nothing(const struct job *j)
 {
     if (j->load.n_read == 0)
         return 0; /* every input that cannot be read has had its message */
-    if (j->n_other_rank != 0 && j->ranks.n == 0)
+    if (j->n_other_rank != 0 && j->ranks.list.n == 0)
         mt_say("--rank %ld: no snapshot is of that rank; 'memtrace info' lists the ranks", (long)j->c->rank);
-    else if (j->n_other_device != 0 && j->ranks.n == 0)
+    else if (j->n_other_device != 0 && j->ranks.list.n == 0)
         mt_say("--device %ld: no snapshot has that GPU; 'memtrace info' lists the ones there are", (long)j->c->device);
-    else if (j->ranks.n == 0 && j->drivers.n != 0)
+    else if (j->ranks.list.n == 0 && j->ranks.drivers.n != 0)
         mt_say(
             "%s holds driver calls and no snapshot: stacks are of PyTorch's allocator; '--to perfetto' shows what the driver "
             "did",
@@ -205,7 +161,7 @@ static int nothing(const struct job *j)
 static enum mt_exit write_file(struct job *j)
 {
     struct mt_report r;
-    struct mt_rank *ranks = mt_calloc((size_t)j->ranks.n + 1, sizeof *ranks);
+    struct mt_rank *ranks = mt_calloc((size_t)j->ranks.list.n + 1, sizeof *ranks);
     struct mt_output out;
     enum mt_exit status = MT_EXIT_FAILED;
     memset(&r, 0, sizeof r);
@@ -213,14 +169,13 @@ static enum mt_exit write_file(struct job *j)
         out_of_memory();
         return status;
     }
-    if (j->ranks.n > 1)
-        qsort(j->ranks.p, j->ranks.n, sizeof *j->ranks.p, by_rank);
-    for (uint32_t i = 0; i < j->ranks.n; i++) {
-        ranks[i].trace = j->ranks.p[i].trace;
-        ranks[i].analysis = j->ranks.p[i].analysis;
+    mt_ranks_sort(&j->ranks);
+    for (uint32_t i = 0; i < j->ranks.list.n; i++) {
+        ranks[i].trace = j->ranks.list.p[i].trace;
+        ranks[i].analysis = j->ranks.list.p[i].analysis;
     }
     r.ranks = ranks;
-    r.n_ranks = j->ranks.n;
+    r.n_ranks = j->ranks.list.n;
     r.job = j->job;
     r.title = j->c->title;
     r.version = MEMTRACE_VERSION;
@@ -275,7 +230,7 @@ enum mt_exit mt_cmd_export(const struct mt_cli *c)
         goto out;
     j.load.redact = redact;
     mt_load_inputs(&j.load, c, visit, &j);
-    if (j.load.failed || (j.drivers.n != 0 && !make_job(&j)))
+    if (j.load.failed || (j.ranks.drivers.n != 0 && !make_job(&j)))
         goto out;
     if (check_tracks(&j) == 0 && (j.x.to != MT_EXPORT_PERFETTO || j.job == NULL)) {
         (void)nothing(&j);
@@ -289,15 +244,7 @@ enum mt_exit mt_cmd_export(const struct mt_cli *c)
     status = write_file(&j);
 out:
     mt_job_free(j.job);
-    for (uint32_t i = 0; i < j.ranks.n; i++) {
-        mt_analysis_free(j.ranks.p[i].analysis);
-        mt_claims_done(&j.ranks.p[i].claims);
-        mt_trace_free(j.ranks.p[i].trace);
-    }
-    MT_VEC_DONE(&j.ranks);
-    for (uint32_t i = 0; i < j.drivers.n; i++)
-        mt_trace_free(j.drivers.p[i]);
-    MT_VEC_DONE(&j.drivers);
+    mt_ranks_done(&j.ranks);
     mt_export_done(&j.x);
     mt_load_done(&j.load);
     mt_rules_done(&j.rules);

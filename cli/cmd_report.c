@@ -4,6 +4,7 @@
 #include "cli/options.h"
 #include "cli/open.h"
 #include "cli/output.h"
+#include "cli/ranks.h"
 #include "cli/redact.h"
 #include "cli/rules_load.h"
 #include "cli/run_inputs.h"
@@ -17,20 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct loaded {
-    struct mt_trace *trace;
-    struct mt_analysis *analysis;
-    struct mt_packs packs;   /* its history, for the page */
-    struct mt_claims claims; /* what it says of its segments: needed where the driver was recorded as well */
-    uint32_t order;          /* of reading */
-};
-
 struct report {
     const struct mt_cli *c;
     struct mt_load load;
     struct mt_rules rules;
-    MT_VEC(struct loaded) ranks;
-    MT_VEC(struct mt_trace *) drivers; /* traces of driver calls; no ranks */
+    struct mt_ranks ranks;
     struct mt_job *job;
     struct mt_run_inputs run; /* logs and settings */
     struct mt_redact *redact;
@@ -49,7 +41,7 @@ static bool has_device(const struct mt_trace *t, int32_t ordinal)
 
 static int out_of_memory(const struct report *r)
 {
-    mt_say("out of memory: %u snapshots were read; raise --max-memory", (unsigned)r->ranks.n);
+    mt_say("out of memory: %u snapshots were read; raise --max-memory", (unsigned)r->ranks.list.n);
     return 0;
 }
 
@@ -57,8 +49,8 @@ static int out_of_memory(const struct report *r)
 static uint64_t capacity_of(const struct report *r, const struct mt_trace *t)
 {
     uint64_t size = 0;
-    for (uint32_t i = 0; i < r->drivers.n && t->meta.uid != 0; i++) {
-        const struct mt_driver *d = r->drivers.p[i]->driver;
+    for (uint32_t i = 0; i < r->ranks.drivers.n && t->meta.uid != 0; i++) {
+        const struct mt_driver *d = r->ranks.drivers.p[i]->driver;
         bool mine = false;
         for (uint32_t k = 0; k < d->processes.n; k++)
             mine |= d->processes.p[k].uid == t->meta.uid;
@@ -81,13 +73,7 @@ static int add_settings(struct report *r, const struct mt_trace *t)
 
 static int visit_driver(struct report *r, struct mt_trace *t)
 {
-    struct mt_trace **at = MT_VEC_PUSH(&r->drivers);
-    if (at == NULL) {
-        mt_trace_free(t);
-        return out_of_memory(r);
-    }
-    *at = t;
-    return add_settings(r, t);
+    return mt_ranks_add_driver(&r->ranks, t) ? add_settings(r, t) : out_of_memory(r);
 }
 
 static void analysing(void *arg, uint64_t done, uint64_t total)
@@ -114,7 +100,6 @@ static int visit(void *arg, struct mt_trace *t)
     };
     struct mt_analysis *a = NULL;
     struct mt_packs packs = {.max_size = max_size(r->c)};
-    struct loaded *l;
     struct mt_err err;
     enum mt_rc rc;
     char label[1024];
@@ -147,32 +132,7 @@ static int visit(void *arg, struct mt_trace *t)
         mt_trace_free(t);
         return mt_load_unread(&r->load, label, &err);
     }
-    l = MT_VEC_PUSH(&r->ranks);
-    if (l == NULL || mt_claims_make(&l->claims, t, &err) < 0) {
-        r->ranks.n -= l != NULL;
-        mt_packs_done(&packs);
-        mt_analysis_free(a);
-        mt_trace_free(t);
-        return out_of_memory(r);
-    }
-    mt_trace_drop_events(t);
-    l->trace = t;
-    l->analysis = a;
-    l->packs = packs;
-    l->order = r->ranks.n - 1;
-    return 1;
-}
-
-/* By rank where the name says one; the others after them, as they were given. */
-static int by_rank(const void *pa, const void *pb)
-{
-    const struct loaded *a = pa, *b = pb;
-    int32_t ra = a->trace->meta.rank, rb = b->trace->meta.rank;
-    if ((ra < 0) != (rb < 0))
-        return ra < 0 ? 1 : -1;
-    if (ra != rb)
-        return ra < rb ? -1 : 1;
-    return a->order < b->order ? -1 : 1;
+    return mt_ranks_add(&r->ranks, t, a, &packs) ? 1 : out_of_memory(r);
 }
 
 /* What the driver saw, over all traces of it; 0 after a message. */
@@ -183,32 +143,26 @@ static int make_job(struct report *r)
                                .overlay = r->rules.overlay,
                                .overlay_len = r->rules.overlay_len,
                                .overlay_name = r->c->rules_file};
-    struct mt_claims *claims = mt_calloc((size_t)r->ranks.n + 1, sizeof *claims);
     struct mt_err err;
-    int ok;
-    if (claims == NULL)
-        return out_of_memory(r);
-    for (uint32_t i = 0; i < r->ranks.n; i++)
-        claims[i] = r->ranks.p[i].claims;
+    enum mt_rc rc;
     memset(&err, 0, sizeof err);
     mt_progress_show(&r->load.progress, "analysing", "the driver's calls", 0, 0, false);
-    ok = mt_job_make(&r->job, (const struct mt_trace *const *)r->drivers.p, r->drivers.n, claims, r->ranks.n, &opts, &err) >= 0;
+    rc = mt_ranks_job(&r->job, &r->ranks, &opts, &err);
     mt_progress_erase(&r->load.progress);
-    if (!ok)
+    if (rc < 0)
         mt_say_err(r->rules.overlay != NULL ? r->c->rules_file : r->c->inputs[0], &err);
-    mt_free(claims);
-    return ok;
+    return rc >= 0;
 }
 
 /* The rank of the report: that of the process which the driver's verdict is about, when only the driver saw it. */
 static uint32_t choose_primary(const struct report *r, const struct mt_analysis *const *analyses)
 {
     const struct mt_driver_oom *o = r->job != NULL && r->job->kind == MT_JV_OOM ? &r->job->ooms.p[r->job->oom] : NULL;
-    uint32_t best = mt_primary_rank(analyses, r->ranks.n);
+    uint32_t best = mt_primary_rank(analyses, r->ranks.list.n);
     if (o == NULL || mt_verdict_is_oom(analyses[best]->verdict.kind))
         return best;
-    for (uint32_t i = 0; i < r->ranks.n; i++)
-        if (mt_claims_process(&r->ranks.p[i].claims, r->job->drivers.p[o->driver]) == o->process)
+    for (uint32_t i = 0; i < r->ranks.list.n; i++)
+        if (mt_claims_process(&r->ranks.list.p[i].claims, r->job->drivers.p[o->driver]) == o->process)
             return i;
     return best;
 }
@@ -334,12 +288,11 @@ static enum mt_exit write_report(struct report *r, const char *path)
     enum mt_exit status = MT_EXIT_FAILED;
     uint64_t size = 0;
     int ok;
-    uint32_t n = r->ranks.n;
+    uint32_t n = r->ranks.list.n;
     bool to_stdout = path == NULL || strcmp(path, "-") == 0;
 
-    if (n > 1)
-        qsort(r->ranks.p, n, sizeof *r->ranks.p, by_rank);
-    if (r->drivers.n != 0 && !make_job(r))
+    mt_ranks_sort(&r->ranks);
+    if (r->ranks.drivers.n != 0 && !make_job(r))
         goto out;
     ranks = mt_calloc((size_t)n + 1, sizeof *ranks);
     analyses = mt_calloc((size_t)n + 1, sizeof *analyses);
@@ -349,9 +302,9 @@ static enum mt_exit write_report(struct report *r, const char *path)
         goto out;
     }
     for (uint32_t i = 0; i < n; i++) {
-        ranks[i].trace = r->ranks.p[i].trace;
-        ranks[i].analysis = analyses[i] = r->ranks.p[i].analysis;
-        ranks[i].packs = r->c->format == MT_FORMAT_HTML ? &r->ranks.p[i].packs : NULL;
+        ranks[i].trace = r->ranks.list.p[i].trace;
+        ranks[i].analysis = analyses[i] = r->ranks.list.p[i].analysis;
+        ranks[i].packs = r->c->format == MT_FORMAT_HTML ? &r->ranks.list.p[i].packs : NULL;
     }
     memset(&report, 0, sizeof report);
     report.primary = n != 0 ? choose_primary(r, analyses) : 0;
@@ -451,24 +404,15 @@ enum mt_exit mt_cmd_report(const struct mt_cli *c)
     mt_load_inputs(&r.load, c, visit, &r);
     if (r.load.failed)
         goto out;
-    if (r.ranks.n == 0 && r.drivers.n == 0 && r.load.n_logs == 0) {
+    if (r.ranks.list.n == 0 && r.ranks.drivers.n == 0 && r.load.n_logs == 0) {
         if (r.load.n_read > 0)
             mt_say("--device %ld: no snapshot has that GPU; 'memtrace info' lists the ones there are", (long)c->device);
         goto out; /* and every input that cannot be read has had its message */
     }
     status = write_report(&r, path);
 out:
-    for (uint32_t i = 0; i < r.ranks.n; i++) {
-        mt_analysis_free(r.ranks.p[i].analysis);
-        mt_packs_done(&r.ranks.p[i].packs);
-        mt_claims_done(&r.ranks.p[i].claims);
-        mt_trace_free(r.ranks.p[i].trace);
-    }
-    MT_VEC_DONE(&r.ranks);
     mt_job_free(r.job);
-    for (uint32_t i = 0; i < r.drivers.n; i++)
-        mt_trace_free(r.drivers.p[i]);
-    MT_VEC_DONE(&r.drivers);
+    mt_ranks_done(&r.ranks);
     mt_load_done(&r.load);
     mt_logdiag_free(r.diag);
     mt_lint_free(r.lint);
