@@ -68,12 +68,18 @@ async function dumped(path, start, wanted, larger) {
 }
 
 const eventOf = (text) => (/before the first event/.test(text) ? -1 : Number(/event ([\d,]+)/.exec(text)?.[1].replace(/,/g, "")));
-const rest = (page) => page.waitForTimeout(700); // the glide, the address and the exact frame follow with a delay
+const rest = (page) => page.waitForTimeout(big ? 2000 : 700); // the glide, the address and the exact frame follow with a delay
+/** Goes to an address, once nothing is under way that would still write its own. */
+async function goTo(page, hash) {
+  await rest(page);
+  await page.evaluate((h) => { location.hash = h; }, hash);
+  await rest(page);
+}
 
 /** What a key may be seen to do; before and now are of look(). `from`: the address to press it at. */
 function effects(device, last) {
-  const ooms = device.ooms.map((o) => o.event), view = (hash) => /(?:^|[#&])[te]=([\d.]+)-([\d.]+)/.exec(hash)?.slice(1).map(Number) ?? null;
-  const width = (hash) => ((v) => (v ? v[1] - v[0] : Infinity))(view(hash)), mid = `#e=${last * 0.3}-${last * 0.5}&c=${Math.round(last * 0.4)}`;
+  const ooms = device.ooms.map((o) => o.event), view = (hash) => /(?:^|[#&])[te]=([\d.]+)-([\d.]+)/.exec(hash)?.slice(1).map(Number) ?? [NaN, NaN];
+  const width = (hash) => ((v) => (Number.isNaN(v[0]) ? Infinity : v[1] - v[0]))(view(hash)), mid = `#e=${last * 0.3}-${last * 0.5}&c=${Math.round(last * 0.4)}`;
   const jumped = (before, now) => Number.isInteger(now.event) && now.event !== before.event;
   return {
     left: { from: mid, ok: (b, n) => view(n.hash)[0] < view(b.hash)[0] }, right: { from: mid, ok: (b, n) => view(n.hash)[0] > view(b.hash)[0] },
@@ -129,8 +135,10 @@ async function check(t, kind, events, ...args) {
 
   // the whole run holds every event, on both axes
   for (const axis of level === "exact" ? ["e", "t"] : []) {
-    await page.evaluate((h) => { location.hash = h; }, `#x=${axis}`);
-    assert.match(await stateOf(page), new RegExp(`^exact: ${events.toLocaleString("en")} events in view`), axis);
+    await goTo(page, `#x=${axis}`);
+    await kit.until(page, `all events on the axis ${axis}`, ([a, text]) => document.querySelector(".tl-state").textContent === text &&
+      [...document.querySelectorAll(".tl-bar [aria-pressed=true]")].some((b) => b.textContent === a),
+    [axis === "e" ? "Events" : "Time", `exact: ${events.toLocaleString("en")} events in view`], 30);
   }
   // the failure that matters first, and both of them by key; then the peak
   const says = async (event, bytes) => {
@@ -151,10 +159,7 @@ async function check(t, kind, events, ...args) {
 
   // near each of them the picture is exact, and event by event it is the dump
   for (const [key, from] of [["p", ""], ["o", "#c=-1"], ["o", `#c=${device.ooms[0].event}`]]) {
-    if (from) {
-      await page.evaluate((h) => { location.hash = h; }, from);
-      await rest(page);
-    }
+    if (from) await goTo(page, from);
     await page.keyboard.press(key);
     await rest(page);
     for (let i = 0; i < 60 && !/^exact: \d{1,3} events/.test(await page.evaluate(() => document.querySelector(".tl-state").textContent)); i++) {
@@ -181,8 +186,7 @@ async function check(t, kind, events, ...args) {
     const { from, ok } = table[row.action] ?? assert.fail(`no effect is written here for the key ${key}`);
     let place = from; // pins and steps need exact events, which a smaller page has only near what it found
     if (level !== "exact" && ["pin", "step", "back"].includes(row.action)) place = `#e=${device.peak_event - 20}-${device.peak_event + 20}&c=${device.peak_event}`;
-    await page.evaluate((h) => { location.hash = h; }, place);
-    await rest(page);
+    await goTo(page, place);
     await page.evaluate((field) => {
       const dialog = document.querySelector("dialog.keys");
       if (dialog.open) dialog.close();
