@@ -85,6 +85,10 @@ static void of_capacity(struct mt_cause *c, const struct mt_moment *m, const str
         set(c, MT_CAUSE_LEAK, MT_CONF_MARKED);
         return;
     }
+    if (m->kept.n != 0 && would_fit(c, "no_kept")) {
+        set(c, MT_CAUSE_LEAK, MT_CONF_INFERRED);
+        return;
+    }
     if (m->pending >= live / 10 && would_fit(c, "no_pending_frees")) {
         set(c, MT_CAUSE_PENDING_FREES, MT_CONF_MARKED);
         return;
@@ -133,7 +137,7 @@ enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w, const s
     if (ok && m.oom != NULL) {
         out->request = m.oom->request;
         mt_shape_of(&m, rules, &shape);
-        ok = mt_cause_what_ifs(out, &m);
+        ok = mt_moment_kept(&m) && mt_cause_what_ifs(out, &m);
         if (ok)
             of_failure(out, &m, &shape);
         if (ok && out->kind == MT_CAUSE_FRAGMENTATION)

@@ -17,6 +17,13 @@ struct mt_held {
     uint32_t span; /* that it lies in; UINT32_MAX = none known */
 };
 
+/* Blocks of one stack that a pass without steps adds one by one and keeps. n 0 = there are none. */
+struct mt_kept {
+    mt_stack_id stack;
+    uint32_t n;
+    uint64_t bytes, each; /* all of them; the smallest */
+};
+
 struct mt_moment {
     const struct mt_roles *w;
     const struct mt_role_facts *f;
@@ -36,7 +43,8 @@ struct mt_moment {
     uint64_t training;                 /* optimizer state and gradients */
     uint64_t temporaries;              /* of this stretch of the phase */
     uint64_t pending, residue, growth; /* growth: between the first and the last compared step */
-    uint64_t visible;                  /* reserved + free on the device: what this process and the device's rest make up */
+    struct mt_kept kept;
+    uint64_t visible;         /* reserved + free on the device: what this process and the device's rest make up */
     uint64_t outside, absent; /* capacity - visible, and visible - capacity, whichever is positive; 0 without a capacity */
 };
 
@@ -61,6 +69,9 @@ struct mt_fit {
 struct mt_fit mt_moment_fit(const struct mt_moment *m);
 uint64_t mt_moment_need(const struct mt_moment *m, uint64_t request); /* bytes of the segment that a request needs */
 bool mt_moment_pool_private(const struct mt_moment *m, const struct mt_held *h);
+
+/* cause_kept.c: fills m->kept from the live blocks of the failure. 0 = out of memory. */
+int mt_moment_kept(struct mt_moment *m);
 
 /* Segments with free bytes that live blocks hold: into c->pins. 0 = out of memory. */
 int mt_moment_pins(const struct mt_moment *m, struct mt_cause *c);

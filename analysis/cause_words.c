@@ -157,6 +157,11 @@ int mt_cause_what_ifs(struct mt_cause *c, struct mt_moment *m)
         if (!without_bytes(c, m, "no_growth", m->growth, m->oom->request, text))
             return 0;
     }
+    if (m->kept.n != 0) {
+        (void)snprintf(text, sizeof text, "Without what this phase kept block by block (%s)", MT_BYTES(m->kept.bytes));
+        if (!without_bytes(c, m, "no_kept", m->kept.bytes, m->oom->request, text))
+            return 0;
+    }
     if (m->residue >= m->d->focus.live / 100 && m->residue != 0 &&
         !without(c, m, "no_residue", RESIDUE, "Without the temporaries of earlier phases"))
         return 0;
@@ -210,6 +215,14 @@ int mt_cause_of_growth(struct mt_cause *c, const struct mt_moment *m)
                                    "%s held %s and %s at the same point of the first and the last of %u steps.",
                                    cut(buf, g->label), MT_BYTES(g->first), MT_BYTES(g->last), (unsigned)g->n_steps))
             return 0;
+    }
+    if (m->kept.n != 0) {
+        char label[LABEL];
+        (void)mt_stack_label(m->w->r->t, m->kept.stack, label, sizeof label);
+        return mt_cause_evidence_add(
+            c, m->kept.bytes,
+            "%s kept %u blocks of %s or a little more, one after each round of this phase, and none was freed.",
+            cut(buf, label), (unsigned)m->kept.n, MT_BYTES(m->kept.each));
     }
     return 1;
 }
@@ -406,6 +419,11 @@ static void leak(char *s, size_t cap, const struct mt_moment *m)
                        MT_BYTES(m->growth), (unsigned)g->n_steps,
                        MT_BYTES(g->slope > 0 && g->slope < 1e18 ? (uint64_t)g->slope : 0), cut(buf, g->label),
                        m->oom == NULL ? "; nothing has failed yet" : "");
+    else if (m->kept.n != 0)
+        (void)snprintf(s, cap, "Growth inside %s: %s in %u blocks that were added one by one and kept; each pass adds %s.",
+                       m->phase == MT_PH_UNATTRIBUTED ? "one stretch without steps"
+                                                      : mt_words_phase(now, sizeof now, m->phase, MT_PH_NONE),
+                       MT_BYTES(m->kept.bytes), (unsigned)m->kept.n, MT_BYTES(m->kept.each));
     else
         (void)snprintf(
             s, cap,

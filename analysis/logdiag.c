@@ -256,7 +256,7 @@ static void clear_numbers(struct mt_logdiag *d)
 /* What remains at the ends of segments on any card that is full. */
 static bool only_crumbs(const struct mt_logdiag *d)
 {
-    return d->unallocated != MT_LOG_NONE && d->reserved != MT_LOG_NONE && d->unallocated < d->reserved / 20;
+    return d->unallocated != MT_LOG_NONE && d->reserved != MT_LOG_NONE && d->unallocated < d->reserved / 50;
 }
 
 static void torch_cause(struct mt_logdiag *d)
@@ -432,7 +432,7 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d)
         if (d->unallocated != MT_LOG_NONE && d->unallocated >= d->request)
             mt_words_add(
                 t,
-                "Of what PyTorch had reserved only %s were not in use, less than a twentieth: the ends of many segments, as "
+                "Of what PyTorch had reserved only %s were not in use, less than a fiftieth: the ends of many segments, as "
                 "on any full card.",
                 mt_words_bytes(a, d->unallocated));
         else if (d->unallocated != MT_LOG_NONE)

@@ -368,16 +368,15 @@ static void logits(struct work *k, bool (*kind)(unsigned))
     static const struct {
         unsigned each;
         const char *sum, *what;
-    } chains[2][2][2] = {{{{10, "2 + 4 + 4", "16-bit logits, 32-bit copy, log-softmax"},
-                           {14, "2 + 4 + 4 + 4", "16-bit logits, 32-bit copy, softmax and product of the entropy"}},
-                          {{14, "2 + 4 + 4 + 4", "16-bit logits, log-softmax, its gradient and that of the loss"},
-                           {18, "2 + 4 + 4 + 4 + 4",
-                            "16-bit logits, log-softmax, its gradient and that of the loss, softmax of the entropy"}}},
-                         {{{12, "4 + 4 + 4", "32-bit logits, their shifted copy, log-softmax"},
-                           {16, "4 + 4 + 4 + 4", "32-bit logits, their shifted copy, softmax and product of the entropy"}},
-                          {{16, "4 + 4 + 4 + 4", "32-bit logits, log-softmax, its gradient and that of the loss"},
-                           {20, "4 + 4 + 4 + 4 + 4",
-                            "32-bit logits, log-softmax, its gradient and that of the loss, softmax of the entropy"}}}};
+    } chains[2][2][2] = {
+        {{{10, "2 + 4 + 4", "16-bit logits, 32-bit copy, log-softmax"},
+          {14, "2 + 4 + 4 + 4", "16-bit logits, 32-bit copy, softmax and product of the entropy"}},
+         {{14, "2 + 4 + 4 + 4", "16-bit logits, log-softmax, its gradient and that of the loss"},
+          {18, "2 + 4 + 4 + 4 + 4", "16-bit logits, log-softmax, its gradient and that of the loss, softmax of the entropy"}}},
+        {{{12, "4 + 4 + 4", "32-bit logits, their shifted copy, log-softmax"},
+          {16, "4 + 4 + 4 + 4", "32-bit logits, their shifted copy, softmax and product of the entropy"}},
+         {{16, "4 + 4 + 4 + 4", "32-bit logits, log-softmax, its gradient and that of the loss"},
+          {20, "4 + 4 + 4 + 4 + 4", "32-bit logits, log-softmax, its gradient and that of the loss, softmax of the entropy"}}}};
     struct mt_expect *e = row(k, MT_ROLE_LOGITS, highest(k, kind, MT_ROLE_LOGITS));
     const struct mt_role_facts *f = &k->d->roles;
     double tokens = tokens_of(k, kind), vocab = (double)f->vocab, split = (double)(f->vocab_split != 0 ? f->vocab_split : 1);

@@ -320,6 +320,7 @@ enum mt_rc mt_phaser_run(struct mt_phaser *p, uint32_t device, const struct mt_p
     struct run r = {
         .p = p, .d = d, .out = out, .last = MT_PH_NONE, .base = MT_PH_NONE, .fallback = MT_PH_NONE, .has_backward = -1};
     enum mt_rc rc = MT_OK;
+    uint8_t training;
     r.hold = attr(MT_PH_UNATTRIBUTED, MT_PH_NONE, 0, MT_CONF_NONE);
     if (o->use_annotations && d->kind == MT_DEV_CUDA && p->t->ranges.n != 0) {
         rc = mt_spans_build(&r.coarse, p, d->ordinal, true, err);
@@ -346,9 +347,10 @@ enum mt_rc mt_phaser_run(struct mt_phaser *p, uint32_t device, const struct mt_p
                 wait_for_allocation(&r, i);
         }
     }
-    if (r.fallback == MT_PH_INIT) /* a script that loads a model and only runs it is not in set-up to its end */
+    training = r.last == WAIT_TRAIN || r.base == WAIT_TRAIN ? MT_PH_TRAIN : MT_PH_NONE;
+    if (r.fallback == MT_PH_INIT && training == MT_PH_NONE) /* who loads a model and only runs it is not in set-up to the end */
         r.fallback = MT_PH_NONE;
-    settle(&r, d->events.n, r.last == WAIT_TRAIN || r.base == WAIT_TRAIN ? MT_PH_TRAIN : MT_PH_NONE);
+    settle(&r, d->events.n, training);
 out:
     MT_VEC_DONE(&r.coarse.v);
     MT_VEC_DONE(&r.inner.v);

@@ -27,6 +27,7 @@ struct block {
     bool in_region; /* freed before the next region begins */
     bool in_phase;
     bool censored; /* how long it would have lived is not known: memory ran out in the pass of its birth */
+    bool cut;      /* or in the micro-batch of its birth: that it stays says nothing */
 };
 
 static bool is_overlapped(const struct block *b) { return (b->seen & MT_SEEN_OVERLAP) != 0; }
@@ -208,7 +209,7 @@ static bool is_workspace(const struct block *b)
     if (b->e->size == MT_CUBLAS_WORKSPACE)
         return !is_brief(b);
     /* The larger default may be a tensor too: only when it came once in a forward pass and stayed. */
-    return b->e->size == MT_CUBLAS_WORKSPACE_HOPPER && b->freed == MT_NEVER && !b->censored && !is_overlapped(b) &&
+    return b->e->size == MT_CUBLAS_WORKSPACE_HOPPER && b->freed == MT_NEVER && !b->censored && !b->cut && !is_overlapped(b) &&
            (b->g->group == MT_G_FORWARD || b->a.phase == MT_PH_ROLLOUT_PROFILE);
 }
 
@@ -306,6 +307,8 @@ static int decide(struct mt_rwork *k, struct cursor *c, const struct mt_event *e
     /* Who dumps a snapshot between steps has no temporaries left; an exception unwinds what it finds, or the dump is made inside it. */
     b.censored = c->oom < o->ooms.n && o->ooms.p[c->oom].event < b.freed &&
                  (b.in_region || (b.freed == MT_NEVER && o->ooms.p[c->oom].event <= c->region_last));
+    b.cut = c->oom < o->ooms.n && c->micro < k->out->micros.n && k->out->micros.p[c->micro].first <= i &&
+            o->ooms.p[c->oom].event <= k->out->micros.p[c->micro].last;
     f->life = (uint8_t)life_of(k, c, &b);
     f->conf = (uint8_t)mt_attr_conf(b.a);
     f->role = (uint8_t)role_of(k, &b, f);

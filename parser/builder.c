@@ -289,7 +289,7 @@ int mt_build_event(struct mt_builder *b, const struct mt_rec *r)
     struct mt_device *d;
     struct mt_event *e;
     uint64_t pool[2], time_us = u64_of(r, MT_K_TIME_US);
-    uint16_t lane;
+    uint16_t lane = 0;
     int pool_known = pair_of(b, r, MT_K_POOL_ID, pool);
     if (b->next_ordinal >= MAX_ORDINAL) {
         b->n_bad_records++;

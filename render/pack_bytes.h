@@ -48,8 +48,8 @@ static inline void mt_put_zig(struct mt_bytes *b, int64_t v)
 
 /* n columns as one block; the columns are emptied and keep their memory. 1, or 0 = out of memory. */
 int mt_blob_make(struct mt_blob *out, struct mt_bytes *columns, unsigned n);
-/* The same for numbers in which nothing is repeated: frequent ones get short codes and nothing more is tried, which is ten times as fast
- * and, for these, a tenth smaller too. */
+/* The same for numbers in which nothing is repeated: frequent ones get short codes and nothing more is tried, which is five to
+ * twelve times as fast and, for these, smaller too. */
 int mt_blob_noise(struct mt_blob *out, struct mt_bytes *columns, unsigned n);
 /* As mt_blob_make() for block after block of one kind: where one shrank by less than two fifths, the next few (*dense) are not searched for
  * repetitions, which takes most of the time and finds next to nothing. *dense begins as 0. */

@@ -240,7 +240,8 @@ static int segment(struct walk *w, const struct mt_event *e)
     static const unsigned kind[] = {S_SEGMENT_ALLOC, S_SEGMENT_FREE, S_SEGMENT_MAP, S_SEGMENT_UNMAP};
     bool adds = e->action == MT_ACT_SEGMENT_ALLOC || e->action == MT_ACT_SEGMENT_MAP;
     uint32_t lane = lane_of(w, e);
-    const struct mt_segment *last = adds && (e->flags & MT_EV_POOL_KNOWN) == 0 ? mt_pools_last(&w->pools, w->in->r, w->i) : NULL;
+    const struct mt_segment *last =
+        adds && (e->flags & MT_EV_POOL_KNOWN) == 0 ? mt_pools_last(&w->pools, w->in->r, w->i) : NULL;
     if (last != NULL)
         lane = mt_sites_find_lane(&w->sites, last->stream, last->pool, true);
     if (lane == UINT32_MAX || w->pools.failed)

@@ -174,8 +174,7 @@ int mt_state_key(const struct mt_pack_state *s, const struct mt_pack *p, uint64_
 
 struct mt_pack_pools {
     struct mt_addrmap freed; /* address -> the last event that frees a segment there */
-    uint32_t unmapped;       /* the last event that unmaps, + 1 */
-    bool made, failed;
+    bool made, failed, unmaps;
 };
 /* The segment of the end state that event i has made, where it is still that one; NULL = gone since, or failed. */
 const struct mt_segment *mt_pools_last(struct mt_pack_pools *p, const struct mt_replay *r, uint64_t i);

@@ -9,7 +9,7 @@ static void find_ends(struct mt_pack_pools *p, const struct mt_device *d, uint64
     for (uint64_t i = 0; i < n && !p->failed; i++) {
         const struct mt_event *e = mt_event_at(d, i);
         if (e->action == MT_ACT_SEGMENT_UNMAP)
-            p->unmapped = (uint32_t)i + 1;
+            p->unmaps = true;
         else if (e->action == MT_ACT_SEGMENT_FREE)
             p->failed = !mt_addrmap_put(&p->freed, e->addr, (uint32_t)i, &had, &old);
     }
@@ -25,8 +25,8 @@ const struct mt_segment *mt_pools_last(struct mt_pack_pools *p, const struct mt_
         return NULL;
     if (!p->made)
         find_ends(p, r->d, r->d->events.n);
-    /* Mappings may end in parts: after any, which one is left is not searched for. */
-    if (p->failed || (maps ? p->unmapped > i : mt_addrmap_get(&p->freed, e->addr, &end) && end > i))
+    /* Mappings may end in parts: where any does, which one is left is not searched for, and all keep the same lane. */
+    if (p->failed || (maps ? p->unmaps : mt_addrmap_get(&p->freed, e->addr, &end) && end > i))
         return NULL;
     return s;
 }

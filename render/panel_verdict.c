@@ -6,6 +6,8 @@
 #include "render/run_view.h"
 #include "render/svg_stack.h"
 
+#include <stdio.h>
+
 enum { SAVING_HEIGHT = 8, AFTER_HEIGHT = 14, SAVED = 4 /* the green of the palette */ };
 
 static bool has(const struct mt_page *p) { return p->rank != NULL || p->r->job != NULL || p->r->diag != NULL; }

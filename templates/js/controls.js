@@ -131,6 +131,8 @@ export function initTimeline(ctx) {
     pEl("div", { class: "tl-plot" }, tl.base, tl.over, tip), mini.canvas, legend, pEl("div", { class: "tl-words" }, said, state));
   first.before(host);
   host.after(below);
+  const primary = ctx.tracks.find((t) => t.meta.primary), other = pEl("p", { class: "tl-other", "aria-live": "polite" });
+  if (tracks.length > 1) host.prepend(other);
   section.append(help);
   for (const el of statics) el.classList.add("tl-static");
 
@@ -195,7 +197,11 @@ export function initTimeline(ctx) {
     const has = (/** @type {string[]} */ ...keys) => keys.some((k) => changed.has(k));
     if (has("track", "by", "data", "axis")) tl.reset();
     else if (has("query")) tl.search();
-    if (has("track")) choose.selectedIndex = tracks.indexOf(view.track);
+    if (has("track")) {
+      choose.selectedIndex = tracks.indexOf(view.track);
+      other.textContent = !primary || view.track === primary ? "" : `You look at ${view.track.meta.label}: here, in \u201cAt the cursor\u201d and in \u201cSegments at the cursor\u201d. ` +
+        `The other sections are of ${primary.meta.label}, which the verdict is about, or of all ranks where they say so.`;
+    }
     if (has("cursor") && !changed.has("lo")) {
       const x = xOfEvent(view.track, view.cursor, view.axis), w = view.hi - view.lo;
       if (x < view.lo || x > view.hi) queueMicrotask(() => view.set({ lo: x - w / 2, hi: x + w / 2 }));

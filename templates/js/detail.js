@@ -5,7 +5,7 @@ import { lifeOf } from "./filter.js";
 import { fmtBytes, fmtCount, fmtDuration, fmtTime } from "./format.js";
 import { pairWords } from "./groups.js";
 import { hasExact, xOfEvent } from "./layout.js";
-import { pButton, pEl, pSwatch } from "./panel_dom.js";
+import { pButton, pEl, pNumber, pSwatch, pTable } from "./panel_dom.js";
 import { diffBetween, runOf } from "./query.js";
 
 /** @typedef {import("./view.js").View} View */
@@ -131,11 +131,10 @@ export function changesBox(view) {
     const all = [...rows.values()].sort((p, q) => Math.abs(q.born - q.gone) - Math.abs(p.born - p.gone) || q.born - p.born), shown = all.slice(0, 8);
     const rest = all.slice(8).reduce((sum, r) => ({ ...sum, born: sum.born + r.born, gone: sum.gone + r.gone }), { label: `${fmtCount(all.length - 8)} more`, color: "", born: 0, gone: 0 });
     if (all.length > 8) shown.push(rest);
-    const cell = (/** @type {number} */ v, /** @type {string} */ sign) => pEl("td", { class: "n" }, v ? `${sign}${fmtBytes(Math.abs(v))}` : "");
-    tables.append(pEl("div", { class: `scroll by-${by}`, tabindex: 0, role: "region", "aria-label": `Changes by ${words}` }, pEl("table", {},
-      pEl("thead", {}, pEl("tr", {}, pEl("th", { scope: "col" }, words), ...["Net", "New", "Gone"].map((t) => pEl("th", { scope: "col", class: "n" }, t)))),
-      pEl("tbody", {}, ...shown.map((r) => pEl("tr", {}, pEl("th", { scope: "row" }, ...(r.color ? [pSwatch(r.color), " "] : []), pEl("bdi", {}, r.label)),
-        cell(r.born - r.gone, r.born < r.gone ? "\u2212" : "+"), cell(r.born, "+"), cell(r.gone, "\u2212")))))));
+    const cell = (/** @type {number} */ v, /** @type {string} */ sign) => pNumber(v ? `${sign}${fmtBytes(Math.abs(v))}` : "");
+    tables.append(pTable(`Changes by ${words}`, {}, [words, "Net", "New", "Gone"],
+      shown.map((r) => pEl("tr", {}, pEl("th", { scope: "row" }, ...(r.color ? [pSwatch(r.color), " "] : []), pEl("bdi", {}, r.label)),
+        cell(r.born - r.gone, r.born < r.gone ? "\u2212" : "+"), cell(r.born, "+"), cell(r.gone, "\u2212"))), `by-${by}`));
   }
   box.append(tables);
   return box;

@@ -1,4 +1,5 @@
 // What keys do, as data: the help lists the same table.
+import { pEl } from "./panel_dom.js";
 
 /** @typedef {{keys: string[], action: string, help: string, focus?: boolean}} KeyRow `focus`: only while the timeline has the focus */
 /** @type {KeyRow[]} */
@@ -44,33 +45,14 @@ export function isField(target) {
 
 /** @returns {HTMLDialogElement} */
 export function helpDialog() {
-  const box = document.createElement("dialog"), list = document.createElement("dl"), head = document.createElement("h2");
-  box.className = "keys";
-  box.setAttribute("aria-label", "Keys");
-  head.textContent = "Keys and mouse";
-  /** @param {string[]} names @param {string} text */
-  const row = (names, text) => {
-    const div = document.createElement("div"), dt = document.createElement("dt"), dd = document.createElement("dd");
-    names.forEach((name) => {
-      const kbd = document.createElement("kbd");
-      kbd.textContent = name.replace("Arrow", "").replace("Escape", "Esc");
-      dt.append(kbd, " ");
-    });
-    dd.textContent = text;
-    div.append(dt, dd);
-    list.append(div);
-  };
-  for (const k of KEYS) row(k.keys.filter((name) => name !== "="), k.help);
-  row(["wheel"], "zoom at the pointer; with Shift: pan");
-  row(["drag"], "pan; with Shift: select a range");
-  row(["click"], "set the cursor, pin the allocation under it");
-  row(["double click"], "zoom to the phase under the pointer");
-  row(["search"], "words of frames; file:modeling.py  role:kv_cache  phase:rollout  >64M  <1GiB  life:>10s  never-freed  !word. " +
-    "Sizes count in 1024.");
-  const form = document.createElement("form"), close = document.createElement("button");
-  form.method = "dialog";
-  close.textContent = "Close";
-  form.append(close);
-  box.append(head, list, form);
-  return box;
+  const row = (/** @type {string[]} */ names, /** @type {string} */ text) => pEl("div", {},
+    pEl("dt", {}, ...names.flatMap((name) => [pEl("kbd", {}, name.replace("Arrow", "").replace("Escape", "Esc")), " "])), pEl("dd", {}, text));
+  return pEl("dialog", { class: "keys", "aria-label": "Keys" }, pEl("h2", {}, "Keys and mouse"),
+    pEl("dl", {}, ...KEYS.map((k) => row(k.keys.filter((name) => name !== "="), k.help)),
+      row(["wheel"], "zoom at the pointer; with Shift: pan"),
+      row(["drag"], "pan; with Shift: select a range"),
+      row(["click"], "set the cursor, pin the allocation under it"),
+      row(["double click"], "zoom to the phase under the pointer"),
+      row(["search"], "words of frames; file:modeling.py  role:kv_cache  phase:rollout  >64M  <1GiB  life:>10s  never-freed  !word. Sizes count in 1024.")),
+    pEl("form", { method: "dialog" }, pEl("button", {}, "Close")));
 }

@@ -145,7 +145,7 @@ export function columnsOf(track, axis, lo, hi, n) {
     let i = lowerBound(xs, lo, r.op0, r.op1), live = 0;
     const first = i, lastCol = Math.min(n - 1, Math.floor((end - lo) / w));
     for (let col = Math.max(0, Math.floor((begin - lo) / w)); col <= lastCol; col++) {
-      const limit = col === n - 1 ? hi + 1e-9 : lo + (col + 1) * w, from = i;
+      const limit = col === n - 1 ? Math.floor(hi) + 1 : lo + (col + 1) * w, from = i; // positions are whole numbers: up to hi, hi included
       let best = Math.max(i - 1, r.op0), top = total[best];
       for (; i < r.op1 && xs[i] < limit; i++) {
         const k = kind[i];

@@ -1,6 +1,6 @@
 // The whole run in a strip, with the part in view as a brush.
 import { bucketsOf, overviewOf } from "./layout.js";
-import { pEl } from "./panel_dom.js";
+import { pCanvas, pEl } from "./panel_dom.js";
 
 /** @typedef {import("./view.js").View} View */
 
@@ -21,15 +21,9 @@ export function makeMinimap(view, theme) {
   };
 
   const draw = () => {
-    const o = overviewOf(view.track, view.axis), g = canvas.getContext("2d"), c = theme(), dpr = devicePixelRatio || 1;
-    const w = canvas.clientWidth, h = canvas.clientHeight;
-    if (!g || !o || w < left + right + 10) return;
-    if (canvas.width !== Math.round(w * dpr) || canvas.height !== Math.round(h * dpr)) {
-      canvas.width = Math.round(w * dpr);
-      canvas.height = Math.round(h * dpr);
-    }
-    g.setTransform(dpr, 0, 0, dpr, 0, 0);
-    g.clearRect(0, 0, w, h);
+    const o = overviewOf(view.track, view.axis), c = theme(), w = canvas.clientWidth, h = canvas.clientHeight;
+    const g = w < left + right + 10 ? null : pCanvas(canvas);
+    if (!g || !o) return;
     const n = w - left - right, of = bucketsOf(o, o.x0, o.x1, n);
     let top = 1;
     for (const v of o.high) top = Math.max(top, v);

@@ -2,7 +2,7 @@
 
 import { parseFilter } from "./filter.js";
 import { fmtBytes, fmtCount, fmtPercent, fmtTime } from "./format.js";
-import { pButton, pChoice, pEl, pHelp, pLater, pSwatch } from "./panel_dom.js";
+import { pButton, pChoice, pEl, pHelp, pLater, pNumber, pSwatch, pTable } from "./panel_dom.js";
 import { drawIcicle, treeTable } from "./panel_tree.js";
 import { diffBetween, groupLive, liveAt, treeOf } from "./query.js";
 import { xOfEvent } from "./layout.js";
@@ -56,11 +56,10 @@ export function cursorOwners(view, n) {
 function groupTable(groups, whole, head) {
   const shown = groups.slice(0, 12), rest = groups.slice(12);
   const row = (/** @type {any[]} */ name, /** @type {number} */ bytes, /** @type {number} */ n) => pEl("tr", {}, pEl("th", { scope: "row" }, ...name),
-    pEl("td", { class: "n", title: `${fmtCount(bytes)} bytes` }, fmtBytes(bytes)), pEl("td", { class: "n" }, fmtPercent(bytes, whole)), pEl("td", { class: "n" }, fmtCount(n)));
-  const body = pEl("tbody", {}, ...shown.map(g => row([pSwatch(g.color), pEl("bdi", {}, g.label || "no stack recorded")], g.bytes, g.count)));
-  if (rest.length) body.append(row([`${fmtCount(rest.length)} more`], rest.reduce((s, g) => s + g.bytes, 0), rest.reduce((s, g) => s + g.count, 0)));
-  return pEl("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Live memory by ${head}` }, pEl("table", {},
-    pEl("thead", {}, pEl("tr", {}, pEl("th", { scope: "col" }, head), ...["Bytes", "Share", "Blocks"].map(h => pEl("th", { scope: "col", class: "n" }, h)))), body));
+    pNumber(fmtBytes(bytes), `${fmtCount(bytes)} bytes`), pNumber(fmtPercent(bytes, whole)), pNumber(fmtCount(n)));
+  const rows = shown.map(g => row([pSwatch(g.color), pEl("bdi", {}, g.label || "no stack recorded")], g.bytes, g.count));
+  if (rest.length) rows.push(row([`${fmtCount(rest.length)} more`], rest.reduce((s, g) => s + g.bytes, 0), rest.reduce((s, g) => s + g.count, 0)));
+  return pTable(`Live memory by ${head}`, {}, [head, "Bytes", "Share", "Blocks"], rows);
 }
 
 /** @param {{label: string, color: string, bytes: number}[]} groups @param {number} whole */
@@ -144,7 +143,10 @@ export function initCursor(ctx) {
   };
   addEventListener("beforeprint", () => update(true));
   view.on(changed => {
-    if (changed.has("track")) view.track.loadExact().then(later);
+    if (changed.has("track")) {
+      filled = false;
+      view.track.loadExact().then(later);
+    }
     if (["track", "cursor", "mark", "range", "query"].some(k => changed.has(k))) later();
   });
   new IntersectionObserver(entries => {

@@ -60,3 +60,27 @@ export function pLater(ms, f) {
   let t = 0;
   return () => { clearTimeout(t); t = setTimeout(f, ms); };
 }
+
+/** Makes a canvas as fine as the screen, and empty. @param {HTMLCanvasElement} c @param {number} w @param {number} h in CSS pixels
+ * @returns {CanvasRenderingContext2D|null} that draws in CSS pixels */
+export function pCanvas(c, w = c.clientWidth, h = c.clientHeight) {
+  const dpr = devicePixelRatio || 1, g = c.getContext("2d"), x = Math.round(w * dpr), y = Math.round(h * dpr);
+  if (c.width !== x || c.height !== y) {
+    c.width = x;
+    c.height = y;
+  }
+  g?.setTransform(dpr, 0, 0, dpr, 0, 0);
+  g?.clearRect(0, 0, w, h);
+  return g;
+}
+
+/** A table that scrolls by itself. @param {string} label @param {Record<string, any>} attrs of the table @param {(string|Node)[]} heads the first names rows
+ * @param {Node[]|Node} rows or a body of them @param {string} [cls] */
+export function pTable(label, attrs, heads, rows, cls = "") {
+  return pEl("div", { class: `scroll ${cls}`, tabindex: 0, role: "region", "aria-label": label }, pEl("table", attrs,
+    pEl("thead", {}, pEl("tr", {}, ...heads.map((h, i) => h instanceof Node ? h : pEl("th", { scope: "col", class: i ? "n" : null }, h)))),
+    rows instanceof Node ? rows : pEl("tbody", {}, ...rows)));
+}
+
+/** A cell with a number. @param {string} text @param {string} [title] */
+export function pNumber(text, title) { return pEl("td", { class: "n", title }, text); }

@@ -2,7 +2,7 @@
 
 import { fmtBytes, fmtCount, fmtPercent } from "./format.js";
 import { momentStart } from "./panel_cursor.js";
-import { pEl, pHelp, pLater, pSwatch } from "./panel_dom.js";
+import { pCanvas, pEl, pHelp, pLater, pSwatch } from "./panel_dom.js";
 import { segmentsAt } from "./query.js";
 /** @typedef {import("./panel_dom.js").PanelCtx} PanelCtx */
 /** @typedef {{addr: number, size: number, lane: number, blocks: ArrayLike<number>}} Segment */
@@ -66,17 +66,14 @@ export function initSegments(ctx) {
   /** @param {Segment[]} segs of one lane @param {number} perPx @param {number} width @param {string} name */
   const map = (segs, perPx, width, name) => {
     const track = view.track, x = /** @type {import("./track.js").Exact} */ (track.exact), sites = track.sites, roles = ctx.index.roles;
-    const pieces = segmentPieces(segs.map(s => s.size), width, perPx), ratio = devicePixelRatio || 1, lines = pieces[pieces.length - 1].line + 1;
+    const pieces = segmentPieces(segs.map(s => s.size), width, perPx), lines = pieces[pieces.length - 1].line + 1;
     const canvas = pEl("canvas", { tabindex: 0, role: "img", "aria-label": `Segments of ${name}` });
-    canvas.width = width * ratio;
-    canvas.height = lines * SEG_ROW * ratio;
     canvas.style.height = `${lines * SEG_ROW}px`;
-    const g = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d")), style = getComputedStyle(document.documentElement);
+    const style = getComputedStyle(document.documentElement);
     const use = segs.map(s => segmentUse(s, x.bSize));
     let at = -1;
     const draw = () => {
-      g.setTransform(ratio, 0, 0, ratio, 0, 0);
-      g.clearRect(0, 0, width, lines * SEG_ROW);
+      const g = /** @type {CanvasRenderingContext2D} */ (pCanvas(canvas, width, lines * SEG_ROW));
       for (const p of pieces) {
         const s = segs[p.seg], y = p.line * SEG_ROW, to = p.from + p.w * perPx;
         g.fillStyle = style.getPropertyValue("--fill");
@@ -155,7 +152,10 @@ export function initSegments(ctx) {
   };
   const later = pLater(80, update);
   view.on(changed => {
-    if (changed.has("track")) view.track.loadExact().then(later);
+    if (changed.has("track")) {
+      filled = false;
+      view.track.loadExact().then(later);
+    }
     if (changed.has("track") || changed.has("cursor")) later();
   });
   new IntersectionObserver(entries => {

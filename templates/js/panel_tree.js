@@ -1,7 +1,7 @@
 // A tree of stacks as an icicle (width = bytes, callers above) and as a table that unfolds.
 
 import { fmtBytes, fmtCount, fmtPercent } from "./format.js";
-import { pButton, pEl } from "./panel_dom.js";
+import { pButton, pEl, pNumber, pTable } from "./panel_dom.js";
 
 /** @typedef {import("./query.js").TreeNode} TreeNode */
 /** @typedef {{node: TreeNode, up: number, depth: number, x: number, w: number}} IcicleBox up: index of the parent, -1 */
@@ -115,9 +115,7 @@ export function treeTable(root) {
     th.style.paddingLeft = `${Math.min(level, 30) * 14}px`;
     th.append(has ? pButton(open.has(n) ? "\u25be" : "\u25b8", () => { if (!open.delete(n)) open.add(n); fill(n); },
       { class: "twist", "aria-expanded": String(open.has(n)), "aria-label": `${open.has(n) ? "Fold" : "Unfold"} ${n.name}` }) : pEl("span", { class: "twist" }), pEl("bdi", {}, n.name), " ", pEl("small", {}, placeWords(n)));
-    const cell = (/** @type {string} */ t, /** @type {string} */ title) => pEl("td", { class: "n", title }, t);
-    const tr = pEl("tr", {}, th, cell(fmtBytes(n.bytes), `${fmtCount(n.bytes)} bytes`),
-      cell(fmtPercent(n.bytes, root.bytes), ""), cell(fmtCount(n.count), ""));
+    const tr = pEl("tr", {}, th, pNumber(fmtBytes(n.bytes), `${fmtCount(n.bytes)} bytes`), pNumber(fmtPercent(n.bytes, root.bytes)), pNumber(fmtCount(n.count)));
     tr.node = n;
     out.push(tr);
     if (has && open.has(n)) for (const c of [...n.children].sort(order).slice(0, 100)) rows(c, level + 1, out);
@@ -129,17 +127,17 @@ export function treeTable(root) {
     body.replaceChildren(...list);
     if (at) list.find(r => r.node === at)?.querySelector("button")?.focus();
   };
-  const head = pEl("tr");
+  const head = /** @type {HTMLElement[]} */ ([]);
   for (const [key, words] of heads) {
     const th = pEl("th", { scope: "col", class: key === "name" ? null : "n", "aria-sort": key === by ? "descending" : null });
     th.append(pButton(words, () => {
       falling = by === key ? !falling : key !== "name";
       by = key;
-      for (const h of head.children) h.removeAttribute("aria-sort");
+      for (const h of head) h.removeAttribute("aria-sort");
       th.setAttribute("aria-sort", falling ? "descending" : "ascending");
       fill();
     }, { class: "sort" }));
-    head.append(th);
+    head.push(th);
   }
   // The way of the most bytes is open at first, down to where it parts.
   for (let n = root, i = 0; n.children.length && i < 40; i++) {
@@ -148,6 +146,5 @@ export function treeTable(root) {
     open.add(n);
   }
   fill();
-  return pEl("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Live memory by stack" },
-    pEl("table", { class: "tree" }, pEl("thead", {}, head), body));
+  return pTable("Live memory by stack", { class: "tree" }, head, body);
 }

@@ -4,7 +4,7 @@ import { parseFilter } from "./filter.js";
 import { groupsOf, ownerGroups } from "./groups.js";
 import { bucketsOf, byteAxis, columnsOf, eventOfX, hasExact, NO_OP, overviewOf, stepsOf, xOfEvent } from "./layout.js";
 import { drawAxes, drawFlags, drawLine, drawPhases, drawRanges, drawSteps, flagsOf, pxOf, themeNow } from "./marks.js";
-import { pEl } from "./panel_dom.js";
+import { pCanvas, pEl } from "./panel_dom.js";
 import { liveAt } from "./query.js";
 
 /** @typedef {import("./view.js").View} View */
@@ -96,23 +96,14 @@ export class Timeline {
     this.match = null;
     this.found = { error: f && f.error, blocks: 0 };
     if (!f || f.error || f.empty || !e) return;
-    const hit = (this.match = new Uint8Array(e.nBlocks));
-    for (let b = 0; b < e.nBlocks; b++) {
-      if (!f.match(track, b)) continue;
-      hit[b] = 1;
-      this.found.blocks++;
-    }
+    this.match = f.mask(track);
+    this.found.blocks = this.match.reduce((n, hit) => n + hit, 0);
   }
 
   /** Sizes of the canvases, and where on them things are. @returns {boolean} false while there is no room */
   place() {
-    const w = this.over.clientWidth, h = this.over.clientHeight, dpr = devicePixelRatio || 1, b = this.box;
+    const w = this.over.clientWidth, h = this.over.clientHeight, b = this.box;
     if (w < 150 || h < 120) return false;
-    for (const c of [this.base, this.over]) {
-      if (c.width === Math.round(w * dpr) && c.height === Math.round(h * dpr)) continue;
-      c.width = Math.round(w * dpr);
-      c.height = Math.round(h * dpr);
-    }
     const p = this.view.track.phases, depth = p ? Math.min(3, p.ranges.lane.reduce((m, l) => Math.max(m, l + 1), 0)) : 0;
     b.width = w - b.left - 12;
     b.lanes = depth;
@@ -147,12 +138,10 @@ export class Timeline {
   }
 
   paint() {
-    const { view, box } = this, { track, axis, lo, hi } = view, t0 = performance.now(), g = this.base.getContext("2d");
-    if (!g || !this.place()) return;
+    const { view, box } = this, { track, axis, lo, hi } = view, t0 = performance.now(), g = this.place() ? pCanvas(this.base) : null;
+    if (!g) return;
     const dpr = devicePixelRatio || 1, w = Math.max(1, Math.round(box.width * dpr)), h = Math.max(1, Math.round(box.height * dpr));
     const rough = this.isHeavy(), last = this.frame, o = this.overview;
-    g.setTransform(dpr, 0, 0, dpr, 0, 0);
-    g.clearRect(0, 0, this.base.width, this.base.height);
     if (rough && last && view.by !== "role" && !this.owners) { // stretched for the moment: only roles have an overview
       const d = this.drawn, sx = box.width / (hi - lo);
       g.save();
@@ -268,10 +257,8 @@ export class Timeline {
 
   /** What changes with the pointer: cursors, selection, cross hair. */
   drawOver() {
-    const g = this.over.getContext("2d"), { view, box, theme } = this, dpr = devicePixelRatio || 1;
-    if (!g || !this.frame) return;
-    g.setTransform(dpr, 0, 0, dpr, 0, 0);
-    g.clearRect(0, 0, this.over.width, this.over.height);
+    const g = this.frame && pCanvas(this.over), { view, box, theme } = this;
+    if (!g) return;
     const inside = (/** @type {number} */ x) => Math.min(Math.max(x, box.left), box.left + box.width), tall = box.bottom - box.top;
     const at = (/** @type {number} */ ev) => pxOf(box, view, xOfEvent(view.track, ev, view.axis));
     const range = this.select ? this.select.map((x) => pxOf(box, view, x)) : view.range ? view.range.map(at) : null;

@@ -343,6 +343,7 @@ test("64 ranks: the worst one first, every one to choose", async () => {
   await kit.exact(page);
   const note = await page.locator(".tl-other").textContent();
   assert.ok(note.includes(options[5]) && note.includes(chosen), note);
+  await kit.until(page, "the panel of that rank", (label) => document.querySelector(".cursor .moment").textContent.startsWith(label), options[5], 5);
   await page.locator(".tl-track").selectOption({ label: chosen });
   await rest(page);
   assert.equal(await page.locator(".tl-other").textContent(), "");
@@ -373,6 +374,8 @@ test("nothing is wider than the page, light and dark, wide and narrow", async ()
     for (const scheme of ["light", "dark"]) {
       const { page, seen, done } = await pageOf(oom.html, { width, scheme });
       assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width, `${width} ${scheme}`);
+      const [words, next] = await page.evaluate(() => [document.querySelector(".tl-words").getBoundingClientRect().bottom, document.querySelector("#timeline > .help, #timeline > .csv").getBoundingClientRect().top]);
+      assert.ok(words <= next, `${width}: the words end at ${words}, what follows begins at ${next}`);
       assert.deepEqual(seen, []);
       await done();
     }

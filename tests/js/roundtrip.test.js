@@ -119,6 +119,9 @@ test("several ranks, and a recorded job with its ledger", async () => {
   }
   const job = openReport(join(samples, "driver_v1.trace.gz"));
   assert.ok(job.index.ledgers.length > 0);
+  assert.equal(job.tracks[0].meta.ledger, job.index.ledgers[0].id);
+  const mixed = openReport([join(samples, "driver_v1.trace.gz"), join(samples, "expandable_segments.pickle")]);
+  assert.deepEqual(mixed.tracks.map((t) => t.meta.ledger), [0, undefined], "a snapshot of another job has no ledger");
   for (const l of job.index.ledgers) {
     const d = decodeLedger(await inflate(fromBase64(job.blocks[`mt-g${l.id}`])), job.index.holders.length);
     assert.equal(d.named.reduce((a, b) => Math.max(a, b)), l.peak);

@@ -127,24 +127,26 @@ class Marks:
         self.make_grads = False
 
 
-def one_phase(rows, level):
+def one_row(rows, level):
     for row in rows:
         if row[1] == level:
-            return row[2]
+            return row
     return None
 
 
+def one_phase(rows, level):
+    row = one_row(rows, level)
+    return row[2] if row else None
+
+
 def pick_coarse(marks):
-    """marks: C rows from the innermost to the outermost frame as (phase, frameworks)."""
-    if not marks:
-        return None
-    phases = [phase for phase, _ in marks]
-    for phase in phases:
-        if phase in ANYWHERE:
-            return phase
+    """marks: C rows from the innermost to the outermost frame as (phase, frameworks, status). Gives the one that counts."""
+    for mark in marks:
+        if mark[0] in ANYWHERE:
+            return mark
     useful = [mark for mark in marks if mark[0] != "onload_offload"]
     if not useful:
-        return "onload_offload"
+        return marks[-1] if marks else None
     at = len(useful) - 1
     while useful[at][0] in OUTER_INIT:  # a container of more telling calls: step inwards
         inner = at - 1
@@ -153,24 +155,23 @@ def pick_coarse(marks):
         if inner < 0:
             break
         at = inner
-    phase, frameworks = useful[at]
-    inside = list(reversed(useful[:at]))  # outermost first
-    if phase == "train_actor" and frameworks & {"slime", "relax"}:
-        for inner, names in inside:
-            if inner in ("logp", "logp_old", "logp_ref") and names & {"slime", "relax"}:
-                return inner
-    if phase in TRAINING:
-        for inner, names in inside:
-            if "trl" in names and inner not in TRAINING:
-                return inner
-    return phase
+    phase, frameworks, _ = useful[at]
+    for mark in reversed(useful[:at]):  # outermost first
+        inner, names, _ = mark
+        if phase == "rollout.generate" and inner in ("rollout.prefill", "rollout.decode"):
+            return mark
+        if phase == "train_actor" and frameworks & names & {"slime", "relax"} and inner in ("logp", "logp_old", "logp_ref"):
+            return mark
+        if phase in TRAINING and "trl" in names and inner not in TRAINING:
+            return mark
+    return useful[at]
 
 
-def by_name(out, python):
-    """The innermost function outside PyTorch whose name says what it does."""
-    for frame in python:
+def by_name(out, python, hits):
+    """The innermost function outside PyTorch whose name says what it does; one with a row of its own needs no guess."""
+    for frame, rows in zip(python, hits):
         file = normal(frame["filename"])
-        if "/torch/" in file or file.startswith("torch/"):
+        if rows or "/torch/" in file or file.startswith("torch/"):
             continue
         if frame["name"] == "backward":
             out.sub, out.method = "backward", "name"
@@ -200,22 +201,23 @@ def classify(rules, frames):
                     continue
             same = {r[3] for r in rows if r[1] == "C" and r[2] == row[2]}
             if not marks or marks[-1][2] != (index, row[2]):
-                marks.append((row[2], same, (index, row[2])))
+                marks.append((row[2], same, (index, row[2]), row[4]))
         for row in rows:
             if row[1] == "S" and row[2] in ANYWHERE:
-                marks.append((row[2], {row[3]}, (index, row[2])))
-    out.coarse = pick_coarse([(phase, names) for phase, names, _ in marks])
+                marks.append((row[2], {row[3]}, (index, row[2]), row[4]))
+    best = pick_coarse([(phase, names, status) for phase, names, _, status in marks])
+    out.coarse = best[0] if best else None
 
     # innermost S row; a module call and a role only count further in than that
-    weak = False
+    weak = doubtful = False
     found = None
     for rows in hits:
         found = one_phase(rows, "S")
         if found is not None:
             break
-        roles = [row[2] for row in rows if row[1] == "M" and row[2] in SUB - {"recompute", "grad_reduce"}]
+        roles = [row for row in rows if row[1] == "M" and row[2] in SUB - {"recompute", "grad_reduce"}]
         if out.role is None and roles:
-            out.role = roles[0]
+            out.role, doubtful = roles[0][2], roles[0][4] == "U"
         weak = weak or one_phase(rows, "W") is not None
     if found is not None:
         out.method = "marker"
@@ -233,7 +235,7 @@ def classify(rules, frames):
     elif weak:
         out.sub, out.method = "forward", "module"
     else:
-        by_name(out, python)
+        by_name(out, python, hits)
 
     # certain backward, recomputation, reduction of gradients
     engine = any(ENGINE.search(frame.get("name") or "") for frame in frames if not is_python(frame))
@@ -252,12 +254,14 @@ def classify(rules, frames):
         out.method = "engine" if engine else "outermost"
     elif recomputes:
         out.sub, out.coarse_s, out.method = "recompute", None, "marker"
-    elif reduces and out.sub in ("backward", None):
+    elif reduces and (out.sub == "backward" or (out.sub is None and out.coarse_s is None)):
         out.sub = "grad_reduce"
 
     # roles that say more than the sub-phase
     in_forward = not certain and out.sub in (None, "forward", "loss")
-    if out.role in ("logits", "compile", "compile.autotune") and in_forward:
+    if doubtful and best is not None and best[2] != "U":
+        pass  # a row from memory does not make a checked phase look uncertain
+    elif out.role in ("logits", "compile", "compile.autotune") and in_forward:
         out.sub = out.role
     elif out.role == "fsdp_unshard" and in_forward and out.sub != "loss":
         out.sub = out.role
@@ -267,7 +271,7 @@ def classify(rules, frames):
         out.sub = out.role
 
     if out.coarse == "eval" and out.sub not in IMPLIES_TRAIN:
-        inner = [phase for phase, _, _ in marks if phase.startswith("rollout.")]
+        inner = [phase for phase, _, _, _ in marks if phase.startswith("rollout.")]
         if inner:
             out.sub = inner[-1]
     for rows, frame in zip(hits, python):

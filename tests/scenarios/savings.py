@@ -3,8 +3,10 @@ the highest instant of a place before and after. The place stays the highest of 
 
 import re
 
+from generator import scripts
 from generator.record import GIB, MIB
 from generator.scenario import Scenario
+from cells import NEMO, OPENRLHF, TRL
 from tickets import AREAL, MEGATRON, SGLANG
 
 VERL_MEGATRON = dict(MEGATRON, framework="verl_megatron")
@@ -19,6 +21,12 @@ ROLLOUT = {"engine": "vllm", "engine_layers": 4, "kv": 2 * GIB, "begin": ("init"
 
 
 PLAIN = {"framework": "plain", "backend": "plain", "dp": 1, "shape": "qwen3_0.6b", "layers": 6, "steps": 2}
+SHARE = {"share": 0.6, "card": 64 * GIB, "step": ("generate",), "prefill": 512, "running": 64}
+CARD = ["--capacity", str(64 * GIB)]
+STALE = {"engine": "vllm", "sleep": False, "engine_layers": 12, "kv": 8 * GIB, "dp": 1, "shape": "qwen2_1.5b", "layers": 8, "micro": (4096,),
+         "begin": ("init", "rollout_init"), "step": ("generate", "train_actor"), "steps": 2, "optimizer": "fused"}
+SLEEPS = {"sleep": True, "step": ("wake_engine", "generate", "sleep_engine", "train_actor")}
+AWAKE = ("none", "stale_engine", "capacity", "giant_tensor")
 
 
 def tokens(values):
@@ -31,6 +39,10 @@ def number(values):
     if not found:
         raise ValueError("no number among the proposed values %s" % values)
     return found[-1]
+
+
+def share(values):
+    return {"share": float(values[-1])}
 
 
 def bucket_mib(values):
@@ -155,4 +167,38 @@ SCENARIOS = [
     saves("P01", dict(PLAIN, checkpointing=False, layers=16, micro=(8192,)), "train_actor", {"checkpointing": True}, "train"),
     saves("P02", dict(PLAIN, micro=(16384,)), "train_actor", {"skew": 0.5}, "train"),
     saves("A09", dict(AREAL, **dict(ROLLOUT, engine="sglang", engine_layers=28, step=("generate",), prefill=512, running=64)), "rollout", {"weights_tp": 2}, ("rollout.generate", "rollout.prefill")),
+    # the engine's share of the card
+    saves("V01", dict(ROLLOUT, **SHARE), "rollout", share, ("rollout.generate", "rollout.kv_alloc", "rollout.prefill"),
+          options=CARD + ["--args", "actor_rollout_ref.rollout.gpu_memory_utilization=0.6"]),
+    saves("A06", dict(AREAL, **dict(ROLLOUT, engine="sglang", **SHARE)), "rollout", share, ("rollout.generate", "rollout.kv_alloc", "rollout.prefill"),
+          options=CARD + ["--args", "sglang.mem_fraction_static=0.6"]),
+    saves("X20", dict(MEGATRON, **dict(ROLLOUT, engine="sglang", **SHARE)), "rollout", share, ("rollout.generate", "rollout.kv_alloc", "rollout.prefill"),
+          options=CARD + ["--args", "--sglang-mem-fraction-static 0.6"]),
+    # the engine sleeps while training runs
+    saves("B13", dict(STALE, framework="plain", backend="plain"), "train_actor", SLEEPS, ("train_actor", "train"), cause=AWAKE),
+    saves("B34", dict(STALE, **dict(MEGATRON, engine="sglang")), "train_actor", SLEEPS, ("train_actor", "train"), cause=AWAKE),
+    saves("B20", dict(STALE, **dict(AREAL, engine="sglang")), "train_actor", SLEEPS, ("train_actor", "train"), cause=AWAKE),
+    saves("B19", dict(SGLANG, step=(), steps=0, kv=4 * GIB, batched=1024, running=64, graph_sizes=(8192, 4096, 512)), "rollout",
+          {"graph_sizes": ()}, "rollout.graph"),
+    # layouts, transfers, holes
+    saves("A13", dict(AREAL, micro=(16384,), steps=2), "train_actor", {"tp": 2}, "train_actor"),
+    saves("A14", dict(MEGATRON, framework="areal_megatron", dp=8, layers=32, micro=(256,), optimizer="fused", steps=2), "train_actor", {"layers": 16, "dp": 4, "first_stage": True},
+          "train_actor"),
+    saves("A16", dict(AREAL, framework="areal_archon", reshard=False, layers=80, dp=64, micro=(64,), shape="gpt2_medium", optimizer="fused", steps=1),
+          "train_actor", {"reshard": True}, "train_actor"),
+    saves("B11", dict(backend="fsdp1", layers=24, stream_wait=500, logp=(512,), step=("logp_old",), shape="llama3_8b", steps=1), "logp_old",
+          {"stream_wait": 0}, "logp_old", cause=("none", "capacity", "pending_frees")),
+    Scenario("saving-b01", "played again with B01 applied", dict(script=scripts.churn, shape="qwen3_0.6b", layers=1), fail="train_actor",
+             capacity=35 * GIB, cause="fragmentation", phase="train_actor", must=["B01"], saves={"B01": {"expandable": True}}, where="holes"),
+    saves("P03", dict(PLAIN, shape="gpt2_medium", layers=96, micro=(256,), optimizer="fused"), "train_actor", {"backend": "fsdp2", "dp": 2}, "train"),
+    saves("P04", dict(PLAIN, checkpointing=False, layers=16, micro=(8192,)), "train_actor", {"act_offload": True}, "train"),
+    saves("P05", dict(PLAIN, framework="hf", begin=("init",), step=("evaluate",), checkpointing=False, layers=16, logp=(8192,), eval_grad=True, steps=1),
+          "eval", {"eval_grad": False}, "eval"),
+    # a framework's own list of settings: the line that saves most
+    saves("B30", dict(OPENRLHF, micro=(12288,), steps=2), "train_actor", {"fused_head": True}, "train_actor"),
+    saves("B31", dict(TRL, micro=(16384,), steps=2), "train_actor", {"skew": 0.5}, "train_actor"),
+    saves("B29", dict(NEMO, **dict(STATES, optimizer="fused")), "train_actor", {"offload_policy": True}, "train_actor"),
+    saves("B26", dict(MEGATRON, layers=8, dp=1, micro=(512,), steps=2, optimizer="fused"), "train_actor", {"state_bytes": 2}, "train_actor"),
+    saves("B28", dict(AREAL, framework="areal_archon", layers=8, dp=8, micro=(64,), shape="llama3_8b", optimizer="fused", steps=1),
+          "train_actor", {"reduce_bytes": 2}, "train_actor"),
 ]

@@ -36,6 +36,9 @@ def look(name, there, card, times):
         return "not a forecast: %s" % json.dumps(cause)[:200]
     if told["live_bytes"] != live or (card and told["headroom_bytes"] != card - live):
         return "says %s live and %s left" % (told["live_bytes"], told["headroom_bytes"])
+    more = [row["role"] for row in there["devices"][0]["expected"] if row["more_than_expected"]]
+    if more:
+        return "says of %s that it is more than expected" % more
     if told["phase"] != there["verdict"]["phase"]:
         return "%s, not %s" % (told["phase"], there["verdict"]["phase"])
     if name == "leak":

@@ -355,6 +355,60 @@ MT_TEST(growth_is_a_leak)
     }
 }
 
+#define BATCH "lm/model.py:9:forward|torch/nn/modules/module.py:60:_call_impl|transformers/trainer.py:70:evaluation_loop|" MAIN
+#define LAYER "lm/layer.py:5:forward|" BATCH
+#define OUTPUT "lm/head.py:7:forward|" BATCH
+
+/* An evaluation of so many batches: each runs four layers and keeps its output. */
+static void evaluate(struct heap *h, unsigned batches, bool keeps, unsigned layers)
+{
+    heap_alloc(h, 2 * GIB, MODEL);
+    for (unsigned i = 0; i < batches; i++) {
+        unsigned output;
+        for (unsigned k = 0; k < layers; k++)
+            heap_free(h, heap_alloc(h, 64 * MIB, LAYER));
+        output = heap_alloc(h, GIB, OUTPUT);
+        if (!keeps)
+            heap_free(h, output);
+    }
+    heap_oom(h, GIB, 128 * MIB, OUTPUT);
+}
+
+MT_TEST(outputs_that_are_kept_are_growth)
+{
+    struct heap *h = heap_new();
+    evaluate(h, 9, true, 4);
+    {
+        FINISH(0);
+        MT_CHECK_EQ(c->kind, MT_CAUSE_LEAK);
+        MT_CHECK_EQ(c->conf, MT_CONF_INFERRED);
+        MT_CHECK_HAS(c->sentence, "9.00 GiB in 9 blocks");
+        MT_ASSERT(heap_what_if(c, "no_kept") != NULL);
+        MT_CHECK(heap_what_if(c, "no_kept")->fits);
+        MT_CHECK_EQ(heap_what_if(c, "no_kept")->freed, 9 * GIB);
+        DONE;
+    }
+}
+
+/* Seven are too few, one layer between them may be a layer itself, and what is freed is no growth. */
+MT_TEST(outputs_that_may_be_layers_are_not)
+{
+    static const struct {
+        unsigned batches, layers;
+        bool keeps;
+    } quiet[] = {{7, 4, true}, {9, 1, true}, {9, 4, false}};
+    for (size_t i = 0; i < sizeof quiet / sizeof *quiet; i++) {
+        struct heap *h = heap_new();
+        evaluate(h, quiet[i].batches, quiet[i].keeps, quiet[i].layers);
+        {
+            FINISH(0);
+            MT_CHECK(c->kind != MT_CAUSE_LEAK);
+            MT_CHECK(heap_what_if(c, "no_kept") == NULL);
+            DONE;
+        }
+    }
+}
+
 MT_TEST(steady_training_is_healthy)
 {
     struct heap *h = heap_new();
@@ -751,12 +805,14 @@ MT_MAIN(MT_RUN(rules_load) MT_RUN(a_full_card_is_capacity) MT_RUN(holes_are_frag
                     MT_RUN(an_engine_that_sleeps_is_not_stale) MT_RUN(cache_in_rollout_is_not_stale)
                         MT_RUN(optimizer_state_in_rollout_is_stale) MT_RUN(pending_frees) MT_RUN(few_pending_frees_are_no_cause)
                             MT_RUN(memory_of_others) MT_RUN(a_context_is_not_foreign) MT_RUN(a_limit) MT_RUN(growth_is_a_leak)
-                                MT_RUN(steady_training_is_healthy) MT_RUN(state_of_the_first_step_is_no_leak)
-                                    MT_RUN(inference_alone_is_healthy) MT_RUN(left_by_an_earlier_phase)
-                                        MT_RUN(a_full_card_is_next_to_fail) MT_RUN(a_card_with_room_has_no_cause)
-                                            MT_RUN(an_engine_fills_its_card) MT_RUN(what_makes_it_next) MT_RUN(holes_are_next)
-                                                MT_RUN(holes_on_a_larger_card_are_nothing) MT_RUN(growth_says_when)
-                                                    MT_RUN(a_withheld_curve_has_no_cause) MT_RUN(from_a_log)
-                                                        MT_RUN(from_driver_calls) MT_RUN(from_what_was_there_before)
-                                                            MT_RUN(real_files_have_no_cause) MT_RUN(out_of_memory_while_looking)
-                                                                MT_RUN(rules_done))
+                                MT_RUN(outputs_that_are_kept_are_growth) MT_RUN(outputs_that_may_be_layers_are_not)
+                                    MT_RUN(steady_training_is_healthy) MT_RUN(state_of_the_first_step_is_no_leak)
+                                        MT_RUN(inference_alone_is_healthy) MT_RUN(left_by_an_earlier_phase)
+                                            MT_RUN(a_full_card_is_next_to_fail) MT_RUN(a_card_with_room_has_no_cause)
+                                                MT_RUN(an_engine_fills_its_card) MT_RUN(what_makes_it_next)
+                                                    MT_RUN(holes_are_next) MT_RUN(holes_on_a_larger_card_are_nothing)
+                                                        MT_RUN(growth_says_when) MT_RUN(a_withheld_curve_has_no_cause)
+                                                            MT_RUN(from_a_log) MT_RUN(from_driver_calls)
+                                                                MT_RUN(from_what_was_there_before)
+                                                                    MT_RUN(real_files_have_no_cause)
+                                                                        MT_RUN(out_of_memory_while_looking) MT_RUN(rules_done))

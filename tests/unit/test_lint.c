@@ -248,6 +248,9 @@ MT_TEST(causes)
     done();
     cause(OOM_("2.00", "1.00", "2.50", ""), MT_LC_FRAGMENTATION, "medium");
     done();
+    /* the ends of many segments are no fragmentation, however small the request */
+    cause(OOM_("0.50", "0.10", "0.90", ""), MT_LC_FOREIGN, "low");
+    done();
     cause(OOM_("2.00", "1.00", "1.20", ""), MT_LC_FOREIGN, "low"); /* by what remains of the card */
     done();
     cause(OOM_("2.00", "1.00", "0.10", "Process 7 has 9.00 GiB memory in use. "), MT_LC_FOREIGN, "medium");

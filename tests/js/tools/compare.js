@@ -97,8 +97,8 @@ function compare(track, dump, stacks) {
 }
 
 /** Things that have to fit each other inside the page. */
-function inner(track) {
-  const x = track.exact, { role } = track.sites;
+function inner(track, dump) {
+  const x = track.exact, { role, lanes } = track.sites;
   for (const o of [track.overviewTime, track.overviewEvent]) {
     if (!o) continue;
     let high = 0;
@@ -120,6 +120,13 @@ function inner(track) {
     if (segments) assert.equal(segments.reduce((s, g) => s + g.size, 0), x.reserved.bytes[upperBound(x.reserved.op, op) - 1], "the segments add up");
     const there = (b) => segments.some((g) => x.bAddr[b] >= g.addr && x.bAddr[b] < g.addr + g.size);
     if (segments) assert.deepEqual(segments.flatMap((g) => [...g.blocks]).sort(), [...live.filter(there)].sort(), "every block lies in its segment");
+  }
+  // What is still there at the end is there with its pool, also where events name none; after mappings ended in parts that is not searched for.
+  const last = new Map((segmentsAt(track, x.nOps - 1) ?? []).map((g) => [g.addr, lanes[g.lane]]));
+  for (const s of dump.segments) {
+    const lane = last.get(s.addr);
+    if (!lane || !s.pool || x.kind.includes(K_SEG_UNMAP)) continue;
+    assert.deepEqual([lane.stream, lane.pool], [s.stream, s.pool.join(",")], `the pool of the segment at ${s.addr}`);
   }
   const o = track.overviewEvent;
   for (let i = 0; o && i < o.n; i += 97) {
@@ -143,7 +150,7 @@ export async function both(file, options = []) {
     const device = dump.devices.get(`${track.meta.kind} ${track.meta.device}`);
     assert.equal(track.meta.events, device.events.length);
     compared += compare(track, device, dump.stacks);
-    inner(track);
+    inner(track, device);
   }
   return { page, compared };
 }

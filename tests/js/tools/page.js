@@ -49,13 +49,14 @@ export function openDump(input) {
     const x = line ? JSON.parse(line) : {};
     const device = (kind) => {
       const key = `${kind} ${x.device}`;
-      if (!now.devices.has(key)) now.devices.set(key, { events: [], blocks: [], reserved: 0 });
+      if (!now.devices.has(key)) now.devices.set(key, { events: [], blocks: [], segments: [], reserved: 0 });
       return now.devices.get(key);
     };
     if (x.type === "stack") now.stacks[x.id] = x.frames;
     else if (x.type === "segment" || x.type === "host_segment") {
       now.last = device(x.type === "segment" ? "cuda" : "host");
       now.last.reserved += x.total;
+      now.last.segments.push(x);
     } else if (x.type === "block") now.last.blocks.push(x);
     else if (x.type === "device") now.kind = (device(x.kind), x.kind);
     else if (x.type === "event") device(now.kind).events.push(x);

@@ -45,6 +45,8 @@ class Whole(Job):
         self.inside("rollout.kv_alloc")
         layers = self.engine_layers or self.layers
         parts = layers * (2 if self.engine == "sglang" else 1)
+        if self.share:  # of the card, and what the weights leave of it
+            self.kv = int(self.share * self.card) - sum(b.requested for b in self.weights)
         with self.within_engine(*self.eng["kv"]):
             self.cache = [self.new(self.kv // parts, "kv_cache", "zeros", pool=self.pool("kv")) for _ in range(parts)]
 
@@ -102,6 +104,7 @@ class Whole(Job):
             self.asleep = sum(s.size for s in self.run.gpu.segments if s.pool in (POOLS["weights"], POOLS["kv"]))
         self.run.gpu.capacity += self.asleep
         self.truth.rounded -= self.asleep
+        self.truth.asleep = sum(b.requested for b in self.weights + self.cache)
         with self.call(*(self.places["sleep"] or self.eng["run"][:2]), *self.eng["sleep"]):
             self.temp(64 * 1024, "temp", "empty")
             self.empty_cache()
@@ -111,7 +114,7 @@ class Whole(Job):
         if self.asleep:
             self.run.gpu.capacity -= self.asleep
             self.truth.rounded += self.asleep
-            self.asleep = 0
+            self.asleep = self.truth.asleep = 0
         with self.call(*(self.places["wake"] or self.eng["run"][:2]), *self.eng["wake"]):
             self.temp(64 * 1024, "temp", "empty")
 
@@ -202,14 +205,18 @@ class Whole(Job):
 
     def evaluate(self):
         self.inside("eval")
-        kept = []
+        kept = self.held
         for _ in range(self.eval_batches):
             with self.call(*self.places["eval"]):
-                outer_full, hidden, _layers = self.forward(self.logp[0], False)
+                outer_full, hidden, layers = self.forward(self.logp[0], self.eval_grad)
                 with self.model(at.HF_MODEL + ":553 forward"), self.call(*at.NN, *at.LM_HEAD):
                     kept.append(self.new(self.logp[0] * self.shape_.vocab * 2, "logits", "mm"))
+                if self.eval_grad:  # what no backward ever asks for
+                    self.drop(*[b for _, saved in layers for b in saved])
                 self.drop(hidden)
                 self.release(outer_full)
                 if not self.eval_keep:
                     self.drop(kept.pop())
-        self.drop(*kept)
+        if self.eval_keep:
+            self.drop(*kept)
+            self.held = []

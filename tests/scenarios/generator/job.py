@@ -19,7 +19,7 @@ DEFAULTS = {
     "running": 256, "prompt_logprobs": 0, "weights_split": False, "prefill": 8192,
     "sync": "stream", "bucket": 512 * MIB, "buckets": 2, "leak": 0, "leak_where": "train_actor", "foreign": 0,
     "foreign_later": 0,
-    "eval_batches": 4, "eval_keep": False, "full_load": False, "collective": 0, "skew": 1.0,
+    "share": 0, "card": 0, "eval_batches": 4, "eval_keep": False, "eval_grad": False, "first_stage": False, "reduce_bytes": 4, "full_load": False, "collective": 0, "skew": 1.0,
     "expandable": False, "conf": "", "mode": "all", "ring": 0, "free_stacks": True, "script": None, "seed": 7,
     "last_micro": None,
 }
@@ -47,7 +47,7 @@ class Job:
         self.run.gpu.capacity -= self.foreign
         self.thread = self.node = None
         self.params, self.grads, self.states, self.held, self.main = [], [], [], [], []
-        self.weights, self.cache, self.extra_grads = [], [], []
+        self.weights, self.cache, self.extra_grads, self.away = [], [], [], []
         self.asleep = 0
 
     # -- allocation, on the main thread or on that of autograd
@@ -130,7 +130,8 @@ class Job:
         """Elements of each weight by group: the outer ones, then one group a layer."""
         s = self.shape_
         inner = fused_params if self.backend == "megatron" else layer_params
-        return [outer_params(s)] + [inner(s)] * self.layers
+        outer = outer_params(s)
+        return [outer[:1] if self.first_stage else outer] + [inner(s)] * self.layers  # the head is in the last stage
 
     def shards(self):
         for number, group in enumerate(self.groups()):
@@ -241,6 +242,10 @@ class Job:
                     kept = self.checkpointed(tokens)
                 else:
                     kept = self.layer(tokens, train, role)
+                    if train and self.act_offload:
+                        self.away.append([b.requested for b in kept])
+                        self.drop(*kept)
+                        kept = []
                 if train and not self.reshard:
                     layers.append((full, kept))
                 else:
@@ -362,6 +367,9 @@ class Job:
         if not gathered and self.sharded:
             with self.autograd("MmBackward0"):
                 gathered = self.gather(index)
+        if self.act_offload and not self.checkpointing:
+            with self.autograd("MmBackward0", "torch/autograd/graph.py:330 unpack_from_cpu"):
+                saved = [self.new(n, "activation", "_to_copy") for n in self.away.pop()]
         if self.checkpointing:
             if self.act_offload:
                 with self.autograd("MmBackward0", "verl/utils/activation_offload.py:210 bulk_reload_group"):
@@ -403,7 +411,7 @@ class Job:
         self.extra_grads)
         total = sum(sizes)
         with self.call(*at.SHARDING[self.backend]["out"]):
-            bucket = self.new(total * 4, "grad_reduce", "empty_memory_format", COMM)
+            bucket = self.new(total * self.reduce_bytes, "grad_reduce", "empty_memory_format", COMM)
         with self.call(*at.SHARDING[self.backend]["shard"]):
             if not self.offload_policy:
                 parts = [n for number, n in self.shards() if number == index]

@@ -248,6 +248,7 @@ def _renamed(places, old, new):
 
 # -- AReaL on Archon: the same methods in an engine of its own
 areal_archon = _renamed(areal, "areal/engine/fsdp_engine.py", "areal/experimental/engine/archon_engine.py")
+areal_megatron = _renamed(areal, "areal/engine/fsdp_engine.py", "areal/engine/megatron_engine.py")
 
 
 def _slime(root, name):

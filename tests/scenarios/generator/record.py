@@ -18,7 +18,8 @@ class Truth:
     def __init__(self):
         self.live, self.total, self.rounded = {}, 0, 0
         self.peak, self.peak_roles, self.peak_where = 0, {}, ""
-        self.peaks = {}  # by place: highest total
+        self.peaks = {}  # by place: highest total, without what an engine that sleeps has unmapped
+        self.asleep = 0
         self.records = []  # each new maximum of the rounded bytes: (bytes, before, step, place)
         self.step, self.where, self.high = 0, "", 0
 
@@ -28,8 +29,8 @@ class Truth:
         self.total += size
         self.rounded += up(max(size, 1), 512)
         self.note()
-        if self.total > self.peaks.get(self.where, 0):
-            self.peaks[self.where] = self.total
+        if self.total - self.asleep > self.peaks.get(self.where, 0):
+            self.peaks[self.where] = self.total - self.asleep
         if self.total > self.peak:
             self.peak, self.peak_where, self.peak_roles = self.total, self.where, None
 

@@ -23,7 +23,7 @@ class Scenario:
     must_not (fix ids); kind (of the verdict; follows from cause when not given);
     saves: {fix id: switches with that fix applied,
     or a function of the proposed value that returns them}; where: the place whose
-    peak is compared before and after; request: bytes of the failed request; grows: (function, bytes a
+    peak is compared before and after; "holes": what is reserved and not live at the end, on the same card; request: bytes of the failed request; grows: (function, bytes a
     step) where something does,
     else nothing may be said to; lint, no_lint: ids of findings about the run's settings;
     sets, not_sets: {fix id: line or lines that its card has to, must not tell to type}; options: of `memtrace report`; files: {name: text, or a function of what
@@ -66,6 +66,7 @@ class Played:
         self.pending = sum(b.size for b in job.run.gpu.delayed)
         self.request = failed.args[0] if failed else 0
         self.reserved = job.run.gpu.reserved
+        self.holes = self.reserved - job.truth.total
         self.live = dict((role, n) for role, n in job.truth.live.items() if n)
         last = job.run.gpu.trace[-1] if failed else None
         self.free = sum(b.size for s in job.run.gpu.segments if last is None or serves(s, last)
