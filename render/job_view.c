@@ -1,4 +1,5 @@
 #include "render/job_view.h"
+#include "render/run_view.h"
 
 #include "render/escape.h"
 #include "render/view.h"
@@ -23,7 +24,7 @@ bool mt_report_job_leads(const struct mt_report *r)
     const struct mt_rank *k = mt_report_rank(r);
     const struct mt_driver_oom *o;
     uint64_t t;
-    if (r->job == NULL)
+    if (r->job == NULL || mt_report_log_leads(r))
         return false;
     if (k == NULL)
         return true;

@@ -142,7 +142,7 @@ static void verdict(struct mt_jsonw *w, const struct mt_report *r)
     mt_jw_ks(w, "framework", fw != NULL ? mt_framework_id(fw->main) : NULL);
     mt_jw_ks(w, "engine", fw == NULL || fw->engine == MT_FW_NONE ? NULL : mt_framework_id(fw->engine));
     if (r->job != NULL) {
-        mt_jw_ks(w, "from", mt_report_job_leads(r) ? "driver" : "snapshot");
+        mt_jw_ks(w, "from", mt_report_log_leads(r) ? "log" : mt_report_job_leads(r) ? "driver" : "snapshot");
         mt_jw_ks(w, "second", mt_report_job_leads(r) ? k != NULL ? k->analysis->verdict.sentence : NULL : mt_report_second(r));
     }
     mt_jw_close(w, '}');

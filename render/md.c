@@ -122,6 +122,10 @@ void mt_render_md(const struct mt_report *r, struct mt_out *o)
         mt_puts(o, job ? "The snapshot: " : "The driver: ");
         md(o, second);
         mt_puts(o, "\n\n");
+        if (log && r->job->because[0] != '\0') {
+            md(o, r->job->because);
+            mt_puts(o, "\n\n");
+        }
     }
     if (mt_report_log_second(r) != NULL) {
         mt_puts(o, "The log: ");

@@ -43,15 +43,21 @@ static void sentences(const struct mt_page *p, struct mt_out *o)
     paragraph(o, "<b>The log:</b> ", mt_report_log_second(p->r));
 }
 
-static void log_sentences(const struct mt_logdiag *d, struct mt_out *o)
+static void log_sentences(const struct mt_report *r, struct mt_out *o)
 {
+    const struct mt_logdiag *d = r->diag;
+    const char *driver = mt_report_second(r);
     bool oom = d->cause != MT_LC_NONE && d->cause != MT_LC_SETTING;
     mt_putf(o, "<header class=\"hero%s\" id=\"verdict\">\n<p class=\"kind\">%s</p>\n<h1>", oom ? " oom" : "",
             mt_log_cause_words(d->cause));
     mt_h_text(o, d->sentence, 3000);
     mt_puts(o, "</h1>\n");
     paragraph(o, "", d->because);
-    mt_putf(o, "<p class=\"where\">From the log alone; confidence %s</p>\n", d->confidence);
+    if (driver != NULL) {
+        paragraph(o, "<b>The driver:</b> ", driver);
+        paragraph(o, "", r->job->because);
+    }
+    mt_putf(o, "<p class=\"where\">From the log%s; confidence %s</p>\n", driver == NULL ? " alone" : "", d->confidence);
 }
 
 static void where(const struct mt_page *p, struct mt_out *o)
@@ -182,7 +188,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     const struct mt_advice *list;
     uint32_t n = 0, n_list;
     if (mt_report_log_leads(p->r))
-        log_sentences(p->r->diag, o);
+        log_sentences(p->r, o);
     else
         sentences(p, o);
     if (p->rank != NULL)

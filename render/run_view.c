@@ -4,7 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
-bool mt_report_log_leads(const struct mt_report *r) { return r->n_ranks == 0 && r->job == NULL && r->diag != NULL; }
+bool mt_report_log_leads(const struct mt_report *r)
+{
+    if (r->n_ranks != 0 || r->diag == NULL)
+        return false;
+    /* What the host does to a process, no driver call sees: where none failed, the log has the answer. */
+    return r->job == NULL || (r->job->kind != MT_JV_OOM && (r->diag->cause == MT_LC_HOST || r->diag->cause == MT_LC_KILLED));
+}
 
 const struct mt_advice *mt_report_advice(const struct mt_report *r, uint32_t *n)
 {

@@ -250,6 +250,10 @@ static void headline(struct mt_text *x, const struct mt_report *r, const struct 
         mt_text_wrap(x, "  ", "  ", r->diag->sentence);
         if (r->diag->because[0] != '\0')
             mt_text_wrap(x, "  ", "  ", r->diag->because);
+        if (second != NULL)
+            mt_text_wrap(x, "  The driver: ", "  ", second);
+        if (second != NULL && r->job->because[0] != '\0')
+            mt_text_wrap(x, "  ", "  ", r->job->because);
         return;
     }
     mt_text_heading(x, job                      ? r->job->kind == MT_JV_OOM ? "OUT OF MEMORY" : "Verdict"

@@ -3,7 +3,8 @@ what a sleep left, whether it was survived; and the cause, where the ticket know
 
 A failure: library, call, holder, phase, wake (part of a wake-up), fatal, request and held (bytes by holder at that moment, those that the
 ticket is about). sleeps: (holder, what, bytes, left afterwards) in order. Why the residue of NeMo-RL 2619 grew and why rank 0 of vLLM 14011
-held more was not told: the evidence has to be there, and of the latter no cause."""
+held more was not told: the evidence has to be there, and of the latter no cause. That the host killed a worker is in the host's log; without
+it, a worker with much pinned memory that somebody ended on purpose looks the same, so there the evidence is shown and no cause."""
 
 import dataclasses
 
@@ -29,6 +30,8 @@ class Ticket:
     not_lint: tuple = ()
     reconciled: dict = None
     others: int = 0  # bytes of processes that are not of the job, from the first sample on
+    log: str = ""  # what the host wrote; the report with it has the cause log_cause, the report without it has `cause`
+    log_cause: str = ""
     more: tuple = ()  # (name of the check, function of the report -> what is wrong, or a falsehood)
 
 
@@ -163,7 +166,9 @@ TICKETS = [
            {"torch": 40 * GIB, "engine": 30 * GIB}, fatal=False, request=10 * GIB, survived=True),), status=0,
            sleeps=(awake(48 * GIB), asleep(48 * GIB))),
     Ticket("t11-level-1-sleep-kills-the-host", "vime PR 190, PR 191; NeMo-RL PR 2523", sleeps=(awake(6 * gib(78e9 / GIB / 6)),
-           asleep(6 * gib(78e9 / GIB / 6))), cause=("host",), more=(("pinned", backed_up),)),
+           asleep(6 * gib(78e9 / GIB / 6))), more=(("pinned", backed_up),), log_cause="host",
+           log="[91827.100000] Out of memory: Killed process 4242 (ray::WorkerDict) total-vm:412000000kB, anon-rss:91000000kB, "
+               "file-rss:0kB, shmem-rss:74000000kB, UID:0 pgtables:200000kB oom_score_adj:0\n"),
     Ticket("t12-saver-tag-is-reused", "torch_memory_saver 85: weights in memory with the tag kv_cache", sleeps=(awake(39 * GIB),
            asleep(24 * GIB, 15 * GIB)), reconciled={"matched_bytes": 15 * GIB, "unmapped_bytes": 24 * GIB, "unseen_bytes": 0},
            more=(("gone-block", gone_block),)),

@@ -171,6 +171,12 @@ def run_one(t, folder):
         return checks
     (folder / "report.json").write_bytes(made.stdout)
     compare(t, json.loads(made.stdout), said, checks)
+    if t.log:
+        (folder / "host.log").write_text(t.log)
+        made = subprocess.run([MEMTRACE, "report", str(trace), "--log", str(folder / "host.log"), "--format", "json", "-o", "-"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, timeout=60)
+        cause = json.loads(made.stdout)["cause"] if made.returncode == 0 else None
+        checks.say("cause-with-log", (cause or {}).get("id") == t.log_cause, cause, "not", t.log_cause)
     return checks
 
 
