@@ -1,10 +1,9 @@
 /* Stretches of one phase, steps, occurrences and annotations. */
-#include "render/pack_impl.h"
+#include "render/pack_notes.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-enum { MAX_STRETCHES = 65536, MAX_NOTES = 20000, MAX_DEPTH = 16 };
+enum { MAX_STRETCHES = 65536 };
 enum {
     C_FIRST,
     C_PHASE,
@@ -85,22 +84,6 @@ static void add_steps(const struct mt_role_facts *f, struct mt_bytes *c)
     }
 }
 
-struct note {
-    uint64_t t0, t1; /* ticks */
-    mt_str_id name;
-    uint32_t order;
-};
-
-static int by_start(const void *pa, const void *pb)
-{
-    const struct note *a = pa, *b = pb;
-    if (a->t0 != b->t0)
-        return a->t0 < b->t0 ? -1 : 1;
-    if (a->t1 != b->t1) /* the one around the other first */
-        return a->t1 > b->t1 ? -1 : 1;
-    return a->order < b->order ? -1 : a->order > b->order;
-}
-
 static bool is_ours(const struct mt_pack_in *in, const struct mt_range *x)
 {
     return x->device == in->r->d->ordinal && in->r->d->kind == MT_DEV_CUDA && x->t0_ns != 0 && x->t1_ns > in->pack->t0_ns &&
@@ -111,38 +94,24 @@ static int add_notes(const struct mt_pack_in *in, struct mt_bytes *c)
 {
     const struct mt_trace *t = in->r->t;
     struct mt_pack_strings strings = {.sizes = &c[C_LENGTH], .text = &c[C_TEXT]};
-    MT_VEC(struct note) v = {NULL, 0, 0};
-    uint64_t until[MAX_DEPTH] = {0}, before = 0;
+    MT_VEC(struct mt_pack_note) v = {NULL, 0, 0};
     int rc = 0;
     for (uint32_t i = 0; in->pack->has_time && i < t->ranges.n; i++) {
         const struct mt_range *x = &t->ranges.p[i];
-        struct note *to;
+        struct mt_pack_note *to;
         if (!is_ours(in, x))
             continue;
-        if (v.n == MAX_NOTES) {
+        if (v.n == MT_MAX_NOTES) {
             in->pack->notes_left_out++;
             continue;
         }
         to = MT_VEC_PUSH(&v);
         if (to == NULL)
             goto out;
-        *to = (struct note){mt_pack_tick(in->pack, x->t0_ns), mt_pack_tick(in->pack, x->t1_ns), x->name, i};
+        *to = (struct mt_pack_note){mt_pack_tick(in->pack, x->t0_ns), mt_pack_tick(in->pack, x->t1_ns), x->name, i};
         to->t1 = to->t1 < in->pack->end ? to->t1 : in->pack->end;
     }
-    if (v.n > 1)
-        qsort(v.p, v.n, sizeof *v.p, by_start);
-    for (uint32_t i = 0; i < v.n; i++) {
-        const struct note *x = &v.p[i];
-        unsigned depth = 0;
-        while (depth + 1 < MAX_DEPTH && until[depth] > x->t0)
-            depth++;
-        until[depth] = x->t1 > until[depth] ? x->t1 : until[depth];
-        mt_put_var(&c[C_NAME], mt_pack_string(&strings, (uint64_t)x->name + 1, mt_str(t, x->name), mt_str_len(t, x->name)));
-        mt_put_var(&c[C_TICK], x->t0 - before);
-        mt_put_var(&c[C_TICKS], x->t1 - x->t0);
-        mt_put_var(&c[C_DEPTH], depth);
-        before = x->t0;
-    }
+    mt_pack_notes(v.p, v.n, t, &strings, &c[C_NAME]);
     rc = 1;
 out:
     mt_addrmap_done(&strings.at);

@@ -1,6 +1,7 @@
 #include "render/page_data.h"
 
 #include "render/pack_ledger.h"
+#include "render/pack_notes.h"
 #include "render/page_index.h"
 #include "render/script.h"
 
@@ -73,6 +74,17 @@ static void put_ledgers(const struct mt_job *job, struct mt_out *o)
     }
 }
 
+static void put_nvtx(const struct mt_page_plan *plan, const struct mt_job *job, struct mt_out *o)
+{
+    for (uint32_t i = 0; i < plan->track.n; i++) {
+        struct mt_blob b = {NULL, 0};
+        if (!mt_nvtx_blob(&b, plan->track.p[i].pack, job, plan->track.p[i].rank))
+            o->error = o->error != 0 ? o->error : ENOMEM;
+        put_block(o, &b, 't', i, "-n");
+        mt_blob_done(&b);
+    }
+}
+
 /* The script comes last: what it reads is there when it runs. */
 void mt_page_data(const struct mt_page *p, struct mt_out *o)
 {
@@ -83,6 +95,7 @@ void mt_page_data(const struct mt_page *p, struct mt_out *o)
     for (uint32_t i = 0; i < plan->track.n; i++)
         put_overview(o, &plan->track.p[i], i);
     put_ledgers(p->r->job, o);
+    put_nvtx(plan, p->r->job, o);
     for (uint32_t i = 0; i < plan->track.n; i++)
         put_events(o, &plan->track.p[i], i);
     mt_puts(o, "<script id=\"mt-worker\">");

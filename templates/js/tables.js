@@ -141,11 +141,31 @@ export function decodeSites(u8, known) { return new Sites(u8, known); }
  * @property {{n: number, name: string[], t0: Float64Array, t1: Float64Array, lane: Float64Array}} ranges in ticks
  */
 
+/** @param {Float64Array} a @param {Uint8Array} col @returns {Float64Array} */
+const plus = (a, col) => sized(allVars(col), a.length).map((v, i) => a[i] + v);
+
+/** Name, first tick, length, lane; lengths and text of the names. @param {Uint8Array[]} c @returns {Phases["ranges"]} */
+function rangesOf(c) {
+  const text = new Strings(c[4], c[5]), t0 = allSteps(c[1]), n = t0.length;
+  return { n, name: Array.from(inside(sized(allVars(c[0]), n), text.n), (i) => text.at(i)), t0, t1: plus(t0, c[2]), lane: sized(allVars(c[3]), n) };
+}
+
+/** @param {Uint8Array} u8 inflated @returns {Phases["ranges"]} */
+export function decodeRanges(u8) { return rangesOf(columns(u8, 6)); }
+
+/** Two sets of ranges as one, in order of time; those of b lie in the lanes below a's.
+ *  @param {Phases["ranges"]} a @param {Phases["ranges"]} b @returns {Phases["ranges"]} */
+export function bothRanges(a, b) {
+  const below = a.lane.reduce((m, l) => Math.max(m, l + 1), 0), order = Array.from({ length: a.n + b.n }, (_, i) => i);
+  const get = (/** @type {"t0"|"t1"|"lane"} */ key) => (/** @type {number} */ i) => i < a.n ? a[key][i] : b[key][i - a.n] + (key === "lane" ? below : 0);
+  order.sort((i, j) => get("t0")(i) - get("t0")(j) || i - j);
+  return { n: order.length, name: order.map((i) => i < a.n ? a.name[i] : b.name[i - a.n]), t0: Float64Array.from(order, get("t0")),
+    t1: Float64Array.from(order, get("t1")), lane: Float64Array.from(order, get("lane")) };
+}
+
 /** @param {Uint8Array} u8 inflated @param {number} nPhases @returns {Phases} */
 export function decodePhases(u8, nPhases) {
-  const c = columns(u8, 18), text = new Strings(c[16], c[17]);
-  const event = allSteps(c[0]), s = allSteps(c[3]), o = allSteps(c[6]), names = allVars(c[12]), r = allSteps(c[13]);
-  const plus = (/** @type {Float64Array} */ a, /** @type {Uint8Array} */ col) => sized(allVars(col), a.length).map((v, i) => a[i] + v);
+  const c = columns(u8, 18), event = allSteps(c[0]), s = allSteps(c[3]), o = allSteps(c[6]);
   return {
     stretches: {
       n: event.length, event, phase: inside(sized(allVars(c[1]), event.length), nPhases),
@@ -157,10 +177,7 @@ export function decodePhases(u8, nPhases) {
       peak: sized(allVars(c[9]), o.length), peakEvent: sized(allVars(c[10]), o.length).map((v, i) => v ? o[i] + v - 1 : NaN),
       retained: sized(allVars(c[11]), o.length),
     },
-    ranges: {
-      n: r.length, name: Array.from(inside(sized(names, r.length), text.n), (i) => text.at(i)),
-      t0: r, t1: plus(r, c[14]), lane: sized(allVars(c[15]), r.length),
-    },
+    ranges: rangesOf(c.slice(12, 18)),
   };
 }
 

@@ -1,7 +1,7 @@
 // One device of one rank: what is known of it from the index, and its blocks as they are decoded.
 import { fromBase64, inflate } from "./decode.js";
 import { exactBlocks } from "./exact.js";
-import { decodeOverview, decodePhases, decodeSites } from "./tables.js";
+import { bothRanges, decodeOverview, decodePhases, decodeRanges, decodeSites } from "./tables.js";
 
 /** @typedef {import("./exact.js").TrackMeta} TrackMeta */
 /** @typedef {import("./exact.js").Exact} Exact */
@@ -77,6 +77,8 @@ export class Track {
     this.overviewTime = await this.table("o", (u8) => decodeOverview(u8, known));
     this.sites = await this.table("s", (u8) => decodeSites(u8, known));
     this.phases = await this.table("p", (u8) => decodePhases(u8, known.phases));
+    const nvtx = await this.table("n", decodeRanges);
+    if (this.phases && nvtx) this.phases.ranges = bothRanges(this.phases.ranges, nvtx);
     this.loaded = true;
   }
 

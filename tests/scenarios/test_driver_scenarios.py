@@ -7,13 +7,16 @@ recorded with `memtrace capture`, reported, and compared with what the ticket sa
 What the report does not say yet is listed in driver_disagreements.py; what has come to agree fails the test until it is taken out."""
 
 import argparse
+import base64
 import collections
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import time
+import zlib
 
 HERE = pathlib.Path(__file__).resolve().parent
 MOCK = HERE.parent / "mock"
@@ -160,6 +163,68 @@ def compare(t, report, said, checks):
         checks.say(what, not bad, bad)
 
 
+def varint(data, at):
+    value = shift = 0
+    while True:
+        value, shift, at = value | (data[at] & 127) << shift, shift + 7, at + 1
+        if data[at - 1] < 128:
+            return value, at
+
+
+def varints(data):
+    out, at = [], 0
+    while at < len(data):
+        value, at = varint(data, at)
+        out.append(value)
+    return out
+
+
+def columns_of(data):
+    n, at = varint(data, 0)
+    lengths, out = [], []
+    for _ in range(n):
+        length, at = varint(data, at)
+        lengths.append(length)
+    for length in lengths:
+        out.append(data[at : at + length])
+        at += length
+    return out
+
+
+def ranges_in_page(page):
+    """Names, begins and ends (ns) of the NVTX ranges of the first track, as the page's script would read them."""
+    track = json.loads(re.search(r'id="mt-index">(.*?)</script>', page, re.S).group(1))["tracks"][0]
+    block = re.search(r'id="mt-t0-n">([^<]*)<', page)
+    if block is None:
+        return track, []
+    columns = columns_of(zlib.decompress(base64.b64decode(block.group(1))))
+    names, text, where = [], columns[5], 0
+    for n in varints(columns[4]):
+        names.append(text[where : where + n].decode())
+        where += n
+    t0, tick, out, before = int(track["time"]["t0_ns"]), track["time"]["tick_ns"], [], 0
+    for name, first, length, _ in zip(*map(varints, columns[:4])):
+        before += first
+        out.append((names[name], t0 + before * tick, t0 + (before + length) * tick))
+    return track, out
+
+
+def nvtx_in_page(trace, folder, checks):
+    """Every range of the process that overlaps its snapshot is in the page's timeline, at its time."""
+    page = folder / "report.html"
+    subprocess.run([MEMTRACE, "report", str(trace), "-o", str(page), "--force", "-q"], check=True, timeout=60)
+    track, got = ranges_in_page(page.read_text())
+    dump = subprocess.run([MEMTRACE, "dump", str(trace)], stdout=subprocess.PIPE, check=False, timeout=60).stdout.splitlines()
+    lines = [json.loads(line) for line in dump]
+    begin, tick = int(track["time"]["t0_ns"]), track["time"]["tick_ns"]
+    end = begin + track["time"]["end"] * tick
+    want = [(one["name"], max(one["t0_ns"], begin), min(one["t1_ns"] or end, end)) for one in lines if one["type"] == "range"]
+    want = sorted((w for w in want if w[2] - w[1] >= 2 * tick), key=lambda w: (w[1], -w[2]))
+    near = [g for g in got if g[2] - g[1] >= 2 * tick]
+    checks.say("nvtx-in-page", want and [w[0] for w in want] == [g[0] for g in near] and all(
+        abs(w[1] - g[1]) <= tick and abs(w[2] - g[2]) <= tick for w, g in zip(want, near)), want, "not", near)
+
+
 def run_one(t, folder):
     checks = Checks(t.name)
     done, trace, said = play(t, folder)
@@ -171,6 +236,8 @@ def run_one(t, folder):
         return checks
     (folder / "report.json").write_bytes(made.stdout)
     compare(t, json.loads(made.stdout), said, checks)
+    if t.name == "t01-expandable-segments-defeat-sleep":
+        nvtx_in_page(trace, folder, checks)
     if t.log:
         (folder / "host.log").write_text(t.log)
         made = subprocess.run([MEMTRACE, "report", str(trace), "--log", str(folder / "host.log"), "--format", "json", "-o", "-"],
