@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import types
 import unittest
 
@@ -103,11 +104,17 @@ class Running(Folder):
         self.assertEqual((entry["result"], entry["why"]), ("failed", "stopped after 3 s"))
         with open(self.path("pid"), encoding="ascii") as f:
             pid = f.read().strip()
-        try:
-            with open(f"/proc/{pid}/stat", encoding="ascii") as f:
-                self.assertIn(f.read().rpartition(")")[2].split()[0], "ZX")  # killed; whoever is init here may be slow to see it
-        except FileNotFoundError:
-            pass
+        state = ""
+        for _ in range(600):  # killed; it has to run once more to end, and whoever is init here may be slow to see it
+            try:
+                with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+                    state = f.read().rpartition(")")[2].split()[0]
+            except (FileNotFoundError, ProcessLookupError):
+                return
+            if state in "ZX":
+                return
+            time.sleep(0.1)
+        self.fail(f"still there: {state}")
 
     def test_no_time_left(self):
         entry = self.one(60, 15, 14)
