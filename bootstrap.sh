@@ -119,8 +119,13 @@ ensure()
 ensure_web()
 {
     [ ! -e tests/web/node_modules/.package-lock.json ] || [ tests/web/package-lock.json -nt tests/web/node_modules/.package-lock.json ] || return 0
-    (cd tests/web && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error) \
-        || die "npm could not install what tests/web/package-lock.json names"
+    local try
+    for try in 1 2 3; do # a registry may be slow to answer
+        if (cd tests/web && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error); then return 0; fi
+        say "bootstrap.sh: npm, attempt $try of 3 failed" >&2
+        sleep 5
+    done
+    die "npm could not install what tests/web/package-lock.json names"
 }
 
 # An unknown distribution: go on when everything that the build itself needs is found, else say what is.
