@@ -65,6 +65,15 @@ export async function until(page, what, f, arg, seconds = 60) {
   assert.fail(`${what}: not within ${seconds} s`);
 }
 export const exact = (page) => until(page, "the exact picture", () => document.querySelector(".tl")?.dataset.state === "exact");
+/** Until a glide has ended and the address is written, by the page's own clock: the machine may be busy. */
+export const settled = (page) => page.evaluate(async () => {
+  const timer = (ms) => new Promise((r) => setTimeout(r, ms)), frame = () => new Promise((r) => requestAnimationFrame(r));
+  await timer(220); // the glide takes 140, typing waits for 150
+  await frame();
+  await frame();
+  await timer(380); // the address follows 300 after the last change
+  await frame();
+});
 export const said = (page) => page.evaluate(() => document.querySelector(".tl-said").textContent);
 export const hashOf = (page) => page.evaluate(() => location.hash);
 

@@ -68,7 +68,7 @@ async function dumped(path, start, wanted, larger) {
 }
 
 const eventOf = (text) => (/before the first event/.test(text) ? -1 : Number(/event ([\d,]+)/.exec(text)?.[1].replace(/,/g, "")));
-const rest = (page) => page.waitForTimeout(big ? 2000 : 700); // the glide, the address and the exact frame follow with a delay
+const rest = async (page) => { await kit.settled(page); await page.waitForTimeout(big ? 1500 : 100); }; // the glide, the address and the exact frame follow with a delay
 /** Goes to an address, once nothing is under way that would still write its own. */
 async function goTo(page, hash) {
   await rest(page);

@@ -15,7 +15,7 @@ const oomSample = join(kit.samples, "verl_grpo_oom_logprob.pickle");
 const oom = kit.reportOf([oomSample], "oom", "--capacity", "80GiB");
 const device = oom.json.devices[0];
 const press = (page, key) => page.keyboard.press(key);
-const rest = (page) => page.waitForTimeout(450); // the glide and the address follow with a delay
+const rest = kit.settled; // the glide and the address follow with a delay
 
 async function pageOf(html, options) {
   const opened = await kit.open(html, options);
@@ -50,7 +50,9 @@ test("the numbers on screen are those of the analysis", async () => {
 test("scrolling through it moves nothing, and what prints is what is at the cursor", async () => {
   const watch = "globalThis.moved = []; new PerformanceObserver((l) => { for (const e of l.getEntries()) moved.push(e.value); }).observe({ type: 'layout-shift' });";
   const { page, seen, done } = await pageOf(oom.html, { init: watch }), height = () => page.evaluate(() => document.documentElement.scrollHeight);
-  await page.waitForTimeout(800);
+  await kit.until(page, "the panels at the cursor", () => document.documentElement.classList.contains("js-exact") && document.querySelector(".cursor .ib") !== null);
+  await rest(page);
+  await rest(page);
   const before = await height();
   for (let y = 0; y < before; y += 500) {
     await page.evaluate((to) => scrollTo(0, to), y);
@@ -59,9 +61,9 @@ test("scrolling through it moves nothing, and what prints is what is at the curs
   assert.equal(await height(), before);
   assert.deepEqual(await page.evaluate(() => globalThis.moved), []);
   await page.evaluate(() => scrollTo(0, 0));
-  await page.waitForTimeout(300);
+  await rest(page);
   await page.evaluate(() => { location.hash = "#c=300"; });
-  await kit.until(page, "event 300", () => document.querySelector(".tl-said").textContent.includes("event 300 "), null, 5);
+  await kit.until(page, "event 300", () => document.querySelector(".tl-said").textContent.includes("event 300 "));
   await page.evaluate(() => { dispatchEvent(new Event("beforeprint")); });
   assert.match(await page.locator(".cursor .moment").textContent(), /^Event 300,/);
   assert.ok(await page.locator(".cursor .ib").count());
@@ -219,7 +221,7 @@ test("shift and drag select a range, and say what changed in it", async () => {
 test("wheel, drag, hover and click", async () => {
   const { page, seen, done } = await pageOf(oom.html);
   await page.locator(".tl-over").scrollIntoViewIfNeeded();
-  await page.waitForTimeout(300);
+  await rest(page);
   const box = await page.locator(".tl-over").boundingBox(), x = box.x + box.width / 2, y = box.y + box.height * 0.7;
   await page.mouse.move(x, y);
   await page.mouse.wheel(0, -400);
@@ -266,8 +268,7 @@ test("under the policy of Jenkins, no script and no style, the page reads as it 
   seen.length = 0;
   await page.goto(at);
   await page.waitForTimeout(500);
-  // what the policy refuses is the style and the two scripts of the page; nothing else is asked for
-  assert.equal(seen.length, 4, seen.join("\n"));
+  // what the policy refuses is the style and the scripts of the page; nothing else is asked for
   assert.equal(seen[0], `request: ${at}`);
   assert.ok(seen.slice(1).every((s) => /inline style.*style-src|script execution.*sandboxed/.test(s)), seen.join("\n"));
   const words = (p) => p.evaluate(() => document.body.innerText.split(/\s+/).filter(Boolean).sort());
