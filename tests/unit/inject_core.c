@@ -807,7 +807,8 @@ MT_TEST(the_cap_is_kept_and_said)
     g = decode(dir);
     printf("# calls, cap 1 MiB: %llu bytes, %llu calls, %llu dropped\n", (unsigned long long)bytes_on_disk(),
            (unsigned long long)g.calls, (unsigned long long)g.lost_records);
-    WHOLE(g);
+    MT_CHECK_EQ(g.bad, 0); /* a chunk that no longer fits below the cap may be missing: what it held is among the dropped */
+    MT_CHECK_EQ(g.time_errors, 0);
     MT_CHECK_EQ(g.calls + g.lost_records, n_threads * n_each); /* all that was dropped were calls */
     MT_CHECK(g.lost_records > 0);
     MT_CHECK_EQ(g.files_spool, 0);
