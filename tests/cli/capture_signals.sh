@@ -123,13 +123,14 @@ run 0 collect "$TMP"/spools/memtrace-* -o outlived-all.gz --remove
 check [ -z "$(ls -A spools)" ]
 
 # --- the terminal
+# `exec`: script(1) runs a command by $SHELL, and dash ends by a SIGINT that its command has outlived
 if command -v script > /dev/null; then
-    script -qec "$MEMTRACE capture -q -o x.gz -- sh -c 'test -t 0 && test -t 1 && test -t 2 && stty size > size && echo terminal; exit 6'" typescript > .out 2>&1 < /dev/null
+    script -qec "exec $MEMTRACE capture -q -o x.gz -- sh -c 'test -t 0 && test -t 1 && test -t 2 && stty size > size && echo terminal; exit 6'" typescript > .out 2>&1 < /dev/null
     check [ $? -eq 6 ]
     out_has "terminal"
     # Ctrl-C reaches the command once, which decides; memtrace goes on to write the trace.
     rm -f got pid stop
-    { until_true test -s pid; printf '\003'; until_true has got INT; touch stop; } | script -qec "$MEMTRACE capture -q -o y.gz -- ./catcher" typescript > .out 2>&1
+    { until_true test -s pid; printf '\003'; until_true has got INT; touch stop; } | script -qec "exec $MEMTRACE capture -q -o y.gz -- ./catcher" typescript > .out 2>&1
     check [ $? -eq 42 ]
     check [ "$(grep -c INT got)" -eq 1 ]
     exists y.gz
