@@ -16,15 +16,14 @@ struct mt_metrics {
 };
 
 static const struct {
-    const char *name, *unit, *words;
+    const char *name, *words;
 } table[] = {
-#define MT_METRIC(name, unit, words) {#name, unit, words},
+#define MT_METRIC(name, unit, words) {#name, words},
 #include "analysis/metrics.def"
 #undef MT_METRIC
 };
 
 const char *mt_metric_name(enum mt_metric m) { return table[m].name; }
-const char *mt_metric_unit(enum mt_metric m) { return table[m].unit; }
 const char *mt_metric_words(enum mt_metric m) { return table[m].words; }
 
 static void set(struct mt_metrics *m, enum mt_metric which, double v, enum mt_conf conf)

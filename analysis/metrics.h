@@ -14,7 +14,6 @@ enum mt_metric {
     MT_METRIC_COUNT
 };
 const char *mt_metric_name(enum mt_metric m);
-const char *mt_metric_unit(enum mt_metric m);  /* "B", "n", "r", "?" */
 const char *mt_metric_words(enum mt_metric m); /* one line */
 
 struct mt_runconf; /* analysis/runconf.h; may be NULL */

@@ -84,11 +84,9 @@ static int once(struct stretches *s)
     return 1;
 }
 
-/* Bytes of [addr, end) in the stretches; adds them to their rows where there
- * are sums. */
-static uint64_t overlap(const struct stretches *s, uint64_t addr, uint64_t end, uint64_t *of_row)
+/* The first stretch that ends behind addr; their number when there is none. */
+static uint32_t first_behind(const struct stretches *s, uint64_t addr)
 {
-    uint64_t sum = 0;
     uint32_t lo = 0, hi = s->v.n;
     while (lo < hi) {
         uint32_t mid = lo + (hi - lo) / 2;
@@ -97,7 +95,15 @@ static uint64_t overlap(const struct stretches *s, uint64_t addr, uint64_t end, 
         else
             lo = mid + 1;
     }
-    for (; lo < s->v.n && s->v.p[lo].addr < end; lo++) {
+    return lo;
+}
+
+/* Bytes of [addr, end) in the stretches; adds them to their rows where there
+ * are sums. */
+static uint64_t overlap(const struct stretches *s, uint64_t addr, uint64_t end, uint64_t *of_row)
+{
+    uint64_t sum = 0;
+    for (uint32_t lo = first_behind(s, addr); lo < s->v.n && s->v.p[lo].addr < end; lo++) {
         const struct stretch *k = &s->v.p[lo];
         uint64_t from = k->addr > addr ? k->addr : addr, to = k->end < end ? k->end : end;
         if (of_row != NULL && k->row == MT_NONE32)
@@ -159,14 +165,7 @@ static int most_first(const void *pa, const void *pb)
 /* Bytes of the stretches below an address. */
 static uint64_t below(const struct stretches *s, uint64_t addr)
 {
-    uint32_t lo = 0, hi = s->v.n;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (s->v.p[mid].end > addr)
-            hi = mid;
-        else
-            lo = mid + 1;
-    }
+    uint32_t lo = first_behind(s, addr);
     if (lo == s->v.n)
         return lo != 0 ? s->v.p[lo - 1].before + (s->v.p[lo - 1].end - s->v.p[lo - 1].addr) : 0;
     return s->v.p[lo].before + (addr > s->v.p[lo].addr ? addr - s->v.p[lo].addr : 0);

@@ -444,19 +444,6 @@ enum mt_rc mt_roles_make(struct mt_roles *w, struct mt_role_facts *out, struct m
     return ok ? MT_OK : MT_ENOMEM;
 }
 
-int mt_roles_at(const struct mt_roles *w, int64_t at, uint64_t bytes[MT_ROLE_COUNT])
-{
-    struct account a;
-    memset(bytes, 0, MT_ROLE_COUNT * sizeof *bytes);
-    if (w->old_role == NULL)
-        return 1; /* no curve: nothing is known of other moments than the end */
-    begin(&a, w);
-    for (int64_t i = 0; i <= at && w->fate != NULL && (uint64_t)i < w->r->d->events.n; i++)
-        apply(&a, w, mt_event_at(w->r->d, (uint64_t)i), (uint32_t)i);
-    settle(a.role, bytes, MT_ROLE_COUNT);
-    return 1;
-}
-
 void mt_roles_done(struct mt_roles *w)
 {
     mt_free(w->fate);

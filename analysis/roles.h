@@ -31,7 +31,4 @@ enum mt_rc mt_roles_make(struct mt_roles *w, struct mt_role_facts *out, struct m
 void mt_roles_done(struct mt_roles *w);
 void mt_role_facts_done(struct mt_role_facts *f);
 
-/* Live bytes by role after event `at` (-1 = at the start). 1, or 0 = out of memory. */
-int mt_roles_at(const struct mt_roles *w, int64_t at, uint64_t bytes[MT_ROLE_COUNT]);
-
 #endif

@@ -3,7 +3,7 @@
  * Names ("tokens_per_gpu", "gpu_memory_utilization", ...) and each framework's key for them are analysis/rules/settings.json. A value that
  * is not set is NULL: the framework's default is told apart (struct mt_runconf_hit), and only where the framework is known. A value that
  * hangs on a variable is NULL too. Of several sources the one with the higher precedence holds, then the later one. Thread-safety: const
- * between mt_runconf_seal() and the next change. */
+ * between two changes. */
 #ifndef MT_RUNCONF_H
 #define MT_RUNCONF_H
 

@@ -189,8 +189,6 @@ void mt_redact_close(struct mt_redact *r)
     mt_free(r);
 }
 
-bool mt_redact_names(const struct mt_redact *r) { return r != NULL && r->names; }
-
 static int random_key(uint8_t key[32])
 {
     size_t n = 0;

@@ -18,7 +18,6 @@ struct mt_redact;
 /* For the options of c, which must outlive it: names only with --redact, secrets always. 1 on success; 0 with a message printed. */
 int mt_redact_open(struct mt_redact **out, const struct mt_cli *c);
 void mt_redact_close(struct mt_redact *r); /* NULL is fine */
-bool mt_redact_names(const struct mt_redact *r);
 
 /* All of these: 1 on success, 0 = out of memory. */
 int mt_redact_trace(struct mt_redact *r, struct mt_trace *t); /* sealed, and nothing made of it yet */

@@ -189,9 +189,3 @@ void mt_conf_done(struct mt_config *c)
     MT_VEC_DONE(&c->entries);
     memset(c, 0, sizeof *c);
 }
-
-const char *mt_conf_form_name(enum mt_conf_form f)
-{
-    static const char *const names[MT_CONF_FORM_COUNT] = {"file", "override", "flag", "environment", "allocator"};
-    return (unsigned)f < MT_CONF_FORM_COUNT ? names[f] : "unknown";
-}

@@ -26,7 +26,6 @@ enum mt_conf_form {
     MT_CONF_ALLOCATOR, /* "allocator.expandable_segments": what PyTorch itself recorded */
     MT_CONF_FORM_COUNT
 };
-const char *mt_conf_form_name(enum mt_conf_form f);
 
 struct mt_conf_entry {
     const char *key, *value; /* value: "" for a flag alone, NULL for a key that is removed ("~key") */

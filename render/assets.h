@@ -4,6 +4,7 @@
 
 #include "analysis/assets.h"
 
-extern const struct mt_asset mt_template_assets[]; /* ends with name == NULL */
+extern const struct mt_asset mt_template_assets[];         /* ends with name == NULL */
+const struct mt_asset *mt_template_find(const char *name); /* NULL = the program was built without it */
 
 #endif

@@ -66,29 +66,15 @@ void mt_h_code(struct mt_out *o, const char *s)
     mt_puts(o, "</code>");
 }
 
-static void put_link(struct mt_out *o, const struct mt_page *p, const char *attribute, const char *words)
+void mt_h_event(struct mt_out *o, const struct mt_page *p, int64_t event, const char *words)
 {
     if (!mt_panel_timeline.has(p)) {
         mt_html_s(o, words);
         return;
     }
-    mt_putf(o, "<a class=\"at\" href=\"#timeline\" %s>", attribute);
+    mt_putf(o, "<a class=\"at\" href=\"#timeline\" data-event=\"%" PRId64 "\">", event);
     mt_html_s(o, words);
     mt_puts(o, "</a>");
-}
-
-void mt_h_event(struct mt_out *o, const struct mt_page *p, int64_t event, const char *words)
-{
-    char attribute[48];
-    (void)snprintf(attribute, sizeof attribute, "data-event=\"%" PRId64 "\"", event);
-    put_link(o, p, attribute, words);
-}
-
-void mt_h_stretch(struct mt_out *o, const struct mt_page *p, uint64_t from, uint64_t to, const char *words)
-{
-    char attribute[96];
-    (void)snprintf(attribute, sizeof attribute, "data-event=\"%" PRIu64 "\" data-to=\"%" PRIu64 "\"", from, to);
-    put_link(o, p, attribute, words);
 }
 
 void mt_h_td_bytes(struct mt_out *o, uint64_t bytes)
@@ -232,20 +218,12 @@ static void put_contents(const struct mt_page *p, struct mt_out *o)
     mt_puts(o, "</ul>");
 }
 
-static const struct mt_asset *asset(const char *name)
-{
-    const struct mt_asset *a = mt_template_assets;
-    while (a->name != NULL && strcmp(a->name, name) != 0)
-        a++;
-    return a->name != NULL ? a : NULL;
-}
-
 static bool is(const char *word, size_t n, const char *name) { return strlen(name) == n && memcmp(word, name, n) == 0; }
 
 /* The style sheets, in the order of their names after report.css. */
 static bool put_css(struct mt_out *o)
 {
-    const struct mt_asset *first = asset("report.css");
+    const struct mt_asset *first = mt_template_find("report.css");
     if (first == NULL)
         return false;
     mt_put(o, first->data, first->size);
@@ -336,7 +314,7 @@ void mt_render_html(const struct mt_report *r, struct mt_out *o)
 {
     struct mt_page_plan plan;
     struct mt_page p = {.r = r, .rank = mt_report_rank(r), .dev = mt_report_device(r), .plan = &plan};
-    const struct mt_asset *page = asset("report.html");
+    const struct mt_asset *page = mt_template_find("report.html");
     int error = page == NULL ? ENOENT : 0; /* built without its templates */
     if (error == 0 && !mt_page_plan_begin(&plan, r))
         error = ENOMEM;

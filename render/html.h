@@ -41,8 +41,6 @@ void mt_h_td_share(struct mt_out *o, uint64_t part, uint64_t whole, unsigned col
 void mt_h_swatch(struct mt_out *o, unsigned color);
 /* words, as a link to the timeline at that event of the page's device; plain where there is none. */
 void mt_h_event(struct mt_out *o, const struct mt_page *p, int64_t event, const char *words);
-/* The same for a stretch of events. */
-void mt_h_stretch(struct mt_out *o, const struct mt_page *p, uint64_t from, uint64_t to, const char *words);
 /* Opens a box that scrolls by itself, and a table with these column headings ("#" before a name: a column of numbers). */
 void mt_h_table(struct mt_out *o, const char *label, const char *const *heads, unsigned n);
 void mt_h_table_end(struct mt_out *o);

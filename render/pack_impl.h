@@ -35,7 +35,7 @@ struct mt_pack_chunk {
     bool has_rest, wanted; /* wanted: a finding lies in it */
 };
 
-enum mt_mark_kind { MT_MARK_OOM, MT_MARK_PEAK, MT_MARK_PIN, MT_MARK_GROWTH, MT_MARK_AUDIT, MT_MARK_STEP };
+enum mt_mark_kind { MT_MARK_OOM, MT_MARK_PEAK, MT_MARK_PIN, MT_MARK_GROWTH };
 struct mt_pack_mark {
     enum mt_mark_kind kind;
     uint64_t from, to; /* events */

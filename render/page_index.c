@@ -138,7 +138,7 @@ static void put_moments(struct mt_jsonw *w, const struct mt_pack *p, const struc
 
 static void put_marks(struct mt_jsonw *w, const struct mt_pack *p, const struct mt_device_analysis *d)
 {
-    static const char *const kind[] = {"oom", "peak", "pin", "growth", "audit", "step"};
+    static const char *const kind[] = {"oom", "peak", "pin", "growth"};
     enum { MAX_OOMS = 256 };
     char id[32];
     unsigned n[sizeof kind / sizeof *kind] = {0};

@@ -35,10 +35,6 @@ int mt_page_plan_fit(struct mt_page_plan *p, const struct mt_report *r, uint64_t
 const struct mt_blob *mt_plan_overview(const struct mt_track_plan *t, const struct mt_overview *v);
 /* Whether a chunk is in the page. */
 bool mt_plan_has(const struct mt_track_plan *t, uint32_t chunk);
-static inline bool mt_plan_is_complete(const struct mt_track_plan *t)
-{
-    return t->pack->why == NULL && t->detail == MT_DETAIL_ALL && !t->coarse && (t->addresses || t->pack->addr_unit == 0);
-}
 /* "addresses of blocks", one reason after the other: NULL behind the last. */
 const char *mt_plan_left_out(const struct mt_track_plan *t, unsigned i);
 

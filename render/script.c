@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <nettle/base64.h>
 #include <nettle/sha2.h>
@@ -11,11 +10,9 @@
 int mt_script_put(struct mt_out *o, enum mt_script_kind kind)
 {
     const char *name = kind == MT_SCRIPT_PAGE ? "page.js" : "worker.js";
-    const struct mt_asset *a = mt_template_assets;
-    while (a->name != NULL && strcmp(a->name, name) != 0)
-        a++;
-    if (a->name == NULL)
-        o->error = o->error != 0 ? o->error : ENOENT; /* built without its templates */
+    const struct mt_asset *a = mt_template_find(name);
+    if (a == NULL)
+        o->error = o->error != 0 ? o->error : ENOENT;
     else
         mt_put(o, a->data, a->size);
     return o->error == 0;

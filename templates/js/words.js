@@ -45,5 +45,5 @@ export function levelWords(tl, progress) {
   if (!f || f.rough) return "overview";
   if (!f.c.exact) return f.c.events ? "exact in part, overview elsewhere" : "overview: no exact events here";
   const lost = meta.lost ? `, ${fmtCount(meta.lost)} frees are missing in the recording` : "";
-  return `exact: ${fmtCount(f.c.events)} events in view${meta.level === "rounded" ? ", sizes rounded down to 512 bytes" : ""}${lost}${track.errors.length ? `. ${track.errors[0]}` : ""}`;
+  return `exact: ${fmtCount(f.c.events)} events in view${lost}${track.errors.length ? `. ${track.errors[0]}` : ""}`;
 }

@@ -77,12 +77,6 @@ export const settled = (page) => page.evaluate(async () => {
 export const said = (page) => page.evaluate(() => document.querySelector(".tl-said").textContent);
 export const hashOf = (page) => page.evaluate(() => location.hash);
 
-export function bytes(n) {
-  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-  let i = 0, v = n;
-  while (v >= 1024 && i < 4) { v /= 1024; i++; }
-  return i === 0 ? `${n} B` : v;
-}
 /** True where a text begins with a size that is n bytes, as far as its digits say. */
 export function saysBytes(text, n) {
   const m = /([\d.,]+) (B|KiB|MiB|GiB|TiB)/.exec(text);

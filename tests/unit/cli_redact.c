@@ -42,7 +42,7 @@ MT_TEST(paths_keep_what_is_public)
         const char *path, *end;
     } ends[] = {{"/home/alice/venv/lib/python3.11/site-packages/vllm/worker/worker.py", "/site-packages/vllm/worker/worker.py"},
                 {"/home/alice/verl/verl/workers/fsdp_workers.py", "/verl/verl/workers/fsdp_workers.py"},
-                {"/home/alice/work/verl/verl/single_controller/ray/base.py", "/verl/verl/single_controller/ray/base.py"},
+                {"/home/alice/src/verl/verl/single_controller/ray/base.py", "/verl/verl/single_controller/ray/base.py"},
                 {"/home/alice/miniconda3/lib/python3.10/asyncio/events.py", "/lib/python3.10/asyncio/events.py"},
                 {"/home/alice/project/loss.py", "/loss.py"},
                 {"C:\\Users\\alice\\project\\loss.py", "\\loss.py"},

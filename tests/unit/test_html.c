@@ -169,6 +169,17 @@ MT_TEST(template_marks)
     }
 }
 
+static void check_order(const char *at, const char *const *order, size_t n)
+{
+    for (size_t i = 0; at != NULL && i < n; i++) {
+        const char *next = strstr(at, order[i]);
+        if (next == NULL)
+            MT_FAIL_AT("\"%s\" is missing or too early", order[i]);
+        else
+            at = next;
+    }
+}
+
 MT_TEST(order_and_content)
 {
     static const char *const order[] = {"Out of memory: the device was full",
@@ -192,19 +203,11 @@ MT_TEST(order_and_content)
                                         "id=\"ticket\"",
                                         "<pre id=\"markdown\">\n### memtrace: "};
     static struct fixture f;
-    const char *at;
     char *page;
     fx_make(&f, 1, 10, false);
     page = page_of(&f.r);
     check_page(page);
-    at = page;
-    for (size_t i = 0; page != NULL && i < sizeof order / sizeof *order; i++) {
-        const char *next = strstr(at, order[i]);
-        if (next == NULL)
-            MT_FAIL_AT("\"%s\" is missing or too early", order[i]);
-        else
-            at = next;
-    }
+    check_order(page, order, sizeof order / sizeof *order);
     MT_ASSERT(page != NULL);
     MT_CHECK(strstr(page, "id=\"ranks\"") == NULL);
     MT_CHECK(strstr(page, "id=\"damage\"") == NULL);
@@ -265,19 +268,11 @@ MT_TEST(diagnosis)
                                         "To act on",
                                         "FSDP gathers"};
     static struct diag_fixture x;
-    const char *at;
     char *page;
     fxd_make(&x, false);
     page = page_of(&x.f.r);
     check_page(page);
-    at = page;
-    for (size_t i = 0; page != NULL && i < sizeof order / sizeof *order; i++) {
-        const char *next = strstr(at, order[i]);
-        if (next == NULL)
-            MT_FAIL_AT("\"%s\" is missing or too early", order[i]);
-        else
-            at = next;
-    }
+    check_order(page, order, sizeof order / sizeof *order);
     mt_free(page);
     fxd_done(&x);
     fxd_make(&x, true);
