@@ -11,7 +11,7 @@ files()
     if git rev-parse --is-inside-work-tree > /dev/null 2>&1; then
         git ls-files --cached --others --exclude-standard -- "$@" | sort -u
     else
-        find . -type f -not -path './build*' -not -path './.git/*' -not -path './_packages/*' | sed 's|^\./||' | sort \
+        find . -type f -not -path './build*' -not -path './.git/*' -not -path './_packages/*' -not -path '*/__pycache__/*' -not -path '*/node_modules/*' | sed 's|^\./||' | sort \
             | if [ $# -gt 0 ]; then grep -E "$(printf '%s\n' "$@" | sed 's/[.]/[.]/g; s/[*]/.*/g; s/^/^(.*\/)?/; s/$/$/' | paste -sd '|')"; else cat; fi
     fi | while IFS= read -r f; do [ ! -f "$f" ] || printf '%s\n' "$f"; done
 }
