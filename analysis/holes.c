@@ -4,121 +4,69 @@
  * such a rest lies before a free block they look like one hole, so a hole is an upper bound by less than 1 MiB. */
 #include "analysis/replay.h"
 
+#include "analysis/spanset.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-struct ranges {
-    struct mt_span *p;
-    uint32_t n, cap;
-    uint64_t steps; /* work done: a hostile trace may ask for a quadratic amount */
-    bool ok;
-};
-#define MAX_STEPS (UINT64_C(1) << 27)
 #define ROUND UINT64_C(512)
 #define SMALL_LIMIT (UINT64_C(1) << 20) /* requests up to 1 MiB are served from small segments */
 #define SMALL_SEGMENT (UINT64_C(2) << 20)
 
-static uint32_t lower(const struct ranges *r, uint64_t addr) /* first range that ends above addr */
+/* The id of a range in the set says where its stream and pool are written: a segment of the end state, or the lane of an event. */
+#define OF_SEGMENT (UINT32_C(1) << 31)
+enum { POOL_KNOWN = 2, EXPANDABLE = 1 };
+
+static struct mt_span span_of(const struct mt_trace *t, const struct mt_spanset_item *x)
 {
-    uint32_t lo = 0, hi = r->n;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (r->p[mid].addr + r->p[mid].size > addr)
-            hi = mid;
-        else
-            lo = mid + 1;
+    struct mt_span to = {.addr = x->addr, .size = x->end - x->addr};
+    if ((x->id & OF_SEGMENT) != 0) {
+        const struct mt_segment *s = &t->segments.p[x->id & ~OF_SEGMENT];
+        to.stream = s->stream;
+        memcpy(to.pool, s->pool, sizeof to.pool);
+        to.pool_known = s->pool_known;
+        to.expandable = s->is_expandable;
+    } else {
+        const struct mt_lane *l = &t->lanes.p[x->id >> 2];
+        to.stream = l->stream;
+        memcpy(to.pool, l->pool, sizeof to.pool);
+        to.pool_known = (x->id & POOL_KNOWN) != 0;
+        to.expandable = (x->id & EXPANDABLE) != 0;
     }
-    return lo;
+    return to;
 }
 
-static int insert(struct ranges *r, const struct mt_span *x)
+/* Mapped pages of one stream that touch are one space to allocate from. */
+static bool joins(const void *ctx, uint32_t a, uint32_t b)
 {
-    uint32_t i = lower(r, x->addr);
-    if (x->size == 0)
-        return 1;
-    if (i < r->n && r->p[i].addr < x->addr + x->size) { /* overlaps: the trace contradicts itself */
-        r->ok = false;
-        return 1;
-    }
-    if (x->expandable && i > 0 && r->p[i - 1].expandable && r->p[i - 1].stream == x->stream &&
-        r->p[i - 1].addr + r->p[i - 1].size == x->addr) {
-        r->p[i - 1].size += x->size;
-        if (i < r->n && r->p[i].expandable && r->p[i].stream == x->stream &&
-            r->p[i - 1].addr + r->p[i - 1].size == r->p[i].addr) {
-            r->p[i - 1].size += r->p[i].size;
-            memmove(r->p + i, r->p + i + 1, (r->n - i - 1) * sizeof *r->p);
-            r->n--;
-        }
-        return 1;
-    }
-    if (x->expandable && i < r->n && r->p[i].expandable && r->p[i].stream == x->stream && x->addr + x->size == r->p[i].addr) {
-        r->p[i].addr = x->addr;
-        r->p[i].size += x->size;
-        return 1;
-    }
-    if (mt_vec_push((void **)&r->p, &r->n, &r->cap, sizeof *r->p) == NULL)
-        return 0;
-    r->steps += r->n - i;
-    memmove(r->p + i + 1, r->p + i, (r->n - 1 - i) * sizeof *r->p);
-    r->p[i] = *x;
-    return 1;
+    struct mt_span x = span_of(ctx, &(struct mt_spanset_item){.id = a}), y = span_of(ctx, &(struct mt_spanset_item){.id = b});
+    return x.expandable && y.expandable && x.stream == y.stream;
 }
 
-static int cut(struct ranges *r, uint64_t addr, uint64_t size)
+static enum mt_span_rc undo(struct mt_spanset *set, const struct mt_trace *t, const struct mt_event *e)
 {
-    uint32_t i = lower(r, addr);
-    struct mt_span *x, tail;
-    if (size == 0)
-        return 1;
-    if (i >= r->n || r->p[i].addr > addr || r->p[i].addr + r->p[i].size < addr + size) {
-        r->ok = false; /* not mapped at that time as far as we know */
-        return 1;
-    }
-    x = &r->p[i];
-    tail = *x;
-    tail.addr = addr + size;
-    tail.size = x->addr + x->size - tail.addr;
-    x->size = addr - x->addr;
-    if (x->size == 0) {
-        r->steps += r->n - i;
-        memmove(x, x + 1, (r->n - i - 1) * sizeof *x);
-        r->n--;
-    }
-    return insert(r, &tail);
+    uint32_t id = (uint32_t)e->lane << 2 | ((e->flags & MT_EV_POOL_KNOWN) != 0 ? POOL_KNOWN : 0u) |
+                  (e->action == MT_ACT_SEGMENT_UNMAP ? EXPANDABLE : 0u);
+    if (!mt_action_is_segment(e->action))
+        return MT_SPAN_OK;
+    if (e->action == MT_ACT_SEGMENT_ALLOC || e->action == MT_ACT_SEGMENT_MAP)
+        return mt_spanset_cut(set, e->addr, e->size);
+    return mt_spanset_add(set, e->addr, e->size, id, joins, t);
 }
 
-static int build(const struct mt_replay *r, int64_t at, struct ranges *out)
+static enum mt_span_rc build(const struct mt_replay *r, int64_t at, struct mt_spanset *set)
 {
     const struct mt_trace *t = r->t;
-    for (uint32_t i = 0; i < t->segments.n; i++) {
+    enum mt_span_rc rc = MT_SPAN_OK;
+    for (uint32_t i = 0; rc == MT_SPAN_OK && i < t->segments.n; i++) {
         const struct mt_segment *s = &t->segments.p[i];
-        struct mt_span x = {s->addr, s->total, s->stream, {s->pool[0], s->pool[1]}, s->pool_known, s->is_expandable};
-        if (mt_segment_is_on(s, r->d->ordinal, r->d->kind) && !insert(out, &x))
-            return 0;
+        if (mt_segment_is_on(s, r->d->ordinal, r->d->kind))
+            rc = mt_spanset_add(set, s->addr, s->total, OF_SEGMENT | i, joins, t);
     }
     for (uint64_t i = r->d->events.n < r->n_segment_events ? r->d->events.n : r->n_segment_events;
-         i-- > 0 && (int64_t)i > at;) {
-        const struct mt_event *e = mt_event_at(r->d, i);
-        const struct mt_lane *l = &t->lanes.p[e->lane];
-        struct mt_span x = {e->addr,
-                            e->size,
-                            l->stream,
-                            {l->pool[0], l->pool[1]},
-                            (e->flags & MT_EV_POOL_KNOWN) != 0,
-                            e->action == MT_ACT_SEGMENT_UNMAP};
-        int ok = 1;
-        if (e->action == MT_ACT_SEGMENT_ALLOC || e->action == MT_ACT_SEGMENT_MAP)
-            ok = cut(out, e->addr, e->size);
-        else if (e->action == MT_ACT_SEGMENT_FREE || e->action == MT_ACT_SEGMENT_UNMAP)
-            ok = insert(out, &x);
-        if (!ok)
-            return 0;
-        if (out->steps > MAX_STEPS || !out->ok) {
-            out->ok = false;
-            return 1;
-        }
-    }
-    return 1;
+         rc == MT_SPAN_OK && i-- > 0 && (int64_t)i > at;)
+        rc = undo(set, t, mt_event_at(r->d, i));
+    return rc;
 }
 
 static int by_addr(const void *pa, const void *pb)
@@ -129,15 +77,18 @@ static int by_addr(const void *pa, const void *pb)
 
 int mt_spans_at(const struct mt_replay *r, int64_t at, struct mt_span **out, uint32_t *n, bool *known)
 {
-    struct ranges ranges = {.ok = true};
-    if (!build(r, at, &ranges)) {
-        mt_free(ranges.p);
-        return 0;
-    }
-    *out = ranges.p;
-    *n = ranges.n;
-    *known = ranges.ok;
-    return 1;
+    struct mt_spanset set = {.n = 0};
+    enum mt_span_rc rc = build(r, at, &set);
+    struct mt_spanset_at pos;
+    const struct mt_spanset_item *x;
+    *n = 0;
+    *known = rc == MT_SPAN_OK;
+    *out = rc != MT_SPAN_NOMEM ? mt_malloc(((size_t)set.n + 1) * sizeof **out) : NULL;
+    if (*known && *out != NULL)
+        for (x = mt_spanset_find(&set, 0, &pos); x != NULL; x = mt_spanset_next(&set, &pos))
+            (*out)[(*n)++] = span_of(r->t, x);
+    mt_spanset_done(&set);
+    return *out != NULL;
 }
 
 bool mt_span_serves(const struct mt_span *x, const struct mt_wish *w)
@@ -181,16 +132,18 @@ static void hole(struct mt_state *s, uint64_t size, bool usable)
 int mt_holes(const struct mt_replay *r, const struct mt_live_set *live, uint64_t request, int64_t stream, bool pool_known,
              const uint64_t pool[2], struct mt_state *s)
 {
-    struct ranges ranges = {.ok = true};
+    struct mt_span *span = NULL;
+    uint32_t n = 0;
+    bool known;
     struct mt_wish w = {request, stream, pool_known, {pool[0], pool[1]}};
     struct mt_live *blocks = NULL;
     uint32_t k = 0;
     int rc = 0;
-    if (!build(r, s->event, &ranges))
+    if (!mt_spans_at(r, s->event, &span, &n, &known))
         goto out;
-    s->n_segments = ranges.n;
+    s->n_segments = n;
     s->n_blocks = live->n;
-    if (!ranges.ok) {
+    if (!known) {
         rc = 1;
         goto out;
     }
@@ -201,8 +154,8 @@ int mt_holes(const struct mt_replay *r, const struct mt_live_set *live, uint64_t
         memcpy(blocks, live->p, live->n * sizeof *blocks);
         qsort(blocks, live->n, sizeof *blocks, by_addr);
     }
-    for (uint32_t i = 0; i < ranges.n; i++) {
-        const struct mt_span *x = &ranges.p[i];
+    for (uint32_t i = 0; i < n; i++) {
+        const struct mt_span *x = &span[i];
         uint64_t cursor = x->addr, end = x->addr + x->size;
         bool usable = mt_span_serves(x, &w);
         while (k < live->n && blocks[k].addr < x->addr)
@@ -223,6 +176,6 @@ int mt_holes(const struct mt_replay *r, const struct mt_live_set *live, uint64_t
     rc = 1;
 out:
     mt_free(blocks);
-    mt_free(ranges.p);
+    mt_free(span);
     return rc;
 }

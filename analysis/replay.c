@@ -9,6 +9,7 @@
 enum { MAX_ROWS = 255 };
 #define MAX_TOTAL (INT64_C(1) << 60) /* more bytes than any memory has: a damaged or forged trace */
 __extension__ typedef __int128 wide; /* sums of hostile sizes must not overflow */
+static bool is_impossible(wide total) { return total > MAX_TOTAL || total < -MAX_TOTAL; }
 
 /* Adds to a signed total; wraps instead of overflowing (the totals that matter are checked against MAX_TOTAL). */
 static void add_to(int64_t *total, uint64_t bytes) { *total = (int64_t)((uint64_t)*total + bytes); }
@@ -80,7 +81,7 @@ int mt_replay_anchor(struct mt_replay *r)
     live = (wide)o->live_end - live;
     pending = (wide)o->pending_end - pending;
     reserved = (wide)o->reserved_end - reserved;
-    if (r->d->sums_overflow || live > MAX_TOTAL || reserved > MAX_TOTAL || live < -MAX_TOTAL || reserved < -MAX_TOTAL) {
+    if (r->d->sums_overflow || is_impossible(live) || is_impossible(reserved) || is_impossible(pending)) {
         o->withheld = say("its sizes add up to more bytes than any memory has: the trace is damaged or made up");
         return o->withheld != NULL;
     }
@@ -94,7 +95,7 @@ int mt_replay_anchor(struct mt_replay *r)
     }
     r->start_live = (int64_t)live;
     r->start_reserved = (int64_t)reserved;
-    r->start_pending = pending > 0 && pending < MAX_TOTAL ? (int64_t)pending : 0;
+    r->start_pending = pending > 0 ? (int64_t)pending : 0;
     o->live_start = (uint64_t)r->start_live;
     o->pending_start = (uint64_t)r->start_pending;
     o->reserved_start = (uint64_t)r->start_reserved;
@@ -336,12 +337,26 @@ static int place_ghosts(struct mt_replay *r, struct mt_phaser *ph)
     return 1;
 }
 
+static int withhold(struct mt_replay *r, const struct run *u, uint64_t i)
+{
+    const char *what = "pending";
+    int64_t total = u->pending;
+    char buf[256];
+    if ((uint64_t)u->total > MAX_TOTAL || (uint64_t)u->reserved > MAX_TOTAL) {
+        what = (uint64_t)u->total > MAX_TOTAL ? "live" : "reserved";
+        total = (uint64_t)u->total > MAX_TOTAL ? u->total : u->reserved;
+    }
+    (void)snprintf(buf, sizeof buf, "at event %llu the %s bytes would be %s: events are missing from the trace",
+                   (unsigned long long)i, what, total < 0 ? "negative" : "more than any memory has");
+    r->out->withheld = say(buf);
+    return r->out->withheld != NULL;
+}
+
 int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
 {
     struct mt_device_analysis *o = r->out;
     struct run *u = mt_calloc(1, sizeof *u);
     struct mt_tl_run *tl = mt_calloc(2, sizeof *tl); /* by time, and by event where there is a time */
-    char buf[256];
     int rc = 0;
     unsigned n_tl = 1;
     if (u == NULL || tl == NULL || !mt_tl_begin(tl, &o->timeline, r->d, true))
@@ -383,13 +398,9 @@ int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
         }
         if (!step(r, u, e, i, a))
             goto out;
-        if (u->total < 0 || u->reserved < 0 || u->total > MAX_TOTAL || u->reserved > MAX_TOTAL) {
-            bool live = u->total < 0 || u->total > MAX_TOTAL;
-            (void)snprintf(buf, sizeof buf, "at event %llu the %s bytes would be %s: events are missing from the trace",
-                           (unsigned long long)i, live ? "live" : "reserved",
-                           (live ? u->total : u->reserved) < 0 ? "negative" : "more than any memory has");
-            o->withheld = say(buf);
-            rc = o->withheld != NULL;
+        if ((uint64_t)u->total > MAX_TOTAL || (uint64_t)u->reserved > MAX_TOTAL || /* negative ones too */
+            (uint64_t)u->pending + MAX_TOTAL > 2 * (uint64_t)MAX_TOTAL) {
+            rc = withhold(r, u, i);
             goto out;
         }
         if ((uint64_t)u->total > o->live_peak) {

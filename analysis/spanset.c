@@ -62,6 +62,7 @@ struct mt_spanset_item *mt_spanset_next(const struct mt_spanset *s, struct mt_sp
 struct mt_spanset_item *mt_spanset_erase(struct mt_spanset *s, struct mt_spanset_at *at)
 {
     struct mt_spanset_block *b = s->block[at->block];
+    s->n--;
     b->n--;
     if (b->n == 0) {
         mt_free(b);
@@ -118,7 +119,62 @@ int mt_spanset_insert(struct mt_spanset *s, uint64_t addr, uint64_t end, uint32_
     memmove(b->item + i + 1, b->item + i, (b->n - i) * sizeof *b->item);
     b->item[i] = (struct mt_spanset_item){addr, end, id};
     b->n++;
+    s->n++;
     return 1;
+}
+
+enum mt_span_rc mt_spanset_add(struct mt_spanset *s, uint64_t addr, uint64_t size, uint32_t id, mt_spanset_joins *joins,
+                               const void *ctx)
+{
+    uint64_t end = addr + size;
+    struct mt_spanset_at at;
+    struct mt_spanset_item *left = NULL, *right;
+    if (size == 0)
+        return MT_SPAN_OK;
+    if (end < addr)
+        return MT_SPAN_CONTRADICTS;
+    right = mt_spanset_find(s, addr != 0 ? addr - 1 : 0, &at);
+    if (right != NULL && addr != 0 && right->end == addr) {
+        left = right;
+        right = mt_spanset_next(s, &at);
+    }
+    if (right != NULL && right->addr < end)
+        return MT_SPAN_CONTRADICTS;
+    if (left != NULL && joins(ctx, left->id, id)) {
+        left->end = end;
+        if (right != NULL && right->addr == end && joins(ctx, left->id, right->id)) {
+            left->end = right->end;
+            (void)mt_spanset_erase(s, &at);
+        }
+        return MT_SPAN_OK;
+    }
+    if (right != NULL && right->addr == end && joins(ctx, id, right->id)) {
+        right->addr = addr;
+        return MT_SPAN_OK;
+    }
+    return mt_spanset_insert(s, addr, end, id) ? MT_SPAN_OK : MT_SPAN_NOMEM;
+}
+
+enum mt_span_rc mt_spanset_cut(struct mt_spanset *s, uint64_t addr, uint64_t size)
+{
+    uint64_t behind = addr + size, last;
+    struct mt_spanset_at at;
+    struct mt_spanset_item *p;
+    if (size == 0)
+        return MT_SPAN_OK;
+    p = mt_spanset_find(s, addr, &at);
+    if (behind < addr || p == NULL || p->addr > addr || p->end < behind)
+        return MT_SPAN_CONTRADICTS;
+    last = p->end;
+    if (p->addr < addr) {
+        p->end = addr;
+        return last == behind || mt_spanset_insert(s, behind, last, p->id) ? MT_SPAN_OK : MT_SPAN_NOMEM;
+    }
+    if (last > behind)
+        p->addr = behind;
+    else
+        (void)mt_spanset_erase(s, &at);
+    return MT_SPAN_OK;
 }
 
 void mt_spanset_done(struct mt_spanset *s)

@@ -3,6 +3,7 @@
 #ifndef MT_SPANSET_H
 #define MT_SPANSET_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct mt_spanset_item {
@@ -14,6 +15,7 @@ struct mt_spanset_block;
 struct mt_spanset {
     struct mt_spanset_block **block;
     uint32_t n_blocks, cap_blocks;
+    uint32_t n; /* ranges */
 };
 
 struct mt_spanset_at { /* a place in a set; any change but through it invalidates it */
@@ -28,5 +30,14 @@ struct mt_spanset_item *mt_spanset_erase(struct mt_spanset *s, struct mt_spanset
 /* It must not overlap any other. 1, or 0 = out of memory. */
 int mt_spanset_insert(struct mt_spanset *s, uint64_t addr, uint64_t end, uint32_t id);
 void mt_spanset_done(struct mt_spanset *s); /* empties it */
+
+enum mt_span_rc { MT_SPAN_NOMEM, MT_SPAN_OK, MT_SPAN_CONTRADICTS }; /* the last: nothing was changed */
+/* Whether two ranges that touch become one; the one that was there first keeps its id. */
+typedef bool mt_spanset_joins(const void *ctx, uint32_t a, uint32_t b);
+/* Adds [addr, addr + size); contradicts when any of it is there already. */
+enum mt_span_rc mt_spanset_add(struct mt_spanset *s, uint64_t addr, uint64_t size, uint32_t id, mt_spanset_joins *joins,
+                               const void *ctx);
+/* Takes [addr, addr + size) out of one range; contradicts when it does not lie in one. */
+enum mt_span_rc mt_spanset_cut(struct mt_spanset *s, uint64_t addr, uint64_t size);
 
 #endif

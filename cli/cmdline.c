@@ -1,52 +1,27 @@
 /* cmdline.c -- the command line that a report shows: what has a say in its content, quoted for a shell. */
 #include "cli/options.h"
 #include "analysis/framework.h"
-#include "parser/base/mem.h"
+#include "parser/base/text.h"
 
 #include <stdio.h>
 #include <string.h>
 
-struct text {
-    char *p;
-    size_t n, cap;
-    bool failed;
-};
-
-static void add(struct text *t, const char *s, size_t n)
-{
-    if (t->failed)
-        return;
-    if (t->n + n + 1 > t->cap) {
-        size_t cap = (t->n + n + 1) * 2;
-        char *p = mt_realloc(t->p, cap);
-        if (p == NULL) {
-            t->failed = true;
-            return;
-        }
-        t->p = p;
-        t->cap = cap;
-    }
-    memcpy(t->p + t->n, s, n);
-    t->n += n;
-    t->p[t->n] = '\0';
-}
-
-static void add_quoted(struct text *t, const char *s)
+static void add_quoted(struct mt_text *t, const char *s)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
-    add(t, " ", 1);
+    mt_text_add(t, " ", 1);
     if (s[0] != '\0' && strspn(s, plain) == strlen(s)) {
-        add(t, s, strlen(s));
+        mt_text_add(t, s, strlen(s));
         return;
     }
-    add(t, "'", 1);
+    mt_text_add(t, "'", 1);
     for (; *s != '\0'; s++) {
         if (*s == '\'')
-            add(t, "'\\''", 4);
+            mt_text_add(t, "'\\''", 4);
         else
-            add(t, s, 1);
+            mt_text_add(t, s, 1);
     }
-    add(t, "'", 1);
+    mt_text_add(t, "'", 1);
 }
 
 static void format_number(char *buf, size_t cap, uint64_t v, bool is_bytes)
@@ -61,7 +36,7 @@ static void format_number(char *buf, size_t cap, uint64_t v, bool is_bytes)
 }
 
 /* Written from what was understood, not from argv: "--format=json" and "--format json" make the same report. */
-static void add_option(struct text *t, const struct mt_cli *c, const struct mt_option *o, const struct mt_cli *defaults)
+static void add_option(struct mt_text *t, const struct mt_cli *c, const struct mt_option *o, const struct mt_cli *defaults)
 {
     const void *now = (const char *)c + o->offset, *def = (const char *)defaults + o->offset;
     char name[40], number[32];
@@ -120,7 +95,7 @@ static void add_option(struct text *t, const struct mt_cli *c, const struct mt_o
     add_quoted(t, number);
 }
 
-static void add_inputs(struct text *t, const struct mt_cli *c)
+static void add_inputs(struct mt_text *t, const struct mt_cli *c)
 {
     for (int i = 0; i < c->n_inputs; i++)
         add_quoted(t, c->inputs[i]);
@@ -129,12 +104,12 @@ static void add_inputs(struct text *t, const struct mt_cli *c)
 char *mt_command_line(const struct mt_cli *c)
 {
     static const struct mt_cli defaults = MT_CLI_DEFAULTS;
-    struct text t = {0};
+    struct mt_text t = {0};
     bool dashed = false; /* a name that looks like an option has to stand after "--" */
 
     for (int i = 0; i < c->n_inputs; i++)
         dashed |= c->inputs[i][0] == '-' && c->inputs[i][1] != '\0';
-    add(&t, "memtrace", 8);
+    mt_text_add(&t, "memtrace", 8);
     add_quoted(&t, c->command->name);
     if (!dashed)
         add_inputs(&t, c);
@@ -142,11 +117,11 @@ char *mt_command_line(const struct mt_cli *c)
         if ((o->commands & c->command->bit) != 0 && !o->not_content)
             add_option(&t, c, o, &defaults);
     if (dashed) {
-        add(&t, " --", 3);
+        mt_text_add(&t, " --", 3);
         add_inputs(&t, c);
     }
     if (t.failed) {
-        mt_free(t.p);
+        mt_text_done(&t);
         return NULL;
     }
     return t.p;

@@ -3,40 +3,18 @@
 
 #include <string.h>
 
-void mt_conf_text_add(struct mt_conf_text *t, const char *s, size_t n)
-{
-    if (t->failed)
-        return;
-    if (t->n + n > t->max) {
-        n = t->max - t->n;
-        t->cut = true;
-    }
-    if (t->n + n + 1 > t->cap) {
-        size_t cap = (t->n + n + 1) * 2;
-        char *p = mt_realloc(t->p, cap);
-        if (p == NULL) {
-            t->failed = true;
-            return;
-        }
-        t->p = p;
-        t->cap = cap;
-    }
-    if (n != 0)
-        memcpy(t->p + t->n, s, n);
-    t->n += n;
-    t->p[t->n] = '\0';
-}
-
 static enum mt_rc push(struct mt_config *c, const char *key, size_t n_key, const char *value, size_t n_value,
                        const struct mt_conf_at *at)
 {
+    const char *nul = n_value != 0 ? memchr(value, '\0', n_value) : NULL; /* nothing that a run was given can hold one */
     struct mt_conf_entry *e;
-    if (c->entries.n >= MT_CONF_ENTRIES || n_key == 0 || n_key > MT_CONF_KEY || c->n_bytes > MT_CONF_BYTES) {
+    if (c->entries.n >= MT_CONF_ENTRIES || n_key == 0 || n_key > MT_CONF_KEY || c->n_bytes > MT_CONF_BYTES ||
+        memchr(key, '\0', n_key) != NULL) {
         c->n_dropped++;
         return MT_OK;
     }
-    if (n_value > MT_CONF_VALUE) {
-        n_value = MT_CONF_VALUE;
+    if (nul != NULL || n_value > MT_CONF_VALUE) {
+        n_value = nul != NULL && (size_t)(nul - value) < MT_CONF_VALUE ? (size_t)(nul - value) : MT_CONF_VALUE;
         c->n_cut++;
     }
     c->n_bytes += n_key + n_value;
@@ -71,7 +49,7 @@ static enum mt_rc add_parts(struct mt_config *c, const char *name, size_t n_name
     size_t i = 0;
     while (i < n_value) {
         size_t end = i, colon = SIZE_MAX;
-        struct mt_conf_text key = {.max = MT_CONF_KEY};
+        struct mt_text key = {.max = MT_CONF_KEY};
         enum mt_rc rc;
         int depth = 0;
         for (; end < n_value && (value[end] != ',' || depth > 0); end++) {
@@ -83,11 +61,11 @@ static enum mt_rc add_parts(struct mt_config *c, const char *name, size_t n_name
             size_t from = i;
             while (from < colon && value[from] == ' ')
                 from++;
-            mt_conf_text_add(&key, name, n_name);
-            mt_conf_text_add(&key, ".", 1);
-            mt_conf_text_add(&key, value + from, colon - from);
+            mt_text_add(&key, name, n_name);
+            mt_text_add(&key, ".", 1);
+            mt_text_add(&key, value + from, colon - from);
             rc = key.failed ? MT_ENOMEM : push(c, key.p, key.n, value + colon + 1, end - colon - 1, at);
-            mt_conf_text_done(&key);
+            mt_text_done(&key);
             if (rc != MT_OK)
                 return rc;
         }
@@ -139,12 +117,12 @@ enum mt_rc mt_conf_env(struct mt_config *c, const char *name, const char *value,
 enum mt_rc mt_conf_allocator(struct mt_config *c, const char *key, const char *value, const char *source, struct mt_err *err)
 {
     struct mt_conf_at at = {.source = mt_conf_source(c, source), .form = MT_CONF_ALLOCATOR};
-    struct mt_conf_text t = {.max = MT_CONF_KEY};
+    struct mt_text t = {.max = MT_CONF_KEY};
     enum mt_rc rc;
-    mt_conf_text_add(&t, "allocator.", 10);
-    mt_conf_text_add(&t, key, strlen(key));
+    mt_text_add(&t, "allocator.", 10);
+    mt_text_add(&t, key, strlen(key));
     rc = at.source == NULL || t.failed ? MT_ENOMEM : mt_conf_add(c, t.p, t.n, value, strlen(value), &at);
-    mt_conf_text_done(&t);
+    mt_text_done(&t);
     return rc == MT_OK ? MT_OK : no_memory(err);
 }
 

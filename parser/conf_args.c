@@ -12,7 +12,7 @@ struct var {
 };
 
 struct word {
-    struct mt_conf_text text;
+    struct mt_text text;
     uint32_t line;
     bool is_variable; /* holds what is not known */
     bool is_quoted;
@@ -108,17 +108,17 @@ static const char *dollar(struct args *a, struct word *w, const char *p)
         while (end < a->end && is_name_char(*end, end == p + 1))
             end++;
         if (end == p + 1) { /* a dollar alone, or "$1", "$@" */
-            mt_conf_text_add(&w->text, p, 1);
+            mt_text_add(&w->text, p, 1);
             w->is_variable |= end < a->end && strchr("0123456789@*#?$!", *end) != NULL;
             return end;
         }
         v = find_var(a, p + 1, (size_t)(end - p - 1));
     }
     if (v != NULL && v->value != NULL) {
-        mt_conf_text_add(&w->text, v->value, strlen(v->value));
+        mt_text_add(&w->text, v->value, strlen(v->value));
         return end;
     }
-    mt_conf_text_add(&w->text, from, (size_t)(end - from));
+    mt_text_add(&w->text, from, (size_t)(end - from));
     w->is_variable = true;
     return end;
 }
@@ -130,13 +130,13 @@ static const char *double_quoted(struct args *a, struct word *w, const char *p)
         if (*p == '\\' && p + 1 < a->end && strchr("\"\\$`\n", p[1]) != NULL) {
             a->line += p[1] == '\n';
             if (p[1] != '\n')
-                mt_conf_text_add(&w->text, p + 1, 1);
+                mt_text_add(&w->text, p + 1, 1);
             p += 2;
         } else if (*p == '$' || *p == '`') {
             p = dollar(a, w, p);
         } else {
             a->line += *p == '\n';
-            mt_conf_text_add(&w->text, p++, 1);
+            mt_text_add(&w->text, p++, 1);
         }
     }
     return p < a->end ? p + 1 : p;
@@ -147,7 +147,7 @@ static const char *single_quoted(struct args *a, struct word *w, const char *p)
     const char *from = p;
     for (; p < a->end && *p != '\''; p++)
         a->line += *p == '\n';
-    mt_conf_text_add(&w->text, from, (size_t)(p - from));
+    mt_text_add(&w->text, from, (size_t)(p - from));
     return p < a->end ? p + 1 : p;
 }
 
@@ -188,7 +188,7 @@ static int next_word(struct args *a, struct word *w)
             a->line += p[1] == '\n';
             if (p[1] == '\n')
                 break; /* a line goes on: the blank of the next one parts the words, but so does this */
-            mt_conf_text_add(&w->text, p + 1, 1);
+            mt_text_add(&w->text, p + 1, 1);
             p += 2;
         } else if (*p == '"' || *p == '\'') {
             w->is_quoted = true;
@@ -196,13 +196,13 @@ static int next_word(struct args *a, struct word *w)
         } else if (*p == '$' || *p == '`') {
             p = dollar(a, w, p);
         } else {
-            mt_conf_text_add(&w->text, p++, 1);
+            mt_text_add(&w->text, p++, 1);
         }
     }
     if (p + 1 < a->end && *p == '\\' && p[1] == '\n')
         p += 2;
     a->p = p;
-    mt_conf_text_add(&w->text, "", 0);
+    mt_text_add(&w->text, "", 0);
     a->failed |= w->text.failed;
     return 1;
 }
@@ -295,7 +295,7 @@ static void flag(struct args *a, const struct word *w)
     a->flag.text.n = 0;
     a->flag.text.max = MT_CONF_KEY + 1;
     a->flag.text.cut = false;
-    mt_conf_text_add(&a->flag.text, s, eq != NULL ? (size_t)(eq - s) : n);
+    mt_text_add(&a->flag.text, s, eq != NULL ? (size_t)(eq - s) : n);
     a->failed |= a->flag.text.failed;
     a->flag.line = w->line;
     a->flag.is_variable = false;
@@ -381,8 +381,8 @@ enum mt_rc mt_conf_args(struct mt_config *c, const char *text, size_t n, const c
     }
     if (!a.failed)
         end_command(&a);
-    mt_conf_text_done(&w.text);
-    mt_conf_text_done(&a.flag.text);
+    mt_text_done(&w.text);
+    mt_text_done(&a.flag.text);
     MT_VEC_DONE(&a.vars);
     return a.failed ? mt_fail(err, MT_ENOMEM, "out of memory") : MT_OK;
 }

@@ -2,16 +2,8 @@
 #ifndef MT_CONF_IMPL_H
 #define MT_CONF_IMPL_H
 
+#include "parser/base/text.h"
 #include "parser/conf.h"
-
-/* A string that grows, bounded by cap_max; longer is cut and remembered. */
-struct mt_conf_text {
-    char *p;
-    size_t n, cap, max;
-    bool cut, failed;
-};
-void mt_conf_text_add(struct mt_conf_text *t, const char *s, size_t n);
-#define mt_conf_text_done(t) mt_free((t)->p)
 
 struct mt_conf_at {
     const char *source; /* in the arena of the conf */

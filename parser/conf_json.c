@@ -28,25 +28,25 @@ static bool is_scalar(const cJSON *v) { return !cJSON_IsObject(v) && !cJSON_IsAr
 
 static int add_list(struct walk *w, size_t n_path, const cJSON *list)
 {
-    struct mt_conf_text t = {.max = MT_CONF_VALUE};
+    struct mt_text t = {.max = MT_CONF_VALUE};
     enum mt_rc rc = MT_ENOMEM;
-    mt_conf_text_add(&t, "[", 1);
+    mt_text_add(&t, "[", 1);
     for (const cJSON *v = list->child; v != NULL && !t.cut && !t.failed; v = v->next) {
         char *made = cJSON_IsString(v) ? NULL : cJSON_PrintUnformatted(v);
         const char *s = cJSON_IsString(v) ? v->valuestring : made;
         if (s != NULL)
-            mt_conf_text_add(&t, s, strlen(s));
+            mt_text_add(&t, s, strlen(s));
         else
             t.failed = true;
         if (v->next != NULL)
-            mt_conf_text_add(&t, ", ", 2);
+            mt_text_add(&t, ", ", 2);
         cJSON_free(made);
     }
-    mt_conf_text_add(&t, "]", 1);
+    mt_text_add(&t, "]", 1);
     if (!t.failed)
         rc = mt_conf_add(w->c, w->path, n_path, t.p, t.n, w->at);
     w->c->n_cut += t.cut;
-    mt_conf_text_done(&t);
+    mt_text_done(&t);
     return rc == MT_OK;
 }
 

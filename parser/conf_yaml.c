@@ -10,7 +10,7 @@ struct level {
     uint64_t index;             /* of the next element of a list */
     uint32_t line;              /* of a list's start */
     bool has_text, is_variable; /* a list of scalars so far: text holds it */
-    struct mt_conf_text text;
+    struct mt_text text;
 };
 
 struct yaml {
@@ -82,8 +82,8 @@ static int scalar(struct yaml *y, const char *s, size_t n, uint32_t line, bool i
     if (l == NULL)
         return 1; /* a document that is one word: nothing to know */
     if (!l->is_map) {
-        mt_conf_text_add(&l->text, l->has_text ? ", " : "[", l->has_text ? 2 : 1);
-        mt_conf_text_add(&l->text, s, n);
+        mt_text_add(&l->text, l->has_text ? ", " : "[", l->has_text ? 2 : 1);
+        mt_text_add(&l->text, s, n);
         l->has_text = true;
         l->is_variable |= is_variable;
         l->index++;
@@ -133,12 +133,12 @@ static int close(struct yaml *y)
     y->n_path = l->path;
     if (!l->is_map && (l->has_text || l->index == 0)) {
         if (!l->has_text)
-            mt_conf_text_add(&l->text, "[", 1);
-        mt_conf_text_add(&l->text, "]", 1);
+            mt_text_add(&l->text, "[", 1);
+        mt_text_add(&l->text, "]", 1);
         ok = !l->text.failed && emit(y, l->text.p, l->text.n, l->line, l->is_variable);
         y->c->n_cut += l->text.cut;
     }
-    mt_conf_text_done(&l->text);
+    mt_text_done(&l->text);
     y->depth--;
     value_done(y);
     return ok;
@@ -212,7 +212,7 @@ enum mt_rc mt_conf_yaml(struct mt_config *c, const char *text, size_t n, const c
         yaml_event_delete(&e);
     }
     while (y->depth != 0)
-        mt_conf_text_done(&y->level[--y->depth].text);
+        mt_text_done(&y->level[--y->depth].text);
     yaml_parser_delete(&p);
     mt_free(y);
     if (rc == MT_OK && !any && c->entries.n == n_before)

@@ -64,8 +64,8 @@ int mt_pk_frame_gets(struct pk *m, uint32_t node, const unsigned char **at, cons
 /* Whatever one pair can hold besides its frames fits into this many bytes, the key behind it included. */
 enum { PAIR_BYTES = 64, TAIL_BYTES = 16 };
 
-/* The key got by memo at p: its width there, 0 when it is anything else. */
-static inline uint32_t known_key(const struct pk *m, const unsigned char *p, uint32_t *key)
+/* The key got by memo at p, and in the lower byte its width there; 0 when it is anything else. */
+static uint32_t known_key(const struct pk *m, const unsigned char *p)
 {
     uint32_t i, e, wide;
     if (*p == 'h') {
@@ -78,30 +78,29 @@ static inline uint32_t known_key(const struct pk *m, const unsigned char *p, uin
         return 0;
     }
     e = i < m->n_memo ? m->memo[i] : 0;
-    if (e >> PK_ID_BITS != MT_T_STR)
+    if (e >> PK_ID_BITS != MT_T_STR || m->key_of[e & PK_ID_MASK] == MT_K_UNKNOWN)
         return 0;
-    *key = m->key_of[e & PK_ID_MASK];
-    return *key == MT_K_UNKNOWN ? 0 : wide;
+    return (uint32_t)m->key_of[e & PK_ID_MASK] << 8 | wide;
+}
+
+static uint32_t new_key(const struct pk *m, const unsigned char *p, struct pk_shape *s)
+{
+    uint32_t found = known_key(m, p);
+    if (found != 0) {
+        s->mask = (UINT64_C(1) << (found & 255) * 8) - 1;
+        s->bits = le64(p) & s->mask;
+        s->found = (uint16_t)found;
+    }
+    return found;
 }
 
 /* The same for the key at place i of an entry: most often that of the entry before. */
-static inline uint32_t key_at(struct pk *m, const unsigned char *p, uint32_t i, uint32_t *key)
+static inline uint32_t key_at(struct pk *m, const unsigned char *p, uint32_t i)
 {
     struct pk_shape *s = &m->shape[i & (sizeof m->shape / sizeof *m->shape - 1)];
-    uint64_t bits = le64(p);
-    uint32_t wide;
-    if (s->mask != 0 && (bits & s->mask) == s->bits) {
-        *key = s->key;
-        return s->wide;
-    }
-    wide = known_key(m, p, key);
-    if (wide != 0) {
-        s->mask = (UINT64_C(1) << wide * 8) - 1;
-        s->bits = bits & s->mask;
-        s->wide = (uint8_t)wide;
-        s->key = (uint8_t)*key;
-    }
-    return wide;
+    if ((le64(p) & s->mask) == s->bits && s->found != 0)
+        return s->found;
+    return new_key(m, p, s);
 }
 
 /* A number of up to 64 bits at p: its width, 0 when it is none. */
@@ -133,6 +132,7 @@ static const unsigned char *frame_list(struct pk *m, const unsigned char *p, con
 {
     uint32_t k = 0, room = sizeof m->scratch / sizeof *m->scratch;
     const unsigned char *from;
+    mt_stack_id id;
     p++;
     *memoize = *p == 0x94;
     p += *memoize;
@@ -142,21 +142,23 @@ static const unsigned char *frame_list(struct pk *m, const unsigned char *p, con
         room = m->lim->max_frames;
     v->type = MT_T_STACK;
     from = p + 1;
-    p = mt_pk_stack_find(m, from, end - TAIL_BYTES, &v->id, &k);
+    p = mt_pk_stack_find(m, from, end - TAIL_BYTES, &id, &k);
     if (p != NULL && k < room) {
         m->steps += k;
+        v->id = id;
         return p;
     }
     k = 0;
     p = take_gets(m, m->scratch, &k, room, from, end);
     if (k == room || end - p < 1 + TAIL_BYTES || *p != 'e')
         return NULL;
-    if (!mt_build_stack(m->b, m->scratch, k, &v->id)) {
+    if (!mt_build_stack(m->b, m->scratch, k, &id)) {
         mt_pk_builder_failed(m);
         return NULL;
     }
-    if (!mt_pk_stack_note(m, from, p + 1, v->id, k))
+    if (!mt_pk_stack_note(m, from, p + 1, id, k))
         return NULL;
+    v->id = id;
     m->steps += k;
     return p + 1;
 }
@@ -166,7 +168,7 @@ static const unsigned char *value(struct pk *m, uint32_t key, const unsigned cha
                                   struct mt_val *v, bool *memoize)
 {
     struct mt_val second = {.type = MT_T_INT, .i = 0};
-    uint32_t wide, i, e;
+    uint32_t wide, i, e, pair;
     *memoize = false;
     if (*p == 'h' || *p == 'j') {
         i = *p == 'h' ? p[1] : le32(p + 1);
@@ -189,10 +191,11 @@ static const unsigned char *value(struct pk *m, uint32_t key, const unsigned cha
         return NULL;
     *memoize = p[1] == 0x94;
     v->type = MT_T_PAIR;
-    if (!mt_build_pair(m->b, v->u, second.u, &v->id)) {
+    if (!mt_build_pair(m->b, v->u, second.u, &pair)) {
         mt_pk_builder_failed(m);
         return NULL;
     }
+    v->id = pair;
     return p + 1 + *memoize;
 }
 
@@ -200,15 +203,18 @@ static const unsigned char *value(struct pk *m, uint32_t key, const unsigned cha
  * tuple. Counts the pairs in *count. */
 static int take_pairs(struct pk *m, struct mt_rec *rec, uint64_t *count, const unsigned char **at, const unsigned char *end)
 {
-    const unsigned char *p = *at;
-    uint32_t key = 0, wide = end - p >= PAIR_BYTES ? key_at(m, p, 0, &key) : 0, n = 0;
-    while (wide != 0 && end - p >= PAIR_BYTES) {
+    const unsigned char *p = *at, *last;
+    uint32_t found, next, n = 0;
+    if (end - p < PAIR_BYTES)
+        return m->stop == PK_RUNNING;
+    last = end - PAIR_BYTES;
+    for (found = key_at(m, p, 0); found != 0 && p <= last; found = next) {
         struct mt_val v;
-        uint32_t next_key = 0, next, put = m->n_stored;
+        uint32_t put = m->n_stored;
         bool memoize;
         const unsigned char *q;
         m->op = p;
-        q = value(m, key, p + wide, end, &v, &memoize);
+        q = value(m, found >> 8, p + (found & 255), end, &v, &memoize);
         if (q == NULL)
             break;
         if ((v.type == MT_T_STACK || v.type == MT_T_PAIR) && !memoize && (*q == 'q' || *q == 'r')) {
@@ -216,16 +222,14 @@ static int take_pairs(struct pk *m, struct mt_rec *rec, uint64_t *count, const u
             q += *q == 'q' ? 2 : 5;
             memoize = true;
         }
-        next = *q != 'u' ? key_at(m, q, n + 1, &next_key) : 0;
+        next = *q != 'u' ? key_at(m, q, n + 1) : 0;
         if (next == 0 && *q != 'u')
             break;
         if (memoize && !mt_pk_put_id(m, put, v))
             return 0;
-        mt_rec_set(rec, (enum mt_key)key, v);
+        mt_rec_set(rec, (enum mt_key)(found >> 8), v);
         n++;
         p = q;
-        key = next_key;
-        wide = next;
     }
     m->steps += n;
     *count += n;

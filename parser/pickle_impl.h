@@ -79,8 +79,8 @@ struct pk_mark {
 };
 
 struct pk_shape {
-    uint64_t bits, mask; /* the bytes that get the key; mask 0 = none yet */
-    uint8_t wide, key;   /* how many, enum mt_key */
+    uint64_t bits, mask; /* the bytes that get the key */
+    uint16_t found;      /* enum mt_key << 8 | how many; 0 = none yet */
 };
 
 enum pk_stop { PK_RUNNING = 0, PK_DONE, PK_CUT /* the bytes end */, PK_DAMAGED, PK_REFUSE, PK_FAIL };

@@ -157,6 +157,9 @@ static void put_address(struct walk *w, struct mt_bytes *to, uint64_t addr, uint
     *last = units;
 }
 
+/* Wraps instead of overflowing: live bytes are bounded, those of one role are not where a trace contradicts itself. */
+static void add_to(int64_t *total, uint64_t bytes) { *total = (int64_t)((uint64_t)*total + bytes); }
+
 static int alloc(struct walk *w, const struct mt_event *e)
 {
     unsigned role = w->in->w->fate[w->i].role;
@@ -178,7 +181,7 @@ static int alloc(struct walk *w, const struct mt_event *e)
     put_address(w, &w->addr[0], e->addr, &w->last_addr);
     w->s.next_id++;
     w->s.live += (int64_t)e->size;
-    w->role[role] += (int64_t)e->size;
+    add_to(&w->role[role], e->size);
     return 1;
 }
 
@@ -219,7 +222,7 @@ static void completed(struct walk *w, const struct mt_event *e)
     unsigned role = f->freed != MT_NEVER ? f->role : next_old < w->s.n_old ? w->in->w->old_role[next_old] : MT_ROLE_UNKNOWN;
     w->s.live -= (int64_t)e->size;
     w->s.pending -= (int64_t)e->size;
-    w->role[role < MT_ROLE_COUNT ? role : MT_ROLE_UNKNOWN] -= (int64_t)e->size;
+    add_to(&w->role[role < MT_ROLE_COUNT ? role : MT_ROLE_UNKNOWN], -e->size);
     if (w->whole) {
         w->whole = false;
     } else if (slot != MT_NO_SLOT && w->s.block.p[slot].size == e->size) {
@@ -345,10 +348,10 @@ static int walk(struct walk *w)
     struct mt_ov_now at = now(w, 0);
     int64_t old = 0;
     for (uint32_t i = 0; i < w->s.n_old; i++) {
-        w->role[w->in->w->old_role[i]] += (int64_t)w->in->r->old.p[i].size;
-        old += (int64_t)w->in->r->old.p[i].size;
+        add_to(&w->role[w->in->w->old_role[i]], w->in->r->old.p[i].size);
+        add_to(&old, w->in->r->old.p[i].size);
     }
-    w->role[MT_ROLE_UNKNOWN] += w->s.live - old; /* where the trace contradicts itself */
+    add_to(&w->role[MT_ROLE_UNKNOWN], (uint64_t)w->s.live - (uint64_t)old); /* where the trace contradicts itself */
     if (!mt_ov_begin(&w->by_event, w->p, false, &at) || (w->p->has_time && !mt_ov_begin(&w->by_time, w->p, true, &at)))
         return 0;
     for (w->i = 0; w->i < w->p->n_events; w->i++) {

@@ -15,6 +15,7 @@
 #define MT_PACK_IMPL_H
 
 #include "analysis/roles.h"
+#include "analysis/spanset.h"
 #include "render/pack.h"
 #include "render/pack_bytes.h"
 
@@ -139,20 +140,14 @@ struct mt_pack_block {
     uint32_t event;            /* of its allocation + 1; 0 = before the trace */
     bool pending;
 };
-struct mt_pack_span {
-    uint64_t addr, size;
-    uint32_t lane;
-    bool expandable;
-};
 struct mt_pack_state {
     MT_VEC(struct mt_pack_block) block;
     uint32_t free_head, head, tail, n_live;
     struct mt_addrmap at, old_at; /* address -> slot: of what the trace allocated; of what was there before */
     uint32_t *same_old;           /* of an old block: the next one at the same address */
     uint32_t n_old, next_old;     /* next_old: the one that the next free of an unknown block is of */
-    MT_VEC(struct mt_pack_span) span;
+    struct mt_spanset span;       /* segments; id: lane << 1 | expandable */
     bool spans_known;
-    uint64_t moved; /* work on spans: a hostile trace may ask for a quadratic amount */
     uint64_t next_id;
     int64_t live, pending, reserved;
 };

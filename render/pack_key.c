@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#define MAX_MOVED (UINT64_C(1) << 27)
-
 static uint32_t new_slot(struct mt_pack_state *s)
 {
     uint32_t slot = s->free_head;
@@ -85,96 +83,27 @@ uint32_t mt_state_take(struct mt_pack_state *s, uint64_t addr)
 
 /* ---- segments ---- */
 
-static uint32_t lower(const struct mt_pack_state *s, uint64_t addr) /* first span that ends above addr */
-{
-    uint32_t lo = 0, hi = s->span.n;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (s->span.p[mid].addr + s->span.p[mid].size > addr)
-            hi = mid;
-        else
-            lo = mid + 1;
-    }
-    return lo;
-}
+static uint32_t span_id(uint32_t lane, bool expandable) { return lane << 1 | (expandable ? 1u : 0u); }
 
-static bool joins(const struct mt_pack_span *a, const struct mt_pack_span *b)
+static bool joins(const void *ctx, uint32_t a, uint32_t b)
 {
-    return a->expandable && b->expandable && a->lane == b->lane && a->addr + a->size == b->addr;
-}
-
-static void remove_span(struct mt_pack_state *s, uint32_t i)
-{
-    s->moved += s->span.n - i;
-    memmove(s->span.p + i, s->span.p + i + 1, (s->span.n - i - 1) * sizeof *s->span.p);
-    s->span.n--;
-}
-
-static int insert_span(struct mt_pack_state *s, const struct mt_pack_span *x)
-{
-    uint32_t i = lower(s, x->addr);
-    if (x->size == 0)
-        return 1;
-    if (x->size > UINT64_MAX - x->addr || (i < s->span.n && s->span.p[i].addr < x->addr + x->size)) {
-        s->spans_known = false; /* overlaps: the trace contradicts itself */
-        return 1;
-    }
-    if (i > 0 && joins(&s->span.p[i - 1], x)) {
-        s->span.p[i - 1].size += x->size;
-        if (i < s->span.n && joins(&s->span.p[i - 1], &s->span.p[i])) {
-            s->span.p[i - 1].size += s->span.p[i].size;
-            remove_span(s, i);
-        }
-        return 1;
-    }
-    if (i < s->span.n && joins(x, &s->span.p[i])) {
-        s->span.p[i].addr = x->addr;
-        s->span.p[i].size += x->size;
-        return 1;
-    }
-    if (MT_VEC_PUSH(&s->span) == NULL)
-        return 0;
-    s->moved += s->span.n - i;
-    memmove(s->span.p + i + 1, s->span.p + i, (s->span.n - 1 - i) * sizeof *s->span.p);
-    s->span.p[i] = *x;
-    return 1;
-}
-
-static int cut_span(struct mt_pack_state *s, uint64_t addr, uint64_t size)
-{
-    uint32_t i = lower(s, addr);
-    struct mt_pack_span *x, tail;
-    if (size == 0)
-        return 1;
-    if (i >= s->span.n || s->span.p[i].addr > addr || s->span.p[i].addr + s->span.p[i].size - addr < size) {
-        s->spans_known = false; /* it was not there as far as we know */
-        return 1;
-    }
-    x = &s->span.p[i];
-    tail = *x;
-    tail.addr = addr + size;
-    tail.size = x->addr + x->size - tail.addr;
-    x->size = addr - x->addr;
-    if (x->size == 0)
-        remove_span(s, i);
-    return insert_span(s, &tail);
+    (void)ctx;
+    return a == b && (a & 1) != 0;
 }
 
 int mt_state_segment(struct mt_pack_state *s, const struct mt_event *e, uint32_t lane)
 {
-    struct mt_pack_span x = {e->addr, e->size, lane, e->action == MT_ACT_SEGMENT_MAP};
-    int ok = 1;
+    bool adds = e->action == MT_ACT_SEGMENT_ALLOC || e->action == MT_ACT_SEGMENT_MAP;
+    uint32_t id = span_id(lane, e->action == MT_ACT_SEGMENT_MAP);
+    enum mt_span_rc rc;
     if (!s->spans_known)
         return 1;
-    if (e->action == MT_ACT_SEGMENT_ALLOC || e->action == MT_ACT_SEGMENT_MAP)
-        ok = insert_span(s, &x);
-    else
-        ok = cut_span(s, e->addr, e->size);
-    if (s->moved > MAX_MOVED)
+    rc = adds ? mt_spanset_add(&s->span, e->addr, e->size, id, joins, NULL) : mt_spanset_cut(&s->span, e->addr, e->size);
+    if (rc == MT_SPAN_CONTRADICTS) {
         s->spans_known = false;
-    if (!s->spans_known)
-        MT_VEC_DONE(&s->span);
-    return ok;
+        mt_spanset_done(&s->span);
+    }
+    return rc != MT_SPAN_NOMEM;
 }
 
 static int begin_spans(struct mt_pack_state *s, const struct mt_replay *r, struct mt_sites *sites)
@@ -186,16 +115,11 @@ static int begin_spans(struct mt_pack_state *s, const struct mt_replay *r, struc
         return 0;
     ok = 1;
     for (uint32_t i = 0; ok && s->spans_known && i < n; i++) {
-        struct mt_pack_span *to = MT_VEC_PUSH(&s->span);
-        if (to == NULL) {
-            ok = 0;
-            break;
-        }
         if (i == 0 || span[i].stream != span[i - 1].stream || span[i].pool[0] != span[i - 1].pool[0] ||
             span[i].pool[1] != span[i - 1].pool[1] || span[i].pool_known != span[i - 1].pool_known)
             lane = mt_sites_find_lane(sites, span[i].stream, span[i].pool, span[i].pool_known);
-        ok = lane != UINT32_MAX;
-        *to = (struct mt_pack_span){span[i].addr, span[i].size, lane, span[i].expandable};
+        ok = lane != UINT32_MAX &&
+             mt_spanset_insert(&s->span, span[i].addr, span[i].addr + span[i].size, span_id(lane, span[i].expandable));
     }
     mt_free(span);
     return ok;
@@ -273,7 +197,7 @@ int mt_state_begin(struct mt_pack_state *s, const struct mt_pack_in *in, struct 
 void mt_state_done(struct mt_pack_state *s)
 {
     MT_VEC_DONE(&s->block);
-    MT_VEC_DONE(&s->span);
+    mt_spanset_done(&s->span);
     mt_addrmap_done(&s->at);
     mt_addrmap_done(&s->old_at);
     mt_free(s->same_old);
@@ -285,6 +209,8 @@ int mt_state_key(const struct mt_pack_state *s, const struct mt_pack *p, uint64_
 {
     enum { HEAD, ID, SITE, SIZE, REST, STATE, EVENT, ADDRESS, SEG_ADDRESS, SEG_SIZE, SEG_LANE, N };
     struct mt_bytes c[N];
+    const struct mt_spanset_item *x;
+    struct mt_spanset_at at;
     uint64_t id = 0, addr = 0;
     int rc;
     memset(c, 0, sizeof c);
@@ -310,12 +236,11 @@ int mt_state_key(const struct mt_pack_state *s, const struct mt_pack *p, uint64_
         addr = b->addr;
     }
     addr = 0;
-    for (uint32_t i = 0; s->spans_known && i < s->span.n; i++) {
-        const struct mt_pack_span *x = &s->span.p[i];
+    for (x = mt_spanset_find(&s->span, 0, &at); x != NULL; x = mt_spanset_next(&s->span, &at)) {
         if (p->addr_unit != 0)
             mt_put_var(&c[SEG_ADDRESS], x->addr / p->addr_unit - addr / p->addr_unit);
-        mt_put_var(&c[SEG_SIZE], x->size);
-        mt_put_var(&c[SEG_LANE], (uint64_t)x->lane << 1 | (x->expandable ? 1u : 0u));
+        mt_put_var(&c[SEG_SIZE], x->end - x->addr);
+        mt_put_var(&c[SEG_LANE], x->id);
         addr = x->addr;
     }
     rc = mt_blob_make(out, c, N);

@@ -1,11 +1,8 @@
 #include "render/page_data.h"
 
-#include "render/pack_ledger.h"
-#include "render/pack_notes.h"
 #include "render/page_index.h"
 #include "render/script.h"
 
-#include <errno.h>
 #include <inttypes.h>
 
 static void put_block(struct mt_out *o, const struct mt_blob *b, char scope, uint32_t id, const char *name)
@@ -63,28 +60,6 @@ static void put_events(struct mt_out *o, const struct mt_track_plan *t, uint32_t
     }
 }
 
-static void put_ledgers(const struct mt_job *job, struct mt_out *o)
-{
-    for (uint32_t i = 0; job != NULL && i < job->ledgers.n; i++) {
-        struct mt_blob b = {NULL, 0};
-        if (!mt_ledger_blob(&job->ledgers.p[i], &b))
-            o->error = o->error != 0 ? o->error : ENOMEM;
-        put_block(o, &b, 'g', i, "");
-        mt_blob_done(&b);
-    }
-}
-
-static void put_nvtx(const struct mt_page_plan *plan, const struct mt_job *job, struct mt_out *o)
-{
-    for (uint32_t i = 0; i < plan->track.n; i++) {
-        struct mt_blob b = {NULL, 0};
-        if (!mt_nvtx_blob(&b, plan->track.p[i].pack, job, plan->track.p[i].rank))
-            o->error = o->error != 0 ? o->error : ENOMEM;
-        put_block(o, &b, 't', i, "-n");
-        mt_blob_done(&b);
-    }
-}
-
 /* The script comes last: what it reads is there when it runs. */
 void mt_page_data(const struct mt_page *p, struct mt_out *o)
 {
@@ -94,8 +69,10 @@ void mt_page_data(const struct mt_page *p, struct mt_out *o)
     mt_puts(o, "</script>\n");
     for (uint32_t i = 0; i < plan->track.n; i++)
         put_overview(o, &plan->track.p[i], i);
-    put_ledgers(p->r->job, o);
-    put_nvtx(plan, p->r->job, o);
+    for (uint32_t i = 0; i < plan->ledger.n; i++)
+        put_block(o, &plan->ledger.p[i], 'g', i, "");
+    for (uint32_t i = 0; i < plan->track.n; i++)
+        put_block(o, &plan->track.p[i].nvtx, 't', i, "-n");
     for (uint32_t i = 0; i < plan->track.n; i++)
         put_events(o, &plan->track.p[i], i);
     mt_puts(o, "<script id=\"mt-worker\">");

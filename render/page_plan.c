@@ -1,5 +1,8 @@
 #include "render/page_plan.h"
 
+#include "render/pack_ledger.h"
+#include "render/pack_notes.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,12 +23,27 @@ int mt_page_plan_begin(struct mt_page_plan *p, const struct mt_report *r)
             t->addresses = true;
             t->grain = t->pack->partial ? MT_GRAIN_FINE : MT_GRAIN_COARSE;
             t->n_exact = t->pack->why == NULL ? t->pack->n_events : 0;
+            if (!mt_nvtx_blob(&t->nvtx, t->pack, r->job, i))
+                return 0;
         }
+    }
+    for (uint32_t i = 0; r->job != NULL && i < r->job->ledgers.n; i++) {
+        struct mt_blob *b = MT_VEC_PUSH(&p->ledger);
+        if (b == NULL || !mt_ledger_blob(&r->job->ledgers.p[i], b))
+            return 0;
     }
     return 1;
 }
 
-void mt_page_plan_done(struct mt_page_plan *p) { MT_VEC_DONE(&p->track); }
+void mt_page_plan_done(struct mt_page_plan *p)
+{
+    for (uint32_t i = 0; i < p->track.n; i++)
+        mt_blob_done(&p->track.p[i].nvtx);
+    for (uint32_t i = 0; i < p->ledger.n; i++)
+        mt_blob_done(&p->ledger.p[i]);
+    MT_VEC_DONE(&p->track);
+    MT_VEC_DONE(&p->ledger);
+}
 
 /* In windows a chunk is there because a finding lies in it, or because the next one needs the state that it leaves. */
 bool mt_plan_has(const struct mt_track_plan *t, uint32_t chunk)

@@ -17,14 +17,16 @@ struct mt_track_plan {
     enum mt_detail detail;
     bool addresses, coarse; /* coarse: times in steps */
     enum mt_grain grain;
-    uint64_t n_exact; /* events */
+    uint64_t n_exact;    /* events */
+    struct mt_blob nvtx; /* none where there is nothing */
 };
 struct mt_page_plan {
     MT_VEC(struct mt_track_plan) track; /* in the order of ranks and devices: their index is the track's number */
+    MT_VEC(struct mt_blob) ledger;      /* of the job, in its order */
     uint64_t max_size;
 };
 
-/* Everything. 1, or 0 = out of memory. */
+/* Everything; packs what is not packed yet, once, as a page may be written twice. 1, or 0 = out of memory; done() either way. */
 int mt_page_plan_begin(struct mt_page_plan *p, const struct mt_report *r);
 void mt_page_plan_done(struct mt_page_plan *p);
 /* Bytes of the packed blocks as planned. */

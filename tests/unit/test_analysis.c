@@ -291,6 +291,25 @@ MT_TEST(owner_sums_are_exact)
     mt_trace_free(t);
 }
 
+MT_TEST(forged_frees)
+{
+    struct bt x = bt_new();
+    struct mt_trace *t;
+    struct mt_analysis *a;
+    bt_trace(&x, 0);
+    for (int i = 0; i < 300; i++) { /* completed and never asked for: all of them would have been pending at the start */
+        bt_event(&x, "alloc", 4096, UINT64_C(1) << 52, "a.py:1:f");
+        bt_event(&x, "free_completed", 4096, UINT64_C(1) << 52, "");
+    }
+    t = bt_done(&x);
+    a = analyze(t);
+    MT_ASSERT(a != NULL && a->devices.n == 1);
+    MT_CHECK(a->devices.p[0].withheld != NULL);
+    MT_CHECK(a->devices.p[0].pending_peak < UINT64_C(1) << 61);
+    mt_analysis_free(a);
+    mt_trace_free(t);
+}
+
 /* Sizes that no machine has, in a number that would overflow any sum: withheld, never undefined. */
 MT_TEST(forged_sizes)
 {
@@ -441,5 +460,6 @@ MT_MAIN(MT_RUN(rules_load) MT_RUN(anchored_on_the_end) MT_RUN(negative_start_is_
             MT_RUN(oom_in_pieces) MT_RUN(oom_crumbs) MT_RUN(oom_words) MT_RUN(oom_while_frees_wait)
                 MT_RUN(first_forward_is_not_inference) MT_RUN(oom_fragmentation) MT_RUN(oom_limit) MT_RUN(oom_other_stream)
                     MT_RUN(segment_sizes) MT_RUN(expandable_holes) MT_RUN(columns_are_true_states) MT_RUN(owner_sums_are_exact)
-                        MT_RUN(forged_sizes) MT_RUN(many_ooms_of_one_deep_stack) MT_RUN(cut_trace_has_no_anchor)
-                            MT_RUN(empty_snapshot) MT_RUN(framework_by_settings) MT_RUN(out_of_memory_anywhere))
+                        MT_RUN(forged_frees) MT_RUN(forged_sizes) MT_RUN(many_ooms_of_one_deep_stack)
+                            MT_RUN(cut_trace_has_no_anchor) MT_RUN(empty_snapshot) MT_RUN(framework_by_settings)
+                                MT_RUN(out_of_memory_anywhere))

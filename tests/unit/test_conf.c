@@ -301,6 +301,11 @@ MT_TEST(hostile)
     open_conf();
     MT_CHECK_EQ(mt_conf_file(&rc->conf, "{\"a\": \0 1}", 11, "x.json", &err), MT_EINPUT);
     (void)mt_conf_file(&rc->conf, "a: \xff\xfe\0\1", 7, "x.yaml", &err);
+    MT_CHECK_EQ(mt_conf_args(&rc->conf, "--\0a=1 a\0b=2 c=3\0x d=4", 22, "--args", false, &err), MT_OK);
+    MT_CHECK_EQ(rc->conf.n_dropped, 1);
+    MT_CHECK_EQ(rc->conf.n_cut, 1);
+    MT_CHECK(rc->conf.entries.n == 2 && strcmp(rc->conf.entries.p[0].value, "3") == 0 &&
+             strcmp(rc->conf.entries.p[1].key, "d") == 0);
     mt_runconf_free(rc);
 }
 

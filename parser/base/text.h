@@ -1,0 +1,18 @@
+/* text.h -- a string that grows. Zeroed struct = empty, with p NULL until something is added. */
+#ifndef MT_TEXT_H
+#define MT_TEXT_H
+
+#include "parser/base/mem.h"
+
+#include <stdbool.h>
+
+struct mt_text {
+    char *p; /* NUL-terminated */
+    size_t n, cap;
+    size_t max;       /* bytes; what is beyond is cut off and remembered. 0 = as many as there is memory for */
+    bool cut, failed; /* failed: out of memory, and what came after is lost */
+};
+void mt_text_add(struct mt_text *t, const char *s, size_t n);
+void mt_text_done(struct mt_text *t);
+
+#endif
