@@ -75,6 +75,20 @@ static int new_point(struct mt_export_track *t, const struct walk *k, uint64_t x
     return p != NULL;
 }
 
+static bool changes(const struct mt_attr *attr, uint32_t i)
+{
+    return i > 0 && (attr[i].phase != attr[i - 1].phase || attr[i].sub != attr[i - 1].sub);
+}
+
+/* The length from which stretches of sub-phases are kept: any but none at all, unless there are too many. */
+static uint64_t least_length(const struct mt_attr *attr, uint32_t n, uint64_t span, bool by_time)
+{
+    uint32_t many = 1;
+    for (uint32_t i = 1; i < n; i++)
+        many += changes(attr, i);
+    return (many > MAX_SLICES ? span / MAX_SLICES : 0) + (by_time ? 1u : 0u);
+}
+
 /* One sub-phase after the other; those too short to be seen are counted. */
 static int new_slice(struct mt_export_track *t, struct mt_attr a, uint64_t x0, uint64_t x1, uint64_t least)
 {
@@ -98,8 +112,9 @@ static int gather_curve(struct mt_export_track *t, const struct mt_roles *w, con
     struct walk k = {.best = -1, .pending = r->start_pending, .reserved = r->start_reserved};
     uint32_t n = (uint32_t)r->d->events.n;
     uint64_t x0 = t->by_time ? o->timeline.x0 : 0, x1 = t->by_time ? o->timeline.x1 : (uint64_t)n - 1;
-    uint64_t step = (x1 - x0) / MT_EXPORT_BUCKETS + 1, least = (x1 - x0) / MAX_SLICES + (t->by_time ? 1u : 0u);
+    uint64_t step = (x1 - x0) / MT_EXPORT_BUCKETS + 1, least = least_length(attr, n, x1 - x0, t->by_time);
     uint64_t x = x0, since = x0, bucket = 0;
+    uint32_t every = n / MT_EXPORT_BUCKETS + 1;       /* a burst of events is cut as well, not only the time */
     k.live = k.role[MT_ROLE_UNKNOWN] = r->start_live; /* of it unknown: what no block accounts for, mostly nothing */
     for (uint32_t i = 0; i < r->old.n; i++) {
         add(&k.role[w->old_role[i]], r->old.p[i].size);
@@ -112,13 +127,13 @@ static int gather_curve(struct mt_export_track *t, const struct mt_roles *w, con
         uint64_t now = t->by_time ? e->time_ns : i;
         if (now > x && now <= x1) /* a clock that goes backwards stands still */
             x = now;
-        if (i > 0 && (attr[i].phase != attr[i - 1].phase || attr[i].sub != attr[i - 1].sub)) {
+        if (changes(attr, i)) {
             if (!new_slice(t, attr[i - 1], since, x, least))
                 return 0;
             since = x;
         }
         apply(&k, w, e, i);
-        if (i == 0 || (x - x0) / step != bucket) {
+        if (i % every == 0 || (x - x0) / step != bucket) {
             bucket = (x - x0) / step;
             k.best = k.live;
             if (!new_point(t, &k, x))

@@ -30,11 +30,13 @@ struct mt_chrome {
     struct mt_jsonw *w;
     uint64_t t0_ns; /* of ts 0 */
     uint32_t pid;
+    uint64_t n_left_out; /* slices of the driver's that found no lane */
 };
 void mt_chrome_open(struct mt_chrome *c, const char *ph, const char *name, size_t n_name,
                     uint32_t tid); /* "args" is left open */
 void mt_chrome_close(struct mt_chrome *c);
 void mt_chrome_ts(struct mt_chrome *c, bool by_time, uint64_t x);
+void mt_chrome_process(struct mt_chrome *c, const char *name); /* the next pid */
 void mt_chrome_name(struct mt_chrome *c, const char *what, uint32_t tid, const char *name);
 void mt_chrome_counter(struct mt_chrome *c, const char *name, bool by_time, uint64_t x, int64_t value);
 void mt_chrome_slice(struct mt_chrome *c, const char *name, size_t n_name, uint32_t tid, bool by_time, uint64_t x0,

@@ -4,10 +4,49 @@
 #include "render/escape.h"
 #include "render/jsonw.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { TID_FAILED = 1, TID_SLEEP, TID_PHASE };
+enum { TID_FAILED = 1, TID_SLEEP, TID_PHASE = 1, N_LANES = 4, LANE_DEPTH = 16 };
+
+/* Slices of one track have to nest. Ranges of several threads, and of several processes on one GPU, need not: each goes to the first
+ * lane where it does. */
+struct lane {
+    uint64_t ends[LANE_DEPTH]; /* of the open ones, outermost first */
+    uint32_t n;
+    bool named;
+};
+
+/* The lane of a slice that begins no earlier than those before it; N_LANES = none. */
+static uint32_t lane_of(struct lane lanes[N_LANES], uint64_t t0, uint64_t t1)
+{
+    uint32_t i = 0;
+    for (; i < N_LANES; i++) {
+        struct lane *l = &lanes[i];
+        while (l->n != 0 && l->ends[l->n - 1] <= t0)
+            l->n--;
+        if (l->n < LANE_DEPTH && (l->n == 0 || l->ends[l->n - 1] >= t1)) {
+            l->ends[l->n++] = t1;
+            break;
+        }
+    }
+    return i;
+}
+
+static void lane_slice(struct mt_chrome *c, struct lane lanes[N_LANES], uint32_t tid, const char *lane_name, const char *name,
+                       uint64_t t0, uint64_t t1)
+{
+    uint32_t lane = lane_of(lanes, t0, t1);
+    if (lane == N_LANES) {
+        c->n_left_out++;
+        return;
+    }
+    if (!lanes[lane].named)
+        mt_chrome_name(c, "thread_name", tid + lane, lane_name);
+    lanes[lane].named = true;
+    mt_chrome_slice(c, name, strlen(name), tid + lane, true, t0, t1);
+}
 
 /* Columns share the time of the ledger equally; each stands at its beginning, so that none lies before the state it shows. */
 static uint64_t column_ns(const struct mt_ledger *l, uint32_t i)
@@ -42,7 +81,7 @@ static void failures(struct mt_chrome *c, const struct mt_job *j, uint32_t gpu)
             continue;
         mt_chrome_open(c, "i", name, strlen(name), TID_FAILED);
         mt_chrome_ts(c, true, m->time_ns);
-        mt_jw_ks(c->w, "s", "p");
+        mt_jw_ks(c->w, "s", "t");
         mt_jw_key(c->w, "args");
         mt_jw_open(c->w, '{');
         mt_jw_ku(c->w, "request_bytes", m->request);
@@ -53,12 +92,47 @@ static void failures(struct mt_chrome *c, const struct mt_job *j, uint32_t gpu)
         mt_jw_close(c->w, '}');
         mt_chrome_close(c);
     }
+}
+
+static void sleeps(struct mt_chrome *c, const struct mt_job *j, uint32_t gpu)
+{
+    struct lane lanes[N_LANES];
+    memset(lanes, 0, sizeof lanes);
     for (uint32_t i = 0; i < j->sleeps.n; i++) {
         const struct mt_sleep *s = &j->sleeps.p[i];
-        const char *name = s->is_wake ? "wakes" : "goes to sleep";
         if (s->ledger == gpu)
-            mt_chrome_slice(c, name, strlen(name), TID_SLEEP, true, s->t0_ns, s->t1_ns);
+            lane_slice(c, lanes, TID_SLEEP, "sleep and wake", s->is_wake ? "wakes" : "goes to sleep", s->t0_ns, s->t1_ns);
     }
+}
+
+/* A track for each process that marked phases. */
+static void phases(struct mt_chrome *c, const struct mt_job *j)
+{
+    uint32_t *first = mt_calloc((size_t)j->drivers.n + 1, sizeof *first);
+    struct lane(*lanes)[N_LANES] = NULL;
+    char name[320];
+    for (uint32_t i = 0; first != NULL && i < j->drivers.n; i++)
+        first[i + 1] = first[i] + j->drivers.p[i]->driver->processes.n;
+    if (first != NULL)
+        lanes = mt_calloc((size_t)first[j->drivers.n] + 1, sizeof *lanes);
+    if (lanes == NULL) {
+        if (c->w->o->error == 0)
+            c->w->o->error = ENOMEM;
+        mt_free(first);
+        return;
+    }
+    mt_chrome_process(c, "phases of the job (NVTX)");
+    for (uint32_t i = 0; i < j->phases.n; i++) {
+        const struct mt_job_phase *p = &j->phases.p[i];
+        const struct mt_trace *t = j->drivers.p[p->driver];
+        const struct mt_process *who = &t->driver->processes.p[p->process];
+        uint32_t at = first[p->driver] + p->process;
+        snprintf(name, sizeof name, "%.200s, pid %lu", mt_str(t, who->name), (unsigned long)who->pid);
+        if (p->t1_ns >= p->t0_ns && p->t1_ns != 0)
+            lane_slice(c, lanes[at], TID_PHASE + at * N_LANES, name, mt_phase_words(p->phase), p->t0_ns, p->t1_ns);
+    }
+    mt_free(lanes);
+    mt_free(first);
 }
 
 void mt_chrome_job(struct mt_chrome *c, const struct mt_job *j)
@@ -66,23 +140,13 @@ void mt_chrome_job(struct mt_chrome *c, const struct mt_job *j)
     char name[192];
     for (uint32_t i = 0; i < j->ledgers.n; i++) {
         const struct mt_ledger *l = &j->ledgers.p[i];
-        c->pid++;
         snprintf(name, sizeof name, "driver: %.160s", l->name);
-        mt_chrome_name(c, "process_name", 0, name);
+        mt_chrome_process(c, name);
         mt_chrome_name(c, "thread_name", TID_FAILED, "failed calls");
-        mt_chrome_name(c, "thread_name", TID_SLEEP, "sleep and wake");
         ledger(c, l);
         failures(c, j, i);
+        sleeps(c, j, i);
     }
-    if (j->phases.n == 0)
-        return;
-    c->pid++;
-    mt_chrome_name(c, "process_name", 0, "phases of the job (NVTX)");
-    for (uint32_t i = 0; i < j->phases.n; i++) { /* those of one process nest; each process is a track */
-        const struct mt_job_phase *p = &j->phases.p[i];
-        const char *words = mt_phase_words(p->phase);
-        uint32_t tid = TID_PHASE + p->process + p->driver * 65536u;
-        if (p->t1_ns >= p->t0_ns && p->t1_ns != 0)
-            mt_chrome_slice(c, words, strlen(words), tid, true, p->t0_ns, p->t1_ns);
-    }
+    if (j->phases.n != 0)
+        phases(c, j);
 }

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TID_OOM = 1, TID_PHASE, TID_SUB, TID_STEP, TID_MICRO, TID_NOTE, N_NOTE_LANES = 8, MAX_NOTES = 20000 };
+enum { TID_OOM = 1, TID_PHASE, TID_SUB, TID_STEP, TID_MICRO, TID_NOTE, TIDS = 100, N_NOTE_LANES = 8, MAX_NOTES = 20000 };
 
 /* ---- events ------------------------------------------------------------------------------------------------------------------------ */
 
@@ -31,7 +31,8 @@ void mt_chrome_open(struct mt_chrome *c, const char *ph, const char *name, size_
     mt_jw_open(c->w, '{');
     mt_jw_ks(c->w, "ph", ph);
     mt_jw_ku(c->w, "pid", c->pid);
-    mt_jw_ku(c->w, "tid", tid);
+    mt_jw_ku(c->w, "tid",
+             tid != 0 ? (uint64_t)c->pid * TIDS + tid : 0); /* never that of a process: such a thread is its main one */
     mt_jw_key(c->w, "name");
     mt_jw_str(c->w, name, n_name);
 }
@@ -58,20 +59,38 @@ void mt_chrome_counter(struct mt_chrome *c, const char *name, bool by_time, uint
     mt_chrome_ts(c, by_time, x);
     mt_jw_key(c->w, "args");
     mt_jw_open(c->w, '{');
-    mt_jw_ki(c->w, "value", value);
+    mt_jw_ki(c->w, "bytes", value); /* Perfetto calls the track by both: "reserved bytes" */
     mt_jw_close(c->w, '}');
     mt_chrome_close(c);
 }
 
-void mt_chrome_slice(struct mt_chrome *c, const char *name, size_t n_name, uint32_t tid, bool by_time, uint64_t x0, uint64_t x1)
+/* What began before ts 0 is drawn from there, and still ends when it ended. */
+static void put_dur(struct mt_chrome *c, bool by_time, uint64_t x0, uint64_t x1)
 {
-    uint64_t d = x1 > x0 ? x1 - x0 : 0;
-    mt_chrome_open(c, "X", name, n_name, tid);
-    mt_chrome_ts(c, by_time, x0);
+    uint64_t from = by_time && x0 < c->t0_ns ? c->t0_ns : x0, d = x1 > from ? x1 - from : 0;
     mt_jw_key(c->w, "dur");
     mt_jw_u(c->w, by_time ? d / 1000 : d);
     if (by_time && d % 1000 != 0)
         mt_putf(c->w->o, ".%03u", (unsigned)(d % 1000));
+}
+
+void mt_chrome_slice(struct mt_chrome *c, const char *name, size_t n_name, uint32_t tid, bool by_time, uint64_t x0, uint64_t x1)
+{
+    mt_chrome_open(c, "X", name, n_name, tid);
+    mt_chrome_ts(c, by_time, x0);
+    put_dur(c, by_time, x0, x1);
+    mt_chrome_close(c);
+}
+
+void mt_chrome_process(struct mt_chrome *c, const char *name)
+{
+    c->pid++;
+    mt_chrome_name(c, "process_name", 0, name);
+    mt_chrome_open(c, "M", "process_sort_index", 18, 0); /* in the order of the file, not by how many slices each has */
+    mt_jw_key(c->w, "args");
+    mt_jw_open(c->w, '{');
+    mt_jw_ku(c->w, "sort_index", c->pid);
+    mt_jw_close(c->w, '}');
     mt_chrome_close(c);
 }
 
@@ -106,7 +125,7 @@ static void counter_of(struct mt_chrome *c, const struct mt_export_track *t, con
 static void counters(struct mt_chrome *c, const struct mt_export_track *t)
 {
     char name[96];
-    counter_of(c, t, "live (requested bytes)", offsetof(struct mt_export_point, live));
+    counter_of(c, t, "live", offsetof(struct mt_export_point, live));
     counter_of(c, t, "reserved", offsetof(struct mt_export_point, reserved));
     counter_of(c, t, "pending free", offsetof(struct mt_export_point, pending));
     for (int r = 0; r < MT_ROLE_COUNT; r++) {
@@ -124,9 +143,8 @@ static void phases(struct mt_chrome *c, const struct mt_export_track *t, const s
         const struct mt_occurrence *p = &d->roles.occurrences.p[i];
         const char *name = mt_phase_words((enum mt_phase)p->phase);
         mt_chrome_open(c, "X", name, strlen(name), TID_PHASE);
-        uint64_t x0 = x_of(t, p->first, p->t0_ns), x1 = x_of(t, p->last, p->t1_ns), dur = x1 > x0 ? x1 - x0 : 0;
-        mt_chrome_ts(c, t->by_time, x0);
-        mt_jw_ku(c->w, "dur", t->by_time ? dur / 1000 : dur);
+        mt_chrome_ts(c, t->by_time, x_of(t, p->first, p->t0_ns));
+        put_dur(c, t->by_time, x_of(t, p->first, p->t0_ns), x_of(t, p->last, p->t1_ns));
         mt_jw_key(c->w, "args");
         mt_jw_open(c->w, '{');
         mt_jw_ku(c->w, "peak_bytes", p->peak);
@@ -164,7 +182,7 @@ static void ooms(struct mt_chrome *c, const struct mt_export_track *t, const str
         const struct mt_oom *m = &d->ooms.p[i];
         mt_chrome_open(c, "i", "out of memory", 13, TID_OOM);
         mt_chrome_ts(c, t->by_time, x_of(t, m->event, m->time_ns));
-        mt_jw_ks(c->w, "s", "p");
+        mt_jw_ks(c->w, "s", "t");
         mt_jw_key(c->w, "args");
         mt_jw_open(c->w, '{');
         mt_jw_ku(c->w, "event", m->event);
@@ -190,7 +208,7 @@ static void annotations(struct mt_chrome *c, const struct mt_export_track *t, co
     char lane_name[48];
     if (!t->by_time)
         return;
-    least = (d->timeline.x1 - d->timeline.x0) / MAX_NOTES;
+    least = t->trace->ranges.n > MAX_NOTES ? (d->timeline.x1 - d->timeline.x0) / MAX_NOTES : 0;
     for (uint32_t i = 0; i < t->trace->ranges.n; i++) {
         const struct mt_range *g = &t->trace->ranges.p[i];
         uint32_t lane = 0;
@@ -229,7 +247,7 @@ static void device(struct mt_chrome *c, const struct mt_export_track *t, const s
                    {TID_SUB, "inside the phase"},
                    {TID_STEP, "steps"},
                    {TID_MICRO, "micro-batches"}};
-    mt_chrome_name(c, "process_name", 0, name);
+    mt_chrome_process(c, name);
     for (size_t i = 0; i < sizeof threads / sizeof *threads; i++)
         mt_chrome_name(c, "thread_name", threads[i].tid, threads[i].name);
     counters(c, t);
@@ -247,15 +265,34 @@ static void device(struct mt_chrome *c, const struct mt_export_track *t, const s
 
 /* ---- the file ---------------------------------------------------------------------------------------------------------------------- */
 
+static void earlier(uint64_t *t0, uint64_t t)
+{
+    if (t != 0 && t < *t0)
+        *t0 = t;
+}
+
 static uint64_t first_ns(const struct mt_export *x, const struct mt_report *r)
 {
+    const struct mt_job *j = r->job;
     uint64_t t0 = UINT64_MAX;
     for (uint32_t i = 0; i < x->tracks.n; i++)
-        if (x->tracks.p[i].by_time && x->tracks.p[i].points.n != 0 && x->tracks.p[i].points.p[0].x < t0)
-            t0 = x->tracks.p[i].points.p[0].x;
-    for (uint32_t i = 0; r->job != NULL && i < r->job->ledgers.n; i++)
-        if (r->job->ledgers.p[i].n_columns != 0 && r->job->ledgers.p[i].t0_ns < t0)
-            t0 = r->job->ledgers.p[i].t0_ns;
+        if (x->tracks.p[i].by_time && x->tracks.p[i].points.n != 0)
+            earlier(&t0, x->tracks.p[i].points.p[0].x);
+    for (uint32_t i = 0; i < r->n_ranks; i++) /* a device whose curve is withheld has its failures still */
+        for (uint32_t d = 0; d < r->ranks[i].analysis->devices.n; d++) {
+            const struct mt_device_analysis *da = &r->ranks[i].analysis->devices.p[d];
+            for (uint32_t k = 0; da->timeline.has_time && k < da->ooms.n; k++)
+                earlier(&t0, da->ooms.p[k].time_ns);
+        }
+    for (uint32_t i = 0; j != NULL && i < j->ledgers.n; i++)
+        if (j->ledgers.p[i].n_columns != 0)
+            earlier(&t0, j->ledgers.p[i].t0_ns);
+    for (uint32_t i = 0; j != NULL && i < j->phases.n; i++)
+        earlier(&t0, j->phases.p[i].t0_ns);
+    for (uint32_t i = 0; j != NULL && i < j->sleeps.n; i++)
+        earlier(&t0, j->sleeps.p[i].t0_ns);
+    for (uint32_t i = 0; j != NULL && i < j->ooms.n; i++)
+        earlier(&t0, j->ooms.p[i].time_ns);
     return t0 != UINT64_MAX ? t0 : 0;
 }
 
@@ -273,7 +310,6 @@ void mt_export_perfetto(const struct mt_export *x, const struct mt_report *r, st
         for (uint32_t d = 0; d < r->ranks[i].analysis->devices.n; d++) {
             const struct mt_device_analysis *da = &r->ranks[i].analysis->devices.p[d];
             const struct mt_export_track *t = mt_export_track_of(x, &r->ranks[i], d);
-            c.pid++;
             if (t != NULL)
                 device(&c, t, da, mt_export_track_name(name, sizeof name, r, &r->ranks[i], da), &left);
         }
@@ -281,7 +317,7 @@ void mt_export_perfetto(const struct mt_export *x, const struct mt_report *r, st
         mt_chrome_job(&c, r->job);
     mt_jw_close(&w, ']');
     mt_jw_ks(&w, "displayTimeUnit", "ms");
-    mt_jw_key(&w, "otherData");
+    mt_jw_key(&w, "metadata");
     mt_jw_open(&w, '{');
     mt_jw_ks(&w, "producer", "memtrace");
     mt_jw_ks(&w, "version", r->version);
@@ -292,6 +328,7 @@ void mt_export_perfetto(const struct mt_export *x, const struct mt_report *r, st
     mt_jw_ku(&w, "devices_by_event_number", left.by_event);
     mt_jw_ku(&w, "sub_phases_too_short", left.subs);
     mt_jw_ku(&w, "annotations_left_out", left.notes);
+    mt_jw_ku(&w, "driver_slices_left_out", c.n_left_out);
     mt_jw_close(&w, '}');
     mt_jw_close(&w, '}');
     mt_putc(o, '\n');

@@ -115,7 +115,7 @@ static void list_frame(struct scope *s, const struct mt_trace *t, mt_frame_id id
     mt_jw_open(&s->w, '{');
     mt_jw_key(&s->w, "name");
     mt_jw_str(&s->w, mt_str(t, f->name), mt_str_len(t, f->name));
-    if (mt_str_len(t, f->file) != 0) {
+    if (mt_str_len(t, f->file) != 0 && strcmp(mt_str(t, f->file), "??") != 0) {
         mt_jw_key(&s->w, "file");
         mt_jw_str(&s->w, mt_str(t, f->file), mt_str_len(t, f->file));
     }

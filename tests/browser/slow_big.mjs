@@ -79,12 +79,13 @@ async function goTo(page, hash) {
 /** What a key may be seen to do; before and now are of look(). `from`: the address to press it at. */
 function effects(device, last) {
   const ooms = device.ooms.map((o) => o.event), view = (hash) => /(?:^|[#&])[te]=([\d.]+)-([\d.]+)/.exec(hash)?.slice(1).map(Number) ?? [NaN, NaN];
-  const width = (hash) => ((v) => (Number.isNaN(v[0]) ? Infinity : v[1] - v[0]))(view(hash)), mid = `#e=${last * 0.3}-${last * 0.5}&c=${Math.round(last * 0.4)}`;
+  const width = (hash) => ((v) => (Number.isNaN(v[0]) ? Infinity : v[1] - v[0]))(view(hash));
+  const at = (share) => Math.round(last * share), mid = `#e=${at(0.3)}-${at(0.5)}&c=${at(0.4)}`;
   const jumped = (before, now) => Number.isInteger(now.event) && now.event !== before.event;
   return {
     left: { from: mid, ok: (b, n) => view(n.hash)[0] < view(b.hash)[0] }, right: { from: mid, ok: (b, n) => view(n.hash)[0] > view(b.hash)[0] },
     in: { from: mid, ok: (b, n) => width(n.hash) < width(b.hash) * 0.7 }, out: { from: mid, ok: (b, n) => width(n.hash) > width(b.hash) * 1.3 },
-    fit: { from: `${mid}&s=${Math.round(last * 0.38)}-${Math.round(last * 0.4)}`, ok: (b, n) => Math.abs(width(n.hash) - last * 0.02) < last * 0.002 },
+    fit: { from: `${mid}&s=${at(0.38)}-${at(0.4)}`, ok: (b, n) => Math.abs(width(n.hash) - last * 0.02) < last * 0.002 },
     peak: { from: mid, ok: (b, n) => n.event === device.peak_event },
     oom: { from: mid, ok: (b, n) => n.event === (ooms.find((e) => e > b.event) ?? ooms[0]) },
     next: { from: mid, ok: jumped }, previous: { from: mid, ok: jumped },

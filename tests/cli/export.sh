@@ -49,6 +49,10 @@ def perfetto(path, peak, reserved, n_ooms, n_processes):
     events = d["traceEvents"]
     best, last, ts_of = {}, {}, {}
     n = {"M": 0, "C": 0, "X": 0, "i": 0}
+    named = [e for e in events if e["ph"] == "M" and e["name"] == "thread_name" and e["args"]["name"]]
+    threads = {(e["pid"], e["tid"]) for e in named}
+    if len(threads) != len(named):
+        fail("a thread that is named twice")
     live, roles = {}, {}
     for e in events:
         n[e["ph"]] += 1
@@ -56,21 +60,25 @@ def perfetto(path, peak, reserved, n_ooms, n_processes):
             fail("before the start", e)
         if e["ph"] == "X" and e["dur"] < 0:
             fail("negative duration", e)
-        if e["ph"] == "i" and e["s"] != "p":
+        if e["ph"] == "i" and e["s"] != "t":
             fail("scope", e)
+        if e["ph"] in "Xi" and (e["tid"] == e["pid"] or (e["pid"], e["tid"]) not in threads):
+            fail("a main thread, or one without a name", e)
         if e["ph"] != "C":
             continue
+        if e["tid"] != 0 or list(e["args"]) != ["bytes"] or not isinstance(e["args"]["bytes"], int):
+            fail("counter", e)
         key = (e["pid"], e["name"])
         if ts_of.get(key, 0) > e["ts"]:
             fail("a counter goes back in time", e)
         ts_of[key] = e["ts"]
-        best[e["name"]] = max(best.get(e["name"], 0), e["args"]["value"])
-        if e["name"] == "live (requested bytes)":
-            live.setdefault(e["pid"], {})[e["ts"]] = e["args"]["value"]
+        best[e["name"]] = max(best.get(e["name"], 0), e["args"]["bytes"])
+        if e["name"] == "live":
+            live.setdefault(e["pid"], {})[e["ts"]] = e["args"]["bytes"]
         elif e["name"].startswith("live: "):
-            roles.setdefault(e["pid"], {}).setdefault(e["name"], {})[e["ts"]] = e["args"]["value"]
-    if best.get("live (requested bytes)", 0) != int(peak):
-        fail("highest live", best.get("live (requested bytes)"), "wanted", peak)
+            roles.setdefault(e["pid"], {}).setdefault(e["name"], {})[e["ts"]] = e["args"]["bytes"]
+    if best.get("live", 0) != int(peak):
+        fail("highest live", best.get("live"), "wanted", peak)
     if int(reserved) >= 0 and best.get("reserved", 0) > int(reserved):
         fail("highest reserved", best.get("reserved"), "wanted at most", reserved)
     if n["i"] != int(n_ooms):
@@ -78,6 +86,8 @@ def perfetto(path, peak, reserved, n_ooms, n_processes):
     processes = [e for e in events if e["ph"] == "M" and e["name"] == "process_name"]
     if len(processes) != int(n_processes) or len({e["pid"] for e in processes}) != len(processes):
         fail("processes", [e["args"] for e in processes])
+    if [e["args"]["sort_index"] for e in events if e["name"] == "process_sort_index"] != [e["pid"] for e in processes]:
+        fail("order of processes")
     for pid, series in live.items(): # the roles add up to live at every instant
         at = {}
         for ts in sorted({t for s in roles.get(pid, {}).values() for t in s} | set(series)):
@@ -173,10 +183,35 @@ run 2 export "$oom" --to svg
 run 1 export /nowhere/at/all
 
 # what the driver saw
+"$MEMTRACE" report --format json -q "$SAMPLES/driver_v1.trace.gz" > r.json
 run 0 export "$SAMPLES/driver_v1.trace.gz"
+chk perfetto .out "$(of live_peak_bytes)" "$(of reserved_peak_bytes)" 2 3
 check python3 -c 'import json; d = json.load(open(".out"))
 assert any(e["name"] == "device used" for e in d["traceEvents"] if e["ph"] == "C")
 assert any(e["name"] == "process_name" and e["args"]["name"].startswith("driver: ") for e in d["traceEvents"])'
+# ranges of a process that began before its GPU was used, two of which overlap: where they are, and on tracks where they nest
+cat > nvtx.py << 'EOF'
+import os, sys
+sys.path.insert(0, os.environ["SAMPLES"])
+import make_trace as m
+from imitate import wire
+chunks = m.trainer()
+third = wire.Chunk(m.TRAINER, 2, wire.PROCESS, 4100, m.T0 - 5 * 10**8, m.MONO - 5 * 10**8)
+for ms, name, ident in ((400, 3, 7), (300, 4, 8)):
+    third.timed(wire.START, m.MONO - ms * 10**6, 4100, 1, name, 0, ident)
+for ms, ident in ((200, 7), (100, 8), (50, 3)):
+    third.timed(wire.END_RANGE, m.MONO - ms * 10**6, 4100, 1, 0, ident)
+m.trainer = lambda: chunks
+with open("overlap.trace", "wb") as f:
+    f.write(m.make() + third.member())
+EOF
+python3 -B nvtx.py
+run 0 export overlap.trace
+chk perfetto .out "$(of live_peak_bytes)" "$(of reserved_peak_bytes)" 2 3
+check python3 -c 'import json
+e = [(e["name"], e["ts"], e["dur"], e["tid"]) for e in json.load(open(".out"))["traceEvents"] if e["ph"] == "X" and e["pid"] == 3 and e["tid"] < 305]
+assert e == [("rollout generation", 0, 2098000, 301), ("actor update", 2298000, 650000, 301), ("rollout generation", 2598000, 200000, 301),
+    ("actor update", 2698000, 200000, 302)], e'
 
 # same input, same bytes
 run 0 export "$oom" --to speedscope
