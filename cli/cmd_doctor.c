@@ -29,6 +29,14 @@ static uint32_t variables(const struct mt_places *p, const char *out[4][2])
 
 static void put(struct mt_out *o, const char *s) { mt_term(o, s, strlen(s)); }
 
+static bool has_driver(const struct mt_checks *c)
+{
+    for (uint32_t i = 0; i < c->list.n; i++)
+        if (strcmp(c->list.p[i].name, "libcuda") == 0)
+            return c->list.p[i].state == MT_CHECK_OK;
+    return false;
+}
+
 static void text(struct mt_out *o, const struct mt_checks *c, const struct mt_places *places)
 {
     const char *vars[4][2];
@@ -44,8 +52,12 @@ static void text(struct mt_out *o, const struct mt_checks *c, const struct mt_pl
             mt_putc(o, '\n');
         }
     }
-    mt_puts(o, c->can_capture ? "\nmemtrace capture can record here.\n"
-                              : "\nmemtrace capture cannot record here; see 'bad' above.\n");
+    if (!c->can_capture)
+        mt_puts(o, "\n'memtrace capture' does not work here; see 'bad' above.\n");
+    else
+        mt_puts(o, has_driver(c)
+                       ? "\n'memtrace capture' works here.\n"
+                       : "\n'memtrace capture' works here, but without a GPU driver a job makes no calls to record.\n");
     if (n == 0)
         return;
     mt_puts(o, "\nFor workers that do not inherit the environment (Ray's runtime_env, containers), the variables are:\n");

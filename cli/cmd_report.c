@@ -321,7 +321,7 @@ static enum mt_exit write_report(struct report *r, const char *path)
     report.unread = r->load.unread.p;
     report.n_unread = r->load.unread.n;
     report.n_ignored = r->load.n_ignored;
-    report.title = shown.title;
+    report.title = shown.title != NULL && shown.title[0] != '\0' ? shown.title : NULL;
     report.command = command;
     report.version = MEMTRACE_VERSION;
     report.fixes = r->rules.fixes;
@@ -386,7 +386,7 @@ enum mt_exit mt_cmd_report(const struct mt_cli *c)
         }
     }
     if (c->open && (path == NULL || strcmp(path, "-") == 0 || c->format != MT_FORMAT_HTML || c->gzip)) {
-        mt_say("--open: a browser opens a page: --format html, without --gzip, into a file");
+        mt_say("--open shows a page that was written to a file: not with --gzip, --output - or another --format than html");
         status = MT_EXIT_USAGE;
         goto out;
     }

@@ -3,6 +3,7 @@
 #include "analysis/framework.h"
 #include "analysis/metrics.h"
 #include "cli/load.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/rules_load.h"
 #include "cli/rules_roles.h"
@@ -12,6 +13,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 static void put(struct mt_out *o, const char *s) { mt_term(o, s, strlen(s)); }
 
@@ -19,10 +21,10 @@ static void put(struct mt_out *o, const char *s) { mt_term(o, s, strlen(s)); }
 static bool is_named(const struct mt_cli *c, const struct mt_fix_rule *r)
 {
     for (int i = 0; i < c->n_inputs; i++) {
-        if (strcmp(c->inputs[i], r->id) == 0)
+        if (strcasecmp(c->inputs[i], r->id) == 0)
             return true;
         for (uint32_t k = 0; k < r->n_contradictions; k++)
-            if (strcmp(c->inputs[i], r->contradictions[k].a) == 0)
+            if (strcasecmp(c->inputs[i], r->contradictions[k].a) == 0)
                 return true;
     }
     return false;
@@ -480,14 +482,32 @@ static void rules_json(const struct mt_cli *c, const struct mt_rules *r, struct 
             fix_json(o, mt_fix_rule_at(r->fixes, i));
 }
 
+static void say_unknown_phase(const char *phase)
+{
+    struct mt_nearest near = {.word = phase};
+    char name[64], classes[400];
+    int n = 0;
+    for (int i = 0; i < MT_FIX_CLASS_COUNT && n >= 0 && (size_t)n < sizeof classes; i++) {
+        mt_nearest_offer(&near, mt_fix_class_id((enum mt_fix_class)i));
+        n +=
+            snprintf(classes + n, sizeof classes - (size_t)n, "%s%s", i > 0 ? ", " : "", mt_fix_class_id((enum mt_fix_class)i));
+    }
+    for (int i = 0; i < MT_PH_COUNT; i++)
+        mt_nearest_offer(&near, mt_phase_id((enum mt_phase)i));
+    mt_printable(name, sizeof name, phase, strlen(phase));
+    if (near.best != NULL)
+        mt_say("--phase: there is no phase or class '%s' (did you mean %s?)", name, near.best);
+    else
+        mt_say("--phase: there is no phase or class '%s'; classes are %s; docs/rules-phases.md lists the phases", name,
+               classes);
+}
+
 /* An id or a phase that does not exist is a mistake, not an empty list. */
 static bool known_words(const struct mt_cli *c, const struct mt_rules *r)
 {
     char name[64];
     if (c->phase != NULL && classes_of(c->phase) == 0 && mt_phase_find(c->phase, strlen(c->phase)) < 0) {
-        mt_say(
-            "--phase: there is no phase or class '%s'; docs/rules-fixes.md lists the classes, docs/rules-phases.md the phases",
-            mt_printable(name, sizeof name, c->phase, strlen(c->phase)));
+        say_unknown_phase(c->phase);
         return false;
     }
     for (int i = 0; i < c->n_inputs; i++) {

@@ -11,9 +11,15 @@ static const struct mt_exit_text capture_exits[] = {
     {127, "The command was not found."},
     {0, NULL},
 };
+static const struct mt_exit_text rules_exits[] = {
+    {MT_EXIT_OK, "Fine."},
+    {MT_EXIT_FAILED, "The file of --rules cannot be read, or there is a mistake in it; the message says where."},
+    {MT_EXIT_USAGE, "The command line is wrong, or there is no such rule."},
+    {0, NULL},
+};
 static const struct mt_exit_text doctor_exits[] = {
-    {MT_EXIT_OK, "memtrace capture can record here."},
-    {MT_EXIT_FAILED, "It cannot; the output says why."},
+    {MT_EXIT_OK, "'memtrace capture' works here."},
+    {MT_EXIT_FAILED, "It does not; the output says why."},
     {MT_EXIT_USAGE, "The command line is wrong."},
     {0, NULL},
 };
@@ -27,7 +33,8 @@ const struct mt_command mt_commands[] = {
         .max_operands = INT_MAX,
         .summary = "say why memory ran out, and which settings to change",
         .text =
-            "Reads memory snapshots of PyTorch's CUDA allocator, and traces of 'memtrace capture', and writes one report: "
+            "Reads memory snapshots of PyTorch's CUDA allocator, traces of 'memtrace capture', and logs, and writes one "
+            "report: "
             "which "
             "rank and GPU ran out of memory (or came closest), in which phase of the job, asking for how much, who held the "
             "memory, whether it was fragmentation "
@@ -128,6 +135,7 @@ const struct mt_command mt_commands[] = {
                     "check rules of your own\n"
                     "memtrace rules --rules my-rules.json",
         .run = mt_cmd_rules,
+        .exits = rules_exits,
     },
     {
         .name = "capture",
@@ -177,7 +185,7 @@ const struct mt_command mt_commands[] = {
         .operands = "",
         .min_operands = 0,
         .max_operands = 0,
-        .summary = "check whether this machine can record, and say what is missing",
+        .summary = "check whether a job can be recorded here, and say what is missing",
         .text = "Looks for the recorder and its parts, the C library, GPU driver, CUPTI and NVML, a folder for the recording, "
                 "other tools "
                 "that hold the injection, a running Ray cluster, and the python3 on the PATH. It also prints the variables to "
@@ -194,7 +202,7 @@ const struct mt_exit_text mt_exit_texts[] = {
     {MT_EXIT_OK, "Fine."},
     {MT_EXIT_FAILED, "Failed: nothing was written; the message says why."},
     {MT_EXIT_USAGE, "The command line is wrong."},
-    {MT_EXIT_DAMAGED, "Written, but from damaged input: something is missing, and the report says what."},
+    {MT_EXIT_DAMAGED, "Written, but from damaged input: the output or a warning says what is missing."},
     {0, NULL},
 };
 

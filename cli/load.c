@@ -34,10 +34,8 @@ static void warn_damage(const struct mt_trace *t)
         const struct mt_diag *d = &t->diags.p[i];
         if (d->level != MT_DIAG_DAMAGE || n++ >= MAX_WARNINGS)
             continue;
-        offset[0] = '\0';
-        if (d->has_offset)
-            snprintf(offset, sizeof offset, " (offset %llu)", (unsigned long long)d->offset);
-        mt_say("warning: %s: %s%s", label, mt_str(t, d->text), offset);
+        mt_say("warning: %s: %s%s", label, mt_str(t, d->text),
+               d->has_offset ? mt_offset_text(offset, sizeof offset, d->offset, mt_str(t, d->text)) : "");
     }
     if (n > MAX_WARNINGS)
         mt_say("warning: %s: and %u more problems", label, (unsigned)(n - MAX_WARNINGS));

@@ -58,7 +58,11 @@ static enum mt_exit check_operands(const struct mt_cli *c)
         n_stdin += strcmp(c->inputs[i], "-") == 0;
     }
     if (c->n_inputs < k->min_operands)
-        mt_say("%s: which %s? usage: memtrace %s %s", k->name, k->runs_command ? "command" : "file", k->name, k->operands);
+        mt_say("%s: which %s? usage: memtrace %s %s", k->name,
+               k->runs_command                   ? "command"
+               : strcmp(k->operands, "DIR") == 0 ? "folder"
+                                                 : "file",
+               k->name, k->operands);
     else if (c->n_inputs > k->max_operands)
         mt_say("%s: one operand too many: '%s'; see 'memtrace %s --help'", k->name, c->inputs[k->max_operands], k->name);
     else if (n_stdin > 1 && !k->runs_command)
@@ -85,7 +89,7 @@ static enum mt_exit run(struct mt_cli *c, int argc, char **argv)
 
     memset(&err, 0, sizeof err);
     if (argc < 2) {
-        mt_say("what is to be done? 'memtrace report SNAPSHOT' writes a report; 'memtrace --help' lists all commands");
+        mt_say("a command is missing: 'memtrace report SNAPSHOT' writes a report; 'memtrace --help' lists all commands");
         return MT_EXIT_USAGE;
     }
     for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)

@@ -1,6 +1,7 @@
 /* message.c -- what goes to standard error. */
 #include "cli/cli.h"
 #include "parser/base/mem.h"
+#include "parser/input.h"
 #include "render/escape.h"
 
 #include <errno.h>
@@ -60,40 +61,43 @@ void mt_tell(const char *fmt, ...)
     put_line(line);
 }
 
-static void with_offset(char *buf, size_t cap, const struct mt_err *err)
+char *mt_offset_text(char *buf, size_t cap, uint64_t offset, const char *msg)
 {
-    buf[0] = '\0';
-    if (err->has_offset) {
-        snprintf(buf, cap, " (offset %llu)", (unsigned long long)err->offset);
-        if (strstr(err->msg, buf) != NULL)
-            buf[0] = '\0';
-    }
+    (void)snprintf(buf, cap, " (offset %llu)", (unsigned long long)offset);
+    if (strstr(msg, buf) != NULL)
+        buf[0] = '\0';
+    return buf;
 }
 
+static const char *offset_of(char *buf, size_t cap, const struct mt_err *err)
+{
+    return err->has_offset ? mt_offset_text(buf, cap, err->offset, err->msg) : "";
+}
+
+/* The input layer starts its messages with the path; a file in a folder follows behind a slash, a member of an archive behind a
+ * colon. Returns what follows the path. */
+static const char *after_path(const char *path, const char *msg)
+{
+    char shown[MT_INPUT_SHOWN];
+    size_t n = strlen(mt_input_shown(shown, path));
+    return n > 0 && strncmp(msg, shown, n) == 0 && (msg[n] == ':' || msg[n] == '/' || shown[n - 1] == '/') ? msg + n : NULL;
+}
+
+/* The name as it was typed, wherever the message has it with its letters written as numbers. */
 void mt_say_err(const char *name, const struct mt_err *err)
 {
-    char offset[48];
-    const char *msg = err->msg[0] != '\0' ? err->msg : "unknown error";
+    char buf[48];
+    const char *msg = err->msg[0] != '\0' ? err->msg : "unknown error", *offset = offset_of(buf, sizeof buf, err);
+    const char *rest = name != NULL ? after_path(name, msg) : NULL;
 
-    with_offset(offset, sizeof offset, err);
-    if (name == NULL || strstr(msg, name) != NULL)
+    if (rest != NULL)
+        mt_say("%s%s%s", name, rest, offset);
+    else if (name == NULL || strstr(msg, name) != NULL)
         mt_say("%s%s", msg, offset);
     else
         mt_say("%s: %s%s", name, msg, offset);
     for (int i = 0; i < err->n_ctx; i++)
         mt_say("    %s", err->ctx[i]);
-}
-
-/* The input layer starts its messages with the path as given, or "..." and the last 100 bytes of it, made printable; a file in a
- * folder follows behind a slash, a member of an archive behind a colon. Returns what follows the path. */
-static const char *after_path(const char *path, const char *msg)
-{
-    char shown[1024];
-    size_t n = strlen(path), keep = n > 100 ? 100 : n;
-    const char *m = n > 100 && strncmp(msg, "...", 3) == 0 ? msg + 3 : msg;
-    mt_printable(shown, sizeof shown, path + (n - keep), keep);
-    n = strlen(shown);
-    return n > 0 && strncmp(m, shown, n) == 0 && (m[n] == ':' || m[n] == '/' || shown[n - 1] == '/') ? m + n : NULL;
 }
 
 int mt_err_split(const char *path, const struct mt_err *err, char **name, char **message)
@@ -102,10 +106,9 @@ int mt_err_split(const char *path, const struct mt_err *err, char **name, char *
     char text[MT_ERR_MSG + 64], offset[48];
     size_t n_path = strlen(path), n_member = 0;
 
-    with_offset(offset, sizeof offset, err);
     if (colon != NULL)
         n_member = (size_t)(colon - rest);
-    snprintf(text, sizeof text, "%s%s", colon != NULL ? colon + 2 : err->msg, offset);
+    snprintf(text, sizeof text, "%s%s", colon != NULL ? colon + 2 : err->msg, offset_of(offset, sizeof offset, err));
     *name = mt_malloc(n_path + n_member + 1);
     *message = mt_strndup(text, strlen(text));
     if (*name == NULL || *message == NULL) {

@@ -13,13 +13,13 @@ static const char *const formats[] = {"html", "text", "md", "json", NULL};
 static const char *const targets[] = {"perfetto", "speedscope", "folded", NULL}; /* enum mt_export_to */
 
 const struct mt_option mt_options[] = {
-    {"output", 'o', MT_OPT_FILE, MT_CMD_REPORT | MT_CMD_DUMP, AT(output), "FILE",
+    {"output", 'o', MT_OPT_FILE, MT_CMD_REPORT, AT(output), "FILE",
      "Write to FILE; '-' is standard output. Without it, HTML goes to the name of the first INPUT with .html added "
      "(memtrace-report.html for standard input), everything else to standard output.",
      NULL, true},
     {"output", 'o', MT_OPT_FILE, MT_CMD_CAPTURE | MT_CMD_COLLECT, AT(output), "FILE",
      "Write the trace to FILE (default trace.gz).", NULL, true},
-    {"output", 'o', MT_OPT_FILE, MT_CMD_EXPORT, AT(output), "FILE",
+    {"output", 'o', MT_OPT_FILE, MT_CMD_EXPORT | MT_CMD_DUMP, AT(output), "FILE",
      "Write to FILE; without it, or with '-', to standard output.", NULL, true},
     {"to", 0, MT_OPT_CHOICE, MT_CMD_EXPORT, AT(to), "FORMAT",
      "perfetto (a Chrome JSON trace of the whole run for ui.perfetto.dev, the default), speedscope (live bytes by stack at the "
@@ -40,8 +40,10 @@ const struct mt_option mt_options[] = {
      formats, false},
     {"device", 0, MT_OPT_ORDINAL, MT_CMD_REPORT | MT_CMD_EXPORT, AT(device), "N",
      "Look at GPU N only, counted as the process saw it.", NULL, false},
-    {"framework", 0, MT_OPT_FRAMEWORK, MT_CMD_REPORT | MT_CMD_RULES | MT_CMD_EXPORT, AT(framework), "NAME",
+    {"framework", 0, MT_OPT_FRAMEWORK, MT_CMD_REPORT | MT_CMD_EXPORT, AT(framework), "NAME",
      "Take NAME for the training framework instead of telling it from the recorded stacks.", NULL, false},
+    {"framework", 0, MT_OPT_FRAMEWORK, MT_CMD_RULES, AT(framework), "NAME",
+     "Only rules that hold for the framework NAME (verl, areal, slime, ...).", NULL, false},
     {"phase", 0, MT_OPT_TEXT, MT_CMD_RULES, AT(phase), "PHASE",
      "Only rules for PHASE: a class of the fix rules (loss, weight_sync, ...) or a phase (train_actor, rollout.kv_alloc, ...).",
      NULL, false},
@@ -74,12 +76,13 @@ const struct mt_option mt_options[] = {
     {"verify", 0, MT_OPT_FLAG, MT_CMD_REPORT, AT(verify), NULL,
      "Check after every event that the bytes of the roles add up to the live bytes; stop with an error where they do not.",
      NULL, true},
-    {"title", 0, MT_OPT_TEXT, MT_CMD_REPORT | MT_CMD_EXPORT, AT(title), "TEXT", "Title of the report or file.", NULL, false},
+    {"title", 0, MT_OPT_TEXT, MT_CMD_REPORT | MT_CMD_EXPORT, AT(title), "TEXT",
+     "Title to show instead of the name of the input.", NULL, false},
     {"open", 0, MT_OPT_FLAG, MT_CMD_REPORT, AT(open), NULL,
      "Open the page in a browser when it is written: the first of $BROWSER that starts, else xdg-open.", NULL, true},
     {"redact", 0, MT_OPT_FLAG, MT_CMD_READERS, AT(redact), NULL,
      "Replace names of hosts and users, and folders outside of known packages, by tokens as host-3f9a1c52d0, in all that is "
-     "written. "
+     "written (messages on standard error keep them). "
      "Secrets in command lines and environments are removed without it too.",
      NULL, false},
     {"redact-key", 0, MT_OPT_TEXT, MT_CMD_READERS, AT(redact_key), "KEY",
@@ -114,8 +117,11 @@ const struct mt_option mt_options[] = {
      "No progress and no closing line. Errors, and warnings about damaged input, are still printed.", NULL, true},
     {"quiet", 'q', MT_OPT_FLAG, MT_CMD_CAPTURE | MT_CMD_COLLECT, AT(quiet), NULL, "Print nothing when all is well.", NULL,
      true},
-    {"json", 0, MT_OPT_FLAG, MT_CMD_INFO | MT_CMD_RULES | MT_CMD_DOCTOR, AT(json), NULL,
-     "Print JSON instead of text: an object per input, rule or check.", NULL, false},
+    {"json", 0, MT_OPT_FLAG, MT_CMD_INFO, AT(json), NULL, "Print JSON instead of text: a line for each snapshot or trace.",
+     NULL, false},
+    {"json", 0, MT_OPT_FLAG, MT_CMD_RULES, AT(json), NULL, "Print JSON instead of text: a line for each rule.", NULL, false},
+    {"json", 0, MT_OPT_FLAG, MT_CMD_DOCTOR, AT(json), NULL,
+     "Print JSON instead of text: a line for each check, then one with the outcome.", NULL, false},
     {"all", 0, MT_OPT_FLAG, MT_CMD_RULES, AT(all), NULL,
      "List every phase rule too, and the fix rules that are never advised, with the reason.", NULL, false},
     {"meta", 0, MT_OPT_FLAG, MT_CMD_DUMP, AT(meta), NULL,
@@ -278,6 +284,15 @@ static int set(struct mt_cli *c, const struct mt_option *o, const char *value, s
     return 0;
 }
 
+/* "qf": two options or more in one word. */
+static bool are_flags(unsigned commands, const char *word)
+{
+    for (const char *s = word; *s != '\0'; s++)
+        if (find_short(commands, *s) == NULL)
+            return false;
+    return strlen(word) > 1;
+}
+
 static int unknown(const struct mt_cli *c, const char *arg, size_t n, struct mt_err *err)
 {
     const char *command = c->command != NULL ? c->command->name : "";
@@ -297,6 +312,9 @@ static int unknown(const struct mt_cli *c, const char *arg, size_t n, struct mt_
     else if (find_long(~0u, word, strlen(word)) != NULL)
         mt_fail(err, MT_EINPUT, "'memtrace%s%s' has no option '%.*s'; see 'memtrace%s%s --help'", space, command, (int)n, arg,
                 space, command);
+    else if (are_flags(command_bit(c), word))
+        mt_fail(err, MT_EINPUT, "unknown option '%.*s'; short options stand apart: -%c -%c; see 'memtrace%s%s --help'", (int)n,
+                arg, word[0], word[1], space, command);
     else
         mt_fail(err, MT_EINPUT, "unknown option '%.*s'; see 'memtrace%s%s --help'", (int)n, arg, space, command);
     return 0;

@@ -17,6 +17,8 @@ static char doomed[PATH_MAX];
 static volatile sig_atomic_t is_doomed;
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 
+static void (*on_large)(int) = SIG_ERR; /* SIGXFSZ as it was */
+
 static void on_signal(int sig)
 {
     if (is_doomed)
@@ -37,9 +39,16 @@ static void arm(const char *path)
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL) /* nohup ignores SIGHUP: leave it so */
             (void)sigaction(signals[i], &sa, NULL);
+    on_large = signal(SIGXFSZ, SIG_IGN); /* over the limit of ulimit -f writing fails, and says so */
 }
 
-static void disarm(void) { is_doomed = 0; }
+static void disarm(void)
+{
+    is_doomed = 0;
+    if (on_large != SIG_ERR)
+        (void)signal(SIGXFSZ, on_large);
+    on_large = SIG_ERR;
+}
 
 static bool is_stdout(const char *path) { return path == NULL || strcmp(path, "-") == 0; }
 

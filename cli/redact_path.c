@@ -3,6 +3,7 @@
 #include "cli/redact_impl.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* ---- the last component ------------------------------------------------------------------------------------------------------------ */
 
@@ -28,6 +29,21 @@ static bool is_code(const char *s, size_t n)
     return at < n && mt_redact_in(MT_RED_CODE_ENDS, s + at + 1, n - at - 1);
 }
 
+/* "node7", "host-12": words and numbers, and yet what a machine is called. */
+static bool is_machine(const char *s, size_t n, size_t word)
+{
+    static const char *const called[] = {"node", "host", "server", NULL};
+    size_t letters = word;
+    while (letters > 0 && mt_red_digit(s[letters - 1]))
+        letters--;
+    if (letters == word && !(word + 1 < n && s[word] == '-' && mt_red_digit(s[word + 1])))
+        return false;
+    for (int i = 0; called[i] != NULL; i++)
+        if (strlen(called[i]) == letters && strncasecmp(called[i], s, letters) == 0)
+            return true;
+    return false;
+}
+
 static bool plain_name(const char *s, size_t n)
 {
     for (size_t i = 0; i < n;) {
@@ -37,6 +53,8 @@ static bool plain_name(const char *s, size_t n)
         if (k > i && !mt_redact_plain_word(s + i, k - i))
             return false;
         if (k < n && strchr("_-. ", s[k]) == NULL)
+            return false;
+        if (is_machine(s + i, n - i, k - i))
             return false;
         i = k + 1;
     }
@@ -54,7 +72,7 @@ static void base(struct mt_redact *r, const char *s, size_t n, struct mt_out *o)
          dot = last_dot(s, stem))
         stem = dot;
     if (plain_name(s, stem) || mt_redact_in(MT_RED_PACKAGES, s, stem) || mt_redact_in(MT_RED_SYSTEMS, s, stem))
-        mt_put(o, s, stem);
+        mt_redact_with_known(r, s, stem, o);
     else
         mt_redact_token(r, stem < n ? "file" : "name", s, stem, o);
     mt_put(o, s + stem, n - stem);

@@ -369,6 +369,18 @@ static void fixed(struct mt_redact *r, enum mt_redact_as how, char *buf, size_t 
         snprintf(buf, cap, "%s", s);
 }
 
+/* A program or task that was killed is called what a file is called, unless a framework gave the name. */
+static enum mt_redact_as how_fact(const struct mt_log_fact *f)
+{
+    static const char *const given[] = {"ray::", "VLLM::", "sglang::", "pt_main_thread", "pt_data_worker"};
+    if (f->kind != MT_LOG_KERNEL_KILL && f->kind != MT_LOG_RAY_KILL)
+        return MT_AS_TEXT;
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        if (strncmp(f->text, given[i], strlen(given[i])) == 0)
+            return MT_AS_TEXT;
+    return MT_AS_FILE;
+}
+
 int mt_redact_logs(struct mt_redact *r, struct mt_logs *logs)
 {
     if (!r->names)
@@ -380,11 +392,49 @@ int mt_redact_logs(struct mt_redact *r, struct mt_logs *logs)
         owned(r, MT_AS_TEXT, &f->problem);
         for (uint32_t k = 0; k < f->log.facts.n && !r->failed; k++)
             if (f->log.facts.p[k].text[0] != '\0')
-                fixed(r, MT_AS_TEXT, f->log.facts.p[k].text, sizeof f->log.facts.p[k].text);
+                fixed(r, how_fact(&f->log.facts.p[k]), f->log.facts.p[k].text, sizeof f->log.facts.p[k].text);
         for (uint32_t k = 0; k < f->log.paths.n && !r->failed; k++)
             fixed(r, MT_AS_FILE, f->log.paths.p[k].path, sizeof f->log.paths.p[k].path);
     }
     return !r->failed;
+}
+
+static char *last_of(char *s, const char *end)
+{
+    char *found = NULL;
+    for (char *at = strstr(s, end); at != NULL; at = strstr(at + 1, end))
+        found = at;
+    return found;
+}
+
+/* What a complaint quotes of a file that is no snapshot: its first bytes, its keys, the classes of a model. Anybody's words. */
+static int hide_quoted(struct mt_redact *r, char **s)
+{
+    static const struct {
+        const char *begin, *end;
+    } quotes[] = {{"(it starts with \"", "\")"},
+                  {"found \"", "\""},
+                  {"with the keys ", ";"},
+                  {"opcode GLOBAL (", "): a memory snapshot"},
+                  {"opcode STACK_GLOBAL (", "): a memory snapshot"},
+                  {"opcode INST (", "): a memory snapshot"}};
+    for (size_t i = 0; i < sizeof quotes / sizeof *quotes && *s != NULL; i++) {
+        char *from = strstr(*s, quotes[i].begin), *to, *now;
+        size_t n;
+        if (from == NULL || (to = last_of(from + strlen(quotes[i].begin), quotes[i].end)) == NULL)
+            continue;
+        from += strlen(quotes[i].begin);
+        n = (size_t)(from - *s) + strlen(to) + sizeof "...";
+        now = mt_malloc(n);
+        if (now == NULL) {
+            r->failed = true;
+            return 0;
+        }
+        snprintf(now, n, "%.*s...%s", (int)(from - *s), *s, to);
+        mt_free(*s);
+        *s = now;
+    }
+    return 1;
 }
 
 int mt_redact_unread(struct mt_redact *r, struct mt_unread *u, uint32_t n)
@@ -393,7 +443,8 @@ int mt_redact_unread(struct mt_redact *r, struct mt_unread *u, uint32_t n)
         return 1;
     for (uint32_t i = 0; i < n && !r->failed; i++) {
         label(r, &u[i].name);
-        owned(r, MT_AS_TEXT, &u[i].message);
+        if (hide_quoted(r, &u[i].message))
+            owned(r, MT_AS_TEXT, &u[i].message);
     }
     return !r->failed;
 }

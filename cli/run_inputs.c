@@ -61,6 +61,7 @@ static int load_log(struct mt_run_inputs *r, const char *path, const struct mt_c
     struct mt_input *in = NULL;
     struct mt_trace *t = NULL;
     struct mt_err err;
+    uint32_t first = r->logs.files.n;
     enum mt_rc rc = MT_OK;
     memset(&err, 0, sizeof err);
     if (mt_input_open(&in, path, &opts, &err) < 0) {
@@ -76,6 +77,9 @@ static int load_log(struct mt_run_inputs *r, const char *path, const struct mt_c
     mt_input_close(in);
     if (rc < 0)
         mt_say_err(path, &err);
+    for (; rc >= 0 && first < r->logs.files.n; first++)
+        if (r->logs.files.p[first].log.facts.n == 0)
+            mt_say("%s: there is no line about memory in it that memtrace knows", r->logs.files.p[first].name);
     return rc >= 0;
 }
 

@@ -20,14 +20,16 @@ static char *show(char *out, size_t cap, const char *name, size_t max)
     return out;
 }
 
+const char *mt_input_shown(char out[MT_INPUT_SHOWN], const char *path) { return show(out, MT_INPUT_SHOWN, path, 180); }
+
 /* Puts "path/member: " or "path: member: " before the text. */
 static enum mt_rc name_it(const struct mt_input *in, const char *member, enum mt_rc rc, struct mt_err *err)
 {
-    char path[300], inner[404], msg[MT_ERR_MSG];
+    char path[MT_INPUT_SHOWN], inner[404], msg[MT_ERR_MSG];
     const char *sep = ": ";
     if (err == NULL)
         return rc;
-    show(path, sizeof path, in->path, 180);
+    mt_input_shown(path, in->path);
     show(inner, sizeof inner, member != NULL ? member : "", 100);
     if (member == NULL)
         sep = "";
@@ -185,15 +187,20 @@ static int next_member(struct mt_input *in, struct mt_item *it, struct mt_err *e
 static enum mt_rc at_end(struct mt_input *in, struct mt_err *err)
 {
     unsigned long long n = (unsigned long long)in->n_ignored;
+    unsigned long long links = in->dir != NULL ? (unsigned long long)mt_dir_links(in->dir) : 0;
     if (in->n_found > 0 || in->told_none)
         return MT_OK;
     in->told_none = true;
-    if (in->dir != NULL)
-        mt_fail(err, MT_EINPUT,
-                "no memory snapshot in this directory (%llu other files, %llu symbolic links that were not followed)", n,
-                (unsigned long long)mt_dir_links(in->dir));
+    if (in->dir == NULL)
+        mt_fail(err, MT_EINPUT, "no memory snapshot in this %s file (%llu other file%s in it)", mt_pack_name(in->kind), n,
+                n == 1 ? "" : "s");
+    else if (n == 0 && links == 0)
+        mt_fail(err, MT_EINPUT, "no memory snapshot in this directory: it is empty");
     else
-        mt_fail(err, MT_EINPUT, "no memory snapshot in this %s file (%llu other files in it)", mt_pack_name(in->kind), n);
+        mt_fail(err, MT_EINPUT,
+                "no memory snapshot in this directory (%llu other file%s; symbolic links, of which it has %llu, are "
+                "not followed)",
+                n, n == 1 ? "" : "s", links);
     return name_it(in, NULL, MT_EINPUT, err);
 }
 

@@ -35,6 +35,10 @@ enum mt_rc mt_input_next(struct mt_input *in, struct mt_trace **out, struct mt_e
 /* Files in a directory or archive that are no snapshot and do not look like one (logs, models): passed over, only counted. */
 uint64_t mt_input_ignored(const struct mt_input *in);
 
+/* A path as the messages of an input begin with it: printable, of a long one its end. */
+enum { MT_INPUT_SHOWN = 300 };
+const char *mt_input_shown(char out[MT_INPUT_SHOWN], const char *path);
+
 /* Rank, pid, host from a file name (last path component first, then its directories): the patterns of docs/inputs.md. */
 void mt_name_identity(const char *name, int32_t *rank, int64_t *pid, char **host);
 

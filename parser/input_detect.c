@@ -131,8 +131,8 @@ bool mt_detect_head(const unsigned char *p, size_t n, bool whole, struct mt_err 
     mt_printable(shown, sizeof shown, p, n < 16 ? n : 16);
     if (mt_detect_is_text(p, n))
         mt_fail(err, MT_EINPUT,
-                "this is a text that is no memory snapshot (it starts with \"%s\"): memtrace reads what "
-                "torch.cuda.memory._dump_snapshot() writes, or the same as JSON",
+                "this is a text that is no memory snapshot (it starts with \"%s\"), and no log with a line about memory that "
+                "memtrace knows: it reads what torch.cuda.memory._dump_snapshot() writes, the same as JSON, and such logs",
                 shown);
     else
         mt_fail(err, MT_EINPUT,

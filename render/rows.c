@@ -50,14 +50,43 @@ bool mt_row_has_peak(const struct mt_device_analysis *d) { return d->withheld ==
 uint64_t mt_row_live(const struct mt_device_analysis *d) { return mt_row_has_peak(d) ? d->live_peak : d->live_end; }
 uint64_t mt_row_reserved(const struct mt_device_analysis *d) { return mt_row_has_peak(d) ? d->reserved_peak : d->reserved_end; }
 
+/* Ranks lie in their order, so those of one number beside each other. */
+static bool is_rank_of(const struct mt_report *r, size_t i, const struct mt_rank *k)
+{
+    return i < r->n_ranks && r->ranks[i].trace->meta.rank == k->trace->meta.rank;
+}
+
+static const char *file_of(const struct mt_rank *k)
+{
+    const struct mt_meta *m = &k->trace->meta;
+    return m->member != NULL ? m->member : m->input != NULL ? m->input : "-";
+}
+
+/* What tells a file from others of its rank: its name, or all of its path where the names are the same too. */
+static const char *told_by(const struct mt_report *r, const struct mt_rank *k)
+{
+    size_t i = (size_t)(k - r->ranks);
+    bool before = i > 0 && is_rank_of(r, i - 1, k), after = is_rank_of(r, i + 1, k);
+    const char *name = base_name(file_of(k));
+    if (k->trace->meta.rank < 0 || (!before && !after))
+        return NULL;
+    if ((before && strcmp(base_name(file_of(k - 1)), name) == 0) || (after && strcmp(base_name(file_of(k + 1)), name) == 0))
+        return k->trace->meta.member != NULL && strcmp(file_of(before ? k - 1 : k + 1), k->trace->meta.member) == 0
+                   ? k->trace->meta.input
+                   : file_of(k);
+    return name;
+}
+
 char *mt_row_place(const struct mt_report *r, const struct mt_rank *k, const struct mt_device_analysis *d, char *buf,
                    size_t cap)
 {
     const struct mt_meta *m = &k->trace->meta;
-    const char *name = m->member != NULL ? m->member : m->input != NULL ? m->input : "-";
+    const char *name = file_of(k), *told = told_by(r, k);
     char dev[40];
     (void)snprintf(dev, sizeof dev, d->kind == MT_DEV_HOST ? "pinned host memory" : "device %d", d->ordinal);
-    if (m->rank >= 0)
+    if (told != NULL)
+        (void)snprintf(buf, cap, "rank %d (%.*s), %s", m->rank, (int)(cap > 160 ? cap - 80 : 80), told, dev);
+    else if (m->rank >= 0)
         (void)snprintf(buf, cap, "rank %d, %s", m->rank, dev);
     else if (r->n_ranks > 1)
         (void)snprintf(buf, cap, "%s, %s", base_name(name), dev);

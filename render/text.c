@@ -222,15 +222,21 @@ static void pools(struct mt_text *x, const struct mt_device_analysis *d)
 static void ranks(struct mt_text *x, const struct mt_report *r)
 {
     char a[40], b[40], place[256];
+    int width = 40;
     if (mt_row_count(r) < 2)
         return;
     mt_text_heading(x, r->n_ranks > 1 ? "Ranks and devices" : "Devices");
+    for (uint32_t i = 0; i < r->n_ranks; i++) /* names of files are longer than numbers of ranks */
+        for (uint32_t j = 0; j < r->ranks[i].analysis->devices.n; j++) {
+            size_t n = strlen(mt_row_place(r, &r->ranks[i], &r->ranks[i].analysis->devices.p[j], place, sizeof place));
+            width = n > 72 ? 72 : (int)n > width ? (int)n : width;
+        }
     for (uint32_t i = 0; i < r->n_ranks; i++) {
         const struct mt_analysis *an = r->ranks[i].analysis;
         for (uint32_t j = 0; j < an->devices.n; j++) {
             const struct mt_device_analysis *d = &an->devices.p[j];
             mt_puts(x->o, i == r->primary && d == mt_verdict_device(&r->ranks[i]) ? "> " : "  ");
-            mt_text_padded(x, mt_row_place(r, &r->ranks[i], d, place, sizeof place), 40);
+            mt_text_padded(x, mt_row_place(r, &r->ranks[i], d, place, sizeof place), width);
             mt_putf(x->o, " %s %11s  reserved %11s%s%s\n", mt_row_has_peak(d) ? "peak" : "live",
                     mt_fmt_bytes(a, mt_row_live(d)), mt_fmt_bytes(b, mt_row_reserved(d)), d->ooms.n ? "  OOM" : "",
                     r->ranks[i].trace->damaged ? "  damaged" : "");

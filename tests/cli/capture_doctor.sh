@@ -15,7 +15,7 @@ state() { # CHECK WANTED
 }
 run 0 doctor
 err_empty
-out_has "memtrace capture can record here."
+out_has "'memtrace capture' works here"
 out_has "CUDA_INJECTION64_PATH=$library"
 check [ -z "$(ls -A tmp)" ]
 run 0 doctor --json
@@ -61,7 +61,7 @@ state recorder bad
 mkdir alone && cp "$MEMTRACE" alone/memtrace
 MEMTRACE="$TMP/alone/memtrace"
 run 1 doctor
-out_has "memtrace capture cannot record here"
+out_has "'memtrace capture' does not work here"
 out_has "build with -DMEMTRACE_CAPTURE=ON"
 # no python, or one that fails: said, not fatal
 MEMTRACE="$(dirname "$(dirname "$(dirname "$library")")")/memtrace"

@@ -88,4 +88,23 @@ cp tiny.pickle ./-o
 run 0 report --format json -- -o
 cp tiny.pickle "$(printf 'a b\n<script>')"
 run 0 report --format json "$(printf 'a b\n<script>')"
+
+# several files of one rank: processes, moments or jobs; each row says which it is, whatever the names have in common
+mkdir -p twice/step1 twice/step2
+cp tiny.pickle twice/step1/rank0.pickle
+cp tiny.pickle twice/step2/rank0.pickle
+cp tiny.pickle twice/actor_rank1_pid7.pickle
+cp tiny.pickle twice/ref_rank1_pid8.pickle
+cp tiny.pickle twice/rank2.pickle
+run 0 report twice --format text
+for place in 'rank 0 (step1/rank0.pickle), device 0' 'rank 0 (step2/rank0.pickle), device 0' 'rank 1 (actor_rank1_pid7.pickle), device 0' \
+    'rank 1 (ref_rank1_pid8.pickle), device 0' 'rank 2, device 0'; do out_has "$place"; done
+run 0 report twice -o twice.html -q
+check [ "$(grep -o 'data-place="[^"]*"' twice.html | sort -u | wc -l)" -eq 5 ]
+mkdir nothing
+run 1 info nothing
+err_has 'nothing: no memory snapshot in this directory: it is empty'
+echo hello > nothing/a.txt
+run 1 info nothing
+err_has '(1 other file;'
 finish

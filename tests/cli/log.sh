@@ -81,8 +81,12 @@ check [ "$(grep -c "$(printf '\033')" evil.txt)" = 0 ]
 printf 'nothing here\n' > empty.log
 run 1 report empty.log
 err_has 'no memory snapshot'
+err_has 'no log with a line about memory'
 check [ ! -e empty.log.html ]
 run 0 report --log empty.log "$SAMPLES/tiny.pickle" --format json -o empty.json
+err_has 'empty.log: there is no line about memory'
+run 0 report --log train.log "$SAMPLES/tiny.pickle" --format json -o heard.json
+err_lacks 'no line about memory'
 check [ "$(jq -r .log_diagnosis.cause empty.json)" = none ]
 run 1 report --log absent.log "$SAMPLES/tiny.pickle"
 err_has 'absent.log'

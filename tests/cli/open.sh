@@ -41,7 +41,7 @@ rm opened
 for wrong in "--format text" "--format html -o -" "--format json -o x.json" "--gzip"; do
     # shellcheck disable=SC2086 # words
     BROWSER="$TMP/bin/good" run 2 report tiny.pickle $wrong --open
-    err_has 'a browser opens a page'
+    err_has '--open shows a page that was written to a file'
     out_empty
 done
 absent opened

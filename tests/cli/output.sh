@@ -135,4 +135,19 @@ check [ $? -eq 143 ]
 exec 9>&-
 absent interrupted.txt
 if leftovers; then fail "a temporary file stayed"; else ok; fi
+
+# a file that may not grow that large: a sentence, and nothing is left
+mkdir narrow
+(
+    ulimit -f 10
+    trap - XFSZ
+    "$MEMTRACE" report "$SAMPLES/tiny.pickle" -o narrow/a.html > .out 2> .err
+    echo $? > .status
+)
+check [ "$(cat .status)" -eq 1 ]
+err_has 'narrow/a.html: cannot be written: File too large'
+check [ -z "$(ls -A narrow)" ]
+# no title is the title of a report without one
+run 0 report "$SAMPLES/tiny.pickle" --format text --title ''
+check grep -q '^memtrace  tiny.pickle' .out
 finish

@@ -138,9 +138,44 @@ check grep -q '"unreadable"' .out
 cp .out unread.json
 lacks_names unread.json
 
+# what is quoted of a file that is no snapshot: its first bytes, its keys, the classes of a model
+mkdir quoted
+printf 'zorglub-plan v2, see inside' > quoted/rank0.pickle
+printf '{"zorglub": 1, "a;b": 2}' > quoted/rank1.json
+printf 'czorglub.models\nNet\n(tR.' > quoted/rank2.pickle
+python3 -c 'import pickle; pickle.dump({"zorglub": 1}, open("quoted/rank3.pickle", "wb"))'
+cp "$SAMPLES/tiny.pickle" quoted/rank4.pickle
+for format in text md json html; do
+    run 3 report quoted quoted/rank1.json --format "$format" -o "quoted.$format"
+    check grep -q zorglub "quoted.$format"
+    run 3 report quoted quoted/rank1.json --format "$format" -o "quoted.red.$format" --redact
+    if grep -q zorglub "quoted.red.$format"; then fail "$format quotes a file: $(grep -o '.\{40\}zorglub' "quoted.red.$format" | head -n 2)"; else ok; fi
+done
+check [ "$(jq '.quality.unreadable | length' quoted.red.json)" -eq 4 ]
+
 # secrets go without --redact too
 run 0 report --format json "$in" "${given[@]}"
 if grep -q -e hf_abcdefABCDEF0123456789 -e 0123456789abcdef0123456789abcdef01234567 .out; then fail 'a secret is in the report'; else ok; fi
+
+# files that are called what a machine is called, a program that the kernel killed
+mkdir -p hosts
+cp "$SAMPLES/tiny.pickle" hosts/oom_node7_rank0.pickle
+cat > hosts/train_gpu-node-33.log << 'EOF'
+Nov  1 10:00:00 gpu-node-33 kernel: Out of memory: Killed process 123 (xanadu_train) total-vm:1kB, anon-rss:1kB
+Nov  1 10:00:01 gpu-node-33 kernel: Out of memory: Killed process 124 (python3) total-vm:1kB, anon-rss:1kB
+EOF
+for words in 'report --format json' 'report --format md' 'info'; do
+    # shellcheck disable=SC2086 # words
+    run 0 $words hosts/oom_node7_rank0.pickle --redact
+    check [ -s .out ]
+    if grep -q node7 .out; then fail "$words: the file's name tells the machine"; else ok; fi
+done
+for words in 'report hosts --format json' 'report hosts/train_gpu-node-33.log --format json' 'report hosts/oom_node7_rank0.pickle --log hosts/train_gpu-node-33.log --format text'; do
+    # shellcheck disable=SC2086
+    run 0 $words --redact
+    out_has python3
+    if grep -q -e gpu-node -e xanadu -e node7 .out; then fail "$words: a log tells the machine or the program"; else ok; fi
+done
 
 # the options
 run 1 report --format json "$in" --redact --redact-key short

@@ -41,6 +41,14 @@ out_has 'actor.backend as it is set, with d halved and c doubled'
 # What is no rule; what a file of one's own does.
 run 2 rules role.none
 err_has "there is no rule 'role.none'"
+run 0 rules V06
+cp .out V06
+run 2 rules --phase weigth_sync
+err_has '(did you mean weight_sync?)'
+run 2 rules --phase nowhere
+err_has 'classes are init, rollout_kv_alloc'
+run 0 rules v06 # as it is typed in a hurry
+same .out V06
 run 0 rules --help
 out_has "'roles' lists the role rules"
 printf '%s' '{"schema_version": 1, "roles": [{"id": "mine", "framework": "f", "role": "kv_cache", "file": "u/model.py", "function": "decoder", "status": "G", "source": "s"}]}' > mine.json

@@ -40,6 +40,8 @@ usage "one operand too many" dump tiny.pickle tiny.pickle
 usage "there is no rule 'x'" rules x
 usage "can be read only once" report - -
 usage "a command has to come first" --
+usage "short options stand apart: -q -f" report -qf tiny.pickle
+usage "collect: which folder?" collect
 # a name cannot steer the terminal
 usage "is no command" "$(printf 'a\033[2Jb')"
 if grep -q "$(printf '\033')" .err; then fail "an escape sequence got through"; else ok; fi
@@ -64,6 +66,19 @@ for c in report info dump rules capture collect doctor; do
     check [ "$(awk '{ if (length($0) > m) m = length($0) } END { print m }' "$c.help")" -le 80 ]
     check grep -qF "  $c " overview
 done
+# what an option does here, not elsewhere
+for word in HTML 'telling it from'; do if grep -qF "$word" rules.help dump.help; then fail "$word in the wrong help"; else ok; fi; done
+
+# a name is said once, as it was typed, however long or foreign it is
+for name in 'é.pickle' "$(printf 'a\nb')" "$(printf 'long/%.0s' $(seq 40))x" "$(printf 'é%.0s' $(seq 90))"; do
+    run 1 info "$name"
+    check [ "$(grep -o ': cannot open it' .err | wc -l)" -eq 1 ]
+    check [ "$(tr -dc : < .err | wc -c)" -eq 3 ] # memtrace: NAME: cannot open it: why
+    err_lacks '\x'
+done
+run 1 info 'é.pickle'
+err_has 'memtrace: é.pickle: cannot open it'
+
 run 0 --version
 check [ "$(head -n 1 .out | cut -d ' ' -f 1)" = memtrace ]
 for word in zlib libarchive nettle cJSON xxHash capture: reads: build:; do out_has "$word"; done
