@@ -2,6 +2,7 @@
  * that data is read. */
 #include "analysis/advice.h"
 
+#include "analysis/cause.h"
 #include "analysis/metrics.h"
 #include "analysis/runconf.h"
 
@@ -346,6 +347,8 @@ static void offer(struct pick *p, const struct mt_fix_rule *r, const struct mt_f
 
     if (was_given(p, r->id) || !applies(p, r))
         return;
+    if ((r->phases & 1u << MT_FIX_LEAK) != 0) /* to look for elsewhere, to change first only where it is the cause */
+        may_be_top = may_be_top && p->q->leak;
     lines = lines_for(p, card, judges_itself(p, card) ? p->classes : 1u << class);
     first = first_line(card, lines);
     if (card->n_set > 0 && (first == NULL || line_was_given(p, first)))
@@ -435,6 +438,8 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
     p.seen = components(q);
     p.column = column_of[q->fw->main] != 0 ? (enum mt_fix_column)(column_of[q->fw->main] - 1) : MT_FIX_COL_PYTORCH;
     p.role = role_of[q->phase];
+    if (q->leak)
+        offer_row(&p, MT_FIX_LEAK);
     if (q->fragmentation)
         offer_row(&p, MT_FIX_FRAGMENTATION);
     if (class == MT_FIX_CLASS_COUNT) {
@@ -506,6 +511,7 @@ enum mt_rc mt_advise(struct mt_analysis *a, const struct mt_fix_rules *rules, co
     else if (q.phase == MT_PH_ROLLOUT_KV_ALLOC && d->ooms.n == 0)
         q.phase = MT_PH_ROLLOUT_GENERATE;
     q.fragmentation = a->verdict.kind == MT_V_OOM_FRAGMENTATION;
+    q.leak = d->cause != NULL && d->cause->kind == MT_CAUSE_LEAK;
     q.host_memory = d->kind == MT_DEV_HOST;
     q.arm = mt_metric_arm(a->trace);
     weigh(d, &q);

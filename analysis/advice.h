@@ -10,12 +10,14 @@ struct mt_advice_query {
     const struct mt_trace *trace; /* its settings and frames; NULL = unknown */
     const struct mt_frameworks *fw;
     enum mt_phase phase, sub;      /* of the verdict */
-    bool fragmentation;            /* the verdict says so: its row comes first */
+    bool leak;                     /* the cause is memory that is kept: its row comes first */
+    bool fragmentation;            /* the verdict says so: its row comes next */
     bool gradients_dominate;       /* more bytes born in the backward than in the forward */
     bool inference_only;           /* nothing in the trace is trained */
     bool host_memory;              /* the verdict is about pinned host memory */
     bool arm;                      /* paths show a machine with ARM processors or NPUs */
     double startup_free;           /* share of the card that was free when an engine refused to start; 0 = not known */
+    bool kv_refused;               /* without metrics: the log says that the engine's share left nothing for its cache */
     struct mt_value current;       /* without metrics: of the rule that is looked at */
     struct mt_metrics *metrics;    /* with bytes by role; NULL = conditions are not looked at and nothing is computed */
     const struct mt_runconf *conf; /* NULL = not known */

@@ -33,6 +33,7 @@ static struct mt_value without_trace(void *query, const char *name, size_t n)
         {"recorded", {q->trace != NULL, true, MT_CONF_MARKED}},
         {"startup_free", {q->startup_free, q->startup_free > 0, MT_CONF_MARKED}},
         {"current", q->current},
+        {"kv_refused", {q->kv_refused || (q->conf != NULL && q->conf->kv_refused), true, MT_CONF_MARKED}},
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (strlen(known[i].name) == n && memcmp(name, known[i].name, n) == 0)
@@ -184,17 +185,37 @@ static double there(struct mt_metrics *m, uint32_t from)
         sum += number(m, "pending");
     if ((from & MT_FIX_FROM_REQUEST) != 0)
         sum += number(m, "request");
+    if ((from & MT_FIX_FROM_GROWN) != 0)
+        sum += number(m, "grown");
     return sum;
 }
 
 /* What is left of every source after several savings: each takes its share of what the ones before it left. */
 struct pot {
     double size[32], left[32];
+    double grown[MT_ROLE_COUNT]; /* of the size of a role: what grows from step to step */
 };
+
+/* The bytes that grow go from their roles, each in proportion. */
+static void take_grown(struct pot *pot, double bytes)
+{
+    double sum = 0;
+    for (int r = 0; r < MT_ROLE_COUNT; r++)
+        sum += pot->grown[r];
+    for (int r = 0; r < MT_ROLE_COUNT && sum > 0; r++) {
+        double share = bytes >= sum ? 1 : bytes / sum;
+        if (pot->size[r] > 0)
+            pot->left[r] *= 1 - share * pot->grown[r] / pot->size[r];
+    }
+}
 
 static void take(struct pot *pot, uint32_t from, double bytes)
 {
     double sum = 0;
+    if ((from & MT_FIX_FROM_GROWN) != 0) {
+        take_grown(pot, bytes);
+        return;
+    }
     for (int b = 0; b < 32; b++)
         sum += (from >> b & 1) != 0 ? pot->size[b] : 0;
     for (int b = 0; b < 32 && sum > 0; b++) {
@@ -217,8 +238,10 @@ static void pot_fill(struct pot *pot, struct mt_metrics *m)
     memset(pot, 0, sizeof *pot);
     for (int b = 0; b < 32; b++)
         pot->left[b] = 1;
-    for (int r = 0; r < MT_ROLE_COUNT; r++)
+    for (int r = 0; r < MT_ROLE_COUNT; r++) {
         pot->size[r] = there(m, 1u << r);
+        pot->grown[r] = mt_metrics_grown(m, (enum mt_role)r);
+    }
     pot->size[30] = number(m, "reserved_free");
     pot->size[29] = number(m, "pending");
     pot->size[27] = number(m, "request");

@@ -14,7 +14,11 @@
 #include "parser/trace.h"
 
 #define MT_MAX_OWNERS 256
-#define MT_NO_EVENT INT64_MAX /* no such event; -1 = the state before the first event */
+#define MT_NO_EVENT INT64_MAX  /* no such event; -1 = the state before the first event */
+#define MT_NO_LINK INT64_C(-1) /* of a finding: no event of its device is known that it is about */
+
+/* The event that a finding is about. The state before the first event is none. */
+static inline int64_t mt_link_event(int64_t event) { return event >= 0 && event != MT_NO_EVENT ? event : MT_NO_LINK; }
 
 /* What is known of a live block's birth. */
 enum mt_birth {
@@ -158,6 +162,7 @@ struct mt_verdict {
     uint32_t oom;    /* index in that device's ooms when the kind is an OOM */
     enum mt_phase phase, sub;
     enum mt_conf conf;
+    int64_t event;  /* number of the event that it is about, on that device: the first OOM, else the peak; MT_NO_LINK = none */
     char *sentence; /* one sentence, plain text; names inside it come from the input */
     char *because;  /* one more: the numbers that decide fragmentation against capacity; "" when there is none */
 };

@@ -71,6 +71,7 @@ struct mt_audit *mt_audit_new(struct mt_audits *out, const char *id, const char 
         return NULL;
     a->id = id;
     a->title = title;
+    a->event = MT_NO_LINK;
     while (a->n_columns < MT_AUDIT_COLUMNS && headings[a->n_columns] != NULL) {
         a->column[a->n_columns] = headings[a->n_columns];
         a->n_columns++;

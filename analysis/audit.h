@@ -23,6 +23,7 @@ struct mt_audit {
     char *sentence;    /* what it found, with numbers */
     bool finding;      /* something to act on, as opposed to "looked at, fine" */
     uint64_t bytes;    /* that are at stake; 0 = none */
+    int64_t event;     /* number of the event of its device at which that was so, or began; MT_NO_LINK = none known */
     uint32_t n_columns;
     const char *column[MT_AUDIT_COLUMNS]; /* headings */
     MT_VEC(struct mt_audit_row) rows;     /* at most MT_AUDIT_ROWS */

@@ -87,11 +87,12 @@ struct residency {
     uint64_t engine, n_with, n_training; /* in training */
     uint64_t trainer, n_with_trainer, n_rollouts;
     uint64_t live; /* at the peak where `engine` is highest */
+    int64_t engine_event, trainer_event;
 };
 
 static struct residency reside(const struct mt_role_facts *f)
 {
-    struct residency r = {0, 0, 0, 0, 0, 0, 0};
+    struct residency r = {0, 0, 0, 0, 0, 0, 0, MT_NO_LINK, MT_NO_LINK};
     for (uint32_t i = 0; i < f->occurrences.n; i++) {
         const struct mt_occurrence *o = &f->occurrences.p[i];
         if (mt_occurrence_trains(o)) {
@@ -101,20 +102,24 @@ static struct residency reside(const struct mt_role_facts *f)
             if (e > r.engine) {
                 r.engine = e;
                 r.live = o->peak;
+                r.engine_event = mt_link_event(o->peak_event);
             }
         } else if (o->phase == MT_PH_ROLLOUT_GENERATE || o->phase == MT_PH_ROLLOUT_PREFILL ||
                    o->phase == MT_PH_ROLLOUT_DECODE) {
             uint64_t t = o->peak_roles[MT_ROLE_OPTIM_STATE] + o->peak_roles[MT_ROLE_GRAD];
             r.n_rollouts++;
             r.n_with_trainer += t != 0;
-            r.trainer = t > r.trainer ? t : r.trainer;
+            if (t > r.trainer) {
+                r.trainer = t;
+                r.trainer_event = mt_link_event(o->peak_event);
+            }
         }
     }
     return r;
 }
 
 /* What a sleep leaves, from the first sleep to the last: it should not rise each time. */
-static uint64_t rising(const struct mt_pass *p, uint64_t *n)
+static uint64_t rising(const struct mt_pass *p, uint64_t *n, int64_t *at)
 {
     uint64_t first = 0, before = 0;
     *n = 0;
@@ -128,6 +133,7 @@ static uint64_t rising(const struct mt_pass *p, uint64_t *n)
         else if (now <= before)
             return 0;
         before = now;
+        *at = (int64_t)m->last;
         (*n)++;
     }
     return *n >= 3 ? before - first : 0;
@@ -138,7 +144,8 @@ int mt_audit_sleep(struct mt_audits *out, struct mt_pass *p)
     static const char *const headings[] = {"When",         "What",          "Moved in",     "Moved out", "Engine before",
                                            "Engine after", "Trainer after", "Most left is", NULL};
     struct residency r = reside(p->f);
-    uint64_t sleeps, up = rising(p, &sleeps);
+    int64_t last_sleep = MT_NO_LINK;
+    uint64_t sleeps, up = rising(p, &sleeps, &last_sleep);
     bool is_private = engine_is_private(p->f);
     struct mt_audit *a;
     char buf[128], step[32];
@@ -159,11 +166,13 @@ int mt_audit_sleep(struct mt_audits *out, struct mt_pass *p)
     if (up != 0) {
         a->finding = true;
         a->bytes = up;
+        a->event = last_sleep;
         return mt_audit_say(a, "What sleep leaves of the engine rose each time, by %s over %llu sleeps.", MT_BYTES(up),
                             (unsigned long long)sleeps);
     }
     if (r.engine != 0) {
         a->bytes = r.engine;
+        a->event = r.engine_event;
         a->finding = !is_private && r.engine >= r.live / 20;
         return mt_audit_say(a,
                             "In %llu of %llu stretches of training, up to %s of KV cache and engine weights stand in PyTorch's "
@@ -176,6 +185,7 @@ int mt_audit_sleep(struct mt_audits *out, struct mt_pass *p)
     }
     if (r.trainer != 0) {
         a->bytes = r.trainer;
+        a->event = r.trainer_event;
         return mt_audit_say(a,
                             "In %llu of %llu stretches of rollout, up to %s of optimizer state and gradients are on the card.",
                             (unsigned long long)r.n_with_trainer, (unsigned long long)r.n_rollouts, MT_BYTES(r.trainer));
@@ -224,6 +234,7 @@ int mt_audit_graphs(struct mt_audits *out, struct mt_pass *p)
 {
     static const char *const headings[] = {"Pool", "Captured in", "When", "Blocks", "Highest", "At the end", NULL};
     uint64_t in_training = 0, live = 0, all = 0;
+    int64_t training_event = MT_NO_LINK;
     struct mt_audit *a;
     char pool[96], ph[128], step[32];
     if (p->graphs.n == 0)
@@ -236,6 +247,7 @@ int mt_audit_graphs(struct mt_audits *out, struct mt_pass *p)
         if (mt_occurrence_trains(o) && o->peak_roles[MT_ROLE_GRAPH_POOL] > in_training) {
             in_training = o->peak_roles[MT_ROLE_GRAPH_POOL];
             live = o->peak;
+            training_event = mt_link_event(o->peak_event);
         }
     }
     for (uint32_t i = 0; i < p->graphs.n; i++) {
@@ -248,6 +260,7 @@ int mt_audit_graphs(struct mt_audits *out, struct mt_pass *p)
             return 0;
     }
     a->bytes = p->f->peak[MT_ROLE_GRAPH_POOL];
+    a->event = in_training != 0 ? training_event : mt_link_event(p->f->peak_event[MT_ROLE_GRAPH_POOL]);
     a->finding = in_training >= live / 20 && in_training != 0;
     if (in_training != 0)
         return mt_audit_say(

@@ -20,6 +20,7 @@ struct mt_sync {
     uint64_t buckets, largest, bytes;      /* blocks of the sync's own buffers */
     uint64_t alive, alive_bytes;           /* now */
     uint64_t alive_peak, alive_peak_bytes; /* together */
+    uint64_t alive_event, born_event;      /* at which they were */
     uint64_t born, born_peak;              /* bytes of all that was allocated in it */
     uint64_t born_blocks, born_peak_blocks;
 };
@@ -41,6 +42,7 @@ struct mt_sites {
 /* Gathers from a moment when none is alive to the next one. */
 struct mt_window {
     uint64_t alive, alive_blocks, blocks, bytes, largest, peak, peak_blocks;
+    uint64_t peak_event;
     uint64_t groups; /* of gathers with no other allocation between them: the parameters of one layer */
 };
 
@@ -71,15 +73,16 @@ struct mt_pass {
     struct mt_sites gathers, delayed;
     bool in_group;
     struct mt_window window, kept; /* kept: the largest window in which gathers stayed; peak 0 = none */
-    uint64_t gathers_peak, gathers_peak_blocks, gathers_largest;
+    uint64_t gathers_peak, gathers_peak_blocks, gathers_largest, gathers_event;
     struct mt_addrmap asked; /* free requested: address -> event */
     bool at_once;            /* the event before requested this free */
     uint64_t pending;        /* of the delayed ones */
-    uint64_t delayed_peak;
+    uint64_t delayed_peak, delayed_event;
     MT_VEC(struct mt_graph_pool) graphs;
     struct mt_addrmap graph_of; /* lane */
     uint64_t state_base, state_now, before_state,
-        second_peak; /* base: of state, and of what is older than the trace, before the first */
+        second_peak;      /* base: of state, and of what is older than the trace, before the first */
+    uint64_t state_event; /* of the first of that state */
     bool state_seen, state_older, second_done;
     uint64_t param_peak;
 };

@@ -25,6 +25,7 @@ int mt_pass_sync(struct mt_pass *p, const struct mt_change *c)
         if (s->born > s->born_peak) {
             s->born_peak = s->born;
             s->born_peak_blocks = s->born_blocks;
+            s->born_event = p->i;
         }
     } else if (c->born != UINT64_MAX && c->born >= o->first) {
         s->born -= c->size < s->born ? c->size : s->born;
@@ -39,7 +40,10 @@ int mt_pass_sync(struct mt_pass *p, const struct mt_change *c)
         s->alive_bytes += c->size;
         s->largest = c->size > s->largest ? c->size : s->largest;
         s->alive_peak = s->alive > s->alive_peak ? s->alive : s->alive_peak;
-        s->alive_peak_bytes = s->alive_bytes > s->alive_peak_bytes ? s->alive_bytes : s->alive_peak_bytes;
+        if (s->alive_bytes > s->alive_peak_bytes) {
+            s->alive_peak_bytes = s->alive_bytes;
+            s->alive_event = p->i;
+        }
     } else if (c->born != UINT64_MAX && c->born >= o->first) {
         s->alive -= s->alive != 0;
         s->alive_bytes -= c->size < s->alive_bytes ? c->size : s->alive_bytes;
@@ -60,6 +64,7 @@ int mt_audit_sync(struct mt_audits *out, struct mt_pass *p)
     static const char *const headings[] = {
         "When", "Buffers", "Largest", "Most alive", "Alive together", "All it allocated, together", "Left at its end", NULL};
     uint64_t largest = 0, together = 0, n_together = 0, most = 0, first_left = 0, last_left = 0, max_left = 0, n_whole = 0;
+    uint64_t together_event = 0, most_event = 0, left_event = 0;
     /* Shards are no measure of a whole model, and two or three large tensors are no copy of one. */
     uint64_t weights = p->f->peak[MT_ROLE_UNSHARDED] == 0 && p->param_peak > p->f->peak[MT_ROLE_ENGINE_WEIGHTS]
                            ? p->param_peak
@@ -84,16 +89,25 @@ int mt_audit_sync(struct mt_audits *out, struct mt_pass *p)
         if (s->alive_peak_bytes > together) {
             together = s->alive_peak_bytes;
             n_together = s->alive_peak;
+            together_event = s->alive_event;
         }
-        most = s->born_peak > most ? s->born_peak : most;
+        if (s->born_peak > most) {
+            most = s->born_peak;
+            most_event = s->born_event;
+        }
         copy = copy || (weights != 0 && s->born_peak >= weights - weights / 10 &&
                         (s->born_peak_blocks >= MIN_COPY || s->largest >= weights - weights / 10));
         first_left = n_whole == 0 ? rest : first_left;
         last_left = cut ? last_left : rest;
         n_whole += !cut;
-        max_left = rest > max_left ? rest : max_left;
+        if (rest > max_left) {
+            max_left = rest;
+            left_event = o->last;
+        }
     }
     a->bytes = max_left != 0 ? max_left : most;
+    if (most != 0)
+        a->event = (int64_t)(max_left != 0 ? left_event : copy || largest == 0 ? most_event : together_event);
     a->finding = copy || max_left != 0;
     if (max_left != 0)
         return mt_audit_say(

@@ -17,6 +17,7 @@ void mt_pass_step(struct mt_pass *p, const struct mt_change *c)
         uint64_t state = p->role[MT_ROLE_OPTIM_STATE] + p->role[MT_ROLE_BEFORE];
         if (!p->state_seen && c->is_alloc && c->role == MT_ROLE_OPTIM_STATE && in_optimizer(p->r->attr[p->i])) {
             p->state_seen = true;
+            p->state_event = p->i;
             p->state_older = p->role[MT_ROLE_OPTIM_STATE] > c->size;
             p->state_base = state - c->size;
         }
@@ -51,6 +52,7 @@ int mt_audit_first_step(struct mt_audits *out, struct mt_pass *p)
     tight = p->d->capacity != 0 && predicted > p->d->capacity;
     a->finding = tight || (p->d->focus_is_oom && p->d->focus.event >= 0 && mt_step_of(p->f, (uint64_t)p->d->focus.event) == 1);
     a->bytes = born;
+    a->event = (int64_t)p->state_event;
     if (p->second_peak != 0)
         return mt_audit_say(a,
                             "The first optimizer step set up %s of state: before it step 1 held %s at most, step 2 before its "
@@ -74,7 +76,7 @@ void mt_window_end(struct mt_pass *p)
     if (w->groups >= MIN_GROUPS && (w->peak - w->largest) / 4 >= (w->bytes - w->largest) / 10 && w->peak > p->kept.peak)
         p->kept = *w;
     p->window =
-        (struct mt_window){w->alive, w->alive_blocks, w->alive_blocks, w->alive, w->alive, w->alive, w->alive_blocks, 0};
+        (struct mt_window){w->alive, w->alive_blocks, w->alive_blocks, w->alive, w->alive, w->alive, w->alive_blocks, p->i, 0};
 }
 
 static void in_window(struct mt_pass *p, const struct mt_change *c)
@@ -97,10 +99,12 @@ static void in_window(struct mt_pass *p, const struct mt_change *c)
     if (w->alive > w->peak) {
         w->peak = w->alive;
         w->peak_blocks = w->alive_blocks;
+        w->peak_event = p->i;
     }
     if (w->peak > p->gathers_peak) {
         p->gathers_peak = w->peak;
         p->gathers_peak_blocks = w->peak_blocks;
+        p->gathers_event = w->peak_event;
     }
     p->gathers_largest = w->largest > p->gathers_largest ? w->largest : p->gathers_largest;
 }
@@ -149,6 +153,7 @@ int mt_audit_gathers(struct mt_audits *out, struct mt_pass *p)
     a->rows_left_out += p->gathers.left_out;
     a->finding = p->kept.peak != 0;
     a->bytes = a->finding ? p->kept.peak : p->gathers_peak;
+    a->event = mt_link_event((int64_t)(a->finding ? p->kept.peak_event : p->gathers_event));
     if (a->finding)
         return mt_audit_say(a,
                             "Gathered parameters stay: of %llu gathers in a row (%s), %llu were alive together with %s; with "
@@ -187,7 +192,10 @@ int mt_pass_delayed(struct mt_pass *p, const struct mt_change *c, const struct m
     uint32_t at;
     bool ok;
     if (c->is_alloc) { /* a free that completes at once has done so by now */
-        p->delayed_peak = p->pending > p->delayed_peak ? p->pending : p->delayed_peak;
+        if (p->pending > p->delayed_peak) {
+            p->delayed_peak = p->pending;
+            p->delayed_event = p->i;
+        }
         return 1;
     }
     if (p->at_once) {
@@ -248,6 +256,7 @@ int mt_audit_delayed(struct mt_audits *out, struct mt_pass *p)
     }
     a->rows_left_out += p->delayed.left_out;
     a->bytes = p->delayed_peak;
+    a->event = p->delayed_peak != 0 ? (int64_t)p->delayed_event : MT_NO_LINK;
     a->finding = p->d->focus.pending != 0 && p->d->focus.pending >= p->d->focus.live / 10;
     return mt_audit_say(a,
                         "%llu free%s of %s in all completed later than asked for (record_stream, or another stream still at "

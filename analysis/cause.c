@@ -109,12 +109,23 @@ static void of_capacity(struct mt_cause *c, const struct mt_moment *m, const str
         set(c, MT_CAUSE_LEAK, MT_CONF_INFERRED);
 }
 
+/* Of free bytes in pieces: what is kept takes more than all pieces together, so that one piece would only have failed later. */
+static bool is_leak_first(const struct mt_cause *c, const struct mt_moment *m)
+{
+    uint64_t pieces = m->d->focus.holes_known ? m->oom->at.free_usable : m->oom->at.reserved_free;
+    return (m->growth > pieces && would_fit(c, "no_growth")) ||
+           (m->kept.n != 0 && m->kept.bytes > pieces && would_fit(c, "no_kept"));
+}
+
 static void of_failure(struct mt_cause *c, const struct mt_moment *m, const struct mt_shape *s)
 {
     switch (mt_oom_kind(m->d, m->oom)) {
     case MT_V_OOM_LIMIT: set(c, MT_CAUSE_LIMIT, MT_CONF_MARKED); break;
     case MT_V_OOM_FRAGMENTATION:
-        set(c, MT_CAUSE_FRAGMENTATION, m->d->focus.holes_known ? MT_CONF_MARKED : MT_CONF_INFERRED);
+        if (is_leak_first(c, m))
+            set(c, MT_CAUSE_LEAK, m->growth != 0 && would_fit(c, "no_growth") ? MT_CONF_MARKED : MT_CONF_INFERRED);
+        else
+            set(c, MT_CAUSE_FRAGMENTATION, m->d->focus.holes_known ? MT_CONF_MARKED : MT_CONF_INFERRED);
         break;
     case MT_V_OOM_CAPACITY: of_capacity(c, m, s); break;
     case MT_V_OOM:
@@ -133,6 +144,7 @@ enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w, const s
     struct mt_shape shape = {0, 0, 0, 0, NULL};
     int ok;
     memset(out, 0, sizeof *out);
+    out->event = mt_link_event(d->ooms.n != 0 ? (int64_t)d->ooms.p[0].event : d->focus.event);
     ok = mt_moment_make(&m, w, f, d, ph);
     if (ok && m.oom != NULL) {
         out->request = m.oom->request;

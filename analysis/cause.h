@@ -27,6 +27,8 @@ const char *mt_cause_words(enum mt_cause_kind k); /* "one giant tensor" */
 struct mt_evidence {
     char *text;     /* one sentence with its numbers */
     uint64_t bytes; /* 0 = the sentence has no single number */
+    int64_t event;  /* number of the event of the cause's device that it is about; MT_NO_LINK = none known */
+    int64_t since;  /* first event of the stretch that ends there; = event when it is about one moment */
 };
 
 /* "Would the request have fitted ..." */
@@ -46,6 +48,7 @@ struct mt_pin {
     mt_stack_id stack;                           /* of that block */
     uint8_t role;
     struct mt_attr attr; /* phase of its birth */
+    int64_t event;       /* number of the event of its birth; MT_NO_LINK = before the trace */
 };
 
 /* Where nothing failed: what would be the first to. Made wherever there is a history; a cause follows only from `tight`. */
@@ -67,6 +70,7 @@ struct mt_cause {
     uint8_t conf;     /* enum mt_conf */
     char *sentence;   /* one sentence; "" when kind is NONE and nothing failed */
     uint64_t request; /* of the failed request; 0 = none */
+    int64_t event;    /* number of the event of its device that it is about: the first OOM, else the peak; MT_NO_LINK = none */
     MT_VEC(struct mt_evidence) evidence;
     MT_VEC(struct mt_what_if) what_ifs;
     MT_VEC(struct mt_pin) pins;       /* the largest free bytes first, at most 16; only when fragmentation is part of it */

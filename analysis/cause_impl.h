@@ -22,6 +22,7 @@ struct mt_kept {
     mt_stack_id stack;
     uint32_t n;
     uint64_t bytes, each; /* all of them; the smallest */
+    uint64_t first, last; /* events of the first and the last birth */
 };
 
 struct mt_moment {
@@ -101,8 +102,9 @@ static inline bool mt_is_transient(unsigned role)
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
 #endif
-int mt_cause_evidence_add(struct mt_cause *c, uint64_t bytes, const char *fmt, ...);
-int mt_cause_of_growth(struct mt_cause *c, const struct mt_moment *m); /* evidence: the stacks that grow */
+int mt_cause_evidence_add(struct mt_cause *c, uint64_t bytes, const char *fmt, ...); /* of the moment of the cause */
+void mt_cause_evidence_at(struct mt_cause *c, uint64_t since, uint64_t event); /* the last one is about that stretch */
+int mt_cause_of_growth(struct mt_cause *c, const struct mt_moment *m);         /* evidence: the stacks that grow */
 /* cause_words.c: the sentence, evidence and counter-factuals once the kind is decided. 0 = out of memory. */
 int mt_cause_say(struct mt_cause *c, const struct mt_moment *m, const struct mt_shape *shape);
 int mt_cause_evidence(struct mt_cause *c, const struct mt_moment *m, const struct mt_shape *shape);

@@ -81,6 +81,8 @@ static bool judge(const struct mt_moment *m, mt_stack_id stack, const struct mt_
     if (n < MIN_KEPT || most - least > most / 8 || out->bytes < m->d->focus.live / 10)
         return false;
     qsort(born, n, sizeof *born, by_event);
+    out->first = born[0]->event;
+    out->last = born[n - 1]->event;
     return has_rounds_between(m, born, n, seen, round);
 }
 

@@ -337,6 +337,7 @@ int mt_moment_pins(const struct mt_moment *m, struct mt_cause *c)
             goto out;
         *p = now.pin;
         p->stack = now.largest->stack;
+        p->event = now.largest->event != UINT64_MAX ? (int64_t)now.largest->event : MT_NO_LINK;
     }
     if (all.n > 1)
         qsort(all.p, all.n, sizeof *all.p, by_free);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 enum { TEXT = 1024, LABEL = 160 };
+enum { GOES_ON = 100 }; /* allocations after a failure: more than an exception makes on its way up */
 
 /* A C++ name may be pages long. */
 static const char *cut(char *buf, const char *label)
@@ -32,8 +33,16 @@ int mt_cause_evidence_add(struct mt_cause *c, uint64_t bytes, const char *fmt, .
     (void)vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     e->bytes = bytes;
+    e->event = e->since = c->event;
     e->text = mt_strndup(text, strlen(text));
     return e->text != NULL;
+}
+
+void mt_cause_evidence_at(struct mt_cause *c, uint64_t since, uint64_t event)
+{
+    struct mt_evidence *e = &c->evidence.p[c->evidence.n - 1];
+    e->since = (int64_t)since;
+    e->event = (int64_t)event;
 }
 
 /* `start` reads like "With the engine asleep (12.00 GiB)". */
@@ -215,14 +224,17 @@ int mt_cause_of_growth(struct mt_cause *c, const struct mt_moment *m)
                                    "%s held %s and %s at the same point of the first and the last of %u steps.",
                                    cut(buf, g->label), MT_BYTES(g->first), MT_BYTES(g->last), (unsigned)g->n_steps))
             return 0;
+        mt_cause_evidence_at(c, g->first_event, g->last_event);
     }
     if (m->kept.n != 0) {
         char label[LABEL];
         (void)mt_stack_label(m->w->r->t, m->kept.stack, label, sizeof label);
-        return mt_cause_evidence_add(
-            c, m->kept.bytes,
-            "%s kept %u blocks of %s or a little more, one after each round of this phase, and none was freed.",
-            cut(buf, label), (unsigned)m->kept.n, MT_BYTES(m->kept.each));
+        if (!mt_cause_evidence_add(
+                c, m->kept.bytes,
+                "%s kept %u blocks of %s or a little more, one after each round of this phase, and none was freed.",
+                cut(buf, label), (unsigned)m->kept.n, MT_BYTES(m->kept.each)))
+            return 0;
+        mt_cause_evidence_at(c, m->kept.first, m->kept.last);
     }
     return 1;
 }
@@ -247,19 +259,52 @@ static int of_shape(struct mt_cause *c, const struct mt_moment *m, const struct 
 /* Optimizer state that the first step set up, when the second is the first to have it from its start. */
 static int of_first_step(struct mt_cause *c, const struct mt_moment *m)
 {
-    uint64_t state = 0;
+    uint64_t state = 0, since = UINT64_MAX, last = 0;
     int64_t at = m->d->focus.event;
     if (m->f->steps.n < 2 || at < 0 || (uint64_t)at <= m->f->steps.p[0].last || (uint64_t)at > m->f->steps.p[1].last)
         return 1;
-    for (uint32_t i = 0; i < m->n_held; i++)
-        if (m->held[i].role == MT_ROLE_OPTIM_STATE && m->held[i].event <= m->f->steps.p[0].last &&
-            m->held[i].event >= m->f->steps.p[0].first)
-            state += m->held[i].size;
-    return state < m->d->focus.live / 20 || state == 0 ||
-           mt_cause_evidence_add(
-               c, state,
-               "%s of optimizer state appeared in the first step, so the second is the first to have it from its start.",
-               MT_BYTES(state));
+    for (uint32_t i = 0; i < m->n_held; i++) {
+        const struct mt_held *h = &m->held[i];
+        if (h->role != MT_ROLE_OPTIM_STATE || h->event > m->f->steps.p[0].last || h->event < m->f->steps.p[0].first)
+            continue;
+        state += h->size;
+        since = h->event < since ? h->event : since;
+        last = h->event > last ? h->event : last;
+    }
+    if (state < m->d->focus.live / 20 || state == 0)
+        return 1;
+    if (!mt_cause_evidence_add(
+            c, state, "%s of optimizer state appeared in the first step, so the second is the first to have it from its start.",
+            MT_BYTES(state)))
+        return 0;
+    mt_cause_evidence_at(c, since, last);
+    return 1;
+}
+
+/* A failure that was caught: the state at the end is not the one that failed. */
+static int of_what_followed(struct mt_cause *c, const struct mt_moment *m)
+{
+    const struct mt_replay *r = m->w->r;
+    uint64_t n = 0, last = m->oom->event;
+    char more[64] = "";
+    for (uint64_t i = m->oom->event + 1; i < r->d->events.n; i++) {
+        if (mt_event_at(r->d, i)->action != MT_ACT_ALLOC)
+            continue;
+        n++;
+        last = i;
+    }
+    if (n < GOES_ON)
+        return 1;
+    if (m->d->ooms.n > 1)
+        (void)snprintf(more, sizeof more, ", and %u more failed request%s", (unsigned)(m->d->ooms.n - 1),
+                       m->d->ooms.n == 2 ? "" : "s");
+    if (!mt_cause_evidence_add(c, 0,
+                               "The failure did not end the process: %" PRIu64
+                               " allocations followed%s; this report is of the first failure.",
+                               n, more))
+        return 0;
+    mt_cause_evidence_at(c, m->oom->event, last);
+    return 1;
 }
 
 static int of_failure(struct mt_cause *c, const struct mt_moment *m)
@@ -306,7 +351,7 @@ int mt_cause_evidence(struct mt_cause *c, const struct mt_moment *m, const struc
 {
     if (m->d->withheld != NULL)
         return 1;
-    if (m->oom != NULL && (!of_failure(c, m) || !of_shape(c, m, shape)))
+    if (m->oom != NULL && (!of_failure(c, m) || !of_what_followed(c, m) || !of_shape(c, m, shape)))
         return 0;
     if (m->oom == NULL && (c->kind != MT_CAUSE_LEAK || c->sentence != NULL)) /* cause_next.c has said it */
         return 1;
@@ -347,6 +392,8 @@ static void capacity(char *s, size_t cap, const struct mt_moment *m)
         k += snprintf(s + k, cap - (size_t)k, ", %s of it %s", MT_BYTES(m->role[by[0]]), mt_role_words((enum mt_role)by[0]));
     if (n > 1 && k > 0 && (size_t)k < cap)
         k += snprintf(s + k, cap - (size_t)k, " and %s %s", MT_BYTES(m->role[by[1]]), mt_role_words((enum mt_role)by[1]));
+    if (m->absent != 0 && k > 0 && (size_t)k < cap)
+        k += snprintf(s + k, cap - (size_t)k, "; %s of what PyTorch counts was not on the card", MT_BYTES(m->absent));
     if (k > 0 && (size_t)k < cap)
         (void)snprintf(s + k, cap - (size_t)k, ".");
 }
@@ -371,16 +418,18 @@ static void fragmentation(char *s, size_t cap, const struct mt_cause *c, const s
 
 static void giant(char *s, size_t cap, const struct mt_moment *m, const struct mt_shape *sh)
 {
+    uint64_t sum = m->oom->request + m->role[MT_ROLE_LOGITS];
     if (sh->elem == 0)
         (void)snprintf(s, cap, "One giant tensor: the request of %s alone is %u %% of the %s that were reserved or free.",
                        MT_BYTES(m->oom->request), (unsigned)(m->oom->request * 100 / (m->visible != 0 ? m->visible : 1)),
                        MT_BYTES(m->visible));
     else
-        (void)snprintf(
-            s, cap,
-            "One giant tensor: the request is logits of %" PRIu64 " tokens (%s), and with those already live they make "
-            "%s of the %s that were reserved or free.",
-            sh->tokens, MT_BYTES(m->oom->request), MT_BYTES(m->oom->request + m->role[MT_ROLE_LOGITS]), MT_BYTES(m->visible));
+        (void)snprintf(s, cap,
+                       "One giant tensor: the request is logits of %" PRIu64
+                       " tokens (%s), and with those already live they make "
+                       "%s%s the %s that were reserved or free.",
+                       sh->tokens, MT_BYTES(m->oom->request), MT_BYTES(sum), sum <= m->visible ? " of" : ", more than",
+                       MT_BYTES(m->visible));
 }
 
 static void stale(char *s, size_t cap, const struct mt_cause *c, const struct mt_moment *m)

@@ -74,6 +74,7 @@ const char *mt_fix_conf_name(enum mt_fix_conf c); /* "high" ... */
 #define MT_FIX_FROM_CACHE (1u << 30)   /* reserved by PyTorch and not live */
 #define MT_FIX_FROM_PENDING (1u << 29) /* freed, waiting for the stream */
 #define MT_FIX_FROM_OUTSIDE (1u << 28) /* outside PyTorch's allocator */
+#define MT_FIX_FROM_GROWN (1u << 26)   /* what grows from step to step, of whatever role */
 #define MT_FIX_FROM_REQUEST (1u << 27) /* the failed request itself gets smaller */
 struct mt_fix_saving {
     struct mt_fix_expr bytes, low, high; /* low and high: none = by the confidence */

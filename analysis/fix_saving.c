@@ -46,6 +46,7 @@ static uint32_t source_bit(const char *s)
            : strcmp(s, "pending") == 0 ? MT_FIX_FROM_PENDING
            : strcmp(s, "outside") == 0 ? MT_FIX_FROM_OUTSIDE
            : strcmp(s, "request") == 0 ? MT_FIX_FROM_REQUEST
+           : strcmp(s, "grown") == 0   ? MT_FIX_FROM_GROWN
                                        : 0;
 }
 
@@ -54,13 +55,14 @@ static enum mt_rc parse_from(const struct mt_fix_parse *p, const cJSON *list, ui
     const cJSON *c;
     char name[64];
     if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) == 0)
-        return mt_fix_bad(p, "from",
-                          "a list of what the bytes are taken from is expected: role ids, cache, pending, outside, request");
+        return mt_fix_bad(
+            p, "from",
+            "a list of what the bytes are taken from is expected: role ids, cache, pending, outside, request, grown");
     cJSON_ArrayForEach(c, list)
     {
         uint32_t bit = cJSON_IsString(c) ? source_bit(c->valuestring) : 0;
         if (bit == 0)
-            return mt_fix_bad(p, "from", "\"%s\" is neither a role id nor cache, pending, outside or request",
+            return mt_fix_bad(p, "from", "\"%s\" is neither a role id nor cache, pending, outside, request or grown",
                               cJSON_IsString(c) ? mt_printable(name, sizeof name, c->valuestring, strlen(c->valuestring))
                                                 : "...");
         *out |= bit;

@@ -176,6 +176,8 @@ static int judge(struct mt_rwork *k, struct growing *g, uint32_t first, uint32_t
     now.n_steps = g->n;
     now.first = (uint64_t)series[0];
     now.last = (uint64_t)series[g->n - 1];
+    now.first_event = k->out->steps.p[g->first].last;
+    now.last_event = k->out->steps.p[g->first + g->n - 1].last;
     now.conf = confidence(g->n, now.r2);
     *at = now;
     return 1;

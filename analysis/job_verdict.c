@@ -155,6 +155,15 @@ const char *mt_job_call_words(enum mt_wire_op op)
     }
 }
 
+static void grows(struct mt_sentence *s, const struct mt_job *j, const char *before)
+{
+    char b1[32], b2[32];
+    if (j->growth.n != 0)
+        mt_words_add(s, " After each of the last %u %.60s%s (the first is left out) %s held more: %s, and up to %s.",
+                     (unsigned)j->growth.n, mt_str(j->drivers.p[j->growth.driver], j->growth.name), before,
+                     mt_holder_words(j->growth.who), mt_words_bytes(b1, j->growth.first), mt_words_bytes(b2, j->growth.last));
+}
+
 static void oom_because(const struct mt_books *b, const struct mt_driver_oom *o, struct mt_sentence *s)
 {
     const struct mt_job *j = b->job;
@@ -174,10 +183,7 @@ static void oom_because(const struct mt_books *b, const struct mt_driver_oom *o,
     if (j->idle != 0)
         mt_words_add(s, " %s of PyTorch's segments had no block in use in the snapshot taken %.2f s later: it is cache.",
                      mt_words_bytes(b1, j->idle), (double)(j->idle_ns - o->time_ns) / 1e9);
-    if (j->growth.n != 0)
-        mt_words_add(s, " After each of the last %u %.60s before it (the first is left out) %s held more: %s, and up to %s.",
-                     (unsigned)j->growth.n, mt_str(j->drivers.p[j->growth.driver], j->growth.name),
-                     mt_holder_words(j->growth.who), mt_words_bytes(b1, j->growth.first), mt_words_bytes(b2, j->growth.last));
+    grows(s, j, " before it");
     if (!o->is_host && o->free > o->request && o->request != 0)
         mt_words_add(s,
                      " The device had more free (%s) than was asked for (%s): a limit, or "
@@ -227,27 +233,37 @@ static void pinned(const struct mt_job *j, struct mt_sentence *why)
         "Ray's, given with --log, settles it. ");
 }
 
+/* At that very instant, for a column is as wide as several phases of a long job: of the process that held most, else of the next. */
+static const struct mt_job_phase *phase_at_focus(const struct mt_books *b, const struct mt_ledger *l)
+{
+    const struct mt_job_phase *p = NULL;
+    for (uint32_t i = 0; p == NULL && i < l->rows.n && i < 16; i++) {
+        const struct mt_ledger_row *one = &l->rows.p[i];
+        if (one->process != MT_NONE32 && one->bytes > 0)
+            p = mt_job_phase_at(b, b->proc_of[one->driver][one->process], l->focus_ns, true);
+    }
+    return p;
+}
+
 static void peak_sentence(const struct mt_books *b, struct mt_sentence *s, struct mt_sentence *why)
 {
     const struct mt_job *j = b->job;
     const struct mt_ledger *l = &j->ledgers.p[0];
     uint64_t held[MT_HOLD_COUNT] = {0}, any = 0;
     uint64_t most = l->focus_used != 0 ? l->focus_used : l->focus_named;
-    enum mt_phase phase = MT_PH_UNATTRIBUTED;
+    const struct mt_job_phase *phase = l->n_columns != 0 && l->focus_ns >= l->t0_ns ? phase_at_focus(b, l) : NULL;
     char b1[32], b2[32];
     for (uint32_t i = 0; i < l->rows.n; i++)
         if (l->rows.p[i].bytes > 0)
             held[l->rows.p[i].holder] += (uint64_t)l->rows.p[i].bytes;
     for (int h = 0; h < MT_HOLD_COUNT; h++)
         any += held[h];
-    if (l->n_columns != 0 && l->focus_ns >= l->t0_ns)
-        phase = (enum mt_phase)l->phase[(l->focus_ns - l->t0_ns) / (((l->t1_ns - l->t0_ns) / MT_TL_COLUMNS) + 1)];
     mt_words_add(s, "No allocation failed%s: %.*s was fullest with %s", j->ooms.n != 0 ? " for good" : "", short_name(l),
                  l->name, mt_words_bytes(b1, most));
     if (l->capacity != 0)
         mt_words_add(s, " of %s", mt_words_bytes(b2, l->capacity));
-    if (phase != MT_PH_UNATTRIBUTED)
-        mt_words_add(s, " during %s", mt_phase_words(phase));
+    if (phase != NULL && phase->phase != MT_PH_UNATTRIBUTED)
+        mt_words_add(s, " during %s", mt_phase_words(phase->phase));
     if (any != 0) {
         mt_words_add(s, ": ");
         holders(s, held);
@@ -258,6 +274,7 @@ static void peak_sentence(const struct mt_books *b, struct mt_sentence *s, struc
     if (l->capacity > most)
         mt_words_add(why, " %s (%u %%) were left there: what fails next would be in that phase.", MT_BYTES(l->capacity - most),
                      (unsigned)((double)(l->capacity - most) * 100 / (double)l->capacity));
+    grows(why, j, "");
     if (j->n_survived != 0)
         mt_words_add(why, " %llu failed allocation%s survived by asking again.", (unsigned long long)j->n_survived,
                      j->n_survived == 1 ? " was" : "s were");
@@ -276,7 +293,10 @@ static uint32_t choose(const struct mt_job *j)
 
 /* ---- what was there before the failure ------------------------------------------------------------------------------------------- */
 
-enum { MIN_ENDS = 3 }; /* of a phase that comes once per step */
+enum {
+    MIN_ENDS = 3,
+    MIN_STEPS = 6
+}; /* of a phase that comes once per step; the same where nothing failed and more has to speak for it */
 #define MIN_GROWTH (UINT64_C(64) << 20)
 
 struct climb {
@@ -290,20 +310,18 @@ static bool comes_in_steps(enum mt_phase p)
            p == MT_PH_ONLOAD_OFFLOAD || (p >= MT_PH_LOGP_OLD && p <= MT_PH_TRAIN);
 }
 
-/* Does a holder keep about as much more at the end of each occurrence of the phase in which memory ran out? The first occurrence is left
- * out: it sets up what stays. */
-static void growth(struct mt_books *b, const struct mt_driver_oom *o)
+/* Does a holder keep about as much more at the end of each occurrence of a phase before that time, and still has it (held; NULL = not asked)?
+ * The first occurrence is left out: it sets up what stays. */
+static void growth(struct mt_job *j, const struct mt_job_phase *now, uint32_t ledger, uint64_t before, const uint64_t *held)
 {
-    struct mt_job *j = b->job;
-    const struct mt_job_phase *now = mt_job_phase_at(b, b->proc_of[o->driver][o->process], o->time_ns, true);
     struct climb c[MT_HOLD_OTHER] = {{0}};
     uint32_t n = 0;
-    if (now == NULL || !comes_in_steps(now->phase) || o->is_host || o->ledger >= j->ledgers.n)
+    if (now == NULL || !comes_in_steps(now->phase))
         return;
     for (uint32_t i = 0; i < j->phases.n; i++) {
         const struct mt_job_phase *p = &j->phases.p[i];
-        if (p->driver != now->driver || p->process != now->process || p->name != now->name || p->t1_ns >= o->time_ns ||
-            p->peak_ledger != o->ledger)
+        if (p->driver != now->driver || p->process != now->process || p->name != now->name || p->t1_ns >= before ||
+            p->peak_ledger != ledger)
             continue;
         for (int h = 0; h < MT_HOLD_OTHER; h++) {
             uint64_t up = n > 1 && p->left[h] > c[h].last ? p->left[h] - c[h].last : 0;
@@ -318,10 +336,10 @@ static void growth(struct mt_books *b, const struct mt_driver_oom *o)
         }
         n++;
     }
-    if (n < MIN_ENDS + 1)
+    if (n < (held != NULL ? MIN_ENDS : MIN_STEPS) + 1)
         return;
     for (int h = 0; h < MT_HOLD_OTHER; h++) {
-        if (!c[h].only_up || c[h].most > c[h].least + c[h].least / 4 || o->held[h] < c[h].last)
+        if (!c[h].only_up || c[h].most > c[h].least + c[h].least / 4 || (held != NULL && held[h] < c[h].last))
             continue;
         if (j->growth.n != 0 && c[h].last - c[h].first <= j->growth.last - j->growth.first)
             continue;
@@ -332,6 +350,12 @@ static void growth(struct mt_books *b, const struct mt_driver_oom *o)
                                            .first = c[h].first,
                                            .last = c[h].last};
     }
+}
+
+static void growth_before(struct mt_books *b, const struct mt_driver_oom *o)
+{
+    if (!o->is_host && o->ledger < b->job->ledgers.n)
+        growth(b->job, mt_job_phase_at(b, b->proc_of[o->driver][o->process], o->time_ns, true), o->ledger, o->time_ns, o->held);
 }
 
 /* By the snapshot with the most of it: several of one process are never added. */
@@ -353,12 +377,13 @@ int mt_job_verdict(struct mt_books *b)
     j->oom = choose(j);
     if (j->oom != MT_NONE32) {
         j->kind = MT_JV_OOM;
-        growth(b, &j->ooms.p[j->oom]);
+        growth_before(b, &j->ooms.p[j->oom]);
         idle(j, &j->ooms.p[j->oom]);
         oom_sentence(b, &j->ooms.p[j->oom], &s);
         oom_because(b, &j->ooms.p[j->oom], &why);
     } else if (j->ledgers.n != 0 && (j->ledgers.p[0].focus_named != 0 || j->ledgers.p[0].focus_used != 0)) {
         j->kind = MT_JV_PEAK;
+        growth(j, phase_at_focus(b, &j->ledgers.p[0]), 0, UINT64_MAX, NULL);
         peak_sentence(b, &s, &why);
     } else {
         j->kind = MT_JV_NONE;

@@ -26,6 +26,7 @@ static void of_line(struct mt_advice_query *q, struct mt_frameworks *fw, const s
     else if (f->kind == MT_LOG_SGLANG_NO_KV)
         fw->engine = MT_FW_SGLANG;
     fw->frames[fw->engine] = fw->engine != MT_FW_NONE;
+    q->kv_refused = f->kind == MT_LOG_VLLM_NO_KV || f->kind == MT_LOG_SGLANG_NO_KV;
     if (f->kind == MT_LOG_VLLM_STARTUP && f->value[0] != MT_LOG_NONE && f->value[1] != MT_LOG_NONE && f->value[1] != 0)
         q->startup_free = (double)f->value[0] / (double)f->value[1];
 }

@@ -274,7 +274,7 @@ static void torch_cause(struct mt_logdiag *d)
         d->cause = MT_LC_FRAGMENTATION;
         /* Bytes of private pools serve nobody else; the sentence does not say how much of the rest lies in them. */
         d->confidence = cached / 2 >= d->request && or_zero(d->private_pools) == 0 ? "high" : "medium";
-    } else if (others > d->request - free && d->capacity != MT_LOG_NONE && others >= d->capacity / 20) {
+    } else if (others > d->request - free && d->capacity != MT_LOG_NONE && others >= d->capacity / 10) {
         d->cause = MT_LC_FOREIGN;
         d->confidence = d->others_named ? "medium" : "low"; /* they may be of the same job */
     } else if (free + cached >= d->request && cached >= d->request / 10 && !only_crumbs(d)) {

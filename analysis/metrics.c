@@ -2,6 +2,7 @@
 #include "analysis/metrics.h"
 
 #include "analysis/advice.h"
+#include "analysis/metrics_leak.h"
 #include "analysis/runconf.h"
 
 #include <string.h>
@@ -169,6 +170,7 @@ static void phase_metrics(struct mt_metrics *m, enum mt_phase phase, enum mt_pha
     yes(m, MT_METRIC_in_init, is_init((uint8_t)phase));
     yes(m, MT_METRIC_in_rollout, is_rollout((uint8_t)phase));
     yes(m, MT_METRIC_in_logp, is_forward_only((uint8_t)phase));
+    yes(m, MT_METRIC_in_infer, phase == MT_PH_INFER);
     yes(m, MT_METRIC_in_training,
         is_training((uint8_t)phase) || (phase == MT_PH_UNATTRIBUTED && (backward || step || loss || sub == MT_PH_FORWARD)));
     yes(m, MT_METRIC_in_weight_sync, phase == MT_PH_WEIGHT_SYNC);
@@ -445,7 +447,8 @@ static void use_metrics(struct mt_metrics *m)
     const struct mt_role_facts *f = &m->d->roles;
     double engine = role(m, MT_ROLE_KV_CACHE) + role(m, MT_ROLE_ENGINE_WEIGHTS) + role(m, MT_ROLE_GRAPH_POOL);
     double trainer = role(m, MT_ROLE_OPTIM_STATE) + role(m, MT_ROLE_GRAD) + role(m, MT_ROLE_GRAD_REDUCE);
-    double training = 0, rollout = 0, slope = 0;
+    double training = 0, rollout = 0, slope = 0, grown = 0, held, least;
+    bool sure;
     struct mt_value bucket = asked(m, "weight_bucket");
 
     set(m, MT_METRIC_engine, engine, MT_CONF_MARKED);
@@ -473,6 +476,13 @@ static void use_metrics(struct mt_metrics *m)
         set(m, MT_METRIC_useless_rollout, rollout, MT_CONF_MARKED);
         set(m, MT_METRIC_growth, slope, MT_CONF_INFERRED);
         measured(m, MT_METRIC_steps, f->steps.n);
+        set(m, MT_METRIC_kept, mt_leak_kept(m->d), MT_CONF_MARKED);
+        held = mt_engine_held(m->d, &least, &sure);
+        set(m, MT_METRIC_engine_held, held, sure ? MT_CONF_MARKED : MT_CONF_LOW);
+        set(m, MT_METRIC_engine_least, least, MT_CONF_MARKED);
+        for (int r = 0; r < MT_ROLE_COUNT; r++)
+            grown += mt_leak_grown(m->d, (enum mt_role)r);
+        set(m, MT_METRIC_grown, grown, MT_CONF_MARKED);
     }
     if (bucket.known && bucket.v > 0) /* verl counts MiB, the others bytes */
         set(m, MT_METRIC_expected_sync, bucket.v < 1048576 ? bucket.v * 1048576 : bucket.v * 2, MT_CONF_INFERRED);
@@ -512,6 +522,8 @@ enum mt_rc mt_metrics_make(struct mt_metrics **out, const struct mt_analysis *a,
 void mt_metrics_free(struct mt_metrics *m) { mt_free(m); }
 
 bool mt_metrics_have_roles(const struct mt_metrics *m) { return m->roles; }
+
+double mt_metrics_grown(const struct mt_metrics *m, enum mt_role role) { return m->roles ? mt_leak_grown(m->d, role) : 0; }
 
 /* Another moment of the phase may become the highest. At a failed request only that moment counts. */
 double mt_metrics_peak_saving(const struct mt_metrics *m, const double left[MT_ROLE_COUNT], double saving)

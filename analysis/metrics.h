@@ -24,6 +24,8 @@ enum mt_rc mt_metrics_make(struct mt_metrics **out, const struct mt_analysis *a,
 void mt_metrics_free(struct mt_metrics *m);
 /* Whether the bytes by role are there: without them hardly any rule has evidence. */
 bool mt_metrics_have_roles(const struct mt_metrics *m);
+/* Of the metric grown, what is of one role. */
+double mt_metrics_grown(const struct mt_metrics *m, enum mt_role role);
 /* `saving` bytes at the focus, as far as no other moment of the phase stands in the way; left: the share of each role that stays. */
 double mt_metrics_peak_saving(const struct mt_metrics *m, const double left[MT_ROLE_COUNT], double saving);
 /* The two numbers that depend on the rule that is looked at. */

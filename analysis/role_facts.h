@@ -95,11 +95,12 @@ struct mt_growth {
     char *label;
     mt_stack_id stack;
     uint8_t role;
-    uint32_t n_steps;     /* compared; the first step, which sets up state, is left out */
-    uint64_t first, last; /* bytes at the first and the last of them */
-    double slope;         /* bytes per step, least squares */
-    double r2;            /* of the fit, 0..1 */
-    uint8_t conf;         /* enum mt_conf: by number of steps and fit */
+    uint32_t n_steps;                 /* compared; the first step, which sets up state, is left out */
+    uint64_t first, last;             /* bytes at the first and the last of them */
+    uint64_t first_event, last_event; /* at whose end: their last events */
+    double slope;                     /* bytes per step, least squares */
+    double r2;                        /* of the fit, 0..1 */
+    uint8_t conf;                     /* enum mt_conf: by number of steps and fit */
 };
 
 /* A private pool, labelled by the frames of what lies in it. */

@@ -1,5 +1,6 @@
 #include "analysis/verdict.h"
 
+#include "analysis/cause.h"
 #include "analysis/words.h"
 
 #include <stdio.h>
@@ -121,6 +122,12 @@ static void of_capacity(struct mt_sentence *t, const struct mt_device_analysis *
     char b[32];
     if (d->capacity == 0)
         return;
+    if (bytes > d->capacity) {
+        mt_words_add(t,
+                     " (more than the %s card has: part of it was not there, an engine that sleeps stays in PyTorch's books)",
+                     mt_words_bytes(b, d->capacity));
+        return;
+    }
     mt_words_add(t, ", %u %% of the %s card", (unsigned)((bytes * 100 + d->capacity / 2) / d->capacity),
                  mt_words_bytes(b, d->capacity));
 }
@@ -184,7 +191,11 @@ static void oom_sentence(const struct mt_analysis *a, const struct mt_device_ana
                  mt_words_bytes(b2, o->device_free));
     switch (kind) {
     case MT_V_OOM_CAPACITY: mt_words_add(s, "; capacity, not fragmentation"); break;
-    case MT_V_OOM_FRAGMENTATION: mt_words_add(s, "; fragmentation, not capacity"); break;
+    case MT_V_OOM_FRAGMENTATION:
+        mt_words_add(s, "; %s",
+                     d->cause != NULL && d->cause->kind == MT_CAUSE_LEAK ? "a leak first, then fragmentation"
+                                                                         : "fragmentation, not capacity");
+        break;
     case MT_V_OOM_LIMIT: mt_words_add(s, "; neither capacity nor fragmentation, a limit refused it"); break;
     case MT_V_OOM:
     case MT_V_PEAK:
@@ -274,10 +285,12 @@ int mt_verdict_make(struct mt_analysis *a)
     const struct mt_device_analysis *d = &nothing;
     struct mt_sentence s = {"", 0}, why = {"", 0};
     v->sub = MT_PH_NONE;
+    v->event = MT_NO_LINK;
     v->device = choose(a);
     v->kind = MT_V_EMPTY;
     if (a->devices.n != 0) {
         d = &a->devices.p[v->device];
+        v->event = mt_link_event(d->ooms.n != 0 ? (int64_t)d->ooms.p[0].event : d->focus.event);
         if (d->ooms.n != 0)
             v->kind = mt_oom_kind(d, &d->ooms.p[0]);
         else if (d->n_allocs != 0)

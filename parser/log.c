@@ -177,6 +177,7 @@ static const struct row rows[] = {
     {MT_LOG_KILLED, "exit code 137", NULL},
     {MT_LOG_KILLED, "(exitcode: 137", NULL},
     {MT_LOG_KILLED, "SIGKILL", "signal"},
+    {MT_LOG_KILLED, "DataLoader worker (pid %n) is killed by signal: Killed", NULL},
 };
 
 static int simple(struct mt_log *l, uint64_t number, const char *s)

@@ -21,12 +21,12 @@ enum { N_PANELS = sizeof panels / sizeof *panels, BAR = 72 };
 
 static bool is_break(char c) { return c == '.' || c == '_' || c == '/' || c == '='; }
 
-/* s may break after '.', '_', '/' and '='. The pieces end in ASCII, so no character is split. */
+/* s may break after '.', '_', '/', '=' and "::", but not at the end of a word. The pieces end in ASCII, so no character is split. */
 static void put_breaking(struct mt_out *o, const char *s, size_t n)
 {
     size_t from = 0;
     for (size_t i = 0; i + 1 < n; i++) {
-        if (!is_break(s[i]) || is_break(s[i + 1]))
+        if (!(is_break(s[i]) || (s[i] == ':' && i > from && s[i - 1] == ':')) || is_break(s[i + 1]) || s[i + 1] == ' ')
             continue;
         mt_html(o, s + from, i + 1 - from);
         mt_puts(o, "<wbr>");
@@ -43,6 +43,28 @@ void mt_h_text(struct mt_out *o, const char *s, size_t max)
     n = strlen(s);
     cut = mt_utf8_cut(s, n, max);
     mt_html(o, s, cut);
+    if (cut < n)
+        mt_puts(o, "\xe2\x80\xa6");
+}
+
+void mt_h_words(struct mt_out *o, const char *s, size_t max)
+{
+    enum { LONG = 20 };
+    size_t n, cut;
+    if (s == NULL)
+        return;
+    n = strlen(s);
+    cut = mt_utf8_cut(s, n, max);
+    for (size_t i = 0, end; i < cut; i = end) {
+        size_t word = 0;
+        while (i + word < cut && s[i + word] != ' ')
+            word++;
+        end = i + word + (i + word < cut);
+        if (word >= LONG)
+            put_breaking(o, s + i, end - i);
+        else
+            mt_html(o, s + i, end - i);
+    }
     if (cut < n)
         mt_puts(o, "\xe2\x80\xa6");
 }
@@ -66,15 +88,36 @@ void mt_h_code(struct mt_out *o, const char *s)
     mt_puts(o, "</code>");
 }
 
-void mt_h_event(struct mt_out *o, const struct mt_page *p, int64_t event, const char *words)
+static void put_link(struct mt_out *o, int64_t since, int64_t event, const char *words)
 {
-    if (!mt_panel_timeline.has(p)) {
-        mt_html_s(o, words);
-        return;
-    }
-    mt_putf(o, "<a class=\"at\" href=\"#timeline\" data-event=\"%" PRId64 "\">", event);
+    mt_putf(o, "<a class=\"at\" href=\"#timeline\" data-event=\"%" PRId64 "\"", since);
+    if (since < event)
+        mt_putf(o, " data-to=\"%" PRId64 "\"", event);
+    mt_puts(o, ">");
     mt_html_s(o, words);
     mt_puts(o, "</a>");
+}
+
+void mt_h_event(struct mt_out *o, const struct mt_page *p, int64_t event, const char *words)
+{
+    if (mt_panel_timeline.has(p))
+        put_link(o, event, event, words);
+    else
+        mt_html_s(o, words);
+}
+
+void mt_h_when(struct mt_out *o, const struct mt_page *p, const char *before, int64_t since, int64_t event)
+{
+    char words[2 * MT_WORDS], a[32], b[32];
+    if (event < 0 || since < 0 || !mt_panel_timeline.has(p))
+        return;
+    if (since < event)
+        (void)snprintf(words, sizeof words, "events %s to %s", mt_fmt_count(a, (uint64_t)since),
+                       mt_fmt_count(b, (uint64_t)event));
+    else
+        (void)mt_event_words(words, event);
+    mt_puts(o, before);
+    put_link(o, since, event, words);
 }
 
 void mt_h_td_bytes(struct mt_out *o, uint64_t bytes)
@@ -175,12 +218,12 @@ void mt_h_settings(struct mt_out *o, const struct mt_advice *a)
         open = true;
         mt_puts(o, "<li>");
         if (l->syntax == MT_FIX_TEXT) /* words, nothing to type */
-            mt_html_s(o, mt_advice_line(a, i));
+            mt_h_words(o, mt_advice_line(a, i), SIZE_MAX);
         else
             mt_h_code(o, mt_advice_line(a, i));
         if (l->note[0] != '\0') {
             mt_puts(o, " <small>");
-            mt_html_s(o, l->note);
+            mt_h_words(o, l->note, SIZE_MAX);
             mt_puts(o, "</small>");
         }
         mt_puts(o, "</li>\n");

@@ -30,9 +30,10 @@ struct mt_panel {
 #undef MT_PANEL
 
 /* Pieces of markup. */
-void mt_h_name(struct mt_out *o, const char *s, size_t max); /* a path or a function: isolated (<bdi>), may break inside */
-void mt_h_text(struct mt_out *o, const char *s, size_t max); /* escaped, cut at max bytes; NULL gives nothing */
-void mt_h_td_bytes(struct mt_out *o, uint64_t bytes);        /* a cell; its tooltip has the exact number */
+void mt_h_name(struct mt_out *o, const char *s, size_t max);  /* a path or a function: isolated (<bdi>), may break inside */
+void mt_h_text(struct mt_out *o, const char *s, size_t max);  /* escaped, cut at max bytes; NULL gives nothing */
+void mt_h_words(struct mt_out *o, const char *s, size_t max); /* the same; long words, as keys are, may break as code does */
+void mt_h_td_bytes(struct mt_out *o, uint64_t bytes);         /* a cell; its tooltip has the exact number */
 /* The same, of a moment that the timeline can show: the event for the script. */
 void mt_h_td_bytes_at(struct mt_out *o, uint64_t bytes, int64_t event);
 void mt_h_td_count(struct mt_out *o, uint64_t n);
@@ -41,6 +42,8 @@ void mt_h_td_share(struct mt_out *o, uint64_t part, uint64_t whole, unsigned col
 void mt_h_swatch(struct mt_out *o, unsigned color);
 /* words, as a link to the timeline at that event of the page's device; plain where there is none. */
 void mt_h_event(struct mt_out *o, const struct mt_page *p, int64_t event, const char *words);
+/* Where in the timeline that was, after `before`: a stretch or (since = event) a moment of the page's device. MT_NO_LINK gives nothing. */
+void mt_h_when(struct mt_out *o, const struct mt_page *p, const char *before, int64_t since, int64_t event);
 /* Opens a box that scrolls by itself, and a table with these column headings ("#" before a name: a column of numbers). */
 void mt_h_table(struct mt_out *o, const char *label, const char *const *heads, unsigned n);
 void mt_h_table_end(struct mt_out *o);
@@ -48,7 +51,7 @@ void mt_h_table_end(struct mt_out *o);
 void mt_h_help(struct mt_out *o, const char *words);
 /* A definition list: name and value; the note may be NULL. */
 void mt_h_def(struct mt_out *o, const char *name, const char *value, const char *note);
-void mt_h_code(struct mt_out *o, const char *s); /* breaks at '.', '_', '/' and '=' only */
+void mt_h_code(struct mt_out *o, const char *s); /* breaks at '.', '_', '/', '=' and "::" only */
 /* The lines of a piece of advice that apply, as they are typed. */
 void mt_h_settings(struct mt_out *o, const struct mt_advice *a);
 

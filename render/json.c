@@ -125,6 +125,7 @@ static void snapshot_verdict(struct mt_jsonw *w, const struct mt_rank *k)
     mt_jw_ks(w, "member", k->trace->meta.member);
     mt_jw_ks(w, "sentence", v->sentence);
     mt_jw_ks(w, "because", v->because[0] ? v->because : NULL);
+    mt_jw_known(w, "event", v->event >= 0, v->event >= 0 ? (uint64_t)v->event : 0);
 }
 
 static void verdict(struct mt_jsonw *w, const struct mt_report *r)

@@ -8,11 +8,16 @@
 
 static void number(struct mt_jsonw *w, const char *key, uint64_t v) { mt_jw_known(w, key, v != 0, v); }
 
-static void evidence(struct mt_jsonw *w, const char *text, uint64_t bytes)
+/* Number of an event, or null. */
+static void event(struct mt_jsonw *w, const char *key, int64_t e) { mt_jw_known(w, key, e >= 0, e >= 0 ? (uint64_t)e : 0); }
+
+static void evidence(struct mt_jsonw *w, const char *text, uint64_t bytes, int64_t since, int64_t at)
 {
     mt_jw_open(w, '{');
     mt_jw_ks(w, "text", text);
     number(w, "bytes", bytes);
+    event(w, "first_event", since);
+    event(w, "event", at);
     mt_jw_close(w, '}');
 }
 
@@ -49,6 +54,7 @@ static void pins(struct mt_jsonw *w, const struct mt_cause *c)
         mt_jw_ks(w, "role", mt_role_id((enum mt_role)p->role));
         mt_jw_ks(w, "phase", mt_phase_id((enum mt_phase)p->attr.phase));
         mt_jw_ks(w, "sub_phase", p->attr.sub == MT_PH_NONE ? NULL : mt_phase_id((enum mt_phase)p->attr.sub));
+        event(w, "event", p->event);
         mt_jw_close(w, '}');
     }
     mt_jw_close(w, ']');
@@ -83,11 +89,12 @@ static void cause(struct mt_jsonw *w, const struct mt_cause *c)
     mt_jw_kb(w, "known", c->known);
     mt_jw_ks(w, "confidence", mt_conf_name((enum mt_conf)c->conf));
     mt_jw_ks(w, "sentence", c->sentence[0] != '\0' ? c->sentence : NULL);
+    event(w, "event", c->event);
     number(w, "request_bytes", c->request);
     mt_jw_key(w, "evidence");
     mt_jw_open(w, '[');
     for (uint32_t i = 0; i < c->evidence.n; i++)
-        evidence(w, c->evidence.p[i].text, c->evidence.p[i].bytes);
+        evidence(w, c->evidence.p[i].text, c->evidence.p[i].bytes, c->evidence.p[i].since, c->evidence.p[i].event);
     mt_jw_close(w, ']');
     what_ifs(w, c);
     pins(w, c);
@@ -110,11 +117,12 @@ static void other(struct mt_jsonw *w, const struct mt_cause_other *c)
     mt_jw_kb(w, "known", c->known);
     mt_jw_ks(w, "confidence", mt_conf_name((enum mt_conf)c->conf));
     mt_jw_ks(w, "sentence", c->sentence != NULL && c->sentence[0] != '\0' ? c->sentence : NULL);
+    event(w, "event", MT_NO_LINK);
     number(w, "request_bytes", c->request);
     mt_jw_key(w, "evidence");
     mt_jw_open(w, '[');
     if (c->because != NULL && c->because[0] != '\0')
-        evidence(w, c->because, 0);
+        evidence(w, c->because, 0, MT_NO_LINK, MT_NO_LINK);
     mt_jw_close(w, ']');
     what_ifs(w, NULL);
     pins(w, NULL);
@@ -167,6 +175,7 @@ static void audit(struct mt_jsonw *w, const struct mt_audit *a)
     mt_jw_kb(w, "finding", a->finding);
     mt_jw_ks(w, "sentence", a->sentence);
     number(w, "bytes", a->bytes);
+    event(w, "event", a->event);
     mt_jw_key(w, "headings");
     mt_jw_open(w, '[');
     for (uint32_t i = 0; i < a->n_columns; i++) {

@@ -202,6 +202,8 @@ static void growth(struct mt_jsonw *w, const struct mt_role_facts *f)
         mt_jw_ku(w, "compared_steps", g->n_steps);
         mt_jw_ku(w, "first_bytes", g->first);
         mt_jw_ku(w, "last_bytes", g->last);
+        mt_jw_ku(w, "first_event", g->first_event);
+        mt_jw_ku(w, "last_event", g->last_event);
         mt_jw_ku(w, "bytes_per_step", (uint64_t)(g->slope + 0.5));
         mt_jw_ku(w, "fit_percent", (uint64_t)(g->r2 * 100));
         mt_jw_ks(w, "confidence", mt_conf_name((enum mt_conf)g->conf));

@@ -6,7 +6,7 @@
 enum { SHOWN = 8 }; /* a job may have hundreds */
 
 void mt_h_devices(const struct mt_page *p, struct mt_out *o, bool (*has)(const struct mt_device_analysis *d),
-                  void (*draw)(const struct mt_device_analysis *d, struct mt_out *o, bool full))
+                  void (*draw)(const struct mt_page *p, const struct mt_device_analysis *d, struct mt_out *o, bool full))
 {
     const struct mt_device_analysis *d;
     uint32_t i = 0, j = UINT32_MAX, n = 0;
@@ -17,7 +17,7 @@ void mt_h_devices(const struct mt_page *p, struct mt_out *o, bool (*has)(const s
         mt_h_name(o, mt_row_place(p->r, p->rank, p->dev, place, sizeof place), 120);
         mt_puts(o, ".</p>\n");
     }
-    draw(p->dev, o, true);
+    draw(p, p->dev, o, true);
     while ((d = mt_next_other(p->r, &i, &j)) != NULL) {
         if (!has(d))
             continue;
@@ -31,7 +31,7 @@ void mt_h_devices(const struct mt_page *p, struct mt_out *o, bool (*has)(const s
         mt_puts(o, ": ");
         mt_html_s(o, mt_device_words(words, sizeof words, d));
         mt_puts(o, "</summary>\n");
-        draw(d, o, false);
+        draw(p, d, o, false);
         mt_puts(o, "</details>\n");
     }
     if (more != 0)

@@ -6,6 +6,6 @@
 
 /* has: whether a device has something of the section; draw: its content, without pictures and details where it is not full. */
 void mt_h_devices(const struct mt_page *p, struct mt_out *o, bool (*has)(const struct mt_device_analysis *d),
-                  void (*draw)(const struct mt_device_analysis *d, struct mt_out *o, bool full));
+                  void (*draw)(const struct mt_page *p, const struct mt_device_analysis *d, struct mt_out *o, bool full));
 
 #endif

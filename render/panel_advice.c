@@ -19,7 +19,7 @@ static void field(struct mt_out *o, const char *name, const char *value)
     if (!says(value))
         return;
     mt_putf(o, "<dt>%s</dt><dd>", name);
-    mt_html_s(o, value);
+    mt_h_words(o, value, SIZE_MAX);
     mt_puts(o, "</dd>\n");
 }
 
@@ -42,7 +42,7 @@ static void card(struct mt_out *o, const struct mt_advice *a)
     char who[256], saving[MT_SAVING_WORDS], size[32];
     bool code = false;
     mt_puts(o, "<details class=\"advice\"><summary>");
-    mt_html_s(o, a->card->title);
+    mt_h_words(o, a->card->title, SIZE_MAX);
     for (uint32_t i = 0; i < a->card->n_set && i < MT_FIX_MAX_LINES && !code; i++) {
         if ((a->lines >> i & 1) == 0 || a->card->set[i].syntax == MT_FIX_TEXT)
             continue;
@@ -53,7 +53,7 @@ static void card(struct mt_out *o, const struct mt_advice *a)
     if (a->saving.known)
         mt_putf(o, " <span class=\"frees\">frees about %s</span>", mt_fmt_bytes(size, a->saving.bytes));
     mt_puts(o, "</summary>\n<p>");
-    mt_html_s(o, a->card->why);
+    mt_h_words(o, a->card->why, SIZE_MAX);
     mt_puts(o, "</p>\n");
     mt_h_settings(o, a);
     mt_puts(o, "<dl class=\"fields\">\n");
@@ -68,13 +68,13 @@ static void card(struct mt_out *o, const struct mt_advice *a)
     mt_html_s(o, checked_words(rule->status));
     if (says(rule->checked)) {
         mt_puts(o, ". ");
-        mt_html_s(o, rule->checked);
+        mt_h_words(o, rule->checked, SIZE_MAX);
     }
     mt_puts(o, "</dd>\n");
     for (uint32_t i = 0; i < rule->n_contradictions; i++)
         field(o, "Guides disagree", rule->contradictions[i].b);
     mt_puts(o, "<dt>Source</dt><dd>");
-    mt_html_s(o, rule->source);
+    mt_h_words(o, rule->source, SIZE_MAX);
     mt_puts(o, " <small>(rule ");
     mt_html_s(o, rule->id);
     mt_puts(o, ")</small></dd>\n</dl>\n</details>\n");

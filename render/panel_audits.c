@@ -40,7 +40,7 @@ static void table(struct mt_out *o, const struct mt_audit *a)
         mt_putf(o, "<p class=\"note\">%s more rows.</p>\n", mt_fmt_count(b, a->rows_left_out));
 }
 
-static void device(const struct mt_device_analysis *d, struct mt_out *o, bool full)
+static void device(const struct mt_page *p, const struct mt_device_analysis *d, struct mt_out *o, bool full)
 {
     const struct mt_audits *all = d->audits;
     for (unsigned pass = 0; pass < 2; pass++) { /* what asks for something first */
@@ -52,8 +52,12 @@ static void device(const struct mt_device_analysis *d, struct mt_out *o, bool fu
                     a->finding ? "<span class=\"flag\">To act on</span> " : "");
             mt_html_s(o, a->title);
             mt_puts(o, "</b>: ");
-            mt_h_text(o, a->sentence, 1000);
+            mt_h_words(o, a->sentence, 1000);
             mt_puts(o, "</summary>\n");
+            if (full && a->event >= 0 && mt_panel_timeline.has(p)) {
+                mt_h_when(o, p, "<p class=\"note\">In the timeline: ", a->event, a->event);
+                mt_puts(o, "</p>\n");
+            }
             if (full && a->rows.n != 0 && a->n_columns != 0)
                 table(o, a);
             mt_puts(o, "</details>\n");

@@ -9,7 +9,7 @@ static void field(struct mt_out *o, const char *name, const char *value)
     if (value[0] == '\0')
         return;
     mt_putf(o, "<dt>%s</dt><dd>", name);
-    mt_h_text(o, value, 1000);
+    mt_h_words(o, value, 1000);
     mt_puts(o, "</dd>\n");
 }
 
@@ -22,13 +22,13 @@ static void draw(const struct mt_page *p, struct mt_out *o)
                 f->level == MT_LINT_ERROR     ? "Error"
                 : f->level == MT_LINT_WARNING ? "Warning"
                                               : "Note");
-        mt_h_text(o, f->sentence, 1000);
+        mt_h_words(o, f->sentence, 1000);
         mt_puts(o, "</summary>\n<dl class=\"fields\">\n");
         field(o, "Where", f->where);
         field(o, "Why", f->why);
         field(o, "Instead", f->remedy);
         mt_puts(o, "<dt>Source</dt><dd>");
-        mt_h_text(o, f->source, 400);
+        mt_h_words(o, f->source, 400);
         mt_puts(o, " <small>(");
         mt_html_s(o, f->id);
         mt_puts(o, ")</small></dd>\n</dl>\n</details>\n");

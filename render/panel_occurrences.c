@@ -93,8 +93,9 @@ static void td_spark(const struct mt_role_facts *f, struct mt_out *o, enum mt_ph
     mt_puts(o, "</td>");
 }
 
-static void device(const struct mt_device_analysis *d, struct mt_out *o, bool full)
+static void device(const struct mt_page *p, const struct mt_device_analysis *d, struct mt_out *o, bool full)
 {
+    (void)p;
     static const char *const once[] = {"Phase",        "#Times",    "#Allocated", "#Highest peak", "Live at that peak",
                                        "#Left behind", "#Of no use"};
     static const char *const often[] = {

@@ -27,6 +27,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         mt_html_s(o, mt_role_words((enum mt_role)s->role));
         mt_puts(o, "</td><td>");
         mt_html_s(o, mt_phase_pair_words(words, (enum mt_phase)s->attr.phase, (enum mt_phase)s->attr.sub));
+        mt_h_when(o, p, ", ", s->event, s->event);
         mt_puts(o, "</td>");
         mt_h_td_count(o, g[i].n);
         mt_h_td_bytes(o, g[i].free);

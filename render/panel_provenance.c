@@ -66,7 +66,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     mt_puts(o, "</dd>\n");
     if (r->command != NULL && r->command[0] != '\0') {
         mt_puts(o, "<dt>Command</dt><dd><code>");
-        mt_h_text(o, r->command, 4000);
+        mt_h_words(o, r->command, 4000);
         mt_puts(o, "</code></dd>\n");
     }
     if (r->n_ignored != 0)

@@ -75,8 +75,9 @@ static void expected(const struct mt_device_analysis *d, struct mt_out *o)
     mt_h_table_end(o);
 }
 
-static void device(const struct mt_device_analysis *d, struct mt_out *o, bool full)
+static void device(const struct mt_page *p, const struct mt_device_analysis *d, struct mt_out *o, bool full)
 {
+    (void)p;
     const struct mt_role_facts *f = &d->roles;
     bool past = mt_roles_have_past(d);
     struct mt_role_palette pal;

@@ -92,7 +92,7 @@ static void steps(const struct mt_role_facts *f, struct mt_out *o, bool full)
     mt_h_table_end(o);
 }
 
-static void growth(const struct mt_role_facts *f, struct mt_out *o)
+static void growth(const struct mt_role_facts *f, struct mt_out *o, bool full)
 {
     static const char *const heads[] = {"Held by", "For", "#Per step", "#From", "#To", "#Steps compared", "#Fit", "Confidence"};
     char words[40];
@@ -108,8 +108,8 @@ static void growth(const struct mt_role_facts *f, struct mt_out *o)
         mt_html_s(o, mt_role_words((enum mt_role)g->role));
         mt_puts(o, "</td>");
         mt_h_td_text(o, mt_slope_words(words, g->slope));
-        mt_h_td_bytes(o, g->first);
-        mt_h_td_bytes(o, g->last);
+        mt_h_td_bytes_at(o, g->first, full ? (int64_t)g->first_event : MT_NO_EVENT);
+        mt_h_td_bytes_at(o, g->last, full ? (int64_t)g->last_event : MT_NO_EVENT);
         mt_h_td_count(o, g->n_steps);
         mt_putf(o, "<td class=\"n\">%u %%</td>", mt_fit_percent(g));
         mt_putf(o, "<td>%s</td></tr>\n", mt_conf_phrase(g->conf));
@@ -117,12 +117,13 @@ static void growth(const struct mt_role_facts *f, struct mt_out *o)
     mt_h_table_end(o);
 }
 
-static void device(const struct mt_device_analysis *d, struct mt_out *o, bool full)
+static void device(const struct mt_page *p, const struct mt_device_analysis *d, struct mt_out *o, bool full)
 {
+    (void)p;
     if (d->roles.steps.n >= 2)
         steps(&d->roles, o, full);
     if (d->roles.growth.n != 0)
-        growth(&d->roles, o);
+        growth(&d->roles, o, full);
 }
 
 static bool occurs(const struct mt_device_analysis *d) { return d->roles.steps.n >= 2 || d->roles.growth.n != 0; }

@@ -17,7 +17,7 @@ static void paragraph(struct mt_out *o, const char *lead, const char *text)
     if (text == NULL || text[0] == '\0')
         return;
     mt_putf(o, "<p class=\"because\">%s", lead);
-    mt_h_text(o, text, 3000);
+    mt_h_words(o, text, 3000);
     mt_puts(o, "</p>\n");
 }
 
@@ -31,7 +31,7 @@ static void sentences(const struct mt_page *p, struct mt_out *o)
             job         ? mt_job_kind_words(j)
             : v != NULL ? mt_verdict_words(v->kind)
                         : "");
-    mt_h_text(o, job ? j->sentence : v != NULL ? v->sentence : "", 3000);
+    mt_h_words(o, job ? j->sentence : v != NULL ? v->sentence : "", 3000);
     mt_puts(o, "</h1>\n");
     paragraph(o, "", job ? j->because : v != NULL ? v->because : NULL);
     if (job && v != NULL)
@@ -50,7 +50,7 @@ static void log_sentences(const struct mt_report *r, struct mt_out *o)
     bool oom = d->cause != MT_LC_NONE && d->cause != MT_LC_SETTING;
     mt_putf(o, "<header class=\"hero%s\" id=\"verdict\">\n<p class=\"kind\">%s</p>\n<h1>", oom ? " oom" : "",
             mt_log_cause_words(d->cause));
-    mt_h_text(o, d->sentence, 3000);
+    mt_h_words(o, d->sentence, 3000);
     mt_puts(o, "</h1>\n");
     paragraph(o, "", d->because);
     if (driver != NULL) {
@@ -98,7 +98,7 @@ static void put_reason(struct mt_out *o, const char *why)
         text[n - 1] = '\0';
     if (n > 1 && text[0] >= 'A' && text[0] <= 'Z' && (text[1] == ' ' || (text[1] >= 'a' && text[1] <= 'z')))
         text[0] = (char)(text[0] - 'A' + 'a');
-    mt_html_s(o, text);
+    mt_h_words(o, text, SIZE_MAX);
 }
 
 /* What it takes off, as a part of what was needed. */
@@ -201,12 +201,12 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         if (n++ == 0)
             mt_puts(o, "<h2 id=\"first\">Change first</h2>\n<ol class=\"first\" aria-labelledby=\"first\">\n");
         mt_puts(o, "<li><h3>");
-        mt_html_s(o, d->card->title);
+        mt_h_words(o, d->card->title, SIZE_MAX);
         mt_puts(o, "</h3>\n");
         mt_h_settings(o, d);
         saving(p, o, d);
         mt_puts(o, "<p>");
-        mt_html_s(o, d->card->why);
+        mt_h_words(o, d->card->why, SIZE_MAX);
         mt_puts(o, "</p></li>\n");
     }
     if (n > 0)

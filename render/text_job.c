@@ -9,6 +9,7 @@
 #include <string.h>
 
 enum { ROWS = 14, LEDGERS = 8, FAILURES = 12, SLEEPS = 12, PROCESSES = 24 };
+#define PINNED (UINT64_C(1) << 30) /* less is what every job pins */
 
 static void chart(struct mt_text *x, const struct mt_ledger *l)
 {
@@ -205,6 +206,9 @@ static void processes(struct mt_text *x, const struct mt_job *j)
         mt_text_padded(x, mt_job_who(who, j, p->driver, p->process), 44);
         mt_putf(x->o, " %s%11s  %9s calls  %s\n", q->has_cuda ? "peak " : "     ",
                 q->has_cuda ? mt_fmt_bytes(a, p->peak) : "no GPU", mt_fmt_count(b, q->n_calls), mt_job_end(end, q));
+        if (p->pinned_peak >= PINNED)
+            mt_putf(x->o, "    pinned host memory: %s at most, %s at its end\n", mt_fmt_bytes(a, p->pinned_peak),
+                    mt_fmt_bytes(b, p->pinned_end));
     }
     if (j->processes.n > PROCESSES)
         mt_putf(x->o, "  and %u more (see --format json)\n", (unsigned)(j->processes.n - PROCESSES));

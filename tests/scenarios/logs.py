@@ -72,6 +72,32 @@ cuda error
 (MegatronTrainRayActor pid=991) Last error:
 (MegatronTrainRayActor pid=991) Failed to CUDA calloc async 4194304 bytes
 """
+SHARE_TOO_LARGE = """\
+INFO 11-20 09:14:31 [gpu_model_runner.py:2653] Model loading took 14.2717 GiB and 6.201 seconds
+ERROR 11-20 09:14:32 [core.py:790] ValueError: Free memory on device (21.44/79.15 GiB) on startup is less than desired GPU \
+memory utilization (0.9, 71.24 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes.
+"""
+SHARE_TOO_SMALL = """\
+INFO 11-20 09:15:02 [gpu_worker.py:298] Available KV cache memory: -1.63 GiB
+ERROR 11-20 09:15:02 [core.py:790] ValueError: No available memory for the cache blocks. Try increasing \
+`gpu_memory_utilization` when initializing the engine.
+"""
+SHARE_SGLANG = """\
+[2025-11-20 10:00:01] Load weight end. type=Qwen2ForCausalLM, dtype=torch.bfloat16, avail mem=10.11 GB, mem usage=14.30 GB.
+RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.
+"""
+WORKER_KILLED = """\
+RuntimeError: DataLoader worker (pid 44712) is killed by signal: Killed.
+RuntimeError: DataLoader worker (pid(s) 44712, 44713) exited unexpectedly
+"""
+# the engine sleeps in a process of its own, and what it keeps is a small part of a card that the trainer fills
+ASLEEP = """\
+(vLLMHttpServer pid=811) INFO 11-20 10:00:01 [gpu_worker.py:130] Sleep mode freed 62.10 GiB memory, 7.31 GiB memory is still in use.
+(WorkerDict pid=901) Before update_actor, memory allocated (GB): 10.64, memory reserved (GB): 12.11, device memory used/total (GB): 24.90/79.15
+(WorkerDict pid=901) torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 18.56 GiB. GPU 3 has a total capacity of 79.15 GiB of \
+which 11.45 GiB is free. Process 811 has 7.31 GiB memory in use. Including non-PyTorch memory, this process has 60.38 GiB memory in use. \
+Of the allocated memory 57.20 GiB is allocated by PyTorch, and 1.10 GiB is reserved by PyTorch but unallocated.
+"""
 FRAGMENTS = """\
 torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 6.00 GiB. GPU 0 has a total capacity of 79.15 GiB of \
 which 2.31 GiB is free. \
@@ -105,5 +131,12 @@ SCENARIOS = [
     alone("sleep-freed-nothing", "vLLM PR 11743, pytorch 147851: expandable segments with sleep mode", SLEEP,
           ("stale_engine", "foreign")),
     alone("nccl-cannot-allocate", "slime 956, PR 1086", NCCL, "foreign"),
+    alone("engine-share-too-large", "vLLM: less is free at start than its share of the card", SHARE_TOO_LARGE, "capacity", must=["P08/down"],
+          must_not=["B34", "P08/up"], sets={"P08": "--gpu-memory-utilization 0.27"}),
+    alone("engine-share-too-small", "vLLM: the share leaves nothing for the cache; sleeping helps nobody", SHARE_TOO_SMALL, "capacity",
+          must=["P08/up"], must_not=["B34", "B13"]),
+    alone("engine-share-too-small-sglang", "SGLang: the same", SHARE_SGLANG, "capacity", must=["P08/up"], must_not=["B34", "B20"]),
+    alone("dataloader-worker-killed", "a killed process that loads data", WORKER_KILLED, "host"),
+    alone("asleep-and-full", "a trainer that fills the card beside an engine that sleeps", ASLEEP, "capacity", must_not=["B35"]),
     alone("reserved-but-unallocated", "SkyRL PR 1768", FRAGMENTS, "fragmentation", must=["B01", "B04"]),
 ]

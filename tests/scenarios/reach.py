@@ -81,6 +81,13 @@ global_profiler:
 AREAL_BATCH = AREAL_YAML.replace("  max_length: 1024", "  max_length: 1024\n  batch_size: 64")
 
 SCENARIOS = [
+    # more tokens than the budget that the run's settings name: lower means lower than that
+    Scenario("reach-budget-below-the-tokens", "a budget of 8192 that other settings overrule", dict(micro=(16384,), steps=2), phase="train_actor",
+             must=["V06"], sets={"V06": "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=4096"},
+             options=["--args", "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=8192"]),
+    Scenario("reach-budget-at-its-floor", "a budget of one sequence cannot be lowered", dict(micro=(16384,), steps=2), phase="train_actor",
+             must_not=["V06"], options=["--args", "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=8192 data.max_prompt_length=1024 "
+             "data.max_response_length=9000"]),
     # -- keys that do not exist, have moved or do nothing: said of the configuration that sets them
     config("old-keys-verl", "verl's OOM guide, keys as it writes them", OLD_VERL, lint=["V18", "V21", "V43"]),
     config("old-keys-areal", "AReaL's page, 2025 edition", OLD_AREAL, AREAL, lint=["A25", "A26", "A27", "A28", "A29"]),

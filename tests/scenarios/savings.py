@@ -194,6 +194,12 @@ SCENARIOS = [
     saves("P04", dict(PLAIN, checkpointing=False, layers=16, micro=(8192,)), "train_actor", {"act_offload": True}, "train"),
     saves("P05", dict(PLAIN, framework="hf", begin=("init",), step=("evaluate",), checkpointing=False, layers=16, logp=(8192,), eval_grad=True, steps=1),
           "eval", {"eval_grad": False}, "eval"),
+    # what is kept from step to step, and from batch to batch
+    saves("B33", dict(leak=512 * MIB, steps=12, micro=(1024,), shape="qwen2_1.5b", layers=4), "train_actor", {"leak": 0}, "train_actor", cause="leak", grows=("append_metrics", 512 * MIB)),
+    Scenario("saving-p07", "played again with P07 applied", dict(framework="hf", backend="plain", shape="qwen3_0.6b", dp=1, layers=6, begin=("init",),
+             step=("evaluate",), eval_keep=True, eval_batches=20, logp=(4096,), steps=1),
+             fail="eval", late=True, cause="leak", phase="eval", top="logits", must=["P07"], must_not=["B33"], saves={"P07": {"eval_keep": False}},
+             where="eval"),
     # a framework's own list of settings: the line that saves most
     saves("B30", dict(OPENRLHF, micro=(12288,), steps=2), "train_actor", {"fused_head": True}, "train_actor"),
     saves("B31", dict(TRL, micro=(16384,), steps=2), "train_actor", {"skew": 0.5}, "train_actor"),

@@ -7,7 +7,7 @@
 #include "analysis/metrics_expected.h"
 #include "tests/unit/report_fixture.h"
 
-enum { FXD_STEPS = 9, FXD_PINS = 5 };
+enum { FXD_STEPS = 9, FXD_PINS = 5, FXD_EVENT = 4321, FXD_BORN = 77, FXD_WORST = 2109 };
 
 struct diag_fixture {
     struct fixture f;
@@ -28,6 +28,11 @@ static inline void fxd_cause(struct diag_fixture *x, const char *name)
     c->request = 2375 * FX_MIB;
     e->text = fx_dup(name);
     e->bytes = 7;
+    e->event = e->since = c->event = FXD_EVENT;
+    e = MT_VEC_PUSH(&c->evidence);
+    *e = (struct mt_evidence){.text = fx_dup("It grew."), .since = 1000, .event = 3000};
+    e = MT_VEC_PUSH(&c->evidence);
+    *e = (struct mt_evidence){.text = fx_dup("It is not known when."), .since = MT_NO_LINK, .event = MT_NO_LINK};
     w = MT_VEC_PUSH(&c->what_ifs);
     *w = (struct mt_what_if){"no_fragmentation",
                              fx_dup("Without fragmentation the request would not have fitted: 2.00 GiB would still lack."),
@@ -44,7 +49,8 @@ static inline void fxd_cause(struct diag_fixture *x, const char *name)
                              .block_bytes = 2 * FX_MIB,
                              .label = fx_dup(i == 3 ? "other.py:1 other" : name),
                              .role = MT_ROLE_ACTIVATION,
-                             .attr = {.phase = MT_PH_TRAIN, .sub = MT_PH_FORWARD}};
+                             .attr = {.phase = MT_PH_TRAIN, .sub = MT_PH_FORWARD},
+                             .event = i == 3 ? MT_NO_LINK : FXD_BORN};
     }
     c->n_pins_all = 7;
     c->pinned_free = 100 * FX_MIB;
@@ -81,6 +87,7 @@ static inline void fxd_audits(struct diag_fixture *x, const char *name)
         a->id = i == 0 ? "fsdp_gathers" : "weight_sync";
         a->title = i == 0 ? "FSDP gathers" : "Weight sync";
         a->finding = i == 1;
+        a->event = i == 1 ? FXD_WORST : MT_NO_LINK;
         a->sentence = fx_dup(i == 0 ? "Fine." : name);
         a->n_columns = 4;
         a->column[0] = "Who";
@@ -141,7 +148,16 @@ static inline void fxd_roles(struct mt_device_analysis *d, const char *name)
     }
     f->n_occurrences_all = FXD_STEPS + 2000;
     g = MT_VEC_PUSH(&f->growth);
-    *g = (struct mt_growth){fx_dup(name), 0, MT_ROLE_WEIGHT_SYNC, 8, FX_GIB, 9 * FX_GIB, 1073741824.4, 0.99, MT_CONF_INFERRED};
+    *g = (struct mt_growth){.label = fx_dup(name),
+                            .role = MT_ROLE_WEIGHT_SYNC,
+                            .n_steps = 8,
+                            .first = FX_GIB,
+                            .last = 9 * FX_GIB,
+                            .first_event = 1,
+                            .last_event = 8,
+                            .slope = 1073741824.4,
+                            .r2 = 0.99,
+                            .conf = MT_CONF_INFERRED};
 }
 
 static inline void fxd_make(struct diag_fixture *x, bool hostile)

@@ -62,6 +62,7 @@ MT_TEST(first_step_predicts_the_second)
         MT_CHECK_EQ(number(v, 1, 1), 8 * GIB);
         MT_CHECK_EQ(number(v, 2, 1), 14 * GIB + 512 * MIB);
         MT_CHECK_EQ(number(v, 3, 1), 14 * GIB + 512 * MIB); /* and so it was */
+        MT_CHECK_EQ(v->event, 10);                          /* two events to an allocation, three to a free */
         MT_CHECK(!v->finding);
         DONE;
     }
@@ -116,6 +117,7 @@ MT_TEST(gathers_that_stay_and_gathers_that_go)
             MT_CHECK_EQ(number(v, 0, 2), 12 * 256 * MIB);
             MT_CHECK_EQ(number(v, 0, 3), 256 * MIB);
             MT_CHECK_EQ(number(v, 0, 4), UINT64_C(256) * MIB * (kept ? 12u : 2u));
+            MT_CHECK_EQ(v->event, 3 + 7 * (kept ? 11 : 1)); /* of the last gather, of the second */
             DONE;
         }
     }
@@ -164,7 +166,8 @@ MT_TEST(delayed_frees)
             MT_CHECK_EQ(number(v, 0, 2), GIB);
             MT_CHECK_STR(v->rows.p[0].cell[4].text, late ? "5.000 ms" : "3.000 ms");
             MT_CHECK_EQ(v->bytes, GIB);
-            MT_CHECK(!v->finding); /* 1 of 11 GiB at the peak, or none */
+            MT_CHECK_EQ(v->event, 6); /* the allocation that it did not wait for */
+            MT_CHECK(!v->finding);    /* 1 of 11 GiB at the peak, or none */
             DONE;
         }
     }
@@ -215,6 +218,7 @@ MT_TEST(weight_sync_buckets)
         MT_CHECK_EQ(number(v, 0, 4), GIB);
         MT_CHECK_EQ(number(v, 0, 6), 0);
         MT_CHECK_HAS(v->sentence, "none outlives its sync");
+        MT_CHECK_EQ(v->event, 10); /* the second buffer */
         DONE;
     }
 }
@@ -236,6 +240,7 @@ MT_TEST(weight_sync_that_leaves_its_buckets)
         MT_CHECK(v->finding);
         MT_CHECK_EQ(v->bytes, 512 * MIB);
         MT_CHECK_EQ(number(v, 0, 6), 512 * MIB);
+        MT_CHECK_EQ(v->event, 9); /* the last before the forward allocates again */
         DONE;
     }
 }
@@ -256,6 +261,7 @@ MT_TEST(weight_sync_cut_by_a_failure)
         MT_CHECK_EQ(v->rows.p[0].cell[6].kind, MT_CELL_NONE);
         MT_CHECK(v->finding); /* sixteen buffers, as many bytes as the parameters: a full copy */
         MT_CHECK_HAS(v->sentence, "a full copy");
+        MT_CHECK_EQ(v->event, 33); /* the sixteenth */
         DONE;
     }
 }
@@ -275,6 +281,7 @@ MT_TEST(engine_in_training)
         MT_CHECK(v->finding);
         MT_CHECK_EQ(v->bytes, 20 * GIB);
         MT_CHECK_HAS(v->sentence, "up to 20.00 GiB");
+        MT_CHECK_EQ(v->event, 19); /* the peak of the training */
         DONE;
     }
 }
@@ -295,6 +302,7 @@ MT_TEST(offload_and_onload)
         MT_ASSERT(v != NULL && v->rows.n >= 1);
         MT_CHECK_EQ(number(v, 0, 2), 2 * GIB);
         MT_CHECK(!v->finding);
+        MT_CHECK_EQ(v->event, MT_NO_LINK); /* it says what is not there */
         DONE;
     }
 }

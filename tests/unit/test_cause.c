@@ -32,6 +32,12 @@ MT_TEST(a_full_card_is_capacity)
         MT_CHECK_EQ(c->request, 4 * GIB);
         MT_CHECK_HAS(c->sentence, "30.00 GiB of it parameters");
         MT_CHECK(heap_evidence(c, "needs a segment of 4.00 GiB; 1.00 GiB was free", 4 * GIB));
+        MT_CHECK_EQ(a->verdict.event, 4);
+        MT_CHECK_EQ(c->event, 4);
+        for (uint32_t i = 0; i < c->evidence.n; i++) {
+            MT_CHECK_EQ(c->evidence.p[i].event, 4);
+            MT_CHECK_EQ(c->evidence.p[i].since, 4);
+        }
         w = heap_what_if(c, "no_fragmentation");
         MT_ASSERT(w != NULL);
         MT_CHECK(!w->fits);
@@ -69,6 +75,8 @@ MT_TEST(holes_are_fragmentation_with_their_pins)
         MT_CHECK_EQ(c->pins.p[0].block_bytes, 200 * MIB);
         MT_CHECK_EQ(c->pins.p[0].attr.phase, MT_PH_INIT);
         MT_CHECK_EQ(c->pins.p[10].attr.phase, MT_PH_TRAIN_ACTOR);
+        MT_CHECK_EQ(c->pins.p[0].event, 1); /* a segment and a block each */
+        MT_CHECK_EQ(c->pins.p[10].event, 21);
         MT_CHECK_HAS(c->pins.p[0].label, "init_model");
         MT_CHECK_HAS(c->sentence, "20 segments");
         MT_CHECK_HAS(c->sentence, "from model set-up");
@@ -339,6 +347,25 @@ static void steps(struct heap *h, unsigned n, uint64_t kept)
     }
 }
 
+static const struct mt_evidence *evidence(const struct mt_cause *c, const char *words)
+{
+    for (uint32_t i = 0; i < c->evidence.n; i++)
+        if (strstr(c->evidence.p[i].text, words) != NULL)
+            return &c->evidence.p[i];
+    return NULL;
+}
+
+/* Bytes of a stack whose blocks are never freed, up to and with an event. */
+static uint64_t held_until(const struct mt_trace *t, mt_stack_id stack, uint64_t event)
+{
+    uint64_t bytes = 0;
+    for (uint64_t i = 0; i <= event; i++) {
+        const struct mt_event *e = mt_event_at(&t->devices.p[0], i);
+        bytes += e->action == MT_ACT_ALLOC && e->stack == stack ? e->size : 0;
+    }
+    return bytes;
+}
+
 MT_TEST(growth_is_a_leak)
 {
     struct heap *h = heap_new();
@@ -351,7 +378,60 @@ MT_TEST(growth_is_a_leak)
         MT_CHECK_HAS(c->sentence, "per step) held by");
         MT_ASSERT(heap_what_if(c, "no_growth") != NULL);
         MT_CHECK(heap_what_if(c, "no_growth")->fits);
+        {
+            const struct mt_evidence *e = evidence(c, "at the same point of the first and the last");
+            const struct mt_growth *g = a->devices.p[0].roles.growth.p;
+            MT_ASSERT(e != NULL && a->devices.p[0].roles.growth.n == 1);
+            MT_CHECK(e->since < e->event && e->event <= c->event);
+            MT_CHECK_EQ(held_until(t, g->stack, (uint64_t)e->since), g->first);
+            MT_CHECK_EQ(held_until(t, g->stack, (uint64_t)e->event), g->last);
+            MT_CHECK_EQ(g->last - g->first, e->bytes);
+        }
         DONE;
+    }
+}
+
+/* What is free would have held the request in one piece. Eight steps of a GiB each are more than that, half a GiB of holes a step is more
+ * than one of 64 MiB each. */
+MT_TEST(a_leak_comes_before_its_pieces)
+{
+    for (int leaks = 0; leaks < 2; leaks++) {
+        struct heap *h = heap_new();
+        steps(h, 8, leaks ? GIB : 64 * MIB);
+        for (int i = 0; i < 8; i++)
+            heap_alloc_in(h, 100 * MIB, 612 * MIB, FORWARD);
+        heap_oom(h, GIB, 128 * MIB, FORWARD);
+        {
+            FINISH(0);
+            MT_CHECK_EQ(a->verdict.kind, MT_V_OOM_FRAGMENTATION);
+            MT_CHECK_EQ(c->kind, leaks ? MT_CAUSE_LEAK : MT_CAUSE_FRAGMENTATION);
+            MT_CHECK_HAS(c->sentence, leaks ? "Growth from step to step" : "Fragmentation: ");
+            MT_CHECK_HAS(a->verdict.sentence, leaks ? "; a leak first, then fragmentation" : "; fragmentation, not capacity");
+            MT_CHECK_EQ(c->conf, MT_CONF_MARKED);
+            DONE;
+        }
+    }
+}
+
+/* A failure that the program catches: what it does then is counted, what an exception does on its way up is not. */
+MT_TEST(a_failure_that_was_caught)
+{
+    for (unsigned after = 99; after <= 100; after++) {
+        struct heap *h = heap_new();
+        heap_alloc(h, 30 * GIB, MODEL);
+        heap_oom(h, 4 * GIB, GIB, FORWARD);
+        for (unsigned i = 0; i < after; i++)
+            heap_free(h, heap_alloc(h, 64 * MIB, FORWARD));
+        heap_oom(h, 4 * GIB, GIB, FORWARD);
+        {
+            FINISH(0);
+            MT_CHECK_EQ(heap_evidence(
+                            c, "did not end the process: 100 allocations followed, and 1 more failed request; this report", 0),
+                        after == 100);
+            MT_CHECK_EQ(evidence(c, "did not end the process") != NULL, after == 100);
+            MT_CHECK_EQ(c->request, 4 * GIB);
+            DONE;
+        }
     }
 }
 
@@ -386,6 +466,10 @@ MT_TEST(outputs_that_are_kept_are_growth)
         MT_ASSERT(heap_what_if(c, "no_kept") != NULL);
         MT_CHECK(heap_what_if(c, "no_kept")->fits);
         MT_CHECK_EQ(heap_what_if(c, "no_kept")->freed, 9 * GIB);
+        MT_ASSERT(evidence(c, "one after each round") != NULL);
+        MT_CHECK_EQ(evidence(c, "one after each round")->since, 23); /* the model, four layers, the output of each */
+        MT_CHECK_EQ(evidence(c, "one after each round")->event, 23 + 8 * 22);
+        MT_CHECK_EQ(c->event, 23 + 8 * 22 + 1);
         DONE;
     }
 }
@@ -433,6 +517,33 @@ MT_TEST(state_of_the_first_step_is_no_leak)
         FINISH(0);
         MT_CHECK_EQ(c->kind, MT_CAUSE_CAPACITY);
         MT_CHECK(heap_what_if(c, "no_growth") == NULL);
+        DONE;
+    }
+}
+
+/* A state of two tensors that the first step set up, when the second fails. */
+MT_TEST(state_of_the_first_step_is_said)
+{
+    struct heap *h = heap_new();
+    unsigned f;
+    heap_alloc(h, 4 * GIB, MODEL);
+    f = heap_alloc(h, 2 * GIB, FORWARD);
+    heap_alloc(h, 256 * MIB, ENGINE);
+    heap_free(h, f);
+    heap_alloc(h, 2 * GIB, STATE); /* 9, after 2 + 2 + 2 + 3 events and its segment */
+    heap_alloc(h, 2 * GIB, STATE);
+    heap_free(
+        h, heap_alloc(h, 64 * MIB, "torch/optim/adamw.py:90:_multi_tensor_adamw|torch/optim/optimizer.py:82:wrapper|" ACTOR));
+    heap_alloc(h, 2 * GIB, FORWARD);
+    heap_oom(h, 2 * GIB, 128 * MIB, FORWARD);
+    {
+        const struct mt_evidence *e;
+        FINISH(0);
+        e = evidence(c, "appeared in the first step");
+        MT_ASSERT(e != NULL);
+        MT_CHECK_EQ(e->bytes, 4 * GIB);
+        MT_CHECK_EQ(e->since, 10);
+        MT_CHECK_EQ(e->event, 12);
         DONE;
     }
 }
@@ -639,6 +750,8 @@ MT_TEST(a_withheld_curve_has_no_cause)
     MT_CHECK_EQ(a->devices.p[0].cause->kind, MT_CAUSE_NONE);
     MT_CHECK(!a->devices.p[0].cause->next.made);
     MT_CHECK(!a->devices.p[0].cause->known);
+    MT_CHECK_EQ(a->verdict.event, 1); /* the failure itself is in the trace */
+    MT_CHECK_EQ(a->devices.p[0].cause->event, 1);
     MT_CHECK_HAS(a->devices.p[0].cause->sentence, "cannot be told");
     mt_analysis_free(a);
     mt_trace_free(t);
@@ -805,14 +918,16 @@ MT_MAIN(MT_RUN(rules_load) MT_RUN(a_full_card_is_capacity) MT_RUN(holes_are_frag
                     MT_RUN(an_engine_that_sleeps_is_not_stale) MT_RUN(cache_in_rollout_is_not_stale)
                         MT_RUN(optimizer_state_in_rollout_is_stale) MT_RUN(pending_frees) MT_RUN(few_pending_frees_are_no_cause)
                             MT_RUN(memory_of_others) MT_RUN(a_context_is_not_foreign) MT_RUN(a_limit) MT_RUN(growth_is_a_leak)
-                                MT_RUN(outputs_that_are_kept_are_growth) MT_RUN(outputs_that_may_be_layers_are_not)
-                                    MT_RUN(steady_training_is_healthy) MT_RUN(state_of_the_first_step_is_no_leak)
-                                        MT_RUN(inference_alone_is_healthy) MT_RUN(left_by_an_earlier_phase)
-                                            MT_RUN(a_full_card_is_next_to_fail) MT_RUN(a_card_with_room_has_no_cause)
-                                                MT_RUN(an_engine_fills_its_card) MT_RUN(what_makes_it_next)
-                                                    MT_RUN(holes_are_next) MT_RUN(holes_on_a_larger_card_are_nothing)
-                                                        MT_RUN(growth_says_when) MT_RUN(a_withheld_curve_has_no_cause)
-                                                            MT_RUN(from_a_log) MT_RUN(from_driver_calls)
-                                                                MT_RUN(from_what_was_there_before)
-                                                                    MT_RUN(real_files_have_no_cause)
-                                                                        MT_RUN(out_of_memory_while_looking) MT_RUN(rules_done))
+                                MT_RUN(a_leak_comes_before_its_pieces) MT_RUN(a_failure_that_was_caught)
+                                    MT_RUN(outputs_that_are_kept_are_growth) MT_RUN(outputs_that_may_be_layers_are_not)
+                                        MT_RUN(steady_training_is_healthy) MT_RUN(state_of_the_first_step_is_no_leak)
+                                            MT_RUN(state_of_the_first_step_is_said) MT_RUN(inference_alone_is_healthy)
+                                                MT_RUN(left_by_an_earlier_phase) MT_RUN(a_full_card_is_next_to_fail)
+                                                    MT_RUN(a_card_with_room_has_no_cause) MT_RUN(an_engine_fills_its_card)
+                                                        MT_RUN(what_makes_it_next) MT_RUN(holes_are_next)
+                                                            MT_RUN(holes_on_a_larger_card_are_nothing) MT_RUN(growth_says_when)
+                                                                MT_RUN(a_withheld_curve_has_no_cause) MT_RUN(from_a_log)
+                                                                    MT_RUN(from_driver_calls) MT_RUN(from_what_was_there_before)
+                                                                        MT_RUN(real_files_have_no_cause)
+                                                                            MT_RUN(out_of_memory_while_looking)
+                                                                                MT_RUN(rules_done))

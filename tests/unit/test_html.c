@@ -240,6 +240,24 @@ MT_TEST(hostile_names)
     fx_done(&f);
 }
 
+#define AT "<a class=\"at\" href=\"#timeline\" data-event=\""
+
+/* Sentences lead to their moments: the cause's once for all, of evidence only another one, and none where it is not known. */
+static void check_links(const char *page)
+{
+    MT_ASSERT(page != NULL);
+    MT_CHECK_HAS(page, "What follows is about " AT "4321\">event 4,321</a>, unless it names another.</p>");
+    MT_CHECK_EQ(count(page, AT "4321\">"), 1);
+    MT_CHECK_HAS(page, "<li>It grew. See " AT "1000\" data-to=\"3000\">events 1,000 to 3,000</a>.</li>");
+    MT_CHECK_HAS(page, "<li>It is not known when.</li>");
+    MT_CHECK_HAS(page, "(forward), " AT "77\">event 77</a></td>");
+    MT_CHECK_HAS(page, "(forward)</td>"); /* a block from before the trace */
+    MT_CHECK_HAS(page, "<p class=\"note\">In the timeline: " AT "2109\">event 2,109</a></p>");
+    MT_CHECK_EQ(count(page, "In the timeline: "), 1);
+    MT_CHECK_HAS(page, "data-event=\"1\">1.00 GiB</td>"); /* what grows: the first and the last step */
+    MT_CHECK_HAS(page, "data-event=\"8\">9.00 GiB</td>");
+}
+
 MT_TEST(diagnosis)
 {
     static const char *const order[] = {"id=\"verdict\"",
@@ -273,6 +291,7 @@ MT_TEST(diagnosis)
     page = page_of(&x.f.r);
     check_page(page);
     check_order(page, order, sizeof order / sizeof *order);
+    check_links(page);
     mt_free(page);
     fxd_done(&x);
     fxd_make(&x, true);
@@ -283,6 +302,42 @@ MT_TEST(diagnosis)
     MT_CHECK_EQ(count(page, "\xe2\x80\xae"), 0);
     mt_free(page);
     fxd_done(&x);
+}
+
+/* A key may break between its parts, in code and in words; a short word, the end of a sentence and a number may not. */
+MT_TEST(long_words)
+{
+    static const struct {
+        const char *text, *html;
+    } cases[] = {
+        {"", ""},
+        {"a.b_c/d short", "a.b_c/d short"},
+        {"see actor_rollout_ref.rollout.parallel_size.",
+         "see actor_<wbr>rollout_<wbr>ref.<wbr>rollout.<wbr>parallel_<wbr>size."},
+        {"c10::CUDACachingAllocator::alloc <b>", "c10::<wbr>CUDACachingAllocator::<wbr>alloc &lt;b&gt;"},
+        {"--sglang-mem-fraction-static 0.8", "--sglang-mem-fraction-static 0.8"},
+        {"__aaaaaaaaaaaaaaaaaa__ ...................... x", "__<wbr>aaaaaaaaaaaaaaaaaa__ ...................... x"},
+        {"aaaaaaaaaaaaaaaaaaaaaaaaaa_b", "aaaaaaaaaaaaaaaaaaaaaaaaaa_<wbr>b"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct mt_out o;
+        MT_ASSERT(mt_out_mem(&o));
+        mt_h_words(&o, cases[i].text, SIZE_MAX);
+        mt_putc(&o, '\0');
+        MT_CHECK_EQ(mt_out_finish(&o), 0);
+        MT_CHECK_STR((const char *)o.buf, cases[i].html);
+        mt_out_done(&o);
+    }
+    {
+        struct mt_out o;
+        MT_ASSERT(mt_out_mem(&o));
+        mt_h_words(&o, "one two", 5);
+        mt_h_words(&o, NULL, 5);
+        mt_putc(&o, '\0');
+        MT_CHECK_EQ(mt_out_finish(&o), 0);
+        MT_CHECK_STR((const char *)o.buf, "one t\xe2\x80\xa6");
+        mt_out_done(&o);
+    }
 }
 
 MT_TEST(same_bytes)
@@ -432,5 +487,5 @@ MT_TEST(failures)
     fx_done(&f);
 }
 
-MT_MAIN(MT_RUN(template_marks) MT_RUN(order_and_content) MT_RUN(hostile_names) MT_RUN(diagnosis) MT_RUN(same_bytes)
-            MT_RUN(damage_banner) MT_RUN(many_ranks) MT_RUN(little_data) MT_RUN(failures))
+MT_MAIN(MT_RUN(template_marks) MT_RUN(order_and_content) MT_RUN(hostile_names) MT_RUN(diagnosis) MT_RUN(long_words)
+            MT_RUN(same_bytes) MT_RUN(damage_banner) MT_RUN(many_ranks) MT_RUN(little_data) MT_RUN(failures))

@@ -552,6 +552,38 @@ MT_TEST(growth_by_steps)
     }
 }
 
+/* The same where nothing fails: said, once there are enough of them. Each update is much shorter than a column of the report, and what
+ * follows it is as long as several; the sentence has the phase of the instant all the same. */
+MT_TEST(growth_without_a_failure)
+{
+    for (unsigned n = 6; n <= 7; n++) {
+        struct bd x = one_process();
+        struct mt_trace *t;
+        struct mt_job *j;
+        for (unsigned i = 0; i < n; i++) {
+            uint64_t t0 = x.now + BD_MS / 2;
+            (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x1000 + i * 0x1000, (i == 0 ? 3000 : 600) * BD_MIB, BD_NCCL);
+            (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x800, 20 * BD_GIB, BD_TORCH);
+            (void)bd_call(&x, MT_WO_MEM_FREE, 0x800, 0, NULL);
+            bd_range(&x, "update_actor", t0, x.now + BD_MS / 2);
+            bd_range(&x, "update_weights", x.now + BD_MS / 2, x.now + 5000 * BD_MS);
+            x.now += 5000 * BD_MS;
+        }
+        t = bd_done(&x);
+        j = make(t);
+        MT_ASSERT(j != NULL && j->kind == MT_JV_PEAK);
+        check_sums(j);
+        MT_CHECK_HAS(j->sentence, "No allocation failed");
+        MT_CHECK_HAS(j->sentence, " during actor update: PyTorch holds 20.00 GiB, NCCL ");
+        MT_CHECK_EQ(j->growth.n, n == 7 ? 6 : 0);
+        MT_CHECK_EQ(strstr(j->because, "After each of the last 6 update_actor (the first is left out) NCCL held more: ") !=
+                        NULL,
+                    n == 7);
+        mt_job_free(j);
+        mt_trace_free(t);
+    }
+}
+
 /* An engine wakes once it has slept: what it maps first, it loads. */
 MT_TEST(a_wake_follows_a_sleep)
 {
@@ -693,6 +725,7 @@ MT_MAIN(MT_RUN(owners_and_frees) MT_RUN(handles_are_counted_by_reference) MT_RUN
             MT_RUN(pid_namespaces_are_noticed) MT_RUN(contexts_graphs_and_their_end) MT_RUN(failures_and_the_sentence)
                 MT_RUN(sleep_and_wake) MT_RUN(phases_of_the_job) MT_RUN(survival) MT_RUN(ended_well)
                     MT_RUN(measured_beside_others) MT_RUN(held_after_a_burst) MT_RUN(held_at_the_failure)
-                        MT_RUN(growth_by_steps) MT_RUN(a_wake_follows_a_sleep) MT_RUN(reserved_and_not_mapped)
-                            MT_RUN(same_process_in_two_traces_counts_once) MT_RUN(a_process_that_ends_holds_nothing)
-                                MT_RUN(hostile_calls) MT_RUN(out_of_memory_leaves_nothing))
+                        MT_RUN(growth_by_steps) MT_RUN(growth_without_a_failure) MT_RUN(a_wake_follows_a_sleep)
+                            MT_RUN(reserved_and_not_mapped) MT_RUN(same_process_in_two_traces_counts_once)
+                                MT_RUN(a_process_that_ends_holds_nothing) MT_RUN(hostile_calls)
+                                    MT_RUN(out_of_memory_leaves_nothing))

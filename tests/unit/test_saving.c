@@ -1,5 +1,6 @@
 /* What a rule would change and save: metrics, proposals, suppression by settings, order, and several rules together. */
 #include "analysis/advice.h"
+#include "analysis/cause.h"
 #include "analysis/metrics.h"
 #include "analysis/runconf.h"
 #include "parser/intern.h"
@@ -753,6 +754,73 @@ MT_TEST(hostile_numbers)
     teardown(&b);
 }
 
+/* What an engine holds in pools of its own may be unmapped: only the card's size says whether it is there. */
+MT_TEST(an_engine_that_may_sleep)
+{
+    for (int known = 0; known < 3; known++) {
+        struct bench b;
+        struct mt_role_pool *p;
+        const struct mt_advice *v;
+        setup(&b, NULL, NULL);
+        role(&b, MT_ROLE_LOGITS, 40 * GIB);
+        role(&b, MT_ROLE_KV_CACHE, 20 * GIB);
+        role(&b, MT_ROLE_ENGINE_WEIGHTS, 10 * GIB);
+        p = MT_VEC_PUSH(&b.d->roles.pools);
+        MT_ASSERT(p != NULL);
+        *p = (struct mt_role_pool){{0, 2}, MT_ROLE_KV_CACHE};
+        b.a.verdict.phase = MT_PH_LOGP_OLD;
+        b.a.verdict.sub = MT_PH_LOGITS;
+        fail(&b, 8 * GIB, 3 * GIB);
+        b.d->capacity = known == 0 ? 0 : known == 1 ? 80 * GIB : 50 * GIB; /* 71 reserved and 3 free */
+        v = advise(&b, "B34");
+        MT_ASSERT(v != NULL);
+        MT_CHECK_EQ(v->saving.bytes, known == 2 ? 6 * GIB : 30 * GIB);
+        MT_CHECK_EQ(v->saving.low, known == 1 ? 20 * GIB : 0);
+        MT_CHECK_EQ(v->saving.conf, known == 0 ? MT_FIX_LOW : MT_FIX_HIGH);
+        b.a.verdict.phase = MT_PH_INFER; /* a model of its own may need its cache */
+        MT_CHECK(advise(&b, "B34") == NULL);
+        MT_VEC_DONE(&b.d->roles.pools);
+        teardown(&b);
+    }
+}
+
+/* Memory that is kept comes first where it is the cause; what grows is taken from the roles that it has. */
+MT_TEST(a_leak_is_mended_first)
+{
+    for (int is_cause = 0; is_cause < 2; is_cause++) {
+        struct bench b;
+        struct mt_growth *g;
+        struct mt_cause cause = {.kind = is_cause ? MT_CAUSE_LEAK : MT_CAUSE_CAPACITY};
+        const struct mt_advice *v;
+        setup(&b, NULL, NULL);
+        role(&b, MT_ROLE_LOGITS, 30 * GIB);
+        role(&b, MT_ROLE_UNKNOWN, 12 * GIB);
+        fail(&b, 8 * GIB, 3 * GIB);
+        g = MT_VEC_PUSH(&b.d->roles.growth);
+        MT_ASSERT(g != NULL);
+        *g = (struct mt_growth){.role = MT_ROLE_UNKNOWN,
+                                .n_steps = 8,
+                                .first = GIB,
+                                .last = 11 * GIB,
+                                .slope = 1e9,
+                                .r2 = 1,
+                                .conf = MT_CONF_MARKED};
+        b.d->cause = &cause;
+        v = advise(&b, "B33");
+        MT_ASSERT(v != NULL);
+        MT_CHECK_EQ(v->saving.bytes, 10 * GIB);
+        MT_CHECK_EQ(v->saving.high, 10 * GIB); /* no more than that has grown */
+        MT_CHECK_EQ(v == &b.a.advice.p[0], is_cause);
+        MT_CHECK(v->is_top || !is_cause);
+        g->conf = MT_CONF_LOW; /* seen, not counted */
+        v = advise(&b, "B33");
+        MT_CHECK(v != NULL && !v->saving.known);
+        b.d->cause = NULL;
+        MT_VEC_DONE(&b.d->roles.growth);
+        teardown(&b);
+    }
+}
+
 MT_TEST(no_memory)
 {
     struct bench b;
@@ -777,4 +845,4 @@ MT_MAIN(MT_RUN(metrics) MT_RUN(fit_over_micro_batches) MT_RUN(numbers_of_setting
             MT_RUN(settings_suppress) MT_RUN(between_phases_and_inside) MT_RUN(together) MT_RUN(next_peak_is_the_bound)
                 MT_RUN(order) MT_RUN(entropy_in_training) MT_RUN(settings_of_this_framework) MT_RUN(moved_key) MT_RUN(layouts)
                     MT_RUN(without_numbers) MT_RUN(direction_of_the_share) MT_RUN(mistakes_in_rules) MT_RUN(hostile_numbers)
-                        MT_RUN(no_memory))
+                        MT_RUN(an_engine_that_may_sleep) MT_RUN(a_leak_is_mended_first) MT_RUN(no_memory))

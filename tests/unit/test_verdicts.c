@@ -51,6 +51,9 @@ static void check_row(const struct mt_rules *rules, const char *dir, char **col)
                 MT_CHECK_EQ(d->owners.n ? d->owners.p[0].bytes : 0, atoll(col[8]));
                 MT_CHECK_EQ(d->n_events, atoll(col[9]));
                 MT_CHECK_EQ(d->peak_event, atoll(col[10]));
+                MT_CHECK_EQ(v->event, d->ooms.n != 0                                ? (int64_t)d->ooms.p[0].event
+                                      : v->kind == MT_V_PEAK && d->withheld == NULL ? atoll(col[10])
+                                                                                    : MT_NO_LINK);
             }
         }
         mt_analysis_free(a);

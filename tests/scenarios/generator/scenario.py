@@ -23,7 +23,7 @@ class Scenario:
     must_not (fix ids); kind (of the verdict; follows from cause when not given);
     saves: {fix id: switches with that fix applied,
     or a function of the proposed value that returns them}; where: the place whose
-    peak is compared before and after; "holes": what is reserved and not live at the end, on the same card; request: bytes of the failed request; grows: (function, bytes a
+    peak is compared before and after; "holes": what is reserved and not live at the end, on the same card; request: bytes of the failed request; pieces: the free bytes would have held it, and that is not the cause; grows: (function, bytes a
     step) where something does,
     else nothing may be said to; lint, no_lint: ids of findings about the run's settings;
     sets, not_sets: {fix id: line or lines that its card has to, must not tell to type}; options: of `memtrace report`; files: {name: text, or a function of what
@@ -32,7 +32,7 @@ class Scenario:
     def __init__(self, name, ticket, job, fail="", room=0.5, cause="none", phase=(), sub=(), top="", must=(), must_not=(),
     kind="",
                  saves=None, where="", options=(), files=None, capacity=0, step=None, snapshot=True, ranks=None,
-                 request=0, late=False, grows=None, lint=(), no_lint=(), sets=None, not_sets=None):
+                 request=0, late=False, grows=None, lint=(), no_lint=(), sets=None, not_sets=None, pieces=False):
         self.name, self.ticket, self.job, self.fail, self.room = name, ticket, job, fail, room
         self.cause = (cause,) if isinstance(cause, str) else tuple(cause)
         self.phase = (phase,) if isinstance(phase, str) else tuple(phase)
@@ -42,7 +42,7 @@ class Scenario:
         self.saves, self.where, self.options, self.files = saves or {}, where, tuple(options), files or {}
         self.capacity, self.step, self.snapshot, self.ranks, self.late = capacity, step, snapshot, ranks, late
         self.grows, self.lint, self.no_lint = grows, tuple(lint), tuple(no_lint)
-        self.sets, self.not_sets = sets or {}, not_sets or {}
+        self.sets, self.not_sets, self.pieces = sets or {}, not_sets or {}, pieces
 
     def dry(self, **changes):
         job = Whole(dict(self.job, **changes), dry=True)
@@ -139,7 +139,7 @@ def judge(s, played):
     for cause, cure in played.cures().items():
         if s.cause == (cause,) and played.device_free + cure < played.request:
             raise Wrong("it would not have fitted without that either: %s, %d" % (cause, cure))
-    if played.fragmented != ("fragmentation" in s.cause):
+    if played.fragmented != (s.pieces or "fragmentation" in s.cause):
         raise Wrong("%d free + %d on the device for a request of %d in %s"
                     % (played.free, played.device_free, played.request, played.truth.where))
     return played

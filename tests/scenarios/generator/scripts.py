@@ -52,6 +52,35 @@ def pinned(job):
         job.new(5 * GIB, "activation", "mm")
 
 
+def losses(job):
+    """A second loss is appended to a list with its graph, which no backward lets go: 20 blocks a step. They lie between activations, so that
+    what those leave is in pieces."""
+    job.phase("init")
+    train, module = (at.ROOT + "train.py:120 <module>", at.ROOT + "train.py:60 train_step"), at.ROOT + "model.py:33 forward"
+    for step in range(job.steps):
+        job.truth.step, kept = step, []
+        job.inside("train/forward")
+        with job.call(*train, *at.NN, module):
+            for _ in range(20):
+                kept.append(job.new(100 * MIB, "activation", "mm"))
+                job.temp(100 * MIB, "temp", "gelu")
+        with job.call(*train, at.ROOT + "losses.py:15 auxiliary_loss"):
+            job.held += [job.new(45 * MIB, "unknown", "mm") for _ in range(20)]
+        job.inside("train/backward")
+        with job.autograd("MmBackward0"):
+            grads = []
+            for block in reversed(kept):
+                grads += [job.new(64 * MIB, "grad", "mm") for _ in range(3)]
+                job.drop(block)
+        job.inside("train/optimizer")
+        with job.run.annotate("Optimizer.step#AdamW.step"), job.call(*train, *at.ADAMW):
+            if not job.states:
+                with job.call(*at.INIT_GROUP):
+                    job.states = [job.new(64 * MIB, "optim_state", "zeros_like") for _ in range(120)]
+        with job.call(*train, *at.ZERO):
+            job.drop(*grads)
+
+
 def load_split(job):
     """A shard of the checkpoint passes through a buffer of 530 MiB; the weight that follows sits in its place."""
     job.inside("rollout.load")
