@@ -44,7 +44,7 @@ export function initTimeline(ctx) {
   const choose = pEl("select", { class: "tl-track", "aria-label": "Rank and device", change: () => view.set({ track: tracks[choose.selectedIndex] }) },
     ...tracks.map((t) => pEl("option", {}, t.meta.label)));
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  let jump = 0;
+  let jump = 0, gliding = false;
 
   /** @param {number} x0 @param {number} x1 a short glide, so that one sees where it went */
   const glide = (x0, x1) => {
@@ -52,7 +52,9 @@ export function initTimeline(ctx) {
     const go = () => {
       if (me !== jump) return;
       const f = still ? 1 : Math.min(1, (performance.now() - t0) / 140), s = f * (2 - f);
+      gliding = true;
       view.set({ lo: lo + (x0 - lo) * s, hi: hi + (x1 - hi) * s });
+      gliding = false;
       if (f < 1) requestAnimationFrame(go);
     };
     go();
@@ -202,9 +204,10 @@ export function initTimeline(ctx) {
       other.textContent = !primary || view.track === primary ? "" : `You look at ${view.track.meta.label}: here, in \u201cAt the cursor\u201d and in \u201cSegments at the cursor\u201d. ` +
         `The other sections are of ${primary.meta.label}, which the verdict is about, or of all ranks where they say so.`;
     }
+    if (has("lo", "hi") && !gliding) jump++; // who moves the view ends a glide
     if (has("cursor") && !changed.has("lo")) {
-      const x = xOfEvent(view.track, view.cursor, view.axis), w = view.hi - view.lo;
-      if (x < view.lo || x > view.hi) queueMicrotask(() => view.set({ lo: x - w / 2, hi: x + w / 2 }));
+      const x = xOfEvent(view.track, view.cursor, view.axis), w = view.hi - view.lo, me = jump;
+      if (x < view.lo || x > view.hi) queueMicrotask(() => { if (me === jump) view.set({ lo: x - w / 2, hi: x + w / 2 }); });
     }
     by.set(view.by === "owner" && !tl.owners ? "role" : view.by);
     axis.set(view.axis);

@@ -6,11 +6,12 @@ import { fmtBytes, fmtCount, fmtDuration, fmtTime } from "./format.js";
 import { pairWords } from "./groups.js";
 import { hasExact, xOfEvent } from "./layout.js";
 import { pButton, pEl, pNumber, pSwatch, pTable } from "./panel_dom.js";
-import { diffBetween, runOf } from "./query.js";
+import { diffBetween } from "./query.js";
 
 /** @typedef {import("./view.js").View} View */
 /** @typedef {import("./track.js").Track} Track */
 /** @typedef {import("./track.js").Index} Index */
+/** @typedef {import("./tables.js").Frame} Frame */
 
 /** "event 1,234 at 4.250 s". @param {Track} track @param {number} event @returns {string} */
 export function eventWords(track, event) {
@@ -63,8 +64,36 @@ function framesOf(track, b) {
   return track.exact && track.sites ? track.sites.frames(track.sites.stack[track.exact.bSite[b]]) : [];
 }
 
-/** @param {import("./tables.js").Frame} f */
-function frameWords(f) { return `${f.name}${f.file ? `  ${f.file}${f.line ? `:${f.line}` : ""}` : ""}`; }
+/** @param {Frame} f */
+function fileWords(f) { return f.line && f.file ? `${f.file}:${f.line}` : f.file; }
+
+/** @param {Frame} f */
+function frameWords(f) { return `${f.name}  ${fileWords(f)}`.trim(); }
+
+/** The frames of a stack in runs: the job's own each by itself, machinery together with what it is of. Where there is nothing else,
+ *  machinery is all that there is to read. What is internal and not one of Python's relays is torch; of a path there are its last two parts.
+ *  @param {Frame[]} frames innermost first @returns {{at: number, frames: Frame[], of: Set<string>}[]} */
+export function foldFrames(frames) {
+  const python = frames.some((f) => f.python), any = frames.some((f) => !isDull(f, python));
+  const out = /** @type {{at: number, frames: Frame[], of: Set<string>}[]} */ ([]);
+  frames.forEach((f, at) => {
+    const own = !any || !isDull(f, python), last = out[out.length - 1];
+    const of = !f.python ? "C++" : /^<frozen |^(python[\d.]*|lib)\//i.test(f.file) ? "Python" : "torch";
+    if (!own && last && last.of.size) {
+      last.frames.push(f);
+      last.of.add(of);
+    } else out.push({ at, frames: [f], of: new Set(own ? [] : [of]) });
+  });
+  return out;
+}
+
+/** @param {Frame[]} frames */
+function stackList(frames) {
+  const item = (/** @type {Frame} */ f, /** @type {number} */ at) => pEl("li", { value: at + 1 }, pEl("bdi", {}, f.name, " ", pEl("small", {}, fileWords(f))));
+  return pEl("ol", { class: "stack" }, ...foldFrames(frames).map(({ at, frames: [f, ...more], of }) => !of.size ? item(f, at)
+    : pEl("li", { class: "fold", value: at + 1 }, pEl("details", {}, pEl("summary", {}, `${more.length + 1} frame${more.length ? "s" : ""} of ${[...of].join(" and ")}`),
+      pEl("ol", {}, ...[f, ...more].map((q, i) => item(q, at + i)))))));
+}
 
 /** A few lines for the tooltip. @param {HTMLElement} box @param {Track} track @param {Index} index @param {number} b */
 export function fillTip(box, track, index, b) {
@@ -79,18 +108,15 @@ export function pinBox(view, index) {
   const { track, pin } = view;
   if (pin === null || !track.exact || !track.sites || pin >= track.exact.nBlocks) return null;
   const facts = blockFacts(track, index, pin), frames = framesOf(track, pin), born = track.exact.bEvent[pin] - 1;
-  const end = track.exact.bEnd[pin], list = pEl("ol", { class: "stack" });
-  const python = frames.some((f) => f.python);
-  for (const f of frames) list.append(pEl("li", isDull(f, python) ? { class: "fold" } : {}, frameWords(f)));
+  const end = track.exact.bEnd[pin];
   const text = () => [...facts.map(([k, v]) => `${k}: ${v}`), ...frames.map((f) => `  ${frameWords(f)}`)].join("\n");
   return pEl("div", { class: "tl-pin" },
     pEl("h3", {}, "Pinned allocation"),
     pEl("dl", { class: "fields" }, ...facts.flatMap(([k, v]) => [pEl("dt", {}, k), pEl("dd", {}, v)])),
-    frames.length ? list : pEl("p", { class: "note" }, noStackWords(track, pin)),
+    frames.length ? stackList(frames) : pEl("p", { class: "note" }, noStackWords(track, pin)),
     pEl("p", { class: "tl-buttons" },
       pButton("Show its life", () => {
-        const op = end === NONE ? runOf(/** @type {any} */ (track.exact), 0).op1 - 1 : end;
-        const a = xOfEvent(track, Math.max(born, 0), view.axis), z = end === NONE ? track.axisRange(view.axis)[1] : track.xOf(op, view.axis);
+        const a = xOfEvent(track, Math.max(born, 0), view.axis), z = end === NONE ? track.axisRange(view.axis)[1] : track.xOf(end, view.axis);
         view.set({ lo: a - (z - a) * 0.1, hi: z + (z - a) * 0.1 });
       }),
       pButton("Copy", () => { copyText(text()); }),
@@ -129,8 +155,8 @@ export function changesBox(view) {
       }
     }
     const all = [...rows.values()].sort((p, q) => Math.abs(q.born - q.gone) - Math.abs(p.born - p.gone) || q.born - p.born), shown = all.slice(0, 8);
-    const rest = all.slice(8).reduce((sum, r) => ({ ...sum, born: sum.born + r.born, gone: sum.gone + r.gone }), { label: `${fmtCount(all.length - 8)} more`, color: "", born: 0, gone: 0 });
-    if (all.length > 8) shown.push(rest);
+    const sum = (/** @type {"born"|"gone"} */ side) => all.slice(8).reduce((n, r) => n + r[side], 0);
+    if (all.length > 8) shown.push({ label: `${fmtCount(all.length - 8)} more`, color: "", born: sum("born"), gone: sum("gone") });
     const cell = (/** @type {number} */ v, /** @type {string} */ sign) => pNumber(v ? `${sign}${fmtBytes(Math.abs(v))}` : "");
     tables.append(pTable(`Changes by ${words}`, {}, [words, "Net", "New", "Gone"],
       shown.map((r) => pEl("tr", {}, pEl("th", { scope: "row" }, ...(r.color ? [pSwatch(r.color), " "] : []), pEl("bdi", {}, r.label)),

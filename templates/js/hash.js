@@ -60,27 +60,41 @@ export function parseHash(hash, tracks, first) {
   };
 }
 
-/** Keeps the address and the view the same, both ways. A link to a section (#phases) is left alone.
+/** Keeps the address and the view the same, both ways. A link to a section (#phases) is left alone until the view changes.
  *  @param {View} view @param {Track[]} tracks @param {Track} first @returns {Promise<void>} when the address was read */
 export function initHash(view, tracks, first) {
-  let timer = 0, mine = "";
+  let timer = 0, reading = 0, known = location.hash;
+  const write = () => {
+    if (!timer) return;
+    clearTimeout(timer);
+    timer = 0;
+    // An address that is not known here was typed or followed just now: it is about to be read, and counts.
+    if (reading || location.hash !== known) return;
+    const mine = formatHash(view, first.meta.id);
+    if (mine || isViewHash(known)) history.replaceState(null, "", `#${mine}`);
+    known = location.hash;
+  };
   const read = async () => {
-    const hash = location.hash;
-    let patch = hash.slice(1) === mine ? null : parseHash(hash, tracks, first);
+    const hash = (known = location.hash);
+    clearTimeout(timer);
+    timer = 0;
+    reading++;
+    let patch = parseHash(hash, tracks, first);
     if (patch?.track && !patch.track.loaded) { // what its axes are is not known before
       await patch.track.load();
       patch = location.hash === hash ? parseHash(hash, tracks, first) : null;
     }
+    reading--;
     if (patch) view.set(patch);
   };
   const done = read();
   addEventListener("hashchange", read);
-  view.on(() => {
+  // A link to the address of before is one to somewhere else only once this one is written.
+  document.addEventListener("click", write, true);
+  view.on((changed) => {
+    if (changed.size === 1 && changed.has("data")) return;
     clearTimeout(timer);
-    timer = setTimeout(() => { // browsers refuse more than about 100 of these in 30 s
-      mine = formatHash(view, first.meta.id);
-      if (mine || isViewHash(location.hash)) history.replaceState(null, "", `#${mine}`);
-    }, 300);
+    timer = setTimeout(write, 300); // browsers refuse more than about 100 of these in 30 s
   });
   return done;
 }

@@ -1,31 +1,33 @@
 // What keys do, as data: the help lists the same table.
 import { pEl } from "./panel_dom.js";
 
-/** @typedef {{keys: string[], action: string, help: string, focus?: boolean}} KeyRow `focus`: only while the timeline has the focus */
-/** @type {KeyRow[]} */
-export const KEYS = [
-  { keys: ["a", "ArrowLeft"], action: "left", help: "pan to the left", focus: true },
-  { keys: ["d", "ArrowRight"], action: "right", help: "pan to the right", focus: true },
-  { keys: ["w", "+", "=", "ArrowUp"], action: "in", help: "zoom in", focus: true },
-  { keys: ["s", "-", "ArrowDown"], action: "out", help: "zoom out", focus: true },
-  { keys: ["f"], action: "fit", help: "fit the selected range" },
-  { keys: ["p"], action: "peak", help: "go to the peak" },
-  { keys: ["o"], action: "oom", help: "go to the (next) out-of-memory error" },
-  { keys: ["n"], action: "next", help: "next finding" },
-  { keys: ["N"], action: "previous", help: "previous finding" },
-  { keys: ["0"], action: "whole", help: "show the whole run" },
-  { keys: ["."], action: "step", help: "cursor to the next event" },
-  { keys: [","], action: "back", help: "cursor to the previous event" },
-  { keys: ["]"], action: "phaseNext", help: "next stretch of a phase" },
-  { keys: ["["], action: "phaseBack", help: "previous stretch of a phase" },
-  { keys: ["b"], action: "mark", help: "set a second cursor here, to compare with (again: remove it)" },
-  { keys: ["Enter"], action: "pin", help: "pin the allocation of the event at the cursor", focus: true },
-  { keys: ["/"], action: "search", help: "search" },
-  { keys: ["m"], action: "markdown", help: "copy the report as Markdown, for a ticket" },
-  { keys: ["t"], action: "theme", help: "light, dark, or as the system has it" },
-  { keys: ["?"], action: "help", help: "this list" },
-  { keys: ["Escape"], action: "clear", help: "clear pin, selection and search" },
-];
+/** @typedef {{keys: string[], action: string, help: string, focus: boolean}} KeyRow `focus`: only while the timeline has the focus */
+/** Keys, what they do, and that in words. @type {KeyRow[]} */
+export const KEYS = `
+a ArrowLeft|left|pan to the left|focus
+d ArrowRight|right|pan to the right|focus
+w + = ArrowUp|in|zoom in|focus
+s - ArrowDown|out|zoom out|focus
+f|fit|fit the selected range
+p|peak|go to the peak
+o|oom|go to the (next) out-of-memory error
+n|next|next finding
+N|previous|previous finding
+0|whole|show the whole run
+.|step|cursor to the next event
+,|back|cursor to the previous event
+]|phaseNext|next stretch of a phase
+[|phaseBack|previous stretch of a phase
+b|mark|set a second cursor here, to compare with (again: remove it)
+Enter|pin|pin the allocation of the event at the cursor|focus
+/|search|search
+m|markdown|copy the report as Markdown, for a ticket
+t|theme|light, dark, or as the system has it
+?|help|this list
+Escape|clear|clear pin, selection and search`.trim().split("\n").map((row) => {
+  const [keys, action, help, focus] = row.split("|");
+  return { keys: keys.split(" "), action, help, focus: Boolean(focus) };
+});
 
 /** Keys that scroll the page or activate something are taken only from the timeline itself; letters work anywhere but in a field.
  *  @param {{key: string, ctrlKey: boolean, metaKey: boolean, altKey: boolean}} e
@@ -53,6 +55,7 @@ export function helpDialog() {
       row(["drag"], "pan; with Shift: select a range"),
       row(["click"], "set the cursor, pin the allocation under it"),
       row(["double click"], "zoom to the phase under the pointer"),
+      row(["finger"], "pan; two: zoom; tap: click; long press: what is under it"),
       row(["search"], "words of frames; file:modeling.py  role:kv_cache  phase:rollout  >64M  <1GiB  life:>10s  never-freed  !word. Sizes count in 1024.")),
     pEl("form", { method: "dialog" }, pEl("button", {}, "Close")));
 }

@@ -1,6 +1,7 @@
 // Where things are: scales with their ticks, events and times to pixels, and which state each pixel column shows.
 
 import { K_FREE } from "./exact.js";
+import { fmtCount } from "./format.js";
 
 /** @typedef {import("./track.js").Track} Track */
 /** @typedef {import("./tables.js").Overview} Overview */
@@ -25,18 +26,19 @@ export function byteAxis(max, n) {
   return { top: count * step, unit: LAYOUT_UNITS[u], ticks };
 }
 
-/** Ticks of [lo, hi] where 1 s, or one event, is `unit` long. @param {number} lo @param {number} hi @param {number} unit
- *  @param {number} n @param {boolean} seconds @returns {Tick[]} */
+/** Ticks of [lo, hi] where 1 s, or one event, is `unit` long: all in one unit, and no two with the same words.
+ *  @param {number} lo @param {number} hi @param {number} unit @param {number} n @param {boolean} seconds @returns {Tick[]} */
 export function spanTicks(lo, hi, unit, n, seconds) {
-  const w = (hi - lo) / unit;
+  const far = Math.max(Math.abs(lo), Math.abs(hi)) / unit, small = !seconds || far >= 1 ? 0 : far >= 1e-3 ? 1 : 2;
+  const one = unit / 1000 ** small, w = (hi - lo) / one;
   if (!(w > 0) || n < 1) return [];
   let step = 10 ** Math.floor(Math.log10(w / n));
   step *= [1, 2, 5, 10].find((f) => w / (step * f) <= n) || 10;
   if (!seconds) step = Math.max(1, Math.round(step));
-  const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9)), ticks = [];
-  for (let i = Math.ceil(lo / unit / step); i * step * unit <= hi && ticks.length < 100; i++) {
-    const v = i * step;
-    ticks.push({ at: v * unit, label: seconds ? `${v.toFixed(Math.min(digits, 9))} s` : Math.round(v).toLocaleString("en-US") });
+  const digits = Math.min(Math.max(0, -Math.floor(Math.log10(step) + 1e-9)), 12), ticks = /** @type {Tick[]} */ ([]), from = Math.ceil(lo / one / step - 1e-6), to = hi / one / step + 1e-6;
+  for (let k = 0; k < 100 && from + k <= to; k++) {
+    const v = (from + k) * step;
+    ticks.push({ at: Math.min(Math.max(v * one, lo), hi), label: seconds ? `${v.toFixed(digits)} ${["s", "ms", "\u00b5s"][small]}` : fmtCount(v) });
   }
   return ticks;
 }

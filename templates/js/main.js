@@ -55,6 +55,7 @@ async function startPage() {
   if (!first || !index) return startPanels(ctx);
   await first.load();
   const view = (ctx.view = new View(first)), timeline = /** @type {any} */ (initTimeline(ctx));
+  await new Promise((go) => setTimeout(go)); // the picture comes first
   startPanels(ctx);
   const fetchTrack = async () => {
     const { track } = view;

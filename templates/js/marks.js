@@ -15,12 +15,8 @@ const MARK_FONT = "12px system-ui, -apple-system, \"Segoe UI\", Roboto, sans-ser
 /** @returns {Theme} the colours of the page as they are now */
 export function themeNow() {
   const css = getComputedStyle(document.documentElement);
-  /** @param {string} name */
-  const get = (name) => css.getPropertyValue(`--${name}`).trim();
-  return {
-    ink: get("ink"), soft: get("soft"), line: get("line"), page: get("card"), oom: get("oom"), edge: get("edge"), fill: get("fill"),
-    warn: get("warn"),
-  };
+  return /** @type {Theme} */ (Object.fromEntries(["ink", "soft", "line", "page", "oom", "edge", "fill", "warn"].map((name) =>
+    [name, css.getPropertyValue(`--${name === "page" ? "card" : name}`).trim()])));
 }
 
 /** Pixels from the left of the canvas. @param {Box} box @param {View} view @param {number} x */
@@ -46,12 +42,15 @@ export function drawAxes(g, box, view, c, top) {
   g.fillText(bytes.unit, left - 7, y0 - 14);
   const time = view.axis === "t", unit = time ? 1 / view.track.seconds(1) : 1;
   g.textAlign = "center";
-  for (const t of spanTicks(view.lo, view.hi, unit, Math.max(2, Math.floor(width / 110)), time)) {
-    const x = pxOf(box, view, t.at), half = g.measureText(t.label).width / 2;
+  let free = 0;
+  for (const t of spanTicks(view.lo, view.hi, unit, Math.max(3, Math.floor(width / 110)), time)) {
+    const x = pxOf(box, view, t.at), half = g.measureText(t.label).width / 2, at = Math.min(Math.max(x, left - 20 + half), left + width - half + 8);
     g.fillStyle = c.line;
     g.fillRect(Math.round(x), box.bottom, 1, 4);
     g.fillStyle = c.soft;
-    g.fillText(t.label, Math.min(Math.max(x, left - 20 + half), left + width - half + 8), box.bottom + 13);
+    if (at - half < free) continue; // deep in a long run they are long
+    g.fillText(t.label, at, box.bottom + 13);
+    free = at + half + 6;
   }
 }
 
@@ -205,25 +204,11 @@ export function drawFlags(g, box, view, c, flags) {
     const x = pxOf(box, view, xOfEvent(view.track, f.event, view.axis));
     if (x < box.left - 1 || x > box.left + box.width + 1) continue;
     seen.push({ ...f, x });
+    const oom = f.kind === "oom", shape = f.kind === "peak" ? [0, 3, -6, -6, 6, -6] : oom ? [1, -12, 10, -8, 1, -4] : [0, 3, -4, -3, 0, -9, 4, -3];
+    g.fillStyle = f.kind === "peak" ? c.ink : oom ? c.oom : c.warn;
+    if (oom) g.fillRect(x - 1, y - 12, 2, box.height + 16);
     g.beginPath();
-    if (f.kind === "peak") {
-      g.fillStyle = c.ink;
-      g.moveTo(x, y + 3);
-      g.lineTo(x - 6, y - 6);
-      g.lineTo(x + 6, y - 6);
-    } else if (f.kind === "oom") {
-      g.fillStyle = c.oom;
-      g.rect(x - 1, y - 12, 2, box.height + 16);
-      g.moveTo(x + 1, y - 12);
-      g.lineTo(x + 10, y - 8);
-      g.lineTo(x + 1, y - 4);
-    } else {
-      g.fillStyle = c.warn;
-      g.moveTo(x, y + 3);
-      g.lineTo(x - 4, y - 3);
-      g.lineTo(x, y - 9);
-      g.lineTo(x + 4, y - 3);
-    }
+    for (let i = 0; i < shape.length; i += 2) g.lineTo(x + shape[i], y + shape[i + 1]);
     g.fill();
   }
   // Names for errors first, then for the peak, where there is room.

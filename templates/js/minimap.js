@@ -16,7 +16,7 @@ export function makeMinimap(view, theme) {
   const px = (x) => left + ((x - span()[0]) / (span()[1] - span()[0] || 1)) * (canvas.clientWidth - left - right);
   /** @param {PointerEvent} e */
   const at = (e) => {
-    const [min, max] = span(), x = (e.clientX - canvas.getBoundingClientRect().left - left) / (canvas.clientWidth - left - right);
+    const [min, max] = span(), x = (e.offsetX - left) / (canvas.clientWidth - left - right);
     return min + Math.min(Math.max(x, 0), 1) * (max - min);
   };
 
@@ -55,21 +55,20 @@ export function makeMinimap(view, theme) {
     g.fillRect(b - 1.5, h / 2 - 6, 3, 12);
   };
 
+  /** The edge of the brush that is near. @param {PointerEvent} e */
+  const edge = (e) => /** @type {const} */ (["lo", "hi"]).find((k) => Math.abs(e.offsetX - px(view[k])) < 8);
   canvas.addEventListener("pointerdown", (e) => {
-    const x = at(e), p = e.clientX - canvas.getBoundingClientRect().left, near = (/** @type {number} */ v) => Math.abs(p - px(v)) < 6;
-    const [min, max] = span(), whole = view.lo <= min && view.hi >= max;
-    drag = { from: x, lo: view.lo, hi: view.hi, kind: near(view.lo) ? "lo" : near(view.hi) ? "hi" : whole || x < view.lo || x > view.hi ? "new" : "move" };
+    if (!e.isPrimary || e.button !== 0) return;
+    const x = at(e), { lo, hi } = view, [min, max] = span();
+    drag = { from: x, lo, hi, kind: edge(e) || ((lo <= min && hi >= max) || x < lo || x > hi ? "new" : "move") };
     canvas.setPointerCapture(e.pointerId);
   });
   canvas.addEventListener("pointermove", (e) => {
-    const p = e.clientX - canvas.getBoundingClientRect().left;
-    canvas.style.cursor = Math.abs(p - px(view.lo)) < 6 || Math.abs(p - px(view.hi)) < 6 ? "ew-resize" : "grab";
-    if (!drag) return;
-    const x = at(e);
-    if (drag.kind === "lo") view.set({ lo: Math.min(x, drag.hi), hi: Math.max(x, drag.hi) });
-    else if (drag.kind === "hi") view.set({ lo: Math.min(x, drag.lo), hi: Math.max(x, drag.lo) });
-    else if (drag.kind === "move") view.set({ lo: drag.lo + x - drag.from, hi: drag.hi + x - drag.from });
-    else if (Math.abs(px(x) - px(drag.from)) > 3) view.set({ lo: Math.min(x, drag.from), hi: Math.max(x, drag.from) });
+    canvas.style.cursor = edge(e) ? "ew-resize" : "grab";
+    if (!drag || !e.isPrimary) return;
+    const { kind, from, lo, hi } = drag, x = at(e);
+    if (kind === "move") view.set({ lo: lo + x - from, hi: hi + x - from });
+    else if (kind !== "new" || Math.abs(px(x) - px(from)) > 3) view.set({ lo: x, hi: kind === "lo" ? hi : kind === "hi" ? lo : from }); // the view puts them in order
   });
   canvas.addEventListener("pointerup", (e) => { // a click outside the brush brings it there
     const x = at(e), w = drag ? drag.hi - drag.lo : 0, [min, max] = span();

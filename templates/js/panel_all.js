@@ -2,6 +2,7 @@
 
 import { initCopy, initCsv } from "./copy.js";
 import { initCursor } from "./panel_cursor.js";
+import { initScroll } from "./panel_dom.js";
 import { initLinks } from "./panel_links.js";
 import { initRanks } from "./panel_ranks.js";
 import { initSegments } from "./panel_segmap.js";
@@ -13,6 +14,7 @@ export const PANELS = [
   { slot: "", init: initCopy },
   { slot: "", init: initTheme },
   { slot: "", init: initTables },
+  { slot: "", init: initScroll },
   { slot: "timeline", init: initLinks },
   { slot: "timeline", init: initCsv },
   { slot: "owners", init: initCursor },

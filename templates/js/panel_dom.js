@@ -74,12 +74,30 @@ export function pCanvas(c, w = c.clientWidth, h = c.clientHeight) {
   return g;
 }
 
+/** @type {ResizeObserver|undefined} */
+let scrolling;
+/** A box that scrolls is a tab stop while there is something to scroll. @template {Element} T @param {T} box @returns {T} */
+export function pScroll(box) {
+  scrolling ||= new ResizeObserver(all => {
+    for (const { target } of all) {
+      const b = /** @type {HTMLElement|null} */ (target.closest(".scroll"));
+      if (b) b.tabIndex = b.scrollWidth > b.clientWidth || b.scrollHeight > b.clientHeight ? 0 : -1;
+    }
+  });
+  for (const e of [box, ...box.children]) scrolling.observe(e);
+  return box;
+}
+
+export function initScroll() {
+  for (const b of document.querySelectorAll(".scroll")) pScroll(b);
+}
+
 /** A table that scrolls by itself. @param {string} label @param {Record<string, any>} attrs of the table @param {(string|Node)[]} heads the first names rows
  * @param {Node[]|Node} rows or a body of them @param {string} [cls] */
 export function pTable(label, attrs, heads, rows, cls = "") {
-  return pEl("div", { class: `scroll ${cls}`, tabindex: 0, role: "region", "aria-label": label }, pEl("table", attrs,
+  return pScroll(pEl("div", { class: `scroll ${cls}`, tabindex: 0, role: "region", "aria-label": label }, pEl("table", attrs,
     pEl("thead", {}, pEl("tr", {}, ...heads.map((h, i) => h instanceof Node ? h : pEl("th", { scope: "col", class: i ? "n" : null }, h)))),
-    rows instanceof Node ? rows : pEl("tbody", {}, ...rows)));
+    rows instanceof Node ? rows : pEl("tbody", {}, ...rows))));
 }
 
 /** A cell with a number. @param {string} text @param {string} [title] */

@@ -12,7 +12,8 @@ import { liveAt } from "./query.js";
 /** @typedef {import("./layout.js").Columns} Columns */
 /** A frame that was drawn. `reserved` and `used`: the highest of those lines. @typedef {{c: Columns, buckets: Int32Array|null, top: number, ms: number, rough: boolean, reserved: number, used: number}} Frame */
 
-const TL_FAST = 150000; // events in view that are drawn exactly while the view moves
+// While the view moves, what is drawn exactly: at most so many events, and only what takes at most so many ms.
+const TL_FAST = 150000, TL_MS = 24;
 
 export class Timeline {
   /** @param {View} view @param {Index} index */
@@ -31,6 +32,7 @@ export class Timeline {
     this.select = /** @type {[number, number]|null} */ (null);
     this.wanted = 0;
     this.moving = 0;
+    this.pace = 0; // ms per event of the exact frames so far
     this.after = /** @type {(() => void)[]} */ ([]);
     this.image = /** @type {ImageData|null} */ (null);
     this.drawn = { lo: 0, hi: 0 };
@@ -121,7 +123,7 @@ export class Timeline {
       this.moving = setTimeout(() => {
         this.moving = 0;
         if (this.frame && this.frame.rough) this.draw();
-      }, 80);
+      }, 80 + Math.min(this.inView() * this.pace, 400)); // a longer frame waits for a longer rest
     }
     if (!this.wanted) {
       this.wanted = requestAnimationFrame(() => {
@@ -131,11 +133,13 @@ export class Timeline {
     }
   }
 
-  /** True where a frame of the exact events would take too long in a movement. */
-  isHeavy() {
+  inView() {
     const { track, axis, lo, hi } = this.view;
-    return this.moving !== 0 && track.exact !== null && eventOfX(track, hi, axis) - eventOfX(track, lo, axis) > TL_FAST;
+    return eventOfX(track, hi, axis) - eventOfX(track, lo, axis);
   }
+
+  /** True where a frame of the exact events would take too long in a movement. */
+  isHeavy() { return this.moving !== 0 && this.view.track.exact !== null && this.inView() > Math.min(TL_FAST, TL_MS / this.pace); }
 
   paint() {
     const { view, box } = this, { track, axis, lo, hi } = view, t0 = performance.now(), g = this.place() ? pCanvas(this.base) : null;
@@ -175,6 +179,7 @@ export class Timeline {
     drawRanges(g, box, view, this.theme);
     this.seen = drawFlags(g, box, view, this.theme, this.flags);
     this.frame.ms = performance.now() - t0;
+    if (!rough && this.frame.c.exact) this.pace = (this.pace + this.frame.ms / Math.max(this.frame.c.events, 5000)) / 2;
     this.drawOver();
     for (const fn of this.after) fn();
   }

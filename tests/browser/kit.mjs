@@ -42,10 +42,10 @@ let browser = null;
 export async function closeBrowser() { if (browser) await browser.close(); }
 
 /** Opens a page. `seen` collects what must not happen. @returns {Promise<{page: any, seen: string[], done: () => Promise<void>}>} */
-export async function open(html, { hash = "", js = true, width = 1440, height = 900, scheme = "light", init = "" } = {}) {
+export async function open(html, { hash = "", js = true, width = 1440, height = 900, scheme = "light", init = "", touch = false } = {}) {
   const { chromium } = await import(join(web, "playwright-core/index.mjs"));
   browser ??= await chromium.launch({ executablePath: browserPath, args: ["--no-sandbox", "--disable-gpu"] });
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, javaScriptEnabled: js });
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, javaScriptEnabled: js, hasTouch: touch });
   const page = await context.newPage(), seen = [];
   page.on("console", (m) => { if (m.type() === "error" || m.type() === "warning") seen.push(`console: ${m.text()}`); });
   page.on("pageerror", (e) => seen.push(`error: ${e.stack}`));

@@ -1,4 +1,5 @@
 // others.mjs [FOLDER]: a report in Firefox and in WebKitGTK, from file://. Started by others.sh.
+// At 1440 pixels and at 390, light and dark, with mouse, keys and a finger.
 // Firefox is driven by Marionette, which is inside it, WebKitGTK by WebDriver: no package is needed for either.
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
@@ -28,14 +29,15 @@ const freePort = () => new Promise((resolve) => {
 const version = (program) => (spawnSync(program, ["--version"], { encoding: "utf8" }).stdout ?? "").trim().split("\n").pop();
 
 /** Marionette: over TCP, each message is its length, a colon, and JSON. @returns {Promise<Driver|null>} */
-async function firefox() {
+async function firefox(dark) {
   const binary = ["/usr/bin/firefox-esr", "/usr/bin/firefox"].map((p) => process.env.FIREFOX || p).find((p) => existsSync(p));
   if (!binary) return null;
   const port = await freePort(), profile = mkdtempSync(join(kit.scratch, "firefox-"));
   // nothing of its own is asked of the network; warnings of pages are kept
   const prefs = { "marionette.port": port, "app.update.enabled": false, "network.captive-portal-service.enabled": false, "network.connectivity-service.enabled": false,
     "datareporting.policy.dataSubmissionEnabled": false, "browser.shell.checkDefaultBrowser": false, "browser.startup.homepage_override.mstone": "ignore",
-    "services.settings.server": "http://127.0.0.1:9/", "extensions.update.enabled": false, "browser.region.network.url": "", "browser.safebrowsing.update.enabled": false };
+    "services.settings.server": "http://127.0.0.1:9/", "extensions.update.enabled": false, "browser.region.network.url": "", "browser.safebrowsing.update.enabled": false,
+    "layout.css.prefers-color-scheme.content-override": dark ? 0 : 1 };
   writeFileSync(join(profile, "user.js"), Object.entries(prefs).map(([k, v]) => `user_pref(${JSON.stringify(k)}, ${JSON.stringify(v)});\n`).join(""));
   const child = spawn(binary, ["--headless", "--no-remote", "--profile", profile, "--marionette", "--remote-allow-system-access"],
     { stdio: "ignore", env: { ...process.env, MOZ_HEADLESS_WIDTH: String(WIDTH), MOZ_HEADLESS_HEIGHT: String(HEIGHT) } });
@@ -79,10 +81,10 @@ async function firefox() {
 }
 
 /** WebDriver commands as HTTP: method and path below the session. */
-const HTTP = { Navigate: "url", ExecuteScript: "execute/sync", PerformActions: "actions", SetWindowRect: "window/rect" };
+const HTTP = { Navigate: "url", ExecuteScript: "execute/sync", PerformActions: "actions", SetWindowRect: "window/rect", SwitchToFrame: "frame" };
 
 /** @returns {Promise<Driver|null>} */
-async function webkit() {
+async function webkit(dark) {
   const program = "/usr/bin/WebKitWebDriver", root = "/usr/lib";
   const binary = existsSync(program) && readdirSync(root).flatMap((d) => ["4.1", "4.0"].map((v) => join(root, d, `webkit2gtk-${v}`, "MiniBrowser"))).find((p) => existsSync(p));
   if (!binary) return null;
@@ -100,7 +102,7 @@ async function webkit() {
     return value;
   };
   await within(30, "WebKitWebDriver", () => ask("GET", "/status").then(() => true, () => false));
-  const { sessionId, capabilities } = await ask("POST", "/session", { capabilities: { alwaysMatch: { "webkitgtk:browserOptions": { binary, args: ["--automation"] } } } });
+  const { sessionId, capabilities } = await ask("POST", "/session", { capabilities: { alwaysMatch: { "webkitgtk:browserOptions": { binary, args: ["--automation", ...(dark ? ["--dark-mode"] : [])] } } } });
   const at = `/session/${sessionId}`;
   const call = (what, args) => (what === "TakeScreenshot" ? ask("GET", `${at}/screenshot`) : ask("POST", `${at}/${HTTP[what]}`, args));
   await call("SetWindowRect", { width: WIDTH, height: HEIGHT }).catch(() => {}); // without a window manager a window keeps its size
@@ -135,8 +137,8 @@ const reports = {
 const made = join(process.env.MT_BROWSER_DIR ?? "/nonexistent", "loop-oom-1000000.pickle"), large = existsSync(made) ? kit.reportOf([made], "large") : null;
 const [device] = reports.oom.json.devices, eventOf = (text) => Number(/event ([\d,]+)/.exec(text)?.[1].replace(/,/g, ""));
 
-/** @param {Driver} b @param {string|undefined} out */
-async function check(b, out) {
+/** What both rounds do. @param {Driver} b */
+function handsOn(b) {
   const run = (script) => b.call("ExecuteScript", { script, args: [] });
   const press = async (...list) => {
     await b.call("PerformActions", { actions: [{ type: "key", id: "k", actions: list.flatMap((value) => [{ type: "keyDown", value }, { type: "keyUp", value }]) }] });
@@ -153,8 +155,9 @@ async function check(b, out) {
     await calm();
     await b.call("Navigate", { url: "about:blank" }); // else a new hash alone loads nothing
     await b.call("Navigate", { url: `file://${html}${hash}` });
-    return within(60, `the exact picture of ${html}`, async () => ((s) => s[1] === "exact" && s)(await state()));
+    return exact(html);
   };
+  const exact = (html) => within(60, `the exact picture of ${html}`, async () => ((s) => s[1] === "exact" && s)(await state()));
   /** A step ends without an error, a rejection, or anything that the page's policy refused. */
   const step = async (what, f) => {
     const more = await f();
@@ -162,6 +165,12 @@ async function check(b, out) {
     console.log(`ok - ${b.name}: ${what}${more ? ` (${more})` : ""}`);
   };
 
+  return { run, press, said, calm, open, exact, step };
+}
+
+/** @param {Driver} b @param {string|undefined} out */
+async function check(b, out) {
+  const { run, press, said, open, step } = handsOn(b);
   await step("the page as it is: exact, and it says what the analysis says", async () => {
     const s = await open(reports.oom.html), words = await said();
     assert.ok(kit.saysBytes(words, device.ooms[0].live_bytes), words);
@@ -222,29 +231,103 @@ async function check(b, out) {
   });
   if (out) {
     await open(reports.oom.html);
-    mkdirSync(out, { recursive: true });
-    const short = b.name.toLowerCase().includes("firefox") ? "firefox" : "webkitgtk";
     for (const [name, at] of [["top", "scrollTo(0, 0)"], ["timeline", `document.querySelector("#timeline").scrollIntoView()`]]) {
       await run(at);
       await wait(500);
-      writeFileSync(join(out, `${short}-${name}.png`), Buffer.from(await b.call("TakeScreenshot", { full: false }), "base64"));
+      await shot(b, out, name);
     }
   }
 }
 
+/** Light or dark, at a width: neither browser makes a window as narrow as a phone, so the page lies in a frame of that width, and is asked
+ *  as one. @param {Driver} b @param {boolean} dark @param {number} width @param {string|undefined} out */
+async function look(b, dark, width, out) {
+  const { run, press, said, calm, exact, step } = handsOn(b), words = `${width} pixels, ${dark ? "dark" : "light"}`, height = 800;
+  const frame = async (html, hash = "") => {
+    const path = html.replace(/\.html$/, ".frame.html");
+    writeFileSync(path, `<!doctype html><style>body{margin:0}iframe{border:0;display:block;width:${width}px;height:${height}px}</style><iframe src="${html.replace(/.*\//, "")}${hash}"></iframe>`);
+    await calm();
+    await b.call("Navigate", { url: "about:blank" });
+    await b.call("Navigate", { url: `file://${path}` });
+    await b.call("SwitchToFrame", { id: 0 });
+    return exact(html);
+  };
+  const copy = watched(reports.oom.html);
+  await step(`${words}: exact, nothing wider than the page, the scheme everywhere`, async () => {
+    for (const name of ["driver", "ranks", "oom"]) {
+      await frame(name === "oom" ? copy : watched(reports[name].html));
+      const [wide, room, scheme] = await run(`return [document.documentElement.scrollWidth, innerWidth, matchMedia("(prefers-color-scheme: dark)").matches]`);
+      assert.equal(room, width);
+      assert.ok(wide <= room, `${name}: ${wide} > ${room}`);
+      assert.equal(scheme, dark);
+    }
+    // the page, its cards and the corner of the canvas are dark or light, the words the other way round
+    const [page, card, ink, axis] = await run(`const light = (c) => { const [r, g, b] = c.match(/[\\d.]+/g).map(Number); return Math.round(r * 0.3 + g * 0.59 + b * 0.11); };
+      const at = (q) => getComputedStyle(document.querySelector(q)), c = document.querySelector(".tl-base"), d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+      let inks = 0, n = 0; // the numbers of the axis: what is not clear, left of the picture
+      for (let y = 0; y < c.height; y++) for (let x = 0; x < 50 * devicePixelRatio; x++) { const i = (y * c.width + x) * 4; if (d[i + 3] > 200) { n++; inks += d[i] * 0.3 + d[i + 1] * 0.59 + d[i + 2] * 0.11; } }
+      return [light(at("body").backgroundColor), light(at("section").backgroundColor), light(at("body").color), n ? Math.round(inks / n) : -1];`);
+    assert.ok(dark ? page < 60 && card < 60 && ink > 180 && axis > 110 : page > 200 && card > 200 && ink < 80 && axis >= 0 && axis < 150, `${page} ${card} ${ink} ${axis}`);
+    assert.ok(kit.saysBytes(await said(), device.ooms[0].live_bytes), await said());
+    return `background ${page}, words ${ink}, axis ${axis} of 255`;
+  });
+  await step(`${words}: keys, a tap, a finger that pans, two that zoom`, async () => {
+    await frame(copy, "#e=500-1500&c=900");
+    await run(`document.querySelector(".tl-over").focus({ preventScroll: true })`);
+    await press("p");
+    assert.equal(eventOf(await said()), device.peak_event);
+    await frame(copy, "#e=500-1500&c=900");
+    const box = await run(`document.querySelector(".tl-plot").scrollIntoView({ block: "center" }); const r = document.querySelector(".tl-over").getBoundingClientRect(); return [r.left, r.top, r.width, r.height]`);
+    const at = (x, y) => ({ type: "pointerMove", duration: 40, x: Math.round(box[0] + box[2] * x), y: Math.round(box[1] + box[3] * y), origin: "viewport" });
+    const finger = (id, ...places) => ({ type: "pointer", id, parameters: { pointerType: "touch" }, actions: [places[0], { type: "pointerDown", button: 0 }, ...places.slice(1), { type: "pointerUp", button: 0 }] });
+    const hash = async () => { await wait(600); return run("return location.hash"); };
+    const span = (text) => (/[#&]e=([\d.]+)-([\d.]+)/.exec(text) ?? []).slice(1).map(Number);
+    const fingers = (...list) => b.call("PerformActions", { actions: list }).then(() => b.call("ReleaseActions", {}).catch(() => {}));
+    const y = await run(`document.addEventListener("pointerdown", (e) => { window.pointer = e.pointerType; }, true); return scrollY`);
+    await fingers(finger("a", at(0.8, 0.5), at(0.7, 0.5), at(0.6, 0.5), at(0.5, 0.5)));
+    const touch = (await run("return window.pointer")) === "touch"; // WebKitWebDriver makes a mouse of a finger
+    const panned = span(await hash());
+    assert.ok(panned[0] > 550 && Math.abs(panned[1] - panned[0] - 1000) < 1, String(panned));
+    if (touch) await fingers(finger("a", at(0.4, 0.5), at(0.3, 0.5), at(0.25, 0.5)), finger("b", at(0.6, 0.5), at(0.7, 0.5), at(0.75, 0.5)));
+    const zoomed = span(await hash());
+    assert.ok(!touch || zoomed[1] - zoomed[0] < 600, String(zoomed));
+    await fingers(finger("a", at(0.5, 0.6)));
+    assert.match(await hash(), /[#&]a=\d+/);
+    assert.equal(await run("return scrollY"), y);
+    return `panned to ${panned.map(Math.round)}, ${touch ? `zoomed to ${zoomed.map(Math.round)}` : "with a mouse: the driver has no fingers"}`;
+  });
+  if (out) {
+    await frame(reports.oom.html);
+    await run(`document.querySelector("#timeline").scrollIntoView()`);
+    await wait(500);
+    await shot(b, out, `${width}-${dark ? "dark" : "light"}`);
+  }
+  await b.call("SwitchToFrame", { id: null });
+}
+
+/** @param {Driver} b @param {string} out @param {string} what */
+async function shot(b, out, what) {
+  mkdirSync(out, { recursive: true });
+  const short = b.name.toLowerCase().includes("firefox") ? "firefox" : "webkitgtk";
+  writeFileSync(join(out, `${short}-${what}.png`), Buffer.from(await b.call("TakeScreenshot", { full: false }), "base64"));
+}
+
 let tried = 0, failed = 0;
 for (const [name, start] of [["Firefox", firefox], ["WebKitGTK", webkit]]) {
-  const b = await start().catch((error) => { console.log(`not ok - ${name} does not start: ${error.message}`); failed++; return undefined; });
-  if (b === undefined) continue;
-  if (b === null) { console.log(`# ${name} is not installed: left out`); continue; }
-  tried++;
-  try {
-    await check(b, process.argv[2]);
-  } catch (error) {
-    failed++;
-    console.log(`not ok - ${b.name}: ${error.message}`);
-  } finally {
-    await b.close();
+  for (const dark of [false, true]) {
+    const b = await start(dark).catch((error) => { console.log(`not ok - ${name} does not start: ${error.message}`); failed++; return undefined; });
+    if (b === undefined) continue;
+    if (b === null) { console.log(`# ${name} is not installed: left out`); break; }
+    tried++;
+    try {
+      if (!dark) await check(b, process.argv[2]);
+      for (const width of [WIDTH, 390]) await look(b, dark, width, process.argv[2]);
+    } catch (error) {
+      failed++;
+      console.log(`not ok - ${b.name}: ${error.message}`);
+    } finally {
+      await b.close();
+    }
   }
 }
 if (!tried && !failed) console.log("# skipped: neither Firefox nor WebKitGTK is installed");

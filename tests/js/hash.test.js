@@ -1,7 +1,7 @@
 // The address: there and back, and whatever else people put there.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { formatHash, isViewHash, parseHash } from "../../templates/js/hash.js";
+import { formatHash, initHash, isViewHash, parseHash } from "../../templates/js/hash.js";
 import { Track } from "../../templates/js/track.js";
 import { View, firstAxis } from "../../templates/js/view.js";
 import { dice, madeEvents } from "./tools/encode.js";
@@ -83,4 +83,81 @@ test("owners are drawn over time only", async () => {
   assert.deepEqual([v.by, v.axis], ["role", "e"]);
   v.set(parseHash("#x=e&by=owner", [other], other));
   assert.deepEqual([v.by, v.axis], ["role", "e"]);
+});
+
+/** A window as far as the address needs one: an address changed is heard of a moment later, as in a browser. */
+function fakeWindow(hash = "") {
+  const heard = /** @type {Record<string, Function>} */ ({}), replaced = /** @type {string[]} */ ([]);
+  let now = hash;
+  const place = { get hash() { return now; }, set hash(to) {
+    const h = to.startsWith("#") ? to : `#${to}`;
+    if (h === now) return;
+    now = h;
+    setTimeout(() => heard.hashchange(), place.late);
+  }, late: 0 };
+  Object.assign(globalThis, { location: place, history: { replaceState: (_a, _b, to) => { replaced.push(to); now = to === "#" ? "" : to; } },
+    addEventListener: (type, f) => { heard[type] = f; }, document: { addEventListener: (type, f) => { heard[type] = f; } } });
+  return { place, replaced, click: () => heard.click() };
+}
+const pause = (ms) => new Promise((r) => setTimeout(r, ms));
+
+test("the address follows the view, and what is typed or followed meanwhile is not overwritten", async () => {
+  const { place, replaced, click } = fakeWindow("#c=300"), v = new View(track), n = () => replaced.length;
+  await initHash(v, [track], track);
+  assert.equal(v.cursor, 300);
+  await pause(350);
+  assert.deepEqual([place.hash, n()], ["#c=300", n()]);
+  v.set({ cursor: 301 });
+  v.set({ cursor: 302 });
+  assert.equal(place.hash, "#c=300");
+  await pause(350);
+  assert.equal(place.hash, "#c=302");
+  // a view
+  v.set({ cursor: 303 });
+  await pause(100);
+  place.hash = "#c=5";
+  await pause(400);
+  assert.deepEqual([place.hash, v.cursor], ["#c=5", 5]);
+  // at the very moment when the view is to be written: heard of later
+  v.set({ cursor: 304 });
+  place.late = 150;
+  await pause(200);
+  place.hash = "#c=6";
+  await pause(500);
+  assert.deepEqual([place.hash, v.cursor], ["#c=6", 6]);
+  place.late = 0;
+  // a section; the next change of the view takes the address again
+  v.set({ cursor: 305 });
+  place.hash = "#phases";
+  await pause(400);
+  assert.deepEqual([place.hash, v.cursor], ["#phases", 305]);
+  v.tell(new Set(["data"]));
+  await pause(350);
+  assert.equal(place.hash, "#phases", "events that were decoded are no change of the view");
+  v.set({ cursor: 306 });
+  await pause(350);
+  assert.equal(place.hash, "#c=306");
+  // a link to where the address still is
+  v.set({ cursor: 307 });
+  click();
+  assert.equal(place.hash, "#c=307", "written before the link is followed");
+  place.hash = "#c=306";
+  await pause(350);
+  assert.deepEqual([place.hash, v.cursor], ["#c=306", 306]);
+  const count = n();
+  click();
+  assert.equal(n(), count, "nothing to write");
+});
+
+test("a link to another rank is followed though its tables take their time", async () => {
+  const { place } = fakeWindow(), other = new Track(track.index, { ...track.meta, id: 7 }, track.io), v = new View(track), load = other.load.bind(other);
+  other.load = async () => { await pause(500); return load(); };
+  await initHash(v, [track, other], track);
+  v.set({ cursor: 8 });
+  place.hash = "#r=7&c=9";
+  await pause(100);
+  v.set({ cursor: 10 });
+  await pause(900);
+  assert.equal(place.hash, "#r=7&c=9");
+  assert.deepEqual([v.track, v.cursor], [other, 9]);
 });

@@ -29,6 +29,34 @@ test("ticks of time and events lie inside and are told apart", () => {
   assert.ok(spanTicks(3, 7, 1, 50, false).every((t) => Number.isInteger(t.at)), "there is no half event");
 });
 
+test("times below a second are in ms or \u00b5s, all of an axis in one unit, no two with the same words", () => {
+  const words = (lo, hi, n = 8) => spanTicks(lo, hi, 1, n, true).map((t) => t.label);
+  assert.deepEqual(words(0, 2e-4, 5), ["0 \u00b5s", "50 \u00b5s", "100 \u00b5s", "150 \u00b5s", "200 \u00b5s"]);
+  assert.deepEqual(words(0, 0.8, 4), ["0 ms", "200 ms", "400 ms", "600 ms", "800 ms"]);
+  assert.deepEqual(words(0.4, 0.4004, 2), ["400.0 ms", "400.2 ms", "400.4 ms"]);
+  assert.deepEqual(words(0, 1.2, 3), ["0.0 s", "0.5 s", "1.0 s"]);
+  assert.deepEqual(words(0.9, 1, 2), ["0.90 s", "0.95 s", "1.00 s"], "1000 ms are a second");
+  for (const tick of [1e-6, 1e-9]) { // 1 s is 1 / tick long on the axis; a view is at least 10 ticks wide
+    for (const at of [0, 1e-7, 3.3e-5, 9.995e-4, 0.0123, 0.99999, 1, 59.9, 3600.5, 1e5]) {
+      for (let w = 10 * tick; w < 1e6; w *= 3.7) {
+        for (const n of [1, 3, 8, 30]) {
+          const lo = at / tick, hi = lo + w / tick, ticks = spanTicks(lo, hi, 1 / tick, n, true), labels = ticks.map((t) => t.label), name = `${lo} ${hi} ${n}: ${labels}`;
+          assert.ok(ticks.length <= n + 1 && ticks.every((t) => t.at >= lo && t.at <= hi) && (n < 3 || ticks.length > 0), name);
+          assert.equal(new Set(labels).size, labels.length, name);
+          assert.equal(new Set(labels.map((l) => l.replace(/^[\d.]+ /, ""))).size, Math.min(labels.length, 1), name);
+          assert.equal(new Set(labels.map((l) => l.replace(/^\d+/, "").length)).size, Math.min(labels.length, 1), `as many digits: ${name}`);
+          // each says where it is
+          for (const t of ticks) {
+            const [, v, unit] = /^([\d.]+) (s|ms|\u00b5s)$/.exec(t.label), s = v / { s: 1, ms: 1e3, "\u00b5s": 1e6 }[unit], far = hi * tick;
+            assert.ok(Math.abs(s - t.at * tick) <= w * 2e-6 + Math.abs(s) * 1e-14, `${t.label} at ${t.at}`);
+            assert.equal(unit, far >= 1 ? "s" : far >= 1e-3 ? "ms" : "\u00b5s", name);
+          }
+        }
+      }
+    }
+  }
+});
+
 test("lowerBound", () => {
   assert.deepEqual([0, 1, 2, 3, 9].map((v) => lowerBound([1, 1, 3, 5], v)), [0, 0, 2, 2, 4]);
   assert.equal(lowerBound([1, 1, 3, 5], 3, 3, 4), 3);

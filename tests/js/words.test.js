@@ -1,7 +1,7 @@
 // What the timeline says: of a block, of a moment, of itself.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { blockFacts, eventWords, noStackWords } from "../../templates/js/detail.js";
+import { blockFacts, eventWords, foldFrames, noStackWords } from "../../templates/js/detail.js";
 import { groupsOf } from "../../templates/js/groups.js";
 import { flagsOf } from "../../templates/js/marks.js";
 import { altWords, levelWords, stateWords } from "../../templates/js/words.js";
@@ -32,6 +32,19 @@ test("an allocation: born, freed, or why that is not known", () => {
   assert.deepEqual(blockFacts(track, index, 99), [], "a link may name a block that is not there");
   assert.match(noStackWords(track, 0), /before the recording/);
   assert.match(noStackWords(track, 2), /_record_memory_history/);
+});
+
+test("a stack: the job's own frames one by one, machinery folded with what it is of", () => {
+  const f = (name, file, how = "") => ({ name, file, line: 1, python: how !== "c", internal: how === "i" });
+  const all = [f("at::empty", "", "c"), f("torch::relu", "", "c"), f("relu", "nn/functional.py", "i"), f("forward", "job/model.py"), f("_call_impl", "modules/module.py", "i"),
+    f("step", "job/torchtune.py"), f("<module>", "train.py"), f("_run_code", "<frozen runpy>", "i"), f("run", "python3.11/threading.py", "i"), f("run", "distributed/run.py", "i"), f("_start", "", "c")];
+  const seen = (list) => foldFrames(list).map((r) => (r.of.size ? `${r.frames.length} ${[...r.of]}` : r.frames[0].name));
+  assert.deepEqual(seen(all), ["3 C++,torch", "forward", "1 torch", "step", "<module>", "4 Python,torch,C++"]);
+  assert.deepEqual(foldFrames(all).map((r) => r.at), [0, 3, 4, 5, 6, 7]);
+  assert.deepEqual(foldFrames(all).flatMap((r) => r.frames), all, "none is lost, none moves");
+  for (const only of [all.slice(0, 3), all.slice(0, 2), all.slice(7), []]) {
+    assert.deepEqual(seen(only), only.map((q) => q.name), "machinery alone is all that there is to read");
+  }
 });
 
 test("a moment", () => {
