@@ -84,6 +84,7 @@ async function measure(side, file) {
       const plot = document.querySelector(selector), took = [];
       if (!plot) return [];
       plot.scrollIntoView({ block: "center" });
+      await new Promise((r) => setTimeout(r, 500)); // a page that was just scrolled takes the wheel for more of it
       const box = plot.getBoundingClientRect();
       // The wheel turns over something that is drawn: what lies there hears it.
       const x = box.left + box.width * 0.6;
