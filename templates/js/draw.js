@@ -51,6 +51,7 @@ export class Stack {
     this.small = new Float64Array(2 * groups.names.length);
     this.at = -1;
     this.least = 0;
+    this.low = 0; // the first group that changed since a column was painted
     this.match = /** @type {Uint8Array|null} */ (null);
   }
 
@@ -62,6 +63,7 @@ export class Stack {
     this.tail.fill(DRAW_NONE);
     this.small.fill(0);
     this.least = least;
+    this.low = 0;
     this.at = op;
     const live = liveAt(this.track, op);
     for (let i = 0; i < live.length; i++) this.push(live[i]);
@@ -73,6 +75,7 @@ export class Stack {
   /** @param {number} b */
   push(b) {
     const e = /** @type {import("./exact.js").Exact} */ (this.track.exact), g = this.of[e.bSite[b]], t = this.tail[g];
+    if (g < this.low) this.low = g;
     if (e.bSize[b] < this.least) {
       this.small[2 * g + this.slot(b)] += e.bSize[b];
       return;
@@ -87,6 +90,7 @@ export class Stack {
   /** @param {number} b */
   drop(b) {
     const e = /** @type {import("./exact.js").Exact} */ (this.track.exact), g = this.of[e.bSite[b]];
+    if (g < this.low) this.low = g;
     if (e.bSize[b] < this.least) {
       this.small[2 * g + this.slot(b)] -= e.bSize[b];
       return;
@@ -117,6 +121,7 @@ export class Stack {
  */
 export function paintExact(stack, c, px, h, scale, inks, match, pin) {
   const e = /** @type {import("./exact.js").Exact} */ (stack.track.exact), { bSize, bSite } = e, w = c.n, { next, head, small } = stack;
+  const sums = new Float64Array(head.length + 1), floors = new Int32Array(head.length + 1).fill(h); // under each group, in the last column
   let run = -1, before = -1, pictures = 0;
   for (let x = 0; x < w; x++) pictures += c.op[x] !== NO_OP && c.op[x] !== c.op[x - 1] ? 1 : 0;
   for (let x = 0; x < w; x++) {
@@ -134,9 +139,13 @@ export function paintExact(stack, c, px, h, scale, inks, match, pin) {
     } else {
       stack.forward(op);
     }
+    if (c.op[x - 1] !== before) stack.low = 0;
     before = op;
-    let sum = 0, y = h;
-    for (let g = 0; g < head.length; g++) {
+    let g = stack.low, sum = sums[g], y = floors[g];
+    for (let i = x + y * w, end = h * w; i < end; i += w) px[i] = px[i - 1]; // what lies below is as it was
+    for (; g < head.length; g++) {
+      sums[g] = sum;
+      floors[g] = y;
       for (const slot of [0, 1]) {
         sum += small[2 * g + slot];
         for (let to = Math.max(0, h - Math.round(sum * scale)); y > to; ) px[--y * w + x] = slot ? inks.fade : inks.group[g];
@@ -150,6 +159,9 @@ export function paintExact(stack, c, px, h, scale, inks, match, pin) {
         if (tall > 3 && b !== pin && !faded) px[to * w + x] = inks.line[s];
       }
     }
+    sums[g] = sum;
+    floors[g] = y;
+    stack.low = g;
   }
 }
 
