@@ -27,7 +27,7 @@ export function fromBase64(text) {
  * @returns {Promise<Uint8Array>}
  */
 export async function inflate(u8, max = 2 ** 28) {
-  if (typeof DecompressionStream === "undefined") throw new Error("This browser is too old for the interactive view: it cannot decompress the page's data.");
+  if (typeof DecompressionStream === "undefined") throw new Error("This browser is too old to decompress the page's data.");
   const stream = new DecompressionStream("deflate"), writer = stream.writable.getWriter(), reader = stream.readable.getReader();
   /** @type {Uint8Array[]} */
   const parts = [];

@@ -127,10 +127,6 @@ export function paintExact(stack, c, px, h, scale, inks, match, pin) {
   for (let x = 0; x < w; x++) {
     const op = c.op[x];
     if (op === NO_OP) continue;
-    if (op === before && c.op[x - 1] === op) { // nothing happened: the same picture
-      for (let i = x, end = h * w; i < end; i += w) px[i] = px[i - 1];
-      continue;
-    }
     const r = e.runs.findIndex((q) => op < q.op1);
     if (r !== run) {
       // With very many blocks, those under half a pixel become one band of their group: it bounds the time of a frame.
@@ -142,7 +138,7 @@ export function paintExact(stack, c, px, h, scale, inks, match, pin) {
     if (c.op[x - 1] !== before) stack.low = 0;
     before = op;
     let g = stack.low, sum = sums[g], y = floors[g];
-    for (let i = x + y * w, end = h * w; i < end; i += w) px[i] = px[i - 1]; // what lies below is as it was
+    for (let i = x + y * w, end = h * w; i < end; i += w) px[i] = px[i - 1]; // what lies below, often all, is as it was
     for (; g < head.length; g++) {
       sums[g] = sum;
       floors[g] = y;

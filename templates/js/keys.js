@@ -18,7 +18,7 @@ N|previous|previous finding
 ,|back|cursor to the previous event
 ]|phaseNext|next stretch of a phase
 [|phaseBack|previous stretch of a phase
-b|mark|set a second cursor here, to compare with (again: remove it)
+b|mark|set a second cursor to compare with, or remove it
 Enter|pin|pin the allocation of the event at the cursor|focus
 /|search|search
 m|markdown|copy the report as Markdown, for a ticket

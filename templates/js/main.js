@@ -48,18 +48,14 @@ function readIndex() {
   }
 }
 
-/** Lets the browser draw and listen before more is done. */
-const breathe = () => new Promise((go) => setTimeout(go));
-
 async function startPage() {
   const index = readIndex();
   const tracks = index ? index.tracks.map((meta) => new Track(index, meta)) : [];
   const first = tracks.find((t) => t.meta.primary) || tracks[0], ctx = /** @type {any} */ ({ index, tracks, view: null, root: document });
   if (!first || !index) return startPanels(ctx);
   await first.load();
-  await breathe();
   const view = (ctx.view = new View(first)), timeline = /** @type {any} */ (initTimeline(ctx));
-  await breathe();
+  await new Promise((go) => setTimeout(go)); // the picture comes first
   startPanels(ctx);
   const fetchTrack = async () => {
     const { track } = view;

@@ -10,7 +10,7 @@ import { byteAxis, eventOfX, lowerBound, spanTicks, xOfEvent } from "./layout.js
 /** @typedef {{ink: string, soft: string, line: string, page: string, oom: string, edge: string, fill: string, warn: string}} Theme */
 /** @typedef {{x: number, event: number, to: number, text: string, kind: string}} Flag */
 
-const MARK_FONT = "12px system-ui, -apple-system, \"Segoe UI\", Roboto, sans-serif";
+const MARK_FONT = "12px system-ui, sans-serif";
 
 /** @returns {Theme} the colours of the page as they are now */
 export function themeNow() {

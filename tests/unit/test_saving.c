@@ -772,6 +772,10 @@ MT_TEST(an_engine_that_may_sleep)
         b.a.verdict.sub = MT_PH_LOGITS;
         fail(&b, 8 * GIB, 3 * GIB);
         b.d->capacity = known == 0 ? 0 : known == 1 ? 80 * GIB : 50 * GIB; /* 71 reserved and 3 free */
+        /* an engine sleeps in a log-prob pass unless it is seen to be there */
+        MT_CHECK((advise(&b, "B34") != NULL) == (known == 1));
+        b.a.verdict.phase = MT_PH_TRAIN;
+        b.a.verdict.sub = MT_PH_LOSS;
         v = advise(&b, "B34");
         MT_ASSERT(v != NULL);
         MT_CHECK_EQ(v->saving.bytes, known == 2 ? 6 * GIB : 30 * GIB);
