@@ -75,14 +75,6 @@ static void left(char *buf, size_t cap, const uint64_t role[MT_ROLE_COUNT])
         (void)snprintf(buf, cap, "%s, %s", mt_role_words((enum mt_role)best), MT_BYTES(role[best]));
 }
 
-static bool engine_is_private(const struct mt_role_facts *f)
-{
-    for (uint32_t i = 0; i < f->pools.n; i++)
-        if (f->pools.p[i].role == MT_ROLE_KV_CACHE || f->pools.p[i].role == MT_ROLE_ENGINE_WEIGHTS)
-            return true;
-    return false;
-}
-
 struct residency {
     uint64_t engine, n_with, n_training; /* in training */
     uint64_t trainer, n_with_trainer, n_rollouts;
@@ -146,7 +138,7 @@ int mt_audit_sleep(struct mt_audits *out, struct mt_pass *p)
     struct residency r = reside(p->f);
     int64_t last_sleep = MT_NO_LINK;
     uint64_t sleeps, up = rising(p, &sleeps, &last_sleep);
-    bool is_private = engine_is_private(p->f);
+    bool is_private = mt_engine_is_private(p->f);
     struct mt_audit *a;
     char buf[128], step[32];
     if (p->moves.n == 0 && r.engine == 0 && r.trainer == 0)

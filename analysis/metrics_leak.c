@@ -37,10 +37,7 @@ double mt_engine_held(const struct mt_device_analysis *d, double *least, bool *s
     uint64_t cache = f->at_focus[MT_ROLE_KV_CACHE], engine = cache + f->at_focus[MT_ROLE_ENGINE_WEIGHTS];
     uint64_t visible = d->focus.reserved + (d->focus_is_oom && d->ooms.n != 0 ? d->ooms.p[0].device_free : 0);
     uint64_t absent = d->capacity != 0 && visible > d->capacity ? visible - d->capacity : 0;
-    bool is_private = false;
-    for (uint32_t i = 0; i < f->pools.n; i++)
-        is_private = is_private || f->pools.p[i].role == MT_ROLE_KV_CACHE || f->pools.p[i].role == MT_ROLE_ENGINE_WEIGHTS;
-    *sure = !is_private || d->capacity != 0;
+    *sure = !mt_engine_is_private(f) || d->capacity != 0;
     *least = *sure && cache > absent ? (double)(cache - absent) : 0;
     return engine > absent ? (double)(engine - absent) : 0;
 }

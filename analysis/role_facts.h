@@ -135,4 +135,13 @@ struct mt_role_facts {
     uint64_t unknown_reasons[MT_CONF_COUNT]; /* bytes of MT_ROLE_UNKNOWN at the focus by confidence of the phase */
 };
 
+/* Whether private pools hold the engine's cache or weights: such pools may be unmapped, as PyTorch's books do not say. */
+static inline bool mt_engine_is_private(const struct mt_role_facts *f)
+{
+    for (uint32_t i = 0; i < f->pools.n; i++)
+        if (f->pools.p[i].role == MT_ROLE_KV_CACHE || f->pools.p[i].role == MT_ROLE_ENGINE_WEIGHTS)
+            return true;
+    return false;
+}
+
 #endif
