@@ -111,6 +111,22 @@ size_t mt_utf8_columns(const char *s, size_t n)
     return columns;
 }
 
+/* Copies s with everything hidden made visible and nothing else changed. */
+void mt_seen(struct mt_out *o, const char *s, size_t n)
+{
+    size_t run = 0;
+    for (size_t i = 0; i < n;) {
+        struct cp p = next_cp((const unsigned char *)s + i, n - i);
+        if (p.cls != CP_TEXT) {
+            mt_put(o, s + run, i - run);
+            put_visible(o, &p);
+            run = i + p.len;
+        }
+        i += p.len;
+    }
+    mt_put(o, s + run, n - run);
+}
+
 void mt_html(struct mt_out *o, const char *s, size_t n)
 {
     const unsigned char *u = (const unsigned char *)s;
@@ -219,7 +235,8 @@ static const char *md_escape(const unsigned char *u, size_t i, size_t n)
         break;
     default: break;
     }
-    if (c == '.' || c == ')') { /* "1." and "1)" at the start make a list */
+    if ((c == '.' || c == ')') &&
+        (after == 0 || after == ' ' || after == '\t')) { /* "1. " and "1) " at the start make a list */
         for (k = 0; k < i && is_digit(u[k]); k++)
             ;
         if (i > 0 && k == i)
@@ -241,23 +258,6 @@ void mt_md(struct mt_out *o, const char *s, size_t n)
                 mt_puts(o, e);
             else
                 put_visible(o, &p);
-            run = i + p.len;
-        }
-        i += p.len;
-    }
-    mt_put(o, u + run, n - run);
-}
-
-/* Copies s with everything hidden made visible and nothing else changed. */
-static void put_plain(struct mt_out *o, const char *s, size_t n)
-{
-    const unsigned char *u = (const unsigned char *)s;
-    size_t i = 0, run = 0;
-    while (i < n) {
-        struct cp p = next_cp(u + i, n - i);
-        if (p.cls != CP_TEXT) {
-            mt_put(o, u + run, i - run);
-            put_visible(o, &p);
             run = i + p.len;
         }
         i += p.len;
@@ -292,11 +292,11 @@ void mt_md_code(struct mt_out *o, const char *s, size_t n)
         mt_putc(o, '`');
     if (longest > 0 || s[0] == ' ')
         mt_putc(o, ' ');
-    put_plain(o, s, n);
+    mt_seen(o, s, n);
     if (longest > 0 || s[0] == ' ')
         mt_putc(o, ' ');
     for (i = 0; i <= longest; i++)
         mt_putc(o, '`');
 }
 
-void mt_term(struct mt_out *o, const char *s, size_t n) { put_plain(o, s, n); }
+void mt_term(struct mt_out *o, const char *s, size_t n) { mt_seen(o, s, n); }

@@ -10,6 +10,7 @@ void mt_html_s(struct mt_out *o, const char *s);
 void mt_json_str(struct mt_out *o, const char *s, size_t n); /* with its quotes; also safe inside a <script> */
 void mt_md(struct mt_out *o, const char *s, size_t n);       /* inline Markdown text: no markup, no table break, no HTML */
 void mt_md_code(struct mt_out *o, const char *s, size_t n);  /* `code`, also when s holds backquotes */
+void mt_seen(struct mt_out *o, const char *s, size_t n);     /* into no markup: what the page's script shows as text */
 void mt_term(struct mt_out *o, const char *s, size_t n);     /* terminal: no escape sequences get through */
 
 /* The longest prefix of s of at most max bytes that does not split a character; how many columns s takes in a terminal or a fixed

@@ -21,12 +21,15 @@ enum { N_PANELS = sizeof panels / sizeof *panels, BAR = 72 };
 
 static bool is_break(char c) { return c == '.' || c == '_' || c == '/' || c == '='; }
 
-/* s may break after '.', '_', '/', '=' and "::", but not at the end of a word. The pieces end in ASCII, so no character is split. */
+/* s may break after '.', '_', '/', '=' and "::", but not at the begin or the end of a word. The pieces end in ASCII, so no character is split. */
 static void put_breaking(struct mt_out *o, const char *s, size_t n)
 {
     size_t from = 0;
+    bool begun = false;
     for (size_t i = 0; i + 1 < n; i++) {
-        if (!(is_break(s[i]) || (s[i] == ':' && i > from && s[i - 1] == ':')) || is_break(s[i + 1]) || s[i + 1] == ' ')
+        bool at = is_break(s[i]) || (s[i] == ':' && i > 0 && s[i - 1] == ':');
+        begun = s[i] != ' ' && (begun || !at);
+        if (!at || !begun || is_break(s[i + 1]) || s[i + 1] == ' ')
             continue;
         mt_html(o, s + from, i + 1 - from);
         mt_puts(o, "<wbr>");
@@ -47,10 +50,29 @@ void mt_h_text(struct mt_out *o, const char *s, size_t max)
         mt_puts(o, "\xe2\x80\xa6");
 }
 
+/* The length of "18.55 GiB" at the beginning of s, which no line end may part; 0 = something else. */
+static size_t quantity(const char *s, size_t n)
+{
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "B", "%"};
+    size_t digits = n != 0 && s[0] == '(';
+    size_t from = digits;
+    while (digits < n && (s[digits] == '.' || s[digits] == ',' || (s[digits] >= '0' && s[digits] <= '9')))
+        digits++;
+    if (digits == from || digits + 1 >= n || s[digits] != ' ')
+        return 0;
+    for (size_t k = 0; k < sizeof units / sizeof *units; k++) {
+        size_t end = digits + 1 + strlen(units[k]);
+        if (end <= n && memcmp(s + digits + 1, units[k], end - digits - 1) == 0 &&
+            (end == n || !((s[end] >= 'a' && s[end] <= 'z') || (s[end] >= 'A' && s[end] <= 'Z'))))
+            return end;
+    }
+    return 0;
+}
+
 void mt_h_words(struct mt_out *o, const char *s, size_t max)
 {
     enum { LONG = 20 };
-    size_t n, cut;
+    size_t n, cut, unit;
     if (s == NULL)
         return;
     n = strlen(s);
@@ -60,10 +82,16 @@ void mt_h_words(struct mt_out *o, const char *s, size_t max)
         while (i + word < cut && s[i + word] != ' ')
             word++;
         end = i + word + (i + word < cut);
-        if (word >= LONG)
+        if (word >= LONG) {
             put_breaking(o, s + i, end - i);
-        else
+        } else if ((unit = quantity(s + i, cut - i)) != 0) {
+            mt_puts(o, "<span class=\"q\">");
+            mt_html(o, s + i, unit);
+            mt_puts(o, "</span>");
+            end = i + unit;
+        } else {
             mt_html(o, s + i, end - i);
+        }
     }
     if (cut < n)
         mt_puts(o, "\xe2\x80\xa6");
@@ -172,19 +200,28 @@ void mt_h_td_share(struct mt_out *o, uint64_t part, uint64_t whole, unsigned col
 
 void mt_h_table(struct mt_out *o, const char *label, const char *const *heads, unsigned n)
 {
-    mt_puts(o, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"");
+    mt_puts(o, "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"");
     mt_html_s(o, label);
     mt_puts(o, "\"><table>\n<thead><tr>");
     for (unsigned i = 0; i < n; i++) {
         bool number = heads[i][0] == '#';
         mt_puts(o, number ? "<th scope=\"col\" class=\"n\">" : "<th scope=\"col\">");
-        mt_html_s(o, heads[i] + number);
+        mt_html_s(o, heads[i][number] != '\0' ? heads[i] + number : heads[i]); /* "#" alone: numbers of rows */
         mt_puts(o, "</th>");
     }
     mt_puts(o, "</tr></thead>\n<tbody>\n");
 }
 
 void mt_h_table_end(struct mt_out *o) { mt_puts(o, "</tbody></table></div>\n"); }
+
+void mt_h_choice(struct mt_out *o, const char *label, const char *name, const char *const *pairs)
+{
+    mt_putf(o, "<span class=\"choice\" role=\"group\" aria-label=\"%s\">", label);
+    for (unsigned i = 0; pairs[i] != NULL; i += 2)
+        mt_putf(o, "<button type=\"button\" name=\"%s\" value=\"%s\" aria-pressed=\"%s\">%s</button>", name, pairs[i],
+                i == 0 ? "true" : "false", pairs[i + 1]);
+    mt_puts(o, "</span>");
+}
 
 void mt_h_help(struct mt_out *o, const char *words)
 {

@@ -47,6 +47,8 @@ void mt_h_when(struct mt_out *o, const struct mt_page *p, const char *before, in
 /* Opens a box that scrolls by itself, and a table with these column headings ("#" before a name: a column of numbers). */
 void mt_h_table(struct mt_out *o, const char *label, const char *const *heads, unsigned n);
 void mt_h_table_end(struct mt_out *o);
+/* Inside a <template>, for the script: buttons of one name of which one is pressed, at first the first. Values and words, then NULL. */
+void mt_h_choice(struct mt_out *o, const char *label, const char *name, const char *const *pairs);
 /* What a picture means, folded; words of memtrace's own. */
 void mt_h_help(struct mt_out *o, const char *words);
 /* A definition list: name and value; the note may be NULL. */

@@ -149,6 +149,7 @@ void mt_pack_free(struct mt_pack *p)
     mt_blob_done(&p->by_event.coarse);
     mt_blob_done(&p->by_event.fine);
     mt_blob_done(&p->sites);
+    mt_blob_done(&p->places);
     mt_blob_done(&p->phases);
     mt_free(p->why);
     mt_free(p);

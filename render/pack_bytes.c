@@ -6,7 +6,11 @@
 #define ZLIB_CONST
 #include <zlib.h>
 
-enum { DENSE = 7 /* blocks until repetitions are looked for again */ };
+enum {
+    DENSE = 7,  /* blocks until repetitions are looked for again */
+    OWN = 4096, /* bytes of a column from which on it gets codes of its own */
+    SPARE = 64
+};
 
 bool mt_bytes_room(struct mt_bytes *b, size_t more)
 {
@@ -96,14 +100,14 @@ static int make(struct mt_blob *out, struct mt_bytes *columns, unsigned n, int s
     }
     if (!ok || head.failed || deflateInit2(&z, 6, Z_DEFLATED, 15, 8, strategy) != Z_OK)
         goto out;
-    bound = deflateBound(&z, (unsigned long)(total + head.n)) + 64;
+    bound = deflateBound(&z, (unsigned long)(total + head.n)) + (n + 1) * SPARE;
     if (bound > UINT32_MAX || (buf = mt_malloc(bound)) == NULL)
         goto end;
     z.next_out = buf;
     z.avail_out = (unsigned)bound;
     ok = feed(&z, head.p, head.n, Z_NO_FLUSH);
     for (unsigned i = 0; ok && i < n; i++)
-        ok = feed(&z, columns[i].p, columns[i].n, Z_NO_FLUSH);
+        ok = feed(&z, columns[i].p, columns[i].n, columns[i].n < OWN || i + 1 == n ? Z_NO_FLUSH : Z_BLOCK);
     if (ok && feed(&z, NULL, 0, Z_FINISH)) {
         out->n = (uint32_t)(bound - z.avail_out);
         exact = mt_realloc(buf, out->n);
@@ -135,7 +139,7 @@ int mt_blob_next(struct mt_blob *out, struct mt_bytes *columns, unsigned n, unsi
         total += columns[i].n;
     if (*dense != 0) {
         --*dense;
-        return mt_blob_noise(out, columns, n);
+        return make(out, columns, n, Z_RLE);
     }
     if (!mt_blob_make(out, columns, n))
         return 0;

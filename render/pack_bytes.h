@@ -45,6 +45,16 @@ static inline void mt_put_zig(struct mt_bytes *b, int64_t v)
 {
     mt_put_var(b, v >= 0 ? (uint64_t)v << 1 : ((uint64_t)(-(v + 1)) << 1) + 1);
 }
+/* A number in three columns: its two bytes each in one of their own, so that equal kinds of bytes lie together and a reader need not look
+ * where a number ends; what is larger goes into the third. */
+#define MT_WIDE 0xff00u
+static inline void mt_put_wide(struct mt_bytes *b, uint64_t v)
+{
+    mt_put_byte(&b[0], v < MT_WIDE ? (unsigned)v & 255 : 0);
+    mt_put_byte(&b[1], v < MT_WIDE ? (unsigned)v >> 8 : 255);
+    if (v >= MT_WIDE)
+        mt_put_var(&b[2], v - MT_WIDE);
+}
 
 /* n columns as one block; the columns are emptied and keep their memory. 1, or 0 = out of memory. */
 int mt_blob_make(struct mt_blob *out, struct mt_bytes *columns, unsigned n);
@@ -52,7 +62,7 @@ int mt_blob_make(struct mt_blob *out, struct mt_bytes *columns, unsigned n);
  * twelve times as fast and, for these, smaller too. */
 int mt_blob_noise(struct mt_blob *out, struct mt_bytes *columns, unsigned n);
 /* As mt_blob_make() for block after block of one kind: where one shrank by less than two fifths, the next few (*dense) are not searched for
- * repetitions, which takes most of the time and finds next to nothing. *dense begins as 0. */
+ * repetitions, other than of one byte, which takes most of the time and finds next to nothing. *dense begins as 0. */
 int mt_blob_next(struct mt_blob *out, struct mt_bytes *columns, unsigned n, unsigned *dense);
 void mt_blob_done(struct mt_blob *b);
 /* Bytes that it takes in a page, element and all. */

@@ -18,7 +18,9 @@ enum {
     S_OTHER,
     S_LOST
 };
-enum { OPS, SITES, SIZES, SPECIALS, N_COLUMNS };
+enum { OPS, SITES = 3, SIZES = 6, SPECIALS = 9, N_COLUMNS };
+enum { PLACES, OTHER_PLACES = 3, SPANS, LANES, N_ADDRESSES };
+enum { N_SIZES = 3, SEEN_MOST = 1 << 20 };
 #define TOLERANCE_NS UINT64_C(100000)
 
 /* Gaps between operations, fine or in steps. */
@@ -34,7 +36,10 @@ struct walk {
     struct mt_pack_state s;
     struct mt_pack_pools pools;
     struct mt_ov by_time, by_event;
-    struct mt_bytes col[N_COLUMNS], rest, addr[3];
+    struct mt_bytes col[N_COLUMNS], rest[N_SIZES], addr[N_ADDRESSES];
+    struct mt_addrmap seen; /* address -> its number, from 1, in the order of their first allocations */
+    struct mt_bytes places; /* those addresses */
+    uint64_t last_place;
     bool has_rest;
     unsigned dense[3]; /* of events, remainders, addresses: see mt_blob_next() */
     struct clock fine, coarse;
@@ -107,7 +112,7 @@ static void put_times(struct walk *w, uint64_t tick)
 
 static void put_op(struct walk *w, uint64_t op, const struct mt_event *e)
 {
-    mt_put_var(&w->col[OPS], op);
+    mt_put_wide(&w->col[OPS], op);
     if (w->p->has_time)
         put_times(w, mt_pack_tick(w->p, e->time_ns));
 }
@@ -147,14 +152,30 @@ static uint32_t site_of(struct walk *w, const struct mt_event *e, unsigned role)
     return k.lane != UINT32_MAX ? mt_sites_get(&w->sites, &k) : UINT32_MAX;
 }
 
-static void put_address(struct walk *w, struct mt_bytes *to, uint64_t addr, uint64_t *last)
+static void put_address(const struct walk *w, struct mt_bytes *to, uint64_t addr, uint64_t *last)
 {
-    uint64_t units;
-    if (w->p->addr_unit == 0)
-        return;
-    units = addr / w->p->addr_unit;
+    uint64_t units = addr / w->p->addr_unit;
     mt_put_zig(to, (int64_t)units - (int64_t)*last);
     *last = units;
+}
+
+/* An allocator hands out the same addresses again and again: the track has a list of them. */
+static int put_place(struct walk *w, uint64_t addr)
+{
+    uint32_t number = 0, old;
+    bool had;
+    if (w->p->addr_unit == 0)
+        return 1;
+    if (!mt_addrmap_get(&w->seen, addr, &number) && w->seen.n < SEEN_MOST) {
+        number = w->seen.n + 1;
+        if (!mt_addrmap_put(&w->seen, addr, number, &had, &old))
+            return 0;
+        put_address(w, &w->places, addr, &w->last_place);
+    }
+    mt_put_wide(&w->addr[PLACES], number);
+    if (number == 0)
+        put_address(w, &w->addr[OTHER_PLACES], addr, &w->last_addr);
+    return 1;
 }
 
 /* Wraps instead of overflowing: live bytes are bounded, those of one role are not where a trace contradicts itself. */
@@ -174,15 +195,14 @@ static int alloc(struct walk *w, const struct mt_event *e)
         w->p->n_lost++;
     }
     put_op(w, OP_ALLOC, e);
-    mt_put_var(&w->col[SITES], b.site);
-    mt_put_var(&w->col[SIZES], e->size / 512);
-    mt_put_var(&w->rest, e->size % 512);
+    mt_put_wide(&w->col[SITES], b.site);
+    mt_put_wide(&w->col[SIZES], e->size / 512);
+    mt_put_wide(w->rest, e->size % 512);
     w->has_rest = w->has_rest || e->size % 512 != 0;
-    put_address(w, &w->addr[0], e->addr, &w->last_addr);
     w->s.next_id++;
     w->s.live += (int64_t)e->size;
     add_to(&w->role[role], e->size);
-    return 1;
+    return put_place(w, e->addr);
 }
 
 /* Whether the free requested now is completed by the very next event, for one operation to say both. */
@@ -250,9 +270,10 @@ static int segment(struct walk *w, const struct mt_event *e)
     if (lane == UINT32_MAX || w->pools.failed)
         return 0;
     put_size(w, kind[e->action - MT_ACT_SEGMENT_ALLOC], e, e->size);
-    put_address(w, &w->addr[1], e->addr, &w->last_span);
-    if (w->p->addr_unit != 0)
-        mt_put_var(&w->addr[2], lane);
+    if (w->p->addr_unit != 0) {
+        put_address(w, &w->addr[SPANS], e->addr, &w->last_span);
+        mt_put_var(&w->addr[LANES], lane);
+    }
     w->s.reserved += adds ? (int64_t)e->size : -(int64_t)e->size;
     return mt_state_segment(&w->s, e, lane);
 }
@@ -329,17 +350,19 @@ static int end_chunk(struct walk *w)
     if (!is_needed(w, c)) {
         for (int i = 0; i < N_COLUMNS; i++)
             w->col[i].n = 0;
-        w->rest.n = w->addr[0].n = w->addr[1].n = w->addr[2].n = 0;
+        for (int i = 0; i < N_ADDRESSES; i++)
+            w->addr[i].n = 0;
+        w->rest[0].n = w->rest[1].n = 0;
         w->fine.col[0].n = w->fine.col[1].n = w->coarse.col[0].n = w->coarse.col[1].n = 0;
         return 1;
     }
     if (!mt_blob_next(&c->events, w->col, N_COLUMNS, &w->dense[0]) || !end_times(w, c))
         return 0;
-    if (w->has_rest && !mt_blob_next(&c->rest, &w->rest, 1, &w->dense[1]))
+    if (w->has_rest && !mt_blob_next(&c->rest, w->rest, N_SIZES, &w->dense[1]))
         return 0;
-    w->rest.n = 0;
+    w->rest[0].n = w->rest[1].n = 0;
     w->cost += mt_blob_cost(&c->events) + mt_blob_cost(&c->rest) + mt_blob_cost(mt_chunk_times(c, true));
-    return w->p->addr_unit == 0 || mt_blob_next(&c->addresses, w->addr, 3, &w->dense[2]);
+    return w->p->addr_unit == 0 || mt_blob_next(&c->addresses, w->addr, N_ADDRESSES, &w->dense[2]);
 }
 
 static int walk(struct walk *w)
@@ -373,7 +396,9 @@ static int walk(struct walk *w)
             mt_ov_after(&w->by_time, &at, w->in->attr[w->i].phase);
     }
     return (w->p->n_events == 0 || end_chunk(w)) && mt_ov_end(&w->by_event, &at, &w->p->by_event) &&
-           (!w->p->has_time || mt_ov_end(&w->by_time, &at, &w->p->by_time)) && mt_sites_blob(&w->sites, w->in->o, &w->p->sites);
+           (!w->p->has_time || mt_ov_end(&w->by_time, &at, &w->p->by_time)) &&
+           mt_sites_blob(&w->sites, w->in->o, &w->p->sites) &&
+           (w->p->addr_unit == 0 || mt_blob_make(&w->p->places, &w->places, 1));
 }
 
 int mt_pack_events(const struct mt_pack_in *in)
@@ -389,13 +414,16 @@ int mt_pack_events(const struct mt_pack_in *in)
     ok = mt_sites_begin(&w->sites, in->r->t) && mt_state_begin(&w->s, in, &w->sites) && walk(w);
     for (int i = 0; i < N_COLUMNS; i++)
         mt_bytes_done(&w->col[i]);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < N_ADDRESSES; i++)
         mt_bytes_done(&w->addr[i]);
+    for (int i = 0; i < N_SIZES; i++)
+        mt_bytes_done(&w->rest[i]);
     for (int i = 0; i < 2; i++) {
         mt_bytes_done(&w->fine.col[i]);
         mt_bytes_done(&w->coarse.col[i]);
     }
-    mt_bytes_done(&w->rest);
+    mt_addrmap_done(&w->seen);
+    mt_bytes_done(&w->places);
     mt_ov_done(&w->by_time);
     mt_ov_done(&w->by_event);
     mt_pools_done(&w->pools);

@@ -62,7 +62,7 @@ struct mt_pack {
     int64_t start_pending;
     uint64_t n_lost; /* blocks that end without their free */
     struct mt_overview by_time, by_event;
-    struct mt_blob sites, phases;
+    struct mt_blob sites, phases, places; /* places: addresses of allocations */
     MT_VEC(struct mt_pack_chunk) chunks;
     bool *wanted; /* by chunk, while the device is packed */
     uint64_t max_size;

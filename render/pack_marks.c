@@ -26,11 +26,12 @@ static int label_len(const char *s) { return s != NULL ? (int)mt_utf8_cut(s, str
 
 static int add_ooms(const struct mt_pack_in *in)
 {
-    char text[TEXT], size[32];
+    char text[TEXT], size[32], left[32];
     for (uint32_t i = 0; i < in->o->ooms.n && i < MAX_OOMS; i++) {
         const struct mt_oom *m = &in->o->ooms.p[i];
-        (void)snprintf(text, sizeof text, "out of memory: %s asked for%s%.*s", mt_fmt_bytes(size, m->request),
-                       label_len(m->label) != 0 ? " by " : "", label_len(m->label), m->label != NULL ? m->label : "");
+        (void)snprintf(text, sizeof text, "out of memory: asked for %s, %s free on the device%s%.*s",
+                       mt_fmt_bytes(size, m->request), mt_fmt_bytes(left, m->device_free),
+                       label_len(m->label) != 0 ? ", by " : "", label_len(m->label), m->label != NULL ? m->label : "");
         if (!add(in->pack, MT_MARK_OOM, m->event, m->event, text))
             return 0;
     }
@@ -102,11 +103,13 @@ int mt_pack_marks(const struct mt_pack_in *in)
     p->wanted = mt_calloc(p->n_events / MT_PACK_CHUNK + 1, sizeof *p->wanted);
     if (p->wanted == NULL || !add_ooms(in) || !add_growth(in) || !add_pins(in))
         return 0;
-    (void)snprintf(text, sizeof text, "highest: %s live", mt_fmt_bytes(size, in->o->live_peak));
-    if (in->o->peak_event != MT_NO_EVENT && !add(p, MT_MARK_PEAK, in->o->peak_event > 0 ? (uint64_t)in->o->peak_event : 0,
-                                                 in->o->peak_event > 0 ? (uint64_t)in->o->peak_event : 0, text))
+    (void)snprintf(text, sizeof text, "peak %s", mt_fmt_bytes(size, in->o->live_peak));
+    if (in->o->live_peak > 0 && in->o->peak_event != MT_NO_EVENT &&
+        !add(p, MT_MARK_PEAK, in->o->peak_event > 0 ? (uint64_t)in->o->peak_event : 0,
+             in->o->peak_event > 0 ? (uint64_t)in->o->peak_event : 0, text))
         return 0;
-    qsort(p->marks.p, p->marks.n, sizeof *p->marks.p, by_moment);
+    if (p->marks.n > 1) /* none: the trace of a snapshot that holds its state only */
+        qsort(p->marks.p, p->marks.n, sizeof *p->marks.p, by_moment);
     for (uint32_t i = 0; i < p->marks.n; i++) {
         const struct mt_pack_mark *m = &p->marks.p[i];
         uint64_t before = m->kind == MT_MARK_OOM ? MT_PACK_BEFORE_OOM : MT_PACK_AROUND;

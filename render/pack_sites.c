@@ -2,6 +2,8 @@
 #include "render/escape.h"
 #include "render/pack_impl.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { NAME_MAX = 240, NO_LANE = 0, MOST_LANES = 1024 /* no job has so many: a forged trace is not searched further */ };
@@ -107,15 +109,23 @@ uint32_t mt_sites_get(struct mt_sites *s, const struct mt_site_key *k)
     return s->site.n - 1;
 }
 
+static int put_text(void *ctx, const void *p, size_t n)
+{
+    mt_put_bytes(ctx, p, n);
+    return 0;
+}
+
 uint32_t mt_pack_string(struct mt_pack_strings *s, uint64_t id, const char *text, size_t n)
 {
+    unsigned char buf[64];
+    struct mt_out o = {.write = put_text, .ctx = s->text, .buf = buf, .cap = sizeof buf};
     uint32_t index = s->n, old;
     bool had;
     if (id != 0 && mt_addrmap_get(&s->at, id << 9, &index))
         return index;
-    n = mt_utf8_cut(text, n, NAME_MAX);
-    mt_put_var(s->sizes, n);
-    mt_put_bytes(s->text, text, n);
+    mt_seen(&o, text, mt_utf8_cut(text, n, NAME_MAX));
+    (void)mt_out_finish(&o);
+    mt_put_var(s->sizes, o.n);
     if (id != 0 && !mt_addrmap_put(&s->at, id << 9, index, &had, &old))
         s->sizes->failed = true;
     return s->n++;
@@ -138,11 +148,7 @@ enum column {
     C_SUB,
     C_LANE,
     C_LABEL,
-    C_STREAM,
-    C_POOL1,
-    C_POOL0,
-    C_KNOWN,
-    C_POOL_LABEL,
+    C_LANE_WORDS,
     N_COLUMNS
 };
 struct writer {
@@ -210,23 +216,34 @@ static uint32_t label(struct writer *w, mt_stack_id s, uint32_t empty)
     return w->label[s] - 1;
 }
 
-static void add_lanes(struct writer *w, const struct mt_device_analysis *o, uint32_t empty)
+/* What most of the pool is for; "" where that is not known. */
+static const char *pool_label(const struct mt_site_lane *l, const struct mt_device_analysis *o)
+{
+    for (uint32_t k = 0; l->known == MT_LANE_POOL && k < o->pools.n; k++) {
+        const struct mt_pool_row *p = &o->pools.p[k];
+        if (p->pool_known && p->pool[0] == l->pool[0] && p->pool[1] == l->pool[1] && p->stream == l->stream &&
+            p->label != NULL && p->label[0] != '\0')
+            return p->label;
+    }
+    return "";
+}
+
+static void add_lanes(struct writer *w, const struct mt_device_analysis *o)
 {
     for (uint32_t i = 0; i < w->s->lane.n; i++) {
         const struct mt_site_lane *l = &w->s->lane.p[i];
-        bool known = l->known == MT_LANE_POOL;
-        uint32_t name = empty;
-        mt_put_zig(&w->col[C_STREAM], l->stream);
-        mt_put_var(&w->col[C_POOL1], known ? l->pool[0] : 0);
-        mt_put_var(&w->col[C_POOL0], known ? l->pool[1] : 0);
-        mt_put_var(&w->col[C_KNOWN], (uint64_t)l->known);
-        for (uint32_t k = 0; known && k < o->pools.n && name == empty; k++) {
-            const struct mt_pool_row *p = &o->pools.p[k];
-            if (p->pool_known && p->pool[0] == l->pool[0] && p->pool[1] == l->pool[1] && p->stream == l->stream &&
-                p->label != NULL && p->label[0] != '\0')
-                name = mt_pack_string(&w->strings, 0, p->label, strlen(p->label));
-        }
-        mt_put_var(&w->col[C_POOL_LABEL], name);
+        const char *mostly = pool_label(l, o);
+        char pool[80] = "pool not recorded", stream[32] = "stream not recorded", words[512];
+        if (l->known == MT_LANE_POOL && (l->pool[0] != 0 || l->pool[1] != 0))
+            (void)snprintf(pool, sizeof pool, "private pool (%" PRIu64 ", %" PRIu64 ")", l->pool[0], l->pool[1]);
+        else if (l->known == MT_LANE_POOL)
+            (void)snprintf(pool, sizeof pool, "default pool");
+        if (l->known != MT_LANE_NOTHING && l->stream != 0)
+            (void)snprintf(stream, sizeof stream, "stream %#" PRIx64, (uint64_t)l->stream);
+        else if (l->known != MT_LANE_NOTHING)
+            (void)snprintf(stream, sizeof stream, "default stream");
+        (void)snprintf(words, sizeof words, "%s, %s%s%s", pool, stream, mostly[0] != '\0' ? ", mostly " : "", mostly);
+        mt_put_var(&w->col[C_LANE_WORDS], mt_pack_string(&w->strings, 0, words, strlen(words)));
     }
 }
 
@@ -256,7 +273,7 @@ int mt_sites_blob(struct mt_sites *s, const struct mt_device_analysis *o, struct
         mt_put_var(&w->col[C_LANE], k->lane);
         mt_put_var(&w->col[C_LABEL], label(w, k->stack, empty));
     }
-    add_lanes(w, o, empty);
+    add_lanes(w, o);
     rc = mt_blob_make(out, w->col, N_COLUMNS);
 out:
     for (int i = 0; i < N_COLUMNS; i++)

@@ -35,6 +35,8 @@ static void put_overview(struct mt_out *o, const struct mt_track_plan *t, uint32
     put_block(o, &p->phases, 't', id, "-p");
     if (t->detail != MT_DETAIL_NONE)
         put_block(o, &p->sites, 't', id, "-s");
+    if (t->detail != MT_DETAIL_NONE && t->addresses)
+        put_block(o, &p->places, 't', id, "-d");
 }
 
 static void put_events(struct mt_out *o, const struct mt_track_plan *t, uint32_t id)
@@ -60,7 +62,7 @@ static void put_events(struct mt_out *o, const struct mt_track_plan *t, uint32_t
     }
 }
 
-/* The script comes last: what it reads is there when it runs. */
+/* The script comes last: what it reads is there when it runs. The worker gets ready while its data are read. */
 void mt_page_data(const struct mt_page *p, struct mt_out *o)
 {
     const struct mt_page_plan *plan = p->plan;
@@ -73,11 +75,12 @@ void mt_page_data(const struct mt_page *p, struct mt_out *o)
         put_block(o, &plan->ledger.p[i], 'g', i, "");
     for (uint32_t i = 0; i < plan->track.n; i++)
         put_block(o, &plan->track.p[i].nvtx, 't', i, "-n");
-    for (uint32_t i = 0; i < plan->track.n; i++)
-        put_events(o, &plan->track.p[i], i);
     mt_puts(o, "<script id=\"mt-worker\">");
     (void)mt_script_put(o, MT_SCRIPT_WORKER);
-    mt_puts(o, "</script>\n<script>");
+    mt_puts(o, "</script>\n");
+    for (uint32_t i = 0; i < plan->track.n; i++)
+        put_events(o, &plan->track.p[i], i);
+    mt_puts(o, "<script>");
     (void)mt_script_put(o, MT_SCRIPT_PAGE);
     mt_puts(o, "</script>\n");
 }

@@ -163,8 +163,9 @@ static void put_marks(struct mt_jsonw *w, const struct mt_pack *p, const struct 
         mt_jw_open(w, '{');
         mt_jw_ks(w, "id", id);
         mt_jw_ks(w, "kind", kind[m->kind]);
-        mt_jw_ku(w, "from", m->from);
-        mt_jw_ku(w, "to", m->to);
+        /* the peak may be the start, before the first event */
+        mt_jw_ki(w, "from", m->kind == MT_MARK_PEAK ? d->peak_event : (int64_t)m->from);
+        mt_jw_ki(w, "to", m->kind == MT_MARK_PEAK ? d->peak_event : (int64_t)m->to);
         mt_jw_ks(w, "text", m->text);
         mt_jw_close(w, '}');
     }
@@ -200,6 +201,15 @@ static void put_ledger(struct mt_jsonw *w, const struct mt_job *job, const struc
     }
 }
 
+/* What to look along at first: events where, over time, most of the width would be waiting. */
+static const char *first_axis(const struct mt_pack *p, const struct mt_device_analysis *d)
+{
+    uint32_t idle = 0;
+    for (uint32_t c = 0; c < d->timeline.n_columns; c++)
+        idle += d->timeline.events[c] == 0;
+    return p->has_time && idle * 2 <= d->timeline.n_columns ? "t" : "e";
+}
+
 static void put_track(const struct mt_page *p, struct mt_jsonw *w, const struct mt_track_plan *t, uint32_t id)
 {
     const struct mt_rank *rank = &p->r->ranks[t->rank];
@@ -227,6 +237,7 @@ static void put_track(const struct mt_page *p, struct mt_jsonw *w, const struct 
     mt_jw_ku(w, "capacity", d->capacity);
     mt_jw_ku(w, "addr_unit", t->pack->addr_unit);
     put_time(w, t);
+    mt_jw_ks(w, "axis", first_axis(t->pack, d));
     mt_jw_key(w, "groups");
     mt_jw_open(w, '[');
     for (uint32_t i = 0; i < t->pack->n_groups; i++)

@@ -80,7 +80,7 @@ static uint64_t track_cost(struct mt_track_plan *t)
         return n;
     if (t->detail == MT_DETAIL_ALL && p->partial)
         return IMPOSSIBLE;
-    n += mt_blob_cost(&p->sites);
+    n += mt_blob_cost(&p->sites) + (t->addresses ? mt_blob_cost(&p->places) : 0);
     /* Backwards: whether a later chunk needs this one is known when it is reached. */
     for (uint32_t i = p->chunks.n; i-- > 0;) {
         const struct mt_pack_chunk *c = &p->chunks.p[i];

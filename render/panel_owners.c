@@ -101,6 +101,32 @@ static void row(const struct mt_page *p, struct mt_out *o, uint32_t i, bool with
     mt_puts(o, "</td></tr>\n");
 }
 
+/* What the script shows at its cursor, empty: the page without a script has no dead control. */
+static void at_cursor(struct mt_out *o)
+{
+    static const char *const what[] = {"live", "Live at B", "new", "New since A", "gone", "Gone since A", NULL};
+    static const char *const by[] = {"role", "Role", "phase", "Phase of birth", "stack", "Stack", NULL};
+    static const char *const up[] = {"", "Callers first", "1", "Allocation first", NULL};
+    static const char *const all[] = {"", "Internals folded", "1", "All frames", NULL};
+    mt_puts(o, "<template><div class=\"cursor\"><h3>At the cursor</h3>\n"
+               "<p class=\"moment\" aria-live=\"polite\"></p>\n<p class=\"controls\"><button type=\"button\"></button>");
+    mt_h_choice(o, "Which blocks", "what", what);
+    mt_h_choice(o, "Group by", "by", by);
+    mt_h_choice(o, "Direction", "up", up);
+    mt_h_choice(o, "Frames of libraries", "all", all);
+    mt_puts(
+        o,
+        "</p>\n<div></div>\n<div class=\"icicle\" role=\"group\" aria-label=\"Icicle of live memory: arrow keys, Enter opens, "
+        "Escape goes back\"></div>\n<p class=\"said\" aria-live=\"polite\"></p>\n"
+        "<details class=\"more\"><summary>The same as a table</summary></details>\n");
+    mt_h_help(
+        o, "Each box is a function, as wide as the bytes that it and what it called hold at the cursor; below a box is what it "
+           "called. Click a box to look inside, the topmost to go back. Set the cursor in the timeline above. Compare: set a "
+           "first moment (A), move the cursor to a second one (B), and see what is new and what is gone. What the "
+           "timeline\xe2\x80\x99s search finds, and a range selected there, narrow this too.");
+    mt_puts(o, "</div></template>\n");
+}
+
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
     static const char *const heads[] = {"#", "Allocated by", "#Bytes", "#Share", "#Blocks", "#Largest", "Born in"};
@@ -108,6 +134,8 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     uint32_t shown = d->owners.n < SHOWN ? d->owners.n : SHOWN;
     uint64_t more = d->n_owners_all > d->owners.n ? d->n_owners_all - d->owners.n : 0;
     char a[32], b[32];
+    if (mt_panel_timeline.has(p))
+        at_cursor(o);
     mt_putf(o,
             "<p class=\"note\">%s live %s, by the innermost frame of the job\xe2\x80\x99s own code. Open a row for its stack, "
             "innermost "

@@ -24,7 +24,7 @@ static void focus(struct mt_out *o, const struct mt_device_analysis *d)
         (void)snprintf(note, sizeof note, "of %s holes", mt_fmt_count(b, s->n_holes));
         mt_h_def(o, "Largest hole", mt_fmt_bytes(a, s->largest_free), note);
     }
-    if (d->focus_is_oom && s->holes_known && d->ooms.n != 0) {
+    if (d->focus_is_oom && s->holes_known && d->ooms.n != 0 && d->ooms.p[0].request != 0) {
         uint64_t request = d->ooms.p[0].request;
         (void)snprintf(note, sizeof note, "for a request of %s: %s", mt_fmt_bytes(b, request),
                        s->largest_usable >= request ? "large enough" : "too small");
@@ -65,20 +65,41 @@ static void pool(struct mt_out *o, const struct mt_pool_row *r)
     mt_puts(o, "</tr>\n");
 }
 
-static void draw(const struct mt_page *p, struct mt_out *o)
+/* The map of the script, empty. */
+static void map(struct mt_out *o)
+{
+    mt_puts(o, "<template><div class=\"segmap\" hidden><h3>Segments at the cursor</h3>\n<p class=\"moment\"></p>\n"
+               "<p class=\"legend\"></p>\n<div></div>\n<p class=\"said\" aria-live=\"polite\"></p>\n");
+    mt_h_help(
+        o, "Each bar is a segment that PyTorch got from the driver, as long as its bytes, by pool and stream. Coloured: live "
+           "blocks, by what they are for. Pale: free, and of use only to requests of the same pool and stream. A segment goes "
+           "back to the device only when nothing in it is live: where at least half of one is free, the bar under it marks its "
+           "largest live block. Arrow keys go from segment to segment.");
+    mt_puts(o, "</div></template>\n");
+}
+
+static void pools(const struct mt_page *p, struct mt_out *o)
 {
     static const char *const heads[] = {"Pool",      "Stream", "Blocks",      "#Segments",    "#Reserved",    "#In use",
                                         "#Rounding", "#Free",  "#Free of it", "#Free blocks", "#Largest free"};
-    focus(o, p->dev);
-    if (p->dev->pools.n == 0)
-        return;
-    mt_puts(o, "<p class=\"note\">At the dump. A request is served only from segments of its own pool, stream and size class: "
-               "free memory "
-               "in another row does not help it.</p>\n");
+    mt_putf(
+        o,
+        "<p class=\"note\">The table is of the dump%s. A request is served only from segments of its own pool, stream and size "
+        "class: free memory in another row does not help it.</p>\n",
+        p->dev->focus_is_oom ? ", not of the failure" : "");
     mt_h_table(o, "Segments by pool and stream", heads, sizeof heads / sizeof *heads);
     for (uint32_t i = 0; i < p->dev->pools.n; i++)
         pool(o, &p->dev->pools.p[i]);
     mt_h_table_end(o);
+}
+
+static void draw(const struct mt_page *p, struct mt_out *o)
+{
+    focus(o, p->dev);
+    if (p->dev->pools.n != 0)
+        pools(p, o);
+    if (mt_panel_timeline.has(p))
+        map(o);
 }
 
 const struct mt_panel mt_panel_segments = {"segments", "Segments and fragmentation", has, draw};

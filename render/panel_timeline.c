@@ -1,4 +1,5 @@
 /* Memory over time of the verdict's device. */
+#include "render/assets.h"
 #include "render/html.h"
 #include "render/rows.h"
 #include "render/svg_timeline.h"
@@ -21,14 +22,23 @@ static void picture(const struct mt_page *p, struct mt_out *o, const struct mt_t
     char what[256];
     struct mt_svg s = {.dev = p->dev, .tl = tl, .pal = &p->pal, .id = id};
     s.what = mt_row_place(p->r, p->rank, p->dev, what, sizeof what);
-    mt_putf(o, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Memory over %s\">\n",
+    mt_putf(o, "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Memory over %s\">\n",
             tl->has_time ? "time" : "events");
     mt_svg_timeline(o, &s);
     mt_puts(o, "</div>\n");
 }
 
+/* What the script puts around its picture, asleep until then: without it there is no dead control. */
+static void put_controls(struct mt_out *o)
+{
+    const struct mt_asset *a = mt_template_find("report.timeline.html");
+    if (a != NULL)
+        mt_put(o, a->data, a->size);
+}
+
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
+    put_controls(o);
     if (is_squeezed(p->dev)) {
         mt_puts(o, "<p class=\"note\">One step per event: most of the time nothing was allocated, and on a time axis the work "
                    "takes a few pixels.</p>\n");

@@ -4,12 +4,12 @@ import { fmtBytes, fmtCount, fmtPercent } from "./format.js";
 import { K_START } from "./exact.js";
 import { overviewOf } from "./layout.js";
 import { upperBound } from "./track.js";
-import { pButton, pTools } from "./panel_dom.js";
+import { pButton, pEl, pTools } from "./panel_dom.js";
 import { cursorOwners } from "./panel_cursor.js";
 /** @typedef {import("./panel_dom.js").PanelCtx} PanelCtx */
 
-/** @type {PanelCtx|null} */
-let copyCtx = null;
+/** @type {PanelCtx} */
+let copyCtx;
 
 /** @param {string} text @returns {Promise<boolean>} */
 export async function copyText(text) {
@@ -17,10 +17,7 @@ export async function copyText(text) {
     await navigator.clipboard.writeText(text);
     return true;
   } catch { /* no such thing on this page, or not allowed: the old way */ }
-  const area = document.createElement("textarea");
-  area.value = text;
-  area.setAttribute("readonly", "");
-  area.className = "offscreen";
+  const area = pEl("textarea", { class: "offscreen", readonly: true }, text);
   document.body.append(area);
   area.select();
   const ok = document.execCommand("copy");
@@ -56,7 +53,7 @@ export function markdownText(report, now, hash) {
 
 function markdownNow() {
   const report = document.getElementById("markdown")?.textContent || "";
-  return markdownText(report, copyCtx?.view ? cursorOwners(copyCtx.view, 8) : null, location.hash);
+  return markdownText(report, copyCtx.view && cursorOwners(copyCtx.view, 8), location.hash);
 }
 
 /** For the key. @returns {Promise<boolean>} */
@@ -69,7 +66,7 @@ const CSV_ROWS = 200000;
 export function curveCsv(view) {
   const { track, axis, lo, hi } = view, e = track.exact, out = ["event,seconds,live_bytes,pending_bytes,reserved_bytes,highest_of"];
   /** @param {number} ev @param {number|null} tick @param {number[]} bytes @param {number} n */
-  const line = (ev, tick, bytes, n) => out.push(`${ev},${tick === null || !track.meta.time ? "" : track.seconds(tick).toFixed(6)},${bytes.join(",")},${n}`);
+  const line = (ev, tick, bytes, n) => out.push(`${ev},${tick === null ? "" : track.seconds(tick).toFixed(6)},${bytes.join(",")},${n}`);
   if (e) {
     const x = axis === "t" && e.tickX ? e.tickX : e.event, a = upperBound(x, Math.ceil(lo) - 1), b = upperBound(x, hi);
     const step = Math.max(1, Math.ceil((b - a) / CSV_ROWS));
@@ -89,18 +86,6 @@ export function curveCsv(view) {
   return out.join("\n") + "\n";
 }
 
-/** @param {string} name @param {string} text @param {string} type */
-function download(name, text, type) {
-  const a = document.createElement("a"), url = URL.createObjectURL(new Blob([text], { type }));
-  a.href = url;
-  a.download = name;
-  a.click();
-  setTimeout(() => URL.revokeObjectURL(url), 10000);
-}
-
-/** A file name without what file systems mind. @param {string} s */
-function fileName(s) { return s.replace(/[^A-Za-z0-9._-]+/g, "_").slice(0, 80); }
-
 /** @param {PanelCtx} ctx */
 export function initCopy(ctx) {
   copyCtx = ctx;
@@ -114,9 +99,10 @@ export function initCopy(ctx) {
 }
 
 /** @param {PanelCtx} ctx */
-export function initCsv(ctx) {
-  const box = document.getElementById("timeline");
-  if (!box) return;
-  box.append(pButton("Curve as CSV", () => download(`${fileName(ctx.view.track.meta.label || "memtrace")}.csv`, curveCsv(ctx.view), "text/csv"),
-    { class: "csv", title: "The visible part of the curve: events, times, live bytes" }));
+export function initCsv({ view }) {
+  document.getElementById("timeline")?.append(pButton("Curve as CSV", () => {
+    const href = URL.createObjectURL(new Blob([curveCsv(view)], { type: "text/csv" })), name = view.track.meta.label.replace(/[^\w.-]+/g, "_").slice(0, 80);
+    pEl("a", { href, download: `${name || "memtrace"}.csv` }).click();
+    setTimeout(() => URL.revokeObjectURL(href), 10000);
+  }, { class: "csv", title: "The visible part of the curve: events, times, live bytes" }));
 }

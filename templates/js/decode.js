@@ -58,6 +58,9 @@ export async function inflate(u8, max = 2 ** 28) {
   return out;
 }
 
+/** @param {number} v zigzag @returns {number} */
+export function unzig(v) { return v % 2 ? -(v + 1) / 2 : v / 2; }
+
 /** Numbers one after the other. */
 export class VarReader {
   /** @param {Uint8Array} u8 */
@@ -95,10 +98,7 @@ export class VarReader {
   }
 
   /** @returns {number} */
-  zig() {
-    const v = this.next(), odd = v % 2;
-    return odd ? -(v + 1) / 2 : v / 2;
-  }
+  zig() { return unzig(this.next()); }
 
   /** An index below n. @param {number} n @returns {number} */
   below(n) {
@@ -115,10 +115,34 @@ export function countVars(u8) {
   return n;
 }
 
+/** A number of more than two bytes. @param {VarReader} r @param {number[]|null} long @returns {number} */
+function wideVar(r, long) {
+  const v = r.next() + 0xff00;
+  if (v < NONE) return v;
+  if (!long) throw badBlock("a number is too large");
+  long.push(v);
+  return NONE;
+}
+
+/**
+ * Numbers whose two bytes lie in columns of their own; larger ones are in a third.
+ * @param {Uint8Array[]} c @param {number} at the first of the three @param {Uint32Array} out room for at least as many
+ * @param {number[]|null} [long] gets those of more than 32 bits, for which NONE stands; without it there may be none
+ * @returns {Uint32Array} the beginning of `out`
+ */
+export function wideVars(c, at, out, long = null) {
+  const lo = c[at], hi = c[at + 1], n = lo.length, more = new VarReader(c[at + 2]);
+  if (hi.length !== n || out.length < n) throw badBlock("its columns differ in length");
+  for (let i = 0; i < n; i++) out[i] = hi[i] < 255 ? lo[i] | hi[i] << 8 : wideVar(more, long);
+  if (!more.end) throw badBlock("its columns differ in length");
+  return out.subarray(0, n);
+}
+
 /** All numbers of a column. @param {Uint8Array} u8 @returns {Float64Array} */
 export function allVars(u8) {
   const out = new Float64Array(countVars(u8)), r = new VarReader(u8);
   for (let i = 0; i < out.length; i++) out[i] = r.next();
+  if (!r.end) throw badBlock("a column ends inside a number");
   return out;
 }
 
@@ -131,8 +155,8 @@ export function allSteps(u8) {
 
 /** All numbers of a column of zigzag differences, summed up. @param {Uint8Array} u8 @returns {Float64Array} */
 export function allSums(u8) {
-  const out = new Float64Array(countVars(u8)), r = new VarReader(u8);
-  for (let i = 0, sum = 0; i < out.length; i++) out[i] = sum += r.zig();
+  const out = allVars(u8).map(unzig);
+  for (let i = 1; i < out.length; i++) out[i] += out[i - 1];
   return out;
 }
 

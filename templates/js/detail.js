@@ -1,12 +1,13 @@
 // An allocation in words, and what a selected range changed.
 import { copyText } from "./copy.js";
 import { NONE } from "./decode.js";
+import { K_LOST } from "./exact.js";
 import { lifeOf } from "./filter.js";
 import { fmtBytes, fmtCount, fmtDuration, fmtTime } from "./format.js";
 import { pairWords } from "./groups.js";
-import { hasExact, xOfEvent } from "./layout.js";
-import { pButton, pEl, pNumber, pSwatch, pTable } from "./panel_dom.js";
-import { diffBetween } from "./query.js";
+import { xOfEvent } from "./layout.js";
+import { pButton, pEl, pGroups, pNumber } from "./panel_dom.js";
+import { bytesOf, diffBetween, GROUPS, groupLive } from "./query.js";
 
 /** @typedef {import("./view.js").View} View */
 /** @typedef {import("./track.js").Track} Track */
@@ -19,38 +20,37 @@ export function eventWords(track, event) {
   return `event ${fmtCount(event)}${track.meta.time ? ` at ${fmtTime(track.seconds(xOfEvent(track, event, "t")))}` : ""}`;
 }
 
-/** When a block was freed, or why that is not known. @param {Track} track @param {number} b @returns {string} */
-function freedWords(track, b) {
-  const e = track.exact, req = e && e.bReq ? e.bReq[b] : NONE;
-  if (!e) return "";
-  if (e.bEnd[b] !== NONE) return `${eventWords(track, e.event[e.bEnd[b]])}${e.kind[e.bEnd[b]] === 12 ? ": its free is missing, another took its place" : ""}`;
-  if (req !== NONE) return `requested by ${eventWords(track, e.event[req])}, not completed: another stream may still use it`;
-  const run = e.runs.find((r) => b < r.block1);
-  return run && run.first + run.events < track.meta.events ? "not within the exact events of this page" : "not by the end of the recording";
+/** Why there is nothing to say of a moment or a range. @param {Track} track @param {string} what @param {string} [more] */
+export function missingWords(track, what, more = "") {
+  return track.exact || !track.hasExact ? `The exact events of this ${what} are not in this page${more}.` : track.errors.length ? `The exact events could not be read: ${track.errors[0]}`
+    : "The exact events are being decoded.";
 }
+
+/** "2.0 GiB in 12". @param {Track} track @param {Uint32Array} blocks */
+export function sumWords(track, blocks) { return `${fmtBytes(bytesOf(track, blocks))} in ${fmtCount(blocks.length)}`; }
 
 /** What is known of a block. @param {Track} track @param {Index} index @param {number} b @returns {[string, string][]} */
 export function blockFacts(track, index, b) {
   const e = track.exact, s = track.sites;
   if (!e || !s || b >= e.nBlocks) return [];
-  const site = e.bSite[b], lane = s.lanes[s.lane[site]], life = lifeOf(track, b);
-  /** @type {[string, string][]} */
-  const out = [
+  const site = e.bSite[b], end = e.bEnd[b], req = e.bReq?.[b] ?? NONE, run = e.runs.find((r) => b < r.block1), life = lifeOf(track, b);
+  return /** @type {[string, string][]} */ ([
     ["Size", fmtBytes(e.bSize[b])],
     ["Role", index.roles[s.role[site]].name],
     ["Phase of birth", pairWords(index, s.phase[site], s.sub[site])],
-    ["Born", e.bEvent[b] > 0 ? eventWords(track, e.bEvent[b] - 1) : "before the recording began"],
-    ["Freed", freedWords(track, b)],
-  ];
-  if (!Number.isNaN(life.s)) out.push(["Lives", `${life.exact ? "" : "at least "}${fmtDuration(life.s)}`]);
-  if (e.bAddr) out.push(["Address", `0x${BigInt(e.bAddr[b]).toString(16)}`]);
-  if (lane && lane.label) out.push(["Stream and pool", lane.label]);
-  return out;
+    ["Born", e.bEvent[b] ? eventWords(track, e.bEvent[b] - 1) : "before the recording began"],
+    ["Freed", end !== NONE ? `${eventWords(track, e.event[end])}${e.kind[end] === K_LOST ? ": its free is missing, another took its place" : ""}`
+      : req !== NONE ? `requested by ${eventWords(track, e.event[req])}, not completed: another stream may still use it`
+        : run && run.first + run.events < track.meta.events ? "not within the exact events of this page" : "not by the end of the recording"],
+    life.s >= 0 && ["Lives", `${life.exact ? "" : "at least "}${fmtDuration(life.s)}`],
+    e.bAddr && ["Address", `0x${e.bAddr[b].toString(16)}`],
+    s.lane[site] && ["Stream and pool", s.lanes[s.lane[site]]],
+  ].filter(Boolean));
 }
 
 /** Why a block has no stack. @param {Track} track @param {number} b @returns {string} */
 export function noStackWords(track, b) {
-  return track.exact && track.exact.bEvent[b] === 0
+  return track.exact?.bEvent[b] === 0
     ? "No stack: allocated before the recording began."
     : "No stack: the recording has none for this allocation (stacks=\"python\" or \"all\" of _record_memory_history records them).";
 }
@@ -59,10 +59,8 @@ export function noStackWords(track, b) {
  *  @returns {boolean} */
 function isDull(f, python) { return f.internal || (python && !f.python); }
 
-/** @param {Track} track @param {number} b @returns {import("./tables.js").Frame[]} innermost first */
-function framesOf(track, b) {
-  return track.exact && track.sites ? track.sites.frames(track.sites.stack[track.exact.bSite[b]]) : [];
-}
+/** @param {Track} track @param {number} b @returns {Frame[]} innermost first */
+function framesOf({ exact, sites }, b) { return exact && sites ? sites.frames(sites.stack[exact.bSite[b]]) : []; }
 
 /** @param {Frame} f */
 function fileWords(f) { return f.line && f.file ? `${f.file}:${f.line}` : f.file; }
@@ -97,71 +95,57 @@ function stackList(frames) {
 
 /** A few lines for the tooltip. @param {HTMLElement} box @param {Track} track @param {Index} index @param {number} b */
 export function fillTip(box, track, index, b) {
-  const facts = blockFacts(track, index, b), all = framesOf(track, b), python = all.some((f) => f.python), frames = all.filter((f) => !isDull(f, python));
-  box.replaceChildren(pEl("b", {}, `${facts[0][1]} ${facts[1][1]}`), ...facts.slice(2, 6).map(([k, v]) => pEl("div", {}, pEl("span", {}, `${k}: `), v)));
-  for (const f of (frames.length ? frames : all).slice(0, 4)) box.append(pEl("code", {}, frameWords(f)));
-  if (!all.length) box.append(pEl("div", {}, noStackWords(track, b)));
+  const facts = blockFacts(track, index, b), all = framesOf(track, b), frames = foldFrames(all).filter((f) => !f.of.size).map((f) => f.frames[0]);
+  box.replaceChildren(pEl("b", {}, `${facts[0][1]} ${facts[1][1]}`), ...facts.slice(2, 6).map(([k, v]) => pEl("div", {}, pEl("span", {}, `${k}: `), v)),
+    ...frames.slice(0, 4).map((f) => pEl("code", {}, frameWords(f))), all.length ? "" : pEl("div", {}, noStackWords(track, b)));
 }
 
 /** The pinned allocation. @param {View} view @param {Index} index @returns {HTMLElement|null} */
 export function pinBox(view, index) {
-  const { track, pin } = view;
-  if (pin === null || !track.exact || !track.sites || pin >= track.exact.nBlocks) return null;
-  const facts = blockFacts(track, index, pin), frames = framesOf(track, pin), born = track.exact.bEvent[pin] - 1;
-  const end = track.exact.bEnd[pin];
-  const text = () => [...facts.map(([k, v]) => `${k}: ${v}`), ...frames.map((f) => `  ${frameWords(f)}`)].join("\n");
+  const { track, pin } = view, facts = pin === null ? [] : blockFacts(track, index, pin);
+  if (pin === null || !facts.length) return null;
+  const { bEvent, bEnd } = /** @type {import("./track.js").Exact} */ (track.exact), frames = framesOf(track, pin);
   return pEl("div", { class: "tl-pin" },
     pEl("h3", {}, "Pinned allocation"),
     pEl("dl", { class: "fields" }, ...facts.flatMap(([k, v]) => [pEl("dt", {}, k), pEl("dd", {}, v)])),
     frames.length ? stackList(frames) : pEl("p", { class: "note" }, noStackWords(track, pin)),
     pEl("p", { class: "tl-buttons" },
       pButton("Show its life", () => {
-        const a = xOfEvent(track, Math.max(born, 0), view.axis), z = end === NONE ? track.axisRange(view.axis)[1] : track.xOf(end, view.axis);
+        const a = xOfEvent(track, Math.max(bEvent[pin] - 1, 0), view.axis), z = bEnd[pin] === NONE ? track.axisRange(view.axis)[1] : track.xOf(bEnd[pin], view.axis);
         view.set({ lo: a - (z - a) * 0.1, hi: z + (z - a) * 0.1 });
       }),
-      pButton("Copy", () => { copyText(text()); }),
+      pButton("Copy", () => { copyText([...facts.map((f) => f.join(": ")), ...frames.map((f) => `  ${frameWords(f)}`)].join("\n")); }),
       pButton("Unpin", () => view.set({ pin: null }))));
 }
 
 /** What is there after the range and was not before it, and the other way round. @param {View} view @returns {HTMLElement|null} */
 export function changesBox(view) {
-  const { track, range } = view;
+  const { track, range } = view, e = track.exact;
   if (!range) return null;
-  const [a, b] = range, e = track.exact, box = pEl("div", { class: "tl-changes" });
-  const span = view.track.meta.time ? `, ${fmtDuration(track.seconds(xOfEvent(track, b, "t") - xOfEvent(track, a, "t")))}` : "";
-  box.append(pEl("h3", {}, "What changed here"));
-  const buttons = pEl("p", { class: "tl-buttons" },
-    pButton("Zoom to it (F)", () => view.set({ lo: xOfEvent(track, a, view.axis), hi: xOfEvent(track, b, view.axis) })),
-    pButton("Clear (Esc)", () => view.set({ range: null })));
-  if (!e || !hasExact(track, a) || !hasExact(track, b)) {
-    box.append(pEl("p", { class: "note" }, e || !track.hasExact ? "The exact events of this range are not in this page." : "The exact events are being decoded."), buttons);
+  const [a, b] = range, box = pEl("div", { class: "tl-changes" }, pEl("h3", {}, "What changed here"), pEl("p"), pEl("p", { class: "tl-buttons" },
+    pButton("Zoom to it (F)", () => view.set({ lo: xOfEvent(track, a, view.axis), hi: xOfEvent(track, b, view.axis) })), pButton("Clear (Esc)", () => view.set({ range: null }))));
+  const words = box.children[1], opA = track.opOfEvent(a), opB = track.opOfEvent(b);
+  if (!e || opA < 0 || opB < 0) {
+    words.className = "note";
+    words.append(missingWords(track, "range"));
     return box;
   }
-  const opA = track.opOfEvent(a), opB = track.opOfEvent(b), diff = diffBetween(track, opA, opB), net = e.total[opB] - e.total[opA];
+  const { born, gone } = diffBetween(track, opA, opB), { total } = e, net = total[opB] - total[opA];
   let top = opA;
-  for (let i = opA + 1; i <= opB; i++) if (e.total[i] > e.total[top]) top = i;
-  box.append(pEl("p", {}, `From ${eventWords(track, a)} to ${eventWords(track, b)}: ${fmtCount(b - a)} events${span}. Live ${fmtBytes(e.total[opA])} before, ` +
-    `${fmtBytes(e.total[opB])} after (${net < 0 ? "\u2212" : "+"}${fmtBytes(Math.abs(net))}), at most ${fmtBytes(e.total[top])} between. ` +
-    `New and still there: ${fmtBytes(diff.born.bytes)} in ${fmtCount(diff.born.count)} blocks; gone: ${fmtBytes(diff.gone.bytes)} in ${fmtCount(diff.gone.count)}.`), buttons);
-  const tables = pEl("div", { class: "tl-tables" });
-  for (const [by, words] of /** @type {[import("./query.js").GroupBy, string][]} */ ([["role", "Role"], ["phase", "Phase of birth"], ["stack", "Allocated by"]])) {
+  for (let i = opA + 1; i <= opB; i++) if (total[i] > total[top]) top = i;
+  const signed = (/** @type {number} */ v) => `${v < 0 ? "\u2212" : "+"}${fmtBytes(Math.abs(v))}`;
+  words.append(`From ${eventWords(track, a)} to ${eventWords(track, b)}: ${fmtCount(b - a)} events` +
+    `${track.meta.time ? `, ${fmtDuration(track.seconds(xOfEvent(track, b, "t") - xOfEvent(track, a, "t")))}` : ""}. Live ${fmtBytes(total[opA])} before, ${fmtBytes(total[opB])} after ` +
+    `(${signed(net)}), at most ${fmtBytes(total[top])} between. New and still there: ${sumWords(track, born)} blocks; gone: ${sumWords(track, gone)}.`);
+  box.append(pEl("div", { class: "tl-tables" }, .../** @type {import("./query.js").GroupBy[]} */ (Object.keys(GROUPS)).map((by) => {
     /** @type {Map<number, {label: string, color: string, born: number, gone: number}>} */
     const rows = new Map();
-    for (const side of /** @type {const} */ (["born", "gone"])) {
-      for (const g of diff[side].by(by)) {
-        const r = rows.get(g.key) || { label: g.label, color: g.color, born: 0, gone: 0 };
-        r[side] += g.bytes;
-        rows.set(g.key, r);
-      }
+    for (const [list, side] of /** @type {const} */ ([[born, "born"], [gone, "gone"]])) {
+      for (const { key, label, color, bytes } of groupLive(track, list, by)) rows.set(key, { born: 0, gone: 0, label, color, ...rows.get(key), [side]: bytes });
     }
-    const all = [...rows.values()].sort((p, q) => Math.abs(q.born - q.gone) - Math.abs(p.born - p.gone) || q.born - p.born), shown = all.slice(0, 8);
-    const sum = (/** @type {"born"|"gone"} */ side) => all.slice(8).reduce((n, r) => n + r[side], 0);
-    if (all.length > 8) shown.push({ label: `${fmtCount(all.length - 8)} more`, color: "", born: sum("born"), gone: sum("gone") });
-    const cell = (/** @type {number} */ v, /** @type {string} */ sign) => pNumber(v ? `${sign}${fmtBytes(Math.abs(v))}` : "");
-    tables.append(pTable(`Changes by ${words}`, {}, [words, "Net", "New", "Gone"],
-      shown.map((r) => pEl("tr", {}, pEl("th", { scope: "row" }, ...(r.color ? [pSwatch(r.color), " "] : []), pEl("bdi", {}, r.label)),
-        cell(r.born - r.gone, r.born < r.gone ? "\u2212" : "+"), cell(r.born, "+"), cell(r.gone, "\u2212"))), `by-${by}`));
-  }
-  box.append(tables);
+    return pGroups(`Changes by ${GROUPS[by]}`, `by-${by}`, [GROUPS[by], "Net", "New", "Gone"],
+      [...rows.values()].sort((p, q) => Math.abs(q.born - q.gone) - Math.abs(p.born - p.gone) || q.born - p.born), 8,
+      (r) => [r.born - r.gone, r.born, -r.gone].map((v) => pNumber(v ? signed(v) : "")));
+  })));
   return box;
 }

@@ -1,5 +1,5 @@
 // The stacked picture, pixel by pixel: every column is one true state, walked block by block.
-import { NO_OP } from "./layout.js";
+import { NO_OP, SIGN } from "./layout.js";
 import { liveAt } from "./query.js";
 
 /** @typedef {import("./track.js").Track} Track */
@@ -8,7 +8,7 @@ import { liveAt } from "./query.js";
  * @typedef {{names: string[], keys: string[], colors: string[], of: Uint16Array, order: number[], single: boolean}} Groups */
 /** @typedef {{site: Uint32Array, second: Uint32Array, line: Uint32Array, faded: Uint32Array, group: Uint32Array, pin: number, fade: number}} Inks colours as pixels */
 
-const DRAW_NONE = 0xffffffff, DRAW_STEPS = 1.5e6;
+const DRAW_STEPS = 1.5e6;
 
 /** @param {string} hex #rrggbb @returns {[number, number, number]} */
 export function rgbOf(hex) {
@@ -26,29 +26,24 @@ export function inkOf(a, b, alpha, shade) {
 /** Colours of all sites: shaded by place in the code, so that neighbours can be told apart and one place keeps its look.
  *  @param {Groups} groups @param {Uint32Array} stacks by site @param {number[]} page @param {number[]} text @returns {Inks} */
 export function inksOf(groups, stacks, page, text) {
-  const n = groups.of.length, site = new Uint32Array(n), faded = new Uint32Array(n), second = new Uint32Array(n), line = new Uint32Array(n), base = groups.colors.map(rgbOf);
-  for (let i = 0; i < n; i++) {
-    const shade = 0.9 + ((Math.imul(stacks[i], 0x9e3779b1) >>> 24) / 255) * 0.2;
-    site[i] = inkOf(base[groups.of[i]], page, 1, shade);
-    second[i] = groups.single ? inkOf(base[groups.of[i]], page, 1, shade * 0.84) : site[i];
-    line[i] = inkOf(base[groups.of[i]], page, 1, shade * 0.75);
-    faded[i] = inkOf(base[groups.of[i]], page, 0.13, 1);
-  }
-  return { site, second, line, faded, group: Uint32Array.from(base, (c) => inkOf(c, page, 1, 1)), pin: inkOf(text, page, 1, 1), fade: inkOf(text, page, 0.12, 1) };
+  const base = groups.colors.map(rgbOf), shade = Float64Array.from(stacks, (s) => 0.9 + ((Math.imul(s, 0x9e3779b1) >>> 24) / 255) * 0.2);
+  const all = (/** @type {number} */ dim, alpha = 1) => Uint32Array.from(groups.of, (g, i) => inkOf(base[g], page, alpha, dim ? shade[i] * dim : 1));
+  return { site: all(1), second: all(groups.single ? 0.84 : 1), line: all(0.75), faded: all(0, 0.13), group: Uint32Array.from(base, (c) => inkOf(c, page, 1, 1)),
+    pin: inkOf(text, page, 1, 1), fade: inkOf(text, page, 0.12, 1) };
 }
 
-/** The live blocks of a moment as one list per group (one of all for single allocations), oldest first, that goes on from operation to operation. */
+/** The live blocks of a moment as one ring per group (one of all for single allocations), oldest first, that goes on from operation to
+ *  operation. Behind the blocks, each ring has a place of its own: its end. */
 export class Stack {
   /** @param {Track} track @param {Groups} groups */
   constructor(track, groups) {
-    const n = track.exact ? track.exact.nBlocks : 0;
+    const blocks = track.exact?.nBlocks || 0, n = groups.names.length;
     this.track = track;
     this.of = groups.single ? new Uint16Array(groups.of.length) : groups.of;
-    this.next = new Uint32Array(n);
-    this.prev = new Uint32Array(n);
-    this.head = new Uint32Array(groups.names.length);
-    this.tail = new Uint32Array(groups.names.length);
-    this.small = new Float64Array(2 * groups.names.length);
+    this.next = new Uint32Array(blocks + n);
+    this.prev = new Uint32Array(blocks + n);
+    this.n = n;
+    this.small = new Float64Array(2 * n);
     this.at = -1;
     this.least = 0;
     this.low = 0; // the first group that changed since a column was painted
@@ -59,57 +54,37 @@ export class Stack {
    *  one), then the others. @param {number} op @param {number} least @param {Uint8Array|null} match */
   seek(op, least, match) {
     this.match = match;
-    this.head.fill(DRAW_NONE);
-    this.tail.fill(DRAW_NONE);
+    for (let at = this.next.length, i = 0; i < this.n; i++) this.next[--at] = this.prev[at] = at;
     this.small.fill(0);
     this.least = least;
     this.low = 0;
     this.at = op;
-    const live = liveAt(this.track, op);
-    for (let i = 0; i < live.length; i++) this.push(live[i]);
+    for (const b of liveAt(this.track, op)) this.put(b, 1);
   }
 
-  /** @param {number} b */
+  /** Which of the small ones it is of. @param {number} b */
   slot(b) { return this.match && this.match[b] === 0 ? 1 : 0; }
 
-  /** @param {number} b */
-  push(b) {
-    const e = /** @type {import("./exact.js").Exact} */ (this.track.exact), g = this.of[e.bSite[b]], t = this.tail[g];
+  /** @param {number} b @param {number} sign 1: it is born, -1: it goes */
+  put(b, sign) {
+    const { next, prev } = this, { nBlocks, bSite, bSize } = /** @type {import("./exact.js").Exact} */ (this.track.exact), g = this.of[bSite[b]], end = nBlocks + g;
     if (g < this.low) this.low = g;
-    if (e.bSize[b] < this.least) {
-      this.small[2 * g + this.slot(b)] += e.bSize[b];
-      return;
+    if (bSize[b] < this.least) {
+      this.small[2 * g + this.slot(b)] += sign * bSize[b];
+    } else if (sign > 0) {
+      next[b] = end;
+      next[prev[b] = prev[end]] = b;
+      prev[end] = b;
+    } else {
+      next[prev[b]] = next[b];
+      prev[next[b]] = prev[b];
     }
-    this.prev[b] = t;
-    this.next[b] = DRAW_NONE;
-    if (t === DRAW_NONE) this.head[g] = b;
-    else this.next[t] = b;
-    this.tail[g] = b;
-  }
-
-  /** @param {number} b */
-  drop(b) {
-    const e = /** @type {import("./exact.js").Exact} */ (this.track.exact), g = this.of[e.bSite[b]];
-    if (g < this.low) this.low = g;
-    if (e.bSize[b] < this.least) {
-      this.small[2 * g + this.slot(b)] -= e.bSize[b];
-      return;
-    }
-    const p = this.prev[b], n = this.next[b];
-    if (p === DRAW_NONE) this.head[g] = n;
-    else this.next[p] = n;
-    if (n === DRAW_NONE) this.tail[g] = p;
-    else this.prev[n] = p;
   }
 
   /** Goes on to a later operation of the same run. @param {number} op */
   forward(op) {
-    const e = /** @type {import("./exact.js").Exact} */ (this.track.exact), { kind, ref } = e;
-    for (let i = this.at + 1; i <= op; i++) {
-      const k = kind[i];
-      if (k === 0) this.push(ref[i]);
-      else if (k === 1 || k === 3 || k === 12) this.drop(ref[i]);
-    }
+    const { kind, ref } = /** @type {import("./exact.js").Exact} */ (this.track.exact);
+    for (let i = this.at + 1; i <= op; i++) if (SIGN[kind[i]]) this.put(ref[i], SIGN[kind[i]]);
     this.at = op;
   }
 }
@@ -120,8 +95,8 @@ export class Stack {
  * @param {Uint8Array|null} match by block: what a search found, the rest fades @param {number|null} pin
  */
 export function paintExact(stack, c, px, h, scale, inks, match, pin) {
-  const e = /** @type {import("./exact.js").Exact} */ (stack.track.exact), { bSize, bSite } = e, w = c.n, { next, head, small } = stack;
-  const sums = new Float64Array(head.length + 1), floors = new Int32Array(head.length + 1).fill(h); // under each group, in the last column
+  const e = /** @type {import("./exact.js").Exact} */ (stack.track.exact), { bSize, bSite, nBlocks } = e, w = c.n, { next, small, n } = stack;
+  const sums = new Float64Array(n + 1), floors = new Int32Array(n + 1).fill(h); // under each group, in the last column
   let run = -1, before = -1, pictures = 0;
   for (let x = 0; x < w; x++) pictures += c.op[x] !== NO_OP && c.op[x] !== c.op[x - 1] ? 1 : 0;
   for (let x = 0; x < w; x++) {
@@ -139,14 +114,14 @@ export function paintExact(stack, c, px, h, scale, inks, match, pin) {
     before = op;
     let g = stack.low, sum = sums[g], y = floors[g];
     for (let i = x + y * w, end = h * w; i < end; i += w) px[i] = px[i - 1]; // what lies below, often all, is as it was
-    for (; g < head.length; g++) {
+    for (; g < n; g++) {
       sums[g] = sum;
       floors[g] = y;
       for (const slot of [0, 1]) {
         sum += small[2 * g + slot];
         for (let to = Math.max(0, h - Math.round(sum * scale)); y > to; ) px[--y * w + x] = slot ? inks.fade : inks.group[g];
       }
-      for (let b = head[g]; b !== DRAW_NONE; b = next[b]) {
+      for (let b = next[nBlocks + g]; b < nBlocks; b = next[b]) {
         sum += bSize[b];
         const to = Math.max(0, h - Math.floor(sum * scale + 0.5)), tall = y - to, s = bSite[b];
         if (tall <= 0) continue;
@@ -178,36 +153,19 @@ export function paintOverview(o, c, px, h, scale) {
 /** The block at a height above the floor, in bytes, at an operation, as it was painted: small ones at the floor of their group.
  *  @param {Stack} stack @param {number} op @param {number} bytes @returns {number|null} */
 export function blockAt(stack, op, bytes) {
-  const e = stack.track.exact;
+  const e = stack.track.exact, sums = new Float64Array(3 * stack.n), live = liveAt(stack.track, op);
   if (!e || bytes < 0) return null;
-  stack.seek(op, stack.least, stack.match);
-  const all = stack.least > 0 ? liveAt(stack.track, op) : [];
-  let sum = 0;
-  for (let g = 0; g < stack.head.length; g++) {
-    for (const slot of [0, 1]) {
-      if (sum + stack.small[2 * g + slot] <= bytes) {
-        sum += stack.small[2 * g + slot];
-        continue;
-      }
-      for (const b of all) {
-        if (e.bSize[b] >= stack.least || stack.of[e.bSite[b]] !== g || stack.slot(b) !== slot) continue;
-        sum += e.bSize[b];
-        if (sum > bytes) return b;
-      }
-    }
-    for (let b = stack.head[g]; b !== DRAW_NONE; b = stack.next[b]) {
-      sum += e.bSize[b];
-      if (sum > bytes) return b;
-    }
-  }
-  return null;
+  const row = (/** @type {number} */ b) => 3 * stack.of[e.bSite[b]] + (e.bSize[b] < stack.least ? stack.slot(b) : 2);
+  for (const b of live) sums[row(b)] += e.bSize[b];
+  const at = sums.findIndex((v) => (bytes -= v) < 0);
+  bytes += sums[at];
+  return live.find((b) => row(b) === at && (bytes -= e.bSize[b]) < 0) ?? null;
 }
 
 /** The most bytes that a search matches in each column. @param {Track} track @param {Columns} c @param {Uint8Array} match
  *  @returns {Float64Array} NaN where only the overview knows */
 export function matchedIn(track, c, match) {
-  const out = new Float64Array(c.n).fill(NaN), e = track.exact;
-  if (!e) return out;
+  const out = new Float64Array(c.n).fill(NaN), e = /** @type {import("./exact.js").Exact} */ (track.exact);
   let at = -1, run = -1, sum = 0;
   for (let x = 0; x < c.n; x++) {
     if (c.op[x] === NO_OP) continue;
@@ -219,10 +177,9 @@ export function matchedIn(track, c, match) {
       for (const b of liveAt(track, at)) if (match[b]) sum += e.bSize[b];
     }
     let top = sum;
-    for (; at + 1 < c.to[x]; ) {
-      const k = e.kind[++at], b = e.ref[at];
-      if (k === 0 && match[b]) sum += e.bSize[b];
-      else if ((k === 1 || k === 3 || k === 12) && match[b]) sum -= e.bSize[b];
+    while (at + 1 < c.to[x]) {
+      const sign = SIGN[e.kind[++at]], b = e.ref[at];
+      if (sign && match[b]) sum += sign * e.bSize[b];
       if (sum > top) top = sum;
     }
     out[x] = top;

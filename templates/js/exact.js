@@ -1,5 +1,5 @@
 // Every operation of a track, decoded: keyframes and chunks to arrays. The same code in the worker and, without one, in the page.
-import { allSteps, allSums, allVars, badBlock, columns, countVars, fromBase64, inflate, NONE, VarReader } from "./decode.js";
+import { allSteps, allSums, allVars, badBlock, columns, fromBase64, inflate, NONE, unzig, VarReader, wideVars } from "./decode.js";
 
 // Kinds of operations; FREE is a request with its completion, REQ and DONE are those that lie apart. START begins a run: its state.
 export const K_ALLOC = 0, K_FREE = 1, K_FREE_REQ = 2, K_FREE_DONE = 3, K_FREE_UNKNOWN = 4, K_SEG_ALLOC = 5, K_SEG_FREE = 6, K_SEG_MAP = 7,
@@ -9,7 +9,7 @@ export const K_ALLOC = 0, K_FREE = 1, K_FREE_REQ = 2, K_FREE_DONE = 3, K_FREE_UN
  * @typedef {object} TrackMeta an entry of `tracks` in the index
  * @property {number} id @property {string} label @property {number} [rank] @property {number} [device] @property {string} kind
  * @property {string} [input] @property {boolean} [primary] @property {number} events @property {number} allocs @property {number} old
- * @property {number} capacity @property {number} addr_unit @property {{t0_ns: string, tick_ns: number, step?: number, end: number}|null} time
+ * @property {number} capacity @property {number} addr_unit @property {{t0_ns: string, tick_ns: number, step?: number, end: number}|null} time @property {"t"|"e"} axis the one to begin with
  * @property {number[]} groups @property {string} level @property {string[]} left_out
  * @property {{first: number, events: number, chunks: number}[]} runs @property {{m: number, a: number}[]} chunks
  * @property {{live: number, pending: number, reserved: number}} start @property {{event: number, live: number, tick: number}} peak
@@ -105,12 +105,16 @@ export class ChunkDecoder {
   /** @param {TrackMeta} meta */
   constructor(meta) {
     this.meta = meta;
-    /** @type {{frame: Keyframe, chunks: {c: Uint8Array[], t: Uint8Array[]|null, m: Uint8Array|null, a: Uint8Array[]|null}[]}[]} */
+    /** @type {{frame: Keyframe, chunks: {c: Uint8Array[], t: Uint8Array[]|null, m: Uint8Array[]|null, a: Uint8Array[]|null}[]}[]} */
     this.parts = [];
     this.ops = 0;
     this.blocks = 0;
     this.hasAddr = true;
+    this.places = /** @type {Float64Array} */ (new Float64Array(0));
   }
+
+  /** Addresses that allocations have. @param {Uint8Array} u8 */
+  addPlaces(u8) { this.places = allSums(columns(u8, 1)[0]); }
 
   /** @param {Uint8Array} u8 */
   addRun(u8) {
@@ -123,18 +127,18 @@ export class ChunkDecoder {
 
   /** @param {Uint8Array} c @param {Uint8Array|null} t @param {Uint8Array|null} m @param {Uint8Array|null} a */
   addChunk(c, t, m, a) {
-    const cols = columns(c, 4);
-    this.ops += countVars(cols[0]);
-    this.blocks += countVars(cols[2]);
+    const cols = columns(c, 10);
+    this.ops += cols[0].length;
+    this.blocks += cols[3].length;
     if (!a) this.hasAddr = false;
-    this.parts[this.parts.length - 1].chunks.push({ c: cols, t: t && columns(t, 2), m: m && columns(m, 1)[0], a: a && columns(a, 3) });
+    this.parts[this.parts.length - 1].chunks.push({ c: cols, t: t && columns(t, 2), m: m && columns(m, 3), a: a && columns(a, 6) });
   }
 
   /** @param {(done: number) => void|Promise<void>} [progress] @returns {Promise<Exact>} */
   async finish(progress = () => {}) {
     const runs = this.parts;
     if (this.ops > MOST_OPS) throw badBlock("it has more operations than a page can hold");
-    const out = new ExactBuilder(this.meta, this.ops, this.blocks, this.hasAddr);
+    const out = new ExactBuilder(this.meta, this.ops, this.blocks, this.hasAddr, this.places);
     for (let r = 0; r < runs.length; r++) {
       out.begin(runs[r].frame, this.meta.runs[r]);
       for (const { c, t, m, a } of runs[r].chunks) {
@@ -149,11 +153,12 @@ export class ChunkDecoder {
 }
 
 class ExactBuilder {
-  /** @param {TrackMeta} meta @param {number} ops @param {number} blocks @param {boolean} hasAddr */
-  constructor(meta, ops, blocks, hasAddr) {
+  /** @param {TrackMeta} meta @param {number} ops @param {number} blocks @param {boolean} hasAddr @param {Float64Array} places */
+  constructor(meta, ops, blocks, hasAddr, places) {
     const u32 = (/** @type {number} */ n) => new Uint32Array(n);
     this.unit = meta.addr_unit;
     this.hasAddr = hasAddr;
+    this.places = places;
     this.kind = new Uint8Array(ops);
     this.ref = u32(ops);
     this.event = u32(ops);
@@ -178,6 +183,7 @@ class ExactBuilder {
     /** @type {Keyframe|null} */
     this.frame = null;
     this.limit = 0;
+    this.room = [u32(0), u32(0)];
     this.back = false;
     this.last = meta.time ? meta.time.end : 0; // an approximate time may lie behind it, and out of the picture
   }
@@ -230,66 +236,106 @@ class ExactBuilder {
     this.bReq[b] = this.op;
   }
 
+  /** A block of the keyframe. @param {number} b its place, if all blocks since the first one were there @returns {number} */
+  old(b) {
+    const { run } = this, f = /** @type {Keyframe} */ (this.frame);
+    return run.block0 + f.find(f.nextId + b - run.blockBorn);
+  }
+
   /** The block that lies `back` before the next one. @param {number} back @returns {number} */
   find(back) {
-    const run = this.run, f = /** @type {Keyframe} */ (this.frame), b = this.block - back;
-    const at = b >= run.blockBorn && b < this.block ? b : run.block0 + f.find(f.nextId + b - run.blockBorn);
+    const b = this.block - back, at = b >= this.run.blockBorn && b < this.block ? b : this.old(b);
     if (this.bEnd[at] !== NONE) throw badBlock("a block is freed twice");
     return at;
   }
 
-  /** @param {Uint8Array[]} c @param {Uint8Array[]|null} t @param {Uint8Array|null} m @param {Uint8Array[]|null} a */
+  /** Numbers of a chunk, in room that the next one uses again. @param {Uint8Array[]} c @param {number} at see wideVars() @param {number} n how many
+   *  @param {number[]} [long] @param {number} [room] @returns {Uint32Array} */
+  wide(c, at, n, long, room = 1) {
+    if (c[at].length !== n) throw badBlock("the columns of a chunk differ in length");
+    if (this.room[room].length < n) this.room[room] = new Uint32Array(n);
+    return wideVars(c, at, this.room[room], long);
+  }
+
+  // Every loop is a function of its own: what runs for the first time is compiled loop by loop.
+
+  /** @param {Uint8Array[]} c @param {Uint8Array[]|null} t @param {Uint8Array[]|null} m @param {Uint8Array[]|null} a */
   chunk(c, t, m, a) {
-    const { kind, ref, event, tick, total, bSize, bSite, bBegin, bEnd, bAddr, bEvent, unit } = this;
-    const codes = new VarReader(c[0]), sites = new VarReader(c[1]), sizes = new VarReader(c[2]), more = new VarReader(c[3]);
-    const rest = m ? new VarReader(m) : null, addrs = bAddr && a ? new VarReader(a[0]) : null;
-    const where = a ? { addr: new VarReader(a[1]), lane: new VarReader(a[2]), last: 0 } : null;
-    const dt = t ? t[0] : new Uint8Array(0), far = new VarReader(t ? t[1] : dt);
-    let i = 0, op = this.op, block = this.block, addr = 0, { now, time, live } = this;
-    for (; !codes.end; op++, i++) {
-      const code = codes.next();
-      if (tick) {
-        if (i >= dt.length) throw badBlock("a chunk has too few times");
-        time += dt[i] < 255 ? EXACT_DT[dt[i]] : far.zig();
-        if (!(time >= 0 && time < NONE)) throw badBlock("a time is out of range");
-        if (time < tick[op - 1]) this.back = true;
-        tick[op] = Math.min(time, this.last);
-      }
-      event[op] = now;
+    const long = /** @type {number[]} */ ([]), more = new VarReader(c[9]), n = c[3].length, codes = this.wide(c, 0, c[0].length, undefined, 0);
+    const where = a ? { addr: new VarReader(a[4]), lane: new VarReader(a[5]), last: 0 } : null, end = this.block + n, size = this.bSize.subarray(this.block, end);
+    wideVars(c, 3, this.bSite.subarray(this.block, end));
+    sizesOf(this.wide(c, 6, n, long), long, size);
+    if (m) plusOf(this.wide(m, 0, n), size);
+    if (this.bAddr && a) this.addresses(this.wide(a, 0, n), new VarReader(a[3]), this.bAddr.subarray(this.block, end));
+    if (this.tick) this.times(codes.length, t ? t[0] : new Uint8Array(0), t ? allVars(t[1]).map(unzig) : new Float64Array(0));
+    this.operations(codes, end, more, where);
+    if (this.now > this.limit) throw badBlock("a chunk holds more events than the index says");
+    if (this.block !== end || !more.end) throw badBlock("the columns of a chunk differ in length");
+  }
+
+  /** @param {Uint32Array} at @param {VarReader} others @param {Float64Array} out */
+  addresses(at, others, out) {
+    const { places, unit } = this, most = places.length;
+    for (let i = 0, last = 0; i < out.length; i++) {
+      if (at[i] > most) throw badBlock("a reference points to nothing");
+      out[i] = (at[i] ? places[at[i] - 1] : last += others.zig()) * unit;
+    }
+    if (!others.end) throw badBlock("the columns of a chunk differ in length");
+  }
+
+  /** @param {number} n @param {Uint8Array} dt @param {Float64Array} far */
+  times(n, dt, far) {
+    const tick = /** @type {Uint32Array} */ (this.tick), { op, last } = this;
+    let { time } = this, k = 0, before = tick[op - 1], back = false;
+    if (dt.length < n) throw badBlock("a chunk has too few times");
+    for (let i = 0; i < n; i++) {
+      const b = dt[i];
+      time += b < 255 ? EXACT_DT[b] : far[k++];
+      if (!(time >= 0 && time < NONE)) throw badBlock("a time is out of range");
+      if (time < before) back = true;
+      tick[op + i] = before = time < last ? time : last;
+    }
+    if (k !== far.length) throw badBlock("the columns of a chunk differ in length");
+    if (back) this.back = true;
+    this.time = time;
+  }
+
+  /** @param {Uint32Array} codes @param {number} end where its blocks end @param {VarReader} more
+   *  @param {{addr: VarReader, lane: VarReader, last: number}|null} where */
+  operations(codes, end, more, where) {
+    const { kind, ref, event, total, bSize, bBegin, bEnd, bEvent } = this, n = codes.length, born = this.run.blockBorn;
+    let { op, block, now, live } = this;
+    for (let i = 0; i < n; i++, op++) {
+      const code = codes[i];
       if (code === 0) {
-        const size = sizes.next() * 512 + (rest ? rest.next() : 0);
+        if (block === end) throw badBlock("the columns of a chunk differ in length");
         ref[op] = block;
-        bSite[block] = sites.next();
-        bSize[block] = size;
         bBegin[block] = op;
-        bEvent[block] = ++now;
-        if (bAddr && addrs) bAddr[block] = (addr += addrs.zig()) * unit;
-        block++;
-        live += size;
+        event[op] = now++;
+        bEvent[block] = now;
+        live += bSize[block++];
+      } else if (code > 1) {
+        let b = block + 1 - code;
+        if (b < born) b = this.old(b);
+        if (bEnd[b] !== NONE) throw badBlock("a block is freed twice");
+        kind[op] = K_FREE;
+        ref[op] = b;
+        bEnd[b] = op;
+        live -= bSize[b];
+        event[op] = now + 1; // the state after it is that of its completion
+        now += 2;
       } else {
         this.op = op;
         this.block = block;
-        if (code > 1) {
-          const b = this.find(code - 1);
-          kind[op] = K_FREE;
-          ref[op] = b;
-          bEnd[b] = op;
-          live -= bSize[b];
-          event[op] = now + 1; // the state after it is that of its completion
-          now += 2;
-        } else {
-          live -= this.other(more, where);
-          now += kind[op] === K_LOST ? 0 : 1;
-        }
+        event[op] = now;
+        live -= this.other(more, where);
+        now += kind[op] === K_LOST ? 0 : 1;
       }
       total[op] = live;
     }
-    if (now > this.limit) throw badBlock("a chunk holds more events than the index says");
-    if (!sites.end || !sizes.end || (rest && !rest.end) || (addrs && !addrs.end) || !more.end || !far.end) throw badBlock("the columns of a chunk differ in length");
     this.op = op;
     this.block = block;
     this.now = now;
-    this.time = time;
     this.live = live;
   }
 
@@ -353,6 +399,16 @@ class ExactBuilder {
   }
 }
 
+/** In units of 512 bytes. @param {Uint32Array} v @param {number[]} long @param {Float64Array} out */
+function sizesOf(v, long, out) {
+  for (let i = 0, k = 0; i < out.length; i++) out[i] = (v[i] === NONE ? long[k++] : v[i]) * 512;
+}
+
+/** What is beyond. @param {Uint32Array} v @param {Float64Array} out */
+function plusOf(v, out) {
+  for (let i = 0; i < out.length; i++) out[i] += v[i];
+}
+
 /** A clock may go back. @param {Uint32Array} tick @returns {Uint32Array} a copy that never decreases */
 function rising(tick) {
   const out = tick.slice();
@@ -360,9 +416,12 @@ function rising(tick) {
   return out;
 }
 
+/** @param {TrackMeta} meta */
+const hasPlaces = (meta) => meta.chunks.some((c) => c.a);
+
 /** @param {TrackMeta} meta @returns {string[]} the blocks that hold its operations */
 export function exactBlocks(meta) {
-  return [...meta.runs.map((_, r) => `mt-t${meta.id}-r${r}`), ...meta.chunks.flatMap((c, n) =>
+  return [...hasPlaces(meta) ? [`mt-t${meta.id}-d`] : [], ...meta.runs.map((_, r) => `mt-t${meta.id}-r${r}`), ...meta.chunks.flatMap((c, n) =>
     [`mt-t${meta.id}-c${n}`, ...meta.time ? [`mt-t${meta.id}-t${n}`] : [], ...c.m ? [`mt-t${meta.id}-m${n}`] : [], ...c.a ? [`mt-t${meta.id}-a${n}`] : []])];
 }
 
@@ -376,9 +435,10 @@ export async function decodeExact(meta, text, progress = () => {}) {
   const get = async (/** @type {string} */ name) => {
     const t = text(`mt-t${meta.id}-${name}`);
     if (t === null || t === undefined) throw badBlock(`the block ${name} is missing`);
-    return inflate(fromBase64(t), name[0] === "r" ? undefined : MOST_CHUNK);
+    return inflate(fromBase64(t), /[dr]/.test(name) ? undefined : MOST_CHUNK);
   };
   let n = 0;
+  if (hasPlaces(meta)) d.addPlaces(await get("d"));
   for (let r = 0; r < meta.runs.length; r++) {
     d.addRun(await get(`r${r}`));
     for (const end = n + meta.runs[r].chunks; n < end; n++) {

@@ -1,157 +1,100 @@
 // The words of the search field: which blocks they match.
+import { NONE } from "./decode.js";
 
 /** @typedef {import("./track.js").Track} Track */
-/** @typedef {{not: boolean, kind: "text"|"file"|"role"|"phase"|"lane"|"size"|"life"|"never", text: string, min: number, max: number}} FilterWord */
-/** @typedef {{words: FilterWord[], error: string|null, empty: boolean, match: (track: Track, block: number) => boolean,
- *   mask: (track: Track) => Uint8Array}} Filter mask: 1 for every block that matches */
+/** @typedef {import("./track.js").Exact} Exact */
+/** @typedef {(x: Exact, track: Track) => Uint8Array|((block: number) => boolean)} BlockTest by site, or by block */
+/** @typedef {{error: string|null, empty: boolean, mask: (track: Track) => Uint8Array}} Filter mask: 1 for every block that matches; not to be changed */
 
-const FILTER_UNITS = ["", "k", "m", "g", "t"];
-const FILTER_TIMES = /** @type {Record<string, number>} */ ({ us: 1e-6, "\u00b5s": 1e-6, ms: 1e-3, "": 1, s: 1, min: 60, m: 60, h: 3600 });
+export const UNITS_OF_TIME = /** @type {Record<string, number>} */ ({ us: 1e-6, "\u00b5s": 1e-6, ms: 1e-3, "": 1, s: 1, min: 60, m: 60, h: 3600 });
 
 /** "64M", "64MiB", "1.5g": all binary. @param {string} text @returns {number} NaN = not a size */
 export function parseSize(text) {
   const m = /^(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?$/i.exec(text);
-  return m ? Number(m[1]) * 1024 ** FILTER_UNITS.indexOf(m[2].toLowerCase()) : NaN;
+  return m ? Number(m[1]) * 1024 ** " kmgt".indexOf(m[2].toLowerCase() || " ") : NaN;
 }
 
 /** "10s", "5ms", "2min". @param {string} text @returns {number} seconds; NaN = not a time */
 export function parseTime(text) {
   const m = /^(\d+(?:\.\d+)?)([a-z\u00b5]*)$/i.exec(text);
-  return m ? Number(m[1]) * (FILTER_TIMES[m[2].toLowerCase()] ?? NaN) : NaN;
+  return m ? Number(m[1]) * (UNITS_OF_TIME[m[2].toLowerCase()] ?? NaN) : NaN;
 }
 
-/** @param {string} raw @returns {FilterWord|string} the word, or what is wrong with it */
-function filterWord(raw) {
-  const not = raw.startsWith("!"), word = not ? raw.slice(1) : raw;
-  const out = /** @type {FilterWord} */ ({ not, kind: "text", text: word.toLowerCase(), min: -Infinity, max: Infinity });
-  const compare = /^(life:)?([<>]=?)(.*)$/i.exec(word), named = /^(file|role|phase|lane):(.*)$/is.exec(word);
+/** @param {string} word @returns {BlockTest|string} or what is wrong with it */
+function filterWord(word) {
+  const [, life, sign, value] = /^(life:)?([<>]=?)(.*)$/i.exec(word) ?? [], [, kind, name] = /^(file|role|phase|lane):(.*)$/is.exec(word) ?? [];
   if (!word) return "\"!\" needs a word behind it";
-  if (out.text === "never-freed") {
-    out.kind = "never";
-  } else if (compare) {
-    const life = Boolean(compare[1]), v = life ? parseTime(compare[3]) : parseSize(compare[3]);
+  if (/^never-freed$/i.test(word)) return ({ bEnd }) => (b) => bEnd[b] === NONE;
+  if (sign) {
+    const v = (life ? parseTime : parseSize)(value), above = sign[0] === ">", equal = sign.length > 1, fits = (/** @type {number} */ x) => (above ? x > v : x < v) || (equal && x === v);
     if (Number.isNaN(v)) return `"${word}" is no ${life ? "time: write life:>10s, life:<5ms" : "size: write >64M, <1MiB"}`;
-    out.kind = life ? "life" : "size";
-    // A hair: bounds are inclusive, "<" and ">" are not.
-    if (compare[2][0] === ">") out.min = compare[2] === ">" ? v + v * Number.EPSILON + Number.MIN_VALUE : v;
-    else out.max = compare[2] === "<" ? v - v * Number.EPSILON - Number.MIN_VALUE : v;
-  } else if (/^life:/i.test(word)) {
-    return `"${word}" needs < or >: life:>10s`;
-  } else if (named) {
-    out.kind = /** @type {"file"} */ (named[1].toLowerCase());
-    out.text = named[2].toLowerCase();
-    if (!out.text) return `"${word}" needs a name behind it`;
+    if (!life) return ({ bSize }) => (b) => fits(bSize[b]);
+    // What was there before, or is there still, lived at least so long.
+    return (_, track) => (b) => { const l = lifeOf(track, b); return (above || l.exact) && fits(l.s); };
   }
-  return out;
+  if (/^life:/i.test(word)) return `"${word}" needs < or >: life:>10s`;
+  if (kind && !name) return `"${word}" needs a name behind it`;
+  return (_, track) => siteHits(track, kind?.toLowerCase(), (kind ? name : word).toLowerCase());
 }
 
-/** Words are separated by spaces; "..." keeps them together. @param {string} text @returns {string[]} */
-function splitWords(text) {
-  return Array.from(text.matchAll(/(?:"[^"]*(?:"|$)|[^\s"])+/g), (m) => m[0].replaceAll("\"", "")).filter(Boolean);
-}
-
-/** Strings of a site that a word of this kind looks at. @param {Track} track @param {number} site @param {FilterWord} w @returns {string[]} */
-function siteTexts(track, site, w) {
-  const s = track.sites, { roles, phases } = track.index;
-  if (!s) return [];
-  const role = roles[s.role[site]], phase = phases[s.phase[site]], sub = s.sub[site] ? phases[s.sub[site] - 1] : null;
-  const roleNames = [role.id, role.name], phaseNames = [phase.id, phase.name, ...sub ? [sub.id, sub.name] : []], lane = s.lanes[s.lane[site]];
-  switch (w.kind) {
-    case "role": return roleNames;
-    case "phase": return phaseNames;
-    case "lane": return [lane.label, `stream ${lane.stream ?? ""}`, lane.pool ?? ""];
-    default: return [...roleNames, ...phaseNames, s.label(site)];
-  }
-}
-
-/** Which frames a word matches. @param {Track} track @param {FilterWord} w @returns {Uint8Array} */
-function frameHits(track, w) {
-  const s = track.sites, hit = new Uint8Array(s ? s.fName.length : 0);
-  /** @type {Map<number, boolean>} */
-  const strings = new Map();
-  const has = (/** @type {number} */ i) => {
-    let v = strings.get(i);
-    if (v === undefined && s) strings.set(i, v = s.string(i).toLowerCase().includes(w.text));
-    return v;
-  };
-  for (let f = 0; s && f < hit.length; f++) hit[f] = has(s.fFile[f]) || (w.kind === "text" && has(s.fName[f])) ? 1 : 0;
-  return hit;
-}
-
-/** Which sites a word matches. @param {Track} track @param {FilterWord} w @returns {Uint8Array} */
-function siteHits(track, w) {
-  const s = track.sites, out = new Uint8Array(s ? s.nSites : 0);
-  if (!s) return out;
-  const frames = w.kind === "text" || w.kind === "file" ? frameHits(track, w) : null;
+/** Which sites a word matches. @param {Track} track @param {string|undefined} kind of what: anything @param {string} text @returns {Uint8Array} */
+function siteHits(track, kind, text) {
+  const s = /** @type {import("./tables.js").Sites} */ (track.sites), { index } = track, all = !kind;
+  const has = (/** @type {string} */ t) => t.toLowerCase().includes(text);
+  const named = (/** @type {import("./track.js").Named[]} */ list) => list.map((x) => has(x.id) || has(x.name));
+  const role = all || kind === "role" ? named(index.roles) : [], phase = all || kind === "phase" ? named(index.phases) : [];
+  const lane = kind === "lane" ? s.lanes.map(has) : [], string = all || kind === "file" ? Array.from({ length: s.nStrings }, (_, i) => has(s.string(i))) : [];
   // A stack matches when its own frame does or its caller, which comes earlier, matched.
   const stacks = new Uint8Array(s.nStacks);
-  for (let i = 1; frames && i < s.nStacks; i++) stacks[i] = frames[s.sFrame[i - 1]] | stacks[i - s.sUp[i - 1]];
-  for (let i = 0; i < out.length; i++) {
-    const own = w.kind !== "file" && siteTexts(track, i, w).some((t) => t.toLowerCase().includes(w.text));
-    out[i] = stacks[s.stack[i]] | Number(own);
+  for (let i = 1, f; string.length && i < s.nStacks; i++) {
+    f = s.sFrame[i - 1];
+    stacks[i] = Number(string[s.fFile[f]] || (all && string[s.fName[f]]) || stacks[i - s.sUp[i - 1]]);
   }
-  return out;
+  return Uint8Array.from(s.stack, (k, i) => Number(stacks[k] || role[s.role[i]] || phase[s.phase[i]] || phase[s.sub[i] - 1] || lane[s.lane[i]] || (all && string[s.labels[i]])));
 }
 
 /** How long a block lived, in seconds. @param {Track} track @param {number} b @returns {{s: number, exact: boolean}} exact: both ends seen */
 export function lifeOf(track, b) {
-  const x = track.exact, tick = x?.tickX, NO = 0xffffffff;
-  if (!x || !tick) return { s: NaN, exact: false };
-  let r = x.runs.length - 1;
-  while (r > 0 && x.runs[r].block0 > b) r--;
-  const run = x.runs[r], begin = x.bBegin[b] === NO ? run.op0 : x.bBegin[b], end = x.bEnd[b] === NO ? run.op1 - 1 : x.bEnd[b];
-  return { s: track.seconds(tick[end] - tick[begin]), exact: x.bBegin[b] !== NO && x.bEnd[b] !== NO };
+  const { tickX: tick, runs, bBegin, bEnd } = /** @type {Exact} */ (track.exact), begin = bBegin[b], end = bEnd[b];
+  let r = runs.length - 1;
+  while (r > 0 && runs[r].block0 > b) r--;
+  const run = runs[r];
+  return { s: tick ? track.seconds(tick[end === NONE ? run.op1 - 1 : end] - tick[begin === NONE ? run.op0 : begin]) : NaN, exact: begin !== NONE && end !== NONE };
 }
 
-/** @param {Track} track @param {FilterWord} w @param {Uint8Array|null} sites @param {number} b @returns {boolean} */
-function wordHits(track, w, sites, b) {
-  const x = track.exact;
-  if (!x) return false;
-  if (sites) return sites[x.bSite[b]] === 1;
-  if (w.kind === "never") return x.bEnd[b] === 0xffffffff;
-  if (w.kind === "size") return x.bSize[b] >= w.min && x.bSize[b] <= w.max;
-  const life = lifeOf(track, b);
-  // What was there before, or is there still, lived at least so long.
-  return life.s >= w.min && (life.exact || w.max === Infinity) && life.s <= w.max;
-}
+let last = /** @type {Filter & {text?: string}} */ ({});
 
-/** @param {string} text @returns {Filter} every word has to match; with an error, nothing is filtered */
+/** @param {string} text words separated by spaces, "..." keeps them together @returns {Filter} every word has to match; with an error, nothing is filtered */
 export function parseFilter(text) {
-  /** @type {FilterWord[]} */
+  if (last.text === text) return last;
+  /** @type {[BlockTest, boolean][]} */
   const words = [];
   /** @type {string|null} */
   let error = null;
-  for (const raw of splitWords(text)) {
-    const w = filterWord(raw);
+  for (const [quoted] of text.matchAll(/(?:"[^"]*(?:"|$)|[^\s"])+/g)) {
+    const raw = quoted.replaceAll("\"", ""), not = raw[0] === "!", w = filterWord(not ? raw.slice(1) : raw);
+    if (!raw) continue;
     if (typeof w === "string") error ??= w;
-    else words.push(w);
+    else words.push([w, not]);
   }
-  /** @type {Track|null} */
-  let of = null;
-  /** @type {(Uint8Array|null)[]} by word */
-  let sites = [];
-  const prepare = (/** @type {Track} */ track) => {
-    if (of === track) return;
-    sites = words.map((w) => ["size", "life", "never"].includes(w.kind) ? null : siteHits(track, w));
-    of = track;
-  };
-  return {
-    words, error, empty: words.length === 0,
-    match: (track, b) => {
-      prepare(track);
-      for (let i = 0; i < words.length; i++) if (wordHits(track, words[i], sites[i], b) === words[i].not) return false;
-      return true;
-    },
+  /** @type {Track|undefined} */
+  let of;
+  /** @type {Uint8Array} */
+  let mask;
+  last = {
+    text, error, empty: !words.length,
+    // The timeline and the panels ask one after the other, and at every move of the cursor.
     mask: (track) => {
-      prepare(track);
-      const x = track.exact, out = new Uint8Array(x ? x.nBlocks : 0).fill(1);
-      words.forEach((w, i) => {
-        const hit = sites[i], want = Number(!w.not), bSite = x ? x.bSite : [], size = x ? x.bSize : [], { min, max } = w;
-        if (w.kind === "size") for (let b = 0; b < out.length; b++) out[b] &= Number((size[b] >= min && size[b] <= max) !== w.not);
-        else if (hit) for (let b = 0; b < out.length; b++) out[b] &= Number(hit[bSite[b]] === want);
-        else for (let b = 0; b < out.length; b++) if (out[b] && wordHits(track, w, null, b) === w.not) out[b] = 0;
-      });
-      return out;
+      if (of === track) return mask;
+      const x = /** @type {Exact} */ (track.exact), n = x.nBlocks, out = new Uint8Array(n).fill(1);
+      for (const [word, not] of words) {
+        const test = word(x, track), { bSite } = x, flip = Number(not);
+        if (test instanceof Uint8Array) for (let b = 0; b < n; b++) out[b] &= test[bSite[b]] ^ flip;
+        else for (let b = 0; b < n; b++) if (test(b) === not) out[b] = 0;
+      }
+      of = track;
+      return mask = out;
     },
   };
+  return last;
 }

@@ -17,6 +17,9 @@ export function fmtCount(n) {
   return String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
+/** "1 block", "2 blocks". @param {number} n @param {string} what @returns {string} */
+export function fmtMany(n, what) { return `${fmtCount(n)} ${what}${n === 1 ? "" : "s"}`; }
+
 /** @param {number} part @param {number} whole @returns {string} 100 % is said only of all */
 export function fmtPercent(part, whole) {
   if (!(whole > 0)) return "-";

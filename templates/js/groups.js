@@ -10,31 +10,27 @@ const GROUP_COLORS = ["#2e44b3", "#ff9f41", "#398a5b", "#6cb2ff", "#9359fa", "#d
 const GROUP_OTHER = "#c9ced6";
 
 /** What a site counts for. @param {import("./tables.js").Sites} s @param {number} site @param {string} by @returns {number} */
-export function siteGroup(s, site, by) {
+function siteGroup(s, site, by) {
   if (by === "phase") return s.sub[site] > 0 ? s.sub[site] - 1 : s.phase[site];
   return by === "stack" ? s.labels[site] : s.role[site]; // stacks that read the same are one
 }
 
-/** The most bytes that each key held at one of some moments: the focus, the peak and others spread over the run.
+/** The most bytes that each key held at one of some moments: the focus, the peak and others spread over the run; and one of its sites.
  *  @param {Track} track @param {string} by @returns {Map<number, {bytes: number, site: number}>} */
 function groupWeights(track, by) {
   /** @type {Map<number, {bytes: number, site: number}>} */
   const most = new Map(), e = track.exact, s = track.sites;
   if (!e || !s) return most;
-  const ops = [track.opOfEvent(track.meta.focus.event), track.opOfEvent(track.meta.peak.event)];
+  const ops = [track.meta.focus, track.meta.peak].map((m) => track.opOfEvent(m.event));
   for (let i = 0; i < 24; i++) ops.push(Math.floor((e.nOps * (i + 0.5)) / 24));
   for (const op of ops) {
-    if (op < 0) continue;
-    const now = new Map();
+    const now = /** @type {typeof most} */ (new Map());
     for (const b of liveAt(track, op)) {
-      const key = siteGroup(s, e.bSite[b], by);
-      now.set(key, (now.get(key) || 0) + e.bSize[b]);
-      if (!most.has(key)) most.set(key, { bytes: 0, site: e.bSite[b] });
+      const site = e.bSite[b], key = siteGroup(s, site, by), m = now.get(key);
+      if (m) m.bytes += e.bSize[b];
+      else now.set(key, { bytes: e.bSize[b], site });
     }
-    for (const [key, bytes] of now) {
-      const m = most.get(key);
-      if (m) m.bytes = Math.max(m.bytes, bytes);
-    }
+    for (const [key, m] of now) if (!((most.get(key)?.bytes ?? 0) >= m.bytes)) most.set(key, m);
   }
   return most;
 }
@@ -55,42 +51,24 @@ function steadyOrder(o, n) {
 }
 
 /** Those who hold the device's memory. @param {Index} index @returns {Groups} */
-export function ownerGroups(index) {
-  const { holders } = index;
+function ownerGroups({ holders }) {
   return { names: holders.map((h) => h.name), keys: holders.map(() => ""), colors: holders.map((h) => h.color), of: new Uint16Array(0), order: holders.map((_, i) => i), single: false };
 }
 
-/** `order`: where a group of the overview is in names. @param {Track} track @param {Index} index
- *  @param {import("./view.js").By} by @returns {Groups} */
-export function groupsOf(track, index, by) {
-  const s = track.sites, names = [], keys = [], colors = /** @type {string[]} */ ([]), single = by === "alloc";
-  /** @type {number[]} */
-  let top;
-  const dict = by === "phase" ? index.phases : index.roles;
-  /** @type {Map<number, {bytes: number, site: number}>} */
-  let weights = new Map();
-  const order = steadyOrder(track.overviewEvent || track.overviewTime, track.meta.groups.length);
-  if (by === "role" || single) {
-    top = order.map((i) => track.meta.groups[i]);
-  } else {
-    weights = groupWeights(track, by);
-    top = [...weights].sort((a, b) => b[1].bytes - a[1].bytes || a[0] - b[0]).slice(0, GROUP_COLORS.length).map(([key]) => key);
-  }
-  for (const [i, key] of top.entries()) {
-    const site = weights.get(key);
-    names.push(by !== "stack" ? dict[key].name : (s && site && s.label(site.site)) || "no stack recorded");
-    keys.push(by === "stack" ? "" : `${by === "phase" ? "phase" : "role"}:${dict[key].id}`);
-    colors.push(by === "stack" ? GROUP_COLORS[i] : dict[key].color);
-  }
+/** `order`: where a group of the overview is in names. @param {Track} track @param {import("./view.js").By} by @returns {Groups} */
+export function groupsOf(track, by) {
+  if (by === "owner") return ownerGroups(track.index);
+  const { index, sites: s, meta } = track, single = by === "alloc", stack = by === "stack", phase = by === "phase", dict = phase ? index.phases : index.roles;
+  const order = steadyOrder(track.overviewEvent || track.overviewTime, meta.groups.length), weights = phase || stack ? groupWeights(track, by) : null;
+  const top = weights ? [...weights].sort((a, b) => b[1].bytes - a[1].bytes || a[0] - b[0]).slice(0, GROUP_COLORS.length).map(([key]) => key) : order.map((i) => meta.groups[i]);
+  const names = top.map((key) => stack ? s?.label(weights?.get(key)?.site ?? 0) || "no stack recorded" : dict[key].name), keys = top.map((key) => stack ? "" : `${phase ? "phase" : "role"}:${dict[key].id}`);
+  const colors = top.map((key, i) => stack ? GROUP_COLORS[i] : dict[key].color);
   // Colours are given out over the whole report: what has none of its own takes one that is free on this track.
-  const free = GROUP_COLORS.filter((c) => !colors.includes(c));
-  colors.forEach((c, i) => { if (c === GROUP_OTHER) colors[i] = free.shift() || c; });
-  names.push("other");
-  keys.push("");
-  colors.push(GROUP_OTHER);
-  const of = new Uint16Array(s ? s.nSites : 0), at = new Map(top.map((key, i) => [key, i]));
-  for (let i = 0; s && i < s.nSites; i++) of[i] = at.get(siteGroup(s, i, by)) ?? top.length;
-  return { names, keys, colors, of, order: [...order, order.length], single };
+  const free = GROUP_COLORS.filter((c) => !colors.includes(c)), at = new Map(top.map((key, i) => [key, i]));
+  return {
+    names: [...names, "other"], keys: [...keys, ""], colors: [...colors.map((c) => c === GROUP_OTHER ? free.shift() || c : c), GROUP_OTHER],
+    of: Uint16Array.from({ length: s ? s.nSites : 0 }, (_, i) => at.get(siteGroup(/** @type {any} */ (s), i, by)) ?? top.length), order: [...order, order.length], single,
+  };
 }
 
 /** Index of the stretch of a phase that holds at an event, -1 before the first. @param {Track} track @param {number} event */
@@ -105,8 +83,8 @@ export function pairWords(index, phase, sub) {
   return id === "unattributed" ? index.phases[sub - 1].name : `${index.phases[sub - 1].name} in ${name}`;
 }
 
-/** @param {Track} track @param {Index} index @param {number} event @returns {string} "" where not known */
-export function phaseWords(track, index, event) {
+/** @param {Track} track @param {number} event @returns {string} "" where not known */
+export function phaseWords(track, event) {
   const i = stretchAt(track, event), p = track.phases;
-  return p && i >= 0 ? pairWords(index, p.stretches.phase[i], p.stretches.sub[i]) : "";
+  return p && i >= 0 ? pairWords(track.index, p.stretches.phase[i], p.stretches.sub[i]) : "";
 }

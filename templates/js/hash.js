@@ -1,5 +1,5 @@
 // The view in the address: #t=40.0-45.2&by=phase&c=123 (a ticket can link to it). Everything read from there is hostile.
-import { BYS, firstAxis } from "./view.js";
+import { BYS } from "./view.js";
 
 /** @typedef {import("./view.js").ViewState} ViewState */
 /** @typedef {import("./view.js").View} View */
@@ -21,20 +21,20 @@ export function isViewHash(hash) { return /^#?[a-z]{1,2}=/.test(hash); }
 
 /** @param {View} view @param {number} first id of the track that a page shows by itself @returns {string} without # */
 export function formatHash(view, first) {
-  const out = /** @type {string[]} */ ([]), { track, axis } = view, [min, max] = track.axisRange(axis);
-  /** @param {string} key @param {string|number} value */
-  const put = (key, value) => out.push(`${key}=${value}`);
+  const out = /** @type {string[]} */ ([]), { track, axis } = view;
+  /** @param {string} key @param {unknown} value null, "" and false: none */
+  const put = (key, value) => { if (value || value === 0) out.push(`${key}=${value}`); };
   if (track.meta.id !== first) put("r", track.meta.id);
   /** @param {number} v */
   const number = (v) => String(Number(axis === "t" ? track.seconds(v).toFixed(6) : v.toFixed(2)));
-  if (view.lo > min || view.hi < max) put(axis, `${number(view.lo)}-${number(view.hi)}`);
-  else if (axis !== firstAxis(track)) put("x", axis);
-  if (view.by !== "role") put("by", view.by);
+  if (!view.isWhole()) put(axis, `${number(view.lo)}-${number(view.hi)}`);
+  else if (axis !== track.meta.axis) put("x", axis);
+  put("by", view.by !== "role" && view.by);
   if (!track.meta.focus || view.cursor !== track.meta.focus.event) put("c", view.cursor);
-  if (view.mark !== null) put("b", view.mark);
-  if (view.pin !== null) put("a", view.pin);
-  if (view.range) put("s", `${view.range[0]}-${view.range[1]}`);
-  if (view.query) put("q", encodeURIComponent(view.query.slice(0, HASH_QUERY)));
+  put("b", view.mark);
+  put("a", view.pin);
+  put("s", view.range?.join("-"));
+  put("q", encodeURIComponent(view.query.slice(0, HASH_QUERY)));
   return out.join("&");
 }
 
@@ -45,7 +45,7 @@ export function parseHash(hash, tracks, first) {
   const p = new URLSearchParams(hash.replace(/^#/, "").slice(0, 2000).replace(/\+/g, "%2B"));
   const id = hashInt(p.get("r")), track = tracks.find((t) => t.meta.id === id) || first;
   /** @type {"t"|"e"} */
-  const axis = p.has("e") || p.get("x") === "e" ? "e" : track.meta.time && (p.has("t") || p.get("x") === "t") ? "t" : firstAxis(track);
+  const axis = p.has("e") || p.get("x") === "e" ? "e" : track.meta.time && (p.has("t") || p.get("x") === "t") ? "t" : track.meta.axis;
   let [lo, hi] = track.axisRange(axis);
   const span = hashPair(p.get(axis) || "");
   if (span) [lo, hi] = axis === "t" ? span.map((v) => v / track.seconds(1)) : span;

@@ -7,12 +7,15 @@ import { fmtCount } from "./format.js";
 /** @typedef {import("./tables.js").Overview} Overview */
 /** @typedef {{at: number, label: string}} Tick */
 
+/** v, but no less than lo and no more than hi. @param {number} v @param {number} lo @param {number} hi */
+export function clamp(v, lo, hi) { return Math.min(Math.max(v, lo), hi); }
+
 const LAYOUT_UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 
-/** @param {number} max @param {number} unit @param {number} n @param {number[]} first @returns {number} of unit */
-function niceStep(max, unit, n, first) {
-  for (const f of first) if (max / (unit * f) <= n) return unit * f;
-  for (let p = 1; ; p *= 10) for (const f of [1, 2, 5]) if (max / (unit * f * p) <= n) return unit * f * p;
+/** The least of 1, 2, 5, 10, 20 ... that is not below v. @param {number} v */
+function niceStep(v) {
+  const p = 10 ** Math.floor(Math.log10(v));
+  return p * ([1, 2, 5].find((f) => v <= p * f) || 10);
 }
 
 /** The axis of bytes from 0, in one binary unit. @param {number} max @param {number} n at most so many steps
@@ -20,10 +23,9 @@ function niceStep(max, unit, n, first) {
 export function byteAxis(max, n) {
   let u = 0;
   while (u < LAYOUT_UNITS.length - 1 && max >= 1024 ** (u + 1)) u++;
-  const unit = 1024 ** u, step = niceStep(Math.max(max, 1), unit, n, u === 0 ? [] : [0.25, 0.5]), ticks = [];
-  const count = Math.max(Math.ceil(max / step), 1), digits = step / unit < 0.5 ? 2 : step / unit < 1 ? 1 : 0;
-  for (let i = 0; i <= count; i++) ticks.push({ at: i * step, label: ((i * step) / unit).toFixed(digits) });
-  return { top: count * step, unit: LAYOUT_UNITS[u], ticks };
+  const unit = 1024 ** u, want = max / unit / n, step = (u && [0.25, 0.5].find((v) => v >= want)) || Math.max(1, niceStep(want));
+  const count = Math.max(Math.ceil(max / unit / step), 1), digits = step < 0.5 ? 2 : step < 1 ? 1 : 0;
+  return { top: count * step * unit, unit: LAYOUT_UNITS[u], ticks: Array.from({ length: count + 1 }, (_, i) => ({ at: i * step * unit, label: (i * step).toFixed(digits) })) };
 }
 
 /** Ticks of [lo, hi] where 1 s, or one event, is `unit` long: all in one unit, and no two with the same words.
@@ -32,13 +34,11 @@ export function spanTicks(lo, hi, unit, n, seconds) {
   const far = Math.max(Math.abs(lo), Math.abs(hi)) / unit, small = !seconds || far >= 1 ? 0 : far >= 1e-3 ? 1 : 2;
   const one = unit / 1000 ** small, w = (hi - lo) / one;
   if (!(w > 0) || n < 1) return [];
-  let step = 10 ** Math.floor(Math.log10(w / n));
-  step *= [1, 2, 5, 10].find((f) => w / (step * f) <= n) || 10;
-  if (!seconds) step = Math.max(1, Math.round(step));
-  const digits = Math.min(Math.max(0, -Math.floor(Math.log10(step) + 1e-9)), 12), ticks = /** @type {Tick[]} */ ([]), from = Math.ceil(lo / one / step - 1e-6), to = hi / one / step + 1e-6;
+  const step = seconds ? niceStep(w / n) : Math.max(1, Math.round(niceStep(w / n)));
+  const digits = clamp(-Math.floor(Math.log10(step) + 1e-9), 0, 12), ticks = /** @type {Tick[]} */ ([]), from = Math.ceil(lo / one / step - 1e-6), to = hi / one / step + 1e-6;
   for (let k = 0; k < 100 && from + k <= to; k++) {
     const v = (from + k) * step;
-    ticks.push({ at: Math.min(Math.max(v * one, lo), hi), label: seconds ? `${v.toFixed(digits)} ${["s", "ms", "\u00b5s"][small]}` : fmtCount(v) });
+    ticks.push({ at: clamp(v * one, lo, hi), label: seconds ? `${v.toFixed(digits)} ${["s", "ms", "\u00b5s"][small]}` : fmtCount(v) });
   }
   return ticks;
 }
@@ -56,55 +56,49 @@ export function lowerBound(a, v, from = 0, to = a.length) {
 /** The overview of an axis. @param {Track} track @param {"t"|"e"} axis @returns {Overview|null} */
 export function overviewOf(track, axis) { return axis === "t" ? track.overviewTime : track.overviewEvent; }
 
-/** The running number of events before each bucket. @param {Overview} o @returns {Float64Array} n + 1 of them */
-function eventsBefore(o) {
-  const sum = new Float64Array(o.n + 1);
-  for (let i = 0; i < o.n; i++) sum[i + 1] = sum[i] + o.events[i];
-  return sum;
-}
-const eventsBeforeOf = /** @type {WeakMap<Overview, Float64Array>} */ (new WeakMap());
-/** @param {Overview} o */
+const eventsBefore = /** @type {WeakMap<Overview, Float64Array>} */ (new WeakMap());
+/** The running number of events before each bucket, and of all. @param {Overview} o */
 function eventSums(o) {
-  let sums = eventsBeforeOf.get(o);
-  if (!sums) eventsBeforeOf.set(o, (sums = eventsBefore(o)));
+  let sums = eventsBefore.get(o);
+  if (!sums) {
+    sums = new Float64Array(o.n + 1);
+    for (let i = 0; i < o.n; i++) sums[i + 1] = sums[i] + o.events[i];
+    eventsBefore.set(o, sums);
+  }
   return sums;
 }
 
 /** True where the exact events hold this one. @param {Track} track @param {number} event */
-export function hasExact(track, event) {
-  const runs = track.exact ? track.exact.runs : [];
-  return runs.some((r) => event >= r.first - 1 && event < r.first + r.events);
-}
+export function hasExact(track, event) { return track.opOfEvent(event) >= 0; }
 
 /** Where an event lies on the axis: to the bucket where there is only the overview.
  *  @param {Track} track @param {number} event @param {"t"|"e"} axis @returns {number} */
 export function xOfEvent(track, event, axis) {
   if (axis === "e") return Math.max(event, 0);
   if (event < 0) return 0;
-  const e = track.exact, at = e && hasExact(track, event) ? track.opOfEvent(event) : -1;
+  const e = track.exact, at = track.opOfEvent(event);
   // The request of a whole free has the time of the free.
   if (e && at >= 0) return track.xOf(e.kind[at + 1] === K_FREE && e.event[at + 1] === event + 1 ? at + 1 : at, "t");
   const o = track.overviewTime;
   if (!o) return 0;
-  const i = Math.min(Math.max(lowerBound(eventSums(o), event + 1) - 1, 0), o.n - 1);
+  const i = clamp(lowerBound(eventSums(o), event + 1) - 1, 0, o.n - 1);
   return o.x0 + ((o.x1 - o.x0) * (i + 0.5)) / o.n;
 }
 
 /** The last event at or before x. @param {Track} track @param {number} x @param {"t"|"e"} axis @returns {number} */
 export function eventOfX(track, x, axis) {
-  const last = track.meta.events - 1, o = track.overviewTime, e = track.exact;
-  if (axis === "e") return Math.min(Math.max(Math.floor(x), -1), last);
-  let event = -1;
-  if (o) {
-    const place = ((x - o.x0) / (o.x1 - o.x0 || 1)) * o.n, i = Math.min(Math.max(Math.floor(place), 0), o.n - 1);
-    event = Math.round(eventSums(o)[i] + o.events[i] * Math.min(Math.max(place - i, 0), 1)) - 1;
+  const o = track.overviewTime, e = track.exact;
+  let event = axis === "e" ? Math.floor(x) : -1;
+  if (axis === "t" && o) {
+    const place = ((x - o.x0) / (o.x1 - o.x0 || 1)) * o.n, i = clamp(Math.floor(place), 0, o.n - 1);
+    event = Math.round(eventSums(o)[i] + o.events[i] * clamp(place - i, 0, 1)) - 1;
   }
-  const run = e && runOfX(track, x, axis);
-  if (e && e.tickX && run) {
+  const run = axis === "t" && runOfX(track, x, axis);
+  if (run && e?.tickX) {
     const op = lowerBound(e.tickX, x + 0.001, run.op0, run.op1) - 1;
     event = op <= run.op0 ? run.first - 1 : e.event[op];
   }
-  return Math.min(Math.max(event, -1), last);
+  return clamp(event, -1, track.meta.events - 1);
 }
 
 /** The stretch of the axis, in ticks or events, of which a run knows every state. @param {Track} track
@@ -129,16 +123,19 @@ export function runOfX(track, at, axis) {
  *   most: number, live: number, exact: boolean}} Columns
  */
 export const NO_OP = -1;
+/** By kind of operation: whether a block is born or goes. */
+export const SIGN = Int8Array.of(1, -1, 0, -1, 0, 0, 0, 0, 0, 0, 0, 0, -1, 0);
 
 /** Each column gets its highest instant: of the states that hold in it, the one it comes in with included.
- *  @param {Track} track @param {"t"|"e"} axis @param {number} lo @param {number} hi @param {number} n @returns {Columns} */
-export function columnsOf(track, axis, lo, hi, n) {
+ *  @param {Track} track @param {"t"|"e"} axis @param {number} lo @param {number} hi @param {number} n
+ *  @param {boolean} [bare] without the exact events @returns {Columns} */
+export function columnsOf(track, axis, lo, hi, n, bare) {
   const c = {
     lo, hi, n, op: new Int32Array(n).fill(NO_OP), from: new Int32Array(n), to: new Int32Array(n), events: 0, most: 0, live: 0,
     exact: false,
   };
   const e = track.exact, xs = e && (axis === "e" ? e.event : e.tickX);
-  if (!e || !xs) return c;
+  if (!e || !xs || bare) return c;
   const { total, kind } = e, w = (hi - lo) / n;
   for (const r of e.runs) {
     if (r.op1 <= r.op0) continue;
@@ -150,12 +147,11 @@ export function columnsOf(track, axis, lo, hi, n) {
       const limit = col === n - 1 ? Math.floor(hi) + 1 : lo + (col + 1) * w, from = i; // positions are whole numbers: up to hi, hi included
       let best = Math.max(i - 1, r.op0), top = total[best];
       for (; i < r.op1 && xs[i] < limit; i++) {
-        const k = kind[i];
         if (total[i] > top) {
           top = total[i];
           best = i;
         }
-        live += k === 0 ? 1 : k === 1 || k === 3 || k === 12 ? -1 : 0;
+        live += SIGN[kind[i]];
         if (live > c.live) c.live = live;
       }
       if (top > c.most) c.most = top;
@@ -175,8 +171,8 @@ export function columnsOf(track, axis, lo, hi, n) {
 export function bucketsOf(o, lo, hi, n) {
   const out = new Int32Array(n), w = (hi - lo) / n, scale = o.n / (o.x1 - o.x0 || 1);
   for (let col = 0; col < n; col++) {
-    const a = Math.min(Math.max(Math.floor((lo + col * w - o.x0) * scale), 0), o.n - 1);
-    const b = Math.min(Math.max(Math.ceil((lo + (col + 1) * w - o.x0) * scale) - 1, a), o.n - 1);
+    const a = clamp(Math.floor((lo + col * w - o.x0) * scale), 0, o.n - 1);
+    const b = clamp(Math.ceil((lo + (col + 1) * w - o.x0) * scale) - 1, a, o.n - 1);
     let best = a;
     for (let i = a + 1; i <= b; i++) if (o.high[i] > o.high[best]) best = i;
     out[col] = best;

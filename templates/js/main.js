@@ -1,27 +1,14 @@
 // Where the page's script starts: index, tracks, view, every panel. What fails leaves the static page as it was.
 import { initTimeline } from "./controls.js";
-import { fromBase64, inflate } from "./decode.js";
 import { initHash } from "./hash.js";
 import { PANELS } from "./panel_all.js";
-import { decodeLedger } from "./tables.js";
 import { Track } from "./track.js";
 import { View } from "./view.js";
-
-/** The ledger of the GPU that a track is of, where the recording tells. @param {import("./track.js").Index} index
- *  @param {import("./track.js").TrackMeta} meta @returns {Promise<{of: import("./tables.js").Ledger, t0: string}|null>} */
-async function ledgerOf(index, meta) {
-  const l = index.ledgers.find((q) => q.id === meta.ledger), text = l && document.getElementById(`mt-g${l.id}`);
-  try {
-    return l && text ? { of: decodeLedger(await inflate(fromBase64((text.textContent || "").trim())), index.holders.length), t0: l.t0_ns } : null;
-  } catch {
-    return null; // the line is left out; the static ledger is on the page
-  }
-}
 
 /** Says at the end of the page what the script could not do. @param {string} what @param {unknown} error */
 function sayTrouble(what, error) {
   const p = document.createElement("p");
-  p.textContent = `${what}: ${error instanceof Error ? error.message : String(error)}`;
+  p.textContent = `${what}: ${/** @type {Error} */ (error).message}`;
   (document.querySelector("footer") || document.body).append(p);
 }
 
@@ -53,16 +40,16 @@ async function startPage() {
   const tracks = index ? index.tracks.map((meta) => new Track(index, meta)) : [];
   const first = tracks.find((t) => t.meta.primary) || tracks[0], ctx = /** @type {any} */ ({ index, tracks, view: null, root: document });
   if (!first || !index) return startPanels(ctx);
+  if (!/[#&]r=/.test(location.hash)) first.startExact(); // an address may ask for another one
   await first.load();
-  const view = (ctx.view = new View(first)), timeline = /** @type {any} */ (initTimeline(ctx));
+  const view = (ctx.view = new View(first)), progress = initTimeline(ctx);
   await new Promise((go) => setTimeout(go)); // the picture comes first
   startPanels(ctx);
   const fetchTrack = async () => {
     const { track } = view;
     await track.load();
-    if (timeline) timeline.ledger = await ledgerOf(index, track.meta);
     if (view.track === track) view.tell(new Set(["data"]));
-    await track.loadExact((done) => { if (timeline && view.track === track) timeline.progress(done); });
+    await track.loadExact((done) => { if (view.track === track) progress?.(done); });
     if (view.track === track) view.tell(new Set(["data"]));
   };
   view.on((changed) => { if (changed.has("track")) fetchTrack(); });

@@ -1,79 +1,93 @@
 // What lies around the picture: axes, lines, the bands of phases and ranges, flags of findings, the peak and errors.
-import { fmtBytes } from "./format.js";
+import { rgbOf } from "./draw.js";
 import { stretchAt } from "./groups.js";
-import { byteAxis, eventOfX, lowerBound, spanTicks, xOfEvent } from "./layout.js";
+import { byteAxis, clamp, eventOfX, lowerBound, spanTicks } from "./layout.js";
 
 /** @typedef {import("./view.js").View} View */
-/** @typedef {import("./track.js").Index} Index */
-/** Where things are on the canvas, in CSS pixels. @typedef {{left: number, top: number, width: number, height: number,
- *   band: number, lanes: number, laneAt: number, bottom: number}} Box */
-/** @typedef {{ink: string, soft: string, line: string, page: string, oom: string, edge: string, fill: string, warn: string}} Theme */
-/** @typedef {{x: number, event: number, to: number, text: string, kind: string}} Flag */
+/** @typedef {import("./track.js").Track} Track */
+/** The picture's size and what lies below it, in CSS pixels from its upper left corner; `steps` of the axis of bytes at most.
+ *  @typedef {{w: number, h: number, band: number, lanes: number, laneAt: number, bottom: number, steps: number}} Box */
+/** @typedef {{ink: string, soft: string, line: string, card: string, oom: string, edge: string, fill: string, warn: string}} Theme */
+/** @typedef {{from: number, to: number, text: string, kind: string}} Flag */
+/** What is drawn with, and where. @typedef {{g: CanvasRenderingContext2D, box: Box, view: View, c: Theme}} Pen */
+/** A rectangle that has a name. @typedef {{x: number, y: number, w: number, text: string}} Named */
 
-const MARK_FONT = "12px system-ui, sans-serif";
+const MARK_FONT = "11px system-ui, sans-serif", FLAG_FONT = "600 12px system-ui, sans-serif";
 
 /** @returns {Theme} the colours of the page as they are now */
 export function themeNow() {
   const css = getComputedStyle(document.documentElement);
-  return /** @type {Theme} */ (Object.fromEntries(["ink", "soft", "line", "page", "oom", "edge", "fill", "warn"].map((name) =>
-    [name, css.getPropertyValue(`--${name === "page" ? "card" : name}`).trim()])));
+  return /** @type {any} */ (Object.fromEntries("ink soft line card oom edge fill warn".split(" ").map((name) => [name, css.getPropertyValue(`--${name}`).trim()])));
 }
 
-/** Pixels from the left of the canvas. @param {Box} box @param {View} view @param {number} x */
-export function pxOf(box, view, x) { return box.left + ((x - view.lo) / (view.hi - view.lo)) * box.width; }
+/** Puts an element over a part of an axis, as far as that is in sight. @param {HTMLElement} el @param {number[]} axis from, to
+ *  @param {number} a NaN: nowhere @param {number} [b] */
+export function showSpan(el, [lo, hi], a, b = a) {
+  const at = (/** @type {number} */ x) => clamp((x - lo) / (hi - lo), 0, 1) * 100;
+  el.hidden = !(b >= lo && a <= hi);
+  el.style.left = `${at(a)}%`;
+  el.style.width = `${at(b) - at(a)}%`;
+}
 
-/** @param {CanvasRenderingContext2D} g @param {Box} box @param {View} view @param {Theme} c @param {number} top of the bytes */
-export function drawAxes(g, box, view, c, top) {
-  const { left, top: y0, width, height } = box, bytes = byteAxis(top, Math.max(2, Math.floor(height / 42))), base = y0 + height;
-  g.font = MARK_FONT;
+/** @param {CanvasRenderingContext2D} g @param {string} color @param {number} x @param {number} y @param {number} w @param {number} h @param {number} [alpha] */
+function rect(g, color, x, y, w, h, alpha = 1) {
+  g.globalAlpha = alpha;
+  g.fillStyle = color;
+  g.fillRect(x, y, w, h);
+  g.globalAlpha = 1;
+}
+
+/** @param {CanvasRenderingContext2D} g @param {string} color @param {string} text @param {number} x @param {number} y @param {CanvasTextAlign} [align] */
+function write(g, color, text, x, y, align = "center") {
+  g.fillStyle = color;
+  g.textAlign = align;
   g.textBaseline = "middle";
-  g.textAlign = "right";
+  g.fillText(text, x, y);
+}
+
+/** Pixels from the left of the picture. @param {Pen} pen @param {number} x */
+function pxOf({ box, view }, x) { return ((x - view.lo) / (view.hi - view.lo)) * box.w; }
+
+/** Pixels of an event. @param {Pen} pen @param {number} event */
+function pxOfEvent(pen, event) { return pxOf(pen, pen.view.xOf(event)); }
+
+/** @param {Pen} pen @param {number} top of the bytes */
+export function drawAxes(pen, top) {
+  const { g, box: { w, h, bottom, steps }, view, c } = pen, bytes = byteAxis(top, steps), time = view.axis === "t";
+  g.font = "12px system-ui, sans-serif";
   for (const t of bytes.ticks) {
-    const y = Math.round(base - (t.at / top) * height) + 0.5;
-    if (y < y0 - 1) continue;
-    g.fillStyle = c.soft;
-    g.fillText(t.label, left - 7, y);
-    g.globalAlpha = 0.5;
-    g.fillStyle = c.line;
-    g.fillRect(left, y - 0.5, width, 1);
-    g.globalAlpha = 1;
+    const y = Math.round(h - (t.at / top) * h);
+    if (y < -1) continue;
+    write(g, c.soft, t.label, -7, y + 0.5, "right");
+    rect(g, c.line, 0, y, w, 1, 0.5);
   }
-  g.fillStyle = c.soft;
-  g.fillText(bytes.unit, left - 7, y0 - 14);
-  const time = view.axis === "t", unit = time ? 1 / view.track.seconds(1) : 1;
-  g.textAlign = "center";
-  let free = 0;
-  for (const t of spanTicks(view.lo, view.hi, unit, Math.max(3, Math.floor(width / 110)), time)) {
-    const x = pxOf(box, view, t.at), half = g.measureText(t.label).width / 2, at = Math.min(Math.max(x, left - 20 + half), left + width - half + 8);
-    g.fillStyle = c.line;
-    g.fillRect(Math.round(x), box.bottom, 1, 4);
-    g.fillStyle = c.soft;
+  write(g, c.soft, bytes.unit, -7, -14, "right");
+  let free = -99;
+  for (const t of spanTicks(view.lo, view.hi, time ? 1 / view.track.seconds(1) : 1, Math.max(3, Math.floor(w / 110)), time)) {
+    const x = pxOf(pen, t.at), half = g.measureText(t.label).width / 2, at = clamp(x, half - 20, w - half + 8);
+    rect(g, c.line, Math.round(x), bottom, 1, 4);
     if (at - half < free) continue; // deep in a long run they are long
-    g.fillText(t.label, at, box.bottom + 13);
+    write(g, c.soft, t.label, at, bottom + 13);
     free = at + half + 6;
   }
 }
 
-/** A line over the columns, as steps; NaN leaves a gap. @param {CanvasRenderingContext2D} g @param {Box} box
- *  @param {ArrayLike<number>} v @param {number} top @param {string} color @param {number} width @param {number[]} dash */
-export function drawLine(g, box, v, top, color, width, dash) {
-  const n = v.length, step = box.width / n, base = box.top + box.height;
-  let open = false, last = NaN;
+/** A line over the columns, as steps; NaN leaves a gap. @param {Pen} pen @param {ArrayLike<number>} v @param {number} top
+ *  @param {string} color @param {number} width @param {number[]} [dash] */
+export function drawLine({ g, box }, v, top, color, width, dash = []) {
+  const step = box.w / v.length;
+  let last = NaN;
   g.beginPath();
-  for (let i = 0; i < n; i++) {
-    const y = base - (v[i] / top) * box.height, x = box.left + i * step;
-    if (Number.isNaN(y)) {
-      open = false;
-    } else if (!open) {
-      g.moveTo(x, y);
-      open = true;
-    } else if (y !== last) {
+  for (let i = 0; i < v.length; i++) {
+    const y = box.h - (v[i] / top) * box.h, x = i * step;
+    if (Number.isNaN(last)) g.moveTo(x, y);
+    else if (y !== last) {
       g.lineTo(x, last);
-      g.lineTo(x, y);
+      g.lineTo(x, y); // to NaN, none
     }
-    if (open && (i === n - 1 || Number.isNaN(v[i + 1]))) g.lineTo(x + step, y);
     last = y;
   }
+  g.lineTo(box.w, last);
   g.strokeStyle = color;
   g.lineWidth = width;
   g.setLineDash(dash);
@@ -83,40 +97,32 @@ export function drawLine(g, box, v, top, color, width, dash) {
 
 /** Text within a rectangle, or none where it does not fit. @param {CanvasRenderingContext2D} g @param {string} text
  *  @param {number} x @param {number} w @param {number} y @param {string} color */
-function textIn(g, text, x, w, y, color) {
-  if (w < 26 || g.measureText(text).width > w - 6) return;
-  g.fillStyle = color;
-  g.fillText(text, x + w / 2, y);
+function writeIn(g, text, x, w, y, color) {
+  if (w >= 26 && g.measureText(text).width <= w - 6) write(g, color, text, x + w / 2, y);
 }
 
 /** Black or white, whichever reads better on a colour. @param {string} hex */
 function inkOn(hex) {
-  const v = parseInt(hex.slice(1), 16) || 0;
-  return (v >> 16) * 0.299 + ((v >> 8) & 255) * 0.587 + (v & 255) * 0.114 > 140 ? "#000" : "#fff";
+  const [r, g, b] = rgbOf(hex);
+  return r * 0.299 + g * 0.587 + b * 0.114 > 140 ? "#000" : "#fff";
 }
 
-/** The phases: coarse ones with their names, and below them, thin, what happens inside.
- *  @param {CanvasRenderingContext2D} g @param {Box} box @param {View} view @param {Index} index */
-export function drawPhases(g, box, view, index) {
-  const track = view.track, p = track.phases;
-  if (!p || p.stretches.n === 0) return;
-  const { phase, sub } = p.stretches, w = Math.floor(box.width), unit = (view.hi - view.lo) / w;
-  g.font = "11px system-ui, sans-serif";
-  g.textAlign = "center";
-  g.textBaseline = "middle";
-  const at = Int32Array.from({ length: w }, (_, x) => stretchAt(track, eventOfX(track, view.lo + (x + 0.5) * unit, view.axis)));
+/** The phases: coarse ones with their names, and below them, thin, what happens inside. @param {Pen} pen */
+export function drawPhases({ g, box, view }) {
+  const { track } = view, s = track.phases?.stretches;
+  if (!s?.n) return;
+  const w = Math.floor(box.w), unit = (view.hi - view.lo) / w;
+  g.font = MARK_FONT;
+  const at = Int32Array.from({ length: w }, (_, x) => stretchAt(track, view.eventAt(view.lo + (x + 0.5) * unit)));
   for (const fine of [false, true]) {
-    let from = 0, was = -1;
     const y = fine ? box.band + 15 : box.band;
-    for (let x = 0; x <= w; x++) {
-      const i = x < w ? at[x] : -1;
-      const now = i < 0 ? -1 : fine ? sub[i] - 1 : phase[i];
+    for (let from = 0, was = -1, x = 0; x <= w; x++) {
+      const i = x < w ? at[x] : -1, now = i < 0 ? -1 : fine ? s.sub[i] - 1 : s.phase[i];
       if (now === was) continue;
       if (was >= 0) {
-        const { color, name } = index.phases[was];
-        g.fillStyle = color;
-        g.fillRect(box.left + from, y, x - from, fine ? 5 : 14);
-        if (!fine) textIn(g, name, box.left + from, x - from, y + 7.5, inkOn(color));
+        const { color, name } = track.index.phases[was];
+        rect(g, color, from, y, x - from, fine ? 5 : 14);
+        if (!fine) writeIn(g, name, from, x - from, y + 7.5, inkOn(color));
       }
       from = x;
       was = now;
@@ -127,99 +133,71 @@ export function drawPhases(g, box, view, index) {
 /** Begin and end of the ranges in events: found once. @type {WeakMap<object, {exact: boolean, a: ArrayLike<number>, b: ArrayLike<number>}>} */
 const rangeEvents = new WeakMap();
 
-/** Begin and end of the ranges on an axis. @param {import("./track.js").Track} track @param {import("./tables.js").Phases["ranges"]} r
+/** Begin and end of the ranges on an axis. @param {Track} track @param {import("./tables.js").Phases["ranges"]} r
  *  @param {"t"|"e"} axis @returns {{a: ArrayLike<number>, b: ArrayLike<number>}} */
 function rangeEnds(track, r, axis) {
   if (axis === "t") return { a: r.t0, b: r.t1 };
+  const exact = track.exact !== null;
   let known = rangeEvents.get(r);
-  if (!known || known.exact !== (track.exact !== null)) {
+  if (known?.exact !== exact) {
     const events = (/** @type {Float64Array} */ v) => v.map((t) => eventOfX(track, t, "t"));
-    rangeEvents.set(r, (known = { exact: track.exact !== null, a: events(r.t0), b: events(r.t1) }));
+    rangeEvents.set(r, (known = { exact, a: events(r.t0), b: events(r.t1) }));
   }
   return known;
 }
 
-/** Annotations and NVTX ranges, a lane for each depth. @param {CanvasRenderingContext2D} g @param {Box} box @param {View} view
- *  @param {Theme} c */
-export function drawRanges(g, box, view, c) {
-  const track = view.track, r = track.phases && track.phases.ranges;
-  if (!r || box.lanes === 0) return;
-  const scale = box.width / (view.hi - view.lo), last = new Float64Array(box.lanes).fill(-1), { a: begin, b: end } = rangeEnds(track, r, view.axis);
-  g.font = "11px system-ui, sans-serif";
+/** Annotations and NVTX ranges, a lane for each depth. @param {Pen} pen @returns {Named[]} what is to be seen of them */
+export function drawRanges(pen) {
+  const { g, box, view, c } = pen, { track, axis } = view, r = track.phases?.ranges, out = /** @type {Named[]} */ ([]);
+  if (!r) return out;
+  const last = new Float64Array(box.lanes).fill(-1), { a: begin, b: end } = rangeEnds(track, r, axis);
+  g.font = MARK_FONT;
   for (let i = 0; i < r.n && begin[i] < view.hi; i++) {
     const lane = r.lane[i];
     if (lane >= box.lanes || end[i] <= view.lo) continue;
-    const a = Math.max((begin[i] - view.lo) * scale, 0), b = Math.min((end[i] - view.lo) * scale, box.width);
+    const a = Math.max(pxOf(pen, begin[i]), 0), b = Math.min(pxOf(pen, end[i]), box.w);
     if (b - a < 1 && b <= last[lane]) continue;
-    const x = Math.max(a, last[lane]), w = Math.max(b - x, 1), y = box.laneAt + lane * 14;
+    const x = Math.max(a, last[lane]), w = Math.max(b - x, 1), y = box.laneAt + lane * 14, text = r.name[i];
     last[lane] = x + w;
-    g.fillStyle = c.fill;
-    g.fillRect(box.left + x, y, w, 13);
-    g.fillStyle = c.soft;
-    g.fillRect(box.left + x, y, 1, 13);
-    textIn(g, r.name[i], box.left + x, w, y + 7, c.ink);
+    rect(g, c.fill, x, y, w, 13);
+    rect(g, c.soft, x, y, 1, 13);
+    writeIn(g, text, x, w, y + 7, c.ink);
+    out.push({ x, y, w, text });
   }
+  return out;
 }
 
-/** Where steps begin: light lines through the picture. @param {CanvasRenderingContext2D} g @param {Box} box @param {View} view
- *  @param {Theme} c */
-export function drawSteps(g, box, view, c) {
-  const { track } = view, s = track.phases && track.phases.steps;
-  if (!s || s.n === 0) return;
-  const a = lowerBound(s.first, eventOfX(track, view.lo, view.axis)), b = lowerBound(s.first, eventOfX(track, view.hi, view.axis) + 1);
-  if (b - a > box.width / 30) return;
-  g.fillStyle = c.ink;
-  g.globalAlpha = 0.35;
-  g.textAlign = "left";
-  g.font = "11px system-ui, sans-serif";
+/** Where steps begin: light lines through the picture. @param {Pen} pen */
+export function drawSteps(pen) {
+  const { g, box, view, c } = pen, s = view.track.phases?.steps;
+  if (!s) return;
+  const a = lowerBound(s.first, view.eventAt(view.lo)), b = lowerBound(s.first, view.eventAt(view.hi) + 1);
+  if (b - a > box.w / 30) return;
   for (let i = a; i < b; i++) {
-    const x = Math.round(pxOf(box, view, xOfEvent(track, s.first[i], view.axis)));
-    for (let y = box.top; y < box.top + box.height; y += 6) g.fillRect(x, y, 1, 2);
+    const x = Math.round(pxOfEvent(pen, s.first[i]));
+    for (let y = 0; y < box.h; y += 6) rect(g, c.ink, x, y, 1, 2, 0.35);
   }
-  g.globalAlpha = 1;
-}
-
-/** All flags of a track in the order of their moments. @param {import("./track.js").Track} track @returns {Omit<Flag, "x">[]} */
-export function flagsOf(track) {
-  const { peak, ooms, marks } = track.meta, out = [];
-  if (peak.live > 0) out.push({ event: peak.event, to: peak.event, kind: "peak", text: `peak ${fmtBytes(peak.live)}` });
-  for (const o of ooms) {
-    out.push({ event: o.event, to: o.event, kind: "oom", text: `out of memory: asked for ${fmtBytes(o.request)}, ${fmtBytes(o.free)} free on the device${o.label ? `, by ${o.label}` : ""}` });
-  }
-  for (const m of marks) {
-    if (m.kind === "peak" || (m.kind === "oom" && ooms.some((o) => o.event === m.from))) continue;
-    out.push({ event: m.from, to: m.to, kind: m.kind, text: m.text });
-  }
-  return out.sort((a, b) => a.event - b.event);
 }
 
 /** Triangles and flags above the picture, because a line through it would hide the one column that it marks.
- *  @param {CanvasRenderingContext2D} g @param {Box} box @param {View} view @param {Theme} c @param {Omit<Flag, "x">[]} flags
- *  @returns {Flag[]} those in view */
-export function drawFlags(g, box, view, c, flags) {
-  const seen = /** @type {Flag[]} */ ([]), y = box.top - 4, taken = /** @type {[number, number][]} */ ([]);
-  g.font = `600 ${MARK_FONT}`;
-  g.textBaseline = "middle";
-  for (const f of flags) {
-    const x = pxOf(box, view, xOfEvent(view.track, f.event, view.axis));
-    if (x < box.left - 1 || x > box.left + box.width + 1) continue;
-    seen.push({ ...f, x });
-    const oom = f.kind === "oom", shape = f.kind === "peak" ? [0, 3, -6, -6, 6, -6] : oom ? [1, -12, 10, -8, 1, -4] : [0, 3, -4, -3, 0, -9, 4, -3];
-    g.fillStyle = f.kind === "peak" ? c.ink : oom ? c.oom : c.warn;
-    if (oom) g.fillRect(x - 1, y - 12, 2, box.height + 16);
+ *  @param {Pen} pen @param {Flag[]} flags @returns {(Flag & {x: number})[]} those in view */
+export function drawFlags(pen, flags) {
+  const { g, box, c } = pen, taken = /** @type {number[][]} */ ([]), seen = flags.map((f) => ({ ...f, x: pxOfEvent(pen, f.from) })).filter((f) => f.x >= -1 && f.x <= box.w + 1);
+  g.font = FLAG_FONT;
+  for (const { kind, x } of seen) {
+    const oom = kind === "oom", peak = kind === "peak", shape = peak ? [0, 3, -6, -6, 6, -6] : oom ? [1, -12, 10, -8, 1, -4] : [0, 3, -4, -3, 0, -9, 4, -3];
+    const color = peak ? c.ink : oom ? c.oom : c.warn;
+    if (oom) rect(g, color, x - 1, -16, 2, box.h + 16);
+    g.fillStyle = color;
     g.beginPath();
-    for (let i = 0; i < shape.length; i += 2) g.lineTo(x + shape[i], y + shape[i + 1]);
+    for (let i = 0; i < shape.length; i += 2) g.lineTo(x + shape[i], shape[i + 1] - 4);
     g.fill();
   }
   // Names for errors first, then for the peak, where there is room.
-  for (const f of [...seen].sort((a, b) => Number(b.kind === "oom") - Number(a.kind === "oom"))) {
-    const { x } = f;
-    const label = f.kind === "oom" ? f.text.replace(/,.*/, "") : f.kind === "peak" ? f.text : "", w = g.measureText(label).width;
-    const left = x + 12 + w > box.left + box.width, from = left ? x - 12 - w : x + 12;
-    if (!label || from < box.left - 20 || taken.some(([a, b]) => from < b + 14 && from + w > a - 14)) continue;
-    g.fillStyle = f.kind === "oom" ? c.oom : c.ink;
-    g.textAlign = "left";
-    g.fillText(label, from, y - 12);
+  for (const kind of ["oom", "peak"]) for (const f of seen) {
+    const label = f.text.replace(/,.*/, ""), w = g.measureText(label).width, from = f.x + 12 + w > box.w ? f.x - 12 - w : f.x + 12;
+    if (f.kind !== kind || from < -20 || taken.some(([a, b]) => from < b + 14 && from + w > a - 14)) continue;
+    write(g, kind === "oom" ? c.oom : c.ink, label, from, -16, "left");
     taken.push([from, from + w]);
   }
   return seen;

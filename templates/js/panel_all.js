@@ -4,7 +4,6 @@ import { initCopy, initCsv } from "./copy.js";
 import { initCursor } from "./panel_cursor.js";
 import { initScroll } from "./panel_dom.js";
 import { initLinks } from "./panel_links.js";
-import { initRanks } from "./panel_ranks.js";
 import { initSegments } from "./panel_segmap.js";
 import { initTables } from "./panel_sort.js";
 import { initTheme } from "./theme.js";
@@ -19,5 +18,4 @@ export const PANELS = [
   { slot: "timeline", init: initCsv },
   { slot: "owners", init: initCursor },
   { slot: "segments", init: initSegments },
-  { slot: "ranks", init: initRanks },
 ];

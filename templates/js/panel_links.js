@@ -1,26 +1,34 @@
-// Moments named on the page lead into the timeline.
+// Moments named on the page lead into the timeline, and so do the rows of ranks.
 
-import { pButton } from "./panel_dom.js";
+import { pEl } from "./panel_dom.js";
 /** @typedef {import("./panel_dom.js").PanelCtx} PanelCtx */
 
 /** @param {PanelCtx} ctx */
-export function initLinks(ctx) {
+export function initLinks({ tracks, view }) {
   const box = document.getElementById("timeline");
   if (!box) return;
-  // A cell that stands for a moment is no control without a script; a link to the section is.
-  for (const cell of document.querySelectorAll("[data-event]:not(a)")) {
-    const b = pButton("", () => {}, { class: "plain", title: "Show it in the timeline" });
-    b.append(...cell.childNodes);
+  const trackOf = (/** @type {Element} */ e) => tracks.find(t => t.meta.label === /** @type {HTMLElement|null} */ (e.closest("[data-place]"))?.dataset.place);
+  /** @type {HTMLElement[]} */
+  const ranks = [];
+  // A cell that stands for a moment or a track is no control without a script; a link to the section is.
+  for (const cell of document.querySelectorAll("[data-event]:not(a), [data-place] > th")) {
+    const track = trackOf(cell);
+    if (cell.matches("th") && !track) continue;
+    const b = pEl("button", { type: "button", class: "plain", title: "Show it in the timeline" }, ...cell.childNodes);
+    if (track) ranks.push(b);
     cell.append(b);
   }
+  const mark = () => { for (const b of ranks) b.setAttribute("aria-pressed", String(trackOf(b) === view.track)); };
+  mark();
+  view.on(mark);
   document.addEventListener("click", e => {
-    const a = e.target instanceof Element ? e.target.closest("[data-event]") : null;
-    if (!(a instanceof HTMLElement)) return;
+    const a = e.target instanceof Element ? /** @type {HTMLElement|null} */ (e.target.closest("[data-event], [data-place] button")) : null;
+    if (!a) return;
+    const { event, to = event } = a.dataset, from = Number(event), end = Number(to);
     e.preventDefault();
-    const from = Number(a.dataset.event), to = a.dataset.to === undefined ? from : Number(a.dataset.to);
-    ctx.view.set({ track: ctx.tracks.find(t => t.meta.primary) || ctx.view.track, cursor: to, range: to > from ? [from, to] : null });
-    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    box.scrollIntoView({ behavior: still ? "auto" : "smooth", block: "start" });
+    if (event) view.set({ track: tracks.find(t => t.meta.primary) || view.track, cursor: end, range: end > from ? [from, end] : null });
+    else view.set({ track: trackOf(a) });
+    box.scrollIntoView({ behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth", block: "start" });
     /** @type {HTMLElement|null} */ (box.querySelector(".tl-over"))?.focus({ preventScroll: true });
   });
 }

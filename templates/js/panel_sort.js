@@ -1,23 +1,19 @@
 // Tables that a click on a heading sorts: falling (numbers) or rising (text), the other way, and back as they came.
 
+import { UNITS_OF_TIME } from "./filter.js";
 import { pButton } from "./panel_dom.js";
 
-const SORT_UNITS = /** @type {Record<string, number>} */ ({
-  B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, TiB: 1024 ** 4, PiB: 1024 ** 5,
-  us: 1e-6, "\u00b5s": 1e-6, ms: 1e-3, s: 1, min: 60, h: 3600, "%": 1
-});
+const SORT_UNITS = /** @type {Record<string, number>} */ ({ ...UNITS_OF_TIME, B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, TiB: 1024 ** 4, PiB: 1024 ** 5, "%": 1 });
 
 /** The number that a cell stands for; NaN for text, -Infinity for nothing.
  * @param {string} text @param {string} [title] with the exact number, "1,234 bytes" @returns {number} */
 export function sortKey(text, title = "") {
-  const exact = /^(-?[\d,]+) bytes$/.exec(title);
-  if (exact) return Number(exact[1].replaceAll(",", ""));
-  const t = text.trim().replace(/^event /, "").replace("\u2212", "-");
+  const exact = /^(-?[\d,]+) bytes$/.exec(title), t = exact ? exact[1] : text.trim().replace(/^event /, "").replace("\u2212", "-");
   if (t === "" || t === "-") return -Infinity;
   let sum = 0, read = 0;
-  for (const m of t.matchAll(/([+-]?[\d,]*\.?\d+) ?([%\w\u00b5]*) ?/gy)) {
-    sum += Number(m[1].replaceAll(",", "")) * (m[2] === "" ? 1 : SORT_UNITS[m[2]] ?? NaN);
-    read += m[0].length;
+  for (const [all, number, unit] of t.matchAll(/([+-]?[\d,]*\.?\d+) ?([%\w\u00b5]*) ?/gy)) {
+    sum += Number(number.replaceAll(",", "")) * (SORT_UNITS[unit] ?? NaN);
+    read += all.length;
   }
   return read === t.length ? sum : NaN;
 }
@@ -25,38 +21,39 @@ export function sortKey(text, title = "") {
 /** The order of rows with these keys; equal ones keep theirs.
  * @param {{n: number, text: string}[]} keys @param {boolean} falling @returns {number[]} */
 export function sortOrder(keys, falling) {
-  const numeric = keys.every(k => !Number.isNaN(k.n)), sign = falling ? -1 : 1;
-  return keys.map((_, i) => i).sort((a, b) => {
-    const x = keys[a], y = keys[b];
-    const d = numeric ? (x.n === y.n ? 0 : x.n < y.n ? -1 : 1) : x.text < y.text ? -1 : x.text > y.text ? 1 : 0;
-    return d * sign || a - b;
+  const by = keys.some(k => Number.isNaN(k.n)) ? "text" : "n", sign = falling ? -1 : 1;
+  return [...keys.keys()].sort((a, b) => {
+    const x = keys[a][by], y = keys[b][by];
+    return x < y ? -sign : x > y ? sign : 0;
   });
 }
 
-/** @param {HTMLTableElement} table */
-function makeSortable(table) {
-  const heads = [...table.querySelectorAll("thead th")], body = table.tBodies[0];
-  if (!body || !heads.length) return;
-  const all = [...body.rows], rows = all.filter(r => !r.classList.contains("sum")), last = all.filter(r => !rows.includes(r));
-  if (rows.length < 2 || rows.some(r => r.cells.length !== heads.length)) return;
+/** Makes buttons of headings. @param {HTMLElement[]} heads @param {(column: number, falling: boolean) => void} sort column -1: as they came */
+export function sortHeads(heads, sort) {
   heads.forEach((th, column) => {
-    const words = th.textContent || "", number = th.classList.contains("n");
-    if (words === "" || words === "#") return;
+    const words = th.textContent || "#", ways = ["ascending", "descending"];
+    if (words === "#") return;
+    if (th.classList.contains("n")) ways.reverse();
     th.replaceChildren(pButton(words, () => {
-      const was = th.getAttribute("aria-sort"), first = number ? "descending" : "ascending";
-      const next = !was ? first : was === first ? (number ? "ascending" : "descending") : "";
+      const next = ways[ways.indexOf(th.getAttribute("aria-sort") || "") + 1];
       for (const h of heads) h.removeAttribute("aria-sort");
       if (next) th.setAttribute("aria-sort", next);
-      const keys = rows.map(r => {
-        const cell = r.cells[column], text = (cell.textContent || "").trim();
-        return { n: sortKey(text, cell.title), text: text.toLowerCase() };
-      });
-      const order = next ? sortOrder(keys, next === "descending") : rows.map((_, i) => i);
-      body.append(...order.map(i => rows[i]), ...last);
+      sort(next ? column : -1, next === "descending");
     }, { class: "sort", title: "Sort by this column" }));
   });
 }
 
 export function initTables() {
-  for (const t of document.querySelectorAll("table")) makeSortable(t);
+  for (const table of document.querySelectorAll("table")) {
+    const heads = /** @type {HTMLElement[]} */ ([...table.querySelectorAll("thead th")]), body = table.tBodies[0], all = body ? [...body.rows] : [];
+    const rows = all.filter(r => !r.classList.contains("sum")), last = all.filter(r => !rows.includes(r));
+    if (rows.length < 2 || rows.some(r => r.cells.length !== heads.length)) continue;
+    sortHeads(heads, (column, falling) => {
+      const keys = column < 0 ? [] : rows.map(r => {
+        const { textContent, title } = r.cells[column], text = (textContent || "").trim();
+        return { n: sortKey(text, title), text: text.toLowerCase() };
+      });
+      body.append(...column < 0 ? rows : sortOrder(keys, falling).map(i => rows[i]), ...last);
+    });
+  }
 }

@@ -1,29 +1,29 @@
 // The pointer on the timeline: wheel, drag, hover, click.
 import { eventWords, fillTip } from "./detail.js";
 import { fmtBytes } from "./format.js";
-import { eventOfX, lowerBound, NO_OP, xOfEvent } from "./layout.js";
+import { clamp, NO_OP } from "./layout.js";
 import { pEl } from "./panel_dom.js";
+import { box, drawOver, frame, hit, LEFT, owners, pointed, TOP, xAt } from "./timeline.js";
 import { stateWords } from "./words.js";
 
-/** @typedef {import("./view.js").View} View */
-/** @typedef {import("./timeline.js").Timeline} Timeline */
+/** @typedef {{x: number, y: number}} Point on the picture */
 
 const LONG_PRESS = 450;
 
 /** Where a movement began: x and y between the fingers, and how far apart those are (0: one). `reads`: shows what is under it.
  *  @typedef {{x: number, y: number, apart: number, lo: number, hi: number, from: number, select: boolean, moved: boolean, tap: boolean, reads: boolean}} Drag */
 
-/** Wheel, drag, hover, click; a finger pans, two zoom about their middle, a long press hovers. Up and down a finger scrolls the page: the
- *  style sheet says so (touch-action), and the browser cancels the pointer.
- *  @param {Timeline} tl @param {View} view
- *  @param {{zoom: (f: number, at: number) => void, fitPhase: (event: number) => void, tip: HTMLElement, index: any, stop: () => void}} act */
-export function pointerOn(tl, view, act) {
-  const { over } = tl, { tip } = act;
-  /** What is held down, and where. @type {Map<number, {x: number, y: number}>} */
+/** Wheel, drag, hover, click; a finger pans, two zoom about their middle, a long press hovers, and selects where it moves on. Up and down
+ *  a finger scrolls the page: the style sheet says so (touch-action), and the browser cancels the pointer.
+ *  @param {import("./view.js").View} view @param {HTMLElement} host
+ *  @param {{zoom: (f: number, at: number) => void, fitPhase: (event: number) => void, stop: () => void}} act */
+export function pointerOn(view, host, act) {
+  const over = /** @type {HTMLElement} */ (host.querySelector(".tl-over")), tip = /** @type {HTMLElement} */ (host.querySelector(".tl-tip"));
+  /** What is held down, and where. @type {Map<number, Point>} */
   const down = new Map();
   let drag = /** @type {Drag|null} */ (null);
   let scrolled = -1e9, holding = 0;
-  const place = (/** @type {MouseEvent} */ e) => ({ x: e.offsetX, y: e.offsetY });
+  const place = (/** @type {MouseEvent} */ e) => ({ x: e.offsetX - LEFT, y: e.offsetY - TOP });
   /** @template {keyof HTMLElementEventMap} K @param {K} type @param {(e: HTMLElementEventMap[K]) => void} f */
   const on = (type, f) => over.addEventListener(type, f, { passive: false });
   const middle = () => {
@@ -33,20 +33,21 @@ export function pointerOn(tl, view, act) {
   /** A movement begins, or goes on with another number of fingers. @returns {Drag} */
   const begin = (select = false) => {
     const m = middle(), more = drag !== null;
-    return (drag = { ...m, lo: view.lo, hi: view.hi, from: tl.xAt(m.x), select, moved: more, tap: !more, reads: false });
+    pointed.range = null;
+    return (drag = { ...m, lo: view.lo, hi: view.hi, from: xAt(m.x), select, moved: more, tap: !more, reads: false });
   };
-  const hide = () => { tl.hover = null; tip.hidden = true; };
+  const hide = () => { pointed.hover = null; tip.hidden = true; };
   addEventListener("scroll", () => { scrolled = performance.now(); }, { passive: true });
   addEventListener("pointerdown", hide, true);
   on("wheel", (e) => {
-    const [min, max] = view.track.axisRange(view.axis), side = e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY);
-    const d = ((side && e.deltaX) || e.deltaY) * (e.deltaMode === 1 ? 16 : e.deltaMode === 2 ? 400 : 1);
+    const side = e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY);
+    const d = ((side && e.deltaX) || e.deltaY) * [1, 16, 400][e.deltaMode];
     // A page that is being scrolled past, and one that cannot zoom out further, goes on scrolling.
-    if (performance.now() - scrolled < 200 || (!side && d > 0 && view.lo <= min && view.hi >= max)) return;
+    if (performance.now() - scrolled < 200 || (!side && d > 0 && view.isWhole())) return;
     e.preventDefault();
-    const w = view.hi - view.lo, x = tl.xAt(Math.min(Math.max(place(e).x, tl.box.left), tl.box.left + tl.box.width));
-    if (side) view.set({ lo: view.lo + (d / tl.box.width) * w, hi: view.hi + (d / tl.box.width) * w });
-    else act.zoom(Math.exp(Math.min(Math.max(d, -400), 400) * 0.0022), x);
+    const by = xAt(d) - view.lo;
+    if (side) view.set({ lo: view.lo + by, hi: view.hi + by });
+    else act.zoom(Math.exp(clamp(d, -400, 400) * 0.0022), xAt(clamp(place(e).x, 0, box.w)));
   });
   on("pointerdown", (e) => {
     if (e.button !== 0) return;
@@ -61,7 +62,7 @@ export function pointerOn(tl, view, act) {
     const d = begin(e.shiftKey);
     over.setPointerCapture(e.pointerId);
     if (e.pointerType === "touch" && d.tap) holding = setTimeout(() => {
-      d.reads = true;
+      d.reads = d.select = true;
       d.tap = false;
       hoverAt(p, true);
     }, LONG_PRESS);
@@ -71,11 +72,8 @@ export function pointerOn(tl, view, act) {
     if (!drag && !touch) hoverAt(p);
     if (!drag || !down.has(e.pointerId)) return;
     down.set(e.pointerId, p);
-    if (drag.reads) {
-      hoverAt(p, true);
-      return;
-    }
-    const m = middle(), dx = Math.abs(m.x - drag.x), dy = touch ? Math.abs(m.y - drag.y) : 0;
+    if (drag.reads) hoverAt(p, true);
+    const m = middle(), dx = Math.abs(m.x - drag.x), dy = touch && !drag.reads ? Math.abs(m.y - drag.y) : 0;
     if (Math.max(dx, dy) > far) {
       drag.tap = false;
       clearTimeout(holding);
@@ -83,10 +81,10 @@ export function pointerOn(tl, view, act) {
     if (dx > far && dx > dy) drag.moved = true;
     if (!drag.moved) return;
     if (drag.select) {
-      tl.select = [drag.from, tl.xAt(p.x)];
-      tl.drawOver();
+      pointed.range = [drag.from, xAt(p.x)].sort((a, b) => a - b);
+      drawOver();
     } else { // what was under the middle stays there
-      const w = ((drag.hi - drag.lo) * Math.max(drag.apart, 20)) / Math.max(m.apart, 20), lo = drag.from - ((m.x - tl.box.left) / tl.box.width) * w;
+      const w = ((drag.hi - drag.lo) * Math.max(drag.apart, 20)) / Math.max(m.apart, 20), lo = drag.from - (m.x / box.w) * w;
       view.set({ lo, hi: lo + w });
     }
   });
@@ -95,20 +93,20 @@ export function pointerOn(tl, view, act) {
     const d = drag;
     clearTimeout(holding);
     down.delete(e.pointerId);
-    tl.select = null;
-    tl.drawOver();
+    pointed.range = null;
+    drawOver();
     if (down.size) begin();
     else drag = null;
     return drag ? null : d;
   };
   on("pointerup", (e) => {
-    const p = place(e), d = lift(e);
-    if (d && d.moved && d.select) {
-      const [a, b] = [d.from, tl.xAt(p.x)].sort((q, r) => q - r).map((x) => eventOfX(view.track, x, view.axis));
+    const p = place(e), { range } = pointed, d = lift(e);
+    if (d && range) {
+      const [a, b] = range.map((x) => view.eventAt(x));
       view.set({ range: [a, b], cursor: b });
-    } else if (d && d.tap) {
-      const flag = flagAt(p), h = tl.hit(p.x, p.y);
-      if (flag) view.set({ cursor: flag.event, range: flag.to > flag.event ? [flag.event, flag.to] : view.range });
+    } else if (d?.tap) {
+      const flag = flagAt(p), h = hit(p.x, p.y);
+      if (flag) view.set({ cursor: flag.from, range: flag.to > flag.from ? [flag.from, flag.to] : view.range });
       else if (h) view.set({ cursor: h.event, pin: h.block });
     }
   });
@@ -116,39 +114,32 @@ export function pointerOn(tl, view, act) {
   // Two fingers, and one that pans or reads, keep the page from scrolling; a long press has no menu.
   on("touchmove", (e) => { if (drag && (drag.moved || drag.reads) && e.cancelable) e.preventDefault(); });
   on("contextmenu", (e) => { if (down.size) e.preventDefault(); });
-  on("dblclick", (e) => act.fitPhase(eventOfX(view.track, tl.xAt(place(e).x), view.axis)));
+  on("dblclick", (e) => act.fitPhase(view.eventAt(xAt(place(e).x))));
   on("pointerleave", (e) => {
     if (e.pointerType === "touch") return; // a finger that is lifted leaves its words to be read
     hide();
-    tl.drawOver();
+    drawOver();
   });
 
-  const flagAt = (/** @type {{x: number, y: number}} */ p) => p.y < tl.box.top ? tl.seen.find((f) => Math.abs(f.x - p.x) < 10) : undefined;
-  /** @param {{x: number, y: number}} p */
+  const flagAt = (/** @type {Point} */ p) => p.y < 0 ? frame?.seen.find((f) => Math.abs(f.x - p.x) < 10) : undefined;
+  /** @param {Point} p */
   const hoverAt = (p, touch = false) => {
-    const flag = flagAt(p), h = flag ? null : tl.hit(p.x, p.y), { track } = view;
-    tl.hover = h || flag ? p : null;
-    tl.drawOver();
-    tip.hidden = !h && !flag;
+    const flag = flagAt(p), h = flag ? null : hit(p.x, p.y), { track } = view, shown = h || flag;
+    pointed.hover = shown ? p : null;
+    drawOver();
+    tip.hidden = !shown;
     over.style.cursor = flag ? "pointer" : "";
-    if (flag) tip.replaceChildren(`${flag.text} (${eventWords(track, flag.event)})`);
-    else if (h && h.block !== null) fillTip(tip, track, act.index, h.block);
+    if (flag) tip.replaceChildren(`${flag.text} (${eventWords(track, flag.from)})`);
+    else if (h && h.block !== null) fillTip(tip, track, track.index, h.block);
     else if (h) {
-      tip.replaceChildren(...[rangeAt(p), h.name && `${fmtBytes(h.bytes)} ${h.name}`].filter(Boolean).map((text) => pEl("b", {}, text)), pEl("div", {}, stateWords(view, act.index, h.event)));
-      if (h.op === NO_OP && h.name && !tl.owners) tip.append(track.exact || !track.hasExact ? "Overview: the exact events here are not in the page." : "The exact events are being decoded.");
+      const named = frame?.named.find((r) => p.y >= r.y && p.y < r.y + 14 && p.x >= r.x && p.x < r.x + r.w);
+      tip.replaceChildren(...[named ? named.text : "", h.name && `${fmtBytes(h.bytes)} ${h.name}`].filter(Boolean).map((text) => pEl("b", {}, text)), pEl("div", {}, stateWords(view, h.event)));
+      if (h.op === NO_OP && h.name && !owners) tip.append(track.exact || !track.hasExact ? "Overview: the exact events here are not in the page." : "The exact events are being decoded.");
     }
     if (tip.hidden) return;
-    const w = tip.offsetWidth, tall = tip.offsetHeight, room = over.clientWidth;
-    tip.style.left = `${p.x + 16 + w < room ? p.x + 16 : Math.max(4, p.x - w - 16)}px`;
+    const x = p.x + LEFT, y = p.y + TOP, w = tip.offsetWidth, tall = tip.offsetHeight;
+    tip.style.left = `${x + 16 + w < over.clientWidth ? x + 16 : Math.max(4, x - w - 16)}px`;
     // above the finger, which hides what is below it
-    tip.style.top = `${touch ? Math.max(p.y - tall - 30, -over.getBoundingClientRect().top) : Math.max(0, Math.min(p.y + 14, over.clientHeight - tall + 40))}px`;
-  };
-  /** The name of the annotation at a point. @param {{x: number, y: number}} p */
-  const rangeAt = (p) => {
-    const r = view.track.phases && view.track.phases.ranges, lane = Math.floor((p.y - tl.box.laneAt) / 14), time = view.track.meta.time;
-    if (!r || !time || p.y < tl.box.laneAt || lane >= tl.box.lanes) return "";
-    const x = tl.xAt(p.x), t = view.axis === "t" ? x : xOfEvent(view.track, Math.floor(x), "t");
-    for (let i = lowerBound(r.t0, t + 1) - 1; i >= 0; i--) if (r.lane[i] === lane) return r.t1[i] >= t ? r.name[i] : "";
-    return "";
+    tip.style.top = `${touch ? Math.max(y - tall - 30, -over.getBoundingClientRect().top) : clamp(over.clientHeight - tall + 40, 0, y + 14)}px`;
   };
 }

@@ -1,5 +1,5 @@
 // The blocks that describe a track: overview, stacks and sites, phases; and the ledger of a GPU.
-import { allSteps, allSums, allVars, badBlock, columns, VarReader } from "./decode.js";
+import { allSteps, allSums, allVars, badBlock, columns } from "./decode.js";
 
 /**
  * @typedef {object} Overview n buckets that share x0 .. x1 equally; each shows the state at its highest instant
@@ -12,142 +12,73 @@ import { allSteps, allSums, allVars, badBlock, columns, VarReader } from "./deco
  * @property {Float64Array[]} groups bytes of each group
  */
 
-/** @param {Float64Array} a @param {number} n @returns {Float64Array} */
-function sized(a, n) {
-  if (a.length !== n) throw badBlock("two columns of a table differ in length");
-  return a;
-}
-
-/** @param {Float64Array} a @param {number} limit @returns {Float64Array} */
-function inside(a, limit) {
-  for (let i = 0; i < a.length; i++) if (a[i] >= limit) throw badBlock("a reference points to nothing");
-  return a;
+/** A reader of columns: column i has n numbers, where that is known, and all below limit: they point at something.
+ *  @param {Uint8Array[]} c */
+function reader(c) {
+  return (/** @type {number} */ i, n = -1, limit = Infinity, read = allVars) => {
+    const a = read(c[i]);
+    if ((n >= 0 && a.length !== n) || a.some((v) => v >= limit)) throw badBlock("the columns of a table do not fit together");
+    return a;
+  };
 }
 
 /** @param {Uint8Array} u8 inflated @param {{groups: number, phases: number}} known @returns {Overview} */
 export function decodeOverview(u8, known) {
-  const c = columns(u8, 8), h = new VarReader(c[0]);
-  const n = h.next(), axis = h.next(), x0 = h.next(), x1 = h.next(), g = h.next();
-  if (n > 65536 || axis > 1 || x1 < x0 || g > known.groups + 1 || c.length < 8 + g) throw badBlock("an overview has an impossible header");
-  const event = sized(allSums(c[6]), n).map((v) => v - 1);
+  const c = columns(u8, 8), get = reader(c), [n, axis, x0, x1, g] = get(0, 5), sums = (/** @type {number} */ i) => get(i, n, Infinity, allSums);
+  if (x1 < x0 || g > known.groups + 1 || c.length < 8 + g) throw badBlock("an overview has an impossible header");
   return {
-    n, axis: axis === 1 ? "t" : "e", x0, x1, g, event,
-    events: sized(allVars(c[1]), n), high: sized(allSums(c[2]), n), low: sized(allSums(c[3]), n),
-    reserved: sized(allSums(c[4]), n), pending: sized(allSums(c[5]), n),
-    phase: inside(sized(allVars(c[7]), n), known.phases + 1),
-    groups: c.slice(8, 8 + g).map((col) => sized(allSums(col), n)),
+    n, axis: axis ? "t" : "e", x0, x1, g, event: sums(6).map((v) => v - 1), events: get(1, n), high: sums(2), low: sums(3), reserved: sums(4), pending: sums(5),
+    phase: get(7, n, known.phases + 1), groups: Array.from({ length: g }, (_, i) => sums(8 + i)),
   };
 }
 
 /** @typedef {{name: string, file: string, line: number, python: boolean, internal: boolean}} Frame */
-/** @typedef {{stream: number|null, pool: string|null, label: string}} Lane null = not recorded */
+/** @typedef {ReturnType<typeof decodeSites>} Sites stacks, and what the analysis says of the allocations made there */
 
-const UNSEEN = /[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufdd0-\ufdef\ufeff\ufff0-\ufffb\u{e0000}-\u{e0fff}]/gu;
-
-/** A name in which what is not seen, or turns the text around, is written out, as render/escape.c does. @param {string} s @returns {string} */
-export function seenText(s) {
-  return s.replace(UNSEEN, (ch) => {
-    const c = Number(ch.codePointAt(0));
-    return c < 32 ? String.fromCharCode(0x2400 + c) : c === 127 ? "\u2421" : `U+${c.toString(16).toUpperCase().padStart(4, "0")}`;
-  });
+/** Strings, decoded when they are asked for. @param {Uint8Array} sizes @param {Uint8Array} bytes */
+function stringsOf(sizes, bytes) {
+  const ends = allSteps(sizes), /** @type {string[]} */ cache = [];
+  return { n: ends.length, at: (/** @type {number} */ i) => cache[i] ??= new TextDecoder().decode(bytes.subarray(ends[i - 1] ?? 0, ends[i])) };
 }
 
-/** Strings, decoded when they are asked for. */
-class Strings {
-  /** @param {Uint8Array} sizes @param {Uint8Array} bytes */
-  constructor(sizes, bytes) {
-    this.ends = allSteps(sizes);
-    this.n = this.ends.length;
-    if (this.n > 0 && this.ends[this.n - 1] > bytes.length) throw badBlock("the names are cut");
-    this.bytes = bytes;
-    /** @type {(string|undefined)[]} */
-    this.cache = [];
-  }
-
-  /** @param {number} i @returns {string} */
-  at(i) { return this.cache[i] ??= seenText(new TextDecoder().decode(this.bytes.subarray(i ? this.ends[i - 1] : 0, this.ends[i]))); }
-}
-
-/** Stacks, and what the analysis says of the allocations made there. */
-export class Sites {
-  /** @param {Uint8Array} u8 inflated @param {{roles: number, phases: number}} known */
-  constructor(u8, known) {
-    const c = columns(u8, 19);
-    this.strings = new Strings(c[0], c[1]);
-    const n = this.strings.n;
-    this.fName = inside(allVars(c[2]), n);
-    const nFrames = this.fName.length;
-    this.fFile = inside(sized(allVars(c[3]), nFrames), n);
-    this.fLine = sized(allVars(c[4]), nFrames);
-    this.fKind = sized(allVars(c[5]), nFrames);
-    this.sFrame = inside(allVars(c[6]), nFrames);
-    this.nStacks = this.sFrame.length + 1;
-    this.sUp = sized(allVars(c[7]), this.nStacks - 1);
-    for (let i = 1; i < this.nStacks; i++) {
-      // The caller comes earlier, so that walking up always ends.
-      if (this.sUp[i - 1] < 1 || this.sUp[i - 1] > i) throw badBlock("a stack is its own caller");
-    }
-    this.stack = Uint32Array.from(inside(allVars(c[8]), this.nStacks));
-    this.nSites = this.stack.length;
-    this.role = Uint8Array.from(inside(sized(allVars(c[9]), this.nSites), known.roles));
-    this.phase = Uint8Array.from(inside(sized(allVars(c[10]), this.nSites), known.phases));
-    this.sub = Uint8Array.from(inside(sized(allVars(c[11]), this.nSites), known.phases + 1));
-    this.lane = Uint32Array.from(inside(sized(allVars(c[12]), this.nSites), allVars(c[14]).length));
-    this.labels = inside(sized(allVars(c[13]), this.nSites), n);
-    const stream = new VarReader(c[14]), high = allVars(c[15]), low = allVars(c[16]), sure = allVars(c[17]);
-    const names = inside(allVars(c[18]), n);
-    /** @type {Lane[]} */
-    this.lanes = Array.from(names, (s, i) => ({
-      stream: sure[i] === 2 ? (stream.zig(), null) : stream.zig(), pool: sure[i] === 1 ? `${high[i]},${low[i]}` : null, label: this.string(s),
-    }));
-    if (!stream.end) throw badBlock("the lanes differ in length");
-  }
-
-  /** @param {number} i @returns {string} */
-  string(i) { return this.strings.at(i); }
-
-  /** Where it was allocated, in one line; "" where no stack was recorded. @param {number} site @returns {string} */
-  label(site) { return this.string(this.labels[site]); }
-
-  /** @param {number} f @returns {Frame} */
-  frame(f) {
-    const kind = this.fKind[f];
-    return {
-      name: this.string(this.fName[f]), file: this.string(this.fFile[f]), line: this.fLine[f],
-      python: kind % 2 === 1, internal: kind % 4 > 1,
-    };
-  }
-
-  /** Frame numbers of a stack, innermost first. @param {number} stack @returns {number[]} */
-  frameIds(stack) {
+/** @param {Uint8Array} u8 inflated @param {{roles: number, phases: number}} known */
+export function decodeSites(u8, known) {
+  const c = columns(u8, 15), get = reader(c), { n, at } = stringsOf(c[0], c[1]);
+  const fName = get(2, -1, n), frames = fName.length, fFile = get(3, frames, n), fLine = get(4, frames), fKind = get(5, frames);
+  const sFrame = get(6, -1, frames), nStacks = sFrame.length + 1, sUp = get(7, nStacks - 1);
+  // The caller comes earlier, so that walking up always ends.
+  if (sUp.some((up, i) => up < 1 || up > i + 1)) throw badBlock("a stack is its own caller");
+  const stack = Uint32Array.from(get(8, -1, nStacks)), nSites = stack.length, labels = get(13, nSites, n);
+  /** Frame numbers of a stack, innermost first. @param {number} s */
+  const frameIds = (s) => {
     const out = [];
-    for (let s = stack; s > 0; s -= this.sUp[s - 1]) out.push(this.sFrame[s - 1]);
+    for (; s > 0; s -= sUp[s - 1]) out.push(sFrame[s - 1]);
     return out;
-  }
-
-  /** Innermost first. @param {number} stack @returns {Frame[]} */
-  frames(stack) { return this.frameIds(stack).map((f) => this.frame(f)); }
+  };
+  /** @param {number} f @returns {Frame} */
+  const frame = (f) => ({ name: at(fName[f]), file: at(fFile[f]), line: fLine[f], python: fKind[f] % 2 > 0, internal: fKind[f] > 1 });
+  return {
+    nSites, nStacks, nStrings: n, string: at, fName, fFile, fKind, sFrame, sUp, stack, labels, frameIds, frame,
+    role: Uint8Array.from(get(9, nSites, known.roles)), phase: Uint8Array.from(get(10, nSites, known.phases)), sub: Uint8Array.from(get(11, nSites, known.phases + 1)),
+    lanes: Array.from(get(14, -1, n), at), lane: Uint32Array.from(get(12, nSites, get(14).length)),
+    /** Where it was allocated, in one line; "" where no stack was recorded. @param {number} site */
+    label: (site) => at(labels[site]),
+    /** @param {number} s a stack @returns {Frame[]} innermost first */
+    frames: (s) => frameIds(s).map(frame),
+  };
 }
-
-/** @param {Uint8Array} u8 inflated @param {{roles: number, phases: number}} known @returns {Sites} */
-export function decodeSites(u8, known) { return new Sites(u8, known); }
 
 /**
  * @typedef {object} Phases
  * @property {{n: number, event: Float64Array, phase: Float64Array, sub: Float64Array}} stretches sub: + 1, 0 = none
- * @property {{n: number, first: Float64Array, last: Float64Array, peak: Float64Array}} steps
- * @property {{n: number, first: Float64Array, last: Float64Array, phase: Float64Array, peak: Float64Array, peakEvent: Float64Array,
- *   retained: Float64Array}} occurrences peakEvent: NaN = not inside
- * @property {{n: number, name: string[], t0: Float64Array, t1: Float64Array, lane: Float64Array}} ranges in ticks
+ * @property {{n: number, first: Float64Array}} steps
+ * @property {{n: number, name: string[], t0: Float64Array, t1: Float64Array, lane: number[]}} ranges in ticks
  */
-
-/** @param {Float64Array} a @param {Uint8Array} col @returns {Float64Array} */
-const plus = (a, col) => sized(allVars(col), a.length).map((v, i) => a[i] + v);
 
 /** Name, first tick, length, lane; lengths and text of the names. @param {Uint8Array[]} c @returns {Phases["ranges"]} */
 function rangesOf(c) {
-  const text = new Strings(c[4], c[5]), t0 = allSteps(c[1]), n = t0.length;
-  return { n, name: Array.from(inside(sized(allVars(c[0]), n), text.n), (i) => text.at(i)), t0, t1: plus(t0, c[2]), lane: sized(allVars(c[3]), n) };
+  const text = stringsOf(c[4], c[5]), get = reader(c), t0 = get(1, -1, Infinity, allSteps), n = t0.length;
+  return { n, name: Array.from(get(0, n, text.n), text.at), t0, t1: get(2, n).map((v, i) => t0[i] + v), lane: [...get(3, n)] };
 }
 
 /** @param {Uint8Array} u8 inflated @returns {Phases["ranges"]} */
@@ -156,29 +87,17 @@ export function decodeRanges(u8) { return rangesOf(columns(u8, 6)); }
 /** Two sets of ranges as one, in order of time; those of b lie in the lanes below a's.
  *  @param {Phases["ranges"]} a @param {Phases["ranges"]} b @returns {Phases["ranges"]} */
 export function bothRanges(a, b) {
-  const below = a.lane.reduce((m, l) => Math.max(m, l + 1), 0), order = Array.from({ length: a.n + b.n }, (_, i) => i);
-  const get = (/** @type {"t0"|"t1"|"lane"} */ key) => (/** @type {number} */ i) => i < a.n ? a[key][i] : b[key][i - a.n] + (key === "lane" ? below : 0);
-  order.sort((i, j) => get("t0")(i) - get("t0")(j) || i - j);
-  return { n: order.length, name: order.map((i) => i < a.n ? a.name[i] : b.name[i - a.n]), t0: Float64Array.from(order, get("t0")),
-    t1: Float64Array.from(order, get("t1")), lane: Float64Array.from(order, get("lane")) };
+  const below = a.lane.reduce((m, l) => Math.max(m, l + 1), 0), t0 = [...a.t0, ...b.t0];
+  const order = [...t0.keys()].sort((i, j) => t0[i] - t0[j]);
+  /** @template T @param {ArrayLike<T>} p @param {ArrayLike<T>} q */
+  const both = (p, q) => order.map((i) => i < a.n ? p[i] : q[i - a.n]);
+  return { n: order.length, name: both(a.name, b.name), t0: Float64Array.from(order, (i) => t0[i]), t1: Float64Array.from(both(a.t1, b.t1)), lane: both(a.lane, b.lane.map((l) => l + below)) };
 }
 
-/** @param {Uint8Array} u8 inflated @param {number} nPhases @returns {Phases} */
+/** Of the block, what the page draws. @param {Uint8Array} u8 inflated @param {number} nPhases @returns {Phases} */
 export function decodePhases(u8, nPhases) {
-  const c = columns(u8, 18), event = allSteps(c[0]), s = allSteps(c[3]), o = allSteps(c[6]);
-  return {
-    stretches: {
-      n: event.length, event, phase: inside(sized(allVars(c[1]), event.length), nPhases),
-      sub: inside(sized(allVars(c[2]), event.length), nPhases + 1),
-    },
-    steps: { n: s.length, first: s, last: plus(s, c[4]), peak: sized(allVars(c[5]), s.length) },
-    occurrences: {
-      n: o.length, first: o, last: plus(o, c[7]), phase: inside(sized(allVars(c[8]), o.length), nPhases),
-      peak: sized(allVars(c[9]), o.length), peakEvent: sized(allVars(c[10]), o.length).map((v, i) => v ? o[i] + v - 1 : NaN),
-      retained: sized(allVars(c[11]), o.length),
-    },
-    ranges: rangesOf(c.slice(12, 18)),
-  };
+  const c = columns(u8, 18), get = reader(c), event = get(0, -1, Infinity, allSteps), n = event.length, first = get(3, -1, Infinity, allSteps);
+  return { stretches: { n, event, phase: get(1, n, nPhases), sub: get(2, n, nPhases + 1) }, steps: { n: first.length, first }, ranges: rangesOf(c.slice(12)) };
 }
 
 /**
@@ -188,9 +107,6 @@ export function decodePhases(u8, nPhases) {
 
 /** @param {Uint8Array} u8 inflated @param {number} nHolders @returns {Ledger} */
 export function decodeLedger(u8, nHolders) {
-  const c = columns(u8, 4 + nHolders), h = new VarReader(c[0]), n = h.next(), t0 = h.next(), t1 = h.next();
-  return {
-    n, t0, t1, used: sized(allSums(c[1]), n), named: sized(allSums(c[2]), n), phase: sized(allSums(c[3]), n),
-    holders: c.slice(4, 4 + nHolders).map((col) => sized(allSums(col), n)),
-  };
+  const get = reader(columns(u8, 4 + nHolders)), [n, t0, t1] = get(0, 3), sums = (/** @type {number} */ i) => get(i, n, Infinity, allSums);
+  return { n, t0, t1, used: sums(1), named: sums(2), phase: sums(3), holders: Array.from({ length: nHolders }, (_, i) => sums(4 + i)) };
 }

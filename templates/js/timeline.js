@@ -1,329 +1,249 @@
-// The picture of memory over time: what a frame shows and when one is drawn.
-import { blockAt, inksOf, matchedIn, paintExact, paintOverview, rgbOf, Stack, inkOf } from "./draw.js";
+// The picture of memory over time: what a frame shows and when one is drawn. A page has one.
+import { blockAt, inkOf, inksOf, matchedIn, paintExact, paintOverview, rgbOf, Stack } from "./draw.js";
 import { parseFilter } from "./filter.js";
-import { groupsOf, ownerGroups } from "./groups.js";
-import { bucketsOf, byteAxis, columnsOf, eventOfX, hasExact, NO_OP, overviewOf, stepsOf, xOfEvent } from "./layout.js";
-import { drawAxes, drawFlags, drawLine, drawPhases, drawRanges, drawSteps, flagsOf, pxOf, themeNow } from "./marks.js";
-import { pCanvas, pEl } from "./panel_dom.js";
+import { groupsOf } from "./groups.js";
+import { bucketsOf, byteAxis, columnsOf, NO_OP, overviewOf, stepsOf } from "./layout.js";
+import { drawAxes, drawFlags, drawLine, drawPhases, drawRanges, drawSteps, showSpan, themeNow } from "./marks.js";
+import { pCanvas } from "./panel_dom.js";
 import { liveAt } from "./query.js";
 
 /** @typedef {import("./view.js").View} View */
-/** @typedef {import("./track.js").Index} Index */
-/** @typedef {import("./layout.js").Columns} Columns */
-/** A frame that was drawn. `reserved` and `used`: the highest of those lines. @typedef {{c: Columns, buckets: Int32Array|null, top: number, ms: number, rough: boolean, reserved: number, used: number}} Frame */
+/** @typedef {import("./tables.js").Overview} Overview */
+/** A frame that was drawn. `reserved` and `used`: the highest of those lines; `seen`: flags in view; `named`: ranges in view.
+ *  @typedef {{c: import("./layout.js").Columns, buckets: Int32Array|null, top: number, ms: number, rough: boolean, reserved: number, used: number,
+ *    seen: (import("./marks.js").Flag & {x: number})[], named: import("./marks.js").Named[]}} Frame */
 
 // While the view moves, what is drawn exactly: at most so many events, and only what takes at most so many ms.
 const TL_FAST = 150000, TL_MS = 24;
+/** Where the picture begins on its canvas; to its right there are 12 pixels, below it 24. The style sheet has the same. */
+export const LEFT = 58, TOP = 34;
 
-export class Timeline {
-  /** @param {View} view @param {Index} index */
-  constructor(view, index) {
-    this.view = view;
-    this.index = index;
-    this.ledger = /** @type {{of: import("./tables.js").Ledger, t0: string}|null} */ (null);
-    this.base = /** @type {HTMLCanvasElement} */ (pEl("canvas", { class: "tl-base", "aria-hidden": "true" }));
-    this.over = /** @type {HTMLCanvasElement} */ (pEl("canvas", { class: "tl-over", tabindex: 0, role: "application", "aria-label": "Memory over time", "aria-describedby": "tl-said" }));
-    this.plot = document.createElement("canvas");
-    this.theme = themeNow();
-    this.box = { left: 58, top: 34, width: 100, height: 100, band: 0, lanes: 0, laneAt: 0, bottom: 0 };
-    this.frame = /** @type {Frame|null} */ (null);
-    this.seen = /** @type {import("./marks.js").Flag[]} */ ([]);
-    this.hover = /** @type {{x: number, y: number}|null} */ (null);
-    this.select = /** @type {[number, number]|null} */ (null);
-    this.wanted = 0;
-    this.moving = 0;
-    this.pace = 0; // ms per event of the exact frames so far
-    this.after = /** @type {(() => void)[]} */ ([]);
-    this.image = /** @type {ImageData|null} */ (null);
-    this.drawn = { lo: 0, hi: 0 };
-    this.match = /** @type {Uint8Array|null} */ (null);
-    this.owners = /** @type {import("./tables.js").Overview|null} */ (null);
-    this.found = { error: /** @type {string|null} */ (null), blocks: 0 };
-    this.groups = groupsOf(view.track, index, view.by);
-    this.stack = new Stack(view.track, this.groups);
-    this.inks = inksOf(this.groups, new Uint32Array(0), [0, 0, 0], [0, 0, 0]);
-    this.plain = this.roleInks = new Uint32Array(1);
-    this.flags = flagsOf(view.track);
-    this.reset();
+/** @type {View} */
+let view;
+/** @type {HTMLCanvasElement} */
+let base;
+/** @type {HTMLElement} */
+let over;
+/** @type {() => void} */
+let after;
+/** @type {import("./draw.js").Groups} */
+export let groups;
+/** The last one. @type {Frame|null} */
+export let frame = null;
+/** Which blocks the search finds. @type {Uint8Array|null} */
+export let match = null;
+/** The ledger, while it is what the picture shows. @type {Overview|null} */
+export let owners = null;
+export let found = { error: /** @type {string|null} */ (null), blocks: 0 };
+export const box = { w: 100, h: 100, band: 0, lanes: 0, laneAt: 0, bottom: 0, steps: 2 };
+/** What the pointer does: the place that it is over, in the picture's pixels, and the range that it draws, in the axis. */
+export const pointed = { hover: /** @type {{x: number, y: number}|null} */ (null), range: /** @type {number[]|null} */ (null) };
+
+const plot = document.createElement("canvas");
+/** @type {Stack} */
+let stack;
+/** @type {import("./draw.js").Inks} */
+let inks;
+/** Colours of the overview's groups. @type {Uint32Array} */
+let plain;
+/** @type {import("./marks.js").Theme} */
+let theme;
+/** @type {ImageData|null} */
+let image = null;
+let drawn = [0, 1], wanted = 0, moving = 0, pace = 0; // the part in `plot`; pace: ms per event of the exact frames so far
+
+/** @param {View} v @param {HTMLElement} host @param {() => void} onFrame */
+export function beginTimeline(v, host, onFrame) {
+  view = v;
+  base = /** @type {HTMLCanvasElement} */ (host.querySelector(".tl-base"));
+  over = /** @type {HTMLElement} */ (host.querySelector(".tl-over"));
+  after = onFrame;
+}
+
+/** Forgets what depends on the track, its data or what it is stacked by. */
+export function reset() {
+  const { track, by, axis } = view;
+  owners = by === "owner" && axis === "t" ? track.ledger : null;
+  groups = groupsOf(track, by === "owner" && !owners ? "role" : by);
+  stack = new Stack(track, groups);
+  recolor();
+  search();
+}
+
+/** True where the overview knows the groups. */
+function isGrouped() { return view.by !== "phase" && view.by !== "stack"; }
+
+/** Bytes of each group at the cursor; null where they are not known. @returns {Float64Array|null} */
+export function bytesAtCursor() {
+  const { track, cursor } = view, e = track.exact, out = new Float64Array(groups.names.length);
+  if (owners) {
+    const x = view.xOf(cursor), [i] = bucketsOf(owners, x, x, 1), of = owners.groups;
+    return out.map((_, g) => of[g][i]);
   }
+  const op = track.opOfEvent(cursor);
+  if (!e || op < 0) return null;
+  for (const b of liveAt(track, op)) out[groups.of[e.bSite[b]]] += e.bSize[b];
+  return out;
+}
 
-  /** Forgets what depends on the track, its data or what it is stacked by. */
-  reset() {
-    const { view, index } = this;
-    this.owners = this.ownersNow();
-    this.groups = this.owners ? ownerGroups(index) : groupsOf(view.track, index, view.by === "owner" ? "role" : view.by);
-    this.stack = new Stack(view.track, this.owners ? groupsOf(view.track, index, "role") : this.groups);
-    this.flags = flagsOf(view.track);
-    this.recolor();
-    this.search();
+export function recolor() {
+  theme = themeNow();
+  const page = rgbOf(theme.card);
+  inks = inksOf(groups, view.track.sites?.stack || new Uint32Array(0), page, rgbOf(theme.ink));
+  plain = isGrouped() ? inks.group : Uint32Array.of(inkOf([154, 163, 173], page, 1, 1));
+}
+
+/** Which blocks the search finds. */
+export function search() {
+  const { track, query } = view, f = query ? parseFilter(query) : null;
+  match = f && !f.error && !f.empty && track.exact ? f.mask(track) : null;
+  found = { error: f && f.error, blocks: match ? match.reduce((n, is) => n + is, 0) : 0 };
+}
+
+/** Sizes of the canvas, and where on it things are. @returns {boolean} false while there is no room */
+function place() {
+  const w = over.clientWidth, h = over.clientHeight, p = view.track.phases;
+  if (w < 150 || h < 120) return false;
+  box.w = w - LEFT - 12;
+  box.bottom = h - TOP - 24;
+  box.lanes = p ? Math.min(3, p.ranges.lane.reduce((m, l) => Math.max(m, l + 1), 0)) : 0;
+  box.laneAt = box.bottom - box.lanes * 14 - 2;
+  box.band = box.laneAt - (p?.stretches.n ? 24 : 2);
+  box.h = box.band - 4;
+  box.steps = Math.max(2, Math.floor(box.h / 42));
+  return box.h > 30;
+}
+
+/** Asks for a frame. @param {boolean} move an exact one follows when the movement stops */
+export function draw(move = false) {
+  if (move) {
+    clearTimeout(moving);
+    moving = setTimeout(() => {
+      moving = 0;
+      if (frame?.rough) draw();
+    }, 80 + Math.min(inView() * pace, 400)); // a longer frame waits for a longer rest
   }
+  wanted ||= requestAnimationFrame(() => {
+    wanted = 0;
+    paint();
+  });
+}
 
-  /** The ledger as an overview of this track's axis, while it is what the picture shows.
-   *  @returns {import("./tables.js").Overview|null} */
-  ownersNow() {
-    const { ledger, view } = this, time = view.track.meta.time;
-    if (!ledger || view.by !== "owner" || view.axis !== "t" || !time) return null;
-    const { n, t0, t1, used, phase, holders } = ledger.of, none = new Float64Array(n).fill(NaN), shift = Number(BigInt(ledger.t0) - BigInt(time.t0_ns));
-    const tick = (/** @type {number} */ us) => (us * 1000 + shift) / time.tick_ns;
-    return { n, axis: "t", x0: tick(t0), x1: tick(t1), g: holders.length, events: none, high: used, low: used, reserved: none, pending: none, event: none, phase, groups: holders };
-  }
+function inView() { return view.eventAt(view.hi) - view.eventAt(view.lo); }
 
-  /** What the overview of the picture is. */
-  get overview() { return this.owners || overviewOf(this.view.track, this.view.axis); }
+/** The top of the picture: where an axis ends, or half a step below. @param {number} bytes */
+function niceTop(bytes) {
+  const { top, ticks } = byteAxis(bytes, box.steps), half = ticks[1].at / 2;
+  return top - bytes > half ? top - half : top;
+}
 
-  /** Bytes of each group at the cursor; null where they are not known. @returns {Float64Array|null} */
-  bytesAtCursor() {
-    const { track, cursor } = this.view, e = track.exact, out = new Float64Array(this.groups.names.length), o = this.owners;
-    if (o) {
-      const [i] = bucketsOf(o, xOfEvent(track, cursor, "t"), xOfEvent(track, cursor, "t"), 1);
-      return out.map((_, g) => o.groups[g][i]);
-    }
-    if (!e || !hasExact(track, cursor)) return null;
-    for (const b of liveAt(track, track.opOfEvent(cursor))) out[this.groups.of[e.bSite[b]]] += e.bSize[b];
-    return out;
-  }
-
-  recolor() {
-    const t = (this.theme = themeNow()), page = rgbOf(t.page), ink = rgbOf(t.ink);
-    const stacks = this.view.track.sites ? this.view.track.sites.stack : new Uint32Array(0);
-    const sites = this.owners ? groupsOf(this.view.track, this.index, "role") : this.groups;
-    this.inks = inksOf(sites, stacks, page, ink);
-    this.plain = Uint32Array.of(inkOf(rgbOf("#9aa3ad"), page, 1, 1));
-    this.roleInks = Uint32Array.from((this.owners ? this.groups : groupsOf(this.view.track, this.index, "role")).colors, (c) => inkOf(rgbOf(c), page, 1, 1));
-  }
-
-  /** Which blocks the search finds. */
-  search() {
-    const { track, query } = this.view, f = query ? parseFilter(query) : null, e = track.exact;
-    this.match = null;
-    this.found = { error: f && f.error, blocks: 0 };
-    if (!f || f.error || f.empty || !e) return;
-    this.match = f.mask(track);
-    this.found.blocks = this.match.reduce((n, hit) => n + hit, 0);
-  }
-
-  /** Sizes of the canvases, and where on them things are. @returns {boolean} false while there is no room */
-  place() {
-    const w = this.over.clientWidth, h = this.over.clientHeight, b = this.box;
-    if (w < 150 || h < 120) return false;
-    const p = this.view.track.phases, depth = p ? Math.min(3, p.ranges.lane.reduce((m, l) => Math.max(m, l + 1), 0)) : 0;
-    b.width = w - b.left - 12;
-    b.lanes = depth;
-    b.bottom = h - 24;
-    b.laneAt = b.bottom - depth * 14 - 2;
-    b.band = b.laneAt - (p && p.stretches.n ? 24 : 2);
-    b.height = b.band - 4 - b.top;
-    return b.height > 30;
-  }
-
-  /** Asks for a frame. @param {boolean} moving an exact one follows when the movement stops */
-  draw(moving = false) {
-    if (moving) {
-      clearTimeout(this.moving);
-      this.moving = setTimeout(() => {
-        this.moving = 0;
-        if (this.frame && this.frame.rough) this.draw();
-      }, 80 + Math.min(this.inView() * this.pace, 400)); // a longer frame waits for a longer rest
-    }
-    if (!this.wanted) {
-      this.wanted = requestAnimationFrame(() => {
-        this.wanted = 0;
-        this.paint();
-      });
-    }
-  }
-
-  inView() {
-    const { track, axis, lo, hi } = this.view;
-    return eventOfX(track, hi, axis) - eventOfX(track, lo, axis);
-  }
-
-  /** True where a frame of the exact events would take too long in a movement. */
-  isHeavy() { return this.moving !== 0 && this.view.track.exact !== null && this.inView() > Math.min(TL_FAST, TL_MS / this.pace); }
-
-  paint() {
-    const { view, box } = this, { track, axis, lo, hi } = view, t0 = performance.now(), g = this.place() ? pCanvas(this.base) : null;
-    if (!g) return;
-    const dpr = devicePixelRatio || 1, w = Math.max(1, Math.round(box.width * dpr)), h = Math.max(1, Math.round(box.height * dpr));
-    const rough = this.isHeavy(), last = this.frame, o = this.overview;
-    if (rough && last && view.by !== "role" && !this.owners) { // stretched for the moment: only roles have an overview
-      const d = this.drawn, sx = box.width / (hi - lo);
-      g.save();
-      g.beginPath();
-      g.rect(box.left, box.top, box.width, box.height);
-      g.clip();
-      g.drawImage(this.plot, box.left + (d.lo - lo) * sx, box.top, (d.hi - d.lo) * sx, box.height);
-      g.restore();
-      this.frame = { ...last, rough: true };
-      drawAxes(g, box, view, this.theme, last.top);
-    } else {
-      const c = rough || this.owners ? { ...columnsOf(track, axis, 0, 0, 0), lo, hi, n: w, op: new Int32Array(w).fill(NO_OP), exact: false } : columnsOf(track, axis, lo, hi, w);
-      const buckets = o && !c.exact ? bucketsOf(o, lo, hi, w) : null, live = this.lines(c, buckets, o);
-      let most = c.most;
-      for (let x = 0; x < w; x++) {
-        if (buckets && o && c.op[x] === NO_OP) most = Math.max(most, o.high[buckets[x]]);
-      }
-      // Lines far above what is live would press it flat: they leave the picture, and the legend says where they are.
-      const lines = [live.reserved, ...(live.used ? [live.used] : [])].map((v) => v.reduce((m, b) => (b > m ? b : m), 0)), far = most * 3;
-      for (const v of lines) if (v <= far) most = Math.max(most, v);
-      const cap = track.meta.capacity, room = cap > most && cap < most * 1.5 ? cap * 1.02 : most * 1.03;
-      const top = rough && last ? last.top : this.niceTop(room);
-      this.pixels(c, buckets, o, w, h, top, rough);
-      g.drawImage(this.plot, box.left, box.top, box.width, box.height);
-      this.frame = { c, buckets, top, ms: 0, rough, reserved: lines[0], used: lines[1] || 0 };
-      drawAxes(g, box, view, this.theme, top);
-      this.drawLines(g, c, live, top);
-    }
-    drawSteps(g, box, view, this.theme);
-    drawPhases(g, box, view, this.index);
-    drawRanges(g, box, view, this.theme);
-    this.seen = drawFlags(g, box, view, this.theme, this.flags);
-    this.frame.ms = performance.now() - t0;
-    if (!rough && this.frame.c.exact) this.pace = (this.pace + this.frame.ms / Math.max(this.frame.c.events, 5000)) / 2;
-    this.drawOver();
-    for (const fn of this.after) fn();
-  }
-
-  /** @param {number} bytes */
-  niceTop(bytes) {
-    const { top, ticks } = byteAxis(bytes, Math.max(2, Math.floor(this.box.height / 42)));
-    const step = ticks[1].at;
-    return top - bytes > step * 0.5 ? Math.max(bytes, top - step * 0.5) : top;
-  }
-
-  /** @param {Columns} c @param {Int32Array|null} buckets @param {import("./tables.js").Overview|null} o */
-  lines(c, buckets, o) {
-    const { track } = this.view, e = track.exact, none = new Float64Array(c.n).fill(NaN);
-    const reserved = e ? stepsOf(e.reserved, c) : none.slice(), pending = e && e.pending.op.length > e.runs.length ? stepsOf(e.pending, c) : none.slice();
-    const matched = this.match ? matchedIn(track, c, this.match) : null;
-    for (let x = 0; buckets && o && x < c.n; x++) {
-      if (c.op[x] !== NO_OP) continue;
-      reserved[x] = o.reserved[buckets[x]];
-      pending[x] = o.pending[buckets[x]];
-    }
-    return { reserved, pending, matched, used: this.owners ? null : this.deviceUsed(c) };
-  }
-
-  /** The stacked part, as pixels. @param {Columns} c @param {Int32Array|null} buckets @param {import("./tables.js").Overview|null} o
-   *  @param {number} w @param {number} h @param {number} top @param {boolean} rough */
-  pixels(c, buckets, o, w, h, top, rough) {
-    const { plot, view } = this, g = plot.getContext("2d");
-    if (!g) return;
-    if (plot.width !== w || plot.height !== h || !this.image) {
+export function paint() {
+  const { track, axis, lo, hi, by } = view, t0 = performance.now(), g = place() ? pCanvas(base) : null, e = track.exact, last = frame;
+  if (!g) return;
+  const dpr = devicePixelRatio || 1, w = Math.round(box.w * dpr), h = Math.round(box.h * dpr), pen = { g, box, view, c: theme };
+  // A frame of the exact events would take too long in a movement.
+  const rough = Boolean(moving && e && inView() > Math.min(TL_FAST, TL_MS / pace));
+  g.translate(LEFT, TOP);
+  if (rough && last && by !== "role" && !owners) { // stretched for the moment: only roles have an overview
+    const k = plot.width / (drawn[1] - drawn[0]);
+    g.drawImage(plot, (lo - drawn[0]) * k, 0, (hi - lo) * k, plot.height, 0, 0, box.w, box.h);
+    frame = { ...last, rough };
+    drawAxes(pen, last.top);
+  } else {
+    const o = owners || overviewOf(track, axis), c = columnsOf(track, axis, lo, hi, w, rough || owners !== null), cap = track.meta.capacity;
+    const buckets = o && !c.exact ? bucketsOf(o, lo, hi, w) : null;
+    /** A line: of the exact events, else of the overview. @param {import("./exact.js").Curve|null|undefined} curve @param {Float64Array|undefined} known */
+    const line = (curve, known) => {
+      const v = curve ? stepsOf(curve, c) : new Float64Array(w).fill(NaN);
+      if (buckets && known) c.op.forEach((op, x) => { if (op === NO_OP) v[x] = known[buckets[x]]; });
+      return v;
+    };
+    const most = (/** @type {Float64Array} */ v, from = 0) => v.reduce((m, b) => (b > m ? b : m), from);
+    const reserved = line(e?.reserved, o?.reserved), pending = line(e && e.pending.op.length > e.runs.length ? e.pending : null, o?.pending), used = usedIn(c);
+    // Lines far above what is live would press it flat: they leave the picture, and the legend says where they are.
+    const live = most(line(null, o?.high), c.most), lines = [most(reserved), used ? most(used) : 0], high = Math.max(live, ...lines.filter((v) => v <= live * 3));
+    const top = rough && last ? last.top : niceTop(cap > high && cap < high * 1.5 ? cap * 1.02 : high * 1.03);
+    if (plot.width !== w || plot.height !== h || !image) {
       plot.width = w;
       plot.height = h;
-      this.image = g.createImageData(w, h);
+      image = new ImageData(w, h);
     }
-    const px = new Uint32Array(this.image.data.buffer), roles = view.by !== "phase" && view.by !== "stack";
+    const px = new Uint32Array(image.data.buffer);
     px.fill(0);
     // A search cannot be told where there is only the overview: all of it fades.
-    const colors = this.match ? new Uint32Array(o ? o.g : 0).fill(this.inks.fade) : roles ? this.roleInks : this.plain;
-    if (buckets && o) paintOverview({ of: buckets, bytes: roles ? this.groups.order.map((i) => o.groups[i]) : [o.high], colors }, c, px, h, h / top);
-    if (view.track.exact && !rough && !this.owners) paintExact(this.stack, c, px, h, h / top, this.inks, this.match, view.pin);
-    g.putImageData(this.image, 0, 0);
-    this.drawn = { lo: view.lo, hi: view.hi };
-  }
-
-  /** @param {CanvasRenderingContext2D} g @param {Columns} c @param {ReturnType<Timeline["lines"]>} l @param {number} top */
-  drawLines(g, c, l, top) {
-    const { box, theme, view } = this, cap = view.track.meta.capacity, base = box.top + box.height;
+    if (buckets && o) paintOverview({ of: buckets, bytes: isGrouped() ? groups.order.map((i) => o.groups[i]) : [o.high], colors: match ? plain.map(() => inks.fade) : plain }, c, px, h, h / top);
+    if (e && !rough && !owners) paintExact(stack, c, px, h, h / top, inks, match, view.pin);
+    plot.getContext("2d")?.putImageData(image, 0, 0);
+    drawn = [lo, hi];
+    g.drawImage(plot, 0, 0, box.w, box.h);
+    frame = { c, buckets, top, ms: 0, rough, reserved: lines[0], used: lines[1], seen: [], named: [] };
+    drawAxes(pen, top);
     g.save();
     g.beginPath();
-    g.rect(box.left, box.top - 2, box.width, box.height + 4);
+    g.rect(0, -2, box.w, box.h + 4);
     g.clip();
-    drawLine(g, box, l.reserved, top, theme.ink, 1.3, [5, 3]);
-    if (l.pending.some((v) => v > 0)) drawLine(g, box, l.pending, top, theme.warn, 1.2, [2, 2]);
-    if (l.used) drawLine(g, box, l.used, top, theme.edge, 1.5, []);
+    drawLine(pen, reserved, top, theme.ink, 1.3, [5, 3]);
+    if (most(pending)) drawLine(pen, pending, top, theme.warn, 1.2, [2, 2]);
+    if (used) drawLine(pen, used, top, theme.edge, 1.5);
     // Where frees are missing, blocks stand in the picture that are long gone: the line says what was live.
-    const e = view.track.meta.lost ? view.track.exact : null;
-    if (e) drawLine(g, box, Float64Array.from(c.op, (op) => (op === NO_OP ? NaN : e.total[op])), top, theme.ink, 1.2, []);
-    if (l.matched) {
-      drawLine(g, box, l.matched, top, theme.page, 3, []);
-      drawLine(g, box, l.matched, top, theme.ink, 1.2, []);
-    }
+    if (track.meta.lost && e) drawLine(pen, Array.from(c.op, (op) => (op === NO_OP ? NaN : e.total[op])), top, theme.ink, 1.2);
+    const matched = match && matchedIn(track, c, match);
+    if (matched) for (const [color, width] of /** @type {[string, number][]} */ ([[theme.card, 3], [theme.ink, 1.2]])) drawLine(pen, matched, top, color, width);
     if (cap > 0 && cap <= top) {
       g.fillStyle = theme.ink;
-      g.fillRect(box.left, Math.round(base - (cap / top) * box.height), box.width, 2);
+      g.fillRect(0, Math.round((1 - cap / top) * box.h), box.w, 2);
     }
     g.restore();
   }
+  drawSteps(pen);
+  drawPhases(pen);
+  frame.named = drawRanges(pen);
+  frame.seen = drawFlags(pen, track.meta.marks);
+  frame.ms = performance.now() - t0;
+  if (!rough && frame.c.exact) pace = (pace + frame.ms / Math.max(frame.c.events, 5000)) / 2;
+  drawOver();
+  after();
+}
 
-  /** What the driver says is used of the GPU, for the columns: only where the clocks are the same one. @param {Columns} c */
-  deviceUsed(c) {
-    const { ledger, view } = this, time = view.track.meta.time;
-    if (!ledger || view.axis !== "t" || !time) return null;
-    const out = new Float64Array(c.n).fill(NaN), ns = Number(BigInt(time.t0_ns) - BigInt(ledger.t0)), tick = time.tick_ns / 1000, { n, t0, t1, used } = ledger.of;
-    for (let x = 0; x < c.n; x++) {
-      const us = ns / 1000 + (c.lo + ((x + 0.5) * (c.hi - c.lo)) / c.n) * tick, i = Math.floor(((us - t0) / (t1 - t0)) * n);
-      if (i >= 0 && i < n) out[x] = used[i];
-    }
+/** What the driver says is used of the GPU, for the columns: only where the clocks are the same one. @param {import("./layout.js").Columns} c */
+function usedIn(c) {
+  const l = view.axis === "t" && !owners ? view.track.ledger : null, unit = (c.hi - c.lo) / c.n;
+  return l && Float64Array.from(bucketsOf(l, c.lo, c.hi, c.n), (i, x) => {
+    const at = c.lo + (x + 0.5) * unit;
+    return at >= l.x0 && at < l.x1 ? l.high[i] : NaN;
+  });
+}
+
+/** What changes with the pointer: cursors, selection, cross hair. */
+export function drawOver() {
+  const { lo, hi, mark, cursor, range } = view, at = (/** @type {number|null} */ ev) => ev === null ? NaN : view.xOf(ev), { hover } = pointed;
+  const put = [pointed.range || range?.map(at) || [NaN], [at(mark)], [at(cursor)], [hover ? xAt(hover.x) : NaN]];
+  over.classList.toggle("two", mark !== null);
+  over.querySelectorAll("i").forEach((el, i) => showSpan(el, [lo, hi], put[i][0], put[i][1]));
+}
+
+/** The axis' value under a pixel of the picture. @param {number} px */
+export function xAt(px) { return view.lo + (px / box.w) * (view.hi - view.lo); }
+
+/** What is under a point of the picture: the moment that its column shows, and the block there.
+ *  @param {number} px @param {number} py @returns {{event: number, op: number, block: number|null, name: string, bytes: number}|null} */
+export function hit(px, py) {
+  const { track } = view, e = track.exact;
+  if (!frame || px < 0 || px > box.w || py < -30 || py > box.bottom) return null;
+  const { c, buckets, top } = frame, col = Math.min(c.n - 1, Math.floor((px / box.w) * c.n)), op = c.op[col], bytes = py <= box.h ? (1 - py / box.h) * top : -1;
+  const out = { event: view.eventAt(xAt(px)), op, block: /** @type {number|null} */ (null), name: "", bytes: 0 };
+  if (op !== NO_OP && e) {
+    const run = e.runs.find((r) => op < r.op1);
+    out.event = run && op === run.op0 ? run.first - 1 : e.event[op];
+    out.block = blockAt(stack, op, bytes);
     return out;
   }
-
-  /** What changes with the pointer: cursors, selection, cross hair. */
-  drawOver() {
-    const g = this.frame && pCanvas(this.over), { view, box, theme } = this;
-    if (!g) return;
-    const inside = (/** @type {number} */ x) => Math.min(Math.max(x, box.left), box.left + box.width), tall = box.bottom - box.top;
-    const at = (/** @type {number} */ ev) => pxOf(box, view, xOfEvent(view.track, ev, view.axis));
-    const range = this.select ? this.select.map((x) => pxOf(box, view, x)) : view.range ? view.range.map(at) : null;
-    if (range) {
-      const a = inside(Math.min(...range)), b = inside(Math.max(...range));
-      g.fillStyle = theme.edge;
-      g.globalAlpha = 0.16;
-      g.fillRect(a, box.top, b - a, tall);
-      g.globalAlpha = 1;
-      for (const x of [a, b]) g.fillRect(x - 0.5, box.top, 1, tall);
-    }
-    g.font = "600 11px system-ui, sans-serif";
-    g.textAlign = "center";
-    g.textBaseline = "middle";
-    for (const [ev, name] of /** @type {[number|null, string][]} */ ([[view.mark, "A"], [view.cursor, view.mark === null ? "" : "B"]])) {
-      const x = ev === null ? NaN : at(ev);
-      if (!(x >= box.left - 1 && x <= box.left + box.width + 1)) continue;
-      g.fillStyle = theme.page;
-      g.fillRect(x - 1.5, box.top, 3, tall);
-      g.fillStyle = theme.edge;
-      g.fillRect(x - 0.75, box.top, 1.5, tall);
-      g.beginPath();
-      g.arc(x, box.top + tall, name ? 7 : 4, 0, 7);
-      g.fill();
-      g.fillStyle = theme.page;
-      if (name) g.fillText(name, x, box.top + tall + 0.5);
-    }
-    if (this.hover) {
-      g.fillStyle = theme.soft;
-      g.fillRect(Math.round(this.hover.x), box.top, 1, tall);
-    }
-  }
-
-  /** The axis' value under a pixel. @param {number} px */
-  xAt(px) { return this.view.lo + ((px - this.box.left) / this.box.width) * (this.view.hi - this.view.lo); }
-
-  /** What is under a point: the moment that its column shows, and the block there.
-   *  @param {number} px @param {number} py @returns {{event: number, op: number, block: number|null, name: string, bytes: number}|null} */
-  hit(px, py) {
-    const { box, frame, view } = this, e = view.track.exact;
-    if (!frame || px < box.left || px > box.left + box.width || py < box.top - 30 || py > box.bottom) return null;
-    const col = Math.min(frame.c.n - 1, Math.max(0, Math.floor(((px - box.left) / box.width) * frame.c.n))), op = frame.c.op[col];
-    const bytes = py <= box.top + box.height ? ((box.top + box.height - py) / box.height) * frame.top : -1;
-    const out = { event: eventOfX(view.track, this.xAt(px), view.axis), op, block: /** @type {number|null} */ (null), name: "", bytes: 0 };
-    if (op !== NO_OP && e) {
-      const run = e.runs.find((r) => op < r.op1);
-      out.event = run && op === run.op0 ? run.first - 1 : e.event[op];
-      out.block = blockAt(this.stack, op, bytes);
-      return out;
-    }
-    const o = this.overview, i = frame.buckets ? frame.buckets[col] : -1;
-    if (!o || i < 0) return out;
-    if (!this.owners) out.event = o.event[i];
-    let sum = 0;
-    for (const [k, gr] of this.groups.order.entries()) {
-      sum += o.groups[gr][i];
-      if (bytes < 0 || sum <= bytes || (view.by !== "role" && view.by !== "alloc" && !this.owners)) continue;
-      [out.name, out.bytes] = [this.groups.names[k], o.groups[gr][i]];
-      break;
-    }
-    return out;
-  }
+  const o = owners || overviewOf(track, view.axis), i = buckets ? buckets[col] : -1;
+  if (!o || i < 0) return out;
+  if (!owners) out.event = o.event[i];
+  if (bytes < 0 || !isGrouped()) return out;
+  let sum = 0;
+  const k = groups.order.findIndex((g) => (sum += o.groups[g][i]) > bytes);
+  if (k >= 0) [out.name, out.bytes] = [groups.names[k], o.groups[groups.order[k]][i]];
+  return out;
 }

@@ -1,7 +1,8 @@
 // One device of one rank: what is known of it from the index, and its blocks as they are decoded.
 import { fromBase64, inflate } from "./decode.js";
 import { exactBlocks } from "./exact.js";
-import { bothRanges, decodeOverview, decodePhases, decodeRanges, decodeSites } from "./tables.js";
+import { lowerBound } from "./layout.js";
+import { bothRanges, decodeLedger, decodeOverview, decodePhases, decodeRanges, decodeSites } from "./tables.js";
 
 /** @typedef {import("./exact.js").TrackMeta} TrackMeta */
 /** @typedef {import("./exact.js").Exact} Exact */
@@ -15,33 +16,15 @@ import { bothRanges, decodeOverview, decodePhases, decodeRanges, decodeSites } f
  * where blocks come from, and what decodes them: beside the page, or in it
  */
 
-/** Blocks and the worker's code are elements of the page. @type {TrackIo} */
+/** Blocks are elements of the page; the rest is what worker.js left. @type {TrackIo} */
 export const pageIo = {
   text: (id) => document.getElementById(id)?.textContent?.trim() ?? null,
-  worker: () => {
-    const code = document.getElementById("mt-worker")?.textContent;
-    if (!code || typeof Worker === "undefined") return null;
-    const url = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
-    try {
-      return new Worker(url);
-    } catch {
-      return null;
-    } finally {
-      setTimeout(() => URL.revokeObjectURL(url), 60000);
-    }
-  },
+  worker: () => /** @type {any} */ (globalThis).mtWorker?.() ?? null,
   decode: (...of) => /** @type {any} */ (globalThis).mtDecode(...of),
 };
 
-/** How many of the first values are <= x. @param {ArrayLike<number>} a never decreasing @param {number} x @returns {number} */
-export function upperBound(a, x, lo = 0, hi = a.length) {
-  while (lo < hi) {
-    const mid = (lo + hi) >>> 1;
-    if (a[mid] <= x) lo = mid + 1;
-    else hi = mid;
-  }
-  return lo;
-}
+/** How many of the first values are <= x. @param {ArrayLike<number>} a whole numbers, never decreasing @param {number} x @returns {number} */
+export function upperBound(a, x, lo = 0, hi = a.length) { return lowerBound(a, Math.floor(x) + 1, lo, hi); }
 
 export class Track {
   /** @param {Index} index @param {TrackMeta} meta @param {TrackIo} [io] */
@@ -57,6 +40,8 @@ export class Track {
     this.overviewTime = null;
     /** @type {import("./tables.js").Overview|null} */
     this.overviewEvent = null;
+    /** Who holds the memory of its GPU, where the recording tells. @type {any} */
+    this.ledger = null;
     /** @type {Exact|null} */
     this.exact = null;
     /** What could not be read, for people. @type {string[]} */
@@ -66,6 +51,9 @@ export class Track {
     this.loaded = false;
     /** @type {Promise<Exact|null>|null} */
     this.decoding = null;
+    /** What the worker makes of it; null = not asked. @type {Promise<Exact|null>|null} */
+    this.beside = null;
+    this.onProgress = /** @type {(done: number) => void} */ (() => {});
   }
 
   /** Overviews, stacks and phases: small, and needed first. @returns {Promise<void>} */
@@ -75,6 +63,7 @@ export class Track {
     const known = { roles: this.index.roles.length, phases: this.index.phases.length, groups: this.meta.groups.length };
     this.overviewEvent = await this.table("e", (u8) => decodeOverview(u8, known));
     this.overviewTime = await this.table("o", (u8) => decodeOverview(u8, known));
+    await this.loadLedger();
     this.sites = await this.table("s", (u8) => decodeSites(u8, known));
     this.phases = await this.table("p", (u8) => decodePhases(u8, known.phases));
     const nvtx = await this.table("n", decodeRanges);
@@ -82,9 +71,18 @@ export class Track {
     this.loaded = true;
   }
 
-  /** @template T @param {string} name @param {(u8: Uint8Array) => T} decode @returns {Promise<T|null>} */
-  async table(name, decode) {
-    const text = this.io.text(`mt-t${this.meta.id}-${name}`);
+  /** The ledger as an overview of the axis of time: of both, the clocks are the same one. */
+  async loadLedger() {
+    const { time, ledger } = this.meta, l = this.index.ledgers.find((q) => q.id === ledger);
+    const of = l && time && await this.table("", (u8) => decodeLedger(u8, this.index.holders.length), `mt-g${ledger}`);
+    if (!of) return;
+    const shift = Number(BigInt(l.t0_ns) - BigInt(time.t0_ns)), tick = (/** @type {number} */ us) => (us * 1000 + shift) / time.tick_ns;
+    this.ledger = { n: of.n, x0: tick(of.t0), x1: tick(of.t1), high: of.used, groups: of.holders };
+  }
+
+  /** @template T @param {string} name @param {(u8: Uint8Array) => T} decode @param {string} [id] @returns {Promise<T|null>} */
+  async table(name, decode, id = `mt-t${this.meta.id}-${name}`) {
+    const text = this.io.text(id);
     if (text === null) return null;
     try {
       return decode(await inflate(fromBase64(text)));
@@ -96,23 +94,30 @@ export class Track {
 
   /** @param {unknown} error */
   fail(error) {
-    const text = error instanceof Error ? error.message : String(error);
-    if (!this.errors.includes(text)) this.errors.push(text);
+    const { message } = /** @type {Error} */ (error);
+    if (!this.errors.includes(message)) this.errors.push(message);
   }
 
   /** True where the page carries operations of this track. */
   get hasExact() { return this.meta.runs.length > 0 && this.meta.level !== "overview" && this.meta.level !== "withheld"; }
 
   /** @param {(done: number) => void} [onProgress] 0 to 1 @returns {Promise<Exact|null>} null: see errors */
-  loadExact(onProgress = () => {}) { return this.decoding ??= this.decodeAll(onProgress); }
+  loadExact(onProgress = () => {}) {
+    this.onProgress = onProgress;
+    return this.decoding ??= this.decodeAll();
+  }
 
-  /** @param {(done: number) => void} onProgress @returns {Promise<Exact|null>} */
-  async decodeAll(onProgress) {
+  /** Has the operations decoded beside the page, which has enough to do meanwhile. */
+  startExact() { if (this.hasExact) (this.beside ??= this.inWorker()).catch(() => {}); }
+
+  /** @returns {Promise<Exact|null>} */
+  async decodeAll() {
+    this.startExact();
     await this.load();
     if (!this.hasExact || !this.sites) return null;
     try {
-      const x = await this.inWorker(onProgress) ?? await this.io.decode(this.meta, this.io.text, async (done) => {
-        onProgress(done);
+      const x = await this.beside ?? await this.io.decode(this.meta, this.io.text, async (done) => {
+        this.onProgress(done);
         await new Promise((go) => setTimeout(go));
       });
       for (let b = 0; b < x.nBlocks; b++) if (x.bSite[b] >= this.sites.nSites) throw new Error("The data in this page is damaged: a block of memory has no site.");
@@ -123,8 +128,8 @@ export class Track {
     return this.exact;
   }
 
-  /** @param {(done: number) => void} onProgress @returns {Promise<Exact|null>} null: no worker, decode here */
-  inWorker(onProgress) {
+  /** @returns {Promise<Exact|null>} null: no worker, decode here */
+  inWorker() {
     const worker = this.io.worker();
     if (!worker) return Promise.resolve(null);
     return new Promise((resolve, reject) => {
@@ -135,7 +140,7 @@ export class Track {
         if (text !== null) blocks[id] = text;
       }
       worker.onmessage = ({ data }) => {
-        if (data.progress !== undefined) return onProgress(data.progress);
+        if (data.progress !== undefined) return this.onProgress(data.progress);
         worker.terminate();
         if (data.error) reject(new Error(data.error));
         else resolve(data.exact);
@@ -148,20 +153,10 @@ export class Track {
     });
   }
 
-  /** The last operation at or before an event; -1 = the state before the first. @param {number} ev @returns {number} -1: not in any run */
+  /** The last operation at or before an event, or the state before a run. @param {number} ev @returns {number} -1: not in any run */
   opOfEvent(ev) {
-    const x = this.exact;
-    if (!x) return -1;
-    const run = x.runs.findLast((r) => ev >= r.first) ?? x.runs[0];
-    if (ev < run.first) return ev === run.first - 1 ? run.op0 : -1;
-    if (ev >= run.first + run.events) return ev < this.meta.events ? -1 : run.op1 - 1;
-    return upperBound(x.event, ev, run.op0, run.op1) - 1;
-  }
-
-  /** The last operation at or before a tick. @param {number} tick @returns {number} -1: none */
-  opOfTick(tick) {
-    const x = this.exact;
-    return x?.tickX ? Math.max(upperBound(x.tickX, tick) - 1, 0) : -1;
+    const x = this.exact, run = x?.runs.find((r) => ev >= r.first - 1 && ev < r.first + r.events);
+    return x && run ? Math.max(upperBound(x.event, ev, run.op0, run.op1) - 1, run.op0) : -1;
   }
 
   /** @param {number} op @param {"t"|"e"} axis @returns {number} ticks, or an event */

@@ -1,4 +1,5 @@
 // The one state of the page: what is looked at, and who wants to know. Panels read it, nobody keeps a copy.
+import { clamp, eventOfX, xOfEvent } from "./layout.js";
 
 /** @typedef {import("./track.js").Track} Track */
 /** @typedef {"role"|"phase"|"stack"|"alloc"|"owner"} By owner: of the device's memory, where the driver's calls were recorded */
@@ -21,25 +22,17 @@ export function clampSpan(lo, hi, min, max, least) {
   if (!Number.isFinite(lo) || !Number.isFinite(hi)) return [min, max];
   const w = Math.max(hi - lo, Math.min(least, max - min));
   if (w >= max - min) return [min, max];
-  const at = Math.min(Math.max((lo + hi - w) / 2, min), max - w);
+  const at = clamp((lo + hi - w) / 2, min, max - w);
   return [at, at + w];
-}
-
-/** The axis to begin with: events where, over time, most of the width would be waiting. @param {Track} track @returns {"t"|"e"} */
-export function firstAxis(track) {
-  const o = track.meta.time ? track.overviewTime : null, busy = new Set();
-  for (let i = 0; o && i < o.n; i++) if (o.events[i] > 0) busy.add(Math.floor((i * 480) / o.n));
-  return o && busy.size * 2 >= Math.min(480, o.n) ? "t" : "e";
 }
 
 export class View {
   /** @param {Track} track */
   constructor(track) {
     this.track = track;
-    this.axis = firstAxis(track);
-    const [lo, hi] = track.axisRange(this.axis);
-    this.lo = lo;
-    this.hi = hi;
+    this.axis = track.meta.axis;
+    this.lo = this.hi = 0;
+    [this.lo, this.hi] = this.span();
     this.by = /** @type {By} */ ("role");
     this.cursor = track.meta.focus ? track.meta.focus.event : -1;
     this.mark = /** @type {number|null} */ (null);
@@ -54,6 +47,17 @@ export class View {
   /** @param {ViewListener} fn */
   on(fn) { this.listeners.push(fn); }
 
+  /** How far the axis goes. @returns {[number, number]} */
+  span() { return this.track.axisRange(this.axis); }
+
+  isWhole() { return this.lo <= this.span()[0] && this.hi >= this.span()[1]; }
+
+  /** The last event at or before x on the axis. @param {number} x @returns {number} */
+  eventAt(x) { return eventOfX(this.track, x, this.axis); }
+
+  /** Where an event is on the axis. @param {number} event @returns {number} */
+  xOf(event) { return xOfEvent(this.track, event, this.axis); }
+
   /** Changes some of the state; listeners hear once of all that differs. A listener may set again. Another track is shown when its
    *  tables are there: they say how far its axes go. Of several asked for, the last.
    *  @param {Partial<ViewState>} patch */
@@ -66,14 +70,19 @@ export class View {
     const next = { ...patch }, me = /** @type {Record<string, unknown>} */ (/** @type {unknown} */ (this));
     const track = next.track || this.track, moved = track !== this.track;
     if (moved) {
-      if (next.axis === undefined) next.axis = (next.by || this.by) === "owner" ? "t" : firstAxis(track);
+      if (next.axis === undefined) next.axis = (next.by || this.by) === "owner" ? "t" : track.meta.axis;
       if (next.cursor === undefined) next.cursor = track.meta.focus ? track.meta.focus.event : -1;
       for (const key of /** @type {const} */ (["mark", "pin", "range"])) if (next[key] === undefined) next[key] = null;
     }
-    if (next.axis === "t" && !track.meta.time) next.axis = "e";
     // Owners are known by time.
+    if (next.by === "owner") next.axis ??= "t";
+    if (next.axis === "t" && !track.meta.time) next.axis = "e";
     if ((next.axis || this.axis) === "e" && (next.by || this.by) === "owner") next.by = "role";
     const axis = next.axis || this.axis, [min, max] = track.axisRange(axis), other = moved || axis !== this.axis;
+    if (other && !moved && next.lo === undefined && !this.isWhole()) { // the same part on the other axis
+      next.lo = xOfEvent(track, this.eventAt(this.lo), axis);
+      next.hi = xOfEvent(track, this.eventAt(this.hi), axis);
+    }
     if (other || next.lo !== undefined || next.hi !== undefined) {
       const lo = next.lo ?? (other ? min : this.lo), hi = next.hi ?? (other ? max : this.hi);
       [next.lo, next.hi] = clampSpan(lo, hi, min, max, axis === "t" ? 10 : 4);
@@ -81,10 +90,10 @@ export class View {
     const last = track.meta.events - 1;
     for (const key of /** @type {const} */ (["cursor", "mark"])) {
       const v = next[key];
-      if (typeof v === "number") next[key] = Number.isFinite(v) ? Math.min(Math.max(Math.round(v), -1), last) : -1;
+      if (typeof v === "number") next[key] = Number.isFinite(v) ? clamp(Math.round(v), -1, last) : -1;
     }
     if (next.range) {
-      const [a, b] = next.range.map((v) => Math.min(Math.max(Math.round(v), -1), last));
+      const [a, b] = next.range.map((v) => clamp(Math.round(v), -1, last));
       next.range = a === b || Number.isNaN(a + b) ? null : [Math.min(a, b), Math.max(a, b)];
     }
     const changed = new Set(Object.keys(next).filter((key) => !sameValue(me[key], /** @type {any} */ (next)[key])));

@@ -342,12 +342,12 @@ test("64 ranks: the worst one first, every one to choose", async () => {
   await rest(page);
   assert.match(await kit.hashOf(page), /[#&]r=\d+/);
   await kit.exact(page);
-  const note = await page.locator(".tl-other").textContent();
+  const note = await page.locator(".tl-other").innerText();
   assert.ok(note.includes(options[5]) && note.includes(chosen), note);
   await kit.until(page, "the panel of that rank", (label) => document.querySelector(".cursor .moment").textContent.startsWith(label), options[5], 5);
   await page.locator(".tl-track").selectOption({ label: chosen });
   await rest(page);
-  assert.equal(await page.locator(".tl-other").textContent(), "");
+  assert.equal(await page.locator(".tl-other").innerText(), "");
   assert.deepEqual(seen, []);
   await done();
 });

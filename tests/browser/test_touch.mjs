@@ -1,5 +1,5 @@
 // test_touch.mjs: the timeline under fingers, with Chromium's own touch events: one pans, two zoom about their middle, a tap clicks, a long
-// press hovers, and up and down the page scrolls. And the mouse beside them.
+// press hovers and, where it moves on, selects a range, and up and down the page scrolls. And the mouse beside them.
 // Ends with 77 where there is no Chromium or `npm ci` was not run in tests/web.
 import { after, test } from "node:test";
 import assert from "node:assert/strict";
@@ -125,9 +125,9 @@ test("a tap sets the cursor and pins, as a click does", async () => {
   await done();
 });
 
-test("a long press says what is there, follows the finger, and leaves the words", async () => {
-  const { page, seen, done, at, send, scrolled, tip } = await phone();
-  const hash = await kit.hashOf(page), y = await scrolled(), [a, b] = [at(0.6, 0.7), at(0.75, 0.2)];
+test("a long press says what is there, follows the finger, leaves the words, and where it moves on a range", async () => {
+  const { page, seen, done, at, send, scrolled, tip, plot } = await phone();
+  const y = await scrolled(), [a, b] = [at(0.6, 0.7), at(0.75, 0.2)];
   await send("touchStart", a);
   assert.equal(await tip(), "");
   await kit.until(page, "the words", () => !document.querySelector(".tl-tip").hidden, null, 5);
@@ -141,8 +141,23 @@ test("a long press says what is there, follows the finger, and leaves the words"
   await send("touchEnd");
   await kit.settled(page);
   assert.equal(await tip(), second);
-  assert.equal(await kit.hashOf(page), hash, "neither pan nor click");
+  const range = /[#&]s=(\d+)-(\d+)/.exec(await kit.hashOf(page)).slice(1).map(Number), last = 2376;
+  const under = [a, b].map(([px]) => ((px - plot.left) / plot.width) * last);
+  assert.ok(range.every((ev, i) => Math.abs(ev - under[i]) < 8), `${range}, not ${under}`);
+  assert.match(await page.locator(".tl-changes").textContent(), /From event .* to event .*: [\d,]+ events/);
+  assert.match(await kit.hashOf(page), new RegExp(`[#&]c=${range[1]}(&|$)`), "the cursor is where it ends");
+  assert.doesNotMatch(await kit.hashOf(page), /[#&]([et]|a)=\d/, "neither pan nor click");
   assert.equal(await scrolled(), y);
+  // one that does not move reads, and changes nothing
+  await page.keyboard.press("Escape");
+  await page.evaluate(() => { location.hash = "#x=e&c=300"; });
+  await kit.settled(page);
+  await send("touchStart", a);
+  await kit.until(page, "the words", () => !document.querySelector(".tl-tip").hidden, null, 5);
+  await send("touchMove", [a[0] + 5, a[1] + 3]);
+  await send("touchEnd");
+  await kit.settled(page);
+  assert.match(await kit.hashOf(page), /^#(x=e&)?c=300$/);
   await send("touchStart", [200, 20]); // elsewhere
   await send("touchEnd");
   assert.equal(await tip(), "");

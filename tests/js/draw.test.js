@@ -28,7 +28,7 @@ function slowColumn(track, groups, op, h, scale, ink, line) {
 
 for (const by of ["role", "phase", "stack", "alloc"]) {
   test(`every pixel by ${by}`, async () => {
-    const { track, index } = await openTrack(spec), e = track.exact, groups = groupsOf(track, index, by);
+    const { track, index } = await openTrack(spec), e = track.exact, groups = groupsOf(track, by);
     const inks = inksOf(groups, track.sites.stack, [255, 255, 255], [0, 0, 0]), stack = new Stack(track, groups);
     for (const [axis, from, to, w, h] of [["e", 0, 1, 61, 97], ["t", 0, 1, 40, 33], ["e", 0.3, 0.31, 50, 80]]) {
       const [min, max] = track.axisRange(axis), c = columnsOf(track, axis, min + (max - min) * from, min + (max - min) * to, w);
@@ -43,7 +43,7 @@ for (const by of ["role", "phase", "stack", "alloc"]) {
 }
 
 test("a search fades the rest, and its line is the most that it matched in the column", async () => {
-  const { track, index } = await openTrack(spec), e = track.exact, groups = groupsOf(track, index, "role");
+  const { track, index } = await openTrack(spec), e = track.exact, groups = groupsOf(track, "role");
   const inks = inksOf(groups, track.sites.stack, [255, 255, 255], [0, 0, 0]), c = columnsOf(track, "e", 0, track.meta.events, 37);
   const match = Uint8Array.from({ length: e.nBlocks }, (_, b) => b % 3 === 0), px = new Uint32Array(37 * 50);
   paintExact(new Stack(track, groups), c, px, 50, 50 / c.most, inks, match, null);
@@ -62,7 +62,7 @@ test("a search fades the rest, and its line is the most that it matched in the c
 });
 
 test("a pinned block has the colour of the ink", async () => {
-  const { track, index } = await openTrack(spec), groups = groupsOf(track, index, "role"), inks = inksOf(groups, track.sites.stack, [255, 255, 255], [1, 2, 3]);
+  const { track, index } = await openTrack(spec), groups = groupsOf(track, "role"), inks = inksOf(groups, track.sites.stack, [255, 255, 255], [1, 2, 3]);
   const c = columnsOf(track, "e", 0, track.meta.events, 20), px = new Uint32Array(20 * 200), big = liveAt(track, c.op[3]).reduce((a, b) => track.exact.bSize[a] > track.exact.bSize[b] ? a : b);
   paintExact(new Stack(track, groups), c, px, 200, 200 / c.most, inks, null, big);
   assert.ok(px.includes(inks.pin));
@@ -71,7 +71,7 @@ test("a pinned block has the colour of the ink", async () => {
 test("what is under the pointer is what was painted there", async () => {
   const { track, index } = await openTrack(spec), e = track.exact, d = dice(2);
   for (const by of ["role", "alloc"]) {
-    const groups = groupsOf(track, index, by), stack = new Stack(track, groups), of = (b) => groups.single ? 0 : groups.of[e.bSite[b]];
+    const groups = groupsOf(track, by), stack = new Stack(track, groups), of = (b) => groups.single ? 0 : groups.of[e.bSite[b]];
     for (let i = 0; i < 200; i++) {
       const op = d(e.nOps), list = [...liveAt(track, op)].sort((a, b) => of(a) - of(b) || a - b), at = d(e.total[op] + 1000);
       let sum = 0;
@@ -84,7 +84,7 @@ test("what is under the pointer is what was painted there", async () => {
 
 test("with very many blocks the small ones are a band, and the height stays exact", async () => {
   const events = Array.from({ length: 9000 }, (_, i) => ({ op: "alloc", tick: i, site: i % 20, size: i % 100 === 0 ? 60000 : 600, addr: 512 * i }));
-  const { track, index } = await openTrack({ events }), groups = groupsOf(track, index, "role"), inks = inksOf(groups, track.sites.stack, [255, 255, 255], [0, 0, 0]);
+  const { track, index } = await openTrack({ events }), groups = groupsOf(track, "role"), inks = inksOf(groups, track.sites.stack, [255, 255, 255], [0, 0, 0]);
   const w = 400, c = columnsOf(track, "e", 0, 9000, w), h = 120, px = new Uint32Array(w * h), stack = new Stack(track, groups);
   paintExact(stack, c, px, h, h / c.most, inks, null, null);
   assert.ok(stack.least > 0 && stack.small.some((v) => v > 0));
@@ -109,7 +109,7 @@ test("with very many blocks the small ones are a band, and the height stays exac
 });
 
 test("several windows, with the overview between them", async () => {
-  const { track, index } = await openTrack({ events: [...madeEvents(4000)], windows: [[500, 300], [2000, 1000]] }), groups = groupsOf(track, index, "role");
+  const { track, index } = await openTrack({ events: [...madeEvents(4000)], windows: [[500, 300], [2000, 1000]] }), groups = groupsOf(track, "role");
   const inks = inksOf(groups, track.sites.stack, [255, 255, 255], [0, 0, 0]), o = track.overviewEvent, w = 100, h = 64, c = columnsOf(track, "e", 0, 4000, w);
   const px = new Uint32Array(w * h), top = Math.max(c.most, ...o.high), of = bucketsOf(o, 0, 4000, w), colors = Uint32Array.of(0xff0000ff, 0xff00ff00);
   paintOverview({ of, bytes: groups.order.map((i) => o.groups[i]), colors }, c, px, h, h / top);
@@ -130,6 +130,6 @@ test("colours and phases", async () => {
   const { track, index } = await openTrack(spec);
   assert.deepEqual([0, 99, 100, 5000].map((ev) => stretchAt(track, ev)), [0, 0, 1, 2]);
   assert.equal(stretchAt(track, -1), -1);
-  assert.equal(phaseWords(track, index, 100), "forward phase in update phase");
-  assert.equal(phaseWords(track, index, 5), "rollout phase");
+  assert.equal(phaseWords(track, 100), "forward phase in update phase");
+  assert.equal(phaseWords(track, 5), "rollout phase");
 });

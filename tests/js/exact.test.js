@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deflateSync, inflateSync } from "node:zlib";
-import { allVars, columns, fromBase64, inflate, NONE, VarReader } from "../../templates/js/decode.js";
+import { allVars, columns, fromBase64, inflate, NONE, VarReader, wideVars } from "../../templates/js/decode.js";
 import { decodeExact, exactBlocks, exactBuffers, K_ALLOC, K_FREE, K_FREE_DONE, K_FREE_REQ, K_FREE_UNKNOWN, K_LOST, K_OOM, K_OTHER, K_SEG_ALLOC, K_SEG_FREE,
   K_SEG_MAP, K_SEG_UNMAP, K_SNAPSHOT, K_START } from "../../templates/js/exact.js";
 import { upperBound } from "../../templates/js/track.js";
-import { Bytes, column, dice, encodeTrack, joined, madeEvents, packed, timeByte } from "./tools/encode.js";
+import { Bytes, column, dice, encodeTrack, joined, madeEvents, packed, timeByte, wide } from "./tools/encode.js";
 
 const KINDS = { alloc: K_ALLOC, free: K_FREE, free_requested: K_FREE_REQ, free_completed: K_FREE_DONE, lost: K_LOST, oom: K_OOM, snapshot: K_SNAPSHOT, other: K_OTHER,
   segment_alloc: K_SEG_ALLOC, segment_free: K_SEG_FREE, segment_map: K_SEG_MAP, segment_unmap: K_SEG_UNMAP };
@@ -161,8 +161,27 @@ test("a browser without DecompressionStream is told so", async () => {
   }
 });
 
+test("numbers of two bytes, and larger ones", () => {
+  const all = [0, 1, 255, 256, 65279, 65280, 65535, 65536, 2 ** 28, 2 ** 31, 2 ** 32 - 2], larger = [2 ** 32 - 1, 2 ** 32, 2 ** 51], long = [];
+  assert.deepEqual([...wideVars(wide(all), 0, new Uint32Array(20))], all);
+  assert.deepEqual([...wideVars(wide([...larger, 7]), 0, new Uint32Array(4), long)], [NONE, NONE, NONE, 7]);
+  assert.deepEqual(long, larger);
+  assert.throws(() => wideVars(wide(larger), 0, new Uint32Array(4)), /too large/);
+  assert.throws(() => wideVars(wide(all), 0, new Uint32Array(4)), /differ in length/);
+  assert.throws(() => wideVars([...wide([5]).slice(0, 2), column([1])], 0, new Uint32Array(4)), /differ in length/);
+});
+
+test("addresses beyond those that the track has a list of", async () => {
+  const events = [...madeEvents(3000)], few = encodeTrack({ events, old, chunk: 500, places: 20 }), all = encodeTrack({ events, old, chunk: 500 });
+  const [x, y] = await Promise.all([few, all].map((m) => decodeExact(m.meta, (id) => m.blocks[id])));
+  assert.ok(new Set(y.bAddr).size > 100);
+  assert.deepEqual(x.bAddr, y.bAddr);
+  assert.deepEqual([...y.bAddr], all.known.map((b) => b.addr));
+  await assert.rejects(decodeExact(few.meta, (id) => id.endsWith("-d") ? packed([column([2], true)]) : few.blocks[id]), /points to nothing/);
+});
+
 test("operations that contradict each other are refused", async () => {
-  const code = (codes, more = [], sites = [], sizes = []) => packed([column(codes), column(sites), column(sizes), column(more)]);
+  const code = (codes, more = [], sites = [], sizes = []) => packed([...wide(codes), ...wide(sites), ...wide(sizes), column(more)]);
   const times = (/** @type {number} */ n) => packed([new Uint8Array(n), column([])]);
   const frame = (first = 0, n = 1) => packed([column([first, 0, 1, 512, 0, 0, n, 1]), column([0]), column([0]), column([1]), column([0]), column([0]), column([0]), column([]), column([]), column([]), column([])]);
   const meta = (events) => ({ ...encodeTrack({ events: [] }).meta, runs: [{ first: 0, events, chunks: 1 }], chunks: [{ m: 0, a: 0 }] });
@@ -170,8 +189,12 @@ test("operations that contradict each other are refused", async () => {
   assert.equal((await run(2, code([2]))).total[1], 0);
   await assert.rejects(run(4, code([2, 2])), /freed twice/);
   await assert.rejects(run(2, code([3])), /not there/);
-  await assert.rejects(run(2, code([2 ** 50])), /not there/);
-  await assert.rejects(run(1, code([0])), /ends inside a number/);
+  await assert.rejects(run(2, code([2 ** 50])), /too large/);
+  await assert.rejects(run(2, code([2 ** 31])), /not there/);
+  await assert.rejects(run(1, code([0])), /differ in length/);
+  await assert.rejects(run(1, code([], [], [0], [1])), /differ in length/);
+  await assert.rejects(run(1, packed([[0, 0], [0], [], [0], [0], [], [1], [0], [], []].map((c) => Uint8Array.from(c)))), /differ in length/);
+  await assert.rejects(run(1, packed([[0], [255], [], [], [], [], [], [], [], []].map((c) => Uint8Array.from(c)))), /ends inside a number/);
   await assert.rejects(run(1, code([1], [13])), /unknown kind/);
   await assert.rejects(run(1, code([1], [0])), /unknown kind/);
   await assert.rejects(run(2, code([1, 1], [1, 1, 1, 1])), /requested twice/);

@@ -20,7 +20,7 @@ async function open(spec, more = {}) {
   const made = encodeTrack(spec);
   const index = { v: 1, title: "t", version: "0", roles, phases, holders: [], tracks: [made.meta], ledgers: [] };
   const track = new Track(index, made.meta, ioOf(made.blocks, {
-    "mt-t0-s": encodeSites({ frames, stacks: [[1, 0], [0, 1]], sites, lanes: [{ stream: 0, pool: null, label: "" }] }), ...more,
+    "mt-t0-s": encodeSites({ frames, stacks: [[1, 0], [0, 1]], sites }), ...more,
   }));
   return { track, made };
 }
@@ -43,16 +43,17 @@ test("sorting keeps equal rows in their order, numbers as numbers, mixed columns
 
 test("boxes of an icicle lie inside their callers, in proportion, and there is an end to them", () => {
   const leaf = (name, bytes) => ({ name, file: "", line: 0, internal: false, bytes, count: 1, children: [] });
-  const root = { name: "all", bytes: 100, count: 3, children: [leaf("small", 10), { name: "big", bytes: 90, count: 2, children: [leaf("x", 60), leaf("y", 30)] }] };
-  const boxes = icicleBoxes(root, 10, 0.001);
+  const root = { name: "all", bytes: 100, count: 3, children: [{ name: "big", bytes: 90, count: 2, children: [leaf("x", 60), leaf("y", 30)] }, leaf("small", 10)] };
+  const boxes = icicleBoxes([root], 10, 0.001);
   assert.deepEqual(boxes.map((b) => [b.node.name, b.depth, b.x, +b.w.toFixed(6)]), [["all", 0, 0, 1], ["big", 1, 0, 0.9], ["small", 1, 0.9, 0.1], ["x", 2, 0, 0.6], ["y", 2, 0.6, 0.3]]);
-  assert.deepEqual(icicleBoxes(root, 2, 0.2).map((b) => b.node.name), ["all", "big"]);
+  assert.deepEqual(icicleBoxes([root], 2, 0.2).map((b) => b.node.name), ["all", "big"]);
+  assert.deepEqual(icicleBoxes([root, root.children[0]], 10, 0).map((b) => [b.node.name, b.up, b.depth, b.x]), [["all", -1, 0, 0], ["big", 0, 1, 0], ["x", 1, 2, 0], ["y", 1, 2, 60 / 90]]);
   const many = { name: "all", bytes: 1e6, count: 1, children: Array.from({ length: 1e5 }, () => leaf("z", 10)) };
-  assert.ok(icicleBoxes(many, 10, 0).length <= 1500);
+  assert.ok(icicleBoxes([many], 10, 0).length <= 1500);
   let deep = leaf("end", 1);
   for (let i = 0; i < 5000; i++) deep = { name: "f", bytes: 1, count: 1, children: [deep] };
-  assert.equal(icicleBoxes(deep, 24, 0).length, 24);
-  assert.deepEqual(icicleBoxes(leaf("nothing", 0), 5, 0).length, 1);
+  assert.equal(icicleBoxes([deep], 24, 0).length, 24);
+  assert.deepEqual(icicleBoxes([leaf("nothing", 0)], 5, 0).length, 1);
   for (const name of ["", "forward", "<img>", "\ud800"]) assert.ok(nameShade(name) >= 0 && nameShade(name) < 6);
 });
 

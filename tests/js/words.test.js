@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { blockFacts, eventWords, foldFrames, noStackWords } from "../../templates/js/detail.js";
 import { groupsOf } from "../../templates/js/groups.js";
-import { flagsOf } from "../../templates/js/marks.js";
 import { altWords, levelWords, stateWords } from "../../templates/js/words.js";
 import { madeEvents } from "./tools/encode.js";
 import { openTrack } from "./tools/open.js";
@@ -49,44 +48,41 @@ test("a stack: the job's own frames one by one, machinery folded with what it is
 
 test("a moment", () => {
   const view = /** @type {any} */ ({ track });
-  assert.equal(stateWords(view, index, 1), "3.0 MiB live at event 1 at 2.0 ms, in rollout phase, 3 allocations");
-  assert.equal(stateWords(view, index, 3), "4.7 KiB live at event 3 at 4.1 ms, in rollout phase, 2 allocations");
-  assert.equal(stateWords(view, index, -1), "4.0 KiB live at the start, before the first event, 1 allocation");
+  assert.equal(stateWords(view, 1), "3.0 MiB live at event 1 at 2.0 ms, in rollout phase, 3 allocations");
+  assert.equal(stateWords(view, 3), "4.7 KiB live at event 3 at 4.1 ms, in rollout phase, 2 allocations");
+  assert.equal(stateWords(view, -1), "4.0 KiB live at the start, before the first event, 1 allocation");
   assert.equal(eventWords(track, 5), "event 5 at 8.2 ms");
 });
 
-test("the picture in words, and its flags in order", () => {
+test("the picture in words", () => {
   assert.equal(altWords(track), "Memory of rank 0 over time: 6 events over 8.2 ms. Live memory starts at 4.0 KiB and is highest with 3.0 MiB at event 1 at 2.0 ms." +
     " Out of memory at event 5 at 8.2 ms, asking for 1.00 GiB. Press ? for the keys.");
-  track.meta.marks = [{ id: "peak", kind: "peak", from: 1, to: 1, text: "p" }, { id: "oom", kind: "oom", from: 5, to: 5, text: "o" }, { id: "g", kind: "growth", from: 0, to: 5, text: "grows" }];
-  assert.deepEqual(flagsOf(track).map((f) => [f.kind, f.event, f.to]), [["growth", 0, 5], ["peak", 1, 1], ["oom", 5, 5]]);
-  assert.match(flagsOf(track)[2].text, /^out of memory: asked for 1\.00 GiB, 1\.0 MiB free on the device, by train\.py:7 step$/);
 });
 
 test("how true the picture is", () => {
-  const tl = (t, frame) => /** @type {any} */ ({ view: { track: t }, frame });
+  const words = (t, frame, progress) => levelWords(/** @type {any} */ (t), frame, null, progress);
   const fake = (more) => ({ exact: {}, errors: [], hasExact: true, meta: { level: "exact", lost: 0 }, ...more });
-  assert.equal(levelWords(tl(fake({ exact: null }), null), 0.427), "decoding every event: 42 %");
-  assert.equal(levelWords(tl(fake({ exact: null, hasExact: false }), null), 0), "overview only: this page has no exact events");
-  assert.equal(levelWords(tl(fake({ exact: null, errors: ["broken."] }), null), 0), "broken.");
-  assert.equal(levelWords(tl(fake({}), { rough: true }), 1), "overview");
-  assert.equal(levelWords(tl(fake({}), { rough: false, c: { exact: true, events: 1234 } }), 1), "exact: 1,234 events in view");
-  assert.equal(levelWords(tl(fake({}), { rough: false, c: { exact: false, events: 3 } }), 1), "exact in part, overview elsewhere");
-  assert.match(levelWords(tl(fake({ meta: { level: "exact", lost: 2 } }), { rough: false, c: { exact: true, events: 1 } }), 1), /2 frees are missing/);
+  assert.equal(words(fake({ exact: null }), null, 0.427), "decoding every event: 42 %");
+  assert.equal(words(fake({ exact: null, hasExact: false }), null, 0), "overview only: this page has no exact events");
+  assert.equal(words(fake({ exact: null, errors: ["broken."] }), null, 0), "broken.");
+  assert.equal(words(fake({}), { rough: true }, 1), "overview");
+  assert.equal(words(fake({}), { rough: false, c: { exact: true, events: 1234 } }, 1), "exact: 1,234 events in view");
+  assert.equal(words(fake({}), { rough: false, c: { exact: false, events: 3 } }, 1), "exact in part, overview elsewhere");
+  assert.match(words(fake({ meta: { level: "exact", lost: 2 } }), { rough: false, c: { exact: true, events: 1 } }, 1), /2 frees are missing/);
 });
 
 test("groups: the eight roles and the rest, phases and stacks by weight", async () => {
-  const made = await openTrack({ events: [...madeEvents(3000)] }), role = groupsOf(made.track, made.index, "role");
+  const made = await openTrack({ events: [...madeEvents(3000)] }), role = groupsOf(made.track, "role");
   assert.deepEqual([role.names, role.keys], [["kv cache", "other"], ["role:kv_cache", ""]]);
   assert.deepEqual([...role.of].slice(0, 4), [1, 0, 1, 1]);
   for (const by of ["phase", "stack"]) {
-    const g = groupsOf(made.track, made.index, by);
+    const g = groupsOf(made.track, by);
     assert.equal(g.names.at(-1), "other");
     assert.equal(new Set(g.names).size, g.names.length);
     assert.ok(g.names.length >= 3 && g.names.length <= 10);
     assert.ok([...g.of].every((v) => v < g.names.length));
   }
-  assert.ok(groupsOf(made.track, made.index, "stack").names.includes("no stack recorded"));
+  assert.ok(groupsOf(made.track, "stack").names.includes("no stack recorded"));
   const bare = await openTrack({ events: [...madeEvents(300)], exact: false });
-  assert.deepEqual(groupsOf(bare.track, bare.index, "stack").names, ["other"], "without the events nothing is known of stacks");
+  assert.deepEqual(groupsOf(bare.track, "stack").names, ["other"], "without the events nothing is known of stacks");
 });

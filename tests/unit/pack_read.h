@@ -41,6 +41,18 @@ static inline int64_t pr_zig(struct pr_col *c)
     uint64_t v = pr_var(c);
     return (v & 1) != 0 ? -(int64_t)((v + 1) / 2) : (int64_t)(v / 2);
 }
+/* A number in three columns. */
+static inline uint64_t pr_wide(struct pr_col *c)
+{
+    unsigned lo, hi;
+    if (c[0].at >= c[0].n || c[1].at >= c[1].n) {
+        MT_FAIL_AT("a wide column ends too early");
+        return 0;
+    }
+    lo = c[0].p[c[0].at++];
+    hi = c[1].p[c[1].at++];
+    return hi < 255 ? lo + 256 * hi : pr_var(&c[2]) + 65280;
+}
 static inline bool pr_end(const struct pr_col *c) { return c->at == c->n; }
 
 /* 1 when the block could be taken apart, down to its last byte. */
@@ -102,7 +114,7 @@ static inline int pr_sites(struct pr_sites *s, const struct mt_blob *blob)
     uint32_t n_strings, n_frames, *line;
     uint64_t text = 0;
     memset(s, 0, sizeof *s);
-    if (!pr_open(&b, blob) || b.n != 19)
+    if (!pr_open(&b, blob) || b.n != 15)
         return 0;
     n_strings = pr_count(&b.col[0]);
     for (uint32_t i = 0; i < n_strings; i++)
@@ -138,12 +150,8 @@ static inline int pr_sites(struct pr_sites *s, const struct mt_blob *blob)
         MT_CHECK(x->stack <= s->n_stacks && x->role < MT_ROLE_COUNT && x->phase < MT_PH_COUNT && x->sub <= MT_PH_COUNT &&
                  x->lane < s->n_lanes && pr_var(&b.col[13]) < n_strings);
     }
-    for (uint32_t i = 0; i < s->n_lanes; i++) {
-        (void)pr_zig(&b.col[14]);
-        (void)pr_var(&b.col[15]);
-        (void)pr_var(&b.col[16]);
-        MT_CHECK(pr_var(&b.col[17]) < 3 && pr_var(&b.col[18]) < n_strings);
-    }
+    for (uint32_t i = 0; i < s->n_lanes; i++)
+        MT_CHECK(pr_var(&b.col[14]) < n_strings);
     pr_close(&b);
     free(line);
     return 1;

@@ -39,6 +39,18 @@ MT_TEST(html_hidden)
                  "aU+202EbU+2066U+0085U+FEFFU+E0020");
 }
 
+/* Strings of the page's data: the script shows them as text, so markup stays, and nothing is hidden in them. */
+MT_TEST(seen)
+{
+    MT_CHECK_STR(ESC(mt_seen, ""), "");
+    MT_CHECK_STR(ESC(mt_seen, "<b>&\"gr\xc3\xbc\xc3\x9f\""), "<b>&\"gr\xc3\xbc\xc3\x9f\"");
+    MT_CHECK_STR(ESC(mt_seen, "a\0b\n\xe2\x80\xae"
+                              "c\xff"),
+                 "a\xe2\x90\x80"
+                 "b\xe2\x90\x8aU+202E"
+                 "c\xef\xbf\xbd");
+}
+
 MT_TEST(not_utf8)
 {
     MT_CHECK_STR(ESC(mt_html, "\xff"), "\xef\xbf\xbd");
@@ -178,5 +190,5 @@ MT_TEST(times)
     MT_CHECK_STR(mt_fmt_utc(b, UINT64_C(1772698292031000000)), "2026-03-05 08:11:32.031 UTC");
 }
 
-MT_MAIN(MT_RUN(html_text) MT_RUN(html_hidden) MT_RUN(not_utf8) MT_RUN(json) MT_RUN(markdown) MT_RUN(markdown_code)
+MT_MAIN(MT_RUN(html_text) MT_RUN(html_hidden) MT_RUN(seen) MT_RUN(not_utf8) MT_RUN(json) MT_RUN(markdown) MT_RUN(markdown_code)
             MT_RUN(terminal) MT_RUN(all_pairs) MT_RUN(utf8_cut) MT_RUN(bytes) MT_RUN(numbers) MT_RUN(times))

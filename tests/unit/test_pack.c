@@ -18,6 +18,7 @@ struct reader {
     const struct mt_device_analysis *o;
     struct pr_sites sites;
     struct block *block;
+    uint64_t *place, n_place; /* addresses of allocations, in units */
     uint64_t n_block, next_id, event, tick, n_lost, farthest;
     int64_t live, pending, reserved, peak;
     const int64_t *true_live; /* after each event */
@@ -108,7 +109,7 @@ static void want_time(struct reader *r)
 static void special(struct reader *r, struct pr_block *c, struct pr_block *a)
 {
     static const unsigned action[] = {MT_ACT_SEGMENT_ALLOC, MT_ACT_SEGMENT_FREE, MT_ACT_SEGMENT_MAP, MT_ACT_SEGMENT_UNMAP};
-    uint64_t kind = pr_var(&c->col[3]), v = kind != 11 ? pr_var(&c->col[3]) : 0;
+    uint64_t kind = pr_var(&c->col[9]), v = kind != 11 ? pr_var(&c->col[9]) : 0;
     static uint64_t addr;
     struct block *b;
     switch (kind) {
@@ -149,18 +150,18 @@ static void special(struct reader *r, struct pr_block *c, struct pr_block *a)
             SAY(r, "event %llu: another size", (unsigned long long)r->event);
         r->reserved += kind == 5 || kind == 7 ? (int64_t)v : -(int64_t)v;
         if (a != NULL) {
-            addr = (a->col[1].at == 0 ? 0 : addr) + (uint64_t)pr_zig(&a->col[1]);
+            addr = (a->col[4].at == 0 ? 0 : addr) + (uint64_t)pr_zig(&a->col[4]);
             if (addr * r->p->addr_unit != at(r, r->event)->addr)
                 SAY(r, "event %llu: another segment", (unsigned long long)r->event);
-            MT_CHECK(pr_var(&a->col[2]) < r->sites.n_lanes);
+            MT_CHECK(pr_var(&a->col[5]) < r->sites.n_lanes);
         }
         break;
     case 9:
         want(r, MT_ACT_OOM);
         if (v <= MT_PACK_MAX && v != at(r, r->event)->size)
             SAY(r, "event %llu: another request", (unsigned long long)r->event);
-        (void)pr_var(&c->col[3]);
-        v = pr_var(&c->col[3]);
+        (void)pr_var(&c->col[9]);
+        v = pr_var(&c->col[9]);
         MT_CHECK(v > 0);
         want_site(r, v - 1, MT_ROLE_UNKNOWN);
         break;
@@ -178,10 +179,21 @@ static void special(struct reader *r, struct pr_block *c, struct pr_block *a)
     step(r);
 }
 
+static uint64_t place(struct reader *r, struct pr_block *a)
+{
+    static uint64_t other;
+    uint64_t number = pr_wide(&a->col[0]);
+    if (number > r->n_place)
+        SAY(r, "event %llu has address %llu of %llu", (unsigned long long)r->event, (unsigned long long)number,
+            (unsigned long long)r->n_place);
+    else if (number != 0)
+        return r->place[number - 1];
+    return other = (a->col[3].at == 0 ? 0 : other) + (uint64_t)pr_zig(&a->col[3]);
+}
+
 static void operation(struct reader *r, struct pr_block *c, struct pr_block *t, struct pr_block *m, struct pr_block *a)
 {
-    static uint64_t addr;
-    uint64_t op = pr_var(&c->col[0]);
+    uint64_t op = pr_wide(&c->col[0]);
     struct block *b;
     if (r->p->has_time) {
         unsigned byte = t->col[0].at < t->col[0].n ? t->col[0].p[t->col[0].at++] : 0;
@@ -194,11 +206,9 @@ static void operation(struct reader *r, struct pr_block *c, struct pr_block *t, 
         want(r, MT_ACT_ALLOC);
         b = &r->block[r->next_id];
         *b = (struct block){.live = true, .event = r->event + 1};
-        b->site = pr_var(&c->col[1]);
-        b->size = pr_var(&c->col[2]) * 512 + (m != NULL ? pr_var(&m->col[0]) : 0);
-        if (a != NULL)
-            addr = (a->col[0].at == 0 ? 0 : addr) + (uint64_t)pr_zig(&a->col[0]);
-        b->addr = addr * r->p->addr_unit;
+        b->site = pr_wide(&c->col[3]);
+        b->size = pr_wide(&c->col[6]) * 512 + (m != NULL ? pr_wide(&m->col[0]) : 0);
+        b->addr = a != NULL ? place(r, a) * r->p->addr_unit : 0;
         want_block(r, b, true);
         want_site(r, b->site, r->w->fate[r->event].role);
         r->next_id++;
@@ -429,6 +439,18 @@ struct seen {
     uint64_t n_lost;
 };
 
+static void places(struct reader *r)
+{
+    struct pr_block b;
+    uint64_t at = 0;
+    if (r->p->addr_unit == 0 || !pr_open(&b, &r->p->places))
+        return;
+    r->place = calloc(r->p->n_allocs + 1, sizeof *r->place);
+    while (r->n_place < r->p->n_allocs && !pr_end(&b.col[0]))
+        r->place[r->n_place++] = at += (uint64_t)pr_zig(&b.col[0]);
+    pr_close(&b);
+}
+
 /* Packs as the report does, and reads it all back while the trace is still there. */
 static int pack_and_read(void *arg, const struct mt_roles *w, const struct mt_attr *attr, struct mt_phaser *ph,
                          const struct mt_device_analysis *o, struct mt_err *err)
@@ -456,6 +478,7 @@ static int pack_and_read(void *arg, const struct mt_roles *w, const struct mt_at
         total += e->action == MT_ACT_ALLOC ? (int64_t)e->size : e->action == MT_ACT_FREE_COMPLETED ? -(int64_t)e->size : 0;
         live[i] = total;
     }
+    places(&r);
     if (pr_sites(&r.sites, &r.p->sites)) {
         for (uint32_t i = 0; i < r.p->chunks.n && !r.bad; i++)
             if (r.p->chunks.p[i].key.p != NULL) {
@@ -482,6 +505,7 @@ static int pack_and_read(void *arg, const struct mt_roles *w, const struct mt_at
     }
     pr_sites_done(&r.sites);
     free(live);
+    free(r.place);
     free(r.block);
     return 1;
 }

@@ -13,7 +13,7 @@ const page = execFileSync(MEMTRACE, ["report", `${MT_SOURCE_DIR}/samples/tiny.pi
   { encoding: "utf8", maxBuffer: 1 << 28 });
 const script = /<script>([^]*?)<\/script>/.exec(page)?.[1] ?? "";
 const worker = /<script id="mt-worker">([^]*?)<\/script>/.exec(page)?.[1] ?? "";
-const LIMIT = 92000, PACKED = 37000;
+const LIMIT = 71500, PACKED = 31300;
 
 test("both scripts are in the page whole, and parse", () => {
   assert.equal(script, readFileSync(`${MT_SOURCE_DIR}/templates/page.js`, "utf8"));

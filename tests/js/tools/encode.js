@@ -23,6 +23,11 @@ export function column(values, sign = false) {
   for (const v of values) sign ? b.z(v) : b.u(v);
   return b.done();
 }
+/** The two bytes of numbers in columns of their own, larger numbers in a third. */
+export function wide(values) {
+  const big = (v) => v >= 0xff00;
+  return [Uint8Array.from(values, (v) => big(v) ? 0 : v % 256), Uint8Array.from(values, (v) => big(v) ? 255 : v >> 8), column(values.filter(big).map((v) => v - 0xff00))];
+}
 export const differences = (values) => values.map((v, i) => i ? v - values[i - 1] : v);
 export const signed = (values) => column(differences(values), true);
 export const rising = (values) => column(differences(values));
@@ -54,9 +59,10 @@ const SEGMENTS = { segment_alloc: 5, segment_free: 6, segment_map: 7, segment_un
  * Returns the blocks by element id, the entry of the index, and what a reader has to find.
  */
 export function encodeTrack({ id = 0, events, old = [], chunk = 65536, tickNs = 1000, times = true, remainders = true, addresses = true,
-  unit = 512, reserved0 = 0, segments0 = [], windows = null, level = "exact" }) {
+  unit = 512, places = 2 ** 20, reserved0 = 0, segments0 = [], windows = null, level = "exact" }) {
   const blocks = {}, runs = [], chunks = [], name = (s) => `mt-t${id}-${s}`;
   const known = [], live = new Set(), segments = segments0.slice(), slack = 100000 / tickNs;
+  const seen = new Map();
   let nextId = 0, total = 0, pending = 0, reserved = reserved0, ordinal = 0, out = null, cols = null, run = null;
   const expect = [];
   for (const o of old) {
@@ -82,10 +88,10 @@ export function encodeTrack({ id = 0, events, old = [], chunk = 65536, tickNs = 
   function flush() {
     if (!cols) return;
     const n = chunks.length, rest = remainders && cols.rest.some((r) => r);
-    blocks[name(`c${n}`)] = packed([cols.code.done(), cols.site.done(), cols.size.done(), cols.more.done()]);
+    blocks[name(`c${n}`)] = packed([...wide(cols.code), ...wide(cols.site), ...wide(cols.size), cols.more.done()]);
     if (times) blocks[name(`t${n}`)] = packed([cols.dt.done(), cols.far.done()]);
-    if (rest) blocks[name(`m${n}`)] = packed([column(cols.rest)]);
-    if (addresses) blocks[name(`a${n}`)] = packed([cols.addr.done(), cols.where.done(), cols.lane.done()]);
+    if (rest) blocks[name(`m${n}`)] = packed(wide(cols.rest));
+    if (addresses) blocks[name(`a${n}`)] = packed([...wide(cols.addr), cols.others.done(), cols.where.done(), cols.lane.done()]);
     chunks.push({ m: rest ? 1 : 0, a: addresses ? 1 : 0 });
     run.chunks++;
     cols = null;
@@ -96,23 +102,25 @@ export function encodeTrack({ id = 0, events, old = [], chunk = 65536, tickNs = 
     const gap = tick - out.tick, b = timeByte(gap, slack);
     if (b) { cols.dt.byte(b[0]); out.tick += b[1]; } else { cols.dt.byte(255); cols.far.z(gap); out.tick = tick; }
   }
-  const special = (kind, ...values) => { cols.code.u(1); cols.more.u(kind); values.forEach((v) => cols.more.u(v)); };
+  const special = (kind, ...values) => { cols.code.push(1); cols.more.u(kind); values.forEach((v) => cols.more.u(v)); };
 
   function write(e, whole) {
     const first = ordinal;
-    cols ??= { events: 0, code: bytes(), dt: bytes(), far: bytes(), site: bytes(), size: bytes(), more: bytes(), rest: [], addr: bytes(), where: bytes(), lane: bytes(), at: 0, wat: 0 };
+    cols ??= { events: 0, code: [], dt: bytes(), far: bytes(), site: [], size: [], more: bytes(), rest: [], addr: [], others: bytes(), at: 0, where: bytes(), lane: bytes(), wat: 0 };
     time(e.tick);
     if (e.op === "alloc") {
-      cols.code.u(0);
-      cols.site.u(e.site);
-      cols.size.u(Math.floor(e.size / 512));
+      cols.code.push(0);
+      cols.site.push(e.site);
+      cols.size.push(Math.floor(e.size / 512));
       cols.rest.push(e.size % 512);
-      if (addresses) { cols.addr.z(e.addr / unit - cols.at); cols.at = e.addr / unit; }
+      if (!seen.has(e.addr) && seen.size < places) seen.set(e.addr, seen.size + 1);
+      cols.addr.push(seen.get(e.addr) ?? 0);
+      if (!seen.has(e.addr)) { cols.others.z(e.addr / unit - cols.at); cols.at = e.addr / unit; }
       known.push({ site: e.site, size: e.size, addr: e.addr, event: ordinal + 1, state: 0 });
       live.add(nextId++);
       total += e.size;
     } else if (whole) {
-      cols.code.u(nextId - e.block + 1);
+      cols.code.push(nextId - e.block + 1);
       live.delete(e.block);
       total -= known[e.block].size;
     } else if (e.op === "free_requested" || e.op === "free_completed" || e.op === "lost") {
@@ -173,6 +181,7 @@ export function encodeTrack({ id = 0, events, old = [], chunk = 65536, tickNs = 
   }
   if (held) put(held, false);
   flush();
+  if (addresses) blocks[name("d")] = packed([signed([...seen.keys()].map((a) => a / unit))]);
   const peak = expect.reduce((m, e) => Math.max(m, e.total), start.live);
   return {
     blocks, expect, known, old: old.length,
@@ -184,17 +193,16 @@ export function encodeTrack({ id = 0, events, old = [], chunk = 65536, tickNs = 
   };
 }
 
-/** frames: [{name, file, line, kind}]; stacks: [[frame, caller's stack]], from 1; sites: [{stack, role, phase, sub, lane, label}]; lanes: [{stream, pool, label}] */
-export function encodeSites({ frames, stacks, sites, lanes = [{ stream: 0, pool: null, label: "" }] }) {
+/** frames: [{name, file, line, kind}]; stacks: [[frame, caller's stack]], from 1; sites: [{stack, role, phase, sub, lane, label}]; lanes: words */
+export function encodeSites({ frames, stacks, sites, lanes = ["not recorded"] }) {
   const strings = [], ids = new Map();
   const str = (s) => { if (!ids.has(s)) { ids.set(s, strings.length); strings.push(Buffer.from(s)); } return ids.get(s); };
-  const f = frames.map((x) => [str(x.name), str(x.file), x.line, x.kind ?? 1]), labels = sites.map((s) => str(s.label)), pools = lanes.map((l) => str(l.label));
+  const f = frames.map((x) => [str(x.name), str(x.file), x.line, x.kind ?? 1]), labels = sites.map((s) => str(s.label)), pools = lanes.map(str);
   const pick = (list, k) => column(list.map((x) => x[k]));
   return packed([
     column(strings.map((s) => s.length)), Buffer.concat(strings), pick(f, 0), pick(f, 1), pick(f, 2), pick(f, 3),
     column(stacks.map((s) => s[0])), column(stacks.map((s, i) => i + 1 - s[1])), pick(sites, "stack"), pick(sites, "role"), pick(sites, "phase"),
-    pick(sites, "sub"), pick(sites, "lane"), column(labels), column(lanes.map((l) => l.stream ?? 0), true), column(lanes.map((l) => l.pool?.[0] ?? 0)),
-    column(lanes.map((l) => l.pool?.[1] ?? 0)), column(lanes.map((l) => l.pool ? 1 : l.stream === null ? 2 : 0)), column(pools),
+    pick(sites, "sub"), pick(sites, "lane"), column(labels), column(pools),
   ]);
 }
 

@@ -36,6 +36,7 @@ export async function openTrack({ exact = true, ...spec }) {
   const made = encodeTrack(spec);
   made.meta.groups = [1];
   made.meta.label = "rank 0";
+  made.meta.axis = made.meta.time ? "t" : "e";
   const index = { v: 1, title: "t", version: "0", roles, phases, holders: [], tracks: [made.meta], ledgers: [] };
   const blocks = {
     "mt-t0-s": encodeSites({ frames, stacks, sites }), "mt-t0-e": encodeOverview(overview(made, "e", 64)),
