@@ -377,11 +377,15 @@ static void offer_column(struct pick *p, enum mt_fix_class class, enum mt_fix_co
 
 static void offer_row(struct pick *p, enum mt_fix_class class)
 {
-    offer_column(p, class, p->column);
+    bool engine_first = p->q->engine_failed && p->column == MT_FIX_COL_PYTORCH; /* no trainer that would have settings for it */
+    if (!engine_first)
+        offer_column(p, class, p->column);
     if ((p->seen >> MT_FW_VLLM & 1) != 0)
         offer_column(p, class, MT_FIX_COL_VLLM);
     if ((p->seen >> MT_FW_SGLANG & 1) != 0)
         offer_column(p, class, MT_FIX_COL_SGLANG);
+    if (engine_first)
+        offer_column(p, class, p->column);
     offer_column(p, class, MT_FIX_COL_GENERIC);
 }
 
@@ -442,6 +446,8 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
         offer_row(&p, MT_FIX_LEAK);
     if (q->fragmentation)
         offer_row(&p, MT_FIX_FRAGMENTATION);
+    if (q->others_hold)
+        offer_row(&p, MT_FIX_FOREIGN);
     if (class == MT_FIX_CLASS_COUNT) {
         /* Nothing is known of the phase: all that helps is a trace that says more. */
         offer_row(&p, MT_FIX_CAPTURE);

@@ -2,7 +2,7 @@
  * that matters. */
 #include "analysis/advice.h"
 
-#include "analysis/metrics.h"
+#include "analysis/metrics_phase.h"
 #include "analysis/runconf.h"
 #include "analysis/words.h"
 
@@ -25,12 +25,18 @@ static bool holds(struct mt_value v) { return v.known && v.v != 0; }
 static struct mt_value without_trace(void *query, const char *name, size_t n)
 {
     const struct mt_advice_query *q = query;
+    struct mt_value v;
     const struct {
         const char *name;
         struct mt_value v;
     } known[] = {
         {"arm", {q->arm, true, MT_CONF_MARKED}},
-        {"recorded", {q->trace != NULL, true, MT_CONF_MARKED}},
+        {"recorded", {q->trace != NULL && !q->of_log, true, MT_CONF_MARKED}},
+        {"oom", {q->oom, q->of_log, MT_CONF_MARKED}},
+        {"sleeps", {1, q->sleeps, MT_CONF_MARKED}},
+        {"engine_failed", {q->engine_failed, true, MT_CONF_MARKED}},
+        {"capacity", {(double)q->capacity, q->capacity != 0, MT_CONF_MARKED}},
+        {"foreign", {(double)q->foreign, q->foreign != 0, MT_CONF_MARKED}},
         {"startup_free", {q->startup_free, q->startup_free > 0, MT_CONF_MARKED}},
         {"current", q->current},
         {"kv_refused", {q->kv_refused || (q->conf != NULL && q->conf->kv_refused), true, MT_CONF_MARKED}},
@@ -39,7 +45,10 @@ static struct mt_value without_trace(void *query, const char *name, size_t n)
         if (strlen(known[i].name) == n && memcmp(name, known[i].name, n) == 0)
             return known[i].v;
     }
-    return mt_metric_of_run(q->conf, name, n);
+    if (n == 11 && memcmp(name, "engine_idle", n) == 0) /* one that sleeps is not: what it holds while it wakes, it needs */
+        return q->sleeps ? (struct mt_value){0, true, MT_CONF_MARKED} : mt_metric_engine_idle(without_trace, query);
+    v = mt_metric_of_run(q->conf, name, n);
+    return v.known || !q->of_log ? v : mt_metric_of_place(name, n, q->phase, q->sub);
 }
 
 static struct mt_value ask(const struct mt_advice_query *q, const struct mt_fix_expr *e)

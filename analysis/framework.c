@@ -68,6 +68,8 @@ static const struct {
     {"vllm", MT_FW_VLLM,
      "v1 worker engine entrypoints model_executor attention device_allocator compilation distributed executor "
      "lora platforms sequence.py utils"},
+    {"vllm_ascend", MT_FW_VLLM,
+     "worker models ops attention device_allocator compilation distributed core sample platform.py utils.py"},
     {"sglang", MT_FW_SGLANG, "srt lang api.py launch_server.py multimodal_gen"},
 };
 

@@ -18,17 +18,72 @@ static bool on_arm(const struct mt_logs *logs)
     return false;
 }
 
+/* The trainer's backend, where the names of its files say it and only one of them is named: "verl/workers/fsdp_workers.py". */
+static void of_paths(struct mt_frameworks *fw, const struct mt_logs *logs)
+{
+    bool fsdp = false, megatron = false;
+    for (uint32_t i = 0; i < logs->files.n; i++) {
+        const struct mt_log *log = &logs->files.p[i].log;
+        for (uint32_t k = 0; k < log->paths.n; k++) {
+            fsdp = fsdp || strstr(log->paths.p[k].path, "fsdp") != NULL;
+            megatron = megatron || strstr(log->paths.p[k].path, "megatron") != NULL;
+        }
+    }
+    fw->fsdp2 = fw->fsdp2 || (fsdp && !megatron && !fw->fsdp1);
+    fw->megatron_core = fw->megatron_core || (megatron && !fsdp);
+}
+
+/* The engine that a line of this kind comes from. */
+static enum mt_framework engine_of(enum mt_log_kind k)
+{
+    if (k == MT_LOG_CUMEM_OOM || k == MT_LOG_SLEEP || k == MT_LOG_POOL_REFUSED ||
+        (k >= MT_LOG_VLLM_WEIGHTS && k <= MT_LOG_VLLM_MEASURE))
+        return MT_FW_VLLM;
+    return k == MT_LOG_SAVER_OOM || (k >= MT_LOG_SGLANG_WEIGHTS && k <= MT_LOG_SGLANG_NO_KV) ? MT_FW_SGLANG : MT_FW_NONE;
+}
+
+/* The engine of the job: the failed line's, else its traceback's, else the one that other lines come from, where it is one. */
+static enum mt_framework job_engine(const struct mt_logs *logs, const struct mt_log_fact *f, const struct mt_log_place *place)
+{
+    enum mt_framework one = engine_of(f->kind);
+    if (one == MT_FW_NONE && place != NULL)
+        one = place->fw.engine;
+    for (uint32_t i = 0; one == MT_FW_NONE && i < logs->files.n; i++) {
+        const struct mt_log *log = &logs->files.p[i].log;
+        for (uint32_t k = 0; k < log->facts.n; k++) {
+            enum mt_framework e = engine_of(log->facts.p[k].kind);
+            if (e != MT_FW_NONE && one != MT_FW_NONE && e != one)
+                return MT_FW_NONE;
+            one = e != MT_FW_NONE ? e : one;
+        }
+    }
+    return one;
+}
+
+/* The failure is in the engine's own code: the innermost file of a known program is the engine's, not a trainer's that calls it. */
+static bool is_engines(const struct mt_log_fact *f, const struct mt_log_place *place)
+{
+    if (engine_of(f->kind) != MT_FW_NONE)
+        return true;
+    for (uint32_t i = place != NULL ? place->stack->frames.n : 0; i-- > 0;) {
+        const char *file = place->stack->frames.p[i].file;
+        enum mt_framework fw = mt_framework_of_path(file, strlen(file));
+        if (fw != MT_FW_NONE)
+            return fw == MT_FW_VLLM || fw == MT_FW_SGLANG;
+    }
+    return false;
+}
+
 /* What the line says of engine and share. */
 static void of_line(struct mt_advice_query *q, struct mt_frameworks *fw, const struct mt_log_fact *f)
 {
-    if (f->kind == MT_LOG_CUMEM_OOM || f->kind == MT_LOG_VLLM_STARTUP || f->kind == MT_LOG_VLLM_NO_KV)
-        fw->engine = MT_FW_VLLM;
-    else if (f->kind == MT_LOG_SGLANG_NO_KV)
-        fw->engine = MT_FW_SGLANG;
-    fw->frames[fw->engine] = fw->engine != MT_FW_NONE;
+    if (fw->engine != MT_FW_NONE && fw->frames[fw->engine] == 0)
+        fw->frames[fw->engine] = 1;
     q->kv_refused = f->kind == MT_LOG_VLLM_NO_KV || f->kind == MT_LOG_SGLANG_NO_KV;
     if (f->kind == MT_LOG_VLLM_STARTUP && f->value[0] != MT_LOG_NONE && f->value[1] != MT_LOG_NONE && f->value[1] != 0)
         q->startup_free = (double)f->value[0] / (double)f->value[1];
+    if (f->kind == MT_LOG_VLLM_MEASURE)
+        q->startup_free = 1; /* it was not refused for its share */
 }
 
 /* The run has expandable segments, as its settings say. */
@@ -42,7 +97,7 @@ static bool is_on(const struct mt_logdiag_opts *o, const struct mt_fix_rule *r)
 }
 
 bool mt_logdiag_advise(struct mt_logdiag *d, const struct mt_logs *logs, const struct mt_logdiag_opts *o,
-                       const struct mt_log_fact *f)
+                       const struct mt_log_fact *f, const struct mt_log_place *place)
 {
     struct mt_frameworks fw;
     struct mt_advice_query q = {.rules = o->fixes, .fw = &fw, .phase = d->phase, .sub = d->sub, .conf = o->conf};
@@ -52,8 +107,24 @@ bool mt_logdiag_advise(struct mt_logdiag *d, const struct mt_logs *logs, const s
     if (o->fixes == NULL || d->cause == MT_LC_NONE || d->cause == MT_LC_SETTING)
         return true;
     memset(&fw, 0, sizeof fw);
-    fw.main = o->framework >= 0 ? (enum mt_framework)o->framework : MT_FW_NONE;
-    fw.engine = MT_FW_NONE;
+    if (place != NULL)
+        fw = place->fw;
+    q.trace = place != NULL ? place->trace : NULL;
+    if (o->framework >= 0 || place == NULL)
+        fw.main = o->framework >= 0 ? (enum mt_framework)o->framework : MT_FW_NONE;
+    fw.engine = job_engine(logs, f, place);
+    of_paths(&fw, logs);
+    q.of_log = true;
+    q.others_hold = d->cause == MT_LC_FOREIGN && f->kind == MT_LOG_TORCH_OOM && !is_engines(f, place);
+    q.oom = f->kind == MT_LOG_TORCH_OOM || (f->kind >= MT_LOG_NCCL_OOM && f->kind <= MT_LOG_CUBLAS_OOM);
+    q.engine_failed = f->kind != MT_LOG_VLLM_MEASURE && is_engines(f, place);
+    q.sleeps = mt_logs_have(logs, MT_LOG_CUMEM_OOM) || mt_logs_have(logs, MT_LOG_SAVER_OOM) || mt_logs_have(logs, MT_LOG_SLEEP);
+    if (q.engine_failed && q.phase == MT_PH_UNATTRIBUTED)
+        q.phase = MT_PH_ROLLOUT_GENERATE; /* where an engine is when nothing says otherwise */
+    q.capacity = d->capacity != MT_LOG_NONE ? d->capacity : 0;
+    if (d->capacity != MT_LOG_NONE && d->free != MT_LOG_NONE && d->reserved != MT_LOG_NONE &&
+        d->capacity > d->free + d->reserved)
+        q.foreign = d->capacity - d->free - d->reserved;
     of_line(&q, &fw, f);
     q.arm = on_arm(logs);
     q.fragmentation = d->cause == MT_LC_FRAGMENTATION;

@@ -49,7 +49,7 @@ struct mt_logdiag {
     const char *confidence; /* "high", "medium", "low", "none" */
     uint32_t file, fact;    /* the line it is about; undefined when the cause is NONE and there is no fact */
     char *sentence, *because;
-    enum mt_phase phase, sub; /* of the failure, where the line tells it */
+    enum mt_phase phase, sub; /* of the failure, where its traceback or the lines before it tell */
     uint64_t n_failures;      /* lines that say memory ran out, the same sentence printed again included */
     uint64_t n_distinct;      /* of them, not repeated */
     /* From the sentence of PyTorch, as far as it goes. */
@@ -64,17 +64,43 @@ struct mt_logdiag {
 
 struct mt_logdiag_opts {
     const struct mt_fix_rules *fixes;
-    int framework;                 /* enum mt_framework that is known, -1 = not */
-    bool expandable;               /* expandable_segments is known to be on */
-    const struct mt_runconf *conf; /* for conditions about settings; NULL = not known */
+    const struct mt_phase_rules *phases; /* for tracebacks; NULL = they are not looked at */
+    int framework;                       /* enum mt_framework that is known, -1 = not */
+    bool expandable;                     /* expandable_segments is known to be on */
+    const struct mt_runconf *conf;       /* for conditions about settings; NULL = not known */
 };
 /* logs must stay alive. MT_OK or MT_ENOMEM. */
 enum mt_rc mt_logdiag_make(struct mt_logdiag **out, const struct mt_logs *logs, const struct mt_logdiag_opts *o,
                            struct mt_err *err);
 void mt_logdiag_free(struct mt_logdiag *d); /* NULL is fine */
-/* logadvice.c: what may be advised on the failure `f`, into d->advice. false = out of memory. */
+
+/* ---- among logdiag.c and logsay.c ---- */
+
+#define MT_LOG_ROUNDED (UINT64_C(32) << 20) /* sizes of one thing in two lines may differ by their printed decimals */
+static inline uint64_t mt_log_or_zero(uint64_t v) { return v == MT_LOG_NONE ? 0 : v; }
+static inline uint64_t mt_log_minus(uint64_t a, uint64_t b)
+{
+    return a == MT_LOG_NONE || b == MT_LOG_NONE || b > a ? MT_LOG_NONE : a - b;
+}
+/* The last memory line before fact `before` that names a place, of the same writer; NULL = none. */
+const struct mt_log_fact *mt_logdiag_mark(const struct mt_log *log, uint32_t before);
+/* Sentence and because of d. false = out of memory. */
+bool mt_logdiag_say(struct mt_logdiag *d, const struct mt_logs *logs);
+
+/* What a traceback tells: the phase, the frameworks, and itself as a trace without events. */
+struct mt_log_place {
+    struct mt_attr at;
+    struct mt_frameworks fw;
+    struct mt_trace *trace;
+    const struct mt_log_stack *stack; /* it */
+};
+/* logplace.c. false = out of memory, and nothing to release. */
+bool mt_logdiag_place(struct mt_log_place *out, const struct mt_log_stack *s, const struct mt_phase_rules *rules);
+void mt_logdiag_place_done(struct mt_log_place *p);
+
+/* logadvice.c: what may be advised on the failure `f`, into d->advice. place: of its traceback; NULL = none. false = out of memory. */
 bool mt_logdiag_advise(struct mt_logdiag *d, const struct mt_logs *logs, const struct mt_logdiag_opts *o,
-                       const struct mt_log_fact *f);
+                       const struct mt_log_fact *f, const struct mt_log_place *place);
 
 /* One fact in words: "weights took 14.20 GiB". buf of MT_FACT_WORDS; returns it. Text of the log in it is printable ASCII. */
 #define MT_FACT_WORDS 320

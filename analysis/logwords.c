@@ -60,7 +60,9 @@ static char *asked(char buf[MT_FACT_WORDS], const char *who, uint64_t v)
 static char *kill_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
 {
     char a[32], b[32];
-    if (f->kind == MT_LOG_RAY_KILL)
+    if (f->kind == MT_LOG_RAY_KILL && f->value[0] == MT_LOG_NONE)
+        (void)snprintf(buf, MT_FACT_WORDS, "Ray's memory monitor killed a worker");
+    else if (f->kind == MT_LOG_RAY_KILL)
         (void)snprintf(buf, MT_FACT_WORDS, "Ray killed %s: host memory %s of %s", f->text[0] != '\0' ? f->text : "a worker",
                        bytes(a, f->value[0]), bytes(b, f->value[1]));
     else if (f->value[0] == MT_LOG_NONE)
@@ -109,8 +111,26 @@ static char *engine_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
         if (v[0] != MT_LOG_NONE)
             (void)snprintf(buf, MT_FACT_WORDS, "vLLM: the KV cache of one sequence needs %s, its share leaves %s",
                            bytes(a, v[0]), bytes(b, v[1]));
+        else if (v[2] != MT_LOG_NONE)
+            (void)snprintf(buf, MT_FACT_WORDS,
+                           "vLLM: the longest sequence has %llu tokens, its share leaves room for %llu in the KV cache",
+                           (unsigned long long)v[2], (unsigned long long)v[3]);
         else
             (void)snprintf(buf, MT_FACT_WORDS, "vLLM: its share leaves nothing for the KV cache");
+        break;
+    case MT_LOG_VLLM_WARMUP:
+        if (v[0] != MT_LOG_NONE)
+            (void)snprintf(buf, MT_FACT_WORDS, "vLLM: no memory left to try itself out with %llu requests",
+                           (unsigned long long)v[0]);
+        else
+            (void)snprintf(buf, MT_FACT_WORDS, "vLLM: no memory left to try itself out");
+        break;
+    case MT_LOG_VLLM_MEASURE:
+        if (v[0] != MT_LOG_NONE)
+            (void)snprintf(buf, MT_FACT_WORDS, "vLLM: free memory went from %s to %s while it measured its own", bytes(a, v[0]),
+                           bytes(b, v[1]));
+        else
+            (void)snprintf(buf, MT_FACT_WORDS, "vLLM: free memory grew while it measured its own");
         break;
     case MT_LOG_SLEEP:
         (void)snprintf(buf, MT_FACT_WORDS, "vLLM went to sleep: freed %s, %s still in use", bytes(a, v[0]), bytes(b, v[1]));
@@ -138,12 +158,15 @@ char *mt_log_fact_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
     case MT_LOG_TORCH_USAGE: return usage_words(buf, f);
     case MT_LOG_NCCL_OOM: return asked(buf, "NCCL", f->value[0]);
     case MT_LOG_CUMEM_OOM: return asked(buf, "vLLM's sleep-mode allocator", MT_LOG_NONE);
+    case MT_LOG_SAVER_OOM: return asked(buf, "torch_memory_saver", MT_LOG_NONE);
     case MT_LOG_CUDA_OOM: return asked(buf, "a CUDA call", MT_LOG_NONE);
     case MT_LOG_CUBLAS_OOM: return asked(buf, "cuBLAS", MT_LOG_NONE);
     case MT_LOG_HOST_OOM: return asked(buf, "the host", f->value[0]);
     case MT_LOG_RAY_KILL:
     case MT_LOG_KERNEL_KILL: return kill_words(buf, f);
-    case MT_LOG_KILLED: (void)snprintf(buf, MT_FACT_WORDS, "killed by a signal"); return buf;
+    case MT_LOG_KILLED:
+        (void)snprintf(buf, MT_FACT_WORDS, f->text[0] != '\0' ? "a worker of Ray died" : "killed by a signal");
+        return buf;
     case MT_LOG_OTHER_PROC:
         (void)snprintf(buf, MT_FACT_WORDS, "process %llu has %s of the card", (unsigned long long)f->value[0],
                        bytes(b, f->value[1]));
@@ -191,10 +214,13 @@ bool mt_log_is_failure(enum mt_log_kind k)
     case MT_LOG_TORCH_OOM:
     case MT_LOG_NCCL_OOM:
     case MT_LOG_CUMEM_OOM:
+    case MT_LOG_SAVER_OOM:
     case MT_LOG_CUDA_OOM:
     case MT_LOG_CUBLAS_OOM:
     case MT_LOG_VLLM_STARTUP:
     case MT_LOG_VLLM_NO_KV:
+    case MT_LOG_VLLM_WARMUP:
+    case MT_LOG_VLLM_MEASURE:
     case MT_LOG_SGLANG_NO_KV:
     case MT_LOG_POOL_REFUSED:
     case MT_LOG_RAY_KILL:

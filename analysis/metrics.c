@@ -1,5 +1,6 @@
 /* metrics.c -- every number is computed once per device; asking for one is a lookup by name. */
 #include "analysis/metrics.h"
+#include "analysis/metrics_phase.h"
 
 #include "analysis/advice.h"
 #include "analysis/metrics_leak.h"
@@ -150,42 +151,17 @@ static double param_bytes(const struct mt_metrics *m)
 
 /* ---- the moment that matters ---- */
 
-static bool is_training(uint8_t p) { return p == MT_PH_TRAIN || p == MT_PH_TRAIN_ACTOR || p == MT_PH_TRAIN_CRITIC; }
-static bool is_rollout(uint8_t p) { return p >= MT_PH_ROLLOUT_PROFILE && p <= MT_PH_ROLLOUT_DECODE; }
-static bool is_init(uint8_t p)
-{
-    return p == MT_PH_INIT || p == MT_PH_ROLLOUT_INIT || p == MT_PH_ROLLOUT_LOAD || p == MT_PH_CKPT_LOAD;
-}
-static bool is_forward_only(uint8_t p)
-{
-    return p == MT_PH_LOGP || p == MT_PH_LOGP_OLD || p == MT_PH_LOGP_REF || p == MT_PH_VALUES || p == MT_PH_REWARD ||
-           p == MT_PH_INFER;
-}
+static bool is_training(uint8_t p) { return mt_metric_of_phase(MT_METRIC_in_training, (enum mt_phase)p, MT_PH_NONE) == 1; }
+static bool is_rollout(uint8_t p) { return mt_metric_of_phase(MT_METRIC_in_rollout, (enum mt_phase)p, MT_PH_NONE) == 1; }
 
 static void phase_metrics(struct mt_metrics *m, enum mt_phase phase, enum mt_phase sub)
 {
-    bool backward = sub == MT_PH_BACKWARD || sub == MT_PH_RECOMPUTE || sub == MT_PH_GRAD_REDUCE;
-    bool step = sub == MT_PH_OPTIMIZER || sub == MT_PH_OPTIM_STATE_INIT || sub == MT_PH_GRAD_CLIP || sub == MT_PH_ZERO_GRAD;
-    bool loss = sub == MT_PH_LOSS || sub == MT_PH_LOGITS;
-    yes(m, MT_METRIC_in_init, is_init((uint8_t)phase));
-    yes(m, MT_METRIC_in_rollout, is_rollout((uint8_t)phase));
-    yes(m, MT_METRIC_in_logp, is_forward_only((uint8_t)phase));
-    yes(m, MT_METRIC_in_infer, phase == MT_PH_INFER);
-    yes(m, MT_METRIC_in_training,
-        is_training((uint8_t)phase) || (phase == MT_PH_UNATTRIBUTED && (backward || step || loss || sub == MT_PH_FORWARD)));
-    yes(m, MT_METRIC_in_weight_sync, phase == MT_PH_WEIGHT_SYNC);
-    yes(m, MT_METRIC_in_switch,
-        phase == MT_PH_ROLLOUT_WAKE_SLEEP || phase == MT_PH_ONLOAD_OFFLOAD || sub == MT_PH_ONLOAD_OFFLOAD);
-    yes(m, MT_METRIC_in_comm, sub == MT_PH_COMM);
-    yes(m, MT_METRIC_in_checkpoint, phase == MT_PH_CKPT_SAVE || phase == MT_PH_EVAL);
-    yes(m, MT_METRIC_in_kv_alloc, phase == MT_PH_ROLLOUT_KV_ALLOC);
-    yes(m, MT_METRIC_in_prefill, phase == MT_PH_ROLLOUT_PREFILL);
-    yes(m, MT_METRIC_in_sampling, sub == MT_PH_ROLLOUT_SAMPLE);
-    yes(m, MT_METRIC_in_decode, phase == MT_PH_ROLLOUT_DECODE);
-    yes(m, MT_METRIC_in_forward, loss || sub == MT_PH_FORWARD || sub == MT_PH_COMPILE);
-    yes(m, MT_METRIC_in_loss, loss);
-    yes(m, MT_METRIC_in_backward, backward);
-    yes(m, MT_METRIC_in_optimizer, step);
+    for (int i = 0; i < (int)MT_METRIC_COUNT; i++) {
+        int is = mt_metric_of_phase((enum mt_metric)i, phase, sub);
+        if (is >= 0)
+            yes(m, (enum mt_metric)i, is == 1);
+    }
+    yes(m, MT_METRIC_engine_failed, false);
 }
 
 static void state_metrics(struct mt_metrics *m, const struct mt_verdict *v)
@@ -210,9 +186,10 @@ static void state_metrics(struct mt_metrics *m, const struct mt_verdict *v)
         measured(m, MT_METRIC_capacity, d->capacity);
     if (o == NULL)
         return;
-    measured(m, MT_METRIC_request, o->request);
+    if (o->request != 0)
+        measured(m, MT_METRIC_request, o->request);
     measured(m, MT_METRIC_free, o->device_free);
-    if (f->holes_known) {
+    if (f->holes_known && o->request != 0) {
         uint64_t there = o->device_free + f->free_usable;
         measured(m, MT_METRIC_shortfall, o->request > there ? o->request - there : 0);
     }
@@ -516,6 +493,7 @@ enum mt_rc mt_metrics_make(struct mt_metrics **out, const struct mt_analysis *a,
         state_layout(m);
         use_metrics(m);
     }
+    m->value[MT_METRIC_engine_idle] = mt_metric_engine_idle(mt_metric_get, m);
     return MT_OK;
 }
 

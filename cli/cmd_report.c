@@ -24,6 +24,7 @@ struct report {
     struct mt_rules rules;
     struct mt_ranks ranks;
     struct mt_job *job;
+    struct mt_jobs *jobs;     /* whether they are one */
     struct mt_run_inputs run; /* logs and settings */
     struct mt_redact *redact;
     const char *at; /* what is being analysed, for the progress */
@@ -154,6 +155,33 @@ static int make_job(struct report *r)
     return rc >= 0;
 }
 
+/* Whether all of this is one job; 0 after a message. */
+static int tell_jobs(struct report *r, const struct mt_analysis *const *analyses, uint32_t primary)
+{
+    struct mt_jobs_in in = {.analyses = analyses,
+                            .n = r->ranks.list.n,
+                            .drivers = (const struct mt_trace *const *)r->ranks.drivers.p,
+                            .n_drivers = r->ranks.drivers.n,
+                            .logs = &r->run.logs,
+                            .conf = r->run.conf,
+                            .primary = primary};
+    const struct mt_trace **traces = mt_calloc((size_t)in.n + 1, sizeof *traces);
+    struct mt_err err;
+    enum mt_rc rc = MT_ENOMEM;
+    memset(&err, 0, sizeof err);
+    for (uint32_t i = 0; traces != NULL && i < in.n; i++)
+        traces[i] = r->ranks.list.p[i].trace;
+    in.traces = traces;
+    if (traces != NULL)
+        rc = mt_jobs_make(&r->jobs, &in, &err);
+    mt_free(traces);
+    if (rc < 0)
+        return out_of_memory(r);
+    if (r->jobs->sentence != NULL)
+        mt_say("warning: %s", r->jobs->sentence);
+    return 1;
+}
+
 /* The rank of the report: that of the process which the driver's verdict is about, when only the driver saw it. */
 static uint32_t choose_primary(const struct report *r, const struct mt_analysis *const *analyses)
 {
@@ -181,6 +209,7 @@ static int diagnose_run(struct report *r, const struct mt_analysis *const *analy
 {
     const char *expandable = mt_runconf_get(r->run.conf, "expandable_segments");
     struct mt_logdiag_opts o = {.fixes = r->rules.fixes,
+                                .phases = r->rules.phases,
                                 .framework = r->run.conf->framework,
                                 .expandable = mt_runconf_is_true(expandable),
                                 .conf = r->run.conf};
@@ -309,8 +338,9 @@ static enum mt_exit write_report(struct report *r, const char *path)
     memset(&report, 0, sizeof report);
     report.primary = n != 0 ? choose_primary(r, analyses) : 0;
     settle_framework(r, n != 0 ? analyses[report.primary] : NULL);
-    if (!diagnose_run(r, analyses, n))
+    if (!diagnose_run(r, analyses, n) || !tell_jobs(r, analyses, report.primary))
         goto out;
+    report.jobs = r->jobs;
     report.logs = r->run.logs.files.n != 0 ? &r->run.logs : NULL;
     report.diag = r->diag;
     report.conf = r->run.conf;
@@ -412,6 +442,7 @@ enum mt_exit mt_cmd_report(const struct mt_cli *c)
     status = write_report(&r, path);
 out:
     mt_job_free(r.job);
+    mt_jobs_free(r.jobs);
     mt_ranks_done(&r.ranks);
     mt_load_done(&r.load);
     mt_logdiag_free(r.diag);

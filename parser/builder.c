@@ -315,7 +315,7 @@ int mt_build_event(struct mt_builder *b, const struct mt_rec *r)
     e->flags = pool_known ? MT_EV_POOL_KNOWN : 0;
     e->lane = lane;
     e->stack = stack_of(r, MT_K_FRAMES);
-    e->size = bytes_of(b, r, MT_K_SIZE);
+    e->size = bytes_below(b, r, MT_K_SIZE, action == MT_ACT_OOM ? MAX_REQUEST : MAX_BYTES_VALUE);
     e->addr = action == MT_ACT_OOM ? bytes_of(b, r, MT_K_DEVICE_FREE) : u64_of(r, MT_K_ADDR);
     e->time_ns = time_us < UINT64_MAX / 1000 ? time_us * 1000 : 0;
     d->n_by_action[action]++;

@@ -1,3 +1,4 @@
+#include "parser/base/text.h"
 #include "parser/builder_impl.h"
 
 #include <stdlib.h>
@@ -174,15 +175,17 @@ int mt_build_finish(struct mt_builder *b)
         return mt_b_nomem(b);
     sort_settings(t);
     if (b->n_bad_records != 0)
-        mt_trace_diag(t, MT_DIAG_NOTE, false, 0, "%llu records lack a field that they need and were left out",
-                      (unsigned long long)b->n_bad_records);
+        mt_trace_diag(t, MT_DIAG_NOTE, false, 0, "%llu record%s a field and %s left out", (unsigned long long)b->n_bad_records,
+                      mt_plural(b->n_bad_records, " lacks", "s lack"), mt_plural(b->n_bad_records, "was", "were"));
     if (b->n_bad_values != 0)
         mt_trace_diag(t, MT_DIAG_NOTE, false, 0,
-                      "%llu values cannot be a number of bytes, a device or a known state and were read as 0",
-                      (unsigned long long)b->n_bad_values);
+                      "%llu value%s cannot be a number of bytes, a device or a known state and %s read as 0",
+                      (unsigned long long)b->n_bad_values, mt_plural(b->n_bad_values, "", "s"),
+                      mt_plural(b->n_bad_values, "was", "were"));
     if (b->n_lost_lanes != 0 || b->n_lost_pools != 0)
-        mt_trace_diag(t, MT_DIAG_NOTE, false, 0, "more than 4096 streams or pools: %llu entries were put on the default one",
-                      (unsigned long long)b->n_lost_lanes + (unsigned long long)b->n_lost_pools);
+        mt_trace_diag(t, MT_DIAG_NOTE, false, 0, "more than 4096 streams or pools: %llu %s put on the default one",
+                      (unsigned long long)b->n_lost_lanes + (unsigned long long)b->n_lost_pools,
+                      mt_plural((unsigned long long)b->n_lost_lanes + b->n_lost_pools, "entry was", "entries were"));
     t->sealed = true;
     return 1;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 enum { MAX_ORDINAL = 128 };                 /* devices of one process: c10::DeviceIndex is an int8_t */
+#define MAX_REQUEST (UINT64_C(1) << 60)     /* of what was refused: PyTorch itself stops at 1 EiB, before it writes an entry */
 #define MAX_BYTES_VALUE (UINT64_C(1) << 56) /* no device has more; larger numbers are damage or a reinterpreted -1 */
 
 struct mt_pair {
@@ -82,15 +83,19 @@ static inline uint64_t u64_of(const struct mt_rec *r, enum mt_key k)
 static inline int64_t i64_of(const struct mt_rec *r, enum mt_key k) { return (int64_t)u64_of(r, k); }
 
 /* A number of bytes: what cannot be one is counted and read as 0, so that no sum can overflow. */
-static inline uint64_t bytes_of(struct mt_builder *b, const struct mt_rec *r, enum mt_key k)
+static inline uint64_t bytes_below(struct mt_builder *b, const struct mt_rec *r, enum mt_key k, uint64_t limit)
 {
     const struct mt_val *v = &r->v[k];
     if (!has(r, k))
         return 0;
-    if (v->type == MT_T_INT && v->i >= 0 && v->u < MAX_BYTES_VALUE)
+    if (v->type == MT_T_INT && v->i >= 0 && v->u < limit)
         return v->u;
     b->n_bad_values++;
     return 0;
+}
+static inline uint64_t bytes_of(struct mt_builder *b, const struct mt_rec *r, enum mt_key k)
+{
+    return bytes_below(b, r, k, MAX_BYTES_VALUE);
 }
 
 static inline int truth_of(const struct mt_rec *r, enum mt_key k) { return u64_of(r, k) != 0; }

@@ -77,6 +77,7 @@ out:
 static void close_box(struct mt_input *in)
 {
     struct mt_open_box *x = &in->box[--in->n_box];
+    in->n_links += x->b->n_links;
     x->b->close(x->b);
     mt_free(x->member);
 }
@@ -96,6 +97,7 @@ void mt_input_close(struct mt_input *in)
 }
 
 uint64_t mt_input_ignored(const struct mt_input *in) { return in->n_ignored; }
+uint64_t mt_input_links(const struct mt_input *in) { return in->n_links + (in->dir != NULL ? mt_dir_links(in->dir) : 0); }
 
 static void item_done(struct mt_item *it)
 {
@@ -187,13 +189,16 @@ static int next_member(struct mt_input *in, struct mt_item *it, struct mt_err *e
 static enum mt_rc at_end(struct mt_input *in, struct mt_err *err)
 {
     unsigned long long n = (unsigned long long)in->n_ignored;
-    unsigned long long links = in->dir != NULL ? (unsigned long long)mt_dir_links(in->dir) : 0;
+    unsigned long long links = (unsigned long long)mt_input_links(in);
     if (in->n_found > 0 || in->told_none)
         return MT_OK;
     in->told_none = true;
     if (in->dir == NULL)
-        mt_fail(err, MT_EINPUT, "no memory snapshot in this %s file (%llu other file%s in it)", mt_pack_name(in->kind), n,
-                n == 1 ? "" : "s");
+        mt_fail(err, MT_EINPUT, "no memory snapshot in this %s file (%llu other file%s in it%s)", mt_pack_name(in->kind), n,
+                n == 1 ? "" : "s",
+                links == 0   ? ""
+                : links == 1 ? ", and 1 link, which is not followed"
+                             : ", and links, which are not followed");
     else if (n == 0 && links == 0)
         mt_fail(err, MT_EINPUT, "no memory snapshot in this directory: it is empty");
     else

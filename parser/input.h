@@ -34,6 +34,8 @@ enum mt_rc mt_input_next(struct mt_input *in, struct mt_trace **out, struct mt_e
 
 /* Files in a directory or archive that are no snapshot and do not look like one (logs, models): passed over, only counted. */
 uint64_t mt_input_ignored(const struct mt_input *in);
+/* Links in a directory or archive: passed over, a file is read once under its own name. */
+uint64_t mt_input_links(const struct mt_input *in);
 
 /* A path as the messages of an input begin with it: printable, of a long one its end. */
 enum { MT_INPUT_SHOWN = 300 };

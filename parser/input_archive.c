@@ -2,6 +2,7 @@
  *
  * Each layer is opened with the one format or filter its first bytes call for, so that no other code of the library runs on the
  * input. Its allocations are its own; the limits on bytes, ratio and members are kept here. */
+#include "parser/base/strpool.h"
 #include "parser/input_impl.h"
 
 #include <archive.h>
@@ -32,7 +33,8 @@ struct arc {
     struct mt_err why;
     bool up_ended, past_end;
     bool told_encrypted;
-    uint64_t zeros; /* how many zero bytes the stream ends with, as far as it was read */
+    struct mt_strpool names; /* of the files of a tar so far: what a hard link in it can mean */
+    uint64_t zeros;          /* how many zero bytes the stream ends with, as far as it was read */
     /* the block libarchive gave last */
     const unsigned char *blk;
     size_t left;
@@ -86,6 +88,12 @@ static enum mt_rc fail(struct arc *c, struct mt_err *err)
     mt_printable(text, sizeof text, msg, strlen(msg));
     if (strstr(msg, "ncrypted") != NULL)
         return mt_fail(err, MT_EINPUT, ENCRYPTED " (libarchive: %s)", "archive", text);
+    if (c->up_ended && !mt_pack_is_container(c->box.kind))
+        return mt_fail(
+            err, MT_EINPUT,
+            "the %s stream ends early at compressed offset %llu: the file is cut short (a copy that did not finish, or "
+            "a writer that died); %llu bytes could be unpacked, the last block before the cut is lost with the rest",
+            mt_pack_name(c->box.kind), (unsigned long long)mt_source_offset(c->up), (unsigned long long)c->out);
     if (strstr(msg, "nsupported") != NULL || strstr(msg, "not supported") != NULL)
         return mt_fail(err, MT_EINPUT,
                        "it is packed in a way that the libarchive of this machine does not know (%s): unpack it first", text);
@@ -183,13 +191,14 @@ static void leave_entry(struct arc *c)
     c->hole = c->left = 0;
 }
 
-static char *entry_name(struct arc *c, struct archive_entry *e)
+/* The name of a member, or of what it is a hard link to. */
+static char *entry_name(struct arc *c, struct archive_entry *e, bool target)
 {
     locale_t old = c->utf8 != (locale_t)0 ? uselocale(c->utf8) : (locale_t)0;
-    const char *s = archive_entry_pathname_utf8(e);
+    const char *s = target ? archive_entry_hardlink_utf8(e) : archive_entry_pathname_utf8(e);
     char *name;
     if (s == NULL)
-        s = archive_entry_pathname(e);
+        s = target ? archive_entry_hardlink(e) : archive_entry_pathname(e);
     if (s == NULL || s[0] == '\0')
         s = "(a member without a name)";
     name = mt_strndup(s, strlen(s));
@@ -213,6 +222,36 @@ static bool is_file(struct archive_entry *e)
 {
     unsigned type = archive_entry_filetype(e);
     return (type == AE_IFREG || type == 0) && archive_entry_hardlink(e) == NULL && archive_entry_symlink(e) == NULL;
+}
+
+/* A link is another name of a file: the file is read once. But one whose file was left out of the archive is a loss. */
+static enum mt_rc link_of(struct arc *c, struct archive_entry *e, char **name, struct mt_err *err)
+{
+    char *target = NULL;
+    enum mt_rc rc = MT_OK;
+    if (archive_entry_hardlink(e) == NULL) {
+        c->box.n_links += archive_entry_symlink(e) != NULL;
+        return MT_OK;
+    }
+    if ((target = entry_name(c, e, true)) == NULL)
+        return mt_fail(err, MT_ENOMEM, "out of memory");
+    if (c->box.n_seen >= c->max_members || c->n_failed >= MAX_TRIES ||
+        mt_strpool_find(&c->names, target, strlen(target)) != MT_STR_FAIL) {
+        c->box.n_links++;
+    } else {
+        char shown[256];
+        c->n_failed++;
+        *name = entry_name(c, e, false);
+        mt_printable(shown, sizeof shown, target, strlen(target));
+        rc = *name == NULL
+                 ? mt_fail(err, MT_ENOMEM, "out of memory")
+                 : mt_fail(err, MT_EINPUT,
+                           "it is a hard link to %s, which does not stand before it in this archive: its bytes are not "
+                           "there; pack both, or only this one",
+                           shown);
+    }
+    mt_free(target);
+    return rc;
 }
 
 static int arc_next(struct mt_box *b, struct mt_source **src, char **name, struct mt_err *err)
@@ -250,14 +289,16 @@ static int arc_next(struct mt_box *b, struct mt_source **src, char **name, struc
             c->over = r == ARCHIVE_FATAL || ++c->n_failed >= MAX_TRIES;
             return fail(c, err);
         }
+        if ((rc = link_of(c, e, name, err)) != MT_OK)
+            return rc;
     } while (!is_file(e) || (c->told_encrypted && archive_entry_is_encrypted(e)));
     if (b->n_seen++ >= c->max_members) {
         c->over = true;
         return mt_fail(err, MT_ELIMIT, "more than %u files in the %s archive; the rest was not read (raise --max-members)",
                        c->max_members, mt_pack_name(b->kind));
     }
-    *name = entry_name(c, e);
-    if (*name == NULL)
+    *name = entry_name(c, e, false);
+    if (*name == NULL || (b->kind == MT_PACK_TAR && mt_strpool_add(&c->names, *name, strlen(*name)) == MT_STR_FAIL))
         return mt_fail(err, MT_ENOMEM, "out of memory");
     if (b->kind == MT_PACK_ZIP && mt_is_data_pkl(*name))
         b->torch_save = true;
@@ -279,6 +320,7 @@ static void arc_close(struct mt_box *b)
     if (c->utf8 != (locale_t)0)
         freelocale(c->utf8);
     mt_source_free(c->up);
+    mt_strpool_done(&c->names);
     mt_free(c);
 }
 
@@ -328,7 +370,7 @@ enum mt_rc mt_archive_open(struct mt_box **out, struct mt_source *up, enum mt_pa
     c->max_members = lim->max_members;
     c->utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
     c->a = archive_read_new();
-    if (c->a == NULL) {
+    if (c->a == NULL || !mt_strpool_init(&c->names)) {
         rc = mt_fail(err, MT_ENOMEM, "out of memory");
         goto out;
     }

@@ -7,6 +7,7 @@
  *   Megatron-LM   {base}_{rank}{ext}, {base}_oom_rank_{rank}{ext}      megatron/training/utils/utils.py
  *   torchtitan    {rank:06d}_step_{step}.pickle, rank{r}_memory_snapshot.pickle   torchtitan/tools/profiler.py
  *   lmms-engine   oom_rank{N}.pickle
+ *   Ray           worker-{id}-{job}-{pid}.out, a log                    python/ray/_private/log_monitor.py
  *   SGLang        {id}-TP-{rank}[...]-memory.pickle
  *   memtrace      mt-{host}-{pid}-{uid}-rank{R}-{why}-dev{N}.pickle     capture/site/sitecustomize.py
  *   PyTorch       {host}_{pid}.{time}.pt.trace.json                    torch/profiler/profiler.py
@@ -66,9 +67,9 @@ static int64_t number(struct span s, size_t at, size_t *n_digits)
 
 static struct span strip_extensions(struct span s, bool *snapshot_like)
 {
-    static const char *const known[] = {".pickle", ".pkl",  ".json", ".gz",  ".xz",   ".zst",  ".zstd", ".bz2",
-                                        ".lz4",    ".lzma", ".tar",  ".tgz", ".txz",  ".tbz2", ".tzst", ".zip",
-                                        ".7z",     ".pt",   ".pth",  ".bin", ".html", ".htm"};
+    static const char *const known[] = {".pickle", ".pkl", ".json", ".gz",  ".xz",   ".zst",  ".zstd", ".bz2", ".lz4",
+                                        ".lzma",   ".tar", ".tgz",  ".txz", ".tbz2", ".tzst", ".zip",  ".7z",  ".pt",
+                                        ".pth",    ".bin", ".html", ".htm", ".log",  ".out",  ".err"};
     bool again = true;
     *snapshot_like = false;
     while (again) {
@@ -163,6 +164,22 @@ static int64_t megatron(struct span s)
             return -1;
     v = number(s, i, &word);
     return v;
+}
+
+/* worker-<id, hex>-<job, hex>-<pid>: Ray's log of one worker process */
+static int64_t ray_worker(struct span s)
+{
+    size_t at = 7, n;
+    if (s.n < 10 || !same(s.p, "worker-", 7))
+        return -1;
+    for (int part = 0; part < 2; part++) {
+        size_t from = at;
+        while (at < s.n && (digit(s.p[at]) || (lower(s.p[at]) >= 'a' && lower(s.p[at]) <= 'f')))
+            at++;
+        if (at - from < 8 || at == s.n || s.p[at++] != '-')
+            return -1;
+    }
+    return number(s, at, &n) >= 0 && at + n == s.n ? number(s, at, &n) : -1;
 }
 
 static bool host_name(struct span s)
@@ -260,6 +277,8 @@ static void from_file(struct span name, struct identity *id)
     if (id->rank < 0 && snapshot_like)
         id->rank = megatron(s);
     id->pid = tagged(s, "pid", INT64_MAX);
+    if (id->pid < 0)
+        id->pid = ray_worker(s);
     id->host = dated_host(s);
     if (id->host.n == 0 && id->pid < 0)
         profiler_default(s, id);

@@ -85,11 +85,12 @@ struct mt_box {
     int (*next)(struct mt_box *b, struct mt_source **src, char **name, struct mt_err *err);
     void (*close)(struct mt_box *b);
     enum mt_pack kind;
-    bool torch_save; /* a zip written by torch.save: <name>/data.pkl is the object */
-    bool has_data;   /* an HTML page with local_files in it */
-    uint32_t n_seen; /* members offered so far, for max_members */
-    bool is_chunks;  /* the member offered is the trace itself: its chunks, for the reader of traces */
-    uint64_t uid;    /* of the process that the member offered belongs to; 0 = unknown */
+    bool torch_save;  /* a zip written by torch.save: <name>/data.pkl is the object */
+    bool has_data;    /* an HTML page with local_files in it */
+    uint32_t n_seen;  /* members offered so far, for max_members */
+    uint64_t n_links; /* members that are other names of files, passed over */
+    bool is_chunks;   /* the member offered is the trace itself: its chunks, for the reader of traces */
+    uint64_t uid;     /* of the process that the member offered belongs to; 0 = unknown */
 };
 /* file: the regular file that `up` reads directly, or NULL; only then can the archive be read out of order. */
 enum mt_rc mt_archive_open(struct mt_box **out, struct mt_source *up, enum mt_pack kind, struct mt_raw *file,
@@ -171,7 +172,7 @@ struct mt_input {
     struct mt_source *raw_src; /* borrowed from the chain of the open file */
     const char *note;          /* about the stream being read */
     struct mt_losses losses;   /* of the trace being read */
-    uint64_t n_ignored, n_found;
+    uint64_t n_ignored, n_found, n_links;
 };
 
 /* Unwraps and reads one stream. MT_OK without *out: nothing to tell (a container was opened, or it is no snapshot and was counted). */

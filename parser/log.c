@@ -31,20 +31,45 @@ static struct mt_log_fact *blank_fact(struct mt_log *l, enum mt_log_kind kind, u
     return f;
 }
 
+/* First hole of the pattern where it matches before `end`. */
+static uint64_t before(const char *s, const char *end, const char *pattern)
+{
+    got g;
+    const char *e = mt_log_find(s, pattern, &g);
+    return e != NULL && (end == NULL || e <= end) ? g.v[0] : MT_LOG_NONE;
+}
+
+struct mt_log_writer mt_log_writer(const char *s, const char *end)
+{
+    static const char *const ranks[] = {"[rank%n", "[Rank %n", "Rank %n:", "Worker rank=%n", "RankID:%n"};
+    static const char *const pids[] = {"pid=%n", "(PID:%n,"};
+    uint64_t pid = MT_LOG_NONE, rank = MT_LOG_NONE;
+    for (size_t i = 0; i < sizeof pids / sizeof *pids && pid == MT_LOG_NONE; i++)
+        pid = before(s, end, pids[i]);
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks && rank == MT_LOG_NONE; i++)
+        rank = before(s, end, ranks[i]);
+    return (struct mt_log_writer){pid <= INT32_MAX ? (int64_t)pid : -1, rank != MT_LOG_NONE ? small(rank) : -1};
+}
+
+/* Kinds that a traceback can lead to. */
+static bool has_stack(enum mt_log_kind k)
+{
+    return k == MT_LOG_TORCH_OOM || (k >= MT_LOG_NCCL_OOM && k <= MT_LOG_CUBLAS_OOM) ||
+           (k >= MT_LOG_VLLM_STARTUP && k <= MT_LOG_VLLM_MEASURE) || k == MT_LOG_SGLANG_NO_KV || k == MT_LOG_POOL_REFUSED ||
+           k == MT_LOG_HOST_OOM;
+}
+
 static struct mt_log_fact *add(struct mt_log *l, enum mt_log_kind kind, uint64_t number, const char *line)
 {
     struct mt_log_fact *f = blank_fact(l, kind, number);
-    uint64_t pid, rank;
+    struct mt_log_writer who;
     if (f == NULL)
         return NULL;
-    pid = mt_log_value(line, "pid=%n");
-    rank = mt_log_value(line, "[rank%n");
-    if (rank == MT_LOG_NONE)
-        rank = mt_log_value(line, "[Rank %n");
-    if (rank == MT_LOG_NONE)
-        rank = mt_log_value(line, "Rank %n:");
-    f->rank = rank != MT_LOG_NONE ? small(rank) : -1;
-    f->pid = pid <= INT32_MAX ? (int64_t)pid : -1;
+    who = mt_log_writer(line, NULL);
+    f->rank = who.rank;
+    f->pid = who.pid;
+    if (has_stack(kind))
+        mt_log_stack_take(l, number, f, who);
     return f;
 }
 
@@ -101,13 +126,14 @@ static int torch_oom(struct mt_log *l, uint64_t number, const char *s)
 {
     struct mt_log_fact *f;
     got g;
-    if (mt_log_find(s, "ried to allocate %b", &g) == NULL ||
+    bool absurd = strstr(s, "ried to allocate more than 1EB memory") != NULL; /* all that is said of such a size */
+    if ((!absurd && mt_log_find(s, "ried to allocate %b", &g) == NULL) ||
         (strstr(s, "out of memory") == NULL && strstr(s, "OutOfMemoryError") == NULL))
         return 0;
     f = add(l, MT_LOG_TORCH_OOM, number, s);
     if (f == NULL)
         return 1;
-    f->value[MT_LO_REQUEST] = g.v[0];
+    f->value[MT_LO_REQUEST] = absurd ? MT_LOG_EXA : g.v[0];
     f->hints_expandable = strstr(s, "expandable_segments") != NULL;
     if (old_sentence(f, s))
         return 1;
@@ -141,7 +167,16 @@ static const struct row rows[] = {
     {MT_LOG_NCCL_OOM, "Cuda failure 2 'out of memory'", NULL},
     {MT_LOG_NCCL_OOM, "Cuda failure 'out of memory'", NULL},
     {MT_LOG_CUMEM_OOM, "CUDA Error: out of memory at", "cumem_allocator"},
+    {MT_LOG_CUMEM_OOM, "CUDA Error: out of memory at", "wake_up"},
+    {MT_LOG_SAVER_OOM, "error: 2 (", "[torch_memory_saver"},
+    {MT_LOG_SAVER_OOM, "error result=2 ", "[torch_memory_saver"},
+    {MT_LOG_VLLM_WARMUP, "UDA out of memory occurred when warming up sampler with %n", NULL},
+    {MT_LOG_VLLM_WARMUP, "UDA out of memory occurred when warming up pooler", NULL},
     {MT_LOG_CUDA_OOM, "CUDA error: out of memory", NULL},
+    {MT_LOG_CUDA_OOM, "HIP error: out of memory", NULL},
+    {MT_LOG_CUDA_OOM, "hipErrorOutOfMemory", NULL},
+    {MT_LOG_CUDA_OOM, "Triton Error [CUDA]: out of memory", NULL},
+    {MT_LOG_CUDA_OOM, "Triton Error [HIP]: out of memory", NULL},
     {MT_LOG_CUDA_OOM, "CUDA_ERROR_OUT_OF_MEMORY", NULL},
     {MT_LOG_CUBLAS_OOM, "CUBLAS_STATUS_ALLOC_FAILED", NULL},
     {MT_LOG_VLLM_PROFILE,
@@ -165,8 +200,12 @@ static const struct row rows[] = {
     {MT_LOG_POOL_REFUSED, "Expandable segments are not compatible with memory pool", NULL},
     {MT_LOG_RAY_KILL, "was running was %b / %b", "memory usage threshold"},
     {MT_LOG_RAY_KILL, ") was %b / %b", "memory usage threshold"},
+    {MT_LOG_RAY_KILL, "killed due to the node running low on memory", NULL},
+    {MT_LOG_RAY_KILL, "killed due to memory pressure (OOM)", NULL},
     {MT_LOG_KERNEL_KILL, "etected %n oom_kill event", NULL},
     {MT_LOG_KERNEL_KILL, "etected %n oom-kill event", NULL},
+    {MT_LOG_KERNEL_KILL, ": Out Of Memory", "srun: error"},
+    {MT_LOG_KERNEL_KILL, "OOMKilled", NULL},
     {MT_LOG_HOST_OOM, "DefaultCPUAllocator: can't allocate memory: you tried to allocate %n bytes", NULL},
     {MT_LOG_HOST_OOM, "MemoryError: Unable to allocate %b", NULL},
     {MT_LOG_HOST_OOM, "std::bad_alloc", NULL},
@@ -174,6 +213,10 @@ static const struct row rows[] = {
     {MT_LOG_KILLED, "line %n: %n Killed", NULL},
     {MT_LOG_KILLED, "exitcode: -9", NULL},
     {MT_LOG_KILLED, "exit code: -9", NULL},
+    {MT_LOG_KILLED, "exitcode : -9", NULL},
+    {MT_LOG_KILLED, "Signal 9 (SIGKILL)", NULL},
+    {MT_LOG_KILLED, "Worker exit type: SYSTEM_ERROR", "OOM killer"},
+    {MT_LOG_KILLED, "Worker exit type: SYSTEM_ERROR", "memory limits"},
     {MT_LOG_KILLED, "exit code 137", NULL},
     {MT_LOG_KILLED, "(exitcode: 137", NULL},
     {MT_LOG_KILLED, "SIGKILL", "signal"},
@@ -182,6 +225,8 @@ static const struct row rows[] = {
 
 static int simple(struct mt_log *l, uint64_t number, const char *s)
 {
+    if (strstr(s, "may not be an issue") != NULL) /* torch_memory_saver, before PyTorch empties its cache and tries again */
+        return 0;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct mt_log_fact *f;
         got g, name;
@@ -195,8 +240,14 @@ static int simple(struct mt_log *l, uint64_t number, const char *s)
             f->value[k] = g.v[k];
         if (f->kind == MT_LOG_RAY_KILL && mt_log_find(s, "name=%t,", &name) != NULL)
             keep_text(f, name.text, name.n_text);
-        if (f->kind == MT_LOG_NCCL_OOM && mt_log_find(s, "[%n] NCCL", &g) != NULL)
-            f->gpu = small(g.v[0]);
+        if (f->kind == MT_LOG_RAY_KILL && mt_log_find(s, ", pid=%n, memory used", &g) != NULL)
+            f->pid = small(g.v[0]);
+        if (f->kind == MT_LOG_KILLED && strstr(s, "Worker exit type") != NULL)
+            keep_text(f, "Ray", 3);
+        if (f->kind == MT_LOG_NCCL_OOM && mt_log_find(s, ":%n:%n [%n]", &g) != NULL) {
+            f->pid = small(g.v[0]); /* host:pid:thread [device] */
+            f->gpu = small(g.v[2]);
+        }
         return 1;
     }
     return 0;
@@ -221,6 +272,32 @@ static int vllm_startup(struct mt_log *l, uint64_t number, const char *s)
     f->value[3] = want.v[1];
     if (mt_log_find(p, "device cuda:%n", &where) != NULL)
         f->gpu = small(where.v[0]);
+    return 1;
+}
+
+/* "Error in memory profiling. Initial free memory 82.94 GiB, current free memory 90.17 GiB." and "The model's max seq len (8192) is larger
+ * than the maximum number of tokens that can be stored in KV cache (6048)." */
+static int vllm_refuses(struct mt_log *l, uint64_t number, const char *s)
+{
+    struct mt_log_fact *f;
+    got g;
+    if (strstr(s, "Error in memory profiling. Initial free memory") != NULL) {
+        f = add(l, MT_LOG_VLLM_MEASURE, number, s);
+        if (f != NULL && (mt_log_find(s, "Initial free memory %b, current free memory %b", &g) != NULL ||
+                          mt_log_find(s, "Initial free memory %n, current free memory %n", &g) != NULL)) {
+            f->value[0] = g.v[0];
+            f->value[1] = g.v[1];
+        }
+        return 1;
+    }
+    if (mt_log_find(s, "max seq len (%n) is larger than the maximum number of tokens that can be stored in KV cache (%n)",
+                    &g) == NULL)
+        return 0;
+    f = add(l, MT_LOG_VLLM_NO_KV, number, s);
+    if (f != NULL) {
+        f->value[2] = g.v[0];
+        f->value[3] = g.v[1];
+    }
     return 1;
 }
 
@@ -293,14 +370,34 @@ static int usage(struct mt_log *l, uint64_t number, const char *s)
     got g;
     const char *end = strstr(s, ", memory allocated (GB):");
     struct mt_log_fact *f;
-    if (end == NULL ||
-        mt_log_find(end, ", memory allocated (GB): %G, memory reserved (GB): %G, device memory used/total (GB): %G/%G", &g) ==
-            NULL)
+    if (end == NULL || /* the device came later */
+        (mt_log_find(end, ", memory allocated (GB): %G, memory reserved (GB): %G, device memory used/total (GB): %G/%G", &g) ==
+             NULL &&
+         mt_log_find(end, ", memory allocated (GB): %G, memory reserved (GB): %G", &g) == NULL))
         return 0;
     f = add(l, MT_LOG_TORCH_USAGE, number, s);
     if (f != NULL) {
-        memcpy(f->value, g.v, 4 * sizeof *g.v);
+        memcpy(f->value, g.v, (size_t)g.n * sizeof *g.v);
         head_text(f, s, end);
+    }
+    return 1;
+}
+
+/* EasyR1, of the device: "Before vllm offload in sharding manager: 58.32 GB / 79.19 GB." */
+static int usage_pair(struct mt_log *l, uint64_t number, const char *s)
+{
+    const char *p = strstr(s, " GB / "), *end = p;
+    struct mt_log_fact *f;
+    got g;
+    while (end != NULL && end > s && end[-1] != ':')
+        end--;
+    if (p == NULL || end == s || mt_log_find(end - 1, ": %b / %b.", &g) == NULL)
+        return 0;
+    f = add(l, MT_LOG_TORCH_USAGE, number, s);
+    if (f != NULL) {
+        f->value[2] = g.v[0];
+        f->value[3] = g.v[1];
+        head_text(f, s, end - 1);
     }
     return 1;
 }
@@ -364,7 +461,7 @@ static int whole_line(struct mt_log *l, uint64_t number, const char *s)
     n = strlen(p);
     while (n > 0 && p[n - 1] == ' ')
         n--;
-    if (n == 6 && memcmp(p, "Killed", 6) == 0) {
+    if ((n == 6 && memcmp(p, "Killed", 6) == 0) || (n == 9 && memcmp(p, "\xe5\xb7\xb2\xe6\x9d\x80\xe6\xad\xbb", 9) == 0)) {
         add(l, MT_LOG_KILLED, number, s);
         return 1;
     }
@@ -435,9 +532,10 @@ int mt_log_line(struct mt_log *l, uint64_t number, const char *line, const char 
     /* A long sentence is wrapped in tickets; then the following lines belong to it. */
     bool is_whole = strstr(line, "unallocated") != NULL || strstr(line, "reserved in total") != NULL;
     const char *s = strstr(line, "ried to allocate") != NULL && !is_whole ? joined : line;
-    int found = torch_oom(l, number, s) || usage(l, number, line) || usage_dict(l, number, line) || sglang(l, number, line) ||
-                vllm_graphs(l, number, line) || vllm_startup(l, number, line) || kernel_kill(l, number, line) ||
-                simple(l, number, line) || whole_line(l, number, line);
+    int found = torch_oom(l, number, s) || mt_log_stack_line(l, number, line) || usage(l, number, line) ||
+                usage_dict(l, number, line) || usage_pair(l, number, line) || sglang(l, number, line) ||
+                vllm_graphs(l, number, line) || vllm_startup(l, number, joined) || vllm_refuses(l, number, joined) ||
+                kernel_kill(l, number, line) || simple(l, number, line) || whole_line(l, number, line);
     note_paths(l, line);
     return l->no_memory ? -1 : found;
 }
@@ -449,6 +547,7 @@ const char *mt_log_kind_name(enum mt_log_kind k)
         [MT_LOG_OTHER_PROC] = "other_process",
         [MT_LOG_NCCL_OOM] = "nccl_oom",
         [MT_LOG_CUMEM_OOM] = "cumem_oom",
+        [MT_LOG_SAVER_OOM] = "saver_oom",
         [MT_LOG_CUDA_OOM] = "cuda_oom",
         [MT_LOG_CUBLAS_OOM] = "cublas_oom",
         [MT_LOG_VLLM_WEIGHTS] = "vllm_weights",
@@ -460,6 +559,8 @@ const char *mt_log_kind_name(enum mt_log_kind k)
         [MT_LOG_VLLM_GRAPHS] = "vllm_graphs",
         [MT_LOG_VLLM_STARTUP] = "vllm_startup",
         [MT_LOG_VLLM_NO_KV] = "vllm_no_kv",
+        [MT_LOG_VLLM_WARMUP] = "vllm_warmup",
+        [MT_LOG_VLLM_MEASURE] = "vllm_measure",
         [MT_LOG_SLEEP] = "sleep",
         [MT_LOG_SGLANG_WEIGHTS] = "sglang_weights",
         [MT_LOG_SGLANG_KV] = "sglang_kv",

@@ -17,13 +17,17 @@
 
 #define MT_LOG_LINE 16384u
 #define MT_LOG_NONE UINT64_MAX
+#define MT_LOG_EXA (UINT64_C(1) << 60) /* request: "more than 1EB" */
 #define MT_LOG_VALUES 9
+#define MT_LOG_OPEN 8         /* writers whose tracebacks are followed at once */
+#define MT_LOG_MAX_STACKS 16u /* tracebacks kept, those of the first failures */
 
 enum mt_log_kind {
     MT_LOG_TORCH_OOM,      /* values: enum mt_log_oom_value */
     MT_LOG_OTHER_PROC,     /* pid, bytes: another process named in an OOM sentence; belongs to the TORCH_OOM before it */
     MT_LOG_NCCL_OOM,       /* bytes asked or NONE */
     MT_LOG_CUMEM_OOM,      /* - : vLLM's cumem allocator could not create memory */
+    MT_LOG_SAVER_OOM,      /* - : torch_memory_saver could not create memory */
     MT_LOG_CUDA_OOM,       /* - : another "CUDA error: out of memory" */
     MT_LOG_CUBLAS_OOM,     /* - : CUBLAS_STATUS_ALLOC_FAILED */
     MT_LOG_VLLM_WEIGHTS,   /* bytes */
@@ -34,7 +38,9 @@ enum mt_log_kind {
     MT_LOG_VLLM_BLOCKS,    /* GPU blocks, CPU blocks */
     MT_LOG_VLLM_GRAPHS,    /* bytes */
     MT_LOG_VLLM_STARTUP,   /* free at start, total of the GPU, utilization in 1/10000, wanted: the engine refused to start */
-    MT_LOG_VLLM_NO_KV,     /* needed, available; NONE where not said: no room for the KV cache */
+    MT_LOG_VLLM_NO_KV,     /* needed, available; tokens of the longest sequence, of the cache; NONE where not said */
+    MT_LOG_VLLM_WARMUP,    /* requests: memory ran out while the engine tried itself out with that many */
+    MT_LOG_VLLM_MEASURE,   /* free before, free after: others gave memory back while the engine measured its own */
     MT_LOG_SLEEP,          /* freed, still in use */
     MT_LOG_SGLANG_WEIGHTS, /* available after, used */
     MT_LOG_SGLANG_KV,      /* tokens, bytes */
@@ -46,7 +52,7 @@ enum mt_log_kind {
     MT_LOG_RAY_KILL,       /* node used, node total; text: name of the task */
     MT_LOG_KERNEL_KILL,    /* pid, anon-rss bytes; text: name of the process. Also Slurm's report of such a kill */
     MT_LOG_HOST_OOM,       /* bytes asked or NONE: MemoryError, std::bad_alloc, "Cannot allocate memory" and the like */
-    MT_LOG_KILLED,         /* - : "Killed", exit code -9 or 137: by a signal that is not said to be for memory */
+    MT_LOG_KILLED,         /* - : "Killed", exit code -9 or 137, a worker of Ray gone: not said to be for memory */
     MT_LOG_KIND_COUNT
 };
 const char *mt_log_kind_name(enum mt_log_kind k); /* "torch_oom" ... */
@@ -71,6 +77,25 @@ struct mt_log_fact {
     int32_t gpu, rank;             /* -1 = not said */
     int64_t pid;                   /* of the process that wrote the line, -1 = not said */
     bool hints_expandable;         /* TORCH_OOM: the sentence advises to set expandable_segments */
+    uint32_t stack;                /* index + 1 in mt_log.stacks of the traceback that led to it; 0 = none */
+};
+
+/* Who wrote a line, by its prefix; -1 = not said. */
+struct mt_log_writer {
+    int64_t pid;
+    int32_t rank;
+};
+struct mt_log_frame {
+    char file[120]; /* its end when it is longer; printable */
+    char function[64];
+    uint32_t line;
+};
+struct mt_log_stack {
+    MT_VEC(struct mt_log_frame) frames; /* outermost first */
+    struct mt_log_writer writer;        /* of the lines */
+    struct mt_log_writer of;            /* whose traceback it is, where Ray says so */
+    uint64_t line;                      /* of its last frame; 0 = not in use */
+    bool pins;                          /* the innermost line of code asks for pinned host memory */
 };
 
 /* A Python file of a framework of reinforcement learning that lines name: "relax/backends/megatron/actor.py". */
@@ -83,6 +108,8 @@ struct mt_log_path {
 struct mt_log {
     MT_VEC(struct mt_log_fact) facts; /* in order of lines; at most MT_LOG_MAX_FACTS */
     MT_VEC(struct mt_log_path) paths; /* the first MT_LOG_MAX_PATHS different ones */
+    MT_VEC(struct mt_log_stack) stacks;
+    struct mt_log_stack open[MT_LOG_OPEN]; /* while it is read */
     uint64_t n_lines, n_bytes, n_long, n_dropped;
     bool no_memory;
     bool truncated; /* the source ended with an error; err of the reader says why */

@@ -17,6 +17,17 @@ struct mt_log_got {
 
 /* End of the first match in s, or NULL. */
 const char *mt_log_find(const char *s, const char *pattern, struct mt_log_got *g);
+/* Who wrote the line s, as the text before `end` says (NULL = the whole line). */
+struct mt_log_writer mt_log_writer(const char *s, const char *end);
+
+/* ---- log_stack.c ---- */
+
+/* Whether the line is part of a traceback. Out of memory is noted in l. */
+bool mt_log_stack_line(struct mt_log *l, uint64_t number, const char *s);
+/* The fact is what the writer's last traceback led to. */
+void mt_log_stack_take(struct mt_log *l, uint64_t number, struct mt_log_fact *f, struct mt_log_writer who);
+void mt_log_stacks_done(struct mt_log *l);
+
 /* First hole of the first match, or MT_LOG_NONE. */
 uint64_t mt_log_value(const char *s, const char *pattern);
 

@@ -7,9 +7,12 @@ enum { AHEAD = 4 }; /* lines held: the one looked at and three more */
 
 /* One of these four bytes stands in every line that has something to say; chosen so that few others have one. */
 static const char *const anchors[] = {
-    "ried", "iled", "Cuda", "CUDA", "CUBL", "emor", "Mode", "mode", "KV c", "KV C", "KV s",
-    "bloc", "Slee", "raph", "Expa", "kill", "Kill", "std:", "Cann", "exit", "SIGK", "can'",
-    "Load", "was ", "erl/", "eal/", "ime/", "lax/", "lhf/", "trl/", "_rl/", /* of a framework's files */
+    "ried", "iled", "Cuda", "CUDA", "CUBL", "emor", "Mode",
+    "mode", "KV c", "KV C", "KV s", "bloc", "Slee", "raph",
+    "Expa", "kill", "Kill", "std:", "Cann", "exit", "SIGK",
+    "can'", "Load", "was ", "File", "Trac", "ray:", "CUre",
+    "daEr", "hipE", "q le", "GB /", "OOMK", "pin_", "\xe5\xb7\xb2\xe6", /* "killed" of a Chinese shell */
+    "erl/", "eal/", "ime/", "lax/", "lhf/", "trl/", "_rl/",             /* of a framework's files */
 };
 #define HASH_BITS 12u
 
@@ -63,20 +66,29 @@ static bool is_interesting(const struct window *w, const char *s)
     return false;
 }
 
-/* The lines from the first on, up to the next one that begins a failure of its own. */
+/* The lines from the first on, up to the next one that begins a failure of its own. A prefix "(Worker pid=9)" that they share stays once. */
 static void join(struct window *w)
 {
-    size_t at = 0;
+    const char *first = w->line[0], *end = *first == '(' ? strchr(first, ')') : *first == '[' ? strchr(first, ']') : NULL;
+    size_t at = 0, prefix = end != NULL ? (size_t)(end + 1 - first) : 0;
     for (size_t i = 0; i < w->n; i++) {
-        size_t n = strlen(w->line[i]);
+        const char *line = w->line[i] + (i != 0 && strncmp(w->line[i], first, prefix) == 0 ? prefix : 0);
+        size_t n = strlen(line);
         if (i != 0 && strstr(w->line[i], "ried to allocate") != NULL)
             break;
         if (i != 0)
             w->joined[at++] = ' ';
-        memcpy(w->joined + at, w->line[i], n);
+        memcpy(w->joined + at, line, n);
         at += n;
     }
     w->joined[at] = '\0';
+}
+
+/* Long sentences that are pasted in pieces. */
+static bool may_be_wrapped(const char *s)
+{
+    return strstr(s, "ried to allocate") != NULL || strstr(s, "Error in memory profiling") != NULL ||
+           strstr(s, "Free memory on device") != NULL || strstr(s, "max seq len") != NULL;
 }
 
 static int look(struct mt_log *l, struct window *w)
@@ -85,7 +97,7 @@ static int look(struct mt_log *l, struct window *w)
     int rc = 0;
     if (is_interesting(w, first)) {
         const char *joined = first;
-        if (strstr(first, "ried to allocate") != NULL) {
+        if (may_be_wrapped(first)) {
             join(w);
             joined = w->joined;
         }
@@ -114,6 +126,22 @@ static void copy(char *out, const unsigned char *p, size_t n)
         *z = ' ';
 }
 
+/* Takes out what colours a terminal: ESC [ ... letter. Length of what is left. */
+static size_t plain(char *s, size_t n)
+{
+    char *esc = memchr(s, 0x1b, n);
+    size_t k = esc != NULL ? (size_t)(esc - s) : n;
+    for (size_t i = k; i < n; i++) {
+        if (s[i] != 0x1b || i + 1 == n || s[i + 1] != '[') {
+            s[k++] = s[i];
+            continue;
+        }
+        for (i += 2; i < n && (s[i] < '@' || s[i] > '~');)
+            i++;
+    }
+    return k;
+}
+
 /* Copies one line of the source into the window; 0 at the end. What is longer than a line may be is cut off. NUL bytes become blanks. */
 static int take_line(struct mt_log *l, struct mt_source *src, struct window *w)
 {
@@ -139,6 +167,7 @@ static int take_line(struct mt_log *l, struct mt_source *src, struct window *w)
         src->cur += part + ended;
         l->n_bytes += part + ended;
     }
+    n = plain(out, n);
     out[n] = '\0';
     w->number[w->n] = l->n_lines;
     l->n_long += cut;
@@ -176,4 +205,5 @@ void mt_log_done(struct mt_log *l)
 {
     MT_VEC_DONE(&l->facts);
     MT_VEC_DONE(&l->paths);
+    mt_log_stacks_done(l);
 }

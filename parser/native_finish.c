@@ -1,4 +1,5 @@
 /* native_finish.c -- after the last chunk: raw ids become what they stand for, and what is missing is said. */
+#include "parser/base/text.h"
 #include "parser/native_impl.h"
 
 mt_str_id mt_native_string(struct mt_native *n, uint32_t process, uint32_t id)
@@ -106,27 +107,29 @@ static void say_losses(struct mt_native *n)
     }
     if (n->n_lost_attachments != 0)
         mt_trace_diag(t, MT_DIAG_DAMAGE, false, 0,
-                      "more than %u attached files; %llu parts of others were left out (raise --max-members)",
-                      n->lim->max_members, (unsigned long long)n->n_lost_attachments);
+                      "more than %u attached files; of others, %llu part%s left out (raise --max-members)", n->lim->max_members,
+                      (unsigned long long)n->n_lost_attachments, mt_plural(n->n_lost_attachments, " was", "s were"));
     if (n->n_cut_chunks != 0)
-        mt_trace_diag(t, MT_DIAG_DAMAGE, false, 0,
-                      "%llu chunks hold something that is no record: the rest of them was left out",
-                      (unsigned long long)n->n_cut_chunks);
+        mt_trace_diag(t, MT_DIAG_DAMAGE, false, 0, "%llu chunk%s something that is no record: the rest was left out",
+                      (unsigned long long)n->n_cut_chunks, mt_plural(n->n_cut_chunks, " holds", "s hold"));
     if (n->n_bad_records != 0)
-        mt_trace_diag(t, MT_DIAG_DAMAGE, false, 0, "%llu records cannot be decoded and were left out",
-                      (unsigned long long)n->n_bad_records);
+        mt_trace_diag(t, MT_DIAG_DAMAGE, false, 0, "%llu record%s cannot be decoded and %s left out",
+                      (unsigned long long)n->n_bad_records, mt_plural(n->n_bad_records, "", "s"),
+                      mt_plural(n->n_bad_records, "was", "were"));
     if (n->n_odd_chunks != 0)
-        mt_trace_diag(t, MT_DIAG_DAMAGE, false, 0, "%llu chunks name no process and were left out",
-                      (unsigned long long)n->n_odd_chunks);
+        mt_trace_diag(t, MT_DIAG_DAMAGE, false, 0, "%llu chunk%s no process and %s left out",
+                      (unsigned long long)n->n_odd_chunks, mt_plural(n->n_odd_chunks, " names", "s name"),
+                      mt_plural(n->n_odd_chunks, "was", "were"));
     if (n->n_undefined != 0)
         mt_trace_diag(
             t, MT_DIAG_NOTE, false, 0,
-            "%llu names, stacks, modules or devices are used but never defined: the chunks with their definitions are lost",
-            (unsigned long long)n->n_undefined);
+            "%llu name%s, stack%s, module%s or device%s used but never defined: the chunks with their definitions are lost",
+            (unsigned long long)n->n_undefined, mt_plural(n->n_undefined, "", "s"), mt_plural(n->n_undefined, "", "s"),
+            mt_plural(n->n_undefined, "", "s"), mt_plural(n->n_undefined, " is", "s are"));
     if (n->d->n_unknown_records != 0)
-        mt_trace_diag(t, MT_DIAG_NOTE, false, 0,
-                      "%llu records are of types that this version does not know, and were passed over",
-                      (unsigned long long)n->d->n_unknown_records);
+        mt_trace_diag(t, MT_DIAG_NOTE, false, 0, "%llu record%s of a type that this version does not know, and %s passed over",
+                      (unsigned long long)n->d->n_unknown_records, mt_plural(n->d->n_unknown_records, " is", "s are"),
+                      mt_plural(n->d->n_unknown_records, "was", "were"));
 }
 
 int mt_native_finish(struct mt_native *n)

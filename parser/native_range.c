@@ -1,4 +1,5 @@
 /* native_range.c -- halves of ranges into whole ones: push and pop nest per (thread, domain), start and end meet by id. */
+#include "parser/base/text.h"
 #include "parser/native_impl.h"
 
 #include <stdlib.h>
@@ -89,9 +90,8 @@ int mt_native_ranges(struct mt_native *n)
         ok = half(n, &o, &n->ranges.p[i]);
     }
     if (o.n_lost_begin != 0)
-        mt_trace_diag(n->t, MT_DIAG_NOTE, false, 0,
-                      "%llu ranges end that never began: they were open before the recording, or lost",
-                      (unsigned long long)o.n_lost_begin);
+        mt_trace_diag(n->t, MT_DIAG_NOTE, false, 0, "%llu range%s that never began: open before the recording, or lost",
+                      (unsigned long long)o.n_lost_begin, mt_plural(o.n_lost_begin, " ends", "s end"));
     mt_idmap_done(&o.top);
     MT_VEC_DONE(&o.at);
     MT_VEC_DONE(&o.below);

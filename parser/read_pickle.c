@@ -2,6 +2,7 @@
  * C++ _memory_snapshot_pickled() (torch::jit::Pickler, protocol 2, whole lists above one MARK, PUT after the
  * items). A machine for the opcodes that plain data needs; every other opcode is refused by name and offset. It
  * executes nothing. */
+#include "parser/base/text.h"
 #include "parser/pickle_impl.h"
 #include "parser/reader.h"
 
@@ -46,9 +47,11 @@ static enum mt_rc finish(struct pk *m, struct mt_err *err, enum mt_rc rc)
 {
     if (m->n_bad_items != 0)
         mt_trace_diag(m->t, MT_DIAG_DAMAGE, true, m->first_bad_item,
-                      "%llu items of lists are not what they have to be, or refer back to a record, and were left out; the "
-                      "first is in %s",
-                      (unsigned long long)m->n_bad_items, mt_role_name(m->bad_item_role));
+                      "%llu item%s of lists %s, or %s back to a record, and %s left out; the first is in %s",
+                      (unsigned long long)m->n_bad_items, mt_plural(m->n_bad_items, "", "s"),
+                      mt_plural(m->n_bad_items, "is not what it has to be", "are not what they have to be"),
+                      mt_plural(m->n_bad_items, "refers", "refer"), mt_plural(m->n_bad_items, "was", "were"),
+                      mt_role_name(m->bad_item_role));
     m->t->meta.format = MT_FMT_PICKLE;
     m->t->meta.pickle_protocol = m->protocol >= 0 ? m->protocol : m->min_protocol & 2u ? 1 : 0;
     m->t->meta.torch_jit_pickler = m->jit && m->protocol == 2;
@@ -75,8 +78,10 @@ static void drain(struct pk *m)
         m->src->cur = m->src->end;
     }
     if (odd != 0)
-        mt_trace_diag(m->t, MT_DIAG_NOTE, true, stop, "%llu bytes follow the end of the pickle and were left out%s",
+        mt_trace_diag(m->t, MT_DIAG_NOTE, true, stop, "%llu byte%s the end of the pickle and %s left out%s",
                       (unsigned long long)(mt_source_offset(m->src) - stop),
+                      mt_plural(mt_source_offset(m->src) - stop, " follows", "s follow"),
+                      mt_plural(mt_source_offset(m->src) - stop, "was", "were"),
                       first == 0x80 ? ": another pickle, it seems; save each snapshot in a file of its own" : "");
 }
 

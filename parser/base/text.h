@@ -15,4 +15,7 @@ struct mt_text {
 void mt_text_add(struct mt_text *t, const char *s, size_t n);
 void mt_text_done(struct mt_text *t);
 
+/* "1 record lacks", "2 records lack". */
+static inline const char *mt_plural(unsigned long long n, const char *one, const char *many) { return n == 1 ? one : many; }
+
 #endif

@@ -98,6 +98,71 @@ ASLEEP = """\
 which 11.45 GiB is free. Process 811 has 7.31 GiB memory in use. Including non-PyTorch memory, this process has 60.38 GiB memory in use. \
 Of the allocated memory 57.20 GiB is allocated by PyTorch, and 1.10 GiB is reserved by PyTorch but unallocated.
 """
+# a traceback in the name of the driver, whose worker another line names; colours, carets, another worker's lines in between
+TRACEBACK = """\
+\x1b[36m(TaskRunner pid=5001)\x1b[0m ray.exceptions.RayTaskError(OutOfMemoryError): \x1b[36mray::WorkerDict.ref_compute()\x1b[39m (pid=5122, \
+ip=10.0.0.7, actor_id=3f, repr=<verl.single_controller.ray.base.WorkerDict object at 0x7f>)
+\x1b[36m(TaskRunner pid=5001)\x1b[0m   File "/opt/verl/verl/workers/fsdp_workers.py", line 860, in compute_log_prob
+\x1b[36m(TaskRunner pid=5001)\x1b[0m     output, entropys = self.actor.compute_log_prob(data=data, calculate_entropy=True)
+\x1b[36m(WorkerDict pid=5123)\x1b[0m Actor use_remove_padding=True
+\x1b[36m(TaskRunner pid=5001)\x1b[0m   File "/opt/verl/verl/workers/actor/dp_actor.py", line 240, in _forward_micro_batch
+\x1b[36m(TaskRunner pid=5001)\x1b[0m     ^^^^^^^^^^^^^^^^^^^^^
+\x1b[36m(TaskRunner pid=5001)\x1b[0m   File "/opt/verl/verl/utils/torch_functional.py", line 148, in entropy_from_logits
+\x1b[36m(TaskRunner pid=5001)\x1b[0m torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 14.00 GiB. GPU 2 has a total capacity of \
+79.11 GiB of which 5.10 GiB is free. Process 77 has 74.00 GiB memory in use. Of the allocated memory 71.20 GiB is allocated by PyTorch, and \
+0.60 GiB is reserved by PyTorch but unallocated.
+"""
+# a container shows the card as the trainer's alone, and two thirds of it are neither free nor PyTorch's
+CONTAINER = """\
+  File "/opt/verl/verl/workers/fsdp_workers.py", line 445, in update_actor
+  File "/opt/verl/verl/workers/actor/dp_actor.py", line 299, in update_policy
+  File "/opt/conda/lib/python3.11/site-packages/torch/optim/adamw.py", line 220, in step
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 240.00 MiB. GPU 0 has a total capacity of 79.33 GiB of which 180.00 MiB is \
+free. Process 31 has 79.10 GiB memory in use. Of the allocated memory 26.10 GiB is allocated by PyTorch, and 1.80 GiB is reserved by PyTorch \
+but unallocated.
+"""
+GRAPHS_VLLM = """\
+(Worker pid=3) ERROR 11-20 [multiproc.py:470]   File "/x/site-packages/vllm/v1/worker/gpu_model_runner.py", line 2490, in capture_model
+(Worker pid=3) ERROR 11-20 [multiproc.py:470]     with graph_capture(device=self.device):
+(Worker pid=3) ERROR 11-20 [multiproc.py:470]   File "/x/site-packages/torch/cuda/graphs.py", line 84, in capture_end
+(Worker pid=3) ERROR 11-20 [multiproc.py:470] RuntimeError: CUDA error: out of memory
+"""
+WAKE_SGLANG = """\
+(SGLangHttpServer pid=25) [torch_memory_saver.cpp] CUresult error: 2 (out of memory)  file=csrc/utils.h func=cu_mem_create line=194
+(WorkerDict pid=20) WARNING: request to resume_memory_occupation timed out (attempt 1)
+"""
+WAKE_VERL = """\
+(W pid=4)   File "/opt/verl/verl/workers/sharding_manager/fsdp_vllm.py", line 79, in __enter__
+(W pid=4)   File "/x/site-packages/vllm/device_allocator/cumem.py", line 75, in create_and_map
+(W pid=4) RuntimeError: CUDA Error: out of memory at /workspace/csrc/cumem_allocator.cpp:62
+"""
+WARM_UP = """\
+ERROR 06-02 [core.py:396] RuntimeError: CUDA out of memory occurred when warming up sampler with 1024 dummy requests. Please try lowering \
+`max_num_seqs` or `gpu_memory_utilization` when initializing the engine.
+"""
+TOO_LONG = """\
+(LLMRayActor pid=207) ValueError: The model's max seq len (8192) is larger than the maximum number of tokens that can be stored in
+(LLMRayActor pid=207) KV cache (6048). Try increasing `gpu_memory_utilization`.
+"""
+MEASURE = """\
+AssertionError: Error in memory profiling. Initial free memory 82.94 GiB,
+current free memory 90.17 GiB. This happens when other processes sharing the same container release GPU memory.
+"""
+PINNED = """\
+  File "/opt/verl/verl/utils/megatron_utils.py", line 435, in offload_megatron_model_to_cpu
+    buffer.param_data.cpu_data = buffer.param_data.data.cpu().pin_memory()
+torch.AcceleratorError: CUDA error: out of memory
+"""
+RAY_MONITOR = """\
+(Actor pid=8) ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.
+(Actor pid=8) Memory on the node (IP: 10.0.0.4, ID: 37) where the task (actor ID: 65, name=RewardModelRayActor.__init__, pid=5315, memory \
+used=1.67GB) was running was 445.48GB / 468.75GB (0.950365), which exceeds the memory usage threshold of 0.95.
+"""
+WORKER_DIED = """\
+The actor is dead because its worker process has died. Worker exit type: SYSTEM_ERROR Worker exit detail: Worker unexpectedly exits with a \
+connection error code 2. End of file. There are some potential root causes. (1) The process is killed by SIGKILL by OOM killer due to high \
+memory usage. (2) ray stop --force is called. (3) The worker is crashed unexpectedly due to SIGSEGV or other unexpected errors.
+"""
 FRAGMENTS = """\
 torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 6.00 GiB. GPU 0 has a total capacity of 79.15 GiB of \
 which 2.31 GiB is free. \
@@ -138,5 +203,23 @@ SCENARIOS = [
     alone("engine-share-too-small-sglang", "SGLang: the same", SHARE_SGLANG, "capacity", must=["P08/up"], must_not=["B34", "B20"]),
     alone("dataloader-worker-killed", "a killed process that loads data", WORKER_KILLED, "host"),
     alone("asleep-and-full", "a trainer that fills the card beside an engine that sleeps", ASLEEP, "capacity", must_not=["B35"]),
+    alone("traceback-names-the-phase", "verl 2828, EasyR1 9: the phase from the frames, the process from Ray's line", TRACEBACK, "capacity",
+          phase="logp_old", sub=("logits",), must=["V06", "V25"], must_not=["V12", "P06", "V17"]),
+    alone("card-full-in-a-container", "verl 647: lower the engine's share", CONTAINER, "foreign", phase="train_actor", sub=("optimizer",),
+          must=["B34", "V01/down"], must_not=["B01", "V24"]),
+    alone("graph-capture-vllm", "vLLM 19186, 15598: a smaller share, fewer sequences", GRAPHS_VLLM, ("none", "capacity"), phase="rollout.graph",
+          must=["P08/down", "B41"], must_not=["P08/up"], sets={"B41": "--enforce-eager", "P08": "--gpu-memory-utilization <less than it is>"}),
+    alone("wake-up-sglang", "SGLang 14092, verl 1431: a smaller share", WAKE_SGLANG, "foreign", phase="rollout.wake_sleep",
+          must=["P08/down"], must_not=["B34", "B20"]),
+    alone("wake-up-verl", "verl 302, lmm-r1 43: a smaller share, the trainer offloaded", WAKE_VERL, "foreign", phase="rollout.wake_sleep",
+          must=["V22", "V01/down"], must_not=["V17", "V19", "B13", "B34"]),
+    alone("warm-up-vllm", "TRL 3523", WARM_UP, "capacity", phase="rollout.profile", must=["P08/down", "B41"], must_not=["P08/up"]),
+    alone("sequence-too-long", "OpenRLHF 336, over two lines", TOO_LONG, "capacity", phase="rollout.kv_alloc", must=["P08/up", "B14"],
+          must_not=["P08/down"]),
+    alone("others-gave-back-while-it-measured", "vLLM 56830, ms-swift 3241, over two lines", MEASURE, "foreign", phase="rollout.init",
+          must_not=["P08/down", "P08/up"]),
+    alone("host-memory-cannot-be-pinned", "verl 6690's place: CUDA says the same of host memory", PINNED, "host", must_not=["V17"]),
+    alone("ray-monitor-in-two-lines", "OpenRLHF 911, 171", RAY_MONITOR, "host", must=["V40"]),
+    alone("worker-of-ray-died", "verl-agent 52, verl 3349: nothing says why", WORKER_DIED, "host", must=["V40"]),
     alone("reserved-but-unallocated", "SkyRL PR 1768", FRAGMENTS, "fragmentation", must=["B01", "B04"]),
 ]

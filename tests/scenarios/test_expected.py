@@ -13,7 +13,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(HERE))
 
-from generator import job as jobs  # noqa: E402
+from generator import job as jobs, scenario as scenarios  # noqa: E402
 from generator.record import GIB, MIB, Truth  # noqa: E402
 from generator.scenario import Scenario, build  # noqa: E402
 from generator.shapes import SHAPES  # noqa: E402
@@ -29,13 +29,13 @@ def model(name, layers):
             "tie_word_embeddings": s.tied}
 
 
-def flags(name, layers, gpus, tp=1):
+def flags(name, layers, gpus, tp=1, more=""):
     s = SHAPES[name]
     return ("--num-layers %d --hidden-size %d --ffn-hidden-size %d --num-attention-heads %d --num-query-groups %d --kv-channels %d "
             "--vocab-size %d --swiglu --tensor-model-parallel-size %d --actor-num-nodes 1 --actor-num-gpus-per-node %d "
             "--max-tokens-per-gpu 4096 --update-weight-buffer-size %d"
             % (s and layers, s.hidden, s.inner, s.heads, s.kv_heads, s.head, s.vocab, tp, gpus, 512 * MIB)
-            + ("" if s.tied else " --untie-embeddings-and-output-weights"))
+            + ("" if s.tied else " --untie-embeddings-and-output-weights") + more)
 
 
 class Noted(Truth):
@@ -50,7 +50,7 @@ class Noted(Truth):
                 self.highest[name] = max(n, self.highest.get(name, 0))
 
 
-# name: job, model as config.json (or None), arguments, roles whose expected bytes are compared
+# name: job, model as config.json (or None), arguments, roles whose expected bytes are compared, name of the file where it says the rank
 VERL = "trainer.n_gpus_per_node=8 trainer.nnodes=1 actor_rollout_ref.actor.fsdp_config.model_dtype=fp32 "
 STATES = ("param", "grad", "optim_state")
 CASES = {
@@ -73,6 +73,13 @@ CASES = {
               ("grad", "optim_state")),
     "hf": (dict(framework="hf", backend="plain", dp=1, shape="qwen3_0.6b", layers=6, steps=3), None, "", ("grad", "optim_state", "logits")),
     "trl": (dict(framework="trl", backend="plain", dp=1, shape="qwen3_0.6b", layers=4, steps=2), None, "", ("grad", "optim_state", "logits")),
+    # the first of two stages: half of the layers and the embedding, whose head is on the last one
+    "slime-pp2": (dict(backend="megatron", framework="slime", param_bytes=2, shape="qwen3_8b", layers=2, first_stage=True), None,
+                  flags("qwen3_8b", 4, 16, more=" --pipeline-model-parallel-size 2"), STATES, "snapshot_rank3.pickle"),
+    "verl-sgd": (dict(shape="qwen2_1.5b", layers=6, steps=2, optimizer="sgd"), model("qwen2_1.5b", 6),
+                 VERL + "actor_rollout_ref.actor.optim.optimizer=SGD", ("param", "grad")),
+    "zero3": (dict(framework="openrlhf", backend="zero3", param_bytes=2, grad_bytes=2, micro=(12288,), steps=2), model("qwen3_8b", 4),
+              "--zero-stage 3 --bf16 true WORLD_SIZE=8", STATES),
     "openrlhf": (dict(framework="openrlhf", backend="zero3", param_bytes=2, state_bytes=4, micro=(12288,), steps=2), None, "", ("logits",)),
     "vllm": (dict(engine="vllm", framework="none", begin=("rollout_init",), step=("generate",), steps=1, engine_layers=12,
                   kv=6 * GIB, weights_tp=2), model("qwen3_8b", 12), "--tensor-parallel-size 2 --kv-cache-memory-bytes %d" % (6 * GIB),
@@ -83,14 +90,24 @@ CASES = {
 }
 
 
-def report(program, folder, name, job, config, args):
+class Zero3(scenarios.Whole):
+    """With the 32-bit copy of its part that ZeRO 3 makes before the first step."""
+
+    def make_params(self):
+        super().make_params()
+        if self.backend == "zero3" and self.grad_bytes == 2:
+            with self.call("deepspeed/runtime/zero/stage3.py:420 _create_fp32_partitions"):
+                self.main = [self.new(4 * n, "optim_state", "_to_copy") for _, n in self.shards()]
+
+
+def report(program, folder, name, job, config, args, file="snapshot.pickle"):
     played = build(Scenario(name, "expected bytes", job))
-    (folder / "snapshot.pickle").write_bytes(played.data)
+    (folder / file).write_bytes(played.data)
     extra = ["--args", args] if args else []
     if config is not None:
         (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
         extra += ["--config", str(folder / "config.json")]
-    done = subprocess.run([program, "report", str(folder / "snapshot.pickle"), "--format", "json", "-o", "-", *extra],
+    done = subprocess.run([program, "report", str(folder / file), "--format", "json", "-o", "-", *extra],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     assert done.returncode == 0, done.stderr.decode("utf-8", "replace")
     return played, json.loads(done.stdout)["devices"][0]["expected"]
@@ -102,16 +119,16 @@ def true_bytes(played, role):
 
 
 def main():
-    jobs.Truth = Noted
+    jobs.Truth, scenarios.Whole = Noted, Zero3
     program, wrong, compared = os.environ.get("MEMTRACE", "memtrace"), [], 0
     only = sys.argv[1:]
     with tempfile.TemporaryDirectory() as scratch:
-        for name, (job, config, args, roles) in CASES.items():
+        for name, (job, config, args, roles, *file) in CASES.items():
             if only and name not in only:
                 continue
             folder = pathlib.Path(scratch) / name
             folder.mkdir()
-            played, rows = report(program, folder, name, job, config, args)
+            played, rows = report(program, folder, name, job, config, args, *file)
             for role in roles:
                 row = next((r for r in rows if r["role"] == role), None)
                 is_ = true_bytes(played, role)

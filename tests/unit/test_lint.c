@@ -255,7 +255,7 @@ MT_TEST(causes)
     done();
     cause(OOM_("2.00", "1.00", "0.10", "Process 7 has 9.00 GiB memory in use. "), MT_LC_FOREIGN, "medium");
     done();
-    cause(OOM_("2.00", "4.00", "0.10", ""), MT_LC_LIMIT, "medium");
+    cause(OOM_("2.00", "4.00", "0.10", ""), MT_LC_LIMIT, "low");
     done();
     cause("CUDA out of memory. Tried to allocate 2.00 GiB", MT_LC_UNKNOWN, "low");
     done();
@@ -281,10 +281,10 @@ MT_TEST(sentence)
     run("", "(W pid=4711) Before update_actor, memory allocated (GB): 50.00, memory reserved (GB): 60.00, device memory "
             "used/total (GB): "
             "70.00/80.00\n(W pid=4711) " OOM_("2.00", "1.00", "12.00", "Process 99 has 5.00 GiB memory in use. "));
-    MT_CHECK_STR(
-        diag->sentence,
-        "Rank 3 (pid 4711) on GPU 0 asked for 2.00 GiB and 1.00 GiB of 80.00 GiB were free: PyTorch held 62.00 GiB (12.00 "
-        "GiB of it reserved but unallocated), this process outside PyTorch 8.00 GiB, other processes 5.00 GiB.");
+    MT_CHECK_STR(diag->sentence,
+                 "Rank 3 (pid 4711) on GPU 0, in actor update, asked for 2.00 GiB and 1.00 GiB of 80.00 GiB were free: PyTorch "
+                 "held 62.00 GiB (12.00 "
+                 "GiB of it reserved but unallocated), this process outside PyTorch 8.00 GiB, other processes 5.00 GiB.");
     MT_CHECK_EQ(diag->phase, MT_PH_TRAIN_ACTOR);
     MT_CHECK_EQ(mt_logs_capacity(&logs, 0), (uint64_t)80 << 30);
     MT_CHECK_EQ(mt_logs_capacity(&logs, -1), (uint64_t)80 << 30);

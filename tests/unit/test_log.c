@@ -139,6 +139,7 @@ MT_TEST(wrapped)
     MT_CHECK_EQ(f->value[MT_LO_CAPACITY], 80 * GIB);
     MT_CHECK_EQ(f->value[MT_LO_THIS], 79 * GIB);
     MT_CHECK_EQ(f->value[MT_LO_UNALLOCATED], 16 * MIB);
+    MT_CHECK_EQ(f->value[MT_LO_ALLOCATED], 77 * GIB);
     mt_log_done(&l);
     /* Two failures in lines that follow each other are two. */
     read_text("CUDA out of memory. Tried to allocate 1.00 GiB.\nCUDA out of memory. Tried to allocate 2.00 GiB. GPU 1 has a "
@@ -256,7 +257,67 @@ static const struct {
     {"NCCL WARN Cuda failure 2 'out of memory'", MT_LOG_NCCL_OOM, {N, N, N, N}, ""},
     {"NCCL WARN Failed to CUDA host alloc 4096 bytes", MT_LOG_HOST_OOM, {4096, N, N, N}, ""},
     {"CUDA Error: out of memory at /w/csrc/cumem_allocator.cpp:62", MT_LOG_CUMEM_OOM, {N, N, N, N}, ""},
+    {"error: \"Call to wake_up method failed: CUDA Error: out of memory at <path>:163\"", MT_LOG_CUMEM_OOM, {N, N, N, N}, ""},
+    {"[torch_memory_saver.cpp] CUresult error: 2 (out of memory)  file=csrc/utils.h func=cu_mem_create line=194",
+     MT_LOG_SAVER_OOM,
+     {N, N, N, N},
+     ""},
+    {"[torch_memory_saver.cpp] CUresult error  result=2 file=csrc/a.cpp func=cu_mem_create line=103",
+     MT_LOG_SAVER_OOM,
+     {N, N, N, N},
+     ""},
+    {"[torch_memory_saver.cpp] cudaError error: 2 (out of memory)  file=csrc/core.cpp func=resume line=172",
+     MT_LOG_SAVER_OOM,
+     {N, N, N, N},
+     ""},
+    {"[torch_memory_saver.cpp] hipError_t error  result=2 file=csrc/a.cpp func=cu_mem_create line=103",
+     MT_LOG_SAVER_OOM,
+     {N, N, N, N},
+     ""},
     {"RuntimeError: CUDA error: out of memory", MT_LOG_CUDA_OOM, {N, N, N, N}, ""},
+    {"RuntimeError: HIP error: out of memory", MT_LOG_CUDA_OOM, {N, N, N, N}, ""},
+    {"RuntimeError: Triton Error [CUDA]: out of memory", MT_LOG_CUDA_OOM, {N, N, N, N}, ""},
+    {"RuntimeError: CUDA out of memory occurred when warming up sampler with 1024 dummy requests. Please try lowering",
+     MT_LOG_VLLM_WARMUP,
+     {1024, N, N, N},
+     ""},
+    {"ValueError: The model's max seq len (8192) is larger than the maximum number of tokens that can be stored in KV cache "
+     "(6048).",
+     MT_LOG_VLLM_NO_KV,
+     {N, N, 8192, 6048},
+     ""},
+    {"AssertionError: Error in memory profiling. Initial free memory 1073741824, current free memory 2147483648. This",
+     MT_LOG_VLLM_MEASURE,
+     {GIB, 2 * GIB, N, N},
+     ""},
+    {"(WorkerDict pid=118271) Before vllm offload in sharding manager: 58.50 GB / 79.25 GB.",
+     MT_LOG_TORCH_USAGE,
+     {N, N, 117 * GIB / 2, 317 * GIB / 4},
+     "Before vllm offload in sharding manager"},
+    {"(W pid=3) Before building sglang rollout, memory allocated (GB): 28.50, memory reserved (GB): 33.25",
+     MT_LOG_TORCH_USAGE,
+     {57 * GIB / 2, 133 * GIB / 4, N, N},
+     "Before building sglang rollout"},
+    {"ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.",
+     MT_LOG_RAY_KILL,
+     {N, N, N, N},
+     ""},
+    {"(raylet) node_manager.cc:3277: 2 Workers (tasks / actors) killed due to memory pressure (OOM), 0 Workers crashed",
+     MT_LOG_RAY_KILL,
+     {N, N, N, N},
+     ""},
+    {"srun: error: gpu001: task 0: Out Of Memory", MT_LOG_KERNEL_KILL, {N, N, N, N}, ""},
+    {"    reason: OOMKilled", MT_LOG_KERNEL_KILL, {N, N, N, N}, ""},
+    {"  traceback : Signal 9 (SIGKILL) received by PID 178", MT_LOG_KILLED, {N, N, N, N}, ""},
+    {"\xe5\xb7\xb2\xe6\x9d\x80\xe6\xad\xbb", MT_LOG_KILLED, {N, N, N, N}, ""},
+    {"Worker exit type: SYSTEM_ERROR Worker exit detail: the process was killed by the OOM killer, or",
+     MT_LOG_KILLED,
+     {N, N, N, N},
+     "Ray"},
+    {"Worker exit type: SYSTEM_ERROR Worker exit detail: The worker may have exceeded K8s pod memory limits.",
+     MT_LOG_KILLED,
+     {N, N, N, N},
+     "Ray"},
     {"RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
      MT_LOG_CUBLAS_OOM,
      {N, N, N, N},
@@ -337,6 +398,9 @@ MT_TEST(nothing)
     static const char *const quiet[] = {
         "",
         "\n\n\n",
+        "[torch_memory_saver.cpp] cuMemCreate CUDA_ERROR_OUT_OF_MEMORY (may not be an issue e.g. torch allocator will retry)",
+        "Worker exit type: SYSTEM_ERROR Worker exit detail: exit code 1",
+        "Loaded 3.10 GB / 8.00 GB of shards",
         "Killed the old worker and started another",
         "Reminder: tried to allocate 3 workers",
         "Sleep mode freed memory",
@@ -525,6 +589,81 @@ MT_TEST(paths)
     mt_log_done(&l);
 }
 
+/* Two workers in one log, and one whose traceback the driver prints. */
+MT_TEST(tracebacks)
+{
+    read_text("(A pid=1) Traceback (most recent call last):\n"
+              "(A pid=1)   File \"/x/verl/a.py\", line 7, in update_actor\n"
+              "(B pid=2)   File \"/x/vllm/b.py\", line 8, in load\n"
+              "(A pid=1)   File \"/x/verl/c.py\", line 9, in <module>\n"
+              "(A pid=1) CUDA error: out of memory\n"
+              "(C pid=3) CUDA error: out of memory\n"
+              "(B pid=2) CUDA error: out of memory\n");
+    MT_CHECK_EQ(l.facts.n, 3);
+    MT_ASSERT(l.facts.n == 3 && l.stacks.n == 2);
+    MT_CHECK_EQ(l.facts.p[0].stack, 1);
+    MT_CHECK_EQ(l.facts.p[1].stack, 0);
+    MT_CHECK_EQ(l.facts.p[2].stack, 2);
+    MT_ASSERT(l.stacks.p[0].frames.n == 2 && l.stacks.p[1].frames.n == 1);
+    MT_CHECK_STR(l.stacks.p[0].frames.p[0].file, "/x/verl/a.py");
+    MT_CHECK_STR(l.stacks.p[0].frames.p[1].function, "<module>");
+    MT_CHECK_EQ(l.stacks.p[0].frames.p[1].line, 9);
+    MT_CHECK_STR(l.stacks.p[1].frames.p[0].function, "load");
+    mt_log_done(&l);
+    read_text("(D pid=5) error: ray::Policy.get_logprobs() (pid=77, ip=10.0.0.1, repr=Policy[rank=6])\n"
+              "(D pid=5)   File \"/x/a.py\", line 7, in f\n"
+              "(D pid=5) CUDA error: out of memory\n");
+    const struct mt_log_fact *f = only(MT_LOG_CUDA_OOM);
+    MT_CHECK_EQ(f->pid, 77);
+    MT_CHECK_EQ(f->rank, 6);
+    MT_CHECK_EQ(f->stack, 1);
+    mt_log_done(&l);
+    /* host memory that cannot be pinned; a size that no card has */
+    read_text("  File \"/x/a.py\", line 7, in f\n    t = t.cpu().pin_memory()\nCUDA error: out of memory\n");
+    only(MT_LOG_HOST_OOM);
+    mt_log_done(&l);
+    read_text("CUDA out of memory. Tried to allocate more than 1EB memory.\n");
+    MT_CHECK_EQ(only(MT_LOG_TORCH_OOM)->value[MT_LO_REQUEST], MT_LOG_EXA);
+    mt_log_done(&l);
+    /* over two lines */
+    read_text("Error in memory profiling. Initial free memory 1.00 GiB,\ncurrent free memory 2.00 GiB. This\n");
+    MT_CHECK_EQ(only(MT_LOG_VLLM_MEASURE)->value[1], 2 * GIB);
+    mt_log_done(&l);
+}
+
+/* What is too far away, too much, or broken. */
+MT_TEST(tracebacks_that_are_odd)
+{
+    size_t cap = 1 << 20, n = 0;
+    char *text = malloc(cap);
+    MT_ASSERT(text != NULL);
+    n += (size_t)snprintf(text + n, cap - n, "  File \"/x/a.py\", line 7, in f\n");
+    for (int i = 0; i < 70; i++)
+        n += (size_t)snprintf(text + n, cap - n, "another line\n");
+    (void)snprintf(text + n, cap - n, "CUDA error: out of memory\n");
+    read_text(text);
+    MT_CHECK_EQ(only(MT_LOG_CUDA_OOM)->stack, 0);
+    mt_log_done(&l);
+    for (int round = 0, k = 0; round < 40; round++) { /* more failures than are kept, each with more frames than are kept */
+        n = round == 0 ? 0 : n;
+        for (k = 0; k < 300; k++)
+            n += (size_t)snprintf(text + n, cap - n, "  File \"/x/a.py\", line %d, in f%d\n", k, k);
+        n += (size_t)snprintf(text + n, cap - n, "CUDA error: out of memory\n");
+    }
+    read_text(text);
+    MT_CHECK_EQ(l.stacks.n, MT_LOG_MAX_STACKS);
+    MT_ASSERT(l.facts.n == 40 && l.stacks.n != 0 && l.stacks.p[0].frames.n == 256);
+    MT_CHECK_STR(l.stacks.p[0].frames.p[255].function, "f299");
+    MT_CHECK_EQ(l.facts.p[39].stack, 0);
+    mt_log_done(&l);
+    free(text);
+    read_text("File \"\nFile \"x\nFile \"\", line 3, in f\nFile \"a\", line 99999999999999999999999, in f\nFile \"a\", line 3\n"
+              "ray::a() (pid=99999999999999,\nray::\nTraceback (most recent call last)\n\033[\n\033[3\n\033\nCUDA error: out "
+              "of memory\n");
+    MT_CHECK_EQ(only(MT_LOG_CUDA_OOM)->stack, 0);
+    mt_log_done(&l);
+}
+
 MT_TEST(names)
 {
     for (int k = 0; k < MT_LOG_KIND_COUNT; k++)
@@ -533,4 +672,5 @@ MT_TEST(names)
 
 MT_MAIN(MT_RUN(torch_now) MT_RUN(torch_2_1_misspelt) MT_RUN(torch_1_to_2_0) MT_RUN(wrapped) MT_RUN(each_line) MT_RUN(prefixes)
             MT_RUN(nothing) MT_RUN(line_ends) MT_RUN(rubbish) MT_RUN(very_long_line) MT_RUN(hostile_repeats)
-                MT_RUN(too_many_facts) MT_RUN(out_of_memory) MT_RUN(paths) MT_RUN(names))
+                MT_RUN(too_many_facts) MT_RUN(out_of_memory) MT_RUN(paths) MT_RUN(tracebacks) MT_RUN(tracebacks_that_are_odd)
+                    MT_RUN(names))
