@@ -182,6 +182,8 @@ static int order_ledgers(struct mt_books *b)
         MOVE(j->processes.p[i].ledger);
     for (uint32_t i = 0; ok && i < j->reconciled.n; i++)
         MOVE(j->reconciled.p[i].ledger);
+    for (uint32_t i = 0; ok && i < j->books_peaks.n; i++)
+        MOVE(j->books_peaks.p[i].ledger);
 #undef MOVE
     if (ok) {
         if (n != 0)
@@ -358,6 +360,7 @@ void mt_job_free(struct mt_job *j)
     MT_VEC_DONE(&j->sleeps);
     MT_VEC_DONE(&j->phases);
     MT_VEC_DONE(&j->reconciled);
+    MT_VEC_DONE(&j->books_peaks);
     MT_VEC_DONE(&j->processes);
     mt_free(j->sentence);
     mt_free(j->because);

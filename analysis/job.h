@@ -42,10 +42,13 @@ struct mt_claims {
     char *host;       /* NULL = unknown */
     int32_t rank;
     const struct mt_trace *trace;
+    uint64_t peak_ns; /* when the most was live by its analysis, where nothing failed; 0 = not known. Set by the caller */
+    int32_t peak_ordinal;
 };
 enum mt_rc mt_claims_make(struct mt_claims *out, const struct mt_trace *t,
                           struct mt_err *err); /* before mt_trace_drop_events() */
 void mt_claims_done(struct mt_claims *c);
+void mt_claims_peak(struct mt_claims *c, const struct mt_analysis *a); /* fills peak_ns and peak_ordinal */
 
 /* When the snapshot was taken, as the hook that took it noted in the driver's trace; 0 = it did not. */
 uint64_t mt_claims_taken(const struct mt_claims *c, const struct mt_trace *t);
@@ -164,6 +167,17 @@ struct mt_reconcile {
     bool adds_up; /* torch_reserved == matched + unmapped + unseen and driver_held == matched + sum(others) */
 };
 
+/* What PyTorch counted as reserved when the most was live, and how much of it the driver had unmapped by then. */
+struct mt_books_peak {
+    uint32_t rank, ledger; /* as of mt_reconcile */
+    uint64_t at_ns, reserved, unmapped;
+};
+/* So much of it that the snapshot's peak is no statement about the device; less is what two clocks differ by. */
+static inline bool mt_books_peak_counts(const struct mt_books_peak *p)
+{
+    return p->unmapped >= UINT64_C(256) << 20 && p->unmapped >= p->reserved / 50;
+}
+
 /* What one recorded process held, over all its GPUs. */
 struct mt_job_process {
     uint32_t driver, process;
@@ -190,6 +204,7 @@ struct mt_job {
     MT_VEC(struct mt_sleep) sleeps;
     MT_VEC(struct mt_job_phase) phases; /* by time */
     MT_VEC(struct mt_reconcile) reconciled;
+    MT_VEC(struct mt_books_peak) books_peaks;
     MT_VEC(struct mt_job_process) processes; /* those recorded, by driver and process; a process of two traces once */
     uint64_t n_survived;                     /* of ooms: PyTorch's release-and-retry and the like */
     enum mt_job_verdict_kind kind;

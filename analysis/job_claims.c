@@ -172,6 +172,15 @@ enum mt_rc mt_claims_make(struct mt_claims *out, const struct mt_trace *t, struc
     return MT_OK;
 }
 
+void mt_claims_peak(struct mt_claims *c, const struct mt_analysis *a)
+{
+    const struct mt_device_analysis *d = a->verdict.device < a->devices.n ? &a->devices.p[a->verdict.device] : NULL;
+    if (d == NULL || a->verdict.kind != MT_V_PEAK || d->kind != MT_DEV_CUDA || d->withheld != NULL)
+        return;
+    c->peak_ns = d->peak_ns;
+    c->peak_ordinal = d->ordinal;
+}
+
 void mt_claims_done(struct mt_claims *c)
 {
     MT_VEC_DONE(&c->list);

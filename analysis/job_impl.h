@@ -189,6 +189,7 @@ struct mt_probe {
     uint64_t at_ns;
     uint32_t claims, proc, ledger;
     int32_t ordinal;
+    bool is_peak; /* the moment of most live bytes, not the dump */
 };
 
 /* ---- the whole

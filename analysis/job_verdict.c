@@ -180,9 +180,14 @@ static void oom_because(const struct mt_books *b, const struct mt_driver_oom *o,
         if (own != 0 && own != l->focus_named)
             mt_words_add(s, " %s of it belongs to the process that failed.", mt_words_bytes(b1, own));
     }
-    if (j->idle != 0)
-        mt_words_add(s, " %s of PyTorch's segments had no block in use in the snapshot taken %.2f s later: it is cache.",
-                     mt_words_bytes(b1, j->idle), (double)(j->idle_ns - o->time_ns) / 1e9);
+    if (j->idle != 0) {
+        double later = (double)(j->idle_ns - o->time_ns) / 1e9;
+        mt_words_add(s, " %s of PyTorch's segments had no block in use in the snapshot taken ", mt_words_bytes(b1, j->idle));
+        if (later < 0.1)
+            mt_words_add(s, "right after it: it is cache.");
+        else
+            mt_words_add(s, "%.1f s later: it is cache.", later);
+    }
     grows(s, j, " before it");
     if (!o->is_host && o->free > o->request && o->request != 0)
         mt_words_add(s,
@@ -233,6 +238,18 @@ static void pinned(const struct mt_job *j, struct mt_sentence *why)
         "Ray's, given with --log, settles it. ");
 }
 
+/* The peak that a snapshot tells may be of memory that was not there. */
+static void books(struct mt_sentence *why, const struct mt_job *j)
+{
+    const struct mt_books_peak *most = NULL;
+    for (uint32_t i = 0; i < j->books_peaks.n; i++)
+        if (mt_books_peak_counts(&j->books_peaks.p[i]) && (most == NULL || j->books_peaks.p[i].unmapped > most->unmapped))
+            most = &j->books_peaks.p[i];
+    if (most != NULL)
+        mt_words_add(why, " PyTorch's books had %s reserved at their own peak, but the driver had unmapped %s of it by then.",
+                     MT_BYTES(most->reserved), MT_BYTES(most->unmapped));
+}
+
 /* At that very instant, for a column is as wide as several phases of a long job: of the process that held most, else of the next. */
 static const struct mt_job_phase *phase_at_focus(const struct mt_books *b, const struct mt_ledger *l)
 {
@@ -274,6 +291,7 @@ static void peak_sentence(const struct mt_books *b, struct mt_sentence *s, struc
     if (l->capacity > most)
         mt_words_add(why, " %s (%u %%) were left there: what fails next would be in that phase.", MT_BYTES(l->capacity - most),
                      (unsigned)((double)(l->capacity - most) * 100 / (double)l->capacity));
+    books(why, j);
     grows(why, j, "");
     if (j->n_survived != 0)
         mt_words_add(why, " %llu failed allocation%s survived by asking again.", (unsigned long long)j->n_survived,

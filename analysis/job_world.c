@@ -219,7 +219,7 @@ static int probe(struct mt_books *b, uint32_t claims, uint32_t proc, int32_t ord
     uint32_t ledger = ledger_of_ordinal(b, proc, ordinal);
     struct mt_probe *at;
     for (uint32_t i = 0; i < b->probes.n; i++)
-        if (b->probes.p[i].claims == claims && b->probes.p[i].ordinal == ordinal)
+        if (b->probes.p[i].claims == claims && b->probes.p[i].ordinal == ordinal && !b->probes.p[i].is_peak)
             return 1;
     if (ledger == MT_NONE32)
         return 1;
@@ -227,12 +227,25 @@ static int probe(struct mt_books *b, uint32_t claims, uint32_t proc, int32_t ord
     if (at == NULL)
         return 0;
     /* Where nobody noted when it was taken: at its last event; PyTorch's clock and ours differ by less than a millisecond. */
-    *at = (struct mt_probe){mt_claims_taken(c, b->job->drivers.p[p->driver]), claims, proc, ledger, ordinal};
+    *at = (struct mt_probe){mt_claims_taken(c, b->job->drivers.p[p->driver]), claims, proc, ledger, ordinal, false};
     if (at->at_ns == 0)
         at->at_ns = c->dump_ns != 0 ? c->dump_ns + 1000000 : q->last_ns;
     if (at->at_ns > p->end_ns)
         at->at_ns = p->end_ns;
     return 1;
+}
+
+static int probe_peak(struct mt_books *b, uint32_t claims, uint32_t proc)
+{
+    const struct mt_claims *c = &b->claims[claims];
+    uint32_t ledger = c->peak_ns != 0 ? ledger_of_ordinal(b, proc, c->peak_ordinal) : MT_NONE32;
+    struct mt_probe *at;
+    if (ledger == MT_NONE32 || c->peak_ns > b->proc[proc].end_ns)
+        return 1;
+    at = MT_VEC_PUSH(&b->probes);
+    if (at != NULL)
+        *at = (struct mt_probe){c->peak_ns, claims, proc, ledger, c->peak_ordinal, true};
+    return at != NULL;
 }
 
 static int match_snapshots(struct mt_books *b)
@@ -254,6 +267,8 @@ static int match_snapshots(struct mt_books *b)
         for (uint32_t k = 0; k < c->list.n; k++)
             if (c->list.p[k].t1_ns == 0 && !probe(b, i, proc, c->list.p[k].ordinal))
                 return 0;
+        if (!probe_peak(b, i, proc))
+            return 0;
     }
     if (b->probes.n > 1)
         qsort(b->probes.p, b->probes.n, sizeof *b->probes.p, by_moment);

@@ -1,6 +1,5 @@
 /* One pass over the events finds each role's highest bytes in each phase; then one expectation per role and kind of phase. */
-#include "analysis/metrics_expected.h"
-#include "analysis/metrics_shape.h"
+#include "analysis/expected_impl.h"
 #include "analysis/words.h"
 
 #include <stdarg.h>
@@ -10,28 +9,13 @@
 #define MARGIN (UINT64_C(64) << 20)
 #define LIMIT 1e18 /* larger is no size */
 
-struct high {
-    uint64_t bytes;
-    int64_t event;
-};
-struct work {
-    struct mt_expected *out;
-    const struct mt_roles *w;
-    const struct mt_device_analysis *d;
-    const struct mt_runconf *conf;
-    struct mt_run_shape s;
-    struct high (*high)[MT_ROLE_COUNT]; /* by coarse phase */
-    bool seen[MT_PH_COUNT];
-    bool ok;
-};
-
 /* ---- what was measured ---- */
 
 /* Wraps below zero where a trace contradicts itself: then it is no size. */
-static void note(struct high *h, uint64_t live, int64_t event)
+static void note(struct mt_expect_high *h, uint64_t live, int64_t event)
 {
     if (live <= INT64_MAX && live > h->bytes)
-        *h = (struct high){live, event};
+        *h = (struct mt_expect_high){live, event};
 }
 
 /* Inside a backward pass a layer's gradient is whole for a moment, before it is reduced and divided. */
@@ -41,7 +25,7 @@ static bool is_between_backwards(unsigned sub)
            sub == MT_PH_OPTIM_STATE_INIT || sub == MT_PH_GRAD_CLIP;
 }
 
-static void measure(struct work *k)
+static void measure(struct mt_expect_work *k)
 {
     const struct mt_replay *r = k->w->r;
     uint64_t live[MT_ROLE_COUNT] = {0};
@@ -79,7 +63,7 @@ static bool rolls_out(unsigned p) { return p >= MT_PH_ROLLOUT_LOAD && p <= MT_PH
 static bool syncs(unsigned p) { return p == MT_PH_WEIGHT_SYNC; }
 
 /* The phase of a kind in which the role is highest; MT_PH_COUNT = the kind does not occur. */
-static unsigned highest(const struct work *k, bool (*kind)(unsigned), unsigned role)
+static unsigned highest(const struct mt_expect_work *k, bool (*kind)(unsigned), unsigned role)
 {
     unsigned best = MT_PH_COUNT;
     for (unsigned p = 0; p < MT_PH_COUNT; p++)
@@ -91,7 +75,7 @@ static unsigned highest(const struct work *k, bool (*kind)(unsigned), unsigned r
 /* ---- which bytes are more ---- */
 
 /* The places that hold most of a role at an event: "12.00 GiB of models.py:3 f, 1.00 GiB of g.py:7 h". */
-static int places(const struct work *k, unsigned role, int64_t at, struct mt_sentence *s)
+static int places(const struct mt_expect_work *k, unsigned role, int64_t at, struct mt_sentence *s)
 {
     const struct mt_replay *r = k->w->r;
     uint64_t *sum = mt_calloc((size_t)r->t->stacks.n + 1, sizeof *sum);
@@ -128,7 +112,7 @@ static int places(const struct work *k, unsigned role, int64_t at, struct mt_sen
     return 1;
 }
 
-static int which_are_more(const struct work *k, struct mt_expect *e)
+static int which_are_more(const struct mt_expect_work *k, struct mt_expect *e)
 {
     struct mt_sentence s = {"", 0};
     double times = e->bytes != 0 ? (double)e->measured / (double)e->bytes : 0;
@@ -149,7 +133,7 @@ static int which_are_more(const struct work *k, struct mt_expect *e)
 
 /* ---- rows ---- */
 
-static struct mt_expect *row(struct work *k, unsigned role, unsigned phase)
+struct mt_expect *mt_expect_row(struct mt_expect_work *k, unsigned role, unsigned phase)
 {
     struct mt_expect *e;
     if (!k->ok || phase >= MT_PH_COUNT || k->high[phase][role].bytes == 0)
@@ -167,13 +151,7 @@ static struct mt_expect *row(struct work *k, unsigned role, unsigned phase)
     return e;
 }
 
-#if defined(__GNUC__)
-__attribute__((format(printf, 3, 4)))
-#endif
-static void
-say(struct work *k, struct mt_expect *e, const char *fmt, ...);
-
-static void say(struct work *k, struct mt_expect *e, const char *fmt, ...)
+void mt_expect_say(struct mt_expect_work *k, struct mt_expect *e, const char *fmt, ...)
 {
     char text[512];
     va_list ap;
@@ -185,7 +163,7 @@ static void say(struct work *k, struct mt_expect *e, const char *fmt, ...)
 }
 
 /* The text comes next. */
-static void expect(struct work *k, struct mt_expect *e, double bytes, bool at_most)
+void mt_expect_set(struct mt_expect_work *k, struct mt_expect *e, double bytes, bool at_most)
 {
     uint64_t margin;
     e->known = bytes >= 0 && bytes < LIMIT;
@@ -199,121 +177,10 @@ static void expect(struct work *k, struct mt_expect *e, double bytes, bool at_mo
         k->ok = k->ok && which_are_more(k, e);
 }
 
-/* ---- parameters, gradients, optimizer ---- */
-
-/* Bytes of the parameters of this rank by the shape of the model; 0 = not known, and why. */
-static double by_shape(const struct work *k, const char **why)
-{
-    const struct mt_run_shape *s = &k->s;
-    *why = s->no_params;
-    if (s->layout == MT_LAYOUT_UNKNOWN)
-        return *why = s->no_layout, 0;
-    if (s->params <= 0)
-        return 0;
-    if (s->elem <= 0)
-        return *why = "the type of the parameters is not among the settings", 0;
-    if (s->tp <= 0 || s->pp <= 0)
-        return *why = "how the model is divided (tensor, pipeline parallel) is not among the settings", 0;
-    if (s->pp > 1)
-        return *why = "which layers this pipeline stage has is not known", 0;
-    if (s->sharded && s->shards <= 0)
-        return *why = "over how many ranks the parameters are divided is not among the settings", 0;
-    return s->params * s->elem / s->tp / (s->sharded ? s->shards : 1);
-}
-
-static void params(struct work *k, unsigned phase)
-{
-    struct mt_expect *e = row(k, MT_ROLE_PARAM, phase);
-    const char *why;
-    double bytes;
-    if (e == NULL)
-        return;
-    bytes = by_shape(k, &why);
-    if (bytes <= 0) {
-        say(k, e, "%s", why);
-        return;
-    }
-    if (k->s.on_host)
-        bytes = 0;
-    expect(k, e, bytes, k->s.on_host);
-    if (k->s.on_host)
-        say(k, e, "none: they stay on the host while training");
-    else
-        say(k, e, "%.0f parameters x %.0f bytes / %.0f (tensor parallel) / %.0f (shards)", k->s.params, k->s.elem, k->s.tp,
-            k->s.sharded ? k->s.shards : 1.0);
-}
-
-/* What the parameters of this rank are taken for: by shape, else as measured. 0 = not known. */
-static double base(struct work *k, unsigned phase, const char **from, const char **why)
-{
-    uint64_t measured = k->high[phase][MT_ROLE_PARAM].bytes, before = k->high[phase][MT_ROLE_BEFORE].bytes;
-    double bytes = by_shape(k, why);
-    *from = "by the model's shape";
-    if (k->s.layout == MT_LAYOUT_UNKNOWN)
-        return *why = k->s.no_layout, 0;
-    if (k->s.lora)
-        return *why = "only adapters are trained (LoRA), and their size is not known", 0;
-    if (bytes > 0)
-        return bytes;
-    *from = "measured";
-    if (measured == 0)
-        return *why = "the parameters are not in the recording", 0;
-    if (before > measured / 20)
-        return *why = "part of the parameters may be among what was there before recording", 0;
-    return (double)measured;
-}
-
-static void gradients(struct work *k, unsigned phase)
-{
-    struct mt_expect *e = row(k, MT_ROLE_GRAD, phase);
-    const char *from, *why = "";
-    double bytes;
-    if (e == NULL)
-        return;
-    bytes = base(k, phase, &from, &why);
-    if (bytes <= 0) {
-        say(k, e, "%s", why);
-        return;
-    }
-    if (k->s.layout == MT_LAYOUT_MEGATRON) {
-        expect(k, e, 2 * bytes, from[0] == 'm');
-        say(k, e, "32-bit gradients of 16-bit parameters: 2 x %s (%s)", MT_BYTES((uint64_t)bytes), from);
-    } else {
-        expect(k, e, bytes, from[0] == 'm');
-        say(k, e, "as many bytes as the parameters of this rank: %s (%s)", MT_BYTES((uint64_t)bytes), from);
-    }
-}
-
-static void optimizer(struct work *k, unsigned phase)
-{
-    struct mt_expect *e = row(k, MT_ROLE_OPTIM_STATE, phase);
-    const char *from, *why = "";
-    double bytes;
-    if (e == NULL)
-        return;
-    bytes = base(k, phase, &from, &why);
-    if (bytes > 0 && k->s.on_host)
-        bytes = 0, why = "the optimizer's state is on the host, all or part of it";
-    else if (bytes > 0 && k->s.no_states != NULL)
-        bytes = 0, why = k->s.no_states;
-    else if (bytes > 0 && k->s.layout == MT_LAYOUT_MEGATRON && k->s.shards <= 0)
-        bytes = 0, why = "over how many data-parallel ranks the state is divided is not among the settings";
-    if (bytes <= 0) {
-        say(k, e, "%s", why);
-    } else if (k->s.layout == MT_LAYOUT_MEGATRON) {
-        expect(k, e, 6 * bytes / k->s.shards, from[0] == 'm');
-        say(k, e, "32-bit parameters and two moments, 6 x the 16-bit parameters: 6 x %s (%s) / %.0f data-parallel ranks",
-            MT_BYTES((uint64_t)bytes), from, k->s.shards);
-    } else {
-        expect(k, e, k->s.states * bytes, from[0] == 'm');
-        say(k, e, "two moments in the type of the parameters: 2 x %s (%s)", MT_BYTES((uint64_t)bytes), from);
-    }
-}
-
 /* ---- logits ---- */
 
 /* Rows of the largest logits in a kind of phase, told by the vocabulary that was found in the trace. */
-static double tokens_of(const struct work *k, bool (*kind)(unsigned))
+static double tokens_of(const struct mt_expect_work *k, bool (*kind)(unsigned))
 {
     const struct mt_role_facts *f = &k->d->roles;
     uint64_t most = 0, row_bytes;
@@ -330,7 +197,7 @@ static double tokens_of(const struct work *k, bool (*kind)(unsigned))
 }
 
 /* Frames that compute the entropy of whole logits hold some of a kind of phase; or, in training, it has a weight. */
-static bool has_entropy(const struct work *k, bool (*kind)(unsigned))
+static bool has_entropy(const struct mt_expect_work *k, bool (*kind)(unsigned))
 {
     static const char *const names[] = {"entropy_from_logits", "vocab_parallel_entropy"};
     const struct mt_trace *t = k->w->r->t;
@@ -348,7 +215,7 @@ static bool has_entropy(const struct work *k, bool (*kind)(unsigned))
 }
 
 /* Whether logits of so many bytes occur as they are, beside copies of twice the size. */
-static bool in_16_bits(const struct work *k, double bytes)
+static bool in_16_bits(const struct mt_expect_work *k, double bytes)
 {
     const struct mt_replay *r = k->w->r;
     for (uint64_t i = 0; i < r->d->events.n; i++) {
@@ -363,7 +230,7 @@ static bool in_16_bits(const struct work *k, double bytes)
 /* Copies of the logits that live together, bytes of an element each. Forward alone: logits, a 32-bit copy, log-softmax. Where a backward
  * follows, the log-softmax waits for it and meets two gradients there, that of what was picked and its own; the copy has gone by then,
  * unless the logits were in 32 bits from the start. An entropy keeps a softmax in training, and makes a product besides in evaluation. */
-static void logits(struct work *k, bool (*kind)(unsigned))
+static void logits(struct mt_expect_work *k, bool (*kind)(unsigned))
 {
     static const struct {
         unsigned each;
@@ -377,7 +244,7 @@ static void logits(struct work *k, bool (*kind)(unsigned))
           {16, "4 + 4 + 4 + 4", "32-bit logits, their shifted copy, softmax and product of the entropy"}},
          {{16, "4 + 4 + 4 + 4", "32-bit logits, log-softmax, its gradient and that of the loss"},
           {20, "4 + 4 + 4 + 4 + 4", "32-bit logits, log-softmax, its gradient and that of the loss, softmax of the entropy"}}}};
-    struct mt_expect *e = row(k, MT_ROLE_LOGITS, highest(k, kind, MT_ROLE_LOGITS));
+    struct mt_expect *e = mt_expect_row(k, MT_ROLE_LOGITS, highest(k, kind, MT_ROLE_LOGITS));
     const struct mt_role_facts *f = &k->d->roles;
     double tokens = tokens_of(k, kind), vocab = (double)f->vocab, split = (double)(f->vocab_split != 0 ? f->vocab_split : 1);
     const char *from = "as the largest of them has";
@@ -385,7 +252,7 @@ static void logits(struct work *k, bool (*kind)(unsigned))
     if (e == NULL)
         return;
     if (mt_run_number(k->conf, "fused_head") > 0) {
-        say(k, e, "a fused output head makes them in pieces whose size is not among the settings");
+        mt_expect_say(k, e, "a fused output head makes them in pieces whose size is not among the settings");
         return;
     }
     wide = tokens > 0 && f->logits_elem == 4 && !in_16_bits(k, tokens * (vocab / split) * 2);
@@ -396,40 +263,41 @@ static void logits(struct work *k, bool (*kind)(unsigned))
         from = "as the budget allows";
     }
     if (tokens <= 0 || vocab <= 0 || split <= 0) {
-        say(k, e, "%s",
-            vocab <= 0    ? "the vocabulary is not known"
-            : tokens <= 0 ? "the number of tokens is not known"
-                          : "over how many ranks the vocabulary is divided is not known");
+        mt_expect_say(k, e, "%s",
+                      vocab <= 0    ? "the vocabulary is not known"
+                      : tokens <= 0 ? "the number of tokens is not known"
+                                    : "over how many ranks the vocabulary is divided is not known");
         return;
     }
     entropy = has_entropy(k, kind);
-    expect(k, e, tokens * (vocab / split) * chains[wide][back][entropy].each, true);
-    say(k, e, "%.0f tokens (%s) x a vocabulary of %.0f / %.0f x (%s) bytes (%s)", tokens, from, vocab, split,
-        chains[wide][back][entropy].sum, chains[wide][back][entropy].what);
+    mt_expect_set(k, e, tokens * (vocab / split) * chains[wide][back][entropy].each, true);
+    mt_expect_say(k, e, "%.0f tokens (%s) x a vocabulary of %.0f / %.0f x (%s) bytes (%s)", tokens, from, vocab, split,
+                  chains[wide][back][entropy].sum, chains[wide][back][entropy].what);
 }
 
 /* ---- engine ---- */
 
-static void weights(struct work *k)
+static void weights(struct mt_expect_work *k)
 {
-    struct mt_expect *e = row(k, MT_ROLE_ENGINE_WEIGHTS, highest(k, rolls_out, MT_ROLE_ENGINE_WEIGHTS));
+    struct mt_expect *e = mt_expect_row(k, MT_ROLE_ENGINE_WEIGHTS, highest(k, rolls_out, MT_ROLE_ENGINE_WEIGHTS));
     if (e == NULL)
         return;
     if (k->s.params <= 0 || k->s.rollout_tp <= 0) {
-        say(k, e, "%s", k->s.params <= 0 ? k->s.no_params : "the engine's tensor-parallel size is not among the settings");
+        mt_expect_say(k, e, "%s",
+                      k->s.params <= 0 ? k->s.no_params : "the engine's tensor-parallel size is not among the settings");
         return;
     }
-    expect(k, e, k->s.params * 2 / k->s.rollout_tp, false);
-    say(k, e, "%.0f parameters x 2 bytes / %.0f (the engine's tensor parallel)", k->s.params, k->s.rollout_tp);
+    mt_expect_set(k, e, k->s.params * 2 / k->s.rollout_tp, false);
+    mt_expect_say(k, e, "%.0f parameters x 2 bytes / %.0f (the engine's tensor parallel)", k->s.params, k->s.rollout_tp);
 }
 
-static void cache(struct work *k)
+static void cache(struct mt_expect_work *k)
 {
     static const char *const bytes_keys[] = {"kv_cache_memory_bytes", "--kv-cache-memory-bytes"};
     static const char *const token_keys[] = {"max_total_tokens", "--max-total-tokens", "sglang.max_total_tokens",
                                              "--sglang-max-total-tokens"};
     unsigned phase = highest(k, rolls_out, MT_ROLE_KV_CACHE);
-    struct mt_expect *e = row(k, MT_ROLE_KV_CACHE, phase);
+    struct mt_expect *e = mt_expect_row(k, MT_ROLE_KV_CACHE, phase);
     double bytes = 0, tokens = 0, share = mt_run_number(k->conf, "gpu_memory_utilization");
     if (e == NULL)
         return;
@@ -438,50 +306,55 @@ static void cache(struct work *k)
     for (size_t i = 0; i < sizeof token_keys / sizeof *token_keys && tokens <= 0; i++)
         tokens = mt_run_number(k->conf, token_keys[i]);
     if (bytes > 0) {
-        expect(k, e, bytes, false);
-        say(k, e, "set in bytes: %s", MT_BYTES((uint64_t)bytes));
+        mt_expect_set(k, e, bytes, false);
+        mt_expect_say(k, e, "set in bytes: %s", MT_BYTES((uint64_t)bytes));
+    } else if (tokens > 0 && k->s.layers > 0 && k->s.model.latent > 0) {
+        mt_expect_set(k, e, tokens * k->s.layers * k->s.model.latent * 2, false);
+        mt_expect_say(k, e, "%.0f tokens x %.0f layers x %.0f (latent attention) x 2 bytes", tokens, k->s.layers,
+                      k->s.model.latent);
     } else if (tokens > 0 && k->s.layers > 0 && k->s.kv_width > 0 && k->s.rollout_tp > 0) {
         bytes = tokens * 2 * k->s.layers * k->s.kv_width / k->s.rollout_tp * 2;
-        expect(k, e, bytes, false);
-        say(k, e,
+        mt_expect_set(k, e, bytes, false);
+        mt_expect_say(
+            k, e,
             "%.0f tokens x 2 x %.0f layers x %.0f (heads of keys and values x head size) / %.0f (tensor parallel) x 2 bytes",
             tokens, k->s.layers, k->s.kv_width, k->s.rollout_tp);
     } else if (share > 0 && share <= 1 && k->d->capacity != 0) {
         uint64_t held = k->high[phase][MT_ROLE_ENGINE_WEIGHTS].bytes;
         bytes = share * (double)k->d->capacity - (double)held;
-        expect(k, e, bytes > 0 ? bytes : 0, true);
-        say(k, e, "the engine's share of the card, %.2f x %s, less its weights (%s)", share, MT_BYTES(k->d->capacity),
-            MT_BYTES(held));
+        mt_expect_set(k, e, bytes > 0 ? bytes : 0, true);
+        mt_expect_say(k, e, "the engine's share of the card, %.2f x %s, less its weights (%s)", share, MT_BYTES(k->d->capacity),
+                      MT_BYTES(held));
     } else {
-        say(k, e,
-            share > 0 && share <= 1 ? "the card's size is not known; --capacity names it"
-                                    : "neither its size nor the engine's share of the card is among the settings");
+        mt_expect_say(k, e,
+                      share > 0 && share <= 1 ? "the card's size is not known; --capacity names it"
+                                              : "neither its size nor the engine's share of the card is among the settings");
     }
 }
 
 /* ---- between the phases ---- */
 
-static void sync(struct work *k)
+static void sync(struct mt_expect_work *k)
 {
-    struct mt_expect *e = row(k, MT_ROLE_WEIGHT_SYNC, highest(k, syncs, MT_ROLE_WEIGHT_SYNC));
+    struct mt_expect *e = mt_expect_row(k, MT_ROLE_WEIGHT_SYNC, highest(k, syncs, MT_ROLE_WEIGHT_SYNC));
     double bucket = mt_run_number(k->conf, "weight_bucket"), largest = k->s.vocab * k->s.hidden * 2;
     if (e == NULL)
         return;
     if (bucket <= 0) {
-        say(k, e, "the size of a bucket is not among the settings");
+        mt_expect_say(k, e, "the size of a bucket is not among the settings");
         return;
     }
     if (bucket < 1048576) /* verl counts MiB, the others bytes */
         bucket *= 1048576;
     if (largest > bucket && largest < LIMIT)
         bucket = largest;
-    expect(k, e, 2 * bucket, true);
-    say(k, e, "two buckets of %s, one that is filled and one under way%s", MT_BYTES((uint64_t)bucket),
-        largest == bucket ? " (the largest tensor fills one alone)" : "");
+    mt_expect_set(k, e, 2 * bucket, true);
+    mt_expect_say(k, e, "two buckets of %s, one that is filled and one under way%s", MT_BYTES((uint64_t)bucket),
+                  largest == bucket ? " (the largest tensor fills one alone)" : "");
 }
 
 /* verl moves parameters and optimizer state out between the phases: nothing of them belongs into a rollout. */
-static void moved_out(struct work *k, const struct mt_frameworks *fw)
+static void moved_out(struct mt_expect_work *k, const struct mt_frameworks *fw)
 {
     static const struct {
         unsigned role;
@@ -493,19 +366,19 @@ static void moved_out(struct work *k, const struct mt_frameworks *fw)
         if (fw->main != MT_FW_VERL || k->conf == NULL || !mt_runconf_find(k->conf, moved[i].setting, &hit) || hit.is_default ||
             !mt_runconf_is_true(hit.value))
             continue;
-        e = row(k, moved[i].role, highest(k, rolls_out, moved[i].role));
+        e = mt_expect_row(k, moved[i].role, highest(k, rolls_out, moved[i].role));
         if (e == NULL)
             continue;
-        expect(k, e, 0, true);
-        say(k, e, "none: %.100s is set, which moves them to the host between the phases",
-            hit.key != NULL ? hit.key->key : moved[i].setting);
+        mt_expect_set(k, e, 0, true);
+        mt_expect_say(k, e, "none: %.100s is set, which moves them to the host between the phases",
+                      hit.key != NULL ? hit.key->key : moved[i].setting);
     }
 }
 
 enum mt_rc mt_expected_make(struct mt_expected *out, const struct mt_roles *w, const struct mt_device_analysis *d,
                             const struct mt_frameworks *fw, const struct mt_runconf *conf)
 {
-    struct work k = {.out = out, .w = w, .d = d, .conf = conf, .ok = true};
+    struct mt_expect_work k = {.out = out, .w = w, .d = d, .conf = conf, .ok = true};
     unsigned train;
     memset(out, 0, sizeof *out);
     if (!d->roles.made || d->end_state_only || d->kind != MT_DEV_CUDA || w->fate == NULL || w->old_role == NULL)
@@ -516,11 +389,11 @@ enum mt_rc mt_expected_make(struct mt_expected *out, const struct mt_roles *w, c
     mt_run_shape_make(&k.s, w->r->t, fw, conf);
     measure(&k);
     train = highest(&k, trains, MT_ROLE_PARAM);
-    params(&k, train != MT_PH_COUNT ? train : highest(&k, evaluates, MT_ROLE_PARAM));
+    mt_expect_params(&k, train != MT_PH_COUNT ? train : highest(&k, evaluates, MT_ROLE_PARAM));
     train = highest(&k, trains, MT_ROLE_GRAD);
-    gradients(&k, train);
+    mt_expect_gradients(&k, train);
     train = highest(&k, trains, MT_ROLE_OPTIM_STATE);
-    optimizer(&k, train);
+    mt_expect_optimizer(&k, train);
     logits(&k, trains);
     logits(&k, evaluates);
     weights(&k);

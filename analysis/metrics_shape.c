@@ -15,86 +15,27 @@ double mt_run_number(const struct mt_runconf *conf, const char *name)
     return v.known && v.v > 0 && v.v < 1e15 ? v.v : 0;
 }
 
-static const char *word(const struct mt_runconf *conf, const char *name)
+const char *mt_run_word(const struct mt_runconf *conf, const char *name)
 {
     struct mt_runconf_hit hit;
     return conf != NULL && mt_runconf_find(conf, name, &hit) ? hit.value : NULL;
 }
 
-/* The first of several keys that is set; framework's own ones and those of a model's config.json. */
-static double first_of(const struct mt_runconf *conf, const char *const *keys)
-{
-    double v = 0;
-    for (; *keys != NULL && v <= 0; keys++)
-        v = mt_run_number(conf, *keys);
-    return v;
-}
-
-static bool is_set(const struct mt_runconf *conf, const char *key)
+bool mt_run_is_set(const struct mt_runconf *conf, const char *key)
 {
     struct mt_runconf_hit hit;
     return conf != NULL && mt_runconf_find(conf, key, &hit) && !hit.is_default && !mt_runconf_is_false(hit.value);
 }
 
-/* ---- the model ---- */
-
-/* Families with the usual decoder layer: four projections, gate, up and down, two norms. */
-static bool is_usual(const char *type)
+static bool is_word(const struct mt_runconf *conf, const char *name, const char *is)
 {
-    static const char *const known[] = {"llama", "qwen2", "qwen3", "mistral"};
-    for (size_t i = 0; type != NULL && i < sizeof known / sizeof *known; i++)
-        if (strcmp(type, known[i]) == 0)
-            return true;
-    return false;
-}
-
-static void count_params(struct mt_run_shape *s, const struct mt_runconf *conf)
-{
-    static const char *const inner_keys[] = {"intermediate_size", "text_config.intermediate_size", "--ffn-hidden-size", NULL};
-    static const char *const head_keys[] = {"head_dim", "text_config.head_dim", "--kv-channels", NULL};
-    static const char *const expert_keys[] = {"num_experts", "num_local_experts", "n_routed_experts", "--num-experts", NULL};
-    double inner = first_of(conf, inner_keys), head = first_of(conf, head_keys), heads = mt_run_number(conf, "heads"),
-           kv = mt_run_number(conf, "kv_heads"), outer;
-    const char *type = word(conf, "model_type"), *missing = NULL, *tie = word(conf, "tie_word_embeddings");
-    bool flags = is_set(conf, "--swiglu"),
-         tied = flags ? !is_set(conf, "--untie-embeddings-and-output-weights") : mt_runconf_is_true(tie);
-    s->layers = mt_run_number(conf, "layers");
-    s->hidden = mt_run_number(conf, "hidden");
-    s->vocab = mt_run_number(conf, "vocab");
-    if (kv <= 0 && flags)
-        kv = heads;
-    if (head <= 0 && heads > 0)
-        head = s->hidden / heads;
-    s->kv_width = kv * head;
-    missing = s->layers <= 0   ? "layers"
-              : s->hidden <= 0 ? "hidden size"
-              : heads <= 0     ? "attention heads"
-              : kv <= 0        ? "heads of keys and values"
-              : inner <= 0     ? "width of the MLP"
-              : s->vocab <= 0  ? "vocabulary"
-                               : NULL;
-    if (missing != NULL)
-        (void)snprintf(s->no_params, sizeof s->no_params,
-                       "the model's shape (%s) is not among the settings; its config.json, given with --config, says it",
-                       missing);
-    else if (first_of(conf, expert_keys) > 0)
-        (void)snprintf(s->no_params, sizeof s->no_params, "the model has experts, whose division is not computed");
-    else if (!flags && !is_usual(type))
-        (void)snprintf(s->no_params, sizeof s->no_params, "how the layers of this model type are built is not known");
-    if (s->no_params[0] != '\0')
-        return;
-    outer = s->vocab * s->hidden * (tied ? 1 : 2) + s->hidden;
-    s->params = outer + s->layers * (2 * s->hidden * heads * head + 2 * s->hidden * s->kv_width + 3 * s->hidden * inner +
-                                     2 * s->hidden);
-    if (s->params >= 1e14) { /* no model: a setting that is no shape */
-        s->params = 0;
-        (void)snprintf(s->no_params, sizeof s->no_params, "the model's shape among the settings makes no model");
-    }
+    const char *v = mt_run_word(conf, name);
+    return v != NULL && strcmp(v, is) == 0;
 }
 
 /* ---- who has which part ---- */
 
-static double world(const struct mt_runconf *conf)
+double mt_run_world(const struct mt_runconf *conf)
 {
     static const char *const pairs[][2] = {{"trainer.n_gpus_per_node", "trainer.nnodes"},
                                            {"--actor-num-gpus-per-node", "--actor-num-nodes"},
@@ -107,10 +48,22 @@ static double world(const struct mt_runconf *conf)
 
 static void divide(struct mt_run_shape *s, const struct mt_frameworks *fw, const struct mt_runconf *conf)
 {
-    double all = world(conf), cp = mt_run_number(conf, "cp"), dp = mt_run_number(conf, "dp");
+    double all = mt_run_world(conf), cp = mt_run_number(conf, "cp"), dp = mt_run_number(conf, "dp");
     s->tp = mt_run_number(conf, "tp");
     s->pp = mt_run_number(conf, "pp");
     s->rollout_tp = mt_run_number(conf, "rollout_tp");
+    s->ep = mt_run_number(conf, "ep");
+    if (s->ep <= 0)
+        s->ep = mt_run_number(conf, "policy.megatron_cfg.expert_model_parallel_size");
+    s->etp = mt_run_number(conf, "--expert-tensor-parallel-size");
+    if (s->etp <= 0)
+        s->etp = mt_run_number(conf, "actor_rollout_ref.actor.megatron.expert_tensor_parallel_size");
+    if (s->layout == MT_LAYOUT_ZERO) {
+        s->shards = all;
+        s->tp = s->pp = 1;
+        s->sharded = s->zero == 3;
+        return;
+    }
     s->sharded = s->layout == MT_LAYOUT_SAME && (fw->fsdp1 || fw->fsdp2);
     if (s->layout == MT_LAYOUT_SAME && !s->sharded) {
         s->shards = s->tp = s->pp = 1;
@@ -118,7 +71,7 @@ static void divide(struct mt_run_shape *s, const struct mt_frameworks *fw, const
     }
     if (s->sharded && mt_run_number(conf, "actor_rollout_ref.actor.fsdp_config.fsdp_size") > 0)
         s->shards = mt_run_number(conf, "actor_rollout_ref.actor.fsdp_config.fsdp_size");
-    else if (fw->main == MT_FW_MEGATRON && !is_set(conf, "--use-distributed-optimizer"))
+    else if (fw->main == MT_FW_MEGATRON && !mt_run_is_set(conf, "--use-distributed-optimizer"))
         s->shards = conf != NULL && conf->any ? 1 : 0;
     else if (dp > 0)
         s->shards = dp * (cp > 0 ? cp : 1); /* context-parallel ranks hold shards too */
@@ -146,64 +99,155 @@ static double elem_of(const char *type)
     return 0;
 }
 
-static bool ends_with(const char *s, const char *end)
+/* ---- DeepSpeed ---- */
+
+static bool is_offloaded(const struct mt_runconf *conf, const char *key)
 {
-    size_t n = strlen(s), k = strlen(end);
-    return n >= k && strcmp(s + n - k, end) == 0;
+    return is_word(conf, key, "cpu") || is_word(conf, key, "nvme");
 }
 
-/* What the frames say of the optimizer: 1 = Adam in the parameters' type, -1 = another one. */
-static int optimizer_of_frames(const struct mt_trace *t)
+static void zero(struct mt_run_shape *s, const struct mt_trace *t, const struct mt_runconf *conf)
 {
-    static const char *const adam[] = {"torch/optim/adam.py", "torch/optim/adamw.py"};
-    static const char *const other[] = {"torch/optim/sgd.py", "torch/optim/adagrad.py", "torch/optim/rmsprop.py",
-                                        "torch/optim/adafactor.py"};
-    int found = 0;
-    for (uint32_t i = 0; i < t->functions.n; i++) {
-        const char *file = mt_str(t, t->functions.p[i].file);
-        if (strstr(file, "bitsandbytes/") != NULL || strstr(file, "torchao/") != NULL)
-            return -1;
-        for (size_t k = 0; k < sizeof other / sizeof *other; k++)
-            if (ends_with(file, other[k]))
-                return -1;
-        for (size_t k = 0; k < sizeof adam / sizeof *adam; k++)
-            found = ends_with(file, adam[k]) ? 1 : found;
+    static const char *const stages[] = {"zero_optimization.stage", "zero_stage", "deepspeed_config.zero_stage"};
+    static const char *const halves[] = {"bf16.enabled", "fp16.enabled", "--bf16", "--fp16"};
+    double stage = 0;
+    s->no_layout = "ZeRO's stage is not among the settings; DeepSpeed's configuration, given with --config, says it";
+    for (size_t i = 0; i < sizeof stages / sizeof *stages && stage <= 0; i++)
+        stage = mt_run_number(conf, stages[i]);
+    for (uint32_t i = 0; i < t->functions.n && stage <= 0; i++)
+        if (strstr(mt_str(t, t->functions.p[i].file), "deepspeed/runtime/zero/stage3.py") != NULL)
+            stage = 3;
+    if (stage < 1 || stage > 3)
+        return;
+    s->zero = (unsigned)stage;
+    s->layout = MT_LAYOUT_ZERO;
+    for (size_t i = 0; i < sizeof halves / sizeof *halves; i++)
+        if (mt_runconf_is_true(mt_run_word(conf, halves[i])) || (halves[i][0] == '-' && is_word(conf, halves[i], "")))
+            s->elem = 2;
+    if (s->elem <= 0 && (is_word(conf, "mixed_precision", "bf16") || is_word(conf, "mixed_precision", "fp16")))
+        s->elem = 2;
+    if (s->elem <= 0 && mt_runconf_is_false(mt_run_word(conf, "bf16.enabled")) && mt_runconf_is_false(mt_run_word(conf, "fp16.enabled")))
+        s->elem = 4;
+    s->grad_bytes = is_word(conf, "data_types.grad_accum_dtype", "fp32") ? 4 : s->elem;
+    s->state_bytes = s->optim.factored || s->optim.tensors > s->optim.hidden || s->optim.tensors < s->optim.hidden
+                         ? 0
+                         : 4 + 4 * s->optim.tensors + s->optim.bytes; /* flat parts have no matrices */
+    s->params_on_host = is_offloaded(conf, "zero_optimization.offload_param.device") ||
+                        is_offloaded(conf, "deepspeed_config.offload_param_device");
+    s->on_host = is_offloaded(conf, "zero_optimization.offload_optimizer.device") ||
+                 is_offloaded(conf, "deepspeed_config.offload_optimizer_device") || mt_run_is_set(conf, "optimizer_offload");
+}
+
+/* ---- Megatron ---- */
+
+/* Bytes of a main parameter and two moments, as --use-precision-aware-optimizer lets them be chosen. Of a 32-bit main parameter Transformer
+ * Engine keeps only the 16 bits that the bf16 parameter lacks: that depends on its version. */
+static void megatron(struct mt_run_shape *s, const struct mt_runconf *conf)
+{
+    static const struct {
+        const char *flag;
+        bool of_state;
+    } types[] = {
+        {"--exp-avg-dtype", true}, {"--exp-avg-sq-dtype", true}, {"--main-params-dtype", true}, {"--main-grads-dtype", false}};
+    s->layout = MT_LAYOUT_MEGATRON;
+    s->elem = 2;
+    s->grad_bytes = 4;
+    s->state_bytes = 12;
+    if (s->optim.why == NULL && strcmp(s->optim.name, "SGD") == 0)
+        s->state_bytes = 8;
+    for (size_t i = 0; mt_run_is_set(conf, "--use-precision-aware-optimizer") && i < sizeof types / sizeof *types; i++) {
+        const char *v = mt_run_word(conf, types[i].flag);
+        double bytes = v == NULL ? 4 : strcmp(v, "fp8") == 0 ? 1 : elem_of(v);
+        if (types[i].of_state)
+            s->state_bytes -= 4 - bytes;
+        else
+            s->grad_bytes = bytes;
     }
-    return found;
 }
 
-static void optimizer(struct mt_run_shape *s, const struct mt_trace *t, const struct mt_runconf *conf)
+/* ---- this rank's part of the model ---- */
+
+static void mine(struct mt_run_shape *s, const struct mt_trace *t, const struct mt_runconf *conf)
 {
-    const char *set = word(conf, "optimizer");
-    int frames = optimizer_of_frames(t);
-    if (set != NULL && (strcmp(set, "adam_bf16") == 0 || strstr(set, "8bit") != NULL || strstr(set, "sgd") != NULL))
-        s->no_states = "the layout of this optimizer's state is not computed";
-    else if (frames < 0)
-        s->no_states = "the layout of this optimizer's state is not computed";
-    else if (frames > 0 ||
-             (set != NULL && (strcmp(set, "adam") == 0 || strcmp(set, "AdamW") == 0 || strcmp(set, "adamw") == 0)))
-        s->states = 2;
-    else
-        s->no_states = "neither settings nor frames name the optimizer";
+    const struct mt_model *m = &s->model;
+    struct mt_model_part part;
+    double all = mt_run_world(conf), ends = m->embed + m->head + m->hidden, from = 0, to = m->layers, stage = 0;
+    bool split_experts = s->layout == MT_LAYOUT_MEGATRON && m->experts > 0;
+    if (!m->known)
+        return;
+    if (s->tp <= 0 || s->pp <= 0) {
+        s->no_mine = "how the model is divided (tensor, pipeline parallel) is not among the settings";
+        return;
+    }
+    if (all <= 0 && mt_run_number(conf, "dp") > 0)
+        all = mt_run_number(conf, "dp") * s->tp * s->pp * (mt_run_number(conf, "cp") > 0 ? mt_run_number(conf, "cp") : 1);
+    if (s->pp > 1) {
+        s->no_mine = t->meta.rank < 0
+                         ? "which layers this pipeline stage has is not known: no name says the rank"
+                         : "which layers this pipeline stage has is not known: the number of ranks is not among the settings";
+        if (t->meta.rank < 0 || all < s->pp || t->meta.rank >= all)
+            return;
+        stage = (double)(uint64_t)(t->meta.rank / (all / s->pp)); /* stages lie outermost in the order of ranks */
+        if (!mt_model_stage(m, conf, s->pp, stage, &from, &to, &s->no_mine))
+            return;
+        s->no_mine = NULL;
+        /* A tied head is a copy of the embedding on the last stage. */
+        ends = (stage < 1 ? m->embed : 0) + (stage + 1 >= s->pp ? (m->head > 0 ? m->head : m->embed) + m->hidden : 0);
+        s->has_stage = true;
+        s->stage = stage;
+        s->from = from;
+        s->to = to;
+    }
+    part = mt_model_layers(m, from, to);
+    if (split_experts && s->ep <= 0) {
+        s->no_mine = "over how many ranks the experts are divided is not among the settings";
+        return;
+    }
+    if (split_experts && s->etp <= 0 && s->tp > 1 && s->ep > 1 && conf != NULL && conf->framework == MT_FW_AREAL) {
+        s->no_mine = "how the experts are divided by tensor parallel is not among the settings";
+        return;
+    }
+    if (s->etp <= 0)
+        s->etp = s->tp;
+    s->mine = (ends + part.dense) / s->tp;
+    if (split_experts) {
+        s->mine_experts = part.experts / s->etp / s->ep;
+        s->expert_shards = s->shards <= 1 ? s->shards : all / (s->etp * s->ep * s->pp);
+    } else {
+        s->mine += part.experts / s->tp;
+    }
 }
 
 void mt_run_shape_make(struct mt_run_shape *s, const struct mt_trace *t, const struct mt_frameworks *fw,
                        const struct mt_runconf *conf)
 {
+    const struct mt_model *m = &s->model;
+    struct mt_model_part part;
     memset(s, 0, sizeof *s);
+    mt_model_make(&s->model, conf, (int)fw->main);
+    mt_optim_make(&s->optim, t, fw, conf);
+    s->on_host = mt_run_is_set(conf, "offload_policy") || (fw->main == MT_FW_AREAL && mt_run_is_set(conf, "param_offload"));
+    s->params_on_host = s->on_host;
     if (fw->megatron_core || fw->main == MT_FW_MEGATRON) {
-        s->layout = MT_LAYOUT_MEGATRON;
-        s->elem = 2;
+        megatron(s, conf);
+        s->on_host = s->on_host || mt_run_is_set(conf, "--optimizer-cpu-offload");
     } else if (fw->deepspeed || fw->main == MT_FW_DEEPSPEED) {
-        s->no_layout = "DeepSpeed's configuration, which is not read, decides what it divides and keeps in 32 bits";
+        zero(s, t, conf);
     } else {
         s->layout = MT_LAYOUT_SAME;
-        s->elem = elem_of(word(conf, "dtype"));
+        s->elem = elem_of(mt_run_word(conf, "dtype"));
     }
-    s->lora = is_set(conf, "lora_rank");
-    s->on_host = is_set(conf, "offload_policy") || (fw->main == MT_FW_AREAL && is_set(conf, "param_offload")) ||
-                 (s->layout == MT_LAYOUT_MEGATRON && is_set(conf, "--optimizer-cpu-offload"));
+    s->lora = m->lora;
+    s->layers = m->layers;
+    s->hidden = m->hidden;
+    s->vocab = m->vocab;
+    s->kv_width = m->kv_width;
     divide(s, fw, conf);
-    count_params(s, conf);
-    optimizer(s, t, conf);
+    (void)snprintf(s->no_params, sizeof s->no_params, "%s", m->missing);
+    if (!m->known)
+        return;
+    part = mt_model_layers(m, 0, m->layers);
+    s->params = m->embed + m->head + m->hidden + part.dense + part.experts;
+    if (s->layout != MT_LAYOUT_UNKNOWN)
+        mine(s, t, conf);
 }

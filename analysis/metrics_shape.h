@@ -1,15 +1,17 @@
 /* metrics_shape.h -- the model and its division over ranks, as far as the run's settings and the frames of the trace tell: what the expected bytes
- * of docs/diagnosis.md are computed from. Layouts are those of the frameworks' code (FSDP, Megatron-LM's distributed optimizer). */
+ * of docs/diagnosis.md are computed from. Layouts are those of the frameworks' code: FSDP, Megatron-LM's distributed optimizer (distrib_optimizer.py), DeepSpeed's ZeRO
+ * (zero/stage_1_and_2.py, stage3.py). */
 #ifndef MT_METRICS_SHAPE_H
 #define MT_METRICS_SHAPE_H
 
-#include "analysis/framework.h"
-#include "analysis/runconf.h"
+#include "analysis/expected_model.h"
+#include "analysis/expected_optim.h"
 
 enum mt_layout {
     MT_LAYOUT_UNKNOWN,
-    MT_LAYOUT_SAME,    /* gradients and moments in the type of the parameters (plain PyTorch, DDP, FSDP) */
-    MT_LAYOUT_MEGATRON /* 16-bit parameters, 32-bit gradients; 32-bit parameters and moments over the data-parallel ranks */
+    MT_LAYOUT_SAME,     /* gradients and moments in the type of the parameters (plain PyTorch, DDP, FSDP) */
+    MT_LAYOUT_MEGATRON, /* 16-bit parameters, 32-bit gradients; 32-bit parameters and moments over the data-parallel ranks */
+    MT_LAYOUT_ZERO /* DeepSpeed: 32-bit parameters and states divided; from stage 2 on gradients, in stage 3 parameters too */
 };
 
 struct mt_run_shape {
@@ -19,17 +21,31 @@ struct mt_run_shape {
     double params;         /* of the whole model; 0 = not known */
     char no_params[128];   /* why they could not be counted */
     double layers, kv_width, vocab, hidden;
-    double tp, pp, rollout_tp;
-    double shards; /* over which FSDP, or Megatron's distributed optimizer, divides; 0 = not known */
-    bool sharded;  /* FSDP divides the parameters and gradients too */
-    double states; /* tensors of state for each parameter, in its type (MT_LAYOUT_SAME); 0 = not known */
-    const char *no_states;
-    bool lora, on_host; /* only adapters are trained; states stay on the host while training */
+    struct mt_model model;
+    struct mt_optim optim;
+    double tp, pp, ep, etp, rollout_tp;
+    double shards;        /* over which FSDP, ZeRO, or Megatron's distributed optimizer, divides; 0 = not known */
+    double expert_shards; /* the same for routed experts under Megatron */
+    bool sharded;         /* the parameters too: FSDP, ZeRO 3 */
+    unsigned zero;        /* stage of ZeRO, 1 to 3 */
+    double mine,
+        mine_experts; /* parameters of this rank by tensor, pipeline and expert parallel, not by shards; 0 = not known */
+    const char *no_mine;
+    bool has_stage; /* the layers are those of this rank's pipeline stage: */
+    double stage, from, to;
+    double grad_bytes, state_bytes; /* per parameter: Megatron, ZeRO */
+    bool lora, on_host;             /* only adapters are trained; states stay on the host while training */
+    bool params_on_host;
 };
 /* conf may be NULL. */
 void mt_run_shape_make(struct mt_run_shape *s, const struct mt_trace *t, const struct mt_frameworks *fw,
                        const struct mt_runconf *conf);
 /* A setting as a number, with the framework's default; 0 = not known. */
 double mt_run_number(const struct mt_runconf *conf, const char *name);
+/* A setting as it was written, NULL where it is not set; and whether somebody set it to more than false or its default. */
+const char *mt_run_word(const struct mt_runconf *conf, const char *name);
+bool mt_run_is_set(const struct mt_runconf *conf, const char *key);
+/* Ranks of the job; 0 = not among the settings. conf may be NULL. */
+double mt_run_world(const struct mt_runconf *conf);
 
 #endif

@@ -116,6 +116,10 @@ static int load_one(struct mt_load *l, const char *path, const struct mt_input_o
         }
     }
     l->n_ignored += mt_input_ignored(in);
+    mt_progress_erase(p);
+    if (mt_input_links(in) != 0 && !l->quiet)
+        mt_say("%s: %llu link%s passed over: a file is read once, under its own name", path,
+               (unsigned long long)mt_input_links(in), mt_input_links(in) == 1 ? " was" : "s were");
     if (l->n_read + l->n_logs == n_before && l->unread.n == n_unread_before) {
         /* An empty folder, an archive of other things: asked for, and nothing came of it. */
         memset(&err, 0, sizeof err);
@@ -147,6 +151,7 @@ void mt_load_inputs(struct mt_load *l, const struct mt_cli *c, mt_load_visit vis
     struct mt_input_opts opts;
 
     mt_progress_init(p, c->quiet);
+    l->quiet = c->quiet;
     memset(&opts, 0, sizeof opts);
     opts.limits = c->limits;
     opts.sha256_always = c->sha256;

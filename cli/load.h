@@ -20,7 +20,8 @@ struct mt_load {
     void *text_arg;
     struct mt_redact *redact;    /* what every trace passes before the visitor sees it; NULL = nothing */
     struct mt_progress progress; /* of reading; whoever goes on with what was read may go on with it */
-    bool failed;                 /* out of memory, or the visitor gave up: a message was printed */
+    bool quiet;
+    bool failed; /* out of memory, or the visitor gave up: a message was printed */
 };
 
 /* Called for each snapshot, which it takes over. 1 = go on, 0 = stop (the visitor has said why). */

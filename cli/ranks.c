@@ -16,6 +16,7 @@ int mt_ranks_add(struct mt_ranks *r, struct mt_trace *t, struct mt_analysis *a, 
         mt_trace_free(t);
         return 0;
     }
+    mt_claims_peak(&l->claims, a);
     mt_trace_drop_events(t);
     l->trace = t;
     l->analysis = a;

@@ -15,6 +15,24 @@ static char *label(const char *input, const char *member)
     return s;
 }
 
+/* A log of one process whose name says which: "rank_5.log", Ray's "worker-<id>-<job>-<pid>.out". A line that says so itself knows better. */
+static void named_rank(struct mt_log *log, const char *name)
+{
+    int32_t rank;
+    int64_t pid;
+    char *host;
+    mt_name_identity(name, &rank, &pid, &host);
+    mt_free(host);
+    for (uint32_t i = 0; i < log->facts.n; i++) {
+        struct mt_log_fact *f = &log->facts.p[i];
+        if (f->rank < 0 && f->pid < 0 && f->kind != MT_LOG_KERNEL_KILL && f->kind != MT_LOG_RAY_KILL &&
+            f->kind != MT_LOG_OTHER_PROC)
+            f->pid = pid;
+        if (f->rank < 0)
+            f->rank = rank;
+    }
+}
+
 static int read_log(struct mt_run_inputs *r, const char *input, const char *member, struct mt_source *src, bool keep_empty)
 {
     struct mt_log_file *f;
@@ -33,6 +51,7 @@ static int read_log(struct mt_run_inputs *r, const char *input, const char *memb
         return -1;
     }
     f->log = log;
+    named_rank(&f->log, member != NULL ? member : input);
     f->name = label(input, member);
     if (f->name == NULL)
         return -1;

@@ -38,6 +38,15 @@ static const struct {
     {"iteration_10/rank14_memory_snapshot.pickle", 14, -1, ""},
     /* lmms-engine */
     {"oom_rank11.pickle", 11, -1, ""},
+    /* Ray's logs, and logs of a rank */
+    {"session_latest/logs/worker-0f3a9c12de45-01000000-4711.out", -1, 4711, ""},
+    {"worker-0f3a9c12de45-01000000-4711.err", -1, 4711, ""},
+    {"worker-3-4711.out", -1, -1, ""},
+    {"worker-0f3a9c12de45-01000000-x1.out", -1, -1, ""},
+    {"logs/rank_5.log", 5, -1, ""},
+    {"global_rank=17/memory.pickle", 17, -1, ""},
+    {"actor_rollout/node2-gpu5/memory.pickle", -1, -1, ""},
+    {"local_rank_3.log", -1, -1, ""},
     /* SGLang */
     {"1718000000.5-TP-3-memory.pickle", 3, -1, ""},
     {"abc-TP-1-DP-0-EP-2-memory.pickle", 1, -1, ""},

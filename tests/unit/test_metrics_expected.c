@@ -22,7 +22,7 @@ struct found {
     struct mt_analysis *a;
 };
 
-static struct found look(struct heap *h, const char *args, uint64_t capacity)
+static struct found look_at(struct heap *h, const char *args, uint64_t capacity, int32_t rank)
 {
     struct found f = {NULL, NULL, NULL};
     struct mt_err err = {.rc = MT_OK};
@@ -36,6 +36,7 @@ static struct found look(struct heap *h, const char *args, uint64_t capacity)
             bt_segment(&h->x, 0, h->b[i].addr, h->b[i].room, blocks, h->b[i].stack);
         }
     f.t = bt_done(&h->x);
+    f.t->meta.rank = rank;
     free(h);
     if (mt_runconf_new(&f.conf, &err) == MT_OK && mt_conf_args(&f.conf->conf, args, strlen(args), "--args", false, &err) >= 0 &&
         mt_runconf_added(f.conf, MT_FROM_ARGS, &err) == MT_OK) {
@@ -44,6 +45,8 @@ static struct found look(struct heap *h, const char *args, uint64_t capacity)
     }
     return f;
 }
+
+static struct found look(struct heap *h, const char *args, uint64_t capacity) { return look_at(h, args, capacity, -1); }
 
 static void done(struct found *f)
 {
@@ -135,10 +138,19 @@ MT_TEST(what_is_missing_is_said)
     } cases[] = {
         {"num_hidden_layers=2", "(hidden size)", MT_ROLE_PARAM},
         {SHAPE "model_type=mamba " FP32, "this model type", MT_ROLE_PARAM},
-        {SHAPE "num_experts=8 " FP32, "experts", MT_ROLE_PARAM},
+        {SHAPE "num_experts=8 decoder_sparse_step=2 " FP32, "(which layers have experts)", MT_ROLE_PARAM},
+        {SHAPE "kv_lora_rank=512 " FP32, "(head sizes of the latent attention)", MT_ROLE_PARAM},
+        {SHAPE "--mtp-num-layers 1 " FP32, "(MTP)", MT_ROLE_PARAM},
         {SHAPE "hidden_size=900000000000000 " FP32, "makes no model", MT_ROLE_PARAM},
-        {SHAPE FP32 "actor_rollout_ref.model.lora_rank=8", "LoRA", MT_ROLE_GRAD},
-        {FP32 "actor_rollout_ref.actor.optim.optimizer=AdamW8bit", "this optimizer's state", MT_ROLE_OPTIM_STATE},
+        {FP32 "actor_rollout_ref.model.lora_rank=8", "(LoRA), and their size is not known", MT_ROLE_GRAD},
+        {SHAPE FP32 "actor_rollout_ref.model.lora_rank=8 actor_rollout_ref.model.target_modules=.*attn",
+         "layers named for them", MT_ROLE_GRAD},
+        {SHAPE FP32 "model_type=mixtral num_local_experts=8 actor_rollout_ref.model.lora_rank=8",
+         "(LoRA), and those of experts", MT_ROLE_OPTIM_STATE},
+        {"actor_rollout_ref.actor.optim.optimizer=AdamW8bit actor_rollout_ref.actor.fsdp_config.model_dtype=auto",
+         "the type of the parameters", MT_ROLE_OPTIM_STATE},
+        {FP32 "actor_rollout_ref.actor.optim.optimizer=adafactor", "the shape of each matrix", MT_ROLE_OPTIM_STATE},
+        {FP32 "actor_rollout_ref.actor.optim.optimizer=adam_bf16", "this optimizer's state", MT_ROLE_OPTIM_STATE},
         {FP32 "actor_rollout_ref.actor.fsdp_config.offload_policy=True", "on the host", MT_ROLE_OPTIM_STATE},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -151,6 +163,262 @@ MT_TEST(what_is_missing_is_said)
         MT_CHECK_HAS(e->text, cases[i].words);
         done(&f);
     }
+}
+
+/* ---- optimizers, adapters, experts ---- */
+
+static struct found trained(const char *args) { return look(training(256 * MIB, 1), args, 0); }
+
+/* What a setting makes of P parameters of 4 bytes. Adafactor keeps rows + columns: 2 layers x (4 x (1024 + 1024) + 3 x (1024 + 4096) + two
+ * norms of 1024), the last norm, 2 x (32000 + 1024). Muon: one tensor for 2 x (4 x 1024 x 1024 + 3 x 1024 x 4096), two for the rest. */
+MT_TEST(optimizers)
+{
+    enum { FACTORS = 2 * (4 * 2048 + 3 * 5120 + 2048) + 1024 + 2 * 33024, HIDDEN = 2 * (4 * 1024 * 1024 + 3 * 1024 * 4096) };
+    static const struct {
+        const char *name;
+        uint64_t bytes;
+        bool at_most;
+    } cases[] = {{"AdamW", PARAMS * 8, false},
+                 {"AdamW amsgrad=True", PARAMS * 12, false},
+                 {"Lion", PARAMS * 4, false},
+                 {"SGD", PARAMS * 4, true},
+                 {"SGD momentum=0.9", PARAMS * 4, false},
+                 {"SGD momentum=0", 0, false},
+                 {"Adagrad", PARAMS * 4, false},
+                 {"RMSprop", PARAMS * 12, true},
+                 {"AdamW8bit", PARAMS * 2 + PARAMS / 32, false}, /* a scale of 4 bytes for each 256, of each moment */
+                 {"lion_8bit", PARAMS + PARAMS / 64, false},
+                 {"AdamW4bit", PARAMS + PARAMS / 16, false}, /* a scale for each 128 */
+                 {"paged_adamw_8bit", 0, true},
+                 {"adafactor", FACTORS * UINT64_C(4), false},
+                 {"Muon", HIDDEN * UINT64_C(4) + (PARAMS - HIDDEN) * 8, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char args[1024];
+        struct found f;
+        const struct mt_expect *o;
+        (void)snprintf(args, sizeof args, "%s actor_rollout_ref.actor.optim.optimizer=%s", SHAPE FP32, cases[i].name);
+        f = trained(args);
+        o = of(&f, MT_ROLE_OPTIM_STATE);
+        MT_ASSERT(o != NULL);
+        if (!o->known || o->bytes != cases[i].bytes || o->at_most != cases[i].at_most)
+            MT_FAIL_AT("%s: %llu, not %llu: %s", cases[i].name, (unsigned long long)o->bytes,
+                       (unsigned long long)cases[i].bytes, o->text);
+        done(&f);
+    }
+}
+
+/* Rank 8 on every linear layer: 8 x (in + out) each, 4 bytes of a parameter; 2 layers of 4 x (1024 + 1024) + 3 x (1024 + 4096). */
+MT_TEST(adapters_alone)
+{
+    const uint64_t all = UINT64_C(8) * 2 * (4 * 2048 + 3 * 5120) * 4, two = UINT64_C(8) * 2 * (2 * 2048) * 4;
+    struct found f = trained(SHAPE FP32 "actor_rollout_ref.model.lora_rank=8");
+    const struct mt_expect *p = of(&f, MT_ROLE_PARAM), *g = of(&f, MT_ROLE_GRAD), *o = of(&f, MT_ROLE_OPTIM_STATE);
+    MT_ASSERT(p != NULL && g != NULL && o != NULL);
+    MT_CHECK(p->known && p->at_most);
+    MT_CHECK_EQ(p->bytes, PARAMS * 4 + all);
+    MT_CHECK(g->known && g->at_most && g->more); /* the trace trains all of it */
+    MT_CHECK_EQ(g->bytes, all);
+    MT_CHECK_EQ(o->bytes, 2 * all);
+    MT_CHECK_HAS(g->text, "LoRA's adapters");
+    done(&f);
+    f = trained(SHAPE FP32 "actor_rollout_ref.model.lora_rank=8 actor_rollout_ref.model.target_modules=[q_proj,v_proj]");
+    g = of(&f, MT_ROLE_GRAD);
+    MT_ASSERT(g != NULL);
+    MT_CHECK_EQ(g->bytes, two);
+    done(&f);
+}
+
+/* Layers of 4 x 1024 x 1024 (attention) and two norms; embedding, head and last norm. */
+#define ENDS (2 * UINT64_C(32000) * 1024 + 1024)
+#define ATTENTION (UINT64_C(4) * 1024 * 1024 + 2 * 1024)
+
+MT_TEST(experts_by_family)
+{
+    static const struct {
+        const char *args;
+        uint64_t params;
+    } cases[] = {
+        /* 8 experts as wide as the MLP, a router */
+        {"model_type=mixtral num_local_experts=8", ENDS + 2 * (ATTENTION + 8 * 1024 + UINT64_C(8) * 3 * 1024 * 4096)},
+        {"model_type=qwen3_moe num_experts=16 moe_intermediate_size=768",
+         ENDS + 2 * (ATTENTION + 16 * 1024 + UINT64_C(16) * 3 * 1024 * 768)},
+        /* and a shared one with its gate */
+        {"model_type=qwen2_moe num_experts=16 moe_intermediate_size=768 shared_expert_intermediate_size=2048",
+         ENDS + 2 * (ATTENTION + 16 * 1024 + 1024 + 3 * 1024 * 2048 + UINT64_C(16) * 3 * 1024 * 768)},
+        /* the first layer dense, two shared ones */
+        {"model_type=glm4_moe n_routed_experts=16 moe_intermediate_size=768 n_shared_experts=2 first_k_dense_replace=1",
+         ENDS + 2 * ATTENTION + 3 * 1024 * 4096 + 16 * 1024 + 3 * 1024 * 1536 + UINT64_C(16) * 3 * 1024 * 768},
+        /* latent attention: down 1024 x 256, its norm, up 256 x 16 x (64 + 32); 1024 x (128 + 32), norm, 128 x 16 x (64 + 64); out */
+        {"model_type=deepseek_v3 n_routed_experts=16 moe_intermediate_size=768 n_shared_experts=1 first_k_dense_replace=1 "
+         "q_lora_rank=256 kv_lora_rank=128 qk_nope_head_dim=64 qk_rope_head_dim=32 v_head_dim=64",
+         ENDS + UINT64_C(2) * (1024 * 256 + 256 + 256 * 16 * 96 + 1024 * 160 + 128 + 128 * 16 * 128 + 1024 * 1024 + 2048) +
+             3 * 1024 * 4096 + 16 * 1024 + 3 * 1024 * 768 + UINT64_C(16) * 3 * 1024 * 768},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char args[1024];
+        struct found f;
+        const struct mt_expect *p;
+        (void)snprintf(args, sizeof args, "%s %s", SHAPE FP32, cases[i].args);
+        f = trained(args);
+        p = of(&f, MT_ROLE_PARAM);
+        MT_ASSERT(p != NULL);
+        if (!p->known || p->bytes != cases[i].params * 4)
+            MT_FAIL_AT("%s: %llu, not %llu: %s", cases[i].args, (unsigned long long)p->bytes,
+                       (unsigned long long)cases[i].params * 4, p->text);
+        done(&f);
+    }
+}
+
+/* ---- DeepSpeed, Megatron ---- */
+
+/* The same steps with frames of another trainer. */
+static struct heap *training_in(const char *frame)
+{
+    struct heap *h = training(256 * MIB, 1);
+    heap_free(h, heap_alloc(h, 4096, frame));
+    return h;
+}
+#define ZERO12 "deepspeed/runtime/zero/stage_1_and_2.py:10:step|" ACTOR
+#define ZERO3 "deepspeed/runtime/zero/stage3.py:10:step|" ACTOR
+#define MEGATRON "megatron/core/distributed/param_and_grad_buffer.py:10:__init__|" ACTOR
+
+/* Of P parameters over 8 ranks: 2 bytes of a parameter and of a gradient, 12 of the 32-bit copy and two moments. */
+MT_TEST(deepspeed_by_stage)
+{
+    static const struct {
+        const char *args, *frame;
+        uint64_t params, grads, states;
+    } cases[] = {
+        {"bf16.enabled=true zero_optimization.stage=1 WORLD_SIZE=8", ZERO12, PARAMS * 2, PARAMS * 2, PARAMS * 12 / 8},
+        {"bf16.enabled=true zero_optimization.stage=2 WORLD_SIZE=8", ZERO12, PARAMS * 2, PARAMS * 2 / 8, PARAMS * 12 / 8},
+        {"bf16.enabled=true zero_optimization.stage=3 WORLD_SIZE=8", ZERO3, PARAMS * 2 / 8, PARAMS * 2 / 8, PARAMS * 12 / 8},
+        {"WORLD_SIZE=8 --bf16", ZERO3, PARAMS * 2 / 8, PARAMS * 2 / 8, PARAMS * 12 / 8}, /* the frames name the stage */
+        {"fp16.enabled=true zero_optimization.stage=2 data_types.grad_accum_dtype=fp32 WORLD_SIZE=4", ZERO12, PARAMS * 2,
+         PARAMS * 4 / 4, PARAMS * 12 / 4},
+        {"bf16.enabled=false fp16.enabled=false zero_optimization.stage=2 WORLD_SIZE=4", ZERO12, PARAMS * 4, PARAMS * 4 / 4,
+         PARAMS * 12 / 4},
+        {"bf16.enabled=true zero_optimization.stage=1 WORLD_SIZE=8 optimizer.type=Lion", ZERO12, PARAMS * 2, PARAMS * 2,
+         PARAMS * 8 / 8},
+        {"bf16.enabled=true zero_optimization.stage=3 zero_optimization.offload_optimizer.device=cpu WORLD_SIZE=8", ZERO3,
+         PARAMS * 2 / 8, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char args[1024];
+        struct found f;
+        const struct mt_expect *p, *g, *o;
+        (void)snprintf(args, sizeof args, "%s %s", SHAPE, cases[i].args);
+        f = look(training_in(cases[i].frame), args, 0);
+        p = of(&f, MT_ROLE_PARAM);
+        g = of(&f, MT_ROLE_GRAD);
+        o = of(&f, MT_ROLE_OPTIM_STATE);
+        MT_ASSERT(p != NULL && g != NULL && o != NULL);
+        if (!p->known || !g->known || !o->known || p->bytes != cases[i].params || g->bytes != cases[i].grads ||
+            o->bytes != cases[i].states)
+            MT_FAIL_AT("%s: %llu %llu %llu: %s; %s; %s", cases[i].args, (unsigned long long)p->bytes,
+                       (unsigned long long)g->bytes, (unsigned long long)o->bytes, p->text, g->text, o->text);
+        done(&f);
+    }
+}
+
+MT_TEST(deepspeed_says_what_is_missing)
+{
+    static const struct {
+        const char *args, *frame, *words;
+        enum mt_role role;
+    } cases[] = {
+        {SHAPE "bf16.enabled=true WORLD_SIZE=8", ZERO12, "ZeRO's stage is not among the settings", MT_ROLE_PARAM},
+        {SHAPE "zero_optimization.stage=2 WORLD_SIZE=8", ZERO12, "type of the parameters", MT_ROLE_PARAM},
+        {"zero_optimization.stage=2 WORLD_SIZE=8", ZERO12, "trains in 16 bits", MT_ROLE_GRAD},
+        {"bf16.enabled=true zero_optimization.stage=2", ZERO12, "over how many ranks ZeRO divides", MT_ROLE_GRAD},
+        {"bf16.enabled=true zero_optimization.stage=1", ZERO12, "over how many ranks ZeRO divides", MT_ROLE_OPTIM_STATE},
+        {"bf16.enabled=true zero_optimization.stage=1 WORLD_SIZE=8 optimizer.type=muon", ZERO12, "this optimizer's state",
+         MT_ROLE_OPTIM_STATE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct found f = look(training_in(cases[i].frame), cases[i].args, 0);
+        const struct mt_expect *e = of(&f, cases[i].role);
+        MT_ASSERT(e != NULL);
+        MT_CHECK(!e->known);
+        MT_CHECK_HAS(e->text, cases[i].words);
+        done(&f);
+    }
+}
+
+#define MLP (UINT64_C(3) * 1024 * 4096)
+#define EMBEDDING (UINT64_C(32000) * 1024)
+#define FLAGS                                                                                                                  \
+    "--num-layers 8 --hidden-size 1024 --ffn-hidden-size 4096 --num-attention-heads 16 --vocab-size 32000 --swiglu "           \
+    "--untie-embeddings-and-output-weights --use-distributed-optimizer "
+
+/* 8 layers on 4 stages of 16 ranks (tensor parallel 2, so 2 data-parallel ranks): the first has the embedding, the last head and norm. */
+MT_TEST(pipeline_stages)
+{
+    static const char args[] = FLAGS "--pipeline-model-parallel-size 4 --tensor-model-parallel-size 2 WORLD_SIZE=16 ";
+    static const struct {
+        const char *more;
+        int32_t rank;
+        uint64_t params; /* before tensor parallel */
+        bool known;
+    } cases[] = {
+        {"", 0, 2 * (ATTENTION + MLP) + EMBEDDING, true},
+        {"", 3, 2 * (ATTENTION + MLP) + EMBEDDING, true},
+        {"", 4, 2 * (ATTENTION + MLP), true},
+        {"", 15, 2 * (ATTENTION + MLP) + EMBEDDING + 1024, true},
+        {"", -1, 0, false}, /* no name says the rank */
+        {"--decoder-first-pipeline-num-layers 1 --decoder-last-pipeline-num-layers 1", 0, ATTENTION + MLP + EMBEDDING, true},
+        {"--decoder-first-pipeline-num-layers 1 --decoder-last-pipeline-num-layers 1", 8, 3 * (ATTENTION + MLP), true},
+        {"--decoder-first-pipeline-num-layers 1", 0, 0, false}, /* 7 layers on 3 stages */
+        {"--pipeline-model-parallel-layout Et*3|t*3|tL", 0, 0, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char all[1024];
+        struct found f;
+        const struct mt_expect *p, *g, *o;
+        uint64_t bytes = cases[i].params / 2 * 2; /* 16 bits, half of the tensors */
+        (void)snprintf(all, sizeof all, "%s%s", args, cases[i].more);
+        f = look_at(training_in(MEGATRON), all, 0, cases[i].rank);
+        p = of(&f, MT_ROLE_PARAM);
+        g = of(&f, MT_ROLE_GRAD);
+        o = of(&f, MT_ROLE_OPTIM_STATE);
+        MT_ASSERT(p != NULL && g != NULL && o != NULL);
+        if (p->known != cases[i].known || p->bytes != bytes ||
+            (p->known && (g->bytes != 2 * bytes || o->bytes != 6 * bytes / 2)))
+            MT_FAIL_AT("rank %d %s: %llu, not %llu: %s", (int)cases[i].rank, cases[i].more, (unsigned long long)p->bytes,
+                       (unsigned long long)bytes, p->text);
+        done(&f);
+    }
+}
+
+/* 16 ranks, tensor parallel 2: dense parameters are divided over 8 data-parallel ranks. Experts over 4 (and 2 by tensor parallel): 2 ranks
+ * have the same ones. */
+MT_TEST(experts_over_ranks)
+{
+    const uint64_t dense = 8 * (ATTENTION + 16 * 1024) + 2 * EMBEDDING + 1024, experts = UINT64_C(8) * 16 * 3 * 1024 * 768;
+    struct found f = look_at(training_in(MEGATRON),
+                             FLAGS "--num-experts 16 --moe-ffn-hidden-size 768 --expert-model-parallel-size 4 "
+                                   "--tensor-model-parallel-size 2 --pipeline-model-parallel-size 1 WORLD_SIZE=16",
+                             0, -1);
+    const struct mt_expect *p = of(&f, MT_ROLE_PARAM), *g = of(&f, MT_ROLE_GRAD), *o = of(&f, MT_ROLE_OPTIM_STATE);
+    MT_ASSERT(p != NULL && g != NULL && o != NULL);
+    MT_CHECK_EQ(p->bytes, (dense / 2 + experts / 8) * 2);
+    MT_CHECK_EQ(g->bytes, (dense / 2 + experts / 8) * 4);
+    MT_CHECK_EQ(o->bytes, 12 * (dense / 2 / 8 + experts / 8 / 2));
+    MT_CHECK_HAS(p->text, "of experts / 4 (expert parallel) / 2");
+    done(&f);
+    f = look_at(training_in(MEGATRON),
+                FLAGS "--num-experts 16 --moe-ffn-hidden-size 768 --moe-layer-freq [0]*2+[1]*6 --tensor-model-parallel-size 1 "
+                      "--expert-model-parallel-size 1 --pipeline-model-parallel-size 1 WORLD_SIZE=1 "
+                      "--use-precision-aware-optimizer --exp-avg-dtype bf16 --exp-avg-sq-dtype fp8 --main-grads-dtype bf16",
+                0, -1);
+    p = of(&f, MT_ROLE_PARAM);
+    g = of(&f, MT_ROLE_GRAD);
+    o = of(&f, MT_ROLE_OPTIM_STATE);
+    MT_ASSERT(p != NULL && g != NULL && o != NULL);
+    MT_CHECK_EQ(p->bytes,
+                (8 * ATTENTION + 2 * MLP + 6 * (16 * 1024 + UINT64_C(16) * 3 * 1024 * 768) + 2 * EMBEDDING + 1024) * 2);
+    MT_CHECK_EQ(g->bytes, p->bytes);
+    MT_CHECK_EQ(o->bytes, p->bytes / 2 * 7); /* 4 + 2 + 1 */
+    done(&f);
 }
 
 static struct heap *engine(uint64_t cache)
@@ -256,6 +524,7 @@ MT_TEST(out_of_memory_while_multiplying)
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(by_the_shape_of_the_model) MT_RUN(by_the_measured_parameters)
-            MT_RUN(more_than_expected_names_the_bytes) MT_RUN(what_is_missing_is_said) MT_RUN(an_engine)
-                MT_RUN(moved_out_between_phases) MT_RUN(a_state_alone_expects_nothing) MT_RUN(out_of_memory_while_multiplying)
-                    MT_RUN(rules_done))
+            MT_RUN(more_than_expected_names_the_bytes) MT_RUN(what_is_missing_is_said) MT_RUN(optimizers) MT_RUN(adapters_alone)
+                MT_RUN(experts_by_family) MT_RUN(deepspeed_by_stage) MT_RUN(deepspeed_says_what_is_missing)
+                    MT_RUN(pipeline_stages) MT_RUN(experts_over_ranks) MT_RUN(an_engine) MT_RUN(moved_out_between_phases)
+                        MT_RUN(a_state_alone_expects_nothing) MT_RUN(out_of_memory_while_multiplying) MT_RUN(rules_done))

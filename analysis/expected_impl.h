@@ -1,0 +1,37 @@
+/* expected_impl.h -- between metrics_expected.c, which measures, and expected_states.c: parameters, gradients, optimizer. */
+#ifndef MT_EXPECTED_IMPL_H
+#define MT_EXPECTED_IMPL_H
+
+#include "analysis/metrics_expected.h"
+#include "analysis/metrics_shape.h"
+
+struct mt_expect_high {
+    uint64_t bytes;
+    int64_t event;
+};
+struct mt_expect_work {
+    struct mt_expected *out;
+    const struct mt_roles *w;
+    const struct mt_device_analysis *d;
+    const struct mt_runconf *conf;
+    struct mt_run_shape s;
+    struct mt_expect_high (*high)[MT_ROLE_COUNT]; /* by coarse phase */
+    bool seen[MT_PH_COUNT];
+    bool ok;
+};
+
+/* A row where the role occurs in the phase, else NULL. */
+struct mt_expect *mt_expect_row(struct mt_expect_work *k, unsigned role, unsigned phase);
+/* Its bytes. The text comes next. */
+void mt_expect_set(struct mt_expect_work *k, struct mt_expect *e, double bytes, bool at_most);
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+void mt_expect_say(struct mt_expect_work *k, struct mt_expect *e, const char *fmt, ...);
+
+/* The rows of the states, in the phase where each is highest. */
+void mt_expect_params(struct mt_expect_work *k, unsigned phase);
+void mt_expect_gradients(struct mt_expect_work *k, unsigned phase);
+void mt_expect_optimizer(struct mt_expect_work *k, unsigned phase);
+
+#endif
