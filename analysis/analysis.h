@@ -67,7 +67,7 @@ struct mt_state {
 
 struct mt_oom {
     uint64_t event, time_ns;
-    uint64_t request;     /* rounded request */
+    uint64_t request;     /* rounded request; 0 = the entry's size is none that a device could have */
     uint64_t device_free; /* cudaMemGetInfo at that moment, after the allocator had given back its cache */
     struct mt_state at;
     mt_stack_id stack;
@@ -145,11 +145,17 @@ struct mt_device_analysis {
     bool end_state_only;          /* no allocation in the trace: the numbers are of the state at the dump */
 };
 
+/* No curve, and no segment to tell the state at the dump: zeros are no numbers then. */
+static inline bool mt_state_unknown(const struct mt_device_analysis *d)
+{
+    return d->withheld != NULL && d->live_end == 0 && d->reserved_end == 0;
+}
+
 enum mt_verdict_kind {
     MT_V_OOM_CAPACITY,
     MT_V_OOM_FRAGMENTATION,
     MT_V_OOM_LIMIT, /* the device had room: a per-process memory fraction, or another limit */
-    MT_V_OOM,       /* an OOM whose cause cannot be told: the curve is withheld */
+    MT_V_OOM,       /* an OOM whose cause cannot be told: the curve is withheld, or the size of the request is not known */
     MT_V_PEAK,      /* no OOM in the trace */
     MT_V_END_STATE, /* no history: the state at the dump */
     MT_V_EMPTY      /* nothing was live and nothing happened */

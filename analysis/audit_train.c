@@ -162,8 +162,8 @@ int mt_audit_gathers(struct mt_audits *out, struct mt_pass *p)
                             (unsigned long long)p->kept.peak_blocks, MT_BYTES(p->kept.peak));
     return mt_audit_say(
         a,
-        "%llu gather%s of unsharded parameters go with their layer: the most alive together were %llu with %s, the "
-        "largest of %s.",
+        "%llu gather%s of unsharded parameters go with their layer: at most %llu alive together (%s), the largest "
+        "has %s.",
         (unsigned long long)n, n == 1 ? "" : "s", (unsigned long long)p->gathers_peak_blocks, MT_BYTES(p->gathers_peak),
         MT_BYTES(p->gathers_largest));
 }

@@ -147,7 +147,7 @@ static int halved(struct mt_cause *c, const struct mt_moment *m)
 int mt_cause_what_ifs(struct mt_cause *c, struct mt_moment *m)
 {
     char text[TEXT];
-    if (m->d->withheld != NULL)
+    if (m->d->withheld != NULL || m->oom->request == 0)
         return 1;
     if (m->oom->at.holes_known && !no_fragmentation(c, m))
         return 0;
@@ -197,12 +197,15 @@ static uint32_t order(const uint64_t role[MT_ROLE_COUNT], uint8_t by[MT_ROLE_COU
     return n;
 }
 
-static int of_roles(struct mt_cause *c, const struct mt_moment *m)
+/* told: of_shape() has said what the logits hold. */
+static int of_roles(struct mt_cause *c, const struct mt_moment *m, bool told)
 {
     uint8_t by[MT_ROLE_COUNT];
     uint32_t n = order(m->role, by);
     for (uint32_t i = 0; i < n && i < 3; i++) {
         uint64_t bytes = m->role[by[i]];
+        if (told && by[i] == MT_ROLE_LOGITS)
+            continue;
         if (m->d->focus.live != 0 && bytes >= m->d->focus.live / 20 &&
             !mt_cause_evidence_add(c, bytes, "%s of the %s live: %s.", MT_BYTES(bytes), MT_BYTES(m->d->focus.live),
                                    mt_role_words((enum mt_role)by[i])))
@@ -252,8 +255,8 @@ static int of_shape(struct mt_cause *c, const struct mt_moment *m, const struct 
                                MT_BYTES(m->oom->request), s->tokens, s->vocab / s->split, s->elem, split, of))
         return 0;
     return m->role[MT_ROLE_LOGITS] == 0 ||
-           mt_cause_evidence_add(c, m->role[MT_ROLE_LOGITS], "%s of logits and their gradient were live already.",
-                                 MT_BYTES(m->role[MT_ROLE_LOGITS]));
+           mt_cause_evidence_add(c, m->role[MT_ROLE_LOGITS], "%s of the %s live were logits and their gradient already.",
+                                 MT_BYTES(m->role[MT_ROLE_LOGITS]), MT_BYTES(m->d->focus.live));
 }
 
 /* Optimizer state that the first step set up, when the second is the first to have it from its start. */
@@ -310,12 +313,20 @@ static int of_what_followed(struct mt_cause *c, const struct mt_moment *m)
 static int of_failure(struct mt_cause *c, const struct mt_moment *m)
 {
     const struct mt_oom *o = m->oom;
-    if (!mt_cause_evidence_add(c, o->request, "It asked for %s, which needs a segment of %s; %s was free on the device.",
+    if (o->request == 0 &&
+        !mt_cause_evidence_add(c, 0,
+                               "The size in the entry of the failure is none that a device could have, so the request is not "
+                               "known; %s was free on the device.",
+                               MT_BYTES(o->device_free)))
+        return 0;
+    if (o->request != 0 &&
+        !mt_cause_evidence_add(c, o->request, "It asked for %s, which needs a segment of %s; %s was free on the device.",
                                MT_BYTES(o->request), MT_BYTES(mt_moment_need(m, o->request)), MT_BYTES(o->device_free)))
         return 0;
-    if (o->at.holes_known && !mt_cause_evidence_add(c, o->at.largest_usable,
-                                                    "The largest hole that could serve it had %s, all such holes together %s.",
-                                                    MT_BYTES(o->at.largest_usable), MT_BYTES(o->at.free_usable)))
+    if (o->request != 0 && o->at.holes_known &&
+        !mt_cause_evidence_add(c, o->at.largest_usable,
+                               "The largest hole that could serve it had %s, all such holes together %s.",
+                               MT_BYTES(o->at.largest_usable), MT_BYTES(o->at.free_usable)))
         return 0;
     if (m->absent != 0 &&
         !mt_cause_evidence_add(
@@ -355,7 +366,8 @@ int mt_cause_evidence(struct mt_cause *c, const struct mt_moment *m, const struc
         return 0;
     if (m->oom == NULL && (c->kind != MT_CAUSE_LEAK || c->sentence != NULL)) /* cause_next.c has said it */
         return 1;
-    if (!mt_cause_of_growth(c, m) || !of_engine(c, m) || !of_roles(c, m) || !of_first_step(c, m))
+    if (!mt_cause_of_growth(c, m) || !of_engine(c, m) || !of_roles(c, m, m->oom != NULL && shape->elem != 0) ||
+        !of_first_step(c, m))
         return 0;
     if (m->pending != 0 && m->pending >= m->d->focus.live / 20 &&
         !mt_cause_evidence_add(c, m->pending, "%s had been freed by the program and waited for another stream (record_stream).",
@@ -419,7 +431,10 @@ static void fragmentation(char *s, size_t cap, const struct mt_cause *c, const s
 static void giant(char *s, size_t cap, const struct mt_moment *m, const struct mt_shape *sh)
 {
     uint64_t sum = m->oom->request + m->role[MT_ROLE_LOGITS];
-    if (sh->elem == 0)
+    if (sh->elem == 0 && m->oom->request > m->visible)
+        (void)snprintf(s, cap, "One giant tensor: the request of %s alone is more than the %s that were reserved or free.",
+                       MT_BYTES(m->oom->request), MT_BYTES(m->visible));
+    else if (sh->elem == 0)
         (void)snprintf(s, cap, "One giant tensor: the request of %s alone is %u %% of the %s that were reserved or free.",
                        MT_BYTES(m->oom->request), (unsigned)(m->oom->request * 100 / (m->visible != 0 ? m->visible : 1)),
                        MT_BYTES(m->visible));
@@ -491,7 +506,9 @@ int mt_cause_say(struct mt_cause *c, const struct mt_moment *m, const struct mt_
     case MT_CAUSE_NONE:
         if (m->oom != NULL)
             (void)snprintf(s, sizeof s, "The cause cannot be told: %.600s.",
-                           m->d->withheld != NULL ? m->d->withheld : "the state at the failure is not known");
+                           m->d->withheld != NULL ? m->d->withheld
+                           : m->oom->request == 0 ? "the size of the request is not known"
+                                                  : "the state at the failure is not known");
         break;
     case MT_CAUSE_CAPACITY: capacity(s, sizeof s, m); break;
     case MT_CAUSE_FRAGMENTATION: fragmentation(s, sizeof s, c, m); break;

@@ -46,10 +46,24 @@ static bool is_relay(const char *f, uint32_t n)
     return false;
 }
 
+/* ".../ey/cey3bxvupp5....py": what torch.compile wrote, wherever its cache lies; each line of it is another stack. The next frame is the
+ * line of the program that it stands for. */
+static bool is_generated(const char *f, uint32_t n)
+{
+    enum { LEAST = 40, TAIL = 3 };
+    uint32_t k = n >= TAIL ? n - TAIL : 0;
+    if (!ends(f, n, ".py"))
+        return false;
+    while (k > 0 && ((f[k - 1] >= 'a' && f[k - 1] <= 'z') || (f[k - 1] >= '2' && f[k - 1] <= '7')))
+        k--;
+    return n - TAIL - k >= LEAST && k >= 4 && f[k] == 'c' && f[k - 1] == '/' && memcmp(f + k - 3, f + k + 1, 2) == 0 &&
+           f[k - 4] == '/';
+}
+
 bool mt_file_is_internal(const char *f, uint32_t n)
 {
-    return has(f, n, "/torch/") || (n >= 6 && memcmp(f, "torch/", 6) == 0) || (n >= 8 && memcmp(f, "<frozen ", 8) == 0) ||
-           is_relay(f, n);
+    return is_generated(f, n) || has(f, n, "/torch/") || (n >= 6 && memcmp(f, "torch/", 6) == 0) ||
+           (n >= 8 && memcmp(f, "<frozen ", 8) == 0) || is_relay(f, n);
 }
 
 int mt_file_kinds_init(struct mt_file_kinds *k, const struct mt_trace *t)

@@ -238,7 +238,29 @@ static int blocks(const struct mt_trace *t, const struct stretches *there, const
     return ok;
 }
 
-int mt_reconcile_at(struct mt_books *b, const struct mt_probe *p)
+/* Of what PyTorch had reserved when the most was live: what the driver had unmapped. */
+static int books_peak(struct mt_books *b, const struct mt_probe *p)
+{
+    const struct mt_claims *c = &b->claims[p->claims];
+    struct stretches there = {{NULL, 0, 0}}, reserved = {{NULL, 0, 0}};
+    struct mt_books_peak *out = MT_VEC_PUSH(&b->job->books_peaks);
+    int ok = out != NULL && collect(b, p, false, &there) && collect(b, p, true, &reserved);
+    if (ok)
+        *out = (struct mt_books_peak){.rank = p->claims, .ledger = p->ledger, .at_ns = p->at_ns};
+    for (uint32_t i = 0; ok && i < c->list.n; i++) {
+        const struct mt_claim *k = &c->list.p[i];
+        if (k->ordinal != p->ordinal || k->addr + k->size < k->addr || k->t0_ns > p->at_ns ||
+            (k->t1_ns != 0 && k->t1_ns <= p->at_ns))
+            continue;
+        out->reserved += k->size;
+        out->unmapped += asleep(&there, &reserved, k->addr, k->size);
+    }
+    MT_VEC_DONE(&there.v);
+    MT_VEC_DONE(&reserved.v);
+    return ok;
+}
+
+static int at_dump(struct mt_books *b, const struct mt_probe *p)
 {
     const struct mt_claims *c = &b->claims[p->claims];
     struct stretches there = {{NULL, 0, 0}}, reserved = {{NULL, 0, 0}};
@@ -279,3 +301,5 @@ out:
     mt_free(matched);
     return ok;
 }
+
+int mt_reconcile_at(struct mt_books *b, const struct mt_probe *p) { return p->is_peak ? books_peak(b, p) : at_dump(b, p); }

@@ -5,6 +5,7 @@
 enum {
     SHORT_LIFE = 24, /* freed almost at once: one operation's own */
     OP_LIFE = 256,   /* freed within a few operations */
+    MAX_HOPPER = 8,  /* handles x streams; more blocks of that size are tensors */
     KEPT = 48        /* alive after the last allocation of a pass: older than this it is kept, not the last temporary */
 };
 
@@ -87,7 +88,10 @@ static bool is_logits(const struct mt_rwork *k, const struct block *b)
         return false;
     if (b->a.sub == MT_PH_LOSS || b->a.sub == MT_PH_LOGITS)
         return k->logits_unit != 0 || size * 8 >= k->logits_max;
-    return k->logits_unit != 0 ? size * 8 >= k->logits_max : size * 2 >= b->g->largest;
+    if (k->logits_unit == 0)
+        return size * 2 >= b->g->largest;
+    /* whole rows may be chance: not when it is as large as its pass has any and no layer keeps one like it */
+    return size * 8 >= k->logits_max && (mt_is_logits_share(k, size) || (size * 2 >= b->g->largest && !is_overlapped(b)));
 }
 
 /* A gradient has the size of its parameter, whole or gathered. What a forward pass makes in that size is no evidence. */
@@ -204,13 +208,13 @@ static unsigned by_frame(const struct mt_rwork *k, const struct block *b, unsign
     }
 }
 
-static bool is_workspace(const struct block *b)
+static bool is_workspace(const struct mt_rwork *k, const struct block *b)
 {
     if (b->e->size == MT_CUBLAS_WORKSPACE)
         return !is_brief(b);
     /* The larger default may be a tensor too: only when it came once in a forward pass and stayed. */
-    return b->e->size == MT_CUBLAS_WORKSPACE_HOPPER && b->freed == MT_NEVER && !b->censored && !b->cut && !is_overlapped(b) &&
-           (b->g->group == MT_G_FORWARD || b->a.phase == MT_PH_ROLLOUT_PROFILE);
+    return b->e->size == MT_CUBLAS_WORKSPACE_HOPPER && k->n_hopper <= MAX_HOPPER && b->freed == MT_NEVER && !b->censored &&
+           !b->cut && !is_overlapped(b) && (b->g->group == MT_G_FORWARD || b->a.phase == MT_PH_ROLLOUT_PROFILE);
 }
 
 static unsigned role_of(struct mt_rwork *k, const struct block *b, struct mt_fate *f)
@@ -227,7 +231,7 @@ static unsigned role_of(struct mt_rwork *k, const struct block *b, struct mt_fat
         if (role < MT_ROLE_COUNT)
             return say(f, role, MT_WHY_FRAME);
     }
-    if (is_workspace(b))
+    if (is_workspace(k, b))
         return say(f, MT_ROLE_WORKSPACE, MT_WHY_SIZE);
     if (by_coarse(k, b, f, &role))
         return role;
@@ -371,6 +375,10 @@ int mt_fates_decide(struct mt_rwork *k)
 {
     struct cursor c = {.edge = 0};
     uint64_t total = (uint64_t)k->r->start_live;
+    const struct mt_trace *t = k->r->t;
+    for (uint32_t i = 0; i < t->blocks.n; i++)
+        k->n_hopper += t->blocks.p[i].state != MT_BLOCK_INACTIVE && t->blocks.p[i].requested == MT_CUBLAS_WORKSPACE_HOPPER &&
+                       mt_segment_is_on(&t->segments.p[t->blocks.p[i].segment], k->r->d->ordinal, k->r->d->kind);
     for (uint32_t i = 0, n = mt_n_events(k); i < n; i++) {
         const struct mt_event *e = mt_event_at(k->r->d, i);
         uint64_t before = total;

@@ -67,6 +67,7 @@ struct mt_rwork {
     MT_VEC(uint64_t) step_marks;             /* times at which annotated steps end */
     struct mt_seen_size seen[MT_SEEN_SIZES]; /* of the loss and of logits by frames */
     uint32_t n_seen;
+    uint32_t n_hopper;                /* live blocks at the end of the size of cuBLAS's larger workspace */
     uint64_t logits_max;              /* largest block that frames call logits; 0 = none */
     uint64_t logits_unit;             /* bytes of one token's logits at 2 bytes an element; 0 = vocabulary not known */
     uint32_t recent[MT_RECENT_SIZES]; /* of `sizes`, index + 1, by a part of the size: most look-ups end here */
@@ -98,6 +99,7 @@ uint64_t mt_useless(unsigned phase, const uint64_t roles[MT_ROLE_COUNT]);
 void mt_vocab_see(struct mt_rwork *k, uint64_t size, bool by_frame);
 void mt_vocab_find(struct mt_rwork *k);
 bool mt_is_logits_size(const struct mt_rwork *k, uint64_t size);
+bool mt_is_logits_share(const struct mt_rwork *k, uint64_t size);
 bool mt_is_vocab_weight(const struct mt_rwork *k, uint64_t size);
 struct mt_size_use *mt_size_use(struct mt_rwork *k, uint64_t size, bool make);
 /* roles_old.c */

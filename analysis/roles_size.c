@@ -4,6 +4,7 @@
 enum {
     MIN_LOGITS = 65536,
     MIN_TOKENS = 8,
+    MAX_PARTS = 64,
     PROOF = 5,        /* odd part of a vocabulary that proves something where frames speak of logits */
     STRONG_PROOF = 97 /* where they do not */
 };
@@ -45,6 +46,15 @@ static uint64_t odd_part(uint64_t v)
     return v;
 }
 
+/* What pictures, batches and layers are made of as well: 32000 has nothing else, 151936 has 1187. */
+static bool is_smooth(uint64_t v)
+{
+    for (uint64_t p = 2; p <= 7; p++)
+        while (v != 0 && v % p == 0)
+            v /= p;
+    return v <= 1;
+}
+
 /* Bytes of the seen blocks that hold whole rows of `unit` bytes, if the largest does; 0 otherwise. */
 static uint64_t explained(const struct mt_rwork *k, uint64_t unit, uint64_t largest)
 {
@@ -69,7 +79,7 @@ static bool name_vocab(struct mt_rwork *k, uint64_t largest, uint64_t proof)
         uint64_t v = mt_vocab_at(k->rules, i)->size;
         for (uint64_t split = 1; split <= 32 && v % split == 0 && v / split >= 1000; split *= 2) {
             uint64_t unit = v / split * 2, sum;
-            if (odd_part(v) < proof || (split > 1 && largest % (unit * 2) == 0))
+            if (odd_part(v) < proof || (proof == STRONG_PROOF && is_smooth(v)) || (split > 1 && largest % (unit * 2) == 0))
                 continue; /* the larger share of the vocabulary fits as well */
             sum = explained(k, unit, largest);
             if (sum * 2 < all || sum < best || (sum == best && odd_part(v) <= odd_part(k->out->vocab)))
@@ -123,6 +133,19 @@ bool mt_is_logits_size(const struct mt_rwork *k, uint64_t size)
     if (k->logits_unit != 0)
         return size % k->logits_unit == 0 && size >= k->logits_max / 64;
     return size == k->logits_max || size * 2 == k->logits_max || size == k->logits_max * 2;
+}
+
+/* As many rows as the largest logits have, or an even part of them, give or take the one that a shift by a token costs: a chunk, a copy in
+ * another type. A layer's block may be whole rows by chance, where the count of tokens shares factors with the vocabulary. */
+bool mt_is_logits_share(const struct mt_rwork *k, uint64_t size)
+{
+    uint64_t rows = k->logits_unit != 0 ? size / k->logits_unit : 0, all = rows != 0 ? k->logits_max / k->logits_unit : 0;
+    for (unsigned i = 0; i < 3 && rows != 0; i++) {
+        uint64_t of = (all << i) / 2, parts = (of + rows / 2) / rows, sum = rows * parts;
+        if (parts >= 1 && parts <= MAX_PARTS && (sum > of ? sum - of : of - sum) <= 2 * parts)
+            return true;
+    }
+    return false;
 }
 
 /* Rows of the vocabulary, and more of them than the largest logits have: the embedding or the head. */

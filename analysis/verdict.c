@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define MIB (UINT64_C(1) << 20)
+#define MIN_PINNED (UINT64_C(1) << 30)
 
 const char *mt_verdict_kind_name(enum mt_verdict_kind k)
 {
@@ -46,6 +47,8 @@ static bool in_pieces(const struct mt_oom *o)
 
 enum mt_verdict_kind mt_oom_kind(const struct mt_device_analysis *d, const struct mt_oom *o)
 {
+    if (o->request == 0) /* an entry whose size no device could have */
+        return MT_V_OOM;
     if (o->device_free >= mt_segment_size(o->request))
         return MT_V_OOM_LIMIT;
     if (d->withheld != NULL)
@@ -146,9 +149,11 @@ static void oom_because(const struct mt_device_analysis *d, const struct mt_oom 
                      "The driver still had %s, enough for the %s segment that the request needs: look for "
                      "set_per_process_memory_fraction or a container limit.",
                      b2, mt_words_bytes(b1, mt_segment_size(o->request)));
-    } else if (kind == MT_V_OOM) {
-        mt_words_add(why, "The state at the failure is not known: %s.", d->withheld ? d->withheld : "");
+    } else if (kind == MT_V_OOM && d->withheld != NULL) {
+        mt_words_add(why, "The state at the failure is not known: %s.", d->withheld);
         return;
+    } else if (kind == MT_V_OOM) {
+        mt_words_add(why, "Without the size of the request, capacity and fragmentation cannot be told apart.");
     } else if (!at->holes_known) {
         mt_words_add(why, "Reserved but not live: %s, against a request of %s; the holes could not be laid out.",
                      mt_words_bytes(b1, at->reserved_free), mt_words_bytes(b3, o->request));
@@ -187,7 +192,8 @@ static void oom_sentence(const struct mt_analysis *a, const struct mt_device_ana
     char b1[32], b2[32], ph[128];
     who(s, a, d, true);
     mt_words_add(s, " ran out of memory in %s: it asked for %s with %s free on the device",
-                 mt_words_phase(ph, sizeof ph, a->verdict.phase, a->verdict.sub), mt_words_bytes(b1, o->request),
+                 mt_words_phase(ph, sizeof ph, a->verdict.phase, a->verdict.sub),
+                 o->request != 0 ? mt_words_bytes(b1, o->request) : "a size that its entry does not tell",
                  mt_words_bytes(b2, o->device_free));
     switch (kind) {
     case MT_V_OOM_CAPACITY: mt_words_add(s, "; capacity, not fragmentation"); break;
@@ -216,6 +222,24 @@ static void oom_sentence(const struct mt_analysis *a, const struct mt_device_ana
     oom_because(d, o, kind, why);
 }
 
+/* Of a process that did not fail: what it pins on the host is the other memory that runs out. */
+static void beside(const struct mt_analysis *a, const struct mt_device_analysis *d, struct mt_sentence *why)
+{
+    for (uint32_t i = 0; d->kind == MT_DEV_CUDA && i < a->devices.n; i++) {
+        const struct mt_device_analysis *h = &a->devices.p[i];
+        uint64_t reserved = h->withheld != NULL ? h->reserved_end : h->reserved_peak;
+        if (h->kind == MT_DEV_HOST && reserved >= MIN_PINNED)
+            mt_words_add(why, "%sBeside it the process pinned %s%s of host memory.", why->n != 0 ? " " : "",
+                         h->withheld != NULL ? "" : "up to ", MT_BYTES(reserved));
+    }
+}
+
+static void because_withheld(const struct mt_device_analysis *d, struct mt_sentence *why)
+{
+    char first = d->withheld[0];
+    mt_words_add(why, "%c%s.", first >= 'a' && first <= 'z' ? first - 'a' + 'A' : first, d->withheld + 1);
+}
+
 static void peak_sentence(const struct mt_analysis *a, const struct mt_device_analysis *d, enum mt_verdict_kind kind,
                           struct mt_sentence *s, struct mt_sentence *why)
 {
@@ -226,13 +250,20 @@ static void peak_sentence(const struct mt_analysis *a, const struct mt_device_an
         mt_words_add(s, "Nothing was allocated: the snapshot holds no live block and no trace entry.");
         return;
     }
+    if (mt_state_unknown(d)) {
+        mt_words_add(s, "What ");
+        who(s, a, d, false);
+        mt_words_add(s, " held is not known: the snapshot lists none of its segments, and its trace does not say it alone.");
+        because_withheld(d, why);
+        return;
+    }
     if (d->withheld != NULL) {
         mt_words_add(s, "The trace of ");
         who(s, a, d, false);
         mt_words_add(s, " is incomplete, so only its end state is reported: %s live in %s reserved",
                      mt_words_bytes(b1, d->live_end), mt_words_bytes(b2, d->reserved_end));
         of_capacity(s, d, d->reserved_end);
-        mt_words_add(why, "%c%s.", d->withheld[0] == 't' ? 'T' : d->withheld[0] == 'a' ? 'A' : d->withheld[0], d->withheld + 1);
+        because_withheld(d, why);
     } else if (kind == MT_V_PEAK) {
         mt_words_add(s, "No out-of-memory event was recorded: ");
         who(s, a, d, false);
@@ -259,6 +290,8 @@ static void peak_sentence(const struct mt_analysis *a, const struct mt_device_an
     }
     holder(s, d);
     mt_words_add(s, ".");
+    if (kind == MT_V_PEAK)
+        beside(a, d, why);
 }
 
 static void phase_of_focus(struct mt_verdict *v, const struct mt_device_analysis *d)
@@ -295,7 +328,7 @@ int mt_verdict_make(struct mt_analysis *a)
             v->kind = mt_oom_kind(d, &d->ooms.p[0]);
         else if (d->n_allocs != 0)
             v->kind = MT_V_PEAK;
-        else if (d->live_end != 0 || d->live_start != 0 || d->reserved_end != 0)
+        else if (d->live_end != 0 || d->live_start != 0 || d->reserved_end != 0 || mt_state_unknown(d))
             v->kind = MT_V_END_STATE;
     }
     if (d->ooms.n != 0) {

@@ -43,7 +43,7 @@ const struct mt_cause *mt_report_cause(const struct mt_report *r)
 {
     const struct mt_device_analysis *d = mt_report_device(r);
     const struct mt_cause *c = d != NULL ? d->cause : NULL;
-    if (c == NULL || mt_report_log_leads(r) || mt_report_job_leads(r))
+    if (c == NULL || mt_report_log_leads(r) || (mt_report_job_leads(r) && r->job->kind == MT_JV_OOM))
         return NULL;
     return (c->sentence != NULL && c->sentence[0] != '\0') || c->evidence.n != 0 || c->what_ifs.n != 0 ? c : NULL;
 }

@@ -1,4 +1,5 @@
 /* `memtrace info`: what a file is, without a diagnosis. */
+#include "parser/base/text.h"
 #include "render/dump_impl.h"
 #include "render/escape.h"
 #include "render/jsonw.h"
@@ -86,9 +87,12 @@ static void device(const struct mt_trace *t, const struct mt_device *d, struct m
         mt_puts(o, "  pinned host memory\n");
     else
         mt_putf(o, "  device %d\n", d->ordinal);
-    mt_putf(o, "    segments      %s with %s blocks, %s reserved\n", mt_fmt_count(a, segments), mt_fmt_count(b, blocks),
-            mt_fmt_bytes(c, reserved));
-    mt_putf(o, "    events        %s%s", mt_fmt_count(a, d->events.n), d->events.n ? ": " : "");
+    if (segments == 0)
+        mt_puts(o, "    segments      none: what was reserved and live is not told\n");
+    else
+        mt_putf(o, "    segments      %s with %s block%s, %s reserved\n", mt_fmt_count(a, segments), mt_fmt_count(b, blocks),
+                mt_plural(blocks, "", "s"), mt_fmt_bytes(c, reserved));
+    mt_putf(o, "    events        %s%s", d->events.n ? mt_fmt_count(a, d->events.n) : "none", d->events.n ? ": " : "");
     for (int act = 0; act < MT_ACT_COUNT; act++)
         if (d->n_by_action[act] != 0)
             mt_putf(o, "%s%s %s", n++ ? ", " : "", mt_fmt_count(a, d->n_by_action[act]), mt_action_name((enum mt_action)act));
@@ -117,6 +121,33 @@ static void diagnoses(const struct mt_trace *t, struct mt_out *o)
             mt_putf(o, " (offset %llu)", (unsigned long long)d->offset);
         mt_putc(o, '\n');
     }
+}
+
+/* Of PyTorch's allocator: those that decide much, by name. */
+static void settings(const struct mt_trace *t, struct mt_out *o)
+{
+    static const char *const said[] = {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "expandable_segments"};
+    char a[40];
+    if (t->settings.n == 0)
+        return;
+    mt_putf(o, "  allocator       %s setting%s", mt_fmt_count(a, t->settings.n), mt_plural(t->settings.n, "", "s"));
+    for (unsigned k = 0, n = 0; k < sizeof said / sizeof *said; k++)
+        for (uint32_t i = 0; i < t->settings.n; i++) {
+            const struct mt_setting *x = &t->settings.p[i];
+            if (strcmp(mt_str(t, x->key), said[k]) != 0 || mt_str_len(t, x->value) == 0)
+                continue;
+            mt_putf(o, "%s%s ", n++ == 0 ? ": " : ", ", said[k]);
+            mt_term(o, mt_str(t, x->value), mt_utf8_cut(mt_str(t, x->value), mt_str_len(t, x->value), 120));
+        }
+    mt_putc(o, '\n');
+}
+
+static void seen(const struct mt_trace *t, const char *what, const struct mt_counted *c, struct mt_out *o)
+{
+    char a[40];
+    mt_puts(o, what);
+    mt_term(o, mt_str(t, c->name), mt_str_len(t, c->name));
+    mt_putf(o, ", %s time%s\n", mt_fmt_count(a, c->n), mt_plural(c->n, "", "s"));
 }
 
 void mt_render_info(const struct mt_trace *t, struct mt_out *o)
@@ -151,24 +182,20 @@ void mt_render_info(const struct mt_trace *t, struct mt_out *o)
         mt_term(o, m->host, strlen(m->host));
         mt_putc(o, '\n');
     }
-    mt_putf(o, "  stacks          %s distinct, %s frames\n", mt_fmt_count(a, t->n_distinct_stacks),
-            mt_fmt_count(b, t->frames.n - 1u));
+    if (t->n_distinct_stacks == 0)
+        mt_puts(o, "  stacks          none recorded\n");
+    else
+        mt_putf(o, "  stacks          %s distinct, of %s frame%s\n", mt_fmt_count(a, t->n_distinct_stacks),
+                mt_fmt_count(b, t->frames.n - 1u), mt_plural(t->frames.n - 1u, "", "s"));
     if (t->ranges.n != 0)
-        mt_putf(o, "  annotations     %s\n", mt_fmt_count(a, t->ranges.n));
-    if (t->settings.n != 0)
-        mt_putf(o, "  settings        %s\n", mt_fmt_count(a, t->settings.n));
+        mt_putf(o, "  annotations     %s named range%s\n", mt_fmt_count(a, t->ranges.n), mt_plural(t->ranges.n, "", "s"));
+    settings(t, o);
     for (uint32_t i = 0; i < t->devices.n; i++)
         device(t, &t->devices.p[i], o);
-    for (uint32_t i = 0; i < t->unknown_keys.n; i++) {
-        mt_puts(o, "  unknown key     ");
-        mt_term(o, mt_str(t, t->unknown_keys.p[i].name), mt_str_len(t, t->unknown_keys.p[i].name));
-        mt_putf(o, ", %s times\n", mt_fmt_count(a, t->unknown_keys.p[i].n));
-    }
-    for (uint32_t i = 0; i < t->unknown_actions.n; i++) {
-        mt_puts(o, "  unknown action  ");
-        mt_term(o, mt_str(t, t->unknown_actions.p[i].name), mt_str_len(t, t->unknown_actions.p[i].name));
-        mt_putf(o, ", %s times\n", mt_fmt_count(a, t->unknown_actions.p[i].n));
-    }
+    for (uint32_t i = 0; i < t->unknown_keys.n; i++)
+        seen(t, "  unknown key     ", &t->unknown_keys.p[i], o);
+    for (uint32_t i = 0; i < t->unknown_actions.n; i++)
+        seen(t, "  unknown action  ", &t->unknown_actions.p[i], o);
     diagnoses(t, o);
 }
 

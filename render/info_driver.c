@@ -1,4 +1,5 @@
 /* `memtrace info` of a trace of driver calls: which processes and GPUs, what kinds of calls, what failed, what is missing. */
+#include "parser/base/text.h"
 #include "render/dump_impl.h"
 #include "render/escape.h"
 
@@ -67,7 +68,8 @@ static void processes(const struct mt_trace *t, struct mt_out *o)
             term(o, t, p->command != 0 ? p->command : p->exe);
             mt_putc(o, '\n');
         }
-        mt_putf(o, "    recorded      %s calls in %s records", mt_fmt_count(a, p->n_calls), mt_fmt_count(b, p->n_records));
+        mt_putf(o, "    recorded      %s call%s in %s record%s", mt_fmt_count(a, p->n_calls), mt_plural(p->n_calls, "", "s"),
+                mt_fmt_count(b, p->n_records), mt_plural(p->n_records, "", "s"));
         if (p->last_ns > p->first_ns)
             mt_putf(o, " over %s", mt_fmt_seconds(a, p->last_ns - p->first_ns));
         if (!p->has_cuda)
@@ -76,9 +78,9 @@ static void processes(const struct mt_trace *t, struct mt_out *o)
         ended(p, o);
         mt_putc(o, '\n');
         if (p->n_dropped != 0)
-            mt_putf(o, "    dropped       %s records\n", mt_fmt_count(a, p->n_dropped));
+            mt_putf(o, "    dropped       %s record%s\n", mt_fmt_count(a, p->n_dropped), mt_plural(p->n_dropped, "", "s"));
         if (p->n_missing != 0)
-            mt_putf(o, "    missing       %s chunks\n", mt_fmt_count(a, p->n_missing));
+            mt_putf(o, "    missing       %s chunk%s\n", mt_fmt_count(a, p->n_missing), mt_plural(p->n_missing, "", "s"));
     }
 }
 
@@ -111,7 +113,8 @@ static void gpus(const struct mt_trace *t, struct mt_out *o)
 
 static void problems(const struct mt_trace *t, struct mt_out *o)
 {
-    static const char *const whats[] = {"", "records", "activity records of CUPTI", "stacks", "strings", "chunks"};
+    static const char *const one[] = {"", "record", "activity record of CUPTI", "stack", "string", "chunk"};
+    static const char *const many[] = {"", "records", "activity records of CUPTI", "stacks", "strings", "chunks"};
     const struct mt_driver *d = t->driver;
     char a[40], b[40];
     for (uint32_t i = 0; i < d->statuses.n; i++) {
@@ -121,13 +124,16 @@ static void problems(const struct mt_trace *t, struct mt_out *o)
         mt_puts(o, s->level == 1 ? "  lost            " : "  not recording   ");
         if (s->process != MT_NONE32)
             mt_putf(o, "pid %u: ", d->processes.p[s->process].pid);
-        term(o, t, s->text);
-        mt_putf(o, "%sstatus %u\n", s->text != 0 ? ", " : "", s->code);
+        if (s->text != 0)
+            term(o, t, s->text);
+        else
+            mt_putf(o, "the recorder gave no reason (its code is %u)", s->code);
+        mt_putc(o, '\n');
     }
     for (uint32_t i = 0; i < d->losses.n; i++) {
         const struct mt_loss *l = &d->losses.p[i];
         mt_putf(o, "  lost            pid %u: %s %s", d->processes.p[l->process].pid, mt_fmt_count(a, l->count),
-                l->what < sizeof whats / sizeof *whats ? whats[l->what] : "other things");
+                l->what < sizeof many / sizeof *many ? mt_plural(l->count, one[l->what], many[l->what]) : "of other kinds");
         if (l->bytes != 0)
             mt_putf(o, ", %s", mt_fmt_bytes(b, l->bytes));
         mt_putc(o, '\n');
@@ -138,7 +144,7 @@ static void problems(const struct mt_trace *t, struct mt_out *o)
         term(o, t, f->name);
         mt_putf(o, ", %s", mt_fmt_bytes(a, f->bytes));
         if (f->read < f->bytes)
-            mt_putf(o, ", only %s of it are there", mt_fmt_bytes(a, f->read));
+            mt_putf(o, ", only %s of it is there", mt_fmt_bytes(a, f->read));
         if (f->text != 0) {
             mt_puts(o, ": ");
             mt_term(o, mt_str(t, f->text), mt_utf8_cut(mt_str(t, f->text), mt_str_len(t, f->text), 200));
@@ -161,14 +167,16 @@ void mt_info_driver(const struct mt_trace *t, struct mt_out *o)
     mt_putf(o, "\n  size            %s", mt_fmt_bytes(a, m->bytes));
     if (m->input_bytes != 0 && m->input_bytes != m->bytes)
         mt_putf(o, " in an input of %s", mt_fmt_bytes(b, m->input_bytes));
-    mt_putf(o, ", %s chunks\n", mt_fmt_count(a, d->n_chunks));
+    mt_putf(o, ", %s chunk%s\n", mt_fmt_count(a, d->n_chunks), mt_plural(d->n_chunks, "", "s"));
     if (m->sha256[0])
         mt_putf(o, "  sha256          %s\n", m->sha256);
     for (uint32_t i = 0; i < d->launch.n; i++) {
         const char *key = mt_str(t, d->launch.p[i].key);
         if (strcmp(key, "version") != 0 && strcmp(key, "status") != 0 && strcmp(key, "signal") != 0)
             continue;
-        mt_putf(o, "  %-15s ", strcmp(key, "version") == 0 ? "written by" : key);
+        mt_puts(o, strcmp(key, "version") == 0  ? "  written by      memtrace "
+                   : strcmp(key, "status") == 0 ? "  the command     ended with status "
+                                                : "  the command     was ended by signal ");
         term(o, t, d->launch.p[i].value);
         mt_putc(o, '\n');
     }
@@ -182,16 +190,19 @@ void mt_info_driver(const struct mt_trace *t, struct mt_out *o)
     if (d->calls.n != 0)
         mt_putf(o, "  stacks          on %s of the calls, %s distinct\n", mt_fmt_percent(a, x.n_with_stack, d->calls.n),
                 mt_fmt_count(b, t->n_distinct_stacks));
-    mt_putf(o, "  failures        %s", mt_fmt_count(a, x.n_failed));
-    if (x.n_failed != 0)
-        mt_putf(o, ", %s of them out of memory:", mt_fmt_count(a, x.n_oom));
+    mt_putf(o, "  failed calls    %s", x.n_failed != 0 ? mt_fmt_count(a, x.n_failed) : "none");
+    if (x.n_failed != 0 && x.n_oom == x.n_failed)
+        mt_puts(o, ", out of memory:");
+    else if (x.n_failed != 0)
+        mt_putf(o, ", %s of them out of memory:", x.n_oom != 0 ? mt_fmt_count(a, x.n_oom) : "none");
     n = 0;
     for (int op = 0; op < MT_WO_COUNT && x.n_failed != 0; op++)
         if (x.failed[op] != 0)
             mt_putf(o, "%s %s %s", n++ ? "," : "", mt_fmt_count(a, x.failed[op]), mt_op_name((enum mt_wire_op)op));
     mt_putf(o, "\n  samples         %s of GPUs, %s of processes\n", mt_fmt_count(a, d->samples.n),
             mt_fmt_count(b, d->host_samples.n));
-    mt_putf(o, "  ranges          %s, and %s marks\n", mt_fmt_count(a, x.n_ranges), mt_fmt_count(b, x.n_marks));
+    mt_putf(o, "  phase marks     %s range%s and %s point%s in time\n", mt_fmt_count(a, x.n_ranges),
+            mt_plural(x.n_ranges, "", "s"), mt_fmt_count(b, x.n_marks), mt_plural(x.n_marks, "", "s"));
     if (d->activities.n != 0)
         mt_putf(o, "  CUPTI records   %s\n", mt_fmt_count(a, d->activities.n));
     gpus(t, o);

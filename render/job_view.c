@@ -28,6 +28,10 @@ bool mt_report_job_leads(const struct mt_report *r)
         return false;
     if (k == NULL)
         return true;
+    if (r->job->kind == MT_JV_PEAK && !mt_verdict_is_oom(k->analysis->verdict.kind))
+        for (uint32_t i = 0; i < r->job->books_peaks.n; i++)
+            if (r->job->books_peaks.p[i].rank == r->primary && mt_books_peak_counts(&r->job->books_peaks.p[i]))
+                return true;
     if (r->job->kind != MT_JV_OOM)
         return false;
     if (!mt_verdict_is_oom(k->analysis->verdict.kind))

@@ -44,6 +44,12 @@ unsigned mt_job_phase_sums(const struct mt_job *j, struct mt_phase_sum out[MT_PH
 /* Adds sentences about the recording; returns the new count. */
 unsigned mt_job_caveats(const struct mt_report *r, struct mt_caveat *out, unsigned n, unsigned max);
 
+/* That the inputs are not of one job, and which belong together; or that the rank that failed is not among them; NULL = nothing says so. Then the same with what may be and is missing. */
+const char *mt_report_jobs(const struct mt_report *r);
+unsigned mt_jobs_caveats(const struct mt_report *r, struct mt_caveat *out, unsigned n, unsigned max);
+/* The member "jobs" of "quality" in the JSON report; nothing where there is nothing to say. */
+void mt_json_jobs(struct mt_jsonw *w, const struct mt_jobs *j);
+
 /* The tables of the Markdown report (md_job.c). */
 void mt_md_job(const struct mt_report *r, struct mt_out *o);
 /* The member "job" of the JSON report (json_job.c). */

@@ -156,7 +156,7 @@ static void oom(struct mt_jsonw *w, const struct mt_report *r, const struct mt_t
     mt_jw_open(w, '{');
     mt_jw_ku(w, "event", o->event);
     mt_jw_known(w, "time_ns", o->time_ns != 0, o->time_ns);
-    mt_jw_ku(w, "request_bytes", o->request);
+    mt_jw_known(w, "request_bytes", o->request != 0, o->request);
     mt_jw_ku(w, "device_free_bytes", o->device_free);
     mt_jw_known(w, "live_bytes", is_known, o->at.live);
     mt_jw_known(w, "reserved_bytes", is_known, o->at.reserved);
@@ -232,12 +232,12 @@ static void device(struct mt_jsonw *w, const struct mt_report *r, const struct m
     mt_jw_known(w, "peak_time_ns", d->peak_ns != 0, d->peak_ns);
     mt_jw_known(w, "live_start_bytes", curve, d->live_start);
     mt_jw_known(w, "live_peak_bytes", curve, d->live_peak);
-    mt_jw_ku(w, "live_end_bytes", d->live_end);
+    mt_jw_known(w, "live_end_bytes", !mt_state_unknown(d), d->live_end);
     mt_jw_known(w, "pending_free_peak_bytes", curve, d->pending_peak);
     mt_jw_ku(w, "pending_free_end_bytes", d->pending_end);
     mt_jw_known(w, "reserved_start_bytes", curve, d->reserved_start);
     mt_jw_known(w, "reserved_peak_bytes", curve, d->reserved_peak);
-    mt_jw_ku(w, "reserved_end_bytes", d->reserved_end);
+    mt_jw_known(w, "reserved_end_bytes", !mt_state_unknown(d), d->reserved_end);
     mt_jw_ku(w, "rounding_end_bytes", d->rounding_loss);
     mt_jw_known(w, "capacity_bytes", d->capacity != 0, d->capacity);
     mt_jw_known(w, "first_time_ns", d->first_ns != 0, d->first_ns);
@@ -478,6 +478,7 @@ static void quality(struct mt_jsonw *w, const struct mt_report *r)
         mt_jw_close(w, '}');
     }
     mt_jw_close(w, ']');
+    mt_json_jobs(w, r->jobs);
     mt_jw_key(w, "inputs");
     mt_jw_open(w, '[');
     for (uint32_t i = 0; r->job != NULL && i < r->job->drivers.n; i++)

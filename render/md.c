@@ -76,8 +76,8 @@ static void ranks(struct mt_out *o, const struct mt_report *r)
             const struct mt_device_analysis *d = &r->ranks[i].analysis->devices.p[j];
             mt_puts(o, "| ");
             md(o, mt_row_place(r, &r->ranks[i], d, place, sizeof place));
-            mt_putf(o, " | %s%s | %s | %s |\n", mt_fmt_bytes(a, mt_row_live(d)), mt_row_has_peak(d) ? "" : " (at the dump)",
-                    mt_fmt_bytes(b, mt_row_reserved(d)),
+            mt_putf(o, " | %s%s | %s | %s |\n", mt_row_live(a, d),
+                    mt_row_has_peak(d) || mt_state_unknown(d) ? "" : " (at the dump)", mt_row_reserved(b, d),
                     d->ooms.n == 0                                            ? ""
                     : i == r->primary && d == mt_verdict_device(&r->ranks[i]) ? "yes, this report"
                                                                               : "yes");
@@ -94,7 +94,7 @@ void mt_render_md(const struct mt_report *r, struct mt_out *o)
     const struct mt_verdict *v = k != NULL ? &k->analysis->verdict : NULL;
     const char *because, *second = mt_report_second(r);
     const char *cause = mt_report_cause_sentence(r);
-    bool job = mt_report_job_leads(r), log = mt_report_log_leads(r);
+    bool job = mt_report_job_leads(r), log = mt_report_log_leads(r), folded;
     struct mt_caveat *cav = mt_calloc(MAX_CAVEATS, sizeof *cav);
     char title[512];
     unsigned n;
@@ -107,6 +107,11 @@ void mt_render_md(const struct mt_report *r, struct mt_out *o)
     mt_puts(o, "\n\n**");
     md(o, log ? r->diag->sentence : job ? r->job->sentence : v != NULL ? v->sentence : "Nothing could be read.");
     mt_puts(o, "**\n\n");
+    if (mt_report_jobs(r) != NULL) {
+        mt_puts(o, "> ");
+        md(o, mt_report_jobs(r));
+        mt_puts(o, "\n\n");
+    }
     because = log ? r->diag->because : job ? r->job->because : v != NULL ? v->because : "";
     if (because[0] != '\0') {
         md(o, because);
@@ -134,6 +139,9 @@ void mt_render_md(const struct mt_report *r, struct mt_out *o)
     }
     mt_md_top(r, o);
     mt_md_cause(r, o);
+    folded = d != NULL || r->job != NULL; /* a ticket shows the answer; GitHub and GitLab open the rest */
+    if (folded)
+        mt_puts(o, "<details><summary>Numbers, phases, owners</summary>\n\n");
     if (d != NULL)
         facts(o, k, d);
     if (r->job != NULL)
@@ -158,7 +166,9 @@ void mt_render_md(const struct mt_report *r, struct mt_out *o)
         md(o, cav[i].text);
         mt_puts(o, "\n");
     }
-    mt_putf(o, "%s<sub>memtrace %s", n ? "\n" : "", r->version);
+    mt_puts(o, n != 0 ? "\n" : "");
+    mt_puts(o, folded ? "</details>\n\n" : "");
+    mt_putf(o, "<sub>memtrace %s", r->version);
     if (r->command[0]) {
         mt_puts(o, ": ");
         code(o, r->command);

@@ -99,7 +99,7 @@ static const struct stage {
     {"More than one phase", UINT32_MAX},
     {"Further reading", UINT32_MAX},
 };
-enum { N_STAGES = sizeof stages / sizeof *stages, ALL_STAGES = N_STAGES - 2, READING = N_STAGES - 1, TOP = N_STAGES };
+enum { N_STAGES = sizeof stages / sizeof *stages, ALL_STAGES = N_STAGES - 2, FEW = 3, READING = N_STAGES - 1, TOP = N_STAGES };
 
 static unsigned stage_of(const struct mt_advice *a)
 {
@@ -113,7 +113,7 @@ static unsigned stage_of(const struct mt_advice *a)
     return s;
 }
 
-static void group(struct mt_out *o, const struct mt_advice *list, uint32_t n, unsigned stage, const char *heading)
+static void group(struct mt_out *o, const struct mt_advice *list, uint32_t n, unsigned stage, const char *heading, bool open)
 {
     uint32_t members = 0;
     uint64_t most = 0;
@@ -127,7 +127,7 @@ static void group(struct mt_out *o, const struct mt_advice *list, uint32_t n, un
     }
     if (members == 0)
         return;
-    mt_putf(o, "<details class=\"stage\"><summary>%s <small>%u</small>", heading, (unsigned)members);
+    mt_putf(o, "<details class=\"stage\"%s><summary>%s <small>%u</small>", open ? " open" : "", heading, (unsigned)members);
     if (most != 0 && stage != TOP)
         mt_putf(o, " <span class=\"frees\">up to about %s</span>", mt_fmt_bytes(b, most));
     mt_puts(o, "</summary>\n");
@@ -141,12 +141,15 @@ static void draw(const struct mt_page *p, struct mt_out *o)
 {
     uint32_t n;
     const struct mt_advice *list = mt_report_advice(p->r, &n);
+    bool top = false;
+    for (uint32_t i = 0; i < n; i++)
+        top = top || list[i].is_top;
     mt_puts(
         o, "<p class=\"note\">What fits the framework and the phase of the verdict and has evidence in the trace, by the phase "
            "in which it takes effect, in the order to try. A saving is what it takes off the moment that matters.</p>\n");
-    group(o, list, n, TOP, "Those to change first, in full");
+    group(o, list, n, TOP, "Those to change first, in full", false);
     for (unsigned s = 0; s < N_STAGES; s++)
-        group(o, list, n, s, stages[s].words);
+        group(o, list, n, s, stages[s].words, n <= FEW && !top); /* nothing but this says what to do */
 }
 
 const struct mt_panel mt_panel_advice = {"advice", "All advice", has, draw};

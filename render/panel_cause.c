@@ -15,10 +15,13 @@ static void what_ifs(struct mt_out *o, const struct mt_cause *c)
 {
     static const char *const heads[] = {"If", "#It frees", "Answer", "#Would lack"};
     char words[1024];
+    bool lacks = false;
     if (c->what_ifs.n == 0)
         return;
+    for (uint32_t i = 0; i < c->what_ifs.n; i++)
+        lacks = lacks || !c->what_ifs.p[i].fits;
     mt_puts(o, "<h3>Would the request have fitted?</h3>\n");
-    mt_h_table(o, "Would the request have fitted?", heads, 4);
+    mt_h_table(o, "Would the request have fitted?", heads, lacks ? 4 : 3);
     for (uint32_t i = 0; i < c->what_ifs.n; i++) {
         const struct mt_what_if *w = &c->what_ifs.p[i];
         mt_puts(o, "<tr><th scope=\"row\">");
@@ -27,7 +30,7 @@ static void what_ifs(struct mt_out *o, const struct mt_cause *c)
         mt_h_td_bytes(o, w->freed);
         mt_puts(o, w->fits ? "<td><strong class=\"yes\">Yes</strong></td>" : "<td>No</td>");
         if (w->fits)
-            mt_h_td_text(o, "");
+            mt_puts(o, lacks ? "<td></td>" : "");
         else
             mt_h_td_bytes(o, w->short_by);
         mt_puts(o, "</tr>\n");

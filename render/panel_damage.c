@@ -1,11 +1,25 @@
 /* What is missing, and where: before any number is believed. */
 #include "render/escape.h"
 #include "render/html.h"
+#include "render/job_view.h"
 #include "render/rows.h"
 
 #include <inttypes.h>
 
-static bool has(const struct mt_page *p) { return mt_report_damaged(p->r); }
+static bool has(const struct mt_page *p) { return mt_report_damaged(p->r) || mt_report_jobs(p->r) != NULL; }
+
+/* Two jobs given together: before anybody takes them for the ranks of one. */
+static void draw_jobs(const struct mt_page *p, struct mt_out *o)
+{
+    if (mt_report_jobs(p->r) == NULL)
+        return;
+    mt_puts(o, "<aside class=\"damage\" id=\"jobs\" role=\"note\" aria-labelledby=\"h-jobs\">\n"
+               "<h2 id=\"h-jobs\">");
+    mt_puts(o, p->r->jobs->sentence != NULL ? "More than one job" : "The rank that failed is not here");
+    mt_puts(o, "</h2>\n<p>");
+    mt_h_words(o, mt_report_jobs(p->r), 4000);
+    mt_puts(o, "</p>\n</aside>\n");
+}
 
 static void put_input(const struct mt_page *p, struct mt_out *o, const struct mt_trace *t)
 {
@@ -44,6 +58,9 @@ static void put_trace(const struct mt_page *p, struct mt_out *o, const struct mt
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
     const struct mt_report *r = p->r;
+    draw_jobs(p, o);
+    if (!mt_report_damaged(r))
+        return;
     mt_puts(o, "<aside class=\"damage\" id=\"damage\" role=\"note\" aria-labelledby=\"h-damage\">\n"
                "<h2 id=\"h-damage\">This report is made from incomplete input</h2>\n"
                "<p>Everything that was whole is used; what follows is missing from the numbers below.</p>\n<ul>\n");

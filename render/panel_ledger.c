@@ -148,7 +148,7 @@ static void picture(struct mt_out *o, const struct mt_job *j, uint32_t i, bool s
 {
     struct mt_svg_ledger s = {j, i, small};
     if (!small)
-        mt_puts(o, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+        mt_puts(o, "<div class=\"scroll\" tabindex=\"0\" role=\"group\" "
                    "aria-label=\"Memory of a GPU over time\">\n");
     mt_svg_ledger(o, &s);
     if (!small)

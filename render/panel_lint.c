@@ -2,6 +2,8 @@
 #include "render/escape.h"
 #include "render/html.h"
 
+enum { FEW = 2 }; /* so many warnings stand there with what to do instead */
+
 static bool has(const struct mt_page *p) { return p->r->lint != NULL && p->r->lint->findings.n != 0; }
 
 static void field(struct mt_out *o, const char *name, const char *value)
@@ -18,7 +20,8 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     const struct mt_lint *l = p->r->lint;
     for (uint32_t i = 0; i < l->findings.n; i++) {
         const struct mt_lint_finding *f = &l->findings.p[i];
-        mt_putf(o, "<details class=\"advice\"%s><summary>%s: ", f->level == MT_LINT_ERROR ? " open" : "",
+        bool open = f->level == MT_LINT_ERROR || (f->level == MT_LINT_WARNING && l->findings.n <= FEW);
+        mt_putf(o, "<details class=\"advice\"%s><summary>%s: ", open ? " open" : "",
                 f->level == MT_LINT_ERROR     ? "Error"
                 : f->level == MT_LINT_WARNING ? "Warning"
                                               : "Note");

@@ -133,8 +133,9 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         mt_puts(o, "Times count from the first event of the device. ");
     mt_puts(o, curve
                    ? "\xe2\x80\x9cPeak inside\xe2\x80\x9d is the highest live memory of the whole device while the phase ran; "
-                     "\xe2\x80\x9cretained\xe2\x80\x9d is what was allocated in it and still live when it last ended."
-                   : "By the stacks of the live blocks.");
+                     "\xe2\x80\x9cretained\xe2\x80\x9d is what was allocated in it and still live when it last ended. "
+                   : "By the stacks of the live blocks. ");
+    mt_puts(o, "How sure a phase is: <a href=\"#quality\">Data quality</a>.");
     mt_puts(o, "</p>\n");
     open_table(o, d, curve);
     for (uint32_t i = 0; i < d->phases.n; i++) {

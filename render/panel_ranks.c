@@ -47,7 +47,7 @@ static int worse(const void *a, const void *b)
 
 static void row(const struct mt_page *p, struct mt_out *o, const struct place *at, uint64_t whole)
 {
-    char place[256], when[MT_WORDS], b[32], oom[128], phase[MT_WORDS];
+    char place[256], when[MT_WORDS], b[40], times[32], oom[160], phase[MT_WORDS];
     const struct mt_device_analysis *d = at->d;
     bool curve = has_curve(d);
     (void)mt_row_place(p->r, at->k, d, place, sizeof place);
@@ -57,16 +57,25 @@ static void row(const struct mt_page *p, struct mt_out *o, const struct place *a
     mt_h_name(o, place, 120);
     mt_puts(o, d == p->dev ? " <small>(the verdict)</small></th>" : "</th>");
     mt_h_td_count(o, d->n_events);
-    mt_h_td_bytes(o, live(d));
+    if (mt_state_unknown(d))
+        mt_h_td_text(o, "not known");
+    else
+        mt_h_td_bytes(o, live(d));
     mt_h_td_share(o, live(d), whole, MT_COLOR_FIRST);
     mt_h_td_text(o, curve ? mt_moment_words(when, d, d->peak_event, d->peak_ns) : "dump");
-    mt_h_td_bytes(o, d->live_end);
-    mt_h_td_bytes(o, curve ? d->reserved_peak : d->reserved_end);
+    if (mt_state_unknown(d)) {
+        mt_h_td_text(o, "-");
+        mt_h_td_text(o, "-");
+    } else {
+        mt_h_td_bytes(o, d->live_end);
+        mt_h_td_bytes(o, curve ? d->reserved_peak : d->reserved_end);
+    }
     mt_h_td_text(o, d->capacity != 0 ? mt_fmt_percent(b, live(d), d->capacity) : "-");
     mt_puts(o, "<td>");
     if (d->ooms.n != 0) {
         const struct mt_oom *m = &d->ooms.p[0];
-        (void)snprintf(oom, sizeof oom, "%u, asking for %s in %s", (unsigned)d->ooms.n, mt_fmt_bytes(b, m->request),
+        (void)snprintf(times, sizeof times, "%u times, first", (unsigned)d->ooms.n);
+        (void)snprintf(oom, sizeof oom, "%s asking for %s in %s", d->ooms.n == 1 ? "once," : times, mt_row_request(b, m),
                        mt_phase_pair_words(phase, (enum mt_phase)m->attr.phase, (enum mt_phase)m->attr.sub));
         mt_puts(o, "<strong class=\"oom\">");
         mt_html_s(o, oom);
@@ -199,6 +208,11 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     }
     qsort(at, n, sizeof *at, worse);
     shown = n < SHOWN ? n : SHOWN;
+    if (p->r->jobs != NULL && p->r->jobs->missing != NULL) {
+        mt_puts(o, "<p class=\"note\">");
+        mt_h_words(o, p->r->jobs->missing, 2000);
+        mt_puts(o, "</p>\n");
+    }
     table(p, o, at, shown, whole);
     if (shown < n) {
         mt_putf(o, "<details class=\"more\"><summary>%u more</summary>\n", (unsigned)(n - shown));

@@ -12,7 +12,7 @@ static void bar(const struct mt_device_analysis *d, struct mt_out *o, const stru
                 unsigned n)
 {
     struct mt_stack_bar b;
-    bool failed = d->focus_is_oom && d->ooms.n != 0;
+    bool failed = d->focus_is_oom && d->ooms.n != 0 && d->ooms.p[0].request != 0;
     mt_stack_open(&b, o, mt_needed(d), 34, "Live memory by what it is for; the table below has the numbers");
     mt_stack_roles(&b, d->roles.at_focus, order, n, pal);
     if (d->focus.reserved > d->focus.live)
@@ -113,7 +113,7 @@ static void device(const struct mt_page *p, const struct mt_device_analysis *d, 
     mt_puts(o, past ? "<td></td><td></td></tr>\n" : "</tr>\n");
     mt_h_table_end(o);
     if (full && mt_svg_roles_has(d)) {
-        mt_puts(o, "<h3>The same over the trace</h3>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+        mt_puts(o, "<h3>The same over the trace</h3>\n<div class=\"scroll\" tabindex=\"0\" role=\"group\" "
                    "aria-label=\"Roles over the trace\">\n");
         mt_svg_roles(o, d, &pal);
         mt_puts(o, "</div>\n");

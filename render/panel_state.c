@@ -25,7 +25,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     }
     if (p->dev->focus.reserved == 0)
         return;
-    mt_puts(o, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Memory at the dump\">\n");
+    mt_puts(o, "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Memory at the dump\">\n");
     mt_svg_composition(o, &s);
     mt_puts(o, "</div>\n");
 }

@@ -22,9 +22,8 @@ static void draw(const struct mt_page *p, struct mt_out *o)
 {
     struct mt_out text;
     mt_puts(
-        o,
-        "<details class=\"more\"><summary>Markdown: the verdict, what to change, the tables, the environment</summary>\n"
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"The report as Markdown\"><pre id=\"markdown\">\n");
+        o, "<details class=\"more\"><summary>Markdown: the verdict, what to change, the tables, the environment</summary>\n"
+           "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"The report as Markdown\"><pre id=\"markdown\">\n");
     if (mt_out_mem(&text)) {
         mt_render_md(p->r, &text);
         if (mt_out_finish(&text) == 0)

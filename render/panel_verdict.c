@@ -122,8 +122,9 @@ static void saving(const struct mt_page *p, struct mt_out *o, const struct mt_ad
     }
     mt_putf(o, "<p class=\"saves\">Frees about <b>%s</b>", mt_fmt_bytes(size, v->bytes));
     if (v->low != v->bytes || v->high != v->bytes) {
-        mt_putf(o, " <small>%s to ", mt_fmt_bytes(size, v->low));
-        mt_putf(o, "%s; confidence: %s</small>", mt_fmt_bytes(size, v->high), mt_fix_conf_name(v->conf));
+        mt_putf(o, " <small><span class=\"q\">%s</span> to ", mt_fmt_bytes(size, v->low));
+        mt_putf(o, "<span class=\"q\">%s</span>; confidence: %s</small>", mt_fmt_bytes(size, v->high),
+                mt_fix_conf_name(v->conf));
     } else {
         mt_putf(o, " <small>confidence: %s</small>", mt_fix_conf_name(v->conf));
     }
@@ -162,7 +163,7 @@ static void after(const struct mt_page *p, struct mt_out *o)
     if (c->sentence == NULL || c->sentence[0] == '\0')
         return;
     mt_puts(o, "<div class=\"after\"><p><strong>");
-    mt_h_text(o, c->sentence, 1000);
+    mt_h_words(o, c->sentence, 1000);
     mt_puts(o, "</strong></p>\n");
     saved = c->saving.bytes < need ? c->saving.bytes : need;
     left = need - saved;

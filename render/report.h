@@ -7,6 +7,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/job.h"
+#include "analysis/job_same.h"
 #include "analysis/lint.h"
 #include "render/out.h"
 #include "render/pack.h"
@@ -25,6 +26,7 @@ struct mt_report {
     const struct mt_rank *ranks;   /* in order of rank number where known, else of input */
     uint32_t n_ranks, primary;     /* primary: the rank the verdict speaks for */
     const struct mt_job *job;      /* what the driver saw; NULL without a memtrace trace. n_ranks may be 0 then */
+    const struct mt_jobs *jobs;    /* whether the inputs are of one job; NULL = not asked for */
     const struct mt_logs *logs;    /* NULL = none were read */
     const struct mt_logdiag *diag; /* of the logs; NULL without them */
     const struct mt_runconf *conf; /* settings of the run; NULL = not asked for */

@@ -47,8 +47,42 @@ uint32_t mt_row_count(const struct mt_report *r)
 }
 
 bool mt_row_has_peak(const struct mt_device_analysis *d) { return d->withheld == NULL && !d->end_state_only; }
-uint64_t mt_row_live(const struct mt_device_analysis *d) { return mt_row_has_peak(d) ? d->live_peak : d->live_end; }
-uint64_t mt_row_reserved(const struct mt_device_analysis *d) { return mt_row_has_peak(d) ? d->reserved_peak : d->reserved_end; }
+
+static char *known(char *buf, const struct mt_device_analysis *d, uint64_t bytes)
+{
+    if (!mt_state_unknown(d))
+        return mt_fmt_bytes(buf, bytes);
+    (void)snprintf(buf, 40, "not known");
+    return buf;
+}
+
+char *mt_row_live(char *buf, const struct mt_device_analysis *d)
+{
+    return known(buf, d, mt_row_has_peak(d) ? d->live_peak : d->live_end);
+}
+
+char *mt_row_reserved(char *buf, const struct mt_device_analysis *d)
+{
+    return known(buf, d, mt_row_has_peak(d) ? d->reserved_peak : d->reserved_end);
+}
+
+const struct mt_device_analysis *mt_row_pinned(const struct mt_rank *k, const struct mt_device_analysis *d)
+{
+    for (uint32_t i = 0; d->kind == MT_DEV_CUDA && i < k->analysis->devices.n; i++) {
+        const struct mt_device_analysis *h = &k->analysis->devices.p[i];
+        if (h->kind == MT_DEV_HOST && (h->live_peak != 0 || h->live_end != 0 || h->reserved_end != 0))
+            return h;
+    }
+    return NULL;
+}
+
+char *mt_row_request(char *buf, const struct mt_oom *o)
+{
+    if (o->request != 0)
+        return mt_fmt_bytes(buf, o->request);
+    (void)snprintf(buf, 40, "a size that is not known");
+    return buf;
+}
 
 /* Ranks lie in their order, so those of one number beside each other. */
 static bool is_rank_of(const struct mt_report *r, size_t i, const struct mt_rank *k)
@@ -77,6 +111,14 @@ static const char *told_by(const struct mt_report *r, const struct mt_rank *k)
     return name;
 }
 
+/* Files without a rank that are named alike in their folders: beside each other, as they were read. */
+static bool is_name_again(const struct mt_report *r, const struct mt_rank *k)
+{
+    size_t i = (size_t)(k - r->ranks);
+    return (i > 0 && strcmp(base_name(file_of(k - 1)), base_name(file_of(k))) == 0) ||
+           (i + 1 < r->n_ranks && strcmp(base_name(file_of(k + 1)), base_name(file_of(k))) == 0);
+}
+
 char *mt_row_place(const struct mt_report *r, const struct mt_rank *k, const struct mt_device_analysis *d, char *buf,
                    size_t cap)
 {
@@ -89,7 +131,8 @@ char *mt_row_place(const struct mt_report *r, const struct mt_rank *k, const str
     else if (m->rank >= 0)
         (void)snprintf(buf, cap, "rank %d, %s", m->rank, dev);
     else if (r->n_ranks > 1)
-        (void)snprintf(buf, cap, "%s, %s", base_name(name), dev);
+        (void)snprintf(buf, cap, "%.*s, %s", (int)(cap > 160 ? cap - 80 : 80), is_name_again(r, k) ? name : base_name(name),
+                       dev);
     else
         (void)snprintf(buf, cap, "%s", dev);
     return buf;
@@ -115,12 +158,12 @@ unsigned mt_facts(const struct mt_rank *k, const struct mt_device_analysis *d, s
 {
     char a[40], b[40], c[40], e[40];
     unsigned n = 0;
-    (void)k;
-    if (max < 14)
+    const struct mt_device_analysis *pinned = mt_row_pinned(k, d);
+    if (max < 15)
         return 0;
     if (d->ooms.n != 0) {
         const struct mt_oom *o = &d->ooms.p[0];
-        fact(out, &n, "request that failed", "%s at event %s of %s", mt_fmt_bytes(a, o->request), mt_fmt_count(b, o->event),
+        fact(out, &n, "request that failed", "%s at event %s of %s", mt_row_request(a, o), mt_fmt_count(b, o->event),
              mt_fmt_count(c, d->n_events));
         fact(out, &n, "free on the device", "%s", mt_fmt_bytes(a, o->device_free));
         if (d->withheld == NULL) {
@@ -146,14 +189,20 @@ unsigned mt_facts(const struct mt_rank *k, const struct mt_device_analysis *d, s
         if (d->pending_peak != 0)
             fact(out, &n, "waiting to be freed", "%s at most, %s at the end", mt_fmt_bytes(a, d->pending_peak),
                  mt_fmt_bytes(b, d->pending_end));
+    } else if (mt_state_unknown(d)) {
+        fact(out, &n, "live, reserved", "not known: the snapshot lists no segments of this device");
     } else {
         fact(out, &n, "live", "%s", mt_fmt_bytes(a, d->live_end));
         if (d->pending_end != 0)
             fact(out, &n, "waiting to be freed", "%s", mt_fmt_bytes(a, d->pending_end));
     }
-    fact(out, &n, "reserved at the end", "%s", mt_fmt_bytes(a, d->reserved_end));
+    if (!mt_state_unknown(d))
+        fact(out, &n, "reserved at the end", "%s", mt_fmt_bytes(a, d->reserved_end));
     if (d->rounding_loss != 0)
         fact(out, &n, "rounding at the end", "%s", mt_fmt_bytes(a, d->rounding_loss));
+    if (pinned != NULL)
+        fact(out, &n, "pinned host memory", "%s live, %s reserved%s", mt_row_live(a, pinned), mt_row_reserved(b, pinned),
+             mt_row_has_peak(pinned) ? " at its highest" : " at the dump");
     if (d->capacity != 0)
         fact(out, &n, "capacity", "%s", mt_fmt_bytes(a, d->capacity));
     else if (d->kind == MT_DEV_CUDA)
@@ -218,6 +267,7 @@ unsigned mt_caveats(const struct mt_report *r, const struct mt_rank *k, struct m
     unsigned n = 0;
     for (uint32_t i = 0; i < r->n_unread; i++)
         mt_caveat_add(out, &n, max, "Not read: %s: %s", r->unread[i].name, r->unread[i].message);
+    n = mt_jobs_caveats(r, out, n, max);
     n = mt_job_caveats(r, out, n, max);
     if (k == NULL)
         return n;

@@ -28,8 +28,12 @@ unsigned mt_caveats(const struct mt_report *r, const struct mt_rank *k, struct m
 /* Rows of the table of ranks and devices, and what stands in one: the peak, or without a curve the state at the dump. */
 uint32_t mt_row_count(const struct mt_report *r);
 bool mt_row_has_peak(const struct mt_device_analysis *d);
-uint64_t mt_row_live(const struct mt_device_analysis *d);
-uint64_t mt_row_reserved(const struct mt_device_analysis *d);
+char *mt_row_live(char *buf, const struct mt_device_analysis *d); /* in words; buf of 40 */
+char *mt_row_reserved(char *buf, const struct mt_device_analysis *d);
+/* Pinned host memory that the same process holds beside its GPUs; NULL = none, or d is it. */
+const struct mt_device_analysis *mt_row_pinned(const struct mt_rank *k, const struct mt_device_analysis *d);
+/* The size of a request that failed: "4.94 GiB", "a size that is not known". */
+char *mt_row_request(char *buf, const struct mt_oom *o);
 
 /* "rank 3, device 0", "snapshot.pickle, device 1": names a row among several ranks. */
 char *mt_row_place(const struct mt_report *r, const struct mt_rank *k, const struct mt_device_analysis *d, char *buf,

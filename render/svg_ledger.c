@@ -192,8 +192,8 @@ static void capacity(struct mt_out *o, const struct plot *p)
     y = y_of(p, p->l->capacity);
     mt_putf(o, "<path stroke=\"currentColor\" stroke-width=\"2\" d=\"M%" PRIu32 " %" PRIu32 "h%" PRIu32 "\"/>", p->left, y,
             p->width);
-    mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">capacity %s</text>\n", p->left + 6, y + 14,
-            mt_fmt_bytes(b, p->l->capacity));
+    mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">capacity %s</text>\n", p->left + 6, y >= p->top + 12 ? y - 4 : y + 14,
+            mt_fmt_bytes(b, p->l->capacity)); /* above the line nothing is drawn */
 }
 
 /* The name of a phase where it fits, else a number that the legend explains. */

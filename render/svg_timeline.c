@@ -1,5 +1,6 @@
 #include "render/svg_timeline.h"
 #include "render/escape.h"
+#include "render/rows.h"
 #include "render/svg_legend.h"
 #include "render/svg_plot.h"
 #include "render/view.h"
@@ -57,7 +58,7 @@ static void draw_peak(struct mt_out *o, const struct mt_plot *p)
 
 static void draw_ooms(struct mt_out *o, const struct mt_plot *p)
 {
-    char text[96], size[32];
+    char text[96], size[40];
     uint32_t last = 0, marks = 0;
     for (uint32_t i = 0; i < p->d->ooms.n && marks < MAX_OOM_MARKS; i++) {
         const struct mt_oom *oom = &p->d->ooms.p[i];
@@ -67,7 +68,7 @@ static void draw_ooms(struct mt_out *o, const struct mt_plot *p)
         mt_putf(o, "<path stroke=\"%s\" stroke-width=\"2\" d=\"M%" PRIu32 " %" PRIu32 "V%" PRIu32 "\"/>", mt_color_oom, x,
                 p->top - 18, p->top + p->height);
         if (marks == 0) {
-            (void)snprintf(text, sizeof text, "OOM: asked for %s", mt_fmt_bytes(size, oom->request));
+            (void)snprintf(text, sizeof text, "OOM: asked for %s", mt_row_request(size, oom));
             put_label(o, p, x, p->top - 22, mt_color_oom, text);
         }
         last = x;
@@ -124,7 +125,7 @@ static const struct mt_timeline *timeline_of(const struct mt_svg *s) { return s-
 static void put_desc(struct mt_out *o, const struct mt_svg *s)
 {
     const struct mt_device_analysis *d = s->dev;
-    char a[32], b[32], when[MT_WORDS], span[32];
+    char a[40], b[32], when[MT_WORDS], span[32];
     mt_putf(o, "<title id=\"tl%u\">Live memory of ", s->id);
     mt_html_s(o, s->what);
     mt_putf(o, ", stacked by phase of allocation</title>\n<desc id=\"tl%ud\">", s->id);
@@ -136,7 +137,7 @@ static void put_desc(struct mt_out *o, const struct mt_svg *s)
     mt_putf(o, "; reserved memory is at most %s.", mt_fmt_bytes(a, d->reserved_peak));
     for (uint32_t i = 0; i < d->ooms.n && i < 3; i++)
         mt_putf(o, " Out of memory at %s, asking for %s.", mt_event_words(when, (int64_t)d->ooms.p[i].event),
-                mt_fmt_bytes(a, d->ooms.p[i].request));
+                mt_row_request(a, &d->ooms.p[i]));
     mt_puts(o, "</desc>\n");
 }
 

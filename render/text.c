@@ -134,7 +134,7 @@ static void chart(struct mt_text *x, const struct mt_device_analysis *d)
 
 static void phases(struct mt_text *x, const struct mt_device_analysis *d)
 {
-    char a[40], b[40], c[40], e[40], ph[128];
+    char a[40], b[40], e[40], ph[128];
     bool any = false;
     for (uint32_t i = 0; i < d->phases.n; i++) {
         const struct mt_phase_row *p = &d->phases.p[i];
@@ -142,7 +142,7 @@ static void phases(struct mt_text *x, const struct mt_device_analysis *d)
             continue;
         if (!any) {
             mt_text_heading(x, "Phases");
-            mt_putf(x->o, "  %-34s %11s %11s %11s %11s %7s\n", "phase", "allocated", "peak inside", "retained",
+            mt_putf(x->o, "  %-34s %11s %11s %11s %7s\n", "phase", "allocated", "peak inside",
                     d->focus_is_oom     ? "at the OOM"
                     : d->end_state_only ? "at the end"
                                         : "at the peak",
@@ -154,9 +154,9 @@ static void phases(struct mt_text *x, const struct mt_device_analysis *d)
             mt_text_padded(x, p->n_allocs ? "unattributed" : "before recording, unattributed", 34);
         else
             mt_text_padded(x, mt_words_phase(ph, sizeof ph, p->phase, p->sub), 34);
-        mt_putf(x->o, " %11s %11s %11s %11s %7s\n", mt_fmt_bytes(a, p->alloc_bytes),
+        mt_putf(x->o, " %11s %11s %11s %7s\n", mt_fmt_bytes(a, p->alloc_bytes),
                 p->peak_inside_event == MT_NO_EVENT || d->withheld ? "-" : mt_fmt_bytes(b, p->peak_inside),
-                mt_fmt_bytes(c, p->retained), mt_fmt_bytes(e, p->at_focus), mt_fmt_percent(ph, p->at_focus, d->focus.live));
+                mt_fmt_bytes(e, p->at_focus), mt_fmt_percent(ph, p->at_focus, d->focus.live));
     }
 }
 
@@ -178,15 +178,15 @@ static void owners(struct mt_text *x, const struct mt_device_analysis *d, uint32
             rest += o->bytes;
             continue;
         }
-        mt_putf(x->o, "  %11s %7s  ", mt_fmt_bytes(a, o->bytes), mt_fmt_percent(b, o->bytes, d->focus.live));
-        mt_text_clipped(x, o->label, x->width > 70 ? x->width - 22 : 48);
-        mt_putf(x->o, "\n                       %s block%s, %s\n", mt_fmt_count(a, o->blocks), o->blocks == 1 ? "" : "s",
+        mt_putf(x->o, "  %10s %7s ", mt_fmt_bytes(a, o->bytes), mt_fmt_percent(b, o->bytes, d->focus.live));
+        mt_text_clipped(x, o->label, x->width > 70 ? x->width - 21 : 48);
+        mt_putf(x->o, "\n                     %s block%s, %s\n", mt_fmt_count(a, o->blocks), o->blocks == 1 ? "" : "s",
                 o->attr.phase == MT_PH_UNATTRIBUTED && o->attr.sub == MT_PH_NONE
                     ? (o->birth == MT_BIRTH_IN_TRACE ? "phase unknown" : "allocated before recording began")
                     : mt_words_phase(ph, sizeof ph, (enum mt_phase)o->attr.phase, (enum mt_phase)o->attr.sub));
     }
     if (rest != 0)
-        mt_putf(x->o, "  %11s %7s  %s other places\n", mt_fmt_bytes(a, rest), mt_fmt_percent(b, rest, d->focus.live),
+        mt_putf(x->o, "  %10s %7s %s other places\n", mt_fmt_bytes(a, rest), mt_fmt_percent(b, rest, d->focus.live),
                 mt_fmt_count(line, d->n_owners_all - (d->owners.n < max ? d->owners.n : max)));
 }
 
@@ -196,8 +196,7 @@ static void pools(struct mt_text *x, const struct mt_device_analysis *d)
     if (d->pools.n == 0)
         return;
     mt_text_heading(x, "Segments at the end");
-    mt_putf(x->o, "  %-30s %9s %11s %11s %11s %12s\n", "pool, stream", "segments", "reserved", "active", "free",
-            "largest free");
+    mt_putf(x->o, "  %-27s %6s %10s %10s %10s %10s\n", "pool, stream", "number", "reserved", "active", "free", "largest");
     for (uint32_t i = 0; i < d->pools.n && i < 20; i++) {
         const struct mt_pool_row *p = &d->pools.p[i];
         char pool[64] = "default";
@@ -206,8 +205,8 @@ static void pools(struct mt_text *x, const struct mt_device_analysis *d)
         (void)snprintf(name, sizeof name, "%s %s%s%s", pool, p->is_large ? "large" : "small",
                        p->is_expandable ? ", expandable" : "", p->stream != 0 ? ", side stream" : "");
         mt_puts(x->o, "  ");
-        mt_text_padded(x, name, 30);
-        mt_putf(x->o, " %9s %11s %11s %11s %12s\n", mt_fmt_count(name, p->n_segments), mt_fmt_bytes(a, p->reserved),
+        mt_text_padded(x, name, 27);
+        mt_putf(x->o, " %6s %10s %10s %10s %10s\n", mt_fmt_count(name, p->n_segments), mt_fmt_bytes(a, p->reserved),
                 mt_fmt_bytes(b, p->active), mt_fmt_bytes(c, p->free), mt_fmt_bytes(e, p->largest_free));
         if (p->label != NULL && p->label[0] != '\0') {
             mt_puts(x->o, "      mostly ");
@@ -222,7 +221,7 @@ static void pools(struct mt_text *x, const struct mt_device_analysis *d)
 static void ranks(struct mt_text *x, const struct mt_report *r)
 {
     char a[40], b[40], place[256];
-    int width = 40;
+    int width = 16;
     if (mt_row_count(r) < 2)
         return;
     mt_text_heading(x, r->n_ranks > 1 ? "Ranks and devices" : "Devices");
@@ -237,9 +236,8 @@ static void ranks(struct mt_text *x, const struct mt_report *r)
             const struct mt_device_analysis *d = &an->devices.p[j];
             mt_puts(x->o, i == r->primary && d == mt_verdict_device(&r->ranks[i]) ? "> " : "  ");
             mt_text_padded(x, mt_row_place(r, &r->ranks[i], d, place, sizeof place), width);
-            mt_putf(x->o, " %s %11s  reserved %11s%s%s\n", mt_row_has_peak(d) ? "peak" : "live",
-                    mt_fmt_bytes(a, mt_row_live(d)), mt_fmt_bytes(b, mt_row_reserved(d)), d->ooms.n ? "  OOM" : "",
-                    r->ranks[i].trace->damaged ? "  damaged" : "");
+            mt_putf(x->o, " %s %11s  reserved %11s%s%s\n", mt_row_has_peak(d) ? "peak" : "live", mt_row_live(a, d),
+                    mt_row_reserved(b, d), d->ooms.n ? "  OOM" : "", r->ranks[i].trace->damaged ? "  damaged" : "");
         }
     }
 }
@@ -304,6 +302,11 @@ void mt_render_text(const struct mt_report *r, struct mt_out *o, int width, bool
     mt_text_style(&x, "0");
     mt_putc(o, '\n');
     headline(&x, r, v, d);
+    if (mt_report_jobs(r) != NULL) {
+        mt_text_style(&x, "1;33");
+        mt_text_wrap(&x, "  ", "  ", mt_report_jobs(r));
+        mt_text_style(&x, "0");
+    }
     if (mt_report_damaged(r)) {
         mt_text_style(&x, "1;33");
         mt_puts(o, "  The input is damaged or incomplete: see \"Data quality\" below.\n");

@@ -25,11 +25,15 @@ static void settings(struct mt_text *x, const struct mt_advice *a)
     for (uint32_t i = 0; i < a->card->n_set && i < MT_FIX_MAX_LINES; i++) {
         if ((a->lines >> i & 1) == 0)
             continue;
-        mt_puts(x->o, "       ");
-        mt_text_style(x, "36");
-        mt_term(x->o, mt_advice_line(a, i), strlen(mt_advice_line(a, i)));
-        mt_text_style(x, "0");
-        mt_putc(x->o, '\n');
+        if (a->card->set[i].syntax == MT_FIX_TEXT) { /* words, nothing to type */
+            mt_text_wrap(x, "       ", "       ", mt_advice_line(a, i));
+        } else {
+            mt_puts(x->o, "       ");
+            mt_text_style(x, "36");
+            mt_term(x->o, mt_advice_line(a, i), strlen(mt_advice_line(a, i)));
+            mt_text_style(x, "0");
+            mt_putc(x->o, '\n');
+        }
         if (a->card->set[i].note[0] != '\0')
             mt_text_wrap(x, "         ", "         ", a->card->set[i].note);
     }
@@ -78,12 +82,15 @@ void mt_text_top(struct mt_text *x, const struct mt_report *r)
 
 void mt_text_advice(struct mt_text *x, const struct mt_report *r)
 {
+    unsigned no = 0;
     uint32_t n;
     const struct mt_advice *list = mt_report_advice(r, &n);
     if (n != 0)
         mt_text_heading(x, "All advice, in the order to try");
-    for (uint32_t i = 0; i < n; i++)
-        card(x, &list[i], i + 1, true);
+    for (unsigned pass = 0; pass < 2; pass++) /* those to change first have the same numbers above */
+        for (uint32_t i = 0; i < n; i++)
+            if (list[i].is_top == (pass == 0))
+                card(x, &list[i], ++no, true);
 }
 
 /* ---- cause ---- */
@@ -220,16 +227,18 @@ void mt_text_occurrences(struct mt_text *x, const struct mt_device_analysis *d)
 
 static void growth(struct mt_text *x, const struct mt_role_facts *f)
 {
-    char a[32], b[32], c[40];
+    char a[32], b[32], c[40], line[256];
     for (uint32_t i = 0; i < f->growth.n && i < STEP_ROWS; i++) {
         const struct mt_growth *g = &f->growth.p[i];
         if (i == 0)
             mt_text_heading(x, "Grows from step to step");
         mt_putf(x->o, "  %11s per step  ", mt_slope_words(c, g->slope));
         mt_text_clipped(x, g->label, x->width > 70 ? x->width - 28 : 42);
-        mt_putf(x->o, "\n              %s, %s to %s over %u steps, fit %u %%, confidence %s\n",
-                mt_role_words((enum mt_role)g->role), mt_fmt_bytes(a, g->first), mt_fmt_bytes(b, g->last), (unsigned)g->n_steps,
-                mt_fit_percent(g), mt_conf_phrase(g->conf));
+        mt_putc(x->o, '\n');
+        (void)snprintf(line, sizeof line, "%s, %s to %s over %u steps, fit %u %%, confidence %s",
+                       mt_role_words((enum mt_role)g->role), mt_fmt_bytes(a, g->first), mt_fmt_bytes(b, g->last),
+                       (unsigned)g->n_steps, mt_fit_percent(g), mt_conf_phrase(g->conf));
+        mt_text_wrap(x, "               ", "               ", line);
     }
 }
 
@@ -244,12 +253,11 @@ void mt_text_steps(struct mt_text *x, const struct mt_device_analysis *d)
             mt_text_heading(x, "Steps");
             (void)snprintf(line, sizeof line, "%s steps, found by %s.", mt_fmt_count(a, f->n_steps_all), f->steps_from);
             mt_text_wrap(x, "  ", "  ", line);
-            mt_putf(x->o, "  %6s %11s %13s %11s %11s %13s\n", "step", "length", "at its begin", "peak", "at its end",
-                    "micro-batches");
+            mt_putf(x->o, "  %6s %11s %11s %11s %11s %13s\n", "step", "length", "at begin", "peak", "at end", "micro-batches");
         } else if (row[i] != row[i - 1] + 1) {
             mt_puts(x->o, "     ...\n");
         }
-        mt_putf(x->o, "  %6s %11s %13s %11s %11s %13u%s\n", mt_fmt_count(e, (uint64_t)row[i] + 1),
+        mt_putf(x->o, "  %6s %11s %11s %11s %11s %13u%s\n", mt_fmt_count(e, (uint64_t)row[i] + 1),
                 mt_span_words(span, s->t0_ns, s->t1_ns), mt_fmt_bytes(a, s->live_begin), mt_fmt_bytes(b, s->peak),
                 mt_fmt_bytes(c, s->live_end), (unsigned)s->n_micros, s->whole ? "" : "  in part");
     }
@@ -271,7 +279,7 @@ static void audit(struct mt_text *x, const struct mt_audit *a)
         for (uint32_t c = 0; c < a->n_columns && used + 1 < sizeof line; c++) {
             const struct mt_cell *cell = &a->rows.p[i].cell[c];
             int k;
-            if (cell->kind == MT_CELL_NONE)
+            if (cell->kind == MT_CELL_NONE || (c == 0 && strcmp(mt_cell_words(b, cell), "-") == 0))
                 continue;
             k = c == 0 ? snprintf(line, sizeof line, "%s", mt_cell_words(b, cell))
                        : snprintf(line + used, sizeof line - used, "%s%s %s",

@@ -165,8 +165,7 @@ static void reconciled(struct mt_text *x, const struct mt_job *j)
             (void)mt_text_clipped(x, r->gone[k].site, x->width - 34);
             mt_putc(x->o, '\n');
         }
-        mt_putf(x->o, "  %12s    of it without a recorded call: older than the recording, or lost\n",
-                mt_fmt_bytes(a, r->unseen));
+        mt_putf(x->o, "  %12s    of it without a recorded call: older, or lost\n", mt_fmt_bytes(a, r->unseen));
         mt_putf(x->o, "  %12s  the process holds by recorded calls\n", mt_fmt_bytes(a, r->driver_held));
         for (uint32_t k = 0; k < r->others.n; k++) {
             mt_putf(x->o, "  %12s    beside PyTorch: ", mt_fmt_signed(a, r->others.p[k].bytes));
@@ -184,28 +183,28 @@ static void phases(struct mt_text *x, const struct mt_job *j)
     if (n == 0)
         return;
     mt_text_heading(x, "Phases of the job, by ranges and marks");
-    mt_putf(x->o, "  %-34s %8s %12s %22s\n", "phase", "times", "together", "highest on a GPU");
+    mt_putf(x->o, "  %-34s %8s %12s %20s\n", "phase", "times", "together", "highest on a GPU");
     for (unsigned i = 0; i < n; i++) {
         mt_puts(x->o, "  ");
         mt_text_padded(x, mt_phase_words(sum[i].phase), 34);
-        mt_putf(x->o, " %8s %12s %22s\n", mt_fmt_count(a, sum[i].n), mt_fmt_seconds(b, sum[i].ns),
+        mt_putf(x->o, " %8s %12s %20s\n", mt_fmt_count(a, sum[i].n), mt_fmt_seconds(b, sum[i].ns),
                 mt_fmt_bytes(c, sum[i].peak));
     }
 }
 
 static void processes(struct mt_text *x, const struct mt_job *j)
 {
-    char a[40], b[40], end[64], who[MT_WHO];
+    char a[40], b[40], end[64], who[MT_WHO], line[MT_WHO + 192];
     if (j->processes.n == 0)
         return;
     mt_text_heading(x, "Processes");
     for (uint32_t i = 0; i < j->processes.n && i < PROCESSES; i++) {
         const struct mt_job_process *p = &j->processes.p[i];
         const struct mt_process *q = &j->drivers.p[p->driver]->driver->processes.p[p->process];
-        mt_puts(x->o, "  ");
-        mt_text_padded(x, mt_job_who(who, j, p->driver, p->process), 44);
-        mt_putf(x->o, " %s%11s  %9s calls  %s\n", q->has_cuda ? "peak " : "     ",
-                q->has_cuda ? mt_fmt_bytes(a, p->peak) : "no GPU", mt_fmt_count(b, q->n_calls), mt_job_end(end, q));
+        (void)snprintf(line, sizeof line, "%s: %s%s, %s call%s, %s", mt_job_who(who, j, p->driver, p->process),
+                       q->has_cuda ? "peak " : "", q->has_cuda ? mt_fmt_bytes(a, p->peak) : "no GPU",
+                       mt_fmt_count(b, q->n_calls), q->n_calls == 1 ? "" : "s", mt_job_end(end, q));
+        mt_text_wrap(x, "  - ", "    ", line);
         if (p->pinned_peak >= PINNED)
             mt_putf(x->o, "    pinned host memory: %s at most, %s at its end\n", mt_fmt_bytes(a, p->pinned_peak),
                     mt_fmt_bytes(b, p->pinned_end));

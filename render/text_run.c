@@ -13,7 +13,7 @@ static void labelled(struct mt_text *x, const char *label, const char *s)
     if (s[0] == '\0')
         return;
     (void)snprintf(line, sizeof line, "%s%s", label, s);
-    mt_text_wrap(x, "     ", "     ", line);
+    mt_text_wrap(x, "    ", "    ", line);
 }
 
 void mt_text_lint(struct mt_text *x, const struct mt_report *r)
@@ -26,11 +26,11 @@ void mt_text_lint(struct mt_text *x, const struct mt_report *r)
         char line[1400];
         (void)snprintf(line, sizeof line, "%s: %s%s%s%s", mt_lint_level_name(f->level), f->sentence,
                        f->where[0] != '\0' ? " (" : "", f->where, f->where[0] != '\0' ? ")" : "");
-        mt_text_wrap(x, "  - ", "     ", line);
+        mt_text_wrap(x, "  - ", "    ", line);
         labelled(x, "", f->why);
         labelled(x, "Instead: ", f->remedy);
         (void)snprintf(line, sizeof line, "[%s] %s", f->id, f->source);
-        mt_text_wrap(x, "     ", "     ", line);
+        mt_text_wrap(x, "    ", "    ", line);
     }
 }
 

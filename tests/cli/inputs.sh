@@ -23,6 +23,32 @@ same archive.json arguments.json
 run 0 report "${files[@]}"
 exists "${files[0]}.html"
 
+# what enabled="state" leaves: one entry and the segments; entries and no segments: nothing is known, and zeros would be no numbers
+entry='{"action":"segment_free","addr":4096,"size":2097152,"stream":0,"time_us":1700000000000000}'
+segment='{"device":0,"address":8388608,"total_size":2097152,"allocated_size":512,"active_size":512,"requested_size":512,"stream":0,
+  "segment_type":"small","blocks":[{"address":8388608,"size":512,"requested_size":512,"state":"active_allocated"}]}'
+printf '{"segments":[%s],"device_traces":[[%s]]}' "$segment" "$entry" > state.json
+run 0 report --format html state.json -o state.html
+run 0 report --format text state.json
+out_has "live                   512 B"
+printf '{"segments":[],"device_traces":[[%s]]}' "${entry/segment_free/alloc}" > bare.json
+for format in text md html; do
+    run 0 report --format "$format" bare.json -o -
+    out_has "not known"
+    check [ "$(grep -cE 'live +0 B|\| live \| 0 B|<dt>Live at the dump' .out)" -eq 0 ]
+done
+run 0 report --format json bare.json
+check [ "$(jq -c '.devices[0] | [.live_end_bytes, .reserved_end_bytes]' .out)" = '[null,null]' ]
+run 0 info bare.json
+out_has "segments      none"
+
+# a hard link in an archive is another name, not another snapshot; a file is read once, and that is said
+mkdir links && cp tiny.pickle links/rank0.pickle && ln links/rank0.pickle links/rank1.pickle && tar cf links.tar -C links .
+run 0 report --format json links.tar
+err_has "links.tar: 1 link was passed over: a file is read once, under its own name"
+run 0 report -q --format json links.tar
+err_empty
+
 # damage: everything whole is used, exit status 3, one warning line for each problem
 run 3 report --format json verl_two_ranks_truncated.tar.gz
 err_has "warning: verl_two_ranks_truncated.tar.gz: "

@@ -150,4 +150,11 @@ check [ -z "$(ls -A narrow)" ]
 # no title is the title of a report without one
 run 0 report "$SAMPLES/tiny.pickle" --format text --title ''
 check grep -q '^memtrace  tiny.pickle' .out
+# what is read over ssh fits a terminal of 80 columns: but for the lines to type and the command at the end
+for sample in verl_grpo_oom_logprob.pickle expandable_segments.pickle verl_two_ranks_truncated.tar.gz driver_v1.trace.gz; do
+    "$MEMTRACE" report "$SAMPLES/$sample" --format text -q -o wide.txt --force 2> .err
+    check [ -s wide.txt ]
+    LC_ALL=C.UTF-8 grep -E '^.{81,}' wide.txt | grep -vE '^(memtrace |       [^ ])' > .wide
+    if [ -s .wide ]; then fail "$sample: wider than 80 columns: $(head -1 .wide)"; else ok; fi
+done
 finish

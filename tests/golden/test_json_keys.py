@@ -76,6 +76,9 @@ def main():
                        encoding="utf-8")
         keys_of(json.loads(output_of(SAMPLES / "tiny.pickle", "report", "--format", "json", "-o", "-", "--log", str(log), "--args",
                                      "actor_rollout_ref.actor.megatron.grad_offload=True actor_rollout_ref.actor.use_dynamic_bsz=True")), in_reports)
+        for process in (1, 2):  # one rank, two processes: two jobs
+            (pathlib.Path(folder) / f"x_rank0_pid{process}.pickle").write_bytes((SAMPLES / "verl_grpo_oom_logprob.pickle").read_bytes())
+        keys_of(json.loads(output_of(pathlib.Path(folder), "report", "--format", "json", "-o", "-")), in_reports)
     print(f"{len(samples)} samples")
     failed = compare("report --format json", in_reports, words_of(report), values)
     # A value may be the name of a key as well: `memtrace` is not, `status` is not, `host` is.

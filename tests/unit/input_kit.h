@@ -106,8 +106,12 @@ static inline bool pack(const char *path, const char *format, const char *filter
     while (good && (name = va_arg(ap, const char *)) != NULL) {
         struct bytes b = va_arg(ap, struct bytes);
         struct archive_entry *e = archive_entry_new();
-        archive_entry_set_pathname(e, name);
-        if (name[strlen(name) - 1] == '/') {
+        archive_entry_set_pathname(e, name + (name[0] == '='));
+        if (name[0] == '=') { /* a hard link to r0.json */
+            archive_entry_set_filetype(e, AE_IFREG);
+            archive_entry_set_hardlink(e, "r0.json");
+            b.n = 0;
+        } else if (name[strlen(name) - 1] == '/') {
             archive_entry_set_filetype(e, AE_IFDIR);
             archive_entry_set_perm(e, 0755);
         } else if (b.p == NULL) {
@@ -135,7 +139,7 @@ static struct mt_input_opts opts = {.limits = MT_LIMITS_DEFAULT};
 struct walk {
     char lines[65536]; /* "ok member|encoding|rank|events" or "damaged ..." or "error text" */
     int n_ok, n_damaged, n_err;
-    uint64_t ignored;
+    uint64_t ignored, links;
     enum mt_rc last_rc;
     char err[2048];
     char sha[65];
@@ -193,6 +197,7 @@ static inline void walk(struct walk *w, const char *path)
         MT_CHECK(t == NULL);
     }
     w->ignored = mt_input_ignored(in);
+    w->links = mt_input_links(in);
     mt_input_close(in);
     MT_CHECK_EQ(mt_mem_used(), used);
 }

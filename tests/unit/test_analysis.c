@@ -1,4 +1,5 @@
 /* The replay and the verdict on traces small enough to check by hand. */
+#include "analysis/cause.h"
 #include "analysis/runconf.h"
 #include "analysis/verdict.h"
 #include "build_trace.h"
@@ -69,6 +70,52 @@ MT_TEST(negative_start_is_withheld)
     MT_CHECK_HAS(a->verdict.because, "iB more than the end state"); /* in units for people */
     mt_analysis_free(a);
     mt_trace_free(t);
+}
+
+/* Entries, and no segment that they could be anchored on: zeros would be no numbers. */
+MT_TEST(no_segments_no_state)
+{
+    struct bt x = bt_new();
+    struct mt_trace *t;
+    struct mt_analysis *a;
+    bt_trace(&x, 0);
+    bt_event(&x, "alloc", 0x200000, 30 * MIB, "");
+    t = bt_done(&x);
+    a = analyze(t);
+    MT_ASSERT(a != NULL && a->devices.n == 1);
+    MT_CHECK(mt_state_unknown(&a->devices.p[0]));
+    MT_CHECK_EQ(a->verdict.kind, MT_V_END_STATE);
+    MT_CHECK_HAS(a->verdict.sentence, "What device 0 held is not known: the snapshot lists none of its segments");
+    MT_CHECK_HAS(a->verdict.because, "The trace allocates 30.0 MiB more than the end state");
+    mt_analysis_free(a);
+    mt_trace_free(t);
+}
+
+/* Host memory that a healthy process pins is said where its peak is. */
+MT_TEST(pinned_beside_a_peak)
+{
+    static struct mt_rec r;
+    for (unsigned gib = 0; gib < 2; gib++) {
+        struct bt x = bt_new();
+        struct mt_trace *t;
+        struct mt_analysis *a;
+        bt_trace(&x, 0);
+        bt_event(&x, "alloc", 0x9000000, MIB, "");
+        bt_segment(&x, 0, 0x9000000, 20 * MIB, "1048576a 19922944i", "");
+        (void)mt_build_segment_begin(x.b);
+        mt_rec_reset(&r);
+        mt_rec_set(&r, MT_K_ADDRESS, bt_int(0x7000000000));
+        mt_rec_set(&r, MT_K_SIZE, bt_int((int64_t)((512 + 1024 * gib) * MIB)));
+        mt_rec_set(&r, MT_K_ALLOCATED, bt_int(1));
+        MT_CHECK(mt_build_host_segment(x.b, &r));
+        t = bt_done(&x);
+        a = analyze(t);
+        MT_ASSERT(a != NULL && a->devices.n == 2);
+        MT_CHECK_HAS(a->verdict.sentence, "peaked at 1.0 MiB live");
+        MT_CHECK_STR(a->verdict.because, gib == 0 ? "" : "Beside it the process pinned up to 1.50 GiB of host memory.");
+        mt_analysis_free(a);
+        mt_trace_free(t);
+    }
 }
 
 /* Two live blocks in a segment of 20 MiB with a hole between and behind them, then a request that fails. */
@@ -149,6 +196,35 @@ MT_TEST(oom_words)
 }
 
 /* Freed by the program but held for another stream: full, and the reason is told. */
+/* A size that nothing could have says nothing: neither 0 B nor a cause. One that is merely absurd is a size. */
+MT_TEST(oom_of_an_impossible_size)
+{
+    struct mt_trace *t = oom_trace(UINT64_C(1) << 62, 1 * MIB, 0);
+    struct mt_analysis *a = analyze(t);
+    const struct mt_cause *c;
+    MT_ASSERT(a != NULL && a->devices.n == 1 && a->devices.p[0].ooms.n == 1);
+    MT_CHECK_EQ(a->devices.p[0].ooms.p[0].request, 0);
+    MT_CHECK_EQ(a->verdict.kind, MT_V_OOM);
+    MT_CHECK_HAS(a->verdict.sentence, "it asked for a size that its entry does not tell with 1.0 MiB free on the device:");
+    MT_CHECK(strstr(a->verdict.sentence, "0 B") == NULL);
+    MT_CHECK_HAS(a->verdict.because, "Without the size of the request, capacity and fragmentation cannot be told apart.");
+    c = a->devices.p[0].cause;
+    MT_ASSERT(c != NULL && c->sentence != NULL && c->evidence.n != 0);
+    MT_CHECK_EQ(c->kind, MT_CAUSE_NONE);
+    MT_CHECK_EQ(c->what_ifs.n, 0);
+    MT_CHECK_STR(c->sentence, "The cause cannot be told: the size of the request is not known.");
+    MT_CHECK_HAS(c->evidence.p[0].text, "none that a device could have");
+    mt_analysis_free(a);
+    mt_trace_free(t);
+    t = oom_trace(UINT64_C(1) << 59, 1 * MIB, 0);
+    a = analyze(t);
+    MT_ASSERT(a != NULL && a->devices.n == 1 && a->devices.p[0].ooms.n == 1);
+    MT_CHECK_EQ(a->verdict.kind, MT_V_OOM_CAPACITY);
+    MT_CHECK_HAS(a->verdict.sentence, "it asked for 512.00 PiB");
+    mt_analysis_free(a);
+    mt_trace_free(t);
+}
+
 MT_TEST(oom_while_frees_wait)
 {
     struct bt x = bt_new();
@@ -457,9 +533,10 @@ MT_TEST(out_of_memory_anywhere)
 }
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(anchored_on_the_end) MT_RUN(negative_start_is_withheld) MT_RUN(oom_capacity)
-            MT_RUN(oom_in_pieces) MT_RUN(oom_crumbs) MT_RUN(oom_words) MT_RUN(oom_while_frees_wait)
-                MT_RUN(first_forward_is_not_inference) MT_RUN(oom_fragmentation) MT_RUN(oom_limit) MT_RUN(oom_other_stream)
-                    MT_RUN(segment_sizes) MT_RUN(expandable_holes) MT_RUN(columns_are_true_states) MT_RUN(owner_sums_are_exact)
-                        MT_RUN(forged_frees) MT_RUN(forged_sizes) MT_RUN(many_ooms_of_one_deep_stack)
-                            MT_RUN(cut_trace_has_no_anchor) MT_RUN(empty_snapshot) MT_RUN(framework_by_settings)
-                                MT_RUN(out_of_memory_anywhere))
+            MT_RUN(no_segments_no_state) MT_RUN(pinned_beside_a_peak) MT_RUN(oom_of_an_impossible_size) MT_RUN(oom_in_pieces)
+                MT_RUN(oom_crumbs) MT_RUN(oom_words) MT_RUN(oom_while_frees_wait) MT_RUN(first_forward_is_not_inference)
+                    MT_RUN(oom_fragmentation) MT_RUN(oom_limit) MT_RUN(oom_other_stream) MT_RUN(segment_sizes)
+                        MT_RUN(expandable_holes) MT_RUN(columns_are_true_states) MT_RUN(owner_sums_are_exact)
+                            MT_RUN(forged_frees) MT_RUN(forged_sizes) MT_RUN(many_ooms_of_one_deep_stack)
+                                MT_RUN(cut_trace_has_no_anchor) MT_RUN(empty_snapshot) MT_RUN(framework_by_settings)
+                                    MT_RUN(out_of_memory_anywhere))

@@ -118,7 +118,8 @@ MT_TEST(logits_are_a_giant_tensor)
         MT_CHECK_EQ(c->vocab_split, 1);
         MT_CHECK_EQ(c->elem, 4);
         MT_CHECK(heap_evidence(c, "32768 tokens x 151936 x 4 bytes", tokens * vocab * 4));
-        MT_CHECK(heap_evidence(c, "logits and their gradient were live already", tokens * vocab * 2));
+        MT_CHECK(heap_evidence(c, "live were logits and their gradient already", tokens * vocab * 2));
+        MT_CHECK(!heap_evidence(c, "live: logits and their gradient", tokens * vocab * 2)); /* it is said once */
         DONE;
     }
 }

@@ -34,7 +34,7 @@ static unsigned count(const char *s, const char *word)
 
 static bool is_void(const char *name, size_t n)
 {
-    static const char *const names[] = {"meta", "wbr", "br", "hr", "img", "link"};
+    static const char *const names[] = {"meta", "wbr", "br", "hr", "img", "link", "input"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strlen(names[i]) == n && memcmp(names[i], name, n) == 0)
             return true;
@@ -264,10 +264,10 @@ MT_TEST(diagnosis)
                                         "One giant tensor: the request is logits",
                                         "Frees about <b>6.00 GiB</b>",
                                         "What it frees is not computed: host memory",
-                                        "<strong>With this setting: about 6.00 GiB less",
+                                        "<strong>With this setting: about <span class=\"q\">6.00 GiB</span> less",
                                         "Needed then",
                                         "id=\"cause\"",
-                                        "With the engine asleep (37.00 GiB)</th>",
+                                        "With the engine asleep <span class=\"q\">(37.00 GiB</span>)</th>",
                                         "id=\"advice\"",
                                         "frees about 6.00 GiB",
                                         "id=\"occurrences\"",
@@ -316,7 +316,11 @@ MT_TEST(long_words)
          "see actor_<wbr>rollout_<wbr>ref.<wbr>rollout.<wbr>parallel_<wbr>size."},
         {"c10::CUDACachingAllocator::alloc <b>", "c10::<wbr>CUDACachingAllocator::<wbr>alloc &lt;b&gt;"},
         {"--sglang-mem-fraction-static 0.8", "--sglang-mem-fraction-static 0.8"},
-        {"__aaaaaaaaaaaaaaaaaa__ ...................... x", "__<wbr>aaaaaaaaaaaaaaaaaa__ ...................... x"},
+        {"__aaaaaaaaaaaaaaaaaa__ ...................... x", "__aaaaaaaaaaaaaaaaaa__ ...................... x"},
+        {"18.55 GiB (1.3 MiB), 83 %; 2 B.", "<span class=\"q\">18.55 GiB</span> <span class=\"q\">(1.3 MiB</span>), "
+                                            "<span class=\"q\">83 %</span>; <span class=\"q\">2 B</span>."},
+        {"2 Bits, 7 blocks, 3  GiB, 4 Gi, () B, 5 ", "2 Bits, 7 blocks, 3  GiB, 4 Gi, () B, 5 "},
+        {"in 1,024 KiB", "in <span class=\"q\">1,024 KiB</span>"},
         {"aaaaaaaaaaaaaaaaaaaaaaaaaa_b", "aaaaaaaaaaaaaaaaaaaaaaaaaa_<wbr>b"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

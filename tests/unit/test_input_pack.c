@@ -90,7 +90,46 @@ MT_TEST(links_in_archives)
     MT_ASSERT(pack(at("l.tar"), "tar", "", NULL, "r0.json", a, "link.json", none, NULL));
     walk(&w, at("l.tar"));
     MT_CHECK_STR(w.lines, "ok r0.json|tar|-1|4\n");
+    MT_CHECK_EQ(w.links, 1);
+    /* another name of a file that is there is no second snapshot; of one that is not, it is a loss, and what follows is read */
+    MT_ASSERT(pack(at("h.tar"), "tar", "", NULL, "r0.json", a, "=rank1.json", a, "rank2.json", a, NULL));
+    walk(&w, at("h.tar"));
+    MT_CHECK_STR(w.lines, "ok r0.json|tar|-1|4\nok rank2.json|tar|2|4\n");
+    MT_CHECK_EQ(w.links, 1);
+    MT_CHECK_EQ(w.n_err, 0);
+    MT_ASSERT(pack(at("d.tar"), "tar", "gzip", NULL, "=rank1.json", a, "rank2.json", a, NULL));
+    walk(&w, at("d.tar"));
+    MT_CHECK_EQ(w.n_err, 1);
+    MT_CHECK_HAS(w.err, "rank1.json: it is a hard link to r0.json, which does not stand before it");
+    MT_CHECK_HAS(w.lines, "ok rank2.json|gzip, tar|2|4\n");
+    MT_ASSERT(pack(at("only.tar"), "tar", "", NULL, "link.json", none, NULL));
+    walk(&w, at("only.tar"));
+    MT_CHECK_EQ(w.n_err, 1);
+    MT_CHECK_HAS(w.err, "and 1 link, which is not followed");
     free(a.p);
+}
+
+/* Cut anywhere, in one stream or the second of two: never taken for whole, and it is said what was read. */
+MT_TEST(cut_streams)
+{
+    static const char *const filters[] = {"xz", "zstd", "bzip2", "lz4", "lzma"};
+    struct bytes s = snapshot(30000);
+    for (size_t i = 0; i < sizeof filters / sizeof *filters; i++) {
+        struct bytes b;
+        if (!pack(at("x"), "raw", filters[i], NULL, "x", s, NULL))
+            continue;
+        b = slurp(at("x"));
+        for (size_t n = 100; n < b.n; n += n + 64 < b.n ? b.n / 23 + 1 : 1) {
+            put(at("cut"), b.p, n);
+            walk(&w, at("cut"));
+            MT_CHECK_EQ(w.n_ok, 0);
+            MT_CHECK_EQ(w.n_err + w.n_damaged, 1);
+            MT_CHECK_HAS(w.n_err != 0 ? w.err : w.diag, "stream ends early at compressed offset");
+            MT_CHECK_HAS(w.n_err != 0 ? w.err : w.diag, "bytes could be unpacked");
+        }
+        free(b.p);
+    }
+    free(s.p);
 }
 
 MT_TEST(nested)
@@ -218,5 +257,6 @@ MT_TEST(pages)
     free(a.p), free(b.p);
 }
 
-MT_MAIN(MT_SET_UP MT_RUN(single_filters) MT_RUN(archives) MT_RUN(stored_zip_by_pipe) MT_RUN(links_in_archives) MT_RUN(nested)
-            MT_RUN(encrypted) MT_RUN(archive_without_snapshot) MT_RUN(torch_save) MT_RUN(pages))
+MT_MAIN(MT_SET_UP MT_RUN(single_filters) MT_RUN(archives) MT_RUN(stored_zip_by_pipe) MT_RUN(links_in_archives)
+            MT_RUN(cut_streams) MT_RUN(nested) MT_RUN(encrypted) MT_RUN(archive_without_snapshot) MT_RUN(torch_save)
+                MT_RUN(pages))

@@ -131,7 +131,7 @@ MT_TEST(page_of_a_driver_trace_alone)
     MT_CHECK_HAS(
         s,
         "<h1>Rank 3 (node1, pid 4711) on GPU 0 of node1 ran out of GPU memory during actor update (update_actor): libplain.so "
-        "asked the driver for 60.00 GiB of a device of 80.00 GiB");
+        "asked the driver for <span class=\"q\">60.00 GiB</span> of a device of <span class=\"q\">80.00 GiB</span>");
     MT_CHECK_HAS(s, "Out of memory, in a driver call");
     MT_CHECK_HAS(s, "id=\"ledger\"");
     MT_CHECK_HAS(s, "id=\"failures\"");

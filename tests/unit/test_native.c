@@ -340,7 +340,7 @@ MT_TEST(ranges)
     t = read_made();
     MT_ASSERT(t != NULL && t->driver->ranges.n == 6);
     MT_CHECK_EQ(last_rc, MT_OK);
-    MT_CHECK(has_diag(t, "1 ranges end that never began"));
+    MT_CHECK(has_diag(t, "1 range ends that never began"));
     r = t->driver->ranges.p;
     MT_CHECK_STR(mt_str(t, r[0].name), "outer");
     MT_CHECK_EQ(r[0].t0_ns, REAL + 10);
@@ -651,7 +651,7 @@ MT_TEST(damage)
     MT_ASSERT(t != NULL);
     MT_CHECK_EQ(t->driver->calls.n, 0);
     MT_CHECK_EQ(t->driver->launch.n, 1);
-    MT_CHECK(has_diag(t, "1 chunks name no process"));
+    MT_CHECK(has_diag(t, "1 chunk names no process and was left out"));
     mt_trace_free(t);
 }
 

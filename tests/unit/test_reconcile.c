@@ -163,6 +163,71 @@ static void both_totals(bool with_stacks)
 MT_TEST(totals_meet) { both_totals(true); }
 MT_TEST(totals_meet_without_stacks) { both_totals(false); }
 
+/* A peak of PyTorch's books at which the driver had an engine's pool unmapped: the statement of the device leads. */
+MT_TEST(a_peak_that_was_not_there)
+{
+    for (unsigned awake = 0; awake < 2; awake++) {
+        struct bd x = bd_new();
+        struct bt y = bt_new();
+        struct mt_trace *d, *s;
+        struct mt_analysis a;
+        struct mt_device_analysis dev;
+        struct mt_claims c;
+        struct mt_job *j;
+        (void)bd_gpu(&x, "node1", "GPU-1", 80 * BD_GIB);
+        (void)bd_process(&x, "node1", 4711, "train", 0, 0);
+        (void)bd_vmm(&x, MT_WO_VMM_RESERVE, 64 * BD_GIB, 12 * BD_GIB, 0, BD_CUMEM);
+        (void)bd_vmm(&x, MT_WO_VMM_CREATE, 0, 12 * BD_GIB, 7, BD_CUMEM);
+        (void)bd_vmm(&x, MT_WO_VMM_MAP, 64 * BD_GIB, 12 * BD_GIB, 7, BD_CUMEM);
+        if (awake == 0) {
+            (void)bd_vmm(&x, MT_WO_VMM_UNMAP, 64 * BD_GIB, 12 * BD_GIB, 0, BD_CUMEM);
+            (void)bd_vmm(&x, MT_WO_VMM_RELEASE, 0, 0, 7, BD_CUMEM);
+        }
+        (void)bd_call(&x, MT_WO_MEM_ALLOC, BD_GIB, 50 * BD_GIB, BD_TORCH);
+        x.now += 10 * BD_S;
+        (void)bd_call(&x, MT_WO_MEM_FREE, 0x77, 0, NULL);
+        d = bd_done(&x);
+        y.clock_us = BD_T0 / 1000;
+        bt_trace(&y, 0);
+        bt_event(&y, "segment_alloc", 64 * BD_GIB, 12 * BD_GIB, "");
+        y.clock_us += 1000000;
+        bt_event(&y, "segment_alloc", BD_GIB, 50 * BD_GIB, "");
+        bt_segment(&y, 0, 64 * BD_GIB, 12 * BD_GIB, "12884901888a", "");
+        bt_segment(&y, 0, BD_GIB, 50 * BD_GIB, "53687091200a", "");
+        s = bt_done(&y);
+        s->meta.uid = 0x1000 + 4711;
+        s->meta.pid = 4711;
+        MT_ASSERT(mt_claims_make(&c, s, NULL) >= 0);
+        memset(&a, 0, sizeof a);
+        memset(&dev, 0, sizeof dev);
+        dev.peak_ns = s->devices.p[0].last_time_ns + BD_S;
+        a.devices.p = &dev;
+        a.devices.n = 1;
+        a.verdict.kind = MT_V_PEAK;
+        mt_claims_peak(&c, &a);
+        MT_CHECK_EQ(c.peak_ns, dev.peak_ns);
+        j = make(d, &c, 1);
+        MT_ASSERT(j != NULL && j->books_peaks.n == 1 && j->reconciled.n == 1);
+        MT_CHECK_EQ(j->books_peaks.p[0].reserved, 62 * BD_GIB);
+        MT_CHECK_EQ(j->books_peaks.p[0].unmapped, awake ? 0 : 12 * BD_GIB);
+        MT_CHECK_EQ(mt_books_peak_counts(&j->books_peaks.p[0]), awake == 0);
+        MT_CHECK_EQ(j->kind, MT_JV_PEAK);
+        MT_CHECK_HAS(j->sentence, "was fullest with");
+        MT_CHECK_EQ(strstr(j->because,
+                           "PyTorch's books had 62.00 GiB reserved at their own peak, but the driver had unmapped 12.00 "
+                           "GiB of it by then.") != NULL,
+                    awake == 0);
+        mt_job_free(j);
+        a.verdict.kind = MT_V_OOM; /* a failure has a moment of its own */
+        c.peak_ns = 0;
+        mt_claims_peak(&c, &a);
+        MT_CHECK_EQ(c.peak_ns, 0);
+        mt_claims_done(&c);
+        mt_trace_free(d);
+        mt_trace_free(s);
+    }
+}
+
 /* Segments without a block in use, and who uses what is not there. */
 MT_TEST(blocks_that_are_not_there)
 {
@@ -251,4 +316,4 @@ MT_TEST(hostile_claims)
 }
 
 MT_MAIN(MT_RUN(claims_follow_segments) MT_RUN(totals_meet) MT_RUN(totals_meet_without_stacks) MT_RUN(blocks_that_are_not_there)
-            MT_RUN(which_process) MT_RUN(hostile_claims))
+            MT_RUN(a_peak_that_was_not_there) MT_RUN(which_process) MT_RUN(hostile_claims))

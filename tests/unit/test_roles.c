@@ -201,6 +201,76 @@ MT_TEST(a_size_that_no_vocabulary_divides_is_no_logits)
     job_free(j);
 }
 
+/* 1000 tokens x a layer of 5632 are 176 whole rows of a vocabulary of 32000, for both share the factor 125: chance, and no logits. A
+ * copy in another type and a shift by one token are. */
+MT_TEST(layers_that_are_whole_rows_by_chance)
+{
+    const uint64_t layer = UINT64_C(1000) * 5632 * 4, shifted = UINT64_C(999) * 32000 * 4, half = UINT64_C(1000) * 32000 * 2;
+    struct job *j = job_new();
+    params(j);
+    for (int i = 0; i < 22; i++)
+        (void)put(j, layer, S_FORWARD);
+    (void)put(j, half, S_FORWARD);
+    (void)put(j, shifted, S_LOSS);
+    bt_event(&j->bt, "oom", 12345, shifted, S_LOSS);
+    MT_ASSERT(analyze(j));
+    MT_CHECK_EQ(j->f->vocab, 32000);
+    MT_CHECK_EQ(j->f->logits_tokens, 999);
+    MT_CHECK_EQ(AT_FOCUS(j, LOGITS), half + shifted);
+    MT_CHECK_EQ(AT_FOCUS(j, ACTIVATION), 22 * layer);
+    CHECK_SUMS(j);
+    job_free(j);
+}
+
+/* Weights of 1600 x 6400, cast for each layer and kept, are 1024 rows of a vocabulary of 10000, and nothing in the pass is larger. */
+MT_TEST(layers_as_large_as_the_logits)
+{
+    const uint64_t cast = UINT64_C(1600) * 6400 * 2, logits = UINT64_C(800) * 10000 * 4;
+    struct job *j = job_new();
+    params(j);
+    for (int i = 0; i < 48; i++)
+        (void)put(j, cast, S_FORWARD);
+    (void)put(j, logits, S_LOSS);
+    bt_event(&j->bt, "oom", 12345, logits, S_LOSS);
+    MT_ASSERT(analyze(j));
+    MT_CHECK_EQ(j->f->vocab, 10000);
+    MT_CHECK(AT_FOCUS(j, LOGITS) <= logits + cast); /* the last has none after it */
+    MT_CHECK(AT_FOCUS(j, ACTIVATION) >= 47 * cast);
+    CHECK_SUMS(j);
+    job_free(j);
+}
+
+/* Pictures and grids have sizes with the factors of 32000 as well: without a frame that speaks of logits such a vocabulary proves nothing. */
+MT_TEST(a_smooth_vocabulary_needs_frames)
+{
+    struct job *j = job_new();
+    (void)put(j, UINT64_C(40704) * 32000 * 4, S_FORWARD);
+    (void)put(j, UINT64_C(40704) * 32000, S_FORWARD);
+    bt_event(&j->bt, "oom", 12345, UINT64_C(40704) * 32000 * 4, S_FORWARD);
+    MT_ASSERT(analyze(j));
+    MT_CHECK_EQ(j->f->vocab, 0);
+    MT_CHECK_EQ(AT_FOCUS(j, LOGITS), 0);
+    job_free(j);
+}
+
+/* Blocks of the size of cuBLAS's larger workspace that every layer keeps are tensors. */
+MT_TEST(workspaces_are_few)
+{
+    for (unsigned n = 2; n <= 40; n += 38) {
+        struct job *j = job_new();
+        char stack[256];
+        params(j);
+        for (unsigned i = 0; i < n; i++) {
+            (void)snprintf(stack, sizeof stack, "/home/u/model.py:%u:scores|" S_CALL "|" S_UPDATE, 100 + i);
+            (void)put(j, 32 * MIB, stack);
+        }
+        MT_ASSERT(analyze(j));
+        MT_CHECK_EQ(AT_FOCUS(j, WORKSPACE), n <= 8 ? n * 32 * MIB : 0);
+        CHECK_SUMS(j);
+        job_free(j);
+    }
+}
+
 /* The embedding has as many rows as the vocabulary, like logits. In a backward pass the size of a gathered parameter decides. */
 MT_TEST(the_gradient_of_the_embedding_is_no_logits)
 {
@@ -598,12 +668,13 @@ MT_TEST(ids)
         MT_CHECK(mt_role_why_id((enum mt_role_why)i)[0] != '\0');
 }
 
-MT_MAIN(MT_RUN(steady_training_has_every_role_and_no_growth) MT_RUN(gradients_without_frames)
-            MT_RUN(gradients_that_stay_are_made_once) MT_RUN(first_step_state_is_no_leak) MT_RUN(a_leak_has_its_slope)
-                MT_RUN(recorded_late) MT_RUN(state_that_is_made_anew_every_step)
-                    MT_RUN(out_of_memory_in_the_forward_keeps_its_activations) MT_RUN(logits_by_the_request_that_failed)
-                        MT_RUN(logits_by_their_size_alone) MT_RUN(a_size_that_no_vocabulary_divides_is_no_logits)
-                            MT_RUN(the_gradient_of_the_embedding_is_no_logits)
+MT_MAIN(MT_RUN(steady_training_has_every_role_and_no_growth) MT_RUN(gradients_without_frames) MT_RUN(
+    gradients_that_stay_are_made_once) MT_RUN(first_step_state_is_no_leak) MT_RUN(a_leak_has_its_slope) MT_RUN(recorded_late)
+            MT_RUN(state_that_is_made_anew_every_step) MT_RUN(out_of_memory_in_the_forward_keeps_its_activations)
+                MT_RUN(logits_by_the_request_that_failed) MT_RUN(logits_by_their_size_alone)
+                    MT_RUN(a_size_that_no_vocabulary_divides_is_no_logits) MT_RUN(layers_that_are_whole_rows_by_chance)
+                        MT_RUN(layers_as_large_as_the_logits) MT_RUN(a_smooth_vocabulary_needs_frames)
+                            MT_RUN(workspaces_are_few) MT_RUN(the_gradient_of_the_embedding_is_no_logits)
                                 MT_RUN(whole_parameters_of_a_checkpoint_and_before_sharding)
                                     MT_RUN(what_follows_the_optimizer_is_not_its_state) MT_RUN(rests_of_blocks_serve_nobody)
                                         MT_RUN(roles_by_frames) MT_RUN(workspaces_by_size)
