@@ -182,7 +182,7 @@ void mt_model_make(struct mt_model *m, const struct mt_runconf *conf, int framew
            kv = mt_run_number(conf, "kv_heads"), all;
     const char *type = mt_run_word(conf, "model_type"), *missing;
     bool flags = mt_run_is_set(conf, "--swiglu"), tied = flags ? !mt_run_is_set(conf, "--untie-embeddings-and-output-weights")
-                                                        : mt_runconf_is_true(mt_run_word(conf, "tie_word_embeddings"));
+                                                               : mt_runconf_is_true(mt_run_word(conf, "tie_word_embeddings"));
     memset(m, 0, sizeof *m);
     m->layers = mt_run_number(conf, "layers");
     m->hidden = mt_run_number(conf, "hidden");
@@ -238,7 +238,8 @@ bool mt_model_stage(const struct mt_model *m, const struct mt_runconf *conf, dou
                         "actor_rollout_ref.actor.megatron.override_transformer_config.num_layers_in_last_pipeline_stage"),
            middle = stages - (first > 0) - (last > 0), each = middle > 0 ? (m->layers - first - last) / middle : 0;
     *why = "how the layers are divided over the pipeline stages is not computed for these settings";
-    if (mt_run_is_set(conf, "--pipeline-model-parallel-layout") || mt_run_is_set(conf, "--account-for-embedding-in-pipeline-split") ||
+    if (mt_run_is_set(conf, "--pipeline-model-parallel-layout") ||
+        mt_run_is_set(conf, "--account-for-embedding-in-pipeline-split") ||
         mt_run_is_set(conf, "--account-for-loss-in-pipeline-split") || stage < 0 || stage >= stages || each * middle < 0 ||
         (middle > 0 && (each < 1 || each > (double)(uint64_t)each)))
         return false;

@@ -126,7 +126,8 @@ static void zero(struct mt_run_shape *s, const struct mt_trace *t, const struct 
             s->elem = 2;
     if (s->elem <= 0 && (is_word(conf, "mixed_precision", "bf16") || is_word(conf, "mixed_precision", "fp16")))
         s->elem = 2;
-    if (s->elem <= 0 && mt_runconf_is_false(mt_run_word(conf, "bf16.enabled")) && mt_runconf_is_false(mt_run_word(conf, "fp16.enabled")))
+    if (s->elem <= 0 && mt_runconf_is_false(mt_run_word(conf, "bf16.enabled")) &&
+        mt_runconf_is_false(mt_run_word(conf, "fp16.enabled")))
         s->elem = 4;
     s->grad_bytes = is_word(conf, "data_types.grad_accum_dtype", "fp32") ? 4 : s->elem;
     s->state_bytes = s->optim.factored || s->optim.tensors > s->optim.hidden || s->optim.tensors < s->optim.hidden
