@@ -518,6 +518,7 @@ enum mt_rc mt_advise(struct mt_analysis *a, const struct mt_fix_rules *rules, co
         q.phase = MT_PH_ROLLOUT_GENERATE;
     q.fragmentation = a->verdict.kind == MT_V_OOM_FRAGMENTATION;
     q.leak = d->cause != NULL && d->cause->kind == MT_CAUSE_LEAK;
+    q.others_hold = d->cause != NULL && d->cause->kind == MT_CAUSE_FOREIGN;
     q.host_memory = d->kind == MT_DEV_HOST;
     q.arm = mt_metric_arm(a->trace);
     weigh(d, &q);

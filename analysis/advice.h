@@ -4,6 +4,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/expr.h"
+#include "analysis/job.h"
 
 struct mt_advice_query {
     const struct mt_fix_rules *rules;
@@ -12,21 +13,23 @@ struct mt_advice_query {
     enum mt_phase phase, sub; /* of the verdict */
     bool leak;                /* the cause is memory that is kept: its row comes first */
     bool fragmentation;       /* the verdict says so: its row comes next */
-    bool others_hold;         /* what others hold on the card is in the way, as a log says: its row comes next */
+    bool others_hold;         /* what others hold on the card is in the way: its row comes next */
     bool gradients_dominate;  /* more bytes born in the backward than in the forward */
     bool inference_only;      /* nothing in the trace is trained */
     bool host_memory;         /* the verdict is about pinned host memory */
     bool arm;                 /* paths show a machine with ARM processors or NPUs */
     double startup_free;      /* share of the card that was free when an engine refused to start; 0 = not known */
-    bool of_log;              /* phase and sub are those of a log's failure; trace is its traceback alone */
+    bool of_log;              /* phase and sub are those of a log's failure, or the driver's; trace is its traceback alone */
     bool oom;                 /* with of_log: an allocation on the GPU failed, no check before it */
     bool engine_failed;       /* without metrics: the failure is an engine's own */
     bool sleeps;              /* without metrics: the engine is put to sleep and woken */
     uint64_t capacity,
-        foreign;             /* without metrics: of the card, and on it what is not PyTorch's of this process; 0 = not known */
-    bool kv_refused;         /* without metrics: the log says that the engine's share left nothing for its cache */
-    struct mt_value current; /* without metrics: of the rule that is looked at */
-    struct mt_metrics *metrics;    /* with bytes by role; NULL = conditions are not looked at and nothing is computed */
+        foreign; /* without metrics: of the card, and on it what is not PyTorch's of this process; 0 = not known */
+    uint64_t cached,
+        torch_used;             /* without metrics: free in PyTorch's segments, and in use there; cached 0 = neither is known */
+    bool kv_refused;            /* without metrics: the log says that the engine's share left nothing for its cache */
+    struct mt_value current;    /* without metrics: of the rule that is looked at */
+    struct mt_metrics *metrics; /* with bytes by role; NULL = conditions are not looked at and nothing is computed */
     const struct mt_runconf *conf; /* NULL = not known */
 };
 
@@ -45,6 +48,10 @@ enum mt_rc mt_advise(struct mt_analysis *a, const struct mt_fix_rules *rules, co
 
 /* Whether a frame of that file (a path's end, or with a final slash a directory in it) and function ("" = any) occurs. */
 bool mt_advice_has_frame(const struct mt_trace *t, const struct mt_fix_pair *frame);
+
+/* advice_job.c: fills j->advice where the driver's verdict is a failure. framework: enum mt_framework, -1 = not known. */
+enum mt_rc mt_job_advise(struct mt_job *j, const struct mt_fix_rules *rules, const struct mt_runconf *conf, int framework,
+                         struct mt_err *err);
 
 /* ---- advice_saving.c ---- */
 

@@ -36,6 +36,8 @@ static struct mt_value without_trace(void *query, const char *name, size_t n)
         {"sleeps", {1, q->sleeps, MT_CONF_MARKED}},
         {"engine_failed", {q->engine_failed, true, MT_CONF_MARKED}},
         {"capacity", {(double)q->capacity, q->capacity != 0, MT_CONF_MARKED}},
+        {"reserved_free", {(double)q->cached, q->cached != 0, MT_CONF_INFERRED}},
+        {"live", {(double)q->torch_used, q->cached != 0, MT_CONF_INFERRED}},
         {"foreign", {(double)q->foreign, q->foreign != 0, MT_CONF_MARKED}},
         {"startup_free", {q->startup_free, q->startup_free > 0, MT_CONF_MARKED}},
         {"current", q->current},
@@ -442,7 +444,8 @@ int mt_advice_combine(struct mt_analysis *a, struct mt_metrics *m)
                                        "the two of these settings that have a figure"};
     struct mt_combined *c = &a->combined;
     struct mt_value request = mt_metric_get(m, "request", 7);
-    char text[400], mid[32], asked[32], lacks[32], low[32], high[32];
+    uint64_t held = bytes_of(number(m, "live"));
+    char text[400], mid[32], asked[32], lacks[32], low[32], high[32], all_of[32];
     double bytes[3], cache[3];
     const char *with;
     uint32_t n_top = 0;
@@ -469,10 +472,15 @@ int mt_advice_combine(struct mt_analysis *a, struct mt_metrics *m)
     (void)mt_words_bytes(mid, c->saving.bytes);
     (void)mt_words_bytes(low, c->saving.low);
     (void)mt_words_bytes(high, c->saving.high);
-    if (strcmp(low, high) == 0) /* as it is printed: a range of one number says nothing */
+    held += request.known ? bytes_of(request.v) : 0;
+    (void)mt_words_bytes(all_of, held);
+    if (c->saving.high <= held)
+        n = snprintf(text, sizeof text, "With %s: about %s less than the %s %s at this moment", with, mid, all_of,
+                     request.known ? "needed" : "live");
+    else /* cached bytes, or another process's, are among them */
         n = snprintf(text, sizeof text, "With %s: about %s less at this moment", with, mid);
-    else
-        n = snprintf(text, sizeof text, "With %s: about %s less at this moment (%s to %s)", with, mid, low, high);
+    if (n > 0 && (size_t)n < sizeof text && strcmp(low, high) != 0) /* as it is printed: a range of one number says nothing */
+        n += snprintf(text + n, sizeof text - (size_t)n, " (%s to %s)", low, high);
     if (n > 0 && (size_t)n < sizeof text && request.known) {
         bool sure = room(m, bytes[0], cache[0]) >= request.v;
         double left = request.v - room(m, bytes[1], cache[1]);

@@ -206,9 +206,15 @@ static int of_roles(struct mt_cause *c, const struct mt_moment *m, bool told)
         uint64_t bytes = m->role[by[i]];
         if (told && by[i] == MT_ROLE_LOGITS)
             continue;
-        if (m->d->focus.live != 0 && bytes >= m->d->focus.live / 20 &&
-            !mt_cause_evidence_add(c, bytes, "%s of the %s live: %s.", MT_BYTES(bytes), MT_BYTES(m->d->focus.live),
-                                   mt_role_words((enum mt_role)by[i])))
+        if (m->d->focus.live == 0 || bytes < m->d->focus.live / 20)
+            continue;
+        if (by[i] == MT_ROLE_UNKNOWN
+                ? !mt_cause_evidence_add(
+                      c, bytes,
+                      "For %s of the %s live no role was recognised: no frame, size or lifetime says what they are for.",
+                      MT_BYTES(bytes), MT_BYTES(m->d->focus.live))
+                : !mt_cause_evidence_add(c, bytes, "%s of the %s live: %s.", MT_BYTES(bytes), MT_BYTES(m->d->focus.live),
+                                         mt_role_words((enum mt_role)by[i])))
             return 0;
     }
     return 1;

@@ -4,6 +4,10 @@
 
 #include <stdio.h>
 
+/* Settings that are no numbers of a model may make more than 64 bits hold. */
+static uint64_t whole(double bytes) { return bytes < 1e18 ? (uint64_t)bytes : UINT64_C(1000000000000000000); }
+#define IN_BYTES(x) MT_BYTES(whole(x))
+
 /* Bytes of the parameters of this rank by the shape of the model, and of these those of experts; 0 = not known, and why. */
 static double by_shape(const struct mt_expect_work *k, double *experts, const char **why)
 {
@@ -58,7 +62,7 @@ void mt_expect_params(struct mt_expect_work *k, unsigned phase)
         (void)snprintf(stage, sizeof stage, " of pipeline stage %.0f of %.0f (layers %.0f to %.0f)", s->stage + 1, s->pp,
                        s->from + 1, s->to);
     if (adapters > 0)
-        (void)snprintf(lora, sizeof lora, " + %s of LoRA's adapters", MT_BYTES((uint64_t)adapters));
+        (void)snprintf(lora, sizeof lora, " + %s of LoRA's adapters", IN_BYTES(adapters));
     if (s->mine_experts > 0)
         mt_expect_say(
             k, e, "(%.0f parameters%s / %.0f (tensor parallel) + %.0f of experts / %.0f (expert parallel) / %.0f) x %.0f bytes",
@@ -129,15 +133,15 @@ void mt_expect_gradients(struct mt_expect_work *k, unsigned phase)
         mt_expect_set(k, e, times * b.bytes / (k->s.zero == 2 ? k->s.shards : 1), b.at_most);
         mt_expect_say(k, e, "ZeRO %u: %s, %.0f bytes each: %.0f x %s (%s) / %.0f", k->s.zero,
                       k->s.zero == 1 ? "gradients of all parameters" : "this rank's part of the gradients", k->s.grad_bytes,
-                      times, MT_BYTES((uint64_t)b.bytes), b.from, k->s.zero == 2 ? k->s.shards : 1.0);
+                      times, IN_BYTES(b.bytes), b.from, k->s.zero == 2 ? k->s.shards : 1.0);
     } else if (k->s.layout == MT_LAYOUT_MEGATRON) {
         times = k->s.grad_bytes / 2;
         mt_expect_set(k, e, times * b.bytes, b.at_most);
         mt_expect_say(k, e, "%.0f-bit gradients of 16-bit parameters: %.0f x %s (%s)", 8 * k->s.grad_bytes, times,
-                      MT_BYTES((uint64_t)b.bytes), b.from);
+                      IN_BYTES(b.bytes), b.from);
     } else {
         mt_expect_set(k, e, b.bytes, b.at_most);
-        mt_expect_say(k, e, "as many bytes as the parameters of this rank: %s (%s)", MT_BYTES((uint64_t)b.bytes), b.from);
+        mt_expect_say(k, e, "as many bytes as the parameters of this rank: %s (%s)", IN_BYTES(b.bytes), b.from);
     }
 }
 
@@ -172,11 +176,11 @@ static void same_states(struct mt_expect_work *k, struct mt_expect *e, const str
     } else if (o->hidden < o->tensors && !b->measured && !k->s.lora && m->experts <= 0) {
         hidden = m->layers * (m->attention + m->mlp - 2 * m->hidden) * b->elem / shards;
         mt_expect_set(k, e, o->hidden * hidden + o->tensors * (b->bytes - hidden), true);
-        mt_expect_say(k, e, "%s: %.0f x %s + %.0f x %s (%s)", o->words, o->hidden, MT_BYTES((uint64_t)hidden), o->tensors,
-                      MT_BYTES((uint64_t)(b->bytes - hidden)), b->from);
+        mt_expect_say(k, e, "%s: %.0f x %s + %.0f x %s (%s)", o->words, o->hidden, IN_BYTES(hidden), o->tensors,
+                      IN_BYTES(b->bytes - hidden), b->from);
     } else {
         mt_expect_set(k, e, o->tensors * b->bytes, b->at_most || o->at_most);
-        mt_expect_say(k, e, "%s: %.0f x %s (%s)", o->words, o->tensors, MT_BYTES((uint64_t)b->bytes), b->from);
+        mt_expect_say(k, e, "%s: %.0f x %s (%s)", o->words, o->tensors, IN_BYTES(b->bytes), b->from);
     }
 }
 
@@ -203,17 +207,17 @@ static void divided_states(struct mt_expect_work *k, struct mt_expect *e, const 
         mt_expect_set(k, e, times * (dense / shards + b->experts / s->expert_shards), b->at_most);
         mt_expect_say(
             k, e, "32-bit parameters and two moments, %.3g x the 16-bit parameters: %.3g x (%s / %.0f + %s of experts / %.0f)",
-            times, times, MT_BYTES((uint64_t)dense), shards, MT_BYTES((uint64_t)b->experts), s->expert_shards);
+            times, times, IN_BYTES(dense), shards, IN_BYTES(b->experts), s->expert_shards);
     } else {
         mt_expect_set(k, e, times * b->bytes / shards, b->at_most);
         if (zero)
             mt_expect_say(
                 k, e, "ZeRO %u: a 32-bit copy and %s's states, %.4g bytes for each parameter of %.0f: %.3g x %s (%s) / %.0f",
-                s->zero, s->optim.name, s->state_bytes, s->elem, times, MT_BYTES((uint64_t)b->bytes), b->from, shards);
+                s->zero, s->optim.name, s->state_bytes, s->elem, times, IN_BYTES(b->bytes), b->from, shards);
         else
-            mt_expect_say(
-                k, e, "32-bit parameters and %s, %.3g x the 16-bit parameters: %.3g x %s (%s) / %.0f data-parallel ranks",
-                s->state_bytes < 12 ? "states" : "two moments", times, times, MT_BYTES((uint64_t)b->bytes), b->from, shards);
+            mt_expect_say(k, e,
+                          "32-bit parameters and %s, %.3g x the 16-bit parameters: %.3g x %s (%s) / %.0f data-parallel ranks",
+                          s->state_bytes < 12 ? "states" : "two moments", times, times, IN_BYTES(b->bytes), b->from, shards);
     }
 }
 

@@ -1,5 +1,6 @@
 /* Several processes on shared GPUs: who they are, two passes over what they
  * did, and what comes of it. */
+#include "analysis/advice.h"
 #include "analysis/job_impl.h"
 #include "analysis/words.h"
 
@@ -354,6 +355,9 @@ void mt_job_free(struct mt_job *j)
         for (int k = 0; k < MT_MAX_GONE; k++)
             mt_free(j->reconciled.p[i].gone[k].site);
     }
+    for (uint32_t i = 0; i < j->advice.n; i++)
+        mt_advice_done(&j->advice.p[i]);
+    MT_VEC_DONE(&j->advice);
     MT_VEC_DONE(&j->drivers);
     MT_VEC_DONE(&j->ledgers);
     MT_VEC_DONE(&j->ooms);

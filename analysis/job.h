@@ -213,7 +213,8 @@ struct mt_job {
     uint64_t idle, idle_ns; /* PyTorch's idle bytes on its GPU, by a snapshot of up to 30 s later; 0 = none, or no snapshot */
     char *sentence;         /* one sentence on what the driver saw; "" when there is nothing */
     char *because;          /* the numbers behind it */
-    char *unrecorded;       /* why (some) processes were not recorded; NULL = all were */
+    MT_VEC(struct mt_advice) advice; /* on that failure: mt_job_advise() */
+    char *unrecorded;                /* why (some) processes were not recorded; NULL = all were */
 };
 
 struct mt_job_opts {

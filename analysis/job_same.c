@@ -7,12 +7,24 @@
 #include <string.h>
 
 #define SECOND UINT64_C(1000000000)
+enum { SHARED = 256 }; /* processes of a trace that are looked for in another: those of one job begin alike */
 
 /* ---- what a file says of its job ---- */
 
 /* What a process is there for: two that have one of these in common are not actor and critic, or trainer and engine. */
 static const uint8_t work[] = {MT_PH_TRAIN,    MT_PH_TRAIN_ACTOR, MT_PH_TRAIN_CRITIC, MT_PH_LOGP_OLD,
                                MT_PH_LOGP_REF, MT_PH_LOGP,        MT_PH_VALUES};
+
+/* The phases that a rule may give without saying whose they are: in reinforcement learning actor and critic, actor and reference. */
+static unsigned unnamed_work(void)
+{
+    unsigned bits = 0;
+    for (unsigned w = 0; w < sizeof work; w++)
+        bits |= work[w] == MT_PH_TRAIN || work[w] == MT_PH_LOGP ? 1u << w : 0;
+    return bits;
+}
+
+static bool is_reinforcement(enum mt_framework f) { return f >= MT_FW_VERL && f <= MT_FW_NEMORL; }
 
 static bool place(struct mt_jobs_file *f)
 {
@@ -49,8 +61,16 @@ static bool place(struct mt_jobs_file *f)
     }
 }
 
+/* Neither a block nor a segment was there: between two steps a trainer that gives all back still has its libraries' workspaces. */
+static bool begins_empty(const struct mt_trace *t, const struct mt_device_analysis *d)
+{
+    return d->withheld == NULL && !d->end_state_only && d->live_start == 0 && d->reserved_start == 0 &&
+           t->devices.p[d->device].ring_overflowed != 1;
+}
+
 static bool of_snapshot(struct mt_jobs_file *f, const struct mt_trace *t, const struct mt_analysis *a)
 {
+    bool held = false, used = false;
     f->t = t;
     f->rank = t->meta.rank;
     f->pid = t->meta.pid;
@@ -64,13 +84,15 @@ static bool of_snapshot(struct mt_jobs_file *f, const struct mt_trace *t, const 
             f->first_ns = d->first_ns;
         if (d->last_ns > f->last_ns)
             f->last_ns = d->last_ns;
-        f->began_empty = d->withheld == NULL && !d->end_state_only && d->n_events != 0 && d->live_peak != 0 &&
-                         d->live_start < d->live_peak / 20 && t->devices.p[d->device].ring_overflowed != 1;
+        used = used || (d->n_events != 0 && d->live_peak != 0);
+        held = held || ((d->n_events != 0 || d->live_end != 0) && !begins_empty(t, d));
         for (uint32_t p = 0; p < d->phases.n; p++)
             for (unsigned w = 0; w < sizeof work; w++)
                 if (d->phases.p[p].phase == work[w] && d->phases.p[p].n_allocs != 0)
                     f->work |= 1u << w;
     }
+    f->began_empty = used && !held;
+    f->named_work = is_reinforcement(a->fw.main) ? f->work & ~unnamed_work() : f->work;
     return place(f);
 }
 
@@ -95,20 +117,37 @@ static bool of_driver(struct mt_jobs_file *f, const struct mt_trace *t)
 
 /* ---- what contradicts ---- */
 
-static bool is_reinforcement(enum mt_framework f) { return f >= MT_FW_VERL && f <= MT_FW_NEMORL; }
 static bool are_twins(enum mt_framework a, enum mt_framework b)
 {
     return (a == MT_FW_SLIME || a == MT_FW_RELAX) && (b == MT_FW_SLIME || b == MT_FW_RELAX);
+}
+
+static bool is_known_same(const char *a, const char *b) { return a != NULL && b != NULL && strcmp(a, b) == 0; }
+static bool is_known_other(const char *a, const char *b) { return a != NULL && b != NULL && strcmp(a, b) != 0; }
+
+static bool together(const struct mt_jobs_file *a, const struct mt_jobs_file *b)
+{
+    return a->first_ns != 0 && b->first_ns != 0 && a->first_ns <= b->last_ns && b->first_ns <= a->last_ns;
+}
+
+/* A process that both recordings saw. */
+static bool share_process(const struct mt_driver *a, const struct mt_driver *b)
+{
+    for (uint32_t i = 0; i < a->processes.n && i < SHARED; i++)
+        for (uint32_t k = 0; k < b->processes.n && k < SHARED; k++)
+            if (a->processes.p[i].uid == b->processes.p[k].uid)
+                return true;
+    return false;
 }
 
 /* One process of a rank on two GPUs or at two times, or two processes? */
 static enum mt_jobs_why of_one_rank(const struct mt_jobs_file *a, const struct mt_jobs_file *b)
 {
     uint64_t apart = a->first_ns > b->first_ns ? a->first_ns - b->first_ns : b->first_ns - a->first_ns;
-    if ((a->work & b->work) == 0)
-        return MT_JOBS_ONE; /* actor and critic, trainer and engine */
-    if (a->host != NULL && b->host != NULL && strcmp(a->host, b->host) != 0)
-        return MT_JOBS_HOSTS;
+    if ((a->named_work & b->named_work) == 0)
+        return MT_JOBS_ONE;               /* actor and critic, trainer and engine */
+    if (is_known_other(a->host, b->host)) /* at one time: names that count the ranks of each machine from 0 */
+        return together(a, b) ? MT_JOBS_ONE : MT_JOBS_HOSTS;
     if (a->pid >= 0 && b->pid >= 0 && a->pid != b->pid)
         return MT_JOBS_PIDS;
     if (a->began_empty && b->began_empty && a->first_ns != 0 && b->first_ns != 0 && apart > SECOND)
@@ -119,9 +158,11 @@ static enum mt_jobs_why of_one_rank(const struct mt_jobs_file *a, const struct m
 enum mt_jobs_why mt_jobs_contradict(const struct mt_jobs_file *a, const struct mt_jobs_file *b)
 {
     bool drivers = a->t->driver != NULL && b->t->driver != NULL;
-    if (drivers && a->slurm != NULL && b->slurm != NULL && strcmp(a->slurm, b->slurm) != 0)
+    if (drivers && is_known_other(a->slurm, b->slurm))
         return MT_JOBS_SLURM;
-    if (drivers && a->first_ns != 0 && b->first_ns != 0 && (a->last_ns < b->first_ns || b->last_ns < a->first_ns))
+    /* Steps of one job of Slurm may follow each other. */
+    if (drivers && a->first_ns != 0 && b->first_ns != 0 && !together(a, b) && !is_known_same(a->slurm, b->slurm) &&
+        !share_process(a->t->driver, b->t->driver))
         return MT_JOBS_TIMES;
     if (is_reinforcement(a->framework) && is_reinforcement(b->framework) && a->framework != b->framework &&
         !are_twins(a->framework, b->framework))
@@ -154,8 +195,10 @@ static void keep(struct mt_jobs_work *k, enum mt_jobs_why why, uint32_t a, uint3
         k->a = a;
         k->b = b;
     }
-    k->n_why += why == k->why && k->last_why != b;
-    k->last_why = b;
+    if (why == k->why && k->last_why != b) {
+        k->n_why++;
+        k->last_why = b;
+    }
 }
 
 /* The group of file i, by the first n files. */

@@ -24,7 +24,8 @@ struct mt_jobs_file {
     const char *host, *slurm; /* NULL = not known */
     enum mt_framework framework;
     uint64_t first_ns, last_ns;
-    unsigned work; /* bits: what it is there for */
+    unsigned work;       /* bits: what it is there for */
+    unsigned named_work; /* of them, those that tell actor, critic and reference apart where there may be several */
     bool began_empty;
     uint32_t group; /* MT_JOBS_GROUPS = not told */
 };

@@ -152,6 +152,8 @@ static bool say_groups(struct mt_jobs *j, const struct mt_jobs_work *k)
     if (j->n_untold != 0)
         mt_words_add(&s, "; of %u more it cannot be told", (unsigned)j->n_untold);
     mt_words_add(&s, ". ");
+    if (k->why != MT_JOBS_FRAMEWORKS && k->why != MT_JOBS_SLURM)
+        mt_words_add(&s, "A job that was started again counts as two. ");
     for (uint32_t g = 0; g < j->groups.n; g++)
         if (j->groups.p[g].verdict)
             mt_words_add(&s, "The verdict is about %.400s. ", j->groups.p[g].names);
@@ -212,6 +214,13 @@ static bool has_rank(const struct mt_jobs_work *k, int32_t rank)
     return false;
 }
 
+/* Memory of this process ran out. An engine's refusals count the ranks of that engine, and some are about settings. */
+static bool ran_out(enum mt_log_kind k)
+{
+    return k == MT_LOG_TORCH_OOM || (k >= MT_LOG_NCCL_OOM && k <= MT_LOG_CUBLAS_OOM && k != MT_LOG_CUMEM_OOM) ||
+           k == MT_LOG_HOST_OOM;
+}
+
 /* Ranks that a log says to have failed and that have no snapshot, each once, as far as they fit; how many. */
 static uint32_t failed_elsewhere(const struct mt_jobs_work *k, int32_t *out)
 {
@@ -221,7 +230,7 @@ static uint32_t failed_elsewhere(const struct mt_jobs_work *k, int32_t *out)
         for (uint32_t i = 0; i < l->files.p[f].log.facts.n; i++) {
             const struct mt_log_fact *at = &l->files.p[f].log.facts.p[i];
             bool seen = false;
-            if (at->rank < 0 || !mt_log_is_failure(at->kind))
+            if (at->rank < 0 || !ran_out(at->kind))
                 continue;
             for (uint32_t o = 0; o < n && !seen; o++)
                 seen = out[o] == at->rank;

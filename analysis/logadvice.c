@@ -104,8 +104,8 @@ bool mt_logdiag_advise(struct mt_logdiag *d, const struct mt_logs *logs, const s
     struct mt_advice *list;
     uint32_t n;
     bool ok;
-    if (o->fixes == NULL || d->cause == MT_LC_NONE || d->cause == MT_LC_SETTING)
-        return true;
+    if (o->fixes == NULL || d->cause == MT_LC_NONE || d->cause == MT_LC_SETTING || d->request == MT_LOG_EXA)
+        return true; /* nothing to save; or no saving helps a size that was computed wrongly */
     memset(&fw, 0, sizeof fw);
     if (place != NULL)
         fw = place->fw;

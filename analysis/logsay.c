@@ -113,7 +113,7 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d)
             d->unallocated >= d->request ? "" : " together with what was free");
         break;
     case MT_LC_FOREIGN:
-        if (mt_log_or_zero(d->others) > d->request - mt_log_or_zero(d->free))
+        if (d->reserved == MT_LOG_NONE || mt_log_or_zero(d->others) > mt_log_or_zero(mt_log_minus(d->request, d->free)))
             mt_words_add(
                 t,
                 "Without the %s of %s the request would have fitted. An inference engine of the same job is such a process as "

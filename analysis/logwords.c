@@ -24,7 +24,8 @@ static void share(char *buf, size_t cap, const char *what, uint64_t v)
 static char *torch_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
 {
     char b[32];
-    (void)snprintf(buf, MT_FACT_WORDS, "PyTorch could not allocate %s", bytes(b, f->value[MT_LO_REQUEST]));
+    (void)snprintf(buf, MT_FACT_WORDS, "PyTorch could not allocate %s%s",
+                   f->value[MT_LO_REQUEST] == MT_LOG_EXA ? "more than " : "", bytes(b, f->value[MT_LO_REQUEST]));
     share(buf, MT_FACT_WORDS, "free", f->value[MT_LO_FREE]);
     share(buf, MT_FACT_WORDS, "of", f->value[MT_LO_CAPACITY]);
     share(buf, MT_FACT_WORDS, "allocated", f->value[MT_LO_ALLOCATED]);

@@ -9,6 +9,7 @@
 #include "cli/rules_load.h"
 #include "cli/run_inputs.h"
 #include "cli/term.h"
+#include "analysis/advice.h"
 #include "analysis/lint.h"
 #include "parser/driver.h"
 #include "render/job_view.h"
@@ -222,6 +223,8 @@ static int diagnose_run(struct report *r, const struct mt_analysis *const *analy
     struct mt_err err;
     memset(&err, 0, sizeof err);
     if (r->run.logs.files.n != 0 && mt_logdiag_make(&r->diag, &r->run.logs, &o, &err) < 0)
+        return out_of_memory(r);
+    if (r->job != NULL && mt_job_advise(r->job, r->rules.fixes, r->run.conf, r->run.conf->framework, &err) < 0)
         return out_of_memory(r);
     in.diag = r->diag;
     if (mt_lint_make(&r->lint, &in, &err) < 0) {

@@ -25,8 +25,9 @@ static void named_rank(struct mt_log *log, const char *name)
     mt_free(host);
     for (uint32_t i = 0; i < log->facts.n; i++) {
         struct mt_log_fact *f = &log->facts.p[i];
-        if (f->rank < 0 && f->pid < 0 && f->kind != MT_LOG_KERNEL_KILL && f->kind != MT_LOG_RAY_KILL &&
-            f->kind != MT_LOG_OTHER_PROC)
+        if (f->kind == MT_LOG_KERNEL_KILL || f->kind == MT_LOG_RAY_KILL) /* of a host, whoever reports it */
+            continue;
+        if (f->rank < 0 && f->pid < 0 && f->kind != MT_LOG_OTHER_PROC)
             f->pid = pid;
         if (f->rank < 0)
             f->rank = rank;

@@ -291,6 +291,19 @@ char *mt_expect_bytes(char buf[48], const struct mt_expect *e)
     return buf;
 }
 
+/* As expected, and how nearly where the two numbers differ. */
+static void within(char buf[48], const struct mt_expect *e)
+{
+    uint64_t off = e->measured > e->bytes ? e->measured - e->bytes : e->at_most ? 0 : e->bytes - e->measured;
+    double percent = e->bytes != 0 ? (double)off * 100 / (double)e->bytes : 0;
+    if (off != 0 && (e->bytes == 0 || percent > 10))
+        (void)snprintf(buf, 48, "as expected, within %s", MT_BYTES(off));
+    else if (percent >= 0.1)
+        (void)snprintf(buf, 48, "as expected, within %u %%", (unsigned)percent + 1);
+    else
+        (void)snprintf(buf, 48, "as expected");
+}
+
 char *mt_expect_answer(char buf[48], const struct mt_expect *e)
 {
     buf[0] = '\0';
@@ -299,7 +312,7 @@ char *mt_expect_answer(char buf[48], const struct mt_expect *e)
     if (e->more)
         (void)snprintf(buf, 48, "%s more", MT_BYTES(e->measured - e->bytes));
     else if (e->at_most || e->measured + e->bytes / 10 >= e->bytes)
-        (void)snprintf(buf, 48, "as expected");
+        within(buf, e);
     else
         (void)snprintf(buf, 48, "less");
     return buf;

@@ -330,7 +330,7 @@ static void saving(struct mt_jsonw *w, const struct mt_saving *s, const char *by
 static void after(struct mt_jsonw *w, const struct mt_combined *c)
 {
     mt_jw_key(w, "after");
-    if (!c->saving.known) {
+    if (c == NULL || !c->saving.known) {
         mt_jw_null(w);
         return;
     }
@@ -559,7 +559,7 @@ void mt_render_json(const struct mt_report *r, struct mt_out *o)
     advice(w, r);
     mt_jw_close(w, ']');
     if (mt_report_rank(r) != NULL)
-        after(w, &mt_report_rank(r)->analysis->combined);
+        after(w, mt_report_after(r));
     if (r->job != NULL)
         mt_json_job(w, r->job);
     mt_json_run(w, r);

@@ -17,7 +17,7 @@ void mt_md_top(const struct mt_report *r, struct mt_out *o)
     unsigned no = 0;
     uint32_t n;
     const struct mt_advice *list = mt_report_advice(r, &n);
-    const struct mt_rank *k = mt_report_rank(r);
+    const struct mt_combined *after = mt_report_after(r);
     char words[MT_SAVING_WORDS];
     for (uint32_t i = 0; i < n; i++) {
         const struct mt_advice *d = &list[i];
@@ -25,7 +25,7 @@ void mt_md_top(const struct mt_report *r, struct mt_out *o)
         if (!d->is_top)
             continue;
         if (no++ == 0)
-            mt_puts(o, "**Change first**\n\n");
+            mt_putf(o, "**%s**\n\n", mt_report_first(r));
         mt_putf(o, "%u. ", no);
         md(o, d->card->title);
         for (uint32_t l = 0; l < d->card->n_set && l < MT_FIX_MAX_LINES; l++) {
@@ -53,9 +53,9 @@ void mt_md_top(const struct mt_report *r, struct mt_out *o)
     if (no == 0)
         return;
     mt_puts(o, "\n");
-    if (k != NULL && k->analysis->combined.sentence != NULL && k->analysis->combined.sentence[0] != '\0') {
+    if (after != NULL && after->sentence != NULL && after->sentence[0] != '\0') {
         mt_puts(o, "**");
-        md(o, k->analysis->combined.sentence);
+        md(o, after->sentence);
         mt_puts(o, "**\n\n");
     }
 }

@@ -16,6 +16,7 @@
 
 #include "analysis/roles.h"
 #include "analysis/spanset.h"
+#include "parser/base/strpool.h"
 #include "render/pack.h"
 #include "render/pack_bytes.h"
 
@@ -123,13 +124,12 @@ uint32_t mt_sites_find_lane(struct mt_sites *s, int64_t stream, const uint64_t p
 uint32_t mt_sites_get(struct mt_sites *s, const struct mt_site_key *k);
 int mt_sites_blob(struct mt_sites *s, const struct mt_device_analysis *o, struct mt_blob *out);
 
-/* Strings of a block: each once. */
+/* Strings of a block: each once, as it is shown; the first is "". */
 struct mt_pack_strings {
-    struct mt_addrmap at; /* string of the trace -> index */
+    struct mt_strpool seen; /* its ids are the indices */
     struct mt_bytes *sizes, *text;
-    uint32_t n;
 };
-uint32_t mt_pack_string(struct mt_pack_strings *s, uint64_t id, const char *text, size_t n); /* id 0 = not shared */
+uint32_t mt_pack_string(struct mt_pack_strings *s, const char *text, size_t n);
 
 /* ---- pack_key.c ---- */
 

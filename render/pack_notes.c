@@ -28,7 +28,7 @@ void mt_pack_notes(struct mt_pack_note *v, uint32_t n, const struct mt_trace *t,
         while (depth + 1 < MAX_DEPTH && until[depth] > x->t0)
             depth++;
         until[depth] = x->t1 > until[depth] ? x->t1 : until[depth];
-        mt_put_var(&c[C_NAME], mt_pack_string(strings, (uint64_t)x->name + 1, mt_str(t, x->name), mt_str_len(t, x->name)));
+        mt_put_var(&c[C_NAME], mt_pack_string(strings, mt_str(t, x->name), mt_str_len(t, x->name)));
         mt_put_var(&c[C_TICK], x->t0 - before);
         mt_put_var(&c[C_TICKS], x->t1 - x->t0);
         mt_put_var(&c[C_DEPTH], depth);
@@ -73,7 +73,7 @@ int mt_nvtx_blob(struct mt_blob *out, const struct mt_pack *p, const struct mt_j
 out:
     for (int i = 0; i < N_COLUMNS; i++)
         mt_bytes_done(&c[i]);
-    mt_addrmap_done(&strings.at);
+    mt_strpool_done(&strings.seen);
     MT_VEC_DONE(&v);
     return rc;
 }

@@ -1,30 +1,10 @@
-/* Stretches of one phase, steps, occurrences and annotations. */
+/* Stretches of one phase, steps and annotations. */
 #include "render/pack_notes.h"
 
 #include <string.h>
 
 enum { MAX_STRETCHES = 65536 };
-enum {
-    C_FIRST,
-    C_PHASE,
-    C_SUB,
-    C_STEP_FIRST,
-    C_STEP_LENGTH,
-    C_STEP_PEAK,
-    C_OCC_FIRST,
-    C_OCC_LENGTH,
-    C_OCC_PHASE,
-    C_OCC_PEAK,
-    C_OCC_AT,
-    C_OCC_RETAINED,
-    C_NAME,
-    C_TICK,
-    C_TICKS,
-    C_DEPTH,
-    C_LENGTH,
-    C_TEXT,
-    N_COLUMNS
-};
+enum { C_FIRST, C_PHASE, C_SUB, C_STEP, C_NAME, C_TICK, C_TICKS, C_DEPTH, C_LENGTH, C_TEXT, N_COLUMNS };
 
 /* How many stretches there are, written where c is not NULL. */
 static uint64_t stretches(const struct mt_pack_in *in, bool subs, struct mt_bytes *c)
@@ -62,24 +42,9 @@ static void add_steps(const struct mt_role_facts *f, struct mt_bytes *c)
 {
     uint64_t before = 0;
     for (uint32_t i = 0; i < f->steps.n; i++) {
-        const struct mt_step *s = &f->steps.p[i];
-        uint64_t first = s->first > before ? s->first : before; /* in order, whatever the analysis found */
-        mt_put_var(&c[C_STEP_FIRST], first - before);
-        mt_put_var(&c[C_STEP_LENGTH], s->last > first ? s->last - first : 0);
-        mt_put_var(&c[C_STEP_PEAK], s->peak);
-        before = first;
-    }
-    before = 0;
-    for (uint32_t i = 0; i < f->occurrences.n; i++) {
-        const struct mt_occurrence *o = &f->occurrences.p[i];
-        uint64_t first = o->first > before ? o->first : before;
-        bool inside = o->peak_event >= 0 && o->peak_event != MT_NO_EVENT && (uint64_t)o->peak_event >= first;
-        mt_put_var(&c[C_OCC_FIRST], first - before);
-        mt_put_var(&c[C_OCC_LENGTH], o->last > first ? o->last - first : 0);
-        mt_put_var(&c[C_OCC_PHASE], o->phase);
-        mt_put_var(&c[C_OCC_PEAK], o->peak);
-        mt_put_var(&c[C_OCC_AT], inside ? (uint64_t)o->peak_event - first + 1 : 0);
-        mt_put_var(&c[C_OCC_RETAINED], o->retained);
+        uint64_t first =
+            f->steps.p[i].first > before ? f->steps.p[i].first : before; /* in order, whatever the analysis found */
+        mt_put_var(&c[C_STEP], first - before);
         before = first;
     }
 }
@@ -114,7 +79,7 @@ static int add_notes(const struct mt_pack_in *in, struct mt_bytes *c)
     mt_pack_notes(v.p, v.n, t, &strings, &c[C_NAME]);
     rc = 1;
 out:
-    mt_addrmap_done(&strings.at);
+    mt_strpool_done(&strings.seen);
     MT_VEC_DONE(&v);
     return rc;
 }

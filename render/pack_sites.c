@@ -115,20 +115,31 @@ static int put_text(void *ctx, const void *p, size_t n)
     return 0;
 }
 
-uint32_t mt_pack_string(struct mt_pack_strings *s, uint64_t id, const char *text, size_t n)
+/* What reads the same is the same: the page groups by these numbers. */
+uint32_t mt_pack_string(struct mt_pack_strings *s, const char *text, size_t n)
 {
     unsigned char buf[64];
     struct mt_out o = {.write = put_text, .ctx = s->text, .buf = buf, .cap = sizeof buf};
-    uint32_t index = s->n, old;
-    bool had;
-    if (id != 0 && mt_addrmap_get(&s->at, id << 9, &index))
-        return index;
+    size_t from = s->text->n;
+    mt_str_id id = MT_STR_FAIL;
+    if (s->seen.slot == NULL) {
+        if (!mt_strpool_init(&s->seen))
+            s->sizes->failed = true;
+        mt_put_var(s->sizes, 0);
+    }
     mt_seen(&o, text, mt_utf8_cut(text, n, NAME_MAX));
     (void)mt_out_finish(&o);
-    mt_put_var(s->sizes, o.n);
-    if (id != 0 && !mt_addrmap_put(&s->at, id << 9, index, &had, &old))
-        s->sizes->failed = true;
-    return s->n++;
+    if (!s->sizes->failed && !s->text->failed) {
+        uint32_t known = s->seen.ref.n;
+        id = o.n > 0 ? mt_strpool_add(&s->seen, s->text->p + from, s->text->n - from) : 0;
+        if (id == MT_STR_FAIL)
+            s->sizes->failed = true;
+        else if (id < known)
+            s->text->n = from;
+        else
+            mt_put_var(s->sizes, s->text->n - from);
+    }
+    return id != MT_STR_FAIL ? id : 0;
 }
 
 /* ---- the block ---- */
@@ -167,9 +178,8 @@ static uint32_t add_frame(struct writer *w, mt_frame_id id)
     if (w->frame[id] != 0)
         return w->frame[id] - 1;
     mt_frame_describe(w->s->t, id, &v);
-    mt_put_var(&w->col[C_NAME], mt_pack_string(&w->strings, (uint64_t)w->s->t->frames.p[id].name << 1, v.name, strlen(v.name)));
-    mt_put_var(&w->col[C_FILE],
-               mt_pack_string(&w->strings, (uint64_t)w->s->t->frames.p[id].file << 1 | 1, v.file, strlen(v.file)));
+    mt_put_var(&w->col[C_NAME], mt_pack_string(&w->strings, v.name, strlen(v.name)));
+    mt_put_var(&w->col[C_FILE], mt_pack_string(&w->strings, v.file, strlen(v.file)));
     mt_put_var(&w->col[C_LINE], v.line);
     mt_put_var(&w->col[C_KIND], (v.is_python ? 1u : 0u) | (v.is_internal ? 2u : 0u));
     w->frame[id] = ++w->n_frames;
@@ -211,7 +221,7 @@ static uint32_t label(struct writer *w, mt_stack_id s, uint32_t empty)
         return empty;
     if (w->label[s] == 0) {
         mt_stack_label(w->s->t, s, buf, sizeof buf);
-        w->label[s] = mt_pack_string(&w->strings, 0, buf, strlen(buf)) + 1;
+        w->label[s] = mt_pack_string(&w->strings, buf, strlen(buf)) + 1;
     }
     return w->label[s] - 1;
 }
@@ -243,7 +253,7 @@ static void add_lanes(struct writer *w, const struct mt_device_analysis *o)
         else if (l->known != MT_LANE_NOTHING)
             (void)snprintf(stream, sizeof stream, "default stream");
         (void)snprintf(words, sizeof words, "%s, %s%s%s", pool, stream, mostly[0] != '\0' ? ", mostly " : "", mostly);
-        mt_put_var(&w->col[C_LANE_WORDS], mt_pack_string(&w->strings, 0, words, strlen(words)));
+        mt_put_var(&w->col[C_LANE_WORDS], mt_pack_string(&w->strings, words, strlen(words)));
     }
 }
 
@@ -262,7 +272,7 @@ int mt_sites_blob(struct mt_sites *s, const struct mt_device_analysis *o, struct
     w->label = mt_calloc((size_t)s->t->stacks.n + 1, sizeof *w->label);
     if (w->stack == NULL || w->frame == NULL || w->label == NULL)
         goto out;
-    empty = mt_pack_string(&w->strings, 0, "", 0);
+    empty = mt_pack_string(&w->strings, "", 0);
     add_stacks(w);
     for (uint32_t i = 0; i < s->site.n; i++) {
         const struct mt_site_key *k = &s->site.p[i];
@@ -278,7 +288,7 @@ int mt_sites_blob(struct mt_sites *s, const struct mt_device_analysis *o, struct
 out:
     for (int i = 0; i < N_COLUMNS; i++)
         mt_bytes_done(&w->col[i]);
-    mt_addrmap_done(&w->strings.at);
+    mt_strpool_done(&w->strings.seen);
     mt_free(w->stack);
     mt_free(w->frame);
     mt_free(w->label);

@@ -231,7 +231,6 @@ static void put_track(const struct mt_page *p, struct mt_jsonw *w, const struct 
     if (d->kind != MT_DEV_HOST)
         put_ledger(w, p->r->job, t, d->ordinal);
     mt_jw_ku(w, "events", t->pack->n_events);
-    mt_jw_ku(w, "allocs", t->pack->n_allocs);
     mt_jw_ku(w, "old", t->pack->n_old);
     mt_jw_ku(w, "lost", t->pack->n_lost);
     mt_jw_ku(w, "capacity", d->capacity);

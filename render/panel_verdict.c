@@ -200,7 +200,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         if (!d->is_top)
             continue;
         if (n++ == 0)
-            mt_puts(o, "<h2 id=\"first\">Change first</h2>\n<ol class=\"first\" aria-labelledby=\"first\">\n");
+            mt_putf(o, "<h2 id=\"first\">%s</h2>\n<ol class=\"first\" aria-labelledby=\"first\">\n", mt_report_first(p->r));
         mt_puts(o, "<li><h3>");
         mt_h_words(o, d->card->title, SIZE_MAX);
         mt_puts(o, "</h3>\n");
@@ -212,7 +212,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     }
     if (n > 0)
         mt_puts(o, "</ol>\n");
-    if (n > 0 && p->rank != NULL && p->dev != NULL)
+    if (n > 0 && p->rank != NULL && p->dev != NULL && mt_report_after(p->r) != NULL)
         after(p, o);
     mt_puts(o, "</header>\n");
 }

@@ -1,4 +1,5 @@
 #include "render/run_view.h"
+#include "render/job_view.h"
 #include "analysis/words.h"
 
 #include <stdio.h>
@@ -12,9 +13,32 @@ bool mt_report_log_leads(const struct mt_report *r)
     return r->job == NULL || (r->job->kind != MT_JV_OOM && (r->diag->cause == MT_LC_HOST || r->diag->cause == MT_LC_KILLED));
 }
 
+bool mt_report_job_advises(const struct mt_report *r)
+{
+    return mt_report_job_leads(r) && r->job->kind == MT_JV_OOM && r->job->advice.n != 0;
+}
+
+const struct mt_combined *mt_report_after(const struct mt_report *r)
+{
+    const struct mt_rank *k = mt_report_rank(r);
+    return k != NULL && !mt_report_job_advises(r) ? &k->analysis->combined : NULL;
+}
+
+const char *mt_report_first(const struct mt_report *r)
+{
+    const struct mt_rank *k = mt_report_rank(r);
+    bool failed = k == NULL || mt_verdict_is_oom(k->analysis->verdict.kind) || (r->job != NULL && r->job->kind == MT_JV_OOM) ||
+                  (r->diag != NULL && r->diag->cause != MT_LC_NONE);
+    return failed ? "Change first" : "To lower this peak";
+}
+
 const struct mt_advice *mt_report_advice(const struct mt_report *r, uint32_t *n)
 {
     const struct mt_rank *k = mt_report_rank(r);
+    if (mt_report_job_advises(r)) {
+        *n = r->job->advice.n;
+        return r->job->advice.p;
+    }
     *n = k != NULL ? k->analysis->advice.n : mt_report_log_leads(r) ? r->diag->advice.n : 0;
     return k != NULL ? k->analysis->advice.p : mt_report_log_leads(r) ? r->diag->advice.p : NULL;
 }

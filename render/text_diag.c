@@ -65,17 +65,17 @@ void mt_text_top(struct mt_text *x, const struct mt_report *r)
     unsigned no = 0;
     uint32_t n;
     const struct mt_advice *list = mt_report_advice(r, &n);
-    const struct mt_rank *k = mt_report_rank(r);
+    const struct mt_combined *after = mt_report_after(r);
     for (uint32_t i = 0; i < n; i++) {
         if (!list[i].is_top)
             continue;
         if (no == 0)
-            mt_text_heading(x, "Change first");
+            mt_text_heading(x, mt_report_first(r));
         card(x, &list[i], ++no, false);
     }
-    if (no != 0 && k != NULL && k->analysis->combined.sentence != NULL && k->analysis->combined.sentence[0] != '\0') {
+    if (no != 0 && after != NULL && after->sentence != NULL && after->sentence[0] != '\0') {
         mt_text_style(x, "1");
-        mt_text_wrap(x, "  => ", "     ", k->analysis->combined.sentence);
+        mt_text_wrap(x, "  => ", "     ", after->sentence);
         mt_text_style(x, "0");
     }
 }
@@ -213,8 +213,12 @@ void mt_text_occurrences(struct mt_text *x, const struct mt_device_analysis *d)
         mt_text_wrap(x, "  ", "  ", mt_forecast_sentence(d));
     mt_putf(x->o, "  %-26s %6s %11s %11s %11s\n", "phase", "times", "peak", "left behind", "of no use");
     for (unsigned i = 0; i < n; i++) {
+        if (strlen(mt_words_phase(ph, sizeof ph, sum[i].phase, MT_PH_NONE)) > 26) { /* a line of its own */
+            mt_text_wrap(x, "  ", "  ", ph);
+            ph[0] = '\0';
+        }
         mt_puts(x->o, "  ");
-        mt_text_padded(x, mt_words_phase(ph, sizeof ph, sum[i].phase, MT_PH_NONE), 26);
+        mt_text_padded(x, ph, 26);
         mt_putf(x->o, " %6s %11s %11s %11s\n", mt_fmt_count(ph, sum[i].n), mt_fmt_bytes(a, sum[i].top->peak),
                 mt_fmt_bytes(b, sum[i].retained), mt_fmt_bytes(c, sum[i].useless));
         (void)snprintf(line, sizeof line, "at the peak: %s", mt_role_words_list(at, sizeof at, sum[i].top->peak_roles, 4));

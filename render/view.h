@@ -16,8 +16,13 @@ const struct mt_device_analysis *mt_report_device(const struct mt_report *r);
 
 /* True when a log is all there is, so that what it says is the headline. */
 bool mt_report_log_leads(const struct mt_report *r);
-/* The advice of the report: that of the verdict's rank, or of the log where it leads. */
+/* The advice of the report: that of the verdict's rank, or of the log or the driver's failure where it leads. */
 const struct mt_advice *mt_report_advice(const struct mt_report *r, uint32_t *n);
+bool mt_report_job_advises(const struct mt_report *r); /* it is on the failure that the driver saw */
+/* What its first settings do together; NULL where that cannot be told. */
+const struct mt_combined *mt_report_after(const struct mt_report *r);
+/* The heading of its first settings: nothing has to be changed where nothing failed. */
+const char *mt_report_first(const struct mt_report *r);
 
 bool mt_verdict_is_oom(enum mt_verdict_kind k);
 const char *mt_verdict_words(enum mt_verdict_kind k); /* "Out of memory: the device is full" */

@@ -129,14 +129,13 @@ export function initTimeline(ctx) {
   };
   const foundNow = () => {
     const { error, blocks } = found, { track, query } = view, e = track.exact;
-    if (field.value.trim() !== query) field.value = query;
     field.setAttribute("aria-invalid", Boolean(error));
     let text = error || "";
     if (match && e) {
       const op = track.opOfEvent(view.cursor);
       let bytes = 0;
       for (const b of op >= 0 ? liveAt(track, op) : []) if (match[b]) bytes += e.bSize[b];
-      text = `${fmtCount(blocks)} of ${fmtCount(e.nBlocks)} allocations${e.runs.length > 1 ? " of the exact parts" : ""}${op >= 0 ? `, ${fmtBytes(bytes)} at the cursor` : ""}`;
+      text = `${fmtCount(blocks)} of ${fmtCount(e.nBlocks)} allocations${track.meta.level === "exact" ? "" : " of the exact parts"}${op >= 0 ? `, ${fmtBytes(bytes)} at the cursor` : ""}`;
     } else if (query && !error) text = track.hasExact ? "searching needs the exact events: decoding" : "this page has no exact events to search";
     part(".tl-found").textContent = text;
   };
@@ -179,6 +178,7 @@ export function initTimeline(ctx) {
     if (has("track by data query pin axis lo hi")) draw(has("lo hi"));
     else drawOver();
     if (has("track by data query cursor axis")) legendNow();
+    if (has("query") && field.value.trim() !== view.query) field.value = view.query; // else what is being typed would go
     if (has("track query data cursor")) foundNow();
     if (has("track cursor data")) said.textContent = stateWords(view, cursor);
     if (has("track range pin data axis")) part(".tl-below").replaceChildren(...[changesBox(view), pinBox(view, track.index)].filter((x) => x !== null));

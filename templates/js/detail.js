@@ -3,7 +3,7 @@ import { copyText } from "./copy.js";
 import { NONE } from "./decode.js";
 import { K_LOST } from "./exact.js";
 import { lifeOf } from "./filter.js";
-import { fmtBytes, fmtCount, fmtDuration, fmtTime } from "./format.js";
+import { fmtBytes, fmtCount, fmtDuration, fmtMany, fmtTime } from "./format.js";
 import { pairWords } from "./groups.js";
 import { xOfEvent } from "./layout.js";
 import { pButton, pEl, pGroups, pNumber } from "./panel_dom.js";
@@ -26,8 +26,8 @@ export function missingWords(track, what, more = "") {
     : "The exact events are being decoded.";
 }
 
-/** "2.0 GiB in 12". @param {Track} track @param {Uint32Array} blocks */
-export function sumWords(track, blocks) { return `${fmtBytes(bytesOf(track, blocks))} in ${fmtCount(blocks.length)}`; }
+/** "2.0 GiB in 12 blocks". @param {Track} track @param {Uint32Array} blocks */
+export function sumWords(track, blocks) { return `${fmtBytes(bytesOf(track, blocks))} in ${fmtMany(blocks.length, "block")}`; }
 
 /** What is known of a block. @param {Track} track @param {Index} index @param {number} b @returns {[string, string][]} */
 export function blockFacts(track, index, b) {
@@ -134,9 +134,9 @@ export function changesBox(view) {
   let top = opA;
   for (let i = opA + 1; i <= opB; i++) if (total[i] > total[top]) top = i;
   const signed = (/** @type {number} */ v) => `${v < 0 ? "\u2212" : "+"}${fmtBytes(Math.abs(v))}`;
-  words.append(`From ${eventWords(track, a)} to ${eventWords(track, b)}: ${fmtCount(b - a)} events` +
+  words.append(`From ${eventWords(track, a)} to ${eventWords(track, b)}: ${fmtMany(b - a, "event")}` +
     `${track.meta.time ? `, ${fmtDuration(track.seconds(xOfEvent(track, b, "t") - xOfEvent(track, a, "t")))}` : ""}. Live ${fmtBytes(total[opA])} before, ${fmtBytes(total[opB])} after ` +
-    `(${signed(net)}), at most ${fmtBytes(total[top])} between. New and still there: ${sumWords(track, born)} blocks; gone: ${sumWords(track, gone)}.`);
+    `(${signed(net)}), at most ${fmtBytes(total[top])} between. New and still there: ${sumWords(track, born)}; gone: ${sumWords(track, gone)}.`);
   box.append(pEl("div", { class: "tl-tables" }, .../** @type {import("./query.js").GroupBy[]} */ (Object.keys(GROUPS)).map((by) => {
     /** @type {Map<number, {label: string, color: string, born: number, gone: number}>} */
     const rows = new Map();

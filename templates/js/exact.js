@@ -8,7 +8,7 @@ export const K_ALLOC = 0, K_FREE = 1, K_FREE_REQ = 2, K_FREE_DONE = 3, K_FREE_UN
 /**
  * @typedef {object} TrackMeta an entry of `tracks` in the index
  * @property {number} id @property {string} label @property {number} [rank] @property {number} [device] @property {string} kind
- * @property {string} [input] @property {boolean} [primary] @property {number} events @property {number} allocs @property {number} old
+ * @property {string} [input] @property {boolean} [primary] @property {number} events @property {number} old
  * @property {number} capacity @property {number} addr_unit @property {{t0_ns: string, tick_ns: number, step?: number, end: number}|null} time @property {"t"|"e"} axis the one to begin with
  * @property {number[]} groups @property {string} level @property {string[]} left_out
  * @property {{first: number, events: number, chunks: number}[]} runs @property {{m: number, a: number}[]} chunks

@@ -76,7 +76,7 @@ export function initCursor({ view }) {
       words.textContent = missingWords(track, "moment", "; the table below is of the moment that matters");
     } else {
       const { diff, first, last } = now;
-      words.textContent = (diff ? `A: ${momentWords(track, first)}. B: ${momentWords(track, last)}. New: ${sumWords(track, diff.born)} blocks, gone: ${sumWords(track, diff.gone)}. Shown: ` : `${momentStart(track, last)}: `) +
+      words.textContent = (diff ? `A: ${momentWords(track, first)}. B: ${momentWords(track, last)}. New: ${sumWords(track, diff.born)}, gone: ${sumWords(track, diff.gone)}. Shown: ` : `${momentStart(track, last)}: `) +
         `${fmtBytes(whole)} in ${fmtMany(list.length, "block")}` + (now.filtered ? `, of those that match \u201c${view.query}\u201d.` : ".");
     }
     if (!whole) {

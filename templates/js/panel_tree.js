@@ -92,7 +92,7 @@ export function treeTable(root) {
       const there = open.has(n), twist = { class: "twist", "aria-expanded": String(there), "aria-label": `${there ? "Fold" : "Unfold"} ${n.name}` };
       const b = n.children.length ? pButton(there ? "\u25be" : "\u25b8", () => { if (!open.delete(n)) open.add(n); fill(n); }, twist) : pEl("span", { class: "twist" });
       const th = pEl("th", { scope: "row" }, b, pEl("bdi", {}, n.name), " ", pEl("small", {}, placeWords(n)));
-      th.style.paddingLeft = `${Math.min(level, 30) * 14}px`;
+      th.style.paddingLeft = `calc(${Math.min(level, 30)} * var(--step))`;
       body.append(pEl("tr", {}, th, pBytes(n.bytes), pNumber(fmtPercent(n.bytes, root.bytes)), pNumber(fmtCount(n.count))));
       if (n === at) b.focus();
       if (there) for (const c of sorted(n.children).slice(0, 100)) put(c, level + 1);

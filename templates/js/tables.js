@@ -94,10 +94,10 @@ export function bothRanges(a, b) {
   return { n: order.length, name: both(a.name, b.name), t0: Float64Array.from(order, (i) => t0[i]), t1: Float64Array.from(both(a.t1, b.t1)), lane: both(a.lane, b.lane.map((l) => l + below)) };
 }
 
-/** Of the block, what the page draws. @param {Uint8Array} u8 inflated @param {number} nPhases @returns {Phases} */
+/** @param {Uint8Array} u8 inflated @param {number} nPhases @returns {Phases} */
 export function decodePhases(u8, nPhases) {
-  const c = columns(u8, 18), get = reader(c), event = get(0, -1, Infinity, allSteps), n = event.length, first = get(3, -1, Infinity, allSteps);
-  return { stretches: { n, event, phase: get(1, n, nPhases), sub: get(2, n, nPhases + 1) }, steps: { n: first.length, first }, ranges: rangesOf(c.slice(12)) };
+  const c = columns(u8, 10), get = reader(c), event = get(0, -1, Infinity, allSteps), n = event.length, first = get(3, -1, Infinity, allSteps);
+  return { stretches: { n, event, phase: get(1, n, nPhases), sub: get(2, n, nPhases + 1) }, steps: { n: first.length, first }, ranges: rangesOf(c.slice(4)) };
 }
 
 /**

@@ -1,6 +1,6 @@
 // What the timeline says of itself: for people who hear it, and under the picture.
 import { eventWords } from "./detail.js";
-import { fmtBytes, fmtCount, fmtDuration } from "./format.js";
+import { fmtBytes, fmtCount, fmtDuration, fmtMany } from "./format.js";
 import { phaseWords } from "./groups.js";
 import { liveAt } from "./query.js";
 
@@ -12,7 +12,7 @@ export function stateWords({ track }, event) {
   const { peak, focus, start } = track.meta, op = track.opOfEvent(event), phase = phaseWords(track, event), at = `t ${eventWords(track, event)}${phase && `, in ${phase}`}`;
   if (track.exact && op >= 0) {
     const n = liveAt(track, op).length;
-    return `${fmtBytes(track.exact.total[op])} live a${at}, ${fmtCount(n)} allocation${n === 1 ? "" : "s"}`;
+    return `${fmtBytes(track.exact.total[op])} live a${at}, ${fmtMany(n, "allocation")}`;
   }
   // The overview knows its highest moments.
   const known = [[start.live, -1], [peak.live, peak.event], [focus.live, focus.event]].find((k) => k[1] === event);
@@ -25,7 +25,7 @@ export function stateWords({ track }, event) {
 export function altWords(track) {
   const { meta } = track, span = meta.time ? ` over ${fmtDuration(track.seconds(meta.time.end))}` : "";
   const ooms = meta.ooms.slice(0, 3).map((o) => ` Out of memory at ${eventWords(track, o.event)}, asking for ${fmtBytes(o.request)}.`);
-  return `Memory of ${meta.label} over time: ${fmtCount(meta.events)} events${span}. Live memory starts at ${fmtBytes(meta.start.live)} ` +
+  return `Memory of ${meta.label} over time: ${fmtMany(meta.events, "event")}${span}. Live memory starts at ${fmtBytes(meta.start.live)} ` +
     `and is highest with ${fmtBytes(meta.peak.live)} at ${eventWords(track, meta.peak.event)}.${ooms.join("")} Press ? for the keys.`;
 }
 
@@ -38,5 +38,5 @@ export function levelWords(track, frame, owners, progress) {
   if (!frame || frame.rough) return "overview";
   const { exact, events } = frame.c;
   if (!exact) return events ? "exact in part, overview elsewhere" : "overview: no exact events here";
-  return `exact: ${fmtCount(events)} events in view${lost ? `, ${fmtCount(lost)} frees are missing in the recording` : ""}${error && `. ${error}`}`;
+  return `exact: ${fmtMany(events, "event")} in view${lost ? `, ${fmtCount(lost)} frees are missing in the recording` : ""}${error && `. ${error}`}`;
 }

@@ -169,7 +169,7 @@ async function check(t, kind, events, ...args) {
       await page.keyboard.press("w");
       await page.waitForTimeout(120);
     }
-    assert.match(await stateOf(page), /^exact: \d{1,3} events in view/);
+    assert.match(await stateOf(page), /^exact: \d{1,3} events? in view/);
     assert.equal(await page.evaluate(() => document.querySelector(".tl").dataset.state), "exact");
     let compared = 0;
     for (let i = 0; i < 5; i++) {

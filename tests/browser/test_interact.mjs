@@ -3,7 +3,7 @@
 // Ends with 77 where there is no Chromium or `npm ci` was not run in tests/web.
 import { after, test } from "node:test";
 import assert from "node:assert/strict";
-import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import * as kit from "./kit.mjs";
@@ -186,6 +186,75 @@ test("a search counts what the dump holds", async () => {
   const kv = device.roles.find((r) => r.role === "kv_cache");
   const now = await page.evaluate(() => document.querySelector(".tl-found").textContent);
   assert.ok(kit.saysBytes(now.slice(now.indexOf(",") + 1), kv.bytes), `${now}; ${kv.bytes}`);
+  assert.deepEqual(seen, []);
+  await done();
+});
+
+test("where a page has but one part exactly, a search says that it counted there, and the tree has room on a phone", async () => {
+  let seed = 1, time = 1700000000000000, next = 2 ** 40;
+  const die = (n) => (seed = (seed * 1103515245 + 12345) % 2 ** 31) % n, live = new Map(), events = [];
+  const stack = Array.from({ length: 21 }, (_, i) => ({ name: `layer_${i}`, filename: `/x/m${i % 7}.py`, line: i + 1 }));
+  const put = (action, addr, size) => events.push({ action, addr, size, stream: 0, time_us: time += 1 + die(90), frames: action === "alloc" ? stack : [] });
+  for (let i = 0; i < 60000; i++) {
+    const old = [...live.keys()].at(-1 - die(40));
+    if (die(100) < 52 || old === undefined) {
+      const size = 512 * (1 + die(4000));
+      live.set(next, size);
+      put("alloc", next, size);
+      next += 2 ** 21;
+    } else {
+      for (const action of ["free_requested", "free_completed"]) put(action, old, live.get(old));
+      live.delete(old);
+    }
+  }
+  const blocks = [...live].map(([address, size]) => ({ address, size, requested_size: size, state: "active_allocated", frames: [] }));
+  const input = join(kit.scratch, "parts.json"), born = events.filter((e) => e.action === "alloc").length;
+  writeFileSync(input, JSON.stringify({ segments: [{ device: 0, address: 2 ** 40, total_size: next - 2 ** 40, stream: 0, segment_type: "large", blocks }], device_traces: [events] }));
+  const full = statSync(kit.reportOf([input], "whole").html).size, level = (html) => /"level":"(\w+)"/.exec(readFileSync(html, "utf8"))[1];
+  const html = [0.97, 0.94, 0.9, 0.86, 0.82].map((k) => kit.reportOf([input], `part${k}`, "--max-size", String(Math.floor(full * k))).html).find((f) => level(f) === "windows");
+  assert.ok(html, `none of the pages below ${full} bytes has a part exactly`);
+  for (const [file, words] of [[html, / of the exact parts/], [join(kit.scratch, "whole.html"), /^[\d,]+ of [\d,]+ allocations, /]]) {
+    const { page, seen, done } = await pageOf(file, { hash: "#q=layer_3", width: 390, height: 844 });
+    await kit.until(page, "the search", () => /^[\d,]+ of/.test(document.querySelector(".tl-found").textContent));
+    const text = await page.evaluate(() => document.querySelector(".tl-found").textContent), n = Number(/of ([\d,]+)/.exec(text)[1].replace(/,/g, ""));
+    assert.match(text, words);
+    assert.equal(n === born, file !== html, `${text}; ${born} allocations`);
+    await page.evaluate(() => { for (const d of document.querySelectorAll("#owners details")) d.open = true; });
+    await kit.until(page, "the tree", () => document.querySelectorAll(".tree tbody tr").length > 20);
+    const room = await page.evaluate(() => ({ page: document.documentElement.scrollWidth, rows: [...document.querySelectorAll(".tree tbody th")].map((th) => {
+      const { paddingLeft, paddingRight } = getComputedStyle(th);
+      return [th.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight), parseFloat(paddingLeft)];
+    }) }));
+    assert.ok(room.rows.every(([w]) => w >= 145) && room.rows.at(-1)[1] > room.rows[0][1] && room.page <= 390, JSON.stringify(room));
+    assert.deepEqual(seen, []);
+    await done();
+  }
+});
+
+test("a browser that cannot mix colours shows the selected range and the brush", async () => {
+  const old = join(kit.scratch, "unmixed.html");
+  writeFileSync(old, readFileSync(oom.html, "utf8").replaceAll("color-mix(", "no-such-mix("));
+  for (const file of [oom.html, old]) {
+    const { page, seen, done } = await pageOf(file, { hash: "#e=100-900&s=300-600" });
+    const [range, brush] = await page.evaluate(() => [getComputedStyle(document.querySelector(".tl-range")).backgroundColor, getComputedStyle(document.querySelector(".tl-brush")).boxShadow]);
+    assert.ok(!/transparent|rgba\(0, 0, 0, 0\)/.test(range) && /9999px/.test(brush), `${range}; ${brush}`);
+    assert.deepEqual(seen, []);
+    await done();
+  }
+});
+
+test("what is being typed stays while the cursor moves and data arrive", async () => {
+  const { page, seen, done } = await pageOf(oom.html), text = await page.evaluate(() => {
+    const field = document.querySelector(".tl-search");
+    field.value = "kv_cache";
+    field.dispatchEvent(new Event("input"));
+    document.body.dispatchEvent(new KeyboardEvent("keydown", { key: ",", bubbles: true }));
+    return `${field.value} ${document.querySelector(".tl-found").textContent}`;
+  });
+  assert.equal(text, "kv_cache ");
+  await kit.until(page, "the search", () => /^[\d,]+ of/.test(document.querySelector(".tl-found").textContent));
+  await page.evaluate(() => { location.hash = "c=5"; });
+  await kit.until(page, "an address without a search to empty the field", () => document.querySelector(".tl-search").value === "");
   assert.deepEqual(seen, []);
   await done();
 });

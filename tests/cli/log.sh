@@ -34,6 +34,17 @@ printf '(dpo_trainer pid=7) hello\n%s\n' "$oom" > bracket2.log
 run 0 report bracket2.log --format json -o bracket2.json
 check [ "$(jq -r .log_diagnosis.line bracket2.json)" = 2 ]
 
+# A sentence that is cut off before it says what PyTorch held; and a size that no card has, which no setting makes fit.
+full='torch.OutOfMemoryError: CUDA out of memory. Tried to allocate'
+echo "$full 2.00 MiB. GPU 0 has a total capacity of 79.10 GiB of which 10.00 MiB is free. Process 123 has 60.00 GiB memory in use. Including non-PyTorch memory, this process has 19.00 GiB memory in use." > others.log
+run 0 report others.log --format json -o others.json
+check [ "$(jq -r .log_diagnosis.cause others.json)" = other_processes ]
+check [ "$(jq -r .log_diagnosis.because others.json)" = "Without the 60.00 GiB of the other process the request would have fitted. An inference engine of the same job is such a process as well." ]
+printf '  File "/x/verl/workers/fsdp_workers.py", line 3, in update_actor\n%s more than 1EB memory.\n' "$full" > absurd.log
+run 0 report absurd.log --format json -o absurd.json
+check [ "$(jq -r .log_diagnosis.cause absurd.json)" = unknown ]
+check [ "$(jq -r '.log_diagnosis.advice | length' absurd.json)" = 0 ]
+
 # What remains at the ends of segments is no fragmentation, though the request is smaller still.
 echo 'RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 10.76 GiB total capacity; 9.75 GiB already allocated; 6.69 MiB free; 9.85 GiB reserved in total by PyTorch)' > full.log
 run 0 report full.log --format json -o full.json

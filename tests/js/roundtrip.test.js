@@ -30,6 +30,24 @@ test("real snapshots", { skip: pickles(shared).length === 0 && "no real snapshot
   assert.ok(all > 10000, `${all} operations were compared`);
 });
 
+test("what reads the same is one string: the rows of a grouping have different names", async (t) => {
+  // Names that are cut, and bytes that are shown alike.
+  const long = "n".repeat(400), names = [`${long}1`, `${long}2`, "a\u0001b", "a\u0002b", "f"], folder = mkdtempSync(join(tmpdir(), "mt-js-")), file = join(folder, "s.json");
+  const events = names.flatMap((name, i) => ["/x/a.py", "/y/a.py"].map((filename, k) => ({ action: "alloc", addr: (2 * i + k + 1) * 4096, size: 512, stream: 0, frames: [{ name, filename, line: 3 }] })));
+  const blocks = events.map(({ addr, size }) => ({ address: addr, size, requested_size: size, state: "active_allocated", frames: [] }));
+  writeFileSync(file, JSON.stringify({ segments: [{ device: 0, address: 0, total_size: 1 << 20, stream: 0, segment_type: "small", blocks }], device_traces: [events] }));
+  const inputs = [...pickles(samples), ...pickles(shared), file];
+  for (const input of inputs) await t.test(input.split("/").at(-1), async () => {
+    for (const track of openReport(input).tracks) {
+      await track.load();
+      const s = track.sites, all = s ? Array.from({ length: s.nStrings }, (_, i) => s.string(i)) : [];
+      assert.equal(new Set(all).size, all.length, "a text is there twice");
+      if (input === file) assert.ok(new Set(s.labels).size < names.length * 2 && new Set(s.labels).size > 1, "labels that read the same have one number");
+    }
+  });
+  rmSync(folder, { recursive: true });
+});
+
 /** A snapshot nobody would record: lost and doubled events, sizes that do not fit, a clock that jumps, requests without an answer. */
 function oddSnapshot(seed) {
   const d = dice(seed), events = [], live = new Map(), times = d(4) > 0, kinds = ["segment_map", "segment_unmap", "segment_alloc", "segment_free", "snapshot", "oom", "new_action"];

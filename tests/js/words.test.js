@@ -67,6 +67,7 @@ test("how true the picture is", () => {
   assert.equal(words(fake({ exact: null, errors: ["broken."] }), null, 0), "broken.");
   assert.equal(words(fake({}), { rough: true }, 1), "overview");
   assert.equal(words(fake({}), { rough: false, c: { exact: true, events: 1234 } }, 1), "exact: 1,234 events in view");
+  assert.equal(words(fake({}), { rough: false, c: { exact: true, events: 1 } }, 1), "exact: 1 event in view");
   assert.equal(words(fake({}), { rough: false, c: { exact: false, events: 3 } }, 1), "exact in part, overview elsewhere");
   assert.match(words(fake({ meta: { level: "exact", lost: 2 } }), { rough: false, c: { exact: true, events: 1 } }, 1), /2 frees are missing/);
 });

@@ -32,6 +32,7 @@ class Ticket:
     others: int = 0  # bytes of processes that are not of the job, from the first sample on
     log: str = ""  # what the host wrote; the report with it has the cause log_cause, the report without it has `cause`
     log_cause: str = ""
+    first: tuple = ()  # rules, one of them at the head of what is to be changed
     more: tuple = ()  # (name of the check, function of the report -> what is wrong, or a falsehood)
 
 
@@ -131,7 +132,7 @@ TICKETS = [
     Ticket("t01-expandable-segments-defeat-sleep", "vLLM PR 11743, PR 14189; PyTorch 147851, PR 40812; OpenRLHF PR 1274; NeMo-RL 2471",
            (failure(TORCH, "cuMemCreate", "torch", "train_actor", {"torch": gib(73.15) + 6 * GIB, "engine": 0}, request=512 * MIB),),
            sleeps=(), cause=("stale_engine",), env={"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}, words=VERL,
-           lint=("expandable-sleep",), not_lint=("alloc-conf-alias",),
+           lint=("expandable-sleep",), not_lint=("alloc-conf-alias",), first=("B42",),
            reconciled={"matched_bytes": gib(73.15) + 6 * GIB, "unmapped_bytes": 0, "unseen_bytes": 0}),
     Ticket("t02-alias-that-vllm-does-not-read", "TRL PR 5794",
            (failure(TORCH, "cuMemCreate", "torch", "train_actor"),), sleeps=(), cause=("stale_engine",),
@@ -180,7 +181,7 @@ TICKETS = [
            more=(("invalid-value", invalid_value),)),
     Ticket("t30-nccl-cannot-allocate", "slime 956, PR 1088; miles PR 2199: 113 GiB reserved for 57",
            (failure(NCCL, "cuMemCreate", "nccl", "train_actor", {"torch": 113 * GIB, "nccl": 256 * MIB}, request=2 * GIB),),
-           card=115 * 1024, cause=("foreign",), reconciled={"matched_bytes": 113 * GIB, "unmapped_bytes": 0},
+           card=115 * 1024, cause=("foreign",), first=("B04",), reconciled={"matched_bytes": 113 * GIB, "unmapped_bytes": 0},
            more=(("cached", cached(57 * GIB, 113 * GIB)),)),
     Ticket("t31-many-communicators", "NCCL 864: 1.6 -> 6 GB; NCCL 964: 544 MB per group", status=0, sleeps=(),
            more=(("communicators", communicators), ("staircase", staircase))),
@@ -189,7 +190,7 @@ TICKETS = [
     Ticket("t32-graphs-after-a-smaller-cache", "vLLM 57475: 0.97 works", status=0, env={"FAKE_GRAPH_KB": 10240}),
     Ticket("t34-leftover-process", "vLLM 20860, 4241; Ray 54364; GraphGen 130",
            (failure(CUMEM, "cuMemCreate", ENGINE, "rollout.load", {"other": 60 * GIB, "engine": 16 * GIB}, request=4 * GIB),),
-           env={"FAKE_OTHER_MB": 60 * 1024}, cause=("foreign",), others=60 * GIB, lint=("foreign-start",)),
+           env={"FAKE_OTHER_MB": 60 * 1024}, cause=("foreign",), others=60 * GIB, lint=("foreign-start",), first=("B35",)),
     Ticket("t35-contexts-of-other-ranks", "returnn 1466: fifteen processes of 1.19 GiB on GPU 0",
            (failure(TORCH, "cuMemAlloc", "torch", "train", {"torch": 4 * GIB, "context": 16 * 1219 * MIB}, request=GIB),),
            env={"FAKE_CONTEXT_MB": 1219, "RANK": 0}, card=24 * 1024, cause=("foreign",), lint=("contexts-on-one-gpu",),

@@ -176,6 +176,8 @@ SCENARIOS = [
           options=CARD + ["--args", "--sglang-mem-fraction-static 0.6"]),
     # the engine sleeps while training runs
     saves("B13", dict(STALE, framework="plain", backend="plain"), "train_actor", SLEEPS, ("train_actor", "train"), cause=AWAKE),
+    saves("B42", dict(STALE, expandable=True), "train_actor", SLEEPS, ("train_actor", "train"), cause=AWAKE, must_not=["B13"],
+          options=["--args", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True actor_rollout_ref.rollout.free_cache_engine=True"]),
     saves("B34", dict(STALE, **dict(MEGATRON, engine="sglang")), "train_actor", SLEEPS, ("train_actor", "train"), cause=AWAKE),
     saves("B20", dict(STALE, **dict(AREAL, engine="sglang")), "train_actor", SLEEPS, ("train_actor", "train"), cause=AWAKE),
     saves("B19", dict(SGLANG, step=(), steps=0, kv=4 * GIB, batched=1024, running=64, graph_sizes=(8192, 4096, 512)), "rollout",

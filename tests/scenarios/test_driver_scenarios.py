@@ -147,6 +147,9 @@ def compare(t, report, said, checks):
     lint = {one["id"] for one in report["lint"]}
     for one in t.lint:
         checks.say("lint:" + one, one in lint, "not among", sorted(lint))
+    if t.first:
+        top = [a["id"] for a in report["advice"] if a["top"]]
+        checks.say("first", top and top[0] in t.first, top, "not", "/".join(t.first))
     for one in t.not_lint:
         checks.say("no-lint:" + one, one not in lint, sorted(lint))
     if t.reconciled is not None:

@@ -105,6 +105,8 @@ def check_advice(s, report, checks):
     # By its own text the one saves nothing; the other gives back what PyTorch had given back before a request of its own failed.
     for idle in ("V23",) + (("B03",) if "fragmentation" in s.cause else ()):
         checks.say("not-first:" + idle, not cards.get(idle, {}).get("top"), "among the first three")
+    if s.cause == "foreign":  # no setting of this job gives that back
+        checks.say("first:B35", cards.get("B35", {}).get("top"), "not among the first three")
     for wanted, table in ((True, s.sets), (False, s.not_sets)):
         for fix, lines in sorted(table.items()):
             typed = [line["text"] for line in (cards.get(fix) or {}).get("set") or []]

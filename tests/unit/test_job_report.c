@@ -3,6 +3,7 @@
 #include "render/job_view.h"
 #include "tests/unit/build_driver.h"
 #include "tests/unit/mt_test.h"
+#include "tests/unit/report_fixture.h"
 
 #define HOSTILE "<script>alert(1)</script>\"'&| *_`\n\033[31m{{title}}"
 
@@ -166,6 +167,56 @@ MT_TEST(page_without_a_failure)
     done(&m);
 }
 
+/* A recording and a snapshot of one job: which of the two is the headline of the page, and that the other is there as well. */
+MT_TEST(which_sentence_leads)
+{
+    static const struct {
+        bool failed, snapshot_failed, near; /* the driver saw a failure; so did the snapshot; within seconds of one another */
+        uint32_t rank;                      /* of the peak of PyTorch's books; UINT32_MAX = there is none */
+        unsigned unmapped;                  /* MiB of it */
+        bool job;                           /* what the driver saw leads */
+    } by[] = {
+        {false, false, false, UINT32_MAX, 0, false}, {false, false, false, 0, 12288, true},
+        {false, false, false, 1, 12288, false},      {false, false, false, 0, 200, false},
+        {false, true, false, 0, 12288, false},       {false, true, false, UINT32_MAX, 0, false},
+        {true, false, false, UINT32_MAX, 0, true},   {true, true, false, UINT32_MAX, 0, true},
+        {true, true, true, UINT32_MAX, 0, false},
+    };
+    for (size_t i = 0; i < sizeof by / sizeof *by; i++) {
+        struct made m = make("node1", by[i].failed);
+        struct fixture f;
+        const char *s, *h1, *snapshot = "<b>The snapshot:</b> ", *driver = "<b>The driver:</b> ";
+        char first[64], second[64];
+        memset(&f, 0, sizeof f);
+        fx_make(&f, 2, 10, false);
+        f.r.job = m.j;
+        f.r.phases = rules;
+        f.a[f.r.primary].verdict.kind = by[i].snapshot_failed ? MT_V_OOM_CAPACITY : MT_V_PEAK;
+        if (by[i].near)
+            f.a[f.r.primary].devices.p[0].ooms.p[0].time_ns = m.j->ooms.p[m.j->oom].time_ns + BD_S;
+        if (by[i].rank != UINT32_MAX) {
+            struct mt_books_peak *p = BD_PUSH(&m.j->books_peaks);
+            *p = (struct mt_books_peak){
+                .rank = f.r.primary + by[i].rank, .reserved = 62 * BD_GIB, .unmapped = by[i].unmapped * FX_MIB};
+        }
+        (void)snprintf(first, sizeof first, "%.20s", m.j->sentence);
+        (void)snprintf(second, sizeof second, "%.20s", f.a[f.r.primary].verdict.sentence);
+        m.r = f.r;
+        s = render(&m, 'h');
+        h1 = strstr(s, "<h1>");
+        MT_ASSERT(h1 != NULL);
+        MT_CHECK_EQ(strncmp(h1 + 4, by[i].job ? first : second, 20), 0);
+        MT_CHECK_EQ(strstr(s, snapshot) != NULL, by[i].job);
+        MT_CHECK_EQ(strstr(s, driver) != NULL, !by[i].job);
+        s = strstr(s, by[i].job ? snapshot : driver);
+        MT_ASSERT(s != NULL);
+        MT_CHECK_EQ(strncmp(s + strlen(by[i].job ? snapshot : driver), by[i].job ? second : first, 20), 0);
+        f.r.job = NULL;
+        fx_done(&f);
+        done(&m);
+    }
+}
+
 MT_TEST(text_and_markdown)
 {
     struct made m = make("node1", true);
@@ -271,6 +322,6 @@ MT_TEST(out_of_memory_while_drawing)
     done(&m);
 }
 
-MT_MAIN(MT_RUN(page_of_a_driver_trace_alone) MT_RUN(page_without_a_failure) MT_RUN(text_and_markdown) MT_RUN(json)
-            MT_RUN(names_that_try_to_break_out) MT_RUN(same_bytes_every_time) MT_RUN(phases_of_several_processes)
-                MT_RUN(out_of_memory_while_drawing))
+MT_MAIN(MT_RUN(page_of_a_driver_trace_alone) MT_RUN(page_without_a_failure) MT_RUN(which_sentence_leads)
+            MT_RUN(text_and_markdown) MT_RUN(json) MT_RUN(names_that_try_to_break_out) MT_RUN(same_bytes_every_time)
+                MT_RUN(phases_of_several_processes) MT_RUN(out_of_memory_while_drawing))

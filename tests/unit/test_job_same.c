@@ -18,6 +18,7 @@ struct file {
     uint64_t from, to; /* after T0; to 0 = a minute later */
     enum mt_phase phase;
     bool empty; /* it began with nothing allocated */
+    bool cache; /* and with segments */
     enum mt_framework framework;
     bool oom;
 };
@@ -58,6 +59,7 @@ static void add(struct made *m, const struct file *f)
     d->last_ns = T0 + (f->to != 0 ? f->to : f->from + HOUR / 60);
     d->live_peak = UINT64_C(40) << 30;
     d->live_start = f->empty ? 0 : UINT64_C(20) << 30;
+    d->reserved_start = f->empty && !f->cache ? 0 : UINT64_C(24) << 30;
     p = MT_VEC_PUSH(&d->phases);
     if (p == NULL)
         abort();
@@ -124,7 +126,7 @@ MT_TEST(what_contradicts)
     MT_CHECK_HAS(j->sentence, "rank 3 is process 41 in a.pickle and process 977 in b.pickle, and both do the same work.");
     done(&m);
     j = two(&m, (struct file){.input = "a.pickle", ACTOR, .rank = 3, .host = "n1"},
-            (struct file){.input = "b.pickle", ACTOR, .rank = 3, .host = "n2"});
+            (struct file){.input = "b.pickle", ACTOR, .rank = 3, .host = "n2", .from = HOUR});
     MT_ASSERT(j != NULL && j->sentence != NULL);
     MT_CHECK_HAS(j->sentence, "rank 3 is on n1 in a.pickle and on n2 in b.pickle");
     done(&m);
@@ -132,6 +134,13 @@ MT_TEST(what_contradicts)
             (struct file){.input = "b.pickle", .rank = 1, .phase = MT_PH_TRAIN, .framework = MT_FW_AREAL});
     MT_ASSERT(j != NULL && j->sentence != NULL);
     MT_CHECK_HAS(j->sentence, "a.pickle is of verl, b.pickle of AReaL.");
+    MT_CHECK(strstr(j->sentence, "started again") == NULL);
+    done(&m);
+    /* nobody else trains in plain PyTorch */
+    j = two(&m, (struct file){.input = "a.pickle", .rank = 0, .pid = 41, .phase = MT_PH_TRAIN},
+            (struct file){.input = "b.pickle", .rank = 0, .pid = 977, .phase = MT_PH_TRAIN});
+    MT_ASSERT(j != NULL && j->sentence != NULL);
+    MT_CHECK_HAS(j->sentence, "A job that was started again counts as two.");
     done(&m);
 }
 
@@ -163,6 +172,23 @@ MT_TEST(what_does_not)
         /* slime and Relax share their code */
         {{.input = "a.pickle", .rank = 0, .phase = MT_PH_TRAIN_ACTOR, .framework = MT_FW_SLIME},
          {.input = "b.pickle", .rank = 1, .phase = MT_PH_TRAIN_ACTOR, .framework = MT_FW_RELAX}},
+        /* "train" of AReaL is the actor's or the critic's, and its "log-probs" the reference's as well */
+        {{.input = "a.pickle", .rank = 0, .pid = 41, .phase = MT_PH_TRAIN, .framework = MT_FW_AREAL},
+         {.input = "b.pickle", .rank = 0, .pid = 977, .phase = MT_PH_TRAIN, .framework = MT_FW_AREAL}},
+        {{.input = "a.pickle", .rank = 0, .pid = 41, .phase = MT_PH_LOGP, .framework = MT_FW_AREAL, .empty = true},
+         {.input = "b.pickle",
+          .rank = 0,
+          .pid = 977,
+          .phase = MT_PH_LOGP,
+          .framework = MT_FW_AREAL,
+          .empty = true,
+          .from = HOUR}},
+        /* ranks that each machine counts from 0 */
+        {{.input = "n1/rank0.pickle", ACTOR, .rank = 0, .host = "n1", .pid = 41},
+         {.input = "n2/rank0.pickle", ACTOR, .rank = 0, .host = "n2", .pid = 42}},
+        /* between two steps all is on the host, and the second recording begins there: the cache says that it had begun before */
+        {{.input = "a.pickle", ACTOR, .rank = 0, .empty = true},
+         {.input = "b.pickle", ACTOR, .rank = 0, .empty = true, .cache = true, .from = HOUR}},
         /* no rank at all */
         {{.input = "a.pickle", ACTOR, .rank = -1, .pid = 41, .empty = true},
          {.input = "b.pickle", ACTOR, .rank = -1, .pid = 977, .empty = true, .from = HOUR}},
@@ -304,7 +330,7 @@ MT_TEST(missing_ranks)
 /* The log names the rank that failed: said where no snapshot failed and none is of that rank. */
 MT_TEST(the_rank_that_failed_is_elsewhere)
 {
-    for (int shape = 0; shape < 3; shape++) {
+    for (int shape = 0; shape < 4; shape++) {
         struct mt_logs logs = {{NULL, 0, 0}};
         struct mt_log_file *f = MT_VEC_PUSH(&logs.files);
         const struct file one = {.input = "rank3.pickle", ACTOR, .rank = shape == 1 ? 5 : 3, .oom = shape == 2};
@@ -321,7 +347,7 @@ MT_TEST(the_rank_that_failed_is_elsewhere)
         if (at == NULL)
             abort();
         memset(at, 0, sizeof *at);
-        at->kind = MT_LOG_TORCH_OOM;
+        at->kind = shape == 3 ? MT_LOG_VLLM_NO_KV : MT_LOG_TORCH_OOM; /* an engine's rank is another */
         at->rank = 5;
         j = look(&m, &logs, NULL);
         MT_ASSERT(j != NULL);
@@ -337,16 +363,17 @@ MT_TEST(the_rank_that_failed_is_elsewhere)
 
 /* ---- recordings of the driver ---- */
 
-static struct mt_trace *recorded(const char *name, uint64_t from, uint64_t to, const char *slurm)
+static struct mt_trace *recorded(const char *name, uint64_t from, uint64_t to, const char *slurm, uint64_t uid)
 {
     struct bd x = bd_new();
     struct mt_trace *t;
     struct mt_process_attr *a;
     uint32_t gpu = bd_gpu(&x, "n1", "GPU-1", UINT64_C(80) << 30);
-    mt_str_id key = bd_str(&x, "SLURM_JOB_ID"), value = bd_str(&x, slurm);
+    mt_str_id key = bd_str(&x, slurm != NULL ? "SLURM_JOB_ID" : "PATH"), value = bd_str(&x, slurm != NULL ? slurm : "/bin");
     (void)bd_process(&x, "n1", 41, "train", 0, gpu);
     t = bd_done(&x);
     t->meta.input = dup(name);
+    t->driver->processes.p[0].uid = uid;
     t->driver->processes.p[0].first_ns = T0 + from;
     t->driver->processes.p[0].last_ns = T0 + to;
     a = MT_VEC_PUSH(&t->driver->attrs);
@@ -361,14 +388,16 @@ static struct mt_trace *recorded(const char *name, uint64_t from, uint64_t to, c
 MT_TEST(recordings_of_the_driver)
 {
     static const struct {
-        uint64_t from;
-        const char *slurm, *words; /* NULL = one job */
-    } cases[] = {{HOUR / 2, "17", NULL},
-                 {HOUR / 2, "18", "a.gz is of Slurm job 17, b.gz of 18."},
-                 {3 * HOUR, "17", "a.gz had ended for 2 h when the recording of b.gz began."}};
+        uint64_t from, uid;
+        const char *a, *b, *words; /* jobs of Slurm; NULL = one job */
+    } cases[] = {{HOUR / 2, 2, "17", "17", NULL},
+                 {HOUR / 2, 2, "17", "18", "a.gz is of Slurm job 17, b.gz of 18."},
+                 {3 * HOUR, 2, "17", "17", NULL}, /* two steps of it */
+                 {3 * HOUR, 1, NULL, NULL, NULL}, /* one process, recorded twice */
+                 {3 * HOUR, 2, NULL, NULL, "a.gz had ended for 2 h when the recording of b.gz began."}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct mt_trace *t[2] = {recorded("a.gz", 0, HOUR, "17"),
-                                 recorded("b.gz", cases[i].from, cases[i].from + HOUR, cases[i].slurm)};
+        struct mt_trace *t[2] = {recorded("a.gz", 0, HOUR, cases[i].a, 1),
+                                 recorded("b.gz", cases[i].from, cases[i].from + HOUR, cases[i].b, cases[i].uid)};
         struct mt_jobs_in in = {.drivers = (const struct mt_trace *const *)t, .n_drivers = 2};
         struct mt_jobs *j = NULL;
         struct mt_err err = {.rc = MT_OK};

@@ -226,6 +226,13 @@ MT_TEST(adapters_alone)
     MT_ASSERT(g != NULL);
     MT_CHECK_EQ(g->bytes, two);
     done(&f);
+    /* more bytes than 64 bits hold */
+    f = trained(SHAPE FP32 "actor_rollout_ref.model.lora_rank=900000000000000");
+    g = of(&f, MT_ROLE_GRAD);
+    MT_ASSERT(g != NULL);
+    MT_CHECK(!g->known);
+    MT_CHECK_HAS(g->text, "888.18 PiB");
+    done(&f);
 }
 
 /* Layers of 4 x 1024 x 1024 (attention) and two norms; embedding, head and last norm. */

@@ -324,7 +324,7 @@ MT_TEST(together)
     MT_CHECK(b.a.combined.saving.bytes < sum && b.a.combined.saving.bytes <= 26 * GIB);
     MT_CHECK(b.a.combined.fits_known && b.a.combined.fits);
     MT_CHECK_HAS(b.a.combined.sentence, "the failed request of 4.00 GiB would have fitted");
-    MT_CHECK_HAS(b.a.combined.sentence, " less at this moment (");
+    MT_CHECK_HAS(b.a.combined.sentence, " less than the 26.00 GiB needed at this moment (");
     teardown(&b);
 
     setup(&b, NULL, NULL);
@@ -342,7 +342,7 @@ MT_TEST(together)
     MT_CHECK(advise(&b, "mine") != NULL);
     MT_CHECK_EQ(b.a.combined.saving.low, 4 * GIB);
     MT_CHECK_EQ(b.a.combined.saving.high, 4 * GIB);
-    MT_CHECK_STR(b.a.combined.sentence, "With this setting: about 4.00 GiB less at this moment.");
+    MT_CHECK_STR(b.a.combined.sentence, "With this setting: about 4.00 GiB less than the 10.00 GiB live at this moment.");
     teardown(&b);
 
     setup(&b, NULL, NULL); /* what has no figure is not counted among those that have */

@@ -186,7 +186,7 @@ export function encodeTrack({ id = 0, events, old = [], chunk = 65536, tickNs = 
   return {
     blocks, expect, known, old: old.length,
     meta: {
-      id, label: `device ${id}`, rank: 0, device: id, kind: "cuda", input: "test", primary: true, events: ordinal, allocs: nextId - old.length, old: old.length,
+      id, label: `device ${id}`, rank: 0, device: id, kind: "cuda", input: "test", primary: true, events: ordinal, old: old.length,
       capacity: 0, addr_unit: unit, time: times ? { t0_ns: "0", tick_ns: tickNs, end: expect.at(-1)?.tick ?? 0 } : null, groups: [], level, left_out: [],
       runs, chunks, start, peak: { event: 0, live: peak, tick: 0 }, focus: { event: 0, live: peak, oom: false }, ooms: [], marks: [],
     },
@@ -212,12 +212,11 @@ export function encodeOverview({ axis, x0, x1, events, high, low, reserved, pend
     signed(event.map((e) => e + 1)), column(phase), ...groups.map(signed)]);
 }
 
-/** stretches: [[event, phase, sub]]; steps: [[first, last, peak]]; occurrences: [[first, last, phase, peak, peakEvent|null, retained]]; ranges: [[name, t0, t1, lane]] */
-export function encodePhases({ stretches, steps, occurrences, ranges }) {
+/** stretches: [[event, phase, sub]]; steps: [first]; ranges: [[name, t0, t1, lane]] */
+export function encodePhases({ stretches, steps, ranges }) {
   const of = (list, i) => list.map((x) => x[i]), names = [...new Set(of(ranges, 0))], text = names.map((s) => Buffer.from(s));
-  return packed([rising(of(stretches, 0)), column(of(stretches, 1)), column(of(stretches, 2)), rising(of(steps, 0)), column(steps.map((s) => s[1] - s[0])),
-    column(of(steps, 2)), rising(of(occurrences, 0)), column(occurrences.map((o) => o[1] - o[0])), column(of(occurrences, 2)), column(of(occurrences, 3)),
-    column(occurrences.map((o) => o[4] === null ? 0 : o[4] - o[0] + 1)), column(of(occurrences, 5)), column(of(ranges, 0).map((s) => names.indexOf(s))), rising(of(ranges, 1)),
+  return packed([rising(of(stretches, 0)), column(of(stretches, 1)), column(of(stretches, 2)), rising(steps),
+    column(of(ranges, 0).map((s) => names.indexOf(s))), rising(of(ranges, 1)),
     column(ranges.map((r) => r[2] - r[1])), column(of(ranges, 3)), column(text.map((t) => t.length)), Buffer.concat(text)]);
 }
 

@@ -40,7 +40,7 @@ export async function openTrack({ exact = true, ...spec }) {
   const index = { v: 1, title: "t", version: "0", roles, phases, holders: [], tracks: [made.meta], ledgers: [] };
   const blocks = {
     "mt-t0-s": encodeSites({ frames, stacks, sites }), "mt-t0-e": encodeOverview(overview(made, "e", 64)),
-    "mt-t0-p": encodePhases({ stretches: [[0, 0, 0], [100, 1, 3], [900, 0, 0]], steps: [[0, 99, 5], [100, 899, 7]], occurrences: [], ranges: [] }),
+    "mt-t0-p": encodePhases({ stretches: [[0, 0, 0], [100, 1, 3], [900, 0, 0]], steps: [0, 100], ranges: [] }),
   };
   if (made.meta.time) blocks["mt-t0-o"] = encodeOverview(overview(made, "t", 64));
   const track = new Track(index, made.meta, ioOf(exact ? made.blocks : {}, blocks));
