@@ -55,7 +55,7 @@ function peerPage(snapshot, out) {
 /** How a page is told to be ready, and where its wheel is turned. */
 const sides = {
   memtrace: { ready: () => ["exact", "windows", "failed"].includes(document.querySelector("#timeline")?.dataset.level),
-    target: "#timeline canvas", hit: "canvas" },
+    target: "#timeline .tl-over", hit: ".tl-over, .tl-over *" },
   memory_viz: { ready: () => document.querySelectorAll("svg path, svg polygon").length > 50, target: "svg", hit: "path, polygon" },
 };
 
