@@ -12,7 +12,6 @@
 
 #define FIRST_AFTER_NS UINT64_C(500000000)
 #define EVERY_NS UINT64_C(100000000)
-#define CHANGE_NS UINT64_C(10000000)      /* what comes next may say nothing for long */
 #define RATE_AFTER_NS UINT64_C(200000000) /* before that a rate is a guess */
 
 int mt_term_width(int fd)
@@ -90,7 +89,7 @@ void mt_progress_show(struct mt_progress *p, const char *verb, const char *name,
     if (strcmp(p->what, what) != 0) { /* the next piece of work: its own rate */
         snprintf(p->what, sizeof p->what, "%s", what);
         p->start_ns = now;
-        pause = CHANGE_NS;
+        pause = 0; /* shown at once: it may say nothing more for long */
     }
     if (now - p->begin_ns < FIRST_AFTER_NS || now - p->last_ns < pause)
         return;

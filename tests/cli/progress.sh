@@ -6,12 +6,12 @@
 need script
 script -qec true /dev/null > /dev/null 2>&1 < /dev/null || skip_all "no pseudo-terminal can be opened here"
 sample="$SAMPLES/verl_grpo_oom_logprob.pickle"
-slow() # a snapshot with 8 MiB of blanks in it, for about a second and a half
+slow() # a snapshot with 8 MiB of blanks in it, for about two and a half seconds
 {
     head -c 1 "$SAMPLES/tiny.json"
     for _ in 1 2 3 4 5 6 7 8; do
         head -c 1048576 /dev/zero | tr '\0' ' '
-        sleep 0.18
+        sleep 0.3
     done
     tail -c +2 "$SAMPLES/tiny.json"
 }
@@ -44,7 +44,7 @@ for i in range(400000):
         break
 out(']]}')
 EOF
-    slow_big() { sleep 0.6 && cat big.json; } # the first line is due when the input comes
+    slow_big() { sleep 2 && cat big.json; } # the first line is due long before the input comes, however slow the start
     export -f slow_big
     TERM=xterm script -qec 'bash -c "slow_big | \"$MEMTRACE\" report --format json -o big.out -"' /dev/null < /dev/null > worked 2>&1
     check grep -q 'reading standard input: ' worked
