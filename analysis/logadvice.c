@@ -46,8 +46,8 @@ static enum mt_framework engine_of(enum mt_log_kind k)
 static enum mt_framework job_engine(const struct mt_logs *logs, const struct mt_log_fact *f, const struct mt_log_place *place)
 {
     enum mt_framework one = engine_of(f->kind);
-    if (one == MT_FW_NONE && place != NULL)
-        one = place->fw.engine;
+    if (one == MT_FW_NONE && place != NULL) /* SGLang calls vLLM's helpers, never the other way round */
+        one = place->fw.frames[MT_FW_SGLANG] != 0 ? MT_FW_SGLANG : place->fw.engine;
     for (uint32_t i = 0; one == MT_FW_NONE && i < logs->files.n; i++) {
         const struct mt_log *log = &logs->files.p[i].log;
         for (uint32_t k = 0; k < log->facts.n; k++) {
@@ -79,7 +79,7 @@ static void of_line(struct mt_advice_query *q, struct mt_frameworks *fw, const s
 {
     if (fw->engine != MT_FW_NONE && fw->frames[fw->engine] == 0)
         fw->frames[fw->engine] = 1;
-    q->kv_refused = f->kind == MT_LOG_VLLM_NO_KV || f->kind == MT_LOG_SGLANG_NO_KV;
+    q->kv_refused = f->kind == MT_LOG_VLLM_NO_KV || f->kind == MT_LOG_SGLANG_NO_KV || f->kind == MT_LOG_SGLANG_KV_FULL;
     if (f->kind == MT_LOG_VLLM_STARTUP && f->value[0] != MT_LOG_NONE && f->value[1] != MT_LOG_NONE && f->value[1] != 0)
         q->startup_free = (double)f->value[0] / (double)f->value[1];
     if (f->kind == MT_LOG_VLLM_MEASURE)
@@ -96,16 +96,49 @@ static bool is_on(const struct mt_logdiag_opts *o, const struct mt_fix_rule *r)
     return false;
 }
 
+/* A log shows one moment: what grows from step to step is not in it. */
+static bool needs_growth(const struct mt_fix_rule *r)
+{
+    return r->card.when.text != NULL && strstr(r->card.when.text, "growth") != NULL;
+}
+
+/* The rules that the query selects, into d. */
+static bool take(struct mt_logdiag *d, const struct mt_logdiag_opts *o, const struct mt_advice_query *q)
+{
+    struct mt_advice *list = mt_calloc(mt_fix_rules_count(o->fixes) + 1, sizeof *list);
+    uint32_t n;
+    bool ok;
+    if (list == NULL)
+        return false;
+    n = mt_advice_select(q, list);
+    ok = n != UINT32_MAX;
+    for (uint32_t i = 0; ok && i < n; i++) {
+        struct mt_advice *slot = NULL;
+        if (is_on(o, list[i].rule) || needs_growth(list[i].rule))
+            continue;
+        slot = MT_VEC_PUSH(&d->advice);
+        ok = slot != NULL;
+        if (ok) {
+            *slot = list[i];
+            list[i].current = list[i].proposed_key = NULL; /* theirs now */
+        }
+    }
+    for (uint32_t i = 0; n != UINT32_MAX && i < n; i++)
+        mt_advice_done(&list[i]);
+    mt_free(list);
+    return ok;
+}
+
 bool mt_logdiag_advise(struct mt_logdiag *d, const struct mt_logs *logs, const struct mt_logdiag_opts *o,
                        const struct mt_log_fact *f, const struct mt_log_place *place)
 {
     struct mt_frameworks fw;
     struct mt_advice_query q = {.rules = o->fixes, .fw = &fw, .phase = d->phase, .sub = d->sub, .conf = o->conf};
-    struct mt_advice *list;
-    uint32_t n;
     bool ok;
     if (o->fixes == NULL || d->cause == MT_LC_NONE || d->cause == MT_LC_SETTING || d->request == MT_LOG_EXA)
         return true; /* nothing to save; or no saving helps a size that was computed wrongly */
+    if (f->kind == MT_LOG_HOST_OOM && f->text[0] == 's')
+        return true; /* what the sentence says of /dev/shm is all that helps */
     memset(&fw, 0, sizeof fw);
     if (place != NULL)
         fw = place->fw;
@@ -113,6 +146,8 @@ bool mt_logdiag_advise(struct mt_logdiag *d, const struct mt_logs *logs, const s
     if (o->framework >= 0 || place == NULL)
         fw.main = o->framework >= 0 ? (enum mt_framework)o->framework : MT_FW_NONE;
     fw.engine = job_engine(logs, f, place);
+    if (fw.engine == MT_FW_SGLANG)
+        fw.frames[MT_FW_VLLM] = 0;
     of_paths(&fw, logs);
     q.of_log = true;
     q.others_hold = d->cause == MT_LC_FOREIGN && f->kind == MT_LOG_TORCH_OOM && !is_engines(f, place);
@@ -121,6 +156,8 @@ bool mt_logdiag_advise(struct mt_logdiag *d, const struct mt_logs *logs, const s
     q.sleeps = mt_logs_have(logs, MT_LOG_CUMEM_OOM) || mt_logs_have(logs, MT_LOG_SAVER_OOM) || mt_logs_have(logs, MT_LOG_SLEEP);
     if (q.engine_failed && q.phase == MT_PH_UNATTRIBUTED)
         q.phase = MT_PH_ROLLOUT_GENERATE; /* where an engine is when nothing says otherwise */
+    if (f->kind == MT_LOG_SGLANG_KV_FULL)
+        q.phase = MT_PH_ROLLOUT_KV_ALLOC; /* what makes the cache larger */
     q.capacity = d->capacity != MT_LOG_NONE ? d->capacity : 0;
     if (d->capacity != MT_LOG_NONE && d->free != MT_LOG_NONE && d->reserved != MT_LOG_NONE &&
         d->capacity > d->free + d->reserved)
@@ -129,21 +166,10 @@ bool mt_logdiag_advise(struct mt_logdiag *d, const struct mt_logs *logs, const s
     q.arm = on_arm(logs);
     q.fragmentation = d->cause == MT_LC_FRAGMENTATION;
     q.host_memory = d->cause == MT_LC_HOST || d->cause == MT_LC_KILLED;
-    list = mt_calloc(mt_fix_rules_count(o->fixes) + 1, sizeof *list);
-    if (list == NULL)
-        return false;
-    n = mt_advice_select(&q, list);
-    ok = n != UINT32_MAX;
-    for (uint32_t i = 0; ok && i < n; i++) {
-        struct mt_advice *slot = is_on(o, list[i].rule) ? NULL : MT_VEC_PUSH(&d->advice);
-        ok = slot != NULL || is_on(o, list[i].rule);
-        if (slot != NULL) {
-            *slot = list[i];
-            list[i].current = list[i].proposed_key = NULL; /* theirs now */
-        }
+    ok = take(d, o, &q);
+    if (ok && d->advice.n == 0) { /* what the phase has fits nothing that a log can tell: how to learn more */
+        q.phase = MT_PH_UNATTRIBUTED;
+        ok = take(d, o, &q);
     }
-    for (uint32_t i = 0; n != UINT32_MAX && i < n; i++)
-        mt_advice_done(&list[i]);
-    mt_free(list);
     return ok;
 }

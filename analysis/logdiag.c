@@ -34,43 +34,57 @@ static uint64_t capacity_of(const struct mt_log_fact *f)
     }
 }
 
-uint64_t mt_logs_capacity(const struct mt_logs *l, int32_t gpu)
+/* The card's size that the lines of one log name; 0 = none, UINT64_MAX = several. */
+static uint64_t capacity_in(const struct mt_log *log, int32_t gpu)
 {
     uint64_t size = 0;
-    for (uint32_t i = 0; i < l->files.n; i++) {
-        const struct mt_log *log = &l->files.p[i].log;
-        for (uint32_t k = 0; k < log->facts.n; k++) {
-            const struct mt_log_fact *f = &log->facts.p[k];
-            uint64_t c = capacity_of(f);
-            if (c == MT_LOG_NONE || c == 0 || (gpu >= 0 && f->gpu >= 0 && f->gpu != gpu))
-                continue;
-            if (size != 0 && (c > size ? c - size : size - c) > MT_LOG_ROUNDED)
-                return 0;
-            if (c > size)
-                size = c;
-        }
+    for (uint32_t k = 0; k < log->facts.n; k++) {
+        const struct mt_log_fact *f = &log->facts.p[k];
+        uint64_t c = capacity_of(f);
+        if (c == MT_LOG_NONE || c == 0 || (gpu >= 0 && f->gpu >= 0 && f->gpu != gpu))
+            continue;
+        if (size != 0 && (c > size ? c - size : size - c) > MT_LOG_ROUNDED)
+            return UINT64_MAX;
+        if (c > size)
+            size = c;
     }
     return size;
 }
 
-bool mt_logs_have(const struct mt_logs *l, enum mt_log_kind kind)
+static bool other_size(uint64_t a, uint64_t b) { return a != 0 && b != 0 && (a > b ? a - b : b - a) > MT_LOG_ROUNDED; }
+
+uint64_t mt_logs_capacity(const struct mt_logs *l, int32_t gpu)
 {
+    uint64_t size = 0;
     for (uint32_t i = 0; i < l->files.n; i++) {
-        const struct mt_log *log = &l->files.p[i].log;
-        for (uint32_t k = 0; k < log->facts.n; k++) {
-            if (log->facts.p[k].kind == kind)
-                return true;
-        }
+        uint64_t c = capacity_in(&l->files.p[i].log, gpu);
+        if (c == UINT64_MAX || other_size(c, size))
+            return 0;
+        if (c > size)
+            size = c;
     }
-    return false;
+    return size;
 }
 
-int mt_logs_framework(const struct mt_logs *l)
+uint64_t mt_logs_count(const struct mt_logs *l, enum mt_log_kind kind)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < l->files.n; i++) {
+        const struct mt_log *log = &l->files.p[i].log;
+        for (uint32_t k = 0; k < log->facts.n; k++)
+            n += log->facts.p[k].kind == kind;
+    }
+    return n;
+}
+
+bool mt_logs_have(const struct mt_logs *l, enum mt_log_kind kind) { return mt_logs_count(l, kind) != 0; }
+
+static int framework_of(const struct mt_log_file *files, uint32_t n_files)
 {
     uint64_t n[MT_FW_COUNT] = {0};
     int best = -1;
-    for (uint32_t i = 0; i < l->files.n; i++) {
-        const struct mt_log *log = &l->files.p[i].log;
+    for (uint32_t i = 0; i < n_files; i++) {
+        const struct mt_log *log = &files[i].log;
         for (uint32_t k = 0; k < log->paths.n; k++)
             n[mt_framework_of_path(log->paths.p[k].path, strlen(log->paths.p[k].path))] += log->paths.p[k].n;
     }
@@ -78,6 +92,34 @@ int mt_logs_framework(const struct mt_logs *l)
         if (n[f] > (best < 0 ? 0 : n[best]))
             best = f;
     return best;
+}
+
+int mt_logs_framework(const struct mt_logs *l) { return framework_of(l->files.p, l->files.n); }
+
+bool mt_logs_other_job(const struct mt_logs *l, uint32_t of, struct mt_logs_clash *out)
+{
+    const struct mt_log_file *a = &l->files.p[of];
+    uint64_t size = capacity_in(&a->log, -1);
+    int fw = framework_of(a, 1);
+    memset(out, 0, sizeof *out);
+    for (uint32_t i = 0; i < l->files.n; i++) {
+        const struct mt_log_file *b = &l->files.p[i];
+        int fw_b = framework_of(b, 1);
+        uint64_t size_b = capacity_in(&b->log, -1);
+        out->file = i;
+        if (i != of && fw >= 0 && fw_b >= 0 && fw != fw_b &&
+            !((fw == MT_FW_SLIME || fw == MT_FW_RELAX) && (fw_b == MT_FW_SLIME || fw_b == MT_FW_RELAX))) {
+            out->here = mt_framework_words((enum mt_framework)fw);
+            out->there = mt_framework_words((enum mt_framework)fw_b);
+            return true;
+        }
+        if (i != of && size != UINT64_MAX && size_b != UINT64_MAX && other_size(size, size_b)) {
+            out->size_here = size;
+            out->size_there = size_b;
+            return true;
+        }
+    }
+    return false;
 }
 
 const char *mt_log_cause_name(enum mt_log_cause c)
@@ -129,6 +171,13 @@ static bool same(const struct mt_log_fact *a, const struct mt_log_fact *b)
     return (same_writer(a, b) && memcmp(a->value, b->value, sizeof a->value) == 0) || follows(a, b);
 }
 
+/* The sentence of PyTorch once more, as another writer may print it: mostly with the traceback. */
+static bool repeats(const struct mt_log_fact *a, const struct mt_log_fact *b)
+{
+    return a->kind == MT_LOG_TORCH_OOM && a->gpu == b->gpu && same_writer(a, b) &&
+           memcmp(a->value, b->value, sizeof a->value) == 0;
+}
+
 static void choose(struct mt_logdiag *d, const struct mt_logs *logs)
 {
     const struct mt_log_fact *best = NULL, *last = NULL;
@@ -143,8 +192,8 @@ static void choose(struct mt_logdiag *d, const struct mt_logs *logs)
             last = f;
             d->hints_expandable |= f->hints_expandable;
             /* A process that failed is killed afterwards: the kill is then not the news. */
-            if (best == NULL || (best->kind == MT_LOG_KILLED && f->kind != MT_LOG_KILLED) ||
-                (d->file == i && follows(best, f))) {
+            if (best == NULL || (d->file == i && best->stack == 0 && f->stack != 0 && repeats(best, f)) ||
+                (best->kind == MT_LOG_KILLED && f->kind != MT_LOG_KILLED) || (d->file == i && follows(best, f))) {
                 best = f;
                 d->file = i;
                 d->fact = k;
@@ -168,6 +217,12 @@ static const struct {
     {"update_weights", MT_PH_WEIGHT_SYNC},
     {"state_dict()", MT_PH_WEIGHT_SYNC},
     {"offload model", MT_PH_ONLOAD_OFFLOAD},
+    {"DeepSpeedZeRoOffload initialize", MT_PH_INIT}, /* DeepSpeed's see_memory_usage, from here on */
+    {"creating fp", MT_PH_INIT},
+    {"creating optimizer", MT_PH_INIT},
+    {"initializing optimizer states", MT_PH_INIT},
+    {"before forward", MT_PH_TRAIN},
+    {"before backward", MT_PH_TRAIN},
     {"train", MT_PH_TRAIN},
     {"generate", MT_PH_ROLLOUT_GENERATE},
 };
@@ -184,6 +239,27 @@ const struct mt_log_fact *mt_logdiag_mark(const struct mt_log *log, uint32_t bef
     return NULL;
 }
 
+/* Frames that actor, critic and reference share say only what is done; the process's name says for whom: SkyRL's "FSDPRefWorkerBase",
+ * ROLL's "ActorWorker(reference-0)", Open-Reasoner-Zero's "CriticRayActor". */
+static enum mt_phase of_writer(enum mt_phase p, const char *who)
+{
+    static const struct {
+        const char *word;
+        enum mt_phase train, logp;
+    } roles[] = {
+        {"Critic", MT_PH_TRAIN_CRITIC, MT_PH_VALUES},  {"critic", MT_PH_TRAIN_CRITIC, MT_PH_VALUES},
+        {"Ref", MT_PH_TRAIN, MT_PH_LOGP_REF},          {"reference", MT_PH_TRAIN, MT_PH_LOGP_REF},
+        {"Reward", MT_PH_TRAIN, MT_PH_REWARD},         {"reward", MT_PH_TRAIN, MT_PH_REWARD},
+        {"Policy", MT_PH_TRAIN_ACTOR, MT_PH_LOGP_OLD}, {"actor_train", MT_PH_TRAIN_ACTOR, MT_PH_LOGP_OLD},
+    };
+    if (p != MT_PH_TRAIN && p != MT_PH_LOGP && p != MT_PH_INFER)
+        return p;
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+        if (strstr(who, roles[i].word) != NULL)
+            return p == MT_PH_TRAIN ? roles[i].train : roles[i].logp;
+    return p;
+}
+
 static void find_phase(struct mt_logdiag *d, const struct mt_log *log, const struct mt_log_fact *f,
                        const struct mt_log_place *place)
 {
@@ -196,6 +272,7 @@ static void find_phase(struct mt_logdiag *d, const struct mt_log *log, const str
     case MT_LOG_SAVER_OOM: d->phase = MT_PH_ROLLOUT_WAKE_SLEEP; return;
     case MT_LOG_VLLM_NO_KV:
     case MT_LOG_SGLANG_NO_KV: d->phase = MT_PH_ROLLOUT_KV_ALLOC; return;
+    case MT_LOG_SGLANG_KV_FULL: d->phase = MT_PH_ROLLOUT_GENERATE; return;
     case MT_LOG_VLLM_WARMUP: d->phase = MT_PH_ROLLOUT_PROFILE; return;
     case MT_LOG_VLLM_STARTUP:
     case MT_LOG_VLLM_MEASURE:
@@ -205,10 +282,10 @@ static void find_phase(struct mt_logdiag *d, const struct mt_log *log, const str
     if (place != NULL && place->at.sub != MT_PH_NONE && d->sub == MT_PH_NONE)
         d->sub = place->at.sub;
     if (place != NULL && place->at.phase != MT_PH_UNATTRIBUTED) {
-        d->phase = place->at.phase;
+        d->phase = of_writer(place->at.phase, f->who);
         return;
     }
-    if (mark == NULL || strncmp(mark->text + (mark->text[0] != '\0'), "efore ", 6) != 0)
+    if (mark == NULL || strstr(mark->text, "efore ") == NULL)
         return;
     for (size_t i = 0; i < sizeof going_on / sizeof *going_on; i++) {
         if (strstr(mark->text, going_on[i].word) != NULL) {
@@ -225,13 +302,13 @@ static void find_phase(struct mt_logdiag *d, const struct mt_log *log, const str
 static void sum_others(struct mt_logdiag *d, const struct mt_log *log)
 {
     uint32_t own = UINT32_MAX;
-    uint64_t line = log->facts.p[d->fact].line;
+    uint64_t line = log->facts.p[d->fact].line, held = d->reserved != MT_LOG_NONE ? d->reserved : d->allocated;
     for (uint32_t k = d->fact + 1;
          k < log->facts.n && log->facts.p[k].kind == MT_LOG_OTHER_PROC && log->facts.p[k].line == line; k++) {
         uint64_t v = log->facts.p[k].value[1];
         if (v == MT_LOG_NONE)
             continue;
-        if (d->this_process == MT_LOG_NONE && d->reserved != MT_LOG_NONE && v + MT_LOG_ROUNDED >= d->reserved &&
+        if (d->this_process == MT_LOG_NONE && held != MT_LOG_NONE && v + MT_LOG_ROUNDED >= held &&
             (own == UINT32_MAX || v < log->facts.p[own].value[1]))
             own = k;
         d->others = mt_log_or_zero(d->others) + v;
@@ -274,15 +351,24 @@ static void clear_numbers(struct mt_logdiag *d)
 /* What remains at the ends of segments on any card that is full. */
 static bool only_crumbs(const struct mt_logdiag *d)
 {
-    return d->unallocated != MT_LOG_NONE && d->reserved != MT_LOG_NONE && d->unallocated < d->reserved / 50;
+    return d->unallocated != MT_LOG_NONE && d->reserved != MT_LOG_NONE && d->unallocated < d->reserved / 30;
 }
 
 /* Of the card, what is not this process's: where the sentence has its size, what others hold; else all that is neither free nor PyTorch's,
  * for a container shows all processes as one. */
 static uint64_t held_elsewhere(const struct mt_logdiag *d, const struct mt_log_fact *f)
 {
-    uint64_t rest = mt_log_minus(mt_log_minus(d->capacity, d->free), d->reserved);
+    uint64_t held = d->reserved != MT_LOG_NONE ? d->reserved : d->allocated;
+    uint64_t rest = mt_log_minus(mt_log_minus(d->capacity, d->free), held);
     return mt_log_or_zero(f->value[MT_LO_THIS] != MT_LOG_NONE ? d->others : rest);
+}
+
+/* Without a figure of what is free: PyTorch holds so much of the card that the rest is less than the request. */
+static bool no_room(const struct mt_logdiag *d)
+{
+    uint64_t rest = mt_log_minus(d->capacity, d->reserved);
+    return d->request != MT_LOG_NONE && d->request != MT_LOG_EXA && d->capacity != MT_LOG_NONE && d->reserved != MT_LOG_NONE &&
+           (rest == MT_LOG_NONE || rest < d->request) && (d->unallocated == MT_LOG_NONE || d->unallocated < d->request);
 }
 
 static void torch_cause(struct mt_logdiag *d, const struct mt_log_fact *f)
@@ -291,25 +377,30 @@ static void torch_cause(struct mt_logdiag *d, const struct mt_log_fact *f)
     uint64_t elsewhere = held_elsewhere(d, f), lacks = d->request != MT_LOG_NONE && d->request > free ? d->request - free : 0;
     d->cause = MT_LC_CAPACITY;
     d->confidence = d->unallocated != MT_LOG_NONE ? "high" : "medium";
-    if (d->request == MT_LOG_NONE || d->free == MT_LOG_NONE || d->request == MT_LOG_EXA) {
+    if (f->value[MT_LO_ALLOWED] != MT_LOG_NONE && strcmp(f->text, "block") == 0) {
+        d->cause = MT_LC_LIMIT;
+        d->confidence = "high";
+    } else if (d->free == MT_LOG_NONE && no_room(d)) {
+        d->confidence = "medium";
+    } else if (d->request == MT_LOG_NONE || d->free == MT_LOG_NONE || d->request == MT_LOG_EXA) {
         d->cause = MT_LC_UNKNOWN;
         d->confidence = "low";
     } else if (free >= d->request && free - d->request >= MT_LOG_ROUNDED) {
         d->cause = MT_LC_LIMIT;
         d->confidence = d->allowed != MT_LOG_NONE ? "high" : "low";
-    } else if (elsewhere >= d->capacity / 3 && elsewhere > 2 * cached && elsewhere > lacks) {
+    } else if (elsewhere >= d->capacity / 4 && elsewhere > 2 * cached && elsewhere > lacks) {
         d->cause = MT_LC_FOREIGN; /* what the cache could have given back is little beside that */
         d->confidence = d->others_named && others >= elsewhere / 2 ? "medium" : "low";
     } else if (cached >= d->request && !only_crumbs(d)) {
         d->cause = MT_LC_FRAGMENTATION;
         /* Bytes of private pools serve nobody else; the sentence does not say how much of the rest lies in them. */
-        d->confidence = cached / 2 >= d->request && mt_log_or_zero(d->private_pools) == 0 ? "high" : "medium";
+        d->confidence =
+            cached / 2 >= d->request && cached >= d->reserved / 10 && mt_log_or_zero(d->private_pools) == 0 ? "high" : "medium";
     } else if (others > lacks && d->capacity != MT_LOG_NONE && others >= d->capacity / 10) {
         d->cause = MT_LC_FOREIGN;
         d->confidence = d->others_named ? "medium" : "low"; /* they may be of the same job */
     } else if (free + cached >= d->request && cached >= d->request / 10 && !only_crumbs(d)) {
-        d->cause = MT_LC_FRAGMENTATION;
-        d->confidence = "low";
+        d->confidence = "medium"; /* in one piece they would just have sufficed */
     }
 }
 
@@ -324,10 +415,11 @@ static void find_cause(struct mt_logdiag *d, const struct mt_log *log, const str
     case MT_LOG_NCCL_OOM:
     case MT_LOG_CUMEM_OOM:
     case MT_LOG_SAVER_OOM:
+    case MT_LOG_NPU_OOM:
     case MT_LOG_CUBLAS_OOM:
         d->cause = MT_LC_OUTSIDE;
         d->confidence = "medium";
-        if (f->kind == MT_LOG_NCCL_OOM)
+        if (f->kind == MT_LOG_NCCL_OOM || f->kind == MT_LOG_NPU_OOM)
             d->request = f->value[0];
         break;
     case MT_LOG_VLLM_STARTUP:
@@ -338,6 +430,7 @@ static void find_cause(struct mt_logdiag *d, const struct mt_log *log, const str
         break;
     case MT_LOG_VLLM_WARMUP:
     case MT_LOG_VLLM_NO_KV:
+    case MT_LOG_SGLANG_KV_FULL:
     case MT_LOG_SGLANG_NO_KV: d->cause = MT_LC_ENGINE_SHARE; break;
     case MT_LOG_VLLM_MEASURE: d->cause = MT_LC_FOREIGN; break;
     case MT_LOG_POOL_REFUSED: d->cause = MT_LC_SETTING; break;

@@ -23,7 +23,16 @@ uint64_t mt_logs_facts(const struct mt_logs *l);
  * gpu -1 = any. */
 uint64_t mt_logs_capacity(const struct mt_logs *l, int32_t gpu);
 
+uint64_t mt_logs_count(const struct mt_logs *l, enum mt_log_kind kind);
 bool mt_logs_have(const struct mt_logs *l, enum mt_log_kind kind);
+/* What tells that another log is of another job than the log `of`: files of two frameworks of reinforcement learning (slime and Relax count
+ * as one), or cards of two sizes. */
+struct mt_logs_clash {
+    uint32_t file;            /* the first such log */
+    const char *here, *there; /* the frameworks; NULL = it is the sizes */
+    uint64_t size_here, size_there;
+};
+bool mt_logs_other_job(const struct mt_logs *l, uint32_t of, struct mt_logs_clash *out);
 /* The framework of reinforcement learning whose files the lines name most often; -1 = none. */
 int mt_logs_framework(const struct mt_logs *l);
 

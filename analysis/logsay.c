@@ -84,7 +84,8 @@ static void say_other(struct mt_sentence *t, const struct mt_logdiag *d, const s
                "shows "
                "it)");
     } else if (f->kind == MT_LOG_RAY_KILL || f->kind == MT_LOG_KERNEL_KILL || f->kind == MT_LOG_HOST_OOM) {
-        mt_words_add(t, "The host ran out of memory, not the GPU: %s", words);
+        mt_words_add(t, "The host ran out of %smemory, not the GPU: %s",
+                     f->kind == MT_LOG_HOST_OOM && f->text[0] == 's' ? "shared " : "", words);
     } else {
         subject(t, f);
         if (f->stack != 0)
@@ -99,7 +100,7 @@ static void say_other(struct mt_sentence *t, const struct mt_logdiag *d, const s
     }
 }
 
-static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d)
+static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d, const struct mt_log_fact *f)
 {
     char a[32], b[32];
     switch ((int)d->cause) {
@@ -128,7 +129,13 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d)
                 mt_words_bytes(a, mt_log_minus(mt_log_minus(d->capacity, d->free), d->reserved)));
         break;
     case MT_LC_LIMIT:
-        if (d->allowed != MT_LOG_NONE)
+        if (strcmp(f->text, "block") == 0)
+            mt_words_add(
+                t,
+                "The platform allocates no single block above %s (Intel's driver: UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS=1 "
+                "lifts that where it can).",
+                mt_words_bytes(a, d->allowed));
+        else if (d->allowed != MT_LOG_NONE)
             mt_words_add(t, "The process may use %s (set_per_process_memory_fraction).", mt_words_bytes(a, d->allowed));
         else
             mt_words_add(
@@ -137,11 +144,20 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d)
                 "memory back between the failure and the message.");
         break;
     case MT_LC_CAPACITY:
-        if (d->unallocated != MT_LOG_NONE && d->unallocated >= d->request)
+        if (d->request > d->capacity && d->capacity != MT_LOG_NONE)
+            mt_words_add(t, "The request alone is larger than the card.");
+        else if (d->unallocated != MT_LOG_NONE && d->unallocated >= d->request)
             mt_words_add(
                 t,
-                "Of what PyTorch had reserved only %s were not in use, less than a fiftieth: the ends of many segments, as "
+                "Of what PyTorch had reserved only %s were not in use, less than a thirtieth: the ends of many segments, as "
                 "on any full card.",
+                mt_words_bytes(a, d->unallocated));
+        else if (d->free != MT_LOG_NONE && d->unallocated != MT_LOG_NONE && d->unallocated >= d->reserved / 30 &&
+                 d->free + d->unallocated >= d->request)
+            mt_words_add(
+                t,
+                "The %s that PyTorch had reserved and did not use would have sufficed together with what was free, but not in "
+                "pieces: expandable segments may be just enough.",
                 mt_words_bytes(a, d->unallocated));
         else if (d->unallocated != MT_LOG_NONE)
             mt_words_add(t,
@@ -189,9 +205,26 @@ static void because_other(struct mt_sentence *t, const struct mt_logdiag *d, con
                         "meanwhile. Start engines one after the other, and let what was there before finish first.");
         break;
     case MT_LOG_CUDA_OOM:
-        mt_words_add(t, "What a call of CUDA needs - a graph, a kernel's stack, a library's handle - lies outside PyTorch, "
+        mt_words_add(t, "What such a call needs - a graph, a kernel's stack, a library's handle - lies outside PyTorch, "
                         "which or others had "
                         "left too little free; the line says no more.");
+        break;
+    case MT_LOG_NPU_OOM:
+        mt_words_add(
+            t,
+            "CANN and HCCL allocate outside PyTorch: what PyTorch keeps reserved without using it is not free for them. HCCL "
+            "takes two buffers of HCCL_BUFFSIZE (200 MB each by default) for every communicator.");
+        break;
+    case MT_LOG_HOST_OOM:
+        if (f->text[0] == 's')
+            mt_words_add(
+                t,
+                "Shared memory (/dev/shm) was full, not the whole host: start the container with --shm-size=16g or --ipc=host, "
+                "or use fewer data loader workers.");
+        else if (f->text[0] != '\0')
+            mt_words_add(
+                t, "CUDA says \"out of memory\" of host memory that cannot be pinned as well. Pinned memory is never swapped: "
+                   "it has to fit beside everything else of the node, and WSL allows only a part of it.");
         break;
     case MT_LOG_CUBLAS_OOM:
         mt_words_add(t, "cuBLAS allocates its handle outside PyTorch, which had left too little free.");
@@ -205,6 +238,15 @@ static void because_other(struct mt_sentence *t, const struct mt_logdiag *d, con
             (unsigned long long)f->value[2] / 10000, (unsigned long long)f->value[2] / 100 % 100,
             (unsigned long long)(mt_log_or_zero(f->value[1]) > 0 ? f->value[0] / (f->value[1] / 100 + 1) / 100 : 0),
             (unsigned long long)(mt_log_or_zero(f->value[1]) > 0 ? f->value[0] / (f->value[1] / 100 + 1) % 100 : 0));
+        break;
+    case MT_LOG_SGLANG_KV_FULL:
+        if (f->value[0] != MT_LOG_NONE && f->value[1] != MT_LOG_NONE && f->value[1] >= f->value[0])
+            mt_words_add(
+                t, "More tokens were left than were asked for: the cache is handed out in pages, and each request needs a page "
+                   "of its own. ");
+        mt_words_add(
+            t, "The KV cache has a fixed size, set at start from the engine's share: a larger share, fewer requests at once or "
+               "shorter sequences. This is no lack of memory on the card.");
         break;
     case MT_LOG_VLLM_NO_KV:
     case MT_LOG_SGLANG_NO_KV:
@@ -228,6 +270,71 @@ static void because_other(struct mt_sentence *t, const struct mt_logdiag *d, con
     (void)d;
 }
 
+/* What does not fit before anything runs is no matter of batches. */
+static void say_set_up(struct mt_sentence *t, const struct mt_logdiag *d)
+{
+    if (d->cause != MT_LC_CAPACITY)
+        return;
+    if (d->phase == MT_PH_ROLLOUT_LOAD)
+        mt_words_add(
+            t,
+            "%sThe engine was still loading: more GPUs for each engine (tensor parallel), a smaller or a quantised model, or "
+            "less that holds the card beside it.",
+            t->n != 0 ? " " : "");
+    else if (d->phase == MT_PH_CKPT_LOAD)
+        mt_words_add(
+            t, "%sWhat is loaded lies beside what is there already: load it on the CPU (map_location), or piece by piece.",
+            t->n != 0 ? " " : "");
+    else if (d->phase == MT_PH_INIT)
+        mt_words_add(
+            t,
+            "%sNothing ran yet: what this process builds or loads does not fit. Shard it over more processes, build it on the "
+            "meta device or load it on the CPU, so that no process holds the whole.",
+            t->n != 0 ? " " : "");
+}
+
+/* How full the host was, when a kill or the host's memory is the matter. */
+static void say_host(struct mt_sentence *t, const struct mt_logdiag *d, const struct mt_log *log)
+{
+    char words[MT_FACT_WORDS];
+    if (d->cause != MT_LC_KILLED && d->cause != MT_LC_HOST)
+        return;
+    for (uint32_t i = d->fact; i-- > 0;) {
+        const struct mt_log_fact *f = &log->facts.p[i];
+        if (f->kind == MT_LOG_HOST_USAGE) {
+            mt_words_add(t, "%sLine %llu, before it, says: %s.", t->n != 0 ? " " : "", (unsigned long long)f->line,
+                         mt_log_fact_words(words, f));
+            return;
+        }
+    }
+}
+
+static const char *base(char buf[64], const struct mt_logs *logs, uint32_t file)
+{
+    const char *name = logs->files.p[file].name, *slash = name != NULL ? strrchr(name, '/') : NULL;
+    name = name == NULL ? "a log" : slash != NULL ? slash + 1 : name;
+    return mt_printable(buf, 64, name, strlen(name));
+}
+
+/* Two logs of jobs that have nothing to do with each other: the verdict is about one of them. */
+static void say_other_job(struct mt_sentence *t, const struct mt_logdiag *d, const struct mt_logs *logs)
+{
+    struct mt_logs_clash c;
+    char here[64], there[64], a[32], b[32];
+    if (!mt_logs_other_job(logs, d->file, &c))
+        return;
+    base(here, logs, d->file);
+    base(there, logs, c.file);
+    if (c.here != NULL)
+        mt_words_add(t, "%sThese logs seem to be of different jobs: %s names files of %s, %s of %s.", t->n != 0 ? " " : "",
+                     here, c.here, there, c.there);
+    else
+        mt_words_add(
+            t, "%sThese logs seem to be of different jobs, or of machines with different cards: %s has one of %s, %s of %s.",
+            t->n != 0 ? " " : "", here, mt_words_bytes(a, c.size_here), there, mt_words_bytes(b, c.size_there));
+    mt_words_add(t, " The verdict is about %s; make a report of each.", here);
+}
+
 static void say_context(struct mt_sentence *t, const struct mt_logdiag *d, const struct mt_logs *logs,
                         const struct mt_log_fact *f)
 {
@@ -236,6 +343,9 @@ static void say_context(struct mt_sentence *t, const struct mt_logdiag *d, const
     if (mark != NULL)
         mt_words_add(t, "%sThe last memory line before it, line %llu, says \"%s\".", t->n != 0 ? " " : "",
                      (unsigned long long)mark->line, mark->text);
+    say_set_up(t, d);
+    say_host(t, d, log);
+    say_other_job(t, d, logs);
     if (d->n_distinct > 1)
         mt_words_add(t, "%sThe log holds %llu failures; this is the first.", t->n != 0 ? " " : "",
                      (unsigned long long)d->n_distinct);
@@ -248,20 +358,36 @@ static bool keep(char **out, const struct mt_sentence *t)
     return *out != NULL;
 }
 
+static void say_no_failure(struct mt_sentence *t, struct mt_sentence *b, const struct mt_logs *logs)
+{
+    const char *subject = logs->files.n == 1 ? "The log tells" : "The logs tell";
+    uint64_t n = mt_logs_facts(logs), again = mt_logs_count(logs, MT_LOG_RETRIED);
+    mt_words_add(t, "%s of no failure for want of memory", subject);
+    if (n > again)
+        mt_words_add(t, "; %llu line%s say%s how memory was used", (unsigned long long)(n - again), n - again == 1 ? "" : "s",
+                     n - again == 1 ? "s" : "");
+    if (again != 0) {
+        mt_words_add(t, "; %llu line%s that sound%s like one %s harmless", (unsigned long long)again, again == 1 ? "" : "s",
+                     again == 1 ? "s" : "", again == 1 ? "is" : "are");
+        mt_words_add(b, "What did not fit was tried again after memory had been given back, or requests were put off: the job "
+                        "went on. Where "
+                        "it ended all the same, the reason stands further down, or in another process's log.");
+    }
+    mt_words_add(t, ".");
+}
+
 bool mt_logdiag_say(struct mt_logdiag *d, const struct mt_logs *logs)
 {
     struct mt_sentence s = {.n = 0}, b = {.n = 0};
     const struct mt_log_fact *f;
     if (d->cause == MT_LC_NONE) {
-        uint64_t n = mt_logs_facts(logs);
-        mt_words_add(&s, "The log%s of no failure for want of memory; %llu of %s lines tell how memory was used.",
-                     n == 0 ? " says" : " tells", (unsigned long long)n, logs->files.n == 1 ? "its" : "their");
+        say_no_failure(&s, &b, logs);
         return keep(&d->sentence, &s) && keep(&d->because, &b);
     }
     f = &logs->files.p[d->file].log.facts.p[d->fact];
     if (f->kind == MT_LOG_TORCH_OOM) {
         say_torch(&s, d, f);
-        because_torch(&b, d);
+        because_torch(&b, d, f);
     } else {
         say_other(&s, d, f);
         because_other(&b, d, f);

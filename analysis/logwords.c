@@ -78,6 +78,16 @@ static char *kill_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
     return buf;
 }
 
+static char *retried_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
+{
+    if (f->value[0] != MT_LOG_NONE)
+        (void)snprintf(buf, MT_FACT_WORDS, "%s: the KV cache was full, %llu request%s put off", f->text,
+                       (unsigned long long)f->value[0], f->value[0] == 1 ? " was" : "s were");
+    else
+        (void)snprintf(buf, MT_FACT_WORDS, "%s: an allocation did not fit and was tried again", f->text);
+    return buf;
+}
+
 /* The lines of the inference engines. */
 static char *engine_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
 {
@@ -144,6 +154,13 @@ static char *engine_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
     case MT_LOG_SGLANG_GRAPHS:
         (void)snprintf(buf, MT_FACT_WORDS, "SGLang: CUDA graphs took %s, %s left", bytes(a, v[0]), bytes(b, v[1]));
         break;
+    case MT_LOG_SGLANG_KV_FULL:
+        if (v[0] != MT_LOG_NONE && v[1] != MT_LOG_NONE)
+            (void)snprintf(buf, MT_FACT_WORDS, "SGLang: no room in the KV cache for %llu tokens more, %llu were left",
+                           (unsigned long long)v[0], (unsigned long long)v[1]);
+        else
+            (void)snprintf(buf, MT_FACT_WORDS, "SGLang: no room left in the KV cache");
+        break;
     case MT_LOG_SGLANG_NO_KV: (void)snprintf(buf, MT_FACT_WORDS, "SGLang: its share leaves nothing for the KV cache"); break;
     case MT_LOG_POOL_REFUSED: (void)snprintf(buf, MT_FACT_WORDS, "vLLM's sleep mode refuses expandable_segments"); break;
     default: break;
@@ -160,9 +177,20 @@ char *mt_log_fact_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
     case MT_LOG_NCCL_OOM: return asked(buf, "NCCL", f->value[0]);
     case MT_LOG_CUMEM_OOM: return asked(buf, "vLLM's sleep-mode allocator", MT_LOG_NONE);
     case MT_LOG_SAVER_OOM: return asked(buf, "torch_memory_saver", MT_LOG_NONE);
-    case MT_LOG_CUDA_OOM: return asked(buf, "a CUDA call", MT_LOG_NONE);
+    case MT_LOG_CUDA_OOM:
+        (void)snprintf(buf, MT_FACT_WORDS, "a call of %s could not allocate", f->text[0] != '\0' ? f->text : "CUDA");
+        return buf;
+    case MT_LOG_NPU_OOM: return asked(buf, "CANN, the runtime of the NPU,", f->value[0]);
     case MT_LOG_CUBLAS_OOM: return asked(buf, "cuBLAS", MT_LOG_NONE);
-    case MT_LOG_HOST_OOM: return asked(buf, "the host", f->value[0]);
+    case MT_LOG_HOST_OOM:
+        if (f->text[0] == 's')
+            return asked(buf, "a process that shares memory with others", f->value[0]);
+        return asked(buf, f->text[0] != '\0' ? "a call that pins host memory" : "the host", f->value[0]);
+    case MT_LOG_HOST_USAGE:
+        (void)snprintf(buf, MT_FACT_WORDS, "host memory %s in use, %llu.%02llu %%", bytes(b, f->value[0]),
+                       (unsigned long long)f->value[1] / 100, (unsigned long long)f->value[1] % 100);
+        return buf;
+    case MT_LOG_RETRIED: return retried_words(buf, f);
     case MT_LOG_RAY_KILL:
     case MT_LOG_KERNEL_KILL: return kill_words(buf, f);
     case MT_LOG_KILLED:
@@ -217,11 +245,13 @@ bool mt_log_is_failure(enum mt_log_kind k)
     case MT_LOG_CUMEM_OOM:
     case MT_LOG_SAVER_OOM:
     case MT_LOG_CUDA_OOM:
+    case MT_LOG_NPU_OOM:
     case MT_LOG_CUBLAS_OOM:
     case MT_LOG_VLLM_STARTUP:
     case MT_LOG_VLLM_NO_KV:
     case MT_LOG_VLLM_WARMUP:
     case MT_LOG_VLLM_MEASURE:
+    case MT_LOG_SGLANG_KV_FULL:
     case MT_LOG_SGLANG_NO_KV:
     case MT_LOG_POOL_REFUSED:
     case MT_LOG_RAY_KILL:

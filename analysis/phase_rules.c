@@ -23,6 +23,9 @@ static const struct mt_phase_rule methods[MT_METHOD_COUNT] = {
          "its name"},
     [MT_METHOD_NAME_BACKWARD] = {"method.by_name_backward", "python", '*', "backward", "", "", 'U',
                                  "a function outside PyTorch that is called backward", "its name"},
+    [MT_METHOD_NO_GRAD] = {"method.no_grad", "torch", '*', "infer", "", "", 'G',
+                           "a model is run in a function that PyTorch's wrapper calls without gradients (no_grad, inference_mode)",
+                           "pytorch/pytorch, torch/utils/_contextlib.py"},
     [MT_METHOD_CARRY] = {"method.carry", "any", '*', "-", "", "", 'G',
                          "nothing in the stack tells: the phase that held before goes on", "neighbours in time"},
     [MT_METHOD_NO_STACK] = {"method.no_stack", "any", '*', "unattributed", "", "", 'G', "no stack was recorded", "the trace"},
@@ -106,10 +109,12 @@ static enum mt_rc check_fields(const struct file *f, int index, const char *v[F_
     int phase;
     for (int k = F_ID; k <= F_STATUS; k++) {
         bool is_range = v[F_LEVEL] != NULL && strcmp(v[F_LEVEL], "A") == 0;
-        if (k == F_FILE && is_range) {
+        bool is_name = v[F_LEVEL] != NULL && strcmp(v[F_LEVEL], "N") == 0;
+        if (k == F_FILE && (is_range || is_name)) {
             if (v[k] != NULL && v[k][0] != '\0')
                 return refuse_field(f, index, id, field_names[k],
-                                    "has no meaning at level A: annotations have a name and no file");
+                                    is_range ? "has no meaning at level A: annotations have a name and no file"
+                                             : "has no meaning at level N: a name in any file of the job's own code");
             continue;
         }
         if (v[k] == NULL)
@@ -121,8 +126,8 @@ static enum mt_rc check_fields(const struct file *f, int index, const char *v[F_
         return refuse_field(f, index, id, "id", "has to be 1 to 120 letters, digits, '.', '_' or '-'");
     if (strncmp(id, "method.", 7) == 0)
         return refuse_field(f, index, id, "id", "begins with \"method.\", which is kept for what is built in");
-    if (strlen(v[F_LEVEL]) != 1 || strchr("CSMKWOA", v[F_LEVEL][0]) == NULL)
-        return refuse_field(f, index, id, "level", "has to be one of C, S, M, K, W, O, A (see docs/rules-phases.md)");
+    if (strlen(v[F_LEVEL]) != 1 || strchr("CSMKWONA", v[F_LEVEL][0]) == NULL)
+        return refuse_field(f, index, id, "level", "has to be one of C, S, M, K, W, O, N, A (see docs/rules-phases.md)");
     if (strlen(v[F_STATUS]) != 1 || strchr("GRDU", v[F_STATUS][0]) == NULL)
         return refuse_field(f, index, id, "status", "has to be one of G, R, D, U (see docs/rules-phases.md)");
     if (v[F_FILE] != NULL && (strchr(v[F_FILE], '\\') != NULL || v[F_FILE][0] == '/'))
@@ -134,9 +139,9 @@ static enum mt_rc check_fields(const struct file *f, int index, const char *v[F_
     phase = mt_phase_find(v[F_PHASE], strlen(v[F_PHASE]));
     if (phase < 0 || phase == MT_PH_NONE || phase == MT_PH_UNATTRIBUTED)
         return refuse_field(f, index, id, "phase", "is no phase; docs/rules-phases.md lists them");
-    if (v[F_LEVEL][0] == 'C' && !mt_phase_is_coarse((enum mt_phase)phase))
+    if ((v[F_LEVEL][0] == 'C' || v[F_LEVEL][0] == 'N') && !mt_phase_is_coarse((enum mt_phase)phase))
         return refuse_field(f, index, id, "phase",
-                            "has to be a coarse phase at level C, such as train_actor or rollout.generate");
+                            "has to be a coarse phase at levels C and N, such as train_actor or rollout.generate");
     if ((v[F_LEVEL][0] == 'W' || v[F_LEVEL][0] == 'O') && mt_phase_is_coarse((enum mt_phase)phase))
         return refuse_field(f, index, id, "phase", "has to be a sub-phase at levels W and O, such as forward or backward");
     return MT_OK;
@@ -159,7 +164,7 @@ static void compile(const struct file *f, const struct mt_phase_rule *rule, stru
     code->id_hash = hash_id(rule->id);
     code->file_len = (uint16_t)strlen(rule->file_suffix);
     code->flags = (uint8_t)((f->is_overlay ? MT_RF_OVERLAY : 0) | (is_slime ? MT_RF_SLIME : 0) | (is_trl ? MT_RF_TRL : 0));
-    if (is_trl && strcmp(rule->function, "_get_per_token_logps_and_entropies") == 0)
+    if (is_trl && strncmp(rule->function, "_get_per_token_logps", 20) == 0)
         code->flags |= MT_RF_TRL_LOGP;
 }
 

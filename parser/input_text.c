@@ -39,6 +39,16 @@ static bool is_named_like_log(const char *name)
     return ends_in(base, ".txt") && strstr(base, "log") != NULL;
 }
 
+/* One object a line, as loggers write; or an answer of a server with PyTorch's sentence in it. No snapshot holds either. */
+static bool is_json_log(const unsigned char *head, size_t n)
+{
+    static const char lines[] = "}\n{\"", asked[] = "ried to allocate ";
+    for (size_t i = 0; head[0] == '{' && i + sizeof asked <= n; i++)
+        if (memcmp(head + i, lines, sizeof lines - 1) == 0 || memcmp(head + i, asked, sizeof asked - 1) == 0)
+            return true;
+    return false;
+}
+
 /* Readers of text bid for what merely begins as theirs does: "[rank0]: ..." is no JSON, "(dpo_trainer pid=7) ..." no pickle. */
 static bool may_be_log(const struct mt_reader *reader, const unsigned char *head, size_t n)
 {
@@ -49,7 +59,7 @@ static bool may_be_log(const struct mt_reader *reader, const unsigned char *head
     if (reader == NULL)
         return true;
     if (reader == &mt_reader_json)
-        return !may_be_json(head, n);
+        return !may_be_json(head, n) || is_json_log(head, n);
     if (head[0] != '(')
         return false;
     for (size_t i = 0; i + 4 <= line; i++)

@@ -28,7 +28,8 @@ enum mt_log_kind {
     MT_LOG_NCCL_OOM,       /* bytes asked or NONE */
     MT_LOG_CUMEM_OOM,      /* - : vLLM's cumem allocator could not create memory */
     MT_LOG_SAVER_OOM,      /* - : torch_memory_saver could not create memory */
-    MT_LOG_CUDA_OOM,       /* - : another "CUDA error: out of memory" */
+    MT_LOG_CUDA_OOM,       /* - : another "CUDA error: out of memory"; text: whose call, "" = CUDA's */
+    MT_LOG_NPU_OOM,        /* bytes asked or NONE: CANN, the runtime of Ascend NPUs, or HCCL in it */
     MT_LOG_CUBLAS_OOM,     /* - : CUBLAS_STATUS_ALLOC_FAILED */
     MT_LOG_VLLM_WEIGHTS,   /* bytes */
     MT_LOG_VLLM_BUDGET,    /* total of the GPU, utilization in 1/10000, budget */
@@ -46,13 +47,16 @@ enum mt_log_kind {
     MT_LOG_SGLANG_KV,      /* tokens, bytes */
     MT_LOG_SGLANG_POOL,    /* available after */
     MT_LOG_SGLANG_GRAPHS,  /* used, available after */
+    MT_LOG_SGLANG_KV_FULL, /* tokens asked, tokens left: SGLang's KV cache had no room, and it stopped */
     MT_LOG_SGLANG_NO_KV,   /* - : "Not enough memory. Please try to increase --mem-fraction-static." */
     MT_LOG_POOL_REFUSED,   /* - : vLLM's sleep mode: "Expandable segments are not compatible with memory pool" */
     MT_LOG_TORCH_USAGE,    /* allocated, reserved, device used, device total; text: where ("Before update_actor") */
+    MT_LOG_HOST_USAGE,     /* used, share in 1/10000: DeepSpeed's see_memory_usage, of the host */
+    MT_LOG_RETRIED,        /* requests put off or NONE: what did not fit was tried again, no failure; text: by whom */
     MT_LOG_RAY_KILL,       /* node used, node total; text: name of the task */
     MT_LOG_KERNEL_KILL,    /* pid, anon-rss bytes; text: name of the process. Also Slurm's report of such a kill */
-    MT_LOG_HOST_OOM,       /* bytes asked or NONE: MemoryError, std::bad_alloc, "Cannot allocate memory" and the like */
-    MT_LOG_KILLED,         /* - : "Killed", exit code -9 or 137, a worker of Ray gone: not said to be for memory */
+    MT_LOG_HOST_OOM, /* bytes asked or NONE: MemoryError, std::bad_alloc, "Cannot allocate memory" ...; text: "pinned", "shared" */
+    MT_LOG_KILLED, /* - : "Killed", exit code -9 or 137, a worker of Ray gone: not said to be for memory */
     MT_LOG_KIND_COUNT
 };
 const char *mt_log_kind_name(enum mt_log_kind k); /* "torch_oom" ... */
@@ -66,7 +70,7 @@ enum mt_log_oom_value {
     MT_LO_PRIVATE,     /* of it in private pools */
     MT_LO_UNALLOCATED, /* reserved by PyTorch but unallocated */
     MT_LO_RESERVED,    /* "reserved in total by PyTorch"; also allocated + unallocated of the newer sentence */
-    MT_LO_ALLOWED      /* limit set by set_per_process_memory_fraction */
+    MT_LO_ALLOWED      /* limit set by set_per_process_memory_fraction; text "block": of one block, by the platform */
 };
 
 struct mt_log_fact {
@@ -74,6 +78,7 @@ struct mt_log_fact {
     uint64_t line;                 /* from 1 */
     uint64_t value[MT_LOG_VALUES]; /* by kind; MT_LOG_NONE where not said */
     char text[96];                 /* by kind; printable */
+    char who[32];                  /* name of the process that wrote the line: "RefWorker" of "(RefWorker pid=7)"; "" */
     int32_t gpu, rank;             /* -1 = not said */
     int64_t pid;                   /* of the process that wrote the line, -1 = not said */
     bool hints_expandable;         /* TORCH_OOM: the sentence advises to set expandable_segments */
@@ -94,7 +99,10 @@ struct mt_log_stack {
     MT_VEC(struct mt_log_frame) frames; /* outermost first */
     struct mt_log_writer writer;        /* of the lines */
     struct mt_log_writer of;            /* whose traceback it is, where Ray says so */
+    char who[32];                       /* name of the process whose it is, where Ray says so */
     uint64_t line;                      /* of its last frame; 0 = not in use */
+    uint64_t first;                     /* line of its first frame */
+    bool headed;                        /* a line says that it begins here */
     bool pins;                          /* the innermost line of code asks for pinned host memory */
 };
 
@@ -110,6 +118,8 @@ struct mt_log {
     MT_VEC(struct mt_log_path) paths; /* the first MT_LOG_MAX_PATHS different ones */
     MT_VEC(struct mt_log_stack) stacks;
     struct mt_log_stack open[MT_LOG_OPEN]; /* while it is read */
+    char label[96];                        /* while it is read: what the next lines of see_memory_usage are of */
+    uint64_t label_line;
     uint64_t n_lines, n_bytes, n_long, n_dropped;
     bool no_memory;
     bool truncated; /* the source ended with an error; err of the reader says why */
@@ -120,8 +130,8 @@ struct mt_log {
 enum mt_rc mt_log_read(struct mt_log *out, struct mt_source *src, struct mt_err *err);
 void mt_log_done(struct mt_log *l);
 
-/* One line, with its number. 0 = nothing in it. joined: the line with those that follow it, parted by blanks; the line itself where none
- * follow. -1 = out of memory. */
-int mt_log_line(struct mt_log *l, uint64_t number, const char *line, const char *joined);
+/* One line, with its number. 0 = nothing in it. joined: the line with those that follow it, parted by blanks; glued: the same without
+ * blanks, as a terminal cuts lines; both the line itself where none follow. -1 = out of memory. */
+int mt_log_line(struct mt_log *l, uint64_t number, const char *line, const char *joined, const char *glued);
 
 #endif

@@ -20,10 +20,29 @@ const char *mt_log_find(const char *s, const char *pattern, struct mt_log_got *g
 /* Who wrote the line s, as the text before `end` says (NULL = the whole line). */
 struct mt_log_writer mt_log_writer(const char *s, const char *end);
 
+/* ---- log.c ---- */
+
+/* A fact without values; NULL when there are too many, or no memory. mt_log_add: with writer and traceback, by the line. */
+struct mt_log_fact *mt_log_blank(struct mt_log *l, enum mt_log_kind kind, uint64_t number);
+struct mt_log_fact *mt_log_add(struct mt_log *l, enum mt_log_kind kind, uint64_t number, const char *line);
+void mt_log_keep_text(struct mt_log_fact *f, const char *p, size_t n);
+int32_t mt_log_small(uint64_t v);
+bool mt_log_has_stack(enum mt_log_kind k);
+void mt_log_name(char out[32], const char *s);
+
+/* ---- log_rows.c, log_usage.c: 1 when the line is one of theirs ---- */
+
+int mt_log_row(struct mt_log *l, uint64_t number, const char *s);
+int mt_log_usage(struct mt_log *l, uint64_t number, const char *s);
+
 /* ---- log_stack.c ---- */
 
-/* Whether the line is part of a traceback. Out of memory is noted in l. */
-bool mt_log_stack_line(struct mt_log *l, uint64_t number, const char *s);
+/* Whether the line is part of a traceback. glued: with the lines that follow, for a frame that a terminal cut. Out of memory is noted in l. */
+bool mt_log_stack_line(struct mt_log *l, uint64_t number, const char *s, const char *glued);
+/* The line led to no failure of memory: where it names another error, the writer's traceback led to that one. */
+void mt_log_stack_close(struct mt_log *l, const char *s);
+/* At the end of the log. */
+void mt_log_stacks_end(struct mt_log *l);
 /* The fact is what the writer's last traceback led to. */
 void mt_log_stack_take(struct mt_log *l, uint64_t number, struct mt_log_fact *f, struct mt_log_writer who);
 void mt_log_stacks_done(struct mt_log *l);

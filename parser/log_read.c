@@ -3,16 +3,23 @@
 
 #include <string.h>
 
-enum { AHEAD = 4 }; /* lines held: the one looked at and three more */
+enum { AHEAD = 10 }; /* lines held: the one looked at and those that may belong to it */
 
 /* One of these four bytes stands in every line that has something to say; chosen so that few others have one. */
 static const char *const anchors[] = {
-    "ried", "iled", "Cuda", "CUDA", "CUBL", "emor", "Mode",
-    "mode", "KV c", "KV C", "KV s", "bloc", "Slee", "raph",
-    "Expa", "kill", "Kill", "std:", "Cann", "exit", "SIGK",
-    "can'", "Load", "was ", "File", "Trac", "ray:", "CUre",
-    "daEr", "hipE", "q le", "GB /", "OOMK", "pin_", "\xe5\xb7\xb2\xe6", /* "killed" of a Chinese shell */
-    "erl/", "eal/", "ime/", "lax/", "lhf/", "trl/", "_rl/",             /* of a framework's files */
+    "ried", "iled", "ror:", "Cuda",
+    "CUDA", "CUBL", "emor", "Mode",
+    "mode", "KV c", "KV C", "KV s",
+    "bloc", "Slee", "raph", "Expa",
+    "kill", "Kill", "std:", "Cann",
+    "exit", "SIGK", "can'", "Load",
+    "was ", "File", "Trac", "ray:",
+    "CUre", "daEr", "hipE", "q le",
+    "GB /", "CUDN", "LAS_", "pagi",
+    "to w", "py i", "#) i", "RESU",
+    "EL00", "OOMK", "pin_", "\xe5\xb7\xb2\xe6", /* "killed" of a Chinese shell */
+    "erl/", "eal/", "ime/", "lax/",
+    "lhf/", "trl/", "_rl/", /* of a framework's files */
 };
 #define HASH_BITS 12u
 
@@ -20,7 +27,7 @@ struct window {
     char *line[AHEAD];
     uint64_t number[AHEAD];
     size_t n;
-    char *joined;
+    char *joined, *glued;
     bool ends_in_cr;  /* the last line did: a newline right behind it belongs to it */
     bool next_is_new; /* the last one ended in a newline: the next has a number of its own */
     uint64_t filter[(1u << HASH_BITS) / 64];
@@ -38,6 +45,7 @@ static int window_init(struct window *w)
     memset(w, 0, sizeof *w);
     w->next_is_new = true;
     w->joined = mt_malloc(AHEAD * (size_t)MT_LOG_LINE + AHEAD);
+    w->glued = mt_malloc(AHEAD * (size_t)MT_LOG_LINE + AHEAD);
     for (int i = 0; i < AHEAD; i++)
         w->line[i] = mt_malloc(MT_LOG_LINE + 1);
     for (int i = 0; i < AHEAD; i++)
@@ -45,12 +53,13 @@ static int window_init(struct window *w)
             return 0;
     for (size_t i = 0; i < sizeof anchors / sizeof *anchors; i++)
         w->filter[hash4(anchors[i]) / 64] |= UINT64_C(1) << hash4(anchors[i]) % 64;
-    return w->joined != NULL;
+    return w->joined != NULL && w->glued != NULL;
 }
 
 static void window_done(struct window *w)
 {
     mt_free(w->joined);
+    mt_free(w->glued);
     for (int i = 0; i < AHEAD; i++)
         mt_free(w->line[i]);
 }
@@ -66,29 +75,59 @@ static bool is_interesting(const struct window *w, const char *s)
     return false;
 }
 
-/* The lines from the first on, up to the next one that begins a failure of its own. A prefix "(Worker pid=9)" that they share stays once. */
+/* Bytes of a prefix "(Worker pid=9)" or "[rank0]", brackets inside included. */
+static size_t prefix_of(const char *s)
+{
+    int depth = 0;
+    if (*s != '(' && *s != '[')
+        return 0;
+    for (size_t i = 0; s[i] != '\0' && i < 256; i++) {
+        depth += (s[i] == '(' || s[i] == '[') - (s[i] == ')' || s[i] == ']');
+        if (depth == 0)
+            return i + 1;
+    }
+    return 0;
+}
+
+/* The lines from the first on, up to the next one that begins a failure of its own, parted by blanks and not parted. A prefix that they
+ * share stays once. */
 static void join(struct window *w)
 {
-    const char *first = w->line[0], *end = *first == '(' ? strchr(first, ')') : *first == '[' ? strchr(first, ']') : NULL;
-    size_t at = 0, prefix = end != NULL ? (size_t)(end + 1 - first) : 0;
+    const char *first = w->line[0];
+    size_t at = 0, glue = 0, prefix = prefix_of(first);
+    bool asked = strstr(first, "ried to allocate") != NULL;
     for (size_t i = 0; i < w->n; i++) {
         const char *line = w->line[i] + (i != 0 && strncmp(w->line[i], first, prefix) == 0 ? prefix : 0);
         size_t n = strlen(line);
-        if (i != 0 && strstr(w->line[i], "ried to allocate") != NULL)
+        if (i != 0 && strstr(line, "ried to allocate") != NULL) {
+            if (asked)
+                break;
+            asked = true;
+        }
+        if (i != 0 && (strstr(line, "File \"") != NULL || strstr(line, "Traceback (") != NULL))
             break;
         if (i != 0)
             w->joined[at++] = ' ';
         memcpy(w->joined + at, line, n);
+        memcpy(w->glued + glue, line, n);
         at += n;
+        glue += n;
+        if (strstr(line, "unallocated") != NULL)
+            break;
     }
-    w->joined[at] = '\0';
+    w->joined[at] = w->glued[glue] = '\0';
 }
 
-/* Long sentences that are pasted in pieces. */
-static bool may_be_wrapped(const char *s)
+/* Long sentences that are pasted in pieces, frames that a terminal cut. */
+static bool may_be_wrapped(const struct window *w)
 {
+    const char *s = w->line[0], *frame = strstr(s, "File \"");
+    if (frame != NULL)
+        return strstr(frame, ", in ") == NULL;
     return strstr(s, "ried to allocate") != NULL || strstr(s, "Error in memory profiling") != NULL ||
-           strstr(s, "Free memory on device") != NULL || strstr(s, "max seq len") != NULL;
+           strstr(s, "Free memory on device") != NULL || strstr(s, "max seq len") != NULL ||
+           strstr(s, "Try to lower your batch size") != NULL ||
+           (w->n > 1 && strstr(s, "out of memory.") != NULL && strstr(w->line[1], "ried to allocate") != NULL);
 }
 
 static int look(struct mt_log *l, struct window *w)
@@ -96,12 +135,10 @@ static int look(struct mt_log *l, struct window *w)
     char *first = w->line[0];
     int rc = 0;
     if (is_interesting(w, first)) {
-        const char *joined = first;
-        if (may_be_wrapped(first)) {
+        bool wrapped = may_be_wrapped(w);
+        if (wrapped)
             join(w);
-            joined = w->joined;
-        }
-        rc = mt_log_line(l, w->number[0], first, joined);
+        rc = mt_log_line(l, w->number[0], first, wrapped ? w->joined : first, wrapped ? w->glued : first);
     }
     memmove(&w->line[0], &w->line[1], (AHEAD - 1) * sizeof w->line[0]);
     memmove(&w->number[0], &w->number[1], (AHEAD - 1) * sizeof w->number[0]);
@@ -189,6 +226,8 @@ enum mt_rc mt_log_read(struct mt_log *out, struct mt_source *src, struct mt_err 
             go_on = look(out, &w);
     while (go_on && w.n > 0)
         go_on = look(out, &w);
+    if (go_on)
+        mt_log_stacks_end(out);
     window_done(&w);
     if (out->no_memory)
         return mt_fail(err, MT_ENOMEM, "out of memory");

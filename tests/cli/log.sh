@@ -88,6 +88,38 @@ check [ "$(grep -c '<script>alert\|<img src' evil.html)" = 0 ]
 run 0 report '<img src=x>.log' --format text -o evil.txt
 check [ "$(grep -c "$(printf '\033')" evil.txt)" = 0 ]
 
+# Lines that only sound like a failure are said to be harmless.
+printf '[torch_memory_saver.cpp] cuMemCreate CUDA_ERROR_OUT_OF_MEMORY (may not be an issue e.g. torch allocator will retry)\n' > harmless.log
+run 0 report harmless.log --format json -o harmless.json
+check grep -qF '1 line that sounds like one is harmless' harmless.json
+check grep -qF 'the job went on' harmless.json
+
+# Objects of a logger, one a line, and the answer of a server; JSON that is neither is none of ours.
+printf '{"level":"info"}\n{"level":"error","msg":"%s"}\n' "$oom" > lines.log
+run 0 report lines.log --format json -o lines.json
+check [ "$(jq -r .log_diagnosis.line lines.json)" = 2 ]
+printf '{"error":{"message":"%s"}}\n' "$oom" > answer.log
+run 0 report answer.log --format json -o answer.json
+check [ "$(jq -r .log_diagnosis.request_bytes answer.json)" = 2147483648 ]
+printf '{"error":{"message":"no"}}\n' > other.log
+run 1 report other.log
+
+# Logs of jobs that have nothing to do with each other.
+printf '  File "/x/site-packages/verl/workers/fsdp_workers.py", line 3, in update_actor\n%s\n' "$oom" > one.log
+printf '  File "/x/site-packages/areal/engine/fsdp_engine.py", line 3, in train_batch\n%s\n' "$oom" > two.log
+run 0 report one.log two.log --format json -o jobs.json
+check grep -qF 'one.log names files of verl, two.log of AReaL. The verdict is about one.log' jobs.json
+printf '%s\n' "${oom/79.10/23.60}" > small.log
+run 0 report train.log small.log --format json -o cards.json
+check grep -qF 'train.log has one of 79.10 GiB, small.log of 23.60 GiB' cards.json
+run 0 report train.log dos.log --format json -o same.json
+check [ "$(grep -c 'different jobs' same.json)" = 0 ]
+
+# The host, as DeepSpeed saw it before a process was killed.
+printf '[INFO] [utils.py:838:see_memory_usage] CPU Virtual Memory:  used = 240.50 GB, percent = 95.5%%\n[x] exits with return code = -9\n' > ds.log
+run 0 report ds.log --format json -o ds.json
+check grep -qF 'host memory 240.50 GiB in use, 95.50 %' ds.json
+
 # What says nothing is no report; a log that was named is read all the same.
 printf 'nothing here\n' > empty.log
 run 1 report empty.log

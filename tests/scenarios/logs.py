@@ -173,6 +173,92 @@ PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.
 """
 
 
+def frames(prefix, *places):
+    return "".join('%s  File "%s", line %d, in %s\n' % (prefix, file, line, name) for file, line, name in places)
+
+
+def torch_says(request, capacity, free, allocated, unallocated, more="", gpu=0):
+    return ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate %s. GPU %d has a total capacity of %s of which %s is free. %sOf the "
+            "allocated memory %s is allocated by PyTorch, and %s is reserved by PyTorch but unallocated.\n"
+            % (gib(int(request * GIB)), gpu, gib(int(capacity * GIB)), gib(int(free * GIB)), more, gib(int(allocated * GIB)), gib(int(unallocated * GIB))))
+
+
+SITE = "/x/site-packages/"
+TRAINER = (SITE + "transformers/trainer.py", 2900, "training_step")
+# upside down, as some shells of clusters show it
+UPSIDE_DOWN = (
+    torch_says(40, 139.8, 30.2, 97.1, 1.9) + "        ^^^^^^^^\n    logits = logits.float()\n"
+    + frames("", ("/opt/slime/slime/utils/ppo_utils.py", 90, "compute_log_probs"), ("/opt/slime/slime/backends/megatron_utils/loss.py", 70, "get_log_probs_and_entropy"),
+             ("/opt/slime/slime/backends/megatron_utils/actor.py", 300, "compute_log_prob")) + "Traceback (most recent call last):\n")
+CAUGHT = (frames("", ("/opt/verl/verl/workers/fsdp_workers.py", 445, "update_actor"), ("/opt/verl/verl/utils/logger/aggregate.py", 12, "log"))
+          + "ValueError: not a number\nstep 4\n" + torch_says(8, 79.1, 4.1, 70.1, 1.0))
+WORKER = "(%s pid=4242, ip=10.0.0.9) "
+SKYRL = (frames(WORKER % "FSDPRefWorkerBase", ("/w/skyrl/backends/skyrl_train/workers/fsdp/fsdp_worker.py", 450, "forward"),
+                ("/w/skyrl/backends/skyrl_train/workers/worker.py", 1600, "_forward_micro_batch"), ("/w/skyrl/backends/skyrl_train/utils/torch_utils.py", 130, "logprobs_from_logits"))
+         + WORKER % "FSDPRefWorkerBase" + torch_says(18.5, 79.1, 12.1, 62.1, 1.5))
+SKYRL_TRAIN = (frames(WORKER % "FSDPCriticWorkerBase", ("/w/skyrl/backends/skyrl_train/workers/worker.py", 1420, "forward_backward"),
+                      ("/w/skyrl/backends/skyrl_train/distributed/fsdp_strategy.py", 149, "backward"))
+               + WORKER % "FSDPCriticWorkerBase" + torch_says(4, 79.1, 2.1, 72.1, 1.5))
+ORZ = (frames(WORKER % "PolicyRayActorBase", ("/w/orz/ppo/actors.py", 470, "ppo_train"), ("/w/orz/ppo/actors.py", 520, "training_step"), ("/w/orz/ppo/models.py", 95, "log_probs_from_logits"))
+       + WORKER % "PolicyRayActorBase" + torch_says(8, 79.1, 4.1, 70.1, 1.0))
+ROLL = (frames(WORKER % "ActorWorker(reference-0)", ("/w/roll/pipeline/base_worker.py", 140, "compute_log_probs"), ("/w/roll/distributed/strategy/megatron_strategy.py", 680, "op_compute_log_probs"))
+        + WORKER % "ActorWorker(reference-0)" + torch_says(9, 79.1, 4.1, 70.1, 1.0))
+MICE = "[2026-02-03 04:05:06,070] [INFO] [utils.py:%d:see_memory_usage] %s\n"
+DEEPSPEED_KILLED = (MICE % (781, "Before initializing optimizer states") + MICE % (782, "MA 11.0 GB         Max_MA 11.0 GB         CA 12.0 GB         Max_CA 12 GB ")
+                    + MICE % (789, "CPU Virtual Memory:  used = 240.5 GB, percent = 95.5%")
+                    + "[2026-02-03 04:05:36,070] [ERROR] [launch.py:325:sigkill_handler] ['python', 'sft.py', '--local_rank=3'] exits with return code = -9\n")
+IPYTHON = """\
+File ~/env/lib/deepspeed/runtime/zero/stage3.py:600, in DeepSpeedZeroOptimizer_Stage3.__init__(self, module, optimizer)
+    599 if self.offload_optimizer:
+--> 600     self._create(module)
+
+File ~/env/lib/deepspeed/accelerator/cuda_accelerator.py:292, in CUDA_Accelerator.pin_memory(self, tensor)
+    291 def pin_memory(self, tensor):
+--> 292     return tensor.pin_memory()
+
+RuntimeError: CUDA error: out of memory
+"""
+CANN = """\
+[rank5]:[E101 call aclnnAny failed, error code is 207001
+EL0004: [PID: 99] 2026-01-02-03:04:05.006.007 Failed to allocate memory.
+        Possible Cause: Available memory is insufficient.
+        Failed to allocate resource[DeviceMemory] with info [size:1073741824]. Reason: Memory resources are exhausted.
+"""
+XPU_FULL = """\
+torch.OutOfMemoryError: XPU out of memory. Tried to allocate 256.00 MiB. GPU 0 has a total capacity of 12.00 GiB. Of the allocated memory \
+11.90 GiB is allocated by PyTorch, and 10.00 MiB is reserved by PyTorch but unallocated.
+"""
+XPU_BLOCK = """\
+RuntimeError: Current platform can NOT allocate memory block with size larger than 4GB! Tried to allocate 5.50 GiB (GPU  0; 16.00 GiB total \
+capacity; 1.00 GiB already allocated; 1.25 GiB reserved in total by PyTorch)
+"""
+KV_FULL = """\
+[2026-03-04 05:06:07 TP0] Decode out of memory. Try to lower your batch size.
+Try to allocate 30 tokens.
+Available tokens: 12
+"""
+PUT_OFF = """\
+[2026-03-04 05:06:07 TP0] Decode out of memory happened. #retracted_reqs: 2, #new_token_ratio: 0.10 -> 0.20
+[torch_memory_saver.cpp] cuMemCreate CUDA_ERROR_OUT_OF_MEMORY (may not be an issue e.g. torch allocator will retry)
+"""
+TOO_LARGE = torch_says(36, 23.9, 20.1, 2.1, 0.2)
+IN_CONTAINER = ('  File "/opt/ms-swift/swift/trainers/rlhf_trainer/grpo_trainer.py", line 900, in _score\n[rank9]: '
+                + torch_says(2.5, 79.1, 2.4, 47.0, 3.4, "Including non-PyTorch memory, this process has 0 bytes memory in use. ", 7))
+FULL_CARD = frames("", TRAINER) + torch_says(0.2, 39.4, 0.18, 36.1, 1.15, "Including non-PyTorch memory, this process has 39.20 GiB memory in use. ")
+ALL_BUT = (frames("", TRAINER, (SITE + "trl/trainer/grpo_trainer.py", 1190, "compute_loss"), (SITE + "trl/trainer/grpo_trainer.py", 800, "_get_per_token_logps"))
+           + torch_says(4.6, 79.1, 3.7, 70.1, 3.8))
+LOADING = frames("", (SITE + "sglang/srt/model_executor/model_runner.py", 500, "load_model")) + torch_says(1.5, 79.1, 0.6, 77.0, 0.3)
+SGLANG_STREAM = (frames("", (SITE + "sglang/srt/managers/tp_worker_overlap_thread.py", 111, "forward_thread_func"), (SITE + "vllm/utils.py", 928, "_patched_set_stream"))
+                 + "RuntimeError: CUDA error: out of memory\n")
+AS_JSON = '{"error":{"message":"%s"}}\n' % torch_says(
+    0.02, 23.5, 0.01, 1.3, 0.1, "Including non-PyTorch memory, this process has 1.80 GiB memory in use. Process 5 has 21.60 GiB memory in use. ").strip()
+COLAB = "[/usr/lib/python3/dist-packages/transformers/trainer.py](https://localhost:8080/#) in training_step(self, model)\n   2000 x\n\n" + torch_says(9, 14.7, 3.7, 10.6, 0.2)[6:]
+SHARED = "RuntimeError: DataLoader worker (pid 6) is killed by signal: Bus error. It is possible that dataloader's workers are out of shared memory.\n"
+RESUMED = frames("", ("/opt/megatron-lm/megatron/checkpointing.py", 572, "load_checkpoint"), (SITE + "torch/optim/optimizer.py", 379, "load_state_dict")) + torch_says(1.2, 79.3, 0.7, 77.0, 0.4)
+FIRST_WITHOUT = torch_says(0.4, 9.7, 0.1, 6.6, 2.6) + "[rank0]: Traceback (most recent call last):\n" + frames("[rank0]: ", TRAINER) + "[rank0]: " + torch_says(0.4, 9.7, 0.1, 6.6, 2.6)
+
+
+
 def alone(name, ticket, text, cause, **more):
     return Scenario("log-" + name, ticket, {}, snapshot=False, files={"job.log": text}, cause=cause, **more)
 
@@ -222,4 +308,28 @@ SCENARIOS = [
     alone("ray-monitor-in-two-lines", "OpenRLHF 911, 171", RAY_MONITOR, "host", must=["V40"]),
     alone("worker-of-ray-died", "verl-agent 52, verl 3349: nothing says why", WORKER_DIED, "host", must=["V40"]),
     alone("reserved-but-unallocated", "SkyRL PR 1768", FRAGMENTS, "fragmentation", must=["B01", "B04"]),
+    alone("traceback-upside-down", "slime 1951", UPSIDE_DOWN, "capacity", phase="logp", sub=("logits",)),
+    alone("error-that-was-caught", "its traceback is not that of the failure", CAUGHT, "capacity", phase="unattributed"),
+    alone("skyrl-reference", "SkyRL: the process's name tells the role", SKYRL, "capacity", phase="logp_ref", sub=("logits",)),
+    alone("skyrl-critic", "SkyRL", SKYRL_TRAIN, "capacity", phase="train_critic", sub=("backward",)),
+    alone("orz-policy", "Open-Reasoner-Zero 21's project", ORZ, "capacity", phase="train_actor", sub=("logits",)),
+    alone("roll-reference", "ROLL 159", ROLL, "capacity", phase="logp_ref", sub=("logits",)),
+    alone("deepspeed-killed", "DeepSpeed 3160, 4890: the host was full", DEEPSPEED_KILLED, "host", must=["V40"]),
+    alone("ipython-pins", "transformers 24658, DeepSpeed 6651", IPYTHON, "host", must=["V40"]),
+    alone("cann-cannot-allocate", "vllm-ascend 3141", CANN, "foreign"),
+    alone("xpu-full", "torch-xpu-ops 1324: nothing says what is free", XPU_FULL, "capacity"),
+    alone("xpu-block", "intel-extension-for-pytorch 629: a limit of one block", XPU_BLOCK, "limit"),
+    alone("kv-cache-full-sglang", "SGLang 4602, 7353", KV_FULL, "capacity", phase="rollout.generate", must=["P08/up"], must_not=["P08/down", "B33"]),
+    alone("put-off", "SGLang 4184: no failure", PUT_OFF, "none"),
+    alone("larger-than-the-card", "TheRock 1054, pytorch 134208", TOO_LARGE, "capacity", must_not=["B01", "B35"]),
+    alone("container-says-nothing", "ms-swift 5943: 0 bytes in use", IN_CONTAINER, "foreign", must=["B35"]),
+    alone("ends-of-segments", "stanford_alpaca 308, OpenRLHF 95: a full card", FULL_CARD, "capacity", phase="train", must=["P01", "P02"]),
+    alone("all-but-enough", "TRL 3172: unallocated and free together", ALL_BUT, "capacity", phase="train", must=["B31"]),
+    alone("engine-loads", "SGLang 19781", LOADING, "capacity", phase="rollout.load", must_not=["B33", "P01"]),
+    alone("sglang-calls-vllm", "SGLang 4547", SGLANG_STREAM, ("none", "capacity"), phase="rollout.generate", must=["B17"], must_not=["B41"]),
+    alone("colab", "unsloth 465, 3373: a notebook's traceback", COLAB, "capacity", phase="train", must=["P01"]),
+    alone("shared-memory", "pytorch 5040: /dev/shm", SHARED, "host", must_not=["V37"]),
+    alone("checkpoint-loads", "Megatron-LM 380", RESUMED, "capacity", phase="ckpt_load", must_not=["B33"]),
+    alone("sentence-in-json", "MOSS-TTSD 71", AS_JSON, "foreign", must=["B35"]),
+    alone("traceback-at-the-second", "TRL 3436: the sentence stands twice", FIRST_WITHOUT, "fragmentation", phase="train", must=["B01"]),
 ]

@@ -275,8 +275,60 @@ static const struct {
      {N, N, N, N},
      ""},
     {"RuntimeError: CUDA error: out of memory", MT_LOG_CUDA_OOM, {N, N, N, N}, ""},
-    {"RuntimeError: HIP error: out of memory", MT_LOG_CUDA_OOM, {N, N, N, N}, ""},
-    {"RuntimeError: Triton Error [CUDA]: out of memory", MT_LOG_CUDA_OOM, {N, N, N, N}, ""},
+    {"RuntimeError: HIP error: out of memory", MT_LOG_CUDA_OOM, {N, N, N, N}, "HIP"},
+    {"RuntimeError: Triton Error [CUDA]: out of memory", MT_LOG_CUDA_OOM, {N, N, N, N}, "Triton"},
+    {"level_zero backend failed with error: 39 (UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY)",
+     MT_LOG_CUDA_OOM,
+     {N, N, N, N},
+     "Level Zero"},
+    {"RuntimeError: CUDA driver error: out of memory", MT_LOG_CUDA_OOM, {N, N, N, N}, ""},
+    {"RuntimeError: /x/fused.cpp:90 in function run: CUDA Error: out of memory", MT_LOG_CUDA_OOM, {N, N, N, N}, ""},
+    {"Error out of memory at line 12 in file /x/ops.cu", MT_LOG_CUDA_OOM, {N, N, N, N}, "bitsandbytes"},
+    {"RuntimeError: cuDNN error: CUDNN_STATUS_ALLOC_FAILED", MT_LOG_CUDA_OOM, {N, N, N, N}, "cuDNN"},
+    {"RuntimeError: CUDA error: HIPBLAS_STATUS_ALLOC_FAILED when calling", MT_LOG_CUDA_OOM, {N, N, N, N}, "hipBLAS"},
+    {"a:1:2 [0] misc/shmutils.cc:113 NCCL WARN Error while creating shared memory segment /dev/shm/nccl-x (size 4)",
+     MT_LOG_HOST_OOM,
+     {N, N, N, N},
+     "shared"},
+    {"DataLoader worker (pid 6) is killed by signal: Bus error. It is possible that dataloader's workers are out of shared "
+     "memory.",
+     MT_LOG_HOST_OOM,
+     {N, N, N, N},
+     "shared"},
+    {"RuntimeError: unable to write to file </torch_1>: No space left on device (28)", MT_LOG_HOST_OOM, {N, N, N, N}, "shared"},
+    {"OSError: [WinError 1455] The paging file is too small for this operation", MT_LOG_HOST_OOM, {N, N, N, N}, ""},
+    {"EL0004: [PID: 71] 2026-01-02-03:04:05.006.007 Failed to allocate memory.", MT_LOG_NPU_OOM, {N, N, N, N}, ""},
+    {"Failed to allocate resource[DeviceMemory] with info [size:1073741824]. Reason: Memory",
+     MT_LOG_NPU_OOM,
+     {GIB, N, N, N},
+     ""},
+    {"[2026-01-02 03:04:05 TP1] Decode out of memory happened. #retracted_reqs: 3, #new_token_ratio: 0.1 -> 0.2",
+     MT_LOG_RETRIED,
+     {3, N, N, N},
+     "SGLang"},
+    {"[TP1] KV cache pool is full. Retract requests. #retracted_reqs: 2, #new_tokens_gained: 10",
+     MT_LOG_RETRIED,
+     {2, N, N, N},
+     "SGLang"},
+    {"[torch_memory_saver.cpp] cuMemCreate CUDA_ERROR_OUT_OF_MEMORY (may not be an issue e.g. torch allocator will retry)",
+     MT_LOG_RETRIED,
+     {N, N, N, N},
+     "torch_memory_saver"},
+    {"RuntimeError: Decode out of memory. Try to lower your batch size.\nTry to allocate 7 tokens.\nAvaliable tokens: 64\n",
+     MT_LOG_SGLANG_KV_FULL,
+     {7, 64, N, N},
+     ""},
+    {"[2026-01-02 03:04:05,678] [INFO] [utils.py:838:see_memory_usage] CPU Virtual Memory:  used = 12.5 GB, percent = 40.25%",
+     MT_LOG_HOST_USAGE,
+     {25 * GIB / 2, 4025, N, N},
+     ""},
+    {"[INFO] [utils.py:837:see_memory_usage] before step\n[INFO] [utils.py:838:see_memory_usage] MA 1.5 GB         Max_MA 2.5 "
+     "GB "
+     "        CA 3.5 GB         Max_CA 4 GB \n",
+     MT_LOG_TORCH_USAGE,
+     {3 * GIB / 2, 7 * GIB / 2, N, N},
+     "before step"},
+    {"[ERROR] [launch.py:324:sigkill_handler] ['python', 'x.py'] exits with return code = -9", MT_LOG_KILLED, {N, N, N, N}, ""},
     {"RuntimeError: CUDA out of memory occurred when warming up sampler with 1024 dummy requests. Please try lowering",
      MT_LOG_VLLM_WARMUP,
      {1024, N, N, N},
@@ -398,7 +450,9 @@ MT_TEST(nothing)
     static const char *const quiet[] = {
         "",
         "\n\n\n",
-        "[torch_memory_saver.cpp] cuMemCreate CUDA_ERROR_OUT_OF_MEMORY (may not be an issue e.g. torch allocator will retry)",
+        "this may not be an issue",
+        "[INFO] [utils.py:837:see_memory_usage] before step",
+        "[ERROR] [launch.py:324] ['python', 'x.py'] exits with return code = 1",
         "Worker exit type: SYSTEM_ERROR Worker exit detail: exit code 1",
         "Loaded 3.10 GB / 8.00 GB of shards",
         "Killed the old worker and started another",
@@ -664,6 +718,164 @@ MT_TEST(tracebacks_that_are_odd)
     mt_log_done(&l);
 }
 
+/* Cut at the width of a terminal, in the middle of words; and where the sentence begins on a line of its own. */
+MT_TEST(cut_by_a_terminal)
+{
+    read_text("[rank1]:   File \"/x/site-packages/torch/opt\nim/adamw.py\", line 9, in step\n"
+              "[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU  has a to\n"
+              "tal capacity of 24.00 GiB of which 1.50 GiB is free. Including non-PyTorch memory, this process has\n"
+              " 22.00 GiB memory in use. Of the allocated memory 19.00 GiB is allocated by PyTorch, and 1.75 GiB i\n"
+              "s reserved by PyTorch but unallocated.\nnext line 9.00 GiB allowed;\n");
+    const struct mt_log_fact *f = only(MT_LOG_TORCH_OOM);
+    MT_CHECK_EQ(f->rank, 1);
+    MT_CHECK_EQ(f->gpu, -1);
+    MT_CHECK_EQ(f->value[MT_LO_CAPACITY], 24 * GIB);
+    MT_CHECK_EQ(f->value[MT_LO_FREE], 3 * GIB / 2);
+    MT_CHECK_EQ(f->value[MT_LO_THIS], 22 * GIB);
+    MT_CHECK_EQ(f->value[MT_LO_UNALLOCATED], 7 * GIB / 4);
+    MT_CHECK_EQ(f->value[MT_LO_ALLOWED], MT_LOG_NONE);
+    MT_CHECK_EQ(l.stacks.n, 1);
+    if (l.stacks.n == 1)
+        MT_CHECK_STR(l.stacks.p[0].frames.p[0].file, "/x/site-packages/torch/optim/adamw.py");
+    mt_log_done(&l);
+    read_text("   torch.OutOfMemoryError: CUDA out of memory.\n   Tried to allocate 1.00 GiB.\n   GPU 7 has a total capacity "
+              "of 24.00 GiB "
+              "of which 0.50 GiB is free.\n   Of the allocated memory 21.00 GiB is allocated by PyTorch.\n");
+    f = only(MT_LOG_TORCH_OOM);
+    MT_CHECK_EQ(f->gpu, 7);
+    MT_CHECK_EQ(f->value[MT_LO_ALLOCATED], 21 * GIB);
+    mt_log_done(&l);
+    /* the driver does not find a process in a container: 0 bytes are no figure */
+    read_text(
+        "CUDA out of memory. Tried to allocate 1.00 GiB. GPU 7 has a total capacity of 24.00 GiB of which 0.50 GiB is free. "
+        "Including non-PyTorch memory, this process has 0 bytes memory in use. Of the allocated memory 12.00 GiB is allocated "
+        "by "
+        "PyTorch, and 1.00 GiB is reserved by PyTorch but unallocated.");
+    MT_CHECK_EQ(only(MT_LOG_TORCH_OOM)->value[MT_LO_THIS], MT_LOG_NONE);
+    mt_log_done(&l);
+    read_text("Current platform can NOT allocate memory block with size larger than 4GB! Tried to allocate 6.50 GiB (GPU  0; "
+              "16.00 GiB "
+              "total capacity; 0 bytes already allocated; 0 bytes reserved in total by PyTorch)");
+    f = only(MT_LOG_TORCH_OOM);
+    MT_CHECK_EQ(f->value[MT_LO_ALLOWED], 4 * GIB);
+    MT_CHECK_STR(f->text, "block");
+    mt_log_done(&l);
+}
+
+/* The failure first, the innermost frame below it. */
+MT_TEST(upside_down)
+{
+    static const char frames[] = "  File \"/x/c.py\", line 3, in inner\n    outer()\n  File \"/x/a.py\", line 1, in outer\n";
+    char text[1024];
+    for (int headed = 0; headed < 2; headed++) {
+        (void)snprintf(text, sizeof text, "CUDA error: out of memory\n    ^^^^^\n    inner()\n%s%s", frames,
+                       headed ? "Traceback (most recent call last):\nbye\n" : "");
+        read_text(text);
+        const struct mt_log_fact *f = only(MT_LOG_CUDA_OOM);
+        MT_CHECK_EQ(f->stack, 1);
+        MT_CHECK(l.stacks.n == 1 && l.stacks.p[0].frames.n == 2 && strcmp(l.stacks.p[0].frames.p[0].function, "outer") == 0);
+        mt_log_done(&l);
+    }
+    /* the next one's traceback, another writer's frames, frames that are far away */
+    (void)snprintf(text, sizeof text, "CUDA error: out of memory\nTraceback (most recent call last):\n%sValueError: x\n",
+                   frames);
+    read_text(text);
+    MT_CHECK_EQ(only(MT_LOG_CUDA_OOM)->stack, 0);
+    mt_log_done(&l);
+    (void)snprintf(text, sizeof text, "(A pid=3) CUDA error: out of memory\n%s", frames);
+    read_text(text);
+    MT_CHECK_EQ(only(MT_LOG_CUDA_OOM)->stack, 0);
+    mt_log_done(&l);
+    (void)snprintf(text, sizeof text, "CUDA error: out of memory\n1\n2\n3\n4\n5\n6\n7\n8\n%s", frames);
+    read_text(text);
+    MT_CHECK_EQ(only(MT_LOG_CUDA_OOM)->stack, 0);
+    mt_log_done(&l);
+}
+
+/* An error that was caught is not what a later failure came from; one that memory may be behind is. */
+MT_TEST(caught_errors)
+{
+    static const struct {
+        const char *end;
+        uint32_t stack;
+    } ends[] = {{"ValueError: no number", 0},    {"pkg.sub.ParseError: x", 0},
+                {"RuntimeError: NCCL error", 1}, {"torch.distributed.DistBackendError: NCCL error", 1},
+                {"    raise ValueError: x", 1},  {"said ValueError: x", 1}};
+    char text[512];
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        for (int prefix = 0; prefix < 2; prefix++) {
+            const char *p = prefix ? "(W pid=5) " : "";
+            (void)snprintf(
+                text, sizeof text,
+                "%sTraceback (most recent call last):\n%s  File \"/x/a.py\", line 1, in f\n%s%s\nstep\n%sCUDA error: "
+                "out of memory\n",
+                p, p, p, ends[i].end, p);
+            read_text(text);
+            if (only(MT_LOG_CUDA_OOM)->stack != ends[i].stack)
+                MT_FAIL_AT("a traceback that ends in: %s", ends[i].end);
+            mt_log_done(&l);
+        }
+}
+
+MT_TEST(ipython)
+{
+    read_text("File ~/env/lib/deepspeed/runtime/engine.py:1184, in DeepSpeedEngine._configure_optimizer(self, a, b)\n"
+              "   1183 x = 1\n-> 1184 self.optimizer = make()\n\n"
+              "File /env/lib/deepspeed/accelerator/cuda_accelerator.py:200, in CUDA_Accelerator.pin_memory(self, t)\n"
+              "    199 def pin_memory(self, t):\n--> 200     return t.pin_memory()\n\nRuntimeError: CUDA error: out of memory\n"
+              "File /no/number.py, in f(x)\nFile x:3, in f(\nFile /a.txt:3, in f(\nFile \nFile /\n");
+    const struct mt_log_fact *f = only(MT_LOG_HOST_OOM);
+    MT_CHECK_STR(f->text, "pinned");
+    MT_ASSERT(l.stacks.n == 1 && l.stacks.p[0].frames.n == 2);
+    MT_CHECK_STR(l.stacks.p[0].frames.p[0].function, "_configure_optimizer");
+    MT_CHECK_EQ(l.stacks.p[0].frames.p[0].line, 1184);
+    MT_CHECK_STR(l.stacks.p[0].frames.p[1].file, "/env/lib/deepspeed/accelerator/cuda_accelerator.py");
+    mt_log_done(&l);
+}
+
+/* Colab and older notebooks; the second half of the sentence alone. */
+MT_TEST(notebooks)
+{
+    read_text("[/usr/lib/python3/transformers/trainer.py](https://localhost:8080/#) in training_step(self, x)\n   1 x\n"
+              "/tmp/ipykernel_36/773422404.py in <cell line: 0>()\n/usr/lib/python3/torch/a.py in forward(self)\n"
+              "OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB.\n"
+              "/no/a.pyc in f(x)\n/no/a.py in\n/no/a.py in f\n[/no/a.py](x in f(\n[/no/a.py\n/.py\n[\n/\n");
+    const struct mt_log_fact *f = only(MT_LOG_TORCH_OOM);
+    MT_CHECK_EQ(f->stack, 1);
+    MT_ASSERT(l.stacks.n == 1 && l.stacks.p[0].frames.n == 2);
+    MT_CHECK_STR(l.stacks.p[0].frames.p[0].file, "/usr/lib/python3/transformers/trainer.py");
+    MT_CHECK_STR(l.stacks.p[0].frames.p[0].function, "training_step");
+    MT_CHECK_STR(l.stacks.p[0].frames.p[1].function, "forward");
+    mt_log_done(&l);
+    read_text("  Tried to allocate 8.00 MiB. GPU 0 has a total capacity of 24.00 GiB of\n  which 4.00 MiB is free. ...\n");
+    f = only(MT_LOG_TORCH_OOM);
+    MT_CHECK_EQ(f->value[MT_LO_REQUEST], 8 * MIB);
+    MT_CHECK_EQ(f->value[MT_LO_FREE], 4 * MIB);
+    mt_log_done(&l);
+}
+
+MT_TEST(names_of_processes)
+{
+    static const char *const of[][2] = {{"(RefWorker pid=7, ip=10.0.0.1) ", "RefWorker"},
+                                        {"\033[36m(ActorWorker(reference-0) pid=7)\033[0m ", "ActorWorker(reference-0)"},
+                                        {"(VllmWorker rank=1 pid=7) ", "VllmWorker"},
+                                        {"x) pid=7 ", ""},
+                                        {"pid=7 ", ""},
+                                        {"(((( pid=7 ", ""},
+                                        {"", ""}};
+    char text[256];
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        (void)snprintf(text, sizeof text, "%sCUDA error: out of memory", of[i][0]);
+        read_text(text);
+        MT_CHECK_STR(only(MT_LOG_CUDA_OOM)->who, of[i][1]);
+        mt_log_done(&l);
+    }
+    read_text("(D pid=5) ray::CriticWorkerBase.forward() (pid=77, ip=1)\n(D pid=5)   File \"/x/a.py\", line 7, in f\n"
+              "(D pid=5) CUDA error: out of memory\n");
+    MT_CHECK_STR(only(MT_LOG_CUDA_OOM)->who, "CriticWorkerBase");
+    mt_log_done(&l);
+}
+
 MT_TEST(names)
 {
     for (int k = 0; k < MT_LOG_KIND_COUNT; k++)
@@ -673,4 +885,5 @@ MT_TEST(names)
 MT_MAIN(MT_RUN(torch_now) MT_RUN(torch_2_1_misspelt) MT_RUN(torch_1_to_2_0) MT_RUN(wrapped) MT_RUN(each_line) MT_RUN(prefixes)
             MT_RUN(nothing) MT_RUN(line_ends) MT_RUN(rubbish) MT_RUN(very_long_line) MT_RUN(hostile_repeats)
                 MT_RUN(too_many_facts) MT_RUN(out_of_memory) MT_RUN(paths) MT_RUN(tracebacks) MT_RUN(tracebacks_that_are_odd)
-                    MT_RUN(names))
+                    MT_RUN(cut_by_a_terminal) MT_RUN(upside_down) MT_RUN(caught_errors) MT_RUN(ipython)
+                        MT_RUN(names_of_processes) MT_RUN(notebooks) MT_RUN(names))

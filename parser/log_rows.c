@@ -1,0 +1,169 @@
+/* log_rows.c -- lines of logs that say one thing: a table of them; and the names of the kinds. */
+#include "parser/log_match.h"
+
+#include <string.h>
+
+typedef struct mt_log_got got;
+
+/* Lines that say one thing. The values of the holes become value[0..]. `and`: the line must hold this too. */
+struct row {
+    enum mt_log_kind kind;
+    const char *pattern, *and, *text;
+};
+static const struct row rows[] = {
+    {MT_LOG_NCCL_OOM, "Failed to CUDA calloc async %n bytes", NULL, NULL},
+    {MT_LOG_NCCL_OOM, "Failed to CUDA calloc %n bytes", NULL, NULL},
+    {MT_LOG_HOST_OOM, "Failed to CUDA host alloc %n bytes", NULL, NULL},
+    {MT_LOG_NCCL_OOM, "Cuda failure 2 'out of memory'", NULL, NULL},
+    {MT_LOG_NCCL_OOM, "Cuda failure 'out of memory'", NULL, NULL},
+    {MT_LOG_CUMEM_OOM, "CUDA Error: out of memory at", "cumem_allocator", NULL},
+    {MT_LOG_CUMEM_OOM, "CUDA Error: out of memory at", "wake_up", NULL},
+    {MT_LOG_SAVER_OOM, "error: 2 (", "[torch_memory_saver", NULL},
+    {MT_LOG_SAVER_OOM, "error result=2 ", "[torch_memory_saver", NULL},
+    {MT_LOG_VLLM_WARMUP, "UDA out of memory occurred when warming up sampler with %n", NULL, NULL},
+    {MT_LOG_VLLM_WARMUP, "UDA out of memory occurred when warming up pooler", NULL, NULL},
+    {MT_LOG_CUDA_OOM, "CUDA error: out of memory", NULL, NULL},
+    {MT_LOG_CUDA_OOM, "HIP error: out of memory", NULL, "HIP"},
+    {MT_LOG_CUDA_OOM, "hipErrorOutOfMemory", NULL, "HIP"},
+    {MT_LOG_CUDA_OOM, "Triton Error [CUDA]: out of memory", NULL, "Triton"},
+    {MT_LOG_CUDA_OOM, "Triton Error [HIP]: out of memory", NULL, "Triton"},
+    {MT_LOG_CUDA_OOM, "CUDA_ERROR_OUT_OF_MEMORY", NULL, NULL},
+    {MT_LOG_CUDA_OOM, "UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY", NULL, "Level Zero"},
+    {MT_LOG_CUDA_OOM, "ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY", NULL, "Level Zero"},
+    {MT_LOG_CUDA_OOM, "CUDA driver error: out of memory", NULL, NULL},
+    {MT_LOG_CUDA_OOM, "CUDA Error: out of memory", NULL, NULL},
+    {MT_LOG_CUDA_OOM, "Error out of memory at line %n", NULL, "bitsandbytes"},
+    {MT_LOG_CUDA_OOM, "CUDNN_STATUS_ALLOC_FAILED", NULL, "cuDNN"},
+    {MT_LOG_CUDA_OOM, "HIPBLAS_STATUS_ALLOC_FAILED", NULL, "hipBLAS"},
+    {MT_LOG_HOST_OOM, "UR_RESULT_ERROR_OUT_OF_HOST_MEMORY", NULL, NULL},
+    {MT_LOG_HOST_OOM, "rror while creating shared memory segment", NULL, "shared"},
+    {MT_LOG_HOST_OOM, "workers are out of shared memory", NULL, "shared"},
+    {MT_LOG_HOST_OOM, "unable to write to file", "No space left on device", "shared"},
+    {MT_LOG_HOST_OOM, "paging file is too small", NULL, NULL},
+    {MT_LOG_NPU_OOM, "Failed to allocate resource[DeviceMemory] with info [size:%n]", NULL, NULL},
+    {MT_LOG_NPU_OOM, "EL0004", "ailed to allocate memory", NULL},
+    {MT_LOG_CUBLAS_OOM, "CUBLAS_STATUS_ALLOC_FAILED", NULL, NULL},
+    {MT_LOG_VLLM_PROFILE,
+     "model weights take %b; non_torch_memory takes %b; PyTorch activation peak memory takes %b; the rest of the memory "
+     "reserved for KV Cache is %b",
+     NULL, NULL},
+    {MT_LOG_VLLM_BUDGET, "total_gpu_memory (%b) x gpu_memory_utilization (%r) = %b", NULL, NULL},
+    {MT_LOG_VLLM_WEIGHTS, "Model loading took %b", NULL, NULL},
+    {MT_LOG_VLLM_WEIGHTS, "Loading model weights took %b", NULL, NULL},
+    {MT_LOG_VLLM_KV, "Available KV cache memory: %b", NULL, NULL},
+    {MT_LOG_VLLM_TOKENS, "GPU KV cache size: %n tokens", NULL, NULL},
+    {MT_LOG_VLLM_BLOCKS, "# GPU blocks: %n, # CPU blocks: %n", NULL, NULL},
+    {MT_LOG_VLLM_BLOCKS, "# CUDA blocks: %n, # CPU blocks: %n", NULL, NULL},
+    {MT_LOG_VLLM_BLOCKS, "# cuda blocks: %n, # CPU blocks: %n", NULL, NULL},
+    {MT_LOG_VLLM_NO_KV, "(%b KV cache is needed, which is larger than the available KV cache memory (%b)", NULL, NULL},
+    {MT_LOG_VLLM_NO_KV, "(%b) KV cache is needed, which is larger than the available KV cache memory (%b)", NULL, NULL},
+    {MT_LOG_VLLM_NO_KV, "No available memory for the cache blocks", NULL, NULL},
+    {MT_LOG_SLEEP, "Sleep mode freed %b memory, %b memory is still in use", NULL, NULL},
+    {MT_LOG_SGLANG_POOL, "Memory pool end. avail mem=%b", NULL, NULL},
+    {MT_LOG_SGLANG_NO_KV, "Not enough memory. Please try to increase --mem-fraction-static", NULL, NULL},
+    {MT_LOG_RETRIED, "Decode out of memory happened. #retracted_reqs: %n", NULL, "SGLang"},
+    {MT_LOG_RETRIED, "KV cache pool is full. Retract requests. #retracted_reqs: %n", NULL, "SGLang"},
+    {MT_LOG_POOL_REFUSED, "Expandable segments are not compatible with memory pool", NULL, NULL},
+    {MT_LOG_RAY_KILL, "was running was %b / %b", "memory usage threshold", NULL},
+    {MT_LOG_RAY_KILL, ") was %b / %b", "memory usage threshold", NULL},
+    {MT_LOG_RAY_KILL, "killed due to the node running low on memory", NULL, NULL},
+    {MT_LOG_RAY_KILL, "killed due to memory pressure (OOM)", NULL, NULL},
+    {MT_LOG_KERNEL_KILL, "etected %n oom_kill event", NULL, NULL},
+    {MT_LOG_KERNEL_KILL, "etected %n oom-kill event", NULL, NULL},
+    {MT_LOG_KERNEL_KILL, ": Out Of Memory", "srun: error", NULL},
+    {MT_LOG_KERNEL_KILL, "OOMKilled", NULL, NULL},
+    {MT_LOG_HOST_OOM, "DefaultCPUAllocator: can't allocate memory: you tried to allocate %n bytes", NULL, NULL},
+    {MT_LOG_HOST_OOM, "MemoryError: Unable to allocate %b", NULL, NULL},
+    {MT_LOG_HOST_OOM, "std::bad_alloc", NULL, NULL},
+    {MT_LOG_HOST_OOM, "Cannot allocate memory", NULL, NULL},
+    {MT_LOG_KILLED, "line %n: %n Killed", NULL, NULL},
+    {MT_LOG_KILLED, "exitcode: -9", NULL, NULL},
+    {MT_LOG_KILLED, "exit code: -9", NULL, NULL},
+    {MT_LOG_KILLED, "exitcode : -9", NULL, NULL},
+    {MT_LOG_KILLED, "exits with return code = -9", NULL, NULL},
+    {MT_LOG_KILLED, "exits with return code = 137", NULL, NULL},
+    {MT_LOG_KILLED, "Signal 9 (SIGKILL)", NULL, NULL},
+    {MT_LOG_KILLED, "Worker exit type: SYSTEM_ERROR", "OOM killer", NULL},
+    {MT_LOG_KILLED, "Worker exit type: SYSTEM_ERROR", "memory limits", NULL},
+    {MT_LOG_KILLED, "exit code 137", NULL, NULL},
+    {MT_LOG_KILLED, "(exitcode: 137", NULL, NULL},
+    {MT_LOG_KILLED, "SIGKILL", "signal", NULL},
+    {MT_LOG_KILLED, "DataLoader worker (pid %n) is killed by signal: Killed", NULL, NULL},
+};
+
+int mt_log_row(struct mt_log *l, uint64_t number, const char *s)
+{
+    if (strstr(s, "may not be an issue") != NULL) { /* before PyTorch empties its cache and tries again */
+        struct mt_log_fact *f = strstr(s, "torch_memory_saver") != NULL ? mt_log_add(l, MT_LOG_RETRIED, number, s) : NULL;
+        if (f != NULL)
+            mt_log_keep_text(f, "torch_memory_saver", 18);
+        return f != NULL;
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct mt_log_fact *f;
+        got g, name;
+        if (mt_log_find(s, rows[i].pattern, &g) == NULL || (rows[i].and != NULL && strstr(s, rows[i].and) == NULL))
+            continue;
+        f = mt_log_add(l, rows[i].kind, number, s);
+        if (f == NULL)
+            return 1;
+        /* Slurm counts events and bash says its own line: neither is a value of the fact. */
+        for (int k = 0; f->kind != MT_LOG_KERNEL_KILL && f->kind != MT_LOG_KILLED && f->kind != MT_LOG_CUDA_OOM && k < g.n; k++)
+            f->value[k] = g.v[k];
+        if (rows[i].text != NULL)
+            mt_log_keep_text(f, rows[i].text, strlen(rows[i].text));
+        if (f->kind == MT_LOG_RAY_KILL && mt_log_find(s, "name=%t,", &name) != NULL)
+            mt_log_keep_text(f, name.text, name.n_text);
+        if (f->kind == MT_LOG_RAY_KILL && mt_log_find(s, ", pid=%n, memory used", &g) != NULL)
+            f->pid = mt_log_small(g.v[0]);
+        if (f->kind == MT_LOG_KILLED && strstr(s, "Worker exit type") != NULL)
+            mt_log_keep_text(f, "Ray", 3);
+        if (f->kind == MT_LOG_NCCL_OOM && mt_log_find(s, ":%n:%n [%n]", &g) != NULL) {
+            f->pid = mt_log_small(g.v[0]); /* host:pid:thread [device] */
+            f->gpu = mt_log_small(g.v[2]);
+        }
+        return 1;
+    }
+    return 0;
+}
+
+const char *mt_log_kind_name(enum mt_log_kind k)
+{
+    static const char *const names[MT_LOG_KIND_COUNT] = {
+        [MT_LOG_TORCH_OOM] = "torch_oom",
+        [MT_LOG_OTHER_PROC] = "other_process",
+        [MT_LOG_NCCL_OOM] = "nccl_oom",
+        [MT_LOG_CUMEM_OOM] = "cumem_oom",
+        [MT_LOG_SAVER_OOM] = "saver_oom",
+        [MT_LOG_CUDA_OOM] = "cuda_oom",
+        [MT_LOG_NPU_OOM] = "npu_oom",
+        [MT_LOG_CUBLAS_OOM] = "cublas_oom",
+        [MT_LOG_VLLM_WEIGHTS] = "vllm_weights",
+        [MT_LOG_VLLM_BUDGET] = "vllm_budget",
+        [MT_LOG_VLLM_PROFILE] = "vllm_profile",
+        [MT_LOG_VLLM_KV] = "vllm_kv",
+        [MT_LOG_VLLM_TOKENS] = "vllm_tokens",
+        [MT_LOG_VLLM_BLOCKS] = "vllm_blocks",
+        [MT_LOG_VLLM_GRAPHS] = "vllm_graphs",
+        [MT_LOG_VLLM_STARTUP] = "vllm_startup",
+        [MT_LOG_VLLM_NO_KV] = "vllm_no_kv",
+        [MT_LOG_VLLM_WARMUP] = "vllm_warmup",
+        [MT_LOG_VLLM_MEASURE] = "vllm_measure",
+        [MT_LOG_SLEEP] = "sleep",
+        [MT_LOG_SGLANG_WEIGHTS] = "sglang_weights",
+        [MT_LOG_SGLANG_KV] = "sglang_kv",
+        [MT_LOG_SGLANG_POOL] = "sglang_pool",
+        [MT_LOG_SGLANG_GRAPHS] = "sglang_graphs",
+        [MT_LOG_SGLANG_KV_FULL] = "sglang_kv_full",
+        [MT_LOG_SGLANG_NO_KV] = "sglang_no_kv",
+        [MT_LOG_POOL_REFUSED] = "pool_refused",
+        [MT_LOG_TORCH_USAGE] = "torch_usage",
+        [MT_LOG_HOST_USAGE] = "host_usage",
+        [MT_LOG_RETRIED] = "retried",
+        [MT_LOG_RAY_KILL] = "ray_kill",
+        [MT_LOG_KERNEL_KILL] = "kernel_kill",
+        [MT_LOG_HOST_OOM] = "host_oom",
+        [MT_LOG_KILLED] = "killed",
+    };
+    return (unsigned)k < MT_LOG_KIND_COUNT ? names[k] : "unknown";
+}
