@@ -103,21 +103,27 @@ int mt_output_check(const char *path, bool force, char *const *inputs, int n_inp
 static int open_temporary(struct mt_output *o)
 {
     size_t cap = strlen(o->target) + 32;
+    sigset_t held, before;
     o->temporary = mt_malloc(cap);
     if (o->temporary == NULL) {
         errno = ENOMEM;
         return 0;
     }
-    for (unsigned i = 0; i < 100; i++) {
+    (void)sigemptyset(&held); /* no signal comes between the file and who removes it */
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        (void)sigaddset(&held, signals[i]);
+    (void)sigprocmask(SIG_BLOCK, &held, &before);
+    for (unsigned i = 0; i < 100 && o->fd < 0; i++) {
         snprintf(o->temporary, cap, "%s.%lu-%u.tmp", o->target, (unsigned long)getpid(), i);
         o->fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (o->fd >= 0) {
+        if (o->fd >= 0)
             arm(o->temporary);
-            return 1;
-        }
-        if (errno != EEXIST)
+        else if (errno != EEXIST)
             break;
     }
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    if (o->fd >= 0)
+        return 1;
     mt_free(o->temporary); /* nothing of ours to remove */
     o->temporary = NULL;
     return 0;

@@ -16,8 +16,14 @@ printf '#!/bin/sh\necho $$ > "$1"\nshift\nexec "%s" "$@"\n' "$app" > known && ch
 gone()
 {
     local i
-    for ((i = 0; i < 100; i++)); do kill -0 "$(cat "$1")" 2> /dev/null || return 0; sleep 0.1; done
+    for ((i = 0; i < 1200; i++)); do kill -0 "$(cat "$1")" 2> /dev/null || return 0; sleep 0.05; done
     fail "$1: still there"
+}
+there() # FILE: waits until the application, or whoever, has made it
+{
+    local i
+    for ((i = 0; i < 2400; i++)); do [ ! -e "$1" ] || return 0; sleep 0.05; done
+    fail "$1: did not come"
 }
 # Lines of one kind in the trace, as the decoder of the tests prints them.
 decode() { python3 "$MT_SOURCE_DIR/tests/reference/trace_decode.py" "$1" > "$1.txt" || fail "$1 cannot be decoded"; }
@@ -123,15 +129,14 @@ END
     check grep -qE 'parent.py \(pid [0-9]+\): 1 ranges?' .err
     no_spool
 fi
-# --- processes that outlive the command: told, not waited for, collected later
-started=$SECONDS
-run 0 capture -o j.gz -- sh -c './known j.pid leak:10:1 sleep:100 leak:7:10 sleep:6000 leak:1:1 & sleep 1.5'
-check [ $((SECONDS - started)) -le 5 ]
-err_has "1 process is still running; what it recorded until now is in the trace. When it has ended: memtrace collect $TMP/spools/memtrace-"
+# --- processes that outlive the command: told, not waited for, collected later. The application goes on when the test says so.
+run 0 capture -o j.gz -- sh -c './known j.pid leak:10:1 sleep:100 leak:7:10 touch:j.held await:j.on leak:1:1 & while [ ! -e j.held ]; do sleep 0.05; done'
+err_has "1 process is still running; what it recorded until now is in the trace. When it has ended: memtrace collect $Q$TMP/spools/memtrace-"
 err_has "still running"
 err_has "peak 80.0 MiB"
 decode j.gz
 trace_has j.gz 'end: running'
+touch j.on
 gone j.pid
 run 0 collect "$TMP"/spools/memtrace-* -o j-all.gz --remove
 err_has "peak 81.0 MiB"
@@ -141,9 +146,9 @@ trace_has j-all.gz 'end: exit'
 cat j.gz j-all.gz > j-both.gz # the earlier chunks twice: still a trace
 decode j-both.gz
 # --- the launcher is killed in the middle
-"$MEMTRACE" capture -o k.gz -- ./known k.pid leak:10:10 sleep:1500 leak:10:5 exit:0 2> .err &
+"$MEMTRACE" capture -o k.gz -- ./known k.pid leak:10:10 touch:k.held await:k.on leak:10:5 exit:0 2> .err &
 launcher=$!
-sleep 0.7
+there k.held
 kill -9 "$launcher"
 wait "$launcher" 2> /dev/null
 absent k.gz
@@ -151,14 +156,14 @@ run 0 collect "$TMP"/spools/memtrace-* -o k-early.gz
 err_has "peak 100.0 MiB"
 err_has "still running"
 run 0 collect "$TMP"/spools/memtrace-* -o k-early.gz --remove --force # while it runs nothing is removed
+touch k.on
 gone k.pid
 run 0 collect "$TMP"/spools/memtrace-* -o k.gz --remove
 err_has "peak 150.0 MiB"
 no_spool
 # --- and the whole group at once
-setsid "$MEMTRACE" capture -o l.gz -- ./known l.pid leak:10:12 sleep:60000 2> .err &
-for ((i = 0; i < 100; i++)); do [ -n "$(find spools -name '*.spool')" ] && break; sleep 0.05; done
-sleep 0.7
+setsid "$MEMTRACE" capture -o l.gz -- ./known l.pid leak:10:12 touch:l.held await:l.on 2> .err &
+there l.held
 kill -9 -- "-$(cut -d ' ' -f 5 "/proc/$(cat l.pid)/stat")"
 wait 2> /dev/null
 gone l.pid
@@ -167,6 +172,28 @@ err_has "peak 120.0 MiB"
 decode l.gz
 trace_has l.gz 'end: gone'
 no_spool
+# --- rank by rank in the summary, whichever began first; the status of a process that is not the command
+# shellcheck disable=SC2016
+run 0 capture -o ranks.gz -- sh -c 'RANK=2 "$0" leak:10:1 exit:7; RANK=10 "$0" leak:10:1; RANK=0 "$0" leak:10:1; true' "$app"
+check [ "$(sed -n 's/.*, rank \([0-9]*\)).*/\1/p' .err | tr '\n' ' ')" = "0 2 10 " ]
+run 0 info ranks.gz
+check [ "$(grep -A 3 'rank 2' .out | grep -c 'ended with status 7')" -eq 1 ]
+check [ "$(grep -c 'ended normally' .out)" -eq 2 ]
+# called as the report calls it
+if command -v python3 > /dev/null && [ -z "${MT_SANITIZE:-}" ]; then
+    run 0 capture -o mp.gz -- python3 -c 'from multiprocessing import spawn
+import ctypes
+cuda, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_uint64()
+if cuda.cuInit(0) or cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0):
+    raise SystemExit(1)'
+    err_has "  python3 (pid"
+    run 0 capture -o mp2.gz -- python3 -c 'from multiprocessing.spawn import prepare
+import ctypes
+cuda, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_uint64()
+if cuda.cuInit(0) or cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0):
+    raise SystemExit(1)'
+    err_has "  multiprocessing child (pid"
+fi
 # --- recorded less than hoped for: said why
 FAKE_CUPTI=busy:nsys run 0 capture -o m.gz -- "$app" leak:10:2 ranges:3
 err_has "driver calls are not recorded: another profiler holds CUPTI's one subscription: nsys"

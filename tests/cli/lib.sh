@@ -1,14 +1,21 @@
 # shellcheck shell=bash
 # What every shell test starts with. In: MEMTRACE (the program), MT_SOURCE_DIR, MT_BINARY_DIR. Ends with `finish`.
 set -u
+# Signals that a background job or a service manager ignores (INT, PIPE) would be ignored in all that runs here too: no shell can undo that.
+if [ -z "${MT_SIGNALS_RESET:-}" ] && ! grep -qE '^SigIgn:[[:blank:]]*0+$' /proc/self/status && env --default-signal true 2> /dev/null; then
+    MT_SIGNALS_RESET=1 exec env --default-signal bash "$0" "$@"
+fi
 export LC_ALL=C
-unset NO_COLOR COLUMNS || true
+umask 022
+unset NO_COLOR COLUMNS CDPATH BASH_ENV ENV POSIXLY_CORRECT GREP_OPTIONS TAR_OPTIONS MT_SIGNALS_RESET || true
 : "${MEMTRACE:?the program to test}" "${MT_SOURCE_DIR:?}"
 case "$MEMTRACE" in /*) ;; *) MEMTRACE="$PWD/$MEMTRACE" ;; esac
 export SAMPLES="$MT_SOURCE_DIR/samples"
 TMP="$(mktemp -d)"
 trap 'rm -rf "$TMP"' EXIT
 cd "$TMP" || exit 1
+case "$TMP" in *[!A-Za-z0-9_./-]*) Q="'" ;; *) Q="" ;; esac # what the program puts around a path of $TMP where it is to be typed
+export Q
 N=0 FAILED=0
 
 ok() { N=$((N + 1)); }

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 need python3
 
-python3 -B "$MT_SOURCE_DIR/tests/bench/gen.py" 400000 big.pickle
+python3 -B "$MT_SOURCE_DIR/tests/bench/gen.py" 200000 big.pickle
 run 0 report -q big.pickle --max-size 25MB -o whole.html
 whole="$(stat -c %s whole.html)"
 grep -q '"level":"exact","left_out":\[\]' whole.html || fail "there is room for everything in $whole bytes"

@@ -124,7 +124,7 @@ mkfifo pipe
 pid=$!
 exec 9> pipe
 head -c 100 sub/snap.pickle >&9
-for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+for ((i = 0; i < 600; i++)); do
     find . -name 'interrupted.txt.*' | grep -q . && break
     sleep 0.1
 done

@@ -5,28 +5,40 @@
 . "$(dirname "$0")/lib.sh"
 need script
 script -qec true /dev/null > /dev/null 2>&1 < /dev/null || skip_all "no pseudo-terminal can be opened here"
-sample="$SAMPLES/verl_grpo_oom_logprob.pickle"
-slow() # a snapshot with 8 MiB of blanks in it, for about two and a half seconds
+sample="$SAMPLES/verl_grpo_oom_logprob.pickle" tiny="$SAMPLES/tiny.json"
+slow() # INPUT [FILE WORDS]: JSON with blanks in it that go on until the words are in the file; without them, for two seconds
 {
-    head -c 1 "$SAMPLES/tiny.json"
-    for _ in 1 2 3 4 5 6 7 8; do
-        head -c 1048576 /dev/zero | tr '\0' ' '
-        sleep 0.3
+    local i=0 end="${2:+1200}"
+    head -c 1 "$1"
+    while [ "$i" -lt "${end:-20}" ] && ! { [ -n "${2:-}" ] && tr '\r' '\n' < "$2" | grep -q -e "$3"; }; do
+        head -c 65536 /dev/zero | tr '\0' ' '
+        sleep 0.1
+        i=$((i + 1))
     done
-    tail -c +2 "$SAMPLES/tiny.json"
+    tail -c +2 "$1"
 }
 export -f slow
 SHELL="$(command -v bash)" && export SHELL # script runs its command in it, and only bash hands functions on
-export sample MEMTRACE
-TERM=xterm script -qec 'bash -c "slow | \"$MEMTRACE\" info -"' /dev/null < /dev/null > typed 2>&1
+export sample tiny MEMTRACE
+TERM=xterm script -qec 'bash -c "slow \"$tiny\" typed reading.*/s | \"$MEMTRACE\" info -"' /dev/null < /dev/null > typed 2>&1
 check grep -q 'reading standard input: ' typed
 check grep -q '/s' typed
 # every progress line is followed by one that erases it
 check [ "$(tr '\r' '\n' < typed | grep -A 1 'reading ' | tail -n 1 | cut -c 1-3)" = "$(printf '\033[K')" ]
-TERM=xterm script -qec 'bash -c "slow | \"$MEMTRACE\" info -q -"' /dev/null < /dev/null > quiet 2>&1
+# where there is none it is waited for in vain, in all of them at once
+TERM=xterm script -qec 'bash -c "slow \"$tiny\" | \"$MEMTRACE\" info -q -"' /dev/null < /dev/null > quiet 2>&1 &
+slow "$tiny" | "$MEMTRACE" info - > piped 2> piped.err &
+TERM=dumb script -qec 'bash -c "slow \"$tiny\" | \"$MEMTRACE\" report --format json -o dumb.out -"' /dev/null < /dev/null > dull 2>&1 &
+slow "$tiny" | "$MEMTRACE" report --format json -o - - > piped.json 2> report.err &
+wait
 if grep -q 'reading ' quiet; then fail 'progress in spite of -q'; else ok; fi
-slow | "$MEMTRACE" info - > .out 2> .err
-err_empty
+check grep -q segments quiet
+check grep -q segments piped
+if grep -qE 'reading |analysing ' dull; then fail 'progress on a dumb terminal'; else ok; fi
+check [ -s dumb.out ]
+check [ -s piped.json ]
+check [ ! -s piped.err ]
+check [ ! -s report.err ]
 TERM=xterm script -qec '"$MEMTRACE" info "$sample"' /dev/null < /dev/null > fast 2>&1
 check grep -q segments fast
 
@@ -44,17 +56,11 @@ for i in range(400000):
         break
 out(']]}')
 EOF
-    slow_big() { sleep 2 && cat big.json; } # the first line is due long before the input comes, however slow the start
-    export -f slow_big
-    TERM=xterm script -qec 'bash -c "slow_big | \"$MEMTRACE\" report --format json -o big.out -"' /dev/null < /dev/null > worked 2>&1
+    TERM=xterm script -qec 'bash -c "slow big.json worked reading | \"$MEMTRACE\" report --format json -o big.out -"' /dev/null < /dev/null > worked 2>&1
     check grep -q 'reading standard input: ' worked
     check grep -q 'analysing standard input' worked
     check grep -q ' events' worked
     check [ "$(tr '\r' '\n' < worked | grep -A 1 'analysing ' | tail -n 1 | cut -c 1-3)" = "$(printf '\033[K')" ]
-    slow_big | "$MEMTRACE" report --format json -o - - > .out 2> .err
-    err_empty
-    TERM=dumb script -qec 'bash -c "slow_big | \"$MEMTRACE\" report --format json -o big2.out -"' /dev/null < /dev/null > dull 2>&1
-    if grep -q 'analysing ' dull; then fail 'progress on a dumb terminal'; else ok; fi
 fi
 
 # colours: a terminal only, and not with NO_COLOR

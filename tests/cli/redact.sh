@@ -54,15 +54,20 @@ EOF
 cat > unpack.py << 'EOF'
 import base64, re, sys, zlib
 page = open(sys.argv[1], "rb").read()
+if "text" in sys.argv:
+    sys.stdout.buffer.write(re.sub(rb'(<script[^>]*id="mt-[^"]+"[^>]*>)[^<]*', rb"\1", page))
 for name, data in re.findall(rb'<script[^>]*id="(mt-[^"]+)"[^>]*>([^<]*)</script>', page):
     try:
         sys.stdout.buffer.write(b"\n" + zlib.decompress(base64.b64decode(data, validate=True)))
     except Exception:
         sys.stdout.buffer.write(b"\n" + data)
 EOF
-lacks_names() # FILE
+lacks_names() # FILE; what is packed in a page is unpacked: four letters are in its base64 by chance
 {
-    if grep -i -a -n -F -f planted "$1" > found; then
+    local text="$1"
+    case "$1" in *.html) text=unpacked.text && python3 -B unpack.py "$1" text > "$text" ;; esac
+    check [ -s "$text" ]
+    if grep -i -a -n -F -f planted "$text" > found; then
         fail "$1 has a planted name: $(head -c 400 found)"
     else
         ok
@@ -86,6 +91,7 @@ python3 -B unpack.py plain.html > plain.data
 python3 -B unpack.py red.html > red.data
 check grep -q -a alice plain.data # else this proves nothing
 check grep -q -a dp_actor.py red.data
+check [ "$(wc -c < unpacked.text)" -gt "$(wc -c < red.data)" ]
 lacks_names red.data
 # what diagnosis needs is there
 for word in dp_actor.py fsdp_workers.py compute_log_prob torch/nn; do

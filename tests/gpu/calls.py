@@ -33,7 +33,7 @@ def used():
 
 def runtime():
     """libcudart as it is mapped into this process."""
-    with open("/proc/self/maps", encoding="ascii", errors="replace") as f:
+    with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as f:
         for line in f:
             path = line.split(maxsplit=5)[-1].strip()
             if "libcudart" in os.path.basename(path):

@@ -49,6 +49,32 @@ static void s_sleep(const char *arg)
     }
 }
 
+/* What a test wants to know or to wait for has come; what it has yet to do. */
+static void s_touch(const char *arg)
+{
+    FILE *f = fopen(arg, "w");
+    if (f)
+        fclose(f);
+}
+static void s_await(const char *arg)
+{
+    for (int i = 0; i < 60000 && access(arg, F_OK); i++)
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+}
+static void s_resident(const char *arg)
+{
+    char line[256];
+    unsigned long kib;
+    FILE *f = fopen("/proc/self/status", "r");
+    (void)arg;
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "VmHWM: %lu", &kib) == 1)
+            printf("%lu\n", kib);
+    if (f)
+        fclose(f);
+    fflush(stdout);
+}
+
 static void s_exit(const char *arg)
 {
     int status = (int)app_number(&arg, 0);
@@ -205,6 +231,9 @@ const struct scenario process_scenarios[] = {
     {"print", "TEXT on stdout", s_print, false, false},
     {"stderr", "TEXT on stderr", s_stderr, false, false},
     {"sleep", "MS (100)", s_sleep, false, false},
+    {"touch", "FILE makes it", s_touch, false, false},
+    {"await", "FILE waits until it is there, five minutes at most", s_await, false, false},
+    {"resident", "the most memory that was resident, in KiB, on stdout", s_resident, false, false},
     {"exit", "STATUS (0)", s_exit, false, false},
     {"_exit", "STATUS without exit handlers", s_quick, false, false},
     {"threadexit", "STATUS exit() from another thread", s_thread_exit, false, false},

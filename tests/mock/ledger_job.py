@@ -2,7 +2,7 @@
 one and whose calls go to the fake libcuda through libraries named like the real ones. Each worker's snapshot lists what PyTorch holds;
 what every owner holds is written to LEDGER_TRUTH/RANK.json.
 
-LEDGER_OWNERS: folder of the fake libraries. LEDGER_FAIL: rank whose NCCL asks for more than there is during update_weights."""
+LEDGER_OWNERS: folder of the fake libraries. LEDGER_FAIL: rank whose NCCL asks for more than there is during update_weights. LEDGER_TICK: ms."""
 import ctypes
 import json
 import multiprocessing
@@ -12,6 +12,7 @@ import sys
 import time
 
 MB = 1 << 20
+TICK = int(os.environ.get("LEDGER_TICK", "50")) / 1000  # how long what is to be seen stays
 NEVER_SEEN = 0x123400000000  # a segment of PyTorch for which no call is made
 
 
@@ -126,7 +127,7 @@ def worker(rank, pipe):
         mine.add(at, 96 * MB, pool=(1, 7))
     pipe.send("ready")
     pipe.recv()  # the parent is in "gen"
-    time.sleep(0.05)
+    time.sleep(TICK)
     pipe.send("generated")
     pipe.recv()  # and now in "update_weights"
     for at, h in zip(regions[1:], handles[1:]):
@@ -136,7 +137,7 @@ def worker(rank, pipe):
             "time_ns": time.time_ns()}
     with open(os.path.join(os.environ["LEDGER_TRUTH"], f"{rank}.json"), "w", encoding="utf-8") as f:
         json.dump(held, f)
-    time.sleep(0.05)
+    time.sleep(TICK)
     if os.environ.get("LEDGER_FAIL") == str(rank):
         result, _ = driver.create(nccl, 1 << 40)
         pipe.send("failed")

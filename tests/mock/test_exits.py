@@ -7,7 +7,6 @@ import signal
 import stat
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import kit  # noqa: E402
@@ -55,7 +54,7 @@ def signals():
         spool, truth = kit.scratch(), kit.scratch()
         child = subprocess.Popen([str(kit.APP), "threads:2", "random:0"], env=kit.environment("cuda13", True, spool, FAKE_TRUTH=truth),
                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(0.15)
+        kit.check(f"{what}: at work", kit.until(lambda: kit.counted(truth, child.pid) > 500))
         child.send_signal(number)
         kit.equal(f"{what}: status", child.wait(), -number)
         trace = kit.trace_decode.load(spool)
@@ -79,12 +78,8 @@ def children(words, what, forked_from_cuda=False):
     plain = kit.run([kit.APP, *words], injected=False)
     done = kit.run([kit.APP, *words], truth=True)
     kit.check(f"{what}: as without the library", (done.status, done.out, done.err) == (plain.status, plain.out, plain.err), plain.told(), done.told())
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:  # a child that outlives its parent
-        alive = [pid for pid in kit.truth_files(done.truth_dir) if os.path.exists(f"/proc/{pid}") and zombie(pid) is False]
-        if not alive:
-            break
-        time.sleep(0.02)
+    # a child that outlives its parent
+    kit.until(lambda: not [pid for pid in kit.truth_files(done.truth_dir) if zombie(pid) is False])
     for pid in kit.truth_files(done.truth_dir):
         lines = lines_of(done.truth_dir, pid)
         p = done.process(pid)
@@ -107,9 +102,7 @@ def trees():
         for line in done.out.decode().splitlines():
             words = line.split()
             pids[int(words[2].split("=")[1])] = (words[0], int(words[1].split("=")[1]))
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline and any(zombie(pid) is False for pid in pids):
-            time.sleep(0.02)
+        kit.until(lambda: not any(zombie(pid) is False for pid in pids))
         kit.check(f"{what}: nothing damaged", not kit.damage(done.trace), done.trace.problems)
         driver = done.process()
         kit.check(f"{what}: the driver has ranges and no calls", driver and len(driver.ranges()) >= 3 and not driver.calls, driver and driver.ranges())

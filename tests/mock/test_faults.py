@@ -183,6 +183,11 @@ def one(fault):
     lines = []
     if truth:
         longest, lines = held(done.truth_dir, done.pid)
+        for _ in range(3):  # a fault holds a call each time, a busy machine hardly
+            if longest >= HELD:
+                folder = fault.folder() if fault.folder else None
+                again = kit.run(command, variant=fault.variant, spool=folder, truth=True, **{**fault.env, **fault.lib})
+                longest = min(longest, held(again.truth_dir, again.pid)[0])
         kit.check(f"{what}: no call is held", longest < HELD, longest)
     if fault.calls is None:
         if done.spool.is_dir() and list(done.spool.iterdir()):
@@ -239,8 +244,8 @@ def stop_writer(pid, seconds, told):
     told.append("stopped")
 
 
-def hanging_disk(stop=4):
-    """stop: seconds. A busy machine may need more of them until the job has filled what waits for the writer."""
+def hanging_disk(stop=4, tries=3):
+    """stop: seconds. A busy machine may need more of them until the job has filled what waits for the writer, and holds calls by itself."""
     what = f"a disk that hangs for {stop} seconds"
     spool, truth = kit.scratch(), kit.scratch()
     env = kit.environment("cuda13", True, spool, FAKE_TRUTH=truth, MEMTRACE_FLUSH_MS=20, MEMTRACE_MEMORY2=0)
@@ -261,9 +266,12 @@ def hanging_disk(stop=4):
     trace = kit.trace_decode.load(spool)
     p = next((q for q in trace.recorded()), None)
     if stop < 60 and p is not None and not max(p.dropped, (p.spool or {}).get("dropped", 0)):
-        hanging_disk(stop * 4)
+        hanging_disk(stop * 4, tries)
         return
     gaps = sum((line["t1"] - line["t0"]) / 1e9 for line in lines if line["t1"] - line["t0"] > 100e6)
+    if (longest >= HELD or gaps >= 2) and tries > 1:
+        hanging_disk(stop, tries - 1)
+        return
     kit.check(f"{what}: calls are held for a second once, and then no more", 0.3 < longest < HELD and gaps < 2, longest, gaps)
     if kit.check(f"{what}: a trace", p is not None and not trace.problems, trace.problems):
         lost = max(p.dropped, (p.spool or {}).get("dropped", 0))

@@ -921,7 +921,8 @@ static int odd_records(void)
     mti_request_sample();
     if (!mti_sample_asked) /* samples.c takes it: tells this sample from a periodic one */
         return 93;
-    usleep(100000);
+    for (int i = 0; i < 6000 && shared->done[60] == 0; i++)
+        usleep(10000);
     errno = 55;
     call_once(0, 2);
     return errno != 55 || shared->done[60] == 0;
