@@ -67,8 +67,8 @@ struct mt_collected {
     int32_t rank;
     bool running; /* still alive: what it recorded so far was taken, its files stay */
     bool has_cuda;
-    char *problem; /* why it recorded less than it should have, for the user; NULL = none */
-    uint32_t snapshots;
+    char *problem;             /* why it recorded less than it should have, for the user; NULL = none */
+    uint32_t snapshots, order; /* order: of the start */
 };
 struct mt_collection {
     MT_VEC(struct mt_collected) processes;

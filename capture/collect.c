@@ -220,6 +220,7 @@ static enum mt_rc summarise(struct job *j, const struct mt_found *f, const struc
     p->missing = t->missing;
     p->dropped = t->dropped > t->losses[MT_LO_RECORDS] ? t->dropped : t->losses[MT_LO_RECORDS];
     p->rank = t->rank;
+    p->order = j->c->processes.n;
     p->running = s->running;
     p->has_cuda = t->has_cuda;
     p->problem = mt_why_process(t);
@@ -466,7 +467,7 @@ static enum mt_rc everything(struct job *j)
     if (rc == MT_OK)
         rc = attach_all(j);
     if (rc == MT_OK && is_empty(j->c))
-        j->c->why_nothing = mt_why_nothing(j->tallies, j->scan.processes.n, o->argv, o->program, o->dir);
+        j->c->why_nothing = mt_why_nothing(j->tallies, j->scan.processes.n, o);
     else if (rc == MT_OK && !any_cuda(j->c))
         j->c->hint = mt_why_no_gpu(o->argv);
     if (rc == MT_OK)
@@ -474,6 +475,15 @@ static enum mt_rc everything(struct job *j)
     if (rc == MT_OK && j->stopped)
         rc = mt_fail(j->err, MT_EIO, "stopped before the trace was written");
     return rc;
+}
+
+/* For who reads the summary: those without a rank first, as a driver is, then rank by rank; otherwise as they were. */
+static int by_rank(const void *a, const void *b)
+{
+    const struct mt_collected *x = a, *y = b;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    return x->order < y->order ? -1 : x->order > y->order;
 }
 
 enum mt_rc mt_collect(struct mt_collection *out, const struct mt_collect_opts *o, struct mt_err *err)
@@ -510,6 +520,8 @@ enum mt_rc mt_collect(struct mt_collection *out, const struct mt_collect_opts *o
         rc = mt_trace_out_commit(&j.out, &out->path, err);
     }
     mt_trace_out_discard(&j.out);
+    if (out->processes.n > 1)
+        qsort(out->processes.p, out->processes.n, sizeof *out->processes.p, by_rank);
     out->spool_kept = rc != MT_OK || o->keep || out->n_running > 0 || out->n_waiting > 0;
     if (!out->spool_kept)
         mt_scan_remove(o->dir);

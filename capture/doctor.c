@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -89,18 +90,22 @@ static void check_holder(struct mt_checks *c)
 
 /* ---- the spool folder ---- */
 
-static bool can_allocate(const char *dir, int *error)
+/* Whether a file can be made (*error: why not), and whether it can have what a process takes. */
+static bool can_make_file(const char *dir, int *error, bool *roomy)
 {
     char *path = mt_text("%s/memtrace-doctor-XXXXXX", dir);
     int fd = path != NULL ? mkstemp(path) : -1;
     *error = fd < 0 ? errno : 0;
+    *roomy = false;
     if (fd >= 0) {
-        *error = posix_fallocate(fd, 0, 8 << 20);
+        struct rlimit most = {0, 0}; /* asking for more would end us by SIGXFSZ */
+        bool allowed = getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur == RLIM_INFINITY || most.rlim_cur >= 8 << 20;
+        *roomy = allowed && posix_fallocate(fd, 0, 8 << 20) == 0;
         (void)unlink(path);
         (void)close(fd);
     }
     mt_free(path);
-    return *error == 0;
+    return fd >= 0;
 }
 
 static void check_spool(struct mt_checks *c)
@@ -108,14 +113,21 @@ static void check_spool(struct mt_checks *c)
     const char *dir = mt_capture_env("TMPDIR");
     char shown[300];
     struct statvfs vfs;
+    bool roomy;
     int error;
 
     if (dir == NULL || dir[0] == '\0')
         dir = "/tmp";
     (void)mt_printable(shown, sizeof shown, dir, strlen(dir));
-    if (!can_allocate(dir, &error)) {
+    if (!can_make_file(dir, &error, &roomy)) {
         say(c, "spool folder", MT_CHECK_BAD, mt_text("%s: %s", shown, strerror(error)),
             mt_text("name another folder with --spool, as /dev/shm"));
+        return;
+    }
+    if (!roomy) {
+        say(c, "spool folder", MT_CHECK_NOTE, mt_text("%s: writable, but without room for 8 MiB", shown),
+            mt_text("it is recorded what fits, and what is not yet written is lost where a process is killed; name a larger "
+                    "folder with --spool"));
         return;
     }
     if (statvfs(dir, &vfs) == 0) {

@@ -115,7 +115,7 @@ static enum mt_rc check_output(const struct mt_launch_opts *o, struct mt_err *er
     char *dir;
     const char *base;
     struct stat st;
-    int there, writable;
+    int there, writable, error;
 
     (void)mt_printable(shown, sizeof shown, o->output, strlen(o->output));
     if (stat(o->output, &st) == 0) {
@@ -134,11 +134,12 @@ static enum mt_rc check_output(const struct mt_launch_opts *o, struct mt_err *er
         return mt_fail(err, MT_ENOMEM, "out of memory");
     there = stat(dir, &st) == 0 && S_ISDIR(st.st_mode);
     writable = there && access(dir, W_OK) == 0;
+    error = errno;
     mt_free(dir);
     if (!there)
         return mt_fail(err, MT_EIO, "%s: its folder does not exist", shown);
     if (!writable && (stat(o->output, &st) != 0 || S_ISREG(st.st_mode)))
-        return mt_fail(err, MT_EIO, "%s: its folder cannot be written: %s", shown, strerror(errno));
+        return mt_fail(err, MT_EIO, "%s: its folder cannot be written: %s", shown, strerror(error));
     return MT_OK;
 }
 

@@ -245,7 +245,7 @@ bool mt_spool_locked(const char *path);
 char *mt_why_process(const struct mt_tally *t);
 /* For a capture whose processes used no GPU: a work that was handed to others; NULL = no sign of that. */
 char *mt_why_no_gpu(char *const *argv);
-/* For a capture without any event; argv: of the command, may be NULL. */
-char *mt_why_nothing(const struct mt_tally *tallies, uint32_t n, char *const *argv, const char *program, const char *spool);
+/* For a capture without any event. */
+char *mt_why_nothing(const struct mt_tally *tallies, uint32_t n, const struct mt_collect_opts *o);
 
 #endif

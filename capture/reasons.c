@@ -52,11 +52,11 @@ static bool named(const char *word, const char *const *names)
 }
 
 struct clues {
-    bool ray, python, container, remote, root, slurm, is_static;
+    bool ray, python, container, remote, root, slurm, cleared, is_static;
 };
 
 /* What the command line shows: a program of these names starts the work where our variables do not reach. */
-static void look_at(const char *word, bool first, struct clues *c)
+static void look_at(const char *word, bool first, bool is_env, struct clues *c)
 {
     static const char *const containers[] = {"docker",    "podman", "nerdctl", "singularity",
                                              "apptainer", "enroot", "kubectl", NULL};
@@ -68,6 +68,7 @@ static void look_at(const char *word, bool first, struct clues *c)
     c->remote |= first && named(name, remotes);
     c->root |= first && named(name, roots);
     c->slurm |= named(name, slurms);
+    c->cleared |= is_env && (strcmp(word, "-i") == 0 || strcmp(word, "-") == 0 || strcmp(word, "--ignore-environment") == 0);
     c->python |= strncmp(name, "python", 6) == 0 || strstr(name, ".py") != NULL || strstr(word, "python") != NULL;
     c->ray |= strcmp(name, "ray") == 0 || strncmp(word, "verl.", 5) == 0 || strstr(word, "ray_kwargs") != NULL ||
               strstr(word, "ray.init") != NULL || strncmp(word, "areal.launcher.ray", 18) == 0;
@@ -96,16 +97,17 @@ static struct clues clues_of(char *const *argv)
     struct clues c;
     memset(&c, 0, sizeof c);
     for (uint32_t i = 0; argv != NULL && i < 4096 && argv[i] != NULL; i++)
-        look_at(argv[i], i == 0, &c);
+        look_at(argv[i], i == 0, i > 0 && strcmp(mt_base_name(argv[i - 1]), "env") == 0, &c);
     c.ray |= c.python && is_ray_elsewhere();
     return c;
 }
 
 char *mt_why_no_gpu(char *const *argv) { return clues_of(argv).ray ? mt_strndup(RAY, sizeof RAY - 1) : NULL; }
 
-char *mt_why_nothing(const struct mt_tally *tallies, uint32_t n, char *const *argv, const char *program, const char *spool)
+char *mt_why_nothing(const struct mt_tally *tallies, uint32_t n, const struct mt_collect_opts *o)
 {
-    struct clues c = clues_of(argv);
+    const char *program = o->program, *spool = o->dir;
+    struct clues c = clues_of(o->argv);
     struct mt_elf_facts elf;
     char text[3000] = "";
     size_t used = 0;
@@ -126,6 +128,10 @@ char *mt_why_nothing(const struct mt_tally *tallies, uint32_t n, char *const *ar
     }
     if (used > 0)
         return mt_strndup(text, strlen(text));
+    if (o->sig != 0)
+        SAY("the command was killed by signal %d, perhaps before it came to the GPU\n", o->sig);
+    else if (o->status > 0)
+        SAY("the command failed (status %d), perhaps before it came to the GPU: see what it printed\n", o->status);
     if (loaded > 0) {
         SAY("the library was loaded, but no driver call that concerns memory and no NVTX range was made\n%s", c.ray ? RAY : "");
     } else if (c.ray) {
@@ -138,6 +144,8 @@ char *mt_why_nothing(const struct mt_tally *tallies, uint32_t n, char *const *ar
         SAY("the steps of srun may run on other nodes, where %s is not seen: put memtrace behind it (srun bash -c "
             "'memtrace capture -o trace-$SLURM_PROCID.gz -- ...'), or use --spool with a folder that all nodes see\n",
             spool);
+    } else if (c.cleared) {
+        SAY("env -i drops the variables: put memtrace behind it (env -i ... memtrace capture -- ...)\n");
     } else if (c.root) {
         SAY("sudo and setuid programs drop the variables: put memtrace behind it (sudo memtrace capture -- ...)\n");
     } else if (c.remote) {
@@ -147,7 +155,7 @@ char *mt_why_nothing(const struct mt_tally *tallies, uint32_t n, char *const *ar
     } else {
         SAY("no process loaded the recorder: none started CUDA (cuInit) or marked an NVTX range, or it could not see the "
             "library "
-            "(another container, another root, a setuid or static program)\n"
+            "(another container, another root, a setuid or static program, an environment made anew)\n"
             "'memtrace doctor' checks the machine; an application that runs on a GPU here should have left a trace\n");
     }
 #undef SAY

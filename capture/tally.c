@@ -458,10 +458,14 @@ char *mt_tally_name(const struct mt_tally *t)
         return NULL;
     if (strncmp(program, "python", 6) == 0 || strncmp(program, "pypy", 4) == 0)
         for (uint32_t i = 1; i < t->argv.n && v[i] != NULL; i++) {
-            if (strcmp(v[i], "-m") == 0 && i + 1 < t->argv.n && v[i + 1] != NULL)
-                return mt_strndup(v[i + 1], strlen(v[i + 1]));
-            if (strcmp(v[i], "-c") == 0)
+            const char *next = i + 1 < t->argv.n && v[i + 1] != NULL ? v[i + 1] : "";
+            if (strcmp(v[i], "-m") == 0 && next[0] != '\0')
+                return mt_strndup(next, strlen(next));
+            if (strcmp(v[i], "-c") == 0) { /* called as the report calls it */
+                if (strncmp(next, "from multiprocessing.", 21) == 0)
+                    program = "multiprocessing child";
                 break;
+            }
             if (strcmp(v[i], "-W") == 0 || strcmp(v[i], "-X") == 0)
                 i++;
             else if (v[i][0] != '-')

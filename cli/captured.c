@@ -40,10 +40,11 @@ static void say_process(const struct mt_collected *p, bool hosts)
     if (hosts)
         snprintf(host, sizeof host, " on %s", p->host);
     if (p->has_cuda)
-        n += (size_t)snprintf(what, sizeof what, "%s%s%s calls, peak %s", p->device, p->device[0] != '\0' ? ": " : "",
-                              mt_fmt_count(calls, p->calls), mt_fmt_bytes(peak, p->peak));
+        n += (size_t)snprintf(what, sizeof what, "%s%s%s call%s, peak %s", p->device, p->device[0] != '\0' ? ": " : "",
+                              mt_fmt_count(calls, p->calls), p->calls == 1 ? "" : "s", mt_fmt_bytes(peak, p->peak));
     if (p->ranges > 0)
-        n += (size_t)snprintf(what + n, sizeof what - n, "%s%s ranges", n > 0 ? ", " : "", mt_fmt_count(ranges, p->ranges));
+        n += (size_t)snprintf(what + n, sizeof what - n, "%s%s range%s", n > 0 ? ", " : "", mt_fmt_count(ranges, p->ranges),
+                              p->ranges == 1 ? "" : "s");
     if (p->snapshots > 0)
         n += (size_t)snprintf(what + n, sizeof what - n, "%s%u snapshot%s", n > 0 ? ", " : "", p->snapshots,
                               p->snapshots == 1 ? "" : "s");

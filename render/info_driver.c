@@ -38,7 +38,13 @@ static void term(struct mt_out *o, const struct mt_trace *t, mt_str_id id) { mt_
 static void ended(const struct mt_process *p, struct mt_out *o)
 {
     switch (p->end) {
-    case MT_END_EXIT: mt_puts(o, "ended normally"); break;
+    case MT_END_EXIT: /* seen by the process itself */
+        if (p->end_status == 0) {
+            mt_puts(o, "ended normally");
+            break;
+        }
+        mt_putf(o, "ended with status %d", p->end_status);
+        break;
     case MT_END_STATUS: mt_putf(o, "ended with status %d", p->end_status); break;
     case MT_END_SIGNAL: mt_putf(o, "killed by signal %d", p->end_status); break;
     case MT_END_GONE: mt_puts(o, "ended without a word (killed, _exit or exec)"); break;

@@ -112,10 +112,10 @@ char *mt_job_moment(char buf[40], const struct mt_job *j, uint64_t time_ns)
 char *mt_job_end(char buf[64], const struct mt_process *p)
 {
     switch (p->end) {
-    case MT_END_EXIT: (void)snprintf(buf, 64, "ended by itself"); break;
+    case MT_END_EXIT:
     case MT_END_STATUS:
         if (p->end_status == 0)
-            (void)snprintf(buf, 64, "ended well");
+            (void)snprintf(buf, 64, "%s", p->end == MT_END_EXIT ? "ended by itself" : "ended well");
         else
             (void)snprintf(buf, 64, "ended with status %d", (int)p->end_status);
         break;

@@ -59,7 +59,7 @@ refused "its folder does not exist" capture -o no/such/x.gz touch ran
 refused "for the recording: No such file or directory; name a folder with --spool" capture --spool /no/such touch ran
 if [ "$(id -u)" -ne 0 ]; then
     mkdir locked && chmod 500 locked
-    refused "its folder cannot be written" capture -o locked/x.gz touch ran
+    refused "locked/x.gz: its folder cannot be written: Permission denied" capture -o locked/x.gz touch ran
     refused "name another folder with --spool" capture --spool locked touch ran
 fi
 held() # WHO VARIABLE=VALUE
@@ -111,7 +111,7 @@ no_spool
 mkdir gone
 run 4 capture -o gone/x.gz -- sh -c 'rmdir gone; exit 4'
 err_has "gone/x.gz: cannot be written"
-err_has "write it elsewhere with: memtrace collect $TMP/spools/memtrace-"
+err_has "write it elsewhere with: memtrace collect $Q$TMP/spools/memtrace-"
 run 0 collect "$TMP"/spools/memtrace-* -o saved.gz --remove
 exists saved.gz
 no_spool
@@ -168,6 +168,19 @@ check [ "$(head -n 1 .err)" = between ]
 run 0 capture -o m.gz -- true
 err_has "nothing was recorded. Why:"
 err_has "none started CUDA (cuInit) or marked an NVTX range"
+err_lacks "perhaps before it came to the GPU"
+run 3 capture -o m3.gz -- sh -c 'exit 3'
+err_has "the command failed (status 3), perhaps before it came to the GPU"
+err_has "none started CUDA (cuInit)"
+# shellcheck disable=SC2016
+run 137 capture -o m9.gz -- sh -c 'kill -9 $$'
+err_has "the command was killed by signal 9, perhaps before it came to the GPU"
+for clear in -i -; do
+    run 0 capture -f -o m4.gz -- env "$clear" PATH="$PATH" true
+    err_has "env -i drops the variables: put memtrace behind it"
+done
+run 0 capture -f -o m4.gz -- echo -i
+err_lacks "drops the variables"
 printf '#!/bin/sh\nexit 0\n' > docker && chmod +x docker && cp docker srun && cp docker sudo && cp docker ray
 PATH="$TMP:$PATH" run 0 capture -o n.gz -- docker run x
 err_has "a container does not get the variables"

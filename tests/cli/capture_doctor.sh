@@ -51,6 +51,11 @@ state injection bad
 check grep -qF "Nsight Systems" .out
 TMPDIR=/no/such run 1 doctor --json
 state "spool folder" bad
+# a folder that takes files, but none of the size that a process has: less is recorded, not nothing
+(ulimit -f 1000 && "$MEMTRACE" doctor --json > .out 2> .err)
+check [ $? -eq 0 ]
+state "spool folder" note
+check [ -z "$(ls -A tmp)" ]
 MEMTRACE_CUPTI=/no/such.so run 1 doctor --json
 state libcupti bad
 MEMTRACE_INJECT=/no/such.so run 1 doctor --json
