@@ -102,6 +102,12 @@ static bool needs_growth(const struct mt_fix_rule *r)
     return r->card.when.text != NULL && strstr(r->card.when.text, "growth") != NULL;
 }
 
+bool mt_logdiag_fits_joined(const struct mt_logdiag *d)
+{
+    return d->cause == MT_LC_CAPACITY && d->request <= d->capacity && d->free != MT_LOG_NONE && d->unallocated != MT_LOG_NONE &&
+           d->unallocated >= d->reserved / 30 && d->unallocated < d->request && d->free + d->unallocated >= d->request;
+}
+
 /* The rules that the query selects, into d. */
 static bool take(struct mt_logdiag *d, const struct mt_logdiag_opts *o, const struct mt_advice_query *q)
 {
@@ -164,7 +170,7 @@ bool mt_logdiag_advise(struct mt_logdiag *d, const struct mt_logs *logs, const s
         q.foreign = d->capacity - d->free - d->reserved;
     of_line(&q, &fw, f);
     q.arm = on_arm(logs);
-    q.fragmentation = d->cause == MT_LC_FRAGMENTATION;
+    q.fragmentation = d->cause == MT_LC_FRAGMENTATION || mt_logdiag_fits_joined(d);
     q.host_memory = d->cause == MT_LC_HOST || d->cause == MT_LC_KILLED;
     ok = take(d, o, &q);
     if (ok && d->advice.n == 0) { /* what the phase has fits nothing that a log can tell: how to learn more */

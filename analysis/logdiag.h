@@ -83,7 +83,7 @@ enum mt_rc mt_logdiag_make(struct mt_logdiag **out, const struct mt_logs *logs, 
                            struct mt_err *err);
 void mt_logdiag_free(struct mt_logdiag *d); /* NULL is fine */
 
-/* ---- among logdiag.c and logsay.c ---- */
+/* ---- among logdiag.c, logsay.c and logadvice.c ---- */
 
 #define MT_LOG_ROUNDED (UINT64_C(32) << 20) /* sizes of one thing in two lines may differ by their printed decimals */
 static inline uint64_t mt_log_or_zero(uint64_t v) { return v == MT_LOG_NONE ? 0 : v; }
@@ -93,6 +93,8 @@ static inline uint64_t mt_log_minus(uint64_t a, uint64_t b)
 }
 /* The last memory line before fact `before` that names a place, of the same writer; NULL = none. */
 const struct mt_log_fact *mt_logdiag_mark(const struct mt_log *log, uint32_t before);
+/* Free and unallocated bytes would do for the request, but only together. */
+bool mt_logdiag_fits_joined(const struct mt_logdiag *d);
 /* Sentence and because of d. false = out of memory. */
 bool mt_logdiag_say(struct mt_logdiag *d, const struct mt_logs *logs);
 

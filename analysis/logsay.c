@@ -152,8 +152,7 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d, con
                 "Of what PyTorch had reserved only %s were not in use, less than a thirtieth: the ends of many segments, as "
                 "on any full card.",
                 mt_words_bytes(a, d->unallocated));
-        else if (d->free != MT_LOG_NONE && d->unallocated != MT_LOG_NONE && d->unallocated >= d->reserved / 30 &&
-                 d->free + d->unallocated >= d->request)
+        else if (mt_logdiag_fits_joined(d))
             mt_words_add(
                 t,
                 "The %s that PyTorch had reserved and did not use would have sufficed together with what was free, but not in "

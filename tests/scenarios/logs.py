@@ -324,7 +324,7 @@ SCENARIOS = [
     alone("larger-than-the-card", "TheRock 1054, pytorch 134208", TOO_LARGE, "capacity", must_not=["B01", "B35"]),
     alone("container-says-nothing", "ms-swift 5943: 0 bytes in use", IN_CONTAINER, "foreign", must=["B35"]),
     alone("ends-of-segments", "stanford_alpaca 308, OpenRLHF 95: a full card", FULL_CARD, "capacity", phase="train", must=["P01", "P02"]),
-    alone("all-but-enough", "TRL 3172: unallocated and free together", ALL_BUT, "capacity", phase="train", must=["B31"]),
+    alone("all-but-enough", "TRL 3172: unallocated and free together", ALL_BUT, "capacity", phase="train", must=["B01", "B31"]),
     alone("engine-loads", "SGLang 19781", LOADING, "capacity", phase="rollout.load", must_not=["B33", "P01"]),
     alone("sglang-calls-vllm", "SGLang 4547", SGLANG_STREAM, ("none", "capacity"), phase="rollout.generate", must=["B17"], must_not=["B41"]),
     alone("colab", "unsloth 465, 3373: a notebook's traceback", COLAB, "capacity", phase="train", must=["P01"]),
