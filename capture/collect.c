@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PART (1u << 20) /* of an attached file */
+#define PART (15u << 16) /* of an attached file: with the record that names it, it has to fit into one chunk (CHUNK_FULL) */
 
 struct job {
     const struct mt_collect_opts *o;

@@ -4,8 +4,9 @@
 # initialised. Waits for `import torch.cuda`, then for the first CUDA initialisation (torch.cuda._lazy_call: recording would otherwise
 # initialise CUDA itself, and break programs that fork first), then records the allocator's history, bounded, and dumps it
 #     when memory runs out (the first 3 times), at exit, and on SIGUSR2 where nobody handles that signal
-# into MEMTRACE_SPOOL as mt-<host>-<pid>-<uid>-rank<R>-<oom1|exit|usr1>-dev<N>.pickle, written as *.part and renamed.
-# A program that records its own history is left alone. What was done, and what went wrong, is in mt-<host>-<pid>-<uid>-torch.txt.
+# into MEMTRACE_SPOOL as mt-<host>-<pid>-<uid>-rank<R>-<oom1|exit|usr1|own>-dev<N>.pickle, written as *.part and renamed.
+# A program that records its own history is left alone: what was recorded until then is dumped (own), and when its memory runs out, its
+# history is read once if it has a bound. What was done, and what went wrong, is in mt-<host>-<pid>-<uid>-torch.txt.
 # Nothing is ever printed, and no exception leaves.
 #
 # Settings: MEMTRACE_TORCH=0 (off), MEMTRACE_TORCH_MAX_ENTRIES (100000 events), MEMTRACE_TORCH_STACKS (python; all: C++ too),
@@ -15,6 +16,8 @@ import os
 import sys
 
 MAX_OOM = 3
+MAX_ENTRIES = 1000000
+OWN = "the program records its own memory history: it is left alone"
 
 
 class Hook:
@@ -26,6 +29,7 @@ class Hook:
         self.pid = os.getpid()  # of the process that records
         self.active = False     # our recording is on
         self.users = False      # the program records itself
+        self.bounded = False    # so few entries that they can be read when its memory runs out
         self.ooms = 0
         self.usr = 0
         self.exit_done = False
@@ -77,8 +81,8 @@ class Hook:
         self.note("%s failed: %s" % (what, traceback.format_exc(limit=-6).strip().replace("\n", " | ")))
 
     def dump(self, why, device=None):
-        """Writes a snapshot; why: oom1, exit, usr1. Another thread that is at it, or this one inside it, is not waited for."""
-        if not self.active or self.users or os.getpid() != self.pid or not self.lock.acquire(False):
+        """Writes a snapshot; why: oom1, exit, usr1, own. Another thread that is at it, or this one inside it, is not waited for."""
+        if not (self.active or self.users) or os.getpid() != self.pid or not self.lock.acquire(False):
             return
         part = None
         try:
@@ -141,10 +145,22 @@ class Hook:
                       "record_context_cpp": stacks == "all"}
         return {k: v for k, v in wanted.items() if k in names}
 
+    @staticmethod
+    def is_bounded(function, args, kwargs):
+        import inspect
+
+        try:
+            given = inspect.signature(function).bind(*args, **kwargs)
+            given.apply_defaults()
+            return given.arguments.get("max_entries", given.arguments.get("trace_alloc_max_entries", sys.maxsize)) <= MAX_ENTRIES
+        except Exception:
+            return False
+
     def on_init(self):
         """Called by torch.cuda once CUDA is initialised in this process."""
         try:
             if self.users:
+                self.watch_oom()
                 return
             if os.getpid() != self.pid:
                 self.reset()
@@ -153,7 +169,8 @@ class Hook:
             enabled = getattr(torch._C, "_cuda_isHistoryEnabled", None)
             if enabled is not None and enabled():
                 self.users = True
-                self.note("the program records its own memory history: it is left alone")
+                self.note(OWN)
+                self.watch_oom()
                 return
             record = getattr(memory._record_memory_history, "_memtrace_original", memory._record_memory_history)
             arguments = self.choose(record)
@@ -180,7 +197,7 @@ class Hook:
 
         def observer(device, *unused):
             try:
-                if os.getpid() == pid and self.ooms < MAX_OOM and self.active and not self.users:
+                if os.getpid() == pid and self.ooms < (self.bounded if self.users else MAX_OOM):
                     self.ooms += 1
                     self.dump("oom%d" % self.ooms, device if isinstance(device, int) else None)
             except Exception:
@@ -200,7 +217,8 @@ class Hook:
     def at_exit(self):
         if not self.exit_done and os.getpid() == self.pid:
             self.exit_done = True
-            self.dump("exit")
+            if not self.users:
+                self.dump("exit")
 
     def watch_signal(self):
         import signal
@@ -226,7 +244,8 @@ class Hook:
                 os.kill(os.getpid(), signum)
                 return
             self.usr += 1
-            self.dump("usr%d" % self.usr)
+            if not self.users:
+                self.dump("usr%d" % self.usr)
 
         signal.signal(number, handler)
         signal.siginterrupt(number, False)
@@ -244,9 +263,19 @@ class Hook:
             def _record_memory_history(*args, **kwargs):
                 if os.getpid() != self.pid:
                     self.reset()
+                if not self.users and (args or [kwargs.get("enabled", "all")])[0] in (None, False):
+                    self.note("the program switches off a memory history that it had not switched on: ours goes on")
+                    if self.active:
+                        return None
+                    done = original(*args, **kwargs)  # initialises CUDA, and with it on_init(), before it switches off
+                    if self.active:
+                        original(**self.choose(original))
+                    return done
                 if not self.users:
+                    self.dump("own")
                     self.users = True
-                    self.note("the program records its own memory history: it is left alone")
+                    self.note(OWN)
+                self.bounded = self.is_bounded(original, args, kwargs)
                 return original(*args, **kwargs)
 
             _record_memory_history._memtrace_original = original

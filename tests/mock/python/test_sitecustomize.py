@@ -64,7 +64,7 @@ class Run:
 
     def kinds(self):
         """What the dumps are for, in order of their names."""
-        return [re.search(r"-(oom\d|exit|usr\d)-dev", f).group(1) for f in self.dumps()]
+        return [re.search(r"-(oom\d|exit|usr\d|own)-dev", f).group(1) for f in self.dumps()]
 
     def log(self, what, with_hook=1):
         try:
@@ -246,17 +246,28 @@ class Hook(unittest.TestCase):
                 self.assertEqual(len(r.log("init")), len(pids))
 
     def test_programs_own_recording(self):
-        for call in ("torch.cuda.memory._record_memory_history()", "torch.cuda.memory._record_memory_history(max_entries=5)",
-                     "torch.cuda.init(); torch.cuda.memory._record_memory_history('all', max_entries=5)",
-                     "from torch.cuda.memory import _record_memory_history as f; torch.cuda.init(); f(enabled='all')"):
+        # what was recorded before it is kept, and at the first failure its history is read, if it has a bound
+        for call, kinds in (("torch.cuda.memory._record_memory_history()", []),
+                            ("torch.cuda.memory._record_memory_history(max_entries=5)", ["oom1"]),
+                            ("torch.cuda.memory._record_memory_history('all', max_entries=10**7)", []),
+                            ("torch.cuda.init(); torch.cuda.memory._record_memory_history('all', max_entries=5)", ["oom1", "own"]),
+                            ("from torch.cuda.memory import _record_memory_history as f; torch.cuda.init(); f(enabled='all')", ["own"])):
             with self.subTest(call):
-                r = Run(self, "import torch\n" + OOM + call + "\noom()\ntorch.cuda.memory._dump_snapshot('mine.pickle')\n"
+                r = Run(self, "import torch\n" + OOM + call + "\noom()\noom()\ntorch.cuda.memory._dump_snapshot('mine.pickle')\n"
                               "torch.cuda.memory._record_memory_history(enabled=None)\n")
-                self.assertEqual(r.dumps(), [])
-                self.assertIn("left alone", r.notes())
+                self.assertEqual(r.kinds(), kinds)
                 self.assertEqual(r.notes().count("left alone"), 1)
                 own = [x["arguments"] for x in r.log("record", 0)]
                 self.assertEqual([x["arguments"] for x in r.log("record")][-len(own):], own)
+
+    def test_program_switches_off_what_it_had_not_switched_on(self):
+        for call in ("torch.cuda.init(); torch.cuda.memory._record_memory_history(enabled=None)",
+                     "torch.cuda.memory._record_memory_history(None)"):
+            with self.subTest(call):
+                r = Run(self, "import torch\n" + OOM + call + "\noom()\n")
+                self.assertEqual(r.kinds(), ["exit", "oom1"])
+                self.assertNotIn("left alone", r.notes())
+                self.assertEqual(r.log("record")[-1]["arguments"]["enabled"], "all")
 
     def test_signature_is_kept(self):
         Run(self, "import inspect, torch\nf = torch.cuda.memory._record_memory_history\n"
