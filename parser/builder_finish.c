@@ -165,6 +165,35 @@ static void sort_settings(struct mt_trace *t)
     }
 }
 
+/* Actions that were left out on purpose (skip_actions of newer PyTorch). A free that is requested and not completed holds its block for
+ * ever, so where no completion was recorded at all and no block waits at the end, the request is taken for it. */
+static void settle_skipped(struct mt_trace *t, struct mt_device *d)
+{
+    enum { ENOUGH = 16 }; /* a short ring may begin between request and completion */
+    uint64_t *n = d->n_by_action, *bytes = d->bytes_by_action;
+    d->no_requests = n[MT_ACT_FREE_COMPLETED] != 0 && n[MT_ACT_FREE_REQUESTED] == 0;
+    if (n[MT_ACT_FREE_COMPLETED] != 0 || n[MT_ACT_FREE_REQUESTED] < ENOUGH || d->is_cut)
+        return;
+    for (uint32_t i = 0; i < t->segments.n; i++) {
+        const struct mt_segment *s = &t->segments.p[i];
+        for (uint32_t k = s->first_block; mt_segment_is_on(s, d->ordinal, d->kind) && k < s->first_block + s->n_blocks; k++)
+            if (t->blocks.p[k].state == MT_BLOCK_PENDING_FREE)
+                return;
+    }
+    for (uint64_t i = 0; i < d->events.n; i++) {
+        struct mt_event *e = &d->events.chunk[i >> MT_CHUNK_SHIFT][i & (MT_CHUNK_EVENTS - 1)];
+        if (e->action == MT_ACT_FREE_REQUESTED)
+            e->action = MT_ACT_FREE_COMPLETED;
+    }
+    n[MT_ACT_FREE_COMPLETED] = n[MT_ACT_FREE_REQUESTED];
+    bytes[MT_ACT_FREE_COMPLETED] = bytes[MT_ACT_FREE_REQUESTED];
+    n[MT_ACT_FREE_REQUESTED] = bytes[MT_ACT_FREE_REQUESTED] = 0;
+    mt_trace_diag(t, MT_DIAG_NOTE, false, 0,
+                  "device %d has no free_completed entries (skip_actions): blocks are taken as free from the moment that it "
+                  "was requested",
+                  d->ordinal);
+}
+
 int mt_build_finish(struct mt_builder *b)
 {
     struct mt_trace *t = b->t;
@@ -173,6 +202,8 @@ int mt_build_finish(struct mt_builder *b)
         return 0;
     if (!mt_intern_functions(t))
         return mt_b_nomem(b);
+    for (uint32_t i = 0; i < t->devices.n; i++)
+        settle_skipped(t, &t->devices.p[i]);
     sort_settings(t);
     if (b->n_bad_records != 0)
         mt_trace_diag(t, MT_DIAG_NOTE, false, 0, "%llu record%s a field and %s left out", (unsigned long long)b->n_bad_records,

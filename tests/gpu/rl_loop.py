@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A small reinforcement-learning loop with the memory behaviour of the big ones: a transformers model with random weights generates,
-scores (log-probabilities of the policy and of a reference), trains (forward, backward, optimizer) and hands its weights to a second
-copy. One process, one GPU. Nothing is downloaded.
+"""A small reinforcement-learning loop with the memory behaviour of the big ones: a model with random weights (of
+transformers, else that of model.py) generates, scores (log-probabilities of the policy and of a reference), trains (forward,
+backward, optimizer) and hands its weights to a second copy. One process, one GPU. Nothing is downloaded.
 
     rl_loop.py --steps 3 --snapshot out.pickle --stacks all
     rl_loop.py --steps 3 --expandable --checkpoint --snapshot out.pickle --stacks python
@@ -61,7 +61,12 @@ class Phase:
 
 
 def make_model():
-    from transformers import LlamaConfig, LlamaForCausalLM
+    try:
+        from transformers import LlamaConfig, LlamaForCausalLM
+    except ImportError:
+        from model import CausalLM
+
+        return CausalLM(ARGS.vocab, ARGS.hidden, ARGS.layers).to("cuda", torch.bfloat16)
 
     config = LlamaConfig(vocab_size=ARGS.vocab, hidden_size=ARGS.hidden, intermediate_size=ARGS.hidden * 3, use_cache=True,
                          num_hidden_layers=ARGS.layers, num_attention_heads=8, num_key_value_heads=4,

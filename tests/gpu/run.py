@@ -3,10 +3,11 @@
 
     python3 tests/gpu/run.py --build FOLDER --out RESULTS [--quick] [--only NAME,...]
 
-FOLDER is a build folder or an installed or unpacked package of memtrace. Needs an NVIDIA GPU and PyTorch; transformers for the training
-loop (random weights; nothing is fetched). Each check runs in a process of its own with a limit; after each, RESULTS has results.json,
-results.md and artifacts.tar.gz (traces, snapshots, logs). A check that cannot run here says why; one that finds a difference fails; the
-exit status is 1 when any failed, 77 without a GPU. tests/gpu/README.md lists what each check is for and which run has proven it."""
+FOLDER is a build folder or an installed or unpacked package of memtrace. Needs an NVIDIA GPU and PyTorch; the training loop takes its
+model from transformers where that is installed, else from model.py (random weights; nothing is fetched). Each check runs in a process
+of its own with a limit; after each, RESULTS has results.json, results.md and artifacts.tar.gz (traces, snapshots, logs). A check that
+cannot run here says why; one that finds a difference fails; the exit status is 1 when any failed, 77 without a GPU. tests/gpu/README.md
+lists what each check is for and which run has proven it."""
 import argparse
 import json
 import os
@@ -106,14 +107,6 @@ def totals_plain(lab, _quick):
     against_nvml(lab, "plain", 600 * MIB)
 
 
-def need_transformers():
-    """Without importing it here: that takes seconds."""
-    import importlib.util
-
-    if importlib.util.find_spec("transformers") is None:
-        raise Skip("transformers is not installed")
-
-
 def loop_args(quick):
     return ["--steps", "2" if quick else "4", "--nvtx"]
 
@@ -147,14 +140,12 @@ def loop_pair(lab, quick, name, more, options):
 @check(120, 40)
 def training_loop(lab, quick):
     """a small RL loop: phases, reconciliation with its snapshot, overhead per step"""
-    need_transformers()
     loop_pair(lab, quick, "plain", [], [])
 
 
 @check(120, 30)
 def into_a_real_oom(lab, _quick):
     """the loop runs out of memory: headline, request and phase against PyTorch's own sentence"""
-    need_transformers()
     p, trace = lab.capture("loop_oom", lab.script("rl_loop.py", "--oom", "--nvtx", "--batch", 16))
     assert p.returncode == 1, f"status {p.returncode}: {p.stderr[-800:]}"
     sentence = said(p)["oom"]
@@ -251,14 +242,12 @@ def after_kill_9(lab, quick):
 @check(120, 40)
 def training_loop_expandable(lab, quick):
     """the same with expandable segments"""
-    need_transformers()
     loop_pair(lab, quick, "expandable", ["--expandable"], [])
 
 
 @check(180, 40)
 def snapshots_for_samples(lab, quick):
     """real snapshots of the loop, small enough to keep: samples/real/"""
-    need_transformers()
     for name, more in (("loop_all", []), ("loop_oom_torch", ["--oom", "--batch", "16"]), ("loop_expandable", ["--expandable"]),
                        ("loop_checkpoint", ["--checkpoint"]), ("loop_python", ["--stacks", "python"])):
         path = lab.path(f"{name}.pickle")
@@ -325,7 +314,6 @@ def ends(lab, _quick):
 @check(120, 40)
 def training_loop_more(lab, quick):
     """the same with activation checkpointing, and without PyTorch's own history"""
-    need_transformers()
     loop_pair(lab, quick, "no_torch", [], ["--no-torch"])
     loop_pair(lab, quick, "checkpointing", ["--checkpoint"], [])
 

@@ -100,8 +100,11 @@ class Running(Folder):
         return gpu_run.start_one("environment", self.sleepy(), self.folder, left)
 
     def test_a_check_that_hangs_is_stopped_with_its_children(self):
-        entry = self.one(3, 0, 100)
-        self.assertEqual((entry["result"], entry["why"]), ("failed", "stopped after 3 s"))
+        for limit in (3, 30, 300):  # a busy machine has to come as far as to the child
+            entry = self.one(limit, 0, 1000)
+            self.assertEqual((entry["result"], entry["why"]), ("failed", f"stopped after {limit} s"))
+            if os.path.exists(self.path("pid")):
+                break
         with open(self.path("pid"), encoding="ascii") as f:
             pid = f.read().strip()
         state = ""
@@ -187,9 +190,6 @@ class OnTheSample(Folder):
 
     def test_out_of_memory(self):
         told = '{"oom": "CUDA out of memory. Tried to allocate %s. GPU 0 has a total capacity of 1.00 GiB"}'
-        with_loop = gpu_run.need_transformers
-        gpu_run.need_transformers = lambda: None
-        self.addCleanup(setattr, gpu_run, "need_transformers", with_loop)
         lab = self.lab(told % "40.00 MiB", 1)
         gpu_run.into_a_real_oom(lab, True)
         self.assertIn(40 << 20, lab.seen["failed_requests"])

@@ -1,0 +1,48 @@
+/* sim.h -- what sim_cudart.c uses of sim_driver.c: the CUDA driver's interface, by its public names and types. */
+#ifndef MT_TESTS_TORCH_SIM_H
+#define MT_TESTS_TORCH_SIM_H
+#include <stddef.h>
+#include <stdint.h>
+
+int cuInit(unsigned flags);
+int cuDriverGetVersion(int *version);
+int cuDeviceGetCount(int *count);
+int cuDeviceTotalMem_v2(size_t *bytes, int device);
+int cuDeviceGetName(char *name, int length, int device);
+int cuDeviceGetAttribute(int *value, int attribute, int device);
+int cuDevicePrimaryCtxRetain(void **context, int device);
+int cuCtxSetCurrent(void *context);
+int cuMemGetInfo_v2(size_t *free_bytes, size_t *total);
+int cuMemAlloc_v2(uint64_t *at, size_t size);
+int cuMemFree_v2(uint64_t at);
+int cuMemHostAlloc(void **at, size_t size, unsigned flags);
+int cuMemFreeHost(void *at);
+
+/* Not in sim_driver.c. */
+#pragma weak cuMemAllocAsync
+#pragma weak cuMemFreeAsync
+#pragma weak cuDeviceGetDefaultMemPool
+#pragma weak cuMemPoolSetAttribute
+#pragma weak cuMemPoolGetAttribute
+#pragma weak cuMemPoolTrimTo
+#pragma weak cuGraphCreate
+#pragma weak cuGraphDestroy
+#pragma weak cuGraphInstantiateWithFlags
+#pragma weak cuGraphLaunch
+#pragma weak cuGraphExecDestroy
+int cuMemAllocAsync(uint64_t *at, size_t size, void *stream);
+int cuMemFreeAsync(uint64_t at, void *stream);
+int cuDeviceGetDefaultMemPool(void **pool, int device);
+int cuMemPoolSetAttribute(void *pool, int attribute, void *value);
+int cuMemPoolGetAttribute(void *pool, int attribute, void *value);
+int cuMemPoolTrimTo(void *pool, size_t keep);
+int cuGraphCreate(void **graph, unsigned flags);
+int cuGraphDestroy(void *graph);
+int cuGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long flags);
+int cuGraphLaunch(void *exec, void *stream);
+int cuGraphExecDestroy(void *exec);
+
+/* Only in sim_driver.c. Over another libcuda.so.1 whose memory cannot be touched it is not there, and nothing is copied. */
+__attribute__((weak)) int mt_sim_kind(uint64_t at, int *device);
+
+#endif
