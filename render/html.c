@@ -277,8 +277,10 @@ static void draw_panel(const struct mt_page *p, struct mt_out *o, const struct m
         panel->draw(p, o);
         return;
     }
-    mt_putf(o, "<section id=\"%s\" aria-labelledby=\"h-%s\">\n<h2 id=\"h-%s\">%s</h2>\n", panel->slot, panel->slot, panel->slot,
+    mt_putf(o, "<section id=\"%s\" aria-labelledby=\"h-%s\">\n<h2 id=\"h-%s\">%s", panel->slot, panel->slot, panel->slot,
             panel->heading);
+    mt_h_of(o, p, panel->slot);
+    mt_puts(o, "</h2>\n");
     panel->draw(p, o);
     mt_puts(o, "</section>\n");
 }

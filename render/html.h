@@ -49,6 +49,8 @@ void mt_h_table(struct mt_out *o, const char *label, const char *const *heads, u
 void mt_h_table_end(struct mt_out *o);
 /* Inside a <template>, for the script: buttons of one name of which one is pressed, at first the first. Values and words, then NULL. */
 void mt_h_choice(struct mt_out *o, const char *label, const char *name, const char *const *pairs);
+/* In the heading of that section, where it is of the page's device and the timeline may show another: which device that is. */
+void mt_h_of(struct mt_out *o, const struct mt_page *p, const char *slot);
 /* What a picture means, folded; words of memtrace's own. */
 void mt_h_help(struct mt_out *o, const char *words);
 /* A definition list: name and value; the note may be NULL. */

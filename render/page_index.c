@@ -98,21 +98,16 @@ static void put_chunks(struct mt_jsonw *w, const struct mt_track_plan *t)
     mt_jw_close(w, ']');
 }
 
+bool mt_page_withheld(const struct mt_track_plan *t) { return t->pack->withheld || t->pack->why != NULL; }
+
 static const char *level_of(const struct mt_track_plan *t)
 {
-    if (t->pack->withheld || t->pack->why != NULL)
+    if (mt_page_withheld(t))
         return "withheld";
     return t->detail == MT_DETAIL_ALL ? "exact" : t->detail == MT_DETAIL_WINDOWS ? "windows" : "overview";
 }
 
-static void put_event(struct mt_jsonw *w, int64_t event)
-{
-    mt_jw_key(w, "event");
-    if (event == MT_NO_EVENT)
-        mt_jw_null(w);
-    else
-        mt_jw_i(w, event);
-}
+static void put_event(struct mt_jsonw *w, int64_t event) { mt_jw_ki(w, "event", event == MT_NO_EVENT ? -1 : event); }
 
 static void put_moments(struct mt_jsonw *w, const struct mt_pack *p, const struct mt_device_analysis *d)
 {
@@ -139,21 +134,8 @@ static void put_moments(struct mt_jsonw *w, const struct mt_pack *p, const struc
 static void put_marks(struct mt_jsonw *w, const struct mt_pack *p, const struct mt_device_analysis *d)
 {
     static const char *const kind[] = {"oom", "peak", "pin", "growth"};
-    enum { MAX_OOMS = 256 };
     char id[32];
     unsigned n[sizeof kind / sizeof *kind] = {0};
-    mt_jw_key(w, "ooms");
-    mt_jw_open(w, '[');
-    for (uint32_t i = 0; i < d->ooms.n && i < MAX_OOMS; i++) {
-        const struct mt_oom *m = &d->ooms.p[i];
-        mt_jw_open(w, '{');
-        mt_jw_ku(w, "event", m->event);
-        mt_jw_ku(w, "request", m->request);
-        mt_jw_ku(w, "free", m->device_free);
-        mt_jw_ks(w, "label", m->label);
-        mt_jw_close(w, '}');
-    }
-    mt_jw_close(w, ']');
     mt_jw_key(w, "marks");
     mt_jw_open(w, '[');
     for (uint32_t i = 0; i < p->marks.n; i++) {
@@ -189,16 +171,17 @@ static void put_time(struct mt_jsonw *w, const struct mt_track_plan *t)
     mt_jw_close(w, '}');
 }
 
-/* The ledger of its GPU, where the recording ties the snapshot to one. */
-static void put_ledger(struct mt_jsonw *w, const struct mt_job *job, const struct mt_track_plan *t, int32_t ordinal)
+bool mt_page_ledger(const struct mt_page *p, const struct mt_track_plan *t, uint32_t *ledger)
 {
-    for (uint32_t i = 0; job != NULL && i < job->reconciled.n; i++) {
+    const struct mt_job *job = p->r->job;
+    const struct mt_device_analysis *d = &p->r->ranks[t->rank].analysis->devices.p[t->device];
+    for (uint32_t i = 0; job != NULL && d->kind != MT_DEV_HOST && i < job->reconciled.n; i++) {
         const struct mt_reconcile *x = &job->reconciled.p[i];
-        if (x->rank == t->rank && x->ordinal == ordinal && x->ledger < job->ledgers.n) {
-            mt_jw_ku(w, "ledger", x->ledger);
-            return;
-        }
+        *ledger = x->ledger;
+        if (x->rank == t->rank && x->ordinal == d->ordinal && x->ledger < job->ledgers.n)
+            return true;
     }
+    return false;
 }
 
 /* What to look along at first: events where, over time, most of the width would be waiting. */
@@ -216,6 +199,7 @@ static void put_track(const struct mt_page *p, struct mt_jsonw *w, const struct 
     const struct mt_device_analysis *d = &rank->analysis->devices.p[t->device];
     const struct mt_meta *m = &rank->trace->meta;
     char label[1024];
+    uint32_t ledger;
     mt_jw_open(w, '{');
     mt_jw_ku(w, "id", id);
     mt_jw_ks(w, "label", mt_row_place(p->r, rank, d, label, sizeof label));
@@ -228,8 +212,8 @@ static void put_track(const struct mt_page *p, struct mt_jsonw *w, const struct 
     mt_jw_ks(w, "kind", d->kind == MT_DEV_HOST ? "host" : "cuda");
     mt_jw_ks(w, "input", m->member != NULL ? m->member : m->input);
     mt_jw_kb(w, "primary", d == p->dev);
-    if (d->kind != MT_DEV_HOST)
-        put_ledger(w, p->r->job, t, d->ordinal);
+    if (mt_page_ledger(p, t, &ledger))
+        mt_jw_ku(w, "ledger", ledger);
     mt_jw_ku(w, "events", t->pack->n_events);
     mt_jw_ku(w, "old", t->pack->n_old);
     mt_jw_ku(w, "lost", t->pack->n_lost);

@@ -5,6 +5,10 @@
 #include "render/html.h"
 #include "render/page_plan.h"
 
+/* True where the recording ties the track to the ledger of its GPU. */
+bool mt_page_ledger(const struct mt_page *p, const struct mt_track_plan *t, uint32_t *ledger);
+/* True where there is no history to look at. */
+bool mt_page_withheld(const struct mt_track_plan *t);
 void mt_page_index(const struct mt_page *p, const struct mt_page_plan *plan, struct mt_out *o);
 
 #endif

@@ -1,8 +1,12 @@
 /* Memory over time of the verdict's device. */
 #include "render/assets.h"
 #include "render/html.h"
+#include "render/page_index.h"
 #include "render/rows.h"
 #include "render/svg_timeline.h"
+
+#include <inttypes.h>
+#include <string.h>
 
 static bool has(const struct mt_page *p) { return p->dev != NULL && !p->dev->end_state_only && mt_svg_timeline_has(p->dev); }
 
@@ -28,17 +32,87 @@ static void picture(const struct mt_page *p, struct mt_out *o, const struct mt_t
     mt_puts(o, "</div>\n");
 }
 
-/* What the script puts around its picture, asleep until then: without it there is no dead control. */
-static void put_controls(struct mt_out *o)
+static bool is(const char *word, size_t n, const char *name) { return strlen(name) == n && memcmp(word, name, n) == 0; }
+
+/* A device that has a history, and one of these. */
+static bool track_has(const struct mt_page *p, const struct mt_track_plan *t, const char *word, size_t n)
+{
+    const struct mt_pack *k = t->pack;
+    uint32_t ledger;
+    return is(word, n, "owner")  ? k->has_time && mt_page_ledger(p, t, &ledger)
+           : is(word, n, "time") ? k->has_time
+           : is(word, n, "oom")  ? p->r->ranks[t->rank].analysis->devices.p[t->device].ooms.n != 0
+                                 : is(word, n, "tracks") || k->marks.n > 1;
+}
+
+/* True where some device has what a part of the template is for; "tracks": where there are several devices. */
+static bool wanted(const struct mt_page *p, const char *word, size_t n)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < p->plan->track.n; i++)
+        found += !mt_page_withheld(&p->plan->track.p[i]) && track_has(p, &p->plan->track.p[i], word, n);
+    return found > (is(word, n, "tracks") ? 1 : 0);
+}
+
+static void put_place(const struct mt_page *p, struct mt_out *o, const struct mt_rank *rank, const struct mt_device_analysis *d)
+{
+    char place[1024];
+    mt_h_text(o, mt_row_place(p->r, rank, d, place, sizeof place), sizeof place);
+}
+
+static void put_options(const struct mt_page *p, struct mt_out *o)
+{
+    for (uint32_t i = 0; i < p->plan->track.n; i++) {
+        const struct mt_track_plan *t = &p->plan->track.p[i];
+        const struct mt_rank *rank = &p->r->ranks[t->rank];
+        if (mt_page_withheld(t))
+            continue;
+        mt_putf(o, "<option value=\"%" PRIu32 "\">", i);
+        put_place(p, o, rank, &rank->analysis->devices.p[t->device]);
+        mt_puts(o, "</option>");
+    }
+}
+
+/* What the script puts around its picture, asleep until then: without it there is no dead control. {{?what}} begins a part for recordings
+ * that have such a thing, {{}} ends it. */
+static void put_controls(const struct mt_page *p, struct mt_out *o)
 {
     const struct mt_asset *a = mt_template_find("report.timeline.html");
-    if (a != NULL)
-        mt_put(o, a->data, a->size);
+    const char *s = a != NULL ? (const char *)a->data : "", *open, *close;
+    bool on = true;
+    for (; (open = strstr(s, "{{")) != NULL && (close = strstr(open, "}}")) != NULL; s = close + 2) {
+        if (on)
+            mt_put(o, s, (size_t)(open - s));
+        open += 2;
+        if (open == close)
+            on = true;
+        else if (*open == '?')
+            on = wanted(p, open + 1, (size_t)(close - open - 1));
+        else if (on && is(open, (size_t)(close - open), "options"))
+            put_options(p, o);
+        else if (on)
+            put_place(p, o, p->rank, p->dev);
+    }
+    mt_puts(o, s);
+}
+
+void mt_h_of(struct mt_out *o, const struct mt_page *p, const char *slot)
+{
+    static const char *const slots[] = {"cause",  "numbers", "state",    "phases", "occurrences", "roles",
+                                        "owners", "steps",   "segments", "pins",   "audits"};
+    if (!has(p) || !wanted(p, "tracks", 6))
+        return;
+    for (size_t i = 0; i < sizeof slots / sizeof *slots; i++)
+        if (strcmp(slots[i], slot) == 0) {
+            mt_puts(o, " <small class=\"of\">of ");
+            put_place(p, o, p->rank, p->dev);
+            mt_puts(o, "</small>");
+        }
 }
 
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
-    put_controls(o);
+    put_controls(p, o);
     if (is_squeezed(p->dev)) {
         mt_puts(o, "<p class=\"note\">One step per event: most of the time nothing was allocated, and on a time axis the work "
                    "takes a few pixels.</p>\n");

@@ -1,36 +1,35 @@
-// The timeline's buttons, keys, legend and search, around its picture. What of them is always the same stands in report.timeline.html.
+// The timeline's buttons, keys, legend and search, around its picture. What of them is always the same stands in report.timeline.html; C leaves out
+// what this recording has nothing for.
 import { copyMarkdown } from "./copy.js";
 import { changesBox, pinBox } from "./detail.js";
 import { fmtBytes, fmtCount } from "./format.js";
-import { stretchAt } from "./groups.js";
 import { isField, keyAction } from "./keys.js";
-import { clamp } from "./layout.js";
+import { max, min } from "./math.js";
 import { initMinimap } from "./minimap.js";
-import { pButton, pEl, pLater, pSwatch } from "./panel_dom.js";
+import { pAll, pButton, pEl, pFill, pFind, pLater, pPick, pSet, pSwatch } from "./panel_dom.js";
 import { pointerOn } from "./pointer.js";
-import { liveAt, nextEvent } from "./query.js";
+import { bytesOf, liveAt, nextEvent } from "./query.js";
 import { cycleTheme } from "./theme.js";
 import { beginTimeline, bytesAtCursor, draw, drawOver, found, frame, groups, match, owners, paint, pointed, recolor, reset, search, xAt } from "./timeline.js";
+import { upperBound } from "./track.js";
 import { altWords, levelWords, stateWords } from "./words.js";
 
 /** @typedef {import("./panel_dom.js").PanelCtx} PanelCtx */
 
-/** @param {PanelCtx} ctx @returns {((done: number) => void)|null} what is told how much is decoded */
-export function initTimeline(ctx) {
-  const section = document.getElementById("timeline"), first = section?.querySelector(".scroll"), { view } = ctx;
-  if (!section || !first) return null;
-  if (!view.track.overviewEvent && !view.track.overviewTime) {
-    if (view.track.errors.length) section.append(pEl("p", { class: "note" }, view.track.errors[0]));
-    return null;
+/** @param {PanelCtx} ctx */
+export const initTimeline = ({ tracks, view }) => {
+  const section = pFind("#timeline"), first = pFind("#timeline .scroll"), primary = view.track;
+  if (!first) return;
+  if (!primary.overview.e && !primary.overview.t) {
+    if (primary.errors.length) section.append(pEl("p.note", primary.errors[0]));
+    return;
   }
-  for (const el of section.querySelectorAll(":scope > .scroll, :scope > .note, :scope > .more")) el.classList.add("tl-static");
-  first.before(/** @type {HTMLTemplateElement} */ (document.getElementById("tl-page")).content);
+  for (const el of pAll(":scope > .scroll, :scope > .note, :scope > .more", section)) el.classList.add("tl-static");
+  first.before(pFind("#tl-page").content);
   /** @param {string} name @returns {any} */
-  const part = (name) => section.querySelector(name);
-  const host = part(".tl"), said = part(".tl-said"), state = part(".tl-state"), legend = part(".tl-legend > span"), field = part(".tl-search"), choose = part(".tl-track"), help = part("dialog");
-  const rows = [...help.querySelectorAll("[data-keys]")].map((r) => r.dataset);
-  const tracks = ctx.tracks.filter((t) => t.meta.level !== "withheld"), primary = ctx.tracks.find((t) => t.meta.primary);
-  const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const part = (name) => pFind(name, section);
+  const host = part(".tl"), said = part(".tl-said"), state = part(".tl-state"), legend = part(".tl-legend > span"), field = part(".tl-search"), choose = part(".tl-track"), help = part("dialog"), over = part(".tl-over");
+  const rows = pAll("[data-keys]", help).map((r) => r.dataset), still = matchMedia("(prefers-reduced-motion: reduce)").matches;
   let jump = 0, gliding = false, progress = 0;
 
   /** @param {number} x0 @param {number} x1 a short glide, so that one sees where it went */
@@ -38,7 +37,7 @@ export function initTimeline(ctx) {
     const { lo, hi } = view, t0 = performance.now(), me = ++jump;
     const go = () => {
       if (me !== jump) return;
-      const f = still ? 1 : Math.min(1, (performance.now() - t0) / 140), s = f * (2 - f);
+      const f = still ? 1 : min(1, (performance.now() - t0) / 140), s = f * (2 - f);
       gliding = true;
       view.set({ lo: lo + (x0 - lo) * s, hi: hi + (x1 - hi) * s });
       gliding = false;
@@ -54,36 +53,33 @@ export function initTimeline(ctx) {
     zoom(factor, x >= view.lo && x <= view.hi ? x : (view.lo + view.hi) / 2);
   };
   /** @param {number} share */
-  const pan = (share) => view.set({ lo: view.lo + (view.hi - view.lo) * share, hi: view.hi + (view.hi - view.lo) * share });
+  const pan = (share) => view.shift((view.hi - view.lo) * share);
   /** Sets the cursor, near enough to see it. @param {number} event @param {number} [to] */
   const goTo = (event, to = event) => {
-    const x = view.xOf(event), z = view.xOf(to), [min, max] = view.span(), w = Math.max(Math.min(view.hi - view.lo, (max - min) / 8), (z - x) * 1.4) / 2;
+    const x = view.xOf(event), z = view.xOf(to), [begin, end] = view.span(), w = max(min(view.hi - view.lo, (end - begin) / 8), (z - x) * 1.4) / 2;
     view.set({ cursor: event });
     glide((x + z) / 2 - w, (x + z) / 2 + w);
   };
-  /** @param {number} dir */
-  const finding = (dir) => {
-    const { marks } = view.track.meta, list = dir > 0 ? marks : [...marks].reverse(), f = list.find((q) => (q.from - view.cursor) * dir > 0) || list[0];
-    if (!f) return;
-    goTo(f.from, f.to);
-    said.textContent = `${f.text}. ${stateWords(view, f.from)}`;
+  /** @param {number} dir @param {string} [kind] of any, else */
+  const finding = (dir, kind = "") => {
+    const list = view.track.meta.marks.filter((m) => m.kind.startsWith(kind)), f = (dir > 0 ? list : list.reverse()).find((m) => (m.from - view.cursor) * dir > 0) || list[0];
+    if (f) goTo(f.from, f.to);
+    pSet(said, f ? (kind ? "" : `${f.text}. `) + stateWords(view, f.from) : kind === "oom" ? "No out-of-memory error in this recording." : "No finding in this recording.");
   };
-  /** How far in a direction the coarse phase of an event goes: its last stretch `k`, of `n`; `at`: where one begins. @param {number} event @param {number} dir */
-  const phaseEnd = (event, dir) => {
-    const s = view.track.phases?.stretches, n = s ? s.n : 0;
-    let k = stretchAt(view.track, event);
-    while (s && k in s.phase && s.phase[k + dir] === s.phase[k]) k += dir;
-    return { k, n, at: (/** @type {number} */ i) => s ? s.event[clamp(i, 0, n - 1)] : 0 };
+  /** Where coarse phases begin: the one that holds at an event, and its neighbours. @param {number} event @returns {[number, number[]]} */
+  const phaseAt = (event) => {
+    const s = view.track.phases?.stretches, from = s ? [...s.event].filter((_, i) => s.phase[i] !== s.phase[i - 1]) : [];
+    return [upperBound(from, event) - 1, from];
   };
   /** @param {number} dir */
   const stretch = (dir) => {
-    const { k, n, at } = phaseEnd(view.cursor, dir);
-    if (n && k + dir > -2) goTo(at(k + dir));
+    const [i, from] = phaseAt(view.cursor), to = from[max(i + dir, 0)];
+    if (to !== undefined) goTo(to);
   };
   /** The stretch of the coarse phase at an event. @param {number} event */
   const fitPhase = (event) => {
-    const { k, n, at } = phaseEnd(event, 1);
-    if (k >= 0) glide(view.xOf(at(phaseEnd(event, -1).k)), k + 1 < n ? view.xOf(at(k + 1)) : view.span()[1]);
+    const [i, from] = phaseAt(event);
+    if (i >= 0) glide(view.xOf(from[i]), i + 1 < from.length ? view.xOf(from[i + 1]) : view.span()[1]);
   };
   /** @param {number} dir */
   const step = (dir) => view.set({ cursor: nextEvent(view.track, view.cursor, dir) });
@@ -92,13 +88,8 @@ export function initTimeline(ctx) {
     left: () => pan(-0.2), right: () => pan(0.2), in: () => zoomKey(0.6), out: () => zoomKey(1 / 0.6),
     fit: () => { if (view.range) glide(view.xOf(view.range[0]), view.xOf(view.range[1])); },
     whole: () => glide(...view.span()),
-    peak: () => goTo(view.track.meta.peak.event),
-    oom: () => {
-      const all = view.track.meta.ooms, o = all.find((q) => q.event > view.cursor) || all[0];
-      if (o) goTo(o.event);
-      else said.textContent = "No out-of-memory error in this recording.";
-    },
-    next: () => finding(1), previous: () => finding(-1), step: () => step(1), back: () => step(-1), phaseNext: () => stretch(1), phaseBack: () => stretch(-1),
+    peak: () => finding(1, "peak"), oom: () => finding(1, "oom"), next: () => finding(1), previous: () => finding(-1),
+    step: () => step(1), back: () => step(-1), phaseNext: () => stretch(1), phaseBack: () => stretch(-1),
     mark: () => view.set({ mark: view.mark === null ? view.cursor : null }),
     pin: () => {
       const e = view.track.exact, op = view.track.opOfEvent(view.cursor);
@@ -108,40 +99,33 @@ export function initTimeline(ctx) {
     help: () => help.showModal(),
     clear: () => { field.value = ""; view.set({ pin: null, range: null, mark: null, query: "" }); field.blur(); },
     theme: cycleTheme,
-    markdown: () => { copyMarkdown().then((ok) => { said.textContent = ok ? "The report was copied as Markdown." : "The browser did not allow copying."; }); },
+    markdown: async () => { pSet(said, await copyMarkdown() ? "The report was copied as Markdown." : "The browser did not allow copying."); },
   };
 
+  const press = pPick(host, (name, value) => view.set({ [name]: value }));
   const legendNow = () => {
-    const { track } = view, e = track.exact, bytes = bytesAtCursor();
-    legend.replaceChildren(...groups.names.map((name, i) => {
-      const words = bytes ? `${name} ${fmtBytes(bytes[i])}` : name, key = groups.keys[i];
-      const b = key ? pButton("", () => view.set({ query: view.query === key ? "" : key }), { "aria-pressed": view.query === key }) : pEl("span");
-      b.append(pSwatch(groups.colors[i]), pEl("bdi", {}, words));
-      b.title = words;
-      return bytes && bytes[i] === 0 && name === "other" ? "" : b;
+    const { track, query } = view, e = track.exact, bytes = bytesAtCursor();
+    pSet(legend, ...groups.names.map((name, i) => {
+      const words = bytes ? fmtBytes(bytes[i]) : "", key = groups.keys[i], parts = [{ title: `${name} ${words}` }, pSwatch(groups.colors[i]), pEl("bdi", name), words];
+      return bytes && bytes[i] === 0 && name === "other" ? "" : key ? pButton("", () => view.set({ query: query === key ? "" : key }), { "aria-pressed": `${query === key}` }, ...parts) : pEl("span", ...parts);
     }));
     const { top = 0, reserved = 0, used = 0 } = frame || {}, cap = track.meta.capacity, above = (/** @type {number} */ v) => (v > top ? `, up to ${fmtBytes(v)}: above the picture` : "");
-    const lines = [[!owners, above(reserved)], [!owners && e && e.pending.op.length > e.runs.length], [used, above(used)], [cap && cap <= top, ` ${fmtBytes(cap)}`], [match]];
-    part(".tl-lines").querySelectorAll(":scope > span").forEach((/** @type {any} */ el, /** @type {number} */ i) => {
+    const lines = /** @type {[any, string?][]} */ ([[!owners, above(reserved)], [!owners && e && e.pending.op.length > e.runs.length], [used, above(used)], [cap && cap <= top, ` ${fmtBytes(cap)}`], [match]]);
+    pAll(".tl-lines > span", host).forEach((el, i) => {
       el.hidden = !lines[i][0];
-      el.lastChild.lastChild.textContent = lines[i][1] || "";
+      pSet(el.lastChild.lastChild, lines[i][1] || "");
     });
   };
   const foundNow = () => {
-    const { error, blocks } = found, { track, query } = view, e = track.exact;
-    field.setAttribute("aria-invalid", Boolean(error));
-    let text = error || "";
-    if (match && e) {
-      const op = track.opOfEvent(view.cursor);
-      let bytes = 0;
-      for (const b of op >= 0 ? liveAt(track, op) : []) if (match[b]) bytes += e.bSize[b];
-      text = `${fmtCount(blocks)} of ${fmtCount(e.nBlocks)} allocations${track.meta.level === "exact" ? "" : " of the exact parts"}${op >= 0 ? `, ${fmtBytes(bytes)} at the cursor` : ""}`;
-    } else if (query && !error) text = track.hasExact ? "searching needs the exact events: decoding" : "this page has no exact events to search";
-    part(".tl-found").textContent = text;
+    const { error, blocks } = found, { track, query, cursor } = view, op = track.opOfEvent(cursor), hits = match;
+    pFill(field, { "aria-invalid": `${Boolean(error)}` });
+    pSet(part(".tl-found"), error || (hits ? `${fmtCount(blocks)} of ${fmtCount(hits.length)} allocations${track.meta.level === "exact" ? "" : " of the exact parts"}` +
+      (op >= 0 ? `, ${fmtBytes(bytesOf(track, liveAt(track, op).filter((b) => hits[b])))} at the cursor` : "")
+      : !query ? "" : track.hasExact ? "searching needs the exact events: decoding" : "this page has no exact events to search"));
   };
   const stateNow = () => {
     const { track } = view, left = track.meta.left_out;
-    state.textContent = levelWords(track, frame, owners, progress);
+    pSet(state, levelWords(track, frame, owners, progress));
     state.title = left.length ? `Left out to keep the page small: ${left.join("; ")}` : "";
   };
   let linesNow = "";
@@ -160,59 +144,61 @@ export function initTimeline(ctx) {
 
   /** @param {Set<string>} changed */
   const refresh = (changed) => {
-    const has = (/** @type {string} */ keys) => keys.split(" ").some((k) => changed.has(k)), { track, cursor } = view;
+    const has = (/** @type {string} */ keys) => keys.split(" ").some((k) => changed.has(k)), { track, cursor, query } = view;
     if (has("track by data axis")) reset();
     else if (has("query")) search();
     if (has("track")) {
-      choose.selectedIndex = tracks.indexOf(track);
-      part(".tl-other > *").hidden = !primary || track === primary;
-      section.querySelectorAll(".tl-other bdi").forEach((el, i) => { el.textContent = (i ? primary || track : track).meta.label; });
-      part(".tl-over").setAttribute("aria-label", altWords(track));
+      if (choose) {
+        choose.value = track.meta.id;
+        pSet(part(".tl-other bdi"), track.meta.label);
+      }
+      document.body.classList.toggle("other", track !== primary);
+      progress = 0;
+      track.onProgress = (done) => {
+        if (track !== view.track) return;
+        progress = done;
+        stateNow();
+      };
     }
+    if (has("track data")) pFill(over, { "aria-label": altWords(track) });
     if (has("lo hi") && !gliding) jump++; // who moves the view ends a glide
     if (has("cursor") && !has("lo")) {
       const x = view.xOf(cursor), w = (view.hi - view.lo) / 2, me = jump;
       if (x < view.lo || x > view.hi) queueMicrotask(() => { if (me === jump) view.set({ lo: x - w, hi: x + w }); });
     }
-    for (const b of host.querySelectorAll("[data-set] button")) b.setAttribute("aria-pressed", b.value === (b.parentNode.dataset.set === "axis" ? view.axis : view.by === "owner" && !owners ? "role" : view.by));
+    press("axis", view.axis);
+    press("by", view.by === "owner" && !owners ? "role" : view.by);
     if (has("track by data query pin axis lo hi")) draw(has("lo hi"));
     else drawOver();
     if (has("track by data query cursor axis")) legendNow();
-    if (has("query") && field.value.trim() !== view.query) field.value = view.query; // else what is being typed would go
+    if (has("query") && field.value.trim() !== query) field.value = query; // else what is being typed would go
     if (has("track query data cursor")) foundNow();
-    if (has("track cursor data")) said.textContent = stateWords(view, cursor);
-    if (has("track range pin data axis")) part(".tl-below").replaceChildren(...[changesBox(view), pinBox(view, track.index)].filter((x) => x !== null));
+    if (has("track cursor data")) pSet(said, stateWords(view, cursor));
+    if (has("track range pin data axis")) pSet(part(".tl-below"), changesBox(view), pinBox(view));
   };
 
   beginTimeline(view, host, framed);
-  choose.append(...tracks.map((t) => pEl("option", {}, t.meta.label)));
-  choose.addEventListener("change", () => view.set({ track: tracks[choose.selectedIndex] }));
-  host.addEventListener("click", (/** @type {any} */ e) => {
-    const b = e.target.closest("button");
-    if (b?.dataset.do) actions[b.dataset.do]();
-    else if (b?.value) view.set({ [b.parentNode.dataset.set]: b.value });
-  });
   const typed = () => view.set({ query: field.value.trim() });
-  field.addEventListener("input", pLater(150, typed));
-  field.addEventListener("change", typed);
-  document.addEventListener("keydown", (e) => {
-    const on = e.target === part(".tl-over"), action = help.open || e.defaultPrevented ? null : keyAction(rows, e, on, isField(e.target));
-    if (!action || (action === "pin" && !on)) return;
-    e.preventDefault();
-    actions[action]();
+  pFill(field, { input: pLater(150, typed), change: typed });
+  pFill(host, {
+    change: () => { if (choose) view.set({ track: tracks[choose.value] }); },
+    click: (/** @type {any} */ e) => actions[e.target.dataset.do]?.(),
   });
   view.on(refresh);
   pointerOn(view, host, { zoom, fitPhase, stop: () => { jump++; } });
   initMinimap(view, part(".tl-mini"));
   const recolored = () => { recolor(); draw(); };
-  document.addEventListener("mt-theme", recolored);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolored);
-  new ResizeObserver(() => draw()).observe(part(".tl-over"));
+  pFill(matchMedia("(prefers-color-scheme: dark)"), { change: recolored });
+  pFill(document, {
+    "mt-theme": recolored,
+    keydown: (/** @type {KeyboardEvent} */ e) => {
+      const on = e.target === over, action = help.open || e.defaultPrevented ? null : keyAction(rows, e, on, isField(e.target));
+      if (!action || (action === "pin" && !on)) return;
+      e.preventDefault();
+      actions[action]();
+    },
+  });
+  new ResizeObserver(() => draw()).observe(over);
   view.tell(new Set(["track", "data"]));
-  // What this recording has nothing for is not there.
-  const has = (/** @type {(t: import("./track.js").TrackMeta) => any} */ f) => tracks.some((t) => f(t.meta));
-  for (const [is, name] of /** @type {[any, string][]} */ ([[tracks.length > 1, ".tl-track"], [has((t) => t.ledger !== undefined && t.time), "[value=owner]"], [view.track.meta.time, "[data-set=axis]"],
-    [has((t) => t.ooms.length), "[data-do=oom]"], [view.track.meta.marks.length > 1, "[data-do=next]"]])) if (!is) host.querySelector(name).remove();
   paint();
-  return (v) => { progress = v; stateNow(); };
-}
+};

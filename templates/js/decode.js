@@ -4,12 +4,10 @@
 export const NONE = 0xffffffff;
 
 /** A block that breaks the rules of docs/report-data.md. @param {string} what @returns {Error} */
-export function badBlock(what) {
-  return new Error(`The data in this page is damaged: ${what}.`);
-}
+export const badBlock = (what) => new Error(`The data in this page is damaged: ${what}.`);
 
 /** @param {string} text base64 @returns {Uint8Array} */
-export function fromBase64(text) {
+export const fromBase64 = (text) => {
   const native = /** @type {{fromBase64?: (s: string) => Uint8Array}} */ (/** @type {unknown} */ (Uint8Array)).fromBase64;
   try {
     if (native) return native.call(Uint8Array, text);
@@ -19,14 +17,14 @@ export function fromBase64(text) {
   } catch {
     throw badBlock("it is not base64");
   }
-}
+};
 
 /**
  * @param {Uint8Array} u8 a zlib stream
- * @param {number} [max] more bytes than that are refused: no block of this version is so large
+ * @param {number} [most] more bytes than that are refused: no block of this version is so large
  * @returns {Promise<Uint8Array>}
  */
-export async function inflate(u8, max = 2 ** 28) {
+export const inflate = async (u8, most = 2 ** 28) => {
   if (typeof DecompressionStream === "undefined") throw new Error("This browser is too old to decompress the page's data.");
   const stream = new DecompressionStream("deflate"), writer = stream.writable.getWriter(), reader = stream.readable.getReader();
   /** @type {Uint8Array[]} */
@@ -40,13 +38,13 @@ export async function inflate(u8, max = 2 ** 28) {
       const { done, value } = await reader.read();
       if (done) break;
       size += value.length;
-      if (size > max) throw new Error();
+      if (size > most) throw new Error();
       parts.push(value);
     }
     await written;
   } catch {
     reader.cancel().catch(() => {});
-    throw badBlock(size > max ? "a block is larger than any that memtrace writes" : "a block cannot be decompressed");
+    throw badBlock(size > most ? "a block is larger than any that memtrace writes" : "a block cannot be decompressed");
   }
   if (parts.length === 1) return parts[0];
   const out = new Uint8Array(size);
@@ -56,10 +54,10 @@ export async function inflate(u8, max = 2 ** 28) {
     at += p.length;
   }
   return out;
-}
+};
 
 /** @param {number} v zigzag @returns {number} */
-export function unzig(v) { return v % 2 ? -(v + 1) / 2 : v / 2; }
+export const unzig = (v) => v % 2 ? -(v + 1) / 2 : v / 2;
 
 /** Numbers one after the other. */
 export class VarReader {
@@ -109,20 +107,20 @@ export class VarReader {
 }
 
 /** How many numbers a column holds. @param {Uint8Array} u8 @returns {number} */
-export function countVars(u8) {
+export const countVars = (u8) => {
   let n = 0;
   for (let i = 0; i < u8.length; i++) n += u8[i] >> 7 ^ 1;
   return n;
-}
+};
 
 /** A number of more than two bytes. @param {VarReader} r @param {number[]|null} long @returns {number} */
-function wideVar(r, long) {
+const wideVar = (r, long) => {
   const v = r.next() + 0xff00;
   if (v < NONE) return v;
   if (!long) throw badBlock("a number is too large");
   long.push(v);
   return NONE;
-}
+};
 
 /**
  * Numbers whose two bytes lie in columns of their own; larger ones are in a third.
@@ -130,42 +128,42 @@ function wideVar(r, long) {
  * @param {number[]|null} [long] gets those of more than 32 bits, for which NONE stands; without it there may be none
  * @returns {Uint32Array} the beginning of `out`
  */
-export function wideVars(c, at, out, long = null) {
+export const wideVars = (c, at, out, long = null) => {
   const lo = c[at], hi = c[at + 1], n = lo.length, more = new VarReader(c[at + 2]);
   if (hi.length !== n || out.length < n) throw badBlock("its columns differ in length");
   for (let i = 0; i < n; i++) out[i] = hi[i] < 255 ? lo[i] | hi[i] << 8 : wideVar(more, long);
   if (!more.end) throw badBlock("its columns differ in length");
   return out.subarray(0, n);
-}
+};
 
 /** All numbers of a column. @param {Uint8Array} u8 @returns {Float64Array} */
-export function allVars(u8) {
+export const allVars = (u8) => {
   const out = new Float64Array(countVars(u8)), r = new VarReader(u8);
   for (let i = 0; i < out.length; i++) out[i] = r.next();
   if (!r.end) throw badBlock("a column ends inside a number");
   return out;
-}
+};
 
 /** Differences that are never negative, summed up. @param {Uint8Array} u8 @returns {Float64Array} */
-export function allSteps(u8) {
+export const allSteps = (u8) => {
   const out = allVars(u8);
   for (let i = 1; i < out.length; i++) out[i] += out[i - 1];
   return out;
-}
+};
 
 /** All numbers of a column of zigzag differences, summed up. @param {Uint8Array} u8 @returns {Float64Array} */
-export function allSums(u8) {
+export const allSums = (u8) => {
   const out = allVars(u8).map(unzig);
   for (let i = 1; i < out.length; i++) out[i] += out[i - 1];
   return out;
-}
+};
 
 /**
  * The columns of an inflated block; those that are missing at the end are empty.
  * @param {Uint8Array} u8 @param {number} want how many the reader knows
  * @returns {Uint8Array[]}
  */
-export function columns(u8, want) {
+export const columns = (u8, want) => {
   const r = new VarReader(u8), n = r.next();
   /** @type {number[]} */
   const sizes = [];
@@ -181,4 +179,4 @@ export function columns(u8, want) {
   }
   while (out.length < want) out.push(new Uint8Array(0));
   return out;
-}
+};

@@ -6,32 +6,30 @@ import { lifeOf } from "./filter.js";
 import { fmtBytes, fmtCount, fmtDuration, fmtMany, fmtTime } from "./format.js";
 import { pairWords } from "./groups.js";
 import { xOfEvent } from "./layout.js";
-import { pButton, pEl, pGroups, pNumber } from "./panel_dom.js";
+import { abs, max } from "./math.js";
+import { pButton, pEl, pGroups, pNumber, pSet } from "./panel_dom.js";
 import { bytesOf, diffBetween, GROUPS, groupLive } from "./query.js";
 
 /** @typedef {import("./view.js").View} View */
 /** @typedef {import("./track.js").Track} Track */
-/** @typedef {import("./track.js").Index} Index */
 /** @typedef {import("./tables.js").Frame} Frame */
 
-/** "event 1,234 at 4.250 s". @param {Track} track @param {number} event @returns {string} */
-export function eventWords(track, event) {
+/** "event 1,234 at 4.250 s", "at about" where only its bucket of the overview is known. @param {Track} track @param {number} event @returns {string} */
+export const eventWords = (track, event) => {
   if (event < 0) return "the start, before the first event";
-  return `event ${fmtCount(event)}${track.meta.time ? ` at ${fmtTime(track.seconds(xOfEvent(track, event, "t")))}` : ""}`;
-}
+  return `event ${fmtCount(event)}${track.meta.time ? ` at ${track.opOfEvent(event) < 0 ? "about " : ""}${fmtTime(track.seconds(xOfEvent(track, event, "t")))}` : ""}`;
+};
 
 /** Why there is nothing to say of a moment or a range. @param {Track} track @param {string} what @param {string} [more] */
-export function missingWords(track, what, more = "") {
-  return track.exact || !track.hasExact ? `The exact events of this ${what} are not in this page${more}.` : track.errors.length ? `The exact events could not be read: ${track.errors[0]}`
-    : "The exact events are being decoded.";
-}
+export const missingWords = (track, what, more = "") => track.exact || !track.hasExact ? `The exact events of this ${what} are not in this page${more}.` : track.errors.length ? `The exact events could not be read: ${track.errors[0]}`
+  : "The exact events are being decoded.";
 
 /** "2.0 GiB in 12 blocks". @param {Track} track @param {Uint32Array} blocks */
-export function sumWords(track, blocks) { return `${fmtBytes(bytesOf(track, blocks))} in ${fmtMany(blocks.length, "block")}`; }
+export const sumWords = (track, blocks) => `${fmtBytes(bytesOf(track, blocks))} in ${fmtMany(blocks.length, "block")}`;
 
-/** What is known of a block. @param {Track} track @param {Index} index @param {number} b @returns {[string, string][]} */
-export function blockFacts(track, index, b) {
-  const e = track.exact, s = track.sites;
+/** What is known of a block. @param {Track} track @param {number} b @returns {[string, string][]} */
+export const blockFacts = (track, b) => {
+  const { exact: e, sites: s, index } = track;
   if (!e || !s || b >= e.nBlocks) return [];
   const site = e.bSite[b], end = e.bEnd[b], req = e.bReq?.[b] ?? NONE, run = e.runs.find((r) => b < r.block1), life = lifeOf(track, b);
   return /** @type {[string, string][]} */ ([
@@ -46,32 +44,30 @@ export function blockFacts(track, index, b) {
     e.bAddr && ["Address", `0x${e.bAddr[b].toString(16)}`],
     s.lane[site] && ["Stream and pool", s.lanes[s.lane[site]]],
   ].filter(Boolean));
-}
+};
 
 /** Why a block has no stack. @param {Track} track @param {number} b @returns {string} */
-export function noStackWords(track, b) {
-  return track.exact?.bEvent[b] === 0
-    ? "No stack: allocated before the recording began."
-    : "No stack: the recording has none for this allocation (stacks=\"python\" or \"all\" of _record_memory_history records them).";
-}
+export const noStackWords = (track, b) => track.exact?.bEvent[b] === 0
+  ? "No stack: allocated before the recording began."
+  : "No stack: the recording has none for this allocation (stacks=\"python\" or \"all\" of _record_memory_history records them).";
 
 /** A frame that says little: machinery, or the interpreter's own. @param {import("./tables.js").Frame} f @param {boolean} python there are others
  *  @returns {boolean} */
-function isDull(f, python) { return f.internal || (python && !f.python); }
+const isDull = (f, python) => f.internal || (python && !f.python);
 
 /** @param {Track} track @param {number} b @returns {Frame[]} innermost first */
-function framesOf({ exact, sites }, b) { return exact && sites ? sites.frames(sites.stack[exact.bSite[b]]) : []; }
+const framesOf = ({ exact, sites }, b) => exact && sites ? sites.frames(sites.stack[exact.bSite[b]]) : [];
+
+/** "verl/model.py:12". @param {{file: string, line: number}} f */
+export const fileWords = ({ file, line }) => line && file ? `${file}:${line}` : file;
 
 /** @param {Frame} f */
-function fileWords(f) { return f.line && f.file ? `${f.file}:${f.line}` : f.file; }
-
-/** @param {Frame} f */
-function frameWords(f) { return `${f.name}  ${fileWords(f)}`.trim(); }
+const frameWords = (f) => `${f.name}  ${fileWords(f)}`.trim();
 
 /** The frames of a stack in runs: the job's own each by itself, machinery together with what it is of. Where there is nothing else,
  *  machinery is all that there is to read. What is internal and not one of Python's relays is torch; of a path there are its last two parts.
  *  @param {Frame[]} frames innermost first @returns {{at: number, frames: Frame[], of: Set<string>}[]} */
-export function foldFrames(frames) {
+export const foldFrames = (frames) => {
   const python = frames.some((f) => f.python), any = frames.some((f) => !isDull(f, python));
   const out = /** @type {{at: number, frames: Frame[], of: Set<string>}[]} */ ([]);
   frames.forEach((f, at) => {
@@ -83,69 +79,64 @@ export function foldFrames(frames) {
     } else out.push({ at, frames: [f], of: new Set(own ? [] : [of]) });
   });
   return out;
-}
+};
 
 /** @param {Frame[]} frames */
-function stackList(frames) {
-  const item = (/** @type {Frame} */ f, /** @type {number} */ at) => pEl("li", { value: at + 1 }, pEl("bdi", {}, f.name, " ", pEl("small", {}, fileWords(f))));
-  return pEl("ol", { class: "stack" }, ...foldFrames(frames).map(({ at, frames: [f, ...more], of }) => !of.size ? item(f, at)
-    : pEl("li", { class: "fold", value: at + 1 }, pEl("details", {}, pEl("summary", {}, `${more.length + 1} frame${more.length ? "s" : ""} of ${[...of].join(" and ")}`),
-      pEl("ol", {}, ...[f, ...more].map((q, i) => item(q, at + i)))))));
-}
+const stackList = (frames) => {
+  const item = (/** @type {Frame} */ f, /** @type {number} */ at) => pEl("li", { value: at + 1 }, pEl("bdi", f.name, " ", pEl("small", fileWords(f))));
+  return pEl("ol.stack", ...foldFrames(frames).map(({ at, frames: [f, ...more], of }) => !of.size ? item(f, at)
+    : pEl("li.fold", { value: at + 1 }, pEl("details", pEl("summary", `${more.length + 1} frame${more.length ? "s" : ""} of ${[...of].join(" and ")}`),
+      pEl("ol", ...[f, ...more].map((q, i) => item(q, at + i)))))));
+};
 
-/** A few lines for the tooltip. @param {HTMLElement} box @param {Track} track @param {Index} index @param {number} b */
-export function fillTip(box, track, index, b) {
-  const facts = blockFacts(track, index, b), all = framesOf(track, b), frames = foldFrames(all).filter((f) => !f.of.size).map((f) => f.frames[0]);
-  box.replaceChildren(pEl("b", {}, `${facts[0][1]} ${facts[1][1]}`), ...facts.slice(2, 6).map(([k, v]) => pEl("div", {}, pEl("span", {}, `${k}: `), v)),
-    ...frames.slice(0, 4).map((f) => pEl("code", {}, frameWords(f))), all.length ? "" : pEl("div", {}, noStackWords(track, b)));
-}
+/** A few lines for the tooltip. @param {HTMLElement} box @param {Track} track @param {number} b */
+export const fillTip = (box, track, b) => {
+  const facts = blockFacts(track, b), all = framesOf(track, b), frames = foldFrames(all).filter((f) => !f.of.size).map((f) => f.frames[0]);
+  pSet(box, pEl("b", `${facts[0][1]} ${facts[1][1]}`), ...facts.slice(2, 6).map(([k, v]) => pEl("div", pEl("span", `${k}: `), v)),
+    ...frames.slice(0, 4).map((f) => pEl("code", frameWords(f))), all.length ? "" : pEl("div", noStackWords(track, b)));
+};
 
-/** The pinned allocation. @param {View} view @param {Index} index @returns {HTMLElement|null} */
-export function pinBox(view, index) {
-  const { track, pin } = view, facts = pin === null ? [] : blockFacts(track, index, pin);
+/** The pinned allocation. @param {View} view @returns {HTMLElement|null} */
+export const pinBox = (view) => {
+  const { track, pin } = view, facts = pin === null ? [] : blockFacts(track, pin);
   if (pin === null || !facts.length) return null;
   const { bEvent, bEnd } = /** @type {import("./track.js").Exact} */ (track.exact), frames = framesOf(track, pin);
-  return pEl("div", { class: "tl-pin" },
-    pEl("h3", {}, "Pinned allocation"),
-    pEl("dl", { class: "fields" }, ...facts.flatMap(([k, v]) => [pEl("dt", {}, k), pEl("dd", {}, v)])),
-    frames.length ? stackList(frames) : pEl("p", { class: "note" }, noStackWords(track, pin)),
-    pEl("p", { class: "tl-buttons" },
+  return pEl("div.tl-pin",
+    pEl("h3", "Pinned allocation"),
+    pEl("dl.fields", ...facts.flatMap(([k, v]) => [pEl("dt", k), pEl("dd", v)])),
+    frames.length ? stackList(frames) : pEl("p.note", noStackWords(track, pin)),
+    pEl("p.tl-buttons",
       pButton("Show its life", () => {
-        const a = xOfEvent(track, Math.max(bEvent[pin] - 1, 0), view.axis), z = bEnd[pin] === NONE ? track.axisRange(view.axis)[1] : track.xOf(bEnd[pin], view.axis);
+        const a = xOfEvent(track, max(bEvent[pin] - 1, 0), view.axis), z = bEnd[pin] === NONE ? track.axisRange(view.axis)[1] : track.xOf(bEnd[pin], view.axis);
         view.set({ lo: a - (z - a) * 0.1, hi: z + (z - a) * 0.1 });
       }),
       pButton("Copy", () => { copyText([...facts.map((f) => f.join(": ")), ...frames.map((f) => `  ${frameWords(f)}`)].join("\n")); }),
       pButton("Unpin", () => view.set({ pin: null }))));
-}
+};
 
 /** What is there after the range and was not before it, and the other way round. @param {View} view @returns {HTMLElement|null} */
-export function changesBox(view) {
-  const { track, range } = view, e = track.exact;
+export const changesBox = (view) => {
+  const { track, range } = view, total = track.exact?.total;
   if (!range) return null;
-  const [a, b] = range, box = pEl("div", { class: "tl-changes" }, pEl("h3", {}, "What changed here"), pEl("p"), pEl("p", { class: "tl-buttons" },
-    pButton("Zoom to it (F)", () => view.set({ lo: xOfEvent(track, a, view.axis), hi: xOfEvent(track, b, view.axis) })), pButton("Clear (Esc)", () => view.set({ range: null }))));
-  const words = box.children[1], opA = track.opOfEvent(a), opB = track.opOfEvent(b);
-  if (!e || opA < 0 || opB < 0) {
-    words.className = "note";
-    words.append(missingWords(track, "range"));
-    return box;
+  const [a, b] = range, opA = track.opOfEvent(a), opB = track.opOfEvent(b), known = opA >= 0 && opB >= 0, parts = /** @type {Node[]} */ ([]);
+  let words = missingWords(track, "range");
+  if (total && known) {
+    const { born, gone } = diffBetween(track, opA, opB), time = track.seconds(xOfEvent(track, b, "t") - xOfEvent(track, a, "t"));
+    const signed = (/** @type {number} */ v) => `${v < 0 ? "\u2212" : "+"}${fmtBytes(abs(v))}`;
+    words = `From ${eventWords(track, a)} to ${eventWords(track, b)}: ${fmtMany(b - a, "event")}${track.meta.time ? `, ${fmtDuration(time)}` : ""}. ` +
+      `Live ${fmtBytes(total[opA])} before, ${fmtBytes(total[opB])} after (${signed(total[opB] - total[opA])}), at most ${fmtBytes(total.subarray(opA, opB + 1).reduce((m, v) => max(m, v)))} between. ` +
+      `New and still there: ${sumWords(track, born)}; gone: ${sumWords(track, gone)}.`;
+    parts.push(pEl("div.tl-tables", .../** @type {import("./query.js").GroupBy[]} */ (Object.keys(GROUPS)).map((by) => {
+      /** @type {Map<number, {label: string, color: string, born: number, gone: number}>} */
+      const rows = new Map();
+      for (const [list, side] of /** @type {const} */ ([[born, "born"], [gone, "gone"]])) {
+        for (const { key, label, color, bytes } of groupLive(track, list, by)) rows.set(key, { born: 0, gone: 0, label, color, ...rows.get(key), [side]: bytes });
+      }
+      return pGroups(`Changes by ${GROUPS[by]}`, `by-${by}`, [GROUPS[by], "Net", "New", "Gone"],
+        [...rows.values()].sort((p, q) => abs(q.born - q.gone) - abs(p.born - p.gone) || q.born - p.born), 8,
+        (r) => [r.born - r.gone, r.born, -r.gone].map((v) => pNumber(v ? signed(v) : "")));
+    })));
   }
-  const { born, gone } = diffBetween(track, opA, opB), { total } = e, net = total[opB] - total[opA];
-  let top = opA;
-  for (let i = opA + 1; i <= opB; i++) if (total[i] > total[top]) top = i;
-  const signed = (/** @type {number} */ v) => `${v < 0 ? "\u2212" : "+"}${fmtBytes(Math.abs(v))}`;
-  words.append(`From ${eventWords(track, a)} to ${eventWords(track, b)}: ${fmtMany(b - a, "event")}` +
-    `${track.meta.time ? `, ${fmtDuration(track.seconds(xOfEvent(track, b, "t") - xOfEvent(track, a, "t")))}` : ""}. Live ${fmtBytes(total[opA])} before, ${fmtBytes(total[opB])} after ` +
-    `(${signed(net)}), at most ${fmtBytes(total[top])} between. New and still there: ${sumWords(track, born)}; gone: ${sumWords(track, gone)}.`);
-  box.append(pEl("div", { class: "tl-tables" }, .../** @type {import("./query.js").GroupBy[]} */ (Object.keys(GROUPS)).map((by) => {
-    /** @type {Map<number, {label: string, color: string, born: number, gone: number}>} */
-    const rows = new Map();
-    for (const [list, side] of /** @type {const} */ ([[born, "born"], [gone, "gone"]])) {
-      for (const { key, label, color, bytes } of groupLive(track, list, by)) rows.set(key, { born: 0, gone: 0, label, color, ...rows.get(key), [side]: bytes });
-    }
-    return pGroups(`Changes by ${GROUPS[by]}`, `by-${by}`, [GROUPS[by], "Net", "New", "Gone"],
-      [...rows.values()].sort((p, q) => Math.abs(q.born - q.gone) - Math.abs(p.born - p.gone) || q.born - p.born), 8,
-      (r) => [r.born - r.gone, r.born, -r.gone].map((v) => pNumber(v ? signed(v) : "")));
-  })));
-  return box;
-}
+  return pEl("div.tl-changes", pEl("h3", "What changed here"), pEl(known ? "p" : "p.note", words), pEl("p.tl-buttons",
+    pButton("Zoom to it (F)", () => view.set({ lo: view.xOf(a), hi: view.xOf(b) })), pButton("Clear (Esc)", () => view.set({ range: null }))), ...parts);
+};

@@ -1,36 +1,37 @@
 // The stacked picture, pixel by pixel: every column is one true state, walked block by block.
 import { NO_OP, SIGN } from "./layout.js";
+import { floor, max, min, round } from "./math.js";
 import { liveAt } from "./query.js";
 
 /** @typedef {import("./track.js").Track} Track */
 /** @typedef {import("./layout.js").Columns} Columns */
 /** What blocks are told apart by: `of` gives the group of a site, the last group holds the rest.
- * @typedef {{names: string[], keys: string[], colors: string[], of: Uint16Array, order: number[], single: boolean}} Groups */
+ * @typedef {{names: string[], keys: string[], colors: string[], of: Uint16Array, single: boolean}} Groups */
 /** @typedef {{site: Uint32Array, second: Uint32Array, line: Uint32Array, faded: Uint32Array, group: Uint32Array, pin: number, fade: number}} Inks colours as pixels */
 
 const DRAW_STEPS = 1.5e6;
 
 /** @param {string} hex #rrggbb @returns {[number, number, number]} */
-export function rgbOf(hex) {
+export const rgbOf = (hex) => {
   const v = parseInt(hex.slice(1), 16) || 0;
   return [v >> 16, (v >> 8) & 255, v & 255];
-}
+};
 
 /** A pixel: a over b, made lighter or darker by `shade`. @param {number[]} a @param {number[]} b @param {number} alpha
  *  @param {number} shade @returns {number} */
-export function inkOf(a, b, alpha, shade) {
-  const [r, g, bl] = a.map((v, i) => Math.min(255, Math.max(0, Math.round((v * alpha + b[i] * (1 - alpha)) * shade))));
+export const inkOf = (a, b, alpha, shade) => {
+  const [r, g, bl] = a.map((v, i) => min(255, max(0, round((v * alpha + b[i] * (1 - alpha)) * shade))));
   return ((255 << 24) | (bl << 16) | (g << 8) | r) >>> 0;
-}
+};
 
 /** Colours of all sites: shaded by place in the code, so that neighbours can be told apart and one place keeps its look.
  *  @param {Groups} groups @param {Uint32Array} stacks by site @param {number[]} page @param {number[]} text @returns {Inks} */
-export function inksOf(groups, stacks, page, text) {
+export const inksOf = (groups, stacks, page, text) => {
   const base = groups.colors.map(rgbOf), shade = Float64Array.from(stacks, (s) => 0.9 + ((Math.imul(s, 0x9e3779b1) >>> 24) / 255) * 0.2);
   const all = (/** @type {number} */ dim, alpha = 1) => Uint32Array.from(groups.of, (g, i) => inkOf(base[g], page, alpha, dim ? shade[i] * dim : 1));
   return { site: all(1), second: all(groups.single ? 0.84 : 1), line: all(0.75), faded: all(0, 0.13), group: Uint32Array.from(base, (c) => inkOf(c, page, 1, 1)),
     pin: inkOf(text, page, 1, 1), fade: inkOf(text, page, 0.12, 1) };
-}
+};
 
 /** The live blocks of a moment as one ring per group (one of all for single allocations), oldest first, that goes on from operation to
  *  operation. Behind the blocks, each ring has a place of its own: its end. */
@@ -94,7 +95,7 @@ export class Stack {
  * @param {Stack} stack @param {Columns} c @param {Uint32Array} px @param {number} h @param {number} scale @param {Inks} inks
  * @param {Uint8Array|null} match by block: what a search found, the rest fades @param {number|null} pin
  */
-export function paintExact(stack, c, px, h, scale, inks, match, pin) {
+export const paintExact = (stack, c, px, h, scale, inks, match, pin) => {
   const e = /** @type {import("./exact.js").Exact} */ (stack.track.exact), { bSize, bSite, nBlocks } = e, w = c.n, { next, small, n } = stack;
   const sums = new Float64Array(n + 1), floors = new Int32Array(n + 1).fill(h); // under each group, in the last column
   let run = -1, before = -1, pictures = 0;
@@ -119,11 +120,11 @@ export function paintExact(stack, c, px, h, scale, inks, match, pin) {
       floors[g] = y;
       for (const slot of [0, 1]) {
         sum += small[2 * g + slot];
-        for (let to = Math.max(0, h - Math.round(sum * scale)); y > to; ) px[--y * w + x] = slot ? inks.fade : inks.group[g];
+        for (let to = max(0, h - round(sum * scale)); y > to; ) px[--y * w + x] = slot ? inks.fade : inks.group[g];
       }
       for (let b = next[nBlocks + g]; b < nBlocks; b = next[b]) {
         sum += bSize[b];
-        const to = Math.max(0, h - Math.floor(sum * scale + 0.5)), tall = y - to, s = bSite[b];
+        const to = max(0, h - floor(sum * scale + 0.5)), tall = y - to, s = bSite[b];
         if (tall <= 0) continue;
         const faded = match !== null && match[b] === 0, ink = b === pin ? inks.pin : faded ? inks.faded[s] : b & 1 ? inks.second[s] : inks.site[s];
         while (y > to) px[--y * w + x] = ink;
@@ -134,25 +135,25 @@ export function paintExact(stack, c, px, h, scale, inks, match, pin) {
     floors[g] = y;
     stack.low = g;
   }
-}
+};
 
 /** Paints what only the overview knows. @param {{of: Int32Array, bytes: Float64Array[], colors: Uint32Array}} o
  *  @param {Columns} c @param {Uint32Array} px @param {number} h @param {number} scale */
-export function paintOverview(o, c, px, h, scale) {
+export const paintOverview = (o, c, px, h, scale) => {
   for (let x = 0; x < c.n; x++) {
     if (c.op[x] !== NO_OP) continue;
     let sum = 0, y = h;
     o.bytes.forEach((bytes, g) => {
       sum += bytes[o.of[x]];
-      const to = Math.max(0, h - Math.round(sum * scale));
+      const to = max(0, h - round(sum * scale));
       for (; y > to; y--) px[(y - 1) * c.n + x] = o.colors[g];
     });
   }
-}
+};
 
 /** The block at a height above the floor, in bytes, at an operation, as it was painted: small ones at the floor of their group.
  *  @param {Stack} stack @param {number} op @param {number} bytes @returns {number|null} */
-export function blockAt(stack, op, bytes) {
+export const blockAt = (stack, op, bytes) => {
   const e = stack.track.exact, sums = new Float64Array(3 * stack.n), live = liveAt(stack.track, op);
   if (!e || bytes < 0) return null;
   const row = (/** @type {number} */ b) => 3 * stack.of[e.bSite[b]] + (e.bSize[b] < stack.least ? stack.slot(b) : 2);
@@ -160,11 +161,11 @@ export function blockAt(stack, op, bytes) {
   const at = sums.findIndex((v) => (bytes -= v) < 0);
   bytes += sums[at];
   return live.find((b) => row(b) === at && (bytes -= e.bSize[b]) < 0) ?? null;
-}
+};
 
 /** The most bytes that a search matches in each column. @param {Track} track @param {Columns} c @param {Uint8Array} match
  *  @returns {Float64Array} NaN where only the overview knows */
-export function matchedIn(track, c, match) {
+export const matchedIn = (track, c, match) => {
   const out = new Float64Array(c.n).fill(NaN), e = /** @type {import("./exact.js").Exact} */ (track.exact);
   let at = -1, run = -1, sum = 0;
   for (let x = 0; x < c.n; x++) {
@@ -172,7 +173,7 @@ export function matchedIn(track, c, match) {
     const r = e.runs.findIndex((q) => c.op[x] < q.op1);
     if (r !== run) {
       run = r;
-      at = Math.max(c.from[x] - 1, e.runs[r].op0);
+      at = max(c.from[x] - 1, e.runs[r].op0);
       sum = 0;
       for (const b of liveAt(track, at)) if (match[b]) sum += e.bSize[b];
     }
@@ -185,4 +186,4 @@ export function matchedIn(track, c, match) {
     out[x] = top;
   }
   return out;
-}
+};

@@ -1,5 +1,6 @@
 // Every operation of a track, decoded: keyframes and chunks to arrays. The same code in the worker and, without one, in the page.
 import { allSteps, allSums, allVars, badBlock, columns, fromBase64, inflate, NONE, unzig, VarReader, wideVars } from "./decode.js";
+import { floor, max } from "./math.js";
 
 // Kinds of operations; FREE is a request with its completion, REQ and DONE are those that lie apart. START begins a run: its state.
 export const K_ALLOC = 0, K_FREE = 1, K_FREE_REQ = 2, K_FREE_DONE = 3, K_FREE_UNKNOWN = 4, K_SEG_ALLOC = 5, K_SEG_FREE = 6, K_SEG_MAP = 7,
@@ -14,7 +15,6 @@ export const K_ALLOC = 0, K_FREE = 1, K_FREE_REQ = 2, K_FREE_DONE = 3, K_FREE_UN
  * @property {{first: number, events: number, chunks: number}[]} runs @property {{m: number, a: number}[]} chunks
  * @property {{live: number, pending: number, reserved: number}} start @property {{event: number, live: number, tick: number}} peak
  * @property {{event: number, live: number, oom: boolean}} focus
- * @property {{event: number, request: number, free: number, label: string}[]} ooms
  * @property {{id: string, kind: string, from: number, to: number, text: string}[]} marks
  * @property {number} [lost] blocks that end without their free @property {number} [ledger] the id of its GPU's ledger
  */
@@ -36,7 +36,7 @@ export const K_ALLOC = 0, K_FREE = 1, K_FREE_REQ = 2, K_FREE_DONE = 3, K_FREE_UN
  * @typedef {object} Exact
  * @property {number} nOps @property {Uint8Array} kind @property {Uint32Array} ref
  * @property {Uint32Array} event its (last) event: of a FREE the completion, of a START the first of the run
- * @property {Uint32Array|null} tick as recorded @property {Uint32Array|null} tickX never decreasing: for axes and searches
+ * @property {Uint32Array|null} tick as recorded @property {{t: Uint32Array|null, e: Uint32Array}} xs by axis, never decreasing: ticks, events
  * @property {Float64Array} total live bytes after the operation
  * @property {Run[]} runs
  * @property {number} nBlocks @property {Float64Array} bSize @property {Uint32Array} bSite
@@ -82,7 +82,7 @@ class Keyframe {
     if ((this.addr && this.addr.length !== n) || (at.length && (at.length !== segments || size.length !== at.length || lane.length !== at.length))) {
       throw badBlock("a keyframe is cut");
     }
-    this.segments = at.length || segments === 0 ? { addr: at, size, lane: lane.map((v) => Math.floor(v / 2)), expandable: lane.map((v) => v % 2) } : null;
+    this.segments = at.length || segments === 0 ? { addr: at, size, lane: lane.map((v) => floor(v / 2)), expandable: lane.map((v) => v % 2) } : null;
   }
 
   /** @param {number} id @returns {number} its place in the keyframe */
@@ -209,8 +209,8 @@ class ExactBuilder {
     this.total[this.op] = this.live = f.live;
     this.held = f.reserved;
     this.waiting = f.pending;
-    this.step(0, this.held);
-    this.step(1, this.waiting);
+    this.step(0, this.held, true);
+    this.step(1, this.waiting, true);
     for (let i = 0; i < n; i++) {
       this.bSize[b0 + i] = f.whole[i] * 512 + f.rest[i];
       this.bSite[b0 + i] = f.site[i];
@@ -222,11 +222,12 @@ class ExactBuilder {
     this.op++;
   }
 
-  /** @param {number} which @param {number} bytes */
-  step(which, bytes) {
-    const c = this.curves[which];
+  /** Completions without their requests take no curve below 0. @param {number} which @param {number} bytes @param {boolean} [begin] of a run */
+  step(which, bytes, begin) {
+    const c = this.curves[which], now = max(bytes, 0);
+    if (!begin && c.bytes.at(-1) === now) return;
     c.op.push(this.op);
-    c.bytes.push(bytes);
+    c.bytes.push(now);
   }
 
   /** @param {number} b */
@@ -387,7 +388,7 @@ class ExactBuilder {
   done() {
     const s = this.special, curve = (/** @type {{op: number[], bytes: number[]}} */ c) => ({ op: new Uint32Array(c.op), bytes: new Float64Array(c.bytes) });
     return {
-      nOps: this.op, kind: this.kind, ref: this.ref, event: this.event, tick: this.tick, tickX: this.tick && this.back ? rising(this.tick) : this.tick, total: this.total,
+      nOps: this.op, kind: this.kind, ref: this.ref, event: this.event, tick: this.tick, xs: { t: this.tick && this.back ? rising(this.tick) : this.tick, e: this.event }, total: this.total,
       runs: this.runs, nBlocks: this.block, bSize: this.bSize, bSite: this.bSite, bBegin: this.bBegin, bEnd: this.bEnd, bReq: this.bReq,
       bAddr: this.bAddr, bEvent: this.bEvent,
       special: {
@@ -400,37 +401,35 @@ class ExactBuilder {
 }
 
 /** In units of 512 bytes. @param {Uint32Array} v @param {number[]} long @param {Float64Array} out */
-function sizesOf(v, long, out) {
+const sizesOf = (v, long, out) => {
   for (let i = 0, k = 0; i < out.length; i++) out[i] = (v[i] === NONE ? long[k++] : v[i]) * 512;
-}
+};
 
 /** What is beyond. @param {Uint32Array} v @param {Float64Array} out */
-function plusOf(v, out) {
+const plusOf = (v, out) => {
   for (let i = 0; i < out.length; i++) out[i] += v[i];
-}
+};
 
 /** A clock may go back. @param {Uint32Array} tick @returns {Uint32Array} a copy that never decreases */
-function rising(tick) {
+const rising = (tick) => {
   const out = tick.slice();
   for (let i = 1; i < out.length; i++) if (out[i] < out[i - 1]) out[i] = out[i - 1];
   return out;
-}
+};
 
 /** @param {TrackMeta} meta */
 const hasPlaces = (meta) => meta.chunks.some((c) => c.a);
 
 /** @param {TrackMeta} meta @returns {string[]} the blocks that hold its operations */
-export function exactBlocks(meta) {
-  return [...hasPlaces(meta) ? [`mt-t${meta.id}-d`] : [], ...meta.runs.map((_, r) => `mt-t${meta.id}-r${r}`), ...meta.chunks.flatMap((c, n) =>
-    [`mt-t${meta.id}-c${n}`, ...meta.time ? [`mt-t${meta.id}-t${n}`] : [], ...c.m ? [`mt-t${meta.id}-m${n}`] : [], ...c.a ? [`mt-t${meta.id}-a${n}`] : []])];
-}
+export const exactBlocks = (meta) => [...hasPlaces(meta) ? [`mt-t${meta.id}-d`] : [], ...meta.runs.map((_, r) => `mt-t${meta.id}-r${r}`), ...meta.chunks.flatMap((c, n) =>
+  [`mt-t${meta.id}-c${n}`, ...meta.time ? [`mt-t${meta.id}-t${n}`] : [], ...c.m ? [`mt-t${meta.id}-m${n}`] : [], ...c.a ? [`mt-t${meta.id}-a${n}`] : []])];
 
 /**
  * @param {TrackMeta} meta @param {(id: string) => string|null|undefined} text a block's base64
  * @param {(done: number) => void|Promise<void>} [progress] 0 to 1
  * @returns {Promise<Exact>}
  */
-export async function decodeExact(meta, text, progress = () => {}) {
+export const decodeExact = async (meta, text, progress = () => {}) => {
   const d = new ChunkDecoder(meta), all = meta.chunks.length;
   const get = async (/** @type {string} */ name) => {
     const t = text(`mt-t${meta.id}-${name}`);
@@ -449,10 +448,10 @@ export async function decodeExact(meta, text, progress = () => {}) {
     }
   }
   return d.finish((f) => progress(0.5 + f / 2));
-}
+};
 
 /** The buffers of decoded arrays, to be handed over instead of copied. @param {Exact} x @returns {ArrayBuffer[]} */
-export function exactBuffers(x) {
+export const exactBuffers = (x) => {
   const found = new Set();
   const walk = (/** @type {unknown} */ v) => {
     if (ArrayBuffer.isView(v)) found.add(v.buffer);
@@ -460,4 +459,4 @@ export function exactBuffers(x) {
   };
   walk(x);
   return [...found];
-}
+};

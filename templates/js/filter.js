@@ -9,19 +9,19 @@ import { NONE } from "./decode.js";
 export const UNITS_OF_TIME = /** @type {Record<string, number>} */ ({ us: 1e-6, "\u00b5s": 1e-6, ms: 1e-3, "": 1, s: 1, min: 60, m: 60, h: 3600 });
 
 /** "64M", "64MiB", "1.5g": all binary. @param {string} text @returns {number} NaN = not a size */
-export function parseSize(text) {
+export const parseSize = (text) => {
   const m = /^(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?$/i.exec(text);
   return m ? Number(m[1]) * 1024 ** " kmgt".indexOf(m[2].toLowerCase() || " ") : NaN;
-}
+};
 
 /** "10s", "5ms", "2min". @param {string} text @returns {number} seconds; NaN = not a time */
-export function parseTime(text) {
+export const parseTime = (text) => {
   const m = /^(\d+(?:\.\d+)?)([a-z\u00b5]*)$/i.exec(text);
   return m ? Number(m[1]) * (UNITS_OF_TIME[m[2].toLowerCase()] ?? NaN) : NaN;
-}
+};
 
 /** @param {string} word @returns {BlockTest|string} or what is wrong with it */
-function filterWord(word) {
+const filterWord = (word) => {
   const [, life, sign, value] = /^(life:)?([<>]=?)(.*)$/i.exec(word) ?? [], [, kind, name] = /^(file|role|phase|lane):(.*)$/is.exec(word) ?? [];
   if (!word) return "\"!\" needs a word behind it";
   if (/^never-freed$/i.test(word)) return ({ bEnd }) => (b) => bEnd[b] === NONE;
@@ -35,10 +35,10 @@ function filterWord(word) {
   if (/^life:/i.test(word)) return `"${word}" needs < or >: life:>10s`;
   if (kind && !name) return `"${word}" needs a name behind it`;
   return (_, track) => siteHits(track, kind?.toLowerCase(), (kind ? name : word).toLowerCase());
-}
+};
 
 /** Which sites a word matches. @param {Track} track @param {string|undefined} kind of what: anything @param {string} text @returns {Uint8Array} */
-function siteHits(track, kind, text) {
+const siteHits = (track, kind, text) => {
   const s = /** @type {import("./tables.js").Sites} */ (track.sites), { index } = track, all = !kind;
   const has = (/** @type {string} */ t) => t.toLowerCase().includes(text);
   const named = (/** @type {import("./track.js").Named[]} */ list) => list.map((x) => has(x.id) || has(x.name));
@@ -51,21 +51,21 @@ function siteHits(track, kind, text) {
     stacks[i] = Number(string[s.fFile[f]] || (all && string[s.fName[f]]) || stacks[i - s.sUp[i - 1]]);
   }
   return Uint8Array.from(s.stack, (k, i) => Number(stacks[k] || role[s.role[i]] || phase[s.phase[i]] || phase[s.sub[i] - 1] || lane[s.lane[i]] || (all && string[s.labels[i]])));
-}
+};
 
 /** How long a block lived, in seconds. @param {Track} track @param {number} b @returns {{s: number, exact: boolean}} exact: both ends seen */
-export function lifeOf(track, b) {
-  const { tickX: tick, runs, bBegin, bEnd } = /** @type {Exact} */ (track.exact), begin = bBegin[b], end = bEnd[b];
+export const lifeOf = (track, b) => {
+  const { xs: { t: tick }, runs, bBegin, bEnd } = /** @type {Exact} */ (track.exact), begin = bBegin[b], end = bEnd[b];
   let r = runs.length - 1;
   while (r > 0 && runs[r].block0 > b) r--;
   const run = runs[r];
   return { s: tick ? track.seconds(tick[end === NONE ? run.op1 - 1 : end] - tick[begin === NONE ? run.op0 : begin]) : NaN, exact: begin !== NONE && end !== NONE };
-}
+};
 
 let last = /** @type {Filter & {text?: string}} */ ({});
 
 /** @param {string} text words separated by spaces, "..." keeps them together @returns {Filter} every word has to match; with an error, nothing is filtered */
-export function parseFilter(text) {
+export const parseFilter = (text) => {
   if (last.text === text) return last;
   /** @type {[BlockTest, boolean][]} */
   const words = [];
@@ -97,4 +97,4 @@ export function parseFilter(text) {
     },
   };
   return last;
-}
+};

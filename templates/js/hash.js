@@ -8,19 +8,19 @@ import { BYS } from "./view.js";
 const HASH_QUERY = 200;
 
 /** @param {string} text @returns {[number, number]|null} two numbers with "-" between; the first may be negative */
-function hashPair(text) {
+const hashPair = (text) => {
   const m = /^(-?\d{1,15}(?:\.\d{1,9})?)-(-?\d{1,15}(?:\.\d{1,9})?)$/.exec(text);
   return m ? [Number(m[1]), Number(m[2])] : null;
-}
+};
 
 /** @param {string|null} text @returns {number|null} */
-function hashInt(text) { return text !== null && /^-?\d{1,15}$/.test(text) ? Number(text) : null; }
+const hashInt = (text) => /^-?\d{1,15}$/.test(text || "") ? Number(text) : null;
 
 /** True where the hash is a view, not the id of a section. @param {string} hash */
-export function isViewHash(hash) { return /^#?[a-z]{1,2}=/.test(hash); }
+export const isViewHash = (hash) => /^#?[a-z]{1,2}=/.test(hash);
 
 /** @param {View} view @param {number} first id of the track that a page shows by itself @returns {string} without # */
-export function formatHash(view, first) {
+export const formatHash = (view, first) => {
   const out = /** @type {string[]} */ ([]), { track, axis } = view;
   /** @param {string} key @param {unknown} value null, "" and false: none */
   const put = (key, value) => { if (value || value === 0) out.push(`${key}=${value}`); };
@@ -30,17 +30,17 @@ export function formatHash(view, first) {
   if (!view.isWhole()) put(axis, `${number(view.lo)}-${number(view.hi)}`);
   else if (axis !== track.meta.axis) put("x", axis);
   put("by", view.by !== "role" && view.by);
-  if (!track.meta.focus || view.cursor !== track.meta.focus.event) put("c", view.cursor);
+  if (view.cursor !== track.meta.focus.event) put("c", view.cursor);
   put("b", view.mark);
   put("a", view.pin);
   put("s", view.range?.join("-"));
   put("q", encodeURIComponent(view.query.slice(0, HASH_QUERY)));
   return out.join("&");
-}
+};
 
 /** What a hash says of the view: complete, so that what it leaves out is as on a fresh page.
  *  @param {string} hash @param {Track[]} tracks @param {Track} first @returns {Partial<ViewState>|null} */
-export function parseHash(hash, tracks, first) {
+export const parseHash = (hash, tracks, first) => {
   if (!isViewHash(hash)) return null;
   const p = new URLSearchParams(hash.replace(/^#/, "").slice(0, 2000).replace(/\+/g, "%2B"));
   const id = hashInt(p.get("r")), track = tracks.find((t) => t.meta.id === id) || first;
@@ -52,17 +52,17 @@ export function parseHash(hash, tracks, first) {
   const by = BYS.find((b) => b === p.get("by")) || "role", pin = hashInt(p.get("a"));
   return {
     track, axis, lo, hi, by,
-    cursor: hashInt(p.get("c")) ?? (track.meta.focus ? track.meta.focus.event : -1),
+    cursor: hashInt(p.get("c")) ?? track.meta.focus.event,
     mark: hashInt(p.get("b")),
-    pin: pin !== null && pin >= 0 ? pin : null,
+    pin: (pin ?? -1) < 0 ? null : pin,
     range: hashPair(p.get("s") || ""),
     query: (p.get("q") || "").slice(0, HASH_QUERY),
   };
-}
+};
 
 /** Keeps the address and the view the same, both ways. A link to a section (#phases) is left alone until the view changes.
  *  @param {View} view @param {Track[]} tracks @param {Track} first @returns {Promise<void>} when the address was read */
-export function initHash(view, tracks, first) {
+export const initHash = (view, tracks, first) => {
   let timer = 0, reading = 0, known = location.hash;
   const write = () => {
     if (!timer) return;
@@ -97,4 +97,4 @@ export function initHash(view, tracks, first) {
     timer = setTimeout(write, 300); // browsers refuse more than about 100 of these in 30 s
   });
   return done;
-}
+};

@@ -2,63 +2,58 @@
 
 import { K_FREE } from "./exact.js";
 import { fmtCount } from "./format.js";
+import { abs, ceil, clamp, floor, max, min, round } from "./math.js";
 
 /** @typedef {import("./track.js").Track} Track */
 /** @typedef {import("./tables.js").Overview} Overview */
 /** @typedef {{at: number, label: string}} Tick */
 
-/** v, but no less than lo and no more than hi. @param {number} v @param {number} lo @param {number} hi */
-export function clamp(v, lo, hi) { return Math.min(Math.max(v, lo), hi); }
-
 const LAYOUT_UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 
 /** The least of 1, 2, 5, 10, 20 ... that is not below v. @param {number} v */
-function niceStep(v) {
-  const p = 10 ** Math.floor(Math.log10(v));
+const niceStep = (v) => {
+  const p = 10 ** floor(Math.log10(v));
   return p * ([1, 2, 5].find((f) => v <= p * f) || 10);
-}
+};
 
-/** The axis of bytes from 0, in one binary unit. @param {number} max @param {number} n at most so many steps
+/** The axis of bytes from 0, in one binary unit. @param {number} bytes @param {number} n at most so many steps
  *  @returns {{top: number, unit: string, ticks: Tick[]}} */
-export function byteAxis(max, n) {
+export const byteAxis = (bytes, n) => {
   let u = 0;
-  while (u < LAYOUT_UNITS.length - 1 && max >= 1024 ** (u + 1)) u++;
-  const unit = 1024 ** u, want = max / unit / n, step = (u && [0.25, 0.5].find((v) => v >= want)) || Math.max(1, niceStep(want));
-  const count = Math.max(Math.ceil(max / unit / step), 1), digits = step < 0.5 ? 2 : step < 1 ? 1 : 0;
+  while (u < LAYOUT_UNITS.length - 1 && bytes >= 1024 ** (u + 1)) u++;
+  const unit = 1024 ** u, want = bytes / unit / n, step = (u && [0.25, 0.5].find((v) => v >= want)) || max(1, niceStep(want));
+  const count = max(ceil(bytes / unit / step), 1), digits = step < 0.5 ? 2 : step < 1 ? 1 : 0;
   return { top: count * step * unit, unit: LAYOUT_UNITS[u], ticks: Array.from({ length: count + 1 }, (_, i) => ({ at: i * step * unit, label: (i * step).toFixed(digits) })) };
-}
+};
 
 /** Ticks of [lo, hi] where 1 s, or one event, is `unit` long: all in one unit, and no two with the same words.
  *  @param {number} lo @param {number} hi @param {number} unit @param {number} n @param {boolean} seconds @returns {Tick[]} */
-export function spanTicks(lo, hi, unit, n, seconds) {
-  const far = Math.max(Math.abs(lo), Math.abs(hi)) / unit, small = !seconds || far >= 1 ? 0 : far >= 1e-3 ? 1 : 2;
+export const spanTicks = (lo, hi, unit, n, seconds) => {
+  const far = max(abs(lo), abs(hi)) / unit, small = !seconds || far >= 1 ? 0 : far >= 1e-3 ? 1 : 2;
   const one = unit / 1000 ** small, w = (hi - lo) / one;
   if (!(w > 0) || n < 1) return [];
-  const step = seconds ? niceStep(w / n) : Math.max(1, Math.round(niceStep(w / n)));
-  const digits = clamp(-Math.floor(Math.log10(step) + 1e-9), 0, 12), ticks = /** @type {Tick[]} */ ([]), from = Math.ceil(lo / one / step - 1e-6), to = hi / one / step + 1e-6;
+  const step = seconds ? niceStep(w / n) : max(1, round(niceStep(w / n)));
+  const digits = clamp(-floor(Math.log10(step) + 1e-9), 0, 12), ticks = /** @type {Tick[]} */ ([]), from = ceil(lo / one / step - 1e-6), to = hi / one / step + 1e-6;
   for (let k = 0; k < 100 && from + k <= to; k++) {
     const v = (from + k) * step;
     ticks.push({ at: clamp(v * one, lo, hi), label: seconds ? `${v.toFixed(digits)} ${["s", "ms", "\u00b5s"][small]}` : fmtCount(v) });
   }
   return ticks;
-}
+};
 
 /** The first index of a sorted array with a[i] >= v. @param {ArrayLike<number>} a @param {number} v @returns {number} */
-export function lowerBound(a, v, from = 0, to = a.length) {
+export const lowerBound = (a, v, from = 0, to = a.length) => {
   while (from < to) {
     const mid = (from + to) >>> 1;
     if (a[mid] < v) from = mid + 1;
     else to = mid;
   }
   return from;
-}
-
-/** The overview of an axis. @param {Track} track @param {"t"|"e"} axis @returns {Overview|null} */
-export function overviewOf(track, axis) { return axis === "t" ? track.overviewTime : track.overviewEvent; }
+};
 
 const eventsBefore = /** @type {WeakMap<Overview, Float64Array>} */ (new WeakMap());
 /** The running number of events before each bucket, and of all. @param {Overview} o */
-function eventSums(o) {
+const eventSums = (o) => {
   let sums = eventsBefore.get(o);
   if (!sums) {
     sums = new Float64Array(o.n + 1);
@@ -66,55 +61,53 @@ function eventSums(o) {
     eventsBefore.set(o, sums);
   }
   return sums;
-}
+};
 
 /** True where the exact events hold this one. @param {Track} track @param {number} event */
-export function hasExact(track, event) { return track.opOfEvent(event) >= 0; }
+export const hasExact = (track, event) => track.opOfEvent(event) >= 0;
 
 /** Where an event lies on the axis: to the bucket where there is only the overview.
  *  @param {Track} track @param {number} event @param {"t"|"e"} axis @returns {number} */
-export function xOfEvent(track, event, axis) {
-  if (axis === "e") return Math.max(event, 0);
+export const xOfEvent = (track, event, axis) => {
+  if (axis === "e") return max(event, 0);
   if (event < 0) return 0;
   const e = track.exact, at = track.opOfEvent(event);
   // The request of a whole free has the time of the free.
   if (e && at >= 0) return track.xOf(e.kind[at + 1] === K_FREE && e.event[at + 1] === event + 1 ? at + 1 : at, "t");
-  const o = track.overviewTime;
+  const o = track.overview.t;
   if (!o) return 0;
   const i = clamp(lowerBound(eventSums(o), event + 1) - 1, 0, o.n - 1);
   return o.x0 + ((o.x1 - o.x0) * (i + 0.5)) / o.n;
-}
+};
 
 /** The last event at or before x. @param {Track} track @param {number} x @param {"t"|"e"} axis @returns {number} */
-export function eventOfX(track, x, axis) {
-  const o = track.overviewTime, e = track.exact;
-  let event = axis === "e" ? Math.floor(x) : -1;
+export const eventOfX = (track, x, axis) => {
+  const o = track.overview.t, e = track.exact;
+  let event = axis === "e" ? floor(x) : -1;
   if (axis === "t" && o) {
-    const place = ((x - o.x0) / (o.x1 - o.x0 || 1)) * o.n, i = clamp(Math.floor(place), 0, o.n - 1);
-    event = Math.round(eventSums(o)[i] + o.events[i] * clamp(place - i, 0, 1)) - 1;
+    const place = ((x - o.x0) / (o.x1 - o.x0 || 1)) * o.n, i = clamp(floor(place), 0, o.n - 1);
+    event = round(eventSums(o)[i] + o.events[i] * clamp(place - i, 0, 1)) - 1;
   }
   const run = axis === "t" && runOfX(track, x, axis);
-  if (run && e?.tickX) {
-    const op = lowerBound(e.tickX, x + 0.001, run.op0, run.op1) - 1;
+  if (run && e?.xs.t) {
+    const op = lowerBound(e.xs.t, x + 0.001, run.op0, run.op1) - 1;
     event = op <= run.op0 ? run.first - 1 : e.event[op];
   }
   return clamp(event, -1, track.meta.events - 1);
-}
+};
 
 /** The stretch of the axis, in ticks or events, of which a run knows every state. @param {Track} track
  *  @param {import("./exact.js").Run} r @param {ArrayLike<number>} xs @returns {[number, number]} */
-function reachOf(track, r, xs) {
-  return [r.first === 0 ? -Infinity : xs[r.op0], r.first + r.events >= track.meta.events ? Infinity : xs[r.op1 - 1]];
-}
+const reachOf = (track, r, xs) => [r.first === 0 ? -Infinity : xs[r.op0], r.first + r.events >= track.meta.events ? Infinity : xs[r.op1 - 1]];
 
 /** @param {Track} track @param {number} at @param {"t"|"e"} axis */
-export function runOfX(track, at, axis) {
-  const e = track.exact, xs = e && (axis === "e" ? e.event : e.tickX);
+export const runOfX = (track, at, axis) => {
+  const e = track.exact, xs = e?.xs[axis];
   return e && xs ? e.runs.find((r) => {
     const [begin, end] = reachOf(track, r, xs);
     return r.op1 > r.op0 && at >= begin && at <= end;
   }) : undefined;
-}
+};
 
 /**
  * What each column shows: op is the operation after whose end it is, NO_OP where only the overview knows;
@@ -129,12 +122,12 @@ export const SIGN = Int8Array.of(1, -1, 0, -1, 0, 0, 0, 0, 0, 0, 0, 0, -1, 0);
 /** Each column gets its highest instant: of the states that hold in it, the one it comes in with included.
  *  @param {Track} track @param {"t"|"e"} axis @param {number} lo @param {number} hi @param {number} n
  *  @param {boolean} [bare] without the exact events @returns {Columns} */
-export function columnsOf(track, axis, lo, hi, n, bare) {
+export const columnsOf = (track, axis, lo, hi, n, bare) => {
   const c = {
     lo, hi, n, op: new Int32Array(n).fill(NO_OP), from: new Int32Array(n), to: new Int32Array(n), events: 0, most: 0, live: 0,
     exact: false,
   };
-  const e = track.exact, xs = e && (axis === "e" ? e.event : e.tickX);
+  const e = track.exact, xs = e?.xs[axis];
   if (!e || !xs || bare) return c;
   const { total, kind } = e, w = (hi - lo) / n;
   for (const r of e.runs) {
@@ -142,10 +135,10 @@ export function columnsOf(track, axis, lo, hi, n, bare) {
     const [begin, end] = reachOf(track, r, xs);
     if (end < lo || begin >= hi) continue;
     let i = lowerBound(xs, lo, r.op0, r.op1), live = 0;
-    const first = i, lastCol = Math.min(n - 1, Math.floor((end - lo) / w));
-    for (let col = Math.max(0, Math.floor((begin - lo) / w)); col <= lastCol; col++) {
-      const limit = col === n - 1 ? Math.floor(hi) + 1 : lo + (col + 1) * w, from = i; // positions are whole numbers: up to hi, hi included
-      let best = Math.max(i - 1, r.op0), top = total[best];
+    const first = i, lastCol = min(n - 1, floor((end - lo) / w));
+    for (let col = max(0, floor((begin - lo) / w)); col <= lastCol; col++) {
+      const limit = col === n - 1 ? floor(hi) + 1 : lo + (col + 1) * w, from = i; // positions are whole numbers: up to hi, hi included
+      let best = max(i - 1, r.op0), top = total[best];
       for (; i < r.op1 && xs[i] < limit; i++) {
         if (total[i] > top) {
           top = total[i];
@@ -160,29 +153,29 @@ export function columnsOf(track, axis, lo, hi, n, bare) {
       c.to[col] = i;
     }
     const done = (/** @type {number} */ op) => op > r.op0 ? e.event[op] + 1 : r.first;
-    if (i > first) c.events += done(i - 1) - done(Math.max(first - 1, r.op0));
+    if (i > first) c.events += done(i - 1) - done(max(first - 1, r.op0));
   }
   c.exact = !c.op.includes(NO_OP);
   return c;
-}
+};
 
 /** For each column the bucket of the overview with the highest instant, of those that lie in it.
  *  @param {Overview} o @param {number} lo in ticks or events @param {number} hi @param {number} n @returns {Int32Array} */
-export function bucketsOf(o, lo, hi, n) {
+export const bucketsOf = (o, lo, hi, n) => {
   const out = new Int32Array(n), w = (hi - lo) / n, scale = o.n / (o.x1 - o.x0 || 1);
   for (let col = 0; col < n; col++) {
-    const a = clamp(Math.floor((lo + col * w - o.x0) * scale), 0, o.n - 1);
-    const b = clamp(Math.ceil((lo + (col + 1) * w - o.x0) * scale) - 1, a, o.n - 1);
+    const a = clamp(floor((lo + col * w - o.x0) * scale), 0, o.n - 1);
+    const b = clamp(ceil((lo + (col + 1) * w - o.x0) * scale) - 1, a, o.n - 1);
     let best = a;
     for (let i = a + 1; i <= b; i++) if (o.high[i] > o.high[best]) best = i;
     out[col] = best;
   }
   return out;
-}
+};
 
 /** The highest of a series of steps in each column. @param {{op: Uint32Array, bytes: Float64Array}} steps @param {Columns} c
  *  @returns {Float64Array} NaN where there is only the overview */
-export function stepsOf(steps, c) {
+export const stepsOf = (steps, c) => {
   const out = new Float64Array(c.n).fill(NaN);
   let i = -1;
   for (let col = 0; col < c.n; col++) {
@@ -190,8 +183,8 @@ export function stepsOf(steps, c) {
     if (i < 0) i = lowerBound(steps.op, c.from[col]);
     while (i < steps.op.length && steps.op[i] < c.from[col]) i++; // a gap between two runs
     let top = i > 0 ? steps.bytes[i - 1] : 0;
-    for (; i < steps.op.length && steps.op[i] < c.to[col]; i++) top = Math.max(top, steps.bytes[i]);
+    for (; i < steps.op.length && steps.op[i] < c.to[col]; i++) top = max(top, steps.bytes[i]);
     out[col] = top;
   }
   return out;
-}
+};

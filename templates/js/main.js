@@ -1,61 +1,57 @@
 // Where the page's script starts: index, tracks, view, every panel. What fails leaves the static page as it was.
 import { initTimeline } from "./controls.js";
 import { initHash } from "./hash.js";
-import { PANELS } from "./panel_all.js";
+import { initCopy, initCsv } from "./copy.js";
+import { initCursor } from "./panel_cursor.js";
+import { initScroll, pEl, pFind } from "./panel_dom.js";
+import { initLinks } from "./panel_links.js";
+import { initSegments } from "./panel_segmap.js";
+import { initTables } from "./panel_sort.js";
+import { initTheme } from "./theme.js";
 import { Track } from "./track.js";
 import { View } from "./view.js";
 
-/** Says at the end of the page what the script could not do. @param {string} what @param {unknown} error */
-function sayTrouble(what, error) {
-  const p = document.createElement("p");
-  p.textContent = `${what}: ${/** @type {Error} */ (error).message}`;
-  (document.querySelector("footer") || document.body).append(p);
-}
+/** Says at the end of the page what the script could not do. @param {Error} error */
+const sayTrouble = ({ message }) => (pFind("footer") || document.body).append(pEl("p", `A part of this page stays as it is without its script; perhaps the file is damaged: ${message}`));
 
-/** @param {import("./panel_dom.js").PanelCtx} ctx */
-function startPanels(ctx) {
-  for (const p of PANELS) {
-    if (p.slot && !ctx.view) continue;
-    try {
-      p.init(ctx);
-    } catch (error) {
-      sayTrouble(`The part "${p.slot}" of this page stays as it is without its script`, error);
-    }
-  }
-}
-
-/** @returns {import("./track.js").Index|null} null where there is none, or nothing that this browser can read */
-function readIndex() {
-  const text = document.getElementById("mt-index");
-  try {
-    return text && typeof DecompressionStream !== "undefined" ? JSON.parse(text.textContent || "") : null;
-  } catch (error) {
-    sayTrouble("The data in this page is damaged", error);
-    return null;
-  }
-}
-
-async function startPage() {
-  const index = readIndex();
-  const tracks = index ? index.tracks.map((meta) => new Track(index, meta)) : [];
-  const first = tracks.find((t) => t.meta.primary) || tracks[0], ctx = /** @type {any} */ ({ index, tracks, view: null, root: document });
-  if (!first || !index) return startPanels(ctx);
+/** The timeline, where the page has data that this browser can read. @param {any} ctx */
+const startView = async (ctx) => {
+  const text = pFind("#mt-index")?.textContent;
+  if (!text || typeof DecompressionStream === "undefined") return;
+  const index = (ctx.index = /** @type {import("./track.js").Index} */ (JSON.parse(text))), tracks = index.tracks.map((meta) => new Track(index, meta));
+  const first = tracks.find((t) => t.meta.primary) || tracks[0];
+  if (!first) return;
   if (!/[#&]r=/.test(location.hash)) first.startExact(); // an address may ask for another one
   await first.load();
-  const view = (ctx.view = new View(first)), progress = initTimeline(ctx);
+  ctx.tracks = tracks;
+  ctx.view = new View(first);
+  initTimeline(ctx);
   await new Promise((go) => setTimeout(go)); // the picture comes first
-  startPanels(ctx);
-  const fetchTrack = async () => {
+};
+
+/** Reads what the track in view needs; the address says which that is. @param {import("./panel_dom.js").PanelCtx} ctx */
+const followView = async ({ view, tracks }) => {
+  const read = async () => {
     const { track } = view;
-    await track.load();
-    if (view.track === track) view.tell(new Set(["data"]));
-    await track.loadExact((done) => { if (view.track === track) progress?.(done); });
+    await track.loadExact();
     if (view.track === track) view.tell(new Set(["data"]));
   };
-  view.on((changed) => { if (changed.has("track")) fetchTrack(); });
-  await initHash(view, tracks, first);
-  await fetchTrack();
+  view.on((changed) => { if (changed.has("track")) read(); });
+  await initHash(view, tracks, view.track);
+  await read();
   document.documentElement.classList.add("js-exact");
-}
+};
 
-startPage().catch((error) => sayTrouble("This page stays as it is without its script", error));
+const startPage = async () => {
+  const ctx = /** @type {import("./panel_dom.js").PanelCtx} */ ({});
+  await startView(ctx).catch(sayTrouble);
+  for (const init of [initCopy, initTheme, initTables, initScroll, ...ctx.view ? [initLinks, initCsv, initCursor, initSegments, followView] : []]) {
+    try {
+      await init(ctx);
+    } catch (error) {
+      sayTrouble(/** @type {any} */ (error));
+    }
+  }
+};
+
+startPage();

@@ -1,7 +1,8 @@
 // What lies around the picture: axes, lines, the bands of phases and ranges, flags of findings, the peak and errors.
 import { rgbOf } from "./draw.js";
 import { stretchAt } from "./groups.js";
-import { byteAxis, clamp, eventOfX, lowerBound, spanTicks } from "./layout.js";
+import { byteAxis, eventOfX, lowerBound, spanTicks } from "./layout.js";
+import { clamp, floor, max, min, round } from "./math.js";
 
 /** @typedef {import("./view.js").View} View */
 /** @typedef {import("./track.js").Track} Track */
@@ -15,66 +16,66 @@ import { byteAxis, clamp, eventOfX, lowerBound, spanTicks } from "./layout.js";
 const MARK_FONT = "11px system-ui, sans-serif", FLAG_FONT = "600 12px system-ui, sans-serif";
 
 /** @returns {Theme} the colours of the page as they are now */
-export function themeNow() {
+export const themeNow = () => {
   const css = getComputedStyle(document.documentElement);
   return /** @type {any} */ (Object.fromEntries("ink soft line card oom edge fill warn".split(" ").map((name) => [name, css.getPropertyValue(`--${name}`).trim()])));
-}
+};
 
 /** Puts an element over a part of an axis, as far as that is in sight. @param {HTMLElement} el @param {number[]} axis from, to
  *  @param {number} a NaN: nowhere @param {number} [b] */
-export function showSpan(el, [lo, hi], a, b = a) {
+export const showSpan = (el, [lo, hi], a, b = a) => {
   const at = (/** @type {number} */ x) => clamp((x - lo) / (hi - lo), 0, 1) * 100;
   el.hidden = !(b >= lo && a <= hi);
   el.style.left = `${at(a)}%`;
   el.style.width = `${at(b) - at(a)}%`;
-}
+};
 
 /** @param {CanvasRenderingContext2D} g @param {string} color @param {number} x @param {number} y @param {number} w @param {number} h @param {number} [alpha] */
-function rect(g, color, x, y, w, h, alpha = 1) {
+const rect = (g, color, x, y, w, h, alpha = 1) => {
   g.globalAlpha = alpha;
   g.fillStyle = color;
   g.fillRect(x, y, w, h);
   g.globalAlpha = 1;
-}
+};
 
 /** @param {CanvasRenderingContext2D} g @param {string} color @param {string} text @param {number} x @param {number} y @param {CanvasTextAlign} [align] */
-function write(g, color, text, x, y, align = "center") {
+const write = (g, color, text, x, y, align = "center") => {
   g.fillStyle = color;
   g.textAlign = align;
   g.textBaseline = "middle";
   g.fillText(text, x, y);
-}
+};
 
 /** Pixels from the left of the picture. @param {Pen} pen @param {number} x */
-function pxOf({ box, view }, x) { return ((x - view.lo) / (view.hi - view.lo)) * box.w; }
+const pxOf = ({ box, view }, x) => ((x - view.lo) / (view.hi - view.lo)) * box.w;
 
 /** Pixels of an event. @param {Pen} pen @param {number} event */
-function pxOfEvent(pen, event) { return pxOf(pen, pen.view.xOf(event)); }
+const pxOfEvent = (pen, event) => pxOf(pen, pen.view.xOf(event));
 
 /** @param {Pen} pen @param {number} top of the bytes */
-export function drawAxes(pen, top) {
+export const drawAxes = (pen, top) => {
   const { g, box: { w, h, bottom, steps }, view, c } = pen, bytes = byteAxis(top, steps), time = view.axis === "t";
   g.font = "12px system-ui, sans-serif";
   for (const t of bytes.ticks) {
-    const y = Math.round(h - (t.at / top) * h);
+    const y = round(h - (t.at / top) * h);
     if (y < -1) continue;
     write(g, c.soft, t.label, -7, y + 0.5, "right");
     rect(g, c.line, 0, y, w, 1, 0.5);
   }
   write(g, c.soft, bytes.unit, -7, -14, "right");
   let free = -99;
-  for (const t of spanTicks(view.lo, view.hi, time ? 1 / view.track.seconds(1) : 1, Math.max(3, Math.floor(w / 110)), time)) {
+  for (const t of spanTicks(view.lo, view.hi, time ? 1 / view.track.seconds(1) : 1, max(3, floor(w / 110)), time)) {
     const x = pxOf(pen, t.at), half = g.measureText(t.label).width / 2, at = clamp(x, half - 20, w - half + 8);
-    rect(g, c.line, Math.round(x), bottom, 1, 4);
+    rect(g, c.line, round(x), bottom, 1, 4);
     if (at - half < free) continue; // deep in a long run they are long
     write(g, c.soft, t.label, at, bottom + 13);
     free = at + half + 6;
   }
-}
+};
 
 /** A line over the columns, as steps; NaN leaves a gap. @param {Pen} pen @param {ArrayLike<number>} v @param {number} top
  *  @param {string} color @param {number} width @param {number[]} [dash] */
-export function drawLine({ g, box }, v, top, color, width, dash = []) {
+export const drawLine = ({ g, box }, v, top, color, width, dash = []) => {
   const step = box.w / v.length;
   let last = NaN;
   g.beginPath();
@@ -93,25 +94,25 @@ export function drawLine({ g, box }, v, top, color, width, dash = []) {
   g.setLineDash(dash);
   g.stroke();
   g.setLineDash([]);
-}
+};
 
 /** Text within a rectangle, or none where it does not fit. @param {CanvasRenderingContext2D} g @param {string} text
  *  @param {number} x @param {number} w @param {number} y @param {string} color */
-function writeIn(g, text, x, w, y, color) {
+const writeIn = (g, text, x, w, y, color) => {
   if (w >= 26 && g.measureText(text).width <= w - 6) write(g, color, text, x + w / 2, y);
-}
+};
 
 /** Black or white, whichever reads better on a colour. @param {string} hex */
-function inkOn(hex) {
+const inkOn = (hex) => {
   const [r, g, b] = rgbOf(hex);
   return r * 0.299 + g * 0.587 + b * 0.114 > 140 ? "#000" : "#fff";
-}
+};
 
 /** The phases: coarse ones with their names, and below them, thin, what happens inside. @param {Pen} pen */
-export function drawPhases({ g, box, view }) {
+export const drawPhases = ({ g, box, view }) => {
   const { track } = view, s = track.phases?.stretches;
   if (!s?.n) return;
-  const w = Math.floor(box.w), unit = (view.hi - view.lo) / w;
+  const w = floor(box.w), unit = (view.hi - view.lo) / w;
   g.font = MARK_FONT;
   const at = Int32Array.from({ length: w }, (_, x) => stretchAt(track, view.eventAt(view.lo + (x + 0.5) * unit)));
   for (const fine of [false, true]) {
@@ -128,14 +129,14 @@ export function drawPhases({ g, box, view }) {
       was = now;
     }
   }
-}
+};
 
 /** Begin and end of the ranges in events: found once. @type {WeakMap<object, {exact: boolean, a: ArrayLike<number>, b: ArrayLike<number>}>} */
 const rangeEvents = new WeakMap();
 
 /** Begin and end of the ranges on an axis. @param {Track} track @param {import("./tables.js").Phases["ranges"]} r
  *  @param {"t"|"e"} axis @returns {{a: ArrayLike<number>, b: ArrayLike<number>}} */
-function rangeEnds(track, r, axis) {
+const rangeEnds = (track, r, axis) => {
   if (axis === "t") return { a: r.t0, b: r.t1 };
   const exact = track.exact !== null;
   let known = rangeEvents.get(r);
@@ -144,10 +145,10 @@ function rangeEnds(track, r, axis) {
     rangeEvents.set(r, (known = { exact, a: events(r.t0), b: events(r.t1) }));
   }
   return known;
-}
+};
 
 /** Annotations and NVTX ranges, a lane for each depth. @param {Pen} pen @returns {Named[]} what is to be seen of them */
-export function drawRanges(pen) {
+export const drawRanges = (pen) => {
   const { g, box, view, c } = pen, { track, axis } = view, r = track.phases?.ranges, out = /** @type {Named[]} */ ([]);
   if (!r) return out;
   const last = new Float64Array(box.lanes).fill(-1), { a: begin, b: end } = rangeEnds(track, r, axis);
@@ -155,9 +156,9 @@ export function drawRanges(pen) {
   for (let i = 0; i < r.n && begin[i] < view.hi; i++) {
     const lane = r.lane[i];
     if (lane >= box.lanes || end[i] <= view.lo) continue;
-    const a = Math.max(pxOf(pen, begin[i]), 0), b = Math.min(pxOf(pen, end[i]), box.w);
+    const a = max(pxOf(pen, begin[i]), 0), b = min(pxOf(pen, end[i]), box.w);
     if (b - a < 1 && b <= last[lane]) continue;
-    const x = Math.max(a, last[lane]), w = Math.max(b - x, 1), y = box.laneAt + lane * 14, text = r.name[i];
+    const x = max(a, last[lane]), w = max(b - x, 1), y = box.laneAt + lane * 14, text = r.name[i];
     last[lane] = x + w;
     rect(g, c.fill, x, y, w, 13);
     rect(g, c.soft, x, y, 1, 13);
@@ -165,23 +166,23 @@ export function drawRanges(pen) {
     out.push({ x, y, w, text });
   }
   return out;
-}
+};
 
 /** Where steps begin: light lines through the picture. @param {Pen} pen */
-export function drawSteps(pen) {
+export const drawSteps = (pen) => {
   const { g, box, view, c } = pen, s = view.track.phases?.steps;
   if (!s) return;
   const a = lowerBound(s.first, view.eventAt(view.lo)), b = lowerBound(s.first, view.eventAt(view.hi) + 1);
   if (b - a > box.w / 30) return;
   for (let i = a; i < b; i++) {
-    const x = Math.round(pxOfEvent(pen, s.first[i]));
+    const x = round(pxOfEvent(pen, s.first[i]));
     for (let y = 0; y < box.h; y += 6) rect(g, c.ink, x, y, 1, 2, 0.35);
   }
-}
+};
 
 /** Triangles and flags above the picture, because a line through it would hide the one column that it marks.
  *  @param {Pen} pen @param {Flag[]} flags @returns {(Flag & {x: number})[]} those in view */
-export function drawFlags(pen, flags) {
+export const drawFlags = (pen, flags) => {
   const { g, box, c } = pen, taken = /** @type {number[][]} */ ([]), seen = flags.map((f) => ({ ...f, x: pxOfEvent(pen, f.from) })).filter((f) => f.x >= -1 && f.x <= box.w + 1);
   g.font = FLAG_FONT;
   for (const { kind, x } of seen) {
@@ -201,4 +202,4 @@ export function drawFlags(pen, flags) {
     taken.push([from, from + w]);
   }
   return seen;
-}
+};

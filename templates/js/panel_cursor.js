@@ -3,7 +3,8 @@
 import { eventWords, missingWords, sumWords } from "./detail.js";
 import { parseFilter } from "./filter.js";
 import { fmtBytes, fmtCount, fmtMany, fmtPercent } from "./format.js";
-import { pBytes, pEl, pFollow, pGroups, pNumber, pPick, pTake } from "./panel_dom.js";
+import { max, min } from "./math.js";
+import { pBytes, pEl, pFill, pFollow, pGroups, pNumber, pPick, pSet, pTake } from "./panel_dom.js";
 import { drawIcicle, treeTable } from "./panel_tree.js";
 import { bytesOf, diffBetween, GROUPS, groupLive, liveAt, treeOf } from "./query.js";
 /** @typedef {import("./panel_dom.js").PanelCtx} PanelCtx */
@@ -11,56 +12,51 @@ import { bytesOf, diffBetween, GROUPS, groupLive, liveAt, treeOf } from "./query
 /** @typedef {import("./track.js").Track} Track */
 
 /** "event 3,737, 4.250 s". @param {Track} track @param {number} event @returns {string} */
-export function momentWords(track, event) { return eventWords(track, event).replace(" at ", ", "); }
+export const momentWords = (track, event) => eventWords(track, event).replace(" at ", ", ");
 
 /** The same with the name of the track, where there are several, as the beginning of a sentence. @param {Track} track @param {number} event */
-export function momentStart(track, event) {
+export const momentStart = (track, event) => {
   const words = momentWords(track, event);
   return track.index.tracks.length > 1 ? `${track.meta.label}, ${words}` : words[0].toUpperCase() + words.slice(1);
-}
+};
 
 /** The blocks to speak of, and of which moments: the cursor alone, or a second one (or a range) before it. null: not in the page.
  * @param {View} view @param {string} what "live", "new" or "gone" */
-function blocksOf(view, what) {
-  const { track, range, mark, cursor, query } = view, [a, b] = range ?? [mark ?? cursor, cursor], first = Math.min(a, b), last = Math.max(a, b);
+const blocksOf = (view, what) => {
+  const { track, range, mark, cursor, query } = view, [a, b] = range ?? [mark ?? cursor, cursor], first = min(a, b), last = max(a, b);
   const opA = track.opOfEvent(first), opB = track.opOfEvent(last), filter = parseFilter(query), filtered = !filter.error && !filter.empty;
   if (opB < 0 || opA < 0) return null;
   const diff = range || mark !== null ? diffBetween(track, opA, opB) : null, hit = filtered && filter.mask(track);
   const all = diff && what === "new" ? diff.born : diff && what === "gone" ? diff.gone : liveAt(track, opB);
   return { list: hit ? all.filter(x => hit[x]) : all, diff, first, last, filtered };
-}
+};
 
 /** The largest owners at the cursor, for the Markdown; null where the events are not in the page.
  * @param {View} view @param {number} n */
-export function cursorOwners(view, n) {
+export const cursorOwners = (view, n) => {
   const now = blocksOf(view, "live");
   if (!now) return null;
   const live = bytesOf(view.track, now.list);
   return { title: `Live at ${momentWords(view.track, now.last)}: ${fmtBytes(live)}`, live, rows: groupLive(view.track, now.list, "stack").slice(0, n) };
-}
+};
 
 /** @param {{label: string, color: string, bytes: number}[]} groups @param {number} whole */
-function compositionBar(groups, whole) {
-  return pEl("div", { class: "composition", role: "img", "aria-label": "Composition; the table below has the numbers" }, ...groups.slice(0, 40).map(g => {
-    const part = pEl("i", { title: `${g.label}: ${fmtBytes(g.bytes)}` });
-    part.style.width = `${g.bytes / whole * 100}%`;
-    part.style.background = g.color;
-    return part;
-  }));
-}
+const compositionBar = (groups, whole) => pEl("div.composition", { role: "img", "aria-label": "Composition; the table below has the numbers" },
+  ...groups.slice(0, 40).map(g => pEl("i", { title: `${g.label}: ${fmtBytes(g.bytes)}`, style: `width:${g.bytes / whole * 100}%;background:${g.color}` })));
 
 /** @param {PanelCtx} ctx */
-export function initCursor({ view }) {
+export const initCursor = ({ view }) => {
   const box = pTake("owners");
   if (!box) return;
   const how = /** @type {Record<string, string>} */ ({ what: "live", by: "role", up: "", all: "" }), [, words, controls, parts, icicle, said, tree] = box.children;
   const compare = controls.firstElementChild, whats = compare.nextElementSibling;
   let drawing = 0;
   box.hidden = !view.track.hasExact;
-  const set = pPick(controls, (name, value) => {
+  const set = (/** @type {string} */ name, /** @type {string} */ value) => {
     how[name] = value;
+    press(name, value);
     later();
-  });
+  }, press = pPick(controls, set);
   compare.onclick = () => view.set(view.mark === null && !view.range ? { mark: view.cursor } : { mark: null, range: null });
 
   /** @param {boolean} [all] at once */
@@ -69,37 +65,37 @@ export function initCursor({ view }) {
     box.hidden = !track.hasExact;
     whats.hidden = !two;
     if (!two && how.what !== "live") set("what", "live");
-    compare.textContent = two ? "End the comparison" : "Set A here, to compare";
+    pSet(compare, two ? "End the comparison" : "Set A here, to compare");
     clearTimeout(drawing);
     tree.hidden = !whole;
     if (!now) {
-      words.textContent = missingWords(track, "moment", "; the table below is of the moment that matters");
+      pSet(words, missingWords(track, "moment", "; the table below is of the moment that matters"));
     } else {
       const { diff, first, last } = now;
-      words.textContent = (diff ? `A: ${momentWords(track, first)}. B: ${momentWords(track, last)}. New: ${sumWords(track, diff.born)}, gone: ${sumWords(track, diff.gone)}. Shown: ` : `${momentStart(track, last)}: `) +
-        `${fmtBytes(whole)} in ${fmtMany(list.length, "block")}` + (now.filtered ? `, of those that match \u201c${view.query}\u201d.` : ".");
+      pSet(words, (diff ? `A: ${momentWords(track, first)}. B: ${momentWords(track, last)}. New: ${sumWords(track, diff.born)}, gone: ${sumWords(track, diff.gone)}. Shown: ` : `${momentStart(track, last)}: `) +
+        `${fmtBytes(whole)} in ${fmtMany(list.length, "block")}` + (now.filtered ? `, of those that match \u201c${view.query}\u201d.` : "."));
     }
     if (!whole) {
-      parts.replaceChildren();
-      icicle.replaceChildren();
+      pSet(parts);
+      pSet(icicle);
       icicle.style.height = 0;
       return Boolean(track.exact);
     }
     const by = /** @type {import("./query.js").GroupBy} */ (how.by), groups = groupLive(track, list, by), head = GROUPS[by];
-    parts.replaceChildren(compositionBar(groups, whole), pGroups(`Live memory by ${head}`, "", [head, "Bytes", "Share", "Blocks"], groups, 12,
+    pSet(parts, compositionBar(groups, whole), pGroups(`Live memory by ${head}`, "", [head, "Bytes", "Share", "Blocks"], groups, 12,
       g => [pBytes(g.bytes), pNumber(fmtPercent(g.bytes, whole)), pNumber(fmtCount(g.count))]));
     // The tree takes as long again: the page answers in between.
     const grow = () => {
       const root = treeOf(track, list, { bottomUp: Boolean(how.up), foldInternal: !how.all });
-      said.textContent = "";
-      drawIcicle(icicle, root, text => { said.textContent = text; });
-      tree.ontoggle = () => { if (tree.open) tree.replaceChildren(tree.firstChild, treeTable(root)); };
+      pSet(said, "");
+      drawIcicle(icicle, root, text => { pSet(said, text); });
+      tree.ontoggle = () => { if (tree.open) pSet(tree, tree.firstChild, treeTable(root)); };
       tree.ontoggle();
     };
     if (all) grow();
     else drawing = setTimeout(grow);
     return true;
   };
-  addEventListener("beforeprint", () => fill(true));
+  pFill(window, { beforeprint: () => fill(true) });
   const later = pFollow(box, view, 60, ["track", "cursor", "mark", "range", "query"], fill);
-}
+};

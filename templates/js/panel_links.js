@@ -1,34 +1,34 @@
 // Moments named on the page lead into the timeline, and so do the rows of ranks.
 
-import { pEl } from "./panel_dom.js";
+import { pAll, pEl, pFill, pFind } from "./panel_dom.js";
 /** @typedef {import("./panel_dom.js").PanelCtx} PanelCtx */
 
 /** @param {PanelCtx} ctx */
-export function initLinks({ tracks, view }) {
-  const box = document.getElementById("timeline");
+export const initLinks = ({ tracks, view }) => {
+  const box = pFind("#timeline");
   if (!box) return;
   const trackOf = (/** @type {Element} */ e) => tracks.find(t => t.meta.label === /** @type {HTMLElement|null} */ (e.closest("[data-place]"))?.dataset.place);
   /** @type {HTMLElement[]} */
   const ranks = [];
   // A cell that stands for a moment or a track is no control without a script; a link to the section is.
-  for (const cell of document.querySelectorAll("[data-event]:not(a), [data-place] > th")) {
+  for (const cell of pAll("[data-event]:not(a), [data-place] > th")) {
     const track = trackOf(cell);
     if (cell.matches("th") && !track) continue;
-    const b = pEl("button", { type: "button", class: "plain", title: "Show it in the timeline" }, ...cell.childNodes);
+    const b = pEl("button.plain", { type: "button", title: "Show it in the timeline" }, ...cell.childNodes);
     if (track) ranks.push(b);
     cell.append(b);
   }
-  const mark = () => { for (const b of ranks) b.setAttribute("aria-pressed", String(trackOf(b) === view.track)); };
+  const mark = () => { for (const b of ranks) pFill(b, { "aria-pressed": `${trackOf(b) === view.track}` }); };
   mark();
   view.on(mark);
-  document.addEventListener("click", e => {
-    const a = e.target instanceof Element ? /** @type {HTMLElement|null} */ (e.target.closest("[data-event], [data-place] button")) : null;
+  pFill(document, { click: (/** @type {any} */ e) => {
+    const a = e.target.closest("[data-event], [data-place] button");
     if (!a) return;
     const { event, to = event } = a.dataset, from = Number(event), end = Number(to);
     e.preventDefault();
     if (event) view.set({ track: tracks.find(t => t.meta.primary) || view.track, cursor: end, range: end > from ? [from, end] : null });
     else view.set({ track: trackOf(a) });
     box.scrollIntoView({ behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth", block: "start" });
-    /** @type {HTMLElement|null} */ (box.querySelector(".tl-over"))?.focus({ preventScroll: true });
-  });
-}
+    pFind(".tl-over")?.focus({ preventScroll: true });
+  } });
+};

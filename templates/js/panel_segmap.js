@@ -1,8 +1,9 @@
 // The segments at the cursor, to scale: what PyTorch holds from the driver, what in it is live and for what, and which block keeps it.
 
 import { fmtBytes, fmtMany, fmtPercent } from "./format.js";
+import { floor, max, min } from "./math.js";
 import { momentStart } from "./panel_cursor.js";
-import { pCanvas, pEl, pFollow, pSwatch, pTake } from "./panel_dom.js";
+import { pCanvas, pEl, pFill, pFollow, pSet, pSwatch, pTake } from "./panel_dom.js";
 import { segmentsAt } from "./query.js";
 /** @typedef {import("./panel_dom.js").PanelCtx} PanelCtx */
 /** @typedef {{addr: number, size: number, lane: number, blocks: Uint32Array}} Segment */
@@ -12,15 +13,15 @@ const SEG_ROW = 18, SEG_GAP = 3;
 
 /** Lays segments side by side onto lines of that width; one that is longer goes on in the next line.
  * @param {number[]} sizes @param {number} width @param {number} perPx bytes of a pixel @returns {SegPiece[]} */
-export function segmentPieces(sizes, width, perPx) {
+export const segmentPieces = (sizes, width, perPx) => {
   /** @type {SegPiece[]} */
   const out = [];
   let line = 0, x = 0;
   sizes.forEach((size, seg) => {
-    let left = Math.min(Math.max(size / perPx, 2), width * 400), from = 0;
+    let left = min(max(size / perPx, 2), width * 400), from = 0;
     if (x > 0 && x + left > width) { line++; x = 0; }
     while (left > 0) {
-      const w = Math.min(left, width - x);
+      const w = min(left, width - x);
       out.push({ seg, line, x, w, from });
       from += w * perPx;
       left -= w;
@@ -29,11 +30,11 @@ export function segmentPieces(sizes, width, perPx) {
     }
   });
   return out;
-}
+};
 
 /** Bytes of live blocks, and the largest of them where at least half of the segment is free: it keeps the rest from the device.
  * @param {Segment} s @param {Float64Array} sizes of blocks @returns {{live: number, pin: number}} pin: block or -1 */
-export function segmentUse(s, sizes) {
+export const segmentUse = (s, sizes) => {
   let live = 0, pin = -1;
   for (let i = 0; i < s.blocks.length; i++) {
     const b = s.blocks[i];
@@ -41,13 +42,13 @@ export function segmentUse(s, sizes) {
     if (pin < 0 || sizes[b] > sizes[pin]) pin = b;
   }
   return { live, pin: live * 2 <= s.size ? pin : -1 };
-}
+};
 
 /** @param {{size: number}[]} list */
-function sizeOf(list) { return list.reduce((sum, s) => sum + s.size, 0); }
+const sizeOf = (list) => list.reduce((sum, s) => sum + s.size, 0);
 
 /** @param {PanelCtx} ctx */
-export function initSegments({ view, index: { roles } }) {
+export const initSegments = ({ view, index: { roles } }) => {
   const box = pTake("segments");
   if (!box) return;
   const [, words, legend, maps, said] = box.children, section = box.parentElement;
@@ -61,7 +62,7 @@ export function initSegments({ view, index: { roles } }) {
     const canvas = pEl("canvas", {
       tabindex: 0, role: "img", "aria-label": `Segments of ${name}`,
       pointermove: (/** @type {PointerEvent} */ e) => {
-        const px = e.offsetX * width / canvas.clientWidth, line = Math.floor(e.offsetY / SEG_ROW), p = pieces.find(q => q.line === line && px >= q.x && px <= q.x + q.w);
+        const px = e.offsetX * width / canvas.clientWidth, line = floor(e.offsetY / SEG_ROW), p = pieces.find(q => q.line === line && px >= q.x && px <= q.x + q.w);
         if (p) say(p.seg, segs[p.seg].addr + p.from + (px - p.x) * perPx);
       },
       keydown: (/** @type {KeyboardEvent} */ e) => {
@@ -69,7 +70,7 @@ export function initSegments({ view, index: { roles } }) {
         if (step < -2) return;
         e.preventDefault();
         e.stopPropagation();
-        say(Math.min(Math.max(at + Math.sign(step), 0), segs.length - 1), -1);
+        say(min(max(at + Math.sign(step), 0), segs.length - 1), -1);
       },
     });
     canvas.style.height = `${high}px`;
@@ -80,25 +81,25 @@ export function initSegments({ view, index: { roles } }) {
         g.fillStyle = color("--fill");
         g.fillRect(p.x, y, p.w, SEG_ROW - 6);
         for (const b of s.blocks) {
-          const from = Math.max(bAddr[b], begin), w = (Math.min(bAddr[b] + bSize[b], end) - from) / perPx, px = p.x + (from - begin) / perPx;
+          const from = max(bAddr[b], begin), w = (min(bAddr[b] + bSize[b], end) - from) / perPx, px = p.x + (from - begin) / perPx;
           if (w <= 0) continue;
           g.fillStyle = roles[sites.role[bSite[b]]].color;
-          g.fillRect(px, y, Math.max(w, 0.5), SEG_ROW - 6);
+          g.fillRect(px, y, max(w, 0.5), SEG_ROW - 6);
           if (b === use[p.seg].pin) {
             g.fillStyle = color("--ink");
-            g.fillRect(px, y + SEG_ROW - 5, Math.max(w, 3), 2);
+            g.fillRect(px, y + SEG_ROW - 5, max(w, 3), 2);
           }
         }
         g.strokeStyle = color(p.seg === at ? "--ink" : "--soft");
         g.lineWidth = p.seg === at ? 2 : 0.5;
-        g.strokeRect(p.x + 0.25, y + 0.25, Math.max(p.w - 0.5, 0.5), SEG_ROW - 6.5);
+        g.strokeRect(p.x + 0.25, y + 0.25, max(p.w - 0.5, 0.5), SEG_ROW - 6.5);
       }
     };
     /** @param {number} seg @param {number} place of the pointer, -1: keys lead there */
     const say = (seg, place) => {
       const s = segs[seg], { live, pin } = use[seg], b = place < 0 ? pin : s.blocks.find(q => place >= bAddr[q] && place < bAddr[q] + bSize[q]) ?? -1;
-      said.textContent = `Segment at 0x${s.addr.toString(16)}, ${name}: ${fmtBytes(s.size)}, ${fmtBytes(live)} live in ${fmtMany(s.blocks.length, "block")}` +
-        (b < 0 ? "." : `. ${place < 0 ? "Held by" : "Here"}: ${fmtBytes(bSize[b])} of ${roles[sites.role[bSite[b]]].name}, ${sites.label(bSite[b]) || "no stack recorded"}.`);
+      pSet(said, `Segment at 0x${s.addr.toString(16)}, ${name}: ${fmtBytes(s.size)}, ${fmtBytes(live)} live in ${fmtMany(s.blocks.length, "block")}` +
+        (b < 0 ? "." : `. ${place < 0 ? "Held by" : "Here"}: ${fmtBytes(bSize[b])} of ${roles[sites.role[bSite[b]]].name}, ${sites.label(bSite[b]) || "no stack recorded"}.`));
       if (at !== seg) {
         at = seg;
         draw();
@@ -112,24 +113,24 @@ export function initSegments({ view, index: { roles } }) {
     const { track } = view, x = track.exact, sites = track.sites, op = track.opOfEvent(view.cursor), segs = /** @type {Segment[]} */ (op < 0 ? [] : segmentsAt(track, op) || []);
     box.hidden = !segs.length;
     if (!x || !sites || box.hidden) return false;
-    const total = sizeOf(segs), live = segs.reduce((sum, s) => sum + segmentUse(s, x.bSize).live, 0), width = Math.max(maps.clientWidth, 200), used = new Set();
+    const total = sizeOf(segs), live = segs.reduce((sum, s) => sum + segmentUse(s, x.bSize).live, 0), width = max(maps.clientWidth, 200), used = new Set();
     const /** @type {Segment[][]} */ lanes = [];
     for (const s of segs) {
       (lanes[s.lane] ??= []).push(s);
       for (const b of s.blocks) used.add(sites.role[x.bSite[b]]);
     }
-    words.textContent = `${momentStart(track, view.cursor)}: ${fmtBytes(total)} in ${fmtMany(segs.length, "segment")}, ${fmtBytes(total - live)} of it (${fmtPercent(total - live, total)}) not in use.`;
-    legend.replaceChildren(...[...used].sort((a, b) => a - b).map(r => pEl("span", {}, pSwatch(roles[r].color), roles[r].name)));
-    said.textContent = "";
+    pSet(words, `${momentStart(track, view.cursor)}: ${fmtBytes(total)} in ${fmtMany(segs.length, "segment")}, ${fmtBytes(total - live)} of it (${fmtPercent(total - live, total)}) not in use.`);
+    pSet(legend, ...[...used].sort((a, b) => a - b).map(r => pEl("span", pSwatch(roles[r].color), roles[r].name)));
+    pSet(said, "");
     const shown = Object.values(lanes).sort((a, b) => sizeOf(b) - sizeOf(a));
-    maps.replaceChildren(...shown.slice(0, 24).map(list => {
+    pSet(maps, ...shown.slice(0, 24).map(list => {
       const name = sites.lanes[list[0].lane];
-      return pEl("figure", {}, pEl("figcaption", {}, `${name}: ${fmtBytes(sizeOf(list))} in ${fmtMany(list.length, "segment")}`),
-        map(list.sort((a, b) => b.size - a.size || a.addr - b.addr), Math.max(total / (width * 24), 4096), width, name));
+      return pEl("figure", pEl("figcaption", `${name}: ${fmtBytes(sizeOf(list))} in ${fmtMany(list.length, "segment")}`),
+        map(list.sort((a, b) => b.size - a.size || a.addr - b.addr), max(total / (width * 24), 4096), width, name));
     }));
-    if (shown.length > 24) maps.append(pEl("p", { class: "note" }, `${shown.length - 24} more pools and streams are not drawn.`));
+    if (shown.length > 24) maps.append(pEl("p.note", `${shown.length - 24} more pools and streams are not drawn.`));
     return true;
   });
-  document.addEventListener("mt-theme", later);
-  addEventListener("resize", later);
-}
+  pFill(document, { "mt-theme": later });
+  pFill(window, { resize: later });
+};

@@ -1,7 +1,9 @@
 // A tree of stacks as an icicle (width = bytes, callers above) and as a table that unfolds.
 
+import { fileWords } from "./detail.js";
 import { fmtBytes, fmtCount, fmtMany, fmtPercent } from "./format.js";
-import { pBytes, pButton, pEl, pNumber, pTable } from "./panel_dom.js";
+import { min } from "./math.js";
+import { pAll, pButton, pBytes, pEl, pFill, pFind, pNumber, pSet, pTable } from "./panel_dom.js";
 import { sortHeads, sortOrder } from "./panel_sort.js";
 
 /** @typedef {import("./query.js").TreeNode} TreeNode */
@@ -12,7 +14,7 @@ const ICICLE_BOXES = 1500;
 /** Where the boxes of a tree stand, in parts of the whole width; parents come before children. What is narrower than `least` is
  * left out, and so is all below it. @param {TreeNode[]} path from the root to what is on top as wide as the picture @param {number} depth below that
  * @param {number} least @returns {IcicleBox[]} */
-export function icicleBoxes(path, depth, least) {
+export const icicleBoxes = (path, depth, least) => {
   const out = path.map((node, i) => ({ node, up: i - 1, depth: i, x: 0, w: 1 }));
   for (let i = path.length - 1; i < out.length; i++) {
     const b = out[i];
@@ -25,21 +27,21 @@ export function icicleBoxes(path, depth, least) {
     }
   }
   return out;
-}
+};
 
 /** The same colour for the same name in every picture; the style sheet has them. @param {string} name @returns {number} */
-export function nameShade(name) {
+export const nameShade = (name) => {
   let h = 7;
   for (let i = 0; i < name.length; i++) h = (h * 31 + name.charCodeAt(i)) >>> 0;
   return h % 6;
-}
+};
 
-/** "model.py:12". @param {TreeNode} n @param {string} [file] @returns {string} */
-function placeWords(n, file = n.file.replace(/.*\//, "")) { return n.line && file ? `${file}:${n.line}` : file; }
+/** "model.py:12". @param {TreeNode} n @returns {string} */
+const placeWords = ({ file, line }) => fileWords({ file: file.replace(/.*\//, ""), line });
 
 /** Draws the icicle of root into box; a click (or Enter) on a frame makes it the top, arrow keys go from frame to frame.
  * @param {HTMLElement} box @param {TreeNode} root @param {(text: string) => void} say */
-export function drawIcicle(box, root, say) {
+export const drawIcicle = (box, root, say) => {
   /** @param {TreeNode[]} path from the root to the top @param {boolean} focus */
   const draw = (path, focus) => {
     const boxes = icicleBoxes(path, 24, 0.002), top = path.length - 1;
@@ -50,16 +52,12 @@ export function drawIcicle(box, root, say) {
     };
     const buttons = boxes.map(({ node: n, depth, x, w }, i) => {
       const words = `: ${fmtBytes(n.bytes)}, ${fmtPercent(n.bytes, root.bytes)}, ${fmtMany(n.count, "block")}`;
-      const title = `${n.name}${n.file && ` (${placeWords(n, n.file)})`}${words}`, on = () => say(title);
-      const b = pButton(w < 0.02 ? "" : w < 0.12 ? n.name : `${n.name}  ${placeWords(n)}`, () => open(i), { title, "aria-label": `${n.name} ${placeWords(n)}${words}`, tabindex: i === top ? 0 : -1,
-        class: `ib c${nameShade(n.name)}${i < top ? " lead" : ""}`, focus: on, mouseenter: on });
-      b.style.left = `${x * 100}%`;
-      b.style.width = `${w * 100}%`;
-      b.style.top = `${depth * 22}px`;
-      return b;
+      const title = `${n.name}${n.file && ` (${fileWords(n)})`}${words}`, on = () => say(title);
+      return pButton(w < 0.02 ? "" : w < 0.12 ? n.name : `${n.name}  ${placeWords(n)}`, () => open(i), { title, "aria-label": `${n.name} ${placeWords(n)}${words}`, tabindex: i === top ? 0 : -1,
+        class: `ib c${nameShade(n.name)}${i < top ? " lead" : ""}`, style: `left:${x * 100}%;width:${w * 100}%;top:${depth * 22}px`, focus: on, mouseenter: on });
     });
     box.style.height = `${(boxes[boxes.length - 1].depth + 1) * 22}px`;
-    box.replaceChildren(...buttons);
+    pSet(box, ...buttons);
     if (focus) buttons[top].focus();
     box.onkeydown = e => {
       const i = buttons.indexOf(/** @type {any} */ (document.activeElement)), { up, depth } = boxes[i] ?? {}, beside = e.key === "ArrowRight" ? i + 1 : i - 1;
@@ -75,32 +73,32 @@ export function drawIcicle(box, root, say) {
     };
   };
   draw([root], box.contains(document.activeElement));
-}
+};
 
 /** The tree as a table: rows unfold, headings sort among siblings.
  * @param {TreeNode} root @returns {HTMLElement} */
-export function treeTable(root) {
-  const open = new Set([root]), table = pTable("Live memory by stack", "tree", ["Frame", "Bytes", "Share", "Blocks"], []), body = /** @type {HTMLElement} */ (table.querySelector("tbody"));
+export const treeTable = (root) => {
+  const open = new Set([root]), table = pTable("Live memory by stack", "tree", ["Frame", "Bytes", "Share", "Blocks"], []), body = pFind("tbody", table);
   let column = -1, falling = true;
   const sorted = (/** @type {TreeNode[]} */ list) => column < 0 ? list
     : sortOrder(list.map(n => ({ n: [NaN, n.bytes, n.bytes, n.count][column], text: n.name })), falling).map(i => list[i]);
   /** @param {TreeNode|null} at whose button keeps the focus */
   const fill = at => {
-    body.replaceChildren();
+    pSet(body);
     /** @param {TreeNode} n @param {number} level */
     const put = (n, level) => {
       const there = open.has(n), twist = { class: "twist", "aria-expanded": String(there), "aria-label": `${there ? "Fold" : "Unfold"} ${n.name}` };
-      const b = n.children.length ? pButton(there ? "\u25be" : "\u25b8", () => { if (!open.delete(n)) open.add(n); fill(n); }, twist) : pEl("span", { class: "twist" });
-      const th = pEl("th", { scope: "row" }, b, pEl("bdi", {}, n.name), " ", pEl("small", {}, placeWords(n)));
-      th.style.paddingLeft = `calc(${Math.min(level, 30)} * var(--step))`;
-      body.append(pEl("tr", {}, th, pBytes(n.bytes), pNumber(fmtPercent(n.bytes, root.bytes)), pNumber(fmtCount(n.count))));
+      const b = n.children.length ? pButton(there ? "\u25be" : "\u25b8", () => { if (!open.delete(n)) open.add(n); fill(n); }, twist) : pEl("span.twist");
+      const th = pEl("th", { scope: "row" }, b, pEl("bdi", n.name), " ", pEl("small", placeWords(n)));
+      th.style.paddingLeft = `calc(${min(level, 30)} * var(--step))`;
+      body.append(pEl("tr", th, pBytes(n.bytes), pNumber(fmtPercent(n.bytes, root.bytes)), pNumber(fmtCount(n.count))));
       if (n === at) b.focus();
       if (there) for (const c of sorted(n.children).slice(0, 100)) put(c, level + 1);
     };
     put(root, 0);
   };
-  const heads = [...table.querySelectorAll("th")];
-  heads[1].setAttribute("aria-sort", "descending");
+  const heads = pAll("th", table);
+  pFill(heads[1], { "aria-sort": "descending" });
   sortHeads(heads, (c, f) => {
     column = c;
     falling = f;
@@ -114,4 +112,4 @@ export function treeTable(root) {
   }
   fill(null);
   return table;
-}
+};

@@ -1,10 +1,11 @@
 // The pointer on the timeline: wheel, drag, hover, click.
-import { eventWords, fillTip } from "./detail.js";
+import { fillTip } from "./detail.js";
 import { fmtBytes } from "./format.js";
-import { clamp, NO_OP } from "./layout.js";
-import { pEl } from "./panel_dom.js";
+import { NO_OP } from "./layout.js";
+import { abs, clamp, max } from "./math.js";
+import { pEl, pFill, pFind, pSet } from "./panel_dom.js";
 import { box, drawOver, frame, hit, LEFT, owners, pointed, TOP, xAt } from "./timeline.js";
-import { stateWords } from "./words.js";
+import { markWords, stateWords } from "./words.js";
 
 /** @typedef {{x: number, y: number}} Point on the picture */
 
@@ -17,15 +18,13 @@ const LONG_PRESS = 450;
  *  a finger scrolls the page: the style sheet says so (touch-action), and the browser cancels the pointer.
  *  @param {import("./view.js").View} view @param {HTMLElement} host
  *  @param {{zoom: (f: number, at: number) => void, fitPhase: (event: number) => void, stop: () => void}} act */
-export function pointerOn(view, host, act) {
-  const over = /** @type {HTMLElement} */ (host.querySelector(".tl-over")), tip = /** @type {HTMLElement} */ (host.querySelector(".tl-tip"));
+export const pointerOn = (view, host, act) => {
+  const over = pFind(".tl-over", host), tip = pFind(".tl-tip", host);
   /** What is held down, and where. @type {Map<number, Point>} */
   const down = new Map();
   let drag = /** @type {Drag|null} */ (null);
   let scrolled = -1e9, holding = 0;
   const place = (/** @type {MouseEvent} */ e) => ({ x: e.offsetX - LEFT, y: e.offsetY - TOP });
-  /** @template {keyof HTMLElementEventMap} K @param {K} type @param {(e: HTMLElementEventMap[K]) => void} f */
-  const on = (type, f) => over.addEventListener(type, f, { passive: false });
   const middle = () => {
     const [a, b = a] = down.values();
     return { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2, apart: Math.hypot(a.x - b.x, a.y - b.y) };
@@ -37,57 +36,8 @@ export function pointerOn(view, host, act) {
     return (drag = { ...m, lo: view.lo, hi: view.hi, from: xAt(m.x), select, moved: more, tap: !more, reads: false });
   };
   const hide = () => { pointed.hover = null; tip.hidden = true; };
-  addEventListener("scroll", () => { scrolled = performance.now(); }, { passive: true });
+  addEventListener("scroll", () => { scrolled = performance.now(); });
   addEventListener("pointerdown", hide, true);
-  on("wheel", (e) => {
-    const side = e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY);
-    const d = ((side && e.deltaX) || e.deltaY) * [1, 16, 400][e.deltaMode];
-    // A page that is being scrolled past, and one that cannot zoom out further, goes on scrolling.
-    if (performance.now() - scrolled < 200 || (!side && d > 0 && view.isWhole())) return;
-    e.preventDefault();
-    const by = xAt(d) - view.lo;
-    if (side) view.set({ lo: view.lo + by, hi: view.hi + by });
-    else act.zoom(Math.exp(clamp(d, -400, 400) * 0.0022), xAt(clamp(place(e).x, 0, box.w)));
-  });
-  on("pointerdown", (e) => {
-    if (e.button !== 0) return;
-    act.stop();
-    clearTimeout(holding);
-    if (e.isPrimary) { // whatever was held before is not any more
-      down.clear();
-      drag = null;
-    }
-    const p = place(e);
-    down.set(e.pointerId, p);
-    const d = begin(e.shiftKey);
-    over.setPointerCapture(e.pointerId);
-    if (e.pointerType === "touch" && d.tap) holding = setTimeout(() => {
-      d.reads = d.select = true;
-      d.tap = false;
-      hoverAt(p, true);
-    }, LONG_PRESS);
-  });
-  on("pointermove", (e) => {
-    const p = place(e), touch = e.pointerType === "touch", far = touch ? 10 : 3;
-    if (!drag && !touch) hoverAt(p);
-    if (!drag || !down.has(e.pointerId)) return;
-    down.set(e.pointerId, p);
-    if (drag.reads) hoverAt(p, true);
-    const m = middle(), dx = Math.abs(m.x - drag.x), dy = touch && !drag.reads ? Math.abs(m.y - drag.y) : 0;
-    if (Math.max(dx, dy) > far) {
-      drag.tap = false;
-      clearTimeout(holding);
-    }
-    if (dx > far && dx > dy) drag.moved = true;
-    if (!drag.moved) return;
-    if (drag.select) {
-      pointed.range = [drag.from, xAt(p.x)].sort((a, b) => a - b);
-      drawOver();
-    } else { // what was under the middle stays there
-      const w = ((drag.hi - drag.lo) * Math.max(drag.apart, 20)) / Math.max(m.apart, 20), lo = drag.from - (m.x / box.w) * w;
-      view.set({ lo, hi: lo + w });
-    }
-  });
   /** @param {PointerEvent} e @returns {Drag|null} the movement that ended */
   const lift = (e) => {
     const d = drag;
@@ -99,29 +49,7 @@ export function pointerOn(view, host, act) {
     else drag = null;
     return drag ? null : d;
   };
-  on("pointerup", (e) => {
-    const p = place(e), { range } = pointed, d = lift(e);
-    if (d && range) {
-      const [a, b] = range.map((x) => view.eventAt(x));
-      view.set({ range: [a, b], cursor: b });
-    } else if (d?.tap) {
-      const flag = flagAt(p), h = hit(p.x, p.y);
-      if (flag) view.set({ cursor: flag.from, range: flag.to > flag.from ? [flag.from, flag.to] : view.range });
-      else if (h) view.set({ cursor: h.event, pin: h.block });
-    }
-  });
-  on("pointercancel", lift);
-  // Two fingers, and one that pans or reads, keep the page from scrolling; a long press has no menu.
-  on("touchmove", (e) => { if (drag && (drag.moved || drag.reads) && e.cancelable) e.preventDefault(); });
-  on("contextmenu", (e) => { if (down.size) e.preventDefault(); });
-  on("dblclick", (e) => act.fitPhase(view.eventAt(xAt(place(e).x))));
-  on("pointerleave", (e) => {
-    if (e.pointerType === "touch") return; // a finger that is lifted leaves its words to be read
-    hide();
-    drawOver();
-  });
-
-  const flagAt = (/** @type {Point} */ p) => p.y < 0 ? frame?.seen.find((f) => Math.abs(f.x - p.x) < 10) : undefined;
+  const flagAt = (/** @type {Point} */ p) => p.y < 0 ? frame?.seen.find((f) => abs(f.x - p.x) < 10) : undefined;
   /** @param {Point} p */
   const hoverAt = (p, touch = false) => {
     const flag = flagAt(p), h = flag ? null : hit(p.x, p.y), { track } = view, shown = h || flag;
@@ -129,17 +57,88 @@ export function pointerOn(view, host, act) {
     drawOver();
     tip.hidden = !shown;
     over.style.cursor = flag ? "pointer" : "";
-    if (flag) tip.replaceChildren(`${flag.text} (${eventWords(track, flag.from)})`);
-    else if (h && h.block !== null) fillTip(tip, track, track.index, h.block);
+    if (flag) pSet(tip, markWords(track, flag));
+    else if (h && h.block !== null) fillTip(tip, track, h.block);
     else if (h) {
       const named = frame?.named.find((r) => p.y >= r.y && p.y < r.y + 14 && p.x >= r.x && p.x < r.x + r.w);
-      tip.replaceChildren(...[named ? named.text : "", h.name && `${fmtBytes(h.bytes)} ${h.name}`].filter(Boolean).map((text) => pEl("b", {}, text)), pEl("div", {}, stateWords(view, h.event)));
+      pSet(tip, named ? pEl("b", named.text) : null, h.name ? pEl("b", `${fmtBytes(h.bytes)} ${h.name}`) : null, pEl("div", stateWords(view, h.event)));
       if (h.op === NO_OP && h.name && !owners) tip.append(track.exact || !track.hasExact ? "Overview: the exact events here are not in the page." : "The exact events are being decoded.");
     }
     if (tip.hidden) return;
     const x = p.x + LEFT, y = p.y + TOP, w = tip.offsetWidth, tall = tip.offsetHeight;
-    tip.style.left = `${x + 16 + w < over.clientWidth ? x + 16 : Math.max(4, x - w - 16)}px`;
+    tip.style.left = `${x + 16 + w < over.clientWidth ? x + 16 : max(4, x - w - 16)}px`;
     // above the finger, which hides what is below it
-    tip.style.top = `${touch ? Math.max(y - tall - 30, -over.getBoundingClientRect().top) : clamp(over.clientHeight - tall + 40, 0, y + 14)}px`;
+    tip.style.top = `${touch ? max(y - tall - 30, -over.getBoundingClientRect().top) : clamp(over.clientHeight - tall + 40, 0, y + 14)}px`;
   };
-}
+  pFill(over, {
+    wheel: (/** @type {WheelEvent} */ e) => {
+      const side = e.shiftKey || abs(e.deltaX) > abs(e.deltaY);
+      const d = ((side && e.deltaX) || e.deltaY) * [1, 16, 400][e.deltaMode];
+      // A page that is being scrolled past, and one that cannot zoom out further, goes on scrolling.
+      if (performance.now() - scrolled < 200 || (!side && d > 0 && view.isWhole())) return;
+      e.preventDefault();
+      if (side) view.shift(xAt(d) - view.lo);
+      else act.zoom(Math.exp(clamp(d, -400, 400) * 0.0022), xAt(clamp(place(e).x, 0, box.w)));
+    },
+    pointerdown: (/** @type {PointerEvent} */ e) => {
+      if (e.button !== 0) return;
+      act.stop();
+      clearTimeout(holding);
+      if (e.isPrimary) { // whatever was held before is not any more
+        down.clear();
+        drag = null;
+      }
+      const p = place(e);
+      down.set(e.pointerId, p);
+      const d = begin(e.shiftKey);
+      over.setPointerCapture(e.pointerId);
+      if (e.pointerType === "touch" && d.tap) holding = setTimeout(() => {
+        d.reads = d.select = true;
+        d.tap = false;
+        hoverAt(p, true);
+      }, LONG_PRESS);
+    },
+    pointermove: (/** @type {PointerEvent} */ e) => {
+      const p = place(e), touch = e.pointerType === "touch", far = touch ? 10 : 3;
+      if (!drag && !touch) hoverAt(p);
+      if (!drag || !down.has(e.pointerId)) return;
+      down.set(e.pointerId, p);
+      if (drag.reads) hoverAt(p, true);
+      const m = middle(), dx = abs(m.x - drag.x), dy = touch && !drag.reads ? abs(m.y - drag.y) : 0;
+      if (max(dx, dy) > far) {
+        drag.tap = false;
+        clearTimeout(holding);
+      }
+      if (dx > far && dx > dy) drag.moved = true;
+      if (!drag.moved) return;
+      if (drag.select) {
+        pointed.range = [drag.from, xAt(p.x)].sort((a, b) => a - b);
+        drawOver();
+      } else { // what was under the middle stays there
+        const w = ((drag.hi - drag.lo) * max(drag.apart, 20)) / max(m.apart, 20), lo = drag.from - (m.x / box.w) * w;
+        view.set({ lo, hi: lo + w });
+      }
+    },
+    pointerup: (/** @type {PointerEvent} */ e) => {
+      const p = place(e), { range } = pointed, d = lift(e);
+      if (d && range) {
+        const [a, b] = range.map((x) => view.eventAt(x));
+        view.set({ range: [a, b], cursor: b });
+      } else if (d?.tap) {
+        const flag = flagAt(p), h = hit(p.x, p.y);
+        if (flag) view.set({ cursor: flag.from, range: flag.to > flag.from ? [flag.from, flag.to] : view.range });
+        else if (h) view.set({ cursor: h.event, pin: h.block });
+      }
+    },
+    pointercancel: lift,
+    // Two fingers, and one that pans or reads, keep the page from scrolling; a long press has no menu.
+    touchmove: (/** @type {TouchEvent} */ e) => { if (drag && (drag.moved || drag.reads) && e.cancelable) e.preventDefault(); },
+    contextmenu: (/** @type {MouseEvent} */ e) => { if (down.size) e.preventDefault(); },
+    dblclick: (/** @type {MouseEvent} */ e) => act.fitPhase(view.eventAt(xAt(place(e).x))),
+    pointerleave: (/** @type {PointerEvent} */ e) => {
+      if (e.pointerType === "touch") return; // a finger that is lifted leaves its words to be read
+      hide();
+      drawOver();
+    },
+  });
+};

@@ -1,6 +1,7 @@
 // Questions about the blocks of a track at an operation, or between two.
 import { NONE } from "./decode.js";
 import { K_SEG_ALLOC, K_SEG_MAP, K_START } from "./exact.js";
+import { max, min } from "./math.js";
 import { upperBound } from "./track.js";
 
 /** @typedef {import("./track.js").Track} Track */
@@ -14,7 +15,7 @@ import { upperBound } from "./track.js";
 export const GROUPS = { role: "Role", phase: "Phase of birth", stack: "Allocated by" };
 
 /** @param {Exact} x @param {number} op @returns {Run} */
-function runOf(x, op) { return x.runs.findLast((r) => r.op0 <= op) ?? x.runs[0]; }
+const runOf = (x, op) => x.runs.findLast((r) => r.op0 <= op) ?? x.runs[0];
 
 /** Live sets at some operations, so that any other is near one. @type {WeakMap<Run, {ops: number[], sets: Uint32Array[]}>} */
 const liveMarks = new WeakMap();
@@ -23,83 +24,88 @@ const liveMarks = new WeakMap();
  * The blocks of `from`, and those born in the run after the operation `after`, that are live after `op`.
  * @param {Exact} x @param {Run} run @param {Uint32Array} from @param {number} after @param {number} op @returns {Uint32Array}
  */
-function liveFrom({ bEnd, bBegin }, run, from, after, op) {
+const liveFrom = ({ bEnd, bBegin }, run, from, after, op) => {
   const b0 = upperBound(bBegin, after, run.blockBorn, run.block1), b1 = upperBound(bBegin, op, b0, run.block1);
   const out = new Uint32Array(from.length + b1 - b0);
   let n = 0;
   for (let i = 0; i < from.length; i++) if (bEnd[from[i]] > op) out[n++] = from[i];
   for (let b = b0; b < b1; b++) if (bEnd[b] > op) out[n++] = b;
   return out.slice(0, n);
-}
+};
 
 /** @param {Exact} x @param {Run} run */
-function liveMarksOf(x, run) {
+const liveMarksOf = (x, run) => {
   let m = liveMarks.get(run);
   if (m) return m;
   // Farther apart where much is live: together they stay about as large as one column of the operations.
   /** @type {Uint32Array} */
   let set = Uint32Array.from({ length: run.blockBorn - run.block0 }, (_, i) => run.block0 + i);
   liveMarks.set(run, m = { ops: [run.op0], sets: [set] });
-  for (let at = run.op0, op; (op = at + Math.max(32768, 2 * set.length)) < run.op1; at = op) {
+  for (let at = run.op0, op; (op = at + max(32768, 2 * set.length)) < run.op1; at = op) {
     set = liveFrom(x, run, set, at, op);
     m.ops.push(op);
     m.sets.push(set);
   }
   return m;
-}
+};
 
 /** The last live sets that were asked for: every part of the page asks for that of the cursor. @type {{x: Exact, op: number, set: Uint32Array}[]} */
 const liveLast = [];
 
 /** The blocks that are live after an operation, oldest first; not to be changed. @param {Track} track @param {number} op @returns {Uint32Array} */
-export function liveAt({ exact: x }, op) {
+export const liveAt = ({ exact: x }, op) => {
   if (!x || !(op >= 0 && op < x.nOps)) return new Uint32Array(0);
   const known = liveLast.find((l) => l.x === x && l.op === op);
   if (known) return known.set;
   const run = runOf(x, op), m = liveMarksOf(x, run), i = upperBound(m.ops, op) - 1, set = liveFrom(x, run, m.sets[i], m.ops[i], op);
   liveLast.unshift({ x, op, set });
-  liveLast.length = Math.min(liveLast.length, 3);
+  liveLast.length = min(liveLast.length, 3);
   return set;
-}
+};
 
 /** A colour for what has none of its own; equal keys, equal colours. @param {number} key @returns {string} */
-export function hashColor(key) {
+export const hashColor = (key) => {
   const h = Math.imul(key + 1, 2654435761) >>> 0;
   return `hsl(${h % 360} 50% ${48 + (h >>> 16) % 16}%)`;
-}
+};
 
 /** @param {Track} track @param {ArrayLike<number>} blocks @returns {number} */
-export function bytesOf(track, blocks) {
+export const bytesOf = (track, blocks) => {
   const { bSize } = /** @type {Exact} */ (track.exact);
   let sum = 0;
   for (let i = 0; i < blocks.length; i++) sum += bSize[blocks[i]];
   return sum;
-}
+};
 
-/** Blocks by what they have in common, most bytes first. @param {Track} track @param {ArrayLike<number>} blocks @param {GroupBy} by @returns {Group[]} */
-export function groupLive(track, blocks, by) {
-  const { bSize, bSite } = /** @type {Exact} */ (track.exact), s = /** @type {Sites} */ (track.sites), key = by === "stack" ? s.labels : s[by];
-  /** @type {Map<number, Group>} */
-  const found = new Map();
-  for (let i = 0; i < blocks.length; i++) {
-    const b = blocks[i], k = key[bSite[b]];
-    let g = found.get(k);
-    if (!g) {
-      const { name, color } = by === "stack" ? { name: s.string(k) || "(no stack recorded)", color: hashColor(k) } : track.index[`${by}s`][k];
-      found.set(k, g = { key: k, label: name, color, bytes: 0, count: 0 });
-    }
-    g.bytes += bSize[b];
-    g.count++;
+/** Bytes and number of blocks by a key of their sites, with one of those sites. @param {Track} track @param {Uint32Array|number[]} blocks
+ *  @param {ArrayLike<number>} keys by site @returns {Map<number, {bytes: number, count: number, site: number}>} */
+export const sumBy = ({ exact }, blocks, keys) => {
+  const { bSize, bSite } = /** @type {Exact} */ (exact), sums = new Map();
+  for (const b of blocks) {
+    const site = bSite[b], key = keys[site];
+    let sum = sums.get(key);
+    if (!sum) sums.set(key, sum = { bytes: 0, count: 0, site });
+    sum.bytes += bSize[b];
+    sum.count++;
   }
-  return [...found.values()].sort((a, b) => b.bytes - a.bytes || a.key - b.key);
-}
+  return sums;
+};
+
+/** Blocks by what they have in common, most bytes first. @param {Track} track @param {Uint32Array|number[]} blocks @param {GroupBy} by @returns {Group[]} */
+export const groupLive = (track, blocks, by) => {
+  const s = /** @type {Sites} */ (track.sites);
+  return Array.from(sumBy(track, blocks, by === "stack" ? s.labels : s[by]), ([key, { bytes, count }]) => {
+    const { name, color } = by === "stack" ? { name: s.string(key) || "(no stack recorded)", color: hashColor(key) } : track.index[`${by}s`][key];
+    return { key, label: name, color, bytes, count };
+  }).sort((a, b) => b.bytes - a.bytes || a.key - b.key);
+};
 
 /**
  * What is live after the later operation and was not after the earlier one, and the other way round.
  * @param {Track} track @param {number} opA @param {number} opB @returns {{born: Uint32Array, gone: Uint32Array}}
  */
-export function diffBetween(track, opA, opB) {
-  const x = /** @type {Exact} */ (track.exact), from = Math.min(opA, opB), to = Math.max(opA, opB), a = liveAt(track, from), b = liveAt(track, to);
+export const diffBetween = (track, opA, opB) => {
+  const x = /** @type {Exact} */ (track.exact), from = min(opA, opB), to = max(opA, opB), a = liveAt(track, from), b = liveAt(track, to);
   if (runOf(x, from) === runOf(x, to)) return { born: b.filter((i) => x.bBegin[i] !== NONE && x.bBegin[i] > from), gone: a.filter((i) => x.bEnd[i] <= to) };
   // Each run has its own entries: the same block is known by the event of its allocation, older ones by what they look like.
   const id = (/** @type {number} */ i) => x.bEvent[i] || `${x.bSite[i]}:${x.bSize[i]}:${x.bAddr?.[i]}`;
@@ -114,39 +120,30 @@ export function diffBetween(track, opA, opB) {
     });
   };
   return { born: without(b, a), gone: without(a, b) };
-}
+};
 
 /** The event of the next (dir 1) or previous (-1) operation. @param {Track} track @param {number} ev @param {number} dir @returns {number} */
-export function nextEvent({ exact: x, meta }, ev, dir) {
-  if (!x) return Math.max(-1, Math.min(ev + dir, meta.events - 1));
+export const nextEvent = ({ exact: x, meta }, ev, dir) => {
+  if (!x) return max(-1, min(ev + dir, meta.events - 1));
   let op = dir > 0 ? upperBound(x.event, ev) : upperBound(x.event, ev - 1) - 1;
   if (dir > 0 && x.kind[op] === K_START && op + 1 < runOf(x, op).op1) op++;
-  op = Math.max(0, Math.min(op, x.nOps - 1));
+  op = max(0, min(op, x.nOps - 1));
   return x.kind[op] === K_START ? x.event[op] - 1 : x.event[op];
-}
+};
 
 /** @typedef {{name: string, file: string, line: number, bytes: number, count: number, children: TreeNode[], at: Map<number|string, TreeNode>}} TreeNode
  *  children: most bytes first; at: the same by frame */
 
 /**
  * Blocks as a tree of frames, outermost at the root; bottom-up, the allocating frame first.
- * @param {Track} track @param {ArrayLike<number>} blocks @param {{bottomUp?: boolean, foldInternal?: boolean}} [how] @returns {TreeNode}
+ * @param {Track} track @param {Uint32Array|number[]} blocks @param {{bottomUp?: boolean, foldInternal?: boolean}} [how] @returns {TreeNode}
  */
-export function treeOf(track, blocks, { bottomUp = false, foldInternal = true } = {}) {
-  const s = /** @type {Sites} */ (track.sites), { bSite, bSize } = /** @type {Exact} */ (track.exact);
+export const treeOf = (track, blocks, { bottomUp = false, foldInternal = true } = {}) => {
+  const s = /** @type {Sites} */ (track.sites);
   const node = (/** @type {string} */ name, file = "", line = 0) => /** @type {TreeNode} */ ({ name, file, line, bytes: 0, count: 0, children: [], at: new Map() });
   const all = node("all"), nodes = [all];
   // Blocks of one stack go down the tree together.
-  /** @type {Map<number, {bytes: number, count: number, site: number}>} */
-  const stacks = new Map();
-  for (let i = 0; i < blocks.length; i++) {
-    const b = blocks[i], site = bSite[b], k = s.stack[site];
-    let t = stacks.get(k);
-    if (!t) stacks.set(k, t = { bytes: 0, count: 0, site });
-    t.bytes += bSize[b];
-    t.count++;
-  }
-  for (const [stack, { bytes, count, site }] of stacks) {
+  for (const [stack, { bytes, count, site }] of sumBy(track, blocks, s.stack)) {
     /** @type {(number|string)[]} */
     let path = s.frameIds(stack);
     // Folded: Python of the job and its libraries; a stack without any is named as the tables name it.
@@ -173,7 +170,7 @@ export function treeOf(track, blocks, { bottomUp = false, foldInternal = true } 
   }
   for (const n of nodes) n.children = [...n.at.values()].sort((a, b) => b.bytes - a.bytes);
   return all;
-}
+};
 
 /** @typedef {{addr: number, size: number, lane: number, blocks: Uint32Array}} Segment blocks by address */
 
@@ -181,7 +178,7 @@ export function treeOf(track, blocks, { bottomUp = false, foldInternal = true } 
  * The segments after an operation, by address, with their live blocks; null where the page has no addresses.
  * @param {Track} track @param {number} op @returns {Segment[]|null}
  */
-export function segmentsAt(track, op) {
+export const segmentsAt = (track, op) => {
   const x = /** @type {Exact} */ (track.exact), run = runOf(x, op), addr = x.bAddr, at = x.special.addr, g = run.segments;
   if (!addr || !at || !g) return null;
   // Everything that gave or took address space, latest last; the latest that covers an address decides.
@@ -219,4 +216,4 @@ export function segmentsAt(track, op) {
   });
   for (const s of out) s.blocks = live.subarray(upperBound(places, s.addr - 1), upperBound(places, s.addr + s.size - 1));
   return out;
-}
+};

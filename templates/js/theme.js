@@ -1,6 +1,6 @@
 // Light, dark, or as the system has it. Kept for this view of the page only: a file has no place of its own to store it.
 
-import { pButton, pTools } from "./panel_dom.js";
+import { pButton, pSet, pTools } from "./panel_dom.js";
 
 const THEMES = ["system", "light", "dark"];
 let themeAt = 0;
@@ -10,21 +10,21 @@ let themeButton = null;
 /** The conditions of all rules for dark colours, with what they were. @type {[MediaList, string][]} */
 const themeMedia = [];
 
-function themeWords() {
-  if (themeButton) themeButton.textContent = `Theme: ${THEMES[themeAt]}`;
-}
+const themeWords = () => {
+  if (themeButton) pSet(themeButton, `Theme: ${THEMES[themeAt]}`);
+};
 
 /** The next of the three. */
-export function cycleTheme() {
+export const cycleTheme = () => {
   themeAt = (themeAt + 1) % 3;
   const t = THEMES[themeAt];
   for (const [media, was] of themeMedia) media.mediaText = themeAt === 0 ? was : t === "dark" ? "all" : "not all";
   document.documentElement.style.colorScheme = themeAt === 0 ? "" : t;
   themeWords();
   document.dispatchEvent(new Event("mt-theme"));
-}
+};
 
-export function initTheme() {
+export const initTheme = () => {
   for (const rule of [...document.styleSheets].flatMap(s => [...s.cssRules])) {
     const { media } = /** @type {CSSMediaRule} */ (rule);
     if (media?.mediaText.includes("color-scheme: dark")) themeMedia.push([media, media.mediaText]);
@@ -32,4 +32,4 @@ export function initTheme() {
   themeButton = pButton("", cycleTheme, { title: "Light, dark, or as the system (key t)" });
   themeWords();
   pTools().append(themeButton);
-}
+};

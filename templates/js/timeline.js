@@ -2,10 +2,11 @@
 import { blockAt, inkOf, inksOf, matchedIn, paintExact, paintOverview, rgbOf, Stack } from "./draw.js";
 import { parseFilter } from "./filter.js";
 import { groupsOf } from "./groups.js";
-import { bucketsOf, byteAxis, columnsOf, NO_OP, overviewOf, stepsOf } from "./layout.js";
+import { bucketsOf, byteAxis, columnsOf, NO_OP, stepsOf } from "./layout.js";
 import { drawAxes, drawFlags, drawLine, drawPhases, drawRanges, drawSteps, showSpan, themeNow } from "./marks.js";
-import { pCanvas } from "./panel_dom.js";
-import { liveAt } from "./query.js";
+import { floor, max, min, round } from "./math.js";
+import { pAll, pCanvas, pFind } from "./panel_dom.js";
+import { liveAt, sumBy } from "./query.js";
 
 /** @typedef {import("./view.js").View} View */
 /** @typedef {import("./tables.js").Overview} Overview */
@@ -53,28 +54,28 @@ let image = null;
 let drawn = [0, 1], wanted = 0, moving = 0, pace = 0; // the part in `plot`; pace: ms per event of the exact frames so far
 
 /** @param {View} v @param {HTMLElement} host @param {() => void} onFrame */
-export function beginTimeline(v, host, onFrame) {
+export const beginTimeline = (v, host, onFrame) => {
   view = v;
-  base = /** @type {HTMLCanvasElement} */ (host.querySelector(".tl-base"));
-  over = /** @type {HTMLElement} */ (host.querySelector(".tl-over"));
+  base = pFind(".tl-base", host);
+  over = pFind(".tl-over", host);
   after = onFrame;
-}
+};
 
 /** Forgets what depends on the track, its data or what it is stacked by. */
-export function reset() {
+export const reset = () => {
   const { track, by, axis } = view;
   owners = by === "owner" && axis === "t" ? track.ledger : null;
   groups = groupsOf(track, by === "owner" && !owners ? "role" : by);
   stack = new Stack(track, groups);
   recolor();
   search();
-}
+};
 
 /** True where the overview knows the groups. */
-function isGrouped() { return view.by !== "phase" && view.by !== "stack"; }
+const isGrouped = () => view.by !== "phase" && view.by !== "stack";
 
 /** Bytes of each group at the cursor; null where they are not known. @returns {Float64Array|null} */
-export function bytesAtCursor() {
+export const bytesAtCursor = () => {
   const { track, cursor } = view, e = track.exact, out = new Float64Array(groups.names.length);
   if (owners) {
     const x = view.xOf(cursor), [i] = bucketsOf(owners, x, x, 1), of = owners.groups;
@@ -82,67 +83,67 @@ export function bytesAtCursor() {
   }
   const op = track.opOfEvent(cursor);
   if (!e || op < 0) return null;
-  for (const b of liveAt(track, op)) out[groups.of[e.bSite[b]]] += e.bSize[b];
+  for (const [g, { bytes }] of sumBy(track, liveAt(track, op), groups.of)) out[g] = bytes;
   return out;
-}
+};
 
-export function recolor() {
+export const recolor = () => {
   theme = themeNow();
   const page = rgbOf(theme.card);
   inks = inksOf(groups, view.track.sites?.stack || new Uint32Array(0), page, rgbOf(theme.ink));
   plain = isGrouped() ? inks.group : Uint32Array.of(inkOf([154, 163, 173], page, 1, 1));
-}
+};
 
 /** Which blocks the search finds. */
-export function search() {
+export const search = () => {
   const { track, query } = view, f = query ? parseFilter(query) : null;
   match = f && !f.error && !f.empty && track.exact ? f.mask(track) : null;
   found = { error: f && f.error, blocks: match ? match.reduce((n, is) => n + is, 0) : 0 };
-}
+};
 
 /** Sizes of the canvas, and where on it things are. @returns {boolean} false while there is no room */
-function place() {
+const place = () => {
   const w = over.clientWidth, h = over.clientHeight, p = view.track.phases;
   if (w < 150 || h < 120) return false;
   box.w = w - LEFT - 12;
   box.bottom = h - TOP - 24;
-  box.lanes = p ? Math.min(3, p.ranges.lane.reduce((m, l) => Math.max(m, l + 1), 0)) : 0;
+  box.lanes = p ? min(3, p.ranges.lane.reduce((m, l) => max(m, l + 1), 0)) : 0;
   box.laneAt = box.bottom - box.lanes * 14 - 2;
   box.band = box.laneAt - (p?.stretches.n ? 24 : 2);
   box.h = box.band - 4;
-  box.steps = Math.max(2, Math.floor(box.h / 42));
+  box.steps = max(2, floor(box.h / 42));
   return box.h > 30;
-}
+};
 
 /** Asks for a frame. @param {boolean} move an exact one follows when the movement stops */
-export function draw(move = false) {
+export const draw = (move = false) => {
   if (move) {
     clearTimeout(moving);
     moving = setTimeout(() => {
       moving = 0;
       if (frame?.rough) draw();
-    }, 80 + Math.min(inView() * pace, 400)); // a longer frame waits for a longer rest
+    }, 80 + min(inView() * pace, 400)); // a longer frame waits for a longer rest
   }
   wanted ||= requestAnimationFrame(() => {
     wanted = 0;
     paint();
   });
-}
+};
 
-function inView() { return view.eventAt(view.hi) - view.eventAt(view.lo); }
+const inView = () => view.eventAt(view.hi) - view.eventAt(view.lo);
 
 /** The top of the picture: where an axis ends, or half a step below. @param {number} bytes */
-function niceTop(bytes) {
+const niceTop = (bytes) => {
   const { top, ticks } = byteAxis(bytes, box.steps), half = ticks[1].at / 2;
   return top - bytes > half ? top - half : top;
-}
+};
 
-export function paint() {
+export const paint = () => {
   const { track, axis, lo, hi, by } = view, t0 = performance.now(), g = place() ? pCanvas(base) : null, e = track.exact, last = frame;
   if (!g) return;
-  const dpr = devicePixelRatio || 1, w = Math.round(box.w * dpr), h = Math.round(box.h * dpr), pen = { g, box, view, c: theme };
+  const dpr = devicePixelRatio || 1, w = round(box.w * dpr), h = round(box.h * dpr), pen = { g, box, view, c: theme };
   // A frame of the exact events would take too long in a movement.
-  const rough = Boolean(moving && e && inView() > Math.min(TL_FAST, TL_MS / pace));
+  const rough = Boolean(moving && e && inView() > min(TL_FAST, TL_MS / pace));
   g.translate(LEFT, TOP);
   if (rough && last && by !== "role" && !owners) { // stretched for the moment: only roles have an overview
     const k = plot.width / (drawn[1] - drawn[0]);
@@ -150,7 +151,7 @@ export function paint() {
     frame = { ...last, rough };
     drawAxes(pen, last.top);
   } else {
-    const o = owners || overviewOf(track, axis), c = columnsOf(track, axis, lo, hi, w, rough || owners !== null), cap = track.meta.capacity;
+    const o = owners || track.overview[axis], c = columnsOf(track, axis, lo, hi, w, rough || owners !== null), cap = track.meta.capacity;
     const buckets = o && !c.exact ? bucketsOf(o, lo, hi, w) : null;
     /** A line: of the exact events, else of the overview. @param {import("./exact.js").Curve|null|undefined} curve @param {Float64Array|undefined} known */
     const line = (curve, known) => {
@@ -161,7 +162,7 @@ export function paint() {
     const most = (/** @type {Float64Array} */ v, from = 0) => v.reduce((m, b) => (b > m ? b : m), from);
     const reserved = line(e?.reserved, o?.reserved), pending = line(e && e.pending.op.length > e.runs.length ? e.pending : null, o?.pending), used = usedIn(c);
     // Lines far above what is live would press it flat: they leave the picture, and the legend says where they are.
-    const live = most(line(null, o?.high), c.most), lines = [most(reserved), used ? most(used) : 0], high = Math.max(live, ...lines.filter((v) => v <= live * 3));
+    const live = most(line(null, o?.high), c.most), lines = [most(reserved), used ? most(used) : 0], high = max(live, ...lines.filter((v) => v <= live * 3));
     const top = rough && last ? last.top : niceTop(cap > high && cap < high * 1.5 ? cap * 1.02 : high * 1.03);
     if (plot.width !== w || plot.height !== h || !image) {
       plot.width = w;
@@ -171,7 +172,7 @@ export function paint() {
     const px = new Uint32Array(image.data.buffer);
     px.fill(0);
     // A search cannot be told where there is only the overview: all of it fades.
-    if (buckets && o) paintOverview({ of: buckets, bytes: isGrouped() ? groups.order.map((i) => o.groups[i]) : [o.high], colors: match ? plain.map(() => inks.fade) : plain }, c, px, h, h / top);
+    if (buckets && o) paintOverview({ of: buckets, bytes: isGrouped() ? o.groups : [o.high], colors: match ? plain.map(() => inks.fade) : plain }, c, px, h, h / top);
     if (e && !rough && !owners) paintExact(stack, c, px, h, h / top, inks, match, view.pin);
     plot.getContext("2d")?.putImageData(image, 0, 0);
     drawn = [lo, hi];
@@ -182,16 +183,16 @@ export function paint() {
     g.beginPath();
     g.rect(0, -2, box.w, box.h + 4);
     g.clip();
-    drawLine(pen, reserved, top, theme.ink, 1.3, [5, 3]);
-    if (most(pending)) drawLine(pen, pending, top, theme.warn, 1.2, [2, 2]);
-    if (used) drawLine(pen, used, top, theme.edge, 1.5);
-    // Where frees are missing, blocks stand in the picture that are long gone: the line says what was live.
-    if (track.meta.lost && e) drawLine(pen, Array.from(c.op, (op) => (op === NO_OP ? NaN : e.total[op])), top, theme.ink, 1.2);
     const matched = match && matchedIn(track, c, match);
-    if (matched) for (const [color, width] of /** @type {[string, number][]} */ ([[theme.card, 3], [theme.ink, 1.2]])) drawLine(pen, matched, top, color, width);
+    for (const [v, color, width, dash] of /** @type {[Float64Array|null, string, number, number[]?][]} */ ([
+      [reserved, theme.ink, 1.3, [5, 3]], [pending, theme.warn, 1.2, [2, 2]], [used, theme.edge, 1.5],
+      // Where frees are missing, blocks stand in the picture that are long gone: the line says what was live.
+      [track.meta.lost && e ? Float64Array.from(c.op, (op) => (op === NO_OP ? NaN : e.total[op])) : null, theme.ink, 1.2],
+      [matched, theme.card, 3], [matched, theme.ink, 1.2],
+    ])) if (v && most(v)) drawLine(pen, v, top, color, width, dash);
     if (cap > 0 && cap <= top) {
       g.fillStyle = theme.ink;
-      g.fillRect(0, Math.round((1 - cap / top) * box.h), box.w, 2);
+      g.fillRect(0, round((1 - cap / top) * box.h), box.w, 2);
     }
     g.restore();
   }
@@ -200,37 +201,37 @@ export function paint() {
   frame.named = drawRanges(pen);
   frame.seen = drawFlags(pen, track.meta.marks);
   frame.ms = performance.now() - t0;
-  if (!rough && frame.c.exact) pace = (pace + frame.ms / Math.max(frame.c.events, 5000)) / 2;
+  if (!rough && frame.c.exact) pace = (pace + frame.ms / max(frame.c.events, 5000)) / 2;
   drawOver();
   after();
-}
+};
 
 /** What the driver says is used of the GPU, for the columns: only where the clocks are the same one. @param {import("./layout.js").Columns} c */
-function usedIn(c) {
+const usedIn = (c) => {
   const l = view.axis === "t" && !owners ? view.track.ledger : null, unit = (c.hi - c.lo) / c.n;
   return l && Float64Array.from(bucketsOf(l, c.lo, c.hi, c.n), (i, x) => {
     const at = c.lo + (x + 0.5) * unit;
     return at >= l.x0 && at < l.x1 ? l.high[i] : NaN;
   });
-}
+};
 
 /** What changes with the pointer: cursors, selection, cross hair. */
-export function drawOver() {
+export const drawOver = () => {
   const { lo, hi, mark, cursor, range } = view, at = (/** @type {number|null} */ ev) => ev === null ? NaN : view.xOf(ev), { hover } = pointed;
   const put = [pointed.range || range?.map(at) || [NaN], [at(mark)], [at(cursor)], [hover ? xAt(hover.x) : NaN]];
   over.classList.toggle("two", mark !== null);
-  over.querySelectorAll("i").forEach((el, i) => showSpan(el, [lo, hi], put[i][0], put[i][1]));
-}
+  pAll("i", over).forEach((el, i) => showSpan(el, [lo, hi], put[i][0], put[i][1]));
+};
 
 /** The axis' value under a pixel of the picture. @param {number} px */
-export function xAt(px) { return view.lo + (px / box.w) * (view.hi - view.lo); }
+export const xAt = (px) => view.lo + (px / box.w) * (view.hi - view.lo);
 
 /** What is under a point of the picture: the moment that its column shows, and the block there.
  *  @param {number} px @param {number} py @returns {{event: number, op: number, block: number|null, name: string, bytes: number}|null} */
-export function hit(px, py) {
+export const hit = (px, py) => {
   const { track } = view, e = track.exact;
   if (!frame || px < 0 || px > box.w || py < -30 || py > box.bottom) return null;
-  const { c, buckets, top } = frame, col = Math.min(c.n - 1, Math.floor((px / box.w) * c.n)), op = c.op[col], bytes = py <= box.h ? (1 - py / box.h) * top : -1;
+  const { c, buckets, top } = frame, col = min(c.n - 1, floor((px / box.w) * c.n)), op = c.op[col], bytes = py <= box.h ? (1 - py / box.h) * top : -1;
   const out = { event: view.eventAt(xAt(px)), op, block: /** @type {number|null} */ (null), name: "", bytes: 0 };
   if (op !== NO_OP && e) {
     const run = e.runs.find((r) => op < r.op1);
@@ -238,12 +239,12 @@ export function hit(px, py) {
     out.block = blockAt(stack, op, bytes);
     return out;
   }
-  const o = owners || overviewOf(track, view.axis), i = buckets ? buckets[col] : -1;
+  const o = owners || track.overview[view.axis], i = buckets ? buckets[col] : -1;
   if (!o || i < 0) return out;
   if (!owners) out.event = o.event[i];
   if (bytes < 0 || !isGrouped()) return out;
   let sum = 0;
-  const k = groups.order.findIndex((g) => (sum += o.groups[g][i]) > bytes);
-  if (k >= 0) [out.name, out.bytes] = [groups.names[k], o.groups[groups.order[k]][i]];
+  const k = o.groups.findIndex((of) => (sum += of[i]) > bytes);
+  if (k >= 0) [out.name, out.bytes] = [groups.names[k], o.groups[k][i]];
   return out;
-}
+};

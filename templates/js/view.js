@@ -1,5 +1,6 @@
 // The one state of the page: what is looked at, and who wants to know. Panels read it, nobody keeps a copy.
-import { clamp, eventOfX, xOfEvent } from "./layout.js";
+import { eventOfX, xOfEvent } from "./layout.js";
+import { clamp, max, min, round } from "./math.js";
 
 /** @typedef {import("./track.js").Track} Track */
 /** @typedef {"role"|"phase"|"stack"|"alloc"|"owner"} By owner: of the device's memory, where the driver's calls were recorded */
@@ -14,34 +15,43 @@ import { clamp, eventOfX, xOfEvent } from "./layout.js";
 /** @type {By[]} */
 export const BYS = ["role", "phase", "stack", "alloc", "owner"];
 
-/** Keeps [lo, hi] inside [min, max], and no narrower than `least`, without changing its width where it fits.
- *  @param {number} lo @param {number} hi @param {number} min @param {number} max @param {number} least
+/** Keeps [lo, hi] inside [first, last], and no narrower than `least`, without changing its width where it fits.
+ *  @param {number} lo @param {number} hi @param {number} first @param {number} last @param {number} least
  *  @returns {[number, number]} */
-export function clampSpan(lo, hi, min, max, least) {
+export const clampSpan = (lo, hi, first, last, least) => {
   if (!(hi >= lo)) [lo, hi] = [hi, lo];
-  if (!Number.isFinite(lo) || !Number.isFinite(hi)) return [min, max];
-  const w = Math.max(hi - lo, Math.min(least, max - min));
-  if (w >= max - min) return [min, max];
-  const at = clamp((lo + hi - w) / 2, min, max - w);
+  if (!Number.isFinite(lo) || !Number.isFinite(hi)) return [first, last];
+  const w = max(hi - lo, min(least, last - first));
+  if (w >= last - first) return [first, last];
+  const at = clamp((lo + hi - w) / 2, first, last - w);
   return [at, at + w];
-}
+};
 
 export class View {
+  /** @type {By} */
+  by = "role";
+  /** @type {number|null} */
+  mark = null;
+  /** @type {number|null} */
+  pin = null;
+  /** @type {[number, number]|null} */
+  range = null;
+  query = "";
+  /** @type {Partial<ViewState>|null} */
+  asked = null;
+  /** @type {ViewListener[]} */
+  listeners = [];
+  /** @type {Set<string>|null} */
+  queued = null;
+
   /** @param {Track} track */
   constructor(track) {
     this.track = track;
     this.axis = track.meta.axis;
-    this.lo = this.hi = 0;
-    [this.lo, this.hi] = this.span();
-    this.by = /** @type {By} */ ("role");
-    this.cursor = track.meta.focus ? track.meta.focus.event : -1;
-    this.mark = /** @type {number|null} */ (null);
-    this.pin = /** @type {number|null} */ (null);
-    this.range = /** @type {[number, number]|null} */ (null);
-    this.query = "";
-    this.asked = /** @type {Partial<ViewState>|null} */ (null);
-    this.listeners = /** @type {ViewListener[]} */ ([]);
-    this.queued = /** @type {Set<string>|null} */ (null);
+    const [lo, hi] = this.span();
+    this.lo = lo;
+    this.hi = hi;
+    this.cursor = track.meta.focus.event;
   }
 
   /** @param {ViewListener} fn */
@@ -58,43 +68,37 @@ export class View {
   /** Where an event is on the axis. @param {number} event @returns {number} */
   xOf(event) { return xOfEvent(this.track, event, this.axis); }
 
+  /** @param {number} by */
+  shift(by) { this.set({ lo: this.lo + by, hi: this.hi + by }); }
+
   /** Changes some of the state; listeners hear once of all that differs. A listener may set again. Another track is shown when its
    *  tables are there: they say how far its axes go. Of several asked for, the last.
    *  @param {Partial<ViewState>} patch */
   set(patch) {
+    const me = /** @type {Record<string, unknown>} */ (/** @type {unknown} */ (this)), track = patch.track || this.track, moved = track !== this.track, by = patch.by || this.by;
     if (patch.track) this.asked = patch;
-    if (patch.track && patch.track !== this.track && !patch.track.loaded) {
-      patch.track.load().then(() => { if (this.asked === patch) this.set(patch); });
+    if (moved && !track.loaded) {
+      track.load().then(() => { if (this.asked === patch) this.set(patch); });
       return;
     }
-    const next = { ...patch }, me = /** @type {Record<string, unknown>} */ (/** @type {unknown} */ (this));
-    const track = next.track || this.track, moved = track !== this.track;
-    if (moved) {
-      if (next.axis === undefined) next.axis = (next.by || this.by) === "owner" ? "t" : track.meta.axis;
-      if (next.cursor === undefined) next.cursor = track.meta.focus ? track.meta.focus.event : -1;
-      for (const key of /** @type {const} */ (["mark", "pin", "range"])) if (next[key] === undefined) next[key] = null;
-    }
     // Owners are known by time.
-    if (next.by === "owner") next.axis ??= "t";
-    if (next.axis === "t" && !track.meta.time) next.axis = "e";
-    if ((next.axis || this.axis) === "e" && (next.by || this.by) === "owner") next.by = "role";
-    const axis = next.axis || this.axis, [min, max] = track.axisRange(axis), other = moved || axis !== this.axis;
+    const next = moved ? { axis: by === "owner" ? "t" : track.meta.axis, cursor: track.meta.focus.event, mark: null, pin: null, range: null, ...patch } : { ...patch };
+    if (patch.by === "owner") next.axis ??= "t";
+    const axis = (next.axis = track.meta.time ? next.axis || this.axis : "e"), [first, last] = track.axisRange(axis), other = moved || axis !== this.axis;
+    if (axis === "e" && by === "owner") next.by = "role";
     if (other && !moved && next.lo === undefined && !this.isWhole()) { // the same part on the other axis
       next.lo = xOfEvent(track, this.eventAt(this.lo), axis);
       next.hi = xOfEvent(track, this.eventAt(this.hi), axis);
     }
     if (other || next.lo !== undefined || next.hi !== undefined) {
-      const lo = next.lo ?? (other ? min : this.lo), hi = next.hi ?? (other ? max : this.hi);
-      [next.lo, next.hi] = clampSpan(lo, hi, min, max, axis === "t" ? 10 : 4);
+      [next.lo, next.hi] = clampSpan(next.lo ?? (other ? first : this.lo), next.hi ?? (other ? last : this.hi), first, last, axis === "t" ? 10 : 4);
     }
-    const last = track.meta.events - 1;
-    for (const key of /** @type {const} */ (["cursor", "mark"])) {
-      const v = next[key];
-      if (typeof v === "number") next[key] = Number.isFinite(v) ? clamp(Math.round(v), -1, last) : -1;
-    }
+    const event = (/** @type {number} */ v) => Number.isFinite(v) ? clamp(round(v), -1, track.meta.events - 1) : -1;
+    if (next.cursor !== undefined) next.cursor = event(next.cursor);
+    if (typeof next.mark === "number") next.mark = event(next.mark);
     if (next.range) {
-      const [a, b] = next.range.map((v) => clamp(Math.round(v), -1, last));
-      next.range = a === b || Number.isNaN(a + b) ? null : [Math.min(a, b), Math.max(a, b)];
+      const [a, b] = next.range.map(event).sort((p, q) => p - q);
+      next.range = a === b ? null : [a, b];
     }
     const changed = new Set(Object.keys(next).filter((key) => !sameValue(me[key], /** @type {any} */ (next)[key])));
     if (changed.size === 0) return;
@@ -121,6 +125,4 @@ export class View {
 }
 
 /** @param {unknown} a @param {unknown} b */
-function sameValue(a, b) {
-  return a === b || (Array.isArray(a) && Array.isArray(b) && a[0] === b[0] && a[1] === b[1]);
-}
+const sameValue = (a, b) => a === b || (Array.isArray(a) && String(a) === String(b));

@@ -2,13 +2,14 @@
 import { eventWords } from "./detail.js";
 import { fmtBytes, fmtCount, fmtDuration, fmtMany } from "./format.js";
 import { phaseWords } from "./groups.js";
+import { floor } from "./math.js";
 import { liveAt } from "./query.js";
 
 /** @typedef {import("./view.js").View} View */
 /** @typedef {import("./track.js").Track} Track */
 
 /** @param {View} view @param {number} event @returns {string} "44.60 GiB live at event 12 at 3.1 s, in forward, 89 allocations" */
-export function stateWords({ track }, event) {
+export const stateWords = ({ track }, event) => {
   const { peak, focus, start } = track.meta, op = track.opOfEvent(event), phase = phaseWords(track, event), at = `t ${eventWords(track, event)}${phase && `, in ${phase}`}`;
   if (track.exact && op >= 0) {
     const n = liveAt(track, op).length;
@@ -16,27 +17,29 @@ export function stateWords({ track }, event) {
   }
   // The overview knows its highest moments.
   const known = [[start.live, -1], [peak.live, peak.event], [focus.live, focus.event]].find((k) => k[1] === event);
-  const [live] = [track.overviewEvent, track.overviewTime].flatMap((o) => o && o.event.includes(event) ? [o.high[o.event.indexOf(event)]] : []);
+  const [live] = [track.overview.e, track.overview.t].flatMap((o) => o && o.event.includes(event) ? [o.high[o.event.indexOf(event)]] : []);
   const bytes = live ?? known?.[0];
   return bytes === undefined ? `A${at}` : `${fmtBytes(bytes)} live a${at}`;
-}
+};
+
+/** A finding, and when it was. @param {Track} track @param {{text: string, from: number}} mark */
+export const markWords = (track, { text, from }) => `${text} (${eventWords(track, from)})`;
 
 /** The picture in words. @param {Track} track @returns {string} */
-export function altWords(track) {
-  const { meta } = track, span = meta.time ? ` over ${fmtDuration(track.seconds(meta.time.end))}` : "";
-  const ooms = meta.ooms.slice(0, 3).map((o) => ` Out of memory at ${eventWords(track, o.event)}, asking for ${fmtBytes(o.request)}.`);
-  return `Memory of ${meta.label} over time: ${fmtMany(meta.events, "event")}${span}. Live memory starts at ${fmtBytes(meta.start.live)} ` +
-    `and is highest with ${fmtBytes(meta.peak.live)} at ${eventWords(track, meta.peak.event)}.${ooms.join("")} Press ? for the keys.`;
-}
+export const altWords = (track) => {
+  const { label, marks, events, time, start } = track.meta;
+  return `Memory of ${label} over time: ${fmtMany(events, "event")}${time ? ` over ${fmtDuration(track.seconds(time.end))}` : ""}. Live memory starts at ${fmtBytes(start.live)}. ` +
+    `${marks.filter((m, i) => i < 6 || m.kind === "peak").map((m) => `${markWords(track, m)}. `).join("")}Press ? for the keys.`;
+};
 
 /** How true the picture is. @param {Track} track @param {import("./timeline.js").Frame|null} frame
  *  @param {any} owners whether it is of the ledger @param {number} progress 0 to 1 @returns {string} */
-export function levelWords(track, frame, owners, progress) {
+export const levelWords = (track, frame, owners, progress) => {
   const [error = ""] = track.errors, { lost } = track.meta;
-  if (!track.exact) return error || (track.hasExact ? `decoding every event: ${Math.floor(progress * 100)} %` : "overview only: this page has no exact events");
+  if (!track.exact) return error || (track.hasExact ? `decoding every event: ${floor(progress * 100)} %` : "overview only: this page has no exact events");
   if (owners) return "device memory by owner, from the driver's calls";
   if (!frame || frame.rough) return "overview";
   const { exact, events } = frame.c;
   if (!exact) return events ? "exact in part, overview elsewhere" : "overview: no exact events here";
   return `exact: ${fmtMany(events, "event")} in view${lost ? `, ${fmtCount(lost)} frees are missing in the recording` : ""}${error && `. ${error}`}`;
-}
+};

@@ -1,8 +1,10 @@
-// The decoder of a track's operations. It stands once in the page and runs beside it; where that is not possible, in it.
+// What reads the packed blocks of a page. It stands once in the page; the operations of a track it decodes beside it, where that is not possible, in it.
+import { decodeBeside } from "./beside.js";
 import { decodeExact, exactBuffers } from "./exact.js";
+import { readTables } from "./tables.js";
 
 /** @param {MessageEvent<{track: import("./exact.js").TrackMeta, blocks: Record<string, string>}>} e */
-async function answer({ data }) {
+const answer = async ({ data }) => {
   const post = /** @type {(m: object, transfer?: ArrayBuffer[]) => void} */ (postMessage);
   let told = 0;
   // An error in an async handler never reaches the page by itself.
@@ -14,11 +16,11 @@ async function answer({ data }) {
   } catch (error) {
     post({ error: error instanceof Error ? error.message : String(error) });
   }
-}
+};
 
 /** Makes workers of this script. The first one begins while the page is still being read: later the page has no time to begin it.
  *  @returns {() => Worker|null} */
-function workers() {
+const workers = () => {
   const code = document.currentScript?.textContent ?? "", index = document.getElementById("mt-index")?.textContent ?? "";
   const make = () => {
     if (typeof Worker === "undefined") return null;
@@ -38,7 +40,7 @@ function workers() {
     first = null;
     return w;
   };
-}
+};
 
 if (typeof document === "undefined") onmessage = answer;
-else Object.assign(globalThis, { mtDecode: decodeExact, mtWorker: workers() });
+else Object.assign(globalThis, { mtRead: { tables: readTables, decode: decodeBeside.bind(null, workers()) } });

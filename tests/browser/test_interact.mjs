@@ -313,6 +313,30 @@ test("wheel, drag, hover and click", async () => {
   await done();
 });
 
+test("a double click on the last phase shows it to its end", async () => {
+  const { time } = JSON.parse(/<script[^>]*id="mt-index"[^>]*>(.*?)<\/script>/s.exec(readFileSync(oom.html, "utf8"))[1]).tracks[0], end = time.end * time.tick_ns / 1e9;
+  const { page, seen, done } = await pageOf(oom.html, { hash: `#t=${(end - 0.0001).toFixed(6)}-${end.toFixed(6)}` });
+  const { width } = await page.locator(".tl-over").boundingBox();
+  await page.locator(".tl-over").dblclick({ position: { x: width - 20, y: 150 } });
+  await rest(page);
+  const [, from, to] = /[#&]t=([\d.]+)-([\d.]+)/.exec(await kit.hashOf(page));
+  assert.ok(Number(from) < end - 0.0002 && Math.abs(Number(to) - end) < 1e-6, `${from} to ${to} of ${end}`);
+  assert.deepEqual(seen, []);
+  await done();
+});
+
+test("an end state without a history has no timeline, and no trouble with that", async () => {
+  const path = join(kit.scratch, "nothing.json"), blocks = [{ address: 1 << 30, size: 1 << 22, requested_size: 1 << 22, state: "active_allocated", frames: [] }];
+  writeFileSync(path, JSON.stringify({ segments: [{ device: 0, address: 1 << 30, total_size: 1 << 22, stream: 0, segment_type: "large", blocks }], device_traces: [[]] }));
+  const { page, seen, done } = await kit.open(kit.reportOf([path], "nothing").html);
+  await kit.until(page, "the script", () => document.documentElement.classList.contains("js-exact"));
+  assert.equal(await page.locator("#timeline").count(), 0);
+  assert.ok(await page.locator(".tools button").count());
+  assert.doesNotMatch(await page.locator("footer").textContent(), /without its script/);
+  assert.deepEqual(seen, []);
+  await done();
+});
+
 test("without its script the page has all that C wrote, and no dead control", async () => {
   const { page, seen, done } = await kit.open(oom.html, { js: false });
   const text = await page.locator("main").innerText();
@@ -413,10 +437,13 @@ test("64 ranks: the worst one first, every one to choose", async () => {
   await kit.exact(page);
   const note = await page.locator(".tl-other").innerText();
   assert.ok(note.includes(options[5]) && note.includes(chosen), note);
+  const heading = () => page.locator("#h-phases").innerText();
+  assert.ok((await heading()).includes(`of ${chosen}`), "a section of one rank says which while another is looked at");
   await kit.until(page, "the panel of that rank", (label) => document.querySelector(".cursor .moment").textContent.startsWith(label), options[5], 5);
   await page.locator(".tl-track").selectOption({ label: chosen });
   await rest(page);
   assert.equal(await page.locator(".tl-other").innerText(), "");
+  assert.equal(await heading(), "Phases");
   assert.deepEqual(seen, []);
   await done();
 });

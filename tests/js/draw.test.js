@@ -110,9 +110,9 @@ test("with very many blocks the small ones are a band, and the height stays exac
 
 test("several windows, with the overview between them", async () => {
   const { track, index } = await openTrack({ events: [...madeEvents(4000)], windows: [[500, 300], [2000, 1000]] }), groups = groupsOf(track, "role");
-  const inks = inksOf(groups, track.sites.stack, [255, 255, 255], [0, 0, 0]), o = track.overviewEvent, w = 100, h = 64, c = columnsOf(track, "e", 0, 4000, w);
+  const inks = inksOf(groups, track.sites.stack, [255, 255, 255], [0, 0, 0]), o = track.overview.e, w = 100, h = 64, c = columnsOf(track, "e", 0, 4000, w);
   const px = new Uint32Array(w * h), top = Math.max(c.most, ...o.high), of = bucketsOf(o, 0, 4000, w), colors = Uint32Array.of(0xff0000ff, 0xff00ff00);
-  paintOverview({ of, bytes: groups.order.map((i) => o.groups[i]), colors }, c, px, h, h / top);
+  paintOverview({ of, bytes: o.groups, colors }, c, px, h, h / top);
   paintExact(new Stack(track, groups), c, px, h, h / top, inks, null, null);
   for (let x = 0; x < w; x++) {
     let tall = 0;

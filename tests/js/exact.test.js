@@ -96,7 +96,7 @@ test("times stay within 0.2 ms over a long track, and a clock that goes back is 
   await same(encodeTrack({ events: events.map((e) => ({ ...e, tick: Math.floor(e.tick / 7) })), tickNs: 7000 }), 7000);
   const back = await same(encodeTrack({ events: [{ op: "other", tick: 100 }, { op: "other", tick: 40 }, { op: "other", tick: 90 }, { op: "other", tick: 3e9 }] }));
   assert.deepEqual([...back.tick], [0, 104, 40, 92, 3e9]);
-  assert.deepEqual([...back.tickX], [0, 104, 104, 104, 3e9]);
+  assert.deepEqual([...back.xs.t], [0, 104, 104, 104, 3e9]);
 });
 
 test("a byte of time stands for what the document says", () => {
@@ -237,4 +237,11 @@ test("every buffer is handed over, each once", async () => {
   assert.equal(x.kind.length, 0);
   assert.equal(copy.nOps, copy.kind.length);
   assert.equal(joined([]).length, 1);
+});
+
+test("completions without any request (skip_actions) leave nothing waiting, and not less", async () => {
+  const events = [0, 1, 2].flatMap((block) => [{ op: "alloc", tick: 2 * block, site: 1, size: 1 << 20, addr: block << 21 }, { op: "free_completed", tick: 2 * block + 1, block }]);
+  const made = encodeTrack({ events }), x = await decodeExact(made.meta, (id) => made.blocks[id]);
+  assert.deepEqual([...x.pending.bytes], [0]);
+  assert.deepEqual([...x.total], [0, 1, 0, 1, 0, 1, 0].map((n) => n << 20));
 });

@@ -64,7 +64,7 @@ test("lowerBound", () => {
 
 /** The highest state that holds in a column, the slow way. */
 function slowTop(track, axis, lo, hi, last) {
-  const e = track.exact, xs = axis === "e" ? e.event : e.tickX;
+  const e = track.exact, xs = axis === "e" ? e.event : e.xs.t;
   let top = -1, before = e.total[0];
   for (let i = 0; i < e.nOps; i++) {
     if (xs[i] < lo) before = e.total[i];
@@ -120,7 +120,7 @@ test("events to places and back", async () => {
     for (const ev of [0, 1, 17, 999, track.meta.events - 1]) {
       const op = track.opOfEvent(ev), back = eventOfX(track, xOfEvent(track, ev, axis), axis);
       // Several events may share a tick: the last of them holds.
-      assert.ok(axis === "e" ? back === ev : track.exact.tickX[track.opOfEvent(back)] === track.exact.tickX[op] && back >= track.exact.event[op], `${axis} ${ev} ${back}`);
+      assert.ok(axis === "e" ? back === ev : track.exact.xs.t[track.opOfEvent(back)] === track.exact.xs.t[op] && back >= track.exact.event[op], `${axis} ${ev} ${back}`);
     }
   }
   assert.equal(eventOfX(track, -5, "e"), -1);
@@ -129,7 +129,7 @@ test("events to places and back", async () => {
 
 test("without the exact events, places come from the overview", async () => {
   const { track } = await openTrack({ events: [...madeEvents(2000)], exact: false });
-  const o = track.overviewTime, step = (o.x1 - o.x0) / o.n;
+  const o = track.overview.t, step = (o.x1 - o.x0) / o.n;
   let before = -1;
   for (let ev = 0; ev < 2000; ev += 50) {
     const x = xOfEvent(track, ev, "t");

@@ -96,7 +96,7 @@ test("events and ticks to operations", async () => {
     if (x.kind[op] === 13) continue;
     const found = track.opOfEvent(x.event[op]);
     assert.equal(x.event[found], x.event[op]);
-    assert.equal(track.xOf(op, "t"), x.tickX[op]);
+    assert.equal(track.xOf(op, "t"), x.xs.t[op]);
     assert.equal(track.xOf(op, "e"), x.event[op]);
   }
   assert.equal(track.seconds(2e6), 2);
@@ -188,8 +188,8 @@ test("tables come back, and broken ones leave the rest of the page alone", async
   const opened = async (changes) => { const t = new Track(index(made.meta), made.meta, ioOf(blocks, changes)); await t.loadExact(); return t; };
   const t = await opened({});
   assert.deepEqual(t.errors, []);
-  for (const [k, v] of Object.entries(o)) assert.deepEqual(JSON.stringify(t.overviewTime[k], (_, a) => ArrayBuffer.isView(a) ? [...a] : a), JSON.stringify(v), k);
-  assert.equal(t.overviewEvent.axis, "e");
+  for (const [k, v] of Object.entries(o)) assert.deepEqual(JSON.stringify(t.overview.t[k], (_, a) => ArrayBuffer.isView(a) ? [...a] : a), JSON.stringify(v), k);
+  assert.equal(t.overview.e.axis, "e");
   assert.deepEqual(t.axisRange("t"), [5, 99]);
   assert.deepEqual([...t.phases.stretches.event], [0, 10]);
   assert.deepEqual([...t.phases.steps.first], [2, 10]);
@@ -201,12 +201,12 @@ test("tables come back, and broken ones leave the rest of the page alone", async
 
   const bad = { "mt-t0-o": encodeOverview({ ...o, phase: [0, 0, 4] }), "mt-t0-c0": "AAAA" }, broken = await opened(bad);
   assert.equal(broken.exact, null);
-  assert.equal(broken.overviewTime, null);
-  assert.ok(broken.overviewEvent && broken.sites && broken.errors.length === 2);
+  assert.equal(broken.overview.t, null);
+  assert.ok(broken.overview.e && broken.sites && broken.errors.length === 2);
   const loop = await opened({ "mt-t0-s": encodeSites({ frames, stacks: [[3, 1]], sites: [], lanes }) });
   assert.match(loop.errors.join(), /its own caller/);
   const few = await opened({ "mt-t0-s": encodeSites({ frames, stacks, sites: sites.slice(0, 5), lanes }) });
   assert.match(few.errors.join(), /no site/);
-  assert.ok(few.exact === null && few.overviewTime);
-  for (const change of [{ x1: 1 }, { high: [1, 2] }, { groups: Array(9).fill([1, 1, 1]) }]) assert.equal((await opened({ "mt-t0-o": encodeOverview({ ...o, ...change }) })).overviewTime, null);
+  assert.ok(few.exact === null && few.overview.t);
+  for (const change of [{ x1: 1 }, { high: [1, 2] }, { groups: Array(9).fill([1, 1, 1]) }]) assert.equal((await opened({ "mt-t0-o": encodeOverview({ ...o, ...change }) })).overview.t, null);
 });

@@ -7,8 +7,8 @@ import { test } from "node:test";
 import { Script } from "node:vm";
 import { Worker } from "node:worker_threads";
 import { fromBase64, inflate } from "../../templates/js/decode.js";
-import { decodeExact } from "../../templates/js/exact.js";
-import { decodeLedger } from "../../templates/js/tables.js";
+import { decodeBeside } from "../../templates/js/beside.js";
+import { decodeLedger, readTables } from "../../templates/js/tables.js";
 import { Track } from "../../templates/js/track.js";
 import { both } from "./tools/compare.js";
 import { dice } from "./tools/encode.js";
@@ -113,8 +113,9 @@ test("the page's scripts are scripts, and its worker decodes what the page itsel
   const here = page.tracks[0], text = here.io.text;
   await here.loadExact();
   const open = async (worker, change = {}) => {
-    const t = new Track(page.index, here.meta, { text: (id) => change[id] ?? text(id), worker, decode: decodeExact }), steps = [];
-    await t.loadExact((done) => steps.push(done));
+    const t = new Track(page.index, here.meta, { text: (id) => change[id] ?? text(id), tables: readTables, decode: (...of) => decodeBeside(worker, ...of) }), steps = [];
+    t.onProgress = (done) => steps.push(done);
+    await t.loadExact();
     return { t, steps };
   };
   const { t, steps } = await open(() => workerOf(code));

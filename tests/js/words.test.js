@@ -12,12 +12,12 @@ const events = [
   { op: "free_requested", tick: 4096, block: 1 }, { op: "free_completed", tick: 4097, block: 1 }, { op: "free_requested", tick: 6145, block: 2 },
   { op: "oom", tick: 8193, size: 1 << 30, free: 1 << 20, site: 1 },
 ];
-const { track, index } = await openTrack({ events, old: [{ site: 0, size: 4096, addr: 512 }] });
-track.meta.ooms = [{ event: 5, request: 1 << 30, free: 1 << 20, label: "train.py:7 step" }];
+const { track } = await openTrack({ events, old: [{ site: 0, size: 4096, addr: 512 }] });
+track.meta.marks = [{ id: "peak", kind: "peak", from: 1, to: 1, text: "peak 3.0 MiB" }, { id: "oom", kind: "oom", from: 5, to: 5, text: "out of memory: asked for 1.00 GiB" }];
 track.meta.peak = { event: 1, live: (3 << 20) + 4796, tick: 2048 };
 
 test("an allocation: born, freed, or why that is not known", () => {
-  const facts = [0, 1, 2].map((b) => Object.fromEntries(blockFacts(track, index, b)));
+  const facts = [0, 1, 2].map((b) => Object.fromEntries(blockFacts(track, b)));
   assert.equal(facts[0].Size, "4.0 KiB");
   assert.equal(facts[0].Born, "before the recording began");
   assert.equal(facts[0].Freed, "not by the end of the recording");
@@ -28,7 +28,7 @@ test("an allocation: born, freed, or why that is not known", () => {
   assert.equal(facts[1].Lives, "3.1 ms");
   assert.equal(facts[1].Address, "0x7f0000000000");
   assert.match(facts[2].Freed, /^requested by event 4 at 6\.1 ms, not completed/);
-  assert.deepEqual(blockFacts(track, index, 99), [], "a link may name a block that is not there");
+  assert.deepEqual(blockFacts(track, 99), [], "a link may name a block that is not there");
   assert.match(noStackWords(track, 0), /before the recording/);
   assert.match(noStackWords(track, 2), /_record_memory_history/);
 });
@@ -54,9 +54,14 @@ test("a moment", () => {
   assert.equal(eventWords(track, 5), "event 5 at 8.2 ms");
 });
 
+test("where there is only the overview, a time is that of a bucket, and is called so", async () => {
+  const bare = await openTrack({ events: [...madeEvents(300)], exact: false });
+  assert.match(eventWords(bare.track, 3), /^event 3 at about [\d.]+ (\u00b5s|ms|s)$/);
+});
+
 test("the picture in words", () => {
-  assert.equal(altWords(track), "Memory of rank 0 over time: 6 events over 8.2 ms. Live memory starts at 4.0 KiB and is highest with 3.0 MiB at event 1 at 2.0 ms." +
-    " Out of memory at event 5 at 8.2 ms, asking for 1.00 GiB. Press ? for the keys.");
+  assert.equal(altWords(track), "Memory of rank 0 over time: 6 events over 8.2 ms. Live memory starts at 4.0 KiB." +
+    " peak 3.0 MiB (event 1 at 2.0 ms). out of memory: asked for 1.00 GiB (event 5 at 8.2 ms). Press ? for the keys.");
 });
 
 test("how true the picture is", () => {
@@ -74,7 +79,7 @@ test("how true the picture is", () => {
 
 test("groups: the eight roles and the rest, phases and stacks by weight", async () => {
   const made = await openTrack({ events: [...madeEvents(3000)] }), role = groupsOf(made.track, "role");
-  assert.deepEqual([role.names, role.keys], [["kv cache", "other"], ["role:kv_cache", ""]]);
+  assert.deepEqual([role.names, role.keys], [["kv cache", "other"], ["role:kv_cache"]]);
   assert.deepEqual([...role.of].slice(0, 4), [1, 0, 1, 1]);
   for (const by of ["phase", "stack"]) {
     const g = groupsOf(made.track, by);

@@ -19,9 +19,11 @@ function totalsOf({ events, blocks, reserved }) {
     if (b.state !== "inactive") end[0] += b.requested;
     if (b.state === "active_pending_free") end[1] += b.requested;
   }
+  // A recording without requests (skip_actions) has nothing that waits.
+  const signs = events.some((e) => e.action === "free_requested") ? SIGN : { ...SIGN, free_completed: [-1, 0, 0] };
   const out = [end];
   for (let i = events.length - 1; i >= 0; i--) {
-    const sign = SIGN[events[i].action] ?? [0, 0, 0];
+    const sign = signs[events[i].action] ?? [0, 0, 0];
     out.push(out.at(-1).map((v, k) => v - sign[k] * events[i].size));
   }
   return out.reverse();
@@ -102,7 +104,7 @@ function compare(track, dump, stacks) {
 /** Things that have to fit each other inside the page. */
 function inner(track, dump) {
   const x = track.exact, { role, lanes } = track.sites;
-  for (const o of [track.overviewTime, track.overviewEvent]) {
+  for (const o of [track.overview.t, track.overview.e]) {
     if (!o) continue;
     let high = 0;
     for (let i = 0; i < o.n; i++) {
@@ -132,7 +134,7 @@ function inner(track, dump) {
     const pool = s.pool.some(Boolean) ? `private pool (${s.pool.join(", ")})` : "default pool";
     assert.equal(lane.split(", mostly ")[0], `${pool}, ${streamWords(s.stream)}`, `the pool of the segment at ${s.addr}`);
   }
-  const o = track.overviewEvent;
+  const o = track.overview.e;
   for (let i = 0; o && i < o.n; i += 97) {
     const op = track.opOfEvent(o.event[i]);
     if (o.events[i] > 0) assert.equal(x.total[op], o.high[i], "a bucket shows the state at its highest instant");

@@ -1,6 +1,7 @@
 // A second writer of docs/report-data.md, for tests of the reader: written from that document, not from render/pack*.c.
 import { deflateSync } from "node:zlib";
-import { decodeExact } from "../../../templates/js/exact.js";
+import { decodeBeside } from "../../../templates/js/beside.js";
+import { readTables } from "../../../templates/js/tables.js";
 
 /** Unsigned LEB128. */
 export class Bytes {
@@ -188,7 +189,7 @@ export function encodeTrack({ id = 0, events, old = [], chunk = 65536, tickNs = 
     meta: {
       id, label: `device ${id}`, rank: 0, device: id, kind: "cuda", input: "test", primary: true, events: ordinal, old: old.length,
       capacity: 0, addr_unit: unit, time: times ? { t0_ns: "0", tick_ns: tickNs, end: expect.at(-1)?.tick ?? 0 } : null, groups: [], level, left_out: [],
-      runs, chunks, start, peak: { event: 0, live: peak, tick: 0 }, focus: { event: 0, live: peak, oom: false }, ooms: [], marks: [],
+      runs, chunks, start, peak: { event: 0, live: peak, tick: 0 }, focus: { event: 0, live: peak, oom: false }, marks: [],
     },
   };
 }
@@ -220,8 +221,8 @@ export function encodePhases({ stretches, steps, ranges }) {
     column(ranges.map((r) => r[2] - r[1])), column(of(ranges, 3)), column(text.map((t) => t.length)), Buffer.concat(text)]);
 }
 
-/** A page without a page: blocks by id, no worker. */
-export const ioOf = (...maps) => ({ text: (id) => Object.assign({}, ...maps)[id] ?? null, worker: () => null, decode: decodeExact });
+/** A page without a page: blocks by id, no worker. @returns {any} */
+export const ioOf = (...maps) => ({ text: (id) => Object.assign({}, ...maps)[id] ?? null, tables: readTables, decode: (...of) => decodeBeside(() => null, ...of) });
 
 /** Numbers that look random and are always the same. */
 export function dice(seed) {

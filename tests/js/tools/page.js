@@ -3,7 +3,8 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { decodeExact } from "../../../templates/js/exact.js";
+import { decodeBeside } from "../../../templates/js/beside.js";
+import { readTables } from "../../../templates/js/tables.js";
 import { Track } from "../../../templates/js/track.js";
 
 const MEMTRACE = process.env.MEMTRACE ?? "memtrace";
@@ -38,7 +39,7 @@ export function openReport(input, options = []) {
 
 export function openPage(html) {
   const blocks = pageBlocks(html), index = JSON.parse(blocks["mt-index"] ?? "null");
-  const io = { text: (id) => blocks[id] ?? null, worker: () => null, decode: decodeExact };
+  const io = { text: (id) => blocks[id] ?? null, tables: readTables, decode: (...of) => decodeBeside(() => null, ...of) };
   return { index, blocks, html, tracks: (index?.tracks ?? []).map((meta) => new Track(index, meta, io)) };
 }
 
