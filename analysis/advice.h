@@ -24,7 +24,9 @@ struct mt_advice_query {
     bool engine_failed;       /* without metrics: the failure is an engine's own */
     bool sleeps;              /* without metrics: the engine is put to sleep and woken */
     uint64_t capacity,
-        foreign; /* without metrics: of the card, and on it what is not PyTorch's of this process; 0 = not known */
+        foreign;       /* without metrics: of the card, and on it what is not PyTorch's of this process; 0 = not known */
+    bool ledger;       /* without metrics: the driver's books say who held the card, so what is 0 is none */
+    uint64_t contexts; /* of them: contexts of processes that have nothing else on it */
     uint64_t cached,
         torch_used;             /* without metrics: free in PyTorch's segments, and in use there; cached 0 = neither is known */
     bool kv_refused;            /* without metrics: the log says that the engine's share left nothing for its cache */

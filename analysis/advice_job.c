@@ -2,6 +2,7 @@
 #include "analysis/advice.h"
 #include "analysis/cause_impl.h"
 #include "analysis/cause_other.h"
+#include "analysis/lint.h"
 
 #include <string.h>
 
@@ -19,6 +20,7 @@ static enum mt_framework engine_of(const struct mt_driver_oom *o)
 static void ask_for(struct mt_advice_query *q, const struct mt_job *j, const struct mt_driver_oom *o)
 {
     struct mt_cause_other cause;
+    uint64_t largest;
     mt_cause_of_job(&cause, j);
     q->of_log = true;
     q->oom = true;
@@ -35,7 +37,10 @@ static void ask_for(struct mt_advice_query *q, const struct mt_job *j, const str
     q->cached = j->idle;
     q->torch_used = o->held[MT_HOLD_TORCH] > j->idle ? o->held[MT_HOLD_TORCH] - j->idle : 0;
     q->foreign = o->held[MT_HOLD_OTHER];
-    q->others_hold = cause.kind == MT_CAUSE_FOREIGN && q->foreign >= FOREIGN_LEAST;
+    q->ledger = o->ledger != MT_NONE32;
+    if (q->ledger && mt_bare_contexts(&j->ledgers.p[o->ledger], &q->contexts, &largest) == 0)
+        q->contexts = 0;
+    q->others_hold = cause.kind == MT_CAUSE_FOREIGN && q->foreign + q->contexts >= FOREIGN_LEAST;
     q->leak = cause.kind == MT_CAUSE_LEAK;
     q->host_memory = o->is_host;
 }

@@ -39,6 +39,8 @@ static struct mt_value without_trace(void *query, const char *name, size_t n)
         {"reserved_free", {(double)q->cached, q->cached != 0, MT_CONF_INFERRED}},
         {"live", {(double)q->torch_used, q->cached != 0, MT_CONF_INFERRED}},
         {"foreign", {(double)q->foreign, q->foreign != 0, MT_CONF_MARKED}},
+        {"others", {(double)q->foreign, q->ledger, MT_CONF_MARKED}},
+        {"contexts", {(double)q->contexts, q->ledger, MT_CONF_MARKED}},
         {"startup_free", {q->startup_free, q->startup_free > 0, MT_CONF_MARKED}},
         {"current", q->current},
         {"kv_refused", {q->kv_refused || (q->conf != NULL && q->conf->kv_refused), true, MT_CONF_MARKED}},
@@ -204,19 +206,20 @@ static double there(struct mt_metrics *m, uint32_t from)
 /* What is left of every source after several savings: each takes its share of what the ones before it left. */
 struct pot {
     double size[32], left[32];
-    double grown[MT_ROLE_COUNT]; /* of the size of a role: what grows from step to step */
+    double grown[MT_ROLE_COUNT];   /* of the size of a role: what grows from step to step */
+    double pending[MT_ROLE_COUNT]; /* and what waits for a stream */
 };
 
-/* The bytes that grow go from their roles, each in proportion. */
-static void take_grown(struct pot *pot, double bytes)
+/* Bytes of several roles go from each in proportion. */
+static void take_part(struct pot *pot, const double of[MT_ROLE_COUNT], double bytes)
 {
     double sum = 0;
     for (int r = 0; r < MT_ROLE_COUNT; r++)
-        sum += pot->grown[r];
+        sum += of[r];
     for (int r = 0; r < MT_ROLE_COUNT && sum > 0; r++) {
         double share = bytes >= sum ? 1 : bytes / sum;
         if (pot->size[r] > 0)
-            pot->left[r] *= 1 - share * pot->grown[r] / pot->size[r];
+            pot->left[r] *= 1 - share * (of[r] < pot->size[r] ? of[r] / pot->size[r] : 1);
     }
 }
 
@@ -224,7 +227,11 @@ static void take(struct pot *pot, uint32_t from, double bytes)
 {
     double sum = 0;
     if ((from & MT_FIX_FROM_GROWN) != 0) {
-        take_grown(pot, bytes);
+        take_part(pot, pot->grown, bytes);
+        return;
+    }
+    if (from == MT_FIX_FROM_PENDING && pot->size[29] <= 0) {
+        take_part(pot, pot->pending, bytes);
         return;
     }
     for (int b = 0; b < 32; b++)
@@ -246,15 +253,18 @@ static double taken(const struct pot *pot, uint32_t from)
 
 static void pot_fill(struct pot *pot, struct mt_metrics *m)
 {
+    double waiting = 0;
     memset(pot, 0, sizeof *pot);
     for (int b = 0; b < 32; b++)
         pot->left[b] = 1;
     for (int r = 0; r < MT_ROLE_COUNT; r++) {
         pot->size[r] = there(m, 1u << r);
         pot->grown[r] = mt_metrics_grown(m, (enum mt_role)r);
+        pot->pending[r] = mt_metrics_pending(m, (enum mt_role)r);
+        waiting += pot->pending[r];
     }
     pot->size[30] = number(m, "reserved_free");
-    pot->size[29] = number(m, "pending");
+    pot->size[29] = waiting > 0 ? 0 : number(m, "pending"); /* else it is among the roles' */
     pot->size[27] = number(m, "request");
 }
 
@@ -410,6 +420,19 @@ void mt_advice_mark_top(struct mt_advice *list, uint32_t n)
 
 /* ---- together ---- */
 
+/* An engine that is put to sleep gives all of its memory back: a smaller share of the card frees nothing more then. */
+static bool is_asleep_by_another(const struct mt_analysis *a, const struct mt_advice *d)
+{
+    if ((d->saving_of->from >> MT_ROLE_KV_CACHE & 1) == 0 || strcmp(d->rule->group, "sleep") == 0)
+        return false;
+    for (uint32_t i = 0; i < a->advice.n; i++) {
+        const struct mt_advice *o = &a->advice.p[i];
+        if (o->is_top && o->saving.known && strcmp(o->rule->group, "sleep") == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Bytes saved by all that are top; of them from PyTorch's cache in *cache. */
 static double together(const struct mt_analysis *a, struct mt_metrics *m, int which, double *cache)
 {
@@ -420,6 +443,8 @@ static double together(const struct mt_analysis *a, struct mt_metrics *m, int wh
         const struct mt_advice *d = &a->advice.p[i];
         double bytes = d->saving.alone[which + 1];
         if (!d->is_top || !d->saving.known)
+            continue;
+        if (is_asleep_by_another(a, d))
             continue;
         if ((d->saving_of->from & MT_FIX_FROM_OUTSIDE) != 0)
             outside = bytes > outside ? bytes : outside;
@@ -478,7 +503,7 @@ int mt_advice_combine(struct mt_analysis *a, struct mt_metrics *m)
         n = snprintf(text, sizeof text, "With %s: about %s less than the %s %s at this moment", with, mid, all_of,
                      request.known ? "needed" : "live");
     else /* cached bytes, or another process's, are among them */
-        n = snprintf(text, sizeof text, "With %s: about %s less at this moment", with, mid);
+        n = snprintf(text, sizeof text, "With %s: about %s more room at this moment", with, mid);
     if (n > 0 && (size_t)n < sizeof text && strcmp(low, high) != 0) /* as it is printed: a range of one number says nothing */
         n += snprintf(text + n, sizeof text - (size_t)n, " (%s to %s)", low, high);
     if (n > 0 && (size_t)n < sizeof text && request.known) {

@@ -307,10 +307,9 @@ int mt_audit_expandable(struct mt_audits *out, struct mt_pass *p)
     if (n_both != 0)
         return mt_audit_say(
             a,
-            "%llu private pools lie in expandable segments (%s): a pool with an allocator of its own, as sleep mode "
+            "%llu private pool%s in expandable segments (%s): a pool with an allocator of its own, as sleep mode "
             "uses, cannot give such memory back.",
-            (unsigned long long)n_both, MT_BYTES(bytes));
-    return mt_audit_say(a,
-                        "Expandable segments are on and %llu private pools exist; none of them is expandable, as it should be.",
-                        (unsigned long long)n_private);
+            (unsigned long long)n_both, n_both == 1 ? " lies" : "s lie", MT_BYTES(bytes));
+    return mt_audit_say(a, "Expandable segments are on, and of %llu private pool%s none is expandable, as it should be.",
+                        (unsigned long long)n_private, n_private == 1 ? "" : "s");
 }

@@ -135,7 +135,7 @@ int mt_audit_gathers(struct mt_audits *out, struct mt_pass *p)
 {
     static const char *const headings[] = {"Gathered by", "Blocks", "Bytes", "Largest", "Alive together", NULL};
     struct mt_audit *a;
-    uint64_t n = 0;
+    uint64_t n = 0, waits = p->f->pending_at_focus[MT_ROLE_UNSHARDED];
     char label[512];
     if (p->gathers.v.n == 0)
         return 1;
@@ -154,6 +154,13 @@ int mt_audit_gathers(struct mt_audits *out, struct mt_pass *p)
     a->finding = p->kept.peak != 0;
     a->bytes = a->finding ? p->kept.peak : p->gathers_peak;
     a->event = mt_link_event((int64_t)(a->finding ? p->kept.peak_event : p->gathers_event));
+    if (a->finding && waits > p->kept.peak / 2)
+        return mt_audit_say(
+            a,
+            "Gathered parameters stay though the program lets go of them: of %llu gathers in a row (%s), %llu were "
+            "alive together with %s, %s of it freed and waiting for another stream at the moment that matters.",
+            (unsigned long long)p->kept.blocks, MT_BYTES(p->kept.bytes), (unsigned long long)p->kept.peak_blocks,
+            MT_BYTES(p->kept.peak), MT_BYTES(waits));
     if (a->finding)
         return mt_audit_say(a,
                             "Gathered parameters stay: of %llu gathers in a row (%s), %llu were alive together with %s; with "

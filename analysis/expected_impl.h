@@ -29,6 +29,16 @@ __attribute__((format(printf, 3, 4)))
 #endif
 void mt_expect_say(struct mt_expect_work *k, struct mt_expect *e, const char *fmt, ...);
 
+/* A factor of a formula, " / 8 (tensor parallel)" or "2 x ", for an argument of a printf: lives until the end of the full expression. A factor
+ * of one, as of a job that divides nothing, says nothing and is "". */
+struct mt_expect_factor {
+    char s[48];
+};
+struct mt_expect_factor mt_expect_over(double n, const char *of);
+struct mt_expect_factor mt_expect_times(double n);
+#define MT_OVER(n, of) (mt_expect_over(n, of).s)
+#define MT_TIMES(n) (mt_expect_times(n).s)
+
 /* The rows of the states, in the phase where each is highest. */
 void mt_expect_params(struct mt_expect_work *k, unsigned phase);
 void mt_expect_gradients(struct mt_expect_work *k, unsigned phase);

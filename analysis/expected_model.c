@@ -36,24 +36,46 @@ static double matrix(struct mt_model *m, double in, double out, double times)
     return in * out * times;
 }
 
+static void project(struct mt_model *m, const char *name, double in, double out)
+{
+    for (size_t i = 0; i < sizeof m->projection / sizeof *m->projection; i++)
+        if (m->projection[i].name == NULL) {
+            m->projection[i].name = name;
+            m->projection[i].in = in;
+            m->projection[i].out = out;
+            m->attention += matrix(m, in, out, 1);
+            return;
+        }
+}
+
 static const char *attention(struct mt_model *m, const struct mt_runconf *conf, double heads, double kv, double head)
 {
     double latent = FIRST(conf, "kv_lora_rank", "--kv-lora-rank"), q = FIRST(conf, "q_lora_rank", "--q-lora-rank"),
            nope = FIRST(conf, "qk_nope_head_dim", "--qk-head-dim"),
            rope = FIRST(conf, "qk_rope_head_dim", "--qk-pos-emb-head-dim"), value = FIRST(conf, "v_head_dim", "--v-head-dim");
+    m->attention = 2 * m->hidden;
     if (latent <= 0) {
         if (kv <= 0)
             return "heads of keys and values";
-        m->attention = matrix(m, m->hidden, heads * head, 2) + matrix(m, m->hidden, kv * head, 2) + 2 * m->hidden;
+        project(m, "q_proj", m->hidden, heads * head);
+        project(m, "k_proj", m->hidden, kv * head);
+        project(m, "v_proj", m->hidden, kv * head);
+        project(m, "o_proj", heads * head, m->hidden);
         return NULL;
     }
     if (nope <= 0 || rope <= 0 || value <= 0)
         return "head sizes of the latent attention";
     m->latent = latent + rope;
-    m->attention = matrix(m, m->hidden, latent + rope, 1) + latent + matrix(m, latent, heads * (nope + value), 1) +
-                   matrix(m, heads * value, m->hidden, 1) + 2 * m->hidden;
-    m->attention += q > 0 ? matrix(m, m->hidden, q, 1) + q + matrix(m, q, heads * (nope + rope), 1)
-                          : matrix(m, m->hidden, heads * (nope + rope), 1);
+    project(m, "kv_a_proj_with_mqa", m->hidden, latent + rope);
+    project(m, "kv_b_proj", latent, heads * (nope + value));
+    project(m, "o_proj", heads * value, m->hidden);
+    if (q > 0) {
+        project(m, "q_a_proj", m->hidden, q);
+        project(m, "q_b_proj", q, heads * (nope + rope));
+    } else {
+        project(m, "q_proj", m->hidden, heads * (nope + rope));
+    }
+    m->attention += latent + (q > 0 ? q : 0);
     return NULL;
 }
 
@@ -112,6 +134,9 @@ static const char *experts(struct mt_model *m, const struct mt_runconf *conf, do
     if (mt_run_number(conf, "shared_expert_intermediate_size") > 0)
         m->shared += m->hidden; /* the gate of Qwen's shared expert */
     m->experts = n * 3 * m->hidden * width;
+    m->n_experts = n;
+    m->width = width;
+    m->shared_width = shared;
     m->factors = 0; /* of fused experts it is not known */
     return NULL;
 }
@@ -129,53 +154,94 @@ static bool names(const char *list, const char *name)
     return false;
 }
 
-static void adapters(struct mt_model *m, const struct mt_runconf *conf, int framework, double q, double kv, double inner)
+static const char *const every[] = {"all-linear", "all_linear", "all"};
+
+static bool is_every(const char *targets)
 {
-    double rank = FIRST(conf, "lora_rank", "--lora-rank", "--lora-r", "policy.dtensor_cfg.lora_cfg.dim"), sum = 0;
-    const char *all[] = {"all-linear", "all_linear", "all"}, *targets = NULL;
+    for (size_t i = 0; i < sizeof every / sizeof *every; i++)
+        if (names(targets, every[i]))
+            return true;
+    return false;
+}
+
+/* PEFT's: one pair of matrices for each linear layer that is named. Experts count as linear layers of their own; where they are one tensor
+ * (transformers from 5 on) they get none, so the sum is a limit. */
+static void peft_adapters(struct mt_model *m, const char *targets, double rank)
+{
+    static const char *const parts[] = {"gate_proj", "up_proj", "down_proj"};
+    bool all = is_every(targets);
+    for (size_t i = 0; i < sizeof m->projection / sizeof *m->projection && m->projection[i].name != NULL; i++)
+        if (all || names(targets, m->projection[i].name))
+            m->adapter.attention += rank * (m->projection[i].in + m->projection[i].out);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (!all && !names(targets, parts[i]))
+            continue;
+        m->adapter.mlp += rank * (m->hidden + m->inner);
+        m->adapter.moe += rank * m->n_experts * (m->hidden + m->width);
+        m->adapter.moe += m->shared_width > 0 ? rank * (m->hidden + m->shared_width) : 0;
+    }
+    if (all && m->n_experts > 0) /* the router, and the gate of a shared expert, where they are linear layers */
+        m->adapter.moe += rank * (m->hidden + m->n_experts) + (m->shared_width > 0 ? rank * (m->hidden + 1) : 0);
+}
+
+/* Megatron-Bridge's (peft/lora.py): on the fused projections of Megatron-Core. */
+static const char *bridge_adapters(struct mt_model *m, const struct mt_runconf *conf, const char *targets, double rank)
+{
+    const char *type = mt_run_word(conf, "actor_rollout_ref.model.lora.type");
+    double q = m->projection[0].out, kv = m->projection[1].out;
+    bool mlp = names(targets, "linear_fc1") || names(targets, "linear_fc2");
+    if (type != NULL && strcmp(type, "lora") != 0)
+        return "only adapters are trained, and those of this type are not computed";
+    if (m->latent > 0 || (mlp && m->experts > 0))
+        return "only adapters are trained (LoRA), and Megatron's of experts or of latent attention are not computed";
+    if (names(targets, "linear_qkv"))
+        m->adapter.attention += rank * (m->hidden + q + 2 * kv);
+    if (names(targets, "linear_proj"))
+        m->adapter.attention += rank * (q + m->hidden);
+    if (names(targets, "linear_fc1"))
+        m->adapter.mlp += rank * (m->hidden + 2 * m->inner);
+    if (names(targets, "linear_fc2"))
+        m->adapter.mlp += rank * (m->inner + m->hidden);
+    return NULL;
+}
+
+static void adapters(struct mt_model *m, const struct mt_runconf *conf, int framework, bool megatron)
+{
     static const char *const keys[] = {"actor_rollout_ref.model.target_modules", "target_modules", "--target-modules",
                                        "--lora-target-modules", "policy.dtensor_cfg.lora_cfg.target_modules"};
-    const struct {
-        const char *name;
-        double in, out;
-        bool fused; /* Megatron's: not a part of "all" here */
-    } linear[] = {{"q_proj", m->hidden, q, false},        {"k_proj", m->hidden, kv, false},
-                  {"v_proj", m->hidden, kv, false},       {"o_proj", q, m->hidden, false},
-                  {"gate_proj", m->hidden, inner, false}, {"up_proj", m->hidden, inner, false},
-                  {"down_proj", inner, m->hidden, false}, {"linear_qkv", m->hidden, q + 2 * kv, true},
-                  {"linear_proj", q, m->hidden, true},    {"linear_fc1", m->hidden, 2 * inner, true},
-                  {"linear_fc2", inner, m->hidden, true}};
-    bool every = false;
+    double rank = megatron ? FIRST(conf, "actor_rollout_ref.model.lora.rank", "--lora-rank", "--lora-r") : 0;
+    const char *targets = megatron ? mt_run_word(conf, "actor_rollout_ref.model.lora.target_modules") : NULL;
+    if (rank <= 0)
+        rank = FIRST(conf, "lora_rank", "--lora-rank", "--lora-r", "policy.dtensor_cfg.lora_cfg.dim");
     if (rank <= 0 && mt_run_word(conf, "peft_type") != NULL)
         rank = mt_run_number(conf, "r"); /* an adapter_config.json */
     m->lora = rank > 0 || mt_run_is_set(conf, "lora_rank");
     if (!m->lora)
         return;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys && targets == NULL; i++)
+    for (size_t i = 0; !megatron && i < sizeof keys / sizeof *keys && targets == NULL; i++)
         targets = mt_run_word(conf, keys[i]);
-    if (targets == NULL && (framework == MT_FW_VERL || framework == MT_FW_OPENRLHF))
-        targets = "all-linear"; /* their default */
+    if (targets == NULL && megatron && framework == MT_FW_VERL)
+        targets = "linear_qkv,linear_proj,linear_fc1,linear_fc2";
+    else if (targets == NULL && !megatron && (framework == MT_FW_VERL || framework == MT_FW_OPENRLHF))
+        targets = every[0]; /* their defaults */
     m->no_adapters = "only adapters are trained (LoRA), and their size is not known";
     if (rank <= 0 || !m->known)
         return;
     m->no_adapters = "only adapters are trained (LoRA), and which layers have them is not among the settings";
     if (targets == NULL)
         return;
-    m->no_adapters = "only adapters are trained (LoRA), and those of experts or of latent attention are not computed";
-    if (m->experts > 0 || m->latent > 0)
-        return;
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        every = every || names(targets, all[i]);
-    for (size_t i = 0; i < sizeof linear / sizeof *linear; i++)
-        if (every ? !linear[i].fused : names(targets, linear[i].name))
-            sum += rank * (linear[i].in + linear[i].out);
-    m->adapters = sum * m->layers;
-    m->no_adapters = sum > 0 ? NULL : "only adapters are trained (LoRA), and the layers named for them are not known here";
+    m->no_adapters = NULL;
+    if (megatron)
+        m->no_adapters = bridge_adapters(m, conf, targets, rank);
+    else
+        peft_adapters(m, targets, rank);
+    if (m->no_adapters == NULL && mt_model_layers(m, 0, m->layers).adapters <= 0)
+        m->no_adapters = "only adapters are trained (LoRA), and the layers named for them are not known here";
 }
 
 /* ---- the model ---- */
 
-void mt_model_make(struct mt_model *m, const struct mt_runconf *conf, int framework)
+void mt_model_make(struct mt_model *m, const struct mt_runconf *conf, int framework, bool megatron)
 {
     double inner = FIRST(conf, "intermediate_size", "text_config.intermediate_size", "--ffn-hidden-size"),
            head = FIRST(conf, "head_dim", "text_config.head_dim", "--kv-channels"), heads = mt_run_number(conf, "heads"),
@@ -192,6 +258,10 @@ void mt_model_make(struct mt_model *m, const struct mt_runconf *conf, int framew
     if (head <= 0 && heads > 0)
         head = m->hidden / heads;
     m->kv_width = kv * head;
+    m->inner = inner;
+    m->mtp = megatron ? FIRST(conf, "--mtp-num-layers",
+                              "actor_rollout_ref.actor.megatron.override_transformer_config.mtp_num_layers")
+                      : 0;
     missing = m->layers <= 0   ? "layers"
               : m->hidden <= 0 ? "hidden size"
               : heads <= 0     ? "attention heads"
@@ -211,13 +281,11 @@ void mt_model_make(struct mt_model *m, const struct mt_runconf *conf, int framew
                        missing);
     else if (!flags && !is_usual(type))
         (void)snprintf(m->missing, sizeof m->missing, "how the layers of this model type are built is not known");
-    else if (mt_run_number(conf, "--mtp-num-layers") > 0)
-        (void)snprintf(m->missing, sizeof m->missing, "the layers that predict further tokens (MTP) are not computed");
     all = m->embed + m->head + m->layers * (m->attention + m->mlp + m->shared + m->experts);
     if (m->missing[0] == '\0' && !(all < 1e14)) /* no model: a setting that is no shape */
         (void)snprintf(m->missing, sizeof m->missing, "the model's shape among the settings makes no model");
     m->known = m->missing[0] == '\0';
-    adapters(m, conf, framework, heads * head, kv * head, inner);
+    adapters(m, conf, framework, megatron);
 }
 
 struct mt_model_part mt_model_layers(const struct mt_model *m, double from, double to)
@@ -226,7 +294,17 @@ struct mt_model_part mt_model_layers(const struct mt_model *m, double from, doub
                    : from < m->first_dense ? m->first_dense - from
                                            : 0,
            rest = to - from - dense;
-    return (struct mt_model_part){(to - from) * m->attention + dense * m->mlp + rest * m->shared, rest * m->experts};
+    return (struct mt_model_part){(to - from) * m->attention + dense * m->mlp + rest * m->shared, rest * m->experts,
+                                  (to - from) * 2 * m->hidden,
+                                  (to - from) * m->adapter.attention + dense * m->adapter.mlp + rest * m->adapter.moe};
+}
+
+/* Each is a projection of hidden state and embedding, three norms, and one more layer like the last. */
+struct mt_model_part mt_model_mtp(const struct mt_model *m)
+{
+    struct mt_model_part p = mt_model_layers(m, m->layers - 1, m->layers);
+    return (struct mt_model_part){m->mtp * (p.dense + 2 * m->hidden * m->hidden + 3 * m->hidden), m->mtp * p.experts,
+                                  m->mtp * (p.vectors + 3 * m->hidden), m->mtp * p.adapters};
 }
 
 bool mt_model_stage(const struct mt_model *m, const struct mt_runconf *conf, double stages, double stage, double *from,

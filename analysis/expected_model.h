@@ -17,17 +17,30 @@ struct mt_model {
     double experts;     /* of a layer with experts: all routed ones */
     double first_dense; /* so many layers come first and have no experts; all of them where the model has none */
     double factors;     /* rows and columns of all matrices and elements of all vectors: what Adafactor keeps */
-    double adapters;    /* of LoRA, in all layers; 0 = not known or none */
-    const char *no_adapters;
+    double mtp;         /* layers that predict further tokens, Megatron's, on the last pipeline stage */
+    struct {
+        const char *name;
+        double in, out;
+    } projection[5];                              /* of the attention, as its linear layers are named */
+    double inner, width, n_experts, shared_width; /* widths of the MLPs: dense, of one expert, of the shared ones */
+    struct {
+        double attention, mlp, moe; /* of LoRA, in a layer's attention, a dense MLP, an MLP with experts */
+    } adapter;
+    const char *no_adapters; /* why they are not known; NULL = they are */
     bool lora;
 };
-void mt_model_make(struct mt_model *m, const struct mt_runconf *conf, int framework);
+/* megatron: the layers are Megatron-Core's, whose adapters sit on fused projections. */
+void mt_model_make(struct mt_model *m, const struct mt_runconf *conf, int framework, bool megatron);
 
 /* What layers from..to (not included) have. */
 struct mt_model_part {
     double dense, experts;
+    double vectors;  /* of the dense ones: the layers' norms */
+    double adapters; /* beside them: LoRA's */
 };
 struct mt_model_part mt_model_layers(const struct mt_model *m, double from, double to);
+/* What all its MTP layers have: embedding and head are the model's. */
+struct mt_model_part mt_model_mtp(const struct mt_model *m);
 
 /* The layers of a pipeline stage: false = not known, and why. */
 bool mt_model_stage(const struct mt_model *m, const struct mt_runconf *conf, double stages, double stage, double *from,

@@ -78,7 +78,10 @@ static const char *of_frames(const struct mt_trace *t, bool *bits)
                  {"torch/optim/_adafactor.py", "adafactor"},
                  {"torch/optim/adafactor.py", "adafactor"},
                  {"torch/optim/_muon.py", "muon"},
-                 {"lion_pytorch/lion_pytorch.py", "lion"}};
+                 {"lion_pytorch/lion_pytorch.py", "lion"},
+                 {"fused_adam.py", "adam"}, /* apex, Transformer Engine, DeepSpeed */
+                 {"fused_lion.py", "lion"},
+                 {"megatron/core/optimizer/muon.py", "muon"}};
     const char *found = NULL;
     bool mixed = false;
     for (uint32_t i = 0; i < t->functions.n; i++) {
@@ -125,6 +128,7 @@ void mt_optim_make(struct mt_optim *o, const struct mt_trace *t, const struct mt
                                   : "neither settings nor frames name the optimizer";
         return;
     }
+    o->setting = set;
     if (o->bytes > 0 && o->why == NULL && (fw->main == MT_FW_TRANSFORMERS || fw->main == MT_FW_TRL))
         o->kept32 = o->bytes < 1.5 ? 4 : 8;
     if (strcmp(o->name, "SGD") == 0 && conf != NULL && mt_runconf_find(conf, "momentum", &momentum) && momentum.value != NULL) {

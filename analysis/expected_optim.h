@@ -5,11 +5,12 @@
 #include "analysis/runconf.h"
 
 struct mt_optim {
-    const char *name; /* "Adam"; NULL = not known */
-    const char *why;  /* why its state cannot be computed; NULL = it can */
-    double tensors;   /* as large as the parameter and in its type */
-    double hidden;    /* the same for the matrices of the layers, where that differs; else as `tensors` */
-    double bytes;     /* per parameter beside them, whatever its type: 8-bit states with their scales */
+    const char *name;    /* "Adam"; NULL = not known */
+    const char *setting; /* as it was written, NULL = by the frames */
+    const char *why;     /* why its state cannot be computed; NULL = it can */
+    double tensors;      /* as large as the parameter and in its type */
+    double hidden;       /* the same for the matrices of the layers, where that differs; else as `tensors` */
+    double bytes;        /* per parameter beside them, whatever its type: 8-bit states with their scales */
     double
         kept32; /* bytes for each element of the embedding in place of `bytes`: transformers' Trainer leaves it in 32 bits; 0 = as others */
     bool factored; /* one row and one column of each matrix */

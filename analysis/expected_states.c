@@ -3,6 +3,7 @@
 #include "analysis/words.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* Settings that are no numbers of a model may make more than 64 bits hold. */
 static uint64_t whole(double bytes) { return bytes < 1e18 ? (uint64_t)bytes : UINT64_C(1000000000000000000); }
@@ -29,13 +30,15 @@ static double by_shape(const struct mt_expect_work *k, double *experts, const ch
     return s->mine * s->elem / shards + *experts;
 }
 
-/* The adapters of LoRA on this rank. PEFT keeps them in 32 bits; DeepSpeed makes them the type of the model. */
+/* The adapters of LoRA on this rank. PEFT keeps them in 32 bits; DeepSpeed and Megatron make them the type of the model. */
+static double adapter_elem(const struct mt_run_shape *s) { return s->layout == MT_LAYOUT_SAME ? 4 : s->elem; }
+
 static double adapter_bytes(const struct mt_expect_work *k)
 {
     const struct mt_run_shape *s = &k->s;
-    if (s->model.adapters <= 0 || s->layout == MT_LAYOUT_MEGATRON || (s->sharded && s->shards <= 0))
+    if (s->mine_adapters <= 0 || s->model.no_adapters != NULL || (s->sharded && s->shards <= 0))
         return 0;
-    return s->model.adapters * (s->layout == MT_LAYOUT_ZERO ? s->elem : 4) / (s->sharded ? s->shards : 1);
+    return s->mine_adapters * adapter_elem(s) / (s->sharded ? s->shards : 1);
 }
 
 void mt_expect_params(struct mt_expect_work *k, unsigned phase)
@@ -64,12 +67,12 @@ void mt_expect_params(struct mt_expect_work *k, unsigned phase)
     if (adapters > 0)
         (void)snprintf(lora, sizeof lora, " + %s of LoRA's adapters", IN_BYTES(adapters));
     if (s->mine_experts > 0)
-        mt_expect_say(
-            k, e, "(%.0f parameters%s / %.0f (tensor parallel) + %.0f of experts / %.0f (expert parallel) / %.0f) x %.0f bytes",
-            s->mine * s->tp, stage, s->tp, s->mine_experts * s->ep * s->etp, s->ep, s->etp, s->elem);
+        mt_expect_say(k, e, "(%.0f parameters%s%s + %.0f of experts%s%s) x %.0f bytes%s", s->mine * s->tp, stage,
+                      MT_OVER(s->tp, " (tensor parallel)"), s->mine_experts * s->ep * s->etp,
+                      MT_OVER(s->ep, " (expert parallel)"), MT_OVER(s->etp, ""), s->elem, lora);
     else
-        mt_expect_say(k, e, "%.0f parameters%s x %.0f bytes / %.0f (tensor parallel) / %.0f (shards)%s",
-                      s->has_stage ? s->mine * s->tp : s->params, stage, s->elem, s->tp, s->sharded ? s->shards : 1.0, lora);
+        mt_expect_say(k, e, "%.0f parameters%s x %.0f bytes%s%s%s", s->mine * s->tp, stage, s->elem,
+                      MT_OVER(s->tp, " (tensor parallel)"), MT_OVER(s->sharded ? s->shards : 1, " (shards)"), lora);
 }
 
 /* What is trained of this rank's parameters, which gradients and states follow. */
@@ -82,7 +85,8 @@ struct basis {
 
 static struct basis base(struct mt_expect_work *k, unsigned phase)
 {
-    uint64_t measured = k->high[phase][MT_ROLE_PARAM].bytes, before = k->high[phase][MT_ROLE_BEFORE].bytes;
+    uint64_t measured = k->high[phase][MT_ROLE_PARAM].bytes, before = k->high[phase][MT_ROLE_BEFORE].bytes,
+             grad = k->high[phase][MT_ROLE_GRAD].bytes;
     struct basis b = {.elem = k->s.elem, .from = "by the model's shape"};
     b.bytes = by_shape(k, &b.experts, &b.why);
     if (k->s.layout == MT_LAYOUT_UNKNOWN)
@@ -90,7 +94,7 @@ static struct basis base(struct mt_expect_work *k, unsigned phase)
     if (k->s.lora) {
         b.bytes = adapter_bytes(k);
         b.experts = 0;
-        b.elem = k->s.layout == MT_LAYOUT_ZERO ? k->s.elem : 4;
+        b.elem = adapter_elem(&k->s);
         b.from = "LoRA's adapters, counted from their rank";
         b.at_most = true;
         b.why = k->s.model.no_adapters != NULL
@@ -106,6 +110,9 @@ static struct basis base(struct mt_expect_work *k, unsigned phase)
         b.why = "the parameters are not in the recording";
     else if (before > measured / 20)
         b.why = "part of the parameters may be among what was there before recording";
+    else if (k->s.layout == MT_LAYOUT_SAME && !k->s.sharded &&
+             grad / 5 > measured / 2) /* each has one gradient, of 4 bytes at most */
+        b.why = "more gradients than parameters were told apart, so part of the parameters has no role here";
     else
         b.bytes = (double)measured;
     return b;
@@ -121,23 +128,29 @@ void mt_expect_gradients(struct mt_expect_work *k, unsigned phase)
     b = base(k, phase);
     if (b.bytes <= 0) {
         mt_expect_say(k, e, "%s", b.why);
-    } else if (k->s.layout == MT_LAYOUT_ZERO && k->s.zero >= 2 && k->s.on_host) {
+    } else if (k->s.layout == MT_LAYOUT_ZERO && k->s.zero >= 2 && k->s.kept <= 0) {
         mt_expect_set(k, e, 0, true);
         mt_expect_say(k, e, "none: with its optimizer on the host ZeRO %u keeps them there", k->s.zero);
+    } else if (k->s.layout == MT_LAYOUT_SAME && k->s.params_on_host) {
+        mt_expect_set(k, e, 0, true);
+        mt_expect_say(k, e, "none: FSDP's offload to the host takes each there when it is reduced");
     } else if (k->s.layout == MT_LAYOUT_ZERO && k->s.elem <= 0) {
         mt_expect_say(k, e, "whether DeepSpeed trains in 16 bits is not among the settings");
     } else if (k->s.layout == MT_LAYOUT_ZERO && k->s.zero == 2 && k->s.shards <= 0) {
         mt_expect_say(k, e, "over how many ranks ZeRO divides is not among the settings");
     } else if (k->s.layout == MT_LAYOUT_ZERO) {
         times = k->s.grad_bytes / k->s.elem;
-        mt_expect_set(k, e, times * b.bytes / (k->s.zero == 2 ? k->s.shards : 1), b.at_most);
-        mt_expect_say(k, e, "ZeRO %u: %s, %.0f bytes each: %.0f x %s (%s) / %.0f", k->s.zero,
-                      k->s.zero == 1 ? "gradients of all parameters" : "this rank's part of the gradients", k->s.grad_bytes,
-                      times, IN_BYTES(b.bytes), b.from, k->s.zero == 2 ? k->s.shards : 1.0);
+        times *= k->s.kept < 1 && k->s.zero == 3 ? k->s.kept : 1;
+        mt_expect_set(k, e, times * b.bytes / (k->s.zero == 2 ? k->s.shards : 1),
+                      b.at_most || (k->s.kept < 1 && k->s.zero == 3));
+        mt_expect_say(k, e, "ZeRO %u: %s, %.0f bytes each: %s%s (%s)%s%s", k->s.zero,
+                      k->s.zero <= 1 ? "gradients of all parameters" : "this rank's part of the gradients", k->s.grad_bytes,
+                      MT_TIMES(times), IN_BYTES(b.bytes), b.from, MT_OVER(k->s.zero == 2 ? k->s.shards : 1, ""),
+                      k->s.kept < 1 && k->s.zero == 3 ? "; the rest is on the host with its part of the optimizer" : "");
     } else if (k->s.layout == MT_LAYOUT_MEGATRON) {
         times = k->s.grad_bytes / 2;
         mt_expect_set(k, e, times * b.bytes, b.at_most);
-        mt_expect_say(k, e, "%.0f-bit gradients of 16-bit parameters: %.0f x %s (%s)", 8 * k->s.grad_bytes, times,
+        mt_expect_say(k, e, "%.0f-bit gradients of 16-bit parameters: %s%s (%s)", 8 * k->s.grad_bytes, MT_TIMES(times),
                       IN_BYTES(b.bytes), b.from);
     } else {
         mt_expect_set(k, e, b.bytes, b.at_most);
@@ -176,11 +189,11 @@ static void same_states(struct mt_expect_work *k, struct mt_expect *e, const str
     } else if (o->hidden < o->tensors && !b->measured && !k->s.lora && m->experts <= 0) {
         hidden = m->layers * (m->attention + m->mlp - 2 * m->hidden) * b->elem / shards;
         mt_expect_set(k, e, o->hidden * hidden + o->tensors * (b->bytes - hidden), true);
-        mt_expect_say(k, e, "%s: %.0f x %s + %.0f x %s (%s)", o->words, o->hidden, IN_BYTES(hidden), o->tensors,
+        mt_expect_say(k, e, "%s: %s%s + %s%s (%s)", o->words, MT_TIMES(o->hidden), IN_BYTES(hidden), MT_TIMES(o->tensors),
                       IN_BYTES(b->bytes - hidden), b->from);
     } else {
         mt_expect_set(k, e, o->tensors * b->bytes, b->at_most || o->at_most);
-        mt_expect_say(k, e, "%s: %.0f x %s (%s)", o->words, o->tensors, IN_BYTES(b->bytes), b->from);
+        mt_expect_say(k, e, "%s: %s%s (%s)", o->words, MT_TIMES(o->tensors), IN_BYTES(b->bytes), b->from);
     }
 }
 
@@ -188,9 +201,12 @@ static void same_states(struct mt_expect_work *k, struct mt_expect *e, const str
 static void divided_states(struct mt_expect_work *k, struct mt_expect *e, const struct basis *b)
 {
     const struct mt_run_shape *s = &k->s;
-    bool zero = s->layout == MT_LAYOUT_ZERO;
-    double shards = zero && s->zero == 3 ? 1 : s->shards; /* in stage 3 the parameters are this rank's part already */
+    bool zero = s->layout == MT_LAYOUT_ZERO, copy = !zero || s->zero > 0 || s->elem < 4, some = s->kept < 1;
+    /* in stage 3 the parameters are this rank's part already; without stage nothing is divided */
+    double shards = zero && (s->zero == 3 || s->zero == 0) ? 1 : s->shards;
     double times = s->elem > 0 ? s->state_bytes / s->elem : 0, dense = b->bytes - b->experts;
+    const char *rest = some ? "; so much of it is not set to be on the host" : "";
+    times *= some ? s->kept : 1;
     if (shards <= 0) {
         mt_expect_say(k, e,
                       zero ? "over how many ranks ZeRO divides is not among the settings"
@@ -204,20 +220,47 @@ static void divided_states(struct mt_expect_work *k, struct mt_expect *e, const 
     } else if (b->experts > 0 && s->expert_shards < 1) {
         mt_expect_say(k, e, "over how many ranks the state of experts is divided is not among the settings");
     } else if (b->experts > 0) {
-        mt_expect_set(k, e, times * (dense / shards + b->experts / s->expert_shards), b->at_most);
-        mt_expect_say(
-            k, e, "32-bit parameters and two moments, %.3g x the 16-bit parameters: %.3g x (%s / %.0f + %s of experts / %.0f)",
-            times, times, IN_BYTES(dense), shards, IN_BYTES(b->experts), s->expert_shards);
+        mt_expect_set(k, e, times * (dense / shards + b->experts / s->expert_shards), b->at_most || some);
+        mt_expect_say(k, e, "32-bit parameters and two moments, %.3g x the 16-bit parameters: %s(%s%s + %s of experts%s)%s",
+                      times, MT_TIMES(times), IN_BYTES(dense), MT_OVER(shards, ""), IN_BYTES(b->experts),
+                      MT_OVER(s->expert_shards, ""), rest);
     } else {
-        mt_expect_set(k, e, times * b->bytes / shards, b->at_most);
+        mt_expect_set(k, e, times * b->bytes / shards, b->at_most || some);
         if (zero)
-            mt_expect_say(
-                k, e, "ZeRO %u: a 32-bit copy and %s's states, %.4g bytes for each parameter of %.0f: %.3g x %s (%s) / %.0f",
-                s->zero, s->optim.name, s->state_bytes, s->elem, times, IN_BYTES(b->bytes), b->from, shards);
+            mt_expect_say(k, e, "ZeRO %u: %s%s's states, %.4g bytes for each parameter of %.0f: %s%s (%s)%s%s", s->zero,
+                          copy ? "a 32-bit copy and " : "", s->optim.name, s->state_bytes, s->elem, MT_TIMES(times),
+                          IN_BYTES(b->bytes), b->from, MT_OVER(shards, ""), rest);
         else
-            mt_expect_say(k, e,
-                          "32-bit parameters and %s, %.3g x the 16-bit parameters: %.3g x %s (%s) / %.0f data-parallel ranks",
-                          s->state_bytes < 12 ? "states" : "two moments", times, times, IN_BYTES(b->bytes), b->from, shards);
+            mt_expect_say(k, e, "32-bit parameters and %s, %.3g x the 16-bit parameters: %s%s (%s)%s%s",
+                          s->state_bytes < 12 ? "states" : "two moments", times, MT_TIMES(times), IN_BYTES(b->bytes), b->from,
+                          MT_OVER(shards, " data-parallel ranks"), rest);
+    }
+}
+
+/* Muon under Megatron: of a matrix of the layers a 32-bit copy and a momentum, of the rest what Adam keeps. */
+static void muon_states(struct mt_expect_work *k, struct mt_expect *e, const struct basis *b)
+{
+    const struct mt_run_shape *s = &k->s;
+    double rest = s->mine - s->mine_matrices, bytes = 8 * s->mine_matrices + 12 * rest, experts = 8 * s->mine_experts;
+    double largest = s->tp > 0 ? 12 * s->model.embed / s->tp : 0;
+    if (b->measured || s->lora) {
+        mt_expect_say(k, e, "which of the parameters are matrices of the layers, whose state Muon keeps, is not known");
+    } else if (s->dealt && (s->shards < 1 || (experts > 0 && s->expert_shards < 1))) {
+        mt_expect_say(k, e, "over how many data-parallel ranks the state is divided is not among the settings");
+    } else if (s->dealt) {
+        mt_expect_set(k, e, bytes / s->shards + (experts > 0 ? experts / s->expert_shards : 0) + largest, true);
+        mt_expect_say(
+            k, e,
+            "Muon: 8 bytes for each of %.0f parameters in the layers' matrices and 12 for each of %.0f others, dealt out "
+            "in whole tensors over the data-parallel ranks; so one rank may have the largest, %s, more than its part",
+            s->mine_matrices + s->mine_experts, rest, IN_BYTES(largest));
+    } else {
+        mt_expect_set(k, e, bytes + experts, false);
+        mt_expect_say(
+            k, e,
+            "Muon: a 32-bit copy and a momentum of %.0f parameters in the layers' matrices, and a copy and two moments "
+            "of %.0f others: 8 and 12 bytes each, on every data-parallel rank",
+            s->mine_matrices + s->mine_experts, rest);
     }
 }
 
@@ -228,15 +271,20 @@ void mt_expect_optimizer(struct mt_expect_work *k, unsigned phase)
     if (e == NULL)
         return;
     b = base(k, phase);
-    if (k->s.layout == MT_LAYOUT_ZERO && k->s.on_host) {
+    if (k->s.kept >= 0 && k->s.kept <= 0) {
         mt_expect_set(k, e, 0, true);
-        mt_expect_say(k, e, "none: DeepSpeed is set to keep the optimizer on the host");
+        mt_expect_say(k, e, "none: %s is set to keep the optimizer on the host",
+                      k->s.layout == MT_LAYOUT_ZERO       ? "DeepSpeed"
+                      : k->s.layout == MT_LAYOUT_MEGATRON ? "Megatron"
+                                                          : "FSDP");
     } else if (b.bytes <= 0) {
         mt_expect_say(k, e, "%s", b.why);
-    } else if (k->s.on_host) {
-        mt_expect_say(k, e, "the optimizer's state is on the host, all or part of it");
-    } else if (k->s.optim.why != NULL) {
-        mt_expect_say(k, e, "%s", k->s.optim.why);
+    } else if (k->s.kept < 0) {
+        mt_expect_say(k, e, "part of the optimizer's state is on the host, and how much is not among the settings");
+    } else if (k->s.optim.why != NULL || k->s.no_states != NULL) {
+        mt_expect_say(k, e, "%s", k->s.optim.why != NULL ? k->s.optim.why : k->s.no_states);
+    } else if (k->s.layout == MT_LAYOUT_MEGATRON && strcmp(k->s.optim.name, "Muon") == 0) {
+        muon_states(k, e, &b);
     } else if (k->s.layout == MT_LAYOUT_MEGATRON || k->s.layout == MT_LAYOUT_ZERO) {
         divided_states(k, e, &b);
     } else {

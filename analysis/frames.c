@@ -60,10 +60,52 @@ static bool is_generated(const char *f, uint32_t n)
            f[k - 4] == '/';
 }
 
+/* Packages that write one operation in another notation: who asked is their caller. */
+static bool is_notation(const char *f, uint32_t n)
+{
+    return has(f, n, "-packages/einops/") || has(f, n, "-packages/opt_einsum/") || has(f, n, "-packages/jaxtyping/");
+}
+
+static bool is_slash(char c) { return c == '/' || c == '\\'; }
+
+/* What follows ".../torch/" is a file or folder of the package. */
+static bool is_torch_entry(const char *s, uint32_t n)
+{
+    static const char entries[] = "accelerator amp ao autograd backends compiler contrib cpu csrc cuda distributed "
+                                  "distributions export fft func functional.py "
+                                  "futures fx hub.py jit lib library.py linalg masked monitor mps mtia multiprocessing nested "
+                                  "nn onnx optim overrides.py package "
+                                  "profiler quantization quasirandom.py random.py serialization.py signal sparse special "
+                                  "storage.py tensor.py testing utils xpu ";
+    uint32_t len = 0;
+    if (n == 0 || s[0] == '_')
+        return n != 0;
+    while (len < n && !is_slash(s[len]))
+        len++;
+    for (const char *e = entries; *e != '\0'; e += strcspn(e, " ") + 1)
+        if (strcspn(e, " ") == len && memcmp(e, s, len) == 0)
+            return true;
+    return false;
+}
+
+/* A job may lie in a folder of that name, so outside of installed packages and PyTorch's sources what it holds decides. */
+bool mt_file_is_torch(const char *f, uint32_t n)
+{
+    enum { DIR = 5 };
+    for (uint32_t at = 0; at + DIR < n; at++) {
+        if (memcmp(f + at, "torch", DIR) != 0 || !is_slash(f[at + DIR]) || (at != 0 && !is_slash(f[at - 1])))
+            continue;
+        if ((at >= 10 && memcmp(f + at - 10, "-packages", 9) == 0) || (at >= 8 && memcmp(f + at - 8, "pytorch", 7) == 0) ||
+            is_torch_entry(f + at + DIR + 1, n - at - DIR - 1))
+            return true;
+    }
+    return false;
+}
+
 bool mt_file_is_internal(const char *f, uint32_t n)
 {
-    return is_generated(f, n) || has(f, n, "/torch/") || (n >= 6 && memcmp(f, "torch/", 6) == 0) ||
-           (n >= 8 && memcmp(f, "<frozen ", 8) == 0) || is_relay(f, n);
+    return is_generated(f, n) || is_notation(f, n) || mt_file_is_torch(f, n) || (n >= 8 && memcmp(f, "<frozen ", 8) == 0) ||
+           is_relay(f, n);
 }
 
 int mt_file_kinds_init(struct mt_file_kinds *k, const struct mt_trace *t)

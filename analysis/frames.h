@@ -5,6 +5,7 @@
 #include "analysis/analysis.h"
 
 bool mt_file_is_python(const char *file, uint32_t n);   /* '/' or '\\' both separate */
+bool mt_file_is_torch(const char *file, uint32_t n);    /* PyTorch's own; '/' or '\\' both separate */
 bool mt_file_is_internal(const char *file, uint32_t n); /* of a Python file, with '/' only */
 
 /* What a file is, by string id, so that a path is looked at once. Zeroed struct = nothing known yet. */

@@ -34,4 +34,8 @@ struct mt_lint_in {
 enum mt_rc mt_lint_make(struct mt_lint **out, const struct mt_lint_in *in, struct mt_err *err);
 void mt_lint_free(struct mt_lint *l); /* NULL is fine */
 
+/* Recorded processes, three or more of one size, that hold a context on a GPU and nothing else there, at the moment that matters: how many, and
+ * their bytes; 0 = none. */
+uint32_t mt_bare_contexts(const struct mt_ledger *l, uint64_t *all, uint64_t *largest);
+
 #endif

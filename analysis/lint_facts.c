@@ -263,14 +263,13 @@ static bool contexts_in_log(const struct mt_lint_in *in, struct mt_lint_fact *ou
     return true;
 }
 
-/* Recorded processes that hold a context on a GPU and nothing else there, at the moment that matters. */
-static bool contexts_in_ledger(const struct mt_ledger *l, struct mt_lint_fact *out)
+uint32_t mt_bare_contexts(const struct mt_ledger *l, uint64_t *all, uint64_t *largest)
 {
     enum { SLOTS = 4096 };
     bool more[SLOTS] = {false}; /* two that share a slot: one finding less, never one more */
     uint64_t least = UINT64_MAX, most = 0;
     uint32_t n = 0;
-    char a[32];
+    *all = 0;
 #define SLOT(r) (((r)->driver * 31u + (r)->process) % SLOTS)
     for (uint32_t i = 0; i < l->rows.n; i++) {
         const struct mt_ledger_row *r = &l->rows.p[i];
@@ -284,10 +283,20 @@ static bool contexts_in_ledger(const struct mt_ledger *l, struct mt_lint_fact *o
             continue;
         least = v < least ? v : least;
         most = v > most ? v : most;
+        *all += v;
         n++;
     }
 #undef SLOT
-    if (n < 3 || most > least + least / 4)
+    *largest = most;
+    return n >= 3 && most <= least + least / 4 ? n : 0;
+}
+
+static bool contexts_in_ledger(const struct mt_ledger *l, struct mt_lint_fact *out)
+{
+    uint64_t all, most;
+    uint32_t n = mt_bare_contexts(l, &all, &most);
+    char a[32];
+    if (n == 0)
         return false;
     (void)snprintf(out->text, sizeof out->text, "%u processes of up to %s that have nothing else there", (unsigned)n,
                    mt_words_bytes(a, most));

@@ -429,6 +429,7 @@ static void use_metrics(struct mt_metrics *m)
     struct mt_value bucket = asked(m, "weight_bucket");
 
     set(m, MT_METRIC_engine, engine, MT_CONF_MARKED);
+    set(m, MT_METRIC_gathered, role(m, MT_ROLE_UNSHARDED) - (double)f->pending_at_focus[MT_ROLE_UNSHARDED], MT_CONF_MARKED);
     if (get(m, MT_METRIC_in_training) > 0)
         set(m, MT_METRIC_useless, engine, MT_CONF_MARKED);
     else if (get(m, MT_METRIC_in_rollout) > 0)
@@ -502,6 +503,11 @@ void mt_metrics_free(struct mt_metrics *m) { mt_free(m); }
 bool mt_metrics_have_roles(const struct mt_metrics *m) { return m->roles; }
 
 double mt_metrics_grown(const struct mt_metrics *m, enum mt_role role) { return m->roles ? mt_leak_grown(m->d, role) : 0; }
+
+double mt_metrics_pending(const struct mt_metrics *m, enum mt_role role)
+{
+    return m->roles ? (double)m->d->roles.pending_at_focus[role] : 0;
+}
 
 /* Another moment of the phase may become the highest. At a failed request only that moment counts. */
 double mt_metrics_peak_saving(const struct mt_metrics *m, const double left[MT_ROLE_COUNT], double saving)

@@ -26,6 +26,8 @@ void mt_metrics_free(struct mt_metrics *m);
 bool mt_metrics_have_roles(const struct mt_metrics *m);
 /* Of the metric grown, what is of one role. */
 double mt_metrics_grown(const struct mt_metrics *m, enum mt_role role);
+/* Bytes of a role at the focus that wait for a stream. */
+double mt_metrics_pending(const struct mt_metrics *m, enum mt_role role);
 /* `saving` bytes at the focus, as far as no other moment of the phase stands in the way; left: the share of each role that stays. */
 double mt_metrics_peak_saving(const struct mt_metrics *m, const double left[MT_ROLE_COUNT], double saving);
 /* The two numbers that depend on the rule that is looked at. */

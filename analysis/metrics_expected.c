@@ -124,6 +124,8 @@ static int which_are_more(const struct mt_expect_work *k, struct mt_expect *e)
         mt_words_add(&s, ": as much as in 32 bits with parameters in 16");
     else if (e->role == MT_ROLE_PARAM && times >= 1.8)
         mt_words_add(&s, ": as much as %.0f copies or models", times);
+    else if (e->role == MT_ROLE_LOGITS)
+        mt_words_add(&s, ": a loss that is written out step by step keeps more copies than PyTorch's own");
     if (!places(k, e->role, e->event, &s))
         return 0;
     mt_words_add(&s, ".");
@@ -151,25 +153,20 @@ struct mt_expect *mt_expect_row(struct mt_expect_work *k, unsigned role, unsigne
     return e;
 }
 
-/* Factors of one, as of a job that divides nothing, say nothing: "151936 / 1 (tensor parallel)" and ": 1 x 3 GiB". In place. */
-static void drop_ones(char *s)
+struct mt_expect_factor mt_expect_over(double n, const char *of)
 {
-    char *to = s;
-    for (const char *p = s; *p != 0;) {
-        if (strncmp(p, " / 1", 4) == 0 && (p[4] == 0 || p[4] == ' ' || p[4] == ')' || p[4] == ',')) {
-            p += 4;
-            if (strncmp(p, " (", 2) == 0) { /* what it is the number of */
-                size_t n = strcspn(p, ")");
-                p += p[n] == ')' ? n + 1 : 0;
-            } else if (strncmp(p, " data-parallel ranks", 20) == 0)
-                p += 20;
-        } else if (strncmp(p, "1 x ", 4) == 0 && (p == s || (p >= s + 2 && p[-1] == ' ' && (p[-2] == ':' || p[-2] == '+')))) {
-            p += 4;
-        } else {
-            *to++ = *p++;
-        }
-    }
-    *to = 0;
+    struct mt_expect_factor f = {""};
+    if (n < 1 || n > 1)
+        (void)snprintf(f.s, sizeof f.s, " / %.0f%s", n, of);
+    return f;
+}
+
+struct mt_expect_factor mt_expect_times(double n)
+{
+    struct mt_expect_factor f = {""};
+    if (n < 1 || n > 1)
+        (void)snprintf(f.s, sizeof f.s, "%.3g x ", n);
+    return f;
 }
 
 void mt_expect_say(struct mt_expect_work *k, struct mt_expect *e, const char *fmt, ...)
@@ -179,7 +176,6 @@ void mt_expect_say(struct mt_expect_work *k, struct mt_expect *e, const char *fm
     va_start(ap, fmt);
     (void)vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    drop_ones(text);
     e->text = mt_strndup(text, strlen(text));
     k->ok = k->ok && e->text != NULL;
 }
@@ -205,15 +201,20 @@ void mt_expect_set(struct mt_expect_work *k, struct mt_expect *e, double bytes, 
 static double tokens_of(const struct mt_expect_work *k, bool (*kind)(unsigned))
 {
     const struct mt_role_facts *f = &k->d->roles;
-    uint64_t most = 0, row_bytes;
+    uint64_t most = 0, row_bytes, largest;
     if (f->vocab == 0 || f->logits_elem == 0)
         return 0;
     row_bytes = f->vocab / (f->vocab_split != 0 ? f->vocab_split : 1) * f->logits_elem;
+    largest = f->logits_tokens <= INT64_MAX / (row_bytes + 1) ? f->logits_tokens * row_bytes : 0;
     for (uint32_t i = 0; i < f->micros.n; i++) {
         const struct mt_micro *m = &f->micros.p[i];
         if (kind(m->phase) && m->by_logits && m->tokens_bytes > most)
             most = m->tokens_bytes;
     }
+    /* The largest are what could not be allocated: a copy in 32 bits of what is there in 16. */
+    if (f->logits_elem == 4 && largest == 2 * most && k->d->focus_is_oom && k->d->ooms.n != 0 &&
+        kind((unsigned)k->d->ooms.p[0].attr.phase) && k->d->ooms.p[0].request >= largest)
+        return (double)f->logits_tokens;
     most = row_bytes != 0 ? most / row_bytes : 0; /* whole rows */
     return (double)most;
 }
@@ -293,7 +294,7 @@ static void logits(struct mt_expect_work *k, bool (*kind)(unsigned))
     }
     entropy = has_entropy(k, kind);
     mt_expect_set(k, e, tokens * (vocab / split) * chains[wide][back][entropy].each, true);
-    mt_expect_say(k, e, "%.0f tokens (%s) x a vocabulary of %.0f / %.0f x (%s) bytes (%s)", tokens, from, vocab, split,
+    mt_expect_say(k, e, "%.0f tokens (%s) x a vocabulary of %.0f%s x (%s) bytes (%s)", tokens, from, vocab, MT_OVER(split, ""),
                   chains[wide][back][entropy].sum, chains[wide][back][entropy].what);
 }
 
@@ -310,7 +311,8 @@ static void weights(struct mt_expect_work *k)
         return;
     }
     mt_expect_set(k, e, k->s.params * 2 / k->s.rollout_tp, false);
-    mt_expect_say(k, e, "%.0f parameters x 2 bytes / %.0f (the engine's tensor parallel)", k->s.params, k->s.rollout_tp);
+    mt_expect_say(k, e, "%.0f parameters x 2 bytes%s", k->s.params,
+                  MT_OVER(k->s.rollout_tp, " (the engine's tensor parallel)"));
 }
 
 static void cache(struct mt_expect_work *k)
@@ -337,10 +339,8 @@ static void cache(struct mt_expect_work *k)
     } else if (tokens > 0 && k->s.layers > 0 && k->s.kv_width > 0 && k->s.rollout_tp > 0) {
         bytes = tokens * 2 * k->s.layers * k->s.kv_width / k->s.rollout_tp * 2;
         mt_expect_set(k, e, bytes, false);
-        mt_expect_say(
-            k, e,
-            "%.0f tokens x 2 x %.0f layers x %.0f (heads of keys and values x head size) / %.0f (tensor parallel) x 2 bytes",
-            tokens, k->s.layers, k->s.kv_width, k->s.rollout_tp);
+        mt_expect_say(k, e, "%.0f tokens x 2 x %.0f layers x %.0f (heads of keys and values x head size)%s x 2 bytes", tokens,
+                      k->s.layers, k->s.kv_width, MT_OVER(k->s.rollout_tp, " (tensor parallel)"));
     } else if (share > 0 && share <= 1 && k->d->capacity != 0) {
         uint64_t held = k->high[phase][MT_ROLE_ENGINE_WEIGHTS].bytes;
         bytes = share * (double)k->d->capacity - (double)held;

@@ -27,15 +27,19 @@ struct mt_run_shape {
     double shards;        /* over which FSDP, ZeRO, or Megatron's distributed optimizer, divides; 0 = not known */
     double expert_shards; /* the same for routed experts under Megatron */
     bool sharded;         /* the parameters too: FSDP, ZeRO 3 */
-    unsigned zero;        /* stage of ZeRO, 1 to 3 */
+    unsigned zero;        /* stage of ZeRO, 0 to 3 */
     double mine,
         mine_experts; /* parameters of this rank by tensor, pipeline and expert parallel, not by shards; 0 = not known */
+    double mine_matrices, mine_adapters; /* of `mine` the matrices of the layers; beside it LoRA's adapters */
     const char *no_mine;
     bool has_stage; /* the layers are those of this rank's pipeline stage: */
     double stage, from, to;
     double grad_bytes, state_bytes; /* per parameter: Megatron, ZeRO */
-    bool lora, on_host;             /* only adapters are trained; states stay on the host while training */
+    const char *no_states;          /* why the bytes of the state are not known, beside `optim` */
+    double kept; /* share of the optimizer that stays on the card while training, 0 to 1; below 0 = not known */
+    bool lora;   /* only adapters are trained */
     bool params_on_host;
+    bool dealt; /* Muon under Megatron: whole tensors are dealt out over the data-parallel ranks */
 };
 /* conf may be NULL. */
 void mt_run_shape_make(struct mt_run_shape *s, const struct mt_trace *t, const struct mt_frameworks *fw,

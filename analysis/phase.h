@@ -29,18 +29,20 @@ const char *mt_conf_name(enum mt_conf c);
 
 /* 4 bytes, because there is one for every event. */
 struct mt_attr {
-    uint16_t rule_conf; /* rule index << 4 | enum mt_conf; rule 0 = none */
+    uint16_t rule_conf; /* rule index << 4 | MT_ATTR_NO_GRAD | enum mt_conf; rule 0 = none */
     uint8_t phase;      /* coarse enum mt_phase */
     uint8_t sub;        /* MT_PH_NONE or another enum mt_phase: what happens inside */
 };
-static inline enum mt_conf mt_attr_conf(struct mt_attr a) { return (enum mt_conf)(a.rule_conf & 15); }
+#define MT_ATTR_NO_GRAD 8u /* born in a pass that frames prove to run without gradients */
+static inline enum mt_conf mt_attr_conf(struct mt_attr a) { return (enum mt_conf)(a.rule_conf & 7); }
+static inline bool mt_attr_no_grad(struct mt_attr a) { return (a.rule_conf & MT_ATTR_NO_GRAD) != 0; }
 static inline uint32_t mt_attr_rule(struct mt_attr a) { return a.rule_conf >> 4; }
 
 /* One rule of analysis/rules/phases.json, or one of the built-in methods (certain backward, empty backward, carry, ...). */
 struct mt_phase_rule {
     const char *id;        /* stable: "phase.torch.optim.adam.step", "method.autograd_engine" */
     const char *framework; /* "verl", "torch", ... */
-    char level;            /* C S M K W O A (docs/rules-phases.md), or '*' for a method */
+    char level;            /* C S M K W O N A (docs/rules-phases.md), or '*' for a method */
     const char *phase;     /* as in the file: a phase id, or the name of a container or role marker */
     const char *file_suffix, *function;
     char status; /* G R D U */

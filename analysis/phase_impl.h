@@ -20,6 +20,7 @@ enum mt_method {
     MT_METHOD_EMPTY_WINDOW,
     MT_METHOD_NAME_FORWARD,
     MT_METHOD_NAME_BACKWARD,
+    MT_METHOD_NO_GRAD,
     MT_METHOD_CARRY,
     MT_METHOD_NO_STACK,
     MT_METHOD_NO_SIGNATURE,
@@ -72,11 +73,13 @@ struct mt_stack_verdict {
     uint8_t flags; /* enum mt_verdict_flag */
 };
 enum mt_verdict_flag {
-    MT_VF_PYTHON = 1,     /* has a Python frame */
-    MT_VF_CERTAIN = 2,    /* runs on the autograd thread */
-    MT_VF_WEAK = 4,       /* the sub-phase is only a module call */
-    MT_VF_BY_NAME = 8,    /* the sub-phase is only a function name */
-    MT_VF_MAKE_GRADS = 16 /* makes the root gradient: backward begins */
+    MT_VF_PYTHON = 1,      /* has a Python frame */
+    MT_VF_CERTAIN = 2,     /* runs on the autograd thread */
+    MT_VF_WEAK = 4,        /* the sub-phase is only a module call */
+    MT_VF_BY_NAME = 8,     /* the sub-phase is only a function name */
+    MT_VF_MAKE_GRADS = 16, /* makes the root gradient: backward begins */
+    MT_VF_NO_GRAD = 32,    /* a whole pass in a function that is proven to run without gradients */
+    MT_VF_NAMED = 64       /* its phase is no more than that function's name, or that it has no gradients */
 };
 
 struct mt_phaser {

@@ -2,6 +2,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memmem */
 #endif
+#include "analysis/frames.h"
 #include "analysis/phase_mark.h"
 #include "parser/intern.h"
 
@@ -76,12 +77,6 @@ static bool is_python(const char *s, uint32_t n)
 {
     return (n >= 3 && memcmp(s + n - 3, ".py", 3) == 0) || (n != 0 && s[0] == '<') || has(s, n, "/ipykernel_") ||
            has(s, n, "\\ipykernel_");
-}
-
-static bool is_torch(const char *s, uint32_t n)
-{
-    return has(s, n, "/torch/") || has(s, n, "\\torch\\") ||
-           (n >= 6 && (memcmp(s, "torch/", 6) == 0 || memcmp(s, "torch\\", 6) == 0));
 }
 
 /* SomethingBackward0::apply, SomethingBackward1_copy::apply */
@@ -163,7 +158,7 @@ static int names_build(struct names *t, const struct mt_phaser *p)
         mt_str_id name;
         uint32_t at;
         if (r->level == 'A')
-            continue;
+            continue; /* names of ranges, not of functions */
         name = mt_strpool_find(&p->t->str, r->function, strlen(r->function));
         if (name == MT_STR_FAIL)
             continue; /* no frame of this trace has that name */
@@ -194,8 +189,30 @@ static uint16_t *slot_of(struct mt_marks *m, char level, enum mt_phase phase)
     case 'M': return phase != MT_PH_NONE ? &m->m : &m->role;
     case 'W': return &m->w;
     case 'O': return &m->o;
+    case 'N': return &m->n;
     default: return &m->k;
     }
+}
+
+/* Nobody's package: a name in it is the job's own word. */
+static bool is_own_code(const char *s, uint32_t n)
+{
+    return !has(s, n, "-packages/") && !has(s, n, "-packages\\") && !mt_file_is_torch(s, n) &&
+           !(n >= 7 && (memcmp(s, "<frozen", 7) == 0 || memcmp(s, "<string", 7) == 0));
+}
+
+/* What PyTorch's own frames say of gradients. */
+static unsigned grad_flags(const char *name, const char *file, uint32_t file_n)
+{
+    bool is_wrapper = strcmp(name, "decorate_context") == 0 || strcmp(name, "generator_context") == 0;
+    if (is_wrapper && (path_ends(file, file_n, "torch/utils/_contextlib.py", 26) ||
+                       path_ends(file, file_n, "torch/autograd/grad_mode.py", 27)))
+        return MK_NO_GRAD;
+    if ((strcmp(name, "backward") == 0 &&
+         (path_ends(file, file_n, "torch/_tensor.py", 16) || path_ends(file, file_n, "torch/autograd/__init__.py", 26))) ||
+        (strcmp(name, "grad") == 0 && path_ends(file, file_n, "torch/autograd/__init__.py", 26)))
+        return MK_BACKWARD_CALL;
+    return 0;
 }
 
 static void mark_frame(const struct mt_phaser *p, const struct names *t, const struct mt_frame *f, struct mt_marks *m)
@@ -211,14 +228,17 @@ static void mark_frame(const struct mt_phaser *p, const struct names *t, const s
     for (uint32_t i = t->slot[name_slot(t, f->name)].head; i != 0; i = t->next[i]) {
         const struct mt_phase_rule *r = &p->rules->rule.p[i];
         uint16_t *at = slot_of(m, r->level, mt_rule_phase(p->rules, i));
-        if (path_ends(file, file_n, r->file_suffix, p->rules->code.p[i].file_len) && better(p->rules, i, *at))
+        bool fits =
+            r->level == 'N' ? is_own_code(file, file_n) : path_ends(file, file_n, r->file_suffix, p->rules->code.p[i].file_len);
+        if (fits && better(p->rules, i, *at))
             *at = (uint16_t)i;
     }
     if (!(m->c || m->s || m->m || m->role || m->w || m->o || m->k) &&
-        !is_torch(file, file_n)) /* what is known needs no guess */
+        !mt_file_is_torch(file, file_n)) /* what is known needs no guess */
         m->flags |= (uint16_t)name_flags(name, n);
+    m->flags |= (uint16_t)grad_flags(name, file, file_n);
     if (strcmp(name, "_make_grads") == 0 && path_ends(file, file_n, "torch/autograd/__init__.py", 26))
-        m->flags |= MK_MAKE_GRADS;
+        m->flags |= MK_MAKE_GRADS | MK_BACKWARD_CALL;
     if (strcmp(name, "compute_loss") == 0 || strcmp(name, "_compute_loss") == 0)
         m->flags |= MK_LOSS_CALL;
 }

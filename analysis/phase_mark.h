@@ -19,7 +19,7 @@ void mt_pool_done(struct mt_pool *p);
 
 /* What one frame marks: a rule per level, 0 = none. */
 struct mt_marks {
-    uint16_t c, s, m, role, w, o, k;
+    uint16_t c, s, m, role, w, o, k, n;
     uint16_t flags;
 };
 enum {
@@ -28,7 +28,9 @@ enum {
     MK_NAME_FORWARD = 4, /* by its name only, outside PyTorch */
     MK_NAME_BACKWARD = 8,
     MK_MAKE_GRADS = 16,
-    MK_LOSS_CALL = 32 /* compute_loss: what it calls belongs to the training step */
+    MK_LOSS_CALL = 32,     /* compute_loss: what it calls belongs to the training step */
+    MK_NO_GRAD = 64,       /* PyTorch's wrapper of a function with @no_grad, @inference_mode; of @enable_grad too */
+    MK_BACKWARD_CALL = 128 /* asks for gradients */
 };
 
 /* Marks of every frame of the trace: of_frame[i] is an index into `marks`. 1, or 0 = out of memory. */

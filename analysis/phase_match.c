@@ -6,20 +6,29 @@
  * counts. */
 #include "analysis/phase_mark.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- stacks ---- */
 
 /* What all frames of a stack mark together. Fields of equal size: no padding, compared as bytes. */
 struct state {
+    uint32_t under;         /* the outermost function that is called without gradients, by a hash; 0 = none */
     uint16_t c;             /* the coarse marker that decides */
     uint16_t s, m, role, w; /* innermost of each; m, role and w only further in than s */
     uint16_t o;             /* outermost Python frame, when it is only called by the autograd engine */
     uint16_t recompute, reduce;
     uint16_t rollout; /* rollout marker inside an evaluation */
-    uint16_t flags;   /* MK_* of any frame, names of the innermost that has one, and the one below */
+    uint16_t n;       /* outermost name of the job's own code */
+    uint16_t unused;
+    uint16_t flags; /* MK_* of any frame, names of the innermost that has one, and the one below */
 };
-enum { ST_SETTLED = 1 << 8 /* c is one of those that win below anything */ };
+enum {
+    ST_SETTLED = 1 << 8, /* c is one of those that win below anything */
+    ST_WRAPPED =
+        1 << 9, /* the wrapper of a function without gradients was the last Python frame: the next one is that function */
+    ST_MIXED = 1 << 10 /* and it is only called from inside a pass */
+};
 
 static bool wins_below_anything(enum mt_phase p)
 {
@@ -100,6 +109,16 @@ static void step_inner(const struct mt_phase_rules *r, struct state *st, const s
         st->w = m->w;
 }
 
+/* The function without gradients that all others of this stack are called from. */
+static void step_no_grad(struct state *st, const struct mt_marks *m)
+{
+    const unsigned pass = MK_ENGINE | MK_NAME_FORWARD | MK_NAME_BACKWARD | MK_LOSS_CALL | MK_BACKWARD_CALL | ST_MIXED;
+    bool inside = st->s != 0 || st->w != 0 || st->o != 0 || st->recompute != 0 || (st->flags & pass);
+    st->flags &= (uint16_t)~ST_WRAPPED;
+    if ((m->flags & MK_NO_GRAD) && st->under == 0)
+        st->flags |= inside ? ST_MIXED : ST_WRAPPED;
+}
+
 /* One frame further in. */
 static void step(const struct mt_phase_rules *r, struct state *st, const struct mt_marks *m)
 {
@@ -109,8 +128,11 @@ static void step(const struct mt_phase_rules *r, struct state *st, const struct 
     }
     if (m->o != 0 && !(st->flags & MK_PYTHON))
         st->o = m->o;
+    step_no_grad(st, m);
     step_coarse(r, st, m);
     step_inner(r, st, m);
+    if (st->n == 0)
+        st->n = m->n;
     if (m->flags & (MK_NAME_FORWARD | MK_NAME_BACKWARD))
         st->flags &= (uint16_t) ~(MK_NAME_FORWARD | MK_NAME_BACKWARD);
     st->flags |= m->flags;
@@ -187,7 +209,103 @@ static void judge_role(const struct mt_phase_rules *r, const struct state *st, s
         v->rule = st->role;
 }
 
-static void judge(const struct mt_phase_rules *r, const struct state *st, struct mt_stack_verdict *v)
+/* ---- functions without gradients ---- */
+
+/* What stacks below them show. A function that asks for gradients is none of them: @enable_grad has the same wrapper. */
+struct under {
+    uint32_t key;
+    bool runs_model, asks_gradients;
+};
+struct unders {
+    struct under *p; /* by key */
+    uint32_t n;
+    bool none; /* nothing is proven */
+};
+
+static bool is_model_run(const struct mt_phase_rules *r, const struct state *st)
+{
+    enum mt_phase s = st->s != 0 ? mt_rule_phase(r, st->s) : MT_PH_NONE;
+    return st->w != 0 || s == MT_PH_FORWARD || s == MT_PH_LOGITS;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    uint32_t x = ((const struct under *)a)->key, y = ((const struct under *)b)->key;
+    return (x > y) - (x < y);
+}
+
+/* With a backward pass some forward pass has gradients: where all are in such functions, nobody knows which. */
+static int unders_build(struct unders *u, const struct mt_phase_rules *r, const struct mt_pool *states)
+{
+    bool has_backward = false, has_forward = false;
+    uint32_t n = 0;
+    u->p = mt_calloc((size_t)states->n + 1, sizeof *u->p);
+    if (u->p == NULL)
+        return 0;
+    for (uint32_t i = 0; i < states->n; i++) {
+        const struct state *st = mt_pool_at(states, i);
+        bool asks = (st->flags & (MK_ENGINE | MK_BACKWARD_CALL)) != 0, runs = is_model_run(r, st);
+        has_backward = has_backward || asks;
+        has_forward = has_forward || (runs && !asks && st->under == 0);
+        if (st->under != 0 && (asks || runs))
+            u->p[n++] = (struct under){st->under, runs && !asks, asks};
+    }
+    qsort(u->p, n, sizeof *u->p, by_key);
+    for (uint32_t i = 0; i < n; i++) {
+        struct under *last = u->n != 0 ? &u->p[u->n - 1] : NULL;
+        if (last == NULL || last->key != u->p[i].key) {
+            u->p[u->n++] = u->p[i];
+            continue;
+        }
+        last->runs_model = last->runs_model || u->p[i].runs_model;
+        last->asks_gradients = last->asks_gradients || u->p[i].asks_gradients;
+    }
+    u->none = has_backward && !has_forward;
+    return 1;
+}
+
+static bool is_no_grad(const struct unders *u, const struct state *st)
+{
+    struct under key = {st->under, false, false};
+    const struct under *found =
+        st->under != 0 && !u->none && u->n != 0 ? bsearch(&key, u->p, u->n, sizeof *u->p, by_key) : NULL;
+    return found != NULL && found->runs_model && !found->asks_gradients;
+}
+
+/* Names that a training loop uses with gradients as well tell nothing without that proof. */
+static bool name_needs_proof(enum mt_phase p)
+{
+    return p != MT_PH_LOGP_REF && p != MT_PH_WEIGHT_SYNC && !mt_phase_is_training(p);
+}
+
+/* The last resort, where no rule of a framework matches: what the job's own functions are called, and that they run without gradients. */
+static void judge_own_code(const struct mt_phase_rules *r, const struct state *st, bool no_grad, struct mt_stack_verdict *v)
+{
+    enum mt_phase p = st->n != 0 ? mt_rule_phase(r, st->n) : MT_PH_NONE;
+    bool trains = mt_sub_implies_training((enum mt_phase)v->sub), by_name;
+    if (no_grad && !trains)
+        v->flags |= MT_VF_NO_GRAD;
+    else
+        no_grad = false;
+    if (v->own != MT_PH_NONE || v->local != MT_PH_NONE || (v->flags & MT_VF_CERTAIN))
+        return;
+    by_name = p != MT_PH_NONE && (mt_phase_is_training(p) ? !no_grad : !trains && (no_grad || !name_needs_proof(p)));
+    if (!by_name && !no_grad)
+        return;
+    v->flags |= MT_VF_NAMED;
+    if (by_name && mt_phase_is_training(p)) { /* its backward pass has no frames of its own */
+        v->own = (uint8_t)p;
+        v->own_conf = (uint8_t)(trains ? MT_CONF_INFERRED : MT_CONF_LOW);
+        v->own_rule = st->n;
+    } else {
+        v->local = (uint8_t)(by_name ? p : MT_PH_INFER);
+        v->local_conf = (uint8_t)(no_grad ? MT_CONF_INFERRED : MT_CONF_LOW);
+    }
+    if (v->rule == 0)
+        v->rule = by_name ? st->n : MT_METHOD_NO_GRAD;
+}
+
+static void judge(const struct mt_phase_rules *r, const struct state *st, bool no_grad, struct mt_stack_verdict *v)
 {
     memset(v, 0, sizeof *v);
     v->own = v->local = v->sub = MT_PH_NONE;
@@ -217,6 +335,7 @@ static void judge(const struct mt_phase_rules *r, const struct state *st, struct
         set_sub(v, r, mt_rule_phase(r, st->rollout), st->rollout);
     if (v->rule == 0)
         v->rule = v->own_rule;
+    judge_own_code(r, st, no_grad, v);
     if (v->rule == 0)
         v->rule = MT_METHOD_NO_SIGNATURE;
 }
@@ -241,6 +360,15 @@ static int widen(struct mt_phaser *p, uint32_t n)
     return 1;
 }
 
+/* A Python frame that is no wrapper itself. */
+static bool is_function(const struct mt_marks *m) { return (m->flags & (MK_PYTHON | MK_NO_GRAD)) == MK_PYTHON; }
+
+static uint32_t function_key(const struct mt_frame *f)
+{
+    uint32_t h = (f->name * 2654435761u) ^ (f->file * 40503u + 1);
+    return h != 0 ? h : 1;
+}
+
 static int step_nodes(struct mt_phaser *p, struct mt_pool *states, const struct mt_pool *marks, const uint16_t *of_frame,
                       struct step_memo *memo)
 {
@@ -254,10 +382,13 @@ static int step_nodes(struct mt_phaser *p, struct mt_pool *states, const struct 
             struct state st;
             uint32_t next;
             memcpy(&st, mt_pool_at(states, from), sizeof st);
+            bool is_wrapped = (st.flags & ST_WRAPPED) != 0 && is_function(mt_pool_at(marks, mark));
             step(p->rules, &st, mt_pool_at(marks, mark));
+            if (is_wrapped)
+                st.under = function_key(&p->t->frames.p[node[i].frame]);
             if (!mt_pool_add(states, &st, &next))
                 return 0;
-            *m = (struct step_memo){from, mark + 1, next};
+            *m = (struct step_memo){is_wrapped ? UINT32_MAX : from, mark + 1, next}; /* it depends on more than its marks */
         }
         if (m->next > UINT16_MAX && p->node32 == NULL && !widen(p, i))
             return 0;
@@ -273,6 +404,7 @@ enum mt_rc mt_match_build(struct mt_phaser *p, struct mt_err *err)
 {
     struct mt_pool marks = {.size = sizeof(struct mt_marks)}, states = {.size = sizeof(struct state)};
     struct state none;
+    struct unders unders = {NULL, 0, false};
     uint16_t *of_frame = mt_calloc((size_t)p->t->frames.n + 1, sizeof *of_frame);
     struct step_memo *memo = mt_calloc(N_MEMO, sizeof *memo);
     uint32_t zero;
@@ -280,7 +412,8 @@ enum mt_rc mt_match_build(struct mt_phaser *p, struct mt_err *err)
     memset(&none, 0, sizeof none);
     p->node16 = mt_calloc((size_t)p->t->stacks.n + 1, sizeof *p->node16);
     if (of_frame == NULL || memo == NULL || p->node16 == NULL || !mt_pool_add(&states, &none, &zero) ||
-        !mt_mark_frames(p, &marks, of_frame) || !step_nodes(p, &states, &marks, of_frame, memo))
+        !mt_mark_frames(p, &marks, of_frame) || !step_nodes(p, &states, &marks, of_frame, memo) ||
+        !unders_build(&unders, p->rules, &states))
         goto out;
     for (uint32_t i = 0; i < states.n; i++) {
         struct mt_stack_verdict *v = MT_VEC_PUSH(&p->verdict);
@@ -288,7 +421,7 @@ enum mt_rc mt_match_build(struct mt_phaser *p, struct mt_err *err)
         if (v == NULL)
             goto out;
         memcpy(&st, mt_pool_at(&states, i), sizeof st);
-        judge(p->rules, &st, v);
+        judge(p->rules, &st, is_no_grad(&unders, &st), v);
     }
     rc = MT_OK;
 out:
@@ -296,5 +429,6 @@ out:
     mt_pool_done(&states);
     mt_free(of_frame);
     mt_free(memo);
+    mt_free(unders.p);
     return rc < 0 ? mt_fail(err, rc, "out of memory while attributing stacks to phases") : rc;
 }

@@ -23,9 +23,10 @@ static const struct mt_phase_rule methods[MT_METHOD_COUNT] = {
          "its name"},
     [MT_METHOD_NAME_BACKWARD] = {"method.by_name_backward", "python", '*', "backward", "", "", 'U',
                                  "a function outside PyTorch that is called backward", "its name"},
-    [MT_METHOD_NO_GRAD] = {"method.no_grad", "torch", '*', "infer", "", "", 'G',
-                           "a model is run in a function that PyTorch's wrapper calls without gradients (no_grad, inference_mode)",
-                           "pytorch/pytorch, torch/utils/_contextlib.py"},
+    [MT_METHOD_NO_GRAD] =
+        {"method.no_grad", "torch", '*', "infer", "", "", 'G',
+         "a model is run in a function that PyTorch's wrapper calls without gradients (no_grad, inference_mode)",
+         "pytorch/pytorch, torch/utils/_contextlib.py"},
     [MT_METHOD_CARRY] = {"method.carry", "any", '*', "-", "", "", 'G',
                          "nothing in the stack tells: the phase that held before goes on", "neighbours in time"},
     [MT_METHOD_NO_STACK] = {"method.no_stack", "any", '*', "unattributed", "", "", 'G', "no stack was recorded", "the trace"},

@@ -40,10 +40,7 @@ static struct mt_attr attr(uint8_t phase, uint8_t sub, uint32_t rule, enum mt_co
     return a;
 }
 
-static void set_conf(struct mt_attr *a, enum mt_conf conf)
-{
-    a->rule_conf = (uint16_t)((a->rule_conf & ~15u) | (uint32_t)conf);
-}
+static void set_conf(struct mt_attr *a, enum mt_conf conf) { a->rule_conf = (uint16_t)((a->rule_conf & ~7u) | (uint32_t)conf); }
 
 /* A pair of phase and sub-phase is as sure as its weaker half. */
 static enum mt_conf pair_conf(enum mt_conf phase, uint8_t sub, enum mt_conf sub_conf)
@@ -239,7 +236,7 @@ static struct mt_attr one_allocation(struct run *r, uint64_t i, const struct mt_
 {
     const struct mt_phase_rules *rules = r->p->rules;
     const struct mt_stack_verdict *v = mt_stack_verdict_of(r->p, e->stack);
-    uint8_t sub = v->sub, own = v->own;
+    uint8_t sub = v->sub, own = v->own, local = v->local;
     enum mt_conf sub_conf = (enum mt_conf)v->sub_conf, own_conf = (enum mt_conf)v->own_conf;
     uint32_t rule = e->stack == 0 ? MT_METHOD_NO_STACK : v->rule, range, a;
     bool is_autograd_thread = (v->flags & MT_VF_CERTAIN) != 0;
@@ -256,10 +253,12 @@ static struct mt_attr one_allocation(struct run *r, uint64_t i, const struct mt_
     }
     r->prev = v;
     range = r->has_annotations ? mt_spans_rule(&r->coarse, e->time_ns) : 0;
+    if (range != 0 && (v->flags & MT_VF_NAMED)) /* what the job says itself is more than what its functions are called */
+        own = local = MT_PH_NONE;
     if (range != 0) {
         uint8_t phase = (uint8_t)mt_rule_phase(rules, range);
         bool trains = mt_sub_implies_training((enum mt_phase)sub);
-        if (refines(own, phase) || (own == MT_PH_NONE && v->local == MT_PH_NONE && (!trains || is_training(phase)))) {
+        if (refines(own, phase) || (own == MT_PH_NONE && local == MT_PH_NONE && (!trains || is_training(phase)))) {
             if (sub == MT_PH_NONE)
                 rule = range;
             if (own == MT_PH_NONE)
@@ -271,10 +270,11 @@ static struct mt_attr one_allocation(struct run *r, uint64_t i, const struct mt_
     }
     if (own != MT_PH_NONE)
         return known_phase(r, i, own, own_conf, sub, sub_conf, rule);
-    if (mt_sub_implies_training((enum mt_phase)sub) || (sub == MT_PH_LOSS && has_backward(r)))
+    if (mt_sub_implies_training((enum mt_phase)sub) ||
+        (sub == MT_PH_LOSS && !(local != MT_PH_NONE && (v->flags & MT_VF_NAMED)) && has_backward(r)))
         return implied_training(r, i, is_autograd_thread, sub, sub_conf, rule);
-    if (v->local != MT_PH_NONE)
-        return attr(v->local, sub, rule, pair_conf((enum mt_conf)v->local_conf, sub, sub_conf));
+    if (local != MT_PH_NONE)
+        return attr(local, sub, rule, pair_conf((enum mt_conf)v->local_conf, sub, sub_conf));
     return carried(r, i, sub, sub_conf, rule);
 }
 
@@ -336,6 +336,8 @@ enum mt_rc mt_phaser_run(struct mt_phaser *p, uint32_t device, const struct mt_p
             forget_old_segments(&r, i);
         if (is_allocation(e)) {
             out[i] = one_allocation(&r, i, e);
+            if ((mt_stack_verdict_of(p, e->stack)->flags & MT_VF_NO_GRAD) && !is_training(out[i].phase))
+                out[i].rule_conf |= MT_ATTR_NO_GRAD;
             if (r.n_segments != 0 && e->action == MT_ACT_ALLOC)
                 give_segments(&r, i, e);
             r.hold = out[i];

@@ -93,9 +93,17 @@ int mt_replay_anchor(struct mt_replay *r)
         o->withheld = say(buf);
         return o->withheld != NULL;
     }
+    if (r->d->n_by_action[MT_ACT_ALLOC] == 0 && r->d->n_by_action[MT_ACT_FREE_COMPLETED] >= 16 && live > reserved) {
+        o->withheld =
+            say("it frees more than can have been there at its start and has no allocation: allocations were not recorded");
+        return o->withheld != NULL;
+    }
     r->start_live = (int64_t)live;
     r->start_reserved = (int64_t)reserved;
-    r->start_pending = pending > 0 ? (int64_t)pending : 0;
+    /* Completions without any request (skip_actions) say nothing of what waited. */
+    if (pending < 0 || (r->d->n_by_action[MT_ACT_FREE_REQUESTED] == 0 && r->d->n_by_action[MT_ACT_FREE_COMPLETED] != 0))
+        pending = 0;
+    r->start_pending = (int64_t)pending;
     o->live_start = (uint64_t)r->start_live;
     o->pending_start = (uint64_t)r->start_pending;
     o->reserved_start = (uint64_t)r->start_reserved;

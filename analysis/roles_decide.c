@@ -106,6 +106,9 @@ static unsigned in_forward(const struct mt_rwork *k, const struct block *b, stru
 {
     if (is_logits(k, b))
         return say(f, MT_ROLE_LOGITS, MT_WHY_SIZE);
+    if (mt_attr_no_grad(b->a)) /* no backward pass will ask for it */
+        return say(f, b->censored || (b->freed != MT_NEVER && b->in_phase) ? MT_ROLE_TEMP : MT_ROLE_UNKNOWN,
+                   b->censored ? MT_WHY_PHASE : MT_WHY_LIFE);
     if (!b->censored && (is_brief(b) || (b->in_region && !is_overlapped(b) && (b->seen & MT_SEEN_AGAIN))))
         return say(f, MT_ROLE_TEMP, MT_WHY_LIFE);
     return say(f, MT_ROLE_ACTIVATION, b->censored ? MT_WHY_PHASE : MT_WHY_LIFE);

@@ -67,10 +67,41 @@ static uint64_t explained(const struct mt_rwork *k, uint64_t unit, uint64_t larg
     return sum;
 }
 
+/* Logits themselves, also in half or twice the type, and give or take the token that a shift costs. */
+static bool is_candidate(const struct mt_rwork *k, uint64_t size)
+{
+    for (uint32_t i = 0; i <= k->n_seen; i++)
+        for (unsigned shift = 0; shift < 3; shift++) {
+            uint64_t of = ((i < k->n_seen ? k->seen[i].size : k->logits_max) << shift) / 2;
+            if ((size > of ? size - of : of - size) <= of / 50)
+                return true;
+        }
+    return false;
+}
+
+/* Live blocks that may be a head or an embedding of that vocabulary: rows of it, as many as layers are wide, in 2 or 4 bytes. */
+static uint32_t heads_of(const struct mt_rwork *k, uint64_t unit)
+{
+    enum { LANES = 64, WIDEST = 1 << 15 }; /* every public model is a multiple of 64 wide */
+    const struct mt_trace *t = k->r->t;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < t->segments.n; i++) {
+        const struct mt_segment *g = &t->segments.p[i];
+        for (uint32_t b = g->first_block;
+             mt_segment_is_on(g, k->r->d->ordinal, k->r->d->kind) && b < g->first_block + g->n_blocks; b++) {
+            uint64_t size = t->blocks.p[b].requested;
+            n += t->blocks.p[b].state == MT_BLOCK_ACTIVE && size != 0 && size % (unit * LANES) == 0 &&
+                 size / unit <= 2 * WIDEST && !is_candidate(k, size);
+        }
+    }
+    return n;
+}
+
 /* A vocabulary that is a power of two divides every other power of two: such a size proves nothing, so it is never named. */
 static bool name_vocab(struct mt_rwork *k, uint64_t largest, uint64_t proof)
 {
     uint64_t all = 0, best = 0;
+    uint32_t best_heads = 0;
     for (uint32_t i = 0; i < k->n_seen; i++)
         all += k->seen[i].bytes < UINT64_MAX - all ? k->seen[i].bytes : 0;
     if (largest < MIN_LOGITS)
@@ -79,12 +110,17 @@ static bool name_vocab(struct mt_rwork *k, uint64_t largest, uint64_t proof)
         uint64_t v = mt_vocab_at(k->rules, i)->size;
         for (uint64_t split = 1; split <= 32 && v % split == 0 && v / split >= 1000; split *= 2) {
             uint64_t unit = v / split * 2, sum;
+            uint32_t heads;
             if (odd_part(v) < proof || (proof == STRONG_PROOF && is_smooth(v)) || (split > 1 && largest % (unit * 2) == 0))
                 continue; /* the larger share of the vocabulary fits as well */
             sum = explained(k, unit, largest);
-            if (sum * 2 < all || sum < best || (sum == best && odd_part(v) <= odd_part(k->out->vocab)))
+            if (sum * 2 < all || sum < best)
+                continue;
+            heads = odd_part(v) >= STRONG_PROOF ? heads_of(k, unit) : 0;
+            if (sum == best && (heads != best_heads ? heads < best_heads : odd_part(v) <= odd_part(k->out->vocab)))
                 continue;
             best = sum;
+            best_heads = heads;
             k->out->vocab = v;
             k->out->vocab_split = split;
             k->logits_unit = unit;

@@ -8,6 +8,7 @@
 
 #define MIB (UINT64_C(1) << 20)
 #define MIN_PINNED (UINT64_C(1) << 30)
+#define MAX_REQUEST (UINT64_MAX - 2 * MIB) /* rounded up without overflow */
 
 const char *mt_verdict_kind_name(enum mt_verdict_kind k)
 {
@@ -186,15 +187,28 @@ static void oom_because(const struct mt_device_analysis *d, const struct mt_oom 
             mt_words_bytes(b1, at->pending));
 }
 
+/* The block that was asked for, and the segment that PyTorch asked the driver for, which is what its message says. */
+static void asked_words(struct mt_sentence *s, const struct mt_device_analysis *d, const struct mt_oom *o)
+{
+    char block[32], segment[32];
+    uint64_t size = o->request < MAX_REQUEST ? mt_segment_size(o->request) : o->request;
+    if (o->request == 0) {
+        mt_words_add(s, "a size that its entry does not tell");
+        return;
+    }
+    mt_words_add(s, "%s", mt_words_bytes(block, o->request));
+    if (d->kind == MT_DEV_CUDA && strcmp(block, mt_words_bytes(segment, size)) != 0)
+        mt_words_add(s, " (%s from the driver)", segment);
+}
+
 static void oom_sentence(const struct mt_analysis *a, const struct mt_device_analysis *d, const struct mt_oom *o,
                          enum mt_verdict_kind kind, struct mt_sentence *s, struct mt_sentence *why)
 {
     char b1[32], b2[32], ph[128];
     who(s, a, d, true);
-    mt_words_add(s, " ran out of memory in %s: it asked for %s with %s free on the device",
-                 mt_words_phase(ph, sizeof ph, a->verdict.phase, a->verdict.sub),
-                 o->request != 0 ? mt_words_bytes(b1, o->request) : "a size that its entry does not tell",
-                 mt_words_bytes(b2, o->device_free));
+    mt_words_add(s, " ran out of memory in %s: it asked for ", mt_words_phase(ph, sizeof ph, a->verdict.phase, a->verdict.sub));
+    asked_words(s, d, o);
+    mt_words_add(s, " with %s free on the device", mt_words_bytes(b2, o->device_free));
     switch (kind) {
     case MT_V_OOM_CAPACITY: mt_words_add(s, "; capacity, not fragmentation"); break;
     case MT_V_OOM_FRAGMENTATION:

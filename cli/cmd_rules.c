@@ -231,9 +231,9 @@ static void phases_text(const struct mt_cli *c, const struct mt_rules *r, struct
             continue;
         shown++;
         methods += p->level == '*';
-        names += p->level == 'A';
+        names += p->level == 'A' || p->level == 'N';
     }
-    mt_putf(o, "%u phase rules: %u frame signatures, %u names of annotations, %u methods%s\n", (unsigned)shown,
+    mt_putf(o, "%u phase rules: %u frame signatures, %u names of annotations and functions, %u methods%s\n", (unsigned)shown,
             (unsigned)(shown - methods - names), (unsigned)names, (unsigned)methods, c->all ? "" : " (--all lists them)");
     if (c->all) {
         for (uint32_t i = 1; i <= n; i++)

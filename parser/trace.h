@@ -90,6 +90,7 @@ struct mt_device {
     uint64_t last_time_ns;     /* the highest of all; 0 = none has a time */
     uint64_t ring_max_entries; /* trace_alloc_max_entries, 0 = unknown */
     int8_t ring_overflowed;    /* trace_alloc_overflowed: 1, 0, -1 = unknown */
+    bool no_requests;          /* frees were recorded, but not when they were requested */
     bool is_cut; /* the input ends inside this trace: what happened between its last entry and the end state is lost */
 };
 

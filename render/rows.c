@@ -251,6 +251,11 @@ static void device_caveats(const struct mt_rank *k, const struct mt_device_analy
     if (d->n_double_allocs != 0)
         mt_caveat_add(out, n, max, "%s allocation%s of %s at an address that was still live: frees are missing.",
                       mt_fmt_count(a, d->n_double_allocs), d->n_double_allocs == 1 ? "" : "s", place);
+    if (v->no_requests && d->kind == MT_DEV_CUDA)
+        mt_caveat_add(out, n, max,
+                      "No free on %s has the moment in which it was requested (free_requested entries): how much waited for "
+                      "other streams is not known.",
+                      place);
     if (d->kind == MT_DEV_CUDA && all != 0 && d->unattributed_bytes != 0)
         mt_caveat_add(out, n, max, "%s of %s on device %d could not be given a phase (%s)%s",
                       mt_fmt_percent(a, d->unattributed_bytes, all), d->alloc_bytes ? "the bytes allocated" : "the live bytes",

@@ -283,14 +283,15 @@ static void audit(struct mt_text *x, const struct mt_audit *a)
         for (uint32_t c = 0; c < a->n_columns && used + 1 < sizeof line; c++) {
             const struct mt_cell *cell = &a->rows.p[i].cell[c];
             int k;
-            if (cell->kind == MT_CELL_NONE || (c == 0 && strcmp(mt_cell_words(b, cell), "-") == 0))
+            if (cell->kind == MT_CELL_NONE || mt_cell_words(b, cell)[0] == '\0' ||
+                (c == 0 && strcmp(mt_cell_words(b, cell), "-") == 0))
                 continue;
             k = c == 0 ? snprintf(line, sizeof line, "%s", mt_cell_words(b, cell))
-                       : snprintf(line + used, sizeof line - used, "%s%s %s",
+                       : snprintf(line + used, sizeof line - used, "%s%s%s%s",
                                   used == 0 ? ""
                                   : c == 1  ? ": "
                                             : ", ",
-                                  a->column[c], mt_cell_words(b, cell));
+                                  a->n_columns > 2 ? a->column[c] : "", a->n_columns > 2 ? " " : "", mt_cell_words(b, cell));
             used = k < 0 ? used : used + (size_t)k;
         }
         mt_text_wrap(x, "    - ", "      ", line);

@@ -2,7 +2,7 @@
 
 import re
 
-from phases import is_python, normal
+from phases import is_python, is_torch, normal
 
 STDLIB = re.compile(r"(^|/)(python[\d.]*|lib)/(runpy|threading|contextlib|functools)\.py$", re.I)
 AUTOGRAD = re.compile(r"torch::autograd::generated::(\w+)::apply")
@@ -23,8 +23,7 @@ NOISE = (
 def is_internal(frame):
     file = normal(frame["filename"])
     return (
-        "/torch/" in file
-        or file.startswith("torch/")
+        is_torch(file)
         or file.startswith("<frozen ")
         or bool(STDLIB.search(file))
     )

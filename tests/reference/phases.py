@@ -81,6 +81,20 @@ def normal(filename):
     return (filename or "").replace("\\", "/")
 
 
+TORCH = re.compile(
+    r"(-packages|pytorch)/torch/.|(^|/)torch/(_|(accelerator|amp|ao|autograd|backends|compiler|contrib|cpu|csrc|cuda|distributed|distributions|export|fft|func"
+    r"|functional\.py|futures|fx|hub\.py|jit|lib|library\.py|linalg|masked|monitor|mps|mtia|multiprocessing|nested|nn|onnx|optim|package"
+    r"|overrides\.py|profiler|quantization|quasirandom\.py|random\.py|serialization\.py|signal|sparse|special|storage\.py|tensor\.py"
+    r"|testing|utils|xpu)(/|$))",
+    re.S,
+)
+
+
+def is_torch(file):
+    """A file of PyTorch's own; a job may lie in a folder called torch."""
+    return bool(TORCH.search(file))
+
+
 def is_python(frame):
     name = normal(frame.get("filename"))
     return name.endswith(".py") or name.startswith("<") or "/ipykernel_" in name
@@ -93,10 +107,22 @@ def read_table(path):
             return [
                 (r["level"], r["phase"], r["framework"], r["file"], r["function"], r["status"])
                 for r in json.load(table)["phases"]
-                if r["level"] != "A"
-            ]  # A: names of annotations, not frames
+                if r["level"] not in "AN"
+            ]  # A: names of annotations, N: of functions in any file
         rows = [line.rstrip("\n").split("\t") for line in table if not line.startswith("#")]
         return [tuple(row[:6]) for row in rows if row[0] != "level" and len(row) >= 6]
+
+
+def read_names(path):
+    """Phase by the name of a function of the job's own."""
+    if not path.endswith(".json"):
+        return {}
+    with open(path, encoding="utf-8") as table:
+        return {r["function"]: r["phase"] for r in json.load(table)["phases"] if r["level"] == "N"}
+
+
+def is_own(file):
+    return not ("-packages/" in file or is_torch(file) or file.startswith(("<frozen", "<string")))
 
 
 class Rules:
@@ -104,6 +130,7 @@ class Rules:
 
     def __init__(self, path):
         self.by_function = {}
+        self.names = read_names(path)
         for level, phase, framework, suffix, function, status in read_table(path):
             self.by_function.setdefault(function, []).append((suffix, level, phase, framework, status))
 
@@ -125,6 +152,7 @@ class Marks:
         self.role = None  # innermost M row with a phase id, further in than the innermost S row
         self.method = "none"  # marker, engine, outermost, module, name, none
         self.make_grads = False
+        self.named = None  # by the name of the outermost such function, where nothing else tells; for its own event only
 
 
 def one_row(rows, level):
@@ -171,7 +199,7 @@ def by_name(out, python, hits):
     """The innermost function outside PyTorch whose name says what it does; one with a row of its own needs no guess."""
     for frame, rows in zip(python, hits):
         file = normal(frame["filename"])
-        if rows or "/torch/" in file or file.startswith("torch/"):
+        if rows or is_torch(file):
             continue
         if frame["name"] == "backward":
             out.sub, out.method = "backward", "name"
@@ -179,6 +207,17 @@ def by_name(out, python, hits):
         if NAME_FORWARD.search(frame["name"]):
             out.sub, out.method = "forward", "name"
             return
+
+
+def last_resort(rules, python, out):
+    """Names that need no proof that the function runs without gradients."""
+    names = [rules.names[f["name"]] for f in python if f["name"] in rules.names and is_own(normal(f["filename"]))]
+    if not names or out.coarse or out.coarse_s or out.method in ("engine", "outermost"):
+        return
+    if names[-1] in TRAINING:
+        out.coarse = names[-1]
+    elif names[-1] in ("logp_ref", "weight_sync") and out.sub not in IMPLIES_TRAIN:
+        out.named = names[-1]
 
 
 def classify(rules, frames):
@@ -274,6 +313,7 @@ def classify(rules, frames):
         inner = [phase for phase, _, _, _ in marks if phase.startswith("rollout.")]
         if inner:
             out.sub = inner[-1]
+    last_resort(rules, python, out)
     for rows, frame in zip(hits, python):
         file = normal(frame["filename"])
         if frame["name"] == "_make_grads" and (file + "/").endswith("torch/autograd/__init__.py/"):
@@ -330,8 +370,8 @@ def attribute(rules, stacks):
     # what each event says about the coarse phase by itself; only these are carried
     known = [mark.coarse for mark in marks]
     implied = [
-        own is None and (sub in IMPLIES_TRAIN or (sub == "loss" and has_backward))
-        for own, sub in zip(known, subs)
+        own is None and (sub in IMPLIES_TRAIN or (sub == "loss" and has_backward and mark.named is None))
+        for own, sub, mark in zip(known, subs, marks)
     ]
     behind = [None] * len(
         marks
@@ -362,7 +402,7 @@ def attribute(rules, stacks):
     over = False  # a forward pass after mere set-up, and nothing known comes any more
     for at, mark in enumerate(marks):
         sub, ahead = subs[at], following[at]
-        over = over or (sub in FORWARDS and base == "init" and ahead is None and known[at] is None and mark.coarse_s is None)
+        over = over or (sub in FORWARDS and base == "init" and ahead is None and known[at] is None and mark.coarse_s is None and mark.named is None)
         carried = base if sub in FORWARDS else last
         if over and carried == "init":
             carried = None
@@ -373,6 +413,8 @@ def attribute(rules, stacks):
                 base = phase
         elif mark.coarse_s is not None:
             phase, sure = mark.coarse_s, "marked"
+        elif mark.named is not None:
+            phase, sure = mark.named, "low"
         elif sub in FORWARDS and (carried is None or carried in OUTER_INIT) and ahead in TRAINING:
             phase, sure = ahead, "inferred"
         elif carried is not None:
@@ -390,6 +432,8 @@ def attribute_alone(rules, frames):
         phase, sure = "train", "inferred"
     elif mark.coarse or mark.coarse_s:
         phase, sure = mark.coarse or mark.coarse_s, "marked"
+    elif mark.named:
+        phase, sure = mark.named, "low"
     else:
         phase, sure = "unattributed", "none"
     return Attribution(phase, mark.sub, mark.method, mark.role, sure)

@@ -41,6 +41,11 @@ def failure(library, call, holder, phase, held=None, wake=False, fatal=True, req
             "request_bytes": request, "survived": survived}
 
 
+def not_offered(rule):
+    """There is nobody else on the card, so nothing is to be done about others."""
+    return lambda report: rule in [a["id"] for a in report["advice"]] and "offers " + rule
+
+
 def row(report, holder, ledger=0):
     return [r for r in report["job"]["ledgers"][ledger]["focus"]["rows"] if r["holder"] == holder]
 
@@ -182,7 +187,7 @@ TICKETS = [
     Ticket("t30-nccl-cannot-allocate", "slime 956, PR 1088; miles PR 2199: 113 GiB reserved for 57",
            (failure(NCCL, "cuMemCreate", "nccl", "train_actor", {"torch": 113 * GIB, "nccl": 256 * MIB}, request=2 * GIB),),
            card=115 * 1024, cause=("foreign",), first=("B04",), reconciled={"matched_bytes": 113 * GIB, "unmapped_bytes": 0},
-           more=(("cached", cached(57 * GIB, 113 * GIB)),)),
+           more=(("cached", cached(57 * GIB, 113 * GIB)), ("no-others", not_offered("B35")))),
     Ticket("t31-many-communicators", "NCCL 864: 1.6 -> 6 GB; NCCL 964: 544 MB per group", status=0, sleeps=(),
            more=(("communicators", communicators), ("staircase", staircase))),
     Ticket("t32-graphs-after-the-cache", "vLLM 57475: a utilisation of 0.98 fails", (failure(TORCH, "cuMemAlloc", "torch", "rollout.graph",
@@ -193,7 +198,7 @@ TICKETS = [
            env={"FAKE_OTHER_MB": 60 * 1024}, cause=("foreign",), others=60 * GIB, lint=("foreign-start",), first=("B35",)),
     Ticket("t35-contexts-of-other-ranks", "returnn 1466: fifteen processes of 1.19 GiB on GPU 0",
            (failure(TORCH, "cuMemAlloc", "torch", "train", {"torch": 4 * GIB, "context": 16 * 1219 * MIB}, request=GIB),),
-           env={"FAKE_CONTEXT_MB": 1219, "RANK": 0}, card=24 * 1024, cause=("foreign",), lint=("contexts-on-one-gpu",),
+           env={"FAKE_CONTEXT_MB": 1219, "RANK": 0}, card=24 * 1024, cause=("foreign",), lint=("contexts-on-one-gpu",), first=("B43",),
            more=(("contexts", fifteen_contexts),)),
     Ticket("t35-rank-0-holds-more", "vLLM 14011", env={"FAKE_GPUS": 2, "RANK": 0}, status=0,
            more=(("rank-0-higher", rank_0_higher),)),

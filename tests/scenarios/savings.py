@@ -21,6 +21,7 @@ ROLLOUT = {"engine": "vllm", "engine_layers": 4, "kv": 2 * GIB, "begin": ("init"
 
 
 PLAIN = {"framework": "plain", "backend": "plain", "dp": 1, "shape": "qwen3_0.6b", "layers": 6, "steps": 2}
+LOGP_OF_A_SCRIPT = {"step": ("logp_old", "train_actor"), "logp": (16384,), "micro": (512,), "entropy": False}
 SHARE = {"share": 0.6, "card": 64 * GIB, "step": ("generate",), "prefill": 512, "running": 64}
 CARD = ["--capacity", str(64 * GIB)]
 STALE = {"engine": "vllm", "sleep": False, "engine_layers": 12, "kv": 8 * GIB, "dp": 1, "shape": "qwen2_1.5b", "layers": 8, "micro": (4096,),
@@ -196,6 +197,9 @@ SCENARIOS = [
     saves("P04", dict(PLAIN, checkpointing=False, layers=16, micro=(8192,)), "train_actor", {"act_offload": True}, "train"),
     saves("P05", dict(PLAIN, framework="hf", begin=("init",), step=("evaluate",), checkpointing=False, layers=16, logp=(8192,), eval_grad=True, steps=1),
           "eval", {"eval_grad": False}, "eval"),
+    # passes without gradients of a plain script
+    saves("P09", dict(PLAIN, **LOGP_OF_A_SCRIPT), "logp_old", {"skew": 0.5}, "logp", must_not=["P01", "P02"]),
+    saves("P10", dict(PLAIN, **LOGP_OF_A_SCRIPT), "logp_old", {"loss_chunk": 1024}, "logp"),
     # what is kept from step to step, and from batch to batch
     saves("B33", dict(leak=512 * MIB, steps=12, micro=(1024,), shape="qwen2_1.5b", layers=4), "train_actor", {"leak": 0}, "train_actor", cause="leak", grows=("append_metrics", 512 * MIB)),
     Scenario("saving-p07", "played again with P07 applied", dict(framework="hf", backend="plain", shape="qwen3_0.6b", dp=1, layers=6, begin=("init",),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every fix rule has a case, every setting of the guides is reached, and the schema knows every field.
 
-rule_cases.tsv: rule, "scenario" and its name, or "unit", "reason" and why no scenario can show it. A rule without a line, a line without
+rule_cases.tsv: rule, "scenario" or "driver" and its name, or "unit", "reason" and why no scenario can show it. A rule without a line, a line without
 its rule, or a scenario that does not ask for the rule is a failure."""
 
 import csv
@@ -17,6 +17,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(HERE))
 
 import cells  # noqa: E402
+import driver_tickets  # noqa: E402
 import healthy  # noqa: E402
 import guide  # noqa: E402
 import logs  # noqa: E402
@@ -72,6 +73,9 @@ def check_cases(rules):
             say(case in asked.get(rule, ()), "rule_cases.tsv: no scenario %s that asks for %s" % (case, rule))
         elif kind == "unit":
             say(rule in unit, "rule_cases.tsv: no unit test of advice names %s" % rule)
+        elif kind == "driver":
+            say(any(t.name == case and rule in t.first for t in driver_tickets.TICKETS),
+                "rule_cases.tsv: no driver scenario %s that asks for %s" % (case, rule))
         else:
             say(kind == "reason" and len(case) > 20, "rule_cases.tsv: %s: give a scenario, a unit test or a reason" % rule)
         if kind != "scenario":

@@ -204,6 +204,30 @@ def check_growth(s, report, checks):
     checks.say("growth", bool(good), "%s, not %s by %d a step" % (said[:3], function, slope))
 
 
+def check_sense(s, report, checks):
+    """What no report may say: that settings free more than there is, that a sync could do without weights, that what was let go of is
+    kept, or two numbers of tokens for the logits of one failure."""
+    after, verdict = report.get("after") or {}, report["verdict"]
+    device = next((d for d in report["devices"] if d["focus"] and d["rank"] == verdict["rank"]), None)
+    if device is None or "foreign" in s.cause:
+        return
+    ooms, focus, logits = device["ooms"], device["focus"], device.get("logits") or {}
+    there = focus["reserved_bytes"] + (ooms[0]["request_bytes"] if ooms else 0)
+    checks.say("frees-what-is-there", (after.get("saving_bytes") or 0) <= there, "%s of %d" % (after.get("saving_bytes"), there))
+    for card in report["advice"]:
+        if card["id"] == "B13" and verdict["phase"] == "weight_sync":  # a synchronisation needs the weights
+            cache = role_bytes(report).get("kv_cache", 0)
+            checks.say("sleep-leaves-weights", card["saving_high_bytes"] <= cache, "%d of %d" % (card["saving_high_bytes"], cache))
+    for audit in device.get("audits") or []:
+        if "pending_frees" in s.cause and audit["id"] == "fsdp_gathers":
+            checks.say("gathers-were-freed", "waiting for another stream" in audit["sentence"], audit["sentence"])
+    for row in device["expected"] or []:
+        if ooms and row["role"] == "logits" and row.get("formula") and row["phase"] == verdict["phase"]:
+            tokens = int(row["formula"].split()[0])
+            if ooms[0]["request_bytes"] == logits.get("tokens", 0) * logits.get("vocabulary", 0) * logits.get("element_bytes", 0):
+                checks.say("tokens", tokens == logits["tokens"], "%d beside %d" % (tokens, logits["tokens"]))
+
+
 def check(s, report, played, checks):
     verdict = report["verdict"]
     if s.kind:
@@ -225,6 +249,7 @@ def check(s, report, played, checks):
         checks.say("cause", (got or "none") in s.cause, "%s, not %s" % (got, "/".join(s.cause)))
     cards = check_advice(s, report, checks)
     check_lint(s, report, checks)
+    check_sense(s, report, checks)
     if played is not None:
         check_live(report, played, checks)
         check_growth(s, report, checks)

@@ -94,7 +94,7 @@ SCENARIOS = [
              dict(backend="fsdp1", layers=24, stream_wait=500, micro=(512,), shape="llama3_8b", steps=1),
              fail="train_actor/forward", late=True, cause="pending_frees", phase="train_actor", top="unsharded_param",
              must=["B11"],
-             must_not=["B33", "V12"]),
+             must_not=["B33", "V12", "V33"]),
     Scenario("t24-one-rank-has-more-tokens", "vLLM 27951, prime-rl PR 2368",
              dict(micro=(4096,), steps=1), fail="train_actor/loss", ranks=[{"skew": 1.0}, {"skew": 3.0}],
              cause=("capacity", "giant_tensor"), phase="train_actor", top="logits", must=["V06", "V05"]),

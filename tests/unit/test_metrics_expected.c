@@ -140,18 +140,14 @@ MT_TEST(what_is_missing_is_said)
         {SHAPE "model_type=mamba " FP32, "this model type", MT_ROLE_PARAM},
         {SHAPE "num_experts=8 decoder_sparse_step=2 " FP32, "(which layers have experts)", MT_ROLE_PARAM},
         {SHAPE "kv_lora_rank=512 " FP32, "(head sizes of the latent attention)", MT_ROLE_PARAM},
-        {SHAPE "--mtp-num-layers 1 " FP32, "(MTP)", MT_ROLE_PARAM},
         {SHAPE "hidden_size=900000000000000 " FP32, "makes no model", MT_ROLE_PARAM},
         {FP32 "actor_rollout_ref.model.lora_rank=8", "(LoRA), and their size is not known", MT_ROLE_GRAD},
         {SHAPE FP32 "actor_rollout_ref.model.lora_rank=8 actor_rollout_ref.model.target_modules=.*attn",
          "layers named for them", MT_ROLE_GRAD},
-        {SHAPE FP32 "model_type=mixtral num_local_experts=8 actor_rollout_ref.model.lora_rank=8",
-         "(LoRA), and those of experts", MT_ROLE_OPTIM_STATE},
         {"actor_rollout_ref.actor.optim.optimizer=AdamW8bit actor_rollout_ref.actor.fsdp_config.model_dtype=auto",
          "the type of the parameters", MT_ROLE_OPTIM_STATE},
         {FP32 "actor_rollout_ref.actor.optim.optimizer=adafactor", "the shape of each matrix", MT_ROLE_OPTIM_STATE},
         {FP32 "actor_rollout_ref.actor.optim.optimizer=adam_bf16", "this optimizer's state", MT_ROLE_OPTIM_STATE},
-        {FP32 "actor_rollout_ref.actor.fsdp_config.offload_policy=True", "on the host", MT_ROLE_OPTIM_STATE},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct found f = look(training(64 * MIB, 1), cases[i].args, 0);
@@ -235,6 +231,50 @@ MT_TEST(adapters_alone)
     done(&f);
 }
 
+/* Each expert's three linear layers, the router; latent attention's five, the shared expert. */
+MT_TEST(adapters_of_experts_and_latent_attention)
+{
+    static const struct {
+        const char *args;
+        uint64_t params;
+    } cases[] = {
+        {"model_type=mixtral num_local_experts=8", UINT64_C(8) * 2 * (4 * 2048 + 8 * 3 * 5120 + 1032)},
+        {"model_type=qwen3_moe num_experts=16 moe_intermediate_size=768 "
+         "actor_rollout_ref.model.target_modules=[q_proj,up_proj]",
+         UINT64_C(8) * 2 * (2048 + 16 * (1024 + 768))},
+        {"model_type=qwen3_moe num_experts=16 moe_intermediate_size=768 actor_rollout_ref.model.target_modules=[k_proj,o_proj]",
+         UINT64_C(8) * 2 * (2 * 2048)},
+        /* the first layer dense; q 1024 -> 256 -> 16 x 96, keys and values 1024 -> 160, 128 -> 16 x 128, out 1024 -> 1024 */
+        {"model_type=deepseek_v3 n_routed_experts=16 moe_intermediate_size=768 n_shared_experts=1 first_k_dense_replace=1 "
+         "q_lora_rank=256 kv_lora_rank=128 qk_nope_head_dim=64 qk_rope_head_dim=32 v_head_dim=64",
+         UINT64_C(8) * (2 * (1280 + 256 + 1536 + 1184 + 128 + 2048 + 2048) + 3 * 5120 + 17 * 3 * 1792 + 1040 + 1025)},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char args[1024];
+        struct found f;
+        const struct mt_expect *g;
+        (void)snprintf(args, sizeof args, "%s actor_rollout_ref.model.lora_rank=8 %s", SHAPE FP32, cases[i].args);
+        f = trained(args);
+        g = of(&f, MT_ROLE_GRAD);
+        MT_ASSERT(g != NULL);
+        if (!g->known || !g->at_most || g->bytes != cases[i].params * 4)
+            MT_FAIL_AT("%s: %llu, not %llu: %s", cases[i].args, (unsigned long long)g->bytes,
+                       (unsigned long long)cases[i].params * 4, g->text);
+        done(&f);
+    }
+}
+
+/* FSDP2's offload to the host leaves neither gradients nor states on the card. */
+MT_TEST(all_of_it_on_the_host)
+{
+    struct found f = trained(SHAPE FP32 "actor_rollout_ref.actor.fsdp_config.offload_policy=True");
+    const struct mt_expect *g = of(&f, MT_ROLE_GRAD), *o = of(&f, MT_ROLE_OPTIM_STATE);
+    MT_ASSERT(g != NULL && o != NULL);
+    MT_CHECK(g->known && g->bytes == 0 && g->more && o->known && o->bytes == 0 && o->more);
+    MT_CHECK_HAS(o->text, "FSDP is set to keep the optimizer on the host");
+    done(&f);
+}
+
 /* Layers of 4 x 1024 x 1024 (attention) and two norms; embedding, head and last norm. */
 #define ENDS (2 * UINT64_C(32000) * 1024 + 1024)
 #define ATTENTION (UINT64_C(4) * 1024 * 1024 + 2 * 1024)
@@ -308,6 +348,12 @@ MT_TEST(deepspeed_by_stage)
          PARAMS * 8 / 8},
         {"bf16.enabled=true zero_optimization.stage=3 zero_optimization.offload_optimizer.device=cpu WORLD_SIZE=8", ZERO3,
          PARAMS * 2 / 8, 0, 0},
+        {"bf16.enabled=true zero_optimization.stage=3 zero_optimization.offload_optimizer.device=cpu WORLD_SIZE=8 "
+         "zero_optimization.offload_optimizer.ratio=0.75",
+         ZERO3, PARAMS * 2 / 8, PARAMS * 2 / 8 / 4, PARAMS * 12 / 8 / 4},
+        /* without ZeRO nothing is divided; in 32 bits there is no copy */
+        {"bf16.enabled=true zero_optimization.stage=0 WORLD_SIZE=8", ZERO12, PARAMS * 2, PARAMS * 2, PARAMS * 12},
+        {"bf16.enabled=false fp16.enabled=false zero_optimization.stage=0", ZERO12, PARAMS * 4, PARAMS * 4, PARAMS * 8},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char args[1024];
@@ -336,6 +382,8 @@ MT_TEST(deepspeed_says_what_is_missing)
         {SHAPE "bf16.enabled=true WORLD_SIZE=8", ZERO12, "ZeRO's stage is not among the settings", MT_ROLE_PARAM},
         {SHAPE "zero_optimization.stage=2 WORLD_SIZE=8", ZERO12, "type of the parameters", MT_ROLE_PARAM},
         {"zero_optimization.stage=2 WORLD_SIZE=8", ZERO12, "trains in 16 bits", MT_ROLE_GRAD},
+        {SHAPE "bf16.enabled=true zero_optimization.stage=0 data_types.grad_accum_dtype=fp32", ZERO12, "depends on its version",
+         MT_ROLE_GRAD},
         {"bf16.enabled=true zero_optimization.stage=2", ZERO12, "over how many ranks ZeRO divides", MT_ROLE_GRAD},
         {"bf16.enabled=true zero_optimization.stage=1", ZERO12, "over how many ranks ZeRO divides", MT_ROLE_OPTIM_STATE},
         {"bf16.enabled=true zero_optimization.stage=1 WORLD_SIZE=8 optimizer.type=muon", ZERO12, "this optimizer's state",
@@ -425,6 +473,146 @@ MT_TEST(experts_over_ranks)
                 (8 * ATTENTION + 2 * MLP + 6 * (16 * 1024 + UINT64_C(16) * 3 * 1024 * 768) + 2 * EMBEDDING + 1024) * 2);
     MT_CHECK_EQ(g->bytes, p->bytes);
     MT_CHECK_EQ(o->bytes, p->bytes / 2 * 7); /* 4 + 2 + 1 */
+    done(&f);
+}
+
+#define ONE_STAGE FLAGS "--pipeline-model-parallel-size 1 --tensor-model-parallel-size 2 WORLD_SIZE=16 "
+#define ALL8 (8 * (ATTENTION + MLP) + 2 * EMBEDDING + 1024)
+
+/* An MTP layer: a projection of 2 x 1024 to 1024, three norms, one more layer; on the last stage, with a copy of the embedding. */
+MT_TEST(layers_that_predict_further_tokens)
+{
+    const uint64_t one = ATTENTION + MLP + 2 * 1024 * 1024 + 3 * 1024;
+    static const char two[] = FLAGS "--pipeline-model-parallel-size 2 --tensor-model-parallel-size 2 WORLD_SIZE=16 ";
+    const struct {
+        const char *args, *more;
+        int32_t rank;
+        uint64_t params;
+    } cases[] = {{ONE_STAGE, "--mtp-num-layers 1", -1, ALL8 + one},
+                 {ONE_STAGE, "--mtp-num-layers 2", -1, ALL8 + 2 * one},
+                 {two, "--mtp-num-layers 1", 0, 4 * (ATTENTION + MLP) + EMBEDDING},
+                 {two, "--mtp-num-layers 1", 15, 4 * (ATTENTION + MLP) + 2 * EMBEDDING + 1024 + one}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char all[1024];
+        struct found f;
+        const struct mt_expect *p;
+        (void)snprintf(all, sizeof all, "%s%s", cases[i].args, cases[i].more);
+        f = look_at(training_in(MEGATRON), all, 0, cases[i].rank);
+        p = of(&f, MT_ROLE_PARAM);
+        MT_ASSERT(p != NULL);
+        if (!p->known || p->bytes != cases[i].params)
+            MT_FAIL_AT("rank %d %s: %llu, not %llu: %s", (int)cases[i].rank, cases[i].more, (unsigned long long)p->bytes,
+                       (unsigned long long)cases[i].params, p->text);
+        done(&f);
+    }
+}
+
+/* 16 ranks, tensor parallel 2: 8 data-parallel ranks. A matrix of a layer: a 32-bit copy and a momentum; embedding, head, norms: Adam. */
+MT_TEST(optimizer_of_megatron)
+{
+    const uint64_t matrices = 8 * (UINT64_C(4) * 1024 * 1024 + MLP) / 2, rest = ALL8 / 2 - matrices, all = ALL8 / 2;
+    static const char plain[] =
+        "--num-layers 8 --hidden-size 1024 --ffn-hidden-size 4096 --num-attention-heads 16 --vocab-size 32000 --swiglu "
+        "--untie-embeddings-and-output-weights --pipeline-model-parallel-size 1 --tensor-model-parallel-size 2 WORLD_SIZE=16 ";
+    const struct {
+        const char *args, *more;
+        bool at_most;
+        uint64_t bytes;
+        const char *why; /* NULL = known */
+    } cases[] = {
+        {plain, "--optimizer muon", false, 8 * matrices + 12 * rest, NULL},
+        {plain, "--optimizer dist_muon", true, (8 * matrices + 12 * rest) / 8 + 12 * EMBEDDING / 2, NULL},
+        {ONE_STAGE, "--optimizer muon", false, 0, "depends on its version"},
+        {plain, "--optimizer muon --optimizer-cpu-offload", false, 0, NULL},
+        {ONE_STAGE, "--optimizer adam --optimizer-cpu-offload", true, 0, NULL},
+        {ONE_STAGE, "--optimizer adam --optimizer-cpu-offload --optimizer-offload-fraction 0.75", true, 12 * all / 8 / 4, NULL},
+        {ONE_STAGE, "--optimizer adam --optimizer-cpu-offload --optimizer-offload-fraction 7", false, 0, "how much is not"},
+        {ONE_STAGE, "actor_rollout_ref.actor.optim.override_optimizer_config.optimizer_cpu_offload=True", false, 0,
+         "how much is not"},
+        {ONE_STAGE,
+         "actor_rollout_ref.actor.optim.override_optimizer_config.optimizer_cpu_offload=True "
+         "actor_rollout_ref.actor.optim.override_optimizer_config.optimizer_offload_fraction=0.5",
+         true, 12 * all / 8 / 2, NULL},
+        {ONE_STAGE,
+         "policy.megatron_cfg.optimizer.use_precision_aware_optimizer=true "
+         "policy.megatron_cfg.optimizer.exp_avg_dtype=torch.bfloat16",
+         false, 10 * all / 8, NULL},
+        {ONE_STAGE, "--use-precision-aware-optimizer --exp-avg-dtype int3", false, 0, "a type that is set"},
+        {ONE_STAGE, "--optimizer lion", false, 8 * all / 8, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char args[1024];
+        struct found f;
+        const struct mt_expect *o;
+        (void)snprintf(args, sizeof args, "%s%s", cases[i].args, cases[i].more);
+        f = look(training_in(MEGATRON), args, 0);
+        o = of(&f, MT_ROLE_OPTIM_STATE);
+        MT_ASSERT(o != NULL);
+        if (o->known != (cases[i].why == NULL) || o->bytes != cases[i].bytes ||
+            (o->bytes != 0 && o->at_most != cases[i].at_most))
+            MT_FAIL_AT("%s: %llu, not %llu: %s", cases[i].more, (unsigned long long)o->bytes,
+                       (unsigned long long)cases[i].bytes, o->text);
+        if (cases[i].why != NULL)
+            MT_CHECK_HAS(o->text, cases[i].why);
+        done(&f);
+    }
+}
+
+/* Megatron-Bridge's adapters: 16-bit, on fused projections, divided by tensor parallel in both of their matrices. */
+MT_TEST(adapters_of_megatron)
+{
+    const uint64_t attention = UINT64_C(8) * 8 * ((1024 + 3072) + 2048), mlp = UINT64_C(8) * 8 * ((1024 + 8192) + 5120);
+    const struct {
+        const char *args;
+        uint64_t params;
+        const char *why;
+    } cases[] = {
+        {"actor_rollout_ref.model.lora.target_modules=[linear_qkv,linear_proj,linear_fc1,linear_fc2]", attention + mlp, NULL},
+        {"actor_rollout_ref.model.lora.target_modules=[linear_qkv,linear_proj]", attention, NULL},
+        {"actor_rollout_ref.model.lora.target_modules=all-linear", 0, "the layers named for them"},
+        {"actor_rollout_ref.model.lora.target_modules=[linear_fc1] actor_rollout_ref.model.lora.type=dora", 0, "of this type"},
+        {"actor_rollout_ref.model.lora.target_modules=[linear_fc1] --num-experts 16 --moe-ffn-hidden-size 768 "
+         "--expert-model-parallel-size 4",
+         0, "Megatron's of experts"},
+        {"", attention + mlp, NULL}, /* verl's default: all four */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char args[1024];
+        struct found f;
+        const struct mt_expect *p, *g, *o;
+        (void)snprintf(args, sizeof args, "%sactor_rollout_ref.model.lora.rank=8 %s", ONE_STAGE, cases[i].args);
+        f = look(training_in(MEGATRON), args, 0);
+        p = of(&f, MT_ROLE_PARAM);
+        g = of(&f, MT_ROLE_GRAD);
+        o = of(&f, MT_ROLE_OPTIM_STATE);
+        MT_ASSERT(p != NULL && g != NULL && o != NULL);
+        if (cases[i].why != NULL) {
+            MT_CHECK(!g->known && !o->known);
+            MT_CHECK_HAS(g->text, cases[i].why);
+        } else if (p->bytes != ALL8 + cases[i].params || g->bytes != 2 * cases[i].params ||
+                   o->bytes != 6 * cases[i].params / 8) {
+            MT_FAIL_AT("%s: %llu %llu %llu: %s", cases[i].args, (unsigned long long)p->bytes, (unsigned long long)g->bytes,
+                       (unsigned long long)o->bytes, g->text);
+        }
+        done(&f);
+    }
+}
+
+/* A job that divides nothing: no factors of one in its formulas. */
+MT_TEST(factors_of_one_are_not_said)
+{
+    struct found f = look(training_in(MEGATRON),
+                          FLAGS "--pipeline-model-parallel-size 1 --tensor-model-parallel-size 1 WORLD_SIZE=1 "
+                                "--num-experts 16 --moe-ffn-hidden-size 768 --expert-model-parallel-size 1 --optimizer sgd",
+                          0);
+    MT_ASSERT(of(&f, MT_ROLE_PARAM) != NULL && of(&f, MT_ROLE_GRAD) != NULL && of(&f, MT_ROLE_OPTIM_STATE) != NULL);
+    for (unsigned i = 0; i < 3; i++) {
+        static const enum mt_role roles[] = {MT_ROLE_PARAM, MT_ROLE_GRAD, MT_ROLE_OPTIM_STATE};
+        const struct mt_expect *e = of(&f, roles[i]);
+        if (strstr(e->text, "/ 1") != NULL || strstr(e->text, " 1 x") != NULL || !e->known)
+            MT_FAIL_AT("%s", e->text);
+    }
+    MT_CHECK_HAS(of(&f, MT_ROLE_PARAM)->text, " parameters + 301989888 of experts) x 2 bytes");
     done(&f);
 }
 
@@ -532,6 +720,9 @@ MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(by_the_shape_of_the_model) MT_RUN(by_the_measured_parameters)
             MT_RUN(more_than_expected_names_the_bytes) MT_RUN(what_is_missing_is_said) MT_RUN(optimizers) MT_RUN(adapters_alone)
-                MT_RUN(experts_by_family) MT_RUN(deepspeed_by_stage) MT_RUN(deepspeed_says_what_is_missing)
-                    MT_RUN(pipeline_stages) MT_RUN(experts_over_ranks) MT_RUN(an_engine) MT_RUN(moved_out_between_phases)
-                        MT_RUN(a_state_alone_expects_nothing) MT_RUN(out_of_memory_while_multiplying) MT_RUN(rules_done))
+                MT_RUN(adapters_of_experts_and_latent_attention) MT_RUN(all_of_it_on_the_host) MT_RUN(experts_by_family)
+                    MT_RUN(deepspeed_by_stage) MT_RUN(deepspeed_says_what_is_missing) MT_RUN(pipeline_stages)
+                        MT_RUN(experts_over_ranks) MT_RUN(layers_that_predict_further_tokens) MT_RUN(optimizer_of_megatron)
+                            MT_RUN(adapters_of_megatron) MT_RUN(factors_of_one_are_not_said) MT_RUN(an_engine)
+                                MT_RUN(moved_out_between_phases) MT_RUN(a_state_alone_expects_nothing)
+                                    MT_RUN(out_of_memory_while_multiplying) MT_RUN(rules_done))

@@ -172,9 +172,9 @@ MT_TEST(paths_match_by_whole_components)
                  "train_actor/- marked phase.verl.fsdp_workers.update_actor");
     MT_CHECK_STR(alone("verl/workers/fsdp_workers.py:update_actor"),
                  "train_actor/- marked phase.verl.fsdp_workers.update_actor");
-    MT_CHECK_STR(alone("/home/u/myverl/workers/fsdp_workers.py:update_actor"), "unattributed/- none method.no_signature");
-    MT_CHECK_STR(alone("/home/u/xverl/workers/fsdp_workers.py:update_actor"), "unattributed/- none method.no_signature");
-    MT_CHECK_STR(alone("/home/u/fsdp_workers.py:update_actor"), "unattributed/- none method.no_signature");
+    MT_CHECK_STR(alone("/home/u/myverl/workers/fsdp_workers.py:update_actor"), "train_actor/- low name.update_actor");
+    MT_CHECK_STR(alone("/home/u/xverl/workers/fsdp_workers.py:update_actor"), "train_actor/- low name.update_actor");
+    MT_CHECK_STR(alone("/home/u/fsdp_workers.py:update_actor"), "train_actor/- low name.update_actor");
     MT_CHECK_STR(alone("verl/workers/fsdp_workers.py:update_acto"), "unattributed/- none method.no_signature");
 }
 
@@ -192,6 +192,47 @@ MT_TEST(names_are_the_last_resort)
     MT_CHECK_STR(alone("<eval_with_key>.3:forward|" UPDATE_ACTOR), "train_actor/forward low method.by_name_forward");
     MT_CHECK_STR(alone("??:forward"), "unattributed/- none method.no_signature");
     MT_CHECK_STR(alone(""), "unattributed/- none method.no_stack");
+}
+
+/* Names of functions in the job's own code: nothing that a rule matches, no package, no PyTorch; a folder called torch may be the job's. */
+MT_TEST(names_of_own_functions)
+{
+    MT_CHECK_STR(alone("/job/torch/loop.py:sync_weights|" MAIN), "weight_sync/- low name.sync_weights");
+    MT_CHECK_STR(alone(CALL "|/job/loop.py:compute_ref_log_prob|" MAIN), "logp_ref/forward low phase.torch.module._call_impl");
+    MT_CHECK_STR(alone(CALL "|/job/loop.py:update_policy|" MAIN), "train_actor/forward low phase.torch.module._call_impl");
+    MT_CHECK_STR(alone(STEP "|/job/loop.py:update_policy|" MAIN),
+                 "train_actor/optimizer inferred phase.torch.optimizer.wrapper");
+    MT_CHECK_STR(alone(LOG_PROB "|/job/loop.py:update_policy|" MAIN),
+                 "logp_old/- marked phase.verl.fsdp_workers.compute_log_prob");
+    MT_CHECK_STR(alone("/v/site-packages/x/loop.py:sync_weights|" MAIN), "unattributed/- none method.no_signature");
+    MT_CHECK_STR(alone("/src/pytorch/torch/x.py:sync_weights|" MAIN), "unattributed/- none method.no_signature");
+    MT_CHECK_STR(alone("<frozen x>:sync_weights|" MAIN), "unattributed/- none method.no_signature");
+    /* with gradients they may be anything */
+    MT_CHECK_STR(alone(CALL "|/job/loop.py:generate|" MAIN), "unattributed/forward marked phase.torch.module._call_impl");
+    MT_CHECK_STR(alone(CALL "|/job/loop.py:compute_log_prob|" MAIN),
+                 "unattributed/forward marked phase.torch.module._call_impl");
+}
+
+#define WRAPPER "/v/site-packages/torch/utils/_contextlib.py:decorate_context"
+
+MT_TEST(functions_without_gradients)
+{
+    MT_CHECK_STR(alone(CALL "|/job/loop.py:score|" WRAPPER "|" MAIN), "infer/forward inferred phase.torch.module._call_impl");
+    MT_CHECK_STR(alone(CALL "|/job/loop.py:score|/v/torch/autograd/grad_mode.py:decorate_context|" MAIN),
+                 "infer/forward inferred phase.torch.module._call_impl");
+    MT_CHECK_STR(alone(CALL "|/job/loop.py:generate|" WRAPPER "|" MAIN),
+                 "rollout.generate/forward inferred phase.torch.module._call_impl");
+    MT_CHECK_STR(alone(CALL "|/job/m.py:step|" WRAPPER "|/job/loop.py:generate|" MAIN),
+                 "rollout.generate/forward inferred phase.torch.module._call_impl");
+    MT_CHECK_STR(alone(CALL "|" LOG_PROB "|" WRAPPER "|" MAIN), "logp_old/forward marked phase.torch.module._call_impl");
+    /* a wrapper of another library; nothing is run; a backward pass below it: enable_grad; a frozen part of a larger pass */
+    MT_CHECK_STR(alone(CALL "|/job/loop.py:score|/job/_contextlib.py:decorate_context|" MAIN),
+                 "unattributed/forward marked phase.torch.module._call_impl");
+    MT_CHECK_STR(alone("/job/loop.py:generate|" WRAPPER "|" MAIN), "unattributed/- none method.no_signature");
+    MT_CHECK_STR(alone(MAKE_GRADS "|" BACKWARD "|" CALL "|/job/loop.py:generate|" WRAPPER "|" MAIN),
+                 "train/backward inferred phase.torch.autograd._make_grads");
+    MT_CHECK_STR(alone(CALL "|/job/loop.py:score|" WRAPPER "|" CALL "|" MAIN),
+                 "unattributed/forward marked phase.torch.module._call_impl");
 }
 
 /* Many different verdicts: more than 16 bits number them. */
@@ -252,5 +293,5 @@ MT_MAIN(MT_RUN(certain_backward_needs_the_engine) MT_RUN(outermost_only_counts_o
             MT_RUN(recompute_and_gradient_reduce_in_backward) MT_RUN(innermost_sub_phase_wins)
                 MT_RUN(markers_that_tell_more_than_forward) MT_RUN(outermost_coarse_phase_wins_but_for_exceptions)
                     MT_RUN(containers_and_unverified_rows) MT_RUN(paths_match_by_whole_components)
-                        MT_RUN(names_are_the_last_resort) MT_RUN(more_than_65535_kinds_of_stacks)
-                            MT_RUN(stack_ids_out_of_range_say_nothing))
+                        MT_RUN(names_are_the_last_resort) MT_RUN(names_of_own_functions) MT_RUN(functions_without_gradients)
+                            MT_RUN(more_than_65535_kinds_of_stacks) MT_RUN(stack_ids_out_of_range_say_nothing))

@@ -21,7 +21,7 @@ MT_TEST(phase_ids_are_stable)
 MT_TEST(built_in_rules_are_whole)
 {
     struct mt_phase_rules *r = NULL;
-    uint32_t n, rows = 0, unverified = 0, methods = 0;
+    uint32_t n, rows = 0, names = 0, unverified = 0, methods = 0;
     MT_ASSERT(mt_phase_rules_load(&r, NULL, 0, NULL, NULL) == MT_OK);
     n = mt_phase_rules_count(r);
     MT_CHECK(mt_phase_rule_at(r, 0) == NULL);
@@ -29,14 +29,16 @@ MT_TEST(built_in_rules_are_whole)
     MT_CHECK(mt_phase_rule_at(r, n + 1) == NULL);
     for (uint32_t i = 1; i <= n; i++) {
         const struct mt_phase_rule *x = mt_phase_rule_at(r, i);
-        rows += x->level != '*' && x->level != 'A';
+        rows += x->level != '*' && x->level != 'A' && x->level != 'N';
+        names += x->level == 'N';
         methods += x->level == '*';
-        unverified += x->status == 'U' && x->level != '*' && x->level != 'A';
+        unverified += x->status == 'U' && x->level != '*' && x->level != 'A' && x->level != 'N';
         MT_CHECK(x->source[0] != '\0');
         MT_CHECK((strncmp(x->id, "method.", 7) == 0) == (x->level == '*'));
     }
     MT_CHECK_EQ(rows, 855);
     MT_CHECK_EQ(unverified, 25);
+    MT_CHECK(names >= 20);
     MT_CHECK(methods >= 8);
     mt_phase_rules_free(r);
     mt_phase_rules_free(NULL);

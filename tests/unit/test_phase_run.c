@@ -43,6 +43,76 @@ MT_TEST(forward_only_stays_unattributed)
     done(&m);
 }
 
+#define NO_GRAD "/v/site-packages/torch/utils/_contextlib.py:decorate_context"
+
+/* What runs without gradients is no training, whatever stands around it, and nothing inherits that from it. */
+MT_TEST(a_pass_without_gradients_is_no_training)
+{
+    struct made m;
+    start(&m);
+    for (int step = 0; step < 2; step++) {
+        alloc(&m, CALL "|/job/loop.py:generate|" NO_GRAD "|" MAIN); /* 0, 6 */
+        alloc(&m, "/job/loop.py:generate|" NO_GRAD "|" MAIN);
+        alloc(&m, CALL "|/job/loop.py:score|" NO_GRAD "|" MAIN); /* 2, 8 */
+        alloc(&m, "/job/loop.py:cross_entropy|/job/loop.py:score|" NO_GRAD "|" MAIN);
+        alloc(&m, CALL "|" MAIN);
+        alloc(&m, MAKE_GRADS "|" BACKWARD "|" MAIN); /* 5, 11 */
+    }
+    MT_ASSERT(run(&m, false));
+    for (uint32_t i = 0; i < 12; i += 6) {
+        SAYS(m, i, "rollout.generate/forward inferred phase.torch.module._call_impl");
+        SAYS(m, i + 1, "rollout.generate/- inferred name.generate");
+        SAYS(m, i + 2, "infer/forward inferred phase.torch.module._call_impl");
+        SAYS(m, i + 3, "infer/forward low method.by_name_forward");
+        SAYS(m, i + 4,
+             i == 0 ? "train/forward inferred phase.torch.module._call_impl"
+                    : "train/forward carried phase.torch.module._call_impl");
+        SAYS(m, i + 5, "train/backward inferred phase.torch.autograd._make_grads");
+        for (uint32_t k = 0; k < 6; k++)
+            MT_CHECK_EQ(mt_attr_no_grad(m.at[i + k]), k < 4);
+    }
+    done(&m);
+}
+
+/* enable_grad has the same wrapper: a function that asks for gradients is not without, nor is the only one that can have had any. */
+MT_TEST(the_wrapper_alone_proves_nothing)
+{
+    struct made m;
+    start(&m);
+    alloc(&m, CALL "|/job/loop.py:train|" NO_GRAD "|" MAIN);
+    alloc(&m, MAKE_GRADS "|" BACKWARD "|/job/loop.py:train|" NO_GRAD "|" MAIN);
+    alloc(&m, CALL "|/job/loop.py:score|" NO_GRAD "|" MAIN); /* another one may be without */
+    alloc(&m, CALL "|" MAIN);
+    MT_ASSERT(run(&m, false));
+    SAYS(m, 0, "train/forward inferred phase.torch.module._call_impl");
+    SAYS(m, 2, "infer/forward inferred phase.torch.module._call_impl");
+    SAYS(m, 3, "train/forward carried phase.torch.module._call_impl");
+    done(&m);
+    start(&m);
+    alloc(&m, CALL "|/job/loop.py:loss_of|" NO_GRAD "|" MAIN);
+    alloc(&m, MAKE_GRADS "|" BACKWARD "|" MAIN);
+    MT_ASSERT(run(&m, false));
+    SAYS(m, 0, "train/forward inferred phase.torch.module._call_impl");
+    done(&m);
+}
+
+/* A range that the job marks says more than what its functions are called. */
+MT_TEST(annotations_win_over_names)
+{
+    struct made m;
+    start(&m);
+    alloc_at(&m, 10, CALL "|/job/loop.py:generate|" NO_GRAD "|" MAIN);
+    alloc_at(&m, 20, CALL "|/job/loop.py:generate|" NO_GRAD "|" MAIN);
+    alloc_at(&m, 30, "/job/loop.py:go|" MAIN);
+    range(&m, "testing", 15, 25);
+    range(&m, "generate", 28, 35);
+    MT_ASSERT(run(&m, true));
+    SAYS(m, 0, "rollout.generate/forward inferred phase.torch.module._call_impl");
+    SAYS(m, 1, "eval/forward marked phase.torch.module._call_impl");
+    SAYS(m, 2, "rollout.generate/- marked range.python.generate");
+    done(&m);
+}
+
 MT_TEST(loss_trains_when_there_is_a_backward)
 {
     struct made m;
@@ -449,7 +519,8 @@ MT_TEST(blocks_of_a_public_verl_snapshot)
     mt_trace_free(t);
 }
 
-MT_MAIN(MT_RUN(training_is_implied_and_carried) MT_RUN(forward_only_stays_unattributed)
+MT_MAIN(MT_RUN(training_is_implied_and_carried) MT_RUN(forward_only_stays_unattributed) MT_RUN(
+    a_pass_without_gradients_is_no_training) MT_RUN(the_wrapper_alone_proves_nothing) MT_RUN(annotations_win_over_names)
             MT_RUN(loss_trains_when_there_is_a_backward) MT_RUN(backward_never_belongs_to_rollout_or_logp)
                 MT_RUN(set_up_is_not_carried_into_training) MT_RUN(set_up_ends_where_the_model_runs)
                     MT_RUN(an_interruption_ends) MT_RUN(marks_of_one_event_are_not_carried)

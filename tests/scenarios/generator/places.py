@@ -408,6 +408,7 @@ plain = dict(
     hf,
     init=(SCRIPT + ":212 <module>", MODULE + ":1340 to", MODULE + ":942 _apply", MODULE + ":1326 convert"),
     generate=None, eval=(SCRIPT + ":300 <module>",),
+    logp_old=(SCRIPT + ":230 <module>", "torch/utils/_contextlib.py:116 decorate_context", SCRIPT + ":90 compute_log_prob"),
     train_actor=(SCRIPT + ":240 <module>",),
     micro={"train_actor": (SCRIPT + ":120 training_step",)},
     logprob=("torch/nn/functional.py:3494 cross_entropy",), entropy=("torch/nn/functional.py:3494 cross_entropy",),
