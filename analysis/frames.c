@@ -241,6 +241,25 @@ enum mt_site_kind mt_stack_site(const struct mt_trace *t, struct mt_file_kinds *
     return first ? MT_SITE_CPP : MT_SITE_NONE;
 }
 
+/* The function that a frame is in: of <genexpr>, <listcomp>, <lambda> the one around it in the same file, if that follows. */
+static const char *function_of(const struct mt_trace *t, mt_stack_id s, mt_frame_id id)
+{
+    const struct mt_frame *f = &t->frames.p[id];
+    bool seen = false;
+    for (mt_stack_id i = s; i != 0; i = t->stacks.p[i].parent) {
+        const struct mt_frame *g = &t->frames.p[t->stacks.p[i].frame];
+        const char *name = mt_str(t, g->name);
+        seen = seen || t->stacks.p[i].frame == id;
+        if (!seen || (mt_file_kind(NULL, t, g->file) & (MT_FILE_PYTHON | MT_FILE_INTERNAL)) != MT_FILE_PYTHON)
+            continue;
+        if (g->file != f->file)
+            break;
+        if (name[0] != '<' || strcmp(name, "<module>") == 0)
+            return name;
+    }
+    return mt_str(t, f->name);
+}
+
 char *mt_stack_label(const struct mt_trace *t, mt_stack_id s, char *buf, size_t cap)
 {
     mt_frame_id id;
@@ -251,7 +270,7 @@ char *mt_stack_label(const struct mt_trace *t, mt_stack_id s, char *buf, size_t 
     int len;
     if (kind == MT_SITE_PYTHON) {
         mt_frame_describe(t, id, &v);
-        (void)snprintf(buf, cap, "%s:%u %s", v.file, v.line, v.name);
+        (void)snprintf(buf, cap, "%s:%u %s", v.file, v.line, v.name[0] == '<' ? function_of(t, s, id) : v.name);
     } else if (kind == MT_SITE_AUTOGRAD && autograd_node(mt_str(t, f->name), mt_str_len(t, f->name), &node, &len)) {
         (void)snprintf(buf, cap, "autograd %.*s", len, node);
     } else if (kind == MT_SITE_CPP) {

@@ -275,8 +275,13 @@ static void peak_sentence(const struct mt_books *b, struct mt_sentence *s, struc
             held[l->rows.p[i].holder] += (uint64_t)l->rows.p[i].bytes;
     for (int h = 0; h < MT_HOLD_COUNT; h++)
         any += held[h];
-    mt_words_add(s, "No allocation failed%s: %.*s was fullest with %s", j->ooms.n != 0 ? " for good" : "", short_name(l),
-                 l->name, mt_words_bytes(b1, most));
+    if (j->ooms.n == 0)
+        mt_words_add(s, "No allocation failed: ");
+    else if (j->ooms.n == 1)
+        mt_words_add(s, "One allocation failed and the job went on: ");
+    else
+        mt_words_add(s, "%llu allocations failed and the job went on: ", (unsigned long long)j->ooms.n);
+    mt_words_add(s, "%.*s was fullest with %s", short_name(l), l->name, mt_words_bytes(b1, most));
     if (l->capacity != 0)
         mt_words_add(s, " of %s", mt_words_bytes(b2, l->capacity));
     if (phase != NULL && phase->phase != MT_PH_UNATTRIBUTED)

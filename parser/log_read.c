@@ -81,7 +81,7 @@ static size_t prefix_of(const char *s)
     int depth = 0;
     if (*s != '(' && *s != '[')
         return 0;
-    for (size_t i = 0; s[i] != '\0' && i < 256; i++) {
+    for (size_t i = 0; i < 256 && s[i] != '\0'; i++) {
         depth += (s[i] == '(' || s[i] == '[') - (s[i] == ')' || s[i] == ']');
         if (depth == 0)
             return i + 1;

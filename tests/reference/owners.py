@@ -37,6 +37,16 @@ def label_of(frame):
     return "%s:%d %s" % (short(frame["filename"]), frame["line"], frame["name"])
 
 
+def label_within(frames):
+    """Of the first; a generator expression and the like goes by the name of the function around it in the same file."""
+    for frame in frames:
+        if frame["filename"] != frames[0]["filename"]:
+            break
+        if not frame["name"].startswith("<") or frame["name"] == "<module>":
+            return "%s:%d %s" % (short(frames[0]["filename"]), frames[0]["line"], frame["name"])
+    return label_of(frames[0])
+
+
 def owner(frames):
     """(key, label): stacks with the same key are one owner."""
     if not frames:
@@ -46,7 +56,7 @@ def owner(frames):
     if not kept:
         kept = python[:1]
     if kept:
-        return (tuple((f["filename"], f["line"], f["name"]) for f in kept), label_of(kept[0]))
+        return (tuple((f["filename"], f["line"], f["name"]) for f in kept), label_within(kept))
     for frame in frames:
         found = AUTOGRAD.search(frame["name"] or "")
         if found:
