@@ -24,7 +24,7 @@ static bool ends(const char *s, uint32_t n, const char *tail)
 
 bool mt_file_is_python(const char *file, uint32_t n)
 {
-    return ends(file, n, ".py") || (n > 0 && file[0] == '<') || has(file, n, "/ipykernel_");
+    return ends(file, n, ".py") || (n > 0 && file[0] == '<') || has(file, n, "/ipykernel_") || has(file, n, "\\ipykernel_");
 }
 
 static bool is_relay(const char *f, uint32_t n)

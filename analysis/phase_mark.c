@@ -73,12 +73,6 @@ static bool path_ends(const char *s, uint32_t n, const char *suffix, uint32_t le
     return true;
 }
 
-static bool is_python(const char *s, uint32_t n)
-{
-    return (n >= 3 && memcmp(s + n - 3, ".py", 3) == 0) || (n != 0 && s[0] == '<') || has(s, n, "/ipykernel_") ||
-           has(s, n, "\\ipykernel_");
-}
-
 /* SomethingBackward0::apply, SomethingBackward1_copy::apply */
 static bool is_backward_node(const char *s, uint32_t n)
 {
@@ -220,7 +214,7 @@ static void mark_frame(const struct mt_phaser *p, const struct names *t, const s
     const char *name = mt_str(p->t, f->name), *file = mt_str(p->t, f->file);
     uint32_t n = mt_str_len(p->t, f->name), file_n = mt_str_len(p->t, f->file);
     memset(m, 0, sizeof *m);
-    if (!is_python(file, file_n)) {
+    if (!mt_file_is_python(file, file_n)) {
         m->flags = is_engine(name, n) ? MK_ENGINE : 0;
         return;
     }

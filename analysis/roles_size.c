@@ -87,8 +87,9 @@ static uint32_t heads_of(const struct mt_rwork *k, uint64_t unit)
     uint32_t n = 0;
     for (uint32_t i = 0; i < t->segments.n; i++) {
         const struct mt_segment *g = &t->segments.p[i];
-        for (uint32_t b = g->first_block;
-             mt_segment_is_on(g, k->r->d->ordinal, k->r->d->kind) && b < g->first_block + g->n_blocks; b++) {
+        if (!mt_segment_is_on(g, k->r->d->ordinal, k->r->d->kind))
+            continue;
+        for (uint32_t b = g->first_block; b < g->first_block + g->n_blocks; b++) {
             uint64_t size = t->blocks.p[b].requested;
             n += t->blocks.p[b].state == MT_BLOCK_ACTIVE && size != 0 && size % (unit * LANES) == 0 &&
                  size / unit <= 2 * WIDEST && !is_candidate(k, size);

@@ -176,7 +176,9 @@ static void settle_skipped(struct mt_trace *t, struct mt_device *d)
         return;
     for (uint32_t i = 0; i < t->segments.n; i++) {
         const struct mt_segment *s = &t->segments.p[i];
-        for (uint32_t k = s->first_block; mt_segment_is_on(s, d->ordinal, d->kind) && k < s->first_block + s->n_blocks; k++)
+        if (!mt_segment_is_on(s, d->ordinal, d->kind))
+            continue;
+        for (uint32_t k = s->first_block; k < s->first_block + s->n_blocks; k++)
             if (t->blocks.p[k].state == MT_BLOCK_PENDING_FREE)
                 return;
     }
