@@ -321,6 +321,7 @@ unsigned mt_job_caveats(const struct mt_report *r, struct mt_caveat *out, unsign
         }
     }
     statuses(j, out, &n, max);
+    n = mt_torch_caveats(j, out, n, max);
     losses(j, out, &n, max);
     ledger_caveats(j, out, &n, max);
     for (uint32_t i = 0; i < j->processes.n; i++) {

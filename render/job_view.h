@@ -43,6 +43,8 @@ unsigned mt_job_phase_sums(const struct mt_job *j, struct mt_phase_sum out[MT_PH
 
 /* Adds sentences about the recording; returns the new count. */
 unsigned mt_job_caveats(const struct mt_report *r, struct mt_caveat *out, unsigned n, unsigned max);
+/* The same of why snapshots are missing, as far as the recorder noted it; equal sentences of several processes are one (torch_notes.c). */
+unsigned mt_torch_caveats(const struct mt_job *j, struct mt_caveat *out, unsigned n, unsigned max);
 
 /* That the inputs are not of one job, and which belong together; or that the rank that failed is not among them; NULL = nothing says so. Then the same with what may be and is missing. */
 const char *mt_report_jobs(const struct mt_report *r);

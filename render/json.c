@@ -1,6 +1,7 @@
 /* The analysis as JSON for scripts. The names are documented in docs/json.md and stay stable; sizes are integers in bytes. */
 #include "render/job_view.h"
 #include "render/json_cause.h"
+#include "render/json_quality.h"
 #include "render/json_roles.h"
 #include "render/jsonw.h"
 #include "render/run_view.h"
@@ -25,15 +26,6 @@ static void frames(struct mt_jsonw *w, const struct mt_trace *t, mt_stack_id s)
         mt_jw_close(w, '}');
     }
     mt_jw_close(w, ']');
-}
-
-static void rank(struct mt_jsonw *w, const struct mt_trace *t)
-{
-    mt_jw_key(w, "rank");
-    if (t->meta.rank >= 0)
-        mt_jw_i(w, t->meta.rank);
-    else
-        mt_jw_null(w);
 }
 
 static void phase(struct mt_jsonw *w, enum mt_phase p, enum mt_phase sub)
@@ -115,7 +107,7 @@ static void snapshot_verdict(struct mt_jsonw *w, const struct mt_rank *k)
     mt_jw_ks(w, "kind", mt_verdict_kind_name(v->kind));
     phase(w, v->phase, v->sub);
     mt_jw_ks(w, "confidence", mt_conf_name(v->conf));
-    rank(w, k->trace);
+    mt_json_rank(w, k->trace);
     mt_jw_key(w, "device");
     if (k->analysis->devices.n != 0)
         mt_jw_i(w, k->analysis->devices.p[v->device].ordinal);
@@ -204,22 +196,13 @@ static void pools(struct mt_jsonw *w, const struct mt_device_analysis *d)
     mt_jw_close(w, ']');
 }
 
-static void by_conf(struct mt_jsonw *w, const uint64_t bytes[MT_CONF_COUNT])
-{
-    mt_jw_key(w, "bytes_by_confidence");
-    mt_jw_open(w, '{');
-    for (int c = MT_CONF_COUNT - 1; c >= 0; c--)
-        mt_jw_ku(w, mt_conf_name((enum mt_conf)c), bytes[c]);
-    mt_jw_close(w, '}');
-}
-
 static void device(struct mt_jsonw *w, const struct mt_report *r, const struct mt_rank *k, const struct mt_device_analysis *d)
 {
     bool curve = d->withheld == NULL;
     mt_jw_open(w, '{');
     mt_jw_ks(w, "input", k->trace->meta.input);
     mt_jw_ks(w, "member", k->trace->meta.member);
-    rank(w, k->trace);
+    mt_json_rank(w, k->trace);
     mt_jw_ki(w, "device", d->ordinal);
     mt_jw_ks(w, "kind", d->kind == MT_DEV_HOST ? "host" : "cuda");
     mt_jw_ku(w, "events", d->n_events);
@@ -272,7 +255,7 @@ static void device(struct mt_jsonw *w, const struct mt_report *r, const struct m
 
 static void where(struct mt_jsonw *w, const struct mt_rank *k, const struct mt_device_analysis *d)
 {
-    rank(w, k->trace);
+    mt_json_rank(w, k->trace);
     mt_jw_ki(w, "device", d->ordinal);
 }
 
@@ -296,7 +279,7 @@ static void phases(struct mt_jsonw *w, const struct mt_rank *k, const struct mt_
         mt_jw_known(w, "peak_inside_bytes", p->peak_inside_event != MT_NO_EVENT && d->withheld == NULL, p->peak_inside);
         mt_jw_ku(w, "retained_bytes", p->retained);
         mt_jw_ku(w, "at_focus_bytes", p->at_focus);
-        by_conf(w, p->by_conf);
+        mt_json_by_conf(w, p->by_conf);
         mt_jw_close(w, '}');
     }
 }
@@ -385,110 +368,6 @@ static void advice(struct mt_jsonw *w, const struct mt_report *r)
     }
 }
 
-static void counted(struct mt_jsonw *w, const char *key, const struct mt_trace *t, const struct mt_counted *c, uint32_t n)
-{
-    mt_jw_key(w, key);
-    mt_jw_open(w, '[');
-    for (uint32_t i = 0; i < n; i++) {
-        mt_jw_open(w, '{');
-        mt_jw_key(w, "name");
-        mt_jw_str(w, mt_str(t, c[i].name), mt_str_len(t, c[i].name));
-        mt_jw_ku(w, "count", c[i].n);
-        mt_jw_close(w, '}');
-    }
-    mt_jw_close(w, ']');
-}
-
-static void diagnoses(struct mt_jsonw *w, const struct mt_trace *t)
-{
-    mt_jw_key(w, "diagnoses");
-    mt_jw_open(w, '[');
-    for (uint32_t i = 0; i < t->diags.n; i++) {
-        mt_jw_open(w, '{');
-        mt_jw_ks(w, "level", t->diags.p[i].level == MT_DIAG_DAMAGE ? "damage" : "note");
-        mt_jw_known(w, "offset", t->diags.p[i].has_offset, t->diags.p[i].offset);
-        mt_jw_key(w, "text");
-        mt_jw_str(w, mt_str(t, t->diags.p[i].text), mt_str_len(t, t->diags.p[i].text));
-        mt_jw_close(w, '}');
-    }
-    mt_jw_close(w, ']');
-}
-
-static void quality_of(struct mt_jsonw *w, const struct mt_rank *k)
-{
-    const struct mt_trace *t = k->trace;
-    mt_jw_open(w, '{');
-    mt_jw_ks(w, "input", t->meta.input);
-    mt_jw_ks(w, "member", t->meta.member);
-    rank(w, t);
-    mt_jw_kb(w, "damaged", t->damaged);
-    mt_jw_key(w, "devices");
-    mt_jw_open(w, '[');
-    for (uint32_t i = 0; i < k->analysis->devices.n; i++) {
-        const struct mt_device_analysis *d = &k->analysis->devices.p[i];
-        const struct mt_device *v = &t->devices.p[d->device];
-        mt_jw_open(w, '{');
-        mt_jw_ki(w, "device", d->ordinal);
-        mt_jw_known(w, "ring_max_entries", v->ring_max_entries != 0, v->ring_max_entries);
-        mt_jw_key(w, "ring_overflowed");
-        if (v->ring_overflowed < 0)
-            mt_jw_null(w);
-        else
-            mt_jw_b(w, v->ring_overflowed != 0);
-        mt_jw_ku(w, "unmatched_frees", d->n_unmatched_frees);
-        mt_jw_ku(w, "double_allocations", d->n_double_allocs);
-        mt_jw_ku(w, "events_with_stack", v->n_with_stack);
-        mt_jw_ku(w, "events_with_time", v->n_with_time);
-        mt_jw_ku(w, "unattributed_bytes", d->unattributed_bytes);
-        by_conf(w, d->by_conf);
-        mt_jw_close(w, '}');
-    }
-    mt_jw_close(w, ']');
-    mt_jw_ku(w, "optimizer_annotation_allocations", k->analysis->annotation_checked);
-    mt_jw_ku(w, "optimizer_annotation_agreed", k->analysis->annotation_agreed);
-    counted(w, "unknown_keys", t, t->unknown_keys.p, t->unknown_keys.n);
-    counted(w, "unknown_actions", t, t->unknown_actions.p, t->unknown_actions.n);
-    diagnoses(w, t);
-    mt_jw_close(w, '}');
-}
-
-static void quality_of_driver(struct mt_jsonw *w, const struct mt_trace *t)
-{
-    mt_jw_open(w, '{');
-    mt_jw_ks(w, "input", t->meta.input);
-    mt_jw_ks(w, "member", t->meta.member);
-    rank(w, t);
-    mt_jw_kb(w, "damaged", t->damaged);
-    diagnoses(w, t);
-    mt_jw_close(w, '}');
-}
-
-static void quality(struct mt_jsonw *w, const struct mt_report *r)
-{
-    mt_jw_key(w, "quality");
-    mt_jw_open(w, '{');
-    mt_jw_kb(w, "damaged", mt_report_damaged(r));
-    mt_jw_ku(w, "ignored_files", r->n_ignored);
-    mt_jw_key(w, "unreadable");
-    mt_jw_open(w, '[');
-    for (uint32_t i = 0; i < r->n_unread; i++) {
-        mt_jw_open(w, '{');
-        mt_jw_ks(w, "name", r->unread[i].name);
-        mt_jw_ks(w, "message", r->unread[i].message);
-        mt_jw_close(w, '}');
-    }
-    mt_jw_close(w, ']');
-    mt_json_jobs(w, r->jobs);
-    mt_jw_key(w, "inputs");
-    mt_jw_open(w, '[');
-    for (uint32_t i = 0; r->job != NULL && i < r->job->drivers.n; i++)
-        quality_of_driver(w, r->job->drivers.p[i]);
-    for (uint32_t i = 0; i < r->n_ranks; i++)
-        quality_of(w, &r->ranks[i]);
-    mt_jw_close(w, ']');
-    mt_jw_close(w, '}');
-}
-
 static uint32_t n_drivers(const struct mt_report *r) { return r->job != NULL ? r->job->drivers.n : 0; }
 
 static void provenance(struct mt_jsonw *w, const struct mt_report *r)
@@ -514,7 +393,7 @@ static void provenance(struct mt_jsonw *w, const struct mt_report *r)
         mt_jw_known(w, "input_bytes", m->input_bytes != 0, m->input_bytes);
         mt_jw_ku(w, "decoded_bytes", m->bytes);
         mt_jw_ks(w, "sha256", m->sha256[0] ? m->sha256 : NULL);
-        rank(w, t);
+        mt_json_rank(w, t);
         mt_jw_close(w, '}');
     }
     mt_jw_close(w, ']');
@@ -563,7 +442,7 @@ void mt_render_json(const struct mt_report *r, struct mt_out *o)
     if (r->job != NULL)
         mt_json_job(w, r->job);
     mt_json_run(w, r);
-    quality(w, r);
+    mt_json_quality(w, r);
     provenance(w, r);
     mt_jw_close(w, '}');
     mt_putc(o, '\n');
