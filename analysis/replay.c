@@ -360,6 +360,19 @@ static int withhold(struct mt_replay *r, const struct run *u, uint64_t i)
     return r->out->withheld != NULL;
 }
 
+/* PyTorch writes both events of every free, one behind the other unless another stream still uses the block: that is no waiting. */
+static bool ends_at_once(const struct mt_replay *r, const struct mt_event *e, uint64_t i)
+{
+    const struct mt_event *before = e->action == MT_ACT_FREE_COMPLETED && i > 0 ? mt_event_at(r->d, i - 1) : NULL;
+    return before != NULL && before->action == MT_ACT_FREE_REQUESTED && before->addr == e->addr;
+}
+
+static void wait_for(struct mt_device_analysis *o, int64_t pending)
+{
+    if (pending > 0 && (uint64_t)pending > o->pending_peak)
+        o->pending_peak = (uint64_t)pending;
+}
+
 int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
 {
     struct mt_device_analysis *o = r->out;
@@ -404,6 +417,8 @@ int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
                 mt_tl_advance(tl + k, x, u->rows, o->phases.n, (uint64_t)u->total, u->pending > 0 ? (uint64_t)u->pending : 0,
                               (uint64_t)u->reserved);
         }
+        if (!ends_at_once(r, e, i))
+            wait_for(o, u->pending);
         if (!step(r, u, e, i, a))
             goto out;
         if ((uint64_t)u->total > MAX_TOTAL || (uint64_t)u->reserved > MAX_TOTAL || /* negative ones too */
@@ -422,8 +437,6 @@ int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
         }
         if ((uint64_t)u->reserved > o->reserved_peak)
             o->reserved_peak = (uint64_t)u->reserved;
-        if (u->pending > 0 && (uint64_t)u->pending > o->pending_peak)
-            o->pending_peak = (uint64_t)u->pending;
         p = &o->phases.p[row];
         if ((uint64_t)u->total > p->peak_inside) {
             p->peak_inside = (uint64_t)u->total;
@@ -433,6 +446,7 @@ int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
             mt_tl_event(tl + k, u->rows, o->phases.n, (uint64_t)u->total, u->pending > 0 ? (uint64_t)u->pending : 0,
                         (uint64_t)u->reserved, row);
     }
+    wait_for(o, u->pending);
     if (r->d->events.n > 0)
         o->phases.p[u->row].retained = u->rows[u->row] > 0 ? (uint64_t)u->rows[u->row] : 0;
     for (unsigned k = 0; k < n_tl; k++)

@@ -1,74 +1,11 @@
-/* fake_app_nvtx.c -- ranges and marks, as the header-only NVTX 3 client does them: at the first call it loads
- * NVTX_INJECTION64_PATH and lets it fill the tables of function pointers. No NVTX header is needed here. */
+/* fake_app_nvtx.c -- ranges and marks of the fake application. No NVTX header is needed here. */
 #include "fake_app.h"
+#include "fake_nvtx.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef void (*fn)(void);
-enum { CORE = 1, CORE2 = 5 };
-enum { MARK_A = 2, START_A = 5, END = 7, PUSH_A = 9, POP = 11, CORE_N = 16 };
-enum { D_MARK = 1, D_START = 2, D_END = 3, D_PUSH = 4, D_POP = 5, D_STRING = 10, D_CREATE = 12, CORE2_N = 16 };
-
-static fn core[CORE_N], core2[CORE2_N];
-static fn *core_table[CORE_N + 1], *core2_table[CORE2_N + 1];
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-_Static_assert(sizeof(struct nvtx_attributes) == 48, "layout of nvtxEventAttributes_t");
-
-static int module_table(int module, fn ***out, unsigned *size)
-{
-    if (module != CORE && module != CORE2)
-        return 0;
-    if (out)
-        *out = module == CORE ? core_table : core2_table;
-    if (size)
-        *size = CORE_N; /* both have as many */
-    return 1;
-}
-
-static const struct {
-    size_t size;
-    int (*table)(int, fn ***, unsigned *);
-} export_callbacks = {sizeof export_callbacks, module_table};
-
-static void set_version(uint32_t v) { (void)v; }
-static const struct {
-    size_t size;
-    uint32_t version, reserved;
-    void (*set)(uint32_t);
-} export_version = {sizeof export_version, 3, 0, set_version};
-
-static const void *export_table(uint32_t id)
-{
-    return id == 1 ? (const void *)&export_callbacks : id == 3 ? (const void *)&export_version : NULL;
-}
-
-static void load(void)
-{
-    const char *path = getenv("NVTX_INJECTION64_PATH");
-    for (unsigned i = 1; i < CORE_N; i++)
-        core_table[i] = &core[i];
-    for (unsigned i = 1; i < CORE2_N; i++)
-        core2_table[i] = &core2[i];
-    void *lib = path && *path ? dlopen(path, RTLD_LAZY) : NULL;
-    void *p = lib ? dlsym(lib, "InitializeInjectionNvtx2") : NULL;
-    int (*init)(const void *(*)(uint32_t)) = NULL;
-    memcpy(&init, &p, sizeof p);
-    if (!init || !init(export_table)) { /* as the client: it does nothing from now on */
-        memset(core, 0, sizeof core);
-        memset(core2, 0, sizeof core2);
-    }
-}
-
-static fn get(const fn *table, unsigned i)
-{
-    pthread_once(&once, load);
-    return table[i];
-}
 
 /* The domain that the next ranges belong to; NULL = the default one, with the plain functions. */
 static struct {
@@ -76,6 +13,8 @@ static struct {
     char name[64];
     bool on;
 } domain;
+_Static_assert(sizeof(struct nvtx_attributes) == 48, "layout of nvtxEventAttributes_t");
+
 static __thread uint64_t open_range[32];
 static __thread unsigned n_open;
 
@@ -101,7 +40,7 @@ typedef void *(*string_d)(void *, const char *);
 void nvtx_push(const char *name)
 {
     struct nvtx_attributes a = text(name);
-    fn f = domain.on ? get(core2, D_PUSH) : get(core, PUSH_A);
+    fake_nvtx_fn f = domain.on ? fake_nvtx_core2(NVTX_D_PUSH) : fake_nvtx_core(NVTX_PUSH_A);
     if (f && domain.on)
         CALL(push_d, f, domain.handle, &a);
     else if (f)
@@ -111,7 +50,7 @@ void nvtx_push(const char *name)
 
 void nvtx_pop(void)
 {
-    fn f = domain.on ? get(core2, D_POP) : get(core, POP);
+    fake_nvtx_fn f = domain.on ? fake_nvtx_core2(NVTX_D_POP) : fake_nvtx_core(NVTX_POP);
     if (f && domain.on)
         CALL(pop_d, f, domain.handle);
     else if (f)
@@ -122,7 +61,7 @@ void nvtx_pop(void)
 void nvtx_mark(const char *name)
 {
     struct nvtx_attributes a = text(name);
-    fn f = domain.on ? get(core2, D_MARK) : get(core, MARK_A);
+    fake_nvtx_fn f = domain.on ? fake_nvtx_core2(NVTX_D_MARK) : fake_nvtx_core(NVTX_MARK_A);
     if (f && domain.on)
         CALL(mark_d, f, domain.handle, &a);
     else if (f)
@@ -133,7 +72,7 @@ void nvtx_mark(const char *name)
 uint64_t nvtx_start(const char *name)
 {
     struct nvtx_attributes a = text(name);
-    fn f = domain.on ? get(core2, D_START) : get(core, START_A);
+    fake_nvtx_fn f = domain.on ? fake_nvtx_core2(NVTX_D_START) : fake_nvtx_core(NVTX_START_A);
     uint64_t id = !f ? 0 : domain.on ? CALL(start_d, f, domain.handle, &a) : CALL(start_a, f, name);
     app_told_range("range_start", name, domain.name, 0, id);
     return id;
@@ -141,7 +80,7 @@ uint64_t nvtx_start(const char *name)
 
 void nvtx_end(uint64_t id)
 {
-    fn f = domain.on ? get(core2, D_END) : get(core, END);
+    fake_nvtx_fn f = domain.on ? fake_nvtx_core2(NVTX_D_END) : fake_nvtx_core(NVTX_END);
     if (f && domain.on)
         CALL(end_d, f, domain.handle, id);
     else if (f)
@@ -168,7 +107,7 @@ static void s_end(const char *arg)
 
 static void s_domain(const char *arg)
 {
-    fn f = get(core2, D_CREATE);
+    fake_nvtx_fn f = fake_nvtx_core2(NVTX_D_CREATE);
     snprintf(domain.name, sizeof domain.name, "%s", arg);
     domain.on = *arg != 0;
     domain.handle = domain.on && f ? CALL(create_d, f, domain.name) : NULL;
@@ -177,7 +116,7 @@ static void s_domain(const char *arg)
 /* As python's nvtx package: the message is a string that was registered with the domain. */
 static void s_registered(const char *arg)
 {
-    fn f = get(core2, D_STRING), push = get(core2, D_PUSH), pop = get(core2, D_POP);
+    fake_nvtx_fn f = fake_nvtx_core2(NVTX_D_STRING), push = fake_nvtx_core2(NVTX_D_PUSH), pop = fake_nvtx_core2(NVTX_D_POP);
     struct nvtx_attributes a = text(NULL);
     a.message_type = 3;
     a.message = f ? CALL(string_d, f, domain.handle, arg) : NULL;

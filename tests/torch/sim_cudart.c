@@ -65,7 +65,10 @@ int cudaRuntimeGetVersion(int *version)
 
 int cudaDriverGetVersion(int *version) { return cuDriverGetVersion(version); }
 
-int cudaDeviceGetAttribute(int *value, int attribute, int device) { return cuDeviceGetAttribute(value, attribute, device); }
+int cudaDeviceGetAttribute(int *value, int attribute, int device)
+{
+    return sim_attribute(value, attribute) ? 0 : cuDeviceGetAttribute(value, attribute, device);
+}
 
 int cudaDeviceGetPCIBusId(char *text, int length, int device)
 {
@@ -102,9 +105,10 @@ struct prop {
     int regs_per_processor, managed, multi, group, atomics, ratio, pageable, concurrent_managed, preemption, registered,
         cooperative, cooperative_multi;
     size_t shared_optin;
+    int host_tables, managed_from_host, blocks_per_processor;
 };
 _Static_assert(offsetof(struct prop, total) == 288 && offsetof(struct prop, major) == 360 &&
-                   offsetof(struct prop, processors) == 388,
+                   offsetof(struct prop, processors) == 388 && offsetof(struct prop, shared_optin) == 696,
                "the layout of cudaDeviceProp");
 _Static_assert(sizeof(struct prop) < PROP_SIZE, "its size");
 
@@ -140,6 +144,7 @@ int cudaGetDeviceProperties_v2(struct prop *p, int device)
     p->shared_per_processor = 233472;
     p->cooperative = 1;
     p->shared_optin = 232448;
+    p->blocks_per_processor = 32;
     return 0;
 }
 

@@ -166,17 +166,8 @@ int cuDeviceTotalMem_v2(size_t *bytes, int device)
 
 int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
-    static const struct {
-        int attribute, value;
-    } known[] = {{1, 1024},  {2, 1024},  {3, 1024},    {4, 64},          {5, 0x7fffffff}, {6, 65535},     {7, 65535},
-                 {8, 49152}, {9, 65536}, {10, 32},     {11, 0x7fffffff}, {12, 65536},     {13, 1980000},  {14, 512},
-                 {16, 132},  {19, 1},    {31, 1},      {36, 2619000},    {37, 5120},      {38, 52428800}, {39, 2048},
-                 {40, 3},    {41, 1},    {75, 9},      {76, 0},          {78, 1},         {81, 233472},   {82, 65536},
-                 {83, 1},    {95, 1},    {97, 232448}, {102, 1},         {103, 1},        {106, 32},      {115, 1}};
     *value = attribute == 33 ? device + 1 : 0; /* PCI bus */
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (known[i].attribute == attribute)
-            *value = known[i].value;
+    (void)sim_attribute(value, attribute);
     return 0;
 }
 

@@ -42,6 +42,7 @@ CAPTURE = {
     "libcuda.so.1": ([os.path.join(MOCK, f"fake_{n}.c") for n in ("state", "cuda_entry", "cuda_core", "cuda_mem", "cuda_vmm", "cuda_pool",
                                                                   "cuda_version")], r"cu[A-Z]\w+$"),
     "libnvidia-ml.so.1": ([os.path.join(MOCK, f"fake_{n}.c") for n in ("nvml", "state")], None),
+    "libnvToolsExt.so.1": (["sim_nvtx.c", os.path.join(MOCK, "fake_nvtx.c")], None),
     "libcupti.so.12": ([os.path.join(MOCK, f"fake_{n}.c") for n in ("cupti", "cupti_activity", "state")], None),
 }
 

@@ -115,6 +115,23 @@ def failed_without_gradients(name, device, report):
     same(name, f"advice in {ids}", [i for i in (["P09"] if name == "oom_capacity" else ["P09", "P10"]) if i not in ids], [])
 
 
+def waiting(name, path, device):
+    """What waited for other streams: requested, not completed, while anything else was done. PyTorch writes both entries of a plain free at once."""
+    with gzip.open(path) as f:
+        trace = max(pickle.load(f)["device_traces"], key=len)
+    pending, most, before = {}, 0, None
+    for e in trace + [{"action": "end", "addr": 0}]:
+        whole = before and e["action"] == "free_completed" and before["action"] == "free_requested" and before["addr"] == e["addr"]
+        most = most if whole else max(most, sum(pending.values()))
+        if e["action"] == "free_requested":
+            pending[e["addr"]] = e["size"]
+        elif e["action"] == "free_completed":
+            pending.pop(e["addr"], None)
+        before = e
+    same(name, "waiting for other streams at most", device["pending_free_peak_bytes"], most)
+    same(name, "waits for other streams", most > 0, name in ("ddp", "fsdp1"))
+
+
 def device_of(path):
     report = json.loads(memtrace("report", path, "--format", "json", "--verify", "-o", "-"))
     return max(report["devices"], key=lambda d: d["events"]), report
@@ -178,6 +195,7 @@ def main():
             truth = json.load(f)
         device, report = device_of(recording)
         numbers(name, truth, device)
+        waiting(name, recording, device)
         roles(name, truth, device)
         same(name, "the largest holder is a line of the job, though that lies in a folder called torch",
              re.search(r"largest holder, with [0-9.]+ \w+, is (torch/loop|gpu/model)\.py:", report["verdict"]["sentence"]) is not None, True)

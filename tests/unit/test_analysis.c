@@ -52,6 +52,33 @@ MT_TEST(anchored_on_the_end)
     mt_trace_free(t);
 }
 
+/* Both events of a plain free stand behind one another: nothing waited. */
+MT_TEST(only_frees_that_wait_are_pending)
+{
+    struct bt x = bt_new();
+    struct mt_trace *t;
+    struct mt_analysis *a;
+    bt_trace(&x, 0);
+    bt_event(&x, "alloc", 0x200000, 10 * MIB, "train.py:5:step|train.py:1:<module>");
+    bt_event(&x, "alloc", 0x1200000, 4 * MIB, "train.py:6:step|train.py:1:<module>");
+    bt_event(&x, "alloc", 0x1700000, 2 * MIB, "train.py:7:step|train.py:1:<module>");
+    bt_event(&x, "free_requested", 0x200000, 10 * MIB, "");
+    bt_event(&x, "free_completed", 0x200000, 10 * MIB, "");
+    bt_event(&x, "free_requested", 0x1200000, 4 * MIB, ""); /* waits while another one is freed */
+    bt_event(&x, "free_requested", 0x1700000, 2 * MIB, "");
+    bt_event(&x, "free_completed", 0x1700000, 2 * MIB, "");
+    bt_event(&x, "free_completed", 0x1200000, 4 * MIB, "");
+    bt_segment(&x, 0, 0x200000, 24 * MIB, "25165824i", "train.py:5:step");
+    t = bt_done(&x);
+    a = analyze(t);
+    MT_ASSERT(a != NULL && a->devices.n == 1 && a->devices.p[0].withheld == NULL);
+    MT_CHECK_EQ(a->devices.p[0].pending_peak, 4 * MIB);
+    MT_CHECK_EQ(a->devices.p[0].pending_end, 0);
+    MT_CHECK_EQ(a->devices.p[0].live_peak, 16 * MIB);
+    mt_analysis_free(a);
+    mt_trace_free(t);
+}
+
 MT_TEST(negative_start_is_withheld)
 {
     struct bt x = bt_new();
@@ -532,11 +559,11 @@ MT_TEST(out_of_memory_anywhere)
     mt_rules_done(&rules);
 }
 
-MT_MAIN(MT_RUN(rules_load) MT_RUN(anchored_on_the_end) MT_RUN(negative_start_is_withheld) MT_RUN(oom_capacity)
-            MT_RUN(no_segments_no_state) MT_RUN(pinned_beside_a_peak) MT_RUN(oom_of_an_impossible_size) MT_RUN(oom_in_pieces)
-                MT_RUN(oom_crumbs) MT_RUN(oom_words) MT_RUN(oom_while_frees_wait) MT_RUN(first_forward_is_not_inference)
-                    MT_RUN(oom_fragmentation) MT_RUN(oom_limit) MT_RUN(oom_other_stream) MT_RUN(segment_sizes)
-                        MT_RUN(expandable_holes) MT_RUN(columns_are_true_states) MT_RUN(owner_sums_are_exact)
-                            MT_RUN(forged_frees) MT_RUN(forged_sizes) MT_RUN(many_ooms_of_one_deep_stack)
-                                MT_RUN(cut_trace_has_no_anchor) MT_RUN(empty_snapshot) MT_RUN(framework_by_settings)
-                                    MT_RUN(out_of_memory_anywhere))
+MT_MAIN(MT_RUN(rules_load) MT_RUN(anchored_on_the_end) MT_RUN(only_frees_that_wait_are_pending)
+            MT_RUN(negative_start_is_withheld) MT_RUN(oom_capacity) MT_RUN(no_segments_no_state) MT_RUN(pinned_beside_a_peak)
+                MT_RUN(oom_of_an_impossible_size) MT_RUN(oom_in_pieces) MT_RUN(oom_crumbs) MT_RUN(oom_words)
+                    MT_RUN(oom_while_frees_wait) MT_RUN(first_forward_is_not_inference) MT_RUN(oom_fragmentation)
+                        MT_RUN(oom_limit) MT_RUN(oom_other_stream) MT_RUN(segment_sizes) MT_RUN(expandable_holes)
+                            MT_RUN(columns_are_true_states) MT_RUN(owner_sums_are_exact) MT_RUN(forged_frees)
+                                MT_RUN(forged_sizes) MT_RUN(many_ooms_of_one_deep_stack) MT_RUN(cut_trace_has_no_anchor)
+                                    MT_RUN(empty_snapshot) MT_RUN(framework_by_settings) MT_RUN(out_of_memory_anywhere))
