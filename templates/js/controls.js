@@ -1,17 +1,17 @@
 // The timeline's buttons, keys, legend and search, around its picture. What of them is always the same stands in report.timeline.html; C leaves out
 // what this recording has nothing for.
-import { copyMarkdown } from "./copy.js";
-import { changesBox, pinBox } from "./detail.js";
+import { copyMarkdown, copyText, saveCsv } from "./copy.js";
+import { blockText, fillChanges, fillPin, missingWords } from "./detail.js";
+import { NONE } from "./decode.js";
 import { fmtBytes, fmtCount } from "./format.js";
 import { isField, keyAction } from "./keys.js";
-import { max, min } from "./math.js";
+import { max, min, upperBound } from "./math.js";
 import { initMinimap } from "./minimap.js";
 import { pAll, pButton, pEl, pFill, pFind, pLater, pPick, pSet, pSwatch } from "./panel_dom.js";
 import { pointerOn } from "./pointer.js";
 import { bytesOf, liveAt, nextEvent } from "./query.js";
 import { cycleTheme } from "./theme.js";
-import { beginTimeline, bytesAtCursor, draw, drawOver, found, frame, groups, match, owners, paint, pointed, recolor, reset, search, xAt } from "./timeline.js";
-import { upperBound } from "./track.js";
+import { beginTimeline, bytesAtCursor, draw, drawOver, found, frame, groups, match, paint, pointed, recolor, reset, search, xAt } from "./timeline.js";
 import { altWords, levelWords, stateWords } from "./words.js";
 
 /** @typedef {import("./panel_dom.js").PanelCtx} PanelCtx */
@@ -29,8 +29,8 @@ export const initTimeline = ({ tracks, view }) => {
   /** @param {string} name @returns {any} */
   const part = (name) => pFind(name, section);
   const host = part(".tl"), said = part(".tl-said"), state = part(".tl-state"), legend = part(".tl-legend > span"), field = part(".tl-search"), choose = part(".tl-track"), help = part("dialog"), over = part(".tl-over");
-  const rows = pAll("[data-keys]", help).map((r) => r.dataset), still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  let jump = 0, gliding = false, progress = 0;
+  const lineKeys = pAll(".tl-lines > span", host), rows = pAll("[data-keys]", help).map((r) => r.dataset), still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  let jump = 0, gliding = false;
 
   /** @param {number} x0 @param {number} x1 a short glide, so that one sees where it went */
   const glide = (x0, x1) => {
@@ -95,6 +95,14 @@ export const initTimeline = ({ tracks, view }) => {
       const e = view.track.exact, op = view.track.opOfEvent(view.cursor);
       if (e && op >= 0 && (e.kind[op] < 4 || e.kind[op] === 12)) view.set({ pin: e.ref[op] });
     },
+    life: () => {
+      const { track: { exact: e }, pin, axis } = view, end = e && pin !== null ? e.bEnd[pin] : NONE;
+      if (!e || pin === null) return;
+      const a = view.xOf(max(e.bEvent[pin] - 1, 0)), z = end === NONE ? view.span()[1] : view.track.xOf(end, axis);
+      glide(a - (z - a) * 0.1, z + (z - a) * 0.1);
+    },
+    copyPin: () => { if (view.pin !== null) copyText(blockText(view.track, view.pin)); },
+    csv: () => saveCsv(view), unpin: () => view.set({ pin: null }), unselect: () => view.set({ range: null }),
     search: () => { section.scrollIntoView({ block: "nearest" }); field.focus(); field.select(); },
     help: () => help.showModal(),
     clear: () => { field.value = ""; view.set({ pin: null, range: null, mark: null, query: "" }); field.blur(); },
@@ -102,44 +110,40 @@ export const initTimeline = ({ tracks, view }) => {
     markdown: async () => { pSet(said, await copyMarkdown() ? "The report was copied as Markdown." : "The browser did not allow copying."); },
   };
 
-  const press = pPick(host, (name, value) => view.set({ [name]: value }));
+  const press = pPick(section, (name, value) => { if (name === "do") actions[value](); else view.set({ [name]: value }); });
   const legendNow = () => {
-    const { track, query } = view, e = track.exact, bytes = bytesAtCursor();
+    const { query } = view, bytes = bytesAtCursor();
     pSet(legend, ...groups.names.map((name, i) => {
       const words = bytes ? fmtBytes(bytes[i]) : "", key = groups.keys[i], parts = [{ title: `${name} ${words}` }, pSwatch(groups.colors[i]), pEl("bdi", name), words];
       return bytes && bytes[i] === 0 && name === "other" ? "" : key ? pButton("", () => view.set({ query: query === key ? "" : key }), { "aria-pressed": `${query === key}` }, ...parts) : pEl("span", ...parts);
     }));
-    const { top = 0, reserved = 0, used = 0 } = frame || {}, cap = track.meta.capacity, above = (/** @type {number} */ v) => (v > top ? `, up to ${fmtBytes(v)}: above the picture` : "");
-    const lines = /** @type {[any, string?][]} */ ([[!owners, above(reserved)], [!owners && e && e.pending.op.length > e.runs.length], [used, above(used)], [cap && cap <= top, ` ${fmtBytes(cap)}`], [match]]);
-    pAll(".tl-lines > span", host).forEach((el, i) => {
-      el.hidden = !lines[i][0];
-      pSet(el.lastChild.lastChild, lines[i][1] || "");
-    });
   };
   const foundNow = () => {
     const { error, blocks } = found, { track, query, cursor } = view, op = track.opOfEvent(cursor), hits = match;
     pFill(field, { "aria-invalid": `${Boolean(error)}` });
     pSet(part(".tl-found"), error || (hits ? `${fmtCount(blocks)} of ${fmtCount(hits.length)} allocations${track.meta.level === "exact" ? "" : " of the exact parts"}` +
       (op >= 0 ? `, ${fmtBytes(bytesOf(track, liveAt(track, op).filter((b) => hits[b])))} at the cursor` : "")
-      : !query ? "" : track.hasExact ? "searching needs the exact events: decoding" : "this page has no exact events to search"));
+      : query && !track.exact ? missingWords(track) : ""));
   };
   const stateNow = () => {
     const { track } = view, left = track.meta.left_out;
-    pSet(state, levelWords(track, frame, owners, progress));
+    pSet(state, levelWords(view, frame));
     state.title = left.length ? `Left out to keep the page small: ${left.join("; ")}` : "";
   };
-  let linesNow = "";
   const framed = () => {
-    const { track } = view;
+    const { track, exact: e } = view, cap = track.meta.capacity;
     if (!frame) return;
-    const lines = [frame.reserved > frame.top, frame.used > frame.top, frame.used > 0, track.meta.capacity <= frame.top].join();
-    if (lines !== linesNow) legendNow();
-    linesNow = lines;
+    const { top, reserved, used } = frame, above = (/** @type {number} */ v) => (v > top ? `, up to ${fmtBytes(v)}: above the picture` : "");
+    const lines = /** @type {[any, string?][]} */ ([[view.by !== "owner", above(reserved)], [e && e.pending.op.length > e.runs.length], [used, above(used)], [cap && cap <= top, ` ${fmtBytes(cap)}`], [match]]);
+    lineKeys.forEach((el, i) => {
+      el.hidden = !lines[i][0];
+      el.lastChild.lastChild.textContent = lines[i][1] || "";
+    });
     stateNow();
     host.dataset.frame = frame.ms.toFixed(2);
-    host.dataset.state = track.exact && !frame.rough ? "exact" : "overview";
     section.dataset.level = track.exact ? track.meta.level : track.errors.length ? "failed" : "overview";
-    for (const mark of ["memtrace-overview", ...(track.exact ? ["memtrace-exact"] : [])]) if (!performance.getEntriesByName(mark).length) performance.mark(mark);
+    const now = track.exact && !frame.rough ? "exact" : "overview";
+    if (host.dataset.state !== now) performance.mark(`memtrace-${host.dataset.state = now}`);
   };
 
   /** @param {Set<string>} changed */
@@ -153,12 +157,6 @@ export const initTimeline = ({ tracks, view }) => {
         pSet(part(".tl-other bdi"), track.meta.label);
       }
       document.body.classList.toggle("other", track !== primary);
-      progress = 0;
-      track.onProgress = (done) => {
-        if (track !== view.track) return;
-        progress = done;
-        stateNow();
-      };
     }
     if (has("track data")) pFill(over, { "aria-label": altWords(track) });
     if (has("lo hi") && !gliding) jump++; // who moves the view ends a glide
@@ -167,23 +165,24 @@ export const initTimeline = ({ tracks, view }) => {
       if (x < view.lo || x > view.hi) queueMicrotask(() => { if (me === jump) view.set({ lo: x - w, hi: x + w }); });
     }
     press("axis", view.axis);
-    press("by", view.by === "owner" && !owners ? "role" : view.by);
+    press("by", view.by);
     if (has("track by data query pin axis lo hi")) draw(has("lo hi"));
     else drawOver();
     if (has("track by data query cursor axis")) legendNow();
     if (has("query") && field.value.trim() !== query) field.value = query; // else what is being typed would go
     if (has("track query data cursor")) foundNow();
     if (has("track cursor data")) pSet(said, stateWords(view, cursor));
-    if (has("track range pin data axis")) pSet(part(".tl-below"), changesBox(view), pinBox(view));
+    if (has("track range pin data axis")) {
+      fillChanges(part(".tl-changes"), view);
+      fillPin(part(".tl-pin"), view);
+    }
   };
 
   beginTimeline(view, host, framed);
   const typed = () => view.set({ query: field.value.trim() });
   pFill(field, { input: pLater(150, typed), change: typed });
-  pFill(host, {
-    change: () => { if (choose) view.set({ track: tracks[choose.value] }); },
-    click: (/** @type {any} */ e) => actions[e.target.dataset.do]?.(),
-  });
+  if (choose) pFill(choose, { change: () => view.set({ track: tracks[choose.value] }) });
+  for (const track of tracks) track.onProgress = stateNow;
   view.on(refresh);
   pointerOn(view, host, { zoom, fitPhase, stop: () => { jump++; } });
   initMinimap(view, part(".tl-mini"));

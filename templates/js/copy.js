@@ -1,10 +1,9 @@
 // Ways out of the page: a setting, the report as Markdown, the visible curve as CSV.
 
 import { fmtBytes, fmtCount, fmtPercent } from "./format.js";
-import { K_START } from "./exact.js";
-import { ceil, max, min } from "./math.js";
-import { upperBound } from "./track.js";
-import { pAll, pButton, pEl, pFind, pSet, pTools } from "./panel_dom.js";
+import { ceil, max, min, upperBound } from "./math.js";
+import { eventOfOp } from "./query.js";
+import { pAll, pButton, pEl, pFind, pSet } from "./panel_dom.js";
 import { cursorOwners } from "./panel_cursor.js";
 /** @typedef {import("./panel_dom.js").PanelCtx} PanelCtx */
 
@@ -74,7 +73,7 @@ export const curveCsv = (view) => {
     for (let i = a; i < b; i += step) {
       let top = i;
       for (let k = i + 1; k < min(i + step, b); k++) if (e.total[k] > e.total[top]) top = k;
-      line(e.kind[top] === K_START ? e.event[top] - 1 : e.event[top], e.tick ? e.tick[top] : null, [e.total[top], of(e.pending, top), of(e.reserved, top)], min(step, b - i));
+      line(eventOfOp(e, top), e.tick ? e.tick[top] : null, [e.total[top], of(e.pending, top), of(e.reserved, top)], min(step, b - i));
     }
   } else {
     const o = track.overview[axis];
@@ -93,16 +92,14 @@ export const initCopy = (ctx) => {
     code.after(copyButton("Copy", () => code.textContent || "", { class: "copy", "aria-label": `Copy ${code.textContent}` }));
   }
   if (pFind("#markdown")) {
-    pTools().append(copyButton("Copy as Markdown", markdownNow, { title: "The report for a ticket, with what is looked at now (key m)" }));
+    pFind(".tools").append(copyButton("Copy as Markdown", markdownNow, { title: "The report for a ticket, with what is looked at now (key m)" }));
     pFind("#ticket > h2")?.after(copyButton("Copy as Markdown", markdownNow));
   }
 };
 
-/** @param {PanelCtx} ctx */
-export const initCsv = ({ view }) => {
-  pFind("#timeline")?.append(pButton("Curve as CSV", () => {
-    const href = URL.createObjectURL(new Blob([curveCsv(view)], { type: "text/csv" })), name = view.track.meta.label.replace(/[^\w.-]+/g, "_").slice(0, 80);
-    pEl("a", { href, download: `${name || "memtrace"}.csv` }).click();
-    setTimeout(() => URL.revokeObjectURL(href), 10000);
-  }, { class: "csv", title: "The visible part of the curve: events, times, live bytes" }));
+/** Hands the curve over as a file. @param {import("./view.js").View} view */
+export const saveCsv = (view) => {
+  const href = URL.createObjectURL(new Blob([curveCsv(view)], { type: "text/csv" })), name = view.track.meta.label.replace(/[^\w.-]+/g, "_").slice(0, 80);
+  pEl("a", { href, download: `${name || "memtrace"}.csv` }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 10000);
 };

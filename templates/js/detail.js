@@ -1,13 +1,12 @@
 // An allocation in words, and what a selected range changed.
-import { copyText } from "./copy.js";
 import { NONE } from "./decode.js";
 import { K_LOST } from "./exact.js";
 import { lifeOf } from "./filter.js";
-import { fmtBytes, fmtCount, fmtDuration, fmtMany, fmtTime } from "./format.js";
+import { fmtBytes, fmtCount, fmtDuration, fmtMany } from "./format.js";
 import { pairWords } from "./groups.js";
 import { xOfEvent } from "./layout.js";
-import { abs, max } from "./math.js";
-import { pButton, pEl, pGroups, pNumber, pSet } from "./panel_dom.js";
+import { abs, floor, max } from "./math.js";
+import { pEl, pGroups, pNumber, pSet } from "./panel_dom.js";
 import { bytesOf, diffBetween, GROUPS, groupLive } from "./query.js";
 
 /** @typedef {import("./view.js").View} View */
@@ -17,12 +16,12 @@ import { bytesOf, diffBetween, GROUPS, groupLive } from "./query.js";
 /** "event 1,234 at 4.250 s", "at about" where only its bucket of the overview is known. @param {Track} track @param {number} event @returns {string} */
 export const eventWords = (track, event) => {
   if (event < 0) return "the start, before the first event";
-  return `event ${fmtCount(event)}${track.meta.time ? ` at ${track.opOfEvent(event) < 0 ? "about " : ""}${fmtTime(track.seconds(xOfEvent(track, event, "t")))}` : ""}`;
+  return `event ${fmtCount(event)}${track.meta.time ? ` at ${track.opOfEvent(event) < 0 ? "about " : ""}${fmtDuration(track.seconds(xOfEvent(track, event, "t")))}` : ""}`;
 };
 
-/** Why there is nothing to say of a moment or a range. @param {Track} track @param {string} what @param {string} [more] */
-export const missingWords = (track, what, more = "") => track.exact || !track.hasExact ? `The exact events of this ${what} are not in this page${more}.` : track.errors.length ? `The exact events could not be read: ${track.errors[0]}`
-  : "The exact events are being decoded.";
+/** Why there is nothing exact to say of a moment or a range. @param {Track} track */
+export const missingWords = ({ exact, hasExact, errors: [error], progress }) => exact || !hasExact ? `The exact events${exact ? " of this part" : ""} are not in this page.`
+  : error || `Decoding every event: ${floor(progress * 100)} %.`;
 
 /** "2.0 GiB in 12 blocks". @param {Track} track @param {Uint32Array} blocks */
 export const sumWords = (track, blocks) => `${fmtBytes(bytesOf(track, blocks))} in ${fmtMany(blocks.length, "block")}`;
@@ -96,37 +95,34 @@ export const fillTip = (box, track, b) => {
     ...frames.slice(0, 4).map((f) => pEl("code", frameWords(f))), all.length ? "" : pEl("div", noStackWords(track, b)));
 };
 
-/** The pinned allocation. @param {View} view @returns {HTMLElement|null} */
-export const pinBox = (view) => {
-  const { track, pin } = view, facts = pin === null ? [] : blockFacts(track, pin);
-  if (pin === null || !facts.length) return null;
-  const { bEvent, bEnd } = /** @type {import("./track.js").Exact} */ (track.exact), frames = framesOf(track, pin);
-  return pEl("div.tl-pin",
-    pEl("h3", "Pinned allocation"),
-    pEl("dl.fields", ...facts.flatMap(([k, v]) => [pEl("dt", k), pEl("dd", v)])),
-    frames.length ? stackList(frames) : pEl("p.note", noStackWords(track, pin)),
-    pEl("p.tl-buttons",
-      pButton("Show its life", () => {
-        const a = xOfEvent(track, max(bEvent[pin] - 1, 0), view.axis), z = bEnd[pin] === NONE ? track.axisRange(view.axis)[1] : track.xOf(bEnd[pin], view.axis);
-        view.set({ lo: a - (z - a) * 0.1, hi: z + (z - a) * 0.1 });
-      }),
-      pButton("Copy", () => { copyText([...facts.map((f) => f.join(": ")), ...frames.map((f) => `  ${frameWords(f)}`)].join("\n")); }),
-      pButton("Unpin", () => view.set({ pin: null }))));
+/** Shows the pinned allocation. @param {any} box of the template @param {View} view */
+export const fillPin = (box, { track, pin }) => {
+  const facts = blockFacts(track, pin ?? NONE), [, fields, stack] = box.children;
+  box.hidden = !facts.length;
+  if (pin === null || box.hidden) return;
+  const frames = framesOf(track, pin);
+  pSet(fields, ...facts.flatMap(([k, v]) => [pEl("dt", k), pEl("dd", v)]));
+  pSet(stack, frames.length ? stackList(frames) : pEl("p.note", noStackWords(track, pin)));
 };
 
-/** What is there after the range and was not before it, and the other way round. @param {View} view @returns {HTMLElement|null} */
-export const changesBox = (view) => {
-  const { track, range } = view, total = track.exact?.total;
-  if (!range) return null;
-  const [a, b] = range, opA = track.opOfEvent(a), opB = track.opOfEvent(b), known = opA >= 0 && opB >= 0, parts = /** @type {Node[]} */ ([]);
-  let words = missingWords(track, "range");
-  if (total && known) {
+/** An allocation as text. @param {Track} track @param {number} b */
+export const blockText = (track, b) => [...blockFacts(track, b).map((f) => f.join(": ")), ...framesOf(track, b).map((f) => `  ${frameWords(f)}`)].join("\n");
+
+/** Shows what is there after the range and was not before it, and the other way round. @param {any} box of the template @param {View} view */
+export const fillChanges = (box, { track, range }) => {
+  const total = track.exact?.total, [, said, , tables] = box.children;
+  box.hidden = !range;
+  if (!range) return;
+  const [a, b] = range, opA = track.opOfEvent(a), opB = track.opOfEvent(b);
+  pSet(said, missingWords(track));
+  pSet(tables);
+  if (total && opA >= 0 && opB >= 0) {
     const { born, gone } = diffBetween(track, opA, opB), time = track.seconds(xOfEvent(track, b, "t") - xOfEvent(track, a, "t"));
     const signed = (/** @type {number} */ v) => `${v < 0 ? "\u2212" : "+"}${fmtBytes(abs(v))}`;
-    words = `From ${eventWords(track, a)} to ${eventWords(track, b)}: ${fmtMany(b - a, "event")}${track.meta.time ? `, ${fmtDuration(time)}` : ""}. ` +
+    pSet(said, `From ${eventWords(track, a)} to ${eventWords(track, b)}: ${fmtMany(b - a, "event")}${track.meta.time ? `, ${fmtDuration(time)}` : ""}. ` +
       `Live ${fmtBytes(total[opA])} before, ${fmtBytes(total[opB])} after (${signed(total[opB] - total[opA])}), at most ${fmtBytes(total.subarray(opA, opB + 1).reduce((m, v) => max(m, v)))} between. ` +
-      `New and still there: ${sumWords(track, born)}; gone: ${sumWords(track, gone)}.`;
-    parts.push(pEl("div.tl-tables", .../** @type {import("./query.js").GroupBy[]} */ (Object.keys(GROUPS)).map((by) => {
+      `New and still there: ${sumWords(track, born)}; gone: ${sumWords(track, gone)}.`);
+    pSet(tables, .../** @type {import("./query.js").GroupBy[]} */ (Object.keys(GROUPS)).map((by) => {
       /** @type {Map<number, {label: string, color: string, born: number, gone: number}>} */
       const rows = new Map();
       for (const [list, side] of /** @type {const} */ ([[born, "born"], [gone, "gone"]])) {
@@ -135,8 +131,6 @@ export const changesBox = (view) => {
       return pGroups(`Changes by ${GROUPS[by]}`, `by-${by}`, [GROUPS[by], "Net", "New", "Gone"],
         [...rows.values()].sort((p, q) => abs(q.born - q.gone) - abs(p.born - p.gone) || q.born - p.born), 8,
         (r) => [r.born - r.gone, r.born, -r.gone].map((v) => pNumber(v ? signed(v) : "")));
-    })));
+    }));
   }
-  return pEl("div.tl-changes", pEl("h3", "What changed here"), pEl(known ? "p" : "p.note", words), pEl("p.tl-buttons",
-    pButton("Zoom to it (F)", () => view.set({ lo: view.xOf(a), hi: view.xOf(b) })), pButton("Clear (Esc)", () => view.set({ range: null }))), ...parts);
 };

@@ -1,7 +1,7 @@
 // The stacked picture, pixel by pixel: every column is one true state, walked block by block.
 import { NO_OP, SIGN } from "./layout.js";
 import { floor, max, min, round } from "./math.js";
-import { liveAt } from "./query.js";
+import { bytesOf, liveAt, runOf } from "./query.js";
 
 /** @typedef {import("./track.js").Track} Track */
 /** @typedef {import("./layout.js").Columns} Columns */
@@ -98,12 +98,12 @@ export class Stack {
 export const paintExact = (stack, c, px, h, scale, inks, match, pin) => {
   const e = /** @type {import("./exact.js").Exact} */ (stack.track.exact), { bSize, bSite, nBlocks } = e, w = c.n, { next, small, n } = stack;
   const sums = new Float64Array(n + 1), floors = new Int32Array(n + 1).fill(h); // under each group, in the last column
-  let run = -1, before = -1, pictures = 0;
+  let run = /** @type {import("./exact.js").Run|null} */ (null), before = -1, pictures = 0;
   for (let x = 0; x < w; x++) pictures += c.op[x] !== NO_OP && c.op[x] !== c.op[x - 1] ? 1 : 0;
   for (let x = 0; x < w; x++) {
     const op = c.op[x];
     if (op === NO_OP) continue;
-    const r = e.runs.findIndex((q) => op < q.op1);
+    const r = runOf(e, op);
     if (r !== run) {
       // With very many blocks, those under half a pixel become one band of their group: it bounds the time of a frame.
       stack.seek(op, (liveAt(stack.track, op).length + c.live) * pictures > DRAW_STEPS ? 0.5 / scale : 0, match);
@@ -167,15 +167,14 @@ export const blockAt = (stack, op, bytes) => {
  *  @returns {Float64Array} NaN where only the overview knows */
 export const matchedIn = (track, c, match) => {
   const out = new Float64Array(c.n).fill(NaN), e = /** @type {import("./exact.js").Exact} */ (track.exact);
-  let at = -1, run = -1, sum = 0;
+  let run = /** @type {import("./exact.js").Run|null} */ (null), at = -1, sum = 0;
   for (let x = 0; x < c.n; x++) {
     if (c.op[x] === NO_OP) continue;
-    const r = e.runs.findIndex((q) => c.op[x] < q.op1);
+    const r = runOf(e, c.op[x]);
     if (r !== run) {
       run = r;
-      at = max(c.from[x] - 1, e.runs[r].op0);
-      sum = 0;
-      for (const b of liveAt(track, at)) if (match[b]) sum += e.bSize[b];
+      at = max(c.from[x] - 1, r.op0);
+      sum = bytesOf(track, liveAt(track, at).filter((b) => match[b]));
     }
     let top = sum;
     while (at + 1 < c.to[x]) {

@@ -4,7 +4,7 @@ import { NONE } from "./decode.js";
 /** @typedef {import("./track.js").Track} Track */
 /** @typedef {import("./track.js").Exact} Exact */
 /** @typedef {(x: Exact, track: Track) => Uint8Array|((block: number) => boolean)} BlockTest by site, or by block */
-/** @typedef {{error: string|null, empty: boolean, mask: (track: Track) => Uint8Array}} Filter mask: 1 for every block that matches; not to be changed */
+/** @typedef {{error: string|null, mask: ((track: Track) => Uint8Array)|null}} Filter mask: 1 for every block that matches, not to be changed; null: nothing is searched for */
 
 export const UNITS_OF_TIME = /** @type {Record<string, number>} */ ({ us: 1e-6, "\u00b5s": 1e-6, ms: 1e-3, "": 1, s: 1, min: 60, m: 60, h: 3600 });
 
@@ -82,9 +82,9 @@ export const parseFilter = (text) => {
   /** @type {Uint8Array} */
   let mask;
   last = {
-    text, error, empty: !words.length,
+    text, error,
     // The timeline and the panels ask one after the other, and at every move of the cursor.
-    mask: (track) => {
+    mask: error || !words.length ? null : (track) => {
       if (of === track) return mask;
       const x = /** @type {Exact} */ (track.exact), n = x.nBlocks, out = new Uint8Array(n).fill(1);
       for (const [word, not] of words) {

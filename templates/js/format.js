@@ -27,13 +27,11 @@ export const fmtPercent = (part, whole) => {
   return `${(v === 1000 && part < whole ? 99.9 : v / 10).toFixed(1)} %`;
 };
 
-/** @param {number} s seconds since the start of a track, as on its axis @returns {string} */
-export const fmtTime = (s) => s < 0 ? `-${fmtDuration(-s)}` : fmtDuration(s);
-
 /** @param {number} s seconds @returns {string} "12.3 ms", "4.250 s", "12 min 05 s" */
 export const fmtDuration = (s) => {
   const two = (/** @type {number} */ n) => String(floor(n)).padStart(2, "0");
-  if (!(s > 0)) return "0 s";
+  if (s < 0) return `-${fmtDuration(-s)}`; // before the start of a track
+  if (!s) return "0 s";
   if (s < 1e-6) return `${floor(s * 1e9)} ns`;
   if (s < 1e-3) return `${(s * 1e6).toFixed(1)} \u00b5s`;
   if (s < 1) return `${(s * 1e3).toFixed(1)} ms`;

@@ -1,6 +1,5 @@
 // What the picture is stacked by: which sites belong together, in which colour, the heaviest at the bottom.
-import { lowerBound } from "./layout.js";
-import { floor } from "./math.js";
+import { floor, lowerBound } from "./math.js";
 import { liveAt, sumBy } from "./query.js";
 
 /** @typedef {import("./track.js").Track} Track */

@@ -2,7 +2,8 @@
 
 import { K_FREE } from "./exact.js";
 import { fmtCount } from "./format.js";
-import { abs, ceil, clamp, floor, max, min, round } from "./math.js";
+import { eventOfOp } from "./query.js";
+import { abs, ceil, clamp, floor, lowerBound, max, min, round } from "./math.js";
 
 /** @typedef {import("./track.js").Track} Track */
 /** @typedef {import("./tables.js").Overview} Overview */
@@ -39,16 +40,6 @@ export const spanTicks = (lo, hi, unit, n, seconds) => {
     ticks.push({ at: clamp(v * one, lo, hi), label: seconds ? `${v.toFixed(digits)} ${["s", "ms", "\u00b5s"][small]}` : fmtCount(v) });
   }
   return ticks;
-};
-
-/** The first index of a sorted array with a[i] >= v. @param {ArrayLike<number>} a @param {number} v @returns {number} */
-export const lowerBound = (a, v, from = 0, to = a.length) => {
-  while (from < to) {
-    const mid = (from + to) >>> 1;
-    if (a[mid] < v) from = mid + 1;
-    else to = mid;
-  }
-  return from;
 };
 
 const eventsBefore = /** @type {WeakMap<Overview, Float64Array>} */ (new WeakMap());
@@ -90,8 +81,7 @@ export const eventOfX = (track, x, axis) => {
   }
   const run = axis === "t" && runOfX(track, x, axis);
   if (run && e?.xs.t) {
-    const op = lowerBound(e.xs.t, x + 0.001, run.op0, run.op1) - 1;
-    event = op <= run.op0 ? run.first - 1 : e.event[op];
+    event = eventOfOp(e, max(lowerBound(e.xs.t, x + 0.001, run.op0, run.op1) - 1, run.op0));
   }
   return clamp(event, -1, track.meta.events - 1);
 };

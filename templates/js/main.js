@@ -1,7 +1,7 @@
 // Where the page's script starts: index, tracks, view, every panel. What fails leaves the static page as it was.
 import { initTimeline } from "./controls.js";
 import { initHash } from "./hash.js";
-import { initCopy, initCsv } from "./copy.js";
+import { initCopy } from "./copy.js";
 import { initCursor } from "./panel_cursor.js";
 import { initScroll, pEl, pFind } from "./panel_dom.js";
 import { initLinks } from "./panel_links.js";
@@ -45,7 +45,7 @@ const followView = async ({ view, tracks }) => {
 const startPage = async () => {
   const ctx = /** @type {import("./panel_dom.js").PanelCtx} */ ({});
   await startView(ctx).catch(sayTrouble);
-  for (const init of [initCopy, initTheme, initTables, initScroll, ...ctx.view ? [initLinks, initCsv, initCursor, initSegments, followView] : []]) {
+  for (const init of [initCopy, initTheme, initTables, initScroll, ...ctx.view ? [initLinks, initCursor, initSegments, followView] : []]) {
     try {
       await init(ctx);
     } catch (error) {

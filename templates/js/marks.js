@@ -1,8 +1,8 @@
 // What lies around the picture: axes, lines, the bands of phases and ranges, flags of findings, the peak and errors.
 import { rgbOf } from "./draw.js";
 import { stretchAt } from "./groups.js";
-import { byteAxis, eventOfX, lowerBound, spanTicks } from "./layout.js";
-import { clamp, floor, max, min, round } from "./math.js";
+import { byteAxis, eventOfX, spanTicks } from "./layout.js";
+import { clamp, floor, lowerBound, max, min, round } from "./math.js";
 
 /** @typedef {import("./view.js").View} View */
 /** @typedef {import("./track.js").Track} Track */

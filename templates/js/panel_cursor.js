@@ -24,11 +24,11 @@ export const momentStart = (track, event) => {
  * @param {View} view @param {string} what "live", "new" or "gone" */
 const blocksOf = (view, what) => {
   const { track, range, mark, cursor, query } = view, [a, b] = range ?? [mark ?? cursor, cursor], first = min(a, b), last = max(a, b);
-  const opA = track.opOfEvent(first), opB = track.opOfEvent(last), filter = parseFilter(query), filtered = !filter.error && !filter.empty;
+  const opA = track.opOfEvent(first), opB = track.opOfEvent(last);
   if (opB < 0 || opA < 0) return null;
-  const diff = range || mark !== null ? diffBetween(track, opA, opB) : null, hit = filtered && filter.mask(track);
+  const diff = range || mark !== null ? diffBetween(track, opA, opB) : null, hit = parseFilter(query).mask?.(track);
   const all = diff && what === "new" ? diff.born : diff && what === "gone" ? diff.gone : liveAt(track, opB);
-  return { list: hit ? all.filter(x => hit[x]) : all, diff, first, last, filtered };
+  return { list: hit ? all.filter(x => hit[x]) : all, diff, first, last, filtered: hit };
 };
 
 /** The largest owners at the cursor, for the Markdown; null where the events are not in the page.
@@ -69,7 +69,7 @@ export const initCursor = ({ view }) => {
     clearTimeout(drawing);
     tree.hidden = !whole;
     if (!now) {
-      pSet(words, missingWords(track, "moment", "; the table below is of the moment that matters"));
+      pSet(words, `${missingWords(track)} The table below is of the moment that matters.`);
     } else {
       const { diff, first, last } = now;
       pSet(words, (diff ? `A: ${momentWords(track, first)}. B: ${momentWords(track, last)}. New: ${sumWords(track, diff.born)}, gone: ${sumWords(track, diff.gone)}. Shown: ` : `${momentStart(track, last)}: `) +

@@ -45,12 +45,6 @@ export const pButton = (text, click, ...more) => pEl("button", { type: "button",
 /** A small square of a colour. @param {string} color @returns {HTMLElement} */
 export const pSwatch = (color) => pEl("i.swatch", { "aria-hidden": "true", style: `background:${color}` });
 
-/** The place of the page's own buttons. @returns {HTMLElement} */
-export const pTools = () => {
-  const bar = pFind(".bar");
-  return pFind(".tools", bar) || bar.appendChild(pEl("span.tools"));
-};
-
 /** What C wrote for the script alone, in the template of a section, in the template's place. @param {string} id @returns {any} null: there is none */
 export const pTake = (id) => {
   const t = pFind(`#${id} template`), box = t?.content.firstElementChild;

@@ -5,6 +5,7 @@ import { fmtBytes, fmtCount, fmtMany, fmtPercent } from "./format.js";
 import { min } from "./math.js";
 import { pAll, pButton, pBytes, pEl, pFill, pFind, pNumber, pSet, pTable } from "./panel_dom.js";
 import { sortHeads, sortOrder } from "./panel_sort.js";
+import { nameColor } from "./query.js";
 
 /** @typedef {import("./query.js").TreeNode} TreeNode */
 /** @typedef {{node: TreeNode, up: number, depth: number, x: number, w: number}} IcicleBox up: index of the parent, -1 */
@@ -29,13 +30,6 @@ export const icicleBoxes = (path, depth, least) => {
   return out;
 };
 
-/** The same colour for the same name in every picture; the style sheet has them. @param {string} name @returns {number} */
-export const nameShade = (name) => {
-  let h = 7;
-  for (let i = 0; i < name.length; i++) h = (h * 31 + name.charCodeAt(i)) >>> 0;
-  return h % 6;
-};
-
 /** "model.py:12". @param {TreeNode} n @returns {string} */
 const placeWords = ({ file, line }) => fileWords({ file: file.replace(/.*\//, ""), line });
 
@@ -54,7 +48,7 @@ export const drawIcicle = (box, root, say) => {
       const words = `: ${fmtBytes(n.bytes)}, ${fmtPercent(n.bytes, root.bytes)}, ${fmtMany(n.count, "block")}`;
       const title = `${n.name}${n.file && ` (${fileWords(n)})`}${words}`, on = () => say(title);
       return pButton(w < 0.02 ? "" : w < 0.12 ? n.name : `${n.name}  ${placeWords(n)}`, () => open(i), { title, "aria-label": `${n.name} ${placeWords(n)}${words}`, tabindex: i === top ? 0 : -1,
-        class: `ib c${nameShade(n.name)}${i < top ? " lead" : ""}`, style: `left:${x * 100}%;width:${w * 100}%;top:${depth * 22}px`, focus: on, mouseenter: on });
+        class: i < top ? "ib lead" : "ib", style: `background:${nameColor(n.name)};left:${x * 100}%;width:${w * 100}%;top:${depth * 22}px`, focus: on, mouseenter: on });
     });
     box.style.height = `${(boxes[boxes.length - 1].depth + 1) * 22}px`;
     pSet(box, ...buttons);

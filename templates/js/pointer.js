@@ -1,10 +1,10 @@
 // The pointer on the timeline: wheel, drag, hover, click.
-import { fillTip } from "./detail.js";
+import { fillTip, missingWords } from "./detail.js";
 import { fmtBytes } from "./format.js";
 import { NO_OP } from "./layout.js";
 import { abs, clamp, max } from "./math.js";
 import { pEl, pFill, pFind, pSet } from "./panel_dom.js";
-import { box, drawOver, frame, hit, LEFT, owners, pointed, TOP, xAt } from "./timeline.js";
+import { box, drawOver, frame, hit, LEFT, pointed, TOP, xAt } from "./timeline.js";
 import { markWords, stateWords } from "./words.js";
 
 /** @typedef {{x: number, y: number}} Point on the picture */
@@ -62,7 +62,7 @@ export const pointerOn = (view, host, act) => {
     else if (h) {
       const named = frame?.named.find((r) => p.y >= r.y && p.y < r.y + 14 && p.x >= r.x && p.x < r.x + r.w);
       pSet(tip, named ? pEl("b", named.text) : null, h.name ? pEl("b", `${fmtBytes(h.bytes)} ${h.name}`) : null, pEl("div", stateWords(view, h.event)));
-      if (h.op === NO_OP && h.name && !owners) tip.append(track.exact || !track.hasExact ? "Overview: the exact events here are not in the page." : "The exact events are being decoded.");
+      if (h.op === NO_OP && h.name && view.by !== "owner") tip.append(missingWords(track));
     }
     if (tip.hidden) return;
     const x = p.x + LEFT, y = p.y + TOP, w = tip.offsetWidth, tall = tip.offsetHeight;

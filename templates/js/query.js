@@ -1,8 +1,7 @@
 // Questions about the blocks of a track at an operation, or between two.
 import { NONE } from "./decode.js";
 import { K_SEG_ALLOC, K_SEG_MAP, K_START } from "./exact.js";
-import { max, min } from "./math.js";
-import { upperBound } from "./track.js";
+import { max, min, upperBound } from "./math.js";
 
 /** @typedef {import("./track.js").Track} Track */
 /** @typedef {import("./exact.js").Exact} Exact */
@@ -14,8 +13,11 @@ import { upperBound } from "./track.js";
 /** What blocks are grouped by, and what such a group is called. */
 export const GROUPS = { role: "Role", phase: "Phase of birth", stack: "Allocated by" };
 
-/** @param {Exact} x @param {number} op @returns {Run} */
-const runOf = (x, op) => x.runs.findLast((r) => r.op0 <= op) ?? x.runs[0];
+/** The run of an operation. @param {Exact} x @param {number} op @returns {Run} */
+export const runOf = (x, op) => x.runs.findLast((r) => r.op0 <= op) ?? x.runs[0];
+
+/** The event that an operation ends with; of a START the one before its run. @param {Exact} x @param {number} op */
+export const eventOfOp = ({ kind, event }, op) => event[op] - Number(kind[op] === K_START);
 
 /** Live sets at some operations, so that any other is near one. @type {WeakMap<Run, {ops: number[], sets: Uint32Array[]}>} */
 const liveMarks = new WeakMap();
@@ -63,10 +65,11 @@ export const liveAt = ({ exact: x }, op) => {
   return set;
 };
 
-/** A colour for what has none of its own; equal keys, equal colours. @param {number} key @returns {string} */
-export const hashColor = (key) => {
-  const h = Math.imul(key + 1, 2654435761) >>> 0;
-  return `hsl(${h % 360} 50% ${48 + (h >>> 16) % 16}%)`;
+/** A colour for what has none of its own: light enough for dark text, the same for the same name in every picture. @param {string} name */
+export const nameColor = (name) => {
+  let h = 7;
+  for (let i = 0; i < name.length; i++) h = (h * 31 + name.charCodeAt(i)) >>> 0;
+  return `hsl(${h % 360} 55% 70%)`;
 };
 
 /** @param {Track} track @param {ArrayLike<number>} blocks @returns {number} */
@@ -95,8 +98,8 @@ export const sumBy = ({ exact }, blocks, keys) => {
 export const groupLive = (track, blocks, by) => {
   const s = /** @type {Sites} */ (track.sites);
   return Array.from(sumBy(track, blocks, by === "stack" ? s.labels : s[by]), ([key, { bytes, count }]) => {
-    const { name, color } = by === "stack" ? { name: s.string(key) || "(no stack recorded)", color: hashColor(key) } : track.index[`${by}s`][key];
-    return { key, label: name, color, bytes, count };
+    const { name, color } = by === "stack" ? { name: s.string(key) || "(no stack recorded)", color: "" } : track.index[`${by}s`][key];
+    return { key, label: name, color: color || nameColor(name), bytes, count };
   }).sort((a, b) => b.bytes - a.bytes || a.key - b.key);
 };
 
@@ -128,7 +131,7 @@ export const nextEvent = ({ exact: x, meta }, ev, dir) => {
   let op = dir > 0 ? upperBound(x.event, ev) : upperBound(x.event, ev - 1) - 1;
   if (dir > 0 && x.kind[op] === K_START && op + 1 < runOf(x, op).op1) op++;
   op = max(0, min(op, x.nOps - 1));
-  return x.kind[op] === K_START ? x.event[op] - 1 : x.event[op];
+  return eventOfOp(x, op);
 };
 
 /** @typedef {{name: string, file: string, line: number, bytes: number, count: number, children: TreeNode[], at: Map<number|string, TreeNode>}} TreeNode

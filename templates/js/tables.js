@@ -110,9 +110,8 @@ export const decodeLedger = (u8, nHolders) => {
   return { n, t0, t1, used: sums(1), named: sums(2), phase: sums(3), holders: Array.from({ length: nHolders }, (_, i) => sums(4 + i)) };
 };
 
-/** @typedef {{n: number, x0: number, x1: number, high: Float64Array, groups: Float64Array[]}} Owners a ledger as an overview of the axis of time */
-/** @typedef {{overview: {t: Overview|null, e: Overview|null}, ledger: Owners|null, sites: Sites|null, phases: Phases|null, errors: string[]}} Tables
- *  `ledger`: who holds the memory of its GPU, where the recording tells; `errors`: what could not be read, for people */
+/** @typedef {{overview: {t: Overview|null, e: Overview|null}, ledger: Overview|null, sites: Sites|null, phases: Phases|null, errors: string[]}} Tables
+ *  `ledger`: who holds the memory of its GPU, where the recording tells, as an overview of no events; `errors`: what could not be read, for people */
 
 /** Everything that is small and needed first. @param {import("./track.js").Index} index @param {import("./exact.js").TrackMeta} meta
  *  @param {(id: string) => string|null|undefined} text @returns {Promise<Tables>} */
@@ -134,5 +133,5 @@ export const readTables = async (index, meta, text) => {
   const tick = (/** @type {number} */ us) => l && time ? (us * 1000 + Number(BigInt(l.t0_ns) - BigInt(time.t0_ns))) / time.tick_ns : 0;
   const sites = await table(`${own}s`, (u8) => decodeSites(u8, known)), phases = await table(`${own}p`, (u8) => decodePhases(u8, known.phases)), nvtx = await table(`${own}n`, decodeRanges);
   if (phases && nvtx) phases.ranges = bothRanges(phases.ranges, nvtx);
-  return { overview: { t, e }, ledger: of ? { n: of.n, x0: tick(of.t0), x1: tick(of.t1), high: of.used, groups: of.holders } : null, sites, phases, errors };
+  return { overview: { t, e }, ledger: of && /** @type {any} */ ({ n: of.n, x0: tick(of.t0), x1: tick(of.t1), high: of.used, groups: of.holders, event: [] }), sites, phases, errors };
 };

@@ -1,6 +1,6 @@
 // Light, dark, or as the system has it. Kept for this view of the page only: a file has no place of its own to store it.
 
-import { pButton, pSet, pTools } from "./panel_dom.js";
+import { pButton, pFind, pSet } from "./panel_dom.js";
 
 const THEMES = ["system", "light", "dark"];
 let themeAt = 0;
@@ -31,5 +31,5 @@ export const initTheme = () => {
   }
   themeButton = pButton("", cycleTheme, { title: "Light, dark, or as the system (key t)" });
   themeWords();
-  pTools().append(themeButton);
+  pFind(".tools").append(themeButton);
 };

@@ -6,10 +6,9 @@ import { bucketsOf, byteAxis, columnsOf, NO_OP, stepsOf } from "./layout.js";
 import { drawAxes, drawFlags, drawLine, drawPhases, drawRanges, drawSteps, showSpan, themeNow } from "./marks.js";
 import { floor, max, min, round } from "./math.js";
 import { pAll, pCanvas, pFind } from "./panel_dom.js";
-import { liveAt, sumBy } from "./query.js";
+import { eventOfOp, liveAt, sumBy } from "./query.js";
 
 /** @typedef {import("./view.js").View} View */
-/** @typedef {import("./tables.js").Overview} Overview */
 /** A frame that was drawn. `reserved` and `used`: the highest of those lines; `seen`: flags in view; `named`: ranges in view.
  *  @typedef {{c: import("./layout.js").Columns, buckets: Int32Array|null, top: number, ms: number, rough: boolean, reserved: number, used: number,
  *    seen: (import("./marks.js").Flag & {x: number})[], named: import("./marks.js").Named[]}} Frame */
@@ -33,8 +32,6 @@ export let groups;
 export let frame = null;
 /** Which blocks the search finds. @type {Uint8Array|null} */
 export let match = null;
-/** The ledger, while it is what the picture shows. @type {Overview|null} */
-export let owners = null;
 export let found = { error: /** @type {string|null} */ (null), blocks: 0 };
 export const box = { w: 100, h: 100, band: 0, lanes: 0, laneAt: 0, bottom: 0, steps: 2 };
 /** What the pointer does: the place that it is over, in the picture's pixels, and the range that it draws, in the axis. */
@@ -63,9 +60,8 @@ export const beginTimeline = (v, host, onFrame) => {
 
 /** Forgets what depends on the track, its data or what it is stacked by. */
 export const reset = () => {
-  const { track, by, axis } = view;
-  owners = by === "owner" && axis === "t" ? track.ledger : null;
-  groups = groupsOf(track, by === "owner" && !owners ? "role" : by);
+  const { track, by } = view;
+  groups = groupsOf(track, by);
   stack = new Stack(track, groups);
   recolor();
   search();
@@ -76,13 +72,9 @@ const isGrouped = () => view.by !== "phase" && view.by !== "stack";
 
 /** Bytes of each group at the cursor; null where they are not known. @returns {Float64Array|null} */
 export const bytesAtCursor = () => {
-  const { track, cursor } = view, e = track.exact, out = new Float64Array(groups.names.length);
-  if (owners) {
-    const x = view.xOf(cursor), [i] = bucketsOf(owners, x, x, 1), of = owners.groups;
-    return out.map((_, g) => of[g][i]);
-  }
-  const op = track.opOfEvent(cursor);
-  if (!e || op < 0) return null;
+  const { track, cursor, by, overview: o } = view, out = new Float64Array(groups.names.length), op = track.opOfEvent(cursor), x = view.xOf(cursor);
+  if (o && by === "owner") return out.map((_, g) => o.groups[g][bucketsOf(o, x, x, 1)[0]]);
+  if (op < 0) return null;
   for (const [g, { bytes }] of sumBy(track, liveAt(track, op), groups.of)) out[g] = bytes;
   return out;
 };
@@ -96,9 +88,9 @@ export const recolor = () => {
 
 /** Which blocks the search finds. */
 export const search = () => {
-  const { track, query } = view, f = query ? parseFilter(query) : null;
-  match = f && !f.error && !f.empty && track.exact ? f.mask(track) : null;
-  found = { error: f && f.error, blocks: match ? match.reduce((n, is) => n + is, 0) : 0 };
+  const { track, query } = view, { error, mask } = parseFilter(query);
+  match = track.exact && mask ? mask(track) : null;
+  found = { error, blocks: match ? match.reduce((n, is) => n + is, 0) : 0 };
 };
 
 /** Sizes of the canvas, and where on it things are. @returns {boolean} false while there is no room */
@@ -139,19 +131,19 @@ const niceTop = (bytes) => {
 };
 
 export const paint = () => {
-  const { track, axis, lo, hi, by } = view, t0 = performance.now(), g = place() ? pCanvas(base) : null, e = track.exact, last = frame;
+  const { track, axis, lo, hi, by, exact: e, overview: o } = view, t0 = performance.now(), g = place() ? pCanvas(base) : null, last = frame;
   if (!g) return;
   const dpr = devicePixelRatio || 1, w = round(box.w * dpr), h = round(box.h * dpr), pen = { g, box, view, c: theme };
   // A frame of the exact events would take too long in a movement.
   const rough = Boolean(moving && e && inView() > min(TL_FAST, TL_MS / pace));
   g.translate(LEFT, TOP);
-  if (rough && last && by !== "role" && !owners) { // stretched for the moment: only roles have an overview
+  if (rough && last && by !== "role") { // stretched for the moment: only roles have an overview
     const k = plot.width / (drawn[1] - drawn[0]);
     g.drawImage(plot, (lo - drawn[0]) * k, 0, (hi - lo) * k, plot.height, 0, 0, box.w, box.h);
     frame = { ...last, rough };
     drawAxes(pen, last.top);
   } else {
-    const o = owners || track.overview[axis], c = columnsOf(track, axis, lo, hi, w, rough || owners !== null), cap = track.meta.capacity;
+    const c = columnsOf(track, axis, lo, hi, w, rough || !e), cap = track.meta.capacity;
     const buckets = o && !c.exact ? bucketsOf(o, lo, hi, w) : null;
     /** A line: of the exact events, else of the overview. @param {import("./exact.js").Curve|null|undefined} curve @param {Float64Array|undefined} known */
     const line = (curve, known) => {
@@ -173,7 +165,7 @@ export const paint = () => {
     px.fill(0);
     // A search cannot be told where there is only the overview: all of it fades.
     if (buckets && o) paintOverview({ of: buckets, bytes: isGrouped() ? o.groups : [o.high], colors: match ? plain.map(() => inks.fade) : plain }, c, px, h, h / top);
-    if (e && !rough && !owners) paintExact(stack, c, px, h, h / top, inks, match, view.pin);
+    if (e && !rough) paintExact(stack, c, px, h, h / top, inks, match, view.pin);
     plot.getContext("2d")?.putImageData(image, 0, 0);
     drawn = [lo, hi];
     g.drawImage(plot, 0, 0, box.w, box.h);
@@ -208,7 +200,7 @@ export const paint = () => {
 
 /** What the driver says is used of the GPU, for the columns: only where the clocks are the same one. @param {import("./layout.js").Columns} c */
 const usedIn = (c) => {
-  const l = view.axis === "t" && !owners ? view.track.ledger : null, unit = (c.hi - c.lo) / c.n;
+  const l = view.axis === "t" && view.by !== "owner" ? view.track.ledger : null, unit = (c.hi - c.lo) / c.n;
   return l && Float64Array.from(bucketsOf(l, c.lo, c.hi, c.n), (i, x) => {
     const at = c.lo + (x + 0.5) * unit;
     return at >= l.x0 && at < l.x1 ? l.high[i] : NaN;
@@ -229,19 +221,18 @@ export const xAt = (px) => view.lo + (px / box.w) * (view.hi - view.lo);
 /** What is under a point of the picture: the moment that its column shows, and the block there.
  *  @param {number} px @param {number} py @returns {{event: number, op: number, block: number|null, name: string, bytes: number}|null} */
 export const hit = (px, py) => {
-  const { track } = view, e = track.exact;
+  const { exact: e, overview: o } = view;
   if (!frame || px < 0 || px > box.w || py < -30 || py > box.bottom) return null;
   const { c, buckets, top } = frame, col = min(c.n - 1, floor((px / box.w) * c.n)), op = c.op[col], bytes = py <= box.h ? (1 - py / box.h) * top : -1;
   const out = { event: view.eventAt(xAt(px)), op, block: /** @type {number|null} */ (null), name: "", bytes: 0 };
   if (op !== NO_OP && e) {
-    const run = e.runs.find((r) => op < r.op1);
-    out.event = run && op === run.op0 ? run.first - 1 : e.event[op];
+    out.event = eventOfOp(e, op);
     out.block = blockAt(stack, op, bytes);
     return out;
   }
-  const o = owners || track.overview[view.axis], i = buckets ? buckets[col] : -1;
+  const i = buckets ? buckets[col] : -1;
   if (!o || i < 0) return out;
-  if (!owners) out.event = o.event[i];
+  out.event = o.event[i] ?? out.event;
   if (bytes < 0 || !isGrouped()) return out;
   let sum = 0;
   const k = o.groups.findIndex((of) => (sum += of[i]) > bytes);

@@ -1,6 +1,5 @@
 // One device of one rank: what is known of it from the index, and its blocks as they are decoded.
-import { lowerBound } from "./layout.js";
-import { floor, max } from "./math.js";
+import { max, upperBound } from "./math.js";
 
 /** @typedef {import("./exact.js").TrackMeta} TrackMeta */
 /** @typedef {import("./exact.js").Exact} Exact */
@@ -18,9 +17,6 @@ import { floor, max } from "./math.js";
 /** Blocks are elements of the page; what reads them is in worker.js. @type {TrackIo} */
 export const pageIo = { text: (id) => document.getElementById(id)?.textContent?.trim() ?? null, ... /** @type {any} */ (globalThis).mtRead };
 
-/** How many of the first values are <= x. @param {ArrayLike<number>} a whole numbers, never decreasing @param {number} x @returns {number} */
-export const upperBound = (a, x, lo = 0, hi = a.length) => lowerBound(a, floor(x) + 1, lo, hi);
-
 export class Track {
   /** @type {import("./tables.js").Sites|null} */
   sites = null;
@@ -28,14 +24,15 @@ export class Track {
   phases = null;
   /** By axis. @type {import("./tables.js").Tables["overview"]} */
   overview = { t: null, e: null };
-  /** Who holds the memory of its GPU, where the recording tells. @type {any} */
+  /** Who holds the memory of its GPU, where the recording tells. @type {import("./tables.js").Overview|null} */
   ledger = null;
   /** @type {Exact|null} */
   exact = null;
   /** What could not be read, for people. @type {string[]} */
   errors = [];
   loaded = false;
-  /** 0 to 1. @type {(done: number) => void} */
+  /** How much of the operations is decoded, 0 to 1. */
+  progress = 0;
   onProgress = () => {};
   /** @type {Promise<void>|undefined} */
   loading;
@@ -61,7 +58,10 @@ export class Track {
 
   /** Has the operations decoded beside the page, which has enough to do meanwhile. */
   startExact() {
-    if (this.hasExact) (this.beside ??= this.io.decode(this.meta, this.io.text, (done) => this.onProgress(done))).catch(() => {});
+    if (this.hasExact) (this.beside ??= this.io.decode(this.meta, this.io.text, (done) => {
+      this.progress = done;
+      this.onProgress();
+    })).catch(() => {});
   }
 
   /** @returns {Promise<Exact|null>} null: see errors */

@@ -60,6 +60,12 @@ export class View {
   /** How far the axis goes. @returns {[number, number]} */
   span() { return this.track.axisRange(this.axis); }
 
+  /** What the picture shows where it is not exact. @returns {import("./tables.js").Overview|null} */
+  get overview() { return this.by === "owner" ? this.track.ledger : this.track.overview[this.axis]; }
+
+  /** The operations that it shows: none where it is of the driver's calls. */
+  get exact() { return this.by === "owner" ? null : this.track.exact; }
+
   isWhole() { return this.lo <= this.span()[0] && this.hi >= this.span()[1]; }
 
   /** The last event at or before x on the axis. @param {number} x @returns {number} */
@@ -81,11 +87,12 @@ export class View {
       track.load().then(() => { if (this.asked === patch) this.set(patch); });
       return;
     }
-    // Owners are known by time.
-    const next = moved ? { axis: by === "owner" ? "t" : track.meta.axis, cursor: track.meta.focus.event, mark: null, pin: null, range: null, ...patch } : { ...patch };
-    if (patch.by === "owner") next.axis ??= "t";
+    const next = moved ? { axis: track.meta.axis, cursor: track.meta.focus.event, mark: null, pin: null, range: null, ...patch } : { ...patch };
+    if (by === "owner") { // known by time, and of some tracks
+      if (track.ledger && patch.axis !== "e") next.axis = "t";
+      else next.by = "role";
+    }
     const axis = (next.axis = track.meta.time ? next.axis || this.axis : "e"), [first, last] = track.axisRange(axis), other = moved || axis !== this.axis;
-    if (axis === "e" && by === "owner") next.by = "role";
     if (other && !moved && next.lo === undefined && !this.isWhole()) { // the same part on the other axis
       next.lo = xOfEvent(track, this.eventAt(this.lo), axis);
       next.hi = xOfEvent(track, this.eventAt(this.hi), axis);

@@ -1,8 +1,7 @@
 // What the timeline says of itself: for people who hear it, and under the picture.
-import { eventWords } from "./detail.js";
+import { eventWords, missingWords } from "./detail.js";
 import { fmtBytes, fmtCount, fmtDuration, fmtMany } from "./format.js";
 import { phaseWords } from "./groups.js";
-import { floor } from "./math.js";
 import { liveAt } from "./query.js";
 
 /** @typedef {import("./view.js").View} View */
@@ -32,14 +31,12 @@ export const altWords = (track) => {
     `${marks.filter((m, i) => i < 6 || m.kind === "peak").map((m) => `${markWords(track, m)}. `).join("")}Press ? for the keys.`;
 };
 
-/** How true the picture is. @param {Track} track @param {import("./timeline.js").Frame|null} frame
- *  @param {any} owners whether it is of the ledger @param {number} progress 0 to 1 @returns {string} */
-export const levelWords = (track, frame, owners, progress) => {
-  const [error = ""] = track.errors, { lost } = track.meta;
-  if (!track.exact) return error || (track.hasExact ? `decoding every event: ${floor(progress * 100)} %` : "overview only: this page has no exact events");
-  if (owners) return "device memory by owner, from the driver's calls";
-  if (!frame || frame.rough) return "overview";
-  const { exact, events } = frame.c;
-  if (!exact) return events ? "exact in part, overview elsewhere" : "overview: no exact events here";
-  return `exact: ${fmtMany(events, "event")} in view${lost ? `, ${fmtCount(lost)} frees are missing in the recording` : ""}${error && `. ${error}`}`;
+/** How true the picture is. @param {View} view @param {import("./timeline.js").Frame|null} frame @returns {string} */
+export const levelWords = ({ track, by }, frame) => {
+  const { exact, errors, meta: { lost } } = track, c = frame && !frame.rough && frame.c;
+  if (exact && by === "owner") return "Device memory by owner, from the driver's calls.";
+  if (exact && !c) return "Overview.";
+  if (!c || !(c.exact || c.events)) return `Overview. ${missingWords(track)}`;
+  if (!c.exact) return "Exact in part, overview elsewhere.";
+  return [`Exact: ${fmtMany(c.events, "event")} in view${lost ? `, ${fmtCount(lost)} frees are missing in the recording` : ""}.`, ...errors].join(" ");
 };

@@ -106,7 +106,7 @@ function effects(device, last) {
 const look = (page) => page.evaluate(() => {
   const text = document.querySelector(".tl-said").textContent;
   return { hash: location.hash, said: text, focus: document.activeElement?.className ?? "", help: document.querySelector("dialog.keys").open,
-    theme: [...document.querySelectorAll("button")].find((b) => b.textContent.startsWith("Theme"))?.textContent, pinned: Boolean(document.querySelector(".tl-pin")) };
+    theme: [...document.querySelectorAll("button")].find((b) => b.textContent.startsWith("Theme"))?.textContent, pinned: Boolean(document.querySelector(".tl-pin:not([hidden])")) };
 }).then((s) => ({ ...s, event: eventOf(s.said) }));
 
 const ready = (page, level) => kit.until(page, `the level ${level}`, (l) => document.querySelector("#timeline")?.dataset.level === l, level, seconds);
@@ -141,7 +141,7 @@ async function check(t, kind, events, ...args) {
     await goTo(page, `#x=${axis}`);
     await kit.until(page, `all events on the axis ${axis}`, ([a, text]) => document.querySelector(".tl-state").textContent === text &&
       [...document.querySelectorAll(".tl-bar [aria-pressed=true]")].some((b) => b.textContent === a),
-    [axis === "e" ? "Events" : "Time", `exact: ${events.toLocaleString("en")} events in view`], 30);
+    [axis === "e" ? "Events" : "Time", `Exact: ${events.toLocaleString("en")} events in view`], 30);
   }
   // the failure that matters first, and both of them by key; then the peak
   const says = async (event, bytes) => {
@@ -165,11 +165,11 @@ async function check(t, kind, events, ...args) {
     if (from) await goTo(page, from);
     await page.keyboard.press(key);
     await rest(page);
-    for (let i = 0; i < 60 && !/^exact: \d{1,3} events/.test(await page.evaluate(() => document.querySelector(".tl-state").textContent)); i++) {
+    for (let i = 0; i < 60 && !/^Exact: \d{1,3} events/.test(await page.evaluate(() => document.querySelector(".tl-state").textContent)); i++) {
       await page.keyboard.press("w");
       await page.waitForTimeout(120);
     }
-    assert.match(await stateOf(page), /^exact: \d{1,3} events? in view/);
+    assert.match(await stateOf(page), /^Exact: \d{1,3} events? in view/);
     assert.equal(await page.evaluate(() => document.querySelector(".tl").dataset.state), "exact");
     let compared = 0;
     for (let i = 0; i < 5; i++) {

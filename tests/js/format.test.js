@@ -1,7 +1,7 @@
 // The page's words for numbers are those of the static report.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fmtBytes, fmtCount, fmtDuration, fmtPercent, fmtTime } from "../../templates/js/format.js";
+import { fmtBytes, fmtCount, fmtDuration, fmtPercent } from "../../templates/js/format.js";
 
 test("bytes", () => {
   const cases = [[0, "0 B"], [1, "1 B"], [1023, "1023 B"], [1024, "1.0 KiB"], [1536, "1.5 KiB"], [1048575, "1.0 MiB"], [1048576, "1.0 MiB"],
@@ -17,5 +17,5 @@ test("counts and shares", () => {
 test("times", () => {
   const cases = [[0, "0 s"], [5e-7, "500 ns"], [1.5e-6, "1.5 \u00b5s"], [0.0123, "12.3 ms"], [4.25, "4.250 s"], [599.5, "599.500 s"], [725, "12 min 05 s"], [7384, "2 h 03 min 04 s"]];
   for (const [s, text] of cases) assert.equal(fmtDuration(s), text);
-  assert.equal(fmtTime(-2), "-2.000 s");
+  assert.equal(fmtDuration(-2), "-2.000 s");
 });

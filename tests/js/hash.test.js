@@ -73,16 +73,28 @@ test("another track is shown when its tables say how far its axes go, and the la
   assert.equal(v.track, late, "asked back before the other was there");
 });
 
-test("owners are drawn over time only", async () => {
-  const v = new View(track), other = new Track(track.index, track.meta, track.io);
-  await other.load();
+test("owners are drawn over time only, and of tracks that have a ledger", async () => {
+  const made = async (/** @type {any} */ ledger) => {
+    const t = new Track(track.index, track.meta, track.io);
+    await t.load();
+    return Object.assign(t, { ledger });
+  };
+  const v = new View(await made(track.overview.t)), other = await made(track.overview.t), bare = await made(null);
   v.set({ by: "owner", axis: "t" });
+  assert.equal(v.overview, v.track.ledger);
   v.set({ track: other });
   assert.deepEqual([v.by, v.axis], ["owner", "t"]);
   v.set({ axis: "e" });
   assert.deepEqual([v.by, v.axis], ["role", "e"]);
   v.set(parseHash("#x=e&by=owner", [other], other));
   assert.deepEqual([v.by, v.axis], ["role", "e"]);
+  v.set({ by: "owner" });
+  assert.deepEqual([v.by, v.axis], ["owner", "t"]);
+  v.set({ track: bare });
+  assert.equal(v.by, "role");
+  v.set({ by: "owner" });
+  assert.equal(v.by, "role");
+  assert.equal(v.overview, bare.overview[v.axis]);
 });
 
 /** A window as far as the address needs one: an address changed is heard of a moment later, as in a browser. */

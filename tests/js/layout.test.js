@@ -1,7 +1,8 @@
 // Where things are: axes, and that no column hides a state.
+import { lowerBound } from "../../templates/js/math.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bucketsOf, byteAxis, columnsOf, eventOfX, lowerBound, NO_OP, runOfX, spanTicks, stepsOf, xOfEvent } from "../../templates/js/layout.js";
+import { bucketsOf, byteAxis, columnsOf, eventOfX, NO_OP, runOfX, spanTicks, stepsOf, xOfEvent } from "../../templates/js/layout.js";
 import { clampSpan, View } from "../../templates/js/view.js";
 import { openTrack } from "./tools/open.js";
 import { madeEvents } from "./tools/encode.js";

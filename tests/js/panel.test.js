@@ -5,8 +5,8 @@ import { curveCsv, markdownText } from "../../templates/js/copy.js";
 import { cursorOwners, momentWords } from "../../templates/js/panel_cursor.js";
 import { segmentPieces, segmentUse } from "../../templates/js/panel_segmap.js";
 import { sortKey, sortOrder } from "../../templates/js/panel_sort.js";
-import { icicleBoxes, nameShade } from "../../templates/js/panel_tree.js";
-import { liveAt } from "../../templates/js/query.js";
+import { icicleBoxes } from "../../templates/js/panel_tree.js";
+import { liveAt, nameColor } from "../../templates/js/query.js";
 import { Track } from "../../templates/js/track.js";
 import { View } from "../../templates/js/view.js";
 import { dice, encodeOverview, encodeSites, encodeTrack, ioOf, madeEvents } from "./tools/encode.js";
@@ -54,7 +54,8 @@ test("boxes of an icicle lie inside their callers, in proportion, and there is a
   for (let i = 0; i < 5000; i++) deep = { name: "f", bytes: 1, count: 1, children: [deep] };
   assert.equal(icicleBoxes([deep], 24, 0).length, 24);
   assert.deepEqual(icicleBoxes([leaf("nothing", 0)], 5, 0).length, 1);
-  for (const name of ["", "forward", "<img>", "\ud800"]) assert.ok(nameShade(name) >= 0 && nameShade(name) < 6);
+  for (const name of ["", "forward", "<img>", "\ud800"]) assert.match(nameColor(name), /^hsl\(\d{1,3} 55% 70%\)$/);
+  assert.notEqual(nameColor("forward"), nameColor("backward"));
 });
 
 test("segments are drawn to scale, in order, inside the lines, once", () => {

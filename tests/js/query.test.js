@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { lifeOf, parseFilter, parseSize, parseTime } from "../../templates/js/filter.js";
-import { bytesOf, diffBetween, groupLive, hashColor, liveAt, nextEvent, segmentsAt, treeOf } from "../../templates/js/query.js";
+import { bytesOf, diffBetween, groupLive, liveAt, nextEvent, segmentsAt, treeOf } from "../../templates/js/query.js";
 import { Track } from "../../templates/js/track.js";
 import { dice, encodeOverview, encodePhases, encodeSites, encodeTrack, ioOf, madeEvents } from "./tools/encode.js";
 
@@ -56,7 +56,6 @@ test("groups add up to the live bytes, and name themselves", async () => {
   assert.ok(groupLive(track, live, "stack").some((g) => g.label === "(no stack recorded)"));
   const kv = parseFilter("role:kv").mask(track);
   assert.deepEqual(groupLive(track, live.filter((b) => kv[b]), "role"), byRole.filter((g) => g.label === "kv cache"));
-  for (const k of [0, 1, 999, 2 ** 31, 4e9]) assert.match(hashColor(k), /^hsl\(\d+ 50% \d+%\)$/);
 });
 
 test("what is new and what is gone, inside a run and over a gap", async () => {
@@ -149,13 +148,12 @@ test("words of the search field", async () => {
   assert.deepEqual([parseTime("10s"), parseTime("5ms"), parseTime("2min"), parseTime("3"), parseTime("1h")], [10, 0.005, 120, 3, 3600]);
   assert.ok(Number.isNaN(parseTime("5 parsecs")) && Number.isNaN(parseTime("5constructor")));
   for (const bad of [">x", "life:10s", "life:>x", "role:", "!"]) assert.ok(parseFilter(bad).error, bad);
-  assert.equal(parseFilter("  ").empty, true);
+  assert.equal(parseFilter("  ").mask, null);
 
   const { track, x } = await open({ events: [...madeEvents(3000)], old: [{ site: 1, size: 5e6, addr: 0 }] });
   const hits = (text) => { const f = parseFilter(text); assert.equal(f.error, null, text); const m = f.mask(track); assert.ok(m.length === x.nBlocks && m.every((v) => v < 2)); return all.filter((b) => m[b]); };
   const all = Array.from({ length: x.nBlocks }, (_, b) => b), by = (test) => all.filter((b) => test(sites[x.bSite[b]], b));
   const names = (site) => { const out = []; for (let s = site.stack; s; s = stacks[s - 1][1]) out.push(frames[stacks[s - 1][0]]); return out; };
-  assert.deepEqual(hits(""), all);
   assert.deepEqual(hits("role:KV"), by((s) => s.role === 1));
   assert.deepEqual(hits("!role:kv"), by((s) => s.role !== 1));
   assert.deepEqual(hits("phase:update"), by((s) => s.phase === 1 || s.sub === 2));

@@ -114,7 +114,7 @@ test("the page's scripts are scripts, and its worker decodes what the page itsel
   await here.loadExact();
   const open = async (worker, change = {}) => {
     const t = new Track(page.index, here.meta, { text: (id) => change[id] ?? text(id), tables: readTables, decode: (...of) => decodeBeside(worker, ...of) }), steps = [];
-    t.onProgress = (done) => steps.push(done);
+    t.onProgress = () => steps.push(t.progress);
     await t.loadExact();
     return { t, steps };
   };

@@ -65,16 +65,18 @@ test("the picture in words", () => {
 });
 
 test("how true the picture is", () => {
-  const words = (t, frame, progress) => levelWords(/** @type {any} */ (t), frame, null, progress);
-  const fake = (more) => ({ exact: {}, errors: [], hasExact: true, meta: { level: "exact", lost: 0 }, ...more });
-  assert.equal(words(fake({ exact: null }), null, 0.427), "decoding every event: 42 %");
-  assert.equal(words(fake({ exact: null, hasExact: false }), null, 0), "overview only: this page has no exact events");
-  assert.equal(words(fake({ exact: null, errors: ["broken."] }), null, 0), "broken.");
-  assert.equal(words(fake({}), { rough: true }, 1), "overview");
-  assert.equal(words(fake({}), { rough: false, c: { exact: true, events: 1234 } }, 1), "exact: 1,234 events in view");
-  assert.equal(words(fake({}), { rough: false, c: { exact: true, events: 1 } }, 1), "exact: 1 event in view");
-  assert.equal(words(fake({}), { rough: false, c: { exact: false, events: 3 } }, 1), "exact in part, overview elsewhere");
-  assert.match(words(fake({ meta: { level: "exact", lost: 2 } }), { rough: false, c: { exact: true, events: 1 } }, 1), /2 frees are missing/);
+  const words = (t, frame, by = "role") => levelWords(/** @type {any} */ ({ track: t, by }), frame);
+  const fake = (more) => ({ exact: {}, errors: [], hasExact: true, progress: 0, meta: { level: "exact", lost: 0 }, ...more }), drawn = (exact, events) => ({ rough: false, c: { exact, events } });
+  assert.equal(words(fake({ exact: null, progress: 0.427 }), null), "Overview. Decoding every event: 42 %.");
+  assert.equal(words(fake({ exact: null, hasExact: false }), drawn(false, 0)), "Overview. The exact events are not in this page.");
+  assert.equal(words(fake({ exact: null, errors: ["Broken."] }), null), "Overview. Broken.");
+  assert.equal(words(fake({}), { ...drawn(true, 9), rough: true }), "Overview.");
+  assert.equal(words(fake({}), drawn(true, 1234)), "Exact: 1,234 events in view.");
+  assert.equal(words(fake({}), drawn(true, 1)), "Exact: 1 event in view.");
+  assert.equal(words(fake({}), drawn(false, 3)), "Exact in part, overview elsewhere.");
+  assert.equal(words(fake({}), drawn(false, 0)), "Overview. The exact events of this part are not in this page.");
+  assert.match(words(fake({}), drawn(false, 0), "owner"), /owner/);
+  assert.match(words(fake({ meta: { level: "exact", lost: 2 }, errors: ["No stacks."] }), drawn(true, 1)), /2 frees are missing in the recording\. No stacks\./);
 });
 
 test("groups: the eight roles and the rest, phases and stacks by weight", async () => {

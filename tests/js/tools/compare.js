@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { NONE } from "../../../templates/js/decode.js";
 import { K_ALLOC, K_FREE, K_FREE_DONE, K_FREE_REQ, K_FREE_UNKNOWN, K_LOST, K_OOM, K_SEG_ALLOC, K_SEG_UNMAP, K_START } from "../../../templates/js/exact.js";
 import { liveAt, segmentsAt } from "../../../templates/js/query.js";
-import { upperBound } from "../../../templates/js/track.js";
+import { upperBound } from "../../../templates/js/math.js";
 import { openDump, openReport } from "./page.js";
 
 const ACTIONS = { [K_ALLOC]: "alloc", [K_FREE_REQ]: "free_requested", [K_FREE_DONE]: "free_completed", 5: "segment_alloc", 6: "segment_free", 7: "segment_map", 8: "segment_unmap", 9: "oom", 10: "snapshot" };
