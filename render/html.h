@@ -51,6 +51,8 @@ void mt_h_table_end(struct mt_out *o);
 void mt_h_choice(struct mt_out *o, const char *label, const char *name, const char *const *pairs);
 /* In the heading of that section, where it is of the page's device and the timeline may show another: which device that is. */
 void mt_h_of(struct mt_out *o, const struct mt_page *p, const char *slot);
+/* The heading of a part that follows the cursor; where there are several devices, with the one that is looked at, which the script keeps right. */
+void mt_h_at_cursor(struct mt_out *o, const struct mt_page *p, const char *words);
 /* What a picture means, folded; words of memtrace's own. */
 void mt_h_help(struct mt_out *o, const char *words);
 /* A definition list: name and value; the note may be NULL. */

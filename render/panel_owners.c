@@ -102,14 +102,15 @@ static void row(const struct mt_page *p, struct mt_out *o, uint32_t i, bool with
 }
 
 /* What the script shows at its cursor, empty: the page without a script has no dead control. */
-static void at_cursor(struct mt_out *o)
+static void at_cursor(const struct mt_page *p, struct mt_out *o)
 {
     static const char *const what[] = {"live", "Live at B", "new", "New since A", "gone", "Gone since A", NULL};
     static const char *const by[] = {"role", "Role", "phase", "Phase of birth", "stack", "Stack", NULL};
     static const char *const up[] = {"", "Callers first", "1", "Allocation first", NULL};
     static const char *const all[] = {"", "Internals folded", "1", "All frames", NULL};
-    mt_puts(o, "<template><div class=\"cursor\"><h3>At the cursor</h3>\n"
-               "<p class=\"moment\" aria-live=\"polite\"></p>\n<p class=\"controls\"><button type=\"button\"></button>");
+    mt_puts(o, "<template><div class=\"cursor\">");
+    mt_h_at_cursor(o, p, "At the cursor");
+    mt_puts(o, "<p class=\"moment\" aria-live=\"polite\"></p>\n<p class=\"controls\"><button type=\"button\"></button>");
     mt_h_choice(o, "Which blocks", "what", what);
     mt_h_choice(o, "Group by", "by", by);
     mt_h_choice(o, "Direction", "up", up);
@@ -135,12 +136,13 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     uint64_t more = d->n_owners_all > d->owners.n ? d->n_owners_all - d->owners.n : 0;
     char a[32], b[32];
     if (mt_panel_timeline.has(p))
-        at_cursor(o);
+        at_cursor(p, o);
     mt_putf(o,
             "<p class=\"note\">%s live %s, by the innermost frame of the job\xe2\x80\x99s own code. Open a row for its stack, "
-            "innermost "
-            "frame first.</p>\n",
+            "innermost frame first.",
             mt_fmt_bytes(a, d->focus.live), mt_focus_words(d));
+    mt_h_of(o, p, "owners table");
+    mt_puts(o, "</p>\n");
     mt_h_table(o, "Owners", heads, sizeof heads / sizeof *heads);
     for (uint32_t i = 0; i < shown; i++)
         row(p, o, i, true);

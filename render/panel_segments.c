@@ -66,10 +66,12 @@ static void pool(struct mt_out *o, const struct mt_pool_row *r)
 }
 
 /* The map of the script, empty. */
-static void map(struct mt_out *o)
+static void map(const struct mt_page *p, struct mt_out *o)
 {
-    mt_puts(o, "<template><div class=\"segmap\" hidden><h3>Segments at the cursor</h3>\n<p class=\"moment\"></p>\n"
-               "<p class=\"legend\"></p>\n<div></div>\n<p class=\"said\" aria-live=\"polite\"></p>\n");
+    mt_puts(o, "<template><div class=\"segmap\" hidden>");
+    mt_h_at_cursor(o, p, "Segments at the cursor");
+    mt_puts(o,
+            "<p class=\"moment\"></p>\n<p class=\"legend\"></p>\n<div></div>\n<p class=\"said\" aria-live=\"polite\"></p>\n");
     mt_h_help(
         o, "Each bar is a segment that PyTorch got from the driver, as long as its bytes, by pool and stream. Coloured: live "
            "blocks, by what they are for. Pale: free, and of use only to requests of the same pool and stream. A segment goes "
@@ -99,7 +101,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     if (p->dev->pools.n != 0)
         pools(p, o);
     if (mt_panel_timeline.has(p))
-        map(o);
+        map(p, o);
 }
 
 const struct mt_panel mt_panel_segments = {"segments", "Segments and fragmentation", has, draw};

@@ -98,8 +98,9 @@ static void put_controls(const struct mt_page *p, struct mt_out *o)
 
 void mt_h_of(struct mt_out *o, const struct mt_page *p, const char *slot)
 {
-    static const char *const slots[] = {"cause",  "numbers", "state",    "phases", "occurrences", "roles",
-                                        "owners", "steps",   "segments", "pins",   "audits"};
+    static const char *const slots[] = {
+        "cause", "numbers", "state",    "phases", "occurrences", "roles",
+        "steps", "pins",    "segments", "audits", "owners table"}; /* above that is what is at the cursor */
     if (!has(p) || !wanted(p, "tracks", 6))
         return;
     for (size_t i = 0; i < sizeof slots / sizeof *slots; i++)
@@ -108,6 +109,17 @@ void mt_h_of(struct mt_out *o, const struct mt_page *p, const char *slot)
             put_place(p, o, p->rank, p->dev);
             mt_puts(o, "</small>");
         }
+}
+
+void mt_h_at_cursor(struct mt_out *o, const struct mt_page *p, const char *words)
+{
+    mt_putf(o, "<h3>%s", words);
+    if (wanted(p, "tracks", 6)) {
+        mt_puts(o, " <small>of <bdi class=\"whose\">");
+        put_place(p, o, p->rank, p->dev);
+        mt_puts(o, "</bdi></small>");
+    }
+    mt_puts(o, "</h3>\n");
 }
 
 static void draw(const struct mt_page *p, struct mt_out *o)

@@ -154,7 +154,7 @@ export const initTimeline = ({ tracks, view }) => {
     if (has("track")) {
       if (choose) {
         choose.value = track.meta.id;
-        pSet(part(".tl-other bdi"), track.meta.label);
+        for (const el of pAll("bdi.whose")) pSet(el, track.meta.label);
       }
       document.body.classList.toggle("other", track !== primary);
     }
@@ -165,7 +165,7 @@ export const initTimeline = ({ tracks, view }) => {
       if (x < view.lo || x > view.hi) queueMicrotask(() => { if (me === jump) view.set({ lo: x - w, hi: x + w }); });
     }
     press("axis", view.axis);
-    press("by", view.by);
+    press("by", host.dataset.by = view.by);
     if (has("track by data query pin axis lo hi")) draw(has("lo hi"));
     else drawOver();
     if (has("track by data query cursor axis")) legendNow();

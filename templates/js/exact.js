@@ -1,5 +1,5 @@
 // Every operation of a track, decoded: keyframes and chunks to arrays. The same code in the worker and, without one, in the page.
-import { allSteps, allSums, allVars, badBlock, columns, fromBase64, inflate, NONE, unzig, VarReader, wideVars } from "./decode.js";
+import { allSteps, allSums, allVars, badBlock, columns, fromBase64, inflate, NONE, VarReader, wideVars } from "./decode.js";
 import { floor, max } from "./math.js";
 
 // Kinds of operations; FREE is a request with its completion, REQ and DONE are those that lie apart. START begins a run: its state.
@@ -262,16 +262,16 @@ class ExactBuilder {
 
   /** @param {Uint8Array[]} c @param {Uint8Array[]|null} t @param {Uint8Array[]|null} m @param {Uint8Array[]|null} a */
   chunk(c, t, m, a) {
-    const long = /** @type {number[]} */ ([]), more = new VarReader(c[9]), n = c[3].length, codes = this.wide(c, 0, c[0].length, undefined, 0);
-    const where = a ? { addr: new VarReader(a[4]), lane: new VarReader(a[5]), last: 0 } : null, end = this.block + n, size = this.bSize.subarray(this.block, end);
+    const long = /** @type {number[]} */ ([]), n = c[3].length, codes = this.wide(c, 0, c[0].length, undefined, 0), none = new Uint8Array(0);
+    const [more, far, others, addr, lane] = [c[9], t?.[1], a?.[3], a?.[4], a?.[5]].map((u8) => new VarReader(u8 ?? none)), where = a ? { addr, lane, last: 0 } : null, end = this.block + n, size = this.bSize.subarray(this.block, end);
     wideVars(c, 3, this.bSite.subarray(this.block, end));
     sizesOf(this.wide(c, 6, n, long), long, size);
     if (m) plusOf(this.wide(m, 0, n), size);
-    if (this.bAddr && a) this.addresses(this.wide(a, 0, n), new VarReader(a[3]), this.bAddr.subarray(this.block, end));
-    if (this.tick) this.times(codes.length, t ? t[0] : new Uint8Array(0), t ? allVars(t[1]).map(unzig) : new Float64Array(0));
-    this.operations(codes, end, more, where);
+    if (this.bAddr && a) this.addresses(this.wide(a, 0, n), others, this.bAddr.subarray(this.block, end));
+    if (this.tick) this.times(codes.length, t?.[0] ?? none, far);
+    this.operations(codes, more, where);
     if (this.now > this.limit) throw badBlock("a chunk holds more events than the index says");
-    if (this.block !== end || !more.end) throw badBlock("the columns of a chunk differ in length");
+    if (this.block !== end || ![more, far, addr, lane, ...this.bAddr ? [others] : []].every((r) => r.end)) throw badBlock("the columns of a chunk differ in length");
   }
 
   /** @param {Uint32Array} at @param {VarReader} others @param {Float64Array} out */
@@ -281,35 +281,32 @@ class ExactBuilder {
       if (at[i] > most) throw badBlock("a reference points to nothing");
       out[i] = (at[i] ? places[at[i] - 1] : last += others.zig()) * unit;
     }
-    if (!others.end) throw badBlock("the columns of a chunk differ in length");
   }
 
-  /** @param {number} n @param {Uint8Array} dt @param {Float64Array} far */
+  /** @param {number} n @param {Uint8Array} dt @param {VarReader} far of byte 255 */
   times(n, dt, far) {
     const tick = /** @type {Uint32Array} */ (this.tick), { op, last } = this;
-    let { time } = this, k = 0, before = tick[op - 1], back = false;
+    let { time } = this, before = tick[op - 1], back = false;
     if (dt.length < n) throw badBlock("a chunk has too few times");
     for (let i = 0; i < n; i++) {
       const b = dt[i];
-      time += b < 255 ? EXACT_DT[b] : far[k++];
+      time += b < 255 ? EXACT_DT[b] : far.zig();
       if (!(time >= 0 && time < NONE)) throw badBlock("a time is out of range");
       if (time < before) back = true;
       tick[op + i] = before = time < last ? time : last;
     }
-    if (k !== far.length) throw badBlock("the columns of a chunk differ in length");
     if (back) this.back = true;
     this.time = time;
   }
 
-  /** @param {Uint32Array} codes @param {number} end where its blocks end @param {VarReader} more
+  /** @param {Uint32Array} codes @param {VarReader} more
    *  @param {{addr: VarReader, lane: VarReader, last: number}|null} where */
-  operations(codes, end, more, where) {
+  operations(codes, more, where) {
     const { kind, ref, event, total, bSize, bBegin, bEnd, bEvent } = this, n = codes.length, born = this.run.blockBorn;
     let { op, block, now, live } = this;
     for (let i = 0; i < n; i++, op++) {
       const code = codes[i];
       if (code === 0) {
-        if (block === end) throw badBlock("the columns of a chunk differ in length");
         ref[op] = block;
         bBegin[block] = op;
         event[op] = now++;

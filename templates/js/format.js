@@ -1,7 +1,7 @@
 // Numbers as people read them; the same words as render/format.c.
 import { abs, floor, round } from "./math.js";
 
-const FMT_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+export const FMT_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
 /** @param {number} n bytes @returns {string} "1.5 MiB", "2.25 GiB" */
 export const fmtBytes = (n) => {

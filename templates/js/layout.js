@@ -1,15 +1,13 @@
 // Where things are: scales with their ticks, events and times to pixels, and which state each pixel column shows.
 
 import { K_FREE } from "./exact.js";
-import { fmtCount } from "./format.js";
+import { FMT_UNITS, fmtCount } from "./format.js";
 import { eventOfOp } from "./query.js";
 import { abs, ceil, clamp, floor, lowerBound, max, min, round } from "./math.js";
 
 /** @typedef {import("./track.js").Track} Track */
 /** @typedef {import("./tables.js").Overview} Overview */
 /** @typedef {{at: number, label: string}} Tick */
-
-const LAYOUT_UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 
 /** The least of 1, 2, 5, 10, 20 ... that is not below v. @param {number} v */
 const niceStep = (v) => {
@@ -21,10 +19,10 @@ const niceStep = (v) => {
  *  @returns {{top: number, unit: string, ticks: Tick[]}} */
 export const byteAxis = (bytes, n) => {
   let u = 0;
-  while (u < LAYOUT_UNITS.length - 1 && bytes >= 1024 ** (u + 1)) u++;
+  while (u < 4 && bytes >= 1024 ** (u + 1)) u++;
   const unit = 1024 ** u, want = bytes / unit / n, step = (u && [0.25, 0.5].find((v) => v >= want)) || max(1, niceStep(want));
   const count = max(ceil(bytes / unit / step), 1), digits = step < 0.5 ? 2 : step < 1 ? 1 : 0;
-  return { top: count * step * unit, unit: LAYOUT_UNITS[u], ticks: Array.from({ length: count + 1 }, (_, i) => ({ at: i * step * unit, label: (i * step).toFixed(digits) })) };
+  return { top: count * step * unit, unit: FMT_UNITS[u], ticks: Array.from({ length: count + 1 }, (_, i) => ({ at: i * step * unit, label: (i * step).toFixed(digits) })) };
 };
 
 /** Ticks of [lo, hi] where 1 s, or one event, is `unit` long: all in one unit, and no two with the same words.

@@ -11,14 +11,8 @@ import { bytesOf, diffBetween, GROUPS, groupLive, liveAt, treeOf } from "./query
 /** @typedef {import("./view.js").View} View */
 /** @typedef {import("./track.js").Track} Track */
 
-/** "event 3,737, 4.250 s". @param {Track} track @param {number} event @returns {string} */
-export const momentWords = (track, event) => eventWords(track, event).replace(" at ", ", ");
-
-/** The same with the name of the track, where there are several, as the beginning of a sentence. @param {Track} track @param {number} event */
-export const momentStart = (track, event) => {
-  const words = momentWords(track, event);
-  return track.index.tracks.length > 1 ? `${track.meta.label}, ${words}` : words[0].toUpperCase() + words.slice(1);
-};
+/** A moment as the beginning of a sentence. @param {Track} track @param {number} event */
+export const momentStart = (track, event) => eventWords(track, event).replace(/^./, (c) => c.toUpperCase());
 
 /** The blocks to speak of, and of which moments: the cursor alone, or a second one (or a range) before it. null: not in the page.
  * @param {View} view @param {string} what "live", "new" or "gone" */
@@ -37,7 +31,7 @@ export const cursorOwners = (view, n) => {
   const now = blocksOf(view, "live");
   if (!now) return null;
   const live = bytesOf(view.track, now.list);
-  return { title: `Live at ${momentWords(view.track, now.last)}: ${fmtBytes(live)}`, live, rows: groupLive(view.track, now.list, "stack").slice(0, n) };
+  return { title: `Live${view.track.index.tracks.length > 1 ? ` on ${view.track.meta.label}` : ""} at ${eventWords(view.track, now.last)}: ${fmtBytes(live)}`, live, rows: groupLive(view.track, now.list, "stack").slice(0, n) };
 };
 
 /** @param {{label: string, color: string, bytes: number}[]} groups @param {number} whole */
@@ -72,7 +66,7 @@ export const initCursor = ({ view }) => {
       pSet(words, `${missingWords(track)} The table below is of the moment that matters.`);
     } else {
       const { diff, first, last } = now;
-      pSet(words, (diff ? `A: ${momentWords(track, first)}. B: ${momentWords(track, last)}. New: ${sumWords(track, diff.born)}, gone: ${sumWords(track, diff.gone)}. Shown: ` : `${momentStart(track, last)}: `) +
+      pSet(words, (diff ? `A: ${eventWords(track, first)}. B: ${eventWords(track, last)}. New: ${sumWords(track, diff.born)}, gone: ${sumWords(track, diff.gone)}. Shown: ` : `${momentStart(track, last)}: `) +
         `${fmtBytes(whole)} in ${fmtMany(list.length, "block")}` + (now.filtered ? `, of those that match \u201c${view.query}\u201d.` : "."));
     }
     if (!whole) {

@@ -1,6 +1,7 @@
 // The segments at the cursor, to scale: what PyTorch holds from the driver, what in it is live and for what, and which block keeps it.
 
 import { fmtBytes, fmtMany, fmtPercent } from "./format.js";
+import { themeNow } from "./marks.js";
 import { floor, max, min } from "./math.js";
 import { momentStart } from "./panel_cursor.js";
 import { pCanvas, pEl, pFill, pFollow, pSet, pSwatch, pTake } from "./panel_dom.js";
@@ -57,7 +58,7 @@ export const initSegments = ({ view, index: { roles } }) => {
   const map = (segs, perPx, width, name) => {
     const x = /** @type {import("./track.js").Exact} */ (view.track.exact), sites = /** @type {import("./tables.js").Sites} */ (view.track.sites), { bSize, bSite } = x;
     const bAddr = /** @type {Float64Array} */ (x.bAddr), pieces = segmentPieces(segs.map(s => s.size), width, perPx), high = (pieces[pieces.length - 1].line + 1) * SEG_ROW;
-    const style = getComputedStyle(document.documentElement), use = segs.map(s => segmentUse(s, bSize));
+    const color = themeNow(), use = segs.map(s => segmentUse(s, bSize));
     let at = -1;
     const canvas = pEl("canvas", {
       tabindex: 0, role: "img", "aria-label": `Segments of ${name}`,
@@ -75,10 +76,10 @@ export const initSegments = ({ view, index: { roles } }) => {
     });
     canvas.style.height = `${high}px`;
     const draw = () => {
-      const g = /** @type {CanvasRenderingContext2D} */ (pCanvas(canvas, width, high)), color = (/** @type {string} */ of) => style.getPropertyValue(of);
+      const g = /** @type {CanvasRenderingContext2D} */ (pCanvas(canvas, width, high));
       for (const p of pieces) {
         const s = segs[p.seg], y = p.line * SEG_ROW, begin = s.addr + p.from, end = begin + p.w * perPx;
-        g.fillStyle = color("--fill");
+        g.fillStyle = color.fill;
         g.fillRect(p.x, y, p.w, SEG_ROW - 6);
         for (const b of s.blocks) {
           const from = max(bAddr[b], begin), w = (min(bAddr[b] + bSize[b], end) - from) / perPx, px = p.x + (from - begin) / perPx;
@@ -86,11 +87,11 @@ export const initSegments = ({ view, index: { roles } }) => {
           g.fillStyle = roles[sites.role[bSite[b]]].color;
           g.fillRect(px, y, max(w, 0.5), SEG_ROW - 6);
           if (b === use[p.seg].pin) {
-            g.fillStyle = color("--ink");
+            g.fillStyle = color.ink;
             g.fillRect(px, y + SEG_ROW - 5, max(w, 3), 2);
           }
         }
-        g.strokeStyle = color(p.seg === at ? "--ink" : "--soft");
+        g.strokeStyle = p.seg === at ? color.ink : color.soft;
         g.lineWidth = p.seg === at ? 2 : 0.5;
         g.strokeRect(p.x + 0.25, y + 0.25, max(p.w - 0.5, 0.5), SEG_ROW - 6.5);
       }

@@ -1,9 +1,10 @@
 // Tables that a click on a heading sorts: falling (numbers) or rising (text), the other way, and back as they came.
 
 import { UNITS_OF_TIME } from "./filter.js";
+import { FMT_UNITS } from "./format.js";
 import { pAll, pButton, pSet } from "./panel_dom.js";
 
-const SORT_UNITS = /** @type {Record<string, number>} */ ({ ...UNITS_OF_TIME, B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, TiB: 1024 ** 4, PiB: 1024 ** 5, "%": 1 });
+const SORT_UNITS = /** @type {Record<string, number>} */ ({ ...UNITS_OF_TIME, ...Object.fromEntries(FMT_UNITS.map((u, i) => [u, 1024 ** i])), "%": 1 });
 
 /** The number that a cell stands for; NaN for text, -Infinity for nothing.
  * @param {string} text @param {string} [title] with the exact number, "1,234 bytes" @returns {number} */
