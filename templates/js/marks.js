@@ -180,7 +180,7 @@ export const drawSteps = (pen) => {
   }
 };
 
-/** Triangles and flags above the picture, because a line through it would hide the one column that it marks.
+/** Triangles and flags above the picture, and at errors a dashed line, because a full one would hide the one column that it marks.
  *  @param {Pen} pen @param {Flag[]} flags @returns {(Flag & {x: number})[]} those in view */
 export const drawFlags = (pen, flags) => {
   const { g, box, c } = pen, taken = /** @type {number[][]} */ ([]), seen = flags.map((f) => ({ ...f, x: pxOfEvent(pen, f.from) })).filter((f) => f.x >= -1 && f.x <= box.w + 1);
@@ -188,7 +188,7 @@ export const drawFlags = (pen, flags) => {
   for (const { kind, x } of seen) {
     const oom = kind === "oom", peak = kind === "peak", shape = peak ? [0, 3, -6, -6, 6, -6] : oom ? [1, -12, 10, -8, 1, -4] : [0, 3, -4, -3, 0, -9, 4, -3];
     const color = peak ? c.ink : oom ? c.oom : c.warn;
-    if (oom) rect(g, color, x - 1, -16, 2, box.h + 16);
+    for (let y = -16; oom && y < box.h; y += 10) rect(g, color, x - 1, y, 2, y < 0 ? 10 : 4);
     g.fillStyle = color;
     g.beginPath();
     for (let i = 0; i < shape.length; i += 2) g.lineTo(x + shape[i], shape[i + 1] - 4);

@@ -69,7 +69,7 @@ export const liveAt = ({ exact: x }, op) => {
 export const nameColor = (name) => {
   let h = 7;
   for (let i = 0; i < name.length; i++) h = (h * 31 + name.charCodeAt(i)) >>> 0;
-  return `hsl(${h % 360} 55% 70%)`;
+  return `hsl(${h % 360} 55% 79%)`;
 };
 
 /** @param {Track} track @param {ArrayLike<number>} blocks @returns {number} */
