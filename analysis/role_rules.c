@@ -15,9 +15,9 @@ struct mt_role_rules {
     MT_VEC(struct mt_vocab) vocab;
 };
 
-enum field { F_ID, F_FRAMEWORK, F_ROLE, F_FILE, F_FUNCTION, F_STATUS, F_SOURCE, F_LINES, F_NOTE, F_COUNT };
+enum field { F_ID, F_FRAMEWORK, F_ROLE, F_FILE, F_FUNCTION, F_STATUS, F_SOURCE, F_LINES, F_NOTE, F_ALWAYS, F_COUNT };
 static const char *const field_names[F_COUNT] = {"id",     "framework", "role",  "file", "function",
-                                                 "status", "source",    "lines", "note"};
+                                                 "status", "source",    "lines", "note", "always"};
 
 struct file {
     struct mt_role_rules *r;
@@ -61,8 +61,9 @@ static enum mt_rc read_fields(const struct file *f, unsigned index, const cJSON 
         while (k < F_COUNT && strcmp(m->string, field_names[k]) != 0)
             k++;
         if (k == F_COUNT)
-            return refuse(f, "roles", index, m->string,
-                          "is not known; there are id, framework, role, file, function, status, source, lines and note");
+            return refuse(
+                f, "roles", index, m->string,
+                "is not known; there are id, framework, role, file, function, status, source, lines, note and always");
         if (!cJSON_IsString(m) || m->valuestring[0] == '\0')
             return refuse(f, "roles", index, m->string, "has to be a string that is not empty");
         if (v[k] != NULL)
@@ -80,6 +81,8 @@ static enum mt_rc read_fields(const struct file *f, unsigned index, const cJSON 
         return refuse(f, "roles", index, "file", "has to be the end of a path, with '/' and without one in front");
     if (v[F_LINES] != NULL && strcmp(v[F_LINES], "first") != 0 && strcmp(v[F_LINES], "last") != 0)
         return refuse(f, "roles", index, "lines", "has to be \"first\" or \"last\"");
+    if (v[F_ALWAYS] != NULL && strcmp(v[F_ALWAYS], "yes") != 0)
+        return refuse(f, "roles", index, "always", "has to be \"yes\"");
     if (v[F_LINES] != NULL && strcmp(v[F_FILE], "C++") == 0)
         return refuse(f, "roles", index, "lines", "has no meaning for C++ frames: their lines are not recorded");
     return MT_OK;
@@ -130,6 +133,7 @@ static enum mt_rc read_rule(const struct file *f, unsigned index, const cJSON *o
                                   .lines = copy[F_LINES][0] == 'f'   ? MT_LINES_FIRST
                                            : copy[F_LINES][0] == 'l' ? MT_LINES_LAST
                                                                      : MT_LINES_ANY,
+                                  .always = copy[F_ALWAYS][0] != '\0',
                                   .is_cpp = strcmp(copy[F_FILE], "C++") == 0,
                                   .is_overlay = f->is_overlay};
     return MT_OK;

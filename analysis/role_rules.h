@@ -13,6 +13,7 @@ struct mt_role_rule {
     char status;     /* G R D U, as with phase rules */
     uint8_t role;    /* enum mt_role */
     uint8_t lines;   /* enum mt_role_lines */
+    bool always;     /* however long it lives: a bucket that outlives the backward pass is no gradient */
     bool is_cpp;     /* file is "C++" */
     bool is_overlay; /* came with --rules */
 };
@@ -33,9 +34,10 @@ const struct mt_role_rule *mt_role_rule_at(const struct mt_role_rules *r, uint32
 uint32_t mt_vocabs_count(const struct mt_role_rules *r);
 const struct mt_vocab *mt_vocab_at(const struct mt_role_rules *r, uint32_t index);
 
-/* What the frames of every stack say: stack_role[id] = role | MT_WHY_FRAME << 8, or MT_NO_STACK_ROLE. The innermost Python frame that a
+/* What the frames of every stack say: stack_role[id] = role | MT_WHY_FRAME << 8 (| MT_STACK_ALWAYS), or MT_NO_STACK_ROLE. The innermost Python frame that a
  * rule knows decides; a C++ frame decides where there is none, and a library's workspace always. Constant work for each stack. */
 #define MT_NO_STACK_ROLE UINT16_MAX
+#define MT_STACK_ALWAYS 0x8000u                                                                    /* the rule's "always" */
 int mt_role_stacks(const struct mt_role_rules *r, const struct mt_trace *t, uint16_t *stack_role); /* 0 = out of memory */
 
 #endif

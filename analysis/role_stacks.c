@@ -19,9 +19,9 @@ struct build {
     const struct mt_role_rules *rules;
     const struct mt_trace *t;
     MT_VEC(struct named) named;
-    uint16_t *python, *first, *cpp; /* by function: rule + 1; first: of the lowest line only */
-    uint32_t *function;             /* by frame */
-    uint32_t *low;                  /* by function: its lowest line in the trace, where that matters */
+    uint16_t *python, *first, *last, *cpp; /* by function: rule + 1; first, last: of the lowest, of the highest line only */
+    uint32_t *function;                    /* by frame */
+    uint32_t *low, *high;                  /* by function: of its lines that allocate; low > high: none does */
 };
 
 /* Ends s in the suffix, as whole path components? '\\' counts as '/'. */
@@ -89,7 +89,7 @@ static void python_function(struct build *b, uint32_t f)
     for (; lo < b->named.n && b->named.p[lo].name == fn->name; lo++) {
         uint16_t rule = b->named.p[lo].rule;
         const struct mt_role_rule *r = mt_role_rule_at(b->rules, rule - 1u);
-        uint16_t *at = r->lines == MT_LINES_FIRST ? &b->first[f] : &b->python[f];
+        uint16_t *at = r->lines == MT_LINES_FIRST ? &b->first[f] : r->lines == MT_LINES_LAST ? &b->last[f] : &b->python[f];
         if ((strcmp(r->file, "*") == 0 || path_ends(file, n, r->file, strlen(r->file))) && better(b, rule, *at))
             *at = rule;
     }
@@ -119,20 +119,62 @@ static void functions(struct build *b)
         else
             cpp_function(b, f);
     }
-    for (uint32_t i = 1; i < b->t->frames.n; i++)
-        if (b->t->frames.p[i].line < b->low[b->function[i]])
-            b->low[b->function[i]] = b->t->frames.p[i].line;
-    /* One line only: it is the last one as well. */
-    for (uint32_t i = 1; i < b->t->frames.n; i++)
-        if (b->first[b->function[i]] != 0 && b->t->frames.p[i].line > b->low[b->function[i]])
-            b->low[b->function[i]] |= UINT32_C(1) << 31;
 }
 
+/* The line of the function that made a block itself; one that only called what made it says nothing of its order. */
+static void note_line(struct build *b, struct mt_file_kinds *kinds, uint8_t *seen, mt_stack_id s)
+{
+    mt_frame_id frame;
+    uint32_t f, line;
+    if (s >= b->t->stacks.n || (seen[s / 8] >> (s % 8) & 1))
+        return;
+    seen[s / 8] |= (uint8_t)(1u << (s % 8));
+    if (mt_stack_site(b->t, kinds, s, &frame) != MT_SITE_PYTHON)
+        return;
+    f = b->function[frame];
+    line = b->t->frames.p[frame].line;
+    if (line < b->low[f])
+        b->low[f] = line;
+    if (line > b->high[f])
+        b->high[f] = line;
+}
+
+static int lines(struct build *b)
+{
+    struct mt_file_kinds kinds = {0};
+    uint8_t *seen;
+    bool any = false;
+    for (uint32_t f = 0; f < b->t->functions.n && !any; f++)
+        any = b->first[f] != 0 || b->last[f] != 0;
+    if (!any)
+        return 1;
+    seen = mt_calloc(b->t->stacks.n / 8 + 1u, 1);
+    if (seen == NULL || !mt_file_kinds_init(&kinds, b->t)) {
+        mt_free(seen);
+        return 0;
+    }
+    for (uint32_t d = 0; d < b->t->devices.n; d++)
+        for (uint64_t i = 0; i < b->t->devices.p[d].events.n; i++) {
+            const struct mt_event *e = mt_event_at(&b->t->devices.p[d], i);
+            if (e->action == MT_ACT_ALLOC || e->action == MT_ACT_OOM)
+                note_line(b, &kinds, seen, e->stack);
+        }
+    for (uint32_t i = 0; i < b->t->blocks.n; i++)
+        note_line(b, &kinds, seen, b->t->blocks.p[i].stack);
+    mt_file_kinds_done(&kinds);
+    mt_free(seen);
+    return 1;
+}
+
+/* "first" is the lowest of several lines. "last" is every other line; beside a rule for the whole function the highest of several. */
 static uint16_t python_rule(const struct build *b, mt_frame_id frame)
 {
-    uint32_t f = b->function[frame], low = b->low[f];
-    if (b->first[f] != 0 && (low >> 31) != 0 && b->t->frames.p[frame].line == (low & ~(UINT32_C(1) << 31)))
+    uint32_t f = b->function[frame], line = b->t->frames.p[frame].line;
+    bool several = b->low[f] < b->high[f];
+    if (several && b->first[f] != 0 && line == b->low[f])
         return b->first[f];
+    if (b->last[f] != 0 && (b->python[f] == 0 || (several && line == b->high[f])))
+        return b->last[f];
     return b->python[f];
 }
 
@@ -153,8 +195,10 @@ static int walk(const struct build *b, uint16_t *stack_role)
         uint16_t rule = stack_role[i];
         if (cpp[i] != 0 && (rule == 0 || mt_role_rule_at(b->rules, cpp[i] - 1u)->role == MT_ROLE_WORKSPACE))
             rule = cpp[i];
-        stack_role[i] =
-            rule != 0 ? (uint16_t)(mt_role_rule_at(b->rules, rule - 1u)->role | MT_WHY_FRAME << 8) : MT_NO_STACK_ROLE;
+        stack_role[i] = MT_NO_STACK_ROLE;
+        if (rule != 0)
+            stack_role[i] = (uint16_t)(mt_role_rule_at(b->rules, rule - 1u)->role | MT_WHY_FRAME << 8 |
+                                       (mt_role_rule_at(b->rules, rule - 1u)->always ? MT_STACK_ALWAYS : 0));
     }
     mt_free(cpp);
     return 1;
@@ -167,20 +211,24 @@ int mt_role_stacks(const struct mt_role_rules *r, const struct mt_trace *t, uint
     int ok;
     b.python = mt_calloc(n, sizeof *b.python);
     b.first = mt_calloc(n, sizeof *b.first);
+    b.last = mt_calloc(n, sizeof *b.last);
     b.cpp = mt_calloc(n, sizeof *b.cpp);
     b.low = mt_calloc(n, sizeof *b.low);
+    b.high = mt_calloc(n, sizeof *b.high);
     b.function = mt_calloc((size_t)t->frames.n + 1, sizeof *b.function);
-    ok = b.python != NULL && b.first != NULL && b.cpp != NULL && b.low != NULL && b.function != NULL && name_rules(&b) &&
-         mt_functions_of_frames(t, b.function);
+    ok = b.python != NULL && b.first != NULL && b.last != NULL && b.cpp != NULL && b.low != NULL && b.high != NULL &&
+         b.function != NULL && name_rules(&b) && mt_functions_of_frames(t, b.function);
     if (ok) {
         functions(&b);
-        ok = walk(&b, stack_role);
+        ok = lines(&b) && walk(&b, stack_role);
     }
     MT_VEC_DONE(&b.named);
     mt_free(b.python);
     mt_free(b.first);
+    mt_free(b.last);
     mt_free(b.cpp);
     mt_free(b.low);
+    mt_free(b.high);
     mt_free(b.function);
     return ok;
 }

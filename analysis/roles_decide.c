@@ -229,7 +229,8 @@ static unsigned role_of(struct mt_rwork *k, const struct block *b, struct mt_fat
             return say(f, frame, MT_WHY_FRAME);
         return say(f, pool, MT_WHY_POOL);
     }
-    if (frame < MT_ROLE_COUNT && !(frame == MT_ROLE_GRAD_REDUCE && b->g->group == MT_G_BACKWARD)) {
+    if (frame < MT_ROLE_COUNT &&
+        !(frame == MT_ROLE_GRAD_REDUCE && b->g->group == MT_G_BACKWARD && !(stack & MT_STACK_ALWAYS))) {
         role = by_frame(k, b, frame);
         if (role < MT_ROLE_COUNT)
             return say(f, role, MT_WHY_FRAME);

@@ -107,6 +107,31 @@ static int by_value(const void *pa, const void *pb)
     return *a < *b ? -1 : *a > *b;
 }
 
+/* An optimizer may be called once for each group of parameters, or for each part of a sharded group, and once to set up its state: calls without a
+ * forward or backward pass between them end one step, the last of them does. */
+static void marks_of_one_step(struct mt_rwork *k)
+{
+    uint32_t kept = 0, m = 0;
+    bool work = false;
+    for (uint32_t i = 0; i <= mt_n_events(k) && m < k->step_marks.n; i++) {
+        const struct mt_event *e = i < mt_n_events(k) ? mt_event_at(k->r->d, i) : NULL;
+        enum mt_group g;
+        if (e != NULL && (e->action != MT_ACT_ALLOC || e->time_ns == 0))
+            continue;
+        for (; m < k->step_marks.n && (e == NULL || e->time_ns > k->step_marks.p[m]); m++) {
+            if (work)
+                k->step_marks.p[kept++] = k->step_marks.p[m];
+            else if (kept != 0)
+                k->step_marks.p[kept - 1] = k->step_marks.p[m];
+            work = false;
+        }
+        g = e != NULL ? mt_group_of(k->r->attr[i].sub, MT_G_OTHER) : MT_G_OTHER;
+        work = work || g == MT_G_FORWARD || g == MT_G_BACKWARD;
+    }
+    if (kept != 0) /* none: passes are not known here, every call is taken for a step */
+        k->step_marks.n = kept;
+}
+
 /* Ends of Optimizer.step ranges; without those, starts of profiler steps. */
 static int annotated(struct mt_rwork *k)
 {
@@ -114,7 +139,7 @@ static int annotated(struct mt_rwork *k)
     const struct mt_trace *t = k->r->t;
     if (k->r->d->kind != MT_DEV_CUDA || k->r->d->n_with_time == 0)
         return 1;
-    for (size_t n = 0; n < 2 && k->step_marks.n == 0; n++)
+    for (size_t n = 0; n < 2 && k->step_marks.n == 0; n++) {
         for (uint32_t i = 0; i < t->ranges.n; i++) {
             const struct mt_range *g = &t->ranges.p[i];
             uint64_t time = n == 0 ? g->t1_ns : g->t0_ns, *at;
@@ -124,8 +149,11 @@ static int annotated(struct mt_rwork *k)
                 return 0;
             *at = time;
         }
-    if (k->step_marks.n > 1)
-        qsort(k->step_marks.p, k->step_marks.n, sizeof *k->step_marks.p, by_value);
+        if (k->step_marks.n > 1)
+            qsort(k->step_marks.p, k->step_marks.n, sizeof *k->step_marks.p, by_value);
+        if (n == 0)
+            marks_of_one_step(k);
+    }
     return 1;
 }
 

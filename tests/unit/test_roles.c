@@ -433,6 +433,39 @@ MT_TEST(parameter_and_gradient_buffer_by_the_order_of_lines)
     job_free(j);
 }
 
+/* The constructor stands in many stacks: only the lines that make the buffers themselves have an order. */
+MT_TEST(lines_that_only_call_have_no_order)
+{
+#define ZERO3(line) SITE "deepspeed/runtime/zero/stage3.py:" line ":_setup_for_real_optimizer|" S_INIT
+    struct job *j = job_new();
+    (void)put(j, 5 * MIB, SITE "deepspeed/runtime/zero/stage3.py:1091:_create_fp32_partitions|" ZERO3("640"));
+    (void)put(j, 3 * MIB, ZERO3("702"));
+    (void)put(j, 6 * MIB, ZERO3("711"));
+    MT_ASSERT(analyze(j));
+    MT_CHECK_EQ(MADE(j, OPTIM_STATE), 5 * MIB);
+    MT_CHECK_EQ(MADE(j, GRAD_REDUCE), 3 * MIB);
+    MT_CHECK_EQ(MADE(j, GRAD), 6 * MIB);
+    job_free(j);
+}
+
+/* ZeRO 1 and 2: the fp32 master alone, or with a buffer behind it where the optimizer is on the host. */
+MT_TEST(beside_a_rule_for_the_function_last_is_the_highest_line_of_several)
+{
+#define ZERO2(line) SITE "deepspeed/runtime/zero/stage_1_and_2.py:" line ":__init__|" S_INIT
+    struct job *j = job_new();
+    (void)put(j, 5 * MIB, ZERO2("489"));
+    MT_ASSERT(analyze(j));
+    MT_CHECK_EQ(MADE(j, OPTIM_STATE), 5 * MIB);
+    job_free(j);
+    j = job_new();
+    (void)put(j, 5 * MIB, ZERO2("489"));
+    (void)put(j, 6 * MIB, ZERO2("588"));
+    MT_ASSERT(analyze(j));
+    MT_CHECK_EQ(MADE(j, OPTIM_STATE), 5 * MIB);
+    MT_CHECK_EQ(MADE(j, GRAD_REDUCE), 6 * MIB);
+    job_free(j);
+}
+
 MT_TEST(private_pools_are_named_by_their_frames)
 {
     struct job *j = job_new();
@@ -620,6 +653,8 @@ MT_TEST(rule_files_are_read_strictly)
     MT_CHECK_HAS(refused("{\"roles\":[7]}"), "entry 1 of \"roles\": is not an object");
     MT_CHECK_HAS(refused(RULE(",\"lnes\":\"first\"")), "field \"lnes\" is not known");
     MT_CHECK_HAS(refused(RULE(",\"lines\":\"second\"")), "field \"lines\" has to be \"first\" or \"last\"");
+    MT_CHECK_STR(refused(RULE(",\"always\":\"yes\"")), "accepted");
+    MT_CHECK_HAS(refused(RULE(",\"always\":\"no\"")), "field \"always\" has to be \"yes\"");
     MT_CHECK_HAS(refused(RULE(",\"id\":\"b\"")), "field \"id\" is there twice");
     MT_CHECK_HAS(refused("{\"roles\":[{\"id\":\"a\",\"framework\":\"f\",\"role\":\"kv\",\"file\":\"a.py\",\"function\":\"f\","
                          "\"status\":\"G\","
@@ -679,9 +714,14 @@ MT_MAIN(MT_RUN(steady_training_has_every_role_and_no_growth) MT_RUN(gradients_wi
                                     MT_RUN(what_follows_the_optimizer_is_not_its_state) MT_RUN(rests_of_blocks_serve_nobody)
                                         MT_RUN(roles_by_frames) MT_RUN(workspaces_by_size)
                                             MT_RUN(parameter_and_gradient_buffer_by_the_order_of_lines)
-                                                MT_RUN(private_pools_are_named_by_their_frames)
-                                                    MT_RUN(memory_of_no_use_to_the_phase) MT_RUN(pending_bytes_have_a_role)
-                                                        MT_RUN(contradictions_still_add_up) MT_RUN(any_sequence_adds_up)
-                                                            MT_RUN(every_allocation_may_fail)
-                                                                MT_RUN(rule_files_are_read_strictly)
-                                                                    MT_RUN(an_overlay_changes_a_role) MT_RUN(ids))
+                                                MT_RUN(lines_that_only_call_have_no_order)
+                                                    MT_RUN(beside_a_rule_for_the_function_last_is_the_highest_line_of_several)
+                                                        MT_RUN(private_pools_are_named_by_their_frames)
+                                                            MT_RUN(memory_of_no_use_to_the_phase)
+                                                                MT_RUN(pending_bytes_have_a_role)
+                                                                    MT_RUN(contradictions_still_add_up)
+                                                                        MT_RUN(any_sequence_adds_up)
+                                                                            MT_RUN(every_allocation_may_fail)
+                                                                                MT_RUN(rule_files_are_read_strictly)
+                                                                                    MT_RUN(an_overlay_changes_a_role)
+                                                                                        MT_RUN(ids))
