@@ -144,6 +144,36 @@ static uint64_t largest_seen(const struct mt_rwork *k)
     return largest;
 }
 
+/* Functions of the loss may take their logits in chunks: what the pass made last before them, whole rows as well, are all of them. A weight in that
+ * size (gathered, or cast) lies before the product that it is for. */
+static void see_unchunked(struct mt_rwork *k)
+{
+    uint64_t last = 0, most = k->logits_max;
+    unsigned phase = MT_PH_COUNT;
+    for (uint32_t i = 0; i < mt_n_events(k) && k->logits_unit != 0; i++) {
+        const struct mt_event *e = mt_event_at(k->r->d, i);
+        struct mt_attr a = k->r->attr[i];
+        if (e->action != MT_ACT_ALLOC)
+            continue;
+        if (a.phase != phase || mt_group_of(a.sub, MT_G_OTHER) != MT_G_FORWARD)
+            last = 0;
+        phase = a.phase;
+        if (a.sub == MT_PH_LOGITS) {
+            if (last > most && last / k->logits_max <= 64)
+                most = last;
+            last = 0;
+        } else if (a.sub == MT_PH_FORWARD && k->w->stack_role[e->stack] == MT_NO_STACK_ROLE && e->size >= k->logits_max / 64 &&
+                   e->size % k->logits_unit == 0) {
+            last = e->size;
+        }
+    }
+    if (most == k->logits_max)
+        return;
+    k->logits_max = most;
+    k->out->logits_elem = most % (k->logits_unit * 2) == 0 ? 4 : 2;
+    k->out->logits_tokens = most / (k->logits_unit / 2 * k->out->logits_elem);
+}
+
 /* First by what frames say of logits and the loss. Where no vocabulary fits that, or there are no such frames, the largest block of each
  * forward pass is looked at: nothing else in one is as large as the logits, unless the vocabulary is small. */
 void mt_vocab_find(struct mt_rwork *k)
@@ -161,6 +191,7 @@ void mt_vocab_find(struct mt_rwork *k)
     }
     if (k->logits_max == 0)
         k->logits_max = largest;
+    see_unchunked(k);
 }
 
 bool mt_is_logits_size(const struct mt_rwork *k, uint64_t size)
