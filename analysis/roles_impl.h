@@ -20,6 +20,7 @@ enum mt_group { MT_G_OTHER, MT_G_FORWARD, MT_G_BACKWARD, MT_G_OPTIMIZER };
 struct mt_region {
     uint32_t first, last_alloc; /* events; it lasts to the first of the next region - 1 */
     uint64_t largest;           /* request in it, one that failed included */
+    uint64_t computed;          /* the same without what is gathered or moved */
     uint8_t group, phase;
 };
 
@@ -69,6 +70,7 @@ struct mt_rwork {
     uint32_t n_seen;
     uint32_t n_hopper;                /* live blocks at the end of the size of cuBLAS's larger workspace */
     uint64_t logits_max;              /* largest block that frames call logits; 0 = none */
+    uint64_t logits_most;             /* and of passes whose frames do not say so; never less */
     uint64_t logits_unit;             /* bytes of one token's logits at 2 bytes an element; 0 = vocabulary not known */
     uint32_t recent[MT_RECENT_SIZES]; /* of `sizes`, index + 1, by a part of the size: most look-ups end here */
 };

@@ -174,11 +174,63 @@ static void see_unchunked(struct mt_rwork *k)
     k->out->logits_tokens = most / (k->logits_unit / 2 * k->out->logits_elem);
 }
 
+/* Whether a parameter or its state is so large, in that type or another: a copy of the head in the type of the pass is whole rows too. */
+static bool is_weight_size(const struct mt_rwork *k, uint64_t size)
+{
+    const struct mt_replay *r = k->r;
+    for (uint32_t i = 0; i < r->old.n; i++)
+        if (r->old.p[i].size == size || r->old.p[i].size == size * 2 || r->old.p[i].size * 2 == size)
+            return true;
+    for (uint32_t i = 0, n = mt_n_events(k); i < n; i++) {
+        const struct mt_event *e = mt_event_at(r->d, i);
+        struct mt_attr a = r->attr[i];
+        if (e->action == MT_ACT_ALLOC && (e->size == size || e->size == size * 2 || e->size * 2 == size) &&
+            (a.phase == MT_PH_INIT || a.sub == MT_PH_FSDP_UNSHARD || mt_group_of(a.sub, MT_G_OTHER) == MT_G_OPTIMIZER))
+            return true;
+    }
+    return false;
+}
+
+/* Whether a pass that computes blocks of that size has some of half of it beside them. */
+static bool has_halves(const struct mt_rwork *k, uint64_t size)
+{
+    for (uint32_t g = 0; g < k->regions.n; g++)
+        for (uint32_t i = k->regions.p[g].computed == size ? k->regions.p[g].first : UINT32_MAX; i <= k->regions.p[g].last_alloc; i++) {
+            const struct mt_event *e = mt_event_at(k->r->d, i);
+            if (e->action == MT_ACT_ALLOC && e->size * 2 == size)
+                return true;
+        }
+    return false;
+}
+
+/* A pass with larger micro-batches whose loss has no frames that speak of logits: the largest block that it computes, if it is whole
+ * rows of the vocabulary that the other pass proves. */
+static void vocab_in_other_passes(struct mt_rwork *k)
+{
+    k->logits_most = k->logits_max;
+    if (k->logits_unit == 0 || odd_part(k->out->vocab) < STRONG_PROOF)
+        return;
+    for (uint32_t i = 0; i < k->regions.n; i++) {
+        const struct mt_region *g = &k->regions.p[i];
+        if (g->group == MT_G_FORWARD && may_hold_logits(g->phase) && g->phase != MT_PH_TRAIN_CRITIC && g->phase != MT_PH_VALUES &&
+            g->phase != MT_PH_REWARD && g->computed > k->logits_most && g->computed % k->logits_unit == 0 &&
+            !is_weight_size(k, g->computed))
+            k->logits_most = g->computed;
+    }
+    if (k->logits_most == k->logits_max)
+        return;
+    /* 16 bits where the pass has no copies of half the size, but the one that proves has: a copy in 32 bits is what its loss made */
+    if (k->logits_most % (k->logits_unit * 2) != 0 || (!has_halves(k, k->logits_most) && has_halves(k, k->logits_max)))
+        k->out->logits_elem = 2;
+    k->out->logits_tokens = k->logits_most / (k->logits_unit / 2 * k->out->logits_elem);
+}
+
 /* First by what frames say of logits and the loss. Where no vocabulary fits that, or there are no such frames, the largest block of each
  * forward pass is looked at: nothing else in one is as large as the logits, unless the vocabulary is small. */
 void mt_vocab_find(struct mt_rwork *k)
 {
     uint64_t largest = k->logits_max != 0 ? k->logits_max : largest_seen(k);
+    k->logits_most = k->logits_max;
     if (!name_vocab(k, largest, PROOF)) {
         k->n_seen = 0;
         for (uint32_t i = 0; i < k->regions.n; i++)
@@ -192,11 +244,12 @@ void mt_vocab_find(struct mt_rwork *k)
     if (k->logits_max == 0)
         k->logits_max = largest;
     see_unchunked(k);
+    vocab_in_other_passes(k);
 }
 
 bool mt_is_logits_size(const struct mt_rwork *k, uint64_t size)
 {
-    if (k->logits_max == 0 || size < MIN_LOGITS || size > k->logits_max * 2)
+    if (k->logits_max == 0 || size < MIN_LOGITS || size > k->logits_most * 2)
         return false;
     if (k->logits_unit != 0)
         return size % k->logits_unit == 0 && size >= k->logits_max / 64;
@@ -207,9 +260,10 @@ bool mt_is_logits_size(const struct mt_rwork *k, uint64_t size)
  * another type. A layer's block may be whole rows by chance, where the count of tokens shares factors with the vocabulary. */
 bool mt_is_logits_share(const struct mt_rwork *k, uint64_t size)
 {
-    uint64_t rows = k->logits_unit != 0 ? size / k->logits_unit : 0, all = rows != 0 ? k->logits_max / k->logits_unit : 0;
-    for (unsigned i = 0; i < 3 && rows != 0; i++) {
-        uint64_t of = (all << i) / 2, parts = (of + rows / 2) / rows, sum = rows * parts;
+    uint64_t rows = k->logits_unit != 0 ? size / k->logits_unit : 0;
+    for (unsigned i = 0; i < 6 && rows != 0; i++) {
+        uint64_t all = (i < 3 ? k->logits_max : k->logits_most) / k->logits_unit;
+        uint64_t of = (all << i % 3) / 2, parts = (of + rows / 2) / rows, sum = rows * parts;
         if (parts >= 1 && parts <= MAX_PARTS && (sum > of ? sum - of : of - sum) <= 2 * parts)
             return true;
     }
@@ -219,7 +273,7 @@ bool mt_is_logits_share(const struct mt_rwork *k, uint64_t size)
 /* Rows of the vocabulary, and more of them than the largest logits have: the embedding or the head. */
 bool mt_is_vocab_weight(const struct mt_rwork *k, uint64_t size)
 {
-    return k->logits_unit != 0 && size > k->logits_max && size % k->logits_unit == 0 && odd_part(k->out->vocab) >= STRONG_PROOF;
+    return k->logits_unit != 0 && size > k->logits_most && size % k->logits_unit == 0 && odd_part(k->out->vocab) >= STRONG_PROOF;
 }
 
 struct mt_size_use *mt_size_use(struct mt_rwork *k, uint64_t size, bool make)

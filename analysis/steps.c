@@ -42,6 +42,15 @@ static inline void note_again(struct mt_rwork *k, struct last_block *last, const
     l->event = i + 1;
 }
 
+/* Parameters that are gathered or moved into a pass are not computed by it. */
+static inline void note_largest(struct mt_region *g, unsigned sub, uint64_t size)
+{
+    if (size > g->largest)
+        g->largest = size;
+    if (size > g->computed && sub != MT_PH_FSDP_UNSHARD && sub != MT_PH_COMM && sub != MT_PH_ONLOAD_OFFLOAD)
+        g->computed = size;
+}
+
 /* Logits are often what memory runs out for: the request is a block that is never seen. */
 static void note_request(struct mt_rwork *k, const struct mt_event *e, uint32_t i)
 {
@@ -50,15 +59,15 @@ static void note_request(struct mt_rwork *k, const struct mt_event *e, uint32_t 
     struct mt_region *g = k->regions.n != 0 ? &k->regions.p[k->regions.n - 1] : NULL;
     if (by_frame || a.sub == MT_PH_LOSS)
         mt_vocab_see(k, e->size, by_frame);
-    if (g != NULL && g->phase == a.phase && g->group == mt_group_of(a.sub, MT_G_OTHER) && e->size > g->largest)
-        g->largest = e->size;
+    if (g != NULL && g->phase == a.phase && g->group == mt_group_of(a.sub, MT_G_OTHER))
+        note_largest(g, a.sub, e->size);
 }
 
 int mt_regions_make(struct mt_rwork *k)
 {
     const struct mt_device *d = k->r->d;
     struct last_block *last = mt_calloc((size_t)k->r->t->stacks.n + 1, sizeof *last);
-    struct mt_region now = {0, 0, 0, MT_G_OTHER, MT_PH_COUNT};
+    struct mt_region now = {0, 0, 0, 0, MT_G_OTHER, MT_PH_COUNT};
     struct mt_region *at;
     int rc = 0;
     if (last == NULL)
@@ -84,13 +93,12 @@ int mt_regions_make(struct mt_rwork *k)
         if (g != now.group || a.phase != now.phase) {
             if ((at = MT_VEC_PUSH(&k->regions)) == NULL)
                 goto out;
-            now = (struct mt_region){k->regions.n == 1 ? 0 : i, i, 0, (uint8_t)g, a.phase};
+            now = (struct mt_region){k->regions.n == 1 ? 0 : i, i, 0, 0, (uint8_t)g, a.phase};
             *at = now;
         }
         at = &k->regions.p[k->regions.n - 1];
         at->last_alloc = i;
-        if (e->size > at->largest)
-            at->largest = e->size;
+        note_largest(at, a.sub, e->size);
     }
     mt_occurrences_end(k);
     rc = 1;
