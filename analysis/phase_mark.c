@@ -105,6 +105,8 @@ static unsigned name_flags(const char *s, uint32_t n)
     static const char *const words[] = {"forward", "attention", "mlp", "embedding"};
     if (n == 8 && memcmp(s, "backward", 8) == 0)
         return MK_NAME_BACKWARD;
+    if (has(s, n, "forward_backward") || has(s, n, "backward_forward")) /* both passes, or a question about them */
+        return 0;
     for (size_t i = 0; i < sizeof anywhere / sizeof *anywhere; i++)
         if (has(s, n, anywhere[i]))
             return MK_NAME_FORWARD;

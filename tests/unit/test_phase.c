@@ -85,6 +85,12 @@ MT_TEST(markers_that_tell_more_than_forward)
     MT_CHECK_STR(alone("/v/torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py:foreach_all_gather|"
                        "/v/torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py:pre_forward|" CALL "|" LOG_PROB),
                  "logp_old/fsdp_unshard marked phase.torch._fsdp_collectives.foreach_all_gather");
+    /* what Megatron's last stage returns in fp32 */
+    MT_CHECK_STR(
+        alone("/v/megatron/core/transformer/module.py:float_conversion|/v/megatron/core/transformer/"
+              "module.py:float16_to_fp32|" CALL "|/v/megatron/core/pipeline_parallel/schedules.py:forward_step|"
+              "/v/slime/backends/megatron_utils/model.py:train_one_step|/v/slime/backends/megatron_utils/actor.py:train_actor"),
+        "train_actor/logits marked phase.megatron.module.float_conversion");
     /* the same in backward stays backward */
     MT_CHECK_STR(alone("/v/torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py:foreach_all_gather|"
                        "/v/torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py:pre_backward|" ENGINE),
@@ -183,6 +189,11 @@ MT_TEST(names_are_the_last_resort)
     MT_CHECK_STR(alone("/home/u/m.py:my_attention|" MAIN), "unattributed/forward low method.by_name_forward");
     MT_CHECK_STR(alone("/home/u/m.py:forward_step2|" MAIN), "unattributed/forward low method.by_name_forward");
     MT_CHECK_STR(alone("/home/u/m.py:xforward|" MAIN), "unattributed/- none method.no_signature");
+    /* both passes, or a question whether to run them, is neither */
+    MT_CHECK_STR(alone("/home/u/m.py:should_run_forward_backward|" MAIN), "unattributed/- none method.no_signature");
+    MT_CHECK_STR(alone("/home/u/m.py:reduce|/v/megatron/core/rerun_state_machine.py:should_run_forward_backward|"
+                       "/v/megatron/training/training.py:train_step"),
+                 "train/- marked phase.megatron.training.train_step");
     MT_CHECK_STR(alone("/home/u/m.py:total_loss_of|" MAIN), "unattributed/forward low method.by_name_forward");
     MT_CHECK_STR(alone("/home/u/m.py:backward|" MAIN), "train/backward low method.by_name_backward");
     MT_CHECK_STR(alone("/home/u/m.py:backward|/home/u/m.py:loss|" MAIN), "train/backward low method.by_name_backward");
