@@ -261,16 +261,25 @@ static bool in_pass(const struct mt_metrics *m)
            (in(m, MT_METRIC_in_forward) || in(m, MT_METRIC_in_backward) || in(m, MT_METRIC_in_logp));
 }
 
+/* Whole rows of the vocabulary, in PyTorch's steps of 512 bytes. A gradient of the head or of the embedding is some too, as many as a token
+ * has numbers: in a backward pass only as many rows as the logits have count. */
+static bool of_logits_size(const struct mt_role_facts *f, uint64_t request, bool backward)
+{
+    enum { MIN_ROWS = 64, ROUNDED = 511 };
+    uint64_t row = f->vocab_split != 0 ? f->vocab / f->vocab_split * 2 : f->vocab * 2, rows;
+    if (row <= ROUNDED || request % row > ROUNDED)
+        return false;
+    rows = request / row;
+    return rows >= MIN_ROWS && (!backward || rows == f->logits_tokens || rows == f->logits_tokens * 2);
+}
+
 /* What the failed request was for, as far as where and how large it was tell. */
 static void request_metrics(struct mt_metrics *m, enum mt_phase phase, enum mt_phase sub)
 {
     const struct mt_role_facts *f = &m->d->roles;
     double request = has(m, MT_METRIC_request) ? get(m, MT_METRIC_request) : 0;
-    uint64_t row = f->vocab_split != 0 ? f->vocab / f->vocab_split * 2 : f->vocab * 2;
     bool logits = in(m, MT_METRIC_in_loss), passes = in_pass(m);
-    /* Requests are rounded up: by less than 2 MiB when they are large. */
-    if (row != 0 && request >= 64.0 * (double)row && m->d->ooms.n != 0)
-        logits = logits || m->d->ooms.p[0].request % row < (UINT64_C(2) << 20);
+    logits = logits || (m->d->ooms.n != 0 && request > 0 && of_logits_size(f, m->d->ooms.p[0].request, in(m, MT_METRIC_in_backward)));
     passes = passes || (in(m, MT_METRIC_in_rollout) && phase != MT_PH_ROLLOUT_KV_ALLOC && phase != MT_PH_ROLLOUT_GRAPH);
     set(m, MT_METRIC_token_request, passes ? request : 0, MT_CONF_INFERRED);
     set(m, MT_METRIC_logits_request, passes && logits ? request : 0, MT_CONF_INFERRED);
