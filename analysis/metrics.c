@@ -212,6 +212,7 @@ bool mt_metric_arm(const struct mt_trace *t)
 static void function_metrics(struct mt_metrics *m, const struct mt_trace *t)
 {
     static const struct mt_fix_pair sft = {"trl/trainer/sft_trainer.py", ""};
+    static const struct mt_fix_pair grpo = {"trl/trainer/grpo_trainer.py", ""}, rloo = {"trl/trainer/rloo_trainer.py", ""};
     bool media = false, cpp = false;
     yes(m, MT_METRIC_recorded, true);
     if (t == NULL)
@@ -223,6 +224,7 @@ static void function_metrics(struct mt_metrics *m, const struct mt_trace *t)
     }
     yes(m, MT_METRIC_arm, mt_metric_arm(t));
     yes(m, MT_METRIC_runs_sft, mt_advice_has_frame(t, &sft));
+    yes(m, MT_METRIC_runs_grpo, mt_advice_has_frame(t, &grpo) || mt_advice_has_frame(t, &rloo));
     yes(m, MT_METRIC_multimodal, media);
     yes(m, MT_METRIC_has_cpp_frames, cpp);
 }
@@ -301,6 +303,25 @@ static bool computes_entropy(const struct mt_trace *t, mt_stack_id s)
     return false;
 }
 
+/* Made in pieces of so many tokens, however many there are: smaller batches or shorter sequences take nothing off it. */
+static bool is_chunk(const struct mt_trace *t, mt_stack_id s)
+{
+    for (; s != 0; s = t->stacks.p[s].parent) {
+        const struct mt_frame *f = &t->frames.p[t->stacks.p[s].frame];
+        if (strcmp(mt_str(t, f->name), "_chunk") == 0 && strstr(mt_str(t, f->file), "trl/trainer/sft_trainer.py") != NULL)
+            return true;
+    }
+    return false;
+}
+
+static double chunk_bytes(const struct mt_metrics *m, const struct mt_trace *t)
+{
+    double bytes = 0;
+    for (uint32_t i = 0; t != NULL && i < m->d->owners.n; i++)
+        bytes += is_chunk(t, m->d->owners.p[i].stack) ? (double)m->d->owners.p[i].bytes : 0;
+    return bytes;
+}
+
 static void entropy_metrics(struct mt_metrics *m, const struct mt_trace *t)
 {
     const struct mt_device_analysis *d = m->d;
@@ -316,12 +337,16 @@ static void entropy_metrics(struct mt_metrics *m, const struct mt_trace *t)
     set(m, MT_METRIC_entropy_bytes, (double)bytes, MT_CONF_MARKED);
 }
 
-static void token_metrics(struct mt_metrics *m)
+static void token_metrics(struct mt_metrics *m, const struct mt_trace *t)
 {
     const struct mt_role_facts *f = &m->d->roles;
     double bytes = role(m, MT_ROLE_ACTIVATION) + role(m, MT_ROLE_RECOMPUTE) + role(m, MT_ROLE_LOGITS), ratio = 0.5;
     if (in_pass(m))
         bytes += role(m, MT_ROLE_TEMP);
+    bytes -= chunk_bytes(m, t);
+    bytes = bytes > 0 ? bytes : 0;
+    if (t != NULL && m->d->ooms.n != 0 && is_chunk(t, m->d->ooms.p[0].stack))
+        set(m, MT_METRIC_token_request, 0, MT_CONF_MARKED);
     set(m, MT_METRIC_token_bytes, bytes, MT_CONF_MARKED);
     if (has(m, MT_METRIC_shortfall)) {
         double request = get(m, MT_METRIC_token_request);
@@ -496,7 +521,7 @@ enum mt_rc mt_metrics_make(struct mt_metrics **out, const struct mt_analysis *a,
     function_metrics(m, a->trace);
     if (m->roles) {
         request_metrics(m, a->verdict.phase, a->verdict.sub);
-        token_metrics(m);
+        token_metrics(m, a->trace);
         entropy_metrics(m, a->trace);
         fit_metrics(m);
         layer_metrics(m);

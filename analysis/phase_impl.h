@@ -38,7 +38,8 @@ enum mt_rule_flag {
     MT_RF_OVERLAY = 1, /* came with --rules: wins over a built-in rule for the same file and function */
     MT_RF_SLIME = 2,   /* slime or Relax: a log-prob pass inside the actor's training */
     MT_RF_TRL = 4,     /* TRL: generation, rewards and log-probs run inside training_step */
-    MT_RF_TRL_LOGP = 8 /* TRL's log-prob function, which the loss calls as well */
+    MT_RF_TRL_LOGP = 8, /* TRL's log-prob function, which the loss calls as well */
+    MT_RF_NO_GRAD = 16  /* what runs below the function runs without gradients, by a with block that no frame shows */
 };
 
 struct mt_phase_rules {
@@ -78,7 +79,7 @@ enum mt_verdict_flag {
     MT_VF_WEAK = 4,        /* the sub-phase is only a module call */
     MT_VF_BY_NAME = 8,     /* the sub-phase is only a function name */
     MT_VF_MAKE_GRADS = 16, /* makes the root gradient: backward begins */
-    MT_VF_NO_GRAD = 32,    /* a whole pass in a function that is proven to run without gradients */
+    MT_VF_NO_GRAD = 32,    /* a pass in a function that is proven, or known by its rule, to run without gradients */
     MT_VF_NAMED = 64       /* its phase is no more than that function's name, or that it has no gradients */
 };
 

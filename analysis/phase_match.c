@@ -27,7 +27,8 @@ enum {
     ST_SETTLED = 1 << 8, /* c is one of those that win below anything */
     ST_WRAPPED =
         1 << 9, /* the wrapper of a function without gradients was the last Python frame: the next one is that function */
-    ST_MIXED = 1 << 10 /* and it is only called from inside a pass */
+    ST_MIXED = 1 << 10,  /* and it is only called from inside a pass */
+    ST_NO_GRAD = 1 << 11 /* below a function whose rule says so */
 };
 
 static bool wins_below_anything(enum mt_phase p)
@@ -63,6 +64,8 @@ static void step_coarse(const struct mt_phase_rules *r, struct state *st, const 
     inner = mt_rule_phase(r, rule);
     if ((r->code.p[rule].flags & MT_RF_TRL_LOGP) && (st->flags & MK_LOSS_CALL))
         return; /* the policy's log-probs inside the loss: the training step itself */
+    if (r->code.p[rule].flags & MT_RF_NO_GRAD)
+        st->flags |= ST_NO_GRAD;
     if (wins_below_anything(inner)) {
         st->c = rule;
         st->flags |= ST_SETTLED;
@@ -336,6 +339,8 @@ static void judge(const struct mt_phase_rules *r, const struct state *st, bool n
     if (v->rule == 0)
         v->rule = v->own_rule;
     judge_own_code(r, st, no_grad, v);
+    if ((st->flags & ST_NO_GRAD) && !(v->flags & MT_VF_CERTAIN) && !mt_sub_implies_training((enum mt_phase)v->sub))
+        v->flags |= MT_VF_NO_GRAD;
     if (v->rule == 0)
         v->rule = MT_METHOD_NO_SIGNATURE;
 }

@@ -34,9 +34,9 @@ static const struct mt_phase_rule methods[MT_METHOD_COUNT] = {
                                 "no signature matches any frame of the stack", "the trace"},
 };
 
-enum field { F_ID, F_FRAMEWORK, F_LEVEL, F_PHASE, F_FILE, F_FUNCTION, F_STATUS, F_NOTE, F_SOURCE, F_COUNT };
-static const char *const field_names[F_COUNT] = {"id",       "framework", "level", "phase", "file",
-                                                 "function", "status",    "note",  "source"};
+enum field { F_ID, F_FRAMEWORK, F_LEVEL, F_PHASE, F_FILE, F_FUNCTION, F_STATUS, F_NOTE, F_SOURCE, F_GRADIENTS, F_COUNT };
+static const char *const field_names[F_COUNT] = {"id",       "framework", "level", "phase",  "file",
+                                                 "function", "status",    "note",  "source", "gradients"};
 
 /* One rule file being read. */
 struct file {
@@ -94,7 +94,7 @@ static enum mt_rc read_fields(const struct file *f, int index, const cJSON *obj,
             k++;
         if (k == F_COUNT)
             return refuse_field(f, index, id, m->string,
-                                "is not known; there are id, framework, level, phase, file, function, status, note and source");
+                                "is not known; there are id, framework, level, phase, file, function, status, note, source and gradients");
         if (!cJSON_IsString(m))
             return refuse_field(f, index, id, field_names[k], "has to be a string");
         if (v[k] != NULL)
@@ -131,6 +131,10 @@ static enum mt_rc check_fields(const struct file *f, int index, const char *v[F_
         return refuse_field(f, index, id, "level", "has to be one of C, S, M, K, W, O, N, A (see docs/rules-phases.md)");
     if (strlen(v[F_STATUS]) != 1 || strchr("GRDU", v[F_STATUS][0]) == NULL)
         return refuse_field(f, index, id, "status", "has to be one of G, R, D, U (see docs/rules-phases.md)");
+    if (v[F_GRADIENTS] != NULL && strcmp(v[F_GRADIENTS], "none") != 0)
+        return refuse_field(f, index, id, "gradients", "has to be \"none\": all that runs below the function runs without them");
+    if (v[F_GRADIENTS] != NULL && v[F_LEVEL][0] != 'C')
+        return refuse_field(f, index, id, "gradients", "has a meaning at level C only");
     if (v[F_FILE] != NULL && (strchr(v[F_FILE], '\\') != NULL || v[F_FILE][0] == '/'))
         return refuse_field(f, index, id, "file", "has to be the end of a path, with '/' and without one in front");
     if (v[F_FILE] != NULL && strlen(v[F_FILE]) > 4096)
@@ -219,6 +223,8 @@ static enum mt_rc read_rule(const struct file *f, int index, const cJSON *obj)
         return rc;
     r->rule.p[at] = rule;
     compile(f, &rule, &r->code.p[at]);
+    if (v[F_GRADIENTS] != NULL)
+        r->code.p[at].flags |= MT_RF_NO_GRAD;
     return MT_OK;
 }
 
