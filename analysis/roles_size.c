@@ -195,7 +195,8 @@ static bool is_weight_size(const struct mt_rwork *k, uint64_t size)
 static bool has_halves(const struct mt_rwork *k, uint64_t size)
 {
     for (uint32_t g = 0; g < k->regions.n; g++)
-        for (uint32_t i = k->regions.p[g].computed == size ? k->regions.p[g].first : UINT32_MAX; i <= k->regions.p[g].last_alloc; i++) {
+        for (uint32_t i = k->regions.p[g].computed == size ? k->regions.p[g].first : UINT32_MAX;
+             i <= k->regions.p[g].last_alloc; i++) {
             const struct mt_event *e = mt_event_at(k->r->d, i);
             if (e->action == MT_ACT_ALLOC && e->size * 2 == size)
                 return true;
@@ -207,15 +208,26 @@ static bool has_halves(const struct mt_rwork *k, uint64_t size)
  * rows of the vocabulary that the other pass proves. */
 static void vocab_in_other_passes(struct mt_rwork *k)
 {
+    uint64_t weights[8] = {0}; /* looked through once: every step has the same sizes */
+    unsigned n = 0;
     k->logits_most = k->logits_max;
     if (k->logits_unit == 0 || odd_part(k->out->vocab) < STRONG_PROOF)
         return;
     for (uint32_t i = 0; i < k->regions.n; i++) {
         const struct mt_region *g = &k->regions.p[i];
-        if (g->group == MT_G_FORWARD && may_hold_logits(g->phase) && g->phase != MT_PH_TRAIN_CRITIC && g->phase != MT_PH_VALUES &&
-            g->phase != MT_PH_REWARD && g->computed > k->logits_most && g->computed % k->logits_unit == 0 &&
-            !is_weight_size(k, g->computed))
-            k->logits_most = g->computed;
+        if (g->group == MT_G_FORWARD && may_hold_logits(g->phase) && g->phase != MT_PH_TRAIN_CRITIC &&
+            g->phase != MT_PH_VALUES && g->phase != MT_PH_REWARD && g->computed > k->logits_most &&
+            g->computed % k->logits_unit == 0) {
+            bool known = false;
+            for (unsigned j = 0; j < n; j++)
+                known |= weights[j] == g->computed;
+            if (known || n == sizeof weights / sizeof *weights)
+                continue;
+            if (is_weight_size(k, g->computed))
+                weights[n++] = g->computed;
+            else
+                k->logits_most = g->computed;
+        }
     }
     if (k->logits_most == k->logits_max)
         return;
@@ -273,7 +285,8 @@ bool mt_is_logits_share(const struct mt_rwork *k, uint64_t size)
 /* Rows of the vocabulary, and more of them than the largest logits have: the embedding or the head. */
 bool mt_is_vocab_weight(const struct mt_rwork *k, uint64_t size)
 {
-    return k->logits_unit != 0 && size > k->logits_most && size % k->logits_unit == 0 && odd_part(k->out->vocab) >= STRONG_PROOF;
+    return k->logits_unit != 0 && size > k->logits_most && size % k->logits_unit == 0 &&
+           odd_part(k->out->vocab) >= STRONG_PROOF;
 }
 
 struct mt_size_use *mt_size_use(struct mt_rwork *k, uint64_t size, bool make)
