@@ -335,8 +335,10 @@ static int place_ghosts(struct mt_replay *r, struct mt_phaser *ph)
     }
     for (uint32_t row = 1; row < o->phases.n; row++) {
         if (bytes[row] != 0) {
+            struct mt_phase_row *unknown = &o->phases.p[0]; /* whose bytes they were until here */
             mt_tl_move(&o->timeline, row, bytes[row]);
             mt_tl_move(&o->by_event, row, bytes[row]);
+            unknown->retained -= bytes[row] < unknown->retained ? bytes[row] : unknown->retained;
         }
         if (o->phases.p[row].n_allocs == 0)
             o->phases.p[row].retained = bytes[row];
