@@ -98,9 +98,8 @@ static void put_controls(const struct mt_page *p, struct mt_out *o)
 
 void mt_h_of(struct mt_out *o, const struct mt_page *p, const char *slot)
 {
-    static const char *const slots[] = {
-        "cause", "numbers", "state",    "phases", "occurrences", "roles",
-        "steps", "pins",    "segments", "audits", "owners table"}; /* above that is what is at the cursor */
+    /* Others say it by themselves (mt_h_devices); above the table of owners is what is at the cursor. */
+    static const char *const slots[] = {"cause", "numbers", "state", "phases", "segments", "pins", "owners table"};
     if (!has(p) || !wanted(p, "tracks", 6))
         return;
     for (size_t i = 0; i < sizeof slots / sizeof *slots; i++)
