@@ -69,6 +69,13 @@ static size_t quantity(const char *s, size_t n)
     return 0;
 }
 
+/* The length of "--capacity" or "(--capacity)", the word at the beginning of s: a browser would end a line behind its hyphens; 0 = another word. */
+static size_t option(const char *s, size_t word)
+{
+    size_t from = word != 0 && s[0] == '(';
+    return word > from + 2 && s[from] == '-' && s[from + 1] == '-' ? word : 0;
+}
+
 void mt_h_words(struct mt_out *o, const char *s, size_t max)
 {
     enum { LONG = 20 };
@@ -84,7 +91,7 @@ void mt_h_words(struct mt_out *o, const char *s, size_t max)
         end = i + word + (i + word < cut);
         if (word >= LONG) {
             put_breaking(o, s + i, end - i);
-        } else if ((unit = quantity(s + i, cut - i)) != 0) {
+        } else if ((unit = quantity(s + i, cut - i)) != 0 || (unit = option(s + i, word)) != 0) {
             mt_puts(o, "<span class=\"q\">");
             mt_html(o, s + i, unit);
             mt_puts(o, "</span>");
@@ -238,7 +245,7 @@ void mt_h_def(struct mt_out *o, const char *name, const char *value, const char 
     mt_html_s(o, value);
     if (note != NULL && note[0] != '\0') {
         mt_puts(o, " <small>");
-        mt_html_s(o, note);
+        mt_h_words(o, note, SIZE_MAX);
         mt_puts(o, "</small>");
     }
     mt_puts(o, "</dd></div>\n");

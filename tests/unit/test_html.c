@@ -316,6 +316,8 @@ MT_TEST(long_words)
          "see actor_<wbr>rollout_<wbr>ref.<wbr>rollout.<wbr>parallel_<wbr>size."},
         {"c10::CUDACachingAllocator::alloc <b>", "c10::<wbr>CUDACachingAllocator::<wbr>alloc &lt;b&gt;"},
         {"--sglang-mem-fraction-static 0.8", "--sglang-mem-fraction-static 0.8"},
+        {"name it (--capacity), with --tp=2 -- or - x--y",
+         "name it <span class=\"q\">(--capacity),</span> with <span class=\"q\">--tp=2</span> -- or - x--y"},
         {"__aaaaaaaaaaaaaaaaaa__ ...................... x", "__aaaaaaaaaaaaaaaaaa__ ...................... x"},
         {"18.55 GiB (1.3 MiB), 83 %; 2 B.", "<span class=\"q\">18.55 GiB</span> <span class=\"q\">(1.3 MiB</span>), "
                                             "<span class=\"q\">83 %</span>; <span class=\"q\">2 B</span>."},
