@@ -17,8 +17,8 @@ import { altWords, levelWords, stateWords } from "./words.js";
 /** @typedef {import("./panel_dom.js").PanelCtx} PanelCtx */
 
 /** @param {PanelCtx} ctx */
-export const initTimeline = ({ tracks, view }) => {
-  const section = pFind("#timeline"), first = pFind("#timeline .scroll"), primary = view.track;
+export const initTimeline = (ctx) => {
+  const { tracks, view } = ctx, section = pFind("#timeline"), first = pFind("#timeline .scroll"), primary = view.track;
   if (!first) return;
   if (!primary.overview.e && !primary.overview.t) {
     if (primary.errors.length) section.append(pEl("p.note", primary.errors[0]));
@@ -54,11 +54,15 @@ export const initTimeline = ({ tracks, view }) => {
   };
   /** @param {number} share */
   const pan = (share) => view.shift((view.hi - view.lo) * share);
-  /** Sets the cursor, near enough to see it. @param {number} event @param {number} [to] */
-  const goTo = (event, to = event) => {
+  /** Goes near enough to see an event, or a range. @param {number} event @param {number} to */
+  const near = (ctx.near = (event, to) => {
     const x = view.xOf(event), z = view.xOf(to), [begin, end] = view.span(), w = max(min(view.hi - view.lo, (end - begin) / 8), (z - x) * 1.4) / 2;
-    view.set({ cursor: event });
     glide((x + z) / 2 - w, (x + z) / 2 + w);
+  });
+  /** Sets the cursor, and goes there. @param {number} event @param {number} [to] */
+  const goTo = (event, to = event) => {
+    view.set({ cursor: event });
+    near(event, to);
   };
   /** @param {number} dir @param {string} [kind] of any, else */
   const finding = (dir, kind = "") => {

@@ -4,7 +4,7 @@ import { fmtBytes, fmtCount } from "./format.js";
 import { round } from "./math.js";
 /** @typedef {import("./view.js").View} View */
 /** @typedef {import("./track.js").Track} Track */
-/** @typedef {{index: any, tracks: Track[], view: View}} PanelCtx */
+/** @typedef {{index: any, tracks: Track[], view: View, near?: (event: number, to: number) => void}} PanelCtx near: shows a part of the picture */
 
 /** The one that a selector finds. @param {string} selector @param {ParentNode} [root] @returns {any} null: there is none */
 export const pFind = (selector, root = document) => root.querySelector(selector);

@@ -4,7 +4,7 @@ import { pAll, pEl, pFill, pFind } from "./panel_dom.js";
 /** @typedef {import("./panel_dom.js").PanelCtx} PanelCtx */
 
 /** @param {PanelCtx} ctx */
-export const initLinks = ({ tracks, view }) => {
+export const initLinks = ({ tracks, view, near }) => {
   const box = pFind("#timeline");
   if (!box) return;
   const trackOf = (/** @type {Element} */ e) => tracks.find(t => t.meta.label === /** @type {HTMLElement|null} */ (e.closest("[data-place]"))?.dataset.place);
@@ -26,8 +26,10 @@ export const initLinks = ({ tracks, view }) => {
     if (!a) return;
     const { event, to = event } = a.dataset, from = Number(event), end = Number(to);
     e.preventDefault();
-    if (event) view.set({ track: tracks.find(t => t.meta.primary) || view.track, cursor: end, range: end > from ? [from, end] : null });
-    else view.set({ track: trackOf(a) });
+    if (event) {
+      view.set({ track: tracks.find(t => t.meta.primary) || view.track, cursor: end, range: end > from ? [from, end] : null });
+      near?.(from, end);
+    } else view.set({ track: trackOf(a) });
     box.scrollIntoView({ behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth", block: "start" });
     pFind(".tl-over")?.focus({ preventScroll: true });
   } });

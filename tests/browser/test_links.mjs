@@ -64,6 +64,8 @@ test("every moment that a sentence names leads to it", async () => {
       const said = await kit.said(page);
       assert.match(said, new RegExp(`event ${to.toLocaleString("en-US")}\\b`), `${name}, ${from} to ${to}`);
       assert.equal(new URLSearchParams((await kit.hashOf(page)).slice(1)).get("s"), from < to ? `${from}-${to}` : null, `${name}, ${from} to ${to}`);
+      const near = await page.evaluate(() => new URLSearchParams(location.hash.slice(1)).get("e") ?? new URLSearchParams(location.hash.slice(1)).get("t"));
+      assert.ok(near, `${name}, ${from} to ${to}: it is seen from near`);
       stretches += from < to;
     }
     assert.deepEqual(seen, []);
