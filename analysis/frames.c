@@ -173,33 +173,30 @@ void mt_frame_describe(const struct mt_trace *t, mt_frame_id id, struct mt_frame
 /* Names that stand in every allocating C++ stack and say nothing about who asked. */
 static bool is_noise(const char *name, uint32_t n)
 {
-    static const char *const words[] = {"unwind::unwind",
-                                        "CapturedTraceback::gather",
-                                        "gather_with_cpp",
-                                        "CUDACachingAllocator",
-                                        "empty_cuda",
-                                        "empty_generic",
-                                        "wrap_kernel_functor",
-                                        "redispatch",
-                                        "::call(",
-                                        "RegisterCUDA"};
+    static const char *const words[] = {
+        "unwind::unwind", "CapturedTraceback::gather", "gather_with_cpp",     "CUDACachingAllocator", "empty_cuda",
+        "empty_generic",  "at::detail::empty_",        "wrap_kernel_functor", "redispatch",           "::call(",
+        "RegisterCUDA"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (has(name, n, words[i]))
             return true;
-    return false;
+    /* Where a library has no symbols of its own functions, the nearest exported one is taken: most often a template of the standard library. */
+    return strncmp(name, "std::", 5) == 0 || strncmp(name, "void std::", 10) == 0;
 }
 
-/* "torch::autograd::generated::DivBackward0::apply(...)" -> DivBackward0 */
+/* "torch::autograd::generated::DivBackward0::apply(...)" -> DivBackward0, "torch::autograd::CopySlices::apply(...)" -> CopySlices */
 static bool autograd_node(const char *name, uint32_t n, const char **node, int *len)
 {
-    static const char prefix[] = "torch::autograd::generated::";
-    const char *p = n >= sizeof prefix - 1 ? memmem(name, n, prefix, sizeof prefix - 1) : NULL, *e;
-    if (p == NULL)
+    static const char prefix[] = "torch::autograd::", made[] = "generated::";
+    const char *p = name, *e;
+    if (n < sizeof prefix - 1 || memcmp(p, prefix, sizeof prefix - 1) != 0)
         return false;
     p += sizeof prefix - 1;
+    if (strncmp(p, made, sizeof made - 1) == 0)
+        p += sizeof made - 1;
     for (e = p; (*e >= 'a' && *e <= 'z') || (*e >= 'A' && *e <= 'Z') || (*e >= '0' && *e <= '9') || *e == '_'; e++)
         ;
-    if (e == p || strncmp(e, "::apply", 7) != 0)
+    if (e == p || strncmp(e, "::apply(", 8) != 0)
         return false;
     *node = p;
     *len = (int)(e - p);

@@ -461,7 +461,7 @@ static void use_metrics(struct mt_metrics *m)
     double training = 0, rollout = 0, slope = 0, grown = 0, held, least;
     bool sure;
     struct mt_value bucket = asked(m, "weight_bucket");
-
+    set(m, MT_METRIC_sync_tensor, mt_sync_tensor(m->d, bucket.known ? bucket.v : 0), MT_CONF_MARKED);
     set(m, MT_METRIC_engine, engine, MT_CONF_MARKED);
     set(m, MT_METRIC_gathered, role(m, MT_ROLE_UNSHARDED) - (double)f->pending_at_focus[MT_ROLE_UNSHARDED], MT_CONF_MARKED);
     if (get(m, MT_METRIC_in_training) > 0)

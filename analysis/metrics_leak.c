@@ -41,3 +41,29 @@ double mt_engine_held(const struct mt_device_analysis *d, double *least, bool *s
     *least = *sure && cache > absent ? (double)(cache - absent) : 0;
     return engine > absent ? (double)(engine - absent) : 0;
 }
+
+static bool is_bucket(uint64_t size, double bucket)
+{
+    enum { LEAST = 64 << 20 };
+    uint64_t set_to = bucket > 0 && bucket < 1e15 ? (uint64_t)bucket : 0;
+    return size == set_to || size == set_to << 20 || (size >= LEAST && (size & (size - 1)) == 0);
+}
+
+double mt_sync_tensor(const struct mt_device_analysis *d, double bucket)
+{
+    uint64_t most = 0, half = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t i = 0; i <= d->owners.n; i++) {
+            bool failed = i == d->owners.n;
+            const struct mt_oom *o = failed && d->focus_is_oom && d->ooms.n != 0 ? &d->ooms.p[0] : NULL;
+            uint64_t size = !failed ? d->owners.p[i].largest : o != NULL ? o->request : 0;
+            unsigned phase = !failed ? d->owners.p[i].attr.phase : o != NULL ? o->attr.phase : MT_PH_COUNT;
+            if (phase != MT_PH_WEIGHT_SYNC || is_bucket(size, bucket))
+                continue;
+            if (pass == 0)
+                most = size > most ? size : most;
+            else if (size * 2 == most) /* beside it in the type that is sent */
+                half = size;
+        }
+    return (double)(half != 0 ? half : most);
+}

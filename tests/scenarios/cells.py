@@ -50,7 +50,7 @@ def cell(row, column, job, fail, **more):
 
 SCENARIOS = [
     # -- a model is loaded
-    cell("init", "verl", dict(full_load=True, layers=8), "init", late=True, phase="init", must=["V22"]),
+    cell("init", "verl", dict(full_load=True, layers=8), "init", late=True, phase="init", must_not=["V22"]),
     cell("init", "areal", dict(AREAL, full_load=True, layers=8), "init", late=True, phase="init", must=["A21", "A01"],
          top="param"),
     cell("init", "relax", dict(RELAX, layers=8), "init", phase="init", must=["X01", "B27"]),

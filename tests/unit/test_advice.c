@@ -65,7 +65,7 @@ MT_TEST(selection)
         const char *first, *top;
     } want[] = {
         /* verl: rows of the order of trial, with what cannot apply left out */
-        {MT_FW_VERL, MT_FW_NONE, FSDP, MT_PH_INIT, MT_PH_NONE, "V01/down V34 V22 B33", "V01/down V34 V22"},
+        {MT_FW_VERL, MT_FW_NONE, FSDP, MT_PH_INIT, MT_PH_NONE, "V01/down V34 V32 B33", "V01/down V34 V32"},
         {MT_FW_VERL, MT_FW_NONE, MCORE, MT_PH_INIT, MT_PH_NONE, "V01/down V34 V17 B33", NULL},
         {MT_FW_VERL, MT_FW_VLLM, 0, MT_PH_ROLLOUT_KV_ALLOC, MT_PH_NONE, "V01/up V34 B14 B15", "V01/up V34 B14"},
         {MT_FW_VERL, MT_FW_SGLANG, 0, MT_PH_ROLLOUT_KV_ALLOC, MT_PH_NONE, "V01/up V34 B34", "V01/up V34 B34"},

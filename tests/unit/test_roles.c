@@ -186,6 +186,52 @@ static void logits_of(const char *stack)
 MT_TEST(logits_by_the_request_that_failed) { logits_of(S_LOSS); }
 MT_TEST(logits_by_their_size_alone) { logits_of(S_FORWARD); }
 
+#define S_LOGP SITE "verl/workers/fsdp_workers.py:8:compute_log_prob" MAIN
+#define S_LOGP_FORWARD "/home/u/model.py:7:decoder|" S_CALL "|" S_LOGP
+#define S_LOGP_HEAD SITE "torch/nn/modules/linear.py:1:forward|" S_CALL "|" S_LOGP
+#define S_ENTROPY SITE "verl/utils/torch_functional.py:3:entropy_from_logits|" S_LOGP
+
+/* The log-probs are computed with few tokens, and their frames prove the vocabulary; training has more than twice as many, and a loss
+ * of its own that no frame names. `width` bytes of the head's output there, and what lies beside it. */
+static void logits_of_another_pass(unsigned width, bool with_half, uint64_t weight, bool found)
+{
+    const uint64_t large = ROWS(1200, 1) * width;
+    struct job *j = job_new();
+    uint64_t few[3], half = 0;
+    params(j);
+    if (weight != 0)
+        (void)put(j, weight, S_INIT);
+    few[0] = put(j, ACT_BYTES, S_LOGP_FORWARD);
+    few[1] = put(j, ROWS(96, 2), S_LOGP_HEAD);
+    few[2] = put(j, ROWS(96, 4), S_ENTROPY);
+    for (int i = 0; i < 3; i++)
+        drop(j, few[i]);
+    for (int i = 0; i < LAYERS; i++)
+        (void)put(j, ACT_BYTES, S_FORWARD);
+    if (with_half)
+        half = put(j, large / 2, S_HEAD);
+    (void)put(j, large, S_HEAD);
+    (void)put(j, large, S_BACKWARD);
+    bt_event(&j->bt, "oom", 12345, large, S_BACKWARD);
+    if (half != 0)
+        drop(j, half);
+    MT_ASSERT(analyze(j));
+    MT_CHECK_EQ(j->f->vocab, 151936);
+    MT_CHECK_EQ(AT_FOCUS(j, LOGITS), found ? 2 * large + (with_half ? large / 2 : 0) : 0);
+    MT_CHECK_EQ(AT_FOCUS(j, GRAD), found ? 0 : large);
+    MT_CHECK_EQ(j->f->logits_tokens, found ? 1200 : 96);
+    MT_CHECK_EQ(j->f->logits_elem, found ? width : 4);
+    CHECK_SUMS(j);
+    job_free(j);
+}
+
+MT_TEST(logits_of_a_pass_with_larger_batches)
+{
+    logits_of_another_pass(2, false, 0, true);
+    logits_of_another_pass(4, true, 0, true);
+    logits_of_another_pass(2, false, ROWS(1200, 4), false); /* the head in the type of the pass, as large as 1200 rows */
+}
+
 MT_TEST(a_size_that_no_vocabulary_divides_is_no_logits)
 {
     struct job *j = job_new();
@@ -703,19 +749,20 @@ MT_TEST(ids)
         MT_CHECK(mt_role_why_id((enum mt_role_why)i)[0] != '\0');
 }
 
-MT_MAIN(MT_RUN(steady_training_has_every_role_and_no_growth) MT_RUN(gradients_without_frames) MT_RUN(
-    gradients_that_stay_are_made_once) MT_RUN(first_step_state_is_no_leak) MT_RUN(a_leak_has_its_slope) MT_RUN(recorded_late)
-            MT_RUN(state_that_is_made_anew_every_step) MT_RUN(out_of_memory_in_the_forward_keeps_its_activations)
-                MT_RUN(logits_by_the_request_that_failed) MT_RUN(logits_by_their_size_alone)
-                    MT_RUN(a_size_that_no_vocabulary_divides_is_no_logits) MT_RUN(layers_that_are_whole_rows_by_chance)
-                        MT_RUN(layers_as_large_as_the_logits) MT_RUN(a_smooth_vocabulary_needs_frames)
-                            MT_RUN(workspaces_are_few) MT_RUN(the_gradient_of_the_embedding_is_no_logits)
-                                MT_RUN(whole_parameters_of_a_checkpoint_and_before_sharding)
-                                    MT_RUN(what_follows_the_optimizer_is_not_its_state) MT_RUN(rests_of_blocks_serve_nobody)
-                                        MT_RUN(roles_by_frames) MT_RUN(workspaces_by_size)
-                                            MT_RUN(parameter_and_gradient_buffer_by_the_order_of_lines)
-                                                MT_RUN(lines_that_only_call_have_no_order)
-                                                    MT_RUN(beside_a_rule_for_the_function_last_is_the_highest_line_of_several)
+MT_MAIN(MT_RUN(steady_training_has_every_role_and_no_growth) MT_RUN(gradients_without_frames)
+            MT_RUN(gradients_that_stay_are_made_once) MT_RUN(first_step_state_is_no_leak) MT_RUN(a_leak_has_its_slope)
+                MT_RUN(recorded_late) MT_RUN(state_that_is_made_anew_every_step)
+                    MT_RUN(out_of_memory_in_the_forward_keeps_its_activations) MT_RUN(logits_by_the_request_that_failed)
+                        MT_RUN(logits_by_their_size_alone) MT_RUN(logits_of_a_pass_with_larger_batches)
+                            MT_RUN(a_size_that_no_vocabulary_divides_is_no_logits) MT_RUN(layers_that_are_whole_rows_by_chance)
+                                MT_RUN(layers_as_large_as_the_logits) MT_RUN(a_smooth_vocabulary_needs_frames)
+                                    MT_RUN(workspaces_are_few) MT_RUN(the_gradient_of_the_embedding_is_no_logits)
+                                        MT_RUN(whole_parameters_of_a_checkpoint_and_before_sharding) MT_RUN(
+                                            what_follows_the_optimizer_is_not_its_state) MT_RUN(rests_of_blocks_serve_nobody)
+                                            MT_RUN(roles_by_frames) MT_RUN(workspaces_by_size)
+                                                MT_RUN(parameter_and_gradient_buffer_by_the_order_of_lines)
+                                                    MT_RUN(lines_that_only_call_have_no_order) MT_RUN(
+                                                        beside_a_rule_for_the_function_last_is_the_highest_line_of_several)
                                                         MT_RUN(private_pools_are_named_by_their_frames)
                                                             MT_RUN(memory_of_no_use_to_the_phase)
                                                                 MT_RUN(pending_bytes_have_a_role)
