@@ -213,6 +213,8 @@ static void function_metrics(struct mt_metrics *m, const struct mt_trace *t)
 {
     static const struct mt_fix_pair sft = {"trl/trainer/sft_trainer.py", ""};
     static const struct mt_fix_pair grpo = {"trl/trainer/grpo_trainer.py", ""}, rloo = {"trl/trainer/rloo_trainer.py", ""};
+    static const struct mt_fix_pair loss = {"megatron/core/models/common/language_module/language_module.py",
+                                            "compute_language_model_loss"};
     bool media = false, cpp = false;
     yes(m, MT_METRIC_recorded, true);
     if (t == NULL)
@@ -225,6 +227,7 @@ static void function_metrics(struct mt_metrics *m, const struct mt_trace *t)
     yes(m, MT_METRIC_arm, mt_metric_arm(t));
     yes(m, MT_METRIC_runs_sft, mt_advice_has_frame(t, &sft));
     yes(m, MT_METRIC_runs_grpo, mt_advice_has_frame(t, &grpo) || mt_advice_has_frame(t, &rloo));
+    yes(m, MT_METRIC_megatron_loss, mt_advice_has_frame(t, &loss));
     yes(m, MT_METRIC_multimodal, media);
     yes(m, MT_METRIC_has_cpp_frames, cpp);
 }
