@@ -3,6 +3,7 @@
 #include "analysis/metrics_phase.h"
 
 #include "analysis/advice.h"
+#include "analysis/frames.h"
 #include "analysis/metrics_leak.h"
 #include "analysis/runconf.h"
 
@@ -215,6 +216,9 @@ static void function_metrics(struct mt_metrics *m, const struct mt_trace *t)
     static const struct mt_fix_pair grpo = {"trl/trainer/grpo_trainer.py", ""}, rloo = {"trl/trainer/rloo_trainer.py", ""};
     static const struct mt_fix_pair loss = {"megatron/core/models/common/language_module/language_module.py",
                                             "compute_language_model_loss"};
+    static const struct mt_fix_pair offline[] = {{"openrlhf/trainer/sft_trainer.py", ""},
+                                                 {"openrlhf/trainer/dpo_trainer.py", ""},
+                                                 {"openrlhf/trainer/rm_trainer.py", ""}};
     bool media = false, cpp = false;
     yes(m, MT_METRIC_recorded, true);
     if (t == NULL)
@@ -228,6 +232,9 @@ static void function_metrics(struct mt_metrics *m, const struct mt_trace *t)
     yes(m, MT_METRIC_runs_sft, mt_advice_has_frame(t, &sft));
     yes(m, MT_METRIC_runs_grpo, mt_advice_has_frame(t, &grpo) || mt_advice_has_frame(t, &rloo));
     yes(m, MT_METRIC_megatron_loss, mt_advice_has_frame(t, &loss));
+    yes(m, MT_METRIC_runs_dpo, mt_advice_has_frame(t, &offline[1]));
+    yes(m, MT_METRIC_runs_offline,
+        mt_advice_has_frame(t, &offline[0]) || mt_advice_has_frame(t, &offline[1]) || mt_advice_has_frame(t, &offline[2]));
     yes(m, MT_METRIC_multimodal, media);
     yes(m, MT_METRIC_has_cpp_frames, cpp);
 }
@@ -285,6 +292,12 @@ static void request_metrics(struct mt_metrics *m, enum mt_phase phase, enum mt_p
     double request = has(m, MT_METRIC_request) ? get(m, MT_METRIC_request) : 0;
     bool logits = in(m, MT_METRIC_in_loss), passes = in_pass(m);
     logits = logits || (m->d->ooms.n != 0 && request > 0 && of_logits_size(f, m->d->ooms.p[0].request, in(m, MT_METRIC_in_backward)));
+    /* Requests are rounded up: by less than 2 MiB when they are large. */
+    if (row != 0 && request >= 64.0 * (double)row && m->d->ooms.n != 0)
+        logits = logits || m->d->ooms.p[0].request % row < (UINT64_C(2) << 20);
+    if (sub == MT_PH_GRAD_REDUCE || sub == MT_PH_FSDP_UNSHARD ||
+        sub == MT_PH_COMM) /* as large as the model or a bucket makes it */
+        passes = logits = false;
     passes = passes || (in(m, MT_METRIC_in_rollout) && phase != MT_PH_ROLLOUT_KV_ALLOC && phase != MT_PH_ROLLOUT_GRAPH);
     set(m, MT_METRIC_token_request, passes ? request : 0, MT_CONF_INFERRED);
     set(m, MT_METRIC_logits_request, passes && logits ? request : 0, MT_CONF_INFERRED);
@@ -341,6 +354,54 @@ static void entropy_metrics(struct mt_metrics *m, const struct mt_trace *t)
 }
 
 static void token_metrics(struct mt_metrics *m, const struct mt_trace *t)
+/* The line of DeepSpeed's ZeRO that made a block itself, and in which function; 0 = none of it did. */
+static uint32_t zero_line(const struct mt_trace *t, mt_stack_id s, const char **function)
+{
+    mt_frame_id frame;
+    const struct mt_frame *f;
+    if (mt_stack_site(t, NULL, s, &frame) != MT_SITE_PYTHON)
+        return 0;
+    f = &t->frames.p[frame];
+    if (strstr(mt_str(t, f->file), "deepspeed/runtime/zero/") == NULL)
+        return 0;
+    *function = mt_str(t, f->name);
+    return f->line;
+}
+
+/* Buckets through which ZeRO reduces gradients. Stage 1 and 2 make them in a function of their own; stage 3 makes them first where it makes
+ * the rank's part of the gradients next, and moves them back last. */
+static void bucket_metrics(struct mt_metrics *m, const struct mt_trace *t)
+{
+    const struct mt_device_analysis *d = m->d;
+    uint64_t own = 0, made = 0, moved = 0;
+    uint32_t first = UINT32_MAX, last = 0, low = UINT32_MAX, line;
+    const char *name = "";
+    for (uint32_t i = 0; t != NULL && i < d->owners.n; i++) {
+        const struct mt_owner *o = &d->owners.p[i];
+        if ((line = zero_line(t, o->stack, &name)) == 0)
+            continue;
+        if (strcmp(name, "setup_buckets") == 0) {
+            own += o->bytes;
+        } else if (strcmp(name, "_setup_for_real_optimizer") == 0 && line < first) {
+            first = line;
+            made = o->bytes;
+        } else if (strcmp(name, "reload_states") == 0) {
+            low = line < low ? line : low;
+            moved = line > last ? o->bytes : moved;
+            last = line > last ? line : last;
+        }
+    }
+    if (t != NULL && d->focus_is_oom && d->ooms.n != 0 && zero_line(t, d->ooms.p[0].stack, &name) != 0 &&
+        (strcmp(name, "setup_buckets") == 0 || (strcmp(name, "_setup_for_real_optimizer") == 0 && made == 0))) {
+        own += d->ooms.p[0].request;
+        set(m, MT_METRIC_bucket_request, (double)d->ooms.p[0].request, MT_CONF_MARKED);
+    } else {
+        set(m, MT_METRIC_bucket_request, 0, MT_CONF_MARKED);
+    }
+    set(m, MT_METRIC_grad_bucket, (double)(own + made + (last > low ? moved : 0)), MT_CONF_MARKED);
+}
+
+static void token_metrics(struct mt_metrics *m)
 {
     const struct mt_role_facts *f = &m->d->roles;
     double bytes = role(m, MT_ROLE_ACTIVATION) + role(m, MT_ROLE_RECOMPUTE) + role(m, MT_ROLE_LOGITS), ratio = 0.5;
@@ -526,6 +587,7 @@ enum mt_rc mt_metrics_make(struct mt_metrics **out, const struct mt_analysis *a,
         request_metrics(m, a->verdict.phase, a->verdict.sub);
         token_metrics(m, a->trace);
         entropy_metrics(m, a->trace);
+        bucket_metrics(m, a->trace);
         fit_metrics(m);
         layer_metrics(m);
         state_layout(m);
