@@ -3,8 +3,8 @@
 #include "analysis/metrics_phase.h"
 
 #include "analysis/advice.h"
-#include "analysis/frames.h"
 #include "analysis/metrics_leak.h"
+#include "analysis/metrics_zero.h"
 #include "analysis/runconf.h"
 
 #include <string.h>
@@ -372,33 +372,9 @@ static uint32_t zero_line(const struct mt_trace *t, mt_stack_id s, const char **
  * the rank's part of the gradients next, and moves them back last. */
 static void bucket_metrics(struct mt_metrics *m, const struct mt_trace *t)
 {
-    const struct mt_device_analysis *d = m->d;
-    uint64_t own = 0, made = 0, moved = 0;
-    uint32_t first = UINT32_MAX, last = 0, low = UINT32_MAX, line;
-    const char *name = "";
-    for (uint32_t i = 0; t != NULL && i < d->owners.n; i++) {
-        const struct mt_owner *o = &d->owners.p[i];
-        if ((line = zero_line(t, o->stack, &name)) == 0)
-            continue;
-        if (strcmp(name, "setup_buckets") == 0) {
-            own += o->bytes;
-        } else if (strcmp(name, "_setup_for_real_optimizer") == 0 && line < first) {
-            first = line;
-            made = o->bytes;
-        } else if (strcmp(name, "reload_states") == 0) {
-            low = line < low ? line : low;
-            moved = line > last ? o->bytes : moved;
-            last = line > last ? line : last;
-        }
-    }
-    if (t != NULL && d->focus_is_oom && d->ooms.n != 0 && zero_line(t, d->ooms.p[0].stack, &name) != 0 &&
-        (strcmp(name, "setup_buckets") == 0 || (strcmp(name, "_setup_for_real_optimizer") == 0 && made == 0))) {
-        own += d->ooms.p[0].request;
-        set(m, MT_METRIC_bucket_request, (double)d->ooms.p[0].request, MT_CONF_MARKED);
-    } else {
-        set(m, MT_METRIC_bucket_request, 0, MT_CONF_MARKED);
-    }
-    set(m, MT_METRIC_grad_bucket, (double)(own + made + (last > low ? moved : 0)), MT_CONF_MARKED);
+    double request, bytes = mt_zero_buckets(m->d, t, &request);
+    set(m, MT_METRIC_grad_bucket, bytes, MT_CONF_MARKED);
+    set(m, MT_METRIC_bucket_request, request, MT_CONF_MARKED);
 }
 
 static void token_metrics(struct mt_metrics *m)

@@ -207,7 +207,8 @@ SCENARIOS = [
              fail="eval", late=True, cause="leak", phase="eval", top="logits", must=["P07"], must_not=["B33"], saves={"P07": {"eval_keep": False}},
              where="eval"),
     # a framework's own list of settings: the line that saves most
-    saves("B30", dict(OPENRLHF, micro=(12288,), steps=2), "train_actor", {"fused_head": True}, "train_actor"),
+    saves("B30", dict(OPENRLHF, micro=(12288,), steps=2), "train_actor", {"skew": 0.5}, "train_actor"),
+    saves("B44", dict(OPENRLHF, micro=(512,), steps=2, bucket_elements=500000000), "train_actor", {"bucket_elements": 50000000}, "train_actor"),
     saves("B31", dict(TRL, micro=(16384,), steps=2), "train_actor", {"skew": 0.5}, "train_actor"),
     saves("B29", dict(NEMO, **dict(STATES, optimizer="fused")), "train_actor", {"offload_policy": True}, "train_actor"),
     saves("B26", dict(MEGATRON, layers=8, dp=1, micro=(512,), steps=2, optimizer="fused"), "train_actor", {"state_bytes": 2}, "train_actor"),

@@ -9,7 +9,7 @@ from .shapes import SHAPES, fused_params, layer_ops, layer_params, outer_params
 COMM = 139910000000  # the handle of a side stream
 DEFAULTS = {
     "framework": "verl", "backend": "fsdp2", "engine": None, "shape": "qwen3_8b", "layers": 4,
-    "param_bytes": 4, "grad_bytes": 4, "state_bytes": 4, "dp": 8, "tp": 1,
+    "bucket_elements": 0, "param_bytes": 4, "grad_bytes": 4, "state_bytes": 4, "dp": 8, "tp": 1,
     "micro": (4096,), "logp": (4096,), "cap": None, "steps": 2, "begin": ("init",), "step": ("train_actor",), "end": (),
     "checkpointing": True, "act_offload": False, "reshard": True, "defer_sync": False, "stream_wait": 2,
     "fused_head": False, "entropy": True, "chunk": 0, "entropy_in_train": False, "entropy_checkpointing": False,
@@ -169,6 +169,9 @@ class Job:
             return
         with self.call(*(at.SHARDING[self.backend]["init"] if self.sharded else ())):
             self.params = [self.new(n * self.param_bytes, "param", "zeros") for _, n in self.shards()]
+        if self.bucket_elements:
+            with self.call(at.ZERO3 + "stage3.py:702 _setup_for_real_optimizer"):
+                self.bucket = self.new(self.bucket_elements * 2, "grad_reduce", "empty_memory_format")
 
     def gather(self, group, role="unsharded_param"):
         """Full parameters of one group, gathered on another stream. Returns what has to go after use."""
