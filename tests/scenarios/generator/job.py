@@ -172,6 +172,8 @@ class Job:
         if self.bucket_elements:
             with self.call(at.ZERO3 + "stage3.py:702 _setup_for_real_optimizer"):
                 self.bucket = self.new(self.bucket_elements * 2, "grad_reduce", "empty_memory_format")
+            with self.call(at.ZERO3 + "stage3.py:711 _setup_for_real_optimizer"):
+                self.own_grads = self.new(MIB, "grad", "zeros")
 
     def gather(self, group, role="unsharded_param"):
         """Full parameters of one group, gathered on another stream. Returns what has to go after use."""
