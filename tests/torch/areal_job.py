@@ -14,6 +14,7 @@ import types
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
+os.environ.setdefault("TORCHDYNAMO_DISABLE", "1" if importlib.util.find_spec("triton") is None else "0")  # functions of the loss run as written
 P = argparse.ArgumentParser()
 P.add_argument("out")
 P.add_argument("--world", type=int, default=8)
@@ -76,7 +77,9 @@ def engine_module():
     sys.meta_path.insert(0, Finder())
     while True:
         try:
+            import areal.trainer.ppo.actor
             import areal.engine.fsdp_engine as module
+
             return module
         except ModuleNotFoundError as e:
             top = e.name.split(".")[0]
@@ -120,7 +123,7 @@ def batch():
     loss = mask.clone()
     loss[:, :prompt] = 0
     return {"input_ids": torch.randint(3, 900, (n, length)), "attention_mask": mask, "loss_mask": loss, "logprobs": torch.zeros(n, length),
-            "rewards": torch.zeros(n), "versions": torch.zeros(n, length, dtype=torch.long)}
+            "rewards": torch.zeros(n)}
 
 
 def main():
@@ -131,9 +134,23 @@ def main():
 
     transformers.AutoTokenizer.from_pretrained = transformers.PreTrainedTokenizerFast.from_pretrained
     common.join()
+    group = torch.distributed.new_group
+    torch.distributed.new_group = lambda *a, **k: group(*a, **{**k, "backend": "fake"})
     torch.cuda.set_device(0)
     module = engine_module()
-    from areal.api import FinetuneSpec
+    truth_value = torch.Tensor.__bool__
+    torch.Tensor.__bool__ = lambda t: False if t.is_cuda else truth_value(t)  # "any NaN?": where no kernel runs it is whatever was there
+    weight = module.compute_total_loss_weight
+
+    def never_zero(*a, **k):
+        """Counted on the device, where no kernel runs."""
+        try:
+            return weight(*a, **k)
+        except AssertionError:
+            return torch.ones(())
+
+    module.compute_total_loss_weight = never_zero
+    from areal.api import FinetuneSpec, ParallelStrategy
     from areal.api.cli_args import MicroBatchSpec, OptimizerConfig, PPOActorConfig
 
     config = PPOActorConfig(experiment_name="e", trial_name="t", path=MINE.model, backend=f"fsdp:d{MINE.world}", attn_impl="sdpa", optimizer=OptimizerConfig(),
@@ -149,13 +166,14 @@ def main():
     try:
         actor = module.FSDPPPOActor(config)
         truth.roles = lambda: {}
-        actor.create_process_group()
+        actor.create_process_group(ParallelStrategy(data_parallel_size=MINE.world))
         actor.initialize(None, FinetuneSpec(total_train_epochs=1, dataset_size=100, train_batch_size=2))
         truth.roles = lambda: roles(actor)
         truth.end("initialize")
         common.told(actor, "forward_backward_batch")
         actor.weight_update_groups, actor.rollout_engine = [torch.distributed.group.WORLD], Rollout()
-        actor.weight_update_group_initialized = True
+        actor.weight_update_group_initialized, actor.weight_update_master_addr, actor.weight_update_master_port = True, "127.0.0.1", 1
+        actor.weight_update_group_names = ["update_weight_group"]
         for _ in range(MINE.rounds):
             data = batch()
             data["prox_logp"] = actor.compute_logp([data])[0]
