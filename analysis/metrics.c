@@ -5,6 +5,7 @@
 #include "analysis/advice.h"
 #include "analysis/metrics_leak.h"
 #include "analysis/metrics_zero.h"
+#include "analysis/metrics_stacks.h"
 #include "analysis/runconf.h"
 
 #include <string.h>
@@ -273,28 +274,14 @@ static bool in_pass(const struct mt_metrics *m)
            (in(m, MT_METRIC_in_forward) || in(m, MT_METRIC_in_backward) || in(m, MT_METRIC_in_logp));
 }
 
-/* Whole rows of the vocabulary, in PyTorch's steps of 512 bytes. A gradient of the head or of the embedding is some too, as many as a token
- * has numbers: in a backward pass only as many rows as the logits have count. */
-static bool of_logits_size(const struct mt_role_facts *f, uint64_t request, bool backward)
-{
-    enum { MIN_ROWS = 64, ROUNDED = 511 };
-    uint64_t row = f->vocab_split != 0 ? f->vocab / f->vocab_split * 2 : f->vocab * 2, rows;
-    if (row <= ROUNDED || request % row > ROUNDED)
-        return false;
-    rows = request / row;
-    return rows >= MIN_ROWS && (!backward || rows == f->logits_tokens || rows == f->logits_tokens * 2);
-}
-
 /* What the failed request was for, as far as where and how large it was tell. */
 static void request_metrics(struct mt_metrics *m, enum mt_phase phase, enum mt_phase sub)
 {
     const struct mt_role_facts *f = &m->d->roles;
     double request = has(m, MT_METRIC_request) ? get(m, MT_METRIC_request) : 0;
     bool logits = in(m, MT_METRIC_in_loss), passes = in_pass(m);
-    logits = logits || (m->d->ooms.n != 0 && request > 0 && of_logits_size(f, m->d->ooms.p[0].request, in(m, MT_METRIC_in_backward)));
-    /* Requests are rounded up: by less than 2 MiB when they are large. */
-    if (row != 0 && request >= 64.0 * (double)row && m->d->ooms.n != 0)
-        logits = logits || m->d->ooms.p[0].request % row < (UINT64_C(2) << 20);
+    logits = logits || (m->d->ooms.n != 0 && request > 0 &&
+                        mt_is_logits_request(f, m->d->ooms.p[0].request, in(m, MT_METRIC_in_backward)));
     if (sub == MT_PH_GRAD_REDUCE || sub == MT_PH_FSDP_UNSHARD ||
         sub == MT_PH_COMM) /* as large as the model or a bucket makes it */
         passes = logits = false;
@@ -306,66 +293,19 @@ static void request_metrics(struct mt_metrics *m, enum mt_phase phase, enum mt_p
     set(m, MT_METRIC_graph_request, phase == MT_PH_ROLLOUT_GRAPH ? request : 0, MT_CONF_INFERRED);
 }
 
-/* Whether a stack goes through a function that computes the entropy. cross_entropy is a loss, and what computes both
- * ("gather_logprobs_entropy") does not tell. */
-static bool computes_entropy(const struct mt_trace *t, mt_stack_id s)
-{
-    for (; s != 0; s = t->stacks.p[s].parent) {
-        const char *name = mt_str(t, t->frames.p[t->stacks.p[s].frame].name);
-        if (strstr(name, "entropy") != NULL && strstr(name, "cross_entropy") == NULL && strstr(name, "logprob") == NULL &&
-            strstr(name, "log_prob") == NULL)
-            return true;
-    }
-    return false;
-}
-
-/* Made in pieces of so many tokens, however many there are: smaller batches or shorter sequences take nothing off it. */
-static bool is_chunk(const struct mt_trace *t, mt_stack_id s)
-{
-    for (; s != 0; s = t->stacks.p[s].parent) {
-        const struct mt_frame *f = &t->frames.p[t->stacks.p[s].frame];
-        if (strcmp(mt_str(t, f->name), "_chunk") == 0 && strstr(mt_str(t, f->file), "trl/trainer/sft_trainer.py") != NULL)
-            return true;
-    }
-    return false;
-}
-
-static double chunk_bytes(const struct mt_metrics *m, const struct mt_trace *t)
-{
-    double bytes = 0;
-    for (uint32_t i = 0; t != NULL && i < m->d->owners.n; i++)
-        bytes += is_chunk(t, m->d->owners.p[i].stack) ? (double)m->d->owners.p[i].bytes : 0;
-    return bytes;
-}
-
 static void entropy_metrics(struct mt_metrics *m, const struct mt_trace *t)
 {
     const struct mt_device_analysis *d = m->d;
     uint64_t bytes = 0;
     for (uint32_t i = 0; t != NULL && i < d->owners.n; i++) {
         const struct mt_owner *o = &d->owners.p[i];
-        if (is_training((uint8_t)o->attr.phase) && computes_entropy(t, o->stack))
+        if (is_training((uint8_t)o->attr.phase) && mt_computes_entropy(t, o->stack))
             bytes += o->bytes;
     }
     if (t != NULL && d->focus_is_oom && d->ooms.n != 0 && is_training((uint8_t)d->ooms.p[0].attr.phase) &&
-        computes_entropy(t, d->ooms.p[0].stack))
+        mt_computes_entropy(t, d->ooms.p[0].stack))
         bytes += d->ooms.p[0].request;
     set(m, MT_METRIC_entropy_bytes, (double)bytes, MT_CONF_MARKED);
-}
-
-static void token_metrics(struct mt_metrics *m, const struct mt_trace *t)
-/* The line of DeepSpeed's ZeRO that made a block itself, and in which function; 0 = none of it did. */
-static uint32_t zero_line(const struct mt_trace *t, mt_stack_id s, const char **function)
-{
-    mt_frame_id frame;
-    const struct mt_frame *f;
-    if (mt_stack_site(t, NULL, s, &frame) != MT_SITE_PYTHON)
-        return 0;
-    f = &t->frames.p[frame];
-    if (strstr(mt_str(t, f->file), "deepspeed/runtime/zero/") == NULL)
-        return 0;
-    *function = mt_str(t, f->name);
-    return f->line;
 }
 
 /* Buckets through which ZeRO reduces gradients. Stage 1 and 2 make them in a function of their own; stage 3 makes them first where it makes
@@ -377,15 +317,15 @@ static void bucket_metrics(struct mt_metrics *m, const struct mt_trace *t)
     set(m, MT_METRIC_bucket_request, request, MT_CONF_MARKED);
 }
 
-static void token_metrics(struct mt_metrics *m)
+static void token_metrics(struct mt_metrics *m, const struct mt_trace *t)
 {
     const struct mt_role_facts *f = &m->d->roles;
     double bytes = role(m, MT_ROLE_ACTIVATION) + role(m, MT_ROLE_RECOMPUTE) + role(m, MT_ROLE_LOGITS), ratio = 0.5;
     if (in_pass(m))
         bytes += role(m, MT_ROLE_TEMP);
-    bytes -= chunk_bytes(m, t);
+    bytes -= mt_loss_chunk_bytes(m->d, t);
     bytes = bytes > 0 ? bytes : 0;
-    if (t != NULL && m->d->ooms.n != 0 && is_chunk(t, m->d->ooms.p[0].stack))
+    if (t != NULL && m->d->ooms.n != 0 && mt_is_loss_chunk(t, m->d->ooms.p[0].stack))
         set(m, MT_METRIC_token_request, 0, MT_CONF_MARKED);
     set(m, MT_METRIC_token_bytes, bytes, MT_CONF_MARKED);
     if (has(m, MT_METRIC_shortfall)) {

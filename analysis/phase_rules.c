@@ -93,8 +93,9 @@ static enum mt_rc read_fields(const struct file *f, int index, const cJSON *obj,
         while (k < F_COUNT && strcmp(m->string, field_names[k]) != 0)
             k++;
         if (k == F_COUNT)
-            return refuse_field(f, index, id, m->string,
-                                "is not known; there are id, framework, level, phase, file, function, status, note, source and gradients");
+            return refuse_field(
+                f, index, id, m->string,
+                "is not known; there are id, framework, level, phase, file, function, status, note, source and gradients");
         if (!cJSON_IsString(m))
             return refuse_field(f, index, id, field_names[k], "has to be a string");
         if (v[k] != NULL)
@@ -132,7 +133,8 @@ static enum mt_rc check_fields(const struct file *f, int index, const char *v[F_
     if (strlen(v[F_STATUS]) != 1 || strchr("GRDU", v[F_STATUS][0]) == NULL)
         return refuse_field(f, index, id, "status", "has to be one of G, R, D, U (see docs/rules-phases.md)");
     if (v[F_GRADIENTS] != NULL && strcmp(v[F_GRADIENTS], "none") != 0)
-        return refuse_field(f, index, id, "gradients", "has to be \"none\": all that runs below the function runs without them");
+        return refuse_field(f, index, id, "gradients",
+                            "has to be \"none\": all that runs below the function runs without them");
     if (v[F_GRADIENTS] != NULL && v[F_LEVEL][0] != 'C')
         return refuse_field(f, index, id, "gradients", "has a meaning at level C only");
     if (v[F_FILE] != NULL && (strchr(v[F_FILE], '\\') != NULL || v[F_FILE][0] == '/'))

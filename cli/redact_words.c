@@ -5,6 +5,8 @@
 
 /* Packages whose files are public; below site-packages everything inside one stays, elsewhere what packages keep inside (inside[]). */
 static const char *const packages[] = {"torch",
+                                       "gkd",
+                                       "online_dpo",
                                        "torchvision",
                                        "torchaudio",
                                        "torchao",

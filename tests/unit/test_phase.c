@@ -134,7 +134,7 @@ MT_TEST(outermost_coarse_phase_wins_but_for_exceptions)
     MT_CHECK_STR(
         alone("/v/trl/trainer/grpo_trainer.py:_get_per_token_logps_and_entropies|"
               "/v/trl/trainer/grpo_trainer.py:_generate_and_score_completions|/v/transformers/trainer.py:training_step"),
-        "logp_old/- marked phase.trl.grpo_trainer._get_per_token_logps_and_entropies");
+        "logp/- marked phase.trl.grpo_trainer._get_per_token_logps_and_entropies");
     MT_CHECK_STR(
         alone("/v/trl/trainer/grpo_trainer.py:_get_per_token_logps_and_entropies|/v/trl/trainer/grpo_trainer.py:_compute_loss|"
               "/v/trl/trainer/grpo_trainer.py:compute_loss|/v/transformers/trainer.py:training_step"),

@@ -1,0 +1,20 @@
+/* metrics_stacks.h -- what stacks and sizes tell beyond the roles of live blocks. */
+#ifndef MT_METRICS_STACKS_H
+#define MT_METRICS_STACKS_H
+
+#include "analysis/analysis.h"
+
+/* The stack goes through a function that computes the entropy. */
+bool mt_computes_entropy(const struct mt_trace *t, mt_stack_id s);
+
+/* A loss that takes so many tokens at a time, however many there are: smaller batches or shorter sequences take nothing off a piece. */
+bool mt_is_loss_chunk(const struct mt_trace *t, mt_stack_id s);
+
+/* Bytes of such pieces at the focus; 0 without the trace. */
+double mt_loss_chunk_bytes(const struct mt_device_analysis *d, const struct mt_trace *t);
+
+/* A failed request that is whole rows of the vocabulary, in PyTorch's steps of 512 bytes. A gradient of the head or of the embedding is that
+ * too, as many rows as a token has numbers: in a backward pass only as many as the logits have count. */
+bool mt_is_logits_request(const struct mt_role_facts *f, uint64_t request, bool backward);
+
+#endif
