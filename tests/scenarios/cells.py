@@ -116,7 +116,7 @@ SCENARIOS = [
          cause=("capacity", "giant_tensor"), must=["X10", "X16", "X09"], must_not=["X08", "X13"]),
     cell("logp", "relax", dict(RELAX, **dict(LONG, step=("logp_step",), layers=1)), "logp", phase=("logp", "logp_old"),
          cause=("capacity", "giant_tensor"), must=["X10", "X16", "X09"], must_not=["X08", "X13"]),
-    cell("logp", "trl", dict(TRL, **LONG), "logp_old", phase="logp_old", top="logits", cause=("capacity", "giant_tensor"),
+    cell("logp", "trl", dict(TRL, **LONG), "logp_old", phase="logp", top="logits", cause=("capacity", "giant_tensor"),
          must=["B31"]),
     cell("logp", "openrlhf", dict(OPENRLHF, **LONG), "logp_old", phase="logp_old", top="logits",
          cause=("capacity", "giant_tensor"),

@@ -195,7 +195,7 @@ SCENARIOS = [
              capacity=35 * GIB, cause="fragmentation", phase="train_actor", must=["B01"], saves={"B01": {"expandable": True}}, where="holes"),
     saves("P03", dict(PLAIN, shape="gpt2_medium", layers=96, micro=(256,), optimizer="fused"), "train_actor", {"backend": "fsdp2", "dp": 2}, "train"),
     saves("P04", dict(PLAIN, checkpointing=False, layers=16, micro=(8192,)), "train_actor", {"act_offload": True}, "train"),
-    saves("P05", dict(PLAIN, framework="hf", begin=("init",), step=("evaluate",), checkpointing=False, layers=16, logp=(8192,), eval_grad=True, steps=1),
+    saves("P05", dict(PLAIN, framework="hf_own", begin=("init",), step=("evaluate",), checkpointing=False, layers=16, logp=(8192,), eval_grad=True, steps=1),
           "eval", {"eval_grad": False}, "eval"),
     # passes without gradients of a plain script
     saves("P09", dict(PLAIN, **LOGP_OF_A_SCRIPT), "logp_old", {"skew": 0.5}, "logp", must_not=["P01", "P02"]),

@@ -403,6 +403,9 @@ hf = dict(
     save=HF + (HT + ":3150 _save_checkpoint",),
     eval=HF + (HT + ":4300 evaluate", HT + ":4500 evaluation_loop", HT + ":4700 prediction_step"),
 )
+hf_own = dict(  # a Trainer whose prediction_step is the job's own: Transformers' runs without gradients
+    hf, eval=HF + (HT + ":4300 evaluate", HT + ":4500 evaluation_loop", ROOT + "sft/run_sft.py:70 prediction_step"),
+)
 SCRIPT = "/workspace/gpt/train.py"
 plain = dict(
     hf,

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Recordings of real jobs of TRL and of Transformers' Trainer (trl_job.py) against what the jobs said of themselves (NAME.trl.json)."""
+import glob
+import gzip
+import json
+import os
+import pickle
+import re
+import sys
+
+import test_truth
+from test_truth import SAMPLES, device_of, same, written
+
+
+def rows(report, phase, subs=None):
+    return sum(r["allocated_bytes"] for r in report["phases"] if r["phase"] == phase and (subs is None or r["sub_phase"] in subs))
+
+
+def spans(name, truth, report, trace):
+    """Bytes allocated between begin and end of the trainer's own functions, and the phase that memtrace gives them."""
+    inside = {}
+    for s in truth["spans"]:
+        inside[s["name"]] = inside.get(s["name"], 0) + sum(e["size"] for e in trace[s["first"]:s["end"]] if e["action"] == "alloc")
+    train = {r["phase"] for r in report["phases"]} & {"train", "train_actor"}
+    if truth["error"] is None:
+        same(name, f"one training phase of {train}", len(train), 1)
+        train = train.pop()
+        same(name, "bytes of the backward pass", rows(report, train, ("backward", "recompute")), inside["backward"])
+        same(name, "bytes of the optimizer", rows(report, train, ("optim_state_init", "optimizer")), inside["optimizer"])
+    for span, phase in (("generate", "rollout.generate"), ("eval", "eval")):
+        got, least = rows(report, phase), inside.get(span, 0)
+        same(name, f"{phase}: {got} bytes, {least} of them in the function", least <= got <= least * 1.005 + (4 << 20) or truth["inside"] == [span], True)
+    lost, everything = rows(report, "unattributed"), sum(r["allocated_bytes"] for r in report["phases"])
+    same(name, f"bytes without a phase: {lost} of {everything}", lost * 10000 <= everything, True)
+
+
+def roles(name, truth, device):
+    want, got = truth["roles"], {r["role"]: r for r in device["roles"]}
+    tables = got["param"]["bytes"] - want["weights"]  # of the rotary embedding
+    same(name, f"parameters: {got['param']['bytes']} bytes, {tables} more than weights", 0 <= tables <= 1024, True)
+    same(name, "optimizer state", got.get("optim_state", {"bytes": 0})["bytes"], want["optimizer"])
+    same(name, "bytes without a role", got["unknown"]["bytes"] <= device["live_peak_bytes"] / 500, True)
+    if want["gradients"]:  # a tied embedding has two gradients, and their sum, before there is one
+        most, head = got["grad"]["peak_bytes"], 151936 * 896 * (4 if name == "transformers_eval" else 2)
+        same(name, f"gradients: {most} bytes", want["gradients"] <= most <= want["gradients"] + 2 * head, True)
+    if want["kv_cache"]:  # one layer's is there twice while it grows
+        most = got["kv_cache"]["peak_bytes"]
+        same(name, f"KV cache: {most} bytes", want["kv_cache"] <= most <= want["kv_cache"] * 1.5, True)
+
+
+def failure(name, truth, device):
+    same(name, "failures", len(device["ooms"]), 1 if truth["error"] else 0)
+    if truth["error"] is None:
+        return
+    oom = device["ooms"][0]
+    asked, free = re.search(r"Tried to allocate ([0-9.]+ \w+)", truth["error"]), re.search(r"of which ([0-9.]+ \w+) is free", truth["error"])
+    same(name, "request", written(-(-oom["request_bytes"] // (2 << 20)) * (2 << 20)), asked.group(1))
+    same(name, "free on the device", written(oom["device_free_bytes"]), free.group(1))
+
+
+def lines(report):
+    return {x["text"] for a in report["advice"] for x in a["set"]}
+
+
+def judged(name, report, device):
+    """What is true of each job alone."""
+    phases, said, ids = {r["phase"] for r in report["phases"]}, lines(report), [a["id"] for a in report["advice"]]
+    no_config = [s for s in said if "chunked_nll" in s or "vllm" in s or (s.startswith("activation_offloading") and "grpo" in name)]
+    same(name, "settings that this trainer does not have, or that are of an engine that does not run", no_config, [])
+    if name == "trl_grpo":
+        same(name, "phases", sorted(phases), ["init", "logp", "reward", "rollout.generate", "train_actor"])
+    if name == "trl_oom_generate":
+        same(name, "phase", report["verdict"]["phase"], "rollout.generate")
+        same(name, "settings", said, {"per_device_train_batch_size=<half>"})
+    if name == "trl_dpo":  # chosen and rejected of two pairs, 512 tokens each
+        same(name, "vocabulary and tokens", (device["logits"]["vocabulary"], device["logits"]["tokens"]), (151936, 2048))
+        same(name, f"the head's settings in {said}", "use_liger_kernel=True" in said, True)
+    if name == "transformers_eval":  # the pass runs without gradients, by a with block that no frame shows
+        same(name, "verdict", report["verdict"]["phase"], "eval")
+        same(name, f"advice in {ids}", ("P05" in ids, "per_device_eval_batch_size=<half>" in said), (False, True))
+        kept = [r["bytes"] for r in device["roles"] if r["role"] == "activation"]
+        same(name, f"activations of {kept} bytes", sum(kept) < 1 << 20, True)
+
+
+def main():
+    found = sorted(glob.glob(os.path.join(SAMPLES, "*.trl.json")))
+    assert len(found) >= 4, f"{len(found)} files in {SAMPLES}"
+    for path in found:
+        name = os.path.basename(path)[: -len(".trl.json")]
+        recording = path.replace(".trl.json", ".pickle.gz")
+        with open(path, encoding="utf-8") as f:
+            truth = json.load(f)
+        with gzip.open(recording) as f:
+            trace = pickle.load(f)["device_traces"][0]
+        device, report = device_of(recording)
+        same(name, "entries", device["events"], truth["entries"] + (1 if truth["error"] else 0))
+        same(name, "peak", device["live_peak_bytes"], truth["requested_peak"])
+        same(name, "live at the end", device["live_end_bytes"], truth["requested"])
+        spans(name, truth, report, trace)
+        roles(name, truth, device)
+        failure(name, truth, device)
+        judged(name, report, device)
+    print(f"{len(found)} recordings, {test_truth.checks} checks, {test_truth.failed} failed")
+    return test_truth.failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
