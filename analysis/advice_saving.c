@@ -31,6 +31,9 @@ static struct mt_value without_trace(void *query, const char *name, size_t n)
         struct mt_value v;
     } known[] = {
         {"arm", {q->arm, true, MT_CONF_MARKED}},
+        {"npu", {q->platform == 'N', true, MT_CONF_MARKED}},
+        {"hip", {q->platform == 'H', true, MT_CONF_MARKED}},
+        {"xpu", {q->platform == 'X', true, MT_CONF_MARKED}},
         {"recorded", {q->trace != NULL && !q->of_log, true, MT_CONF_MARKED}},
         {"oom", {q->oom, q->of_log, MT_CONF_MARKED}},
         {"sleeps", {1, q->sleeps, MT_CONF_MARKED}},

@@ -79,7 +79,8 @@ static void of_line(struct mt_advice_query *q, struct mt_frameworks *fw, const s
 {
     if (fw->engine != MT_FW_NONE && fw->frames[fw->engine] == 0)
         fw->frames[fw->engine] = 1;
-    q->kv_refused = f->kind == MT_LOG_VLLM_NO_KV || f->kind == MT_LOG_SGLANG_NO_KV || f->kind == MT_LOG_SGLANG_KV_FULL;
+    q->kv_refused = f->kind == MT_LOG_VLLM_NO_KV || f->kind == MT_LOG_VLLM_KV || f->kind == MT_LOG_VLLM_PROFILE ||
+                    f->kind == MT_LOG_SGLANG_NO_KV || f->kind == MT_LOG_SGLANG_KV_FULL;
     if (f->kind == MT_LOG_VLLM_STARTUP && f->value[0] != MT_LOG_NONE && f->value[1] != MT_LOG_NONE && f->value[1] != 0)
         q->startup_free = (double)f->value[0] / (double)f->value[1];
     if (f->kind == MT_LOG_VLLM_MEASURE)
@@ -143,8 +144,8 @@ bool mt_logdiag_advise(struct mt_logdiag *d, const struct mt_logs *logs, const s
     bool ok;
     if (o->fixes == NULL || d->cause == MT_LC_NONE || d->cause == MT_LC_SETTING || d->request == MT_LOG_EXA)
         return true; /* nothing to save; or no saving helps a size that was computed wrongly */
-    if (f->kind == MT_LOG_HOST_OOM && f->text[0] == 's')
-        return true; /* what the sentence says of /dev/shm is all that helps */
+    if ((f->kind == MT_LOG_HOST_OOM && f->text[0] == 's') || (f->kind == MT_LOG_KILLED && strcmp(f->text, "loader") == 0))
+        return true; /* what the sentence says of /dev/shm, or of workers, is all that helps */
     memset(&fw, 0, sizeof fw);
     if (place != NULL)
         fw = place->fw;
@@ -170,6 +171,7 @@ bool mt_logdiag_advise(struct mt_logdiag *d, const struct mt_logs *logs, const s
         q.foreign = d->capacity - d->free - d->reserved;
     of_line(&q, &fw, f);
     q.arm = on_arm(logs);
+    q.platform = f->platform;
     q.fragmentation = d->cause == MT_LC_FRAGMENTATION || mt_logdiag_fits_joined(d);
     q.host_memory = d->cause == MT_LC_HOST || d->cause == MT_LC_KILLED;
     ok = take(d, o, &q);

@@ -30,6 +30,7 @@ static uint64_t capacity_of(const struct mt_log_fact *f)
     case MT_LOG_TORCH_USAGE: return f->value[3];
     case MT_LOG_VLLM_BUDGET: return f->value[0];
     case MT_LOG_VLLM_STARTUP: return f->value[1];
+    case MT_LOG_RETRIED: return f->value[3];
     default: return MT_LOG_NONE;
     }
 }
@@ -137,7 +138,7 @@ const char *mt_log_cause_words(enum mt_log_cause c)
     case MT_LC_CAPACITY: return "Out of memory: the device is full";
     case MT_LC_FRAGMENTATION: return "Out of memory: fragmentation";
     case MT_LC_FOREIGN: return "Out of memory: other processes hold the device";
-    case MT_LC_LIMIT: return "Out of memory: a limit of the process";
+    case MT_LC_LIMIT: return "Out of memory, though more was free";
     case MT_LC_OUTSIDE: return "Out of memory outside PyTorch";
     case MT_LC_ENGINE_SHARE: return "The inference engine's share does not fit";
     case MT_LC_SETTING: return "Two settings exclude each other";
@@ -178,6 +179,37 @@ static bool repeats(const struct mt_log_fact *a, const struct mt_log_fact *b)
            memcmp(a->value, b->value, sizeof a->value) == 0;
 }
 
+/* The error's name alone: what it is about stands elsewhere, mostly in the same log. */
+static bool only_named(const struct mt_log_fact *f)
+{
+    return f->kind == MT_LOG_TORCH_OOM && f->value[MT_LO_REQUEST] == MT_LOG_NONE;
+}
+
+/* vLLM never starts with such a line, whatever it says further down. */
+static bool no_cache_left(const struct mt_log_fact *f)
+{
+    return (f->kind == MT_LOG_VLLM_KV && f->value[0] == 0) || (f->kind == MT_LOG_VLLM_PROFILE && f->value[3] == 0);
+}
+
+/* Where no line tells a failure in full: the innermost error that is named, then what cannot have gone well. */
+static void choose_less(struct mt_logdiag *d, const struct mt_logs *logs, const struct mt_log_fact *best)
+{
+    for (int pass = 0; pass < 2 && (best == NULL || best->kind == MT_LOG_KILLED); pass++) {
+        for (uint32_t i = 0; i < logs->files.n; i++) {
+            const struct mt_log *log = &logs->files.p[i].log;
+            for (uint32_t k = 0; k < log->facts.n; k++) {
+                const struct mt_log_fact *f = &log->facts.p[k];
+                if (pass == 0 ? !only_named(f) : best != NULL || !no_cache_left(f))
+                    continue;
+                best = f;
+                d->file = i;
+                d->fact = k;
+                d->n_failures = d->n_distinct = 1;
+            }
+        }
+    }
+}
+
 static void choose(struct mt_logdiag *d, const struct mt_logs *logs)
 {
     const struct mt_log_fact *best = NULL, *last = NULL;
@@ -185,10 +217,10 @@ static void choose(struct mt_logdiag *d, const struct mt_logs *logs)
         const struct mt_log *log = &logs->files.p[i].log;
         for (uint32_t k = 0; k < log->facts.n; k++) {
             const struct mt_log_fact *f = &log->facts.p[k];
-            if (!mt_log_is_failure(f->kind))
+            if (!mt_log_is_failure(f->kind) || only_named(f))
                 continue;
             d->n_failures++;
-            d->n_distinct += last == NULL || !same(f, last);
+            d->n_distinct += last == NULL || !same(last, f);
             last = f;
             d->hints_expandable |= f->hints_expandable;
             /* A process that failed is killed afterwards: the kill is then not the news. */
@@ -200,6 +232,7 @@ static void choose(struct mt_logdiag *d, const struct mt_logs *logs)
             }
         }
     }
+    choose_less(d, logs, best);
 }
 
 /* "Before update_actor" without an "After": what was going on, by the words that verl, slime and Relax print. */
@@ -270,6 +303,8 @@ static void find_phase(struct mt_logdiag *d, const struct mt_log *log, const str
     case MT_LOG_NCCL_OOM: d->sub = MT_PH_COMM; break;
     case MT_LOG_CUMEM_OOM:
     case MT_LOG_SAVER_OOM: d->phase = MT_PH_ROLLOUT_WAKE_SLEEP; return;
+    case MT_LOG_VLLM_KV:
+    case MT_LOG_VLLM_PROFILE:
     case MT_LOG_VLLM_NO_KV:
     case MT_LOG_SGLANG_NO_KV: d->phase = MT_PH_ROLLOUT_KV_ALLOC; return;
     case MT_LOG_SGLANG_KV_FULL: d->phase = MT_PH_ROLLOUT_GENERATE; return;
@@ -371,6 +406,14 @@ static bool no_room(const struct mt_logdiag *d)
            (rest == MT_LOG_NONE || rest < d->request) && (d->unallocated == MT_LOG_NONE || d->unallocated < d->request);
 }
 
+/* Intel's driver: a block that is too large by itself, where the card has room as far as the sentence tells. */
+static bool too_large_a_block(const struct mt_logdiag *d)
+{
+    uint64_t room = d->free != MT_LOG_NONE ? d->free : mt_log_minus(d->capacity, d->reserved);
+    return d->request != MT_LOG_NONE && d->request != MT_LOG_EXA && d->request >= MT_LOG_LARGE_BLOCK && room != MT_LOG_NONE &&
+           room >= d->request;
+}
+
 static void torch_cause(struct mt_logdiag *d, const struct mt_log_fact *f)
 {
     uint64_t free = mt_log_or_zero(d->free), cached = mt_log_or_zero(d->unallocated), others = mt_log_or_zero(d->others);
@@ -380,6 +423,9 @@ static void torch_cause(struct mt_logdiag *d, const struct mt_log_fact *f)
     if (f->value[MT_LO_ALLOWED] != MT_LOG_NONE && strcmp(f->text, "block") == 0) {
         d->cause = MT_LC_LIMIT;
         d->confidence = "high";
+    } else if (f->platform == 'X' && too_large_a_block(d)) {
+        d->cause = MT_LC_LIMIT;
+        d->confidence = "medium";
     } else if (d->free == MT_LOG_NONE && no_room(d)) {
         d->confidence = "medium";
     } else if (d->request == MT_LOG_NONE || d->free == MT_LOG_NONE || d->request == MT_LOG_EXA) {
@@ -427,6 +473,11 @@ static void find_cause(struct mt_logdiag *d, const struct mt_log *log, const str
         d->free = f->value[0];
         d->capacity = f->value[1];
         d->request = f->value[3];
+        break;
+    case MT_LOG_VLLM_KV:
+    case MT_LOG_VLLM_PROFILE:
+        d->cause = MT_LC_ENGINE_SHARE;
+        d->confidence = "medium";
         break;
     case MT_LOG_VLLM_WARMUP:
     case MT_LOG_VLLM_NO_KV:

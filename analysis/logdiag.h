@@ -91,6 +91,7 @@ static inline uint64_t mt_log_minus(uint64_t a, uint64_t b)
 {
     return a == MT_LOG_NONE || b == MT_LOG_NONE || b > a ? MT_LOG_NONE : a - b;
 }
+#define MT_LOG_LARGE_BLOCK (UINT64_C(4) << 30) /* above it Intel's driver refuses unless told otherwise */
 /* The last memory line before fact `before` that names a place, of the same writer; NULL = none. */
 const struct mt_log_fact *mt_logdiag_mark(const struct mt_log *log, uint32_t before);
 /* Free and unallocated bytes would do for the request, but only together. */

@@ -60,9 +60,13 @@ static void holders(struct mt_sentence *t, const struct mt_logdiag *d)
 
 static void say_torch(struct mt_sentence *t, const struct mt_logdiag *d, const struct mt_log_fact *f)
 {
-    char a[32], b[32], c[32];
+    char words[MT_FACT_WORDS], a[32], b[32], c[32];
     subject(t, f);
     where(t, d);
+    if (d->request == MT_LOG_NONE) {
+        mt_words_add(t, " ran out of memory: %s", mt_log_fact_words(words, f));
+        return;
+    }
     mt_words_add(t, " asked for %s%s", d->request == MT_LOG_EXA ? "more than " : "",
                  mt_words_bytes(a, mt_log_or_zero(d->request)));
     if (d->free != MT_LOG_NONE && d->capacity != MT_LOG_NONE)
@@ -74,7 +78,12 @@ static void say_other(struct mt_sentence *t, const struct mt_logdiag *d, const s
 {
     char words[MT_FACT_WORDS], a[32];
     mt_log_fact_words(words, f);
-    if (f->kind == MT_LOG_KILLED && f->text[0] != '\0') {
+    if (f->kind == MT_LOG_KILLED && strcmp(f->text, "loader") == 0) {
+        mt_words_add(
+            t,
+            "A worker of PyTorch's data loader was killed, and nothing in the log says why: the usual reason is host memory, "
+            "also the limit of a container (`dmesg -T` shows it)");
+    } else if (f->kind == MT_LOG_KILLED && f->text[0] != '\0') {
         mt_words_add(
             t, "A worker of Ray died, and nothing in the log says why: the usual reasons are host memory, also the limit of a "
                "container (`dmesg -T` shows it), and a crash, which leaves a line further up in the worker's own log");
@@ -135,6 +144,10 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d, con
                 "The platform allocates no single block above %s (Intel's driver: UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS=1 "
                 "lifts that where it can).",
                 mt_words_bytes(a, d->allowed));
+        else if (f->platform == 'X' && d->request >= MT_LOG_LARGE_BLOCK)
+            mt_words_add(t,
+                         "Intel's driver allocates no block of 4 GiB or more on many cards, however much is free, unless the "
+                         "environment has UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS=1.");
         else if (d->allowed != MT_LOG_NONE)
             mt_words_add(t, "The process may use %s (set_per_process_memory_fraction).", mt_words_bytes(a, d->allowed));
         else
@@ -169,6 +182,22 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d, con
             mt_words_add(
                 t, "No card holds that: the size was computed wrongly, from broken or unexpected metadata. Look at what the "
                    "traceback was loading or gathering, and at errors before this one.");
+        else if (strcmp(f->text, "nvml") == 0)
+            mt_words_add(
+                t,
+                "PyTorch failed over its own message: it asks NVML who holds the card, and NVML does not answer here (Jetson, "
+                "WSL, some containers and mismatched drivers). It asks only after an allocation has failed.");
+        else if (strcmp(f->text, "ray") == 0)
+            mt_words_add(
+                t, "The sentence with the numbers stands at the end of that process's own traceback, which is not in this "
+                   "log. Ray's error of a full host has the same name.");
+        else if (d->free == MT_LOG_NONE && d->request != MT_LOG_NONE && d->capacity != MT_LOG_NONE &&
+                 d->reserved != MT_LOG_NONE)
+            mt_words_add(
+                t,
+                "PyTorch held only %s of the card's %s, and the line does not say what was free: others held the rest, "
+                "or the platform refuses a block of that size.",
+                mt_words_bytes(a, d->reserved), mt_words_bytes(b, d->capacity));
         else
             mt_words_add(t, "The line has no numbers to tell a cause from.");
         break;
@@ -225,6 +254,12 @@ static void because_other(struct mt_sentence *t, const struct mt_logdiag *d, con
                 t, "CUDA says \"out of memory\" of host memory that cannot be pinned as well. Pinned memory is never swapped: "
                    "it has to fit beside everything else of the node, and WSL allows only a part of it.");
         break;
+    case MT_LOG_KILLED:
+        if (strcmp(f->text, "loader") == 0)
+            mt_words_add(t,
+                         "Each of them holds a copy of the dataset object and the samples that it has prepared: fewer workers "
+                         "(num_workers), or smaller samples and a smaller prefetch_factor.");
+        break;
     case MT_LOG_CUBLAS_OOM:
         mt_words_add(t, "cuBLAS allocates its handle outside PyTorch, which had left too little free.");
         break;
@@ -247,6 +282,8 @@ static void because_other(struct mt_sentence *t, const struct mt_logdiag *d, con
             t, "The KV cache has a fixed size, set at start from the engine's share: a larger share, fewer requests at once or "
                "shorter sequences. This is no lack of memory on the card.");
         break;
+    case MT_LOG_VLLM_KV:
+    case MT_LOG_VLLM_PROFILE:
     case MT_LOG_VLLM_NO_KV:
     case MT_LOG_SGLANG_NO_KV:
         mt_words_add(
@@ -357,10 +394,24 @@ static bool keep(char **out, const struct mt_sentence *t)
     return *out != NULL;
 }
 
+/* PyTorch's own first tries: harmless only if the job goes on. */
+static uint64_t first_tries(const struct mt_logs *logs)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < logs->files.n; i++) {
+        const struct mt_log *log = &logs->files.p[i].log;
+        for (uint32_t k = 0; k < log->facts.n; k++)
+            n += log->facts.p[k].kind == MT_LOG_RETRIED && log->facts.p[k].value[1] != MT_LOG_NONE;
+    }
+    return n;
+}
+
 static void say_no_failure(struct mt_sentence *t, struct mt_sentence *b, const struct mt_logs *logs)
 {
     const char *subject = logs->files.n == 1 ? "The log tells" : "The logs tell";
-    uint64_t n = mt_logs_facts(logs), again = mt_logs_count(logs, MT_LOG_RETRIED);
+    uint64_t n = mt_logs_facts(logs), again = mt_logs_count(logs, MT_LOG_RETRIED), tries = first_tries(logs);
+    again -= tries;
+    n -= tries;
     mt_words_add(t, "%s of no failure for want of memory", subject);
     if (n > again)
         mt_words_add(t, "; %llu line%s say%s how memory was used", (unsigned long long)(n - again), n - again == 1 ? "" : "s",
@@ -371,6 +422,14 @@ static void say_no_failure(struct mt_sentence *t, struct mt_sentence *b, const s
         mt_words_add(b, "What did not fit was tried again after memory had been given back, or requests were put off: the job "
                         "went on. Where "
                         "it ended all the same, the reason stands further down, or in another process's log.");
+    }
+    if (tries != 0) {
+        mt_words_add(t, "; %llu time%s an allocation of PyTorch did not fit at the first try", (unsigned long long)tries,
+                     tries == 1 ? "" : "s");
+        mt_words_add(b,
+                     "%sPyTorch then empties its cache and tries again: the card was full at that moment. Where the job ended "
+                     "there, the error itself is missing from this log.",
+                     b->n != 0 ? " " : "");
     }
     mt_words_add(t, ".");
 }

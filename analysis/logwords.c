@@ -24,6 +24,13 @@ static void share(char *buf, size_t cap, const char *what, uint64_t v)
 static char *torch_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
 {
     char b[32];
+    if (f->value[MT_LO_REQUEST] == MT_LOG_NONE) {
+        if (strcmp(f->text, "ray") == 0)
+            (void)snprintf(buf, MT_FACT_WORDS, "Ray names an OutOfMemoryError%s%s", f->who[0] != '\0' ? " of " : "", f->who);
+        else
+            (void)snprintf(buf, MT_FACT_WORDS, "PyTorch could not allocate");
+        return buf;
+    }
     (void)snprintf(buf, MT_FACT_WORDS, "PyTorch could not allocate %s%s",
                    f->value[MT_LO_REQUEST] == MT_LOG_EXA ? "more than " : "", bytes(b, f->value[MT_LO_REQUEST]));
     share(buf, MT_FACT_WORDS, "free", f->value[MT_LO_FREE]);
@@ -80,7 +87,11 @@ static char *kill_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
 
 static char *retried_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
 {
-    if (f->value[0] != MT_LOG_NONE)
+    char a[32], b[32];
+    if (f->value[1] != MT_LOG_NONE)
+        (void)snprintf(buf, MT_FACT_WORDS, "%s: no %s at the first try, %s were free; it empties its cache and tries again",
+                       f->text, bytes(a, f->value[1]), bytes(b, f->value[2]));
+    else if (f->value[0] != MT_LOG_NONE)
         (void)snprintf(buf, MT_FACT_WORDS, "%s: the KV cache was full, %llu request%s put off", f->text,
                        (unsigned long long)f->value[0], f->value[0] == 1 ? " was" : "s were");
     else
@@ -194,7 +205,10 @@ char *mt_log_fact_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
     case MT_LOG_RAY_KILL:
     case MT_LOG_KERNEL_KILL: return kill_words(buf, f);
     case MT_LOG_KILLED:
-        (void)snprintf(buf, MT_FACT_WORDS, f->text[0] != '\0' ? "a worker of Ray died" : "killed by a signal");
+        (void)snprintf(buf, MT_FACT_WORDS,
+                       strcmp(f->text, "Ray") == 0 ? "a worker of Ray died"
+                       : f->text[0] != '\0'        ? "a worker of the data loader died"
+                                                   : "killed by a signal");
         return buf;
     case MT_LOG_OTHER_PROC:
         (void)snprintf(buf, MT_FACT_WORDS, "process %llu has %s of the card", (unsigned long long)f->value[0],

@@ -220,7 +220,7 @@ static void function_metrics(struct mt_metrics *m, const struct mt_trace *t)
     static const struct mt_fix_pair offline[] = {{"openrlhf/trainer/sft_trainer.py", ""},
                                                  {"openrlhf/trainer/dpo_trainer.py", ""},
                                                  {"openrlhf/trainer/rm_trainer.py", ""}};
-    bool media = false, cpp = false;
+    bool media = false, cpp = false, npu = false;
     yes(m, MT_METRIC_recorded, true);
     if (t == NULL)
         return;
@@ -228,8 +228,12 @@ static void function_metrics(struct mt_metrics *m, const struct mt_trace *t)
         const char *name = mt_str(t, t->functions.p[i].name);
         media = media || strcmp(name, "_execute_mm_encoder") == 0;
         cpp = cpp || strstr(name, "::") != NULL;
+        npu = npu || strstr(mt_str(t, t->functions.p[i].file), "torch_npu/") != NULL;
     }
     yes(m, MT_METRIC_arm, mt_metric_arm(t));
+    yes(m, MT_METRIC_npu, npu);
+    yes(m, MT_METRIC_hip, false);
+    yes(m, MT_METRIC_xpu, false);
     yes(m, MT_METRIC_runs_sft, mt_advice_has_frame(t, &sft));
     yes(m, MT_METRIC_runs_grpo, mt_advice_has_frame(t, &grpo) || mt_advice_has_frame(t, &rloo));
     yes(m, MT_METRIC_megatron_loss, mt_advice_has_frame(t, &loss));

@@ -72,6 +72,16 @@ static enum mt_exit check_operands(const struct mt_cli *c)
     return MT_EXIT_USAGE;
 }
 
+/* `report --log FILE` with no input beside it: the log is what the report is made of, as if it stood alone. */
+static void logs_alone(struct mt_cli *c)
+{
+    if (c->n_inputs != 0 || c->logs.n > c->argc) /* never more than arguments, for which there is room */
+        return;
+    for (int i = 0; i < c->logs.n; i++)
+        memcpy(&c->inputs[c->n_inputs++], &c->logs.p[i], sizeof c->inputs[0]); /* an argument, like every input */
+    c->logs.n = 0;
+}
+
 /* 2 may be the command's own status. */
 static enum mt_exit usage_status(const struct mt_cli *c)
 {
@@ -119,6 +129,7 @@ static enum mt_exit run(struct mt_cli *c, int argc, char **argv)
         mt_say("a command has to come first: memtrace report SNAPSHOT; see 'memtrace --help'");
         return MT_EXIT_USAGE;
     }
+    logs_alone(c);
     if (check_operands(c) != MT_EXIT_OK)
         return usage_status(c);
     return c->command->run(c);

@@ -157,6 +157,14 @@ static int torch_sentence(struct mt_log_fact *f, const char *s)
             f->value[MT_LO_CAPACITY] = mt_log_value(s, "PU has a total capacity of %b");
         }
         f->value[MT_LO_FREE] = mt_log_value(s, "of which %b is free");
+        if (f->value[MT_LO_FREE] == MT_LOG_NONE)
+            f->value[MT_LO_FREE] = mt_log_value(s, "of which %b"); /* cut off behind it */
+        if (f->value[MT_LO_FREE] == MT_LOG_NONE &&                 /* typed: "GPU had 12.44 GiB free of 79.19" */
+            (mt_log_find(s, "had %b free of %b", &g) != NULL || mt_log_find(s, "had %b free of %G", &g) != NULL)) {
+            f->value[MT_LO_FREE] = g.v[0];
+            if (f->value[MT_LO_CAPACITY] == MT_LOG_NONE)
+                f->value[MT_LO_CAPACITY] = g.v[1];
+        }
         f->value[MT_LO_THIS] = mt_log_value(s, "this process has %b memory in use");
         f->value[MT_LO_ALLOWED] = mt_log_value(s, ". %b allowed;");
         f->value[MT_LO_ALLOCATED] = mt_log_value(s, "allocated memory %b is allocated by PyTorch");
@@ -182,6 +190,14 @@ static bool follows_first_half(const struct mt_log *l, uint64_t number)
     return i > 0 && l->facts.p[i - 1].kind == MT_LOG_TORCH_OOM && l->facts.p[i - 1].line + 1 == number;
 }
 
+static char platform_of(const char *s)
+{
+    return strstr(s, "NPU out of memory") != NULL || strstr(s, "(NPU ") != NULL                           ? 'N'
+           : strstr(s, "HIP out of memory") != NULL                                                       ? 'H'
+           : strstr(s, "XPU out of memory") != NULL || strstr(s, "can NOT allocate memory block") != NULL ? 'X'
+                                                                                                          : 0;
+}
+
 static int torch_oom(struct mt_log *l, uint64_t number, const char *s, const char *glued)
 {
     struct mt_log_fact *f;
@@ -200,6 +216,8 @@ static int torch_oom(struct mt_log *l, uint64_t number, const char *s, const cha
     if (f == NULL)
         return 1;
     f->value[MT_LO_REQUEST] = absurd ? MT_LOG_EXA : g.v[0];
+    f->platform = platform_of(s);
+    mt_log_stack_method(l, number, f, s);
     n = torch_sentence(f, s);
     if (glued != s && torch_sentence(f, glued) <= n)
         torch_sentence(f, s);

@@ -52,9 +52,9 @@ enum mt_log_kind {
     MT_LOG_POOL_REFUSED,   /* - : vLLM's sleep mode: "Expandable segments are not compatible with memory pool" */
     MT_LOG_TORCH_USAGE,    /* allocated, reserved, device used, device total; text: where ("Before update_actor") */
     MT_LOG_HOST_USAGE,     /* used, share in 1/10000: DeepSpeed's see_memory_usage, of the host */
-    MT_LOG_RETRIED,        /* requests put off or NONE: what did not fit was tried again, no failure; text: by whom */
-    MT_LOG_RAY_KILL,       /* node used, node total; text: name of the task */
-    MT_LOG_KERNEL_KILL,    /* pid, anon-rss bytes; text: name of the process. Also Slurm's report of such a kill */
+    MT_LOG_RETRIED,  /* requests put off; of PyTorch's: -, asked, free, total; no failure, it was tried again; text: by whom */
+    MT_LOG_RAY_KILL, /* node used, node total; text: name of the task */
+    MT_LOG_KERNEL_KILL, /* pid, anon-rss bytes; text: name of the process. Also Slurm's report of such a kill */
     MT_LOG_HOST_OOM, /* bytes asked or NONE: MemoryError, std::bad_alloc, "Cannot allocate memory" ...; text: "pinned", "shared" */
     MT_LOG_KILLED, /* - : "Killed", exit code -9 or 137, a worker of Ray gone: not said to be for memory */
     MT_LOG_KIND_COUNT
@@ -72,6 +72,7 @@ enum mt_log_oom_value {
     MT_LO_RESERVED,    /* "reserved in total by PyTorch"; also allocated + unallocated of the newer sentence */
     MT_LO_ALLOWED      /* limit set by set_per_process_memory_fraction; text "block": of one block, by the platform */
 };
+/* TORCH_OOM without a request: the error is only named. text: "ray" = by Ray, of one of its tasks; "nvml" = PyTorch failed over its message. */
 
 struct mt_log_fact {
     enum mt_log_kind kind;
@@ -82,6 +83,7 @@ struct mt_log_fact {
     int32_t gpu, rank;             /* -1 = not said */
     int64_t pid;                   /* of the process that wrote the line, -1 = not said */
     bool hints_expandable;         /* TORCH_OOM: the sentence advises to set expandable_segments */
+    char platform;                 /* 'H' = ROCm, 'N' = Ascend NPU, 'X' = Intel XPU; 0 = CUDA, or not said */
     uint32_t stack;                /* index + 1 in mt_log.stacks of the traceback that led to it; 0 = none */
 };
 

@@ -45,6 +45,8 @@ void mt_log_stack_close(struct mt_log *l, const char *s);
 void mt_log_stacks_end(struct mt_log *l);
 /* The fact is what the writer's last traceback led to. */
 void mt_log_stack_take(struct mt_log *l, uint64_t number, struct mt_log_fact *f, struct mt_log_writer who);
+/* vLLM's first engine says in words what its worker was doing ("while processing method load_model: ..."): a frame, where there is none. */
+void mt_log_stack_method(struct mt_log *l, uint64_t number, struct mt_log_fact *f, const char *s);
 void mt_log_stacks_done(struct mt_log *l);
 
 /* First hole of the first match, or MT_LOG_NONE. */

@@ -18,8 +18,9 @@ static const char *const anchors[] = {
     "GB /", "CUDN", "LAS_", "pagi",
     "to w", "py i", "#) i", "RESU",
     "EL00", "OOMK", "pin_", "\xe5\xb7\xb2\xe6", /* "killed" of a Chinese shell */
-    "erl/", "eal/", "ime/", "lax/",
-    "lhf/", "trl/", "_rl/", /* of a framework's files */
+    "rtMa", "NVML", ".py:", "erl/",
+    "eal/", "ime/", "lax/", "lhf/",
+    "trl/", "_rl/", /* of a framework's files */
 };
 #define HASH_BITS 12u
 
@@ -124,6 +125,8 @@ static bool may_be_wrapped(const struct window *w)
     const char *s = w->line[0], *frame = strstr(s, "File \"");
     if (frame != NULL)
         return strstr(frame, ", in ") == NULL;
+    if (strstr(s, "\xe2\x94\x82 ") != NULL && strstr(s, ".py:") != NULL)
+        return true; /* a box may be too narrow for the name */
     return strstr(s, "ried to allocate") != NULL || strstr(s, "Error in memory profiling") != NULL ||
            strstr(s, "Free memory on device") != NULL || strstr(s, "max seq len") != NULL ||
            strstr(s, "Try to lower your batch size") != NULL ||

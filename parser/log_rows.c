@@ -22,6 +22,11 @@ static const struct row rows[] = {
     {MT_LOG_SAVER_OOM, "error result=2 ", "[torch_memory_saver", NULL},
     {MT_LOG_VLLM_WARMUP, "UDA out of memory occurred when warming up sampler with %n", NULL, NULL},
     {MT_LOG_VLLM_WARMUP, "UDA out of memory occurred when warming up pooler", NULL, NULL},
+    {MT_LOG_TORCH_OOM, "NVML_SUCCESS == ", "CUDACachingAllocator", "nvml"}, /* asked only for the sentence of a failure */
+    {MT_LOG_TORCH_OOM, "rror: CUDA out of memory", NULL, NULL},
+    {MT_LOG_TORCH_OOM, "rror: HIP out of memory", NULL, NULL},
+    {MT_LOG_TORCH_OOM, "rror: NPU out of memory", NULL, NULL},
+    {MT_LOG_TORCH_OOM, "rror: XPU out of memory", NULL, NULL},
     {MT_LOG_CUDA_OOM, "CUDA error: out of memory", NULL, NULL},
     {MT_LOG_CUDA_OOM, "HIP error: out of memory", NULL, "HIP"},
     {MT_LOG_CUDA_OOM, "hipErrorOutOfMemory", NULL, "HIP"},
@@ -42,6 +47,7 @@ static const struct row rows[] = {
     {MT_LOG_HOST_OOM, "paging file is too small", NULL, NULL},
     {MT_LOG_NPU_OOM, "Failed to allocate resource[DeviceMemory] with info [size:%n]", NULL, NULL},
     {MT_LOG_NPU_OOM, "EL0004", "ailed to allocate memory", NULL},
+    {MT_LOG_NPU_OOM, "size:%n,", "rtMalloc fail", NULL}, /* one of the lines that follow EL0004 */
     {MT_LOG_CUBLAS_OOM, "CUBLAS_STATUS_ALLOC_FAILED", NULL, NULL},
     {MT_LOG_VLLM_PROFILE,
      "model weights take %b; non_torch_memory takes %b; PyTorch activation peak memory takes %b; the rest of the memory "
@@ -68,6 +74,7 @@ static const struct row rows[] = {
     {MT_LOG_RAY_KILL, ") was %b / %b", "memory usage threshold", NULL},
     {MT_LOG_RAY_KILL, "killed due to the node running low on memory", NULL, NULL},
     {MT_LOG_RAY_KILL, "killed due to memory pressure (OOM)", NULL, NULL},
+    {MT_LOG_RAY_KILL, "ray-oom-prevention.html", NULL, NULL}, /* the advice below a kill, where nothing above it was pasted */
     {MT_LOG_KERNEL_KILL, "etected %n oom_kill event", NULL, NULL},
     {MT_LOG_KERNEL_KILL, "etected %n oom-kill event", NULL, NULL},
     {MT_LOG_KERNEL_KILL, ": Out Of Memory", "srun: error", NULL},
@@ -88,11 +95,39 @@ static const struct row rows[] = {
     {MT_LOG_KILLED, "exit code 137", NULL, NULL},
     {MT_LOG_KILLED, "(exitcode: 137", NULL, NULL},
     {MT_LOG_KILLED, "SIGKILL", "signal", NULL},
-    {MT_LOG_KILLED, "DataLoader worker (pid %n) is killed by signal: Killed", NULL, NULL},
+    {MT_LOG_KILLED, "DataLoader worker (pid %n) is killed by signal: Killed", NULL, "loader"},
+    {MT_LOG_KILLED, "DataLoader worker (pid(s) %n", "exited unexpectedly", "loader"},
 };
+
+/* Ray's memory monitor has been read in the lines above. */
+static bool is_known_kill(const struct mt_log *l, uint64_t number)
+{
+    const struct mt_log_fact *f = l->facts.n != 0 ? &l->facts.p[l->facts.n - 1] : NULL;
+    return f != NULL && f->kind == MT_LOG_RAY_KILL && number - f->line <= 40; /* a table of processes stands between */
+}
+
+/* PyTorch's warning before it empties its cache and tries once more: "[W906 ... CUDACachingAllocator.cpp:3934] memory allocation failed with
+ * OOM on device 0 while trying to allocate 1000341504 bytes (free: 421920768, total: 25243287552)." */
+static bool torch_warns(struct mt_log *l, uint64_t number, const char *s)
+{
+    struct mt_log_fact *f;
+    got g;
+    if (mt_log_find(s, "failed with OOM on device %n while trying to allocate %n bytes (free: %n, total: %n)", &g) == NULL)
+        return false;
+    f = mt_log_add(l, MT_LOG_RETRIED, number, s);
+    if (f != NULL) {
+        mt_log_keep_text(f, "PyTorch", 7);
+        f->gpu = mt_log_small(g.v[0]);
+        for (int i = 1; i < 4; i++)
+            f->value[i] = g.v[i];
+    }
+    return true;
+}
 
 int mt_log_row(struct mt_log *l, uint64_t number, const char *s)
 {
+    if (torch_warns(l, number, s))
+        return 1;
     if (strstr(s, "may not be an issue") != NULL) { /* before PyTorch empties its cache and tries again */
         struct mt_log_fact *f = strstr(s, "torch_memory_saver") != NULL ? mt_log_add(l, MT_LOG_RETRIED, number, s) : NULL;
         if (f != NULL)
@@ -104,6 +139,8 @@ int mt_log_row(struct mt_log *l, uint64_t number, const char *s)
         got g, name;
         if (mt_log_find(s, rows[i].pattern, &g) == NULL || (rows[i].and != NULL && strstr(s, rows[i].and) == NULL))
             continue;
+        if (strcmp(rows[i].pattern, "ray-oom-prevention.html") == 0 && is_known_kill(l, number))
+            return 0;
         f = mt_log_add(l, rows[i].kind, number, s);
         if (f == NULL)
             return 1;
@@ -112,10 +149,18 @@ int mt_log_row(struct mt_log *l, uint64_t number, const char *s)
             f->value[k] = g.v[k];
         if (rows[i].text != NULL)
             mt_log_keep_text(f, rows[i].text, strlen(rows[i].text));
+        f->platform =
+            rows[i].kind == MT_LOG_NPU_OOM || strstr(s, "NPU out of") != NULL                                            ? 'N'
+            : strstr(f->text, "HIP") != NULL || strstr(f->text, "hip") != NULL || strstr(rows[i].pattern, "HIP") != NULL ? 'H'
+            : strcmp(f->text, "Level Zero") == 0 || strstr(s, "XPU out of") != NULL                                      ? 'X'
+                                                                                                                         : 0;
         if (f->kind == MT_LOG_RAY_KILL && mt_log_find(s, "name=%t,", &name) != NULL)
             mt_log_keep_text(f, name.text, name.n_text);
         if (f->kind == MT_LOG_RAY_KILL && mt_log_find(s, ", pid=%n, memory used", &g) != NULL)
             f->pid = mt_log_small(g.v[0]);
+        if (f->kind == MT_LOG_NPU_OOM && f->pid < 0 && l->facts.n > 1 && f[-1].kind == MT_LOG_NPU_OOM &&
+            number - f[-1].line <= 8)
+            f->pid = f[-1].pid; /* only the first line of CANN's report has it */
         if (f->kind == MT_LOG_KILLED && strstr(s, "Worker exit type") != NULL)
             mt_log_keep_text(f, "Ray", 3);
         if (f->kind == MT_LOG_NCCL_OOM && mt_log_find(s, ":%n:%n [%n]", &g) != NULL) {

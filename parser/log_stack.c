@@ -48,6 +48,13 @@ struct at {
     uint64_t line;
 };
 
+/* "update_actor", "<module>", "<lambda>"; identifiers may be of any alphabet. */
+static bool in_name(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '<' || c == '>' ||
+           c == '.' || (unsigned char)c >= 0x80;
+}
+
 /* `File "/x/verl/workers/fsdp_workers.py", line 504, in update_actor` */
 static bool quoted(struct at *a, const char *s)
 {
@@ -60,9 +67,10 @@ static bool quoted(struct at *a, const char *s)
     if (a->end == NULL || a->end == a->path || strncmp(a->end, "\", line ", 8) != 0 ||
         (a->name = mt_log_find(a->end, "\", line %n, in ", &g)) == NULL)
         return false;
-    a->n_name = strcspn(a->name, " \t");
+    for (a->n_name = 0; in_name(a->name[a->n_name]);) /* a line that was glued on may follow */
+        a->n_name++;
     a->line = g.v[0];
-    return true;
+    return a->n_name != 0;
 }
 
 /* IPython: `File /x/deepspeed/runtime/engine.py:1184, in DeepSpeedEngine._configure_optimizer(self, client_optimizer)` */
@@ -99,6 +107,39 @@ static bool of_notebook(struct at *a, const char *s)
     a->n_name = strcspn(a->name, "( \t");
     a->line = 0; /* an arrow further down has it */
     return a->n_name != 0 && a->name[a->n_name] == '(';
+}
+
+/* rich, as Colab and several trainers print it: a box with `/usr/lib/a.py:1645 in train`; where the box is too narrow the name stands alone
+ * in the next line, or "in" does. glued has them in a row. */
+static bool of_rich(struct at *a, const char *s, const char *glued)
+{
+    static const char bar[] = "\xe2\x94\x82"; /* the box's side */
+    const char *p = strstr(s, bar), *end;
+    struct mt_log_got g;
+    if (p == NULL)
+        return false;
+    p += sizeof bar - 1;
+    p += strspn(p, " ");
+    end = strstr(p, ".py:");
+    if ((*p != '/' && *p != '~' && !(p[0] >= 'A' && p[0] <= 'Z' && p[1] == ':')) || end == NULL ||
+        strcspn(p, " ") <= (size_t)(end - p))
+        return false;
+    a->path = p;
+    a->end = end + 3;
+    a->name = mt_log_find(a->end, ":%n in ", &g);
+    if (a->name == NULL || a->name[0] == ' ' || strncmp(a->name, bar, sizeof bar - 1) == 0) {
+        /* `│ /x/a.py:9 in      │ │ name     │` */
+        const char *next = strstr(glued, bar);
+        if (mt_log_find(a->end, ":%n", &g) == NULL || next == NULL || (next = strstr(next + 3, bar)) == NULL ||
+            (next = strstr(next + 3, bar)) == NULL)
+            return false;
+        next += 3 + strspn(next + 3, " ");
+        a->name = strncmp(next, "in ", 3) == 0 ? next + 3 : next;
+    }
+    for (a->n_name = 0; in_name(a->name[a->n_name]) && (unsigned char)a->name[a->n_name] < 0x80;)
+        a->n_name++;
+    a->line = g.v[0];
+    return a->n_name != 0;
 }
 
 static bool frame(struct mt_log *l, uint64_t number, const struct at *a, struct mt_log_writer who)
@@ -171,10 +212,36 @@ static void upside_down(struct mt_log *l, struct mt_log_stack *s)
     keep(l, s, f);
 }
 
+/* "RayTaskError(OutOfMemoryError): ray::LLMActor.generate() (pid=11992, ...": the sentence comes after the traceback, if at all. */
+static void named_by_ray(struct mt_log *l, uint64_t number, const struct mt_log_stack *o)
+{
+    struct mt_log_fact *f = mt_log_blank(l, MT_LOG_TORCH_OOM, number);
+    if (f == NULL)
+        return;
+    f->pid = o->of.pid;
+    f->rank = o->of.rank;
+    memcpy(f->who, o->who, sizeof f->who);
+    mt_log_keep_text(f, "ray", 3);
+}
+
+/* A traceback that broke off is that of the error which Ray named above it. */
+static void of_named(struct mt_log *l, struct mt_log_stack *s)
+{
+    for (uint32_t i = l->facts.n; s->line != 0 && s->frames.n != 0 && i-- > 0;) {
+        struct mt_log_fact *f = &l->facts.p[i];
+        if (f->kind == MT_LOG_TORCH_OOM && f->line == s->first && strcmp(f->text, "ray") == 0 && f->stack == 0) {
+            keep(l, s, f);
+            return;
+        }
+    }
+}
+
 void mt_log_stacks_end(struct mt_log *l)
 {
-    for (int i = 0; i < MT_LOG_OPEN; i++)
+    for (int i = 0; i < MT_LOG_OPEN; i++) {
         upside_down(l, &l->open[i]);
+        of_named(l, &l->open[i]);
+    }
 }
 
 bool mt_log_stack_line(struct mt_log *l, uint64_t number, const char *s, const char *glued)
@@ -184,6 +251,8 @@ bool mt_log_stack_line(struct mt_log *l, uint64_t number, const char *s, const c
     struct at a;
     if (quoted(&a, s) || of_ipython(&a, s) || (strstr(s, "File \"") != NULL && quoted(&a, glued)))
         return frame(l, number, &a, mt_log_writer(s, strstr(s, "File ")));
+    if (of_rich(&a, s, glued))
+        return frame(l, number, &a, mt_log_writer(s, a.path));
     if (of_notebook(&a, s))
         return frame(l, number, &a, (struct mt_log_writer){-1, -1});
     p = strstr(s, "pin_memory(");
@@ -197,6 +266,8 @@ bool mt_log_stack_line(struct mt_log *l, uint64_t number, const char *s, const c
         struct mt_log_stack *o = open_for(l, mt_log_writer(s, ray));
         begin(o, number, (struct mt_log_writer){(int64_t)g.v[0], rank <= INT32_MAX ? (int32_t)rank : -1}, true);
         mt_printable(o->who, sizeof o->who, ray + 5, strcspn(ray + 5, ".("));
+        if (strstr(s, "RayTaskError(OutOfMemoryError)") != NULL)
+            named_by_ray(l, number, o);
         return true;
     }
     p = strstr(s, "Traceback (most recent call last)");
@@ -262,6 +333,24 @@ void mt_log_stack_take(struct mt_log *l, uint64_t number, struct mt_log_fact *f,
         s->line = 0;
         return;
     }
+}
+
+void mt_log_stack_method(struct mt_log *l, uint64_t number, struct mt_log_fact *f, const char *s)
+{
+    struct mt_log_stack one = {.writer = {f->pid, f->rank}, .of = {-1, -1}, .line = number, .first = number, .headed = true};
+    struct mt_log_frame *at;
+    struct mt_log_got g;
+    if (f->stack != 0 || mt_log_find(s, "while processing method %t:", &g) == NULL)
+        return;
+    at = MT_VEC_PUSH(&one.frames);
+    l->no_memory |= at == NULL;
+    if (at == NULL)
+        return;
+    memset(at, 0, sizeof *at);
+    memcpy(at->file, "vllm/worker/worker.py", sizeof "vllm/worker/worker.py"); /* whose methods these are */
+    mt_printable(at->function, sizeof at->function, g.text, g.n_text);
+    keep(l, &one, f);
+    MT_VEC_DONE(&one.frames); /* empty where it was kept */
 }
 
 void mt_log_stacks_done(struct mt_log *l)

@@ -414,7 +414,7 @@ static const struct {
     {"[rank0]: Killed", MT_LOG_KILLED, {N, N, N, N}, ""},
     {"run.sh: line 12: 12345 Killed                  python train.py", MT_LOG_KILLED, {N, N, N, N}, ""},
     {"torch.distributed.elastic ... failed (exitcode: -9) local_rank: 0", MT_LOG_KILLED, {N, N, N, N}, ""},
-    {"RuntimeError: DataLoader worker (pid 44712) is killed by signal: Killed. ", MT_LOG_KILLED, {N, N, N, N}, ""},
+    {"RuntimeError: DataLoader worker (pid 44712) is killed by signal: Killed. ", MT_LOG_KILLED, {N, N, N, N}, "loader"},
 };
 #undef N
 

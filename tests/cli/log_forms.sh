@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# What a report says of logs that are cut, named only, or of cards that are not NVIDIA's; advice that exists there.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+says() { # FILE TEXT...
+    run 0 report "$1" --force --format json -o "$1.json"
+    run 0 report "$1" --force --format text -o "$1.text"
+    for text in "${@:2}"; do
+        check grep -qF -- "$text" <(tr -s ' \n' ' ' < "$1.text")
+    done
+}
+says_not() { check [ "$(grep -cF -- "$2" "$1.text")" = 0 ]; }
+cause() { check [ "$(jq -r .log_diagnosis.cause "$1.json")" = "$2" ]; }
+
+# --log without anything beside it is the input; an option for nothing else.
+printf 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 6.00 GiB. GPU had 5.00 GiB free of 80\n' > typed.log
+run 0 report --log typed.log --format json -o alone.json
+check [ "$(jq -r .log_diagnosis.cause alone.json)" = capacity ]
+run 1 report --log absent.log --format json -o absent.json
+run 2 report
+
+# One event in two lines is one failure; the numbers stand in the second.
+cat > ray.log <<'END'
+ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.
+Memory on the node (IP: 10.0.0.1, ID: a) where the task (actor ID: b, name=Trainer.__init__, pid=9, memory used=5.00GB) was running was 95.00GB / 99.00GB (0.9596), which exceeds the memory usage threshold of 0.95.
+END
+says ray.log 'host memory 95.00 GiB of 99.00 GiB' 'offload less'
+says_not ray.log 'failures; this is the first'
+cat > nccl.log <<'END'
+h:1:2 [3] include/alloc.h:178 NCCL WARN Cuda failure 'out of memory'
+
+h:1:2 [3] include/alloc.h:185 NCCL WARN Failed to CUDA calloc 4194304 bytes
+END
+says nccl.log 'NCCL could not allocate 4.0 MiB'
+says_not nccl.log 'failures; this is the first'
+
+# An engine without a cache does not start, whether or not the error itself was pasted; where one was, that is it.
+echo 'model weights take 9.00GiB; non_torch_memory takes 0.05GiB; PyTorch activation peak memory takes 1.50GiB; the rest of the memory reserved for KV Cache is -0.55GiB.' > kv.log
+says kv.log 'here the share has to be larger' 'Give the inference engine a larger share'
+cause kv.log engine_share
+cat typed.log >> kv.log
+says kv.log 'asked for 6.00 GiB'
+
+# PyTorch's warning before it tries again is no failure, and not said to be harmless.
+echo '[W1 CUDACachingAllocator.cpp:1] memory allocation failed with OOM on device 0 while trying to allocate 1073741824 bytes (free: 1048576, total: 25769803776).' > try.log
+says try.log '1 time an allocation of PyTorch did not fit at the first try' 'no 1.00 GiB at the first try, 1.0 MiB were free'
+says_not try.log harmless
+cause try.log none
+
+# Only named: by Ray, by PyTorch that failed over its own message. A line with numbers is preferred.
+echo 'ray.exceptions.RayTaskError(OutOfMemoryError): ray::Trainer.fit() (pid=77, ip=10.0.0.1)' > named.log
+says named.log 'A process (pid 77) ran out of memory: Ray names an OutOfMemoryError of Trainer'
+cause named.log unknown
+cat typed.log >> named.log
+says named.log 'asked for 6.00 GiB'
+says_not named.log 'failures; this is the first'
+echo 'RuntimeError: NVML_SUCCESS == r INTERNAL ASSERT FAILED at "/x/CUDACachingAllocator.cpp":99' > nvml.log
+says nvml.log 'it asks NVML who holds the card'
+
+# Cards of other makers: their options, their tools, and nothing that records CUDA alone.
+npu='NPU out of memory. Tried to allocate 100.00 MiB (NPU 0; 60.00 GiB total capacity;'
+echo "RuntimeError: $npu 50.00 GiB already allocated; 50.00 GiB current active; 5.00 MiB free; 58.00 GiB reserved in total by PyTorch)" > npu.log
+says npu.log PYTORCH_NPU_ALLOC_CONF=expandable_segments:True torch.npu.empty_cache
+says_not npu.log PYTORCH_CUDA_ALLOC_CONF=
+says_not npu.log 'memtrace capture'
+echo "RuntimeError: $npu 10.00 GiB already allocated; 10.00 GiB current active; 5.00 MiB free; 10.10 GiB reserved in total by PyTorch)" > npu2.log
+says npu2.log npu-smi
+says_not npu2.log nvidia-smi
+hip='HIP out of memory. Tried to allocate 100.00 MiB. GPU 0 has a total capacity of 60.00 GiB of which 5.00 MiB is free. Of the allocated memory'
+echo "RuntimeError: $hip 50.00 GiB is allocated by PyTorch, and 8.00 GiB is reserved by PyTorch but unallocated." > hip.log
+says hip.log PYTORCH_HIP_ALLOC_CONF=expandable_segments:True torch.cuda.empty_cache
+says_not hip.log PYTORCH_CUDA_ALLOC_CONF=
+xpu='XPU out of memory. Tried to allocate'
+echo "torch.OutOfMemoryError: $xpu 6.00 GiB. GPU 0 has a total capacity of 16.00 GiB. Of the allocated memory 0 bytes is allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated." > xpu.log
+says xpu.log UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS=1
+cause xpu.log limit
+says_not xpu.log 'memtrace capture'
+echo "torch.OutOfMemoryError: $xpu 6.00 GiB. GPU 0 has a total capacity of 16.00 GiB. Of the allocated memory 12.00 GiB is allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated." > xpu2.log
+says xpu2.log 'PyTorch held 12.00 GiB'
+cause xpu2.log capacity
+echo "torch.OutOfMemoryError: $xpu 1.00 GiB. GPU 0 has a total capacity of 16.00 GiB. Of the allocated memory 2.00 GiB is allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated." > xpu3.log
+says xpu3.log 'PyTorch held only 2.00 GiB of the card'
+
+# More free than was asked for is said so, no limit is claimed.
+echo 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 300.00 MiB. GPU 0 has a total capacity of 24.00 GiB of which 500.00 MiB is free. Including non-PyTorch memory, this process has 23.00 GiB memory in use. Of the allocated memory 22.00 GiB is allocated by PyTorch, and 100.00 MiB is reserved by PyTorch but unallocated.' > more.log
+says more.log 'Out of memory, though more was free'
+
+# A worker of the data loader: what helps is no setting of the GPU's.
+echo 'RuntimeError: DataLoader worker (pid 19) is killed by signal: Killed.' > loader.log
+says loader.log "A worker of PyTorch's data loader was killed" num_workers
+check [ "$(jq -r '.log_diagnosis.advice | length' loader.log.json)" = 0 ]
+finish
