@@ -18,6 +18,7 @@ struct mt_advice_query {
     bool inference_only;      /* nothing in the trace is trained */
     bool host_memory;         /* the verdict is about pinned host memory */
     bool arm;                 /* paths show a machine with ARM processors or NPUs */
+    bool unsure;              /* of a log: nothing tells that it was memory at all */
     char platform;            /* without metrics: 'H' = ROCm, 'N' = NPU, 'X' = Intel XPU; 0 = CUDA, or not known */
     double startup_free;      /* share of the card that was free when an engine refused to start; 0 = not known */
     bool of_log;              /* phase and sub are those of a log's failure, or the driver's; trace is its traceback alone */

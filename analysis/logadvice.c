@@ -127,6 +127,8 @@ static bool take(struct mt_logdiag *d, const struct mt_logdiag_opts *o, const st
         ok = slot != NULL;
         if (ok) {
             *slot = list[i];
+            if (q->unsure)
+                slot->is_top = false;                      /* memory is only one of the usual reasons */
             list[i].current = list[i].proposed_key = NULL; /* theirs now */
         }
     }
@@ -172,6 +174,7 @@ bool mt_logdiag_advise(struct mt_logdiag *d, const struct mt_logs *logs, const s
     of_line(&q, &fw, f);
     q.arm = on_arm(logs);
     q.platform = f->platform;
+    q.unsure = d->cause == MT_LC_KILLED && strcmp(f->text, "Ray") == 0;
     q.fragmentation = d->cause == MT_LC_FRAGMENTATION || mt_logdiag_fits_joined(d);
     q.host_memory = d->cause == MT_LC_HOST || d->cause == MT_LC_KILLED;
     ok = take(d, o, &q);

@@ -233,6 +233,13 @@ static void because_other(struct mt_sentence *t, const struct mt_logdiag *d, con
                         "meanwhile. Start engines one after the other, and let what was there before finish first.");
         break;
     case MT_LOG_CUDA_OOM:
+        if (f->text[0] == 'N') {
+            mt_words_add(t,
+                         "That is a line of the system's log. Where processor and GPU share their memory (GB10, GH200, Jetson) "
+                         "both run out together, the page cache included: leave the host room, and give an engine a smaller "
+                         "share.");
+            break;
+        }
         mt_words_add(t, "What such a call needs - a graph, a kernel's stack, a library's handle - lies outside PyTorch, "
                         "which or others had "
                         "left too little free; the line says no more.");
@@ -252,7 +259,8 @@ static void because_other(struct mt_sentence *t, const struct mt_logdiag *d, con
         else if (f->text[0] != '\0')
             mt_words_add(
                 t, "CUDA says \"out of memory\" of host memory that cannot be pinned as well. Pinned memory is never swapped: "
-                   "it has to fit beside everything else of the node, and WSL allows only a part of it.");
+                   "it has to fit beside everything else of the node, and WSL allows only a part of it. Unpinned (pin_memory "
+                   "off, in the data loader or in what offloads) it is slower, and needs none of that.");
         break;
     case MT_LOG_KILLED:
         if (strcmp(f->text, "loader") == 0)
@@ -290,6 +298,8 @@ static void because_other(struct mt_sentence *t, const struct mt_logdiag *d, con
             t, "The KV cache is what remains of the engine's share after its weights: here the share has to be larger, or the "
                "longest "
                "sequence shorter.");
+        if (f->kind == MT_LOG_VLLM_NO_KV && f->value[2] == MT_LOG_NONE && f->value[3] != MT_LOG_NONE)
+            mt_words_add(t, " By vLLM's own estimate %llu tokens would fit.", (unsigned long long)f->value[3]);
         break;
     case MT_LOG_POOL_REFUSED:
         mt_words_add(
@@ -409,7 +419,8 @@ static uint64_t first_tries(const struct mt_logs *logs)
 static void say_no_failure(struct mt_sentence *t, struct mt_sentence *b, const struct mt_logs *logs)
 {
     const char *subject = logs->files.n == 1 ? "The log tells" : "The logs tell";
-    uint64_t n = mt_logs_facts(logs), again = mt_logs_count(logs, MT_LOG_RETRIED), tries = first_tries(logs);
+    uint64_t n = mt_logs_facts(logs) - mt_logs_count(logs, MT_LOG_KERNEL_LIMIT), again = mt_logs_count(logs, MT_LOG_RETRIED),
+             tries = first_tries(logs);
     again -= tries;
     n -= tries;
     mt_words_add(t, "%s of no failure for want of memory", subject);
@@ -430,6 +441,14 @@ static void say_no_failure(struct mt_sentence *t, struct mt_sentence *b, const s
                      "%sPyTorch then empties its cache and tries again: the card was full at that moment. Where the job ended "
                      "there, the error itself is missing from this log.",
                      b->n != 0 ? " " : "");
+    }
+    if (mt_logs_have(logs, MT_LOG_KERNEL_LIMIT)) {
+        mt_words_add(t, "; a kernel wants more shared memory of a multiprocessor than this GPU has");
+        mt_words_add(
+            b,
+            "%sThat is memory on the chip, a few hundred KiB, and says nothing of how full the GPU is: the kernel's block "
+            "sizes or num_stages are made for a larger one.",
+            b->n != 0 ? " " : "");
     }
     mt_words_add(t, ".");
 }

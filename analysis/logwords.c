@@ -202,6 +202,10 @@ char *mt_log_fact_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
                        (unsigned long long)f->value[1] / 100, (unsigned long long)f->value[1] % 100);
         return buf;
     case MT_LOG_RETRIED: return retried_words(buf, f);
+    case MT_LOG_KERNEL_LIMIT:
+        (void)snprintf(buf, MT_FACT_WORDS, "a kernel wants %llu bytes of a multiprocessor's shared memory, there are %llu",
+                       (unsigned long long)mt_log_or_zero(f->value[0]), (unsigned long long)mt_log_or_zero(f->value[1]));
+        return buf;
     case MT_LOG_RAY_KILL:
     case MT_LOG_KERNEL_KILL: return kill_words(buf, f);
     case MT_LOG_KILLED:

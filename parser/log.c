@@ -254,9 +254,15 @@ static int vllm_startup(struct mt_log *l, uint64_t number, const char *s)
     return 1;
 }
 
+static bool kv_needed(const char *s, got *g)
+{
+    return mt_log_find(s, "(%b KV cache is needed, which is larger than the available KV cache memory (%b)", g) != NULL ||
+           mt_log_find(s, "(%b) KV cache is needed, which is larger than the available KV cache memory (%b)", g) != NULL;
+}
+
 /* "Error in memory profiling. Initial free memory 82.94 GiB, current free memory 90.17 GiB." and "The model's max seq len (8192) is larger
  * than the maximum number of tokens that can be stored in KV cache (6048)." */
-static int vllm_refuses(struct mt_log *l, uint64_t number, const char *s)
+static int vllm_refuses(struct mt_log *l, uint64_t number, const char *s, const char *glued)
 {
     struct mt_log_fact *f;
     got g;
@@ -270,12 +276,24 @@ static int vllm_refuses(struct mt_log *l, uint64_t number, const char *s)
         return 1;
     }
     if (mt_log_find(s, "max seq len (%n) is larger than the maximum number of tokens that can be stored in KV cache (%n)",
-                    &g) == NULL)
-        return 0;
+                    &g) != NULL) {
+        f = mt_log_add(l, MT_LOG_VLLM_NO_KV, number, s);
+        if (f != NULL) {
+            f->value[2] = g.v[0];
+            f->value[3] = g.v[1];
+        }
+        return 1;
+    }
+    if (!kv_needed(s, &g)) {
+        if (glued == s || !kv_needed(glued, &g))
+            return 0;
+        s = glued;
+    }
     f = mt_log_add(l, MT_LOG_VLLM_NO_KV, number, s);
     if (f != NULL) {
-        f->value[2] = g.v[0];
-        f->value[3] = g.v[1];
+        f->value[0] = g.v[0];
+        f->value[1] = g.v[1];
+        f->value[3] = mt_log_value(s, "estimated maximum model length is %n");
     }
     return 1;
 }
@@ -455,7 +473,7 @@ int mt_log_line(struct mt_log *l, uint64_t number, const char *line, const char 
     int found = torch_oom(l, number, is_part ? joined : line, is_part ? glued : line) ||
                 mt_log_stack_line(l, number, line, glued) || mt_log_usage(l, number, line) || sglang(l, number, line) ||
                 sglang_full(l, number, joined) || vllm_graphs(l, number, line) || vllm_startup(l, number, joined) ||
-                vllm_refuses(l, number, joined) || kernel_kill(l, number, line) || mt_log_row(l, number, line) ||
+                vllm_refuses(l, number, joined, glued) || kernel_kill(l, number, line) || mt_log_row(l, number, line) ||
                 whole_line(l, number, line);
     if (!found)
         mt_log_stack_close(l, line);

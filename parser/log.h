@@ -52,9 +52,10 @@ enum mt_log_kind {
     MT_LOG_POOL_REFUSED,   /* - : vLLM's sleep mode: "Expandable segments are not compatible with memory pool" */
     MT_LOG_TORCH_USAGE,    /* allocated, reserved, device used, device total; text: where ("Before update_actor") */
     MT_LOG_HOST_USAGE,     /* used, share in 1/10000: DeepSpeed's see_memory_usage, of the host */
-    MT_LOG_RETRIED,  /* requests put off; of PyTorch's: -, asked, free, total; no failure, it was tried again; text: by whom */
-    MT_LOG_RAY_KILL, /* node used, node total; text: name of the task */
-    MT_LOG_KERNEL_KILL, /* pid, anon-rss bytes; text: name of the process. Also Slurm's report of such a kill */
+    MT_LOG_RETRIED, /* requests put off; of PyTorch's: -, asked, free, total; no failure, it was tried again; text: by whom */
+    MT_LOG_KERNEL_LIMIT, /* bytes wanted, bytes there are: a kernel's shared memory on a multiprocessor; no want of GPU memory */
+    MT_LOG_RAY_KILL,     /* node used, node total; text: name of the task */
+    MT_LOG_KERNEL_KILL,  /* pid, anon-rss bytes; text: name of the process. Also Slurm's report of such a kill */
     MT_LOG_HOST_OOM, /* bytes asked or NONE: MemoryError, std::bad_alloc, "Cannot allocate memory" ...; text: "pinned", "shared" */
     MT_LOG_KILLED, /* - : "Killed", exit code -9 or 137, a worker of Ray gone: not said to be for memory */
     MT_LOG_KIND_COUNT

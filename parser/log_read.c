@@ -18,9 +18,9 @@ static const char *const anchors[] = {
     "GB /", "CUDN", "LAS_", "pagi",
     "to w", "py i", "#) i", "RESU",
     "EL00", "OOMK", "pin_", "\xe5\xb7\xb2\xe6", /* "killed" of a Chinese shell */
-    "rtMa", "NVML", ".py:", "erl/",
-    "eal/", "ime/", "lax/", "lhf/",
-    "trl/", "_rl/", /* of a framework's files */
+    "rtMa", "NVML", "_NO_", "\xe2\x94\x82 ",    /* the side of a box */
+    "reso", "erl/", "eal/", "ime/",
+    "lax/", "lhf/", "trl/", "_rl/", /* of a framework's files */
 };
 #define HASH_BITS 12u
 

@@ -172,7 +172,8 @@ static bool frame(struct mt_log *l, uint64_t number, const struct at *a, struct 
 static void code_line(struct mt_log *l, uint64_t number, const char *s, const char *pin)
 {
     struct mt_log_writer who = mt_log_writer(s, pin);
-    uint64_t far = strstr(s, "-> ") != NULL ? CODE : 1;
+    bool among_others = strstr(s, "-> ") != NULL || strstr(s, "\xe2\x9d\xb1 ") != NULL; /* rich's arrow */
+    uint64_t far = among_others ? CODE : 1;
     for (int i = 0; i < MT_LOG_OPEN; i++) {
         struct mt_log_stack *o = &l->open[i];
         o->pins |= o->line != 0 && number - o->line <= far && o->writer.pid == who.pid && o->writer.rank == who.rank;
@@ -256,6 +257,8 @@ bool mt_log_stack_line(struct mt_log *l, uint64_t number, const char *s, const c
     if (of_notebook(&a, s))
         return frame(l, number, &a, (struct mt_log_writer){-1, -1});
     p = strstr(s, "pin_memory(");
+    if (p == NULL)
+        p = strstr(s, "pin_memory=True");
     if (p != NULL) {
         code_line(l, number, s, p);
         return false;

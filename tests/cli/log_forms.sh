@@ -90,4 +90,20 @@ says more.log 'Out of memory, though more was free'
 echo 'RuntimeError: DataLoader worker (pid 19) is killed by signal: Killed.' > loader.log
 says loader.log "A worker of PyTorch's data loader was killed" num_workers
 check [ "$(jq -r '.log_diagnosis.advice | length' loader.log.json)" = 0 ]
+
+# A worker of Ray that died says nothing of memory: nothing is to be changed first.
+echo 'The actor is dead because its worker process has died. Worker exit type: SYSTEM_ERROR Worker exit detail: (1) killed by SIGKILL by OOM killer due to high memory usage' > died.log
+says died.log 'A worker of Ray died'
+says_not died.log 'Change first'
+
+# Shared memory of a multiprocessor is none of what a GPU runs out of.
+echo 'triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: 300, Hardware limit: 200. Reducing' > chip.log
+says chip.log 'The log tells of no failure for want of memory; a kernel wants more shared memory' 'num_stages'
+cause chip.log none
+
+# vLLM's own estimate; the driver's line in the system's log.
+echo 'ValueError: (4.00 GiB KV cache is needed, which is larger than the available KV cache memory (3.00 GiB). Based on the available memory, the estimated maximum model length is 6000.' > fits.log
+says fits.log "By vLLM's own estimate 6000 tokens would fit"
+echo 'NVRM: nvCheckOkFailedNoLog: Check failed: Out of memory [NV_ERR_NO_MEMORY] (0x00000051)' > dmesg.log
+says dmesg.log "NVIDIA's kernel driver could not allocate" 'share their memory'
 finish

@@ -174,5 +174,57 @@ MT_TEST(method_of_a_worker)
     mt_log_done(&l);
 }
 
-MT_MAIN(MT_RUN(boxes) MT_RUN(cut_frames) MT_RUN(cut_and_typed_sentences) MT_RUN(first_tries) MT_RUN(only_named)
-            MT_RUN(platforms) MT_RUN(reports_of_several_lines) MT_RUN(method_of_a_worker))
+MT_TEST(refusals_of_vllm)
+{
+    /* cut by a terminal inside the words; the estimate */
+    read_text(
+        "(E pid=3) ValueError: To serve one request with max seq len (9000), (4.00 GiB KV cach\ne is needed, which is larger "
+        "than the available KV cache memory (3.00 GiB). Based on the available memory, the estimated maximum model length "
+        "is 6000. Try\n");
+    MT_CHECK_EQ(l.facts.n, 1);
+    MT_CHECK_STR(mt_log_kind_name(fact(0)->kind), "vllm_no_kv");
+    MT_CHECK_EQ(fact(0)->value[0], 4 * GIB);
+    MT_CHECK_EQ(fact(0)->value[1], 3 * GIB);
+    MT_CHECK_EQ(fact(0)->value[3], 6000);
+    mt_log_done(&l);
+}
+
+MT_TEST(pinned)
+{
+    static const char *const texts[] = {
+        "  File \"/x/a.py\", line 7, in f\n    b = torch.empty(n, pin_memory=True)\nRuntimeError: CUDA error: out of memory\n",
+        BAR " /x/a.py:7 in f     " BAR "\n" BAR "   6 " BAR "   pass  " BAR "\n" BAR " \xe2\x9d\xb1 7 " BAR
+            "   return t.pin_memory() " BAR "\nRuntimeError: CUDA error: out of memory\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        read_text(texts[i]);
+        MT_CHECK_STR(mt_log_kind_name(fact(0)->kind), "host_oom");
+        MT_CHECK_STR(fact(0)->text, "pinned");
+        mt_log_done(&l);
+    }
+    /* an argument that says not to */
+    read_text("  File \"/x/a.py\", line 7, in f\n    b = torch.empty(n, pin_memory=False)\nRuntimeError: CUDA error: out of "
+              "memory\n");
+    MT_CHECK_STR(mt_log_kind_name(fact(0)->kind), "cuda_oom");
+    mt_log_done(&l);
+}
+
+MT_TEST(on_the_chip)
+{
+    static const char *const lines[] = {
+        "triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: 300, Hardware limit: 200. Reducing",
+        "RuntimeError: No valid triton configs. OutOfMemoryError: out of resource: k_0 Required: 300 Hardware limit:200 "
+        "Reducing",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        read_text(lines[i]);
+        MT_CHECK_STR(mt_log_kind_name(fact(0)->kind), "kernel_limit");
+        MT_CHECK_EQ(fact(0)->value[0], 300);
+        MT_CHECK_EQ(fact(0)->value[1], 200);
+        mt_log_done(&l);
+    }
+}
+
+MT_MAIN(MT_RUN(refusals_of_vllm) MT_RUN(pinned) MT_RUN(on_the_chip) MT_RUN(boxes) MT_RUN(cut_frames)
+            MT_RUN(cut_and_typed_sentences) MT_RUN(first_tries) MT_RUN(only_named) MT_RUN(platforms)
+                MT_RUN(reports_of_several_lines) MT_RUN(method_of_a_worker))
