@@ -83,6 +83,8 @@ static void of_line(struct mt_advice_query *q, struct mt_frameworks *fw, const s
                     f->kind == MT_LOG_SGLANG_NO_KV || f->kind == MT_LOG_SGLANG_KV_FULL;
     if (f->kind == MT_LOG_VLLM_STARTUP && f->value[0] != MT_LOG_NONE && f->value[1] != MT_LOG_NONE && f->value[1] != 0)
         q->startup_free = (double)f->value[0] / (double)f->value[1];
+    if (q->startup_free > 0)
+        q->foreign = f->value[1] - (f->value[0] < f->value[1] ? f->value[0] : f->value[1]); /* nothing of it is the engine's */
     if (f->kind == MT_LOG_VLLM_MEASURE)
         q->startup_free = 1; /* it was not refused for its share */
 }
@@ -109,6 +111,23 @@ bool mt_logdiag_fits_joined(const struct mt_logdiag *d)
            d->unallocated >= d->reserved / 30 && d->unallocated < d->request && d->free + d->unallocated >= d->request;
 }
 
+static bool has_top(const struct mt_logdiag *d)
+{
+    bool top = false;
+    for (uint32_t i = 0; i < d->advice.n; i++)
+        top = top || d->advice.p[i].is_top;
+    return top;
+}
+
+static bool was_taken(const struct mt_logdiag *d, const struct mt_fix_rule *r)
+{
+    for (uint32_t i = 0; i < d->advice.n; i++) {
+        if (d->advice.p[i].rule == r)
+            return true;
+    }
+    return false;
+}
+
 /* The rules that the query selects, into d. */
 static bool take(struct mt_logdiag *d, const struct mt_logdiag_opts *o, const struct mt_advice_query *q)
 {
@@ -121,7 +140,7 @@ static bool take(struct mt_logdiag *d, const struct mt_logdiag_opts *o, const st
     ok = n != UINT32_MAX;
     for (uint32_t i = 0; ok && i < n; i++) {
         struct mt_advice *slot = NULL;
-        if (is_on(o, list[i].rule) || needs_growth(list[i].rule))
+        if (is_on(o, list[i].rule) || needs_growth(list[i].rule) || was_taken(d, list[i].rule))
             continue;
         slot = MT_VEC_PUSH(&d->advice);
         ok = slot != NULL;
@@ -178,7 +197,7 @@ bool mt_logdiag_advise(struct mt_logdiag *d, const struct mt_logs *logs, const s
     q.fragmentation = d->cause == MT_LC_FRAGMENTATION || mt_logdiag_fits_joined(d);
     q.host_memory = d->cause == MT_LC_HOST || d->cause == MT_LC_KILLED;
     ok = take(d, o, &q);
-    if (ok && d->advice.n == 0) { /* what the phase has fits nothing that a log can tell: how to learn more */
+    if (ok && !has_top(d) && !q.host_memory) { /* what the phase has fits nothing that a log can tell: how to learn more */
         q.phase = MT_PH_UNATTRIBUTED;
         ok = take(d, o, &q);
     }

@@ -38,6 +38,7 @@ static const struct row rows[] = {
     {MT_LOG_CUDA_OOM, "CUDA driver error: out of memory", NULL, NULL},
     {MT_LOG_CUDA_OOM, "CUDA Error: out of memory", NULL, NULL},
     {MT_LOG_CUDA_OOM, "Cuda error: out of memory", NULL, NULL},
+    {MT_LOG_CUDA_OOM, "Error Code 2: OutOfMemory (", NULL, "TensorRT"},
     {MT_LOG_CUDA_OOM, "[NV_ERR_NO_MEMORY]", NULL, "NVIDIA's kernel driver"}, /* dmesg */
     {MT_LOG_CUDA_OOM, "Error out of memory at line %n", NULL, "bitsandbytes"},
     {MT_LOG_CUDA_OOM, "CUDNN_STATUS_ALLOC_FAILED", NULL, "cuDNN"},

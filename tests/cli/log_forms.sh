@@ -91,6 +91,18 @@ echo 'RuntimeError: DataLoader worker (pid 19) is killed by signal: Killed.' > l
 says loader.log "A worker of PyTorch's data loader was killed" num_workers
 check [ "$(jq -r '.log_diagnosis.advice | length' loader.log.json)" = 0 ]
 
+# The engine's share is in the words of the framework that starts it, also where it did not start.
+cat > start.log <<'END'
+  File "/opt/py/site-packages/trl/trainer/grpo_trainer.py", line 9, in __init__
+  File "/opt/py/site-packages/vllm/v1/worker/gpu_worker.py", line 9, in init_device
+ValueError: Free memory on device (50.00/80.00 GiB) on startup is less than desired GPU memory utilization (0.9, 72.00 GiB).
+END
+says start.log 'Change first 1. TRL' vllm_gpu_memory_utilization= nvidia-smi
+# Nothing tells of other processes: the advice does not either, and how to learn more is not left out.
+printf '  File "/opt/megatron/training.py", line 9, in load_checkpoint\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.50 GiB\n' > load.log
+says load.log 'Record'
+says_not load.log nvidia-smi
+
 # A worker of Ray that died says nothing of memory: nothing is to be changed first.
 echo 'The actor is dead because its worker process has died. Worker exit type: SYSTEM_ERROR Worker exit detail: (1) killed by SIGKILL by OOM killer due to high memory usage' > died.log
 says died.log 'A worker of Ray died'
