@@ -141,7 +141,7 @@ async function check(t, kind, events, ...args) {
     await goTo(page, `#x=${axis}`);
     await kit.until(page, `all events on the axis ${axis}`, ([a, text]) => document.querySelector(".tl-state").textContent === text &&
       [...document.querySelectorAll(".tl-bar [aria-pressed=true]")].some((b) => b.textContent === a),
-    [axis === "e" ? "Events" : "Time", `Exact: ${events.toLocaleString("en")} events in view`], 30);
+    [axis === "e" ? "Events" : "Time", `Exact: ${events.toLocaleString("en")} events in view.`], 30);
   }
   // the failure that matters first, and both of them by key; then the peak
   const says = async (event, bytes) => {
