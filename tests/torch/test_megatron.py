@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""memtrace's numbers on what Megatron-LM and slime recorded (samples/torch/*.megatron.json) against what the jobs said of themselves."""
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+
+import test_truth
+from test_truth import MEMTRACE, SAMPLES, device_of, live_at, same, written
+
+# The phase of what a job allocated up to a mark, by the name of the mark.
+PHASES = {
+    "initialize_model_and_optimizer": "init", "set-up": "init", "load_checkpoint": "ckpt_load", "update_weights": "weight_sync",
+    "forward_only": "logp", "train": "train_actor", "train_step": "train"}
+OPTIMIZER = {"optimizer", "optim_state_init", "grad_clip", "grad_reduce"}
+MIB = 1 << 20
+
+
+def attributions(path):
+    """Phase and part of every allocation, by its entry in the history."""
+    tool = os.path.join(os.path.dirname(MEMTRACE), "tests", "tool_attributions")
+    said = subprocess.run([tool, path], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return {int(w[3]): (w[4], w[5]) for w in map(str.split, said.splitlines()) if w[:1] == ["event"]}
+
+
+def phases(name, truth, path):
+    at, marks = attributions(path), truth["phases"]
+    trains = "train_actor" if name.startswith("slime") else "train"
+    for before, mark in zip([{"name": "", "events": 0}] + marks, marks):
+        inside = [p for i, p in at.items() if before["events"] <= i < mark["events"]]
+        if mark["name"] in PHASES and (before["name"] == "before " + mark["name"] or mark["name"] == "set-up"):
+            same(name, f"phases up to {mark['name']}, entry {mark['events']}", {p for p, _ in inside}, {PHASES[mark["name"]]})
+        elif mark["name"] == "optimizer":
+            same(name, f"phases of the optimizer's step, entry {mark['events']}", {p for p, _ in inside}, {trains})
+            same(name, f"parts of the optimizer's step, entry {mark['events']}", {s for _, s in inside} - OPTIMIZER, set())
+
+
+def roles(name, truth, device):
+    """To the byte; the gradients' buffer is there all the time, and so is a table of the rotary embedding."""
+    want, got = truth["roles"], {r["role"]: r for r in device["roles"]}
+    same(name, "weights", 0 <= got["param"]["bytes"] - want["weights"] <= 512, True)
+    same(name, "gradients at the peak", got["grad"]["bytes"], want["gradients"])
+    same(name, "main parameters and moments", got["optim_state"]["bytes"] - 4, want["main_params"] + want["moments"])
+
+
+def numbers(name, truth, device, path):
+    same(name, "peak", device["live_peak_bytes"], max(p["requested_peak"] for p in truth["phases"]))
+    same(name, "entries", device["events"], truth["phases"][-1]["events"] + 1)
+    for mark in truth["phases"][:-1]:
+        if mark["events"]:
+            same(name, f"requested after {mark['name']}, entry {mark['events'] - 1}", live_at(path, mark["events"] - 1), mark["requested"])
+
+
+def out_of_memory(name, truth, device, report):
+    oom = device["ooms"][0]
+    asked, free = re.search(r"Tried to allocate ([0-9.]+ \w+)", truth["error"]), re.search(r"of which ([0-9.]+ \w+) is free", truth["error"])
+    same(name, "request", written(-(-oom["request_bytes"] // (2 * MIB)) * 2 * MIB), asked.group(1))
+    same(name, "free on the device", written(oom["device_free_bytes"]), free.group(1))
+    same(name, "live at the failure", oom["live_bytes"], truth["phases"][-1]["requested"])
+    ids = [a["id"] for a in report["advice"]]
+    if name.startswith("slime"):  # the logits of the micro-batch, turned into fp32 as a whole: chunks of the loss come later
+        same(name, "phase", (oom["phase"], oom["sub_phase"]), ("logp", "logits"))
+        same(name, f"advice in {ids}", ("X09" in ids, "X10" in ids, "X16" in ids), (True, True, False))
+        same(name, "in fp32", oom["request_bytes"], 3072 * 32000 * 4)
+    else:
+        same(name, "phase", (oom["phase"], oom["sub_phase"]), ("train", "logits"))
+        same(name, f"advice in {ids}", "X08" in ids and "X13" in ids, True)
+
+
+def advice(name, truth, device, report):
+    """What the settings are, and what they are for."""
+    ids = {a["id"]: a for a in report["advice"]}
+    text = json.dumps(report["advice"])
+    if name == "slime":
+        largest = max(t for m in truth["micro_batches"] for t in m)
+        same(name, "vocabulary", device["logits"]["vocabulary"], 32000)
+        same(name, "rows of the largest logits", device["logits"]["tokens"], largest)
+        same(name, "Megatron's own loss is not run, and nothing is promised of it", "--cross-entropy-loss-fusion" in text, False)
+        same(name, "half of the tokens of the largest micro-batch", ids["X09"]["set"][0]["value"], str(largest // 2))
+    else:
+        logits = next(r["bytes"] for r in device["roles"] if r["role"] == "logits")
+        same(name, "logits in 16 and 32 bits, of a vocabulary that Megatron padded", logits, 2 * 1024 * 32128 * (2 + 4))
+        same(name, "micro-batches", (device["micro_batches"]["count"], device["micro_batches"]["with_backward"]), (4, 4))
+        same(name, "the kernel that writes over the logits", "--cross-entropy-fusion-impl te" in text, True)
+    same(name, "without a phase", [p for p in report["phases"] if p["phase"] == "unattributed"], [])
+
+
+def main():
+    found = sorted(glob.glob(os.path.join(SAMPLES, "*.megatron.json")))
+    assert len(found) >= 4, f"{len(found)} files in {SAMPLES}"
+    for path in found:
+        name = os.path.basename(path)[: -len(".megatron.json")]
+        recording = path.replace(".megatron.json", ".pickle.gz")
+        with open(path, encoding="utf-8") as f:
+            truth = json.load(f)
+        device, report = device_of(recording)
+        numbers(name, truth, device, recording)
+        phases(name, truth, recording)
+        if truth["error"]:
+            out_of_memory(name, truth, device, report)
+        else:
+            roles(name, truth, device)
+            advice(name, truth, device, report)
+    print(f"{len(found)} recordings, {test_truth.checks} checks, {test_truth.failed} failed")
+    return test_truth.failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
