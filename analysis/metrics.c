@@ -221,6 +221,8 @@ static void function_metrics(struct mt_metrics *m, const struct mt_trace *t)
                                                  {"openrlhf/trainer/dpo_trainer.py", ""},
                                                  {"openrlhf/trainer/rm_trainer.py", ""}};
     bool media = false, cpp = false, npu = false;
+    static const struct mt_fix_pair fp32 = {"megatron/core/transformer/module.py", "float_conversion"};
+    bool media = false, cpp = false;
     yes(m, MT_METRIC_recorded, true);
     if (t == NULL)
         return;
@@ -240,6 +242,7 @@ static void function_metrics(struct mt_metrics *m, const struct mt_trace *t)
     yes(m, MT_METRIC_runs_dpo, mt_advice_has_frame(t, &offline[1]));
     yes(m, MT_METRIC_runs_offline,
         mt_advice_has_frame(t, &offline[0]) || mt_advice_has_frame(t, &offline[1]) || mt_advice_has_frame(t, &offline[2]));
+    yes(m, MT_METRIC_megatron_fp32, mt_advice_has_frame(t, &fp32));
     yes(m, MT_METRIC_multimodal, media);
     yes(m, MT_METRIC_has_cpp_frames, cpp);
 }
