@@ -62,9 +62,17 @@ static void search(uint64_t bytes, const struct mt_role_rules *rules, struct mt_
 void mt_shape_of(const struct mt_moment *m, const struct mt_role_rules *rules, struct mt_shape *out)
 {
     enum { ROUNDED = 511 };
+    uint64_t rows;
     *out = (struct mt_shape){0, 0, 0, 0, NULL};
     if (m->oom == NULL || m->oom->request < MIN_BYTES || !is_of_logits(m))
         return;
+    /* As large as the largest logits: in their type, which more than one size tells. */
+    if (m->f->vocab != 0 && m->f->vocab_split != 0 && m->f->logits_elem != 0 &&
+        rows_of(m->oom->request, m->f->vocab / m->f->vocab_split * m->f->logits_elem, ROUNDED, &rows) &&
+        rows == m->f->logits_tokens) {
+        *out = (struct mt_shape){rows, m->f->vocab, m->f->vocab_split, m->f->logits_elem, NULL};
+        return;
+    }
     if (m->f->vocab != 0 && m->f->vocab_split != 0 &&
         read_as(m->oom->request, ROUNDED, m->f->vocab, m->f->vocab_split, NULL, out))
         return;

@@ -222,7 +222,6 @@ static void function_metrics(struct mt_metrics *m, const struct mt_trace *t)
                                                  {"openrlhf/trainer/rm_trainer.py", ""}};
     bool media = false, cpp = false, npu = false;
     static const struct mt_fix_pair fp32 = {"megatron/core/transformer/module.py", "float_conversion"};
-    bool media = false, cpp = false;
     yes(m, MT_METRIC_recorded, true);
     if (t == NULL)
         return;

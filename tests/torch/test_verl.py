@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""memtrace's phases, roles, sentences and settings on samples/torch/verl/, workers of verl itself, against what they said they hold
+(NAME.truth.json, written by verl_job.py)."""
+import glob
+import json
+import os
+import subprocess
+import sys
+
+MEMTRACE = os.environ["MEMTRACE"]
+SAMPLES = os.path.join(os.environ["MT_SOURCE_DIR"], "samples", "torch", "verl")
+PHASES = {"actor.init_model": "model set-up", "critic.init_model": "model set-up", "rollout_mode": "weight sync",
+          "generate_sequences": "rollout generation", "compute_log_prob": "old-policy log-prob", "compute_ref_log_prob": "reference log-prob",
+          "compute_values": "value estimation", "critic.backward": "critic update", "critic.optimizer_step": "critic update",
+          "update_critic": "critic update", "actor.backward": "actor update", "actor.optimizer_step": "actor update",
+          "update_actor": "actor update"}
+checks = failed = 0
+
+
+def same(name, what, got, want=True):
+    global checks, failed
+    checks += 1
+    if got != want:
+        failed += 1
+        print(f"not ok: {name}: {what}: {got}, not {want}")
+
+
+def memtrace(*argv):
+    return subprocess.run([MEMTRACE, *argv, "-o", "-"], stdout=subprocess.PIPE, check=True).stdout
+
+
+def phases(name, truth, path):
+    """Each entry of the history is in the phase that ran, but for blocks of the one before that are let go at its beginning."""
+    spans = [e for e in json.loads(memtrace("export", path))["traceEvents"] if e["ph"] == "X" and "first_event" in e.get("args", {})]
+    first = min(e["tid"] for e in spans)
+    begin = 0
+    for phase in truth["phases"]:
+        end, inside = phase["events"], 0
+        for e in spans:
+            if e["tid"] == first and e["name"] == PHASES.get(phase["name"]):
+                inside += max(0, min(end - 1, e["args"]["last_event"]) - max(begin, e["args"]["first_event"]) + 1)
+        if phase["name"] in PHASES:
+            same(name, f"{phase['name']}: {inside} of {end - begin} entries are in {PHASES[phase['name']]}",
+                 inside >= end - begin - max(3, (end - begin) // 12))
+        begin = end
+
+
+def moments(name, truth, path):
+    for phase in truth["phases"]:
+        folded = memtrace("export", path, "--to", "folded", "--at", str(phase["events"] - 1)).decode().splitlines()
+        same(name, f"live bytes after {phase['name']}", sum(int(line.rsplit(" ", 1)[1]) for line in folded), phase["requested"])
+
+
+def roles(name, truth, device):
+    role = {r["role"]: r for r in device["roles"]}
+    weights = truth["roles"]["end"]["weights"]
+    same(name, f"parameters: {role['param']['bytes']}, of them {weights} weights, the rest buffers of the model",
+         0 <= role["param"]["bytes"] - weights <= 4096)
+    same(name, "optimizer state", role.get("optim_state", {"peak_bytes": 0})["peak_bytes"], truth["roles"]["end"]["optimizer"])
+    if truth["error"] is None:
+        same(name, "vocabulary", device["logits"]["vocabulary"], truth["vocabulary"])
+        least = max(r["gradients"] for r in truth["roles"].values())
+        same(name, f"gradients: {least} before a step, {role['grad']['peak_bytes']} at most", role["grad"]["peak_bytes"] >= least > 0)
+    same(name, "bytes of no known purpose", role.get("unknown", {"bytes": 0})["bytes"] <= device["focus"]["live_bytes"] // 1000)
+
+
+def kv_cache(name, device):
+    """4 rows x (256 + 2) tokens x 2 layers x 4 heads of 64, keys in 32 bits (autocast) and values in 16; longer copies are made beside them."""
+    bytes_of = 4 * 258 * 2 * 4 * 64 * (4 + 2)
+    peak = {r["role"]: r["peak_bytes"] for r in device["roles"]}["kv_cache"]
+    same(name, f"KV cache: {peak}, {bytes_of} expected, and copies", bytes_of <= peak <= 2 * bytes_of)
+
+
+def failure(name, report, device):
+    """Where it failed, for what, and the settings that were set in the job afterwards: with each of them it ran on the same card."""
+    advice = {a["id"]: a for a in report["advice"]}
+    role = {r["role"]: r["bytes"] for r in device["roles"]}
+    same(name, "kind", report["verdict"]["kind"], "oom_capacity")
+    same(name, "framework", report["verdict"]["framework"], "verl")
+    if name == "verl_oom_sync":
+        same(name, "phase", report["verdict"]["phase"], "weight_sync")
+        same(name, "bucket that still holds the largest tensor", advice["B22"]["proposed"].rsplit("=", 1)[1], "594")
+        same(name, "bytes it frees", advice["B22"]["saving_bytes"], (2048 - 594) << 20)
+        return
+    logits = 6144 * 151936 * 2
+    same(name, "phase", report["verdict"]["phase"], "train_actor")
+    same(name, "request", device["ooms"][0]["request_bytes"], logits)
+    same(name, "logits and their gradients", role["logits"], 2 * logits)
+    same(name, "gradients of parameters", role.get("grad", 0) < 1 << 20)
+    same(name, "shape", [device["logits"]["tokens"], device["logits"]["element_bytes"]], [6144, 2])
+    same(name, "tokens in the words", "6144 tokens" in json.dumps(report["cause"]))
+    same(name, "owner is no template of the standard library", "std::" not in report["verdict"]["sentence"])
+    same(name, "first setting", report["advice"][0]["id"], "B23")
+    same(name, "bytes it frees", advice["B23"]["saving_bytes"], 3 * logits)
+    same(name, "settings for saved layer inputs and for states", [i for i in ("V12", "V15", "B21", "V33") if i in advice], [])
+
+
+def main():
+    found = sorted(glob.glob(os.path.join(SAMPLES, "*.truth.json")))
+    assert len(found) == 4, f"{len(found)} files in {SAMPLES}"
+    for path in found:
+        name = os.path.basename(path)[: -len(".truth.json")]
+        recording = path.replace(".truth.json", ".pickle.gz")
+        with open(path, encoding="utf-8") as f:
+            truth = json.load(f)
+        report = json.loads(memtrace("report", recording, "--format", "json", "--verify"))
+        device = max(report["devices"], key=lambda d: d["events"])
+        phases(name, truth, recording)
+        moments(name, truth, recording)
+        roles(name, truth, device)
+        same(name, "bytes without a phase", sum(r["allocated_bytes"] for r in report["phases"] if r["phase"] == "unattributed"), 0)
+        if name == "verl_hf":
+            kv_cache(name, device)
+        if truth["error"] is not None:
+            failure(name, report, device)
+    print(f"{len(found)} recordings, {checks} checks, {failed} failed")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
