@@ -62,8 +62,8 @@ double mt_sync_tensor(const struct mt_device_analysis *d, double bucket)
                 continue;
             if (pass == 0)
                 most = size > most ? size : most;
-            else if (size * 2 == most) /* beside it in the type that is sent */
-                half = size;
+            else if (size * 2 == most || (!failed && size == most && d->owners.p[i].bytes == most + most / 2))
+                half = most / 2; /* beside it in the type that is sent */
         }
     return (double)(half != 0 ? half : most);
 }
