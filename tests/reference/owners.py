@@ -5,7 +5,7 @@ import re
 from phases import is_python, is_torch, normal
 
 STDLIB = re.compile(r"(^|/)(python[\d.]*|lib)/(runpy|threading|contextlib|functools)\.py$", re.I)
-AUTOGRAD = re.compile(r"torch::autograd::generated::(\w+)::apply")
+AUTOGRAD = re.compile(r"^torch::autograd::(?:generated::)?(\w+)::apply\(")
 NOISE = (
     "unwind::unwind",
     "CapturedTraceback::gather",
@@ -13,6 +13,7 @@ NOISE = (
     "CUDACachingAllocator",
     "empty_cuda",
     "empty_generic",
+    "at::detail::empty_",
     "wrap_kernel_functor",
     "redispatch",
     "::call(",
@@ -63,7 +64,8 @@ def owner(frames):
             label = "autograd " + found.group(1)
             return ((label,), label)
     for frame in frames:
-        if not any(word in (frame["name"] or "") for word in NOISE):
+        name = frame["name"] or ""
+        if not any(word in name for word in NOISE) and not name.startswith(("std::", "void std::")):
             label = "C++: " + (frame["name"] or "")
             return ((label,), label)
     label = "C++: " + (frames[0]["name"] or "")
