@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""memtrace on recordings of real frameworks (openrlhf_job.py, areal_job.py) against what the jobs knew of themselves (NAME.job.json): bytes of every
+role, what each phase allocated, steps, and the failure."""
+import glob
+import gzip
+import json
+import os
+import pickle
+import re
+import subprocess
+import sys
+
+MEMTRACE = os.environ["MEMTRACE"]
+SAMPLES = os.path.join(os.environ["MT_SOURCE_DIR"], "samples", "torch")
+# What a job's function is to a reader. An update is several functions: what it allocated is one phase.
+PHASES = {"initialize": "init", "init_model_from_pretrained": "init", "forward_batch": "logp_old", "reload_states": "onload_offload",
+          "offload_states": "onload_offload", "backward": "train_actor", "optimizer": "train_actor", "fit": "train_actor",
+          "broadcast_to_vllm": "weight_sync"}
+checks = failed = 0
+
+
+def same(name, what, got, want):
+    global checks, failed
+    checks += 1
+    if got != want:
+        failed += 1
+        print(f"not ok: {name}: {what}: {got}, the job said {want}")
+
+
+def about(name, what, got, want):
+    """Counters and buffers of modules lie with what they belong to: less than a KiB."""
+    same(name, what, got if not want <= got < want + 1024 else want, want)
+
+
+def memtrace(*argv):
+    p = subprocess.run([MEMTRACE, *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    assert p.returncode == 0, f"{' '.join(argv)}: exit status {p.returncode}: {p.stderr}"
+    return p.stdout
+
+
+def totals(name, truth, device, path):
+    same(name, "requested at the end", device["live_end_bytes"], truth["end"]["requested_bytes.all.current"])
+    same(name, "reserved at the end", device["reserved_end_bytes"], truth["end"]["reserved_bytes.all.current"])
+    same(name, "peak", device["live_peak_bytes"], truth["requested_peak"])
+    for phase in truth["phases"]:
+        lines = memtrace("export", path, "--to", "folded", "--at", str(phase["events"] - 1), "-o", "-").splitlines()
+        same(name, f"requested after {phase['name']}", sum(int(line.rsplit(" ", 1)[1]) for line in lines), phase["requested"])
+
+
+def roles(name, truth, device):
+    """At the focus; DeepSpeed's fp32 master counts as optimizer state."""
+    got = {r["role"]: r["bytes"] for r in device["roles"]}
+    most = {k: max(p["roles"].get(k, 0) for p in truth["phases"]) for k in ("fp32_master", "optim_state", "grad", "buckets")}
+    least = min(p["roles"]["param"] for p in truth["phases"] if p["roles"]["param"])
+    about(name, "parameters", got["param"], least)
+    about(name, "optimizer state", got.get("optim_state", 0), most["fp32_master"] + (most["optim_state"] if device["step_count"] > 1 else 0))
+    same(name, "logits", got.get("logits", 0) > 0, True)
+    if most["buckets"]:  # stage 3 has them from start to end, as its part of the gradients
+        same(name, "buckets", got["grad_reduce"], most["buckets"])
+        about(name, "gradients", got["grad"], most["grad"])
+    else:  # stages 1 and 2 ask for the default of half a gigabyte of elements in two bytes
+        same(name, "buckets", got.get("grad_reduce", 0), 0 if device["ooms"] else 1000000000)
+
+
+def phases(name, truth, report, path):
+    with gzip.open(path) as f:
+        events = pickle.load(f)["device_traces"][0]
+    want, got, begin = {}, {}, 0
+    for phase in truth["phases"]:
+        size = sum(e["size"] for e in events[begin:phase["events"]] if e["action"] == "alloc")
+        begin = phase["events"]
+        if size:
+            of = PHASES["backward" if phase["name"] == "snapshot" else phase["name"]]
+            want[of] = want.get(of, 0) + size
+    for row in report["phases"]:
+        got[row["phase"]] = got.get(row["phase"], 0) + row["allocated_bytes"]
+    same(name, "bytes by phase", {k: v for k, v in sorted(got.items()) if v}, dict(sorted(want.items())))
+
+
+def out_of_memory(name, truth, device, report):
+    same(name, "failures", len(device["ooms"]), 1 if truth["error"] else 0)
+    first = report["advice"][0]
+    if not device["ooms"]:
+        return
+    same(name, "request", device["ooms"][0]["request_bytes"], 1000000000)
+    same(name, "the first setting", first["id"], "B44")
+    same(name, "what it frees", first["saving_bytes"], 900000000)
+    same(name, "the sentence", "actor update (gradient reduce)" in report["verdict"]["sentence"], True)
+    free = re.search(r"of which ([0-9.]+) MiB is free", truth["error"]).group(1)
+    same(name, "free on the device", f"{device['ooms'][0]['device_free_bytes'] / (1 << 20):.2f}", free)
+
+
+def main():
+    found = sorted(glob.glob(os.path.join(SAMPLES, "*.job.json")))
+    assert len(found) >= 3, f"{len(found)} files in {SAMPLES}"
+    for said in found:
+        name, path = os.path.basename(said)[: -len(".job.json")], said.replace(".job.json", ".pickle.gz")
+        with open(said, encoding="utf-8") as f:
+            truth = json.load(f)
+        report = json.loads(memtrace("report", path, "--format", "json", "--verify", "-o", "-"))
+        device = max(report["devices"], key=lambda d: d["events"])
+        totals(name, truth, device, path)
+        roles(name, truth, device)
+        phases(name, truth, report, path)
+        same(name, "optimizer steps", device["step_count"] - 1, sum(p["name"] == "optimizer" for p in truth["phases"]))
+        out_of_memory(name, truth, device, report)
+    print(f"{len(found)} recordings, {checks} checks, {failed} failed")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
