@@ -141,7 +141,7 @@ def main():
     truth_value = torch.Tensor.__bool__
     # "any NaN?", "which norm?": where no kernel runs it is whatever was there
     item, torch.Tensor.__bool__ = torch.Tensor.item, lambda t: False if t.is_cuda else truth_value(t)
-    torch.Tensor.item = lambda t: item(t) if not t.is_cuda else 0.0 if t.is_floating_point() else 1
+    torch.Tensor.item = lambda t: 0.0 if t.is_cuda and t.is_floating_point() else item(t)
     weight = module.compute_total_loss_weight
 
     def never_zero(*a, **k):
@@ -152,6 +152,9 @@ def main():
             return torch.ones(())
 
     module.compute_total_loss_weight = never_zero
+    import areal.trainer.ppo.actor as ppo
+
+    ppo.infer_token_denominator = lambda data, mask: torch.ones_like(mask, dtype=torch.bool)  # else a length read from the device
     from areal.api import FinetuneSpec, ParallelStrategy
     from areal.api.cli_args import MicroBatchSpec, OptimizerConfig, PPOActorConfig
 
