@@ -22,7 +22,7 @@ static uint32_t zero_line(const struct mt_trace *t, mt_stack_id s, const char **
 double mt_zero_buckets(const struct mt_device_analysis *d, const struct mt_trace *t, double *request)
 {
     uint64_t own = 0, made = 0, moved = 0;
-    uint32_t first = UINT32_MAX, last = 0, low = UINT32_MAX, line;
+    uint32_t first = UINT32_MAX, last = 0, reloaded = 0, line; /* reloaded: lines that moved something back */
     const char *name = "";
     for (uint32_t i = 0; t != NULL && i < d->owners.n; i++) {
         const struct mt_owner *o = &d->owners.p[i];
@@ -34,14 +34,15 @@ double mt_zero_buckets(const struct mt_device_analysis *d, const struct mt_trace
             first = line;
             made = o->bytes;
         } else if (strcmp(name, "reload_states") == 0) {
-            low = line < low ? line : low;
+            reloaded++;
             moved = line > last ? o->bytes : moved;
             last = line > last ? line : last;
         }
     }
     *request = 0;
-    if (t != NULL && d->focus_is_oom && d->ooms.n != 0 && zero_line(t, d->ooms.p[0].stack, &name) != 0 &&
-        (strcmp(name, "setup_buckets") == 0 || (strcmp(name, "_setup_for_real_optimizer") == 0 && made == 0)))
+    if (t != NULL && d->focus_is_oom && d->ooms.n != 0 && (line = zero_line(t, d->ooms.p[0].stack, &name)) != 0 &&
+        (strcmp(name, "setup_buckets") == 0 || (strcmp(name, "_setup_for_real_optimizer") == 0 && made == 0) ||
+         (strcmp(name, "reload_states") == 0 && reloaded >= 2 && line > last))) /* behind the fp32 master and the gradients */
         *request = (double)d->ooms.p[0].request;
-    return (double)(own + made + (last > low ? moved : 0)) + *request;
+    return (double)(own + made + (reloaded >= 3 ? moved : 0)) + *request;
 }
