@@ -19,12 +19,12 @@ struct mt_advice_query {
     bool host_memory;         /* the verdict is about pinned host memory */
     bool arm;                 /* paths show a machine with ARM processors or NPUs */
     bool unsure;              /* of a log: nothing tells that it was memory at all */
-    char platform;            /* without metrics: 'H' = ROCm, 'N' = NPU, 'X' = Intel XPU; 0 = CUDA, or not known */
-    double startup_free;      /* share of the card that was free when an engine refused to start; 0 = not known */
-    bool of_log;              /* phase and sub are those of a log's failure, or the driver's; trace is its traceback alone */
-    bool oom;                 /* with of_log: an allocation on the GPU failed, no check before it */
-    bool engine_failed;       /* without metrics: the failure is an engine's own */
-    bool sleeps;              /* without metrics: the engine is put to sleep and woken */
+    char platform; /* without metrics: 'H' = ROCm, 'N' = NPU, 'X' = Intel XPU, 'W' = Windows; 0 = CUDA on Linux, or not known */
+    double startup_free; /* share of the card that was free when an engine refused to start; 0 = not known */
+    bool of_log;         /* phase and sub are those of a log's failure, or the driver's; trace is its traceback alone */
+    bool oom;            /* with of_log: an allocation on the GPU failed, no check before it */
+    bool engine_failed;  /* without metrics: the failure is an engine's own */
+    bool sleeps;         /* without metrics: the engine is put to sleep and woken */
     uint64_t capacity,
         foreign;       /* without metrics: of the card, and on it what is not PyTorch's of this process; 0 = not known */
     bool ledger;       /* without metrics: the driver's books say who held the card, so what is 0 is none */

@@ -31,6 +31,7 @@ static struct mt_value without_trace(void *query, const char *name, size_t n)
         struct mt_value v;
     } known[] = {
         {"arm", {q->arm, true, MT_CONF_MARKED}},
+        {"windows", {q->platform == 'W', true, MT_CONF_MARKED}},
         {"npu", {q->platform == 'N', true, MT_CONF_MARKED}},
         {"hip", {q->platform == 'H', true, MT_CONF_MARKED}},
         {"xpu", {q->platform == 'X', true, MT_CONF_MARKED}},

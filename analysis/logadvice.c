@@ -18,6 +18,16 @@ static bool on_arm(const struct mt_logs *logs)
     return false;
 }
 
+/* A long path is kept from its end: any frame may be the one with the drive's letter. */
+static bool on_windows(const struct mt_log_place *place)
+{
+    for (uint32_t i = 0; place != NULL && i < place->stack->frames.n; i++) {
+        if (mt_metric_windows_path(place->stack->frames.p[i].file))
+            return true;
+    }
+    return false;
+}
+
 /* The trainer's backend, where the names of its files say it and only one of them is named: "verl/workers/fsdp_workers.py". */
 static void of_paths(struct mt_frameworks *fw, const struct mt_logs *logs)
 {
@@ -192,7 +202,7 @@ bool mt_logdiag_advise(struct mt_logdiag *d, const struct mt_logs *logs, const s
         q.foreign = d->capacity - d->free - d->reserved;
     of_line(&q, &fw, f);
     q.arm = on_arm(logs);
-    q.platform = f->platform;
+    q.platform = f->platform == 0 && on_windows(place) ? 'W' : f->platform;
     q.unsure = d->cause == MT_LC_KILLED && strcmp(f->text, "Ray") == 0;
     q.fragmentation = d->cause == MT_LC_FRAGMENTATION || mt_logdiag_fits_joined(d);
     q.host_memory = d->cause == MT_LC_HOST || d->cause == MT_LC_KILLED;

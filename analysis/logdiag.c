@@ -414,6 +414,12 @@ static bool too_large_a_block(const struct mt_logdiag *d)
            room >= d->request;
 }
 
+bool mt_logdiag_spilled(const struct mt_logdiag *d)
+{
+    uint64_t used = d->allocated != MT_LOG_NONE ? d->allocated : d->reserved;
+    return d->request != MT_LOG_EXA && d->capacity != MT_LOG_NONE && used != MT_LOG_NONE && used > d->capacity + MT_LOG_ROUNDED;
+}
+
 static void torch_cause(struct mt_logdiag *d, const struct mt_log_fact *f)
 {
     uint64_t free = mt_log_or_zero(d->free), cached = mt_log_or_zero(d->unallocated), others = mt_log_or_zero(d->others);
@@ -423,6 +429,8 @@ static void torch_cause(struct mt_logdiag *d, const struct mt_log_fact *f)
     if (f->value[MT_LO_ALLOWED] != MT_LOG_NONE && strcmp(f->text, "block") == 0) {
         d->cause = MT_LC_LIMIT;
         d->confidence = "high";
+    } else if (mt_logdiag_spilled(d)) {
+        d->confidence = "medium"; /* of what is over, nothing is on the card to be packed better */
     } else if (f->platform == 'X' && too_large_a_block(d)) {
         d->cause = MT_LC_LIMIT;
         d->confidence = "medium";

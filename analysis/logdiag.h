@@ -96,6 +96,8 @@ static inline uint64_t mt_log_minus(uint64_t a, uint64_t b)
 const struct mt_log_fact *mt_logdiag_mark(const struct mt_log *log, uint32_t before);
 /* Free and unallocated bytes would do for the request, but only together. */
 bool mt_logdiag_fits_joined(const struct mt_logdiag *d);
+/* PyTorch uses more than the card has: a driver that keeps the rest in the host's memory (Windows, unified memory). */
+bool mt_logdiag_spilled(const struct mt_logdiag *d);
 /* Sentence and because of d. false = out of memory. */
 bool mt_logdiag_say(struct mt_logdiag *d, const struct mt_logs *logs);
 

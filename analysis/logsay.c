@@ -157,7 +157,12 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d, con
                 "memory back between the failure and the message.");
         break;
     case MT_LC_CAPACITY:
-        if (d->request > d->capacity && d->capacity != MT_LOG_NONE)
+        if (mt_logdiag_spilled(d))
+            mt_words_add(
+                t,
+                "That is more than the card has: the driver keeps the rest in the host's memory, which is slow (Windows does, "
+                "unless its CUDA sysmem fallback is switched off). What is used has to shrink by the difference first.");
+        else if (d->request > d->capacity && d->capacity != MT_LOG_NONE)
             mt_words_add(t, "The request alone is larger than the card.");
         else if (d->unallocated != MT_LOG_NONE && d->unallocated >= d->request)
             mt_words_add(
@@ -182,6 +187,10 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d, con
             mt_words_add(
                 t, "No card holds that: the size was computed wrongly, from broken or unexpected metadata. Look at what the "
                    "traceback was loading or gathering, and at errors before this one.");
+        else if (strcmp(f->text, "async") == 0)
+            mt_words_add(
+                t, "The allocator is cudaMallocAsync, and its numbers, which follow in PyTorch's own message, are not in this "
+                   "log.");
         else if (strcmp(f->text, "nvml") == 0)
             mt_words_add(
                 t,
@@ -233,7 +242,7 @@ static void because_other(struct mt_sentence *t, const struct mt_logdiag *d, con
                         "meanwhile. Start engines one after the other, and let what was there before finish first.");
         break;
     case MT_LOG_CUDA_OOM:
-        if (f->text[0] == 'N') {
+        if (strncmp(f->text, "NVIDIA", 6) == 0) {
             mt_words_add(t,
                          "That is a line of the system's log. Where processor and GPU share their memory (GB10, GH200, Jetson) "
                          "both run out together, the page cache included: leave the host room, and give an engine a smaller "

@@ -201,6 +201,12 @@ static void state_metrics(struct mt_metrics *m, const struct mt_verdict *v)
 
 bool mt_metric_arm_path(const char *path) { return strstr(path, "aarch64") != NULL || strstr(path, "torch_npu") != NULL; }
 
+/* "C:\\x\\train.py" */
+bool mt_metric_windows_path(const char *path)
+{
+    return ((path[0] >= 'A' && path[0] <= 'Z') || (path[0] >= 'a' && path[0] <= 'z')) && path[1] == ':' && path[2] == '\\';
+}
+
 bool mt_metric_arm(const struct mt_trace *t)
 {
     for (uint32_t i = 0; t != NULL && i < t->functions.n; i++) {
@@ -222,6 +228,7 @@ static void function_metrics(struct mt_metrics *m, const struct mt_trace *t)
                                                  {"openrlhf/trainer/rm_trainer.py", ""}};
     bool media = false, cpp = false, npu = false;
     static const struct mt_fix_pair fp32 = {"megatron/core/transformer/module.py", "float_conversion"};
+    bool media = false, cpp = false, npu = false, windows = false;
     yes(m, MT_METRIC_recorded, true);
     if (t == NULL)
         return;
@@ -229,9 +236,11 @@ static void function_metrics(struct mt_metrics *m, const struct mt_trace *t)
         const char *name = mt_str(t, t->functions.p[i].name);
         media = media || strcmp(name, "_execute_mm_encoder") == 0;
         cpp = cpp || strstr(name, "::") != NULL;
+        windows = windows || mt_metric_windows_path(mt_str(t, t->functions.p[i].file));
         npu = npu || strstr(mt_str(t, t->functions.p[i].file), "torch_npu/") != NULL;
     }
     yes(m, MT_METRIC_arm, mt_metric_arm(t));
+    yes(m, MT_METRIC_windows, windows);
     yes(m, MT_METRIC_npu, npu);
     yes(m, MT_METRIC_hip, false);
     yes(m, MT_METRIC_xpu, false);

@@ -37,6 +37,7 @@ struct mt_value mt_metric_get(void *metrics, const char *name, size_t n); /* an 
 struct mt_value mt_metric_of_run(const struct mt_runconf *conf, const char *name, size_t n);
 /* Paths that only machines with ARM processors or NPUs have. */
 bool mt_metric_arm_path(const char *path);
+bool mt_metric_windows_path(const char *path);
 bool mt_metric_arm(const struct mt_trace *t); /* t may be NULL */
 /* For mt_expr_compile(). names: a struct mt_runconf, which knows the names of settings; NULL = there are none. */
 bool mt_metric_exists(void *names, const char *name, size_t n);

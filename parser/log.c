@@ -182,6 +182,36 @@ static int torch_sentence(struct mt_log_fact *f, const char *s)
     return n;
 }
 
+/* PyTorch on cudaMallocAsync: "Allocation on device 0 would exceed allowed memory. (out of memory)", and in the lines that follow
+ * "Requested               : 1.50 GiB" and so on; some programs print no more than its first words. */
+static int torch_async(struct mt_log *l, uint64_t number, const char *s)
+{
+    static const struct {
+        const char *pattern;
+        enum mt_log_oom_value value;
+    } parts[] = {{"Currently allocated : %b", MT_LO_ALLOCATED},
+                 {"Requested : %b", MT_LO_REQUEST},
+                 {"Device limit : %b", MT_LO_CAPACITY},
+                 {"Free (according to CUDA): %b", MT_LO_FREE},
+                 {"memory fraction) : %b", MT_LO_ALLOWED}};
+    const char *p = strstr(s, "OutOfMemoryError: Allocation on device");
+    struct mt_log_fact *f;
+    got g;
+    if (p == NULL)
+        return 0;
+    f = mt_log_add(l, MT_LOG_TORCH_OOM, number, s);
+    if (f == NULL)
+        return 1;
+    mt_log_keep_text(f, "async", 5);
+    if (mt_log_find(p, "Allocation on device %n", &g) != NULL)
+        f->gpu = mt_log_small(g.v[0]);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        f->value[parts[i].value] = mt_log_value(p, parts[i].pattern);
+    if (f->value[MT_LO_ALLOWED] != MT_LOG_NONE && f->value[MT_LO_ALLOWED] >= f->value[MT_LO_CAPACITY])
+        f->value[MT_LO_ALLOWED] = MT_LOG_NONE; /* no limit is printed as an enormous one */
+    return 1;
+}
+
 static bool follows_first_half(const struct mt_log *l, uint64_t number)
 {
     uint32_t i = l->facts.n;
@@ -470,7 +500,7 @@ int mt_log_line(struct mt_log *l, uint64_t number, const char *line, const char 
     /* A long sentence is wrapped in tickets; then the following lines belong to it. */
     bool is_whole = strstr(line, "unallocated") != NULL || strstr(line, "reserved in total") != NULL;
     bool is_part = !is_whole && (strstr(line, "ried to allocate") != NULL || strstr(line, "out of memory.") != NULL);
-    int found = torch_oom(l, number, is_part ? joined : line, is_part ? glued : line) ||
+    int found = torch_oom(l, number, is_part ? joined : line, is_part ? glued : line) || torch_async(l, number, joined) ||
                 mt_log_stack_line(l, number, line, glued) || mt_log_usage(l, number, line) || sglang(l, number, line) ||
                 sglang_full(l, number, joined) || vllm_graphs(l, number, line) || vllm_startup(l, number, joined) ||
                 vllm_refuses(l, number, joined, glued) || kernel_kill(l, number, line) || mt_log_row(l, number, line) ||

@@ -129,7 +129,7 @@ static bool may_be_wrapped(const struct window *w)
         return true; /* a box may be too narrow for the name */
     return strstr(s, "ried to allocate") != NULL || strstr(s, "Error in memory profiling") != NULL ||
            strstr(s, "Free memory on device") != NULL || strstr(s, "max seq len") != NULL ||
-           strstr(s, "Try to lower your batch size") != NULL ||
+           strstr(s, "Try to lower your batch size") != NULL || strstr(s, "OutOfMemoryError: Allocation on device") != NULL ||
            (w->n > 1 && strstr(s, "out of memory.") != NULL && strstr(w->line[1], "ried to allocate") != NULL);
 }
 

@@ -38,6 +38,9 @@ static const struct row rows[] = {
     {MT_LOG_CUDA_OOM, "CUDA driver error: out of memory", NULL, NULL},
     {MT_LOG_CUDA_OOM, "CUDA Error: out of memory", NULL, NULL},
     {MT_LOG_CUDA_OOM, "Cuda error: out of memory", NULL, NULL},
+    {MT_LOG_CUDA_OOM, "non-zero status: 2 cuMemCreate failed", NULL, "NVSHMEM"},
+    {MT_LOG_CUDA_OOM, "cuda failed with error 2 out of memory", NULL, NULL},
+    {MT_LOG_HOST_OOM, "failed to extend /dev/shm/", NULL, "shared"}, /* NCCL */
     {MT_LOG_CUDA_OOM, "Error Code 2: OutOfMemory (", NULL, "TensorRT"},
     {MT_LOG_CUDA_OOM, "[NV_ERR_NO_MEMORY]", NULL, "NVIDIA's kernel driver"}, /* dmesg */
     {MT_LOG_CUDA_OOM, "Error out of memory at line %n", NULL, "bitsandbytes"},

@@ -103,6 +103,38 @@ printf '  File "/opt/megatron/training.py", line 9, in load_checkpoint\ntorch.Ou
 says load.log 'Record'
 says_not load.log nvidia-smi
 
+# PyTorch on cudaMallocAsync; more in use than the card has; what Windows has not.
+cat > async.log <<'END'
+  File "C:\x\torch\nn\modules\linear.py", line 9, in forward
+torch.OutOfMemoryError: Allocation on device 1 would exceed allowed memory. (out of memory)
+Currently allocated     : 10.00 GiB
+Requested               : 1.00 GiB
+Device limit            : 11.00 GiB
+Free (according to CUDA): 0 bytes
+PyTorch limit (set by user-supplied memory fraction)
+                        : 17179869184.00 GiB
+END
+says async.log 'on GPU 1, in forward, asked for 1.00 GiB and 0 B of 11.00 GiB were free: PyTorch held 10.00 GiB'
+cause async.log capacity
+echo 'torch.OutOfMemoryError: Allocation on device' > async2.log
+says async2.log 'The allocator is cudaMallocAsync'
+printf '%s\n' '  File "C:\x\torch\autograd\__init__.py", line 9, in backward' 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 30.00 MiB. GPU 0 has a total capacity of 11.00 GiB of which 0 bytes is free. Of the allocated memory 16.00 GiB is allocated by PyTorch, and 700.00 MiB is reserved by PyTorch but unallocated.' > spill.log
+says spill.log 'That is more than the card has'
+cause spill.log capacity
+sed 's/ 16.00 GiB is/ 8.00 GiB is/;s/ 700.00 MiB/ 2.50 GiB/' spill.log > windows.log
+says windows.log max_split_size_mb
+cause windows.log fragmentation
+says_not windows.log '=expandable_segments:True'
+says_not windows.log 'memtrace capture --'
+
+# Other libraries, by name.
+echo '/x/mem_heap.cpp:9: non-zero status: 2 cuMemCreate failed' > nvshmem.log
+says nvshmem.log 'a call of NVSHMEM could not allocate'
+echo 'misc/shmutils.cc:87 NCCL WARN Error: failed to extend /dev/shm/nccl-x to 9 bytes, error: No space left on device (28)' > shm.log
+says shm.log 'shared memory, not the GPU'
+echo '[TRT] [E] Error Code 2: OutOfMemory (Requested size was 9 bytes.)' > trt.log
+says trt.log 'a call of TensorRT could not allocate'
+
 # A worker of Ray that died says nothing of memory: nothing is to be changed first.
 echo 'The actor is dead because its worker process has died. Worker exit type: SYSTEM_ERROR Worker exit detail: (1) killed by SIGKILL by OOM killer due to high memory usage' > died.log
 says died.log 'A worker of Ray died'
