@@ -39,10 +39,29 @@ static bool is_named_like_log(const char *name)
     return ends_in(base, ".txt") && strstr(base, "log") != NULL;
 }
 
+/* An object that begins as those of loggers do. */
+static bool is_logged(const unsigned char *head, size_t n)
+{
+    static const char *const keys[] = {"msg",   "message", "log",       "level",  "levelname",  "severity",
+                                       "time",  "ts",      "timestamp", "t",      "@timestamp", "asctime",
+                                       "event", "text",    "line",      "stream", "name"};
+    size_t i = 1;
+    while (i < n && head[i] == ' ')
+        i++;
+    for (size_t k = 0; i < n && head[i] == '"' && k < sizeof keys / sizeof *keys; k++) {
+        size_t len = strlen(keys[k]);
+        if (i + 1 + len < n && memcmp(head + i + 1, keys[k], len) == 0 && head[i + 1 + len] == '"')
+            return true;
+    }
+    return false;
+}
+
 /* One object a line, as loggers write; or an answer of a server with PyTorch's sentence in it. No snapshot holds either. */
 static bool is_json_log(const unsigned char *head, size_t n)
 {
     static const char lines[] = "}\n{\"", asked[] = "ried to allocate ";
+    if (head[0] == '{' && is_logged(head, n))
+        return true;
     for (size_t i = 0; head[0] == '{' && i + sizeof asked <= n; i++)
         if (memcmp(head + i, lines, sizeof lines - 1) == 0 || memcmp(head + i, asked, sizeof asked - 1) == 0)
             return true;

@@ -35,6 +35,12 @@ void mt_log_name(char out[32], const char *s);
 int mt_log_row(struct mt_log *l, uint64_t number, const char *s);
 int mt_log_usage(struct mt_log *l, uint64_t number, const char *s);
 
+/* ---- log_json.c ---- */
+
+/* Undoes the escapes of an object in JSON, in place: newlines that a logger put into its text are newlines again. The new length; what does
+ * not begin as an object stays. */
+size_t mt_log_unescape(char *s, size_t n);
+
 /* ---- log_stack.c ---- */
 
 /* Whether the line is part of a traceback. glued: with the lines that follow, for a frame that a terminal cut. Out of memory is noted in l. */

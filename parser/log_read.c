@@ -29,6 +29,8 @@ struct window {
     uint64_t number[AHEAD];
     size_t n;
     char *joined, *glued;
+    char *rest; /* lines that one object of a logger holds, behind the one that was taken */
+    size_t rest_at, rest_n;
     bool ends_in_cr;  /* the last line did: a newline right behind it belongs to it */
     bool next_is_new; /* the last one ended in a newline: the next has a number of its own */
     uint64_t filter[(1u << HASH_BITS) / 64];
@@ -47,6 +49,7 @@ static int window_init(struct window *w)
     w->next_is_new = true;
     w->joined = mt_malloc(AHEAD * (size_t)MT_LOG_LINE + AHEAD);
     w->glued = mt_malloc(AHEAD * (size_t)MT_LOG_LINE + AHEAD);
+    w->rest = mt_malloc(MT_LOG_LINE + 1);
     for (int i = 0; i < AHEAD; i++)
         w->line[i] = mt_malloc(MT_LOG_LINE + 1);
     for (int i = 0; i < AHEAD; i++)
@@ -54,13 +57,14 @@ static int window_init(struct window *w)
             return 0;
     for (size_t i = 0; i < sizeof anchors / sizeof *anchors; i++)
         w->filter[hash4(anchors[i]) / 64] |= UINT64_C(1) << hash4(anchors[i]) % 64;
-    return w->joined != NULL && w->glued != NULL;
+    return w->joined != NULL && w->glued != NULL && w->rest != NULL;
 }
 
 static void window_done(struct window *w)
 {
     mt_free(w->joined);
     mt_free(w->glued);
+    mt_free(w->rest);
     for (int i = 0; i < AHEAD; i++)
         mt_free(w->line[i]);
 }
@@ -90,6 +94,19 @@ static size_t prefix_of(const char *s)
     return 0;
 }
 
+/* Bytes that a container's or a mail's prefix takes on both lines: "trainer-1  | ", "> ", "... stderr F ". */
+static size_t shared(const char *a, const char *b)
+{
+    static const char *const ends[] = {"| ", "> ", " F "};
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends && n == 0; i++) {
+        const char *at = strstr(a, ends[i]);
+        size_t k = at != NULL ? (size_t)(at - a) + strlen(ends[i]) : 0;
+        n = k <= 96 && strncmp(a, b, k) == 0 ? k : 0;
+    }
+    return n;
+}
+
 /* The lines from the first on, up to the next one that begins a failure of its own, parted by blanks and not parted. A prefix that they
  * share stays once. */
 static void join(struct window *w)
@@ -97,6 +114,8 @@ static void join(struct window *w)
     const char *first = w->line[0];
     size_t at = 0, glue = 0, prefix = prefix_of(first);
     bool asked = strstr(first, "ried to allocate") != NULL;
+    if (prefix == 0 && w->n > 1)
+        prefix = shared(first, w->line[1]);
     for (size_t i = 0; i < w->n; i++) {
         const char *line = w->line[i] + (i != 0 && strncmp(w->line[i], first, prefix) == 0 ? prefix : 0);
         size_t n = strlen(line);
@@ -182,12 +201,40 @@ static size_t plain(char *s, size_t n)
     return k;
 }
 
+/* The first of the lines in out stays there, the others wait. */
+static size_t split(struct window *w, char *out, size_t n)
+{
+    char *nl = memchr(out, '\n', n);
+    size_t first = nl != NULL ? (size_t)(nl - out) : n;
+    w->rest_at = 0;
+    w->rest_n = nl != NULL ? n - first - 1 : 0;
+    if (nl != NULL)
+        memmove(w->rest, nl + 1, w->rest_n);
+    return plain(out, first);
+}
+
+/* The next of those that wait, with the number of the line that held them. */
+static void take_rest(struct mt_log *l, struct window *w)
+{
+    char *out = w->line[w->n];
+    const char *from = w->rest + w->rest_at, *nl = memchr(from, '\n', w->rest_n - w->rest_at);
+    size_t n = nl != NULL ? (size_t)(nl - from) : w->rest_n - w->rest_at;
+    copy(out, (const unsigned char *)from, n);
+    w->rest_at += n + (nl != NULL);
+    out[plain(out, n)] = '\0';
+    w->number[w->n] = l->n_lines;
+}
+
 /* Copies one line of the source into the window; 0 at the end. What is longer than a line may be is cut off. NUL bytes become blanks. */
 static int take_line(struct mt_log *l, struct mt_source *src, struct window *w)
 {
     char *out = w->line[w->n];
     size_t n = 0, have;
     bool cut = false, any = false, ended = false;
+    if (w->rest_at < w->rest_n) {
+        take_rest(l, w);
+        return 1;
+    }
     if (w->ends_in_cr && mt_source_need(src, 1) > 0 && *src->cur == '\n') {
         src->cur++;
         l->n_bytes++;
@@ -207,7 +254,7 @@ static int take_line(struct mt_log *l, struct mt_source *src, struct window *w)
         src->cur += part + ended;
         l->n_bytes += part + ended;
     }
-    n = plain(out, n);
+    n = split(w, out, mt_log_unescape(out, n));
     out[n] = '\0';
     w->number[w->n] = l->n_lines;
     l->n_long += cut;

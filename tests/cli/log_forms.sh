@@ -127,6 +127,12 @@ cause windows.log fragmentation
 says_not windows.log '=expandable_segments:True'
 says_not windows.log 'memtrace capture --'
 
+# One object of a logger in JSON, alone in its file; a snapshot that is none is still refused.
+printf '%s\n' '{"level":"error","msg":"Traceback:\n  File \"/x/torch/autograd/__init__.py\", line 9, in backward\nRuntimeError: CUDA error: out of memory"}' > object.log
+says object.log 'in training (backward), failed: a call of CUDA could not allocate'
+echo '{"other":"RuntimeError: CUDA error: out of memory"}' > other.json
+run 1 report other.json
+
 # Other libraries, by name.
 echo '/x/mem_heap.cpp:9: non-zero status: 2 cuMemCreate failed' > nvshmem.log
 says nvshmem.log 'a call of NVSHMEM could not allocate'

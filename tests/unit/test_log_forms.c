@@ -225,6 +225,49 @@ MT_TEST(on_the_chip)
     }
 }
 
-MT_MAIN(MT_RUN(refusals_of_vllm) MT_RUN(pinned) MT_RUN(on_the_chip) MT_RUN(boxes) MT_RUN(cut_frames)
-            MT_RUN(cut_and_typed_sentences) MT_RUN(first_tries) MT_RUN(only_named) MT_RUN(platforms)
-                MT_RUN(reports_of_several_lines) MT_RUN(method_of_a_worker))
+MT_TEST(json_of_loggers)
+{
+    /* a traceback in one object: its newlines and quotes are escaped, and the number is that of its line */
+    read_text(
+        "{\"level\":\"info\",\"msg\":\"start\"}\n{\"level\":\"error\",\"msg\":\"Traceback (most recent call last):\\n  File "
+        "\\\"/x/a.py\\\", line 7, in f\\n    g()\\nRuntimeError: CUDA error: out of memory\\n\"}\n");
+    MT_CHECK_EQ(l.facts.n, 1);
+    MT_CHECK_STR(mt_log_kind_name(fact(0)->kind), "cuda_oom");
+    MT_CHECK_EQ(fact(0)->line, 2);
+    MT_CHECK_EQ(l.n_lines, 2);
+    check_stack("f:7");
+    mt_log_done(&l);
+    /* Docker's: an object a line; boxes as \u2502 */
+    read_text(
+        "{\"log\":\"\\u2502 /x/a.py:7 in f \\u2502\\n\",\"stream\":\"stderr\"}\n{\"log\":\"RuntimeError: CUDA error: out of "
+        "memory\\n\",\"stream\":\"stderr\"}\n");
+    check_stack("f:7");
+    mt_log_done(&l);
+    /* nonsense stays in bounds */
+    read_text("{\"a\":\"\\u00\n{\"b\\\n{\\ud83d\\ude00\\u\n{\\");
+    MT_CHECK_EQ(l.facts.n, 0);
+    mt_log_done(&l);
+}
+
+MT_TEST(wrapped_behind_prefixes)
+{
+    static const char *const prefixes[] = {"job-1  | ", "> ", "2025-01-01T00:00:00Z stderr F ", "[pod/a/b] ", ""};
+    char text[1024];
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+        const char *p = prefixes[i];
+        (void)snprintf(
+            text, sizeof text,
+            "%sOutOfMemoryError: CUDA out of memory. Tried to allocate 96.00 MiB (GPU 0; 15.00\n%sGiB total capacity; 14.00 "
+            "GiB already allocated; 20.00 MiB free; 14.50 GiB \n%sreserved in total by PyTorch)\n",
+            p, p, p);
+        read_text(text);
+        MT_CHECK_EQ(l.facts.n, 1);
+        MT_CHECK_EQ(fact(0)->value[MT_LO_CAPACITY], 15 * GIB);
+        MT_CHECK_EQ(fact(0)->value[MT_LO_RESERVED], 29 * GIB / 2);
+        mt_log_done(&l);
+    }
+}
+
+MT_MAIN(MT_RUN(json_of_loggers) MT_RUN(wrapped_behind_prefixes) MT_RUN(refusals_of_vllm) MT_RUN(pinned) MT_RUN(on_the_chip)
+            MT_RUN(boxes) MT_RUN(cut_frames) MT_RUN(cut_and_typed_sentences) MT_RUN(first_tries) MT_RUN(only_named)
+                MT_RUN(platforms) MT_RUN(reports_of_several_lines) MT_RUN(method_of_a_worker))
