@@ -184,13 +184,19 @@ static bool is_noise(const char *name, uint32_t n)
     return strncmp(name, "std::", 5) == 0 || strncmp(name, "void std::", 10) == 0;
 }
 
-/* "torch::autograd::generated::DivBackward0::apply(...)" -> DivBackward0, "torch::autograd::CopySlices::apply(...)" -> CopySlices */
+/* "torch::autograd::generated::DivBackward0::apply(...)" -> DivBackward0, "torch::autograd::CopySlices::apply(...)" -> CopySlices; gradients that
+ * meet are added in its InputBuffer. */
 static bool autograd_node(const char *name, uint32_t n, const char **node, int *len)
 {
-    static const char prefix[] = "torch::autograd::", made[] = "generated::";
+    static const char prefix[] = "torch::autograd::", made[] = "generated::", sum[] = "InputBuffer::add";
     const char *p = name, *e;
     if (n < sizeof prefix - 1 || memcmp(p, prefix, sizeof prefix - 1) != 0)
         return false;
+    if (strncmp(p + sizeof prefix - 1, sum, sizeof sum - 1) == 0) {
+        *node = "InputBuffer";
+        *len = 11;
+        return true;
+    }
     p += sizeof prefix - 1;
     if (strncmp(p, made, sizeof made - 1) == 0)
         p += sizeof made - 1;

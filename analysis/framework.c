@@ -121,6 +121,8 @@ enum mt_framework mt_framework_of_path(const char *path, size_t n)
     return found;
 }
 
+#define CHUNKED_LOSS "_chunked_cross_entropy_loss"
+
 static bool has(const char *s, size_t n, const char *word) { return memmem(s, n, word, strlen(word)) != NULL; }
 
 /* Path with '/' only, its last bytes when it is long. */
@@ -168,12 +170,29 @@ static enum mt_framework most(const uint64_t *frames, enum mt_framework first, e
     return best;
 }
 
+/* TRL's loss in chunks checkpoints each of them: that says nothing of the layers. True when something else is checkpointed. */
+static bool checkpoints_more_than_loss(const struct mt_trace *t)
+{
+    for (uint32_t i = 1; i < t->stacks.n; i++) {
+        const struct mt_frame *f = &t->frames.p[t->stacks.p[i].frame];
+        mt_stack_id s = t->stacks.p[i].parent;
+        if (strcmp(mt_str(t, f->name), "checkpoint") != 0 || strstr(mt_str(t, f->file), "torch/utils/checkpoint.py") == NULL)
+            continue;
+        while (s != 0 && strcmp(mt_str(t, t->frames.p[t->stacks.p[s].frame].name), CHUNKED_LOSS) != 0)
+            s = t->stacks.p[s].parent;
+        if (s == 0)
+            return true;
+    }
+    return false;
+}
+
 void mt_frameworks_detect(const struct mt_trace *t, struct mt_frameworks *out)
 {
     /* The one that drives wins over those it drives: Lightning runs on DeepSpeed, the Trainer on Accelerate. */
     static const enum mt_framework trainers[] = {MT_FW_LIGHTNING,    MT_FW_TORCHTITAN, MT_FW_MEGATRON,
                                                  MT_FW_TRANSFORMERS, MT_FW_DEEPSPEED,  MT_FW_ACCELERATE};
-    bool has_trainer = false; /* Transformers is also a library of models: only its Trainer makes it the framework */
+    bool chunked = false,
+         has_trainer = false; /* Transformers is also a library of models: only its Trainer makes it the framework */
     memset(out, 0, sizeof *out);
     for (uint32_t i = 0; i < t->functions.n; i++) {
         const struct mt_function *f = &t->functions.p[i];
@@ -187,12 +206,14 @@ void mt_frameworks_detect(const struct mt_trace *t, struct mt_frameworks *out)
             continue;
         }
         note_components(out, file, n, name, name_n);
+        chunked = chunked || (strcmp(name, CHUNKED_LOSS) == 0 && has(file, n, "trl/trainer/sft_trainer.py"));
         fw = mt_framework_of_path(file, n);
         if (fw == MT_FW_NONE)
             continue;
         out->frames[fw] += f->n_frames;
         has_trainer = has_trainer || has(file, n, "transformers/trainer");
     }
+    out->checkpointing = out->checkpointing && (!chunked || checkpoints_more_than_loss(t));
     out->deepspeed = out->frames[MT_FW_DEEPSPEED] != 0;
     out->main = most(out->frames, MT_FW_VERL, MT_FW_NEMORL);
     for (size_t i = 0; out->main == MT_FW_NONE && i < sizeof trainers / sizeof *trainers; i++)

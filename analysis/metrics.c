@@ -229,6 +229,8 @@ static void function_metrics(struct mt_metrics *m, const struct mt_trace *t)
     bool media = false, cpp = false, npu = false;
     static const struct mt_fix_pair fp32 = {"megatron/core/transformer/module.py", "float_conversion"};
     bool media = false, cpp = false, npu = false, windows = false;
+    static const struct mt_fix_pair hf = {"transformers/trainer.py", ""};
+    bool media = false, cpp = false;
     yes(m, MT_METRIC_recorded, true);
     if (t == NULL)
         return;
@@ -245,6 +247,7 @@ static void function_metrics(struct mt_metrics *m, const struct mt_trace *t)
     yes(m, MT_METRIC_hip, false);
     yes(m, MT_METRIC_xpu, false);
     yes(m, MT_METRIC_runs_sft, mt_advice_has_frame(t, &sft));
+    yes(m, MT_METRIC_runs_hf, mt_advice_has_frame(t, &hf));
     yes(m, MT_METRIC_runs_grpo, mt_advice_has_frame(t, &grpo) || mt_advice_has_frame(t, &rloo));
     yes(m, MT_METRIC_megatron_loss, mt_advice_has_frame(t, &loss));
     yes(m, MT_METRIC_runs_dpo, mt_advice_has_frame(t, &offline[1]));

@@ -5,7 +5,7 @@ import re
 from phases import is_python, is_torch, normal
 
 STDLIB = re.compile(r"(^|/)(python[\d.]*|lib)/(runpy|threading|contextlib|functools)\.py$", re.I)
-AUTOGRAD = re.compile(r"^torch::autograd::(?:generated::)?(\w+)::apply\(")
+AUTOGRAD = re.compile(r"^torch::autograd::(?:(InputBuffer)::add|(?:generated::)?(\w+)::apply\()")
 NOISE = (
     "unwind::unwind",
     "CapturedTraceback::gather",
@@ -61,7 +61,7 @@ def owner(frames):
     for frame in frames:
         found = AUTOGRAD.search(frame["name"] or "")
         if found:
-            label = "autograd " + found.group(1)
+            label = "autograd " + (found.group(1) or found.group(2))
             return ((label,), label)
     for frame in frames:
         name = frame["name"] or ""

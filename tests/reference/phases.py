@@ -310,7 +310,8 @@ def classify(rules, frames):
         out.sub = out.role
 
     if out.coarse == "eval" and out.sub not in IMPLIES_TRAIN:
-        inner = [phase for phase, _, _, _ in marks if phase.startswith("rollout.")]
+        outermost = max(i for i, mark in enumerate(marks) if mark[0] == "eval")
+        inner = [phase for phase, _, _, _ in marks[:outermost] if phase.startswith("rollout.")]
         if inner:
             out.sub = inner[-1]
     last_resort(rules, python, out)

@@ -152,9 +152,10 @@ SCENARIOS = [
         options=["--log", "{folder}/job.log"], files={"job.log": NO_BLOCKS}),
     # -- supervised fine-tuning and GRPO have settings of their own
     job("sft-trl", "TRL: SFTConfig", dict(TRL, framework="trl_sft", micro=(16384,)), must=["B31", "B09"],
-        sets={"B31": ["padding_free=True", "packing=True", "max_length=<tokens>"]}, not_sets={"B31": ["per_device_train_batch_size=1"]}),
+        sets={"B31": ["padding_free=True", "packing=True", "max_length=<tokens>", "per_device_train_batch_size=1"]},
+        not_sets={"B31": ["per_device_train_batch_size=<half>", "vllm_gpu_memory_utilization=0.3"]}),
     job("grpo-trl", "TRL: GRPOConfig", dict(TRL, micro=(16384,)), must=["B31"], sets={"B31": "per_device_train_batch_size=1"},
-        not_sets={"B31": ["padding_free=True", "packing=True", "max_length=<tokens>"]}),
+        not_sets={"B31": ["padding_free=True", "packing=True", "max_length=<tokens>", "activation_offloading=True"]}),
     # -- flags of OpenRLHF before and after they got sections
     job("older-openrlhf", "OpenRLHF before 0.9: one name without sections", dict(OPENRLHF, micro=(12288,), steps=1), must=["B30"],
         sets={"B30": "--micro_train_batch_size 1"}, not_sets={"B30": ["--train.micro_batch_size 1", "--zero_stage 3"]},
