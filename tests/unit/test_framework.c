@@ -4,13 +4,16 @@
 #include "mt_test.h"
 #include "parser/builder.h"
 
-/* Frames "file:function", separated by '|'. */
+/* Frames "file:function", separated by '|', innermost first; '||' ends a stack. */
 static struct mt_frameworks detect(const char *frames)
 {
     static const struct mt_limits limits = MT_LIMITS_DEFAULT;
     struct mt_frameworks fw;
     struct mt_trace *t = mt_trace_new();
     struct mt_builder *b = mt_builder_new(t, &limits);
+    mt_frame_id stack[16];
+    mt_stack_id unused;
+    uint32_t depth = 0;
     if (b == NULL)
         abort();
     while (*frames != '\0') {
@@ -20,9 +23,16 @@ static struct mt_frameworks detect(const char *frames)
         while (frames[file] != ':' || (file > 0 && frames[file - 1] == ':') || frames[file + 1] == ':')
             file--;
         if (!mt_build_str(b, frames + file + 1, len - file - 1, &name) || !mt_build_str(b, frames, file, &path) ||
-            !mt_build_frame(b, name, path, 1, &id))
+            !mt_build_frame(b, name, path, 1, &id) || depth == sizeof stack / sizeof *stack)
             abort();
+        stack[depth++] = id;
         frames += len + (frames[len] == '|');
+        if (*frames == '|' || *frames == '\0') {
+            if (!mt_build_stack(b, stack, depth, &unused))
+                abort();
+            depth = 0;
+            frames += *frames == '|';
+        }
     }
     if (!mt_build_finish(b))
         abort();
@@ -103,6 +113,10 @@ MT_TEST(parts_of_pytorch)
     MT_CHECK(fw.fsdp2 && !fw.fsdp1 && !fw.ddp && !fw.compiled && !fw.checkpointing);
     fw = detect("/v/torch/distributed/fsdp/_flat_param.py:f|/v/torch/utils/checkpoint.py:checkpoint");
     MT_CHECK(fw.fsdp1 && !fw.fsdp2 && fw.checkpointing);
+#define CHUNK "/v/torch/utils/checkpoint.py:checkpoint|/v/trl/trainer/sft_trainer.py:_chunked_cross_entropy_loss"
+#define LAYER "/v/torch/utils/checkpoint.py:checkpoint|/v/transformers/modeling_layers.py:__call__"
+    MT_CHECK(!detect("/v/trl/trainer/sft_trainer.py:_chunk|" CHUNK).checkpointing); /* of the loss alone */
+    MT_CHECK(detect("/v/trl/trainer/sft_trainer.py:_chunk|" CHUNK "||/v/q.py:forward|" LAYER).checkpointing);
     fw = detect("/v/torch/nn/parallel/distributed.py:forward");
     MT_CHECK(fw.ddp && !fw.fsdp1);
     fw = detect("??:c10d::Reducer::initialize_buckets(int)");
