@@ -4,8 +4,9 @@
 
 #include "analysis/advice.h"
 #include "analysis/metrics_leak.h"
-#include "analysis/metrics_zero.h"
+#include "analysis/metrics_run.h"
 #include "analysis/metrics_stacks.h"
+#include "analysis/metrics_zero.h"
 #include "analysis/runconf.h"
 
 #include <string.h>
@@ -39,99 +40,10 @@ static void yes(struct mt_metrics *m, enum mt_metric which, bool v) { set(m, whi
 static bool has(const struct mt_metrics *m, enum mt_metric which) { return m->value[which].known; }
 static double get(const struct mt_metrics *m, enum mt_metric which) { return m->value[which].v; }
 
-/* ---- what the run was set to ---- */
-
-static bool same_word(const char *a, const char *b)
+static struct mt_value asked(const struct mt_metrics *m, const char *name)
 {
-    for (; *a != 0 && *b != 0; a++, b++) {
-        if ((*a >= 'A' && *a <= 'Z' ? *a + 32 : *a) != *b)
-            return false;
-    }
-    return *a == *b;
+    return mt_metric_setting(m->conf, name, strlen(name));
 }
-
-struct mt_value mt_setting_number(const char *value)
-{
-    static const char *const on[] = {"", "true", "yes", "on", "full", "selective"}, *const off[] = {"false", "no", "off"};
-    struct mt_value none = {0, false, MT_CONF_NONE}, v = {0, true, MT_CONF_MARKED};
-    double place = 0.1;
-    bool digits = false, minus = false;
-    const char *s = value;
-
-    if (s == NULL)
-        return none;
-    for (size_t i = 0; i < sizeof on / sizeof on[0]; i++) {
-        if (same_word(s, on[i]))
-            return v.v = 1, v;
-    }
-    for (size_t i = 0; i < sizeof off / sizeof off[0]; i++) {
-        if (same_word(s, off[i]))
-            return v;
-    }
-    if (*s == '-')
-        minus = true, s++;
-    for (; *s >= '0' && *s <= '9' && v.v < 1e18; s++, digits = true)
-        v.v = v.v * 10 + (*s - '0');
-    if (*s == '.') {
-        for (s++; *s >= '0' && *s <= '9'; s++, place /= 10, digits = true)
-            v.v += place * (*s - '0');
-    }
-    if (!digits || *s != 0)
-        return none;
-    v.v = minus ? -v.v : v.v;
-    return v;
-}
-
-/* Set by the run, or the framework's default; defaults are less certain, for they move with versions. */
-static struct mt_value setting(const struct mt_runconf *conf, const char *name, size_t n)
-{
-    struct mt_runconf_hit hit;
-    struct mt_value v;
-    char key[64];
-    if (conf == NULL || n >= sizeof key)
-        return (struct mt_value){0, false, MT_CONF_NONE};
-    memcpy(key, name, n);
-    key[n] = 0;
-    if (!mt_runconf_find(conf, key, &hit))
-        return (struct mt_value){0, false, MT_CONF_NONE};
-    v = mt_setting_number(hit.value);
-    if (hit.is_default && v.conf > MT_CONF_CARRIED)
-        v.conf = MT_CONF_CARRIED;
-    return v;
-}
-
-/* Flags that OpenRLHF had until they got sections ("--train.micro_batch_size"). */
-static bool older_flags(const struct mt_runconf *conf)
-{
-    static const char *const flags[] = {
-        "--micro-train-batch-size",  "--micro-rollout-batch-size", "--zero-stage",       "--prompt-max-len",
-        "--generate-max-len",        "--rollout-batch-size",       "--vllm-num-engines", "--vllm-tensor-parallel-size",
-        "--actor-num-gpus-per-node", "--colocate-all-models",      "--adam-offload",     "--train-max-tokens-per-gpu",
-    };
-    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
-        if (mt_runconf_get(conf, flags[i]) != NULL)
-            return true;
-    }
-    return false;
-}
-
-static bool is_name(const char *name, size_t n, const char *want) { return strlen(want) == n && memcmp(name, want, n) == 0; }
-
-struct mt_value mt_metric_of_run(const struct mt_runconf *conf, const char *name, size_t n)
-{
-    struct mt_value v = {0, true, MT_CONF_MARKED};
-    if (n > 8 && memcmp(name, "setting.", 8) == 0)
-        return setting(conf, name + 8, n - 8);
-    if (is_name(name, n, "older_flags"))
-        v.v = older_flags(conf);
-    else if (is_name(name, n, "kv_refused"))
-        v.v = conf != NULL && conf->kv_refused;
-    else
-        v.known = false;
-    return v;
-}
-
-static struct mt_value asked(const struct mt_metrics *m, const char *name) { return setting(m->conf, name, strlen(name)); }
 
 /* Bytes of an element of the parameters; 0 = not known. */
 static double param_bytes(const struct mt_metrics *m)
@@ -145,7 +57,7 @@ static double param_bytes(const struct mt_metrics *m)
     if (m->conf == NULL || !mt_runconf_find(m->conf, "dtype", &hit) || hit.value == NULL)
         return 0;
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        if (same_word(hit.value, types[i].word))
+        if (mt_metric_same_word(hit.value, types[i].word))
             return types[i].bytes;
     }
     return 0;
@@ -199,38 +111,28 @@ static void state_metrics(struct mt_metrics *m, const struct mt_verdict *v)
         measured(m, MT_METRIC_foreign, d->capacity - f->reserved - o->device_free);
 }
 
-bool mt_metric_arm_path(const char *path) { return strstr(path, "aarch64") != NULL || strstr(path, "torch_npu") != NULL; }
-
-/* "C:\\x\\train.py" */
-bool mt_metric_windows_path(const char *path)
-{
-    return ((path[0] >= 'A' && path[0] <= 'Z') || (path[0] >= 'a' && path[0] <= 'z')) && path[1] == ':' && path[2] == '\\';
-}
-
-bool mt_metric_arm(const struct mt_trace *t)
-{
-    for (uint32_t i = 0; t != NULL && i < t->functions.n; i++) {
-        if (mt_metric_arm_path(mt_str(t, t->functions.p[i].file)))
-            return true;
-    }
-    return false;
-}
+static bool in(const struct mt_metrics *m, enum mt_metric which) { return get(m, which) > 0; }
 
 /* What the distinct functions of the trace tell. */
 static void function_metrics(struct mt_metrics *m, const struct mt_trace *t)
 {
-    static const struct mt_fix_pair sft = {"trl/trainer/sft_trainer.py", ""};
-    static const struct mt_fix_pair grpo = {"trl/trainer/grpo_trainer.py", ""}, rloo = {"trl/trainer/rloo_trainer.py", ""};
-    static const struct mt_fix_pair loss = {"megatron/core/models/common/language_module/language_module.py",
-                                            "compute_language_model_loss"};
-    static const struct mt_fix_pair offline[] = {{"openrlhf/trainer/sft_trainer.py", ""},
-                                                 {"openrlhf/trainer/dpo_trainer.py", ""},
-                                                 {"openrlhf/trainer/rm_trainer.py", ""}};
-    bool media = false, cpp = false, npu = false;
-    static const struct mt_fix_pair fp32 = {"megatron/core/transformer/module.py", "float_conversion"};
+    static const struct {
+        enum mt_metric metric;
+        struct mt_fix_pair pair;
+    } runs[] = {
+        {MT_METRIC_runs_sft, {"trl/trainer/sft_trainer.py", ""}},
+        {MT_METRIC_runs_hf, {"transformers/trainer.py", ""}},
+        {MT_METRIC_runs_grpo, {"trl/trainer/grpo_trainer.py", ""}},
+        {MT_METRIC_runs_grpo, {"trl/trainer/rloo_trainer.py", ""}},
+        {MT_METRIC_runs_dpo, {"openrlhf/trainer/dpo_trainer.py", ""}},
+        {MT_METRIC_runs_offline, {"openrlhf/trainer/sft_trainer.py", ""}},
+        {MT_METRIC_runs_offline, {"openrlhf/trainer/dpo_trainer.py", ""}},
+        {MT_METRIC_runs_offline, {"openrlhf/trainer/rm_trainer.py", ""}},
+        {MT_METRIC_megatron_loss,
+         {"megatron/core/models/common/language_module/language_module.py", "compute_language_model_loss"}},
+        {MT_METRIC_megatron_fp32, {"megatron/core/transformer/module.py", "float_conversion"}},
+    };
     bool media = false, cpp = false, npu = false, windows = false;
-    static const struct mt_fix_pair hf = {"transformers/trainer.py", ""};
-    bool media = false, cpp = false;
     yes(m, MT_METRIC_recorded, true);
     if (t == NULL)
         return;
@@ -246,14 +148,9 @@ static void function_metrics(struct mt_metrics *m, const struct mt_trace *t)
     yes(m, MT_METRIC_npu, npu);
     yes(m, MT_METRIC_hip, false);
     yes(m, MT_METRIC_xpu, false);
-    yes(m, MT_METRIC_runs_sft, mt_advice_has_frame(t, &sft));
-    yes(m, MT_METRIC_runs_hf, mt_advice_has_frame(t, &hf));
-    yes(m, MT_METRIC_runs_grpo, mt_advice_has_frame(t, &grpo) || mt_advice_has_frame(t, &rloo));
-    yes(m, MT_METRIC_megatron_loss, mt_advice_has_frame(t, &loss));
-    yes(m, MT_METRIC_runs_dpo, mt_advice_has_frame(t, &offline[1]));
-    yes(m, MT_METRIC_runs_offline,
-        mt_advice_has_frame(t, &offline[0]) || mt_advice_has_frame(t, &offline[1]) || mt_advice_has_frame(t, &offline[2]));
-    yes(m, MT_METRIC_megatron_fp32, mt_advice_has_frame(t, &fp32));
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
+        if (!in(m, runs[i].metric)) /* several files may tell the same */
+            yes(m, runs[i].metric, mt_advice_has_frame(t, &runs[i].pair));
     yes(m, MT_METRIC_multimodal, media);
     yes(m, MT_METRIC_has_cpp_frames, cpp);
 }
@@ -282,8 +179,6 @@ static void program_metrics(struct mt_metrics *m)
 /* ---- roles ---- */
 
 static double role(const struct mt_metrics *m, enum mt_role r) { return (double)m->d->roles.at_focus[r]; }
-
-static bool in(const struct mt_metrics *m, enum mt_metric which) { return get(m, which) > 0; }
 
 /* A pass over tokens, with or without gradients. */
 static bool in_pass(const struct mt_metrics *m)

@@ -1,6 +1,8 @@
 /* metrics_stacks.c -- what stacks and sizes tell beyond the roles of live blocks. */
 #include "analysis/metrics_stacks.h"
 
+#include "analysis/metrics.h"
+
 #include <string.h>
 
 /* Whether a stack goes through a function that computes the entropy. cross_entropy is a loss, and what computes both
@@ -42,4 +44,21 @@ bool mt_is_logits_request(const struct mt_role_facts *f, uint64_t request, bool 
         return false;
     rows = request / row;
     return rows >= MIN_ROWS && (!backward || rows == f->logits_tokens || rows == f->logits_tokens * 2);
+}
+
+bool mt_metric_arm_path(const char *path) { return strstr(path, "aarch64") != NULL || strstr(path, "torch_npu") != NULL; }
+
+/* "C:\\x\\train.py" */
+bool mt_metric_windows_path(const char *path)
+{
+    return ((path[0] >= 'A' && path[0] <= 'Z') || (path[0] >= 'a' && path[0] <= 'z')) && path[1] == ':' && path[2] == '\\';
+}
+
+bool mt_metric_arm(const struct mt_trace *t)
+{
+    for (uint32_t i = 0; t != NULL && i < t->functions.n; i++) {
+        if (mt_metric_arm_path(mt_str(t, t->functions.p[i].file)))
+            return true;
+    }
+    return false;
 }
