@@ -144,6 +144,28 @@ static uint64_t largest_seen(const struct mt_rwork *k)
     return largest;
 }
 
+/* Whether a pass that computes blocks of that size has some of half of it beside them. */
+static bool has_halves(const struct mt_rwork *k, uint64_t size)
+{
+    for (uint32_t g = 0; g < k->regions.n; g++)
+        for (uint32_t i = k->regions.p[g].computed == size ? k->regions.p[g].first : UINT32_MAX;
+             i <= k->regions.p[g].last_alloc; i++) {
+            const struct mt_event *e = mt_event_at(k->r->d, i);
+            if (e->action == MT_ACT_ALLOC && e->size * 2 == size)
+                return true;
+        }
+    return false;
+}
+
+/* Of larger logits than those that prove the vocabulary: in 16 bits where their pass has no copies of half the size, but the other one has. What
+ * is twice as large there is what its loss made in 32 bits. */
+static void count_tokens(struct mt_rwork *k, uint64_t most)
+{
+    if (most % (k->logits_unit * 2) != 0 || (!has_halves(k, most) && has_halves(k, k->logits_max)))
+        k->out->logits_elem = 2;
+    k->out->logits_tokens = most / (k->logits_unit / 2 * k->out->logits_elem);
+}
+
 /* Functions of the loss may take their logits in chunks: what the pass made last before them, whole rows as well, are all of them. A weight in that
  * size (gathered, or cast) lies before the product that it is for. */
 static void see_unchunked(struct mt_rwork *k)
@@ -169,9 +191,8 @@ static void see_unchunked(struct mt_rwork *k)
     }
     if (most == k->logits_max)
         return;
+    count_tokens(k, most);
     k->logits_max = most;
-    k->out->logits_elem = most % (k->logits_unit * 2) == 0 ? 4 : 2;
-    k->out->logits_tokens = most / (k->logits_unit / 2 * k->out->logits_elem);
 }
 
 /* Whether a parameter or its state is so large, in that type or another: a copy of the head in the type of the pass is whole rows too. */
@@ -188,19 +209,6 @@ static bool is_weight_size(const struct mt_rwork *k, uint64_t size)
             (a.phase == MT_PH_INIT || a.sub == MT_PH_FSDP_UNSHARD || mt_group_of(a.sub, MT_G_OTHER) == MT_G_OPTIMIZER))
             return true;
     }
-    return false;
-}
-
-/* Whether a pass that computes blocks of that size has some of half of it beside them. */
-static bool has_halves(const struct mt_rwork *k, uint64_t size)
-{
-    for (uint32_t g = 0; g < k->regions.n; g++)
-        for (uint32_t i = k->regions.p[g].computed == size ? k->regions.p[g].first : UINT32_MAX;
-             i <= k->regions.p[g].last_alloc; i++) {
-            const struct mt_event *e = mt_event_at(k->r->d, i);
-            if (e->action == MT_ACT_ALLOC && e->size * 2 == size)
-                return true;
-        }
     return false;
 }
 
@@ -231,10 +239,7 @@ static void vocab_in_other_passes(struct mt_rwork *k)
     }
     if (k->logits_most == k->logits_max)
         return;
-    /* 16 bits where the pass has no copies of half the size, but the one that proves has: a copy in 32 bits is what its loss made */
-    if (k->logits_most % (k->logits_unit * 2) != 0 || (!has_halves(k, k->logits_most) && has_halves(k, k->logits_max)))
-        k->out->logits_elem = 2;
-    k->out->logits_tokens = k->logits_most / (k->logits_unit / 2 * k->out->logits_elem);
+    count_tokens(k, k->logits_most);
 }
 
 /* First by what frames say of logits and the loss. Where no vocabulary fits that, or there are no such frames, the largest block of each
