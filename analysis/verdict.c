@@ -43,7 +43,10 @@ static bool in_pieces(const struct mt_oom *o)
     uint64_t holes = o->at.holes_known ? o->at.free_usable : o->at.reserved_free;
     if (o->at.holes_known && o->at.largest_usable <= 2 * MIB && holes < o->at.reserved / 20)
         return false; /* the ends of many segments, none longer than the allocator's own step */
-    return holes >= o->request / 10 && holes + o->device_free >= o->request;
+    if (holes < o->request / 10 || holes + o->device_free < o->request)
+        return false;
+    /* Next to nothing would be left: a card that is full, which the next request finds out in any case. */
+    return holes >= o->at.reserved / 20 || holes + o->device_free - o->request >= (o->at.reserved + o->device_free) / 50;
 }
 
 enum mt_verdict_kind mt_oom_kind(const struct mt_device_analysis *d, const struct mt_oom *o)

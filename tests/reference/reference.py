@@ -223,6 +223,8 @@ def oom_kind(request, device_free, live, reserved):
         return "oom_limit"
     holes = reserved - live
     in_pieces = holes >= request // 10 and holes + device_free >= request
+    if holes < reserved // 20 and holes + device_free - request < (reserved + device_free) // 50:
+        in_pieces = False  # full: in one piece next to nothing would be left
     return "oom_fragmentation" if in_pieces else "oom_capacity"
 
 

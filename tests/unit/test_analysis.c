@@ -207,6 +207,39 @@ MT_TEST(oom_in_pieces) { check_oom(16 * MIB, 8 * MIB, 0, MT_V_OOM_FRAGMENTATION,
 /* Holes below a tenth of the request do not make a full device fragmented. */
 MT_TEST(oom_crumbs) { check_oom(256 * MIB, 250 * MIB, 0, MT_V_OOM_CAPACITY, 12 * MIB, 8 * MIB); }
 
+/* One live block, a hole of `hole` MiB behind it, a request that the hole and the device hold together. */
+static enum mt_verdict_kind kind_with_hole(uint64_t hole, uint64_t request, uint64_t device_free)
+{
+    struct bt x = bt_new();
+    struct mt_trace *t;
+    struct mt_analysis *a;
+    enum mt_verdict_kind kind;
+    char blocks[64];
+    (void)snprintf(blocks, sizeof blocks, "1048576000a %llui", (unsigned long long)(hole * MIB));
+    bt_trace(&x, 0);
+    bt_event(&x, "segment_alloc", 0x2000000, (1000 + hole) * MIB, "");
+    bt_event(&x, "alloc", 0x2000000, 1000 * MIB, "a.py:1:keep");
+    bt_event(&x, "oom", device_free * MIB, request * MIB, "a.py:9:want|a.py:8:<module>");
+    bt_segment(&x, 0, 0x2000000, (1000 + hole) * MIB, blocks, "a.py:1:keep");
+    t = bt_done(&x);
+    a = analyze(t);
+    kind = a != NULL ? a->verdict.kind : MT_V_EMPTY;
+    if (a != NULL && kind == MT_V_OOM_CAPACITY)
+        MT_CHECK_HAS(a->verdict.because, "just enough for it");
+    mt_analysis_free(a);
+    mt_trace_free(t);
+    return kind;
+}
+
+/* A card where the request would have fitted in one piece and left nothing is full. */
+MT_TEST(oom_of_a_full_card)
+{
+    MT_CHECK_EQ(kind_with_hole(20, 40, 21), MT_V_OOM_CAPACITY);      /* 1 MiB would be left of 1041 */
+    MT_CHECK_EQ(kind_with_hole(20, 24, 22), MT_V_OOM_CAPACITY);      /* 18 */
+    MT_CHECK_EQ(kind_with_hole(40, 40, 38), MT_V_OOM_FRAGMENTATION); /* 38 */
+    MT_CHECK_EQ(kind_with_hole(60, 70, 12), MT_V_OOM_FRAGMENTATION); /* 2, and a twentieth of the card in holes */
+}
+
 static void check_because(uint64_t request, uint64_t device_free, int64_t stream, const char *words)
 {
     struct mt_trace *t = oom_trace(request, device_free, stream);
@@ -564,9 +597,10 @@ MT_TEST(out_of_memory_anywhere)
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(anchored_on_the_end) MT_RUN(only_frees_that_wait_are_pending)
             MT_RUN(negative_start_is_withheld) MT_RUN(oom_capacity) MT_RUN(no_segments_no_state) MT_RUN(pinned_beside_a_peak)
-                MT_RUN(oom_of_an_impossible_size) MT_RUN(oom_in_pieces) MT_RUN(oom_crumbs) MT_RUN(oom_words)
-                    MT_RUN(oom_while_frees_wait) MT_RUN(first_forward_is_not_inference) MT_RUN(oom_fragmentation)
-                        MT_RUN(oom_limit) MT_RUN(oom_other_stream) MT_RUN(segment_sizes) MT_RUN(expandable_holes)
-                            MT_RUN(columns_are_true_states) MT_RUN(owner_sums_are_exact) MT_RUN(forged_frees)
-                                MT_RUN(forged_sizes) MT_RUN(many_ooms_of_one_deep_stack) MT_RUN(cut_trace_has_no_anchor)
-                                    MT_RUN(empty_snapshot) MT_RUN(framework_by_settings) MT_RUN(out_of_memory_anywhere))
+                MT_RUN(oom_of_an_impossible_size) MT_RUN(oom_in_pieces) MT_RUN(oom_crumbs) MT_RUN(oom_of_a_full_card)
+                    MT_RUN(oom_words) MT_RUN(oom_while_frees_wait) MT_RUN(first_forward_is_not_inference)
+                        MT_RUN(oom_fragmentation) MT_RUN(oom_limit) MT_RUN(oom_other_stream) MT_RUN(segment_sizes)
+                            MT_RUN(expandable_holes) MT_RUN(columns_are_true_states) MT_RUN(owner_sums_are_exact)
+                                MT_RUN(forged_frees) MT_RUN(forged_sizes) MT_RUN(many_ooms_of_one_deep_stack)
+                                    MT_RUN(cut_trace_has_no_anchor) MT_RUN(empty_snapshot) MT_RUN(framework_by_settings)
+                                        MT_RUN(out_of_memory_anywhere))
