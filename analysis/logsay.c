@@ -80,9 +80,8 @@ static void say_other(struct mt_sentence *t, const struct mt_logdiag *d, const s
     mt_log_fact_words(words, f);
     if (f->kind == MT_LOG_KILLED && strcmp(f->text, "loader") == 0) {
         mt_words_add(
-            t,
-            "A worker of PyTorch's data loader was killed, and nothing in the log says why: the usual reason is host memory, "
-            "also the limit of a container (`dmesg -T` shows it)");
+            t, "A worker of PyTorch's data loader died, and nothing in the log says why: the usual reason is host memory, "
+               "also the limit of a container (`dmesg -T` shows it)");
     } else if (f->kind == MT_LOG_KILLED && f->text[0] != '\0') {
         mt_words_add(
             t, "A worker of Ray died, and nothing in the log says why: the usual reasons are host memory, also the limit of a "

@@ -83,6 +83,8 @@ static enum mt_rc read_fields(const struct file *f, unsigned index, const cJSON 
         return refuse(f, "roles", index, "lines", "has to be \"first\" or \"last\"");
     if (v[F_ALWAYS] != NULL && strcmp(v[F_ALWAYS], "yes") != 0)
         return refuse(f, "roles", index, "always", "has to be \"yes\"");
+    if (v[F_ALWAYS] != NULL && strcmp(v[F_ROLE], "grad_reduce") != 0)
+        return refuse(f, "roles", index, "always", "has a meaning for the role grad_reduce only");
     if (v[F_LINES] != NULL && strcmp(v[F_FILE], "C++") == 0)
         return refuse(f, "roles", index, "lines", "has no meaning for C++ frames: their lines are not recorded");
     return MT_OK;

@@ -144,16 +144,20 @@ static uint64_t largest_seen(const struct mt_rwork *k)
     return largest;
 }
 
-/* Whether a pass that computes blocks of that size has some of half of it beside them. */
+/* Whether a pass that computes blocks of that size has some of half of it beside them; larger ones may be there as well. */
 static bool has_halves(const struct mt_rwork *k, uint64_t size)
 {
-    for (uint32_t g = 0; g < k->regions.n; g++)
-        for (uint32_t i = k->regions.p[g].computed == size ? k->regions.p[g].first : UINT32_MAX;
-             i <= k->regions.p[g].last_alloc; i++) {
+    for (uint32_t g = 0; g < k->regions.n; g++) {
+        const struct mt_region *r = &k->regions.p[g];
+        bool whole = r->computed == size, half = false; /* the largest may be a request that failed */
+        for (uint32_t i = r->first; r->computed >= size && i <= r->last_alloc && !(whole && half); i++) {
             const struct mt_event *e = mt_event_at(k->r->d, i);
-            if (e->action == MT_ACT_ALLOC && e->size * 2 == size)
-                return true;
+            whole |= e->action == MT_ACT_ALLOC && e->size == size;
+            half |= e->action == MT_ACT_ALLOC && e->size * 2 == size;
         }
+        if (whole && half)
+            return true;
+    }
     return false;
 }
 
@@ -161,8 +165,11 @@ static bool has_halves(const struct mt_rwork *k, uint64_t size)
  * is twice as large there is what its loss made in 32 bits. */
 static void count_tokens(struct mt_rwork *k, uint64_t most)
 {
-    if (most % (k->logits_unit * 2) != 0 || (!has_halves(k, most) && has_halves(k, k->logits_max)))
+    bool halves = has_halves(k, most);
+    if (most % (k->logits_unit * 2) != 0 || (!halves && has_halves(k, k->logits_max)))
         k->out->logits_elem = 2;
+    else if (halves)
+        k->out->logits_elem = 4;
     k->out->logits_tokens = most / (k->logits_unit / 2 * k->out->logits_elem);
 }
 
@@ -212,34 +219,36 @@ static bool is_weight_size(const struct mt_rwork *k, uint64_t size)
     return false;
 }
 
+/* The largest block of whole rows that a forward pass computes, below `bound`; 0 = none is larger than the logits that are known. */
+static uint64_t largest_rows(const struct mt_rwork *k, uint64_t bound)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < k->regions.n; i++) {
+        const struct mt_region *g = &k->regions.p[i];
+        if (g->group == MT_G_FORWARD && may_hold_logits(g->phase) && g->phase != MT_PH_TRAIN_CRITIC &&
+            g->phase != MT_PH_VALUES && g->phase != MT_PH_REWARD && g->computed > k->logits_max && g->computed > most &&
+            g->computed < bound && g->computed % k->logits_unit == 0)
+            most = g->computed;
+    }
+    return most;
+}
+
 /* A pass with larger micro-batches whose loss has no frames that speak of logits: the largest block that it computes, if it is whole
  * rows of the vocabulary that the other pass proves. */
 static void vocab_in_other_passes(struct mt_rwork *k)
 {
-    uint64_t weights[8] = {0}; /* looked through once: every step has the same sizes */
-    unsigned n = 0;
+    enum { WEIGHTS = 8 }; /* each costs a look at all events, and a job has few sizes of heads */
+    uint64_t most = UINT64_MAX;
     k->logits_most = k->logits_max;
     if (k->logits_unit == 0 || odd_part(k->out->vocab) < STRONG_PROOF)
         return;
-    for (uint32_t i = 0; i < k->regions.n; i++) {
-        const struct mt_region *g = &k->regions.p[i];
-        if (g->group == MT_G_FORWARD && may_hold_logits(g->phase) && g->phase != MT_PH_TRAIN_CRITIC &&
-            g->phase != MT_PH_VALUES && g->phase != MT_PH_REWARD && g->computed > k->logits_most &&
-            g->computed % k->logits_unit == 0) {
-            bool known = false;
-            for (unsigned j = 0; j < n; j++)
-                known |= weights[j] == g->computed;
-            if (known || n == sizeof weights / sizeof *weights)
-                continue;
-            if (is_weight_size(k, g->computed))
-                weights[n++] = g->computed;
-            else
-                k->logits_most = g->computed;
-        }
-    }
-    if (k->logits_most == k->logits_max)
+    for (unsigned n = 0; n < WEIGHTS && (most = largest_rows(k, most)) != 0; n++) {
+        if (is_weight_size(k, most))
+            continue;
+        k->logits_most = most;
+        count_tokens(k, most);
         return;
-    count_tokens(k, k->logits_most);
+    }
 }
 
 /* First by what frames say of logits and the loss. Where no vocabulary fits that, or there are no such frames, the largest block of each

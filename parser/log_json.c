@@ -38,7 +38,7 @@ static size_t put(char *out, unsigned v)
 
 size_t mt_log_unescape(char *s, size_t n)
 {
-    static const char from[] = "nrtbf", to[] = "\n\r   ";
+    static const char from[] = "nrtbf", to[] = "\n\n   "; /* a carriage return ends a line in every log */
     size_t k = 0;
     if (n == 0 || s[0] != '{' || memchr(s, '\\', n) == NULL)
         return n;

@@ -80,7 +80,8 @@ static const struct row rows[] = {
     {MT_LOG_RAY_KILL, ") was %b / %b", "memory usage threshold", NULL},
     {MT_LOG_RAY_KILL, "killed due to the node running low on memory", NULL, NULL},
     {MT_LOG_RAY_KILL, "killed due to memory pressure (OOM)", NULL, NULL},
-    {MT_LOG_RAY_KILL, "ray-oom-prevention.html", NULL, NULL}, /* the advice below a kill, where nothing above it was pasted */
+    /* the advice below a kill, where nothing above it was pasted; not whoever else links to that page */
+    {MT_LOG_RAY_KILL, "ray-oom-prevention.html", "Refer to the documentation", NULL},
     {MT_LOG_KERNEL_KILL, "etected %n oom_kill event", NULL, NULL},
     {MT_LOG_KERNEL_KILL, "etected %n oom-kill event", NULL, NULL},
     {MT_LOG_KERNEL_KILL, ": Out Of Memory", "srun: error", NULL},

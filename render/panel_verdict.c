@@ -178,7 +178,9 @@ static void after(const struct mt_page *p, struct mt_out *o)
     mt_puts(o, "</dl>\n");
     if (limit != 0)
         mt_putf(o,
-                "<p class=\"note\">Red: the request that failed. The line: %s, what was reserved here and what was free on the "
+                "<p class=\"note\">Blue: what was reserved, holes included. Red: the request that failed. The line: %s, what "
+                "was reserved "
+                "here and what was free on the "
                 "device.</p>\n",
                 mt_fmt_bytes(words, limit));
     mt_puts(o, "</div>\n");

@@ -28,8 +28,9 @@ static const struct told {
 };
 
 struct note {
-    char text[NOTE_TEXT], who[MT_WHO];
-    uint32_t more; /* processes that said the same */
+    char text[NOTE_TEXT];
+    char who[MT_WHO], last[MT_WHO]; /* the first process that said it, and the latest: each has its lines in a row */
+    uint32_t more;                  /* processes that said the same */
 };
 
 struct notes {
@@ -37,19 +38,44 @@ struct notes {
     unsigned n;
 };
 
-/* The exception, which is the last line of a traceback. */
+/* "OSError: [Errno 28] ...", "KeyboardInterrupt": neither a frame, which is indented, nor the second half of code with a | in it. */
+static bool names_exception(const char *s, const char *end)
+{
+    const char *c = s;
+    while (c < end &&
+           ((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || *c == '_' || *c == '.'))
+        c++;
+    return c != s && (c == end || *c == ':');
+}
+
+/* The exception behind the last frame, by the first line of its message: CUDA's end in advice that is the same for all of them. */
 static const char *reason(const char *s, const char *eol, size_t *len)
 {
-    const char *at = NULL;
-    for (const char *c = s; c + 3 <= eol; c++)
-        if (memcmp(c, " | ", 3) == 0)
-            at = c + 3;
-    if (at == NULL)
-        for (const char *c = s; c + 9 <= eol && at == NULL; c++)
-            if (memcmp(c, " failed: ", 9) == 0)
-                at = c + 9;
-    *len = at != NULL ? (size_t)(eol - at) : 0;
-    return at;
+    static const char lead[] = " failed: ", bar[] = " | ", frame[] = "  File \"";
+    const size_t n_lead = sizeof lead - 1, n_bar = sizeof bar - 1, n_frame = sizeof frame - 1;
+    const char *at = NULL, *line = NULL, *found = NULL;
+    *len = 0;
+    for (const char *c = s; line == NULL && (size_t)(eol - c) >= n_lead; c++)
+        if (memcmp(c, lead, n_lead) == 0)
+            line = c + n_lead;
+    while (line != NULL) {
+        const char *end = line;
+        while ((size_t)(eol - end) >= n_bar && memcmp(end, bar, n_bar) != 0)
+            end++;
+        if ((size_t)(eol - end) < n_bar)
+            end = eol;
+        if ((size_t)(end - line) >= n_frame && memcmp(line, frame, n_frame) == 0)
+            found = NULL;
+        else if (found == NULL && names_exception(line, end)) {
+            found = line;
+            *len = (size_t)(end - line);
+        }
+        at = line;
+        line = end != eol ? end + n_bar : NULL;
+    }
+    if (found == NULL && at != NULL)
+        *len = (size_t)(eol - at);
+    return found != NULL ? found : at;
 }
 
 static bool in_words(char out[NOTE_TEXT], const char *s, const char *eol)
@@ -61,7 +87,7 @@ static bool in_words(char out[NOTE_TEXT], const char *s, const char *eol)
         if (n < head || memcmp(s, told[i].line, head) != 0)
             continue;
         why = reason(s, eol, &len);
-        (void)snprintf(out, NOTE_TEXT, "%s%s%.*s", told[i].words, why != NULL ? ": " : "", (int)(len < 300 ? len : 300),
+        (void)snprintf(out, NOTE_TEXT, "%s%s%.*s", told[i].words, len != 0 ? ": " : "", (int)(len < 300 ? len : 300),
                        why != NULL ? why : "");
         return true;
     }
@@ -72,13 +98,15 @@ static void add(struct notes *all, const char *text, const char *who)
 {
     for (unsigned i = 0; i < all->n; i++)
         if (strcmp(all->p[i].text, text) == 0) {
-            all->p[i].more += strcmp(all->p[i].who, who) != 0;
+            all->p[i].more += strcmp(all->p[i].last, who) != 0;
+            (void)snprintf(all->p[i].last, MT_WHO, "%s", who);
             return;
         }
     if (all->n == MAX_NOTES)
         return;
     (void)snprintf(all->p[all->n].text, NOTE_TEXT, "%s", text);
     (void)snprintf(all->p[all->n].who, MT_WHO, "%s", who);
+    (void)snprintf(all->p[all->n].last, MT_WHO, "%s", who);
     all->p[all->n++].more = 0;
 }
 

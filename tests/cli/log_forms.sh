@@ -88,7 +88,7 @@ says more.log 'Out of memory, though more was free'
 
 # A worker of the data loader: what helps is no setting of the GPU's.
 echo 'RuntimeError: DataLoader worker (pid 19) is killed by signal: Killed.' > loader.log
-says loader.log "A worker of PyTorch's data loader was killed" num_workers
+says loader.log "A worker of PyTorch's data loader died" num_workers
 check [ "$(jq -r '.log_diagnosis.advice | length' loader.log.json)" = 0 ]
 
 # The engine's share is in the words of the framework that starts it, also where it did not start.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """AReaL's own FSDP engine with its PPO actor on a small Qwen2 of random weights: log-probabilities, advantages, update, weight sync; OUT.pickle
-and OUT.truth.json as openrlhf_job.py writes them. AReaL, transformers and PEFT have to be on PYTHONPATH; what AReaL imports for its servers and
+and OUT.job.json as openrlhf_job.py writes them. AReaL, transformers and PEFT have to be on PYTHONPATH; what AReaL imports for its servers and
 schedulers is stood in for.
 
     areal_job.py OUT [--world 8] [--rounds 2] [--stacks all] [--model FOLDER] [--set KEY=VALUE ...]"""

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """OpenRLHF's own actor, critic, reference, SFT and DPO on DeepSpeed ZeRO, with a small Qwen2 of random weights: OUT.pickle and, from what the job
-holds, OUT.truth.json. OpenRLHF, DeepSpeed, PEFT and transformers have to be on PYTHONPATH; Ray and vLLM are not started (each
+holds, OUT.job.json. OpenRLHF, DeepSpeed, PEFT and transformers have to be on PYTHONPATH; Ray and vLLM are not started (each
 Ray actor is a process of its own, and this is one of them). Kernels of DeepSpeed that would have to be compiled do nothing.
 
     openrlhf_job.py OUT actor|critic|reference|sft|dpo [--world 8] [--rounds 2] [--stacks all] [--oom] [-- OPTIONS OF OPENRLHF]"""
@@ -211,7 +211,7 @@ class Truth:
                      "reserved_peak": self.reserved_peak, "end": {k: s[k] for k in keep}, "phases": self.ends, "roles": self.roles()}
 
     def write(self, error=None):
-        with open(ARGS.out + ".truth.json", "w", encoding="utf-8") as f:
+        with open(ARGS.out + ".job.json", "w", encoding="utf-8") as f:
             json.dump({**(self.said or {}), "error": error}, f, indent=1)
             f.write("\n")
 

@@ -163,6 +163,9 @@ MT_TEST(reports_of_several_lines)
               "Refer to the documentation: https://docs.ray.io/x/ray-oom-prevention.html. Consider provisioning more memory\n");
     MT_CHECK_EQ(l.facts.n, 1);
     mt_log_done(&l);
+    read_text("# see https://docs.ray.io/x/ray-oom-prevention.html before raising RAY_memory_usage_threshold\n");
+    MT_CHECK_EQ(l.facts.n, 0);
+    mt_log_done(&l);
 }
 
 MT_TEST(method_of_a_worker)
@@ -235,6 +238,12 @@ MT_TEST(json_of_loggers)
     MT_CHECK_STR(mt_log_kind_name(fact(0)->kind), "cuda_oom");
     MT_CHECK_EQ(fact(0)->line, 2);
     MT_CHECK_EQ(l.n_lines, 2);
+    check_stack("f:7");
+    mt_log_done(&l);
+    /* of Windows: what has to be the whole line is */
+    read_text(
+        "{\"msg\":\"Traceback (most recent call last):\\r\\n  File \\\"C:/a.py\\\", line 7, in f\\r\\nMemoryError\\r\\n\"}\n");
+    MT_CHECK_STR(mt_log_kind_name(fact(0)->kind), "host_oom");
     check_stack("f:7");
     mt_log_done(&l);
     /* Docker's: an object a line; boxes as \u2502 */

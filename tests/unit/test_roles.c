@@ -1,6 +1,10 @@
 /* Roles of tensors: each from a trace made for it, every byte in exactly one after every event. */
+#include "analysis/metrics_leak.h"
+#include "analysis/metrics_stacks.h"
 #include "analysis/role_rules.h"
 #include "role_make.h"
+
+#include <time.h>
 
 #define STEPS UINT64_C(5)
 
@@ -230,6 +234,87 @@ MT_TEST(logits_of_a_pass_with_larger_batches)
     logits_of_another_pass(2, false, 0, true);
     logits_of_another_pass(4, true, 0, true);
     logits_of_another_pass(2, false, ROWS(1200, 4), false); /* the head in the type of the pass, as large as 1200 rows */
+}
+
+/* The head's output in 16 bits before a loss in chunks, and in another pass a larger one with its copy in 32 bits. */
+static void logits_in_chunks(bool larger)
+{
+    struct job *j = job_new();
+    uint64_t few[3];
+    params(j);
+    few[0] = put(j, ACT_BYTES, S_LOGP_FORWARD);
+    few[1] = put(j, ROWS(960, 2), S_LOGP_HEAD);
+    few[2] = put(j, ROWS(96, 4), S_ENTROPY);
+    drop(j, put(j, ROWS(96, 2), S_ENTROPY));
+    for (int i = 0; i < 3; i++)
+        drop(j, few[i]);
+    (void)put(j, ACT_BYTES, S_FORWARD);
+    if (larger) {
+        (void)put(j, ROWS(1200, 2), S_HEAD);
+        (void)put(j, ROWS(1200, 4), S_HEAD);
+    }
+    MT_ASSERT(analyze(j));
+    MT_CHECK_EQ(j->f->vocab, 151936);
+    MT_CHECK_EQ(j->f->logits_tokens, larger ? 1200 : 960);
+    MT_CHECK_EQ(j->f->logits_elem, larger ? 4 : 2);
+    job_free(j);
+}
+
+MT_TEST(the_type_of_the_logits_is_that_of_the_largest)
+{
+    logits_in_chunks(false);
+    logits_in_chunks(true);
+}
+
+/* Rounded to PyTorch's 512 bytes; in a backward pass the gradient of the head is whole rows too. */
+MT_TEST(requests_that_are_rows_of_the_vocabulary)
+{
+    struct mt_role_facts f = {.vocab = 151936, .vocab_split = 1, .logits_tokens = 96};
+    MT_CHECK(mt_is_logits_request(&f, ROWS(70, 2), false));
+    MT_CHECK(mt_is_logits_request(&f, ROWS(70, 2) + 511, false));
+    MT_CHECK(!mt_is_logits_request(&f, ROWS(70, 2) + 512, false));
+    MT_CHECK(!mt_is_logits_request(&f, ROWS(63, 2), false)); /* a few rows are anything */
+    MT_CHECK(!mt_is_logits_request(&f, ROWS(1024, 2), true));
+    MT_CHECK(mt_is_logits_request(&f, ROWS(96, 2), true) && mt_is_logits_request(&f, ROWS(96, 4), true));
+    f.vocab = 0;
+    MT_CHECK(!mt_is_logits_request(&f, ROWS(96, 2), false));
+}
+
+/* A bucket is known by its size, and what lies beside it is a parameter, in two types or one. */
+MT_TEST(the_largest_tensor_of_a_weight_synchronisation)
+{
+    struct mt_owner owners[] = {{.largest = 512 * MIB, .bytes = 512 * MIB, .attr = {.phase = MT_PH_WEIGHT_SYNC}},
+                                {.largest = 600 * MIB, .bytes = 900 * MIB, .attr = {.phase = MT_PH_WEIGHT_SYNC}},
+                                {.largest = 700 * MIB, .bytes = 700 * MIB, .attr = {.phase = MT_PH_TRAIN_ACTOR}}};
+    struct mt_device_analysis *d = calloc(1, sizeof *d);
+    MT_ASSERT(d != NULL);
+    MT_CHECK(mt_sync_tensor(d, 0) == 0);
+    d->owners.p = owners;
+    d->owners.n = 3;
+    MT_CHECK(mt_sync_tensor(d, 0) == 300 * MIB);           /* 600 in 32 bits, 300 beside it */
+    MT_CHECK(mt_sync_tensor(d, 600) == 0);                 /* set in MiB */
+    MT_CHECK(mt_sync_tensor(d, (double)(600 * MIB)) == 0); /* or in bytes */
+    owners[1].bytes = 600 * MIB;
+    MT_CHECK(mt_sync_tensor(d, 0) == 600 * MIB);
+    free(d);
+}
+
+/* Every pass has more tokens than the one before: none of them costs a look at all events. */
+MT_TEST(passes_that_grow)
+{
+    enum { N = 20000 };
+    struct job *j = job_new();
+    clock_t before;
+    drop(j, put(j, ROWS(96, 4), S_ENTROPY));
+    for (uint64_t i = 0; i < N; i++) {
+        drop(j, put(j, ROWS(400 + i, 2), S_HEAD));
+        drop(j, put(j, MIB, S_BACKWARD));
+    }
+    before = clock();
+    MT_ASSERT(analyze(j));
+    MT_CHECK((double)(clock() - before) / CLOCKS_PER_SEC < 4.0);
+    MT_CHECK_EQ(j->f->vocab, 151936);
+    job_free(j);
 }
 
 MT_TEST(a_size_that_no_vocabulary_divides_is_no_logits)
@@ -699,7 +784,10 @@ MT_TEST(rule_files_are_read_strictly)
     MT_CHECK_HAS(refused("{\"roles\":[7]}"), "entry 1 of \"roles\": is not an object");
     MT_CHECK_HAS(refused(RULE(",\"lnes\":\"first\"")), "field \"lnes\" is not known");
     MT_CHECK_HAS(refused(RULE(",\"lines\":\"second\"")), "field \"lines\" has to be \"first\" or \"last\"");
-    MT_CHECK_STR(refused(RULE(",\"always\":\"yes\"")), "accepted");
+    MT_CHECK_HAS(refused(RULE(",\"always\":\"yes\"")), "field \"always\" has a meaning for the role grad_reduce only");
+    MT_CHECK_STR(refused("{\"roles\":[{\"id\":\"a\",\"framework\":\"f\",\"role\":\"grad_reduce\",\"file\":\"a.py\","
+                         "\"function\":\"f\",\"status\":\"G\",\"source\":\"s\",\"always\":\"yes\"}]}"),
+                 "accepted");
     MT_CHECK_HAS(refused(RULE(",\"always\":\"no\"")), "field \"always\" has to be \"yes\"");
     MT_CHECK_HAS(refused(RULE(",\"id\":\"b\"")), "field \"id\" is there twice");
     MT_CHECK_HAS(refused("{\"roles\":[{\"id\":\"a\",\"framework\":\"f\",\"role\":\"kv\",\"file\":\"a.py\",\"function\":\"f\","
@@ -749,12 +837,14 @@ MT_TEST(ids)
         MT_CHECK(mt_role_why_id((enum mt_role_why)i)[0] != '\0');
 }
 
-MT_MAIN(MT_RUN(steady_training_has_every_role_and_no_growth) MT_RUN(gradients_without_frames)
-            MT_RUN(gradients_that_stay_are_made_once) MT_RUN(first_step_state_is_no_leak) MT_RUN(a_leak_has_its_slope)
-                MT_RUN(recorded_late) MT_RUN(state_that_is_made_anew_every_step)
-                    MT_RUN(out_of_memory_in_the_forward_keeps_its_activations) MT_RUN(logits_by_the_request_that_failed)
-                        MT_RUN(logits_by_their_size_alone) MT_RUN(logits_of_a_pass_with_larger_batches)
-                            MT_RUN(a_size_that_no_vocabulary_divides_is_no_logits) MT_RUN(layers_that_are_whole_rows_by_chance)
+MT_MAIN(MT_RUN(steady_training_has_every_role_and_no_growth) MT_RUN(gradients_without_frames) MT_RUN(
+    gradients_that_stay_are_made_once) MT_RUN(first_step_state_is_no_leak) MT_RUN(a_leak_has_its_slope) MT_RUN(recorded_late)
+            MT_RUN(state_that_is_made_anew_every_step) MT_RUN(out_of_memory_in_the_forward_keeps_its_activations)
+                MT_RUN(logits_by_the_request_that_failed) MT_RUN(logits_by_their_size_alone)
+                    MT_RUN(logits_of_a_pass_with_larger_batches) MT_RUN(the_type_of_the_logits_is_that_of_the_largest)
+                        MT_RUN(passes_that_grow) MT_RUN(requests_that_are_rows_of_the_vocabulary)
+                            MT_RUN(the_largest_tensor_of_a_weight_synchronisation) MT_RUN(
+                                a_size_that_no_vocabulary_divides_is_no_logits) MT_RUN(layers_that_are_whole_rows_by_chance)
                                 MT_RUN(layers_as_large_as_the_logits) MT_RUN(a_smooth_vocabulary_needs_frames)
                                     MT_RUN(workspaces_are_few) MT_RUN(the_gradient_of_the_embedding_is_no_logits)
                                         MT_RUN(whole_parameters_of_a_checkpoint_and_before_sharding) MT_RUN(
