@@ -7,37 +7,22 @@ import json
 import os
 import pickle
 import re
-import subprocess
 import sys
 
-MEMTRACE = os.environ["MEMTRACE"]
-SAMPLES = os.path.join(os.environ["MT_SOURCE_DIR"], "samples", "torch")
+import test_truth
+from test_truth import SAMPLES, memtrace, same
+
 # What a job's function is to a reader. An update is several functions: what it allocated is one phase.
 PHASES = {"initialize": "init", "init_model_from_pretrained": "init", "forward_batch": "logp_old", "reload_states": "onload_offload",
           "offload_states": "onload_offload", "backward": "train_actor", "optimizer": "train_actor", "fit": "train_actor",
           "broadcast_to_vllm": "weight_sync", "compute_logp": "logp_old", "compute_advantages": "logp_old", "ppo_update": "train_actor",
           "update_weights": "weight_sync"}
 INSIDE = ("forward_backward_batch",)  # a part of what is noted next
-checks = failed = 0
-
-
-def same(name, what, got, want):
-    global checks, failed
-    checks += 1
-    if got != want:
-        failed += 1
-        print(f"not ok: {name}: {what}: {got}, the job said {want}")
 
 
 def about(name, what, got, want):
     """Counters and buffers of modules lie with what they belong to: less than a KiB."""
     same(name, what, got if not want <= got < want + 1024 else want, want)
-
-
-def memtrace(*argv):
-    p = subprocess.run([MEMTRACE, *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
-    assert p.returncode == 0, f"{' '.join(argv)}: exit status {p.returncode}: {p.stderr}"
-    return p.stdout
 
 
 def totals(name, truth, device, path):
@@ -114,8 +99,8 @@ def main():
         phases(name, truth, report, path)
         same(name, "optimizer steps", device["step_count"] - 1, sum(p["name"] in ("optimizer", "ppo_update") for p in truth["phases"]))
         out_of_memory(name, truth, device, report)
-    print(f"{len(found)} recordings, {checks} checks, {failed} failed")
-    return failed > 0
+    print(f"{len(found)} recordings, {test_truth.checks} checks, {test_truth.failed} failed")
+    return test_truth.failed > 0
 
 
 if __name__ == "__main__":

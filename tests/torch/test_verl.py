@@ -4,34 +4,22 @@
 import glob
 import json
 import os
-import subprocess
 import sys
 
-MEMTRACE = os.environ["MEMTRACE"]
-SAMPLES = os.path.join(os.environ["MT_SOURCE_DIR"], "samples", "torch", "verl")
+import test_truth
+from test_truth import memtrace, same
+
+SAMPLES = os.path.join(test_truth.SAMPLES, "verl")
 PHASES = {"actor.init_model": "model set-up", "critic.init_model": "model set-up", "rollout_mode": "weight sync",
           "generate_sequences": "rollout generation", "compute_log_prob": "old-policy log-prob", "compute_ref_log_prob": "reference log-prob",
           "compute_values": "value estimation", "critic.backward": "critic update", "critic.optimizer_step": "critic update",
           "update_critic": "critic update", "actor.backward": "actor update", "actor.optimizer_step": "actor update",
           "update_actor": "actor update"}
-checks = failed = 0
-
-
-def same(name, what, got, want=True):
-    global checks, failed
-    checks += 1
-    if got != want:
-        failed += 1
-        print(f"not ok: {name}: {what}: {got}, not {want}")
-
-
-def memtrace(*argv):
-    return subprocess.run([MEMTRACE, *argv, "-o", "-"], stdout=subprocess.PIPE, check=True).stdout
 
 
 def phases(name, truth, path):
     """Each entry of the history is in the phase that ran, but for blocks of the one before that are let go at its beginning."""
-    spans = [e for e in json.loads(memtrace("export", path))["traceEvents"] if e["ph"] == "X" and "first_event" in e.get("args", {})]
+    spans = [e for e in json.loads(memtrace("export", path, "-o", "-"))["traceEvents"] if e["ph"] == "X" and "first_event" in e.get("args", {})]
     first = min(e["tid"] for e in spans)
     begin = 0
     for phase in truth["phases"]:
@@ -47,7 +35,7 @@ def phases(name, truth, path):
 
 def moments(name, truth, path):
     for phase in truth["phases"]:
-        folded = memtrace("export", path, "--to", "folded", "--at", str(phase["events"] - 1)).decode().splitlines()
+        folded = memtrace("export", path, "--to", "folded", "--at", str(phase["events"] - 1), "-o", "-").splitlines()
         same(name, f"live bytes after {phase['name']}", sum(int(line.rsplit(" ", 1)[1]) for line in folded), phase["requested"])
 
 
@@ -103,7 +91,7 @@ def main():
         recording = path.replace(".truth.json", ".pickle.gz")
         with open(path, encoding="utf-8") as f:
             truth = json.load(f)
-        report = json.loads(memtrace("report", recording, "--format", "json", "--verify"))
+        report = json.loads(memtrace("report", recording, "--format", "json", "--verify", "-o", "-"))
         device = max(report["devices"], key=lambda d: d["events"])
         phases(name, truth, recording)
         moments(name, truth, recording)
@@ -113,8 +101,8 @@ def main():
             kv_cache(name, device)
         if truth["error"] is not None:
             failure(name, report, device)
-    print(f"{len(found)} recordings, {checks} checks, {failed} failed")
-    return failed > 0
+    print(f"{len(found)} recordings, {test_truth.checks} checks, {test_truth.failed} failed")
+    return test_truth.failed > 0
 
 
 if __name__ == "__main__":
