@@ -221,15 +221,6 @@ static void entropy_metrics(struct mt_metrics *m, const struct mt_trace *t)
     set(m, MT_METRIC_entropy_bytes, (double)bytes, MT_CONF_MARKED);
 }
 
-/* Buckets through which ZeRO reduces gradients. Stage 1 and 2 make them in a function of their own; stage 3 makes them first where it makes
- * the rank's part of the gradients next, and moves them back last. */
-static void bucket_metrics(struct mt_metrics *m, const struct mt_trace *t)
-{
-    double request, bytes = mt_zero_buckets(m->d, t, &request);
-    set(m, MT_METRIC_grad_bucket, bytes, MT_CONF_MARKED);
-    set(m, MT_METRIC_bucket_request, request, MT_CONF_MARKED);
-}
-
 static void token_metrics(struct mt_metrics *m, const struct mt_trace *t)
 {
     const struct mt_role_facts *f = &m->d->roles;
@@ -416,7 +407,7 @@ enum mt_rc mt_metrics_make(struct mt_metrics **out, const struct mt_analysis *a,
         request_metrics(m, a->verdict.phase, a->verdict.sub);
         token_metrics(m, a->trace);
         entropy_metrics(m, a->trace);
-        bucket_metrics(m, a->trace);
+        set(m, MT_METRIC_grad_bucket, mt_zero_buckets(m->d, a->trace), MT_CONF_MARKED);
         fit_metrics(m);
         layer_metrics(m);
         state_layout(m);

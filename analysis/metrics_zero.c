@@ -19,9 +19,9 @@ static uint32_t zero_line(const struct mt_trace *t, mt_stack_id s, const char **
     return f->line;
 }
 
-double mt_zero_buckets(const struct mt_device_analysis *d, const struct mt_trace *t, double *request)
+double mt_zero_buckets(const struct mt_device_analysis *d, const struct mt_trace *t)
 {
-    uint64_t own = 0, made = 0, moved = 0;
+    uint64_t own = 0, made = 0, moved = 0, request = 0;
     uint32_t first = UINT32_MAX, last = 0, reloaded = 0, line; /* reloaded: lines that moved something back */
     const char *name = "";
     for (uint32_t i = 0; t != NULL && i < d->owners.n; i++) {
@@ -39,10 +39,9 @@ double mt_zero_buckets(const struct mt_device_analysis *d, const struct mt_trace
             last = line > last ? line : last;
         }
     }
-    *request = 0;
     if (t != NULL && d->focus_is_oom && d->ooms.n != 0 && (line = zero_line(t, d->ooms.p[0].stack, &name)) != 0 &&
         (strcmp(name, "setup_buckets") == 0 || (strcmp(name, "_setup_for_real_optimizer") == 0 && made == 0) ||
          (strcmp(name, "reload_states") == 0 && reloaded >= 2 && line > last))) /* behind the fp32 master and the gradients */
-        *request = (double)d->ooms.p[0].request;
-    return (double)(own + made + (reloaded >= 3 ? moved : 0)) + *request;
+        request = d->ooms.p[0].request;
+    return (double)(own + made + (reloaded >= 3 ? moved : 0)) + (double)request;
 }

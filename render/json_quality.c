@@ -8,8 +8,6 @@
 
 #include <errno.h>
 
-enum { MAX_CAVEATS = 160 };
-
 void mt_json_rank(struct mt_jsonw *w, const struct mt_trace *t)
 {
     mt_jw_key(w, "rank");
@@ -109,8 +107,8 @@ static void quality_of_driver(struct mt_jsonw *w, const struct mt_trace *t)
 /* The sentences of every other format. */
 static void caveats(struct mt_jsonw *w, const struct mt_report *r)
 {
-    struct mt_caveat *c = mt_calloc(MAX_CAVEATS, sizeof *c);
-    unsigned n = c != NULL ? mt_caveats(r, mt_report_rank(r), c, MAX_CAVEATS) : 0;
+    struct mt_caveat *c = mt_calloc(MT_MAX_CAVEATS, sizeof *c);
+    unsigned n = c != NULL ? mt_caveats(r, mt_report_rank(r), c, MT_MAX_CAVEATS) : 0;
     mt_jw_key(w, "caveats");
     mt_jw_open(w, '[');
     for (unsigned i = 0; i < n; i++)

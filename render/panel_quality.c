@@ -8,8 +8,6 @@
 
 #include <errno.h>
 
-enum { MAX_CAVEATS = 160 };
-
 static bool has(const struct mt_page *p) { return p->rank != NULL || p->r->job != NULL; }
 
 static const char *conf_meaning(enum mt_conf c)
@@ -114,13 +112,13 @@ static void left_out(const struct mt_page *p, struct mt_out *o)
 
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
-    struct mt_caveat *c = mt_calloc(MAX_CAVEATS, sizeof *c);
+    struct mt_caveat *c = mt_calloc(MT_MAX_CAVEATS, sizeof *c);
     unsigned n;
     if (c == NULL) {
         o->error = o->error != 0 ? o->error : ENOMEM;
         return;
     }
-    n = mt_caveats(p->r, p->rank, c, MAX_CAVEATS);
+    n = mt_caveats(p->r, p->rank, c, MT_MAX_CAVEATS);
     if (n > 0)
         mt_puts(o, "<ul class=\"caveats\">\n");
     for (unsigned i = 0; i < n; i++) {

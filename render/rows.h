@@ -15,6 +15,7 @@ unsigned mt_facts(const struct mt_rank *k, const struct mt_device_analysis *d, s
 
 /* What limits the trust in the numbers, one sentence each, most important first; returns how many. Names of the input inside are raw:
  * escape when writing. k may be NULL: what is said of the whole job is said anyway. */
+enum { MT_MAX_CAVEATS = 160 }; /* that a report has room for */
 struct mt_caveat {
     char text[1024];
 };

@@ -283,13 +283,13 @@ static void headline(struct mt_text *x, const struct mt_report *r, const struct 
 
 void mt_render_text(const struct mt_report *r, struct mt_out *o, int width, bool color)
 {
-    enum { MAX_FACTS = 16, MAX_CAVEATS = 160 };
+    enum { MAX_FACTS = 16 };
     const struct mt_rank *k = mt_report_rank(r);
     const struct mt_device_analysis *d = mt_verdict_device(k);
     const struct mt_verdict *v = k != NULL ? &k->analysis->verdict : NULL;
     struct mt_text x = {o, width < 60 ? 60 : width > 160 ? 160 : width, color};
     struct mt_fact facts[MAX_FACTS];
-    struct mt_caveat *cav = mt_calloc(MAX_CAVEATS, sizeof *cav);
+    struct mt_caveat *cav = mt_calloc(MT_MAX_CAVEATS, sizeof *cav);
     char title[512];
     if (cav == NULL) {
         o->error = o->error ? o->error : 12;
@@ -342,7 +342,7 @@ void mt_render_text(const struct mt_report *r, struct mt_out *o, int width, bool
     mt_text_logs(&x, r);
     mt_text_advice(&x, r);
     {
-        unsigned n = mt_caveats(r, k, cav, MAX_CAVEATS);
+        unsigned n = mt_caveats(r, k, cav, MT_MAX_CAVEATS);
         if (n != 0)
             mt_text_heading(&x, "Data quality");
         for (unsigned i = 0; i < n; i++)
