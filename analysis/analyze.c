@@ -244,7 +244,10 @@ enum mt_rc mt_analyze(struct mt_analysis **out, const struct mt_trace *t, const 
     if (a == NULL)
         return nomem(err);
     a->trace = t;
-    mt_frameworks_detect(t, &a->fw);
+    if (!mt_frameworks_detect(t, &a->fw)) {
+        rc = nomem(err);
+        goto out;
+    }
     if (opt->framework >= 0) {
         a->fw.main = (enum mt_framework)opt->framework;
         a->fw.forced = true;

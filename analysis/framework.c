@@ -6,6 +6,8 @@
 #endif
 #include "analysis/framework.h"
 
+#include "parser/base/mem.h"
+
 #include <string.h>
 
 static const struct {
@@ -170,27 +172,30 @@ static enum mt_framework most(const uint64_t *frames, enum mt_framework first, e
     return best;
 }
 
-/* TRL's loss in chunks checkpoints each of them: that says nothing of the layers. True when something else is checkpointed. */
-static bool checkpoints_more_than_loss(const struct mt_trace *t)
+/* TRL's loss in chunks checkpoints each of them: that says nothing of the layers. 1 when something else is checkpointed, -1 = out of memory. A
+ * caller's stack comes before those of what it calls. */
+static int checkpoints_more_than_loss(const struct mt_trace *t)
 {
-    for (uint32_t i = 1; i < t->stacks.n; i++) {
+    unsigned char *in_loss = mt_calloc((size_t)t->stacks.n + 1, 1);
+    int more = in_loss != NULL ? 0 : -1;
+    for (uint32_t i = 1; more == 0 && i < t->stacks.n; i++) {
         const struct mt_frame *f = &t->frames.p[t->stacks.p[i].frame];
-        mt_stack_id s = t->stacks.p[i].parent;
-        if (strcmp(mt_str(t, f->name), "checkpoint") != 0 || strstr(mt_str(t, f->file), "torch/utils/checkpoint.py") == NULL)
-            continue;
-        while (s != 0 && strcmp(mt_str(t, t->frames.p[t->stacks.p[s].frame].name), CHUNKED_LOSS) != 0)
-            s = t->stacks.p[s].parent;
-        if (s == 0)
-            return true;
+        mt_stack_id up = t->stacks.p[i].parent;
+        const char *name = mt_str(t, f->name);
+        in_loss[i] = (up < i && in_loss[up]) || strcmp(name, CHUNKED_LOSS) == 0;
+        more =
+            !in_loss[i] && strcmp(name, "checkpoint") == 0 && strstr(mt_str(t, f->file), "torch/utils/checkpoint.py") != NULL;
     }
-    return false;
+    mt_free(in_loss);
+    return more;
 }
 
-void mt_frameworks_detect(const struct mt_trace *t, struct mt_frameworks *out)
+bool mt_frameworks_detect(const struct mt_trace *t, struct mt_frameworks *out)
 {
     /* The one that drives wins over those it drives: Lightning runs on DeepSpeed, the Trainer on Accelerate. */
     static const enum mt_framework trainers[] = {MT_FW_LIGHTNING,    MT_FW_TORCHTITAN, MT_FW_MEGATRON,
                                                  MT_FW_TRANSFORMERS, MT_FW_DEEPSPEED,  MT_FW_ACCELERATE};
+    int more = 1;
     bool chunked = false,
          has_trainer = false; /* Transformers is also a library of models: only its Trainer makes it the framework */
     memset(out, 0, sizeof *out);
@@ -213,11 +218,14 @@ void mt_frameworks_detect(const struct mt_trace *t, struct mt_frameworks *out)
         out->frames[fw] += f->n_frames;
         has_trainer = has_trainer || has(file, n, "transformers/trainer");
     }
-    out->checkpointing = out->checkpointing && (!chunked || checkpoints_more_than_loss(t));
+    if (out->checkpointing && chunked && (more = checkpoints_more_than_loss(t)) < 0)
+        return false;
+    out->checkpointing = out->checkpointing && more;
     out->deepspeed = out->frames[MT_FW_DEEPSPEED] != 0;
     out->main = most(out->frames, MT_FW_VERL, MT_FW_NEMORL);
     for (size_t i = 0; out->main == MT_FW_NONE && i < sizeof trainers / sizeof *trainers; i++)
         if (out->frames[trainers[i]] != 0 && (trainers[i] != MT_FW_TRANSFORMERS || has_trainer))
             out->main = trainers[i];
     out->engine = most(out->frames, MT_FW_VLLM, MT_FW_SGLANG);
+    return true;
 }

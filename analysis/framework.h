@@ -37,6 +37,7 @@ struct mt_frameworks {
 };
 /* That of a file's name; MT_FW_NONE when it does not lie where a package lies. '/' only. */
 enum mt_framework mt_framework_of_path(const char *path, size_t n);
-void mt_frameworks_detect(const struct mt_trace *t, struct mt_frameworks *out);
+/* false = out of memory. */
+bool mt_frameworks_detect(const struct mt_trace *t, struct mt_frameworks *out);
 
 #endif

@@ -35,8 +35,7 @@ bool mt_logdiag_place(struct mt_log_place *out, const struct mt_log_stack *s, co
     b = out->trace != NULL ? mt_builder_new(out->trace, &limits) : NULL;
     ok = b != NULL && build(b, s, &id);
     mt_builder_free(b);
-    if (ok)
-        mt_frameworks_detect(out->trace, &out->fw);
+    ok = ok && mt_frameworks_detect(out->trace, &out->fw);
     if (ok && rules != NULL) {
         ok = mt_phaser_new(&p, rules, out->trace, NULL) >= 0;
         if (ok)

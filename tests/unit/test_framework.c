@@ -4,6 +4,8 @@
 #include "mt_test.h"
 #include "parser/builder.h"
 
+#include <time.h>
+
 /* Frames "file:function", separated by '|', innermost first; '||' ends a stack. */
 static struct mt_frameworks detect(const char *frames)
 {
@@ -36,7 +38,7 @@ static struct mt_frameworks detect(const char *frames)
     }
     if (!mt_build_finish(b))
         abort();
-    mt_frameworks_detect(t, &fw);
+    MT_CHECK(mt_frameworks_detect(t, &fw));
     mt_builder_free(b);
     mt_trace_free(t);
     return fw;
@@ -131,6 +133,36 @@ MT_TEST(parts_of_pytorch)
     MT_CHECK(detect("/v/site-packages/deepspeed/runtime/engine.py:step").deepspeed);
 }
 
+/* Stacks as deep as they may be, each frame of them a checkpoint's: what is looked at of one is not walked again for the next. */
+MT_TEST(deep_stacks_of_checkpoints)
+{
+    enum { DEPTH = 4096, STACKS = 200 };
+    static const struct mt_limits limits = MT_LIMITS_DEFAULT;
+    struct mt_trace *t = mt_trace_new();
+    struct mt_builder *b = mt_builder_new(t, &limits);
+    mt_frame_id *stack = calloc(DEPTH, sizeof *stack);
+    struct mt_frameworks fw;
+    mt_str_id checkpoint, file, loss, sft;
+    mt_stack_id unused;
+    clock_t began;
+    MT_ASSERT(b != NULL && stack != NULL);
+    MT_ASSERT(mt_build_str(b, "checkpoint", 10, &checkpoint) && mt_build_str(b, "/v/torch/utils/checkpoint.py", 28, &file));
+    MT_ASSERT(mt_build_str(b, "_chunked_cross_entropy_loss", 27, &loss) &&
+              mt_build_str(b, "/v/trl/trainer/sft_trainer.py", 29, &sft));
+    for (uint32_t i = 0; i < STACKS; i++) {
+        for (uint32_t k = 0; k < DEPTH - 1; k++)
+            MT_ASSERT(mt_build_frame(b, checkpoint, file, 1 + (k == DEPTH - 2 ? i : 0), &stack[k]));
+        MT_ASSERT(mt_build_frame(b, loss, sft, 1, &stack[DEPTH - 1]) && mt_build_stack(b, stack, DEPTH, &unused));
+    }
+    MT_ASSERT(mt_build_finish(b));
+    began = clock();
+    MT_CHECK(mt_frameworks_detect(t, &fw) && !fw.checkpointing);
+    MT_CHECK((double)(clock() - began) / CLOCKS_PER_SEC < 2);
+    mt_builder_free(b);
+    mt_trace_free(t);
+    free(stack);
+}
+
 MT_TEST(public_verl_snapshot)
 {
     char path[1200];
@@ -141,7 +173,7 @@ MT_TEST(public_verl_snapshot)
     snprintf(path, sizeof path, "%s/torch/verl_pr851_megatron_vllm_mempools_torch2.6.pickle", mt_shared_data());
     t = mt_load(path, &rc);
     MT_ASSERT(t != NULL);
-    mt_frameworks_detect(t, &fw);
+    MT_CHECK(mt_frameworks_detect(t, &fw));
     MT_CHECK_EQ(fw.main, MT_FW_VERL);
     MT_CHECK_EQ(fw.engine, MT_FW_VLLM);
     MT_CHECK(fw.megatron_core && !fw.fsdp1 && !fw.fsdp2);
@@ -149,11 +181,12 @@ MT_TEST(public_verl_snapshot)
     snprintf(path, sizeof path, "%s/torch/cs336_wedson_512_training.pickle", mt_shared_data());
     t = mt_load(path, &rc);
     MT_ASSERT(t != NULL);
-    mt_frameworks_detect(t, &fw);
+    MT_CHECK(mt_frameworks_detect(t, &fw));
     MT_CHECK_EQ(fw.main, MT_FW_NONE);
     MT_CHECK_EQ(fw.engine, MT_FW_NONE);
     mt_trace_free(t);
 }
 
 MT_MAIN(MT_RUN(every_framework_has_a_name) MT_RUN(packages_and_checkouts) MT_RUN(a_directory_name_proves_nothing)
-            MT_RUN(the_one_with_more_frames_wins) MT_RUN(parts_of_pytorch) MT_RUN(public_verl_snapshot))
+            MT_RUN(the_one_with_more_frames_wins) MT_RUN(parts_of_pytorch) MT_RUN(deep_stacks_of_checkpoints)
+                MT_RUN(public_verl_snapshot))
