@@ -31,6 +31,11 @@ out_has 'the frame was seen in a recorded snapshot'
 out_has 'V01  '
 run 0 rules roles --framework vllm --json
 check [ "$(jq -r .framework "$TMP/.out" | sort -u)" = vllm ]
+# A library's file is one framework's, whether a rule tells its phase or its role.
+run 0 rules --all --framework deepspeed --json
+check [ "$(jq -r .rule "$TMP/.out" | sort -u | tr '\n' ' ')" = 'fix phase role ' ]
+run 0 rules --all --json
+check [ "$(jq -r 'select((.file_suffix // .file // "") | startswith("deepspeed/")) | .framework' "$TMP/.out" | sort -u)" = deepspeed ]
 run 0 rules --phase weight_sync
 if grep -q 'role rules' "$TMP/.out"; then fail 'a phase has no role rules'; else ok; fi
 
