@@ -389,6 +389,7 @@ enum mt_rc mt_metrics_make(struct mt_metrics **out, const struct mt_analysis *a,
 {
     struct mt_metrics *m = mt_calloc(1, sizeof *m);
     uint64_t sum = 0;
+    double buckets;
     *out = m;
     if (m == NULL)
         return MT_ENOMEM;
@@ -407,7 +408,8 @@ enum mt_rc mt_metrics_make(struct mt_metrics **out, const struct mt_analysis *a,
         request_metrics(m, a->verdict.phase, a->verdict.sub);
         token_metrics(m, a->trace);
         entropy_metrics(m, a->trace);
-        set(m, MT_METRIC_grad_bucket, mt_zero_buckets(m->d, a->trace), MT_CONF_MARKED);
+        set(m, MT_METRIC_grad_bucket, mt_zero_buckets(m->d, a->trace, &buckets), MT_CONF_MARKED);
+        set(m, MT_METRIC_grad_buckets, buckets, MT_CONF_MARKED);
         fit_metrics(m);
         layer_metrics(m);
         state_layout(m);

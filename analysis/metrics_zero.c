@@ -19,9 +19,9 @@ static uint32_t zero_line(const struct mt_trace *t, mt_stack_id s, const char **
     return f->line;
 }
 
-double mt_zero_buckets(const struct mt_device_analysis *d, const struct mt_trace *t)
+double mt_zero_buckets(const struct mt_device_analysis *d, const struct mt_trace *t, double *count)
 {
-    uint64_t own = 0, made = 0, moved = 0, request = 0;
+    uint64_t own = 0, made = 0, moved = 0, request = 0, n_own = 0, n_made = 0;
     uint32_t first = UINT32_MAX, last = 0, reloaded = 0, line; /* reloaded: lines that moved something back */
     const char *name = "";
     for (uint32_t i = 0; t != NULL && i < d->owners.n; i++) {
@@ -30,9 +30,11 @@ double mt_zero_buckets(const struct mt_device_analysis *d, const struct mt_trace
             continue;
         if (strcmp(name, "setup_buckets") == 0) {
             own += o->bytes;
+            n_own += o->blocks;
         } else if (strcmp(name, "_setup_for_real_optimizer") == 0 && line < first) {
             first = line;
             made = o->bytes;
+            n_made = o->blocks;
         } else if (strcmp(name, "reload_states") == 0) {
             reloaded++;
             moved = line > last ? o->bytes : moved;
@@ -43,5 +45,7 @@ double mt_zero_buckets(const struct mt_device_analysis *d, const struct mt_trace
         (strcmp(name, "setup_buckets") == 0 || (strcmp(name, "_setup_for_real_optimizer") == 0 && made == 0) ||
          (strcmp(name, "reload_states") == 0 && reloaded >= 2 && line > last))) /* behind the fp32 master and the gradients */
         request = d->ooms.p[0].request;
-    return (double)(own + made + (reloaded >= 3 ? moved : 0)) + (double)request;
+    moved = reloaded >= 3 ? moved : 0;
+    *count = (double)(n_own + n_made + (moved != 0) + (request != 0));
+    return (double)(own + made + moved) + (double)request;
 }
