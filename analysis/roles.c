@@ -240,6 +240,8 @@ static void at_focus(const struct mt_rwork *k, struct mt_role_facts *f, const st
         add_to(&life[fate->life], e->size);
         add_to(&why[fate->why], e->size);
         sum += e->size;
+        if (fate->role == MT_ROLE_ACTIVATION && e->size > f->largest_activation)
+            f->largest_activation = e->size;
         if (fate->role == MT_ROLE_UNKNOWN)
             add_to(&unknown[fate->conf], e->size);
     }
@@ -348,6 +350,7 @@ static int add_up(struct mt_rwork *k, int64_t focus, bool verify)
     if (!mt_role_curve_begin(&run, &k->w->curve, mt_n_events(k)))
         return 0;
     begin(&a, k->w);
+    f->state_before = a.role[MT_ROLE_OPTIM_STATE] > 0 ? (uint64_t)a.role[MT_ROLE_OPTIM_STATE] : 0;
     for (unsigned role = 0; role < MT_ROLE_COUNT; role++) {
         f->peak[role] = a.role[role] > 0 ? (uint64_t)a.role[role] : 0;
         f->peak_event[role] = -1;
@@ -414,7 +417,7 @@ static int with_curve(struct mt_rwork *k, bool verify)
     if (k->w->old_role == NULL || k->w->old_life == NULL || k->w->old_why == NULL || !mt_regions_make(k))
         return 0;
     mt_vocab_find(k);
-    if (!mt_steps_make(k) || !mt_fates_decide(k) || !mt_old_roles(k))
+    if (!mt_steps_make(k) || !mt_casts_find(k) || !mt_fates_decide(k) || !mt_old_roles(k))
         return 0;
     if (!add_up(k, focus, verify))
         return 0;

@@ -104,6 +104,8 @@ static bool has_size_of_param(struct mt_rwork *k, uint64_t size)
 /* A forward pass keeps what its backward needs; without one, what lives on through the layers. */
 static unsigned in_forward(const struct mt_rwork *k, const struct block *b, struct mt_fate *f)
 {
+    if ((b->seen & MT_SEEN_CAST) && !is_brief(b)) /* kept by autocast until its context is left, whatever is trained */
+        return say(f, MT_ROLE_PARAM_CAST, MT_WHY_FRAME);
     if (is_logits(k, b))
         return say(f, MT_ROLE_LOGITS, MT_WHY_SIZE);
     if (mt_attr_no_grad(b->a)) /* no backward pass will ask for it */
@@ -200,6 +202,7 @@ static unsigned by_frame(const struct mt_rwork *k, const struct block *b, unsign
     bool brief = !b->censored && b->in_region && b->freed != MT_NEVER;
     switch (frame) {
     case MT_ROLE_LOGITS: return b->e->size >= k->logits_max / 64 ? MT_ROLE_LOGITS : MT_ROLE_COUNT;
+    case MT_ROLE_PARAM_CAST: return MT_ROLE_COUNT; /* of inputs too: roles_cast.c tells them apart */
     case MT_ROLE_OPTIM_STATE: return brief ? MT_ROLE_OPTIM_TEMP : MT_ROLE_OPTIM_STATE;
     case MT_ROLE_PARAM:
         if (brief && b->a.phase == MT_PH_INIT) /* a whole model before it is sharded, or a buffer it is loaded through */

@@ -2,6 +2,7 @@
  *
  *   roles.c         the passes in their order, the account of bytes by role, the self-check
  *   roles_decide.c  one block: pool, frames, exact size, lifetime, phase
+ *   roles_cast.c    copies of weights that autocast makes
  *   roles_old.c     blocks that were there before recording, private pools
  *   roles_size.c    vocabularies, sizes of gradients and state
  *   steps.c         regions, steps, micro-batches
@@ -25,7 +26,7 @@ struct mt_region {
 };
 
 /* While fates are being decided, `life` of an allocation first holds what later allocations say of it. */
-enum { MT_SEEN_OVERLAP = 1, MT_SEEN_AGAIN = 2 };
+enum { MT_SEEN_OVERLAP = 1, MT_SEEN_AGAIN = 2, MT_SEEN_CAST = 4 /* autocast's copy of a weight */ };
 
 /* Sizes that mean something. */
 struct mt_size_use {
@@ -33,6 +34,8 @@ struct mt_size_use {
     uint64_t grads, grads_peak; /* gradients of that size alive together */
     bool state;                 /* optimizer state of that size was made */
     bool param, activation;     /* a parameter, gathered or not, has it; a block of a forward pass has it */
+    uint32_t outside;           /* blocks of that size made before the trace or outside of the passes */
+    uint32_t casts, casts_peak; /* copies of half that size, by autocast, alive together */
 };
 
 #define MT_SEEN_SIZES 64u
@@ -112,6 +115,8 @@ unsigned mt_pool_role_at(const struct mt_rwork *k, uint64_t addr);
 int mt_old_roles(struct mt_rwork *k);
 /* What frames and phase say of a block that stays: MT_ROLE_UNKNOWN = nothing. */
 unsigned mt_role_by_stack(const struct mt_rwork *k, mt_stack_id stack, struct mt_attr a, uint8_t *why);
+/* roles_cast.c */
+int mt_casts_find(struct mt_rwork *k); /* MT_SEEN_CAST */
 /* roles_decide.c */
 int mt_fates_decide(struct mt_rwork *k);
 /* growth.c */

@@ -38,7 +38,7 @@ unsigned mt_role_by_stack(const struct mt_rwork *k, mt_stack_id stack, struct mt
     uint16_t frame = stack < k->r->t->stacks.n ? k->w->stack_role[stack] : MT_NO_STACK_ROLE;
     unsigned role = frame & 0xffu;
     *why = MT_WHY_FRAME;
-    if (frame != MT_NO_STACK_ROLE)
+    if (frame != MT_NO_STACK_ROLE && role != MT_ROLE_PARAM_CAST) /* which of its casts are weights only their order tells */
         return role == MT_ROLE_PARAM && mt_phase_is_rollout(a.phase) ? MT_ROLE_ENGINE_WEIGHTS : role;
     role = role_by_phase(a);
     *why = role == MT_ROLE_UNKNOWN ? MT_WHY_NONE : MT_WHY_PHASE;

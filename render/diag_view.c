@@ -160,6 +160,7 @@ static unsigned preferred(unsigned role)
 {
     switch (role) {
     case MT_ROLE_PARAM: return 6;
+    case MT_ROLE_PARAM_CAST:
     case MT_ROLE_UNSHARDED: return 10;
     case MT_ROLE_GRAD: return 3;
     case MT_ROLE_GRAD_REDUCE: return 8;

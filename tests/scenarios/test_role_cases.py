@@ -2,7 +2,8 @@
 """Every role rule has a case, and the report of the case says what the rule says.
 
 role_cases.tsv: rule, the frame that allocates ("path:line function"; of a C++ frame the name alone), the role of a block that was made there and
-stays (what reduces a gradient and stays is the gradient), and other frames whose blocks lie beside it (separated by " | "; "-": none), where the rule needs some. A rule without a line and a line without
+stays (what reduces a gradient and stays is the gradient), and other frames whose blocks lie beside it (separated by " | "; "-": none), where the rule needs some. Role "-": the frame
+alone decides nothing, the unit test named beside shows what it takes. A rule without a line and a line without
 its rule are failures. Beside each block lies one of the same function in a file of somebody else: no frame may name that one."""
 
 import csv
@@ -62,6 +63,9 @@ def report(program, blocks, folder):
 
 
 def judge(program, row, folder):
+    if row["role"] == "-":
+        unit = HERE.parents[0] / "unit" / row["beside"]
+        return None if unit.is_file() and row["frame"] in unit.read_text(encoding="utf-8") else "%s has no such frame" % row["beside"]
     blocks = [(OTHER, frames(text)) for text in row["beside"].split(" | ") if text != "-"]
     device, error = report(program, blocks + [(SIZE, frames(row["frame"])), (CONTROL, elsewhere(row["frame"]))], folder)
     if device is None:
