@@ -5,6 +5,7 @@
 #include "analysis/advice.h"
 #include "analysis/metrics_leak.h"
 #include "analysis/metrics_run.h"
+#include "analysis/metrics_shape.h"
 #include "analysis/metrics_stacks.h"
 #include "analysis/metrics_zero.h"
 #include "analysis/runconf.h"
@@ -155,7 +156,21 @@ static void function_metrics(struct mt_metrics *m, const struct mt_trace *t)
     yes(m, MT_METRIC_has_cpp_frames, cpp);
 }
 
-static void program_metrics(struct mt_metrics *m)
+#define USED (UINT64_C(1) << 20) /* a device with less than this was only touched */
+
+/* Evidence only: a job that shows none of it may have more all the same. */
+static bool has_several_gpus(const struct mt_metrics *m, const struct mt_analysis *a)
+{
+    static const struct mt_fix_pair distributed = {"torch/distributed/", ""}, replicas = {"torch/nn/parallel/", ""};
+    const struct mt_frameworks *fw = m->fw;
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < a->devices.n; i++)
+        used += a->devices.p[i].kind == MT_DEV_CUDA && a->devices.p[i].live_peak >= USED;
+    return used > 1 || fw->ddp || fw->fsdp1 || fw->fsdp2 || fw->deepspeed || fw->megatron_core || a->trace->meta.rank >= 0 ||
+           mt_run_world(m->conf) > 1 || mt_advice_has_frame(a->trace, &distributed) || mt_advice_has_frame(a->trace, &replicas);
+}
+
+static void program_metrics(struct mt_metrics *m, const struct mt_analysis *a)
 {
     const struct mt_frameworks *fw = m->fw;
     bool trains = false, sleeps = false;
@@ -171,6 +186,9 @@ static void program_metrics(struct mt_metrics *m)
     yes(m, MT_METRIC_uses_megatron, fw->megatron_core || fw->main == MT_FW_MEGATRON);
     yes(m, MT_METRIC_uses_vllm, fw->engine == MT_FW_VLLM || fw->frames[MT_FW_VLLM] != 0);
     yes(m, MT_METRIC_uses_sglang, fw->engine == MT_FW_SGLANG || fw->frames[MT_FW_SGLANG] != 0);
+    yes(m, MT_METRIC_first_state,
+        m->d->roles.made && m->d->roles.state_before == 0 && m->d->roles.alloc_bytes[MT_ROLE_OPTIM_STATE] != 0);
+    yes(m, MT_METRIC_several_gpus, has_several_gpus(m, a));
     yes(m, MT_METRIC_recomputes, fw->checkpointing);
     yes(m, MT_METRIC_trains, trains);
     yes(m, MT_METRIC_sleeps, sleeps);
@@ -227,6 +245,8 @@ static void token_metrics(struct mt_metrics *m, const struct mt_trace *t)
     double bytes = role(m, MT_ROLE_ACTIVATION) + role(m, MT_ROLE_RECOMPUTE) + role(m, MT_ROLE_LOGITS), ratio = 0.5;
     if (in_pass(m))
         bytes += role(m, MT_ROLE_TEMP);
+    if (f->largest_activation != 0)
+        set(m, MT_METRIC_kept_blocks, role(m, MT_ROLE_ACTIVATION) / (double)f->largest_activation, MT_CONF_INFERRED);
     bytes -= mt_loss_chunk_bytes(m->d, t);
     bytes = bytes > 0 ? bytes : 0;
     if (t != NULL && m->d->ooms.n != 0 && mt_is_loss_chunk(t, m->d->ooms.p[0].stack))
@@ -402,7 +422,7 @@ enum mt_rc mt_metrics_make(struct mt_metrics **out, const struct mt_analysis *a,
     m->roles = d->roles.made || sum != 0;
     state_metrics(m, &a->verdict);
     phase_metrics(m, a->verdict.phase, a->verdict.sub);
-    program_metrics(m);
+    program_metrics(m, a);
     function_metrics(m, a->trace);
     if (m->roles) {
         request_metrics(m, a->verdict.phase, a->verdict.sub);

@@ -78,6 +78,12 @@ INTERPRETER = [
 ]
 
 
+AUTOCAST = [
+    ("at::autocast::cached_cast(c10::ScalarType, at::Tensor const&, c10::DeviceType)", "autocast_mode.cpp"),
+    ("at::autocast::WrapFunction_<(at::autocast::CastPolicy)0, (c10::DeviceType)1>::call(%s, %s)" % (TENSOR, TENSOR), "autocast_mode.cpp"),
+]
+
+
 def operator(name):
     """C++ frames of one operator that allocates its result, called from Python."""
     return MALLOC + [
@@ -135,7 +141,9 @@ class Stacks:
         return out
 
     def main(self, name):
-        """An allocation by operator `name` on the main thread."""
+        """An allocation by operator `name` on the main thread; "cached_cast": a copy in 16 bits that autocast makes."""
+        if name == "cached_cast":
+            return self.build(operator("_to_copy") + AUTOCAST, self.python)
         native = operator(name) + [
             (
                 "torch::autograd::THPVariable_%s(_object*, _object*, _object*)" % name,

@@ -172,7 +172,7 @@ SCENARIOS = [
          top="activation", must=["X08", "X09"]),
     cell("activations", "plain", dict(PLAIN, checkpointing=False, layers=24, micro=(4096,), last_micro=(8192,)),
          "train_actor/", step=1, phase="train",
-         sub=ACT, top="activation", must=["P01", "P03", "P04"], must_not=["B33"]),
+         sub=ACT, top="activation", must=["P01", "P12", "P04"], must_not=["P03", "P05", "B33"]),
     cell("activations", "hf", dict(HF, checkpointing=False, layers=24, micro=(8192,), steps=1), "train_actor/", phase="train",
          sub=ACT,
          top="activation", must=["P01"], must_not=["B33"]),
@@ -216,7 +216,7 @@ SCENARIOS = [
          phase="train_actor",
          sub=("optimizer", "optim_state_init"), top="optim_state", must=["X13"], must_not=["X08", "X09"]),
     cell("optimizer", "plain", dict(PLAIN, layers=24, micro=(512,), steps=1), "train_actor/optimizer", phase="train",
-         sub=("optimizer", "optim_state_init"), must=["B06", "B07"], must_not=["P01", "B33"]),
+         sub=("optimizer", "optim_state_init"), must=["B06", "B07", "P13"], must_not=["P01", "P03", "B32", "B33"]),
     cell("optimizer", "nemorl", dict(NEMO, dp=2, **HALF), "train_actor/optimizer", phase="train_actor",
          sub=("optimizer", "optim_state_init"), must=["B29"]),
     # -- weight sync

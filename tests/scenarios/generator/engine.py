@@ -217,6 +217,7 @@ class Whole(Job):
                 self.release(outer_full)
                 if not self.eval_keep:
                     self.drop(kept.pop())
+        self.leave_autocast()
         if self.eval_keep:
             self.drop(*kept)
             self.held = []

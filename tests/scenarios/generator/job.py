@@ -19,7 +19,7 @@ DEFAULTS = {
     "running": 256, "prompt_logprobs": 0, "weights_split": False, "prefill": 8192,
     "sync": "stream", "bucket": 512 * MIB, "buckets": 2, "leak": 0, "leak_where": "train_actor", "foreign": 0,
     "foreign_later": 0,
-    "share": 0, "card": 0, "eval_batches": 4, "eval_keep": False, "eval_grad": False, "first_stage": False, "reduce_bytes": 4, "full_load": False, "collective": 0, "skew": 1.0,
+    "share": 0, "card": 0, "eval_batches": 4, "eval_keep": False, "eval_grad": False, "autocast": False, "first_stage": False, "reduce_bytes": 4, "full_load": False, "collective": 0, "skew": 1.0,
     "expandable": False, "conf": "", "mode": "all", "ring": 0, "free_stacks": True, "script": None, "seed": 7,
     "last_micro": None,
 }
@@ -48,6 +48,7 @@ class Job:
         self.thread = self.node = None
         self.params, self.grads, self.states, self.held, self.main = [], [], [], [], []
         self.weights, self.cache, self.extra_grads, self.away = [], [], [], []
+        self.copies = {}  # of the weights in 16 bits, by group
         self.asleep = 0
 
     # -- allocation, on the main thread or on that of autograd
@@ -243,6 +244,7 @@ class Job:
             hidden = self.new(tokens * self.shape_.hidden * 2, role, "embedding")
             for index in range(1, self.layers + 1):
                 full = self.gather(index)
+                self.cast(index)
                 if train and self.checkpointing:
                     kept = self.checkpointed(tokens)
                 else:
@@ -260,6 +262,22 @@ class Job:
                     self.drop(hidden)
                     hidden = kept[0]
         return outer_full, hidden, layers
+
+    def cast(self, group):
+        """Autocast's copies of the matrices of a group: made at their first use, kept until its context is left."""
+        if not self.autocast or group in self.copies:
+            return
+        with self.call(*at.NN, at.HF_MODEL + ":270 forward", *at.NN, at.LINEAR):
+            made = self.copies[group] = []
+            for n in self.groups()[group]:
+                if n > self.shape_.inner:
+                    made.append(self.new(n * 2, "param_cast", "cached_cast"))
+                    self.temp(512)  # what is computed with it
+
+    def leave_autocast(self):
+        for blocks in self.copies.values():
+            self.drop(*blocks)
+        self.copies = {}
 
     def checkpointed(self, tokens):
         """The output of the layer stays, as the input of the next one; the rest goes and comes back in the backward."""
@@ -441,6 +459,8 @@ class Job:
             with self.call(*places, *self.places["micro"][place]):
                 state = self.forward(tokens, True)
                 kept = self.head(tokens, True, place, critic)
+            if self.zero_grad == "late" and self.first_micro:
+                self.forget_gradients(place, places)
             self.backward(tokens, place, state, kept, last)
             self.first_micro = False
         if self.backend == "megatron":
@@ -453,6 +473,13 @@ class Job:
                 self.held.append(self.new(self.leak, "unknown", "stack"))
         if self.param_offload or self.optim_offload:
             self.put_away(place)
+
+    def forget_gradients(self, place, places):
+        """zero_grad is "late" where it is called between the forward and the backward of the next step."""
+        self.inside(place + "/zero_grad")
+        with self.run.annotate("Optimizer.zero_grad#AdamW.zero_grad"), self.call(*places, *at.ZERO):
+            self.drop(*self.grads)
+        self.grads = []
 
     def optimizer_step(self, place):
         places = self.places[place] if not self.places["step"][place][:1] == self.places[place][:1] else ()
@@ -475,11 +502,8 @@ class Job:
         self.inside(place + "/optimizer")
         with self.run.annotate("Optimizer.step#AdamW.step"), self.call(*places, *step, *at.ADAMW):
             self.update(sizes)
-        self.inside(place + "/zero_grad")
-        if self.zero_grad and not mega:
-            with self.run.annotate("Optimizer.zero_grad#AdamW.zero_grad"), self.call(*places, *at.ZERO):
-                self.drop(*self.grads)
-            self.grads = []
+        if self.zero_grad is True and not mega:
+            self.forget_gradients(place, places)
 
     def update(self, sizes):
         width = {"8bit": 1, "sgd": 0, "cpu": 0}.get(self.optimizer, self.state_bytes)
