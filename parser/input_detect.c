@@ -3,10 +3,7 @@
 
 #include <string.h>
 
-#define SNAPSHOT_HOWTO                                                                                                         \
-    "call torch.cuda.memory._record_memory_history() when the run starts and "                                                 \
-    "torch.cuda.memory._dump_snapshot(\"snapshot.pickle\") "                                                                   \
-    "when it fails, and name that file"
+#define SNAPSHOT_HOWTO MT_SNAPSHOT_HOWTO
 
 /* The first bytes say it. */
 static const struct {
@@ -50,6 +47,28 @@ static bool is_safetensors(const unsigned char *p, size_t n)
     for (int i = 7; i >= 0; i--)
         len = len << 8 | p[i];
     return p[8] == '{' && (p[9] == '"' || p[9] == '}') && len >= 2 && len < UINT64_C(100) << 20;
+}
+
+/* torch.profiler's export_memory_timeline: "raw" is a list of [time, action, bytes, category], ".json" two lists, of times and of
+ * bytes by category. */
+static bool is_memory_timeline(const unsigned char *p, size_t n)
+{
+    uint32_t numbers = 0;
+    size_t i = 2;
+    if (n < 3 || p[0] != '[' || p[1] != '[')
+        return false;
+    for (bool in = false; i < n && p[i] != ']'; i++) {
+        bool digit = p[i] >= '0' && p[i] <= '9';
+        if (!digit && p[i] != '-' && p[i] != ',' && p[i] != ' ' && p[i] != '.')
+            return false;
+        numbers += digit && !in;
+        in = digit || (in && p[i] == '.');
+    }
+    if (i == n) /* times of a whole run */
+        return numbers > 16;
+    for (i++; i < n && (p[i] == ',' || p[i] == ' '); i++)
+        ;
+    return i < n && p[i] == '[' && (numbers == 4 || (i + 1 < n && p[i + 1] == '['));
 }
 
 static bool all_zero(const unsigned char *p, size_t n)
@@ -114,6 +133,8 @@ static bool known(const unsigned char *p, size_t n, bool whole, struct mt_err *e
     if (text == NULL && is_safetensors(p, n))
         text =
             "model weights (safetensors), not a memory snapshot: name the file that torch.cuda.memory._dump_snapshot() wrote";
+    if (text == NULL && is_memory_timeline(p, n))
+        text = MT_TIMELINE_WORDS;
     if (text == NULL && n >= 16 && all_zero(p, n))
         text = whole ? "nothing but zero bytes: the disk was full or a copy failed"
                      : "zero bytes at its start: the disk was full or a copy failed";

@@ -159,6 +159,17 @@ static bool skip_value(struct mt_source *s)
     }
 }
 
+/* The page of torch.profiler's export_memory_timeline: a picture and no data. Nothing is taken from the source. */
+static bool is_timeline(struct mt_source *s)
+{
+    static const char title[] = "<title>GPU Memory Timeline HTML</title>";
+    size_t n = mt_source_need(s, 256), len = sizeof title - 1;
+    for (size_t i = 0; i + len <= n && i < 256; i++)
+        if (memcmp(s->cur + i, title, len) == 0)
+            return true;
+    return false;
+}
+
 /* Just after `local_files = [`. */
 static bool find_data(struct mt_source *s)
 {
@@ -334,10 +345,12 @@ static int html_next(struct mt_box *b, struct mt_source **src, char **name, stru
     *name = NULL;
     leave_text(h);
     if (h->state == SEARCH) {
+        bool timeline = is_timeline(s);
         h->state = OVER;
         if (!find_data(s))
-            return s->status != MT_OK
-                       ? (int)cut(h, err)
+            return s->status != MT_OK ? (int)cut(h, err)
+                   : timeline
+                       ? (int)mt_fail(err, MT_EINPUT, "this is the picture of " MT_TIMELINE_WORDS)
                        : (int)mt_fail(err, MT_EINPUT,
                                       "this is an HTML page without a memory snapshot in it: memtrace reads pages made by "
                                       "PyTorch's _memory_viz.py trace_plot or segment_plot, and snapshots themselves");

@@ -131,6 +131,13 @@ uint64_t mt_dir_links(const struct mt_dir *d); /* symbolic links passed over */
  * when it knows the format, false when it could only say "text" or "bytes". */
 bool mt_detect_stream(struct mt_source *s, struct mt_err *err);
 /* The same from the first bytes alone; `whole` = there are no others. */
+#define MT_SNAPSHOT_HOWTO                                                                                                      \
+    "call torch.cuda.memory._record_memory_history() when the run starts and "                                                 \
+    "torch.cuda.memory._dump_snapshot(\"snapshot.pickle\") "                                                                   \
+    "when it fails, and name that file"
+#define MT_TIMELINE_WORDS                                                                                                      \
+    "a memory timeline of torch.profiler (export_memory_timeline): bytes by category over time, without addresses and "        \
+    "stacks; " MT_SNAPSHOT_HOWTO
 bool mt_detect_head(const unsigned char *p, size_t n, bool whole, struct mt_err *err);
 
 bool mt_detect_is_text(const unsigned char *p, size_t n);

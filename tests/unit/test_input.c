@@ -145,6 +145,22 @@ static const struct {
     {"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 20, "nothing but zero bytes"},
 };
 
+/* JSON, but of torch.profiler: the raw form, and that of times and categories. A list of pairs is anybody's. */
+MT_TEST(a_timeline_of_the_profiler_is_named)
+{
+    static const char *const texts[] = {"[[-1, 1, 37632, 0], [-1, 1, 602112, 2], [1756681317989303899, 4, -8192000, 5]]",
+                                        "[[1694, 1695.5, 1696], [[0, 1, 2, 3, 4, 5, 6, 7, 8], [1, 1, 2, 3, 4, 5, 6, 7, 8]]]"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        put_text(at("timeline"), texts[i]);
+        walk(&w, at("timeline"));
+        MT_CHECK_EQ(w.n_err, 1);
+        MT_CHECK_HAS(w.err, "a memory timeline of torch.profiler (export_memory_timeline)");
+    }
+    put_text(at("pairs"), "[[1, 2], [3, 4]]");
+    walk(&w, at("pairs"));
+    MT_CHECK_HAS(w.err, "a list without objects");
+}
+
 MT_TEST(what_is_it)
 {
     for (size_t i = 0; i < sizeof strange / sizeof *strange; i++) {
@@ -224,4 +240,5 @@ MT_TEST(shared_data)
 }
 
 MT_MAIN(MT_SET_UP MT_RUN(plain) MT_RUN(missing) MT_RUN(pipe_plain) MT_RUN(directory) MT_RUN(hash_above_the_limit)
-            MT_RUN(what_is_it) MT_RUN(long_log) MT_RUN(progress) MT_RUN(shared_data))
+            MT_RUN(a_timeline_of_the_profiler_is_named) MT_RUN(what_is_it) MT_RUN(long_log) MT_RUN(progress)
+                MT_RUN(shared_data))

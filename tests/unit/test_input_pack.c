@@ -245,6 +245,12 @@ MT_TEST(pages)
     walk(&w, at("empty.html"));
     MT_CHECK_EQ(w.n_err, 1);
     MT_CHECK_HAS(w.err, "this is an HTML page without a memory snapshot in it");
+    put_text(at("timeline.html"),
+             "<html>\n<head><meta charset=\"utf-8\" /><title>GPU Memory Timeline HTML</title></head>\n<body>\n"
+             "  <img src='data:image/png;base64,iVBORw0KGgo='>\n</body>\n</html>");
+    walk(&w, at("timeline.html"));
+    MT_CHECK_EQ(w.n_err, 1);
+    MT_CHECK_HAS(w.err, "the picture of a memory timeline of torch.profiler (export_memory_timeline)");
     put_text(at("odd.html"), "<html><script>local_files = [17, {}]</script>");
     walk(&w, at("odd.html"));
     MT_CHECK_EQ(w.n_err, 1);
