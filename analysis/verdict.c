@@ -101,6 +101,7 @@ static void holder(struct mt_sentence *t, const struct mt_device_analysis *d)
 {
     const struct mt_owner *o = NULL;
     char b[32], label[200];
+    uint64_t older;
     size_t n;
     for (uint32_t i = 0; i < d->owners.n && o == NULL; i++) /* name code when there is any */
         if (d->owners.p[i].stack != 0)
@@ -114,6 +115,7 @@ static void holder(struct mt_sentence *t, const struct mt_device_analysis *d)
                      o->bytes >= d->focus.live ? "" : mt_words_bytes(b, o->bytes));
         return;
     }
+    older = d->owners.p[0].stack == 0 ? d->owners.p[0].bytes : 0;
     n = strlen(o->label);
     if (n < sizeof label) {
         memcpy(label, o->label, n + 1);
@@ -121,7 +123,11 @@ static void holder(struct mt_sentence *t, const struct mt_device_analysis *d)
         memcpy(label, o->label, sizeof label - 4);
         memcpy(label + sizeof label - 4, "...", 4);
     }
-    mt_words_add(t, "; the largest holder, with %s, is %s", mt_words_bytes(b, o->bytes), label);
+    if (older != 0) /* what nobody is known to hold is more than anybody holds */
+        mt_words_add(t, "; %s of it has no stack, of the rest the largest holder, with ", mt_words_bytes(b, older));
+    else
+        mt_words_add(t, "; the largest holder, with ");
+    mt_words_add(t, "%s, is %s", mt_words_bytes(b, o->bytes), label);
 }
 
 static void of_capacity(struct mt_sentence *t, const struct mt_device_analysis *d, uint64_t bytes)

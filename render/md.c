@@ -5,7 +5,9 @@
 #include "render/job_view.h"
 #include "render/run_view.h"
 #include "render/view.h"
+#include "render/stack_view.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static void md(struct mt_out *o, const char *s) { mt_md(o, s, strlen(s)); }
@@ -45,17 +47,24 @@ static void phases(struct mt_out *o, const struct mt_device_analysis *d)
     mt_puts(o, "\n");
 }
 
-static void owners(struct mt_out *o, const struct mt_device_analysis *d)
+static void owners(struct mt_out *o, const struct mt_trace *t, const struct mt_device_analysis *d)
 {
-    char a[40], b[40], c[40], ph[128];
+    enum { SHOWN = 10 };
+    struct mt_frame_view from;
+    char a[40], b[40], c[40], ph[128], line[256];
     if (d->owners.n == 0)
         return;
     mt_puts(o, "| bytes | share | blocks | who | phase of birth |\n|---:|---:|---:|---|---|\n");
-    for (uint32_t i = 0; i < d->owners.n && i < 10; i++) {
+    for (uint32_t i = 0; i < d->owners.n && i < SHOWN; i++) {
         const struct mt_owner *w = &d->owners.p[i];
         mt_putf(o, "| %s | %s | %s | ", mt_fmt_bytes(a, w->bytes), mt_fmt_percent(b, w->bytes, d->focus.live),
                 mt_fmt_count(c, w->blocks));
         code(o, w->label);
+        if (mt_owner_origin(t, d, i, SHOWN, &from)) {
+            (void)snprintf(line, sizeof line, "%s:%u %s", from.file, (unsigned)from.line, from.name);
+            mt_puts(o, " from ");
+            code(o, line);
+        }
         mt_puts(o, " | ");
         md(o, w->attr.phase == MT_PH_UNATTRIBUTED && w->attr.sub == MT_PH_NONE
                   ? (w->birth == MT_BIRTH_IN_TRACE ? "unknown" : "before recording")
@@ -156,7 +165,7 @@ void mt_render_md(const struct mt_report *r, struct mt_out *o)
         mt_md_steps(d, o);
         mt_md_audits(d, o);
         mt_md_others(r, o);
-        owners(o, d);
+        owners(o, k->trace, d);
         mt_md_pins(d, o);
     }
     mt_md_run(r, o);

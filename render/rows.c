@@ -223,6 +223,18 @@ void mt_caveat_add(struct mt_caveat *out, unsigned *n, unsigned max, const char 
     (*n)++;
 }
 
+/* What would have told more. Where nearly every entry has a stack with C++ frames, all was recorded: the code names no pass of its own. */
+static const char *more_phases(const struct mt_trace *t, const struct mt_device *v)
+{
+    bool cpp = false;
+    for (uint32_t i = 0; i < t->functions.n && !cpp; i++)
+        cpp = strstr(mt_str(t, t->functions.p[i].name), "::") != NULL;
+    return cpp && v->events.n != 0 && v->n_with_stack >= v->events.n - v->events.n / 10
+               ? ": their frames name no phase; mark it with torch.profiler.record_function(\"phase: log_prob\") or another "
+                 "name."
+               : ": record with stacks=\"all\" and before the model is built.";
+}
+
 static void device_caveats(const struct mt_rank *k, const struct mt_device_analysis *d, struct mt_caveat *out, unsigned *n,
                            unsigned max)
 {
@@ -260,7 +272,7 @@ static void device_caveats(const struct mt_rank *k, const struct mt_device_analy
         mt_caveat_add(out, n, max, "%s of %s on device %d could not be given a phase (%s)%s",
                       mt_fmt_percent(a, d->unattributed_bytes, all), d->alloc_bytes ? "the bytes allocated" : "the live bytes",
                       d->ordinal, mt_fmt_bytes(b, d->unattributed_bytes),
-                      d->unattributed_bytes * 10 > all ? ": record with stacks=\"all\" and before the model is built." : ".");
+                      d->unattributed_bytes * 10 > all ? more_phases(k->trace, v) : ".");
     if (v->n_by_action[MT_ACT_ALLOC] != 0 && v->n_with_stack == 0)
         mt_caveat_add(out, n, max, "No trace entry of %s has a stack: record with context=\"all\", stacks=\"all\".", place);
 }

@@ -1,6 +1,7 @@
 #include "render/stack_view.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static enum mt_line_kind kind_of(const struct mt_frame_view *v)
 {
@@ -47,4 +48,41 @@ const char *mt_stack_line_words(const struct mt_stack_line *l, char buf[MT_LINE_
     if (l->kind != MT_LINE_FRAME)
         (void)snprintf(buf, MT_LINE_WORDS, "\xe2\x80\xa6 %u %s frame%s", (unsigned)l->n, what, l->n == 1 ? "" : "s");
     return buf;
+}
+
+/* The n-th frame of somebody's own code, from the innermost; 0 = there are fewer. */
+static mt_frame_id own_frame(const struct mt_trace *t, mt_stack_id s, uint32_t n)
+{
+    struct mt_frame_view v;
+    for (; s != 0; s = t->stacks.p[s].parent) {
+        mt_frame_describe(t, t->stacks.p[s].frame, &v);
+        if (v.is_python && !v.is_internal && n-- == 0)
+            return t->stacks.p[s].frame;
+    }
+    return 0;
+}
+
+bool mt_owner_origin(const struct mt_trace *t, const struct mt_device_analysis *d, uint32_t i, uint32_t shown,
+                     struct mt_frame_view *out)
+{
+    enum { DEEPEST = 16 };
+    uint32_t n = d->owners.n < shown ? d->owners.n : shown;
+    for (uint32_t depth = 1; depth <= DEEPEST; depth++) {
+        mt_frame_id mine = 0;
+        bool alone = true;
+        for (uint32_t k = 0; k < n; k++) {
+            if (k == i || strcmp(d->owners.p[k].label, d->owners.p[i].label) != 0)
+                continue;
+            alone = false;
+            if (mine == 0 && (mine = own_frame(t, d->owners.p[i].stack, depth)) == 0)
+                return false;
+            if (own_frame(t, d->owners.p[k].stack, depth) != mine) {
+                mt_frame_describe(t, mine, out);
+                return true;
+            }
+        }
+        if (alone)
+            return false;
+    }
+    return false;
 }

@@ -26,4 +26,9 @@ uint32_t mt_stack_lines(const struct mt_trace *t, mt_stack_id s, struct mt_stack
 /* "… 7 torch frames" for the folded kinds; "" for a frame. */
 const char *mt_stack_line_words(const struct mt_stack_line *l, char buf[MT_LINE_WORDS]);
 
+/* Of the first `shown` owners several may have the label of owner i (a Linear that every layer calls): the innermost caller in which it
+ * differs from one of them. False: the label is its own, or its callers are the same. */
+bool mt_owner_origin(const struct mt_trace *t, const struct mt_device_analysis *d, uint32_t i, uint32_t shown,
+                     struct mt_frame_view *out);
+
 #endif

@@ -5,6 +5,7 @@
 #include "render/job_view.h"
 #include "render/rows.h"
 #include "render/run_view.h"
+#include "render/stack_view.h"
 #include "render/text_impl.h"
 #include "render/view.h"
 
@@ -160,8 +161,9 @@ static void phases(struct mt_text *x, const struct mt_device_analysis *d)
     }
 }
 
-static void owners(struct mt_text *x, const struct mt_device_analysis *d, uint32_t max)
+static void owners(struct mt_text *x, const struct mt_trace *t, const struct mt_device_analysis *d, uint32_t max)
 {
+    struct mt_frame_view from;
     char a[40], b[40], ph[128], line[256];
     uint64_t rest = d->owners_rest_bytes;
     if (d->owners.n == 0)
@@ -180,10 +182,16 @@ static void owners(struct mt_text *x, const struct mt_device_analysis *d, uint32
         }
         mt_putf(x->o, "  %10s %7s ", mt_fmt_bytes(a, o->bytes), mt_fmt_percent(b, o->bytes, d->focus.live));
         mt_text_clipped(x, o->label, x->width > 70 ? x->width - 21 : 48);
-        mt_putf(x->o, "\n                     %s block%s, %s\n", mt_fmt_count(a, o->blocks), o->blocks == 1 ? "" : "s",
+        mt_putf(x->o, "\n                     %s block%s, %s", mt_fmt_count(a, o->blocks), o->blocks == 1 ? "" : "s",
                 o->attr.phase == MT_PH_UNATTRIBUTED && o->attr.sub == MT_PH_NONE
                     ? (o->birth == MT_BIRTH_IN_TRACE ? "phase unknown" : "allocated before recording began")
                     : mt_words_phase(ph, sizeof ph, (enum mt_phase)o->attr.phase, (enum mt_phase)o->attr.sub));
+        if (mt_owner_origin(t, d, i, max, &from)) {
+            (void)snprintf(line, sizeof line, "from %s:%u %s", from.file, (unsigned)from.line, from.name);
+            mt_puts(x->o, "\n                     ");
+            mt_text_clipped(x, line, x->width > 70 ? x->width - 21 : 48);
+        }
+        mt_puts(x->o, "\n");
     }
     if (rest != 0)
         mt_putf(x->o, "  %10s %7s %s other places\n", mt_fmt_bytes(a, rest), mt_fmt_percent(b, rest, d->focus.live),
@@ -333,7 +341,7 @@ void mt_render_text(const struct mt_report *r, struct mt_out *o, int width, bool
         mt_text_steps(&x, d);
         mt_text_audits(&x, d);
         mt_text_others(&x, r);
-        owners(&x, d, 15);
+        owners(&x, k->trace, d, 15);
         mt_text_pins(&x, d);
         pools(&x, d);
     }
