@@ -19,6 +19,13 @@ const char *mt_advice_line(const struct mt_advice *a, uint32_t i)
     return a->proposed != NULL && i == a->proposed_line ? a->proposed : a->card->set[i].text;
 }
 
+const char *mt_advice_note(const struct mt_advice *a, uint32_t i, char buf[MT_ADVICE_NOTE])
+{
+    const char *note = a->card->set[i].note, *caution = (a->cautions >> i & 1) != 0 ? a->card->set[i].caution : "";
+    (void)snprintf(buf, MT_ADVICE_NOTE, "%.500s%s%.500s", note, note[0] != 0 && caution[0] != 0 ? "; " : "", caution);
+    return buf;
+}
+
 static bool holds(struct mt_value v) { return v.known && v.v != 0; }
 
 /* Without the numbers of a trace: what the run's settings and its logs tell. */
@@ -172,6 +179,13 @@ static int propose(const struct mt_advice_query *q, struct mt_advice *a, struct 
         return write_line(a, i, moved ? l->key_since : l->key, v.known ? number : l->value);
     }
     return 1;
+}
+
+static void be_cautious(const struct mt_advice_query *q, struct mt_advice *a)
+{
+    for (uint32_t i = 0; i < a->card->n_set; i++)
+        if ((a->lines >> i & 1) != 0 && holds(ask(q, &a->card->set[i].caution_when)))
+            a->cautions |= 1ull << i;
 }
 
 /* ---- saving ---- */
@@ -355,6 +369,7 @@ int mt_advice_weigh(const struct mt_advice_query *query, struct mt_advice *a)
         return 0;
     if (current.known && proposed.known && current.conf > MT_CONF_CARRIED && current.v >= proposed.v && current.v <= proposed.v)
         return 0;
+    be_cautious(q, a);
     if (q->metrics == NULL)
         return 1;
     find_saving(q, a);

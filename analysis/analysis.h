@@ -185,6 +185,7 @@ struct mt_advice {
     const struct mt_fix_rule *rule;
     const struct mt_fix_card *card; /* the rule's own card or the variant for this phase: title, why, lines to type, cost */
     uint64_t lines;                 /* bit i: card->set[i] applies to this framework, phase and role */
+    uint64_t cautions;              /* bit i: card->set[i].caution is said */
     bool is_top;                    /* one of the three settings to change first */
     bool in_row;                    /* stands in order.json for this class */
     struct mt_saving saving;
@@ -196,6 +197,9 @@ struct mt_advice {
 };
 /* Line i of an advice's card as it is typed. */
 const char *mt_advice_line(const struct mt_advice *a, uint32_t i);
+/* What is said beside it into buf: its note and, where it holds, its caution; "" = nothing. Returns buf. */
+#define MT_ADVICE_NOTE 1024
+const char *mt_advice_note(const struct mt_advice *a, uint32_t i, char buf[MT_ADVICE_NOTE]);
 
 /* What the settings to change first do together; what two of them shrink is not counted twice. */
 struct mt_combined {

@@ -71,15 +71,14 @@ static enum mt_rc copy(const struct mt_fix_parse *p, const char *field, const cJ
     return *out == NULL ? mt_fix_nomem(p) : MT_OK;
 }
 
-enum need { REQUIRED, MAY_BE_EMPTY, OPTIONAL };
-
 /* An absent optional text leaves *out alone. */
-static enum mt_rc get_text(const struct mt_fix_parse *p, const cJSON *obj, const char *field, enum need need, const char **out)
+enum mt_rc mt_fix_get_text(const struct mt_fix_parse *p, const cJSON *obj, const char *field, enum mt_fix_need need,
+                           const char **out)
 {
     const cJSON *v = cJSON_GetObjectItemCaseSensitive(obj, field);
     if (v == NULL)
-        return need == OPTIONAL ? MT_OK : mt_fix_bad(p, field, "is missing");
-    return copy(p, field, v, need == MAY_BE_EMPTY, out);
+        return need == MT_FIX_OPTIONAL ? MT_OK : mt_fix_bad(p, field, "is missing");
+    return copy(p, field, v, need == MT_FIX_MAY_BE_EMPTY, out);
 }
 
 /* The list at `field`, or NULL in *out when it is absent and optional. */
@@ -99,9 +98,7 @@ static enum mt_rc get_list(const struct mt_fix_parse *p, const cJSON *obj, const
     return MT_OK;
 }
 
-typedef uint64_t (*name_to_bit)(const char *s);
-
-static uint64_t class_bit(const char *s)
+uint64_t mt_fix_class_bit(const char *s)
 {
     int c = mt_fix_class_find(s);
     if (c >= 0)
@@ -112,15 +109,7 @@ static uint64_t class_bit(const char *s)
     return 0;
 }
 
-static uint64_t role_bit(const char *s)
-{
-    return strcmp(s, "actor") == 0    ? MT_FIX_ACTOR
-           : strcmp(s, "critic") == 0 ? MT_FIX_CRITIC
-           : strcmp(s, "ref") == 0    ? MT_FIX_REF
-                                      : 0;
-}
-
-static enum mt_rc get_mask(const struct mt_fix_parse *p, const cJSON *obj, const char *field, bool required, name_to_bit bit,
+enum mt_rc mt_fix_get_mask(const struct mt_fix_parse *p, const cJSON *obj, const char *field, bool required, mt_fix_bit bit,
                            const char *what, uint64_t *out)
 {
     const cJSON *list, *c;
@@ -146,7 +135,7 @@ static enum mt_rc get_mask(const struct mt_fix_parse *p, const cJSON *obj, const
     return MT_OK;
 }
 
-static enum mt_rc get_word(const struct mt_fix_parse *p, const cJSON *obj, const char *field, const char *const *words,
+enum mt_rc mt_fix_get_word(const struct mt_fix_parse *p, const cJSON *obj, const char *field, const char *const *words,
                            int *out)
 {
     const cJSON *v = cJSON_GetObjectItemCaseSensitive(obj, field);
@@ -194,7 +183,7 @@ static enum mt_rc get_texts(const struct mt_fix_parse *p, const cJSON *obj, cons
 }
 
 /* A list of {a, b}; b may be left out when `b_optional`. */
-static enum mt_rc get_pairs(const struct mt_fix_parse *p, const cJSON *obj, const char *field, const char *a, const char *b,
+enum mt_rc mt_fix_get_pairs(const struct mt_fix_parse *p, const cJSON *obj, const char *field, const char *a, const char *b,
                             bool b_optional, const struct mt_fix_pair **out, uint32_t *n)
 {
     const char *const known[] = {a, b, NULL};
@@ -212,9 +201,9 @@ static enum mt_rc get_pairs(const struct mt_fix_parse *p, const cJSON *obj, cons
         v[i].a = v[i].b = "";
         rc = mt_fix_check_fields(p, c, known);
         if (rc == MT_OK)
-            rc = get_text(p, c, a, REQUIRED, &v[i].a);
+            rc = mt_fix_get_text(p, c, a, MT_FIX_REQUIRED, &v[i].a);
         if (rc == MT_OK)
-            rc = get_text(p, c, b, b_optional ? OPTIONAL : REQUIRED, &v[i].b);
+            rc = mt_fix_get_text(p, c, b, b_optional ? MT_FIX_OPTIONAL : MT_FIX_REQUIRED, &v[i].b);
         if (rc != MT_OK) {
             mt_err_context(p->err, "while reading \"%s\"", field);
             return rc;
@@ -223,126 +212,6 @@ static enum mt_rc get_pairs(const struct mt_fix_parse *p, const cJSON *obj, cons
     }
     *out = v;
     return MT_OK;
-}
-
-static enum mt_rc line_text(const struct mt_fix_parse *p, struct mt_fix_line *l)
-{
-    const char *sep = l->syntax == MT_FIX_YAML ? ": " : l->syntax == MT_FIX_FLAG ? " " : "=";
-    size_t nk = strlen(l->key), nv = strlen(l->value), ns = nk > 0 && nv > 0 ? strlen(sep) : 0;
-    char *t = mt_arena_alloc(p->arena, nk + ns + nv + 1, 1);
-    if (t == NULL)
-        return mt_fix_nomem(p);
-    memcpy(t, l->key, nk);
-    memcpy(t + nk, sep, ns);
-    memcpy(t + nk + ns, l->value, nv + 1);
-    l->text = t;
-    return MT_OK;
-}
-
-/* "moved": the key has another name where a frame shows a newer version of the framework. */
-static enum mt_rc parse_moved(const struct mt_fix_parse *p, const cJSON *obj, struct mt_fix_line *l)
-{
-    static const char *const known[] = {"key", "frames", NULL};
-    const cJSON *moved = cJSON_GetObjectItemCaseSensitive(obj, "moved");
-    enum mt_rc rc;
-    if (moved == NULL)
-        return MT_OK;
-    rc = mt_fix_check_fields(p, moved, known);
-    if (rc == MT_OK)
-        rc = get_text(p, moved, "key", REQUIRED, &l->key_since);
-    if (rc == MT_OK)
-        rc = get_pairs(p, moved, "frames", "file", "function", true, &l->key_frames, &l->n_key_frames);
-    if (rc == MT_OK && l->n_key_frames == 0)
-        rc = mt_fix_bad(p, "frames", "is missing: by which frame is the newer version known?");
-    if (rc != MT_OK)
-        mt_err_context(p->err, "while reading \"moved\"");
-    return rc;
-}
-
-/* "layout": the value is made of the present allocation string. */
-static enum mt_rc parse_layout(const struct mt_fix_parse *p, const cJSON *obj, struct mt_fix_line *l)
-{
-    static const char *const known[] = {"setting", "take", "give", "names", NULL};
-    static const char *const settings[] = {"actor.backend", "rollout.backend", NULL};
-    static const char *const letters[] = {"d", "t", "p", "c", "e", NULL};
-    const cJSON *layout = cJSON_GetObjectItemCaseSensitive(obj, "layout");
-    struct mt_fix_layout *out;
-    int setting = 0, take = 0, give = 0;
-    enum mt_rc rc;
-    if (layout == NULL)
-        return MT_OK;
-    out = mt_arena_alloc(p->arena, sizeof *out, _Alignof(struct mt_fix_layout));
-    if (out == NULL)
-        return mt_fix_nomem(p);
-    out->names = "";
-    rc = mt_fix_check_fields(p, layout, known);
-    if (rc == MT_OK)
-        rc = get_word(p, layout, "setting", settings, &setting);
-    if (rc == MT_OK)
-        rc = get_word(p, layout, "take", letters, &take);
-    if (rc == MT_OK)
-        rc = get_word(p, layout, "give", letters, &give);
-    if (rc == MT_OK)
-        rc = get_text(p, layout, "names", OPTIONAL, &out->names);
-    if (rc == MT_OK && take == give)
-        rc = mt_fix_bad(p, "give", "is the degree that is taken from");
-    if (rc != MT_OK) {
-        mt_err_context(p->err, "while reading \"layout\"");
-        return rc;
-    }
-    out->setting = settings[setting];
-    out->take = letters[take][0];
-    out->give = letters[give][0];
-    l->layout = out;
-    return MT_OK;
-}
-
-static enum mt_rc parse_line(const struct mt_fix_parse *p, const cJSON *obj, struct mt_fix_line *l)
-{
-    static const char *const known[] = {"syntax", "key",     "value",  "note",  "frameworks", "phases", "roles",
-                                        "when",   "propose", "saving", "moved", "layout",     NULL};
-    static const char *const syntaxes[] = {"hydra", "yaml", "flag", "env", "python", "shell", "text", NULL};
-    uint64_t phases = 0, roles = 0;
-    int syntax = 0;
-    enum mt_rc rc;
-
-    memset(l, 0, sizeof *l);
-    l->key = l->value = l->note = l->key_since = "";
-    rc = mt_fix_check_fields(p, obj, known);
-    if (rc == MT_OK)
-        rc = get_word(p, obj, "syntax", syntaxes, &syntax);
-    if (rc == MT_OK)
-        rc = get_text(p, obj, "key", MAY_BE_EMPTY, &l->key);
-    if (rc == MT_OK)
-        rc = get_text(p, obj, "value", MAY_BE_EMPTY, &l->value);
-    if (rc == MT_OK)
-        rc = get_text(p, obj, "note", OPTIONAL, &l->note);
-    if (rc == MT_OK)
-        rc = get_mask(p, obj, "frameworks", false, mt_fix_framework_find, "a framework", &l->frameworks);
-    if (rc == MT_OK)
-        rc = get_mask(p, obj, "phases", false, class_bit, "a phase class", &phases);
-    if (rc == MT_OK)
-        rc = get_mask(p, obj, "roles", false, role_bit, "one of actor, critic, ref", &roles);
-    if (rc == MT_OK)
-        rc = mt_fix_parse_expr(p, obj, "when", &l->when);
-    if (rc == MT_OK)
-        rc = mt_fix_parse_expr(p, obj, "propose", &l->propose);
-    if (rc == MT_OK)
-        rc = mt_fix_parse_saving(p, obj, &l->saving);
-    if (rc == MT_OK)
-        rc = parse_moved(p, obj, l);
-    if (rc == MT_OK)
-        rc = parse_layout(p, obj, l);
-    if (rc != MT_OK)
-        return rc;
-    l->syntax = (enum mt_fix_syntax)syntax;
-    l->phases = (uint32_t)phases;
-    l->roles = (uint32_t)roles;
-    if (l->syntax <= MT_FIX_ENV && l->key[0] == 0)
-        return mt_fix_bad(p, "key", "is empty, but a line of syntax \"%s\" needs one", syntaxes[syntax]);
-    if (l->syntax == MT_FIX_FLAG ? strncmp(l->key, "--", 2) != 0 : l->value[0] == 0)
-        return l->syntax == MT_FIX_FLAG ? mt_fix_bad(p, "key", "a flag begins with --") : mt_fix_bad(p, "value", "is empty");
-    return line_text(p, l);
 }
 
 /* Of settings.json; "" is none. */
@@ -357,7 +226,7 @@ static bool is_setting(const struct mt_fix_parse *p, const char *name)
 static enum mt_rc parse_card(const struct mt_fix_parse *p, const cJSON *obj, const struct mt_fix_card *base,
                              struct mt_fix_card *card)
 {
-    enum need need = base == NULL ? REQUIRED : OPTIONAL;
+    enum mt_fix_need need = base == NULL ? MT_FIX_REQUIRED : MT_FIX_OPTIONAL;
     const cJSON *list, *c;
     struct mt_fix_line *set;
     uint32_t i = 0, n;
@@ -367,19 +236,19 @@ static enum mt_rc parse_card(const struct mt_fix_parse *p, const cJSON *obj, con
         *card = *base;
     else
         card->current = "";
-    rc = get_text(p, obj, "title", need, &card->title);
+    rc = mt_fix_get_text(p, obj, "title", need, &card->title);
     if (rc == MT_OK)
-        rc = get_text(p, obj, "why", need, &card->why);
+        rc = mt_fix_get_text(p, obj, "why", need, &card->why);
     if (rc == MT_OK)
-        rc = get_text(p, obj, "constraints", need, &card->constraints);
+        rc = mt_fix_get_text(p, obj, "constraints", need, &card->constraints);
     if (rc == MT_OK)
-        rc = get_text(p, obj, "cost", need, &card->cost);
+        rc = mt_fix_get_text(p, obj, "cost", need, &card->cost);
     if (rc == MT_OK)
         rc = mt_fix_parse_expr(p, obj, "when", &card->when);
     if (rc == MT_OK)
         rc = mt_fix_parse_expr(p, obj, "unless", &card->unless);
     if (rc == MT_OK)
-        rc = get_text(p, obj, "current", OPTIONAL, &card->current);
+        rc = mt_fix_get_text(p, obj, "current", MT_FIX_OPTIONAL, &card->current);
     if (rc == MT_OK)
         rc = mt_fix_parse_saving(p, obj, &card->saving);
     if (rc == MT_OK && !is_setting(p, card->current))
@@ -395,7 +264,7 @@ static enum mt_rc parse_card(const struct mt_fix_parse *p, const cJSON *obj, con
         return mt_fix_nomem(p);
     cJSON_ArrayForEach(c, list)
     {
-        rc = parse_line(p, c, &set[i++]);
+        rc = mt_fix_parse_line(p, c, &set[i++]);
         if (rc != MT_OK) {
             mt_err_context(p->err, "while reading line %u of \"set\"", (unsigned)i);
             return rc;
@@ -425,7 +294,7 @@ static enum mt_rc parse_variants(const struct mt_fix_parse *p, const cJSON *obj,
         if (rc == MT_OK)
             rc = parse_card(p, c, &r->card, &v[i]);
         if (rc == MT_OK)
-            rc = get_text(p, c, "name", REQUIRED, &v[i].name);
+            rc = mt_fix_get_text(p, c, "name", MT_FIX_REQUIRED, &v[i].name);
         if (rc != MT_OK) {
             mt_err_context(p->err, "while reading \"variants\"");
             return rc;
@@ -454,7 +323,7 @@ static enum mt_rc parse_id(struct mt_fix_parse *p, const cJSON *obj, struct mt_f
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
     char *where;
-    enum mt_rc rc = get_text(p, obj, "id", REQUIRED, &r->id);
+    enum mt_rc rc = mt_fix_get_text(p, obj, "id", MT_FIX_REQUIRED, &r->id);
     if (rc != MT_OK)
         return rc;
     if (strlen(r->id) > 40 || strspn(r->id, letters) != strlen(r->id))
@@ -515,37 +384,37 @@ enum mt_rc mt_fix_parse_rule(struct mt_fix_parse *p, const cJSON *obj, struct mt
     if (rc == MT_OK)
         rc = mt_fix_check_fields(p, obj, known);
     if (rc == MT_OK)
-        rc = get_mask(p, obj, "framework", true, mt_fix_framework_find, framework, &r->frameworks);
+        rc = mt_fix_get_mask(p, obj, "framework", true, mt_fix_framework_find, framework, &r->frameworks);
     if (rc == MT_OK)
-        rc = get_word(p, obj, "kind", kinds, &kind);
+        rc = mt_fix_get_word(p, obj, "kind", kinds, &kind);
     if (rc == MT_OK)
-        rc = get_mask(p, obj, "phases", true, class_bit, "a phase class", &phases);
+        rc = mt_fix_get_mask(p, obj, "phases", true, mt_fix_class_bit, "a phase class", &phases);
     if (rc == MT_OK)
-        rc = get_word(p, obj, "status", statuses, &status);
+        rc = mt_fix_get_word(p, obj, "status", statuses, &status);
     if (rc == MT_OK)
         rc = parse_card(p, obj, NULL, &r->card);
     if (rc == MT_OK)
-        rc = get_text(p, obj, "source", REQUIRED, &r->source);
+        rc = mt_fix_get_text(p, obj, "source", MT_FIX_REQUIRED, &r->source);
     if (rc == MT_OK)
-        rc = get_text(p, obj, "checked", OPTIONAL, &r->checked);
+        rc = mt_fix_get_text(p, obj, "checked", MT_FIX_OPTIONAL, &r->checked);
     if (rc == MT_OK)
-        rc = get_text(p, obj, "not_offered", OPTIONAL, &r->not_offered);
+        rc = mt_fix_get_text(p, obj, "not_offered", MT_FIX_OPTIONAL, &r->not_offered);
     if (rc == MT_OK)
-        rc = get_text(p, obj, "instead", OPTIONAL, &r->instead);
+        rc = mt_fix_get_text(p, obj, "instead", MT_FIX_OPTIONAL, &r->instead);
     if (rc == MT_OK)
-        rc = get_text(p, obj, "group", OPTIONAL, &r->group);
+        rc = mt_fix_get_text(p, obj, "group", MT_FIX_OPTIONAL, &r->group);
     if (rc == MT_OK)
-        rc = get_text(p, obj, "no_saving", OPTIONAL, &r->no_saving);
+        rc = mt_fix_get_text(p, obj, "no_saving", MT_FIX_OPTIONAL, &r->no_saving);
     if (rc == MT_OK)
-        rc = get_pairs(p, obj, "contradictions", "id", "text", false, &r->contradictions, &r->n_contradictions);
+        rc = mt_fix_get_pairs(p, obj, "contradictions", "id", "text", false, &r->contradictions, &r->n_contradictions);
     if (rc == MT_OK)
-        rc = get_pairs(p, obj, "unless_setting", "key", "value", false, &r->unless_settings, &r->n_unless_settings);
+        rc = mt_fix_get_pairs(p, obj, "unless_setting", "key", "value", false, &r->unless_settings, &r->n_unless_settings);
     if (rc == MT_OK)
-        rc = get_pairs(p, obj, "unless_frame", "file", "function", true, &r->unless_frames, &r->n_unless_frames);
+        rc = mt_fix_get_pairs(p, obj, "unless_frame", "file", "function", true, &r->unless_frames, &r->n_unless_frames);
     if (rc == MT_OK)
-        rc = get_mask(p, obj, "unless_component", false, mt_fix_framework_find, framework, &r->unless_components);
+        rc = mt_fix_get_mask(p, obj, "unless_component", false, mt_fix_framework_find, framework, &r->unless_components);
     if (rc == MT_OK)
-        rc = get_mask(p, obj, "backend", false, mt_fix_framework_find, framework, &r->backends);
+        rc = mt_fix_get_mask(p, obj, "backend", false, mt_fix_framework_find, framework, &r->backends);
     if (rc == MT_OK)
         rc = get_texts(p, obj, "instead_of", &r->instead_of, &r->n_instead_of);
     if (rc == MT_OK)

@@ -41,4 +41,25 @@ __attribute__((format(printf, 3, 4)))
 enum mt_rc
 mt_fix_bad(const struct mt_fix_parse *p, const char *field, const char *fmt, ...);
 
+/* ---- what the files that read rules share ---- */
+
+enum mt_fix_need { MT_FIX_REQUIRED, MT_FIX_MAY_BE_EMPTY, MT_FIX_OPTIONAL };
+typedef uint64_t (*mt_fix_bit)(const char *s); /* 0 = no such name */
+uint64_t mt_fix_class_bit(const char *s);
+
+/* The text at `field`; what is absent and optional leaves *out alone. */
+enum mt_rc mt_fix_get_text(const struct mt_fix_parse *p, const cJSON *obj, const char *field, enum mt_fix_need need,
+                           const char **out);
+/* A list of names as bits; `what` is said of a name that is none. */
+enum mt_rc mt_fix_get_mask(const struct mt_fix_parse *p, const cJSON *obj, const char *field, bool required, mt_fix_bit bit,
+                           const char *what, uint64_t *out);
+/* The index in `words`, which end with NULL. */
+enum mt_rc mt_fix_get_word(const struct mt_fix_parse *p, const cJSON *obj, const char *field, const char *const *words,
+                           int *out);
+/* A list of {a, b}; b may be left out when `b_optional`. */
+enum mt_rc mt_fix_get_pairs(const struct mt_fix_parse *p, const cJSON *obj, const char *field, const char *a, const char *b,
+                            bool b_optional, const struct mt_fix_pair **out, uint32_t *n);
+/* fix_line.c */
+enum mt_rc mt_fix_parse_line(const struct mt_fix_parse *p, const cJSON *obj, struct mt_fix_line *l);
+
 #endif

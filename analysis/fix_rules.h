@@ -94,9 +94,11 @@ struct mt_fix_layout {
 /* One line to type. */
 struct mt_fix_line {
     enum mt_fix_syntax syntax;
-    const char *key, *value;            /* "" when there is none */
-    const char *text;                   /* the whole line as it is typed */
-    const char *note;                   /* "" when there is none */
+    const char *key, *value; /* "" when there is none */
+    const char *text;        /* the whole line as it is typed */
+    const char *note;        /* "" when there is none */
+    const char *caution;     /* said too where caution_when holds: what the value must keep to and is not known; "" */
+    struct mt_fix_expr caution_when;
     uint64_t frameworks;                /* only for these; 0 = all */
     uint32_t phases;                    /* only for these classes (1 << enum mt_fix_class); 0 = all */
     uint32_t roles;                     /* only for these; 0 = all */

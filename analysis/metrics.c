@@ -272,6 +272,20 @@ static void token_metrics(struct mt_metrics *m, const struct mt_trace *t)
     }
 }
 
+/* Sequences that the trace shows one by one. A bound that is set may be less than what the job then has: a conversation of several turns. */
+static void sequence_metrics(struct mt_metrics *m)
+{
+    const struct mt_sequences *s = &m->d->roles.sequences;
+    struct mt_value set_to = mt_metric_of_run(m->conf, "longest", 7);
+    if (s->longest != 0)
+        measured(m, MT_METRIC_longest, s->longest);
+    if (set_to.known && (s->longest == 0 || set_to.v > (double)s->longest))
+        m->value[MT_METRIC_longest] = set_to;
+    if (s->in_micro != 0)
+        measured(m, MT_METRIC_sequences, s->in_micro);
+    yes(m, MT_METRIC_packed, s->packed);
+}
+
 /* A line through (tokens, peak - live before) of training micro-batches, when their sizes differ. */
 static void fit_metrics(struct mt_metrics *m)
 {
@@ -430,6 +444,7 @@ enum mt_rc mt_metrics_make(struct mt_metrics **out, const struct mt_analysis *a,
         entropy_metrics(m, a->trace);
         set(m, MT_METRIC_grad_bucket, mt_zero_buckets(m->d, a->trace, &buckets), MT_CONF_MARKED);
         set(m, MT_METRIC_grad_buckets, buckets, MT_CONF_MARKED);
+        sequence_metrics(m);
         fit_metrics(m);
         layer_metrics(m);
         state_layout(m);
@@ -501,7 +516,8 @@ struct mt_value mt_metric_get(void *metrics, const char *name, size_t n)
     const struct mt_role_facts *f = &m->d->roles;
     struct mt_value none = {0, false, MT_CONF_NONE}, run = mt_metric_of_run(m->conf, name, n);
     int i;
-    if (run.known || begins(name, n, "setting."))
+    i = find_metric(name, n);
+    if (begins(name, n, "setting.") || (run.known && (i < 0 || !m->value[i].known)))
         return run;
     if (begins(name, n, "role.")) {
         i = mt_role_find(name + 5, n - 5);
@@ -515,7 +531,6 @@ struct mt_value mt_metric_get(void *metrics, const char *name, size_t n)
         i = find_life(name + 5, n - 5);
         return i >= 0 && m->roles ? (struct mt_value){(double)f->life_at_focus[i], true, MT_CONF_MARKED} : none;
     }
-    i = find_metric(name, n);
     return i >= 0 ? m->value[i] : none;
 }
 

@@ -79,6 +79,18 @@ static bool older_flags(const struct mt_runconf *conf)
     return false;
 }
 
+/* The longest sequence that the settings allow. Where one of the two bounds is not known the other is still no less than a sequence may be. */
+static struct mt_value longest(const struct mt_runconf *conf)
+{
+    struct mt_value prompt = mt_metric_setting(conf, "max_prompt_len", 14),
+                    response = mt_metric_setting(conf, "max_response_len", 16);
+    if (!prompt.known || !response.known)
+        return prompt.known ? prompt : response;
+    prompt.v += response.v;
+    prompt.conf = prompt.conf < response.conf ? prompt.conf : response.conf;
+    return prompt;
+}
+
 static bool is_name(const char *name, size_t n, const char *want) { return strlen(want) == n && memcmp(name, want, n) == 0; }
 
 struct mt_value mt_metric_of_run(const struct mt_runconf *conf, const char *name, size_t n)
@@ -86,6 +98,8 @@ struct mt_value mt_metric_of_run(const struct mt_runconf *conf, const char *name
     struct mt_value v = {0, true, MT_CONF_MARKED};
     if (n > 8 && memcmp(name, "setting.", 8) == 0)
         return mt_metric_setting(conf, name + 8, n - 8);
+    if (is_name(name, n, "longest"))
+        return longest(conf);
     if (is_name(name, n, "older_flags"))
         v.v = older_flags(conf);
     else if (is_name(name, n, "kv_refused"))

@@ -3,6 +3,7 @@
 #define MT_ROLE_FACTS_H
 
 #include "analysis/phase.h"
+#include "analysis/sequences.h"
 
 enum mt_role {
 #define MT_ROLE(N, id, words) MT_ROLE_##N,
@@ -132,6 +133,7 @@ struct mt_role_facts {
     uint64_t vocab;                          /* of the logits that were found; 0 = none */
     uint64_t vocab_split;                    /* by which it was divided (tensor parallel); 1 = whole */
     uint64_t logits_tokens, logits_elem;     /* of the largest logits block */
+    struct mt_sequences sequences;           /* of the batches, where they are seen one by one */
     uint64_t verified_events;                /* after how many events the sums were compared; 0 = not asked for */
     int64_t first_bad_event;                 /* after which they did not add up; MT_NO_EVENT = none */
     uint64_t unknown_reasons[MT_CONF_COUNT]; /* bytes of MT_ROLE_UNKNOWN at the focus by confidence of the phase */

@@ -146,6 +146,10 @@ static void line_text(struct mt_out *o, const struct mt_fix_line *l, bool first,
         (void)snprintf(text, sizeof text, "%s where %s occurs", l->key_since, l->key_frames[0].a);
         mt_rules_field(o, "  newer", text, width);
     }
+    if (l->caution[0] != 0) {
+        (void)snprintf(text, sizeof text, "%s (said if %s)", l->caution, l->caution_when.text);
+        mt_rules_field(o, "  mind", text, width);
+    }
     if (l->when.e != NULL)
         mt_rules_field(o, "  if", l->when.text, width);
     if (l->saving != NULL)

@@ -253,6 +253,7 @@ void mt_h_def(struct mt_out *o, const char *name, const char *value, const char 
 
 void mt_h_settings(struct mt_out *o, const struct mt_advice *a)
 {
+    char note[MT_ADVICE_NOTE];
     bool open = false;
     for (uint32_t i = 0; i < a->card->n_set && i < MT_FIX_MAX_LINES; i++) {
         const struct mt_fix_line *l = &a->card->set[i];
@@ -265,9 +266,9 @@ void mt_h_settings(struct mt_out *o, const struct mt_advice *a)
             mt_h_words(o, mt_advice_line(a, i), SIZE_MAX);
         else
             mt_h_code(o, mt_advice_line(a, i));
-        if (l->note[0] != '\0') {
+        if (mt_advice_note(a, i, note)[0] != '\0') {
             mt_puts(o, " <small>");
-            mt_h_words(o, l->note, SIZE_MAX);
+            mt_h_words(o, note, SIZE_MAX);
             mt_puts(o, "</small>");
         }
         mt_puts(o, "</li>\n");

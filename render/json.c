@@ -332,6 +332,7 @@ static void after(struct mt_jsonw *w, const struct mt_combined *c)
 
 static void advice(struct mt_jsonw *w, const struct mt_report *r)
 {
+    char note[MT_ADVICE_NOTE];
     uint32_t n;
     const struct mt_advice *list = mt_report_advice(r, &n);
     for (uint32_t i = 0; i < n; i++) {
@@ -352,7 +353,7 @@ static void advice(struct mt_jsonw *w, const struct mt_report *r)
             mt_jw_ks(w, "key", d->proposed != NULL && l == d->proposed_line ? d->proposed_key : d->card->set[l].key);
             mt_jw_ks(w, "value", d->proposed != NULL && l == d->proposed_line ? d->proposed_value : d->card->set[l].value);
             mt_jw_ks(w, "syntax", mt_fix_syntax_name(d->card->set[l].syntax));
-            mt_jw_ks(w, "note", d->card->set[l].note[0] ? d->card->set[l].note : NULL);
+            mt_jw_ks(w, "note", mt_advice_note(d, l, note)[0] ? note : NULL);
             mt_jw_close(w, '}');
         }
         mt_jw_close(w, ']');

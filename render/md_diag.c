@@ -18,7 +18,7 @@ void mt_md_top(const struct mt_report *r, struct mt_out *o)
     uint32_t n;
     const struct mt_advice *list = mt_report_advice(r, &n);
     const struct mt_combined *after = mt_report_after(r);
-    char words[MT_SAVING_WORDS];
+    char words[MT_SAVING_WORDS], note[MT_ADVICE_NOTE];
     for (uint32_t i = 0; i < n; i++) {
         const struct mt_advice *d = &list[i];
         bool first = true;
@@ -33,9 +33,9 @@ void mt_md_top(const struct mt_report *r, struct mt_out *o)
                 continue;
             mt_puts(o, first ? ": " : ", ");
             mt_md_code(o, mt_advice_line(d, l), strlen(mt_advice_line(d, l)));
-            if (d->card->set[l].note[0] != '\0') {
+            if (mt_advice_note(d, l, note)[0] != '\0') {
                 mt_puts(o, " (");
-                md(o, d->card->set[l].note);
+                md(o, note);
                 mt_puts(o, ")");
             }
             first = false;

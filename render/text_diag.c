@@ -22,6 +22,7 @@ static void field(struct mt_text *x, const char *name, const char *value)
 
 static void settings(struct mt_text *x, const struct mt_advice *a)
 {
+    char note[MT_ADVICE_NOTE];
     for (uint32_t i = 0; i < a->card->n_set && i < MT_FIX_MAX_LINES; i++) {
         if ((a->lines >> i & 1) == 0)
             continue;
@@ -34,8 +35,8 @@ static void settings(struct mt_text *x, const struct mt_advice *a)
             mt_text_style(x, "0");
             mt_putc(x->o, '\n');
         }
-        if (a->card->set[i].note[0] != '\0')
-            mt_text_wrap(x, "         ", "         ", a->card->set[i].note);
+        if (mt_advice_note(a, i, note)[0] != '\0')
+            mt_text_wrap(x, "         ", "         ", note);
     }
 }
 

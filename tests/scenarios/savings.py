@@ -193,6 +193,8 @@ SCENARIOS = [
           {"stream_wait": 0}, "logp_old", cause=("none", "capacity", "pending_frees")),
     Scenario("saving-b01", "played again with B01 applied", dict(script=scripts.churn, shape="qwen3_0.6b", layers=1), fail="train_actor",
              capacity=35 * GIB, cause="fragmentation", phase="train_actor", must=["B01"], saves={"B01": {"expandable": True}}, where="holes"),
+    Scenario("saving-b45", "played again with B45 applied", dict(MEGATRON, script=scripts.churn, shape="qwen3_0.6b", layers=1), fail="train_actor",
+             capacity=35 * GIB, cause="fragmentation", phase="train_actor", must=["B45"], must_not=["B01"], saves={"B45": {"expandable": True}}, where="holes"),
     saves("P03", dict(PLAIN, shape="gpt2_medium", layers=96, micro=(256,), optimizer="fused"), "train_actor", {"backend": "fsdp2", "dp": 2}, "train",
           options=["--args", "WORLD_SIZE=2"], must_not=["P12"]),
     saves("P04", dict(PLAIN, checkpointing=False, layers=16, micro=(8192,)), "train_actor", {"act_offload": True}, "train"),

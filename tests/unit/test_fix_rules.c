@@ -312,6 +312,12 @@ MT_TEST(overlay_errors_name_file_rule_and_field)
         {GOOD ",\"unless_setting\":[{\"key\":\"a\"}]", "rule Z1: field \"value\": is missing"},
         {GOOD ",\"unless_setting\":[7]", "an object in braces"},
         {GOOD ",\"variants\":[{\"title\":\"up\"}]", "field \"name\": is missing"},
+        {GOOD ",\"variants\":[{\"name\":\"up\",\"set\":[{\"syntax\":\"text\",\"key\":\"\",\"value\":\"v\",\"caution\":{"
+              "\"text\":\"mind\"}}]}]",
+         "field \"when\": is missing"},
+        {GOOD ",\"variants\":[{\"name\":\"up\",\"set\":[{\"syntax\":\"text\",\"key\":\"\",\"value\":\"v\",\"caution\":{"
+              "\"when\":\"live > 0\"}}]}]",
+         "field \"text\": is missing"},
         {GOOD "},{" GOOD, "rule Z1: field \"id\": stands twice"},
         {GOOD "},3,{", "entry 2 of \"fixes\": an object in braces"},
         {GOOD "]}", "mine.json: is not valid JSON"},

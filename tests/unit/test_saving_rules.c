@@ -56,4 +56,114 @@ MT_TEST(buckets_of_any_size)
     }
 }
 
-MT_MAIN(MT_RUN(buckets_of_any_size))
+/* slime, in an update over 3072 tokens of which `longest` are one sequence. */
+static void update_of_slime(struct bench *b, const char *args, uint64_t longest)
+{
+    setup(b, args, NULL);
+    b->a.fw.main = MT_FW_SLIME;
+    b->a.fw.megatron_core = true;
+    role(b, MT_ROLE_ACTIVATION, 16 * GIB);
+    b->d->roles.vocab = 151936;
+    b->d->roles.logits_tokens = 3072;
+    b->d->roles.logits_elem = 2;
+    b->d->roles.sequences.longest = longest;
+}
+
+/* A budget below the longest sequence frees nothing: what the settings bound it by, or one of both bounds, or the longest that is seen. */
+MT_TEST(no_budget_below_the_longest_sequence)
+{
+    static const struct {
+        const char *args;
+        uint64_t longest;
+        const char *proposed; /* NULL = not offered */
+        bool caution;
+    } of[] = {
+        {NULL, 0, "1536", true},
+        {NULL, 2000, "2000", true},
+        {NULL, 3072, NULL, false},
+        {"--rollout-max-response-len 2048 --max-tokens-per-gpu 4096", 0, "2048", true},
+        {"--rollout-max-response-len 2048 --max-tokens-per-gpu 4096", 2500, "2500", true},
+        {"--rollout-max-response-len 2048 --rollout-max-prompt-len 512", 1000, "2560", false},
+        {"--rollout-max-response-len 2048 --rollout-max-prompt-len 2048", 1000, NULL, false},
+        {"--rollout-max-response-len 2048 --rollout-max-prompt-len 2048 --context-parallel-size 2", 1000, "2048", false},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct bench b;
+        const struct mt_advice *v;
+        char note[MT_ADVICE_NOTE];
+        update_of_slime(&b, of[i].args, of[i].longest);
+        v = advise(&b, "X09");
+        MT_CHECK_EQ(v != NULL, of[i].proposed != NULL);
+        if (v != NULL && of[i].proposed != NULL) {
+            MT_CHECK_STR(v->proposed_value, of[i].proposed);
+            MT_CHECK_HAS(mt_advice_note(v, v->proposed_line, note),
+                         of[i].caution ? "; not below the longest sequence" : "lower");
+            MT_CHECK((strstr(note, "longest") != NULL) == of[i].caution);
+        }
+        teardown(&b);
+    }
+}
+
+/* What the trace shows of micro-batches, where the settings are not at hand. */
+MT_TEST(packing_that_is_seen_is_on)
+{
+    for (int packed = 0; packed < 2; packed++) {
+        struct bench b;
+        update_of_slime(&b, NULL, 1000);
+        b.d->roles.sequences.in_micro = 4;
+        b.d->roles.sequences.packed = packed != 0;
+        MT_CHECK_EQ(advise(&b, "X11") != NULL, !packed);
+        b.d->roles.sequences.in_micro = 1;
+        MT_CHECK(advise(&b, "X12") == NULL);
+        b.d->roles.sequences.in_micro = 4;
+        b.d->roles.sequences.longest = 3000; /* nearly all of the tokens are one sequence's */
+        MT_CHECK(advise(&b, "X12") == NULL);
+        teardown(&b);
+    }
+}
+
+/* One stage of a pipeline has nothing to rebalance with. */
+MT_TEST(one_stage_is_no_pipeline)
+{
+    static const char *const functions[] = {"forward_backward_no_pipelining",
+                                            "forward_backward_pipelining_without_interleaving"};
+    for (int i = 0; i < 2; i++) {
+        struct bench b;
+        struct mt_trace *t;
+        setup(&b, NULL, NULL);
+        one_stack(&b, &t, "/w/megatron/core/pipeline_parallel/schedules.py", functions[i]);
+        b.a.fw.main = MT_FW_MEGATRON;
+        b.a.fw.megatron_core = true;
+        b.a.verdict.phase = MT_PH_INIT;
+        b.a.verdict.sub = MT_PH_NONE;
+        role(&b, MT_ROLE_PARAM, 16 * GIB);
+        MT_CHECK_EQ(advise(&b, "B27") != NULL, i == 1);
+        teardown(&b);
+        mt_trace_free(t);
+    }
+}
+
+/* slime's own switch for expandable segments, but not where training is put to sleep below PyTorch. */
+MT_TEST(expandable_segments_of_slime)
+{
+    static const struct {
+        const char *args, *function;
+        bool offered;
+    } of[] = {
+        {NULL, "train", true}, {"--offload-train --rollout-max-response-len 9", "train", false}, {NULL, "wake_up", false}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct bench b;
+        struct mt_trace *t;
+        update_of_slime(&b, of[i].args, 0);
+        one_stack(&b, &t, "/w/slime/slime/backends/megatron_utils/actor.py", of[i].function);
+        fail(&b, GIB / 2, GIB / 4);
+        b.a.verdict.kind = MT_V_OOM_FRAGMENTATION;
+        MT_CHECK_EQ(advise(&b, "B45") != NULL, of[i].offered);
+        MT_CHECK(advise(&b, "B01") == NULL);
+        teardown(&b);
+        mt_trace_free(t);
+    }
+}
+
+MT_MAIN(MT_RUN(buckets_of_any_size) MT_RUN(no_budget_below_the_longest_sequence) MT_RUN(packing_that_is_seen_is_on)
+            MT_RUN(one_stage_is_no_pipeline) MT_RUN(expandable_segments_of_slime))
