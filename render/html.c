@@ -21,12 +21,41 @@ enum { N_PANELS = sizeof panels / sizeof *panels, BAR = 72 };
 
 static bool is_break(char c) { return c == '.' || c == '_' || c == '/' || c == '='; }
 
-/* s may break after '.', '_', '/', '=' and "::", but not at the begin or the end of a word. The pieces end in ASCII, so no character is split. */
+/* The length of "--exp" of an option "--exp-avg-dtype" at the begin of a word: a browser would end a line behind those hyphens. 0 = something else. */
+static size_t hyphens(const char *s, size_t i, size_t n)
+{
+    size_t begin = i, end;
+    if (i != 0 && s[i - 1] != ' ' && s[i - 1] != '(')
+        return 0;
+    while (begin < n && s[begin] == '-')
+        begin++;
+    for (end = begin; end < n && s[end] != '-' && s[end] != ' ' && !is_break(s[end]); end++)
+        ;
+    return begin >= i + 2 && end > begin ? end - i : 0;
+}
+
+static void put_unbroken(struct mt_out *o, const char *s, size_t n)
+{
+    mt_puts(o, "<span class=\"q\">");
+    mt_html(o, s, n);
+    mt_puts(o, "</span>");
+}
+
+/* s may break after '.', '_', '/', '=' and "::", but not at the begin or the end of a word, nor behind the hyphens of an option. The pieces end in
+ * ASCII, so no character is split. */
 static void put_breaking(struct mt_out *o, const char *s, size_t n)
 {
-    size_t from = 0;
+    size_t from = 0, option;
     bool begun = false;
     for (size_t i = 0; i + 1 < n; i++) {
+        if ((option = hyphens(s, i, n)) != 0) {
+            mt_html(o, s + from, i - from);
+            put_unbroken(o, s + i, option);
+            from = i + option;
+            begun = true;
+            i = from - 1;
+            continue;
+        }
         bool at = is_break(s[i]) || (s[i] == ':' && i > 0 && s[i - 1] == ':');
         begun = s[i] != ' ' && (begun || !at);
         if (!at || !begun || is_break(s[i + 1]) || s[i + 1] == ' ')
@@ -92,9 +121,7 @@ void mt_h_words(struct mt_out *o, const char *s, size_t max)
         if (word >= LONG) {
             put_breaking(o, s + i, end - i);
         } else if ((unit = quantity(s + i, cut - i)) != 0 || (unit = option(s + i, word)) != 0) {
-            mt_puts(o, "<span class=\"q\">");
-            mt_html(o, s + i, unit);
-            mt_puts(o, "</span>");
+            put_unbroken(o, s + i, unit);
             end = i + unit;
         } else {
             mt_html(o, s + i, end - i);

@@ -182,7 +182,7 @@ static int write(const struct mt_ov *v, uint32_t merge, struct mt_blob *out)
     mt_put_var(&c[C_HEAD], n);
     mt_put_var(&c[C_HEAD], v->by_time);
     mt_put_var(&c[C_HEAD], v->x0);
-    mt_put_var(&c[C_HEAD], v->x0 + v->span - 1);
+    mt_put_var(&c[C_HEAD], v->x0 + v->span);
     mt_put_var(&c[C_HEAD], n_groups);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t from = i * merge, best = UINT32_MAX, end = from + merge;

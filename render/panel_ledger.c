@@ -171,7 +171,8 @@ static void draw(const struct mt_page *p, struct mt_out *o)
             o,
             "Each column is one moment, the highest of its stretch. Stacked is what each owner held by its recorded calls; the "
             "line is what the device itself reported as used. Between the two: other processes, and what no call explains. "
-            "The band below names the phase of the job.");
+            "The band above names the phase of the job. What it shows at a failure, or at the peak, is never less than a few "
+            "pixels wide.");
     }
     table(o, j, l);
     notes(o, j, l);

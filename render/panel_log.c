@@ -51,7 +51,7 @@ static void table(const struct mt_page *p, struct mt_out *o)
         mt_putf(o, "%llu</th><td>", (unsigned long long)f->line);
         mt_h_text(o, mt_log_who(who, f), 96);
         mt_puts(o, rows[i].is_failure ? "</td><td><strong>" : "</td><td>");
-        mt_h_text(o, mt_log_fact_words(words, f), MT_FACT_WORDS);
+        mt_h_words(o, mt_log_fact_words(words, f), MT_FACT_WORDS);
         mt_puts(o, rows[i].is_failure ? "</strong></td>" : "</td>");
         bytes(o, mt_log_fact_torch(f));
         bytes(o, mt_log_fact_used(f));

@@ -33,7 +33,7 @@ static void owners(struct mt_out *o, const struct mt_occurrence *occ, const stru
     mt_stack_roles(&b, occ->peak_roles, NULL, MT_ROLE_COUNT, pal);
     mt_stack_close(&b);
     mt_puts(o, "<small>");
-    mt_html_s(o, words);
+    mt_h_words(o, words, SIZE_MAX);
     mt_puts(o, "</small></td>");
 }
 
@@ -115,7 +115,7 @@ static void device(const struct mt_page *p, const struct mt_device_analysis *d, 
     mt_role_palette_build(&pal, f);
     if (full && mt_forecast_sentence(d) != NULL) {
         mt_puts(o, "<p>");
-        mt_html_s(o, mt_forecast_sentence(d));
+        mt_h_words(o, mt_forecast_sentence(d), SIZE_MAX);
         mt_puts(o, "</p>\n");
     }
     if (full) {

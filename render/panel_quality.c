@@ -123,7 +123,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         mt_puts(o, "<ul class=\"caveats\">\n");
     for (unsigned i = 0; i < n; i++) {
         mt_puts(o, "<li>");
-        mt_html_s(o, c[i].text);
+        mt_h_words(o, c[i].text, SIZE_MAX);
         mt_puts(o, "</li>\n");
     }
     mt_puts(o, n > 0 ? "</ul>\n" : "<p class=\"note\">Nothing is known to be missing.</p>\n");

@@ -78,7 +78,7 @@ static void row(const struct mt_page *p, struct mt_out *o, const struct place *a
         (void)snprintf(oom, sizeof oom, "%s asking for %s in %s", d->ooms.n == 1 ? "once," : times, mt_row_request(b, m),
                        mt_phase_pair_words(phase, (enum mt_phase)m->attr.phase, (enum mt_phase)m->attr.sub));
         mt_puts(o, "<strong class=\"oom\">");
-        mt_html_s(o, oom);
+        mt_h_words(o, oom, SIZE_MAX);
         mt_puts(o, "</strong>");
     } else {
         mt_puts(o, "none");

@@ -65,10 +65,10 @@ static void expected(const struct mt_device_analysis *d, struct mt_out *o)
         mt_puts(o, e->more ? "<td><span class=\"flag\">" : "<td>");
         mt_html_s(o, mt_expect_answer(a, e));
         mt_puts(o, e->more ? "</span></td><td>" : "</td><td>");
-        mt_h_text(o, e->text, 600);
+        mt_h_words(o, e->text, 600);
         if (e->extra != NULL) {
             mt_puts(o, "<br>");
-            mt_h_text(o, e->extra, 600);
+            mt_h_words(o, e->extra, 600);
         }
         mt_puts(o, "</td></tr>\n");
     }
@@ -127,7 +127,7 @@ static void device(const struct mt_page *p, const struct mt_device_analysis *d, 
         mt_puts(o, "<ul class=\"evidence\">\n");
     for (unsigned i = 0; i < n; i++) {
         mt_puts(o, "<li>");
-        mt_html_s(o, notes[i]);
+        mt_h_words(o, notes[i], SIZE_MAX);
         mt_puts(o, "</li>\n");
     }
     if (n != 0)

@@ -14,7 +14,7 @@
 
 #define ID_BASE 20000u /* apart from the timelines of snapshots */
 #define MAX_BYTES 28672u
-enum { MAX_DOTS = 160, MAX_OOM_MARKS = 16, CHAR_WIDTH = 7 };
+enum { MAX_DOTS = 160, MAX_OOM_MARKS = 16, CHAR_WIDTH = 7, LEGEND_COLUMN = 276, LEGEND_ROW = 20 };
 
 /* From the base line up. What is not explained comes last: it is what the
  * device's own figure adds. */
@@ -42,9 +42,16 @@ struct plot {
     struct mt_scale y;
     uint32_t left, top, width, height, n, merge;
     uint32_t *pick; /* the column of the ledger that each drawn one shows */
+    uint8_t *phase; /* of each drawn column */
     bool capacity_in, used[MT_HOLD_COUNT];
     uint8_t number[MT_PH_COUNT]; /* of phases whose name does not fit somewhere: told in the legend */
     unsigned n_numbers;
+};
+
+/* A stretch of columns of one phase. */
+struct stretch {
+    enum mt_phase phase;
+    uint32_t x, width, end; /* end: the column behind it */
 };
 
 static uint32_t y_of(const struct plot *p, uint64_t bytes)
@@ -60,13 +67,57 @@ static uint32_t x_of(const struct plot *p, uint64_t t)
 
 static const int64_t *column(const struct plot *p, uint32_t i) { return p->l->by_holder + (size_t)p->pick[i] * MT_HOLD_COUNT; }
 
+static struct stretch stretch_at(const struct plot *p, uint32_t i)
+{
+    struct stretch s = {.phase = (enum mt_phase)p->phase[i], .x = column_x(p, i), .end = i + 1};
+    while (s.end < p->n && p->phase[s.end] == p->phase[i])
+        s.end++;
+    s.width = column_x(p, s.end) - s.x;
+    return s;
+}
+
+static bool name_fits(const struct stretch *s) { return strlen(mt_phase_words(s->phase)) * CHAR_WIDTH <= s->width; }
+
+static bool is_numbered(const struct stretch *s)
+{
+    return s->phase != MT_PH_UNATTRIBUTED && !name_fits(s) && s->width >= 2 * CHAR_WIDTH;
+}
+
+static void number_phases(struct plot *p)
+{
+    struct stretch s;
+    for (uint32_t i = 0; i < p->n && !p->s->small; i = s.end) {
+        s = stretch_at(p, i);
+        if (is_numbered(&s) && p->number[s.phase] == 0)
+            p->number[s.phase] = (uint8_t)++p->n_numbers;
+    }
+}
+
+/* A failure at the end of a long recording takes a part of a column: it is drawn wide enough to be seen. */
+static void widen(struct plot *p)
+{
+    enum { PIXELS = 6 };
+    const struct mt_ledger *l = p->l;
+    const struct mt_job *j = p->s->job;
+    uint32_t wide = PIXELS * p->n / p->width + 1;
+    uint64_t whole = l->t1_ns - l->t0_ns + 1;
+    if (l->focus_ns >= l->t0_ns && l->focus_ns <= l->t1_ns)
+        mt_scale_widen(p->pick, p->n, mt_scale_px(l->focus_ns - l->t0_ns, whole, p->n), wide, l->named);
+    for (uint32_t i = 0; i < j->ooms.n; i++) {
+        const struct mt_driver_oom *f = &j->ooms.p[i];
+        if (f->ledger == p->s->ledger && f->is_fatal && !f->is_host && f->time_ns >= l->t0_ns && f->time_ns <= l->t1_ns)
+            mt_scale_widen(p->pick, p->n, mt_scale_px(f->time_ns - l->t0_ns, whole, p->n), wide, l->named);
+    }
+}
+
 static bool init(struct plot *p)
 {
     const struct mt_ledger *l = p->l;
     uint64_t max = 0;
     p->n = (l->n_columns + p->merge - 1) / p->merge;
     p->pick = mt_calloc(p->n, sizeof *p->pick);
-    if (p->pick == NULL)
+    p->phase = mt_calloc(p->n, sizeof *p->phase);
+    if (p->pick == NULL || p->phase == NULL)
         return false;
     for (uint32_t i = 0; i < p->n; i++) {
         uint32_t from = i * p->merge, end = from + p->merge < l->n_columns ? from + p->merge : l->n_columns;
@@ -78,6 +129,7 @@ static bool init(struct plot *p)
             if (v > max)
                 max = v;
         }
+        p->phase[i] = l->phase[p->pick[i]];
         for (int h = 0; h < MT_HOLD_COUNT; h++)
             p->used[h] |= column(p, i)[h] > 0;
     }
@@ -87,6 +139,8 @@ static bool init(struct plot *p)
     if (p->capacity_in && l->capacity > max)
         max = l->capacity;
     p->y = mt_scale_bytes(max, p->s->small ? 3 : 6);
+    widen(p);
+    number_phases(p);
     return true;
 }
 
@@ -197,63 +251,60 @@ static void capacity(struct mt_out *o, const struct plot *p)
 }
 
 /* The name of a phase where it fits, else a number that the legend explains. */
-static void name_phase(struct mt_out *o, struct plot *p, enum mt_phase phase, uint32_t x, uint32_t width)
+static void name_phase(struct mt_out *o, const struct plot *p, const struct stretch *s)
 {
-    const char *words = mt_phase_words(phase);
-    uint32_t y = p->top - 11;
-    if (strlen(words) * CHAR_WIDTH <= width) {
-        mt_putf(o, "<text font-size=\"11\" text-anchor=\"middle\" x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">%s</text>", x + width / 2,
-                y, words);
-    } else if (width >= 2 * CHAR_WIDTH) {
-        if (p->number[phase] == 0)
-            p->number[phase] = (uint8_t)++p->n_numbers;
-        mt_putf(o, "<text font-size=\"11\" text-anchor=\"middle\" x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">%u</text>", x + width / 2,
-                y, p->number[phase]);
-    }
+    uint32_t x = s->x + s->width / 2, y = p->top - 11;
+    if (name_fits(s))
+        mt_putf(o, "<text font-size=\"11\" text-anchor=\"middle\" x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">%s</text>", x, y,
+                mt_phase_words(s->phase));
+    else if (is_numbered(s))
+        mt_putf(o, "<text font-size=\"11\" text-anchor=\"middle\" x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">%u</text>", x, y,
+                p->number[s->phase]);
 }
 
 /* Which phase held when, above the plot: boxes in two shades. */
-static void band(struct mt_out *o, struct plot *p)
+static void band(struct mt_out *o, const struct plot *p)
 {
     uint32_t y = p->top - (p->s->small ? 12 : 24), h = p->s->small ? 8 : 18;
+    struct stretch s;
     unsigned shade = 0;
-    for (uint32_t i = 0, end; i < p->n; i = end) {
-        uint8_t phase = p->l->phase[p->pick[i]];
-        uint32_t x = column_x(p, i), width;
-        for (end = i + 1; end < p->n && p->l->phase[p->pick[end]] == phase; end++)
-            ;
-        width = column_x(p, end) - x;
-        if (phase == MT_PH_UNATTRIBUTED)
+    for (uint32_t i = 0; i < p->n; i = s.end) {
+        s = stretch_at(p, i);
+        if (s.phase == MT_PH_UNATTRIBUTED)
             continue;
         mt_putf(o,
                 "<rect x=\"%" PRIu32 "\" y=\"%" PRIu32 "\" width=\"%" PRIu32 "\" height=\"%" PRIu32
                 "\" fill=\"currentColor\" fill-opacity=\"%s\"><title>%s</title></rect>",
-                x, y, width, h, shade++ % 2 == 0 ? ".12" : ".24", mt_phase_words((enum mt_phase)phase));
+                s.x, y, s.width, h, shade++ % 2 == 0 ? ".12" : ".24", mt_phase_words(s.phase));
         if (!p->s->small)
-            name_phase(o, p, (enum mt_phase)phase, x, width);
+            name_phase(o, p, &s);
         mt_putc(o, '\n');
     }
 }
 
-/* "1 rollout generation, 2 weight sync" */
-static void explain_numbers(struct mt_out *o, const struct plot *p, uint32_t x, uint32_t y)
+/* "Phases: 1 rollout generation, 2 weight sync", in as many lines as it takes. o = NULL: only counts them. */
+static uint32_t explain_numbers(struct mt_out *o, const struct plot *p, uint32_t y)
 {
-    char text[512];
-    size_t n = 0;
-    if (p->n_numbers == 0)
-        return;
-    for (unsigned k = 1; k <= p->n_numbers && n < sizeof text - 64; k++) {
-        for (int phase = 0; phase < MT_PH_COUNT; phase++) {
-            int len;
-            if (p->number[phase] != k)
-                continue;
-            len = snprintf(text + n, sizeof text - n, "%s%u %s", k == 1 ? "" : ", ", k, mt_phase_words((enum mt_phase)phase));
-            n += len > 0 ? (size_t)len : 0;
+    uint32_t lines = 0, used = 0, room = p->width / CHAR_WIDTH;
+    for (unsigned k = 1; k <= p->n_numbers; k++) {
+        const char *words = "";
+        for (int phase = 0; phase < MT_PH_COUNT; phase++)
+            if (p->number[phase] == k)
+                words = mt_phase_words((enum mt_phase)phase);
+        if (lines == 0 || used + strlen(words) + 6 > room) {
+            if (o != NULL)
+                mt_putf(o, "%s<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">%s", lines != 0 ? "</text>\n" : "", p->left,
+                        y + lines * LEGEND_ROW, lines == 0 ? "Phases: " : "");
+            used = lines == 0 ? 8 : 0;
+            lines++;
         }
+        used += (uint32_t)strlen(words) + 6;
+        if (o != NULL)
+            mt_putf(o, "%u %s%s", k, words, k < p->n_numbers ? ", " : "");
     }
-    mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">Phases: ", x, y);
-    mt_svg_text(o, text, 110);
-    mt_puts(o, "</text>\n");
+    if (o != NULL && lines != 0)
+        mt_puts(o, "</text>\n");
+    return lines;
 }
 
 static void label(struct mt_out *o, const struct plot *p, uint32_t x, uint32_t y, const char *fill, const char *text)
@@ -311,14 +362,14 @@ static void legend(struct mt_out *o, const struct plot *p, uint32_t y)
             continue;
         if (n != 0 && n % 4 == 0) {
             x = p->left;
-            y += 20;
+            y += LEGEND_ROW;
         }
         mt_putf(o,
                 "<rect x=\"%" PRIu32 "\" y=\"%" PRIu32 "\" width=\"11\" height=\"11\" rx=\"2\" fill=\"%s\"/><text x=\"%" PRIu32
                 "\" y=\"%" PRIu32 "\">%s, %s%s</text>\n",
                 x, y - 10, mt_color_hex(mt_holder_color(h)), x + 17, y, mt_holder_words(h), sum[h] < 0 ? "-" : "",
                 mt_fmt_bytes(b, sum[h] < 0 ? (uint64_t)-sum[h] : (uint64_t)sum[h]));
-        x += 276;
+        x += LEGEND_COLUMN;
         n++;
     }
     if (p->l->checks.n != 0)
@@ -326,7 +377,7 @@ static void legend(struct mt_out *o, const struct plot *p, uint32_t y)
                 "<path stroke=\"currentColor\" stroke-width=\"1.5\" d=\"M%" PRIu32 " %" PRIu32 "h28\"/><text x=\"%" PRIu32
                 "\" y=\"%" PRIu32 "\">used on the device; dots: samples; bytes: %s</text>\n",
                 p->left, y + 16, p->left + 36, y + 20, mt_ledger_focus_words(p->l));
-    explain_numbers(o, p, p->left + 2 * 276, y + 20);
+    (void)explain_numbers(o, p, y + (p->l->checks.n != 0 ? 2u : 1u) * LEGEND_ROW);
 }
 
 static void describe(struct mt_out *o, const struct plot *p)
@@ -349,7 +400,7 @@ static void describe(struct mt_out *o, const struct plot *p)
 static bool draw(struct mt_out *o, const struct mt_svg_ledger *s, uint32_t merge)
 {
     struct plot p = {.s = s, .l = &s->job->ledgers.p[s->ledger], .merge = merge};
-    uint32_t width = s->small ? 560 : 1180, n = 0;
+    uint32_t width = s->small ? 560 : 1180, height, n = 0;
     bool ok;
     p.left = s->small ? 48 : 58;
     p.top = s->small ? 40 : 62;
@@ -359,14 +410,14 @@ static bool draw(struct mt_out *o, const struct mt_svg_ledger *s, uint32_t merge
     if (ok) {
         for (int h = 0; h < MT_HOLD_COUNT; h++)
             n += p.used[h];
+        height = p.top + p.height + (s->small ? 26 : 92 + (n / 4 + explain_numbers(NULL, &p, 0)) * LEGEND_ROW);
         mt_putf(o,
                 "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %" PRIu32 " %" PRIu32 "\" width=\"%" PRIu32
                 "\" height=\"%" PRIu32 "\" role=\"img\" aria-labelledby=\"tl%u tl%ud\" "
                 "font-family=\"system-ui, sans-serif\" font-size=\"%u\" "
                 "fill=\"currentColor\" class=\"%s\">\n",
-                width, p.top + p.height + (s->small ? 26 : 92 + n / 4 * 20), width,
-                p.top + p.height + (s->small ? 26 : 92 + n / 4 * 20), ID_BASE + (unsigned)s->ledger,
-                ID_BASE + (unsigned)s->ledger, s->small ? 11u : 12u, s->small ? "plot small" : "plot");
+                width, height, width, height, ID_BASE + (unsigned)s->ledger, ID_BASE + (unsigned)s->ledger,
+                s->small ? 11u : 12u, s->small ? "plot small" : "plot");
         describe(o, &p);
         grid(o, &p);
         mt_puts(o, "<g shape-rendering=\"crispEdges\">\n");
@@ -382,6 +433,7 @@ static bool draw(struct mt_out *o, const struct mt_svg_ledger *s, uint32_t merge
         mt_puts(o, "</svg>\n");
     }
     mt_free(p.pick);
+    mt_free(p.phase);
     return ok;
 }
 

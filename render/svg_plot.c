@@ -50,6 +50,16 @@ static void find_layers(struct mt_plot *p)
         p->order[p->n_layers++] = MT_COLOR_OTHER;
 }
 
+/* A failure, or the peak, of a long trace takes a part of a column: it is drawn wide enough to be seen. */
+static void widen(struct mt_plot *p, int64_t event, uint64_t time_ns)
+{
+    enum { PIXELS = 6 };
+    const struct mt_timeline *tl = p->tl;
+    uint64_t v = tl->has_time ? time_ns : event < 0 ? 0 : (uint64_t)event;
+    if (event != MT_NO_EVENT && v >= tl->x0 && v <= tl->x1)
+        mt_scale_widen(p->pick, p->n, mt_scale_px(v - tl->x0, x_span(tl), p->n), PIXELS * p->n / p->width + 1, tl->total);
+}
+
 bool mt_plot_init(struct mt_plot *p, uint32_t merge)
 {
     const struct mt_timeline *tl = p->tl;
@@ -78,6 +88,9 @@ bool mt_plot_init(struct mt_plot *p, uint32_t merge)
         if (p->reserved[i] > max)
             max = p->reserved[i];
     }
+    widen(p, p->d->peak_event, p->d->peak_ns);
+    for (uint32_t i = 0; i < p->d->ooms.n; i++)
+        widen(p, (int64_t)p->d->ooms.p[i].event, p->d->ooms.p[i].time_ns);
     /* A card far larger than the job would press the curve flat. */
     p->capacity_in = p->d->capacity != 0 && (max == 0 || p->d->capacity / max < 3);
     if (p->capacity_in && p->d->capacity > max)

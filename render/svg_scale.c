@@ -1,6 +1,7 @@
 #include "render/svg_scale.h"
 #include "render/escape.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 struct fraction {
@@ -84,4 +85,28 @@ uint32_t mt_scale_px(uint64_t value, uint64_t whole, uint32_t pixels)
     if (whole == 0)
         return 0;
     return value >= whole ? pixels : (uint32_t)(value * pixels / whole);
+}
+
+void mt_scale_widen(uint32_t *pick, uint32_t n, uint32_t at, uint32_t wide, const uint64_t *high)
+{
+    uint32_t from = at, end = at + 1, before = 0, after = 0;
+    if (at >= n)
+        return;
+    for (; from > 0 && pick[from - 1] == pick[at]; from--)
+        ;
+    for (; end < n && pick[end] == pick[at]; end++)
+        ;
+    for (bool grown = true; grown && end - from + before + after < wide;) {
+        grown = false;
+        if (end + after < n && high[pick[end + after]] < high[pick[at]]) {
+            after++;
+            grown = true;
+        }
+        if (from > before && end - from + before + after < wide && high[pick[from - before - 1]] < high[pick[at]]) {
+            before++;
+            grown = true;
+        }
+    }
+    for (uint32_t i = from - before; i < end + after; i++)
+        pick[i] = pick[at];
 }

@@ -1,6 +1,6 @@
 // An allocation in words, and what a selected range changed.
 import { NONE } from "./decode.js";
-import { K_LOST } from "./exact.js";
+import { K_LOST } from "./kinds.js";
 import { lifeOf } from "./filter.js";
 import { fmtBytes, fmtCount, fmtDuration, fmtMany } from "./format.js";
 import { pairWords } from "./groups.js";

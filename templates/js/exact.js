@@ -1,10 +1,7 @@
 // Every operation of a track, decoded: keyframes and chunks to arrays. The same code in the worker and, without one, in the page.
 import { allSteps, allSums, allVars, badBlock, columns, fromBase64, inflate, NONE, VarReader, wideVars } from "./decode.js";
+import { K_FREE, K_FREE_UNKNOWN, K_LOST, K_OOM, K_SEG_ALLOC, K_SEG_MAP, K_START } from "./kinds.js";
 import { floor, max } from "./math.js";
-
-// Kinds of operations; FREE is a request with its completion, REQ and DONE are those that lie apart. START begins a run: its state.
-export const K_ALLOC = 0, K_FREE = 1, K_FREE_REQ = 2, K_FREE_DONE = 3, K_FREE_UNKNOWN = 4, K_SEG_ALLOC = 5, K_SEG_FREE = 6, K_SEG_MAP = 7,
-  K_SEG_UNMAP = 8, K_OOM = 9, K_SNAPSHOT = 10, K_OTHER = 11, K_LOST = 12, K_START = 13;
 
 /**
  * @typedef {object} TrackMeta an entry of `tracks` in the index

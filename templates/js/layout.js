@@ -1,6 +1,6 @@
 // Where things are: scales with their ticks, events and times to pixels, and which state each pixel column shows.
 
-import { K_FREE } from "./exact.js";
+import { K_FREE } from "./kinds.js";
 import { FMT_UNITS, fmtCount } from "./format.js";
 import { eventOfOp } from "./query.js";
 import { abs, ceil, clamp, floor, lowerBound, max, min, round } from "./math.js";
@@ -159,6 +159,17 @@ export const bucketsOf = (o, lo, hi, n) => {
     out[col] = best;
   }
   return out;
+};
+
+/** What column x shows, shown by `wide` columns where those beside it are lower: a moment that matters is not to be looked for.
+ *  @param {Int32Array} cells what each column shows @param {ArrayLike<number>} high of what may be shown @param {number} x @param {number} wide */
+export const widen = (cells, high, x, wide) => {
+  const it = cells[x], half = (wide - cells.filter((c) => c === it).length) / 2;
+  for (const dir of it === undefined ? [] : [-1, 1]) {
+    let i = x;
+    while (cells[i] === it) i += dir;
+    for (let k = 0; k < half && high[cells[i]] < high[it]; k++, i += dir) cells[i] = it;
+  }
 };
 
 /** The highest of a series of steps in each column. @param {{op: Uint32Array, bytes: Float64Array}} steps @param {Columns} c

@@ -102,11 +102,14 @@ export const initScroll = () => {
 export const pTable = (label, cls, heads, rows) => pScroll(pEl(`div.scroll ${cls}`, { tabindex: 0, role: "group", "aria-label": label },
   pEl("table", pEl("thead", pEl("tr", ...heads.map((h, i) => pEl(i ? "th.n" : "th", { scope: "col" }, h)))), pEl("tbody", ...rows))));
 
+/** A name that breaks behind what parts its words, as those that C writes. @param {string} text */
+export const pName = (text) => pEl("bdi", ...text.split(/(?<=[^/._=\s][/._=])(?=[^/._=\s])/).flatMap((t) => [t, pEl("wbr")]));
+
 /** Groups as rows of a table; those after the first few are one together. @template {{label: string, color: string}} T
  * @param {string} label @param {string} cls @param {string[]} heads @param {T[]} groups @param {number} most @param {(g: T) => Node[]} cells */
 export const pGroups = (label, cls, heads, groups, most, cells) => {
   const row = (/** @type {T} */ g, /** @type {(Node|string)[]} */ ...name) => pEl("tr", pEl("th", { scope: "row" }, ...name), ...cells(g));
-  const rows = groups.slice(0, most).map(g => row(g, pSwatch(g.color), pEl("bdi", g.label))), rest = /** @type {any[]} */ (groups.slice(most));
+  const rows = groups.slice(0, most).map(g => row(g, pSwatch(g.color), pName(g.label))), rest = /** @type {any[]} */ (groups.slice(most));
   if (rest.length) {
     const sum = { ...rest[0] };
     for (const g of rest.slice(1)) for (const k in g) sum[k] += g[k];

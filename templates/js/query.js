@@ -1,6 +1,6 @@
 // Questions about the blocks of a track at an operation, or between two.
 import { NONE } from "./decode.js";
-import { K_SEG_ALLOC, K_SEG_MAP, K_START } from "./exact.js";
+import { K_SEG_ALLOC, K_SEG_MAP, K_START } from "./kinds.js";
 import { max, min, upperBound } from "./math.js";
 
 /** @typedef {import("./track.js").Track} Track */

@@ -2,7 +2,7 @@
 import { blockAt, inkOf, inksOf, matchedIn, paintExact, paintOverview, rgbOf, Stack } from "./draw.js";
 import { parseFilter } from "./filter.js";
 import { groupsOf } from "./groups.js";
-import { bucketsOf, byteAxis, columnsOf, NO_OP, stepsOf } from "./layout.js";
+import { bucketsOf, byteAxis, columnsOf, NO_OP, stepsOf, widen } from "./layout.js";
 import { drawAxes, drawFlags, drawLine, drawPhases, drawRanges, drawSteps, showSpan, themeNow } from "./marks.js";
 import { floor, max, min, round } from "./math.js";
 import { pAll, pCanvas, pFind } from "./panel_dom.js";
@@ -145,6 +145,11 @@ export const paint = () => {
   } else {
     const c = columnsOf(track, axis, lo, hi, w, rough || !e), cap = track.meta.capacity;
     const buckets = o && !c.exact ? bucketsOf(o, lo, hi, w) : null;
+    for (const { kind, from } of track.meta.marks) if (/oom|peak/.test(kind)) {
+      const x = floor(((view.xOf(from) - lo) / (hi - lo)) * w);
+      if (e) widen(c.op, e.total, x, 7 * dpr);
+      if (buckets && o) widen(buckets, o.high, x, 7 * dpr);
+    }
     /** A line: of the exact events, else of the overview. @param {import("./exact.js").Curve|null|undefined} curve @param {Float64Array|undefined} known */
     const line = (curve, known) => {
       const v = curve ? stepsOf(curve, c) : new Float64Array(w).fill(NaN);

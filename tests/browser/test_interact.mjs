@@ -67,6 +67,9 @@ test("scrolling through it moves nothing, and what prints is what is at the curs
   await page.evaluate(() => { dispatchEvent(new Event("beforeprint")); });
   assert.match(await page.locator(".cursor .moment").textContent(), /^Event 300 at /);
   assert.ok(await page.locator(".cursor .ib").count());
+  await page.emulateMedia({ media: "print" });
+  assert.ok(await page.locator(".bar .name").isVisible(), "what prints says of which input it is");
+  assert.ok(!await page.locator("nav").isVisible());
   assert.deepEqual(seen, []);
   await done();
 });
@@ -442,8 +445,9 @@ test("64 ranks: the worst one first, every one to choose", async () => {
   for (const at of [".cursor", ".segmap"]) assert.ok((await page.locator(`${at} h3`).textContent()).endsWith(` of ${options[5]}`), "what is at the cursor says of which rank it is");
   assert.doesNotMatch(await page.locator("#h-owners").innerText(), /rank/, "no other rank is named above it");
   assert.ok((await page.locator("#owners > .note").innerText()).includes(`of ${chosen}`));
-  await page.locator(".tl-track").selectOption({ label: chosen });
+  await page.locator(".tl-other a").click();
   await rest(page);
+  assert.equal(await page.evaluate(() => document.querySelector(".tl-track").selectedOptions[0].textContent), chosen, "a link leads back");
   assert.equal(await page.locator(".tl-other").innerText(), "");
   assert.equal(await heading(), "Phases");
   assert.deepEqual(seen, []);

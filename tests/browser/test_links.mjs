@@ -102,6 +102,15 @@ test("on a phone a long key breaks between its parts", async () => {
   }
 });
 
+test("what changed names its places in parts that a line may end behind", async () => {
+  const { page, done } = await pageOf("capacity", { width: 390, height: 844, hash: "#s=100-2000" });
+  await kit.until(page, "the changes", () => document.querySelectorAll(".tl-tables .by-stack tbody tr").length > 2);
+  const torn = await page.evaluate(() => [...document.querySelectorAll(".tl-tables bdi, .cursor bdi")].map((b) => [...b.childNodes].filter((n) => n.nodeType === 3).map((n) => n.data))
+    .filter((parts) => parts.some((t) => /[a-z0-9][/_.=][a-z0-9]/i.test(t))));
+  assert.deepEqual(torn, []);
+  await done();
+});
+
 test("a setting is copied as it is typed", async () => {
   const { json } = reports.get("capacity"), { page, done } = await pageOf("capacity");
   const lines = json.advice.filter((a) => a.top).flatMap((a) => a.set.map((l) => l.text));

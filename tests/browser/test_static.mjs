@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as kit from "./kit.mjs";
+import { OWN } from "../web/own.mjs";
 
 kit.skipUnlessPossible();
 after(kit.closeBrowser);
@@ -18,6 +19,17 @@ const measure = (page) => page.evaluate(() => {
     plots: tall(document.querySelectorAll("svg.plot")), hidden: document.querySelectorAll("details:not([open]) svg.plot").length,
     empty: [...document.querySelectorAll("section")].filter((s) => !s.textContent.trim()).length, page: getComputedStyle(document.body).backgroundColor,
   };
+});
+
+test("no name of the browser's is among those that the scripts shorten", async () => {
+  const { html } = kit.reportOf([join(kit.samples, "tiny.pickle")], "names"), { page, done } = await kit.open(html);
+  const taken = await page.evaluate((own) => {
+    const all = Object.getOwnPropertyNames(window).map((name) => window[name]).filter((v) => typeof v === "function" || (v && typeof v === "object"));
+    const names = new Set(all.flatMap((v) => [...Object.getOwnPropertyNames(v), ...v.prototype ? Object.getOwnPropertyNames(v.prototype) : []]));
+    return [names.size > 3000, own.filter((name) => names.has(name) || name in document.body || name in document.body.style)];
+  }, OWN);
+  assert.deepEqual(taken, [true, []]);
+  await done();
 });
 
 for (const sample of ["verl_grpo_oom_logprob.pickle", "verl_two_ranks.tar.gz"]) {

@@ -4,8 +4,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deflateSync, inflateSync } from "node:zlib";
 import { allVars, columns, fromBase64, inflate, NONE, VarReader, wideVars } from "../../templates/js/decode.js";
-import { decodeExact, exactBlocks, exactBuffers, K_ALLOC, K_FREE, K_FREE_DONE, K_FREE_REQ, K_FREE_UNKNOWN, K_LOST, K_OOM, K_OTHER, K_SEG_ALLOC, K_SEG_FREE,
-  K_SEG_MAP, K_SEG_UNMAP, K_SNAPSHOT, K_START } from "../../templates/js/exact.js";
+import { decodeExact, exactBlocks, exactBuffers } from "../../templates/js/exact.js";
+import { K_ALLOC, K_FREE, K_FREE_DONE, K_FREE_REQ, K_FREE_UNKNOWN, K_LOST, K_OOM, K_OTHER, K_SEG_ALLOC, K_SEG_FREE, K_SEG_MAP, K_SEG_UNMAP,
+  K_SNAPSHOT, K_START } from "../../templates/js/kinds.js";
 import { Bytes, column, dice, encodeTrack, joined, madeEvents, packed, timeByte, wide } from "./tools/encode.js";
 
 const KINDS = { alloc: K_ALLOC, free: K_FREE, free_requested: K_FREE_REQ, free_completed: K_FREE_DONE, lost: K_LOST, oom: K_OOM, snapshot: K_SNAPSHOT, other: K_OTHER,

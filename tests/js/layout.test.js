@@ -2,7 +2,7 @@
 import { lowerBound } from "../../templates/js/math.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bucketsOf, byteAxis, columnsOf, eventOfX, NO_OP, runOfX, spanTicks, stepsOf, xOfEvent } from "../../templates/js/layout.js";
+import { bucketsOf, byteAxis, columnsOf, eventOfX, NO_OP, runOfX, spanTicks, stepsOf, widen, xOfEvent } from "../../templates/js/layout.js";
 import { clampSpan, View } from "../../templates/js/view.js";
 import { openTrack } from "./tools/open.js";
 import { madeEvents } from "./tools/encode.js";
@@ -146,6 +146,18 @@ test("bucketsOf finds the highest bucket of a column", () => {
   assert.deepEqual([...bucketsOf(o, 0, 80, 1)], [1]);
   assert.deepEqual([...bucketsOf(o, 12, 18, 3)], [1, 1, 1]);
   assert.deepEqual([...bucketsOf(o, 100, 120, 2)], [7, 7], "outside: the nearest");
+});
+
+test("what matters is wide enough to be seen, and hides nothing that is higher", () => {
+  const high = [3, 1, 9, 2, 2, 8, 4], after = (x, wide, cells = [0, 1, 2, 3, 4, 5, 6]) => { widen(cells, high, x, wide); return cells.join(""); };
+  assert.equal(after(2, 3), "0222456");
+  assert.equal(after(2, 1), "0123456");
+  assert.equal(after(2, 99), "2222222");
+  assert.equal(after(5, 3), "0123555");
+  assert.equal(after(6, 3), "0123456", "its neighbour is higher");
+  assert.equal(after(2, 3, [0, 1, 2, 2, 2, 5, 6]), "0122256", "wide enough as it is");
+  for (const x of [-1, 7, NaN]) assert.equal(after(x, 3), "0123456", "out of sight");
+  assert.equal(after(2, 5, [-1, -1, -1, 3, 4, 5, 6]), "-1-1-13456", "only the overview knows that column");
 });
 
 test("a view stays inside, whatever is asked for", async () => {

@@ -8,6 +8,7 @@ import { Script } from "node:vm";
 import { Worker } from "node:worker_threads";
 import { fromBase64, inflate } from "../../templates/js/decode.js";
 import { decodeBeside } from "../../templates/js/beside.js";
+import { bucketsOf, columnsOf, eventOfX } from "../../templates/js/layout.js";
 import { decodeLedger, readTables } from "../../templates/js/tables.js";
 import { Track } from "../../templates/js/track.js";
 import { both } from "./tools/compare.js";
@@ -127,6 +128,15 @@ test("the page's scripts are scripts, and its worker decodes what the page itsel
   assert.match(bad.t.errors.join(), /damaged/);
   const broken = await open(() => workerOf("throw new Error('no worker here')"));
   assert.deepEqual(broken.t.exact, here.exact, "without a worker the page decodes by itself");
+});
+
+test("the last event is as wide as the others, in the picture and in the strip", async () => {
+  const [track] = openReport(join(samples, "tiny.pickle")).tracks, n = track.meta.events;
+  await track.loadExact();
+  const o = track.overview.e, c = columnsOf(track, "e", 0, n, n * 10), b = bucketsOf(o, 0, n, n * 10);
+  assert.deepEqual([track.axisRange("e"), o.n], [[0, n], n]);
+  for (let x = 5; x < n * 10; x += 10) assert.equal(o.high[b[x]], track.exact.total[c.op[x]], `column ${x}`);
+  assert.equal(eventOfX(track, n - 0.01, "e"), n - 1);
 });
 
 test("several ranks, and a recorded job with its ledger", async () => {

@@ -304,6 +304,29 @@ MT_TEST(diagnosis)
     fxd_done(&x);
 }
 
+/* What is typed may break between its parts, never behind the hyphens that begin an option. */
+MT_TEST(options_in_code)
+{
+    static const struct {
+        const char *text, *html;
+    } cases[] = {
+        {"--micro-batch-size 1", "<code><span class=\"q\">--micro</span>-batch-size 1</code>"},
+        {"--a --exp-avg-dtype bf16", "<code><span class=\"q\">--a</span> <span class=\"q\">--exp</span>-avg-dtype bf16</code>"},
+        {"x--y -- z", "<code>x--y -- z</code>"},
+        {"--", "<code>--</code>"},
+        {"--set.a_b=<c>", "<code><span class=\"q\">--set</span>.<wbr>a_<wbr>b=<wbr>&lt;c&gt;</code>"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct mt_out o;
+        MT_ASSERT(mt_out_mem(&o));
+        mt_h_code(&o, cases[i].text);
+        mt_putc(&o, '\0');
+        MT_CHECK_EQ(mt_out_finish(&o), 0);
+        MT_CHECK_STR((const char *)o.buf, cases[i].html);
+        mt_out_done(&o);
+    }
+}
+
 /* A key may break between its parts, in code and in words; a short word, the end of a sentence and a number may not. */
 MT_TEST(long_words)
 {
@@ -315,7 +338,9 @@ MT_TEST(long_words)
         {"see actor_rollout_ref.rollout.parallel_size.",
          "see actor_<wbr>rollout_<wbr>ref.<wbr>rollout.<wbr>parallel_<wbr>size."},
         {"c10::CUDACachingAllocator::alloc <b>", "c10::<wbr>CUDACachingAllocator::<wbr>alloc &lt;b&gt;"},
-        {"--sglang-mem-fraction-static 0.8", "--sglang-mem-fraction-static 0.8"},
+        {"--sglang-mem-fraction-static 0.8", "<span class=\"q\">--sglang</span>-mem-fraction-static 0.8"},
+        {"needs (--use-precision-aware-optimizer=x_y)",
+         "needs (<span class=\"q\">--use</span>-precision-aware-optimizer=<wbr>x_<wbr>y)"},
         {"name it (--capacity), with --tp=2 -- or - x--y",
          "name it <span class=\"q\">(--capacity),</span> with <span class=\"q\">--tp=2</span> -- or - x--y"},
         {"__aaaaaaaaaaaaaaaaaa__ ...................... x", "__aaaaaaaaaaaaaaaaaa__ ...................... x"},
@@ -494,4 +519,5 @@ MT_TEST(failures)
 }
 
 MT_MAIN(MT_RUN(template_marks) MT_RUN(order_and_content) MT_RUN(hostile_names) MT_RUN(diagnosis) MT_RUN(long_words)
-            MT_RUN(same_bytes) MT_RUN(damage_banner) MT_RUN(many_ranks) MT_RUN(little_data) MT_RUN(failures))
+            MT_RUN(options_in_code) MT_RUN(same_bytes) MT_RUN(damage_banner) MT_RUN(many_ranks) MT_RUN(little_data)
+                MT_RUN(failures))

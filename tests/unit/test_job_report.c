@@ -304,6 +304,30 @@ MT_TEST(phases_of_several_processes)
     MT_CHECK_EQ(sum[1].ns, 40);
 }
 
+/* Phases too short for their names are numbers in the picture of the ledger; the legend has every name in full, in lines that it has room for. */
+MT_TEST(the_legend_has_every_phase)
+{
+    enum { ROOM = 1106 / 7 };
+    struct made m = make("node1", true);
+    struct mt_ledger *l = &m.j->ledgers.p[0];
+    const char *s, *line;
+    unsigned n = 0;
+    for (uint32_t c = 0; c < l->n_columns; c++)
+        l->phase[c] = (uint8_t)(MT_PH_UNATTRIBUTED + c / 10 % 20);
+    s = render(&m, 'h');
+    line = strstr(s, ">Phases: 1 ");
+    MT_ASSERT(line != NULL);
+    for (const char *end; line != NULL && n < 40;
+         line = strncmp(end, "</text>\n<text x=", 16) == 0 ? strchr(end + 8, '>') : NULL) {
+        end = strchr(line, '<');
+        MT_CHECK((size_t)(end - line) <= ROOM);
+        for (const char *p = line; p < end; p++)
+            n += *p == ',';
+    }
+    MT_CHECK(n >= 17);
+    done(&m);
+}
+
 MT_TEST(out_of_memory_while_drawing)
 {
     struct made m = make("node1", true);
@@ -324,4 +348,4 @@ MT_TEST(out_of_memory_while_drawing)
 
 MT_MAIN(MT_RUN(page_of_a_driver_trace_alone) MT_RUN(page_without_a_failure) MT_RUN(which_sentence_leads)
             MT_RUN(text_and_markdown) MT_RUN(json) MT_RUN(names_that_try_to_break_out) MT_RUN(same_bytes_every_time)
-                MT_RUN(phases_of_several_processes) MT_RUN(out_of_memory_while_drawing))
+                MT_RUN(phases_of_several_processes) MT_RUN(the_legend_has_every_phase) MT_RUN(out_of_memory_while_drawing))

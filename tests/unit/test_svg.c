@@ -144,6 +144,63 @@ MT_TEST(scales)
     MT_CHECK_EQ(mt_scale_px(UINT64_MAX / 2, UINT64_MAX, 100), 49);
 }
 
+static void check_widened(uint32_t at, uint32_t wide, const char *want)
+{
+    static const uint64_t high[] = {3, 1, 9, 2, 2, 8, 4};
+    uint32_t pick[] = {0, 1, 2, 3, 4, 5, 6};
+    char got[8] = "";
+    mt_scale_widen(pick, 7, at, wide, high);
+    for (unsigned i = 0; i < 7; i++)
+        got[i] = (char)('0' + pick[i]);
+    MT_CHECK_STR(got, want);
+}
+
+/* It takes from both sides, from what is lower, and goes over nothing that is higher or the end. */
+MT_TEST(widened_columns)
+{
+    check_widened(2, 3, "0222456");
+    check_widened(2, 1, "0123456");
+    check_widened(2, 99, "2222222");
+    check_widened(5, 4, "0125555");
+    check_widened(5, 99, "0125555");
+    check_widened(6, 3, "0123456");
+    check_widened(0, 3, "0023456");
+    check_widened(7, 3, "0123456");
+}
+
+/* A failure that takes one column of the picture is drawn six pixels wide. */
+MT_TEST(a_short_failure_is_seen)
+{
+    static struct fixture f;
+    struct mt_palette pal;
+    struct mt_svg s = {.pal = &pal, .what = "rank 0"};
+    struct mt_timeline *t;
+    char *text = NULL, *at;
+    unsigned long wide = 0;
+    fx_make(&f, 1, 1, false);
+    s.dev = &f.a[0].devices.p[0];
+    t = &f.a[0].devices.p[0].timeline;
+    mt_palette_build(&pal, &f.r);
+    for (uint32_t c = 0; c < t->n_columns; c++) {
+        uint64_t v = c == t->n_columns / 2 ? 20 * FX_GIB : FX_GIB;
+        for (uint32_t g = 0; g < t->n_groups; g++)
+            t->live[(size_t)c * t->n_groups + g] = g == 0 ? v : 0;
+        t->total[c] = v;
+    }
+    f.a[0].devices.p[0].ooms.p[0].time_ns = t->x0 + (t->x1 - t->x0) / 2 + 1000;
+    f.a[0].devices.p[0].peak_event = MT_NO_EVENT;
+    (void)svg_size(&s, &text);
+    at = strstr(text, "v-");
+    MT_ASSERT(at != NULL);
+    at = strchr(at, 'h');
+    MT_ASSERT(at != NULL);
+    wide = strtoul(at + 1, NULL, 10);
+    if (wide < 6 || wide > 9)
+        MT_FAIL_AT("%lu pixels wide: %.60s", wide, at);
+    mt_free(text);
+    fx_done(&f);
+}
+
 MT_TEST(stack_folding)
 {
     static struct fixture f;
@@ -164,4 +221,5 @@ MT_TEST(stack_folding)
     fx_done(&f);
 }
 
-MT_MAIN(MT_RUN(timeline_size) MT_RUN(timeline_axes) MT_RUN(colors) MT_RUN(scales) MT_RUN(stack_folding))
+MT_MAIN(MT_RUN(timeline_size) MT_RUN(timeline_axes) MT_RUN(colors) MT_RUN(scales) MT_RUN(widened_columns)
+            MT_RUN(a_short_failure_is_seen) MT_RUN(stack_folding))

@@ -1,7 +1,7 @@
 // Compares what a page's data says with `memtrace dump` of the same file.
 import assert from "node:assert/strict";
 import { NONE } from "../../../templates/js/decode.js";
-import { K_ALLOC, K_FREE, K_FREE_DONE, K_FREE_REQ, K_FREE_UNKNOWN, K_LOST, K_OOM, K_SEG_ALLOC, K_SEG_UNMAP, K_START } from "../../../templates/js/exact.js";
+import { K_ALLOC, K_FREE, K_FREE_DONE, K_FREE_REQ, K_FREE_UNKNOWN, K_LOST, K_OOM, K_SEG_ALLOC, K_SEG_UNMAP, K_START } from "../../../templates/js/kinds.js";
 import { liveAt, segmentsAt } from "../../../templates/js/query.js";
 import { upperBound } from "../../../templates/js/math.js";
 import { openDump, openReport } from "./page.js";
