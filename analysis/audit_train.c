@@ -195,7 +195,7 @@ int mt_pass_delayed(struct mt_pass *p, const struct mt_change *c, const struct m
 {
     const struct mt_event *q;
     struct mt_site *s;
-    uint64_t ns;
+    uint64_t ns, waited;
     uint32_t at;
     bool ok;
     if (c->is_alloc) { /* a free that completes at once has done so by now */
@@ -212,9 +212,14 @@ int mt_pass_delayed(struct mt_pass *p, const struct mt_change *c, const struct m
     }
     if (!mt_addrmap_take(&p->asked, e->addr, &at))
         return 1;
+    waited = p->pending;
     p->pending -= c->size < p->pending ? c->size : p->pending;
     if (at + UINT64_C(1) >= p->i || at >= p->r->d->events.n)
         return 1;
+    if (waited > p->delayed_peak) { /* nothing was allocated while it waited */
+        p->delayed_peak = waited;
+        p->delayed_event = at;
+    }
     q = mt_event_at(p->r->d, at);
     ns = q->time_ns != 0 && e->time_ns > q->time_ns ? e->time_ns - q->time_ns : q->time_ns != 0 ? 0 : p->i - at;
     s = mt_site_of(&p->delayed, mt_change_stack(p, c), &ok);

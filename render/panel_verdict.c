@@ -66,12 +66,14 @@ static void where(const struct mt_page *p, struct mt_out *o)
     char place[256];
     mt_puts(o, "<p class=\"where\">");
     if (p->dev != NULL && !mt_report_job_leads(p->r) && mt_panel_timeline.has(p)) {
+        mt_puts(o, "<span class=\"go\">");
         mt_h_event(o, p, p->dev->focus.event, "Show it in the timeline");
         mt_puts(o, " \xc2\xb7 ");
         if (p->dev->focus_is_oom && p->dev->peak_event != p->dev->focus.event && p->dev->peak_event != MT_NO_EVENT) {
             mt_h_event(o, p, p->dev->peak_event, "its peak");
             mt_puts(o, " \xc2\xb7 ");
         }
+        mt_puts(o, "</span>");
     }
     if (p->dev != NULL) {
         mt_h_name(o, mt_row_place(p->r, p->rank, p->dev, place, sizeof place), 200);

@@ -48,6 +48,12 @@ for (const sample of ["verl_grpo_oom_logprob.pickle", "verl_two_ranks.tar.gz"]) 
         assert.equal(m.sections.length, sections);
         assert.ok(m.sections.every((h) => h > 20) && m.empty === 0, `heights of the sections: ${m.sections}`);
         assert.ok(m.plots.length > 0 && m.plots.filter((h) => h > 50).length >= m.plots.length - m.hidden, `heights of the pictures: ${m.plots}`);
+        if (look === "light" && width > 1000) {
+          await page.setViewportSize({ width: 700, height: 1000 }); // A4 with its margins
+          await page.emulateMedia({ media: "print" });
+          const over = await page.evaluate(() => [...document.querySelectorAll("table, svg.plot")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.closest("section").id));
+          assert.deepEqual(over, [], "what prints is on the paper");
+        }
         seen.set(look, m.page);
         await done();
       });

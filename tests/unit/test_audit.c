@@ -173,6 +173,29 @@ MT_TEST(delayed_frees)
     }
 }
 
+/* What waited with no allocation between counts as well. */
+MT_TEST(a_wait_that_nobody_noticed)
+{
+    struct heap *h = heap_new();
+    unsigned p, q;
+    heap_alloc(h, 4 * GIB, MODEL);
+    p = heap_alloc(h, GIB, GATHER);
+    q = heap_alloc(h, 2 * GIB, GATHER);
+    heap_ask(h, p);
+    heap_ask(h, q);
+    heap_gone(h, p);
+    heap_gone(h, q);
+    {
+        const struct mt_audit *v;
+        FINISH(0);
+        v = heap_audit(a, "record_stream");
+        MT_ASSERT(v != NULL && v->rows.n == 1);
+        MT_CHECK_EQ(v->bytes, 3 * GIB);
+        MT_CHECK_HAS(v->sentence, "up to 3.00 GiB waited at once");
+        DONE;
+    }
+}
+
 MT_TEST(a_backlog_is_a_finding)
 {
     struct heap *h = heap_new();
@@ -330,6 +353,6 @@ MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(nothing_to_audit) MT_RUN(first_step_predicts_the_second)
             MT_RUN(first_step_that_the_second_will_not_fit) MT_RUN(gathers_that_stay_and_gathers_that_go)
-                MT_RUN(one_layer_of_many_parameters) MT_RUN(delayed_frees) MT_RUN(a_backlog_is_a_finding)
+                MT_RUN(one_layer_of_many_parameters) MT_RUN(delayed_frees) MT_RUN(a_wait_that_nobody_noticed) MT_RUN(a_backlog_is_a_finding)
                     MT_RUN(weight_sync_buckets) MT_RUN(weight_sync_that_leaves_its_buckets) MT_RUN(weight_sync_cut_by_a_failure)
                         MT_RUN(engine_in_training) MT_RUN(offload_and_onload) MT_RUN(rows_are_bounded) MT_RUN(rules_done))
