@@ -7,7 +7,6 @@
 #include "render/view.h"
 #include "render/stack_view.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static void md(struct mt_out *o, const char *s) { mt_md(o, s, strlen(s)); }
@@ -50,7 +49,6 @@ static void phases(struct mt_out *o, const struct mt_device_analysis *d)
 static void owners(struct mt_out *o, const struct mt_trace *t, const struct mt_device_analysis *d)
 {
     enum { SHOWN = 10 };
-    struct mt_frame_view from;
     char a[40], b[40], c[40], ph[128], line[256];
     if (d->owners.n == 0)
         return;
@@ -60,8 +58,7 @@ static void owners(struct mt_out *o, const struct mt_trace *t, const struct mt_d
         mt_putf(o, "| %s | %s | %s | ", mt_fmt_bytes(a, w->bytes), mt_fmt_percent(b, w->bytes, d->focus.live),
                 mt_fmt_count(c, w->blocks));
         code(o, w->label);
-        if (mt_owner_origin(t, d, i, SHOWN, &from)) {
-            (void)snprintf(line, sizeof line, "%s:%u %s", from.file, (unsigned)from.line, from.name);
+        if (mt_owner_origin(line, sizeof line, t, d, i, SHOWN)) {
             mt_puts(o, " from ");
             code(o, line);
         }

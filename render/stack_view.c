@@ -62,27 +62,42 @@ static mt_frame_id own_frame(const struct mt_trace *t, mt_stack_id s, uint32_t n
     return 0;
 }
 
-bool mt_owner_origin(const struct mt_trace *t, const struct mt_device_analysis *d, uint32_t i, uint32_t shown,
-                     struct mt_frame_view *out)
+/* Whether the first `depth` callers of two stacks are the same. */
+static bool same_callers(const struct mt_trace *t, mt_stack_id a, mt_stack_id b, uint32_t depth)
 {
-    enum { DEEPEST = 16 };
-    uint32_t n = d->owners.n < shown ? d->owners.n : shown;
-    for (uint32_t depth = 1; depth <= DEEPEST; depth++) {
-        mt_frame_id mine = 0;
-        bool alone = true;
-        for (uint32_t k = 0; k < n; k++) {
-            if (k == i || strcmp(d->owners.p[k].label, d->owners.p[i].label) != 0)
-                continue;
-            alone = false;
-            if (mine == 0 && (mine = own_frame(t, d->owners.p[i].stack, depth)) == 0)
-                return false;
-            if (own_frame(t, d->owners.p[k].stack, depth) != mine) {
-                mt_frame_describe(t, mine, out);
-                return true;
-            }
-        }
-        if (alone)
+    for (uint32_t n = 1; n <= depth; n++)
+        if (own_frame(t, a, n) != own_frame(t, b, n))
             return false;
+    return true;
+}
+
+bool mt_owner_origin(char *buf, size_t cap, const struct mt_trace *t, const struct mt_device_analysis *d, uint32_t i,
+                     uint32_t shown)
+{
+    enum { DEEPEST = 12 };
+    uint32_t n = d->owners.n < shown ? d->owners.n : shown, equal = 0, before = 0;
+    mt_frame_id first = 0, last = 0;
+    struct mt_frame_view v;
+    int used;
+    for (uint32_t depth = 0; depth <= DEEPEST && (depth == 0 || equal != 0); depth++) {
+        mt_frame_id here = own_frame(t, d->owners.p[i].stack, depth);
+        before = equal;
+        equal = 0;
+        for (uint32_t k = 0; k < n; k++)
+            equal += k != i && strcmp(d->owners.p[k].label, d->owners.p[i].label) == 0 &&
+                     same_callers(t, d->owners.p[k].stack, d->owners.p[i].stack, depth);
+        if (depth != 0 && equal < before && here != 0) {
+            first = first != 0 ? first : here;
+            last = here;
+        }
     }
-    return false;
+    if (first == 0)
+        return false;
+    mt_frame_describe(t, first, &v);
+    used = snprintf(buf, cap, "%s:%u %s", v.file, (unsigned)v.line, v.name);
+    if (last != first && used > 0 && (size_t)used < cap) {
+        mt_frame_describe(t, last, &v);
+        (void)snprintf(buf + used, cap - (size_t)used, ", %s:%u", v.file, (unsigned)v.line);
+    }
+    return true;
 }

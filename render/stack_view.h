@@ -26,9 +26,10 @@ uint32_t mt_stack_lines(const struct mt_trace *t, mt_stack_id s, struct mt_stack
 /* "… 7 torch frames" for the folded kinds; "" for a frame. */
 const char *mt_stack_line_words(const struct mt_stack_line *l, char buf[MT_LINE_WORDS]);
 
-/* Of the first `shown` owners several may have the label of owner i (a Linear that every layer calls): the innermost caller in which it
- * differs from one of them. False: the label is its own, or its callers are the same. */
-bool mt_owner_origin(const struct mt_trace *t, const struct mt_device_analysis *d, uint32_t i, uint32_t shown,
-                     struct mt_frame_view *out);
+/* Of the first `shown` owners several may have the label of owner i (a Linear that every layer calls). "model.py:76 mlp, run.py:12": the
+ * innermost caller in which it differs from some of them and, where that leaves others, the one further out that tells it from those
+ * too. False: the label is its own, or its callers are the same. */
+bool mt_owner_origin(char *buf, size_t cap, const struct mt_trace *t, const struct mt_device_analysis *d, uint32_t i,
+                     uint32_t shown);
 
 #endif

@@ -163,7 +163,6 @@ static void phases(struct mt_text *x, const struct mt_device_analysis *d)
 
 static void owners(struct mt_text *x, const struct mt_trace *t, const struct mt_device_analysis *d, uint32_t max)
 {
-    struct mt_frame_view from;
     char a[40], b[40], ph[128], line[256];
     uint64_t rest = d->owners_rest_bytes;
     if (d->owners.n == 0)
@@ -186,12 +185,9 @@ static void owners(struct mt_text *x, const struct mt_trace *t, const struct mt_
                 o->attr.phase == MT_PH_UNATTRIBUTED && o->attr.sub == MT_PH_NONE
                     ? (o->birth == MT_BIRTH_IN_TRACE ? "phase unknown" : "allocated before recording began")
                     : mt_words_phase(ph, sizeof ph, (enum mt_phase)o->attr.phase, (enum mt_phase)o->attr.sub));
-        if (mt_owner_origin(t, d, i, max, &from)) {
-            (void)snprintf(line, sizeof line, "from %s:%u %s", from.file, (unsigned)from.line, from.name);
-            mt_puts(x->o, "\n                     ");
-            mt_text_clipped(x, line, x->width > 70 ? x->width - 21 : 48);
-        }
         mt_puts(x->o, "\n");
+        if (mt_owner_origin(line, sizeof line, t, d, i, max))
+            mt_text_wrap(x, "                     from ", "                     ", line);
     }
     if (rest != 0)
         mt_putf(x->o, "  %10s %7s %s other places\n", mt_fmt_bytes(a, rest), mt_fmt_percent(b, rest, d->focus.live),

@@ -1,0 +1,81 @@
+/* Who holds memory, in words: what has no stack, equal names, what more recording would tell. */
+#include "render/rows.h"
+#include "render/stack_view.h"
+#include "role_make.h"
+
+#define EVAL "/home/u/run.py:9:evaluate" MAIN
+#define LINEAR "/home/u/model.py:22:forward|" S_CALL
+#define CPP "??:0:at::_ops::mm::call(at::Tensor const&, at::Tensor const&)|"
+
+static void check_sentence(struct job *j, const char *want)
+{
+    MT_ASSERT(analyze(j));
+    MT_CHECK_HAS(j->a->verdict.sentence, want);
+    job_free(j);
+}
+
+MT_TEST(what_has_no_stack_is_no_smaller_for_that)
+{
+    struct job *j = job_new();
+    (void)old_block(j, 60 * MIB);
+    (void)put(j, 40 * MIB, LINEAR "|" EVAL);
+    check_sentence(j, "60.0 MiB of it has no stack, of the rest the largest holder, with 40.0 MiB, is u/model.py:22 forward");
+    j = job_new();
+    (void)old_block(j, 40 * MIB);
+    (void)put(j, 60 * MIB, LINEAR "|" EVAL);
+    check_sentence(j, "; the largest holder, with 60.0 MiB, is u/model.py:22 forward");
+    j = job_new();
+    (void)old_block(j, 60 * MIB);
+    (void)put(j, 5 * MIB, LINEAR "|" EVAL);
+    check_sentence(j, "no stack was recorded for most of it: 60.0 MiB");
+}
+
+/* One Linear, called from three lines; another name; one that only differs further out. */
+MT_TEST(owners_of_one_name_say_where_they_were_called_from)
+{
+    static const char *const from[] = {"u/model.py:76 mlp", "u/model.py:77 mlp, u/model.py:30",
+                                       "u/model.py:77 mlp, u/model.py:31"};
+    struct job *j = job_new();
+    char place[160];
+    (void)put(j, 64 * MIB, LINEAR "|/home/u/model.py:76:mlp|" EVAL);
+    (void)put(j, 48 * MIB, LINEAR "|/home/u/model.py:77:mlp|/home/u/model.py:30:block|" EVAL);
+    (void)put(j, 32 * MIB, LINEAR "|/home/u/model.py:77:mlp|/home/u/model.py:31:block|" EVAL);
+    (void)put(j, 16 * MIB, "/home/u/model.py:50:norm|" S_CALL "|" EVAL);
+    MT_ASSERT(analyze(j));
+    MT_ASSERT(j->a->devices.p[0].owners.n == 4);
+    for (uint32_t i = 0; i < 3; i++) {
+        MT_CHECK(mt_owner_origin(place, sizeof place, j->t, &j->a->devices.p[0], i, 4));
+        MT_CHECK_STR(place, from[i]);
+    }
+    MT_CHECK(mt_owner_origin(place, sizeof place, j->t, &j->a->devices.p[0], 1, 2));
+    MT_CHECK(!mt_owner_origin(place, sizeof place, j->t, &j->a->devices.p[0], 0, 1)); /* alone among those that are shown */
+    MT_CHECK(!mt_owner_origin(place, sizeof place, j->t, &j->a->devices.p[0], 3, 4));
+    job_free(j);
+}
+
+static void check_caveat(bool cpp, const char *want)
+{
+    struct mt_caveat said[16];
+    struct mt_rank rank = {.packs = NULL};
+    struct mt_report r = {.ranks = &rank, .n_ranks = 1};
+    struct job *j = job_new();
+    bool found = false;
+    for (int i = 0; i < 8; i++)
+        (void)put(j, 4 * MIB, cpp ? CPP "/home/u/run.py:5:work" MAIN : "/home/u/run.py:5:work" MAIN);
+    MT_ASSERT(analyze(j));
+    rank.trace = j->t;
+    rank.analysis = j->a;
+    for (unsigned i = 0, n = mt_caveats(&r, &rank, said, 16); i < n; i++)
+        found = found || (strstr(said[i].text, "could not be given a phase") != NULL && strstr(said[i].text, want) != NULL);
+    MT_CHECK(found);
+    job_free(j);
+}
+
+MT_TEST(what_more_would_tell)
+{
+    check_caveat(true, "their frames name no phase");
+    check_caveat(false, "record with stacks=\"all\"");
+}
+
+MT_MAIN(MT_RUN(what_has_no_stack_is_no_smaller_for_that) MT_RUN(owners_of_one_name_say_where_they_were_called_from)
+            MT_RUN(what_more_would_tell))
