@@ -1,9 +1,11 @@
 /* metrics_stacks.c -- what stacks and sizes tell beyond the roles of live blocks. */
 #include "analysis/metrics_stacks.h"
 
+#include "analysis/frames.h"
 #include "analysis/metrics.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* Whether a stack goes through a function that computes the entropy. cross_entropy is a loss, and what computes both
  * ("gather_logprobs_entropy") does not tell. */
@@ -33,6 +35,56 @@ double mt_loss_chunk_bytes(const struct mt_device_analysis *d, const struct mt_t
     double bytes = 0;
     for (uint32_t i = 0; t != NULL && i < d->owners.n; i++)
         bytes += mt_is_loss_chunk(t, d->owners.p[i].stack) ? (double)d->owners.p[i].bytes : 0;
+    return bytes;
+}
+
+enum { IN_ATTENTION = 1, IN_SOFTMAX = 2 };
+
+static bool has_word(const char *name, const char *word)
+{
+    size_t n = strlen(word);
+    for (; *name != 0; name++)
+        if (strncasecmp(name, word, n) == 0)
+            return true;
+    return false;
+}
+
+/* Which of the two a stack goes through, by the names of its Python functions. */
+static unsigned scores_of(const struct mt_trace *t, mt_stack_id s)
+{
+    unsigned in = 0;
+    for (; s != 0; s = t->stacks.p[s].parent) {
+        const struct mt_frame *f = &t->frames.p[t->stacks.p[s].frame];
+        const char *name = mt_str(t, f->name);
+        if (!mt_file_is_python(mt_str(t, f->file), mt_str_len(t, f->file)))
+            continue;
+        if (has_word(name, "attention") || has_word(name, "attn"))
+            in |= IN_ATTENTION;
+        else if (has_word(name, "softmax") && !has_word(name, "log_softmax"))
+            in |= IN_SOFTMAX;
+    }
+    return in;
+}
+
+double mt_attention_scores(const struct mt_device_analysis *d, const struct mt_trace *t)
+{
+    const struct mt_oom *o = d->focus_is_oom && d->ooms.n != 0 ? &d->ooms.p[0] : NULL;
+    uint64_t scores = 0;
+    double bytes = 0;
+    if (t == NULL)
+        return 0;
+    for (uint32_t i = 0; i < d->owners.n; i++)
+        if (d->owners.p[i].largest > scores && scores_of(t, d->owners.p[i].stack) == (IN_ATTENTION | IN_SOFTMAX))
+            scores = d->owners.p[i].largest;
+    for (uint32_t i = 0; i < d->owners.n && scores != 0; i++) {
+        const struct mt_owner *w = &d->owners.p[i];
+        if ((w->largest == scores || w->largest * 2 == scores || w->largest == scores * 2) &&
+            ((scores_of(t, w->stack) & IN_ATTENTION) != 0 || w->attr.sub == MT_PH_BACKWARD)) /* their gradients */
+            bytes += (double)w->bytes;
+    }
+    if (o != NULL && scores != 0 && o->request >= scores / 2 && o->request <= scores * 2 + 511 &&
+        ((scores_of(t, o->stack) & IN_ATTENTION) != 0 || o->attr.sub == MT_PH_BACKWARD))
+        bytes += (double)o->request;
     return bytes;
 }
 

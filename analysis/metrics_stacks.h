@@ -13,6 +13,11 @@ bool mt_is_loss_chunk(const struct mt_trace *t, mt_stack_id s);
 /* Bytes of such pieces at the focus; 0 without the trace. */
 double mt_loss_chunk_bytes(const struct mt_device_analysis *d, const struct mt_trace *t);
 
+/* At the focus, what an attention that is written out keeps of tokens x tokens: blocks of a function named attention that are as large as
+ * those of a softmax in it, half or twice that, and their gradients; a
+ * failed request of that kind too. 0 = none, or no trace. */
+double mt_attention_scores(const struct mt_device_analysis *d, const struct mt_trace *t);
+
 /* A failed request that is whole rows of the vocabulary, in PyTorch's steps of 512 bytes. A gradient of the head or of the embedding is that
  * too, as many rows as a token has numbers: in a backward pass only as many as the logits have count. */
 bool mt_is_logits_request(const struct mt_role_facts *f, uint64_t request, bool backward);

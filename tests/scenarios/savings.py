@@ -204,6 +204,7 @@ SCENARIOS = [
           must_not=["P05"]),
     saves("P14", dict(PLAIN, micro=(1280,), layers=64, checkpointing=False, optimizer="fused", zero_grad="late"), "train_actor", {"zero_grad": True}, "train"),
     saves("P13", dict(PLAIN, micro=(256,), layers=24, shape="gpt2_medium", optimizer="fused"), "train_actor", {"lora": True}, "train", must_not=["B32"]),
+    saves("P15", dict(PLAIN, checkpointing=False, layers=8, micro=(2048,), scores=2048), "train_actor", {"scores": 0}, "train"),
     # passes without gradients of a plain script
     saves("P09", dict(PLAIN, **LOGP_OF_A_SCRIPT), "logp_old", {"skew": 0.5}, "logp", must_not=["P01", "P02"]),
     saves("P10", dict(PLAIN, **LOGP_OF_A_SCRIPT), "logp_old", {"loss_chunk": 1024}, "logp"),

@@ -19,7 +19,7 @@ DEFAULTS = {
     "running": 256, "prompt_logprobs": 0, "weights_split": False, "prefill": 8192,
     "sync": "stream", "bucket": 512 * MIB, "buckets": 2, "leak": 0, "leak_where": "train_actor", "foreign": 0,
     "foreign_later": 0,
-    "share": 0, "card": 0, "eval_batches": 4, "eval_keep": False, "eval_grad": False, "autocast": False, "first_stage": False, "reduce_bytes": 4, "full_load": False, "collective": 0, "skew": 1.0,
+    "share": 0, "card": 0, "eval_batches": 4, "eval_keep": False, "eval_grad": False, "autocast": False, "scores": 0, "first_stage": False, "reduce_bytes": 4, "full_load": False, "collective": 0, "skew": 1.0,
     "expandable": False, "conf": "", "mode": "all", "ring": 0, "free_stacks": True, "script": None, "seed": 7,
     "last_micro": None,
 }
@@ -229,10 +229,22 @@ class Job:
                     loose.append(block)
                 else:
                     self.drop(block)
+                if self.scores and op == "_flash_attention_forward" and size > 64 * tokens:
+                    with self.call(*inner, at.HF_MODEL + ":180 eager_attention_forward"):
+                        (left if keep else loose).append(self.written_scores(tokens, role if keep else "temp"))
                 if module == "layer" and loose and not keep:
                     self.drop(*loose[:-1])
                     loose = loose[-1:]
         return left if keep else loose
+
+    def written_scores(self, tokens, role):
+        """An attention without a fused kernel: sequences of self.scores tokens, 32 bits. The softmax stays for the backward."""
+        size = tokens * self.scores * self.shape_.heads * 4
+        raw = self.new(size, "temp", "mm")
+        with self.call("torch/nn/functional.py:2140 softmax"):
+            soft = self.new(size, role, "_softmax")
+        self.drop(raw)
+        return soft
 
     # -- one micro-batch
     def forward(self, tokens, train):
