@@ -27,8 +27,10 @@ enum {
     ST_SETTLED = 1 << 8, /* c is one of those that win below anything */
     ST_WRAPPED =
         1 << 9, /* the wrapper of a function without gradients was the last Python frame: the next one is that function */
-    ST_MIXED = 1 << 10,  /* and it is only called from inside a pass */
-    ST_NO_GRAD = 1 << 11 /* below a function whose rule says so */
+    ST_MIXED = 1 << 10,   /* and it is only called from inside a pass */
+    ST_NO_GRAD = 1 << 11, /* below a function whose rule says so */
+    ST_CALLED = 1 << 12,  /* below the call of a module */
+    ST_FETCHED = 1 << 13  /* and there a module is brought to the device: a layer that fetches its weights, no set-up */
 };
 
 static bool wins_below_anything(enum mt_phase p)
@@ -88,6 +90,10 @@ static void step_inner(const struct mt_phase_rules *r, struct state *st, const s
 {
     if (m->s != 0) {
         enum mt_phase p = mt_rule_phase(r, m->s);
+        if (p != MT_PH_INIT)
+            st->flags &= (uint16_t)~ST_FETCHED;
+        else if (st->flags & ST_CALLED)
+            st->flags |= ST_FETCHED;
         st->s = m->s;
         st->m = st->role = st->w = 0;
         if (p == MT_PH_BACKWARD)
@@ -108,8 +114,10 @@ static void step_inner(const struct mt_phase_rules *r, struct state *st, const s
     }
     if (m->role != 0)
         st->role = m->role;
-    if (m->w != 0)
+    if (m->w != 0) {
         st->w = m->w;
+        st->flags |= ST_CALLED;
+    }
 }
 
 /* The function without gradients that all others of this stack are called from. */
@@ -160,7 +168,9 @@ static void set_sub(struct mt_stack_verdict *v, const struct mt_phase_rules *r, 
 static void judge_marker(const struct mt_phase_rules *r, const struct state *st, struct mt_stack_verdict *v)
 {
     enum mt_phase s = st->s != 0 ? mt_rule_phase(r, st->s) : MT_PH_NONE;
-    if (s != MT_PH_NONE && mt_phase_is_coarse(s)) {
+    if (s == MT_PH_INIT && st->w == 0 && (st->flags & ST_FETCHED)) {
+        set_sub(v, r, MT_PH_ONLOAD_OFFLOAD, st->s);
+    } else if (s != MT_PH_NONE && mt_phase_is_coarse(s)) {
         if (st->w != 0)
             set_sub(v, r, MT_PH_FORWARD, st->w);
         else if (s == MT_PH_ONLOAD_OFFLOAD && v->own != MT_PH_NONE && v->own != s)

@@ -205,6 +205,8 @@ static unsigned by_frame(const struct mt_rwork *k, const struct block *b, unsign
     case MT_ROLE_PARAM_CAST: return MT_ROLE_COUNT; /* of inputs too: roles_cast.c tells them apart */
     case MT_ROLE_OPTIM_STATE: return brief ? MT_ROLE_OPTIM_TEMP : MT_ROLE_OPTIM_STATE;
     case MT_ROLE_PARAM:
+        if (brief && b->a.sub == MT_PH_ONLOAD_OFFLOAD && b->freed - b->i > SHORT_LIFE) /* fetched for the layers that run */
+            return MT_ROLE_PARAM;
         if (brief && b->a.phase == MT_PH_INIT) /* a whole model before it is sharded, or a buffer it is loaded through */
             return b->freed - b->i > KEPT ? MT_ROLE_PARAM : MT_ROLE_TEMP;
         return brief ? MT_ROLE_TEMP : mt_phase_is_rollout(b->a.phase) ? MT_ROLE_ENGINE_WEIGHTS : MT_ROLE_PARAM;

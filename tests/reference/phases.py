@@ -220,6 +220,20 @@ def last_resort(rules, python, out):
         out.named = names[-1]
 
 
+def fetches_weights(hits):
+    """The innermost S rows are of set-up, and a module call stands further out: a layer that fetches its weights."""
+    called = [one_phase(rows, "W") is not None for rows in hits]
+    for index, rows in enumerate(hits):
+        row = one_phase(rows, "S")
+        if row is None:
+            continue
+        if row != "init":
+            return False
+        if any(called[index + 1 :]):
+            return True
+    return False
+
+
 def classify(rules, frames):
     out = Marks()
     if not frames:
@@ -260,7 +274,10 @@ def classify(rules, frames):
         weak = weak or one_phase(rows, "W") is not None
     if found is not None:
         out.method = "marker"
-    if found in COARSE:
+    fetched = found == "init" and not weak and fetches_weights(hits)
+    if fetched:
+        out.sub = "onload_offload"
+    elif found in COARSE:
         if out.coarse is None:
             out.coarse_s = found
         if weak:

@@ -170,6 +170,13 @@ MT_TEST(containers_and_unverified_rows)
     /* a coarse phase by a sub-phase marker, where no coarse marker decides */
     MT_CHECK_STR(alone("/v/torch/nn/modules/module.py:convert|/v/torch/nn/modules/module.py:_apply|" MAIN),
                  "init/- marked phase.torch.module.convert");
+    /* a layer that fetches its weights when it is called is no set-up; a model that runs while another is set up is a forward */
+    MT_CHECK_STR(
+        alone("/v/torch/nn/modules/module.py:convert|/v/torch/nn/modules/module.py:_apply|/v/torch/nn/modules/module.py:to|"
+              "/home/u/offload.py:fetch|/v/torch/nn/modules/module.py:_call_impl|" MAIN),
+        "unattributed/onload_offload marked phase.torch.module.convert");
+    MT_CHECK_STR(alone("/v/torch/nn/modules/module.py:_call_impl|/v/torch/nn/modules/module.py:_apply|" MAIN),
+                 "init/forward marked phase.torch.module._call_impl");
 }
 
 MT_TEST(paths_match_by_whole_components)

@@ -451,6 +451,26 @@ MT_TEST(whole_parameters_of_a_checkpoint_and_before_sharding)
     job_free(j);
 }
 
+/* Layers that bring their weights to the device when they are called and let them go for the next: parameters, and one forward pass. */
+MT_TEST(weights_that_layers_fetch)
+{
+    struct job *j = job_new();
+    for (int i = 0; i < LAYERS; i++) {
+        uint64_t w = put(j, PARAM_BYTES,
+                         SITE "torch/nn/modules/module.py:3:convert|" SITE "torch/nn/modules/module.py:2:_apply|" SITE
+                              "torch/nn/modules/module.py:4:to|/home/u/offload.py:9:fetch|" S_CALL MAIN);
+        for (int k = 0; k < 12; k++)
+            drop(j, put(j, SCRATCH_BYTES, "/home/u/model.py:8:scratch|" S_CALL MAIN));
+        drop(j, w);
+    }
+    MT_ASSERT(analyze(j));
+    MT_CHECK_EQ(MADE(j, PARAM), LAYERS * PARAM_BYTES);
+    MT_CHECK_EQ(MADE(j, TEMP), LAYERS * 12 * SCRATCH_BYTES);
+    MT_CHECK_EQ(j->f->occurrences.n, 1);
+    CHECK_SUMS(j);
+    job_free(j);
+}
+
 /* What is kept by code that runs after the optimizer's step is not its state. */
 MT_TEST(what_follows_the_optimizer_is_not_its_state)
 {
@@ -846,9 +866,9 @@ MT_MAIN(MT_RUN(steady_training_has_every_role_and_no_growth) MT_RUN(gradients_wi
                             MT_RUN(the_largest_tensor_of_a_weight_synchronisation) MT_RUN(
                                 a_size_that_no_vocabulary_divides_is_no_logits) MT_RUN(layers_that_are_whole_rows_by_chance)
                                 MT_RUN(layers_as_large_as_the_logits) MT_RUN(a_smooth_vocabulary_needs_frames)
-                                    MT_RUN(workspaces_are_few) MT_RUN(the_gradient_of_the_embedding_is_no_logits)
-                                        MT_RUN(whole_parameters_of_a_checkpoint_and_before_sharding) MT_RUN(
-                                            what_follows_the_optimizer_is_not_its_state) MT_RUN(rests_of_blocks_serve_nobody)
+                                    MT_RUN(workspaces_are_few) MT_RUN(the_gradient_of_the_embedding_is_no_logits) MT_RUN(
+                                        whole_parameters_of_a_checkpoint_and_before_sharding) MT_RUN(weights_that_layers_fetch)
+                                        MT_RUN(what_follows_the_optimizer_is_not_its_state) MT_RUN(rests_of_blocks_serve_nobody)
                                             MT_RUN(roles_by_frames) MT_RUN(workspaces_by_size)
                                                 MT_RUN(parameter_and_gradient_buffer_by_the_order_of_lines)
                                                     MT_RUN(lines_that_only_call_have_no_order) MT_RUN(
