@@ -90,12 +90,23 @@ double mt_attention_scores(const struct mt_device_analysis *d, const struct mt_t
 
 bool mt_is_logits_request(const struct mt_role_facts *f, uint64_t request, bool backward)
 {
-    enum { MIN_ROWS = 64, ROUNDED = 511 };
+    enum { MIN_ROWS = 64, ROUNDED = 511, SHIFTED = 50 };
     uint64_t row = f->vocab_split != 0 ? f->vocab / f->vocab_split * 2 : f->vocab * 2, rows;
     if (row <= ROUNDED || request % row > ROUNDED)
         return false;
     rows = request / row;
-    return rows >= MIN_ROWS && (!backward || rows == f->logits_tokens || rows == f->logits_tokens * 2);
+    if (rows < MIN_ROWS)
+        return false;
+    if (backward)
+        return rows == f->logits_tokens || rows == f->logits_tokens * 2;
+    if (!f->vocab_is_smooth)
+        return true;
+    for (unsigned wide = 1; wide <= 2; wide++) { /* the copy that shifts labels lacks a token of each sequence */
+        uint64_t of = f->logits_tokens * wide;
+        if (rows <= of && of - rows <= of / SHIFTED)
+            return true;
+    }
+    return false;
 }
 
 bool mt_metric_arm_path(const char *path) { return strstr(path, "aarch64") != NULL || strstr(path, "torch_npu") != NULL; }

@@ -19,7 +19,8 @@ double mt_loss_chunk_bytes(const struct mt_device_analysis *d, const struct mt_t
 double mt_attention_scores(const struct mt_device_analysis *d, const struct mt_trace *t);
 
 /* A failed request that is whole rows of the vocabulary, in PyTorch's steps of 512 bytes. A gradient of the head or of the embedding is that
- * too, as many rows as a token has numbers: in a backward pass only as many as the logits have count. */
+ * too, as many rows as a token has numbers: in a backward pass only as many as the logits have count. So it is for a
+ * vocabulary with small factors only, less the token of each sequence that a shift costs: a layer's request is whole rows of it too. */
 bool mt_is_logits_request(const struct mt_role_facts *f, uint64_t request, bool backward);
 
 #endif

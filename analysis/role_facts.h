@@ -131,6 +131,7 @@ struct mt_role_facts {
     MT_VEC(struct mt_role_pool) pools;
     const char *steps_from;                  /* "annotations", "optimizer phases", "phase periodicity", "" */
     uint64_t vocab;                          /* of the logits that were found; 0 = none */
+    bool vocab_is_smooth;                    /* it has small factors only, so that sizes of layers are whole rows of it too */
     uint64_t vocab_split;                    /* by which it was divided (tensor parallel); 1 = whole */
     uint64_t logits_tokens, logits_elem;     /* of the largest logits block */
     struct mt_sequences sequences;           /* of the batches, where they are seen one by one */

@@ -416,8 +416,7 @@ static int with_curve(struct mt_rwork *k, bool verify)
     k->w->old_why = mt_calloc(n, 1);
     if (k->w->old_role == NULL || k->w->old_life == NULL || k->w->old_why == NULL || !mt_regions_make(k))
         return 0;
-    mt_vocab_find(k);
-    if (!mt_sequences_find(k->r->t, k->r->d, &k->out->sequences))
+    if (!mt_vocab_find(k) || !mt_sequences_find(k->r->t, k->r->d, &k->out->sequences))
         return 0;
     if (!mt_steps_make(k) || !mt_casts_find(k) || !mt_fates_decide(k) || !mt_old_roles(k))
         return 0;

@@ -81,7 +81,7 @@ static unsigned say(struct mt_fate *f, unsigned role, enum mt_role_why why)
 }
 
 /* Tokens x vocabulary, in a pass over the model: by a known vocabulary, else by frames of the loss, else as the largest of its pass. */
-static bool is_logits(const struct mt_rwork *k, const struct block *b)
+static bool is_logits(struct mt_rwork *k, const struct block *b)
 {
     uint64_t size = b->e->size;
     if (!mt_is_logits_size(k, size))
@@ -90,6 +90,8 @@ static bool is_logits(const struct mt_rwork *k, const struct block *b)
         return k->logits_unit != 0 || size * 8 >= k->logits_max;
     if (k->logits_unit == 0)
         return size * 2 >= b->g->largest;
+    if (mt_is_layer_size(k, size))
+        return false;
     /* whole rows may be chance: not when it is as large as its pass has any and no layer keeps one like it */
     return size * 8 >= k->logits_max && (mt_is_logits_share(k, size) || (size * 2 >= b->g->largest && !is_overlapped(b)));
 }
@@ -102,7 +104,7 @@ static bool has_size_of_param(struct mt_rwork *k, uint64_t size)
 }
 
 /* A forward pass keeps what its backward needs; without one, what lives on through the layers. */
-static unsigned in_forward(const struct mt_rwork *k, const struct block *b, struct mt_fate *f)
+static unsigned in_forward(struct mt_rwork *k, const struct block *b, struct mt_fate *f)
 {
     if ((b->seen & MT_SEEN_CAST) && !is_brief(b)) /* kept by autocast until its context is left, whatever is trained */
         return say(f, MT_ROLE_PARAM_CAST, MT_WHY_FRAME);
@@ -138,7 +140,7 @@ static unsigned in_backward(struct mt_rwork *k, const struct block *b, unsigned 
         return say(f, MT_ROLE_GRAD, MT_WHY_SIZE);
     if (stays && !(b->censored && is_logits(k, b)))
         return say(f, MT_ROLE_GRAD, MT_WHY_LIFE);
-    if (mt_is_logits_size(k, b->e->size) && b->e->size * 4 >= k->logits_max)
+    if (mt_is_logits_size(k, b->e->size) && b->e->size * 4 >= k->logits_max && !mt_is_layer_size(k, b->e->size))
         return say(f, MT_ROLE_LOGITS, MT_WHY_SIZE);
     return say(f, MT_ROLE_TEMP, MT_WHY_LIFE);
 }
@@ -156,7 +158,7 @@ static unsigned in_optimizer(const struct block *b, struct mt_fate *f)
 }
 
 /* Phases that are not passes over a model. */
-static bool by_coarse(const struct mt_rwork *k, const struct block *b, struct mt_fate *f, unsigned *role)
+static bool by_coarse(struct mt_rwork *k, const struct block *b, struct mt_fate *f, unsigned *role)
 {
     bool gone = b->freed != MT_NEVER && b->in_phase && !b->censored, brief;
     if (mt_attr_conf(b->a) == MT_CONF_CARRIED &&

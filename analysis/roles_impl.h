@@ -5,6 +5,7 @@
  *   roles_cast.c    copies of weights that autocast makes
  *   roles_old.c     blocks that were there before recording, private pools
  *   roles_size.c    vocabularies, sizes of gradients and state
+ *   roles_layer.c   sizes that each layer makes
  *   steps.c         regions, steps, micro-batches
  *   occur.c         stretches of one coarse phase
  *   growth.c        what grows from step to step */
@@ -36,6 +37,7 @@ struct mt_size_use {
     bool param, activation;     /* a parameter, gathered or not, has it; a block of a forward pass has it */
     uint32_t outside;           /* blocks of that size made before the trace or outside of the passes */
     uint32_t casts, casts_peak; /* copies of half that size, by autocast, alive together */
+    bool layer;                 /* a forward pass makes whole rows of the vocabulary of that size once a layer */
 };
 
 #define MT_SEEN_SIZES 64u
@@ -102,11 +104,14 @@ void mt_occurrences_end(struct mt_rwork *k);
 uint64_t mt_useless(unsigned phase, const uint64_t roles[MT_ROLE_COUNT]);
 /* roles_size.c */
 void mt_vocab_see(struct mt_rwork *k, uint64_t size, bool by_frame);
-void mt_vocab_find(struct mt_rwork *k);
+int mt_vocab_find(struct mt_rwork *k);
 bool mt_is_logits_size(const struct mt_rwork *k, uint64_t size);
 bool mt_is_logits_share(const struct mt_rwork *k, uint64_t size);
-bool mt_is_vocab_weight(const struct mt_rwork *k, uint64_t size);
+bool mt_is_vocab_weight(struct mt_rwork *k, uint64_t size);
 struct mt_size_use *mt_size_use(struct mt_rwork *k, uint64_t size, bool make);
+/* roles_layer.c */
+int mt_layer_sizes_find(struct mt_rwork *k); /* for vocabularies that divide many sizes; without it no size is a layer's */
+bool mt_is_layer_size(struct mt_rwork *k, uint64_t size);
 /* roles_old.c */
 int mt_pool_roles(struct mt_rwork *k);
 /* Role of the private pool that an allocation lies in; MT_ROLE_COUNT = not in a private pool. */

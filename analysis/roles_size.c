@@ -188,6 +188,8 @@ static void see_unchunked(struct mt_rwork *k)
             last = 0;
         phase = a.phase;
         if (a.sub == MT_PH_LOGITS) {
+            if (mt_is_layer_size(k, last)) /* what the norm before the head made */
+                last = 0;
             if (last > most && last / k->logits_max <= 64)
                 most = last;
             last = 0;
@@ -243,7 +245,7 @@ static void vocab_in_other_passes(struct mt_rwork *k)
     if (k->logits_unit == 0 || odd_part(k->out->vocab) < STRONG_PROOF)
         return;
     for (unsigned n = 0; n < WEIGHTS && (most = largest_rows(k, most)) != 0; n++) {
-        if (is_weight_size(k, most))
+        if (mt_is_layer_size(k, most) || is_weight_size(k, most))
             continue;
         k->logits_most = most;
         count_tokens(k, most);
@@ -253,7 +255,7 @@ static void vocab_in_other_passes(struct mt_rwork *k)
 
 /* First by what frames say of logits and the loss. Where no vocabulary fits that, or there are no such frames, the largest block of each
  * forward pass is looked at: nothing else in one is as large as the logits, unless the vocabulary is small. */
-void mt_vocab_find(struct mt_rwork *k)
+int mt_vocab_find(struct mt_rwork *k)
 {
     uint64_t largest = k->logits_max != 0 ? k->logits_max : largest_seen(k);
     k->logits_most = k->logits_max;
@@ -264,13 +266,17 @@ void mt_vocab_find(struct mt_rwork *k)
                 mt_vocab_see(k, k->regions.p[i].largest, false);
         largest = largest_seen(k);
         if (largest < k->logits_max || !name_vocab(k, largest, STRONG_PROOF))
-            return;
+            return 1;
         k->logits_max = largest;
     }
     if (k->logits_max == 0)
         k->logits_max = largest;
+    k->out->vocab_is_smooth = k->logits_unit != 0 && is_smooth(k->out->vocab);
+    if (k->out->vocab_is_smooth && !mt_layer_sizes_find(k))
+        return 0;
     see_unchunked(k);
     vocab_in_other_passes(k);
+    return 1;
 }
 
 bool mt_is_logits_size(const struct mt_rwork *k, uint64_t size)
@@ -297,10 +303,10 @@ bool mt_is_logits_share(const struct mt_rwork *k, uint64_t size)
 }
 
 /* Rows of the vocabulary, and more of them than the largest logits have: the embedding or the head. */
-bool mt_is_vocab_weight(const struct mt_rwork *k, uint64_t size)
+bool mt_is_vocab_weight(struct mt_rwork *k, uint64_t size)
 {
     return k->logits_unit != 0 && size > k->logits_most && size % k->logits_unit == 0 &&
-           odd_part(k->out->vocab) >= STRONG_PROOF;
+           odd_part(k->out->vocab) >= STRONG_PROOF && !mt_is_layer_size(k, size);
 }
 
 struct mt_size_use *mt_size_use(struct mt_rwork *k, uint64_t size, bool make)

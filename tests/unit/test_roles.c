@@ -164,6 +164,7 @@ MT_TEST(out_of_memory_in_the_forward_keeps_its_activations)
 #define S_HEAD SITE "torch/nn/modules/linear.py:1:forward|" S_CALL "|" S_UPDATE
 #define S_GATHER SITE "torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py:3:foreach_all_gather_copy_out|" S_UPDATE
 #define S_SAVE SITE "torch/distributed/checkpoint/state_dict_saver.py:3:save|" S_UPDATE
+#define SMOOTH(tokens, width) (UINT64_C(32000) * (tokens) * (width))
 #define ROWS(tokens, width) (UINT64_C(151936) * (tokens) * (width))
 
 /* The head's output has no frame that says what it is. The request that fails does, or its size does. */
@@ -278,6 +279,11 @@ MT_TEST(requests_that_are_rows_of_the_vocabulary)
     MT_CHECK(mt_is_logits_request(&f, ROWS(96, 2), true) && mt_is_logits_request(&f, ROWS(96, 4), true));
     f.vocab = 0;
     MT_CHECK(!mt_is_logits_request(&f, ROWS(96, 2), false));
+    f = (struct mt_role_facts){.vocab = 32000, .vocab_split = 1, .vocab_is_smooth = true, .logits_tokens = 250};
+    MT_CHECK(!mt_is_logits_request(&f, UINT64_C(4000) * 11008 * 2, false)); /* of a layer */
+    MT_CHECK(mt_is_logits_request(&f, SMOOTH(250, 2), false) && mt_is_logits_request(&f, SMOOTH(250, 4), false));
+    MT_CHECK(mt_is_logits_request(&f, SMOOTH(246, 4), false) &&
+             !mt_is_logits_request(&f, SMOOTH(240, 4), false)); /* four sequences, shifted */
 }
 
 /* A bucket is known by its size, and what lies beside it is a parameter, in two types or one. */
@@ -368,6 +374,67 @@ MT_TEST(layers_as_large_as_the_logits)
     MT_CHECK(AT_FOCUS(j, LOGITS) <= logits + cast); /* the last has none after it */
     MT_CHECK(AT_FOCUS(j, ACTIVATION) >= 47 * cast);
     CHECK_SUMS(j);
+    job_free(j);
+}
+
+#define S_CRITIC SITE "verl/workers/fsdp_workers.py:8:update_critic" MAIN
+#define S_CRITIC_MLP "/home/u/model.py:9:mlp|" S_CALL "|" S_CRITIC
+#define S_CRITIC_NORM "/home/u/model.py:8:norm|" S_CALL "|" S_CRITIC
+
+/* Tokens that are a multiple of 125: a layer's block of 14336 columns is whole rows of a vocabulary of 32000, whatever the pass. Only where the head
+ * makes a block once, after the layers, is it of logits. */
+static void layers_of_another_pass(bool head)
+{
+    const uint64_t mlp = UINT64_C(4000) * 14336 * 2, hidden = UINT64_C(4000) * 4096 * 2;
+    struct job *j = job_new();
+    uint64_t few[2], up;
+    params(j);
+    few[0] = put(j, ACT_BYTES, S_LOGP_FORWARD);
+    few[1] = put(j, SMOOTH(96, 4), S_LOSS);
+    for (int i = 0; i < 2; i++)
+        drop(j, few[i]);
+    for (int i = 0; i < LAYERS; i++) {
+        (void)put(j, hidden, head ? S_FORWARD_TEMP : S_CRITIC_NORM);
+        (void)put(j, mlp, head ? S_FORWARD : S_CRITIC_MLP);
+        (void)put(j, mlp, head ? S_FORWARD : S_CRITIC_MLP);
+    }
+    (void)put(j, hidden, head ? S_FORWARD_TEMP : S_CRITIC_NORM);
+    if (head)
+        (void)put(j, SMOOTH(4000, 2), S_HEAD);
+    up = put(j, hidden, S_BACKWARD);
+    drop(j, put(j, mlp, S_BACKWARD));
+    drop(j, put(j, ACT_BYTES, S_BACKWARD));
+    drop(j, up);
+    MT_ASSERT(analyze(j));
+    MT_CHECK_EQ(j->f->vocab, 32000);
+    MT_CHECK_EQ(MADE(j, LOGITS), SMOOTH(96, 4) + (head ? SMOOTH(4000, 2) : 0));
+    MT_CHECK_EQ(j->f->logits_tokens, head ? 2000 : 96); /* 4 bytes an element where that divides */
+    MT_CHECK_EQ(MADE(j, ACTIVATION) - ACT_BYTES, (2 * LAYERS) * mlp + (LAYERS + 1) * hidden);
+    CHECK_SUMS(j);
+    job_free(j);
+}
+
+MT_TEST(layers_of_another_pass_that_are_whole_rows)
+{
+    layers_of_another_pass(false);
+    layers_of_another_pass(true);
+}
+
+/* The norm before the head makes whole rows as well; the loss takes its logits in chunks that are smaller. */
+MT_TEST(what_a_layer_makes_is_not_in_chunks)
+{
+    const uint64_t hidden = UINT64_C(4000) * 4096 * 2;
+    struct job *j = job_new();
+    params(j);
+    for (int i = 0; i < LAYERS; i++)
+        for (int k = 0; k < 2; k++)
+            (void)put(j, hidden, S_LOGP_FORWARD);
+    (void)put(j, hidden, "/home/u/model.py:8:norm|" S_CALL "|" S_LOGP);
+    (void)put(j, SMOOTH(250, 4), S_ENTROPY);
+    MT_ASSERT(analyze(j));
+    MT_CHECK_EQ(j->f->vocab, 32000);
+    MT_CHECK_EQ(j->f->logits_tokens, 250);
+    MT_CHECK_EQ(MADE(j, LOGITS), SMOOTH(250, 4));
     job_free(j);
 }
 
@@ -861,12 +928,13 @@ MT_MAIN(MT_RUN(steady_training_has_every_role_and_no_growth) MT_RUN(gradients_wi
     gradients_that_stay_are_made_once) MT_RUN(first_step_state_is_no_leak) MT_RUN(a_leak_has_its_slope) MT_RUN(recorded_late)
             MT_RUN(state_that_is_made_anew_every_step) MT_RUN(out_of_memory_in_the_forward_keeps_its_activations)
                 MT_RUN(logits_by_the_request_that_failed) MT_RUN(logits_by_their_size_alone)
-                    MT_RUN(logits_of_a_pass_with_larger_batches) MT_RUN(the_type_of_the_logits_is_that_of_the_largest)
-                        MT_RUN(passes_that_grow) MT_RUN(requests_that_are_rows_of_the_vocabulary)
-                            MT_RUN(the_largest_tensor_of_a_weight_synchronisation) MT_RUN(
-                                a_size_that_no_vocabulary_divides_is_no_logits) MT_RUN(layers_that_are_whole_rows_by_chance)
-                                MT_RUN(layers_as_large_as_the_logits) MT_RUN(a_smooth_vocabulary_needs_frames)
-                                    MT_RUN(workspaces_are_few) MT_RUN(the_gradient_of_the_embedding_is_no_logits) MT_RUN(
+                    MT_RUN(logits_of_a_pass_with_larger_batches) MT_RUN(the_type_of_the_logits_is_that_of_the_largest) MT_RUN(
+                        requests_that_are_rows_of_the_vocabulary) MT_RUN(the_largest_tensor_of_a_weight_synchronisation)
+                        MT_RUN(passes_that_grow) MT_RUN(a_size_that_no_vocabulary_divides_is_no_logits)
+                            MT_RUN(layers_that_are_whole_rows_by_chance) MT_RUN(layers_as_large_as_the_logits) MT_RUN(
+                                layers_of_another_pass_that_are_whole_rows) MT_RUN(what_a_layer_makes_is_not_in_chunks)
+                                MT_RUN(a_smooth_vocabulary_needs_frames) MT_RUN(workspaces_are_few)
+                                    MT_RUN(the_gradient_of_the_embedding_is_no_logits) MT_RUN(
                                         whole_parameters_of_a_checkpoint_and_before_sharding) MT_RUN(weights_that_layers_fetch)
                                         MT_RUN(what_follows_the_optimizer_is_not_its_state) MT_RUN(rests_of_blocks_serve_nobody)
                                             MT_RUN(roles_by_frames) MT_RUN(workspaces_by_size)
