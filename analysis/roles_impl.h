@@ -5,6 +5,7 @@
  *   roles_cast.c    copies of weights that autocast makes
  *   roles_old.c     blocks that were there before recording, private pools
  *   roles_size.c    vocabularies, sizes of gradients and state
+ *   roles_chunk.c   the type of logits, by the chunks of a loss
  *   roles_layer.c   sizes that each layer makes
  *   steps.c         regions, steps, micro-batches
  *   occur.c         stretches of one coarse phase
@@ -109,6 +110,8 @@ bool mt_is_logits_size(const struct mt_rwork *k, uint64_t size);
 bool mt_is_logits_share(const struct mt_rwork *k, uint64_t size);
 bool mt_is_vocab_weight(struct mt_rwork *k, uint64_t size);
 struct mt_size_use *mt_size_use(struct mt_rwork *k, uint64_t size, bool make);
+/* roles_chunk.c: whether a loss in chunks proves that a head's output of so many bytes is in 16 bits. */
+int mt_head_in_16_bits(struct mt_rwork *k, uint64_t head, bool *yes);
 /* roles_layer.c */
 int mt_layer_sizes_find(struct mt_rwork *k); /* for vocabularies that divide many sizes; without it no size is a layer's */
 bool mt_is_layer_size(struct mt_rwork *k, uint64_t size);

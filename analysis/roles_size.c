@@ -253,6 +253,20 @@ static void vocab_in_other_passes(struct mt_rwork *k)
     }
 }
 
+static int by_chunks(struct mt_rwork *k)
+{
+    bool in_16_bits;
+    if (k->logits_unit == 0 || k->out->logits_elem != 4)
+        return 1;
+    if (!mt_head_in_16_bits(k, k->logits_most, &in_16_bits))
+        return 0;
+    if (in_16_bits) {
+        k->out->logits_elem = 2;
+        k->out->logits_tokens = k->logits_most / k->logits_unit;
+    }
+    return 1;
+}
+
 /* First by what frames say of logits and the loss. Where no vocabulary fits that, or there are no such frames, the largest block of each
  * forward pass is looked at: nothing else in one is as large as the logits, unless the vocabulary is small. */
 int mt_vocab_find(struct mt_rwork *k)
@@ -276,7 +290,7 @@ int mt_vocab_find(struct mt_rwork *k)
         return 0;
     see_unchunked(k);
     vocab_in_other_passes(k);
-    return 1;
+    return by_chunks(k);
 }
 
 bool mt_is_logits_size(const struct mt_rwork *k, uint64_t size)

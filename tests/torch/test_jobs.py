@@ -99,6 +99,10 @@ def main():
         phases(name, truth, report, path)
         same(name, "optimizer steps", device["step_count"] - 1, sum(p["name"] in ("optimizer", "ppo_update") for p in truth["phases"]))
         out_of_memory(name, truth, device, report)
+        if name == "areal":  # the head's output; the loss makes two chunks of it in 32 bits, each as many bytes
+            same(name, "logits", (device["logits"]["tokens"], device["logits"]["element_bytes"]), (2048, 2))
+            first = next(a for a in report["advice"] if a["id"] == "A04")
+            same(name, "half of the tokens, and of what goes with them", first["set"][0]["value"], "1024")
     print(f"{len(found)} recordings, {test_truth.checks} checks, {test_truth.failed} failed")
     return test_truth.failed > 0
 

@@ -267,6 +267,42 @@ MT_TEST(the_type_of_the_logits_is_that_of_the_largest)
     logits_in_chunks(true);
 }
 
+/* A loss that takes half of its rows at a time in 32 bits, each as large as the head's output in 16: two operations of one line, then another's. CPython has
+ * one frame of its own more in the first. */
+static void chunks_as_large_as_the_head(unsigned chunks)
+{
+    static const char *const of[][2] = {
+        {S_ENTROPY, "??:0:PyObject_Vectorcall|" S_ENTROPY},
+        {SITE "verl/utils/torch_functional.py:8:entropy_from_logits|" S_LOGP,
+         SITE "verl/utils/torch_functional.py:8:entropy_from_logits|??:0:PyObject_Vectorcall|" S_LOGP}};
+    const uint64_t size = ROWS(1920, 2);
+    struct job *j = job_new();
+    uint64_t head, one, two;
+    params(j);
+    (void)put(j, ACT_BYTES, S_LOGP_FORWARD);
+    head = put(j, size, S_LOGP_HEAD);
+    for (unsigned i = 0; i < chunks; i++) {
+        one = put(j, size, of[0][i == 0]);
+        two = put(j, size, of[0][i == 0]);
+        drop(j, one);
+        drop(j, put(j, size, of[1][i == 0]));
+        drop(j, two);
+    }
+    drop(j, head);
+    MT_ASSERT(analyze(j));
+    MT_CHECK_EQ(j->f->vocab, 151936);
+    MT_CHECK_EQ(j->f->logits_tokens, chunks == 2 ? 1920 : 960);
+    MT_CHECK_EQ(j->f->logits_elem, chunks == 2 ? 2 : 4);
+    CHECK_SUMS(j);
+    job_free(j);
+}
+
+MT_TEST(the_type_of_the_logits_by_their_chunks)
+{
+    chunks_as_large_as_the_head(2);
+    chunks_as_large_as_the_head(1);
+}
+
 /* Rounded to PyTorch's 512 bytes; in a backward pass the gradient of the head is whole rows too. */
 MT_TEST(requests_that_are_rows_of_the_vocabulary)
 {
@@ -928,13 +964,13 @@ MT_MAIN(MT_RUN(steady_training_has_every_role_and_no_growth) MT_RUN(gradients_wi
     gradients_that_stay_are_made_once) MT_RUN(first_step_state_is_no_leak) MT_RUN(a_leak_has_its_slope) MT_RUN(recorded_late)
             MT_RUN(state_that_is_made_anew_every_step) MT_RUN(out_of_memory_in_the_forward_keeps_its_activations)
                 MT_RUN(logits_by_the_request_that_failed) MT_RUN(logits_by_their_size_alone)
-                    MT_RUN(logits_of_a_pass_with_larger_batches) MT_RUN(the_type_of_the_logits_is_that_of_the_largest) MT_RUN(
-                        requests_that_are_rows_of_the_vocabulary) MT_RUN(the_largest_tensor_of_a_weight_synchronisation)
-                        MT_RUN(passes_that_grow) MT_RUN(a_size_that_no_vocabulary_divides_is_no_logits)
-                            MT_RUN(layers_that_are_whole_rows_by_chance) MT_RUN(layers_as_large_as_the_logits) MT_RUN(
-                                layers_of_another_pass_that_are_whole_rows) MT_RUN(what_a_layer_makes_is_not_in_chunks)
-                                MT_RUN(a_smooth_vocabulary_needs_frames) MT_RUN(workspaces_are_few)
-                                    MT_RUN(the_gradient_of_the_embedding_is_no_logits) MT_RUN(
+                    MT_RUN(logits_of_a_pass_with_larger_batches) MT_RUN(the_type_of_the_logits_is_that_of_the_largest)
+                        MT_RUN(the_type_of_the_logits_by_their_chunks) MT_RUN(requests_that_are_rows_of_the_vocabulary)
+                            MT_RUN(the_largest_tensor_of_a_weight_synchronisation) MT_RUN(passes_that_grow) MT_RUN(
+                                a_size_that_no_vocabulary_divides_is_no_logits) MT_RUN(layers_that_are_whole_rows_by_chance)
+                                MT_RUN(layers_as_large_as_the_logits) MT_RUN(layers_of_another_pass_that_are_whole_rows) MT_RUN(
+                                    what_a_layer_makes_is_not_in_chunks) MT_RUN(a_smooth_vocabulary_needs_frames)
+                                    MT_RUN(workspaces_are_few) MT_RUN(the_gradient_of_the_embedding_is_no_logits) MT_RUN(
                                         whole_parameters_of_a_checkpoint_and_before_sharding) MT_RUN(weights_that_layers_fetch)
                                         MT_RUN(what_follows_the_optimizer_is_not_its_state) MT_RUN(rests_of_blocks_serve_nobody)
                                             MT_RUN(roles_by_frames) MT_RUN(workspaces_by_size)
