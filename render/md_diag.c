@@ -50,6 +50,10 @@ void mt_md_top(const struct mt_report *r, struct mt_out *o)
         }
         mt_puts(o, "\n");
     }
+    if (mt_report_no_first(r) != NULL) {
+        md(o, mt_report_no_first(r));
+        mt_puts(o, "\n\n");
+    }
     if (no == 0)
         return;
     mt_puts(o, "\n");

@@ -67,6 +67,18 @@ static void device(const struct mt_page *p, const struct mt_device_analysis *d, 
 
 static bool occurs(const struct mt_device_analysis *d) { return d->audits != NULL && d->audits->v.n != 0; }
 
-static void draw(const struct mt_page *p, struct mt_out *o) { mt_h_devices(p, o, occurs, device); }
+static char *words(char *buf, size_t cap, const struct mt_device_analysis *d)
+{
+    size_t n = 0;
+    buf[0] = '\0';
+    for (uint32_t i = 0; i < d->audits->v.n; i++)
+        if (d->audits->v.p[i].finding && n < cap)
+            n += (size_t)snprintf(buf + n, cap - n, "%s%s", n == 0 ? "to act on: " : ", ", d->audits->v.p[i].title);
+    if (n == 0)
+        (void)snprintf(buf, cap, "nothing to act on");
+    return buf;
+}
+
+static void draw(const struct mt_page *p, struct mt_out *o) { mt_h_devices(p, o, occurs, device, words); }
 
 const struct mt_panel mt_panel_audits = {"audits", "Looked at", has, draw};

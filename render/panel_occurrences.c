@@ -146,6 +146,13 @@ static void device(const struct mt_page *p, const struct mt_device_analysis *d, 
 
 static bool occurs(const struct mt_device_analysis *d) { return d->roles.occurrences.n != 0; }
 
-static void draw(const struct mt_page *p, struct mt_out *o) { mt_h_devices(p, o, occurs, device); }
+static char *words(char *buf, size_t cap, const struct mt_device_analysis *d)
+{
+    char size[32];
+    (void)snprintf(buf, cap, "at most %s", mt_fmt_bytes(size, highest(&d->roles)));
+    return buf;
+}
+
+static void draw(const struct mt_page *p, struct mt_out *o) { mt_h_devices(p, o, occurs, device, words); }
 
 const struct mt_panel mt_panel_occurrences = {"occurrences", "Each phase at its highest", has, draw};

@@ -1,6 +1,7 @@
 /* How far the numbers can be trusted, and why. */
 #include "render/escape.h"
 #include "render/html.h"
+#include "render/other_devices.h"
 #include "render/page_plan.h"
 #include "render/rows.h"
 
@@ -119,6 +120,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         return;
     }
     n = mt_caveats(p->r, p->rank, c, MT_MAX_CAVEATS);
+    mt_h_of_device(p, o);
     if (n > 0)
         mt_puts(o, "<ul class=\"caveats\">\n");
     for (unsigned i = 0; i < n; i++) {
@@ -126,7 +128,10 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         mt_h_words(o, c[i].text, SIZE_MAX);
         mt_puts(o, "</li>\n");
     }
-    mt_puts(o, n > 0 ? "</ul>\n" : "<p class=\"note\">Nothing is known to be missing.</p>\n");
+    mt_puts(o, n > 0                     ? "</ul>\n"
+               : mt_report_damaged(p->r) ? "<p class=\"note\">What is <a href=\"#damage\">incomplete</a> stands at the top; "
+                                           "nothing else is known to be missing.</p>\n"
+                                         : "<p class=\"note\">Nothing is known to be missing.</p>\n");
     mt_free(c);
     left_out(p, o);
     if (p->dev != NULL) {

@@ -136,6 +136,6 @@ static void device(const struct mt_page *p, const struct mt_device_analysis *d, 
         expected(d, o);
 }
 
-static void draw(const struct mt_page *p, struct mt_out *o) { mt_h_devices(p, o, mt_has_roles, device); }
+static void draw(const struct mt_page *p, struct mt_out *o) { mt_h_devices(p, o, mt_has_roles, device, mt_device_words); }
 
 const struct mt_panel mt_panel_roles = {"roles", "What the memory is for", has, draw};

@@ -6,6 +6,7 @@
 #include "render/svg_scale.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 enum { ROWS = 12, WIDTH = 1180, LEFT = 74, TOP = 8, HEIGHT = 130, BARS = 138 };
 
@@ -128,6 +129,13 @@ static void device(const struct mt_page *p, const struct mt_device_analysis *d, 
 
 static bool occurs(const struct mt_device_analysis *d) { return d->roles.steps.n >= 2 || d->roles.growth.n != 0; }
 
-static void draw(const struct mt_page *p, struct mt_out *o) { mt_h_devices(p, o, occurs, device); }
+static char *words(char *buf, size_t cap, const struct mt_device_analysis *d)
+{
+    char n[32];
+    (void)snprintf(buf, cap, "%s steps", mt_fmt_count(n, d->roles.n_steps_all));
+    return buf;
+}
+
+static void draw(const struct mt_page *p, struct mt_out *o) { mt_h_devices(p, o, occurs, device, words); }
 
 const struct mt_panel mt_panel_steps = {"steps", "From step to step", has, draw};

@@ -216,6 +216,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     }
     if (n > 0)
         mt_puts(o, "</ol>\n");
+    paragraph(o, "", mt_report_no_first(p->r));
     if (n > 0 && p->rank != NULL && p->dev != NULL && mt_report_after(p->r) != NULL)
         after(p, o);
     mt_puts(o, "</header>\n");

@@ -24,12 +24,34 @@ const struct mt_combined *mt_report_after(const struct mt_report *r)
     return k != NULL && !mt_report_job_advises(r) ? &k->analysis->combined : NULL;
 }
 
+static bool failed(const struct mt_report *r)
+{
+    const struct mt_rank *k = mt_report_rank(r);
+    return (k != NULL && mt_verdict_is_oom(k->analysis->verdict.kind)) || (r->job != NULL && r->job->kind == MT_JV_OOM) ||
+           (r->diag != NULL && r->diag->cause != MT_LC_NONE);
+}
+
 const char *mt_report_first(const struct mt_report *r)
 {
     const struct mt_rank *k = mt_report_rank(r);
-    bool failed = k == NULL || mt_verdict_is_oom(k->analysis->verdict.kind) || (r->job != NULL && r->job->kind == MT_JV_OOM) ||
-                  (r->diag != NULL && r->diag->cause != MT_LC_NONE);
-    return failed ? "Change first" : "To lower this peak";
+    if (k == NULL || failed(r))
+        return "Change first";
+    return k->analysis->verdict.kind == MT_V_END_STATE ? "To lower what is held" : "To lower this peak";
+}
+
+const char *mt_report_no_first(const struct mt_report *r)
+{
+    uint32_t n;
+    const struct mt_advice *list = mt_report_advice(r, &n);
+    for (uint32_t i = 0; i < n; i++)
+        if (list[i].is_top)
+            return NULL;
+    if (!failed(r))
+        return NULL;
+    return r->n_ranks != 0 || r->job != NULL ? "No setting that memtrace knows would surely have helped here. Begin with the "
+                                               "largest holder: what allocated it stands below."
+                                             : "No setting that memtrace knows would surely have helped here. A snapshot of "
+                                               "the failure names the holders.";
 }
 
 const struct mt_advice *mt_report_advice(const struct mt_report *r, uint32_t *n)

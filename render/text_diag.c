@@ -74,6 +74,8 @@ void mt_text_top(struct mt_text *x, const struct mt_report *r)
             mt_text_heading(x, mt_report_first(r));
         card(x, &list[i], ++no, false);
     }
+    if (mt_report_no_first(r) != NULL)
+        mt_text_wrap(x, "  ", "  ", mt_report_no_first(r));
     if (no != 0 && after != NULL && after->sentence != NULL && after->sentence[0] != '\0') {
         mt_text_style(x, "1");
         mt_text_wrap(x, "  => ", "     ", after->sentence);

@@ -23,6 +23,8 @@ bool mt_report_job_advises(const struct mt_report *r); /* it is on the failure t
 const struct mt_combined *mt_report_after(const struct mt_report *r);
 /* The heading of its first settings: nothing has to be changed where nothing failed. */
 const char *mt_report_first(const struct mt_report *r);
+/* What stands there instead after a failure without any; NULL = nothing. */
+const char *mt_report_no_first(const struct mt_report *r);
 
 bool mt_verdict_is_oom(enum mt_verdict_kind k);
 const char *mt_verdict_words(enum mt_verdict_kind k); /* "Out of memory: the device is full" */

@@ -45,9 +45,8 @@ export const drawIcicle = (box, root, say) => {
       if (way.length && boxes[i].node.children.length) draw(way, true);
     };
     const buttons = boxes.map(({ node: n, depth, x, w }, i) => {
-      const words = `: ${fmtBytes(n.bytes)}, ${fmtPercent(n.bytes, root.bytes)}, ${fmtMany(n.count, "block")}`;
-      const title = `${n.name}${n.file && ` (${fileWords(n)})`}${words}`, on = () => say(title);
-      return pButton(w < 0.02 ? "" : w < 0.12 ? n.name : `${n.name}  ${placeWords(n)}`, () => open(i), { title, "aria-label": `${n.name} ${placeWords(n)}${words}`, tabindex: i === top ? 0 : -1,
+      const title = `${n.name}${n.file && ` (${fileWords(n)})`}: ${fmtBytes(n.bytes)}, ${fmtPercent(n.bytes, root.bytes)}, ${fmtMany(n.count, "block")}`, on = () => say(title);
+      return pButton(w < 0.02 ? "" : w < 0.12 ? n.name : `${n.name}  ${placeWords(n)}`, () => open(i), { title, tabindex: i === top ? 0 : -1,
         class: i < top ? "ib lead" : "ib", style: `background:${nameColor(n.name)};left:${x * 100}%;width:${w * 100}%;top:${depth * 22}px`, focus: on, mouseenter: on });
     });
     box.style.height = `${(boxes[boxes.length - 1].depth + 1) * 22}px`;

@@ -61,3 +61,13 @@ for (const sample of ["verl_grpo_oom_logprob.pickle", "verl_two_ranks.tar.gz"]) 
   }
   test(`${sample}: the three looks differ`, () => assert.equal(new Set(seen.values()).size, 3, [...seen].join("; ")));
 }
+
+test("a folded line of another rank says what that section has of it", async () => {
+  const { html } = kit.reportOf([0, 1].map((i) => join(kit.samples, `torch/fsdp2_rank${i}.pickle.gz`)), "folded"), { page, done } = await kit.open(html, { js: false });
+  const lines = await page.evaluate(() => Object.fromEntries(["occurrences", "roles", "steps", "audits"].map((id) => [id, document.querySelector(`#${id} > details.more:last-of-type > summary`).textContent])));
+  assert.match(lines.occurrences, /^rank 0, device 0: at most [\d.]+ MiB$/);
+  assert.match(lines.roles, /^rank 0, device 0: live at the peak .*parameters/);
+  assert.match(lines.steps, /^rank 0, device 0: \d+ steps$/);
+  assert.match(lines.audits, /^rank 0, device 0: (nothing to act on|to act on: .+)$/);
+  await done();
+});

@@ -55,6 +55,9 @@ err_has "warning: verl_two_ranks_truncated.tar.gz: "
 run 3 report -q verl_two_ranks_truncated.tar.gz
 err_has "warning: "
 exists verl_two_ranks_truncated.tar.gz.html
+# The quality of the data is that of one rank, and does not say that nothing is missing where a banner says what is.
+check grep -q 'What is <a href="#damage">incomplete</a> stands at the top' verl_two_ranks_truncated.tar.gz.html
+check eval "! grep -q 'Nothing is known to be missing' verl_two_ranks_truncated.tar.gz.html"
 run 3 info verl_two_ranks_truncated.tar.gz
 run 3 dump verl_two_ranks_truncated.tar.gz
 head -c "$(($(stat -c %s tiny.pickle) * 2 / 3))" tiny.pickle > cut.pickle

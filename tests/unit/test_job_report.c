@@ -134,6 +134,7 @@ MT_TEST(page_of_a_driver_trace_alone)
         "<h1>Rank 3 (node1, pid 4711) on GPU 0 of node1 ran out of GPU memory during actor update (update_actor): libplain.so "
         "asked the driver for <span class=\"q\">60.00 GiB</span> of a device of <span class=\"q\">80.00 GiB</span>");
     MT_CHECK_HAS(s, "Out of memory, in a driver call");
+    MT_CHECK_HAS(s, "Begin with the largest holder"); /* no rule fits, and that is said */
     MT_CHECK_HAS(s, "id=\"ledger\"");
     MT_CHECK_HAS(s, "id=\"failures\"");
     MT_CHECK_HAS(s, "id=\"sleep\"");
@@ -159,6 +160,7 @@ MT_TEST(page_without_a_failure)
 {
     struct made m = make("node1", false);
     const char *s = render(&m, 'h');
+    MT_CHECK(strstr(s, "Begin with the largest holder") == NULL);
     MT_CHECK_HAS(
         s,
         "No allocation failed: GPU 0 of node1 was fullest with 40.00 GiB of 80.00 GiB during actor update: PyTorch holds 20.00 "
