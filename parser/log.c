@@ -231,7 +231,7 @@ static char platform_of(const char *s)
 static int torch_oom(struct mt_log *l, uint64_t number, const char *s, const char *glued)
 {
     struct mt_log_fact *f;
-    got g;
+    got g, half;
     bool absurd = strstr(s, "ried to allocate more than 1EB memory") != NULL;           /* all that is said of such a size */
     uint64_t block = mt_log_value(s, "allocate memory block with size larger than %b"); /* Intel's GPUs */
     int n;
@@ -239,7 +239,8 @@ static int torch_oom(struct mt_log *l, uint64_t number, const char *s, const cha
         return 0;
     if (strstr(s, "out of memory") == NULL && strstr(s, "OutOfMemoryError") == NULL && block == MT_LOG_NONE) {
         /* its second half: alone, or after a first half that has read it already */
-        if (strstr(s, "has a total capacity of") == NULL || follows_first_half(l, number))
+        if ((strstr(s, "has a total capacity of") == NULL && mt_log_find(s, "(GPU %n; %b total capacity", &half) == NULL) ||
+            follows_first_half(l, number))
             return 0;
     }
     f = mt_log_add(l, MT_LOG_TORCH_OOM, number, s);
@@ -397,49 +398,6 @@ static int vllm_graphs(struct mt_log *l, uint64_t number, const char *s)
     return 1;
 }
 
-static int kernel_kill(struct mt_log *l, uint64_t number, const char *s)
-{
-    got g;
-    struct mt_log_fact *f;
-    if (mt_log_find(s, "Killed process %n (%t)", &g) == NULL)
-        return 0;
-    f = mt_log_add(l, MT_LOG_KERNEL_KILL, number, s);
-    if (f != NULL) {
-        f->value[0] = g.v[0];
-        mt_log_keep_text(f, g.text, g.n_text);
-        f->value[1] = mt_log_value(s, "anon-rss:%b");
-    }
-    return 1;
-}
-
-/* A line that is nothing but this, perhaps behind "(Worker pid=1)" or "[rank3]:". */
-static int whole_line(struct mt_log *l, uint64_t number, const char *s)
-{
-    const char *p = s;
-    size_t n;
-    for (;;) {
-        const char *e = NULL;
-        p += strspn(p, " \t");
-        if (*p == '(' || *p == '[')
-            e = strchr(p, *p == '(' ? ')' : ']');
-        if (e == NULL)
-            break;
-        p = e + 1 + (e[1] == ':');
-    }
-    n = strlen(p);
-    while (n > 0 && p[n - 1] == ' ')
-        n--;
-    if ((n == 6 && memcmp(p, "Killed", 6) == 0) || (n == 9 && memcmp(p, "\xe5\xb7\xb2\xe6\x9d\x80\xe6\xad\xbb", 9) == 0)) {
-        mt_log_add(l, MT_LOG_KILLED, number, s);
-        return 1;
-    }
-    if ((n == 11 && memcmp(p, "MemoryError", 11) == 0) || (n > 12 && memcmp(p, "MemoryError:", 12) == 0)) {
-        mt_log_add(l, MT_LOG_HOST_OOM, number, s);
-        return 1;
-    }
-    return 0;
-}
-
 static bool in_path(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.' ||
@@ -503,8 +461,7 @@ int mt_log_line(struct mt_log *l, uint64_t number, const char *line, const char 
     int found = torch_oom(l, number, is_part ? joined : line, is_part ? glued : line) || torch_async(l, number, joined) ||
                 mt_log_stack_line(l, number, line, glued) || mt_log_usage(l, number, line) || sglang(l, number, line) ||
                 sglang_full(l, number, joined) || vllm_graphs(l, number, line) || vllm_startup(l, number, joined) ||
-                vllm_refuses(l, number, joined, glued) || kernel_kill(l, number, line) || mt_log_row(l, number, line) ||
-                whole_line(l, number, line);
+                vllm_refuses(l, number, joined, glued) || mt_log_kill(l, number, line);
     if (!found)
         mt_log_stack_close(l, line);
     note_paths(l, line);

@@ -28,7 +28,7 @@ enum mt_log_kind {
     MT_LOG_NCCL_OOM,       /* bytes asked or NONE */
     MT_LOG_CUMEM_OOM,      /* - : vLLM's cumem allocator could not create memory */
     MT_LOG_SAVER_OOM,      /* - : torch_memory_saver could not create memory */
-    MT_LOG_CUDA_OOM,       /* - : another "CUDA error: out of memory"; text: whose call, "" = CUDA's */
+    MT_LOG_CUDA_OOM,       /* bytes asked or NONE: another "CUDA error: out of memory"; text: whose call, "" = CUDA's */
     MT_LOG_NPU_OOM,        /* bytes asked or NONE: CANN, the runtime of Ascend NPUs, or HCCL in it */
     MT_LOG_CUBLAS_OOM,     /* - : CUBLAS_STATUS_ALLOC_FAILED */
     MT_LOG_VLLM_WEIGHTS,   /* bytes */
@@ -52,7 +52,8 @@ enum mt_log_kind {
     MT_LOG_POOL_REFUSED,   /* - : vLLM's sleep mode: "Expandable segments are not compatible with memory pool" */
     MT_LOG_TORCH_USAGE,    /* allocated, reserved, device used, device total; text: where ("Before update_actor") */
     MT_LOG_HOST_USAGE,     /* used, share in 1/10000: DeepSpeed's see_memory_usage, of the host */
-    MT_LOG_RETRIED, /* requests put off; of PyTorch's: -, asked, free, total; no failure, it was tried again; text: by whom */
+    MT_LOG_RETRIED, /* requests put off; of PyTorch's: -, asked, free, total, margin to be left free or NONE; no failure, it was tried again; text: by whom */
+    MT_LOG_NO_EXPANDABLE, /* - : PyTorch warns that expandable_segments do not exist here */
     MT_LOG_KERNEL_LIMIT, /* bytes wanted, bytes there are: a kernel's shared memory on a multiprocessor; no want of GPU memory */
     MT_LOG_RAY_KILL,     /* node used, node total; text: name of the task */
     MT_LOG_KERNEL_KILL,  /* pid, anon-rss bytes; text: name of the process. Also Slurm's report of such a kill */

@@ -1,7 +1,10 @@
-/* log_json.c -- what a logger that writes JSON made of text: {"msg":"Traceback ...\n  File \"a.py\", line 3, in f\n..."} is one line. */
+/* log_json.c -- what a logger that writes JSON made of text: {"msg":"Traceback ...\n  File \"a.py\", line 3, in f\n..."} is one line. What
+ * collects such lines may write something before the object, or put it into a string of an object of its own. */
 #include "parser/log_match.h"
 
 #include <string.h>
+
+enum { MAX_DEPTH = 3 }; /* objects in strings of objects: the program's, the collector's, the cluster's */
 
 /* Of \uXXXX: the character; 0 where it is none by itself. */
 static unsigned character(const char *p, size_t n)
@@ -36,30 +39,90 @@ static size_t put(char *out, unsigned v)
     return n;
 }
 
-size_t mt_log_unescape(char *s, size_t n)
+/* One escape of a string, from s[*i] == '\\' on, to out; its bytes there. *i is then at its last byte. */
+static size_t escape(char *out, const char *s, size_t n, size_t *i)
 {
     static const char from[] = "nrtbf", to[] = "\n\n   "; /* a carriage return ends a line in every log */
-    size_t k = 0;
-    if (n == 0 || s[0] != '{' || memchr(s, '\\', n) == NULL)
-        return n;
+    char c = s[++*i];
+    const char *at = strchr(from, c);
+    unsigned v;
+    if (c != '\0' && at != NULL) {
+        *out = to[at - from];
+    } else if (c == 'u' && (v = character(s + *i + 1, n - *i - 1)) != 0) {
+        *i += 4;
+        return put(out, v); /* shorter than what was read */
+    } else {
+        *out = c; /* \" \\ \/ */
+    }
+    return 1;
+}
+
+/* In a string, an object of its own begins: {\"level\":... */
+static bool is_inner(const char *p, size_t n) { return n > 3 && p[0] == '{' && p[1] == '\\' && p[2] == '"'; }
+
+/* Undoes what stands in s[0, n), in place: an object, or text out of one. */
+static size_t undo(char *s, size_t n, int depth)
+{
+    size_t k = 0, inner = SIZE_MAX;
     for (size_t i = 0; i < n; i++) {
-        const char *at;
-        unsigned v;
-        char c;
-        if (s[i] != '\\' || i + 1 == n) {
-            s[k++] = s[i];
+        if (s[i] == '\\' && i + 1 < n) {
+            k += escape(s + k, s, n, &i);
             continue;
         }
-        c = s[++i];
-        at = strchr(from, c);
-        if (c != '\0' && at != NULL) {
-            s[k++] = to[at - from];
-        } else if (c == 'u' && (v = character(s + i + 1, n - i - 1)) != 0) {
-            k += put(s + k, v); /* shorter than what was read */
-            i += 4;
-        } else {
-            s[k++] = c; /* \" \\ \/ */
+        if (inner == SIZE_MAX && depth > 0 && is_inner(s + i, n - i))
+            inner = k;
+        s[k++] = s[i];
+        if (s[i] == '"' && inner != SIZE_MAX) { /* its end: what it held is plain now, but for its own strings */
+            k = inner + undo(s + inner, k - 1 - inner, depth - 1);
+            s[k++] = '"';
+            inner = SIZE_MAX;
         }
     }
-    return k;
+    return inner != SIZE_MAX ? inner + undo(s + inner, k - inner, depth - 1) : k; /* a line that was cut */
+}
+
+/* Where an object of a logger begins, behind whatever stands before it: {"msg": or { "msg":. SIZE_MAX = nowhere. */
+static size_t object(const char *s, size_t n)
+{
+    const char *p = s;
+    while ((p = memchr(p, '{', n - (size_t)(p - s))) != NULL) {
+        const char *end = s + n, *q = p + 1;
+        while (q < end && *q == ' ')
+            q++;
+        if (q < end && *q == '"' && (p == s || strchr(" \t=:|>", p[-1]) != NULL))
+            return (size_t)(p - s);
+        p++;
+    }
+    return SIZE_MAX;
+}
+
+/* Where a traceback on one line begins whose newlines are escaped, as repr() prints it: "...call last):\n  File ". */
+static size_t traceback(const char *s, size_t n)
+{
+    static const char head[] = "call last):\\n";
+    const size_t k = sizeof head - 1;
+    const char *p = s;
+    while ((p = memchr(p, 'c', n - (size_t)(p - s))) != NULL) {
+        if ((size_t)(s + n - p) > k && memcmp(p, head, k) == 0)
+            return (size_t)(p - s);
+        p++;
+    }
+    return SIZE_MAX;
+}
+
+size_t mt_log_unescape(char *s, size_t n, size_t *before)
+{
+    size_t from;
+    *before = 0;
+    if (n == 0 || memchr(s, '\\', n) == NULL)
+        return n;
+    from = s[0] == '{' ? 0 : object(s, n);
+    if (from == SIZE_MAX)
+        from = traceback(s, n);
+    if (from == SIZE_MAX || memchr(s + from, '\\', n - from) == NULL)
+        return n;
+    *before = from;
+    n = from + undo(s + from, n - from, MAX_DEPTH);
+    from = traceback(s, n); /* in a string of the object */
+    return from == SIZE_MAX ? n : from + undo(s + from, n - from, 0);
 }

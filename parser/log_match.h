@@ -35,11 +35,20 @@ void mt_log_name(char out[32], const char *s);
 int mt_log_row(struct mt_log *l, uint64_t number, const char *s);
 int mt_log_usage(struct mt_log *l, uint64_t number, const char *s);
 
+/* ---- log_kills.c, log_errors.c: the same ---- */
+
+int mt_log_kill(struct mt_log *l, uint64_t number, const char *s); /* mt_log_row()'s lines too */
+int mt_log_gpu_error(struct mt_log *l, uint64_t number, const char *s);
+/* An allocation that is tried once more. */
+int mt_log_first_try(struct mt_log *l, uint64_t number, const char *s);
+/* The name at s[at, at + n) stands in code or in a text about it: "if (e == hipErrorOutOfMemory)". */
+bool mt_log_is_code(const char *s, const char *at, size_t n);
+
 /* ---- log_json.c ---- */
 
-/* Undoes the escapes of an object in JSON, in place: newlines that a logger put into its text are newlines again. The new length; what does
- * not begin as an object stays. */
-size_t mt_log_unescape(char *s, size_t n);
+/* Undoes the escapes of the object in JSON that a line is, or ends in, in place, and of those in its strings: newlines that a logger put into
+ * its text are newlines again. The new length; *before: bytes in front of the object. What has no object stays. */
+size_t mt_log_unescape(char *s, size_t n, size_t *before);
 
 /* ---- log_stack.c ---- */
 
@@ -51,7 +60,8 @@ void mt_log_stack_close(struct mt_log *l, const char *s);
 void mt_log_stacks_end(struct mt_log *l);
 /* The fact is what the writer's last traceback led to. */
 void mt_log_stack_take(struct mt_log *l, uint64_t number, struct mt_log_fact *f, struct mt_log_writer who);
-/* vLLM's first engine says in words what its worker was doing ("while processing method load_model: ..."): a frame, where there is none. */
+/* Lines that say in words what was going on - vLLM's "while processing method load_model: ..." and "Failed to load model", a warning of FSDP
+ * that gathers a state dict -: a frame, where there is none. */
 void mt_log_stack_method(struct mt_log *l, uint64_t number, struct mt_log_fact *f, const char *s);
 void mt_log_stacks_done(struct mt_log *l);
 

@@ -10,7 +10,7 @@ static const char *const anchors[] = {
     "ried", "iled", "ror:", "Cuda",
     "CUDA", "CUBL", "emor", "Mode",
     "mode", "KV c", "KV C", "KV s",
-    "bloc", "Slee", "raph", "Expa",
+    "bloc", "Slee", "raph", "xpan",
     "kill", "Kill", "std:", "Cann",
     "exit", "SIGK", "can'", "Load",
     "was ", "File", "Trac", "ray:",
@@ -31,6 +31,8 @@ struct window {
     char *joined, *glued;
     char *rest; /* lines that one object of a logger holds, behind the one that was taken */
     size_t rest_at, rest_n;
+    char who[128]; /* what names the writer before that object: "(Worker pid=9) " */
+    size_t n_who;
     bool ends_in_cr;  /* the last line did: a newline right behind it belongs to it */
     bool next_is_new; /* the last one ended in a newline: the next has a number of its own */
     uint64_t filter[(1u << HASH_BITS) / 64];
@@ -97,7 +99,7 @@ static size_t prefix_of(const char *s)
 /* Bytes that a container's or a mail's prefix takes on both lines: "trainer-1  | ", "> ", "... stderr F ". */
 static size_t shared(const char *a, const char *b)
 {
-    static const char *const ends[] = {"| ", "> ", " F "};
+    static const char *const ends[] = {"| ", "> ", " F ", "]: "};
     size_t n = 0;
     for (size_t i = 0; i < sizeof ends / sizeof *ends && n == 0; i++) {
         const char *at = strstr(a, ends[i]);
@@ -201,16 +203,23 @@ static size_t plain(char *s, size_t n)
     return k;
 }
 
-/* The first of the lines in out stays there, the others wait. */
-static size_t split(struct window *w, char *out, size_t n)
+/* The first of the lines in out stays there, the others wait; `before` bytes stand in front of the object that holds them. */
+static size_t split(struct window *w, char *out, size_t n, size_t before)
 {
     char *nl = memchr(out, '\n', n);
     size_t first = nl != NULL ? (size_t)(nl - out) : n;
-    w->rest_at = 0;
+    w->rest_at = w->n_who = 0;
     w->rest_n = nl != NULL ? n - first - 1 : 0;
     if (nl != NULL)
         memmove(w->rest, nl + 1, w->rest_n);
-    return plain(out, first);
+    n = plain(out, first);
+    if (w->rest_n != 0 && before < sizeof w->who && before < n) {
+        memcpy(w->who, out, before);
+        w->who[before] = '\0';
+        struct mt_log_writer who = mt_log_writer(w->who, NULL);
+        w->n_who = who.pid >= 0 || who.rank >= 0 ? before : 0;
+    }
+    return n;
 }
 
 /* The next of those that wait, with the number of the line that held them. */
@@ -219,8 +228,12 @@ static void take_rest(struct mt_log *l, struct window *w)
     char *out = w->line[w->n];
     const char *from = w->rest + w->rest_at, *nl = memchr(from, '\n', w->rest_n - w->rest_at);
     size_t n = nl != NULL ? (size_t)(nl - from) : w->rest_n - w->rest_at;
-    copy(out, (const unsigned char *)from, n);
     w->rest_at += n + (nl != NULL);
+    if (n > MT_LOG_LINE - w->n_who)
+        n = MT_LOG_LINE - w->n_who;
+    memcpy(out, w->who, w->n_who);
+    copy(out + w->n_who, (const unsigned char *)from, n);
+    n += w->n_who;
     out[plain(out, n)] = '\0';
     w->number[w->n] = l->n_lines;
 }
@@ -229,7 +242,7 @@ static void take_rest(struct mt_log *l, struct window *w)
 static int take_line(struct mt_log *l, struct mt_source *src, struct window *w)
 {
     char *out = w->line[w->n];
-    size_t n = 0, have;
+    size_t n = 0, have, before;
     bool cut = false, any = false, ended = false;
     if (w->rest_at < w->rest_n) {
         take_rest(l, w);
@@ -254,7 +267,8 @@ static int take_line(struct mt_log *l, struct mt_source *src, struct window *w)
         src->cur += part + ended;
         l->n_bytes += part + ended;
     }
-    n = split(w, out, mt_log_unescape(out, n));
+    n = mt_log_unescape(out, plain(out, n), &before);
+    n = split(w, out, n, before);
     out[n] = '\0';
     w->number[w->n] = l->n_lines;
     l->n_long += cut;

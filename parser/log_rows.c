@@ -29,6 +29,12 @@ static const struct row rows[] = {
     {MT_LOG_TORCH_OOM, "rror: XPU out of memory", NULL, NULL},
     {MT_LOG_CUDA_OOM, "CUDA error: out of memory", NULL, NULL},
     {MT_LOG_CUDA_OOM, "HIP error: out of memory", NULL, "HIP"},
+    {MT_LOG_CUDA_OOM, "RESOURCE_EXHAUSTED: Out of memory while trying to allocate %n bytes", NULL, "XLA"},
+    {MT_LOG_CUDA_OOM, "RESOURCE_EXHAUSTED: Out of memory while trying to allocate %b", NULL, "XLA"},
+    {MT_LOG_CUDA_OOM, "RESOURCE_EXHAUSTED: Failed to allocate request for %b", NULL, "XLA"},
+    {MT_LOG_CUDA_OOM, "Out of memory allocating %n bytes", "OutOfMemoryError", "CuPy"},
+    {MT_LOG_CUDA_OOM, "std::bad_alloc: out_of_memory: CUDA", NULL, "RAPIDS"},
+    {MT_LOG_CUDA_OOM, "std::bad_alloc: out_of_memory: RMM", NULL, "RAPIDS"},
     {MT_LOG_CUDA_OOM, "hipErrorOutOfMemory", NULL, "HIP"},
     {MT_LOG_CUDA_OOM, "Triton Error [CUDA]: out of memory", NULL, "Triton"},
     {MT_LOG_CUDA_OOM, "Triton Error [HIP]: out of memory", NULL, "Triton"},
@@ -43,7 +49,7 @@ static const struct row rows[] = {
     {MT_LOG_HOST_OOM, "failed to extend /dev/shm/", NULL, "shared"}, /* NCCL */
     {MT_LOG_CUDA_OOM, "Error Code 2: OutOfMemory (", NULL, "TensorRT"},
     {MT_LOG_CUDA_OOM, "[NV_ERR_NO_MEMORY]", NULL, "NVIDIA's kernel driver"}, /* dmesg */
-    {MT_LOG_CUDA_OOM, "Error out of memory at line %n", NULL, "bitsandbytes"},
+    {MT_LOG_CUDA_OOM, "Error out of memory at line ", NULL, "bitsandbytes"},
     {MT_LOG_CUDA_OOM, "CUDNN_STATUS_ALLOC_FAILED", NULL, "cuDNN"},
     {MT_LOG_CUDA_OOM, "HIPBLAS_STATUS_ALLOC_FAILED", NULL, "hipBLAS"},
     {MT_LOG_HOST_OOM, "UR_RESULT_ERROR_OUT_OF_HOST_MEMORY", NULL, NULL},
@@ -51,6 +57,8 @@ static const struct row rows[] = {
     {MT_LOG_HOST_OOM, "workers are out of shared memory", NULL, "shared"},
     {MT_LOG_HOST_OOM, "unable to write to file", "No space left on device", "shared"},
     {MT_LOG_HOST_OOM, "paging file is too small", NULL, NULL},
+    {MT_LOG_HOST_OOM, "[WinError 1455]", NULL, NULL}, /* the same in any language */
+    {MT_LOG_HOST_OOM, "DefaultCPUAllocator: not enough memory: you tried to allocate %n bytes", NULL, NULL},
     {MT_LOG_NPU_OOM, "Failed to allocate resource[DeviceMemory] with info [size:%n]", NULL, NULL},
     {MT_LOG_NPU_OOM, "EL0004", "ailed to allocate memory", NULL},
     {MT_LOG_NPU_OOM, "size:%n,", "rtMalloc fail", NULL}, /* one of the lines that follow EL0004 */
@@ -73,6 +81,7 @@ static const struct row rows[] = {
     {MT_LOG_SGLANG_NO_KV, "Not enough memory. Please try to increase --mem-fraction-static", NULL, NULL},
     {MT_LOG_RETRIED, "Decode out of memory happened. #retracted_reqs: %n", NULL, "SGLang"},
     {MT_LOG_RETRIED, "KV cache pool is full. Retract requests. #retracted_reqs: %n", NULL, "SGLang"},
+    {MT_LOG_NO_EXPANDABLE, "expandable_segments not supported on this platform", NULL, NULL},
     {MT_LOG_KERNEL_LIMIT, "Required: %n, Hardware limit: %n", "out of resource", NULL},
     {MT_LOG_KERNEL_LIMIT, "Required: %n Hardware limit: %n", "out of resource", NULL},
     {MT_LOG_POOL_REFUSED, "Expandable segments are not compatible with memory pool", NULL, NULL},
@@ -86,6 +95,7 @@ static const struct row rows[] = {
     {MT_LOG_KERNEL_KILL, "etected %n oom-kill event", NULL, NULL},
     {MT_LOG_KERNEL_KILL, ": Out Of Memory", "srun: error", NULL},
     {MT_LOG_KERNEL_KILL, "OOMKilled", NULL, NULL},
+    {MT_LOG_KERNEL_KILL, "The node was low on resource: memory", NULL, "Kubernetes"}, /* it evicts */
     {MT_LOG_HOST_OOM, "DefaultCPUAllocator: can't allocate memory: you tried to allocate %n bytes", NULL, NULL},
     {MT_LOG_HOST_OOM, "MemoryError: Unable to allocate %b", NULL, NULL},
     {MT_LOG_HOST_OOM, "std::bad_alloc", NULL, NULL},
@@ -100,6 +110,11 @@ static const struct row rows[] = {
     {MT_LOG_KILLED, "Worker exit type: SYSTEM_ERROR", "OOM killer", NULL},
     {MT_LOG_KILLED, "Worker exit type: SYSTEM_ERROR", "memory limits", NULL},
     {MT_LOG_KILLED, "exit code 137", NULL, NULL},
+    {MT_LOG_KILLED, "exited with code 137", NULL, NULL},
+    {MT_LOG_KILLED, "exit status 137", NULL, NULL},
+    {MT_LOG_KILLED, "xit code: 137", NULL, NULL},
+    {MT_LOG_KILLED, "xit Code: 137", NULL, NULL},
+    {MT_LOG_KILLED, "died with <Signals.SIGKILL: 9>", NULL, NULL},
     {MT_LOG_KILLED, "(exitcode: 137", NULL, NULL},
     {MT_LOG_KILLED, "SIGKILL", "signal", NULL},
     {MT_LOG_KILLED, "DataLoader worker (pid %n) is killed by signal: Killed", NULL, "loader"},
@@ -113,27 +128,12 @@ static bool is_known_kill(const struct mt_log *l, uint64_t number)
     return f != NULL && f->kind == MT_LOG_RAY_KILL && number - f->line <= 40; /* a table of processes stands between */
 }
 
-/* PyTorch's warning before it empties its cache and tries once more: "[W906 ... CUDACachingAllocator.cpp:3934] memory allocation failed with
- * OOM on device 0 while trying to allocate 1000341504 bytes (free: 421920768, total: 25243287552)." */
-static bool torch_warns(struct mt_log *l, uint64_t number, const char *s)
-{
-    struct mt_log_fact *f;
-    got g;
-    if (mt_log_find(s, "failed with OOM on device %n while trying to allocate %n bytes (free: %n, total: %n)", &g) == NULL)
-        return false;
-    f = mt_log_add(l, MT_LOG_RETRIED, number, s);
-    if (f != NULL) {
-        mt_log_keep_text(f, "PyTorch", 7);
-        f->gpu = mt_log_small(g.v[0]);
-        for (int i = 1; i < 4; i++)
-            f->value[i] = g.v[i];
-    }
-    return true;
-}
+/* A row's pattern that is a name of a programming interface, not words of a message. */
+static bool is_name(const char *pattern) { return strpbrk(pattern, " %:[") == NULL; }
 
 int mt_log_row(struct mt_log *l, uint64_t number, const char *s)
 {
-    if (torch_warns(l, number, s))
+    if (mt_log_first_try(l, number, s))
         return 1;
     if (strstr(s, "may not be an issue") != NULL) { /* before PyTorch empties its cache and tries again */
         struct mt_log_fact *f = strstr(s, "torch_memory_saver") != NULL ? mt_log_add(l, MT_LOG_RETRIED, number, s) : NULL;
@@ -144,7 +144,11 @@ int mt_log_row(struct mt_log *l, uint64_t number, const char *s)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct mt_log_fact *f;
         got g, name;
-        if (mt_log_find(s, rows[i].pattern, &g) == NULL || (rows[i].and != NULL && strstr(s, rows[i].and) == NULL))
+        const char *end = mt_log_find(s, rows[i].pattern, &g);
+        size_t n = strlen(rows[i].pattern);
+        if (end == NULL || (rows[i].and != NULL && strstr(s, rows[i].and) == NULL))
+            continue;
+        if (is_name(rows[i].pattern) && mt_log_is_code(s, end - n, n))
             continue;
         if (strcmp(rows[i].pattern, "ray-oom-prevention.html") == 0 && is_known_kill(l, number))
             return 0;
@@ -152,7 +156,7 @@ int mt_log_row(struct mt_log *l, uint64_t number, const char *s)
         if (f == NULL)
             return 1;
         /* Slurm counts events and bash says its own line: neither is a value of the fact. */
-        for (int k = 0; f->kind != MT_LOG_KERNEL_KILL && f->kind != MT_LOG_KILLED && f->kind != MT_LOG_CUDA_OOM && k < g.n; k++)
+        for (int k = 0; f->kind != MT_LOG_KERNEL_KILL && f->kind != MT_LOG_KILLED && k < g.n; k++)
             f->value[k] = g.v[k];
         if (rows[i].text != NULL)
             mt_log_keep_text(f, rows[i].text, strlen(rows[i].text));
@@ -176,7 +180,7 @@ int mt_log_row(struct mt_log *l, uint64_t number, const char *s)
         }
         return 1;
     }
-    return 0;
+    return mt_log_gpu_error(l, number, s);
 }
 
 const char *mt_log_kind_name(enum mt_log_kind k)
@@ -212,6 +216,7 @@ const char *mt_log_kind_name(enum mt_log_kind k)
         [MT_LOG_TORCH_USAGE] = "torch_usage",
         [MT_LOG_HOST_USAGE] = "host_usage",
         [MT_LOG_RETRIED] = "retried",
+        [MT_LOG_NO_EXPANDABLE] = "no_expandable",
         [MT_LOG_KERNEL_LIMIT] = "kernel_limit",
         [MT_LOG_RAY_KILL] = "ray_kill",
         [MT_LOG_KERNEL_KILL] = "kernel_kill",

@@ -252,7 +252,43 @@ MT_TEST(json_of_loggers)
         "memory\\n\",\"stream\":\"stderr\"}\n");
     check_stack("f:7");
     mt_log_done(&l);
+    /* behind what a program or a collector writes first; whose it is holds for all its lines */
+    read_text("(Worker pid=9) {\"msg\":\"Traceback (most recent call last):\\n  File \\\"/x/a.py\\\", line 7, in "
+              "f\\nRuntimeError: CUDA error: "
+              "out of memory\"}\n");
+    MT_CHECK_EQ(fact(0)->pid, 9);
+    MT_CHECK_STR(fact(0)->who, "Worker");
+    check_stack("f:7");
+    mt_log_done(&l);
+    read_text("2026-01-01T00:00:00Z ERROR {\"msg\":\"  File \\\"/x/a.py\\\", line 7, in f\\nRuntimeError: CUDA error: out of "
+              "memory\"}\n");
+    check_stack("f:7");
+    mt_log_done(&l);
+    /* an object in a string of another, from its first byte or further in; and newlines that repr() escaped */
+    read_text("{\"log\":\"{\\\"msg\\\":\\\"  File \\\\\\\"/x/a.py\\\\\\\", line 7, in f\\\\nRuntimeError: CUDA error: out of "
+              "memory\\\"}\\n\",\"stream\":\"stderr\"}\n");
+    check_stack("f:7");
+    mt_log_done(&l);
+    read_text(
+        "{\"log\":\"ERROR {\\\"msg\\\":\\\"  File \\\\\\\"/x/a.py\\\\\\\", line 7, in f\\\\nRuntimeError: CUDA error: out of "
+        "memory\\\"}\\n\"}\n");
+    check_stack("f:7");
+    mt_log_done(&l);
+    read_text("ERROR 'Traceback (most recent call last):\\n  File \"/x/a.py\", line 7, in f\\nRuntimeError: CUDA error: out of "
+              "memory\\n'\n");
+    check_stack("f:7");
+    mt_log_done(&l);
+    /* a path of Windows in an object keeps its backslashes; text with a brace is no object */
+    read_text("{\"msg\":\"  File \\\"C:\\\\new\\\\a.py\\\", line 7, in f\\nRuntimeError: CUDA error: out of memory\"}\n");
+    MT_CHECK_STR(l.stacks.p[0].frames.p[0].file, "C:\\x5cnew\\x5ca.py"); /* as it is printed */
+    mt_log_done(&l);
+    read_text("set{\"a\"} C:\\new RuntimeError: CUDA error: out of memory\n");
+    MT_CHECK_EQ(l.facts.n, 1);
+    mt_log_done(&l);
     /* nonsense stays in bounds */
+    read_text("x {\"a\":\"{\\\"b\\\":\\\"{\\\\\\\"c\\\\\\\n x {\"a\":\"{\\\" \ncall last):\\n\n");
+    MT_CHECK_EQ(l.facts.n, 0);
+    mt_log_done(&l);
     read_text("{\"a\":\"\\u00\n{\"b\\\n{\\ud83d\\ude00\\u\n{\\");
     MT_CHECK_EQ(l.facts.n, 0);
     mt_log_done(&l);
@@ -260,7 +296,8 @@ MT_TEST(json_of_loggers)
 
 MT_TEST(wrapped_behind_prefixes)
 {
-    static const char *const prefixes[] = {"job-1  | ", "> ", "2025-01-01T00:00:00Z stderr F ", "[pod/a/b] ", ""};
+    static const char *const prefixes[] = {"job-1  | ",           "> ", "2025-01-01T00:00:00Z stderr F ", "[pod/a/b] ",
+                                           "Jan 1 host job[7]: ", ""};
     char text[1024];
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
         const char *p = prefixes[i];
@@ -277,6 +314,161 @@ MT_TEST(wrapped_behind_prefixes)
     }
 }
 
-MT_MAIN(MT_RUN(json_of_loggers) MT_RUN(wrapped_behind_prefixes) MT_RUN(refusals_of_vllm) MT_RUN(pinned) MT_RUN(on_the_chip)
-            MT_RUN(boxes) MT_RUN(cut_frames) MT_RUN(cut_and_typed_sentences) MT_RUN(first_tries) MT_RUN(only_named)
-                MT_RUN(platforms) MT_RUN(reports_of_several_lines) MT_RUN(method_of_a_worker))
+/* Names of the programming interface: reported, and only talked about. */
+MT_TEST(names_in_code)
+{
+    static const char *const reported[] = {
+        "hipMalloc failed with hipErrorOutOfMemory (2)",
+        "hip error: hipErrorOutOfMemory at /x/a.cpp:7",
+        "hipErrorOutOfMemory",
+        "E cuda_driver.cc:9] failed to allocate 2.0G (2147483648 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY: out of memory",
+        "RuntimeError: cuMemCreate: error=CUDA_ERROR_OUT_OF_MEMORY",
+        "CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        "see https://host/x: CUDA_ERROR_OUT_OF_MEMORY",
+    };
+    static const char *const code[] = {
+        "    case hipErrorOutOfMemory: return cudaErrorMemoryAllocation;",
+        "if (err == hipErrorOutOfMemory) retry();",
+        "  hipErrorOutOfMemory = 2,",
+        "  // cuMemCreate gives CUDA_ERROR_OUT_OF_MEMORY when the card is full",
+        "x | // CUDA_ERROR_OUT_OF_MEMORY",
+        "| hipErrorOutOfMemory | 2 | no room |",
+        "# hipErrorOutOfMemory: lower the batch",
+        "`CUDA_ERROR_OUT_OF_MEMORY` is returned",
+        "hipErrorOutOfMemory means that the card is full",
+        "return CUDA_ERROR_OUT_OF_MEMORY;",
+        "CHECK(res != CUDA_ERROR_OUT_OF_MEMORY)",
+    };
+    for (size_t i = 0; i < sizeof reported / sizeof *reported; i++) {
+        read_text(reported[i]);
+        MT_CHECK_EQ(l.facts.n, 1);
+        mt_log_done(&l);
+    }
+    for (size_t i = 0; i < sizeof code / sizeof *code; i++) {
+        read_text(code[i]);
+        MT_CHECK_EQ(l.facts.n, 0);
+        mt_log_done(&l);
+    }
+}
+
+/* Errors of the GPU in the words of other programs: their kind, whose, the bytes asked for. */
+MT_TEST(other_programs)
+{
+    static const struct {
+        const char *line, *kind, *text;
+        uint64_t asked;
+    } of[] = {
+        {"RuntimeError: [TM][ERROR] CUDA runtime error: out of memory /x/allocator.h:7", "cuda_oom", "TurboMind", MT_LOG_NONE},
+        {"CUDA error 2 at ggml-cuda.cu:7: out of memory", "cuda_oom", "llama.cpp", MT_LOG_NONE},
+        {"Failed: Cuda error /x/custom_all_reduce.cuh:7 'out of memory'", "cuda_oom", "a custom all-reduce", MT_LOG_NONE},
+        {"RuntimeError: Failed: CUDA error /DeepEP/csrc/x.cpp:7 'out of memory'", "cuda_oom", "DeepEP", MT_LOG_NONE},
+        {"CUDA failure 2: out of memory ; GPU=0", "cuda_oom", "", MT_LOG_NONE},
+        {"hip runtime error: out of memory", "cuda_oom", "HIP", MT_LOG_NONE},
+        {"XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1048576 bytes.", "cuda_oom", "XLA", MIB},
+        {"XlaRuntimeError: RESOURCE_EXHAUSTED: Failed to allocate request for 2.00GiB (2147483648B) on device ordinal 0",
+         "cuda_oom", "XLA", 2 * GIB},
+        {"cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 1,048,576 bytes (allocated so far: 0 bytes).", "cuda_oom",
+         "CuPy", MIB},
+        {"MemoryError: std::bad_alloc: out_of_memory: CUDA error at: /x/memory_resource.hpp:70: cudaErrorMemoryAllocation",
+         "cuda_oom", "RAPIDS", MT_LOG_NONE},
+        {"RuntimeError: [enforce fail at alloc_cpu.cpp:1] data. DefaultCPUAllocator: not enough memory: you tried to allocate "
+         "1048576 bytes.",
+         "host_oom", "", MIB},
+        {"OSError: [WinError 1455] \xe9\xa1\xb5\xe9\x9d\xa2", "host_oom", "", MT_LOG_NONE},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        read_text(of[i].line);
+        MT_CHECK_EQ(l.facts.n, 1);
+        MT_CHECK_STR(mt_log_kind_name(fact(0)->kind), of[i].kind);
+        MT_CHECK_STR(fact(0)->text, of[i].text);
+        MT_CHECK_EQ(fact(0)->value[0], of[i].asked);
+        mt_log_done(&l);
+    }
+    read_text(
+        "cuda is fine.\nCUDA errors of a driver that is old. We ran out of memory elsewhere\nmyCUDA error out of memory\n");
+    MT_CHECK_EQ(l.facts.n, 0);
+    mt_log_done(&l);
+}
+
+MT_TEST(kills)
+{
+    static const char *const words[] = {
+        "job exited with code 137",
+        "Process finished with exit code: 137",
+        "Exit Code:    137",
+        "returned non-zero exit status 137.",
+        "died with <Signals.SIGKILL: 9>.",
+        "job-1  | Killed",
+        "> Killed",
+        "Nov 1 host job[7]: Killed",
+        "{\"level\":\"info\",\"msg\":\"Killed\"}",
+        "{\"log\":\"Killed\\n\",\"stream\":\"stderr\"}",
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        read_text(words[i]);
+        MT_CHECK_EQ(l.facts.n, 1);
+        MT_CHECK_STR(mt_log_kind_name(fact(0)->kind), "killed");
+        mt_log_done(&l);
+    }
+    read_text("Killed in action\nit was not Killed\n");
+    MT_CHECK_EQ(l.facts.n, 0);
+    mt_log_done(&l);
+    /* the kernel's first line, where no more was pasted; with its last it is one kill */
+    read_text("[1.0] python invoked oom-killer: gfp_mask=0x0\n");
+    MT_CHECK_STR(mt_log_kind_name(fact(0)->kind), "kernel_kill");
+    MT_CHECK_STR(fact(0)->text, "the kernel");
+    mt_log_done(&l);
+    read_text(
+        "[1.0] python invoked oom-killer: gfp_mask=0x0\n[1.1] Out of memory: Killed process 7 (python) anon-rss:1024kB\n");
+    MT_CHECK_EQ(l.facts.n, 1);
+    MT_CHECK_EQ(fact(0)->value[0], 7);
+    mt_log_done(&l);
+    read_text("The node was low on resource: memory. Threshold quantity: 100Mi, available: 12Mi.\n");
+    MT_CHECK_STR(fact(0)->text, "Kubernetes");
+    mt_log_done(&l);
+}
+
+MT_TEST(warnings)
+{
+    /* what a margin kept, and what PyTorch has not here: no failures */
+    read_text("[torch_memory_saver.cpp] TorchMemorySaver::malloc return OOM since memory_margin_bytes=1073741824 "
+              "(alloc)size=2147483648 "
+              "free_bytes=3221225471\n[W1 CUDAAllocatorConfig.h:28] Warning: expandable_segments not supported on this "
+              "platform (function)\n");
+    MT_CHECK_STR(mt_log_kind_name(fact(0)->kind), "retried");
+    MT_CHECK_STR(fact(0)->text, "torch_memory_saver");
+    MT_CHECK_EQ(fact(0)->value[1], 2 * GIB);
+    MT_CHECK_EQ(fact(0)->value[2], 3 * GIB - 1);
+    MT_CHECK_EQ(fact(0)->value[4], GIB);
+    MT_CHECK_STR(mt_log_kind_name(fact(1)->kind), "no_expandable");
+    mt_log_done(&l);
+    /* the second half of the older sentence alone */
+    read_text("Tried to allocate 20.00 MiB (GPU 1; 2.00 GiB total capacity; 1.00 GiB already allocated; 2.00 MiB free; 1.50 "
+              "GiB reserved in "
+              "total by PyTorch)\n");
+    MT_CHECK_EQ(l.facts.n, 1);
+    MT_CHECK_EQ(fact(0)->gpu, 1);
+    MT_CHECK_EQ(fact(0)->value[MT_LO_REQUEST], 20 * MIB);
+    mt_log_done(&l);
+    read_text("RuntimeError: CUDA out of memory.\nTried to allocate 20.00 MiB (GPU 1; 2.00 GiB total capacity; 2.00 MiB free; "
+              "1.50 GiB reserved "
+              "in total by PyTorch)\n");
+    MT_CHECK_EQ(l.facts.n, 1);
+    mt_log_done(&l);
+    /* lines that say in words what was going on */
+    read_text("ERROR Failed to load model - not enough GPU memory. (original error: CUDA out of memory. Tried to allocate 2.00 "
+              "GiB. GPU 1 has a "
+              "total capacity of 24.00 GiB of which 1.00 GiB is free.)\n");
+    check_stack("load_model:0");
+    mt_log_done(&l);
+    read_text("/x/fsdp.py:7: UserWarning: Failed to clone() tensor with name head. Error: CUDA out of memory. Tried to "
+              "allocate 2.00 GiB (GPU 1; "
+              "24.00 GiB total capacity)\n");
+    check_stack("_full_post_state_dict_hook:0");
+    mt_log_done(&l);
+}
+
+MT_MAIN(MT_RUN(names_in_code) MT_RUN(other_programs) MT_RUN(kills) MT_RUN(warnings) MT_RUN(json_of_loggers)
+            MT_RUN(wrapped_behind_prefixes) MT_RUN(refusals_of_vllm) MT_RUN(pinned) MT_RUN(on_the_chip) MT_RUN(boxes)
+                MT_RUN(cut_frames) MT_RUN(cut_and_typed_sentences) MT_RUN(first_tries) MT_RUN(only_named) MT_RUN(platforms)
+                    MT_RUN(reports_of_several_lines) MT_RUN(method_of_a_worker))
