@@ -25,6 +25,9 @@ struct mt_advice_query {
     bool oom;            /* with of_log: an allocation on the GPU failed, no check before it */
     bool engine_failed;  /* without metrics: the failure is an engine's own */
     bool sleeps;         /* without metrics: the engine is put to sleep and woken */
+    bool host_full;      /* without metrics: the host ran out of memory too */
+    bool no_expandable;  /* without metrics: PyTorch warns that expandable segments do not exist there */
+    bool beyond_card;    /* without metrics: the request alone is larger than the card */
     uint64_t capacity,
         foreign;       /* without metrics: of the card, and on it what is not PyTorch's of this process; 0 = not known */
     bool ledger;       /* without metrics: the driver's books say who held the card, so what is 0 is none */

@@ -129,7 +129,7 @@ static bool has_top(const struct mt_logdiag *d)
     return top;
 }
 
-static bool was_taken(const struct mt_logdiag *d, const struct mt_fix_rule *r)
+bool mt_logdiag_has_advice(const struct mt_logdiag *d, const struct mt_fix_rule *r)
 {
     for (uint32_t i = 0; i < d->advice.n; i++) {
         if (d->advice.p[i].rule == r)
@@ -150,7 +150,7 @@ static bool take(struct mt_logdiag *d, const struct mt_logdiag_opts *o, const st
     ok = n != UINT32_MAX;
     for (uint32_t i = 0; ok && i < n; i++) {
         struct mt_advice *slot = NULL;
-        if (is_on(o, list[i].rule) || needs_growth(list[i].rule) || was_taken(d, list[i].rule))
+        if (is_on(o, list[i].rule) || needs_growth(list[i].rule) || mt_logdiag_has_advice(d, list[i].rule))
             continue;
         slot = MT_VEC_PUSH(&d->advice);
         ok = slot != NULL;
@@ -188,7 +188,8 @@ bool mt_logdiag_advise(struct mt_logdiag *d, const struct mt_logs *logs, const s
         fw.frames[MT_FW_VLLM] = 0;
     of_paths(&fw, logs);
     q.of_log = true;
-    q.others_hold = d->cause == MT_LC_FOREIGN && f->kind == MT_LOG_TORCH_OOM && !is_engines(f, place);
+    q.others_hold = d->cause == MT_LC_FOREIGN && f->kind == MT_LOG_TORCH_OOM &&
+                    (!is_engines(f, place) || d->phase == MT_PH_ROLLOUT_LOAD); /* weights are no matter of the engine's share */
     q.oom = f->kind == MT_LOG_TORCH_OOM || (f->kind >= MT_LOG_NCCL_OOM && f->kind <= MT_LOG_CUBLAS_OOM);
     q.engine_failed = f->kind != MT_LOG_VLLM_MEASURE && is_engines(f, place);
     q.sleeps = mt_logs_have(logs, MT_LOG_CUMEM_OOM) || mt_logs_have(logs, MT_LOG_SAVER_OOM) || mt_logs_have(logs, MT_LOG_SLEEP);
@@ -197,18 +198,22 @@ bool mt_logdiag_advise(struct mt_logdiag *d, const struct mt_logs *logs, const s
     if (f->kind == MT_LOG_SGLANG_KV_FULL)
         q.phase = MT_PH_ROLLOUT_KV_ALLOC; /* what makes the cache larger */
     q.capacity = d->capacity != MT_LOG_NONE ? d->capacity : 0;
+    q.beyond_card = d->request != MT_LOG_NONE && d->capacity != MT_LOG_NONE && d->request > d->capacity;
     if (d->capacity != MT_LOG_NONE && d->free != MT_LOG_NONE && d->reserved != MT_LOG_NONE &&
         d->capacity > d->free + d->reserved)
         q.foreign = d->capacity - d->free - d->reserved;
     of_line(&q, &fw, f);
     q.arm = on_arm(logs);
     q.platform = f->platform == 0 && on_windows(place) ? 'W' : f->platform;
+    q.host_full = d->both || d->cause == MT_LC_HOST;
+    q.no_expandable = mt_logs_have(logs, MT_LOG_NO_EXPANDABLE);
     q.unsure = d->cause == MT_LC_KILLED && strcmp(f->text, "Ray") == 0;
     q.fragmentation = d->cause == MT_LC_FRAGMENTATION || mt_logdiag_fits_joined(d);
     q.host_memory = d->cause == MT_LC_HOST || d->cause == MT_LC_KILLED;
     ok = take(d, o, &q);
     if (ok && !has_top(d) && !q.host_memory) { /* what the phase has fits nothing that a log can tell: how to learn more */
         q.phase = MT_PH_UNATTRIBUTED;
+        q.sub = MT_PH_NONE;
         ok = take(d, o, &q);
     }
     return ok;

@@ -80,19 +80,67 @@ uint64_t mt_logs_count(const struct mt_logs *l, enum mt_log_kind kind)
 
 bool mt_logs_have(const struct mt_logs *l, enum mt_log_kind kind) { return mt_logs_count(l, kind) != 0; }
 
+/* The framework that gives its processes such a name: "WorkerDict" of "(WorkerDict pid=7)". */
+static enum mt_framework of_name(const char *who)
+{
+    static const struct {
+        const char *name;
+        enum mt_framework fw;
+    } names[] = {
+        {"WorkerDict", MT_FW_VERL},
+        {"TaskRunner", MT_FW_VERL},
+        {"main_task", MT_FW_VERL},
+        {"AgentLoopWorker", MT_FW_VERL},
+        {"vLLMHttpServer", MT_FW_VERL},
+        {"SGLangHttpServer", MT_FW_VERL},
+        {"MegatronTrainRayActor", MT_FW_SLIME},
+        {"FSDPTrainRayActor", MT_FW_SLIME},
+        {"SGLangEngine", MT_FW_SLIME},
+        {"RolloutManager", MT_FW_SLIME},
+        {"LLMRayActor", MT_FW_OPENRLHF},
+        {"ActorModelRayActor", MT_FW_OPENRLHF},
+        {"CriticModelRayActor", MT_FW_OPENRLHF},
+        {"ReferenceModelRayActor", MT_FW_OPENRLHF},
+        {"RewardModelRayActor", MT_FW_OPENRLHF},
+        {"PolicyModelActor", MT_FW_OPENRLHF},
+        {"CriticModelActor", MT_FW_OPENRLHF},
+        {"ReferenceModelActor", MT_FW_OPENRLHF},
+        {"RewardModelActor", MT_FW_OPENRLHF},
+        {"DTensorPolicyWorker", MT_FW_NEMORL},
+        {"MegatronPolicyWorker", MT_FW_NEMORL},
+        {"VllmGenerationWorker", MT_FW_NEMORL},
+        {"VllmAsyncGenerationWorker", MT_FW_NEMORL},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(who, names[i].name, strlen(names[i].name)) == 0)
+            return names[i].fw;
+    return MT_FW_NONE;
+}
+
+static int most(const uint64_t n[MT_FW_COUNT])
+{
+    int best = -1;
+    for (int f = MT_FW_VERL; f <= MT_FW_NEMORL; f++)
+        if (n[f] > (best < 0 ? 0 : n[best]))
+            best = f;
+    return best;
+}
+
+/* Files that lines name, and where there are none, the names of the processes. */
 static int framework_of(const struct mt_log_file *files, uint32_t n_files)
 {
     uint64_t n[MT_FW_COUNT] = {0};
-    int best = -1;
+    int best;
     for (uint32_t i = 0; i < n_files; i++) {
         const struct mt_log *log = &files[i].log;
         for (uint32_t k = 0; k < log->paths.n; k++)
             n[mt_framework_of_path(log->paths.p[k].path, strlen(log->paths.p[k].path))] += log->paths.p[k].n;
     }
-    for (int f = MT_FW_VERL; f <= MT_FW_NEMORL; f++)
-        if (n[f] > (best < 0 ? 0 : n[best]))
-            best = f;
-    return best;
+    best = most(n);
+    for (uint32_t i = 0; best < 0 && i < n_files; i++)
+        for (uint32_t k = 0; k < files[i].log.facts.n; k++)
+            n[of_name(files[i].log.facts.p[k].who)]++;
+    return best >= 0 ? best : most(n);
 }
 
 int mt_logs_framework(const struct mt_logs *l) { return framework_of(l->files.p, l->files.n); }
@@ -148,186 +196,6 @@ const char *mt_log_cause_words(enum mt_log_cause c)
     case MT_LC_COUNT: break;
     }
     return "Out of memory";
-}
-
-/* ---- which line ------------------------------------------------------------------------------------------------------------------ */
-
-static bool same_writer(const struct mt_log_fact *a, const struct mt_log_fact *b)
-{
-    return a->kind == b->kind && (a->pid < 0 || b->pid < 0 || a->pid == b->pid) &&
-           (a->rank < 0 || b->rank < 0 || a->rank == b->rank);
-}
-
-/* The numbers of a failure stand in one of the lines that follow it: NCCL's, Ray's. */
-static bool follows(const struct mt_log_fact *a, const struct mt_log_fact *b)
-{
-    bool whose = a->kind == MT_LOG_RAY_KILL || same_writer(a, b); /* Ray's first line names nobody */
-    return whose && a->kind == b->kind && b->line >= a->line && b->line - a->line <= 4 && a->value[0] == MT_LOG_NONE &&
-           b->value[0] != MT_LOG_NONE;
-}
-
-/* Printed again: by a traceback, by Ray's driver. */
-static bool same(const struct mt_log_fact *a, const struct mt_log_fact *b)
-{
-    return (same_writer(a, b) && memcmp(a->value, b->value, sizeof a->value) == 0) || follows(a, b);
-}
-
-/* The sentence of PyTorch once more, as another writer may print it: mostly with the traceback. */
-static bool repeats(const struct mt_log_fact *a, const struct mt_log_fact *b)
-{
-    return a->kind == MT_LOG_TORCH_OOM && a->gpu == b->gpu && same_writer(a, b) &&
-           memcmp(a->value, b->value, sizeof a->value) == 0;
-}
-
-/* The error's name alone: what it is about stands elsewhere, mostly in the same log. */
-static bool only_named(const struct mt_log_fact *f)
-{
-    return f->kind == MT_LOG_TORCH_OOM && f->value[MT_LO_REQUEST] == MT_LOG_NONE;
-}
-
-/* vLLM never starts with such a line, whatever it says further down. */
-static bool no_cache_left(const struct mt_log_fact *f)
-{
-    return (f->kind == MT_LOG_VLLM_KV && f->value[0] == 0) || (f->kind == MT_LOG_VLLM_PROFILE && f->value[3] == 0);
-}
-
-/* Where no line tells a failure in full: the innermost error that is named, then what cannot have gone well. */
-static void choose_less(struct mt_logdiag *d, const struct mt_logs *logs, const struct mt_log_fact *best)
-{
-    for (int pass = 0; pass < 2 && (best == NULL || best->kind == MT_LOG_KILLED); pass++) {
-        for (uint32_t i = 0; i < logs->files.n; i++) {
-            const struct mt_log *log = &logs->files.p[i].log;
-            for (uint32_t k = 0; k < log->facts.n; k++) {
-                const struct mt_log_fact *f = &log->facts.p[k];
-                if (pass == 0 ? !only_named(f) : best != NULL || !no_cache_left(f))
-                    continue;
-                best = f;
-                d->file = i;
-                d->fact = k;
-                d->n_failures = d->n_distinct = 1;
-            }
-        }
-    }
-}
-
-static void choose(struct mt_logdiag *d, const struct mt_logs *logs)
-{
-    const struct mt_log_fact *best = NULL, *last = NULL;
-    for (uint32_t i = 0; i < logs->files.n; i++) {
-        const struct mt_log *log = &logs->files.p[i].log;
-        for (uint32_t k = 0; k < log->facts.n; k++) {
-            const struct mt_log_fact *f = &log->facts.p[k];
-            if (!mt_log_is_failure(f->kind) || only_named(f))
-                continue;
-            d->n_failures++;
-            d->n_distinct += last == NULL || !same(last, f);
-            last = f;
-            d->hints_expandable |= f->hints_expandable;
-            /* A process that failed is killed afterwards: the kill is then not the news. */
-            if (best == NULL || (d->file == i && best->stack == 0 && f->stack != 0 && repeats(best, f)) ||
-                (best->kind == MT_LOG_KILLED && f->kind != MT_LOG_KILLED) || (d->file == i && follows(best, f))) {
-                best = f;
-                d->file = i;
-                d->fact = k;
-            }
-        }
-    }
-    choose_less(d, logs, best);
-}
-
-/* "Before update_actor" without an "After": what was going on, by the words that verl, slime and Relax print. */
-static const struct {
-    const char *word;
-    enum mt_phase phase;
-} going_on[] = {
-    {"update_actor", MT_PH_TRAIN_ACTOR},
-    {"update_policy", MT_PH_TRAIN_ACTOR},
-    {"update_critic", MT_PH_TRAIN_CRITIC},
-    {"ref_log_prob", MT_PH_LOGP_REF},
-    {"log_prob", MT_PH_LOGP_OLD},
-    {"compute_values", MT_PH_VALUES},
-    {"wake_up", MT_PH_ROLLOUT_WAKE_SLEEP},
-    {"update_weights", MT_PH_WEIGHT_SYNC},
-    {"state_dict()", MT_PH_WEIGHT_SYNC},
-    {"offload model", MT_PH_ONLOAD_OFFLOAD},
-    {"DeepSpeedZeRoOffload initialize", MT_PH_INIT}, /* DeepSpeed's see_memory_usage, from here on */
-    {"creating fp", MT_PH_INIT},
-    {"creating optimizer", MT_PH_INIT},
-    {"initializing optimizer states", MT_PH_INIT},
-    {"before forward", MT_PH_TRAIN},
-    {"before backward", MT_PH_TRAIN},
-    {"train", MT_PH_TRAIN},
-    {"generate", MT_PH_ROLLOUT_GENERATE},
-};
-
-const struct mt_log_fact *mt_logdiag_mark(const struct mt_log *log, uint32_t before)
-{
-    const struct mt_log_fact *f = &log->facts.p[before];
-    for (uint32_t i = before; i-- > 0;) {
-        const struct mt_log_fact *g = &log->facts.p[i];
-        if (g->kind == MT_LOG_TORCH_USAGE && g->text[0] != '\0' && (f->pid < 0 || g->pid < 0 || f->pid == g->pid) &&
-            (f->rank < 0 || g->rank < 0 || f->rank == g->rank))
-            return g;
-    }
-    return NULL;
-}
-
-/* Frames that actor, critic and reference share say only what is done; the process's name says for whom: SkyRL's "FSDPRefWorkerBase",
- * ROLL's "ActorWorker(reference-0)", Open-Reasoner-Zero's "CriticRayActor". */
-static enum mt_phase of_writer(enum mt_phase p, const char *who)
-{
-    static const struct {
-        const char *word;
-        enum mt_phase train, logp;
-    } roles[] = {
-        {"Critic", MT_PH_TRAIN_CRITIC, MT_PH_VALUES},  {"critic", MT_PH_TRAIN_CRITIC, MT_PH_VALUES},
-        {"Ref", MT_PH_TRAIN, MT_PH_LOGP_REF},          {"reference", MT_PH_TRAIN, MT_PH_LOGP_REF},
-        {"Reward", MT_PH_TRAIN, MT_PH_REWARD},         {"reward", MT_PH_TRAIN, MT_PH_REWARD},
-        {"Policy", MT_PH_TRAIN_ACTOR, MT_PH_LOGP_OLD}, {"actor_train", MT_PH_TRAIN_ACTOR, MT_PH_LOGP_OLD},
-    };
-    if (p != MT_PH_TRAIN && p != MT_PH_LOGP && p != MT_PH_INFER)
-        return p;
-    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
-        if (strstr(who, roles[i].word) != NULL)
-            return p == MT_PH_TRAIN ? roles[i].train : roles[i].logp;
-    return p;
-}
-
-static void find_phase(struct mt_logdiag *d, const struct mt_log *log, const struct mt_log_fact *f,
-                       const struct mt_log_place *place)
-{
-    const struct mt_log_fact *mark = mt_logdiag_mark(log, d->fact);
-    d->phase = MT_PH_UNATTRIBUTED;
-    d->sub = MT_PH_NONE;
-    switch ((int)f->kind) {
-    case MT_LOG_NCCL_OOM: d->sub = MT_PH_COMM; break;
-    case MT_LOG_CUMEM_OOM:
-    case MT_LOG_SAVER_OOM: d->phase = MT_PH_ROLLOUT_WAKE_SLEEP; return;
-    case MT_LOG_VLLM_KV:
-    case MT_LOG_VLLM_PROFILE:
-    case MT_LOG_VLLM_NO_KV:
-    case MT_LOG_SGLANG_NO_KV: d->phase = MT_PH_ROLLOUT_KV_ALLOC; return;
-    case MT_LOG_SGLANG_KV_FULL: d->phase = MT_PH_ROLLOUT_GENERATE; return;
-    case MT_LOG_VLLM_WARMUP: d->phase = MT_PH_ROLLOUT_PROFILE; return;
-    case MT_LOG_VLLM_STARTUP:
-    case MT_LOG_VLLM_MEASURE:
-    case MT_LOG_POOL_REFUSED: d->phase = MT_PH_ROLLOUT_INIT; return;
-    default: break;
-    }
-    if (place != NULL && place->at.sub != MT_PH_NONE && d->sub == MT_PH_NONE)
-        d->sub = place->at.sub;
-    if (place != NULL && place->at.phase != MT_PH_UNATTRIBUTED) {
-        d->phase = of_writer(place->at.phase, f->who);
-        return;
-    }
-    if (mark == NULL || strstr(mark->text, "efore ") == NULL)
-        return;
-    for (size_t i = 0; i < sizeof going_on / sizeof *going_on; i++) {
-        if (strstr(mark->text, going_on[i].word) != NULL) {
-            d->phase = going_on[i].phase;
-            return;
-        }
-    }
 }
 
 /* ---- numbers --------------------------------------------------------------------------------------------------------------------- */
@@ -503,39 +371,79 @@ static void find_cause(struct mt_logdiag *d, const struct mt_log *log, const str
     default:
         d->cause = MT_LC_UNKNOWN;
         d->confidence = "low";
+        d->request = f->value[0];
         break;
     }
+}
+
+/* Phase, cause and numbers of the line d->fact, and what may be advised on it. false = out of memory. */
+static bool diagnose(struct mt_logdiag *d, const struct mt_logs *logs, const struct mt_logdiag_opts *o)
+{
+    const struct mt_log *log = &logs->files.p[d->file].log;
+    const struct mt_log_fact *f = &log->facts.p[d->fact];
+    struct mt_log_place place, *at = NULL;
+    bool ok = true;
+    if (f->stack != 0) {
+        ok = mt_logdiag_place(&place, &log->stacks.p[f->stack - 1], o->phases);
+        at = ok ? &place : NULL;
+    }
+    if (ok) {
+        mt_logdiag_phase(d, log, f, at);
+        find_cause(d, log, f);
+        ok = mt_logdiag_advise(d, logs, o, f, at);
+    }
+    if (at != NULL)
+        mt_logdiag_place_done(at);
+    return ok;
+}
+
+/* What helps the other memory, behind what helps the one that the verdict is about. false = out of memory. */
+static bool advise_other(struct mt_logdiag *d, const struct mt_logs *logs, const struct mt_logdiag_opts *o)
+{
+    struct mt_logdiag *other = mt_calloc(1, sizeof *other);
+    bool ok = other != NULL;
+    if (!ok)
+        return false;
+    clear_numbers(other);
+    other->file = d->other_file;
+    other->fact = d->other;
+    other->n_failures = 1;
+    other->both = true;
+    ok = diagnose(other, logs, o);
+    for (uint32_t i = 0; ok && i < other->advice.n; i++) {
+        struct mt_advice *a = &other->advice.p[i], *slot;
+        if (mt_logdiag_has_advice(d, a->rule))
+            continue;
+        slot = MT_VEC_PUSH(&d->advice);
+        ok = slot != NULL;
+        if (ok) {
+            *slot = *a;
+            slot->is_top = false;
+            a->current = a->proposed_key = NULL; /* theirs now */
+        }
+    }
+    mt_logdiag_free(other);
+    return ok;
 }
 
 enum mt_rc mt_logdiag_make(struct mt_logdiag **out, const struct mt_logs *logs, const struct mt_logdiag_opts *o,
                            struct mt_err *err)
 {
     struct mt_logdiag *d = mt_calloc(1, sizeof *d);
-    const struct mt_log *log;
-    const struct mt_log_fact *f = NULL;
-    struct mt_log_place place, *at = NULL;
     bool ok = true;
     *out = NULL;
     if (d == NULL)
         return mt_fail(err, MT_ENOMEM, "out of memory");
     d->confidence = "none";
     clear_numbers(d);
-    choose(d, logs);
+    mt_logdiag_choose(d, logs);
     d->phase = MT_PH_UNATTRIBUTED;
     d->sub = MT_PH_NONE;
-    if (d->n_failures != 0) {
-        log = &logs->files.p[d->file].log;
-        f = &log->facts.p[d->fact];
-        if (f->stack != 0) {
-            ok = mt_logdiag_place(&place, &log->stacks.p[f->stack - 1], o->phases);
-            at = ok ? &place : NULL;
-        }
-        find_phase(d, log, f, at);
-        find_cause(d, log, f);
-    }
-    ok = ok && mt_logdiag_say(d, logs) && (f == NULL || mt_logdiag_advise(d, logs, o, f, at));
-    if (at != NULL)
-        mt_logdiag_place_done(at);
+    if (d->n_failures != 0)
+        ok = diagnose(d, logs, o);
+    if (ok && d->both)
+        ok = advise_other(d, logs, o);
+    ok = ok && mt_logdiag_say(d, logs);
     if (!ok) {
         mt_logdiag_free(d);
         return mt_fail(err, MT_ENOMEM, "out of memory");

@@ -57,6 +57,9 @@ struct mt_logdiag {
     enum mt_log_cause cause;
     const char *confidence; /* "high", "medium", "low", "none" */
     uint32_t file, fact;    /* the line it is about; undefined when the cause is NONE and there is no fact */
+    uint32_t other_file,
+        other;            /* has_other: the first line of the host's memory where this one is of the GPU's, or the reverse */
+    bool has_other, both; /* both: and it did run out, no mere kill */
     char *sentence, *because;
     enum mt_phase phase, sub; /* of the failure, where its traceback or the lines before it tell */
     uint64_t n_failures;      /* lines that say memory ran out, the same sentence printed again included */
@@ -83,7 +86,7 @@ enum mt_rc mt_logdiag_make(struct mt_logdiag **out, const struct mt_logs *logs, 
                            struct mt_err *err);
 void mt_logdiag_free(struct mt_logdiag *d); /* NULL is fine */
 
-/* ---- among logdiag.c, logsay.c and logadvice.c ---- */
+/* ---- among logdiag.c, logchoose.c, logsay.c and logadvice.c ---- */
 
 #define MT_LOG_ROUNDED (UINT64_C(32) << 20) /* sizes of one thing in two lines may differ by their printed decimals */
 static inline uint64_t mt_log_or_zero(uint64_t v) { return v == MT_LOG_NONE ? 0 : v; }
@@ -94,6 +97,17 @@ static inline uint64_t mt_log_minus(uint64_t a, uint64_t b)
 #define MT_LOG_LARGE_BLOCK (UINT64_C(4) << 30) /* above it Intel's driver refuses unless told otherwise */
 /* The last memory line before fact `before` that names a place, of the same writer; NULL = none. */
 const struct mt_log_fact *mt_logdiag_mark(const struct mt_log *log, uint32_t before);
+/* Sets the line that d is about, and the other; n_failures stays 0 where there is none. */
+void mt_logdiag_choose(struct mt_logdiag *d, const struct mt_logs *logs);
+/* logphase.c: d->phase and d->sub of the failure f; place: of its traceback, NULL = none. */
+struct mt_log_place;
+void mt_logdiag_phase(struct mt_logdiag *d, const struct mt_log *log, const struct mt_log_fact *f,
+                      const struct mt_log_place *place);
+/* logbecause.c: why, as a sentence or two. */
+struct mt_sentence;
+void mt_logdiag_because(struct mt_sentence *t, const struct mt_logdiag *d, const struct mt_log_fact *f);
+/* d->advice has that rule. */
+bool mt_logdiag_has_advice(const struct mt_logdiag *d, const struct mt_fix_rule *r);
 /* Free and unallocated bytes would do for the request, but only together. */
 bool mt_logdiag_fits_joined(const struct mt_logdiag *d);
 /* PyTorch uses more than the card has: a driver that keeps the rest in the host's memory (Windows, unified memory). */

@@ -74,7 +74,8 @@ static char *kill_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
         (void)snprintf(buf, MT_FACT_WORDS, "Ray killed %s: host memory %s of %s", f->text[0] != '\0' ? f->text : "a worker",
                        bytes(a, f->value[0]), bytes(b, f->value[1]));
     else if (f->value[0] == MT_LOG_NONE)
-        (void)snprintf(buf, MT_FACT_WORDS, "the scheduler reports a kill for want of host memory");
+        (void)snprintf(buf, MT_FACT_WORDS, "%s reports a kill for want of host memory",
+                       f->text[0] != '\0' ? f->text : "the scheduler");
     else if (f->value[1] != MT_LOG_NONE)
         (void)snprintf(buf, MT_FACT_WORDS, "the kernel killed %s (pid %llu) with %s resident",
                        f->text[0] != '\0' ? f->text : "a process", (unsigned long long)f->value[0],
@@ -87,8 +88,11 @@ static char *kill_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
 
 static char *retried_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
 {
-    char a[32], b[32];
-    if (f->value[1] != MT_LOG_NONE)
+    char a[32], b[32], c[32];
+    if (f->value[4] != MT_LOG_NONE)
+        (void)snprintf(buf, MT_FACT_WORDS, "%s refused %s: %s were free, and it leaves %s of them", f->text,
+                       bytes(a, f->value[1]), bytes(b, f->value[2]), bytes(c, f->value[4]));
+    else if (f->value[1] != MT_LOG_NONE)
         (void)snprintf(buf, MT_FACT_WORDS, "%s: no %s at the first try, %s were free; it empties its cache and tries again",
                        f->text, bytes(a, f->value[1]), bytes(b, f->value[2]));
     else if (f->value[0] != MT_LOG_NONE)
@@ -189,7 +193,8 @@ char *mt_log_fact_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
     case MT_LOG_CUMEM_OOM: return asked(buf, "vLLM's sleep-mode allocator", MT_LOG_NONE);
     case MT_LOG_SAVER_OOM: return asked(buf, "torch_memory_saver", MT_LOG_NONE);
     case MT_LOG_CUDA_OOM:
-        (void)snprintf(buf, MT_FACT_WORDS, "a call of %s could not allocate", f->text[0] != '\0' ? f->text : "CUDA");
+        (void)snprintf(buf, MT_FACT_WORDS, "a call of %s could not allocate%s%s", f->text[0] != '\0' ? f->text : "CUDA",
+                       f->value[0] != MT_LOG_NONE ? " " : "", f->value[0] != MT_LOG_NONE ? bytes(b, f->value[0]) : "");
         return buf;
     case MT_LOG_NPU_OOM: return asked(buf, "CANN, the runtime of the NPU,", f->value[0]);
     case MT_LOG_CUBLAS_OOM: return asked(buf, "cuBLAS", MT_LOG_NONE);

@@ -96,6 +96,8 @@ static void state_metrics(struct mt_metrics *m, const struct mt_verdict *v)
     if (f->holes_known)
         measured(m, MT_METRIC_largest_free, o != NULL ? f->largest_usable : f->largest_free);
     yes(m, MT_METRIC_oom, o != NULL);
+    yes(m, MT_METRIC_beyond_card, false);
+    yes(m, MT_METRIC_host_full, false);
     yes(m, MT_METRIC_fragmented, v->kind == MT_V_OOM_FRAGMENTATION);
     if (d->capacity != 0)
         measured(m, MT_METRIC_capacity, d->capacity);
@@ -103,6 +105,8 @@ static void state_metrics(struct mt_metrics *m, const struct mt_verdict *v)
         return;
     if (o->request != 0)
         measured(m, MT_METRIC_request, o->request);
+    if (d->capacity != 0)
+        yes(m, MT_METRIC_beyond_card, o->request > d->capacity);
     measured(m, MT_METRIC_free, o->device_free);
     if (f->holes_known && o->request != 0) {
         uint64_t there = o->device_free + f->free_usable;

@@ -102,6 +102,8 @@ struct mt_value mt_metric_of_run(const struct mt_runconf *conf, const char *name
         return longest(conf);
     if (is_name(name, n, "older_flags"))
         v.v = older_flags(conf);
+    else if (is_name(name, n, "no_expandable"))
+        v.v = conf != NULL && conf->no_expandable;
     else if (is_name(name, n, "kv_refused"))
         v.v = conf != NULL && conf->kv_refused;
     else

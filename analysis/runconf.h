@@ -38,13 +38,14 @@ struct mt_runconf {
     MT_VEC(struct mt_runconf_setting) settings; /* in the order of the file */
     MT_VEC(struct mt_runconf_slot) slots;       /* sorted */
     MT_VEC(uint8_t) from;                       /* by entry */
-    int framework;   /* enum mt_framework whose keys are set; of the command line where one was named; -1 = none */
-    bool forced;     /* named on the command line, or told from a trace */
-    bool any;        /* a key of some framework is set: what is not set has its default */
-    bool sure;       /* its keys are set, and those of no other but its twin (slime and Relax share theirs) as often */
-    int told;        /* by the lines of a log; -1 = by none */
-    bool kv_refused; /* a log says that the engine's share left nothing for its KV cache */
-    bool env_known;  /* the environment was recorded: what is not in it was not set */
+    int framework;      /* enum mt_framework whose keys are set; of the command line where one was named; -1 = none */
+    bool forced;        /* named on the command line, or told from a trace */
+    bool any;           /* a key of some framework is set: what is not set has its default */
+    bool sure;          /* its keys are set, and those of no other but its twin (slime and Relax share theirs) as often */
+    int told;           /* by the lines of a log; -1 = by none */
+    bool no_expandable; /* PyTorch warns in a log that expandable segments do not exist here */
+    bool kv_refused;    /* a log says that the engine's share left nothing for its KV cache */
+    bool env_known;     /* the environment was recorded: what is not in it was not set */
 };
 
 struct mt_runconf_hit {

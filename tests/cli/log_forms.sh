@@ -156,4 +156,44 @@ echo 'ValueError: (4.00 GiB KV cache is needed, which is larger than the availab
 says fits.log "By vLLM's own estimate 6000 tokens would fit"
 echo 'NVRM: nvCheckOkFailedNoLog: Check failed: Out of memory [NV_ERR_NO_MEMORY] (0x00000051)' > dmesg.log
 says dmesg.log "NVIDIA's kernel driver could not allocate" 'share their memory'
+# Weights that do not fit are no matter of the engine's share: more GPUs first, in the words of whoever starts it.
+full='torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 44.00 GiB of which 1.00 GiB is free. Of the allocated memory 42.00 GiB is allocated by PyTorch, and 20.00 MiB is reserved by PyTorch but unallocated.'
+printf '  File "/x/vllm/v1/worker/gpu_worker.py", line 9, in load_model\n%s\n' "$full" > weights.log
+says weights.log '--tensor-parallel-size 2' 'quantised' 'no smaller share makes room'
+says_not weights.log --gpu-memory-utilization
+printf '(LLMRayActor pid=7) %s\n' "$(sed 's/$/ x/' weights.log | head -n 1)" "$full" > weights2.log
+says weights2.log '--vllm.tensor_parallel_size 2'
+# A request that no card has is no matter of the share either.
+printf '  File "/x/vllm/v1/worker/gpu_worker.py", line 9, in determine_available_memory\n%s\n' "${full/2.00 GiB./90.00 GiB.}" > beyond.log
+says beyond.log 'The request alone is larger than the card' --max-num-seqs
+says_not beyond.log --gpu-memory-utilization
+
+# Both memories: each has its advice, and nothing more is moved to a host that is full.
+verl='  File "/opt/verl/verl/workers/fsdp_workers.py", line 9, in update_actor'
+printf '%s\n' "$verl" "$full" '[x] Out of memory: Killed process 7 (python) total-vm:1kB, anon-rss:9000000kB' > both.log
+says both.log 'The host ran out of memory as well, in line 3: the kernel killed python' 'offload less' ppo_max_token_len_per_gpu
+says_not both.log offload=True
+printf '%s\n' '[x] Out of memory: Killed process 7 (python) total-vm:1kB, anon-rss:9000000kB' "$verl" "$full" > both2.log
+says both2.log 'The host ran out of memory, not the GPU' 'GPU memory ran out as well, in line 3: PyTorch could not allocate 2.00 GiB' ppo_max_token_len_per_gpu
+# A kill after a failure is mostly the launcher's: said, and not counted.
+printf '%s\n' "$full" 'job exited with code 137' > after.log
+says after.log 'Line 2 says: killed by a signal. A launcher does that'
+says_not after.log 'failures; this is the first'
+says_not after.log 'offload less'
+
+# What is not there is not advised; a margin that somebody keeps is named.
+printf '%s\n' 'Warning: expandable_segments not supported on this platform' "${full/ 42.00/ 34.00}" > none.log
+sed -i 's/ 20.00 MiB is reserved/ 8.00 GiB is reserved/' none.log
+says none.log max_split_size_mb
+says_not none.log '=expandable_segments:True'
+printf '%s\n' '[torch_memory_saver.cpp] TorchMemorySaver::malloc return OOM since memory_margin_bytes=1073741824 (alloc)size=2147483648 free_bytes=3000000000' "${full/of which 1.00/of which 2.80}" > margin.log
+says margin.log 'torch_memory_saver leaves 1.00 GiB of the card free (line 1)' --train-memory-margin-bytes
+# A state dict that is gathered whole.
+printf '%s\n' "/x/fsdp.py:7: UserWarning: Failed to clone() tensor with name head. Error: ${full#torch.OutOfMemoryError: }" > gather.log
+says gather.log 'offload_to_cpu=True, rank0_only=True'
+# Settings that engines of other makers have.
+echo 'RuntimeError: [TM][ERROR] CUDA runtime error: out of memory /x/allocator.h:7' > tm.log
+says tm.log cache_max_entry_count
+echo 'RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1048576 bytes.' > xla.log
+says xla.log 'a call of XLA could not allocate 1.0 MiB' XLA_PYTHON_CLIENT_MEM_FRACTION
 finish

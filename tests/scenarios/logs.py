@@ -248,6 +248,25 @@ FULL_CARD = frames("", TRAINER) + torch_says(0.2, 39.4, 0.18, 36.1, 1.15, "Inclu
 ALL_BUT = (frames("", TRAINER, (SITE + "trl/trainer/grpo_trainer.py", 1190, "compute_loss"), (SITE + "trl/trainer/grpo_trainer.py", 800, "_get_per_token_logps"))
            + torch_says(4.6, 79.1, 3.7, 70.1, 3.8))
 LOADING = frames("", (SITE + "sglang/srt/model_executor/model_runner.py", 500, "load_model")) + torch_says(1.5, 79.1, 0.6, 77.0, 0.3)
+LOADS_VLLM = (frames("", (SITE + "vllm/v1/worker/gpu_worker.py", 136, "load_model"), (SITE + "vllm/model_executor/models/llama.py", 340, "__init__"))
+              + torch_says(1.9, 44.5, 0.9, 43.0, 0.02))
+LOADS_WORDS = "ERROR Failed to load model - not enough GPU memory. Try lowering --gpu-memory-utilization. (original error: %s)\n" % torch_says(1.9, 44.5, 0.9, 43.0, 0.02).strip()
+LOADS_BESIDE = frames("", (SITE + "vllm/v1/worker/gpu_worker.py", 136, "load_model")) + torch_says(1.9, 44.5, 0.9, 10.0, 0.02, "Process 77 has 33.20 GiB memory in use. ")
+LOADS_TRL = (frames("", (SITE + "trl/trainer/grpo_trainer.py", 404, "__init__"), (SITE + "vllm/worker/worker.py", 183, "load_model")) + torch_says(1.9, 44.5, 0.9, 43.0, 0.02))
+LARGER_PROFILE = frames("", (SITE + "vllm/v1/worker/gpu_worker.py", 300, "determine_available_memory")) + torch_says(192, 15.9, 11.2, 2.1, 0.2)
+WAKE_OPENRLHF = "(LLMRayActor pid=226) ERROR [core.py:459] RuntimeError: CUDA Error: out of memory at /workspace/csrc/cumem_allocator.cpp:62 [repeated 3x across cluster]\n"
+LOGITS_SLIME = (frames("", ("/opt/slime/slime/backends/megatron_utils/actor.py", 300, "train_actor"), ("/opt/slime/slime/backends/megatron_utils/loss.py", 70, "get_log_probs_and_entropy"))
+                + torch_says(61, 79.1, 27.1, 44.6, 0.4))
+FSDP2_LOADS = (frames("(WorkerDict pid=7) ", ("/opt/verl/verl/workers/fsdp_workers.py", 400, "init_model"), ("/opt/verl/verl/utils/fsdp_utils.py", 400, "fsdp2_load_full_state_dict"))
+               + "(WorkerDict pid=7) " + torch_says(0.3, 95, 0.1, 93.1, 0.02))
+RAY_SAYS = ("ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.\nMemory on the node (IP: 10.0.0.1, ID: a) where the task (actor "
+            "ID: b, name=Trainer.fit, pid=9, memory used=5.00GB) was running was 95.00GB / 99.00GB (0.9596), which exceeds the memory usage threshold of 0.95.\n")
+HOST_AND_GPU = (frames("(WorkerDict pid=7) ", ("/opt/verl/verl/workers/fsdp_workers.py", 445, "update_actor"), ("/opt/verl/verl/workers/actor/dp_actor.py", 200, "update_policy"))
+                + "(WorkerDict pid=7) " + torch_says(8, 79.1, 4.1, 70.1, 1.0) + RAY_SAYS)
+GPU_AND_HOST = ("Out of memory: Killed process 77 (python) total-vm:1kB, anon-rss:99000000kB\n" + frames("[rank0]: ", TRAINER) + "[rank0]: " + torch_says(8, 79.1, 4.1, 70.1, 1.0))
+NO_EXPANDABLE = ("[W1 CUDAAllocatorConfig.h:28] Warning: expandable_segments not supported on this platform (function operator())\n" + frames("", TRAINER)
+                 + torch_says(3.9, 44.4, 2.0, 34.4, 7.1))
+GATHERED = frames("[rank7]: ", ("/x/train/fsdp_utils.py", 109, "save"), (SITE + "torch/distributed/fsdp/_state_dict_utils.py", 303, "_full_pre_state_dict_hook")) + "[rank7]: " + torch_says(1, 39.4, 0.6, 37.2, 0.9)
 SGLANG_STREAM = (frames("", (SITE + "sglang/srt/managers/tp_worker_overlap_thread.py", 111, "forward_thread_func"), (SITE + "vllm/utils.py", 928, "_patched_set_stream"))
                  + "RuntimeError: CUDA error: out of memory\n")
 AS_JSON = '{"error":{"message":"%s"}}\n' % torch_says(
@@ -296,12 +315,12 @@ SCENARIOS = [
     alone("graph-capture-vllm", "vLLM 19186, 15598: a smaller share, fewer sequences", GRAPHS_VLLM, ("none", "capacity"), phase="rollout.graph",
           must=["P08/down", "B41"], must_not=["P08/up"], sets={"B41": "--enforce-eager", "P08": "--gpu-memory-utilization <less than it is>"}),
     alone("wake-up-sglang", "SGLang 14092, verl 1431: a smaller share", WAKE_SGLANG, "foreign", phase="rollout.wake_sleep",
-          must=["P08/down"], must_not=["B34", "B20"]),
+          must=["V01/down"], must_not=["B34", "B20"]),
     alone("wake-up-verl", "verl 302, lmm-r1 43: a smaller share, the trainer offloaded", WAKE_VERL, "foreign", phase="rollout.wake_sleep",
           must=["V22", "V01/down"], must_not=["V17", "V19", "B13", "B34"]),
     alone("warm-up-vllm", "TRL 3523", WARM_UP, "capacity", phase="rollout.profile", must=["P08/down", "B41"], must_not=["P08/up"]),
-    alone("sequence-too-long", "OpenRLHF 336, over two lines", TOO_LONG, "capacity", phase="rollout.kv_alloc", must=["P08/up", "B14"],
-          must_not=["P08/down"]),
+    alone("sequence-too-long", "OpenRLHF 336, over two lines", TOO_LONG, "capacity", phase="rollout.kv_alloc", must=["B30"],
+          must_not=["P08/down"], sets={"B30": "--vllm.gpu_memory_utilization <more than it is, at most 0.95>"}),
     alone("others-gave-back-while-it-measured", "vLLM 56830, ms-swift 3241, over two lines", MEASURE, "foreign", phase="rollout.init",
           must_not=["P08/down", "P08/up"]),
     alone("host-memory-cannot-be-pinned", "verl 6690's place: CUDA says the same of host memory", PINNED, "host", must_not=["V17"]),
@@ -325,7 +344,22 @@ SCENARIOS = [
     alone("container-says-nothing", "ms-swift 5943: 0 bytes in use", IN_CONTAINER, "foreign", must=["B35"]),
     alone("ends-of-segments", "stanford_alpaca 308, OpenRLHF 95: a full card", FULL_CARD, "capacity", phase="train", must=["P01", "P02"]),
     alone("all-but-enough", "TRL 3172: unallocated and free together", ALL_BUT, "capacity", phase="train", must=["B01", "B31"]),
-    alone("engine-loads", "SGLang 19781", LOADING, "capacity", phase="rollout.load", must_not=["B33", "P01"]),
+    alone("engine-loads", "SGLang 19781", LOADING, "capacity", phase="rollout.load", must=["B47"], must_not=["B33", "P01", "P08"], sets={"B47": "--tp-size 2"}),
+    alone("engine-loads-too-much", "vLLM 7721, 15182: weights are loaded before the share is looked at", LOADS_VLLM, "capacity", phase="rollout.load",
+          must=["B47"], must_not=["P08", "B41", "B13"], sets={"B47": "--tensor-parallel-size 2"}),
+    alone("engine-loads-by-its-words", "vLLM's own sentence, which advises a smaller share", LOADS_WORDS, "capacity", phase="rollout.load", must=["B47"], must_not=["P08"]),
+    alone("engine-loads-beside-others", "a process that was left holds the card", LOADS_BESIDE, "foreign", phase="rollout.load", must=["B35"], must_not=["P08"]),
+    alone("trl-loads-its-engine", "TRL 2688's place", LOADS_TRL, "capacity", phase="rollout.load", must=["B47"], must_not=["B31"], sets={"B47": "vllm_tensor_parallel_size=2"}),
+    alone("larger-than-the-card-in-profile", "gpustack 4963: no share helps", LARGER_PROFILE, "capacity", phase="rollout.profile", must=["B41"], must_not=["P08"]),
+    alone("engine-wakes-openrlhf", "OpenRLHF 1050: only the process's name tells the framework", WAKE_OPENRLHF, "foreign", phase="rollout.wake_sleep",
+          must=["B30"], must_not=["P08", "B44"], sets={"B30": "--vllm.gpu_memory_utilization 0.5"}),
+    alone("logits-slime", "slime 1767, 1951: fewer tokens before recomputing", LOGITS_SLIME, "capacity", phase="train_actor", sub=("logits",), must=["X11", "X09"]),
+    alone("fsdp2-loads-in-verl", "verl 1517: it is FSDP2 already, and the engine is not there yet", FSDP2_LOADS, "capacity", phase="init", must_not=["V32", "V34"]),
+    alone("host-and-gpu", "PRIME 59: both ran out", HOST_AND_GPU, "capacity", phase="train_actor", must=["V06", "V40"], must_not=["V22", "V15", "B21"]),
+    alone("gpu-and-host", "the kernel's kill first", GPU_AND_HOST, "host", must=["V40", "P01"], must_not=["P04"]),
+    alone("no-expandable-segments", "torchtune 1965: PyTorch warns that they do not exist there", NO_EXPANDABLE, "fragmentation", phase="train", must=["B02"], must_not=["B01"]),
+    alone("turbomind", "LMDeploy 2236, 1019", "RuntimeError: [TM][ERROR] CUDA runtime error: out of memory /x/turbomind/utils/memory_utils.cu:32\n", "none"),
+    alone("state-dict-gathered", "Bagel 157, stanford_alpaca 65", GATHERED, "capacity", sub=("fsdp_unshard",), must_not=["P03"]),
     alone("sglang-calls-vllm", "SGLang 4547", SGLANG_STREAM, ("none", "capacity"), phase="rollout.generate", must=["B17"], must_not=["B41"]),
     alone("colab", "unsloth 465, 3373: a notebook's traceback", COLAB, "capacity", phase="train", must=["P01"]),
     alone("shared-memory", "pytorch 5040: /dev/shm", SHARED, "host", must_not=["V37"]),

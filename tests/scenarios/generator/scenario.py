@@ -37,7 +37,9 @@ class Scenario:
         self.cause = (cause,) if isinstance(cause, str) else tuple(cause)
         self.phase = (phase,) if isinstance(phase, str) else tuple(phase)
         self.sub, self.top, self.request = tuple(sub), top, request
-        self.must, self.must_not = tuple(must), tuple(must_not) + (() if "host" in self.cause else NEVER)
+        # what helps the host's memory: where it ran out, or a scenario asks for it
+        asked = {one.partition("/")[0] for ids in must for one in ids.split("|")}
+        self.must, self.must_not = tuple(must), tuple(must_not) + (() if "host" in self.cause or asked & set(NEVER) else NEVER)
         self.kind = kind or (KINDS.get(self.cause[0], "oom_capacity") if snapshot else "")
         self.saves, self.where, self.options, self.files = saves or {}, where, tuple(options), files or {}
         self.capacity, self.step, self.snapshot, self.ranks, self.late = capacity, step, snapshot, ranks, late
