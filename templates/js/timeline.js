@@ -147,8 +147,8 @@ export const paint = () => {
     const buckets = o && !c.exact ? bucketsOf(o, lo, hi, w) : null;
     for (const { kind, from } of track.meta.marks) if (/oom|peak/.test(kind)) {
       const x = floor(((view.xOf(from) - lo) / (hi - lo)) * w);
-      if (e) widen(c.op, e.total, x, 7 * dpr);
-      if (buckets && o) widen(buckets, o.high, x, 7 * dpr);
+      if (e) widen(c.op, e.total, x, 9 * dpr);
+      if (buckets && o) widen(buckets, o.high, x, 9 * dpr);
     }
     /** A line: of the exact events, else of the overview. @param {import("./exact.js").Curve|null|undefined} curve @param {Float64Array|undefined} known */
     const line = (curve, known) => {

@@ -316,6 +316,18 @@ test("wheel, drag, hover and click", async () => {
   await done();
 });
 
+test("a failure that takes a thousandth of the run is wide enough to be pointed at", async () => {
+  const { page, seen, done } = await pageOf(oom.html, { hash: "#x=t" });
+  await page.locator(".tl-over").scrollIntoViewIfNeeded();
+  const marks = await page.locator(".tl-marks").boundingBox();
+  await page.mouse.move(marks.x + marks.width - 4, marks.y + marks.height * 0.35); // the last pixel is all of the failure's phase
+  await kit.until(page, "the logits", () => /logits/.test(document.querySelector(".tl-tip").textContent));
+  await page.mouse.move(marks.x + marks.width - 20, marks.y + marks.height * 0.35);
+  await kit.until(page, "no block so high before it", () => !/logits/.test(document.querySelector(".tl-tip").textContent));
+  assert.deepEqual(seen, []);
+  await done();
+});
+
 test("a double click on the last phase shows it to its end", async () => {
   const { time } = JSON.parse(/<script[^>]*id="mt-index"[^>]*>(.*?)<\/script>/s.exec(readFileSync(oom.html, "utf8"))[1]).tracks[0], end = time.end * time.tick_ns / 1e9;
   const { page, seen, done } = await pageOf(oom.html, { hash: `#t=${(end - 0.0001).toFixed(6)}-${end.toFixed(6)}` });
