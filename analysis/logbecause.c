@@ -18,7 +18,7 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d, con
             d->unallocated >= d->request ? "" : " together with what was free");
         break;
     case MT_LC_FOREIGN:
-        if (d->reserved == MT_LOG_NONE || mt_log_or_zero(d->others) > mt_log_or_zero(mt_log_minus(d->request, d->free)))
+        if (mt_log_or_zero(d->others) > mt_log_or_zero(mt_log_minus(d->request, d->free)))
             mt_words_add(
                 t,
                 "Without the %s of %s the request would have fitted. An inference engine of the same job is such a process as "
@@ -30,7 +30,8 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d, con
                 "%s of the card are neither free nor held by PyTorch in this process, and without them the request would have "
                 "fitted: "
                 "another process (a container counts all of them as one), an inference engine of the same job, NCCL.",
-                mt_words_bytes(a, mt_log_minus(mt_log_minus(d->capacity, d->free), d->reserved)));
+                mt_words_bytes(a, mt_log_minus(mt_log_minus(d->capacity, d->free),
+                                               d->reserved != MT_LOG_NONE ? d->reserved : d->allocated)));
         break;
     case MT_LC_LIMIT:
         if (strcmp(f->text, "block") == 0)
@@ -52,7 +53,11 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d, con
                 "memory back between the failure and the message.");
         break;
     case MT_LC_CAPACITY:
-        if (mt_logdiag_spilled(d))
+        if (f->platform == 'M')
+            mt_words_add(t, "Apple's GPU shares the host's memory, and PyTorch stops at a limit in it: "
+                            "PYTORCH_MPS_HIGH_WATERMARK_RATIO (1.7 times what "
+                            "Apple recommends by default; 0.0 takes it away, and the machine may then swap or hang).");
+        else if (mt_logdiag_spilled(d))
             mt_words_add(
                 t,
                 "That is more than the card has: the driver keeps the rest in the host's memory, which is slow (Windows does, "
@@ -169,7 +174,11 @@ static void because_other(struct mt_sentence *t, const struct mt_logdiag *d, con
             "takes two buffers of HCCL_BUFFSIZE (200 MB each by default) for every communicator.");
         break;
     case MT_LOG_HOST_OOM:
-        if (f->text[0] == 's')
+        if (strcmp(f->text, "shared by Ray") == 0)
+            mt_words_add(t, "Ray's object store was full, which lies in shared memory (/dev/shm): a larger one "
+                            "(--object-store-memory of ray start), "
+                            "and as much --shm-size for the container, or fewer and smaller objects at once.");
+        else if (f->text[0] == 's')
             mt_words_add(
                 t,
                 "Shared memory (/dev/shm) was full, not the whole host: start the container with --shm-size=16g or --ipc=host, "
@@ -223,6 +232,12 @@ static void because_other(struct mt_sentence *t, const struct mt_logdiag *d, con
         mt_words_add(
             t,
             "vLLM's sleep mode needs a memory pool of its own, which this version does not combine with expandable segments.");
+        break;
+    case MT_LOG_KERNEL_KILL:
+        if (f->value[2] == 1)
+            mt_words_add(t, "It was the limit of a control group that was reached - of a container, or of a job of Slurm's -, "
+                            "not the whole host's "
+                            "memory: that limit can be raised.");
         break;
     case MT_LOG_RAY_KILL:
         if (f->value[1] != MT_LOG_NONE && f->value[0] != MT_LOG_NONE && f->value[1] >= f->value[0])

@@ -118,7 +118,8 @@ static void other_processes(struct mt_log *l, uint64_t number, const char *s)
 static bool old_sentence(struct mt_log_fact *f, const char *s)
 {
     got g;
-    if (mt_log_find(s, "(GPU %n; %b total capacity", &g) == NULL && mt_log_find(s, "(NPU %n; %b total capacity", &g) == NULL)
+    if (mt_log_find(s, "(GPU %n; %b total capacity", &g) == NULL && mt_log_find(s, "(NPU %n; %b total capacity", &g) == NULL &&
+        mt_log_find(s, "(MLU %n; %b total capacity", &g) == NULL)
         return false;
     f->gpu = mt_log_small(g.v[0]);
     f->value[MT_LO_CAPACITY] = g.v[1];
@@ -138,6 +139,20 @@ static bool old_sentence(struct mt_log_fact *f, const char *s)
     return true;
 }
 
+/* Apple's: "MPS backend out of memory (MPS allocated: 5.05 GB, other allocations: 2.29 GB, max allowed: 6.77 GB). Tried to ...". */
+static bool of_apple(struct mt_log_fact *f, const char *s)
+{
+    got g;
+    if (mt_log_find(s, "(MPS allocated: %b, other allocations: %b, max allowed: %b)", &g) == NULL)
+        return false;
+    f->platform = 'M';
+    f->value[MT_LO_ALLOCATED] = f->value[MT_LO_RESERVED] = g.v[0];
+    f->value[MT_LO_THIS] = g.v[0] + g.v[1];
+    f->value[MT_LO_CAPACITY] = g.v[2];
+    f->value[MT_LO_FREE] = g.v[0] + g.v[1] < g.v[2] ? g.v[2] - g.v[0] - g.v[1] : 0;
+    return true;
+}
+
 /* What the sentence says; how many numbers. */
 static int torch_sentence(struct mt_log_fact *f, const char *s)
 {
@@ -147,7 +162,7 @@ static int torch_sentence(struct mt_log_fact *f, const char *s)
         if (i != MT_LO_REQUEST)
             f->value[i] = MT_LOG_NONE;
     f->gpu = -1;
-    if (!old_sentence(f, s)) {
+    if (!old_sentence(f, s) && !of_apple(f, s)) {
         /* 2.1 misspelt it; without a number where the device has none */
         if (mt_log_find(s, "PU %n has a total capacity of %b", &g) != NULL ||
             mt_log_find(s, "PU %n has a total capacty of %b", &g) != NULL) {
@@ -373,7 +388,8 @@ static int sglang(struct mt_log *l, uint64_t number, const char *s)
 static int sglang_full(struct mt_log *l, uint64_t number, const char *s)
 {
     struct mt_log_fact *f;
-    if (strstr(s, " out of memory. Try to lower your batch size") == NULL)
+    if (strstr(s, " out of memory. Try to lower your batch size") == NULL &&
+        strstr(s, "Out of memory. Try to lower your batch size") == NULL)
         return 0;
     f = mt_log_add(l, MT_LOG_SGLANG_KV_FULL, number, s);
     if (f != NULL) {
@@ -458,10 +474,14 @@ int mt_log_line(struct mt_log *l, uint64_t number, const char *line, const char 
     /* A long sentence is wrapped in tickets; then the following lines belong to it. */
     bool is_whole = strstr(line, "unallocated") != NULL || strstr(line, "reserved in total") != NULL;
     bool is_part = !is_whole && (strstr(line, "ried to allocate") != NULL || strstr(line, "out of memory.") != NULL);
-    int found = torch_oom(l, number, is_part ? joined : line, is_part ? glued : line) || torch_async(l, number, joined) ||
-                mt_log_stack_line(l, number, line, glued) || mt_log_usage(l, number, line) || sglang(l, number, line) ||
-                sglang_full(l, number, joined) || vllm_graphs(l, number, line) || vllm_startup(l, number, joined) ||
-                vllm_refuses(l, number, joined, glued) || mt_log_kill(l, number, line);
+    const char *file = strstr(line, "File \""), *error = file != NULL ? strstr(file, "out of memory") : NULL;
+    int found;
+    if (error != NULL) /* a traceback and what it led to on one line */
+        mt_log_stack_line(l, number, line, line);
+    found = torch_oom(l, number, is_part ? joined : line, is_part ? glued : line) || torch_async(l, number, joined) ||
+            mt_log_stack_line(l, number, line, glued) || mt_log_usage(l, number, line) || sglang(l, number, line) ||
+            sglang_full(l, number, joined) || vllm_graphs(l, number, line) || vllm_startup(l, number, joined) ||
+            vllm_refuses(l, number, joined, glued) || mt_log_kill(l, number, line);
     if (!found)
         mt_log_stack_close(l, line);
     note_paths(l, line);

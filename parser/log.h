@@ -56,7 +56,7 @@ enum mt_log_kind {
     MT_LOG_NO_EXPANDABLE, /* - : PyTorch warns that expandable_segments do not exist here */
     MT_LOG_KERNEL_LIMIT, /* bytes wanted, bytes there are: a kernel's shared memory on a multiprocessor; no want of GPU memory */
     MT_LOG_RAY_KILL,     /* node used, node total; text: name of the task */
-    MT_LOG_KERNEL_KILL,  /* pid, anon-rss bytes; text: name of the process. Also Slurm's report of such a kill */
+    MT_LOG_KERNEL_KILL, /* pid, anon-rss bytes, 1 where it was the limit of a control group; text: name of the process. Also Slurm's report */
     MT_LOG_HOST_OOM, /* bytes asked or NONE: MemoryError, std::bad_alloc, "Cannot allocate memory" ...; text: "pinned", "shared" */
     MT_LOG_KILLED, /* - : "Killed", exit code -9 or 137, a worker of Ray gone: not said to be for memory */
     MT_LOG_KIND_COUNT
@@ -85,7 +85,7 @@ struct mt_log_fact {
     int32_t gpu, rank;             /* -1 = not said */
     int64_t pid;                   /* of the process that wrote the line, -1 = not said */
     bool hints_expandable;         /* TORCH_OOM: the sentence advises to set expandable_segments */
-    char platform;                 /* 'H' = ROCm, 'N' = Ascend NPU, 'X' = Intel XPU; 0 = CUDA, or not said */
+    char platform;                 /* 'H' = ROCm, 'N' = Ascend NPU, 'X' = Intel XPU, 'M' = Apple; 0 = CUDA, or not said */
     uint32_t stack;                /* index + 1 in mt_log.stacks of the traceback that led to it; 0 = none */
 };
 

@@ -126,13 +126,14 @@ int mt_log_first_try(struct mt_log *l, uint64_t number, const char *s)
     static const char *const forms[] = {
         /* PyTorch, before it empties its cache and tries once more */
         "failed with OOM on device %n while trying to allocate %n bytes (free: %n, total: %n)",
+        "memory mapping failed with OOM on device %n while trying to map %n bytes (free: %n, total: %n)",
         /* torch_memory_saver, which leaves a margin free: PyTorch then does the same */
         "return OOM since memory_margin_bytes=%n (alloc)size=%n free_bytes=%n",
     };
     struct mt_log_fact *f;
     got g;
     bool saver;
-    if (mt_log_find(s, forms[0], &g) == NULL && mt_log_find(s, forms[1], &g) == NULL)
+    if (mt_log_find(s, forms[0], &g) == NULL && mt_log_find(s, forms[1], &g) == NULL && mt_log_find(s, forms[2], &g) == NULL)
         return 0;
     saver = g.n == 3;
     f = mt_log_add(l, MT_LOG_RETRIED, number, s);

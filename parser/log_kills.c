@@ -3,30 +3,41 @@
 
 #include <string.h>
 
+enum { REPORT = 2000 }; /* lines of the kernel's report: its table names every process */
 enum { LONGEST = 256 }; /* of such a line with all that stands before its word */
 
-/* "Killed process 77 (python) total-vm:..., anon-rss:9kB", and, where that line was not pasted, what the kernel prints above it. */
+/* The kernel's report: "python invoked oom-killer", a table of all processes, "oom-kill:constraint=CONSTRAINT_MEMCG,...,task=python,pid=77,uid=0",
+ * "Killed process 77 (python) total-vm:..., anon-rss:9kB". Whatever of it was pasted is one kill. */
 static int by_kernel(struct mt_log *l, uint64_t number, const char *s)
 {
-    struct mt_log_got g;
-    bool killed = mt_log_find(s, "Killed process %n (%t)", &g) != NULL;
+    struct mt_log_got g = {.n = 0}, name = {.n = 0};
     const struct mt_log_fact *last = l->facts.n != 0 ? &l->facts.p[l->facts.n - 1] : NULL;
+    bool killed = mt_log_find(s, "Killed process %n (%t)", &g) != NULL, chosen = false;
+    bool in_group = strstr(s, "emory cgroup out of memory") != NULL || strstr(s, "CONSTRAINT_MEMCG") != NULL;
     struct mt_log_fact *f;
-    if (!killed && strstr(s, " invoked oom-killer:") == NULL)
+    if (killed)
+        name = g;
+    else if (strstr(s, "oom-kill:constraint=") != NULL)
+        chosen = mt_log_find(s, ",task=%t,", &name) != NULL && mt_log_find(s, ",pid=%n,", &g) != NULL;
+    if (!killed && !chosen && strstr(s, " invoked oom-killer:") == NULL)
         return 0;
-    if (killed && last != NULL && last->kind == MT_LOG_KERNEL_KILL && last->value[0] == MT_LOG_NONE &&
-        number - last->line < 2000)
-        l->facts.n--; /* announced above: a table of all processes stands between */
+    if ((killed || chosen) && last != NULL && last->kind == MT_LOG_KERNEL_KILL && number - last->line < REPORT &&
+        last->value[1] == MT_LOG_NONE && (last->value[0] == MT_LOG_NONE || last->value[0] == g.v[0])) {
+        in_group = in_group || last->value[2] == 1;
+        l->facts.n--;
+    }
     f = mt_log_add(l, MT_LOG_KERNEL_KILL, number, s);
     if (f == NULL)
         return 1;
-    if (!killed) {
+    if (in_group)
+        f->value[2] = 1;
+    if (killed || chosen) {
+        f->value[0] = g.v[0];
+        mt_log_keep_text(f, name.text, name.n_text);
+        f->value[1] = mt_log_value(s, "anon-rss:%b");
+    } else {
         mt_log_keep_text(f, "the kernel", 10);
-        return 1;
     }
-    f->value[0] = g.v[0];
-    mt_log_keep_text(f, g.text, g.n_text);
-    f->value[1] = mt_log_value(s, "anon-rss:%b");
     return 1;
 }
 

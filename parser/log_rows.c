@@ -39,6 +39,9 @@ static const struct row rows[] = {
     {MT_LOG_CUDA_OOM, "Triton Error [CUDA]: out of memory", NULL, "Triton"},
     {MT_LOG_CUDA_OOM, "Triton Error [HIP]: out of memory", NULL, "Triton"},
     {MT_LOG_CUDA_OOM, "CUDA_ERROR_OUT_OF_MEMORY", NULL, NULL},
+    {MT_LOG_CUDA_OOM, "cudaErrorMemoryAllocation", NULL, NULL},
+    {MT_LOG_CUDA_OOM, "error=2 : out of memory", "THCudaCheck", NULL}, /* PyTorch before 1.0 */
+    {MT_LOG_CUDA_OOM, "Allocation failed for size::%n", "PT_DEVMEM", "Gaudi"},
     {MT_LOG_CUDA_OOM, "UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY", NULL, "Level Zero"},
     {MT_LOG_CUDA_OOM, "ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY", NULL, "Level Zero"},
     {MT_LOG_CUDA_OOM, "CUDA driver error: out of memory", NULL, NULL},
@@ -47,6 +50,8 @@ static const struct row rows[] = {
     {MT_LOG_CUDA_OOM, "non-zero status: 2 cuMemCreate failed", NULL, "NVSHMEM"},
     {MT_LOG_CUDA_OOM, "cuda failed with error 2 out of memory", NULL, NULL},
     {MT_LOG_HOST_OOM, "failed to extend /dev/shm/", NULL, "shared"}, /* NCCL */
+    {MT_LOG_CUDA_OOM, "Error Code 2: OutOfMemory (Requested size was %n bytes", NULL, "TensorRT"},
+    {MT_LOG_CUDA_OOM, "Requested amount of GPU memory (%n bytes) could not be allocated", NULL, "TensorRT"},
     {MT_LOG_CUDA_OOM, "Error Code 2: OutOfMemory (", NULL, "TensorRT"},
     {MT_LOG_CUDA_OOM, "[NV_ERR_NO_MEMORY]", NULL, "NVIDIA's kernel driver"}, /* dmesg */
     {MT_LOG_CUDA_OOM, "Error out of memory at line ", NULL, "bitsandbytes"},
@@ -55,6 +60,10 @@ static const struct row rows[] = {
     {MT_LOG_HOST_OOM, "UR_RESULT_ERROR_OUT_OF_HOST_MEMORY", NULL, NULL},
     {MT_LOG_HOST_OOM, "rror while creating shared memory segment", NULL, "shared"},
     {MT_LOG_HOST_OOM, "workers are out of shared memory", NULL, "shared"},
+    {MT_LOG_HOST_OOM, "insufficient shared memory (shm)", NULL, "shared"},
+    {MT_LOG_HOST_OOM, "No space left on device", "/dev/shm", "shared"},
+    {MT_LOG_HOST_OOM, "ObjectStoreFullError: ", NULL, "shared by Ray"},
+    {MT_LOG_HOST_OOM, "ArrowMemoryError: malloc of size %n failed", NULL, NULL},
     {MT_LOG_HOST_OOM, "unable to write to file", "No space left on device", "shared"},
     {MT_LOG_HOST_OOM, "paging file is too small", NULL, NULL},
     {MT_LOG_HOST_OOM, "[WinError 1455]", NULL, NULL}, /* the same in any language */
@@ -76,9 +85,13 @@ static const struct row rows[] = {
     {MT_LOG_VLLM_BLOCKS, "# CUDA blocks: %n, # CPU blocks: %n", NULL, NULL},
     {MT_LOG_VLLM_BLOCKS, "# cuda blocks: %n, # CPU blocks: %n", NULL, NULL},
     {MT_LOG_VLLM_NO_KV, "No available memory for the cache blocks", NULL, NULL},
+    {MT_LOG_VLLM_NO_KV, "Cannot auto-fit max_model_len: not enough GPU memory", NULL, NULL},
     {MT_LOG_SLEEP, "Sleep mode freed %b memory, %b memory is still in use", NULL, NULL},
     {MT_LOG_SGLANG_POOL, "Memory pool end. avail mem=%b", NULL, NULL},
     {MT_LOG_SGLANG_NO_KV, "Not enough memory. Please try to increase --mem-fraction-static", NULL, NULL},
+    {MT_LOG_SGLANG_NO_KV, "Not enough GPU memory for hybrid (mamba/linear-attention) state cache", NULL, NULL},
+    {MT_LOG_SGLANG_KV_FULL, "alloc_req_slots runs out of memory", NULL, NULL},
+    {MT_LOG_SGLANG_KV_FULL, "Out of memory even after retracting all other requests", NULL, NULL},
     {MT_LOG_RETRIED, "Decode out of memory happened. #retracted_reqs: %n", NULL, "SGLang"},
     {MT_LOG_RETRIED, "KV cache pool is full. Retract requests. #retracted_reqs: %n", NULL, "SGLang"},
     {MT_LOG_NO_EXPANDABLE, "expandable_segments not supported on this platform", NULL, NULL},
@@ -98,6 +111,8 @@ static const struct row rows[] = {
     {MT_LOG_KERNEL_KILL, "The node was low on resource: memory", NULL, "Kubernetes"}, /* it evicts */
     {MT_LOG_HOST_OOM, "DefaultCPUAllocator: can't allocate memory: you tried to allocate %n bytes", NULL, NULL},
     {MT_LOG_HOST_OOM, "MemoryError: Unable to allocate %b", NULL, NULL},
+    {MT_LOG_HOST_OOM, "ould not allocate pinned host memory of size: %n", NULL, "pinned"},
+    {MT_LOG_HOST_OOM, "session crashed after using all available RAM", NULL, NULL}, /* Colab */
     {MT_LOG_HOST_OOM, "std::bad_alloc", NULL, NULL},
     {MT_LOG_HOST_OOM, "Cannot allocate memory", NULL, NULL},
     {MT_LOG_KILLED, "line %n: %n Killed", NULL, NULL},

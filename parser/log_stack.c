@@ -250,7 +250,13 @@ bool mt_log_stack_line(struct mt_log *l, uint64_t number, const char *s, const c
     const char *p, *ray;
     struct mt_log_got g;
     struct at a;
-    if (quoted(&a, s) || of_ipython(&a, s) || (strstr(s, "File \"") != NULL && quoted(&a, glued)))
+    if (quoted(&a, s)) {
+        bool is_frame = frame(l, number, &a, mt_log_writer(s, strstr(s, "File ")));
+        while (quoted(&a, a.name + a.n_name)) /* a collector that took the newlines out */
+            frame(l, number, &a, mt_log_writer(s, strstr(s, "File ")));
+        return is_frame;
+    }
+    if (of_ipython(&a, s) || (strstr(s, "File \"") != NULL && quoted(&a, glued)))
         return frame(l, number, &a, mt_log_writer(s, strstr(s, "File ")));
     if (of_rich(&a, s, glued))
         return frame(l, number, &a, mt_log_writer(s, a.path));

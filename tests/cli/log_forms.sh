@@ -181,6 +181,16 @@ says after.log 'Line 2 says: killed by a signal. A launcher does that'
 says_not after.log 'failures; this is the first'
 says_not after.log 'offload less'
 
+# A limit of a container is not the whole host; a sentence that ends before what is reserved has numbers all the same.
+echo '[1.0] oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),task=python,pid=7,uid=0' > group.log
+says group.log 'the kernel killed python (pid 7)' 'the limit of a control group'
+echo 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.10 GiB of which 1.20 GiB is free. Of the allocated memory 5.00 GiB is allocated by PyTorch' > unsaid.log
+says unsaid.log '72.90 GiB of the card are neither free nor held by PyTorch'
+echo 'RuntimeError: MPS backend out of memory (MPS allocated: 5.00 GB, other allocations: 2.00 GB, max allowed: 7.50 GB). Tried to allocate 1024.00 MB on private pool.' > mps.log
+says mps.log 'asked for 1.00 GiB and 512.0 MiB of 7.50 GiB were free' PYTORCH_MPS_HIGH_WATERMARK_RATIO
+echo 'ray.exceptions.ObjectStoreFullError: Failed to put object x in object store because it is full.' > store.log
+says store.log --object-store-memory
+
 # What is not there is not advised; a margin that somebody keeps is named.
 printf '%s\n' 'Warning: expandable_segments not supported on this platform' "${full/ 42.00/ 34.00}" > none.log
 sed -i 's/ 20.00 MiB is reserved/ 8.00 GiB is reserved/' none.log

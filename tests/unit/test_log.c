@@ -391,7 +391,7 @@ static const struct {
      "python3"},
     {"Memory cgroup out of memory: Killed process 9 (ray::Worker) total-vm:1kB",
      MT_LOG_KERNEL_KILL,
-     {9, N, N, N},
+     {9, N, 1, N},
      "ray::Worker"},
     {"slurmstepd: error: Detected 2 oom_kill events in StepId=1.0. Some of the step tasks have been OOM Killed.",
      MT_LOG_KERNEL_KILL,

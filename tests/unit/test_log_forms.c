@@ -69,6 +69,33 @@ MT_TEST(cut_frames)
     mt_log_done(&l);
 }
 
+MT_TEST(frames_on_one_line)
+{
+    /* a collector that took the newlines out; with the error behind it */
+    read_text("ERROR call last): File \"/x/a.py\", line 7, in f g() File \"/x/b.py\", line 9, in g h() RuntimeError: CUDA out "
+              "of memory. Tried to "
+              "allocate 2.00 GiB\n");
+    check_stack("f:7 g:9");
+    mt_log_done(&l);
+    read_text(
+        "  File \"/x/a.py\", line 7, in f g() File \"/x/b.py\", line 9, in g h()\nRuntimeError: CUDA error: out of memory\n");
+    check_stack("f:7 g:9");
+    mt_log_done(&l);
+}
+
+MT_TEST(apples)
+{
+    read_text("RuntimeError: MPS backend out of memory (MPS allocated: 5.00 GB, other allocations: 2.00 GB, max allowed: 7.50 "
+              "GB). Tried to allocate "
+              "1024.00 MB on private pool.\n");
+    MT_CHECK_EQ(fact(0)->platform, 'M');
+    MT_CHECK_EQ(fact(0)->value[MT_LO_REQUEST], GIB);
+    MT_CHECK_EQ(fact(0)->value[MT_LO_FREE], GIB / 2);
+    MT_CHECK_EQ(fact(0)->value[MT_LO_CAPACITY], 15 * GIB / 2);
+    MT_CHECK_EQ(fact(0)->value[MT_LO_THIS], 7 * GIB);
+    mt_log_done(&l);
+}
+
 MT_TEST(cut_and_typed_sentences)
 {
     read_text(
@@ -374,6 +401,23 @@ MT_TEST(other_programs)
         {"RuntimeError: [enforce fail at alloc_cpu.cpp:1] data. DefaultCPUAllocator: not enough memory: you tried to allocate "
          "1048576 bytes.",
          "host_oom", "", MIB},
+        {"[x.cpp::9] Error Code 2: OutOfMemory (Requested size was 1048576 bytes.)", "cuda_oom", "TensorRT", MIB},
+        {"THCudaCheck FAIL file=/x/THCStorage.cu line=58 error=2 : out of memory", "cuda_oom", "", MT_LOG_NONE},
+        {"what():  cudaErrorMemoryAllocation: out of memory", "cuda_oom", "", MT_LOG_NONE},
+        {"FATAL ERROR :: MODULE:PT_DEVMEM Allocation failed for size::1048576 (1)MB", "cuda_oom", "Gaudi", MIB},
+        {"could not allocate pinned host memory of size: 1048576", "host_oom", "pinned", MIB},
+        {"pyarrow.lib.ArrowMemoryError: malloc of size 1048576 failed", "host_oom", "", MIB},
+        {"ray.exceptions.ObjectStoreFullError: Failed to put object x in object store because it is full.", "host_oom",
+         "shared by Ray", MT_LOG_NONE},
+        {"ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).",
+         "host_oom", "shared", MT_LOG_NONE},
+        {"OSError: [Errno 28] No space left on device: '/dev/shm/x'", "host_oom", "shared", MT_LOG_NONE},
+        {"Your session crashed after using all available RAM.", "host_oom", "", MT_LOG_NONE},
+        {"RuntimeError: Not enough GPU memory for hybrid (mamba/linear-attention) state cache. Computed x=0", "sglang_no_kv",
+         "", MT_LOG_NONE},
+        {"RuntimeError: alloc_req_slots runs out of memory. Please set", "sglang_kv_full", "", MT_LOG_NONE},
+        {"[TP0] Out of memory. Try to lower your batch size.\nTry to allocate 9 tokens.\n", "sglang_kv_full", "", 9},
+        {"ValueError: Cannot auto-fit max_model_len: not enough GPU memory available to serve", "vllm_no_kv", "", MT_LOG_NONE},
         {"OSError: [WinError 1455] \xe9\xa1\xb5\xe9\x9d\xa2", "host_oom", "", MT_LOG_NONE},
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
@@ -423,6 +467,20 @@ MT_TEST(kills)
     MT_CHECK_EQ(l.facts.n, 1);
     MT_CHECK_EQ(fact(0)->value[0], 7);
     mt_log_done(&l);
+    read_text("[1.0] oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),task_memcg=/x,task=python,pid=7,uid=0\n");
+    MT_CHECK_STR(fact(0)->text, "python");
+    MT_CHECK_EQ(fact(0)->value[0], 7);
+    MT_CHECK_EQ(fact(0)->value[2], 1);
+    mt_log_done(&l);
+    read_text("[1.0] python invoked oom-killer: gfp_mask=0x0\n[1.1] "
+              "oom-kill:constraint=CONSTRAINT_MEMCG,task=python,pid=7,uid=0\n[1.2] Memory "
+              "cgroup out of memory: Killed process 7 (python) anon-rss:1024kB\n[1.3] Out of memory: Killed process 8 (vllm) "
+              "anon-rss:1kB\n");
+    MT_CHECK_EQ(l.facts.n, 2);
+    MT_CHECK_EQ(fact(0)->value[1], MIB);
+    MT_CHECK_EQ(fact(0)->value[2], 1);
+    MT_CHECK_EQ(fact(1)->value[2], MT_LOG_NONE);
+    mt_log_done(&l);
     read_text("The node was low on resource: memory. Threshold quantity: 100Mi, available: 12Mi.\n");
     MT_CHECK_STR(fact(0)->text, "Kubernetes");
     mt_log_done(&l);
@@ -441,6 +499,12 @@ MT_TEST(warnings)
     MT_CHECK_EQ(fact(0)->value[2], 3 * GIB - 1);
     MT_CHECK_EQ(fact(0)->value[4], GIB);
     MT_CHECK_STR(mt_log_kind_name(fact(1)->kind), "no_expandable");
+    mt_log_done(&l);
+    read_text("[W1 CUDACachingAllocator.cpp:508] expandable_segments: memory mapping failed with OOM on device 1 while trying "
+              "to map 20971520 bytes "
+              "(free: 1048576, total: 34359738368).\n");
+    MT_CHECK_STR(mt_log_kind_name(fact(0)->kind), "retried");
+    MT_CHECK_EQ(fact(0)->value[1], 20 * MIB);
     mt_log_done(&l);
     /* the second half of the older sentence alone */
     read_text("Tried to allocate 20.00 MiB (GPU 1; 2.00 GiB total capacity; 1.00 GiB already allocated; 2.00 MiB free; 1.50 "
@@ -468,7 +532,7 @@ MT_TEST(warnings)
     mt_log_done(&l);
 }
 
-MT_MAIN(MT_RUN(names_in_code) MT_RUN(other_programs) MT_RUN(kills) MT_RUN(warnings) MT_RUN(json_of_loggers)
-            MT_RUN(wrapped_behind_prefixes) MT_RUN(refusals_of_vllm) MT_RUN(pinned) MT_RUN(on_the_chip) MT_RUN(boxes)
-                MT_RUN(cut_frames) MT_RUN(cut_and_typed_sentences) MT_RUN(first_tries) MT_RUN(only_named) MT_RUN(platforms)
-                    MT_RUN(reports_of_several_lines) MT_RUN(method_of_a_worker))
+MT_MAIN(MT_RUN(frames_on_one_line) MT_RUN(apples) MT_RUN(names_in_code) MT_RUN(other_programs) MT_RUN(kills) MT_RUN(warnings)
+            MT_RUN(json_of_loggers) MT_RUN(wrapped_behind_prefixes) MT_RUN(refusals_of_vllm) MT_RUN(pinned) MT_RUN(on_the_chip)
+                MT_RUN(boxes) MT_RUN(cut_frames) MT_RUN(cut_and_typed_sentences) MT_RUN(first_tries) MT_RUN(only_named)
+                    MT_RUN(platforms) MT_RUN(reports_of_several_lines) MT_RUN(method_of_a_worker))
