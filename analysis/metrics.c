@@ -449,6 +449,7 @@ enum mt_rc mt_metrics_make(struct mt_metrics **out, const struct mt_analysis *a,
         set(m, MT_METRIC_attention_scores, mt_attention_scores(d, a->trace), MT_CONF_INFERRED);
         set(m, MT_METRIC_grad_bucket, mt_zero_buckets(m->d, a->trace, &buckets), MT_CONF_MARKED);
         set(m, MT_METRIC_grad_buckets, buckets, MT_CONF_MARKED);
+        set(m, MT_METRIC_request_table, mt_request_table_bytes(m->d, a->trace), MT_CONF_MARKED);
         sequence_metrics(m);
         fit_metrics(m);
         layer_metrics(m);

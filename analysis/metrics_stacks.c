@@ -88,6 +88,33 @@ double mt_attention_scores(const struct mt_device_analysis *d, const struct mt_t
     return bytes;
 }
 
+/* The innermost frame of the program itself, as the owner of a block is named, is a constructor in that file. */
+static bool is_of_pool(const struct mt_trace *t, struct mt_file_kinds *kinds, mt_stack_id s)
+{
+    const struct mt_frame *f;
+    mt_frame_id frame;
+    if (mt_stack_site(t, kinds, s, &frame) != MT_SITE_PYTHON)
+        return false;
+    f = &t->frames.p[frame];
+    return strcmp(mt_str(t, f->name), "__init__") == 0 &&
+           strstr(mt_str(t, f->file), "sglang/srt/mem_cache/memory_pool.py") != NULL;
+}
+
+double mt_request_table_bytes(const struct mt_device_analysis *d, const struct mt_trace *t)
+{
+    struct mt_file_kinds kinds = {0};
+    double bytes = 0;
+    if (t == NULL || !mt_file_kinds_init(&kinds, t))
+        return 0;
+    for (uint32_t i = 0; i < d->owners.n; i++) {
+        const struct mt_owner *o = &d->owners.p[i];
+        if (o->blocks == 1 && is_of_pool(t, &kinds, o->stack) && (double)o->bytes > bytes)
+            bytes = (double)o->bytes;
+    }
+    mt_file_kinds_done(&kinds);
+    return bytes;
+}
+
 bool mt_is_logits_request(const struct mt_role_facts *f, uint64_t request, bool backward)
 {
     enum { MIN_ROWS = 64, ROUNDED = 511, SHIFTED = 50 };

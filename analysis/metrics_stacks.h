@@ -18,6 +18,10 @@ double mt_loss_chunk_bytes(const struct mt_device_analysis *d, const struct mt_t
  * failed request of that kind too. 0 = none, or no trace. */
 double mt_attention_scores(const struct mt_device_analysis *d, const struct mt_trace *t);
 
+/* SGLang's ReqToTokenPool at the focus: one block that a constructor of its memory pools makes by itself. The caches of the layers have a
+ * function of their own, or are several. 0 without the trace. */
+double mt_request_table_bytes(const struct mt_device_analysis *d, const struct mt_trace *t);
+
 /* A failed request that is whole rows of the vocabulary, in PyTorch's steps of 512 bytes. A gradient of the head or of the embedding is that
  * too, as many rows as a token has numbers: in a backward pass only as many as the logits have count. So it is for a
  * vocabulary with small factors only, less the token of each sequence that a shift costs: a layer's request is whole rows of it too. */

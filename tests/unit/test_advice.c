@@ -128,7 +128,7 @@ MT_TEST(selection)
         {MT_FW_NONE, MT_FW_NONE, FRAG, MT_PH_TRAIN, MT_PH_LOSS, "B01 B04 P02", "B01 B04 P02"},
         {MT_FW_TRANSFORMERS, MT_FW_NONE, 0, MT_PH_TRAIN, MT_PH_LOSS, "P02 P01 P04 B09", NULL},
         {MT_FW_NONE, MT_FW_VLLM, 0, MT_PH_ROLLOUT_KV_ALLOC, MT_PH_NONE, "P08/down B14 B15", "P08/down B14 B15"},
-        {MT_FW_NONE, MT_FW_SGLANG, 0, MT_PH_ROLLOUT_DECODE, MT_PH_NONE, "P05 P08/down B17 B18", NULL},
+        {MT_FW_NONE, MT_FW_SGLANG, 0, MT_PH_ROLLOUT_DECODE, MT_PH_NONE, "P05 B49 P08/down B17", NULL},
     };
     struct mt_fix_rules *r = load();
     struct mt_advice *out = calloc(400, sizeof *out);

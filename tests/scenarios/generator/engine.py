@@ -47,6 +47,9 @@ class Whole(Job):
         parts = layers * (2 if self.engine == "sglang" else 1)
         if self.share:  # of the card, and what the weights leave of it
             self.kv = int(self.share * self.card) - sum(b.requested for b in self.weights)
+        if self.requests:  # a row of 32768 tokens for each
+            with self.within_engine(*self.eng["table"]):
+                self.held.append(self.new(self.requests * 32768 * 4, "kv_cache", "zeros"))
         with self.within_engine(*self.eng["kv"]):
             self.cache = [self.new(self.kv // parts, "kv_cache", "zeros", pool=self.pool("kv")) for _ in range(parts)]
 

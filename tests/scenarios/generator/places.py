@@ -453,6 +453,7 @@ sglang = {
              "sglang/srt/layers/quantization/unquant.py:90 create_weights"),
     "profile": (SR + ":1180 init_memory_pool", SR + ":1020 profile_max_num_token"),
     "profile_sampler": (SR + ":1180 init_memory_pool", SR + ":1020 profile_max_num_token"),
+    "table": (SR + ":1180 init_memory_pool", "sglang/srt/mem_cache/memory_pool.py:92 __init__"),
     "kv": (SR + ":1180 init_memory_pool", "sglang/srt/mem_cache/memory_pool.py:420 __init__",
            "sglang/srt/mem_cache/memory_pool.py:480 _create_buffers"),
     "graph": (SR + ":1500 init_cuda_graphs", "sglang/srt/model_executor/cuda_graph_runner.py:380 capture",
