@@ -237,7 +237,7 @@ static void oom_sentence(const struct mt_analysis *a, const struct mt_device_ana
         if (strcmp(b1, b2) == 0)
             mt_words_add(s, ": all of the %s reserved was live", b2);
         else
-            mt_words_add(s, ": %s of the %s reserved was live", b1, b2);
+            mt_words_add(s, ": %s was live of %s reserved", b1, b2); /* the share of the card, next, is that of the latter */
         of_capacity(s, d, o->at.reserved);
         holder(s, d);
     }
