@@ -353,6 +353,7 @@ MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(nothing_to_audit) MT_RUN(first_step_predicts_the_second)
             MT_RUN(first_step_that_the_second_will_not_fit) MT_RUN(gathers_that_stay_and_gathers_that_go)
-                MT_RUN(one_layer_of_many_parameters) MT_RUN(delayed_frees) MT_RUN(a_wait_that_nobody_noticed) MT_RUN(a_backlog_is_a_finding)
-                    MT_RUN(weight_sync_buckets) MT_RUN(weight_sync_that_leaves_its_buckets) MT_RUN(weight_sync_cut_by_a_failure)
-                        MT_RUN(engine_in_training) MT_RUN(offload_and_onload) MT_RUN(rows_are_bounded) MT_RUN(rules_done))
+                MT_RUN(one_layer_of_many_parameters) MT_RUN(delayed_frees) MT_RUN(a_wait_that_nobody_noticed)
+                    MT_RUN(a_backlog_is_a_finding) MT_RUN(weight_sync_buckets) MT_RUN(weight_sync_that_leaves_its_buckets)
+                        MT_RUN(weight_sync_cut_by_a_failure) MT_RUN(engine_in_training) MT_RUN(offload_and_onload)
+                            MT_RUN(rows_are_bounded) MT_RUN(rules_done))
