@@ -242,7 +242,9 @@ int mt_audit_delayed(struct mt_audits *out, struct mt_pass *p)
     uint64_t n = 0, bytes = 0;
     struct mt_audit *a;
     char label[512], wait[48], weight[64];
-    if (p->delayed.v.n == 0)
+    for (uint32_t i = 0; i < p->delayed.v.n; i++)
+        bytes += p->delayed.v.p[i].bytes;
+    if (bytes < MIB && p->d->focus.pending < MIB) /* scalars and messages of a few bytes */
         return 1;
     a = mt_audit_new(out, "record_stream", "Frees that wait for a stream", clock ? by_time : by_event);
     if (a == NULL)
@@ -261,7 +263,6 @@ int mt_audit_delayed(struct mt_audits *out, struct mt_pass *p)
             (void)snprintf(wait, sizeof wait, "%llu", (unsigned long long)s->longest);
         (void)snprintf(weight, sizeof weight, "%s%s", MT_BYTES(product), clock ? " s" : "");
         n += s->blocks;
-        bytes += s->bytes;
         if (!mt_audit_add(a, "tcbbtt", mt_stack_label(p->r->t, s->stack, label, sizeof label), s->blocks, s->bytes, s->largest,
                           wait, weight))
             return 0;

@@ -29,6 +29,7 @@ bool mt_file_is_python(const char *file, uint32_t n)
 
 static bool is_relay(const char *f, uint32_t n)
 {
+    static const char decorators[] = "-packages/typing_extensions.py"; /* @deprecated and the like */
     static const char *const relays[] = {"runpy.py", "threading.py", "contextlib.py", "functools.py"};
     for (size_t i = 0; i < sizeof relays / sizeof *relays; i++) {
         size_t w = strlen(relays[i]);
@@ -43,7 +44,7 @@ static bool is_relay(const char *f, uint32_t n)
             return strspn(start + 6, "0123456789.") == (size_t)(dir - start) - 6;
         return dir - start == 3 && strncasecmp(start, "lib", 3) == 0;
     }
-    return false;
+    return ends(f, n, decorators);
 }
 
 /* ".../ey/cey3bxvupp5....py": what torch.compile wrote, wherever its cache lies; each line of it is another stack. The next frame is the

@@ -117,7 +117,7 @@ int mt_layer_sizes_find(struct mt_rwork *k); /* for vocabularies that divide man
 bool mt_is_layer_size(struct mt_rwork *k, uint64_t size);
 /* roles_old.c */
 int mt_pool_roles(struct mt_rwork *k);
-/* Role of the private pool that an allocation lies in; MT_ROLE_COUNT = not in a private pool. */
+/* Role of the private pool that an allocation lies in; MT_ROLE_COUNT = not in a private pool, or in one of a trainer. */
 unsigned mt_pool_role_of(const struct mt_rwork *k, const struct mt_event *e);
 unsigned mt_pool_role_at(const struct mt_rwork *k, uint64_t addr);
 int mt_old_roles(struct mt_rwork *k);

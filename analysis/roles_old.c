@@ -139,6 +139,13 @@ int mt_pool_roles(struct mt_rwork *k)
     return 1;
 }
 
+/* A trainer's private pool, as torch_memory_saver makes one, holds weights, gradients and state side by side: that most of it is one of
+ * them says nothing of a block. An engine's pool is for one purpose. */
+static unsigned role_in_pool(const struct mt_pool_role *p)
+{
+    return p->role == MT_ROLE_PARAM || p->role == MT_ROLE_OPTIM_STATE ? MT_ROLE_COUNT : p->role;
+}
+
 unsigned mt_pool_role_at(const struct mt_rwork *k, uint64_t addr)
 {
     uint32_t lo = 0, hi = k->spans.n; /* segments are sorted by address */
@@ -149,7 +156,7 @@ unsigned mt_pool_role_at(const struct mt_rwork *k, uint64_t addr)
         else
             hi = mid;
     }
-    return lo != 0 && addr < k->spans.p[lo - 1].end ? k->pools.p[k->spans.p[lo - 1].pool].role : MT_ROLE_COUNT;
+    return lo != 0 && addr < k->spans.p[lo - 1].end ? role_in_pool(&k->pools.p[k->spans.p[lo - 1].pool]) : MT_ROLE_COUNT;
 }
 
 unsigned mt_pool_role_of(const struct mt_rwork *k, const struct mt_event *e)
@@ -161,7 +168,7 @@ unsigned mt_pool_role_of(const struct mt_rwork *k, const struct mt_event *e)
         return MT_ROLE_COUNT;
     for (uint32_t i = 0; i < k->pools.n; i++)
         if (k->pools.p[i].pool[0] == pool[0] && k->pools.p[i].pool[1] == pool[1])
-            return k->pools.p[i].role;
+            return role_in_pool(&k->pools.p[i]);
     return MT_ROLE_COUNT;
 }
 

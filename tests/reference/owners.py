@@ -4,7 +4,7 @@ import re
 
 from phases import is_python, is_torch, normal
 
-STDLIB = re.compile(r"(^|/)(python[\d.]*|lib)/(runpy|threading|contextlib|functools)\.py$", re.I)
+STDLIB = re.compile(r"(^|/)(python[\d.]*|lib)/(runpy|threading|contextlib|functools)\.py$|-packages/typing_extensions\.py$", re.I)
 AUTOGRAD = re.compile(r"^torch::autograd::(?:(InputBuffer)::add|(?:generated::)?(\w+)::apply\()")
 NOISE = (
     "unwind::unwind",

@@ -196,6 +196,23 @@ MT_TEST(a_wait_that_nobody_noticed)
     }
 }
 
+/* Scalars and messages that a collective holds on to are not worth a table. */
+MT_TEST(a_few_late_bytes_are_not_mentioned)
+{
+    struct heap *h = heap_new();
+    unsigned p;
+    heap_alloc(h, 4 * GIB, MODEL);
+    p = heap_alloc(h, 4096, GATHER);
+    heap_ask(h, p);
+    heap_alloc(h, GIB, FORWARD);
+    heap_gone(h, p);
+    {
+        FINISH(0);
+        MT_CHECK(heap_audit(a, "record_stream") == NULL);
+        DONE;
+    }
+}
+
 MT_TEST(a_backlog_is_a_finding)
 {
     struct heap *h = heap_new();
@@ -354,6 +371,6 @@ MT_TEST(rules_done) { mt_rules_done(&rules); }
 MT_MAIN(MT_RUN(rules_load) MT_RUN(nothing_to_audit) MT_RUN(first_step_predicts_the_second)
             MT_RUN(first_step_that_the_second_will_not_fit) MT_RUN(gathers_that_stay_and_gathers_that_go)
                 MT_RUN(one_layer_of_many_parameters) MT_RUN(delayed_frees) MT_RUN(a_wait_that_nobody_noticed)
-                    MT_RUN(a_backlog_is_a_finding) MT_RUN(weight_sync_buckets) MT_RUN(weight_sync_that_leaves_its_buckets)
-                        MT_RUN(weight_sync_cut_by_a_failure) MT_RUN(engine_in_training) MT_RUN(offload_and_onload)
-                            MT_RUN(rows_are_bounded) MT_RUN(rules_done))
+                    MT_RUN(a_few_late_bytes_are_not_mentioned) MT_RUN(a_backlog_is_a_finding) MT_RUN(weight_sync_buckets)
+                        MT_RUN(weight_sync_that_leaves_its_buckets) MT_RUN(weight_sync_cut_by_a_failure)
+                            MT_RUN(engine_in_training) MT_RUN(offload_and_onload) MT_RUN(rows_are_bounded) MT_RUN(rules_done))

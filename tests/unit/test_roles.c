@@ -761,6 +761,43 @@ MT_TEST(private_pools_are_named_by_their_frames)
     job_free(j);
 }
 
+/* A trainer that runs inside torch_memory_saver has all it owns in one private pool: frames say which block is what. */
+MT_TEST(a_trainers_private_pool_is_for_no_single_purpose)
+{
+    static const struct {
+        const char *stack;
+        uint64_t mib;
+    } made[] = {{SITE "megatron/core/distributed/param_and_grad_buffer.py:664:__init__|" S_INIT, 20},
+                {SITE "megatron/core/distributed/param_and_grad_buffer.py:670:__init__|" S_INIT, 40},
+                {SITE "megatron/core/optimizer/distrib_optimizer.py:373:_build_model_and_main_param_groups|" S_INIT, 40},
+                {SITE "megatron/core/optimizer/__init__.py:373:init_state_fn|" S_INIT, 40},
+                {SITE "megatron/core/optimizer/__init__.py:374:init_state_fn|" S_INIT, 40},
+                {S_INIT, 200}};
+    struct mt_err err = {.rc = MT_OK};
+    struct job *j = job_new();
+    struct mt_analyze_opts o = {
+        .phases = j->rules.phases, .fixes = j->rules.fixes, .only_device = -1, .framework = -1, .verify = true};
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+        char block[32];
+        uint64_t addr = put(j, made[i].mib * MIB, made[i].stack);
+        snprintf(block, sizeof block, "%" PRIu64 "a", made[i].mib * MIB);
+        bt_segment(&j->bt, 0, addr, made[i].mib * MIB, block, made[i].stack);
+    }
+    j->n = 0;
+    j->t = bt_done(&j->bt);
+    for (uint32_t i = 0; i < j->t->segments.n; i++) {
+        j->t->segments.p[i].pool_known = 1;
+        j->t->segments.p[i].pool[1] = 1;
+    }
+    MT_ASSERT(mt_analyze(&j->a, j->t, &o, &err) == MT_OK);
+    j->f = &j->a->devices.p[0].roles;
+    MT_CHECK_EQ(AT_FOCUS(j, PARAM), 220 * MIB);
+    MT_CHECK_EQ(AT_FOCUS(j, GRAD), 40 * MIB);
+    MT_CHECK_EQ(AT_FOCUS(j, OPTIM_STATE), 120 * MIB);
+    CHECK_SUMS(j);
+    job_free(j);
+}
+
 MT_TEST(memory_of_no_use_to_the_phase)
 {
     struct job *j = job_new();
@@ -978,11 +1015,12 @@ MT_MAIN(MT_RUN(steady_training_has_every_role_and_no_growth) MT_RUN(gradients_wi
                                                     MT_RUN(lines_that_only_call_have_no_order) MT_RUN(
                                                         beside_a_rule_for_the_function_last_is_the_highest_line_of_several)
                                                         MT_RUN(private_pools_are_named_by_their_frames)
-                                                            MT_RUN(memory_of_no_use_to_the_phase)
-                                                                MT_RUN(pending_bytes_have_a_role)
-                                                                    MT_RUN(contradictions_still_add_up)
-                                                                        MT_RUN(any_sequence_adds_up)
-                                                                            MT_RUN(every_allocation_may_fail)
-                                                                                MT_RUN(rule_files_are_read_strictly)
-                                                                                    MT_RUN(an_overlay_changes_a_role)
-                                                                                        MT_RUN(ids))
+                                                            MT_RUN(a_trainers_private_pool_is_for_no_single_purpose)
+                                                                MT_RUN(memory_of_no_use_to_the_phase)
+                                                                    MT_RUN(pending_bytes_have_a_role)
+                                                                        MT_RUN(contradictions_still_add_up)
+                                                                            MT_RUN(any_sequence_adds_up)
+                                                                                MT_RUN(every_allocation_may_fail)
+                                                                                    MT_RUN(rule_files_are_read_strictly)
+                                                                                        MT_RUN(an_overlay_changes_a_role)
+                                                                                            MT_RUN(ids))
