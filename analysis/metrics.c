@@ -225,6 +225,8 @@ static void request_metrics(struct mt_metrics *m, enum mt_phase phase, enum mt_p
     set(m, MT_METRIC_logits_request, passes && logits ? request : 0, MT_CONF_INFERRED);
     set(m, MT_METRIC_optim_request, in(m, MT_METRIC_in_optimizer) && sub != MT_PH_OPTIM_STATE_INIT ? request : 0,
         MT_CONF_INFERRED);
+    set(m, MT_METRIC_grad_request, f->request_role == MT_ROLE_GRAD ? request : 0, MT_CONF_MARKED);
+    set(m, MT_METRIC_state_request, f->request_role == MT_ROLE_OPTIM_STATE ? request : 0, MT_CONF_MARKED);
     set(m, MT_METRIC_graph_request, phase == MT_PH_ROLLOUT_GRAPH ? request : 0, MT_CONF_INFERRED);
 }
 

@@ -129,14 +129,15 @@ struct mt_role_facts {
         n_occurrences_all;           /* how many there are; the lists hold the first 65536 (steps, micros), 1024 */
     MT_VEC(struct mt_growth) growth; /* positive slopes only, largest first; at most 32 */
     MT_VEC(struct mt_role_pool) pools;
-    const char *steps_from;                  /* "annotations", "optimizer phases", "phase periodicity", "" */
-    uint64_t vocab;                          /* of the logits that were found; 0 = none */
-    bool vocab_is_smooth;                    /* it has small factors only, so that sizes of layers are whole rows of it too */
-    uint64_t vocab_split;                    /* by which it was divided (tensor parallel); 1 = whole */
-    uint64_t logits_tokens, logits_elem;     /* of the largest logits block */
-    struct mt_sequences sequences;           /* of the batches, where they are seen one by one */
-    uint64_t verified_events;                /* after how many events the sums were compared; 0 = not asked for */
-    int64_t first_bad_event;                 /* after which they did not add up; MT_NO_EVENT = none */
+    const char *steps_from;              /* "annotations", "optimizer phases", "phase periodicity", "" */
+    uint64_t vocab;                      /* of the logits that were found; 0 = none */
+    bool vocab_is_smooth;                /* it has small factors only, so that sizes of layers are whole rows of it too */
+    uint64_t vocab_split;                /* by which it was divided (tensor parallel); 1 = whole */
+    uint64_t logits_tokens, logits_elem; /* of the largest logits block */
+    uint8_t request_role;                /* what frames say that the first failed request was for; MT_ROLE_UNKNOWN = nothing */
+    struct mt_sequences sequences;       /* of the batches, where they are seen one by one */
+    uint64_t verified_events;            /* after how many events the sums were compared; 0 = not asked for */
+    int64_t first_bad_event;             /* after which they did not add up; MT_NO_EVENT = none */
     uint64_t unknown_reasons[MT_CONF_COUNT]; /* bytes of MT_ROLE_UNKNOWN at the focus by confidence of the phase */
 };
 

@@ -391,6 +391,14 @@ static int add_up(struct mt_rwork *k, int64_t focus, bool verify)
 
 /* ---- the passes in their order ---- */
 
+/* Memory often runs out for a buffer that is made at once: the request is a block that is never seen. */
+static unsigned request_role(const struct mt_roles *w)
+{
+    const struct mt_device_analysis *o = w->r->out;
+    uint16_t role = o->ooms.n != 0 && o->ooms.p[0].stack != 0 ? w->stack_role[o->ooms.p[0].stack] : MT_NO_STACK_ROLE;
+    return role != MT_NO_STACK_ROLE ? role & 0xffu : MT_ROLE_UNKNOWN;
+}
+
 int mt_roles_begin(struct mt_roles *w, struct mt_replay *r)
 {
     uint64_t n = r->d->events.n;
@@ -437,8 +445,11 @@ enum mt_rc mt_roles_make(struct mt_roles *w, struct mt_role_facts *out, struct m
     w->r = r;
     w->stack_role = mt_malloc(((size_t)r->t->stacks.n + 1) * sizeof *w->stack_role);
     ok = w->stack_role != NULL && mt_role_stacks(rules, r->t, w->stack_role) && mt_pool_roles(&k);
-    if (ok)
+    out->request_role = MT_ROLE_UNKNOWN;
+    if (ok) {
+        out->request_role = (uint8_t)request_role(w);
         ok = curve ? with_curve(&k, verify) : classify_end(&k);
+    }
     MT_VEC_DONE(&k.regions);
     MT_VEC_DONE(&k.sizes);
     MT_VEC_DONE(&k.pools);

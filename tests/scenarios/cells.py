@@ -54,8 +54,8 @@ SCENARIOS = [
     cell("init", "areal", dict(AREAL, full_load=True, layers=8), "init", late=True, phase="init", must=["A21", "A01"],
          top="param"),
     cell("init", "relax", dict(RELAX, layers=8), "init", phase="init", must=["X01", "B27"]),
-    cell("init", "slime", dict(MEGATRON, layers=8), "init", phase="init", must=["B27"], must_not=["A21"]),
-    cell("init", "megatron", dict(MEGATRON, framework="megatron", layers=8), "init", phase="init", must=["B27"]),
+    cell("init", "slime", dict(MEGATRON, layers=8), "init", phase="init", must=["B46", "B50", "B27"], must_not=["A21", "X13"]),
+    cell("init", "megatron", dict(MEGATRON, framework="megatron", layers=8), "init", phase="init", must=["B46", "B50", "B27"]),
     cell("init", "plain", dict(PLAIN, layers=24), "init", phase="init", late=True, top="param", must_not=["B34", "B33"]),
     cell("init", "hf", dict(HF, layers=16), "init", phase="init", late=True, top="param", must_not=["B34", "B33"]),
     # -- the engine cannot allocate its cache

@@ -224,6 +224,8 @@ SCENARIOS = [
     saves("B31", dict(TRL, micro=(16384,), steps=2), "train_actor", {"skew": 0.5}, "train_actor"),
     saves("B29", dict(NEMO, **dict(STATES, optimizer="fused")), "train_actor", {"offload_policy": True}, "train_actor"),
     saves("B26", dict(MEGATRON, layers=8, dp=1, micro=(512,), steps=2, optimizer="fused"), "train_actor", {"state_bytes": 2}, "train_actor"),
+    saves("B46", dict(MEGATRON, layers=8, dp=64, micro=(256,), steps=1, optimizer="fused"), "train_actor", {"grad_bytes": 2}, "train_actor"),
+    saves("B50", dict(MEGATRON, layers=8, dp=64, begin=("init",), step=(), steps=0), "init", {"tp": 2, "dp": 32}, "init"),
     saves("B28", dict(AREAL, framework="areal_archon", layers=8, dp=8, micro=(64,), shape="llama3_8b", optimizer="fused", steps=1),
           "train_actor", {"reduce_bytes": 2}, "train_actor"),
 ]

@@ -165,5 +165,37 @@ MT_TEST(expandable_segments_of_slime)
     }
 }
 
+/* Set-up fails for the buffer of gradients itself, or for the state that the optimizer makes at once: the request goes where the host takes it. */
+MT_TEST(requests_for_gradients_and_state)
+{
+    static const struct {
+        enum mt_framework fw;
+        enum mt_role made;
+        const char *rule;
+        uint64_t saved; /* 0 = not offered */
+    } of[] = {
+        {MT_FW_OPENRLHF, MT_ROLE_GRAD, "B30", 4 * GIB},     {MT_FW_OPENRLHF, MT_ROLE_UNKNOWN, "B30", 0},
+        {MT_FW_SLIME, MT_ROLE_OPTIM_STATE, "X13", 4 * GIB}, {MT_FW_SLIME, MT_ROLE_GRAD, "X13", 0},
+        {MT_FW_SLIME, MT_ROLE_GRAD, "B46", 2 * GIB},        {MT_FW_SLIME, MT_ROLE_OPTIM_STATE, "B46", 0},
+        {MT_FW_SLIME, MT_ROLE_GRAD, "B47", 3 * GIB},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct bench b;
+        const struct mt_advice *v;
+        setup(&b, NULL, NULL);
+        b.a.fw.main = of[i].fw;
+        b.a.fw.megatron_core = of[i].fw == MT_FW_SLIME;
+        b.a.fw.fsdp2 = false;
+        b.a.verdict.phase = MT_PH_INIT;
+        b.a.verdict.sub = MT_PH_NONE;
+        role(&b, MT_ROLE_PARAM, 2 * GIB);
+        fail(&b, 4 * GIB, GIB);
+        b.d->roles.request_role = (uint8_t)of[i].made;
+        v = advise(&b, of[i].rule);
+        MT_CHECK_EQ(v != NULL && v->saving.known ? v->saving.bytes : 0, of[i].saved);
+        teardown(&b);
+    }
+}
+
 MT_MAIN(MT_RUN(buckets_of_any_size) MT_RUN(no_budget_below_the_longest_sequence) MT_RUN(packing_that_is_seen_is_on)
-            MT_RUN(one_stage_is_no_pipeline) MT_RUN(expandable_segments_of_slime))
+            MT_RUN(one_stage_is_no_pipeline) MT_RUN(expandable_segments_of_slime) MT_RUN(requests_for_gradients_and_state))

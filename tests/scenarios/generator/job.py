@@ -161,7 +161,7 @@ class Job:
                 with self.call(*at.MCORE["param_data"]):
                     self.params = [self.new(self.total() * 2, "param", "zeros")]
                 with self.call(*at.MCORE["grad_data"]):
-                    self.main_grad = self.new(self.total() * 4, "grad", "zeros")
+                    self.main_grad = self.new(self.total() * self.grad_bytes, "grad", "zeros")
             with self.call(*at.MCORE["main"]):
                 if self.optimizer != "cpu":
                     self.main = [self.new(n // self.dp * 4, "optim_state", "clone") for _, n in self.shards()]
@@ -590,7 +590,7 @@ class Job:
                 with self.call(*self.places["onload"]["param"]):
                     if self.backend == "megatron":
                         self.params = [self.new(self.total() * 2, "param", "_to_copy")]
-                        self.main_grad = self.new(self.total() * 4, "grad", "zeros")
+                        self.main_grad = self.new(self.total() * self.grad_bytes, "grad", "zeros")
                     else:
                         self.params = [self.new(n * self.param_bytes, "param", "_to_copy") for _, n in self.shards()]
             if self.optim_offload and self.away_states:
