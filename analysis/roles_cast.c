@@ -35,7 +35,7 @@ static bool is_cast(const struct mt_rwork *k, mt_stack_id stack)
     return r != MT_NO_STACK_ROLE && (r & 0xffu) == MT_ROLE_PARAM_CAST;
 }
 
-/* What is there before any pass, or made between them, has the sizes of the weights, in 32 bits. */
+/* What is there before any pass and stays, or is made between them, has the sizes of the weights, in 32 bits. */
 static int note_outside(struct mt_rwork *k, uint64_t size, mt_stack_id stack)
 {
     uint16_t r = k->w->stack_role[stack];
@@ -159,8 +159,8 @@ int mt_casts_find(struct mt_rwork *k)
         return 1;
     c.forward = mt_strpool_find(&t->str, "forward", 7);
     c.places = mt_calloc(t->frames.n / 8 + 1u, 1);
-    for (uint32_t i = 0; i < k->r->old.n && ok; i++)
-        ok = note_outside(k, k->r->old.p[i].size, k->r->old.p[i].stack);
+    for (uint32_t i = 0; i < k->r->old.n && ok; i++) /* what goes may be of a pass before the trace: activations */
+        ok = k->r->old.p[i].gone_at != UINT64_MAX || note_outside(k, k->r->old.p[i].size, k->r->old.p[i].stack);
     if ((ok = ok && c.places != NULL && collect(&c)))
         drop_surplus(k);
     mt_free(c.places);

@@ -88,6 +88,23 @@ MT_TEST(more_copies_than_weights_are_tensors)
     check(j, 0);
 }
 
+/* A pass before the trace left activations that go when its output does: their sizes are none of weights. */
+MT_TEST(what_goes_is_no_weight)
+{
+    struct job *j = job_new();
+    uint64_t left[N];
+    weights(j, WIDE, N);
+    for (int i = 0; i < N; i++)
+        left[i] = old_block(j, SQUARE);
+    for (int i = 0; i < N; i++) {
+        linear(j, OF_LINEAR, INPUT, WIDE / 2, true);
+        linear(j, OF_SCORES, SQUARE / 2, INPUT, true);
+    }
+    for (int i = 0; i < N; i++)
+        drop(j, left[i]);
+    check(j, N * WIDE / 2);
+}
+
 MT_TEST(without_frames_of_autocast_there_are_none)
 {
     struct job *j = job_new();
@@ -123,5 +140,5 @@ MT_TEST(the_copy_of_the_head_is_no_logits)
 
 MT_MAIN(MT_RUN(the_cast_of_a_weight_has_half_its_size) MT_RUN(the_weight_may_come_first_or_alone_or_with_a_bias)
             MT_RUN(an_input_with_the_size_of_a_weight) MT_RUN(more_copies_than_weights_are_tensors)
-                MT_RUN(without_frames_of_autocast_there_are_none) MT_RUN(a_copy_that_is_not_kept_is_a_temporary)
-                    MT_RUN(the_copy_of_the_head_is_no_logits))
+                MT_RUN(what_goes_is_no_weight) MT_RUN(without_frames_of_autocast_there_are_none)
+                    MT_RUN(a_copy_that_is_not_kept_is_a_temporary) MT_RUN(the_copy_of_the_head_is_no_logits))
