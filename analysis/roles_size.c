@@ -198,7 +198,7 @@ static void see_unchunked(struct mt_rwork *k)
             last = e->size;
         }
     }
-    if (most == k->logits_max)
+    if (most == k->logits_max || k->logits_unit == 0)
         return;
     count_tokens(k, most);
     k->logits_max = most;
