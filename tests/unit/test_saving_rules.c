@@ -177,7 +177,7 @@ MT_TEST(requests_for_gradients_and_state)
         {MT_FW_OPENRLHF, MT_ROLE_GRAD, "B30", 4 * GIB},     {MT_FW_OPENRLHF, MT_ROLE_UNKNOWN, "B30", 0},
         {MT_FW_SLIME, MT_ROLE_OPTIM_STATE, "X13", 4 * GIB}, {MT_FW_SLIME, MT_ROLE_GRAD, "X13", 0},
         {MT_FW_SLIME, MT_ROLE_GRAD, "B46", 2 * GIB},        {MT_FW_SLIME, MT_ROLE_OPTIM_STATE, "B46", 0},
-        {MT_FW_SLIME, MT_ROLE_GRAD, "B47", 3 * GIB},
+        {MT_FW_SLIME, MT_ROLE_GRAD, "B50", 3 * GIB},
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         struct bench b;
