@@ -204,8 +204,9 @@ const char *mt_log_cause_words(enum mt_log_cause c)
  * process: in a container the driver's process ids are not the process's own. */
 static void sum_others(struct mt_logdiag *d, const struct mt_log *log)
 {
-    uint32_t own = UINT32_MAX;
-    uint64_t line = log->facts.p[d->fact].line, held = d->reserved != MT_LOG_NONE ? d->reserved : d->allocated;
+    uint32_t own = UINT32_MAX, largest = UINT32_MAX;
+    uint64_t used = mt_log_minus(d->capacity, d->free), line = log->facts.p[d->fact].line,
+             held = d->reserved != MT_LOG_NONE ? d->reserved : d->allocated;
     for (uint32_t k = d->fact + 1;
          k < log->facts.n && log->facts.p[k].kind == MT_LOG_OTHER_PROC && log->facts.p[k].line == line; k++) {
         uint64_t v = log->facts.p[k].value[1];
@@ -214,9 +215,15 @@ static void sum_others(struct mt_logdiag *d, const struct mt_log *log)
         if (d->this_process == MT_LOG_NONE && held != MT_LOG_NONE && v + MT_LOG_ROUNDED >= held &&
             (own == UINT32_MAX || v < log->facts.p[own].value[1]))
             own = k;
+        if (largest == UINT32_MAX || v > log->facts.p[largest].value[1])
+            largest = k;
         d->others = mt_log_or_zero(d->others) + v;
         d->n_others++;
     }
+    /* Together they hold more than is in use: this process is among them, and PyTorch counts what an engine that sleeps has unmapped. */
+    if (own == UINT32_MAX && d->this_process == MT_LOG_NONE && held != MT_LOG_NONE && used != MT_LOG_NONE && d->n_others != 0 &&
+        held <= d->capacity && d->others + held > used + MT_LOG_ROUNDED)
+        own = largest;
     d->others_named = d->n_others != 0;
     if (own != UINT32_MAX) {
         d->this_process = log->facts.p[own].value[1];

@@ -131,6 +131,20 @@ static void say_set_up(struct mt_sentence *t, const struct mt_logdiag *d)
             t->n != 0 ? " " : "");
 }
 
+/* More than the process has of the card: unmapped behind PyTorch's back. */
+static void say_unmapped(struct mt_sentence *t, const struct mt_logdiag *d)
+{
+    char a[32], b[32];
+    if (d->this_process == MT_LOG_NONE || d->reserved == MT_LOG_NONE || d->reserved <= d->this_process + MT_LOG_ROUNDED ||
+        mt_logdiag_spilled(d))
+        return;
+    mt_words_add(t,
+                 "%sPyTorch counts %s, but the process has only %s of the card: the rest was unmapped by an engine's sleep "
+                 "mode, which PyTorch "
+                 "does not see.",
+                 t->n != 0 ? " " : "", mt_words_bytes(a, d->reserved), mt_words_bytes(b, d->this_process));
+}
+
 /* FSDP gathers the whole model on each GPU, or on the first one, to hand out a state dict. */
 static void say_gather(struct mt_sentence *t, const struct mt_log *log, const struct mt_log_fact *f)
 {
@@ -250,6 +264,7 @@ static void say_context(struct mt_sentence *t, const struct mt_logdiag *d, const
         mt_words_add(t, "%sThe last memory line before it, line %llu, says \"%s\".", t->n != 0 ? " " : "",
                      (unsigned long long)mark->line, mark->text);
     say_set_up(t, d);
+    say_unmapped(t, d);
     say_gather(t, log, f);
     say_host(t, d, log);
     say_margin(t, d, log);

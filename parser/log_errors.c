@@ -85,6 +85,8 @@ static const char *error_word(const char *p)
 static const char *of_gpu(const char *s, bool *hip)
 {
     static const char *const names[] = {"CUDA", "Cuda", "cuda", "HIP", "hip"};
+    if (strstr(s, "out of memory") == NULL) /* most lines */
+        return NULL;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         for (const char *p = s; (p = strstr(p, names[i])) != NULL; p++) {
             const char *e = error_word(p + strlen(names[i])), *m = e != NULL ? strstr(e, "out of memory") : NULL;

@@ -60,16 +60,47 @@ static size_t escape(char *out, const char *s, size_t n, size_t *i)
 /* In a string, an object of its own begins: {\"level\":... */
 static bool is_inner(const char *p, size_t n) { return n > 3 && p[0] == '{' && p[1] == '\\' && p[2] == '"'; }
 
+static bool has_inner(const char *s, size_t n)
+{
+    const char *p = s;
+    while ((p = memchr(p, '{', n - (size_t)(p - s))) != NULL) {
+        if (is_inner(p, n - (size_t)(p - s)))
+            return true;
+        p++;
+    }
+    return false;
+}
+
+/* The same without objects in strings: nearly always. */
+static size_t undo_plain(char *s, size_t n)
+{
+    size_t k = 0;
+    for (size_t i = 0; i < n; i++) {
+        const char *next = memchr(s + i, '\\', n - i);
+        size_t run = next != NULL ? (size_t)(next - s) - i : n - i;
+        memmove(s + k, s + i, run);
+        k += run;
+        i += run;
+        if (i + 1 < n)
+            k += escape(s + k, s, n, &i);
+        else if (i < n)
+            s[k++] = s[i];
+    }
+    return k;
+}
+
 /* Undoes what stands in s[0, n), in place: an object, or text out of one. */
 static size_t undo(char *s, size_t n, int depth)
 {
     size_t k = 0, inner = SIZE_MAX;
+    if (depth == 0 || !has_inner(s, n))
+        return undo_plain(s, n);
     for (size_t i = 0; i < n; i++) {
         if (s[i] == '\\' && i + 1 < n) {
             k += escape(s + k, s, n, &i);
             continue;
         }
-        if (inner == SIZE_MAX && depth > 0 && is_inner(s + i, n - i))
+        if (inner == SIZE_MAX && is_inner(s + i, n - i))
             inner = k;
         s[k++] = s[i];
         if (s[i] == '"' && inner != SIZE_MAX) { /* its end: what it held is plain now, but for its own strings */

@@ -57,6 +57,7 @@ static size_t collector(const char *s, size_t n)
 /* A line that is nothing but this, perhaps behind "(Worker pid=1)" or "[rank3]:". */
 static int whole_line(struct mt_log *l, uint64_t number, const char *s)
 {
+    static const char killed[] = "Killed";
     const char *p = s;
     size_t n;
     for (;;) {
@@ -71,12 +72,13 @@ static int whole_line(struct mt_log *l, uint64_t number, const char *s)
     n = strlen(p);
     while (n > 0 && strchr(" \"}", p[n - 1]) != NULL)
         n--;
-    if (n < LONGEST) {
+    if (n < LONGEST && n >= sizeof killed - 1 && memcmp(p + n - (sizeof killed - 1), killed, sizeof killed - 1) == 0) {
         size_t k = collector(p, n);
         p += k;
         n -= k;
     }
-    if ((n == 6 && memcmp(p, "Killed", 6) == 0) || (n == 9 && memcmp(p, "\xe5\xb7\xb2\xe6\x9d\x80\xe6\xad\xbb", 9) == 0)) {
+    if ((n == sizeof killed - 1 && memcmp(p, killed, n) == 0) ||
+        (n == 9 && memcmp(p, "\xe5\xb7\xb2\xe6\x9d\x80\xe6\xad\xbb", 9) == 0)) {
         mt_log_add(l, MT_LOG_KILLED, number, s);
         return 1;
     }

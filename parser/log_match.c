@@ -111,7 +111,7 @@ const char *mt_log_find(const char *s, const char *pattern, struct mt_log_got *g
 {
     size_t fixed = strcspn(pattern, " %");
     for (const char *p = s; (p = strchr(p, pattern[0])) != NULL; p++) {
-        if (strncmp(p, pattern, fixed) == 0) {
+        if ((fixed < 2 || p[1] == pattern[1]) && strncmp(p, pattern, fixed) == 0) {
             const char *e = match_at(p, pattern, g);
             if (e != NULL)
                 return e;

@@ -267,8 +267,11 @@ static int take_line(struct mt_log *l, struct mt_source *src, struct window *w)
         src->cur += part + ended;
         l->n_bytes += part + ended;
     }
-    n = mt_log_unescape(out, plain(out, n), &before);
-    n = split(w, out, n, before);
+    n = plain(out, n);
+    if (memchr(out, '\\', n) != NULL) { /* of an object, perhaps */
+        n = mt_log_unescape(out, n, &before);
+        n = split(w, out, n, before);
+    }
     out[n] = '\0';
     w->number[w->n] = l->n_lines;
     l->n_long += cut;

@@ -44,6 +44,7 @@ static const struct row rows[] = {
     {MT_LOG_CUDA_OOM, "Allocation failed for size::%n", "PT_DEVMEM", "Gaudi"},
     {MT_LOG_CUDA_OOM, "UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY", NULL, "Level Zero"},
     {MT_LOG_CUDA_OOM, "ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY", NULL, "Level Zero"},
+    {MT_LOG_CUDA_OOM, "UR_RESULT_ERROR_OUT_OF_RESOURCES", NULL, "Level Zero"}, /* where it would have to page */
     {MT_LOG_CUDA_OOM, "CUDA driver error: out of memory", NULL, NULL},
     {MT_LOG_CUDA_OOM, "CUDA Error: out of memory", NULL, NULL},
     {MT_LOG_CUDA_OOM, "Cuda error: out of memory", NULL, NULL},

@@ -346,24 +346,32 @@ void mt_log_stack_take(struct mt_log *l, uint64_t number, struct mt_log_fact *f,
 
 void mt_log_stack_method(struct mt_log *l, uint64_t number, struct mt_log_fact *f, const char *s)
 {
+    static const struct {
+        const char *words, *file, *function;
+    } said[] = {
+        {"Failed to load model - not enough GPU memory", "vllm/v1/worker/gpu_worker.py", "load_model"},
+        {"Failed to update parameter online", "sglang/srt/model_executor/model_runner.py", "update_weights_from_distributed"},
+        {"Failed to clone() tensor with name", "torch/distributed/fsdp/_state_dict_utils.py", "_full_post_state_dict_hook"},
+    };
     struct mt_log_stack one = {.writer = {f->pid, f->rank}, .of = {-1, -1}, .line = number, .first = number, .headed = true};
-    static const char fsdp[] = "torch/distributed/fsdp/_state_dict_utils.py", hook[] = "_full_post_state_dict_hook",
-                      worker[] = "vllm/worker/worker.py"; /* whose methods these are */
-    bool gathers = strstr(s, "Failed to clone() tensor with name") != NULL;
+    const char *file = "vllm/worker/worker.py"; /* whose methods these are */
+    struct mt_log_got g = {.text = NULL};
     struct mt_log_frame *at;
-    struct mt_log_got g = {.text = hook, .n_text = sizeof hook - 1};
-    if (strstr(s, "Failed to load model - not enough GPU memory") != NULL)
-        g = (struct mt_log_got){.text = "load_model", .n_text = 10};
-    else if (!gathers && mt_log_find(s, "while processing method %t:", &g) == NULL)
-        return;
-    if (f->stack != 0)
+    for (size_t i = 0; i < sizeof said / sizeof *said && g.text == NULL; i++) {
+        if (strstr(s, said[i].words) == NULL)
+            continue;
+        file = said[i].file;
+        g.text = said[i].function;
+        g.n_text = strlen(g.text);
+    }
+    if (f->stack != 0 || (g.text == NULL && mt_log_find(s, "while processing method %t:", &g) == NULL))
         return;
     at = MT_VEC_PUSH(&one.frames);
     l->no_memory |= at == NULL;
     if (at == NULL)
         return;
     memset(at, 0, sizeof *at);
-    memcpy(at->file, gathers ? fsdp : worker, gathers ? sizeof fsdp : sizeof worker);
+    memcpy(at->file, file, strlen(file));
     mt_printable(at->function, sizeof at->function, g.text, g.n_text);
     keep(l, &one, f);
     MT_VEC_DONE(&one.frames); /* empty where it was kept */

@@ -191,6 +191,11 @@ says mps.log 'asked for 1.00 GiB and 512.0 MiB of 7.50 GiB were free' PYTORCH_MP
 echo 'ray.exceptions.ObjectStoreFullError: Failed to put object x in object store because it is full.' > store.log
 says store.log --object-store-memory
 
+# More than is in use: the one process that is named is this one, and an engine in it sleeps.
+echo 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 5.90 GiB. GPU 0 has a total capacity of 23.60 GiB of which 3.70 GiB is free. Process 7 has 19.90 GiB memory in use. Of the allocated memory 20.30 GiB is allocated by PyTorch, and 100.00 MiB is reserved by PyTorch but unallocated.' > asleep.log
+says asleep.log 'PyTorch counts 20.40 GiB, but the process has only 19.90 GiB of the card'
+cause asleep.log capacity
+
 # What is not there is not advised; a margin that somebody keeps is named.
 printf '%s\n' 'Warning: expandable_segments not supported on this platform' "${full/ 42.00/ 34.00}" > none.log
 sed -i 's/ 20.00 MiB is reserved/ 8.00 GiB is reserved/' none.log

@@ -266,6 +266,8 @@ HOST_AND_GPU = (frames("(WorkerDict pid=7) ", ("/opt/verl/verl/workers/fsdp_work
 GPU_AND_HOST = ("Out of memory: Killed process 77 (python) total-vm:1kB, anon-rss:99000000kB\n" + frames("[rank0]: ", TRAINER) + "[rank0]: " + torch_says(8, 79.1, 4.1, 70.1, 1.0))
 NO_EXPANDABLE = ("[W1 CUDAAllocatorConfig.h:28] Warning: expandable_segments not supported on this platform (function operator())\n" + frames("", TRAINER)
                  + torch_says(3.9, 44.4, 2.0, 34.4, 7.1))
+UNMAPPED = torch_says(5.9, 23.6, 3.7, 20.3, 0.07, "Process 343 has 19.90 GiB memory in use. ")
+UPDATES = "[2026-01-01 TP0] Failed to update parameter online: %s\n" % torch_says(1, 79.1, 0.5, 77, 0.2).strip()
 GATHERED = frames("[rank7]: ", ("/x/train/fsdp_utils.py", 109, "save"), (SITE + "torch/distributed/fsdp/_state_dict_utils.py", 303, "_full_pre_state_dict_hook")) + "[rank7]: " + torch_says(1, 39.4, 0.6, 37.2, 0.9)
 SGLANG_STREAM = (frames("", (SITE + "sglang/srt/managers/tp_worker_overlap_thread.py", 111, "forward_thread_func"), (SITE + "vllm/utils.py", 928, "_patched_set_stream"))
                  + "RuntimeError: CUDA error: out of memory\n")
@@ -358,6 +360,8 @@ SCENARIOS = [
     alone("host-and-gpu", "PRIME 59: both ran out", HOST_AND_GPU, "capacity", phase="train_actor", must=["V06", "V40"], must_not=["V22", "V15", "B21"]),
     alone("gpu-and-host", "the kernel's kill first", GPU_AND_HOST, "host", must=["V40", "P01"], must_not=["P04"]),
     alone("no-expandable-segments", "torchtune 1965: PyTorch warns that they do not exist there", NO_EXPANDABLE, "fragmentation", phase="train", must=["B02"], must_not=["B01"]),
+    alone("engine-asleep-in-this-process", "RAGEN 92: PyTorch counts more than the one process that is named has", UNMAPPED, "capacity", must_not=["B35"]),
+    alone("sglang-updates-weights", "SGLang PR 10597, AReaL: only the words tell the phase", UPDATES, "capacity", phase="weight_sync"),
     alone("turbomind", "LMDeploy 2236, 1019", "RuntimeError: [TM][ERROR] CUDA runtime error: out of memory /x/turbomind/utils/memory_utils.cu:32\n", "none"),
     alone("state-dict-gathered", "Bagel 157, stanford_alpaca 65", GATHERED, "capacity", sub=("fsdp_unshard",), must_not=["P03"]),
     alone("sglang-calls-vllm", "SGLang 4547", SGLANG_STREAM, ("none", "capacity"), phase="rollout.generate", must=["B17"], must_not=["B41"]),

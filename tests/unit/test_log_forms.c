@@ -164,6 +164,7 @@ MT_TEST(platforms)
         {"CUDA out of memory. Tried to allocate 2.00 MiB. GPU 0 has a total capacity of 60.00 GiB", 0},
         {"HIP error: out of memory", 'H'},
         {"UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY", 'X'},
+        {"UR backend returns:40 (UR_RESULT_ERROR_OUT_OF_RESOURCES)", 'X'},
         {"EL0004: Failed to allocate memory requested by a module.", 'N'},
         {"CUDA error: out of memory", 0},
     };
@@ -524,6 +525,11 @@ MT_TEST(warnings)
               "GiB. GPU 1 has a "
               "total capacity of 24.00 GiB of which 1.00 GiB is free.)\n");
     check_stack("load_model:0");
+    mt_log_done(&l);
+    read_text("[TP0] Failed to update parameter online: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 1 has a total "
+              "capacity of 24.00 GiB of "
+              "which 1.00 GiB is free.\n");
+    check_stack("update_weights_from_distributed:0");
     mt_log_done(&l);
     read_text("/x/fsdp.py:7: UserWarning: Failed to clone() tensor with name head. Error: CUDA out of memory. Tried to "
               "allocate 2.00 GiB (GPU 1; "
