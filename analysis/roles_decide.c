@@ -176,6 +176,9 @@ static bool by_coarse(struct mt_rwork *k, const struct block *b, struct mt_fate 
             *role = MT_ROLE_OPTIM_STATE;
         return true;
     case MT_PH_ROLLOUT_INIT:
+        /* where weights have a phase of their own: places for inputs, tables of the attention */
+        *role = say(f, gone ? MT_ROLE_TEMP : k->loads ? MT_ROLE_WORKSPACE : MT_ROLE_ENGINE_WEIGHTS, MT_WHY_PHASE);
+        return true;
     case MT_PH_ROLLOUT_LOAD: *role = say(f, gone ? MT_ROLE_TEMP : MT_ROLE_ENGINE_WEIGHTS, MT_WHY_PHASE); return true;
     case MT_PH_ROLLOUT_KV_ALLOC: *role = say(f, gone ? MT_ROLE_TEMP : MT_ROLE_KV_CACHE, MT_WHY_PHASE); return true;
     case MT_PH_ROLLOUT_GRAPH: *role = say(f, gone ? MT_ROLE_TEMP : MT_ROLE_GRAPH_POOL, MT_WHY_PHASE); return true;
@@ -390,6 +393,8 @@ int mt_fates_decide(struct mt_rwork *k)
     for (uint32_t i = 0; i < t->blocks.n; i++)
         k->n_hopper += t->blocks.p[i].state != MT_BLOCK_INACTIVE && t->blocks.p[i].requested == MT_CUBLAS_WORKSPACE_HOPPER &&
                        mt_segment_is_on(&t->segments.p[t->blocks.p[i].segment], k->r->d->ordinal, k->r->d->kind);
+    for (uint32_t i = 0; i < k->regions.n && !k->loads; i++)
+        k->loads = k->regions.p[i].phase == MT_PH_ROLLOUT_LOAD;
     for (uint32_t i = 0, n = mt_n_events(k); i < n; i++) {
         const struct mt_event *e = mt_event_at(k->r->d, i);
         uint64_t before = total;

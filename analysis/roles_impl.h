@@ -74,6 +74,7 @@ struct mt_rwork {
     MT_VEC(uint64_t) step_marks;             /* times at which annotated steps end */
     struct mt_seen_size seen[MT_SEEN_SIZES]; /* of the loss and of logits by frames */
     uint32_t n_seen;
+    bool loads;                       /* the engine loads its weights in a phase of its own */
     uint32_t n_hopper;                /* live blocks at the end of the size of cuBLAS's larger workspace */
     uint64_t logits_max;              /* largest block that frames call logits; 0 = none */
     uint64_t logits_most;             /* and of passes whose frames do not say so; never less */
