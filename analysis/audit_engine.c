@@ -1,5 +1,6 @@
 /* Audits of an engine that shares the card: sleep and wake, CUDA graphs, expandable segments beside private pools. */
 #include "analysis/audit_impl.h"
+#include "analysis/metrics_stacks.h"
 #include "analysis/words.h"
 
 #include <stdio.h>
@@ -199,8 +200,11 @@ int mt_pass_graph(struct mt_pass *p, const struct mt_change *c, const struct mt_
         g = MT_VEC_PUSH(&p->graphs);
         if (g == NULL || !mt_addrmap_put(&p->graph_of, (uint64_t)lane << 9, p->graphs.n - 1, &had, &unused))
             return 0;
-        *g = (struct mt_graph_pool){
-            .lane = lane, .first_event = p->i, .phase = p->r->attr[p->i].phase, .sub = p->r->attr[p->i].sub};
+        *g = (struct mt_graph_pool){.lane = lane,
+                                    .pool_known = (e->flags & MT_EV_POOL_KNOWN) != 0,
+                                    .first_event = p->i,
+                                    .phase = p->r->attr[p->i].phase,
+                                    .sub = p->r->attr[p->i].sub};
         at = p->graphs.n - 1;
     }
     g = &p->graphs.p[at];
@@ -214,9 +218,11 @@ int mt_pass_graph(struct mt_pass *p, const struct mt_change *c, const struct mt_
     return 1;
 }
 
-static void pool_words(char *buf, size_t cap, const struct mt_lane *l)
+static void pool_words(char *buf, size_t cap, const struct mt_lane *l, bool known)
 {
-    if (l->pool[0] == 0 && l->pool[1] == 0)
+    if (!known)
+        (void)snprintf(buf, cap, "not recorded, stream %lld", (long long)l->stream);
+    else if (l->pool[0] == 0 && l->pool[1] == 0)
         (void)snprintf(buf, cap, "default pool, stream %lld", (long long)l->stream);
     else
         (void)snprintf(buf, cap, "(%llu, %llu)", (unsigned long long)l->pool[0], (unsigned long long)l->pool[1]);
@@ -245,7 +251,7 @@ int mt_audit_graphs(struct mt_audits *out, struct mt_pass *p)
     for (uint32_t i = 0; i < p->graphs.n; i++) {
         const struct mt_graph_pool *g = &p->graphs.p[i];
         all += g->live;
-        pool_words(pool, sizeof pool, &p->r->t->lanes.p[g->lane]);
+        pool_words(pool, sizeof pool, &p->r->t->lanes.p[g->lane], g->pool_known);
         (void)mt_words_phase(ph, sizeof ph, (enum mt_phase)g->phase, (enum mt_phase)g->sub);
         if (!mt_audit_add(a, "tttcbb", pool, ph, mt_step_words(step, mt_step_of(p->f, g->first_event)), g->blocks, g->peak,
                           g->live))
@@ -260,6 +266,12 @@ int mt_audit_graphs(struct mt_audits *out, struct mt_pass *p)
             "CUDA graphs hold up to %s, and %s of it is there at the peak of training: a captured graph keeps its "
             "addresses, so sleep cannot give it back.",
             MT_BYTES(a->bytes), MT_BYTES(in_training));
+    if (mt_graph_segments(p->d, NULL) > all)
+        return mt_audit_say(
+            a,
+            "CUDA graphs hold up to %s, and %s at the end; their private pools keep segments of %s, whatever is live in "
+            "them.",
+            MT_BYTES(a->bytes), MT_BYTES(all), MT_BYTES(mt_graph_segments(p->d, NULL)));
     return mt_audit_say(a, "CUDA graphs hold up to %s, and %s at the end.", MT_BYTES(a->bytes), MT_BYTES(all));
 }
 
@@ -297,7 +309,7 @@ int mt_audit_expandable(struct mt_audits *out, struct mt_pass *p)
     for (uint32_t i = 0; i < p->d->pools.n; i++) {
         const struct mt_pool_row *row = &p->d->pools.p[i];
         struct mt_lane l = {row->stream, {row->pool[0], row->pool[1]}};
-        pool_words(pool, sizeof pool, &l);
+        pool_words(pool, sizeof pool, &l, row->pool_known);
         if (!mt_audit_add(a, "tttcbb", row->pool_known ? pool : "not recorded", row->label, row->is_expandable ? "yes" : "no",
                           row->n_segments, row->reserved, row->free))
             return 0;

@@ -48,6 +48,7 @@ struct mt_window {
 
 struct mt_graph_pool {
     uint16_t lane;
+    bool pool_known;
     uint64_t blocks, live, peak, first_event;
     uint8_t phase, sub;
 };

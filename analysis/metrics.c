@@ -382,11 +382,16 @@ static void use_metrics(struct mt_metrics *m)
     const struct mt_role_facts *f = &m->d->roles;
     double engine = role(m, MT_ROLE_KV_CACHE) + role(m, MT_ROLE_ENGINE_WEIGHTS) + role(m, MT_ROLE_GRAPH_POOL);
     double trainer = role(m, MT_ROLE_OPTIM_STATE) + role(m, MT_ROLE_GRAD) + role(m, MT_ROLE_GRAD_REDUCE);
-    double training = 0, rollout = 0, slope = 0, grown = 0, held, least;
+    double training = 0, rollout = 0, slope = 0, grown = 0, graphs = role(m, MT_ROLE_GRAPH_POOL), held, least;
+    uint64_t segments, in_segments;
     bool sure;
     struct mt_value bucket = asked(m, "weight_bucket");
     set(m, MT_METRIC_sync_tensor, mt_sync_tensor(m->d, bucket.known ? bucket.v : 0), MT_CONF_MARKED);
     set(m, MT_METRIC_engine, engine, MT_CONF_MARKED);
+    segments = mt_graph_segments(m->d, &in_segments);
+    if (segments != 0)
+        graphs = (double)segments + (graphs > (double)in_segments ? graphs - (double)in_segments : 0);
+    set(m, MT_METRIC_graph_held, graphs, MT_CONF_MARKED);
     set(m, MT_METRIC_gathered, role(m, MT_ROLE_UNSHARDED) - (double)f->pending_at_focus[MT_ROLE_UNSHARDED], MT_CONF_MARKED);
     if (get(m, MT_METRIC_in_training) > 0)
         set(m, MT_METRIC_useless, engine, MT_CONF_MARKED);

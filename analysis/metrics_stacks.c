@@ -115,6 +115,27 @@ double mt_request_table_bytes(const struct mt_device_analysis *d, const struct m
     return bytes;
 }
 
+static bool is_of_graphs(const struct mt_role_facts *f, const struct mt_pool_row *row)
+{
+    for (uint32_t i = 0; i < f->pools.n; i++)
+        if (f->pools.p[i].pool[0] == row->pool[0] && f->pools.p[i].pool[1] == row->pool[1])
+            return f->pools.p[i].role == MT_ROLE_GRAPH_POOL;
+    return false;
+}
+
+uint64_t mt_graph_segments(const struct mt_device_analysis *d, uint64_t *live)
+{
+    uint64_t bytes = 0, used = 0;
+    for (uint32_t i = 0; i < d->pools.n; i++)
+        if (is_of_graphs(&d->roles, &d->pools.p[i])) {
+            bytes += d->pools.p[i].reserved;
+            used += d->pools.p[i].active_requested;
+        }
+    if (live != NULL)
+        *live = used;
+    return bytes;
+}
+
 bool mt_is_logits_request(const struct mt_role_facts *f, uint64_t request, bool backward)
 {
     enum { MIN_ROWS = 64, ROUNDED = 511, SHIFTED = 50 };

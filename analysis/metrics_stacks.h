@@ -22,6 +22,10 @@ double mt_attention_scores(const struct mt_device_analysis *d, const struct mt_t
  * function of their own, or are several. 0 without the trace. */
 double mt_request_table_bytes(const struct mt_device_analysis *d, const struct mt_trace *t);
 
+/* Segments at the end of the private pools that CUDA graphs were captured into: theirs as long as the graphs are, whatever is live in them;
+ * that in *live, unless NULL. */
+uint64_t mt_graph_segments(const struct mt_device_analysis *d, uint64_t *live);
+
 /* A failed request that is whole rows of the vocabulary, in PyTorch's steps of 512 bytes. A gradient of the head or of the embedding is that
  * too, as many rows as a token has numbers: in a backward pass only as many as the logits have count. So it is for a
  * vocabulary with small factors only, less the token of each sequence that a shift costs: a layer's request is whole rows of it too. */

@@ -110,22 +110,42 @@ static bool has_private_lane(const struct mt_trace *t)
     return false;
 }
 
+static const struct mt_pool_span *span_at(const struct mt_rwork *k, uint64_t addr)
+{
+    uint32_t lo = 0, hi = k->spans.n; /* segments are sorted by address */
+    while (lo < hi) {
+        uint32_t mid = (lo + hi) / 2;
+        if (k->spans.p[mid].addr <= addr)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo != 0 && addr < k->spans.p[lo - 1].end ? &k->spans.p[lo - 1] : NULL;
+}
+
+/* Whose pool an allocation was made in: as it is recorded; else, as before PyTorch 2.12, by the segments of the end. NULL: the common one. */
+static struct mt_pool_role *pool_of_event(struct mt_rwork *k, const struct mt_event *e)
+{
+    const uint64_t *pool = k->r->t->lanes.p[e->lane].pool;
+    const struct mt_pool_span *span;
+    if ((e->flags & MT_EV_POOL_KNOWN) != 0)
+        return pool[0] != 0 || pool[1] != 0 ? pool_of(k, pool) : NULL;
+    span = span_at(k, e->addr);
+    return span != NULL ? &k->pools.p[span->pool] : NULL;
+}
+
 int mt_pool_roles(struct mt_rwork *k)
 {
     const struct mt_trace *t = k->r->t;
     struct mt_role_pool *fact;
     if (!pools_of_segments(k))
         return 0;
-    if (has_private_lane(t) && k->r->attr != NULL)
+    if ((has_private_lane(t) || k->spans.n != 0) && k->r->attr != NULL)
         for (uint64_t i = 0; i < k->r->d->events.n; i++) {
             const struct mt_event *e = mt_event_at(k->r->d, i);
-            const uint64_t *pool = t->lanes.p[e->lane].pool;
-            struct mt_pool_role *p;
-            if (e->action != MT_ACT_ALLOC || !(e->flags & MT_EV_POOL_KNOWN) || (pool[0] == 0 && pool[1] == 0))
-                continue;
-            if ((p = pool_of(k, pool)) == NULL)
-                return 0;
-            count(k, p, e->stack, k->r->attr[i], e->size);
+            struct mt_pool_role *p = e->action == MT_ACT_ALLOC ? pool_of_event(k, e) : NULL;
+            if (p != NULL)
+                count(k, p, e->stack, k->r->attr[i], e->size);
         }
     for (uint32_t i = 0; i < k->pools.n; i++) {
         struct mt_pool_role *p = &k->pools.p[i];
@@ -148,15 +168,8 @@ static unsigned role_in_pool(const struct mt_pool_role *p)
 
 unsigned mt_pool_role_at(const struct mt_rwork *k, uint64_t addr)
 {
-    uint32_t lo = 0, hi = k->spans.n; /* segments are sorted by address */
-    while (lo < hi) {
-        uint32_t mid = (lo + hi) / 2;
-        if (k->spans.p[mid].addr <= addr)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo != 0 && addr < k->spans.p[lo - 1].end ? role_in_pool(&k->pools.p[k->spans.p[lo - 1].pool]) : MT_ROLE_COUNT;
+    const struct mt_pool_span *span = span_at(k, addr);
+    return span != NULL ? role_in_pool(&k->pools.p[span->pool]) : MT_ROLE_COUNT;
 }
 
 unsigned mt_pool_role_of(const struct mt_rwork *k, const struct mt_event *e)

@@ -798,6 +798,36 @@ MT_TEST(a_trainers_private_pool_is_for_no_single_purpose)
     job_free(j);
 }
 
+/* Before PyTorch 2.12 an allocation does not say its pool, and what a capture makes is gone when it ends: its segments stay. */
+MT_TEST(the_pool_of_a_graph_is_known_by_its_segments)
+{
+    struct mt_analyze_opts o = {.only_device = -1, .framework = -1, .verify = true};
+    struct job *j = job_new();
+    struct mt_err err = {.rc = MT_OK};
+    const char *capture = SITE "sglang/srt/model_executor/cuda_graph_runner.py:5:capture" MAIN;
+    uint64_t inputs = put(j, 2 * MIB, capture), inside = put(j, 8 * MIB, capture);
+    drop(j, inside);
+    bt_segment(&j->bt, 0, inputs, 2 * MIB, "2097152a", capture);
+    bt_segment(&j->bt, 0, inside, 8 * MIB, "8388608i", "");
+    j->n = 0;
+    mt_build_saw_key(j->bt.b, MT_K_SEGMENTS);
+    j->t = bt_done(&j->bt);
+    for (uint32_t i = 0; i < j->t->segments.n; i++) {
+        j->t->segments.p[i].pool_known = 1;
+        j->t->segments.p[i].pool[1] = j->t->segments.p[i].addr == inside;
+    }
+    o.phases = j->rules.phases;
+    o.fixes = j->rules.fixes;
+    MT_ASSERT(mt_analyze(&j->a, j->t, &o, &err) == MT_OK);
+    j->f = &j->a->devices.p[0].roles;
+    MT_ASSERT(j->f->pools.n == 1);
+    MT_CHECK_EQ(j->f->pools.p[0].role, MT_ROLE_GRAPH_POOL);
+    MT_CHECK_EQ(j->f->peak[MT_ROLE_GRAPH_POOL], 10 * MIB);
+    MT_CHECK_EQ(mt_graph_segments(&j->a->devices.p[0], NULL), 8 * MIB);
+    CHECK_SUMS(j);
+    job_free(j);
+}
+
 MT_TEST(memory_of_no_use_to_the_phase)
 {
     struct job *j = job_new();
@@ -1016,11 +1046,12 @@ MT_MAIN(MT_RUN(steady_training_has_every_role_and_no_growth) MT_RUN(gradients_wi
                                                         beside_a_rule_for_the_function_last_is_the_highest_line_of_several)
                                                         MT_RUN(private_pools_are_named_by_their_frames)
                                                             MT_RUN(a_trainers_private_pool_is_for_no_single_purpose)
-                                                                MT_RUN(memory_of_no_use_to_the_phase)
-                                                                    MT_RUN(pending_bytes_have_a_role)
-                                                                        MT_RUN(contradictions_still_add_up)
-                                                                            MT_RUN(any_sequence_adds_up)
-                                                                                MT_RUN(every_allocation_may_fail)
-                                                                                    MT_RUN(rule_files_are_read_strictly)
-                                                                                        MT_RUN(an_overlay_changes_a_role)
-                                                                                            MT_RUN(ids))
+                                                                MT_RUN(the_pool_of_a_graph_is_known_by_its_segments)
+                                                                    MT_RUN(memory_of_no_use_to_the_phase)
+                                                                        MT_RUN(pending_bytes_have_a_role)
+                                                                            MT_RUN(contradictions_still_add_up)
+                                                                                MT_RUN(any_sequence_adds_up)
+                                                                                    MT_RUN(every_allocation_may_fail)
+                                                                                        MT_RUN(rule_files_are_read_strictly)
+                                                                                            MT_RUN(an_overlay_changes_a_role)
+                                                                                                MT_RUN(ids))
