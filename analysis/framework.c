@@ -56,6 +56,9 @@ static const struct {
     {"relax", MT_FW_RELAX, "backends utils engine distributed components core"},
     {"openrlhf", MT_FW_OPENRLHF, "trainer models utils cli datasets"},
     {"trl", MT_FW_TRL, "trainer generation models extras scripts core.py import_utils.py experimental rewards"},
+    {"unsloth_compiled_cache", MT_FW_TRL, /* copies of TRL's trainers that Unsloth writes */
+     "UnslothGRPOTrainer.py UnslothSFTTrainer.py UnslothDPOTrainer.py UnslothRLOOTrainer.py UnslothKTOTrainer.py "
+     "UnslothRewardTrainer.py"},
     {"nemo_rl", MT_FW_NEMORL, "models algorithms distributed environments experience utils data evals"},
     {"megatron", MT_FW_MEGATRON, "core training legacy bridge post_training rl inference"},
     {"torchtitan", MT_FW_TORCHTITAN, "train.py trainer.py models components distributed tools experiments protocols"},

@@ -61,7 +61,11 @@ static void choose_less(struct mt_logdiag *d, const struct mt_logs *logs, const 
     }
 }
 
-static bool of_host(enum mt_log_kind k) { return k == MT_LOG_RAY_KILL || k == MT_LOG_KERNEL_KILL || k == MT_LOG_HOST_OOM; }
+/* Shared memory is a part of the host's with a limit of its own, and pinned memory has one too. */
+static bool of_host(const struct mt_log_fact *f)
+{
+    return f->kind == MT_LOG_RAY_KILL || f->kind == MT_LOG_KERNEL_KILL || (f->kind == MT_LOG_HOST_OOM && f->text[0] == '\0');
+}
 static bool of_gpu(const struct mt_log_fact *f)
 {
     return (f->kind == MT_LOG_TORCH_OOM && !only_named(f)) || (f->kind >= MT_LOG_NCCL_OOM && f->kind <= MT_LOG_CUBLAS_OOM);
@@ -79,7 +83,7 @@ static void choose_other(struct mt_logdiag *d, const struct mt_logs *logs)
         const struct mt_log *log = &logs->files.p[i].log;
         for (uint32_t k = 0; k < log->facts.n; k++) {
             const struct mt_log_fact *f = &log->facts.p[k];
-            bool fits = of_host(first->kind) ? of_gpu(f) : of_gpu(first) && (of_host(f->kind) || f->kind == MT_LOG_KILLED);
+            bool fits = of_host(first) ? of_gpu(f) : of_gpu(first) && (of_host(f) || f->kind == MT_LOG_KILLED);
             if (!fits || (best != NULL && (best->kind != MT_LOG_KILLED || f->kind == MT_LOG_KILLED) &&
                           !(d->other_file == i && follows(best, f))))
                 continue;

@@ -111,9 +111,12 @@ static enum mt_framework of_name(const char *who)
         {"VllmGenerationWorker", MT_FW_NEMORL},
         {"VllmAsyncGenerationWorker", MT_FW_NEMORL},
     };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strncmp(who, names[i].name, strlen(names[i].name)) == 0)
-            return names[i].fw;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t n = strlen(names[i].name);
+        const char *rest = who + n;
+        if (strncmp(who, names[i].name, n) == 0 && (*rest == '\0' || strcmp(rest, "V2") == 0 || strcmp(rest, "Async") == 0))
+            return names[i].fw; /* "MegatronPolicyWorkerBase" is another's */
+    }
     return MT_FW_NONE;
 }
 

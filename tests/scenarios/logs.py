@@ -266,6 +266,10 @@ HOST_AND_GPU = (frames("(WorkerDict pid=7) ", ("/opt/verl/verl/workers/fsdp_work
 GPU_AND_HOST = ("Out of memory: Killed process 77 (python) total-vm:1kB, anon-rss:99000000kB\n" + frames("[rank0]: ", TRAINER) + "[rank0]: " + torch_says(8, 79.1, 4.1, 70.1, 1.0))
 NO_EXPANDABLE = ("[W1 CUDAAllocatorConfig.h:28] Warning: expandable_segments not supported on this platform (function operator())\n" + frames("", TRAINER)
                  + torch_says(3.9, 44.4, 2.0, 34.4, 7.1))
+SKYRL_SYNC = (frames("(MegatronPolicyWorkerBase pid=7) ", ("/w/skyrl/backends/skyrl_train/workers/megatron/megatron_worker.py", 900, "broadcast_to_inference_engines"))
+              + "(MegatronPolicyWorkerBase pid=7) " + torch_says(2, 79.1, 1, 74, 1.5))
+PRIME_RL = frames("", ("/opt/prime-rl/src/prime_rl/trainer/rl/train.py", 400, "train"), ("/opt/prime-rl/src/prime_rl/trainer/rl/loss.py", 60, "selective_log_softmax")) + torch_says(2, 79.1, 1, 74, 1.5)
+UNSLOTH = frames("", ("/content/unsloth_compiled_cache/UnslothGRPOTrainer.py", 1400, "compute_loss"), (SITE + "torch/autograd/__init__.py", 300, "backward")) + torch_says(2, 14.7, 1, 11, 1.5)
 UNMAPPED = torch_says(5.9, 23.6, 3.7, 20.3, 0.07, "Process 343 has 19.90 GiB memory in use. ")
 UPDATES = "[2026-01-01 TP0] Failed to update parameter online: %s\n" % torch_says(1, 79.1, 0.5, 77, 0.2).strip()
 GATHERED = frames("[rank7]: ", ("/x/train/fsdp_utils.py", 109, "save"), (SITE + "torch/distributed/fsdp/_state_dict_utils.py", 303, "_full_pre_state_dict_hook")) + "[rank7]: " + torch_says(1, 39.4, 0.6, 37.2, 0.9)
@@ -362,6 +366,10 @@ SCENARIOS = [
     alone("no-expandable-segments", "torchtune 1965: PyTorch warns that they do not exist there", NO_EXPANDABLE, "fragmentation", phase="train", must=["B02"], must_not=["B01"]),
     alone("engine-asleep-in-this-process", "RAGEN 92: PyTorch counts more than the one process that is named has", UNMAPPED, "capacity", must_not=["B35"]),
     alone("sglang-updates-weights", "SGLang PR 10597, AReaL: only the words tell the phase", UPDATES, "capacity", phase="weight_sync"),
+    alone("skyrl-syncs", "SkyRL 1623: its processes' names are not NeMo-RL's", SKYRL_SYNC, "capacity", phase="weight_sync", must_not=["B29"]),
+    alone("nemorl-by-name", "the same without Base", SKYRL_SYNC.replace("WorkerBase", "Worker"), "capacity", phase="weight_sync", must=["B29"]),
+    alone("prime-rl", "prime-rl: its trainer", PRIME_RL, "capacity", phase="train_actor", sub=("logits",)),
+    alone("unsloth", "unsloth 1744, 3864: a copy of TRL's trainer", UNSLOTH, "capacity", must=["B31"]),
     alone("turbomind", "LMDeploy 2236, 1019", "RuntimeError: [TM][ERROR] CUDA runtime error: out of memory /x/turbomind/utils/memory_utils.cu:32\n", "none"),
     alone("state-dict-gathered", "Bagel 157, stanford_alpaca 65", GATHERED, "capacity", sub=("fsdp_unshard",), must_not=["P03"]),
     alone("sglang-calls-vllm", "SGLang 4547", SGLANG_STREAM, ("none", "capacity"), phase="rollout.generate", must=["B17"], must_not=["B41"]),
