@@ -1,4 +1,5 @@
 /* One pass over the events finds each role's highest bytes in each phase; then one expectation per role and kind of phase. */
+#include "analysis/advice.h"
 #include "analysis/expected_impl.h"
 #include "analysis/words.h"
 
@@ -397,9 +398,35 @@ static void moved_out(struct mt_expect_work *k, const struct mt_frameworks *fw)
     }
 }
 
+/* Anything but what the snapshot itself says of the allocator. */
+static bool is_configured(const struct mt_runconf *conf)
+{
+    for (uint32_t i = 0; conf != NULL && i < conf->from.n; i++)
+        if (conf->from.p[i] != MT_FROM_SNAPSHOT)
+            return true;
+    return false;
+}
+
+/* A script of its own, of which nothing is set: no config.json could be named that says more. */
+static void drop_unknown(struct mt_expected *out)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < out->v.n; i++) {
+        struct mt_expect *e = &out->v.p[i];
+        if (e->known) {
+            out->v.p[kept++] = *e;
+            continue;
+        }
+        mt_free(e->text);
+        mt_free(e->extra);
+    }
+    out->v.n = kept;
+}
+
 enum mt_rc mt_expected_make(struct mt_expected *out, const struct mt_roles *w, const struct mt_device_analysis *d,
                             const struct mt_frameworks *fw, const struct mt_runconf *conf)
 {
+    static const struct mt_fix_pair library = {"transformers/models/", ""}; /* its models have a config.json */
     struct mt_expect_work k = {.out = out, .w = w, .d = d, .conf = conf, .ok = true};
     unsigned train;
     memset(out, 0, sizeof *out);
@@ -422,6 +449,8 @@ enum mt_rc mt_expected_make(struct mt_expected *out, const struct mt_roles *w, c
     cache(&k);
     sync(&k);
     moved_out(&k, fw);
+    if (fw->main == MT_FW_NONE && fw->engine == MT_FW_NONE && !is_configured(conf) && !mt_advice_has_frame(w->r->t, &library))
+        drop_unknown(out);
     mt_free(k.high);
     return k.ok ? MT_OK : MT_ENOMEM;
 }

@@ -716,6 +716,31 @@ MT_TEST(out_of_memory_while_multiplying)
     }
 }
 
+#define SCRIPT "/home/u/train.py:9:<module>"
+#define SCRIPT_CALL "/v/site-packages/torch/nn/modules/module.py:1:_call_impl|" SCRIPT
+
+/* A script with a model of its own has no config.json that could be named; of one that a library defines it is said. */
+MT_TEST(nothing_is_asked_of_a_script_of_its_own)
+{
+    for (int library = 0; library < 2; library++) {
+        struct heap *h = heap_new();
+        unsigned act;
+        heap_alloc(h, 512 * MIB, "/v/site-packages/torch/nn/modules/module.py:4:convert|" SCRIPT);
+        act = heap_alloc(h, 64 * MIB,
+                         library != 0 ? "/v/site-packages/transformers/models/llama/modeling_llama.py:7:forward|" SCRIPT_CALL
+                                      : "/home/u/model.py:7:forward|" SCRIPT_CALL);
+        heap_alloc(h, 512 * MIB, MM);
+        heap_free(h, act);
+        {
+            struct found f = look(h, "", 0);
+            const struct mt_expect *p = of(&f, MT_ROLE_PARAM);
+            MT_CHECK((p != NULL) == (library != 0));
+            MT_CHECK(p == NULL || !p->known);
+            done(&f);
+        }
+    }
+}
+
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(by_the_shape_of_the_model) MT_RUN(by_the_measured_parameters)
@@ -725,4 +750,5 @@ MT_MAIN(MT_RUN(rules_load) MT_RUN(by_the_shape_of_the_model) MT_RUN(by_the_measu
                         MT_RUN(experts_over_ranks) MT_RUN(layers_that_predict_further_tokens) MT_RUN(optimizer_of_megatron)
                             MT_RUN(adapters_of_megatron) MT_RUN(factors_of_one_are_not_said) MT_RUN(an_engine)
                                 MT_RUN(moved_out_between_phases) MT_RUN(a_state_alone_expects_nothing)
-                                    MT_RUN(out_of_memory_while_multiplying) MT_RUN(rules_done))
+                                    MT_RUN(nothing_is_asked_of_a_script_of_its_own) MT_RUN(out_of_memory_while_multiplying)
+                                        MT_RUN(rules_done))
