@@ -5,7 +5,6 @@
 #include "analysis/advice.h"
 #include "analysis/metrics_leak.h"
 #include "analysis/metrics_run.h"
-#include "analysis/metrics_shape.h"
 #include "analysis/metrics_stacks.h"
 #include "analysis/metrics_zero.h"
 #include "analysis/runconf.h"
@@ -160,20 +159,6 @@ static void function_metrics(struct mt_metrics *m, const struct mt_trace *t)
     yes(m, MT_METRIC_has_cpp_frames, cpp);
 }
 
-#define USED (UINT64_C(1) << 20) /* a device with less than this was only touched */
-
-/* Evidence only: a job that shows none of it may have more all the same. */
-static bool has_several_gpus(const struct mt_metrics *m, const struct mt_analysis *a)
-{
-    static const struct mt_fix_pair distributed = {"torch/distributed/", ""}, replicas = {"torch/nn/parallel/", ""};
-    const struct mt_frameworks *fw = m->fw;
-    uint32_t used = 0;
-    for (uint32_t i = 0; i < a->devices.n; i++)
-        used += a->devices.p[i].kind == MT_DEV_CUDA && a->devices.p[i].live_peak >= USED;
-    return used > 1 || fw->ddp || fw->fsdp1 || fw->fsdp2 || fw->deepspeed || fw->megatron_core || a->trace->meta.rank >= 0 ||
-           mt_run_world(m->conf) > 1 || mt_advice_has_frame(a->trace, &distributed) || mt_advice_has_frame(a->trace, &replicas);
-}
-
 static void program_metrics(struct mt_metrics *m, const struct mt_analysis *a)
 {
     const struct mt_frameworks *fw = m->fw;
@@ -192,7 +177,7 @@ static void program_metrics(struct mt_metrics *m, const struct mt_analysis *a)
     yes(m, MT_METRIC_uses_sglang, fw->engine == MT_FW_SGLANG || fw->frames[MT_FW_SGLANG] != 0);
     yes(m, MT_METRIC_first_state,
         m->d->roles.made && m->d->roles.state_before == 0 && m->d->roles.alloc_bytes[MT_ROLE_OPTIM_STATE] != 0);
-    yes(m, MT_METRIC_several_gpus, has_several_gpus(m, a));
+    yes(m, MT_METRIC_several_gpus, mt_has_several_gpus(a, m->conf));
     yes(m, MT_METRIC_recomputes, fw->checkpointing);
     yes(m, MT_METRIC_trains, trains);
     yes(m, MT_METRIC_sleeps, sleeps);

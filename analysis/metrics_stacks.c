@@ -1,11 +1,26 @@
 /* metrics_stacks.c -- what stacks and sizes tell beyond the roles of live blocks. */
 #include "analysis/metrics_stacks.h"
 
+#include "analysis/advice.h"
 #include "analysis/frames.h"
 #include "analysis/metrics.h"
+#include "analysis/metrics_shape.h"
 
 #include <string.h>
 #include <strings.h>
+
+#define USED (UINT64_C(1) << 20) /* a device with less than this was only touched */
+
+bool mt_has_several_gpus(const struct mt_analysis *a, const struct mt_runconf *conf)
+{
+    static const struct mt_fix_pair distributed = {"torch/distributed/", ""}, replicas = {"torch/nn/parallel/", ""};
+    const struct mt_frameworks *fw = &a->fw;
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < a->devices.n; i++)
+        used += a->devices.p[i].kind == MT_DEV_CUDA && a->devices.p[i].live_peak >= USED;
+    return used > 1 || fw->ddp || fw->fsdp1 || fw->fsdp2 || fw->deepspeed || fw->megatron_core || a->trace->meta.rank >= 0 ||
+           mt_run_world(conf) > 1 || mt_advice_has_frame(a->trace, &distributed) || mt_advice_has_frame(a->trace, &replicas);
+}
 
 /* Whether a stack goes through a function that computes the entropy. cross_entropy is a loss, and what computes both
  * ("gather_logprobs_entropy") does not tell. */

@@ -3,6 +3,11 @@
 #define MT_METRICS_STACKS_H
 
 #include "analysis/analysis.h"
+#include "analysis/runconf.h"
+
+/* The job has more than one GPU: several in the snapshot, a rank in the file's name, a world size, or frames of what spreads a job over them.
+ * Evidence only: a job that shows none of it may have more all the same. */
+bool mt_has_several_gpus(const struct mt_analysis *a, const struct mt_runconf *conf);
 
 /* The stack goes through a function that computes the entropy. */
 bool mt_computes_entropy(const struct mt_trace *t, mt_stack_id s);
