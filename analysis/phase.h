@@ -47,6 +47,8 @@ struct mt_phase_rule {
     const char *file_suffix, *function;
     char status; /* G R D U */
     const char *note, *source;
+    const char
+        *last_call; /* holds for the last of several lines of the function that call the one of this name; "" = for all of it */
 };
 
 struct mt_phase_rules; /* opaque, immutable after loading */

@@ -34,9 +34,22 @@ static const struct mt_phase_rule methods[MT_METHOD_COUNT] = {
                                 "no signature matches any frame of the stack", "the trace"},
 };
 
-enum field { F_ID, F_FRAMEWORK, F_LEVEL, F_PHASE, F_FILE, F_FUNCTION, F_STATUS, F_NOTE, F_SOURCE, F_GRADIENTS, F_COUNT };
-static const char *const field_names[F_COUNT] = {"id",       "framework", "level", "phase",  "file",
-                                                 "function", "status",    "note",  "source", "gradients"};
+enum field {
+    F_ID,
+    F_FRAMEWORK,
+    F_LEVEL,
+    F_PHASE,
+    F_FILE,
+    F_FUNCTION,
+    F_STATUS,
+    F_NOTE,
+    F_SOURCE,
+    F_GRADIENTS,
+    F_LAST_CALL,
+    F_COUNT
+};
+static const char *const field_names[F_COUNT] = {"id",     "framework", "level",  "phase",     "file",     "function",
+                                                 "status", "note",      "source", "gradients", "last_call"};
 
 /* One rule file being read. */
 struct file {
@@ -93,9 +106,9 @@ static enum mt_rc read_fields(const struct file *f, int index, const cJSON *obj,
         while (k < F_COUNT && strcmp(m->string, field_names[k]) != 0)
             k++;
         if (k == F_COUNT)
-            return refuse_field(
-                f, index, id, m->string,
-                "is not known; there are id, framework, level, phase, file, function, status, note, source and gradients");
+            return refuse_field(f, index, id, m->string,
+                                "is not known; there are id, framework, level, phase, file, function, status, note, source, "
+                                "gradients and last_call");
         if (!cJSON_IsString(m))
             return refuse_field(f, index, id, field_names[k], "has to be a string");
         if (v[k] != NULL)
@@ -137,6 +150,9 @@ static enum mt_rc check_fields(const struct file *f, int index, const char *v[F_
                             "has to be \"none\": all that runs below the function runs without them");
     if (v[F_GRADIENTS] != NULL && v[F_LEVEL][0] != 'C')
         return refuse_field(f, index, id, "gradients", "has a meaning at level C only");
+    if (v[F_LAST_CALL] != NULL && (v[F_LAST_CALL][0] == '\0' || v[F_LEVEL][0] != 'C'))
+        return refuse_field(f, index, id, "last_call",
+                            "has to be the name of a function that is called, and has a meaning at level C only");
     if (v[F_FILE] != NULL && (strchr(v[F_FILE], '\\') != NULL || v[F_FILE][0] == '/'))
         return refuse_field(f, index, id, "file", "has to be the end of a path, with '/' and without one in front");
     if (v[F_FILE] != NULL && strlen(v[F_FILE]) > 4096)
@@ -220,6 +236,7 @@ static enum mt_rc read_rule(const struct file *f, int index, const cJSON *obj)
     rule.status = copy[F_STATUS][0];
     rule.note = copy[F_NOTE];
     rule.source = copy[F_SOURCE];
+    rule.last_call = copy[F_LAST_CALL];
     rc = place(f, index, rule.id, &at);
     if (rc < 0)
         return rc;
@@ -227,6 +244,8 @@ static enum mt_rc read_rule(const struct file *f, int index, const cJSON *obj)
     compile(f, &rule, &r->code.p[at]);
     if (v[F_GRADIENTS] != NULL)
         r->code.p[at].flags |= MT_RF_NO_GRAD;
+    if (v[F_LAST_CALL] != NULL)
+        r->code.p[at].flags |= MT_RF_LAST_CALL;
     return MT_OK;
 }
 

@@ -313,6 +313,14 @@ static int close_micro(struct mt_rwork *k, struct open_micro *o)
     return ok;
 }
 
+/* A pass of another model between the forward and the loss of a training micro-batch, as DPO runs its reference. */
+static bool is_reference(const struct mt_rwork *k, const struct open_micro *o, uint32_t i)
+{
+    const struct mt_region *next = i + 1 < k->regions.n ? &k->regions.p[i + 1] : NULL;
+    return o->is_open && !o->has_backward && mt_phase_trains(o->phase) && !mt_phase_trains(k->regions.p[i].phase) &&
+           next != NULL && next->phase == o->phase && (next->group == MT_G_FORWARD || next->group == MT_G_BACKWARD);
+}
+
 static int micros_make(struct mt_rwork *k)
 {
     struct open_micro o = {false, false, 0, 0, 0};
@@ -322,6 +330,10 @@ static int micros_make(struct mt_rwork *k)
         if (!forward && !backward) {
             if ((g->group == MT_G_OPTIMIZER || g->phase != o.phase) && !close_micro(k, &o))
                 return 0;
+            continue;
+        }
+        if (forward && is_reference(k, &o, i)) {
+            o.last = mt_region_last(k, i);
             continue;
         }
         if (((forward && (o.has_backward || g->phase != o.phase)) || (backward && !o.has_backward && g->phase != o.phase)) &&

@@ -107,8 +107,8 @@ def read_table(path):
             return [
                 (r["level"], r["phase"], r["framework"], r["file"], r["function"], r["status"])
                 for r in json.load(table)["phases"]
-                if r["level"] not in "AN"
-            ]  # A: names of annotations, N: of functions in any file
+                if r["level"] not in "AN" and "last_call" not in r
+            ]  # A: names of annotations, N: of functions in any file; last_call: of one line, by all stacks of a trace together
         rows = [line.rstrip("\n").split("\t") for line in table if not line.startswith("#")]
         return [tuple(row[:6]) for row in rows if row[0] != "level" and len(row) >= 6]
 

@@ -62,6 +62,13 @@ def lines(report):
     return {x["text"] for a in report["advice"] for x in a["set"]}
 
 
+def called_from(name, function, line):
+    """Bytes that were allocated below one line of a function."""
+    with gzip.open(os.path.join(SAMPLES, name + ".pickle.gz")) as f:
+        events = pickle.load(f)["device_traces"][0]
+    return sum(e["size"] for e in events if e["action"] == "alloc" and any((f["name"], f["line"]) == (function, line) for f in e["frames"]))
+
+
 def judged(name, report, device):
     """What is true of each job alone."""
     phases, said, ids = {r["phase"] for r in report["phases"]}, lines(report), [a["id"] for a in report["advice"]]
@@ -75,6 +82,9 @@ def judged(name, report, device):
     if name == "trl_dpo":  # chosen and rejected of two pairs, 512 tokens each
         same(name, "vocabulary and tokens", (device["logits"]["vocabulary"], device["logits"]["tokens"]), (151936, 2048))
         same(name, f"the head's settings in {said}", "use_liger_kernel=True" in said, True)
+        reference = sum(r["allocated_bytes"] for r in report["phases"] if r["phase"] == "logp_ref")
+        same(name, "the reference's pass, from the second line of the loss that calls a model", reference, called_from("trl_dpo", "_compute_loss", 1382))
+        same(name, "micro-batches", device["micro_batches"]["count"], device["micro_batches"]["with_backward"])
     if name == "transformers_eval":  # the pass runs without gradients, by a with block that no frame shows
         same(name, "verdict", report["verdict"]["phase"], "eval")
         same(name, f"advice in {ids}", ("P05" in ids, "per_device_eval_batch_size=<half>" in said), (False, True))

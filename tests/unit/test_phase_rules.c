@@ -125,6 +125,9 @@ MT_TEST(overlay_errors_name_file_rule_and_field)
     MT_CHECK_HAS(refusal(RULES("{\"id\":\"a\",\"framework\":\"x\",\"level\":\"S\",\"phase\":\"forward\",\"file\":\"a.py\","
                                "\"function\":\"f\",\"status\":\"G\",\"gradients\":\"none\"}")),
                  "field \"gradients\" has a meaning at level C only");
+    MT_CHECK_HAS(refusal(RULES("{\"id\":\"a\",\"framework\":\"x\",\"level\":\"S\",\"phase\":\"forward\",\"file\":\"a.py\","
+                               "\"function\":\"f\",\"status\":\"G\",\"last_call\":\"g\"}")),
+                 "field \"last_call\" has to be the name of a function that is called");
     MT_CHECK_HAS(refusal(RULES("{\"id\":\"a\"}")), "mine.json: rule 1 of \"phases\" (\"a\"): field \"framework\" is missing");
     MT_CHECK_HAS(refusal(RULES(RULE("a", "C", "init", "a.py", "f") "," RULE("b", "X", "init", "a.py", "f"))),
                  "rule 2 of \"phases\" (\"b\"): field \"level\" has to be one of");

@@ -93,5 +93,47 @@ MT_TEST(every_call_where_passes_are_not_known)
     job_free(j);
 }
 
+#define DPO SITE "trl/trainer/dpo_trainer.py"
+#define S_STEP "|" SITE "transformers/trainer.py:9:training_step" MAIN
+#define S_MODEL(line)                                                                                                          \
+    "|" SITE "torch/nn/modules/module.py:1:_wrapped_call_impl|??:0:PyObject_Call|" DPO ":" line ":_compute_loss" S_STEP
+#define S_LAYER(line) "/home/u/model.py:7:decoder" S_MODEL(line)
+#define S_DPO_LOSS SITE "torch/nn/functional.py:3:logsigmoid|" DPO ":1600:_compute_loss" S_STEP
+
+/* Policy, reference, loss and backward are one micro-batch; the reference's pass, from the second line that calls a model, is its own phase. Where one
+ * line calls a model it is the policy. */
+static void preferences(bool reference)
+{
+    struct job *j = job_new();
+    uint64_t kept[LAYERS], loss, referred = 0;
+    for (int i = 0; i < LAYERS; i++)
+        kept[i] = put(j, ACT_BYTES, S_LAYER("1340"));
+    for (int i = 0; reference && i < LAYERS; i++) {
+        drop(j, put(j, ACT_BYTES, S_LAYER("1382")));
+        referred += ACT_BYTES;
+    }
+    loss = put(j, MIB, S_DPO_LOSS);
+    for (int i = LAYERS - 1; i >= 0; i--) {
+        drop(j, put(j, PARAM_BYTES, S_BACKWARD));
+        drop(j, kept[i]);
+    }
+    drop(j, loss);
+    MT_ASSERT(analyze(j));
+    MT_CHECK_EQ(j->f->micros.n, 1);
+    MT_CHECK(j->f->micros.n != 0 && j->f->micros.p[0].has_backward && j->f->micros.p[0].first == 0);
+    for (uint32_t i = 0; i < j->a->devices.p[0].phases.n; i++)
+        if (j->a->devices.p[0].phases.p[i].phase == MT_PH_LOGP_REF)
+            referred -= j->a->devices.p[0].phases.p[i].alloc_bytes;
+    MT_CHECK_EQ(referred, 0);
+    MT_CHECK_EQ(MADE(j, ACTIVATION), LAYERS * ACT_BYTES + MIB);
+    job_free(j);
+}
+
+MT_TEST(a_reference_inside_the_loss)
+{
+    preferences(true);
+    preferences(false);
+}
+
 MT_MAIN(MT_RUN(calls_without_a_pass_between_them_end_one_step) MT_RUN(passes_before_a_call_are_one_step)
-            MT_RUN(every_call_where_passes_are_not_known))
+            MT_RUN(every_call_where_passes_are_not_known) MT_RUN(a_reference_inside_the_loss))
