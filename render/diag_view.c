@@ -244,6 +244,7 @@ unsigned mt_role_notes(char notes[MT_ROLE_NOTES][MT_ROLE_NOTE], const struct mt_
         [MT_CONF_MARKED] = "of a marked phase",
     };
     const struct mt_role_facts *f = &d->roles;
+    uint64_t without = 0;
     unsigned n = 0;
     size_t used = (size_t)snprintf(notes[n], MT_ROLE_NOTE, "How it is known: ");
     size_t lead = used;
@@ -257,9 +258,11 @@ unsigned mt_role_notes(char notes[MT_ROLE_NOTES][MT_ROLE_NOTE], const struct mt_
     if (used > lead && f->life_at_focus[MT_LIFE_UNKNOWN] < d->focus.live)
         end_note(notes[n++], used);
     lead = used = (size_t)snprintf(notes[n], MT_ROLE_NOTE, "Without a role: ");
-    for (unsigned i = 0; i < MT_CONF_COUNT; i++)
+    for (unsigned i = 0; i < MT_CONF_COUNT; i++) {
         used = add_part(notes[n], used, f->unknown_reasons[i], unknown[i]);
-    if (used > lead) {
+        without += f->unknown_reasons[i];
+    }
+    if (used > lead && without >= d->focus.live / 1000) { /* a few bytes of thousands of MiB explain nothing */
         (void)snprintf(notes[n] + used, MT_ROLE_NOTE - used, "; no frame, size or lifetime says what they are for");
         end_note(notes[n], strlen(notes[n]));
         n++;

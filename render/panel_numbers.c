@@ -92,11 +92,11 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         (void)snprintf(note, sizeof note, "%s at the start", mt_fmt_bytes(b, d->live_start));
         bytes(o, "Live at the end", d->live_end, note);
     }
-    if (d->pending_peak != 0 && curve) {
+    if (d->pending_peak > d->live_peak / 1000 && curve) {
         (void)snprintf(note, sizeof note, "at most: freed, and another stream may still use it; %s at the end",
                        mt_fmt_bytes(b, d->pending_end));
         bytes(o, "Waiting to be freed", d->pending_peak, note);
-    } else if (d->pending_end != 0) {
+    } else if (!curve && d->pending_end != 0) {
         bytes(o, "Waiting to be freed", d->pending_end, "until other streams are done with it");
     }
     if (d->rounding_loss != 0)

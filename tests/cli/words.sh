@@ -47,4 +47,11 @@ if grep -qF 'a larger share of the card' "$TMP/.out"; then fail 'a larger share 
 run 0 report "$SAMPLES/tiny.pickle" --format text -o - --capacity 100MiB
 tr '\n' ' ' < "$TMP/.out" | tr -s ' ' > flat
 check grep -qF '6.0 MiB was live of 22.0 MiB reserved, 22 % of the 100.0 MiB card' flat
+# 4 bytes that waited, and 13 that have no role, are no numbers that a verdict of 1.6 GiB stands on.
+run 0 report "$SAMPLES/torch/megatron_oom_loss.pickle.gz" --format html -o -
+for few in 'Waiting to be freed' 'Without a role'; do
+    if grep -qF "$few" "$TMP/.out"; then fail "$few"; else ok; fi
+done
+run 0 report "$SAMPLES/tiny.pickle" --format html -o -
+out_has 'Waiting to be freed'
 finish
