@@ -21,6 +21,7 @@ static const char *const anchors[] = {
     "rtMa", "NVML", "_NO_", "\xe2\x94\x82 ",    /* the side of a box */
     "reso", "erl/", "eal/", "ime/",
     "lax/", "lhf/", "trl/", "_rl/", /* of a framework's files */
+    ": in",                         /* of pytest's frames */
 };
 #define HASH_BITS 12u
 

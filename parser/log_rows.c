@@ -108,7 +108,7 @@ static const struct row rows[] = {
     {MT_LOG_KERNEL_KILL, "etected %n oom_kill event", NULL, NULL},
     {MT_LOG_KERNEL_KILL, "etected %n oom-kill event", NULL, NULL},
     {MT_LOG_KERNEL_KILL, ": Out Of Memory", "srun: error", NULL},
-    {MT_LOG_KERNEL_KILL, "OOMKilled", NULL, NULL},
+    {MT_LOG_KERNEL_KILL, "OOMKill", NULL, NULL},
     {MT_LOG_KERNEL_KILL, "The node was low on resource: memory", NULL, "Kubernetes"}, /* it evicts */
     {MT_LOG_HOST_OOM, "DefaultCPUAllocator: can't allocate memory: you tried to allocate %n bytes", NULL, NULL},
     {MT_LOG_HOST_OOM, "MemoryError: Unable to allocate %b", NULL, NULL},
@@ -123,6 +123,7 @@ static const struct row rows[] = {
     {MT_LOG_KILLED, "exits with return code = -9", NULL, NULL},
     {MT_LOG_KILLED, "exits with return code = 137", NULL, NULL},
     {MT_LOG_KILLED, "Signal 9 (SIGKILL)", NULL, NULL},
+    {MT_LOG_KILLED, "The worker may have exceeded K8s pod memory limits", NULL, "Ray"},
     {MT_LOG_KILLED, "Worker exit type: SYSTEM_ERROR", "OOM killer", NULL},
     {MT_LOG_KILLED, "Worker exit type: SYSTEM_ERROR", "memory limits", NULL},
     {MT_LOG_KILLED, "exit code 137", NULL, NULL},

@@ -109,6 +109,22 @@ static bool of_notebook(struct at *a, const char *s)
     return a->n_name != 0 && a->name[a->n_name] == '(';
 }
 
+/* pytest: `.venv/lib/transformers/trainer.py:1742: in _inner_training_loop`, the innermost without a name: `torch/nn/functional.py:9: OutOfMemoryError` */
+static bool of_pytest(struct at *a, const char *s)
+{
+    const char *end = strstr(s, ".py:"), *path = end;
+    struct mt_log_got g;
+    if (end == NULL || (a->name = mt_log_find(end + 3, ":%n: in ", &g)) == NULL || end[4] < '0' || end[4] > '9')
+        return false;
+    while (path > s && path[-1] != ' ' && path[-1] != '\t')
+        path--;
+    a->path = path;
+    a->end = end + 3;
+    a->n_name = strcspn(a->name, " \t\r");
+    a->line = g.v[0];
+    return a->n_name != 0 && in_name(a->name[0]) && a->name[a->n_name] == '\0' && strstr(end + 3, ":") == end + 3;
+}
+
 /* rich, as Colab and several trainers print it: a box with `/usr/lib/a.py:1645 in train`; where the box is too narrow the name stands alone
  * in the next line, or "in" does. glued has them in a row. */
 static bool of_rich(struct at *a, const char *s, const char *glued)
@@ -258,6 +274,8 @@ bool mt_log_stack_line(struct mt_log *l, uint64_t number, const char *s, const c
     }
     if (of_ipython(&a, s) || (strstr(s, "File \"") != NULL && quoted(&a, glued)))
         return frame(l, number, &a, mt_log_writer(s, strstr(s, "File ")));
+    if (of_pytest(&a, s))
+        return frame(l, number, &a, mt_log_writer(s, a.path));
     if (of_rich(&a, s, glued))
         return frame(l, number, &a, mt_log_writer(s, a.path));
     if (of_notebook(&a, s))

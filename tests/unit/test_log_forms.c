@@ -83,6 +83,18 @@ MT_TEST(frames_on_one_line)
     mt_log_done(&l);
 }
 
+MT_TEST(of_pytest)
+{
+    read_text("tests/test_a.py:852: \n_ _ _\n.venv/lib/transformers/trainer.py:1412: in train\n    return "
+              "inner(\n.venv/lib/torch/autograd/__init__.py:30: in "
+              "backward\n    run(\nE   torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n");
+    check_stack("train:1412 backward:30");
+    mt_log_done(&l);
+    read_text("see a.py:9: in the text\na.py:x: in f\nE   RuntimeError: CUDA error: out of memory\n");
+    MT_CHECK_EQ(fact(0)->stack, 0);
+    mt_log_done(&l);
+}
+
 MT_TEST(apples)
 {
     read_text("RuntimeError: MPS backend out of memory (MPS allocated: 5.00 GB, other allocations: 2.00 GB, max allowed: 7.50 "
@@ -455,6 +467,11 @@ MT_TEST(kills)
         MT_CHECK_STR(mt_log_kind_name(fact(0)->kind), "killed");
         mt_log_done(&l);
     }
+    read_text("Worker exit type: SYSTEM_ERROR\nWorker exit detail: Worker exits with an exit code 1.\nThe worker may have "
+              "exceeded K8s pod memory limits.\n");
+    MT_CHECK_EQ(l.facts.n, 1);
+    MT_CHECK_STR(fact(0)->text, "Ray");
+    mt_log_done(&l);
     read_text("Killed in action\nit was not Killed\n");
     MT_CHECK_EQ(l.facts.n, 0);
     mt_log_done(&l);
@@ -538,7 +555,7 @@ MT_TEST(warnings)
     mt_log_done(&l);
 }
 
-MT_MAIN(MT_RUN(frames_on_one_line) MT_RUN(apples) MT_RUN(names_in_code) MT_RUN(other_programs) MT_RUN(kills) MT_RUN(warnings)
-            MT_RUN(json_of_loggers) MT_RUN(wrapped_behind_prefixes) MT_RUN(refusals_of_vllm) MT_RUN(pinned) MT_RUN(on_the_chip)
-                MT_RUN(boxes) MT_RUN(cut_frames) MT_RUN(cut_and_typed_sentences) MT_RUN(first_tries) MT_RUN(only_named)
-                    MT_RUN(platforms) MT_RUN(reports_of_several_lines) MT_RUN(method_of_a_worker))
+MT_MAIN(MT_RUN(frames_on_one_line) MT_RUN(apples) MT_RUN(of_pytest) MT_RUN(names_in_code) MT_RUN(other_programs) MT_RUN(kills)
+            MT_RUN(warnings) MT_RUN(json_of_loggers) MT_RUN(wrapped_behind_prefixes) MT_RUN(refusals_of_vllm) MT_RUN(pinned)
+                MT_RUN(on_the_chip) MT_RUN(boxes) MT_RUN(cut_frames) MT_RUN(cut_and_typed_sentences) MT_RUN(first_tries)
+                    MT_RUN(only_named) MT_RUN(platforms) MT_RUN(reports_of_several_lines) MT_RUN(method_of_a_worker))
