@@ -51,6 +51,13 @@ printf '%s\n' "$says" 'job exited with code 137' > texts/gpu_and_kill
 printf '%s\n' "$says" 'ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.' > texts/both
 printf '%s\n' 'Warning: expandable_segments not supported on this platform' "${says/ 74.80/ 64.80}" > texts/no_expandable
 printf '%s\n' 'Tried to allocate 20.00 MiB (GPU 0; 2.00 GiB total capacity; 1.90 GiB already allocated; 2.00 MiB free; 1.91 GiB reserved in total by PyTorch)' > texts/half
+printf '%s\n' '[1.0] oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),task=python,pid=7,uid=0' > texts/group
+printf '%s\n' 'RuntimeError: MPS backend out of memory (MPS allocated: 5.00 GB, other allocations: 2.00 GB, max allowed: 7.50 GB). Tried to allocate 1024.00 MB on private pool.' > texts/mps
+printf '%s\n' 'ray.exceptions.ObjectStoreFullError: Failed to put object x in object store because it is full.' > texts/store
+printf '%s\n' "Failed to update parameter online: ${says#torch.OutOfMemoryError: }" > texts/update
+printf '%s\n' "ERROR Failed to load model - not enough GPU memory. (original error: ${says#torch.OutOfMemoryError: })" > texts/words
+printf '%s\n' "$says" 'TorchMemorySaver::malloc return OOM since memory_margin_bytes=1073741824 (alloc)size=2147483648 free_bytes=3000000000' > texts/margin
+printf '%s\n' '[TP0] Out of memory. Try to lower your batch size.' > texts/full_cache
 for text in texts/*; do
     cp "$text" "$text.log"
     want="$(verdict "$text.log")"
