@@ -149,6 +149,12 @@ static void of_request(struct mt_moment *m)
     memcpy(m->wish.pool, r->t->lanes.p[e->lane].pool, sizeof m->wish.pool);
 }
 
+/* A batch of an engine is prefill or decode, and sampling from the logits that this left. */
+static unsigned stretch_of(unsigned phase)
+{
+    return phase == MT_PH_ROLLOUT_PREFILL || phase == MT_PH_ROLLOUT_DECODE ? MT_PH_ROLLOUT_GENERATE : phase;
+}
+
 /* First event of the stretch in one coarse phase that ends at `at`. */
 static uint64_t began(const struct mt_replay *r, int64_t at)
 {
@@ -157,7 +163,7 @@ static uint64_t began(const struct mt_replay *r, int64_t at)
         return 0;
     if (i >= r->d->events.n)
         i = r->d->events.n - 1;
-    while (i > 0 && r->attr[i - 1].phase == r->attr[i].phase)
+    while (i > 0 && stretch_of(r->attr[i - 1].phase) == stretch_of(r->attr[i].phase))
         i--;
     return i;
 }

@@ -147,7 +147,7 @@ SCENARIOS = [
           ("rollout.decode", "rollout.generate")),
     saves("B49", dict(SGLANG, prompt_logprobs=32768, running=8, batched=64, kv=4 * GIB, steps=2), "rollout.generate", {"prompt_logprobs": 512},
           ("rollout.prefill", "rollout.generate"), cause=("none", "giant_tensor")),
-    saves("B48", dict(SGLANG, requests=4096, prefill=512, running=64, batched=64, kv=4 * GIB, steps=2), "rollout", {"requests": 256},
+    saves("B48", dict(SGLANG, requests=4096, prefill=16384, running=8, batched=64, kv=4 * GIB, steps=2), "rollout", {"requests": 256},
           ("rollout.prefill", "rollout.generate", "rollout.kv_alloc")),
     saves("V02", dict(engine="vllm", begin=("init", "rollout_init"), step=(), engine_layers=12, kv=4 * GIB, steps=0,
           batched=1024, running=64,

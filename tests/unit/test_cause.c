@@ -583,6 +583,25 @@ MT_TEST(left_by_an_earlier_phase)
     }
 }
 
+/* Its sampler works on the logits that the same batch made in its forward pass. */
+MT_TEST(logits_of_a_batch_are_not_left_by_an_earlier_phase)
+{
+    const char *logits =
+        "sglang/srt/layers/logits_processor.py:9:_get_logits|sglang/srt/model_executor/model_runner.py:8:forward_decode|"
+        "sglang/srt/managers/scheduler.py:7:event_loop_overlap";
+    const char *sample = "sglang/srt/layers/sampler.py:6:forward|sglang/srt/managers/scheduler.py:7:event_loop_overlap";
+    struct heap *h = heap_new();
+    heap_alloc(h, 6 * GIB, logits);
+    heap_oom(h, 2 * GIB, GIB, sample);
+    {
+        FINISH(0);
+        MT_CHECK(c->kind != MT_CAUSE_LEAK);
+        MT_CHECK(heap_what_if(c, "no_residue") == NULL);
+        MT_CHECK(heap_what_if(c, "half_temporaries") != NULL);
+        DONE;
+    }
+}
+
 /* ---- nothing failed: what would be next ---- */
 
 /* 38 GiB live at the peak, in the actor's forward. */
@@ -923,12 +942,14 @@ MT_MAIN(MT_RUN(rules_load) MT_RUN(a_full_card_is_capacity) MT_RUN(holes_are_frag
                                     MT_RUN(outputs_that_are_kept_are_growth) MT_RUN(outputs_that_may_be_layers_are_not)
                                         MT_RUN(steady_training_is_healthy) MT_RUN(state_of_the_first_step_is_no_leak)
                                             MT_RUN(state_of_the_first_step_is_said) MT_RUN(inference_alone_is_healthy)
-                                                MT_RUN(left_by_an_earlier_phase) MT_RUN(a_full_card_is_next_to_fail)
-                                                    MT_RUN(a_card_with_room_has_no_cause) MT_RUN(an_engine_fills_its_card)
-                                                        MT_RUN(what_makes_it_next) MT_RUN(holes_are_next)
-                                                            MT_RUN(holes_on_a_larger_card_are_nothing) MT_RUN(growth_says_when)
-                                                                MT_RUN(a_withheld_curve_has_no_cause) MT_RUN(from_a_log)
-                                                                    MT_RUN(from_driver_calls) MT_RUN(from_what_was_there_before)
-                                                                        MT_RUN(real_files_have_no_cause)
-                                                                            MT_RUN(out_of_memory_while_looking)
-                                                                                MT_RUN(rules_done))
+                                                MT_RUN(left_by_an_earlier_phase)
+                                                    MT_RUN(logits_of_a_batch_are_not_left_by_an_earlier_phase) MT_RUN(
+                                                        a_full_card_is_next_to_fail) MT_RUN(a_card_with_room_has_no_cause)
+                                                        MT_RUN(an_engine_fills_its_card) MT_RUN(what_makes_it_next)
+                                                            MT_RUN(holes_are_next) MT_RUN(holes_on_a_larger_card_are_nothing)
+                                                                MT_RUN(growth_says_when) MT_RUN(a_withheld_curve_has_no_cause)
+                                                                    MT_RUN(from_a_log) MT_RUN(from_driver_calls)
+                                                                        MT_RUN(from_what_was_there_before)
+                                                                            MT_RUN(real_files_have_no_cause)
+                                                                                MT_RUN(out_of_memory_while_looking)
+                                                                                    MT_RUN(rules_done))
