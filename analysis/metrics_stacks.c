@@ -18,8 +18,9 @@ bool mt_has_several_gpus(const struct mt_analysis *a, const struct mt_runconf *c
     uint32_t used = 0;
     for (uint32_t i = 0; i < a->devices.n; i++)
         used += a->devices.p[i].kind == MT_DEV_CUDA && a->devices.p[i].live_peak >= USED;
-    return used > 1 || fw->ddp || fw->fsdp1 || fw->fsdp2 || fw->deepspeed || fw->megatron_core || a->trace->meta.rank >= 0 ||
-           mt_run_world(conf) > 1 || mt_advice_has_frame(a->trace, &distributed) || mt_advice_has_frame(a->trace, &replicas);
+    return used > 1 || fw->ddp || fw->fsdp1 || fw->fsdp2 || fw->deepspeed || fw->megatron_core || mt_run_world(conf) > 1 ||
+           (a->trace != NULL && (a->trace->meta.rank >= 0 || mt_advice_has_frame(a->trace, &distributed) ||
+                                 mt_advice_has_frame(a->trace, &replicas)));
 }
 
 /* Whether a stack goes through a function that computes the entropy. cross_entropy is a loss, and what computes both

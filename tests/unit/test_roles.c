@@ -798,6 +798,36 @@ MT_TEST(a_trainers_private_pool_is_for_no_single_purpose)
     job_free(j);
 }
 
+/* torch_memory_saver: what is larger names the pool. */
+MT_TEST(weights_in_the_pool_of_the_cache_are_told_by_their_phase)
+{
+    struct mt_analyze_opts o = {.only_device = -1, .framework = -1, .verify = true};
+    struct job *j = job_new();
+    struct mt_err err = {.rc = MT_OK};
+    const char *load =
+        SITE "sglang/srt/layers/layernorm.py:4:__init__|" SITE "sglang/srt/model_executor/model_runner.py:5:load_model" MAIN;
+    const char *pool = SITE "sglang/srt/mem_cache/memory_pool.py:6:_create_buffers" MAIN;
+    uint64_t weights = put(j, 2 * MIB, load), kv = put(j, 8 * MIB, pool);
+    bt_segment(&j->bt, 0, weights, 2 * MIB, "2097152a", load);
+    bt_segment(&j->bt, 0, kv, 8 * MIB, "8388608a", pool);
+    j->n = 0;
+    mt_build_saw_key(j->bt.b, MT_K_SEGMENTS);
+    j->t = bt_done(&j->bt);
+    for (uint32_t i = 0; i < j->t->segments.n; i++) {
+        j->t->segments.p[i].pool_known = 1;
+        j->t->segments.p[i].pool[1] = 1;
+    }
+    o.phases = j->rules.phases;
+    o.fixes = j->rules.fixes;
+    MT_ASSERT(mt_analyze(&j->a, j->t, &o, &err) == MT_OK);
+    j->f = &j->a->devices.p[0].roles;
+    MT_CHECK_EQ(j->f->pools.p[0].role, MT_ROLE_KV_CACHE);
+    MT_CHECK_EQ(AT_FOCUS(j, ENGINE_WEIGHTS), 2 * MIB);
+    MT_CHECK_EQ(AT_FOCUS(j, KV_CACHE), 8 * MIB);
+    CHECK_SUMS(j);
+    job_free(j);
+}
+
 /* Before PyTorch 2.12 an allocation does not say its pool, and what a capture makes is gone when it ends: its segments stay. */
 MT_TEST(the_pool_of_a_graph_is_known_by_its_segments)
 {
@@ -1046,12 +1076,13 @@ MT_MAIN(MT_RUN(steady_training_has_every_role_and_no_growth) MT_RUN(gradients_wi
                                                         beside_a_rule_for_the_function_last_is_the_highest_line_of_several)
                                                         MT_RUN(private_pools_are_named_by_their_frames)
                                                             MT_RUN(a_trainers_private_pool_is_for_no_single_purpose)
-                                                                MT_RUN(the_pool_of_a_graph_is_known_by_its_segments)
-                                                                    MT_RUN(memory_of_no_use_to_the_phase)
-                                                                        MT_RUN(pending_bytes_have_a_role)
-                                                                            MT_RUN(contradictions_still_add_up)
-                                                                                MT_RUN(any_sequence_adds_up)
-                                                                                    MT_RUN(every_allocation_may_fail)
+                                                                MT_RUN(weights_in_the_pool_of_the_cache_are_told_by_their_phase)
+                                                                    MT_RUN(the_pool_of_a_graph_is_known_by_its_segments)
+                                                                        MT_RUN(memory_of_no_use_to_the_phase)
+                                                                            MT_RUN(pending_bytes_have_a_role)
+                                                                                MT_RUN(contradictions_still_add_up)
+                                                                                    MT_RUN(any_sequence_adds_up) MT_RUN(
+                                                                                        every_allocation_may_fail)
                                                                                         MT_RUN(rule_files_are_read_strictly)
                                                                                             MT_RUN(an_overlay_changes_a_role)
                                                                                                 MT_RUN(ids))
