@@ -3,7 +3,7 @@
 log-probabilities, and new weights. Classes, functions and stacks are SGLang's own. Beside the snapshot it writes what PyTorch and the
 engine say they hold: OUT.pickle and OUT.truth.json.
 
-    sglang_job.py OUT [--vocab 32000] [--prompts 8] [--prompt 512] [--new-tokens 4] [--logprobs] [--bucket] [--oom]
+    sglang_job.py OUT [--vocab 32000] [--prompts 8] [--prompt 512] [--new-tokens 4] [--logprobs] [--sleep] [--bucket] [--oom]
                       [-- --mem-fraction-static 0.8 ...]      # after --: SGLang's own arguments"""
 import argparse
 import array
@@ -25,6 +25,7 @@ def arguments():
     p.add_argument("out")
     p.add_argument("--oom", action="store_true", help="the snapshot is written where a request fails")
     p.add_argument("--logprobs", action="store_true", help="a second batch asks for the log-probabilities of its prompts")
+    p.add_argument("--sleep", action="store_true", help="memory is released and resumed before new weights come")
     p.add_argument("--bucket", action="store_true", help="new weights come in one flat tensor")
     p.add_argument("--chunk", type=int, help="rows that are taken where SGLang asks the device which ones")
     p.add_argument("--stacks", default="all")
@@ -133,10 +134,19 @@ def updates():
             load_format="flattened_bucket" if A.bucket else None)]
 
 
+def sleep():
+    from sglang.srt.managers.io_struct import ReleaseMemoryOccupationReqInput, ResumeMemoryOccupationReqInput
+
+    yield "release", [ReleaseMemoryOccupationReqInput()]
+    yield "resume", [ResumeMemoryOccupationReqInput()]
+
+
 def script():
     yield "generate", list(prompts(False))
     if A.logprobs:
         yield "logprobs", list(prompts(True))
+    if A.sleep:
+        yield from sleep()
     yield from updates()
     yield "generate_again", list(prompts(False))
 

@@ -1,5 +1,6 @@
 """What SGLang imports and this machine lacks: Triton, its compiled kernels, Transformers. A kernel does nothing, as on the simulated
 device, but allocates what the real one allocates. `install()` before anything of sglang."""
+import contextlib
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -203,6 +204,27 @@ def renormed(probs, *_, **__):
     return torch.empty_like(probs)
 
 
+class Saver:
+    """torch_memory_saver: its pool, in which PyTorch sees memory all the same while it is unmapped; nothing is unmapped here."""
+
+    enabled, pool = True, None
+
+    def region(self, **_):
+        self.pool = self.pool or torch.cuda.MemPool()
+        return torch.cuda.use_mem_pool(self.pool)
+
+    def cuda_graph(self, **more):
+        return torch.cuda.graph(**more)
+
+    def disable(self):
+        return contextlib.nullcontext()
+
+    def pause(self, **_):
+        pass
+
+    resume = pause
+
+
 class Wrapper:
     """FlashInfer: each keeps 8 MiB of plans on the device, beside the workspace that it is given."""
 
@@ -237,8 +259,11 @@ TRITON = {"jit": jit, "cdiv": cdiv, "next_power_of_2": lambda n: 1 << max(n - 1,
           "get_current_target": lambda: types.SimpleNamespace(backend="cuda", arch=90, warp_size=32)}
 TRANSFORMERS = {"get_logger": logging.getLogger, "CONFIG_MAPPING": Mapping(), "PretrainedConfig": Config, "PreTrainedConfig": Config,
                 "AutoConfig": Config, "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES": {"qwen2": "Qwen2ForCausalLM"}}
-FLASHINFER = {"merge_state": lambda a, sums, *_, **__: (torch.empty_like(a), torch.empty_like(sums)), **{f"Batch{n}KVCacheWrapper": Wrapper for n in ("PrefillWithPaged", "DecodeWithPaged", "PrefillWithRagged")}}
-KNOWN = {"sgl_kernel": KERNELS, "flashinfer": FLASHINFER, "triton": TRITON, "transformers": TRANSFORMERS, "tvm_ffi": {"find_libtvm_ffi": str}}
+FLASHINFER = {"merge_state": lambda a, sums, *_, **__: (torch.empty_like(a), torch.empty_like(sums)),
+              **{f"Batch{n}KVCacheWrapper": Wrapper for n in ("PrefillWithPaged", "DecodeWithPaged", "PrefillWithRagged")}}
+KNOWN = {"torch_memory_saver": {"torch_memory_saver": Saver()},
+         "sgl_kernel": KERNELS, "flashinfer": FLASHINFER, "triton": TRITON, "transformers": TRANSFORMERS,
+         "tvm_ffi": {"find_libtvm_ffi": str}}
 
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
