@@ -7,31 +7,32 @@
 #include <string.h>
 
 static const struct mt_phase_rule methods[MT_METHOD_COUNT] = {
-    [MT_METHOD_NONE] = {"", "", '*', "-", "", "", 'G', "", ""},
+    [MT_METHOD_NONE] = {"", "", '*', "-", "", "", 'G', "", "", ""},
     [MT_METHOD_ENGINE] = {"method.autograd_engine", "torch", '*', "backward", "", "", 'G',
                           "a C++ frame of the autograd engine: the root of every stack of an autograd thread",
-                          "pytorch/pytorch, torch/csrc/autograd/engine.cpp"},
+                          "pytorch/pytorch, torch/csrc/autograd/engine.cpp", ""},
     [MT_METHOD_EMPTY_RUN] =
         {"method.empty_backward", "torch", '*', "backward", "", "", 'G',
          "allocations without frames right after the root gradient was made: the autograd thread has no Python frames",
-         "pytorch/pytorch, torch/autograd/__init__.py"},
+         "pytorch/pytorch, torch/autograd/__init__.py", ""},
     [MT_METHOD_EMPTY_WINDOW] = {"method.empty_window", "torch", '*', "backward", "", "", 'G',
-                                "allocations without frames between two of the same training phase", "pytorch/pytorch"},
+                                "allocations without frames between two of the same training phase", "pytorch/pytorch", ""},
     [MT_METHOD_NAME_FORWARD] =
         {"method.by_name_forward", "python", '*', "forward", "", "", 'U',
          "a function outside PyTorch whose name speaks of forward, attention, mlp, embedding, loss, softmax or logits",
-         "its name"},
+         "its name", ""},
     [MT_METHOD_NAME_BACKWARD] = {"method.by_name_backward", "python", '*', "backward", "", "", 'U',
-                                 "a function outside PyTorch that is called backward", "its name"},
+                                 "a function outside PyTorch that is called backward", "its name", ""},
     [MT_METHOD_NO_GRAD] =
         {"method.no_grad", "torch", '*', "infer", "", "", 'G',
          "a model is run in a function that PyTorch's wrapper calls without gradients (no_grad, inference_mode)",
-         "pytorch/pytorch, torch/utils/_contextlib.py"},
+         "pytorch/pytorch, torch/utils/_contextlib.py", ""},
     [MT_METHOD_CARRY] = {"method.carry", "any", '*', "-", "", "", 'G',
-                         "nothing in the stack tells: the phase that held before goes on", "neighbours in time"},
-    [MT_METHOD_NO_STACK] = {"method.no_stack", "any", '*', "unattributed", "", "", 'G', "no stack was recorded", "the trace"},
+                         "nothing in the stack tells: the phase that held before goes on", "neighbours in time", ""},
+    [MT_METHOD_NO_STACK] = {"method.no_stack", "any", '*', "unattributed", "", "", 'G', "no stack was recorded", "the trace",
+                            ""},
     [MT_METHOD_NO_SIGNATURE] = {"method.no_signature", "any", '*', "unattributed", "", "", 'G',
-                                "no signature matches any frame of the stack", "the trace"},
+                                "no signature matches any frame of the stack", "the trace", ""},
 };
 
 enum field {
