@@ -105,7 +105,7 @@ def prompts(logprobs):
                 "mm_inputs": None, "token_type_ids": None, "sampling_params": sampling, "return_logprob": logprobs,
                 "logprob_start_len": 0 if logprobs else -1, "top_logprobs_num": 0, "token_ids_logprob": None, "stream": False}
         said = {k: v for k, v in said.items() if k in fields}
-        if not hasattr(TokenizedGenerateReqInput, "__struct_fields__"):
+        if "array" not in str(TokenizedGenerateReqInput.__annotations__["input_ids"]):
             said["input_ids"] = ids
         yield TokenizedGenerateReqInput(**said)
 
