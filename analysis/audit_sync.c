@@ -4,7 +4,10 @@
 
 #include <string.h>
 
-enum { MIN_COPY = 16 }; /* blocks that a copy of a model consists of at least */
+enum {
+    MIN_COPY = 16,     /* blocks that a copy of a model consists of at least */
+    MIN_LEFT = 1 << 20 /* less is a scale or a counter that the weights themselves keep */
+};
 
 int mt_pass_sync(struct mt_pass *p, const struct mt_change *c)
 {
@@ -105,6 +108,8 @@ int mt_audit_sync(struct mt_audits *out, struct mt_pass *p)
             left_event = o->last;
         }
     }
+    if (max_left < MIN_LEFT)
+        max_left = 0;
     a->bytes = max_left != 0 ? max_left : most;
     if (most != 0)
         a->event = (int64_t)(max_left != 0 ? left_event : copy || largest == 0 ? most_event : together_event);
@@ -125,5 +130,8 @@ int mt_audit_sync(struct mt_audits *out, struct mt_pass *p)
         return mt_audit_say(a, "A sync has up to %s of its own on the card at once; none of it is known as a bucket.",
                             MT_BYTES(most));
     return mt_audit_say(a, "The largest buffer has %s; up to %llu are alive together (%s)%s.", MT_BYTES(largest),
-                        (unsigned long long)n_together, MT_BYTES(together), n_whole != 0 ? ", and none outlives its sync" : "");
+                        (unsigned long long)n_together, MT_BYTES(together),
+                        last_left + first_left != 0 ? ", and less than 1 MiB outlives a sync"
+                        : n_whole != 0              ? ", and none outlives its sync"
+                                                    : "");
 }

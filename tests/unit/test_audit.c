@@ -285,6 +285,29 @@ MT_TEST(weight_sync_that_leaves_its_buckets)
     }
 }
 
+MT_TEST(weight_sync_that_leaves_a_scale)
+{
+    struct heap *h = heap_new();
+    heap_alloc(h, 8 * GIB, MODEL);
+    for (int step = 0; step < 3; step++) {
+        unsigned one;
+        heap_free(h, heap_alloc(h, GIB, FORWARD));
+        one = heap_alloc(h, 512 * MIB, SYNC);
+        heap_alloc(h, 4096, SYNC);
+        heap_free(h, one);
+    }
+    heap_free(h, heap_alloc(h, GIB, FORWARD));
+    {
+        const struct mt_audit *v;
+        FINISH(0);
+        v = heap_audit(a, "weight_sync");
+        MT_ASSERT(v != NULL);
+        MT_CHECK(!v->finding);
+        MT_CHECK_HAS(v->sentence, "less than 1 MiB outlives a sync");
+        DONE;
+    }
+}
+
 /* A sync that failed in its middle says nothing of what outlives one. */
 MT_TEST(weight_sync_cut_by_a_failure)
 {
@@ -372,5 +395,6 @@ MT_MAIN(MT_RUN(rules_load) MT_RUN(nothing_to_audit) MT_RUN(first_step_predicts_t
             MT_RUN(first_step_that_the_second_will_not_fit) MT_RUN(gathers_that_stay_and_gathers_that_go)
                 MT_RUN(one_layer_of_many_parameters) MT_RUN(delayed_frees) MT_RUN(a_wait_that_nobody_noticed)
                     MT_RUN(a_few_late_bytes_are_not_mentioned) MT_RUN(a_backlog_is_a_finding) MT_RUN(weight_sync_buckets)
-                        MT_RUN(weight_sync_that_leaves_its_buckets) MT_RUN(weight_sync_cut_by_a_failure)
-                            MT_RUN(engine_in_training) MT_RUN(offload_and_onload) MT_RUN(rows_are_bounded) MT_RUN(rules_done))
+                        MT_RUN(weight_sync_that_leaves_its_buckets) MT_RUN(weight_sync_that_leaves_a_scale)
+                            MT_RUN(weight_sync_cut_by_a_failure) MT_RUN(engine_in_training) MT_RUN(offload_and_onload)
+                                MT_RUN(rows_are_bounded) MT_RUN(rules_done))
