@@ -105,7 +105,7 @@ static int classify_end(struct mt_rwork *k)
     for (uint32_t i = 0; ok && i < live.n; i++) {
         const struct mt_live *l = &live.p[i];
         uint8_t why = MT_WHY_BEFORE;
-        unsigned role = MT_ROLE_BEFORE, pool = k->spans.n != 0 ? mt_pool_role_at(k, l->addr) : MT_ROLE_COUNT;
+        unsigned role = MT_ROLE_BEFORE, pool = k->spans.n != 0 ? mt_pool_role_at(k, l->addr, UINT64_MAX) : MT_ROLE_COUNT;
         if (l->stack != 0)
             role = mt_role_by_stack(k, l->stack, l->attr, &why);
         if (pool < MT_ROLE_UNKNOWN && why != MT_WHY_FRAME) {

@@ -241,7 +241,7 @@ static unsigned role_of(struct mt_rwork *k, const struct block *b, struct mt_fat
 {
     uint16_t stack = k->w->stack_role[b->e->stack];
     unsigned frame = stack != MT_NO_STACK_ROLE ? stack & 0xffu : MT_ROLE_COUNT, role, pool;
-    if (k->pools.n != 0 && (pool = mt_pool_role_of(k, b->e)) < MT_ROLE_UNKNOWN) {
+    if (k->pools.n != 0 && (pool = mt_pool_role_of(k, b->e, b->i)) < MT_ROLE_UNKNOWN) {
         if (frame == MT_ROLE_KV_CACHE || frame == MT_ROLE_ENGINE_WEIGHTS || frame == MT_ROLE_WORKSPACE)
             return say(f, frame, MT_WHY_FRAME);
         if (!is_told_by_phase(b, pool))

@@ -57,7 +57,8 @@ struct mt_pool_role {
 
 struct mt_pool_span {
     uint64_t addr, end;
-    uint32_t pool; /* index */
+    uint64_t since; /* event that made the segment; what lay at these addresses before was not in the pool */
+    uint32_t pool;  /* index */
 };
 
 struct mt_rwork {
@@ -119,8 +120,8 @@ bool mt_is_layer_size(struct mt_rwork *k, uint64_t size);
 /* roles_old.c */
 int mt_pool_roles(struct mt_rwork *k);
 /* Role of the private pool that an allocation lies in; MT_ROLE_COUNT = not in a private pool, or in one of a trainer. */
-unsigned mt_pool_role_of(const struct mt_rwork *k, const struct mt_event *e);
-unsigned mt_pool_role_at(const struct mt_rwork *k, uint64_t addr);
+unsigned mt_pool_role_of(const struct mt_rwork *k, const struct mt_event *e, uint64_t event);
+unsigned mt_pool_role_at(const struct mt_rwork *k, uint64_t addr, uint64_t event);
 int mt_old_roles(struct mt_rwork *k);
 /* What frames and phase say of a block that stays: MT_ROLE_UNKNOWN = nothing. */
 unsigned mt_role_by_stack(const struct mt_rwork *k, mt_stack_id stack, struct mt_attr a, uint8_t *why);

@@ -93,7 +93,7 @@ static int pools_of_segments(struct mt_rwork *k)
         span = MT_VEC_PUSH(&k->spans);
         if (p == NULL || span == NULL)
             return 0;
-        *span = (struct mt_pool_span){s->addr, s->total < UINT64_MAX - s->addr ? s->addr + s->total : UINT64_MAX,
+        *span = (struct mt_pool_span){s->addr, s->total < UINT64_MAX - s->addr ? s->addr + s->total : UINT64_MAX, 0,
                                       (uint32_t)(p - k->pools.p)};
         for (uint32_t b = s->first_block; b < s->first_block + s->n_blocks; b++)
             if (t->blocks.p[b].state != MT_BLOCK_INACTIVE)
@@ -110,7 +110,7 @@ static bool has_private_lane(const struct mt_trace *t)
     return false;
 }
 
-static const struct mt_pool_span *span_at(const struct mt_rwork *k, uint64_t addr)
+static struct mt_pool_span *span_at(const struct mt_rwork *k, uint64_t addr)
 {
     uint32_t lo = 0, hi = k->spans.n; /* segments are sorted by address */
     while (lo < hi) {
@@ -123,15 +123,29 @@ static const struct mt_pool_span *span_at(const struct mt_rwork *k, uint64_t add
     return lo != 0 && addr < k->spans.p[lo - 1].end ? &k->spans.p[lo - 1] : NULL;
 }
 
-/* Whose pool an allocation was made in: as it is recorded; else, as before PyTorch 2.12, by the segments of the end. NULL: the common one. */
-static struct mt_pool_role *pool_of_event(struct mt_rwork *k, const struct mt_event *e)
+/* Whose pool an allocation was made in: as it is recorded; else, as before PyTorch 2.12, by the segments of the end. *out NULL: the common
+ * one. false = out of memory. */
+static bool pool_of_event(struct mt_rwork *k, const struct mt_event *e, uint64_t event, struct mt_pool_role **out)
 {
     const uint64_t *pool = k->r->t->lanes.p[e->lane].pool;
     const struct mt_pool_span *span;
+    *out = NULL;
     if ((e->flags & MT_EV_POOL_KNOWN) != 0)
-        return pool[0] != 0 || pool[1] != 0 ? pool_of(k, pool) : NULL;
+        return (pool[0] == 0 && pool[1] == 0) || (*out = pool_of(k, pool)) != NULL;
     span = span_at(k, e->addr);
-    return span != NULL ? &k->pools.p[span->pool] : NULL;
+    *out = span != NULL && event >= span->since ? &k->pools.p[span->pool] : NULL;
+    return true;
+}
+
+/* A segment is made where another was given back before. */
+static void date_spans(struct mt_rwork *k)
+{
+    for (uint64_t i = 0; k->spans.n != 0 && i < k->r->d->events.n; i++) {
+        const struct mt_event *e = mt_event_at(k->r->d, i);
+        struct mt_pool_span *span = e->action == MT_ACT_SEGMENT_ALLOC ? span_at(k, e->addr) : NULL;
+        if (span != NULL && span->addr == e->addr)
+            span->since = i;
+    }
 }
 
 int mt_pool_roles(struct mt_rwork *k)
@@ -140,10 +154,13 @@ int mt_pool_roles(struct mt_rwork *k)
     struct mt_role_pool *fact;
     if (!pools_of_segments(k))
         return 0;
+    date_spans(k);
     if ((has_private_lane(t) || k->spans.n != 0) && k->r->attr != NULL)
         for (uint64_t i = 0; i < k->r->d->events.n; i++) {
             const struct mt_event *e = mt_event_at(k->r->d, i);
-            struct mt_pool_role *p = e->action == MT_ACT_ALLOC ? pool_of_event(k, e) : NULL;
+            struct mt_pool_role *p = NULL;
+            if (e->action == MT_ACT_ALLOC && !pool_of_event(k, e, i, &p))
+                return 0;
             if (p != NULL)
                 count(k, p, e->stack, k->r->attr[i], e->size);
         }
@@ -166,17 +183,17 @@ static unsigned role_in_pool(const struct mt_pool_role *p)
     return p->role == MT_ROLE_PARAM || p->role == MT_ROLE_OPTIM_STATE ? MT_ROLE_COUNT : p->role;
 }
 
-unsigned mt_pool_role_at(const struct mt_rwork *k, uint64_t addr)
+unsigned mt_pool_role_at(const struct mt_rwork *k, uint64_t addr, uint64_t event)
 {
     const struct mt_pool_span *span = span_at(k, addr);
-    return span != NULL ? role_in_pool(&k->pools.p[span->pool]) : MT_ROLE_COUNT;
+    return span != NULL && event >= span->since ? role_in_pool(&k->pools.p[span->pool]) : MT_ROLE_COUNT;
 }
 
-unsigned mt_pool_role_of(const struct mt_rwork *k, const struct mt_event *e)
+unsigned mt_pool_role_of(const struct mt_rwork *k, const struct mt_event *e, uint64_t event)
 {
     const uint64_t *pool = k->r->t->lanes.p[e->lane].pool;
     if (!(e->flags & MT_EV_POOL_KNOWN))
-        return mt_pool_role_at(k, e->addr);
+        return mt_pool_role_at(k, e->addr, event);
     if (pool[0] == 0 && pool[1] == 0)
         return MT_ROLE_COUNT;
     for (uint32_t i = 0; i < k->pools.n; i++)
@@ -235,7 +252,7 @@ int mt_old_roles(struct mt_rwork *k)
         optimizer = k->regions.p[i].group == MT_G_OPTIMIZER;
     for (uint32_t i = 0; i < k->r->old.n; i++) {
         const struct mt_old *b = &k->r->old.p[i];
-        unsigned role = MT_ROLE_UNKNOWN, pool = k->spans.n != 0 ? mt_pool_role_at(k, b->addr) : MT_ROLE_COUNT;
+        unsigned role = MT_ROLE_UNKNOWN, pool = k->spans.n != 0 ? mt_pool_role_at(k, b->addr, UINT64_MAX) : MT_ROLE_COUNT;
         uint8_t why = MT_WHY_NONE;
         if (b->stack != 0)
             role = mt_role_by_stack(k, b->stack, mt_phaser_stack(k->ph, b->stack), &why);
