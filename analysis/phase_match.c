@@ -49,6 +49,8 @@ static bool gives_way(const struct mt_phase_rules *r, uint32_t outer, uint32_t r
         return true;                   /* set-up calls loading, profiling, KV allocation */
     if (now == MT_PH_ROLLOUT_GENERATE) /* the scheduler's batch: which of the two it is stands further in */
         return inner == MT_PH_ROLLOUT_PREFILL || inner == MT_PH_ROLLOUT_DECODE;
+    if (now == MT_PH_ROLLOUT_PROFILE) /* warming up ends with the graphs */
+        return inner == MT_PH_ROLLOUT_GRAPH;
     if (now == MT_PH_TRAIN_ACTOR && (flags & r->code.p[outer].flags & MT_RF_SLIME)) /* train_actor computes them itself */
         return inner == MT_PH_LOGP || inner == MT_PH_LOGP_OLD || inner == MT_PH_LOGP_REF;
     return mt_phase_is_training(now) && !mt_phase_is_training(inner) && (flags & MT_RF_TRL); /* called from training_step */

@@ -45,14 +45,16 @@ MT_TEST(built_in_rules_are_whole)
 }
 
 /* What was from memory or read in part has been read, or seen in a recording, since. TRL takes the log-probs of policy and reference by one
- * function: "logp" is what a frame proves. SGLang's init_cuda_graphs makes buffers for every batch too: what captures stands further in. */
+ * function: "logp" is what a frame proves. SGLang's init_cuda_graphs makes buffers for every batch too, and vLLM warms up with trial runs: what
+ * captures stands further in. */
 static bool is_row(const struct mt_phase_rule *x, const char *phase, const char *function, char status)
 {
     bool verified = x->status == status || ((status == 'U' || status == 'R') && (x->status == 'G' || x->status == 'D'));
     bool both = strcmp(phase, "logp_old") == 0 && strcmp(x->phase, "logp") == 0 && strcmp(x->framework, "trl") == 0 &&
                 strcmp(function, "_get_per_token_logps_and_entropies") == 0;
-    bool inner = strcmp(phase, "rollout.graph") == 0 && strcmp(x->phase, "rollout.init") == 0 &&
-                 strcmp(function, "init_cuda_graphs") == 0;
+    bool inner = strcmp(phase, "rollout.graph") == 0 &&
+                 ((strcmp(x->phase, "rollout.init") == 0 && strcmp(function, "init_cuda_graphs") == 0) ||
+                  (strcmp(x->phase, "rollout.profile") == 0 && strcmp(function, "compile_or_warm_up_model") == 0));
     return verified && (both || inner || strcmp(x->phase, phase) == 0) && strcmp(x->function, function) == 0;
 }
 
