@@ -152,6 +152,47 @@ uint64_t mt_graph_segments(const struct mt_device_analysis *d, uint64_t *live)
     return bytes;
 }
 
+static bool goes_through(const struct mt_trace *t, mt_stack_id s, const char *file, const char *function)
+{
+    for (; s != 0; s = t->stacks.p[s].parent) {
+        const struct mt_frame *f = &t->frames.p[t->stacks.p[s].frame];
+        if ((*function == '\0' || strcmp(mt_str(t, f->name), function) == 0) && strstr(mt_str(t, f->file), file) != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* vLLM's newer model runner takes the tokens of a prompt in pieces: only the older one's function grows with them. */
+static bool is_prompt_logits(const struct mt_trace *t, mt_stack_id s)
+{
+    return goes_through(t, s, "vllm/v1/worker/gpu_model_runner.py", "_get_prompt_logprobs_dict");
+}
+
+double mt_prompt_logits_bytes(const struct mt_device_analysis *d, const struct mt_trace *t)
+{
+    double bytes = 0;
+    for (uint32_t i = 0; t != NULL && i < d->owners.n; i++)
+        bytes += is_prompt_logits(t, d->owners.p[i].stack) ? (double)d->owners.p[i].bytes : 0;
+    if (t != NULL && d->focus_is_oom && d->ooms.n != 0 && is_prompt_logits(t, d->ooms.p[0].stack))
+        bytes += (double)d->ooms.p[0].request;
+    return bytes;
+}
+
+/* Bytes for each row and word of the vocabulary, measured in vLLM's own functions on a vocabulary of 151936. A prompt's: the logits, their
+ * logarithms in 32 bits, those of the prompt before. A trial run's: the copy in 32 bits, and the sort of PyTorch's top-k and top-p, which takes more
+ * than other samplers. */
+double mt_sampler_peak(const struct mt_device_analysis *d, const struct mt_trace *t)
+{
+    enum { PROMPT = 10, TRIAL = 38 };
+    const struct mt_oom *o = d->ooms.p;
+    double rows = (double)d->roles.logits_tokens * (double)d->roles.vocab;
+    if (t == NULL || !d->focus_is_oom || d->ooms.n == 0)
+        return 0;
+    if (is_prompt_logits(t, o->stack))
+        return rows * PROMPT;
+    return o->attr.phase == MT_PH_ROLLOUT_PROFILE && goes_through(t, o->stack, "vllm/v1/sample/", "") ? rows * TRIAL : 0;
+}
+
 bool mt_is_logits_request(const struct mt_role_facts *f, uint64_t request, bool backward)
 {
     enum { MIN_ROWS = 64, ROUNDED = 511, SHIFTED = 50 };

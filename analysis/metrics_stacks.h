@@ -31,6 +31,14 @@ double mt_request_table_bytes(const struct mt_device_analysis *d, const struct m
  * that in *live, unless NULL. */
 uint64_t mt_graph_segments(const struct mt_device_analysis *d, uint64_t *live);
 
+/* Logits of the tokens of prompts, in vLLM's functions for their log-probabilities: at the focus, with the request that failed there. 0 without the
+ * trace. */
+double mt_prompt_logits_bytes(const struct mt_device_analysis *d, const struct mt_trace *t);
+
+/* What vLLM's functions take at their highest where a request failed in its sampling or its log-probabilities of prompts, for the rows of logits that
+ * they had; else 0. */
+double mt_sampler_peak(const struct mt_device_analysis *d, const struct mt_trace *t);
+
 /* A failed request that is whole rows of the vocabulary, in PyTorch's steps of 512 bytes. A gradient of the head or of the embedding is that
  * too, as many rows as a token has numbers: in a backward pass only as many as the logits have count. So it is for a
  * vocabulary with small factors only, less the token of each sequence that a shift costs: a layer's request is whole rows of it too. */

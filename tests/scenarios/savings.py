@@ -7,7 +7,7 @@ from generator import scripts
 from generator.record import GIB, MIB
 from generator.scenario import Scenario
 from cells import NEMO, OPENRLHF, TRL
-from tickets import AREAL, MEGATRON, SGLANG
+from tickets import AREAL, MEGATRON, SGLANG, VLLM
 
 VERL_MEGATRON = dict(MEGATRON, framework="verl_megatron")
 LONG = {"logp": (16384,), "step": ("logp_old",), "steps": 1}
@@ -149,6 +149,9 @@ SCENARIOS = [
           ("rollout.prefill", "rollout.generate"), cause=("none", "giant_tensor")),
     saves("B48", dict(SGLANG, requests=4096, prefill=16384, running=8, batched=64, kv=4 * GIB, steps=2), "rollout", {"requests": 256},
           ("rollout.prefill", "rollout.generate", "rollout.kv_alloc")),
+    saves("B41", dict(VLLM, prefill=64, running=8192, kv=4 * GIB, steps=2), "rollout.generate", switch("running"), "rollout.generate"),
+    saves("B51", dict(VLLM, prefill=131072, running=8, kv=4 * GIB, steps=2), "rollout.generate", switch("prefill"), "rollout.generate",
+          options=["--args", "--max-num-batched-tokens 131072"]),
     saves("V02", dict(engine="vllm", begin=("init", "rollout_init"), step=(), engine_layers=12, kv=4 * GIB, steps=0,
           batched=1024, running=64,
                       graph_sizes=(8192, 4096, 512)), "rollout", {"graph_sizes": ()}, "rollout.graph"),

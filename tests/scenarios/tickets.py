@@ -68,7 +68,7 @@ SCENARIOS = [
     Scenario("t20-engine-prompt-logprobs-vllm", "vLLM 5907, 5550",
              dict(VLLM, prompt_logprobs=32768, kv=4 * GIB),
              fail="rollout.generate", cause=("giant_tensor", "capacity"), phase=("rollout.generate", "rollout.prefill"),
-             top="logits"),
+             top="logits", must=["B51"], must_not=["B41", "B17"]),
     Scenario("t21-first-optimizer-step-verl", "verl PR 5364: states, then foreach temporaries of half their size",
              dict(dp=2, layers=12, shape="qwen2_1.5b", micro=(512,), steps=1),
              fail="train_actor/optimizer", cause="capacity", phase="train_actor", sub=("optimizer", "optim_state_init"),
