@@ -30,6 +30,7 @@ LIBRARIES = {
 }
 # Looked up at run time, so nothing imports them.
 BY_NAME = {
+    "libcudart.so.12": ["cudaDeviceReset"],
     "libcuda.so.1": ["cuMemExportToShareableHandle", "cuMemImportFromShareableHandle", "cuMulticastAddDevice", "cuMulticastBindMem",
                      "cuMulticastCreate", "cuMemsetD32Async", "cuStreamWriteValue32"],
     "libnvidia-ml.so.1": ["nvmlInit_v2", "nvmlDeviceGetHandleByPciBusId_v2", "nvmlDeviceGetNvLinkRemoteDeviceType",

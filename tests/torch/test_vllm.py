@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""memtrace on samples/torch/vllm/, vLLM's own engine (vllm_job.py), against what the job knew (NAME.vllm.json): phases, weights, KV cache, sampling,
+weight updates, and the settings with which the job then ran on the same card."""
+import glob
+import gzip
+import json
+import os
+import pickle
+import sys
+
+import test_truth
+from test_truth import memtrace, same
+
+SAMPLES = os.path.join(test_truth.SAMPLES, "vllm")
+PHASES = {"init_device": "rollout.init", "load_model": "rollout.load", "determine_available_memory": "rollout.profile",
+          "initialize_from_config": "rollout.kv_alloc", "compile_or_warm_up_model": "rollout.profile", "generate": "rollout.generate",
+          "update_weights": "weight_sync", "finish_weight_update": "weight_sync"}
+CUBLAS = 32 << 20
+
+
+def about(name, what, got, want, more):
+    same(name, what, got if not want <= got < want + more else want, want)
+
+
+def moments(name, truth, path):
+    for phase in truth["phases"]:
+        lines = memtrace("export", path, "--to", "folded", "--at", str(phase["events"] - 1), "-o", "-").splitlines()
+        same(name, f"live bytes after {phase['name']}", sum(int(line.rsplit(" ", 1)[1]) for line in lines), phase["requested"])
+
+
+def phases(name, truth, report, path):
+    """Of graphs, warming up has its own row."""
+    with gzip.open(path) as f:
+        events = pickle.load(f)["device_traces"][0]
+    want, got, begin, failed = {}, {}, 0, truth["phases"][-1]["name"] == "oom"
+    for phase in truth["phases"]:
+        size = sum(e["size"] for e in events[begin:phase["events"]] if e["action"] == "alloc")
+        begin = phase["events"]
+        if failed and phase["name"] == "oom":
+            continue
+        of = PHASES.get(phase["name"])
+        same(name, f"{size} bytes in {phase['name']}", of is not None or size == 0, True)
+        if of:
+            want[of] = want.get(of, 0) + size
+    for row in report["phases"]:
+        of = "rollout.profile" if row["phase"] == "rollout.graph" else row["phase"]
+        got[of] = got.get(of, 0) + row["allocated_bytes"]
+    same(name, "bytes without a phase", got.get("unattributed", 0), 0)
+    if failed:
+        of = report["verdict"]["phase"]
+        want.pop(of, None), got.pop(of, None)
+    for of in sorted(set(got) | set(want)):
+        same(name, f"bytes of {of}: {got.get(of, 0)}, the job said {want.get(of, 0)}", abs(got.get(of, 0) - want.get(of, 0)) < 4096, True)
+
+
+def roles(name, truth, device):
+    role = {r["role"]: r for r in device["roles"]}
+    loaded = next(p for p in truth["phases"] if p["name"] == "load_model")
+    about(name, "engine weights", role["engine_weights"]["peak_bytes"], loaded["weights"] + loaded["buffers"], 1024)  # an update adds scales
+    cache = max(p.get("kv_cache", 0) for p in truth["phases"])
+    about(name, "KV cache", role.get("kv_cache", {"peak_bytes": 0})["peak_bytes"], cache, 1 << 17)  # and its tables of blocks
+    if truth["error"] is None and "--graphs" not in truth["arguments"]:  # nothing else at those addresses before it, nothing twice
+        about(name, "KV cache, all allocations", role["kv_cache"]["allocated_bytes"], cache, 1 << 17)
+    same(name, "inputs of the engine are no weights", role["workspace"]["peak_bytes"] >= truth["phases"][0]["requested"] - 4096)
+    same(name, "vocabulary", device["logits"]["vocabulary"], truth["vocabulary"])
+    same(name, "bytes of no known purpose", role.get("unknown", {"bytes": 0})["bytes"] <= device["focus"]["live_bytes"] // 1000)
+    if "--graphs" not in truth["arguments"]:
+        same(name, "no CUDA graphs, no pool of them", role.get("graph_pool", {"peak_bytes": 0})["peak_bytes"], 0)
+    if truth["error"] is None:
+        rows = truth["settings"]["max_num_seqs"]
+        same(name, "largest logits", [device["logits"]["tokens"], device["logits"]["element_bytes"]], [rows, 4])
+        sync = next(p for p in truth["phases"] if p["name"] == "update_weights")
+        before = truth["phases"][truth["phases"].index(sync) - 1]["requested"]
+        same(name, "buffers of the weight update", abs(role["weight_sync"]["peak_bytes"] - (sync["requested_peak"] - before)) < 4096)
+        audit = next(a for a in device["audits"] if a["id"] == "weight_sync")
+        same(name, "a scale of some bytes is no buffer that is left", "outlive it" in audit["sentence"], False)
+        same(name, "a full copy", audit["finding"], name == "packed")  # a buffer of 1 GiB holds the whole model
+
+
+def failure(name, truth, path, settings, request, first, value):
+    """`value`: with it the job ran on the same card."""
+    report = json.loads(memtrace("report", path, "--format", "json", "--args", settings, "-o", "-"))
+    device = max(report["devices"], key=lambda d: d["events"])
+    advice = report["advice"]
+    same(name, "kind", report["verdict"]["kind"], "oom_capacity")
+    same(name, "sampling in the sentence", "(sampling)" in report["verdict"]["sentence"], True)
+    same(name, "request", device["ooms"][0]["request_bytes"], request)
+    same(name, "advice", [a["id"] for a in advice], first)
+    for a in advice:
+        if a["id"] in value:
+            same(name, f"value of {a['id']}", a["proposed"], value[a["id"]])
+    if name == "oom_prompt":
+        same(name, "rows of the prompt", device["logits"]["tokens"], 1999)
+
+
+def main():
+    found = sorted(glob.glob(os.path.join(SAMPLES, "*.vllm.json")))
+    assert len(found) == 5, f"{len(found)} files in {SAMPLES}"
+    for said in found:
+        name, path = os.path.basename(said)[: -len(".vllm.json")], said.replace(".vllm.json", ".pickle.gz")
+        with open(said, encoding="utf-8") as f:
+            truth = json.load(f)
+        report = json.loads(memtrace("report", path, "--format", "json", "--verify", "-o", "-"))
+        device = max(report["devices"], key=lambda d: d["events"])
+        moments(name, truth, path)
+        phases(name, truth, report, path)
+        roles(name, truth, device)
+        same(name, "failures", len(device["ooms"]), 1 if truth["error"] else 0)
+        row = 151936 * 4
+        if name == "oom_prompt":
+            failure(name, truth, path, "--gpu-memory-utilization 0.92 --max-num-seqs 128", 1999 * row, ["B50", "P08"],
+                    {"B50": "--max-num-batched-tokens 512"})
+        if name == "oom_profile":
+            failure(name, truth, path, "--max-num-seqs 1024", 1024 * row, ["B41"], {"B41": "--max-num-seqs 208"})
+    print(f"{len(found)} recordings, {test_truth.checks} checks, {test_truth.failed} failed")
+    return test_truth.failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
