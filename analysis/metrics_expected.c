@@ -63,12 +63,17 @@ static bool evaluates(unsigned p) { return p == MT_PH_LOGP_OLD || p == MT_PH_LOG
 static bool rolls_out(unsigned p) { return p >= MT_PH_ROLLOUT_LOAD && p <= MT_PH_ROLLOUT_DECODE; }
 static bool syncs(unsigned p) { return p == MT_PH_WEIGHT_SYNC; }
 
-/* The phase of a kind in which the role is highest; MT_PH_COUNT = the kind does not occur. */
+static bool is_higher(const struct mt_expect_high *a, const struct mt_expect_high *b)
+{
+    return a->bytes > b->bytes || (a->bytes == b->bytes && a->event < b->event);
+}
+
+/* The phase of a kind in which the role is highest, of equal ones the first; MT_PH_COUNT = the kind does not occur. */
 static unsigned highest(const struct mt_expect_work *k, bool (*kind)(unsigned), unsigned role)
 {
     unsigned best = MT_PH_COUNT;
     for (unsigned p = 0; p < MT_PH_COUNT; p++)
-        if (k->seen[p] && kind(p) && (best == MT_PH_COUNT || k->high[p][role].bytes > k->high[best][role].bytes))
+        if (k->seen[p] && kind(p) && (best == MT_PH_COUNT || is_higher(&k->high[p][role], &k->high[best][role])))
             best = p;
     return best;
 }
