@@ -443,6 +443,7 @@ enum mt_rc mt_metrics_make(struct mt_metrics **out, const struct mt_analysis *a,
         set(m, MT_METRIC_grad_buckets, buckets, MT_CONF_MARKED);
         set(m, MT_METRIC_request_table, mt_request_table_bytes(m->d, a->trace), MT_CONF_MARKED);
         sequence_metrics(m);
+        set(m, MT_METRIC_sampler_state, mt_sampler_state_bytes(m->d, a->trace), MT_CONF_MARKED);
         set(m, MT_METRIC_sampler_peak, mt_sampler_peak(m->d, a->trace), MT_CONF_INFERRED);
         set(m, MT_METRIC_prompt_logits, mt_prompt_logits_bytes(m->d, a->trace), MT_CONF_MARKED);
         fit_metrics(m);

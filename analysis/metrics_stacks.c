@@ -178,6 +178,15 @@ double mt_prompt_logits_bytes(const struct mt_device_analysis *d, const struct m
     return bytes;
 }
 
+double mt_sampler_state_bytes(const struct mt_device_analysis *d, const struct mt_trace *t)
+{
+    double bytes = 0;
+    for (uint32_t i = 0; t != NULL && i < d->owners.n; i++)
+        bytes +=
+            goes_through(t, d->owners.p[i].stack, "vllm/v1/worker/gpu/sample/", "__init__") ? (double)d->owners.p[i].bytes : 0;
+    return bytes;
+}
+
 /* Bytes for each row and word of the vocabulary, measured in vLLM's own functions on a vocabulary of 151936. A prompt's: the logits, their
  * logarithms in 32 bits, those of the prompt before. A trial run's: the copy in 32 bits, and the sort of PyTorch's top-k and top-p, which takes more
  * than other samplers. */

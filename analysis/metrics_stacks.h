@@ -35,6 +35,9 @@ uint64_t mt_graph_segments(const struct mt_device_analysis *d, uint64_t *live);
  * trace. */
 double mt_prompt_logits_bytes(const struct mt_device_analysis *d, const struct mt_trace *t);
 
+/* What the sampler of vLLM's newer model runner keeps for each sequence that may run, at the focus. 0 without the trace. */
+double mt_sampler_state_bytes(const struct mt_device_analysis *d, const struct mt_trace *t);
+
 /* What vLLM's functions take at their highest where a request failed in its sampling or its log-probabilities of prompts, for the rows of logits that
  * they had; else 0. */
 double mt_sampler_peak(const struct mt_device_analysis *d, const struct mt_trace *t);

@@ -91,11 +91,12 @@ def failure(name, truth, path, settings, request, first, value):
             same(name, f"value of {a['id']}", a["proposed"], value[a["id"]])
     if name == "oom_prompt":
         same(name, "rows of the prompt", device["logits"]["tokens"], 1999)
+    return report
 
 
 def main():
     found = sorted(glob.glob(os.path.join(SAMPLES, "*.vllm.json")))
-    assert len(found) == 5, f"{len(found)} files in {SAMPLES}"
+    assert len(found) == 6, f"{len(found)} files in {SAMPLES}"
     for said in found:
         name, path = os.path.basename(said)[: -len(".vllm.json")], said.replace(".vllm.json", ".pickle.gz")
         with open(said, encoding="utf-8") as f:
@@ -112,6 +113,10 @@ def main():
                     {"B50": "--max-num-batched-tokens 512"})
         if name == "oom_profile":
             failure(name, truth, path, "--max-num-seqs 1024", 1024 * row, ["B41"], {"B41": "--max-num-seqs 208"})
+        if name == "newer_oom":
+            report = failure(name, truth, path, "--max-num-seqs 1024", 1024 * row, ["B41"], {"B41": "--max-num-seqs 512"})
+            half = 512 * (row + row // 2 + row)  # counts of words, logits in 16 bits, the request
+            about(name, "what half the sequences free", report["advice"][0]["saving_bytes"], half, half // 10)
     print(f"{len(found)} recordings, {test_truth.checks} checks, {test_truth.failed} failed")
     return test_truth.failed > 0
 
