@@ -109,8 +109,8 @@ def main():
         same(name, "failures", len(device["ooms"]), 1 if truth["error"] else 0)
         row = 151936 * 4
         if name == "oom_prompt":
-            failure(name, truth, path, "--gpu-memory-utilization 0.92 --max-num-seqs 128", 1999 * row, ["B50", "P08"],
-                    {"B50": "--max-num-batched-tokens 512"})
+            failure(name, truth, path, "--gpu-memory-utilization 0.92 --max-num-seqs 128", 1999 * row, ["B51", "P08"],
+                    {"B51": "--max-num-batched-tokens 512"})
         if name == "oom_profile":
             failure(name, truth, path, "--max-num-seqs 1024", 1024 * row, ["B41"], {"B41": "--max-num-seqs 208"})
         if name == "newer_oom":
