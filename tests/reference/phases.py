@@ -188,6 +188,8 @@ def pick_coarse(marks):
         inner, names, _ = mark
         if phase == "rollout.generate" and inner in ("rollout.prefill", "rollout.decode"):
             return mark
+        if phase == "rollout.profile" and inner == "rollout.graph":  # warming up ends with the graphs
+            return mark
         if phase == "train_actor" and frameworks & names & {"slime", "relax"} and inner in ("logp", "logp_old", "logp_ref"):
             return mark
         if phase in TRAINING and "trl" in names and inner not in TRAINING:
