@@ -90,17 +90,21 @@ static int without(struct mt_cause *c, struct mt_moment *m, const char *id, enum
 {
     char text[TEXT];
     struct mt_fit f;
+    uint64_t freed;
     for (uint32_t i = 0; i < m->n_held; i++)
         m->held[i].drop = is_left_out(m, &m->held[i], what);
     f = mt_moment_fit(m);
+    freed = f.dropped;
     if (what == ENGINE && m->absent != 0) { /* what is not physically there frees nothing */
         uint64_t have = m->oom->device_free + (f.returned > m->absent ? f.returned - m->absent : 0);
         uint64_t need = mt_moment_need(m, m->wish.request);
         f.fits = have >= need;
         f.short_by = f.fits ? 0 : need - have;
+        freed = freed > m->absent ? freed - m->absent : 0;
     }
-    (void)snprintf(text, sizeof text, "%s (%s)", start, MT_BYTES(f.dropped));
-    return what_if(c, id, text, &f, f.dropped);
+    /* beside what is counted lies a context, so more may be absent than the sizes show */
+    (void)snprintf(text, sizeof text, "%s (%s%s)", start, freed != 0 && freed != f.dropped ? "at most " : "", MT_BYTES(freed));
+    return what_if(c, id, text, &f, freed);
 }
 
 /* By bytes alone: what grew, or lies outside, has no place in the segments here. */

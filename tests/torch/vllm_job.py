@@ -2,7 +2,7 @@
 """vLLM's own engine in one process, on a small Qwen3 of random weights: start, requests, weight updates as a trainer makes them, sleep. Its
 functions and stacks are vLLM's; what it lacks here is in vllm_parts.py. OUT.pickle, and OUT.vllm.json: what the job knew.
 
-    vllm_job.py OUT [--graphs] [--sleep LEVEL] [--sync nccl|packed|reload] [--logprobs N] [--prompt-logprobs] [--requests N] [--prompt N] [--tokens N]
+    vllm_job.py OUT [--graphs] [--sleep LEVEL] [--train GIB] [--sync nccl|packed|reload] [--logprobs N] [--prompt-logprobs] [--requests N] [--prompt N] [--tokens N]
                 [--layers N] [--vocab N] [--stacks all|python] [--set KEY=VALUE ...]                        KEY: of vLLM's EngineArgs"""
 import argparse
 import ast
@@ -36,6 +36,7 @@ def arguments():
     p.add_argument("out")
     p.add_argument("--graphs", action="store_true")
     p.add_argument("--sleep", type=int, default=0)
+    p.add_argument("--train", type=int, default=0, help="GiB that a trainer in the same process takes while the engine sleeps")
     p.add_argument("--sync", choices=["nccl", "packed", "reload"], default="")
     p.add_argument("--logprobs", type=int, default=None)
     p.add_argument("--prompt-logprobs", action="store_true")
@@ -127,6 +128,12 @@ def generate(engine, name):
     note(name)
 
 
+def update_actor():
+    kept = [torch.empty(256 << 20, dtype=torch.uint8, device="cuda") for _ in range(4 * A.train)]
+    note("update_actor")
+    del kept
+
+
 def sync(engine):
     """As a trainer does it: each weight under its name in the checkpoint."""
     if not A.sync:
@@ -154,6 +161,8 @@ def job():
     generate(engine, "generate")
     if A.sleep:
         engine.sleep(A.sleep)
+        if A.train:
+            update_actor()
         engine.wake_up(["weights"])
     sync(engine)
     if A.sleep:

@@ -203,6 +203,8 @@ MT_TEST(an_engine_that_sleeps_is_not_stale)
         FINISH(17 * GIB);
         MT_CHECK_EQ(c->kind, MT_CAUSE_CAPACITY);
         MT_CHECK(!heap_what_if(c, "engine_asleep")->fits);
+        MT_CHECK_EQ(heap_what_if(c, "engine_asleep")->freed, 0);
+        MT_CHECK_HAS(heap_what_if(c, "engine_asleep")->text, "given back (0 B)");
         MT_CHECK(heap_evidence(c, "was not physically there", 30 * GIB));
         DONE;
     }
