@@ -2,8 +2,8 @@
 """vLLM's own engine in one process, on a small Qwen3 of random weights: start, requests, weight updates as a trainer makes them, sleep. Its
 functions and stacks are vLLM's; what it lacks here is in vllm_parts.py. OUT.pickle, and OUT.vllm.json: what the job knew.
 
-    vllm_job.py OUT [--graphs] [--sleep LEVEL] [--train GIB] [--sync nccl|packed|reload] [--logprobs N] [--prompt-logprobs] [--requests N] [--prompt N] [--tokens N]
-                [--layers N] [--vocab N] [--stacks all|python] [--set KEY=VALUE ...]                        KEY: of vLLM's EngineArgs"""
+    vllm_job.py OUT [--graphs] [--sleep LEVEL] [--train GIB] [--sync nccl|packed|reload] [--logprobs N] [--prompt-logprobs] [--requests N]
+                [--prompt N] [--tokens N] [--layers N] [--vocab N] [--stacks all|python] [--set KEY=VALUE ...]        KEY: of vLLM's EngineArgs"""
 import argparse
 import ast
 import faulthandler
