@@ -104,13 +104,11 @@ static int classify_end(struct mt_rwork *k)
     int ok = mt_replay_live_end(k->r, k->ph, &live);
     for (uint32_t i = 0; ok && i < live.n; i++) {
         const struct mt_live *l = &live.p[i];
-        uint8_t why = MT_WHY_BEFORE;
-        unsigned role = MT_ROLE_BEFORE, pool = k->spans.n != 0 ? mt_pool_role_at(k, l->addr, UINT64_MAX) : MT_ROLE_COUNT;
-        if (l->stack != 0)
-            role = mt_role_by_stack(k, l->stack, l->attr, &why);
-        if (pool < MT_ROLE_UNKNOWN && why != MT_WHY_FRAME) {
-            role = pool;
-            why = MT_WHY_POOL;
+        uint8_t why;
+        unsigned role = mt_role_of_held(k, l->addr, l->stack, l->attr, &why);
+        if (l->stack == 0 && why == MT_WHY_NONE) {
+            role = MT_ROLE_BEFORE;
+            why = MT_WHY_BEFORE;
         }
         f->at_focus[role] += l->size;
         f->why_at_focus[why] += l->size;

@@ -230,13 +230,6 @@ static bool is_workspace(const struct mt_rwork *k, const struct block *b)
            !b->cut && !is_overlapped(b) && (b->g->group == MT_G_FORWARD || b->a.phase == MT_PH_ROLLOUT_PROFILE);
 }
 
-/* torch_memory_saver has one pool for weights and KV cache: what is larger names it, the phase tells them apart. */
-static bool is_told_by_phase(const struct block *b, unsigned pool)
-{
-    return mt_attr_conf(b->a) == MT_CONF_MARKED && ((pool == MT_ROLE_KV_CACHE && b->a.phase == MT_PH_ROLLOUT_LOAD) ||
-                                                    (pool == MT_ROLE_ENGINE_WEIGHTS && b->a.phase == MT_PH_ROLLOUT_KV_ALLOC));
-}
-
 static unsigned role_of(struct mt_rwork *k, const struct block *b, struct mt_fate *f)
 {
     uint16_t stack = k->w->stack_role[b->e->stack];
@@ -244,7 +237,7 @@ static unsigned role_of(struct mt_rwork *k, const struct block *b, struct mt_fat
     if (k->pools.n != 0 && (pool = mt_pool_role_of(k, b->e, b->i)) < MT_ROLE_UNKNOWN) {
         if (frame == MT_ROLE_KV_CACHE || frame == MT_ROLE_ENGINE_WEIGHTS || frame == MT_ROLE_WORKSPACE)
             return say(f, frame, MT_WHY_FRAME);
-        if (!is_told_by_phase(b, pool))
+        if (!mt_is_told_by_phase(b->a, pool))
             return say(f, pool, MT_WHY_POOL);
     }
     if (frame < MT_ROLE_COUNT &&

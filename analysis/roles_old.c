@@ -202,6 +202,24 @@ unsigned mt_pool_role_of(const struct mt_rwork *k, const struct mt_event *e, uin
     return MT_ROLE_COUNT;
 }
 
+bool mt_is_told_by_phase(struct mt_attr a, unsigned pool)
+{
+    return mt_attr_conf(a) == MT_CONF_MARKED && ((pool == MT_ROLE_KV_CACHE && a.phase == MT_PH_ROLLOUT_LOAD) ||
+                                                 (pool == MT_ROLE_ENGINE_WEIGHTS && a.phase == MT_PH_ROLLOUT_KV_ALLOC));
+}
+
+unsigned mt_role_of_held(const struct mt_rwork *k, uint64_t addr, mt_stack_id stack, struct mt_attr a, uint8_t *why)
+{
+    unsigned role = MT_ROLE_UNKNOWN, pool = mt_pool_role_at(k, addr, UINT64_MAX);
+    *why = MT_WHY_NONE;
+    if (stack != 0)
+        role = mt_role_by_stack(k, stack, a, why);
+    if (pool >= MT_ROLE_UNKNOWN || *why == MT_WHY_FRAME || (stack != 0 && mt_is_told_by_phase(a, pool)))
+        return role;
+    *why = MT_WHY_POOL;
+    return pool;
+}
+
 /* ---- blocks that were there before ---- */
 
 /* How many blocks of one size are still to be told apart. */
@@ -252,15 +270,10 @@ int mt_old_roles(struct mt_rwork *k)
         optimizer = k->regions.p[i].group == MT_G_OPTIMIZER;
     for (uint32_t i = 0; i < k->r->old.n; i++) {
         const struct mt_old *b = &k->r->old.p[i];
-        unsigned role = MT_ROLE_UNKNOWN, pool = k->spans.n != 0 ? mt_pool_role_at(k, b->addr, UINT64_MAX) : MT_ROLE_COUNT;
-        uint8_t why = MT_WHY_NONE;
-        if (b->stack != 0)
-            role = mt_role_by_stack(k, b->stack, mt_phaser_stack(k->ph, b->stack), &why);
-        if (pool < MT_ROLE_UNKNOWN && why != MT_WHY_FRAME) {
-            role = pool;
-            why = MT_WHY_POOL;
-        }
-        if (b->stack != 0 && why != MT_WHY_FRAME && pool == MT_ROLE_COUNT && b->size == MT_CUBLAS_WORKSPACE) {
+        uint8_t why;
+        unsigned role = mt_role_of_held(k, b->addr, b->stack, mt_phaser_stack(k->ph, b->stack), &why);
+        if (b->stack != 0 && why != MT_WHY_FRAME && b->size == MT_CUBLAS_WORKSPACE &&
+            mt_pool_role_at(k, b->addr, UINT64_MAX) == MT_ROLE_COUNT) {
             role = MT_ROLE_WORKSPACE;
             why = MT_WHY_SIZE;
         }
