@@ -257,6 +257,7 @@ LARGER_PROFILE = frames("", (SITE + "vllm/v1/worker/gpu_worker.py", 300, "determ
 WAKE_OPENRLHF = "(LLMRayActor pid=226) ERROR [core.py:459] RuntimeError: CUDA Error: out of memory at /workspace/csrc/cumem_allocator.cpp:62 [repeated 3x across cluster]\n"
 LOGITS_SLIME = (frames("", ("/opt/slime/slime/backends/megatron_utils/actor.py", 300, "train_actor"), ("/opt/slime/slime/backends/megatron_utils/loss.py", 70, "get_log_probs_and_entropy"))
                 + torch_says(61, 79.1, 27.1, 44.6, 0.4))
+SLIME_TRAINS = frames("", ("/opt/slime/slime/backends/megatron_utils/actor.py", 300, "train_actor")) + torch_says(2, 79.1, 1, 44.6, 0.4)
 FSDP2_LOADS = (frames("(WorkerDict pid=7) ", ("/opt/verl/verl/workers/fsdp_workers.py", 400, "init_model"), ("/opt/verl/verl/utils/fsdp_utils.py", 400, "fsdp2_load_full_state_dict"))
                + "(WorkerDict pid=7) " + torch_says(0.3, 95, 0.1, 93.1, 0.02))
 RAY_SAYS = ("ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.\nMemory on the node (IP: 10.0.0.1, ID: a) where the task (actor "
@@ -362,6 +363,10 @@ SCENARIOS = [
     alone("logits-slime", "slime 1767, 1951: fewer tokens before recomputing", LOGITS_SLIME, "capacity", phase="train_actor", sub=("logits",), must=["X11", "X09"]),
     alone("fsdp2-loads-in-verl", "verl 1517: it is FSDP2 already, and the engine is not there yet", FSDP2_LOADS, "capacity", phase="init", must_not=["V32", "V34"]),
     alone("host-and-gpu", "PRIME 59: both ran out", HOST_AND_GPU, "capacity", phase="train_actor", must=["V06", "V40"], must_not=["V22", "V15", "B21"]),
+    alone("engine-loads-and-host", "the same as log-engine-loads-too-much, and the host ran out", LOADS_VLLM + RAY_SAYS, "capacity", phase="rollout.load",
+          must=["B47", "V40"], not_sets={"B47": "--cpu-offload-gb <GiB of weights to keep on the host>"}),
+    alone("slime-trains-beside-its-engine", "nothing but the place is told", SLIME_TRAINS, "foreign", phase="train_actor", must=["B34"]),
+    alone("slime-and-host", "the same, and the host ran out: nothing can be moved there", SLIME_TRAINS + RAY_SAYS, "foreign", phase="train_actor", must=["V40"], must_not=["B34"]),
     alone("gpu-and-host", "the kernel's kill first", GPU_AND_HOST, "host", must=["V40", "P01"], must_not=["P04"]),
     alone("no-expandable-segments", "torchtune 1965: PyTorch warns that they do not exist there", NO_EXPANDABLE, "fragmentation", phase="train", must=["B02"], must_not=["B01"]),
     alone("engine-asleep-in-this-process", "RAGEN 92: PyTorch counts more than the one process that is named has", UNMAPPED, "capacity", must_not=["B35"]),
