@@ -23,8 +23,8 @@ struct doubt {
 struct casts {
     struct mt_rwork *k;
     struct call call;
-    mt_str_id forward; /* MT_STR_FAIL = no function of that name */
-    uint8_t *places;   /* bit per frame: a copy of a weight beyond doubt was made there */
+    mt_frame_id *place; /* of every stack: the module that computes, its innermost function called forward; 0 = none */
+    uint8_t *places;    /* bit per frame: a copy of a weight beyond doubt was made there */
     MT_VEC(struct doubt) doubts;
     bool nomem;
 };
@@ -54,14 +54,17 @@ static struct mt_size_use *weight_of(struct mt_rwork *k, uint64_t size)
     return u != NULL && u->outside != 0 ? u : NULL;
 }
 
-/* The module that computes: the innermost function called forward. 0 = none. */
-static mt_frame_id place_of(const struct casts *c, mt_stack_id stack)
+/* A caller's stack comes before those of what it calls. */
+static mt_frame_id *places_of(const struct mt_trace *t)
 {
-    const struct mt_trace *t = c->k->r->t;
-    for (mt_stack_id s = stack; c->forward != MT_STR_FAIL && s != 0; s = t->stacks.p[s].parent)
-        if (t->frames.p[t->stacks.p[s].frame].name == c->forward)
-            return t->stacks.p[s].frame;
-    return 0;
+    mt_frame_id *place = mt_calloc((size_t)t->stacks.n + 1, sizeof *place);
+    mt_str_id forward = mt_strpool_find(&t->str, "forward", 7);
+    for (uint32_t i = 1; place != NULL && forward != MT_STR_FAIL && i < t->stacks.n; i++) {
+        const struct mt_stack_node *s = &t->stacks.p[i];
+        bool is_forward = t->frames.p[s->frame].name == forward;
+        place[i] = is_forward ? s->frame : s->parent < i ? place[s->parent] : 0;
+    }
+    return place;
 }
 
 static void mark(struct mt_rwork *k, uint32_t event) { k->w->fate[event].life |= MT_SEEN_CAST; }
@@ -70,7 +73,7 @@ static void mark(struct mt_rwork *k, uint32_t event) { k->w->fate[event].life |=
 static void close_call(struct casts *c)
 {
     struct call *call = &c->call;
-    mt_frame_id place = call->n != 0 ? place_of(c, call->stack) : 0;
+    mt_frame_id place = call->n != 0 ? c->place[call->stack] : 0;
     uint32_t n_like = 0, weight = UINT32_MAX;
     bool bias = false;
     for (uint32_t i = call->n; i-- > 0;) {
@@ -157,12 +160,13 @@ int mt_casts_find(struct mt_rwork *k)
         any = is_cast(k, i);
     if (!any)
         return 1;
-    c.forward = mt_strpool_find(&t->str, "forward", 7);
+    c.place = places_of(t);
     c.places = mt_calloc(t->frames.n / 8 + 1u, 1);
     for (uint32_t i = 0; i < k->r->old.n && ok; i++) /* what goes may be of a pass before the trace: activations */
         ok = k->r->old.p[i].gone_at != UINT64_MAX || note_outside(k, k->r->old.p[i].size, k->r->old.p[i].stack);
-    if ((ok = ok && c.places != NULL && collect(&c)))
+    if ((ok = ok && c.place != NULL && c.places != NULL && collect(&c)))
         drop_surplus(k);
+    mt_free(c.place);
     mt_free(c.places);
     MT_VEC_DONE(&c.doubts);
     return ok;
