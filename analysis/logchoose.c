@@ -66,6 +66,16 @@ static bool of_host(const struct mt_log_fact *f)
 {
     return f->kind == MT_LOG_RAY_KILL || f->kind == MT_LOG_KERNEL_KILL || (f->kind == MT_LOG_HOST_OOM && f->text[0] == '\0');
 }
+
+bool mt_logs_host_ran_out(const struct mt_logs *l)
+{
+    for (uint32_t i = 0; i < l->files.n; i++)
+        for (uint32_t k = 0; k < l->files.p[i].log.facts.n; k++)
+            if (of_host(&l->files.p[i].log.facts.p[k]))
+                return true;
+    return false;
+}
+
 static bool of_gpu(const struct mt_log_fact *f)
 {
     return (f->kind == MT_LOG_TORCH_OOM && !only_named(f)) || (f->kind >= MT_LOG_NCCL_OOM && f->kind <= MT_LOG_CUBLAS_OOM);

@@ -25,6 +25,8 @@ uint64_t mt_logs_capacity(const struct mt_logs *l, int32_t gpu);
 
 uint64_t mt_logs_count(const struct mt_logs *l, enum mt_log_kind kind);
 bool mt_logs_have(const struct mt_logs *l, enum mt_log_kind kind);
+/* logchoose.c: a line says that the host ran out of memory: not of what it shares or pins, and no kill alone. */
+bool mt_logs_host_ran_out(const struct mt_logs *l);
 /* What tells that another log is of another job than the log `of`: files of two frameworks of reinforcement learning (slime and Relax count
  * as one), or cards of two sizes. */
 struct mt_logs_clash {

@@ -104,6 +104,8 @@ struct mt_value mt_metric_of_run(const struct mt_runconf *conf, const char *name
         v.v = older_flags(conf);
     else if (is_name(name, n, "no_expandable"))
         v.v = conf != NULL && conf->no_expandable;
+    else if (is_name(name, n, "host_full"))
+        v.v = conf != NULL && conf->host_full;
     else if (is_name(name, n, "kv_refused"))
         v.v = conf != NULL && conf->kv_refused;
     else

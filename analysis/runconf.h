@@ -44,6 +44,7 @@ struct mt_runconf {
     bool sure;          /* its keys are set, and those of no other but its twin (slime and Relax share theirs) as often */
     int told;           /* by the lines of a log; -1 = by none */
     bool no_expandable; /* PyTorch warns in a log that expandable segments do not exist here */
+    bool host_full;     /* a log says that the host ran out of memory too */
     bool kv_refused;    /* a log says that the engine's share left nothing for its KV cache */
     bool env_known;     /* the environment was recorded: what is not in it was not set */
 };

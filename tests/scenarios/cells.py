@@ -5,6 +5,7 @@ AReaL's handling_oom.md, Relax's oom-troubleshooting.md) and of the code they na
 from generator import scripts
 from generator.record import GIB, MIB
 from generator.scenario import Scenario
+from logs import RAY_SAYS
 from tickets import AREAL, MEGATRON, SGLANG, VLLM
 
 RELAX = dict(MEGATRON, framework="relax")
@@ -212,6 +213,10 @@ SCENARIOS = [
     cell("optimizer", "slime", dict(MEGATRON, **dict(HALF, dp=1, optimizer="fused")), "train_actor/optimizer",
          phase="train_actor",
          sub=("optimizer", "optim_state_init"), top="optim_state", must=["X13", "B26"], must_not=["X08", "X09"]),
+    cell("optimizer-host-full", "slime", dict(MEGATRON, **dict(HALF, dp=1, optimizer="fused")), "train_actor/optimizer",
+         phase="train_actor",
+         sub=("optimizer", "optim_state_init"), top="optim_state", must=["B26"], must_not=["X13"],
+         options=["--log", "{folder}/job.log"], files={"job.log": RAY_SAYS}),
     cell("optimizer", "relax", dict(RELAX, **dict(HALF, dp=1, optimizer="fused")), "train_actor/optimizer",
          phase="train_actor",
          sub=("optimizer", "optim_state_init"), top="optim_state", must=["X13"], must_not=["X08", "X09"]),
