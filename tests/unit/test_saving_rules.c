@@ -197,5 +197,45 @@ MT_TEST(requests_for_gradients_and_state)
     }
 }
 
+/* Half of the chunk that is set, or of what the logits show: -1 is none, and a chunk that is smaller than the smallest proposal stays. */
+MT_TEST(chunks_of_a_prefill)
+{
+    static const struct {
+        enum mt_framework fw;
+        const char *args;
+        uint64_t tokens;
+        const char *proposed; /* "" = a line without a number of its own, NULL = not offered */
+        uint64_t saved;       /* 0 = not known */
+    } of[] = {
+        {MT_FW_AREAL, NULL, 8192, "4096", 4 * GIB},
+        {MT_FW_AREAL, "sglang.chunked_prefill_size=-1", 8192, "4096", 4 * GIB},
+        {MT_FW_AREAL, "sglang.chunked_prefill_size=-1", 0, "", 0},
+        {MT_FW_SLIME, "--sglang-chunked-prefill-size 16384", 8192, "8192", 4 * GIB},
+        {MT_FW_SLIME, "--sglang-chunked-prefill-size 256", 256, NULL, 0},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct bench b;
+        const struct mt_advice *v;
+        setup(&b, of[i].args, NULL);
+        b.a.fw.main = of[i].fw;
+        b.a.fw.engine = MT_FW_SGLANG;
+        b.a.fw.frames[MT_FW_SGLANG] = 1;
+        b.a.verdict.phase = MT_PH_ROLLOUT_PREFILL;
+        b.a.verdict.sub = MT_PH_NONE;
+        role(&b, MT_ROLE_LOGITS, 8 * GIB);
+        b.d->roles.vocab = of[i].tokens != 0 ? 151936 : 0;
+        b.d->roles.logits_tokens = of[i].tokens;
+        b.d->roles.logits_elem = 2;
+        v = advise(&b, "B17");
+        MT_CHECK_EQ(v != NULL, of[i].proposed != NULL);
+        if (v != NULL && of[i].proposed != NULL) {
+            MT_CHECK_STR(v->proposed_value != NULL ? v->proposed_value : "", of[i].proposed);
+            MT_CHECK_EQ(v->saving.known ? v->saving.bytes : 0, of[i].saved);
+        }
+        teardown(&b);
+    }
+}
+
 MT_MAIN(MT_RUN(buckets_of_any_size) MT_RUN(no_budget_below_the_longest_sequence) MT_RUN(packing_that_is_seen_is_on)
-            MT_RUN(one_stage_is_no_pipeline) MT_RUN(expandable_segments_of_slime) MT_RUN(requests_for_gradients_and_state))
+            MT_RUN(one_stage_is_no_pipeline) MT_RUN(expandable_segments_of_slime) MT_RUN(requests_for_gradients_and_state)
+                MT_RUN(chunks_of_a_prefill))
