@@ -224,9 +224,9 @@ static void say_other_memory(struct mt_sentence *t, const struct mt_logdiag *d, 
     else
         mt_words_add(
             t,
-            "The host ran out of %smemory as well, in line %llu: %s. Nothing more can be offloaded to it: smaller batches "
+            "The host ran out of memory as well, in line %llu: %s. Nothing more can be offloaded to it: smaller batches "
             "and more GPUs help both.",
-            f->kind == MT_LOG_HOST_OOM && f->text[0] == 's' ? "shared " : "", line, words);
+            line, words);
 }
 
 static const char *base(char buf[64], const struct mt_logs *logs, uint32_t file)
