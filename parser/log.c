@@ -474,16 +474,16 @@ int mt_log_line(struct mt_log *l, uint64_t number, const char *line, const char 
     /* A long sentence is wrapped in tickets; then the following lines belong to it. */
     bool is_whole = strstr(line, "unallocated") != NULL || strstr(line, "reserved in total") != NULL;
     bool is_part = !is_whole && (strstr(line, "ried to allocate") != NULL || strstr(line, "out of memory.") != NULL);
-    const char *file = strstr(line, "File \""), *error = file != NULL ? strstr(file, "out of memory") : NULL;
-    int found;
-    if (error != NULL) /* a traceback and what it led to on one line */
-        mt_log_stack_line(l, number, line, line);
-    found = torch_oom(l, number, is_part ? joined : line, is_part ? glued : line) || torch_async(l, number, joined) ||
-            mt_log_stack_line(l, number, line, glued) || mt_log_usage(l, number, line) || sglang(l, number, line) ||
-            sglang_full(l, number, joined) || vllm_graphs(l, number, line) || vllm_startup(l, number, joined) ||
-            vllm_refuses(l, number, joined, glued) || mt_log_kill(l, number, line);
+    const char *file = strstr(line, "File \"");
+    /* a traceback and what it led to on one line: a collector took the newlines out */
+    bool flat = file != NULL && (strstr(file, "rror:") != NULL || strstr(file, "out of memory") != NULL);
+    bool frames = flat && mt_log_stack_line(l, number, line, line);
+    int found = torch_oom(l, number, is_part ? joined : line, is_part ? glued : line) || torch_async(l, number, joined) ||
+                (!flat && mt_log_stack_line(l, number, line, glued)) || mt_log_usage(l, number, line) ||
+                sglang(l, number, line) || sglang_full(l, number, joined) || vllm_graphs(l, number, line) ||
+                vllm_startup(l, number, joined) || vllm_refuses(l, number, joined, glued) || mt_log_kill(l, number, line);
     if (!found)
         mt_log_stack_close(l, line);
     note_paths(l, line);
-    return l->no_memory ? -1 : found;
+    return l->no_memory ? -1 : found || frames;
 }

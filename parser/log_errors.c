@@ -60,7 +60,7 @@ bool mt_log_is_code(const char *s, const char *at, size_t n)
     if (one_of(word, (size_t)(p - word), before, sizeof before / sizeof *before))
         return true;
     if (*e == ';' || *e == '`' || *next == '|' || (*next == '=' && next != e) ||
-        (*e == ')' && (e[1] == ';' || e[1] == '{' || e[2] == '{')))
+        (*e == ')' && (e[1] == ';' || e[1 + strspn(e + 1, " ")] == '{')))
         return true;
     for (n = 0; is_letter(next[n]);)
         n++;

@@ -145,11 +145,38 @@ static bool is_known_kill(const struct mt_log *l, uint64_t number)
     return f != NULL && f->kind == MT_LOG_RAY_KILL && number - f->line <= 40; /* a table of processes stands between */
 }
 
+/* Which pairs of characters a line has: nearly every row is passed over by the first three letters of its pattern, without a search. */
+struct pairs {
+    uint64_t bit[64 * 64 / 64];
+};
+
+static unsigned pair(const char *p) { return ((unsigned)p[0] & 63) << 6 | ((unsigned)p[1] & 63); }
+
+static void pairs_of(struct pairs *q, const char *s)
+{
+    memset(q, 0, sizeof *q);
+    for (; s[0] != '\0' && s[1] != '\0'; s++)
+        q->bit[pair(s) / 64] |= UINT64_C(1) << pair(s) % 64;
+}
+
+/* false: the pattern is nowhere in the line. A blank or hole stands for more than itself. */
+static bool may_have(const struct pairs *q, const char *pattern)
+{
+    for (int i = 0; i < 3 && pattern[i] != '\0' && pattern[i + 1] != '\0'; i++) {
+        if (pattern[i] == ' ' || pattern[i] == '%' || pattern[i + 1] == ' ' || pattern[i + 1] == '%')
+            return true;
+        if ((q->bit[pair(pattern + i) / 64] >> pair(pattern + i) % 64 & 1) == 0)
+            return false;
+    }
+    return true;
+}
+
 /* A row's pattern that is a name of a programming interface, not words of a message. */
 static bool is_name(const char *pattern) { return strpbrk(pattern, " %:[") == NULL; }
 
 int mt_log_row(struct mt_log *l, uint64_t number, const char *s)
 {
+    struct pairs pairs;
     if (mt_log_first_try(l, number, s))
         return 1;
     if (strstr(s, "may not be an issue") != NULL) { /* before PyTorch empties its cache and tries again */
@@ -158,13 +185,15 @@ int mt_log_row(struct mt_log *l, uint64_t number, const char *s)
             mt_log_keep_text(f, "torch_memory_saver", 18);
         return f != NULL;
     }
+    pairs_of(&pairs, s);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct mt_log_fact *f;
         got g, name;
-        const char *end = mt_log_find(s, rows[i].pattern, &g);
-        size_t n = strlen(rows[i].pattern);
+        const char *end = may_have(&pairs, rows[i].pattern) ? mt_log_find(s, rows[i].pattern, &g) : NULL;
+        size_t n;
         if (end == NULL || (rows[i].and != NULL && strstr(s, rows[i].and) == NULL))
             continue;
+        n = strlen(rows[i].pattern);
         if (is_name(rows[i].pattern) && mt_log_is_code(s, end - n, n))
             continue;
         if (strcmp(rows[i].pattern, "ray-oom-prevention.html") == 0 && is_known_kill(l, number))

@@ -83,6 +83,35 @@ MT_TEST(frames_on_one_line)
     mt_log_done(&l);
 }
 
+/* What is not PyTorch's sentence behind such frames. */
+MT_TEST(other_errors_behind_frames)
+{
+    static const struct {
+        const char *error;
+        enum mt_log_kind kind;
+    } said[] = {
+        {"RuntimeError: CUDA driver error: out of memory", MT_LOG_CUDA_OOM},
+        {"RuntimeError: NCCL Error 1: Cuda failure 2 'out of memory'", MT_LOG_NCCL_OOM},
+        {"RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`", MT_LOG_CUBLAS_OOM},
+        {"MemoryError: Unable to allocate 3.00 GiB for an array", MT_LOG_HOST_OOM},
+        {"OSError: [Errno 12] Cannot allocate memory", MT_LOG_HOST_OOM},
+    };
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        char text[256];
+        (void)snprintf(text, sizeof text, "  File \"/x/a.py\", line 7, in f g() File \"/x/b.py\", line 9, in g h() %s\n",
+                       said[i].error);
+        read_text(text);
+        MT_CHECK_EQ(l.facts.n, 1);
+        MT_CHECK_EQ(fact(0)->kind, said[i].kind);
+        check_stack("f:7 g:9");
+        mt_log_done(&l);
+    }
+    /* an error of another kind is what they led to: they are not those of a failure further down */
+    read_text("  File \"/x/a.py\", line 7, in f g() ValueError: no\nRuntimeError: CUDA error: out of memory\n");
+    MT_CHECK_EQ(fact(0)->stack, 0);
+    mt_log_done(&l);
+}
+
 MT_TEST(of_pytest)
 {
     read_text("tests/test_a.py:852: \n_ _ _\n.venv/lib/transformers/trainer.py:1412: in train\n    return "
@@ -391,6 +420,53 @@ MT_TEST(names_in_code)
     }
 }
 
+/* At the very end of a line: what stands behind it in memory, of a longer line before, decides nothing, and is not there where the line is as
+ * long as one may be. */
+MT_TEST(name_at_the_end)
+{
+    static const char said[] = "cuMemCreate(): (CUDA_ERROR_OUT_OF_MEMORY)";
+    size_t n = sizeof said - 1;
+    char *p = malloc(MT_LOG_LINE + 2);
+    MT_CHECK(p != NULL);
+    if (p == NULL)
+        return;
+    memset(p, 'x', n + 1);
+    memcpy(p + n + 1, "{\n\n\n\n\n\n\n\n\n\n", 11);
+    memcpy(p + n + 12, said, sizeof said);
+    read_text(p);
+    MT_CHECK_EQ(l.facts.n, 1);
+    mt_log_done(&l);
+    memset(p, '.', MT_LOG_LINE);
+    memcpy(p + MT_LOG_LINE - n, said, sizeof said);
+    read_text(p);
+    MT_CHECK_EQ(l.facts.n, 1);
+    mt_log_done(&l);
+    free(p);
+}
+
+/* Nothing else in these lines draws the eye. */
+MT_TEST(lone_words)
+{
+    static const struct {
+        const char *line;
+        enum mt_log_kind kind;
+    } said[] = {
+        {"Exit Code: 137", MT_LOG_KILLED},
+        {"Exit code: 137", MT_LOG_KILLED},
+        {"Your session crashed after using all available RAM.", MT_LOG_HOST_OOM},
+        {"Refer to the documentation: https://x/ray-oom-prevention.html", MT_LOG_RAY_KILL},
+        {"[Errno 28] No space left on device: '/dev/shm/nccl-x'", MT_LOG_HOST_OOM},
+        {"[WinError 1455] Die Auslagerungsdatei ist zu klein", MT_LOG_HOST_OOM},
+    };
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        read_text(said[i].line);
+        MT_CHECK_EQ(l.facts.n, 1);
+        if (l.facts.n == 1)
+            MT_CHECK_EQ(fact(0)->kind, said[i].kind);
+        mt_log_done(&l);
+    }
+}
+
 /* Errors of the GPU in the words of other programs: their kind, whose, the bytes asked for. */
 MT_TEST(other_programs)
 {
@@ -555,7 +631,8 @@ MT_TEST(warnings)
     mt_log_done(&l);
 }
 
-MT_MAIN(MT_RUN(frames_on_one_line) MT_RUN(apples) MT_RUN(of_pytest) MT_RUN(names_in_code) MT_RUN(other_programs) MT_RUN(kills)
-            MT_RUN(warnings) MT_RUN(json_of_loggers) MT_RUN(wrapped_behind_prefixes) MT_RUN(refusals_of_vllm) MT_RUN(pinned)
-                MT_RUN(on_the_chip) MT_RUN(boxes) MT_RUN(cut_frames) MT_RUN(cut_and_typed_sentences) MT_RUN(first_tries)
-                    MT_RUN(only_named) MT_RUN(platforms) MT_RUN(reports_of_several_lines) MT_RUN(method_of_a_worker))
+MT_MAIN(MT_RUN(frames_on_one_line) MT_RUN(other_errors_behind_frames) MT_RUN(apples) MT_RUN(of_pytest) MT_RUN(names_in_code)
+            MT_RUN(name_at_the_end) MT_RUN(lone_words) MT_RUN(other_programs) MT_RUN(kills) MT_RUN(warnings)
+                MT_RUN(json_of_loggers) MT_RUN(wrapped_behind_prefixes) MT_RUN(refusals_of_vllm) MT_RUN(pinned)
+                    MT_RUN(on_the_chip) MT_RUN(boxes) MT_RUN(cut_frames) MT_RUN(cut_and_typed_sentences) MT_RUN(first_tries)
+                        MT_RUN(only_named) MT_RUN(platforms) MT_RUN(reports_of_several_lines) MT_RUN(method_of_a_worker))
