@@ -133,6 +133,17 @@ MT_TEST(token_budget)
     MT_CHECK(advise(&b, "V06") == NULL);
     teardown(&b);
 
+    /* the budget is per GPU: a sequence that two of them divide fits into half of it */
+    setup(&b,
+          "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=12288 data.max_prompt_length=4096 data.max_response_length=8192 "
+          "actor_rollout_ref.actor.ulysses_sequence_parallel_size=2",
+          NULL);
+    role(&b, MT_ROLE_ACTIVATION, 16 * GIB);
+    v = advise(&b, "V06");
+    MT_ASSERT(v != NULL);
+    MT_CHECK_STR(v->proposed_value, "6144");
+    teardown(&b);
+
     /* the failed request shrinks with the tokens: just enough of them */
     setup(&b, "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=16384", NULL);
     role(&b, MT_ROLE_ACTIVATION, 16 * GIB);
