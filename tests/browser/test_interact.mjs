@@ -399,6 +399,17 @@ test("without DecompressionStream the page stays as C wrote it, and its tables s
   await done();
 });
 
+for (const [what, init] of [
+  ["there is no Worker", "delete globalThis.Worker;"],
+  ["a worker cannot be made", "globalThis.Worker = class { constructor() { throw new Error('no'); } };"],
+  ["every worker fails", "const W = Worker; globalThis.Worker = class extends W { constructor() { super(URL.createObjectURL(new Blob(['throw 1']))); } };"],
+]) test(`where ${what} the page decodes by itself`, async () => {
+  const { page, seen, done } = await kit.open(oom.html, { init });
+  await kit.exact(page);
+  assert.deepEqual(seen.filter((s) => !/Uncaught 1/.test(s)), []);
+  await done();
+});
+
 test("broken data leaves the static page, and says so once", async () => {
   const html = readFileSync(oom.html, "utf8").replace(/(id="mt-t0-c0"[^>]*>)([^<]{40})/, "$1AAAABBBBCCCCDDDDAAAABBBBCCCCDDDDAAAABBBB");
   const path = join(kit.scratch, "broken.html");

@@ -10,8 +10,9 @@ import { Script } from "node:vm";
 import { LETTERS, OWN } from "./own.mjs";
 
 const { MEMTRACE, MT_SOURCE_DIR } = process.env;
-const page = execFileSync(MEMTRACE, ["report", `${MT_SOURCE_DIR}/samples/tiny.pickle`, "--format", "html", "-o", "-", "-q"],
+const pageOf = (inputs) => execFileSync(MEMTRACE, ["report", ...inputs.map((name) => `${MT_SOURCE_DIR}/samples/${name}`), "--format", "html", "-o", "-", "-q"],
   { encoding: "utf8", maxBuffer: 1 << 28 });
+const page = pageOf(["tiny.pickle"]);
 const script = /<script>([^]*?)<\/script>/.exec(page)?.[1] ?? "";
 const worker = /<script id="mt-worker">([^]*?)<\/script>/.exec(page)?.[1] ?? "";
 const LIMIT = 56000, PACKED = 25700, WORKER = 15350;
@@ -30,9 +31,12 @@ test("they are what the modules give", { skip: tools ? false : "'npm ci' was not
 });
 
 test("no key of the index is among the names that are shortened", () => {
-  const keys = new Set(), index = /id="mt-index"[^>]*>([^<]*)</.exec(page)?.[1] ?? "";
-  JSON.parse(index, (key, value) => { keys.add(key); return value; });
-  assert.ok(keys.has("tracks"));
+  const keys = new Set();
+  for (const inputs of [["tiny.pickle"], ["verl_two_ranks.tar.gz"], ["driver_v1.trace.gz", "verl_grpo_oom_logprob.pickle"]]) {
+    const index = /id="mt-index"[^>]*>([^<]*)</.exec(pageOf(inputs))?.[1] ?? "";
+    JSON.parse(index, (key, value) => { keys.add(key); return value; });
+  }
+  for (const key of ["tracks", "rank", "ledgers", "lost", "oom"]) assert.ok(keys.has(key), key);
   assert.deepEqual([...OWN, ...LETTERS].filter((name) => keys.has(name)), []);
   assert.ok(new Set(OWN).size === OWN.length && OWN.length <= LETTERS.length);
 });
