@@ -16,6 +16,11 @@ const char *mt_phase_id(enum mt_phase p);    /* "rollout.kv_alloc" */
 const char *mt_phase_words(enum mt_phase p); /* "KV-cache allocation" */
 bool mt_phase_is_coarse(enum mt_phase p);
 int mt_phase_find(const char *id, size_t n); /* enum mt_phase, or -1 */
+/* Phases of which a training loop consists. */
+static inline bool mt_phase_is_training(enum mt_phase p)
+{
+    return p == MT_PH_TRAIN || p == MT_PH_TRAIN_ACTOR || p == MT_PH_TRAIN_CRITIC;
+}
 
 enum mt_conf {
     MT_CONF_NONE,     /* nothing known */

@@ -59,12 +59,6 @@ static inline enum mt_conf mt_rule_conf(const struct mt_phase_rules *r, uint32_t
 }
 static inline enum mt_conf mt_conf_min(enum mt_conf a, enum mt_conf b) { return a < b ? a : b; }
 
-/* Phases of which a training loop consists. */
-static inline bool mt_phase_is_training(enum mt_phase p)
-{
-    return p == MT_PH_TRAIN || p == MT_PH_TRAIN_ACTOR || p == MT_PH_TRAIN_CRITIC;
-}
-
 /* What a stack says by itself. */
 struct mt_stack_verdict {
     uint16_t rule; /* the most telling one: innermost role or sub-phase marker, else the coarse one */

@@ -60,9 +60,19 @@ static void log_sentences(const struct mt_report *r, struct mt_out *o)
     mt_putf(o, "<p class=\"where\">From the log%s; confidence %s</p>\n", driver == NULL ? " alone" : "", d->confidence);
 }
 
+static bool trains(const struct mt_analysis *a)
+{
+    for (uint32_t i = 0; i < a->devices.n; i++)
+        for (uint32_t k = 0; k < a->devices.p[i].phases.n; k++)
+            if (mt_phase_is_training((enum mt_phase)a->devices.p[i].phases.p[k].phase))
+                return true;
+    return false;
+}
+
 static void where(const struct mt_page *p, struct mt_out *o)
 {
     const struct mt_analysis *a = p->rank->analysis;
+    bool engine_alone;
     char place[256];
     mt_puts(o, "<p class=\"where\">");
     if (p->dev != NULL && !mt_report_job_leads(p->r) && mt_panel_timeline.has(p)) {
@@ -79,15 +89,16 @@ static void where(const struct mt_page *p, struct mt_out *o)
         mt_h_name(o, mt_row_place(p->r, p->rank, p->dev, place, sizeof place), 200);
         mt_puts(o, " \xc2\xb7 ");
     }
-    mt_html_s(o, mt_framework_words(a->fw.main));
-    if (a->fw.engine != MT_FW_NONE && a->fw.engine != a->fw.main) {
+    engine_alone = a->fw.main == MT_FW_NONE && a->fw.engine != MT_FW_NONE && !trains(a);
+    mt_html_s(o, mt_framework_words(engine_alone ? a->fw.engine : a->fw.main));
+    if (a->fw.engine != MT_FW_NONE && a->fw.engine != a->fw.main && !engine_alone) {
         mt_puts(o, " with ");
         mt_html_s(o, mt_framework_words(a->fw.engine));
     }
-    mt_puts(o, a->fw.forced               ? " (as named on the command line)</p>\n"
-               : a->fw.by_settings        ? " (by the settings or logs of the run)</p>\n"
-               : a->fw.main != MT_FW_NONE ? " (by its frames)</p>\n"
-                                          : "</p>\n");
+    mt_puts(o, a->fw.forced                               ? " (as named on the command line)</p>\n"
+               : a->fw.by_settings                        ? " (by the settings or logs of the run)</p>\n"
+               : a->fw.main != MT_FW_NONE || engine_alone ? " (by its frames)</p>\n"
+                                                          : "</p>\n");
 }
 
 /* A sentence of its own, as the end of another. */

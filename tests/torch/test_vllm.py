@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import pickle
+import re
 import sys
 
 import test_truth
@@ -124,6 +125,9 @@ def main():
         phases(name, truth, report, path)
         roles(name, truth, device)
         same(name, "failures", len(device["ooms"]), 1 if truth["error"] else 0)
+        program = "plain PyTorch with vLLM" if name == "oom_asleep" else "vLLM (by its frames)"
+        page = re.sub(r"<[^>]+>", "", memtrace("report", path, "--format", "html", "-o", "-"))
+        same(name, "the page's program", f"\u00b7 {program}" in page, True)
         row = 151936 * 4
         if name == "oom_prompt":
             failure(name, truth, path, "--gpu-memory-utilization 0.92 --max-num-seqs 128", 1999 * row, ["B51", "P08"],
