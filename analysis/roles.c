@@ -105,7 +105,7 @@ static int classify_end(struct mt_rwork *k)
     for (uint32_t i = 0; ok && i < live.n; i++) {
         const struct mt_live *l = &live.p[i];
         uint8_t why;
-        unsigned role = mt_role_of_held(k, l->addr, l->stack, l->attr, &why);
+        unsigned role = mt_role_of_held(k, l->addr, UINT64_MAX, l->stack, l->attr, &why);
         if (l->stack == 0 && why == MT_WHY_NONE) {
             role = MT_ROLE_BEFORE;
             why = MT_WHY_BEFORE;

@@ -124,8 +124,10 @@ unsigned mt_pool_role_of(const struct mt_rwork *k, const struct mt_event *e, uin
 unsigned mt_pool_role_at(const struct mt_rwork *k, uint64_t addr, uint64_t event);
 /* torch_memory_saver has one pool for weights and KV cache: what is larger names it, the phase tells them apart. */
 bool mt_is_told_by_phase(struct mt_attr a, unsigned pool);
-/* A block whose allocation is not in the trace, by frames, pool and phase. MT_ROLE_UNKNOWN with MT_WHY_NONE = nothing says it. */
-unsigned mt_role_of_held(const struct mt_rwork *k, uint64_t addr, mt_stack_id stack, struct mt_attr a, uint8_t *why);
+/* A block whose allocation is not in the trace, by frames, pool and phase. until: the event at which it goes, UINT64_MAX = it stays.
+ * MT_ROLE_UNKNOWN with MT_WHY_NONE = nothing says it. */
+unsigned mt_role_of_held(const struct mt_rwork *k, uint64_t addr, uint64_t until, mt_stack_id stack, struct mt_attr a,
+                         uint8_t *why);
 int mt_old_roles(struct mt_rwork *k);
 /* What frames and phase say of a block that stays: MT_ROLE_UNKNOWN = nothing. */
 unsigned mt_role_by_stack(const struct mt_rwork *k, mt_stack_id stack, struct mt_attr a, uint8_t *why);

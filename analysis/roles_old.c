@@ -208,9 +208,10 @@ bool mt_is_told_by_phase(struct mt_attr a, unsigned pool)
                                                  (pool == MT_ROLE_ENGINE_WEIGHTS && a.phase == MT_PH_ROLLOUT_KV_ALLOC));
 }
 
-unsigned mt_role_of_held(const struct mt_rwork *k, uint64_t addr, mt_stack_id stack, struct mt_attr a, uint8_t *why)
+unsigned mt_role_of_held(const struct mt_rwork *k, uint64_t addr, uint64_t until, mt_stack_id stack, struct mt_attr a,
+                         uint8_t *why)
 {
-    unsigned role = MT_ROLE_UNKNOWN, pool = mt_pool_role_at(k, addr, UINT64_MAX);
+    unsigned role = MT_ROLE_UNKNOWN, pool = mt_pool_role_at(k, addr, until);
     *why = MT_WHY_NONE;
     if (stack != 0)
         role = mt_role_by_stack(k, stack, a, why);
@@ -271,9 +272,9 @@ int mt_old_roles(struct mt_rwork *k)
     for (uint32_t i = 0; i < k->r->old.n; i++) {
         const struct mt_old *b = &k->r->old.p[i];
         uint8_t why;
-        unsigned role = mt_role_of_held(k, b->addr, b->stack, mt_phaser_stack(k->ph, b->stack), &why);
+        unsigned role = mt_role_of_held(k, b->addr, b->gone_at, b->stack, mt_phaser_stack(k->ph, b->stack), &why);
         if (b->stack != 0 && why != MT_WHY_FRAME && b->size == MT_CUBLAS_WORKSPACE &&
-            mt_pool_role_at(k, b->addr, UINT64_MAX) == MT_ROLE_COUNT) {
+            mt_pool_role_at(k, b->addr, b->gone_at) == MT_ROLE_COUNT) {
             role = MT_ROLE_WORKSPACE;
             why = MT_WHY_SIZE;
         }

@@ -866,6 +866,40 @@ MT_TEST(the_pool_of_a_graph_is_known_by_its_segments)
     job_free(j);
 }
 
+/* What lay at the addresses of a graph's segment before that was made: once from before the trace, once made in it. */
+MT_TEST(what_was_there_before_a_pools_segment_is_not_in_it)
+{
+    struct mt_analyze_opts o = {.only_device = -1, .framework = -1, .verify = true};
+    struct job *j = job_new();
+    struct mt_err err = {.rc = MT_OK};
+    const char *capture = SITE "sglang/srt/model_executor/cuda_graph_runner.py:5:capture" MAIN;
+    const uint64_t size[] = {16 * MIB, 12 * MIB, 8 * MIB}, at = 0x40000000;
+    for (int i = 0; i < 3; i++) {
+        if (i == 2)
+            bt_event(&j->bt, "segment_alloc", at, size[i], capture);
+        if (i != 0)
+            bt_event(&j->bt, "alloc", at, size[i], i == 1 ? S_FORWARD : capture);
+        bt_event(&j->bt, "free_requested", at, size[i], "");
+        bt_event(&j->bt, "free_completed", at, size[i], "");
+        if (i == 1)
+            bt_event(&j->bt, "segment_free", at, size[0], "");
+    }
+    bt_segment(&j->bt, 0, at, size[2], "8388608i", "");
+    mt_build_saw_key(j->bt.b, MT_K_SEGMENTS);
+    j->t = bt_done(&j->bt);
+    j->t->segments.p[0].pool_known = 1;
+    j->t->segments.p[0].pool[1] = 1;
+    o.phases = j->rules.phases;
+    o.fixes = j->rules.fixes;
+    MT_ASSERT(mt_analyze(&j->a, j->t, &o, &err) == MT_OK);
+    j->f = &j->a->devices.p[0].roles;
+    MT_CHECK_EQ(j->f->pools.p[0].role, MT_ROLE_GRAPH_POOL);
+    MT_CHECK_EQ(j->f->alloc_bytes[MT_ROLE_GRAPH_POOL], size[2]);
+    MT_CHECK_EQ(j->f->peak[MT_ROLE_GRAPH_POOL], size[2]);
+    CHECK_SUMS(j);
+    job_free(j);
+}
+
 MT_TEST(memory_of_no_use_to_the_phase)
 {
     struct job *j = job_new();
@@ -1085,7 +1119,8 @@ MT_MAIN(MT_RUN(steady_training_has_every_role_and_no_growth) MT_RUN(gradients_wi
                                                         MT_RUN(private_pools_are_named_by_their_frames)
                                                             MT_RUN(a_trainers_private_pool_is_for_no_single_purpose)
                                                                 MT_RUN(weights_in_the_pool_of_the_cache_are_told_by_their_phase)
-                                                                    MT_RUN(the_pool_of_a_graph_is_known_by_its_segments)
+                                                                    MT_RUN(the_pool_of_a_graph_is_known_by_its_segments) MT_RUN(
+                                                                        what_was_there_before_a_pools_segment_is_not_in_it)
                                                                         MT_RUN(memory_of_no_use_to_the_phase)
                                                                             MT_RUN(pending_bytes_have_a_role)
                                                                                 MT_RUN(contradictions_still_add_up)
