@@ -16,7 +16,7 @@ static const struct {
     {"slime/backends/megatron_utils/actor.py", "_get_rollout_data", MOVES}, /* slime 624b824a, and since 2025 */
     {"slime/backends/megatron_utils/data.py", "get_batch", BATCHES},
 };
-enum { TOKEN = 8 };
+enum { TOKEN = 8, KNOWN = sizeof known / sizeof *known };
 
 struct seen {
     uint32_t line;       /* of the function that moves; 0 = the stack is not in one */
@@ -35,21 +35,22 @@ static bool ends_in(const char *path, const char *end)
     return true;
 }
 
-static enum kind kind_of(const struct mt_trace *t, mt_str_id name, mt_str_id file)
+/* names: of the known functions in this trace; MT_STR_FAIL = none has it. */
+static enum kind kind_of(const struct mt_trace *t, const mt_str_id names[KNOWN], mt_str_id name, mt_str_id file)
 {
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(mt_str(t, name), known[i].function) == 0 && ends_in(mt_str(t, file), known[i].file))
+    for (size_t i = 0; i < KNOWN; i++)
+        if (name == names[i] && ends_in(mt_str(t, file), known[i].file))
             return known[i].kind;
     return NOTHING;
 }
 
 /* A caller's stack comes before those of what it calls. */
-static void mark_stacks(const struct mt_trace *t, struct seen *s)
+static void mark_stacks(const struct mt_trace *t, const mt_str_id names[KNOWN], struct seen *s)
 {
     for (uint32_t i = 1; i < t->stacks.n; i++) {
         const struct mt_stack_node *node = &t->stacks.p[i];
         const struct mt_frame *f = &t->frames.p[node->frame];
-        enum kind kind = kind_of(t, f->name, f->file);
+        enum kind kind = kind_of(t, names, f->name, f->file);
         if (node->parent != 0 && node->parent < i)
             s[i] = s[node->parent];
         if (kind == MOVES)
@@ -91,17 +92,20 @@ static void batch(struct walk *w, struct seen *s)
 int mt_sequences_find(const struct mt_trace *t, const struct mt_device *d, struct mt_sequences *out)
 {
     struct walk w = {.out = out, .line = UINT32_MAX};
+    mt_str_id names[KNOWN];
     struct seen *s;
     bool any = false;
     memset(out, 0, sizeof *out);
+    for (size_t i = 0; i < KNOWN; i++)
+        names[i] = mt_strpool_find(&t->str, known[i].function, strlen(known[i].function));
     for (uint32_t i = 0; i < t->functions.n && !any; i++)
-        any = kind_of(t, t->functions.p[i].name, t->functions.p[i].file) != NOTHING;
+        any = kind_of(t, names, t->functions.p[i].name, t->functions.p[i].file) != NOTHING;
     if (!any)
         return 1;
     s = mt_calloc((size_t)t->stacks.n + 1, sizeof *s);
     if (s == NULL)
         return 0;
-    mark_stacks(t, s);
+    mark_stacks(t, names, s);
     for (uint64_t i = 0; i < d->events.n; i++) {
         const struct mt_event *e = mt_event_at(d, i);
         struct seen *at = &s[e->stack];
