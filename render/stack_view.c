@@ -50,43 +50,41 @@ const char *mt_stack_line_words(const struct mt_stack_line *l, char buf[MT_LINE_
     return buf;
 }
 
-/* The n-th frame of somebody's own code, from the innermost; 0 = there are fewer. */
-static mt_frame_id own_frame(const struct mt_trace *t, mt_stack_id s, uint32_t n)
+/* The next frame of somebody's own code from *s outwards; 0 = there is none. *s: what calls it. */
+static mt_frame_id next_own(const struct mt_trace *t, mt_stack_id *s)
 {
     struct mt_frame_view v;
-    for (; s != 0; s = t->stacks.p[s].parent) {
-        mt_frame_describe(t, t->stacks.p[s].frame, &v);
-        if (v.is_python && !v.is_internal && n-- == 0)
-            return t->stacks.p[s].frame;
+    while (*s != 0) {
+        mt_frame_id f = t->stacks.p[*s].frame;
+        mt_frame_describe(t, f, &v);
+        *s = t->stacks.p[*s].parent;
+        if (v.is_python && !v.is_internal)
+            return f;
     }
     return 0;
-}
-
-/* Whether the first `depth` callers of two stacks are the same. */
-static bool same_callers(const struct mt_trace *t, mt_stack_id a, mt_stack_id b, uint32_t depth)
-{
-    for (uint32_t n = 1; n <= depth; n++)
-        if (own_frame(t, a, n) != own_frame(t, b, n))
-            return false;
-    return true;
 }
 
 bool mt_owner_origin(char *buf, size_t cap, const struct mt_trace *t, const struct mt_device_analysis *d, uint32_t i,
                      uint32_t shown)
 {
-    enum { DEEPEST = 12 };
-    uint32_t n = d->owners.n < shown ? d->owners.n : shown, equal = 0, before = 0;
+    enum { DEEPEST = 12, MOST = 16 };
+    uint32_t n = d->owners.n < shown ? d->owners.n : shown, equal = 0;
+    mt_stack_id own = d->owners.p[i].stack, at[MOST]; /* in stacks that read the same so far */
     mt_frame_id first = 0, last = 0;
     struct mt_frame_view v;
     int used;
-    for (uint32_t depth = 0; depth <= DEEPEST && (depth == 0 || equal != 0); depth++) {
-        mt_frame_id here = own_frame(t, d->owners.p[i].stack, depth);
-        before = equal;
+    for (uint32_t k = 0; k < n && equal < MOST; k++) {
+        if (k != i && strcmp(d->owners.p[k].label, d->owners.p[i].label) == 0)
+            at[equal++] = d->owners.p[k].stack;
+    }
+    for (uint32_t depth = 0; depth <= DEEPEST && equal != 0; depth++) {
+        mt_frame_id here = next_own(t, &own);
+        uint32_t before = equal;
         equal = 0;
-        for (uint32_t k = 0; k < n; k++)
-            equal += k != i && strcmp(d->owners.p[k].label, d->owners.p[i].label) == 0 &&
-                     same_callers(t, d->owners.p[k].stack, d->owners.p[i].stack, depth);
-        if (depth != 0 && equal < before && here != 0) {
+        for (uint32_t k = 0; k < before; k++)
+            if (next_own(t, &at[k]) == here || depth == 0) /* the label has told the innermost */
+                at[equal++] = at[k];
+        if (equal < before && here != 0) {
             first = first != 0 ? first : here;
             last = here;
         }

@@ -28,7 +28,7 @@ const char *mt_stack_line_words(const struct mt_stack_line *l, char buf[MT_LINE_
 
 /* Of the first `shown` owners several may have the label of owner i (a Linear that every layer calls). "model.py:76 mlp, run.py:12": the
  * innermost caller in which it differs from some of them and, where that leaves others, the one further out that tells it from those
- * too. False: the label is its own, or its callers are the same. */
+ * too. False: the label is its own, or its callers are the same. shown: at most 16. Each stack is walked once. */
 bool mt_owner_origin(char *buf, size_t cap, const struct mt_trace *t, const struct mt_device_analysis *d, uint32_t i,
                      uint32_t shown);
 
