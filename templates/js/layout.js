@@ -164,11 +164,14 @@ export const bucketsOf = (o, lo, hi, n) => {
 /** What column x shows, shown by `wide` columns where those beside it are lower: a moment that matters is not to be looked for.
  *  @param {Int32Array} cells what each column shows @param {ArrayLike<number>} high of what may be shown @param {number} x @param {number} wide */
 export const widen = (cells, high, x, wide) => {
-  const it = cells[x], half = (wide - cells.filter((c) => c === it).length) / 2;
-  for (const dir of it === undefined ? [] : [-1, 1]) {
-    let i = x;
-    while (cells[i] === it) i += dir;
-    for (let k = 0; k < half && high[cells[i]] < high[it]; k++, i += dir) cells[i] = it;
+  const it = cells[x];
+  if (it === undefined) return;
+  let from = x, to = x;
+  while (cells[from - 1] === it) from--;
+  while (cells[to + 1] === it) to++;
+  for (let k = (wide - to + from - 1) / 2; k > 0; k--) {
+    if (high[cells[from - 1]] < high[it]) cells[--from] = it;
+    if (high[cells[to + 1]] < high[it]) cells[++to] = it;
   }
 };
 
