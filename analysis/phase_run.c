@@ -13,6 +13,14 @@ enum {
 #define MAX_WAITING_SEGMENTS 32
 #define MAX_SEGMENT_WAIT 64 /* events; the allocator makes a segment and uses it under one lock */
 
+/* Allocations without frames, by what stands before and after them. */
+struct frameless {
+    const struct mt_stack_verdict *prev; /* of the allocation before; NULL at the start */
+    bool in_run, is_backward;            /* since the root gradient */
+    uint8_t phase;                       /* training phase before the run, MT_PH_NONE */
+    uint64_t from;
+};
+
 struct run {
     const struct mt_phaser *p;
     const struct mt_device *d;
@@ -24,11 +32,8 @@ struct run {
     uint8_t fallback; /* of WAIT_FORWARD, when no training follows */
     bool is_waiting, waits_for_marker; /* some event holds a placeholder; a training one of the main thread is among them */
     uint64_t wait_from;
-    struct mt_attr hold;                 /* for events that are no allocation */
-    const struct mt_stack_verdict *prev; /* of the allocation before; NULL at the start */
-    bool in_run, run_is_backward;        /* allocations without frames */
-    uint8_t run_phase;                   /* training phase before the run, MT_PH_NONE */
-    uint64_t run_from;
+    struct mt_attr hold; /* for events that are no allocation */
+    struct frameless frameless;
     int8_t has_backward;                    /* -1 = not looked yet */
     uint64_t segment[MAX_WAITING_SEGMENTS]; /* segment_alloc and segment_map whose allocation has not come */
     uint32_t n_segments;
@@ -121,20 +126,6 @@ static bool is_forward(uint8_t sub)
 
 static bool is_allocation(const struct mt_event *e) { return e->action == MT_ACT_ALLOC || e->action == MT_ACT_OOM; }
 
-/* A loss is computed in evaluations too; with a backward pass in the same trace it is one of training. */
-static bool has_backward(struct run *r)
-{
-    for (uint64_t i = 0; r->has_backward < 0 && i < r->d->events.n; i++) {
-        const struct mt_event *e = mt_event_at(r->d, i);
-        uint8_t sub = mt_stack_verdict_of(r->p, e->stack)->sub;
-        if (is_allocation(e) && e->stack != 0 && (sub == MT_PH_BACKWARD || sub == MT_PH_RECOMPUTE))
-            r->has_backward = 1;
-    }
-    if (r->has_backward < 0)
-        r->has_backward = 0;
-    return r->has_backward != 0;
-}
-
 static struct mt_attr known_phase(struct run *r, uint64_t i, uint8_t phase, enum mt_conf conf, uint8_t sub,
                                   enum mt_conf sub_conf, uint32_t rule)
 {
@@ -185,25 +176,56 @@ static struct mt_attr carried(struct run *r, uint64_t i, uint8_t sub, enum mt_co
 /* ---- allocations without frames ---- */
 
 /* Autograd threads have no Python frames: with stacks="python" their allocations have none at all. They come right after the root
- * gradient, or stand between two allocations of the same training phase. */
+ * gradient, or stand between two allocations of the same training phase. `ends`: a run of the latter kind ended before this one. */
+static bool is_frameless_backward(struct frameless *f, uint64_t i, mt_stack_id stack, const struct mt_stack_verdict *v,
+                                  bool *ends)
+{
+    *ends = false;
+    if (f->in_run && (v->flags & MT_VF_PYTHON)) {
+        *ends = !f->is_backward && f->phase != MT_PH_NONE && v->own == f->phase;
+        f->in_run = false;
+    }
+    if (stack == 0 && !f->in_run) {
+        f->in_run = true;
+        f->from = i;
+        f->is_backward = f->prev != NULL && (f->prev->flags & MT_VF_MAKE_GRADS);
+        f->phase = f->prev != NULL && is_training(f->prev->own) ? f->prev->own : MT_PH_NONE;
+    }
+    f->prev = v;
+    return stack == 0 && f->is_backward;
+}
+
 static bool follow_run(struct run *r, uint64_t i, mt_stack_id stack, const struct mt_stack_verdict *v)
 {
-    if (r->in_run && (v->flags & MT_VF_PYTHON)) {
-        bool between = !r->run_is_backward && r->run_phase != MT_PH_NONE && v->own == r->run_phase;
-        for (uint64_t k = r->run_from; between && k < i; k++) {
-            const struct mt_event *e = mt_event_at(r->d, k);
-            if (is_allocation(e) && e->stack == 0 && r->out[k].sub == MT_PH_NONE)
-                r->out[k] = attr(r->out[k].phase, MT_PH_BACKWARD, MT_METHOD_EMPTY_WINDOW, MT_CONF_INFERRED);
-        }
-        r->in_run = false;
+    bool ends, after_root = is_frameless_backward(&r->frameless, i, stack, v, &ends);
+    for (uint64_t k = r->frameless.from; ends && k < i; k++) {
+        const struct mt_event *e = mt_event_at(r->d, k);
+        if (is_allocation(e) && e->stack == 0 && r->out[k].sub == MT_PH_NONE)
+            r->out[k] = attr(r->out[k].phase, MT_PH_BACKWARD, MT_METHOD_EMPTY_WINDOW, MT_CONF_INFERRED);
     }
-    if (stack == 0 && !r->in_run) {
-        r->in_run = true;
-        r->run_from = i;
-        r->run_is_backward = r->prev != NULL && (r->prev->flags & MT_VF_MAKE_GRADS);
-        r->run_phase = r->prev != NULL && is_training(r->prev->own) ? r->prev->own : MT_PH_NONE;
+    return after_root;
+}
+
+static bool is_backward(enum mt_phase sub) { return sub == MT_PH_BACKWARD || sub == MT_PH_RECOMPUTE; }
+
+/* A loss is computed in evaluations too; with a backward pass in the same trace it is one of training. That pass may have no frames,
+ * or only a recorded range. */
+static bool has_backward(struct run *r)
+{
+    struct frameless f = {.prev = NULL};
+    if (r->has_backward >= 0)
+        return r->has_backward != 0;
+    r->has_backward = 0;
+    for (uint32_t k = 0; r->has_backward == 0 && k < r->inner.v.n; k++)
+        r->has_backward = is_backward(mt_rule_phase(r->p->rules, r->inner.v.p[k].rule));
+    for (uint64_t i = 0; r->has_backward == 0 && i < r->d->events.n; i++) {
+        const struct mt_event *e = mt_event_at(r->d, i);
+        const struct mt_stack_verdict *v = mt_stack_verdict_of(r->p, e->stack);
+        bool ends;
+        if (is_allocation(e))
+            r->has_backward = is_frameless_backward(&f, i, e->stack, v, &ends) || ends || is_backward((enum mt_phase)v->sub);
     }
-    return stack == 0 && r->run_is_backward;
+    return r->has_backward != 0;
 }
 
 /* ---- annotations ---- */
@@ -251,7 +273,6 @@ static struct mt_attr one_allocation(struct run *r, uint64_t i, const struct mt_
         sub_conf = mt_rule_conf(rules, a);
         rule = a;
     }
-    r->prev = v;
     range = r->has_annotations ? mt_spans_rule(&r->coarse, e->time_ns) : 0;
     if (range != 0 && (v->flags & MT_VF_NAMED)) /* what the job says itself is more than what its functions are called */
         own = local = MT_PH_NONE;

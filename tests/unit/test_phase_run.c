@@ -3,6 +3,8 @@
 #include "load.h"
 #include "phase_make.h"
 
+#define PPO_LOSS "/v/verl/workers/utils/losses.py:ppo_loss"
+
 /* ---- the order of events ---- */
 
 MT_TEST(training_is_implied_and_carried)
@@ -34,7 +36,7 @@ MT_TEST(forward_only_stays_unattributed)
     alloc(&m, CALL "|" MAIN);
     alloc(&m, MAIN);
     alloc(&m, "");
-    alloc(&m, "/v/verl/workers/utils/losses.py:ppo_loss|" MAIN); /* a loss without backward implies nothing */
+    alloc(&m, PPO_LOSS "|" MAIN); /* a loss without backward implies nothing */
     MT_ASSERT(run(&m, false));
     SAYS(m, 0, "unattributed/forward marked phase.torch.module._call_impl");
     SAYS(m, 1, "unattributed/- none method.no_signature");
@@ -117,11 +119,48 @@ MT_TEST(loss_trains_when_there_is_a_backward)
 {
     struct made m;
     start(&m);
-    alloc(&m, "/v/verl/workers/utils/losses.py:ppo_loss|" MAIN);
+    alloc(&m, PPO_LOSS "|" MAIN);
     alloc(&m, BACKWARD "|" MAIN);
     MT_ASSERT(run(&m, false));
     SAYS(m, 0, "train/loss inferred phase.verl.losses.ppo_loss");
     done(&m);
+}
+
+/* With stacks="python" the autograd thread has no frames: what stands around its allocations, or a range, shows the backward pass. */
+MT_TEST(loss_trains_when_the_backward_has_no_frames)
+{
+    static const char *const around[][2] = {{UPDATE_ACTOR, UPDATE_ACTOR},            /* of one training phase */
+                                            {STEP "|" MAKE_GRADS, "/home/u/x.py:f"}, /* after the root gradient */
+                                            {UPDATE_ACTOR, UPDATE_CRITIC}};          /* nobody knows whose */
+    static const char *const want[] = {"train_actor/loss inferred phase.verl.losses.ppo_loss",
+                                       "train/loss inferred phase.verl.losses.ppo_loss",
+                                       "rollout.generate/loss carried phase.verl.losses.ppo_loss"};
+    struct made m;
+    for (int i = 0; i < 3; i++) {
+        start(&m);
+        alloc(&m, GENERATE);
+        alloc(&m, PPO_LOSS "|" MAIN);
+        alloc(&m, around[i][0]);
+        alloc(&m, "");
+        alloc(&m, around[i][1]);
+        MT_ASSERT(run(&m, false));
+        SAYS(m, 1, want[i]);
+        done(&m);
+    }
+    for (int with_range = 0; with_range < 2; with_range++) {
+        start(&m);
+        if (with_range)
+            range(&m, "fsdp_engine.backward", 30, 40);
+        alloc_at(&m, 10, GENERATE);
+        alloc_at(&m, 20, PPO_LOSS "|" MAIN);
+        alloc_at(&m, 35, MAIN);
+        MT_ASSERT(run(&m, true));
+        SAYS(m, 1, with_range ? "train/loss inferred phase.verl.losses.ppo_loss" : want[2]);
+        SAYS(m, 2,
+             with_range ? "train/backward inferred range.areal.fsdp_engine.backward"
+                        : "rollout.generate/- carried method.carry");
+        done(&m);
+    }
 }
 
 /* Rule: the last known phase goes on; a backward between a rollout and an actor update is the update's. */
@@ -521,11 +560,13 @@ MT_TEST(blocks_of_a_public_verl_snapshot)
 
 MT_MAIN(MT_RUN(training_is_implied_and_carried) MT_RUN(forward_only_stays_unattributed) MT_RUN(
     a_pass_without_gradients_is_no_training) MT_RUN(the_wrapper_alone_proves_nothing) MT_RUN(annotations_win_over_names)
-            MT_RUN(loss_trains_when_there_is_a_backward) MT_RUN(backward_never_belongs_to_rollout_or_logp)
-                MT_RUN(set_up_is_not_carried_into_training) MT_RUN(set_up_ends_where_the_model_runs)
-                    MT_RUN(an_interruption_ends) MT_RUN(marks_of_one_event_are_not_carried)
-                        MT_RUN(empty_stacks_after_the_root_gradient) MT_RUN(empty_stacks_between_the_same_training_phase)
-                            MT_RUN(events_that_are_no_allocation_hold_the_phase) MT_RUN(segments_are_not_waited_for_for_ever)
-                                MT_RUN(annotations_fill_what_frames_leave_open) MT_RUN(annotations_can_be_switched_off)
-                                    MT_RUN(open_lone_nested_and_foreign_ranges) MT_RUN(optimizer_steps_of_public_snapshots)
-                                        MT_RUN(shares_of_public_snapshots) MT_RUN(blocks_of_a_public_verl_snapshot))
+            MT_RUN(loss_trains_when_there_is_a_backward) MT_RUN(loss_trains_when_the_backward_has_no_frames)
+                MT_RUN(backward_never_belongs_to_rollout_or_logp) MT_RUN(set_up_is_not_carried_into_training)
+                    MT_RUN(set_up_ends_where_the_model_runs) MT_RUN(an_interruption_ends)
+                        MT_RUN(marks_of_one_event_are_not_carried) MT_RUN(empty_stacks_after_the_root_gradient)
+                            MT_RUN(empty_stacks_between_the_same_training_phase)
+                                MT_RUN(events_that_are_no_allocation_hold_the_phase)
+                                    MT_RUN(segments_are_not_waited_for_for_ever) MT_RUN(annotations_fill_what_frames_leave_open)
+                                        MT_RUN(annotations_can_be_switched_off) MT_RUN(open_lone_nested_and_foreign_ranges)
+                                            MT_RUN(optimizer_steps_of_public_snapshots) MT_RUN(shares_of_public_snapshots)
+                                                MT_RUN(blocks_of_a_public_verl_snapshot))
