@@ -8,7 +8,9 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-FILES, SEEDS = 40, (1, 1190)  # the second: one of them ends in a loss after set-up
+# 77: losses where only allocations without frames show a backward pass; 1190: one ends in a loss after set-up;
+# 5229: log-probs by their old name inside the loss
+FILES, SEEDS = 40, (1, 77, 1190, 5229)
 
 
 def main():

@@ -139,6 +139,9 @@ MT_TEST(outermost_coarse_phase_wins_but_for_exceptions)
         alone("/v/trl/trainer/grpo_trainer.py:_get_per_token_logps_and_entropies|/v/trl/trainer/grpo_trainer.py:_compute_loss|"
               "/v/trl/trainer/grpo_trainer.py:compute_loss|/v/transformers/trainer.py:training_step"),
         "train/forward marked phase.trl.grpo_trainer._compute_loss");
+    MT_CHECK_STR(alone("/v/trl/trainer/grpo_trainer.py:_get_per_token_logps|/v/trl/trainer/grpo_trainer.py:compute_loss|"
+                       "/v/transformers/trainer.py:training_step"), /* its name until 0.19 */
+                 "train/forward marked phase.trl.grpo_trainer.compute_loss");
     MT_CHECK_STR(alone("/v/trl/trainer/grpo_trainer.py:_generate|/v/trl/trainer/grpo_trainer.py:training_step"),
                  "rollout.generate/- marked phase.trl.grpo_trainer._generate");
     /* e: the profiling run executes the model */
