@@ -39,6 +39,7 @@ int mt_metric_of_phase(enum mt_metric m, enum mt_phase phase, enum mt_phase sub)
     case MT_METRIC_in_checkpoint: return phase == MT_PH_CKPT_SAVE || phase == MT_PH_EVAL;
     case MT_METRIC_in_kv_alloc: return phase == MT_PH_ROLLOUT_KV_ALLOC;
     case MT_METRIC_in_prefill: return phase == MT_PH_ROLLOUT_PREFILL;
+    case MT_METRIC_in_trial: return phase == MT_PH_ROLLOUT_PROFILE;
     case MT_METRIC_in_sampling: return sub == MT_PH_ROLLOUT_SAMPLE;
     case MT_METRIC_in_decode: return phase == MT_PH_ROLLOUT_DECODE;
     case MT_METRIC_in_forward: return is_loss(sub) || sub == MT_PH_FORWARD || sub == MT_PH_COMPILE;

@@ -254,6 +254,8 @@ LOADS_WORDS = "ERROR Failed to load model - not enough GPU memory. Try lowering 
 LOADS_BESIDE = frames("", (SITE + "vllm/v1/worker/gpu_worker.py", 136, "load_model")) + torch_says(1.9, 44.5, 0.9, 10.0, 0.02, "Process 77 has 33.20 GiB memory in use. ")
 LOADS_TRL = (frames("", (SITE + "trl/trainer/grpo_trainer.py", 404, "__init__"), (SITE + "vllm/worker/worker.py", 183, "load_model")) + torch_says(1.9, 44.5, 0.9, 43.0, 0.02))
 LARGER_PROFILE = frames("", (SITE + "vllm/v1/worker/gpu_worker.py", 300, "determine_available_memory")) + torch_says(192, 15.9, 11.2, 2.1, 0.2)
+TRIES_SAMPLER = (frames("", (SITE + "vllm/v1/worker/gpu_model_runner.py", 3300, "_dummy_sampler_run"), (SITE + "vllm/v1/sample/sampler.py", 96, "forward"))
+                 + torch_says(0.58, 23.6, 0.3, 22.6, 0.2))
 WAKE_OPENRLHF = "(LLMRayActor pid=226) ERROR [core.py:459] RuntimeError: CUDA Error: out of memory at /workspace/csrc/cumem_allocator.cpp:62 [repeated 3x across cluster]\n"
 LOGITS_SLIME = (frames("", ("/opt/slime/slime/backends/megatron_utils/actor.py", 300, "train_actor"), ("/opt/slime/slime/backends/megatron_utils/loss.py", 70, "get_log_probs_and_entropy"))
                 + torch_says(61, 79.1, 27.1, 44.6, 0.4))
@@ -358,6 +360,8 @@ SCENARIOS = [
     alone("engine-loads-beside-others", "a process that was left holds the card", LOADS_BESIDE, "foreign", phase="rollout.load", must=["B35"], must_not=["P08"]),
     alone("trl-loads-its-engine", "TRL 2688's place", LOADS_TRL, "capacity", phase="rollout.load", must=["B47"], must_not=["B31"], sets={"B47": "vllm_tensor_parallel_size=2"}),
     alone("larger-than-the-card-in-profile", "gpustack 4963: no share helps", LARGER_PROFILE, "capacity", phase="rollout.profile", must=["B41"], must_not=["P08"]),
+    alone("trial-run-of-the-sampler", "the place of samples/torch/vllm/oom_profile: rows of logits are sequences, whatever a step may take", TRIES_SAMPLER, "capacity", phase="rollout.profile",
+          sub=("rollout.sample",), must=["B41"], must_not=["B51", "P09"], sets={"B41": "--max-num-seqs 128"}),
     alone("engine-wakes-openrlhf", "OpenRLHF 1050: only the process's name tells the framework", WAKE_OPENRLHF, "foreign", phase="rollout.wake_sleep",
           must=["B30"], must_not=["P08", "B44"], sets={"B30": "--vllm.gpu_memory_utilization 0.5"}),
     alone("logits-slime", "slime 1767, 1951: fewer tokens before recomputing", LOGITS_SLIME, "capacity", phase="train_actor", sub=("logits",), must=["X11", "X09"]),
