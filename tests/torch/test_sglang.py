@@ -17,28 +17,6 @@ PHASES = {"load_model": {"rollout weight loading"}, "memory_pool": {"KV-cache al
           "update_weights": {"weight sync"}, "generate_again": BATCHES}
 
 
-def phases(name, truth, path):
-    """Each entry of the history is in a phase of the function that ran, but for blocks of the one before that are let go at its beginning."""
-    spans = [e for e in json.loads(memtrace("export", path, "-o", "-"))["traceEvents"] if e["ph"] == "X" and "first_event" in e.get("args", {})]
-    first = min(e["tid"] for e in spans)
-    begin = 0
-    for phase in truth["phases"]:
-        end, inside = phase["events"], 0
-        for e in spans:
-            if e["tid"] == first and e["name"] in PHASES.get(phase["name"], ()):
-                inside += max(0, min(end - 1, e["args"]["last_event"]) - max(begin, e["args"]["first_event"]) + 1)
-        if phase["name"] in PHASES:
-            same(name, f"{phase['name']}: {inside} of {end - begin} entries are in {PHASES[phase['name']]}",
-                 inside >= end - begin - max(4, (end - begin) // 20))
-        begin = end
-
-
-def moments(name, truth, path):
-    for phase in truth["phases"]:
-        folded = memtrace("export", path, "--to", "folded", "--at", str(phase["events"] - 1), "-o", "-").splitlines()
-        same(name, f"live bytes after {phase['name']}", sum(int(line.rsplit(" ", 1)[1]) for line in folded), phase["requested"])
-
-
 def roles(name, truth, device):
     """Weights lie with the buffers of their modules, the KV cache with the tables that lead to it: 4 bytes for each token that a request may
     have, 8 for each free slot, twice where a new list has just replaced the old one."""
@@ -104,8 +82,8 @@ def main():
             truth = json.load(f)
         report = json.loads(memtrace("report", recording, "--format", "json", "--verify", "-o", "-"))
         device = max(report["devices"], key=lambda d: d["events"])
-        phases(name, truth, recording)
-        moments(name, truth, recording)
+        test_truth.entries_in_phases(name, truth, recording, PHASES, (4, 20))
+        test_truth.moments(name, truth, recording)
         roles(name, truth, device)
         same(name, "bytes without a phase", sum(r["allocated_bytes"] for r in report["phases"] if r["phase"] == "unattributed"), 0)
         if truth["error"] is not None:

@@ -73,6 +73,22 @@ def moments(name, truth, path):
         same(name, f"requested bytes after {phase['name']}, event {phase['events'] - 1}", live_at(path, phase["events"] - 1), phase["requested"])
 
 
+def entries_in_phases(name, truth, path, phases, others):
+    """Each entry of the history is in a phase of the function that ran, but for blocks of the one before that are let go at its beginning:
+    others[0] entries, or one of others[1]."""
+    spans = [e for e in json.loads(memtrace("export", path, "-o", "-"))["traceEvents"] if e["ph"] == "X" and "first_event" in e.get("args", {})]
+    first = min(e["tid"] for e in spans)
+    begin = 0
+    for phase in truth["phases"]:
+        end, inside, words = phase["events"], 0, phases.get(phase["name"])
+        for e in spans:
+            if words and e["tid"] == first and e["name"] in words:
+                inside += max(0, min(end - 1, e["args"]["last_event"]) - max(begin, e["args"]["first_event"]) + 1)
+        if words:
+            same(name, f"{phase['name']}: {inside} of {end - begin} entries are in {words}", inside >= end - begin - max(others[0], (end - begin) // others[1]))
+        begin = end
+
+
 def out_of_memory(name, truth, device, report):
     message = truth["error"]
     if message is None:

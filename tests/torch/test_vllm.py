@@ -23,12 +23,6 @@ def about(name, what, got, want, more):
     same(name, what, got if not want <= got < want + more else want, want)
 
 
-def moments(name, truth, path):
-    for phase in truth["phases"]:
-        lines = memtrace("export", path, "--to", "folded", "--at", str(phase["events"] - 1), "-o", "-").splitlines()
-        same(name, f"live bytes after {phase['name']}", sum(int(line.rsplit(" ", 1)[1]) for line in lines), phase["requested"])
-
-
 def phases(name, truth, report, path):
     """Of graphs, warming up has its own row."""
     with gzip.open(path) as f:
@@ -121,7 +115,7 @@ def main():
             truth = json.load(f)
         report = json.loads(memtrace("report", path, "--format", "json", "--verify", "-o", "-"))
         device = max(report["devices"], key=lambda d: d["events"])
-        moments(name, truth, path)
+        test_truth.moments(name, truth, path)
         phases(name, truth, report, path)
         roles(name, truth, device)
         same(name, "failures", len(device["ooms"]), 1 if truth["error"] else 0)
