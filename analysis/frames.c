@@ -22,6 +22,16 @@ static bool ends(const char *s, uint32_t n, const char *tail)
     return n >= w && memcmp(s + n - w, tail, w) == 0;
 }
 
+bool mt_path_ends(const char *s, uint32_t n, const char *suffix, uint32_t len)
+{
+    if (n < len || (n > len && s[n - len - 1] != '/' && s[n - len - 1] != '\\'))
+        return false;
+    for (uint32_t i = 0; i < len; i++)
+        if (s[n - len + i] != suffix[i] && !(suffix[i] == '/' && s[n - len + i] == '\\'))
+            return false;
+    return true;
+}
+
 bool mt_file_is_python(const char *file, uint32_t n)
 {
     return ends(file, n, ".py") || (n > 0 && file[0] == '<') || has(file, n, "/ipykernel_") || has(file, n, "\\ipykernel_");

@@ -8,6 +8,9 @@ bool mt_file_is_python(const char *file, uint32_t n);   /* '/' or '\\' both sepa
 bool mt_file_is_torch(const char *file, uint32_t n);    /* PyTorch's own; '/' or '\\' both separate */
 bool mt_file_is_internal(const char *file, uint32_t n); /* of a Python file, with '/' only */
 
+/* Ends s in the suffix, as whole path components? '\\' counts as '/': snapshots of Windows exist. */
+bool mt_path_ends(const char *s, uint32_t n, const char *suffix, uint32_t len);
+
 /* What a file is, by string id, so that a path is looked at once. Zeroed struct = nothing known yet. */
 struct mt_file_kinds {
     uint8_t *of; /* 0 = not looked at; bit 0: looked at, bit 1: Python, bit 2: internal */

@@ -28,8 +28,8 @@ static bool is_in(const struct mt_trace *t, const struct lines *l, mt_frame_id i
 {
     const struct mt_frame *f = &t->frames.p[id];
     return id != 0 && f->name == l->function &&
-           mt_phase_path_ends(mt_str(t, f->file), mt_str_len(t, f->file), l->rule->file_suffix,
-                              (uint32_t)strlen(l->rule->file_suffix));
+           mt_path_ends(mt_str(t, f->file), mt_str_len(t, f->file), l->rule->file_suffix,
+                        (uint32_t)strlen(l->rule->file_suffix));
 }
 
 static void find_lines(const struct mt_trace *t, const mt_frame_id *python, struct lines *l)

@@ -62,17 +62,6 @@ void mt_pool_done(struct mt_pool *p)
 
 static bool has(const char *s, uint32_t n, const char *word) { return memmem(s, n, word, strlen(word)) != NULL; }
 
-/* Ends s in the suffix, as whole path components? '\\' counts as '/': snapshots of Windows exist. */
-bool mt_phase_path_ends(const char *s, uint32_t n, const char *suffix, uint32_t len)
-{
-    if (n < len || (n > len && s[n - len - 1] != '/' && s[n - len - 1] != '\\'))
-        return false;
-    for (uint32_t i = 0; i < len; i++)
-        if (s[n - len + i] != suffix[i] && !(suffix[i] == '/' && s[n - len + i] == '\\'))
-            return false;
-    return true;
-}
-
 /* SomethingBackward0::apply, SomethingBackward1_copy::apply */
 static bool is_backward_node(const char *s, uint32_t n)
 {
@@ -201,12 +190,12 @@ static bool is_own_code(const char *s, uint32_t n)
 static unsigned grad_flags(const char *name, const char *file, uint32_t file_n)
 {
     bool is_wrapper = strcmp(name, "decorate_context") == 0 || strcmp(name, "generator_context") == 0;
-    if (is_wrapper && (mt_phase_path_ends(file, file_n, "torch/utils/_contextlib.py", 26) ||
-                       mt_phase_path_ends(file, file_n, "torch/autograd/grad_mode.py", 27)))
+    if (is_wrapper && (mt_path_ends(file, file_n, "torch/utils/_contextlib.py", 26) ||
+                       mt_path_ends(file, file_n, "torch/autograd/grad_mode.py", 27)))
         return MK_NO_GRAD;
-    if ((strcmp(name, "backward") == 0 && (mt_phase_path_ends(file, file_n, "torch/_tensor.py", 16) ||
-                                           mt_phase_path_ends(file, file_n, "torch/autograd/__init__.py", 26))) ||
-        (strcmp(name, "grad") == 0 && mt_phase_path_ends(file, file_n, "torch/autograd/__init__.py", 26)))
+    if ((strcmp(name, "backward") == 0 && (mt_path_ends(file, file_n, "torch/_tensor.py", 16) ||
+                                           mt_path_ends(file, file_n, "torch/autograd/__init__.py", 26))) ||
+        (strcmp(name, "grad") == 0 && mt_path_ends(file, file_n, "torch/autograd/__init__.py", 26)))
         return MK_BACKWARD_CALL;
     return 0;
 }
@@ -225,7 +214,7 @@ static void mark_frame(const struct mt_phaser *p, const struct names *t, const s
         const struct mt_phase_rule *r = &p->rules->rule.p[i];
         uint16_t *at = slot_of(m, r->level, mt_rule_phase(p->rules, i));
         bool fits = r->level == 'N' ? is_own_code(file, file_n)
-                                    : mt_phase_path_ends(file, file_n, r->file_suffix, p->rules->code.p[i].file_len);
+                                    : mt_path_ends(file, file_n, r->file_suffix, p->rules->code.p[i].file_len);
         fits = fits && !(p->rules->code.p[i].flags & MT_RF_LAST_CALL); /* of one line: phase_lines.c */
         if (fits && better(p->rules, i, *at))
             *at = (uint16_t)i;
@@ -234,7 +223,7 @@ static void mark_frame(const struct mt_phaser *p, const struct names *t, const s
         !mt_file_is_torch(file, file_n)) /* what is known needs no guess */
         m->flags |= (uint16_t)name_flags(name, n);
     m->flags |= (uint16_t)grad_flags(name, file, file_n);
-    if (strcmp(name, "_make_grads") == 0 && mt_phase_path_ends(file, file_n, "torch/autograd/__init__.py", 26))
+    if (strcmp(name, "_make_grads") == 0 && mt_path_ends(file, file_n, "torch/autograd/__init__.py", 26))
         m->flags |= MK_MAKE_GRADS | MK_BACKWARD_CALL;
     if (strcmp(name, "compute_loss") == 0 || strcmp(name, "_compute_loss") == 0)
         m->flags |= MK_LOSS_CALL;

@@ -35,8 +35,6 @@ enum {
 
 /* Marks of every frame of the trace: of_frame[i] is an index into `marks`. 1, or 0 = out of memory. */
 int mt_mark_frames(const struct mt_phaser *p, struct mt_pool *marks, uint16_t *of_frame);
-bool mt_phase_path_ends(const char *s, uint32_t n, const char *suffix,
-                        uint32_t len); /* in whole components; '\\' counts as '/' */
 /* phase_lines.c: the same of rules that hold for one line of a function alone. */
 int mt_mark_lines(const struct mt_phaser *p, struct mt_pool *marks, uint16_t *of_frame);
 

@@ -24,17 +24,6 @@ struct build {
     uint32_t *low, *high;                  /* by function: of its lines that allocate; low > high: none does */
 };
 
-/* Ends s in the suffix, as whole path components? '\\' counts as '/'. */
-static bool path_ends(const char *s, uint32_t n, const char *suffix, size_t len)
-{
-    if (n < len || (n > len && s[n - len - 1] != '/' && s[n - len - 1] != '\\'))
-        return false;
-    for (size_t i = 0; i < len; i++)
-        if (s[n - len + i] != suffix[i] && !(suffix[i] == '/' && s[n - len + i] == '\\'))
-            return false;
-    return true;
-}
-
 static int by_name(const void *pa, const void *pb)
 {
     const struct named *a = pa, *b = pb;
@@ -90,7 +79,7 @@ static void python_function(struct build *b, uint32_t f)
         uint16_t rule = b->named.p[lo].rule;
         const struct mt_role_rule *r = mt_role_rule_at(b->rules, rule - 1u);
         uint16_t *at = r->lines == MT_LINES_FIRST ? &b->first[f] : r->lines == MT_LINES_LAST ? &b->last[f] : &b->python[f];
-        if ((strcmp(r->file, "*") == 0 || path_ends(file, n, r->file, strlen(r->file))) && better(b, rule, *at))
+        if ((strcmp(r->file, "*") == 0 || mt_path_ends(file, n, r->file, (uint32_t)strlen(r->file))) && better(b, rule, *at))
             *at = rule;
     }
 }

@@ -1,6 +1,7 @@
 /* Sequences of a batch, seen by functions that allocate for each of them. */
 #include "analysis/sequences.h"
 
+#include "analysis/frames.h"
 #include "parser/base/mem.h"
 
 #include <string.h>
@@ -24,22 +25,12 @@ struct seen {
     bool batches;
 };
 
-static bool ends_in(const char *path, const char *end)
-{
-    size_t n = strlen(path), m = strlen(end);
-    if (n < m || (n > m && path[n - m - 1] != '/' && path[n - m - 1] != '\\'))
-        return false;
-    for (size_t i = 0; i < m; i++)
-        if (path[n - m + i] != end[i] && !(end[i] == '/' && path[n - m + i] == '\\'))
-            return false;
-    return true;
-}
-
 /* names: of the known functions in this trace; MT_STR_FAIL = none has it. */
 static enum kind kind_of(const struct mt_trace *t, const mt_str_id names[KNOWN], mt_str_id name, mt_str_id file)
 {
     for (size_t i = 0; i < KNOWN; i++)
-        if (name == names[i] && ends_in(mt_str(t, file), known[i].file))
+        if (name == names[i] &&
+            mt_path_ends(mt_str(t, file), mt_str_len(t, file), known[i].file, (uint32_t)strlen(known[i].file)))
             return known[i].kind;
     return NOTHING;
 }

@@ -89,7 +89,7 @@ static void where(const struct mt_page *p, struct mt_out *o)
         mt_h_name(o, mt_row_place(p->r, p->rank, p->dev, place, sizeof place), 200);
         mt_puts(o, " \xc2\xb7 ");
     }
-    engine_alone = a->fw.main == MT_FW_NONE && a->fw.engine != MT_FW_NONE && !trains(a);
+    engine_alone = !a->fw.forced && a->fw.main == MT_FW_NONE && a->fw.engine != MT_FW_NONE && !trains(a);
     mt_html_s(o, mt_framework_words(engine_alone ? a->fw.engine : a->fw.main));
     if (a->fw.engine != MT_FW_NONE && a->fw.engine != a->fw.main && !engine_alone) {
         mt_puts(o, " with ");

@@ -1,10 +1,7 @@
 #!/usr/bin/env python3
 """memtrace on recordings of real frameworks (openrlhf_job.py, areal_job.py) against what the jobs knew of themselves (NAME.job.json): bytes of every
 role, what each phase allocated, steps, and the failure."""
-import glob
 import gzip
-import json
-import os
 import pickle
 import re
 import sys
@@ -86,14 +83,7 @@ def out_of_memory(name, truth, device, report):
 
 
 def main():
-    found = sorted(glob.glob(os.path.join(SAMPLES, "*.job.json")))
-    assert len(found) >= 4, f"{len(found)} files in {SAMPLES}"
-    for said in found:
-        name, path = os.path.basename(said)[: -len(".job.json")], said.replace(".job.json", ".pickle.gz")
-        with open(said, encoding="utf-8") as f:
-            truth = json.load(f)
-        report = json.loads(memtrace("report", path, "--format", "json", "--verify", "-o", "-"))
-        device = max(report["devices"], key=lambda d: d["events"])
+    for name, path, truth, device, report in test_truth.recordings(SAMPLES, ".job.json", 4, more=True):
         totals(name, truth, device, path)
         roles(name, truth, device)
         phases(name, truth, report, path)
@@ -103,7 +93,6 @@ def main():
             same(name, "logits", (device["logits"]["tokens"], device["logits"]["element_bytes"]), (2048, 2))
             first = next(a for a in report["advice"] if a["id"] == "A04")
             same(name, "half of the tokens, and of what goes with them", first["set"][0]["value"], "1024")
-    print(f"{len(found)} recordings, {test_truth.checks} checks, {test_truth.failed} failed")
     return test_truth.failed > 0
 
 

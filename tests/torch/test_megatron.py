@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 """memtrace's numbers on what Megatron-LM and slime recorded (samples/torch/*.megatron.json) against what the jobs said of themselves."""
-import glob
 import json
 import os
 import re
@@ -8,7 +7,7 @@ import subprocess
 import sys
 
 import test_truth
-from test_truth import MEMTRACE, SAMPLES, device_of, live_at, same, written
+from test_truth import MEMTRACE, SAMPLES, live_at, same, written
 
 # The phase of what a job allocated up to a mark, by the name of the mark.
 PHASES = {
@@ -89,14 +88,7 @@ def advice(name, truth, device, report):
 
 
 def main():
-    found = sorted(glob.glob(os.path.join(SAMPLES, "*.megatron.json")))
-    assert len(found) >= 4, f"{len(found)} files in {SAMPLES}"
-    for path in found:
-        name = os.path.basename(path)[: -len(".megatron.json")]
-        recording = path.replace(".megatron.json", ".pickle.gz")
-        with open(path, encoding="utf-8") as f:
-            truth = json.load(f)
-        device, report = device_of(recording)
+    for name, recording, truth, device, report in test_truth.recordings(SAMPLES, ".megatron.json", 4, more=True):
         numbers(name, truth, device, recording)
         phases(name, truth, recording)
         if truth["error"]:
@@ -104,7 +96,6 @@ def main():
         else:
             roles(name, truth, device)
             advice(name, truth, device, report)
-    print(f"{len(found)} recordings, {test_truth.checks} checks, {test_truth.failed} failed")
     return test_truth.failed > 0
 
 

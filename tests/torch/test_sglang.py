@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 """memtrace's phases, roles, sentences and settings on samples/torch/sglang/, SGLang's own scheduler with its engine, against what it said it
 holds (NAME.truth.json, written by sglang_job.py)."""
-import glob
 import json
 import os
 import sys
 
 import test_truth
-from test_truth import memtrace, same
+from test_truth import same
 
 SAMPLES = os.path.join(test_truth.SAMPLES, "sglang")
 BATCHES = {"rollout generation", "rollout prefill", "rollout decode"}
@@ -73,15 +72,7 @@ def failure(name, report, device):
 
 
 def main():
-    found = sorted(glob.glob(os.path.join(SAMPLES, "*.truth.json")))
-    assert len(found) == 4, f"{len(found)} files in {SAMPLES}"
-    for path in found:
-        name = os.path.basename(path)[: -len(".truth.json")]
-        recording = path.replace(".truth.json", ".pickle.gz")
-        with open(path, encoding="utf-8") as f:
-            truth = json.load(f)
-        report = json.loads(memtrace("report", recording, "--format", "json", "--verify", "-o", "-"))
-        device = max(report["devices"], key=lambda d: d["events"])
+    for name, recording, truth, device, report in test_truth.recordings(SAMPLES, ".truth.json", 4):
         test_truth.entries_in_phases(name, truth, recording, PHASES, (4, 20))
         test_truth.moments(name, truth, recording)
         roles(name, truth, device)
@@ -92,7 +83,6 @@ def main():
             refused(name, truth, report, device)
         else:
             audits(name, device)
-    print(f"{len(found)} recordings, {test_truth.checks} checks, {test_truth.failed} failed")
     return test_truth.failed > 0
 
 

@@ -1,15 +1,13 @@
 #!/usr/bin/env python3
 """Recordings of real jobs of TRL and of Transformers' Trainer (trl_job.py) against what the jobs said of themselves (NAME.trl.json)."""
-import glob
 import gzip
-import json
 import os
 import pickle
 import re
 import sys
 
 import test_truth
-from test_truth import SAMPLES, device_of, same, written
+from test_truth import SAMPLES, same, written
 
 
 def rows(report, phase, subs=None):
@@ -93,16 +91,9 @@ def judged(name, report, device):
 
 
 def main():
-    found = sorted(glob.glob(os.path.join(SAMPLES, "*.trl.json")))
-    assert len(found) >= 4, f"{len(found)} files in {SAMPLES}"
-    for path in found:
-        name = os.path.basename(path)[: -len(".trl.json")]
-        recording = path.replace(".trl.json", ".pickle.gz")
-        with open(path, encoding="utf-8") as f:
-            truth = json.load(f)
+    for name, recording, truth, device, report in test_truth.recordings(SAMPLES, ".trl.json", 4, more=True):
         with gzip.open(recording) as f:
             trace = pickle.load(f)["device_traces"][0]
-        device, report = device_of(recording)
         same(name, "entries", device["events"], truth["entries"] + (1 if truth["error"] else 0))
         same(name, "peak", device["live_peak_bytes"], truth["requested_peak"])
         same(name, "live at the end", device["live_end_bytes"], truth["requested"])
@@ -110,7 +101,6 @@ def main():
         roles(name, truth, device)
         failure(name, truth, device)
         judged(name, report, device)
-    print(f"{len(found)} recordings, {test_truth.checks} checks, {test_truth.failed} failed")
     return test_truth.failed > 0
 
 

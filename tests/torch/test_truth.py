@@ -73,6 +73,18 @@ def moments(name, truth, path):
         same(name, f"requested bytes after {phase['name']}, event {phase['events'] - 1}", live_at(path, phase["events"] - 1), phase["requested"])
 
 
+def recordings(folder, ending, count, more=False):
+    """Each recording with what its job said: name, path, that, the busiest device and the report."""
+    found = sorted(glob.glob(os.path.join(folder, "*" + ending)))
+    assert len(found) == count or (more and len(found) > count), f"{len(found)} files in {folder}"
+    for said in found:
+        path = said[: -len(ending)] + ".pickle.gz"
+        with open(said, encoding="utf-8") as f:
+            truth = json.load(f)
+        yield os.path.basename(said)[: -len(ending)], path, truth, *device_of(path)
+    print(f"{len(found)} recordings, {checks} checks, {failed} failed")
+
+
 def entries_in_phases(name, truth, path, phases, others):
     """Each entry of the history is in a phase of the function that ran, but for blocks of the one before that are let go at its beginning:
     others[0] entries, or one of others[1]."""
@@ -202,14 +214,7 @@ def shapes(truth, path):
 
 
 def main():
-    found = sorted(glob.glob(os.path.join(SAMPLES, "*.truth.json")))
-    assert len(found) >= 10, f"{len(found)} files in {SAMPLES}"
-    for path in found:
-        name = os.path.basename(path)[: -len(".truth.json")]
-        recording = path.replace(".truth.json", ".pickle.gz")
-        with open(path, encoding="utf-8") as f:
-            truth = json.load(f)
-        device, report = device_of(recording)
+    for name, recording, truth, device, report in recordings(SAMPLES, ".truth.json", 10, more=True):
         numbers(name, truth, device)
         waiting(name, recording, device)
         roles(name, truth, device)
@@ -223,7 +228,6 @@ def main():
         out_of_memory(name, truth, device, report)
         if name == "plain":
             shapes(truth, recording)
-    print(f"{len(found)} recordings, {checks} checks, {failed} failed")
     return failed > 0
 
 

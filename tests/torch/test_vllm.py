@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """memtrace on samples/torch/vllm/, vLLM's own engine (vllm_job.py), against what the job knew (NAME.vllm.json): phases, weights, KV cache, sampling,
 weight updates, and the settings with which the job then ran on the same card."""
-import glob
 import gzip
 import json
 import os
@@ -107,14 +106,7 @@ def asleep(name, truth, path):
 
 
 def main():
-    found = sorted(glob.glob(os.path.join(SAMPLES, "*.vllm.json")))
-    assert len(found) == 7, f"{len(found)} files in {SAMPLES}"
-    for said in found:
-        name, path = os.path.basename(said)[: -len(".vllm.json")], said.replace(".vllm.json", ".pickle.gz")
-        with open(said, encoding="utf-8") as f:
-            truth = json.load(f)
-        report = json.loads(memtrace("report", path, "--format", "json", "--verify", "-o", "-"))
-        device = max(report["devices"], key=lambda d: d["events"])
+    for name, path, truth, device, report in test_truth.recordings(SAMPLES, ".vllm.json", 7):
         test_truth.moments(name, truth, path)
         phases(name, truth, report, path)
         roles(name, truth, device)
@@ -122,6 +114,9 @@ def main():
         program = "plain PyTorch with vLLM" if name == "oom_asleep" else "vLLM (by its frames)"
         page = re.sub(r"<[^>]+>", "", memtrace("report", path, "--format", "html", "-o", "-"))
         same(name, "the page's program", f"\u00b7 {program}" in page, True)
+        if name == "packed":
+            named = memtrace("report", path, "--framework", "none", "--format", "html", "-o", "-")
+            same(name, "a framework that was named stands as it was named", "plain PyTorch with vLLM (as named on the command line)" in named, True)
         row = 151936 * 4
         if name == "oom_prompt":
             failure(name, truth, path, "--gpu-memory-utilization 0.92 --max-num-seqs 128", 1999 * row, ["B51", "P08"],
@@ -134,7 +129,6 @@ def main():
             report = failure(name, truth, path, "--max-num-seqs 1024", 1024 * row, ["B41"], {"B41": "--max-num-seqs 512"})
             half = 512 * (row + row // 2 + row)  # counts of words, logits in 16 bits, the request
             about(name, "what half the sequences free", report["advice"][0]["saving_bytes"], half, half // 10)
-    print(f"{len(found)} recordings, {test_truth.checks} checks, {test_truth.failed} failed")
     return test_truth.failed > 0
 
 
