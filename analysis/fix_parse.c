@@ -39,11 +39,10 @@ enum mt_rc mt_fix_check_fields(const struct mt_fix_parse *p, const cJSON *obj, c
         unsigned i = 0;
         while (known[i] != NULL && strcmp(known[i], c->string) != 0)
             i++;
-        mt_printable(name, sizeof name, c->string, strlen(c->string));
-        if (known[i] == NULL)
-            return mt_fix_bad(p, name, "no such field; check the spelling against the description of rule files");
-        if ((seen >> i & 1) != 0)
-            return mt_fix_bad(p, name, "stands twice");
+        if (known[i] == NULL || (seen >> i & 1) != 0)
+            return mt_fix_bad(p, mt_printable(name, sizeof name, c->string, strlen(c->string)),
+                              known[i] == NULL ? "no such field; check the spelling against the description of rule files"
+                                               : "stands twice");
         seen |= 1ull << i;
     }
     return MT_OK;
@@ -59,6 +58,12 @@ static bool is_clean(const char *s)
     return true;
 }
 
+const char *mt_fix_keep(const struct mt_fix_parse *p, const cJSON *string)
+{
+    const char *s = string->valuestring;
+    return p->lasting ? s : mt_arena_strndup(p->arena, s, strlen(s));
+}
+
 static enum mt_rc copy(const struct mt_fix_parse *p, const char *field, const cJSON *v, bool may_be_empty, const char **out)
 {
     if (!cJSON_IsString(v))
@@ -67,7 +72,7 @@ static enum mt_rc copy(const struct mt_fix_parse *p, const char *field, const cJ
         return mt_fix_bad(p, field, "holds a control character; write one line of plain text");
     if (!may_be_empty && v->valuestring[0] == 0)
         return mt_fix_bad(p, field, "is empty");
-    *out = mt_arena_strndup(p->arena, v->valuestring, strlen(v->valuestring));
+    *out = mt_fix_keep(p, v);
     return *out == NULL ? mt_fix_nomem(p) : MT_OK;
 }
 
@@ -438,13 +443,11 @@ static void *hook_malloc(size_t n)
     return p;
 }
 
-enum mt_rc mt_fix_parse_file(const struct mt_fix_parse *p, const char *text, size_t len, const char *const *known, cJSON **out)
+enum mt_rc mt_fix_parse_text(const struct mt_fix_parse *p, const char *text, size_t len, cJSON **out)
 {
     cJSON_Hooks hooks = {hook_malloc, mt_free};
     const char *end = NULL;
-    const cJSON *v;
     cJSON *dom;
-    enum mt_rc rc;
 
     *out = NULL;
     /* cJSON stops at a NUL byte and would silently lose the rest. */
@@ -462,19 +465,19 @@ enum mt_rc mt_fix_parse_file(const struct mt_fix_parse *p, const char *text, siz
     }
     while (end < text + len && strchr(" \t\r\n", *end) != NULL)
         end++;
-    if (end < text + len)
-        rc = mt_fail_at(p->err, MT_EINPUT, (uint64_t)(end - text), "%s: something follows the end of the JSON text", p->file);
-    else
-        rc = mt_fix_check_fields(p, dom, known);
-    if (rc == MT_OK) {
-        v = cJSON_GetObjectItemCaseSensitive(dom, "schema_version");
-        if (!cJSON_IsNumber(v) || v->valuedouble < 1 || v->valuedouble > 1)
-            rc = mt_fix_bad(p, "schema_version", "must be 1: this version of memtrace reads no other");
-    }
-    if (rc != MT_OK) {
+    if (end < text + len) {
         cJSON_Delete(dom);
-        return rc;
+        return mt_fail_at(p->err, MT_EINPUT, (uint64_t)(end - text), "%s: something follows the end of the JSON text", p->file);
     }
     *out = dom;
     return MT_OK;
+}
+
+enum mt_rc mt_fix_check_file(const struct mt_fix_parse *p, const cJSON *root, const char *const *known)
+{
+    const cJSON *v = cJSON_GetObjectItemCaseSensitive(root, "schema_version");
+    enum mt_rc rc = mt_fix_check_fields(p, root, known);
+    if (rc == MT_OK && (!cJSON_IsNumber(v) || v->valuedouble < 1 || v->valuedouble > 1))
+        rc = mt_fix_bad(p, "schema_version", "must be 1: this version of memtrace reads no other");
+    return rc;
 }

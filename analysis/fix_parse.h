@@ -3,9 +3,7 @@
 #define MT_FIX_PARSE_H
 
 #include "analysis/fix_rules.h"
-#include "parser/base/mem.h"
-
-#include <cjson/cJSON.h>
+#include "analysis/rule_json.h"
 
 struct mt_fix_parse {
     struct mt_arena *arena; /* everything a rule points to */
@@ -14,14 +12,19 @@ struct mt_fix_parse {
     struct mt_err *err;
     void *names;                /* for mt_metric_exists() */
     struct mt_expr_list *exprs; /* compiled ones, freed with the rules */
+    bool lasting;               /* the strings of the nodes live as long as the rules */
 };
 struct mt_expr_list {
     MT_VEC(struct mt_expr *) v;
 };
 
-/* Parses a whole text into a DOM; checks that it is an object with schema_version 1 and only the keys of `known` (NULL-terminated).
- * The caller deletes *out with cJSON_Delete(). */
-enum mt_rc mt_fix_parse_file(const struct mt_fix_parse *p, const char *text, size_t len, const char *const *known, cJSON **out);
+/* Parses the text of a user's file. The caller deletes *out with cJSON_Delete(). */
+enum mt_rc mt_fix_parse_text(const struct mt_fix_parse *p, const char *text, size_t len, cJSON **out);
+/* Checks that it is an object with schema_version 1 and only the keys of `known` (NULL-terminated). */
+enum mt_rc mt_fix_check_file(const struct mt_fix_parse *p, const cJSON *root, const char *const *known);
+
+/* Text of a node that lives as long as the rules; NULL when out of memory. */
+const char *mt_fix_keep(const struct mt_fix_parse *p, const cJSON *string);
 
 /* Fills *out from one object of "fixes"; strings are copied to the arena. */
 enum mt_rc mt_fix_parse_rule(struct mt_fix_parse *p, const cJSON *obj, struct mt_fix_rule *r);

@@ -1,7 +1,6 @@
 /* fix_rules.c -- the table of fix rules: built-in files, overlay, order to try. */
 #include "analysis/fix_rules.h"
 
-#include "analysis/assets.h"
 #include "analysis/fix_parse.h"
 #include "analysis/framework.h"
 #include "analysis/runconf.h"
@@ -152,11 +151,10 @@ const struct mt_fix_step *mt_fix_order(const struct mt_fix_rules *r, enum mt_fix
 }
 
 /* Adds the rules of one file. Built-in rules must be new; an overlay's rule takes the place of the built-in one. */
-static enum mt_rc add_rules(struct mt_fix_rules *r, struct mt_fix_parse *p, const cJSON *list, uint32_t n_builtin)
+static enum mt_rc add_rules(struct mt_fix_rules *r, struct mt_fix_parse *p, const cJSON *list, bool overlay)
 {
     const cJSON *c;
     uint32_t i = 0;
-    bool overlay = n_builtin > 0;
 
     cJSON_ArrayForEach(c, list)
     {
@@ -180,22 +178,35 @@ static enum mt_rc add_rules(struct mt_fix_rules *r, struct mt_fix_parse *p, cons
     return MT_OK;
 }
 
-static enum mt_rc load_text(struct mt_fix_rules *r, const char *file, const char *text, size_t len, uint32_t n_builtin,
-                            struct mt_err *err)
+static enum mt_rc load_builtin(struct mt_fix_rules *r, const struct mt_asset *a, struct mt_err *err)
 {
-    static const char *const builtin_keys[] = {"schema_version", "fixes", NULL};
-    static const char *const overlay_keys[] = {"schema_version", "phases", "roles", "vocabularies", "fixes", "libraries", NULL};
-    struct mt_fix_parse p = {&r->arena, file, "the file", err, r->settings, &r->exprs};
+    static const char *const keys[] = {"schema_version", "fixes", NULL};
+    struct mt_fix_parse p = {&r->arena, a->name, "the file", err, r->settings, &r->exprs, true};
+    struct mt_rule_json j;
+    const cJSON *list;
+    enum mt_rc rc = mt_rule_json_read(&j, a, a->name, &r->arena, err);
+    if (rc == MT_OK)
+        rc = mt_fix_check_file(&p, j.root, keys);
+    list = cJSON_GetObjectItemCaseSensitive(j.root, "fixes");
+    if (rc == MT_OK)
+        rc = cJSON_IsArray(list) ? add_rules(r, &p, list, false) : mt_fix_bad(&p, "fixes", "a list of rules is expected");
+    mt_rule_json_done(&j);
+    return rc;
+}
+
+static enum mt_rc load_overlay(struct mt_fix_rules *r, const char *text, size_t len, struct mt_err *err)
+{
+    static const char *const keys[] = {"schema_version", "phases", "roles", "vocabularies", "fixes", "libraries", NULL};
+    struct mt_fix_parse p = {&r->arena, r->overlay, "the file", err, r->settings, &r->exprs, false};
     const cJSON *list;
     cJSON *dom;
-    enum mt_rc rc = mt_fix_parse_file(&p, text, len, n_builtin > 0 ? overlay_keys : builtin_keys, &dom);
+    enum mt_rc rc = mt_fix_parse_text(&p, text, len, &dom);
     if (rc != MT_OK)
         return rc;
+    rc = mt_fix_check_file(&p, dom, keys);
     list = cJSON_GetObjectItemCaseSensitive(dom, "fixes");
-    if (cJSON_IsArray(list))
-        rc = add_rules(r, &p, list, n_builtin);
-    else if (list != NULL || n_builtin == 0)
-        rc = mt_fix_bad(&p, "fixes", "a list of rules is expected");
+    if (rc == MT_OK && list != NULL)
+        rc = cJSON_IsArray(list) ? add_rules(r, &p, list, true) : mt_fix_bad(&p, "fixes", "a list of rules is expected");
     cJSON_Delete(dom);
     return rc;
 }
@@ -295,21 +306,21 @@ static enum mt_rc parse_row(struct mt_fix_rules *r, struct mt_fix_parse *p, cons
 static enum mt_rc load_order(struct mt_fix_rules *r, const struct mt_asset *a, struct mt_err *err)
 {
     static const char *const keys[] = {"schema_version", "order", NULL};
-    struct mt_fix_parse p = {&r->arena, a->name, "the table", err, r->settings, &r->exprs};
+    struct mt_fix_parse p = {&r->arena, a->name, "the table", err, r->settings, &r->exprs, true};
+    struct mt_rule_json j;
     const cJSON *list, *c;
-    cJSON *dom;
-    enum mt_rc rc = mt_fix_parse_file(&p, (const char *)a->data, a->size, keys, &dom);
-    if (rc != MT_OK)
-        return rc;
-    list = cJSON_GetObjectItemCaseSensitive(dom, "order");
-    if (!cJSON_IsArray(list))
+    enum mt_rc rc = mt_rule_json_read(&j, a, a->name, &r->arena, err);
+    if (rc == MT_OK)
+        rc = mt_fix_check_file(&p, j.root, keys);
+    list = cJSON_GetObjectItemCaseSensitive(j.root, "order");
+    if (rc == MT_OK && !cJSON_IsArray(list))
         rc = mt_fix_bad(&p, "order", "a list of rows is expected");
     cJSON_ArrayForEach(c, list)
     {
         if (rc == MT_OK)
             rc = parse_row(r, &p, c);
     }
-    cJSON_Delete(dom);
+    mt_rule_json_done(&j);
     return rc;
 }
 
@@ -347,7 +358,7 @@ enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const char *overlay, siz
         if (strcmp(a->name, ORDER_FILE) == 0)
             order = a;
         else if (strncmp(a->name, "fixes/", 6) == 0)
-            rc = load_text(r, a->name, (const char *)a->data, a->size, 0, err);
+            rc = load_builtin(r, a, err);
         if (rc != MT_OK)
             goto out;
     }
@@ -367,7 +378,7 @@ enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const char *overlay, siz
             goto out;
         }
         r->overlay = name;
-        rc = load_text(r, name, overlay, overlay_len, r->rule.n, err);
+        rc = load_overlay(r, overlay, overlay_len, err);
         if (rc != MT_OK)
             goto out;
     }

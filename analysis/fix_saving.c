@@ -20,7 +20,7 @@ enum mt_rc mt_fix_parse_expr(const struct mt_fix_parse *p, const cJSON *obj, con
     memset(out, 0, sizeof *out);
     if (v->valuestring[0] == 0) /* a variant that has none, unlike its rule */
         return MT_OK;
-    text = mt_arena_strndup(p->arena, v->valuestring, strlen(v->valuestring));
+    text = mt_fix_keep(p, v);
     if (text == NULL)
         return mt_fix_nomem(p);
     rc = mt_expr_compile(&e, text, mt_metric_exists, p->names, &why);
@@ -99,7 +99,7 @@ static enum mt_rc fill(const struct mt_fix_parse *p, const cJSON *v, struct mt_f
     if (note != NULL && !cJSON_IsString(note))
         return mt_fix_bad(p, "note", "a text in quotes is expected");
     if (note != NULL)
-        s->note = mt_arena_strndup(p->arena, note->valuestring, strlen(note->valuestring));
+        s->note = mt_fix_keep(p, note);
     return s->note == NULL ? mt_fix_nomem(p) : MT_OK;
 }
 

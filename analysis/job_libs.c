@@ -1,10 +1,8 @@
 /* Whose call it was: the first frame that is neither the driver, the runtime,
  * the C library nor the recorder. */
-#include "analysis/assets.h"
 #include "analysis/job_impl.h"
 #include "analysis/phase_impl.h"
-
-#include <cjson/cJSON.h>
+#include "analysis/rule_json.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,17 +66,11 @@ static enum mt_rc read_rule(struct mt_libs *l, const char *file, unsigned index,
     return rule->library == NULL || (value[1] != NULL && rule->function == NULL) ? nomem(err) : MT_OK;
 }
 
-static enum mt_rc read_file(struct mt_libs *l, const char *file, const char *text, size_t len, struct mt_err *err)
+static enum mt_rc read_root(struct mt_libs *l, const char *file, const cJSON *root, struct mt_err *err)
 {
-    cJSON_Hooks hooks = {json_malloc, mt_free};
     const cJSON *list, *m;
     enum mt_rc rc = MT_OK;
     unsigned index = 0;
-    cJSON *root;
-    cJSON_InitHooks(&hooks);
-    root = cJSON_ParseWithLength(text, len);
-    if (root == NULL)
-        return mt_fail(err, MT_EINPUT, "%s: not valid JSON, or out of memory", file);
     list = cJSON_GetObjectItemCaseSensitive(root, "libraries");
     if (list != NULL && !cJSON_IsArray(list))
         rc = mt_fail(err, MT_EINPUT, "%s: \"libraries\" has to be an array of rules", file);
@@ -89,26 +81,42 @@ static enum mt_rc read_file(struct mt_libs *l, const char *file, const char *tex
             if (rc < 0)
                 break;
         }
+    return rc;
+}
+
+static enum mt_rc read_overlay(struct mt_libs *l, const char *file, const char *text, size_t len, struct mt_err *err)
+{
+    cJSON_Hooks hooks = {json_malloc, mt_free};
+    enum mt_rc rc;
+    cJSON *root;
+    cJSON_InitHooks(&hooks);
+    root = cJSON_ParseWithLength(text, len);
+    if (root == NULL)
+        return mt_fail(err, MT_EINPUT, "%s: not valid JSON, or out of memory", file);
+    rc = read_root(l, file, root, err);
     cJSON_Delete(root);
+    return rc;
+}
+
+static enum mt_rc read_builtin(struct mt_libs *l, struct mt_err *err)
+{
+    struct mt_rule_json j;
+    enum mt_rc rc = mt_rule_json_read(&j, mt_rule_asset("libraries.json"), "libraries.json", &l->arena, err);
+    if (rc >= 0)
+        rc = read_root(l, "the built-in libraries.json", j.root, err);
+    mt_rule_json_done(&j);
     return rc;
 }
 
 enum mt_rc mt_libs_load(struct mt_libs *l, const struct mt_job_opts *o, struct mt_err *err)
 {
-    const struct mt_asset *a = mt_rule_assets;
     enum mt_rc rc = MT_OK;
     char **none = MT_VEC_PUSH(&l->name);
     if (none == NULL)
         return nomem(err);
     if (o->overlay != NULL)
-        rc = read_file(l, o->overlay_name != NULL ? o->overlay_name : "the rule file", o->overlay, o->overlay_len, err);
-    while (a->name != NULL && strcmp(a->name, "libraries.json") != 0)
-        a++;
-    if (rc >= 0 && a->name == NULL)
-        rc = mt_fail(err, MT_EINTERN, "libraries.json was not built into this program");
-    if (rc >= 0)
-        rc = read_file(l, "the built-in libraries.json", (const char *)a->data, a->size, err);
-    return rc;
+        rc = read_overlay(l, o->overlay_name != NULL ? o->overlay_name : "the rule file", o->overlay, o->overlay_len, err);
+    return rc >= 0 ? read_builtin(l, err) : rc;
 }
 
 void mt_libs_done(struct mt_libs *l)

@@ -1,8 +1,7 @@
 /* lint.c -- the rules of lint.json, and the keys that fix rules know to be wrong, against what is known of the run. */
 #include "analysis/lint_impl.h"
-#include "analysis/assets.h"
+#include "analysis/rule_json.h"
 
-#include <cjson/cJSON.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -378,42 +377,23 @@ static void sort(struct mt_lint *l)
     }
 }
 
-static bool hook_failed;
-
-static void *hook_malloc(size_t n)
-{
-    void *p = mt_malloc(n);
-    hook_failed = hook_failed || p == NULL;
-    return p;
-}
-
 enum mt_rc mt_lint_make(struct mt_lint **out, const struct mt_lint_in *in, struct mt_err *err)
 {
     struct mt_lint *l = mt_calloc(1, sizeof *l);
-    const struct mt_asset *a = mt_rule_assets;
-    cJSON_Hooks hooks = {hook_malloc, mt_free};
+    struct mt_rule_json j;
     const cJSON *rule;
-    cJSON *root;
+    enum mt_rc rc;
     bool ok = true;
     *out = NULL;
     if (l == NULL)
         return mt_fail(err, MT_ENOMEM, "out of memory");
-    while (a->name != NULL && strcmp(a->name, "lint.json") != 0)
-        a++;
-    hook_failed = false;
-    cJSON_InitHooks(&hooks);
-    root = a->name != NULL ? cJSON_ParseWithLength((const char *)a->data, a->size) : NULL;
-    if (root == NULL) {
+    rc = mt_rule_json_read(&j, mt_rule_asset("lint.json"), "lint.json", &l->arena, err);
+    cJSON_ArrayForEach(rule, cJSON_GetObjectItemCaseSensitive(j.root, "lint")) { ok = ok && run_rule(l, in, rule); }
+    ok = ok && run_fixes(l, in, cJSON_GetObjectItemCaseSensitive(j.root, "existing"));
+    mt_rule_json_done(&j);
+    if (rc < 0 || !ok) {
         mt_lint_free(l);
-        return hook_failed ? mt_fail(err, MT_ENOMEM, "out of memory")
-                           : mt_fail(err, MT_EINTERN, "lint.json was not built into this program, or is no JSON");
-    }
-    cJSON_ArrayForEach(rule, cJSON_GetObjectItemCaseSensitive(root, "lint")) { ok = ok && run_rule(l, in, rule); }
-    ok = ok && run_fixes(l, in, cJSON_GetObjectItemCaseSensitive(root, "existing"));
-    cJSON_Delete(root);
-    if (!ok) {
-        mt_lint_free(l);
-        return mt_fail(err, MT_ENOMEM, "out of memory");
+        return rc < 0 ? rc : mt_fail(err, MT_ENOMEM, "out of memory");
     }
     sort(l);
     *out = l;

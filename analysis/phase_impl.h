@@ -32,7 +32,6 @@ struct mt_rule_code {
     uint8_t phase; /* enum mt_phase; MT_PH_NONE for containers and role markers */
     uint8_t flags; /* enum mt_rule_flag */
     uint16_t file_len;
-    uint32_t id_hash;
 };
 enum mt_rule_flag {
     MT_RF_OVERLAY = 1,   /* came with --rules: wins over a built-in rule for the same file and function */

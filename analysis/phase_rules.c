@@ -1,9 +1,8 @@
 /* The phase rules: the built-in methods, then the rows of the embedded phases.json, then those of an overlay. A rule file is read
  * strictly: a misspelt field would otherwise be a rule that silently never applies. */
-#include "analysis/assets.h"
 #include "analysis/phase_impl.h"
+#include "analysis/rule_json.h"
 
-#include <cjson/cJSON.h>
 #include <string.h>
 
 static const struct mt_phase_rule methods[MT_METHOD_COUNT] = {
@@ -59,7 +58,10 @@ struct file {
     uint32_t first; /* rules before this one are of an earlier file */
     bool is_overlay;
     struct mt_err *err;
+    uint16_t *slots; /* rules by their ids; 0 = none */
 };
+enum { SLOTS = 8192 };
+_Static_assert(SLOTS > 2 * MT_MAX_PHASE_RULES, "half of them are free, whatever is added");
 
 /* cJSON does not say whether it stopped for want of memory or for bad text. */
 static bool out_of_memory;
@@ -97,16 +99,17 @@ static enum mt_rc read_fields(const struct file *f, int index, const cJSON *obj,
 {
     const cJSON *m;
     const char *id;
+    int k = 0;
     if (!cJSON_IsObject(obj))
         return refuse(f, index, NULL, "is not an object");
     m = cJSON_GetObjectItemCaseSensitive(obj, "id");
     id = cJSON_IsString(m) ? m->valuestring : NULL;
     cJSON_ArrayForEach(m, obj)
     {
-        int k = 0;
-        while (k < F_COUNT && strcmp(m->string, field_names[k]) != 0)
-            k++;
-        if (k == F_COUNT)
+        int tried = 0;
+        for (; tried < F_COUNT && strcmp(m->string, field_names[k]) != 0; tried++)
+            k = (k + 1) % F_COUNT; /* most rules have their fields in this order */
+        if (tried == F_COUNT)
             return refuse_field(f, index, id, m->string,
                                 "is not known; there are id, framework, level, phase, file, function, status, note, source, "
                                 "gradients and last_call");
@@ -115,6 +118,7 @@ static enum mt_rc read_fields(const struct file *f, int index, const cJSON *obj,
         if (v[k] != NULL)
             return refuse_field(f, index, id, field_names[k], "is there twice");
         v[k] = m->valuestring;
+        k = (k + 1) % F_COUNT;
     }
     return MT_OK;
 }
@@ -185,7 +189,6 @@ static void compile(const struct file *f, const struct mt_phase_rule *rule, stru
     bool is_slime = strcmp(rule->framework, "slime") == 0 || strcmp(rule->framework, "relax") == 0;
     bool is_trl = strcmp(rule->framework, "trl") == 0;
     code->phase = (uint8_t)(phase < 0 || rule->level == 'K' ? MT_PH_NONE : phase);
-    code->id_hash = hash_id(rule->id);
     code->file_len = (uint16_t)strlen(rule->file_suffix);
     code->flags = (uint8_t)((f->is_overlay ? MT_RF_OVERLAY : 0) | (is_slime ? MT_RF_SLIME : 0) | (is_trl ? MT_RF_TRL : 0));
     if (is_trl && strncmp(rule->function, "_get_per_token_logps", 20) == 0)
@@ -196,18 +199,17 @@ static void compile(const struct file *f, const struct mt_phase_rule *rule, stru
 static enum mt_rc place(const struct file *f, int index, const char *id, uint32_t *at)
 {
     struct mt_phase_rules *r = f->r;
-    uint32_t hash = hash_id(id);
-    for (uint32_t i = 1; i < r->rule.n; i++) {
-        if (r->code.p[i].id_hash != hash || strcmp(r->rule.p[i].id, id) != 0)
+    uint32_t slot = hash_id(id) % SLOTS;
+    for (; f->slots[slot] != 0; slot = (slot + 1) % SLOTS) {
+        if (strcmp(r->rule.p[f->slots[slot]].id, id) != 0)
             continue;
-        if (i >= f->first)
-            return refuse_field(f, index, id, "id", "is there twice in this file");
-        *at = i;
-        return MT_OK;
+        *at = f->slots[slot];
+        return *at >= f->first ? refuse_field(f, index, id, "id", "is there twice in this file") : MT_OK;
     }
     if (r->rule.n > MT_MAX_PHASE_RULES)
         return refuse(f, index, id, "there are more than 4095 phase rules, built-in ones and methods included");
     *at = r->rule.n;
+    f->slots[slot] = (uint16_t)*at;
     return MT_VEC_PUSH(&r->rule) != NULL && MT_VEC_PUSH(&r->code) != NULL ? MT_OK : nomem(f->err);
 }
 
@@ -216,7 +218,7 @@ static enum mt_rc read_rule(const struct file *f, int index, const cJSON *obj)
     const char *v[F_COUNT] = {NULL};
     struct mt_phase_rules *r = f->r;
     struct mt_phase_rule rule = {.level = 0};
-    char *copy[F_COUNT];
+    const char *copy[F_COUNT];
     uint32_t at = 0;
     enum mt_rc rc = read_fields(f, index, obj, v);
     if (rc >= 0)
@@ -224,8 +226,8 @@ static enum mt_rc read_rule(const struct file *f, int index, const cJSON *obj)
     if (rc < 0)
         return rc;
     for (int k = 0; k < F_COUNT; k++) {
-        const char *s = v[k] != NULL ? v[k] : "";
-        if ((copy[k] = mt_arena_strndup(&r->arena, s, strlen(s))) == NULL)
+        copy[k] = v[k] != NULL ? v[k] : "";
+        if (f->is_overlay && (copy[k] = mt_arena_strndup(&r->arena, copy[k], strlen(copy[k]))) == NULL)
             return nomem(f->err);
     }
     rule.id = copy[F_ID];
@@ -264,17 +266,53 @@ static enum mt_rc bad_json(const struct file *f, const char *text, const char *a
                       column);
 }
 
-static enum mt_rc read_file(struct file *f, const char *text, size_t len)
+static enum mt_rc read_root(struct file *f, const cJSON *root)
 {
-    const char *end = text;
     const cJSON *m, *list = NULL, *version = NULL;
-    cJSON *root;
     enum mt_rc rc = MT_OK;
     int index = 0;
+    f->first = f->r->rule.n;
+    if (!cJSON_IsObject(root))
+        return mt_fail(f->err, MT_EINPUT, "%s: a rule file is an object with \"schema_version\" and \"phases\"", f->name);
+    cJSON_ArrayForEach(m, root)
+    {
+        if (strcmp(m->string, "schema_version") == 0) {
+            version = m;
+        } else if (strcmp(m->string, "phases") == 0 && list == NULL) {
+            list = m;
+        } else if ((strcmp(m->string, "fixes") != 0 && strcmp(m->string, "libraries") != 0 && strcmp(m->string, "roles") != 0 &&
+                    strcmp(m->string, "vocabularies") != 0) ||
+                   !f->is_overlay) { /* the other rules of the same overlay are read elsewhere */
+            char printable[96];
+            return mt_fail(f->err, MT_EINPUT,
+                           "%s: unknown or repeated key \"%s\"; a rule file has schema_version, phases, roles, vocabularies, "
+                           "fixes and libraries",
+                           f->name, mt_printable(printable, sizeof printable, m->string, strlen(m->string)));
+        }
+    }
+    if (version == NULL || !cJSON_IsNumber(version) || version->valueint != 1)
+        return mt_fail(f->err, MT_EINPUT, "%s: \"schema_version\" has to be 1", f->name);
+    if (list == NULL && f->is_overlay)
+        return MT_OK;
+    if (!cJSON_IsArray(list))
+        return mt_fail(f->err, MT_EINPUT, "%s: \"phases\" has to be an array of rules", f->name);
+    cJSON_ArrayForEach(m, list)
+    {
+        rc = read_rule(f, index++, m);
+        if (rc < 0)
+            break;
+    }
+    return rc;
+}
+
+static enum mt_rc read_overlay(struct file *f, const char *text, size_t len)
+{
+    const char *end = text;
+    cJSON *root;
+    enum mt_rc rc;
     cJSON_Hooks hooks = {json_malloc, mt_free};
     cJSON_InitHooks(&hooks);
     out_of_memory = false;
-    f->first = f->r->rule.n;
     if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) /* an editor's byte order mark */
         text += 3, len -= 3;
     root = cJSON_ParseWithLengthOpts(text, len, &end, 0);
@@ -288,45 +326,19 @@ static enum mt_rc read_file(struct file *f, const char *text, size_t len)
         rc = bad_json(f, text, end);
         goto out;
     }
-    if (!cJSON_IsObject(root)) {
-        rc = mt_fail(f->err, MT_EINPUT, "%s: a rule file is an object with \"schema_version\" and \"phases\"", f->name);
-        goto out;
-    }
-    cJSON_ArrayForEach(m, root)
-    {
-        if (strcmp(m->string, "schema_version") == 0) {
-            version = m;
-        } else if (strcmp(m->string, "phases") == 0 && list == NULL) {
-            list = m;
-        } else if ((strcmp(m->string, "fixes") != 0 && strcmp(m->string, "libraries") != 0 && strcmp(m->string, "roles") != 0 &&
-                    strcmp(m->string, "vocabularies") != 0) ||
-                   !f->is_overlay) { /* the other rules of the same overlay are read elsewhere */
-            char printable[96];
-            rc = mt_fail(f->err, MT_EINPUT,
-                         "%s: unknown or repeated key \"%s\"; a rule file has schema_version, phases, roles, vocabularies, "
-                         "fixes and libraries",
-                         f->name, mt_printable(printable, sizeof printable, m->string, strlen(m->string)));
-            goto out;
-        }
-    }
-    if (version == NULL || !cJSON_IsNumber(version) || version->valueint != 1) {
-        rc = mt_fail(f->err, MT_EINPUT, "%s: \"schema_version\" has to be 1", f->name);
-        goto out;
-    }
-    if (list == NULL && f->is_overlay)
-        goto out;
-    if (!cJSON_IsArray(list)) {
-        rc = mt_fail(f->err, MT_EINPUT, "%s: \"phases\" has to be an array of rules", f->name);
-        goto out;
-    }
-    cJSON_ArrayForEach(m, list)
-    {
-        rc = read_rule(f, index++, m);
-        if (rc < 0)
-            goto out;
-    }
+    rc = read_root(f, root);
 out:
     cJSON_Delete(root);
+    return rc;
+}
+
+static enum mt_rc read_builtin(struct file *f)
+{
+    struct mt_rule_json j;
+    enum mt_rc rc = mt_rule_json_read(&j, mt_rule_asset("phases.json"), "phases.json", &f->r->arena, f->err);
+    if (rc >= 0)
+        rc = read_root(f, j.root);
+    mt_rule_json_done(&j);
     return rc;
 }
 
@@ -334,12 +346,13 @@ enum mt_rc mt_phase_rules_load(struct mt_phase_rules **out, const char *overlay,
                                struct mt_err *err)
 {
     struct mt_phase_rules *r = mt_calloc(1, sizeof *r);
-    struct file f = {r, "the built-in phases.json", 0, false, err};
-    const struct mt_asset *asset = mt_rule_assets;
+    struct file f = {r, "the built-in phases.json", 0, false, err, mt_calloc(SLOTS, sizeof *f.slots)};
     enum mt_rc rc = MT_OK;
     *out = NULL;
-    if (r == NULL)
-        return nomem(err);
+    if (r == NULL || f.slots == NULL) {
+        rc = nomem(err);
+        goto out;
+    }
     for (int i = 0; i < MT_METHOD_COUNT; i++) {
         struct mt_phase_rule *rule = MT_VEC_PUSH(&r->rule);
         struct mt_rule_code *code = MT_VEC_PUSH(&r->code);
@@ -350,19 +363,14 @@ enum mt_rc mt_phase_rules_load(struct mt_phase_rules **out, const char *overlay,
         *rule = methods[i];
         compile(&f, rule, code);
     }
-    while (asset->name != NULL && strcmp(asset->name, "phases.json") != 0)
-        asset++;
-    if (asset->name == NULL) {
-        rc = mt_fail(err, MT_EINTERN, "phases.json was not built into this program");
-        goto out;
-    }
-    rc = read_file(&f, (const char *)asset->data, asset->size);
+    rc = read_builtin(&f);
     if (rc >= 0 && overlay != NULL) {
         f.name = overlay_name != NULL ? overlay_name : "the rule file";
         f.is_overlay = true;
-        rc = read_file(&f, overlay, overlay_len);
+        rc = read_overlay(&f, overlay, overlay_len);
     }
 out:
+    mt_free(f.slots);
     if (rc < 0)
         mt_phase_rules_free(r);
     else

@@ -1,9 +1,8 @@
 /* The role rules: the rows of the embedded roles.json, then those of an overlay. Read strictly: a misspelt field would otherwise be a
  * rule that silently never applies. */
 #include "analysis/role_rules.h"
-#include "analysis/assets.h"
+#include "analysis/rule_json.h"
 
-#include <cjson/cJSON.h>
 #include <string.h>
 
 #define MAX_RULES 4096u
@@ -111,14 +110,14 @@ static enum mt_rc place(const struct file *f, unsigned index, const char *id, st
 static enum mt_rc read_rule(const struct file *f, unsigned index, const cJSON *obj)
 {
     const char *v[F_COUNT] = {NULL};
-    char *copy[F_COUNT];
+    const char *copy[F_COUNT];
     struct mt_role_rule *rule = NULL;
     enum mt_rc rc = read_fields(f, index, obj, v);
     if (rc < 0)
         return rc;
     for (int k = 0; k < F_COUNT; k++) {
-        const char *s = v[k] != NULL ? v[k] : "";
-        if ((copy[k] = mt_arena_strndup(&f->r->arena, s, strlen(s))) == NULL)
+        copy[k] = v[k] != NULL ? v[k] : "";
+        if (f->is_overlay && (copy[k] = mt_arena_strndup(&f->r->arena, copy[k], strlen(copy[k]))) == NULL)
             return nomem(f);
     }
     rc = place(f, index, copy[F_ID], &rule);
@@ -163,7 +162,8 @@ static enum mt_rc read_vocab(const struct file *f, unsigned index, const cJSON *
     if (v == NULL)
         return nomem(f);
     v->size = (uint64_t)size->valuedouble;
-    v->source = mt_arena_strndup(&f->r->arena, source->valuestring, strlen(source->valuestring));
+    v->source = f->is_overlay ? mt_arena_strndup(&f->r->arena, source->valuestring, strlen(source->valuestring))
+                              : source->valuestring;
     return v->source != NULL ? MT_OK : nomem(f);
 }
 
@@ -187,24 +187,39 @@ static enum mt_rc read_list(const struct file *f, const cJSON *root, const char 
 }
 
 /* Unknown keys of a rule file are for the readers of the other rules to refuse: they look at the same text. */
-static enum mt_rc read_file(struct file *f, const char *text, size_t len)
+static enum mt_rc read_root(struct file *f, const cJSON *root)
+{
+    enum mt_rc rc;
+    f->first = f->r->rule.n;
+    f->first_vocab = f->r->vocab.n;
+    rc = read_list(f, root, "roles", read_rule);
+    return rc >= 0 ? read_list(f, root, "vocabularies", read_vocab) : rc;
+}
+
+static enum mt_rc read_overlay(struct file *f, const char *text, size_t len)
 {
     cJSON_Hooks hooks = {json_malloc, mt_free};
     enum mt_rc rc;
     cJSON *root;
     cJSON_InitHooks(&hooks);
     out_of_memory = false;
-    f->first = f->r->rule.n;
-    f->first_vocab = f->r->vocab.n;
     if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) /* an editor's byte order mark */
         text += 3, len -= 3;
     root = cJSON_ParseWithLength(text, len);
     if (root == NULL)
         return out_of_memory ? nomem(f) : mt_fail(f->err, MT_EINPUT, "%s: not valid JSON", f->name);
-    rc = read_list(f, root, "roles", read_rule);
-    if (rc >= 0)
-        rc = read_list(f, root, "vocabularies", read_vocab);
+    rc = read_root(f, root);
     cJSON_Delete(root);
+    return rc;
+}
+
+static enum mt_rc read_builtin(struct file *f)
+{
+    struct mt_rule_json j;
+    enum mt_rc rc = mt_rule_json_read(&j, mt_rule_asset("roles.json"), "roles.json", &f->r->arena, f->err);
+    if (rc >= 0)
+        rc = read_root(f, j.root);
+    mt_rule_json_done(&j);
     return rc;
 }
 
@@ -213,21 +228,15 @@ enum mt_rc mt_role_rules_load(struct mt_role_rules **out, const char *overlay, s
 {
     struct mt_role_rules *r = mt_calloc(1, sizeof *r);
     struct file f = {.r = r, .name = "the built-in roles.json", .err = err};
-    const struct mt_asset *a = mt_rule_assets;
     enum mt_rc rc;
     *out = NULL;
     if (r == NULL)
         return nomem(&f);
-    while (a->name != NULL && strcmp(a->name, "roles.json") != 0)
-        a++;
-    if (a->name == NULL)
-        rc = mt_fail(err, MT_EINTERN, "roles.json was not built into this program");
-    else
-        rc = read_file(&f, (const char *)a->data, a->size);
+    rc = read_builtin(&f);
     if (rc >= 0 && overlay != NULL) {
         f.name = overlay_name != NULL ? overlay_name : "the rule file";
         f.is_overlay = true;
-        rc = read_file(&f, overlay, overlay_len);
+        rc = read_overlay(&f, overlay, overlay_len);
     }
     if (rc < 0)
         mt_role_rules_free(r);

@@ -1,9 +1,8 @@
 /* runconf.c -- settings by key and by name. */
 #include "analysis/runconf.h"
-#include "analysis/assets.h"
+#include "analysis/rule_json.h"
 #include "parser/driver.h"
 
-#include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,68 +11,46 @@ static enum mt_rc no_memory(struct mt_err *err) { return mt_fail(err, MT_ENOMEM,
 
 /* ---- the table ------------------------------------------------------------------------------------------------------------------- */
 
-static const char *field(struct mt_runconf *rc, const cJSON *o, const char *name, bool *failed)
+static const char *field(const cJSON *o, const char *name)
 {
-    const char *s = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(o, name));
-    const char *copy = s != NULL ? mt_arena_strndup(&rc->arena, s, strlen(s)) : NULL;
-    *failed |= s != NULL && copy == NULL;
-    return copy;
+    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(o, name));
 }
 
 static bool read_setting(struct mt_runconf *rc, const cJSON *o)
 {
     struct mt_runconf_setting *s = MT_VEC_PUSH(&rc->settings);
-    bool failed = s == NULL;
+    bool failed = false;
     const cJSON *k;
     if (s == NULL)
         return false;
-    s->name = field(rc, o, "logical", &failed);
-    s->words = field(rc, o, "words", &failed);
+    s->name = field(o, "logical");
+    s->words = field(o, "words");
     s->first = rc->keys.n;
     cJSON_ArrayForEach(k, cJSON_GetObjectItemCaseSensitive(o, "keys"))
     {
         struct mt_runconf_key *key = MT_VEC_PUSH(&rc->keys);
         if (key == NULL)
             return false;
-        key->framework = field(rc, k, "framework", &failed);
-        key->key = field(rc, k, "key", &failed);
-        key->part = field(rc, k, "part", &failed);
-        key->fallback = field(rc, k, "default", &failed);
-        key->source = field(rc, k, "source", &failed);
+        key->framework = field(k, "framework");
+        key->key = field(k, "key");
+        key->part = field(k, "part");
+        key->fallback = field(k, "default");
+        key->source = field(k, "source");
         failed |= key->framework == NULL || key->key == NULL || key->source == NULL;
         s->n++;
     }
     return !failed && s->name != NULL && s->words != NULL && s->n != 0;
 }
 
-static bool hook_failed;
-
-static void *hook_malloc(size_t n)
-{
-    void *p = mt_malloc(n);
-    hook_failed = hook_failed || p == NULL;
-    return p;
-}
-
 static enum mt_rc read_table(struct mt_runconf *rc, struct mt_err *err)
 {
-    const struct mt_asset *a = mt_rule_assets;
-    cJSON_Hooks hooks = {hook_malloc, mt_free};
-    cJSON *root;
+    struct mt_rule_json j;
+    enum mt_rc r = mt_rule_json_read(&j, mt_rule_asset("settings.json"), "settings.json", &rc->arena, err);
     const cJSON *o;
     bool ok = true;
-    while (a->name != NULL && strcmp(a->name, "settings.json") != 0)
-        a++;
-    if (a->name == NULL)
-        return mt_fail(err, MT_EINTERN, "settings.json was not built into this program");
-    hook_failed = false;
-    cJSON_InitHooks(&hooks);
-    root = cJSON_ParseWithLength((const char *)a->data, a->size);
-    if (root == NULL)
-        return hook_failed ? no_memory(err) : mt_fail(err, MT_EINTERN, "settings.json is no JSON");
-    cJSON_ArrayForEach(o, cJSON_GetObjectItemCaseSensitive(root, "settings")) { ok = ok && read_setting(rc, o); }
-    cJSON_Delete(root);
-    return ok ? MT_OK : no_memory(err);
+    cJSON_ArrayForEach(o, cJSON_GetObjectItemCaseSensitive(j.root, "settings")) { ok = ok && read_setting(rc, o); }
+    mt_rule_json_done(&j);
+    return r == MT_OK && !ok ? no_memory(err) : r;
 }
 
 enum mt_rc mt_runconf_new(struct mt_runconf **out, struct mt_err *err)
