@@ -146,20 +146,19 @@ enum mt_rc mt_fix_get_word(const struct mt_fix_parse *p, const cJSON *obj, const
     const cJSON *v = cJSON_GetObjectItemCaseSensitive(obj, field);
     char name[64], known[160];
     size_t n = 0;
-    int i;
     if (v == NULL)
         return mt_fix_bad(p, field, "is missing");
     if (!cJSON_IsString(v))
         return mt_fix_bad(p, field, "a text in quotes is expected");
-    known[0] = 0;
-    for (i = 0; words[i] != NULL; i++) {
+    for (int i = 0; words[i] != NULL; i++) {
         if (strcmp(words[i], v->valuestring) == 0) {
             *out = i;
             return MT_OK;
         }
-        if (n < sizeof known)
-            n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", i > 0 ? ", " : "", words[i]);
     }
+    known[0] = 0;
+    for (int i = 0; words[i] != NULL && n < sizeof known; i++)
+        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", i > 0 ? ", " : "", words[i]);
     return mt_fix_bad(p, field, "\"%s\" is not one of %s",
                       mt_printable(name, sizeof name, v->valuestring, strlen(v->valuestring)), known);
 }

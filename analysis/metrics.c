@@ -22,8 +22,9 @@ struct mt_metrics {
 
 static const struct {
     const char *name, *words;
+    size_t n; /* of the name */
 } table[] = {
-#define MT_METRIC(name, unit, words) {#name, words},
+#define MT_METRIC(name, unit, words) {#name, words, sizeof #name - 1},
 #include "analysis/metrics.def"
 #undef MT_METRIC
 };
@@ -504,7 +505,7 @@ static int find_life(const char *id, size_t n)
 static int find_metric(const char *name, size_t n)
 {
     for (int i = 0; i < (int)MT_METRIC_COUNT; i++) {
-        if (strlen(table[i].name) == n && memcmp(table[i].name, name, n) == 0)
+        if (table[i].n == n && memcmp(table[i].name, name, n) == 0)
             return i;
     }
     return -1;

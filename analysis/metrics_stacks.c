@@ -56,11 +56,12 @@ double mt_loss_chunk_bytes(const struct mt_device_analysis *d, const struct mt_t
 
 enum { IN_ATTENTION = 1, IN_SOFTMAX = 2 };
 
+/* word: in small letters. */
 static bool has_word(const char *name, const char *word)
 {
     size_t n = strlen(word);
     for (; *name != 0; name++)
-        if (strncasecmp(name, word, n) == 0)
+        if ((*name | 32) == *word && strncasecmp(name, word, n) == 0)
             return true;
     return false;
 }

@@ -127,11 +127,21 @@ void mt_seen(struct mt_out *o, const char *s, size_t n)
     mt_put(o, s + run, n - run);
 }
 
+/* Where text ends that every output here takes as it is: ASCII without control characters and without those that mean something in
+ * JSON or HTML. */
+static size_t skip_plain(const unsigned char *u, size_t i, size_t n)
+{
+    static const unsigned char special[128] = {['"'] = 1, ['\\'] = 1, ['<'] = 1, ['>'] = 1, ['&'] = 1, ['\''] = 1, [0x7f] = 1};
+    while (i < n && u[i] >= 0x20 && u[i] < 0x80 && special[u[i]] == 0)
+        i++;
+    return i;
+}
+
 void mt_html(struct mt_out *o, const char *s, size_t n)
 {
     const unsigned char *u = (const unsigned char *)s;
     size_t i = 0, run = 0; /* u[run..i) is waiting to be copied unchanged */
-    while (i < n) {
+    while ((i = skip_plain(u, i, n)) < n) {
         struct cp p = next_cp(u + i, n - i);
         const char *e = NULL;
         if (p.cls == CP_TEXT) {
@@ -172,7 +182,7 @@ void mt_json_str(struct mt_out *o, const char *s, size_t n)
     const unsigned char *u = (const unsigned char *)s;
     size_t i = 0, run = 0;
     mt_putc(o, '"');
-    while (i < n) {
+    while ((i = skip_plain(u, i, n)) < n) {
         struct cp p = next_cp(u + i, n - i);
         bool plain = p.cls == CP_TEXT && p.c != '"' && p.c != '\\' && p.c != '<' && p.c != '>' && p.c != '&';
         if (!plain) {

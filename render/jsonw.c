@@ -2,7 +2,6 @@
 
 #include "render/escape.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 void mt_jw_init(struct mt_jsonw *w, struct mt_out *o, bool pretty)
@@ -53,7 +52,9 @@ void mt_jw_close(struct mt_jsonw *w, char bracket)
 void mt_jw_key(struct mt_jsonw *w, const char *key)
 {
     before(w);
-    mt_putf(w->o, w->pretty ? "\"%s\": " : "\"%s\":", key);
+    mt_putc(w->o, '"');
+    mt_puts(w->o, key);
+    mt_puts(w->o, w->pretty ? "\": " : "\":");
     w->after_key = true;
 }
 
@@ -74,13 +75,15 @@ void mt_jw_s(struct mt_jsonw *w, const char *s)
 void mt_jw_u(struct mt_jsonw *w, uint64_t v)
 {
     before(w);
-    mt_putf(w->o, "%" PRIu64, v);
+    mt_putu(w->o, v);
 }
 
 void mt_jw_i(struct mt_jsonw *w, int64_t v)
 {
     before(w);
-    mt_putf(w->o, "%" PRId64, v);
+    if (v < 0)
+        mt_putc(w->o, '-');
+    mt_putu(w->o, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 }
 
 void mt_jw_b(struct mt_jsonw *w, bool v)

@@ -83,7 +83,7 @@ void mt_out_done(struct mt_out *o)
     memset(o, 0, sizeof *o);
 }
 
-void mt_put(struct mt_out *o, const void *p, size_t n)
+void mt_put_slow(struct mt_out *o, const void *p, size_t n)
 {
     if (o->error != 0 || n == 0)
         return;
@@ -122,8 +122,15 @@ void mt_put(struct mt_out *o, const void *p, size_t n)
     o->n += n;
 }
 
-void mt_puts(struct mt_out *o, const char *s) { mt_put(o, s, strlen(s)); }
-void mt_putc(struct mt_out *o, char c) { mt_put(o, &c, 1); }
+void mt_putu(struct mt_out *o, uint64_t v)
+{
+    char text[20];
+    size_t at = sizeof text;
+    do
+        text[--at] = (char)('0' + v % 10);
+    while ((v /= 10) != 0);
+    mt_put(o, text + at, sizeof text - at);
+}
 
 void mt_putf(struct mt_out *o, const char *fmt, ...)
 {
