@@ -63,7 +63,7 @@ static void move(unsigned char *base, size_t size, struct key *k, uint32_t n)
 
 static int sort_keys(struct mt_native *n, void *base, size_t size, struct key *k, uint32_t count)
 {
-    struct key *tmp = mt_malloc((count / 2 + (size_t)RUN) * 2 * sizeof *tmp);
+    struct key *tmp = mt_malloc_big((count / 2 + (size_t)RUN) * 2 * sizeof *tmp);
     if (tmp == NULL)
         return mt_native_nomem(n);
     for (uint64_t i = 0; i < count; i += RUN)
@@ -92,7 +92,7 @@ static int sort_keys(struct mt_native *n, void *base, size_t size, struct key *k
         }                                                                                                                      \
         if (sorted_)                                                                                                           \
             break;                                                                                                             \
-        keys_ = mt_malloc((v)->n * sizeof *keys_);                                                                             \
+        keys_ = mt_malloc_big((v)->n * sizeof *keys_);                                                                         \
         if (keys_ == NULL)                                                                                                     \
             return mt_native_nomem(n);                                                                                         \
         for (uint32_t i_ = 0; i_ < (v)->n; i_++) {                                                                             \

@@ -1,6 +1,8 @@
 #include "parser/base/mem.h"
+#include "parser/base/big.h"
 
 #include <malloc.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -27,7 +29,7 @@ void *mt_malloc(size_t n)
 }
 
 /* Big tables are hit at random: with 4 KiB pages each hit is a miss of the TLB as well, and who reads one from front to back waits at
- * the end of each page. (Not for what grows by realloc: moving it would break the huge pages up again.) */
+ * the end of each page. (What grows by realloc is elsewhere, big.h: moving it would break the huge pages up again.) */
 static void want_huge_pages(void *p, size_t n)
 {
 #ifdef MADV_HUGEPAGE
@@ -63,15 +65,41 @@ void *mt_calloc(size_t n, size_t size)
     return p;
 }
 
+static size_t size_of(void *p)
+{
+    size_t size;
+    return p == NULL ? 0 : mt_big_find(p, &size) ? size : malloc_usable_size(p);
+}
+
+static void release(void *p)
+{
+    size_t size;
+    if (mt_big_find(p, &size))
+        mt_big_free(p);
+    else
+        free(p);
+}
+
 void *mt_realloc(void *p, size_t n)
 {
-    size_t old = p != NULL ? malloc_usable_size(p) : 0;
+    size_t old = size_of(p), size;
+    bool is_big = mt_big_find(p, &size), grows = n > old;
     void *q;
-    if (refuse(n > old ? n - old : 0))
+    if (refuse(grows ? n - old : 0))
         return NULL;
-    q = realloc(p, n ? n : 1);
+    if (is_big && n >= MT_BIG_MIN) {
+        q = mt_big_resize(p, n);
+    } else if (is_big || (grows && n >= MT_BIG_MIN && (q = mt_big_new(n)) != NULL)) {
+        if (is_big && (q = malloc(n ? n : 1)) == NULL)
+            return NULL;
+        if (p != NULL)
+            memcpy(q, p, grows ? old : n);
+        release(p);
+    } else {
+        q = realloc(p, n ? n : 1);
+    }
     if (q != NULL)
-        used = used - old + malloc_usable_size(q);
+        used = used - old + size_of(q);
     return q;
 }
 
@@ -79,8 +107,8 @@ void mt_free(void *p)
 {
     if (p == NULL)
         return;
-    used -= malloc_usable_size(p);
-    free(p);
+    used -= size_of(p);
+    release(p);
 }
 
 char *mt_strndup(const char *s, size_t n)

@@ -1,0 +1,143 @@
+#define _GNU_SOURCE /* mremap() */
+#include "parser/base/big.h"
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define MT_WATCHED 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define MT_WATCHED 1 /* its allocator finds what this one would hide */
+#endif
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#if defined(MADV_HUGEPAGE) && defined(MREMAP_FIXED) && !defined(MT_WATCHED)
+
+#define HUGE_PAGE ((size_t)2 << 20)
+
+static struct block {
+    unsigned char *p;
+    size_t size, mapped;
+} * blocks; /* of all, in no order: a few dozen */
+static size_t n_blocks, cap_blocks;
+
+static struct block *find(const void *p)
+{
+    if (((uintptr_t)p & (HUGE_PAGE - 1)) != 0) /* hardly anything of malloc() gets further */
+        return NULL;
+    for (size_t i = 0; i < n_blocks; i++)
+        if (blocks[i].p == p)
+            return &blocks[i];
+    return NULL;
+}
+
+static size_t rounded(size_t size) { return size > SIZE_MAX - 2 * HUGE_PAGE ? 0 : (size + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1); }
+
+/* Addresses that begin where a huge page does. */
+static unsigned char *reserve(size_t n, int protection)
+{
+    unsigned char *p, *from;
+    size_t before;
+    if (n == 0 || (p = mmap(NULL, n + HUGE_PAGE, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) == MAP_FAILED)
+        return NULL;
+    before = (HUGE_PAGE - ((uintptr_t)p & (HUGE_PAGE - 1))) & (HUGE_PAGE - 1);
+    from = p + before;
+    if (before != 0)
+        munmap(p, before);
+    if (before != HUGE_PAGE)
+        munmap(from + n, HUGE_PAGE - before);
+    return from;
+}
+
+bool mt_big_find(const void *p, size_t *size)
+{
+    const struct block *b = find(p);
+    if (b != NULL)
+        *size = b->size;
+    return b != NULL;
+}
+
+void *mt_big_new(size_t size)
+{
+    struct block *b;
+    if (n_blocks == cap_blocks) {
+        size_t cap = cap_blocks != 0 ? cap_blocks * 2 : 32;
+        if ((b = realloc(blocks, cap * sizeof *b)) == NULL)
+            return NULL;
+        blocks = b;
+        cap_blocks = cap;
+    }
+    b = &blocks[n_blocks];
+    b->size = size;
+    b->mapped = rounded(size);
+    if ((b->p = reserve(b->mapped, PROT_READ | PROT_WRITE)) == NULL)
+        return NULL;
+    (void)madvise(b->p, b->mapped, MADV_HUGEPAGE);
+    n_blocks++;
+    return b->p;
+}
+
+void *mt_big_resize(void *p, size_t size)
+{
+    struct block *b = find(p);
+    size_t mapped = rounded(size);
+    unsigned char *to = NULL;
+    if (b == NULL || mapped == 0)
+        return NULL;
+    if (mapped < b->mapped)
+        munmap(b->p + mapped, b->mapped - mapped);
+    if (mapped > b->mapped && mremap(b->p, b->mapped, mapped, 0) == MAP_FAILED) {
+        if ((to = reserve(mapped, PROT_NONE)) == NULL)
+            return NULL;
+        if (mremap(b->p, b->mapped, mapped, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) {
+            munmap(to, mapped);
+            return NULL;
+        }
+        b->p = to;
+    }
+    b->size = size;
+    b->mapped = mapped;
+    return b->p;
+}
+
+void mt_big_free(void *p)
+{
+    struct block *b = find(p);
+    if (b == NULL)
+        return;
+    munmap(b->p, b->mapped);
+    *b = blocks[--n_blocks];
+    if (n_blocks == 0) {
+        free(blocks);
+        blocks = NULL;
+        cap_blocks = 0;
+    }
+}
+
+#else
+
+bool mt_big_find(const void *p, size_t *size)
+{
+    (void)p;
+    (void)size;
+    return false;
+}
+
+void *mt_big_new(size_t size)
+{
+    (void)size;
+    return NULL;
+}
+
+void *mt_big_resize(void *p, size_t size)
+{
+    (void)p;
+    (void)size;
+    return NULL;
+}
+
+void mt_big_free(void *p) { (void)p; }
+
+#endif

@@ -1,0 +1,21 @@
+/* big.h -- blocks that have grown to many MiB, in huge pages of their own. Only mem.c includes it.
+ *
+ * What grows by realloc() lies in 4 KiB pages: each costs a fault when it is first touched, and to move it breaks huge pages up. These
+ * blocks are mappings that begin where a huge page does, so that growing moves huge pages whole and copies nothing. */
+#ifndef MT_BIG_H
+#define MT_BIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define MT_BIG_MIN ((size_t)4 << 20)
+
+/* Whether p is such a block; then *size is what was asked for. */
+bool mt_big_find(const void *p, size_t *size);
+/* A new one; NULL: there are none on this system, or no memory. */
+void *mt_big_new(size_t size);
+/* Of p, to size >= MT_BIG_MIN; NULL: p stays as it is. */
+void *mt_big_resize(void *p, size_t size);
+void mt_big_free(void *p);
+
+#endif
