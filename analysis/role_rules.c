@@ -162,8 +162,8 @@ static enum mt_rc read_vocab(const struct file *f, unsigned index, const cJSON *
     if (v == NULL)
         return nomem(f);
     v->size = (uint64_t)size->valuedouble;
-    v->source = f->is_overlay ? mt_arena_strndup(&f->r->arena, source->valuestring, strlen(source->valuestring))
-                              : source->valuestring;
+    v->source =
+        f->is_overlay ? mt_arena_strndup(&f->r->arena, source->valuestring, strlen(source->valuestring)) : source->valuestring;
     return v->source != NULL ? MT_OK : nomem(f);
 }
 

@@ -9,8 +9,8 @@
 #define MAX_DEPTH 64u
 
 struct reader {
-    char *p, *end;  /* *end is NUL */
-    char *escape;   /* the first backslash from p on; `end` when there is none */
+    char *p, *end; /* *end is NUL */
+    char *escape;  /* the first backslash from p on; `end` when there is none */
     struct mt_arena *nodes;
     bool nomem;
 };
@@ -28,7 +28,10 @@ static int hex4(const char *s)
     int v = 0;
     for (int i = 0; i < 4; i++) {
         char c = s[i];
-        int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+        int digit = c >= '0' && c <= '9'   ? c - '0'
+                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                           : -1;
         if (digit < 0) /* the NUL at the end, too */
             return -1;
         v = v << 4 | digit;
@@ -149,9 +152,7 @@ static bool number(struct reader *r, cJSON *node)
     }
     node->type = cJSON_Number;
     node->valuedouble = mt_num_double((const unsigned char *)start, (size_t)(r->p - start));
-    node->valueint = node->valuedouble >= INT_MAX   ? INT_MAX
-                     : node->valuedouble <= INT_MIN ? INT_MIN
-                                                    : (int)node->valuedouble;
+    node->valueint = node->valuedouble >= INT_MAX ? INT_MAX : node->valuedouble <= INT_MIN ? INT_MIN : (int)node->valuedouble;
     return true;
 }
 

@@ -142,29 +142,47 @@ struct mt_cursor {
     const unsigned char *p, *end;
     bool bad;
 };
-/* More than one byte, or none. Up to eight at once, without a branch for each: the window of a source may be read a little beyond
- * its end (parser/source.c), and what is found there is not used. */
-static inline uint64_t mt_cur_long(struct mt_cursor *c)
+/* The bytes from p on as a number, and where it ends; NULL when it does not end. Up to eight at once, without a branch for each: the
+ * window of a source may be read a little beyond its end (parser/source.c), and what is found there is not used. By value, so that who
+ * reads a record has the cursor in registers. */
+struct mt_varint {
+    const unsigned char *next;
+    uint64_t v;
+};
+static inline struct mt_varint mt_varint_long(const unsigned char *p, const unsigned char *end)
 {
-    uint64_t v = mt_get64(c->p), stop = ~v & UINT64_C(0x8080808080808080);
+    uint64_t v = mt_get64(p), stop = ~v & UINT64_C(0x8080808080808080);
     if (stop != 0) {
         unsigned n = (unsigned)__builtin_ctzll(stop) / 8 + 1;
-        if (n <= (size_t)(c->end - c->p)) {
-            v &= stop ^ (stop - 1); /* those n bytes */
-            v = (v & UINT64_C(0x007f007f007f007f)) | (v & UINT64_C(0x7f007f007f007f00)) >> 1;
-            v = (v & UINT64_C(0x00003fff00003fff)) | (v & UINT64_C(0x3fff00003fff0000)) >> 2;
-            v = (v & UINT64_C(0x000000000fffffff)) | (v & UINT64_C(0x0fffffff00000000)) >> 4;
-            c->p += n;
-            return v;
-        }
-    } else if (mt_get_varint(&c->p, c->end, &v)) {
-        return v;
+        if (n > (size_t)(end - p))
+            return (struct mt_varint){NULL, 0};
+        v &= stop ^ (stop - 1); /* those n bytes */
+        v = (v & UINT64_C(0x007f007f007f007f)) | (v & UINT64_C(0x7f007f007f007f00)) >> 1;
+        v = (v & UINT64_C(0x00003fff00003fff)) | (v & UINT64_C(0x3fff00003fff0000)) >> 2;
+        v = (v & UINT64_C(0x000000000fffffff)) | (v & UINT64_C(0x0fffffff00000000)) >> 4;
+        return (struct mt_varint){p + n, v};
     }
-    c->bad = true;
-    c->p = c->end;
-    return 0;
+    return mt_get_varint(&p, end, &v) ? (struct mt_varint){p, v} : (struct mt_varint){NULL, 0};
 }
-static inline uint64_t mt_cur_u(struct mt_cursor *c) { return c->p < c->end && *c->p < 128 ? *c->p++ : mt_cur_long(c); }
+static inline uint64_t mt_cur_u(struct mt_cursor *c)
+{
+    struct mt_varint x;
+    if (c->p < c->end && *c->p < 128) /* most */
+        return *c->p++;
+    if (c->end - c->p >= 2 && c->p[1] < 128) { /* and most of the others */
+        x.v = (c->p[0] & 127u) | (unsigned)c->p[1] << 7;
+        c->p += 2;
+        return x.v;
+    }
+    x = mt_varint_long(c->p, c->end);
+    if (x.next == NULL) {
+        c->bad = true;
+        c->p = c->end;
+        return 0;
+    }
+    c->p = x.next;
+    return x.v;
+}
 static inline uint64_t mt_cur_delta(struct mt_cursor *c, uint64_t *state)
 {
     return *state += (uint64_t)mt_unzigzag(mt_cur_u(c));

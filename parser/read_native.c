@@ -109,7 +109,7 @@ static void records(struct mt_native *n, const unsigned char *p, const unsigned 
         p = c.p;
         c.end = p + len;
         n->mute = (uint64_t)(p - start) + len <= skip;
-        if (!mt_native_record(n, type, &c))
+        if (!(type == MT_WR_CALL && owner != NULL ? mt_native_call(n, &c) : mt_native_record(n, type, &c))) /* mostly calls */
             break;
         n->n_bad_records += c.bad && !n->mute;
         n_records += !n->mute;
