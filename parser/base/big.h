@@ -1,6 +1,6 @@
-/* big.h -- blocks that have grown to many MiB, in huge pages of their own. Only mem.c includes it.
+/* big.h -- blocks of many MiB, in huge pages of their own. Only mem.c includes it.
  *
- * What grows by realloc() lies in 4 KiB pages: each costs a fault when it is first touched, and to move it breaks huge pages up. These
+ * What lies in 4 KiB pages costs a fault for each when it is first touched, and what grows by realloc() breaks huge pages up. These
  * blocks are mappings that begin where a huge page does, so that growing moves huge pages whole and copies nothing. */
 #ifndef MT_BIG_H
 #define MT_BIG_H

@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 static uint64_t used, limit, calls, fail_at;
 
@@ -15,6 +14,12 @@ static int refuse(size_t n)
     if (fail_at != 0 && calls >= fail_at)
         return 1;
     return limit != 0 && n > limit - (used < limit ? used : limit);
+}
+
+static size_t size_of(void *p)
+{
+    size_t size;
+    return p == NULL ? 0 : mt_big_find(p, &size) ? size : malloc_usable_size(p);
 }
 
 void *mt_malloc(size_t n)
@@ -29,46 +34,32 @@ void *mt_malloc(size_t n)
 }
 
 /* Big tables are hit at random: with 4 KiB pages each hit is a miss of the TLB as well, and who reads one from front to back waits at
- * the end of each page. (What grows by realloc is elsewhere, big.h: moving it would break the huge pages up again.) */
-static void want_huge_pages(void *p, size_t n)
-{
-#ifdef MADV_HUGEPAGE
-    const uintptr_t page = 4096;
-    uintptr_t from = ((uintptr_t)p + page - 1) & ~(page - 1), to = ((uintptr_t)p + n) & ~(page - 1);
-    if (n >= ((size_t)4 << 20) && to > from)
-        (void)madvise((unsigned char *)p + (from - (uintptr_t)p), to - from, MADV_HUGEPAGE);
-#else
-    (void)p;
-    (void)n;
-#endif
-}
-
+ * the end of each page. */
 void *mt_malloc_big(size_t n)
 {
-    void *p = mt_malloc(n);
-    if (p != NULL)
-        want_huge_pages(p, n);
+    void *p = NULL;
+    if (n < MT_BIG_MIN)
+        return mt_malloc(n);
+    if (refuse(n))
+        return NULL;
+    if ((p = mt_big_new(n)) == NULL)
+        p = malloc(n);
+    used += size_of(p);
     return p;
 }
 
 void *mt_calloc(size_t n, size_t size)
 {
     size_t total;
-    void *p;
+    void *p = NULL;
     if (__builtin_mul_overflow(n, size, &total) || refuse(total))
         return NULL;
-    p = calloc(1, total ? total : 1);
-    if (p != NULL) {
-        used += malloc_usable_size(p);
-        want_huge_pages(p, total);
-    }
+    if (total >= MT_BIG_MIN)
+        p = mt_big_new(total);
+    if (p == NULL)
+        p = calloc(1, total ? total : 1);
+    used += size_of(p);
     return p;
-}
-
-static size_t size_of(void *p)
-{
-    size_t size;
-    return p == NULL ? 0 : mt_big_find(p, &size) ? size : malloc_usable_size(p);
 }
 
 static void release(void *p)
