@@ -194,7 +194,7 @@ static int analyze_device(struct mt_analysis *a, uint32_t index, const struct mt
     if (d->events.n != 0) {
         o->first_ns = mt_event_at(d, 0)->time_ns;
         o->last_ns = mt_event_at(d, d->events.n - 1)->time_ns;
-        attr = mt_malloc((size_t)d->events.n * sizeof *attr);
+        attr = mt_malloc_big((size_t)d->events.n * sizeof *attr);
         if (attr == NULL || mt_phaser_run(ph, index, &po, attr, err) < 0)
             goto out;
     }

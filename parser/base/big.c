@@ -10,18 +10,18 @@
 #endif
 
 #include <stdint.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 
 #if defined(MADV_HUGEPAGE) && defined(MREMAP_FIXED) && !defined(MT_WATCHED)
 
 #define HUGE_PAGE ((size_t)2 << 20)
 
+/* In no order. 512 are 2 GiB at least; what comes after them is left to malloc(). */
 static struct block {
     unsigned char *p;
     size_t size, mapped;
-} * blocks; /* of all, in no order: a few dozen */
-static size_t n_blocks, cap_blocks;
+} blocks[512];
+static size_t n_blocks;
 
 static struct block *find(const void *p)
 {
@@ -61,15 +61,9 @@ bool mt_big_find(const void *p, size_t *size)
 
 void *mt_big_new(size_t size)
 {
-    struct block *b;
-    if (n_blocks == cap_blocks) {
-        size_t cap = cap_blocks != 0 ? cap_blocks * 2 : 32;
-        if ((b = realloc(blocks, cap * sizeof *b)) == NULL)
-            return NULL;
-        blocks = b;
-        cap_blocks = cap;
-    }
-    b = &blocks[n_blocks];
+    struct block *b = &blocks[n_blocks];
+    if (n_blocks == sizeof blocks / sizeof *blocks)
+        return NULL;
     b->size = size;
     b->mapped = rounded(size);
     if ((b->p = reserve(b->mapped, PROT_READ | PROT_WRITE)) == NULL)
@@ -109,11 +103,6 @@ void mt_big_free(void *p)
         return;
     munmap(b->p, b->mapped);
     *b = blocks[--n_blocks];
-    if (n_blocks == 0) {
-        free(blocks);
-        blocks = NULL;
-        cap_blocks = 0;
-    }
 }
 
 #else
