@@ -25,7 +25,7 @@ static size_t n_blocks;
 
 static struct block *find(const void *p)
 {
-    if (((uintptr_t)p & (HUGE_PAGE - 1)) != 0) /* hardly anything of malloc() gets further */
+    if (((uintptr_t)p & 4095) != 0) /* hardly anything of malloc() gets further */
         return NULL;
     for (size_t i = 0; i < n_blocks; i++)
         if (blocks[i].p == p)
@@ -46,8 +46,7 @@ static unsigned char *reserve(size_t n, int protection)
     from = p + before;
     if (before != 0)
         munmap(p, before);
-    if (before != HUGE_PAGE)
-        munmap(from + n, HUGE_PAGE - before);
+    munmap(from + n, HUGE_PAGE - before);
     return from;
 }
 
@@ -77,19 +76,20 @@ void *mt_big_resize(void *p, size_t size)
 {
     struct block *b = find(p);
     size_t mapped = rounded(size);
-    unsigned char *to = NULL;
     if (b == NULL || mapped == 0)
         return NULL;
     if (mapped < b->mapped)
         munmap(b->p + mapped, b->mapped - mapped);
     if (mapped > b->mapped && mremap(b->p, b->mapped, mapped, 0) == MAP_FAILED) {
-        if ((to = reserve(mapped, PROT_NONE)) == NULL)
-            return NULL;
-        if (mremap(b->p, b->mapped, mapped, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) {
-            munmap(to, mapped);
+        unsigned char *to = reserve(mapped, PROT_NONE); /* NULL where addresses are limited: then wherever there is room */
+        void *q = to != NULL ? mremap(b->p, b->mapped, mapped, MREMAP_MAYMOVE | MREMAP_FIXED, to)
+                             : mremap(b->p, b->mapped, mapped, MREMAP_MAYMOVE);
+        if (q == MAP_FAILED) {
+            if (to != NULL)
+                munmap(to, mapped);
             return NULL;
         }
-        b->p = to;
+        b->p = q;
     }
     b->size = size;
     b->mapped = mapped;
