@@ -29,7 +29,7 @@ static enum mt_rc line_text(const struct mt_fix_parse *p, struct mt_fix_line *l)
 static enum mt_rc parse_moved(const struct mt_fix_parse *p, const cJSON *obj, struct mt_fix_line *l)
 {
     static const char *const known[] = {"key", "frames", NULL};
-    const cJSON *moved = cJSON_GetObjectItemCaseSensitive(obj, "moved");
+    const cJSON *moved = mt_rule_field(obj, "moved");
     enum mt_rc rc;
     if (moved == NULL)
         return MT_OK;
@@ -51,7 +51,7 @@ static enum mt_rc parse_layout(const struct mt_fix_parse *p, const cJSON *obj, s
     static const char *const known[] = {"setting", "take", "give", "names", NULL};
     static const char *const settings[] = {"actor.backend", "rollout.backend", NULL};
     static const char *const letters[] = {"d", "t", "p", "c", "e", NULL};
-    const cJSON *layout = cJSON_GetObjectItemCaseSensitive(obj, "layout");
+    const cJSON *layout = mt_rule_field(obj, "layout");
     struct mt_fix_layout *out;
     int setting = 0, take = 0, give = 0;
     enum mt_rc rc;
@@ -87,7 +87,7 @@ static enum mt_rc parse_layout(const struct mt_fix_parse *p, const cJSON *obj, s
 static enum mt_rc parse_caution(const struct mt_fix_parse *p, const cJSON *obj, struct mt_fix_line *l)
 {
     static const char *const known[] = {"when", "text", NULL};
-    const cJSON *caution = cJSON_GetObjectItemCaseSensitive(obj, "caution");
+    const cJSON *caution = mt_rule_field(obj, "caution");
     enum mt_rc rc;
     if (caution == NULL)
         return MT_OK;

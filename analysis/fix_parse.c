@@ -37,7 +37,7 @@ enum mt_rc mt_fix_check_fields(const struct mt_fix_parse *p, const cJSON *obj, c
     cJSON_ArrayForEach(c, obj)
     {
         unsigned i = 0;
-        while (known[i] != NULL && strcmp(known[i], c->string) != 0)
+        while (known[i] != NULL && !mt_rule_same(known[i], c->string))
             i++;
         if (known[i] == NULL || (seen >> i & 1) != 0)
             return mt_fix_bad(p, mt_printable(name, sizeof name, c->string, strlen(c->string)),
@@ -80,7 +80,7 @@ static enum mt_rc copy(const struct mt_fix_parse *p, const char *field, const cJ
 enum mt_rc mt_fix_get_text(const struct mt_fix_parse *p, const cJSON *obj, const char *field, enum mt_fix_need need,
                            const char **out)
 {
-    const cJSON *v = cJSON_GetObjectItemCaseSensitive(obj, field);
+    const cJSON *v = mt_rule_field(obj, field);
     if (v == NULL)
         return need == MT_FIX_OPTIONAL ? MT_OK : mt_fix_bad(p, field, "is missing");
     return copy(p, field, v, need == MT_FIX_MAY_BE_EMPTY, out);
@@ -90,7 +90,7 @@ enum mt_rc mt_fix_get_text(const struct mt_fix_parse *p, const cJSON *obj, const
 static enum mt_rc get_list(const struct mt_fix_parse *p, const cJSON *obj, const char *field, bool required, const cJSON **out,
                            uint32_t *n)
 {
-    const cJSON *v = cJSON_GetObjectItemCaseSensitive(obj, field), *c;
+    const cJSON *v = mt_rule_field(obj, field), *c;
     *out = v;
     *n = 0;
     if (v == NULL)
@@ -143,7 +143,7 @@ enum mt_rc mt_fix_get_mask(const struct mt_fix_parse *p, const cJSON *obj, const
 enum mt_rc mt_fix_get_word(const struct mt_fix_parse *p, const cJSON *obj, const char *field, const char *const *words,
                            int *out)
 {
-    const cJSON *v = cJSON_GetObjectItemCaseSensitive(obj, field);
+    const cJSON *v = mt_rule_field(obj, field);
     char name[64], known[160];
     size_t n = 0;
     if (v == NULL)
@@ -474,7 +474,7 @@ enum mt_rc mt_fix_parse_text(const struct mt_fix_parse *p, const char *text, siz
 
 enum mt_rc mt_fix_check_file(const struct mt_fix_parse *p, const cJSON *root, const char *const *known)
 {
-    const cJSON *v = cJSON_GetObjectItemCaseSensitive(root, "schema_version");
+    const cJSON *v = mt_rule_field(root, "schema_version");
     enum mt_rc rc = mt_fix_check_fields(p, root, known);
     if (rc == MT_OK && (!cJSON_IsNumber(v) || v->valuedouble < 1 || v->valuedouble > 1))
         rc = mt_fix_bad(p, "schema_version", "must be 1: this version of memtrace reads no other");

@@ -40,7 +40,7 @@ const char *mt_fix_class_words(enum mt_fix_class c) { return c < MT_FIX_CLASS_CO
 int mt_fix_class_find(const char *id)
 {
     for (int i = 0; i < (int)MT_FIX_CLASS_COUNT; i++) {
-        if (strcmp(classes[i].id, id) == 0)
+        if (mt_rule_same(classes[i].id, id))
             return i;
     }
     return -1;
@@ -87,7 +87,7 @@ uint64_t mt_fix_framework_find(const char *id)
 {
     int f;
     for (size_t i = 0; i < N_LIBRARIES; i++) {
-        if (strcmp(libraries[i].id, id) == 0)
+        if (mt_rule_same(libraries[i].id, id))
             return libraries[i].bit;
     }
     f = mt_framework_find(id);
@@ -131,7 +131,7 @@ const struct mt_fix_rule *mt_fix_rule_at(const struct mt_fix_rules *r, uint32_t 
 static uint32_t find(const struct mt_fix_rules *r, const char *id)
 {
     uint32_t i = 0;
-    while (i < r->rule.n && strcmp(r->rule.p[i].id, id) != 0)
+    while (i < r->rule.n && !mt_rule_same(r->rule.p[i].id, id))
         i++;
     return i;
 }
@@ -187,7 +187,7 @@ static enum mt_rc load_builtin(struct mt_fix_rules *r, const struct mt_asset *a,
     enum mt_rc rc = mt_rule_json_read(&j, a, a->name, &r->arena, err);
     if (rc == MT_OK)
         rc = mt_fix_check_file(&p, j.root, keys);
-    list = cJSON_GetObjectItemCaseSensitive(j.root, "fixes");
+    list = mt_rule_field(j.root, "fixes");
     if (rc == MT_OK)
         rc = cJSON_IsArray(list) ? add_rules(r, &p, list, false) : mt_fix_bad(&p, "fixes", "a list of rules is expected");
     mt_rule_json_done(&j);
@@ -204,7 +204,7 @@ static enum mt_rc load_overlay(struct mt_fix_rules *r, const char *text, size_t 
     if (rc != MT_OK)
         return rc;
     rc = mt_fix_check_file(&p, dom, keys);
-    list = cJSON_GetObjectItemCaseSensitive(dom, "fixes");
+    list = mt_rule_field(dom, "fixes");
     if (rc == MT_OK && list != NULL)
         rc = cJSON_IsArray(list) ? add_rules(r, &p, list, true) : mt_fix_bad(&p, "fixes", "a list of rules is expected");
     cJSON_Delete(dom);
@@ -282,7 +282,7 @@ static enum mt_rc parse_row(struct mt_fix_rules *r, struct mt_fix_parse *p, cons
     /* "class", then the columns in the order of enum mt_fix_column */
     static const char *const known[] = {"class",  "verl",    "areal", "relax",  "openrlhf", "trl",
                                         "nemorl", "pytorch", "vllm",  "sglang", "generic",  NULL};
-    const cJSON *id = cJSON_GetObjectItemCaseSensitive(row, "class"), *c;
+    const cJSON *id = mt_rule_field(row, "class"), *c;
     int class = cJSON_IsString(id) ? mt_fix_class_find(id->valuestring) : -1;
     enum mt_rc rc = mt_fix_check_fields(p, row, known);
 
@@ -291,7 +291,7 @@ static enum mt_rc parse_row(struct mt_fix_rules *r, struct mt_fix_parse *p, cons
     if (class < 0)
         return mt_fix_bad(p, "class", "is missing or no phase class");
     for (int col = 0; col < (int)MT_FIX_COL_COUNT; col++) {
-        c = cJSON_GetObjectItemCaseSensitive(row, known[col + 1]);
+        c = mt_rule_field(row, known[col + 1]);
         if (c == NULL)
             continue;
         rc = parse_cell(r, p, c, (uint32_t) class, &r->order[class][col]);
@@ -312,7 +312,7 @@ static enum mt_rc load_order(struct mt_fix_rules *r, const struct mt_asset *a, s
     enum mt_rc rc = mt_rule_json_read(&j, a, a->name, &r->arena, err);
     if (rc == MT_OK)
         rc = mt_fix_check_file(&p, j.root, keys);
-    list = cJSON_GetObjectItemCaseSensitive(j.root, "order");
+    list = mt_rule_field(j.root, "order");
     if (rc == MT_OK && !cJSON_IsArray(list))
         rc = mt_fix_bad(&p, "order", "a list of rows is expected");
     cJSON_ArrayForEach(c, list)

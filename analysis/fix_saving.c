@@ -7,7 +7,7 @@
 
 enum mt_rc mt_fix_parse_expr(const struct mt_fix_parse *p, const cJSON *obj, const char *field, struct mt_fix_expr *out)
 {
-    const cJSON *v = cJSON_GetObjectItemCaseSensitive(obj, field);
+    const cJSON *v = mt_rule_field(obj, field);
     struct mt_err why = {.rc = MT_OK};
     struct mt_expr *e, **slot;
     const char *text;
@@ -74,8 +74,8 @@ static enum mt_rc fill(const struct mt_fix_parse *p, const cJSON *v, struct mt_f
 {
     static const char *const known[] = {"bytes", "low", "high", "confidence", "from", "note", NULL};
     static const char *const words[] = {"high", "medium", "low", NULL};
-    const cJSON *conf = cJSON_GetObjectItemCaseSensitive(v, "confidence");
-    const cJSON *note = cJSON_GetObjectItemCaseSensitive(v, "note");
+    const cJSON *conf = mt_rule_field(v, "confidence");
+    const cJSON *note = mt_rule_field(v, "note");
     int c = 0;
     enum mt_rc rc = mt_fix_check_fields(p, v, known);
     if (rc == MT_OK)
@@ -85,7 +85,7 @@ static enum mt_rc fill(const struct mt_fix_parse *p, const cJSON *v, struct mt_f
     if (rc == MT_OK)
         rc = mt_fix_parse_expr(p, v, "high", &s->high);
     if (rc == MT_OK)
-        rc = parse_from(p, cJSON_GetObjectItemCaseSensitive(v, "from"), &s->from);
+        rc = parse_from(p, mt_rule_field(v, "from"), &s->from);
     if (rc != MT_OK)
         return rc;
     if (s->bytes.e == NULL)
@@ -105,7 +105,7 @@ static enum mt_rc fill(const struct mt_fix_parse *p, const cJSON *v, struct mt_f
 
 enum mt_rc mt_fix_parse_saving(const struct mt_fix_parse *p, const cJSON *obj, const struct mt_fix_saving **out)
 {
-    const cJSON *v = cJSON_GetObjectItemCaseSensitive(obj, "saving");
+    const cJSON *v = mt_rule_field(obj, "saving");
     struct mt_fix_saving *s;
     enum mt_rc rc;
     if (v == NULL)

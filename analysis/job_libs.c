@@ -71,7 +71,7 @@ static enum mt_rc read_root(struct mt_libs *l, const char *file, const cJSON *ro
     const cJSON *list, *m;
     enum mt_rc rc = MT_OK;
     unsigned index = 0;
-    list = cJSON_GetObjectItemCaseSensitive(root, "libraries");
+    list = mt_rule_field(root, "libraries");
     if (list != NULL && !cJSON_IsArray(list))
         rc = mt_fail(err, MT_EINPUT, "%s: \"libraries\" has to be an array of rules", file);
     if (list != NULL && rc >= 0)

@@ -18,10 +18,7 @@ struct match {
 
 static bool holds(struct match *m, const cJSON *cond, unsigned depth);
 
-static const char *text_of(const cJSON *o, const char *name)
-{
-    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(o, name));
-}
+static const char *text_of(const cJSON *o, const char *name) { return cJSON_GetStringValue(mt_rule_field(o, name)); }
 
 static bool same_word(const char *a, const char *b)
 {
@@ -68,13 +65,12 @@ static void found(struct match *m, const struct mt_runconf_hit *hit)
 
 static bool key_holds(struct match *m, const cJSON *cond, const char *key)
 {
-    const cJSON *set = cJSON_GetObjectItemCaseSensitive(cond, "set"), *min = cJSON_GetObjectItemCaseSensitive(cond, "min"),
-                *max = cJSON_GetObjectItemCaseSensitive(cond, "max");
+    const cJSON *set = mt_rule_field(cond, "set"), *min = mt_rule_field(cond, "min"), *max = mt_rule_field(cond, "max");
     const char *is = text_of(cond, "is"), *not = text_of(cond, "not"), *contains = text_of(cond, "contains");
     struct mt_runconf_hit hit;
     bool is_set = mt_runconf_find(m->in->conf, key, &hit), ok = true;
     double v = 0;
-    if (is_set && hit.is_default && !cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(cond, "defaults")))
+    if (is_set && hit.is_default && !cJSON_IsTrue(mt_rule_field(cond, "defaults")))
         is_set = false;
     if (set != NULL) {
         ok = is_set == (cJSON_IsTrue(set) != 0) && !(is_set && is_value(hit.value, "null"));
@@ -110,7 +106,7 @@ static bool sum_above(struct match *m, const cJSON *cond)
     uint64_t sum = 0, v, limit, times = 1;
     if (!number_of(m, text_of(cond, "limit"), &limit))
         return false;
-    cJSON_ArrayForEach(o, cJSON_GetObjectItemCaseSensitive(cond, "of"))
+    cJSON_ArrayForEach(o, mt_rule_field(cond, "of"))
     {
         if (!number_of(m, cJSON_GetStringValue(o), &v) || sum > UINT64_MAX - v)
             return false;
@@ -205,17 +201,17 @@ static bool holds(struct match *m, const cJSON *cond, unsigned depth)
         return runs_framework(m, s);
     if ((s = text_of(cond, "env_unset")) != NULL)
         return env_lacks(m, s, NULL);
-    if ((o = cJSON_GetObjectItemCaseSensitive(cond, "env_not_contains")) != NULL)
+    if ((o = mt_rule_field(cond, "env_not_contains")) != NULL)
         return env_lacks(m, cJSON_GetStringValue(cJSON_GetArrayItem(o, 0)), cJSON_GetStringValue(cJSON_GetArrayItem(o, 1)));
-    if ((o = cJSON_GetObjectItemCaseSensitive(cond, "any")) != NULL)
+    if ((o = mt_rule_field(cond, "any")) != NULL)
         return any_holds(m, o, depth + 1);
-    if ((o = cJSON_GetObjectItemCaseSensitive(cond, "none")) != NULL) {
+    if ((o = mt_rule_field(cond, "none")) != NULL) {
         struct match other = {.in = m->in};
         return !any_holds(&other, o, depth + 1);
     }
-    if ((o = cJSON_GetObjectItemCaseSensitive(cond, "sum_above")) != NULL)
+    if ((o = mt_rule_field(cond, "sum_above")) != NULL)
         return sum_above(m, o);
-    if ((o = cJSON_GetObjectItemCaseSensitive(cond, "not_divides")) != NULL)
+    if ((o = mt_rule_field(cond, "not_divides")) != NULL)
         return not_divides(m, o);
     return false;
 }
@@ -297,7 +293,7 @@ static bool run_rule(struct mt_lint *l, const struct mt_lint_in *in, const cJSON
                            text_of(rule, "source")};
     const cJSON *cond;
     unsigned n = 0;
-    cJSON_ArrayForEach(cond, cJSON_GetObjectItemCaseSensitive(rule, "when"))
+    cJSON_ArrayForEach(cond, mt_rule_field(rule, "when"))
     {
         n++;
         if (!holds(&m, cond, 0))
@@ -388,8 +384,8 @@ enum mt_rc mt_lint_make(struct mt_lint **out, const struct mt_lint_in *in, struc
     if (l == NULL)
         return mt_fail(err, MT_ENOMEM, "out of memory");
     rc = mt_rule_json_read(&j, mt_rule_asset("lint.json"), "lint.json", &l->arena, err);
-    cJSON_ArrayForEach(rule, cJSON_GetObjectItemCaseSensitive(j.root, "lint")) { ok = ok && run_rule(l, in, rule); }
-    ok = ok && run_fixes(l, in, cJSON_GetObjectItemCaseSensitive(j.root, "existing"));
+    cJSON_ArrayForEach(rule, mt_rule_field(j.root, "lint")) { ok = ok && run_rule(l, in, rule); }
+    ok = ok && run_fixes(l, in, mt_rule_field(j.root, "existing"));
     mt_rule_json_done(&j);
     if (rc < 0 || !ok) {
         mt_lint_free(l);

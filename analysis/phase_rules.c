@@ -102,12 +102,12 @@ static enum mt_rc read_fields(const struct file *f, int index, const cJSON *obj,
     int k = 0;
     if (!cJSON_IsObject(obj))
         return refuse(f, index, NULL, "is not an object");
-    m = cJSON_GetObjectItemCaseSensitive(obj, "id");
+    m = mt_rule_field(obj, "id");
     id = cJSON_IsString(m) ? m->valuestring : NULL;
     cJSON_ArrayForEach(m, obj)
     {
         int tried = 0;
-        for (; tried < F_COUNT && strcmp(m->string, field_names[k]) != 0; tried++)
+        for (; tried < F_COUNT && !mt_rule_same(m->string, field_names[k]); tried++)
             k = (k + 1) % F_COUNT; /* most rules have their fields in this order */
         if (tried == F_COUNT)
             return refuse_field(f, index, id, m->string,

@@ -57,7 +57,7 @@ static enum mt_rc read_fields(const struct file *f, unsigned index, const cJSON 
     cJSON_ArrayForEach(m, obj)
     {
         int k = 0;
-        while (k < F_COUNT && strcmp(m->string, field_names[k]) != 0)
+        while (k < F_COUNT && !mt_rule_same(m->string, field_names[k]))
             k++;
         if (k == F_COUNT)
             return refuse(
@@ -94,7 +94,7 @@ static enum mt_rc place(const struct file *f, unsigned index, const char *id, st
 {
     struct mt_role_rules *r = f->r;
     for (uint32_t i = 0; i < r->rule.n; i++) {
-        if (strcmp(r->rule.p[i].id, id) != 0)
+        if (!mt_rule_same(r->rule.p[i].id, id))
             continue;
         if (i >= f->first)
             return refuse(f, "roles", index, "id", "is there twice in this file");
@@ -142,8 +142,8 @@ static enum mt_rc read_rule(const struct file *f, unsigned index, const cJSON *o
 
 static enum mt_rc read_vocab(const struct file *f, unsigned index, const cJSON *obj)
 {
-    const cJSON *size = cJSON_GetObjectItemCaseSensitive(obj, "size");
-    const cJSON *source = cJSON_GetObjectItemCaseSensitive(obj, "source");
+    const cJSON *size = mt_rule_field(obj, "size");
+    const cJSON *source = mt_rule_field(obj, "source");
     struct mt_vocab *v = NULL;
     if (!cJSON_IsObject(obj) || cJSON_GetArraySize(obj) != 2 || !cJSON_IsNumber(size) || !cJSON_IsString(source))
         return refuse(f, "vocabularies", index, NULL, "has to be {\"size\": number, \"source\": \"model\"}");
@@ -170,7 +170,7 @@ static enum mt_rc read_vocab(const struct file *f, unsigned index, const cJSON *
 static enum mt_rc read_list(const struct file *f, const cJSON *root, const char *name,
                             enum mt_rc (*one)(const struct file *, unsigned, const cJSON *))
 {
-    const cJSON *m, *list = cJSON_GetObjectItemCaseSensitive(root, name);
+    const cJSON *m, *list = mt_rule_field(root, name);
     enum mt_rc rc = MT_OK;
     unsigned index = 0;
     if (list == NULL)

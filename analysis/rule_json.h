@@ -11,6 +11,22 @@
 #include "parser/base/mem.h"
 
 #include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* Names of fields and ids: most differ in their first two letters. */
+static inline bool mt_rule_same(const char *a, const char *b)
+{
+    return a[0] == b[0] && (a[0] == '\0' || (a[1] == b[1] && strcmp(a, b) == 0));
+}
+/* The field of an object; NULL = there is none, or obj is NULL. */
+static inline const cJSON *mt_rule_field(const cJSON *obj, const char *name)
+{
+    const cJSON *c = obj != NULL ? obj->child : NULL;
+    while (c != NULL && (c->string == NULL || !mt_rule_same(c->string, name)))
+        c = c->next;
+    return c;
+}
 
 struct mt_rule_json {
     const cJSON *root;

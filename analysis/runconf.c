@@ -11,10 +11,7 @@ static enum mt_rc no_memory(struct mt_err *err) { return mt_fail(err, MT_ENOMEM,
 
 /* ---- the table ------------------------------------------------------------------------------------------------------------------- */
 
-static const char *field(const cJSON *o, const char *name)
-{
-    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(o, name));
-}
+static const char *field(const cJSON *o, const char *name) { return cJSON_GetStringValue(mt_rule_field(o, name)); }
 
 static bool read_setting(struct mt_runconf *rc, const cJSON *o)
 {
@@ -26,7 +23,7 @@ static bool read_setting(struct mt_runconf *rc, const cJSON *o)
     s->name = field(o, "logical");
     s->words = field(o, "words");
     s->first = rc->keys.n;
-    cJSON_ArrayForEach(k, cJSON_GetObjectItemCaseSensitive(o, "keys"))
+    cJSON_ArrayForEach(k, mt_rule_field(o, "keys"))
     {
         struct mt_runconf_key *key = MT_VEC_PUSH(&rc->keys);
         if (key == NULL)
@@ -48,7 +45,7 @@ static enum mt_rc read_table(struct mt_runconf *rc, struct mt_err *err)
     enum mt_rc r = mt_rule_json_read(&j, mt_rule_asset("settings.json"), "settings.json", &rc->arena, err);
     const cJSON *o;
     bool ok = true;
-    cJSON_ArrayForEach(o, cJSON_GetObjectItemCaseSensitive(j.root, "settings")) { ok = ok && read_setting(rc, o); }
+    cJSON_ArrayForEach(o, mt_rule_field(j.root, "settings")) { ok = ok && read_setting(rc, o); }
     mt_rule_json_done(&j);
     return r == MT_OK && !ok ? no_memory(err) : r;
 }
@@ -310,7 +307,7 @@ static void fill(struct mt_runconf_hit *hit, const struct mt_conf_entry *e, cons
 static const struct mt_runconf_setting *find_setting(const struct mt_runconf *rc, const char *name)
 {
     for (uint32_t i = 0; i < rc->settings.n; i++)
-        if (strcmp(rc->settings.p[i].name, name) == 0)
+        if (mt_rule_same(rc->settings.p[i].name, name))
             return &rc->settings.p[i];
     return NULL;
 }

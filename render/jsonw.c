@@ -14,9 +14,9 @@ void mt_jw_init(struct mt_jsonw *w, struct mt_out *o, bool pretty)
 
 static void indent(struct mt_jsonw *w)
 {
-    mt_putc(w->o, '\n');
-    for (int i = 0; i < w->depth; i++)
-        mt_puts(w->o, "  ");
+    static const char line[] = "\n                                                                ";
+    _Static_assert(sizeof line >= 2 * sizeof w->first, "the deepest one fits");
+    mt_put(w->o, line, 1 + 2 * (size_t)w->depth);
 }
 
 static void before(struct mt_jsonw *w)
