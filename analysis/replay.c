@@ -1,15 +1,13 @@
+/* replay.c -- the forward run. */
 #include "analysis/replay.h"
 
 #include "analysis/timeline.h"
-#include "analysis/words.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { MAX_ROWS = 255 };
-#define MAX_TOTAL (INT64_C(1) << 60) /* more bytes than any memory has: a damaged or forged trace */
-__extension__ typedef __int128 wide; /* sums of hostile sizes must not overflow */
-static bool is_impossible(wide total) { return total > MAX_TOTAL || total < -MAX_TOTAL; }
+#define MAX_TOTAL MT_REPLAY_MAX_TOTAL
 
 /* Adds to a signed total; wraps instead of overflowing (the totals that matter are checked against MAX_TOTAL). */
 static void add_to(int64_t *total, uint64_t bytes) { *total = (int64_t)((uint64_t)*total + bytes); }
@@ -36,78 +34,6 @@ uint32_t mt_replay_row(struct mt_replay *r, struct mt_attr a)
     row->peak_inside_event = MT_NO_EVENT;
     *slot = (uint8_t)r->out->phases.n;
     return r->out->phases.n - 1;
-}
-
-int mt_replay_anchor(struct mt_replay *r)
-{
-    struct mt_device_analysis *o = r->out;
-    const struct mt_trace *t = r->t;
-    const uint64_t *by = r->d->bytes_by_action;
-    wide live, pending, reserved;
-    char buf[256], size[32];
-    r->n_segment_events = UINT64_MAX;
-    r->row_of = mt_calloc((size_t)MT_PH_COUNT * MT_PH_COUNT, 1);
-    if (r->row_of == NULL || mt_replay_row(r, (struct mt_attr){0, MT_PH_UNATTRIBUTED, MT_PH_NONE}) != 0)
-        return 0;
-    for (uint32_t i = 0; i < t->segments.n; i++) {
-        const struct mt_segment *s = &t->segments.p[i];
-        if (!mt_segment_is_on(s, r->d->ordinal, r->d->kind))
-            continue;
-        o->reserved_end += s->total;
-        for (uint32_t k = s->first_block; k < s->first_block + s->n_blocks; k++) {
-            const struct mt_block *b = &t->blocks.p[k];
-            if (b->state == MT_BLOCK_INACTIVE)
-                continue;
-            o->live_end += b->requested;
-            o->rounding_loss += b->size > b->requested ? b->size - b->requested : 0;
-            if (b->state == MT_BLOCK_PENDING_FREE)
-                o->pending_end += b->requested;
-        }
-    }
-    if (r->d->events.n >= UINT32_MAX) {
-        o->withheld = say("it has more than four billion events, which is more than can be replayed");
-        return o->withheld != NULL;
-    }
-    if (r->d->events.n != 0 && (r->d->is_cut || r->t->segments_cut)) {
-        o->withheld = say(
-            r->d->is_cut ? "the input ends inside its trace: what happened between the last entry that is there and the end "
-                           "state is missing, so the curve has no anchor"
-                         : "the input ends inside the segments, so the end state that anchors the curve is not known");
-        return o->withheld != NULL;
-    }
-    live = (wide)by[MT_ACT_ALLOC] - by[MT_ACT_FREE_COMPLETED];
-    pending = (wide)by[MT_ACT_FREE_REQUESTED] - by[MT_ACT_FREE_COMPLETED];
-    reserved = (wide)by[MT_ACT_SEGMENT_ALLOC] + by[MT_ACT_SEGMENT_MAP] - by[MT_ACT_SEGMENT_FREE] - by[MT_ACT_SEGMENT_UNMAP];
-    live = (wide)o->live_end - live;
-    pending = (wide)o->pending_end - pending;
-    reserved = (wide)o->reserved_end - reserved;
-    if (r->d->sums_overflow || is_impossible(live) || is_impossible(reserved) || is_impossible(pending)) {
-        o->withheld = say("its sizes add up to more bytes than any memory has: the trace is damaged or made up");
-        return o->withheld != NULL;
-    }
-    if (live < 0 || reserved < 0) {
-        (void)snprintf(buf, sizeof buf,
-                       "the trace allocates %s more than the end state can hold: events are missing, or the snapshot was taken "
-                       "inside a memory pool and shows only that pool",
-                       mt_words_bytes(size, (uint64_t)(live < 0 ? -live : -reserved)));
-        o->withheld = say(buf);
-        return o->withheld != NULL;
-    }
-    if (r->d->n_by_action[MT_ACT_ALLOC] == 0 && r->d->n_by_action[MT_ACT_FREE_COMPLETED] >= 16 && live > reserved) {
-        o->withheld =
-            say("it frees more than can have been there at its start and has no allocation: allocations were not recorded");
-        return o->withheld != NULL;
-    }
-    r->start_live = (int64_t)live;
-    r->start_reserved = (int64_t)reserved;
-    /* Completions without any request (skip_actions) say nothing of what waited. */
-    if (pending < 0 || (r->d->n_by_action[MT_ACT_FREE_REQUESTED] == 0 && r->d->n_by_action[MT_ACT_FREE_COMPLETED] != 0))
-        pending = 0;
-    r->start_pending = (int64_t)pending;
-    o->live_start = (uint64_t)r->start_live;
-    o->pending_start = (uint64_t)r->start_pending;
-    o->reserved_start = (uint64_t)r->start_reserved;
-    return 1;
 }
 
 enum { MIN_KEPT = 1 << 15, MAX_KEPT = 1 << 16 }; /* events, slots */
@@ -465,85 +391,6 @@ out:
     mt_free(u);
     mt_free(tl);
     return rc;
-}
-
-static int push_live(struct mt_live_set *s, const struct mt_live *l)
-{
-    struct mt_live *to = mt_vec_push((void **)&s->p, &s->n, &s->cap, sizeof *s->p);
-    if (to == NULL)
-        return 0;
-    *to = *l;
-    return 1;
-}
-
-int mt_replay_live_at(struct mt_replay *r, struct mt_phaser *ph, int64_t at, struct mt_live_set *out)
-{
-    struct mt_addrmap map = {NULL, 0, 0};
-    struct mt_live l;
-    uint64_t from = 0;
-    uint32_t birth;
-    bool had;
-    int rc = 0;
-    if (r->near.n_slots != 0 && at >= 0 && r->near_at <= (uint64_t)at + 1) {
-        if (!mt_addrmap_copy(&map, &r->near))
-            goto out;
-        from = r->near_at;
-    }
-    for (uint64_t i = from; at >= 0 && i <= (uint64_t)at && i < r->d->events.n; i++) {
-        const struct mt_event *e = mt_event_at(r->d, i);
-        if (e->action == MT_ACT_ALLOC) {
-            if (!mt_addrmap_put(&map, e->addr, (uint32_t)i, &had, &birth))
-                goto out;
-        } else if (e->action == MT_ACT_FREE_COMPLETED) {
-            (void)mt_addrmap_take(&map, e->addr, &birth);
-        }
-    }
-    for (uint32_t i = 0; i < map.n_slots; i++) {
-        const struct mt_event *e;
-        if (map.slot[i].value == 0)
-            continue;
-        birth = map.slot[i].value - 1;
-        e = mt_event_at(r->d, birth);
-        l = (struct mt_live){e->addr, e->size, birth, 0, e->stack, r->attr[birth], MT_BIRTH_IN_TRACE};
-        if (!push_live(out, &l))
-            goto out;
-    }
-    for (uint32_t i = 0; i < r->old.n; i++) {
-        const struct mt_old *b = &r->old.p[i];
-        if (b->gone_at != UINT64_MAX && at >= 0 && b->gone_at <= (uint64_t)at)
-            continue;
-        l = (struct mt_live){b->addr,
-                             b->size,
-                             UINT64_MAX,
-                             b->block_size,
-                             b->stack,
-                             mt_phaser_stack(ph, b->stack),
-                             b->gone_at == UINT64_MAX ? MT_BIRTH_GHOST : MT_BIRTH_BEFORE_TRACE};
-        if (!push_live(out, &l))
-            goto out;
-    }
-    rc = 1;
-out:
-    mt_addrmap_done(&map);
-    return rc;
-}
-
-int mt_replay_live_end(struct mt_replay *r, struct mt_phaser *ph, struct mt_live_set *out)
-{
-    const struct mt_trace *t = r->t;
-    for (uint32_t i = 0; i < t->segments.n; i++) {
-        const struct mt_segment *s = &t->segments.p[i];
-        if (!mt_segment_is_on(s, r->d->ordinal, r->d->kind))
-            continue;
-        for (uint32_t k = s->first_block; k < s->first_block + s->n_blocks; k++) {
-            const struct mt_block *b = &t->blocks.p[k];
-            struct mt_live l = {b->addr,       b->requested, UINT64_MAX, b->size, b->stack, mt_phaser_stack(ph, b->stack),
-                                MT_BIRTH_GHOST};
-            if (b->state != MT_BLOCK_INACTIVE && !push_live(out, &l))
-                return 0;
-        }
-    }
-    return 1;
 }
 
 void mt_replay_done(struct mt_replay *r)

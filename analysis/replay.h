@@ -9,6 +9,8 @@
 #include "analysis/addrmap.h"
 #include "analysis/analysis.h"
 
+#define MT_REPLAY_MAX_TOTAL (INT64_C(1) << 60) /* more bytes than any memory has: a damaged or forged trace */
+
 struct mt_live {         /* one live block of a moment */
     uint64_t addr, size; /* requested bytes */
     uint64_t event;      /* of its allocation; UINT64_MAX when that is not in the trace */
