@@ -47,6 +47,7 @@ static void pend(struct mt_books *b, struct mt_proc *p, uint32_t oom)
 void mt_oom_failed(struct mt_books *b, uint32_t proc, const struct mt_call *c, uint32_t index, uint32_t ledger)
 {
     struct mt_proc *p = &b->proc[proc];
+    const struct mt_call_rare *rare;
     struct mt_driver_oom *o;
     struct mt_who w;
     uint64_t *seq;
@@ -83,8 +84,9 @@ void mt_oom_failed(struct mt_books *b, uint32_t proc, const struct mt_call *c, u
         o->library = mt_strndup(b->libs.name.p[w.lib], strlen(b->libs.name.p[w.lib]));
         b->nomem |= o->library == NULL;
     }
-    if (c->total != 0)
-        o->free = c->free;
+    rare = mt_call_rare(b->job->drivers.p[p->driver]->driver, c);
+    if (rare->total != 0)
+        o->free = rare->free;
     note_held(b, o, ledger);
     p->open_oom = n;
     pend(b, p, n);

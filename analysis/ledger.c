@@ -32,8 +32,8 @@ int mt_ledgers_open(struct mt_books *b)
             include(&j->ledgers.p[l], c->time_ns);
             include(&j->ledgers.p[l], q->last_ns);
             b->run[l].n_calls += gpu < d->gpus.n || (c->op != MT_WO_OTHER && c->op != MT_WO_VMM_RESERVE);
-            if (c->op == MT_WO_MEM_INFO && c->total > j->ledgers.p[l].capacity)
-                j->ledgers.p[l].capacity = c->total;
+            if (c->op == MT_WO_MEM_INFO && mt_call_rare(d, c)->total > j->ledgers.p[l].capacity)
+                j->ledgers.p[l].capacity = mt_call_rare(d, c)->total;
         }
     }
     for (uint32_t i = 0; i < j->drivers.n; i++) {
@@ -213,11 +213,13 @@ static void sample(struct mt_books *b, uint32_t driver, const struct mt_gpu_samp
 static void mem_info(struct mt_books *b, uint32_t proc, const struct mt_call *c)
 {
     const struct mt_proc *p = &b->proc[proc];
-    uint32_t ledger = c->gpu < b->job->drivers.p[p->driver]->driver->gpus.n ? b->ledger_of[p->driver][c->gpu] : p->only_ledger;
-    if (ledger == MT_NONE32 || c->total < c->free || c->total > UINT64_C(1) << 60)
+    const struct mt_driver *d = b->job->drivers.p[p->driver]->driver;
+    const struct mt_call_rare *r = mt_call_rare(d, c);
+    uint32_t ledger = c->gpu < d->gpus.n ? b->ledger_of[p->driver][c->gpu] : p->only_ledger;
+    if (ledger == MT_NONE32 || r->total == 0 || r->total < r->free || r->total > UINT64_C(1) << 60)
         return;
     if (b->job->ledgers.p[ledger].checks_are_mem_info)
-        mt_ledger_sample(b, ledger, c->total - c->free, 0);
+        mt_ledger_sample(b, ledger, r->total - r->free, 0);
 }
 
 /* CUPTI's pool records: how much the pools hold back at worst. */
@@ -305,7 +307,7 @@ static int step(struct mt_books *b, const struct source *s)
         uint32_t index = d->processes.p[p->process].first_call + s->at;
         const struct mt_call *c = &d->calls.p[index];
         mt_books_apply(b, s->of, c, index);
-        if (c->op == MT_WO_MEM_INFO && c->result == 0 && c->total != 0)
+        if (c->op == MT_WO_MEM_INFO && c->result == 0)
             mem_info(b, s->of, c);
         break;
     }

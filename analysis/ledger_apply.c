@@ -359,6 +359,7 @@ static void allocate(struct mt_books *b, uint32_t proc, const struct mt_call *c)
 
 static void succeeded(struct mt_books *b, uint32_t proc, const struct mt_call *c)
 {
+    const struct mt_call_rare *rare;
     struct mt_held *h;
     switch ((enum mt_wire_op)c->op) {
     case MT_WO_MEM_ALLOC:
@@ -412,8 +413,9 @@ static void succeeded(struct mt_books *b, uint32_t proc, const struct mt_call *c
     case MT_WO_MODULE_LOAD:
     case MT_WO_MODULE_UNLOAD: change(b, proc, c); break;
     case MT_WO_MEM_INFO:
-        if (c->total != 0)
-            mt_oom_free_seen(b, proc, ledger_of(b, proc, c), c->free);
+        rare = mt_call_rare(b->job->drivers.p[b->proc[proc].driver]->driver, c);
+        if (rare->total != 0)
+            mt_oom_free_seen(b, proc, ledger_of(b, proc, c), rare->free);
         break;
     case MT_WO_OTHER:
     case MT_WO_POOL_CREATE:

@@ -55,9 +55,8 @@ struct mt_process_attr {
 struct mt_call {
     uint64_t time_ns; /* when it returned */
     uint64_t addr, size, handle, context;
-    uint64_t free, total; /* MEM_INFO */
-    int64_t change;       /* measured growth of the device's used memory over the call; 0 = none or not measured */
-    mt_stack_id stack;    /* native frames, innermost first; 0 = none */
+    int64_t change;    /* measured growth of the device's used memory over the call; 0 = none or not measured */
+    mt_stack_id stack; /* native frames, innermost first; 0 = none */
     uint32_t process;
     uint32_t dur_ns; /* saturates */
     uint32_t cbid;   /* with MT_WIRE_CBID_RUNTIME */
@@ -74,8 +73,9 @@ struct mt_call {
 /* What few calls have, beside the others: there can be ten million of them. */
 struct mt_call_rare {
     uint64_t offset, stream, pool;
-    uint32_t flags; /* of the call */
-    mt_str_id name; /* of an API without an op, or file of a module; 0 = none */
+    uint64_t free, total; /* MEM_INFO */
+    uint32_t flags;       /* of the call */
+    mt_str_id name;       /* of an API without an op, or file of a module; 0 = none */
 };
 
 /* Secondary: what CUPTI's own activity records say; never added to the ledger, only compared. */

@@ -13,7 +13,7 @@ static void mention(struct mt_native *n, uint32_t ordinal)
 #define ROOM(v)                                                                                                                \
     ((v)->n < (v)->cap || ((v)->n < UINT32_MAX && mt_vec_grow((void **)&(v)->p, &(v)->cap, (v)->n + 1, sizeof *(v)->p)))
 
-enum { RARE = MT_WF_OFFSET | MT_WF_STREAM | MT_WF_POOL | MT_WF_FLAGS | MT_WF_NAME };
+enum { RARE = MT_WF_OFFSET | MT_WF_STREAM | MT_WF_POOL | MT_WF_FLAGS | MT_WF_NAME | MT_WF_FREE | MT_WF_TOTAL };
 
 /* Fields in order of their bits; those beyond what is known come last and stay unread. */
 static inline void fields(struct mt_native *n, struct mt_cursor *c, struct mt_call *k, struct mt_call_rare *rare, uint64_t mask)
@@ -43,9 +43,9 @@ static inline void fields(struct mt_native *n, struct mt_cursor *c, struct mt_ca
     if ((mask & ~(uint64_t)(MT_WF_FREE - 1)) == 0)
         return;
     if (mask & MT_WF_FREE)
-        k->free = mt_cur_u(c);
+        rare->free = mt_cur_u(c);
     if (mask & MT_WF_TOTAL)
-        k->total = mt_cur_u(c);
+        rare->total = mt_cur_u(c);
     if (mask & MT_WF_LOCATION)
         k->location = (uint8_t)mt_cur_u(c);
     if (mask & MT_WF_CHANGE) {
@@ -84,7 +84,7 @@ int mt_native_call(struct mt_native *n, struct mt_cursor *from)
         return 1;
     if (mask & MT_WF_DEVICE)
         mention(n, k->gpu);
-    if (mask & RARE && (rare.offset | rare.stream | rare.pool | rare.flags | rare.name) != 0) {
+    if (mask & RARE && (rare.offset | rare.stream | rare.pool | rare.free | rare.total | rare.flags | rare.name) != 0) {
         d->rare.p[d->rare.n++] = rare;
         k->rare = d->rare.n;
     }

@@ -147,9 +147,9 @@ static void calls(struct mt_dump *d)
         some(d, "context", c->context);
         some(d, "flags", r->flags);
         some(d, "location", c->location);
-        if (c->op == MT_WO_MEM_INFO || c->total != 0) {
-            mt_jw_ku(&d->w, "free", c->free);
-            mt_jw_ku(&d->w, "total", c->total);
+        if (c->op == MT_WO_MEM_INFO || r->total != 0) {
+            mt_jw_ku(&d->w, "free", r->free);
+            mt_jw_ku(&d->w, "total", r->total);
         }
         if (c->has_change)
             mt_jw_ki(&d->w, "change", c->change);

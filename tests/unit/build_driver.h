@@ -113,6 +113,14 @@ static inline struct mt_call *bd_call(struct bd *x, enum mt_wire_op op, uint64_t
             c->gpu = x->d->views.p[i].gpu;
     return c;
 }
+static inline void bd_mem_info(struct bd *x, uint64_t bytes_free, uint64_t total)
+{
+    struct mt_call *c = bd_call(x, MT_WO_MEM_INFO, 0, 0, NULL);
+    struct mt_call_rare *r = BD_PUSH(&x->d->rare);
+    r->free = bytes_free;
+    r->total = total;
+    c->rare = x->d->rare.n;
+}
 static inline struct mt_call *bd_vmm(struct bd *x, enum mt_wire_op op, uint64_t addr, uint64_t size, uint64_t handle,
                                      const char *stack)
 {

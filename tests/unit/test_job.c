@@ -366,8 +366,7 @@ MT_TEST(survival)
     bd_call(&x, MT_WO_MEM_ALLOC, 0, 5000, BD_TORCH)->result = 2; /* first try */
     (void)bd_call(&x, MT_WO_MEM_FREE, 0x1000, 0, NULL);
     bd_call(&x, MT_WO_MEM_ALLOC, 0, 5000, BD_TORCH)->result = 2; /* after release: the end */
-    bd_call(&x, MT_WO_MEM_INFO, 0, 0, NULL)->free = 1234;
-    x.d->calls.p[x.d->calls.n - 1].total = 80 * BD_GIB;
+    bd_mem_info(&x, 1234, 80 * BD_GIB);
     (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x3000, 5, BD_CUBLAS);
     t = bd_done(&x);
     j = make(t);
