@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How fast a driver trace is read: `memtrace info` against inflating the same file alone, in turn, warm page cache. Prints Markdown.
+"""How fast a driver trace is read: `memtrace info` against inflating the same file alone, in turn, warm page cache: CPU time. Prints Markdown.
 
     python3 native.py --build ../../build [--full] [--dir KEEP]
 
@@ -53,6 +53,7 @@ def main():
         if not timed or not inflate:
             sys.exit("native.py: needs a C compiler and the zlib headers")
         bench = Bench(types.SimpleNamespace(pairs=args.pairs, memtrace=memtrace), timed, scratch)
+        bench.cpu = True
         print("| trace | file | memtrace | inflate alone | ratio | goal | peak memory | per call |\n|---|---|---|---|---|---|---|---|")
         for factor in (1, 10) if args.full else (1,):
             for what, mode, threads, options in TRACES if factor == 1 else TRACES[2:3]:

@@ -1,4 +1,4 @@
-/* timed.c -- runs a command with its output thrown away and prints what it took: "NANOSECONDS PEAK_RSS_BYTES".
+/* timed.c -- runs a command with its output thrown away and prints what it took: "NANOSECONDS PEAK_RSS_BYTES CPU_NANOSECONDS".
  * A program of its own, because a process that was forked from a big one starts with the big one's peak memory: the kernel keeps the
  * maximum across exec. Exit status: that of the command, 127 when it cannot be run. */
 #define _GNU_SOURCE
@@ -43,6 +43,8 @@ int main(int argc, char **argv)
         perror("wait4");
         return 1;
     }
-    printf("%lld %lld\n", now_ns() - start, (long long)usage.ru_maxrss * 1024);
+    long long us = usage.ru_utime.tv_usec + usage.ru_stime.tv_usec,
+              cpu = (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000LL + us * 1000;
+    printf("%lld %lld %lld\n", now_ns() - start, (long long)usage.ru_maxrss * 1024, cpu);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
