@@ -73,14 +73,13 @@ static enum mt_rc read_root(struct mt_libs *l, const char *file, const cJSON *ro
     unsigned index = 0;
     list = mt_rule_field(root, "libraries");
     if (list != NULL && !cJSON_IsArray(list))
-        rc = mt_fail(err, MT_EINPUT, "%s: \"libraries\" has to be an array of rules", file);
-    if (list != NULL && rc >= 0)
-        cJSON_ArrayForEach(m, list)
-        {
-            rc = read_rule(l, file, index++, m, err);
-            if (rc < 0)
-                break;
-        }
+        return mt_fail(err, MT_EINPUT, "%s: \"libraries\" has to be an array of rules", file);
+    cJSON_ArrayForEach(m, list)
+    {
+        rc = read_rule(l, file, index++, m, err);
+        if (rc < 0)
+            break;
+    }
     return rc;
 }
 
