@@ -178,19 +178,19 @@ static enum mt_rc add_rules(struct mt_fix_rules *r, struct mt_fix_parse *p, cons
     return MT_OK;
 }
 
-static enum mt_rc load_builtin(struct mt_fix_rules *r, const struct mt_asset *a, struct mt_err *err)
+static enum mt_rc load_builtin(struct mt_fix_rules *r, const char *name, struct mt_err *err)
 {
     static const char *const keys[] = {"schema_version", "fixes", NULL};
-    struct mt_fix_parse p = {&r->arena, a->name, "the file", err, r->settings, &r->exprs, true};
-    struct mt_rule_json j;
+    struct mt_fix_parse p = {&r->arena, name, "the file", err, r->settings, &r->exprs, true};
+    cJSON *root;
     const cJSON *list;
-    enum mt_rc rc = mt_rule_json_read(&j, a, a->name, &r->arena, err);
+    enum mt_rc rc = mt_rule_json(name, &root, err);
     if (rc == MT_OK)
-        rc = mt_fix_check_file(&p, j.root, keys);
-    list = mt_rule_field(j.root, "fixes");
+        rc = mt_fix_check_file(&p, root, keys);
+    list = mt_rule_field(root, "fixes");
     if (rc == MT_OK)
         rc = cJSON_IsArray(list) ? add_rules(r, &p, list, false) : mt_fix_bad(&p, "fixes", "a list of rules is expected");
-    mt_rule_json_done(&j);
+    mt_free(root);
     return rc;
 }
 
@@ -303,16 +303,16 @@ static enum mt_rc parse_row(struct mt_fix_rules *r, struct mt_fix_parse *p, cons
     return MT_OK;
 }
 
-static enum mt_rc load_order(struct mt_fix_rules *r, const struct mt_asset *a, struct mt_err *err)
+static enum mt_rc load_order(struct mt_fix_rules *r, const char *name, struct mt_err *err)
 {
     static const char *const keys[] = {"schema_version", "order", NULL};
-    struct mt_fix_parse p = {&r->arena, a->name, "the table", err, r->settings, &r->exprs, true};
-    struct mt_rule_json j;
+    struct mt_fix_parse p = {&r->arena, name, "the table", err, r->settings, &r->exprs, true};
+    cJSON *root;
     const cJSON *list, *c;
-    enum mt_rc rc = mt_rule_json_read(&j, a, a->name, &r->arena, err);
+    enum mt_rc rc = mt_rule_json(name, &root, err);
     if (rc == MT_OK)
-        rc = mt_fix_check_file(&p, j.root, keys);
-    list = mt_rule_field(j.root, "order");
+        rc = mt_fix_check_file(&p, root, keys);
+    list = mt_rule_field(root, "order");
     if (rc == MT_OK && !cJSON_IsArray(list))
         rc = mt_fix_bad(&p, "order", "a list of rows is expected");
     cJSON_ArrayForEach(c, list)
@@ -320,7 +320,7 @@ static enum mt_rc load_order(struct mt_fix_rules *r, const struct mt_asset *a, s
         if (rc == MT_OK)
             rc = parse_row(r, &p, c);
     }
-    mt_rule_json_done(&j);
+    mt_free(root);
     return rc;
 }
 
@@ -344,7 +344,6 @@ enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const char *overlay, siz
                              struct mt_err *err)
 {
     struct mt_fix_rules *r = mt_calloc(1, sizeof *r);
-    const struct mt_asset *order = NULL;
     const char *name = NULL;
     enum mt_rc rc = MT_OK;
 
@@ -354,15 +353,13 @@ enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const char *overlay, siz
     rc = mt_runconf_new(&r->settings, err);
     if (rc != MT_OK)
         goto out;
-    for (const struct mt_asset *a = mt_rule_assets; a->name != NULL; a++) {
-        if (strcmp(a->name, ORDER_FILE) == 0)
-            order = a;
-        else if (strncmp(a->name, "fixes/", 6) == 0)
-            rc = load_builtin(r, a, err);
+    for (const struct mt_rule_file *f = mt_rule_files; f->name != NULL; f++) {
+        if (strncmp(f->name, "fixes/", 6) == 0 && strcmp(f->name, ORDER_FILE) != 0)
+            rc = load_builtin(r, f->name, err);
         if (rc != MT_OK)
             goto out;
     }
-    if (order == NULL || r->rule.n == 0) {
+    if (r->rule.n == 0) {
         rc = mt_fail(err, MT_EINTERN, "the fix rules are missing from this build of memtrace");
         goto out;
     }
@@ -384,7 +381,7 @@ enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const char *overlay, siz
     }
     rc = check_references(r, err);
     if (rc == MT_OK)
-        rc = load_order(r, order, err);
+        rc = load_order(r, ORDER_FILE, err);
 out:
     if (rc != MT_OK)
         mt_fix_rules_free(r);

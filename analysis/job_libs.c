@@ -99,11 +99,11 @@ static enum mt_rc read_overlay(struct mt_libs *l, const char *file, const char *
 
 static enum mt_rc read_builtin(struct mt_libs *l, struct mt_err *err)
 {
-    struct mt_rule_json j;
-    enum mt_rc rc = mt_rule_json_read(&j, mt_rule_asset("libraries.json"), "libraries.json", &l->arena, err);
+    cJSON *root;
+    enum mt_rc rc = mt_rule_json("libraries.json", &root, err);
     if (rc >= 0)
-        rc = read_root(l, "the built-in libraries.json", j.root, err);
-    mt_rule_json_done(&j);
+        rc = read_root(l, "the built-in libraries.json", root, err);
+    mt_free(root);
     return rc;
 }
 

@@ -376,17 +376,17 @@ static void sort(struct mt_lint *l)
 enum mt_rc mt_lint_make(struct mt_lint **out, const struct mt_lint_in *in, struct mt_err *err)
 {
     struct mt_lint *l = mt_calloc(1, sizeof *l);
-    struct mt_rule_json j;
     const cJSON *rule;
+    cJSON *root;
     enum mt_rc rc;
     bool ok = true;
     *out = NULL;
     if (l == NULL)
         return mt_fail(err, MT_ENOMEM, "out of memory");
-    rc = mt_rule_json_read(&j, mt_rule_asset("lint.json"), "lint.json", &l->arena, err);
-    cJSON_ArrayForEach(rule, mt_rule_field(j.root, "lint")) { ok = ok && run_rule(l, in, rule); }
-    ok = ok && run_fixes(l, in, mt_rule_field(j.root, "existing"));
-    mt_rule_json_done(&j);
+    rc = mt_rule_json("lint.json", &root, err);
+    cJSON_ArrayForEach(rule, mt_rule_field(root, "lint")) { ok = ok && run_rule(l, in, rule); }
+    ok = ok && run_fixes(l, in, mt_rule_field(root, "existing"));
+    mt_free(root);
     if (rc < 0 || !ok) {
         mt_lint_free(l);
         return rc < 0 ? rc : mt_fail(err, MT_ENOMEM, "out of memory");

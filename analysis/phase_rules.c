@@ -334,11 +334,11 @@ out:
 
 static enum mt_rc read_builtin(struct file *f)
 {
-    struct mt_rule_json j;
-    enum mt_rc rc = mt_rule_json_read(&j, mt_rule_asset("phases.json"), "phases.json", &f->r->arena, f->err);
+    cJSON *root;
+    enum mt_rc rc = mt_rule_json("phases.json", &root, f->err);
     if (rc >= 0)
-        rc = read_root(f, j.root);
-    mt_rule_json_done(&j);
+        rc = read_root(f, root);
+    mt_free(root);
     return rc;
 }
 

@@ -215,11 +215,11 @@ static enum mt_rc read_overlay(struct file *f, const char *text, size_t len)
 
 static enum mt_rc read_builtin(struct file *f)
 {
-    struct mt_rule_json j;
-    enum mt_rc rc = mt_rule_json_read(&j, mt_rule_asset("roles.json"), "roles.json", &f->r->arena, f->err);
+    cJSON *root;
+    enum mt_rc rc = mt_rule_json("roles.json", &root, f->err);
     if (rc >= 0)
-        rc = read_root(f, j.root);
-    mt_rule_json_done(&j);
+        rc = read_root(f, root);
+    mt_free(root);
     return rc;
 }
 

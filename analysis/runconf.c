@@ -41,12 +41,12 @@ static bool read_setting(struct mt_runconf *rc, const cJSON *o)
 
 static enum mt_rc read_table(struct mt_runconf *rc, struct mt_err *err)
 {
-    struct mt_rule_json j;
-    enum mt_rc r = mt_rule_json_read(&j, mt_rule_asset("settings.json"), "settings.json", &rc->arena, err);
+    cJSON *root;
+    enum mt_rc r = mt_rule_json("settings.json", &root, err);
     const cJSON *o;
     bool ok = true;
-    cJSON_ArrayForEach(o, mt_rule_field(j.root, "settings")) { ok = ok && read_setting(rc, o); }
-    mt_rule_json_done(&j);
+    cJSON_ArrayForEach(o, mt_rule_field(root, "settings")) { ok = ok && read_setting(rc, o); }
+    mt_free(root);
     return r == MT_OK && !ok ? no_memory(err) : r;
 }
 

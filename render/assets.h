@@ -2,7 +2,13 @@
 #ifndef MT_RENDER_ASSETS_H
 #define MT_RENDER_ASSETS_H
 
-#include "analysis/assets.h"
+#include <stddef.h>
+
+struct mt_asset {
+    const char *name;          /* path below templates/ */
+    const unsigned char *data; /* not NUL-terminated */
+    size_t size;
+};
 
 extern const struct mt_asset mt_template_assets[];         /* ends with name == NULL */
 const struct mt_asset *mt_template_find(const char *name); /* NULL = the program was built without it */
