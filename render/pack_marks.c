@@ -1,6 +1,8 @@
 /* The findings as moments of the track, and the chunks that have to stay exact because of them. */
+#include "render/asked.h"
 #include "render/escape.h"
 #include "render/pack_impl.h"
+#include "render/rows.h"
 
 #include "analysis/cause.h"
 
@@ -26,11 +28,13 @@ static int label_len(const char *s) { return s != NULL ? (int)mt_utf8_cut(s, str
 
 static int add_ooms(const struct mt_pack_in *in)
 {
-    char text[TEXT], size[32], left[32];
+    char text[TEXT], size[40], left[32], parts[MT_ASKED_WORDS];
+    struct mt_asked a;
     for (uint32_t i = 0; i < in->o->ooms.n && i < MAX_OOMS; i++) {
         const struct mt_oom *m = &in->o->ooms.p[i];
-        (void)snprintf(text, sizeof text, "out of memory: asked for %s, %s free on the device%s%.*s",
-                       mt_fmt_bytes(size, m->request), mt_fmt_bytes(left, m->device_free),
+        (void)mt_asked_of(&a, in->o, m);
+        (void)snprintf(text, sizeof text, "out of memory: asked for %s, %s free on the device, %s%s%.*s",
+                       mt_row_request(size, m), mt_fmt_bytes(left, m->device_free), mt_asked_words(parts, &a),
                        label_len(m->label) != 0 ? ", by " : "", label_len(m->label), m->label != NULL ? m->label : "");
         if (!add(in->pack, MT_MARK_OOM, m->event, m->event, text))
             return 0;

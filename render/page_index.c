@@ -1,5 +1,6 @@
 #include "render/page_index.h"
 
+#include "render/asked.h"
 #include "render/diag_view.h"
 #include "render/jsonw.h"
 #include "render/rows.h"
@@ -49,6 +50,12 @@ static void put_names(const struct mt_page *p, struct mt_jsonw *w)
     mt_jw_open(w, '[');
     for (int i = 0; i < MT_ROLE_COUNT; i++)
         put_named(w, mt_role_id((enum mt_role)i), mt_role_words((enum mt_role)i), roles.of[i]);
+    mt_jw_close(w, ']');
+    mt_jw_key(w, "palette");
+    mt_jw_open(w, '[');
+    mt_jw_s(w, mt_color_hex(MT_COLOR_OTHER));
+    for (unsigned i = MT_COLOR_FIRST; i < MT_COLOR_COUNT; i++)
+        mt_jw_s(w, mt_color_hex(i));
     mt_jw_close(w, ']');
     mt_jw_key(w, "phases");
     mt_jw_open(w, '[');
@@ -131,6 +138,22 @@ static void put_moments(struct mt_jsonw *w, const struct mt_pack *p, const struc
     mt_jw_close(w, '}');
 }
 
+/* The n-th request that failed, for the picture: marks have those of a device in their order. */
+static void put_asked(struct mt_jsonw *w, const struct mt_device_analysis *d, unsigned n)
+{
+    struct mt_asked a;
+    if (n >= d->ooms.n || !mt_asked_of(&a, d, &d->ooms.p[n]))
+        return;
+    mt_jw_key(w, "request");
+    mt_jw_open(w, '[');
+    mt_jw_u(w, a.live);
+    mt_jw_u(w, mt_asked_reserved(&a));
+    mt_jw_u(w, mt_asked_base(&a));
+    mt_jw_u(w, mt_asked_top(&a));
+    mt_jw_u(w, mt_asked_end(&a));
+    mt_jw_close(w, ']');
+}
+
 static void put_marks(struct mt_jsonw *w, const struct mt_pack *p, const struct mt_device_analysis *d)
 {
     static const char *const kind[] = {"oom", "peak", "pin", "growth"};
@@ -141,7 +164,6 @@ static void put_marks(struct mt_jsonw *w, const struct mt_pack *p, const struct 
     for (uint32_t i = 0; i < p->marks.n; i++) {
         const struct mt_pack_mark *m = &p->marks.p[i];
         (void)snprintf(id, sizeof id, n[m->kind] != 0 ? "%s%u" : "%s", kind[m->kind], n[m->kind] + 1);
-        n[m->kind]++;
         mt_jw_open(w, '{');
         mt_jw_ks(w, "id", id);
         mt_jw_ks(w, "kind", kind[m->kind]);
@@ -149,6 +171,9 @@ static void put_marks(struct mt_jsonw *w, const struct mt_pack *p, const struct 
         mt_jw_ki(w, "from", m->kind == MT_MARK_PEAK ? d->peak_event : (int64_t)m->from);
         mt_jw_ki(w, "to", m->kind == MT_MARK_PEAK ? d->peak_event : (int64_t)m->to);
         mt_jw_ks(w, "text", m->text);
+        if (m->kind == MT_MARK_OOM)
+            put_asked(w, d, n[m->kind]);
+        n[m->kind]++;
         mt_jw_close(w, '}');
     }
     mt_jw_close(w, ']');

@@ -1,6 +1,7 @@
 /* What PyTorch holds from the driver, and whether what is free of it could have been used. */
 #include "render/escape.h"
 #include "render/html.h"
+#include "render/svg_stack.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,6 +35,40 @@ static void focus(struct mt_out *o, const struct mt_device_analysis *d)
         mt_h_def(o, "All holes it could use", mt_fmt_bytes(a, s->free_usable), note);
     }
     mt_puts(o, "</dl>\n");
+}
+
+/* One size beside the request, which is a line across; what it lacks of it stays empty. */
+static void size_row(struct mt_out *o, const char *name, uint64_t bytes, uint64_t request, uint64_t whole, bool failed)
+{
+    struct mt_stack_bar b;
+    char words[32];
+    mt_putf(o, "<div><dt>%s</dt><dd>", name);
+    mt_stack_open(&b, o, whole, 14, "to the scale of the others");
+    if (failed)
+        mt_stack_failed(&b, bytes, NULL);
+    else
+        mt_stack_part(&b, bytes, mt_color_hex(MT_COLOR_UNATTRIBUTED), NULL);
+    mt_stack_line(&b, request);
+    mt_stack_close(&b);
+    mt_putf(o, " <span>%s</span></dd></div>\n", mt_fmt_bytes(words, bytes));
+}
+
+/* The request that failed and what there was for it, to one scale. */
+static void sizes(struct mt_out *o, const struct mt_device_analysis *d)
+{
+    const struct mt_state *s = &d->focus;
+    uint64_t request = d->focus_is_oom && d->ooms.n != 0 ? d->ooms.p[0].request : 0, left, whole;
+    if (request == 0 || !s->holes_known)
+        return;
+    left = d->ooms.p[0].device_free;
+    whole = s->free_usable > left ? s->free_usable : left;
+    whole = whole > request ? whole : request;
+    mt_puts(o, "<dl class=\"bars\">\n");
+    size_row(o, "Asked for", request, request, whole, true);
+    size_row(o, "Largest hole it could use", s->largest_usable, request, whole, false);
+    size_row(o, "All of these holes", s->free_usable, request, whole, false);
+    size_row(o, "Free on the device", left, request, whole, false);
+    mt_puts(o, "</dl>\n<p class=\"note\">To one scale; the line is the request. Holes that lie apart do not add up.</p>\n");
 }
 
 static void pool(struct mt_out *o, const struct mt_pool_row *r)
@@ -98,6 +133,7 @@ static void pools(const struct mt_page *p, struct mt_out *o)
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
     focus(o, p->dev);
+    sizes(o, p->dev);
     if (p->dev->pools.n != 0)
         pools(p, o);
     if (mt_panel_timeline.has(p))

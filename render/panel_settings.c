@@ -65,7 +65,9 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     if (!has_allocator(p))
         return;
     t = p->rank->trace;
-    mt_puts(o, "<p class=\"note\">As the snapshot records them (PYTORCH_CUDA_ALLOC_CONF and defaults).</p>\n");
+    mt_puts(o, "<p class=\"note\">As the snapshot records them (PYTORCH_CUDA_ALLOC_CONF and defaults).");
+    mt_h_of(o, p, "allocator");
+    mt_puts(o, "</p>\n");
     mt_h_table(o, "Allocator settings", heads, 2);
     for (uint32_t i = 0, n; i < t->settings.n; i += n) {
         const char *key = mt_str(t, t->settings.p[i].key), *value = mt_str(t, t->settings.p[i].value);

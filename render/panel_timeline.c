@@ -96,18 +96,36 @@ static void put_controls(const struct mt_page *p, struct mt_out *o)
     mt_puts(o, s);
 }
 
+/* What a section is of, where another device is looked at: 'd' the one of the verdict, 'j' the job. None of those is what has its own words: the
+ * verdict, and above the table of owners what is at the cursor. */
+static char owner_of(const struct mt_page *p, const char *slot)
+{
+    static const struct {
+        const char *slot;
+        char of;
+    } all[] = {{"cause", 'd'},    {"numbers", 'd'},      {"state", 'd'},     {"phases", 'd'},    {"occurrences", 'd'},
+               {"roles", 'd'},    {"owners table", 'd'}, {"steps", 'd'},     {"segments", 'd'},  {"pins", 'd'},
+               {"audits", 'd'},   {"quality", 'd'},      {"allocator", 'd'}, {"advice", 'd'},    {"ledger", 'j'},
+               {"failures", 'j'}, {"reconcile", 'j'},    {"sleep", 'j'},     {"jobphases", 'j'}, {"ranks", 'j'},
+               {"lint", 'j'},     {"settings", 'j'},     {"log", 'j'},       {"processes", 'j'}, {"provenance", 'j'},
+               {"ticket", 'j'}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strcmp(all[i].slot, slot) == 0)
+            return strcmp(slot, "advice") == 0 && (mt_report_log_leads(p->r) || mt_report_job_advises(p->r)) ? 'j' : all[i].of;
+    return '\0';
+}
+
 void mt_h_of(struct mt_out *o, const struct mt_page *p, const char *slot)
 {
-    /* Others say it by themselves (mt_h_devices); above the table of owners is what is at the cursor. */
-    static const char *const slots[] = {"cause", "numbers", "state", "phases", "segments", "pins", "owners table"};
-    if (!has(p) || !wanted(p, "tracks", 6))
+    char of = owner_of(p, slot);
+    if (of == '\0' || !has(p) || !wanted(p, "tracks", 6))
         return;
-    for (size_t i = 0; i < sizeof slots / sizeof *slots; i++)
-        if (strcmp(slots[i], slot) == 0) {
-            mt_puts(o, " <small class=\"of\">of ");
-            put_place(p, o, p->rank, p->dev);
-            mt_puts(o, "</small>");
-        }
+    mt_puts(o, " <small class=\"of\">of ");
+    if (of == 'd')
+        put_place(p, o, p->rank, p->dev);
+    else
+        mt_puts(o, "the whole job");
+    mt_puts(o, "</small>");
 }
 
 void mt_h_at_cursor(struct mt_out *o, const struct mt_page *p, const char *words)
@@ -139,9 +157,11 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         "Each column is one moment, the highest of its stretch, so that no peak is lost between columns. Stacked are the bytes "
         "that were live, by colour: the phase in which they were allocated, or what the buttons above the picture choose. "
         "Dashed: what PyTorch had reserved from the driver; between the two lies memory that is held and not in use. The "
-        "band below names the phase that ran. A triangle marks the peak; red marks a request that failed; what those two "
-        "moments show is never less "
-        "than a few pixels wide, unless what lies beside it is higher.");
+        "band below names the phase that ran. A triangle marks the peak; red marks a request that failed: hatched, it stands "
+        "on "
+        "what was live, what PyTorch held beside that (pale) and, where the capacity is known, what was in use outside PyTorch "
+        "(lined); the short line is where the device ends. What those two moments show is never less than a few pixels wide, "
+        "unless what lies beside it is higher.");
 }
 
 const struct mt_panel mt_panel_timeline = {"timeline", "Memory over time", has, draw};

@@ -1,4 +1,5 @@
 #include "render/svg_plot.h"
+#include "render/asked.h"
 #include "render/escape.h"
 
 #include "parser/base/mem.h"
@@ -60,6 +61,17 @@ static void widen(struct mt_plot *p, int64_t event, uint64_t time_ns)
         mt_scale_widen(p->pick, p->n, mt_scale_px(v - tl->x0, x_span(tl), p->n), PIXELS * p->n / p->width + 1, tl->total);
 }
 
+/* The highest of what failed requests would have needed, too; one that is cut ends at the top, its size stands above it. */
+static uint64_t with_asked(const struct mt_plot *p, uint64_t max)
+{
+    for (uint32_t i = 0; i < p->d->ooms.n; i++) {
+        struct mt_asked a;
+        if (mt_asked_of(&a, p->d, &p->d->ooms.p[i]) && !a.cut && mt_asked_top(&a) > max)
+            max = mt_asked_top(&a);
+    }
+    return max;
+}
+
 bool mt_plot_init(struct mt_plot *p, uint32_t merge)
 {
     const struct mt_timeline *tl = p->tl;
@@ -95,6 +107,7 @@ bool mt_plot_init(struct mt_plot *p, uint32_t merge)
     p->capacity_in = p->d->capacity != 0 && (max == 0 || p->d->capacity / max < 3);
     if (p->capacity_in && p->d->capacity > max)
         max = p->d->capacity;
+    max = with_asked(p, max);
     p->y = mt_scale_bytes(max, p->s->small ? 3 : 6);
     find_layers(p);
     return true;

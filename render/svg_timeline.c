@@ -1,6 +1,7 @@
 #include "render/svg_timeline.h"
 #include "render/escape.h"
 #include "render/rows.h"
+#include "render/svg_asked.h"
 #include "render/svg_legend.h"
 #include "render/svg_plot.h"
 #include "render/view.h"
@@ -12,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_OOM_MARKS = 16, CHAR_WIDTH = 7 /* generous for a 12 px sans-serif, so that labels never run into each other */ };
+enum { CHAR_WIDTH = 7 /* generous for a 12 px sans-serif, so that labels never run into each other */ };
 
 bool mt_svg_timeline_has(const struct mt_device_analysis *d)
 {
@@ -60,13 +61,13 @@ static void draw_ooms(struct mt_out *o, const struct mt_plot *p)
 {
     char text[96], size[40];
     uint32_t last = 0, marks = 0;
-    for (uint32_t i = 0; i < p->d->ooms.n && marks < MAX_OOM_MARKS; i++) {
+    for (uint32_t i = 0; i < p->d->ooms.n && marks < MT_SVG_MAX_OOMS; i++) {
         const struct mt_oom *oom = &p->d->ooms.p[i];
         uint32_t x = mt_plot_x(p, (int64_t)oom->event, oom->time_ns);
         if (marks > 0 && x == last)
             continue;
         mt_putf(o, "<path stroke=\"%s\" stroke-width=\"2\" d=\"M%" PRIu32 " %" PRIu32 "V%" PRIu32 "\"/>", mt_color_oom, x,
-                p->top - 18, p->top + p->height);
+                p->top - 18, mt_svg_asked_y(p, oom)); /* no further: it would hide what it marks */
         if (marks == 0) {
             (void)snprintf(text, sizeof text, "OOM: asked for %s", mt_row_request(size, oom));
             put_label(o, p, x, p->top - 22, mt_color_oom, text);
@@ -176,10 +177,12 @@ static bool draw(struct mt_out *o, const struct mt_svg *s, uint32_t merge)
     ok = mt_plot_init(&p, merge);
     if (ok) {
         mt_legend_build(&legend, s, p.used);
-        mt_svg_open(o, s, s->small ? 560 : 1180, p.top + p.height + (s->small ? 38 : 102 + mt_legend_height(&legend)));
+        uint32_t key = mt_svg_asked_has_key(s) ? MT_SVG_ASKED_KEY : 0;
+        mt_svg_open(o, s, s->small ? 560 : 1180, p.top + p.height + (s->small ? 38 : 102 + key + mt_legend_height(&legend)));
         put_desc(o, s);
         mt_plot_grid(o, &p);
         mt_puts(o, "<g shape-rendering=\"crispEdges\">\n");
+        mt_svg_asked(o, &p);
         ok = mt_plot_layers(o, &p);
         draw_band(o, &p);
         mt_puts(o, "</g>\n");
@@ -187,8 +190,9 @@ static bool draw(struct mt_out *o, const struct mt_svg *s, uint32_t merge)
         draw_capacity(o, &p);
         draw_ooms(o, &p);
         draw_peak(o, &p);
+        mt_svg_asked_key(o, &p, p.top + p.height + 88);
         if (!s->small)
-            draw_legend(o, &p, &legend, p.top + p.height + 92);
+            draw_legend(o, &p, &legend, p.top + p.height + 92 + key);
         mt_puts(o, "</svg>\n");
     }
     mt_plot_done(&p);

@@ -9,11 +9,11 @@ export const decodeBeside = (make, meta, text, progress) => new Promise((resolve
     await new Promise((go) => setTimeout(go));
   }));
   if (!worker) return here();
-  worker.onmessage = ({ data: { progress: done, error, exact } }) => {
+  worker.onmessage = ({ data: { progress: done, error, result } }) => {
     if (done) return progress(done);
     worker.terminate();
     if (error) reject(new Error(error));
-    else resolve(exact);
+    else resolve(result);
   };
   worker.onerror = () => {
     worker.terminate();

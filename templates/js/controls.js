@@ -24,8 +24,8 @@ export const initTimeline = (ctx) => {
     if (primary.errors.length) section.append(pEl("p.note", primary.errors[0]));
     return;
   }
-  for (const el of pAll(":scope > .scroll, :scope > .note, :scope > .more", section)) el.classList.add("tl-static");
-  first.before(pFind("#tl-page").content);
+  const asleep = pFind("#tl-page");
+  asleep.replaceWith(asleep.content);
   /** @param {string} name @returns {any} */
   const part = (name) => pFind(name, section);
   const host = part(".tl"), said = part(".tl-said"), state = part(".tl-state"), legend = part(".tl-legend > span"), field = part(".tl-search"), choose = part(".tl-track"), help = part("dialog"), over = part(".tl-over");
@@ -111,7 +111,7 @@ export const initTimeline = (ctx) => {
     help: () => help.showModal(),
     clear: () => { field.value = ""; view.set({ pin: null, range: null, mark: null, query: "" }); field.blur(); },
     theme: cycleTheme,
-    markdown: async () => { pSet(said, await copyMarkdown() ? "The report was copied as Markdown." : "The browser did not allow copying."); },
+    markdown: async () => { pSet(said, await copyMarkdown() ? "Copied as Markdown" : "Could not copy"); },
   };
 
   const press = pPick(section, (name, value) => { if (name === "do") actions[value](); else view.set({ [name]: value }); });
@@ -131,14 +131,15 @@ export const initTimeline = (ctx) => {
   };
   const stateNow = () => {
     const { track } = view, left = track.meta.left_out;
+    part(".tl-stuck").hidden = !track.stuck || track.exact || track.errors.length;
     pSet(state, levelWords(view, frame));
-    state.title = left.length ? `Left out to keep the page small: ${left.join("; ")}` : "";
+    state.title = left.length ? `Left out: ${left.join("; ")}` : "";
   };
   const framed = () => {
     const { track, exact: e } = view, cap = track.meta.capacity;
     if (!frame) return;
     const { top, reserved, used } = frame, above = (/** @type {number} */ v) => (v > top ? `, up to ${fmtBytes(v)}: above the picture` : "");
-    const lines = /** @type {[any, string?][]} */ ([[view.by !== "owner", above(reserved)], [e && e.pending.op.length > e.runs.length], [used, above(used)], [cap && cap <= top, ` ${fmtBytes(cap)}`], [match]]);
+    const lines = /** @type {[any, string?][]} */ ([[view.by !== "owner", above(reserved)], [e && e.pending.op.length > e.runs.length], [used, above(used)], [cap && cap <= top, ` ${fmtBytes(cap)}`], [match], [track.meta.marks.some((m) => m.request)]]);
     lineKeys.forEach((el, i) => {
       el.hidden = !lines[i][0];
       el.lastChild.lastChild.textContent = lines[i][1] || "";

@@ -48,7 +48,7 @@ export const blockFacts = (track, b) => {
 /** Why a block has no stack. @param {Track} track @param {number} b @returns {string} */
 export const noStackWords = (track, b) => track.exact?.bEvent[b] === 0
   ? "No stack: allocated before the recording began."
-  : "No stack: the recording has none for this allocation (stacks=\"python\" or \"all\" of _record_memory_history records them).";
+  : "No stack was recorded: _record_memory_history(stacks=\"all\") does.";
 
 /** A frame that says little: machinery, or the interpreter's own. @param {import("./tables.js").Frame} f @param {boolean} python there are others
  *  @returns {boolean} */

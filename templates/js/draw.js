@@ -1,6 +1,6 @@
 // The stacked picture, pixel by pixel: every column is one true state, walked block by block.
 import { NO_OP, SIGN } from "./layout.js";
-import { floor, max, min, round } from "./math.js";
+import { clamp, floor, max, min, round } from "./math.js";
 import { bytesOf, liveAt, runOf } from "./query.js";
 
 /** @typedef {import("./track.js").Track} Track */
@@ -149,6 +149,19 @@ export const paintOverview = (o, c, px, h, scale) => {
       for (; y > to; y--) px[(y - 1) * c.n + x] = o.colors[g];
     });
   }
+};
+
+/** Paints what a failed request met, from what was live upwards: what PyTorch held beside it, what others held, what was asked for, and where the device
+ *  ends. Only where nothing is: what is painted beside it stays as high as it was.
+ *  @param {number[]} request as in the index @param {number} x @param {number} wide @param {Uint32Array} px @param {number} w @param {number} h
+ *  @param {number} scale @param {number[]} inks of each of these */
+export const paintRequest = ([live, reserved, base, top, end], x, wide, px, w, h, scale, inks) => {
+  const from = clamp(x - (wide >> 1), 0, w - wide), row = (/** @type {number} */ bytes) => clamp(h - round(bytes * scale), 0, h);
+  [[end, end + 2 / scale], [live, reserved], [reserved, base], [base, top]].forEach(([low, high], k) => {
+    for (let y = row(high); y < row(low); y++) for (let i = from; i < from + wide; i++) {
+      if (!px[y * w + i] && [1, 1, y % (wide >> 1) < wide / 11, (i + y) % (wide >> 1) < wide / 4][k]) px[y * w + i] = inks[k];
+    }
+  });
 };
 
 /** The block at a height above the floor, in bytes, at an operation, as it was painted: small ones at the floor of their group.

@@ -12,7 +12,7 @@ import { floor, max } from "./math.js";
  * @property {{first: number, events: number, chunks: number}[]} runs @property {{m: number, a: number}[]} chunks
  * @property {{live: number, pending: number, reserved: number}} start @property {{event: number, live: number, tick: number}} peak
  * @property {{event: number, live: number, oom: boolean}} focus
- * @property {{id: string, kind: string, from: number, to: number, text: string}[]} marks
+ * @property {{id: string, kind: string, from: number, to: number, text: string, request?: number[]}[]} marks
  * @property {number} [lost] blocks that end without their free @property {number} [ledger] the id of its GPU's ledger
  */
 /**
@@ -22,6 +22,7 @@ import { floor, max } from "./math.js";
  * @property {number} block0 @property {number} blockBorn @property {number} block1
  * @property {number} live0 @property {number} pending0 @property {number} reserved0
  * @property {{addr: Float64Array, size: Float64Array, lane: Float64Array, expandable: Float64Array}|null} segments null = not known
+ * @property {{ops: number[], sets: Uint32Array[]}} [near] query.js
  */
 /** @typedef {{op: Uint32Array, bytes: Float64Array}} Curve the value from each op on */
 /**

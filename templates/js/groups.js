@@ -6,9 +6,6 @@ import { liveAt, sumBy } from "./query.js";
 /** @typedef {import("./track.js").Index} Index */
 /** @typedef {import("./draw.js").Groups} Groups */
 
-const GROUP_COLORS = ["#2e44b3", "#ff9f41", "#398a5b", "#6cb2ff", "#9359fa", "#d5c27c", "#704f19", "#b263b8", "#584974"];
-const GROUP_OTHER = "#c9ced6";
-
 /** What each site counts for. @param {import("./tables.js").Sites} s @param {string} by @returns {ArrayLike<number>} */
 const siteKeys = (s, by) => by === "phase" ? s.sub.map((v, i) => v ? v - 1 : s.phase[i]) : by === "stack" ? s.labels : s.role; // stacks that read the same are one
 
@@ -20,19 +17,19 @@ const heaviest = (track, keys) => {
   for (const op of [track.opOfEvent(focus.event), track.opOfEvent(peak.event), ...Array.from({ length: 24 }, (_, i) => floor((e.nOps * (i + 0.5)) / 24))]) {
     for (const [key, sum] of sumBy(track, liveAt(track, op), keys)) if (!(most.get(key)?.bytes >= sum.bytes)) most.set(key, sum);
   }
-  return [...most].sort((a, b) => b[1].bytes - a[1].bytes || a[0] - b[0]).slice(0, GROUP_COLORS.length);
+  return [...most].sort((a, b) => b[1].bytes - a[1].bytes || a[0] - b[0]).slice(0, track.index.palette.length - 1);
 };
 
 /** Of what the overview tells apart, in its order, where it can. @param {Track} track @param {import("./view.js").By} by @returns {Groups} */
 export const groupsOf = (track, by) => {
-  const { index, sites: s, meta } = track, stack = by === "stack", kind = by === "phase" ? by : "role", list = index[`${kind}s`], sites = s ? siteKeys(s, by) : [];
+  const { index, sites: s, meta } = track, stack = by === "stack", kind = by === "phase" ? by : "role", list = index[`${kind}s`], sites = s ? siteKeys(s, by) : [], [other, ...own] = index.palette;
   if (by === "owner") return { names: index.holders.map((h) => h.name), keys: [], colors: index.holders.map((h) => h.color), of: new Uint16Array(0), single: false };
   const top = stack || by === "phase" ? heaviest(track, sites) : meta.groups.map((key) => /** @type {const} */ ([key, { site: 0 }])), at = new Map(top.map(([key], i) => [key, i]));
-  const named = top.map(([key, { site }], i) => stack ? { name: s?.label(site) || "no stack recorded", color: GROUP_COLORS[i], key: "" } : { ...list[key], key: `${kind}:${list[key].id}` });
+  const named = top.map(([key, { site }], i) => stack ? { name: s?.label(site) || "no stack recorded", color: own[i], key: "" } : { ...list[key], key: `${kind}:${list[key].id}` });
   // Colours are given out over the whole report: what has none of its own takes one that is free on this track.
-  const free = GROUP_COLORS.filter((c) => !named.some((g) => g.color === c));
+  const free = own.filter((c) => !named.some((g) => g.color === c));
   return {
-    names: [...named.map((g) => g.name), "other"], keys: named.map((g) => g.key), colors: [...named.map(({ color: c }) => c === GROUP_OTHER ? free.shift() || c : c), GROUP_OTHER],
+    names: [...named.map((g) => g.name), "other"], keys: named.map((g) => g.key), colors: [...named.map(({ color: c }) => c === other ? free.shift() || c : c), other],
     of: Uint16Array.from(sites, (key) => at.get(key) ?? top.length), single: by === "alloc",
   };
 };

@@ -40,16 +40,10 @@ export const spanTicks = (lo, hi, unit, n, seconds) => {
   return ticks;
 };
 
-const eventsBefore = /** @type {WeakMap<Overview, Float64Array>} */ (new WeakMap());
 /** The running number of events before each bucket, and of all. @param {Overview} o */
 const eventSums = (o) => {
-  let sums = eventsBefore.get(o);
-  if (!sums) {
-    sums = new Float64Array(o.n + 1);
-    for (let i = 0; i < o.n; i++) sums[i + 1] = sums[i] + o.events[i];
-    eventsBefore.set(o, sums);
-  }
-  return sums;
+  let sum = 0;
+  return o.sums ??= Float64Array.from([0, ...o.events], (n) => (sum += n));
 };
 
 /** True where the exact events hold this one. @param {Track} track @param {number} event */
@@ -169,7 +163,8 @@ export const widen = (cells, high, x, wide) => {
   let from = x, to = x;
   while (cells[from - 1] === it) from--;
   while (cells[to + 1] === it) to++;
-  for (let k = (wide - to + from - 1) / 2; k > 0; k--) {
+  for (let was = -1; was !== to - from && to - from + 1 < wide; ) {
+    was = to - from;
     if (high[cells[from - 1]] < high[it]) cells[--from] = it;
     if (high[cells[to + 1]] < high[it]) cells[++to] = it;
   }

@@ -12,7 +12,7 @@ import { Track } from "./track.js";
 import { View } from "./view.js";
 
 /** Says at the end of the page what the script could not do. @param {Error} error */
-const sayTrouble = ({ message }) => (pFind("footer") || document.body).append(pEl("p", `A part of this page stays as it is without its script; perhaps the file is damaged: ${message}`));
+const sayTrouble = ({ message }) => (pFind("footer") || document.body).append(pEl("p", `A part of this page is as without its script, perhaps the file is damaged: ${message}`));
 
 /** The timeline, where the page has data that this browser can read. @param {any} ctx */
 const startView = async (ctx) => {

@@ -9,7 +9,10 @@ import { clamp, floor, lowerBound, max, min, round } from "./math.js";
 /** The picture's size and what lies below it, in CSS pixels from its upper left corner; `steps` of the axis of bytes at most.
  *  @typedef {{w: number, h: number, band: number, lanes: number, laneAt: number, bottom: number, steps: number}} Box */
 /** @typedef {{ink: string, soft: string, line: string, card: string, oom: string, edge: string, fill: string, warn: string}} Theme */
-/** @typedef {{from: number, to: number, text: string, kind: string}} Flag */
+/** request: of one that failed, heights in bytes: what was live, what PyTorch had reserved, what was in use on the device, the request on top of that,
+ *  and where the device ends.
+ *  @typedef {{from: number, to: number, text: string, kind: string, request?: number[]}} Flag */
+/** One in view; y: as far down as it is all there is to see. @typedef {Flag & {x: number, y: number}} Seen */
 /** What is drawn with, and where. @typedef {{g: CanvasRenderingContext2D, box: Box, view: View, c: Theme}} Pen */
 /** A rectangle that has a name. @typedef {{x: number, y: number, w: number, text: string}} Named */
 
@@ -131,27 +134,15 @@ export const drawPhases = ({ g, box, view }) => {
   }
 };
 
-/** Begin and end of the ranges in events: found once. @type {WeakMap<object, {exact: boolean, a: ArrayLike<number>, b: ArrayLike<number>}>} */
-const rangeEvents = new WeakMap();
-
-/** Begin and end of the ranges on an axis. @param {Track} track @param {import("./tables.js").Phases["ranges"]} r
- *  @param {"t"|"e"} axis @returns {{a: ArrayLike<number>, b: ArrayLike<number>}} */
-const rangeEnds = (track, r, axis) => {
-  if (axis === "t") return { a: r.t0, b: r.t1 };
-  const exact = track.exact !== null;
-  let known = rangeEvents.get(r);
-  if (known?.exact !== exact) {
-    const events = (/** @type {Float64Array} */ v) => v.map((t) => eventOfX(track, t, "t"));
-    rangeEvents.set(r, (known = { exact, a: events(r.t0), b: events(r.t1) }));
-  }
-  return known;
-};
+/** Begin and end of the ranges on an axis; in events they are found once, and again when the exact ones are there.
+ *  @param {Track} track @param {import("./tables.js").Phases["ranges"]} r @param {"t"|"e"} axis @returns {ArrayLike<number>[]} */
+const rangeEnds = (track, r, axis) => axis === "t" ? [r.t0, r.t1] : r[track.exact ? "known" : "about"] ??= [r.t0, r.t1].map((v) => v.map((t) => eventOfX(track, t, "t")));
 
 /** Annotations and NVTX ranges, a lane for each depth. @param {Pen} pen @returns {Named[]} what is to be seen of them */
 export const drawRanges = (pen) => {
   const { g, box, view, c } = pen, { track, axis } = view, r = track.phases?.ranges, out = /** @type {Named[]} */ ([]);
   if (!r) return out;
-  const last = new Float64Array(box.lanes).fill(-1), { a: begin, b: end } = rangeEnds(track, r, axis);
+  const last = new Float64Array(box.lanes).fill(-1), [begin, end] = rangeEnds(track, r, axis);
   g.font = MARK_FONT;
   for (let i = 0; i < r.n && begin[i] < view.hi; i++) {
     const lane = r.lane[i];
@@ -181,14 +172,15 @@ export const drawSteps = (pen) => {
 };
 
 /** Triangles and flags above the picture, and at errors a dashed line, because a full one would hide the one column that it marks.
- *  @param {Pen} pen @param {Flag[]} flags @returns {(Flag & {x: number})[]} those in view */
-export const drawFlags = (pen, flags) => {
-  const { g, box, c } = pen, taken = /** @type {number[][]} */ ([]), seen = flags.map((f) => ({ ...f, x: pxOfEvent(pen, f.from) })).filter((f) => f.x >= -1 && f.x <= box.w + 1);
+ *  Where the request is drawn it ends there. @param {Pen} pen @param {Flag[]} flags @param {number} top of the bytes @returns {Seen[]} those in view */
+export const drawFlags = (pen, flags, top) => {
+  const { g, box, c } = pen, taken = /** @type {number[][]} */ ([]), at = (/** @type {number} */ bytes) => (1 - bytes / top) * box.h,
+    seen = flags.map((f) => ({ ...f, x: pxOfEvent(pen, f.from), y: f.request ? at(f.request[0]) : 0 })).filter((f) => f.x >= -1 && f.x <= box.w + 1);
   g.font = FLAG_FONT;
-  for (const { kind, x } of seen) {
+  for (const { kind, x, request } of seen) {
     const oom = kind === "oom", peak = kind === "peak", shape = peak ? [0, 3, -6, -6, 6, -6] : oom ? [1, -12, 10, -8, 1, -4] : [0, 3, -4, -3, 0, -9, 4, -3];
     const color = peak ? c.ink : oom ? c.oom : c.warn;
-    for (let y = -16; oom && y < box.h; y += 10) rect(g, color, x - 1, y, 2, y < 0 ? 10 : 4);
+    for (let y = -16; oom && y < (request ? at(request[3]) : box.h); y += 10) rect(g, color, x - 1, y, 2, y < 0 ? 10 : 4);
     g.fillStyle = color;
     g.beginPath();
     for (let i = 0; i < shape.length; i += 2) g.lineTo(x + shape[i], shape[i + 1] - 4);

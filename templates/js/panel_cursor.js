@@ -35,7 +35,7 @@ export const cursorOwners = (view, n) => {
 };
 
 /** @param {{label: string, color: string, bytes: number}[]} groups @param {number} whole */
-const compositionBar = (groups, whole) => pEl("div.composition", { role: "img", "aria-label": "Composition; the table below has the numbers" },
+const compositionBar = (groups, whole) => pEl("div.composition", { "aria-hidden": "true" },
   ...groups.slice(0, 40).map(g => pEl("i", { title: `${g.label}: ${fmtBytes(g.bytes)}`, style: `width:${g.bytes / whole * 100}%;background:${g.color}` })));
 
 /** @param {PanelCtx} ctx */
@@ -63,7 +63,7 @@ export const initCursor = ({ view }) => {
     clearTimeout(drawing);
     tree.hidden = !whole;
     if (!now) {
-      pSet(words, `${missingWords(track)} The table below is of the moment that matters.`);
+      pSet(words, missingWords(track));
     } else {
       const { diff, first, last } = now;
       pSet(words, (diff ? `A: ${eventWords(track, first)}. B: ${eventWords(track, last)}. New: ${sumWords(track, diff.born)}, gone: ${sumWords(track, diff.gone)}. Shown: ` : `${momentStart(track, last)}: `) +

@@ -95,7 +95,7 @@ export const pScroll = (box) => {
 };
 
 export const initScroll = () => {
-  for (const b of pAll(".scroll")) pScroll(b);
+  pAll(".scroll").forEach(pScroll);
 };
 
 /** A table that scrolls by itself. @param {string} label @param {string} cls @param {string[]} heads the first names rows @param {Node[]} rows */

@@ -49,10 +49,11 @@ export const pointerOn = (view, host, act) => {
     else drag = null;
     return drag ? null : d;
   };
-  const flagAt = (/** @type {Point} */ p) => p.y < 0 ? frame?.seen.find((f) => abs(f.x - p.x) < 10) : undefined;
+  /** What a flag stands for, where nothing else is. @param {Point} p @param {ReturnType<typeof hit>} h */
+  const flagAt = (p, h) => !h?.name && (h?.block ?? -1) < 0 ? frame?.seen.find((f) => p.y < f.y && abs(f.x - p.x) < 10) : undefined;
   /** @param {Point} p */
   const hoverAt = (p, touch = false) => {
-    const flag = flagAt(p), h = flag ? null : hit(p.x, p.y), { track } = view, shown = h || flag;
+    const h = hit(p.x, p.y), flag = flagAt(p, h), { track } = view, shown = h || flag;
     pointed.hover = shown ? p : null;
     drawOver();
     tip.hidden = !shown;
@@ -125,7 +126,7 @@ export const pointerOn = (view, host, act) => {
         const [a, b] = range.map((x) => view.eventAt(x));
         view.set({ range: [a, b], cursor: b });
       } else if (d?.tap) {
-        const flag = flagAt(p), h = hit(p.x, p.y);
+        const h = hit(p.x, p.y), flag = flagAt(p, h);
         if (flag) view.set({ cursor: flag.from, range: flag.to > flag.from ? [flag.from, flag.to] : view.range });
         else if (h) view.set({ cursor: h.event, pin: h.block });
       }

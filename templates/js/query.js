@@ -19,9 +19,6 @@ export const runOf = (x, op) => x.runs.findLast((r) => r.op0 <= op) ?? x.runs[0]
 /** The event that an operation ends with; of a START the one before its run. @param {Exact} x @param {number} op */
 export const eventOfOp = ({ kind, event }, op) => event[op] - Number(kind[op] === K_START);
 
-/** Live sets at some operations, so that any other is near one. @type {WeakMap<Run, {ops: number[], sets: Uint32Array[]}>} */
-const liveMarks = new WeakMap();
-
 /**
  * The blocks of `from`, and those born in the run after the operation `after`, that are live after `op`.
  * @param {Exact} x @param {Run} run @param {Uint32Array} from @param {number} after @param {number} op @returns {Uint32Array}
@@ -35,14 +32,13 @@ const liveFrom = ({ bEnd, bBegin }, run, from, after, op) => {
   return out.slice(0, n);
 };
 
-/** @param {Exact} x @param {Run} run */
+/** Live sets at some operations, so that any other is near one. @param {Exact} x @param {Run} run */
 const liveMarksOf = (x, run) => {
-  let m = liveMarks.get(run);
-  if (m) return m;
+  if (run.near) return run.near;
   // Farther apart where much is live: together they stay about as large as one column of the operations.
   /** @type {Uint32Array} */
   let set = Uint32Array.from({ length: run.blockBorn - run.block0 }, (_, i) => run.block0 + i);
-  liveMarks.set(run, m = { ops: [run.op0], sets: [set] });
+  const m = (run.near = { ops: [run.op0], sets: [set] });
   for (let at = run.op0, op; (op = at + max(32768, 2 * set.length)) < run.op1; at = op) {
     set = liveFrom(x, run, set, at, op);
     m.ops.push(op);

@@ -10,7 +10,7 @@ import { max } from "./math.js";
  * @property {Float64Array} reserved @property {Float64Array} pending
  * @property {Float64Array} event of the highest instant; -1 = before the first event
  * @property {Float64Array} phase coarse phase + 1; 0 = none
- * @property {Float64Array[]} groups bytes of each group
+ * @property {Float64Array[]} groups bytes of each group @property {Float64Array} [sums] layout.js
  */
 
 /** A reader of columns: column i has n numbers, where that is known, and all below limit: they point at something.
@@ -71,7 +71,8 @@ export const decodeSites = (u8, known) => {
  * @typedef {object} Phases
  * @property {{n: number, event: Float64Array, phase: Float64Array, sub: Float64Array}} stretches sub: + 1, 0 = none
  * @property {{n: number, first: Float64Array}} steps
- * @property {{n: number, name: string[], t0: Float64Array, t1: Float64Array, lane: number[]}} ranges in ticks
+ * @property {{n: number, name: string[], t0: Float64Array, t1: Float64Array, lane: number[],
+ *   known?: Float64Array[], about?: Float64Array[]}} ranges in ticks; the rest is of marks.js
  */
 
 /** Name, first tick, length, lane; lengths and text of the names. @param {Uint8Array[]} c @returns {Phases["ranges"]} */

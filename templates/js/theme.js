@@ -10,9 +10,7 @@ let themeButton = null;
 /** The conditions of all rules for dark colours, with what they were. @type {[MediaList, string][]} */
 const themeMedia = [];
 
-const themeWords = () => {
-  if (themeButton) pSet(themeButton, `Theme: ${THEMES[themeAt]}`);
-};
+const themeWords = () => `Theme: ${THEMES[themeAt]}`;
 
 /** The next of the three. */
 export const cycleTheme = () => {
@@ -20,7 +18,7 @@ export const cycleTheme = () => {
   const t = THEMES[themeAt];
   for (const [media, was] of themeMedia) media.mediaText = themeAt === 0 ? was : t === "dark" ? "all" : "not all";
   document.documentElement.style.colorScheme = themeAt === 0 ? "" : t;
-  themeWords();
+  if (themeButton) pSet(themeButton, themeWords());
   document.dispatchEvent(new Event("mt-theme"));
 };
 
@@ -29,7 +27,5 @@ export const initTheme = () => {
     const { media } = /** @type {CSSMediaRule} */ (rule);
     if (media?.mediaText.includes("color-scheme: dark")) themeMedia.push([media, media.mediaText]);
   }
-  themeButton = pButton("", cycleTheme, { title: "Light, dark, or as the system (key t)" });
-  themeWords();
-  pFind(".tools").append(themeButton);
+  pFind(".tools").append(themeButton = pButton(themeWords(), cycleTheme, { title: "Light, dark, or as the system (key t)" }));
 };

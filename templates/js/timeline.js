@@ -1,5 +1,5 @@
 // The picture of memory over time: what a frame shows and when one is drawn. A page has one.
-import { blockAt, inkOf, inksOf, matchedIn, paintExact, paintOverview, rgbOf, Stack } from "./draw.js";
+import { blockAt, inkOf, inksOf, matchedIn, paintExact, paintOverview, paintRequest, rgbOf, Stack } from "./draw.js";
 import { parseFilter } from "./filter.js";
 import { groupsOf } from "./groups.js";
 import { bucketsOf, byteAxis, columnsOf, NO_OP, stepsOf, widen } from "./layout.js";
@@ -11,7 +11,7 @@ import { eventOfOp, liveAt, sumBy } from "./query.js";
 /** @typedef {import("./view.js").View} View */
 /** A frame that was drawn. `reserved` and `used`: the highest of those lines; `seen`: flags in view; `named`: ranges in view.
  *  @typedef {{c: import("./layout.js").Columns, buckets: Int32Array|null, top: number, ms: number, rough: boolean, reserved: number, used: number,
- *    seen: (import("./marks.js").Flag & {x: number})[], named: import("./marks.js").Named[]}} Frame */
+ *    seen: import("./marks.js").Seen[], named: import("./marks.js").Named[]}} Frame */
 
 // While the view moves, what is drawn exactly: at most so many events, and only what takes at most so many ms.
 const TL_FAST = 150000, TL_MS = 24;
@@ -44,6 +44,8 @@ let stack;
 let inks;
 /** Colours of the overview's groups. @type {Uint32Array} */
 let plain;
+/** Of what a failed request met. @type {number[]} */
+let askInks;
 /** @type {import("./marks.js").Theme} */
 let theme;
 /** @type {ImageData|null} */
@@ -83,6 +85,7 @@ export const recolor = () => {
   theme = themeNow();
   const page = rgbOf(theme.card);
   inks = inksOf(groups, view.track.sites?.stack || new Uint32Array(0), page, rgbOf(theme.ink));
+  askInks = [theme.ink, theme.soft, theme.soft, theme.oom].map((c, i) => inkOf(rgbOf(c), page, i === 1 ? 0.35 : 1, 1));
   plain = isGrouped() ? inks.group : Uint32Array.of(inkOf([154, 163, 173], page, 1, 1));
 };
 
@@ -145,10 +148,12 @@ export const paint = () => {
   } else {
     const c = columnsOf(track, axis, lo, hi, w, rough || !e), cap = track.meta.capacity;
     const buckets = o && !c.exact ? bucketsOf(o, lo, hi, w) : null;
-    for (const { kind, from } of track.meta.marks) if (/oom|peak/.test(kind)) {
+    const wide = round(11 * dpr), asks = /** @type {[number[], number][]} */ ([]);
+    for (const { kind, from, request } of track.meta.marks) if (/oom|peak/.test(kind)) {
       const x = floor(((view.xOf(from) - lo) / (hi - lo)) * w);
-      if (e) widen(c.op, e.total, x, 9 * dpr);
-      if (buckets && o) widen(buckets, o.high, x, 9 * dpr);
+      if (e) widen(c.op, e.total, x, wide);
+      if (buckets && o) widen(buckets, o.high, x, wide);
+      if (request && x >= 0 && x <= w) asks.push([request, x]);
     }
     /** A line: of the exact events, else of the overview. @param {import("./exact.js").Curve|null|undefined} curve @param {Float64Array|undefined} known */
     const line = (curve, known) => {
@@ -159,7 +164,8 @@ export const paint = () => {
     const most = (/** @type {Float64Array} */ v, from = 0) => v.reduce((m, b) => (b > m ? b : m), from);
     const reserved = line(e?.reserved, o?.reserved), pending = line(e && e.pending.op.length > e.runs.length ? e.pending : null, o?.pending), used = usedIn(c);
     // Lines far above what is live would press it flat: they leave the picture, and the legend says where they are.
-    const live = most(line(null, o?.high), c.most), lines = [most(reserved), used ? most(used) : 0], high = max(live, ...lines.filter((v) => v <= live * 3));
+    const live = most(line(null, o?.high), c.most), lines = [most(reserved), used ? most(used) : 0];
+    const high = max(live, ...lines.filter((v) => v <= live * 3), ...asks.map(([r]) => r[3]).filter((v) => v <= track.meta.peak.live * 3));
     const top = rough && last ? last.top : niceTop(cap > high && cap < high * 1.5 ? cap * 1.02 : high * 1.03);
     if (plot.width !== w || plot.height !== h || !image) {
       plot.width = w;
@@ -171,6 +177,7 @@ export const paint = () => {
     // A search cannot be told where there is only the overview: all of it fades.
     if (buckets && o) paintOverview({ of: buckets, bytes: isGrouped() ? o.groups : [o.high], colors: match ? plain.map(() => inks.fade) : plain }, c, px, h, h / top);
     if (e && !rough) paintExact(stack, c, px, h, h / top, inks, match, view.pin);
+    for (const [request, x] of asks) paintRequest(request, x, wide, px, w, h, h / top, askInks);
     plot.getContext("2d")?.putImageData(image, 0, 0);
     drawn = [lo, hi];
     g.drawImage(plot, 0, 0, box.w, box.h);
@@ -196,7 +203,7 @@ export const paint = () => {
   drawSteps(pen);
   drawPhases(pen);
   frame.named = drawRanges(pen);
-  frame.seen = drawFlags(pen, track.meta.marks);
+  frame.seen = drawFlags(pen, track.meta.marks, frame.top);
   frame.ms = performance.now() - t0;
   if (!rough && frame.c.exact) pace = (pace + frame.ms / max(frame.c.events, 5000)) / 2;
   drawOver();

@@ -5,7 +5,7 @@ import { max, upperBound } from "./math.js";
 /** @typedef {import("./exact.js").Exact} Exact */
 /** @typedef {{id: string, name: string, color: string}} Named */
 /**
- * @typedef {{v: number, title: string, version: string, roles: Named[], phases: Named[], holders: Named[], tracks: TrackMeta[],
+ * @typedef {{v: number, title: string, version: string, roles: Named[], phases: Named[], holders: Named[], palette: string[], tracks: TrackMeta[],
  *   ledgers: {id: number, name: string, capacity: number, t0_ns: string, peak: number}[]}} Index
  */
 /**
@@ -16,6 +16,8 @@ import { max, upperBound } from "./math.js";
 
 /** Blocks are elements of the page; what reads them is in worker.js. @type {TrackIo} */
 export const pageIo = { text: (id) => document.getElementById(id)?.textContent?.trim() ?? null, ... /** @type {any} */ (globalThis).mtRead };
+
+const SILENCE = 20000; // ms: ten million events are decoded in a tenth of it
 
 export class Track {
   /** @type {import("./tables.js").Sites|null} */
@@ -33,6 +35,8 @@ export class Track {
   loaded = false;
   /** How much of the operations is decoded, 0 to 1. */
   progress = 0;
+  /** True while nothing was heard of that for long. */
+  stuck = false;
   onProgress = () => {};
   /** @type {Promise<void>|undefined} */
   loading;
@@ -58,10 +62,19 @@ export class Track {
 
   /** Has the operations decoded beside the page, which has enough to do meanwhile. */
   startExact() {
-    if (this.hasExact) (this.beside ??= this.io.decode(this.meta, this.io.text, (done) => {
-      this.progress = done;
+    if (!this.hasExact || this.beside) return;
+    let waiting = 0;
+    const hear = (stuck = false) => {
+      this.stuck = stuck;
       this.onProgress();
-    })).catch(() => {});
+      clearTimeout(waiting);
+      waiting = setTimeout(hear, SILENCE, true);
+    };
+    hear();
+    (this.beside = this.io.decode(this.meta, this.io.text, (done) => {
+      this.progress = done;
+      hear();
+    })).catch(() => {}).then(() => clearTimeout(waiting));
   }
 
   /** @returns {Promise<Exact|null>} null: see errors */

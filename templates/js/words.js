@@ -34,8 +34,7 @@ export const altWords = (track) => {
 /** How true the picture is. @param {View} view @param {import("./timeline.js").Frame|null} frame @returns {string} */
 export const levelWords = ({ track, by }, frame) => {
   const { exact, errors, meta: { lost } } = track, c = frame && !frame.rough && frame.c;
-  if (exact && by === "owner") return "Device memory by owner, from the driver's calls.";
-  if (exact && !c) return "Overview.";
+  if (exact && (by === "owner" || !c)) return "Overview.";
   if (!c || !(c.exact || c.events)) return `Overview. ${missingWords(track)}`;
   if (!c.exact) return "Exact in part, overview elsewhere.";
   return [`Exact: ${fmtMany(c.events, "event")} in view${lost ? `, ${fmtCount(lost)} frees are missing in the recording` : ""}.`, ...errors].join(" ");

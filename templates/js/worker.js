@@ -12,7 +12,7 @@ const answer = async ({ data }) => {
     const exact = await decodeExact(data.track, (id) => data.blocks[id], (done) => {
       if (done - told > 0.05) post({ progress: told = done });
     });
-    post({ exact }, exactBuffers(exact));
+    post({ result: exact }, exactBuffers(exact));
   } catch (error) {
     post({ error: error instanceof Error ? error.message : String(error) });
   }

@@ -1,7 +1,7 @@
 // The pixels: each column against the blocks that are live, one by one.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { blockAt, inkOf, inksOf, matchedIn, paintExact, paintOverview, rgbOf, Stack } from "../../templates/js/draw.js";
+import { blockAt, inkOf, inksOf, matchedIn, paintExact, paintOverview, paintRequest, rgbOf, Stack } from "../../templates/js/draw.js";
 import { groupsOf, phaseWords, stretchAt } from "../../templates/js/groups.js";
 import { bucketsOf, columnsOf, NO_OP } from "../../templates/js/layout.js";
 import { liveAt } from "../../templates/js/query.js";
@@ -120,6 +120,28 @@ test("several windows, with the overview between them", async () => {
     const bytes = c.op[x] === NO_OP ? o.high[of[x]] : track.exact.total[c.op[x]];
     assert.equal(tall, Math.round((bytes * h) / top), `column ${x}`);
   }
+});
+
+test("a failed request: what it met, from below; nothing that is there is painted over", () => {
+  const w = 40, h = 100, inks = [9, 8, 7, 6];
+  /** @param {number} x @param {number[]} request @param {(px: Uint32Array) => void} [before] */
+  const painted = (x, request, before = () => {}) => {
+    const px = new Uint32Array(w * h);
+    before(px);
+    paintRequest(request, x, 11, px, w, h, 1, inks);
+    return { px, at: (col, bytes) => px[(h - 1 - bytes) * w + col], wide: [...Array(w).keys()].filter((col) => [...Array(h).keys()].some((y) => px[y * w + col])) };
+  };
+  const p = painted(20, [30, 40, 60, 90, 80]), rows = (from, to) => Array.from({ length: to - from }, (_, i) => [...Array(11).keys()].map((k) => p.at(15 + k, from + i))).flat();
+  assert.deepEqual(p.wide, [...Array(11).keys()].map((i) => 15 + i));
+  assert.ok(rows(30, 40).every((v) => v === 8), "held and free: full");
+  assert.deepEqual([new Set(rows(40, 60)), rows(40, 60).filter(Boolean).length], [new Set([0, 7]), 44], "what others hold: every fifth line");
+  assert.ok(rows(60, 80).every((v) => v === 0 || v === 6) && Math.abs(rows(60, 80).filter(Boolean).length - 132) < 6, "asked for: hatched, three of five");
+  assert.ok(rows(80, 82).every((v) => v === 9), "the end of the device");
+  assert.ok(rows(82, 90).some(Boolean) && !rows(90, 100).some(Boolean) && !rows(0, 30).some(Boolean));
+  for (const x of [0, w - 1, w]) assert.equal(painted(x, [30, 40, 60, 90, 80]).wide.length, 11, "as wide at the edges");
+  const beside = painted(20, [30, 40, 60, 90, 80], (px) => { for (let y = 20; y < h; y++) px[y * w + 17] = 5; });
+  assert.ok([...Array(80).keys()].every((bytes) => beside.at(17, bytes) === 5), "a higher column beside it");
+  assert.ok(painted(20, [30, 40, 60, 1e9, 80]).at(20, h - 1) !== undefined, "one that does not fit is cut at the top");
 });
 
 test("colours and phases", async () => {

@@ -155,6 +155,8 @@ test("what matters is wide enough to be seen, and hides nothing that is higher",
   assert.equal(after(2, 99), "2222222");
   assert.equal(after(5, 3), "0123555");
   assert.equal(after(6, 3), "0123456", "its neighbour is higher");
+  assert.equal(after(5, 4), "0125555", "what one side has no room for, the other takes");
+  assert.equal(after(5, 99), "0125555");
   assert.equal(after(2, 3, [0, 1, 2, 2, 2, 5, 6]), "0122256", "wide enough as it is");
   for (const x of [-1, 7, NaN]) assert.equal(after(x, 3), "0123456", "out of sight");
   assert.equal(after(2, 5, [-1, -1, -1, 3, 4, 5, 6]), "-1-1-13456", "only the overview knows that column");

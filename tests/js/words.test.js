@@ -75,7 +75,7 @@ test("how true the picture is", () => {
   assert.equal(words(fake({}), drawn(true, 1)), "Exact: 1 event in view.");
   assert.equal(words(fake({}), drawn(false, 3)), "Exact in part, overview elsewhere.");
   assert.equal(words(fake({}), drawn(false, 0)), "Overview. The exact events of this part are not in this page.");
-  assert.match(words(fake({}), drawn(false, 0), "owner"), /owner/);
+  assert.match(words(fake({}), drawn(false, 0), "owner"), /^Overview\.$/);
   assert.match(words(fake({ meta: { level: "exact", lost: 2 }, errors: ["No stacks."] }), drawn(true, 1)), /2 frees are missing in the recording\. No stacks\./);
 });
 

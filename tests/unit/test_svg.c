@@ -1,4 +1,5 @@
 /* The pictures of the report: their size, their axes, their colours; and the stacks, folded for people. */
+#include "render/asked.h"
 #include "render/palette.h"
 #include "render/stack_view.h"
 #include "render/svg_scale.h"
@@ -201,6 +202,83 @@ MT_TEST(a_short_failure_is_seen)
     fx_done(&f);
 }
 
+static struct mt_asked asked(uint64_t capacity, uint64_t live, uint64_t reserved, uint64_t request, uint64_t left)
+{
+    struct mt_device_analysis d = {.capacity = capacity, .live_peak = 61 * FX_GIB};
+    struct mt_oom oom = {.request = request, .device_free = left, .at = {.live = live, .reserved = reserved}};
+    struct mt_asked a;
+    MT_CHECK(mt_asked_of(&a, &d, &oom) == (request != 0));
+    return a;
+}
+
+/* What a failed request stands on: all of the device that was not free, as far as it is known. */
+MT_TEST(what_a_failed_request_met)
+{
+    char words[MT_ASKED_WORDS];
+    struct mt_asked a = asked(80 * FX_GIB, 60 * FX_GIB, 63 * FX_GIB, 9 * FX_GIB, 7 * FX_GIB);
+    MT_CHECK_EQ(a.held, 3 * FX_GIB);
+    MT_CHECK_EQ(a.foreign, 10 * FX_GIB);
+    MT_CHECK_EQ(mt_asked_reserved(&a), 63 * FX_GIB);
+    MT_CHECK_EQ(mt_asked_base(&a), 73 * FX_GIB);
+    MT_CHECK_EQ(mt_asked_top(&a), 82 * FX_GIB); /* two over the end of the device: 9 asked for, 7 free */
+    MT_CHECK_EQ(mt_asked_end(&a), 80 * FX_GIB);
+    MT_CHECK_STR(mt_asked_words(words, &a), "60.00 GiB live, 3.00 GiB reserved but free, 10.00 GiB outside PyTorch");
+    a = asked(0, 60 * FX_GIB, 60 * FX_GIB, FX_GIB, 7 * FX_GIB); /* the capacity is not known */
+    MT_CHECK_EQ(a.foreign, 0);
+    MT_CHECK_EQ(mt_asked_end(&a), 67 * FX_GIB);
+    MT_CHECK_STR(mt_asked_words(words, &a), "60.00 GiB live");
+    a = asked(40 * FX_GIB, 60 * FX_GIB, 50 * FX_GIB, FX_GIB, FX_GIB); /* contradicts */
+    MT_CHECK_EQ(a.held + a.foreign, 0);
+    a = asked(80 * FX_GIB, FX_GIB, FX_GIB, 0, FX_GIB);                         /* nobody knows how large it was */
+    a = asked(400 * FX_GIB, 10 * FX_GIB, 12 * FX_GIB, 9 * FX_GIB, 7 * FX_GIB); /* of a card that others fill little is drawn */
+    MT_CHECK_EQ(a.foreign, 381 * FX_GIB);
+    MT_CHECK_EQ(mt_asked_base(&a), 12 * FX_GIB);
+    MT_CHECK_EQ(mt_asked_end(&a), 19 * FX_GIB);
+    MT_CHECK(!a.stacked && !a.cut);
+    MT_CHECK(asked(0, 10 * FX_GIB, 12 * FX_GIB, 900 * FX_GIB, 7 * FX_GIB).cut);
+    a = asked(UINT64_MAX, UINT64_MAX - 5, UINT64_MAX, UINT64_MAX, UINT64_MAX);
+    MT_CHECK(mt_asked_top(&a) == UINT64_MAX && a.cut);
+    MT_CHECK_STR(mt_asked_words(words, &(struct mt_asked){.live = UINT64_MAX, .held = UINT64_MAX, .foreign = UINT64_MAX}),
+                 "16.00 EiB live, 16.00 EiB reserved but free, 16.00 EiB outside PyTorch");
+}
+
+MT_TEST(a_failed_request_is_drawn)
+{
+    static struct fixture f;
+    struct mt_palette pal;
+    struct mt_svg s = {.pal = &pal, .what = "rank 0"};
+    struct mt_oom *oom;
+    char *text = NULL, *hatch, *layer;
+    fx_make(&f, 1, 10, false);
+    s.dev = &f.a[0].devices.p[0];
+    oom = &f.a[0].devices.p[0].ooms.p[0];
+    oom->at.live = 70 * FX_GIB;
+    oom->at.reserved = 72 * FX_GIB;
+    oom->request = 9 * FX_GIB;
+    oom->device_free = 5 * FX_GIB;
+    mt_palette_build(&pal, &f.r);
+    (void)svg_size(&s, &text);
+    MT_CHECK_HAS(text, ">asked for 9.00 GiB<");
+    MT_CHECK_HAS(text, ">reserved but free 2.00 GiB<");
+    MT_CHECK_HAS(text, ">outside PyTorch 3.00 GiB<");
+    MT_CHECK_HAS(text, ">100</text>"); /* the axis has room for what would have been 84 GiB */
+    hatch = strstr(text, "<path class=\"asked\"");
+    layer = strstr(text, "<path fill=\"#");
+    layer = layer != NULL ? strstr(hatch != NULL ? hatch : text, "<path fill=\"#") : NULL;
+    MT_CHECK(hatch != NULL && layer != NULL && hatch < layer); /* beside it, what is higher covers it */
+    mt_free(text);
+    oom->request = 900 * FX_GIB; /* a bug: it does not press the curve flat */
+    (void)svg_size(&s, &text);
+    MT_CHECK_HAS(text, ">80</text>");
+    MT_CHECK_HAS(text, ">asked for 900.00 GiB<");
+    mt_free(text);
+    oom->request = 0;
+    (void)svg_size(&s, &text);
+    MT_CHECK(strstr(text, "\"asked\"") == NULL && strstr(text, "At the OOM") == NULL);
+    mt_free(text);
+    fx_done(&f);
+}
+
 MT_TEST(stack_folding)
 {
     static struct fixture f;
@@ -222,4 +300,5 @@ MT_TEST(stack_folding)
 }
 
 MT_MAIN(MT_RUN(timeline_size) MT_RUN(timeline_axes) MT_RUN(colors) MT_RUN(scales) MT_RUN(widened_columns)
-            MT_RUN(a_short_failure_is_seen) MT_RUN(stack_folding))
+            MT_RUN(a_short_failure_is_seen) MT_RUN(what_a_failed_request_met) MT_RUN(a_failed_request_is_drawn)
+                MT_RUN(stack_folding))

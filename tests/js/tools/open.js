@@ -37,7 +37,7 @@ export async function openTrack({ exact = true, ...spec }) {
   made.meta.groups = [1];
   made.meta.label = "rank 0";
   made.meta.axis = made.meta.time ? "t" : "e";
-  const index = { v: 1, title: "t", version: "0", roles, phases, holders: [], tracks: [made.meta], ledgers: [] };
+  const index = { v: 1, title: "t", version: "0", roles, phases, holders: [], palette: ["#c9ced6", "#2e44b3", "#ff9f41", "#398a5b", "#6cb2ff"], tracks: [made.meta], ledgers: [] };
   const blocks = {
     "mt-t0-s": encodeSites({ frames, stacks, sites }), "mt-t0-e": encodeOverview(overview(made, "e", 64)),
     "mt-t0-p": encodePhases({ stretches: [[0, 0, 0], [100, 1, 3], [900, 0, 0]], steps: [0, 100], ranges: [] }),
