@@ -2,12 +2,15 @@
 #include "render/escape.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static uint64_t plus(uint64_t a, uint64_t b) { return a < UINT64_MAX - b ? a + b : UINT64_MAX; }
 
 /* A picture that has room for all of it would have little for the curve. */
-static bool is_flat(const struct mt_asked *a, const struct mt_device_analysis *d) { return mt_asked_top(a) / 3 > d->live_peak; }
+static bool is_flat(const struct mt_asked *a, const struct mt_device_analysis *d)
+{
+    uint64_t reserved = mt_asked_reserved(a), curve = reserved > d->live_peak ? reserved : d->live_peak;
+    return mt_asked_top(a) / 3 > curve;
+}
 
 bool mt_asked_of(struct mt_asked *a, const struct mt_device_analysis *d, const struct mt_oom *oom)
 {

@@ -1,4 +1,5 @@
 /* Memory over time of the verdict's device. */
+#include "render/asked.h"
 #include "render/assets.h"
 #include "render/html.h"
 #include "render/page_index.h"
@@ -38,11 +39,16 @@ static bool is(const char *word, size_t n, const char *name) { return strlen(nam
 static bool track_has(const struct mt_page *p, const struct mt_track_plan *t, const char *word, size_t n)
 {
     const struct mt_pack *k = t->pack;
+    const struct mt_device_analysis *d = &p->r->ranks[t->rank].analysis->devices.p[t->device];
+    struct mt_asked a;
     uint32_t ledger;
+    for (uint32_t i = 0; is(word, n, "foreign") && i < d->ooms.n; i++)
+        if (mt_asked_of(&a, d, &d->ooms.p[i]) && a.stacked && a.foreign != 0)
+            return true;
     return is(word, n, "owner")  ? k->has_time && mt_page_ledger(p, t, &ledger)
            : is(word, n, "time") ? k->has_time
-           : is(word, n, "oom")  ? p->r->ranks[t->rank].analysis->devices.p[t->device].ooms.n != 0
-                                 : is(word, n, "tracks") || k->marks.n > 1;
+           : is(word, n, "oom")  ? d->ooms.n != 0
+                                 : is(word, n, "tracks") || (!is(word, n, "foreign") && k->marks.n > 1);
 }
 
 /* True where some device has what a part of the template is for; "tracks": where there are several devices. */

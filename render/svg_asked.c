@@ -114,7 +114,7 @@ void mt_svg_asked_key(struct mt_out *o, const struct mt_plot *p, uint32_t y)
     if (!mt_svg_asked_has_key(p->s) || !mt_asked_of(&a, p->d, &p->d->ooms.p[0]))
         return;
     mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\" font-weight=\"600\">%s</text>", p->left, y, when);
-    x = entry(o, x, y, hatched, "asked for", a.request);
+    x = entry(o, x, y, hatched, a.cut ? "asked for, cut at the top:" : "asked for", a.request);
     x = entry(o, x, y, pale, "reserved but free", a.held);
     if (a.foreign != 0)
         x = entry(o, x, y, a.stacked ? lined : NULL, a.stacked ? "outside PyTorch" : "not drawn: outside PyTorch", a.foreign);

@@ -10,7 +10,7 @@ import { clamp, floor, lowerBound, max, min, round } from "./math.js";
  *  @typedef {{w: number, h: number, band: number, lanes: number, laneAt: number, bottom: number, steps: number}} Box */
 /** @typedef {{ink: string, soft: string, line: string, card: string, oom: string, edge: string, fill: string, warn: string}} Theme */
 /** request: of one that failed, heights in bytes: what was live, what PyTorch had reserved, what was in use on the device, the request on top of that,
- *  and where the device ends.
+ *  where the device ends, and for what of it the picture has room.
  *  @typedef {{from: number, to: number, text: string, kind: string, request?: number[]}} Flag */
 /** One in view; y: as far down as it is all there is to see. @typedef {Flag & {x: number, y: number}} Seen */
 /** What is drawn with, and where. @typedef {{g: CanvasRenderingContext2D, box: Box, view: View, c: Theme}} Pen */

@@ -165,7 +165,7 @@ export const paint = () => {
     const reserved = line(e?.reserved, o?.reserved), pending = line(e && e.pending.op.length > e.runs.length ? e.pending : null, o?.pending), used = usedIn(c);
     // Lines far above what is live would press it flat: they leave the picture, and the legend says where they are.
     const live = most(line(null, o?.high), c.most), lines = [most(reserved), used ? most(used) : 0];
-    const high = max(live, ...lines.filter((v) => v <= live * 3), ...asks.map(([r]) => r[3]).filter((v) => v <= track.meta.peak.live * 3));
+    const high = max(live, ...lines.filter((v) => v <= live * 3), ...asks.map(([r]) => r[5]));
     const top = rough && last ? last.top : niceTop(cap > high && cap < high * 1.5 ? cap * 1.02 : high * 1.03);
     if (plot.width !== w || plot.height !== h || !image) {
       plot.width = w;

@@ -237,7 +237,7 @@ MT_TEST(what_a_failed_request_met)
     MT_CHECK(!a.stacked && !a.cut);
     MT_CHECK(asked(0, 10 * FX_GIB, 12 * FX_GIB, 900 * FX_GIB, 7 * FX_GIB).cut);
     a = asked(UINT64_MAX, UINT64_MAX - 5, UINT64_MAX, UINT64_MAX, UINT64_MAX);
-    MT_CHECK(mt_asked_top(&a) == UINT64_MAX && a.cut);
+    MT_CHECK(mt_asked_top(&a) == UINT64_MAX);
     MT_CHECK_STR(mt_asked_words(words, &(struct mt_asked){.live = UINT64_MAX, .held = UINT64_MAX, .foreign = UINT64_MAX}),
                  "16.00 EiB live, 16.00 EiB reserved but free, 16.00 EiB outside PyTorch");
 }
@@ -270,7 +270,7 @@ MT_TEST(a_failed_request_is_drawn)
     oom->request = 900 * FX_GIB; /* a bug: it does not press the curve flat */
     (void)svg_size(&s, &text);
     MT_CHECK_HAS(text, ">80</text>");
-    MT_CHECK_HAS(text, ">asked for 900.00 GiB<");
+    MT_CHECK_HAS(text, ">asked for, cut at the top: 900.00 GiB<");
     mt_free(text);
     oom->request = 0;
     (void)svg_size(&s, &text);
