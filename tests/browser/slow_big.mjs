@@ -97,7 +97,7 @@ function effects(device, last) {
     mark: { from: mid, ok: (b, n) => n.hash.includes(`&b=${b.event}`) },
     pin: { from: mid, ok: (b, n) => /&a=\d+/.test(n.hash) && n.pinned },
     search: { from: mid, ok: (b, n) => n.focus.includes("tl-search") },
-    markdown: { from: mid, ok: (b, n) => /copied|did not allow/.test(n.said) },
+    markdown: { from: mid, ok: (b, n) => /Copied as Markdown|Could not copy/.test(n.said) },
     theme: { from: mid, ok: (b, n) => n.theme !== b.theme },
     help: { from: mid, ok: (b, n) => n.help && !b.help },
     clear: { from: `${mid}&b=5&s=10-20&q=role%3Aactivation`, ok: (b, n) => !/&[bsq]=/.test(n.hash) && /&b=5&s=10-20&q=/.test(b.hash) },
