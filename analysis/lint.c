@@ -172,6 +172,30 @@ static bool fact_holds(struct match *m, const char *name)
     return true;
 }
 
+/* A log says that a program of these versions runs: from "from" on, below "below". */
+static bool version_holds(struct match *m, const cJSON *cond, const char *program)
+{
+    uint64_t from = 0, below = UINT64_MAX;
+    const char *s;
+    if (((s = text_of(cond, "from")) != NULL && !mt_log_version_number(s, &from)) ||
+        ((s = text_of(cond, "below")) != NULL && !mt_log_version_number(s, &below)))
+        return false;
+    for (uint32_t i = 0; m->in->logs != NULL && i < m->in->logs->files.n; i++) {
+        const struct mt_log_file *file = &m->in->logs->files.p[i];
+        for (uint32_t k = 0; k < file->log.versions.n; k++) {
+            const struct mt_log_version *v = &file->log.versions.p[k];
+            if (strcmp(v->program, program) != 0 || v->number < from || v->number >= below)
+                continue;
+            (void)snprintf(m->fact.text, sizeof m->fact.text, "%u.%u.%u", (unsigned)(v->number >> 40),
+                           (unsigned)(v->number >> 20 & 0xfffff), (unsigned)(v->number & 0xfffff));
+            (void)snprintf(m->fact.where, sizeof m->fact.where, "%.160s:%llu", file->name, (unsigned long long)v->line);
+            m->has_fact = true;
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool any_holds(struct match *m, const cJSON *list, unsigned depth)
 {
     const cJSON *o;
@@ -195,6 +219,8 @@ static bool holds(struct match *m, const cJSON *cond, unsigned depth)
         struct mt_lint_fact f;
         return !mt_lint_fact(m->in, s, &f, &known) && known;
     }
+    if ((s = text_of(cond, "version")) != NULL)
+        return version_holds(m, cond, s);
     if ((s = text_of(cond, "engine")) != NULL)
         return runs_engine(m, s);
     if ((s = text_of(cond, "framework")) != NULL)

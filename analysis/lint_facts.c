@@ -132,6 +132,12 @@ static bool pool_refused(const struct mt_lint_in *in, struct mt_lint_fact *out)
     return true;
 }
 
+static bool host_ran_out(const struct mt_lint_in *in, struct mt_lint_fact *out)
+{
+    (void)out;
+    return in->logs != NULL && mt_logs_host_ran_out(in->logs);
+}
+
 static bool startup_short(const struct mt_lint_in *in, struct mt_lint_fact *out)
 {
     const struct mt_log_file *file = NULL;
@@ -456,6 +462,7 @@ bool mt_lint_fact(const struct mt_lint_in *in, const char *name, struct mt_lint_
         {"sleep_residue", sleep_residue},
         {"pool_refused", pool_refused},
         {"startup_short", startup_short},
+        {"host_ran_out", host_ran_out},
         {"torch_above_card", torch_above_card},
         {"hint_already_on", hint_already_on},
         {"fragmentation_in_log", fragmentation_in_log},

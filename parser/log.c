@@ -485,5 +485,6 @@ int mt_log_line(struct mt_log *l, uint64_t number, const char *line, const char 
     if (!found)
         mt_log_stack_close(l, line);
     note_paths(l, line);
+    mt_log_version_line(l, number, line);
     return l->no_memory ? -1 : found || frames;
 }

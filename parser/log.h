@@ -117,9 +117,21 @@ struct mt_log_path {
 };
 #define MT_LOG_MAX_PATHS 64u
 
+/* A version as one number that can be compared: 0.8.5 of "v0.8.5.post1". */
+#define MT_LOG_VERSION(a, b, c) (((uint64_t)(a) << 40) + ((uint64_t)(b) << 20) + (uint64_t)(c))
+struct mt_log_version {
+    const char *program; /* "vllm"; "vllm-v0" = its older engine */
+    uint64_t number;     /* MT_LOG_VERSION() */
+    uint64_t line;
+};
+#define MT_LOG_MAX_VERSIONS 8u
+/* What stands at s; false where that is no version. */
+bool mt_log_version_number(const char *s, uint64_t *number);
+
 struct mt_log {
-    MT_VEC(struct mt_log_fact) facts; /* in order of lines; at most MT_LOG_MAX_FACTS */
-    MT_VEC(struct mt_log_path) paths; /* the first MT_LOG_MAX_PATHS different ones */
+    MT_VEC(struct mt_log_version) versions; /* different ones, by the lines in which programs say what they are */
+    MT_VEC(struct mt_log_fact) facts;       /* in order of lines; at most MT_LOG_MAX_FACTS */
+    MT_VEC(struct mt_log_path) paths;       /* the first MT_LOG_MAX_PATHS different ones */
     MT_VEC(struct mt_log_stack) stacks;
     struct mt_log_stack open[MT_LOG_OPEN]; /* while it is read */
     char label[96];                        /* while it is read: what the next lines of see_memory_usage are of */

@@ -44,6 +44,9 @@ int mt_log_first_try(struct mt_log *l, uint64_t number, const char *s);
 /* The name at s[at, at + n) stands in code or in a text about it: "if (e == hipErrorOutOfMemory)". */
 bool mt_log_is_code(const char *s, const char *at, size_t n);
 
+/* ---- log_version.c: such a line may be anything else as well ---- */
+void mt_log_version_line(struct mt_log *l, uint64_t line, const char *s);
+
 /* ---- log_json.c ---- */
 
 /* Undoes the escapes of the object in JSON that a line is, or ends in, in place, and of those in its strings: newlines that a logger put into

@@ -23,7 +23,7 @@ static const char *const anchors[] = {
     "lax/", "lhf/", "trl/", "_rl/", /* of a framework's files */
     ": in",                         /* of pytest's frames */
     "xit ", " RAM", "/shm", "WinE",
-    "oom-",
+    "oom-", "LM e", "M AP", /* "LLM engine", "vLLM API server": which version */
 };
 #define HASH_BITS 16u /* 8 KiB; the anchors are few enough that other text hardly ever has a bit of theirs */
 
@@ -322,5 +322,6 @@ void mt_log_done(struct mt_log *l)
 {
     MT_VEC_DONE(&l->facts);
     MT_VEC_DONE(&l->paths);
+    MT_VEC_DONE(&l->versions);
     mt_log_stacks_done(l);
 }
