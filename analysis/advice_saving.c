@@ -3,6 +3,7 @@
 #include "analysis/advice.h"
 
 #include "analysis/metrics_phase.h"
+#include "analysis/metrics_stacks.h"
 #include "analysis/runconf.h"
 #include "analysis/words.h"
 
@@ -46,6 +47,7 @@ static struct mt_value without_trace(void *query, const char *name, size_t n)
         {"oom", {q->oom, q->of_log, MT_CONF_MARKED}},
         {"sleeps", {1, q->sleeps, MT_CONF_MARKED}},
         {"in_load", {q->phase == MT_PH_ROLLOUT_LOAD, q->phase != MT_PH_UNATTRIBUTED, MT_CONF_INFERRED}},
+        {"in_resume", {q->phase == MT_PH_CKPT_LOAD, q->phase != MT_PH_UNATTRIBUTED, MT_CONF_INFERRED}},
         {"no_expandable", {q->no_expandable, q->of_log, MT_CONF_MARKED}},
         {"host_full", {q->host_full, true, MT_CONF_MARKED}},
         {"beyond_card", {q->beyond_card, true, MT_CONF_MARKED}},
@@ -67,6 +69,8 @@ static struct mt_value without_trace(void *query, const char *name, size_t n)
     if (n == 11 && memcmp(name, "engine_idle", n) == 0) /* one that sleeps is not: what it holds while it wakes, it needs */
         return q->sleeps ? (struct mt_value){0, true, MT_CONF_MARKED} : mt_metric_engine_idle(without_trace, query);
     v = mt_metric_of_run(q->conf, name, n);
+    if (!v.known && q->of_log)
+        v = mt_metric_of_stack(q->trace, name, n);
     return v.known || !q->of_log ? v : mt_metric_of_place(name, n, q->phase, q->sub);
 }
 

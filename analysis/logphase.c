@@ -61,6 +61,26 @@ static enum mt_phase of_writer(enum mt_phase p, const char *who)
     return p;
 }
 
+/* The innermost code that is not PyTorch's own computes log-probabilities or the entropy, and no layer is called further in: then what it asks
+ * for is as wide as the vocabulary. A gather or a backward is not. */
+static bool makes_logits(const struct mt_log_stack *s)
+{
+    static const char *const words[] = {"logp", "log_prob", "log_softmax", "logits", "entropy"};
+    for (uint32_t i = s->frames.n; i-- > 0;) {
+        const struct mt_log_frame *f = &s->frames.p[i];
+        if (strstr(f->file, "/torch/") != NULL) {
+            if (strstr(f->file, "/torch/nn/functional.py") == NULL && strstr(f->file, "/torch/utils/_contextlib.py") == NULL)
+                return false;
+            continue;
+        }
+        for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+            if (strstr(f->function, words[k]) != NULL)
+                return true;
+        return false;
+    }
+    return false;
+}
+
 void mt_logdiag_phase(struct mt_logdiag *d, const struct mt_log *log, const struct mt_log_fact *f,
                       const struct mt_log_place *place)
 {
@@ -84,6 +104,8 @@ void mt_logdiag_phase(struct mt_logdiag *d, const struct mt_log *log, const stru
     }
     if (place != NULL && place->at.sub != MT_PH_NONE && d->sub == MT_PH_NONE)
         d->sub = place->at.sub;
+    if (place != NULL && (d->sub == MT_PH_FORWARD || d->sub == MT_PH_LOSS) && makes_logits(place->stack))
+        d->sub = MT_PH_LOGITS;
     if (place != NULL && place->at.phase != MT_PH_UNATTRIBUTED) {
         d->phase = of_writer(place->at.phase, f->who);
         return;

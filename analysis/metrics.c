@@ -120,22 +120,9 @@ static bool in(const struct mt_metrics *m, enum mt_metric which) { return get(m,
 /* What the distinct functions of the trace tell. */
 static void function_metrics(struct mt_metrics *m, const struct mt_trace *t)
 {
-    static const struct {
-        enum mt_metric metric;
-        struct mt_fix_pair pair;
-    } runs[] = {
-        {MT_METRIC_runs_sft, {"trl/trainer/sft_trainer.py", ""}},
-        {MT_METRIC_runs_hf, {"transformers/trainer.py", ""}},
-        {MT_METRIC_runs_grpo, {"trl/trainer/grpo_trainer.py", ""}},
-        {MT_METRIC_runs_grpo, {"trl/trainer/rloo_trainer.py", ""}},
-        {MT_METRIC_runs_dpo, {"openrlhf/trainer/dpo_trainer.py", ""}},
-        {MT_METRIC_runs_offline, {"openrlhf/trainer/sft_trainer.py", ""}},
-        {MT_METRIC_runs_offline, {"openrlhf/trainer/dpo_trainer.py", ""}},
-        {MT_METRIC_runs_offline, {"openrlhf/trainer/rm_trainer.py", ""}},
-        {MT_METRIC_megatron_loss,
-         {"megatron/core/models/common/language_module/language_module.py", "compute_language_model_loss"}},
-        {MT_METRIC_megatron_fp32, {"megatron/core/transformer/module.py", "float_conversion"}},
-    };
+    static const enum mt_metric of_files[] = {MT_METRIC_runs_sft,     MT_METRIC_runs_hf,      MT_METRIC_runs_grpo,
+                                              MT_METRIC_runs_dpo,     MT_METRIC_runs_offline, MT_METRIC_megatron_loss,
+                                              MT_METRIC_megatron_fp32};
     bool media = false, cpp = false, npu = false, windows = false;
     yes(m, MT_METRIC_recorded, true);
     if (t == NULL)
@@ -152,9 +139,8 @@ static void function_metrics(struct mt_metrics *m, const struct mt_trace *t)
     yes(m, MT_METRIC_npu, npu);
     yes(m, MT_METRIC_hip, false);
     yes(m, MT_METRIC_xpu, false);
-    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
-        if (!in(m, runs[i].metric)) /* several files may tell the same */
-            yes(m, runs[i].metric, mt_advice_has_frame(t, &runs[i].pair));
+    for (size_t i = 0; i < sizeof of_files / sizeof *of_files; i++)
+        yes(m, of_files[i], mt_stack_runs(t, of_files[i]));
     yes(m, MT_METRIC_multimodal, media);
     yes(m, MT_METRIC_has_cpp_frames, cpp);
 }

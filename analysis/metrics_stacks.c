@@ -224,6 +224,54 @@ bool mt_is_logits_request(const struct mt_role_facts *f, uint64_t request, bool 
     return false;
 }
 
+/* Programs that a file of theirs tells; Unsloth's are copies of TRL's. */
+static const struct {
+    enum mt_metric metric;
+    struct mt_fix_pair pair;
+} runs[] = {
+    {MT_METRIC_runs_sft, {"trl/trainer/sft_trainer.py", ""}},
+    {MT_METRIC_runs_sft, {"unsloth_compiled_cache/UnslothSFTTrainer.py", ""}},
+    {MT_METRIC_runs_hf, {"transformers/trainer.py", ""}},
+    {MT_METRIC_runs_grpo, {"trl/trainer/grpo_trainer.py", ""}},
+    {MT_METRIC_runs_grpo, {"trl/trainer/rloo_trainer.py", ""}},
+    {MT_METRIC_runs_grpo, {"unsloth_compiled_cache/UnslothGRPOTrainer.py", ""}},
+    {MT_METRIC_runs_grpo, {"unsloth_compiled_cache/UnslothRLOOTrainer.py", ""}},
+    {MT_METRIC_runs_dpo, {"openrlhf/trainer/dpo_trainer.py", ""}},
+    {MT_METRIC_runs_offline, {"openrlhf/trainer/sft_trainer.py", ""}},
+    {MT_METRIC_runs_offline, {"openrlhf/trainer/dpo_trainer.py", ""}},
+    {MT_METRIC_runs_offline, {"openrlhf/trainer/rm_trainer.py", ""}},
+    {MT_METRIC_megatron_loss,
+     {"megatron/core/models/common/language_module/language_module.py", "compute_language_model_loss"}},
+    {MT_METRIC_megatron_fp32, {"megatron/core/transformer/module.py", "float_conversion"}},
+};
+
+bool mt_stack_runs(const struct mt_trace *t, enum mt_metric m)
+{
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
+        if (runs[i].metric == m && mt_advice_has_frame(t, &runs[i].pair))
+            return true;
+    return false;
+}
+
+struct mt_value mt_metric_of_stack(const struct mt_trace *t, const char *name, size_t n)
+{
+    /* A process has one trainer: the other is not there, though a traceback shows a part of the program only. */
+    static const enum mt_metric either[][2] = {{MT_METRIC_runs_sft, MT_METRIC_runs_grpo},
+                                               {MT_METRIC_runs_grpo, MT_METRIC_runs_sft}};
+    for (size_t i = 0; t != NULL && i < sizeof runs / sizeof *runs; i++) {
+        const char *known = mt_metric_name(runs[i].metric);
+        if (strlen(known) != n || memcmp(known, name, n) != 0)
+            continue;
+        if (mt_stack_runs(t, runs[i].metric))
+            return (struct mt_value){1, true, MT_CONF_MARKED};
+        for (size_t k = 0; k < sizeof either / sizeof *either; k++)
+            if (either[k][0] == runs[i].metric && mt_stack_runs(t, either[k][1]))
+                return (struct mt_value){0, true, MT_CONF_MARKED};
+        break;
+    }
+    return (struct mt_value){0, false, MT_CONF_NONE};
+}
+
 bool mt_metric_arm_path(const char *path) { return strstr(path, "aarch64") != NULL || strstr(path, "torch_npu") != NULL; }
 
 /* "C:\\x\\train.py" */

@@ -3,6 +3,7 @@
 #define MT_METRICS_STACKS_H
 
 #include "analysis/analysis.h"
+#include "analysis/metrics.h"
 #include "analysis/runconf.h"
 
 /* The job has more than one GPU: several in the snapshot, a rank in the file's name, a world size, or frames of what spreads a job over them.
@@ -46,5 +47,11 @@ double mt_sampler_peak(const struct mt_device_analysis *d, const struct mt_trace
  * too, as many rows as a token has numbers: in a backward pass only as many as the logits have count. So it is for a
  * vocabulary with small factors only, less the token of each sequence that a shift costs: a layer's request is whole rows of it too. */
 bool mt_is_logits_request(const struct mt_role_facts *f, uint64_t request, bool backward);
+
+/* The program that this metric is about has a frame in the trace: runs_sft ... megatron_fp32. */
+bool mt_stack_runs(const struct mt_trace *t, enum mt_metric m);
+
+/* The same by name, for the traceback of a log: what is not in it may run all the same, but for what excludes it. t NULL = not known. */
+struct mt_value mt_metric_of_stack(const struct mt_trace *t, const char *name, size_t n);
 
 #endif
