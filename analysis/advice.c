@@ -147,6 +147,15 @@ bool mt_advice_has_frame(const struct mt_trace *t, const struct mt_fix_pair *fra
     return false;
 }
 
+static bool has_any_frame(const struct mt_trace *t, const struct mt_fix_pair *frames, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (mt_advice_has_frame(t, &frames[i]))
+            return true;
+    }
+    return false;
+}
+
 static bool same_word(const char *a, const char *b)
 {
     for (; *a != 0 && *b != 0; a++, b++) {
@@ -307,11 +316,8 @@ static bool applies(const struct pick *p, const struct mt_fix_rule *r)
         if (was_given(p, r->instead_of[i]))
             return false;
     }
-    for (uint32_t i = 0; i < r->n_unless_frames; i++) {
-        if (mt_advice_has_frame(p->q->trace, &r->unless_frames[i]))
-            return false;
-    }
-    return true;
+    return !has_any_frame(p->q->trace, r->unless_frames, r->n_unless_frames) &&
+           (r->n_needs_frames == 0 || has_any_frame(p->q->trace, r->needs_frames, r->n_needs_frames));
 }
 
 /* Its own conditions say whether it fits, line by line. */

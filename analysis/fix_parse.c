@@ -343,35 +343,12 @@ static enum mt_rc parse_id(struct mt_fix_parse *p, const cJSON *obj, struct mt_f
 
 enum mt_rc mt_fix_parse_rule(struct mt_fix_parse *p, const cJSON *obj, struct mt_fix_rule *r)
 {
-    static const char *const known[] = {"id",
-                                        "framework",
-                                        "kind",
-                                        "phases",
-                                        "title",
-                                        "why",
-                                        "set",
-                                        "constraints",
-                                        "cost",
-                                        "source",
-                                        "status",
-                                        "checked",
-                                        "contradictions",
-                                        "unless_setting",
-                                        "unless_component",
-                                        "unless_frame",
-                                        "backend",
-                                        "instead_of",
-                                        "variants",
-                                        "not_offered",
-                                        "instead",
-                                        "replaced_by",
-                                        "when",
-                                        "unless",
-                                        "current",
-                                        "saving",
-                                        "no_saving",
-                                        "group",
-                                        NULL};
+    static const char *const known[] = {"id",           "framework",   "kind",           "phases",         "title",
+                                        "why",          "set",         "constraints",    "cost",           "source",
+                                        "status",       "checked",     "contradictions", "unless_setting", "unless_component",
+                                        "unless_frame", "needs_frame", "backend",        "instead_of",     "variants",
+                                        "not_offered",  "instead",     "replaced_by",    "when",           "unless",
+                                        "current",      "saving",      "no_saving",      "group",          NULL};
     static const char *const kinds[] = {"setting", "tip", "capture", "reference", NULL};
     static const char *const statuses[] = {"OK", "MOVED", "PARTIAL", "WRONG", "NOOP", "DOC", NULL};
     static const char framework[] = "a framework, library or component";
@@ -415,6 +392,8 @@ enum mt_rc mt_fix_parse_rule(struct mt_fix_parse *p, const cJSON *obj, struct mt
         rc = mt_fix_get_pairs(p, obj, "unless_setting", "key", "value", false, &r->unless_settings, &r->n_unless_settings);
     if (rc == MT_OK)
         rc = mt_fix_get_pairs(p, obj, "unless_frame", "file", "function", true, &r->unless_frames, &r->n_unless_frames);
+    if (rc == MT_OK)
+        rc = mt_fix_get_pairs(p, obj, "needs_frame", "file", "function", true, &r->needs_frames, &r->n_needs_frames);
     if (rc == MT_OK)
         rc = mt_fix_get_mask(p, obj, "unless_component", false, mt_fix_framework_find, framework, &r->unless_components);
     if (rc == MT_OK)

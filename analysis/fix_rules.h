@@ -143,6 +143,8 @@ struct mt_fix_rule {
     uint32_t n_unless_settings;
     const struct mt_fix_pair *unless_frames; /* not advised when the trace has such a frame: it is on already */
     uint32_t n_unless_frames;
+    const struct mt_fix_pair *needs_frames; /* advised only when the trace has one of these; none = in any */
+    uint32_t n_needs_frames;
     uint64_t unless_components;    /* not advised when one of these occurs */
     uint64_t backends;             /* only with these backends or engines, where the trace tells; 0 = any */
     const char *const *instead_of; /* not advised when one of these rules was */

@@ -285,6 +285,32 @@ SHARED = "RuntimeError: DataLoader worker (pid 6) is killed by signal: Bus error
 RESUMED = frames("", ("/opt/megatron-lm/megatron/checkpointing.py", 572, "load_checkpoint"), (SITE + "torch/optim/optimizer.py", 379, "load_state_dict")) + torch_says(1.2, 79.3, 0.7, 77.0, 0.4)
 FIRST_WITHOUT = torch_says(0.4, 9.7, 0.1, 6.6, 2.6) + "[rank0]: Traceback (most recent call last):\n" + frames("[rank0]: ", TRAINER) + "[rank0]: " + torch_says(0.4, 9.7, 0.1, 6.6, 2.6)
 
+EVALUATES = (SITE + "transformers/trainer.py", 2515, "evaluation_loop")
+EVAL_KEEPS = frames("", EVALUATES, (SITE + "transformers/trainer_pt_utils.py", 97, "nested_concat")) + torch_says(4.2, 15.9, 1.1, 13.9, 0.3)
+EVAL_RUNS = (frames("", EVALUATES, (SITE + "transformers/trainer.py", 2700, "prediction_step"), (SITE + "transformers/models/llama/modeling_llama.py", 300, "forward"))
+             + torch_says(4.2, 15.9, 1.1, 13.9, 0.3))
+IMAGES = frames("", TRAINER, (SITE + "transformers/models/qwen2_vl/modeling_qwen2_vl.py", 1178, "get_image_features")) + torch_says(9.2, 14.7, 5.6, 8.1, 0.3)
+ADAPTER_SENT = frames("", ("/opt/verl/verl/workers/sharding_manager/fsdp_vllm.py", 94, "__enter__"), (SITE + "torch/distributed/fsdp/fully_sharded_data_parallel.py", 700, "summon_full_params"))
+BY_LAYERS = frames("", ("/opt/verl/verl/utils/fsdp_utils.py", 590, "layered_summon_lora_params"), (SITE + "torch/distributed/fsdp/fully_sharded_data_parallel.py", 700, "summon_full_params"))
+GATHERS = torch_says(0.5, 79.3, 0.2, 76.7, 1.1)
+VERL_RESUMES = (frames("", ("/opt/verl/verl/utils/checkpoint/fsdp_checkpoint_manager.py", 130, "load_checkpoint"), (SITE + "torch/serialization.py", 1500, "load"))
+                + torch_says(4.64, 79.33, 1.11, 74.1, 2.4))
+EACH_LOADS = frames("", (SITE + "transformers/modeling_utils.py", 5000, "from_pretrained")) + torch_says(0.5, 63.9, 0.1, 62.9, 0.1)
+REARRANGES = (frames("", (SITE + "vllm/v1/worker/gpu_worker.py", 300, "load_model"), (SITE + "vllm/model_executor/model_loader/utils.py", 100, "process_weights_after_loading"))
+              + torch_says(0.02, 184.31, 0.021, 181.8, 0.013))
+GRPO = (SITE + "trl/trainer/grpo_trainer.py", 1400, "_get_per_token_logps_and_entropies")
+GRPO_LOSS = frames("", TRAINER, (SITE + "trl/trainer/grpo_trainer.py", 1500, "compute_loss"), GRPO) + torch_says(4.6, 19.7, 2.1, 15.4, 1.2)
+GRPO_LAYER = (frames("", TRAINER, (SITE + "trl/trainer/grpo_trainer.py", 1500, "compute_loss"), GRPO, (SITE + "transformers/models/qwen3/modeling_qwen3.py", 200, "forward"))
+              + torch_says(4.6, 19.7, 2.1, 15.4, 1.2))
+RAISED_AGAIN = (frames("", (SITE + "sglang/srt/model_executor/model_runner.py", 934, "init_cuda_graphs"), (SITE + "sglang/srt/model_executor/cuda_graph_runner.py", 269, "__init__"))
+                + torch_says(0.44, 95.0, 0.3, 92.3, 1.1).replace("torch.OutOfMemoryError: ", "Exception: Capture cuda graph failed: "))
+LEFTOVER = ("ValueError: Free memory on device xpu:0 (0.22/30.3 GiB) on startup is less than desired GPU memory utilization (0.7, 21.21 GiB). "
+            "Decrease GPU memory utilization or reduce GPU memory used by other processes.\n")
+SAYS_VERSION = "(Worker pid=9) INFO 03-05 11:22:33 [llm_engine.py:234] Initializing a V0 LLM engine (v%s) with config: model='m'\n"
+ENC_DEC = frames("", (SITE + "vllm/worker/enc_dec_model_runner.py", 350, "profile_run")) + torch_says(10.2, 44.4, 9.1, 33.3, 0.3)
+ZERO3_SYNC = (frames("", (SITE + "trl/trainer/grpo_trainer.py", 900, "_move_model_to_vllm"), (SITE + "deepspeed/runtime/zero/partition_parameters.py", 2100, "__enter__"))
+              + torch_says(1.1, 79.1, 0.6, 75.9, 0.9))
+
 
 
 def alone(name, ticket, text, cause, **more):
@@ -387,4 +413,22 @@ SCENARIOS = [
     alone("checkpoint-loads", "Megatron-LM 380", RESUMED, "capacity", phase="ckpt_load", must_not=["B33"]),
     alone("sentence-in-json", "MOSS-TTSD 71", AS_JSON, "foreign", must=["B35"]),
     alone("traceback-at-the-second", "TRL 3436: the sentence stands twice", FIRST_WITHOUT, "fragmentation", phase="train", must=["B01"]),
+    # what solved the ticket has to be among the advice
+    alone("evaluation-keeps-logits", "Transformers 17089, 8476, 25313", EVAL_KEEPS, "capacity", phase="eval", must=["B84", "P09"], sets={"B84": "eval_accumulation_steps=1"}),
+    alone("evaluation-forward", "the same loop, in a layer", EVAL_RUNS, "capacity", phase="eval", must=["P09"], must_not=["B84", "B85"]),
+    alone("images-of-any-size", "unsloth 1326, ms-swift 5292", IMAGES, "capacity", phase="train", must=["B85", "P01"]),
+    alone("adapter-gathered-whole", "verl PR 1127", ADAPTER_SENT + GATHERS, "capacity", phase="weight_sync", must=["B86"], sets={"B86": "actor_rollout_ref.rollout.layered_summon=True"}),
+    alone("adapter-gathered-by-layers", "verl PR 6512: it is on already", BY_LAYERS + GATHERS, "capacity", phase="weight_sync", must_not=["B86"]),
+    alone("checkpoint-loaded-to-the-card", "verl PR 7286", VERL_RESUMES, "capacity", phase="ckpt_load", must=["B87"], must_not=["B88", "B89"]),
+    alone("each-process-loads-all", "ms-swift PR 9980, AReaL 845", EACH_LOADS, "capacity", phase="init", must=["B88"], must_not=["B87"]),
+    alone("weights-rearranged-in-the-pool", "vLLM 43951, 48680", REARRANGES, "capacity", phase="rollout.load", must=["B47", "B89"]),
+    alone("grpo-loss", "TRL 3678, 3456: what is for other trainers is not shown", GRPO_LOSS, "capacity", sub=("logits",), must=["B31", "B09"],
+          sets={"B09": "use_liger_kernel=True"}, not_sets={"B31": ["activation_offloading=True", "padding_free=True", "packing=True"]}),
+    alone("grpo-layer", "the same trainer, in a layer: no logits", GRPO_LAYER, "capacity", sub=("forward",), must=["B31"], must_not=["B09"]),
+    alone("capture-raised-again", "SGLang 5634, 5285: the frames of the capture are in the error above", RAISED_AGAIN, "capacity", phase="rollout.graph", must=["B19", "P08"]),
+    alone("leftover-fills-the-card", "vLLM 50135: no share of what is left would do", LEFTOVER, "capacity", must=["B35"], must_not=["P08"]),
+    alone("vllm-keeps-samples", "verl 429, ms-swift 3508", SAYS_VERSION % "0.7.3" + RAY_SAYS, "host", must=["V40"], lint=["vllm-keeps-samples"]),
+    alone("vllm-keeps-samples-no-more", "vLLM PR 16472", SAYS_VERSION % "0.8.5.post1" + RAY_SAYS, "host", no_lint=["vllm-keeps-samples"]),
+    alone("profiles-an-encoder", "vLLM 10569, 8879", ENC_DEC, "capacity", phase="rollout.profile", must=["B41"]),
+    alone("zero3-gathers-for-the-engine", "TRL PR 5766, PR 3133", ZERO3_SYNC, "capacity", phase="weight_sync", must=["B31"], sets={"B31": "FSDP2 instead of DeepSpeed ZeRO-3"}),
 ]

@@ -271,6 +271,9 @@ MT_TEST(frames_that_rule_out)
         {"/x/torch/distributed/fsdp/_fully_shard/_fsdp_param.py", "unshard", MT_FW_VERL, FSDP, MT_PH_GRAD_CLIP, "V32", "B06"},
         {"/x/torch/distributed/fsdp/_flat_param.py", "unshard", MT_FW_VERL, FSDP, MT_PH_GRAD_CLIP, "V12", "V32"},
         {"/x/areal/experimental/engine/archon_engine.py", "train_batch", MT_FW_AREAL, 0, MT_PH_FORWARD, "A13", "A16"},
+        /* a rule that needs one */
+        {"/x/transformers/models/qwen2_vl/modeling_qwen2_vl.py", "forward", MT_FW_NONE, 0, MT_PH_FORWARD, "B84", "B85"},
+        {"/x/transformers/models/llama/modeling_llama.py", "forward", MT_FW_NONE, 0, MT_PH_FORWARD, "B85", "P01"},
     };
     struct mt_fix_rules *r = load();
     struct mt_advice *out = calloc(400, sizeof *out);
