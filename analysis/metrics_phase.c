@@ -26,6 +26,7 @@ int mt_metric_of_phase(enum mt_metric m, enum mt_phase phase, enum mt_phase sub)
     switch ((int)m) {
     case MT_METRIC_in_init: return is_init(phase);
     case MT_METRIC_in_load: return phase == MT_PH_ROLLOUT_LOAD;
+    case MT_METRIC_in_save: return phase == MT_PH_CKPT_SAVE;
     case MT_METRIC_in_resume: return phase == MT_PH_CKPT_LOAD;
     case MT_METRIC_in_rollout: return is_rollout(phase);
     case MT_METRIC_in_logp: return is_forward_only(phase);

@@ -231,6 +231,8 @@ static const struct {
 } runs[] = {
     {MT_METRIC_runs_sft, {"trl/trainer/sft_trainer.py", ""}},
     {MT_METRIC_runs_sft, {"unsloth_compiled_cache/UnslothSFTTrainer.py", ""}},
+    {MT_METRIC_runs_pairs, {"trl/trainer/dpo_trainer.py", ""}},
+    {MT_METRIC_runs_pairs, {"trl/trainer/kto_trainer.py", ""}},
     {MT_METRIC_runs_hf, {"transformers/trainer.py", ""}},
     {MT_METRIC_runs_grpo, {"trl/trainer/grpo_trainer.py", ""}},
     {MT_METRIC_runs_grpo, {"trl/trainer/rloo_trainer.py", ""}},
@@ -255,18 +257,21 @@ bool mt_stack_runs(const struct mt_trace *t, enum mt_metric m)
 
 struct mt_value mt_metric_of_stack(const struct mt_trace *t, const char *name, size_t n)
 {
-    /* A process has one trainer: the other is not there, though a traceback shows a part of the program only. */
-    static const enum mt_metric either[][2] = {{MT_METRIC_runs_sft, MT_METRIC_runs_grpo},
-                                               {MT_METRIC_runs_grpo, MT_METRIC_runs_sft}};
+    /* A process has one trainer: the others are not there, though a traceback shows a part of the program only. */
+    static const enum mt_metric one_of[] = {MT_METRIC_runs_sft, MT_METRIC_runs_pairs, MT_METRIC_runs_grpo};
+    bool is_one = false, other = false;
     for (size_t i = 0; t != NULL && i < sizeof runs / sizeof *runs; i++) {
         const char *known = mt_metric_name(runs[i].metric);
         if (strlen(known) != n || memcmp(known, name, n) != 0)
             continue;
         if (mt_stack_runs(t, runs[i].metric))
             return (struct mt_value){1, true, MT_CONF_MARKED};
-        for (size_t k = 0; k < sizeof either / sizeof *either; k++)
-            if (either[k][0] == runs[i].metric && mt_stack_runs(t, either[k][1]))
-                return (struct mt_value){0, true, MT_CONF_MARKED};
+        for (size_t k = 0; k < sizeof one_of / sizeof *one_of; k++) {
+            is_one = is_one || one_of[k] == runs[i].metric;
+            other = other || mt_stack_runs(t, one_of[k]);
+        }
+        if (is_one && other)
+            return (struct mt_value){0, true, MT_CONF_MARKED};
         break;
     }
     return (struct mt_value){0, false, MT_CONF_NONE};

@@ -308,6 +308,10 @@ LEFTOVER = ("ValueError: Free memory on device xpu:0 (0.22/30.3 GiB) on startup 
             "Decrease GPU memory utilization or reduce GPU memory used by other processes.\n")
 SAYS_VERSION = "(Worker pid=9) INFO 03-05 11:22:33 [llm_engine.py:234] Initializing a V0 LLM engine (v%s) with config: model='m'\n"
 ENC_DEC = frames("", (SITE + "vllm/worker/enc_dec_model_runner.py", 350, "profile_run")) + torch_says(10.2, 44.4, 9.1, 33.3, 0.3)
+SAVES = (frames("", (SITE + "accelerate/accelerator.py", 3439, "save_model"), (SITE + "accelerate/accelerator.py", 4002, "get_state_dict"),
+                (SITE + "torch/distributed/tensor/_api.py", 600, "full_tensor")) + torch_says(0.5, 39.4, 0.3, 37.4, 0.9))
+DPO_LOSS = (frames("", TRAINER, (SITE + "trl/trainer/dpo_trainer.py", 1500, "compute_loss"), (SITE + "transformers/models/qwen3/modeling_qwen3.py", 200, "forward"))
+            + torch_says(0.9, 79.1, 0.6, 75.9, 0.9))
 ZERO3_SYNC = (frames("", (SITE + "trl/trainer/grpo_trainer.py", 900, "_move_model_to_vllm"), (SITE + "deepspeed/runtime/zero/partition_parameters.py", 2100, "__enter__"))
               + torch_says(1.1, 79.1, 0.6, 75.9, 0.9))
 
@@ -430,5 +434,8 @@ SCENARIOS = [
     alone("vllm-keeps-samples", "verl 429, ms-swift 3508", SAYS_VERSION % "0.7.3" + RAY_SAYS, "host", must=["V40"], lint=["vllm-keeps-samples"]),
     alone("vllm-keeps-samples-no-more", "vLLM PR 16472", SAYS_VERSION % "0.8.5.post1" + RAY_SAYS, "host", no_lint=["vllm-keeps-samples"]),
     alone("profiles-an-encoder", "vLLM 10569, 8879", ENC_DEC, "capacity", phase="rollout.profile", must=["B41"]),
+    alone("saved-whole", "accelerate 3633, PR 1181, torchtune PR 1495", SAVES, "capacity", phase="ckpt_save", must=["B87"], must_not=["P09", "P05", "B84"],
+          sets={"B87": "fsdp_config.fsdp_state_dict_type: SHARDED_STATE_DICT"}, not_sets={"B87": 'torch.load(path, map_location="cpu", mmap=True)'}),
+    alone("reference-beside-the-policy", "TRL PR 885", DPO_LOSS, "capacity", must=["B31"], sets={"B31": "precompute_ref_log_probs=True"}, not_sets={"B31": "packing=True"}),
     alone("zero3-gathers-for-the-engine", "TRL PR 5766, PR 3133", ZERO3_SYNC, "capacity", phase="weight_sync", must=["B31"], sets={"B31": "FSDP2 instead of DeepSpeed ZeRO-3"}),
 ]
