@@ -28,6 +28,7 @@ struct mt_advice_query {
     bool host_full;      /* without metrics: the host ran out of memory too */
     bool no_expandable;  /* without metrics: PyTorch warns that expandable segments do not exist there */
     bool beyond_card;    /* without metrics: the request alone is larger than the card */
+    bool too_little;     /* without metrics: no packing of what PyTorch had reserved would have made room for the request */
     uint64_t capacity,
         foreign;       /* without metrics: of the card, and on it what is not PyTorch's of this process; 0 = not known */
     bool ledger;       /* without metrics: the driver's books say who held the card, so what is 0 is none */

@@ -47,6 +47,8 @@ static struct mt_value without_trace(void *query, const char *name, size_t n)
         {"oom", {q->oom, q->of_log, MT_CONF_MARKED}},
         {"sleeps", {1, q->sleeps, MT_CONF_MARKED}},
         {"in_load", {q->phase == MT_PH_ROLLOUT_LOAD, q->phase != MT_PH_UNATTRIBUTED, MT_CONF_INFERRED}},
+        {"too_little", {q->too_little, true, MT_CONF_MARKED}},
+        {"fragmented", {0, q->too_little, MT_CONF_MARKED}},
         {"in_save", {q->phase == MT_PH_CKPT_SAVE, q->phase != MT_PH_UNATTRIBUTED, MT_CONF_INFERRED}},
         {"in_resume", {q->phase == MT_PH_CKPT_LOAD, q->phase != MT_PH_UNATTRIBUTED, MT_CONF_INFERRED}},
         {"no_expandable", {q->no_expandable, q->of_log, MT_CONF_MARKED}},

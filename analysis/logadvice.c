@@ -199,6 +199,8 @@ bool mt_logdiag_advise(struct mt_logdiag *d, const struct mt_logs *logs, const s
         q.phase = MT_PH_ROLLOUT_KV_ALLOC; /* what makes the cache larger */
     q.capacity = d->capacity != MT_LOG_NONE ? d->capacity : 0;
     q.beyond_card = d->request != MT_LOG_NONE && d->capacity != MT_LOG_NONE && d->request > d->capacity;
+    q.too_little = d->request != MT_LOG_NONE && d->free != MT_LOG_NONE && d->unallocated != MT_LOG_NONE &&
+                   d->free + d->unallocated < d->request;
     if (d->capacity != MT_LOG_NONE && d->free != MT_LOG_NONE && d->reserved != MT_LOG_NONE &&
         d->capacity > d->free + d->reserved)
         q.foreign = d->capacity - d->free - d->reserved;

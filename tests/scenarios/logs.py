@@ -428,7 +428,7 @@ SCENARIOS = [
     alone("weights-rearranged-in-the-pool", "vLLM 43951, 48680", REARRANGES, "capacity", phase="rollout.load", must=["B47", "B89"]),
     alone("grpo-loss", "TRL 3678, 3456: what is for other trainers is not shown", GRPO_LOSS, "capacity", sub=("logits",), must=["B31", "B09"],
           sets={"B09": "use_liger_kernel=True"}, not_sets={"B31": ["activation_offloading=True", "padding_free=True", "packing=True"]}),
-    alone("grpo-layer", "the same trainer, in a layer: no logits", GRPO_LAYER, "capacity", sub=("forward",), must=["B31"], must_not=["B09"]),
+    alone("grpo-layer", "the same trainer, in a layer: no logits", GRPO_LAYER, "capacity", sub=("forward",), must=["B31"], must_not=["B09", "B01"]),
     alone("capture-raised-again", "SGLang 5634, 5285: the frames of the capture are in the error above", RAISED_AGAIN, "capacity", phase="rollout.graph", must=["B19", "P08"]),
     alone("leftover-fills-the-card", "vLLM 50135: no share of what is left would do", LEFTOVER, "capacity", must=["B35"], must_not=["P08"]),
     alone("vllm-keeps-samples", "verl 429, ms-swift 3508", SAYS_VERSION % "0.7.3" + RAY_SAYS, "host", must=["V40"], lint=["vllm-keeps-samples"]),
