@@ -196,6 +196,17 @@ static bool version_holds(struct match *m, const cJSON *cond, const char *progra
     return false;
 }
 
+static bool failed_in(struct match *m, const char *file, const char *function)
+{
+    struct mt_lint_fact f;
+    if (function == NULL || !mt_lint_failed_in(m->in, file, function, &f))
+        return false;
+    if (!m->has_fact)
+        m->fact = f;
+    m->has_fact = true;
+    return true;
+}
+
 static bool any_holds(struct match *m, const cJSON *list, unsigned depth)
 {
     const cJSON *o;
@@ -221,6 +232,8 @@ static bool holds(struct match *m, const cJSON *cond, unsigned depth)
     }
     if ((s = text_of(cond, "version")) != NULL)
         return version_holds(m, cond, s);
+    if ((s = text_of(cond, "failed_in")) != NULL)
+        return failed_in(m, s, text_of(cond, "function"));
     if ((s = text_of(cond, "engine")) != NULL)
         return runs_engine(m, s);
     if ((s = text_of(cond, "framework")) != NULL)

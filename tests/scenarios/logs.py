@@ -312,6 +312,16 @@ SAVES = (frames("", (SITE + "accelerate/accelerator.py", 3439, "save_model"), (S
                 (SITE + "torch/distributed/tensor/_api.py", 600, "full_tensor")) + torch_says(0.5, 39.4, 0.3, 37.4, 0.9))
 DPO_LOSS = (frames("", TRAINER, (SITE + "trl/trainer/dpo_trainer.py", 1500, "compute_loss"), (SITE + "transformers/models/qwen3/modeling_qwen3.py", 200, "forward"))
             + torch_says(0.9, 79.1, 0.6, 75.9, 0.9))
+TOKENS_UNBOUND = (frames("", ("/root/slime/slime/backends/megatron_utils/actor.py", 449, "train_actor"), ("/root/slime/slime/utils/ppo_utils.py", 672, "calculate_log_probs_and_entropy"))
+                  + torch_says(58.15, 139.81, 47.69, 82.55, 2.06))
+UNCHUNKED = (frames("(MegatronPolicyWorker pid=9) ", ("/opt/nemo-rl/nemo_rl/models/policy/workers/megatron_policy_worker.py", 500, "train"),
+                    ("/opt/nemo-rl/nemo_rl/distributed/model_utils.py", 1012, "from_parallel_logits_to_logprobs"))
+             + "(MegatronPolicyWorker pid=9) " + torch_says(12.6, 79.19, 12.44, 60.1, 2.1))
+CLONED = frames("", ("/opt/verl/verl/workers/rollout/sglang_rollout/utils.py", 100, "get_named_tensor_buckets")) + torch_says(1.4, 79.1, 0.9, 75.9, 0.9)
+REFERENCE_AT_ONCE = (frames("", (SITE + "trl/trainer/grpo_trainer.py", 1200, "_generate_and_score_completions"), (SITE + "trl/trainer/grpo_trainer.py", 900, "_get_per_token_logps"))
+                     + torch_says(12.2, 79.3, 4.8, 68.7, 1.1))
+LOADED_TWICE = (frames("", ("/w/megatron/bridge/training/checkpointing.py", 1400, "load_checkpoint"), (SITE + "transformer_engine/pytorch/optimizers/fused_adam.py", 400, "load_state_dict"))
+                + torch_says(1.1, 79.0, 0.6, 76.9, 0.7))
 ZERO3_SYNC = (frames("", (SITE + "trl/trainer/grpo_trainer.py", 900, "_move_model_to_vllm"), (SITE + "deepspeed/runtime/zero/partition_parameters.py", 2100, "__enter__"))
               + torch_says(1.1, 79.1, 0.6, 75.9, 0.9))
 
@@ -422,13 +432,19 @@ SCENARIOS = [
     alone("evaluation-forward", "the same loop, in a layer", EVAL_RUNS, "capacity", phase="eval", must=["P09"], must_not=["B84", "B85"]),
     alone("images-of-any-size", "unsloth 1326, ms-swift 5292", IMAGES, "capacity", phase="train", must=["B85", "P01"]),
     alone("adapter-gathered-whole", "verl PR 1127", ADAPTER_SENT + GATHERS, "capacity", phase="weight_sync", must=["B86"], sets={"B86": "actor_rollout_ref.rollout.layered_summon=True"}),
-    alone("adapter-gathered-by-layers", "verl PR 6512: it is on already", BY_LAYERS + GATHERS, "capacity", phase="weight_sync", must_not=["B86"]),
+    alone("adapter-gathered-by-layers", "verl PR 6512: it is on already", BY_LAYERS + GATHERS, "capacity", phase="weight_sync", must_not=["B86"], lint=["verl-summons-whole"]),
     alone("checkpoint-loaded-to-the-card", "verl PR 7286", VERL_RESUMES, "capacity", phase="ckpt_load", must=["B87"], must_not=["B88", "B89"]),
     alone("each-process-loads-all", "ms-swift PR 9980, AReaL 845", EACH_LOADS, "capacity", phase="init", must=["B88"], must_not=["B87"]),
     alone("weights-rearranged-in-the-pool", "vLLM 43951, 48680", REARRANGES, "capacity", phase="rollout.load", must=["B47", "B89"]),
     alone("grpo-loss", "TRL 3678, 3456: what is for other trainers is not shown", GRPO_LOSS, "capacity", sub=("logits",), must=["B31", "B09"],
           sets={"B09": "use_liger_kernel=True"}, not_sets={"B31": ["activation_offloading=True", "padding_free=True", "packing=True"]}),
-    alone("grpo-layer", "the same trainer, in a layer: no logits", GRPO_LAYER, "capacity", sub=("forward",), must=["B31"], must_not=["B09", "B01"]),
+    alone("grpo-layer", "the same trainer, in a layer: no logits", GRPO_LAYER, "capacity", sub=("forward",), must=["B31"], must_not=["B09", "B01"],
+          no_lint=["trl-reference-at-once"]),
+    alone("tokens-unbound", "slime 1951, before 0.3.0", TOKENS_UNBOUND, "capacity", phase="train_actor", must=["X09"], lint=["slime-tokens-unbound"]),
+    alone("loss-unchunked", "NeMo-RL 2871", UNCHUNKED, "capacity", must=["B29", "B01"], lint=["nemorl-loss-unchunked"]),
+    alone("buckets-cloned", "verl 6733", CLONED, "capacity", phase="weight_sync", must=["B22"], lint=["verl-buckets-cloned"]),
+    alone("reference-at-once", "TRL PR 3740", REFERENCE_AT_ONCE, "capacity", must=["B31"], lint=["trl-reference-at-once"]),
+    alone("adam-loaded-twice", "Megatron-Bridge PR 4936", LOADED_TWICE, "capacity", phase="ckpt_load", must=["B87"], lint=["te-adam-loaded-twice"]),
     alone("capture-raised-again", "SGLang 5634, 5285: the frames of the capture are in the error above", RAISED_AGAIN, "capacity", phase="rollout.graph", must=["B19", "P08"]),
     alone("leftover-fills-the-card", "vLLM 50135: no share of what is left would do", LEFTOVER, "capacity", must=["B35"], must_not=["P08"]),
     alone("vllm-keeps-samples", "verl 429, ms-swift 3508", SAYS_VERSION % "0.7.3" + RAY_SAYS, "host", must=["V40"], lint=["vllm-keeps-samples"]),
