@@ -116,7 +116,7 @@ MT_TEST(selection)
         {MT_FW_RELAX, MT_FW_NONE, FRAG, MT_PH_TRAIN, MT_PH_COMM, "B02 B04 X06", "B02 B04 X19/up"},
         /* the others */
         {MT_FW_OPENRLHF, MT_FW_NONE, 0, MT_PH_TRAIN, MT_PH_FORWARD, "B44 B30", "B44 B30 B01"},
-        {MT_FW_TRL, MT_FW_NONE, 0, MT_PH_TRAIN, MT_PH_LOSS, "B31 B09", "B31 B09"},
+        {MT_FW_TRL, MT_FW_NONE, 0, MT_PH_TRAIN, MT_PH_LOSS, "B31 B09", "B31 B09 B01"},
         {MT_FW_NEMORL, MT_FW_VLLM, 0, MT_PH_ROLLOUT_GRAPH, MT_PH_NONE, "B29", "B29"},
         /* no framework: plain PyTorch only */
         {MT_FW_NONE, MT_FW_NONE, 0, MT_PH_TRAIN, MT_PH_FORWARD, "P01 P02 P04 B01", "P01 P02 P04"},
