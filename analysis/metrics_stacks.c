@@ -233,6 +233,14 @@ static const struct {
     {MT_METRIC_runs_sft, {"unsloth_compiled_cache/UnslothSFTTrainer.py", ""}},
     {MT_METRIC_runs_pairs, {"trl/trainer/dpo_trainer.py", ""}},
     {MT_METRIC_runs_pairs, {"trl/trainer/kto_trainer.py", ""}},
+    {MT_METRIC_runs_other, {"trl/experimental/", ""}},
+    {MT_METRIC_runs_other, {"trl/trainer/online_dpo_trainer.py", ""}},
+    {MT_METRIC_runs_other, {"trl/trainer/nash_md_trainer.py", ""}},
+    {MT_METRIC_runs_other, {"trl/trainer/xpo_trainer.py", ""}},
+    {MT_METRIC_runs_other, {"trl/trainer/ppo_trainer.py", ""}},
+    {MT_METRIC_runs_other, {"trl/trainer/cpo_trainer.py", ""}},
+    {MT_METRIC_runs_other, {"trl/trainer/orpo_trainer.py", ""}},
+    {MT_METRIC_runs_other, {"trl/trainer/bco_trainer.py", ""}},
     {MT_METRIC_runs_hf, {"transformers/trainer.py", ""}},
     {MT_METRIC_runs_grpo, {"trl/trainer/grpo_trainer.py", ""}},
     {MT_METRIC_runs_grpo, {"trl/trainer/rloo_trainer.py", ""}},
@@ -258,7 +266,8 @@ bool mt_stack_runs(const struct mt_trace *t, enum mt_metric m)
 struct mt_value mt_metric_of_stack(const struct mt_trace *t, const char *name, size_t n)
 {
     /* A process has one trainer: the others are not there, though a traceback shows a part of the program only. */
-    static const enum mt_metric one_of[] = {MT_METRIC_runs_sft, MT_METRIC_runs_pairs, MT_METRIC_runs_grpo};
+    static const enum mt_metric one_of[] = {MT_METRIC_runs_sft, MT_METRIC_runs_pairs, MT_METRIC_runs_other,
+                                            MT_METRIC_runs_grpo};
     bool is_one = false, other = false;
     for (size_t i = 0; t != NULL && i < sizeof runs / sizeof *runs; i++) {
         const char *known = mt_metric_name(runs[i].metric);

@@ -322,6 +322,8 @@ REFERENCE_AT_ONCE = (frames("", (SITE + "trl/trainer/grpo_trainer.py", 1200, "_g
                      + torch_says(12.2, 79.3, 4.8, 68.7, 1.1))
 LOADED_TWICE = (frames("", ("/w/megatron/bridge/training/checkpointing.py", 1400, "load_checkpoint"), (SITE + "transformer_engine/pytorch/optimizers/fused_adam.py", 400, "load_state_dict"))
                 + torch_says(1.1, 79.0, 0.6, 76.9, 0.7))
+ONLINE_DPO = (frames("", TRAINER, (SITE + "trl/trainer/online_dpo_trainer.py", 600, "training_step"), (SITE + "trl/trainer/online_dpo_trainer.py", 500, "_forward"))
+              + torch_says(4.9, 79.1, 2.6, 72.9, 0.9))
 ZERO3_SYNC = (frames("", (SITE + "trl/trainer/grpo_trainer.py", 900, "_move_model_to_vllm"), (SITE + "deepspeed/runtime/zero/partition_parameters.py", 2100, "__enter__"))
               + torch_says(1.1, 79.1, 0.6, 75.9, 0.9))
 
@@ -453,5 +455,7 @@ SCENARIOS = [
     alone("saved-whole", "accelerate 3633, PR 1181, torchtune PR 1495", SAVES, "capacity", phase="ckpt_save", must=["B87"], must_not=["P09", "P05", "B84"],
           sets={"B87": "fsdp_config.fsdp_state_dict_type: SHARDED_STATE_DICT"}, not_sets={"B87": 'torch.load(path, map_location="cpu", mmap=True)'}),
     alone("reference-beside-the-policy", "TRL PR 885", DPO_LOSS, "capacity", must=["B31"], sets={"B31": "precompute_ref_log_probs=True"}, not_sets={"B31": "packing=True"}),
+    alone("online-dpo", "TRL 3701", ONLINE_DPO, "capacity", must=["B31"], must_not=["B01"], sets={"B31": "per_device_train_batch_size=1"},
+          not_sets={"B31": ["activation_offloading=True", "packing=True", "precompute_ref_log_probs=True"]}),
     alone("zero3-gathers-for-the-engine", "TRL PR 5766, PR 3133", ZERO3_SYNC, "capacity", phase="weight_sync", must=["B31"], sets={"B31": "FSDP2 instead of DeepSpeed ZeRO-3"}),
 ]
