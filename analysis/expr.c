@@ -106,8 +106,11 @@ static void space(struct parser *p)
 
 static bool take(struct parser *p, const char *word)
 {
-    size_t n = strlen(word);
+    size_t n;
     space(p);
+    if (p->at == p->end || *p->at != *word) /* mostly */
+        return false;
+    n = strlen(word);
     if ((size_t)(p->end - p->at) < n || memcmp(p->at, word, n) != 0)
         return false;
     p->at += n;
