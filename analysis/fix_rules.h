@@ -183,6 +183,10 @@ enum mt_fix_column {
     MT_FIX_COL_OPENRLHF,
     MT_FIX_COL_TRL,
     MT_FIX_COL_NEMORL,
+    MT_FIX_COL_SKYRL,
+    MT_FIX_COL_ROLL,
+    MT_FIX_COL_PRIME_RL,
+    MT_FIX_COL_SWIFT,
     MT_FIX_COL_PYTORCH, /* no framework was recognised */
     MT_FIX_COL_VLLM,
     MT_FIX_COL_SGLANG,

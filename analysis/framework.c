@@ -21,6 +21,10 @@ static const struct {
     [MT_FW_OPENRLHF] = {"openrlhf", "OpenRLHF"},
     [MT_FW_TRL] = {"trl", "TRL"},
     [MT_FW_NEMORL] = {"nemorl", "NeMo-RL"},
+    [MT_FW_SKYRL] = {"skyrl", "SkyRL"},
+    [MT_FW_ROLL] = {"roll", "ROLL"},
+    [MT_FW_PRIME_RL] = {"prime_rl", "prime-rl"},
+    [MT_FW_SWIFT] = {"swift", "ms-swift"},
     [MT_FW_MEGATRON] = {"megatron", "Megatron-LM"},
     [MT_FW_TORCHTITAN] = {"torchtitan", "torchtitan"},
     [MT_FW_DEEPSPEED] = {"deepspeed", "DeepSpeed"},
@@ -33,6 +37,8 @@ static const struct {
 
 const char *mt_framework_id(enum mt_framework f) { return (unsigned)f < MT_FW_COUNT ? names[f].id : "?"; }
 const char *mt_framework_words(enum mt_framework f) { return (unsigned)f < MT_FW_COUNT ? names[f].words : "?"; }
+
+bool mt_framework_is_rl(enum mt_framework f) { return f >= MT_FW_VERL && f <= MT_FW_SWIFT; }
 
 int mt_framework_find(const char *id)
 {
@@ -60,6 +66,14 @@ static const struct {
      "UnslothGRPOTrainer.py UnslothSFTTrainer.py UnslothDPOTrainer.py UnslothRLOOTrainer.py UnslothKTOTrainer.py "
      "UnslothRewardTrainer.py"},
     {"nemo_rl", MT_FW_NEMORL, "models algorithms distributed environments experience utils data evals"},
+    {"skyrl", MT_FW_SKYRL, "backends train tinker utils"},
+    {"skyrl_train", MT_FW_SKYRL, /* a package of its own before 2026, a folder of skyrl/backends since */
+     "workers distributed inference_servers inference_engines weight_sync weights_manager.py entrypoints trainer.py "
+     "fully_async_trainer.py model_wrapper.py models.py utils generators training_batch.py mtp patches"},
+    {"roll", MT_FW_ROLL, "pipeline distributed third_party platforms"},
+    {"prime_rl", MT_FW_PRIME_RL, "trainer inference orchestrator transports entrypoints weights utils configs"},
+    {"swift", MT_FW_SWIFT,
+     "rlhf_trainers trainers rl_core pipelines megatron infer_engine rollout llm template tuners sequence_parallel ray_utils"},
     {"megatron", MT_FW_MEGATRON, "core training legacy bridge post_training rl inference"},
     {"torchtitan", MT_FW_TORCHTITAN, "train.py trainer.py models components distributed tools experiments protocols"},
     {"deepspeed", MT_FW_DEEPSPEED, "runtime ops utils comm moe sequence inference compile __init__.py"},
@@ -225,7 +239,9 @@ bool mt_frameworks_detect(const struct mt_trace *t, struct mt_frameworks *out)
         return false;
     out->checkpointing = out->checkpointing && more;
     out->deepspeed = out->frames[MT_FW_DEEPSPEED] != 0;
-    out->main = most(out->frames, MT_FW_VERL, MT_FW_NEMORL);
+    out->main = most(out->frames, MT_FW_VERL, MT_FW_SWIFT);
+    if (out->main == MT_FW_TRL && out->frames[MT_FW_SWIFT] != 0) /* ms-swift's trainers are made from TRL's */
+        out->main = MT_FW_SWIFT;
     for (size_t i = 0; out->main == MT_FW_NONE && i < sizeof trainers / sizeof *trainers; i++)
         if (out->frames[trainers[i]] != 0 && (trainers[i] != MT_FW_TRANSFORMERS || has_trainer))
             out->main = trainers[i];

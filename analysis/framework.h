@@ -13,6 +13,10 @@ enum mt_framework {
     MT_FW_OPENRLHF,
     MT_FW_TRL,
     MT_FW_NEMORL,
+    MT_FW_SKYRL,
+    MT_FW_ROLL,
+    MT_FW_PRIME_RL,
+    MT_FW_SWIFT, /* ms-swift; drives TRL and Transformers' Trainer */
     MT_FW_MEGATRON,
     MT_FW_TORCHTITAN,
     MT_FW_DEEPSPEED,
@@ -26,6 +30,8 @@ enum mt_framework {
 const char *mt_framework_id(enum mt_framework f);    /* "verl" */
 const char *mt_framework_words(enum mt_framework f); /* "verl", "NeMo-RL", "plain PyTorch" */
 int mt_framework_find(const char *id);               /* -1 when unknown */
+/* One of reinforcement learning: VERL to SWIFT. */
+bool mt_framework_is_rl(enum mt_framework f);
 
 struct mt_frameworks {
     enum mt_framework main;       /* the RL framework if one is there, else the trainer, else NONE */

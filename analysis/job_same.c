@@ -24,8 +24,6 @@ static unsigned unnamed_work(void)
     return bits;
 }
 
-static bool is_reinforcement(enum mt_framework f) { return f >= MT_FW_VERL && f <= MT_FW_NEMORL; }
-
 static bool place(struct mt_jobs_file *f)
 {
     const struct mt_meta *m = &f->t->meta;
@@ -92,7 +90,7 @@ static bool of_snapshot(struct mt_jobs_file *f, const struct mt_trace *t, const 
                     f->work |= 1u << w;
     }
     f->began_empty = used && !held;
-    f->named_work = is_reinforcement(a->fw.main) ? f->work & ~unnamed_work() : f->work;
+    f->named_work = mt_framework_is_rl(a->fw.main) ? f->work & ~unnamed_work() : f->work;
     return place(f);
 }
 
@@ -164,7 +162,7 @@ enum mt_jobs_why mt_jobs_contradict(const struct mt_jobs_file *a, const struct m
     if (drivers && a->first_ns != 0 && b->first_ns != 0 && !together(a, b) && !is_known_same(a->slurm, b->slurm) &&
         !share_process(a->t->driver, b->t->driver))
         return MT_JOBS_TIMES;
-    if (is_reinforcement(a->framework) && is_reinforcement(b->framework) && a->framework != b->framework &&
+    if (mt_framework_is_rl(a->framework) && mt_framework_is_rl(b->framework) && a->framework != b->framework &&
         !are_twins(a->framework, b->framework))
         return MT_JOBS_FRAMEWORKS;
     return a->rank >= 0 && a->rank == b->rank ? of_one_rank(a, b) : MT_JOBS_ONE;

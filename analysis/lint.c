@@ -149,10 +149,11 @@ static bool runs_engine(const struct match *m, const char *id)
             if (log->facts.p[k].kind >= MT_LOG_VLLM_WEIGHTS && log->facts.p[k].kind <= MT_LOG_SLEEP)
                 return true;
     }
-    /* TRL and OpenRLHF have no other one; a job whose keys are the engine's own is the engine. */
+    /* These have no other one; a job whose keys are the engine's own is the engine. */
     return m->in->conf != NULL && want == MT_FW_VLLM &&
            (m->in->conf->framework == MT_FW_TRL || m->in->conf->framework == MT_FW_OPENRLHF ||
-            m->in->conf->framework == MT_FW_VLLM);
+            m->in->conf->framework == MT_FW_SKYRL || m->in->conf->framework == MT_FW_PRIME_RL ||
+            m->in->conf->framework == MT_FW_SWIFT || m->in->conf->framework == MT_FW_VLLM);
 }
 
 static bool runs_framework(const struct match *m, const char *id)

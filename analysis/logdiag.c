@@ -110,6 +110,13 @@ static enum mt_framework of_name(const char *who)
         {"MegatronPolicyWorker", MT_FW_NEMORL},
         {"VllmGenerationWorker", MT_FW_NEMORL},
         {"VllmAsyncGenerationWorker", MT_FW_NEMORL},
+        {"FSDPPolicyWorkerBase", MT_FW_SKYRL},
+        {"FSDPCriticWorkerBase", MT_FW_SKYRL},
+        {"FSDPRefWorkerBase", MT_FW_SKYRL},
+        {"MegatronPolicyWorkerBase", MT_FW_SKYRL},
+        {"MegatronCriticWorkerBase", MT_FW_SKYRL},
+        {"MegatronRefWorkerBase", MT_FW_SKYRL},
+        {"skyrl_entrypoint", MT_FW_SKYRL},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         size_t n = strlen(names[i].name);
@@ -123,7 +130,7 @@ static enum mt_framework of_name(const char *who)
 static int most(const uint64_t n[MT_FW_COUNT])
 {
     int best = -1;
-    for (int f = MT_FW_VERL; f <= MT_FW_NEMORL; f++)
+    for (int f = MT_FW_VERL; f <= MT_FW_SWIFT; f++)
         if (n[f] > (best < 0 ? 0 : n[best]))
             best = f;
     return best;

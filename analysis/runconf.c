@@ -33,6 +33,7 @@ static bool read_setting(struct mt_runconf *rc, const cJSON *o)
         key->part = field(k, "part");
         key->fallback = field(k, "default");
         key->source = field(k, "source");
+        key->is_common = cJSON_IsTrue(mt_rule_field(k, "common"));
         failed |= key->framework == NULL || key->key == NULL || key->source == NULL;
         s->n++;
     }
@@ -152,14 +153,14 @@ static const struct mt_conf_entry *look_up_any(const struct mt_runconf *rc, cons
 }
 
 /* The framework whose own keys are set most often. Flags that several frameworks have count for all of them, so the first one listed wins;
- * Relax is told from slime by nothing in its flags. */
+ * Relax is told from slime by nothing in its flags, ms-swift from TRL by those that it adds. */
 static void guess_framework(struct mt_runconf *rc)
 {
     uint32_t hits[MT_FW_COUNT] = {0}, best = 0, ties = 0;
     int first = -1;
     for (uint32_t i = 0; i < rc->keys.n; i++) {
         int f = mt_framework_find(rc->keys.p[i].framework);
-        if (f > MT_FW_NONE && f < MT_FW_COUNT && look_up_any(rc, rc->keys.p[i].key) != NULL)
+        if (f > MT_FW_NONE && f < MT_FW_COUNT && !rc->keys.p[i].is_common && look_up_any(rc, rc->keys.p[i].key) != NULL)
             hits[f]++;
     }
     for (int f = 1; f < MT_FW_COUNT; f++) {
@@ -172,7 +173,8 @@ static void guess_framework(struct mt_runconf *rc)
     if (rc->forced)
         return;
     for (int f = 1; f < MT_FW_COUNT; f++)
-        ties += best != 0 && hits[f] == best && !(f == MT_FW_RELAX && first == MT_FW_SLIME);
+        ties += best != 0 && hits[f] == best && !(f == MT_FW_RELAX && first == MT_FW_SLIME) &&
+                !(f == MT_FW_SWIFT && first == MT_FW_TRL);
     rc->framework = rc->told >= 0 ? rc->told : first;
     rc->sure = rc->told >= 0 || ties == 1;
 }
@@ -186,7 +188,7 @@ void mt_runconf_tell(struct mt_runconf *rc, int framework)
 int mt_runconf_run(const struct mt_runconf *rc)
 {
     bool proven = rc != NULL && (rc->forced || rc->sure);
-    return proven && rc->framework >= MT_FW_VERL && rc->framework <= MT_FW_NEMORL ? rc->framework : -1;
+    return proven && rc->framework >= 0 && mt_framework_is_rl((enum mt_framework)rc->framework) ? rc->framework : -1;
 }
 
 enum mt_rc mt_runconf_added(struct mt_runconf *rc, enum mt_runconf_from from, struct mt_err *err)

@@ -20,6 +20,7 @@ struct mt_runconf_key {
     const char *part;      /* letter inside "sglang:d2t2", or "name" of it; NULL = the whole value */
     const char *fallback;  /* default of the framework; NULL = not known or none */
     const char *source;
+    bool is_common; /* other programs have a setting of that name: it does not tell the framework */
 };
 struct mt_runconf_setting {
     const char *name, *words;
@@ -41,7 +42,7 @@ struct mt_runconf {
     int framework;      /* enum mt_framework whose keys are set; of the command line where one was named; -1 = none */
     bool forced;        /* named on the command line, or told from a trace */
     bool any;           /* a key of some framework is set: what is not set has its default */
-    bool sure;          /* its keys are set, and those of no other but its twin (slime and Relax share theirs) as often */
+    bool sure;          /* its keys are set, and those of no other but its twin (slime and Relax share theirs, ms-swift has TRL's) as often */
     int told;           /* by the lines of a log; -1 = by none */
     bool no_expandable; /* PyTorch warns in a log that expandable segments do not exist here */
     bool host_full;     /* a log says that the host ran out of memory too */
