@@ -271,6 +271,8 @@ NO_EXPANDABLE = ("[W1 CUDAAllocatorConfig.h:28] Warning: expandable_segments not
                  + torch_says(3.9, 44.4, 2.0, 34.4, 7.1))
 SKYRL_SYNC = (frames("(MegatronPolicyWorkerBase pid=7) ", ("/w/skyrl/backends/skyrl_train/workers/megatron/megatron_worker.py", 900, "broadcast_to_inference_engines"))
               + "(MegatronPolicyWorkerBase pid=7) " + torch_says(2, 79.1, 1, 74, 1.5))
+NEMO_SYNC = (frames("(MegatronPolicyWorker pid=7) ", (SITE + "vllm/distributed/weight_transfer/nccl_engine.py", 200, "trainer_send_weights"))
+             + "(MegatronPolicyWorker pid=7) " + torch_says(2, 79.1, 1, 74, 1.5))
 PRIME_RL = frames("", ("/opt/prime-rl/src/prime_rl/trainer/rl/train.py", 400, "train"), ("/opt/prime-rl/src/prime_rl/trainer/rl/loss.py", 60, "selective_log_softmax")) + torch_says(2, 79.1, 1, 74, 1.5)
 UNSLOTH = frames("", ("/content/unsloth_compiled_cache/UnslothGRPOTrainer.py", 1400, "compute_loss"), (SITE + "torch/autograd/__init__.py", 300, "backward")) + torch_says(2, 14.7, 1, 11, 1.5)
 UNMAPPED = torch_says(5.9, 23.6, 3.7, 20.3, 0.07, "Process 343 has 19.90 GiB memory in use. ")
@@ -417,8 +419,8 @@ SCENARIOS = [
     alone("no-expandable-segments", "torchtune 1965: PyTorch warns that they do not exist there", NO_EXPANDABLE, "fragmentation", phase="train", must=["B02"], must_not=["B01"]),
     alone("engine-asleep-in-this-process", "RAGEN 92: PyTorch counts more than the one process that is named has", UNMAPPED, "capacity", must_not=["B35"]),
     alone("sglang-updates-weights", "SGLang PR 10597, AReaL: only the words tell the phase", UPDATES, "capacity", phase="weight_sync"),
-    alone("skyrl-syncs", "SkyRL 1623: its processes' names are not NeMo-RL's", SKYRL_SYNC, "capacity", phase="weight_sync", must_not=["B29"]),
-    alone("nemorl-by-name", "the same without Base", SKYRL_SYNC.replace("WorkerBase", "Worker"), "capacity", phase="weight_sync", must=["B29"]),
+    alone("skyrl-syncs", "SkyRL 1623: its processes' names are not NeMo-RL's", SKYRL_SYNC, "capacity", phase="weight_sync", must=["B52"], must_not=["B29"]),
+    alone("nemorl-by-name", "only the process's name tells the framework", NEMO_SYNC, "capacity", phase="weight_sync", must=["B29"]),
     alone("prime-rl", "prime-rl: its trainer", PRIME_RL, "capacity", phase="train_actor", sub=("logits",)),
     alone("unsloth", "unsloth 1744, 3864: a copy of TRL's trainer", UNSLOTH, "capacity", must=["B31"]),
     alone("turbomind", "LMDeploy 2236, 1019", "RuntimeError: [TM][ERROR] CUDA runtime error: out of memory /x/turbomind/utils/memory_utils.cu:32\n", "none"),

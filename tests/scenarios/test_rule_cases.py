@@ -22,6 +22,7 @@ import healthy  # noqa: E402
 import guide  # noqa: E402
 import logs  # noqa: E402
 import reach  # noqa: E402
+import rl_frameworks  # noqa: E402
 import savings  # noqa: E402
 import tickets  # noqa: E402
 
@@ -50,7 +51,7 @@ def load_rules():
 def wanted():
     """{rule: scenarios that ask for it}"""
     out = {}
-    for s in tickets.SCENARIOS + cells.SCENARIOS + healthy.SCENARIOS + logs.SCENARIOS + savings.SCENARIOS + reach.SCENARIOS:
+    for s in tickets.SCENARIOS + cells.SCENARIOS + healthy.SCENARIOS + logs.SCENARIOS + savings.SCENARIOS + reach.SCENARIOS + rl_frameworks.SCENARIOS:
         for ids in s.must:
             for one in ids.split("|"):
                 out.setdefault(one.partition("/")[0], set()).add(s.name)
@@ -151,7 +152,7 @@ def check_value(schema, node, value, where):
 
 def check_savings(rules):
     """A rule computes what it saves and is played again, or says why it does not; docs/rules.md lists the latter."""
-    played = {fix for s in savings.SCENARIOS for fix in s.saves}
+    played = {fix for s in savings.SCENARIOS + rl_frameworks.SCENARIOS for fix in s.saves}
     page = (SOURCE / "docs" / "rules.md").read_text(encoding="utf-8")
     for one, rule in rules.items():
         cards = [rule] + rule.get("variants", [])

@@ -25,6 +25,7 @@ import healthy  # noqa: E402
 import guide  # noqa: E402
 import logs  # noqa: E402
 import reach  # noqa: E402
+import rl_frameworks  # noqa: E402
 import savings  # noqa: E402
 import tickets  # noqa: E402
 from generator.record import MIB  # noqa: E402
@@ -333,7 +334,7 @@ def main():
     args = parser.parse_args()
     program = os.environ.get("MEMTRACE", "memtrace")
     everything = (tickets.SCENARIOS + cells.SCENARIOS + healthy.SCENARIOS + logs.SCENARIOS + savings.SCENARIOS
-                  + reach.SCENARIOS)
+                  + reach.SCENARIOS + rl_frameworks.SCENARIOS)
     names = [s.name for s in everything]
     assert len(names) == len(set(names)), "a name stands twice: %s" % {n for n in names if names.count(n) > 1}
     chosen = [s for s in everything if not args.names or any(n in s.name for n in args.names)]

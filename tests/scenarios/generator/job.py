@@ -3,6 +3,7 @@
 from contextlib import contextmanager
 
 from . import places as at
+from . import places_rl
 from .record import GIB, MIB, Counted, Counter, NoStacks, Run, Truth
 from .shapes import SHAPES, fused_params, layer_ops, layer_params, outer_params
 
@@ -32,7 +33,7 @@ class Job:
         if unknown:
             raise KeyError("no such switch: " + ", ".join(sorted(unknown)))
         self.__dict__.update(DEFAULTS, **spec)
-        self.places, self.shape_ = getattr(at, self.framework), SHAPES[self.shape]
+        self.places, self.shape_ = getattr(places_rl, self.framework, None) or getattr(at, self.framework), SHAPES[self.shape]
         self.eng = getattr(at, self.engine) if self.engine else None
         self.truth = Truth()
         extra = {"compile_context": "N/A", "user_metadata": ""} if self.mode == "all" else None
