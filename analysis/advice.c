@@ -102,10 +102,11 @@ static const uint8_t role_of[MT_PH_COUNT] = {
 
 /* Column + 1; 0 = the column of plain PyTorch. */
 static const uint8_t column_of[MT_FW_COUNT] = {
-    [MT_FW_VERL] = MT_FIX_COL_VERL + 1,   [MT_FW_AREAL] = MT_FIX_COL_AREAL + 1,    [MT_FW_RELAX] = MT_FIX_COL_RELAX + 1,
-    [MT_FW_SLIME] = MT_FIX_COL_RELAX + 1, [MT_FW_MEGATRON] = MT_FIX_COL_RELAX + 1, [MT_FW_OPENRLHF] = MT_FIX_COL_OPENRLHF + 1,
-    [MT_FW_TRL] = MT_FIX_COL_TRL + 1,     [MT_FW_NEMORL] = MT_FIX_COL_NEMORL + 1,
-    [MT_FW_SKYRL] = MT_FIX_COL_SKYRL + 1, [MT_FW_ROLL] = MT_FIX_COL_ROLL + 1,
+    [MT_FW_VERL] = MT_FIX_COL_VERL + 1,         [MT_FW_AREAL] = MT_FIX_COL_AREAL + 1,
+    [MT_FW_RELAX] = MT_FIX_COL_RELAX + 1,       [MT_FW_SLIME] = MT_FIX_COL_RELAX + 1,
+    [MT_FW_MEGATRON] = MT_FIX_COL_RELAX + 1,    [MT_FW_OPENRLHF] = MT_FIX_COL_OPENRLHF + 1,
+    [MT_FW_TRL] = MT_FIX_COL_TRL + 1,           [MT_FW_NEMORL] = MT_FIX_COL_NEMORL + 1,
+    [MT_FW_SKYRL] = MT_FIX_COL_SKYRL + 1,       [MT_FW_ROLL] = MT_FIX_COL_ROLL + 1,
     [MT_FW_PRIME_RL] = MT_FIX_COL_PRIME_RL + 1, [MT_FW_SWIFT] = MT_FIX_COL_SWIFT + 1,
 };
 

@@ -280,8 +280,8 @@ static enum mt_rc parse_cell(struct mt_fix_rules *r, const struct mt_fix_parse *
 static enum mt_rc parse_row(struct mt_fix_rules *r, struct mt_fix_parse *p, const cJSON *row)
 {
     /* "class", then the columns in the order of enum mt_fix_column */
-    static const char *const known[] = {"class",    "verl",  "areal",   "relax", "openrlhf", "trl",     "nemorl", "skyrl",
-                                        "roll", "prime_rl", "swift", "pytorch", "vllm",     "sglang",  "generic", NULL};
+    static const char *const known[] = {"class", "verl",     "areal", "relax",   "openrlhf", "trl",    "nemorl",  "skyrl",
+                                        "roll",  "prime_rl", "swift", "pytorch", "vllm",     "sglang", "generic", NULL};
     const cJSON *id = mt_rule_field(row, "class"), *c;
     int class = cJSON_IsString(id) ? mt_fix_class_find(id->valuestring) : -1;
     enum mt_rc rc = mt_fix_check_fields(p, row, known);

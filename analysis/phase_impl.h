@@ -34,9 +34,10 @@ struct mt_rule_code {
     uint16_t file_len;
 };
 enum mt_rule_flag {
-    MT_RF_OVERLAY = 1,   /* came with --rules: wins over a built-in rule for the same file and function */
-    MT_RF_SLIME = 2,     /* slime or Relax: a log-prob pass inside the actor's training */
-    MT_RF_TRL = 4,       /* TRL, ms-swift: generation, rewards and log-probs run inside training_step; prime-rl: set-up inside train() */
+    MT_RF_OVERLAY = 1, /* came with --rules: wins over a built-in rule for the same file and function */
+    MT_RF_SLIME = 2,   /* slime or Relax: a log-prob pass inside the actor's training */
+    MT_RF_TRL =
+        4, /* TRL, ms-swift: generation, rewards and log-probs run inside training_step; prime-rl: set-up inside train() */
     MT_RF_TRL_LOGP = 8,  /* TRL's log-prob function, which the loss calls as well */
     MT_RF_NO_GRAD = 16,  /* what runs below the function runs without gradients, by a with block that no frame shows */
     MT_RF_LAST_CALL = 32 /* only from one line of it: struct mt_phase_rule.last_call */

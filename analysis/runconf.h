@@ -39,10 +39,11 @@ struct mt_runconf {
     MT_VEC(struct mt_runconf_setting) settings; /* in the order of the file */
     MT_VEC(struct mt_runconf_slot) slots;       /* sorted */
     MT_VEC(uint8_t) from;                       /* by entry */
-    int framework;      /* enum mt_framework whose keys are set; of the command line where one was named; -1 = none */
-    bool forced;        /* named on the command line, or told from a trace */
-    bool any;           /* a key of some framework is set: what is not set has its default */
-    bool sure;          /* its keys are set, and those of no other but its twin (slime and Relax share theirs, ms-swift has TRL's) as often */
+    int framework; /* enum mt_framework whose keys are set; of the command line where one was named; -1 = none */
+    bool forced;   /* named on the command line, or told from a trace */
+    bool any;      /* a key of some framework is set: what is not set has its default */
+    bool
+        sure; /* its keys are set, and those of no other but its twin (slime and Relax share theirs, ms-swift has TRL's) as often */
     int told;           /* by the lines of a log; -1 = by none */
     bool no_expandable; /* PyTorch warns in a log that expandable segments do not exist here */
     bool host_full;     /* a log says that the host ran out of memory too */

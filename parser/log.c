@@ -442,8 +442,9 @@ static void count_path(struct mt_log *l, const char *p, size_t n)
 /* Whether a package's folder is one of those of the path. */
 static bool has_package(const char *p, size_t n)
 {
-    static const char *const packages[] = {"verl/",        "areal/", "slime/",    "relax/", "openrlhf/", "trl/",      "nemo_rl/", "skyrl/",
-                                           "skyrl_train/", "roll/",  "prime_rl/", "swift/", "torch_npu/"};
+    static const char *const packages[] = {"verl/",     "areal/",   "slime/",    "relax/",       "openrlhf/",
+                                           "trl/",      "nemo_rl/", "skyrl/",    "skyrl_train/", "roll/",
+                                           "prime_rl/", "swift/",   "torch_npu/"};
     for (size_t i = 0; i < n; i++) {
         if (i != 0 && p[i - 1] != '/')
             continue;

@@ -53,6 +53,7 @@ SUB = {
     "compile.autotune",
 }
 TRAINING = {"train", "train_actor", "train_critic"}
+NESTED = {"trl", "swift", "prime_rl"}  # other phases run inside their training function
 ANYWHERE = {"weight_sync", "rollout.wake_sleep", "ckpt_save", "ckpt_load"}  # these win below anything
 IMPLIES_TRAIN = {
     "backward",
@@ -192,7 +193,7 @@ def pick_coarse(marks):
             return mark
         if phase == "train_actor" and frameworks & names & {"slime", "relax"} and inner in ("logp", "logp_old", "logp_ref"):
             return mark
-        if phase in TRAINING and "trl" in names and inner not in TRAINING:
+        if phase in TRAINING and names & NESTED and inner not in TRAINING:
             return mark
     return useful[at]
 
@@ -251,7 +252,7 @@ def classify(rules, frames):
         for row in rows:
             if row[1] != "C":
                 continue
-            if python[index]["name"].startswith("_get_per_token_logps") and row[3] == "trl":
+            if python[index]["name"].startswith("_get_per_token_logps") and row[3] in NESTED:
                 if any(frame["name"] in ("compute_loss", "_compute_loss") for frame in python[index + 1 :]):
                     continue
             same = {r[3] for r in rows if r[1] == "C" and r[2] == row[2]}

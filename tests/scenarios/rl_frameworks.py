@@ -16,15 +16,17 @@ SWIFT = {"framework": "swift", "backend": "plain", "dp": 1, "shape": "qwen2_1.5b
 IE, SC = "generator.inference_engine.", ".strategy_args.strategy_config."
 LOGITS = ("capacity", "giant_tensor")
 RUN = dict(VLLM, kv=20 * GIB)
+CHUNKS = {"step": ("weight_sync",), "sync": "chunks", "bucket": 4096 * MIB, "layers": 20, "steps": 1}
 GENERATES = ("rollout.generate", "rollout.prefill", "rollout.decode", "rollout.sample")
 
 SKYRL_ARGS = ("python -m skyrl.train.entrypoints.main_base trainer.strategy=fsdp trainer.placement.colocate_all=true trainer.micro_train_batch_size_per_gpu=8 "
               "trainer.micro_forward_batch_size_per_gpu=16 trainer.max_prompt_length=512 generator.sampling_params.max_generate_length=1024 "
-              "generator.inference_engine.gpu_memory_utilization=0.8 generator.inference_engine.max_num_seqs=512")
+              "generator.inference_engine.gpu_memory_utilization=0.8 generator.inference_engine.max_num_seqs=512 generator.inference_engine.weight_transfer_threshold_cuda_ipc_GB=4")
 ROLL_YAML = """\
 rollout_batch_size: 64
 prompt_length: 2048
 response_length: 4096
+model_update_buffer_size_mb: 4096
 actor_train:
   training_args:
     per_device_train_batch_size: 4
@@ -81,7 +83,7 @@ SCENARIOS = [
     case("skyrl", "logp", dict(SKYRL, **LONG), "logp_old", ["trainer.micro_forward_batch_size_per_gpu=1"], phase="infer", top="logits", cause=LOGITS,
          not_sets=["trainer.micro_train_batch_size_per_gpu=1"]),
     case("skyrl", "optimizer", dict(SKYRL, dp=2, **HALF), "train_actor/optimizer", ["trainer.policy.fsdp_config.cpu_offload=true"], phase="train", sub=("optimizer", "optim_state_init")),
-    case("skyrl", "sync", dict(SKYRL, step=("weight_sync",), sync="chunks", bucket=1024 * MIB, steps=1), "weight_sync", [IE + "weight_transfer_threshold_cuda_ipc_GB=0.5"],
+    case("skyrl", "sync", dict(SKYRL, **CHUNKS), "weight_sync", [IE + "weight_transfer_threshold_cuda_ipc_GB=2"],
          late=True, phase="weight_sync", not_sets=[IE + "offload_kv_for_weight_sync=true"]),
     case("skyrl", "run", RUN, "rollout.generate", [IE + "gpu_memory_utilization=0.6"], phase=GENERATES, top="kv_cache"),
     # the budget in tokens is set: the micro batch sizes are ignored then
@@ -95,7 +97,7 @@ SCENARIOS = [
          sub=LOSS, top="logits", cause=LOGITS),
     case("roll", "logp", dict(ROLL, **LONG), "logp_old", ["actor_train.infer_batch_size: 1"], phase="logp", top="logits", cause=LOGITS),
     case("roll", "optimizer", dict(ROLL, dp=2, **HALF), "train_actor/optimizer", ["actor_train" + SC + "offload_policy: true"], phase="train", sub=("optimizer", "optim_state_init")),
-    case("roll", "sync", dict(ROLL, step=("weight_sync",), sync="chunks", bucket=1024 * MIB, steps=1), "weight_sync", ["model_update_buffer_size_mb: 512"], late=True,
+    case("roll", "sync", dict(ROLL, **CHUNKS), "weight_sync", ["model_update_buffer_size_mb: 2048"], late=True,
          phase="weight_sync"),
     case("roll", "run", RUN, "rollout.generate", ["actor_infer" + SC + "gpu_memory_utilization: 0.6"], phase=GENERATES, top="kv_cache",
          not_sets=["actor_infer" + SC + "mem_fraction_static: 0.6"]),
@@ -105,7 +107,7 @@ SCENARIOS = [
          top="logits", cause=LOGITS),
     case("prime_rl", "optimizer", dict(PRIME, dp=2, **HALF), "train_actor/optimizer", ["--trainer.model.optim-cpu-offload"], phase="train_actor", sub=("optimizer", "optim_state_init")),
     case("prime_rl", "sync", dict(PRIME, step=("train_actor", "weight_sync"), sync="full", layers=8, micro=(2048,), steps=1), "weight_sync",
-         ["--trainer.model.optim-cpu-offload"], late=True, phase="weight_sync"),
+         ["--trainer.model.optim-cpu-offload"], late=True, phase="weight_sync", not_sets=["--inference.vllm.gpu-memory-utilization 0.8"]),
     case("prime_rl", "run", RUN, "rollout.generate", ["--inference.vllm.gpu-memory-utilization 0.8"], phase=GENERATES, top="kv_cache"),
     # -- ms-swift
     case("swift", "loss", dict(SWIFT, micro=(16384,), steps=1), "train_actor/loss", ["--per_device_train_batch_size 1", "--use_liger_kernel true", "--sequence_parallel_size 2"],

@@ -54,6 +54,9 @@ MT_TEST(every_framework_has_a_name)
         MT_CHECK(mt_framework_words((enum mt_framework)i)[0] != '\0');
     }
     MT_CHECK_STR(mt_framework_words(MT_FW_NEMORL), "NeMo-RL");
+    MT_CHECK_STR(mt_framework_words(MT_FW_SWIFT), "ms-swift");
+    for (int i = 0; i < MT_FW_COUNT; i++)
+        MT_CHECK_EQ(mt_framework_is_rl((enum mt_framework)i), i >= MT_FW_VERL && i < MT_FW_MEGATRON);
     MT_CHECK_EQ(mt_framework_find("Verl"), -1);
     MT_CHECK_EQ(mt_framework_find(""), -1);
 }
@@ -71,6 +74,16 @@ MT_TEST(packages_and_checkouts)
         main_of("/v/site-packages/trl/trainer/grpo_trainer.py:_generate|/v/site-packages/transformers/trainer.py:train"),
         "trl");
     MT_CHECK_STR(main_of("/opt/nemo-rl/nemo_rl/models/policy/workers/dtensor_policy_worker_v2.py:train"), "nemorl");
+    MT_CHECK_STR(main_of("/w/SkyRL/skyrl/backends/skyrl_train/workers/worker.py:forward_backward"), "skyrl");
+    MT_CHECK_STR(main_of("/w/SkyRL/skyrl-train/skyrl_train/workers/worker.py:ppo_train"), "skyrl"); /* before 2026 */
+    MT_CHECK_STR(main_of("/w/ROLL/roll/pipeline/base_worker.py:train_step"), "roll");
+    MT_CHECK_STR(main_of("/w/prime-rl/src/prime_rl/trainer/rl/train.py:train"), "prime_rl");
+    MT_CHECK_STR(main_of("/v/site-packages/swift/rlhf_trainers/grpo_trainer.py:training_step"), "swift");
+    MT_CHECK_STR(main_of("/w/ms-swift/swift/trainers/rlhf_trainer/grpo_trainer.py:training_step"), "swift"); /* 3.x */
+    /* its trainers are TRL's with more: whoever has more frames, it is ms-swift */
+    MT_CHECK_STR(main_of("/v/site-packages/trl/trainer/dpo_trainer.py:a|/v/site-packages/trl/trainer/dpo_trainer.py:b|"
+                         "/v/site-packages/swift/trainers/mixin.py:train|/v/site-packages/transformers/trainer.py:train"),
+                 "swift");
     MT_CHECK_STR(main_of("C:\\py\\Lib\\site-packages\\transformers\\trainer.py:train"), "transformers");
     MT_CHECK_STR(main_of("/w/torchtitan/torchtitan/train.py:train_step"), "torchtitan");
     MT_CHECK_STR(
@@ -84,6 +97,8 @@ MT_TEST(packages_and_checkouts)
 MT_TEST(a_directory_name_proves_nothing)
 {
     MT_CHECK_STR(main_of("/home/x/trl/my.py:train"), "none");
+    MT_CHECK_STR(main_of("/home/x/roll/train.py:main|/home/x/roll/utils/a.py:f|/home/x/swift/my.py:f"), "none");
+    MT_CHECK_STR(main_of("/home/x/skyrl/run.py:f|/home/x/SkyRL/examples/train/gsm8k/x.py:f"), "none");
     MT_CHECK_STR(main_of("/home/x/verl/train.py:main|/home/x/areal/run.py:main"), "none");
     MT_CHECK_STR(main_of("/home/verl/env/lib/python3.12/site-packages/torch/optim/adam.py:step"), "none");
     MT_CHECK_STR(main_of("/w/verl/verl/workers/rollout/megatron/x.py:f"), "verl");

@@ -294,6 +294,13 @@ MT_TEST(sentence)
                 "2.00", "1.00", "12.00", ""));
     MT_CHECK_EQ(mt_logs_framework(&logs), MT_FW_RELAX); /* verl/mine.py is no file of verl */
     done();
+    run("", "(FSDPPolicyWorkerBase pid=7) " OOM_("2.00", "1.00", "12.00", "")); /* nothing but a process's name */
+    MT_CHECK_EQ(mt_logs_framework(&logs), MT_FW_SKYRL);
+    done();
+    run("",
+        "  File \"/x/site-packages/swift/rlhf_trainers/grpo_trainer.py\", line 9, in f\n" OOM_("2.00", "1.00", "12.00", ""));
+    MT_CHECK_EQ(mt_logs_framework(&logs), MT_FW_SWIFT);
+    done();
     /* Cards of two sizes: nothing is settled. */
     run("", "After X, memory allocated (GB): 1, memory reserved (GB): 1, device memory used/total (GB): 1/80\n"
             "After X, memory allocated (GB): 1, memory reserved (GB): 1, device memory used/total (GB): 1/40\n");

@@ -142,6 +142,16 @@ MT_TEST(outermost_coarse_phase_wins_but_for_exceptions)
     MT_CHECK_STR(alone("/v/trl/trainer/grpo_trainer.py:_get_per_token_logps|/v/trl/trainer/grpo_trainer.py:compute_loss|"
                        "/v/transformers/trainer.py:training_step"), /* its name until 0.19 */
                  "train/forward marked phase.trl.grpo_trainer.compute_loss");
+    MT_CHECK_STR(alone("/v/swift/rlhf_trainers/grpo_trainer.py:_get_per_token_logps_and_entropies|/v/swift/rlhf_trainers/"
+                       "grpo_trainer.py:_prepare_batch_inputs|/v/swift/rlhf_trainers/grpo_trainer.py:training_step"),
+                 "logp/- marked phase.swift.grpo_trainer._get_per_token_logps_and_entropies");
+    MT_CHECK_STR(alone("/v/swift/rlhf_trainers/grpo_trainer.py:_get_per_token_logps_and_entropies|/v/swift/rlhf_trainers/"
+                       "grpo_trainer.py:compute_loss|/v/swift/rlhf_trainers/grpo_trainer.py:training_step"),
+                 "train_actor/forward marked phase.swift.grpo_trainer.compute_loss");
+    MT_CHECK_STR(alone("/w/prime_rl/trainer/model.py:setup_model|/w/prime_rl/trainer/rl/train.py:train"),
+                 "init/- marked phase.prime_rl.model.setup_model");
+    MT_CHECK_STR(alone("/w/prime_rl/trainer/rl/loss.py:compute_loss|/w/prime_rl/trainer/rl/train.py:train"),
+                 "train_actor/loss marked phase.prime_rl.loss.compute_loss");
     MT_CHECK_STR(alone("/v/trl/trainer/grpo_trainer.py:_generate|/v/trl/trainer/grpo_trainer.py:training_step"),
                  "rollout.generate/- marked phase.trl.grpo_trainer._generate");
     /* e: the profiling run executes the model */
