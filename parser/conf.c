@@ -126,18 +126,16 @@ enum mt_rc mt_conf_allocator(struct mt_config *c, const char *key, const char *v
     return rc == MT_OK ? MT_OK : no_memory(err);
 }
 
+static bool ends_in(const char *name, const char *end)
+{
+    size_t n = strlen(name), k = strlen(end);
+    return n > k && strcmp(name + n - k, end) == 0;
+}
+
 static bool is_script(const char *text, size_t n, const char *name)
 {
-    static const char *const ends[] = {".sh", ".bash", ".slurm", ".sbatch"};
-    size_t len = strlen(name);
-    if (n >= 2 && memcmp(text, "#!", 2) == 0)
-        return true;
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        size_t k = strlen(ends[i]);
-        if (len > k && strcmp(name + len - k, ends[i]) == 0)
-            return true;
-    }
-    return false;
+    return (n >= 2 && memcmp(text, "#!", 2) == 0) || ends_in(name, ".sh") || ends_in(name, ".bash") ||
+           ends_in(name, ".slurm") || ends_in(name, ".sbatch");
 }
 
 enum mt_rc mt_conf_file(struct mt_config *c, const char *text, size_t n, const char *name, struct mt_err *err)
@@ -154,6 +152,8 @@ enum mt_rc mt_conf_file(struct mt_config *c, const char *text, size_t n, const c
     }
     if (is_script(text, n, name))
         return mt_conf_args(c, text, n, name, true, err);
+    if (ends_in(name, ".toml"))
+        return mt_conf_toml(c, text, n, at.source, err);
     while (i < n && (text[i] == ' ' || (text[i] >= 9 && text[i] <= 13)))
         i++;
     if (i < n && text[i] == '{')

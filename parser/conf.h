@@ -1,4 +1,4 @@
-/* conf.h -- what a run was set to, as a flat list of dotted keys: from YAML and JSON files, launch scripts, Hydra overrides, flags and
+/* conf.h -- what a run was set to, as a flat list of dotted keys: from YAML, JSON and TOML files, launch scripts, Hydra overrides, flags and
  * environment assignments.
  *
  * Nothing is interpreted here beyond the spelling: "--max-tokens-per-gpu 8192" is the key "max-tokens-per-gpu", a YAML mapping is its path
@@ -19,7 +19,7 @@
 #define MT_CONF_BYTES (UINT64_C(64) << 20) /* of keys and values, all together */
 
 enum mt_conf_form {
-    MT_CONF_PATH,      /* a path of a YAML or JSON file */
+    MT_CONF_PATH,      /* a path of a YAML, JSON or TOML file */
     MT_CONF_OVERRIDE,  /* key=value on a command line */
     MT_CONF_FLAG,      /* --key value; the key is without its leading dashes */
     MT_CONF_ENV,       /* NAME=value of the environment; of PYTORCH_*ALLOC_CONF also each part as "NAME.part" */
@@ -41,7 +41,7 @@ struct mt_config {
     uint64_t n_bytes, n_dropped, n_cut;
 };
 
-/* A whole file: JSON when it begins with a brace, a script when it begins with "#!" or is named like one, else YAML. MT_EINPUT names the
+/* A whole file: a script when it begins with "#!" or is named like one, TOML when it is named so, JSON when it begins with a brace, else YAML. MT_EINPUT names the
  * line and what is wrong with it; what was read before stays. */
 enum mt_rc mt_conf_file(struct mt_config *c, const char *text, size_t n, const char *name, struct mt_err *err);
 /* Words of a command line, quoted as for a shell. is_script: "name=value" where a command may begin sets a variable of the shell. */

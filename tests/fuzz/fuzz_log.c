@@ -46,6 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     mt_source_free(src);
     settings(data, size, "x.yaml");
     settings(data, size, "x.sh");
+    settings(data, size, "x.toml");
     if (mt_mem_used() != held)
         abort();
     return 0;

@@ -1,4 +1,4 @@
-/* Settings: YAML, JSON, scripts, command lines; asked for by key and by name. */
+/* Settings: YAML, JSON, TOML, scripts, command lines; asked for by key and by name. */
 #include "analysis/runconf.h"
 #include "mt_test.h"
 
@@ -84,6 +84,89 @@ MT_TEST(json)
     MT_CHECK_STR(get("a.d.0.e"), "1.5");
     MT_CHECK_STR(get("vocab"), "151936");
     MT_CHECK_STR(where("vocab"), "config.json");
+    mt_runconf_free(rc);
+}
+
+/* As prime-rl and torchtitan write it. */
+MT_TEST(toml)
+{
+    open_conf();
+    MT_CHECK_EQ(file("max_steps = 1_000 # a comment\r\n"
+                     "seq_len = 131_072\n"
+                     "site.\"a b\" . 'c.d' = \"x\\t\\\"y\\\" # z\"\n"
+                     "long = \"\"\"\n  one\n  two\\\n   three\"\"\"\"\n"
+                     "raw = '''it's \\n'''\n"
+                     "lists = [ [1, 2], [\"a\"] ]\n"
+                     "names = [\n  \"q_proj\", # first\n  'k_proj',\n]\n"
+                     "none = []\n"
+                     "[trainer]\n"
+                     "[trainer.model]\n"
+                     "cp = 4\n"
+                     "optim_cpu_offload = false\n"
+                     "lora = { rank = 16, more.alpha = 32.0 }\n"
+                     "[trainer.model.ac_offloading]\n"
+                     "[[train.source]]\n"
+                     "id = 1\n"
+                     "[train.source.args]\n"
+                     "x = 2\n"
+                     "[[train.source]]\n"
+                     "id = 3\n"
+                     "[train.source.args]\n"
+                     "x = 4\n"
+                     "[[train.source.deep]]\n"
+                     "y = 5\n"
+                     "[ resume ]",
+                     "rl.toml"),
+                MT_OK);
+    MT_CHECK_STR(get("tokens_per_gpu"), "131072");
+    MT_CHECK_STR(where("tokens_per_gpu"), "rl.toml:2");
+    MT_CHECK_STR(get("max_steps"), "1000");
+    MT_CHECK_STR(get("site.a b.c.d"), "x\t\"y\" # z");
+    MT_CHECK_STR(get("long"), "  one\n  twothree\"");
+    MT_CHECK_STR(get("raw"), "it's \\n");
+    MT_CHECK_STR(get("lists.0"), "[1, 2]");
+    MT_CHECK_STR(get("lists.1"), "[a]");
+    MT_CHECK_STR(get("names"), "[q_proj, k_proj]");
+    MT_CHECK_STR(get("none"), "[]");
+    MT_CHECK_STR(get("trainer"), "(null)"); /* only tables below it */
+    MT_CHECK_STR(get("cp"), "4");
+    MT_CHECK_STR(where("cp"), "rl.toml:17");
+    MT_CHECK_STR(get("optimizer_offload"), "false");
+    MT_CHECK_STR(get("lora_rank"), "16");
+    MT_CHECK_STR(get("trainer.model.lora.more.alpha"), "32.0");
+    MT_CHECK_STR(get("activation_offload"), ""); /* an empty table switches on */
+    MT_CHECK_STR(get("train.source.0.args.x"), "2");
+    MT_CHECK_STR(get("train.source.1.args.x"), "4");
+    MT_CHECK_STR(get("train.source.1.deep.0.y"), "5");
+    MT_CHECK_STR(get("resume"), "");
+    MT_CHECK_EQ(rc->framework, MT_FW_PRIME_RL);
+    mt_runconf_free(rc);
+}
+
+MT_TEST(toml_is_wrong)
+{
+    static const struct {
+        const char *text, *says;
+    } of[] = {
+        {"a = 1\nb\n", "line 2: this is no TOML: '=' is expected"},
+        {"a = \"b\nc = 1", "line 1: this is no TOML: a string does not end"},
+        {"a = [1, 2\nb = 3", "a list does not end"},
+        {"a = {b = 1", "an inline table does not end"},
+        {"[a\nb = 1", "']' is expected"},
+        {"[[a]\n", "']' is expected"},
+        {"a = \n", "a value is expected"},
+        {"a = \"b\" c\n", "the end of the line is expected"},
+        {"= 1", "a key is expected"},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        open_conf();
+        MT_CHECK_EQ(file(of[i].text, "x.toml"), MT_EINPUT);
+        MT_CHECK_HAS(err.msg, of[i].says);
+        mt_runconf_free(rc);
+    }
+    open_conf();
+    MT_CHECK_EQ(file("a = 1\n[b\n", "x.toml"), MT_EINPUT);
+    MT_CHECK_STR(get("a"), "1"); /* what was read before stays */
     mt_runconf_free(rc);
 }
 
@@ -291,8 +374,9 @@ MT_TEST(hostile)
 {
     size_t n = (size_t)1 << 20;
     char *p = malloc(n + 1);
-    static const char *const pieces[] = {"[",  "{a: ",     "- ",  "a: &x *x\n", "a=$a", "$(",     "\"", "'",
-                                         "--", "A=$A$A\n", "${a", "`",          "\\\n", "a.b=1 ", "? "};
+    static const char *const pieces[] = {"[[a.b]]\n", "[a]\n",    "a=[{",       "a=\"\"\"", "\"\".", "a=[",    "[",
+                                         "{a: ",      "- ",       "a: &x *x\n", "a=$a",     "$(",    "\"",     "'",
+                                         "--",        "A=$A$A\n", "${a",        "`",        "\\\n",  "a.b=1 ", "? "};
     MT_CHECK(p != NULL);
     for (size_t i = 0; p != NULL && i < sizeof pieces / sizeof *pieces; i++) {
         size_t k = strlen(pieces[i]);
@@ -302,6 +386,7 @@ MT_TEST(hostile)
         open_conf();
         (void)mt_conf_file(&rc->conf, p, n, "x.yaml", &err);
         (void)mt_conf_file(&rc->conf, p, n, "x.sh", &err);
+        (void)mt_conf_file(&rc->conf, p, n, "x.toml", &err);
         (void)mt_conf_args(&rc->conf, p, n, "--args", false, &err);
         MT_CHECK(rc->conf.entries.n <= MT_CONF_ENTRIES);
         MT_CHECK_EQ(mt_runconf_added(rc, MT_FROM_CONFIG, &err), MT_OK);
@@ -324,16 +409,17 @@ MT_TEST(out_of_memory)
 {
     static const char yaml[] = "a: {b: [1, 2], c: 3}\nd:\n  - e: 1\n";
     static const char json[] = "{\"a\": {\"b\": [1, 2]}}";
+    static const char toml[] = "[[a.b]]\n[a.b.c]\n\"d\" = [1, {e = 'f'}]\ng = [\"h\"]\n[i]\n";
     static const char sh[] = "#!/bin/sh\nA=1\nB=$A x --k v c.d=$B PYTORCH_ALLOC_CONF=a:1,b:2\n";
-    const char *const texts[] = {yaml, json, sh};
+    const char *const texts[] = {yaml, json, sh, toml};
     uint64_t held = mt_mem_used();
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         enum mt_rc r = MT_ENOMEM;
         for (uint64_t k = 1; k < 400 && r == MT_ENOMEM; k++) {
             struct mt_config c;
             memset(&c, 0, sizeof c);
             mt_mem_fail_after(k);
-            r = mt_conf_file(&c, texts[i], strlen(texts[i]), "x", &err);
+            r = mt_conf_file(&c, texts[i], strlen(texts[i]), texts[i] == toml ? "x.toml" : "x", &err);
             mt_mem_fail_after(0);
             mt_conf_done(&c);
         }
@@ -364,6 +450,6 @@ MT_TEST(words)
     MT_CHECK(!mt_runconf_number("8k", &v) && !mt_runconf_number("", &v) && !mt_runconf_number("99999999999999999999", &v));
 }
 
-MT_MAIN(MT_RUN(yaml) MT_RUN(json) MT_RUN(bad_files) MT_RUN(script) MT_RUN(precedence) MT_RUN(defaults) MT_RUN(frameworks)
-            MT_RUN(framework_of_the_run) MT_RUN(every_key) MT_RUN(ray_environment) MT_RUN(hostile) MT_RUN(out_of_memory)
-                MT_RUN(words))
+MT_MAIN(MT_RUN(yaml) MT_RUN(json) MT_RUN(toml) MT_RUN(toml_is_wrong) MT_RUN(bad_files) MT_RUN(script) MT_RUN(precedence)
+            MT_RUN(defaults) MT_RUN(frameworks) MT_RUN(framework_of_the_run) MT_RUN(every_key) MT_RUN(ray_environment)
+                MT_RUN(hostile) MT_RUN(out_of_memory) MT_RUN(words))
