@@ -86,6 +86,9 @@ SCENARIOS = [
     case("skyrl", "sync", dict(SKYRL, **CHUNKS), "weight_sync", [IE + "weight_transfer_threshold_cuda_ipc_GB=2"],
          late=True, phase="weight_sync", not_sets=[IE + "offload_kv_for_weight_sync=true"]),
     case("skyrl", "run", RUN, "rollout.generate", [IE + "gpu_memory_utilization=0.6"], phase=GENERATES, top="kv_cache"),
+    # parameters and optimizer state come back for training, and are known for what they are
+    Scenario("rl-skyrl-comes-back", "SkyRL's offload between phases", dict(SKYRL, optim_offload=True, param_offload=True, dp=1, layers=8, micro=(512,), steps=2), "train_actor/",
+             cause="capacity", phase="train", must=["B52"]),
     # the budget in tokens is set: the micro batch sizes are ignored then
     Scenario("rl-skyrl-by-tokens", "SkyRL with max_tokens_per_microbatch", dict(SKYRL, steps=1), "train_actor/loss", cause=LOGITS, phase="train", top="logits", must=["B52"],
              not_sets={"B52": ["trainer.micro_train_batch_size_per_gpu=1"]}, options=["--args", "trainer.max_tokens_per_microbatch=32768 trainer.micro_train_batch_size_per_gpu=8"]),
