@@ -90,7 +90,10 @@ static void step_coarse(const struct mt_phase_rules *r, struct state *st, const 
 
 static void step_inner(const struct mt_phase_rules *r, struct state *st, const struct mt_marks *m)
 {
-    if (m->s != 0) {
+    enum mt_phase outer = st->s != 0 ? mt_rule_phase(r, st->s) : MT_PH_NONE;
+    /* module.to() in a function that brings a model back sets nothing up */
+    bool is_onload = m->s != 0 && mt_rule_phase(r, m->s) == MT_PH_INIT && outer == MT_PH_ONLOAD_OFFLOAD && st->w == 0;
+    if (m->s != 0 && !is_onload) {
         enum mt_phase p = mt_rule_phase(r, m->s);
         if (p != MT_PH_INIT)
             st->flags &= (uint16_t)~ST_FETCHED;

@@ -237,6 +237,17 @@ def fetches_weights(hits):
     return False
 
 
+def innermost(hits):
+    """Where the innermost S row stands. That of module.to() in a function that brings a model back does not count."""
+    at, found, called = None, None, False
+    for index in range(len(hits) - 1, -1, -1):
+        row = one_phase(hits[index], "S")
+        if row is not None and not (row == "init" and found == "onload_offload" and not called):
+            at, found, called = index, row, False
+        called = called or one_phase(hits[index], "W") is not None
+    return at, found
+
+
 def classify(rules, frames):
     out = Marks()
     if not frames:
@@ -266,18 +277,15 @@ def classify(rules, frames):
 
     # innermost S row; a module call and a role only count further in than that
     weak = doubtful = False
-    found = None
-    for rows in hits:
-        found = one_phase(rows, "S")
-        if found is not None:
-            break
+    at, found = innermost(hits)
+    for rows in hits[:at]:
         roles = [row for row in rows if row[1] == "M" and row[2] in SUB - {"recompute", "grad_reduce"}]
         if out.role is None and roles:
             out.role, doubtful = roles[0][2], roles[0][4] == "U"
         weak = weak or one_phase(rows, "W") is not None
     if found is not None:
         out.method = "marker"
-    fetched = found == "init" and not weak and fetches_weights(hits)
+    fetched = found == "init" and not weak and fetches_weights(hits[at:])
     if fetched:
         out.sub = "onload_offload"
     elif found in COARSE:

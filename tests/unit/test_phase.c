@@ -152,6 +152,9 @@ MT_TEST(outermost_coarse_phase_wins_but_for_exceptions)
                  "init/- marked phase.prime_rl.model.setup_model");
     MT_CHECK_STR(alone("/w/prime_rl/trainer/rl/loss.py:compute_loss|/w/prime_rl/trainer/rl/train.py:train"),
                  "train_actor/loss marked phase.prime_rl.loss.compute_loss");
+    MT_CHECK_STR(alone("/v/torch/nn/modules/module.py:convert|/v/torch/nn/modules/module.py:_apply|/w/skyrl_train/distributed/"
+                       "fsdp_utils.py:load_fsdp2_model_to_gpu|/w/skyrl_train/workers/worker.py:backload_to_gpu"),
+                 "onload_offload/- marked phase.skyrl.fsdp_utils.load_fsdp2_model_to_gpu");
     MT_CHECK_STR(alone("/v/trl/trainer/grpo_trainer.py:_generate|/v/trl/trainer/grpo_trainer.py:training_step"),
                  "rollout.generate/- marked phase.trl.grpo_trainer._generate");
     /* e: the profiling run executes the model */
