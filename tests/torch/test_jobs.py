@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""memtrace on recordings of real frameworks (openrlhf_job.py, areal_job.py) against what the jobs knew of themselves (NAME.job.json): bytes of every
+"""memtrace on recordings of real frameworks (openrlhf_job.py, areal_job.py, skyrl_job.py) against what the jobs knew of themselves (NAME.job.json): bytes of every
 role, what each phase allocated, steps, and the failure."""
 import gzip
 import pickle
@@ -13,7 +13,10 @@ from test_truth import SAMPLES, memtrace, same
 PHASES = {"initialize": "init", "init_model_from_pretrained": "init", "forward_batch": "logp_old", "reload_states": "onload_offload",
           "offload_states": "onload_offload", "backward": "train_actor", "optimizer": "train_actor", "fit": "train_actor",
           "broadcast_to_vllm": "weight_sync", "compute_logp": "logp_old", "compute_advantages": "logp_old", "ppo_update": "train_actor",
-          "update_weights": "weight_sync"}
+          "update_weights": "weight_sync",
+          # SkyRL's worker: whose update and whose log-probabilities they are no frame tells
+          "init_model": "init", "forward": "infer", "forward_backward": "train", "optim_step": "train", "offload_to_cpu": "onload_offload",
+          "backload_to_gpu": "onload_offload", "extract_weights": "weight_sync"}
 INSIDE = ("forward_backward_batch",)  # a part of what is noted next
 
 
@@ -83,11 +86,11 @@ def out_of_memory(name, truth, device, report):
 
 
 def main():
-    for name, path, truth, device, report in test_truth.recordings(SAMPLES, ".job.json", 4, more=True):
+    for name, path, truth, device, report in test_truth.recordings(SAMPLES, ".job.json", 5, more=True):
         totals(name, truth, device, path)
         roles(name, truth, device)
         phases(name, truth, report, path)
-        same(name, "optimizer steps", device["step_count"] - 1, sum(p["name"] in ("optimizer", "ppo_update") for p in truth["phases"]))
+        same(name, "optimizer steps", device["step_count"] - 1, sum(p["name"] in ("optimizer", "ppo_update", "optim_step") for p in truth["phases"]))
         out_of_memory(name, truth, device, report)
         if name == "areal":  # the head's output; the loss makes two chunks of it in 32 bits, each as many bytes
             same(name, "logits", (device["logits"]["tokens"], device["logits"]["element_bytes"]), (2048, 2))
