@@ -268,6 +268,7 @@ MT_TEST(frameworks)
         {"--vllm_gpu_memory_utilization 0.3 --max_completion_length 7", "max_response_len", "7", MT_FW_TRL},
         {"policy.generation.vllm_cfg.gpu_memory_utilization=0.6", "gpu_memory_utilization", "0.6", MT_FW_NEMORL},
         {"trainer.max_tokens_per_microbatch=16384", "tokens_per_gpu", "16384", MT_FW_SKYRL},
+        {"generator.gpu_memory_utilization=0.7", "gpu_memory_utilization", "0.7", MT_FW_SKYRL}, /* up to skyrl-train 0.4 */
         {"actor_train.strategy_args.strategy_config.tensor_model_parallel_size=2", "tp", "2", MT_FW_ROLL},
         {"--trainer.model.cp 2 --seq-len 4096", "tokens_per_gpu", "4096", MT_FW_PRIME_RL},
         {"--sleep_level 1 --max_length 2048", "max_prompt_len", "2048", MT_FW_SWIFT},
