@@ -41,7 +41,7 @@ struct mt_moment {
     bool laid_out;                     /* spans mean something */
     uint64_t role[MT_ROLE_COUNT];      /* live bytes */
     uint64_t engine, engine_private;   /* KV cache and engine weights; of it in private pools */
-    uint64_t training;                 /* optimizer state and gradients */
+    uint64_t training;                 /* of the trainer, and of no use in a rollout: mt_is_trainers() */
     uint64_t temporaries;              /* of this stretch of the phase */
     uint64_t pending, residue, growth; /* growth: between the first and the last compared step */
     struct mt_kept kept;
@@ -92,6 +92,12 @@ static inline bool mt_in_training(enum mt_phase p)
     return p == MT_PH_LOGP_OLD || p == MT_PH_LOGP_REF || p == MT_PH_LOGP || p == MT_PH_VALUES || p == MT_PH_ADV ||
            p == MT_PH_TRAIN_ACTOR || p == MT_PH_TRAIN_CRITIC || p == MT_PH_TRAIN;
 }
+/* Optimizer state and gradients; with them, beside an engine that has weights of its own, the parameters. */
+static inline bool mt_is_trainers(const struct mt_moment *m, unsigned role)
+{
+    return role == MT_ROLE_OPTIM_STATE || role == MT_ROLE_GRAD ||
+           (role == MT_ROLE_PARAM && m->role[MT_ROLE_ENGINE_WEIGHTS] != 0 && m->role[MT_ROLE_OPTIM_STATE] + m->role[MT_ROLE_GRAD] != 0);
+}
 /* Neither model nor state nor engine: it should not outlive its stretch of a phase. */
 static inline bool mt_is_transient(unsigned role)
 {
@@ -107,6 +113,7 @@ void mt_cause_evidence_at(struct mt_cause *c, uint64_t since, uint64_t event); /
 int mt_cause_of_growth(struct mt_cause *c, const struct mt_moment *m);         /* evidence: the stacks that grow */
 /* cause_words.c: the sentence, evidence and counter-factuals once the kind is decided. 0 = out of memory. */
 int mt_cause_say(struct mt_cause *c, const struct mt_moment *m, const struct mt_shape *shape);
+const char *mt_cause_trainers(const struct mt_moment *m); /* what m->training consists of */
 int mt_cause_evidence(struct mt_cause *c, const struct mt_moment *m, const struct mt_shape *shape);
 int mt_cause_what_ifs(struct mt_cause *c, struct mt_moment *m);
 const struct mt_what_if *mt_cause_what_if(const struct mt_cause *c, const char *id);

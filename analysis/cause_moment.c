@@ -114,8 +114,6 @@ static void sum(struct mt_moment *m)
         if (h->role == MT_ROLE_KV_CACHE || h->role == MT_ROLE_ENGINE_WEIGHTS) {
             m->engine += h->size;
             m->engine_private += mt_moment_pool_private(m, h) ? h->size : 0;
-        } else if (h->role == MT_ROLE_OPTIM_STATE || h->role == MT_ROLE_GRAD) {
-            m->training += h->size;
         } else if (mt_is_transient(h->role)) {
             m->temporaries += here ? h->size : 0;
             m->residue += !here && h->event != UINT64_MAX && !h->pending ? h->size : 0;
@@ -123,6 +121,8 @@ static void sum(struct mt_moment *m)
             m->residue += h->size;
         }
     }
+    for (unsigned r = 0; r < MT_ROLE_COUNT; r++)
+        m->training += mt_is_trainers(m, r) ? m->role[r] : 0;
     for (uint32_t i = 0; i < m->f->growth.n; i++) {
         const struct mt_growth *g = &m->f->growth.p[i];
         if (g->conf >= MT_CONF_INFERRED && g->last > g->first)

@@ -116,7 +116,7 @@ static void why(char *s, size_t cap, const struct mt_cause *c, const struct mt_m
         break;
     case MT_CAUSE_STALE_ENGINE:
         (void)snprintf(s, cap, "%s of it %s, which this phase does not need", MT_BYTES(stale(m)),
-                       mt_in_training(m->phase) ? "KV cache and engine weights" : "optimizer state and gradients");
+                       mt_in_training(m->phase) ? "KV cache and engine weights" : mt_cause_trainers(m));
         break;
     case MT_CAUSE_GIANT_TENSOR:
         (void)snprintf(s, cap, "%s of it logits and their gradient", MT_BYTES(m->role[MT_ROLE_LOGITS]));

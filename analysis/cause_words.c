@@ -78,7 +78,7 @@ static bool is_left_out(const struct mt_moment *m, const struct mt_held *h, enum
     bool here = h->event != UINT64_MAX && h->event >= m->began;
     switch (what) {
     case ENGINE: return h->role == MT_ROLE_KV_CACHE || h->role == MT_ROLE_ENGINE_WEIGHTS;
-    case TRAINING: return h->role == MT_ROLE_OPTIM_STATE || h->role == MT_ROLE_GRAD;
+    case TRAINING: return mt_is_trainers(m, h->role);
     case PENDING: return h->pending;
     case RESIDUE:
         return !here && !h->pending && h->event != UINT64_MAX && (mt_is_transient(h->role) || h->role == MT_ROLE_WEIGHT_SYNC);
@@ -148,6 +148,20 @@ static int halved(struct mt_cause *c, const struct mt_moment *m)
     return without_bytes(c, m, "half_temporaries", m->temporaries / 2, request, text);
 }
 
+const char *mt_cause_trainers(const struct mt_moment *m)
+{
+    return mt_is_trainers(m, MT_ROLE_PARAM) && m->role[MT_ROLE_PARAM] != 0 ? "parameters, optimizer state and gradients"
+                                                                           : "optimizer state and gradients";
+}
+
+static int without_training(struct mt_cause *c, struct mt_moment *m)
+{
+    char start[128];
+    (void)snprintf(start, sizeof start, "With the %s%s offloaded during the rollout",
+                   mt_is_trainers(m, MT_ROLE_PARAM) ? "trainer's " : "", mt_cause_trainers(m));
+    return without(c, m, "training_offloaded", TRAINING, start);
+}
+
 int mt_cause_what_ifs(struct mt_cause *c, struct mt_moment *m)
 {
     char text[TEXT];
@@ -158,8 +172,7 @@ int mt_cause_what_ifs(struct mt_cause *c, struct mt_moment *m)
     if (mt_in_training(m->phase) && m->engine != 0 &&
         !without(c, m, "engine_asleep", ENGINE, "With the engine asleep, its KV cache and weights given back"))
         return 0;
-    if (mt_in_rollout(m->phase) && m->training != 0 &&
-        !without(c, m, "training_offloaded", TRAINING, "With the optimizer state and gradients offloaded during the rollout"))
+    if (mt_in_rollout(m->phase) && m->training != 0 && !without_training(c, m))
         return 0;
     if (m->temporaries != 0 && !halved(c, m))
         return 0;
@@ -466,8 +479,8 @@ static void stale(char *s, size_t cap, const struct mt_cause *c, const struct mt
             s, cap, "Rollout memory still held: %s of KV cache and engine weights were there in %s%s.", MT_BYTES(m->engine), ph,
             c->conf == MT_CONF_LOW ? ", unless the engine had unmapped them (sleep mode), which a snapshot does not show" : "");
     else
-        (void)snprintf(s, cap, "Training memory still held: %s of optimizer state and gradients were there in %s.",
-                       MT_BYTES(m->training), ph);
+        (void)snprintf(s, cap, "Training memory still held: %s of %s were there in %s.", MT_BYTES(m->training),
+                       mt_cause_trainers(m), ph);
 }
 
 /* Of the temporaries that outlived their phase: where the largest block is from. */

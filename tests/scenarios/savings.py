@@ -7,7 +7,7 @@ from generator import scripts
 from generator.record import GIB, MIB
 from generator.scenario import Scenario
 from cells import NEMO, OPENRLHF, TRL
-from tickets import AREAL, MEGATRON, SGLANG, VLLM
+from tickets import AREAL, COLOCATED, MEGATRON, SGLANG, VLLM
 
 VERL_MEGATRON = dict(MEGATRON, framework="verl_megatron")
 LONG = {"logp": (16384,), "step": ("logp_old",), "steps": 1}
@@ -182,6 +182,11 @@ SCENARIOS = [
           options=CARD + ["--args", "sglang.mem_fraction_static=0.6"]),
     saves("X20", dict(MEGATRON, **dict(ROLLOUT, engine="sglang", **SHARE)), "rollout", share, ("rollout.generate", "rollout.kv_alloc", "rollout.prefill"),
           options=CARD + ["--args", "--sglang-mem-fraction-static 0.6"]),
+    Scenario("saving-p08", "played again with P08 applied", dict(COLOCATED, framework="plain", share=0.9, card=64 * GIB), fail="rollout.kv_alloc", capacity=64 * GIB,
+             cause="stale_engine", phase="rollout.kv_alloc", must=["P08/down"], saves={"P08": share}, where="rollout.kv_alloc",
+             options=CARD + ["--args", "--gpu-memory-utilization 0.9"]),
+    Scenario("saving-p16", "played again with P16 applied", dict(COLOCATED, framework="plain"), fail="rollout.kv_alloc", late=True, cause="stale_engine",
+             phase="rollout.kv_alloc", must=["P16"], saves={"P16": {"begin": ("rollout_load", "rollout_profile", "rollout_kv")}}, where="rollout.kv_alloc"),
     # the engine sleeps while training runs
     saves("B13", dict(STALE, framework="plain", backend="plain"), "train_actor", SLEEPS, ("train_actor", "train"), cause=AWAKE),
     saves("B42", dict(STALE, expandable=True), "train_actor", SLEEPS, ("train_actor", "train"), cause=AWAKE, must_not=["B13"],

@@ -9,6 +9,8 @@ AREAL = {"framework": "areal", "param_bytes": 2, "grad_bytes": 2, "state_bytes":
 SGLANG = {"engine": "sglang", "framework": "none", "begin": ("rollout_init",), "step": ("generate",), "steps": 1,
     "engine_layers": 12}
 VLLM = dict(SGLANG, engine="vllm")
+COLOCATED = dict(engine="vllm", backend="plain", dp=1, shape="qwen2_1.5b", layers=12, engine_layers=12, kv=32 * GIB, micro=(1024,), steps=1,
+                 optimizer="fused", begin=("init", "train_actor", "empty_cache", "rollout_load", "rollout_profile", "rollout_kv"), step=())
 
 SCENARIOS = [
     Scenario("t03-counters-count-what-is-unmapped", "vLLM 33625, 17117, verl PR 1101: 198 GB reserved on a card of 140 GB",
@@ -153,6 +155,16 @@ SCENARIOS = [
              fail="train_actor/loss", step=2, cause=("none", "capacity", "giant_tensor"), phase="train_actor", must=["B37"],
              must_not=["B33"],
              kind="oom_capacity"),
+    # The trainer in the same process has made its step before the engine starts: the cache finds that much less of the card.
+    Scenario("engine-starts-beside-a-trainer", "vLLM in a script of one's own, with a trainer", dict(COLOCATED, framework="plain"),
+             fail="rollout.kv_alloc", late=True, cause="stale_engine", phase="rollout.kv_alloc", top="kv_cache", must=["P16", "P08/down"],
+             must_not=["P08/up"], sets={"P08": "--gpu-memory-utilization 0.74"}),
+    Scenario("engine-starts-beside-a-trainer-sglang", "SGLang: the same", dict(COLOCATED, framework="plain", engine="sglang"),
+             fail="rollout.kv_alloc", late=True, cause="stale_engine", phase="rollout.kv_alloc", top="kv_cache", must=["P16", "P08/down"],
+             must_not=["P08/up"]),
+    Scenario("engine-starts-beside-a-trainer-trl", "TRL, vllm_mode colocate", dict(COLOCATED, framework="trl"),
+             fail="rollout.kv_alloc", late=True, cause="stale_engine", phase="rollout.kv_alloc", top="kv_cache", must=["B31"],
+             must_not=["P16", "P08"], sets={"B31": "vllm_gpu_memory_utilization=0.74"}),
     # -- memory of the engine while training, and the reverse
     Scenario("stale-engine-trl", "TRL, vLLM in the trainer without vllm_enable_sleep_mode",
              dict(framework="trl", backend="plain", engine="vllm", sleep=False, dp=1, shape="qwen2_1.5b", layers=4,

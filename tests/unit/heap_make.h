@@ -15,6 +15,9 @@
 #define MODEL "verl/workers/fsdp_workers.py:10:init_model|" MAIN
 #define KV                                                                                                                     \
     "vllm/v1/worker/gpu_model_runner.py:5:_allocate_kv_cache_tensors|verl/workers/fsdp_workers.py:20:_build_rollout|" MODEL
+#define LOADED                                                                                                                 \
+    "vllm/model_executor/model_loader/base_loader.py:7:load_model|vllm/v1/worker/gpu_model_runner.py:6:load_model|"            \
+    "verl/workers/fsdp_workers.py:20:_build_rollout|" MODEL
 #define ACTOR "verl/workers/fsdp_workers.py:30:update_actor|" MAIN
 #define FORWARD "models/qwen2.py:50:forward|torch/nn/modules/module.py:60:_call_impl|" ACTOR
 #define LOSS "torch/nn/functional.py:70:cross_entropy|" ACTOR

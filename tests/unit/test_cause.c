@@ -246,6 +246,29 @@ MT_TEST(optimizer_state_in_rollout_is_stale)
     }
 }
 
+/* Beside an engine with weights of its own the trainer's parameters wait for the next update as well. */
+MT_TEST(parameters_beside_an_engine_are_the_trainers)
+{
+    struct heap *h = heap_new();
+    const struct mt_what_if *w;
+    heap_alloc(h, 10 * GIB, MODEL);
+    heap_free(h, heap_alloc(h, GIB, FORWARD));
+    heap_alloc(h, 12 * GIB, STATE);
+    heap_alloc(h, 4 * GIB, LOADED);
+    heap_alloc(h, 4 * GIB, KV);
+    heap_oom(h, 5 * GIB, GIB, KV);
+    {
+        FINISH(0);
+        MT_CHECK_EQ(c->kind, MT_CAUSE_STALE_ENGINE);
+        MT_CHECK_HAS(c->sentence, "22.00 GiB of parameters, optimizer state and gradients");
+        w = heap_what_if(c, "training_offloaded");
+        MT_ASSERT(w != NULL);
+        MT_CHECK_EQ(w->freed, 22 * GIB);
+        MT_CHECK_HAS(w->text, "the trainer's parameters");
+        DONE;
+    }
+}
+
 MT_TEST(pending_frees)
 {
     struct heap *h = heap_new();
@@ -938,7 +961,8 @@ MT_MAIN(MT_RUN(rules_load) MT_RUN(a_full_card_is_capacity) MT_RUN(holes_are_frag
             MT_RUN(crumbs_are_not_fragmentation) MT_RUN(logits_are_a_giant_tensor) MT_RUN(shape_of_58_gib)
                 MT_RUN(a_power_of_two_names_no_vocabulary) MT_RUN(size_alone_is_no_giant) MT_RUN(cache_in_training_is_stale)
                     MT_RUN(an_engine_that_sleeps_is_not_stale) MT_RUN(cache_in_rollout_is_not_stale)
-                        MT_RUN(optimizer_state_in_rollout_is_stale) MT_RUN(pending_frees) MT_RUN(few_pending_frees_are_no_cause)
+                        MT_RUN(optimizer_state_in_rollout_is_stale)
+                            MT_RUN(parameters_beside_an_engine_are_the_trainers) MT_RUN(pending_frees) MT_RUN(few_pending_frees_are_no_cause)
                             MT_RUN(memory_of_others) MT_RUN(a_context_is_not_foreign) MT_RUN(a_limit) MT_RUN(growth_is_a_leak)
                                 MT_RUN(a_leak_comes_before_its_pieces) MT_RUN(a_failure_that_was_caught)
                                     MT_RUN(outputs_that_are_kept_are_growth) MT_RUN(outputs_that_may_be_layers_are_not)
