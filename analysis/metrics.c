@@ -405,7 +405,7 @@ enum mt_rc mt_metrics_make(struct mt_metrics **out, const struct mt_analysis *a,
 {
     struct mt_metrics *m = mt_calloc(1, sizeof *m);
     uint64_t sum = 0;
-    double buckets;
+    double buckets, packed;
     *out = m;
     if (m == NULL)
         return MT_ENOMEM;
@@ -431,6 +431,9 @@ enum mt_rc mt_metrics_make(struct mt_metrics **out, const struct mt_analysis *a,
         sequence_metrics(m);
         set(m, MT_METRIC_sampler_state, mt_sampler_state_bytes(m->d, a->trace), MT_CONF_MARKED);
         set(m, MT_METRIC_sampler_peak, mt_sampler_peak(m->d, a->trace), MT_CONF_INFERRED);
+        set(m, MT_METRIC_packed_sync, mt_packed_sync_bytes(m->d, a->trace, &packed), MT_CONF_MARKED);
+        set(m, MT_METRIC_packed_buffer, packed, MT_CONF_MARKED);
+        set(m, MT_METRIC_loaded_tensor, mt_loaded_tensor(m->d), MT_CONF_MARKED);
         set(m, MT_METRIC_prompt_logits, mt_prompt_logits_bytes(m->d, a->trace), MT_CONF_MARKED);
         fit_metrics(m);
         layer_metrics(m);

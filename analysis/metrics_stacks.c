@@ -179,6 +179,32 @@ double mt_prompt_logits_bytes(const struct mt_device_analysis *d, const struct m
     return bytes;
 }
 
+double mt_packed_sync_bytes(const struct mt_device_analysis *d, const struct mt_trace *t, double *largest)
+{
+    double bytes = 0;
+    *largest = 0;
+    for (uint32_t i = 0; t != NULL && i <= d->owners.n; i++) {
+        bool failed = i == d->owners.n;
+        const struct mt_oom *o = failed && d->focus_is_oom && d->ooms.n != 0 ? &d->ooms.p[0] : NULL;
+        uint64_t one = !failed ? d->owners.p[i].largest : o != NULL ? o->request : 0;
+        if (one == 0 ||
+            !goes_through(t, !failed ? d->owners.p[i].stack : o->stack, "vllm/distributed/weight_transfer/packed_tensor.py", ""))
+            continue;
+        bytes += !failed ? (double)d->owners.p[i].bytes : (double)one;
+        *largest = (double)one > *largest ? (double)one : *largest;
+    }
+    return bytes;
+}
+
+double mt_loaded_tensor(const struct mt_device_analysis *d)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < d->owners.n; i++)
+        if (d->owners.p[i].attr.phase == MT_PH_ROLLOUT_LOAD && d->owners.p[i].largest > most)
+            most = d->owners.p[i].largest;
+    return (double)most;
+}
+
 double mt_sampler_state_bytes(const struct mt_device_analysis *d, const struct mt_trace *t)
 {
     double bytes = 0;

@@ -36,6 +36,12 @@ uint64_t mt_graph_segments(const struct mt_device_analysis *d, uint64_t *live);
  * trace. */
 double mt_prompt_logits_bytes(const struct mt_device_analysis *d, const struct mt_trace *t);
 
+/* Buffers of vLLM's packed weight transfer at the focus, with the request that failed there; *largest is the largest of them. 0 without the trace. */
+double mt_packed_sync_bytes(const struct mt_device_analysis *d, const struct mt_trace *t, double *largest);
+
+/* At the focus, the largest block from an engine's loading of weights. */
+double mt_loaded_tensor(const struct mt_device_analysis *d);
+
 /* What the sampler of vLLM's newer model runner keeps for each sequence that may run, at the focus. 0 without the trace. */
 double mt_sampler_state_bytes(const struct mt_device_analysis *d, const struct mt_trace *t);
 

@@ -27,6 +27,7 @@ CARD = ["--capacity", str(64 * GIB)]
 STALE = {"engine": "vllm", "sleep": False, "engine_layers": 12, "kv": 8 * GIB, "dp": 1, "shape": "qwen2_1.5b", "layers": 8, "micro": (4096,),
          "begin": ("init", "rollout_init"), "step": ("generate", "train_actor"), "steps": 2, "optimizer": "fused"}
 SLEEPS = {"sleep": True, "step": ("wake_engine", "generate", "sleep_engine", "train_actor")}
+PACKED = dict(VLLM, shape="gpt2_medium", engine_layers=96, layers=96, kv=8 * GIB, step=("weight_sync",), sync="receive_packed", bucket=GIB)
 AWAKE = ("none", "stale_engine", "capacity", "giant_tensor")
 
 
@@ -185,6 +186,10 @@ SCENARIOS = [
     Scenario("saving-p08", "played again with P08 applied", dict(COLOCATED, framework="plain", share=0.9, card=64 * GIB), fail="rollout.kv_alloc", capacity=64 * GIB,
              cause="stale_engine", phase="rollout.kv_alloc", must=["P08/down"], saves={"P08": share}, where="rollout.kv_alloc",
              options=CARD + ["--args", "--gpu-memory-utilization 0.9"]),
+    # weights that travel packed: smaller buffers, and one buffer fewer
+    saves("B72", dict(PACKED, buckets=2), "weight_sync", {"bucket": 256 * MIB}, "weight_sync", sets={"B72": "packed_buffer_size_bytes=268435456"}),
+    Scenario("saving-b72-fewer", "played again with one buffer", dict(PACKED, bucket=256 * MIB), kind="peak", phase="weight_sync", must=["B72"],
+             saves={"B72": {"buckets": 1}}, where="weight_sync", sets={"B72": "packed_num_buffers=1"}, not_sets={"B72": "packed_buffer_size_bytes=268435456"}),
     Scenario("saving-p16", "played again with P16 applied", dict(COLOCATED, framework="plain"), fail="rollout.kv_alloc", late=True, cause="stale_engine",
              phase="rollout.kv_alloc", must=["P16"], saves={"P16": {"begin": ("rollout_load", "rollout_profile", "rollout_kv")}}, where="rollout.kv_alloc"),
     # the engine sleeps while training runs

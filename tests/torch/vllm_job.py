@@ -2,7 +2,7 @@
 """vLLM's own engine in one process, on a small Qwen3 of random weights: start, requests, weight updates as a trainer makes them, sleep. Its
 functions and stacks are vLLM's; what it lacks here is in vllm_parts.py. OUT.pickle, and OUT.vllm.json: what the job knew.
 
-    vllm_job.py OUT [--graphs] [--sleep LEVEL] [--train GIB] [--sync nccl|packed|reload] [--logprobs N] [--prompt-logprobs] [--requests N]
+    vllm_job.py OUT [--graphs] [--sleep LEVEL] [--train GIB] [--sync nccl|packed|reload] [--packed-bytes N] [--packed-buffers N] [--logprobs N] [--prompt-logprobs] [--requests N]
                 [--prompt N] [--tokens N] [--layers N] [--vocab N] [--stacks all|python] [--set KEY=VALUE ...]        KEY: of vLLM's EngineArgs"""
 import argparse
 import ast
@@ -38,6 +38,8 @@ def arguments():
     p.add_argument("--sleep", type=int, default=0)
     p.add_argument("--train", type=int, default=0, help="GiB that a trainer in the same process takes while the engine sleeps")
     p.add_argument("--sync", choices=["nccl", "packed", "reload"], default="")
+    p.add_argument("--packed-bytes", type=int, default=1 << 30)
+    p.add_argument("--packed-buffers", type=int, default=2)
     p.add_argument("--logprobs", type=int, default=None)
     p.add_argument("--prompt-logprobs", action="store_true")
     p.add_argument("--stacks", default="all")
@@ -146,7 +148,8 @@ def sync(engine):
     engine.collective_rpc("init_weight_transfer_engine", args=(group,))
     engine.collective_rpc("start_weight_update")
     engine.collective_rpc("update_weights", args=({"names": [n for n, _ in named], "dtype_names": ["bfloat16"] * len(named),
-                                                   "shapes": [s for _, s in named], "packed": A.sync == "packed"},))
+                                                   "shapes": [s for _, s in named], "packed": A.sync == "packed",
+                                                   "packed_buffer_size_bytes": A.packed_bytes, "packed_num_buffers": A.packed_buffers},))
     engine.collective_rpc("finish_weight_update")
 
 

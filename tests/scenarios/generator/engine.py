@@ -133,7 +133,7 @@ class Whole(Job):
     # -- weights to the engine
     def weight_sync(self):
         self.inside("weight_sync")
-        if self.sync in ("receive_full", "receive_bucket"):
+        if self.sync in ("receive_full", "receive_bucket", "receive_packed"):
             self.receive()
             return
         with self.call(*self.places["sync"]):
@@ -184,12 +184,28 @@ class Whole(Job):
 
     def receive(self):
         outer = self.places["generate"] or ()
+        if self.sync == "receive_packed":
+            with self.call(*outer, *self.eng["packed"]):
+                self.receive_packed()
+            return
         with self.call(*outer, *self.eng["update"]):
             if self.sync == "receive_full":
                 self.drop(*self.engine_weights("weight_sync", pool=(0, 0)))
             else:
                 for _ in range(4):
                     self.temp(self.bucket, "weight_sync", "empty")
+
+    def receive_packed(self):
+        """A buffer ends with the weight that fills it, and is made before the one whose place it takes is let go."""
+        held, chunk = [], 0
+        for n in list(self.full_weights()) + [0]:
+            chunk += n * 2
+            if chunk > self.bucket or (n == 0 and chunk):
+                held.append(self.new(chunk, "weight_sync", "empty"))
+                chunk = 0
+                if len(held) > self.buckets:
+                    self.drop(held.pop(0))
+        self.drop(*held)
 
     # -- checkpoints and evaluation
     def ckpt_save(self):

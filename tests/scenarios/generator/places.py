@@ -442,6 +442,8 @@ vllm = {
     "sample": NN + ("vllm/v1/sample/sampler.py:71 forward", "vllm/v1/sample/sampler.py:131 sample"),
     "sleep": ("vllm/device_allocator/cumem.py:210 sleep",), "wake": ("vllm/device_allocator/cumem.py:250 wake_up",),
     "prompt_logprobs": (VR + ":1700 _get_prompt_logprobs_dict",),
+    "packed": (V + ":600 update_weights", "vllm/distributed/weight_transfer/nccl_engine.py:187 receive_weights",
+               "vllm/distributed/weight_transfer/packed_tensor.py:215 packed_nccl_broadcast_consumer"),
     "update": ("vllm/v1/worker/gpu_worker.py:600 update_weights",
     "verl/workers/rollout/vllm_rollout/utils.py:140 update_weights_from_ipc"),
 }
