@@ -360,7 +360,9 @@ static void use_metrics(struct mt_metrics *m)
     set(m, MT_METRIC_sync_tensor, mt_sync_tensor(m->d, bucket.known ? bucket.v : 0), MT_CONF_MARKED);
     set(m, MT_METRIC_engine, engine, MT_CONF_MARKED);
     segments = mt_graph_segments(m->d, &in_segments);
-    if (segments != 0)
+    if (segments != 0 && f->made)
+        graphs = (double)segments + (double)mt_graph_beside(m->d);
+    else if (segments != 0)
         graphs = (double)segments + (graphs > (double)in_segments ? graphs - (double)in_segments : 0);
     set(m, MT_METRIC_graph_held, graphs, MT_CONF_MARKED);
     set(m, MT_METRIC_gathered, role(m, MT_ROLE_UNSHARDED) - (double)f->pending_at_focus[MT_ROLE_UNSHARDED], MT_CONF_MARKED);

@@ -153,6 +153,18 @@ uint64_t mt_graph_segments(const struct mt_device_analysis *d, uint64_t *live)
     return bytes;
 }
 
+uint64_t mt_graph_beside(const struct mt_device_analysis *d)
+{
+    uint64_t bytes = d->roles.graph_elsewhere;
+    for (uint32_t i = 0; i < d->pools.n; i++) {
+        const struct mt_pool_row *row = &d->pools.p[i];
+        for (uint32_t k = 0; k < d->roles.n_graph_streams; k++)
+            if (row->stream == d->roles.graph_stream[k] && row->pool[0] == 0 && row->pool[1] == 0)
+                bytes += row->reserved;
+    }
+    return bytes;
+}
+
 static bool goes_through(const struct mt_trace *t, mt_stack_id s, const char *file, const char *function)
 {
     for (; s != 0; s = t->stacks.p[s].parent) {

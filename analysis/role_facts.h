@@ -110,6 +110,8 @@ struct mt_role_pool {
     uint8_t role; /* MT_ROLE_UNKNOWN = its frames do not agree on one */
 };
 
+#define MT_GRAPH_STREAMS 8
+
 /* Results that stay with the analysis. */
 struct mt_role_facts {
     bool made;                        /* false: the curve is withheld; only the end state or the focus was classified */
@@ -129,6 +131,9 @@ struct mt_role_facts {
         n_occurrences_all;           /* how many there are; the lists hold the first 65536 (steps, micros), 1024 */
     MT_VEC(struct mt_growth) growth; /* positive slopes only, largest first; at most 32 */
     MT_VEC(struct mt_role_pool) pools;
+    int64_t graph_stream[MT_GRAPH_STREAMS]; /* on which CUDA graphs were captured, and nothing else ran; the first so many */
+    uint32_t n_graph_streams;
+    uint64_t graph_elsewhere; /* of graphs with a private pool: live at the end, neither in it nor on those streams */
     const char *steps_from;              /* "annotations", "optimizer phases", "phase periodicity", "" */
     uint64_t vocab;                      /* of the logits that were found; 0 = none */
     bool vocab_is_smooth;                /* it has small factors only, so that sizes of layers are whole rows of it too */

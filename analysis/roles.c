@@ -428,6 +428,7 @@ static int with_curve(struct mt_rwork *k, bool verify)
         return 0;
     if (!add_up(k, focus, verify))
         return 0;
+    mt_graph_places(k);
     k->out->made = true;
     return pending_at(k->w, focus, k->out->pending_at_focus) && mt_growth_make(k);
 }

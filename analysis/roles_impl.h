@@ -119,6 +119,8 @@ int mt_layer_sizes_find(struct mt_rwork *k); /* for vocabularies that divide man
 bool mt_is_layer_size(struct mt_rwork *k, uint64_t size);
 /* roles_old.c */
 int mt_pool_roles(struct mt_rwork *k);
+/* roles_graph.c: streams and blocks of CUDA graphs beside their pools, once roles are decided. */
+void mt_graph_places(struct mt_rwork *k);
 /* Role of the private pool that an allocation lies in; MT_ROLE_COUNT = not in a private pool, or in one of a trainer. */
 unsigned mt_pool_role_of(const struct mt_rwork *k, const struct mt_event *e, uint64_t event);
 unsigned mt_pool_role_at(const struct mt_rwork *k, uint64_t addr, uint64_t event);

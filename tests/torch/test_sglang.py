@@ -3,6 +3,7 @@
 holds (NAME.truth.json, written by sglang_job.py)."""
 import json
 import os
+import re
 import sys
 
 import test_truth
@@ -39,6 +40,10 @@ def audits(name, device):
     audit = {a["id"]: a for a in device["audits"]}
     same(name, "weight sync leaves nothing", audit["weight_sync"]["finding"], False)
     kept = sum(p["reserved_bytes"] for p in device["pools"] if p["role"] == "graph_pool")
+    streams = {p["stream"] for p in device["pools"] if p["role"] == "graph_pool"}
+    theirs = sum(p["reserved_bytes"] for p in device["pools"] if p["pool_id"] == [0, 0] and p["stream"] in streams)
+    said = re.search(r"Another ([0-9.]+) MiB of theirs", audit["cuda_graphs"]["sentence"])
+    same(name, f"streams of their capture: {theirs} bytes", said and theirs / (1 << 20) <= float(said.group(1)) < theirs / (1 << 20) + 4)
     same(name, f"pools of CUDA graphs: {kept} bytes", kept > 0 and f"{kept / (1 << 20):.1f} MiB" in audit["cuda_graphs"]["sentence"])
 
 
