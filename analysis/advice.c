@@ -12,7 +12,7 @@
 
 /* Backends exclude each other in one run, and so do engines: seeing one tells that rules of the others cannot apply. */
 #define BACKENDS (MT_FIX_FW_FSDP | MT_FIX_FW_ARCHON | 1ull << MT_FW_MEGATRON)
-#define ENGINES (1ull << MT_FW_VLLM | 1ull << MT_FW_SGLANG)
+#define ENGINES (1ull << MT_FW_VLLM | 1ull << MT_FW_SGLANG | 1ull << MT_FW_NANOVLLM | 1ull << MT_FW_MINISGL)
 #define TRAINING_CLASSES                                                                                                       \
     (1u << MT_FIX_LOSS | 1u << MT_FIX_FORWARD_BACKWARD | 1u << MT_FIX_BACKWARD | 1u << MT_FIX_GRAD_CLIP |                      \
      1u << MT_FIX_OPTIMIZER)

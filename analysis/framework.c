@@ -33,6 +33,8 @@ static const struct {
     [MT_FW_ACCELERATE] = {"accelerate", "Accelerate"},
     [MT_FW_VLLM] = {"vllm", "vLLM"},
     [MT_FW_SGLANG] = {"sglang", "SGLang"},
+    [MT_FW_NANOVLLM] = {"nanovllm", "nano-vLLM"},
+    [MT_FW_MINISGL] = {"minisgl", "mini-sglang"},
 };
 
 const char *mt_framework_id(enum mt_framework f) { return (unsigned)f < MT_FW_COUNT ? names[f].id : "?"; }
@@ -90,6 +92,8 @@ static const struct {
     {"vllm_ascend", MT_FW_VLLM,
      "worker models ops attention device_allocator compilation distributed core sample platform.py utils.py"},
     {"sglang", MT_FW_SGLANG, "srt lang api.py launch_server.py multimodal_gen"},
+    {"nanovllm", MT_FW_NANOVLLM, "engine layers models utils llm.py"},
+    {"minisgl", MT_FW_MINISGL, "engine scheduler layers models kvcache attention moe kernel server llm distributed core.py"},
 };
 
 static bool in_list(const char *list, const char *word, size_t n)
@@ -245,6 +249,6 @@ bool mt_frameworks_detect(const struct mt_trace *t, struct mt_frameworks *out)
     for (size_t i = 0; out->main == MT_FW_NONE && i < sizeof trainers / sizeof *trainers; i++)
         if (out->frames[trainers[i]] != 0 && (trainers[i] != MT_FW_TRANSFORMERS || has_trainer))
             out->main = trainers[i];
-    out->engine = most(out->frames, MT_FW_VLLM, MT_FW_SGLANG);
+    out->engine = most(out->frames, MT_FW_VLLM, MT_FW_MINISGL);
     return true;
 }

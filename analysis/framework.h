@@ -24,7 +24,9 @@ enum mt_framework {
     MT_FW_LIGHTNING,
     MT_FW_ACCELERATE,
     MT_FW_VLLM,
-    MT_FW_SGLANG, /* engines */
+    MT_FW_SGLANG,
+    MT_FW_NANOVLLM,
+    MT_FW_MINISGL, /* engines */
     MT_FW_COUNT
 };
 const char *mt_framework_id(enum mt_framework f);    /* "verl" */
@@ -35,7 +37,7 @@ bool mt_framework_is_rl(enum mt_framework f);
 
 struct mt_frameworks {
     enum mt_framework main;       /* the RL framework if one is there, else the trainer, else NONE */
-    enum mt_framework engine;     /* VLLM, SGLANG or NONE */
+    enum mt_framework engine;     /* VLLM to MINISGL, or NONE */
     bool forced;                  /* named on the command line */
     bool by_settings;             /* main is no frame's: the settings of the run or a log name it */
     uint64_t frames[MT_FW_COUNT]; /* distinct frames of each, the evidence */

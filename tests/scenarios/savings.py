@@ -7,7 +7,7 @@ from generator import scripts
 from generator.record import GIB, MIB
 from generator.scenario import Scenario
 from cells import NEMO, OPENRLHF, TRL
-from tickets import AREAL, COLOCATED, MEGATRON, SGLANG, VLLM
+from tickets import AREAL, COLOCATED, MEGATRON, NANO, SGLANG, VLLM
 
 VERL_MEGATRON = dict(MEGATRON, framework="verl_megatron")
 LONG = {"logp": (16384,), "step": ("logp_old",), "steps": 1}
@@ -190,6 +190,12 @@ SCENARIOS = [
     saves("B72", dict(PACKED, buckets=2), "weight_sync", {"bucket": 256 * MIB}, "weight_sync", sets={"B72": "packed_buffer_size_bytes=268435456"}),
     Scenario("saving-b72-fewer", "played again with one buffer", dict(PACKED, bucket=256 * MIB), kind="peak", phase="weight_sync", must=["B72"],
              saves={"B72": {"buckets": 1}}, where="weight_sync", sets={"B72": "packed_num_buffers=1"}, not_sets={"B72": "packed_buffer_size_bytes=268435456"}),
+    # nano-vllm and mini-sglang
+    Scenario("saving-b73", "played again with B73 applied", dict(NANO, share=0.9, card=64 * GIB, prefill=262144), fail="rollout.generate", capacity=64 * GIB,
+             cause=("capacity", "giant_tensor"), phase=("rollout.generate", "rollout.prefill"), must=["B73"], saves={"B73": share}, where="rollout", options=CARD),
+    saves("B74", dict(NANO, batched=131072, kv=GIB, step=()), "rollout.profile", {"batched": 65536}, "rollout.profile"),
+    saves("B75", dict(NANO, engine="minisgl", step=(), steps=0, begin=("rollout_load", "rollout_kv", "rollout_graph"), kv=4 * GIB,
+                      graph_sizes=(8192, 4096, 512)), "rollout", {"graph_sizes": ()}, "rollout.graph"),
     Scenario("saving-p16", "played again with P16 applied", dict(COLOCATED, framework="plain"), fail="rollout.kv_alloc", late=True, cause="stale_engine",
              phase="rollout.kv_alloc", must=["P16"], saves={"P16": {"begin": ("rollout_load", "rollout_profile", "rollout_kv")}}, where="rollout.kv_alloc"),
     # the engine sleeps while training runs

@@ -9,6 +9,7 @@ AREAL = {"framework": "areal", "param_bytes": 2, "grad_bytes": 2, "state_bytes":
 SGLANG = {"engine": "sglang", "framework": "none", "begin": ("rollout_init",), "step": ("generate",), "steps": 1,
     "engine_layers": 12}
 VLLM = dict(SGLANG, engine="vllm")
+NANO = dict(SGLANG, engine="nanovllm")
 COLOCATED = dict(engine="vllm", backend="plain", dp=1, shape="qwen2_1.5b", layers=12, engine_layers=12, kv=32 * GIB, micro=(1024,), steps=1,
                  optimizer="fused", begin=("init", "train_actor", "empty_cache", "rollout_load", "rollout_profile", "rollout_kv"), step=())
 
@@ -165,6 +166,14 @@ SCENARIOS = [
     Scenario("engine-starts-beside-a-trainer-trl", "TRL, vllm_mode colocate", dict(COLOCATED, framework="trl"),
              fail="rollout.kv_alloc", late=True, cause="stale_engine", phase="rollout.kv_alloc", top="kv_cache", must=["B31"],
              must_not=["P16", "P08"], sets={"B31": "vllm_gpu_memory_utilization=0.74"}),
+    # Small engines with settings of their own.
+    Scenario("nano-vllm-runs-out", "nano-vllm: gpu_memory_utilization", dict(NANO, kv=16 * GIB), fail="rollout.generate", cause="capacity",
+             phase=("rollout.generate", "rollout.prefill"), top="kv_cache", must=["B73"], must_not=["P08", "B41", "B51"]),
+    Scenario("nano-vllm-trial-run", "nano-vllm: its trial run", dict(NANO, batched=131072, step=()), fail="rollout.profile", cause=("capacity", "giant_tensor"), phase="rollout.profile",
+             must=["B74"], must_not=["B73", "B51"]),
+    Scenario("mini-sglang-captures", "mini-sglang: --cuda-graph-max-bs", dict(NANO, engine="minisgl", begin=("rollout_load", "rollout_kv", "rollout_graph"),
+             graph_sizes=(65536, 32768), kv=8 * GIB, step=()), fail="rollout.graph", cause=("capacity", "giant_tensor"), phase="rollout.graph", must=["B75", "B73"],
+             must_not=["B19"]),
     # -- memory of the engine while training, and the reverse
     Scenario("stale-engine-trl", "TRL, vLLM in the trainer without vllm_enable_sleep_mode",
              dict(framework="trl", backend="plain", engine="vllm", sleep=False, dp=1, shape="qwen2_1.5b", layers=4,

@@ -90,6 +90,8 @@ MT_TEST(packages_and_checkouts)
         main_of("/v/site-packages/pytorch_lightning/loops/fit_loop.py:run|/v/site-packages/deepspeed/runtime/engine.py:step"),
         "lightning");
     MT_CHECK_STR(engine_of("/v/site-packages/vllm/v1/worker/gpu_worker.py:load_model"), "vllm");
+    MT_CHECK_STR(engine_of("/v/site-packages/nanovllm/engine/model_runner.py:allocate_kv_cache"), "nanovllm");
+    MT_CHECK_STR(engine_of("/w/mini-sglang/python/minisgl/engine/engine.py:forward_batch"), "minisgl");
     MT_CHECK_STR(engine_of("/sgl-workspace/sglang/python/sglang/srt/managers/scheduler.py:run_batch"), "sglang");
     MT_CHECK_STR(main_of("/v/site-packages/vllm/v1/worker/gpu_worker.py:load_model"), "none");
 }

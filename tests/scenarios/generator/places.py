@@ -447,6 +447,26 @@ vllm = {
     "update": ("vllm/v1/worker/gpu_worker.py:600 update_weights",
     "verl/workers/rollout/vllm_rollout/utils.py:140 update_weights_from_ipc"),
 }
+N = "nanovllm/engine/model_runner.py"
+NE = ("nanovllm/engine/llm_engine.py:66 generate", "nanovllm/engine/llm_engine.py:48 step", N + ":78 call")
+nanovllm = {
+    "outer": ("nanovllm/engine/llm_engine.py:31 __init__", N + ":37 __init__"),
+    "load": ("nanovllm/models/qwen3.py:200 __init__", "nanovllm/models/qwen3.py:165 __init__", "nanovllm/layers/linear.py:25 __init__"),
+    "profile": (N + ":90 warmup_model", N + ":212 run", N + ":194 run_model"), "profile_sampler": (N + ":90 warmup_model", N + ":213 run"),
+    "kv": (N + ":115 allocate_kv_cache",), "graph": (N + ":238 capture_cudagraph",),
+    "run": NE + (N + ":212 run", N + ":194 run_model"), "prefill": (), "decode": (), "model": "nanovllm/models/qwen3.py",
+    "logits": ("nanovllm/models/qwen3.py:216 compute_logits", "nanovllm/layers/embed_head.py:61 forward"),
+    "sample": NN + ("nanovllm/layers/sampler.py:11 forward",),
+}
+MS, ME = "minisgl/scheduler/scheduler.py", "minisgl/engine/engine.py"
+minisgl = {
+    "outer": (MS + ":50 __init__", ME + ":84 __init__"), "load": (ME + ":150 _load_weight_state_dict", "minisgl/models/weight.py:121 load_weight"),
+    "profile": (), "profile_sampler": (), "kv": ("minisgl/kvcache/__init__.py:40 create_kvcache_pool", "minisgl/kvcache/mha_pool.py:28 __init__"),
+    "graph": ("minisgl/engine/graph.py:100 __init__", "minisgl/engine/graph.py:143 _capture_graphs"),
+    "run": (MS + ":131 run_forever", MS + ":90 overlap_loop", MS + ":230 _forward", ME + ":220 forward_batch"), "prefill": (), "decode": (),
+    "model": "minisgl/models/qwen3.py", "logits": ("minisgl/models/qwen3.py:80 forward", "minisgl/layers/embedding.py:100 forward"),
+    "sample": ("minisgl/engine/sample.py:75 sample", "minisgl/engine/sample.py:32 sample_impl"),
+}
 S, SR = "sglang/srt/managers/", "sglang/srt/model_executor/model_runner.py"
 LOOP = (S + "scheduler.py:2600 run_scheduler_process", S + "scheduler.py:900 event_loop_overlap")
 sglang = {
