@@ -270,7 +270,8 @@ int mt_audit_graphs(struct mt_audits *out, struct mt_pass *p)
         return mt_audit_say(
             a,
             "CUDA graphs hold up to %s, and %s at the end; their private pools keep segments of %s, whatever is live in "
-            "them. Another %s of theirs lies beside them: segments of streams that only their capture ran on, with what libraries "
+            "them. Another %s of theirs lies beside them: segments of streams that only their capture ran on, with what "
+            "libraries "
             "keep for these streams, and blocks elsewhere.",
             MT_BYTES(a->bytes), MT_BYTES(all), MT_BYTES(mt_graph_segments(p->d, NULL)), MT_BYTES(mt_graph_beside(p->d)));
     return mt_audit_say(a, "CUDA graphs hold up to %s, and %s at the end.", MT_BYTES(a->bytes), MT_BYTES(all));

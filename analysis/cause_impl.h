@@ -96,7 +96,8 @@ static inline bool mt_in_training(enum mt_phase p)
 static inline bool mt_is_trainers(const struct mt_moment *m, unsigned role)
 {
     return role == MT_ROLE_OPTIM_STATE || role == MT_ROLE_GRAD ||
-           (role == MT_ROLE_PARAM && m->role[MT_ROLE_ENGINE_WEIGHTS] != 0 && m->role[MT_ROLE_OPTIM_STATE] + m->role[MT_ROLE_GRAD] != 0);
+           (role == MT_ROLE_PARAM && m->role[MT_ROLE_ENGINE_WEIGHTS] != 0 &&
+            m->role[MT_ROLE_OPTIM_STATE] + m->role[MT_ROLE_GRAD] != 0);
 }
 /* Neither model nor state nor engine: it should not outlive its stretch of a phase. */
 static inline bool mt_is_transient(unsigned role)

@@ -436,6 +436,8 @@ enum mt_rc mt_metrics_make(struct mt_metrics **out, const struct mt_analysis *a,
         set(m, MT_METRIC_packed_sync, mt_packed_sync_bytes(m->d, a->trace, &packed), MT_CONF_MARKED);
         set(m, MT_METRIC_packed_buffer, packed, MT_CONF_MARKED);
         set(m, MT_METRIC_loaded_tensor, mt_loaded_tensor(m->d), MT_CONF_MARKED);
+        set(m, MT_METRIC_engine_workspace, mt_engine_workspace_bytes(m->d, a->trace), MT_CONF_MARKED);
+        set(m, MT_METRIC_draft, mt_draft_bytes(m->d, a->trace), MT_CONF_MARKED);
         set(m, MT_METRIC_prompt_logits, mt_prompt_logits_bytes(m->d, a->trace), MT_CONF_MARKED);
         fit_metrics(m);
         layer_metrics(m);

@@ -199,13 +199,32 @@ double mt_packed_sync_bytes(const struct mt_device_analysis *d, const struct mt_
         bool failed = i == d->owners.n;
         const struct mt_oom *o = failed && d->focus_is_oom && d->ooms.n != 0 ? &d->ooms.p[0] : NULL;
         uint64_t one = !failed ? d->owners.p[i].largest : o != NULL ? o->request : 0;
-        if (one == 0 ||
-            !goes_through(t, !failed ? d->owners.p[i].stack : o->stack, "vllm/distributed/weight_transfer/packed_tensor.py", ""))
+        if (one == 0 || !goes_through(t, !failed ? d->owners.p[i].stack : o->stack,
+                                      "vllm/distributed/weight_transfer/packed_tensor.py", ""))
             continue;
         bytes += !failed ? (double)d->owners.p[i].bytes : (double)one;
         *largest = (double)one > *largest ? (double)one : *largest;
     }
     return bytes;
+}
+
+static double live_through(const struct mt_device_analysis *d, const struct mt_trace *t, const char *file, const char *function)
+{
+    double bytes = 0;
+    for (uint32_t i = 0; t != NULL && i < d->owners.n; i++)
+        bytes += goes_through(t, d->owners.p[i].stack, file, function) ? (double)d->owners.p[i].bytes : 0;
+    return bytes;
+}
+
+double mt_engine_workspace_bytes(const struct mt_device_analysis *d, const struct mt_trace *t)
+{
+    return live_through(d, t, "vllm/v1/worker/workspace.py", "_ensure_workspace_size");
+}
+
+double mt_draft_bytes(const struct mt_device_analysis *d, const struct mt_trace *t)
+{
+    return live_through(d, t, "vllm/v1/spec_decode/", "") + live_through(d, t, "vllm/v1/worker/gpu/spec_decode/", "") +
+           live_through(d, t, "sglang/srt/speculative/", "");
 }
 
 double mt_loaded_tensor(const struct mt_device_analysis *d)
@@ -219,11 +238,7 @@ double mt_loaded_tensor(const struct mt_device_analysis *d)
 
 double mt_sampler_state_bytes(const struct mt_device_analysis *d, const struct mt_trace *t)
 {
-    double bytes = 0;
-    for (uint32_t i = 0; t != NULL && i < d->owners.n; i++)
-        bytes +=
-            goes_through(t, d->owners.p[i].stack, "vllm/v1/worker/gpu/sample/", "__init__") ? (double)d->owners.p[i].bytes : 0;
-    return bytes;
+    return live_through(d, t, "vllm/v1/worker/gpu/sample/", "__init__");
 }
 
 /* Bytes for each row and word of the vocabulary, measured in vLLM's own functions on a vocabulary of 151936. A prompt's: the logits, their

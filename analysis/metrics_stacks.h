@@ -42,6 +42,12 @@ double mt_prompt_logits_bytes(const struct mt_device_analysis *d, const struct m
 /* Buffers of vLLM's packed weight transfer at the focus, with the request that failed there; *largest is the largest of them. 0 without the trace. */
 double mt_packed_sync_bytes(const struct mt_device_analysis *d, const struct mt_trace *t, double *largest);
 
+/* vLLM's workspace for experts and attention at the focus. 0 without the trace. */
+double mt_engine_workspace_bytes(const struct mt_device_analysis *d, const struct mt_trace *t);
+
+/* Of speculative decoding at the focus, by its frames. 0 without the trace. */
+double mt_draft_bytes(const struct mt_device_analysis *d, const struct mt_trace *t);
+
 /* At the focus, the largest block from an engine's loading of weights. */
 double mt_loaded_tensor(const struct mt_device_analysis *d);
 

@@ -134,10 +134,10 @@ struct mt_role_facts {
     int64_t graph_stream[MT_GRAPH_STREAMS]; /* on which CUDA graphs were captured, and nothing else ran; the first so many */
     uint32_t n_graph_streams;
     uint64_t graph_elsewhere; /* of graphs with a private pool: live at the end, neither in it nor on those streams */
-    const char *steps_from;              /* "annotations", "optimizer phases", "phase periodicity", "" */
-    uint64_t vocab;                      /* of the logits that were found; 0 = none */
-    bool vocab_is_smooth;                /* it has small factors only, so that sizes of layers are whole rows of it too */
-    uint64_t vocab_split;                /* by which it was divided (tensor parallel); 1 = whole */
+    const char *steps_from;   /* "annotations", "optimizer phases", "phase periodicity", "" */
+    uint64_t vocab;           /* of the logits that were found; 0 = none */
+    bool vocab_is_smooth;     /* it has small factors only, so that sizes of layers are whole rows of it too */
+    uint64_t vocab_split;     /* by which it was divided (tensor parallel); 1 = whole */
     uint64_t logits_tokens, logits_elem; /* of the largest logits block */
     uint8_t request_role;                /* what frames say that the first failed request was for; MT_ROLE_UNKNOWN = nothing */
     struct mt_sequences sequences;       /* of the batches, where they are seen one by one */

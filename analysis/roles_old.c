@@ -167,7 +167,8 @@ int mt_pool_roles(struct mt_rwork *k)
     for (uint32_t i = 0; i < k->pools.n; i++) {
         struct mt_pool_role *p = &k->pools.p[i];
         for (unsigned role = 0; role < MT_ROLE_COUNT; role++)
-            if (can_name_a_pool(role) && p->bytes[role] > (p->all - p->bytes[MT_ROLE_WORKSPACE]) / 2) /* what libraries keep names none */
+            if (can_name_a_pool(role) &&
+                p->bytes[role] > (p->all - p->bytes[MT_ROLE_WORKSPACE]) / 2) /* what libraries keep names none */
                 p->role = (uint8_t)role;
         if ((fact = MT_VEC_PUSH(&k->out->pools)) == NULL)
             return 0;

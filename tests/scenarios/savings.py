@@ -190,6 +190,8 @@ SCENARIOS = [
     saves("B72", dict(PACKED, buckets=2), "weight_sync", {"bucket": 256 * MIB}, "weight_sync", sets={"B72": "packed_buffer_size_bytes=268435456"}),
     Scenario("saving-b72-fewer", "played again with one buffer", dict(PACKED, bucket=256 * MIB), kind="peak", phase="weight_sync", must=["B72"],
              saves={"B72": {"buckets": 1}}, where="weight_sync", sets={"B72": "packed_num_buffers=1"}, not_sets={"B72": "packed_buffer_size_bytes=268435456"}),
+    Scenario("saving-b76", "played again with B76 applied", dict(VLLM, kv=8 * GIB, draft=2 * GIB), kind="peak", cause=("none", "capacity", "giant_tensor"),
+             phase="rollout.generate", must=["B76"], saves={"B76": {"draft": 0}}, where="rollout.generate"),
     # nano-vllm and mini-sglang
     Scenario("saving-b73", "played again with B73 applied", dict(NANO, share=0.9, card=64 * GIB, prefill=262144), fail="rollout.generate", capacity=64 * GIB,
              cause=("capacity", "giant_tensor"), phase=("rollout.generate", "rollout.prefill"), must=["B73"], saves={"B73": share}, where="rollout", options=CARD),

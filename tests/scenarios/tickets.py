@@ -166,6 +166,13 @@ SCENARIOS = [
     Scenario("engine-starts-beside-a-trainer-trl", "TRL, vllm_mode colocate", dict(COLOCATED, framework="trl"),
              fail="rollout.kv_alloc", late=True, cause="stale_engine", phase="rollout.kv_alloc", top="kv_cache", must=["B31"],
              must_not=["P16", "P08"], sets={"B31": "vllm_gpu_memory_utilization=0.74"}),
+    # Models of experts, and models that draft for another.
+    Scenario("moe-workspace-of-the-engine", "vLLM: the workspace of fused experts is as large as the trial run's batch", dict(VLLM, kv=8 * GIB, batched=65536, experts=65536, step=()),
+             fail="rollout.profile", late=True, cause=("capacity", "giant_tensor"), phase="rollout.profile", must=["B51"], options=["--args", "--max-num-batched-tokens 65536"]),
+    Scenario("draft-model-vllm", "vLLM: --speculative-config", dict(VLLM, kv=16 * GIB, draft=2 * GIB), fail="rollout.generate", cause="capacity",
+             phase=("rollout.generate", "rollout.prefill"), top="kv_cache", must=["B76"]),
+    Scenario("draft-model-sglang", "SGLang: --speculative-algorithm", dict(SGLANG, kv=16 * GIB, draft=2 * GIB), fail="rollout.generate", cause="capacity",
+             phase=("rollout.generate", "rollout.prefill", "rollout.decode"), top="kv_cache", must=["B76"]),
     # Small engines with settings of their own.
     Scenario("nano-vllm-runs-out", "nano-vllm: gpu_memory_utilization", dict(NANO, kv=16 * GIB), fail="rollout.generate", cause="capacity",
              phase=("rollout.generate", "rollout.prefill"), top="kv_cache", must=["B73"], must_not=["P08", "B41", "B51"]),

@@ -28,10 +28,16 @@ class Whole(Job):
         self.inside("rollout.load")
         with self.within_engine(*self.eng["load"]):
             self.weights = self.engine_weights()
+        if self.draft:  # bytes of a draft model
+            with self.within_engine(*self.eng["draft"]):
+                self.held += [self.new(self.draft // 4, "engine_weights", "empty") for _ in range(4)]
 
     def rollout_profile(self):
         self.inside("rollout.profile")
         s, tokens = self.shape_, self.batched
+        if self.experts:  # bytes for each token, in a workspace that stays
+            with self.within_engine(*self.eng["profile"], *at.NN, *self.eng["experts"]):
+                self.held.append(self.new(tokens * self.experts, "workspace", "empty"))
         with self.within_engine(*self.eng["profile"]):
             for index in range(3):
                 with self.call(*at.NN, self.eng["model"] + ":%d forward" % (210 + index)):

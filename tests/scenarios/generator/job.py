@@ -17,7 +17,7 @@ DEFAULTS = {
     "loss_chunk": 0, "optimizer": "foreach", "clip_copy": False, "lora": False,
     "param_offload": False, "optim_offload": False, "offload_policy": False, "zero_grad": True, "padding": 0,
     "weights_tp": 1, "engine_layers": None, "kv": 2 * GIB, "kv_step": None, "sleep": True, "graph_sizes": (), "batched": 8192,
-    "running": 256, "prompt_logprobs": 0, "requests": 0, "weights_split": False, "prefill": 8192,
+    "running": 256, "prompt_logprobs": 0, "draft": 0, "experts": 0, "requests": 0, "weights_split": False, "prefill": 8192,
     "sync": "stream", "bucket": 512 * MIB, "buckets": 2, "leak": 0, "leak_where": "train_actor", "foreign": 0,
     "foreign_later": 0,
     "share": 0, "card": 0, "eval_batches": 4, "eval_keep": False, "eval_grad": False, "autocast": False, "scores": 0, "first_stage": False, "reduce_bytes": 4, "full_load": False, "collective": 0, "skew": 1.0,
