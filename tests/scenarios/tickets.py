@@ -159,13 +159,13 @@ SCENARIOS = [
     # The trainer in the same process has made its step before the engine starts: the cache finds that much less of the card.
     Scenario("engine-starts-beside-a-trainer", "vLLM in a script of one's own, with a trainer", dict(COLOCATED, framework="plain"),
              fail="rollout.kv_alloc", late=True, cause="stale_engine", phase="rollout.kv_alloc", top="kv_cache", must=["P16", "P08/down"],
-             must_not=["P08/up"], sets={"P08": "--gpu-memory-utilization 0.74"}),
+             must_not=["P08/up"], sets={"P08": "--gpu-memory-utilization 0.73"}),
     Scenario("engine-starts-beside-a-trainer-sglang", "SGLang: the same", dict(COLOCATED, framework="plain", engine="sglang"),
              fail="rollout.kv_alloc", late=True, cause="stale_engine", phase="rollout.kv_alloc", top="kv_cache", must=["P16", "P08/down"],
              must_not=["P08/up"]),
     Scenario("engine-starts-beside-a-trainer-trl", "TRL, vllm_mode colocate", dict(COLOCATED, framework="trl"),
              fail="rollout.kv_alloc", late=True, cause="stale_engine", phase="rollout.kv_alloc", top="kv_cache", must=["B31"],
-             must_not=["P16", "P08"], sets={"B31": "vllm_gpu_memory_utilization=0.74"}),
+             must_not=["P16", "P08"], sets={"B31": "vllm_gpu_memory_utilization=0.73"}),
     # Models of experts, and models that draft for another.
     Scenario("moe-workspace-of-the-engine", "vLLM: the workspace of fused experts is as large as the trial run's batch", dict(VLLM, kv=8 * GIB, batched=65536, experts=65536, step=()),
              fail="rollout.profile", late=True, cause=("capacity", "giant_tensor"), phase="rollout.profile", must=["B51"], options=["--args", "--max-num-batched-tokens 65536"]),

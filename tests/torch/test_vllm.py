@@ -105,9 +105,31 @@ def asleep(name, truth, path):
     same(name, "no smaller share, and no sleep for what sleeps", {"P08", "B34", "B13"} & {a["id"] for a in report["advice"]}, set())
 
 
+def beside(name, truth, path, device, report):
+    """A trainer has made its step before the engine starts: the cache finds no room. Without it, and with the share that is proposed, the engine
+    then started on the same card; vLLM refused 0.65 with 4.95 of 8 GiB free."""
+    held, role = truth["trainer"], {r["role"]: r for r in device["roles"]}
+    same(name, "phase", report["verdict"]["phase"], "rollout.kv_alloc")
+    same(name, "cause", report["cause"]["id"], "stale_engine")
+    for part in ("param", "grad", "optim_state"):
+        same(name, part, role[part]["bytes"], held[part])
+    same(name, "engine weights", 0 <= role["engine_weights"]["bytes"] - truth["roles"]["weights"] - truth["roles"]["buffers"] < 1024, True)
+    what_if = next(w for w in report["cause"]["what_ifs"] if w["id"] == "training_offloaded")
+    same(name, "what offloading frees", what_if["freed_bytes"], sum(held.values()))
+    advice = {a["id"]: a for a in report["advice"]}
+    same(name, "first", list(advice)[:2], ["P16", "P08"])
+    same(name, "the trainer's bytes", advice["P16"]["saving_bytes"], sum(held.values()))
+    same(name, "share", advice["P08"]["proposed"], "--gpu-memory-utilization 0.61")
+    fixed = json.loads(memtrace("report", path, "--format", "json", "--args", "--kv-cache-memory-bytes 5368709120", "-o", "-"))
+    same(name, "no share where the cache's bytes are set", any(a["id"] == "P08" for a in fixed["advice"]), False)
+
+
 def main():
-    for name, path, truth, device, report in test_truth.recordings(SAMPLES, ".vllm.json", 7):
+    for name, path, truth, device, report in test_truth.recordings(SAMPLES, ".vllm.json", 8):
         test_truth.moments(name, truth, path)
+        if name == "oom_beside":
+            beside(name, truth, path, device, report)
+            continue
         phases(name, truth, report, path)
         roles(name, truth, device)
         same(name, "failures", len(device["ooms"]), 1 if truth["error"] else 0)

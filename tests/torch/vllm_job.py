@@ -2,7 +2,7 @@
 """vLLM's own engine in one process, on a small Qwen3 of random weights: start, requests, weight updates as a trainer makes them, sleep. Its
 functions and stacks are vLLM's; what it lacks here is in vllm_parts.py. OUT.pickle, and OUT.vllm.json: what the job knew.
 
-    vllm_job.py OUT [--graphs] [--sleep LEVEL] [--train GIB] [--sync nccl|packed|reload] [--packed-bytes N] [--packed-buffers N] [--logprobs N] [--prompt-logprobs] [--requests N]
+    vllm_job.py OUT [--graphs] [--sleep LEVEL] [--train GIB] [--beside LAYERS] [--sync nccl|packed|reload] [--packed-bytes N] [--packed-buffers N] [--logprobs N] [--prompt-logprobs] [--requests N]
                 [--prompt N] [--tokens N] [--layers N] [--vocab N] [--stacks all|python] [--set KEY=VALUE ...]        KEY: of vLLM's EngineArgs"""
 import argparse
 import ast
@@ -37,6 +37,7 @@ def arguments():
     p.add_argument("--graphs", action="store_true")
     p.add_argument("--sleep", type=int, default=0)
     p.add_argument("--train", type=int, default=0, help="GiB that a trainer in the same process takes while the engine sleeps")
+    p.add_argument("--beside", type=int, default=0, help="layers of a model that this process trains one step before the engine starts")
     p.add_argument("--sync", choices=["nccl", "packed", "reload"], default="")
     p.add_argument("--packed-bytes", type=int, default=1 << 30)
     p.add_argument("--packed-buffers", type=int, default=2)
@@ -130,6 +131,22 @@ def generate(engine, name):
     note(name)
 
 
+def train():
+    """A trainer of its own in this process; what it holds stays."""
+    if not A.beside:
+        return
+    model = torch.nn.Sequential(*[torch.nn.Linear(A.hidden, A.hidden, dtype=torch.bfloat16) for _ in range(A.beside)]).cuda()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-6)
+    model(torch.zeros(64, A.hidden, dtype=torch.bfloat16, device="cuda")).sum().backward()
+    optimizer.step()
+    END["trainer"] = (model, optimizer)
+    parts = {"param": list(model.parameters()), "grad": [w.grad for w in model.parameters()],
+             "optim_state": [t for s in optimizer.state.values() for t in s.values()]}
+    END["held"] = {role: sum(rank.held(tensors).values()) for role, tensors in parts.items()}
+    torch.cuda.empty_cache()
+    note("train")
+
+
 def update_actor():
     kept = [torch.empty(256 << 20, dtype=torch.uint8, device="cuda") for _ in range(4 * A.train)]
     note("update_actor")
@@ -154,6 +171,7 @@ def sync(engine):
 
 
 def job():
+    train()
     config = EngineArgs(model=model(), skip_tokenizer_init=True, load_format="dummy", attention_config={"backend": "FLASH_ATTN"},
                         **settings()).create_engine_config()
     engine = EngineCore(config, UniProcExecutor, log_stats=False)
@@ -176,7 +194,7 @@ def job():
 
 def write(error=None):
     said = {"torch": torch.__version__, "arguments": sys.argv[2:], "vocabulary": A.vocab, "settings": END.get("settings"), "phases": rank.PHASES,
-            "roles": roles(), "error": error}
+            "roles": roles(), "trainer": END.get("held"), "error": error}
     with open(A.out + ".vllm.json", "w", encoding="utf-8") as f:
         f.write(json.dumps(said, indent=1) + "\n")
 
