@@ -358,6 +358,7 @@ static void use_metrics(struct mt_metrics *m)
     bool sure;
     struct mt_value bucket = asked(m, "weight_bucket");
     set(m, MT_METRIC_sync_tensor, mt_sync_tensor(m->d, bucket.known ? bucket.v : 0), MT_CONF_MARKED);
+    set(m, MT_METRIC_ckpt_tensor, (double)f->largest_copy, MT_CONF_MARKED);
     set(m, MT_METRIC_engine, engine, MT_CONF_MARKED);
     segments = mt_graph_segments(m->d, &in_segments);
     if (segments != 0 && f->made)

@@ -175,6 +175,7 @@ static uint16_t *slot_of(struct mt_marks *m, char level, enum mt_phase phase)
     case 'W': return &m->w;
     case 'O': return &m->o;
     case 'N': return &m->n;
+    case 'P': return &m->p;
     default: return &m->k;
     }
 }
@@ -219,7 +220,7 @@ static void mark_frame(const struct mt_phaser *p, const struct names *t, const s
         if (fits && better(p->rules, i, *at))
             *at = (uint16_t)i;
     }
-    if (!(m->c || m->s || m->m || m->role || m->w || m->o || m->k) &&
+    if (!(m->c || m->s || m->m || m->role || m->w || m->o || m->k || m->p) &&
         !mt_file_is_torch(file, file_n)) /* what is known needs no guess */
         m->flags |= (uint16_t)name_flags(name, n);
     m->flags |= (uint16_t)grad_flags(name, file, file_n);

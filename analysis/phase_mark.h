@@ -19,7 +19,7 @@ void mt_pool_done(struct mt_pool *p);
 
 /* What one frame marks: a rule per level, 0 = none. */
 struct mt_marks {
-    uint16_t c, s, m, role, w, o, k, n;
+    uint16_t c, s, m, role, w, o, k, n, p;
     uint16_t flags;
 };
 enum {

@@ -20,8 +20,8 @@ struct state {
     uint16_t recompute, reduce;
     uint16_t rollout; /* rollout marker inside an evaluation */
     uint16_t n;       /* outermost name of the job's own code */
-    uint16_t unused;
-    uint16_t flags; /* MK_* of any frame, names of the innermost that has one, and the one below */
+    uint16_t p;       /* outermost function that tells the phase where nothing else does */
+    uint16_t flags;   /* MK_* of any frame, names of the innermost that has one, and the one below */
 };
 enum {
     ST_SETTLED = 1 << 8, /* c is one of those that win below anything */
@@ -149,6 +149,8 @@ static void step(const struct mt_phase_rules *r, struct state *st, const struct 
     step_inner(r, st, m);
     if (st->n == 0)
         st->n = m->n;
+    if (st->p == 0)
+        st->p = m->p;
     if (m->flags & (MK_NAME_FORWARD | MK_NAME_BACKWARD))
         st->flags &= (uint16_t) ~(MK_NAME_FORWARD | MK_NAME_BACKWARD);
     st->flags |= m->flags;
@@ -323,6 +325,12 @@ static void judge_own_code(const struct mt_phase_rules *r, const struct state *s
         v->rule = by_name ? st->n : MT_METHOD_NO_GRAD;
 }
 
+/* PyTorch gathers a model's state for whoever asks: most often it is saved, unless the job's own name says that it is sent. */
+static bool is_presumed(const struct mt_phase_rules *r, const struct state *st)
+{
+    return st->c == 0 && st->p != 0 && (st->n == 0 || mt_rule_phase(r, st->n) != MT_PH_WEIGHT_SYNC);
+}
+
 static void judge(const struct mt_phase_rules *r, const struct state *st, bool no_grad, struct mt_stack_verdict *v)
 {
     memset(v, 0, sizeof *v);
@@ -332,6 +340,11 @@ static void judge(const struct mt_phase_rules *r, const struct state *st, bool n
         v->own = (uint8_t)mt_rule_phase(r, st->c);
         v->own_conf = (uint8_t)mt_rule_conf(r, st->c);
         v->own_rule = st->c;
+    } else if (is_presumed(r, st)) {
+        v->own = (uint8_t)mt_rule_phase(r, st->p);
+        v->own_conf = (uint8_t)mt_conf_min(mt_rule_conf(r, st->p), MT_CONF_INFERRED);
+        v->own_rule = st->p;
+        v->flags |= MT_VF_NAMED; /* an annotation knows better */
     }
     if ((st->flags & MK_ENGINE) || st->o != 0) {
         v->flags |= MT_VF_CERTAIN;

@@ -156,8 +156,8 @@ static enum mt_rc check_fields(const struct file *f, int index, const char *v[F_
         return refuse_field(f, index, id, "id", "has to be 1 to 120 letters, digits, '.', '_' or '-'");
     if (strncmp(id, "method.", 7) == 0)
         return refuse_field(f, index, id, "id", "begins with \"method.\", which is kept for what is built in");
-    if (strlen(v[F_LEVEL]) != 1 || strchr("CSMKWONA", v[F_LEVEL][0]) == NULL)
-        return refuse_field(f, index, id, "level", "has to be one of C, S, M, K, W, O, N, A (see docs/rules-phases.md)");
+    if (strlen(v[F_LEVEL]) != 1 || strchr("CPSMKWONA", v[F_LEVEL][0]) == NULL)
+        return refuse_field(f, index, id, "level", "has to be one of C, P, S, M, K, W, O, N, A (see docs/rules-phases.md)");
     if (strlen(v[F_STATUS]) != 1 || strchr("GRDU", v[F_STATUS][0]) == NULL)
         return refuse_field(f, index, id, "status", "has to be one of G, R, D, U (see docs/rules-phases.md)");
     if (v[F_GRADIENTS] != NULL && strcmp(v[F_GRADIENTS], "none") != 0)
@@ -177,9 +177,9 @@ static enum mt_rc check_fields(const struct file *f, int index, const char *v[F_
     phase = mt_phase_find(v[F_PHASE], strlen(v[F_PHASE]));
     if (phase < 0 || phase == MT_PH_NONE || phase == MT_PH_UNATTRIBUTED)
         return refuse_field(f, index, id, "phase", "is no phase; docs/rules-phases.md lists them");
-    if ((v[F_LEVEL][0] == 'C' || v[F_LEVEL][0] == 'N') && !mt_phase_is_coarse((enum mt_phase)phase))
+    if (strchr("CNP", v[F_LEVEL][0]) != NULL && !mt_phase_is_coarse((enum mt_phase)phase))
         return refuse_field(f, index, id, "phase",
-                            "has to be a coarse phase at levels C and N, such as train_actor or rollout.generate");
+                            "has to be a coarse phase at levels C, N and P, such as train_actor or rollout.generate");
     if ((v[F_LEVEL][0] == 'W' || v[F_LEVEL][0] == 'O') && mt_phase_is_coarse((enum mt_phase)phase))
         return refuse_field(f, index, id, "phase", "has to be a sub-phase at levels W and O, such as forward or backward");
     return MT_OK;

@@ -117,6 +117,7 @@ struct mt_role_facts {
     bool made;                        /* false: the curve is withheld; only the end state or the focus was classified */
     uint64_t at_focus[MT_ROLE_COUNT]; /* sum = live at the focus */
     uint64_t largest_activation;      /* one block of those at the focus */
+    uint64_t largest_copy;            /* the same of checkpoint copies */
     uint64_t state_before;            /* optimizer state that is older than the trace */
     uint64_t life_at_focus[MT_LIFE_COUNT];
     uint64_t pending_at_focus[MT_ROLE_COUNT]; /* of at_focus: free requested, not completed */

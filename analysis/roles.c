@@ -240,6 +240,8 @@ static void at_focus(const struct mt_rwork *k, struct mt_role_facts *f, const st
         sum += e->size;
         if (fate->role == MT_ROLE_ACTIVATION && e->size > f->largest_activation)
             f->largest_activation = e->size;
+        if (fate->role == MT_ROLE_CHECKPOINT && e->size > f->largest_copy)
+            f->largest_copy = e->size;
         if (fate->role == MT_ROLE_UNKNOWN)
             add_to(&unknown[fate->conf], e->size);
     }

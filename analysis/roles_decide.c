@@ -5,6 +5,7 @@
 enum {
     SHORT_LIFE = 24, /* freed almost at once: one operation's own */
     OP_LIFE = 256,   /* freed within a few operations */
+    COPIED = 8,      /* on its way to the host or into its parameter: hardly anything in between */
     MAX_HOPPER = 8,  /* handles x streams; more blocks of that size are tensors */
     KEPT = 48        /* alive after the last allocation of a pass: older than this it is kept, not the last temporary */
 };
@@ -185,8 +186,11 @@ static bool by_coarse(struct mt_rwork *k, const struct block *b, struct mt_fate 
     case MT_PH_WEIGHT_SYNC: *role = say(f, MT_ROLE_WEIGHT_SYNC, MT_WHY_PHASE); return true;
     case MT_PH_ONLOAD_OFFLOAD: *role = say(f, MT_ROLE_OFFLOAD, MT_WHY_PHASE); return true;
     case MT_PH_CKPT_SAVE: /* what a checkpoint gathers */
-        *role = say(f, gone && b->freed - b->i <= SHORT_LIFE ? MT_ROLE_TEMP : MT_ROLE_UNSHARDED, MT_WHY_PHASE);
-        return true;
+    case MT_PH_CKPT_LOAD: /* what is read is let go once it is copied; what stays became the state itself */
+        brief = gone && b->freed - b->i <= COPIED;
+        *role = brief ? MT_ROLE_TEMP : b->a.sub == MT_PH_FSDP_UNSHARD ? MT_ROLE_UNSHARDED : MT_ROLE_CHECKPOINT;
+        *role = say(f, *role, brief ? MT_WHY_LIFE : MT_WHY_PHASE);
+        return b->a.phase == MT_PH_CKPT_SAVE || b->freed != MT_NEVER;
     case MT_PH_ROLLOUT_PROFILE:
     case MT_PH_ROLLOUT_GENERATE:
     case MT_PH_ROLLOUT_PREFILL:
@@ -215,6 +219,8 @@ static unsigned by_frame(const struct mt_rwork *k, const struct block *b, unsign
         if (brief && b->a.phase == MT_PH_INIT) /* a whole model before it is sharded, or a buffer it is loaded through */
             return b->freed - b->i > KEPT ? MT_ROLE_PARAM : MT_ROLE_TEMP;
         return brief ? MT_ROLE_TEMP : mt_phase_is_rollout(b->a.phase) ? MT_ROLE_ENGINE_WEIGHTS : MT_ROLE_PARAM;
+    case MT_ROLE_CHECKPOINT: /* what stays became the model or its optimizer's state */
+        return b->freed == MT_NEVER && !b->censored ? MT_ROLE_COUNT : MT_ROLE_CHECKPOINT;
     case MT_ROLE_KV_CACHE:
     case MT_ROLE_ENGINE_WEIGHTS: return brief && b->freed - b->i <= SHORT_LIFE ? MT_ROLE_TEMP : frame;
     default: return frame;

@@ -171,6 +171,7 @@ static unsigned preferred(unsigned role)
     case MT_ROLE_KV_CACHE: return 2;
     case MT_ROLE_ENGINE_WEIGHTS: return 10;
     case MT_ROLE_WEIGHT_SYNC: return 8;
+    case MT_ROLE_CHECKPOINT: return 10;
     default: return MT_COLOR_OTHER;
     }
 }

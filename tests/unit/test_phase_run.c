@@ -258,6 +258,32 @@ MT_TEST(an_interruption_ends)
     done(&m);
 }
 
+#define GET_STATE "/v/site-packages/torch/distributed/checkpoint/state_dict.py:_get_model_state_dict"
+
+/* PyTorch gathers a model's state to be saved, unless a framework, an annotation or the job's own name says what for. */
+MT_TEST(a_gathered_state_is_saved_unless_something_says_otherwise)
+{
+    struct made m;
+    start(&m);
+    alloc(&m, UPDATE_ACTOR);
+    alloc(&m, GET_STATE "|/home/u/x.py:keep|" MAIN);
+    alloc(&m, "/home/u/x.py:write|" MAIN);
+    alloc(&m, CALL "|" MAIN);
+    alloc(&m, GET_STATE "|/home/u/x.py:sync_weights|" MAIN);
+    alloc(&m, GET_STATE "|/v/verl/workers/fsdp_workers.py:rollout_mode"); /* 5 */
+    alloc(&m, GET_STATE "|" INIT_MODEL);
+    alloc(&m, "/v/site-packages/torch/distributed/checkpoint/state_dict.py:_load_model_state_dict|/home/u/x.py:resume");
+    MT_ASSERT(run(&m, false));
+    SAYS(m, 1, "ckpt_save/- inferred phase.torch.checkpoint.state_dict._get_model_state_dict");
+    SAYS(m, 2, "ckpt_save/- carried method.carry");
+    SAYS(m, 3, "train_actor/forward carried phase.torch.module._call_impl");
+    SAYS(m, 4, "weight_sync/- low name.sync_weights");
+    SAYS(m, 5, "weight_sync/- marked phase.verl.fsdp_workers.rollout_mode");
+    SAYS(m, 6, "init/- marked phase.verl.fsdp_workers.init_model");
+    SAYS(m, 7, "ckpt_load/- inferred phase.torch.checkpoint.state_dict._load_model_state_dict");
+    done(&m);
+}
+
 MT_TEST(marks_of_one_event_are_not_carried)
 {
     struct made m;
@@ -558,15 +584,19 @@ MT_TEST(blocks_of_a_public_verl_snapshot)
     mt_trace_free(t);
 }
 
-MT_MAIN(MT_RUN(training_is_implied_and_carried) MT_RUN(forward_only_stays_unattributed) MT_RUN(
-    a_pass_without_gradients_is_no_training) MT_RUN(the_wrapper_alone_proves_nothing) MT_RUN(annotations_win_over_names)
-            MT_RUN(loss_trains_when_there_is_a_backward) MT_RUN(loss_trains_when_the_backward_has_no_frames)
-                MT_RUN(backward_never_belongs_to_rollout_or_logp) MT_RUN(set_up_is_not_carried_into_training)
-                    MT_RUN(set_up_ends_where_the_model_runs) MT_RUN(an_interruption_ends)
-                        MT_RUN(marks_of_one_event_are_not_carried) MT_RUN(empty_stacks_after_the_root_gradient)
-                            MT_RUN(empty_stacks_between_the_same_training_phase)
-                                MT_RUN(events_that_are_no_allocation_hold_the_phase)
-                                    MT_RUN(segments_are_not_waited_for_for_ever) MT_RUN(annotations_fill_what_frames_leave_open)
-                                        MT_RUN(annotations_can_be_switched_off) MT_RUN(open_lone_nested_and_foreign_ranges)
-                                            MT_RUN(optimizer_steps_of_public_snapshots) MT_RUN(shares_of_public_snapshots)
-                                                MT_RUN(blocks_of_a_public_verl_snapshot))
+MT_MAIN(MT_RUN(training_is_implied_and_carried) MT_RUN(forward_only_stays_unattributed)
+            MT_RUN(a_pass_without_gradients_is_no_training) MT_RUN(the_wrapper_alone_proves_nothing)
+                MT_RUN(annotations_win_over_names) MT_RUN(loss_trains_when_there_is_a_backward)
+                    MT_RUN(loss_trains_when_the_backward_has_no_frames) MT_RUN(backward_never_belongs_to_rollout_or_logp)
+                        MT_RUN(set_up_is_not_carried_into_training) MT_RUN(set_up_ends_where_the_model_runs)
+                            MT_RUN(an_interruption_ends) MT_RUN(a_gathered_state_is_saved_unless_something_says_otherwise)
+                                MT_RUN(marks_of_one_event_are_not_carried) MT_RUN(empty_stacks_after_the_root_gradient)
+                                    MT_RUN(empty_stacks_between_the_same_training_phase)
+                                        MT_RUN(events_that_are_no_allocation_hold_the_phase)
+                                            MT_RUN(segments_are_not_waited_for_for_ever)
+                                                MT_RUN(annotations_fill_what_frames_leave_open)
+                                                    MT_RUN(annotations_can_be_switched_off)
+                                                        MT_RUN(open_lone_nested_and_foreign_ranges)
+                                                            MT_RUN(optimizer_steps_of_public_snapshots)
+                                                                MT_RUN(shares_of_public_snapshots)
+                                                                    MT_RUN(blocks_of_a_public_verl_snapshot))

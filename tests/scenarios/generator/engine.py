@@ -218,7 +218,7 @@ class Whole(Job):
         self.inside("ckpt_save")
         with self.call(*self.places["save"], "torch/distributed/checkpoint/state_dict.py:1100 get_model_state_dict",
                        "torch/distributed/tensor/_api.py:640 full_tensor"):
-            self.drop(*[self.new(n * self.param_bytes, "unsharded_param", "_allgather_base_") for n in self.full_weights()])
+            self.drop(*[self.new(n * self.param_bytes, "checkpoint", "_allgather_base_") for n in self.full_weights()])
 
     def ckpt_load(self):
         """Resuming puts the optimizer's states on the card before the first forward."""
@@ -227,6 +227,12 @@ class Whole(Job):
         with self.call(*self.places["load"]):
             sizes = [max(1, n // self.dp) if mega else n for _, n in self.shards()]
             self.states = [self.new(n * self.state_bytes, "optim_state", "_to_copy") for n in sizes for _ in (0, 1)]
+
+    def ckpt_read(self):
+        """The whole file on the card, until each weight is copied from it."""
+        self.inside("ckpt_load")
+        with self.call("torch/serialization.py:1471 load", "torch/serialization.py:1812 persistent_load"):
+            self.drop(*[self.new(n * self.param_bytes, "checkpoint", "_to_copy") for n in self.full_weights()])
 
     def evaluate(self):
         self.inside("eval")
