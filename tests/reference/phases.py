@@ -223,6 +223,13 @@ def last_resort(rules, python, out):
         out.named = names[-1]
 
 
+def presumed(rules, python, hits):
+    """By the outermost P row, unless the outermost name of the job's own says that weights are sent."""
+    names = [rules.names[f["name"]] for f in python if f["name"] in rules.names and is_own(normal(f["filename"]))]
+    found = [(row[2], {row[3]}, row[4]) for row in (one_row(rows, "P") for rows in hits) if row]
+    return found[-1] if found and not (names and names[-1] == "weight_sync") else None
+
+
 def fetches_weights(hits):
     """The innermost S rows are of set-up, and a module call stands further out: a layer that fetches its weights."""
     called = [one_phase(rows, "W") is not None for rows in hits]
@@ -273,6 +280,7 @@ def classify(rules, frames):
             if row[1] == "S" and row[2] in ANYWHERE:
                 marks.append((row[2], {row[3]}, (index, row[2]), row[4]))
     best = pick_coarse([(phase, names, status) for phase, names, _, status in marks])
+    best = best or presumed(rules, python, hits)
     out.coarse = best[0] if best else None
 
     # innermost S row; a module call and a role only count further in than that

@@ -134,6 +134,10 @@ SCENARIOS = [
     saves("X17", dict(MEGATRON, tp=8, step=("weight_sync",), sync="chunks", bucket=2048 * MIB, steps=1, shape="qwen2_1.5b",
           layers=24),
           "weight_sync", bucket_bytes, "weight_sync"),
+    # checkpoints
+    saves("B78", dict(step=("train_actor", "ckpt_save"), layers=12, micro=(512,), dp=64, steps=1), "ckpt_save", {"ckpt": "host"}, "ckpt_save"),
+    saves("B79", dict(step=("train_actor", "ckpt_save"), layers=12, micro=(512,), dp=64, steps=1), "ckpt_save", {"ckpt": "shards"}, "ckpt_save"),
+    saves("B80", dict(PLAIN, begin=("init", "ckpt_read"), step=(), steps=0, shape="gpt2_medium", layers=24), "ckpt_load", {"ckpt": "host"}, "ckpt_load"),
     # the engine
     saves("V34", dict(ROLLOUT, engine_layers=28, step=("generate",), prefill=512, running=64), "rollout", switch("weights_tp"), "rollout.generate",
           options=["--args", "actor_rollout_ref.rollout.tensor_model_parallel_size=1"]),

@@ -11,9 +11,28 @@ import torch.distributed as dist
 PHASES, KEPT = [], {}
 
 
-def join(world):
+class Answers(dist.Store):
+    """What the first rank would have written: an id for NCCL, of which the stand-in looks at nothing."""
+
+    def get(self, key):
+        return b"0" * 128
+
+    def set(self, key, value):
+        pass
+
+    def add(self, key, value):
+        return value
+
+    def check(self, keys):
+        return False
+
+    def wait(self, keys, *_):
+        pass
+
+
+def join(world, me=0):
     """NCCL's stand-in answers for the other ranks; what would be asked over Gloo is answered with what this rank has."""
-    os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE=str(world), MASTER_ADDR="127.0.0.1", MASTER_PORT="29511")
+    os.environ.update(RANK=str(me), LOCAL_RANK="0", WORLD_SIZE=str(world), MASTER_ADDR="127.0.0.1", MASTER_PORT="29511")
     init, new = dist.init_process_group, dist.new_group
     import torch.testing._internal.distributed.fake_pg  # noqa: F401  the backend that Gloo's groups get
 
@@ -31,7 +50,7 @@ def join(world):
     def scatter(scatter_object_output_list, scatter_object_input_list=None, **more):
         scatter_object_output_list[0] = scatter_object_input_list[0]
 
-    dist.init_process_group = lambda *a, **k: init("nccl", store=dist.HashStore(), rank=0, world_size=world)
+    dist.init_process_group = lambda *a, **k: init("nccl", store=dist.HashStore() if me == 0 else Answers(), rank=me, world_size=world)
     dist.new_group = dist.distributed_c10d.new_group = new_group
     dist.all_gather_object, dist.gather_object = fill, gather
     dist.broadcast_object_list = lambda *a, **k: None

@@ -182,7 +182,7 @@ MT_TEST(containers_and_unverified_rows)
                  "unattributed/- none method.no_signature");
     MT_CHECK_STR(alone("/v/vllm/worker/model_runner.py:capture_model"),
                  "rollout.graph/- low phase.vllm.model_runner.capture_model");
-    MT_CHECK_STR(alone("/v/torch/serialization.py:load|" MAIN), "ckpt_load/- low phase.torch.serialization.load");
+    MT_CHECK_STR(alone("/v/torch/serialization.py:load|" MAIN), "ckpt_load/- marked phase.torch.serialization.load");
     /* a coarse phase by a sub-phase marker, where no coarse marker decides */
     MT_CHECK_STR(alone("/v/torch/nn/modules/module.py:convert|/v/torch/nn/modules/module.py:_apply|" MAIN),
                  "init/- marked phase.torch.module.convert");

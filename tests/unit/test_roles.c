@@ -548,8 +548,25 @@ MT_TEST(whole_parameters_of_a_checkpoint_and_before_sharding)
     bt_event(&j->bt, "segment_free", 4096, 2 * MIB, "");
     MT_ASSERT(analyze(j));
     MT_CHECK(MADE(j, PARAM) >= 64 * PARAM_BYTES);
-    MT_CHECK_EQ(MADE(j, UNSHARDED), 30 * PARAM_BYTES);
+    MT_CHECK_EQ(MADE(j, CHECKPOINT), 30 * PARAM_BYTES);
     MT_CHECK_EQ(MADE(j, TEMP), 0);
+    CHECK_SUMS(j);
+    job_free(j);
+}
+
+#define S_LOAD SITE "torch/serialization.py:1471:load" MAIN
+
+/* What is read from a checkpoint and let go is a copy; what stays became the model, and a read that fails leaves copies. */
+MT_TEST(what_is_read_from_a_checkpoint)
+{
+    struct job *j = job_new();
+    uint64_t read[8];
+    for (int i = 0; i < 8; i++)
+        read[i] = put(j, PARAM_BYTES, S_LOAD);
+    for (int i = 0; i < 6; i++)
+        drop(j, read[i]);
+    MT_ASSERT(analyze(j));
+    MT_CHECK_EQ(MADE(j, CHECKPOINT), 6 * PARAM_BYTES);
     CHECK_SUMS(j);
     job_free(j);
 }
@@ -1103,19 +1120,19 @@ MT_MAIN(MT_RUN(steady_training_has_every_role_and_no_growth) MT_RUN(gradients_wi
     gradients_that_stay_are_made_once) MT_RUN(first_step_state_is_no_leak) MT_RUN(a_leak_has_its_slope) MT_RUN(recorded_late)
             MT_RUN(state_that_is_made_anew_every_step) MT_RUN(out_of_memory_in_the_forward_keeps_its_activations)
                 MT_RUN(logits_by_the_request_that_failed) MT_RUN(logits_by_their_size_alone)
-                    MT_RUN(logits_of_a_pass_with_larger_batches) MT_RUN(the_type_of_the_logits_is_that_of_the_largest)
-                        MT_RUN(the_type_of_the_logits_by_their_chunks) MT_RUN(requests_that_are_rows_of_the_vocabulary)
-                            MT_RUN(the_largest_tensor_of_a_weight_synchronisation) MT_RUN(passes_that_grow) MT_RUN(
-                                a_size_that_no_vocabulary_divides_is_no_logits) MT_RUN(layers_that_are_whole_rows_by_chance)
-                                MT_RUN(layers_as_large_as_the_logits) MT_RUN(layers_of_another_pass_that_are_whole_rows) MT_RUN(
-                                    what_a_layer_makes_is_not_in_chunks) MT_RUN(a_smooth_vocabulary_needs_frames)
-                                    MT_RUN(workspaces_are_few) MT_RUN(the_gradient_of_the_embedding_is_no_logits) MT_RUN(
-                                        whole_parameters_of_a_checkpoint_and_before_sharding) MT_RUN(weights_that_layers_fetch)
-                                        MT_RUN(what_follows_the_optimizer_is_not_its_state) MT_RUN(rests_of_blocks_serve_nobody)
-                                            MT_RUN(roles_by_frames) MT_RUN(workspaces_by_size)
-                                                MT_RUN(parameter_and_gradient_buffer_by_the_order_of_lines)
-                                                    MT_RUN(lines_that_only_call_have_no_order) MT_RUN(
-                                                        beside_a_rule_for_the_function_last_is_the_highest_line_of_several)
+                    MT_RUN(logits_of_a_pass_with_larger_batches) MT_RUN(the_type_of_the_logits_is_that_of_the_largest) MT_RUN(
+                        the_type_of_the_logits_by_their_chunks) MT_RUN(requests_that_are_rows_of_the_vocabulary)
+                        MT_RUN(the_largest_tensor_of_a_weight_synchronisation) MT_RUN(passes_that_grow) MT_RUN(
+                            a_size_that_no_vocabulary_divides_is_no_logits) MT_RUN(layers_that_are_whole_rows_by_chance)
+                            MT_RUN(layers_as_large_as_the_logits) MT_RUN(layers_of_another_pass_that_are_whole_rows) MT_RUN(
+                                what_a_layer_makes_is_not_in_chunks) MT_RUN(a_smooth_vocabulary_needs_frames)
+                                MT_RUN(workspaces_are_few) MT_RUN(the_gradient_of_the_embedding_is_no_logits) MT_RUN(
+                                    whole_parameters_of_a_checkpoint_and_before_sharding) MT_RUN(what_is_read_from_a_checkpoint)
+                                    MT_RUN(weights_that_layers_fetch) MT_RUN(what_follows_the_optimizer_is_not_its_state)
+                                        MT_RUN(rests_of_blocks_serve_nobody) MT_RUN(roles_by_frames) MT_RUN(workspaces_by_size)
+                                            MT_RUN(parameter_and_gradient_buffer_by_the_order_of_lines)
+                                                MT_RUN(lines_that_only_call_have_no_order)
+                                                    MT_RUN(beside_a_rule_for_the_function_last_is_the_highest_line_of_several)
                                                         MT_RUN(private_pools_are_named_by_their_frames)
                                                             MT_RUN(a_trainers_private_pool_is_for_no_single_purpose)
                                                                 MT_RUN(weights_in_the_pool_of_the_cache_are_told_by_their_phase)

@@ -218,7 +218,13 @@ class Whole(Job):
         self.inside("ckpt_save")
         with self.call(*self.places["save"], "torch/distributed/checkpoint/state_dict.py:1100 get_model_state_dict",
                        "torch/distributed/tensor/_api.py:640 full_tensor"):
-            self.drop(*[self.new(n * self.param_bytes, "checkpoint", "_allgather_base_") for n in self.full_weights()])
+            if self.ckpt == "whole":
+                self.drop(*[self.new(n * self.param_bytes, "checkpoint", "_allgather_base_") for n in self.full_weights()])
+            elif self.ckpt == "host":
+                for n in self.full_weights():
+                    self.temp(n * self.param_bytes, "temp", "_allgather_base_")
+            else:  # each rank its shards, which it has
+                self.temp(64 * 1024, "temp", "empty")
 
     def ckpt_load(self):
         """Resuming puts the optimizer's states on the card before the first forward."""
@@ -232,7 +238,10 @@ class Whole(Job):
         """The whole file on the card, until each weight is copied from it."""
         self.inside("ckpt_load")
         with self.call("torch/serialization.py:1471 load", "torch/serialization.py:1812 persistent_load"):
-            self.drop(*[self.new(n * self.param_bytes, "checkpoint", "_to_copy") for n in self.full_weights()])
+            if self.ckpt == "whole":
+                self.drop(*[self.new(n * self.param_bytes, "checkpoint", "_to_copy") for n in self.full_weights()])
+            else:
+                self.temp(64 * 1024, "temp", "empty")
 
     def evaluate(self):
         self.inside("eval")
