@@ -440,6 +440,7 @@ enum mt_rc mt_metrics_make(struct mt_metrics **out, const struct mt_analysis *a,
         set(m, MT_METRIC_engine_workspace, mt_engine_workspace_bytes(m->d, a->trace), MT_CONF_MARKED);
         set(m, MT_METRIC_draft, mt_draft_bytes(m->d, a->trace), MT_CONF_MARKED);
         set(m, MT_METRIC_prompt_logits, mt_prompt_logits_bytes(m->d, a->trace), MT_CONF_MARKED);
+        set(m, MT_METRIC_stage_outputs, mt_stage_outputs_bytes(m->d, a->trace), MT_CONF_MARKED);
         fit_metrics(m);
         layer_metrics(m);
         state_layout(m);

@@ -191,6 +191,23 @@ double mt_prompt_logits_bytes(const struct mt_device_analysis *d, const struct m
     return bytes;
 }
 
+double mt_stage_outputs_bytes(const struct mt_device_analysis *d, const struct mt_trace *t)
+{
+    static const char stage[] = "torch/distributed/pipelining/stage.py",
+                      chunks[] = "torch/distributed/pipelining/microbatch.py";
+    double kept = 0, joined = 0;
+    for (uint32_t i = 0; t != NULL && i < d->owners.n; i++) {
+        const struct mt_owner *w = &d->owners.p[i];
+        if (goes_through(t, w->stack, chunks, "merge_chunks"))
+            joined += (double)w->largest;
+        else if (goes_through(t, w->stack, stage, "forward_one_chunk") && mt_is_logits_request(&d->roles, w->largest, false))
+            kept += (double)(w->bytes - w->largest); /* the micro-batch at work needs its own */
+    }
+    if (t != NULL && d->focus_is_oom && d->ooms.n != 0 && goes_through(t, d->ooms.p[0].stack, chunks, "merge_chunks"))
+        joined += (double)d->ooms.p[0].request;
+    return kept + joined;
+}
+
 double mt_packed_sync_bytes(const struct mt_device_analysis *d, const struct mt_trace *t, double *largest)
 {
     double bytes = 0;

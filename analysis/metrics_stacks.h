@@ -51,6 +51,10 @@ double mt_draft_bytes(const struct mt_device_analysis *d, const struct mt_trace 
 /* At the focus, the largest block from an engine's loading of weights. */
 double mt_loaded_tensor(const struct mt_device_analysis *d);
 
+/* Logits of earlier micro-batches that the last stage of torch.distributed.pipelining keeps for whoever asked it for outputs, at the focus, and what
+ * they are joined into; with the request that failed there. 0 without the trace. */
+double mt_stage_outputs_bytes(const struct mt_device_analysis *d, const struct mt_trace *t);
+
 /* What the sampler of vLLM's newer model runner keeps for each sequence that may run, at the focus. 0 without the trace. */
 double mt_sampler_state_bytes(const struct mt_device_analysis *d, const struct mt_trace *t);
 

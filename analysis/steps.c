@@ -42,12 +42,15 @@ static inline void note_again(struct mt_rwork *k, struct last_block *last, const
     l->event = i + 1;
 }
 
-/* Parameters that are gathered or moved into a pass are not computed by it. */
-static inline void note_largest(struct mt_region *g, unsigned sub, uint64_t size)
+/* Parameters that are gathered or moved into a pass are not computed by it; nor are logits what frames call a temporary. */
+static inline void note_largest(const struct mt_rwork *k, struct mt_region *g, unsigned sub, const struct mt_event *e)
 {
+    uint64_t size = e->size;
+    uint16_t role = k->w->stack_role[e->stack];
     if (size > g->largest)
         g->largest = size;
-    if (size > g->computed && sub != MT_PH_FSDP_UNSHARD && sub != MT_PH_COMM && sub != MT_PH_ONLOAD_OFFLOAD)
+    if (size > g->computed && (role == MT_NO_STACK_ROLE || (role & 0xff) != MT_ROLE_TEMP) && sub != MT_PH_FSDP_UNSHARD &&
+        sub != MT_PH_COMM && sub != MT_PH_ONLOAD_OFFLOAD)
         g->computed = size;
 }
 
@@ -60,7 +63,7 @@ static void note_request(struct mt_rwork *k, const struct mt_event *e, uint32_t 
     if (by_frame || a.sub == MT_PH_LOSS)
         mt_vocab_see(k, e->size, by_frame);
     if (g != NULL && g->phase == a.phase && g->group == mt_group_of(a.sub, MT_G_OTHER))
-        note_largest(g, a.sub, e->size);
+        note_largest(k, g, a.sub, e);
 }
 
 int mt_regions_make(struct mt_rwork *k)
@@ -98,7 +101,7 @@ int mt_regions_make(struct mt_rwork *k)
         }
         at = &k->regions.p[k->regions.n - 1];
         at->last_alloc = i;
-        note_largest(at, a.sub, e->size);
+        note_largest(k, at, a.sub, e);
     }
     mt_occurrences_end(k);
     rc = 1;

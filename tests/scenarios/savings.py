@@ -138,6 +138,7 @@ SCENARIOS = [
     saves("B78", dict(step=("train_actor", "ckpt_save"), layers=12, micro=(512,), dp=64, steps=1), "ckpt_save", {"ckpt": "host"}, "ckpt_save"),
     saves("B79", dict(step=("train_actor", "ckpt_save"), layers=12, micro=(512,), dp=64, steps=1), "ckpt_save", {"ckpt": "shards"}, "ckpt_save"),
     saves("B80", dict(PLAIN, begin=("init", "ckpt_read"), step=(), steps=0, shape="gpt2_medium", layers=24), "ckpt_load", {"ckpt": "host"}, "ckpt_load"),
+    saves("B82", dict(PLAIN, script=scripts.last_stage), "train_actor", {"outputs": False}, "train"),
     # the engine
     saves("V34", dict(ROLLOUT, engine_layers=28, step=("generate",), prefill=512, running=64), "rollout", switch("weights_tp"), "rollout.generate",
           options=["--args", "actor_rollout_ref.rollout.tensor_model_parallel_size=1"]),

@@ -25,9 +25,10 @@ def arguments():
     p.add_argument("out")
     p.add_argument("schedule", choices=["1f1b", "gpipe"])
     p.add_argument("--checkpoint", action="store_true", help="only the inputs of layers are kept")
+    p.add_argument("--loss-inside", action="store_true", help="the last stage gives its loss, not its logits")
     p.add_argument("--oom", action="store_true", help="the snapshot is written where a request fails")
     for name, value in (("stage", 0), ("stages", 4), ("micro-batches", 8), ("layers", 2), ("hidden", 512), ("vocab", 32000), ("batch", 2),
-                        ("length", 128), ("steps", 2)):
+                        ("length", 160), ("steps", 2)):
         p.add_argument("--" + name, type=int, default=value)
     return p.parse_args()
 
@@ -46,11 +47,18 @@ class Part(nn.Module):
         self.norm = RMSNorm(A.hidden) if last else None
         self.lm_head = nn.Linear(A.hidden, A.vocab, bias=False) if last else None
 
-    def forward(self, x):
+    def forward(self, x, labels=None):
         x = self.embed_tokens(x) if self.embed_tokens is not None else x
         for layer in self.layers:
             x = checkpoint(layer, x, use_reentrant=False) if A.checkpoint else layer(x)
-        return self.lm_head(self.norm(x)) if self.lm_head is not None else x
+        if self.lm_head is None:
+            return x
+        x = self.lm_head(self.norm(x))
+        return x if labels is None else loss_of(x, labels) + torch.zeros(1, device="cuda")
+
+
+def loss_of(logits, labels):
+    return F.cross_entropy(logits.flatten(0, 1).float(), labels.flatten())
 
 
 def held(tensors):
@@ -60,7 +68,7 @@ def held(tensors):
 
 class Truth:
     ends, model, optimizer, gradients = [], None, None, 0
-    kept, alive, most, passes = {}, 0, 0, 0  # saved for backward: bytes by storage, their sum, its highest, forward passes under way
+    alive, most, base, waiting, roles = 0, 0, 0, 0, None  # micro-batches under way, the most; bytes that the first backward of a step finds
 
     def end(self, name):
         s = torch.cuda.memory_stats()
@@ -71,7 +79,7 @@ class Truth:
 
     def take(self, *_):
         self.end("snapshot")
-        self.roles = {"weights": held(self.model.parameters()), "gradients": self.gradients, "in_flight": self.most,
+        self.roles = {"weights": held(self.model.parameters()), "gradients": self.gradients, "in_flight": self.most, "waiting": self.waiting,
                       "optimizer": held(t for s in self.optimizer.state.values() for t in s.values())}
         torch.cuda.memory._dump_snapshot(A.out + ".pickle")
 
@@ -82,7 +90,10 @@ class Truth:
 
     def count(self, model):
         """How many micro-batches are between their forward and their backward."""
-        begin = lambda *_: setattr(self, "alive", self.alive + 1) or setattr(self, "most", max(self.most, self.alive))
+        def begin(*_):
+            self.alive += 1
+            self.most = max(self.most, self.alive)
+
         model.register_forward_pre_hook(begin)
 
 
@@ -98,8 +109,10 @@ def main():
         torch._C._cuda_attach_out_of_memory_observer(TRUTH.take)
     try:
         job()
-    except torch.cuda.OutOfMemoryError as e:
+    except RuntimeError as e:  # a stage wraps what its module raises
         traceback.print_exc()
+        if not TRUTH.roles:
+            raise
         TRUTH.write(str(e))
         return 1
     TRUTH.take()
@@ -115,22 +128,24 @@ def job():
     ids = torch.zeros(A.batch, A.length, dtype=torch.long, device="meta")
     logits = torch.zeros(A.batch, A.length, A.vocab, dtype=torch.bfloat16, device="meta")
     first, last = A.stage == 0, A.stage == A.stages - 1
+    outputs = logits if last and not A.loss_inside else torch.zeros(1, device="meta") if last else hidden
     TRUTH.count(model)
     stage = PipelineStage(model, A.stage, A.stages, torch.device("cuda"), input_args=(ids if first else hidden,),
-                          output_args=(logits if last else hidden,))
-    loss = lambda out, target: F.cross_entropy(out.flatten(0, 1).float(), target.flatten())
-    schedule = {"1f1b": Schedule1F1B, "gpipe": ScheduleGPipe}[A.schedule](stage, A.micro_batches, loss_fn=loss)
+                          output_args=(outputs,))
+    schedule = {"1f1b": Schedule1F1B, "gpipe": ScheduleGPipe}[A.schedule](stage, A.micro_batches, loss_fn=(lambda loss, _: loss) if A.loss_inside else loss_of)
     backward = stage.backward_one_chunk
 
     def one_chunk(*a, **k):
+        TRUTH.waiting = TRUTH.waiting or torch.cuda.memory_stats()["requested_bytes.all.current"] - TRUTH.base
         backward(*a, **k)
         TRUTH.alive -= 1
 
     stage.backward_one_chunk = one_chunk
     for _ in range(A.steps):
+        TRUTH.base, TRUTH.waiting = torch.cuda.memory_stats()["requested_bytes.all.current"], 0
         batch = torch.randint(1, A.vocab, (A.batch * A.micro_batches, A.length), device="cuda")
         if last:
-            schedule.step(target=batch)
+            schedule.step(target=batch, **({"labels": batch} if A.loss_inside else {}))
         else:
             schedule.step(*([batch] if first else []))
         TRUTH.gradients = held(p.grad for p in model.parameters())

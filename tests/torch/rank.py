@@ -50,7 +50,8 @@ def join(world, me=0):
     def scatter(scatter_object_output_list, scatter_object_input_list=None, **more):
         scatter_object_output_list[0] = scatter_object_input_list[0]
 
-    dist.init_process_group = lambda *a, **k: init("nccl", store=dist.HashStore() if me == 0 else Answers(), rank=me, world_size=world)
+    KEPT["store"] = dist.HashStore() if me == 0 else Answers()  # C++ calls Python as long as this lives
+    dist.init_process_group = lambda *a, **k: init("nccl", store=KEPT["store"], rank=me, world_size=world)
     dist.new_group = dist.distributed_c10d.new_group = new_group
     dist.all_gather_object, dist.gather_object = fill, gather
     dist.broadcast_object_list = lambda *a, **k: None

@@ -12,7 +12,7 @@ DEFAULTS = {
     "framework": "verl", "backend": "fsdp2", "engine": None, "shape": "qwen3_8b", "layers": 4,
     "bucket_elements": 0, "param_bytes": 4, "grad_bytes": 4, "state_bytes": 4, "dp": 8, "tp": 1,
     "micro": (4096,), "logp": (4096,), "cap": None, "steps": 2, "begin": ("init",), "step": ("train_actor",), "end": (),
-    "checkpointing": True, "act_offload": False, "reshard": True, "defer_sync": False, "ckpt": "whole", "stream_wait": 2,
+    "checkpointing": True, "act_offload": False, "reshard": True, "defer_sync": False, "ckpt": "whole", "outputs": True, "stream_wait": 2,
     "fused_head": False, "entropy": True, "chunk": 0, "entropy_in_train": False, "entropy_checkpointing": False,
     "loss_chunk": 0, "optimizer": "foreach", "clip_copy": False, "lora": False,
     "param_offload": False, "optim_offload": False, "offload_policy": False, "zero_grad": True, "padding": 0,

@@ -15,6 +15,7 @@ RAY = (
 VERL = RAY + ("verl/single_controller/ray/base.py:700 func", "verl/single_controller/base/decorator.py:456 inner")
 NN = (MODULE + ":1751 _wrapped_call_impl", MODULE + ":1762 _call_impl")
 LINEAR = "torch/nn/modules/linear.py:125 forward"
+PIPELINING = "torch/distributed/pipelining/"
 BACKWARD = ("torch/_tensor.py:626 backward", "torch/autograd/__init__.py:347 backward")
 ROOT_GRAD = ("torch/_tensor.py:626 backward", "torch/autograd/__init__.py:340 backward",
     "torch/autograd/__init__.py:198 _make_grads")

@@ -88,3 +88,38 @@ def load_split(job):
         for _ in range(80):
             job.drop(job.new(530 * MIB, "temp", "empty"))
             job.new(270 * MIB, "engine_weights", "empty")
+
+
+def last_stage(job):
+    """The last stage of a pipeline by PyTorch's schedule: one micro-batch at a time, whose logits stay until they are joined."""
+    job.phase("init")
+    step = (at.ROOT + "train.py:120 <module>", at.PIPELINING + "schedules.py:503 step", at.PIPELINING + "schedules.py:712 _step_microbatches")
+    one = step + (at.PIPELINING + "stage.py:689 forward_one_chunk",)
+    rows = 2048 * 151936
+    for number in range(job.steps):
+        job.truth.step, outputs = number, []
+        for _ in range(16):
+            job.inside("train_actor/forward")
+            with job.call(*one, *at.NN, at.ROOT + "model.py:33 forward"):
+                kept = [job.new(24 * MIB, "activation", "mm") for _ in range(8)]
+            with job.call(*one, *at.NN, at.ROOT + "model.py:53 forward", *at.NN, *at.LM_HEAD):
+                outputs.append(job.new(rows * 2, "logits", "mm"))
+            with job.call(*step, at.PIPELINING + "schedules.py:367 _compute_loss", at.ROOT + "train.py:40 loss"):
+                wide = job.new(rows * 4, "logits", "_to_copy")
+                with job.call("torch/nn/functional.py:3494 cross_entropy"):
+                    soft = job.new(rows * 4, "logits", "_log_softmax")
+                job.drop(wide)
+            job.inside("train_actor/backward")
+            with job.autograd("NllLossBackward0"):
+                job.temp(rows * 4, "logits", "nll_loss_backward")
+            with job.autograd("ToCopyBackward0"):
+                back = job.new(rows * 2, "logits", "_to_copy")
+            job.drop(soft)
+            if not job.outputs:
+                job.drop(outputs.pop())
+            job.drop(back, *kept)
+        if job.outputs:
+            job.inside("train_actor/forward")
+            with job.call(*step[:2], at.PIPELINING + "schedules.py:397 _merge_outputs", at.PIPELINING + "microbatch.py:451 merge_chunks"):
+                job.drop(job.new(16 * rows * 2, "temp", "cat"))
+        job.drop(*outputs)
