@@ -39,6 +39,9 @@ struct mt_expect_factor mt_expect_times(double n);
 #define MT_OVER(n, of) (mt_expect_over(n, of).s)
 #define MT_TIMES(n) (mt_expect_times(n).s)
 
+/* Bytes of the parameters at an event that PEFT's tuners made: what is trained of a model whose other weights are frozen. 0 = none are told. */
+double mt_expect_measured_adapters(const struct mt_expect_work *k, int64_t event);
+
 /* The rows of the states, in the phase where each is highest. */
 void mt_expect_params(struct mt_expect_work *k, unsigned phase);
 void mt_expect_gradients(struct mt_expect_work *k, unsigned phase);

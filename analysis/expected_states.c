@@ -87,6 +87,7 @@ static struct basis base(struct mt_expect_work *k, unsigned phase)
 {
     uint64_t measured = k->high[phase][MT_ROLE_PARAM].bytes, before = k->high[phase][MT_ROLE_BEFORE].bytes,
              grad = k->high[phase][MT_ROLE_GRAD].bytes;
+    double adapters;
     struct basis b = {.elem = k->s.elem, .from = "by the model's shape"};
     b.bytes = by_shape(k, &b.experts, &b.why);
     if (k->s.layout == MT_LAYOUT_UNKNOWN)
@@ -100,6 +101,14 @@ static struct basis base(struct mt_expect_work *k, unsigned phase)
         b.why = k->s.model.no_adapters != NULL
                     ? k->s.model.no_adapters
                     : "only adapters are trained (LoRA), and how they are divided or kept is not known";
+        return b;
+    }
+    adapters = mt_expect_measured_adapters(k, k->high[phase][MT_ROLE_PARAM].event);
+    if (adapters > 0 && (double)grad <= 2 * adapters) { /* else more than adapters is trained */
+        b.bytes = adapters;
+        b.elem = 0;
+        b.from = "adapters of PEFT, measured";
+        b.at_most = b.measured = true;
         return b;
     }
     if (b.bytes > 0)

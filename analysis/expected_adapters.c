@@ -1,0 +1,28 @@
+/* Adapters that PEFT made, measured: where they are there, gradients and optimizer state follow them and not the frozen model. */
+#include "analysis/expected_impl.h"
+
+#include <string.h>
+
+/* A block made below a tuner: layers of LoRA and the like, and what casts them. */
+static bool is_of_tuner(const struct mt_trace *t, mt_stack_id s)
+{
+    for (; s != 0; s = t->stacks.p[s].parent)
+        if (strstr(mt_str(t, t->frames.p[t->stacks.p[s].frame].file), "peft/tuners/") != NULL)
+            return true;
+    return false;
+}
+
+double mt_expect_measured_adapters(const struct mt_expect_work *k, int64_t event)
+{
+    const struct mt_replay *r = k->w->r;
+    double bytes = 0;
+    for (int64_t i = 0; i <= event && (uint64_t)i < r->d->events.n; i++) {
+        const struct mt_fate *f = &k->w->fate[i];
+        const struct mt_event *e;
+        if (f->role != MT_ROLE_PARAM || (int64_t)f->freed <= event ||
+            (e = mt_event_at(r->d, (uint64_t)i))->action != MT_ACT_ALLOC)
+            continue;
+        bytes += is_of_tuner(r->t, e->stack) ? (double)e->size : 0;
+    }
+    return bytes;
+}
