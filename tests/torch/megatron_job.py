@@ -56,6 +56,6 @@ def job():
 
 
 if __name__ == "__main__":
-    rank.join(int(os.environ.get("MT_WORLD", "1")))
+    rank.join(int(os.environ.get("MT_WORLD", "1")), int(os.environ.get("MT_RANK", "0")))
     sys.argv = ["pretrain_gpt.py", *OPTIONS, *sys.argv[2:]]
     sys.exit(rank.record(OUT, job))
