@@ -31,6 +31,9 @@ static const struct {
     [MT_FW_TRANSFORMERS] = {"transformers", "Hugging Face Trainer"},
     [MT_FW_LIGHTNING] = {"lightning", "Lightning"},
     [MT_FW_ACCELERATE] = {"accelerate", "Accelerate"},
+    [MT_FW_LLAMAFACTORY] = {"llamafactory", "LLaMA-Factory"},
+    [MT_FW_AXOLOTL] = {"axolotl", "Axolotl"},
+    [MT_FW_TORCHTUNE] = {"torchtune", "torchtune"},
     [MT_FW_VLLM] = {"vllm", "vLLM"},
     [MT_FW_SGLANG] = {"sglang", "SGLang"},
     [MT_FW_NANOVLLM] = {"nanovllm", "nano-vLLM"},
@@ -86,6 +89,9 @@ static const struct {
     {"lightning_fabric", MT_FW_LIGHTNING, "strategies plugins wrappers.py fabric.py utilities"},
     {"accelerate", MT_FW_ACCELERATE,
      "accelerator.py optimizer.py hooks.py utils big_modeling.py data_loader.py launchers.py state.py"},
+    {"llamafactory", MT_FW_LLAMAFACTORY, "train model data hparams extras launcher.py cli.py v1"},
+    {"axolotl", MT_FW_AXOLOTL, "core cli train.py loaders monkeypatch integrations kernels evaluate.py"},
+    {"torchtune", MT_FW_TORCHTUNE, "config training modules models rlhf generation _cli"},
     {"vllm", MT_FW_VLLM,
      "v1 worker engine entrypoints model_executor attention device_allocator compilation distributed executor "
      "lora platforms sequence.py utils"},
@@ -168,6 +174,9 @@ static void note_components(struct mt_frameworks *fw, const char *file, size_t n
         if (has(file, n, "megatron/core/tensor_parallel/random.py") && in_list("checkpoint backward", name, name_n))
             fw->checkpointing = true;
     }
+    if (in_list("backward", name, name_n) && (has(file, n, "llamafactory/model/model_utils/checkpointing.py") ||
+                                              has(file, n, "axolotl/monkeypatch/gradient_checkpointing/")))
+        fw->checkpointing = true; /* their own, which keep the inputs of layers on the host */
     if (has(file, n, "torchinductor_") || has(file, n, "<eval_with_key>"))
         fw->compiled = true;
     if (!has_torch)
@@ -190,6 +199,37 @@ static enum mt_framework most(const uint64_t *frames, enum mt_framework first, e
     for (int i = (int)first; i <= (int)last; i++)
         if (frames[i] != 0 && (best == MT_FW_NONE || frames[i] > frames[best]))
             best = (enum mt_framework)i;
+    return best;
+}
+
+/* LLaMA-Factory and Axolotl drive TRL's trainers, with settings of their own. */
+static const enum mt_framework tuners[] = {MT_FW_LLAMAFACTORY, MT_FW_AXOLOTL, MT_FW_TORCHTUNE};
+
+bool mt_framework_is_program(enum mt_framework f)
+{
+    for (size_t i = 0; i < sizeof tuners / sizeof *tuners; i++)
+        if (f == tuners[i])
+            return true;
+    return mt_framework_is_rl(f);
+}
+
+bool mt_framework_runs_in(enum mt_framework f, const char *path, size_t n)
+{
+    if (f == MT_FW_TRANSFORMERS)
+        return has(path, n, "transformers/trainer");
+    if (f == MT_FW_LLAMAFACTORY)
+        return !has(path, n, "llamafactory/v1/"); /* another program by the same name, with other settings */
+    return f != MT_FW_TORCHTUNE || has(path, n, "torchtune/config/") || has(path, n, "torchtune/_cli/");
+}
+
+enum mt_framework mt_framework_program(const uint64_t n[MT_FW_COUNT])
+{
+    enum mt_framework best = most(n, MT_FW_VERL, MT_FW_SWIFT);
+    if (best == MT_FW_TRL && n[MT_FW_SWIFT] != 0) /* ms-swift's trainers are made from TRL's, too */
+        best = MT_FW_SWIFT;
+    for (size_t i = 0; (best == MT_FW_NONE || best == MT_FW_TRL) && i < sizeof tuners / sizeof *tuners; i++)
+        if (n[tuners[i]] != 0)
+            return tuners[i];
     return best;
 }
 
@@ -216,9 +256,9 @@ bool mt_frameworks_detect(const struct mt_trace *t, struct mt_frameworks *out)
     /* The one that drives wins over those it drives: Lightning runs on DeepSpeed, the Trainer on Accelerate. */
     static const enum mt_framework trainers[] = {MT_FW_LIGHTNING,    MT_FW_TORCHTITAN, MT_FW_MEGATRON,
                                                  MT_FW_TRANSFORMERS, MT_FW_DEEPSPEED,  MT_FW_ACCELERATE};
+    uint64_t running[MT_FW_COUNT] = {0}; /* of the frames, those that show more than the use of a library */
     int more = 1;
-    bool chunked = false,
-         has_trainer = false; /* Transformers is also a library of models: only its Trainer makes it the framework */
+    bool chunked = false;
     memset(out, 0, sizeof *out);
     for (uint32_t i = 0; i < t->functions.n; i++) {
         const struct mt_function *f = &t->functions.p[i];
@@ -237,17 +277,15 @@ bool mt_frameworks_detect(const struct mt_trace *t, struct mt_frameworks *out)
         if (fw == MT_FW_NONE)
             continue;
         out->frames[fw] += f->n_frames;
-        has_trainer = has_trainer || has(file, n, "transformers/trainer");
+        running[fw] += mt_framework_runs_in(fw, file, n) ? f->n_frames : 0;
     }
     if (out->checkpointing && chunked && (more = checkpoints_more_than_loss(t)) < 0)
         return false;
     out->checkpointing = out->checkpointing && more;
     out->deepspeed = out->frames[MT_FW_DEEPSPEED] != 0;
-    out->main = most(out->frames, MT_FW_VERL, MT_FW_SWIFT);
-    if (out->main == MT_FW_TRL && out->frames[MT_FW_SWIFT] != 0) /* ms-swift's trainers are made from TRL's */
-        out->main = MT_FW_SWIFT;
+    out->main = mt_framework_program(running);
     for (size_t i = 0; out->main == MT_FW_NONE && i < sizeof trainers / sizeof *trainers; i++)
-        if (out->frames[trainers[i]] != 0 && (trainers[i] != MT_FW_TRANSFORMERS || has_trainer))
+        if (running[trainers[i]] != 0)
             out->main = trainers[i];
     out->engine = most(out->frames, MT_FW_VLLM, MT_FW_MINISGL);
     return true;

@@ -23,6 +23,9 @@ enum mt_framework {
     MT_FW_TRANSFORMERS,
     MT_FW_LIGHTNING,
     MT_FW_ACCELERATE,
+    MT_FW_LLAMAFACTORY,
+    MT_FW_AXOLOTL,
+    MT_FW_TORCHTUNE,
     MT_FW_VLLM,
     MT_FW_SGLANG,
     MT_FW_NANOVLLM,
@@ -43,6 +46,12 @@ struct mt_frameworks {
     uint64_t frames[MT_FW_COUNT]; /* distinct frames of each, the evidence */
     bool fsdp1, fsdp2, ddp, megatron_core, deepspeed, checkpointing, compiled; /* seen in frames */
 };
+/* Has settings of its own, in a file or on a command line, by which a run of it can be told. */
+bool mt_framework_is_program(enum mt_framework f);
+/* A file of this framework shows that it runs the job: of Transformers and torchtune, which are libraries as well, not every one does. '/' only. */
+bool mt_framework_runs_in(enum mt_framework f, const char *path, size_t n);
+/* The one that the job is run by, of how often files of each were named; MT_FW_NONE when it is none of the programs. */
+enum mt_framework mt_framework_program(const uint64_t n[MT_FW_COUNT]);
 /* That of a file's name; MT_FW_NONE when it does not lie where a package lies. '/' only. */
 enum mt_framework mt_framework_of_path(const char *path, size_t n);
 /* false = out of memory. */

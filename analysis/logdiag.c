@@ -127,13 +127,10 @@ static enum mt_framework of_name(const char *who)
     return MT_FW_NONE;
 }
 
-static int most(const uint64_t n[MT_FW_COUNT])
+static int program(const uint64_t n[MT_FW_COUNT])
 {
-    int best = -1;
-    for (int f = MT_FW_VERL; f <= MT_FW_SWIFT; f++)
-        if (n[f] > (best < 0 ? 0 : n[best]))
-            best = f;
-    return best;
+    enum mt_framework f = mt_framework_program(n);
+    return f != MT_FW_NONE ? (int)f : -1;
 }
 
 /* Files that lines name, and where there are none, the names of the processes. */
@@ -143,14 +140,17 @@ static int framework_of(const struct mt_log_file *files, uint32_t n_files)
     int best;
     for (uint32_t i = 0; i < n_files; i++) {
         const struct mt_log *log = &files[i].log;
-        for (uint32_t k = 0; k < log->paths.n; k++)
-            n[mt_framework_of_path(log->paths.p[k].path, strlen(log->paths.p[k].path))] += log->paths.p[k].n;
+        for (uint32_t k = 0; k < log->paths.n; k++) {
+            const char *path = log->paths.p[k].path;
+            enum mt_framework f = mt_framework_of_path(path, strlen(path));
+            n[f] += mt_framework_runs_in(f, path, strlen(path)) ? log->paths.p[k].n : 0;
+        }
     }
-    best = most(n);
+    best = program(n);
     for (uint32_t i = 0; best < 0 && i < n_files; i++)
         for (uint32_t k = 0; k < files[i].log.facts.n; k++)
             n[of_name(files[i].log.facts.p[k].who)]++;
-    return best >= 0 ? best : most(n);
+    return best >= 0 ? best : program(n);
 }
 
 int mt_logs_framework(const struct mt_logs *l) { return framework_of(l->files.p, l->files.n); }

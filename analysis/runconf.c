@@ -188,7 +188,7 @@ void mt_runconf_tell(struct mt_runconf *rc, int framework)
 int mt_runconf_run(const struct mt_runconf *rc)
 {
     bool proven = rc != NULL && (rc->forced || rc->sure);
-    return proven && rc->framework >= 0 && mt_framework_is_rl((enum mt_framework)rc->framework) ? rc->framework : -1;
+    return proven && rc->framework >= 0 && mt_framework_is_program((enum mt_framework)rc->framework) ? rc->framework : -1;
 }
 
 enum mt_rc mt_runconf_added(struct mt_runconf *rc, enum mt_runconf_from from, struct mt_err *err)

@@ -67,7 +67,7 @@ enum mt_rc mt_runconf_add_trace(struct mt_runconf *rc, const struct mt_trace *t,
 
 /* What the lines of a log say the framework is; -1 = nothing. A framework that was forced stays. */
 void mt_runconf_tell(struct mt_runconf *rc, int framework);
-/* The framework of reinforcement learning that the run has as far as settings and logs prove it; -1 = they do not. rc may be NULL. */
+/* The program that the run is one of (mt_framework_is_program), as far as settings and logs prove it; -1 = they do not. rc may be NULL. */
 int mt_runconf_run(const struct mt_runconf *rc);
 
 /* The value of an exact key or of a name of settings.json; NULL = not set, not known, or rc is NULL. Lives as long as rc. */

@@ -53,7 +53,7 @@ SUB = {
     "compile.autotune",
 }
 TRAINING = {"train", "train_actor", "train_critic"}
-NESTED = {"trl", "swift", "prime_rl"}  # other phases run inside their training function
+CALL_PASSES = {"trl", "swift", "prime_rl", "llamafactory", "torchtune"}  # a step or loop of theirs calls passes without gradients too
 ANYWHERE = {"weight_sync", "rollout.wake_sleep", "ckpt_save", "ckpt_load"}  # these win below anything
 IMPLIES_TRAIN = {
     "backward",
@@ -193,7 +193,7 @@ def pick_coarse(marks):
             return mark
         if phase == "train_actor" and frameworks & names & {"slime", "relax"} and inner in ("logp", "logp_old", "logp_ref"):
             return mark
-        if phase in TRAINING and names & NESTED and inner not in TRAINING:
+        if phase in TRAINING and names & CALL_PASSES and inner not in TRAINING:
             return mark
     return useful[at]
 

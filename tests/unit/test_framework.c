@@ -96,6 +96,32 @@ MT_TEST(packages_and_checkouts)
     MT_CHECK_STR(main_of("/v/site-packages/vllm/v1/worker/gpu_worker.py:load_model"), "none");
 }
 
+#define LF "/root/LLaMA-Factory/src/llamafactory/"
+#define TRL "/v/site-packages/trl/trainer/dpo_trainer.py:compute_loss|/v/site-packages/transformers/trainer.py:training_step"
+MT_TEST(programs_that_drive_trainers)
+{
+    struct mt_frameworks fw = detect(TRL "|" LF "train/tuner.py:run_exp");
+    MT_CHECK_EQ(fw.main, MT_FW_LLAMAFACTORY);
+    MT_CHECK_EQ(fw.frames[MT_FW_TRL], 1);
+    MT_CHECK_STR(main_of(TRL "|/v/site-packages/axolotl/train.py:execute_training"), "axolotl");
+    MT_CHECK_STR(main_of(TRL), "trl");
+    /* its newer trainers have other settings, and drive none of the others' */
+    MT_CHECK_STR(main_of(LF "v1/core/base_trainer.py:fit"), "none");
+    /* those of reinforcement learning stay what they are */
+    MT_CHECK_STR(main_of("/a/verl/workers/a.py:f|/v/site-packages/axolotl/x.py:f"), "verl");
+    /* modules in a loop of one's own, and a recipe */
+    MT_CHECK_STR(main_of("/v/site-packages/torchtune/modules/transformer.py:forward|/w/mine.py:main"), "none");
+    MT_CHECK_EQ(detect("/v/site-packages/torchtune/modules/transformer.py:forward").frames[MT_FW_TORCHTUNE], 1);
+    MT_CHECK_STR(main_of("/v/site-packages/torchtune/modules/transformer.py:forward|/w/my_recipe.py:train|"
+                         "/v/site-packages/torchtune/config/_parse.py:wrapper"),
+                 "torchtune");
+    MT_CHECK(detect(LF "model/model_utils/checkpointing.py:backward").checkpointing);
+    MT_CHECK(!detect(LF "model/model_utils/checkpointing.py:custom_gradient_checkpointing_func").checkpointing);
+    MT_CHECK(detect("/v/site-packages/axolotl/monkeypatch/gradient_checkpointing/offload_cpu.py:backward").checkpointing);
+    MT_CHECK(mt_framework_is_program(MT_FW_AXOLOTL) && mt_framework_is_program(MT_FW_NEMORL));
+    MT_CHECK(!mt_framework_is_program(MT_FW_TRANSFORMERS) && !mt_framework_is_program(MT_FW_VLLM));
+}
+
 MT_TEST(a_directory_name_proves_nothing)
 {
     MT_CHECK_STR(main_of("/home/x/trl/my.py:train"), "none");
@@ -204,6 +230,6 @@ MT_TEST(public_verl_snapshot)
     mt_trace_free(t);
 }
 
-MT_MAIN(MT_RUN(every_framework_has_a_name) MT_RUN(packages_and_checkouts) MT_RUN(a_directory_name_proves_nothing)
-            MT_RUN(the_one_with_more_frames_wins) MT_RUN(parts_of_pytorch) MT_RUN(deep_stacks_of_checkpoints)
-                MT_RUN(public_verl_snapshot))
+MT_MAIN(MT_RUN(every_framework_has_a_name) MT_RUN(packages_and_checkouts) MT_RUN(programs_that_drive_trainers)
+            MT_RUN(a_directory_name_proves_nothing) MT_RUN(the_one_with_more_frames_wins) MT_RUN(parts_of_pytorch)
+                MT_RUN(deep_stacks_of_checkpoints) MT_RUN(public_verl_snapshot))
