@@ -120,9 +120,10 @@ static bool in(const struct mt_metrics *m, enum mt_metric which) { return get(m,
 /* What the distinct functions of the trace tell. */
 static void function_metrics(struct mt_metrics *m, const struct mt_trace *t)
 {
-    static const enum mt_metric of_files[] = {MT_METRIC_runs_sft,     MT_METRIC_runs_pairs,    MT_METRIC_runs_other,
-                                              MT_METRIC_runs_hf,      MT_METRIC_runs_grpo,     MT_METRIC_runs_dpo,
-                                              MT_METRIC_runs_offline, MT_METRIC_megatron_loss, MT_METRIC_megatron_fp32};
+    static const enum mt_metric of_files[] = {MT_METRIC_runs_sft,     MT_METRIC_runs_pairs,     MT_METRIC_runs_other,
+                                              MT_METRIC_runs_hf,      MT_METRIC_adapters,       MT_METRIC_runs_torchtune,
+                                              MT_METRIC_runs_grpo,    MT_METRIC_runs_dpo,       MT_METRIC_runs_offline,
+                                              MT_METRIC_megatron_loss, MT_METRIC_megatron_fp32};
     bool media = false, cpp = false, npu = false, windows = false;
     yes(m, MT_METRIC_recorded, true);
     if (t == NULL)
@@ -439,6 +440,7 @@ enum mt_rc mt_metrics_make(struct mt_metrics **out, const struct mt_analysis *a,
         set(m, MT_METRIC_loaded_tensor, mt_loaded_tensor(m->d), MT_CONF_MARKED);
         set(m, MT_METRIC_engine_workspace, mt_engine_workspace_bytes(m->d, a->trace), MT_CONF_MARKED);
         set(m, MT_METRIC_draft, mt_draft_bytes(m->d, a->trace), MT_CONF_MARKED);
+        set(m, MT_METRIC_eval_kept, mt_eval_kept_bytes(m->d, a->trace), MT_CONF_MARKED);
         set(m, MT_METRIC_prompt_logits, mt_prompt_logits_bytes(m->d, a->trace), MT_CONF_MARKED);
         set(m, MT_METRIC_stage_outputs, mt_stage_outputs_bytes(m->d, a->trace), MT_CONF_MARKED);
         fit_metrics(m);

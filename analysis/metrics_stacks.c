@@ -191,6 +191,22 @@ double mt_prompt_logits_bytes(const struct mt_device_analysis *d, const struct m
     return bytes;
 }
 
+/* EvalLoopContainer.add of the newer, evaluation_loop of older ones: both join through this function. */
+static bool is_eval_join(const struct mt_trace *t, mt_stack_id s)
+{
+    return goes_through(t, s, "transformers/trainer_pt_utils.py", "nested_concat");
+}
+
+double mt_eval_kept_bytes(const struct mt_device_analysis *d, const struct mt_trace *t)
+{
+    double bytes = 0;
+    for (uint32_t i = 0; t != NULL && i < d->owners.n; i++)
+        bytes += is_eval_join(t, d->owners.p[i].stack) ? (double)d->owners.p[i].bytes : 0;
+    if (t != NULL && d->focus_is_oom && d->ooms.n != 0 && is_eval_join(t, d->ooms.p[0].stack))
+        bytes += (double)d->ooms.p[0].request;
+    return bytes;
+}
+
 double mt_stage_outputs_bytes(const struct mt_device_analysis *d, const struct mt_trace *t)
 {
     static const char stage[] = "torch/distributed/pipelining/stage.py",
@@ -312,6 +328,9 @@ static const struct {
     {MT_METRIC_runs_other, {"trl/trainer/orpo_trainer.py", ""}},
     {MT_METRIC_runs_other, {"trl/trainer/bco_trainer.py", ""}},
     {MT_METRIC_runs_hf, {"transformers/trainer.py", ""}},
+    {MT_METRIC_adapters, {"peft/tuners/", ""}},
+    {MT_METRIC_adapters, {"torchtune/modules/peft/", ""}},
+    {MT_METRIC_runs_torchtune, {"torchtune/config/_parse.py", ""}},
     {MT_METRIC_runs_grpo, {"trl/trainer/grpo_trainer.py", ""}},
     {MT_METRIC_runs_grpo, {"trl/trainer/rloo_trainer.py", ""}},
     {MT_METRIC_runs_grpo, {"unsloth_compiled_cache/UnslothGRPOTrainer.py", ""}},

@@ -55,6 +55,10 @@ double mt_loaded_tensor(const struct mt_device_analysis *d);
  * they are joined into; with the request that failed there. 0 without the trace. */
 double mt_stage_outputs_bytes(const struct mt_device_analysis *d, const struct mt_trace *t);
 
+/* What the Trainer of Transformers joined of an evaluation's outputs so far, at the focus, with the request for the next join that failed there. 0 without
+ * the trace. */
+double mt_eval_kept_bytes(const struct mt_device_analysis *d, const struct mt_trace *t);
+
 /* What the sampler of vLLM's newer model runner keeps for each sequence that may run, at the focus. 0 without the trace. */
 double mt_sampler_state_bytes(const struct mt_device_analysis *d, const struct mt_trace *t);
 

@@ -270,7 +270,7 @@ def classify(rules, frames):
         for row in rows:
             if row[1] != "C":
                 continue
-            if python[index]["name"].startswith("_get_per_token_logps") and row[3] in NESTED:
+            if python[index]["name"].startswith("_get_per_token_logps") and row[3] in CALL_PASSES:
                 if any(frame["name"] in ("compute_loss", "_compute_loss") for frame in python[index + 1 :]):
                     continue
             same = {r[3] for r in rows if r[1] == "C" and r[2] == row[2]}

@@ -126,6 +126,15 @@ SCENARIOS = [
     saves("V22", dict(ROLLOUT, layers=16, dp=2), "rollout.generate", {"param_offload": True, "optim_offload": True},
           "rollout.generate",
           cause=("none", "stale_engine", "capacity")),
+    # fine-tuning
+    saves("B62", dict(framework="axolotl", backend="plain", dp=1, micro=(16384,), shape="qwen2_1.5b", layers=6, steps=2), "train_actor", fewer_of(8192), "train",
+          options=["--config", "{folder}/run.yaml"], files={"run.yaml": "sequence_len: 8192\nsample_packing: true\nmicro_batch_size: 2\n"}),
+    saves("B63", dict(framework="llamafactory", backend="plain", dp=1, lora=True, param_bytes=2, micro=(512,), shape="qwen3_8b", layers=16, steps=2), "train_actor",
+          {"quantized": True}, "train", options=["--config", "{folder}/config.json"], files={"config.json": '{"hidden_size": 4096, "vocab_size": 151936}'}),
+    saves("B64", dict(framework="hf", backend="plain", dp=1, shape="qwen2_1.5b", layers=6, begin=("init",), step=("evaluate",), eval_keep="joined", eval_batches=8,
+                      logp=(4096,), steps=1), "eval", {"eval_keep": False}, "eval", cause=("none", "leak", "capacity", "giant_tensor")),
+    saves("B65", dict(STATES, framework="torchtune", optimizer="fused"), "train_actor", {"offload_policy": True}, "train"),
+    saves("B66", dict(STATES, framework="torchtune_single", backend="plain", dp=1, optimizer="fused"), "train_actor", {"in_backward": True}, "train"),
     # weight sync
     saves("B22", dict(step=("weight_sync",), sync="bucket", bucket=2048 * MIB, steps=1), "weight_sync", bucket_mib,
           "weight_sync"),

@@ -20,6 +20,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(HERE))
 
 import cells  # noqa: E402
+import finetune  # noqa: E402
 import disagreements  # noqa: E402
 import healthy  # noqa: E402
 import guide  # noqa: E402
@@ -334,7 +335,7 @@ def main():
     args = parser.parse_args()
     program = os.environ.get("MEMTRACE", "memtrace")
     everything = (tickets.SCENARIOS + cells.SCENARIOS + healthy.SCENARIOS + logs.SCENARIOS + savings.SCENARIOS
-                  + reach.SCENARIOS + rl_frameworks.SCENARIOS)
+                  + reach.SCENARIOS + rl_frameworks.SCENARIOS + finetune.SCENARIOS)
     names = [s.name for s in everything]
     assert len(names) == len(set(names)), "a name stands twice: %s" % {n for n in names if names.count(n) > 1}
     chosen = [s for s in everything if not args.names or any(n in s.name for n in args.names)]

@@ -276,6 +276,13 @@ MT_TEST(frameworks)
         {"--gpu-memory-utilization 0.9 --max-num-seqs 4", "max_num_seqs", "4", MT_FW_VLLM},
         {"--mem-fraction-static=0.8", "gpu_memory_utilization", "0.8", MT_FW_SGLANG},
         {"--num-attention-heads 40 --micro-batch-size 1", "heads", "40", -1},
+        {"--cutoff_len 4096 --finetuning_type lora --per_device_train_batch_size 4", "max_seq_len", "4096", MT_FW_LLAMAFACTORY},
+        {"cutoff_len=4096 finetuning_type=full per_device_train_batch_size=4", "micro_batch", "4", MT_FW_LLAMAFACTORY},
+        {"--sequence-len 8192 --sample-packing=true --micro-batch-size 2", "packing", "true", MT_FW_AXOLOTL},
+        {"sequence_len=8192 sample_packing=true micro_batch_size=2 gradient_checkpointing=true", "micro_batch", "2",
+         MT_FW_AXOLOTL},
+        {"tokenizer.max_seq_len=512 enable_activation_checkpointing=True batch_size=2", "grad_ckpt", "True", MT_FW_TORCHTUNE},
+        {"--training.local_batch_size 8 --training.seq_len 4096", "max_seq_len", "4096", MT_FW_TORCHTITAN},
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         open_conf();
@@ -307,6 +314,10 @@ MT_TEST(framework_of_the_run)
         {"--global-batch-size 8 --hidden-size 4096", -1},                                       /* also Megatron's own */
         {"--max-num-seqs 4", -1},                                                               /* an engine alone */
         {"learning_rate=1", -1},
+        {"--finetuning_type lora --cutoff_len 2048 --per_device_train_batch_size 8", MT_FW_LLAMAFACTORY},
+        {"sequence_len=4096 micro_batch_size=1", MT_FW_AXOLOTL},
+        {"enable_activation_offloading=True", MT_FW_TORCHTUNE},
+        {"--per_device_train_batch_size 8", MT_FW_TRL},
     };
     struct mt_runconf_hit hit;
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {

@@ -257,6 +257,13 @@ class Whole(Job):
                 self.release(outer_full)
                 if not self.eval_keep:
                     self.drop(kept.pop())
+            if self.eval_keep == "joined" and len(kept) > 1:  # the Trainer's: what there is and the new batch go into a tensor of both
+                outer = self.places["eval"][:self.places["eval"].index(at.HT + ":4500 evaluation_loop") + 1]
+                with self.call(*outer, "transformers/trainer_pt_utils.py:318 add", "transformers/trainer_pt_utils.py:144 nested_concat",
+                               "transformers/trainer_pt_utils.py:89 torch_pad_and_concatenate"):
+                    both = self.new(sum(b.requested for b in kept), "logits", "cat")
+                    self.drop(*kept)
+                    kept[:] = [both]
         self.leave_autocast()
         if self.eval_keep:
             self.drop(*kept)

@@ -22,7 +22,7 @@ DEFAULTS = {
     "foreign_later": 0,
     "share": 0, "card": 0, "eval_batches": 4, "eval_keep": False, "eval_grad": False, "autocast": False, "scores": 0, "first_stage": False, "reduce_bytes": 4, "full_load": False, "collective": 0, "skew": 1.0,
     "expandable": False, "conf": "", "mode": "all", "ring": 0, "free_stacks": True, "script": None, "seed": 7,
-    "last_micro": None,
+    "last_micro": None, "in_backward": False, "quantized": False,
 }
 POOLS = {"weights": (0, 1), "kv": (0, 2), "graph": (0, 3)}
 
@@ -78,7 +78,7 @@ class Job:
 
     @contextmanager
     def call(self, *places):
-        places = at.full(places)
+        places = at.full(self.places["model"](p) if "model" in self.places else p for p in places)
         if self.thread is None:
             with self.run.call(*places):
                 yield
@@ -170,12 +170,17 @@ class Job:
         if self.offload_policy:
             return
         with self.call(*(at.SHARDING[self.backend]["init"] if self.sharded else ())):
-            self.params = [self.new(n * self.param_bytes, "param", "zeros") for _, n in self.shards()]
+            self.params = [self.new(n * self.width(number, n), "param", "zeros") for number, n in self.shards()]
         if self.bucket_elements:
             with self.call(at.ZERO3 + "stage3.py:702 _setup_for_real_optimizer"):
                 self.bucket = self.new(self.bucket_elements * 2, "grad_reduce", "empty_memory_format")
             with self.call(at.ZERO3 + "stage3.py:711 _setup_for_real_optimizer"):
                 self.own_grads = self.new(MIB, "grad", "zeros")
+
+    def width(self, group, n):
+        """Bytes of a weight. Quantized: matrices of the layers have 4 bits each, and one byte of scale for 64 of them, 4 for 256 scales."""
+        is_matrix = self.quantized and group > 0 and n > self.shape_.inner
+        return 0.5 + 1 / 64 + 4 / (64 * 256) if is_matrix else self.param_bytes
 
     def gather(self, group, role="unsharded_param"):
         """Full parameters of one group, gathered on another stream. Returns what has to go after use."""
@@ -222,6 +227,8 @@ class Job:
         with self.call(*at.NN, at.MCORE_LAYER if mega else at.HF_MODEL + ":270 forward"):
             for module, size, op, saved in layer_ops(self.shape_, tokens, self.tp):
                 inner = (at.NN + where[module]) if where[module] else ()
+                if self.lora and inner and not mega:
+                    inner += at.NN + ("peft/tuners/lora/layer.py:780 forward",)
                 with self.call(*inner):
                     block = self.new(size, role if saved and keep else "recompute" if self.thread is not None else "temp", op)
                 if saved and keep:
@@ -435,7 +442,7 @@ class Job:
         width = 2 if self.sharded else self.param_bytes
         fresh = [self.new(n * width, "grad", "mm") for n in sizes]
         if not self.sharded:
-            if self.first_micro:
+            if self.first_micro and not self.in_backward:
                 self.grads += fresh
             else:
                 self.drop(*fresh)

@@ -408,6 +408,78 @@ hf = dict(
 hf_own = dict(  # a Trainer whose prediction_step is the job's own: Transformers' runs without gradients
     hf, eval=HF + (HT + ":4300 evaluate", HT + ":4500 evaluation_loop", ROOT + "sft/run_sft.py:70 prediction_step"),
 )
+# -- programs for fine-tuning: two that drive the Trainer, one with loops of its own, each with settings of its own
+LF = ROOT + "LLaMA-Factory/src/llamafactory/"
+LF_RUN = (LF + "launcher.py:180 <module>", LF + "train/tuner.py:168 run_exp", LF + "train/tuner.py:116 _training_function")
+LF_SFT = LF_RUN + (LF + "train/sft/workflow.py:133 run_sft",) + HF[1:]
+llamafactory = dict(
+    hf,
+    init=LF_RUN + (LF + "train/sft/workflow.py:52 run_sft", LF + "model/loader.py:178 load_model") + hf["init"][1:],
+    train_actor=LF_SFT + (HT + ":3718 training_step",),
+    micro={"train_actor": (LF + "train/sft/trainer.py:175 compute_loss", HT + ":3780 compute_loss")},
+    step={"train_actor": LF_SFT + hf["step"]["train_actor"][-1:]}, clip=LF_SFT + hf["clip"][len(HF):],
+    save=LF_SFT + hf["save"][-1:],
+    eval=LF_SFT + (HT + ":4300 evaluate", HT + ":4500 evaluation_loop", LF + "train/sft/trainer.py:195 prediction_step", HT + ":4700 prediction_step"),
+)
+LF_DPO = LF_RUN + (LF + "train/dpo/workflow.py:110 run_dpo",) + HF[1:]
+DPO_LOSS = LF_DPO + (HT + ":3718 training_step", LF + "train/dpo/trainer.py:325 compute_loss", "trl/trainer/dpo_trainer.py:1510 compute_loss",
+                     LF + "train/dpo/trainer.py:295 get_batch_loss_metrics")
+llamafactory_dpo = dict(
+    llamafactory,
+    train_actor=DPO_LOSS[:-3], micro={"train_actor": DPO_LOSS[-3:] + (LF + "train/dpo/trainer.py:240 concatenated_forward",)},
+    logp_ref=DPO_LOSS + (LF + "train/dpo/trainer.py:270 compute_reference_log_probs", LF + "train/dpo/trainer.py:240 concatenated_forward"),
+    logprob=(LF + "train/trainer_utils.py:612 get_batch_logps",),
+    step={"train_actor": LF_DPO + hf["step"]["train_actor"][-1:]}, clip=LF_DPO + hf["clip"][len(HF):],
+)
+AX = "axolotl/"
+AX_TRAIN = (AX + "cli/train.py:150 <module>", AX + "cli/train.py:130 do_cli", AX + "cli/train.py:70 do_train", AX + "train.py:660 train",
+            AX + "train.py:226 execute_training") + HF[1:]
+axolotl = dict(
+    hf,
+    init=AX_TRAIN[:3] + (AX + "train.py:640 train", AX + "train.py:570 setup_model_and_trainer", AX + "train.py:100 setup_model_and_tokenizer",
+                         AX + "loaders/model.py:180 load") + hf["init"][1:],
+    train_actor=AX_TRAIN + (HT + ":3718 training_step",),
+    micro={"train_actor": (AX + "core/trainers/base.py:445 compute_loss", HT + ":3780 compute_loss")},
+    step={"train_actor": AX_TRAIN + hf["step"]["train_actor"][-1:]}, clip=AX_TRAIN + hf["clip"][len(HF):],
+    save=AX_TRAIN + (AX + "core/trainers/base.py:910 _save_checkpoint", HT + ":3150 _save_checkpoint"),
+    eval=AX_TRAIN + (AX + "core/trainers/base.py:466 evaluate", HT + ":4300 evaluate", HT + ":4500 evaluation_loop",
+                     AX + "core/trainers/base.py:480 prediction_step", HT + ":4700 prediction_step"),
+)
+
+
+def own_model(place):
+    return place.replace(HF_MODEL, "torchtune/modules/transformer.py")
+
+
+def recipe(name, loss, **more):
+    """One of torchtune's recipes: a file with its own loop."""
+    file = "recipes/" + name + ".py"
+    run = (file + ":1165 <module>", "torchtune/config/_parse.py:99 wrapper", file + ":1160 recipe_main")
+    return dict(
+        hf, model=own_model,
+        init=run + (file + ":370 setup", file + ":690 _setup_model", MODULE + ":942 _apply"),
+        train_actor=run + (file + ":1016 train",), micro={"train_actor": (file + ":%d %s" % loss,)},
+        logprob=("torchtune/modules/loss/ce_chunked_output_loss.py:80 forward", "torch/nn/functional.py:3494 cross_entropy"),
+        backward=(), step={"train_actor": run + (file + ":1049 train",)}, clip=CLIP,
+        save=run + (file + ":1108 train", file + ":922 save_checkpoint", "torchtune/training/checkpointing/_checkpoint_client.py:380 save_checkpoint"),
+        eval=run + (file + ":1137 train", file + ":891 validate", file + ":860 _loss_step"), **more)
+
+
+torchtune = recipe("full_finetune_distributed", (858, "_loss_step"))
+torchtune_single = recipe("full_finetune_single_device", (560, "_loss_step"))
+torchtune_dpo = recipe("lora_dpo_single_device", (470, "concatenated_forward"))
+torchtune_dpo["logp_ref"] = torchtune_dpo["train_actor"][:-1] + ("recipes/lora_dpo_single_device.py:544 train",) + torchtune_dpo["micro"]["train_actor"]
+torchtune_dpo["train_actor"] = torchtune_dpo["train_actor"][:-1] + ("recipes/lora_dpo_single_device.py:517 train",)
+TITAN = ROOT + "torchtitan/torchtitan/train.py"
+torchtitan = dict(
+    hf, init=(TITAN + ":760 <module>", TITAN + ":240 __init__") + SHARD,
+    train_actor=(TITAN + ":765 <module>", TITAN + ":690 train", TITAN + ":580 train_step"),
+    micro={"train_actor": (TITAN + ":530 forward_backward_step",)}, backward=(TITAN + ":540 forward_backward_step",),
+    logprob=("torchtitan/components/loss.py:25 cross_entropy_loss", "torch/nn/functional.py:3494 cross_entropy"),
+    step={"train_actor": (TITAN + ":765 <module>", TITAN + ":690 train", TITAN + ":620 train_step")}, clip=CLIP,
+    save=(TITAN + ":765 <module>", TITAN + ":700 train", "torchtitan/components/checkpoint.py:440 save"),
+    eval=(TITAN + ":765 <module>", TITAN + ":705 train", "torchtitan/components/validate.py:200 validate"),
+)
 SCRIPT = "/workspace/gpt/train.py"
 plain = dict(
     hf,
