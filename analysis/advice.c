@@ -274,7 +274,7 @@ static uint64_t lines_for(const struct pick *p, const struct mt_fix_card *card, 
 {
     uint64_t fits = 0, named[3] = {0, 0, 0}, free_for_all = 0;
     uint64_t who[3] = {p->main, p->seen & ENGINES, MT_FIX_FW_PYTORCH};
-    int n_who = p->column == MT_FIX_COL_PYTORCH ? 3 : 1;
+    int n_who = p->column == MT_FIX_COL_PYTORCH && !mt_framework_is_program(p->q->fw->main) ? 3 : 1;
 
     for (uint32_t i = 0; i < card->n_set; i++) {
         const struct mt_fix_line *l = &card->set[i];

@@ -33,6 +33,7 @@ static const struct {
     [MT_FW_ACCELERATE] = {"accelerate", "Accelerate"},
     [MT_FW_LLAMAFACTORY] = {"llamafactory", "LLaMA-Factory"},
     [MT_FW_AXOLOTL] = {"axolotl", "Axolotl"},
+    [MT_FW_UNSLOTH] = {"unsloth", "Unsloth"},
     [MT_FW_TORCHTUNE] = {"torchtune", "torchtune"},
     [MT_FW_VLLM] = {"vllm", "vLLM"},
     [MT_FW_SGLANG] = {"sglang", "SGLang"},
@@ -67,7 +68,7 @@ static const struct {
     {"relax", MT_FW_RELAX, "backends utils engine distributed components core"},
     {"openrlhf", MT_FW_OPENRLHF, "trainer models utils cli datasets"},
     {"trl", MT_FW_TRL, "trainer generation models extras scripts core.py import_utils.py experimental rewards"},
-    {"unsloth_compiled_cache", MT_FW_TRL, /* copies of TRL's trainers that Unsloth writes */
+    {"unsloth_compiled_cache", MT_FW_UNSLOTH, /* copies of TRL's trainers that Unsloth writes */
      "UnslothGRPOTrainer.py UnslothSFTTrainer.py UnslothDPOTrainer.py UnslothRLOOTrainer.py UnslothKTOTrainer.py "
      "UnslothRewardTrainer.py"},
     {"nemo_rl", MT_FW_NEMORL, "models algorithms distributed environments experience utils data evals"},
@@ -91,6 +92,8 @@ static const struct {
      "accelerator.py optimizer.py hooks.py utils big_modeling.py data_loader.py launchers.py state.py"},
     {"llamafactory", MT_FW_LLAMAFACTORY, "train model data hparams extras launcher.py cli.py v1"},
     {"axolotl", MT_FW_AXOLOTL, "core cli train.py loaders monkeypatch integrations kernels evaluate.py"},
+    {"unsloth", MT_FW_UNSLOTH, "models kernels trainer.py"},
+    {"unsloth_zoo", MT_FW_UNSLOTH, "gradient_checkpointing.py fused_losses rl_replacements.py vllm_utils.py loss_utils.py"},
     {"torchtune", MT_FW_TORCHTUNE, "config training modules models rlhf generation _cli"},
     {"vllm", MT_FW_VLLM,
      "v1 worker engine entrypoints model_executor attention device_allocator compilation distributed executor "
@@ -174,8 +177,9 @@ static void note_components(struct mt_frameworks *fw, const char *file, size_t n
         if (has(file, n, "megatron/core/tensor_parallel/random.py") && in_list("checkpoint backward", name, name_n))
             fw->checkpointing = true;
     }
-    if (in_list("backward", name, name_n) && (has(file, n, "llamafactory/model/model_utils/checkpointing.py") ||
-                                              has(file, n, "axolotl/monkeypatch/gradient_checkpointing/")))
+    if (in_list("backward", name, name_n) &&
+        (has(file, n, "llamafactory/model/model_utils/checkpointing.py") ||
+         has(file, n, "axolotl/monkeypatch/gradient_checkpointing/") || has(file, n, "unsloth_zoo/gradient_checkpointing.py")))
         fw->checkpointing = true; /* their own, which keep the inputs of layers on the host */
     if (has(file, n, "torchinductor_") || has(file, n, "<eval_with_key>"))
         fw->compiled = true;
@@ -202,8 +206,8 @@ static enum mt_framework most(const uint64_t *frames, enum mt_framework first, e
     return best;
 }
 
-/* LLaMA-Factory and Axolotl drive TRL's trainers, with settings of their own. */
-static const enum mt_framework tuners[] = {MT_FW_LLAMAFACTORY, MT_FW_AXOLOTL, MT_FW_TORCHTUNE};
+/* The first two drive TRL's trainers, Unsloth rewrites them; each has settings of its own. */
+static const enum mt_framework tuners[] = {MT_FW_LLAMAFACTORY, MT_FW_AXOLOTL, MT_FW_UNSLOTH, MT_FW_TORCHTUNE};
 
 bool mt_framework_is_program(enum mt_framework f)
 {

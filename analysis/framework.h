@@ -25,6 +25,7 @@ enum mt_framework {
     MT_FW_ACCELERATE,
     MT_FW_LLAMAFACTORY,
     MT_FW_AXOLOTL,
+    MT_FW_UNSLOTH,
     MT_FW_TORCHTUNE,
     MT_FW_VLLM,
     MT_FW_SGLANG,

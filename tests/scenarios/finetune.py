@@ -100,10 +100,15 @@ SCENARIOS = [
     ft("states-axolotl", "states of one rank under FSDP2", dict(SHARDED, framework="axolotl", **dict(STATES, layers=28, param_bytes=4)), "train_actor/", phase="train",
        must=["B65"], must_not=["P03", "P12"], sets={"B65": "fsdp_config.offload_params: true"},
        not_sets={"B65": ["deepspeed: deepspeed_configs/zero3_bf16_cpuoffload_all.json"]}),
+    ft("optimizer-axolotl", "bitsandbytes' optimizers are refused on FSDP2", dict(SHARDED, framework="axolotl", **dict(STATES, layers=28, param_bytes=4, steps=2)),
+       "train_actor/", late=True, phase="train", must=["B08"], sets={"B08": "optimizer: adamw_torch_8bit"}, not_sets={"B08": ["optimizer: adamw_bnb_8bit"]}),
     ft("eval-axolotl", "Axolotl 1813: only with an evaluation", dict(AXOLOTL, **dict(EVAL, logp=(32768,), eval_batches=4)), "eval", late=True, phase="eval",
        must=["P09"], must_not=["B64", "P01"], sets={"P09": "eval_batch_size: <half>"}),
     ft("save-axolotl", "Axolotl 3596: the whole model is gathered", dict(SAVE, framework="axolotl"), "ckpt_save", late=True, phase="ckpt_save",
        top="unsharded_param", must_not=["P01", "P02", "B62"]),
+    # -- Unsloth
+    ft("loss-unsloth", "unsloth 1744: a trainer of its own making", dict(LF, framework="unsloth", micro=(16384,)), "train_actor/loss", phase="train", top="logits",
+       must=["B67"], must_not=["B31", "P01", "P02"], sets={"B67": ["per_device_train_batch_size=1", "FastLanguageModel.from_pretrained(max_seq_length=<tokens>)"]}),
     # -- torchtune
     ft("loss-torchtune", "a recipe for one card", dict(TUNE, micro=(16384,)), "train_actor/loss", TUNE_YAML, phase="train", top="logits",
        must=["P02", "B62", "B09"], must_not=["P01"], sets={"P02": "batch_size=<half>", "B09": "loss._component_=torchtune.modules.loss.LinearCrossEntropyLoss"},

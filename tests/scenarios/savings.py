@@ -135,6 +135,7 @@ SCENARIOS = [
                       logp=(4096,), steps=1), "eval", {"eval_keep": False}, "eval", cause=("none", "leak", "capacity", "giant_tensor")),
     saves("B65", dict(STATES, framework="torchtune", optimizer="fused"), "train_actor", {"offload_policy": True}, "train"),
     saves("B66", dict(STATES, framework="torchtune_single", backend="plain", dp=1, optimizer="fused"), "train_actor", {"in_backward": True}, "train"),
+    saves("B67", dict(framework="unsloth", backend="plain", dp=1, micro=(16384,), shape="qwen2_1.5b", layers=6, steps=2), "train_actor", {"skew": 0.5}, "train"),
     # weight sync
     saves("B22", dict(step=("weight_sync",), sync="bucket", bucket=2048 * MIB, steps=1), "weight_sync", bucket_mib,
           "weight_sync"),

@@ -107,6 +107,8 @@ MT_TEST(programs_that_drive_trainers)
     MT_CHECK_STR(main_of(TRL), "trl");
     /* its newer trainers have other settings, and drive none of the others' */
     MT_CHECK_STR(main_of(LF "v1/core/base_trainer.py:fit"), "none");
+    MT_CHECK_STR(main_of("/content/unsloth_compiled_cache/UnslothGRPOTrainer.py:compute_loss|" TRL), "unsloth");
+    MT_CHECK_STR(main_of(TRL "|/v/site-packages/unsloth/models/llama.py:forward|" LF "train/tuner.py:run_exp"), "llamafactory");
     /* those of reinforcement learning stay what they are */
     MT_CHECK_STR(main_of("/a/verl/workers/a.py:f|/v/site-packages/axolotl/x.py:f"), "verl");
     /* modules in a loop of one's own, and a recipe */

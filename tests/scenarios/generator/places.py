@@ -431,6 +431,14 @@ llamafactory_dpo = dict(
     logprob=(LF + "train/trainer_utils.py:612 get_batch_logps",),
     step={"train_actor": LF_DPO + hf["step"]["train_actor"][-1:]}, clip=LF_DPO + hf["clip"][len(HF):],
 )
+UN = "/content/unsloth_compiled_cache/UnslothSFTTrainer.py"
+UN_TRAIN = ("/content/sft.py:60 <module>", HT + ":2240 train", "<string>:330 _fast_inner_training_loop")
+unsloth = dict(
+    hf,
+    init=("/content/sft.py:12 <module>", "unsloth/models/loader.py:594 from_pretrained", "unsloth/models/llama.py:2640 from_pretrained") + hf["init"][1:],
+    train_actor=UN_TRAIN + (UN + ":1190 training_step", "<string>:40 _unsloth_training_step"), micro={"train_actor": (UN + ":1150 compute_loss",)},
+    step={"train_actor": UN_TRAIN + hf["step"]["train_actor"][-1:]}, clip=UN_TRAIN + hf["clip"][len(HF):],
+)
 AX = "axolotl/"
 AX_TRAIN = (AX + "cli/train.py:150 <module>", AX + "cli/train.py:130 do_cli", AX + "cli/train.py:70 do_train", AX + "train.py:660 train",
             AX + "train.py:226 execute_training") + HF[1:]
@@ -574,4 +582,4 @@ sglang = {
 
 
 def full(places):
-    return tuple(p if p.startswith("/") else SITE + p for p in places)
+    return tuple(p if p[0] in "/<" else SITE + p for p in places)
