@@ -193,7 +193,8 @@ def pick_coarse(marks):
             return mark
         if phase == "train_actor" and frameworks & names & {"slime", "relax"} and inner in ("logp", "logp_old", "logp_ref"):
             return mark
-        if phase in TRAINING and names & CALL_PASSES and inner not in TRAINING:
+        inside = CALL_PASSES if inner != "init" else {"prime_rl"}
+        if phase in TRAINING and names & inside and inner not in TRAINING:
             return mark
     return useful[at]
 
