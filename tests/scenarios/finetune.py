@@ -63,6 +63,8 @@ LF_EAGER = frames("", (LF_SRC + "launcher.py", 23, "<module>"), (LF_SRC + "train
                   (SITE + "transformers/trainer.py", 4100, "evaluate"), (LF_SRC + "train/sft/trainer.py", 195, "prediction_step"),
                   (SITE + "transformers/models/llama/modeling_llama.py", 381, "forward"), (SITE + "torch/nn/functional.py", 1860, "softmax")) + torch_says(
                       3.17, 23.65, 2.52, 17.72, 2.94)
+LF_TRAINS = frames("", (LF_SRC + "launcher.py", 23, "<module>"), (LF_SRC + "train/tuner.py", 50, "run_exp"), TRAINER,
+                   (SITE + "transformers/models/llama/modeling_llama.py", 381, "forward")) + torch_says(3.17, 23.65, 2.52, 19.72, 0.4)
 AX_BACKWARD = frames("[rank1]:   ", (SITE + "axolotl/cli/train.py", 121, "<module>"), (SITE + "axolotl/train.py", 220, "train"), TRAINER,
                      (SITE + "accelerate/accelerator.py", 2196, "backward"), (SITE + "torch/autograd/__init__.py", 267, "backward")) + "[rank1]: " + torch_says(
                          2, 23.67, 1.59, 19.75, 1.78)
@@ -140,6 +142,11 @@ SCENARIOS = [
     # -- logs alone
     alone("eval-llamafactory", "LLaMA-Factory 3398: the scores of an attention that is written out", LF_EAGER, "capacity", phase="eval", must=["P15", "P09"],
           must_not=["B31"], sets={"P15": "flash_attn: fa2", "P09": "per_device_eval_batch_size: <half>"}),
+    alone("train-llamafactory", "checkpointing is on by default: a log says nothing else", LF_TRAINS, "capacity", phase="train", must=["P02"], must_not=["P01", "B31"],
+          sets={"P02": "per_device_train_batch_size: <half>"}),
+    Scenario("log-train-llamafactory-without", "it was switched off", {}, snapshot=False, files={"job.log": LF_TRAINS, "run.yaml": LF_YAML + "disable_gradient_checkpointing: true\n"},
+             cause="capacity", phase="train", must=["P01", "P02"], sets={"P01": "disable_gradient_checkpointing: false", "P02": "per_device_train_batch_size: 2"},
+             options=["--config", "{folder}/run.yaml"]),
     alone("backward-axolotl", "Axolotl 1813", AX_BACKWARD, "capacity", phase="train", must=["P02"], must_not=["B31"], sets={"P02": "micro_batch_size: <half>"}),
     alone("forward-torchtune", "llama-cookbook 898: a recipe of torchtune", TUNE_LOSS, "capacity", phase="train", must=["P01", "P02"],
           sets={"P01": "enable_activation_checkpointing=True", "P02": "batch_size=<half>"}),
