@@ -120,9 +120,9 @@ static bool in(const struct mt_metrics *m, enum mt_metric which) { return get(m,
 /* What the distinct functions of the trace tell. */
 static void function_metrics(struct mt_metrics *m, const struct mt_trace *t)
 {
-    static const enum mt_metric of_files[] = {MT_METRIC_runs_sft,     MT_METRIC_runs_pairs,     MT_METRIC_runs_other,
-                                              MT_METRIC_runs_hf,      MT_METRIC_adapters,       MT_METRIC_runs_torchtune,
-                                              MT_METRIC_runs_grpo,    MT_METRIC_runs_dpo,       MT_METRIC_runs_offline,
+    static const enum mt_metric of_files[] = {MT_METRIC_runs_sft,      MT_METRIC_runs_pairs,   MT_METRIC_runs_other,
+                                              MT_METRIC_runs_hf,       MT_METRIC_adapters,     MT_METRIC_runs_torchtune,
+                                              MT_METRIC_runs_grpo,     MT_METRIC_runs_dpo,     MT_METRIC_runs_offline,
                                               MT_METRIC_megatron_loss, MT_METRIC_megatron_fp32};
     bool media = false, cpp = false, npu = false, windows = false;
     yes(m, MT_METRIC_recorded, true);

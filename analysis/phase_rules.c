@@ -201,8 +201,8 @@ static void compile(const struct file *f, const struct mt_phase_rule *rule, stru
                   strcmp(rule->framework, "prime_rl") == 0;
     /* a step or loop of theirs calls passes without gradients too */
     bool is_inside = strcmp(rule->framework, "prime_rl") == 0 ||
-                     (phase != MT_PH_INIT && (is_trl || strcmp(rule->framework, "llamafactory") == 0 ||
-                                              strcmp(rule->framework, "torchtune") == 0));
+                     (phase != MT_PH_INIT &&
+                      (is_trl || strcmp(rule->framework, "llamafactory") == 0 || strcmp(rule->framework, "torchtune") == 0));
     code->phase = (uint8_t)(phase < 0 || rule->level == 'K' ? MT_PH_NONE : phase);
     code->file_len = (uint16_t)strlen(rule->file_suffix);
     code->flags = (uint8_t)((f->is_overlay ? MT_RF_OVERLAY : 0) | (is_slime ? MT_RF_SLIME : 0) | (is_inside ? MT_RF_TRL : 0));
