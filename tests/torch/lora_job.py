@@ -8,12 +8,12 @@ import argparse
 import json
 import os
 import sys
-import traceback
 
 import peft
 import torch
 import torch.nn.functional as F
 import transformers
+import truth
 
 
 def arguments():
@@ -35,15 +35,8 @@ def held(tensors):
     return sum({t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors if torch.is_tensor(t) and t.is_cuda}.values())
 
 
-class Truth:
-    ends, model, optimizer, gradients, roles = [], None, None, 0, None
-
-    def end(self, name):
-        s = torch.cuda.memory_stats()
-        self.ends.append({"name": name, "events": len(torch.cuda.memory._snapshot()["device_traces"][0]),
-                          "requested": s["requested_bytes.all.current"], "requested_peak": s["requested_bytes.all.peak"],
-                          "reserved": s["reserved_bytes.all.current"]})
-        torch.cuda.reset_peak_memory_stats()
+class Truth(truth.Ends):
+    model, optimizer, gradients, roles = None, None, 0, None
 
     def hold(self):
         named = list(self.model.named_parameters())
@@ -120,18 +113,7 @@ def job():
 
 
 def main():
-    torch.cuda.memory._record_memory_history(max_entries=100000, stacks="all")
-    if A.oom:
-        torch._C._cuda_attach_out_of_memory_observer(TRUTH.take)
-    try:
-        job()
-    except torch.cuda.OutOfMemoryError as e:
-        traceback.print_exc()
-        TRUTH.write(str(e))
-        return 1
-    TRUTH.take()
-    TRUTH.write()
-    return 0
+    return truth.record(job, TRUTH, "all", A.oom)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import rank
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
+import truth
 from model import DecoderLayer, RMSNorm
 from torch import nn
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
@@ -66,16 +67,9 @@ def held(tensors):
     return sum({t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors if torch.is_tensor(t) and t.is_cuda}.values())
 
 
-class Truth:
-    ends, model, optimizer, gradients = [], None, None, 0
+class Truth(truth.Ends):
+    model, optimizer, gradients = None, None, 0
     alive, most, base, waiting, roles = 0, 0, 0, 0, None  # micro-batches under way, the most; bytes that the first backward of a step finds
-
-    def end(self, name):
-        s = torch.cuda.memory_stats()
-        self.ends.append({"name": name, "events": len(torch.cuda.memory._snapshot()["device_traces"][0]),
-                          "requested": s["requested_bytes.all.current"], "requested_peak": s["requested_bytes.all.peak"],
-                          "reserved": s["reserved_bytes.all.current"]})
-        torch.cuda.reset_peak_memory_stats()
 
     def take(self, *_):
         self.end("snapshot")

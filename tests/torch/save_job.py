@@ -8,7 +8,6 @@ import json
 import os
 import sys
 import tempfile
-import traceback
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "gpu"))
 import rank
@@ -17,6 +16,7 @@ import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 import torch.distributed.checkpoint.default_planner as planner
 import torch.distributed.checkpoint.state_dict as states
+import truth
 from model import CausalLM, DecoderLayer
 from torch.distributed.fsdp import FullOptimStateDictConfig, FullStateDictConfig, FullyShardedDataParallel as FSDP, StateDictType
 from torch.distributed.fsdp.wrap import ModuleWrapPolicy
@@ -46,15 +46,8 @@ def held(tensors):
     return sum({t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in local if t.is_cuda}.values())
 
 
-class Truth:
-    ends, model, optimizer, gradients, gathered = [], None, None, 0, 0
-
-    def end(self, name):
-        s = torch.cuda.memory_stats()
-        self.ends.append({"name": name, "events": len(torch.cuda.memory._snapshot()["device_traces"][0]),
-                          "requested": s["requested_bytes.all.current"], "requested_peak": s["requested_bytes.all.peak"],
-                          "reserved": s["reserved_bytes.all.current"]})
-        torch.cuda.reset_peak_memory_stats()
+class Truth(truth.Ends):
+    model, optimizer, gradients, gathered = None, None, 0, 0
 
     def take(self, *_):
         self.end("snapshot")
@@ -162,18 +155,7 @@ def main():
     rank.join(A.world)
     dist.init_process_group()
     torch.cuda.set_device(0)
-    torch.cuda.memory._record_memory_history(max_entries=100000, stacks=A.stacks)
-    if A.oom:
-        torch._C._cuda_attach_out_of_memory_observer(TRUTH.take)
-    try:
-        job()
-    except torch.cuda.OutOfMemoryError as e:
-        traceback.print_exc()
-        TRUTH.write(str(e))
-        return 1
-    TRUTH.take()
-    TRUTH.write()
-    return 0
+    return truth.record(job, TRUTH, A.stacks, A.oom)
 
 
 if __name__ == "__main__":

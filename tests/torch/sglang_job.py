@@ -18,6 +18,7 @@ import sglang_parts
 os.environ.update(USE_LIBUV="0", TORCHDYNAMO_DISABLE="1")
 sglang_parts.install()
 import torch  # noqa: E402
+import truth  # noqa: E402
 
 
 def arguments():
@@ -40,15 +41,8 @@ A, SERVER = arguments()
 MODEL = A.out + ".model"
 
 
-class Truth:
-    ends, engine, failures = [], {}, []
-
-    def end(self, name):
-        s = torch.cuda.memory_stats()
-        self.ends.append({"name": name, "events": len(torch.cuda.memory._snapshot()["device_traces"][0]),
-                          "requested": s["requested_bytes.all.current"], "requested_peak": s["requested_bytes.all.peak"],
-                          "reserved": s["reserved_bytes.all.current"]})
-        torch.cuda.reset_peak_memory_stats()
+class Truth(truth.Ends):
+    engine, failures = {}, []
 
     def fail(self, device, request, *_):
         self.failures.append({"request": request, "events": len(torch.cuda.memory._snapshot()["device_traces"][device])})

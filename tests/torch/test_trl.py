@@ -3,11 +3,10 @@
 import gzip
 import os
 import pickle
-import re
 import sys
 
 import test_truth
-from test_truth import SAMPLES, same, written
+from test_truth import SAMPLES, same
 
 
 def rows(report, phase, subs=None):
@@ -44,16 +43,6 @@ def roles(name, truth, device):
     if want["kv_cache"]:  # one layer's is there twice while it grows
         most = got["kv_cache"]["peak_bytes"]
         same(name, f"KV cache: {most} bytes", want["kv_cache"] <= most <= want["kv_cache"] * 1.5, True)
-
-
-def failure(name, truth, device):
-    same(name, "failures", len(device["ooms"]), 1 if truth["error"] else 0)
-    if truth["error"] is None:
-        return
-    oom = device["ooms"][0]
-    asked, free = re.search(r"Tried to allocate ([0-9.]+ \w+)", truth["error"]), re.search(r"of which ([0-9.]+ \w+) is free", truth["error"])
-    same(name, "request", written(-(-oom["request_bytes"] // (2 << 20)) * (2 << 20)), asked.group(1))
-    same(name, "free on the device", written(oom["device_free_bytes"]), free.group(1))
 
 
 def lines(report):
@@ -99,7 +88,7 @@ def main():
         same(name, "live at the end", device["live_end_bytes"], truth["requested"])
         spans(name, truth, report, trace)
         roles(name, truth, device)
-        failure(name, truth, device)
+        test_truth.failure(name, truth, device)
         judged(name, report, device)
     return test_truth.failed > 0
 

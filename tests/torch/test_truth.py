@@ -101,6 +101,17 @@ def entries_in_phases(name, truth, path, phases, others):
         begin = end
 
 
+def failure(name, truth, device):
+    """What PyTorch's message says."""
+    same(name, "failures", len(device["ooms"]), 1 if truth["error"] else 0)
+    if truth["error"] is None:
+        return
+    oom = device["ooms"][0]
+    asked, free = re.search(r"Tried to allocate ([0-9.]+ \w+)", truth["error"]), re.search(r"of which ([0-9.]+ \w+) is free", truth["error"])
+    same(name, "request", written(-(-oom["request_bytes"] // (2 << 20)) * (2 << 20)), asked.group(1))
+    same(name, "free on the device", written(oom["device_free_bytes"]), free.group(1))
+
+
 def out_of_memory(name, truth, device, report):
     message = truth["error"]
     if message is None:

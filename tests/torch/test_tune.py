@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """Recordings of torchtune's own recipe (torchtune_job.py) against what the job said of itself (NAME.tune.json): the program, its phases, settings that it has, and
 what half the batch freed."""
-import re
 import sys
 
 import test_truth
-from test_truth import SAMPLES, same, written
+from test_truth import SAMPLES, same
 
 
 def settings(name, truth, device, report):
@@ -20,16 +19,6 @@ def settings(name, truth, device, report):
         same(name, f"and {cards['P02']['saving_bytes']} within 5 %", abs(cards["P02"]["saving_bytes"] - freed) < freed / 20, True)
 
 
-def failure(name, truth, device):
-    same(name, "failures", len(device["ooms"]), 1 if truth["error"] else 0)
-    if truth["error"] is None:
-        return
-    oom = device["ooms"][0]
-    asked, free = re.search(r"Tried to allocate ([0-9.]+ \w+)", truth["error"]), re.search(r"of which ([0-9.]+ \w+) is free", truth["error"])
-    same(name, "request", written(-(-oom["request_bytes"] // (2 << 20)) * (2 << 20)), asked.group(1))
-    same(name, "free on the device", written(oom["device_free_bytes"]), free.group(1))
-
-
 def main():
     for name, _, truth, device, report in test_truth.recordings(SAMPLES, ".tune.json", 2):
         same(name, "peak", device["live_peak_bytes"], truth["requested_peak"])
@@ -41,7 +30,7 @@ def main():
         same(name, f"what happens in it: {subs}", {"forward", "logits", "backward", "optim_state_init"} <= subs, True)
         roles = {r["role"]: r["bytes"] for r in device["roles"]}
         same(name, "bytes without a role", roles.get("unknown", 0) < device["live_peak_bytes"] / 500, True)
-        failure(name, truth, device)
+        test_truth.failure(name, truth, device)
         settings(name, truth, device, report)
     return test_truth.failed > 0
 

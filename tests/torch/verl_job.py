@@ -9,7 +9,6 @@ import asyncio
 import json
 import os
 import sys
-import traceback
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "standins"))
 import missing  # noqa: E402,F401  before anything of verl
@@ -17,6 +16,7 @@ import peft  # noqa: E402,F401
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 import transformers  # noqa: E402
+import truth  # noqa: E402
 
 sys.modules["transformers"].__dict__.setdefault("AutoModelForVision2Seq", transformers.AutoModelForImageTextToText)  # gone in 5
 
@@ -41,15 +41,8 @@ A = arguments()
 MODEL = A.out + ".model"
 
 
-class Truth:
-    ends, roles, said = [], {}, {}
-
-    def end(self, name):
-        s = torch.cuda.memory_stats()
-        self.ends.append({"name": name, "events": len(torch.cuda.memory._snapshot()["device_traces"][0]),
-                          "requested": s["requested_bytes.all.current"], "requested_peak": s["requested_bytes.all.peak"],
-                          "reserved": s["reserved_bytes.all.current"]})
-        torch.cuda.reset_peak_memory_stats()
+class Truth(truth.Ends):
+    roles, said = {}, {}
 
     def before_step(self, name):
         self.end(name + ".backward")
@@ -255,18 +248,7 @@ def main():
     make_model()
     answer_for_values()
     answer_for_others()
-    torch.cuda.memory._record_memory_history(max_entries=100000, stacks=A.stacks)
-    if A.oom:
-        torch._C._cuda_attach_out_of_memory_observer(TRUTH.take)
-    try:
-        fit()
-    except torch.cuda.OutOfMemoryError as e:
-        traceback.print_exc()
-        TRUTH.write(str(e))
-        return 1
-    TRUTH.take()
-    TRUTH.write()
-    return 0
+    return truth.record(fit, TRUTH, A.stacks, A.oom)
 
 
 if __name__ == "__main__":
