@@ -3,7 +3,14 @@
 #include <limits.h>
 
 /* cJSON's fields are not const; nobody writes there. */
-static char *text_at(uint32_t at) { return (char *)(uintptr_t)(mt_rule_text + at); }
+static char *text_at(uint32_t at)
+{
+    const union {
+        const char *text;
+        char *field;
+    } u = {mt_rule_text + at};
+    return u.field;
+}
 
 static void fill(cJSON *node, const struct mt_rule_row *row)
 {
