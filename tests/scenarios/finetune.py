@@ -65,6 +65,9 @@ LF_EAGER = frames("", (LF_SRC + "launcher.py", 23, "<module>"), (LF_SRC + "train
                       3.17, 23.65, 2.52, 17.72, 2.94)
 LF_TRAINS = frames("", (LF_SRC + "launcher.py", 23, "<module>"), (LF_SRC + "train/tuner.py", 50, "run_exp"), TRAINER,
                    (SITE + "transformers/models/llama/modeling_llama.py", 381, "forward")) + torch_says(3.17, 23.65, 2.52, 19.72, 0.4)
+AX_LOSS = frames("[rank1]:   ", (SITE + "axolotl/cli/train.py", 121, "<module>"), (SITE + "axolotl/train.py", 220, "train"), TRAINER,
+                 (SITE + "transformers/models/qwen3/modeling_qwen3.py", 500, "forward"), (SITE + "transformers/loss/loss_utils.py", 55, "ForCausalLMLoss")) + "[rank1]: " + torch_says(
+                     18.55, 79.1, 10.87, 66.26, 0.07)
 AX_BACKWARD = frames("[rank1]:   ", (SITE + "axolotl/cli/train.py", 121, "<module>"), (SITE + "axolotl/train.py", 220, "train"), TRAINER,
                      (SITE + "accelerate/accelerator.py", 2196, "backward"), (SITE + "torch/autograd/__init__.py", 267, "backward")) + "[rank1]: " + torch_says(
                          2, 23.67, 1.59, 19.75, 1.78)
@@ -147,6 +150,8 @@ SCENARIOS = [
     Scenario("log-train-llamafactory-without", "it was switched off", {}, snapshot=False, files={"job.log": LF_TRAINS, "run.yaml": LF_YAML + "disable_gradient_checkpointing: true\n"},
              cause="capacity", phase="train", must=["P01", "P02"], sets={"P01": "disable_gradient_checkpointing: false", "P02": "per_device_train_batch_size: 2"},
              options=["--config", "{folder}/run.yaml"]),
+    alone("loss-axolotl", "logits that Transformers' loss makes 32 bits wide", AX_LOSS, "capacity", phase="train", sub=("logits",), must=["P02", "B09"],
+          sets={"B09": ["liger_fused_linear_cross_entropy: true"]}),
     alone("backward-axolotl", "Axolotl 1813", AX_BACKWARD, "capacity", phase="train", must=["P02"], must_not=["B31"], sets={"P02": "micro_batch_size: <half>"}),
     alone("forward-torchtune", "llama-cookbook 898: a recipe of torchtune", TUNE_LOSS, "capacity", phase="train", must=["P01", "P02"],
           sets={"P01": "enable_activation_checkpointing=True", "P02": "batch_size=<half>"}),

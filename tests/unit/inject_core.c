@@ -380,10 +380,13 @@ static int fork_and_die(void)
     pid_t pid = fork();
     if (pid == 0) {
         setsid();
+        shared->go = 1;
         sleep(30);
         _exit(0);
     }
     shared->pid[0] = pid;
+    for (int i = 0; i < 20000 && !shared->go; i++) /* a child lets go of the lock as soon as it runs, which may take a while */
+        usleep(1000);
     kill(getpid(), SIGKILL);
     return 0;
 }
