@@ -8,6 +8,7 @@
 
 struct array {
     const char *path; /* of "[[a.b]]", with the numbers of the arrays around it */
+    size_t n_path;    /* compared first: a file can have a header in every fourth byte */
     uint64_t n;       /* elements so far */
 };
 
@@ -108,6 +109,8 @@ static bool string(struct toml *t, struct mt_text *out)
     char quote = *t->p;
     bool is_long = t->end - t->p >= 3 && t->p[1] == quote && t->p[2] == quote;
     t->p += is_long ? 3 : 1;
+    if (is_long && peek(t) == '\r' && t->end - t->p >= 2 && t->p[1] == '\n')
+        t->p++;
     if (is_long && peek(t) == '\n') {
         t->line++;
         t->p++;
@@ -147,7 +150,7 @@ static bool component(struct toml *t)
         struct mt_text name = {.max = MT_CONF_KEY};
         bool ok = string(t, &name) && !(t->no_memory = name.failed);
         if (ok)
-            push_path(t, name.p != NULL ? name.p : "", name.n);
+            push_path(t, name.p != NULL ? name.p : "", name.cut ? MT_CONF_KEY + 1 : name.n);
         mt_text_done(&name);
         return ok;
     }
@@ -162,7 +165,7 @@ static bool component(struct toml *t)
 static struct array *array_at(struct toml *t)
 {
     for (uint32_t i = 0; t->n_path <= MT_CONF_KEY && i < t->n_arrays; i++)
-        if (strlen(t->arrays[i].path) == t->n_path && memcmp(t->arrays[i].path, t->path, t->n_path) == 0)
+        if (t->arrays[i].n_path == t->n_path && memcmp(t->arrays[i].path, t->path, t->n_path) == 0)
             return &t->arrays[i];
     return NULL;
 }
@@ -333,7 +336,7 @@ static bool enter_array(struct toml *t, bool is_next)
             return true;
         }
         a = &t->arrays[t->n_arrays];
-        *a = (struct array){.path = mt_arena_strndup(&t->c->strings, t->path, t->n_path)};
+        *a = (struct array){.path = mt_arena_strndup(&t->c->strings, t->path, t->n_path), .n_path = t->n_path};
         t->no_memory = a->path == NULL;
         if (t->no_memory)
             return false;

@@ -27,6 +27,10 @@ bool mt_asked_of(struct mt_asked *a, const struct mt_device_analysis *d, const s
 uint64_t mt_asked_reserved(const struct mt_asked *a) { return plus(a->live, a->held); }
 uint64_t mt_asked_base(const struct mt_asked *a) { return plus(mt_asked_reserved(a), a->stacked ? a->foreign : 0); }
 uint64_t mt_asked_top(const struct mt_asked *a) { return plus(mt_asked_base(a), a->request); }
+uint64_t mt_asked_room(const struct mt_asked *a)
+{
+    return a->cut ? plus(mt_asked_base(a), mt_asked_base(a) / 16) : mt_asked_top(a);
+}
 uint64_t mt_asked_end(const struct mt_asked *a) { return plus(mt_asked_base(a), a->free); }
 
 char *mt_asked_words(char buf[MT_ASKED_WORDS], const struct mt_asked *a)

@@ -14,7 +14,7 @@ struct mt_asked {
     uint64_t free; /* on the device */
     bool
         stacked; /* foreign stands below the request; else, where it would press the curve flat, the request stands on what PyTorch held */
-    bool cut; /* so does the request by itself: it ends at the top of a picture */
+    bool cut; /* so does the request by itself: a picture has room for its beginning alone */
 };
 /* False where the size of the request is not known: there is nothing to draw. */
 bool mt_asked_of(struct mt_asked *a, const struct mt_device_analysis *d, const struct mt_oom *oom);
@@ -23,6 +23,8 @@ uint64_t mt_asked_reserved(const struct mt_asked *a);
 uint64_t mt_asked_base(const struct mt_asked *a);
 uint64_t mt_asked_top(const struct mt_asked *a);
 uint64_t mt_asked_end(const struct mt_asked *a);
+/* For what of it a picture has to have room: all, or of one that is cut as much as shows that it is there. */
+uint64_t mt_asked_room(const struct mt_asked *a);
 /* "60.28 GiB live, 3.00 GiB reserved but free, 2.00 GiB outside PyTorch": what is none is not named. */
 enum { MT_ASKED_WORDS = 128 };
 char *mt_asked_words(char buf[MT_ASKED_WORDS], const struct mt_asked *a);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_OOMS = 256, MAX_GROWTH = 5, TEXT = 320, LABEL = 160 };
+enum { MAX_OOMS = 256, MAX_GROWTH = 5, TEXT = 448, LABEL = 160 };
 
 static int add(struct mt_pack *p, enum mt_mark_kind kind, uint64_t from, uint64_t to, const char *text)
 {
@@ -30,6 +30,7 @@ static int add_ooms(const struct mt_pack_in *in)
 {
     char text[TEXT], size[40], left[32], parts[MT_ASKED_WORDS];
     struct mt_asked a;
+    _Static_assert(TEXT >= 64 + sizeof size + sizeof left + sizeof parts + LABEL, "no character of a label is cut in two");
     for (uint32_t i = 0; i < in->o->ooms.n && i < MAX_OOMS; i++) {
         const struct mt_oom *m = &in->o->ooms.p[i];
         (void)mt_asked_of(&a, in->o, m);

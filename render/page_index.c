@@ -151,7 +151,7 @@ static void put_asked(struct mt_jsonw *w, const struct mt_device_analysis *d, un
     mt_jw_u(w, mt_asked_base(&a));
     mt_jw_u(w, mt_asked_top(&a));
     mt_jw_u(w, mt_asked_end(&a));
-    mt_jw_u(w, a.cut ? 0 : mt_asked_top(&a));
+    mt_jw_u(w, mt_asked_room(&a));
     mt_jw_close(w, ']');
 }
 

@@ -58,6 +58,9 @@ static struct box between(uint32_t x, uint32_t from, uint32_t to)
     return (struct box){x, from, WIDE, to > from ? to - from : 0};
 }
 
+/* Whether the picture reaches to where the device ends: it need not, where a request failed with much free. */
+static bool has_end(const struct mt_plot *p, const struct mt_asked *a) { return mt_asked_end(a) <= p->y.top; }
+
 static void put(struct mt_out *o, const struct mt_plot *p, uint32_t x, const struct mt_asked *a)
 {
     uint32_t base = y_of(p, mt_asked_base(a)), reserved = y_of(p, mt_asked_reserved(a)), most = p->left + p->width - WIDE;
@@ -65,7 +68,7 @@ static void put(struct mt_out *o, const struct mt_plot *p, uint32_t x, const str
     pale(o, between(x, reserved, y_of(p, a->live)));
     lined(o, between(x, base, reserved));
     hatched(o, between(x, y_of(p, mt_asked_top(a)), base));
-    if (mt_asked_end(a) <= p->y.top)
+    if (has_end(p, a))
         mt_putf(o, "<path stroke=\"currentColor\" stroke-width=\"2\" d=\"M%" PRIu32 " %" PRIu32 "h%d\"/>", x - OVER,
                 y_of(p, mt_asked_end(a)), WIDE + 2 * OVER);
     mt_puts(o, "\n");
@@ -78,8 +81,8 @@ void mt_svg_asked(struct mt_out *o, const struct mt_plot *p)
         const struct mt_oom *oom = &p->d->ooms.p[i];
         uint32_t x = mt_plot_x(p, (int64_t)oom->event, oom->time_ns);
         struct mt_asked a;
-        if ((n > 0 && x == last) || !mt_asked_of(&a, p->d, oom))
-            continue;
+        if ((n > 0 && (x > last ? x - last : last - x) < WIDE) || !mt_asked_of(&a, p->d, oom))
+            continue; /* where failures follow each other closely, one over the other would be none to see */
         n++;
         put(o, p, x, &a);
         last = x;
@@ -118,6 +121,10 @@ void mt_svg_asked_key(struct mt_out *o, const struct mt_plot *p, uint32_t y)
     x = entry(o, x, y, pale, "reserved but free", a.held);
     if (a.foreign != 0)
         x = entry(o, x, y, a.stacked ? lined : NULL, a.stacked ? "outside PyTorch" : "not drawn: outside PyTorch", a.foreign);
+    if (!has_end(p, &a)) {
+        mt_puts(o, "\n");
+        return;
+    }
     mt_putf(o,
             "<path stroke=\"currentColor\" stroke-width=\"2\" d=\"M%" PRIu32 " %" PRIu32 "h18\"/><text x=\"%" PRIu32
             "\" y=\"%" PRIu32 "\">end of the device</text>\n",

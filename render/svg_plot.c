@@ -61,13 +61,13 @@ static void widen(struct mt_plot *p, int64_t event, uint64_t time_ns)
         mt_scale_widen(p->pick, p->n, mt_scale_px(v - tl->x0, x_span(tl), p->n), PIXELS * p->n / p->width + 1, tl->total);
 }
 
-/* The highest of what failed requests would have needed, too; one that is cut ends at the top, its size stands above it. */
+/* The highest of what failed requests would have needed, too; of one that is cut the beginning, its size stands above it. */
 static uint64_t with_asked(const struct mt_plot *p, uint64_t max)
 {
     for (uint32_t i = 0; i < p->d->ooms.n; i++) {
         struct mt_asked a;
-        if (mt_asked_of(&a, p->d, &p->d->ooms.p[i]) && !a.cut && mt_asked_top(&a) > max)
-            max = mt_asked_top(&a);
+        if (mt_asked_of(&a, p->d, &p->d->ooms.p[i]) && mt_asked_room(&a) > max)
+            max = mt_asked_room(&a);
     }
     return max;
 }

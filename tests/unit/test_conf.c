@@ -143,6 +143,21 @@ MT_TEST(toml)
     mt_runconf_free(rc);
 }
 
+/* As an editor on Windows leaves it; and keys that are too long are left out whole, in quotes as without. */
+MT_TEST(toml_of_others)
+{
+    static char text[2 * MT_CONF_KEY + 64];
+    open_conf();
+    MT_CHECK_EQ(file("long = \"\"\"\r\none\r\ntwo\"\"\"\r\nraw = '''\r\n'''\r\n", "x.toml"), MT_OK);
+    MT_CHECK_STR(get("long"), "one\r\ntwo");
+    MT_CHECK_STR(get("raw"), "");
+    (void)snprintf(text, sizeof text, "\"%0*d\" = 1\n%0*d = 2\n", (int)MT_CONF_KEY + 1, 7, (int)MT_CONF_KEY + 1, 7);
+    MT_CHECK_EQ(file(text, "x.toml"), MT_OK);
+    MT_CHECK_EQ(rc->conf.entries.n, 2);
+    MT_CHECK_EQ(rc->conf.n_dropped, 2);
+    mt_runconf_free(rc);
+}
+
 MT_TEST(toml_is_wrong)
 {
     static const struct {
@@ -462,6 +477,6 @@ MT_TEST(words)
     MT_CHECK(!mt_runconf_number("8k", &v) && !mt_runconf_number("", &v) && !mt_runconf_number("99999999999999999999", &v));
 }
 
-MT_MAIN(MT_RUN(yaml) MT_RUN(json) MT_RUN(toml) MT_RUN(toml_is_wrong) MT_RUN(bad_files) MT_RUN(script) MT_RUN(precedence)
-            MT_RUN(defaults) MT_RUN(frameworks) MT_RUN(framework_of_the_run) MT_RUN(every_key) MT_RUN(ray_environment)
-                MT_RUN(hostile) MT_RUN(out_of_memory) MT_RUN(words))
+MT_MAIN(MT_RUN(yaml) MT_RUN(json) MT_RUN(toml) MT_RUN(toml_of_others) MT_RUN(toml_is_wrong) MT_RUN(bad_files) MT_RUN(script)
+            MT_RUN(precedence) MT_RUN(defaults) MT_RUN(frameworks) MT_RUN(framework_of_the_run) MT_RUN(every_key)
+                MT_RUN(ray_environment) MT_RUN(hostile) MT_RUN(out_of_memory) MT_RUN(words))

@@ -235,7 +235,9 @@ MT_TEST(what_a_failed_request_met)
     MT_CHECK_EQ(mt_asked_base(&a), 12 * FX_GIB);
     MT_CHECK_EQ(mt_asked_end(&a), 19 * FX_GIB);
     MT_CHECK(!a.stacked && !a.cut);
-    MT_CHECK(asked(0, 10 * FX_GIB, 12 * FX_GIB, 900 * FX_GIB, 7 * FX_GIB).cut);
+    MT_CHECK_EQ(mt_asked_room(&a), mt_asked_top(&a));
+    a = asked(0, 61 * FX_GIB, 61 * FX_GIB, 900 * FX_GIB, 7 * FX_GIB);
+    MT_CHECK(a.cut && mt_asked_room(&a) > 64 * FX_GIB && mt_asked_room(&a) < 70 * FX_GIB); /* its beginning is to be seen */
     a = asked(UINT64_MAX, UINT64_MAX - 5, UINT64_MAX, UINT64_MAX, UINT64_MAX);
     MT_CHECK(mt_asked_top(&a) == UINT64_MAX);
     MT_CHECK_STR(mt_asked_words(words, &(struct mt_asked){.live = UINT64_MAX, .held = UINT64_MAX, .foreign = UINT64_MAX}),
@@ -247,7 +249,7 @@ MT_TEST(a_failed_request_is_drawn)
     static struct fixture f;
     struct mt_palette pal;
     struct mt_svg s = {.pal = &pal, .what = "rank 0"};
-    struct mt_oom *oom;
+    struct mt_oom *oom, *again;
     char *text = NULL, *hatch, *layer;
     fx_make(&f, 1, 10, false);
     s.dev = &f.a[0].devices.p[0];
@@ -267,12 +269,34 @@ MT_TEST(a_failed_request_is_drawn)
     layer = layer != NULL ? strstr(hatch != NULL ? hatch : text, "<path fill=\"#") : NULL;
     MT_CHECK(hatch != NULL && layer != NULL && hatch < layer); /* beside it, what is higher covers it */
     mt_free(text);
+    again = MT_VEC_PUSH(&f.a[0].devices.p[0].ooms); /* as where a program tries again at once */
+    MT_ASSERT(again != NULL);
+    oom = &f.a[0].devices.p[0].ooms.p[0];
+    *again = *oom;
+    again->label = fx_dup("");
+    again->time_ns -= (s.dev->timeline.x1 - s.dev->timeline.x0) / 300;
+    (void)svg_size(&s, &text);
+    hatch = strstr(text, "<path class=\"asked\"");
+    layer = hatch != NULL ? strstr(hatch + 1, "<path class=\"asked\"") : NULL;
+    MT_CHECK(layer != NULL && strstr(layer + 1, "<path class=\"asked\"") == NULL); /* one in the picture, one in its key */
+    MT_CHECK_HAS(text, "At the first OOM:");
+    mt_free(text);
     oom->request = 900 * FX_GIB; /* a bug: it does not press the curve flat */
     (void)svg_size(&s, &text);
     MT_CHECK_HAS(text, ">80</text>");
     MT_CHECK_HAS(text, ">asked for, cut at the top: 900.00 GiB<");
     mt_free(text);
-    oom->request = 0;
+    oom->at.live = oom->at.reserved = 80 * FX_GIB; /* as high as the axis would be without it */
+    (void)svg_size(&s, &text);
+    MT_CHECK_HAS(text, ">100</text>");
+    MT_CHECK_HAS(text, "<path class=\"asked\"");
+    MT_CHECK_HAS(text, ">end of the device<");
+    mt_free(text);
+    oom->device_free = 500 * FX_GIB; /* where the device ends is not in the picture, nor in the key */
+    (void)svg_size(&s, &text);
+    MT_CHECK(strstr(text, ">end of the device<") == NULL);
+    mt_free(text);
+    oom->request = f.a[0].devices.p[0].ooms.p[1].request = 0;
     (void)svg_size(&s, &text);
     MT_CHECK(strstr(text, "\"asked\"") == NULL && strstr(text, "At the OOM") == NULL);
     mt_free(text);
