@@ -74,6 +74,8 @@ static void put(struct mt_out *o, const struct mt_plot *p, uint32_t x, const str
     mt_puts(o, "\n");
 }
 
+bool mt_svg_asked_hides(uint32_t x, uint32_t last) { return (x > last ? x - last : last - x) < WIDE; }
+
 void mt_svg_asked(struct mt_out *o, const struct mt_plot *p)
 {
     uint32_t last = 0, n = 0;
@@ -81,8 +83,8 @@ void mt_svg_asked(struct mt_out *o, const struct mt_plot *p)
         const struct mt_oom *oom = &p->d->ooms.p[i];
         uint32_t x = mt_plot_x(p, (int64_t)oom->event, oom->time_ns);
         struct mt_asked a;
-        if ((n > 0 && (x > last ? x - last : last - x) < WIDE) || !mt_asked_of(&a, p->d, oom))
-            continue; /* where failures follow each other closely, one over the other would be none to see */
+        if ((n > 0 && mt_svg_asked_hides(x, last)) || !mt_asked_of(&a, p->d, oom))
+            continue;
         n++;
         put(o, p, x, &a);
         last = x;

@@ -64,7 +64,7 @@ static void draw_ooms(struct mt_out *o, const struct mt_plot *p)
     for (uint32_t i = 0; i < p->d->ooms.n && marks < MT_SVG_MAX_OOMS; i++) {
         const struct mt_oom *oom = &p->d->ooms.p[i];
         uint32_t x = mt_plot_x(p, (int64_t)oom->event, oom->time_ns);
-        if (marks > 0 && x == last)
+        if (marks > 0 && mt_svg_asked_hides(x, last))
             continue;
         mt_putf(o, "<path stroke=\"%s\" stroke-width=\"2\" d=\"M%" PRIu32 " %" PRIu32 "V%" PRIu32 "\"/>", mt_color_oom, x,
                 p->top - 18, mt_svg_asked_y(p, oom)); /* no further: it would hide what it marks */

@@ -250,7 +250,7 @@ MT_TEST(a_failed_request_is_drawn)
     struct mt_palette pal;
     struct mt_svg s = {.pal = &pal, .what = "rank 0"};
     struct mt_oom *oom, *again;
-    char *text = NULL, *hatch, *layer;
+    char *text = NULL, *hatch, *layer, line[80];
     fx_make(&f, 1, 10, false);
     s.dev = &f.a[0].devices.p[0];
     oom = &f.a[0].devices.p[0].ooms.p[0];
@@ -280,6 +280,9 @@ MT_TEST(a_failed_request_is_drawn)
     layer = hatch != NULL ? strstr(hatch + 1, "<path class=\"asked\"") : NULL;
     MT_CHECK(layer != NULL && strstr(layer + 1, "<path class=\"asked\"") == NULL); /* one in the picture, one in its key */
     MT_CHECK_HAS(text, "At the first OOM:");
+    (void)snprintf(line, sizeof line, "<path stroke=\"%s\" stroke-width=\"2\"", mt_color_oom);
+    hatch = strstr(text, line);
+    MT_CHECK(hatch != NULL && strstr(hatch + 1, line) == NULL);
     mt_free(text);
     oom->request = 900 * FX_GIB; /* a bug: it does not press the curve flat */
     (void)svg_size(&s, &text);
