@@ -16,6 +16,7 @@ HF = {"framework": "hf", "backend": "plain", "dp": 1, "shape": "qwen3_0.6b", "la
 TRL = {"framework": "trl", "backend": "plain", "dp": 1, "shape": "qwen2_1.5b", "layers": 6}
 OPENRLHF = {"framework": "openrlhf", "backend": "zero3", "param_bytes": 2, "state_bytes": 4}
 NEMO = {"framework": "nemorl", "param_bytes": 2}
+GATHERED_ANYWHERE = ["torch.distributed.checkpoint.save(get_model_state_dict(model), checkpoint_id=path)"]  # what a loop of one's own does
 BETWEEN = ("V17", "V19", "V22")  # moved out between phases: back on the card while the actor is updated
 LOSS, ACT = ("logits", "loss"), ("forward", "backward", "recompute", "logits", "loss", "fsdp_unshard")
 VERL_ENGINE = dict(engine="vllm", begin=("init", "rollout_load", "rollout_profile", "rollout_kv"), step=(), engine_layers=12,
@@ -137,7 +138,7 @@ SCENARIOS = [
          cause=("capacity", "giant_tensor"), must=["A04", "A12"], must_not=["A11", "A21"]),
     cell("loss", "slime", dict(MEGATRON, steps=1, micro=(32768,), layers=1), "train_actor/loss", phase="train_actor",
          sub=LOSS + ("forward",), top="logits", cause=("capacity", "giant_tensor"), must=["X11", "X09", "X15"],
-         must_not=["X08", "X10"]),
+         must_not=["X08", "X10", "B05"]),
     cell("loss", "relax", dict(RELAX, steps=1, micro=(32768,), layers=1), "train_actor/loss", phase="train_actor",
          sub=LOSS + ("forward",),
          top="logits", cause=("capacity", "giant_tensor"), must=["X11", "X09", "X15"], must_not=["X08", "X10"]),
@@ -280,7 +281,10 @@ SCENARIOS = [
     # -- checkpoint and evaluation
     cell("save", "verl", dict(step=("train_actor", "ckpt_save"), layers=12, micro=(512,), dp=64, steps=1), "ckpt_save",
          late=True,
-         phase="ckpt_save", top="checkpoint", must=["B78", "B79"], must_not=["V12", "V06", "B23"]),
+         phase="ckpt_save", top="checkpoint", must=["B78", "B79"], must_not=["V12", "V06", "B23"],
+         sets={"B79": "actor_rollout_ref.actor.checkpoint.save_contents=[model,optimizer,extra]"}, not_sets={"B79": GATHERED_ANYWHERE}),
+    cell("save-sharded", "slime", dict(MEGATRON, step=("train_actor", "ckpt_save"), layers=12, micro=(512,), dp=64, steps=1), "ckpt_save", late=True, phase="ckpt_save",
+         must=["B79"], must_not=["B78"], sets={"B79": "--ckpt-format torch_dist"}, not_sets={"B79": GATHERED_ANYWHERE}),
     cell("save", "areal", dict(AREAL, step=("train_actor", "ckpt_save"), layers=16, micro=(512,), dp=64, steps=1,
          param_bytes=4), "ckpt_save",
          late=True, phase="ckpt_save", top="checkpoint", must=["B78", "B79"], must_not=["A04", "A11", "B80"]),

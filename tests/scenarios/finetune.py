@@ -1,8 +1,10 @@
 """Programs for fine-tuning: LLaMA-Factory, Axolotl, torchtune, and torchtitan and the Trainer of Transformers. Their jobs run out where others do; what is
 to be typed has to be a setting that the program at hand has."""
 
+from cells import GATHERED_ANYWHERE
 from generator.scenario import Scenario
 from logs import SITE, TRAINER, alone, frames, torch_says
+from tickets import COLOCATED
 
 ONE = {"backend": "plain", "dp": 1, "shape": "qwen2_1.5b", "layers": 6, "steps": 1}
 LF = dict(ONE, framework="llamafactory")
@@ -76,6 +78,12 @@ TUNE_LOSS = frames("[rank0]:   ", (SITE + "recipes/full_finetune_distributed.py"
                    (SITE + "torchtune/modules/transformer.py", 640, "forward")) + "[rank0]: " + torch_says(2.42, 21.96, 0.16, 20.3, 1.15)
 # the modules of torchtune in a loop of one's own: no recipe, none of its settings
 TUNE_AS_LIBRARY = TUNE_LOSS.replace("recipes/full_finetune_distributed.py", "mine/loop.py").replace("torchtune/config/_parse.py", "mine/main.py")
+LF_JOINS = frames("", (LF_SRC + "launcher.py", 23, "<module>"), (LF_SRC + "train/tuner.py", 50, "run_exp"), (SITE + "transformers/trainer.py", 2515, "evaluation_loop"),
+                  (SITE + "transformers/trainer_pt_utils.py", 97, "nested_concat")) + torch_says(3.4, 15.9, 1.1, 13.1, 0.9)
+LF_IMAGES = frames("", (LF_SRC + "launcher.py", 23, "<module>"), (LF_SRC + "train/tuner.py", 50, "run_exp"), TRAINER,
+                   (SITE + "transformers/models/qwen2_vl/modeling_qwen2_vl.py", 1178, "get_image_features")) + torch_says(9.2, 14.7, 5.6, 8.1, 0.3)
+AX_LOADS = frames("", (SITE + "axolotl/cli/train.py", 121, "<module>"), (SITE + "axolotl/loaders/model.py", 160, "load"),
+                  (SITE + "transformers/modeling_utils.py", 4100, "from_pretrained")) + torch_says(0.5, 79.3, 0.2, 76.7, 1.1)
 JOINS = frames("", (SITE + "transformers/trainer.py", 2515, "evaluation_loop"), (SITE + "transformers/trainer_pt_utils.py", 97, "nested_concat"),
                (SITE + "transformers/trainer_pt_utils.py", 58, "torch_pad_and_concatenate")) + torch_says(3.4, 15.9, 1.1, 13.1, 0.9)
 
@@ -94,7 +102,7 @@ SCENARIOS = [
                                                                                       micro=(1024,), entropy=False), "logp_ref",
        LF_YAML, phase="logp_ref", top="logits", must=["P09"], must_not=["B09", "P01", "B31"], sets={"P09": "per_device_train_batch_size: 2"}),
     ft("eval-llamafactory", "transformers 17089, LLaMA-Factory 3398: the outputs of an evaluation", dict(LF, **dict(EVAL, eval_keep="joined", eval_batches=8)), "eval",
-       late=True, cause=FULL + ("leak",), phase="eval", top="logits", must=["B64", "P09"],
+       late=True, cause=FULL + ("leak",), phase="eval", top="logits", must=["B64", "P09"], must_not=["B84"],
        sets={"B64": "eval_accumulation_steps: 1", "P09": "per_device_eval_batch_size: <half>"}, not_sets={"B64": ["eval_accumulation_steps=1"]}),
     # -- Axolotl
     ft("loss-axolotl", "Axolotl, packed rows", dict(AXOLOTL, micro=(16384,)), "train_actor/loss", AXOLOTL_YAML, phase="train", top="logits",
@@ -110,10 +118,17 @@ SCENARIOS = [
     ft("eval-axolotl", "Axolotl 1813: only with an evaluation", dict(AXOLOTL, **dict(EVAL, logp=(32768,), eval_batches=4)), "eval", late=True, phase="eval",
        must=["P09"], must_not=["B64", "P01"], sets={"P09": "eval_batch_size: <half>"}),
     ft("save-axolotl", "Axolotl 3596: the whole model is gathered", dict(SAVE, framework="axolotl"), "ckpt_save", late=True, phase="ckpt_save",
-       top="checkpoint", must_not=["P01", "P02", "B62"]),
+       top="checkpoint", must=["B79"], must_not=["P01", "P02", "B62"], sets={"B79": "fsdp_config.state_dict_type: SHARDED_STATE_DICT"}, not_sets={"B79": GATHERED_ANYWHERE}),
     # -- Unsloth
     ft("loss-unsloth", "unsloth 1744: a trainer of its own making", dict(LF, framework="unsloth", micro=(16384,)), "train_actor/loss", phase="train", top="logits",
        must=["B67"], must_not=["B31", "P01", "P02"], sets={"B67": ["per_device_train_batch_size=1", "FastLanguageModel.from_pretrained(max_seq_length=<tokens>)"]}),
+    ft("states-unsloth", "adapters are what it trains", dict(LF, framework="unsloth", **STATES), "train_actor/", phase="train", must=["B67", "B08"],
+       sets={"B08": 'optim="adamw_8bit"'}, not_sets={"B08": ["--optim adamw_bnb_8bit"]}),
+    ft("eval-unsloth", "one large batch of an evaluation", dict(LF, framework="unsloth", **dict(EVAL, logp=(16384,), eval_batches=4)), "eval", late=True, phase="eval", must=["B67"],
+       must_not=["B64"], sets={"B67": "per_device_eval_batch_size=<half>"}),
+    # its engine is given the weights that it trains: they cannot leave the card
+    ft("engine-unsloth", "vLLM within Unsloth", dict(COLOCATED, framework="unsloth"), "rollout.kv_alloc", late=True, cause=("capacity", "stale_engine"), phase="rollout.kv_alloc",
+       must=["B67"], must_not=["P16"], sets={"B67": "gpu_memory_utilization=0.3"}),
     # -- torchtune
     ft("loss-torchtune", "a recipe for one card", dict(TUNE, micro=(16384,)), "train_actor/loss", TUNE_YAML, phase="train", top="logits",
        must=["P02", "B62", "B09"], must_not=["P01"], sets={"P02": "batch_size=<half>", "B09": "loss._component_=torchtune.modules.loss.LinearCrossEntropyLoss"},
@@ -124,21 +139,22 @@ SCENARIOS = [
     ft("states-torchtune", "full fine-tuning on one card", dict(TUNE, **STATES), "train_actor/", phase="train", must=["B66", "B08"],
        sets={"B66": ["optimizer_in_bwd=True", "gradient_accumulation_steps=1", "clip_grad_norm=null"], "B08": "optimizer._component_=bitsandbytes.optim.PagedAdamW8bit"}),
     ft("shards-torchtune", "the same over eight cards", dict(SHARDED, framework="torchtune", **dict(STATES, layers=28, param_bytes=4)), "train_actor/", phase="train",
-       must=["B65"], must_not=["P03", "P12"], sets={"B65": "fsdp_cpu_offload=True"}),
+       must=["B65", "B32"], must_not=["P03", "P12"],
+       sets={"B65": "fsdp_cpu_offload=True", "B32": "tune run --nproc_per_node <GPUs> lora_finetune_distributed --config <the model>/..._lora"}),
     ft("reference-torchtune", "DPO: the reference in the loop of the policy", dict(TUNE, framework="torchtune_dpo", step=("train_actor", "logp_ref"), logp=(16384,), micro=(1024,),
                                                                                    entropy=False), "logp_ref", phase="logp_ref", top="logits", must=["P09"],
        must_not=["P01", "P05", "B09"], sets={"P09": "batch_size=<half>"}),
     ft("eval-torchtune", "validation within the training loop", dict(SHARDED, framework="torchtune", layers=6, **dict(EVAL, logp=(32768,), eval_batches=4)), "eval", late=True,
        phase="eval", must=["P09"], must_not=["P01", "P05"], sets={"P09": "batch_size_val=<half>"}),
     ft("save-torchtune", "save_checkpoint of a recipe", dict(SAVE, framework="torchtune"), "ckpt_save", late=True, phase="ckpt_save", top="checkpoint",
-       must_not=["P01", "P02", "B62"]),
+       must=["B79"], must_not=["P01", "P02", "B62"], sets={"B79": "enable_async_checkpointing=True"}, not_sets={"B79": GATHERED_ANYWHERE}),
     # -- torchtitan, and the Trainer by itself
     ft("loss-torchtitan", "torchtitan: half the local batch", dict(SHARDED, framework="torchtitan", layers=6, micro=(16384,)), "train_actor/loss", phase="train", top="logits",
        must=["P02", "B62"], sets={"P02": "--training.local_batch_size <half>"}),
     ft("activations-torchtitan", "selective checkpointing is the default", dict(ONE, framework="torchtitan", layers=24, checkpointing=False, micro=(4096,)), "train_actor/", phase="train", must=["P01"],
        sets={"P01": "--activation_checkpoint.mode full"}),
     ft("eval-hf", "transformers 17089, 7158, 8476: nested_concat", dict(LF, framework="hf", **dict(EVAL, eval_keep="joined", eval_batches=8)), "eval", late=True,
-       cause=FULL + ("leak",), phase="eval", top="logits", must=["B64"], must_not=["B33", "P07"],
+       cause=FULL + ("leak",), phase="eval", top="logits", must=["B64"], must_not=["B33", "P07", "B84"],
        sets={"B64": ["eval_accumulation_steps=1", "prediction_loss_only=True"]}, not_sets={"B64": ["eval_accumulation_steps: 1"]}),
     ft("adapters-hf", "adapters on weights in 16 bits", dict(LF, framework="hf", lora=True, param_bytes=2, layers=28, micro=(1024,)), "train_actor/", phase="train",
        must=["B63"], must_not=["B32"]),
@@ -157,5 +173,10 @@ SCENARIOS = [
           sets={"P01": "enable_activation_checkpointing=True", "P02": "batch_size=<half>"}),
     alone("torchtune-as-a-library", "the same modules in a loop of one's own", TUNE_AS_LIBRARY, "capacity",
           not_sets={"P01": ["enable_activation_checkpointing=True"], "P02": ["batch_size=<half>"]}),
-    alone("eval-joins", "transformers 17089", JOINS, "capacity", phase="eval", must=["B64"], sets={"B64": "eval_accumulation_steps=1"}),
+    alone("eval-joins", "transformers 17089", JOINS, "capacity", phase="eval", must=["B84"], must_not=["B64"], sets={"B84": "eval_accumulation_steps=1"}),
+    alone("eval-joins-llamafactory", "LLaMA-Factory 3398, in its own words", LF_JOINS, "capacity", phase="eval", must=["B84"], must_not=["B64"],
+          sets={"B84": "eval_accumulation_steps: 1"}, not_sets={"B84": ["eval_accumulation_steps=1"]}),
+    alone("images-llamafactory", "Qwen2-VL: images have a bound of their own", LF_IMAGES, "capacity", phase="train", must=["B85"], sets={"B85": "image_max_pixels: 262144"}),
+    alone("loads-axolotl", "every process loads all weights", AX_LOADS, "capacity", phase="init", must=["B88"],
+          sets={"B88": "fsdp_config.cpu_ram_efficient_loading: true"}, not_sets={"B88": ["from_pretrained(<model>, dtype=torch.bfloat16)"]}),
 ]

@@ -4,7 +4,7 @@ settings that are named are the framework's own (of the versions that analysis/r
 from cells import ACT, HALF, LONG, LOSS, MANY
 from generator.record import GIB, MIB
 from generator.scenario import Scenario
-from logs import WORKER, frames, torch_says
+from logs import SITE, WORKER, frames, torch_says
 from savings import STATES
 from tickets import MEGATRON, VLLM
 
@@ -80,6 +80,8 @@ SCENARIOS = [
          top="logits", cause=LOGITS, not_sets=["trainer.fused_lm_head_logprob=true"]),
     case("skyrl", "loss-megatron", dict(SKYRL_MEGATRON, steps=1, micro=(32768,), layers=1), "train_actor/loss", ["trainer.fused_lm_head_logprob=true"], phase="train",
          top="logits", cause=LOGITS, set_up=False, not_sets=["trainer.policy.sequence_parallel_size=2"]),
+    Scenario("rl-skyrl-init-megatron", "SkyRL on Megatron: the model and its buffer of gradients do not fit", dict(SKYRL_MEGATRON, layers=16), "init", late=True, cause="capacity",
+             phase="init", must=["B50"], sets={"B50": "trainer.policy.megatron_config.tensor_model_parallel_size=<2 x tensor>"}, not_sets={"B50": ["--tensor-model-parallel-size <2 x tensor>"]}),
     case("skyrl", "logp", dict(SKYRL, **LONG), "logp_old", ["trainer.micro_forward_batch_size_per_gpu=1"], phase="infer", top="logits", cause=LOGITS,
          not_sets=["trainer.micro_train_batch_size_per_gpu=1"]),
     case("skyrl", "optimizer", dict(SKYRL, dp=2, **HALF), "train_actor/optimizer", ["trainer.policy.fsdp_config.cpu_offload=true"], phase="train", sub=("optimizer", "optim_state_init")),
@@ -140,6 +142,8 @@ SCENARIOS = [
             + "[rank0]: " + torch_says(2, 79.1, 1, 74, 1.5), phase="weight_sync", must=["B55"], sets={"B55": "--move_model_batches 16"}),
     by_name("swift-v3", "ms-swift 3", frames("[rank0]: ", (SWIFT_V3, 1807, "training_step"), (SWIFT_V3, 1006, "compute_loss"), (SWIFT_V3, 1608, "_get_per_token_logps_and_entropies"))
             + "[rank0]: " + torch_says(8, 79.1, 4, 70, 1.5), phase="train_actor", must=["B55"], must_not=["B31"]),
+    by_name("swift-images", "ms-swift 5292", frames("[rank0]: ", (SWIFT_FILE + "grpo_trainer.py", 1818, "training_step"), (SITE + "transformers/models/qwen2_vl/modeling_qwen2_vl.py", 1178, "get_image_features"))
+            + "[rank0]: " + torch_says(9.2, 14.7, 5.6, 8.1, 0.3), must=["B85"], sets={"B85": "MAX_PIXELS=1003520"}, not_sets={"B85": ["AutoProcessor.from_pretrained(<model>, max_pixels=1280*28*28)"]}),
     by_name("skyrl-engine-share", "SkyRL: the engine's share leaves no cache", "(skyrl_entrypoint pid=7) start\n(skyrl_entrypoint pid=7) File \"/w/SkyRL/skyrl/train/entrypoints/main_base.py\", line 9, in f\n"
             "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.\n", must=["B52"],
             sets={"B52": IE + "gpu_memory_utilization=<more than it is, at most 0.95>"}, must_not=["P08"]),
