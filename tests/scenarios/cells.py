@@ -146,6 +146,8 @@ SCENARIOS = [
          cause=("capacity", "giant_tensor"), must=["B31", "B09"]),
     cell("loss", "hf", dict(HF, micro=(16384,), steps=1), "train_actor/loss", phase="train", top="logits",
          cause=("capacity", "giant_tensor"), must=["B09"], must_not=["B33"]),
+    cell("loss-gradients-there", "hf", dict(HF, micro=(2048, 2048, 16384), steps=2), "train_actor/loss", phase="train", top="logits",
+         cause=("capacity", "giant_tensor"), must=["B05"]),
     cell("loss", "plain", dict(PLAIN, micro=(16384,), last_micro=(32768,)), "train_actor/loss", step=1, phase="train",
          sub=LOSS, top="logits",
          cause=("capacity", "giant_tensor"), must=["P02"]),
@@ -168,7 +170,7 @@ SCENARIOS = [
          top="activation", must=["A11", "A04"]),
     cell("activations", "slime", dict(MEGATRON, **dict(MANY, tp=4, micro=(16384,))), "train_actor/", phase="train_actor",
          sub=ACT,
-         top="activation", must=["X08", "X09", "B05", "B36"]),
+         top="activation", must=["X08", "X09", "B36"], must_not=["B05"]),  # Megatron's buffer of gradients stays
     cell("activations", "relax", dict(RELAX, **dict(MANY, tp=4, micro=(16384,))), "train_actor/", phase="train_actor",
          sub=ACT,
          top="activation", must=["X08", "X09"]),
@@ -281,7 +283,7 @@ SCENARIOS = [
     # -- checkpoint and evaluation
     cell("save", "verl", dict(step=("train_actor", "ckpt_save"), layers=12, micro=(512,), dp=64, steps=1), "ckpt_save",
          late=True,
-         phase="ckpt_save", top="checkpoint", must=["B78", "B79"], must_not=["V12", "V06", "B23"],
+         phase="ckpt_save", top="checkpoint", must=["B79"], must_not=["V12", "V06", "B23", "B78"],
          sets={"B79": "actor_rollout_ref.actor.checkpoint.save_contents=[model,optimizer,extra]"}, not_sets={"B79": GATHERED_ANYWHERE}),
     cell("save-sharded", "slime", dict(MEGATRON, step=("train_actor", "ckpt_save"), layers=12, micro=(512,), dp=64, steps=1), "ckpt_save", late=True, phase="ckpt_save",
          must=["B79"], must_not=["B78"], sets={"B79": "--ckpt-format torch_dist"}, not_sets={"B79": GATHERED_ANYWHERE}),

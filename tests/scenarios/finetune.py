@@ -118,7 +118,7 @@ SCENARIOS = [
     ft("eval-axolotl", "Axolotl 1813: only with an evaluation", dict(AXOLOTL, **dict(EVAL, logp=(32768,), eval_batches=4)), "eval", late=True, phase="eval",
        must=["P09"], must_not=["B64", "P01"], sets={"P09": "eval_batch_size: <half>"}),
     ft("save-axolotl", "Axolotl 3596: the whole model is gathered", dict(SAVE, framework="axolotl"), "ckpt_save", late=True, phase="ckpt_save",
-       top="checkpoint", must=["B79"], must_not=["P01", "P02", "B62"], sets={"B79": "fsdp_config.state_dict_type: SHARDED_STATE_DICT"}, not_sets={"B79": GATHERED_ANYWHERE}),
+       top="checkpoint", must=["B79"], must_not=["P01", "P02", "B62", "B78"], sets={"B79": "fsdp_config.state_dict_type: SHARDED_STATE_DICT"}, not_sets={"B79": GATHERED_ANYWHERE}),
     # -- Unsloth
     ft("loss-unsloth", "unsloth 1744: a trainer of its own making", dict(LF, framework="unsloth", micro=(16384,)), "train_actor/loss", phase="train", top="logits",
        must=["B67"], must_not=["B31", "P01", "P02"], sets={"B67": ["per_device_train_batch_size=1", "FastLanguageModel.from_pretrained(max_seq_length=<tokens>)"]}),
@@ -147,7 +147,7 @@ SCENARIOS = [
     ft("eval-torchtune", "validation within the training loop", dict(SHARDED, framework="torchtune", layers=6, **dict(EVAL, logp=(32768,), eval_batches=4)), "eval", late=True,
        phase="eval", must=["P09"], must_not=["P01", "P05"], sets={"P09": "batch_size_val=<half>"}),
     ft("save-torchtune", "save_checkpoint of a recipe", dict(SAVE, framework="torchtune"), "ckpt_save", late=True, phase="ckpt_save", top="checkpoint",
-       must=["B79"], must_not=["P01", "P02", "B62"], sets={"B79": "enable_async_checkpointing=True"}, not_sets={"B79": GATHERED_ANYWHERE}),
+       must=["B79"], must_not=["P01", "P02", "B62", "B78"], sets={"B79": "enable_async_checkpointing=True"}, not_sets={"B79": GATHERED_ANYWHERE}),
     # -- torchtitan, and the Trainer by itself
     ft("loss-torchtitan", "torchtitan: half the local batch", dict(SHARDED, framework="torchtitan", layers=6, micro=(16384,)), "train_actor/loss", phase="train", top="logits",
        must=["P02", "B62"], sets={"P02": "--training.local_batch_size <half>"}),

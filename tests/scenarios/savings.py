@@ -145,7 +145,7 @@ SCENARIOS = [
           layers=24),
           "weight_sync", bucket_bytes, "weight_sync"),
     # checkpoints
-    saves("B78", dict(step=("train_actor", "ckpt_save"), layers=12, micro=(512,), dp=64, steps=1), "ckpt_save", {"ckpt": "host"}, "ckpt_save"),
+    saves("B78", dict(AREAL, step=("train_actor", "ckpt_save"), layers=16, micro=(512,), dp=64, steps=1, param_bytes=4), "ckpt_save", {"ckpt": "host"}, "ckpt_save"),
     saves("B79", dict(step=("train_actor", "ckpt_save"), layers=12, micro=(512,), dp=64, steps=1), "ckpt_save", {"ckpt": "shards"}, "ckpt_save"),
     saves("B80", dict(PLAIN, begin=("init", "ckpt_read"), step=(), steps=0, shape="gpt2_medium", layers=24), "ckpt_load", {"ckpt": "host"}, "ckpt_load"),
     saves("B82", dict(PLAIN, script=scripts.last_stage), "train_actor", {"outputs": False}, "train"),
