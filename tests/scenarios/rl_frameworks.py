@@ -121,6 +121,9 @@ SCENARIOS = [
     case("swift", "generate", dict(SWIFT, engine="vllm", engine_layers=6, kv=20 * GIB, begin=("init", "rollout_init"), step=("generate",), steps=1), "rollout.generate",
          ["--vllm_gpu_memory_utilization 0.4", "--offload_model true"], phase=GENERATES, top="kv_cache"),
     case("swift", "sync", dict(SWIFT, step=("weight_sync",), sync="full", steps=1), "weight_sync", ["--move_model_batches 16"], late=True, phase="weight_sync"),
+    Scenario("rl-skyrl-engine-never-sleeps", "SkyRL's engines can sleep with colocate_all only", dict(SKYRL, engine="vllm", sleep=False, engine_layers=6, kv=20 * GIB, micro=(512,),
+             begin=("init", "rollout_init"), step=("generate", "train_actor"), steps=2, optimizer="fused", fused_head=True), "train_actor/", cause="stale_engine", phase="train", top="kv_cache",
+             must=["B34"], sets={"B34": "trainer.placement.colocate_all=true"}),
     case("swift", "engine-never-sleeps", dict(SWIFT, engine="vllm", sleep=False, engine_layers=6, kv=20 * GIB, micro=(512,), begin=("init", "rollout_init"), step=("generate", "train_actor"),
          steps=2, optimizer="fused", fused_head=True), "train_actor/", ["--sleep_level 1"], cause="stale_engine", phase="train_actor", top="kv_cache", must_not=["B31"]),
     # -- played again with a line applied
