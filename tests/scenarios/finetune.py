@@ -84,6 +84,9 @@ LF_IMAGES = frames("", (LF_SRC + "launcher.py", 23, "<module>"), (LF_SRC + "trai
                    (SITE + "transformers/models/qwen2_vl/modeling_qwen2_vl.py", 1178, "get_image_features")) + torch_says(9.2, 14.7, 5.6, 8.1, 0.3)
 AX_LOADS = frames("", (SITE + "axolotl/cli/train.py", 121, "<module>"), (SITE + "axolotl/loaders/model.py", 160, "load"),
                   (SITE + "transformers/modeling_utils.py", 4100, "from_pretrained")) + torch_says(0.5, 79.3, 0.2, 76.7, 1.1)
+LF_SAVES = frames("", (LF_SRC + "launcher.py", 23, "<module>"), (LF_SRC + "train/tuner.py", 50, "run_exp"), (SITE + "transformers/trainer.py", 4000, "save_model"),
+                  (SITE + "accelerate/utils/fsdp_utils.py", 108, "save_fsdp_model"), (SITE + "torch/distributed/fsdp/_state_dict_utils.py", 380, "_full_pre_state_dict_hook")) + torch_says(
+                      0.5, 79.3, 0.2, 76.7, 1.1)
 JOINS = frames("", (SITE + "transformers/trainer.py", 2515, "evaluation_loop"), (SITE + "transformers/trainer_pt_utils.py", 97, "nested_concat"),
                (SITE + "transformers/trainer_pt_utils.py", 58, "torch_pad_and_concatenate")) + torch_says(3.4, 15.9, 1.1, 13.1, 0.9)
 
@@ -177,6 +180,8 @@ SCENARIOS = [
     alone("eval-joins-llamafactory", "LLaMA-Factory 3398, in its own words", LF_JOINS, "capacity", phase="eval", must=["B84"], must_not=["B64"],
           sets={"B84": "eval_accumulation_steps: 1"}, not_sets={"B84": ["eval_accumulation_steps=1"]}),
     alone("images-llamafactory", "Qwen2-VL: images have a bound of their own", LF_IMAGES, "capacity", phase="train", must=["B85"], sets={"B85": "image_max_pixels: 262144"}),
+    alone("saves-llamafactory", "the whole model is gathered for one file", LF_SAVES, "capacity", phase="ckpt_save", must=["B79"], must_not=["B78", "B87"],
+          sets={"B79": "fsdp_state_dict_type: SHARDED_STATE_DICT"}, not_sets={"B79": GATHERED_ANYWHERE}),
     alone("loads-axolotl", "every process loads all weights", AX_LOADS, "capacity", phase="init", must=["B88"],
           sets={"B88": "fsdp_config.cpu_ram_efficient_loading: true"}, not_sets={"B88": ["from_pretrained(<model>, dtype=torch.bfloat16)"]}),
 ]
