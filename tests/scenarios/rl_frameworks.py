@@ -5,7 +5,7 @@ from cells import ACT, HALF, LONG, LOSS, MANY
 from generator.record import GIB, MIB
 from generator.scenario import Scenario
 from logs import SITE, WORKER, frames, torch_says
-from savings import STATES
+from savings import PACKED, STATES
 from tickets import MEGATRON, VLLM
 
 SKYRL = {"framework": "skyrl"}
@@ -124,6 +124,7 @@ SCENARIOS = [
     Scenario("rl-skyrl-engine-never-sleeps", "SkyRL's engines can sleep with colocate_all only", dict(SKYRL, engine="vllm", sleep=False, engine_layers=6, kv=20 * GIB, micro=(512,),
              begin=("init", "rollout_init"), step=("generate", "train_actor"), steps=2, optimizer="fused", fused_head=True), "train_actor/", cause="stale_engine", phase="train", top="kv_cache",
              must=["B34"], sets={"B34": "trainer.placement.colocate_all=true"}),
+    Scenario("rl-skyrl-packed-update", "SkyRL sets vLLM's buffers itself", dict(PACKED, buckets=2), kind="peak", phase="weight_sync", must=["B52"], must_not=["B72"], options=SETS["skyrl"]),
     case("swift", "engine-never-sleeps", dict(SWIFT, engine="vllm", sleep=False, engine_layers=6, kv=20 * GIB, micro=(512,), begin=("init", "rollout_init"), step=("generate", "train_actor"),
          steps=2, optimizer="fused", fused_head=True), "train_actor/", ["--sleep_level 1"], cause="stale_engine", phase="train_actor", top="kv_cache", must_not=["B31"]),
     # -- played again with a line applied
