@@ -1,16 +1,6 @@
 /* Adapters that PEFT made, measured: where they are there, gradients and optimizer state follow them and not the frozen model. */
 #include "analysis/expected_impl.h"
-
-#include <string.h>
-
-/* A block made below a tuner: layers of LoRA and the like, and what casts them. */
-static bool is_of_tuner(const struct mt_trace *t, mt_stack_id s)
-{
-    for (; s != 0; s = t->stacks.p[s].parent)
-        if (strstr(mt_str(t, t->frames.p[t->stacks.p[s].frame].file), "peft/tuners/") != NULL)
-            return true;
-    return false;
-}
+#include "analysis/frames.h"
 
 double mt_expect_measured_adapters(const struct mt_expect_work *k, int64_t event)
 {
@@ -22,7 +12,7 @@ double mt_expect_measured_adapters(const struct mt_expect_work *k, int64_t event
         if (f->role != MT_ROLE_PARAM || (int64_t)f->freed <= event ||
             (e = mt_event_at(r->d, (uint64_t)i))->action != MT_ACT_ALLOC)
             continue;
-        bytes += is_of_tuner(r->t, e->stack) ? (double)e->size : 0;
+        bytes += mt_stack_goes_through(r->t, e->stack, "peft/tuners/", "") ? (double)e->size : 0;
     }
     return bytes;
 }

@@ -32,6 +32,16 @@ bool mt_path_ends(const char *s, uint32_t n, const char *suffix, uint32_t len)
     return true;
 }
 
+bool mt_stack_goes_through(const struct mt_trace *t, mt_stack_id s, const char *file, const char *function)
+{
+    for (; s != 0; s = t->stacks.p[s].parent) {
+        const struct mt_frame *f = &t->frames.p[t->stacks.p[s].frame];
+        if ((*function == '\0' || strcmp(mt_str(t, f->name), function) == 0) && strstr(mt_str(t, f->file), file) != NULL)
+            return true;
+    }
+    return false;
+}
+
 bool mt_file_is_python(const char *file, uint32_t n)
 {
     return ends(file, n, ".py") || (n > 0 && file[0] == '<') || has(file, n, "/ipykernel_") || has(file, n, "\\ipykernel_");

@@ -11,6 +11,9 @@ bool mt_file_is_internal(const char *file, uint32_t n); /* of a Python file, wit
 /* Ends s in the suffix, as whole path components? '\\' counts as '/': snapshots of Windows exist. */
 bool mt_path_ends(const char *s, uint32_t n, const char *suffix, uint32_t len);
 
+/* Is there a frame of this function ("" = any) in a file whose path has `file` in it? '/' only. */
+bool mt_stack_goes_through(const struct mt_trace *t, mt_stack_id s, const char *file, const char *function);
+
 /* What a file is, by string id, so that a path is looked at once. Zeroed struct = nothing known yet. */
 struct mt_file_kinds {
     uint8_t *of; /* 0 = not looked at; bit 0: looked at, bit 1: Python, bit 2: internal */

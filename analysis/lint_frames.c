@@ -1,14 +1,13 @@
 /* lint_frames.c -- whether what failed went through a function that had a fault in some versions. */
+#include "analysis/frames.h"
 #include "analysis/lint_impl.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* The path is the file, or ends in it as a whole. */
 static bool is_file(const char *path, const char *file)
 {
-    size_t n = strlen(path), k = strlen(file);
-    return n >= k && memcmp(path + n - k, file, k) == 0 && (n == k || path[n - k - 1] == '/' || path[n - k - 1] == '\\');
+    return mt_path_ends(path, (uint32_t)strlen(path), file, (uint32_t)strlen(file));
 }
 
 static bool in_log(const struct mt_lint_in *in, const char *file, const char *function, struct mt_lint_fact *out)

@@ -165,46 +165,36 @@ uint64_t mt_graph_beside(const struct mt_device_analysis *d)
     return bytes;
 }
 
-static bool goes_through(const struct mt_trace *t, mt_stack_id s, const char *file, const char *function)
+static double live_through(const struct mt_device_analysis *d, const struct mt_trace *t, const char *file, const char *function)
 {
-    for (; s != 0; s = t->stacks.p[s].parent) {
-        const struct mt_frame *f = &t->frames.p[t->stacks.p[s].frame];
-        if ((*function == '\0' || strcmp(mt_str(t, f->name), function) == 0) && strstr(mt_str(t, f->file), file) != NULL)
-            return true;
-    }
-    return false;
+    double bytes = 0;
+    for (uint32_t i = 0; t != NULL && i < d->owners.n; i++)
+        bytes += mt_stack_goes_through(t, d->owners.p[i].stack, file, function) ? (double)d->owners.p[i].bytes : 0;
+    return bytes;
+}
+
+/* With the request that failed there. */
+static double live_and_asked(const struct mt_device_analysis *d, const struct mt_trace *t, const char *file,
+                             const char *function)
+{
+    double bytes = live_through(d, t, file, function);
+    if (t != NULL && d->focus_is_oom && d->ooms.n != 0 && mt_stack_goes_through(t, d->ooms.p[0].stack, file, function))
+        bytes += (double)d->ooms.p[0].request;
+    return bytes;
 }
 
 /* vLLM's newer model runner takes the tokens of a prompt in pieces: only the older one's function grows with them. */
-static bool is_prompt_logits(const struct mt_trace *t, mt_stack_id s)
-{
-    return goes_through(t, s, "vllm/v1/worker/gpu_model_runner.py", "_get_prompt_logprobs_dict");
-}
+static const char prompt_file[] = "vllm/v1/worker/gpu_model_runner.py", prompt_function[] = "_get_prompt_logprobs_dict";
 
 double mt_prompt_logits_bytes(const struct mt_device_analysis *d, const struct mt_trace *t)
 {
-    double bytes = 0;
-    for (uint32_t i = 0; t != NULL && i < d->owners.n; i++)
-        bytes += is_prompt_logits(t, d->owners.p[i].stack) ? (double)d->owners.p[i].bytes : 0;
-    if (t != NULL && d->focus_is_oom && d->ooms.n != 0 && is_prompt_logits(t, d->ooms.p[0].stack))
-        bytes += (double)d->ooms.p[0].request;
-    return bytes;
+    return live_and_asked(d, t, prompt_file, prompt_function);
 }
 
 /* EvalLoopContainer.add of the newer, evaluation_loop of older ones: both join through this function. */
-static bool is_eval_join(const struct mt_trace *t, mt_stack_id s)
-{
-    return goes_through(t, s, "transformers/trainer_pt_utils.py", "nested_concat");
-}
-
 double mt_eval_kept_bytes(const struct mt_device_analysis *d, const struct mt_trace *t)
 {
-    double bytes = 0;
-    for (uint32_t i = 0; t != NULL && i < d->owners.n; i++)
-        bytes += is_eval_join(t, d->owners.p[i].stack) ? (double)d->owners.p[i].bytes : 0;
-    if (t != NULL && d->focus_is_oom && d->ooms.n != 0 && is_eval_join(t, d->ooms.p[0].stack))
-        bytes += (double)d->ooms.p[0].request;
-    return bytes;
+    return live_and_asked(d, t, "transformers/trainer_pt_utils.py", "nested_concat");
 }
 
 double mt_stage_outputs_bytes(const struct mt_device_analysis *d, const struct mt_trace *t)
@@ -214,12 +204,13 @@ double mt_stage_outputs_bytes(const struct mt_device_analysis *d, const struct m
     double kept = 0, joined = 0;
     for (uint32_t i = 0; t != NULL && i < d->owners.n; i++) {
         const struct mt_owner *w = &d->owners.p[i];
-        if (goes_through(t, w->stack, chunks, "merge_chunks"))
+        if (mt_stack_goes_through(t, w->stack, chunks, "merge_chunks"))
             joined += (double)w->largest;
-        else if (goes_through(t, w->stack, stage, "forward_one_chunk") && mt_is_logits_request(&d->roles, w->largest, false))
+        else if (mt_stack_goes_through(t, w->stack, stage, "forward_one_chunk") &&
+                 mt_is_logits_request(&d->roles, w->largest, false))
             kept += (double)(w->bytes - w->largest); /* the micro-batch at work needs its own */
     }
-    if (t != NULL && d->focus_is_oom && d->ooms.n != 0 && goes_through(t, d->ooms.p[0].stack, chunks, "merge_chunks"))
+    if (t != NULL && d->focus_is_oom && d->ooms.n != 0 && mt_stack_goes_through(t, d->ooms.p[0].stack, chunks, "merge_chunks"))
         joined += (double)d->ooms.p[0].request;
     return kept + joined;
 }
@@ -232,20 +223,12 @@ double mt_packed_sync_bytes(const struct mt_device_analysis *d, const struct mt_
         bool failed = i == d->owners.n;
         const struct mt_oom *o = failed && d->focus_is_oom && d->ooms.n != 0 ? &d->ooms.p[0] : NULL;
         uint64_t one = !failed ? d->owners.p[i].largest : o != NULL ? o->request : 0;
-        if (one == 0 || !goes_through(t, !failed ? d->owners.p[i].stack : o->stack,
-                                      "vllm/distributed/weight_transfer/packed_tensor.py", ""))
+        if (one == 0 || !mt_stack_goes_through(t, !failed ? d->owners.p[i].stack : o->stack,
+                                               "vllm/distributed/weight_transfer/packed_tensor.py", ""))
             continue;
         bytes += !failed ? (double)d->owners.p[i].bytes : (double)one;
         *largest = (double)one > *largest ? (double)one : *largest;
     }
-    return bytes;
-}
-
-static double live_through(const struct mt_device_analysis *d, const struct mt_trace *t, const char *file, const char *function)
-{
-    double bytes = 0;
-    for (uint32_t i = 0; t != NULL && i < d->owners.n; i++)
-        bytes += goes_through(t, d->owners.p[i].stack, file, function) ? (double)d->owners.p[i].bytes : 0;
     return bytes;
 }
 
@@ -284,9 +267,10 @@ double mt_sampler_peak(const struct mt_device_analysis *d, const struct mt_trace
     double rows = (double)d->roles.logits_tokens * (double)d->roles.vocab;
     if (t == NULL || !d->focus_is_oom || d->ooms.n == 0)
         return 0;
-    if (is_prompt_logits(t, o->stack))
+    if (mt_stack_goes_through(t, o->stack, prompt_file, prompt_function))
         return rows * PROMPT;
-    return o->attr.phase == MT_PH_ROLLOUT_PROFILE && goes_through(t, o->stack, "vllm/v1/sample/", "") ? rows * TRIAL : 0;
+    return o->attr.phase == MT_PH_ROLLOUT_PROFILE && mt_stack_goes_through(t, o->stack, "vllm/v1/sample/", "") ? rows * TRIAL
+                                                                                                               : 0;
 }
 
 bool mt_is_logits_request(const struct mt_role_facts *f, uint64_t request, bool backward)
