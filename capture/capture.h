@@ -7,8 +7,8 @@
 
 #include "parser/base/err.h"
 #include "parser/base/mem.h"
-#include "parser/trace.h"
-#include "parser/wire.h"
+#include "parser/model/trace.h"
+#include "parser/model/wire.h"
 
 #include <stdbool.h>
 #include <stdint.h>

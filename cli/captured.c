@@ -1,6 +1,6 @@
 /* captured.c -- the summary after a recording. */
 #include "cli/captured.h"
-#include "render/escape.h"
+#include "render/base/escape.h"
 
 #include <stdio.h>
 #include <string.h>

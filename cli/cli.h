@@ -4,8 +4,8 @@
 #ifndef MT_CLI_H
 #define MT_CLI_H
 
-#include "parser/limits.h"
-#include "render/out.h"
+#include "parser/base/limits.h"
+#include "render/base/out.h"
 
 #include <stdbool.h>
 #include <stddef.h>

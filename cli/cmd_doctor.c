@@ -2,7 +2,7 @@
 #include "capture/capture.h"
 #include "cli/cli.h"
 #include "cli/output.h"
-#include "render/escape.h"
+#include "render/base/escape.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* cmd_dump.c -- the normalised model, one JSON object per line; several snapshots one after the other. */
 #include "cli/load.h"
 #include "cli/output.h"
-#include "cli/redact.h"
+#include "cli/redact/redact.h"
 
 #include <string.h>
 

@@ -3,12 +3,12 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/ranks.h"
-#include "cli/redact.h"
+#include "cli/redact/redact.h"
 #include "cli/rules_load.h"
-#include "parser/driver.h"
-#include "render/escape.h"
-#include "render/export.h"
-#include "render/view.h"
+#include "parser/model/driver.h"
+#include "render/base/escape.h"
+#include "render/export/export.h"
+#include "render/view/view.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,15 +5,15 @@
 #include "cli/open.h"
 #include "cli/output.h"
 #include "cli/ranks.h"
-#include "cli/redact.h"
+#include "cli/redact/redact.h"
 #include "cli/rules_load.h"
 #include "cli/run_inputs.h"
 #include "cli/term.h"
-#include "analysis/advice.h"
-#include "analysis/lint.h"
-#include "parser/driver.h"
-#include "render/job_view.h"
-#include "render/view.h"
+#include "analysis/advice/advice.h"
+#include "analysis/run/lint.h"
+#include "parser/model/driver.h"
+#include "render/view/driver.h"
+#include "render/view/view.h"
 
 #include <stdio.h>
 #include <stdlib.h>

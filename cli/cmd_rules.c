@@ -1,15 +1,15 @@
 /* cmd_rules.c -- the rules as they were loaded, so that every phase and every piece of advice can be traced to its source. */
-#include "analysis/advice.h"
-#include "analysis/framework.h"
-#include "analysis/metrics.h"
+#include "analysis/advice/advice.h"
+#include "analysis/setup/framework.h"
+#include "analysis/metrics/metrics.h"
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/rules_load.h"
 #include "cli/rules_roles.h"
 #include "cli/term.h"
-#include "render/escape.h"
-#include "render/jsonw.h"
+#include "render/base/escape.h"
+#include "render/base/jsonw.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* cmdline.c -- the command line that a report shows: what has a say in its content, quoted for a shell. */
 #include "cli/options.h"
-#include "analysis/framework.h"
+#include "analysis/setup/framework.h"
 #include "parser/base/text.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* complete.c -- completions for bash and zsh from the same tables as --help. */
 #include "cli/options.h"
 
-#include "analysis/framework.h"
+#include "analysis/setup/framework.h"
 
 #include <string.h>
 

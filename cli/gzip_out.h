@@ -2,7 +2,7 @@
 #ifndef MT_GZIP_OUT_H
 #define MT_GZIP_OUT_H
 
-#include "render/out.h"
+#include "render/base/out.h"
 
 struct mt_gzip_out {
     struct mt_out out; /* write here */

@@ -1,8 +1,8 @@
 #include "cli/load.h"
-#include "cli/redact.h"
+#include "cli/redact/redact.h"
 #include "cli/term.h"
-#include "parser/input.h"
-#include "render/escape.h"
+#include "parser/input/input.h"
+#include "render/base/escape.h"
 
 #include <errno.h>
 #include <fcntl.h>

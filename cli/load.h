@@ -5,9 +5,9 @@
 #include "cli/cli.h"
 #include "cli/term.h"
 #include "parser/base/mem.h"
-#include "parser/source.h"
-#include "parser/trace.h"
-#include "render/report.h"
+#include "parser/base/source.h"
+#include "parser/model/trace.h"
+#include "render/view/report.h"
 
 struct mt_load {
     uint64_t n_read, n_damaged; /* snapshots */

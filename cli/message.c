@@ -1,8 +1,8 @@
 /* message.c -- what goes to standard error. */
 #include "cli/cli.h"
 #include "parser/base/mem.h"
-#include "parser/input.h"
-#include "render/escape.h"
+#include "parser/input/input.h"
+#include "render/base/escape.h"
 
 #include <errno.h>
 #include <stdarg.h>

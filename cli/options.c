@@ -1,7 +1,7 @@
 /* options.c -- the option table and its parser. */
 #include "cli/options.h"
 
-#include "analysis/framework.h"
+#include "analysis/setup/framework.h"
 #include "parser/base/mem.h"
 
 #include <stdio.h>

@@ -2,8 +2,8 @@
 #ifndef MT_RANKS_H
 #define MT_RANKS_H
 
-#include "analysis/job.h"
-#include "render/pack.h"
+#include "analysis/ledger/driver.h"
+#include "render/pack/pack.h"
 
 struct mt_loaded {
     struct mt_trace *trace; /* without its events */

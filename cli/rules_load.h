@@ -2,9 +2,9 @@
 #ifndef MT_RULES_LOAD_H
 #define MT_RULES_LOAD_H
 
-#include "analysis/fix_rules.h"
-#include "analysis/phase.h"
-#include "analysis/role_rules.h"
+#include "analysis/advice/rules.h"
+#include "analysis/base/phase.h"
+#include "analysis/roles/rules.h"
 #include "cli/cli.h"
 
 struct mt_rules {

@@ -1,9 +1,9 @@
 #include "cli/rules_roles.h"
 
-#include "analysis/framework.h"
-#include "analysis/roles.h"
-#include "render/escape.h"
-#include "render/jsonw.h"
+#include "analysis/setup/framework.h"
+#include "analysis/roles/roles.h"
+#include "render/base/escape.h"
+#include "render/base/jsonw.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,9 +2,9 @@
 #ifndef MT_RULES_ROLES_H
 #define MT_RULES_ROLES_H
 
-#include "analysis/role_rules.h"
+#include "analysis/roles/rules.h"
 #include "cli/cli.h"
-#include "render/out.h"
+#include "render/base/out.h"
 
 /* Asked for by its id, by the role it gives, or by "roles"; without a name by the framework. */
 bool mt_rules_wants_role(const struct mt_cli *c, const struct mt_role_rule *r);

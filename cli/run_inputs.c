@@ -1,6 +1,6 @@
 #include "cli/run_inputs.h"
 #include "cli/load.h"
-#include "parser/input.h"
+#include "parser/input/input.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 #ifndef MT_RUN_INPUTS_H
 #define MT_RUN_INPUTS_H
 
-#include "analysis/logdiag.h"
-#include "analysis/runconf.h"
+#include "analysis/log/diagnose.h"
+#include "analysis/setup/settings.h"
 #include "cli/cli.h"
 
 struct mt_run_inputs {

@@ -1,7 +1,7 @@
 /* term.c -- progress appears only on a terminal, only after half a second, and is erased before anything else is printed. */
 #include "cli/term.h"
 #include "parser/base/err.h"
-#include "render/escape.h"
+#include "render/base/escape.h"
 
 #include <stdio.h>
 #include <stdlib.h>

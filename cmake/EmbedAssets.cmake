@@ -1,5 +1,5 @@
 # mt_embed_assets(<target> <symbol> <folder> <pattern>...): the files of a folder inside the program, as an array of
-# struct mt_asset (render/assets.h) named <symbol>, in byte order of the names, closed by a row with a null name.
+# struct mt_asset (render/html/assets.h) named <symbol>, in byte order of the names, closed by a row with a null name.
 #
 # The assembler's .incbin takes a file of any size at once, and the table stands in the same assembler file, so that a size is
 # never older than its file. Each file is followed by a NUL that its size does not count.

@@ -1,4 +1,4 @@
-# mt_rule_tables(<target>): analysis/rules/**.json as the tables of analysis/rule_json.h, compiled into the target.
+# mt_rule_tables(<target>): analysis/rules/**.json as the tables of analysis/base/rule_json.h, compiled into the target.
 function(mt_rule_tables target)
   set(folder "${PROJECT_SOURCE_DIR}/analysis/rules")
   file(GLOB_RECURSE files CONFIGURE_DEPENDS RELATIVE "${folder}" "${folder}/*.json")

@@ -131,7 +131,7 @@ int main(int argc, char **argv)
     need((rows = calloc((size_t)argc, sizeof *rows)) != NULL, "out of memory");
     need((pool = open_memstream(&pool_text, &pool_len)) != NULL, "out of memory");
     need((numbers = open_memstream(&numbers_text, &numbers_len)) != NULL, "out of memory");
-    fputs("/* Made by cmake/rule_tables.c from analysis/rules/. */\n#include \"analysis/rule_json.h\"\n", out);
+    fputs("/* Made by cmake/rule_tables.c from analysis/rules/. */\n#include \"analysis/base/rule_json.h\"\n", out);
     for (int i = 3; i < argc; i++) {
         cJSON *root = read_file(argv[2], argv[i]);
         rows[i] = count(root);

@@ -7,7 +7,7 @@
 #ifndef MTI_INJECT_H
 #define MTI_INJECT_H
 
-#include "parser/wire.h"
+#include "parser/model/wire.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* Fuzz target of logs, and of settings, which take any bytes as well. */
-#include "parser/conf.h"
-#include "parser/log.h"
+#include "parser/conf/conf.h"
+#include "parser/log/log.h"
 
 #include <stdlib.h>
 #include <string.h>

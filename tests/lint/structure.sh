@@ -6,15 +6,15 @@
 n=0
 while read -r reader; do
     n=$((n + 1))
-    [ -s "tests/fuzz/dict/$reader.dict" ] || complain "parser/readers.def has '$reader', but there is no tests/fuzz/dict/$reader.dict"
-    [ -f "parser/read_$reader.c" ] || complain "parser/readers.def has '$reader', but there is no parser/read_$reader.c"
+    [ -s "tests/fuzz/dict/$reader.dict" ] || complain "parser/input/readers.def has '$reader', but there is no tests/fuzz/dict/$reader.dict"
+    [ -f "parser/$reader/reader.c" ] || complain "parser/input/readers.def has '$reader', but there is no parser/$reader/reader.c"
     case "$reader" in
         pickle) files 'samples/*' | grep -q '[.]pickle$' || complain "no sample for the reader '$reader'" ;;
         native) files 'samples/*' | grep -q '[.]trace[.]gz$' || complain "no sample for the reader '$reader'" ;;
         *) files 'samples/*' | grep -q "$reader" || complain "no sample for the reader '$reader'" ;;
     esac
-done < <(sed -n 's/^MT_READER(\([a-z0-9_]*\)).*/\1/p' parser/readers.def)
-[ "$n" -ge 2 ] || complain "parser/readers.def: $n readers"
+done < <(sed -n 's/^MT_READER(\([a-z0-9_]*\)).*/\1/p' parser/input/readers.def)
+[ "$n" -ge 2 ] || complain "parser/input/readers.def: $n readers"
 
 # A dictionary that libFuzzer cannot read stops it at the start.
 for dict in tests/fuzz/dict/*.dict; do

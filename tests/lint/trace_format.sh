@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# docs/trace-format.md has every number of parser/wire.h: record types, operations, fields, status codes, losses, ends.
+# docs/trace-format.md has every number of parser/model/wire.h: record types, operations, fields, status codes, losses, ends.
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
-wire=parser/wire.h doc=docs/trace-format.md
+wire=parser/model/wire.h doc=docs/trace-format.md
 
 # numbers PREFIX: "N NAME" of each row of an enumeration
 numbers() { sed -nE "s/^[ ]*$1([A-Z0-9_]+) = ([0-9]+).*/\2 \1/p" "$wire"; }

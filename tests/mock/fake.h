@@ -49,7 +49,7 @@
  * kill -9 every call counted must be in the trace. FAKE_TRUTH_LINES=0 keeps the counters only (for speed).
  *   {"n":1,"tid":7,"op":"mem_alloc","api":"cuMemAlloc_v2","cbid":243,"result":0,"addr":..,"size":..,"handle":..,"offset":..,
  *    "stream":..,"device":..,"context":..,"pool":..,"flags":..,"location":..,"free":..,"total":..,"owner":"libnccl.so.2","t0":..,"t1":..}
- * n counts per file from 1; op is a name of MT_WIRE_OPS in parser/wire.h; fields that are 0 are left out (not n, tid, op, cbid, result);
+ * n counts per file from 1; op is a name of MT_WIRE_OPS in parser/model/wire.h; fields that are 0 are left out (not n, tid, op, cbid, result);
  * out-values only when the call succeeded; t0, t1 = CLOCK_MONOTONIC ns around the call; device = ordinal of the argument or the current
  * context; context = the current context when the call was made; owner = the .so whose code called the driver, left out for the
  * program itself. Calls through libcudart (scenario rt) and cuMemFutureAlloc are not in the truth. Ranges and marks: op range_push,

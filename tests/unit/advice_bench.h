@@ -2,9 +2,9 @@
 #ifndef MT_ADVICE_BENCH_H
 #define MT_ADVICE_BENCH_H
 
-#include "analysis/advice.h"
-#include "analysis/metrics.h"
-#include "analysis/runconf.h"
+#include "analysis/advice/advice.h"
+#include "analysis/metrics/metrics.h"
+#include "analysis/setup/settings.h"
 #include "mt_test.h"
 
 #define GIB (UINT64_C(1) << 30)

@@ -2,7 +2,7 @@
 #ifndef MT_TEST_BUILD_DRIVER_H
 #define MT_TEST_BUILD_DRIVER_H
 
-#include "parser/driver.h"
+#include "parser/model/driver.h"
 #include "tests/unit/build_trace.h"
 
 #define BD_MIB (UINT64_C(1) << 20)

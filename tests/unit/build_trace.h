@@ -2,7 +2,7 @@
 #ifndef MT_TEST_BUILD_TRACE_H
 #define MT_TEST_BUILD_TRACE_H
 
-#include "parser/builder.h"
+#include "parser/model/builder.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Redaction of single strings: what goes, what stays, and that hostile text neither crashes nor takes long. */
-#include "cli/redact_impl.h"
+#include "cli/redact/impl.h"
 #include "mt_test.h"
 
 #include <stdlib.h>

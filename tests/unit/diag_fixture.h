@@ -2,9 +2,9 @@
 #ifndef MT_DIAG_FIXTURE_H
 #define MT_DIAG_FIXTURE_H
 
-#include "analysis/audit.h"
-#include "analysis/cause.h"
-#include "analysis/metrics_expected.h"
+#include "analysis/audit/audit.h"
+#include "analysis/cause/cause.h"
+#include "analysis/expected/expected.h"
 #include "tests/unit/report_fixture.h"
 
 enum { FXD_STEPS = 9, FXD_PINS = 5, FXD_EVENT = 4321, FXD_BORN = 77, FXD_WORST = 2109 };

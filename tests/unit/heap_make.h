@@ -2,8 +2,8 @@
 #ifndef MT_TEST_HEAP_MAKE_H
 #define MT_TEST_HEAP_MAKE_H
 
-#include "analysis/audit.h"
-#include "analysis/cause.h"
+#include "analysis/audit/audit.h"
+#include "analysis/cause/cause.h"
 #include "build_trace.h"
 #include "load.h"
 #include "mt_test.h"

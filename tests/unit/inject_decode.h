@@ -4,7 +4,7 @@
 #define INJECT_DECODE_H
 
 #include "capture/inject/inject.h" /* struct mti_delta */
-#include "parser/wire.h"
+#include "parser/model/wire.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #define MT_INPUT_KIT_H
 
 #include "parser/base/mem.h"
-#include "parser/input.h"
+#include "parser/input/input.h"
 #include "tests/unit/mt_test.h"
 
 #include <archive.h>

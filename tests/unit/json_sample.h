@@ -3,8 +3,8 @@
 #ifndef MT_JSON_SAMPLE_H
 #define MT_JSON_SAMPLE_H
 
-#include "parser/json_walk.h"
-#include "parser/reader.h"
+#include "parser/json/walk.h"
+#include "parser/model/reader.h"
 #include "tests/unit/mt_test.h"
 
 #include <stdarg.h>

@@ -2,8 +2,8 @@
 #ifndef MT_TEST_LOAD_H
 #define MT_TEST_LOAD_H
 
-#include "analysis/analysis.h"
-#include "parser/input.h"
+#include "analysis/facts/analysis.h"
+#include "parser/input/input.h"
 
 #include <stdio.h>
 

@@ -2,8 +2,8 @@
 #ifndef NATIVE_MAKE_H
 #define NATIVE_MAKE_H
 
-#include "parser/driver.h"
-#include "parser/reader.h"
+#include "parser/model/driver.h"
+#include "parser/model/reader.h"
 #include "tests/unit/mt_test.h"
 
 #define MONO UINT64_C(1000000000000)

@@ -2,7 +2,7 @@
 #ifndef MT_TEST_PACK_READ_H
 #define MT_TEST_PACK_READ_H
 
-#include "render/pack_impl.h"
+#include "render/pack/impl.h"
 #include "tests/unit/mt_test.h"
 
 #include <stdlib.h>

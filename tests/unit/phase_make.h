@@ -2,9 +2,9 @@
 #ifndef MT_PHASE_MAKE_H
 #define MT_PHASE_MAKE_H
 
-#include "analysis/phase.h"
+#include "analysis/base/phase.h"
 #include "mt_test.h"
-#include "parser/builder.h"
+#include "parser/model/builder.h"
 
 #define MAX_FRAMES 16
 #define CPP "??"

@@ -2,8 +2,8 @@
 #ifndef MT_TEST_PICKLE_MAKE_H
 #define MT_TEST_PICKLE_MAKE_H
 
-#include "parser/pickle_impl.h"
-#include "parser/reader.h"
+#include "parser/pickle/impl.h"
+#include "parser/model/reader.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
 #ifndef MT_REPORT_FIXTURE_H
 #define MT_REPORT_FIXTURE_H
 
-#include "parser/builder.h"
-#include "render/report.h"
+#include "parser/model/builder.h"
+#include "render/view/report.h"
 #include "tests/unit/mt_test.h"
 
 #define FX_MIB (UINT64_C(1) << 20)

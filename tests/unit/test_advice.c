@@ -1,6 +1,6 @@
 /* Advice: the right rules for a verdict, in the right order, and none that the trace rules out. */
-#include "analysis/advice.h"
-#include "parser/intern.h"
+#include "analysis/advice/advice.h"
+#include "parser/model/intern.h"
 #include "tests/unit/mt_test.h"
 
 static struct mt_fix_rules *load(void)

@@ -1,7 +1,7 @@
 /* The replay and the verdict on traces small enough to check by hand. */
-#include "analysis/cause.h"
-#include "analysis/runconf.h"
-#include "analysis/verdict.h"
+#include "analysis/cause/cause.h"
+#include "analysis/setup/settings.h"
+#include "analysis/cause/verdict.h"
 #include "build_trace.h"
 #include "load.h"
 #include "mt_test.h"

@@ -1,6 +1,6 @@
 /* The audits on traces small enough to check by hand: each where its subject occurs, none where it does not, findings only where there is
  * something to act on. */
-#include "analysis/audit.h"
+#include "analysis/audit/audit.h"
 #include "heap_make.h"
 
 static struct mt_rules rules;

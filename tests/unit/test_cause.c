@@ -1,6 +1,6 @@
 /* The cause on traces small enough to check by hand: each kind, what it must not be, and the counter-factuals in bytes. */
-#include "analysis/cause.h"
-#include "analysis/cause_other.h"
+#include "analysis/cause/cause.h"
+#include "analysis/run/cause_driver.h"
 #include "heap_make.h"
 
 static struct mt_rules rules;

@@ -1,5 +1,5 @@
 /* Settings: YAML, JSON, TOML, scripts, command lines; asked for by key and by name. */
-#include "analysis/runconf.h"
+#include "analysis/setup/settings.h"
 #include "mt_test.h"
 
 static struct mt_runconf *rc;

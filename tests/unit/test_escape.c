@@ -1,5 +1,5 @@
 /* Every output format against hostile bytes, and the numbers for people. */
-#include "render/escape.h"
+#include "render/base/escape.h"
 #include "parser/base/mem.h"
 #include "tests/unit/mt_test.h"
 

@@ -1,6 +1,6 @@
 /* Expressions of rule files: values, unknowns, complaints, and text that wants to break the parser. */
-#include "analysis/expr.h"
-#include "analysis/phase.h"
+#include "analysis/base/expr.h"
+#include "analysis/base/phase.h"
 #include "parser/base/mem.h"
 #include "tests/unit/mt_test.h"
 

@@ -1,6 +1,6 @@
 /* Fix rules: the data is complete and well-formed, and loading is strict. */
-#include "analysis/fix_rules.h"
-#include "analysis/framework.h"
+#include "analysis/advice/rules.h"
+#include "analysis/setup/framework.h"
 #include "parser/base/mem.h"
 #include "tests/unit/mt_test.h"
 

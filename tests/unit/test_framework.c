@@ -1,8 +1,8 @@
 /* Which framework a trace comes from. */
-#include "analysis/framework.h"
+#include "analysis/setup/framework.h"
 #include "load.h"
 #include "mt_test.h"
-#include "parser/builder.h"
+#include "parser/model/builder.h"
 
 #include <time.h>
 

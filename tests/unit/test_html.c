@@ -1,12 +1,12 @@
 /* The HTML page: safe whatever the names are, whole without a network, well formed, the same bytes every time. */
 #include "parser/base/mem.h"
-#include "render/assets.h"
-#include "render/html.h"
+#include "render/html/assets.h"
+#include "render/html/html.h"
 #include "tests/unit/diag_fixture.h"
 
 static const char *const slots[] = {
 #define MT_PANEL(n) #n,
-#include "render/panels.def"
+#include "render/html/panels.def"
 #undef MT_PANEL
 };
 

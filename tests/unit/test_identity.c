@@ -1,6 +1,6 @@
 /* Rank, process and host from the file names that frameworks write, and from none that merely look alike. */
 #include "parser/base/mem.h"
-#include "parser/input.h"
+#include "parser/input/input.h"
 #include "tests/unit/mt_test.h"
 
 static const struct {

@@ -1,5 +1,5 @@
 /* The JSON reader: any layout, any cut, stacks of every size, real files. */
-#include "parser/json_scan.h"
+#include "parser/json/scan.h"
 #include "tests/unit/json_sample.h"
 
 static const struct layout torch_layout = {", ", ": ", -1, 0};

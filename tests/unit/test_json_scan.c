@@ -1,9 +1,9 @@
 /* The pieces of the JSON reader: bracket scanning in every implementation, hashing, the caches, numbers. */
 #include "parser/base/num.h"
 #include "parser/base/mem.h"
-#include "parser/json_cache.h"
-#include "parser/json_scan.h"
-#include "parser/json_text.h"
+#include "parser/json/cache.h"
+#include "parser/json/scan.h"
+#include "parser/json/text.h"
 #include "tests/unit/mt_test.h"
 
 static uint64_t seed = 88172645463325252u;

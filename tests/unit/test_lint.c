@@ -1,6 +1,6 @@
 /* Lint rules and the diagnosis of logs: for each finding a case that has it, and one that is close and has not. */
-#include "analysis/advice.h"
-#include "analysis/lint.h"
+#include "analysis/advice/advice.h"
+#include "analysis/run/lint.h"
 #include "build_driver.h"
 #include "mt_test.h"
 

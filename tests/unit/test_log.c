@@ -1,6 +1,6 @@
 /* Lines of logs: every format, wrapped, prefixed, damaged, hostile. */
 #include "mt_test.h"
-#include "parser/log.h"
+#include "parser/log/log.h"
 
 #include <time.h>
 

@@ -1,6 +1,6 @@
 /* Lines of logs in the forms in which they get into tickets: cut, boxed, typed, only named, tried again. */
 #include "mt_test.h"
-#include "parser/log.h"
+#include "parser/log/log.h"
 
 #define GIB ((uint64_t)1 << 30)
 #define MIB ((uint64_t)1 << 20)

@@ -1,6 +1,6 @@
 /* Versions that programs print when they start. */
 #include "mt_test.h"
-#include "parser/log.h"
+#include "parser/log/log.h"
 
 static void read_text(struct mt_log *l, const char *text)
 {

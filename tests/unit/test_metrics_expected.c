@@ -1,6 +1,6 @@
 /* Expected bytes beside measured ones, on traces and settings small enough to multiply by hand; what is missing is said. */
-#include "analysis/metrics_expected.h"
-#include "analysis/runconf.h"
+#include "analysis/expected/expected.h"
+#include "analysis/setup/settings.h"
 #include "heap_make.h"
 
 #define CLIP "torch/nn/utils/clip_grad.py:60:clip_grad_norm_|" ACTOR

@@ -1,5 +1,5 @@
 /* A trace as an input: gzip members, damage, concatenation, attached snapshots, pipes. All on samples/driver_v1.trace.gz. */
-#include "parser/driver.h"
+#include "parser/model/driver.h"
 #include "tests/unit/input_kit.h"
 
 #define SAMPLE MT_SAMPLES "/driver_v1.trace.gz"

@@ -1,6 +1,6 @@
 /* Who holds memory, in words: what has no stack, equal names, what more recording would tell. */
-#include "render/rows.h"
-#include "render/stack_view.h"
+#include "render/view/rows.h"
+#include "render/view/stack.h"
 #include "role_make.h"
 
 #define EVAL "/home/u/run.py:9:evaluate" MAIN

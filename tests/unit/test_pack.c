@@ -3,7 +3,7 @@
 #include "pack_read.h"
 #include "build_trace.h"
 #include "load.h"
-#include "render/page_plan.h"
+#include "render/html/page_plan.h"
 
 #include <dirent.h>
 

@@ -1,4 +1,4 @@
-/* The straight line through trace entries (pickle_fast.c, pickle_stacks.c) against the machine that looks at one opcode at a time: fed
+/* The straight line through trace entries (pickle/fast.c, pickle/stacks.c) against the machine that looks at one opcode at a time: fed
  * byte by byte the reader never takes the straight line, so both must say the same of any stream. */
 #include "tests/unit/mt_test.h"
 #include "tests/unit/pickle_make.h"

@@ -1,5 +1,5 @@
 /* What a snapshot claims, and how that agrees with the driver's calls: every byte of both totals is accounted for. */
-#include "analysis/job.h"
+#include "analysis/ledger/driver.h"
 #include "tests/unit/build_driver.h"
 #include "tests/unit/mt_test.h"
 

@@ -1,7 +1,7 @@
 /* Roles of tensors: each from a trace made for it, every byte in exactly one after every event. */
-#include "analysis/metrics_leak.h"
-#include "analysis/metrics_stacks.h"
-#include "analysis/role_rules.h"
+#include "analysis/metrics/leak.h"
+#include "analysis/metrics/stacks.h"
+#include "analysis/roles/rules.h"
 #include "role_make.h"
 
 #include <time.h>

@@ -1,5 +1,5 @@
 /* The rule files that are built in are, node by node, what cJSON reads in them. */
-#include "analysis/rule_json.h"
+#include "analysis/base/rule_json.h"
 #include "tests/unit/mt_test.h"
 
 #include <stdio.h>

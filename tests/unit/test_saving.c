@@ -1,6 +1,6 @@
 /* What a rule would change and save: metrics, proposals, suppression by settings, order, and several rules together. */
-#include "analysis/cause.h"
-#include "parser/intern.h"
+#include "analysis/cause/cause.h"
+#include "parser/model/intern.h"
 #include "tests/unit/advice_bench.h"
 
 static void micro(struct bench *b, uint64_t tokens, uint64_t peak)

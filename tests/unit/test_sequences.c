@@ -1,5 +1,5 @@
 /* Sequences that a framework moves and masks one by one: the longest, how many make a micro-batch, and whether by count or by tokens. */
-#include "analysis/sequences.h"
+#include "analysis/facts/sequences.h"
 #include "role_make.h"
 
 #define DATA "/w/slime/slime/backends/megatron_utils/data.py"

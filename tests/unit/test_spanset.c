@@ -1,5 +1,5 @@
 /* Ranges of addresses against a plain array. */
-#include "analysis/spanset.h"
+#include "analysis/base/spanset.h"
 #include "tests/unit/mt_test.h"
 
 enum { CELLS = 4096 };

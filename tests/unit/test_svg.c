@@ -1,9 +1,9 @@
 /* The pictures of the report: their size, their axes, their colours; and the stacks, folded for people. */
-#include "render/asked.h"
-#include "render/palette.h"
-#include "render/stack_view.h"
-#include "render/svg_scale.h"
-#include "render/svg_timeline.h"
+#include "render/view/asked.h"
+#include "render/view/palette.h"
+#include "render/view/stack.h"
+#include "render/svg/scale.h"
+#include "render/svg/timeline.h"
 #include "tests/unit/report_fixture.h"
 
 static uint64_t svg_size(const struct mt_svg *s, char **text)

@@ -6,7 +6,7 @@
 #ifndef MT_TEST_TRACE_DIGEST_H
 #define MT_TEST_TRACE_DIGEST_H
 
-#include "parser/trace.h"
+#include "parser/model/trace.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-// What the page's script must not do; see templates/js/ and render/script.h for how the modules are joined.
+// What the page's script must not do; see templates/js/ and render/html/script.h for how the modules are joined.
 const browser = ["window", "document", "navigator", "location", "history", "self", "onmessage", "postMessage", "addEventListener",
   "matchMedia", "getComputedStyle", "requestAnimationFrame", "cancelAnimationFrame", "setTimeout", "clearTimeout", "performance",
   "devicePixelRatio", "innerWidth", "innerHeight", "scrollTo", "atob", "btoa", "Blob", "URL", "URLSearchParams", "Worker",

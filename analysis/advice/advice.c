@@ -1,0 +1,558 @@
+/* advice.c -- from a verdict to the settings worth trying. What may be advised, and why not, is data in the rules; here is only how
+ * that data is read. */
+#include "analysis/advice/advice.h"
+
+#include "analysis/cause/cause.h"
+#include "analysis/metrics/metrics.h"
+#include "analysis/setup/settings.h"
+
+#include <string.h>
+
+#define N_TOP 3
+
+/* Backends exclude each other in one run, and so do engines: seeing one tells that rules of the others cannot apply. */
+#define BACKENDS (MT_FIX_FW_FSDP | MT_FIX_FW_ARCHON | 1ull << MT_FW_MEGATRON)
+#define ENGINES (1ull << MT_FW_VLLM | 1ull << MT_FW_SGLANG | 1ull << MT_FW_NANOVLLM | 1ull << MT_FW_MINISGL)
+#define TRAINING_CLASSES                                                                                                       \
+    (1u << MT_FIX_LOSS | 1u << MT_FIX_FORWARD_BACKWARD | 1u << MT_FIX_BACKWARD | 1u << MT_FIX_GRAD_CLIP |                      \
+     1u << MT_FIX_OPTIMIZER)
+#define ROLLOUT_CLASSES (1u << MT_FIX_ROLLOUT_KV_ALLOC | 1u << MT_FIX_ROLLOUT_RUN | 1u << MT_FIX_ROLLOUT_GRAPH)
+
+struct pick {
+    const struct mt_advice_query *q;
+    uint64_t main, seen; /* bits of the framework and of everything that occurs */
+    enum mt_fix_column column;
+    uint32_t role;    /* enum mt_fix_role of the phase; 0 = not known */
+    uint32_t classes; /* those whose remedies may have evidence */
+    struct mt_advice *out;
+    uint32_t n, n_top;
+    bool nomem;
+};
+
+/* Class + 1 of a coarse phase, and of what happens inside one; 0 = says nothing. */
+#define IS(class) (uint8_t)(MT_FIX_##class + 1)
+static const uint8_t coarse_class[MT_PH_COUNT] = {
+    [MT_PH_INIT] = IS(INIT),
+    [MT_PH_ROLLOUT_INIT] = IS(INIT),
+    [MT_PH_ROLLOUT_LOAD] = IS(INIT),
+    [MT_PH_CKPT_LOAD] = IS(INIT),
+    [MT_PH_ROLLOUT_KV_ALLOC] = IS(ROLLOUT_KV_ALLOC),
+    [MT_PH_ROLLOUT_PROFILE] = IS(ROLLOUT_RUN),
+    [MT_PH_ROLLOUT_GENERATE] = IS(ROLLOUT_RUN),
+    [MT_PH_ROLLOUT_PREFILL] = IS(ROLLOUT_RUN),
+    [MT_PH_ROLLOUT_DECODE] = IS(ROLLOUT_RUN),
+    [MT_PH_ROLLOUT_GRAPH] = IS(ROLLOUT_GRAPH),
+    [MT_PH_ROLLOUT_WAKE_SLEEP] = IS(SWITCH),
+    [MT_PH_ONLOAD_OFFLOAD] = IS(SWITCH),
+    [MT_PH_LOGP_OLD] = IS(LOGP),
+    [MT_PH_LOGP_REF] = IS(LOGP),
+    [MT_PH_LOGP] = IS(LOGP),
+    [MT_PH_VALUES] = IS(LOGP),
+    [MT_PH_REWARD] = IS(LOGP),
+    [MT_PH_INFER] = IS(LOGP),
+    [MT_PH_TRAIN_ACTOR] = IS(FORWARD_BACKWARD),
+    [MT_PH_TRAIN_CRITIC] = IS(FORWARD_BACKWARD),
+    [MT_PH_TRAIN] = IS(FORWARD_BACKWARD),
+    [MT_PH_WEIGHT_SYNC] = IS(WEIGHT_SYNC),
+    [MT_PH_CKPT_SAVE] = IS(CHECKPOINT),
+    [MT_PH_EVAL] = IS(CHECKPOINT),
+};
+static const uint8_t sub_class[MT_PH_COUNT] = {
+    [MT_PH_FORWARD] = IS(FORWARD_BACKWARD),
+    [MT_PH_COMPILE] = IS(FORWARD_BACKWARD),
+    [MT_PH_COMPILE_AUTOTUNE] = IS(FORWARD_BACKWARD),
+    [MT_PH_RECOMPUTE] = IS(FORWARD_BACKWARD),
+    [MT_PH_BACKWARD] = IS(FORWARD_BACKWARD),
+    [MT_PH_LOSS] = IS(LOSS),
+    [MT_PH_LOGITS] = IS(LOSS),
+    [MT_PH_FSDP_UNSHARD] = IS(BACKWARD), /* gathered parameters: the remedies are those of sharding */
+    [MT_PH_ZERO_GRAD] = IS(BACKWARD),
+    [MT_PH_GRAD_REDUCE] = IS(GRAD_CLIP),
+    [MT_PH_GRAD_CLIP] = IS(GRAD_CLIP),
+    [MT_PH_OPTIMIZER] = IS(OPTIMIZER),
+    [MT_PH_OPTIM_STATE_INIT] = IS(OPTIMIZER),
+    [MT_PH_COMM] = IS(NCCL),
+    [MT_PH_ONLOAD_OFFLOAD] = IS(SWITCH),
+    [MT_PH_ROLLOUT_SAMPLE] = IS(ROLLOUT_RUN),
+};
+
+static bool is_training(enum mt_phase phase) { return coarse_class[phase] == IS(FORWARD_BACKWARD); }
+
+enum mt_fix_class mt_advice_class(const struct mt_advice_query *q)
+{
+    uint8_t coarse = coarse_class[q->phase], sub = sub_class[q->sub];
+
+    if (q->host_memory)
+        return MT_FIX_HOST_MEMORY;
+    if (q->sub == MT_PH_BACKWARD && q->gradients_dominate)
+        sub = IS(BACKWARD);
+    if (coarse == 0 && q->inference_only && (sub == IS(FORWARD_BACKWARD) || sub == IS(LOSS)))
+        sub = IS(LOGP);
+    /* Inside training the sub-phase decides. Forward-only passes have one set of remedies, whatever happens inside, but loading the
+     * model for one is a switch and a collective is a collective. */
+    if (coarse == 0 || (is_training(q->phase) && sub != 0) || (coarse == IS(LOGP) && (sub == IS(SWITCH) || sub == IS(NCCL))))
+        coarse = sub;
+    return coarse != 0 ? (enum mt_fix_class)(coarse - 1) : MT_FIX_CLASS_COUNT;
+}
+
+static const uint8_t role_of[MT_PH_COUNT] = {
+    [MT_PH_TRAIN_ACTOR] = MT_FIX_ACTOR, [MT_PH_LOGP_OLD] = MT_FIX_ACTOR, [MT_PH_TRAIN_CRITIC] = MT_FIX_CRITIC,
+    [MT_PH_VALUES] = MT_FIX_CRITIC,     [MT_PH_LOGP_REF] = MT_FIX_REF,
+};
+
+/* Column + 1; 0 = the column of plain PyTorch. */
+static const uint8_t column_of[MT_FW_COUNT] = {
+    [MT_FW_VERL] = MT_FIX_COL_VERL + 1,         [MT_FW_AREAL] = MT_FIX_COL_AREAL + 1,
+    [MT_FW_RELAX] = MT_FIX_COL_RELAX + 1,       [MT_FW_SLIME] = MT_FIX_COL_RELAX + 1,
+    [MT_FW_MEGATRON] = MT_FIX_COL_RELAX + 1,    [MT_FW_OPENRLHF] = MT_FIX_COL_OPENRLHF + 1,
+    [MT_FW_TRL] = MT_FIX_COL_TRL + 1,           [MT_FW_NEMORL] = MT_FIX_COL_NEMORL + 1,
+    [MT_FW_SKYRL] = MT_FIX_COL_SKYRL + 1,       [MT_FW_ROLL] = MT_FIX_COL_ROLL + 1,
+    [MT_FW_PRIME_RL] = MT_FIX_COL_PRIME_RL + 1, [MT_FW_SWIFT] = MT_FIX_COL_SWIFT + 1,
+};
+
+static char slash(char c) { return c == '\\' ? '/' : c; }
+
+/* Whether `path` stands in `file` at byte `at`, on whole components; Windows separators count. */
+static bool path_at(const char *file, size_t n, size_t at, const char *path, size_t k)
+{
+    if (at + k > n || (at > 0 && slash(file[at - 1]) != '/'))
+        return false;
+    for (size_t i = 0; i < k; i++) {
+        if (slash(file[at + i]) != path[i])
+            return false;
+    }
+    return true;
+}
+
+/* `path` is the end of a file name, or with a final slash a directory anywhere in it. */
+static bool has_path(const char *file, size_t n, const char *path)
+{
+    size_t k = strlen(path);
+    if (k == 0 || n < k)
+        return false;
+    if (path[k - 1] != '/')
+        return path_at(file, n, n - k, path, k);
+    for (size_t at = 0; at + k <= n; at++) {
+        if (path_at(file, n, at, path, k))
+            return true;
+    }
+    return false;
+}
+
+bool mt_advice_has_frame(const struct mt_trace *t, const struct mt_fix_pair *frame)
+{
+    for (uint32_t i = 0; t != NULL && i < t->functions.n; i++) {
+        const struct mt_function *f = &t->functions.p[i];
+        if ((frame->b[0] == 0 || strcmp(mt_str(t, f->name), frame->b) == 0) &&
+            has_path(mt_str(t, f->file), mt_str_len(t, f->file), frame->a))
+            return true;
+    }
+    return false;
+}
+
+static bool has_any_frame(const struct mt_trace *t, const struct mt_fix_pair *frames, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (mt_advice_has_frame(t, &frames[i]))
+            return true;
+    }
+    return false;
+}
+
+static bool same_word(const char *a, const char *b)
+{
+    for (; *a != 0 && *b != 0; a++, b++) {
+        char x = *a >= 'A' && *a <= 'Z' ? (char)(*a + 32) : *a;
+        char y = *b >= 'A' && *b <= 'Z' ? (char)(*b + 32) : *b;
+        if (x != y)
+            return false;
+    }
+    return *a == *b;
+}
+
+/* What the run was set to, "*tcmalloc*" being anything with that in it. */
+static bool was_set(const struct mt_runconf *conf, const struct mt_fix_pair *s)
+{
+    const char *value = conf != NULL ? mt_runconf_get(conf, s->a) : NULL;
+    char part[64];
+    size_t n = strlen(s->b);
+    if (value == NULL || n < 3 || n - 2 >= sizeof part || s->b[0] != '*' || s->b[n - 1] != '*')
+        return false;
+    memcpy(part, s->b + 1, n - 2);
+    part[n - 2] = 0;
+    return strstr(value, part) != NULL;
+}
+
+/* What the allocator says of itself. Segments that can expand prove the setting where an old snapshot does not record it. */
+static bool has_setting(const struct mt_trace *t, const struct mt_fix_pair *s)
+{
+    if (t == NULL)
+        return false;
+    for (uint32_t i = 0; i < t->settings.n; i++) {
+        const char *key = mt_str(t, t->settings.p[i].key), *dot = strrchr(key, '.');
+        if ((strcmp(key, s->a) == 0 || (dot != NULL && strcmp(dot + 1, s->a) == 0)) &&
+            same_word(mt_str(t, t->settings.p[i].value), s->b))
+            return true;
+    }
+    if (strcmp(s->a, "expandable_segments") != 0 || !same_word(s->b, "True"))
+        return false;
+    for (uint32_t i = 0; i < t->segments.n; i++) {
+        if (t->segments.p[i].is_expandable && !t->segments.p[i].is_host)
+            return true;
+    }
+    return false;
+}
+
+static uint64_t components(const struct mt_advice_query *q)
+{
+    static const struct {
+        uint64_t bit;
+        struct mt_fix_pair frame;
+    } by_frame[] = {
+        {MT_FIX_FW_ARCHON, {"areal/experimental/engine/archon_engine.py", ""}},
+        {MT_FIX_FW_ARCHON, {"areal/experimental/models/archon/", ""}},
+        {MT_FIX_FW_MEMORY_SAVER, {"torch_memory_saver/", ""}},
+    };
+    const struct mt_frameworks *fw = q->fw;
+    uint64_t seen = 0;
+    for (int f = 1; f < MT_FW_COUNT; f++) {
+        if (fw->frames[f] > 0 || (int)fw->main == f || (int)fw->engine == f)
+            seen |= 1ull << f;
+    }
+    if (fw->fsdp1 || fw->fsdp2)
+        seen |= MT_FIX_FW_FSDP;
+    if (fw->megatron_core)
+        seen |= 1ull << MT_FW_MEGATRON;
+    for (size_t i = 0; i < sizeof by_frame / sizeof by_frame[0]; i++) {
+        if (mt_advice_has_frame(q->trace, &by_frame[i].frame))
+            seen |= by_frame[i].bit;
+    }
+    return seen;
+}
+
+static bool was_given(const struct pick *p, const char *id)
+{
+    for (uint32_t i = 0; i < p->n; i++) {
+        if (strcmp(p->out[i].rule->id, id) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The line that says what a card is about; NULL when it has none to show. */
+static const char *first_line(const struct mt_fix_card *card, uint64_t lines)
+{
+    for (uint32_t i = 0; i < card->n_set; i++) {
+        if ((lines >> i & 1) != 0)
+            return card->set[i].text;
+    }
+    return NULL;
+}
+
+/* Two rules may end in the same setting ("put the engine to sleep", "release its memory"): once is enough. */
+static bool line_was_given(const struct pick *p, const char *text)
+{
+    for (uint32_t i = 0; i < p->n; i++) {
+        const char *first = first_line(p->out[i].card, p->out[i].lines);
+        if (first != NULL && strcmp(first, text) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Of a card that lists several ways, each with evidence of its own, one that the run goes already. */
+static bool is_on(const struct mt_runconf *conf, const struct mt_fix_line *l)
+{
+    bool is_alone = (l->when.e != NULL || l->saving != NULL) && l->propose.e == NULL && l->layout == NULL;
+    const char *value = conf != NULL && is_alone && l->key[0] != 0 ? mt_runconf_get(conf, l->key) : NULL;
+    return value != NULL && (l->value[0] == 0 ? mt_runconf_is_true(value) : same_word(value, l->value));
+}
+
+/* The lines of a card in the words of this framework: its own where there are some, PyTorch's and the engine's only for jobs without
+ * a framework of their own, since a framework hides those calls. */
+static uint64_t lines_for(const struct pick *p, const struct mt_fix_card *card, uint32_t classes)
+{
+    uint64_t fits = 0, named[3] = {0, 0, 0}, free_for_all = 0;
+    uint64_t who[3] = {p->main, p->seen & ENGINES, MT_FIX_FW_PYTORCH};
+    int n_who = p->column == MT_FIX_COL_PYTORCH && !mt_framework_is_program(p->q->fw->main) ? 3 : 1;
+
+    for (uint32_t i = 0; i < card->n_set; i++) {
+        const struct mt_fix_line *l = &card->set[i];
+        if ((l->phases != 0 && (l->phases & classes) == 0) || is_on(p->q->conf, l) || !mt_advice_line_holds(p->q, l))
+            continue;
+        /* Where the phase does not tell the role, lines for the actor are the better guess than lines for a critic. */
+        if (l->roles != 0 && (p->role != 0 ? (l->roles & p->role) == 0 : l->roles == MT_FIX_CRITIC))
+            continue;
+        fits |= 1ull << i;
+        if (l->frameworks == 0)
+            free_for_all |= 1ull << i;
+        for (int k = 0; k < n_who; k++) {
+            if ((l->frameworks & who[k]) != 0)
+                named[k] |= 1ull << i;
+        }
+    }
+    for (int k = 0; k < n_who; k++) {
+        if (named[k] != 0)
+            return fits & (named[k] | free_for_all);
+    }
+    return fits & free_for_all;
+}
+
+static bool applies(const struct pick *p, const struct mt_fix_rule *r)
+{
+    uint64_t family[2] = {BACKENDS, ENGINES};
+
+    if (!r->offered || (r->unless_components & p->seen) != 0)
+        return false;
+    if ((r->frameworks & (p->main | (p->seen & ENGINES) | MT_FIX_FW_LIBRARY)) == 0)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        uint64_t want = r->backends & family[i], seen = p->seen & family[i];
+        if (want != 0 && seen != 0 && (want & seen) == 0)
+            return false;
+    }
+    for (uint32_t i = 0; i < r->n_unless_settings; i++) {
+        if (has_setting(p->q->trace, &r->unless_settings[i]) || was_set(p->q->conf, &r->unless_settings[i]))
+            return false;
+    }
+    for (uint32_t i = 0; i < r->n_instead_of; i++) {
+        if (was_given(p, r->instead_of[i]))
+            return false;
+    }
+    return !has_any_frame(p->q->trace, r->unless_frames, r->n_unless_frames) &&
+           (r->n_needs_frames == 0 || has_any_frame(p->q->trace, r->needs_frames, r->n_needs_frames));
+}
+
+/* Its own conditions say whether it fits, line by line. */
+static bool judges_itself(const struct pick *p, const struct mt_fix_card *card)
+{
+    return p->q->metrics != NULL && card->when.e != NULL;
+}
+
+static bool is_first(const struct mt_advice *a)
+{
+    return a->proposed != NULL && (a->lines & ((1ull << a->proposed_line) - 1)) == 0;
+}
+
+/* The same with values that were computed: two ways to lay out a model may come to one. */
+static bool typed_before(const struct pick *p)
+{
+    const struct mt_advice *a = &p->out[p->n];
+    if (!is_first(a) || a->lines != 1ull << a->proposed_line)
+        return false;
+    for (uint32_t i = 0; i < p->n; i++) {
+        if (is_first(&p->out[i]) && strcmp(p->out[i].proposed, a->proposed) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void offer(struct pick *p, const struct mt_fix_rule *r, const struct mt_fix_card *card, enum mt_fix_class class,
+                  bool may_be_top)
+{
+    const char *first;
+    uint64_t lines;
+    int weighed;
+
+    if (was_given(p, r->id) || !applies(p, r))
+        return;
+    if ((r->phases & 1u << MT_FIX_LEAK) != 0) /* to look for elsewhere, to change first only where it is the cause */
+        may_be_top = may_be_top && p->q->leak;
+    lines = lines_for(p, card, judges_itself(p, card) ? p->classes : 1u << class);
+    first = first_line(card, lines);
+    if (card->n_set > 0 && (first == NULL || line_was_given(p, first)))
+        return;
+    p->out[p->n] = (struct mt_advice){.rule = r, .card = card, .lines = lines, .in_row = may_be_top};
+    weighed = mt_advice_weigh(p->q, &p->out[p->n]);
+    p->nomem = p->nomem || weighed < 0;
+    if (weighed <= 0 || typed_before(p)) {
+        mt_advice_done(&p->out[p->n]);
+        return;
+    }
+    if (may_be_top && r->kind == MT_FIX_SETTING && p->n_top < N_TOP) {
+        p->out[p->n].is_top = true;
+        p->n_top++;
+    }
+    p->n++;
+}
+
+static void offer_column(struct pick *p, enum mt_fix_class class, enum mt_fix_column col)
+{
+    uint32_t n;
+    const struct mt_fix_step *step = mt_fix_order(p->q->rules, class, col, &n);
+    for (uint32_t i = 0; i < n; i++)
+        offer(p, mt_fix_rule_at(p->q->rules, step[i].rule), step[i].card, class, true);
+}
+
+static void offer_row(struct pick *p, enum mt_fix_class class)
+{
+    bool engine_first = p->q->engine_failed && p->column == MT_FIX_COL_PYTORCH; /* no trainer that would have settings for it */
+    if (!engine_first)
+        offer_column(p, class, p->column);
+    if ((p->seen >> MT_FW_VLLM & 1) != 0)
+        offer_column(p, class, MT_FIX_COL_VLLM);
+    if ((p->seen >> MT_FW_SGLANG & 1) != 0)
+        offer_column(p, class, MT_FIX_COL_SGLANG);
+    if (engine_first)
+        offer_column(p, class, p->column);
+    offer_column(p, class, MT_FIX_COL_GENERIC);
+}
+
+/* Rules that fit the class without standing in its row: the framework's own first. */
+static void offer_rest(struct pick *p, enum mt_fix_class class)
+{
+    uint32_t n = mt_fix_rules_count(p->q->rules);
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < n; i++) {
+            const struct mt_fix_rule *r = mt_fix_rule_at(p->q->rules, i);
+            bool own = (r->frameworks & p->main) != 0;
+            bool engine_only = !own && (r->frameworks & MT_FIX_FW_LIBRARY) == 0;
+            uint32_t classes = judges_itself(p, &r->card) ? p->classes : 1u << class;
+            if ((r->phases & classes) == 0 || r->kind > MT_FIX_TIP || own != (pass == 0))
+                continue;
+            if (!engine_only || (ROLLOUT_CLASSES >> class & 1) != 0 || judges_itself(p, &r->card))
+                offer(p, r, &r->card, class, false);
+        }
+    }
+}
+
+void mt_advice_done(struct mt_advice *a)
+{
+    mt_free(a->current);
+    mt_free(a->proposed_key); /* begins the memory of all three */
+    a->current = a->proposed = a->proposed_key = a->proposed_value = NULL;
+}
+
+static uint32_t finish(struct pick *p)
+{
+    for (uint32_t i = 0; p->nomem && i < p->n; i++)
+        mt_advice_done(&p->out[i]);
+    return p->nomem ? UINT32_MAX : p->n;
+}
+
+/* What the trace lacks, where its own conditions find that. */
+static void offer_capture(struct pick *p)
+{
+    uint32_t n = mt_fix_rules_count(p->q->rules);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct mt_fix_rule *r = mt_fix_rule_at(p->q->rules, i);
+        if (r->kind == MT_FIX_RECORD && judges_itself(p, &r->card))
+            offer(p, r, &r->card, MT_FIX_CAPTURE, false);
+    }
+}
+
+uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out)
+{
+    enum mt_fix_class class = mt_advice_class(q);
+    struct pick p = {.q = q, .out = out};
+    uint32_t n_first;
+
+    p.main = q->fw->main > MT_FW_NONE ? 1ull << q->fw->main : 0;
+    p.seen = components(q);
+    p.column = column_of[q->fw->main] != 0 ? (enum mt_fix_column)(column_of[q->fw->main] - 1) : MT_FIX_COL_PYTORCH;
+    p.role = role_of[q->phase];
+    if (q->leak)
+        offer_row(&p, MT_FIX_LEAK);
+    if (q->fragmentation)
+        offer_row(&p, MT_FIX_FRAGMENTATION);
+    if (q->others_hold)
+        offer_row(&p, MT_FIX_FOREIGN);
+    if (class == MT_FIX_CLASS_COUNT) {
+        /* Nothing is known of the phase: all that helps is a trace that says more. */
+        offer_row(&p, MT_FIX_CAPTURE);
+        return finish(&p);
+    }
+    /* With the bytes by role at hand, what holds memory decides rather than the place in the step. */
+    p.classes = 1u << class;
+    if (q->metrics != NULL && (TRAINING_CLASSES & p.classes) != 0)
+        p.classes |= TRAINING_CLASSES;
+    if (q->metrics != NULL && class != MT_FIX_HOST_MEMORY)
+        p.classes |= 1u << MT_FIX_NCCL | 1u << MT_FIX_CAPTURE | 1u << MT_FIX_FRAGMENTATION;
+    n_first = p.n;
+    offer_row(&p, class);
+    offer_rest(&p, class);
+    if (q->metrics != NULL) {
+        offer_capture(&p);
+        mt_advice_rank(out, 0, n_first);
+        mt_advice_rank(out, n_first, p.n);
+        mt_advice_mark_top(out, p.n);
+    }
+    return finish(&p);
+}
+
+/* What the bytes at the moment that matters were born in. */
+static void weigh(const struct mt_device_analysis *d, struct mt_advice_query *q)
+{
+    uint64_t forward = 0, backward = 0, made = 0;
+    bool trains = false;
+    for (uint32_t i = 0; i < d->phases.n; i++) {
+        const struct mt_phase_row *r = &d->phases.p[i];
+        if (r->sub == MT_PH_BACKWARD || r->sub == MT_PH_GRAD_REDUCE)
+            backward += r->at_focus;
+        else if (r->sub == MT_PH_FORWARD || r->sub == MT_PH_LOSS || r->sub == MT_PH_LOGITS || r->sub == MT_PH_RECOMPUTE)
+            forward += r->at_focus, made += r->alloc_bytes;
+        trains = trains || is_training(r->phase) || r->sub == MT_PH_BACKWARD || r->sub == MT_PH_RECOMPUTE ||
+                 r->sub == MT_PH_OPTIMIZER || r->sub == MT_PH_OPTIM_STATE_INIT || r->sub == MT_PH_ZERO_GRAD;
+    }
+    q->gradients_dominate = backward > forward;
+    /* A job that fails in its first forward has trained nothing yet. Only activations that went without a backward tell. */
+    q->inference_only = !trains && ((!d->focus_is_oom && !d->end_state_only) || made / 4 > forward);
+}
+
+enum mt_rc mt_advise(struct mt_analysis *a, const struct mt_fix_rules *rules, const struct mt_runconf *conf, struct mt_err *err)
+{
+    struct mt_advice_query q = {.rules = rules, .trace = a->trace, .fw = &a->fw, .conf = conf};
+    const struct mt_device_analysis *d;
+    struct mt_metrics *metrics = NULL;
+    struct mt_advice *list = NULL;
+    struct mt_runconf view; /* the settings as this framework reads them; its defaults only where settings are known at all */
+    enum mt_rc rc = MT_ENOMEM;
+    uint32_t n = 0;
+
+    if (conf != NULL && a->fw.main > MT_FW_NONE) {
+        view = *conf;
+        view.framework = conf->any || conf->forced ? (int)a->fw.main : -1;
+        q.conf = conf = &view;
+    }
+    if (a->verdict.kind == MT_V_EMPTY || a->verdict.device >= a->devices.n)
+        return MT_OK;
+    d = &a->devices.p[a->verdict.device];
+    q.phase = a->verdict.phase;
+    q.sub = a->verdict.sub;
+    /* A larger share helps an engine that found no room for its cache in it, which only its log says. Where the trace shows the cache
+     * being allocated, the share is what fills the card, whether the allocation failed or not. */
+    if (conf != NULL && conf->kv_refused && d->ooms.n == 0)
+        q.phase = MT_PH_ROLLOUT_KV_ALLOC;
+    else if (q.phase == MT_PH_ROLLOUT_KV_ALLOC && d->ooms.n == 0)
+        q.phase = MT_PH_ROLLOUT_GENERATE;
+    q.fragmentation = a->verdict.kind == MT_V_OOM_FRAGMENTATION;
+    q.leak = d->cause != NULL && d->cause->kind == MT_CAUSE_LEAK;
+    q.others_hold = d->cause != NULL && d->cause->kind == MT_CAUSE_FOREIGN;
+    q.host_memory = d->kind == MT_DEV_HOST;
+    q.arm = mt_metric_arm(a->trace);
+    weigh(d, &q);
+    list = mt_calloc(mt_fix_rules_count(rules) + 1, sizeof *list);
+    if (list == NULL || mt_metrics_make(&metrics, a, d, conf) != MT_OK)
+        goto out;
+    q.metrics = mt_metrics_have_roles(metrics) && !q.host_memory ? metrics : NULL;
+    n = mt_advice_select(&q, list);
+    if (n == UINT32_MAX) {
+        n = 0;
+        goto out;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        struct mt_advice *slot = MT_VEC_PUSH(&a->advice);
+        if (slot == NULL)
+            goto out;
+        *slot = list[i];
+        list[i].current = list[i].proposed_key = NULL;
+    }
+    if (q.metrics == NULL || mt_advice_combine(a, metrics))
+        rc = MT_OK;
+out:
+    for (uint32_t i = 0; list != NULL && i < n; i++)
+        mt_advice_done(&list[i]);
+    mt_free(list);
+    mt_metrics_free(metrics);
+    return rc == MT_OK ? rc : mt_fail(err, rc, "out of memory while choosing advice");
+}

@@ -1,0 +1,461 @@
+/* advice/rule_parse.c -- strict reading of rule files: whoever writes a rule learns the file, the rule and the field that is wrong. */
+#include "analysis/advice/rule_parse.h"
+
+#include "analysis/metrics/metrics.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_ITEMS 256 /* of any list inside a rule: keeps counts small and typing errors visible */
+
+enum mt_rc mt_fix_bad(const struct mt_fix_parse *p, const char *field, const char *fmt, ...)
+{
+    char text[384];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (field == NULL)
+        return mt_fail(p->err, MT_EINPUT, "%s: %s: %s", p->file, p->where, text);
+    return mt_fail(p->err, MT_EINPUT, "%s: %s: field \"%s\": %s", p->file, p->where, field, text);
+}
+
+enum mt_rc mt_fix_nomem(const struct mt_fix_parse *p)
+{
+    return mt_fail(p->err, MT_ENOMEM, "%s: %s: out of memory", p->file, p->where);
+}
+
+enum mt_rc mt_fix_check_fields(const struct mt_fix_parse *p, const cJSON *obj, const char *const *known)
+{
+    uint64_t seen = 0;
+    const cJSON *c;
+    char name[64];
+
+    if (!cJSON_IsObject(obj))
+        return mt_fix_bad(p, NULL, "an object in braces is expected here");
+    cJSON_ArrayForEach(c, obj)
+    {
+        unsigned i = 0;
+        while (known[i] != NULL && !mt_rule_same(known[i], c->string))
+            i++;
+        if (known[i] == NULL || (seen >> i & 1) != 0)
+            return mt_fix_bad(p, mt_printable(name, sizeof name, c->string, strlen(c->string)),
+                              known[i] == NULL ? "no such field; check the spelling against the description of rule files"
+                                               : "stands twice");
+        seen |= 1ull << i;
+    }
+    return MT_OK;
+}
+
+/* The report shows rule text as it is: one line, nothing unprintable. */
+static bool is_clean(const char *s)
+{
+    for (; *s != 0; s++) {
+        if ((unsigned char)*s < 0x20 || *s == 0x7f)
+            return false;
+    }
+    return true;
+}
+
+const char *mt_fix_keep(const struct mt_fix_parse *p, const cJSON *string)
+{
+    const char *s = string->valuestring;
+    return p->lasting ? s : mt_arena_strndup(p->arena, s, strlen(s));
+}
+
+static enum mt_rc copy(const struct mt_fix_parse *p, const char *field, const cJSON *v, bool may_be_empty, const char **out)
+{
+    if (!cJSON_IsString(v))
+        return mt_fix_bad(p, field, "a text in quotes is expected");
+    if (!is_clean(v->valuestring))
+        return mt_fix_bad(p, field, "holds a control character; write one line of plain text");
+    if (!may_be_empty && v->valuestring[0] == 0)
+        return mt_fix_bad(p, field, "is empty");
+    *out = mt_fix_keep(p, v);
+    return *out == NULL ? mt_fix_nomem(p) : MT_OK;
+}
+
+/* An absent optional text leaves *out alone. */
+enum mt_rc mt_fix_get_text(const struct mt_fix_parse *p, const cJSON *obj, const char *field, enum mt_fix_need need,
+                           const char **out)
+{
+    const cJSON *v = mt_rule_field(obj, field);
+    if (v == NULL)
+        return need == MT_FIX_OPTIONAL ? MT_OK : mt_fix_bad(p, field, "is missing");
+    return copy(p, field, v, need == MT_FIX_MAY_BE_EMPTY, out);
+}
+
+/* The list at `field`, or NULL in *out when it is absent and optional. */
+static enum mt_rc get_list(const struct mt_fix_parse *p, const cJSON *obj, const char *field, bool required, const cJSON **out,
+                           uint32_t *n)
+{
+    const cJSON *v = mt_rule_field(obj, field), *c;
+    *out = v;
+    *n = 0;
+    if (v == NULL)
+        return required ? mt_fix_bad(p, field, "is missing") : MT_OK;
+    if (!cJSON_IsArray(v))
+        return mt_fix_bad(p, field, "a list in brackets is expected");
+    cJSON_ArrayForEach(c, v)++ *n;
+    if (*n > MAX_ITEMS)
+        return mt_fix_bad(p, field, "has %u entries; at most %d are read", (unsigned)*n, MAX_ITEMS);
+    return MT_OK;
+}
+
+uint64_t mt_fix_class_bit(const char *s)
+{
+    int c = mt_fix_class_find(s);
+    if (c >= 0)
+        return 1ull << c;
+    /* "all" is every place on the GPU: host memory and the quality of the trace have remedies of their own. */
+    if (strcmp(s, "all") == 0)
+        return ((1ull << MT_FIX_CLASS_COUNT) - 1) & ~(1ull << MT_FIX_HOST_MEMORY) & ~(1ull << MT_FIX_CAPTURE);
+    return 0;
+}
+
+enum mt_rc mt_fix_get_mask(const struct mt_fix_parse *p, const cJSON *obj, const char *field, bool required, mt_fix_bit bit,
+                           const char *what, uint64_t *out)
+{
+    const cJSON *list, *c;
+    char name[64];
+    uint32_t n;
+    enum mt_rc rc = get_list(p, obj, field, required, &list, &n);
+    *out = 0;
+    if (rc != MT_OK || list == NULL)
+        return rc;
+    if (n == 0)
+        return mt_fix_bad(p, field, "is empty");
+    cJSON_ArrayForEach(c, list)
+    {
+        uint64_t b;
+        if (!cJSON_IsString(c))
+            return mt_fix_bad(p, field, "a list of texts is expected");
+        b = bit(c->valuestring);
+        if (b == 0)
+            return mt_fix_bad(p, field, "\"%s\" is not %s",
+                              mt_printable(name, sizeof name, c->valuestring, strlen(c->valuestring)), what);
+        *out |= b;
+    }
+    return MT_OK;
+}
+
+enum mt_rc mt_fix_get_word(const struct mt_fix_parse *p, const cJSON *obj, const char *field, const char *const *words,
+                           int *out)
+{
+    const cJSON *v = mt_rule_field(obj, field);
+    char name[64], known[160];
+    size_t n = 0;
+    if (v == NULL)
+        return mt_fix_bad(p, field, "is missing");
+    if (!cJSON_IsString(v))
+        return mt_fix_bad(p, field, "a text in quotes is expected");
+    for (int i = 0; words[i] != NULL; i++) {
+        if (strcmp(words[i], v->valuestring) == 0) {
+            *out = i;
+            return MT_OK;
+        }
+    }
+    known[0] = 0;
+    for (int i = 0; words[i] != NULL && n < sizeof known; i++)
+        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", i > 0 ? ", " : "", words[i]);
+    return mt_fix_bad(p, field, "\"%s\" is not one of %s",
+                      mt_printable(name, sizeof name, v->valuestring, strlen(v->valuestring)), known);
+}
+
+/* A list of plain texts. */
+static enum mt_rc get_texts(const struct mt_fix_parse *p, const cJSON *obj, const char *field, const char *const **out,
+                            uint32_t *n)
+{
+    const cJSON *list, *c;
+    const char **a;
+    uint32_t i = 0;
+    enum mt_rc rc = get_list(p, obj, field, false, &list, n);
+    if (rc != MT_OK || *n == 0)
+        return rc;
+    a = mt_arena_alloc(p->arena, *n * sizeof *a, _Alignof(const char *));
+    if (a == NULL)
+        return mt_fix_nomem(p);
+    cJSON_ArrayForEach(c, list)
+    {
+        rc = copy(p, field, c, false, &a[i++]);
+        if (rc != MT_OK)
+            return rc;
+    }
+    *out = a;
+    return MT_OK;
+}
+
+/* A list of {a, b}; b may be left out when `b_optional`. */
+enum mt_rc mt_fix_get_pairs(const struct mt_fix_parse *p, const cJSON *obj, const char *field, const char *a, const char *b,
+                            bool b_optional, const struct mt_fix_pair **out, uint32_t *n)
+{
+    const char *const known[] = {a, b, NULL};
+    const cJSON *list, *c;
+    struct mt_fix_pair *v;
+    uint32_t i = 0;
+    enum mt_rc rc = get_list(p, obj, field, false, &list, n);
+    if (rc != MT_OK || *n == 0)
+        return rc;
+    v = mt_arena_alloc(p->arena, *n * sizeof *v, _Alignof(struct mt_fix_pair));
+    if (v == NULL)
+        return mt_fix_nomem(p);
+    cJSON_ArrayForEach(c, list)
+    {
+        v[i].a = v[i].b = "";
+        rc = mt_fix_check_fields(p, c, known);
+        if (rc == MT_OK)
+            rc = mt_fix_get_text(p, c, a, MT_FIX_REQUIRED, &v[i].a);
+        if (rc == MT_OK)
+            rc = mt_fix_get_text(p, c, b, b_optional ? MT_FIX_OPTIONAL : MT_FIX_REQUIRED, &v[i].b);
+        if (rc != MT_OK) {
+            mt_err_context(p->err, "while reading \"%s\"", field);
+            return rc;
+        }
+        i++;
+    }
+    *out = v;
+    return MT_OK;
+}
+
+/* Of settings.json; "" is none. */
+static bool is_setting(const struct mt_fix_parse *p, const char *name)
+{
+    char full[80];
+    int n = snprintf(full, sizeof full, "setting.%s", name);
+    return name[0] == 0 || (n > 0 && (size_t)n < sizeof full && mt_metric_exists(p->names, full, (size_t)n));
+}
+
+/* Fields that a card has; a variant inherits from `base` what it leaves out. */
+static enum mt_rc parse_card(const struct mt_fix_parse *p, const cJSON *obj, const struct mt_fix_card *base,
+                             struct mt_fix_card *card)
+{
+    enum mt_fix_need need = base == NULL ? MT_FIX_REQUIRED : MT_FIX_OPTIONAL;
+    const cJSON *list, *c;
+    struct mt_fix_line *set;
+    uint32_t i = 0, n;
+    enum mt_rc rc;
+
+    if (base != NULL)
+        *card = *base;
+    else
+        card->current = "";
+    rc = mt_fix_get_text(p, obj, "title", need, &card->title);
+    if (rc == MT_OK)
+        rc = mt_fix_get_text(p, obj, "why", need, &card->why);
+    if (rc == MT_OK)
+        rc = mt_fix_get_text(p, obj, "constraints", need, &card->constraints);
+    if (rc == MT_OK)
+        rc = mt_fix_get_text(p, obj, "cost", need, &card->cost);
+    if (rc == MT_OK)
+        rc = mt_fix_parse_expr(p, obj, "when", &card->when);
+    if (rc == MT_OK)
+        rc = mt_fix_parse_expr(p, obj, "unless", &card->unless);
+    if (rc == MT_OK)
+        rc = mt_fix_get_text(p, obj, "current", MT_FIX_OPTIONAL, &card->current);
+    if (rc == MT_OK)
+        rc = mt_fix_parse_saving(p, obj, &card->saving);
+    if (rc == MT_OK && !is_setting(p, card->current))
+        rc = mt_fix_bad(p, "current", "there is no such name in settings.json");
+    if (rc == MT_OK)
+        rc = get_list(p, obj, "set", base == NULL, &list, &n);
+    if (rc != MT_OK || list == NULL)
+        return rc;
+    if (n > MT_FIX_MAX_LINES)
+        return mt_fix_bad(p, "set", "has %u lines; at most %d fit on a card", (unsigned)n, MT_FIX_MAX_LINES);
+    set = mt_arena_alloc(p->arena, (n > 0 ? n : 1) * sizeof *set, _Alignof(struct mt_fix_line));
+    if (set == NULL)
+        return mt_fix_nomem(p);
+    cJSON_ArrayForEach(c, list)
+    {
+        rc = mt_fix_parse_line(p, c, &set[i++]);
+        if (rc != MT_OK) {
+            mt_err_context(p->err, "while reading line %u of \"set\"", (unsigned)i);
+            return rc;
+        }
+    }
+    card->set = set;
+    card->n_set = n;
+    return MT_OK;
+}
+
+static enum mt_rc parse_variants(const struct mt_fix_parse *p, const cJSON *obj, struct mt_fix_rule *r)
+{
+    static const char *const known[] = {"name", "title",  "why",     "set",    "constraints", "cost",
+                                        "when", "unless", "current", "saving", NULL};
+    const cJSON *list, *c;
+    struct mt_fix_card *v;
+    uint32_t i = 0;
+    enum mt_rc rc = get_list(p, obj, "variants", false, &list, &r->n_variants);
+    if (rc != MT_OK || r->n_variants == 0)
+        return rc;
+    v = mt_arena_alloc(p->arena, r->n_variants * sizeof *v, _Alignof(struct mt_fix_card));
+    if (v == NULL)
+        return mt_fix_nomem(p);
+    cJSON_ArrayForEach(c, list)
+    {
+        rc = mt_fix_check_fields(p, c, known);
+        if (rc == MT_OK)
+            rc = parse_card(p, c, &r->card, &v[i]);
+        if (rc == MT_OK)
+            rc = mt_fix_get_text(p, c, "name", MT_FIX_REQUIRED, &v[i].name);
+        if (rc != MT_OK) {
+            mt_err_context(p->err, "while reading \"variants\"");
+            return rc;
+        }
+        i++;
+    }
+    r->variants = v;
+    return MT_OK;
+}
+
+static enum mt_rc check_rule(const struct mt_fix_parse *p, struct mt_fix_rule *r)
+{
+    if (r->kind == MT_FIX_SETTING && r->card.n_set == 0)
+        return mt_fix_bad(p, "set", "is empty, but a rule of kind \"setting\" has to say what to set");
+    r->offered = r->not_offered[0] == 0;
+    if (r->offered && (r->status == MT_FIX_WRONG || r->status == MT_FIX_NOOP))
+        return mt_fix_bad(p, "not_offered", "is missing: a rule of status %s must say why it is not advised",
+                          mt_fix_status_name(r->status));
+    if (!r->offered && r->instead[0] == 0)
+        return mt_fix_bad(p, "instead", "is missing: a rule that is not advised must say what to do instead");
+    return MT_OK;
+}
+
+/* V01 ... : short, and safe in a file name or a link. */
+static enum mt_rc parse_id(struct mt_fix_parse *p, const cJSON *obj, struct mt_fix_rule *r)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    char *where;
+    enum mt_rc rc = mt_fix_get_text(p, obj, "id", MT_FIX_REQUIRED, &r->id);
+    if (rc != MT_OK)
+        return rc;
+    if (strlen(r->id) > 40 || strspn(r->id, letters) != strlen(r->id))
+        return mt_fix_bad(p, "id", "letters, digits, dot, dash and underscore only, at most 40 of them");
+    where = mt_arena_alloc(p->arena, strlen(r->id) + 6, 1);
+    if (where == NULL)
+        return mt_fix_nomem(p);
+    memcpy(where, "rule ", 5);
+    memcpy(where + 5, r->id, strlen(r->id) + 1);
+    p->where = where;
+    return MT_OK;
+}
+
+enum mt_rc mt_fix_parse_rule(struct mt_fix_parse *p, const cJSON *obj, struct mt_fix_rule *r)
+{
+    static const char *const known[] = {"id",           "framework",   "kind",           "phases",         "title",
+                                        "why",          "set",         "constraints",    "cost",           "source",
+                                        "status",       "checked",     "contradictions", "unless_setting", "unless_component",
+                                        "unless_frame", "needs_frame", "backend",        "instead_of",     "variants",
+                                        "not_offered",  "instead",     "replaced_by",    "when",           "unless",
+                                        "current",      "saving",      "no_saving",      "group",          NULL};
+    static const char *const kinds[] = {"setting", "tip", "capture", "reference", NULL};
+    static const char *const statuses[] = {"OK", "MOVED", "PARTIAL", "WRONG", "NOOP", "DOC", NULL};
+    static const char framework[] = "a framework, library or component";
+    uint64_t phases = 0;
+    int kind = 0, status = 0;
+    enum mt_rc rc;
+
+    memset(r, 0, sizeof *r);
+    r->card.name = r->checked = r->not_offered = r->instead = r->group = r->no_saving = "";
+    r->file = p->file;
+    if (!cJSON_IsObject(obj))
+        return mt_fix_bad(p, NULL, "an object in braces is expected here");
+    rc = parse_id(p, obj, r);
+    if (rc == MT_OK)
+        rc = mt_fix_check_fields(p, obj, known);
+    if (rc == MT_OK)
+        rc = mt_fix_get_mask(p, obj, "framework", true, mt_fix_framework_find, framework, &r->frameworks);
+    if (rc == MT_OK)
+        rc = mt_fix_get_word(p, obj, "kind", kinds, &kind);
+    if (rc == MT_OK)
+        rc = mt_fix_get_mask(p, obj, "phases", true, mt_fix_class_bit, "a phase class", &phases);
+    if (rc == MT_OK)
+        rc = mt_fix_get_word(p, obj, "status", statuses, &status);
+    if (rc == MT_OK)
+        rc = parse_card(p, obj, NULL, &r->card);
+    if (rc == MT_OK)
+        rc = mt_fix_get_text(p, obj, "source", MT_FIX_REQUIRED, &r->source);
+    if (rc == MT_OK)
+        rc = mt_fix_get_text(p, obj, "checked", MT_FIX_OPTIONAL, &r->checked);
+    if (rc == MT_OK)
+        rc = mt_fix_get_text(p, obj, "not_offered", MT_FIX_OPTIONAL, &r->not_offered);
+    if (rc == MT_OK)
+        rc = mt_fix_get_text(p, obj, "instead", MT_FIX_OPTIONAL, &r->instead);
+    if (rc == MT_OK)
+        rc = mt_fix_get_text(p, obj, "group", MT_FIX_OPTIONAL, &r->group);
+    if (rc == MT_OK)
+        rc = mt_fix_get_text(p, obj, "no_saving", MT_FIX_OPTIONAL, &r->no_saving);
+    if (rc == MT_OK)
+        rc = mt_fix_get_pairs(p, obj, "contradictions", "id", "text", false, &r->contradictions, &r->n_contradictions);
+    if (rc == MT_OK)
+        rc = mt_fix_get_pairs(p, obj, "unless_setting", "key", "value", false, &r->unless_settings, &r->n_unless_settings);
+    if (rc == MT_OK)
+        rc = mt_fix_get_pairs(p, obj, "unless_frame", "file", "function", true, &r->unless_frames, &r->n_unless_frames);
+    if (rc == MT_OK)
+        rc = mt_fix_get_pairs(p, obj, "needs_frame", "file", "function", true, &r->needs_frames, &r->n_needs_frames);
+    if (rc == MT_OK)
+        rc = mt_fix_get_mask(p, obj, "unless_component", false, mt_fix_framework_find, framework, &r->unless_components);
+    if (rc == MT_OK)
+        rc = mt_fix_get_mask(p, obj, "backend", false, mt_fix_framework_find, framework, &r->backends);
+    if (rc == MT_OK)
+        rc = get_texts(p, obj, "instead_of", &r->instead_of, &r->n_instead_of);
+    if (rc == MT_OK)
+        rc = get_texts(p, obj, "replaced_by", &r->replaced_by, &r->n_replaced_by);
+    if (rc != MT_OK)
+        return rc;
+    r->kind = (enum mt_fix_kind)kind;
+    r->status = (enum mt_fix_status)status;
+    r->phases = (uint32_t)phases;
+    rc = parse_variants(p, obj, r);
+    return rc == MT_OK ? check_rule(p, r) : rc;
+}
+
+/* cJSON reports lack of memory and bad text in the same way; this tells them apart. */
+static bool hook_failed;
+
+static void *hook_malloc(size_t n)
+{
+    void *p = mt_malloc(n);
+    hook_failed = hook_failed || p == NULL;
+    return p;
+}
+
+enum mt_rc mt_fix_parse_text(const struct mt_fix_parse *p, const char *text, size_t len, cJSON **out)
+{
+    cJSON_Hooks hooks = {hook_malloc, mt_free};
+    const char *end = NULL;
+    cJSON *dom;
+
+    *out = NULL;
+    /* cJSON stops at a NUL byte and would silently lose the rest. */
+    if (memchr(text, 0, len) != NULL)
+        return mt_fail(p->err, MT_EINPUT, "%s: holds a NUL byte; a rule file is JSON text in UTF-8", p->file);
+    cJSON_InitHooks(&hooks);
+    hook_failed = false;
+    dom = cJSON_ParseWithLengthOpts(text, len, &end, 0);
+    if (dom == NULL && hook_failed)
+        return mt_fail(p->err, MT_ENOMEM, "%s: out of memory", p->file);
+    if (dom == NULL) {
+        size_t at = end != NULL && end >= text && end <= text + len ? (size_t)(end - text) : 0;
+        return mt_fail_at(p->err, MT_EINPUT, at, "%s: is not valid JSON from here on; check commas, quotes and brackets",
+                          p->file);
+    }
+    while (end < text + len && strchr(" \t\r\n", *end) != NULL)
+        end++;
+    if (end < text + len) {
+        cJSON_Delete(dom);
+        return mt_fail_at(p->err, MT_EINPUT, (uint64_t)(end - text), "%s: something follows the end of the JSON text", p->file);
+    }
+    *out = dom;
+    return MT_OK;
+}
+
+enum mt_rc mt_fix_check_file(const struct mt_fix_parse *p, const cJSON *root, const char *const *known)
+{
+    const cJSON *v = mt_rule_field(root, "schema_version");
+    enum mt_rc rc = mt_fix_check_fields(p, root, known);
+    if (rc == MT_OK && (!cJSON_IsNumber(v) || v->valuedouble < 1 || v->valuedouble > 1))
+        rc = mt_fix_bad(p, "schema_version", "must be 1: this version of memtrace reads no other");
+    return rc;
+}

@@ -1,0 +1,404 @@
+/* advice/rules.c -- the table of fix rules: built-in files, overlay, order to try. */
+#include "analysis/advice/rules.h"
+
+#include "analysis/advice/rule_parse.h"
+#include "analysis/setup/framework.h"
+#include "analysis/setup/settings.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_OVERLAY ((size_t)8 << 20) /* the DOM of a rule file is small; a snapshot given by mistake is not */
+#define ORDER_FILE "fixes/order.json"
+
+struct order_cell {
+    const struct mt_fix_step *step;
+    uint32_t n;
+};
+
+struct mt_fix_rules {
+    struct mt_arena arena;
+    struct mt_expr_list exprs;
+    struct mt_runconf *settings; /* for the names of settings in expressions */
+    MT_VEC(struct mt_fix_rule) rule;
+    const char *overlay; /* its name; NULL = none */
+    struct order_cell order[MT_FIX_CLASS_COUNT][MT_FIX_COL_COUNT];
+};
+
+static const struct {
+    const char *id, *words;
+} classes[] = {
+#define MT_FIX_CLASS(N, id, words) {id, words},
+#include "analysis/advice/classes.def"
+#undef MT_FIX_CLASS
+};
+
+const char *mt_fix_class_id(enum mt_fix_class c) { return c < MT_FIX_CLASS_COUNT ? classes[c].id : "unknown"; }
+
+const char *mt_fix_class_words(enum mt_fix_class c) { return c < MT_FIX_CLASS_COUNT ? classes[c].words : "unknown"; }
+
+int mt_fix_class_find(const char *id)
+{
+    for (int i = 0; i < (int)MT_FIX_CLASS_COUNT; i++) {
+        if (mt_rule_same(classes[i].id, id))
+            return i;
+    }
+    return -1;
+}
+
+const char *mt_fix_kind_name(enum mt_fix_kind k)
+{
+    static const char *const name[] = {"setting", "tip", "capture", "reference"};
+    return name[k];
+}
+
+const char *mt_fix_status_name(enum mt_fix_status s)
+{
+    static const char *const name[] = {"OK", "MOVED", "PARTIAL", "WRONG", "NOOP", "DOC"};
+    return name[s];
+}
+
+const char *mt_fix_conf_name(enum mt_fix_conf c)
+{
+    static const char *const name[] = {"high", "medium", "low"};
+    return name[c];
+}
+
+const char *mt_fix_syntax_name(enum mt_fix_syntax s)
+{
+    static const char *const name[] = {"hydra", "yaml", "flag", "env", "python", "shell", "text"};
+    return name[s];
+}
+
+/* What is no enum mt_framework. */
+static const struct {
+    uint64_t bit;
+    const char *id, *words;
+} libraries[] = {
+    {MT_FIX_FW_PYTORCH, "pytorch", "PyTorch"}, {MT_FIX_FW_NCCL, "nccl", "NCCL"},
+    {MT_FIX_FW_LIGER, "liger", "Liger"},       {MT_FIX_FW_BITSANDBYTES, "bitsandbytes", "bitsandbytes"},
+    {MT_FIX_FW_TORCHAO, "torchao", "torchao"}, {MT_FIX_FW_LORA, "lora", "LoRA"},
+    {MT_FIX_FW_ALL, "all", "any job"},         {MT_FIX_FW_FSDP, "fsdp", "FSDP"},
+    {MT_FIX_FW_ARCHON, "archon", "Archon"},    {MT_FIX_FW_MEMORY_SAVER, "torch_memory_saver", "torch_memory_saver"},
+};
+#define N_LIBRARIES (sizeof libraries / sizeof libraries[0])
+
+uint64_t mt_fix_framework_find(const char *id)
+{
+    int f;
+    for (size_t i = 0; i < N_LIBRARIES; i++) {
+        if (mt_rule_same(libraries[i].id, id))
+            return libraries[i].bit;
+    }
+    f = mt_framework_find(id);
+    return f > MT_FW_NONE ? 1ull << f : 0;
+}
+
+static void add_word(char *buf, size_t cap, size_t *n, const char *word)
+{
+    int k;
+    if (*n >= cap)
+        return;
+    k = snprintf(buf + *n, cap - *n, "%s%s", *n > 0 ? ", " : "", word);
+    if (k > 0)
+        *n += (size_t)k;
+}
+
+char *mt_fix_frameworks_words(uint64_t mask, char *buf, size_t cap)
+{
+    size_t n = 0;
+    if (cap == 0)
+        return buf;
+    buf[0] = 0;
+    for (int f = 1; f < MT_FW_COUNT; f++) {
+        if ((mask >> f & 1) != 0)
+            add_word(buf, cap, &n, mt_framework_words((enum mt_framework)f));
+    }
+    for (size_t i = 0; i < N_LIBRARIES; i++) {
+        if ((mask & libraries[i].bit) != 0)
+            add_word(buf, cap, &n, libraries[i].words);
+    }
+    return buf;
+}
+
+uint32_t mt_fix_rules_count(const struct mt_fix_rules *r) { return r->rule.n; }
+
+const struct mt_fix_rule *mt_fix_rule_at(const struct mt_fix_rules *r, uint32_t i)
+{
+    return i < r->rule.n ? &r->rule.p[i] : NULL;
+}
+
+static uint32_t find(const struct mt_fix_rules *r, const char *id)
+{
+    uint32_t i = 0;
+    while (i < r->rule.n && !mt_rule_same(r->rule.p[i].id, id))
+        i++;
+    return i;
+}
+
+const struct mt_fix_rule *mt_fix_rule_find(const struct mt_fix_rules *r, const char *id)
+{
+    return mt_fix_rule_at(r, find(r, id));
+}
+
+const struct mt_fix_step *mt_fix_order(const struct mt_fix_rules *r, enum mt_fix_class c, enum mt_fix_column col, uint32_t *n)
+{
+    *n = 0;
+    if (c >= MT_FIX_CLASS_COUNT || col >= MT_FIX_COL_COUNT)
+        return NULL;
+    *n = r->order[c][col].n;
+    return r->order[c][col].step;
+}
+
+/* Adds the rules of one file. Built-in rules must be new; an overlay's rule takes the place of the built-in one. */
+static enum mt_rc add_rules(struct mt_fix_rules *r, struct mt_fix_parse *p, const cJSON *list, bool overlay)
+{
+    const cJSON *c;
+    uint32_t i = 0;
+
+    cJSON_ArrayForEach(c, list)
+    {
+        struct mt_fix_rule rule, *slot;
+        char where[32];
+        uint32_t at;
+        enum mt_rc rc;
+        snprintf(where, sizeof where, "entry %u of \"fixes\"", (unsigned)++i);
+        p->where = where;
+        rc = mt_fix_parse_rule(p, c, &rule);
+        if (rc != MT_OK)
+            return rc;
+        at = find(r, rule.id);
+        if (at < r->rule.n && (!overlay || r->rule.p[at].file == p->file))
+            return mt_fix_bad(p, "id", "stands twice; every rule has an id of its own");
+        slot = at < r->rule.n ? &r->rule.p[at] : MT_VEC_PUSH(&r->rule);
+        if (slot == NULL)
+            return mt_fail(p->err, MT_ENOMEM, "%s: %s: out of memory", p->file, p->where);
+        *slot = rule;
+    }
+    return MT_OK;
+}
+
+static enum mt_rc load_builtin(struct mt_fix_rules *r, const char *name, struct mt_err *err)
+{
+    static const char *const keys[] = {"schema_version", "fixes", NULL};
+    struct mt_fix_parse p = {&r->arena, name, "the file", err, r->settings, &r->exprs, true};
+    cJSON *root;
+    const cJSON *list;
+    enum mt_rc rc = mt_rule_json(name, &root, err);
+    if (rc == MT_OK)
+        rc = mt_fix_check_file(&p, root, keys);
+    list = mt_rule_field(root, "fixes");
+    if (rc == MT_OK)
+        rc = cJSON_IsArray(list) ? add_rules(r, &p, list, false) : mt_fix_bad(&p, "fixes", "a list of rules is expected");
+    mt_free(root);
+    return rc;
+}
+
+static enum mt_rc load_overlay(struct mt_fix_rules *r, const char *text, size_t len, struct mt_err *err)
+{
+    static const char *const keys[] = {"schema_version", "phases", "roles", "vocabularies", "fixes", "libraries", NULL};
+    struct mt_fix_parse p = {&r->arena, r->overlay, "the file", err, r->settings, &r->exprs, false};
+    const cJSON *list;
+    cJSON *dom;
+    enum mt_rc rc = mt_fix_parse_text(&p, text, len, &dom);
+    if (rc != MT_OK)
+        return rc;
+    rc = mt_fix_check_file(&p, dom, keys);
+    list = mt_rule_field(dom, "fixes");
+    if (rc == MT_OK && list != NULL)
+        rc = cJSON_IsArray(list) ? add_rules(r, &p, list, true) : mt_fix_bad(&p, "fixes", "a list of rules is expected");
+    cJSON_Delete(dom);
+    return rc;
+}
+
+/* "V01" or "V01/up". A rule that an overlay replaced may have lost the variant or the phase: then its own card serves, or it is
+ * left out. *rule == UINT32_MAX: left out. */
+static enum mt_rc parse_step(const struct mt_fix_rules *r, const struct mt_fix_parse *p, const cJSON *v, uint32_t class,
+                             struct mt_fix_step *out)
+{
+    const struct mt_fix_rule *rule;
+    const char *slash;
+    char id[48];
+    size_t n;
+    bool builtin;
+
+    if (!cJSON_IsString(v))
+        return mt_fix_bad(p, NULL, "a list of rule ids is expected");
+    slash = strchr(v->valuestring, '/');
+    n = slash != NULL ? (size_t)(slash - v->valuestring) : strlen(v->valuestring);
+    if (n >= sizeof id)
+        n = sizeof id - 1;
+    memcpy(id, v->valuestring, n);
+    id[n] = 0;
+    out->rule = find(r, id);
+    rule = mt_fix_rule_at(r, out->rule);
+    if (rule == NULL)
+        return mt_fix_bad(p, NULL, "there is no rule %s", id);
+    builtin = rule->file != r->overlay;
+    if ((rule->phases >> class & 1) == 0) {
+        out->rule = UINT32_MAX;
+        return builtin ? mt_fix_bad(p, NULL, "rule %s does not name the phase class %s", id, classes[class].id) : MT_OK;
+    }
+    out->card = &rule->card;
+    if (slash == NULL)
+        return MT_OK;
+    for (uint32_t i = 0; i < rule->n_variants; i++) {
+        if (strcmp(rule->variants[i].name, slash + 1) == 0) {
+            out->card = &rule->variants[i];
+            return MT_OK;
+        }
+    }
+    return builtin ? mt_fix_bad(p, NULL, "rule %s has no variant \"%s\"", id, slash + 1) : MT_OK;
+}
+
+static enum mt_rc parse_cell(struct mt_fix_rules *r, const struct mt_fix_parse *p, const cJSON *list, uint32_t class,
+                             struct order_cell *cell)
+{
+    struct mt_fix_step *step;
+    const cJSON *c;
+    size_t n = 0;
+
+    if (!cJSON_IsArray(list))
+        return mt_fix_bad(p, NULL, "a list of rule ids is expected");
+    cJSON_ArrayForEach(c, list) n++;
+    step = mt_arena_alloc(&r->arena, (n > 0 ? n : 1) * sizeof *step, _Alignof(struct mt_fix_step));
+    if (step == NULL)
+        return mt_fail(p->err, MT_ENOMEM, "%s: out of memory", p->file);
+    cell->step = step;
+    cell->n = 0;
+    cJSON_ArrayForEach(c, list)
+    {
+        enum mt_rc rc = parse_step(r, p, c, class, &step[cell->n]);
+        if (rc != MT_OK)
+            return rc;
+        if (step[cell->n].rule != UINT32_MAX)
+            cell->n++;
+    }
+    return MT_OK;
+}
+
+static enum mt_rc parse_row(struct mt_fix_rules *r, struct mt_fix_parse *p, const cJSON *row)
+{
+    /* "class", then the columns in the order of enum mt_fix_column */
+    static const char *const known[] = {"class", "verl",     "areal", "relax",   "openrlhf", "trl",    "nemorl",  "skyrl",
+                                        "roll",  "prime_rl", "swift", "pytorch", "vllm",     "sglang", "generic", NULL};
+    const cJSON *id = mt_rule_field(row, "class"), *c;
+    int class = cJSON_IsString(id) ? mt_fix_class_find(id->valuestring) : -1;
+    enum mt_rc rc = mt_fix_check_fields(p, row, known);
+
+    if (rc != MT_OK)
+        return rc;
+    if (class < 0)
+        return mt_fix_bad(p, "class", "is missing or no phase class");
+    for (int col = 0; col < (int)MT_FIX_COL_COUNT; col++) {
+        c = mt_rule_field(row, known[col + 1]);
+        if (c == NULL)
+            continue;
+        rc = parse_cell(r, p, c, (uint32_t) class, &r->order[class][col]);
+        if (rc != MT_OK) {
+            mt_err_context(p->err, "while reading %s, class %s, column %s", p->file, classes[class].id, known[col + 1]);
+            return rc;
+        }
+    }
+    return MT_OK;
+}
+
+static enum mt_rc load_order(struct mt_fix_rules *r, const char *name, struct mt_err *err)
+{
+    static const char *const keys[] = {"schema_version", "order", NULL};
+    struct mt_fix_parse p = {&r->arena, name, "the table", err, r->settings, &r->exprs, true};
+    cJSON *root;
+    const cJSON *list, *c;
+    enum mt_rc rc = mt_rule_json(name, &root, err);
+    if (rc == MT_OK)
+        rc = mt_fix_check_file(&p, root, keys);
+    list = mt_rule_field(root, "order");
+    if (rc == MT_OK && !cJSON_IsArray(list))
+        rc = mt_fix_bad(&p, "order", "a list of rows is expected");
+    cJSON_ArrayForEach(c, list)
+    {
+        if (rc == MT_OK)
+            rc = parse_row(r, &p, c);
+    }
+    mt_free(root);
+    return rc;
+}
+
+/* Rules name each other; an overlay may not leave such a name without an owner. */
+static enum mt_rc check_references(const struct mt_fix_rules *r, struct mt_err *err)
+{
+    for (uint32_t i = 0; i < r->rule.n; i++) {
+        const struct mt_fix_rule *rule = &r->rule.p[i];
+        for (uint32_t k = 0; k < rule->n_replaced_by + rule->n_instead_of; k++) {
+            bool first = k < rule->n_replaced_by;
+            const char *id = first ? rule->replaced_by[k] : rule->instead_of[k - rule->n_replaced_by];
+            if (find(r, id) == r->rule.n)
+                return mt_fail(err, MT_EINPUT, "%s: rule %s: field \"%s\": there is no rule %s", rule->file, rule->id,
+                               first ? "replaced_by" : "instead_of", id);
+        }
+    }
+    return MT_OK;
+}
+
+enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const char *overlay, size_t overlay_len, const char *overlay_name,
+                             struct mt_err *err)
+{
+    struct mt_fix_rules *r = mt_calloc(1, sizeof *r);
+    const char *name = NULL;
+    enum mt_rc rc = MT_OK;
+
+    *out = NULL;
+    if (r == NULL)
+        return mt_fail(err, MT_ENOMEM, "out of memory while loading the fix rules");
+    rc = mt_runconf_new(&r->settings, err);
+    if (rc != MT_OK)
+        goto out;
+    for (const struct mt_rule_file *f = mt_rule_files; f->name != NULL; f++) {
+        if (strncmp(f->name, "fixes/", 6) == 0 && strcmp(f->name, ORDER_FILE) != 0)
+            rc = load_builtin(r, f->name, err);
+        if (rc != MT_OK)
+            goto out;
+    }
+    if (r->rule.n == 0) {
+        rc = mt_fail(err, MT_EINTERN, "the fix rules are missing from this build of memtrace");
+        goto out;
+    }
+    if (overlay != NULL) {
+        if (overlay_len > MAX_OVERLAY) {
+            rc = mt_fail(err, MT_ELIMIT, "%s: is larger than a rule file can be; give a JSON file with \"fixes\" or \"phases\"",
+                         overlay_name);
+            goto out;
+        }
+        name = mt_arena_strndup(&r->arena, overlay_name, strlen(overlay_name));
+        if (name == NULL) {
+            rc = mt_fail(err, MT_ENOMEM, "%s: out of memory", overlay_name);
+            goto out;
+        }
+        r->overlay = name;
+        rc = load_overlay(r, overlay, overlay_len, err);
+        if (rc != MT_OK)
+            goto out;
+    }
+    rc = check_references(r, err);
+    if (rc == MT_OK)
+        rc = load_order(r, ORDER_FILE, err);
+out:
+    if (rc != MT_OK)
+        mt_fix_rules_free(r);
+    else
+        *out = r;
+    return rc;
+}
+
+void mt_fix_rules_free(struct mt_fix_rules *r)
+{
+    if (r == NULL)
+        return;
+    for (uint32_t i = 0; i < r->exprs.v.n; i++)
+        mt_expr_free(r->exprs.v.p[i]);
+    MT_VEC_DONE(&r->exprs.v);
+    mt_runconf_free(r->settings);
+    MT_VEC_DONE(&r->rule);
+    mt_arena_done(&r->arena);
+    mt_free(r);
+}

@@ -1,0 +1,213 @@
+/* advice/rules.h -- what to change when memory runs out: rules as data, loaded once, const afterwards.
+ *
+ * The built-in rules are analysis/rules/fixes/ (one file per framework, and order.json: which rules to try in which order for each
+ * class of phase); --rules FILE replaces and adds some. docs/rules.md describes the fields. A rule that is wrong or without effect
+ * stays listed, so that readers of old guides find out why, but is never given as advice.
+ * Everything reachable from struct mt_fix_rules is owned by it. Thread-safety: immutable after mt_fix_rules_load(). */
+#ifndef MT_FIX_RULES_H
+#define MT_FIX_RULES_H
+
+#include "analysis/base/expr.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum mt_fix_class {
+#define MT_FIX_CLASS(N, id, words) MT_FIX_##N,
+#include "analysis/advice/classes.def"
+#undef MT_FIX_CLASS
+    MT_FIX_CLASS_COUNT /* also: no class, because the phase is not known */
+};
+const char *mt_fix_class_id(enum mt_fix_class c);    /* "rollout_kv_alloc" */
+int mt_fix_class_find(const char *id);               /* -1 when unknown */
+const char *mt_fix_class_words(enum mt_fix_class c); /* "rollout: KV-cache allocation" */
+
+enum mt_fix_kind {
+    MT_FIX_SETTING,  /* something to set */
+    MT_FIX_TIP,      /* something to know */
+    MT_FIX_RECORD,   /* makes the next trace say more; "capture" in the files */
+    MT_FIX_REFERENCE /* further reading */
+};
+const char *mt_fix_kind_name(enum mt_fix_kind k);
+
+/* What became of the rule when it was compared with the framework's code. */
+enum mt_fix_status {
+    MT_FIX_OK,      /* exists as written */
+    MT_FIX_MOVED,   /* exists under another name by now */
+    MT_FIX_PARTIAL, /* exists, but the guide leaves out a condition or claims too much */
+    MT_FIX_WRONG,   /* does not exist */
+    MT_FIX_NOOP,    /* accepted, without effect */
+    MT_FIX_DOC      /* advice of a document; nothing to check in code */
+};
+const char *mt_fix_status_name(enum mt_fix_status s); /* "OK" ... */
+
+/* How a setting is typed. */
+enum mt_fix_syntax {
+    MT_FIX_HYDRA,  /* key=value on the command line */
+    MT_FIX_YAML,   /* key: value, the key being a dotted path */
+    MT_FIX_FLAG,   /* --key value, or --key alone */
+    MT_FIX_ENV,    /* KEY=value in the environment */
+    MT_FIX_PYTHON, /* an argument or a statement */
+    MT_FIX_SHELL,  /* a command */
+    MT_FIX_TEXT    /* a change in words */
+};
+const char *mt_fix_syntax_name(enum mt_fix_syntax s);
+
+/* Who trains: some keys exist once per role. Bits. */
+enum mt_fix_role { MT_FIX_ACTOR = 1, MT_FIX_CRITIC = 2, MT_FIX_REF = 4 };
+
+struct mt_fix_pair {
+    const char *a, *b; /* setting and value; file and function ("" = any); contradiction id and sentence */
+};
+
+/* An expression over the metrics (metrics.def) with its text. e == NULL: there is none. */
+struct mt_fix_expr {
+    const char *text;
+    const struct mt_expr *e;
+};
+
+enum mt_fix_conf { MT_FIX_HIGH, MT_FIX_MEDIUM, MT_FIX_LOW };
+const char *mt_fix_conf_name(enum mt_fix_conf c); /* "high" ... */
+
+/* What a saving is taken from: roles (1 << enum mt_role), and what is no role. Two savings from the same source are not added up. */
+#define MT_FIX_FROM_CACHE (1u << 30)   /* reserved by PyTorch and not live */
+#define MT_FIX_FROM_PENDING (1u << 29) /* freed, waiting for the stream */
+#define MT_FIX_FROM_OUTSIDE (1u << 28) /* outside PyTorch's allocator */
+#define MT_FIX_FROM_GROWN (1u << 26)   /* what grows from step to step, of whatever role */
+#define MT_FIX_FROM_REQUEST (1u << 27) /* the failed request itself gets smaller */
+struct mt_fix_saving {
+    struct mt_fix_expr bytes, low, high; /* low and high: none = by the confidence */
+    enum mt_fix_conf conf;
+    uint32_t from;
+    const char *note; /* in words, where the expression does not speak for itself; "" */
+};
+
+/* A degree of AReaL's allocation strings that is halved in favour of another one. */
+struct mt_fix_layout {
+    const char *setting; /* "actor.backend", "rollout.backend" */
+    char take, give;     /* letters: data, tensor, pipeline, context, expert */
+    const char *names;   /* backends that can, "archon megatron"; "" = any */
+};
+#define MT_FIX_LAYOUT 256 /* bytes of such a string */
+
+/* One line to type. */
+struct mt_fix_line {
+    enum mt_fix_syntax syntax;
+    const char *key, *value; /* "" when there is none */
+    const char *text;        /* the whole line as it is typed */
+    const char *note;        /* "" when there is none */
+    const char *caution;     /* said too where caution_when holds: what the value must keep to and is not known; "" */
+    struct mt_fix_expr caution_when;
+    uint64_t frameworks;                /* only for these; 0 = all */
+    uint32_t phases;                    /* only for these classes (1 << enum mt_fix_class); 0 = all */
+    uint32_t roles;                     /* only for these; 0 = all */
+    struct mt_fix_expr when;            /* shown only when it holds */
+    struct mt_fix_expr propose;         /* the number to type instead of `value`, where it can be computed */
+    const struct mt_fix_layout *layout; /* or an allocation string made of the present one; NULL */
+    const char *key_since;              /* key where a frame of key_frames occurs: it has moved; "" = it has not */
+    const struct mt_fix_pair *key_frames;
+    uint32_t n_key_frames;
+    const struct mt_fix_saving *saving; /* of this line alone; NULL = the card's */
+};
+#define MT_FIX_MAX_LINES 64
+
+/* What a reader sees of a rule. A rule has a card of its own and may have variants of it ("up", "down") for some phases. */
+struct mt_fix_card {
+    const char *name;        /* of the variant; "" for the rule's own */
+    const char *title, *why; /* why: what it does to memory */
+    const char *constraints; /* "none" when there is none */
+    const char *cost;        /* "none" when there is none */
+    const struct mt_fix_line *set;
+    uint32_t n_set;                     /* <= MT_FIX_MAX_LINES */
+    struct mt_fix_expr when;            /* offered only when it holds */
+    struct mt_fix_expr unless;          /* on already, or forbidden by another setting: not offered when it holds */
+    const char *current;                /* name of settings.json that it changes; "" */
+    const struct mt_fix_saving *saving; /* NULL = none can be computed */
+};
+
+struct mt_fix_rule {
+    const char *id;
+    uint64_t frameworks; /* MT_FIX_FW_* and 1 << enum mt_framework */
+    enum mt_fix_kind kind;
+    uint32_t phases; /* 1 << enum mt_fix_class */
+    struct mt_fix_card card;
+    const struct mt_fix_card *variants;
+    uint32_t n_variants;
+    const char *source;
+    enum mt_fix_status status;
+    const char *checked;                      /* what the code was found to do; "" */
+    const struct mt_fix_pair *contradictions; /* "C7", "the documents disagree: ..." */
+    uint32_t n_contradictions;
+    const struct mt_fix_pair *unless_settings; /* not advised when the trace records this allocator setting */
+    uint32_t n_unless_settings;
+    const struct mt_fix_pair *unless_frames; /* not advised when the trace has such a frame: it is on already */
+    uint32_t n_unless_frames;
+    const struct mt_fix_pair *needs_frames; /* advised only when the trace has one of these; none = in any */
+    uint32_t n_needs_frames;
+    uint64_t unless_components;    /* not advised when one of these occurs */
+    uint64_t backends;             /* only with these backends or engines, where the trace tells; 0 = any */
+    const char *const *instead_of; /* not advised when one of these rules was */
+    uint32_t n_instead_of;
+    const char *group; /* of rules of one group at most one is among the first three: they shrink the same in two ways; "" */
+    bool offered;
+    const char *no_saving;   /* why no saving can be computed; "" where there is one */
+    const char *not_offered; /* why it is never advised; "" when it is */
+    const char *instead;     /* what to do instead, in words; "" */
+    const char *const *replaced_by;
+    uint32_t n_replaced_by;
+    const char *file; /* where it was defined: "fixes/verl.json" or the overlay's name */
+};
+
+/* Libraries and components that are no enum mt_framework. */
+#define MT_FIX_FW_PYTORCH (1ull << 40)
+#define MT_FIX_FW_NCCL (1ull << 41)
+#define MT_FIX_FW_LIGER (1ull << 42)
+#define MT_FIX_FW_BITSANDBYTES (1ull << 43)
+#define MT_FIX_FW_TORCHAO (1ull << 44)
+#define MT_FIX_FW_LORA (1ull << 45)
+#define MT_FIX_FW_ALL (1ull << 46)
+#define MT_FIX_FW_LIBRARY (127ull << 40) /* any of the above: applies to every job */
+#define MT_FIX_FW_FSDP (1ull << 50)
+#define MT_FIX_FW_ARCHON (1ull << 51)
+#define MT_FIX_FW_MEMORY_SAVER (1ull << 52)
+/* "verl", "AReaL, slime" of a mask into buf, always terminated; returns buf. */
+char *mt_fix_frameworks_words(uint64_t mask, char *buf, size_t cap);
+uint64_t mt_fix_framework_find(const char *id); /* 0 when unknown */
+
+/* Columns of order.json. */
+enum mt_fix_column {
+    MT_FIX_COL_VERL,
+    MT_FIX_COL_AREAL,
+    MT_FIX_COL_RELAX,
+    MT_FIX_COL_OPENRLHF,
+    MT_FIX_COL_TRL,
+    MT_FIX_COL_NEMORL,
+    MT_FIX_COL_SKYRL,
+    MT_FIX_COL_ROLL,
+    MT_FIX_COL_PRIME_RL,
+    MT_FIX_COL_SWIFT,
+    MT_FIX_COL_PYTORCH, /* no framework was recognised */
+    MT_FIX_COL_VLLM,
+    MT_FIX_COL_SGLANG,
+    MT_FIX_COL_GENERIC,
+    MT_FIX_COL_COUNT
+};
+struct mt_fix_step {
+    uint32_t rule;
+    const struct mt_fix_card *card;
+};
+
+struct mt_fix_rules;
+/* Loads the embedded rules and, when overlay != NULL, the "fixes" array of that JSON text (overlay_name for messages): a rule with a
+ * known id replaces, others append. MT_EINPUT names file, rule and field. */
+enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const char *overlay, size_t overlay_len, const char *overlay_name,
+                             struct mt_err *err);
+void mt_fix_rules_free(struct mt_fix_rules *r); /* NULL is fine */
+uint32_t mt_fix_rules_count(const struct mt_fix_rules *r);
+const struct mt_fix_rule *mt_fix_rule_at(const struct mt_fix_rules *r, uint32_t i);       /* 0 .. count-1, in file order */
+const struct mt_fix_rule *mt_fix_rule_find(const struct mt_fix_rules *r, const char *id); /* NULL when unknown */
+/* The rules to try for a class, in order. */
+const struct mt_fix_step *mt_fix_order(const struct mt_fix_rules *r, enum mt_fix_class c, enum mt_fix_column col, uint32_t *n);
+
+#endif

@@ -1,0 +1,31 @@
+/* words.h -- small phrases that sentences are made of. Plain ASCII apart from what comes from the input. */
+#ifndef MT_WORDS_H
+#define MT_WORDS_H
+
+#include "analysis/base/phase.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* "23.19 GiB", "512 B"; binary units. buf of 32; returns it. */
+char *mt_words_bytes(char *buf, uint64_t bytes);
+/* The same for an argument of a printf: lives until the end of the full expression. */
+struct mt_in_words {
+    char s[32];
+};
+struct mt_in_words mt_in_words(uint64_t bytes);
+#define MT_BYTES(n) (mt_in_words(n).s)
+/* "training (backward)", "KV-cache allocation", "forward", "a phase that could not be told" */
+char *mt_words_phase(char *buf, size_t cap, enum mt_phase phase, enum mt_phase sub);
+
+/* A sentence that grows; what does not fit is left out. Starts as {"", 0}. */
+struct mt_sentence {
+    char buf[3072];
+    size_t n;
+};
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+void mt_words_add(struct mt_sentence *s, const char *fmt, ...);
+
+#endif

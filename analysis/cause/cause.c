@@ -1,0 +1,186 @@
+/* Which cause it is. The kind of the verdict (capacity, fragmentation, limit) is the base; a finer cause must be seen in the numbers and
+ * its removal must have let the request fit. docs/diagnosis.md, section "Cause", says every rule. */
+#include "analysis/cause/impl.h"
+#include "analysis/cause/verdict.h"
+
+#include <string.h>
+
+static const struct {
+    const char *id, *words;
+} kinds[MT_CAUSE_COUNT] = {
+    [MT_CAUSE_NONE] = {"none", "no cause"},
+    [MT_CAUSE_CAPACITY] = {"capacity", "capacity"},
+    [MT_CAUSE_FRAGMENTATION] = {"fragmentation", "fragmentation"},
+    [MT_CAUSE_GIANT_TENSOR] = {"giant_tensor", "one giant tensor"},
+    [MT_CAUSE_STALE_ENGINE] = {"stale_engine", "memory of the other phase still held"},
+    [MT_CAUSE_LEAK] = {"leak", "memory left behind"},
+    [MT_CAUSE_PENDING_FREES] = {"pending_frees", "frees that wait for a stream"},
+    [MT_CAUSE_FOREIGN] = {"foreign", "memory outside this process's PyTorch"},
+    [MT_CAUSE_LIMIT] = {"limit", "a limit below the card's size"},
+    [MT_CAUSE_HOST] = {"host", "host memory"},
+};
+const char *mt_cause_id(enum mt_cause_kind k) { return kinds[k].id; }
+const char *mt_cause_words(enum mt_cause_kind k) { return kinds[k].words; }
+
+const struct mt_what_if *mt_cause_what_if(const struct mt_cause *c, const char *id)
+{
+    for (uint32_t i = 0; i < c->what_ifs.n; i++)
+        if (strcmp(c->what_ifs.p[i].id, id) == 0)
+            return &c->what_ifs.p[i];
+    return NULL;
+}
+
+static bool would_fit(const struct mt_cause *c, const char *id)
+{
+    const struct mt_what_if *w = mt_cause_what_if(c, id);
+    return w != NULL && w->fits;
+}
+
+/* Bytes of logits: the request, when it is one, with those that are live. */
+static uint64_t chain(const struct mt_moment *m, const struct mt_shape *s)
+{
+    return s->elem != 0 ? m->oom->request + m->role[MT_ROLE_LOGITS] : 0;
+}
+
+/* Logits that are more than anything else on the card; or a tensor of the computation that is half of all there is. */
+static bool is_giant(const struct mt_moment *m, const struct mt_shape *s)
+{
+    uint64_t other = 0;
+    for (unsigned r = 0; r < MT_ROLE_COUNT; r++)
+        if (r != MT_ROLE_LOGITS && m->role[r] > other)
+            other = m->role[r];
+    if (s->elem != 0)
+        return chain(m, s) >= m->visible / 4 && chain(m, s) >= other;
+    return (m->sub == MT_PH_FORWARD || m->sub == MT_PH_LOSS || m->sub == MT_PH_LOGITS || m->sub == MT_PH_BACKWARD ||
+            m->sub == MT_PH_RECOMPUTE) &&
+           m->oom->request >= m->visible / 2;
+}
+
+static uint64_t stale(const struct mt_moment *m)
+{
+    if (mt_in_training(m->phase))
+        return m->engine > m->absent ? m->engine - m->absent : 0;
+    return mt_in_rollout(m->phase) ? m->training : 0;
+}
+
+/* Bytes that were there before recording, or have no role: nothing can be said of them. */
+static bool is_mostly_unknown(const struct mt_moment *m)
+{
+    return m->role[MT_ROLE_BEFORE] + m->role[MT_ROLE_UNKNOWN] > m->d->focus.live / 2;
+}
+
+static void set(struct mt_cause *c, enum mt_cause_kind kind, enum mt_conf conf)
+{
+    c->kind = kind;
+    c->conf = (uint8_t)conf;
+    c->known = true;
+}
+
+/* A card that was full: what filled it that need not have been there? The largest of what would have been enough. */
+static void of_capacity(struct mt_cause *c, const struct mt_moment *m, const struct mt_shape *s)
+{
+    uint64_t live = m->d->focus.live, best = 0;
+    set(c, MT_CAUSE_CAPACITY, is_mostly_unknown(m) ? MT_CONF_INFERRED : MT_CONF_MARKED);
+    if (m->growth != 0 && would_fit(c, "no_growth")) { /* the same step fitted before: what grew decides */
+        set(c, MT_CAUSE_LEAK, MT_CONF_MARKED);
+        return;
+    }
+    if (m->kept.n != 0 && would_fit(c, "no_kept")) {
+        set(c, MT_CAUSE_LEAK, MT_CONF_INFERRED);
+        return;
+    }
+    if (m->pending >= live / 10 && would_fit(c, "no_pending_frees")) {
+        set(c, MT_CAUSE_PENDING_FREES, MT_CONF_MARKED);
+        return;
+    }
+    if (m->outside >= m->d->capacity / 10 && m->outside != 0 && would_fit(c, "no_foreign")) {
+        set(c, MT_CAUSE_FOREIGN, MT_CONF_INFERRED);
+        best = m->outside;
+    }
+    if (stale(m) >= live / 10 && stale(m) > best && (would_fit(c, "engine_asleep") || would_fit(c, "training_offloaded"))) {
+        /* An engine that sleeps leaves its blocks in PyTorch's books: only the size of the card tells. */
+        bool sure = !mt_in_training(m->phase) || m->engine_private == 0 || (m->d->capacity != 0 && m->absent == 0);
+        set(c, MT_CAUSE_STALE_ENGINE, sure ? MT_CONF_MARKED : MT_CONF_LOW);
+        best = stale(m);
+    }
+    if (is_giant(m, s) && (s->elem != 0 ? chain(m, s) : m->oom->request) > best)
+        set(c, MT_CAUSE_GIANT_TENSOR, s->elem != 0 ? MT_CONF_MARKED : MT_CONF_INFERRED);
+    if (c->kind == MT_CAUSE_CAPACITY && m->residue >= live / 5 && would_fit(c, "no_residue"))
+        set(c, MT_CAUSE_LEAK, MT_CONF_INFERRED);
+}
+
+/* Of free bytes in pieces: what is kept takes more than all pieces together, so that one piece would only have failed later. */
+static bool is_leak_first(const struct mt_cause *c, const struct mt_moment *m)
+{
+    uint64_t pieces = m->d->focus.holes_known ? m->oom->at.free_usable : m->oom->at.reserved_free;
+    return (m->growth > pieces && would_fit(c, "no_growth")) ||
+           (m->kept.n != 0 && m->kept.bytes > pieces && would_fit(c, "no_kept"));
+}
+
+static void of_failure(struct mt_cause *c, const struct mt_moment *m, const struct mt_shape *s)
+{
+    switch (mt_oom_kind(m->d, m->oom)) {
+    case MT_V_OOM_LIMIT: set(c, MT_CAUSE_LIMIT, MT_CONF_MARKED); break;
+    case MT_V_OOM_FRAGMENTATION:
+        if (is_leak_first(c, m))
+            set(c, MT_CAUSE_LEAK, m->growth != 0 && would_fit(c, "no_growth") ? MT_CONF_MARKED : MT_CONF_INFERRED);
+        else
+            set(c, MT_CAUSE_FRAGMENTATION, m->d->focus.holes_known ? MT_CONF_MARKED : MT_CONF_INFERRED);
+        break;
+    case MT_V_OOM_CAPACITY: of_capacity(c, m, s); break;
+    case MT_V_OOM:
+    case MT_V_PEAK:
+    case MT_V_END_STATE:
+    case MT_V_EMPTY: break; /* the state at the failure is not known */
+    }
+    if (m->d->kind == MT_DEV_HOST && c->known)
+        set(c, MT_CAUSE_HOST, MT_CONF_MARKED);
+}
+
+enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w, const struct mt_role_facts *f,
+                         const struct mt_device_analysis *d, struct mt_phaser *ph, const struct mt_role_rules *rules)
+{
+    struct mt_moment m;
+    struct mt_shape shape = {0, 0, 0, 0, NULL};
+    int ok;
+    memset(out, 0, sizeof *out);
+    out->event = mt_link_event(d->ooms.n != 0 ? (int64_t)d->ooms.p[0].event : d->focus.event);
+    ok = mt_moment_make(&m, w, f, d, ph);
+    if (ok && m.oom != NULL) {
+        out->request = m.oom->request;
+        mt_shape_of(&m, rules, &shape);
+        ok = mt_moment_kept(&m) && mt_cause_what_ifs(out, &m);
+        if (ok)
+            of_failure(out, &m, &shape);
+        if (ok && out->kind == MT_CAUSE_FRAGMENTATION)
+            ok = mt_moment_pins(&m, out);
+        out->tokens = shape.tokens;
+        out->vocab = shape.vocab;
+        out->vocab_split = shape.split;
+        out->elem = shape.elem;
+    } else if (ok) {
+        ok = mt_cause_next(out, &m, ph);
+    }
+    ok = ok && mt_cause_evidence(out, &m, &shape) && mt_cause_say(out, &m, &shape);
+    mt_moment_done(&m);
+    if (ok)
+        return MT_OK;
+    mt_cause_done(out);
+    return MT_ENOMEM;
+}
+
+void mt_cause_done(struct mt_cause *c)
+{
+    for (uint32_t i = 0; i < c->evidence.n; i++)
+        mt_free(c->evidence.p[i].text);
+    for (uint32_t i = 0; i < c->what_ifs.n; i++)
+        mt_free(c->what_ifs.p[i].text);
+    for (uint32_t i = 0; i < c->pins.n; i++)
+        mt_free(c->pins.p[i].label);
+    MT_VEC_DONE(&c->evidence);
+    MT_VEC_DONE(&c->what_ifs);
+    MT_VEC_DONE(&c->pins);
+    mt_free(c->sentence);
+    mt_free(c->next.sentence);
+    c->sentence = c->next.sentence = NULL;
+}

@@ -1,0 +1,367 @@
+/* The moment of the failure (or of the peak): which blocks were live, in which segments, and what would have fitted without some of
+ * them. One pass over the events, then sorting: nothing here is quadratic. */
+#include "analysis/cause/impl.h"
+#include "analysis/cause/verdict.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ROUND UINT64_C(512)
+#define PAGE (UINT64_C(2) << 20) /* of expandable segments */
+#define MIB (UINT64_C(1) << 20)
+
+static int by_addr(const void *pa, const void *pb)
+{
+    const struct mt_held *a = pa, *b = pb;
+    if (a->addr != b->addr)
+        return a->addr < b->addr ? -1 : 1;
+    return a->event < b->event ? -1 : a->event > b->event;
+}
+
+static struct mt_held *push(struct mt_moment *m)
+{
+    return mt_vec_push((void **)&m->held, &m->n_held, &m->cap_held, sizeof *m->held);
+}
+
+static int held_old(struct mt_moment *m, struct mt_phaser *ph, int64_t at)
+{
+    const struct mt_replay *r = m->w->r;
+    for (uint32_t i = 0; i < r->old.n; i++) {
+        const struct mt_old *o = &r->old.p[i];
+        struct mt_held *h;
+        if (o->gone_at != UINT64_MAX && at >= 0 && o->gone_at <= (uint64_t)at)
+            continue;
+        h = push(m);
+        if (h == NULL)
+            return 0;
+        h->addr = o->addr;
+        h->size = o->size;
+        h->room = o->block_size != 0 ? o->block_size : (o->size + ROUND - 1) / ROUND * ROUND;
+        h->event = UINT64_MAX;
+        h->stack = o->stack;
+        h->attr = mt_phaser_stack(ph, o->stack);
+        h->role = m->w->old_role != NULL ? m->w->old_role[i] : MT_ROLE_BEFORE;
+        h->life = m->w->old_life != NULL ? m->w->old_life[i] : MT_LIFE_UNKNOWN;
+    }
+    return 1;
+}
+
+static int held_new(struct mt_moment *m, int64_t at)
+{
+    const struct mt_replay *r = m->w->r;
+    struct mt_addrmap asked = {NULL, 0, 0};
+    uint32_t unused;
+    bool had;
+    int rc = 0;
+    for (uint64_t i = 0; at >= 0 && i <= (uint64_t)at && i < r->d->events.n; i++) {
+        const struct mt_event *e = mt_event_at(r->d, i);
+        if (e->action == MT_ACT_FREE_REQUESTED) {
+            if (!mt_addrmap_put(&asked, e->addr, 0, &had, &unused))
+                goto out;
+        } else if (e->action == MT_ACT_FREE_COMPLETED) {
+            (void)mt_addrmap_take(&asked, e->addr, &unused);
+        } else if (e->action == MT_ACT_ALLOC) {
+            const struct mt_fate *f = &m->w->fate[i];
+            struct mt_held *h;
+            (void)mt_addrmap_take(&asked, e->addr, &unused);
+            if (f->freed != UINT32_MAX && f->freed <= (uint64_t)at)
+                continue;
+            h = push(m);
+            if (h == NULL)
+                goto out;
+            *h = (struct mt_held){.addr = e->addr,
+                                  .size = e->size,
+                                  .room = (e->size + ROUND - 1) / ROUND * ROUND,
+                                  .event = i,
+                                  .stack = e->stack,
+                                  .attr = r->attr[i],
+                                  .role = f->role,
+                                  .life = f->life};
+        }
+    }
+    for (uint32_t i = 0; i < m->n_held; i++)
+        m->held[i].pending = mt_addrmap_get(&asked, m->held[i].addr, &unused);
+    rc = 1;
+out:
+    mt_addrmap_done(&asked);
+    return rc;
+}
+
+static void place(struct mt_moment *m)
+{
+    uint32_t s = 0;
+    for (uint32_t i = 0; i < m->n_held; i++) {
+        struct mt_held *h = &m->held[i];
+        while (s < m->n_span && m->span[s].addr + m->span[s].size <= h->addr)
+            s++;
+        h->span = m->laid_out && s < m->n_span && h->addr >= m->span[s].addr ? s : UINT32_MAX;
+    }
+}
+
+bool mt_moment_pool_private(const struct mt_moment *m, const struct mt_held *h)
+{
+    const struct mt_span *s = h->span != UINT32_MAX ? &m->span[h->span] : NULL;
+    return s != NULL && s->pool_known && (s->pool[0] != 0 || s->pool[1] != 0);
+}
+
+static void sum(struct mt_moment *m)
+{
+    for (uint32_t i = 0; i < m->n_held; i++) {
+        const struct mt_held *h = &m->held[i];
+        bool here = h->event != UINT64_MAX && h->event >= m->began;
+        m->role[h->role] += h->size;
+        m->pending += h->pending ? h->size : 0;
+        if (h->role == MT_ROLE_KV_CACHE || h->role == MT_ROLE_ENGINE_WEIGHTS) {
+            m->engine += h->size;
+            m->engine_private += mt_moment_pool_private(m, h) ? h->size : 0;
+        } else if (mt_is_transient(h->role)) {
+            m->temporaries += here ? h->size : 0;
+            m->residue += !here && h->event != UINT64_MAX && !h->pending ? h->size : 0;
+        } else if (h->role == MT_ROLE_WEIGHT_SYNC && !here && h->event != UINT64_MAX) {
+            m->residue += h->size;
+        }
+    }
+    for (unsigned r = 0; r < MT_ROLE_COUNT; r++)
+        m->training += mt_is_trainers(m, r) ? m->role[r] : 0;
+    for (uint32_t i = 0; i < m->f->growth.n; i++) {
+        const struct mt_growth *g = &m->f->growth.p[i];
+        if (g->conf >= MT_CONF_INFERRED && g->last > g->first)
+            m->growth += g->last - g->first;
+    }
+    if (m->growth > m->d->focus.live)
+        m->growth = m->d->focus.live;
+}
+
+static void of_request(struct mt_moment *m)
+{
+    const struct mt_replay *r = m->w->r;
+    const struct mt_event *e;
+    if (m->oom == NULL)
+        return;
+    m->phase = (enum mt_phase)m->oom->attr.phase;
+    m->sub = (enum mt_phase)m->oom->attr.sub;
+    m->wish.request = m->oom->request;
+    m->wish.stream = m->oom->stream;
+    if (m->oom->event >= r->d->events.n)
+        return;
+    e = mt_event_at(r->d, m->oom->event);
+    m->wish.pool_known = (e->flags & MT_EV_POOL_KNOWN) != 0;
+    memcpy(m->wish.pool, r->t->lanes.p[e->lane].pool, sizeof m->wish.pool);
+}
+
+/* A batch of an engine is prefill or decode, and sampling from the logits that this left. */
+static unsigned stretch_of(unsigned phase)
+{
+    return phase == MT_PH_ROLLOUT_PREFILL || phase == MT_PH_ROLLOUT_DECODE ? MT_PH_ROLLOUT_GENERATE : phase;
+}
+
+/* First event of the stretch in one coarse phase that ends at `at`. */
+static uint64_t began(const struct mt_replay *r, int64_t at)
+{
+    uint64_t i = at > 0 ? (uint64_t)at : 0;
+    if (r->attr == NULL || r->d->events.n == 0)
+        return 0;
+    if (i >= r->d->events.n)
+        i = r->d->events.n - 1;
+    while (i > 0 && stretch_of(r->attr[i - 1].phase) == stretch_of(r->attr[i].phase))
+        i--;
+    return i;
+}
+
+int mt_moment_fill(struct mt_moment *m, struct mt_phaser *ph)
+{
+    int64_t at = m->d->focus.event;
+    memset(m->role, 0, sizeof m->role);
+    m->growth = 0;
+    if (m->w->fate != NULL && !held_new(m, at))
+        return 0;
+    if (!held_old(m, ph, at) || (m->d->focus.holes_known && !mt_spans_at(m->w->r, at, &m->span, &m->n_span, &m->laid_out)))
+        return 0;
+    if (m->n_held > 1)
+        qsort(m->held, m->n_held, sizeof *m->held, by_addr);
+    place(m);
+    sum(m);
+    return 1;
+}
+
+int mt_moment_make(struct mt_moment *m, const struct mt_roles *w, const struct mt_role_facts *f,
+                   const struct mt_device_analysis *d, struct mt_phaser *ph)
+{
+    *m = (struct mt_moment){.w = w, .f = f, .d = d, .oom = d->ooms.n != 0 ? &d->ooms.p[0] : NULL};
+    m->phase = (enum mt_phase)d->focus_attr.phase;
+    m->sub = (enum mt_phase)d->focus_attr.sub;
+    of_request(m);
+    m->began = began(w->r, d->focus.event);
+    if (d->withheld != NULL)
+        return 1;
+    if (m->oom == NULL) { /* only growth can be a cause: the blocks are not needed */
+        memcpy(m->role, f->at_focus, sizeof m->role);
+        sum(m);
+        return 1;
+    }
+    if (!mt_moment_fill(m, ph))
+        return 0;
+    m->visible = d->focus.reserved + m->oom->device_free;
+    if (d->capacity != 0) {
+        m->outside = d->capacity > m->visible ? d->capacity - m->visible : 0;
+        m->absent = m->visible > d->capacity ? m->visible - d->capacity : 0;
+    }
+    return 1;
+}
+
+void mt_moment_done(struct mt_moment *m)
+{
+    mt_free(m->held);
+    mt_free(m->span);
+    m->held = NULL;
+    m->span = NULL;
+}
+
+uint64_t mt_moment_need(const struct mt_moment *m, uint64_t request)
+{
+    bool expandable = false;
+    for (uint32_t i = 0; m->laid_out && i < m->n_span && !expandable; i++)
+        expandable = m->span[i].expandable && mt_span_serves(&m->span[i], &m->wish);
+    return expandable && request > MIB ? (request + PAGE - 1) / PAGE * PAGE : mt_segment_size(request);
+}
+
+struct layout {
+    uint64_t returned, largest;
+};
+
+/* Free run [a, b) of a span. */
+static void run_of(struct layout *l, const struct mt_span *s, uint64_t a, uint64_t b, bool serves)
+{
+    if (a >= b)
+        return;
+    if (serves && b - a > l->largest)
+        l->largest = b - a;
+    if (s->expandable) {
+        uint64_t first = (a + PAGE - 1) / PAGE * PAGE, last = b / PAGE * PAGE;
+        l->returned += last > first ? last - first : 0;
+    } else if (a == s->addr && b == s->addr + s->size) {
+        l->returned += s->size;
+    }
+}
+
+static struct layout lay(const struct mt_moment *m, bool all)
+{
+    struct layout l = {0, 0};
+    uint32_t k = 0;
+    for (uint32_t i = 0; i < m->n_span; i++) {
+        const struct mt_span *s = &m->span[i];
+        uint64_t cursor = s->addr, end = s->addr + s->size;
+        bool serves = mt_span_serves(s, &m->wish);
+        for (; k < m->n_held && m->held[k].addr < end; k++) {
+            const struct mt_held *h = &m->held[k];
+            if (h->addr < s->addr || (h->drop && !all))
+                continue;
+            run_of(&l, s, cursor, h->addr, serves);
+            if (h->addr + h->room > cursor)
+                cursor = h->addr + h->room;
+        }
+        run_of(&l, s, cursor, end, serves);
+    }
+    return l;
+}
+
+struct mt_fit mt_moment_fit(const struct mt_moment *m)
+{
+    struct mt_fit f = {false, 0, 0, 0};
+    uint64_t need = mt_moment_need(m, m->wish.request), have = m->oom != NULL ? m->oom->device_free : 0;
+    for (uint32_t i = 0; i < m->n_held; i++)
+        f.dropped += m->held[i].drop ? m->held[i].size : 0;
+    if (m->laid_out) {
+        struct layout with = lay(m, true), without = lay(m, false);
+        f.returned = without.returned - with.returned;
+        f.fits = without.largest > with.largest && without.largest >= m->wish.request;
+    } else {
+        f.returned = f.dropped;
+    }
+    have += f.returned;
+    f.fits = f.fits || have >= need;
+    f.short_by = f.fits ? 0 : need - have;
+    return f;
+}
+
+static int by_free(const void *pa, const void *pb)
+{
+    const struct mt_pin *a = pa, *b = pb;
+    if (a->free != b->free)
+        return a->free > b->free ? -1 : 1;
+    return a->segment < b->segment ? -1 : a->segment > b->segment;
+}
+
+struct pin_now {
+    struct mt_pin pin;
+    const struct mt_held *largest;
+};
+
+static void pin_of(const struct mt_moment *m, uint32_t i, uint32_t *k, struct pin_now *out)
+{
+    const struct mt_span *s = &m->span[i];
+    uint64_t cursor = s->addr, end = s->addr + s->size, used = 0, hole;
+    memset(out, 0, sizeof *out);
+    for (; *k < m->n_held && m->held[*k].addr < end; (*k)++) {
+        const struct mt_held *h = &m->held[*k];
+        if (h->addr < s->addr)
+            continue;
+        hole = h->addr > cursor ? h->addr - cursor : 0;
+        out->pin.largest_free = hole > out->pin.largest_free ? hole : out->pin.largest_free;
+        out->pin.free += hole;
+        cursor = h->addr + h->room > cursor ? h->addr + h->room : cursor;
+        used += h->size;
+        if (out->largest == NULL || h->size > out->largest->size)
+            out->largest = h;
+    }
+    hole = end > cursor ? end - cursor : 0;
+    out->pin.largest_free = hole > out->pin.largest_free ? hole : out->pin.largest_free;
+    out->pin.free += hole;
+    out->pin.segment = s->addr;
+    out->pin.total = s->size;
+    out->pin.block_bytes = used;
+}
+
+int mt_moment_pins(const struct mt_moment *m, struct mt_cause *c)
+{
+    enum { MAX_PINS = 16 };
+    struct pin_now now;
+    MT_VEC(struct mt_pin) all = {NULL, 0, 0};
+    uint32_t k = 0;
+    char label[512];
+    int rc = 0;
+    for (uint32_t i = 0; m->laid_out && i < m->n_span; i++) {
+        struct mt_pin *p;
+        pin_of(m, i, &k, &now);
+        if (!mt_span_serves(&m->span[i], &m->wish) || now.largest == NULL || now.pin.free == 0)
+            continue;
+        now.pin.role = now.largest->role;
+        now.pin.attr = now.largest->attr;
+        now.pin.label = NULL;
+        p = MT_VEC_PUSH(&all);
+        if (p == NULL)
+            goto out;
+        *p = now.pin;
+        p->stack = now.largest->stack;
+        p->event = now.largest->event != UINT64_MAX ? (int64_t)now.largest->event : MT_NO_LINK;
+    }
+    if (all.n > 1)
+        qsort(all.p, all.n, sizeof *all.p, by_free);
+    c->n_pins_all = all.n;
+    for (uint32_t i = 0; i < all.n; i++)
+        c->pinned_free += all.p[i].free;
+    for (uint32_t i = 0; i < all.n && i < MAX_PINS; i++) {
+        struct mt_pin *p = MT_VEC_PUSH(&c->pins);
+        if (p == NULL)
+            goto out;
+        *p = all.p[i];
+        (void)mt_stack_label(m->w->r->t, p->stack, label, sizeof label);
+        p->label = mt_strndup(label, strlen(label));
+        if (p->label == NULL)
+            goto out;
+    }
+    rc = 1;
+out:
+    MT_VEC_DONE(&all);
+    return rc;
+}

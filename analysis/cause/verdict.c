@@ -1,0 +1,396 @@
+#include "analysis/cause/verdict.h"
+
+#include "analysis/cause/cause.h"
+#include "analysis/base/words.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MIB (UINT64_C(1) << 20)
+#define MIN_PINNED (UINT64_C(1) << 30)
+#define MAX_REQUEST (UINT64_MAX - 2 * MIB) /* rounded up without overflow */
+
+const char *mt_verdict_kind_name(enum mt_verdict_kind k)
+{
+    static const char *const names[] = {
+        [MT_V_OOM_CAPACITY] = "oom_capacity",
+        [MT_V_OOM_FRAGMENTATION] = "oom_fragmentation",
+        [MT_V_OOM_LIMIT] = "oom_limit",
+        [MT_V_OOM] = "oom",
+        [MT_V_PEAK] = "peak",
+        [MT_V_END_STATE] = "end_state",
+        [MT_V_EMPTY] = "empty",
+    };
+    return names[k];
+}
+
+const char *mt_birth_name(enum mt_birth b)
+{
+    return b == MT_BIRTH_IN_TRACE ? "in_trace" : b == MT_BIRTH_BEFORE_TRACE ? "before_trace" : "ghost";
+}
+
+uint64_t mt_segment_size(uint64_t request)
+{
+    if (request <= MIB)
+        return 2 * MIB;
+    return request < 10 * MIB ? 20 * MIB : (request + 2 * MIB - 1) / (2 * MIB) * (2 * MIB);
+}
+
+/* Whether what was free would have been enough in one piece. Holes and the rest of the device count together, since segments that can
+ * expand join them; but holes below a tenth of the request are the crumbs of a device that was full. */
+static bool in_pieces(const struct mt_oom *o)
+{
+    uint64_t holes = o->at.holes_known ? o->at.free_usable : o->at.reserved_free;
+    if (o->at.holes_known && o->at.largest_usable <= 2 * MIB && holes < o->at.reserved / 20)
+        return false; /* the ends of many segments, none longer than the allocator's own step */
+    if (holes < o->request / 10 || holes + o->device_free < o->request)
+        return false;
+    /* Next to nothing would be left: a card that is full, which the next request finds out in any case. */
+    return holes >= o->at.reserved / 20 || holes + o->device_free - o->request >= (o->at.reserved + o->device_free) / 50;
+}
+
+enum mt_verdict_kind mt_oom_kind(const struct mt_device_analysis *d, const struct mt_oom *o)
+{
+    if (o->request == 0) /* an entry whose size no device could have */
+        return MT_V_OOM;
+    if (o->device_free >= mt_segment_size(o->request))
+        return MT_V_OOM_LIMIT;
+    if (d->withheld != NULL)
+        return MT_V_OOM;
+    return in_pieces(o) ? MT_V_OOM_FRAGMENTATION : MT_V_OOM_CAPACITY;
+}
+
+static bool sooner(const struct mt_device_analysis *a, const struct mt_device_analysis *b)
+{
+    return a->ooms.p[0].time_ns != 0 && b->ooms.p[0].time_ns != 0 && a->ooms.p[0].time_ns < b->ooms.p[0].time_ns;
+}
+
+static uint64_t weight(const struct mt_device_analysis *d) { return d->withheld != NULL ? d->live_end : d->live_peak; }
+
+/* Earliest OOM; else the highest peak. Pinned host memory only when there is nothing else. */
+static uint32_t choose(const struct mt_analysis *a)
+{
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < a->devices.n; i++) {
+        const struct mt_device_analysis *d = &a->devices.p[i], *b = &a->devices.p[best];
+        bool better;
+        if (d->kind != b->kind)
+            better = d->kind == MT_DEV_CUDA;
+        else if ((d->ooms.n != 0) != (b->ooms.n != 0))
+            better = d->ooms.n != 0;
+        else
+            better = d->ooms.n != 0 ? sooner(d, b) : weight(d) > weight(b);
+        if (better)
+            best = i;
+    }
+    return best;
+}
+
+static void who(struct mt_sentence *t, const struct mt_analysis *a, const struct mt_device_analysis *d, bool capital)
+{
+    if (a->trace->meta.rank >= 0)
+        mt_words_add(t, "%sank %d, ", capital ? "R" : "r", a->trace->meta.rank);
+    if (d->kind == MT_DEV_HOST)
+        mt_words_add(t, "%sinned host memory", a->trace->meta.rank < 0 && capital ? "P" : "p");
+    else
+        mt_words_add(t, "%sevice %d", a->trace->meta.rank < 0 && capital ? "D" : "d", d->ordinal);
+}
+
+/* ", most of it (6.00 GiB) held by models.py:174 update_nodes" */
+static void holder(struct mt_sentence *t, const struct mt_device_analysis *d)
+{
+    const struct mt_owner *o = NULL;
+    char b[32], label[200];
+    uint64_t older;
+    size_t n;
+    for (uint32_t i = 0; i < d->owners.n && o == NULL; i++) /* name code when there is any */
+        if (d->owners.p[i].stack != 0)
+            o = &d->owners.p[i];
+    if (d->owners.n == 0)
+        return;
+    if (o == NULL || o->bytes * 10 < d->owners.p[0].bytes)
+        o = &d->owners.p[0];
+    if (o->stack == 0) {
+        mt_words_add(t, "; no stack was recorded for %s%s", o->bytes >= d->focus.live ? "any of it" : "most of it: ",
+                     o->bytes >= d->focus.live ? "" : mt_words_bytes(b, o->bytes));
+        return;
+    }
+    older = d->owners.p[0].stack == 0 ? d->owners.p[0].bytes : 0;
+    n = strlen(o->label);
+    if (n < sizeof label) {
+        memcpy(label, o->label, n + 1);
+    } else { /* a C++ name may be pages long */
+        memcpy(label, o->label, sizeof label - 4);
+        memcpy(label + sizeof label - 4, "...", 4);
+    }
+    if (older != 0) /* what nobody is known to hold is more than anybody holds */
+        mt_words_add(t, "; %s of it has no stack, of the rest the largest holder, with ", mt_words_bytes(b, older));
+    else
+        mt_words_add(t, "; the largest holder, with ");
+    mt_words_add(t, "%s, is %s", mt_words_bytes(b, o->bytes), label);
+}
+
+static void of_capacity(struct mt_sentence *t, const struct mt_device_analysis *d, uint64_t bytes)
+{
+    char b[32];
+    if (d->capacity == 0)
+        return;
+    if (bytes > d->capacity) {
+        mt_words_add(t,
+                     " (more than the %s card has: part of it was not there, an engine that sleeps stays in PyTorch's books)",
+                     mt_words_bytes(b, d->capacity));
+        return;
+    }
+    mt_words_add(t, ", %u %% of the %s card", (unsigned)((bytes * 100 + d->capacity / 2) / d->capacity),
+                 mt_words_bytes(b, d->capacity));
+}
+
+/* The numbers that decide between fragmentation, capacity and a limit. */
+static void oom_because(const struct mt_device_analysis *d, const struct mt_oom *o, enum mt_verdict_kind kind,
+                        struct mt_sentence *why)
+{
+    char b1[32], b2[32], b3[32];
+    const struct mt_state *at = &o->at;
+    mt_words_bytes(b1, at->free_usable);
+    mt_words_bytes(b2, o->device_free);
+    mt_words_bytes(b3, at->largest_usable);
+    if (kind == MT_V_OOM_LIMIT) {
+        mt_words_add(why,
+                     "The driver still had %s, enough for the %s segment that the request needs: look for "
+                     "set_per_process_memory_fraction or a container limit.",
+                     b2, mt_words_bytes(b1, mt_segment_size(o->request)));
+    } else if (kind == MT_V_OOM && d->withheld != NULL) {
+        mt_words_add(why, "The state at the failure is not known: %s.", d->withheld);
+        return;
+    } else if (kind == MT_V_OOM) {
+        mt_words_add(why, "Without the size of the request, capacity and fragmentation cannot be told apart.");
+    } else if (!at->holes_known) {
+        mt_words_add(why, "Reserved but not live: %s, against a request of %s; the holes could not be laid out.",
+                     mt_words_bytes(b1, at->reserved_free), mt_words_bytes(b3, o->request));
+    } else if (kind == MT_V_OOM_FRAGMENTATION) {
+        if (at->free_usable >= o->request)
+            mt_words_add(why, "%s was free in the segments that serve this request, more than it asked for", b1);
+        else
+            mt_words_add(why,
+                         "%s was free in the segments that serve this request and %s on the device, together enough for it", b1,
+                         b2);
+        mt_words_add(why, ", but the largest hole was %s (%llu hole%s in %llu segment%s).", b3, (unsigned long long)at->n_holes,
+                     at->n_holes == 1 ? "" : "s", (unsigned long long)at->n_segments, at->n_segments == 1 ? "" : "s");
+    } else if (at->free_usable == 0) {
+        mt_words_add(
+            why,
+            "Nothing was free in the segments that serve this request, and only %s on the device: no rearrangement would have "
+            "fitted it.",
+            b2);
+    } else {
+        mt_words_add(why,
+                     "Only %s was free in the segments that serve this request (largest hole %s) and %s on the device: %s.", b1,
+                     b3, b2,
+                     at->free_usable + o->device_free < o->request ? "no rearrangement would have fitted it"
+                                                                   : "even in one piece it would have been just enough for it");
+    }
+    if (at->pending >= at->live / 10 && at->pending != 0)
+        mt_words_add(
+            why,
+            " Of the live bytes, %s had been freed already and waited for another stream to finish with them (record_stream).",
+            mt_words_bytes(b1, at->pending));
+}
+
+/* The block that was asked for, and the segment that PyTorch asked the driver for, which is what its message says. */
+static void asked_words(struct mt_sentence *s, const struct mt_device_analysis *d, const struct mt_oom *o)
+{
+    char block[32], segment[32];
+    uint64_t size = o->request < MAX_REQUEST ? mt_segment_size(o->request) : o->request;
+    if (o->request == 0) {
+        mt_words_add(s, "a size that its entry does not tell");
+        return;
+    }
+    mt_words_add(s, "%s", mt_words_bytes(block, o->request));
+    if (d->kind == MT_DEV_CUDA && strcmp(block, mt_words_bytes(segment, size)) != 0)
+        mt_words_add(s, " (%s from the driver)", segment);
+}
+
+static void oom_sentence(const struct mt_analysis *a, const struct mt_device_analysis *d, const struct mt_oom *o,
+                         enum mt_verdict_kind kind, struct mt_sentence *s, struct mt_sentence *why)
+{
+    char b1[32], b2[32], ph[128];
+    who(s, a, d, true);
+    mt_words_add(s, " ran out of memory in %s: it asked for ", mt_words_phase(ph, sizeof ph, a->verdict.phase, a->verdict.sub));
+    asked_words(s, d, o);
+    mt_words_add(s, " with %s free on the device", mt_words_bytes(b2, o->device_free));
+    switch (kind) {
+    case MT_V_OOM_CAPACITY: mt_words_add(s, "; capacity, not fragmentation"); break;
+    case MT_V_OOM_FRAGMENTATION:
+        mt_words_add(s, "; %s",
+                     d->cause != NULL && d->cause->kind == MT_CAUSE_LEAK ? "a leak first, then fragmentation"
+                                                                         : "fragmentation, not capacity");
+        break;
+    case MT_V_OOM_LIMIT: mt_words_add(s, "; neither capacity nor fragmentation, a limit refused it"); break;
+    case MT_V_OOM:
+    case MT_V_PEAK:
+    case MT_V_END_STATE:
+    case MT_V_EMPTY: break;
+    }
+    if (d->withheld == NULL) {
+        mt_words_bytes(b1, o->at.live);
+        mt_words_bytes(b2, o->at.reserved);
+        if (strcmp(b1, b2) == 0)
+            mt_words_add(s, ": all of the %s reserved was live", b2);
+        else
+            mt_words_add(s, ": %s was live of %s reserved", b1, b2); /* the share of the card, next, is that of the latter */
+        of_capacity(s, d, o->at.reserved);
+        holder(s, d);
+    }
+    mt_words_add(s, ".");
+    oom_because(d, o, kind, why);
+}
+
+/* Of a process that did not fail: what it pins on the host is the other memory that runs out. */
+static void beside(const struct mt_analysis *a, const struct mt_device_analysis *d, struct mt_sentence *why)
+{
+    for (uint32_t i = 0; d->kind == MT_DEV_CUDA && i < a->devices.n; i++) {
+        const struct mt_device_analysis *h = &a->devices.p[i];
+        uint64_t reserved = h->withheld != NULL ? h->reserved_end : h->reserved_peak;
+        if (h->kind == MT_DEV_HOST && reserved >= MIN_PINNED)
+            mt_words_add(why, "%sBeside it the process pinned %s%s of host memory.", why->n != 0 ? " " : "",
+                         h->withheld != NULL ? "" : "up to ", MT_BYTES(reserved));
+    }
+}
+
+static void because_withheld(const struct mt_device_analysis *d, struct mt_sentence *why)
+{
+    char first = d->withheld[0];
+    mt_words_add(why, "%c%s.", first >= 'a' && first <= 'z' ? first - 'a' + 'A' : first, d->withheld + 1);
+}
+
+static void peak_sentence(const struct mt_analysis *a, const struct mt_device_analysis *d, enum mt_verdict_kind kind,
+                          struct mt_sentence *s, struct mt_sentence *why)
+{
+    char b1[32], b2[32], ph[128];
+    bool told = a->verdict.phase != MT_PH_UNATTRIBUTED || a->verdict.sub != MT_PH_NONE;
+    mt_words_phase(ph, sizeof ph, a->verdict.phase, a->verdict.sub);
+    if (kind == MT_V_EMPTY) {
+        mt_words_add(s, "Nothing was allocated: the snapshot holds no live block and no trace entry.");
+        return;
+    }
+    if (mt_state_unknown(d)) {
+        mt_words_add(s, "What ");
+        who(s, a, d, false);
+        mt_words_add(s, " held is not known: the snapshot lists none of its segments, and its trace does not say it alone.");
+        because_withheld(d, why);
+        return;
+    }
+    if (d->withheld != NULL) {
+        mt_words_add(s, "The trace of ");
+        who(s, a, d, false);
+        mt_words_add(s, " is incomplete, so only its end state is reported: %s live in %s reserved",
+                     mt_words_bytes(b1, d->live_end), mt_words_bytes(b2, d->reserved_end));
+        of_capacity(s, d, d->reserved_end);
+        because_withheld(d, why);
+    } else if (kind == MT_V_PEAK) {
+        mt_words_add(s, "No out-of-memory event was recorded: ");
+        who(s, a, d, false);
+        mt_words_add(s, " peaked at %s live with %s reserved", mt_words_bytes(b1, d->live_peak),
+                     mt_words_bytes(b2, d->focus.reserved));
+        of_capacity(s, d, d->focus.reserved);
+        mt_words_add(s, d->capacity != 0 ? "," : "");
+        if (d->peak_event < 0)
+            mt_words_add(s, " before the first event%s%s%s", told ? ", most of it from " : "", told ? ph : "", "");
+        else
+            mt_words_add(s, " in %s", ph);
+    } else {
+        mt_words_add(s, "No history was recorded: ");
+        who(s, a, d, false);
+        mt_words_add(s, " held %s live in %s reserved", mt_words_bytes(b1, d->focus.live),
+                     mt_words_bytes(b2, d->focus.reserved));
+        of_capacity(s, d, d->focus.reserved);
+        mt_words_add(s, "%s when the snapshot was taken", d->capacity != 0 ? "," : "");
+        if (told)
+            mt_words_add(s, ", most of it from %s", ph);
+        mt_words_add(
+            why, "The snapshot has no allocation history, so neither the peak before it nor its phase is known. Record with "
+                 "torch.cuda.memory._record_memory_history(max_entries=100000) before the first step.");
+    }
+    holder(s, d);
+    mt_words_add(s, ".");
+    if (kind == MT_V_PEAK)
+        beside(a, d, why);
+}
+
+static void phase_of_focus(struct mt_verdict *v, const struct mt_device_analysis *d)
+{
+    uint64_t best = 0;
+    v->phase = MT_PH_UNATTRIBUTED;
+    v->sub = MT_PH_NONE;
+    v->conf = MT_CONF_NONE;
+    for (uint32_t i = 0; i < d->phases.n; i++) {
+        const struct mt_phase_row *p = &d->phases.p[i];
+        if (p->at_focus > best) {
+            best = p->at_focus;
+            v->phase = p->phase;
+            v->sub = p->sub;
+            v->conf = p->phase == MT_PH_UNATTRIBUTED ? MT_CONF_NONE : MT_CONF_MARKED;
+        }
+    }
+}
+
+int mt_verdict_make(struct mt_analysis *a)
+{
+    static struct mt_device_analysis nothing;
+    struct mt_verdict *v = &a->verdict;
+    const struct mt_device_analysis *d = &nothing;
+    struct mt_sentence s = {"", 0}, why = {"", 0};
+    v->sub = MT_PH_NONE;
+    v->event = MT_NO_LINK;
+    v->device = choose(a);
+    v->kind = MT_V_EMPTY;
+    if (a->devices.n != 0) {
+        d = &a->devices.p[v->device];
+        v->event = mt_link_event(d->ooms.n != 0 ? (int64_t)d->ooms.p[0].event : d->focus.event);
+        if (d->ooms.n != 0)
+            v->kind = mt_oom_kind(d, &d->ooms.p[0]);
+        else if (d->n_allocs != 0)
+            v->kind = MT_V_PEAK;
+        else if (d->live_end != 0 || d->live_start != 0 || d->reserved_end != 0 || mt_state_unknown(d))
+            v->kind = MT_V_END_STATE;
+    }
+    if (d->ooms.n != 0) {
+        v->phase = (enum mt_phase)d->ooms.p[0].attr.phase;
+        v->sub = (enum mt_phase)d->ooms.p[0].attr.sub;
+        v->conf = mt_attr_conf(d->ooms.p[0].attr);
+        oom_sentence(a, d, &d->ooms.p[0], v->kind, &s, &why);
+    } else {
+        if (d->focus.event < 0 || d->withheld != NULL || v->kind == MT_V_END_STATE || d->focus.event == MT_NO_EVENT) {
+            phase_of_focus(v, d);
+        } else {
+            v->phase = (enum mt_phase)d->focus_attr.phase;
+            v->sub = (enum mt_phase)d->focus_attr.sub;
+            v->conf = mt_attr_conf(d->focus_attr);
+        }
+        peak_sentence(a, d, v->kind, &s, &why);
+    }
+    v->sentence = mt_strndup(s.buf, s.n);
+    v->because = mt_strndup(why.buf, why.n);
+    return v->sentence != NULL && v->because != NULL;
+}
+
+uint32_t mt_primary_rank(const struct mt_analysis *const *a, uint32_t n)
+{
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < n; i++) {
+        const struct mt_device_analysis *d = a[i]->devices.n ? &a[i]->devices.p[a[i]->verdict.device] : NULL;
+        const struct mt_device_analysis *b = a[best]->devices.n ? &a[best]->devices.p[a[best]->verdict.device] : NULL;
+        bool better;
+        if (d == NULL || b == NULL)
+            better = b == NULL && d != NULL;
+        else if ((d->ooms.n != 0) != (b->ooms.n != 0))
+            better = d->ooms.n != 0;
+        else if (d->ooms.n != 0)
+            better = sooner(d, b);
+        else /* every rank of a report has the same capacity, so the highest peak is the fullest */
+            better = weight(d) > weight(b);
+        if (better)
+            best = i;
+    }
+    return best;
+}

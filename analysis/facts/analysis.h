@@ -1,0 +1,271 @@
+/* analysis.h -- from a sealed trace to a diagnosis: replay, phases, peak, OOM state, owners, segments, verdict, advice.
+ *
+ * Everything in struct mt_analysis is owned by it. It refers to the trace by id and never frees it; strings of the trace must stay
+ * alive (mt_trace_drop_events() is fine). All sizes are bytes; "live" is requested bytes, allocation to completed free.
+ * Thread-safety: const after mt_analyze(). */
+#ifndef MT_ANALYSIS_H
+#define MT_ANALYSIS_H
+
+#include "analysis/advice/rules.h"
+#include "analysis/setup/framework.h"
+#include "analysis/base/phase.h"
+#include "analysis/facts/role_curve.h"
+#include "analysis/facts/role_facts.h"
+#include "parser/model/trace.h"
+
+#define MT_MAX_OWNERS 256
+#define MT_NO_EVENT INT64_MAX  /* no such event; -1 = the state before the first event */
+#define MT_NO_LINK INT64_C(-1) /* of a finding: no event of its device is known that it is about */
+
+/* The event that a finding is about. The state before the first event is none. */
+static inline int64_t mt_link_event(int64_t event) { return event >= 0 && event != MT_NO_EVENT ? event : MT_NO_LINK; }
+
+/* What is known of a live block's birth. */
+enum mt_birth {
+    MT_BIRTH_IN_TRACE,     /* its allocation is in the trace */
+    MT_BIRTH_BEFORE_TRACE, /* freed in the trace, allocated before it began: live from the start */
+    MT_BIRTH_GHOST,        /* live at the end, no allocation in the trace: live throughout */
+    MT_BIRTH_COUNT
+};
+const char *mt_birth_name(enum mt_birth b); /* "in_trace", "before_trace", "ghost" */
+
+/* Live bytes at one moment that share a readable stack and a phase of birth. Largest first. */
+struct mt_owner {
+    char *label; /* "models.py:174 update_nodes"; "(no stack recorded)" */
+    uint64_t bytes, blocks, largest;
+    mt_stack_id stack;    /* full stack of the largest block */
+    struct mt_attr attr;  /* phase of birth of the largest share */
+    enum mt_birth birth;  /* of the largest share */
+    uint64_t first_event; /* of its earliest block in the trace; UINT64_MAX when all are older */
+};
+
+/* One (phase, sub-phase) pair that occurs on a device. In order of first occurrence. */
+struct mt_phase_row {
+    enum mt_phase phase, sub;
+    uint64_t n_allocs, alloc_bytes, n_occurrences;
+    uint64_t first_event, last_event; /* of its allocations */
+    uint64_t first_ns, last_ns;       /* 0 = no clock */
+    uint64_t peak_inside;             /* highest live bytes of the device while this phase held */
+    int64_t peak_inside_event;
+    uint64_t retained;               /* born here and still live at the end of its last occurrence */
+    uint64_t at_focus;               /* born here and live at the moment that matters */
+    uint64_t by_conf[MT_CONF_COUNT]; /* allocated bytes by confidence */
+};
+
+/* State of a device at one event. */
+struct mt_state {
+    int64_t event;    /* -1 = at the start, MT_NO_EVENT = none */
+    uint64_t time_ns; /* 0 = unknown */
+    uint64_t live, pending, reserved;
+    uint64_t reserved_free;  /* reserved - live: rounding, unsplit rests and holes */
+    bool holes_known;        /* the two below could be computed */
+    uint64_t largest_free;   /* largest hole in any segment */
+    uint64_t largest_usable; /* largest hole in segments of the request's stream and pool */
+    uint64_t n_holes, n_segments, n_blocks;
+    uint64_t free_usable; /* bytes of holes in segments of the request's stream and pool */
+};
+
+struct mt_oom {
+    uint64_t event, time_ns;
+    uint64_t request;     /* rounded request; 0 = the entry's size is none that a device could have */
+    uint64_t device_free; /* cudaMemGetInfo at that moment, after the allocator had given back its cache */
+    struct mt_state at;
+    mt_stack_id stack;
+    struct mt_attr attr;
+    int64_t stream;
+    char *label; /* readable site of the failing request */
+};
+
+/* Segments of one device that serve the same requests, in the end state. */
+struct mt_pool_row {
+    uint64_t pool[2];
+    int64_t stream;
+    bool pool_known, is_large, is_expandable;
+    uint64_t n_segments, reserved, active, requested, free, largest_free, n_free_blocks;
+    uint64_t active_requested; /* requested bytes of active blocks: active - this = rounding and unsplit rests */
+    char *label;               /* who fills it, by the majority of its blocks' stacks: "KV-cache allocation"; "" = unknown */
+};
+
+/* The curve, in columns. Each shows the state at the column's highest instant, so that no peak can hide between two. */
+#define MT_TL_COLUMNS 480
+#define MT_TL_GROUPS 64
+struct mt_timeline {
+    bool has_time;      /* x is time, else event number */
+    uint64_t x0, x1;    /* ns or event numbers */
+    uint32_t n_columns; /* <= MT_TL_COLUMNS */
+    uint32_t n_groups;  /* groups are rows of mt_device_analysis.phases, by index; the last one is the overflow when > 63 */
+    uint64_t *live;     /* n_columns * n_groups: live bytes by phase of birth */
+    uint64_t *total;    /* n_columns: their sum = live at the highest instant */
+    uint64_t *low;      /* n_columns: lowest live */
+    uint64_t *reserved; /* n_columns: highest reserved */
+    uint64_t *pending;  /* n_columns: pending-free bytes at the highest instant */
+    uint64_t *events;   /* n_columns: events in the column */
+    uint8_t *phase;     /* n_columns: index of the row that held most of the column's events; 255 = none */
+};
+
+struct mt_cause;    /* cause.h */
+struct mt_audits;   /* audit.h */
+struct mt_expected; /* expected/expected.h */
+
+struct mt_device_analysis {
+    uint32_t device; /* index in mt_trace.devices */
+    int32_t ordinal;
+    enum mt_device_kind kind;
+    uint64_t n_events;
+    uint64_t first_ns, last_ns; /* 0 = no clock */
+    char *withheld;             /* why there is no curve (the start would be negative ...); NULL = there is one */
+    uint64_t live_start, live_peak, live_end;
+    int64_t peak_event; /* -1 = at the start */
+    uint64_t peak_ns;
+    uint64_t reserved_start, reserved_peak, reserved_end;
+    uint64_t pending_start, pending_peak, pending_end;
+    uint64_t birth_blocks[MT_BIRTH_COUNT], birth_bytes[MT_BIRTH_COUNT];
+    uint64_t n_unmatched_frees;      /* frees whose allocation is not in the trace */
+    uint64_t n_double_allocs;        /* allocations of an address that was still live: lost frees */
+    uint64_t alloc_bytes, n_allocs;  /* over the trace */
+    uint64_t by_conf[MT_CONF_COUNT]; /* allocated bytes (of the focus when nothing was allocated) by confidence */
+    uint64_t unattributed_bytes;     /* of those: neither phase nor sub-phase known */
+    MT_VEC(struct mt_oom) ooms;
+    struct mt_state focus;     /* the moment that matters: the first OOM, else the peak */
+    struct mt_attr focus_attr; /* of the event at the focus */
+    bool focus_is_oom;
+    uint64_t rounding_loss;                   /* at the end state: block sizes - requested, over active blocks */
+    MT_VEC(struct mt_owner) owners;           /* at the focus: the MT_MAX_OWNERS largest */
+    uint64_t n_owners_all, owners_rest_bytes; /* how many there are, and what those beyond the list hold */
+    MT_VEC(struct mt_phase_row) phases;
+    MT_VEC(struct mt_pool_row) pools;
+    struct mt_timeline timeline;
+    struct mt_timeline by_event;  /* the same with one step per event, where timeline is by time; else empty */
+    uint64_t capacity;            /* bytes, 0 = unknown; never guessed */
+    struct mt_role_curve curve;   /* bytes by role over the trace */
+    struct mt_role_facts roles;   /* what the bytes are for, steps, growth */
+    struct mt_cause *cause;       /* why memory ran out, or that nothing is wrong */
+    struct mt_audits *audits;     /* checks of the subjects that occur */
+    struct mt_expected *expected; /* bytes of roles by shape and settings */
+    bool end_state_only;          /* no allocation in the trace: the numbers are of the state at the dump */
+};
+
+/* No curve, and no segment to tell the state at the dump: zeros are no numbers then. */
+static inline bool mt_state_unknown(const struct mt_device_analysis *d)
+{
+    return d->withheld != NULL && d->live_end == 0 && d->reserved_end == 0;
+}
+
+enum mt_verdict_kind {
+    MT_V_OOM_CAPACITY,
+    MT_V_OOM_FRAGMENTATION,
+    MT_V_OOM_LIMIT, /* the device had room: a per-process memory fraction, or another limit */
+    MT_V_OOM,       /* an OOM whose cause cannot be told: the curve is withheld, or the size of the request is not known */
+    MT_V_PEAK,      /* no OOM in the trace */
+    MT_V_END_STATE, /* no history: the state at the dump */
+    MT_V_EMPTY      /* nothing was live and nothing happened */
+};
+const char *mt_verdict_kind_name(enum mt_verdict_kind k); /* "oom_capacity" ... */
+
+struct mt_verdict {
+    enum mt_verdict_kind kind;
+    uint32_t device; /* index in mt_analysis.devices */
+    uint32_t oom;    /* index in that device's ooms when the kind is an OOM */
+    enum mt_phase phase, sub;
+    enum mt_conf conf;
+    int64_t event;  /* number of the event that it is about, on that device: the first OOM, else the peak; MT_NO_LINK = none */
+    char *sentence; /* one sentence, plain text; names inside it come from the input */
+    char *because;  /* one more: the numbers that decide fragmentation against capacity; "" when there is none */
+};
+
+/* Bytes that a change takes off the moment that matters. */
+struct mt_saving {
+    bool known; /* false: cannot be computed from this trace, or by nature */
+    enum mt_fix_conf conf;
+    uint64_t bytes, low, high;
+    double alone[3]; /* low, bytes, high at the focus itself, before another moment becomes the highest */
+};
+
+struct mt_advice {
+    const struct mt_fix_rule *rule;
+    const struct mt_fix_card *card; /* the rule's own card or the variant for this phase: title, why, lines to type, cost */
+    uint64_t lines;                 /* bit i: card->set[i] applies to this framework, phase and role */
+    uint64_t cautions;              /* bit i: card->set[i].caution is said */
+    bool is_top;                    /* one of the three settings to change first */
+    bool in_row;                    /* stands in order.json for this class */
+    struct mt_saving saving;
+    const struct mt_fix_saving *saving_of; /* what computed it; NULL = nothing */
+    char *current;                         /* "actor.mb_spec.max_tokens_per_mb: 16384 (run.yaml:7)"; NULL = not known */
+    char *proposed;                        /* a line with its computed number or its newer key, as it is typed; NULL = none */
+    char *proposed_key, *proposed_value;   /* of it, in the same memory */
+    uint32_t proposed_line;                /* the line of card->set that it stands for */
+};
+/* Line i of an advice's card as it is typed. */
+const char *mt_advice_line(const struct mt_advice *a, uint32_t i);
+/* What is said beside it into buf: its note and, where it holds, its caution; "" = nothing. Returns buf. */
+#define MT_ADVICE_NOTE 1024
+const char *mt_advice_note(const struct mt_advice *a, uint32_t i, char buf[MT_ADVICE_NOTE]);
+
+/* What the settings to change first do together; what two of them shrink is not counted twice. */
+struct mt_combined {
+    struct mt_saving saving;
+    uint32_t n;            /* settings that were counted */
+    bool fits_known, fits; /* whether the failed request would have fitted */
+    char *sentence;        /* "" when nothing can be said; NULL before mt_advise() */
+};
+
+struct mt_analysis {
+    const struct mt_trace *trace;
+    struct mt_frameworks fw;
+    MT_VEC(struct mt_device_analysis) devices;
+    struct mt_verdict verdict;
+    MT_VEC(struct mt_advice) advice; /* in the order to try */
+    struct mt_combined combined;     /* of those that are top */
+    uint64_t annotation_checked,
+        annotation_agreed; /* allocations inside Optimizer.step ranges, and those that frames call optimizer */
+};
+
+/* Called for each device at the end of its analysis, while the fate of every block is still there (roles.h; w->fate is NULL where the
+ * curve is withheld). attr: per event. 1, or 0 = give up: mt_analyze() then fails with what err says, or as out of memory. */
+struct mt_roles;
+struct mt_phaser;
+struct mt_detail_hook {
+    int (*f)(void *arg, const struct mt_roles *w, const struct mt_attr *attr, struct mt_phaser *ph,
+             const struct mt_device_analysis *o, struct mt_err *err);
+    void *arg;
+};
+
+/* Told from time to time how many of the events of a device have been worked through. */
+struct mt_progress_hook {
+    void (*f)(void *arg, uint64_t done, uint64_t total);
+    void *arg;
+};
+
+struct mt_runconf; /* setup/settings.h */
+struct mt_analyze_opts {
+    const struct mt_runconf *conf; /* what the run was set to; NULL = not known */
+    const struct mt_phase_rules *phases;
+    const struct mt_fix_rules *fixes;
+    int32_t only_device; /* --device N; -1 = all */
+    int framework;       /* forced enum mt_framework, -1 = detect */
+    uint64_t capacity;   /* --capacity, 0 = unknown */
+    bool ignore_annotations;
+    const struct mt_role_rules *roles; /* roles/rules.h; NULL = the built-in ones */
+    bool verify;                       /* after every event: do the bytes of the roles add up to the live bytes? */
+    struct mt_detail_hook detail;      /* f NULL = not wanted */
+    struct mt_progress_hook progress;  /* likewise */
+};
+
+enum mt_rc mt_analyze(struct mt_analysis **out, const struct mt_trace *t, const struct mt_analyze_opts *o, struct mt_err *err);
+void mt_analysis_free(struct mt_analysis *a);
+
+/* The rank a report over several speaks for: the earliest OOM, else the highest peak against capacity (or in bytes). */
+uint32_t mt_primary_rank(const struct mt_analysis *const *a, uint32_t n);
+
+/* Readable form of one frame and of a stack: Python frames outside torch, innermost first. */
+struct mt_frame_view {
+    const char *name;
+    char file[96]; /* last two path components */
+    uint32_t line;
+    bool is_python, is_internal; /* internal: torch and interpreter machinery, folded by default */
+};
+void mt_frame_describe(const struct mt_trace *t, mt_frame_id id, struct mt_frame_view *out);
+/* "models.py:174 update_nodes" of the innermost telling frame into buf; returns buf. */
+char *mt_stack_label(const struct mt_trace *t, mt_stack_id s, char *buf, size_t cap);
+
+#endif

@@ -1,0 +1,159 @@
+/* role_facts.h -- what the analysis keeps of roles, steps and growth; see roles.h. */
+#ifndef MT_ROLE_FACTS_H
+#define MT_ROLE_FACTS_H
+
+#include "analysis/base/phase.h"
+#include "analysis/facts/sequences.h"
+
+enum mt_role {
+#define MT_ROLE(N, id, words) MT_ROLE_##N,
+#include "analysis/base/roles.def"
+#undef MT_ROLE
+    MT_ROLE_COUNT
+};
+const char *mt_role_id(enum mt_role r);     /* "kv_cache" */
+const char *mt_role_words(enum mt_role r);  /* "KV cache" */
+int mt_role_find(const char *id, size_t n); /* -1 when unknown */
+
+/* How long blocks live, measured from the trace. */
+enum mt_life {
+    MT_LIFE_UNKNOWN,    /* no free and no step to compare with, or the trace is too short */
+    MT_LIFE_TEMP,       /* freed inside the sub-phase occurrence of its birth */
+    MT_LIFE_LAYER,      /* inside the micro-batch, soon: another of the same stack and size follows after its free */
+    MT_LIFE_MICRO,      /* freed inside the micro-batch of its birth */
+    MT_LIFE_STEP,       /* freed inside the step of its birth, or before the same point of the next */
+    MT_LIFE_PERSISTENT, /* never freed, or lives for more than one whole step */
+    MT_LIFE_COUNT
+};
+const char *mt_life_id(enum mt_life l); /* "micro_batch" ... */
+
+/* Why a block has its role; for "how do you know". */
+enum mt_role_why {
+    MT_WHY_NONE,
+    MT_WHY_POOL,   /* the private pool it lies in, labelled by its own frames */
+    MT_WHY_FRAME,  /* a frame that names what it is for */
+    MT_WHY_SIZE,   /* an exact size: cuBLAS workspace, tokens x vocabulary, equal to a parameter */
+    MT_WHY_LIFE,   /* its lifetime and the phase of its birth */
+    MT_WHY_PHASE,  /* the phase of its birth alone */
+    MT_WHY_BEFORE, /* it was there when recording began */
+    MT_WHY_COUNT
+};
+const char *mt_role_why_id(enum mt_role_why w);
+
+/* Of an allocation, by its event number. A completed free has the event of its allocation in `freed`, and its role; a requested free has
+ * its own number there, so that who looks for blocks that stay need not look at the event. */
+#define MT_NEVER UINT32_MAX
+struct mt_fate {
+    uint32_t freed; /* event of its free_completed; MT_NEVER = not in the trace */
+    uint8_t role;   /* enum mt_role */
+    uint8_t life;   /* enum mt_life */
+    uint8_t why;    /* enum mt_role_why */
+    uint8_t conf;   /* enum mt_conf */
+};
+
+/* One optimizer step with everything since the one before: rollout, log-prob, training. From annotations (Optimizer.step#, ProfilerStep#)
+ * where there are any, else from the optimizer sub-phases. Events [first, last]. */
+struct mt_step {
+    uint64_t first, last;  /* events */
+    uint64_t t0_ns, t1_ns; /* 0 = no clock */
+    bool whole;            /* it begins and ends in the trace */
+    uint32_t first_micro, n_micros;
+    uint64_t live_begin, live_end, peak;
+    int64_t peak_event;
+};
+
+/* One forward with its backward (training), or one forward of a pass without gradients. */
+struct mt_micro {
+    uint64_t first, last;
+    uint32_t step; /* UINT32_MAX = before the first */
+    bool has_backward;
+    bool by_logits; /* tokens_bytes is of logits, else of the largest activation */
+    uint8_t phase;  /* coarse enum mt_phase */
+    uint64_t live_begin, peak, live_end;
+    int64_t peak_event;
+    uint64_t
+        tokens_bytes; /* bytes of the block from which tokens can be told (largest logits or activation size class); 0 = none */
+};
+
+/* One stretch of events in one coarse phase. */
+struct mt_occurrence {
+    uint8_t phase;
+    uint32_t step;
+    uint64_t first, last, t0_ns, t1_ns;
+    uint64_t live_begin, live_end, peak;
+    int64_t peak_event;
+    uint64_t alloc_bytes, n_allocs;
+    uint64_t peak_roles[MT_ROLE_COUNT];     /* live at its peak */
+    uint64_t retained_roles[MT_ROLE_COUNT]; /* born in it and live at its end */
+    uint64_t retained;
+    uint64_t
+        useless; /* at its peak: resident bytes of roles that this phase never touches (optimizer state and gradients in a rollout,
+                         KV cache and graph pools in training) */
+};
+
+/* Growth: bytes that one readable stack holds at the same point of successive steps. */
+struct mt_growth {
+    char *label;
+    mt_stack_id stack;
+    uint8_t role;
+    uint32_t n_steps;                 /* compared; the first step, which sets up state, is left out */
+    uint64_t first, last;             /* bytes at the first and the last of them */
+    uint64_t first_event, last_event; /* at whose end: their last events */
+    double slope;                     /* bytes per step, least squares */
+    double r2;                        /* of the fit, 0..1 */
+    uint8_t conf;                     /* enum mt_conf: by number of steps and fit */
+};
+
+/* A private pool, labelled by the frames of what lies in it. */
+struct mt_role_pool {
+    uint64_t pool[2];
+    uint8_t role; /* MT_ROLE_UNKNOWN = its frames do not agree on one */
+};
+
+#define MT_GRAPH_STREAMS 8
+
+/* Results that stay with the analysis. */
+struct mt_role_facts {
+    bool made;                        /* false: the curve is withheld; only the end state or the focus was classified */
+    uint64_t at_focus[MT_ROLE_COUNT]; /* sum = live at the focus */
+    uint64_t largest_activation;      /* one block of those at the focus */
+    uint64_t largest_copy;            /* the same of checkpoint copies */
+    uint64_t state_before;            /* optimizer state that is older than the trace */
+    uint64_t life_at_focus[MT_LIFE_COUNT];
+    uint64_t pending_at_focus[MT_ROLE_COUNT]; /* of at_focus: free requested, not completed */
+    uint64_t peak[MT_ROLE_COUNT];             /* highest over the trace */
+    int64_t peak_event[MT_ROLE_COUNT];
+    uint64_t alloc_bytes[MT_ROLE_COUNT]; /* over the trace */
+    uint64_t why_at_focus[MT_WHY_COUNT];
+    MT_VEC(struct mt_step) steps;
+    MT_VEC(struct mt_micro) micros;
+    MT_VEC(struct mt_occurrence) occurrences;
+    uint64_t n_steps_all, n_micros_all,
+        n_occurrences_all;           /* how many there are; the lists hold the first 65536 (steps, micros), 1024 */
+    MT_VEC(struct mt_growth) growth; /* positive slopes only, largest first; at most 32 */
+    MT_VEC(struct mt_role_pool) pools;
+    int64_t graph_stream[MT_GRAPH_STREAMS]; /* on which CUDA graphs were captured, and nothing else ran; the first so many */
+    uint32_t n_graph_streams;
+    uint64_t graph_elsewhere; /* of graphs with a private pool: live at the end, neither in it nor on those streams */
+    const char *steps_from;   /* "annotations", "optimizer phases", "phase periodicity", "" */
+    uint64_t vocab;           /* of the logits that were found; 0 = none */
+    bool vocab_is_smooth;     /* it has small factors only, so that sizes of layers are whole rows of it too */
+    uint64_t vocab_split;     /* by which it was divided (tensor parallel); 1 = whole */
+    uint64_t logits_tokens, logits_elem; /* of the largest logits block */
+    uint8_t request_role;                /* what frames say that the first failed request was for; MT_ROLE_UNKNOWN = nothing */
+    struct mt_sequences sequences;       /* of the batches, where they are seen one by one */
+    uint64_t verified_events;            /* after how many events the sums were compared; 0 = not asked for */
+    int64_t first_bad_event;             /* after which they did not add up; MT_NO_EVENT = none */
+    uint64_t unknown_reasons[MT_CONF_COUNT]; /* bytes of MT_ROLE_UNKNOWN at the focus by confidence of the phase */
+};
+
+/* Whether private pools hold the engine's cache or weights: such pools may be unmapped, as PyTorch's books do not say. */
+static inline bool mt_engine_is_private(const struct mt_role_facts *f)
+{
+    for (uint32_t i = 0; i < f->pools.n; i++)
+        if (f->pools.p[i].role == MT_ROLE_KV_CACHE || f->pools.p[i].role == MT_ROLE_ENGINE_WEIGHTS)
+            return true;
+    return false;
+}
+
+#endif

@@ -1,0 +1,412 @@
+/* The replay: calls, samples and ends of all processes in the order of their
+ * time, and what a GPU's columns show of it. */
+#include "analysis/ledger/impl.h"
+
+#include <stdlib.h>
+
+/* ---- columns
+ * ---------------------------------------------------------------------------------------------------------------------
+ */
+
+static void include(struct mt_ledger *l, uint64_t t)
+{
+    if (t == 0)
+        return;
+    if (l->t0_ns == 0 || t < l->t0_ns)
+        l->t0_ns = t;
+    if (t > l->t1_ns)
+        l->t1_ns = t;
+}
+
+int mt_ledgers_open(struct mt_books *b)
+{
+    struct mt_job *j = b->job;
+    for (uint32_t i = 0; i < b->n_procs; i++) {
+        const struct mt_proc *p = &b->proc[i];
+        const struct mt_driver *d = j->drivers.p[p->driver]->driver;
+        const struct mt_process *q = &d->processes.p[p->process];
+        for (uint32_t k = 0; k < q->n_calls; k++) {
+            const struct mt_call *c = &d->calls.p[q->first_call + k];
+            uint32_t gpu = c->gpu < d->gpus.n ? c->gpu : d->gpus.n;
+            uint32_t l = gpu == d->gpus.n && p->only_ledger != MT_NONE32 ? p->only_ledger : b->ledger_of[p->driver][gpu];
+            include(&j->ledgers.p[l], c->time_ns);
+            include(&j->ledgers.p[l], q->last_ns);
+            b->run[l].n_calls += gpu < d->gpus.n || (c->op != MT_WO_OTHER && c->op != MT_WO_VMM_RESERVE);
+            if (c->op == MT_WO_MEM_INFO && mt_call_rare(d, c)->total > j->ledgers.p[l].capacity)
+                j->ledgers.p[l].capacity = mt_call_rare(d, c)->total;
+        }
+    }
+    for (uint32_t i = 0; i < j->drivers.n; i++) {
+        const struct mt_driver *d = j->drivers.p[i]->driver;
+        for (uint32_t k = 0; k < d->samples.n; k++) {
+            const struct mt_gpu_sample *s = &d->samples.p[k];
+            uint32_t l;
+            if (s->gpu >= d->gpus.n)
+                continue;
+            l = b->ledger_of[i][s->gpu];
+            include(&j->ledgers.p[l], s->time_ns);
+            b->run[l].n_samples++;
+            if (s->total > j->ledgers.p[l].capacity)
+                j->ledgers.p[l].capacity = s->total;
+        }
+    }
+    for (uint32_t i = 0; i < j->ledgers.n; i++) {
+        struct mt_ledger *l = &j->ledgers.p[i];
+        uint64_t span = l->t1_ns - l->t0_ns;
+        l->checks_are_mem_info = b->run[i].n_samples == 0;
+        if (b->o->capacity != 0)
+            l->capacity = b->o->capacity;
+        b->run[i].width = span / MT_TL_COLUMNS + 1;
+        if (l->t0_ns == 0)
+            continue;
+        l->n_columns = (uint32_t)(span / b->run[i].width) + 1;
+        l->by_holder = mt_calloc((size_t)l->n_columns * MT_HOLD_COUNT, sizeof *l->by_holder);
+        l->named = mt_calloc(l->n_columns, sizeof *l->named);
+        l->used = mt_calloc(l->n_columns, sizeof *l->used);
+        l->phase = mt_calloc(l->n_columns, sizeof *l->phase);
+        if (l->by_holder == NULL || l->named == NULL || l->used == NULL || l->phase == NULL)
+            return 0;
+    }
+    return 1;
+}
+
+int64_t mt_ledger_unexplained(const struct mt_ledger_run *r)
+{
+    int64_t known = (int64_t)r->named + r->by[MT_HOLD_OTHER];
+    return r->by[MT_HOLD_UNEXPLAINED] < -known ? -known : r->by[MT_HOLD_UNEXPLAINED];
+}
+
+static void record(struct mt_ledger *l, const struct mt_ledger_run *r)
+{
+    int64_t *by = l->by_holder + (size_t)r->column * MT_HOLD_COUNT;
+    memcpy(by, r->by, sizeof r->by);
+    by[MT_HOLD_UNEXPLAINED] = r->has_sample ? mt_ledger_unexplained(r) : 0;
+    l->named[r->column] = r->named;
+    l->used[r->column] = r->has_sample ? (uint64_t)((int64_t)r->named + by[MT_HOLD_OTHER] + by[MT_HOLD_UNEXPLAINED]) : 0;
+}
+
+void mt_ledger_touch(struct mt_books *b, uint32_t ledger)
+{
+    struct mt_ledger *l = &b->job->ledgers.p[ledger];
+    struct mt_ledger_run *r = &b->run[ledger];
+    uint32_t column;
+    if (b->second_pass || l->n_columns == 0 || b->now < l->t0_ns)
+        return;
+    column = (uint32_t)((b->now < l->t1_ns ? b->now : l->t1_ns) - l->t0_ns == 0
+                            ? 0
+                            : ((b->now < l->t1_ns ? b->now : l->t1_ns) - l->t0_ns) / r->width);
+    while (r->column < column) { /* what was held when a column began is held in it */
+        r->column++;
+        record(l, r);
+    }
+}
+
+void mt_ledger_grew(struct mt_books *b, uint32_t ledger)
+{
+    struct mt_ledger *l = &b->job->ledgers.p[ledger];
+    struct mt_ledger_run *r = &b->run[ledger];
+    if (r->named > b->high_since) {
+        b->high_since = r->named;
+        b->high_ledger = ledger;
+    }
+    if (b->second_pass || l->n_columns == 0)
+        return;
+    if (r->named >= l->named[r->column])
+        record(l, r);
+    if (r->named > l->peak_named) {
+        l->peak_named = r->named;
+        l->peak_ns = b->now;
+        r->peak_seq = b->seq;
+        r->peak_used = 0;
+    }
+}
+
+void mt_ledger_sample(struct mt_books *b, uint32_t ledger, uint64_t used, uint64_t other)
+{
+    struct mt_ledger *l = &b->job->ledgers.p[ledger];
+    struct mt_ledger_run *r = &b->run[ledger];
+    struct mt_ledger_check *c;
+    int64_t rest = (int64_t)used - (int64_t)r->named - (int64_t)other;
+    uint64_t size = rest < 0 ? (uint64_t)-rest : (uint64_t)rest;
+    mt_ledger_touch(b, ledger);
+    r->by[MT_HOLD_OTHER] = (int64_t)other;
+    r->by[MT_HOLD_UNEXPLAINED] = rest;
+    r->has_sample = true;
+    mt_ledger_grew(b, ledger);
+    if (b->second_pass)
+        return;
+    c = MT_VEC_PUSH(&l->checks);
+    if (c == NULL) {
+        b->nomem = true;
+        return;
+    }
+    *c = (struct mt_ledger_check){b->now, used, r->named, other, rest};
+    if (size > l->max_unexplained)
+        l->max_unexplained = size;
+    if (r->named != 0 && r->named == l->peak_named && used > r->peak_used) { /* of equal moments one with the device's figure */
+        r->peak_used = used;
+        r->peak_seq = b->seq;
+        l->peak_ns = b->now;
+    }
+    if (used > l->peak_used) {
+        l->peak_used = used;
+        l->peak_used_ns = b->now;
+        r->used_seq = b->seq;
+    }
+}
+
+/* ---- samples
+ * ---------------------------------------------------------------------------------------------------------------------
+ */
+
+/* A recorded process of that host with that id, alive at the time? */
+static bool is_ours(const struct mt_books *b, uint32_t host, uint32_t pid, uint64_t t)
+{
+    uint32_t lo = 0, hi = b->by_pid.n;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (b->by_pid.p[mid] >> 32 < pid)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    for (; lo < b->by_pid.n && b->by_pid.p[lo] >> 32 == pid; lo++) {
+        const struct mt_proc *p = &b->proc[(uint32_t)b->by_pid.p[lo]];
+        const struct mt_process *q = &b->job->drivers.p[p->driver]->driver->processes.p[p->process];
+        /* NVML lists a process a little before and after its own records */
+        if (p->host == host && t + 5 * MT_SECOND >= q->first_ns && (p->end_ns == UINT64_MAX || t <= p->end_ns + 5 * MT_SECOND))
+            return true;
+    }
+    return false;
+}
+
+static void sample(struct mt_books *b, uint32_t driver, const struct mt_gpu_sample *s)
+{
+    const struct mt_driver *d = b->job->drivers.p[driver]->driver;
+    uint64_t other = 0;
+    uint32_t proc, ledger, n_ours = 0, n = 0;
+    if (s->gpu >= d->gpus.n || s->process >= d->processes.n || s->used > UINT64_C(1) << 60)
+        return;
+    proc = b->proc_of[driver][s->process];
+    ledger = b->ledger_of[driver][s->gpu];
+    if (proc == MT_NONE32)
+        return;
+    for (uint32_t i = 0; i < s->n_uses && (uint64_t)s->first_use + i < d->uses.n; i++) {
+        const struct mt_gpu_use *u = &d->uses.p[s->first_use + i];
+        n++;
+        if (is_ours(b, b->proc[proc].host, u->pid, b->now))
+            n_ours++;
+        else if (u->used <= UINT64_C(1) << 60)
+            other += u->used;
+    }
+    if (n != 0 && n_ours == 0 && b->run[ledger].named != 0) {
+        b->job->ledgers.p[ledger].foreign_pids = true;
+        other = 0;
+    }
+    if (other > s->used)
+        other = s->used;
+    mt_ledger_sample(b, ledger, s->used, other);
+    if (s->why == MT_WY_OOM && s->total != 0)
+        mt_oom_free_seen(b, proc, ledger, s->free);
+}
+
+static void mem_info(struct mt_books *b, uint32_t proc, const struct mt_call *c)
+{
+    const struct mt_proc *p = &b->proc[proc];
+    const struct mt_driver *d = b->job->drivers.p[p->driver]->driver;
+    const struct mt_call_rare *r = mt_call_rare(d, c);
+    uint32_t ledger = c->gpu < d->gpus.n ? b->ledger_of[p->driver][c->gpu] : p->only_ledger;
+    if (ledger == MT_NONE32 || r->total == 0 || r->total < r->free || r->total > UINT64_C(1) << 60)
+        return;
+    if (b->job->ledgers.p[ledger].checks_are_mem_info)
+        mt_ledger_sample(b, ledger, r->total - r->free, 0);
+}
+
+/* CUPTI's pool records: how much the pools hold back at worst. */
+static void pools(struct mt_books *b)
+{
+    for (uint32_t i = 0; i < b->job->drivers.n; i++) {
+        const struct mt_driver *d = b->job->drivers.p[i]->driver;
+        for (uint32_t k = 0; k < d->activities.n; k++) {
+            const struct mt_activity *a = &d->activities.p[k];
+            struct mt_ledger *l;
+            if (!a->is_pool || a->gpu >= d->gpus.n || a->size < a->utilized)
+                continue;
+            l = &b->job->ledgers.p[b->ledger_of[i][a->gpu]];
+            if (l->pool_size == 0 || a->size - a->utilized > l->pool_size - l->pool_used) {
+                l->pool_size = a->size;
+                l->pool_used = a->utilized;
+            }
+        }
+    }
+}
+
+/* ---- the merge
+ * -------------------------------------------------------------------------------------------------------------------
+ */
+
+enum kind { CALLS, SAMPLES, PROBES, END };
+struct source {
+    uint64_t time;
+    uint32_t of, at, n;
+    enum kind kind;
+};
+
+static bool before(const struct source *a, const struct source *b)
+{
+    if (a->time != b->time)
+        return a->time < b->time;
+    if (a->kind != b->kind)
+        return a->kind < b->kind;
+    return a->of < b->of;
+}
+
+static void sift(struct source *h, uint32_t n, uint32_t i)
+{
+    for (;;) {
+        uint32_t k = 2 * i + 1;
+        struct source t;
+        if (k >= n)
+            return;
+        if (k + 1 < n && before(&h[k + 1], &h[k]))
+            k++;
+        if (!before(&h[k], &h[i]))
+            return;
+        t = h[i];
+        h[i] = h[k];
+        h[k] = t;
+        i = k;
+    }
+}
+
+/* The time of the source's next event; false at its end. */
+static bool look(const struct mt_books *b, struct source *s)
+{
+    const struct mt_proc *p = s->kind == CALLS || s->kind == END ? &b->proc[s->of] : NULL;
+    if (s->at >= s->n)
+        return false;
+    switch (s->kind) {
+    case CALLS: {
+        const struct mt_driver *d = b->job->drivers.p[p->driver]->driver;
+        s->time = d->calls.p[d->processes.p[p->process].first_call + s->at].time_ns;
+        break;
+    }
+    case SAMPLES: s->time = b->job->drivers.p[s->of]->driver->samples.p[s->at].time_ns; break;
+    case PROBES: s->time = b->probes.p[s->at].at_ns; break;
+    case END: s->time = p->end_ns; break;
+    }
+    return true;
+}
+
+static int step(struct mt_books *b, const struct source *s)
+{
+    switch (s->kind) {
+    case CALLS: {
+        const struct mt_proc *p = &b->proc[s->of];
+        const struct mt_driver *d = b->job->drivers.p[p->driver]->driver;
+        uint32_t index = d->processes.p[p->process].first_call + s->at;
+        const struct mt_call *c = &d->calls.p[index];
+        mt_books_apply(b, s->of, c, index);
+        if (c->op == MT_WO_MEM_INFO && c->result == 0)
+            mem_info(b, s->of, c);
+        break;
+    }
+    case SAMPLES: sample(b, s->of, &b->job->drivers.p[s->of]->driver->samples.p[s->at]); break;
+    case PROBES: return !b->second_pass || mt_reconcile_at(b, &b->probes.p[s->at]);
+    case END: {
+        struct mt_proc *p = &b->proc[s->of];
+        p->sum.pinned_end = p->pinned;
+        p->sum.pinned_grown = p->pinned > p->pin_before ? p->pinned - p->pin_before : 0;
+        p->sum.pinned_phase = p->pin_phase;
+        mt_books_end(b, s->of);
+        break;
+    }
+    }
+    return !b->nomem;
+}
+
+static void reset(struct mt_books *b)
+{
+    b->now = b->seq = 0;
+    b->n_held = 0;
+    if (b->held_cap != 0)
+        memset(b->held, 0, b->held_cap * sizeof *b->held);
+    for (uint32_t i = 0; i < b->rows.n; i++) {
+        b->rows.p[i].bytes = 0;
+        b->rows.p[i].n_live = 0;
+    }
+    for (uint32_t i = 0; i < b->job->ledgers.n; i++) {
+        memset(b->run[i].by, 0, sizeof b->run[i].by);
+        b->run[i].named = b->run[i].managed = 0;
+        b->run[i].has_sample = false;
+        b->run[i].lately.n = 0;
+    }
+    for (uint32_t i = 0; i < b->n_procs; i++) {
+        b->proc[i].bytes = b->proc[i].pinned = b->proc[i].managed = b->proc[i].pin_before = 0;
+        b->proc[i].pin_phase = MT_PH_UNATTRIBUTED;
+        b->proc[i].open_oom = MT_NONE32;
+        if (b->proc[i].sweep != NULL)
+            mt_claim_sweep_rewind(b->proc[i].sweep);
+    }
+    b->next_phase = 0;
+    b->open_phases.n = 0;
+    b->phase_end = UINT64_MAX;
+    b->high_since = 0;
+    b->high_ledger = MT_NONE32;
+}
+
+static void put(struct source *heap, uint32_t *n, struct source s) { heap[(*n)++] = s; }
+
+int mt_books_replay(struct mt_books *b)
+{
+    struct source *heap = mt_calloc(2 * (size_t)b->n_procs + b->job->drivers.n + 1, sizeof *heap);
+    struct mt_job_process *sums = mt_calloc((size_t)b->n_procs + 1, sizeof *sums); /* a second pass adds nothing to them */
+    uint32_t n = 0;
+    int ok = heap != NULL && sums != NULL;
+    if (!ok)
+        goto out;
+    reset(b);
+    if (!b->second_pass)
+        pools(b);
+    for (uint32_t i = 0; i < b->n_procs; i++) {
+        const struct mt_driver *d = b->job->drivers.p[b->proc[i].driver]->driver;
+        sums[i] = b->proc[i].sum;
+        put(heap, &n, (struct source){.of = i, .n = d->processes.p[b->proc[i].process].n_calls, .kind = CALLS});
+        if (b->proc[i].end_ns != UINT64_MAX)
+            put(heap, &n, (struct source){.of = i, .n = 1, .kind = END});
+    }
+    for (uint32_t i = 0; i < b->job->drivers.n; i++)
+        put(heap, &n, (struct source){.of = i, .n = b->job->drivers.p[i]->driver->samples.n, .kind = SAMPLES});
+    put(heap, &n, (struct source){.n = b->probes.n, .kind = PROBES});
+    for (uint32_t i = n; i-- > 0;) {
+        if (!look(b, &heap[i]))
+            heap[i] = heap[--n];
+    }
+    for (uint32_t i = n / 2; i-- > 0;)
+        sift(heap, n, i);
+    while (ok && n != 0) {
+        if (heap[0].time > b->now)
+            b->now = heap[0].time;
+        b->seq++;
+        mt_job_phases_advance(b, b->now);
+        ok = step(b, &heap[0]) && !b->nomem;
+        for (uint32_t i = 0; ok && b->second_pass && i < b->job->ledgers.n; i++)
+            if (b->job->ledgers.p[i].focus_seq == b->seq)
+                ok = mt_ledger_capture(b, i);
+        heap[0].at++;
+        if (!look(b, &heap[0]))
+            heap[0] = heap[--n];
+        sift(heap, n, 0);
+    }
+    mt_job_phases_advance(b, UINT64_MAX);
+    if (b->second_pass)
+        for (uint32_t i = 0; i < b->n_procs; i++)
+            b->proc[i].sum = sums[i];
+    b->now = UINT64_MAX;
+    for (uint32_t i = 0; i < b->job->ledgers.n; i++)
+        mt_ledger_touch(b, i);
+out:
+    mt_free(heap);
+    mt_free(sums);
+    return ok;
+}

@@ -1,0 +1,280 @@
+/* Whose call it was: the first frame that is neither the driver, the runtime,
+ * the C library nor the recorder. */
+#include "analysis/ledger/impl.h"
+#include "analysis/phases/impl.h"
+#include "analysis/base/rule_json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MAX_RULES = 4096, SITE_MAX = 200 };
+
+static enum mt_rc nomem(struct mt_err *err) { return mt_fail(err, MT_ENOMEM, "out of memory while reading the library rules"); }
+
+static void *json_malloc(size_t n) { return mt_malloc(n); }
+
+static int holder_find(const char *id)
+{
+    if (strcmp(id, "skip") == 0)
+        return MT_HOLD_SKIP;
+    for (int h = 0; h < MT_HOLD_NAMED; h++)
+        if (strcmp(mt_holder_id((enum mt_holder)h), id) == 0 && h != MT_HOLD_UNKNOWN)
+            return h;
+    return -1;
+}
+
+static enum mt_rc read_rule(struct mt_libs *l, const char *file, unsigned index, const cJSON *obj, struct mt_err *err)
+{
+    static const char *const known[] = {"library", "function", "holder", "words", "source"};
+    struct mt_lib_rule *rule;
+    const char *value[5] = {NULL};
+    const cJSON *m;
+    int holder;
+    if (!cJSON_IsObject(obj))
+        return mt_fail(err, MT_EINPUT, "%s: library %u: an object in braces is expected here", file, index);
+    cJSON_ArrayForEach(m, obj)
+    {
+        unsigned k = 0;
+        char printable[64];
+        while (k < 5 && strcmp(known[k], m->string) != 0)
+            k++;
+        if (k == 5 || !cJSON_IsString(m) || m->valuestring[0] == '\0')
+            return mt_fail(err, MT_EINPUT,
+                           "%s: library %u: field \"%s\": a library has \"library\", "
+                           "\"function\", \"holder\", \"words\" and "
+                           "\"source\", each a text that is not empty",
+                           file, index, mt_printable(printable, sizeof printable, m->string, strlen(m->string)));
+        value[k] = m->valuestring;
+    }
+    if (value[0] == NULL || value[2] == NULL)
+        return mt_fail(err, MT_EINPUT, "%s: library %u: \"library\" and \"holder\" are needed", file, index);
+    holder = holder_find(value[2]);
+    if (holder < 0)
+        return mt_fail(err, MT_EINPUT,
+                       "%s: library %u: field \"holder\": has to be skip, torch, "
+                       "engine, nccl, math, graphs, context or library",
+                       file, index);
+    if (l->rule.n >= MAX_RULES)
+        return mt_fail(err, MT_EINPUT, "%s: there are more than %d library rules", file, MAX_RULES);
+    rule = MT_VEC_PUSH(&l->rule);
+    if (rule == NULL)
+        return nomem(err);
+    rule->holder = (uint8_t)holder;
+    rule->library = mt_arena_strndup(&l->arena, value[0], strlen(value[0]));
+    if (value[1] != NULL)
+        rule->function = mt_arena_strndup(&l->arena, value[1], strlen(value[1]));
+    return rule->library == NULL || (value[1] != NULL && rule->function == NULL) ? nomem(err) : MT_OK;
+}
+
+static enum mt_rc read_root(struct mt_libs *l, const char *file, const cJSON *root, struct mt_err *err)
+{
+    const cJSON *list, *m;
+    enum mt_rc rc = MT_OK;
+    unsigned index = 0;
+    list = mt_rule_field(root, "libraries");
+    if (list != NULL && !cJSON_IsArray(list))
+        return mt_fail(err, MT_EINPUT, "%s: \"libraries\" has to be an array of rules", file);
+    cJSON_ArrayForEach(m, list)
+    {
+        rc = read_rule(l, file, index++, m, err);
+        if (rc < 0)
+            break;
+    }
+    return rc;
+}
+
+static enum mt_rc read_overlay(struct mt_libs *l, const char *file, const char *text, size_t len, struct mt_err *err)
+{
+    cJSON_Hooks hooks = {json_malloc, mt_free};
+    enum mt_rc rc;
+    cJSON *root;
+    cJSON_InitHooks(&hooks);
+    root = cJSON_ParseWithLength(text, len);
+    if (root == NULL)
+        return mt_fail(err, MT_EINPUT, "%s: not valid JSON, or out of memory", file);
+    rc = read_root(l, file, root, err);
+    cJSON_Delete(root);
+    return rc;
+}
+
+static enum mt_rc read_builtin(struct mt_libs *l, struct mt_err *err)
+{
+    cJSON *root;
+    enum mt_rc rc = mt_rule_json("libraries.json", &root, err);
+    if (rc >= 0)
+        rc = read_root(l, "the built-in libraries.json", root, err);
+    mt_free(root);
+    return rc;
+}
+
+enum mt_rc mt_libs_load(struct mt_libs *l, const struct mt_job_opts *o, struct mt_err *err)
+{
+    enum mt_rc rc = MT_OK;
+    char **none = MT_VEC_PUSH(&l->name);
+    if (none == NULL)
+        return nomem(err);
+    if (o->overlay != NULL)
+        rc = read_overlay(l, o->overlay_name != NULL ? o->overlay_name : "the rule file", o->overlay, o->overlay_len, err);
+    return rc >= 0 ? read_builtin(l, err) : rc;
+}
+
+void mt_libs_done(struct mt_libs *l)
+{
+    for (uint32_t i = 0; i < l->name.n; i++)
+        mt_free(l->name.p[i]);
+    MT_VEC_DONE(&l->name);
+    MT_VEC_DONE(&l->rule);
+    mt_arena_done(&l->arena);
+}
+
+int mt_stack_who_init(struct mt_stack_who *w, const struct mt_trace *t)
+{
+    w->t = t;
+    w->of = mt_malloc(((size_t)t->stacks.n + 1) * sizeof *w->of);
+    w->of_frame = mt_calloc((size_t)t->frames.n + 1, sizeof *w->of_frame);
+    if (w->of == NULL || w->of_frame == NULL)
+        return 0;
+    for (uint32_t i = 0; i <= t->stacks.n; i++)
+        w->of[i] = (struct mt_who){MT_HOLD_UNKNOWN, UINT32_MAX};
+    return 1;
+}
+
+void mt_stack_who_done(struct mt_stack_who *w)
+{
+    mt_free(w->of);
+    mt_free(w->of_frame);
+}
+
+/* The library of a frame: the file, or what stands before '+' in
+ * "libx.so+0x1234" when the file is a source file. */
+static const char *module_of(const struct mt_trace *t, mt_frame_id f, size_t *n)
+{
+    const struct mt_driver *d = t->driver;
+    const char *file = mt_str(t, t->frames.p[f].file), *name = mt_str(t, t->frames.p[f].name), *plus = strrchr(name, '+');
+    const char *slash = strrchr(file, '/');
+    if (f < d->frame_module.n && d->frame_module.p[f] != 0)
+        file = mt_str(t, d->frame_module.p[f]);
+    else if (slash != NULL && slash[1] != '\0')
+        file = slash + 1;
+    *n = strlen(file);
+    if (file[0] == '\0' && plus != NULL && plus > name && strncmp(plus, "+0x", 3) == 0) {
+        *n = (size_t)(plus - name);
+        return name;
+    }
+    return file;
+}
+
+static uint16_t rule_of(const struct mt_libs *l, struct mt_stack_who *w, mt_frame_id f)
+{
+    const char *name = mt_str(w->t, w->t->frames.p[f].name), *module;
+    size_t n;
+    if (w->of_frame[f] != 0)
+        return w->of_frame[f];
+    module = module_of(w->t, f, &n);
+    w->of_frame[f] = 1;
+    for (uint32_t i = 0; i < l->rule.n; i++) {
+        const struct mt_lib_rule *r = &l->rule.p[i];
+        if (mt_glob(r->library, module, n) && (r->function == NULL || mt_glob(r->function, name, strlen(name)))) {
+            w->of_frame[f] = (uint16_t)(i + 2);
+            break;
+        }
+    }
+    return w->of_frame[f];
+}
+
+static bool is_skipped(const struct mt_libs *l, uint16_t rule)
+{
+    return rule > 1 && l->rule.p[rule - 2].holder == MT_HOLD_SKIP;
+}
+
+static int name_add(struct mt_libs *l, const char *s, size_t n, uint32_t *id)
+{
+    char **at;
+    for (uint32_t i = 1; i < l->name.n; i++) {
+        if (strncmp(l->name.p[i], s, n) == 0 && l->name.p[i][n] == '\0') {
+            *id = i;
+            return 1;
+        }
+    }
+    at = MT_VEC_PUSH(&l->name);
+    if (at == NULL || (*at = mt_strndup(s, n)) == NULL)
+        return 0;
+    *id = l->name.n - 1;
+    return 1;
+}
+
+/* Holders that say it all need no library. */
+static bool names_library(uint8_t h)
+{
+    return h == MT_HOLD_ENGINE || h == MT_HOLD_NCCL || h == MT_HOLD_MATH || h == MT_HOLD_LIBRARY;
+}
+
+int mt_stack_who(struct mt_libs *l, struct mt_stack_who *w, mt_stack_id s, struct mt_who *out)
+{
+    struct mt_who found = {MT_HOLD_UNKNOWN, 0};
+    if (s >= w->t->stacks.n) {
+        *out = found;
+        return 1;
+    }
+    if (w->of[s].lib == UINT32_MAX) {
+        for (mt_stack_id i = s; i != 0; i = w->t->stacks.p[i].parent) {
+            uint16_t rule = rule_of(l, w, w->t->stacks.p[i].frame);
+            size_t n;
+            const char *module = module_of(w->t, w->t->stacks.p[i].frame, &n);
+            if (is_skipped(l, rule) || (rule == 1 && n == 0))
+                continue;
+            found.holder = rule > 1 ? l->rule.p[rule - 2].holder : MT_HOLD_LIBRARY;
+            if (names_library(found.holder) && !name_add(l, module, n, &found.lib))
+                return 0;
+            break;
+        }
+        w->of[s] = found;
+    }
+    *out = w->of[s];
+    return 1;
+}
+
+/* Not "libx.so+0x1234". */
+static bool is_named(const char *function)
+{
+    const char *plus = strrchr(function, '+');
+    return plus == NULL || strncmp(plus, "+0x", 3) != 0;
+}
+
+char *mt_native_site(struct mt_libs *l, struct mt_stack_who *w, mt_stack_id s)
+{
+    char buf[SITE_MAX + 64];
+    const char *inner = NULL, *first = NULL, *name;
+    size_t first_n = 0, n;
+    int len;
+    if (s >= w->t->stacks.n)
+        s = 0;
+    /* the outermost of the frames that begin in the owner's library: its entry
+   * point, which people know */
+    for (; s != 0; s = w->t->stacks.p[s].parent) {
+        mt_frame_id f = w->t->stacks.p[s].frame;
+        uint16_t rule = rule_of(l, w, f);
+        const char *module = module_of(w->t, f, &n);
+        if (inner == NULL && (is_skipped(l, rule) || (rule == 1 && n == 0)))
+            continue;
+        if (inner != NULL && (n != first_n || memcmp(module, first, n) != 0))
+            break;
+        first = module;
+        first_n = n;
+        name = mt_str(w->t, w->t->frames.p[f].name);
+        if (inner == NULL || is_named(name) || !is_named(inner))
+            inner = name;
+    }
+    if (inner == NULL)
+        return mt_strndup("", 0);
+    len = snprintf(buf, sizeof buf, "%.80s", inner);
+    if (s != 0) {
+        const char *module = module_of(w->t, w->t->stacks.p[s].frame, &n);
+        name = mt_str(w->t, w->t->frames.p[w->t->stacks.p[s].frame].name);
+        if (n != 0 && strncmp(name, module, n) == 0) /* "libx.so+0x12" has the library in it */
+            len = snprintf(buf, sizeof buf, "%.80s, called from %.80s", inner, name);
+        else
+            len = snprintf(buf, sizeof buf, "%.80s, called from %.80s (%.*s)", inner, name, (int)(n < 60 ? n : 60), module);
+    }
+    return mt_strndup(buf, len < 0 ? 0 : (size_t)len < sizeof buf ? (size_t)len : sizeof buf - 1);
+}

@@ -1,0 +1,134 @@
+/* log/choose.c -- which line of the logs the diagnosis is about. */
+#include "analysis/log/diagnose.h"
+
+#include <string.h>
+
+static bool same_writer(const struct mt_log_fact *a, const struct mt_log_fact *b)
+{
+    return a->kind == b->kind && (a->pid < 0 || b->pid < 0 || a->pid == b->pid) &&
+           (a->rank < 0 || b->rank < 0 || a->rank == b->rank);
+}
+
+/* The numbers of a failure stand in one of the lines that follow it: NCCL's, Ray's. */
+static bool follows(const struct mt_log_fact *a, const struct mt_log_fact *b)
+{
+    bool whose = a->kind == MT_LOG_RAY_KILL || same_writer(a, b); /* Ray's first line names nobody */
+    return whose && a->kind == b->kind && b->line >= a->line && b->line - a->line <= 4 && a->value[0] == MT_LOG_NONE &&
+           b->value[0] != MT_LOG_NONE;
+}
+
+/* Printed again: by a traceback, by Ray's driver. */
+static bool same(const struct mt_log_fact *a, const struct mt_log_fact *b)
+{
+    return (same_writer(a, b) && memcmp(a->value, b->value, sizeof a->value) == 0) || follows(a, b);
+}
+
+/* The sentence of PyTorch once more, as another writer may print it: mostly with the traceback. */
+static bool repeats(const struct mt_log_fact *a, const struct mt_log_fact *b)
+{
+    return a->kind == MT_LOG_TORCH_OOM && a->gpu == b->gpu && same_writer(a, b) &&
+           memcmp(a->value, b->value, sizeof a->value) == 0;
+}
+
+/* The error's name alone: what it is about stands elsewhere, mostly in the same log. */
+static bool only_named(const struct mt_log_fact *f)
+{
+    return f->kind == MT_LOG_TORCH_OOM && f->value[MT_LO_REQUEST] == MT_LOG_NONE;
+}
+
+/* vLLM never starts with such a line, whatever it says further down. */
+static bool no_cache_left(const struct mt_log_fact *f)
+{
+    return (f->kind == MT_LOG_VLLM_KV && f->value[0] == 0) || (f->kind == MT_LOG_VLLM_PROFILE && f->value[3] == 0);
+}
+
+/* Where no line tells a failure in full: the innermost error that is named, then what cannot have gone well. */
+static void choose_less(struct mt_logdiag *d, const struct mt_logs *logs, const struct mt_log_fact *best)
+{
+    for (int pass = 0; pass < 2 && (best == NULL || best->kind == MT_LOG_KILLED); pass++) {
+        for (uint32_t i = 0; i < logs->files.n; i++) {
+            const struct mt_log *log = &logs->files.p[i].log;
+            for (uint32_t k = 0; k < log->facts.n; k++) {
+                const struct mt_log_fact *f = &log->facts.p[k];
+                if (pass == 0 ? !only_named(f) : best != NULL || !no_cache_left(f))
+                    continue;
+                best = f;
+                d->file = i;
+                d->fact = k;
+                d->n_failures = d->n_distinct = 1;
+            }
+        }
+    }
+}
+
+/* Shared memory is a part of the host's with a limit of its own, and pinned memory has one too. */
+static bool of_host(const struct mt_log_fact *f)
+{
+    return f->kind == MT_LOG_RAY_KILL || f->kind == MT_LOG_KERNEL_KILL || (f->kind == MT_LOG_HOST_OOM && f->text[0] == '\0');
+}
+
+bool mt_logs_host_ran_out(const struct mt_logs *l)
+{
+    for (uint32_t i = 0; i < l->files.n; i++)
+        for (uint32_t k = 0; k < l->files.p[i].log.facts.n; k++)
+            if (of_host(&l->files.p[i].log.facts.p[k]))
+                return true;
+    return false;
+}
+
+static bool of_gpu(const struct mt_log_fact *f)
+{
+    return (f->kind == MT_LOG_TORCH_OOM && !only_named(f)) || (f->kind >= MT_LOG_NCCL_OOM && f->kind <= MT_LOG_CUBLAS_OOM);
+}
+
+/* The host's memory beside the GPU's, or the reverse: each needs help of its own, and what helps one may cost the other. A kill alone counts
+ * for the host's only where nothing else does. */
+static void choose_other(struct mt_logdiag *d, const struct mt_logs *logs)
+{
+    const struct mt_log_fact *first, *best = NULL;
+    if (d->n_failures == 0)
+        return;
+    first = &logs->files.p[d->file].log.facts.p[d->fact];
+    for (uint32_t i = 0; i < logs->files.n; i++) {
+        const struct mt_log *log = &logs->files.p[i].log;
+        for (uint32_t k = 0; k < log->facts.n; k++) {
+            const struct mt_log_fact *f = &log->facts.p[k];
+            bool fits = of_host(first) ? of_gpu(f) : of_gpu(first) && (of_host(f) || f->kind == MT_LOG_KILLED);
+            if (!fits || (best != NULL && (best->kind != MT_LOG_KILLED || f->kind == MT_LOG_KILLED) &&
+                          !(d->other_file == i && follows(best, f))))
+                continue;
+            best = f;
+            d->other_file = i;
+            d->other = k;
+            d->has_other = true;
+            d->both = f->kind != MT_LOG_KILLED;
+        }
+    }
+}
+
+void mt_logdiag_choose(struct mt_logdiag *d, const struct mt_logs *logs)
+{
+    const struct mt_log_fact *best = NULL, *last = NULL;
+    for (uint32_t i = 0; i < logs->files.n; i++) {
+        const struct mt_log *log = &logs->files.p[i].log;
+        for (uint32_t k = 0; k < log->facts.n; k++) {
+            const struct mt_log_fact *f = &log->facts.p[k];
+            if (!mt_log_is_failure(f->kind) || only_named(f))
+                continue;
+            d->n_failures++;
+            d->n_distinct +=
+                last == NULL || (!same(last, f) && f->kind != MT_LOG_KILLED); /* a kill after a failure follows from it */
+            last = f;
+            d->hints_expandable |= f->hints_expandable;
+            /* A process that failed is killed afterwards: the kill is then not the news. */
+            if (best == NULL || (d->file == i && best->stack == 0 && f->stack != 0 && repeats(best, f)) ||
+                (best->kind == MT_LOG_KILLED && f->kind != MT_LOG_KILLED) || (d->file == i && follows(best, f))) {
+                best = f;
+                d->file = i;
+                d->fact = k;
+            }
+        }
+    }
+    choose_less(d, logs, best);
+    choose_other(d, logs);
+}

@@ -1,0 +1,482 @@
+/* log/diagnose.c -- from the facts of logs to a cause with its numbers. */
+#include "analysis/log/diagnose.h"
+#include "analysis/advice/advice.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void mt_logs_done(struct mt_logs *l)
+{
+    for (uint32_t i = 0; i < l->files.n; i++) {
+        mt_free(l->files.p[i].name);
+        mt_free(l->files.p[i].problem);
+        mt_log_done(&l->files.p[i].log);
+    }
+    MT_VEC_DONE(&l->files);
+}
+
+uint64_t mt_logs_facts(const struct mt_logs *l)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < l->files.n; i++)
+        n += l->files.p[i].log.facts.n;
+    return n;
+}
+
+static uint64_t capacity_of(const struct mt_log_fact *f)
+{
+    switch ((int)f->kind) {
+    case MT_LOG_TORCH_OOM: return f->value[MT_LO_CAPACITY];
+    case MT_LOG_TORCH_USAGE: return f->value[3];
+    case MT_LOG_VLLM_BUDGET: return f->value[0];
+    case MT_LOG_VLLM_STARTUP: return f->value[1];
+    case MT_LOG_RETRIED: return f->value[3];
+    default: return MT_LOG_NONE;
+    }
+}
+
+/* The card's size that the lines of one log name; 0 = none, UINT64_MAX = several. */
+static uint64_t capacity_in(const struct mt_log *log, int32_t gpu)
+{
+    uint64_t size = 0;
+    for (uint32_t k = 0; k < log->facts.n; k++) {
+        const struct mt_log_fact *f = &log->facts.p[k];
+        uint64_t c = capacity_of(f);
+        if (c == MT_LOG_NONE || c == 0 || (gpu >= 0 && f->gpu >= 0 && f->gpu != gpu))
+            continue;
+        if (size != 0 && (c > size ? c - size : size - c) > MT_LOG_ROUNDED)
+            return UINT64_MAX;
+        if (c > size)
+            size = c;
+    }
+    return size;
+}
+
+static bool other_size(uint64_t a, uint64_t b) { return a != 0 && b != 0 && (a > b ? a - b : b - a) > MT_LOG_ROUNDED; }
+
+uint64_t mt_logs_capacity(const struct mt_logs *l, int32_t gpu)
+{
+    uint64_t size = 0;
+    for (uint32_t i = 0; i < l->files.n; i++) {
+        uint64_t c = capacity_in(&l->files.p[i].log, gpu);
+        if (c == UINT64_MAX || other_size(c, size))
+            return 0;
+        if (c > size)
+            size = c;
+    }
+    return size;
+}
+
+uint64_t mt_logs_count(const struct mt_logs *l, enum mt_log_kind kind)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < l->files.n; i++) {
+        const struct mt_log *log = &l->files.p[i].log;
+        for (uint32_t k = 0; k < log->facts.n; k++)
+            n += log->facts.p[k].kind == kind;
+    }
+    return n;
+}
+
+bool mt_logs_have(const struct mt_logs *l, enum mt_log_kind kind) { return mt_logs_count(l, kind) != 0; }
+
+/* The framework that gives its processes such a name: "WorkerDict" of "(WorkerDict pid=7)". */
+static enum mt_framework of_name(const char *who)
+{
+    static const struct {
+        const char *name;
+        enum mt_framework fw;
+    } names[] = {
+        {"WorkerDict", MT_FW_VERL},
+        {"TaskRunner", MT_FW_VERL},
+        {"main_task", MT_FW_VERL},
+        {"AgentLoopWorker", MT_FW_VERL},
+        {"vLLMHttpServer", MT_FW_VERL},
+        {"SGLangHttpServer", MT_FW_VERL},
+        {"MegatronTrainRayActor", MT_FW_SLIME},
+        {"FSDPTrainRayActor", MT_FW_SLIME},
+        {"SGLangEngine", MT_FW_SLIME},
+        {"RolloutManager", MT_FW_SLIME},
+        {"LLMRayActor", MT_FW_OPENRLHF},
+        {"ActorModelRayActor", MT_FW_OPENRLHF},
+        {"CriticModelRayActor", MT_FW_OPENRLHF},
+        {"ReferenceModelRayActor", MT_FW_OPENRLHF},
+        {"RewardModelRayActor", MT_FW_OPENRLHF},
+        {"PolicyModelActor", MT_FW_OPENRLHF},
+        {"CriticModelActor", MT_FW_OPENRLHF},
+        {"ReferenceModelActor", MT_FW_OPENRLHF},
+        {"RewardModelActor", MT_FW_OPENRLHF},
+        {"DTensorPolicyWorker", MT_FW_NEMORL},
+        {"MegatronPolicyWorker", MT_FW_NEMORL},
+        {"VllmGenerationWorker", MT_FW_NEMORL},
+        {"VllmAsyncGenerationWorker", MT_FW_NEMORL},
+        {"FSDPPolicyWorkerBase", MT_FW_SKYRL},
+        {"FSDPCriticWorkerBase", MT_FW_SKYRL},
+        {"FSDPRefWorkerBase", MT_FW_SKYRL},
+        {"MegatronPolicyWorkerBase", MT_FW_SKYRL},
+        {"MegatronCriticWorkerBase", MT_FW_SKYRL},
+        {"MegatronRefWorkerBase", MT_FW_SKYRL},
+        {"skyrl_entrypoint", MT_FW_SKYRL},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t n = strlen(names[i].name);
+        const char *rest = who + n;
+        if (strncmp(who, names[i].name, n) == 0 && (*rest == '\0' || strcmp(rest, "V2") == 0 || strcmp(rest, "Async") == 0))
+            return names[i].fw; /* "MegatronPolicyWorkerBase" is another's */
+    }
+    return MT_FW_NONE;
+}
+
+static int program(const uint64_t n[MT_FW_COUNT])
+{
+    enum mt_framework f = mt_framework_program(n);
+    return f != MT_FW_NONE ? (int)f : -1;
+}
+
+/* Files that lines name, and where there are none, the names of the processes. */
+static int framework_of(const struct mt_log_file *files, uint32_t n_files)
+{
+    uint64_t n[MT_FW_COUNT] = {0};
+    int best;
+    for (uint32_t i = 0; i < n_files; i++) {
+        const struct mt_log *log = &files[i].log;
+        for (uint32_t k = 0; k < log->paths.n; k++) {
+            const char *path = log->paths.p[k].path;
+            enum mt_framework f = mt_framework_of_path(path, strlen(path));
+            n[f] += mt_framework_runs_in(f, path, strlen(path)) ? log->paths.p[k].n : 0;
+        }
+    }
+    best = program(n);
+    for (uint32_t i = 0; best < 0 && i < n_files; i++)
+        for (uint32_t k = 0; k < files[i].log.facts.n; k++)
+            n[of_name(files[i].log.facts.p[k].who)]++;
+    return best >= 0 ? best : program(n);
+}
+
+int mt_logs_framework(const struct mt_logs *l) { return framework_of(l->files.p, l->files.n); }
+
+bool mt_logs_other_job(const struct mt_logs *l, uint32_t of, struct mt_logs_clash *out)
+{
+    const struct mt_log_file *a = &l->files.p[of];
+    uint64_t size = capacity_in(&a->log, -1);
+    int fw = framework_of(a, 1);
+    memset(out, 0, sizeof *out);
+    for (uint32_t i = 0; i < l->files.n; i++) {
+        const struct mt_log_file *b = &l->files.p[i];
+        int fw_b = framework_of(b, 1);
+        uint64_t size_b = capacity_in(&b->log, -1);
+        out->file = i;
+        if (i != of && fw >= 0 && fw_b >= 0 && fw != fw_b &&
+            !((fw == MT_FW_SLIME || fw == MT_FW_RELAX) && (fw_b == MT_FW_SLIME || fw_b == MT_FW_RELAX))) {
+            out->here = mt_framework_words((enum mt_framework)fw);
+            out->there = mt_framework_words((enum mt_framework)fw_b);
+            return true;
+        }
+        if (i != of && size != UINT64_MAX && size_b != UINT64_MAX && other_size(size, size_b)) {
+            out->size_here = size;
+            out->size_there = size_b;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *mt_log_cause_name(enum mt_log_cause c)
+{
+    static const char *const names[MT_LC_COUNT] = {"none",  "capacity",      "fragmentation", "other_processes",
+                                                   "limit", "outside_torch", "engine_share",  "setting",
+                                                   "host",  "killed",        "unknown"};
+    return (unsigned)c < MT_LC_COUNT ? names[c] : "unknown";
+}
+
+const char *mt_log_cause_words(enum mt_log_cause c)
+{
+    switch ((int)c) {
+    case MT_LC_NONE: return "No failure in the log";
+    case MT_LC_CAPACITY: return "Out of memory: the device is full";
+    case MT_LC_FRAGMENTATION: return "Out of memory: fragmentation";
+    case MT_LC_FOREIGN: return "Out of memory: other processes hold the device";
+    case MT_LC_LIMIT: return "Out of memory, though more was free";
+    case MT_LC_OUTSIDE: return "Out of memory outside PyTorch";
+    case MT_LC_ENGINE_SHARE: return "The inference engine's share does not fit";
+    case MT_LC_SETTING: return "Two settings exclude each other";
+    case MT_LC_HOST: return "Out of host memory";
+    case MT_LC_KILLED: return "Killed; the log does not say why";
+    case MT_LC_UNKNOWN:
+    case MT_LC_COUNT: break;
+    }
+    return "Out of memory";
+}
+
+/* ---- numbers --------------------------------------------------------------------------------------------------------------------- */
+
+/* Processes named with the sentence. Where this process is not named and one of them is as large as what PyTorch holds, that one is this
+ * process: in a container the driver's process ids are not the process's own. */
+static void sum_others(struct mt_logdiag *d, const struct mt_log *log)
+{
+    uint32_t own = UINT32_MAX, largest = UINT32_MAX;
+    uint64_t used = mt_log_minus(d->capacity, d->free), line = log->facts.p[d->fact].line,
+             held = d->reserved != MT_LOG_NONE ? d->reserved : d->allocated;
+    for (uint32_t k = d->fact + 1;
+         k < log->facts.n && log->facts.p[k].kind == MT_LOG_OTHER_PROC && log->facts.p[k].line == line; k++) {
+        uint64_t v = log->facts.p[k].value[1];
+        if (v == MT_LOG_NONE)
+            continue;
+        if (d->this_process == MT_LOG_NONE && held != MT_LOG_NONE && v + MT_LOG_ROUNDED >= held &&
+            (own == UINT32_MAX || v < log->facts.p[own].value[1]))
+            own = k;
+        if (largest == UINT32_MAX || v > log->facts.p[largest].value[1])
+            largest = k;
+        d->others = mt_log_or_zero(d->others) + v;
+        d->n_others++;
+    }
+    /* Together they hold more than is in use: this process is among them, and PyTorch counts what an engine that sleeps has unmapped. */
+    if (own == UINT32_MAX && d->this_process == MT_LOG_NONE && held != MT_LOG_NONE && used != MT_LOG_NONE && d->n_others != 0 &&
+        held <= d->capacity && d->others + held > used + MT_LOG_ROUNDED)
+        own = largest;
+    d->others_named = d->n_others != 0;
+    if (own != UINT32_MAX) {
+        d->this_process = log->facts.p[own].value[1];
+        d->others -= d->this_process;
+        d->n_others--;
+    }
+}
+
+static void take_numbers(struct mt_logdiag *d, const struct mt_log *log, const struct mt_log_fact *f)
+{
+    const uint64_t *v = f->value;
+    d->request = v[MT_LO_REQUEST];
+    d->capacity = v[MT_LO_CAPACITY];
+    d->free = v[MT_LO_FREE];
+    d->allocated = v[MT_LO_ALLOCATED];
+    d->reserved = v[MT_LO_RESERVED];
+    d->unallocated = v[MT_LO_UNALLOCATED];
+    d->private_pools = v[MT_LO_PRIVATE];
+    d->allowed = v[MT_LO_ALLOWED];
+    d->this_process = v[MT_LO_THIS];
+    sum_others(d, log);
+    d->outside = mt_log_minus(d->this_process, d->reserved);
+    if (!d->others_named && d->this_process != MT_LOG_NONE)
+        d->others = mt_log_minus(mt_log_minus(d->capacity, d->free), d->this_process);
+}
+
+static void clear_numbers(struct mt_logdiag *d)
+{
+    d->request = d->capacity = d->free = d->allocated = d->reserved = d->unallocated = d->private_pools = MT_LOG_NONE;
+    d->allowed = d->this_process = d->outside = d->others = MT_LOG_NONE;
+}
+
+/* ---- cause ----------------------------------------------------------------------------------------------------------------------- */
+
+/* What remains at the ends of segments on any card that is full. */
+static bool only_crumbs(const struct mt_logdiag *d)
+{
+    return d->unallocated != MT_LOG_NONE && d->reserved != MT_LOG_NONE && d->unallocated < d->reserved / 30;
+}
+
+/* Of the card, what is not this process's: where the sentence has its size, what others hold; else all that is neither free nor PyTorch's,
+ * for a container shows all processes as one. */
+static uint64_t held_elsewhere(const struct mt_logdiag *d, const struct mt_log_fact *f)
+{
+    uint64_t held = d->reserved != MT_LOG_NONE ? d->reserved : d->allocated;
+    uint64_t rest = mt_log_minus(mt_log_minus(d->capacity, d->free), held);
+    return mt_log_or_zero(f->value[MT_LO_THIS] != MT_LOG_NONE ? d->others : rest);
+}
+
+/* Without a figure of what is free: PyTorch holds so much of the card that the rest is less than the request. */
+static bool no_room(const struct mt_logdiag *d)
+{
+    uint64_t rest = mt_log_minus(d->capacity, d->reserved);
+    return d->request != MT_LOG_NONE && d->request != MT_LOG_EXA && d->capacity != MT_LOG_NONE && d->reserved != MT_LOG_NONE &&
+           (rest == MT_LOG_NONE || rest < d->request) && (d->unallocated == MT_LOG_NONE || d->unallocated < d->request);
+}
+
+/* Intel's driver: a block that is too large by itself, where the card has room as far as the sentence tells. */
+static bool too_large_a_block(const struct mt_logdiag *d)
+{
+    uint64_t room = d->free != MT_LOG_NONE ? d->free : mt_log_minus(d->capacity, d->reserved);
+    return d->request != MT_LOG_NONE && d->request != MT_LOG_EXA && d->request >= MT_LOG_LARGE_BLOCK && room != MT_LOG_NONE &&
+           room >= d->request;
+}
+
+bool mt_logdiag_spilled(const struct mt_logdiag *d)
+{
+    uint64_t used = d->allocated != MT_LOG_NONE ? d->allocated : d->reserved;
+    return d->request != MT_LOG_EXA && d->capacity != MT_LOG_NONE && used != MT_LOG_NONE && used > d->capacity + MT_LOG_ROUNDED;
+}
+
+static void torch_cause(struct mt_logdiag *d, const struct mt_log_fact *f)
+{
+    uint64_t free = mt_log_or_zero(d->free), cached = mt_log_or_zero(d->unallocated), others = mt_log_or_zero(d->others);
+    uint64_t elsewhere = held_elsewhere(d, f), lacks = d->request != MT_LOG_NONE && d->request > free ? d->request - free : 0;
+    d->cause = MT_LC_CAPACITY;
+    d->confidence = d->unallocated != MT_LOG_NONE ? "high" : "medium";
+    if (f->value[MT_LO_ALLOWED] != MT_LOG_NONE && strcmp(f->text, "block") == 0) {
+        d->cause = MT_LC_LIMIT;
+        d->confidence = "high";
+    } else if (mt_logdiag_spilled(d)) {
+        d->confidence = "medium"; /* of what is over, nothing is on the card to be packed better */
+    } else if (f->platform == 'X' && too_large_a_block(d)) {
+        d->cause = MT_LC_LIMIT;
+        d->confidence = "medium";
+    } else if (d->free == MT_LOG_NONE && no_room(d)) {
+        d->confidence = "medium";
+    } else if (d->request == MT_LOG_NONE || d->free == MT_LOG_NONE || d->request == MT_LOG_EXA) {
+        d->cause = MT_LC_UNKNOWN;
+        d->confidence = "low";
+    } else if (free >= d->request && free - d->request >= MT_LOG_ROUNDED) {
+        d->cause = MT_LC_LIMIT;
+        d->confidence = d->allowed != MT_LOG_NONE ? "high" : "low";
+    } else if (elsewhere >= d->capacity / 4 && elsewhere > 2 * cached && elsewhere > lacks) {
+        d->cause = MT_LC_FOREIGN; /* what the cache could have given back is little beside that */
+        d->confidence = d->others_named && others >= elsewhere / 2 ? "medium" : "low";
+    } else if (cached >= d->request && !only_crumbs(d)) {
+        d->cause = MT_LC_FRAGMENTATION;
+        /* Bytes of private pools serve nobody else; the sentence does not say how much of the rest lies in them. */
+        d->confidence =
+            cached / 2 >= d->request && cached >= d->reserved / 10 && mt_log_or_zero(d->private_pools) == 0 ? "high" : "medium";
+    } else if (others > lacks && d->capacity != MT_LOG_NONE && others >= d->capacity / 10) {
+        d->cause = MT_LC_FOREIGN;
+        d->confidence = d->others_named ? "medium" : "low"; /* they may be of the same job */
+    } else if (free + cached >= d->request && cached >= d->request / 10 && !only_crumbs(d)) {
+        d->confidence = "medium"; /* in one piece they would just have sufficed */
+    }
+}
+
+static void find_cause(struct mt_logdiag *d, const struct mt_log *log, const struct mt_log_fact *f)
+{
+    d->confidence = "high";
+    switch ((int)f->kind) {
+    case MT_LOG_TORCH_OOM:
+        take_numbers(d, log, f);
+        torch_cause(d, f);
+        break;
+    case MT_LOG_NCCL_OOM:
+    case MT_LOG_CUMEM_OOM:
+    case MT_LOG_SAVER_OOM:
+    case MT_LOG_NPU_OOM:
+    case MT_LOG_CUBLAS_OOM:
+        d->cause = MT_LC_OUTSIDE;
+        d->confidence = "medium";
+        if (f->kind == MT_LOG_NCCL_OOM || f->kind == MT_LOG_NPU_OOM)
+            d->request = f->value[0];
+        break;
+    case MT_LOG_VLLM_STARTUP:
+        d->cause = MT_LC_ENGINE_SHARE;
+        d->free = f->value[0];
+        d->capacity = f->value[1];
+        d->request = f->value[3];
+        break;
+    case MT_LOG_VLLM_KV:
+    case MT_LOG_VLLM_PROFILE:
+        d->cause = MT_LC_ENGINE_SHARE;
+        d->confidence = "medium";
+        break;
+    case MT_LOG_VLLM_WARMUP:
+    case MT_LOG_VLLM_NO_KV:
+    case MT_LOG_SGLANG_KV_FULL:
+    case MT_LOG_SGLANG_NO_KV: d->cause = MT_LC_ENGINE_SHARE; break;
+    case MT_LOG_VLLM_MEASURE: d->cause = MT_LC_FOREIGN; break;
+    case MT_LOG_POOL_REFUSED: d->cause = MT_LC_SETTING; break;
+    case MT_LOG_RAY_KILL:
+    case MT_LOG_KERNEL_KILL:
+    case MT_LOG_HOST_OOM: d->cause = MT_LC_HOST; break;
+    case MT_LOG_KILLED:
+        d->cause = MT_LC_KILLED;
+        d->confidence = "low";
+        break;
+    default:
+        d->cause = MT_LC_UNKNOWN;
+        d->confidence = "low";
+        d->request = f->value[0];
+        break;
+    }
+}
+
+/* Phase, cause and numbers of the line d->fact, and what may be advised on it. false = out of memory. */
+static bool diagnose(struct mt_logdiag *d, const struct mt_logs *logs, const struct mt_logdiag_opts *o)
+{
+    const struct mt_log *log = &logs->files.p[d->file].log;
+    const struct mt_log_fact *f = &log->facts.p[d->fact];
+    struct mt_log_place place, *at = NULL;
+    bool ok = true;
+    if (f->stack != 0) {
+        ok = mt_logdiag_place(&place, &log->stacks.p[f->stack - 1], o->phases);
+        at = ok ? &place : NULL;
+    }
+    if (ok) {
+        mt_logdiag_phase(d, log, f, at);
+        find_cause(d, log, f);
+        ok = mt_logdiag_advise(d, logs, o, f, at);
+    }
+    if (at != NULL)
+        mt_logdiag_place_done(at);
+    return ok;
+}
+
+/* What helps the other memory, behind what helps the one that the verdict is about. false = out of memory. */
+static bool advise_other(struct mt_logdiag *d, const struct mt_logs *logs, const struct mt_logdiag_opts *o)
+{
+    struct mt_logdiag *other = mt_calloc(1, sizeof *other);
+    bool ok = other != NULL;
+    if (!ok)
+        return false;
+    clear_numbers(other);
+    other->file = d->other_file;
+    other->fact = d->other;
+    other->n_failures = 1;
+    other->both = true;
+    ok = diagnose(other, logs, o);
+    for (uint32_t i = 0; ok && i < other->advice.n; i++) {
+        struct mt_advice *a = &other->advice.p[i], *slot;
+        if (mt_logdiag_has_advice(d, a->rule))
+            continue;
+        slot = MT_VEC_PUSH(&d->advice);
+        ok = slot != NULL;
+        if (ok) {
+            *slot = *a;
+            slot->is_top = false;
+            a->current = a->proposed_key = NULL; /* theirs now */
+        }
+    }
+    mt_logdiag_free(other);
+    return ok;
+}
+
+enum mt_rc mt_logdiag_make(struct mt_logdiag **out, const struct mt_logs *logs, const struct mt_logdiag_opts *o,
+                           struct mt_err *err)
+{
+    struct mt_logdiag *d = mt_calloc(1, sizeof *d);
+    bool ok = true;
+    *out = NULL;
+    if (d == NULL)
+        return mt_fail(err, MT_ENOMEM, "out of memory");
+    d->confidence = "none";
+    clear_numbers(d);
+    mt_logdiag_choose(d, logs);
+    d->phase = MT_PH_UNATTRIBUTED;
+    d->sub = MT_PH_NONE;
+    if (d->n_failures != 0)
+        ok = diagnose(d, logs, o);
+    if (ok && d->both)
+        ok = advise_other(d, logs, o);
+    ok = ok && mt_logdiag_say(d, logs);
+    if (!ok) {
+        mt_logdiag_free(d);
+        return mt_fail(err, MT_ENOMEM, "out of memory");
+    }
+    *out = d;
+    return MT_OK;
+}
+
+void mt_logdiag_free(struct mt_logdiag *d)
+{
+    if (d == NULL)
+        return;
+    mt_free(d->sentence);
+    mt_free(d->because);
+    for (uint32_t i = 0; i < d->advice.n; i++)
+        mt_advice_done(&d->advice.p[i]);
+    MT_VEC_DONE(&d->advice);
+    mt_free(d);
+}

@@ -1,0 +1,365 @@
+/* metrics.c -- every number is computed once per device; asking for one is a lookup by name. */
+#include "analysis/metrics/impl.h"
+
+#include "analysis/metrics/leak.h"
+#include "analysis/metrics/stacks.h"
+#include "analysis/metrics/zero.h"
+
+static const struct {
+    const char *name, *words;
+    size_t n; /* of the name */
+} table[] = {
+#define MT_METRIC(name, unit, words) {#name, words, sizeof #name - 1},
+#include "analysis/metrics/metrics.def"
+#undef MT_METRIC
+};
+
+const char *mt_metric_name(enum mt_metric m) { return table[m].name; }
+const char *mt_metric_words(enum mt_metric m) { return table[m].words; }
+
+/* Bytes of an element of the parameters; 0 = not known. */
+static double param_bytes(const struct mt_metrics *m)
+{
+    static const struct {
+        const char *word;
+        double bytes;
+    } types[] = {{"fp32", 4},     {"float32", 4}, {"float", 4},   {"bf16", 2},
+                 {"bfloat16", 2}, {"fp16", 2},    {"float16", 2}, {"half", 2}};
+    struct mt_runconf_hit hit;
+    if (m->conf == NULL || !mt_runconf_find(m->conf, "dtype", &hit) || hit.value == NULL)
+        return 0;
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (mt_metric_same_word(hit.value, types[i].word))
+            return types[i].bytes;
+    }
+    return 0;
+}
+
+/* ---- the moment that matters ---- */
+
+static bool is_rollout(uint8_t p) { return mt_metric_of_phase(MT_METRIC_in_rollout, (enum mt_phase)p, MT_PH_NONE) == 1; }
+
+static void phase_metrics(struct mt_metrics *m, enum mt_phase phase, enum mt_phase sub)
+{
+    for (int i = 0; i < (int)MT_METRIC_COUNT; i++) {
+        int is = mt_metric_of_phase((enum mt_metric)i, phase, sub);
+        if (is >= 0)
+            yes(m, (enum mt_metric)i, is == 1);
+    }
+    yes(m, MT_METRIC_engine_failed, false);
+}
+
+static void state_metrics(struct mt_metrics *m, const struct mt_verdict *v)
+{
+    const struct mt_device_analysis *d = m->d;
+    const struct mt_state *f = &d->focus;
+    const struct mt_oom *o = d->focus_is_oom && d->ooms.n != 0 ? &d->ooms.p[0] : NULL;
+
+    measured(m, MT_METRIC_live, f->live);
+    measured(m, MT_METRIC_reserved, f->reserved);
+    measured(m, MT_METRIC_reserved_free, f->reserved > f->live ? f->reserved - f->live : 0);
+    measured(m, MT_METRIC_pending, f->pending);
+    if (d->withheld == NULL)
+        measured(m, MT_METRIC_live_peak, d->live_peak);
+    if (f->holes_known && o != NULL)
+        measured(m, MT_METRIC_free_usable, f->free_usable);
+    if (f->holes_known)
+        measured(m, MT_METRIC_largest_free, o != NULL ? f->largest_usable : f->largest_free);
+    yes(m, MT_METRIC_oom, o != NULL);
+    yes(m, MT_METRIC_beyond_card, false);
+    yes(m, MT_METRIC_fragmented, v->kind == MT_V_OOM_FRAGMENTATION);
+    if (d->capacity != 0)
+        measured(m, MT_METRIC_capacity, d->capacity);
+    if (o == NULL)
+        return;
+    if (o->request != 0)
+        measured(m, MT_METRIC_request, o->request);
+    if (d->capacity != 0)
+        yes(m, MT_METRIC_beyond_card, o->request > d->capacity);
+    measured(m, MT_METRIC_free, o->device_free);
+    if (f->holes_known && o->request != 0) {
+        uint64_t there = o->device_free + f->free_usable;
+        measured(m, MT_METRIC_shortfall, o->request > there ? o->request - there : 0);
+    }
+    if (d->capacity >= f->reserved && d->capacity - f->reserved >= o->device_free)
+        measured(m, MT_METRIC_foreign, d->capacity - f->reserved - o->device_free);
+}
+
+/* What the distinct functions of the trace tell. */
+static void function_metrics(struct mt_metrics *m, const struct mt_trace *t)
+{
+    static const enum mt_metric of_files[] = {MT_METRIC_runs_sft,      MT_METRIC_runs_pairs,   MT_METRIC_runs_other,
+                                              MT_METRIC_runs_hf,       MT_METRIC_adapters,     MT_METRIC_runs_torchtune,
+                                              MT_METRIC_runs_grpo,     MT_METRIC_runs_dpo,     MT_METRIC_runs_offline,
+                                              MT_METRIC_megatron_loss, MT_METRIC_megatron_fp32};
+    bool media = false, cpp = false, npu = false, windows = false;
+    yes(m, MT_METRIC_recorded, true);
+    if (t == NULL)
+        return;
+    for (uint32_t i = 0; i < t->functions.n; i++) {
+        const char *name = mt_str(t, t->functions.p[i].name);
+        media = media || strcmp(name, "_execute_mm_encoder") == 0;
+        cpp = cpp || strstr(name, "::") != NULL;
+        windows = windows || mt_metric_windows_path(mt_str(t, t->functions.p[i].file));
+        npu = npu || strstr(mt_str(t, t->functions.p[i].file), "torch_npu/") != NULL;
+    }
+    yes(m, MT_METRIC_arm, mt_metric_arm(t));
+    yes(m, MT_METRIC_windows, windows);
+    yes(m, MT_METRIC_npu, npu);
+    yes(m, MT_METRIC_hip, false);
+    yes(m, MT_METRIC_xpu, false);
+    for (size_t i = 0; i < sizeof of_files / sizeof *of_files; i++)
+        yes(m, of_files[i], mt_stack_runs(t, of_files[i]));
+    yes(m, MT_METRIC_multimodal, media);
+    yes(m, MT_METRIC_has_cpp_frames, cpp);
+}
+
+static void program_metrics(struct mt_metrics *m, const struct mt_analysis *a)
+{
+    const struct mt_frameworks *fw = m->fw;
+    bool trains = false, sleeps = false;
+    measured(m, MT_METRIC_unmatched_frees, m->d->n_unmatched_frees);
+    for (uint32_t i = 0; i < m->d->phases.n; i++) {
+        const struct mt_phase_row *r = &m->d->phases.p[i];
+        sleeps = sleeps || r->phase == MT_PH_ROLLOUT_WAKE_SLEEP;
+        trains = trains || r->sub == MT_PH_BACKWARD || r->sub == MT_PH_RECOMPUTE || r->sub == MT_PH_OPTIMIZER ||
+                 r->sub == MT_PH_OPTIM_STATE_INIT;
+    }
+    yes(m, MT_METRIC_uses_fsdp1, fw->fsdp1);
+    yes(m, MT_METRIC_uses_fsdp2, fw->fsdp2);
+    yes(m, MT_METRIC_uses_megatron, fw->megatron_core || fw->main == MT_FW_MEGATRON);
+    yes(m, MT_METRIC_uses_vllm, fw->engine == MT_FW_VLLM || fw->frames[MT_FW_VLLM] != 0);
+    yes(m, MT_METRIC_uses_sglang, fw->engine == MT_FW_SGLANG || fw->frames[MT_FW_SGLANG] != 0);
+    yes(m, MT_METRIC_first_state,
+        m->d->roles.made && m->d->roles.state_before == 0 && m->d->roles.alloc_bytes[MT_ROLE_OPTIM_STATE] != 0);
+    yes(m, MT_METRIC_several_gpus, mt_has_several_gpus(a, m->conf));
+    yes(m, MT_METRIC_recomputes, fw->checkpointing);
+    yes(m, MT_METRIC_trains, trains);
+    yes(m, MT_METRIC_sleeps, sleeps);
+}
+
+/* ---- roles ---- */
+
+/* The layout of the model states in each framework (docs/diagnosis.md, "Expected bytes"). */
+static void state_layout(struct mt_metrics *m)
+{
+    double bytes = role(m, MT_ROLE_PARAM), optim = role(m, MT_ROLE_OPTIM_STATE), elem = param_bytes(m);
+    struct mt_value dp = asked(m, "dp");
+    bool megatron = get(m, MT_METRIC_uses_megatron) > 0;
+    if (bytes <= 0)
+        return;
+    set(m, MT_METRIC_optimizer_per_param_byte, optim / bytes, MT_CONF_INFERRED);
+    if (elem > 0) {
+        set(m, MT_METRIC_params, bytes / elem, MT_CONF_INFERRED);
+        set(m, MT_METRIC_optimizer_bytes_per_param, optim * elem / bytes, MT_CONF_INFERRED);
+    }
+    if (!in(m, MT_METRIC_trains))
+        return;
+    if (!megatron) { /* gradients and both moments in the type of the parameters */
+        set(m, MT_METRIC_expected_grad, bytes, MT_CONF_INFERRED);
+        set(m, MT_METRIC_expected_optim, 2 * bytes, MT_CONF_INFERRED);
+    } else { /* 16-bit parameters, 32-bit gradients; 32-bit parameters and moments divided over the data-parallel ranks */
+        set(m, MT_METRIC_expected_grad, 2 * bytes, MT_CONF_INFERRED);
+        if (dp.known && dp.v >= 1)
+            set(m, MT_METRIC_expected_optim, 6 * bytes / dp.v, MT_CONF_INFERRED);
+    }
+}
+
+static void use_metrics(struct mt_metrics *m)
+{
+    const struct mt_role_facts *f = &m->d->roles;
+    double engine = role(m, MT_ROLE_KV_CACHE) + role(m, MT_ROLE_ENGINE_WEIGHTS) + role(m, MT_ROLE_GRAPH_POOL);
+    double trainer = role(m, MT_ROLE_OPTIM_STATE) + role(m, MT_ROLE_GRAD) + role(m, MT_ROLE_GRAD_REDUCE);
+    double training = 0, rollout = 0, slope = 0, grown = 0, graphs = role(m, MT_ROLE_GRAPH_POOL), held, least;
+    uint64_t segments, in_segments;
+    bool sure;
+    struct mt_value bucket = asked(m, "weight_bucket");
+    set(m, MT_METRIC_sync_tensor, mt_sync_tensor(m->d, bucket.known ? bucket.v : 0), MT_CONF_MARKED);
+    set(m, MT_METRIC_ckpt_tensor, (double)f->largest_copy, MT_CONF_MARKED);
+    set(m, MT_METRIC_engine, engine, MT_CONF_MARKED);
+    segments = mt_graph_segments(m->d, &in_segments);
+    if (segments != 0 && f->made)
+        graphs = (double)segments + (double)mt_graph_beside(m->d);
+    else if (segments != 0)
+        graphs = (double)segments + (graphs > (double)in_segments ? graphs - (double)in_segments : 0);
+    set(m, MT_METRIC_graph_held, graphs, MT_CONF_MARKED);
+    set(m, MT_METRIC_gathered, role(m, MT_ROLE_UNSHARDED) - (double)f->pending_at_focus[MT_ROLE_UNSHARDED], MT_CONF_MARKED);
+    if (get(m, MT_METRIC_in_training) > 0)
+        set(m, MT_METRIC_useless, engine, MT_CONF_MARKED);
+    else if (get(m, MT_METRIC_in_rollout) > 0)
+        set(m, MT_METRIC_useless, trainer, MT_CONF_MARKED);
+    for (uint32_t i = 0; i < f->occurrences.n; i++) {
+        const struct mt_occurrence *o = &f->occurrences.p[i];
+        if (is_training(o->phase) && (double)o->useless > training)
+            training = (double)o->useless;
+        if (is_rollout(o->phase) && (double)o->useless > rollout)
+            rollout = (double)o->useless;
+    }
+    for (uint32_t i = 0; i < f->occurrences.n; i++) {
+        const struct mt_occurrence *o = &f->occurrences.p[i];
+        if (m->d->focus.event >= 0 && o->first <= (uint64_t)m->d->focus.event && (uint64_t)m->d->focus.event <= o->last &&
+            o->live_end <= m->d->focus.live)
+            measured(m, MT_METRIC_phase_excess, m->d->focus.live - o->live_end);
+    }
+    for (uint32_t i = 0; i < f->growth.n; i++)
+        slope += f->growth.p[i].slope > 0 ? f->growth.p[i].slope : 0;
+    if (f->made) {
+        set(m, MT_METRIC_useless_training, training, MT_CONF_MARKED);
+        set(m, MT_METRIC_useless_rollout, rollout, MT_CONF_MARKED);
+        set(m, MT_METRIC_growth, slope, MT_CONF_INFERRED);
+        measured(m, MT_METRIC_steps, f->steps.n);
+        set(m, MT_METRIC_kept, mt_leak_kept(m->d), MT_CONF_MARKED);
+        held = mt_engine_held(m->d, &least, &sure);
+        set(m, MT_METRIC_engine_held, held, sure ? MT_CONF_MARKED : MT_CONF_LOW);
+        set(m, MT_METRIC_engine_least, least, MT_CONF_MARKED);
+        for (int r = 0; r < MT_ROLE_COUNT; r++)
+            grown += mt_leak_grown(m->d, (enum mt_role)r);
+        set(m, MT_METRIC_grown, grown, MT_CONF_MARKED);
+    }
+    if (bucket.known && bucket.v > 0) /* verl counts MiB, the others bytes */
+        set(m, MT_METRIC_expected_sync, bucket.v < 1048576 ? bucket.v * 1048576 : bucket.v * 2, MT_CONF_INFERRED);
+}
+
+enum mt_rc mt_metrics_make(struct mt_metrics **out, const struct mt_analysis *a, const struct mt_device_analysis *d,
+                           const struct mt_runconf *conf)
+{
+    struct mt_metrics *m = mt_calloc(1, sizeof *m);
+    uint64_t sum = 0;
+    double buckets, packed;
+    *out = m;
+    if (m == NULL)
+        return MT_ENOMEM;
+    m->conf = conf;
+    m->d = d;
+    m->fw = &a->fw;
+    m->phase = (uint8_t)a->verdict.phase;
+    for (int r = 0; r < MT_ROLE_COUNT; r++)
+        sum += d->roles.at_focus[r];
+    m->roles = d->roles.made || sum != 0;
+    state_metrics(m, &a->verdict);
+    phase_metrics(m, a->verdict.phase, a->verdict.sub);
+    program_metrics(m, a);
+    function_metrics(m, a->trace);
+    if (m->roles) {
+        mt_metrics_of_work(m, a->trace, a->verdict.phase, a->verdict.sub);
+        set(m, MT_METRIC_attention_scores, mt_attention_scores(d, a->trace), MT_CONF_INFERRED);
+        set(m, MT_METRIC_grad_bucket, mt_zero_buckets(m->d, a->trace, &buckets), MT_CONF_MARKED);
+        set(m, MT_METRIC_grad_buckets, buckets, MT_CONF_MARKED);
+        set(m, MT_METRIC_request_table, mt_request_table_bytes(m->d, a->trace), MT_CONF_MARKED);
+        set(m, MT_METRIC_sampler_state, mt_sampler_state_bytes(m->d, a->trace), MT_CONF_MARKED);
+        set(m, MT_METRIC_sampler_peak, mt_sampler_peak(m->d, a->trace), MT_CONF_INFERRED);
+        set(m, MT_METRIC_packed_sync, mt_packed_sync_bytes(m->d, a->trace, &packed), MT_CONF_MARKED);
+        set(m, MT_METRIC_packed_buffer, packed, MT_CONF_MARKED);
+        set(m, MT_METRIC_loaded_tensor, mt_loaded_tensor(m->d), MT_CONF_MARKED);
+        set(m, MT_METRIC_engine_workspace, mt_engine_workspace_bytes(m->d, a->trace), MT_CONF_MARKED);
+        set(m, MT_METRIC_draft, mt_draft_bytes(m->d, a->trace), MT_CONF_MARKED);
+        set(m, MT_METRIC_eval_kept, mt_eval_kept_bytes(m->d, a->trace), MT_CONF_MARKED);
+        set(m, MT_METRIC_prompt_logits, mt_prompt_logits_bytes(m->d, a->trace), MT_CONF_MARKED);
+        set(m, MT_METRIC_stage_outputs, mt_stage_outputs_bytes(m->d, a->trace), MT_CONF_MARKED);
+        state_layout(m);
+        use_metrics(m);
+    }
+    m->value[MT_METRIC_engine_idle] = mt_metric_engine_idle(mt_metric_get, m);
+    return MT_OK;
+}
+
+void mt_metrics_free(struct mt_metrics *m) { mt_free(m); }
+
+bool mt_metrics_have_roles(const struct mt_metrics *m) { return m->roles; }
+
+double mt_metrics_grown(const struct mt_metrics *m, enum mt_role role) { return m->roles ? mt_leak_grown(m->d, role) : 0; }
+
+double mt_metrics_pending(const struct mt_metrics *m, enum mt_role role)
+{
+    return m->roles ? (double)m->d->roles.pending_at_focus[role] : 0;
+}
+
+/* Another moment of the phase may become the highest. At a failed request only that moment counts. */
+double mt_metrics_peak_saving(const struct mt_metrics *m, const double left[MT_ROLE_COUNT], double saving)
+{
+    double before, after, all[MT_ROLE_COUNT];
+    if (get(m, MT_METRIC_oom) > 0 || m->d->curve.n == 0)
+        return saving;
+    for (int r = 0; r < MT_ROLE_COUNT; r++)
+        all[r] = 1;
+    before = mt_role_curve_peak(&m->d->curve, m->phase, all);
+    after = mt_role_curve_peak(&m->d->curve, m->phase, left);
+    return before - after < saving ? before - after : saving;
+}
+
+void mt_metrics_rule(struct mt_metrics *m, struct mt_value current, struct mt_value proposed)
+{
+    m->value[MT_METRIC_current] = current;
+    m->value[MT_METRIC_proposed] = proposed;
+}
+
+/* ---- by name ---- */
+
+static bool begins(const char *name, size_t n, const char *family)
+{
+    return n > strlen(family) && memcmp(name, family, strlen(family)) == 0;
+}
+
+static int find_life(const char *id, size_t n)
+{
+    for (int i = 0; i < MT_LIFE_COUNT; i++) {
+        const char *known = mt_life_id((enum mt_life)i);
+        if (strlen(known) == n && memcmp(known, id, n) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static int find_metric(const char *name, size_t n)
+{
+    for (int i = 0; i < (int)MT_METRIC_COUNT; i++) {
+        if (table[i].n == n && memcmp(table[i].name, name, n) == 0)
+            return i;
+    }
+    return -1;
+}
+
+struct mt_value mt_metric_get(void *metrics, const char *name, size_t n)
+{
+    const struct mt_metrics *m = metrics;
+    const struct mt_role_facts *f = &m->d->roles;
+    struct mt_value none = {0, false, MT_CONF_NONE}, run = mt_metric_of_run(m->conf, name, n);
+    int i;
+    i = find_metric(name, n);
+    if (begins(name, n, "setting.") || (run.known && (i < 0 || !m->value[i].known)))
+        return run;
+    if (begins(name, n, "role.")) {
+        i = mt_role_find(name + 5, n - 5);
+        return i >= 0 && m->roles ? (struct mt_value){(double)f->at_focus[i], true, MT_CONF_MARKED} : none;
+    }
+    if (begins(name, n, "peak.")) {
+        i = mt_role_find(name + 5, n - 5);
+        return i >= 0 && f->made ? (struct mt_value){(double)f->peak[i], true, MT_CONF_MARKED} : none;
+    }
+    if (begins(name, n, "life.")) {
+        i = find_life(name + 5, n - 5);
+        return i >= 0 && m->roles ? (struct mt_value){(double)f->life_at_focus[i], true, MT_CONF_MARKED} : none;
+    }
+    return i >= 0 ? m->value[i] : none;
+}
+
+static bool is_setting(const struct mt_runconf *names, const char *name, size_t n)
+{
+    for (uint32_t i = 0; names != NULL && i < names->settings.n; i++) {
+        const char *known = names->settings.p[i].name;
+        if (strlen(known) == n && memcmp(known, name, n) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool mt_metric_exists(void *names, const char *name, size_t n)
+{
+    if (begins(name, n, "setting."))
+        return is_setting(names, name + 8, n - 8);
+    if (begins(name, n, "role.") || begins(name, n, "peak."))
+        return mt_role_find(name + 5, n - 5) >= 0;
+    if (begins(name, n, "life."))
+        return find_life(name + 5, n - 5) >= 0;
+    return find_metric(name, n) >= 0;
+}

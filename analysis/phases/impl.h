@@ -1,0 +1,115 @@
+/* phases/impl.h -- what the files of the phase engine share; nobody else includes it.
+ *
+ *   phases/rules.c   JSON -> rules, and their compiled form
+ *   phases/mark.c    frames -> marks
+ *   phases/match.c   marks -> one verdict for every stack, without neighbours
+ *   phases/ranges.c  recorded annotations -> which rule holds at a time
+ *   phases/sequence.c     the events of a device in order: carry, implied training, runs without frames */
+#ifndef MT_PHASE_IMPL_H
+#define MT_PHASE_IMPL_H
+
+#include "analysis/base/phase.h"
+
+#define MT_MAX_PHASE_RULES 4095 /* 12 bits in struct mt_attr */
+
+/* Built-in methods: the first rules of every rule set, so that each attribution has a rule. */
+enum mt_method {
+    MT_METHOD_NONE,
+    MT_METHOD_ENGINE,
+    MT_METHOD_EMPTY_RUN,
+    MT_METHOD_EMPTY_WINDOW,
+    MT_METHOD_NAME_FORWARD,
+    MT_METHOD_NAME_BACKWARD,
+    MT_METHOD_NO_GRAD,
+    MT_METHOD_CARRY,
+    MT_METHOD_NO_STACK,
+    MT_METHOD_NO_SIGNATURE,
+    MT_METHOD_COUNT
+};
+
+/* How a rule is used; beside struct mt_phase_rule, by the same index. */
+struct mt_rule_code {
+    uint8_t phase; /* enum mt_phase; MT_PH_NONE for containers and role markers */
+    uint8_t flags; /* enum mt_rule_flag */
+    uint16_t file_len;
+};
+enum mt_rule_flag {
+    MT_RF_OVERLAY = 1, /* came with --rules: wins over a built-in rule for the same file and function */
+    MT_RF_SLIME = 2,   /* slime or Relax: a log-prob pass inside the actor's training */
+    MT_RF_TRL =
+        4, /* TRL, ms-swift: generation, rewards and log-probs run inside training_step; prime-rl: set-up inside train() */
+    MT_RF_TRL_LOGP = 8,  /* TRL's log-prob function, which the loss calls as well */
+    MT_RF_NO_GRAD = 16,  /* what runs below the function runs without gradients, by a with block that no frame shows */
+    MT_RF_LAST_CALL = 32 /* only from one line of it: struct mt_phase_rule.last_call */
+};
+
+struct mt_phase_rules {
+    struct mt_arena arena;
+    MT_VEC(struct mt_phase_rule) rule; /* [0] is no rule */
+    MT_VEC(struct mt_rule_code) code;
+};
+
+static inline enum mt_phase mt_rule_phase(const struct mt_phase_rules *r, uint32_t i)
+{
+    return (enum mt_phase)r->code.p[i].phase;
+}
+static inline enum mt_conf mt_rule_conf(const struct mt_phase_rules *r, uint32_t i)
+{
+    return r->rule.p[i].status == 'U' ? MT_CONF_LOW : MT_CONF_MARKED;
+}
+static inline enum mt_conf mt_conf_min(enum mt_conf a, enum mt_conf b) { return a < b ? a : b; }
+
+/* What a stack says by itself. */
+struct mt_stack_verdict {
+    uint16_t rule; /* the most telling one: innermost role or sub-phase marker, else the coarse one */
+    uint16_t own_rule;
+    uint8_t own, own_conf;     /* coarse phase that its frames decide and that later events inherit; MT_PH_NONE */
+    uint8_t local, local_conf; /* coarse phase by a sub-phase marker: for this event only */
+    uint8_t sub, sub_conf;
+    uint8_t flags; /* enum mt_verdict_flag */
+};
+enum mt_verdict_flag {
+    MT_VF_PYTHON = 1,      /* has a Python frame */
+    MT_VF_CERTAIN = 2,     /* runs on the autograd thread */
+    MT_VF_WEAK = 4,        /* the sub-phase is only a module call */
+    MT_VF_BY_NAME = 8,     /* the sub-phase is only a function name */
+    MT_VF_MAKE_GRADS = 16, /* makes the root gradient: backward begins */
+    MT_VF_NO_GRAD = 32,    /* a pass in a function that is proven, or known by its rule, to run without gradients */
+    MT_VF_NAMED = 64       /* its phase is no more than that function's name, or that it has no gradients */
+};
+
+struct mt_phaser {
+    const struct mt_phase_rules *rules;
+    const struct mt_trace *t;
+    uint16_t *node16; /* verdict index of every stack node ... */
+    uint32_t *node32; /* ... or this one, when there are more than 65535 different verdicts */
+    MT_VEC(struct mt_stack_verdict) verdict;
+};
+
+/* A sub-phase that only training has. */
+bool mt_sub_implies_training(enum mt_phase sub);
+
+enum mt_rc mt_match_build(struct mt_phaser *p, struct mt_err *err);
+
+static inline const struct mt_stack_verdict *mt_stack_verdict_of(const struct mt_phaser *p, mt_stack_id s)
+{
+    return &p->verdict.p[p->node16 != NULL ? p->node16[s] : p->node32[s]];
+}
+
+/* Which annotation rule holds from a time on, until the next entry. */
+struct mt_span {
+    uint64_t t0;
+    uint16_t rule; /* 0 = none */
+};
+struct mt_spans {
+    MT_VEC(struct mt_span) v;
+    uint32_t at; /* cursor: events come nearly sorted */
+};
+bool mt_glob(const char *pattern, const char *s, size_t n); /* '*' stands for any bytes */
+/* The rule for the name of a range: the one with the longest pattern; 0 = none. */
+uint32_t mt_annotation_rule(const struct mt_phase_rules *r, const char *s, size_t n);
+/* Annotations of a device that name a coarse phase, or else a sub-phase. */
+enum mt_rc mt_spans_build(struct mt_spans *s, const struct mt_phaser *p, int32_t ordinal, bool coarse, struct mt_err *err);
+uint32_t mt_spans_rule(struct mt_spans *s, uint64_t time_ns);
+
+#endif

@@ -1,0 +1,403 @@
+/* replay.c -- the forward run. */
+#include "analysis/replay/replay.h"
+
+#include "analysis/replay/timeline.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_ROWS = 255 };
+#define MAX_TOTAL MT_REPLAY_MAX_TOTAL
+
+/* Adds to a signed total; wraps instead of overflowing (the totals that matter are checked against MAX_TOTAL). */
+static void add_to(int64_t *total, uint64_t bytes) { *total = (int64_t)((uint64_t)*total + bytes); }
+static void take_from(int64_t *total, uint64_t bytes) { *total = (int64_t)((uint64_t)*total - bytes); }
+
+static char *say(const char *s) { return mt_strndup(s, strlen(s)); }
+
+uint32_t mt_replay_row(struct mt_replay *r, struct mt_attr a)
+{
+    uint8_t *slot = &r->row_of[(uint32_t)a.phase * MT_PH_COUNT + a.sub];
+    struct mt_phase_row *row;
+    if (*slot != 0)
+        return *slot - 1u;
+    if (r->out->phases.n >= MAX_ROWS) { /* more pairs than any job has: count the rest as unattributed rather than lose them */
+        *slot = 1;
+        return 0;
+    }
+    row = MT_VEC_PUSH(&r->out->phases);
+    if (row == NULL)
+        return UINT32_MAX;
+    row->phase = (enum mt_phase)a.phase;
+    row->sub = (enum mt_phase)a.sub;
+    row->first_event = UINT64_MAX;
+    row->peak_inside_event = MT_NO_EVENT;
+    *slot = (uint8_t)r->out->phases.n;
+    return r->out->phases.n - 1;
+}
+
+enum { MIN_KEPT = 1 << 15, MAX_KEPT = 1 << 16 }; /* events, slots */
+
+/* State of the forward run. */
+struct run {
+    struct mt_addrmap map;  /* live blocks: address -> event of the allocation */
+    struct mt_addrmap kept; /* the same as it was before event kept_at */
+    uint64_t kept_at, keep_next;
+    int64_t rows[256];
+    int64_t total, pending, reserved;
+    uint32_t row; /* phase row that holds */
+};
+
+static void run_done(struct run *u)
+{
+    mt_addrmap_done(&u->map);
+    mt_addrmap_done(&u->kept);
+}
+
+/* Now and then, as long as it is small: mt_replay_live_at() need not begin at the beginning. */
+static int keep(struct run *u, uint64_t i)
+{
+    u->keep_next = i + (u->map.n_slots > MIN_KEPT ? u->map.n_slots : MIN_KEPT);
+    if (u->map.n_slots == 0 || u->map.n_slots > MAX_KEPT)
+        return 1;
+    if (!mt_addrmap_copy(&u->kept, &u->map))
+        return 0;
+    u->kept_at = i;
+    return 1;
+}
+
+/* This moment is one that will be asked for. */
+static void keep_for(struct mt_replay *r, struct run *u)
+{
+    struct mt_addrmap m = r->near;
+    if (u->kept_at <= r->near_at)
+        return;
+    r->near = u->kept;
+    r->near_at = u->kept_at;
+    u->kept = m;
+    u->kept_at = 0;
+}
+
+static int add_old(struct mt_replay *r, uint64_t addr, uint64_t size, uint64_t gone_at, uint64_t block_size, mt_stack_id stack)
+{
+    struct mt_old *old = MT_VEC_PUSH(&r->old);
+    if (old == NULL)
+        return 0;
+    *old = (struct mt_old){addr, size, gone_at, block_size, stack};
+    return 1;
+}
+
+static void note_alloc(struct mt_replay *r, const struct mt_event *e, uint64_t i, struct mt_attr a, uint32_t row)
+{
+    struct mt_phase_row *p = &r->out->phases.p[row];
+    p->n_allocs++;
+    p->alloc_bytes += e->size;
+    p->by_conf[mt_attr_conf(a)] += e->size;
+    if (p->first_event == UINT64_MAX) {
+        p->first_event = i;
+        p->first_ns = e->time_ns;
+    }
+    p->last_event = i;
+    p->last_ns = e->time_ns;
+    r->out->by_conf[mt_attr_conf(a)] += e->size;
+    r->out->n_allocs++;
+    r->out->alloc_bytes += e->size;
+    if (a.phase == MT_PH_UNATTRIBUTED && a.sub == MT_PH_NONE)
+        r->out->unattributed_bytes += e->size;
+}
+
+/* A job that catches its OOM and tries again records thousands with one stack: it is read once. */
+static char *oom_label(struct mt_replay *r)
+{
+    uint32_t last = r->out->ooms.n - 1, at, unused;
+    uint64_t key = (uint64_t)r->out->ooms.p[last].stack << 9;
+    char label[512];
+    bool had;
+    if (mt_addrmap_get(&r->label_of, key, &at))
+        return say(r->out->ooms.p[at].label);
+    if (!mt_addrmap_put(&r->label_of, key, last, &had, &unused))
+        return NULL;
+    return say(mt_stack_label(r->t, r->out->ooms.p[last].stack, label, sizeof label));
+}
+
+struct mt_oom *mt_replay_add_oom(struct mt_replay *r, const struct mt_event *e, uint64_t i)
+{
+    struct mt_oom *o = MT_VEC_PUSH(&r->out->ooms);
+    if (o == NULL)
+        return NULL;
+    o->event = i;
+    o->time_ns = e->time_ns;
+    o->request = e->size;
+    o->device_free = e->addr;
+    o->stack = e->stack;
+    o->attr = r->attr[i];
+    o->stream = r->t->lanes.p[e->lane].stream;
+    o->at.event = MT_NO_EVENT;
+    o->label = oom_label(r);
+    return o->label != NULL ? o : NULL;
+}
+
+static int note_oom(struct mt_replay *r, const struct run *u, const struct mt_event *e, uint64_t i)
+{
+    struct mt_oom *o = mt_replay_add_oom(r, e, i);
+    if (o == NULL)
+        return 0;
+    o->at.event = (int64_t)i;
+    o->at.time_ns = e->time_ns;
+    o->at.live = u->total > 0 ? (uint64_t)u->total : 0;
+    o->at.pending = u->pending > 0 ? (uint64_t)u->pending : 0;
+    o->at.reserved = u->reserved > 0 ? (uint64_t)u->reserved : 0;
+    o->at.reserved_free = u->reserved > u->total ? (uint64_t)(u->reserved - u->total) : 0;
+    return 1;
+}
+
+static int step(struct mt_replay *r, struct run *u, const struct mt_event *e, uint64_t i, struct mt_attr a)
+{
+    uint32_t birth;
+    bool had;
+    switch ((enum mt_action)e->action) {
+    case MT_ACT_ALLOC:
+        if (!mt_addrmap_put(&u->map, e->addr, (uint32_t)i, &had, &birth))
+            return 0;
+        r->out->n_double_allocs += had;
+        add_to(&u->total, e->size);
+        add_to(&u->rows[u->row], e->size);
+        note_alloc(r, e, i, a, u->row);
+        break;
+    case MT_ACT_FREE_REQUESTED:
+        add_to(&u->pending, e->size);
+        if (r->fate != NULL)
+            r->fate[i].freed = (uint32_t)i;
+        break;
+    case MT_ACT_FREE_COMPLETED:
+        take_from(&u->pending, e->size);
+        take_from(&u->total, e->size);
+        if (mt_addrmap_take(&u->map, e->addr, &birth)) {
+            take_from(&u->rows[mt_replay_row(r, r->attr[birth])], e->size);
+            if (r->fate != NULL) {
+                r->fate[i].freed = birth;
+                r->fate[birth].freed = (uint32_t)i;
+            }
+        } else {
+            take_from(&u->rows[0], e->size);
+            r->out->n_unmatched_frees++;
+            if (!add_old(r, e->addr, e->size, i, 0, 0))
+                return 0;
+        }
+        break;
+    case MT_ACT_SEGMENT_ALLOC:
+    case MT_ACT_SEGMENT_MAP:
+        add_to(&u->reserved, e->size);
+        r->n_segment_events = i + 1;
+        break;
+    case MT_ACT_SEGMENT_FREE:
+    case MT_ACT_SEGMENT_UNMAP:
+        take_from(&u->reserved, e->size);
+        r->n_segment_events = i + 1;
+        break;
+    case MT_ACT_OOM:
+        if (r->out->ooms.n == 0)
+            keep_for(r, u);
+        if (!note_oom(r, u, e, i))
+            return 0;
+        break;
+    case MT_ACT_OTHER:
+    case MT_ACT_SNAPSHOT:
+    case MT_ACT_ANNOTATE:
+    case MT_ACT_COUNT: break;
+    }
+    return 1;
+}
+
+/* Blocks that are active at the end and were not allocated in the window: live throughout. */
+static int find_ghosts(struct mt_replay *r, struct run *u)
+{
+    const struct mt_trace *t = r->t;
+    uint32_t at;
+    for (uint32_t i = 0; i < t->segments.n; i++) {
+        const struct mt_segment *s = &t->segments.p[i];
+        if (!mt_segment_is_on(s, r->d->ordinal, r->d->kind))
+            continue;
+        for (uint32_t k = s->first_block; k < s->first_block + s->n_blocks; k++) {
+            const struct mt_block *b = &t->blocks.p[k];
+            if (b->state != MT_BLOCK_INACTIVE && !mt_addrmap_get(&u->map, b->addr, &at) &&
+                !add_old(r, b->addr, b->requested, UINT64_MAX, b->size, b->stack))
+                return 0;
+        }
+    }
+    return 1;
+}
+
+static void count_births(struct mt_replay *r)
+{
+    struct mt_device_analysis *o = r->out;
+    o->birth_blocks[MT_BIRTH_IN_TRACE] = o->n_allocs;
+    o->birth_bytes[MT_BIRTH_IN_TRACE] = o->alloc_bytes;
+    for (uint32_t i = 0; i < r->old.n; i++) {
+        enum mt_birth b = r->old.p[i].gone_at == UINT64_MAX ? MT_BIRTH_GHOST : MT_BIRTH_BEFORE_TRACE;
+        o->birth_blocks[b]++;
+        o->birth_bytes[b] += r->old.p[i].size;
+    }
+}
+
+static int place_ghosts(struct mt_replay *r, struct mt_phaser *ph)
+{
+    struct mt_device_analysis *o = r->out;
+    uint64_t *bytes = mt_calloc(256, sizeof *bytes);
+    if (bytes == NULL)
+        return 0;
+    for (uint32_t i = 0; i < r->old.n; i++) {
+        struct mt_attr a = {0, MT_PH_UNATTRIBUTED, MT_PH_NONE};
+        uint32_t row;
+        if (r->old.p[i].gone_at != UINT64_MAX || r->old.p[i].stack == 0)
+            continue;
+        a = mt_phaser_stack(ph, r->old.p[i].stack);
+        row = mt_replay_row(r, a);
+        if (row == UINT32_MAX) {
+            mt_free(bytes);
+            return 0;
+        }
+        bytes[row] += r->old.p[i].size;
+    }
+    for (uint32_t row = 1; row < o->phases.n; row++) {
+        if (bytes[row] != 0) {
+            struct mt_phase_row *unknown = &o->phases.p[0]; /* whose bytes they were until here */
+            mt_tl_move(&o->timeline, row, bytes[row]);
+            mt_tl_move(&o->by_event, row, bytes[row]);
+            unknown->retained -= bytes[row] < unknown->retained ? bytes[row] : unknown->retained;
+        }
+        if (o->phases.p[row].n_allocs == 0)
+            o->phases.p[row].retained = bytes[row];
+    }
+    mt_free(bytes);
+    return 1;
+}
+
+static int withhold(struct mt_replay *r, const struct run *u, uint64_t i)
+{
+    const char *what = "pending";
+    int64_t total = u->pending;
+    char buf[256];
+    if ((uint64_t)u->total > MAX_TOTAL || (uint64_t)u->reserved > MAX_TOTAL) {
+        what = (uint64_t)u->total > MAX_TOTAL ? "live" : "reserved";
+        total = (uint64_t)u->total > MAX_TOTAL ? u->total : u->reserved;
+    }
+    (void)snprintf(buf, sizeof buf, "at event %llu the %s bytes would be %s: events are missing from the trace",
+                   (unsigned long long)i, what, total < 0 ? "negative" : "more than any memory has");
+    r->out->withheld = say(buf);
+    return r->out->withheld != NULL;
+}
+
+/* PyTorch writes both events of every free, one behind the other unless another stream still uses the block: that is no waiting. */
+static bool ends_at_once(const struct mt_replay *r, const struct mt_event *e, uint64_t i)
+{
+    const struct mt_event *before = e->action == MT_ACT_FREE_COMPLETED && i > 0 ? mt_event_at(r->d, i - 1) : NULL;
+    return before != NULL && before->action == MT_ACT_FREE_REQUESTED && before->addr == e->addr;
+}
+
+static void wait_for(struct mt_device_analysis *o, int64_t pending)
+{
+    if (pending > 0 && (uint64_t)pending > o->pending_peak)
+        o->pending_peak = (uint64_t)pending;
+}
+
+int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
+{
+    struct mt_device_analysis *o = r->out;
+    struct run *u = mt_calloc(1, sizeof *u);
+    struct mt_tl_run *tl = mt_calloc(2, sizeof *tl); /* by time, and by event where there is a time */
+    int rc = 0;
+    unsigned n_tl = 1;
+    if (u == NULL || tl == NULL || !mt_tl_begin(tl, &o->timeline, r->d, true))
+        goto out;
+    if (o->timeline.has_time) {
+        if (!mt_tl_begin(tl + 1, &o->by_event, r->d, false))
+            goto out;
+        n_tl = 2;
+    }
+    u->total = r->start_live;
+    u->pending = r->start_pending;
+    u->reserved = r->start_reserved;
+    u->rows[0] = u->total;
+    o->live_peak = o->live_start;
+    o->peak_event = -1;
+    o->reserved_peak = o->reserved_start;
+    o->pending_peak = o->pending_start;
+    o->focus.pending = o->pending_start;
+    o->focus.reserved = o->reserved_start;
+    r->n_segment_events = 0;
+    for (uint64_t i = 0; i < r->d->events.n; i++) {
+        const struct mt_event *e = mt_event_at(r->d, i);
+        struct mt_attr a = r->attr[i];
+        uint32_t row = mt_replay_row(r, a);
+        struct mt_phase_row *p;
+        if (row == UINT32_MAX || (i >= u->keep_next && !keep(u, i)))
+            goto out;
+        if (row != u->row || i == 0) {
+            int64_t left = u->rows[u->row];
+            o->phases.p[u->row].retained = left > 0 ? (uint64_t)left : 0;
+            o->phases.p[row].n_occurrences++;
+            u->row = row;
+        }
+        for (unsigned k = 0; k < n_tl; k++) {
+            uint64_t x = tl[k].tl->has_time ? e->time_ns : i;
+            if (x >= tl[k].next_x)
+                mt_tl_advance(tl + k, x, u->rows, o->phases.n, (uint64_t)u->total, u->pending > 0 ? (uint64_t)u->pending : 0,
+                              (uint64_t)u->reserved);
+        }
+        if (!ends_at_once(r, e, i))
+            wait_for(o, u->pending);
+        if (!step(r, u, e, i, a))
+            goto out;
+        if ((uint64_t)u->total > MAX_TOTAL || (uint64_t)u->reserved > MAX_TOTAL || /* negative ones too */
+            (uint64_t)u->pending + MAX_TOTAL > 2 * (uint64_t)MAX_TOTAL) {
+            rc = withhold(r, u, i);
+            goto out;
+        }
+        if ((uint64_t)u->total > o->live_peak) {
+            o->live_peak = (uint64_t)u->total;
+            o->peak_event = (int64_t)i;
+            o->peak_ns = e->time_ns;
+            o->focus.pending = u->pending > 0 ? (uint64_t)u->pending : 0;
+            o->focus.reserved = (uint64_t)u->reserved;
+            if (o->ooms.n == 0)
+                keep_for(r, u);
+        }
+        if ((uint64_t)u->reserved > o->reserved_peak)
+            o->reserved_peak = (uint64_t)u->reserved;
+        p = &o->phases.p[row];
+        if ((uint64_t)u->total > p->peak_inside) {
+            p->peak_inside = (uint64_t)u->total;
+            p->peak_inside_event = (int64_t)i;
+        }
+        for (unsigned k = 0; k < n_tl; k++)
+            mt_tl_event(tl + k, u->rows, o->phases.n, (uint64_t)u->total, u->pending > 0 ? (uint64_t)u->pending : 0,
+                        (uint64_t)u->reserved, row);
+    }
+    wait_for(o, u->pending);
+    if (r->d->events.n > 0)
+        o->phases.p[u->row].retained = u->rows[u->row] > 0 ? (uint64_t)u->rows[u->row] : 0;
+    for (unsigned k = 0; k < n_tl; k++)
+        mt_tl_end(tl + k, o->phases.n);
+    if (!find_ghosts(r, u) || !place_ghosts(r, ph))
+        goto out;
+    mt_tl_compact(&o->timeline);
+    mt_tl_compact(&o->by_event);
+    count_births(r);
+    rc = 1;
+out:
+    if (u != NULL)
+        run_done(u);
+    mt_free(u);
+    mt_free(tl);
+    return rc;
+}
+
+void mt_replay_done(struct mt_replay *r)
+{
+    MT_VEC_DONE(&r->old);
+    mt_addrmap_done(&r->label_of);
+    mt_addrmap_done(&r->near);
+    mt_free(r->row_of);
+    r->row_of = NULL;
+}

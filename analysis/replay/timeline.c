@@ -1,0 +1,143 @@
+#include "analysis/replay/timeline.h"
+
+#include <string.h>
+
+static uint64_t column_start(const struct mt_timeline *tl, uint32_t col)
+{
+    /* the first x that belongs to column col: ceil(col * span / n) */
+    unsigned long long span = tl->x1 - tl->x0 + 1;
+    uint64_t q = span / tl->n_columns, rest = span % tl->n_columns;
+    return tl->x0 + q * col + (rest * col + tl->n_columns - 1) / tl->n_columns;
+}
+
+int mt_tl_begin(struct mt_tl_run *run, struct mt_timeline *tl, const struct mt_device *d, bool by_time)
+{
+    uint64_t n = d->events.n;
+    memset(run, 0, sizeof *run);
+    memset(tl, 0, sizeof *tl);
+    run->tl = tl;
+    if (n == 0)
+        return 1;
+    tl->has_time = by_time && d->n_with_time == n && mt_event_at(d, n - 1)->time_ns > mt_event_at(d, 0)->time_ns;
+    tl->x0 = tl->has_time ? mt_event_at(d, 0)->time_ns : 0;
+    tl->x1 = tl->has_time ? mt_event_at(d, n - 1)->time_ns : n - 1;
+    tl->n_columns = tl->x1 - tl->x0 + 1 < MT_TL_COLUMNS ? (uint32_t)(tl->x1 - tl->x0 + 1) : MT_TL_COLUMNS;
+    tl->n_groups = MT_TL_GROUPS;
+    tl->live = mt_calloc((size_t)tl->n_columns * MT_TL_GROUPS, sizeof *tl->live);
+    tl->total = mt_calloc(tl->n_columns, sizeof *tl->total);
+    tl->low = mt_calloc(tl->n_columns, sizeof *tl->low);
+    tl->reserved = mt_calloc(tl->n_columns, sizeof *tl->reserved);
+    tl->pending = mt_calloc(tl->n_columns, sizeof *tl->pending);
+    tl->events = mt_calloc(tl->n_columns, sizeof *tl->events);
+    tl->phase = mt_malloc(tl->n_columns);
+    if (!tl->live || !tl->total || !tl->low || !tl->reserved || !tl->pending || !tl->events || !tl->phase)
+        return 0;
+    memset(tl->phase, 255, tl->n_columns);
+    run->next_x = tl->n_columns > 1 ? column_start(tl, 1) : UINT64_MAX;
+    return 1;
+}
+
+static void store_rows(struct mt_timeline *tl, uint32_t col, const int64_t *live, uint32_t n_rows)
+{
+    uint64_t *to = tl->live + (size_t)col * MT_TL_GROUPS;
+    uint32_t direct = n_rows < MT_TL_GROUPS ? n_rows : MT_TL_GROUPS - 1;
+    uint64_t rest = 0;
+    for (uint32_t i = 0; i < direct; i++)
+        to[i] = live[i] > 0 ? (uint64_t)live[i] : 0;
+    for (uint32_t i = direct; i < n_rows; i++)
+        rest += live[i] > 0 ? (uint64_t)live[i] : 0;
+    if (n_rows >= MT_TL_GROUPS)
+        to[MT_TL_GROUPS - 1] = rest;
+}
+
+static void close_column(struct mt_tl_run *run)
+{
+    uint64_t best = 0;
+    for (uint32_t i = 0; i < 256; i++) {
+        if (run->row_events[i] > best) {
+            best = run->row_events[i];
+            run->tl->phase[run->col] = (uint8_t)(i < 255 ? i : 254);
+        }
+    }
+    run->tl->events[run->col] = run->n_in_col;
+    memset(run->row_events, 0, sizeof run->row_events);
+    run->n_in_col = 0;
+}
+
+void mt_tl_advance(struct mt_tl_run *run, uint64_t x, const int64_t *live, uint32_t n_rows, uint64_t total, uint64_t pending,
+                   uint64_t reserved)
+{
+    struct mt_timeline *tl = run->tl;
+    uint32_t from = run->col;
+    close_column(run);
+    while (run->next_x <= x && run->col + 1 < tl->n_columns) {
+        run->col++;
+        run->next_x = run->col + 1 < tl->n_columns ? column_start(tl, run->col + 1) : UINT64_MAX;
+    }
+    for (uint32_t k = from + 1; k < run->col; k++) { /* nothing happened there: the state that was left behind */
+        store_rows(tl, k, live, n_rows);
+        tl->total[k] = tl->low[k] = total;
+        tl->reserved[k] = reserved;
+        tl->pending[k] = pending;
+        tl->phase[k] = tl->phase[from];
+    }
+}
+
+void mt_tl_extreme(struct mt_tl_run *run, const int64_t *live, uint32_t n_rows, uint64_t total, uint64_t pending,
+                   uint64_t reserved)
+{
+    struct mt_timeline *tl = run->tl;
+    uint32_t c = run->col;
+    if (run->n_in_col == 0 || total > tl->total[c]) {
+        store_rows(tl, c, live, n_rows);
+        tl->total[c] = total;
+        tl->pending[c] = pending;
+    }
+    if (run->n_in_col == 0 || total < tl->low[c])
+        tl->low[c] = total;
+    if (reserved > tl->reserved[c])
+        tl->reserved[c] = reserved;
+    run->high = tl->total[c];
+    run->low = tl->low[c];
+    run->reserved = tl->reserved[c];
+}
+
+void mt_tl_end(struct mt_tl_run *run, uint32_t n_rows)
+{
+    if (run->tl->n_columns == 0)
+        return;
+    close_column(run);
+    run->tl->n_groups = n_rows < MT_TL_GROUPS ? n_rows : MT_TL_GROUPS;
+}
+
+void mt_tl_compact(struct mt_timeline *tl)
+{
+    for (uint32_t c = 0; c < tl->n_columns; c++)
+        memmove(tl->live + (size_t)c * tl->n_groups, tl->live + (size_t)c * MT_TL_GROUPS, tl->n_groups * sizeof *tl->live);
+}
+
+void mt_tl_move(struct mt_timeline *tl, uint32_t row, uint64_t bytes)
+{
+    if (row >= MT_TL_GROUPS)
+        row = MT_TL_GROUPS - 1;
+    if (row >= tl->n_groups)
+        tl->n_groups = row + 1;
+    for (uint32_t c = 0; c < tl->n_columns; c++) {
+        uint64_t *g = tl->live + (size_t)c * MT_TL_GROUPS;
+        uint64_t k = bytes < g[0] ? bytes : g[0];
+        g[0] -= k;
+        g[row] += k;
+    }
+}
+
+void mt_timeline_done(struct mt_timeline *tl)
+{
+    mt_free(tl->live);
+    mt_free(tl->total);
+    mt_free(tl->low);
+    mt_free(tl->reserved);
+    mt_free(tl->pending);
+    mt_free(tl->events);
+    mt_free(tl->phase);
+    memset(tl, 0, sizeof *tl);
+}

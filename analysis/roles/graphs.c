@@ -1,0 +1,66 @@
+/* Where CUDA graphs have memory beside their private pools: streams that nothing but their capture ran on, with the libraries' workspaces of these
+ * streams and what is cached for them alone, and blocks on streams of others. */
+#include "analysis/roles/impl.h"
+
+struct stream {
+    int64_t id;
+    uint8_t phase; /* of its first allocation */
+    bool used, alone;
+    uint64_t kept; /* of graphs, live at the end, in no pool of theirs */
+};
+
+static struct stream *find(struct stream *of, uint32_t n, int64_t id)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (of[i].id == id)
+            return &of[i];
+    return NULL;
+}
+
+static uint32_t captured_on(const struct mt_rwork *k, struct stream *of)
+{
+    uint32_t n = 0;
+    for (uint64_t i = 0; i < k->r->d->events.n; i++) {
+        const struct mt_event *e = mt_event_at(k->r->d, i);
+        int64_t id = k->r->t->lanes.p[e->lane].stream;
+        if (e->action == MT_ACT_ALLOC && mt_pool_role_of(k, e, i) == MT_ROLE_GRAPH_POOL && find(of, n, id) == NULL &&
+            n < MT_GRAPH_STREAMS)
+            of[n++] = (struct stream){.id = id, .alone = true};
+    }
+    return n;
+}
+
+void mt_graph_places(struct mt_rwork *k)
+{
+    struct stream of[MT_GRAPH_STREAMS], *s;
+    struct mt_role_facts *f = k->out;
+    uint32_t n = 0, pools = 0;
+    for (uint32_t i = 0; i < f->pools.n; i++)
+        pools += f->pools.p[i].role == MT_ROLE_GRAPH_POOL;
+    n = pools != 0 && k->r->attr != NULL ? captured_on(k, of) : 0;
+    for (uint64_t i = 0; n != 0 && i < k->r->d->events.n; i++) {
+        const struct mt_event *e = mt_event_at(k->r->d, i);
+        const struct mt_fate *fate = &k->w->fate[i];
+        uint64_t kept = 0;
+        if (e->action != MT_ACT_ALLOC)
+            continue;
+        if (fate->freed == MT_NEVER && fate->role == MT_ROLE_GRAPH_POOL && mt_pool_role_of(k, e, i) != MT_ROLE_GRAPH_POOL)
+            kept = e->size;
+        s = find(of, n, k->r->t->lanes.p[e->lane].stream);
+        if (s == NULL) {
+            f->graph_elsewhere += kept;
+            continue;
+        }
+        if (!s->used)
+            s->phase = k->r->attr[i].phase;
+        s->used = true;
+        s->alone = s->alone && k->r->attr[i].phase == s->phase;
+        s->kept += kept;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (of[i].alone)
+            f->graph_stream[f->n_graph_streams++] = of[i].id;
+        else
+            f->graph_elsewhere += of[i].kept;
+    }
+}

@@ -1,0 +1,143 @@
+/* roles/impl.h -- what the files of the role analysis share; nobody else includes it.
+ *
+ *   roles.c         the passes in their order, the account of bytes by role, the self-check
+ *   roles/decide.c  one block: pool, frames, exact size, lifetime, phase
+ *   roles/cast.c    copies of weights that autocast makes
+ *   roles/before.c     blocks that were there before recording, private pools
+ *   roles/vocab.c    vocabularies, sizes of gradients and state
+ *   roles/chunk.c   the type of logits, by the chunks of a loss
+ *   roles/layer.c   sizes that each layer makes
+ *   steps.c         regions, steps, micro-batches
+ *   roles/occurrences.c         stretches of one coarse phase
+ *   growth.c        what grows from step to step */
+#ifndef MT_ROLES_IMPL_H
+#define MT_ROLES_IMPL_H
+
+#include "analysis/roles/rules.h"
+#include "analysis/roles/roles.h"
+
+/* What a stretch of allocations belongs to inside its coarse phase. Sub-phases that occur in several of them (communication, unshard,
+ * compilation) do not end one. */
+enum mt_group { MT_G_OTHER, MT_G_FORWARD, MT_G_BACKWARD, MT_G_OPTIMIZER };
+
+struct mt_region {
+    uint32_t first, last_alloc; /* events; it lasts to the first of the next region - 1 */
+    uint64_t largest;           /* request in it, one that failed included */
+    uint64_t computed;          /* the same without what is gathered or moved */
+    uint8_t group, phase;
+};
+
+/* While fates are being decided, `life` of an allocation first holds what later allocations say of it. */
+enum { MT_SEEN_OVERLAP = 1, MT_SEEN_AGAIN = 2, MT_SEEN_CAST = 4 /* autocast's copy of a weight */ };
+
+/* Sizes that mean something. */
+struct mt_size_use {
+    uint64_t size;
+    uint64_t grads, grads_peak; /* gradients of that size alive together */
+    bool state;                 /* optimizer state of that size was made */
+    bool param, activation;     /* a parameter, gathered or not, has it; a block of a forward pass has it */
+    uint32_t outside;           /* blocks of that size made before the trace or outside of the passes */
+    uint32_t casts, casts_peak; /* copies of half that size, by autocast, alive together */
+    bool layer;                 /* a forward pass makes whole rows of the vocabulary of that size once a layer */
+};
+
+#define MT_SEEN_SIZES 64u
+#define MT_RECENT_SIZES 256u
+struct mt_seen_size {
+    uint64_t size, bytes;
+};
+
+/* A private pool and what its frames say. */
+struct mt_pool_role {
+    uint64_t pool[2];
+    uint64_t bytes[MT_ROLE_COUNT]; /* by what frames and phases say alone */
+    uint64_t all;
+    uint8_t role; /* MT_ROLE_UNKNOWN = the frames do not agree */
+};
+
+struct mt_pool_span {
+    uint64_t addr, end;
+    uint64_t since; /* event that made the segment; what lay at these addresses before was not in the pool */
+    uint32_t pool;  /* index */
+};
+
+struct mt_rwork {
+    struct mt_roles *w;
+    struct mt_role_facts *out;
+    struct mt_replay *r;
+    struct mt_phaser *ph;
+    const struct mt_role_rules *rules;
+    MT_VEC(struct mt_region) regions;
+    MT_VEC(struct mt_size_use) sizes;
+    struct mt_addrmap size_at;
+    MT_VEC(struct mt_pool_role) pools;
+    MT_VEC(struct mt_pool_span) spans;       /* private segments of the end state, by address */
+    MT_VEC(uint64_t) step_marks;             /* times at which annotated steps end */
+    struct mt_seen_size seen[MT_SEEN_SIZES]; /* of the loss and of logits by frames */
+    uint32_t n_seen;
+    bool loads;                       /* the engine loads its weights in a phase of its own */
+    uint32_t n_hopper;                /* live blocks at the end of the size of cuBLAS's larger workspace */
+    uint64_t logits_max;              /* largest block that frames call logits; 0 = none */
+    uint64_t logits_most;             /* and of passes whose frames do not say so; never less */
+    uint64_t logits_unit;             /* bytes of one token's logits at 2 bytes an element; 0 = vocabulary not known */
+    uint32_t recent[MT_RECENT_SIZES]; /* of `sizes`, index + 1, by a part of the size: most look-ups end here */
+};
+
+#define MT_CUBLAS_WORKSPACE UINT64_C(8519680)         /* CUBLAS_WORKSPACE_CONFIG=:4096:2:16:8 */
+#define MT_CUBLAS_WORKSPACE_HOPPER UINT64_C(33554432) /* a tensor may be as large */
+
+static inline uint32_t mt_n_events(const struct mt_rwork *k) { return (uint32_t)k->r->d->events.n; }
+static inline uint32_t mt_region_last(const struct mt_rwork *k, uint32_t region)
+{
+    return region + 1 < k->regions.n ? k->regions.p[region + 1].first - 1 : mt_n_events(k) - 1;
+}
+static inline bool mt_phase_is_rollout(unsigned p) { return p >= MT_PH_ROLLOUT_INIT && p <= MT_PH_ROLLOUT_WAKE_SLEEP; }
+static inline bool mt_phase_trains(unsigned p) { return p == MT_PH_TRAIN || p == MT_PH_TRAIN_ACTOR || p == MT_PH_TRAIN_CRITIC; }
+enum mt_group mt_group_of(unsigned sub, enum mt_group now);
+
+/* steps.c */
+int mt_regions_make(struct mt_rwork *k); /* also occurrences, MT_SEEN_*, sizes of logits; all return 1, or 0 = out of memory */
+int mt_steps_make(struct mt_rwork *k);
+uint32_t mt_step_at(const struct mt_role_facts *f, uint64_t event); /* UINT32_MAX = none */
+uint32_t mt_region_at(const struct mt_rwork *k, uint32_t event);
+/* roles/occurrences.c */
+int mt_occurrence_next(struct mt_rwork *k, uint32_t event,
+                       unsigned phase); /* an allocation of another phase than the one before */
+void mt_occurrences_end(struct mt_rwork *k);
+uint64_t mt_useless(unsigned phase, const uint64_t roles[MT_ROLE_COUNT]);
+/* roles/vocab.c */
+void mt_vocab_see(struct mt_rwork *k, uint64_t size, bool by_frame);
+int mt_vocab_find(struct mt_rwork *k);
+bool mt_is_logits_size(const struct mt_rwork *k, uint64_t size);
+bool mt_is_logits_share(const struct mt_rwork *k, uint64_t size);
+bool mt_is_vocab_weight(struct mt_rwork *k, uint64_t size);
+struct mt_size_use *mt_size_use(struct mt_rwork *k, uint64_t size, bool make);
+/* roles/chunk.c: whether a loss in chunks proves that a head's output of so many bytes is in 16 bits. */
+int mt_head_in_16_bits(struct mt_rwork *k, uint64_t head, bool *yes);
+/* roles/layer.c */
+int mt_layer_sizes_find(struct mt_rwork *k); /* for vocabularies that divide many sizes; without it no size is a layer's */
+bool mt_is_layer_size(struct mt_rwork *k, uint64_t size);
+/* roles/before.c */
+int mt_pool_roles(struct mt_rwork *k);
+/* roles/graphs.c: streams and blocks of CUDA graphs beside their pools, once roles are decided. */
+void mt_graph_places(struct mt_rwork *k);
+/* Role of the private pool that an allocation lies in; MT_ROLE_COUNT = not in a private pool, or in one of a trainer. */
+unsigned mt_pool_role_of(const struct mt_rwork *k, const struct mt_event *e, uint64_t event);
+unsigned mt_pool_role_at(const struct mt_rwork *k, uint64_t addr, uint64_t event);
+/* torch_memory_saver has one pool for weights and KV cache: what is larger names it, the phase tells them apart. */
+bool mt_is_told_by_phase(struct mt_attr a, unsigned pool);
+/* A block whose allocation is not in the trace, by frames, pool and phase. until: the event at which it goes, UINT64_MAX = it stays.
+ * MT_ROLE_UNKNOWN with MT_WHY_NONE = nothing says it. */
+unsigned mt_role_of_held(const struct mt_rwork *k, uint64_t addr, uint64_t until, mt_stack_id stack, struct mt_attr a,
+                         uint8_t *why);
+int mt_old_roles(struct mt_rwork *k);
+/* What frames and phase say of a block that stays: MT_ROLE_UNKNOWN = nothing. */
+unsigned mt_role_by_stack(const struct mt_rwork *k, mt_stack_id stack, struct mt_attr a, uint8_t *why);
+/* roles/cast.c */
+int mt_casts_find(struct mt_rwork *k); /* MT_SEEN_CAST */
+/* roles/decide.c */
+int mt_fates_decide(struct mt_rwork *k);
+/* growth.c */
+int mt_growth_make(struct mt_rwork *k);
+
+#endif

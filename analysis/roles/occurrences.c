@@ -1,0 +1,61 @@
+/* Stretches of one coarse phase: where they begin and end, and what of their memory is of no use to them. */
+#include "analysis/roles/impl.h"
+
+enum { MAX_OCCURRENCES = 1024 };
+
+static void end_at(struct mt_rwork *k, uint64_t last)
+{
+    struct mt_occurrence *o = k->out->occurrences.n != 0 ? &k->out->occurrences.p[k->out->occurrences.n - 1] : NULL;
+    if (o == NULL || o->last != UINT64_MAX)
+        return;
+    o->last = last;
+    o->t1_ns = mt_event_at(k->r->d, last)->time_ns;
+}
+
+int mt_occurrence_next(struct mt_rwork *k, uint32_t event, unsigned phase)
+{
+    struct mt_occurrence *o;
+    uint64_t first = k->out->n_occurrences_all == 0 ? 0 : event; /* what comes before the first allocation belongs to it */
+    if (first != 0)
+        end_at(k, first - 1);
+    k->out->n_occurrences_all++;
+    if (k->out->occurrences.n >= MAX_OCCURRENCES)
+        return 1;
+    if ((o = MT_VEC_PUSH(&k->out->occurrences)) == NULL)
+        return 0;
+    o->phase = (uint8_t)phase;
+    o->step = UINT32_MAX;
+    o->first = first;
+    o->last = UINT64_MAX;
+    o->t0_ns = mt_event_at(k->r->d, first)->time_ns;
+    o->peak_event = MT_NO_EVENT;
+    return 1;
+}
+
+void mt_occurrences_end(struct mt_rwork *k)
+{
+    if (k->r->d->events.n != 0)
+        end_at(k, k->r->d->events.n - 1);
+}
+
+uint64_t mt_useless(unsigned phase, const uint64_t roles[MT_ROLE_COUNT])
+{
+    uint64_t trainer = roles[MT_ROLE_GRAD] + roles[MT_ROLE_GRAD_REDUCE] + roles[MT_ROLE_OPTIM_STATE];
+    uint64_t engine = roles[MT_ROLE_KV_CACHE] + roles[MT_ROLE_GRAPH_POOL];
+    switch (phase) {
+    case MT_PH_ROLLOUT_GENERATE:
+    case MT_PH_ROLLOUT_PREFILL:
+    case MT_PH_ROLLOUT_DECODE:
+    case MT_PH_ROLLOUT_PROFILE:
+    case MT_PH_ROLLOUT_KV_ALLOC:
+    case MT_PH_ROLLOUT_GRAPH: return trainer;
+    case MT_PH_LOGP_OLD:
+    case MT_PH_LOGP_REF:
+    case MT_PH_LOGP:
+    case MT_PH_VALUES: return trainer + engine;
+    case MT_PH_TRAIN_ACTOR:
+    case MT_PH_TRAIN_CRITIC:
+    case MT_PH_TRAIN: return engine;
+    default: return 0;
+    }
+}

@@ -1,0 +1,429 @@
+/* Steps and micro-batches, found in the trace: optimizer annotations where there are any, else what the allocations do. Regions are
+ * stretches of forward, backward or optimizer work; everything else follows from their order. */
+#include "analysis/roles/impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_STEPS = 65536, MAX_MICROS = 65536 };
+
+enum mt_group mt_group_of(unsigned sub, enum mt_group now)
+{
+    switch (sub) {
+    case MT_PH_FORWARD:
+    case MT_PH_LOSS:
+    case MT_PH_LOGITS:
+    case MT_PH_ROLLOUT_SAMPLE: return MT_G_FORWARD;
+    case MT_PH_BACKWARD:
+    case MT_PH_RECOMPUTE:
+    case MT_PH_GRAD_REDUCE: return MT_G_BACKWARD;
+    case MT_PH_OPTIMIZER:
+    case MT_PH_OPTIM_STATE_INIT:
+    case MT_PH_GRAD_CLIP: return MT_G_OPTIMIZER;
+    default: return now;
+    }
+}
+
+/* The last block of each stack. */
+struct last_block {
+    uint64_t size;
+    uint32_t event; /* + 1 */
+};
+
+/* What a later block of the same stack and size says of the one before it. */
+static inline void note_again(struct mt_rwork *k, struct last_block *last, const struct mt_event *e, uint32_t i)
+{
+    struct last_block *l = &last[e->stack];
+    if (l->event != 0 && l->size == e->size && e->stack != 0) {
+        struct mt_fate *f = &k->w->fate[l->event - 1];
+        f->life |= f->freed > i ? MT_SEEN_OVERLAP : MT_SEEN_AGAIN;
+    }
+    l->size = e->size;
+    l->event = i + 1;
+}
+
+/* Parameters that are gathered or moved into a pass are not computed by it; nor are logits what frames call a temporary. */
+static inline void note_largest(const struct mt_rwork *k, struct mt_region *g, unsigned sub, const struct mt_event *e)
+{
+    uint64_t size = e->size;
+    uint16_t role = k->w->stack_role[e->stack];
+    if (size > g->largest)
+        g->largest = size;
+    if (size > g->computed && (role == MT_NO_STACK_ROLE || (role & 0xff) != MT_ROLE_TEMP) && sub != MT_PH_FSDP_UNSHARD &&
+        sub != MT_PH_COMM && sub != MT_PH_ONLOAD_OFFLOAD)
+        g->computed = size;
+}
+
+/* Logits are often what memory runs out for: the request is a block that is never seen. */
+static void note_request(struct mt_rwork *k, const struct mt_event *e, uint32_t i)
+{
+    struct mt_attr a = k->r->attr[i];
+    bool by_frame = a.sub == MT_PH_LOGITS || k->w->stack_role[e->stack] == (MT_ROLE_LOGITS | MT_WHY_FRAME << 8);
+    struct mt_region *g = k->regions.n != 0 ? &k->regions.p[k->regions.n - 1] : NULL;
+    if (by_frame || a.sub == MT_PH_LOSS)
+        mt_vocab_see(k, e->size, by_frame);
+    if (g != NULL && g->phase == a.phase && g->group == mt_group_of(a.sub, MT_G_OTHER))
+        note_largest(k, g, a.sub, e);
+}
+
+int mt_regions_make(struct mt_rwork *k)
+{
+    const struct mt_device *d = k->r->d;
+    struct last_block *last = mt_calloc((size_t)k->r->t->stacks.n + 1, sizeof *last);
+    struct mt_region now = {0, 0, 0, 0, MT_G_OTHER, MT_PH_COUNT};
+    struct mt_region *at;
+    int rc = 0;
+    if (last == NULL)
+        return 0;
+    for (uint32_t i = 0, n = mt_n_events(k); i < n; i++) {
+        const struct mt_event *e = mt_event_at(d, i);
+        struct mt_attr a;
+        enum mt_group g;
+        bool by_frame;
+        if (e->action != MT_ACT_ALLOC) {
+            if (e->action == MT_ACT_OOM)
+                note_request(k, e, i);
+            continue;
+        }
+        a = k->r->attr[i];
+        note_again(k, last, e, i);
+        by_frame = a.sub == MT_PH_LOGITS || k->w->stack_role[e->stack] == (MT_ROLE_LOGITS | MT_WHY_FRAME << 8);
+        if (by_frame || a.sub == MT_PH_LOSS)
+            mt_vocab_see(k, e->size, by_frame);
+        if (a.phase != now.phase && !mt_occurrence_next(k, i, a.phase))
+            goto out;
+        g = mt_group_of(a.sub, a.phase != now.phase ? MT_G_OTHER : (enum mt_group)now.group);
+        if (g != now.group || a.phase != now.phase) {
+            if ((at = MT_VEC_PUSH(&k->regions)) == NULL)
+                goto out;
+            now = (struct mt_region){k->regions.n == 1 ? 0 : i, i, 0, 0, (uint8_t)g, a.phase};
+            *at = now;
+        }
+        at = &k->regions.p[k->regions.n - 1];
+        at->last_alloc = i;
+        note_largest(k, at, a.sub, e);
+    }
+    mt_occurrences_end(k);
+    rc = 1;
+out:
+    mt_free(last);
+    return rc;
+}
+
+/* ---- where steps end ---- */
+
+static int by_value(const void *pa, const void *pb)
+{
+    const uint64_t *a = pa, *b = pb;
+    return *a < *b ? -1 : *a > *b;
+}
+
+/* An optimizer may be called once for each group of parameters, or for each part of a sharded group, and once to set up its state: calls without a
+ * forward or backward pass between them end one step, the last of them does. */
+static void marks_of_one_step(struct mt_rwork *k)
+{
+    uint32_t kept = 0, m = 0;
+    bool work = false;
+    for (uint32_t i = 0; i <= mt_n_events(k) && m < k->step_marks.n; i++) {
+        const struct mt_event *e = i < mt_n_events(k) ? mt_event_at(k->r->d, i) : NULL;
+        enum mt_group g;
+        if (e != NULL && (e->action != MT_ACT_ALLOC || e->time_ns == 0))
+            continue;
+        for (; m < k->step_marks.n && (e == NULL || e->time_ns > k->step_marks.p[m]); m++) {
+            if (work)
+                k->step_marks.p[kept++] = k->step_marks.p[m];
+            else if (kept != 0)
+                k->step_marks.p[kept - 1] = k->step_marks.p[m];
+            work = false;
+        }
+        g = e != NULL ? mt_group_of(k->r->attr[i].sub, MT_G_OTHER) : MT_G_OTHER;
+        work = work || g == MT_G_FORWARD || g == MT_G_BACKWARD;
+    }
+    if (kept != 0) /* none: passes are not known here, every call is taken for a step */
+        k->step_marks.n = kept;
+}
+
+/* Ends of Optimizer.step ranges; without those, starts of profiler steps. */
+static int annotated(struct mt_rwork *k)
+{
+    static const char *const names[] = {"Optimizer.step#", "ProfilerStep#"};
+    const struct mt_trace *t = k->r->t;
+    if (k->r->d->kind != MT_DEV_CUDA || k->r->d->n_with_time == 0)
+        return 1;
+    for (size_t n = 0; n < 2 && k->step_marks.n == 0; n++) {
+        for (uint32_t i = 0; i < t->ranges.n; i++) {
+            const struct mt_range *g = &t->ranges.p[i];
+            uint64_t time = n == 0 ? g->t1_ns : g->t0_ns, *at;
+            if (time == 0 || g->device != k->r->d->ordinal || strncmp(mt_str(t, g->name), names[n], strlen(names[n])) != 0)
+                continue;
+            if ((at = MT_VEC_PUSH(&k->step_marks)) == NULL)
+                return 0;
+            *at = time;
+        }
+        if (k->step_marks.n > 1)
+            qsort(k->step_marks.p, k->step_marks.n, sizeof *k->step_marks.p, by_value);
+        if (n == 0)
+            marks_of_one_step(k);
+    }
+    return 1;
+}
+
+static int end_step(struct mt_rwork *k, uint64_t last, bool ended)
+{
+    struct mt_role_facts *f = k->out;
+    uint64_t first = f->steps.n != 0 ? f->steps.p[f->steps.n - 1].last + 1 : 0;
+    struct mt_step *s;
+    if (last < first || k->r->d->events.n == 0)
+        return 1;
+    f->n_steps_all++;
+    if (f->steps.n >= MAX_STEPS)
+        return 1;
+    if ((s = MT_VEC_PUSH(&f->steps)) == NULL)
+        return 0;
+    s->first = first;
+    s->last = last;
+    s->whole = ended && f->steps.n > 1;
+    s->peak_event = MT_NO_EVENT;
+    return 1;
+}
+
+/* The first allocation after each mark begins the next step. */
+static int steps_by_marks(struct mt_rwork *k)
+{
+    uint32_t m = 0;
+    bool work = false; /* something was allocated since the last boundary */
+    for (uint32_t i = 0; i < mt_n_events(k) && m < k->step_marks.n; i++) {
+        const struct mt_event *e = mt_event_at(k->r->d, i);
+        if (e->action != MT_ACT_ALLOC || e->time_ns == 0)
+            continue;
+        if (e->time_ns > k->step_marks.p[m]) {
+            while (m < k->step_marks.n && e->time_ns > k->step_marks.p[m])
+                m++;
+            if (work && !end_step(k, i - 1u, true))
+                return 0;
+        }
+        work = true;
+    }
+    if (m < k->step_marks.n && work && k->step_marks.p[m] <= k->r->out->last_ns)
+        return end_step(k, mt_n_events(k) - 1u, true);
+    return 1;
+}
+
+/* An optimizer region ends a step when a forward or backward came before it. */
+static int steps_by_optimizer(struct mt_rwork *k)
+{
+    bool work = false;
+    for (uint32_t i = 0; i < k->regions.n; i++) {
+        const struct mt_region *g = &k->regions.p[i];
+        if (g->group == MT_G_OPTIMIZER) {
+            if (work && !end_step(k, mt_region_last(k, i), i + 1 < k->regions.n || mt_region_last(k, i) > g->last_alloc))
+                return 0;
+            work = false;
+        } else if (g->group == MT_G_BACKWARD || (g->group == MT_G_FORWARD && mt_phase_trains(g->phase))) {
+            work = true;
+        }
+    }
+    return 1;
+}
+
+/* No optimizer is seen to allocate: a forward after a backward begins the next round, or the first coarse phase that comes back. */
+static int steps_by_period(struct mt_rwork *k)
+{
+    bool backward = false;
+    unsigned first = MT_PH_COUNT;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < k->regions.n; i++) {
+        const struct mt_region *g = &k->regions.p[i];
+        if (g->group == MT_G_FORWARD && backward && !end_step(k, g->first - 1u, true))
+            return 0;
+        if (g->group == MT_G_FORWARD || g->group == MT_G_BACKWARD)
+            backward = g->group == MT_G_BACKWARD;
+        n += g->group == MT_G_BACKWARD;
+    }
+    if (n != 0)
+        return !backward || k->out->steps.n == 0 || end_step(k, mt_n_events(k) - 1u, true);
+    for (uint32_t i = 0; i < k->out->occurrences.n; i++) {
+        const struct mt_occurrence *o = &k->out->occurrences.p[i];
+        bool comes_back = false;
+        if (o->phase == MT_PH_UNATTRIBUTED || o->phase == MT_PH_INIT || o->phase == MT_PH_IDLE)
+            continue;
+        for (uint32_t j = i + 1; first == MT_PH_COUNT && j < k->out->occurrences.n && j < i + 64; j++)
+            comes_back = comes_back || k->out->occurrences.p[j].phase == o->phase;
+        if (first == MT_PH_COUNT && comes_back)
+            first = o->phase;
+        else if (o->phase == first && o->first != 0 && !end_step(k, o->first - 1, true))
+            return 0;
+    }
+    return 1;
+}
+
+/* ---- micro-batches ---- */
+
+static int add_micro(struct mt_rwork *k, uint32_t first, uint32_t last, unsigned phase, bool has_backward)
+{
+    struct mt_role_facts *f = k->out;
+    struct mt_micro *m;
+    f->n_micros_all++;
+    if (f->micros.n >= MAX_MICROS)
+        return 1;
+    if ((m = MT_VEC_PUSH(&f->micros)) == NULL)
+        return 0;
+    m->first = first;
+    m->last = last;
+    m->phase = (uint8_t)phase;
+    m->has_backward = has_backward;
+    m->step = UINT32_MAX;
+    m->peak_event = MT_NO_EVENT;
+    return 1;
+}
+
+/* Passes without gradients follow each other without a break: the stack of their first allocation comes again in each. */
+static int split_forward(struct mt_rwork *k, uint32_t first, uint32_t last, unsigned phase)
+{
+    mt_stack_id key = 0;
+    uint32_t from = first;
+    bool any = false;
+    for (uint32_t i = first; i <= last; i++) {
+        const struct mt_event *e = mt_event_at(k->r->d, i);
+        if (e->action != MT_ACT_ALLOC || mt_group_of(k->r->attr[i].sub, MT_G_OTHER) != MT_G_FORWARD)
+            continue;
+        if (!any) {
+            key = e->stack;
+            any = true;
+        } else if (key != 0 && e->stack == key) {
+            if (!add_micro(k, from, i - 1, phase, false))
+                return 0;
+            from = i;
+        }
+    }
+    return !any || add_micro(k, from, last, phase, false);
+}
+
+struct open_micro {
+    bool is_open, has_backward;
+    uint32_t first, last;
+    unsigned phase;
+};
+
+static int close_micro(struct mt_rwork *k, struct open_micro *o)
+{
+    int ok = 1;
+    if (o->is_open && (o->has_backward || mt_phase_trains(o->phase)))
+        ok = add_micro(k, o->first, o->last, o->phase, o->has_backward);
+    else if (o->is_open)
+        ok = split_forward(k, o->first, o->last, o->phase);
+    o->is_open = o->has_backward = false;
+    return ok;
+}
+
+/* A pass of another model between the forward and the loss of a training micro-batch, as DPO runs its reference. */
+static bool is_reference(const struct mt_rwork *k, const struct open_micro *o, uint32_t i)
+{
+    const struct mt_region *next = i + 1 < k->regions.n ? &k->regions.p[i + 1] : NULL;
+    return o->is_open && !o->has_backward && mt_phase_trains(o->phase) && !mt_phase_trains(k->regions.p[i].phase) &&
+           next != NULL && next->phase == o->phase && (next->group == MT_G_FORWARD || next->group == MT_G_BACKWARD);
+}
+
+static int micros_make(struct mt_rwork *k)
+{
+    struct open_micro o = {false, false, 0, 0, 0};
+    for (uint32_t i = 0; i < k->regions.n; i++) {
+        const struct mt_region *g = &k->regions.p[i];
+        bool forward = g->group == MT_G_FORWARD, backward = g->group == MT_G_BACKWARD;
+        if (!forward && !backward) {
+            if ((g->group == MT_G_OPTIMIZER || g->phase != o.phase) && !close_micro(k, &o))
+                return 0;
+            continue;
+        }
+        if (forward && is_reference(k, &o, i)) {
+            o.last = mt_region_last(k, i);
+            continue;
+        }
+        if (((forward && (o.has_backward || g->phase != o.phase)) || (backward && !o.has_backward && g->phase != o.phase)) &&
+            !close_micro(k, &o))
+            return 0;
+        if (!o.is_open)
+            o = (struct open_micro){true, false, g->first, 0, g->phase};
+        o.has_backward = o.has_backward || backward;
+        o.last = mt_region_last(k, i);
+    }
+    return close_micro(k, &o);
+}
+
+static void join(struct mt_role_facts *f)
+{
+    uint32_t s = 0;
+    for (uint32_t i = 0; i < f->micros.n; i++) {
+        struct mt_micro *m = &f->micros.p[i];
+        while (s < f->steps.n && f->steps.p[s].last < m->first)
+            s++;
+        if (s == f->steps.n || m->first < f->steps.p[s].first)
+            continue;
+        m->step = s;
+        if (f->steps.p[s].n_micros++ == 0)
+            f->steps.p[s].first_micro = i;
+    }
+    for (uint32_t i = 0; i < f->occurrences.n; i++)
+        f->occurrences.p[i].step = mt_step_at(f, f->occurrences.p[i].first);
+}
+
+int mt_steps_make(struct mt_rwork *k)
+{
+    struct mt_role_facts *f = k->out;
+    f->steps_from = "";
+    if (!annotated(k))
+        return 0;
+    if (k->step_marks.n != 0) {
+        if (!steps_by_marks(k))
+            return 0;
+        f->steps_from = "annotations";
+    }
+    if (f->steps.n == 0) {
+        if (!steps_by_optimizer(k))
+            return 0;
+        f->steps_from = "optimizer phases";
+    }
+    if (f->steps.n == 0) {
+        if (!steps_by_period(k))
+            return 0;
+        f->steps_from = "phase periodicity";
+    }
+    if (f->steps.n == 0)
+        f->steps_from = "";
+    else if (!end_step(k, mt_n_events(k) - 1u, false)) /* what comes after the last end */
+        return 0;
+    for (uint32_t i = 0; i < f->steps.n; i++) {
+        f->steps.p[i].t0_ns = mt_event_at(k->r->d, f->steps.p[i].first)->time_ns;
+        f->steps.p[i].t1_ns = mt_event_at(k->r->d, f->steps.p[i].last)->time_ns;
+    }
+    if (!micros_make(k))
+        return 0;
+    join(f);
+    return 1;
+}
+
+uint32_t mt_step_at(const struct mt_role_facts *f, uint64_t event)
+{
+    uint32_t lo = 0, hi = f->steps.n;
+    while (lo < hi) {
+        uint32_t mid = (lo + hi) / 2;
+        if (f->steps.p[mid].last < event)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < f->steps.n && f->steps.p[lo].first <= event ? lo : UINT32_MAX;
+}
+
+uint32_t mt_region_at(const struct mt_rwork *k, uint32_t event)
+{
+    uint32_t lo = 0, hi = k->regions.n;
+    while (lo < hi) {
+        uint32_t mid = (lo + hi) / 2;
+        if (k->regions.p[mid].first <= event)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo != 0 ? lo - 1 : UINT32_MAX;
+}

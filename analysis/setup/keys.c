@@ -1,0 +1,114 @@
+/* setup/keys.c -- numbers of what the run was set to. */
+#include "analysis/setup/keys.h"
+
+#include "analysis/metrics/metrics.h"
+
+#include <string.h>
+
+bool mt_metric_same_word(const char *a, const char *b)
+{
+    for (; *a != 0 && *b != 0; a++, b++) {
+        if ((*a >= 'A' && *a <= 'Z' ? *a + 32 : *a) != *b)
+            return false;
+    }
+    return *a == *b;
+}
+
+struct mt_value mt_setting_number(const char *value)
+{
+    static const char *const on[] = {"", "true", "yes", "on", "full", "selective"}, *const off[] = {"false", "no", "off"};
+    struct mt_value none = {0, false, MT_CONF_NONE}, v = {0, true, MT_CONF_MARKED};
+    double place = 0.1;
+    bool digits = false, minus = false;
+    const char *s = value;
+
+    if (s == NULL)
+        return none;
+    for (size_t i = 0; i < sizeof on / sizeof on[0]; i++) {
+        if (mt_metric_same_word(s, on[i]))
+            return v.v = 1, v;
+    }
+    for (size_t i = 0; i < sizeof off / sizeof off[0]; i++) {
+        if (mt_metric_same_word(s, off[i]))
+            return v;
+    }
+    if (*s == '-')
+        minus = true, s++;
+    for (; *s >= '0' && *s <= '9' && v.v < 1e18; s++, digits = true)
+        v.v = v.v * 10 + (*s - '0');
+    if (*s == '.') {
+        for (s++; *s >= '0' && *s <= '9'; s++, place /= 10, digits = true)
+            v.v += place * (*s - '0');
+    }
+    if (!digits || *s != 0)
+        return none;
+    v.v = minus ? -v.v : v.v;
+    return v;
+}
+
+/* Set by the run, or the framework's default; defaults are less certain, for they move with versions. */
+struct mt_value mt_metric_setting(const struct mt_runconf *conf, const char *name, size_t n)
+{
+    struct mt_runconf_hit hit;
+    struct mt_value v;
+    char key[64];
+    if (conf == NULL || n >= sizeof key)
+        return (struct mt_value){0, false, MT_CONF_NONE};
+    memcpy(key, name, n);
+    key[n] = 0;
+    if (!mt_runconf_find(conf, key, &hit))
+        return (struct mt_value){0, false, MT_CONF_NONE};
+    v = mt_setting_number(hit.value);
+    if (hit.is_default && v.conf > MT_CONF_CARRIED)
+        v.conf = MT_CONF_CARRIED;
+    return v;
+}
+
+/* Flags that OpenRLHF had until they got sections ("--train.micro_batch_size"). */
+static bool older_flags(const struct mt_runconf *conf)
+{
+    static const char *const flags[] = {
+        "--micro-train-batch-size",  "--micro-rollout-batch-size", "--zero-stage",       "--prompt-max-len",
+        "--generate-max-len",        "--rollout-batch-size",       "--vllm-num-engines", "--vllm-tensor-parallel-size",
+        "--actor-num-gpus-per-node", "--colocate-all-models",      "--adam-offload",     "--train-max-tokens-per-gpu",
+    };
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        if (mt_runconf_get(conf, flags[i]) != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* The longest sequence that the settings allow. Where one of the two bounds is not known the other is still no less than a sequence may be. */
+static struct mt_value longest(const struct mt_runconf *conf)
+{
+    struct mt_value prompt = mt_metric_setting(conf, "max_prompt_len", 14),
+                    response = mt_metric_setting(conf, "max_response_len", 16);
+    if (!prompt.known || !response.known)
+        return prompt.known ? prompt : response;
+    prompt.v += response.v;
+    prompt.conf = prompt.conf < response.conf ? prompt.conf : response.conf;
+    return prompt;
+}
+
+static bool is_name(const char *name, size_t n, const char *want) { return strlen(want) == n && memcmp(name, want, n) == 0; }
+
+struct mt_value mt_metric_of_run(const struct mt_runconf *conf, const char *name, size_t n)
+{
+    struct mt_value v = {0, true, MT_CONF_MARKED};
+    if (n > 8 && memcmp(name, "setting.", 8) == 0)
+        return mt_metric_setting(conf, name + 8, n - 8);
+    if (is_name(name, n, "longest"))
+        return longest(conf);
+    if (is_name(name, n, "older_flags"))
+        v.v = older_flags(conf);
+    else if (is_name(name, n, "no_expandable"))
+        v.v = conf != NULL && conf->no_expandable;
+    else if (is_name(name, n, "host_full"))
+        v.v = conf != NULL && conf->host_full;
+    else if (is_name(name, n, "kv_refused"))
+        v.v = conf != NULL && conf->kv_refused;
+    else
+        v.known = false;
+    return v;
+}

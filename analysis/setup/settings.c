@@ -1,0 +1,416 @@
+/* setup/settings.c -- settings by key and by name. */
+#include "analysis/setup/settings.h"
+#include "analysis/base/rule_json.h"
+#include "parser/model/driver.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static enum mt_rc no_memory(struct mt_err *err) { return mt_fail(err, MT_ENOMEM, "out of memory"); }
+
+/* ---- the table ------------------------------------------------------------------------------------------------------------------- */
+
+static const char *field(const cJSON *o, const char *name) { return cJSON_GetStringValue(mt_rule_field(o, name)); }
+
+static bool read_setting(struct mt_runconf *rc, const cJSON *o)
+{
+    struct mt_runconf_setting *s = MT_VEC_PUSH(&rc->settings);
+    bool failed = false;
+    const cJSON *k;
+    if (s == NULL)
+        return false;
+    s->name = field(o, "logical");
+    s->words = field(o, "words");
+    s->first = rc->keys.n;
+    cJSON_ArrayForEach(k, mt_rule_field(o, "keys"))
+    {
+        struct mt_runconf_key *key = MT_VEC_PUSH(&rc->keys);
+        if (key == NULL)
+            return false;
+        key->framework = field(k, "framework");
+        key->key = field(k, "key");
+        key->part = field(k, "part");
+        key->fallback = field(k, "default");
+        key->source = field(k, "source");
+        key->is_common = cJSON_IsTrue(mt_rule_field(k, "common"));
+        failed |= key->framework == NULL || key->key == NULL || key->source == NULL;
+        s->n++;
+    }
+    return !failed && s->name != NULL && s->words != NULL && s->n != 0;
+}
+
+static enum mt_rc read_table(struct mt_runconf *rc, struct mt_err *err)
+{
+    cJSON *root;
+    enum mt_rc r = mt_rule_json("settings.json", &root, err);
+    const cJSON *o;
+    bool ok = true;
+    cJSON_ArrayForEach(o, mt_rule_field(root, "settings")) { ok = ok && read_setting(rc, o); }
+    mt_free(root);
+    return r == MT_OK && !ok ? no_memory(err) : r;
+}
+
+enum mt_rc mt_runconf_new(struct mt_runconf **out, struct mt_err *err)
+{
+    struct mt_runconf *rc = mt_calloc(1, sizeof *rc);
+    enum mt_rc r;
+    *out = NULL;
+    if (rc == NULL)
+        return no_memory(err);
+    rc->framework = rc->told = -1;
+    r = read_table(rc, err);
+    if (r != MT_OK) {
+        mt_runconf_free(rc);
+        return r;
+    }
+    *out = rc;
+    return MT_OK;
+}
+
+void mt_runconf_free(struct mt_runconf *rc)
+{
+    if (rc == NULL)
+        return;
+    mt_conf_done(&rc->conf);
+    mt_arena_done(&rc->arena);
+    MT_VEC_DONE(&rc->keys);
+    MT_VEC_DONE(&rc->settings);
+    MT_VEC_DONE(&rc->slots);
+    MT_VEC_DONE(&rc->from);
+    mt_free(rc);
+}
+
+/* ---- the index ------------------------------------------------------------------------------------------------------------------- */
+
+/* A flag is looked up as "--max-tokens-per-gpu", however its dashes were written; everything else as it stands. */
+static const char *slot_key(struct mt_runconf *rc, const struct mt_conf_entry *e)
+{
+    size_t n = strlen(e->key);
+    char *s;
+    if (e->form != MT_CONF_FLAG)
+        return e->key;
+    s = mt_arena_alloc(&rc->arena, n + 3, 1);
+    if (s == NULL)
+        return NULL;
+    s[0] = s[1] = '-';
+    for (size_t i = 0; i <= n; i++)
+        s[i + 2] = e->key[i] == '_' ? '-' : e->key[i];
+    return s;
+}
+
+static int by_key(const void *pa, const void *pb)
+{
+    const struct mt_runconf_slot *a = pa, *b = pb;
+    int c = strcmp(a->key, b->key);
+    if (c != 0)
+        return c;
+    if (a->from != b->from)
+        return a->from < b->from ? -1 : 1;
+    return a->entry < b->entry ? -1 : a->entry > b->entry;
+}
+
+/* The entry of a key that holds; NULL when there is none or it was removed. */
+static const struct mt_conf_entry *look_up(const struct mt_runconf *rc, const char *key)
+{
+    uint32_t lo = 0, hi = rc->slots.n;
+    const struct mt_conf_entry *e;
+    while (lo < hi) { /* the first slot behind all of this key */
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (strcmp(rc->slots.p[mid].key, key) <= 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    if (lo == 0 || strcmp(rc->slots.p[lo - 1].key, key) != 0)
+        return NULL;
+    e = &rc->conf.entries.p[rc->slots.p[lo - 1].entry];
+    return e->value != NULL ? e : NULL;
+}
+
+/* Files write a flag's name with underscores or dashes and without the leading ones. */
+static const struct mt_conf_entry *look_up_flag(const struct mt_runconf *rc, const char *flag)
+{
+    char name[MT_CONF_KEY + 1];
+    const struct mt_conf_entry *e;
+    size_t n = strlen(flag);
+    if (n > MT_CONF_KEY)
+        return NULL;
+    for (size_t i = 0; i <= n; i++)
+        name[i] = i >= 2 && flag[i] == '_' ? '-' : flag[i];
+    e = look_up(rc, name);
+    if (e == NULL)
+        e = look_up(rc, name + 2);
+    for (size_t i = 2; i < n; i++)
+        if (name[i] == '-')
+            name[i] = '_';
+    return e != NULL ? e : look_up(rc, name + 2);
+}
+
+static const struct mt_conf_entry *look_up_any(const struct mt_runconf *rc, const char *key)
+{
+    return strncmp(key, "--", 2) == 0 ? look_up_flag(rc, key) : look_up(rc, key);
+}
+
+/* The framework whose own keys are set most often. Flags that several frameworks have count for all of them, so the first one listed wins;
+ * Relax is told from slime by nothing in its flags, ms-swift from TRL by those that it adds. */
+static void guess_framework(struct mt_runconf *rc)
+{
+    uint32_t hits[MT_FW_COUNT] = {0}, best = 0, ties = 0;
+    int first = -1;
+    for (uint32_t i = 0; i < rc->keys.n; i++) {
+        int f = mt_framework_find(rc->keys.p[i].framework);
+        if (f > MT_FW_NONE && f < MT_FW_COUNT && !rc->keys.p[i].is_common && look_up_any(rc, rc->keys.p[i].key) != NULL)
+            hits[f]++;
+    }
+    for (int f = 1; f < MT_FW_COUNT; f++) {
+        if (hits[f] > best) {
+            best = hits[f];
+            first = f;
+        }
+    }
+    rc->any = best != 0;
+    if (rc->forced)
+        return;
+    for (int f = 1; f < MT_FW_COUNT; f++)
+        ties += best != 0 && hits[f] == best && !(f == MT_FW_RELAX && first == MT_FW_SLIME) &&
+                !(f == MT_FW_SWIFT && first == MT_FW_TRL);
+    rc->framework = rc->told >= 0 ? rc->told : first;
+    rc->sure = rc->told >= 0 || ties == 1;
+}
+
+void mt_runconf_tell(struct mt_runconf *rc, int framework)
+{
+    rc->told = framework;
+    guess_framework(rc);
+}
+
+int mt_runconf_run(const struct mt_runconf *rc)
+{
+    bool proven = rc != NULL && (rc->forced || rc->sure);
+    return proven && rc->framework >= 0 && mt_framework_is_program((enum mt_framework)rc->framework) ? rc->framework : -1;
+}
+
+enum mt_rc mt_runconf_added(struct mt_runconf *rc, enum mt_runconf_from from, struct mt_err *err)
+{
+    while (rc->from.n < rc->conf.entries.n) {
+        const struct mt_conf_entry *e = &rc->conf.entries.p[rc->from.n];
+        struct mt_runconf_slot *s = MT_VEC_PUSH(&rc->slots);
+        uint8_t *f = MT_VEC_PUSH(&rc->from);
+        const char *key = slot_key(rc, e);
+        if (s == NULL || f == NULL || key == NULL) {
+            rc->slots.n -= s != NULL;
+            rc->from.n -= f != NULL;
+            return no_memory(err);
+        }
+        *f = (uint8_t)from;
+        *s = (struct mt_runconf_slot){.key = key, .entry = rc->from.n - 1, .from = (uint8_t)from};
+    }
+    if (rc->slots.n > 1)
+        qsort(rc->slots.p, rc->slots.n, sizeof *rc->slots.p, by_key);
+    guess_framework(rc);
+    return MT_OK;
+}
+
+/* ---- traces ---------------------------------------------------------------------------------------------------------------------- */
+
+static bool seen_command(const struct mt_driver *d, uint32_t upto, mt_str_id command)
+{
+    for (uint32_t i = 0; i < upto && i < 4096; i++)
+        if (d->processes.p[i].command == command)
+            return true;
+    return false;
+}
+
+static enum mt_rc add_driver(struct mt_runconf *rc, const struct mt_trace *t, struct mt_err *err)
+{
+    enum { MAX_COMMANDS = 256 };
+    const struct mt_driver *d = t->driver;
+    char source[64];
+    enum mt_rc r = MT_OK;
+    unsigned n = 0;
+    for (uint32_t i = 0; i < d->processes.n && n < MAX_COMMANDS && r == MT_OK; i++) {
+        const struct mt_process *p = &d->processes.p[i];
+        const char *env = "env.";
+        if (p->rank >= 0)
+            (void)snprintf(source, sizeof source, "command of rank %d", (int)p->rank);
+        else
+            (void)snprintf(source, sizeof source, "command of pid %u", (unsigned)p->pid);
+        if (p->command != 0 && !seen_command(d, i, p->command)) {
+            n++;
+            r = mt_conf_args(&rc->conf, mt_str(t, p->command), mt_str_len(t, p->command), source, false, err);
+        }
+        for (uint32_t k = 0; r == MT_OK && k < p->n_attrs; k++) {
+            const struct mt_process_attr *a = &d->attrs.p[p->first_attr + k];
+            if (strncmp(mt_str(t, a->key), env, 4) != 0)
+                continue;
+            rc->env_known = true;
+            (void)snprintf(source, sizeof source, p->rank >= 0 ? "environment of rank %d" : "environment of pid %d",
+                           p->rank >= 0 ? (int)p->rank : (int)p->pid);
+            r = mt_conf_env(&rc->conf, mt_str(t, a->key) + 4, mt_str(t, a->value), source, err);
+        }
+    }
+    return r == MT_OK ? mt_runconf_added(rc, MT_FROM_COMMAND, err) : r;
+}
+
+enum mt_rc mt_runconf_add_trace(struct mt_runconf *rc, const struct mt_trace *t, struct mt_err *err)
+{
+    enum mt_rc r = MT_OK;
+    char source[64] = "the snapshot";
+    if (t->driver != NULL)
+        return add_driver(rc, t, err);
+    if (t->meta.rank >= 0)
+        (void)snprintf(source, sizeof source, "the snapshot of rank %d", (int)t->meta.rank);
+    for (uint32_t i = 0; i < t->settings.n && r == MT_OK; i++)
+        r = mt_conf_allocator(&rc->conf, mt_str(t, t->settings.p[i].key), mt_str(t, t->settings.p[i].value), source, err);
+    return r == MT_OK ? mt_runconf_added(rc, MT_FROM_SNAPSHOT, err) : r;
+}
+
+/* ---- asking ---------------------------------------------------------------------------------------------------------------------- */
+
+/* "sglang:d2t2" -> 2 for "t", "sglang" for "name"; a letter that is not there is 1. Constants only: nothing is allocated. */
+static const char *part_of(const char *value, const char *part)
+{
+    static const char *const numbers[] = {"1",  "2",  "3",  "4",  "5",  "6",   "7",   "8",  "12",
+                                          "16", "24", "32", "48", "64", "128", "256", "512"};
+    static const char *const names[] = {"fsdp", "archon", "megatron", "sglang", "vllm"};
+    const char *colon = strchr(value, ':');
+    if (strcmp(part, "name") == 0) {
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            if (strncmp(value, names[i], strlen(names[i])) == 0 && (colon == NULL || colon == value + strlen(names[i])))
+                return names[i];
+        return NULL;
+    }
+    if (colon == NULL)
+        return NULL;
+    for (const char *p = colon + 1; *p != '\0'; p++) {
+        if (*p != part[0] || (p[1] < '0' || p[1] > '9'))
+            continue;
+        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+            size_t n = strlen(numbers[i]);
+            if (strncmp(p + 1, numbers[i], n) == 0 && (p[1 + n] < '0' || p[1 + n] > '9'))
+                return numbers[i];
+        }
+        return NULL;
+    }
+    return "1";
+}
+
+static void fill(struct mt_runconf_hit *hit, const struct mt_conf_entry *e, const struct mt_runconf_key *k)
+{
+    hit->entry = e;
+    hit->key = k;
+    hit->is_default = false;
+    hit->value = e->is_variable ? NULL : e->value;
+    if (hit->value != NULL && k != NULL && k->part != NULL)
+        hit->value = part_of(hit->value, k->part);
+}
+
+static const struct mt_runconf_setting *find_setting(const struct mt_runconf *rc, const char *name)
+{
+    for (uint32_t i = 0; i < rc->settings.n; i++)
+        if (mt_rule_same(rc->settings.p[i].name, name))
+            return &rc->settings.p[i];
+    return NULL;
+}
+
+static bool is_ours(const struct mt_runconf *rc, const struct mt_runconf_key *k)
+{
+    return rc->framework >= 0 && mt_framework_find(k->framework) == rc->framework;
+}
+
+bool mt_runconf_find(const struct mt_runconf *rc, const char *key, struct mt_runconf_hit *hit)
+{
+    const struct mt_runconf_setting *s;
+    const struct mt_conf_entry *e;
+    memset(hit, 0, sizeof *hit);
+    if (rc == NULL)
+        return false;
+    s = find_setting(rc, key);
+    if (s == NULL) {
+        e = look_up_any(rc, key);
+        if (e != NULL)
+            fill(hit, e, NULL);
+        return e != NULL;
+    }
+    /* The framework's own keys first: a file for another program may lie beside. */
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < s->n; i++) {
+            const struct mt_runconf_key *k = &rc->keys.p[s->first + i];
+            if (is_ours(rc, k) != (pass == 0) || (e = look_up_any(rc, k->key)) == NULL)
+                continue;
+            fill(hit, e, k);
+            return true;
+        }
+    }
+    /* A key that merely has the logical name: settings of no framework. */
+    if ((e = look_up_any(rc, key)) != NULL) {
+        fill(hit, e, NULL);
+        return true;
+    }
+    for (uint32_t i = 0; i < s->n; i++) {
+        const struct mt_runconf_key *k = &rc->keys.p[s->first + i];
+        if (is_ours(rc, k) && k->fallback != NULL && k->part == NULL) {
+            hit->key = k;
+            hit->value = k->fallback;
+            hit->is_default = true;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *mt_runconf_get(const struct mt_runconf *rc, const char *key)
+{
+    struct mt_runconf_hit hit;
+    return mt_runconf_find(rc, key, &hit) && !hit.is_default ? hit.value : NULL;
+}
+
+static bool is_any(const char *value, const char *const *words)
+{
+    for (; *words != NULL; words++) {
+        const char *w = *words, *v = value;
+        while (*w != '\0' && (*v == *w || (*v >= 'A' && *v <= 'Z' && *v + 32 == *w))) {
+            w++;
+            v++;
+        }
+        if (*w == '\0' && *v == '\0')
+            return true;
+    }
+    return false;
+}
+
+bool mt_runconf_is_true(const char *value)
+{
+    static const char *const words[] = {"true", "1", "yes", "on", "", NULL};
+    return value != NULL && is_any(value, words);
+}
+
+bool mt_runconf_is_false(const char *value)
+{
+    static const char *const words[] = {"false", "0", "no", "off", "null", "none", "~", NULL};
+    return value != NULL && is_any(value, words);
+}
+
+bool mt_runconf_number(const char *value, uint64_t *out)
+{
+    uint64_t v = 0;
+    if (value == NULL || *value == '\0')
+        return false;
+    for (; *value != '\0'; value++) {
+        if (*value < '0' || *value > '9' || v > UINT64_MAX / 10 - 1)
+            return false;
+        v = v * 10 + (uint64_t)(*value - '0');
+    }
+    *out = v;
+    return true;
+}
+
+char *mt_runconf_where(char *buf, size_t cap, const struct mt_conf_entry *e)
+{
+    if (e->line != 0)
+        (void)snprintf(buf, cap, "%s:%u", e->source, (unsigned)e->line);
+    else
+        (void)snprintf(buf, cap, "%s", e->source);
+    return buf;
+}

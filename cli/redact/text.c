@@ -1,0 +1,492 @@
+/* redact/text.c -- where in a text there is a name: paths, addresses, e-mail, values whose key says so, and names that are known.
+ *
+ * One pass from left to right; every byte is looked at a bounded number of times. */
+#include "cli/redact/impl.h"
+#include "capture/inject/redact.h"
+
+#include <string.h>
+
+enum { QUOTED_MOST = 4096, WORD_MOST = 512 };
+
+struct walk {
+    struct mt_redact *r;
+    enum mt_redact_as how;
+    bool single; /* one argument of a command line: its value goes on to its end */
+    bool learn;  /* the output is thrown away; names are kept */
+    const char *s;
+    size_t n, i;
+    struct mt_out *o;
+};
+
+static char at(const struct walk *w, size_t i) { return i < w->n ? w->s[i] : '\0'; }
+static bool is_quote(char c) { return c == '"' || c == '\'' || c == '`'; }
+static bool is_word(char c) { return mt_red_alnum(c) || c == '_' || c == '.' || c == '-' || c == '+'; }
+
+static bool is_text(const char *s, size_t n, const char *text) { return strlen(text) == n && memcmp(s, text, n) == 0; }
+
+static void put_token(struct walk *w, const char *kind, const char *s, size_t n)
+{
+    if (w->learn)
+        mt_redact_learn(w->r, kind, s, n);
+    else
+        mt_redact_token(w->r, kind, s, n, w->o);
+}
+
+/* ---- keys and values --------------------------------------------------------------------------------------------------------------- */
+
+enum mt_key_kind mt_redact_key(const char *s, size_t n)
+{
+    static const struct {
+        const char *word;
+        enum mt_key_kind kind;
+    } keys[] = {
+        {"user", MT_KEY_USER},
+        {"username", MT_KEY_USER},
+        {"user_name", MT_KEY_USER},
+        {"logname", MT_KEY_USER},
+        {"entity", MT_KEY_USER},
+        {"account", MT_KEY_USER},
+        {"email", MT_KEY_USER},
+        {"login", MT_KEY_USER},
+        {"owner", MT_KEY_USER},
+        {"project", MT_KEY_NAME},
+        {"project_name", MT_KEY_NAME},
+        {"experiment", MT_KEY_NAME},
+        {"experiment_name", MT_KEY_NAME},
+        {"exp_name", MT_KEY_NAME},
+        {"run_name", MT_KEY_NAME},
+        {"run_group", MT_KEY_NAME},
+        {"job_name", MT_KEY_NAME},
+        {"jobname", MT_KEY_NAME},
+        {"trial_name", MT_KEY_NAME},
+        {"host", MT_KEY_HOST},
+        {"hosts", MT_KEY_HOST},
+        {"hostname", MT_KEY_HOST},
+        {"host_name", MT_KEY_HOST},
+        {"nodelist", MT_KEY_HOST},
+        {"nodename", MT_KEY_HOST},
+        {"node_name", MT_KEY_HOST},
+        {"addr", MT_KEY_HOST},
+        {"address", MT_KEY_HOST},
+        {"endpoint", MT_KEY_HOST},
+        {"ip", MT_KEY_HOST},
+        {"cluster", MT_KEY_NAME},
+        {"partition", MT_KEY_NAME},
+        {"queue_name", MT_KEY_NAME},
+        {"namespace", MT_KEY_NAME},
+        {"team", MT_KEY_NAME},
+        {"organization", MT_KEY_NAME},
+    };
+    for (size_t i = n; i > 0; i--)
+        if (s[i - 1] == '.' || s[i - 1] == ':') {
+            s += i;
+            n -= i;
+            break;
+        }
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+        size_t len = strlen(keys[k].word), i = 0;
+        if (n < len || (n > len && s[n - len - 1] != '_' && s[n - len - 1] != '-'))
+            continue;
+        while (i < len && (mt_red_fold(s[n - len + i]) == keys[k].word[i] || (s[n - len + i] == '-' && keys[k].word[i] == '_')))
+            i++;
+        if (i == len)
+            return keys[k].kind;
+    }
+    return MT_KEY_NONE;
+}
+
+/* Values that name nobody. */
+bool mt_redact_is_plain_value(const char *s, size_t n)
+{
+    static const char *const plain[] = {"true", "false", "none", "null", "yes",  "no",        "on",      "off",
+                                        "auto", "set",   "all",  "cpu",  "cuda", "localhost", "0.0.0.0", "127.0.0.1"};
+    bool digits = true;
+    for (size_t i = 0; i < n; i++)
+        digits &= mt_red_digit(s[i]) || s[i] == '.' || s[i] == '-' || s[i] == 'e' || s[i] == '_';
+    if (n == 0 || s[0] == '$' || (n >= sizeof MTI_REDACTED - 1 && memcmp(s, MTI_REDACTED, sizeof MTI_REDACTED - 1) == 0))
+        return true;
+    if (digits && memchr(s, '.', n) == NULL)
+        return true;
+    for (size_t k = 0; k < sizeof plain / sizeof *plain; k++) {
+        size_t i = 0;
+        while (i < n && plain[k][i] != '\0' && mt_red_fold(s[i]) == plain[k][i])
+            i++;
+        if (i == n && plain[k][i] == '\0')
+            return true;
+    }
+    return false;
+}
+
+const char *mt_redact_kind_words(enum mt_key_kind k) { return k == MT_KEY_HOST ? "host" : k == MT_KEY_USER ? "user" : "name"; }
+
+/* 'trainer.project_name=it'\\''s ours': the argument ends at the quote that began before its key. */
+static size_t quoted_end(const struct walk *w, size_t from, char quote)
+{
+    size_t to = from;
+    while (to < w->n && w->s[to] != quote) {
+        to++;
+        if (w->n - to > 4 && quote == '\'' && memcmp(w->s + to, "'\\''", 4) == 0)
+            to += 4;
+    }
+    return to;
+}
+
+/* The value at w->i of a key of this kind; outer: the quote before the key, or 0. */
+static void put_value(struct walk *w, enum mt_key_kind kind, char outer)
+{
+    char quote = is_quote(at(w, w->i)) && outer == '\0' ? at(w, w->i) : '\0';
+    size_t from = w->i + (quote != '\0'), to = from, port;
+    if (outer != '\0')
+        to = quoted_end(w, from, outer);
+    else if (w->single)
+        to = w->n;
+    while (outer == '\0' && to < w->n && (quote != '\0' ? w->s[to] != quote : !mt_red_blank(w->s[to]) && !is_quote(w->s[to])) &&
+           (kind == MT_KEY_HOST || quote != '\0' || strchr(",;&}])", w->s[to]) == NULL))
+        to++;
+    if (mt_redact_is_plain_value(w->s + from, to - from) || memchr(w->s + from, '/', to - from) != NULL)
+        return; /* a path or an address of its own: the rest of the text's rules see to it */
+    if (quote != '\0')
+        mt_putc(w->o, quote);
+    port = to;
+    while (kind == MT_KEY_HOST && port > from && mt_red_digit(w->s[port - 1]))
+        port--;
+    if (port == to || port <= from + 1 || w->s[port - 1] != ':')
+        port = to;
+    else
+        port--;
+    put_token(w, mt_redact_kind_words(kind), w->s + from, port - from);
+    mt_put(w->o, w->s + port, to - port);
+    w->i = to;
+}
+
+/* ---- paths and addresses ----------------------------------------------------------------------------------------------------------- */
+
+static size_t path_end(const struct walk *w, size_t from)
+{
+    size_t to = from;
+    char quote = from > 0 && is_quote(w->s[from - 1]) ? w->s[from - 1] : '\0';
+    if (quote != '\0') { /* blanks belong to it */
+        for (to = from; to < w->n && to - from < QUOTED_MOST && w->s[to] != quote && w->s[to] != '\n'; to++) {
+        }
+        if (at(w, to) == quote)
+            return to;
+    }
+    for (to = from; to < w->n; to++) {
+        char c = w->s[to], next = at(w, to + 1);
+        if (mt_red_blank(c) || is_quote(c) || c == '<' || c == '>' || c == '|' || c == ';')
+            break;
+        if (c == ':' && !(to == from + 1 && (next == '\\' || next == '/')))
+            break;
+        if (c == ',' && (next == '/' || next == '~' || mt_red_blank(next) || is_quote(next)))
+            break;
+    }
+    while (to > from + 1 && strchr(".,!?)]}", w->s[to - 1]) != NULL)
+        to--;
+    return to;
+}
+
+static void put_path(struct walk *w)
+{
+    size_t to = path_end(w, w->i), len;
+    const char *user;
+    if (w->learn) {
+        user = mt_redact_user_in(w->s + w->i, to - w->i, &len);
+        if (user != NULL)
+            mt_redact_learn(w->r, "user", user, len);
+    } else {
+        mt_redact_path(w->r, w->s + w->i, to - w->i, w->o);
+    }
+    w->i = to;
+}
+
+static bool starts_path(const struct walk *w)
+{
+    char c = w->s[w->i], before = w->i > 0 ? w->s[w->i - 1] : ' ', next = at(w, w->i + 1);
+    bool fresh = !mt_red_alnum(before) && before != '/' && before != '\\' && before != '.' && before != '_' && before != '-' &&
+                 before != '<' && before != '~' && before != '*';
+    bool name = mt_red_alnum(next) || next == '.' || next == '_' || next == '-' || next == '~' || next == '@';
+    if (c == '/' && fresh && name)
+        return path_end(w, w->i) - w->i >= 4;
+    if (c == '~' && fresh)
+        return next == '/' || (w->how == MT_AS_ARGS && mt_red_alnum(next));
+    if (c == '\\' && next == '\\' && w->how != MT_AS_CODE && fresh)
+        return memchr(w->s + w->i + 2, '\\', path_end(w, w->i) > w->i + 2 ? path_end(w, w->i) - w->i - 2 : 0) != NULL;
+    return mt_red_alnum(c) && !mt_red_digit(c) && fresh && next == ':' &&
+           (at(w, w->i + 2) == '\\' || (at(w, w->i + 2) == '/' && at(w, w->i + 3) != '/'));
+}
+
+/* Documentation, whose addresses stay as a whole, and sites where everybody has pages: of those the name stays. */
+static bool is_docs_host(const char *s, size_t n)
+{
+    static const char *const hosts[] = {"pytorch.org", "docs.pytorch.org", "docs.nvidia.com", "docs.vllm.ai", "docs.sglang.ai"};
+    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++)
+        if (is_text(s, n, hosts[i]))
+            return true;
+    return false;
+}
+static bool is_public_host(const char *s, size_t n)
+{
+    static const char *const hosts[] = {"github.com", "gitlab.com", "huggingface.co", "pypi.org",
+                                        "wandb.ai",   "google.com", "modelscope.cn"};
+    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++)
+        if (is_text(s, n, hosts[i]))
+            return true;
+    return is_docs_host(s, n);
+}
+
+/* After "://". */
+static void put_url(struct walk *w)
+{
+    size_t from = w->i, to = from, end, host_end;
+    while (to < w->n && to - from < WORD_MOST && !mt_red_blank(w->s[to]) && !is_quote(w->s[to]) &&
+           strchr("/?#,;<>(){}|\\", w->s[to]) == NULL)
+        to++;
+    for (size_t k = from; k < to; k++)
+        if (w->s[k] == '@') {
+            if (w->s[from] != '[') /* what is in brackets was a secret and is gone already */
+                put_token(w, "user", w->s + from, k - from);
+            else
+                mt_put(w->o, w->s + from, k - from);
+            mt_putc(w->o, '@');
+            from = k + 1;
+        }
+    host_end = to;
+    while (host_end > from && mt_red_digit(w->s[host_end - 1]))
+        host_end--;
+    host_end = host_end > from && w->s[host_end - 1] == ':' ? host_end - 1 : to;
+    if (mt_redact_is_plain_value(w->s + from, host_end - from) || is_public_host(w->s + from, host_end - from))
+        mt_put(w->o, w->s + from, host_end - from);
+    else
+        put_token(w, "host", w->s + from, host_end - from);
+    mt_put(w->o, w->s + host_end, to - host_end);
+    w->i = to;
+    if (at(w, to) != '/' && at(w, to) != '?' && at(w, to) != '#')
+        return;
+    end = path_end(w, to);
+    if (from == to) { /* file:///home/... */
+        put_path(w);
+        return;
+    }
+    if (is_docs_host(w->s + from, host_end - from)) {
+        mt_put(w->o, w->s + to, end - to);
+    } else if (end > to + 1 && !w->learn) {
+        mt_putc(w->o, w->s[to]);
+        mt_redact_token(w->r, "path", w->s + to + 1, end - to - 1, w->o);
+    } else if (end > to) {
+        mt_putc(w->o, w->s[to]);
+    }
+    w->i = end;
+}
+
+static bool hex(char c) { return mt_red_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+
+/* Length of an address at s, or 0: 10.1.2.3, 2001:db8::1, 02:42:ac:11:00:02, GPU-3f9a1c52-... */
+static size_t address(const struct walk *w, size_t i)
+{
+    const char *s = w->s + i;
+    size_t n = w->n - i, k = 0, colons = 0, doubles = 0, dots = 0, part = 0;
+    unsigned value = 0;
+    if (n > 12 && (memcmp(s, "GPU-", 4) == 0 || memcmp(s, "MIG-", 4) == 0) && hex(s[4]) && hex(s[5]) && hex(s[6]) &&
+        hex(s[7])) {
+        for (k = 4; k < n && k < 64 && (hex(s[k]) || s[k] == '-' || s[k] == 'G' || s[k] == 'P' || s[k] == 'U' || s[k] == '/');
+             k++) {
+        }
+        return k;
+    }
+    for (k = 0; k < n && k < 16 && (mt_red_digit(s[k]) || (s[k] == '.' && part > 0 && dots < 3)); k++) {
+        value = mt_red_digit(s[k]) ? value * 10 + (unsigned)(s[k] - '0') : 0;
+        part = mt_red_digit(s[k]) ? part + 1 : 0;
+        dots += s[k] == '.';
+        if (part > 3 || value > 255)
+            break;
+    }
+    if (dots == 3 && part > 0 && part <= 3 && value <= 255 &&
+        (k >= n || !is_word(s[k]) || (s[k] == '.' && (k + 1 >= n || !is_word(s[k + 1])))))
+        return mt_redact_is_plain_value(s, k) ? 0 : k;
+    for (k = 0; k < n && k < 48 && (hex(s[k]) || s[k] == ':'); k++) {
+        colons += s[k] == ':';
+        doubles += k > 0 && s[k] == ':' && s[k - 1] == ':';
+    }
+    if (k < n && (mt_red_alnum(s[k]) || s[k] == '_'))
+        return 0;
+    if (colons == 7 || (colons == 5 && k == 17))
+        return k;
+    return doubles == 1 && colons >= 2 && k > 6 && hex(s[1]) && hex(s[2]) && hex(s[3]) && s[4] == ':' &&
+                   (s[0] == '2' || s[0] == 'f' || s[0] == 'F')
+               ? k
+               : 0;
+}
+
+/* ---- words ------------------------------------------------------------------------------------------------------------------------- */
+
+static size_t word_end(const struct walk *w, size_t i)
+{
+    while (i < w->n && is_word(w->s[i]))
+        i++;
+    return i;
+}
+
+/* user@host: both go. */
+static bool put_mail(struct walk *w, size_t end)
+{
+    size_t to = word_end(w, end + 1);
+    while (to > end + 1 && !mt_red_alnum(w->s[to - 1]))
+        to--;
+    if (at(w, end) != '@' || to <= end + 1 || !mt_red_alnum(at(w, end + 1)) || end - w->i > WORD_MOST || to - end > WORD_MOST ||
+        (w->how != MT_AS_ARGS && memchr(w->s + end, '.', to - end) == NULL))
+        return false;
+    put_token(w, "user", w->s + w->i, end - w->i);
+    mt_putc(w->o, '@');
+    put_token(w, "host", w->s + end + 1, to - end - 1);
+    w->i = to;
+    return true;
+}
+
+/* "node-17.acme.internal": a name that ends as names of machines do, and those of modules do not. */
+static bool put_fqdn(struct walk *w, size_t end)
+{
+    static const char *const tops[] = {"internal", "lan", "corp", "intranet", "localdomain", "com", "net", "org", "edu", "gov"};
+    size_t to = end, dot;
+    while (to > w->i && !mt_red_alnum(w->s[to - 1]))
+        to--;
+    for (dot = to; dot > w->i && w->s[dot - 1] != '.'; dot--) {
+    }
+    if (dot <= w->i + 1 || to - w->i > WORD_MOST || is_public_host(w->s + w->i, to - w->i))
+        return false;
+    for (size_t k = 0; k < sizeof tops / sizeof *tops; k++)
+        if (is_text(w->s + dot, to - dot, tops[k])) {
+            put_token(w, "host", w->s + w->i, to - w->i);
+            w->i = to;
+            return true;
+        }
+    return false;
+}
+
+/* KEY=VALUE, KEY: VALUE, --KEY VALUE, where the key says that the value is a name. */
+static bool put_pair(struct walk *w, size_t end)
+{
+    enum mt_key_kind kind;
+    size_t v = end, start = w->i;
+    char sep = at(w, end);
+    bool flag = w->s[w->i] == '-';
+    if (sep == '"' || sep == '\'')
+        sep = at(w, ++v);
+    if (sep != '=' && sep != ':' && !(sep == ' ' && flag && v == end))
+        return false;
+    if (sep == ':' && at(w, v + 1) == '/' && at(w, v + 2) == '/')
+        return false;
+    kind = mt_redact_key(w->s + w->i, end - w->i);
+    if (kind == MT_KEY_NONE)
+        return false;
+    for (v++; at(w, v) == ' '; v++) {
+    }
+    if (sep == ' ' && at(w, v) == '-')
+        return false;
+    mt_redact_with_known(w->r, w->s + start, v - start, w->o);
+    w->i = v;
+    put_value(w, kind, start > 0 && is_quote(w->s[start - 1]) && sep == '=' ? w->s[start - 1] : '\0');
+    return true;
+}
+
+/* A path that does not begin with a separator, in a command line: data/falcon/train.parquet */
+static bool put_relative(struct walk *w, size_t end)
+{
+    size_t to;
+    bool digits = true;
+    if (w->how != MT_AS_ARGS || (at(w, end) != '/' && at(w, end) != '\\') || at(w, end + 1) == '/' || end == w->i)
+        return false;
+    to = path_end(w, w->i);
+    for (size_t k = w->i; k < to; k++)
+        digits &= mt_red_digit(w->s[k]) || w->s[k] == '/' || w->s[k] == '.';
+    if (digits || to <= end + 1 || (to == end + 2 && w->s[end + 1] == 's')) /* 1/2; tokens/s */
+        return false;
+    put_path(w);
+    return true;
+}
+
+/* "python -m falcon.train": the package is a project's unless it is a known one. */
+static bool put_module(struct walk *w, size_t end)
+{
+    size_t dot = w->i, from = w->i;
+    if (w->how != MT_AS_ARGS || w->i < 3 || memcmp(w->s + w->i - 3, "-m ", 3) != 0)
+        return false;
+    while (dot < end && w->s[dot] != '.')
+        dot++;
+    if (mt_redact_is_common(w->s + from, dot - from))
+        return false;
+    put_token(w, "name", w->s + from, dot - from);
+    w->i = dot;
+    return true;
+}
+
+static bool put_special(struct walk *w)
+{
+    size_t end = word_end(w, w->i), len;
+    if (at(w, end) == ':' && at(w, end + 1) == '/' && at(w, end + 2) == '/' && end > w->i) {
+        mt_put(w->o, w->s + w->i, end + 3 - w->i);
+        w->i = end + 3;
+        put_url(w);
+        return true;
+    }
+    len = address(w, w->i);
+    if (len > 0) {
+        put_token(w, w->s[w->i] == 'G' || w->s[w->i] == 'M' ? "id" : "host", w->s + w->i, len);
+        w->i += len;
+        return true;
+    }
+    return put_mail(w, end) || put_fqdn(w, end) || (w->how == MT_AS_ARGS && put_pair(w, end)) || put_relative(w, end) ||
+           put_module(w, end);
+}
+
+static void pass(struct walk *w)
+{
+    while (w->i < w->n) {
+        size_t from = w->i, len;
+        char c = w->s[from], before = from > 0 ? w->s[from - 1] : ' ';
+        mt_str_id to;
+        if (starts_path(w)) {
+            put_path(w);
+            continue;
+        }
+        /* a word is looked at once, from its beginning */
+        if (w->how != MT_AS_CODE && (is_word(c) || c == '$' || c == ':') && !is_word(before) && before != '@' &&
+            before != '/' && put_special(w))
+            continue;
+        w->i = from;
+        len = mt_red_alnum(c) && !mt_red_alnum(before) ? mt_redact_known(w->r, w->s + from, w->n - from, &to) : 0;
+        if (len > 0) {
+            mt_put(w->o, w->r->str.ref.p[to].p, w->r->str.ref.p[to].len);
+            w->i += len;
+            continue;
+        }
+        do {
+            w->i++;
+        } while (mt_red_alnum(c) && w->i < w->n && mt_red_alnum(w->s[w->i]));
+        mt_put(w->o, w->s + from, w->i - from);
+    }
+}
+
+void mt_redact_with_known(struct mt_redact *r, const char *s, size_t n, struct mt_out *o)
+{
+    for (size_t i = 0; i < n;) {
+        mt_str_id to;
+        size_t from = i,
+               len = mt_red_alnum(s[i]) && (i == 0 || !mt_red_alnum(s[i - 1])) ? mt_redact_known(r, s + i, n - i, &to) : 0;
+        if (len > 0) {
+            mt_put(o, r->str.ref.p[to].p, r->str.ref.p[to].len);
+            i += len;
+            continue;
+        }
+        do {
+            i++;
+        } while (mt_red_alnum(s[from]) && i < n && mt_red_alnum(s[i]));
+        mt_put(o, s + from, i - from);
+    }
+}
+
+void mt_redact_walk(struct mt_redact *r, enum mt_redact_as how, bool single, const char *s, size_t n, struct mt_out *o,
+                    bool learn)
+{
+    struct walk w = {.r = r, .how = how, .single = how == MT_AS_ARGS && single, .learn = learn, .s = s, .n = n, .o = o};
+    pass(&w);
+}

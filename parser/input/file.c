@@ -1,0 +1,162 @@
+/* input/file.c -- raw bytes of a file or pipe, and their SHA-256. */
+#include "parser/input/impl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PROGRESS_STEP (UINT64_C(1) << 20)
+
+static const char *remedy(int e)
+{
+    switch (e) {
+    case ENOENT: return "check the spelling; it is looked for from the current directory";
+    case EACCES:
+    case EPERM: return "ask its owner for read permission, or copy it as that user";
+    case ELOOP: return "it is a symbolic link, or a chain of links that never ends";
+    case EMFILE:
+    case ENFILE: return "too many files are open: raise `ulimit -n`";
+    case EISDIR: return "it is a directory";
+    case ENAMETOOLONG: return "the path is too long for this system";
+    case ESTALE:
+    case EIO: return "the disk or network file system failed: copy the file to a local disk and try again";
+    default: return "check the file system it lies on";
+    }
+}
+
+enum mt_rc mt_raw_open(struct mt_raw *f, const char *name, bool nofollow, const struct mt_input_opts *opts, struct mt_err *err)
+{
+    struct stat st;
+    memset(f, 0, sizeof *f);
+    f->fd = -1;
+    f->name = name;
+    f->opts = opts;
+    if (strcmp(name, "-") == 0) {
+        f->fd = STDIN_FILENO;
+        f->borrowed = true;
+    } else {
+        f->fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY | (nofollow ? O_NOFOLLOW | O_NONBLOCK : 0));
+        if (f->fd < 0)
+            return mt_fail(err, MT_EIO, "cannot open it: %s (%s)", strerror(errno), remedy(errno));
+    }
+    if (fstat(f->fd, &st) != 0) {
+        int e = errno;
+        mt_raw_close(f);
+        return mt_fail(err, MT_EIO, "cannot read it: %s (%s)", strerror(e), remedy(e));
+    }
+    /* Standard input may be a file that somebody has read a part of: what is left of it is then read like a pipe. */
+    f->regular = S_ISREG(st.st_mode) && st.st_size > 0 && lseek(f->fd, 0, SEEK_CUR) == 0;
+    if (f->regular) {
+        f->size = (uint64_t)st.st_size;
+        (void)posix_fadvise(f->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    } else {
+        sha256_init(&f->hash);
+    }
+    return MT_OK;
+}
+
+void mt_raw_close(struct mt_raw *f)
+{
+    if (f->fd >= 0 && !f->borrowed)
+        close(f->fd);
+    f->fd = -1;
+}
+
+static bool hashes_stream(const struct mt_raw *f)
+{
+    return !f->regular && (f->opts->sha256_always || f->n_read <= MT_HASH_LIMIT);
+}
+
+static size_t raw_read(void *ctx, unsigned char *dst, size_t n, enum mt_rc *rc, struct mt_err *err)
+{
+    struct mt_raw *f = ctx;
+    ssize_t got;
+    do
+        got = read(f->fd, dst, n);
+    while (got < 0 && errno == EINTR);
+    if (got < 0) {
+        *rc = mt_fail_at(err, MT_EIO, f->n_read, "cannot read on: %s (%s)", strerror(errno), remedy(errno));
+        return 0;
+    }
+    if (got == 0) {
+        f->ended = true;
+        return 0;
+    }
+    f->n_read += (uint64_t)got;
+    if (hashes_stream(f))
+        sha256_update(&f->hash, (size_t)got, dst);
+    if (f->opts->progress != NULL && f->n_read - f->told >= PROGRESS_STEP) {
+        f->told = f->n_read;
+        f->opts->progress(f->opts->progress_arg, f->name, f->n_read, f->size);
+    }
+    return (size_t)got;
+}
+
+enum mt_rc mt_raw_source(struct mt_raw *f, struct mt_source **out)
+{
+    enum mt_rc rc = mt_source_new(out, raw_read, NULL, f);
+    if (rc == MT_OK)
+        (*out)->max_bytes = f->opts->limits.max_bytes;
+    return rc;
+}
+
+bool mt_raw_seek(struct mt_raw *f, struct mt_source *s, uint64_t offset)
+{
+    if (offset > INT64_MAX || lseek(f->fd, (off_t)offset, SEEK_SET) < 0)
+        return false;
+    s->cur = s->end = s->buf;
+    s->base = offset;
+    if (s->status == MT_OK)
+        s->eof = false;
+    return true;
+}
+
+static void hex(char out[65], struct sha256_ctx *h)
+{
+    static const char digit[] = "0123456789abcdef";
+    uint8_t d[SHA256_DIGEST_SIZE];
+    sha256_digest(h, sizeof d, d);
+    for (size_t i = 0; i < sizeof d; i++) {
+        out[2 * i] = digit[d[i] >> 4];
+        out[2 * i + 1] = digit[d[i] & 15];
+    }
+    out[64] = '\0';
+}
+
+void mt_raw_hash(struct mt_raw *f)
+{
+    if (f->sha256[0] != '\0')
+        return;
+    if (f->regular) {
+        /* A second pass over at most 64 MiB that are in the page cache, and only of files that are snapshots: simpler than making
+         * every reader see every byte, and it does not move the place where reading stands. */
+        enum { CHUNK = 1 << 18 };
+        struct sha256_ctx h;
+        uint64_t at = 0;
+        unsigned char *buf;
+        ssize_t got;
+        if (f->size > MT_HASH_LIMIT && !f->opts->sha256_always)
+            return;
+        buf = mt_malloc(CHUNK);
+        if (buf == NULL)
+            return;
+        sha256_init(&h);
+        for (;;) {
+            got = pread(f->fd, buf, CHUNK, (off_t)at);
+            if (got < 0 && errno == EINTR)
+                continue;
+            if (got <= 0)
+                break;
+            sha256_update(&h, (size_t)got, buf);
+            at += (uint64_t)got;
+        }
+        mt_free(buf);
+        if (got == 0)
+            hex(f->sha256, &h);
+        return;
+    }
+    if (f->ended && hashes_stream(f))
+        hex(f->sha256, &f->hash);
+}

@@ -1,0 +1,242 @@
+/* input.c -- walks one INPUT argument: takes wrappings off until a reader bids for what is inside, and names what it finds. */
+#include "parser/input/input.h"
+
+#include "parser/input/impl.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static enum mt_rc no_memory(struct mt_err *err) { return mt_fail(err, MT_ENOMEM, "out of memory"); }
+
+/* At most max bytes of a name, made printable; the end of a long one says more than its start. */
+static char *show(char *out, size_t cap, const char *name, size_t max)
+{
+    size_t n = strlen(name), skip = n > max ? n - max : 0;
+    mt_printable(out, cap, name + skip, n - skip);
+    for (size_t i = 0; i < 3 && skip > 0 && out[i] != '\0'; i++)
+        out[i] = '.';
+    return out;
+}
+
+const char *mt_input_shown(char out[MT_INPUT_SHOWN], const char *path) { return show(out, MT_INPUT_SHOWN, path, 180); }
+
+/* Puts "path/member: " or "path: member: " before the text. */
+static enum mt_rc name_it(const struct mt_input *in, const char *member, enum mt_rc rc, struct mt_err *err)
+{
+    char path[MT_INPUT_SHOWN], inner[404], msg[MT_ERR_MSG];
+    const char *sep = ": ";
+    if (err == NULL)
+        return rc;
+    mt_input_shown(path, in->path);
+    show(inner, sizeof inner, member != NULL ? member : "", 100);
+    if (member == NULL)
+        sep = "";
+    else if (in->dir != NULL)
+        sep = in->path[strlen(in->path) - 1] == '/' ? "" : "/";
+    memcpy(msg, err->msg, sizeof msg);
+    msg[sizeof msg - 1] = '\0';
+    if (snprintf(err->msg, sizeof err->msg, "%s%s%s: %s", strcmp(in->path, "-") == 0 ? "standard input" : path, sep, inner,
+                 msg) < 0)
+        err->msg[0] = '\0';
+    err->rc = rc;
+    return rc;
+}
+
+enum mt_rc mt_input_open(struct mt_input **out, const char *path, const struct mt_input_opts *opts, struct mt_err *err)
+{
+    struct mt_input *in = mt_calloc(1, sizeof *in);
+    struct stat st;
+    enum mt_rc rc = MT_OK;
+    *out = NULL;
+    if (in == NULL)
+        return no_memory(err);
+    in->opts = *opts;
+    in->path = mt_strndup(path, strlen(path));
+    if (in->path == NULL) {
+        rc = no_memory(err);
+        goto out;
+    }
+    if (path[0] == '\0')
+        rc = mt_fail(err, MT_EIO, "the name of an input is empty");
+    else if (strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        rc = mt_dir_open(&in->dir, path, &in->opts.limits, err);
+    else if ((rc = mt_raw_open(&in->raw, in->path, false, &in->opts, err)) == MT_OK)
+        in->raw_open = true;
+    if (rc != MT_OK)
+        name_it(in, NULL, rc, err);
+out:
+    if (rc != MT_OK)
+        mt_input_close(in);
+    else
+        *out = in;
+    return rc;
+}
+
+static void close_box(struct mt_input *in)
+{
+    struct mt_open_box *x = &in->box[--in->n_box];
+    in->n_links += x->b->n_links;
+    x->b->close(x->b);
+    mt_free(x->member);
+}
+
+void mt_input_close(struct mt_input *in)
+{
+    if (in == NULL)
+        return;
+    while (in->n_box > 0)
+        close_box(in);
+    if (in->raw_open)
+        mt_raw_close(&in->raw);
+    mt_dir_close(in->dir);
+    mt_free(in->file_path);
+    mt_free(in->path);
+    mt_free(in);
+}
+
+uint64_t mt_input_ignored(const struct mt_input *in) { return in->n_ignored; }
+uint64_t mt_input_links(const struct mt_input *in) { return in->n_links + (in->dir != NULL ? mt_dir_links(in->dir) : 0); }
+
+static void item_done(struct mt_item *it)
+{
+    mt_source_free(it->src);
+    mt_free(it->member);
+    memset(it, 0, sizeof *it);
+}
+
+static enum mt_rc open_raw(struct mt_input *in, const char *path, struct mt_item *it, struct mt_err *err)
+{
+    enum mt_rc rc = MT_OK;
+    if (!in->raw_open)
+        rc = mt_raw_open(&in->raw, path, in->dir != NULL, &in->opts, err);
+    if (rc != MT_OK)
+        return rc;
+    in->raw_open = true;
+    if (mt_raw_source(&in->raw, &it->src) != MT_OK)
+        return no_memory(err);
+    in->raw_src = it->src;
+    it->direct = true;
+    return MT_OK;
+}
+
+/* 1 = *it is set, 0 = no more, < 0 = error, named. */
+static int next_file(struct mt_input *in, struct mt_item *it, struct mt_err *err)
+{
+    enum mt_rc rc;
+    int r;
+    if (in->dir == NULL) {
+        if (in->started)
+            return 0;
+        in->started = true;
+        rc = open_raw(in, in->path, it, err);
+        return rc == MT_OK ? 1 : (int)name_it(in, NULL, rc, err);
+    }
+    if (in->raw_open)
+        mt_raw_close(&in->raw);
+    in->raw_open = false;
+    mt_free(in->file_path);
+    in->file_path = NULL;
+    r = mt_dir_next(in->dir, &it->member, &in->file_path, err);
+    if (r == 1) {
+        rc = open_raw(in, in->file_path, it, err);
+        r = rc == MT_OK ? 1 : (int)rc;
+    }
+    return r < 0 ? (int)name_it(in, it->member, (enum mt_rc)r, err) : r;
+}
+
+/* The same, and 2 = passed over. */
+static int next_member(struct mt_input *in, struct mt_item *it, struct mt_err *err)
+{
+    struct mt_open_box *x = &in->box[in->n_box - 1];
+    char *name = NULL;
+    int r = x->b->next(x->b, &it->src, &name, err);
+    if (r == 0)
+        return 0;
+    it->layers = x->layers;
+    it->chunks = x->b->is_chunks;
+    it->uid = x->b->uid;
+    memcpy(it->encoding, x->encoding, sizeof it->encoding);
+    if (name == NULL || x->member == NULL) {
+        it->member = name;
+        if (name == NULL && x->member != NULL)
+            it->member = mt_strndup(x->member, strlen(x->member));
+    } else {
+        size_t n = strlen(x->member), k = strlen(name);
+        it->member = mt_malloc(n + k + 2);
+        if (it->member != NULL)
+            (void)snprintf(it->member, n + k + 2, "%s/%s", x->member, name);
+        mt_free(name);
+        if (it->member == NULL)
+            return no_memory(err);
+    }
+    if (r == 1) {
+        it->src->max_bytes = in->opts.limits.max_bytes;
+        if (!x->b->torch_save || mt_is_data_pkl(it->member))
+            return 1;
+        in->n_ignored++;
+        return 2;
+    }
+    if (r == MT_EINPUT && x->b->kind == MT_PACK_HTML && !x->b->has_data && (in->dir != NULL || in->n_box > 1)) {
+        in->n_ignored++;
+        return 2;
+    }
+    return name_it(in, it->member, (enum mt_rc)r, err);
+}
+
+/* Silence would look like success. */
+static enum mt_rc at_end(struct mt_input *in, struct mt_err *err)
+{
+    unsigned long long n = (unsigned long long)in->n_ignored;
+    unsigned long long links = (unsigned long long)mt_input_links(in);
+    if (in->n_found > 0 || in->told_none)
+        return MT_OK;
+    in->told_none = true;
+    if (in->dir == NULL)
+        mt_fail(err, MT_EINPUT, "no memory snapshot in this %s file (%llu other file%s in it%s)", mt_pack_name(in->kind), n,
+                n == 1 ? "" : "s",
+                links == 0   ? ""
+                : links == 1 ? ", and 1 link, which is not followed"
+                             : ", and links, which are not followed");
+    else if (n == 0 && links == 0)
+        mt_fail(err, MT_EINPUT, "no memory snapshot in this directory: it is empty");
+    else
+        mt_fail(err, MT_EINPUT,
+                "no memory snapshot in this directory (%llu other file%s; symbolic links, of which it has %llu, are "
+                "not followed)",
+                n, n == 1 ? "" : "s", links);
+    return name_it(in, NULL, MT_EINPUT, err);
+}
+
+enum mt_rc mt_input_next(struct mt_input *in, struct mt_trace **out, struct mt_err *err)
+{
+    struct mt_err local;
+    *out = NULL;
+    if (err == NULL)
+        err = &local;
+    memset(err, 0, sizeof *err);
+    for (;;) {
+        struct mt_item it = {0};
+        bool boxed = in->n_box > 0;
+        enum mt_rc rc = MT_OK;
+        int r = boxed ? next_member(in, &it, err) : next_file(in, &it, err);
+        if (r < 0) {
+            rc = (enum mt_rc)r;
+        } else if (r == 1) {
+            in->note = NULL;
+            rc = mt_item_read(in, &it, out, err);
+            if (rc < MT_OK)
+                name_it(in, it.member, rc, err);
+        }
+        item_done(&it);
+        if (rc < MT_OK || *out != NULL) {
+            in->n_found++;
+            return rc;
+        }
+        if (r == 0 && boxed)
+            close_box(in);
+        else if (r == 0)
+            return at_end(in, err);
+    }
+}

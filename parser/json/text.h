@@ -1,0 +1,61 @@
+/* json/text.h -- JSON as a stream of tokens over a struct mt_source: strings, numbers, and values passed over.
+ *
+ * What json.dump() of Python writes is read, which is a little more than JSON: NaN, Infinity, -Infinity, lone surrogates, integers
+ * of any size. A call returns 1, or 0 with `fail` and `why` set; `p` is then where the trouble is. */
+#ifndef MT_JSON_TEXT_H
+#define MT_JSON_TEXT_H
+
+#include "parser/model/builder.h"
+#include "parser/json/scan.h"
+#include "parser/base/source.h"
+
+enum mt_json_fail {
+    MT_JF_NONE,
+    MT_JF_END, /* the stream ended inside the document */
+    MT_JF_BAD, /* no JSON here; why.msg says what was found */
+    MT_JF_STOP /* a limit or memory: why.rc */
+};
+
+struct mt_json {
+    struct mt_source *src;
+    const unsigned char *p, *end; /* the rest of the window; src->cur lags behind until the next refill */
+    const struct mt_limits *lim;
+    const struct mt_json_simd *simd;
+    unsigned char *scratch; /* a string with escapes, decoded */
+    size_t cap_scratch;
+    uint64_t steps; /* members, frames, and 64 bytes looked over ahead of reading them: what tests bound */
+    enum mt_json_fail fail;
+    struct mt_err why;
+};
+
+void mt_json_init(struct mt_json *j, struct mt_source *src, const struct mt_limits *lim);
+void mt_json_done(struct mt_json *j); /* src->cur is where reading stopped */
+static inline uint64_t mt_json_offset(const struct mt_json *j) { return j->src->base + (uint64_t)(j->p - j->src->buf); }
+
+/* Makes n bytes available at p; returns 0 (without `fail`) when the stream ends before. Pointers into the window die. */
+int mt_json_more(struct mt_json *j, size_t n);
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+int mt_json_stop(struct mt_json *j, enum mt_rc rc, const char *fmt, ...);
+/* "expected X, found Y" at p, or MT_JF_END when the stream is at its end. Returns 0. */
+int mt_json_expected(struct mt_json *j, const char *what);
+
+int mt_json_space_slow(struct mt_json *j);
+/* Passes white space; returns the byte at p, or -1 at the end of the stream. */
+static inline int mt_json_space(struct mt_json *j)
+{
+    if (j->p<j->end && * j->p> ' ')
+        return *j->p;
+    return mt_json_space_slow(j);
+}
+
+/* p at the opening quote. The text is in the window or in scratch and lives until the next call. */
+int mt_json_string(struct mt_json *j, const unsigned char **s, size_t *n);
+/* p at '-', a digit, or a letter: a number, true, false, null, NaN, Infinity. */
+int mt_json_scalar(struct mt_json *j, struct mt_val *v);
+/* p at the first byte of any value. Memory does not grow; depth: containers already open around it. */
+int mt_json_skip(struct mt_json *j, uint32_t depth);
+
+#endif

@@ -1,0 +1,491 @@
+/* log.c -- from one line of a log to what it says about memory. */
+#include "parser/log/match.h"
+
+#include <string.h>
+
+typedef struct mt_log_got got;
+
+enum { MAX_OTHERS = 64 }; /* processes named in one sentence */
+
+int32_t mt_log_small(uint64_t v) { return v <= INT32_MAX ? (int32_t)v : -1; }
+
+/* A fact without values; MT_OK with *out = NULL when there are too many. */
+struct mt_log_fact *mt_log_blank(struct mt_log *l, enum mt_log_kind kind, uint64_t number)
+{
+    struct mt_log_fact *f;
+    if (l->facts.n >= MT_LOG_MAX_FACTS) {
+        l->n_dropped++;
+        return NULL;
+    }
+    f = MT_VEC_PUSH(&l->facts);
+    if (f == NULL) {
+        l->no_memory = true;
+        return NULL;
+    }
+    f->kind = kind;
+    f->line = number;
+    for (int i = 0; i < MT_LOG_VALUES; i++)
+        f->value[i] = MT_LOG_NONE;
+    f->gpu = f->rank = -1;
+    f->pid = -1;
+    return f;
+}
+
+/* First hole of the pattern where it matches before `end`. */
+static uint64_t before(const char *s, const char *end, const char *pattern)
+{
+    got g;
+    const char *e = mt_log_find(s, pattern, &g);
+    return e != NULL && (end == NULL || e <= end) ? g.v[0] : MT_LOG_NONE;
+}
+
+struct mt_log_writer mt_log_writer(const char *s, const char *end)
+{
+    static const char *const ranks[] = {"[rank%n", "[Rank %n", "Rank %n:", "Worker rank=%n", "RankID:%n"};
+    static const char *const pids[] = {"pid=%n", "(PID:%n,", "[PID: %n]"};
+    uint64_t pid = MT_LOG_NONE, rank = MT_LOG_NONE;
+    for (size_t i = 0; i < sizeof pids / sizeof *pids && pid == MT_LOG_NONE; i++)
+        pid = before(s, end, pids[i]);
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks && rank == MT_LOG_NONE; i++)
+        rank = before(s, end, ranks[i]);
+    return (struct mt_log_writer){pid <= INT32_MAX ? (int64_t)pid : -1, rank != MT_LOG_NONE ? mt_log_small(rank) : -1};
+}
+
+/* "RefWorker" of "(RefWorker pid=7, ip=...) text", "ActorWorker(reference-0)" of "(ActorWorker(reference-0) pid=7)". */
+void mt_log_name(char out[32], const char *s)
+{
+    const char *end = strstr(s, " pid="), *p = end;
+    int depth = 0;
+    while (p != NULL && p > s && end - p < 64) {
+        p--;
+        if (*p == '(' && depth-- == 0) {
+            mt_printable(out, 32, p + 1, strcspn(p + 1, " "));
+            return;
+        }
+        depth += *p == ')';
+    }
+}
+
+/* Kinds that a traceback can lead to. */
+bool mt_log_has_stack(enum mt_log_kind k)
+{
+    return k == MT_LOG_TORCH_OOM || (k >= MT_LOG_NCCL_OOM && k <= MT_LOG_CUBLAS_OOM) ||
+           (k >= MT_LOG_VLLM_STARTUP && k <= MT_LOG_VLLM_MEASURE) || k == MT_LOG_SGLANG_NO_KV || k == MT_LOG_POOL_REFUSED ||
+           k == MT_LOG_HOST_OOM || k == MT_LOG_SGLANG_KV_FULL;
+}
+
+struct mt_log_fact *mt_log_add(struct mt_log *l, enum mt_log_kind kind, uint64_t number, const char *line)
+{
+    struct mt_log_fact *f = mt_log_blank(l, kind, number);
+    struct mt_log_writer who;
+    if (f == NULL)
+        return NULL;
+    who = mt_log_writer(line, NULL);
+    f->rank = who.rank;
+    f->pid = who.pid;
+    mt_log_name(f->who, line);
+    if (mt_log_has_stack(kind))
+        mt_log_stack_take(l, number, f, who);
+    return f;
+}
+
+void mt_log_keep_text(struct mt_log_fact *f, const char *p, size_t n)
+{
+    while (n > 0 && p[n - 1] == ' ')
+        n--;
+    mt_printable(f->text, sizeof f->text, p, n);
+}
+
+/* "Process 123 has 5.00 GiB memory in use." for each other process that the driver lets this one see. */
+static void other_processes(struct mt_log *l, uint64_t number, const char *s)
+{
+    struct mt_log_fact of = l->facts.p[l->facts.n - 1];
+    const char *p = s;
+    got g;
+    for (int i = 0; i < MAX_OTHERS && (p = mt_log_find(p, "Process %n has %b memory in use", &g)) != NULL; i++) {
+        struct mt_log_fact *f = mt_log_blank(l, MT_LOG_OTHER_PROC, number);
+        if (f == NULL)
+            return;
+        f->value[0] = g.v[0];
+        f->value[1] = g.v[1];
+        f->gpu = of.gpu;
+        f->rank = of.rank;
+        f->pid = of.pid;
+    }
+}
+
+/* To PyTorch 2.0: everything in one pair of brackets. */
+static bool old_sentence(struct mt_log_fact *f, const char *s)
+{
+    got g;
+    if (mt_log_find(s, "(GPU %n; %b total capacity", &g) == NULL && mt_log_find(s, "(NPU %n; %b total capacity", &g) == NULL &&
+        mt_log_find(s, "(MLU %n; %b total capacity", &g) == NULL)
+        return false;
+    f->gpu = mt_log_small(g.v[0]);
+    f->value[MT_LO_CAPACITY] = g.v[1];
+    f->value[MT_LO_ALLOCATED] = mt_log_value(s, "capacity; %b already allocated");
+    f->value[MT_LO_FREE] = mt_log_value(s, "already allocated; %b free");
+    if (f->value[MT_LO_FREE] == MT_LOG_NONE)
+        f->value[MT_LO_FREE] = mt_log_value(s, "current active; %b free"); /* torch_npu has one more number */
+    f->value[MT_LO_RESERVED] = mt_log_value(s, "; %b reserved in total by PyTorch");
+    f->value[MT_LO_ALLOWED] = mt_log_value(s, "; %b allowed");
+    f->value[MT_LO_UNALLOCATED] = mt_log_value(s, "free; %b cached"); /* to 1.3 */
+    if (f->value[MT_LO_ALLOCATED] == MT_LOG_NONE)
+        return true;
+    if (f->value[MT_LO_RESERVED] == MT_LOG_NONE && f->value[MT_LO_UNALLOCATED] != MT_LOG_NONE)
+        f->value[MT_LO_RESERVED] = f->value[MT_LO_ALLOCATED] + f->value[MT_LO_UNALLOCATED];
+    else if (f->value[MT_LO_RESERVED] != MT_LOG_NONE && f->value[MT_LO_RESERVED] >= f->value[MT_LO_ALLOCATED])
+        f->value[MT_LO_UNALLOCATED] = f->value[MT_LO_RESERVED] - f->value[MT_LO_ALLOCATED];
+    return true;
+}
+
+/* Apple's: "MPS backend out of memory (MPS allocated: 5.05 GB, other allocations: 2.29 GB, max allowed: 6.77 GB). Tried to ...". */
+static bool of_apple(struct mt_log_fact *f, const char *s)
+{
+    got g;
+    if (mt_log_find(s, "(MPS allocated: %b, other allocations: %b, max allowed: %b)", &g) == NULL)
+        return false;
+    f->platform = 'M';
+    f->value[MT_LO_ALLOCATED] = f->value[MT_LO_RESERVED] = g.v[0];
+    f->value[MT_LO_THIS] = g.v[0] + g.v[1];
+    f->value[MT_LO_CAPACITY] = g.v[2];
+    f->value[MT_LO_FREE] = g.v[0] + g.v[1] < g.v[2] ? g.v[2] - g.v[0] - g.v[1] : 0;
+    return true;
+}
+
+/* What the sentence says; how many numbers. */
+static int torch_sentence(struct mt_log_fact *f, const char *s)
+{
+    got g;
+    int n = 0;
+    for (int i = 0; i < MT_LOG_VALUES; i++)
+        if (i != MT_LO_REQUEST)
+            f->value[i] = MT_LOG_NONE;
+    f->gpu = -1;
+    if (!old_sentence(f, s) && !of_apple(f, s)) {
+        /* 2.1 misspelt it; without a number where the device has none */
+        if (mt_log_find(s, "PU %n has a total capacity of %b", &g) != NULL ||
+            mt_log_find(s, "PU %n has a total capacty of %b", &g) != NULL) {
+            f->gpu = mt_log_small(g.v[0]);
+            f->value[MT_LO_CAPACITY] = g.v[1];
+        } else {
+            f->value[MT_LO_CAPACITY] = mt_log_value(s, "PU has a total capacity of %b");
+        }
+        f->value[MT_LO_FREE] = mt_log_value(s, "of which %b is free");
+        if (f->value[MT_LO_FREE] == MT_LOG_NONE)
+            f->value[MT_LO_FREE] = mt_log_value(s, "of which %b"); /* cut off behind it */
+        if (f->value[MT_LO_FREE] == MT_LOG_NONE &&                 /* typed: "GPU had 12.44 GiB free of 79.19" */
+            (mt_log_find(s, "had %b free of %b", &g) != NULL || mt_log_find(s, "had %b free of %G", &g) != NULL)) {
+            f->value[MT_LO_FREE] = g.v[0];
+            if (f->value[MT_LO_CAPACITY] == MT_LOG_NONE)
+                f->value[MT_LO_CAPACITY] = g.v[1];
+        }
+        f->value[MT_LO_THIS] = mt_log_value(s, "this process has %b memory in use");
+        f->value[MT_LO_ALLOWED] = mt_log_value(s, ". %b allowed;");
+        f->value[MT_LO_ALLOCATED] = mt_log_value(s, "allocated memory %b is allocated by PyTorch");
+        f->value[MT_LO_PRIVATE] = mt_log_value(s, "with %b allocated in private pools");
+        f->value[MT_LO_UNALLOCATED] = mt_log_value(s, "and %b is reserved by PyTorch but unallocated");
+        if (f->value[MT_LO_ALLOCATED] != MT_LOG_NONE && f->value[MT_LO_UNALLOCATED] != MT_LOG_NONE)
+            f->value[MT_LO_RESERVED] = f->value[MT_LO_ALLOCATED] + f->value[MT_LO_UNALLOCATED];
+        /* in a container the driver does not find the process and says 0 */
+        if (f->value[MT_LO_THIS] != MT_LOG_NONE && f->value[MT_LO_ALLOCATED] != MT_LOG_NONE &&
+            f->value[MT_LO_THIS] < f->value[MT_LO_ALLOCATED])
+            f->value[MT_LO_THIS] = MT_LOG_NONE;
+    }
+    for (int i = 0; i < MT_LOG_VALUES; i++)
+        n += f->value[i] != MT_LOG_NONE;
+    return n;
+}
+
+/* PyTorch on cudaMallocAsync: "Allocation on device 0 would exceed allowed memory. (out of memory)", and in the lines that follow
+ * "Requested               : 1.50 GiB" and so on; some programs print no more than its first words. */
+static int torch_async(struct mt_log *l, uint64_t number, const char *s)
+{
+    static const struct {
+        const char *pattern;
+        enum mt_log_oom_value value;
+    } parts[] = {{"Currently allocated : %b", MT_LO_ALLOCATED},
+                 {"Requested : %b", MT_LO_REQUEST},
+                 {"Device limit : %b", MT_LO_CAPACITY},
+                 {"Free (according to CUDA): %b", MT_LO_FREE},
+                 {"memory fraction) : %b", MT_LO_ALLOWED}};
+    const char *p = strstr(s, "OutOfMemoryError: Allocation on device");
+    struct mt_log_fact *f;
+    got g;
+    if (p == NULL)
+        return 0;
+    f = mt_log_add(l, MT_LOG_TORCH_OOM, number, s);
+    if (f == NULL)
+        return 1;
+    mt_log_keep_text(f, "async", 5);
+    if (mt_log_find(p, "Allocation on device %n", &g) != NULL)
+        f->gpu = mt_log_small(g.v[0]);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        f->value[parts[i].value] = mt_log_value(p, parts[i].pattern);
+    if (f->value[MT_LO_ALLOWED] != MT_LOG_NONE && f->value[MT_LO_ALLOWED] >= f->value[MT_LO_CAPACITY])
+        f->value[MT_LO_ALLOWED] = MT_LOG_NONE; /* no limit is printed as an enormous one */
+    return 1;
+}
+
+static bool follows_first_half(const struct mt_log *l, uint64_t number)
+{
+    uint32_t i = l->facts.n;
+    while (i > 0 && l->facts.p[i - 1].kind == MT_LOG_OTHER_PROC)
+        i--;
+    return i > 0 && l->facts.p[i - 1].kind == MT_LOG_TORCH_OOM && l->facts.p[i - 1].line + 1 == number;
+}
+
+static char platform_of(const char *s)
+{
+    return strstr(s, "NPU out of memory") != NULL || strstr(s, "(NPU ") != NULL                           ? 'N'
+           : strstr(s, "HIP out of memory") != NULL                                                       ? 'H'
+           : strstr(s, "XPU out of memory") != NULL || strstr(s, "can NOT allocate memory block") != NULL ? 'X'
+                                                                                                          : 0;
+}
+
+static int torch_oom(struct mt_log *l, uint64_t number, const char *s, const char *glued)
+{
+    struct mt_log_fact *f;
+    got g, half;
+    bool absurd = strstr(s, "ried to allocate more than 1EB memory") != NULL;           /* all that is said of such a size */
+    uint64_t block = mt_log_value(s, "allocate memory block with size larger than %b"); /* Intel's GPUs */
+    int n;
+    if (!absurd && mt_log_find(s, "ried to allocate %b", &g) == NULL)
+        return 0;
+    if (strstr(s, "out of memory") == NULL && strstr(s, "OutOfMemoryError") == NULL && block == MT_LOG_NONE) {
+        /* its second half: alone, or after a first half that has read it already */
+        if ((strstr(s, "has a total capacity of") == NULL && mt_log_find(s, "(GPU %n; %b total capacity", &half) == NULL) ||
+            follows_first_half(l, number))
+            return 0;
+    }
+    f = mt_log_add(l, MT_LOG_TORCH_OOM, number, s);
+    if (f == NULL)
+        return 1;
+    f->value[MT_LO_REQUEST] = absurd ? MT_LOG_EXA : g.v[0];
+    f->platform = platform_of(s);
+    mt_log_stack_method(l, number, f, s);
+    n = torch_sentence(f, s);
+    if (glued != s && torch_sentence(f, glued) <= n)
+        torch_sentence(f, s);
+    else
+        s = glued;
+    f->hints_expandable = strstr(s, "expandable_segments") != NULL;
+    if (block != MT_LOG_NONE) {
+        f->value[MT_LO_ALLOWED] = block;
+        mt_log_keep_text(f, "block", 5);
+    }
+    other_processes(l, number, s);
+    return 1;
+}
+
+/* "Free memory on device cuda:0 (3.2/79.1 GiB) on startup is less than desired GPU memory utilization (0.9, 71.2 GiB)" */
+static int vllm_startup(struct mt_log *l, uint64_t number, const char *s)
+{
+    static const char lead[] = "Free memory on device";
+    const char *p = strstr(s, lead);
+    struct mt_log_fact *f;
+    got g, want, where;
+    if (p == NULL || mt_log_find(p, "(%G/%G GiB) on startup", &g) == NULL ||
+        mt_log_find(p, "memory utilization (%r, %b)", &want) == NULL)
+        return 0;
+    f = mt_log_add(l, MT_LOG_VLLM_STARTUP, number, s);
+    if (f == NULL)
+        return 1;
+    f->value[0] = g.v[0];
+    f->value[1] = g.v[1];
+    f->value[2] = want.v[0];
+    f->value[3] = want.v[1];
+    if (mt_log_find(p, "device cuda:%n", &where) != NULL)
+        f->gpu = mt_log_small(where.v[0]);
+    return 1;
+}
+
+static bool kv_needed(const char *s, got *g)
+{
+    return mt_log_find(s, "(%b KV cache is needed, which is larger than the available KV cache memory (%b)", g) != NULL ||
+           mt_log_find(s, "(%b) KV cache is needed, which is larger than the available KV cache memory (%b)", g) != NULL;
+}
+
+/* "Error in memory profiling. Initial free memory 82.94 GiB, current free memory 90.17 GiB." and "The model's max seq len (8192) is larger
+ * than the maximum number of tokens that can be stored in KV cache (6048)." */
+static int vllm_refuses(struct mt_log *l, uint64_t number, const char *s, const char *glued)
+{
+    struct mt_log_fact *f;
+    got g;
+    if (strstr(s, "Error in memory profiling. Initial free memory") != NULL) {
+        f = mt_log_add(l, MT_LOG_VLLM_MEASURE, number, s);
+        if (f != NULL && (mt_log_find(s, "Initial free memory %b, current free memory %b", &g) != NULL ||
+                          mt_log_find(s, "Initial free memory %n, current free memory %n", &g) != NULL)) {
+            f->value[0] = g.v[0];
+            f->value[1] = g.v[1];
+        }
+        return 1;
+    }
+    if (mt_log_find(s, "max seq len (%n) is larger than the maximum number of tokens that can be stored in KV cache (%n)",
+                    &g) != NULL) {
+        f = mt_log_add(l, MT_LOG_VLLM_NO_KV, number, s);
+        if (f != NULL) {
+            f->value[2] = g.v[0];
+            f->value[3] = g.v[1];
+        }
+        return 1;
+    }
+    if (!kv_needed(s, &g)) {
+        if (glued == s || !kv_needed(glued, &g))
+            return 0;
+        s = glued;
+    }
+    f = mt_log_add(l, MT_LOG_VLLM_NO_KV, number, s);
+    if (f != NULL) {
+        f->value[0] = g.v[0];
+        f->value[1] = g.v[1];
+        f->value[3] = mt_log_value(s, "estimated maximum model length is %n");
+    }
+    return 1;
+}
+
+/* Values a and b of one of SGLang's lines; false when it holds neither. */
+static bool sglang_values(const char *s, enum mt_log_kind *kind, uint64_t *a, uint64_t *b)
+{
+    if (strstr(s, "Load weight end") != NULL) {
+        *kind = MT_LOG_SGLANG_WEIGHTS;
+        *a = mt_log_value(s, "avail mem=%b");
+        *b = mt_log_value(s, "mem usage=%b");
+    } else if (strstr(s, "KV Cache is allocated") != NULL) {
+        *kind = MT_LOG_SGLANG_KV;
+        *a = mt_log_value(s, "#tokens: %n");
+        *b = mt_log_value(s, "KV size: %b");
+        if (*b == MT_LOG_NONE) {
+            uint64_t k = mt_log_value(s, "K size: %b"), v = mt_log_value(s, "V size: %b");
+            *b = k != MT_LOG_NONE && v != MT_LOG_NONE ? k + v : MT_LOG_NONE;
+        }
+    } else if (strstr(s, "uda graph end") != NULL) {
+        *kind = MT_LOG_SGLANG_GRAPHS;
+        *a = mt_log_value(s, "mem usage=%b");
+        *b = mt_log_value(s, "avail mem=%b");
+    } else {
+        return false;
+    }
+    return *a != MT_LOG_NONE || *b != MT_LOG_NONE;
+}
+
+static int sglang(struct mt_log *l, uint64_t number, const char *s)
+{
+    enum mt_log_kind kind;
+    struct mt_log_fact *f;
+    uint64_t a, b;
+    if (!sglang_values(s, &kind, &a, &b))
+        return 0;
+    f = mt_log_add(l, kind, number, s);
+    if (f != NULL) {
+        f->value[0] = a;
+        f->value[1] = b;
+    }
+    return 1;
+}
+
+/* "Decode out of memory. Try to lower your batch size.", and in the lines that follow "Try to allocate 148 tokens." and what was left. */
+static int sglang_full(struct mt_log *l, uint64_t number, const char *s)
+{
+    struct mt_log_fact *f;
+    if (strstr(s, " out of memory. Try to lower your batch size") == NULL &&
+        strstr(s, "Out of memory. Try to lower your batch size") == NULL)
+        return 0;
+    f = mt_log_add(l, MT_LOG_SGLANG_KV_FULL, number, s);
+    if (f != NULL) {
+        f->value[0] = mt_log_value(s, "Try to allocate %n tokens");
+        f->value[1] = mt_log_value(s, "vailable tokens: %n");
+        if (f->value[1] == MT_LOG_NONE)
+            f->value[1] = mt_log_value(s, "valiable tokens: %n"); /* misspelt for long */
+    }
+    return 1;
+}
+
+static int vllm_graphs(struct mt_log *l, uint64_t number, const char *s)
+{
+    const char *p = strstr(s, "Graph capturing finished in");
+    uint64_t took = p != NULL ? mt_log_value(p, "took %b") : MT_LOG_NONE;
+    struct mt_log_fact *f;
+    if (took == MT_LOG_NONE)
+        return 0;
+    f = mt_log_add(l, MT_LOG_VLLM_GRAPHS, number, s);
+    if (f != NULL)
+        f->value[0] = took;
+    return 1;
+}
+
+static bool in_path(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.' ||
+           c == '/';
+}
+
+static void count_path(struct mt_log *l, const char *p, size_t n)
+{
+    struct mt_log_path one = {.n = 1}, *at;
+    size_t cut = n >= sizeof one.path ? n - (sizeof one.path - 1) : 0;
+    memcpy(one.path, p + cut, n - cut); /* nothing but what in_path() takes */
+    for (uint32_t i = 0; i < l->paths.n; i++) {
+        if (strcmp(l->paths.p[i].path, one.path) == 0) {
+            l->paths.p[i].n++;
+            return;
+        }
+    }
+    if (l->paths.n >= MT_LOG_MAX_PATHS)
+        return;
+    at = MT_VEC_PUSH(&l->paths);
+    if (at != NULL)
+        *at = one;
+    l->no_memory |= at == NULL;
+}
+
+/* Whether a package's folder is one of those of the path. */
+static bool has_package(const char *p, size_t n)
+{
+    static const char *const packages[] = {"verl/",     "areal/",   "slime/",    "relax/",       "openrlhf/",
+                                           "trl/",      "nemo_rl/", "skyrl/",    "skyrl_train/", "roll/",
+                                           "prime_rl/", "swift/",   "torch_npu/"};
+    for (size_t i = 0; i < n; i++) {
+        if (i != 0 && p[i - 1] != '/')
+            continue;
+        for (size_t k = 0; k < sizeof packages / sizeof *packages; k++)
+            if (n - i > strlen(packages[k]) && memcmp(p + i, packages[k], strlen(packages[k])) == 0)
+                return true;
+    }
+    return false;
+}
+
+/* The framework's files that a line names: of tracebacks, or before what it logs. */
+static void note_paths(struct mt_log *l, const char *s)
+{
+    for (const char *p = s; (p = strstr(p, ".py")) != NULL;) {
+        const char *b = p, *e = p + 3;
+        p = e;
+        if (in_path(*e))
+            continue;
+        while (b > s && in_path(b[-1]) && e - b < 1024)
+            b--;
+        if (has_package(b, (size_t)(e - b)))
+            count_path(l, b, (size_t)(e - b));
+    }
+}
+
+int mt_log_line(struct mt_log *l, uint64_t number, const char *line, const char *joined, const char *glued)
+{
+    /* A long sentence is wrapped in tickets; then the following lines belong to it. */
+    bool is_whole = strstr(line, "unallocated") != NULL || strstr(line, "reserved in total") != NULL;
+    bool is_part = !is_whole && (strstr(line, "ried to allocate") != NULL || strstr(line, "out of memory.") != NULL);
+    const char *file = strstr(line, "File \"");
+    /* a traceback and what it led to on one line: a collector took the newlines out */
+    bool flat = file != NULL && (strstr(file, "rror:") != NULL || strstr(file, "out of memory") != NULL);
+    bool frames = flat && mt_log_stack_line(l, number, line, line);
+    int found = torch_oom(l, number, is_part ? joined : line, is_part ? glued : line) || torch_async(l, number, joined) ||
+                (!flat && mt_log_stack_line(l, number, line, glued)) || mt_log_usage(l, number, line) ||
+                sglang(l, number, line) || sglang_full(l, number, joined) || vllm_graphs(l, number, line) ||
+                vllm_startup(l, number, joined) || vllm_refuses(l, number, joined, glued) || mt_log_kill(l, number, line);
+    if (!found)
+        mt_log_stack_close(l, line);
+    note_paths(l, line);
+    mt_log_version_line(l, number, line);
+    return l->no_memory ? -1 : found || frames;
+}

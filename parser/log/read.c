@@ -1,0 +1,327 @@
+/* log/read.c -- a log as lines. Nearly all of them are passed over after one look at their four-byte pieces. */
+#include "parser/log/match.h"
+
+#include <string.h>
+
+enum { AHEAD = 10 }; /* lines held: the one looked at and those that may belong to it */
+
+/* One of these four bytes stands in every line that has something to say; chosen so that few others have one. */
+static const char *const anchors[] = {
+    "ried", "iled", "ror:", "Cuda",
+    "CUDA", "CUBL", "emor", "Mode",
+    "mode", "KV c", "KV C", "KV s",
+    "bloc", "Slee", "raph", "xpan",
+    "kill", "Kill", "std:", "Cann",
+    "exit", "SIGK", "can'", "Load",
+    "was ", "File", "Trac", "ray:",
+    "CUre", "daEr", "hipE", "q le",
+    "GB /", "CUDN", "LAS_", "pagi",
+    "to w", "py i", "#) i", "RESU",
+    "EL00", "OOMK", "pin_", "\xe5\xb7\xb2\xe6", /* "killed" of a Chinese shell */
+    "rtMa", "NVML", "_NO_", "\xe2\x94\x82 ",    /* the side of a box */
+    "reso", "erl/", "eal/", "ime/",
+    "lax/", "lhf/", "trl/", "_rl/", /* of a framework's files */
+    ": in",                         /* of pytest's frames */
+    "xit ", " RAM", "/shm", "WinE",
+    "oom-", "LM e", "M AP", /* "LLM engine", "vLLM API server": which version */
+};
+#define HASH_BITS 16u /* 8 KiB; the anchors are few enough that other text hardly ever has a bit of theirs */
+
+struct window {
+    char *line[AHEAD];
+    uint64_t number[AHEAD];
+    size_t n;
+    char *joined, *glued;
+    char *rest; /* lines that one object of a logger holds, behind the one that was taken */
+    size_t rest_at, rest_n;
+    char who[128]; /* what names the writer before that object: "(Worker pid=9) " */
+    size_t n_who;
+    bool ends_in_cr;  /* the last line did: a newline right behind it belongs to it */
+    bool next_is_new; /* the last one ended in a newline: the next has a number of its own */
+    uint64_t filter[(1u << HASH_BITS) / 64];
+};
+
+static unsigned hash4(const char *p)
+{
+    uint32_t v;
+    memcpy(&v, p, 4);
+    return (v * 2654435761u) >> (32 - HASH_BITS);
+}
+
+static int window_init(struct window *w)
+{
+    memset(w, 0, sizeof *w);
+    w->next_is_new = true;
+    w->joined = mt_malloc(AHEAD * (size_t)MT_LOG_LINE + AHEAD);
+    w->glued = mt_malloc(AHEAD * (size_t)MT_LOG_LINE + AHEAD);
+    w->rest = mt_malloc(MT_LOG_LINE + 1);
+    for (int i = 0; i < AHEAD; i++)
+        w->line[i] = mt_malloc(MT_LOG_LINE + 1);
+    for (int i = 0; i < AHEAD; i++)
+        if (w->line[i] == NULL)
+            return 0;
+    for (size_t i = 0; i < sizeof anchors / sizeof *anchors; i++)
+        w->filter[hash4(anchors[i]) / 64] |= UINT64_C(1) << hash4(anchors[i]) % 64;
+    return w->joined != NULL && w->glued != NULL && w->rest != NULL;
+}
+
+static void window_done(struct window *w)
+{
+    mt_free(w->joined);
+    mt_free(w->glued);
+    mt_free(w->rest);
+    for (int i = 0; i < AHEAD; i++)
+        mt_free(w->line[i]);
+}
+
+static bool is_anchor(const char *p)
+{
+    for (size_t i = 0; i < sizeof anchors / sizeof *anchors; i++)
+        if (memcmp(p, anchors[i], 4) == 0)
+            return true;
+    return false;
+}
+
+static bool is_interesting(const struct window *w, const char *s)
+{
+    size_t n = strlen(s);
+    for (size_t i = 0; i + 4 <= n; i++) {
+        unsigned h = hash4(s + i);
+        if ((w->filter[h / 64] >> h % 64 & 1) != 0 && is_anchor(s + i))
+            return true;
+    }
+    return false;
+}
+
+/* Bytes of a prefix "(Worker pid=9)" or "[rank0]", brackets inside included. */
+static size_t prefix_of(const char *s)
+{
+    int depth = 0;
+    if (*s != '(' && *s != '[')
+        return 0;
+    for (size_t i = 0; i < 256 && s[i] != '\0'; i++) {
+        depth += (s[i] == '(' || s[i] == '[') - (s[i] == ')' || s[i] == ']');
+        if (depth == 0)
+            return i + 1;
+    }
+    return 0;
+}
+
+/* Bytes that a container's or a mail's prefix takes on both lines: "trainer-1  | ", "> ", "... stderr F ". */
+static size_t shared(const char *a, const char *b)
+{
+    static const char *const ends[] = {"| ", "> ", " F ", "]: "};
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends && n == 0; i++) {
+        const char *at = strstr(a, ends[i]);
+        size_t k = at != NULL ? (size_t)(at - a) + strlen(ends[i]) : 0;
+        n = k <= 96 && strncmp(a, b, k) == 0 ? k : 0;
+    }
+    return n;
+}
+
+/* The lines from the first on, up to the next one that begins a failure of its own, parted by blanks and not parted. A prefix that they
+ * share stays once. */
+static void join(struct window *w)
+{
+    const char *first = w->line[0];
+    size_t at = 0, glue = 0, prefix = prefix_of(first);
+    bool asked = strstr(first, "ried to allocate") != NULL;
+    if (prefix == 0 && w->n > 1)
+        prefix = shared(first, w->line[1]);
+    for (size_t i = 0; i < w->n; i++) {
+        const char *line = w->line[i] + (i != 0 && strncmp(w->line[i], first, prefix) == 0 ? prefix : 0);
+        size_t n = strlen(line);
+        if (i != 0 && strstr(line, "ried to allocate") != NULL) {
+            if (asked)
+                break;
+            asked = true;
+        }
+        if (i != 0 && (strstr(line, "File \"") != NULL || strstr(line, "Traceback (") != NULL))
+            break;
+        if (i != 0)
+            w->joined[at++] = ' ';
+        memcpy(w->joined + at, line, n);
+        memcpy(w->glued + glue, line, n);
+        at += n;
+        glue += n;
+        if (strstr(line, "unallocated") != NULL)
+            break;
+    }
+    w->joined[at] = w->glued[glue] = '\0';
+}
+
+/* Long sentences that are pasted in pieces, frames that a terminal cut. */
+static bool may_be_wrapped(const struct window *w)
+{
+    const char *s = w->line[0], *frame = strstr(s, "File \"");
+    if (frame != NULL)
+        return strstr(frame, ", in ") == NULL;
+    if (strstr(s, "\xe2\x94\x82 ") != NULL && strstr(s, ".py:") != NULL)
+        return true; /* a box may be too narrow for the name */
+    return strstr(s, "ried to allocate") != NULL || strstr(s, "Error in memory profiling") != NULL ||
+           strstr(s, "Free memory on device") != NULL || strstr(s, "max seq len") != NULL ||
+           strstr(s, "Try to lower your batch size") != NULL || strstr(s, "OutOfMemoryError: Allocation on device") != NULL ||
+           (w->n > 1 && strstr(s, "out of memory.") != NULL && strstr(w->line[1], "ried to allocate") != NULL);
+}
+
+static int look(struct mt_log *l, struct window *w)
+{
+    char *first = w->line[0];
+    int rc = 0;
+    if (is_interesting(w, first)) {
+        bool wrapped = may_be_wrapped(w);
+        if (wrapped)
+            join(w);
+        rc = mt_log_line(l, w->number[0], first, wrapped ? w->joined : first, wrapped ? w->glued : first);
+    }
+    memmove(&w->line[0], &w->line[1], (AHEAD - 1) * sizeof w->line[0]);
+    memmove(&w->number[0], &w->number[1], (AHEAD - 1) * sizeof w->number[0]);
+    w->line[AHEAD - 1] = first;
+    w->n--;
+    return rc >= 0;
+}
+
+/* Position of the first '\n' or '\r' in [p, p + n), or n. */
+static size_t line_end(const unsigned char *p, size_t n)
+{
+    const unsigned char *nl = memchr(p, '\n', n);
+    size_t k = nl != NULL ? (size_t)(nl - p) : n;
+    const unsigned char *cr = memchr(p, '\r', k);
+    return cr != NULL ? (size_t)(cr - p) : k;
+}
+
+static void copy(char *out, const unsigned char *p, size_t n)
+{
+    memcpy(out, p, n);
+    for (char *z = out; (z = memchr(z, '\0', n - (size_t)(z - out))) != NULL; z++)
+        *z = ' ';
+}
+
+/* Takes out what colours a terminal: ESC [ ... letter. Length of what is left. */
+static size_t plain(char *s, size_t n)
+{
+    char *esc = memchr(s, 0x1b, n);
+    size_t k = esc != NULL ? (size_t)(esc - s) : n;
+    for (size_t i = k; i < n; i++) {
+        if (s[i] != 0x1b || i + 1 == n || s[i + 1] != '[') {
+            s[k++] = s[i];
+            continue;
+        }
+        for (i += 2; i < n && (s[i] < '@' || s[i] > '~');)
+            i++;
+    }
+    return k;
+}
+
+/* The first of the lines in out stays there, the others wait; `before` bytes stand in front of the object that holds them. */
+static size_t split(struct window *w, char *out, size_t n, size_t before)
+{
+    char *nl = memchr(out, '\n', n);
+    size_t first = nl != NULL ? (size_t)(nl - out) : n;
+    w->rest_at = w->n_who = 0;
+    w->rest_n = nl != NULL ? n - first - 1 : 0;
+    if (nl != NULL)
+        memmove(w->rest, nl + 1, w->rest_n);
+    n = plain(out, first);
+    if (w->rest_n != 0 && before < sizeof w->who && before < n) {
+        memcpy(w->who, out, before);
+        w->who[before] = '\0';
+        struct mt_log_writer who = mt_log_writer(w->who, NULL);
+        w->n_who = who.pid >= 0 || who.rank >= 0 ? before : 0;
+    }
+    return n;
+}
+
+/* The next of those that wait, with the number of the line that held them. */
+static void take_rest(struct mt_log *l, struct window *w)
+{
+    char *out = w->line[w->n];
+    const char *from = w->rest + w->rest_at, *nl = memchr(from, '\n', w->rest_n - w->rest_at);
+    size_t n = nl != NULL ? (size_t)(nl - from) : w->rest_n - w->rest_at;
+    w->rest_at += n + (nl != NULL);
+    if (n > MT_LOG_LINE - w->n_who)
+        n = MT_LOG_LINE - w->n_who;
+    memcpy(out, w->who, w->n_who);
+    copy(out + w->n_who, (const unsigned char *)from, n);
+    n += w->n_who;
+    out[plain(out, n)] = '\0';
+    w->number[w->n] = l->n_lines;
+}
+
+/* Copies one line of the source into the window; 0 at the end. What is longer than a line may be is cut off. NUL bytes become blanks. */
+static int take_line(struct mt_log *l, struct mt_source *src, struct window *w)
+{
+    char *out = w->line[w->n];
+    size_t n = 0, have, before;
+    bool cut = false, any = false, ended = false;
+    if (w->rest_at < w->rest_n) {
+        take_rest(l, w);
+        return 1;
+    }
+    if (w->ends_in_cr && mt_source_need(src, 1) > 0 && *src->cur == '\n') {
+        src->cur++;
+        l->n_bytes++;
+        w->next_is_new = true;
+    }
+    w->ends_in_cr = false;
+    while (!ended && (have = mt_source_need(src, 1)) > 0) {
+        size_t part = line_end(src->cur, have), room = MT_LOG_LINE - n, take = part < room ? part : room;
+        copy(out + n, src->cur, take);
+        n += take;
+        cut |= take < part;
+        ended = part < have;
+        l->n_lines += w->next_is_new;
+        w->next_is_new = ended && src->cur[part] == '\n';
+        w->ends_in_cr = ended && src->cur[part] == '\r';
+        any = true;
+        src->cur += part + ended;
+        l->n_bytes += part + ended;
+    }
+    n = plain(out, n);
+    if (memchr(out, '\\', n) != NULL) { /* of an object, perhaps */
+        n = mt_log_unescape(out, n, &before);
+        n = split(w, out, n, before);
+    }
+    out[n] = '\0';
+    w->number[w->n] = l->n_lines;
+    l->n_long += cut;
+    return any;
+}
+
+enum mt_rc mt_log_read(struct mt_log *out, struct mt_source *src, struct mt_err *err)
+{
+    struct window w;
+    enum mt_rc rc = MT_OK;
+    bool go_on = true;
+    memset(out, 0, sizeof *out);
+    if (!window_init(&w)) {
+        out->no_memory = true;
+        go_on = false;
+    }
+    while (go_on && take_line(out, src, &w))
+        if (++w.n == AHEAD)
+            go_on = look(out, &w);
+    while (go_on && w.n > 0)
+        go_on = look(out, &w);
+    if (go_on)
+        mt_log_stacks_end(out);
+    window_done(&w);
+    if (out->no_memory)
+        return mt_fail(err, MT_ENOMEM, "out of memory");
+    if (src->status != MT_OK) {
+        out->truncated = true;
+        if (err != NULL)
+            *err = src->err;
+        rc = MT_WARN;
+    }
+    return rc;
+}
+
+void mt_log_done(struct mt_log *l)
+{
+    MT_VEC_DONE(&l->facts);
+    MT_VEC_DONE(&l->paths);
+    MT_VEC_DONE(&l->versions);
+    mt_log_stacks_done(l);
+}

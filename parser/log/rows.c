@@ -1,0 +1,273 @@
+/* log/rows.c -- lines of logs that say one thing: a table of them; and the names of the kinds. */
+#include "parser/log/match.h"
+
+#include <string.h>
+
+typedef struct mt_log_got got;
+
+/* Lines that say one thing. The values of the holes become value[0..]. `and`: the line must hold this too. */
+struct row {
+    enum mt_log_kind kind;
+    const char *pattern, *and, *text;
+};
+static const struct row rows[] = {
+    {MT_LOG_NCCL_OOM, "Failed to CUDA calloc async %n bytes", NULL, NULL},
+    {MT_LOG_NCCL_OOM, "Failed to CUDA calloc %n bytes", NULL, NULL},
+    {MT_LOG_HOST_OOM, "Failed to CUDA host alloc %n bytes", NULL, NULL},
+    {MT_LOG_NCCL_OOM, "Cuda failure 2 'out of memory'", NULL, NULL},
+    {MT_LOG_NCCL_OOM, "Cuda failure 'out of memory'", NULL, NULL},
+    {MT_LOG_CUMEM_OOM, "CUDA Error: out of memory at", "cumem_allocator", NULL},
+    {MT_LOG_CUMEM_OOM, "CUDA Error: out of memory at", "wake_up", NULL},
+    {MT_LOG_SAVER_OOM, "error: 2 (", "[torch_memory_saver", NULL},
+    {MT_LOG_SAVER_OOM, "error result=2 ", "[torch_memory_saver", NULL},
+    {MT_LOG_VLLM_WARMUP, "UDA out of memory occurred when warming up sampler with %n", NULL, NULL},
+    {MT_LOG_VLLM_WARMUP, "UDA out of memory occurred when warming up pooler", NULL, NULL},
+    {MT_LOG_TORCH_OOM, "NVML_SUCCESS == ", "CUDACachingAllocator", "nvml"}, /* asked only for the sentence of a failure */
+    {MT_LOG_TORCH_OOM, "rror: CUDA out of memory", NULL, NULL},
+    {MT_LOG_TORCH_OOM, "rror: HIP out of memory", NULL, NULL},
+    {MT_LOG_TORCH_OOM, "rror: NPU out of memory", NULL, NULL},
+    {MT_LOG_TORCH_OOM, "rror: XPU out of memory", NULL, NULL},
+    {MT_LOG_CUDA_OOM, "CUDA error: out of memory", NULL, NULL},
+    {MT_LOG_CUDA_OOM, "HIP error: out of memory", NULL, "HIP"},
+    {MT_LOG_CUDA_OOM, "RESOURCE_EXHAUSTED: Out of memory while trying to allocate %n bytes", NULL, "XLA"},
+    {MT_LOG_CUDA_OOM, "RESOURCE_EXHAUSTED: Out of memory while trying to allocate %b", NULL, "XLA"},
+    {MT_LOG_CUDA_OOM, "RESOURCE_EXHAUSTED: Failed to allocate request for %b", NULL, "XLA"},
+    {MT_LOG_CUDA_OOM, "Out of memory allocating %n bytes", "OutOfMemoryError", "CuPy"},
+    {MT_LOG_CUDA_OOM, "std::bad_alloc: out_of_memory: CUDA", NULL, "RAPIDS"},
+    {MT_LOG_CUDA_OOM, "std::bad_alloc: out_of_memory: RMM", NULL, "RAPIDS"},
+    {MT_LOG_CUDA_OOM, "hipErrorOutOfMemory", NULL, "HIP"},
+    {MT_LOG_CUDA_OOM, "Triton Error [CUDA]: out of memory", NULL, "Triton"},
+    {MT_LOG_CUDA_OOM, "Triton Error [HIP]: out of memory", NULL, "Triton"},
+    {MT_LOG_CUDA_OOM, "CUDA_ERROR_OUT_OF_MEMORY", NULL, NULL},
+    {MT_LOG_CUDA_OOM, "cudaErrorMemoryAllocation", NULL, NULL},
+    {MT_LOG_CUDA_OOM, "error=2 : out of memory", "THCudaCheck", NULL}, /* PyTorch before 1.0 */
+    {MT_LOG_CUDA_OOM, "Allocation failed for size::%n", "PT_DEVMEM", "Gaudi"},
+    {MT_LOG_CUDA_OOM, "UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY", NULL, "Level Zero"},
+    {MT_LOG_CUDA_OOM, "ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY", NULL, "Level Zero"},
+    {MT_LOG_CUDA_OOM, "UR_RESULT_ERROR_OUT_OF_RESOURCES", NULL, "Level Zero"}, /* where it would have to page */
+    {MT_LOG_CUDA_OOM, "CUDA driver error: out of memory", NULL, NULL},
+    {MT_LOG_CUDA_OOM, "CUDA Error: out of memory", NULL, NULL},
+    {MT_LOG_CUDA_OOM, "Cuda error: out of memory", NULL, NULL},
+    {MT_LOG_CUDA_OOM, "non-zero status: 2 cuMemCreate failed", NULL, "NVSHMEM"},
+    {MT_LOG_CUDA_OOM, "cuda failed with error 2 out of memory", NULL, NULL},
+    {MT_LOG_HOST_OOM, "failed to extend /dev/shm/", NULL, "shared"}, /* NCCL */
+    {MT_LOG_CUDA_OOM, "Error Code 2: OutOfMemory (Requested size was %n bytes", NULL, "TensorRT"},
+    {MT_LOG_CUDA_OOM, "Requested amount of GPU memory (%n bytes) could not be allocated", NULL, "TensorRT"},
+    {MT_LOG_CUDA_OOM, "Error Code 2: OutOfMemory (", NULL, "TensorRT"},
+    {MT_LOG_CUDA_OOM, "[NV_ERR_NO_MEMORY]", NULL, "NVIDIA's kernel driver"}, /* dmesg */
+    {MT_LOG_CUDA_OOM, "Error out of memory at line ", NULL, "bitsandbytes"},
+    {MT_LOG_CUDA_OOM, "CUDNN_STATUS_ALLOC_FAILED", NULL, "cuDNN"},
+    {MT_LOG_CUDA_OOM, "HIPBLAS_STATUS_ALLOC_FAILED", NULL, "hipBLAS"},
+    {MT_LOG_HOST_OOM, "UR_RESULT_ERROR_OUT_OF_HOST_MEMORY", NULL, NULL},
+    {MT_LOG_HOST_OOM, "rror while creating shared memory segment", NULL, "shared"},
+    {MT_LOG_HOST_OOM, "workers are out of shared memory", NULL, "shared"},
+    {MT_LOG_HOST_OOM, "insufficient shared memory (shm)", NULL, "shared"},
+    {MT_LOG_HOST_OOM, "No space left on device", "/dev/shm", "shared"},
+    {MT_LOG_HOST_OOM, "ObjectStoreFullError: ", NULL, "shared by Ray"},
+    {MT_LOG_HOST_OOM, "ArrowMemoryError: malloc of size %n failed", NULL, NULL},
+    {MT_LOG_HOST_OOM, "unable to write to file", "No space left on device", "shared"},
+    {MT_LOG_HOST_OOM, "paging file is too small", NULL, NULL},
+    {MT_LOG_HOST_OOM, "[WinError 1455]", NULL, NULL}, /* the same in any language */
+    {MT_LOG_HOST_OOM, "DefaultCPUAllocator: not enough memory: you tried to allocate %n bytes", NULL, NULL},
+    {MT_LOG_NPU_OOM, "Failed to allocate resource[DeviceMemory] with info [size:%n]", NULL, NULL},
+    {MT_LOG_NPU_OOM, "EL0004", "ailed to allocate memory", NULL},
+    {MT_LOG_NPU_OOM, "size:%n,", "rtMalloc fail", NULL}, /* one of the lines that follow EL0004 */
+    {MT_LOG_CUBLAS_OOM, "CUBLAS_STATUS_ALLOC_FAILED", NULL, NULL},
+    {MT_LOG_VLLM_PROFILE,
+     "model weights take %b; non_torch_memory takes %b; PyTorch activation peak memory takes %b; the rest of the memory "
+     "reserved for KV Cache is %b",
+     NULL, NULL},
+    {MT_LOG_VLLM_BUDGET, "total_gpu_memory (%b) x gpu_memory_utilization (%r) = %b", NULL, NULL},
+    {MT_LOG_VLLM_WEIGHTS, "Model loading took %b", NULL, NULL},
+    {MT_LOG_VLLM_WEIGHTS, "Loading model weights took %b", NULL, NULL},
+    {MT_LOG_VLLM_KV, "Available KV cache memory: %b", NULL, NULL},
+    {MT_LOG_VLLM_TOKENS, "GPU KV cache size: %n tokens", NULL, NULL},
+    {MT_LOG_VLLM_BLOCKS, "# GPU blocks: %n, # CPU blocks: %n", NULL, NULL},
+    {MT_LOG_VLLM_BLOCKS, "# CUDA blocks: %n, # CPU blocks: %n", NULL, NULL},
+    {MT_LOG_VLLM_BLOCKS, "# cuda blocks: %n, # CPU blocks: %n", NULL, NULL},
+    {MT_LOG_VLLM_NO_KV, "No available memory for the cache blocks", NULL, NULL},
+    {MT_LOG_VLLM_NO_KV, "Cannot auto-fit max_model_len: not enough GPU memory", NULL, NULL},
+    {MT_LOG_SLEEP, "Sleep mode freed %b memory, %b memory is still in use", NULL, NULL},
+    {MT_LOG_SGLANG_POOL, "Memory pool end. avail mem=%b", NULL, NULL},
+    {MT_LOG_SGLANG_NO_KV, "Not enough memory. Please try to increase --mem-fraction-static", NULL, NULL},
+    {MT_LOG_SGLANG_NO_KV, "Not enough GPU memory for hybrid (mamba/linear-attention) state cache", NULL, NULL},
+    {MT_LOG_SGLANG_KV_FULL, "alloc_req_slots runs out of memory", NULL, NULL},
+    {MT_LOG_SGLANG_KV_FULL, "Out of memory even after retracting all other requests", NULL, NULL},
+    {MT_LOG_RETRIED, "Decode out of memory happened. #retracted_reqs: %n", NULL, "SGLang"},
+    {MT_LOG_RETRIED, "KV cache pool is full. Retract requests. #retracted_reqs: %n", NULL, "SGLang"},
+    {MT_LOG_NO_EXPANDABLE, "expandable_segments not supported on this platform", NULL, NULL},
+    {MT_LOG_KERNEL_LIMIT, "Required: %n, Hardware limit: %n", "out of resource", NULL},
+    {MT_LOG_KERNEL_LIMIT, "Required: %n Hardware limit: %n", "out of resource", NULL},
+    {MT_LOG_POOL_REFUSED, "Expandable segments are not compatible with memory pool", NULL, NULL},
+    {MT_LOG_RAY_KILL, "was running was %b / %b", "memory usage threshold", NULL},
+    {MT_LOG_RAY_KILL, ") was %b / %b", "memory usage threshold", NULL},
+    {MT_LOG_RAY_KILL, "killed due to the node running low on memory", NULL, NULL},
+    {MT_LOG_RAY_KILL, "killed due to memory pressure (OOM)", NULL, NULL},
+    /* the advice below a kill, where nothing above it was pasted; not whoever else links to that page */
+    {MT_LOG_RAY_KILL, "ray-oom-prevention.html", "Refer to the documentation", NULL},
+    {MT_LOG_KERNEL_KILL, "etected %n oom_kill event", NULL, NULL},
+    {MT_LOG_KERNEL_KILL, "etected %n oom-kill event", NULL, NULL},
+    {MT_LOG_KERNEL_KILL, ": Out Of Memory", "srun: error", NULL},
+    {MT_LOG_KERNEL_KILL, "OOMKill", NULL, NULL},
+    {MT_LOG_KERNEL_KILL, "The node was low on resource: memory", NULL, "Kubernetes"}, /* it evicts */
+    {MT_LOG_HOST_OOM, "DefaultCPUAllocator: can't allocate memory: you tried to allocate %n bytes", NULL, NULL},
+    {MT_LOG_HOST_OOM, "MemoryError: Unable to allocate %b", NULL, NULL},
+    {MT_LOG_HOST_OOM, "ould not allocate pinned host memory of size: %n", NULL, "pinned"},
+    {MT_LOG_HOST_OOM, "session crashed after using all available RAM", NULL, NULL}, /* Colab */
+    {MT_LOG_HOST_OOM, "std::bad_alloc", NULL, NULL},
+    {MT_LOG_HOST_OOM, "Cannot allocate memory", NULL, NULL},
+    {MT_LOG_KILLED, "line %n: %n Killed", NULL, NULL},
+    {MT_LOG_KILLED, "exitcode: -9", NULL, NULL},
+    {MT_LOG_KILLED, "exit code: -9", NULL, NULL},
+    {MT_LOG_KILLED, "exitcode : -9", NULL, NULL},
+    {MT_LOG_KILLED, "exits with return code = -9", NULL, NULL},
+    {MT_LOG_KILLED, "exits with return code = 137", NULL, NULL},
+    {MT_LOG_KILLED, "Signal 9 (SIGKILL)", NULL, NULL},
+    {MT_LOG_KILLED, "The worker may have exceeded K8s pod memory limits", NULL, "Ray"},
+    {MT_LOG_KILLED, "Worker exit type: SYSTEM_ERROR", "OOM killer", NULL},
+    {MT_LOG_KILLED, "Worker exit type: SYSTEM_ERROR", "memory limits", NULL},
+    {MT_LOG_KILLED, "exit code 137", NULL, NULL},
+    {MT_LOG_KILLED, "exited with code 137", NULL, NULL},
+    {MT_LOG_KILLED, "exit status 137", NULL, NULL},
+    {MT_LOG_KILLED, "xit code: 137", NULL, NULL},
+    {MT_LOG_KILLED, "xit Code: 137", NULL, NULL},
+    {MT_LOG_KILLED, "died with <Signals.SIGKILL: 9>", NULL, NULL},
+    {MT_LOG_KILLED, "(exitcode: 137", NULL, NULL},
+    {MT_LOG_KILLED, "SIGKILL", "signal", NULL},
+    {MT_LOG_KILLED, "DataLoader worker (pid %n) is killed by signal: Killed", NULL, "loader"},
+    {MT_LOG_KILLED, "DataLoader worker (pid(s) %n", "exited unexpectedly", "loader"},
+};
+
+/* Ray's memory monitor has been read in the lines above. */
+static bool is_known_kill(const struct mt_log *l, uint64_t number)
+{
+    const struct mt_log_fact *f = l->facts.n != 0 ? &l->facts.p[l->facts.n - 1] : NULL;
+    return f != NULL && f->kind == MT_LOG_RAY_KILL && number - f->line <= 40; /* a table of processes stands between */
+}
+
+/* Which pairs of characters a line has: nearly every row is passed over by the first three letters of its pattern, without a search. */
+struct pairs {
+    uint64_t bit[64 * 64 / 64];
+};
+
+static unsigned pair(const char *p) { return ((unsigned)p[0] & 63) << 6 | ((unsigned)p[1] & 63); }
+
+static void pairs_of(struct pairs *q, const char *s)
+{
+    memset(q, 0, sizeof *q);
+    for (; s[0] != '\0' && s[1] != '\0'; s++)
+        q->bit[pair(s) / 64] |= UINT64_C(1) << pair(s) % 64;
+}
+
+/* false: the pattern is nowhere in the line. A blank or hole stands for more than itself. */
+static bool may_have(const struct pairs *q, const char *pattern)
+{
+    for (int i = 0; i < 3 && pattern[i] != '\0' && pattern[i + 1] != '\0'; i++) {
+        if (pattern[i] == ' ' || pattern[i] == '%' || pattern[i + 1] == ' ' || pattern[i + 1] == '%')
+            return true;
+        if ((q->bit[pair(pattern + i) / 64] >> pair(pattern + i) % 64 & 1) == 0)
+            return false;
+    }
+    return true;
+}
+
+/* A row's pattern that is a name of a programming interface, not words of a message. */
+static bool is_name(const char *pattern) { return strpbrk(pattern, " %:[") == NULL; }
+
+int mt_log_row(struct mt_log *l, uint64_t number, const char *s)
+{
+    struct pairs pairs;
+    if (mt_log_first_try(l, number, s))
+        return 1;
+    if (strstr(s, "may not be an issue") != NULL) { /* before PyTorch empties its cache and tries again */
+        struct mt_log_fact *f = strstr(s, "torch_memory_saver") != NULL ? mt_log_add(l, MT_LOG_RETRIED, number, s) : NULL;
+        if (f != NULL)
+            mt_log_keep_text(f, "torch_memory_saver", 18);
+        return f != NULL;
+    }
+    pairs_of(&pairs, s);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct mt_log_fact *f;
+        got g, name;
+        const char *end = may_have(&pairs, rows[i].pattern) ? mt_log_find(s, rows[i].pattern, &g) : NULL;
+        size_t n;
+        if (end == NULL || (rows[i].and != NULL && strstr(s, rows[i].and) == NULL))
+            continue;
+        n = strlen(rows[i].pattern);
+        if (is_name(rows[i].pattern) && mt_log_is_code(s, end - n, n))
+            continue;
+        if (strcmp(rows[i].pattern, "ray-oom-prevention.html") == 0 && is_known_kill(l, number))
+            return 0;
+        f = mt_log_add(l, rows[i].kind, number, s);
+        if (f == NULL)
+            return 1;
+        /* Slurm counts events and bash says its own line: neither is a value of the fact. */
+        for (int k = 0; f->kind != MT_LOG_KERNEL_KILL && f->kind != MT_LOG_KILLED && k < g.n; k++)
+            f->value[k] = g.v[k];
+        if (rows[i].text != NULL)
+            mt_log_keep_text(f, rows[i].text, strlen(rows[i].text));
+        f->platform =
+            rows[i].kind == MT_LOG_NPU_OOM || strstr(s, "NPU out of") != NULL                                            ? 'N'
+            : strstr(f->text, "HIP") != NULL || strstr(f->text, "hip") != NULL || strstr(rows[i].pattern, "HIP") != NULL ? 'H'
+            : strcmp(f->text, "Level Zero") == 0 || strstr(s, "XPU out of") != NULL                                      ? 'X'
+                                                                                                                         : 0;
+        if (f->kind == MT_LOG_RAY_KILL && mt_log_find(s, "name=%t,", &name) != NULL)
+            mt_log_keep_text(f, name.text, name.n_text);
+        if (f->kind == MT_LOG_RAY_KILL && mt_log_find(s, ", pid=%n, memory used", &g) != NULL)
+            f->pid = mt_log_small(g.v[0]);
+        if (f->kind == MT_LOG_NPU_OOM && f->pid < 0 && l->facts.n > 1 && f[-1].kind == MT_LOG_NPU_OOM &&
+            number - f[-1].line <= 8)
+            f->pid = f[-1].pid; /* only the first line of CANN's report has it */
+        if (f->kind == MT_LOG_KILLED && strstr(s, "Worker exit type") != NULL)
+            mt_log_keep_text(f, "Ray", 3);
+        if (f->kind == MT_LOG_NCCL_OOM && mt_log_find(s, ":%n:%n [%n]", &g) != NULL) {
+            f->pid = mt_log_small(g.v[0]); /* host:pid:thread [device] */
+            f->gpu = mt_log_small(g.v[2]);
+        }
+        return 1;
+    }
+    return mt_log_gpu_error(l, number, s);
+}
+
+const char *mt_log_kind_name(enum mt_log_kind k)
+{
+    static const char *const names[MT_LOG_KIND_COUNT] = {
+        [MT_LOG_TORCH_OOM] = "torch_oom",
+        [MT_LOG_OTHER_PROC] = "other_process",
+        [MT_LOG_NCCL_OOM] = "nccl_oom",
+        [MT_LOG_CUMEM_OOM] = "cumem_oom",
+        [MT_LOG_SAVER_OOM] = "saver_oom",
+        [MT_LOG_CUDA_OOM] = "cuda_oom",
+        [MT_LOG_NPU_OOM] = "npu_oom",
+        [MT_LOG_CUBLAS_OOM] = "cublas_oom",
+        [MT_LOG_VLLM_WEIGHTS] = "vllm_weights",
+        [MT_LOG_VLLM_BUDGET] = "vllm_budget",
+        [MT_LOG_VLLM_PROFILE] = "vllm_profile",
+        [MT_LOG_VLLM_KV] = "vllm_kv",
+        [MT_LOG_VLLM_TOKENS] = "vllm_tokens",
+        [MT_LOG_VLLM_BLOCKS] = "vllm_blocks",
+        [MT_LOG_VLLM_GRAPHS] = "vllm_graphs",
+        [MT_LOG_VLLM_STARTUP] = "vllm_startup",
+        [MT_LOG_VLLM_NO_KV] = "vllm_no_kv",
+        [MT_LOG_VLLM_WARMUP] = "vllm_warmup",
+        [MT_LOG_VLLM_MEASURE] = "vllm_measure",
+        [MT_LOG_SLEEP] = "sleep",
+        [MT_LOG_SGLANG_WEIGHTS] = "sglang_weights",
+        [MT_LOG_SGLANG_KV] = "sglang_kv",
+        [MT_LOG_SGLANG_POOL] = "sglang_pool",
+        [MT_LOG_SGLANG_GRAPHS] = "sglang_graphs",
+        [MT_LOG_SGLANG_KV_FULL] = "sglang_kv_full",
+        [MT_LOG_SGLANG_NO_KV] = "sglang_no_kv",
+        [MT_LOG_POOL_REFUSED] = "pool_refused",
+        [MT_LOG_TORCH_USAGE] = "torch_usage",
+        [MT_LOG_HOST_USAGE] = "host_usage",
+        [MT_LOG_RETRIED] = "retried",
+        [MT_LOG_NO_EXPANDABLE] = "no_expandable",
+        [MT_LOG_KERNEL_LIMIT] = "kernel_limit",
+        [MT_LOG_RAY_KILL] = "ray_kill",
+        [MT_LOG_KERNEL_KILL] = "kernel_kill",
+        [MT_LOG_HOST_OOM] = "host_oom",
+        [MT_LOG_KILLED] = "killed",
+    };
+    return (unsigned)k < MT_LOG_KIND_COUNT ? names[k] : "unknown";
+}

@@ -1,0 +1,329 @@
+#include "parser/model/builder_impl.h"
+
+#include <stdio.h>
+
+enum { MAX_LANES = 4096, LANE_SLOTS = 2 * MAX_LANES, MAX_PAIRS = 4096, PAIR_SLOTS = 2 * MAX_PAIRS };
+
+int mt_b_nomem(struct mt_builder *b)
+{
+    mt_fail(&b->err, MT_ENOMEM, "out of memory after %llu MiB (a limit can be raised with --max-memory)",
+            (unsigned long long)(mt_mem_used() >> 20));
+    return 0;
+}
+
+struct mt_builder *mt_builder_new(struct mt_trace *t, const struct mt_limits *lim)
+{
+    static const char *const states[] = {"active_allocated", "active_pending_free", "active_awaiting_free", "inactive"};
+    struct mt_builder *b = mt_calloc(1, sizeof *b);
+    if (b == NULL)
+        return NULL;
+    b->t = t;
+    b->lim = *lim;
+    b->cur_device = UINT32_MAX;
+    b->ring_all.max = 0;
+    b->ring_all.overflowed = -1;
+    b->lane_slot = mt_calloc(LANE_SLOTS, sizeof *b->lane_slot);
+    b->pair_slot = mt_calloc(PAIR_SLOTS, sizeof *b->pair_slot);
+    if (b->lane_slot == NULL || b->pair_slot == NULL || !mt_intern_init(&b->intern, t))
+        goto fail;
+    for (int a = 0; a < MT_ACT_COUNT; a++) {
+        b->action_id[a] = mt_strpool_add(&t->str, mt_action_name((enum mt_action)a), strlen(mt_action_name((enum mt_action)a)));
+        if (b->action_id[a] == MT_STR_FAIL)
+            goto fail;
+        if (b->action_id[a] != b->action_id[0] + (mt_str_id)a) { /* action_of() relies on it */
+            mt_fail(&b->err, MT_EINTERN, "the trace was not fresh");
+            goto fail;
+        }
+    }
+    for (int s = 0; s < 4; s++)
+        if ((b->state_id[s] = mt_strpool_add(&t->str, states[s], strlen(states[s]))) == MT_STR_FAIL)
+            goto fail;
+    if ((b->na_id = mt_strpool_add(&t->str, "N/A", 3)) == MT_STR_FAIL ||
+        (b->end_id = mt_strpool_add(&t->str, "END", 3)) == MT_STR_FAIL ||
+        (b->large_id = mt_strpool_add(&t->str, "large", 5)) == MT_STR_FAIL)
+        goto fail;
+    return b;
+fail:
+    mt_builder_free(b);
+    return NULL;
+}
+
+void mt_builder_free(struct mt_builder *b)
+{
+    if (b == NULL)
+        return;
+    mt_intern_done(&b->intern);
+    mt_free(b->lane_slot);
+    mt_free(b->pair_slot);
+    MT_VEC_DONE(&b->pairs);
+    MT_VEC_DONE(&b->marks);
+    MT_VEC_DONE(&b->ring);
+    mt_free(b);
+}
+
+const struct mt_err *mt_builder_err(const struct mt_builder *b) { return &b->err; }
+
+int mt_build_str(struct mt_builder *b, const void *s, size_t n, mt_str_id *id)
+{
+    *id = mt_strpool_add(&b->t->str, s, n);
+    return *id != MT_STR_FAIL || mt_b_nomem(b);
+}
+
+int mt_build_frame(struct mt_builder *b, mt_str_id name, mt_str_id file, uint32_t line, mt_frame_id *id)
+{
+    return mt_intern_frame(&b->intern, name, file, line, id) || mt_b_nomem(b);
+}
+
+int mt_build_frame_rec(struct mt_builder *b, const struct mt_rec *r, mt_frame_id *id)
+{
+    int64_t line = i64_of(r, MT_K_LINE);
+    return mt_build_frame(b, str_of(r, MT_K_NAME), str_of(r, MT_K_FILENAME),
+                          line > 0 && line <= UINT32_MAX ? (uint32_t)line : 0, id);
+}
+
+int mt_build_stack(struct mt_builder *b, const mt_frame_id *ids, uint32_t n, mt_stack_id *id)
+{
+    return mt_intern_stack(&b->intern, ids, n, id) || mt_b_nomem(b);
+}
+
+int mt_build_pair(struct mt_builder *b, uint64_t p0, uint64_t p1, uint32_t *id)
+{
+    struct mt_pair *p;
+    uint32_t at;
+    if (b->last_pair < b->pairs.n && b->pairs.p[b->last_pair].v[0] == p0 && b->pairs.p[b->last_pair].v[1] == p1) {
+        *id = b->last_pair;
+        return 1;
+    }
+    at = (uint32_t)((p0 ^ p1 << 32 ^ p1 >> 32) * UINT64_C(0x9e3779b97f4a7c15) >> 40) & (PAIR_SLOTS - 1);
+    for (; b->pair_slot[at] != 0; at = (at + 1) & (PAIR_SLOTS - 1)) {
+        p = &b->pairs.p[b->pair_slot[at] - 1];
+        if (p->v[0] == p0 && p->v[1] == p1) {
+            *id = b->last_pair = b->pair_slot[at] - 1u;
+            return 1;
+        }
+    }
+    if (b->pairs.n >= MAX_PAIRS) { /* no process has so many pools: read the rest as the first and say so */
+        b->n_lost_pools++;
+        *id = 0;
+        return 1;
+    }
+    p = MT_VEC_PUSH(&b->pairs);
+    if (p == NULL)
+        return mt_b_nomem(b);
+    p->v[0] = p0;
+    p->v[1] = p1;
+    *id = b->last_pair = b->pairs.n - 1;
+    b->pair_slot[at] = (uint16_t)b->pairs.n;
+    return 1;
+}
+
+int mt_build_trace_begin(struct mt_builder *b, uint32_t ordinal, bool is_host)
+{
+    b->in_trace = true;
+    b->in_segments = false;
+    b->next_ordinal = ordinal;
+    b->next_is_host = is_host;
+    b->cur_device = UINT32_MAX; /* the device itself appears with its first event: empty lists cost nothing */
+    return 1;
+}
+
+struct mt_device *mt_b_device(struct mt_builder *b, int32_t ordinal, enum mt_device_kind kind, uint32_t *index)
+{
+    struct mt_device *d;
+    for (uint32_t i = 0; i < b->t->devices.n; i++) {
+        if (b->t->devices.p[i].ordinal == ordinal && b->t->devices.p[i].kind == kind) {
+            *index = i;
+            return &b->t->devices.p[i];
+        }
+    }
+    d = MT_VEC_PUSH(&b->t->devices);
+    if (d == NULL)
+        return NULL;
+    d->ordinal = ordinal;
+    d->kind = kind;
+    d->ring_overflowed = -1;
+    *index = b->t->devices.n - 1;
+    return d;
+}
+
+static int lane_of(struct mt_builder *b, int64_t stream, const uint64_t pool[2], uint16_t *lane)
+{
+    struct mt_lane *l = &b->t->lanes.p[b->last_lane];
+    uint64_t h;
+    uint32_t i;
+    if (l->stream == stream && l->pool[0] == pool[0] && l->pool[1] == pool[1]) {
+        *lane = b->last_lane;
+        return 1;
+    }
+    h = ((uint64_t)stream ^ (pool[0] << 20) ^ (pool[1] << 40)) * UINT64_C(0x9e3779b97f4a7c15);
+    for (i = (uint32_t)(h >> 40) & (LANE_SLOTS - 1); b->lane_slot[i] != 0; i = (i + 1) & (LANE_SLOTS - 1)) {
+        l = &b->t->lanes.p[b->lane_slot[i]];
+        if (l->stream == stream && l->pool[0] == pool[0] && l->pool[1] == pool[1]) {
+            *lane = b->last_lane = b->lane_slot[i];
+            return 1;
+        }
+    }
+    if (stream == 0 && pool[0] == 0 && pool[1] == 0) {
+        *lane = b->last_lane = 0;
+        return 1;
+    }
+    if (b->t->lanes.n >= MAX_LANES) {
+        b->n_lost_lanes++;
+        *lane = 0;
+        return 1;
+    }
+    l = MT_VEC_PUSH(&b->t->lanes);
+    if (l == NULL)
+        return mt_b_nomem(b);
+    l->stream = stream;
+    memcpy(l->pool, pool, sizeof l->pool);
+    *lane = b->last_lane = b->lane_slot[i] = (uint16_t)(b->t->lanes.n - 1);
+    return 1;
+}
+
+static struct mt_event *new_event(struct mt_builder *b, struct mt_device *d)
+{
+    struct mt_events *e = &d->events;
+    if (b->n_events >= b->lim.max_events) {
+        mt_fail(&b->err, MT_ELIMIT, "more than %llu trace entries (raise --max-events)", (unsigned long long)b->lim.max_events);
+        return NULL;
+    }
+    if ((e->n & (MT_CHUNK_EVENTS - 1)) == 0) {
+        if (e->n_chunks == e->cap_chunks) {
+            uint32_t cap = e->cap_chunks ? e->cap_chunks * 2 : 8;
+            struct mt_event **p = mt_realloc(e->chunk, cap * sizeof *p);
+            if (p == NULL) {
+                mt_b_nomem(b);
+                return NULL;
+            }
+            e->chunk = p;
+            e->cap_chunks = cap;
+        }
+        /* a small trace should not cost megabytes: the first chunk of a device starts small and grows */
+        e->chunk[e->n_chunks] = mt_malloc_big((e->n_chunks == 0 ? 1024 : MT_CHUNK_EVENTS) * sizeof(struct mt_event));
+        if (e->chunk[e->n_chunks] == NULL) {
+            mt_b_nomem(b);
+            return NULL;
+        }
+        e->n_chunks++;
+    } else if (e->n_chunks == 1 && e->n >= 1024 && (e->n & (e->n - 1)) == 0) {
+        struct mt_event *p = mt_realloc(e->chunk[0], e->n * 2 * sizeof *p);
+        if (p == NULL) {
+            mt_b_nomem(b);
+            return NULL;
+        }
+        e->chunk[0] = p;
+    }
+    b->n_events++;
+    e->n++;
+    return &e->chunk[(e->n - 1) >> MT_CHUNK_SHIFT][(e->n - 1) & (MT_CHUNK_EVENTS - 1)];
+}
+
+static int note(struct mt_builder *b, enum mt_note_kind kind, mt_str_id text, uint64_t event)
+{
+    struct mt_note *n = MT_VEC_PUSH(&b->t->notes);
+    if (n == NULL)
+        return mt_b_nomem(b);
+    n->device = b->cur_device;
+    n->event = event;
+    n->kind = (uint8_t)kind;
+    n->text = text;
+    return 1;
+}
+
+static int notes_of(struct mt_builder *b, const struct mt_rec *r, uint64_t event)
+{
+    static const struct {
+        enum mt_key key;
+        enum mt_note_kind kind;
+    } kinds[] = {
+        {MT_K_COMPILE_CONTEXT, MT_NOTE_COMPILE_CONTEXT},
+        {MT_K_USER_METADATA, MT_NOTE_USER_METADATA},
+        {MT_K_INTERNAL_METADATA, MT_NOTE_INTERNAL_METADATA},
+        {MT_K_CATEGORY, MT_NOTE_CATEGORY},
+    };
+    for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        mt_str_id id = str_of(r, kinds[i].key);
+        if (id != 0 && id != b->na_id && !note(b, kinds[i].kind, id, event))
+            return 0;
+    }
+    return 1;
+}
+
+int mt_b_count(struct mt_builder *b, struct mt_counted **p, uint32_t *n, uint32_t *cap, mt_str_id name)
+{
+    struct mt_counted *c;
+    for (uint32_t i = 0; i < *n; i++) {
+        if ((*p)[i].name == name) {
+            (*p)[i].n++;
+            return 1;
+        }
+    }
+    if (*n >= 64)
+        return 1;
+    c = mt_vec_push((void **)p, n, cap, sizeof **p);
+    if (c == NULL)
+        return mt_b_nomem(b);
+    c->name = name;
+    c->n = 1;
+    return 1;
+}
+
+static int action_of(struct mt_builder *b, const struct mt_rec *r, enum mt_action *action)
+{
+    mt_str_id id = str_of(r, MT_K_ACTION);
+    uint32_t k = id - b->action_id[0]; /* the names were interned one after the other into an empty pool */
+    if (k - 1 < MT_ACT_COUNT - 1) {
+        *action = (enum mt_action)k;
+        return 1;
+    }
+    *action = MT_ACT_OTHER;
+    return mt_b_count(b, &b->t->unknown_actions.p, &b->t->unknown_actions.n, &b->t->unknown_actions.cap, id);
+}
+
+int mt_build_event(struct mt_builder *b, const struct mt_rec *r)
+{
+    const uint64_t rare = UINT64_C(1) << MT_K_COMPILE_CONTEXT | UINT64_C(1) << MT_K_USER_METADATA |
+                          UINT64_C(1) << MT_K_INTERNAL_METADATA | UINT64_C(1) << MT_K_CATEGORY;
+    enum mt_action action;
+    struct mt_device *d;
+    struct mt_event *e;
+    uint64_t pool[2], time_us = u64_of(r, MT_K_TIME_US);
+    uint16_t lane = 0;
+    int pool_known = pair_of(b, r, MT_K_POOL_ID, pool);
+    if (b->next_ordinal >= MAX_ORDINAL) {
+        b->n_bad_records++;
+        return 1;
+    }
+    if (b->cur_device == UINT32_MAX) {
+        d = mt_b_device(b, (int32_t)b->next_ordinal, b->next_is_host ? MT_DEV_HOST : MT_DEV_CUDA, &b->cur_device);
+        if (d == NULL)
+            return mt_b_nomem(b);
+    }
+    d = &b->t->devices.p[b->cur_device];
+    if (!action_of(b, r, &action) || !lane_of(b, i64_of(r, MT_K_STREAM), pool, &lane))
+        return 0;
+    if (action != MT_ACT_OTHER && action != MT_ACT_ANNOTATE &&
+        (!has(r, MT_K_SIZE) || (action != MT_ACT_SNAPSHOT && !has(r, action == MT_ACT_OOM ? MT_K_DEVICE_FREE : MT_K_ADDR)))) {
+        b->n_bad_records++;
+        action = MT_ACT_OTHER;
+    }
+    e = new_event(b, d);
+    if (e == NULL)
+        return 0;
+    e->action = (uint8_t)action;
+    e->flags = pool_known ? MT_EV_POOL_KNOWN : 0;
+    e->lane = lane;
+    e->stack = stack_of(r, MT_K_FRAMES);
+    e->size = bytes_below(b, r, MT_K_SIZE, action == MT_ACT_OOM ? MAX_REQUEST : MAX_BYTES_VALUE);
+    e->addr = action == MT_ACT_OOM ? bytes_of(b, r, MT_K_DEVICE_FREE) : u64_of(r, MT_K_ADDR);
+    e->time_ns = time_us < UINT64_MAX / 1000 ? time_us * 1000 : 0;
+    d->n_by_action[action]++;
+    if (__builtin_add_overflow(d->bytes_by_action[action], e->size, &d->bytes_by_action[action]))
+        d->sums_overflow = true;
+    d->n_with_stack += e->stack != 0;
+    d->n_with_time += e->time_ns != 0;
+    if (e->time_ns > d->last_time_ns)
+        d->last_time_ns = e->time_ns;
+    return (r->have & rare) == 0 || notes_of(b, r, d->events.n - 1);
+}

@@ -1,0 +1,317 @@
+/* The straight line through a trace entry. Nearly all of a large snapshot is dicts of known keys by memo, small
+ * numbers, and a list of frames by memo; here they go into the record without passing over the value stack.
+ * Whatever looks different is left, untouched, to the machine in pickle/reader.c: this file decides nothing, it
+ * is only faster. */
+#include "parser/pickle/impl.h"
+
+#include <string.h>
+
+static inline uint32_t le32(const unsigned char *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static inline uint64_t le64(const unsigned char *p) { return le32(p) | (uint64_t)le32(p + 4) << 32; }
+
+#define FRAME_ENTRY ((uint32_t)MT_T_FRAME << PK_ID_BITS)
+
+/* Gets of frames into ids[k..room); stops at the first byte that is none. Needs 8 readable bytes at p. */
+static const unsigned char *take_gets(const struct pk *m, mt_frame_id *ids, uint32_t *k, uint32_t room, const unsigned char *p,
+                                      const unsigned char *end)
+{
+    const uint32_t *memo = m->memo;
+    uint32_t n = *k, n_memo = m->n_memo, i, id;
+    const unsigned char *stop = end - p >= 8 ? end - 7 : p;
+    for (;;) {
+        while (n < room && p < stop && *p == 'j') { /* nearly all: the first 256 entries are taken by keys and segments */
+            i = le32(p + 1);
+            if (i >= n_memo || (id = memo[i] - FRAME_ENTRY) > PK_ID_MASK)
+                goto out;
+            ids[n++] = id;
+            p += 5;
+        }
+        if (n == room || p >= stop || *p != 'h')
+            break;
+        if (p[1] >= n_memo || (id = memo[p[1]] - FRAME_ENTRY) > PK_ID_MASK)
+            break;
+        ids[n++] = id;
+        p += 2;
+    }
+out:
+    *k = n;
+    return p;
+}
+
+int mt_pk_frame_gets(struct pk *m, uint32_t node, const unsigned char **at, const unsigned char *end)
+{
+    struct pk_node *n = &m->nodes.p[node];
+    uint32_t k = n->n_ids;
+    for (;;) {
+        uint32_t room = n->cap_ids < m->lim->max_frames ? n->cap_ids : m->lim->max_frames;
+        *at = take_gets(m, n->ids, &k, room, *at, end);
+        if (k < room || k >= m->lim->max_frames)
+            break;
+        if (!mt_vec_grow((void **)&n->ids, &n->cap_ids, k + 1, sizeof *n->ids))
+            return mt_pk_nomem(m);
+    }
+    m->steps += k - n->n_ids;
+    n->n += k - n->n_ids;
+    n->filled = n->filled || k != n->n_ids;
+    n->n_ids = k;
+    return 1;
+}
+
+/* Whatever one pair can hold besides its frames fits into this many bytes, the key behind it included. */
+enum { PAIR_BYTES = 64, TAIL_BYTES = 16 };
+
+/* The key got by memo at p, and in the lower byte its width there; 0 when it is anything else. */
+static uint32_t known_key(const struct pk *m, const unsigned char *p)
+{
+    uint32_t i, e, wide;
+    if (*p == 'h') {
+        i = p[1];
+        wide = 2;
+    } else if (*p == 'j') {
+        i = le32(p + 1);
+        wide = 5;
+    } else {
+        return 0;
+    }
+    e = i < m->n_memo ? m->memo[i] : 0;
+    if (e >> PK_ID_BITS != MT_T_STR || m->key_of[e & PK_ID_MASK] == MT_K_UNKNOWN)
+        return 0;
+    return (uint32_t)m->key_of[e & PK_ID_MASK] << 8 | wide;
+}
+
+static uint32_t new_key(const struct pk *m, const unsigned char *p, struct pk_shape *s)
+{
+    uint32_t found = known_key(m, p);
+    if (found != 0) {
+        s->mask = (UINT64_C(1) << (found & 255) * 8) - 1;
+        s->bits = le64(p) & s->mask;
+        s->found = (uint16_t)found;
+    }
+    return found;
+}
+
+/* The same for the key at place i of an entry: most often that of the entry before. */
+static inline uint32_t key_at(struct pk *m, const unsigned char *p, uint32_t i)
+{
+    struct pk_shape *s = &m->shape[i & (sizeof m->shape / sizeof *m->shape - 1)];
+    if ((le64(p) & s->mask) == s->bits && s->found != 0)
+        return s->found;
+    return new_key(m, p, s);
+}
+
+/* A number of up to 64 bits at p: its width, 0 when it is none. */
+static inline uint32_t number(struct pk *m, const unsigned char *p, struct mt_val *v)
+{
+    unsigned bits;
+    uint64_t sign;
+    v->type = MT_T_INT;
+    switch (*p) {
+    case 'K': v->i = p[1]; return 2;
+    case 'M': v->i = p[1] | p[2] << 8; return 3;
+    case 'J': v->i = (int32_t)le32(p + 1); return 5;
+    case 0x8a: /* LONG1: two's complement, little-endian */
+        bits = p[1] * 8u;
+        if (bits - 1 >= 64)
+            return 0;
+        sign = UINT64_C(1) << (bits - 1);
+        v->u = ((le64(p + 2) & (sign | (sign - 1))) ^ sign) - sign;
+        m->jit = m->jit || (bits == 64 && (v->u + (UINT64_C(1) << 55)) >> 56 == 0); /* CPython writes the fewest bytes */
+        return 2u + p[1];
+    default: return 0;
+    }
+}
+
+/* EMPTY_LIST [MEMOIZE] MARK get get ... APPENDS as a stack, when it is exactly that. Returns what follows, NULL
+ * when it is not. */
+static const unsigned char *frame_list(struct pk *m, const unsigned char *p, const unsigned char *end, struct mt_val *v,
+                                       bool *memoize)
+{
+    uint32_t k = 0, room = sizeof m->scratch / sizeof *m->scratch;
+    const unsigned char *from;
+    mt_stack_id id;
+    p++;
+    *memoize = *p == 0x94;
+    p += *memoize;
+    if (*p != '(')
+        return NULL;
+    if (room > m->lim->max_frames)
+        room = m->lim->max_frames;
+    v->type = MT_T_STACK;
+    from = p + 1;
+    p = mt_pk_stack_find(m, from, end - TAIL_BYTES, &id, &k);
+    if (p != NULL && k < room) {
+        m->steps += k;
+        v->id = id;
+        return p;
+    }
+    k = 0;
+    p = take_gets(m, m->scratch, &k, room, from, end);
+    if (k == room || end - p < 1 + TAIL_BYTES || *p != 'e')
+        return NULL;
+    if (!mt_build_stack(m->b, m->scratch, k, &id)) {
+        mt_pk_builder_failed(m);
+        return NULL;
+    }
+    if (!mt_pk_stack_note(m, from, p + 1, id, k))
+        return NULL;
+    v->id = id;
+    m->steps += k;
+    return p + 1;
+}
+
+/* The value at p: what follows it, NULL when the machine has to look at it (or has failed). */
+static const unsigned char *value(struct pk *m, uint32_t key, const unsigned char *p, const unsigned char *end,
+                                  struct mt_val *v, bool *memoize)
+{
+    struct mt_val second = {.type = MT_T_INT, .i = 0};
+    uint32_t wide, i, e, pair;
+    *memoize = false;
+    if (*p == 'h' || *p == 'j') {
+        i = *p == 'h' ? p[1] : le32(p + 1);
+        e = i < m->n_memo ? m->memo[i] : 0;
+        if (e >> PK_ID_BITS < MT_T_STR || e >> PK_ID_BITS > MT_T_PAIR)
+            return NULL;
+        v->type = (enum mt_type)(e >> PK_ID_BITS);
+        v->id = e & PK_ID_MASK;
+        return p + (*p == 'h' ? 2 : 5);
+    }
+    if (*p == ']')
+        return key == MT_K_FRAMES ? frame_list(m, p, end, v, memoize) : NULL;
+    if ((wide = number(m, p, v)) == 0)
+        return NULL;
+    p += wide;
+    if (*p == 'h' || *p == 'j' || *p == 'u' || (wide = number(m, p, &second)) == 0)
+        return p;
+    p += wide; /* a pair: a pool id */
+    if (*p != 0x86)
+        return NULL;
+    *memoize = p[1] == 0x94;
+    v->type = MT_T_PAIR;
+    if (!mt_build_pair(m->b, v->u, second.u, &pair)) {
+        mt_pk_builder_failed(m);
+        return NULL;
+    }
+    v->id = pair;
+    return p + 1 + *memoize;
+}
+
+/* A pair is taken when a key or the end of the dict follows its value; only then can the value not be part of a
+ * tuple. Counts the pairs in *count. */
+static int take_pairs(struct pk *m, struct mt_rec *rec, uint64_t *count, const unsigned char **at, const unsigned char *end)
+{
+    const unsigned char *p = *at, *last;
+    uint32_t found, next, n = 0;
+    if (end - p < PAIR_BYTES)
+        return m->stop == PK_RUNNING;
+    last = end - PAIR_BYTES;
+    for (found = key_at(m, p, 0); found != 0 && p <= last; found = next) {
+        struct mt_val v;
+        uint32_t put = m->n_stored;
+        bool memoize;
+        const unsigned char *q;
+        m->op = p;
+        q = value(m, found >> 8, p + (found & 255), end, &v, &memoize);
+        if (q == NULL)
+            break;
+        if ((v.type == MT_T_STACK || v.type == MT_T_PAIR) && !memoize && (*q == 'q' || *q == 'r')) {
+            put = *q == 'q' ? q[1] : le32(q + 1); /* torch::jit::Pickler stores what it will share when it is complete */
+            q += *q == 'q' ? 2 : 5;
+            memoize = true;
+        }
+        next = *q != 'u' ? key_at(m, q, n + 1) : 0;
+        if (next == 0 && *q != 'u')
+            break;
+        if (memoize && !mt_pk_put_id(m, put, v))
+            return 0;
+        mt_rec_set(rec, (enum mt_key)(found >> 8), v);
+        n++;
+        p = q;
+    }
+    m->steps += n;
+    *count += n;
+    *at = p;
+    return m->stop == PK_RUNNING;
+}
+
+int mt_pk_record_pairs(struct pk *m, uint32_t node, const unsigned char **at, const unsigned char *end)
+{
+    struct pk_node *n = &m->nodes.p[node];
+    uint64_t before = n->n;
+    int ok = take_pairs(m, n->rec, &n->n, at, end);
+    n->filled = n->filled || n->n != before;
+    return ok;
+}
+
+/* The machine goes on inside an entry of which `count` pairs were taken; it is stored under `put` when not PK_NONE. */
+static int hand_over(struct pk *m, const struct mt_rec *rec, uint64_t count, uint32_t put)
+{
+    struct pk_node *n;
+    uint32_t index;
+    if (!mt_pk_open(m, true) || !mt_pk_mark(m))
+        return 0;
+    index = m->mark->node;
+    n = &m->nodes.p[index];
+    *n->rec = *rec;
+    n->n = count;
+    n->filled = count != 0;
+    if (put != PK_NONE) {
+        m->memo[put] = (uint32_t)PK_T_NODE << PK_ID_BITS | index;
+        n->memo = put + 1;
+    }
+    return 1;
+}
+
+int mt_pk_entries(struct pk *m, const unsigned char **at, const unsigned char *end)
+{
+    const struct mt_val done = {.type = MT_T_OTHER, .id = 0};
+    const unsigned memoized = 1u << mt_pk_ops[0x94].protocol;
+    const uint32_t node = m->mark->node;
+    struct mt_rec rec;
+    if (m->mark->item != MT_R_EVENT || m->marks.n > m->lim->max_depth ||
+        (m->sp != m->mark->base && mt_pk_is_list(m, &m->stack[m->sp - 1])))
+        return mt_pk_open(m, true);
+    if (m->sp != m->mark->base) { /* as mt_pk_open() does: what waited is whole */
+        if (!mt_pk_deliver(m, node, m->mark->base, m->sp))
+            return 0;
+        m->sp = m->mark->base;
+    }
+    m->min_protocol |= 1u << mt_pk_ops['('].protocol | 1u << mt_pk_ops['u'].protocol; /* as '}', which came already */
+    for (;;) {
+        const unsigned char *p = *at;
+        uint32_t put = PK_NONE;
+        uint64_t count = 0;
+        struct pk_node *list;
+        if (end - p < 2 + PAIR_BYTES || p[*p == 0x94] != '(')
+            return mt_pk_open(m, true);
+        if (*p == 0x94) {
+            m->op = p++;
+            put = m->n_stored;
+            if (!mt_pk_put_id(m, put, done))
+                return 0;
+            m->min_protocol |= memoized;
+            m->steps++;
+        }
+        p++;
+        m->steps++;
+        mt_rec_reset(&rec);
+        if (!take_pairs(m, &rec, &count, &p, end))
+            return 0;
+        *at = p;
+        if (end - p < 2 || p[0] != 'u' || p[1] != '}') { /* it may still change */
+            m->op = p;
+            return hand_over(m, &rec, count, put);
+        }
+        list = &m->nodes.p[node];
+        list->n++;
+        list->filled = true;
+        m->op = p + 1;
+        m->steps += 3; /* both opcodes and the item */
+        if (!mt_build_event(m->b, &rec))
+            return mt_pk_builder_failed(m);
+        *at = p + 2;
+    }
+}

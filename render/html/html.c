@@ -1,0 +1,448 @@
+#include "render/html/html.h"
+#include "render/html/assets.h"
+#include "render/base/escape.h"
+#include "render/html/page_data.h"
+#include "render/html/page_plan.h"
+#include "render/view/rows.h"
+#include "render/html/script.h"
+#include "render/svg/scale.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct mt_panel *const panels[] = {
+#define MT_PANEL(n) &mt_panel_##n,
+#include "render/html/panels.def"
+#undef MT_PANEL
+};
+enum { N_PANELS = sizeof panels / sizeof *panels, BAR = 72 };
+
+static bool is_break(char c) { return c == '.' || c == '_' || c == '/' || c == '='; }
+
+/* The length of "--exp" of an option "--exp-avg-dtype" at the begin of a word: a browser would end a line behind those hyphens. 0 = something else. */
+static size_t hyphens(const char *s, size_t i, size_t n)
+{
+    size_t begin = i, end;
+    if (i != 0 && s[i - 1] != ' ' && s[i - 1] != '(')
+        return 0;
+    while (begin < n && s[begin] == '-')
+        begin++;
+    for (end = begin; end < n && s[end] != '-' && s[end] != ' ' && !is_break(s[end]); end++)
+        ;
+    return begin >= i + 2 && end > begin ? end - i : 0;
+}
+
+static void put_unbroken(struct mt_out *o, const char *s, size_t n)
+{
+    mt_puts(o, "<span class=\"q\">");
+    mt_html(o, s, n);
+    mt_puts(o, "</span>");
+}
+
+/* s may break after '.', '_', '/', '=' and "::", but not at the begin or the end of a word, nor behind the hyphens of an option. The pieces end in
+ * ASCII, so no character is split. */
+static void put_breaking(struct mt_out *o, const char *s, size_t n)
+{
+    size_t from = 0, option;
+    bool begun = false;
+    for (size_t i = 0; i + 1 < n; i++) {
+        if ((option = hyphens(s, i, n)) != 0) {
+            mt_html(o, s + from, i - from);
+            put_unbroken(o, s + i, option);
+            from = i + option;
+            begun = true;
+            i = from - 1;
+            continue;
+        }
+        bool at = is_break(s[i]) || (s[i] == ':' && i > 0 && s[i - 1] == ':');
+        begun = s[i] != ' ' && (begun || !at);
+        if (!at || !begun || is_break(s[i + 1]) || s[i + 1] == ' ')
+            continue;
+        mt_html(o, s + from, i + 1 - from);
+        mt_puts(o, "<wbr>");
+        from = i + 1;
+    }
+    mt_html(o, s + from, n - from);
+}
+
+void mt_h_text(struct mt_out *o, const char *s, size_t max)
+{
+    size_t n, cut;
+    if (s == NULL)
+        return;
+    n = strlen(s);
+    cut = mt_utf8_cut(s, n, max);
+    mt_html(o, s, cut);
+    if (cut < n)
+        mt_puts(o, "\xe2\x80\xa6");
+}
+
+/* The length of "18.55 GiB" at the beginning of s, which no line end may part; 0 = something else. */
+static size_t quantity(const char *s, size_t n)
+{
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "B", "%"};
+    size_t digits = n != 0 && s[0] == '(';
+    size_t from = digits;
+    while (digits < n && (s[digits] == '.' || s[digits] == ',' || (s[digits] >= '0' && s[digits] <= '9')))
+        digits++;
+    if (digits == from || digits + 1 >= n || s[digits] != ' ')
+        return 0;
+    for (size_t k = 0; k < sizeof units / sizeof *units; k++) {
+        size_t end = digits + 1 + strlen(units[k]);
+        if (end <= n && memcmp(s + digits + 1, units[k], end - digits - 1) == 0 &&
+            (end == n || !((s[end] >= 'a' && s[end] <= 'z') || (s[end] >= 'A' && s[end] <= 'Z'))))
+            return end;
+    }
+    return 0;
+}
+
+/* The length of "--capacity" or "(--capacity)", the word at the beginning of s: a browser would end a line behind its hyphens; 0 = another word. */
+static size_t option(const char *s, size_t word)
+{
+    size_t from = word != 0 && s[0] == '(';
+    return word > from + 2 && s[from] == '-' && s[from + 1] == '-' ? word : 0;
+}
+
+void mt_h_words(struct mt_out *o, const char *s, size_t max)
+{
+    enum { LONG = 20 };
+    size_t n, cut, unit;
+    if (s == NULL)
+        return;
+    n = strlen(s);
+    cut = mt_utf8_cut(s, n, max);
+    for (size_t i = 0, end; i < cut; i = end) {
+        size_t word = 0;
+        while (i + word < cut && s[i + word] != ' ')
+            word++;
+        end = i + word + (i + word < cut);
+        if (word >= LONG) {
+            put_breaking(o, s + i, end - i);
+        } else if ((unit = quantity(s + i, cut - i)) != 0 || (unit = option(s + i, word)) != 0) {
+            put_unbroken(o, s + i, unit);
+            end = i + unit;
+        } else {
+            mt_html(o, s + i, end - i);
+        }
+    }
+    if (cut < n)
+        mt_puts(o, "\xe2\x80\xa6");
+}
+
+void mt_h_name(struct mt_out *o, const char *s, size_t max)
+{
+    size_t n, cut;
+    if (s == NULL)
+        return;
+    n = strlen(s);
+    cut = mt_utf8_cut(s, n, max);
+    mt_puts(o, "<bdi>");
+    put_breaking(o, s, cut);
+    mt_puts(o, cut < n ? "\xe2\x80\xa6</bdi>" : "</bdi>");
+}
+
+void mt_h_code(struct mt_out *o, const char *s)
+{
+    mt_puts(o, "<code>");
+    put_breaking(o, s, strlen(s));
+    mt_puts(o, "</code>");
+}
+
+static void put_link(struct mt_out *o, int64_t since, int64_t event, const char *words)
+{
+    mt_putf(o, "<a class=\"at\" href=\"#timeline\" data-event=\"%" PRId64 "\"", since);
+    if (since < event)
+        mt_putf(o, " data-to=\"%" PRId64 "\"", event);
+    mt_puts(o, ">");
+    mt_html_s(o, words);
+    mt_puts(o, "</a>");
+}
+
+void mt_h_event(struct mt_out *o, const struct mt_page *p, int64_t event, const char *words)
+{
+    if (mt_panel_timeline.has(p))
+        put_link(o, event, event, words);
+    else
+        mt_html_s(o, words);
+}
+
+void mt_h_when(struct mt_out *o, const struct mt_page *p, const char *before, int64_t since, int64_t event)
+{
+    char words[2 * MT_WORDS], a[32], b[32];
+    if (event < 0 || since < 0 || !mt_panel_timeline.has(p))
+        return;
+    if (since < event)
+        (void)snprintf(words, sizeof words, "events %s to %s", mt_fmt_count(a, (uint64_t)since),
+                       mt_fmt_count(b, (uint64_t)event));
+    else
+        (void)mt_event_words(words, event);
+    mt_puts(o, before);
+    put_link(o, since, event, words);
+}
+
+void mt_h_td_bytes(struct mt_out *o, uint64_t bytes)
+{
+    char b[32], exact[32];
+    mt_putf(o, "<td class=\"n\" title=\"%s bytes\">%s</td>", mt_fmt_count(exact, bytes), mt_fmt_bytes(b, bytes));
+}
+
+void mt_h_td_bytes_at(struct mt_out *o, uint64_t bytes, int64_t event)
+{
+    char b[32], exact[32];
+    if (event == MT_NO_EVENT) {
+        mt_h_td_bytes(o, bytes);
+        return;
+    }
+    mt_putf(o, "<td class=\"n\" title=\"%s bytes\" data-event=\"%" PRId64 "\">%s</td>", mt_fmt_count(exact, bytes), event,
+            mt_fmt_bytes(b, bytes));
+}
+
+void mt_h_td_count(struct mt_out *o, uint64_t n)
+{
+    char b[32];
+    mt_putf(o, "<td class=\"n\">%s</td>", mt_fmt_count(b, n));
+}
+
+void mt_h_td_text(struct mt_out *o, const char *s)
+{
+    mt_puts(o, "<td class=\"n\">");
+    mt_html_s(o, s);
+    mt_puts(o, "</td>");
+}
+
+void mt_h_swatch(struct mt_out *o, unsigned color)
+{
+    mt_putf(o,
+            "<svg class=\"sw\" width=\"10\" height=\"10\" aria-hidden=\"true\"><rect width=\"10\" height=\"10\" rx=\"2\" "
+            "fill=\"%s\"/></svg> ",
+            mt_color_hex(color));
+}
+
+void mt_h_td_share(struct mt_out *o, uint64_t part, uint64_t whole, unsigned color)
+{
+    char b[32];
+    mt_putf(o,
+            "<td class=\"n share\"><svg width=\"%d\" height=\"8\" aria-hidden=\"true\"><rect width=\"%d\" height=\"8\" "
+            "fill=\"currentColor\" fill-opacity=\".12\"/><rect width=\"%" PRIu32 "\" height=\"8\" fill=\"%s\"/></svg> ",
+            BAR, BAR, mt_scale_px(part, whole, BAR), mt_color_hex(color));
+    mt_puts(o, "<span>");
+    mt_html_s(o, mt_fmt_percent(b, part, whole));
+    mt_puts(o, "</span></td>");
+}
+
+void mt_h_table(struct mt_out *o, const char *label, const char *const *heads, unsigned n)
+{
+    mt_puts(o, "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"");
+    mt_html_s(o, label);
+    mt_puts(o, "\"><table>\n<thead><tr>");
+    for (unsigned i = 0; i < n; i++) {
+        bool number = heads[i][0] == '#';
+        mt_puts(o, number ? "<th scope=\"col\" class=\"n\">" : "<th scope=\"col\">");
+        mt_html_s(o, heads[i][number] != '\0' ? heads[i] + number : heads[i]); /* "#" alone: numbers of rows */
+        mt_puts(o, "</th>");
+    }
+    mt_puts(o, "</tr></thead>\n<tbody>\n");
+}
+
+void mt_h_table_end(struct mt_out *o) { mt_puts(o, "</tbody></table></div>\n"); }
+
+void mt_h_choice(struct mt_out *o, const char *label, const char *name, const char *const *pairs)
+{
+    mt_putf(o, "<span class=\"choice\" role=\"group\" aria-label=\"%s\">", label);
+    for (unsigned i = 0; pairs[i] != NULL; i += 2)
+        mt_putf(o, "<button type=\"button\" name=\"%s\" value=\"%s\" aria-pressed=\"%s\">%s</button>", name, pairs[i],
+                i == 0 ? "true" : "false", pairs[i + 1]);
+    mt_puts(o, "</span>");
+}
+
+void mt_h_help(struct mt_out *o, const char *words)
+{
+    mt_puts(o, "<details class=\"help\"><summary>What this picture means</summary>\n<p>");
+    mt_puts(o, words);
+    mt_puts(o, "</p>\n</details>\n");
+}
+
+void mt_h_def(struct mt_out *o, const char *name, const char *value, const char *note)
+{
+    mt_puts(o, "<div><dt>");
+    mt_html_s(o, name);
+    mt_puts(o, "</dt><dd>");
+    mt_html_s(o, value);
+    if (note != NULL && note[0] != '\0') {
+        mt_puts(o, " <small>");
+        mt_h_words(o, note, SIZE_MAX);
+        mt_puts(o, "</small>");
+    }
+    mt_puts(o, "</dd></div>\n");
+}
+
+void mt_h_settings(struct mt_out *o, const struct mt_advice *a)
+{
+    char note[MT_ADVICE_NOTE];
+    bool open = false;
+    for (uint32_t i = 0; i < a->card->n_set && i < MT_FIX_MAX_LINES; i++) {
+        const struct mt_fix_line *l = &a->card->set[i];
+        if ((a->lines >> i & 1) == 0)
+            continue;
+        mt_puts(o, open ? "" : "<ul class=\"set\">\n");
+        open = true;
+        mt_puts(o, "<li>");
+        if (l->syntax == MT_FIX_TEXT) /* words, nothing to type */
+            mt_h_words(o, mt_advice_line(a, i), SIZE_MAX);
+        else
+            mt_h_code(o, mt_advice_line(a, i));
+        if (mt_advice_note(a, i, note)[0] != '\0') {
+            mt_puts(o, " <small>");
+            mt_h_words(o, note, SIZE_MAX);
+            mt_puts(o, "</small>");
+        }
+        mt_puts(o, "</li>\n");
+    }
+    if (open)
+        mt_puts(o, "</ul>\n");
+}
+
+static void draw_panel(const struct mt_page *p, struct mt_out *o, const struct mt_panel *panel)
+{
+    if (!panel->has(p))
+        return;
+    if (panel->heading == NULL) {
+        panel->draw(p, o);
+        return;
+    }
+    mt_putf(o, "<section id=\"%s\" aria-labelledby=\"h-%s\">\n<h2 id=\"h-%s\">%s", panel->slot, panel->slot, panel->slot,
+            panel->heading);
+    mt_h_of(o, p, panel->slot);
+    mt_puts(o, "</h2>\n");
+    panel->draw(p, o);
+    mt_puts(o, "</section>\n");
+}
+
+static void put_title(const struct mt_page *p, struct mt_out *o)
+{
+    char title[512];
+    mt_h_text(o, mt_report_title(p->r, title, sizeof title), 200);
+}
+
+static void put_contents(const struct mt_page *p, struct mt_out *o)
+{
+    mt_puts(o, "<ul>");
+    for (size_t i = 0; i < N_PANELS; i++)
+        if (panels[i]->heading != NULL && panels[i]->has(p))
+            mt_putf(o, "<li><a href=\"#%s\">%s</a></li>", panels[i]->slot, panels[i]->heading);
+    mt_puts(o, "</ul>");
+}
+
+static bool is(const char *word, size_t n, const char *name) { return strlen(name) == n && memcmp(word, name, n) == 0; }
+
+/* The style sheets, in the order of their names after report.css. */
+static bool put_css(struct mt_out *o)
+{
+    const struct mt_asset *first = mt_template_find("report.css");
+    if (first == NULL)
+        return false;
+    mt_put(o, first->data, first->size);
+    for (const struct mt_asset *a = mt_template_assets; a->name != NULL; a++)
+        if (strncmp(a->name, "css/", 4) == 0)
+            mt_put(o, a->data, a->size);
+    return true;
+}
+
+static bool put_csp(struct mt_out *o)
+{
+    char page[MT_SCRIPT_HASH_SIZE], worker[MT_SCRIPT_HASH_SIZE];
+    if (!mt_script_hash(page, MT_SCRIPT_PAGE) || !mt_script_hash(worker, MT_SCRIPT_WORKER))
+        return false;
+    mt_putf(o, "script-src '%s' ", page);
+    mt_putf(o, "'%s'; worker-src blob:; ", worker);
+    return true;
+}
+
+/* What stands for {{word}}; false when no such mark is known. */
+static bool put_slot(const struct mt_page *p, struct mt_out *o, const char *word, size_t n)
+{
+    for (size_t i = 0; i < N_PANELS; i++) {
+        if (is(word, n, panels[i]->slot)) {
+            draw_panel(p, o, panels[i]);
+            return true;
+        }
+    }
+    if (is(word, n, "title")) {
+        put_title(p, o);
+    } else if (is(word, n, "contents")) {
+        put_contents(p, o);
+    } else if (is(word, n, "version")) {
+        mt_html_s(o, p->r->version);
+    } else if (is(word, n, "css")) {
+        return put_css(o);
+    } else if (is(word, n, "csp")) {
+        return put_csp(o);
+    } else if (is(word, n, "data")) {
+        mt_page_data(p, o);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void put_page(const struct mt_page *p, const struct mt_asset *page, struct mt_out *o)
+{
+    const char *s = (const char *)page->data, *end = s + page->size;
+    while (s < end) {
+        const char *open = strstr(s, "{{"), *close = open != NULL ? strstr(open, "}}") : NULL;
+        if (close == NULL)
+            break;
+        mt_put(o, s, (size_t)(open - s));
+        if (!put_slot(p, o, open + 2, (size_t)(close - open - 2)))
+            o->error = o->error != 0 ? o->error : EINVAL; /* a mark of the template that nothing fills */
+        s = close + 2;
+    }
+    mt_put(o, s, (size_t)(end - s));
+}
+
+static int forget(void *ctx, const void *p, size_t n)
+{
+    (void)ctx;
+    (void)p;
+    (void)n;
+    return 0;
+}
+
+/* Gives up detail until the page is no larger than it may be: what it takes without any is measured by writing it to nowhere. */
+static int fit(const struct mt_page *p, const struct mt_asset *page, struct mt_page_plan *plan)
+{
+    enum { MARGIN = 8192 }; /* for what the page says of what it leaves out */
+    uint64_t all = mt_page_plan_cost(plan), least;
+    struct mt_out o = {.write = forget};
+    if (plan->max_size == 0 || (p->r->n_ranks <= 1 && all < plan->max_size / 4))
+        return 0;
+    mt_page_plan_clear(plan);
+    least = mt_page_plan_cost(plan);
+    put_page(p, page, &o);
+    if (mt_out_finish(&o) != 0)
+        return o.error;
+    all = o.n + MARGIN < plan->max_size ? plan->max_size - o.n - MARGIN : 0;
+    return mt_page_plan_fit(plan, p->r, all + least) ? 0 : ENOMEM;
+}
+
+void mt_render_html(const struct mt_report *r, struct mt_out *o)
+{
+    struct mt_page_plan plan;
+    struct mt_page p = {.r = r, .rank = mt_report_rank(r), .dev = mt_report_device(r), .plan = &plan};
+    const struct mt_asset *page = mt_template_find("report.html");
+    int error = page == NULL ? ENOENT : 0; /* built without its templates */
+    if (error == 0 && !mt_page_plan_begin(&plan, r))
+        error = ENOMEM;
+    if (error == 0) {
+        mt_palette_build(&p.pal, r);
+        error = fit(&p, page, &plan);
+    }
+    if (error == 0)
+        put_page(&p, page, o);
+    else
+        o->error = o->error != 0 ? o->error : error;
+    if (page != NULL)
+        mt_page_plan_done(&plan);
+}

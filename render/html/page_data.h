@@ -1,0 +1,9 @@
+/* page_data.h -- what the page's script works on: the index, the packed blocks (docs/report-data.md) and the script itself. */
+#ifndef MT_RENDER_PAGE_DATA_H
+#define MT_RENDER_PAGE_DATA_H
+
+#include "render/html/html.h"
+
+void mt_page_data(const struct mt_page *p, struct mt_out *o);
+
+#endif

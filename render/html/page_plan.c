@@ -1,0 +1,236 @@
+#include "render/html/page_plan.h"
+
+#include "render/pack/ledger.h"
+#include "render/pack/notes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int mt_page_plan_begin(struct mt_page_plan *p, const struct mt_report *r)
+{
+    memset(p, 0, sizeof *p);
+    p->max_size = r->max_size;
+    for (uint32_t i = 0; i < r->n_ranks; i++) {
+        const struct mt_packs *packs = r->ranks[i].packs;
+        for (uint32_t k = 0; packs != NULL && k < packs->list.n && k < r->ranks[i].analysis->devices.n; k++) {
+            struct mt_track_plan *t = MT_VEC_PUSH(&p->track);
+            if (t == NULL)
+                return 0;
+            t->rank = i;
+            t->device = k;
+            t->pack = packs->list.p[k];
+            t->detail = t->pack->why != NULL ? MT_DETAIL_NONE : t->pack->partial ? MT_DETAIL_WINDOWS : MT_DETAIL_ALL;
+            t->addresses = true;
+            t->grain = t->pack->partial ? MT_GRAIN_FINE : MT_GRAIN_COARSE;
+            t->n_exact = t->pack->why == NULL ? t->pack->n_events : 0;
+            if (!mt_nvtx_blob(&t->nvtx, t->pack, r->job, i))
+                return 0;
+        }
+    }
+    for (uint32_t i = 0; r->job != NULL && i < r->job->ledgers.n; i++) {
+        struct mt_blob *b = MT_VEC_PUSH(&p->ledger);
+        if (b == NULL || !mt_ledger_blob(&r->job->ledgers.p[i], b))
+            return 0;
+    }
+    return 1;
+}
+
+void mt_page_plan_done(struct mt_page_plan *p)
+{
+    for (uint32_t i = 0; i < p->track.n; i++)
+        mt_blob_done(&p->track.p[i].nvtx);
+    for (uint32_t i = 0; i < p->ledger.n; i++)
+        mt_blob_done(&p->ledger.p[i]);
+    MT_VEC_DONE(&p->track);
+    MT_VEC_DONE(&p->ledger);
+}
+
+/* In windows a chunk is there because a finding lies in it, or because the next one needs the state that it leaves. */
+bool mt_plan_has(const struct mt_track_plan *t, uint32_t chunk)
+{
+    const struct mt_pack *p = t->pack;
+    if (t->detail != MT_DETAIL_WINDOWS || p->chunks.p[chunk].wanted)
+        return t->detail != MT_DETAIL_NONE;
+    for (uint32_t c = chunk + 1; c < p->chunks.n && p->chunks.p[c].key.p == NULL; c++)
+        if (p->chunks.p[c].wanted)
+            return true;
+    return false;
+}
+
+const struct mt_blob *mt_plan_overview(const struct mt_track_plan *t, const struct mt_overview *v)
+{
+    if (t->grain == MT_GRAIN_FINE && v->fine.p != NULL)
+        return &v->fine;
+    return t->grain == MT_GRAIN_THIN && v->thin.p != NULL ? &v->thin : &v->coarse;
+}
+
+#define IMPOSSIBLE (UINT64_C(1) << 48) /* more than any page, and sums of it do not overflow */
+
+static uint64_t track_cost(struct mt_track_plan *t)
+{
+    enum { IN_INDEX = 20, FIXED = 1500 };
+    const struct mt_pack *p = t->pack;
+    uint64_t n = FIXED + mt_blob_cost(&p->phases);
+    bool needed = false;
+    n += mt_blob_cost(mt_plan_overview(t, &p->by_time)) + mt_blob_cost(mt_plan_overview(t, &p->by_event));
+    for (uint32_t i = 0; i < p->marks.n; i++)
+        n += 100 + strlen(p->marks.p[i].text);
+    t->n_exact = 0;
+    if (t->detail == MT_DETAIL_NONE)
+        return n;
+    if (t->detail == MT_DETAIL_ALL && p->partial)
+        return IMPOSSIBLE;
+    n += mt_blob_cost(&p->sites) + (t->addresses ? mt_blob_cost(&p->places) : 0);
+    /* Backwards: whether a later chunk needs this one is known when it is reached. */
+    for (uint32_t i = p->chunks.n; i-- > 0;) {
+        const struct mt_pack_chunk *c = &p->chunks.p[i];
+        needed = (needed && p->chunks.p[i + 1].key.p == NULL) || c->wanted;
+        if (t->detail == MT_DETAIL_WINDOWS && !needed)
+            continue;
+        t->n_exact += c->n;
+        n += mt_blob_cost(&c->events) + mt_blob_cost(mt_chunk_times(c, t->coarse)) + mt_blob_cost(&c->rest) +
+             (t->addresses ? mt_blob_cost(&c->addresses) : 0) + IN_INDEX;
+        if (i == 0 || t->detail == MT_DETAIL_WINDOWS)
+            n += mt_blob_cost(&c->key) + 2 * IN_INDEX;
+    }
+    return n;
+}
+
+uint64_t mt_page_plan_cost(const struct mt_page_plan *p)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < p->track.n; i++)
+        n += track_cost(&p->track.p[i]);
+    return n;
+}
+
+void mt_page_plan_clear(struct mt_page_plan *p)
+{
+    for (uint32_t i = 0; i < p->track.n; i++) {
+        p->track.p[i].detail = MT_DETAIL_NONE;
+        p->track.p[i].addresses = p->track.p[i].coarse = false;
+        p->track.p[i].grain = MT_GRAIN_THIN;
+    }
+}
+
+static const struct {
+    enum mt_detail detail;
+    bool addresses, coarse; /* a window begins with the fine time: coarse ones are for whole tracks */
+    enum mt_grain grain;
+} ladder[] = {
+    {MT_DETAIL_ALL, true, false, MT_GRAIN_COARSE},    {MT_DETAIL_ALL, false, false, MT_GRAIN_COARSE},
+    {MT_DETAIL_ALL, false, true, MT_GRAIN_COARSE},    {MT_DETAIL_WINDOWS, true, false, MT_GRAIN_FINE},
+    {MT_DETAIL_WINDOWS, false, false, MT_GRAIN_FINE}, {MT_DETAIL_WINDOWS, false, false, MT_GRAIN_COARSE},
+    {MT_DETAIL_NONE, false, false, MT_GRAIN_FINE},    {MT_DETAIL_NONE, false, false, MT_GRAIN_COARSE},
+    {MT_DETAIL_NONE, false, false, MT_GRAIN_THIN},
+};
+enum { N_RUNGS = sizeof ladder / sizeof *ladder };
+
+static void set_rung(struct mt_track_plan *t, unsigned rung)
+{
+    t->detail = t->pack->why == NULL ? ladder[rung].detail : MT_DETAIL_NONE;
+    t->addresses = ladder[rung].addresses;
+    t->coarse = ladder[rung].coarse;
+    t->grain = ladder[rung].grain;
+}
+
+/* The best that fits into *left for the tracks from..to of the order together; *left gets what is over. */
+static void climb(struct mt_page_plan *p, const uint32_t *order, uint32_t from, uint32_t to, uint64_t *left)
+{
+    uint64_t least = 0, cost = 0;
+    for (uint32_t i = from; i < to; i++)
+        least += track_cost(&p->track.p[order[i]]); /* as cleared: already paid */
+    for (unsigned rung = 0; rung < N_RUNGS; rung++) {
+        cost = 0;
+        for (uint32_t i = from; i < to; i++) {
+            set_rung(&p->track.p[order[i]], rung);
+            cost += track_cost(&p->track.p[order[i]]);
+        }
+        if (cost <= *left + least)
+            break;
+    }
+    *left = cost <= *left + least ? *left + least - cost : 0;
+}
+
+struct place {
+    bool other; /* neither of the worst nor of the median rank */
+    uint64_t peak;
+    uint32_t track;
+};
+
+static int by_turn(const void *pa, const void *pb)
+{
+    const struct place *a = pa, *b = pb;
+    if (a->other != b->other)
+        return a->other ? 1 : -1;
+    if (a->peak != b->peak)
+        return a->peak > b->peak ? -1 : 1;
+    return a->track < b->track ? -1 : a->track > b->track;
+}
+
+static int by_peak(const void *pa, const void *pb)
+{
+    const struct place *a = pa, *b = pb;
+    return a->peak != b->peak ? (a->peak > b->peak ? -1 : 1) : 0;
+}
+
+int mt_page_plan_fit(struct mt_page_plan *p, const struct mt_report *r, uint64_t bytes)
+{
+    struct place *turn = mt_calloc((size_t)p->track.n + 1, sizeof *turn);
+    uint32_t *order = mt_calloc((size_t)p->track.n + 1, sizeof *order), first = 0;
+    uint64_t least, median;
+    if (turn == NULL || order == NULL) {
+        mt_free(turn);
+        mt_free(order);
+        return 0;
+    }
+    for (uint32_t i = 0; i < p->track.n; i++) {
+        const struct mt_track_plan *t = &p->track.p[i];
+        turn[i] = (struct place){false, r->ranks[t->rank].analysis->devices.p[t->device].live_peak, i};
+    }
+    qsort(turn, p->track.n, sizeof *turn, by_peak);
+    median = p->track.n != 0 ? turn[p->track.n / 2].peak : 0;
+    for (uint32_t i = 0, found = 0; i < p->track.n; i++) { /* the worst rank is the one the verdict speaks for */
+        bool worst = p->track.p[turn[i].track].rank == r->primary;
+        bool is_median = !worst && found == 0 && turn[i].peak == median;
+        found += is_median;
+        turn[i].other = !worst && !is_median;
+        first += !turn[i].other;
+    }
+    qsort(turn, p->track.n, sizeof *turn, by_turn);
+    for (uint32_t i = 0; i < p->track.n; i++)
+        order[i] = turn[i].track;
+    mt_page_plan_clear(p);
+    least = mt_page_plan_cost(p);
+    bytes = bytes > least ? bytes - least : 0;
+    climb(p, order, 0, first, &bytes);
+    for (uint32_t i = first; i < p->track.n; i++)
+        climb(p, order, i, i + 1, &bytes);
+    mt_free(turn);
+    mt_free(order);
+    return 1;
+}
+
+const char *mt_plan_left_out(const struct mt_track_plan *t, unsigned i)
+{
+    const char *why[6];
+    unsigned n = 0;
+    if (t->pack->why == NULL) {
+        if (t->detail == MT_DETAIL_NONE)
+            why[n++] = t->grain == MT_GRAIN_THIN && t->pack->by_event.thin.p != NULL ? "exact events: a coarse overview alone"
+                                                                                     : "exact events: the overview alone";
+        else if (t->detail == MT_DETAIL_WINDOWS)
+            why[n++] = "exact events except around findings and in the first and last step";
+        if (t->detail != MT_DETAIL_NONE && !t->addresses && t->pack->addr_unit != 0)
+            why[n++] = "addresses of blocks and segments";
+        if (t->detail == MT_DETAIL_ALL && t->coarse && t->pack->has_time && t->pack->time_step > 1)
+            why[n++] = "times finer than 32 us";
+        if (t->pack->phases_left_out)
+            why[n++] = "the phase band: phases change more often than it can show";
+        else if (t->pack->subs_left_out)
+            why[n++] = "sub-phases in the phase band: they change more often than it can show";
+        if (t->pack->notes_left_out != 0)
+            why[n++] = "annotations beyond the first 20,000";
+    }
+    return i < n ? why[i] : NULL;
+}

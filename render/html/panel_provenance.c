@@ -1,0 +1,79 @@
+/* What this report was made from, and by what. */
+#include "render/base/escape.h"
+#include "render/html/html.h"
+
+#include <inttypes.h>
+
+static bool has(const struct mt_page *p) { return p->r->n_ranks > 0 || p->r->n_unread > 0 || p->r->job != NULL; }
+
+static void input(struct mt_out *o, const struct mt_meta *m)
+{
+    char words[MT_WORDS];
+    mt_puts(o, "<tr><th scope=\"row\">");
+    mt_h_name(o, m->input, 400);
+    if (m->member != NULL) {
+        mt_puts(o, " <small>");
+        mt_h_name(o, m->member, 400);
+        mt_puts(o, "</small>");
+    }
+    mt_puts(o, "</th>");
+    if (m->input_bytes != 0)
+        mt_h_td_bytes(o, m->input_bytes);
+    else
+        mt_h_td_text(o, "-");
+    mt_puts(o, "<td>");
+    mt_html_s(o, mt_format_words(words, m));
+    if (m->encoding != NULL && m->encoding[0] != '\0') {
+        mt_puts(o, " in ");
+        mt_h_text(o, m->encoding, 100);
+    }
+    mt_puts(o, "</td>");
+    mt_h_td_bytes(o, m->bytes);
+    mt_puts(o, "<td>");
+    if (m->rank >= 0)
+        mt_putf(o, "rank %" PRId32 " ", m->rank);
+    if (m->pid >= 0)
+        mt_putf(o, "pid %" PRId64 " ", m->pid);
+    if (m->host != NULL) {
+        mt_puts(o, "host ");
+        mt_h_name(o, m->host, 100);
+    }
+    if (m->rank < 0 && m->pid < 0 && m->host == NULL)
+        mt_puts(o, "-");
+    mt_puts(o, "</td><td><code>");
+    mt_html_s(o, m->sha256[0] != '\0' ? m->sha256 : "not computed");
+    mt_puts(o, "</code></td></tr>\n");
+}
+
+static void draw(const struct mt_page *p, struct mt_out *o)
+{
+    static const char *const heads[] = {"Input", "#Size", "Format", "#Snapshot", "From its name", "SHA-256 of the input"};
+    const struct mt_report *r = p->r;
+    char b[32];
+    if (r->n_ranks > 0 || r->job != NULL) {
+        mt_h_table(o, "Inputs", heads, sizeof heads / sizeof *heads);
+        for (uint32_t i = 0; r->job != NULL && i < r->job->drivers.n; i++)
+            input(o, &r->job->drivers.p[i]->meta);
+        for (uint32_t i = 0; i < r->n_ranks; i++)
+            input(o, &r->ranks[i].trace->meta);
+        mt_h_table_end(o);
+    }
+    mt_puts(o, "<dl class=\"fields\">\n<dt>Made by</dt><dd>memtrace ");
+    mt_html_s(o, r->version);
+    if (r->phases != NULL && r->fixes != NULL)
+        mt_putf(o, ", %u phase rules, %u fix rules", (unsigned)mt_phase_rules_count(r->phases),
+                (unsigned)mt_fix_rules_count(r->fixes));
+    mt_puts(o, "</dd>\n");
+    if (r->command != NULL && r->command[0] != '\0') {
+        mt_puts(o, "<dt>Command</dt><dd><code>");
+        mt_h_words(o, r->command, 4000);
+        mt_puts(o, "</code></dd>\n");
+    }
+    if (r->n_ignored != 0)
+        mt_putf(o, "<dt>Passed over</dt><dd>%s files that are no snapshots</dd>\n", mt_fmt_count(b, r->n_ignored));
+    mt_puts(o, "<dt>Units</dt><dd>KiB, MiB, GiB: powers of 1024. \xe2\x80\x9cLive\xe2\x80\x9d is what callers asked for, from "
+               "allocation to "
+               "completed free; \xe2\x80\x9creserved\xe2\x80\x9d is what PyTorch holds from the driver.</dd>\n</dl>\n");
+}
+
+const struct mt_panel mt_panel_provenance = {"provenance", "Provenance", has, draw};

@@ -1,0 +1,236 @@
+/* The answer: one sentence, the numbers behind it, and what to change first. */
+#include "render/base/escape.h"
+#include "render/html/html.h"
+#include "render/view/driver.h"
+#include "render/view/rows.h"
+#include "render/view/run.h"
+#include "render/svg/stack.h"
+
+#include <stdio.h>
+
+enum { SAVING_HEIGHT = 8, AFTER_HEIGHT = 14, SAVED = 4 /* the green of the palette */ };
+
+static bool has(const struct mt_page *p) { return p->rank != NULL || p->r->job != NULL || p->r->diag != NULL; }
+
+static void paragraph(struct mt_out *o, const char *lead, const char *text)
+{
+    if (text == NULL || text[0] == '\0')
+        return;
+    mt_putf(o, "<p class=\"because\">%s", lead);
+    mt_h_words(o, text, 3000);
+    mt_puts(o, "</p>\n");
+}
+
+/* What the driver saw is the headline, and what the snapshot says comes second; or the other way round. */
+static void sentences(const struct mt_page *p, struct mt_out *o)
+{
+    const struct mt_job *j = p->r->job;
+    const struct mt_verdict *v = p->rank != NULL ? &p->rank->analysis->verdict : NULL;
+    bool job = mt_report_job_leads(p->r), oom = job ? j->kind == MT_JV_OOM : v != NULL && mt_verdict_is_oom(v->kind);
+    mt_putf(o, "<header class=\"hero%s\" id=\"verdict\">\n<p class=\"kind\">%s</p>\n<h1>", oom ? " oom" : "",
+            job         ? mt_job_kind_words(j)
+            : v != NULL ? mt_verdict_words(v->kind)
+                        : "");
+    mt_h_words(o, job ? j->sentence : v != NULL ? v->sentence : "", 3000);
+    mt_puts(o, "</h1>\n");
+    paragraph(o, "", job ? j->because : v != NULL ? v->because : NULL);
+    if (job && v != NULL)
+        paragraph(o, "<b>The snapshot:</b> ", v->sentence);
+    else
+        paragraph(o, "", mt_report_cause_sentence(p->r));
+    if (!job)
+        paragraph(o, "<b>The driver:</b> ", mt_report_second(p->r));
+    paragraph(o, "<b>The log:</b> ", mt_report_log_second(p->r));
+}
+
+static void log_sentences(const struct mt_report *r, struct mt_out *o)
+{
+    const struct mt_logdiag *d = r->diag;
+    const char *driver = mt_report_second(r);
+    bool oom = d->cause != MT_LC_NONE && d->cause != MT_LC_SETTING;
+    mt_putf(o, "<header class=\"hero%s\" id=\"verdict\">\n<p class=\"kind\">%s</p>\n<h1>", oom ? " oom" : "",
+            mt_log_cause_words(d->cause));
+    mt_h_words(o, d->sentence, 3000);
+    mt_puts(o, "</h1>\n");
+    paragraph(o, "", d->because);
+    if (driver != NULL) {
+        paragraph(o, "<b>The driver:</b> ", driver);
+        paragraph(o, "", r->job->because);
+    }
+    mt_putf(o, "<p class=\"where\">From the log%s; confidence %s</p>\n", driver == NULL ? " alone" : "", d->confidence);
+}
+
+static bool trains(const struct mt_analysis *a)
+{
+    for (uint32_t i = 0; i < a->devices.n; i++)
+        for (uint32_t k = 0; k < a->devices.p[i].phases.n; k++)
+            if (mt_phase_is_training((enum mt_phase)a->devices.p[i].phases.p[k].phase))
+                return true;
+    return false;
+}
+
+static void where(const struct mt_page *p, struct mt_out *o)
+{
+    const struct mt_analysis *a = p->rank->analysis;
+    bool engine_alone;
+    char place[256];
+    mt_puts(o, "<p class=\"where\">");
+    if (p->dev != NULL && !mt_report_job_leads(p->r) && mt_panel_timeline.has(p)) {
+        mt_puts(o, "<span class=\"go\">");
+        mt_h_event(o, p, p->dev->focus.event, "Show it in the timeline");
+        mt_puts(o, " \xc2\xb7 ");
+        if (p->dev->focus_is_oom && p->dev->peak_event != p->dev->focus.event && p->dev->peak_event != MT_NO_EVENT) {
+            mt_h_event(o, p, p->dev->peak_event, "its peak");
+            mt_puts(o, " \xc2\xb7 ");
+        }
+        mt_puts(o, "</span>");
+    }
+    if (p->dev != NULL) {
+        mt_h_name(o, mt_row_place(p->r, p->rank, p->dev, place, sizeof place), 200);
+        mt_puts(o, " \xc2\xb7 ");
+    }
+    engine_alone = !a->fw.forced && a->fw.main == MT_FW_NONE && a->fw.engine != MT_FW_NONE && !trains(a);
+    mt_html_s(o, mt_framework_words(engine_alone ? a->fw.engine : a->fw.main));
+    if (a->fw.engine != MT_FW_NONE && a->fw.engine != a->fw.main && !engine_alone) {
+        mt_puts(o, " with ");
+        mt_html_s(o, mt_framework_words(a->fw.engine));
+    }
+    mt_puts(o, a->fw.forced                               ? " (as named on the command line)</p>\n"
+               : a->fw.by_settings                        ? " (by the settings or logs of the run)</p>\n"
+               : a->fw.main != MT_FW_NONE || engine_alone ? " (by its frames)</p>\n"
+                                                          : "</p>\n");
+}
+
+/* A sentence of its own, as the end of another. */
+static void put_reason(struct mt_out *o, const char *why)
+{
+    char text[512];
+    size_t n = (size_t)snprintf(text, sizeof text, "%s", why);
+    n = n < sizeof text ? n : sizeof text - 1;
+    if (n > 0 && text[n - 1] == '.')
+        text[n - 1] = '\0';
+    if (n > 1 && text[0] >= 'A' && text[0] <= 'Z' && (text[1] == ' ' || (text[1] >= 'a' && text[1] <= 'z')))
+        text[0] = (char)(text[0] - 'A' + 'a');
+    mt_h_words(o, text, SIZE_MAX);
+}
+
+/* What it takes off, as a part of what was needed. */
+static void saving(const struct mt_page *p, struct mt_out *o, const struct mt_advice *a)
+{
+    const struct mt_saving *v = &a->saving;
+    struct mt_stack_bar b;
+    char words[MT_SAVING_WORDS], size[32];
+    if (a->current != NULL) {
+        mt_puts(o, "<p class=\"now\">Set now: ");
+        mt_h_code(o, a->current);
+        mt_puts(o, "</p>\n");
+    }
+    if (!v->known) {
+        if (mt_saving_missing(a)[0] == '\0')
+            return;
+        mt_puts(o, "<p class=\"saves\"><small>What it frees is not computed: ");
+        put_reason(o, mt_saving_missing(a));
+        mt_puts(o, ".</small></p>\n");
+        return;
+    }
+    mt_putf(o, "<p class=\"saves\">Frees about <b>%s</b>", mt_fmt_bytes(size, v->bytes));
+    if (v->low != v->bytes || v->high != v->bytes) {
+        mt_putf(o, " <small><span class=\"q\">%s</span> to ", mt_fmt_bytes(size, v->low));
+        mt_putf(o, "<span class=\"q\">%s</span>; confidence: %s</small>", mt_fmt_bytes(size, v->high),
+                mt_fix_conf_name(v->conf));
+    } else {
+        mt_putf(o, " <small>confidence: %s</small>", mt_fix_conf_name(v->conf));
+    }
+    mt_puts(o, "</p>\n");
+    if (p->dev == NULL || mt_needed(p->dev) == 0)
+        return;
+    mt_stack_open(&b, o, mt_needed(p->dev), SAVING_HEIGHT, mt_saving_words(words, v));
+    mt_stack_part(&b, v->bytes, mt_color_hex(SAVED), "freed");
+    if (mt_needed(p->dev) > v->bytes)
+        mt_stack_gap(&b, mt_needed(p->dev) - v->bytes, "the rest of what was needed");
+    mt_stack_close(&b);
+    mt_putc(o, '\n');
+}
+
+static void bar_row(struct mt_out *o, const char *name, uint64_t held, uint64_t request, uint64_t whole, uint64_t limit)
+{
+    char words[32];
+    struct mt_stack_bar b;
+    mt_putf(o, "<div><dt>%s</dt><dd>", name);
+    mt_stack_open(&b, o, whole, AFTER_HEIGHT, mt_fmt_bytes(words, held + request));
+    mt_stack_part(&b, held, mt_color_hex(5), "held");
+    mt_stack_failed(&b, request, "the request");
+    if (limit != 0)
+        mt_stack_line(&b, limit);
+    mt_stack_close(&b);
+    mt_putf(o, " <span>%s</span></dd></div>\n", mt_fmt_bytes(words, held + request));
+}
+
+/* What was needed then, and what would be needed with the settings, beside what there was. */
+static void after(const struct mt_page *p, struct mt_out *o)
+{
+    const struct mt_combined *c = &p->rank->analysis->combined;
+    const struct mt_device_analysis *d = p->dev;
+    uint64_t request = d->focus_is_oom && d->ooms.n != 0 ? d->ooms.p[0].request : 0, need = mt_needed(d), left, limit, saved;
+    char words[32];
+    if (c->sentence == NULL || c->sentence[0] == '\0')
+        return;
+    mt_puts(o, "<div class=\"after\"><p><strong>");
+    mt_h_words(o, c->sentence, 1000);
+    mt_puts(o, "</strong></p>\n");
+    saved = c->saving.bytes < need ? c->saving.bytes : need;
+    left = need - saved;
+    limit = request != 0 ? need - request + d->ooms.p[0].device_free : 0;
+    if (!c->saving.known || (c->fits_known && c->fits != (left <= limit))) { /* bytes alone do not decide it: holes do */
+        mt_puts(o, "</div>\n");
+        return;
+    }
+    mt_puts(o, "<dl class=\"bars\">\n");
+    bar_row(o, request != 0 ? "Needed then" : "Held then", need - request, request, need, limit);
+    bar_row(o, "With these settings", left, 0, need, limit); /* some shrink the request too */
+    mt_puts(o, "</dl>\n");
+    if (limit != 0)
+        mt_putf(o,
+                "<p class=\"note\">Blue: what was reserved, holes included. Red: the request that failed. The line: %s, what "
+                "was reserved "
+                "here and what was free on the "
+                "device.</p>\n",
+                mt_fmt_bytes(words, limit));
+    mt_puts(o, "</div>\n");
+}
+
+static void draw(const struct mt_page *p, struct mt_out *o)
+{
+    const struct mt_advice *list;
+    uint32_t n = 0, n_list;
+    if (mt_report_log_leads(p->r))
+        log_sentences(p->r, o);
+    else
+        sentences(p, o);
+    if (p->rank != NULL)
+        where(p, o);
+    list = mt_report_advice(p->r, &n_list);
+    for (uint32_t i = 0; i < n_list; i++) {
+        const struct mt_advice *d = &list[i];
+        if (!d->is_top)
+            continue;
+        if (n++ == 0)
+            mt_putf(o, "<h2 id=\"first\">%s</h2>\n<ol class=\"first\" aria-labelledby=\"first\">\n", mt_report_first(p->r));
+        mt_puts(o, "<li><h3>");
+        mt_h_words(o, d->card->title, SIZE_MAX);
+        mt_puts(o, "</h3>\n");
+        mt_h_settings(o, d);
+        saving(p, o, d);
+        mt_puts(o, "<p>");
+        mt_h_words(o, d->card->why, SIZE_MAX);
+        mt_puts(o, "</p></li>\n");
+    }
+    if (n > 0)
+        mt_puts(o, "</ol>\n");
+    paragraph(o, "", mt_report_no_first(p->r));
+    if (n > 0 && p->rank != NULL && p->dev != NULL && mt_report_after(p->r) != NULL)
+        after(p, o);
+    mt_puts(o, "</header>\n");
+}
+
+const struct mt_panel mt_panel_verdict = {"verdict", NULL, has, draw};

@@ -1,0 +1,450 @@
+/* The analysis as JSON for scripts. The names are documented in docs/json.md and stay stable; sizes are integers in bytes. */
+#include "render/view/driver.h"
+#include "render/json/cause.h"
+#include "render/json/quality.h"
+#include "render/json/roles.h"
+#include "render/base/jsonw.h"
+#include "render/view/run.h"
+#include "render/view/view.h"
+
+#include <string.h>
+
+enum { SCHEMA_VERSION = 1 };
+
+static void frames(struct mt_jsonw *w, const struct mt_trace *t, mt_stack_id s)
+{
+    mt_jw_key(w, "frames");
+    mt_jw_open(w, '[');
+    for (mt_stack_id i = s; i != 0; i = t->stacks.p[i].parent) {
+        const struct mt_frame *f = &t->frames.p[t->stacks.p[i].frame];
+        mt_jw_open(w, '{');
+        mt_jw_key(w, "name");
+        mt_jw_str(w, mt_str(t, f->name), mt_str_len(t, f->name));
+        mt_jw_key(w, "file");
+        mt_jw_str(w, mt_str(t, f->file), mt_str_len(t, f->file));
+        mt_jw_ku(w, "line", f->line);
+        mt_jw_close(w, '}');
+    }
+    mt_jw_close(w, ']');
+}
+
+static void phase(struct mt_jsonw *w, enum mt_phase p, enum mt_phase sub)
+{
+    mt_jw_ks(w, "phase", mt_phase_id(p));
+    mt_jw_ks(w, "sub_phase", sub == MT_PH_NONE ? NULL : mt_phase_id(sub));
+}
+
+static void attribution(struct mt_jsonw *w, const struct mt_report *r, struct mt_attr a)
+{
+    const struct mt_phase_rule *rule = r->phases != NULL ? mt_phase_rule_at(r->phases, mt_attr_rule(a)) : NULL;
+    phase(w, (enum mt_phase)a.phase, (enum mt_phase)a.sub);
+    mt_jw_ks(w, "rule", rule ? rule->id : NULL);
+    mt_jw_ks(w, "confidence", mt_conf_name(mt_attr_conf(a)));
+}
+
+static void state(struct mt_jsonw *w, const struct mt_state *s)
+{
+    mt_jw_key(w, "event");
+    if (s->event == MT_NO_EVENT)
+        mt_jw_null(w);
+    else
+        mt_jw_i(w, s->event);
+    mt_jw_known(w, "time_ns", s->time_ns != 0, s->time_ns);
+    mt_jw_ku(w, "live_bytes", s->live);
+    mt_jw_ku(w, "pending_free_bytes", s->pending);
+    mt_jw_ku(w, "reserved_bytes", s->reserved);
+    mt_jw_ku(w, "reserved_free_bytes", s->reserved_free);
+    mt_jw_known(w, "largest_hole_bytes", s->holes_known, s->largest_free);
+    mt_jw_known(w, "largest_usable_hole_bytes", s->holes_known, s->largest_usable);
+    mt_jw_known(w, "usable_free_bytes", s->holes_known, s->free_usable);
+    mt_jw_known(w, "holes", s->holes_known, s->n_holes);
+}
+
+/* The headline is the driver's: the same keys, and what only a snapshot knows is null. */
+static void job_verdict(struct mt_jsonw *w, const struct mt_report *r)
+{
+    const struct mt_job *j = r->job;
+    const struct mt_driver_oom *o = j->kind == MT_JV_OOM ? &j->ooms.p[j->oom] : NULL;
+    const struct mt_process *p = o != NULL ? &j->drivers.p[o->driver]->driver->processes.p[o->process] : NULL;
+    const struct mt_meta *m = &j->drivers.p[o != NULL ? o->driver : 0]->meta;
+    mt_jw_ks(w, "kind", o != NULL ? "driver_oom" : j->kind == MT_JV_PEAK ? "driver_peak" : "empty");
+    phase(w, o != NULL ? o->phase : MT_PH_UNATTRIBUTED, o != NULL ? o->sub : MT_PH_NONE);
+    mt_jw_ks(w, "confidence", mt_conf_name(o != NULL && o->phase != MT_PH_UNATTRIBUTED ? MT_CONF_MARKED : MT_CONF_NONE));
+    mt_jw_key(w, "rank");
+    if (p != NULL && p->rank >= 0)
+        mt_jw_i(w, p->rank);
+    else
+        mt_jw_null(w);
+    mt_jw_ks(w, "device", NULL);
+    mt_jw_ks(w, "input", m->input);
+    mt_jw_ks(w, "member", m->member);
+    mt_jw_ks(w, "sentence", j->sentence);
+    mt_jw_ks(w, "because", j->because[0] != '\0' ? j->because : NULL);
+}
+
+/* A log is all there is. */
+static void log_verdict(struct mt_jsonw *w, const struct mt_report *r)
+{
+    const struct mt_logdiag *d = r->diag;
+    const struct mt_log_file *file = d->cause != MT_LC_NONE ? &r->logs->files.p[d->file] : NULL;
+    const struct mt_log_fact *f = file != NULL ? &file->log.facts.p[d->fact] : NULL;
+    bool has_rank = f != NULL && f->rank >= 0, has_gpu = f != NULL && f->gpu >= 0;
+    mt_jw_ks(w, "kind", file != NULL ? "log" : "empty");
+    phase(w, d->phase, d->sub);
+    mt_jw_ks(w, "confidence",
+             mt_conf_name(d->phase != MT_PH_UNATTRIBUTED || d->sub != MT_PH_NONE ? MT_CONF_LOW : MT_CONF_NONE));
+    mt_jw_known(w, "rank", has_rank, has_rank ? (uint64_t)f->rank : 0);
+    mt_jw_known(w, "device", has_gpu, has_gpu ? (uint64_t)f->gpu : 0);
+    mt_jw_ks(w, "input", file != NULL ? file->name : r->logs->files.p[0].name);
+    mt_jw_ks(w, "member", NULL);
+    mt_jw_ks(w, "sentence", d->sentence);
+    mt_jw_ks(w, "because", d->because[0] != '\0' ? d->because : NULL);
+}
+
+static void snapshot_verdict(struct mt_jsonw *w, const struct mt_rank *k)
+{
+    const struct mt_verdict *v = &k->analysis->verdict;
+    mt_jw_ks(w, "kind", mt_verdict_kind_name(v->kind));
+    phase(w, v->phase, v->sub);
+    mt_jw_ks(w, "confidence", mt_conf_name(v->conf));
+    mt_json_rank(w, k->trace);
+    mt_jw_key(w, "device");
+    if (k->analysis->devices.n != 0)
+        mt_jw_i(w, k->analysis->devices.p[v->device].ordinal);
+    else
+        mt_jw_null(w);
+    mt_jw_ks(w, "input", k->trace->meta.input);
+    mt_jw_ks(w, "member", k->trace->meta.member);
+    mt_jw_ks(w, "sentence", v->sentence);
+    mt_jw_ks(w, "because", v->because[0] ? v->because : NULL);
+    mt_jw_known(w, "event", v->event >= 0, v->event >= 0 ? (uint64_t)v->event : 0);
+}
+
+static void verdict(struct mt_jsonw *w, const struct mt_report *r)
+{
+    const struct mt_rank *k = mt_report_rank(r);
+    const struct mt_frameworks *fw = k != NULL ? &k->analysis->fw : NULL;
+    mt_jw_key(w, "verdict");
+    mt_jw_open(w, '{');
+    if (mt_report_log_leads(r))
+        log_verdict(w, r);
+    else if (mt_report_job_leads(r))
+        job_verdict(w, r);
+    else if (k != NULL)
+        snapshot_verdict(w, k);
+    mt_jw_ks(w, "framework", fw != NULL ? mt_framework_id(fw->main) : NULL);
+    mt_jw_ks(w, "engine", fw == NULL || fw->engine == MT_FW_NONE ? NULL : mt_framework_id(fw->engine));
+    if (r->job != NULL) {
+        mt_jw_ks(w, "from", mt_report_log_leads(r) ? "log" : mt_report_job_leads(r) ? "driver" : "snapshot");
+        mt_jw_ks(w, "second", mt_report_job_leads(r) ? k != NULL ? k->analysis->verdict.sentence : NULL : mt_report_second(r));
+    }
+    mt_jw_close(w, '}');
+}
+
+static void oom(struct mt_jsonw *w, const struct mt_report *r, const struct mt_trace *t, const struct mt_device_analysis *d,
+                const struct mt_oom *o)
+{
+    bool is_known = d->withheld == NULL;
+    mt_jw_open(w, '{');
+    mt_jw_ku(w, "event", o->event);
+    mt_jw_known(w, "time_ns", o->time_ns != 0, o->time_ns);
+    mt_jw_known(w, "request_bytes", o->request != 0, o->request);
+    mt_jw_ku(w, "device_free_bytes", o->device_free);
+    mt_jw_known(w, "live_bytes", is_known, o->at.live);
+    mt_jw_known(w, "reserved_bytes", is_known, o->at.reserved);
+    mt_jw_known(w, "pending_free_bytes", is_known, o->at.pending);
+    mt_jw_known(w, "reserved_free_bytes", is_known, o->at.reserved_free);
+    mt_jw_known(w, "usable_free_bytes", o->at.holes_known, o->at.free_usable);
+    mt_jw_known(w, "largest_usable_hole_bytes", o->at.holes_known, o->at.largest_usable);
+    mt_jw_ki(w, "stream", o->stream);
+    attribution(w, r, o->attr);
+    mt_jw_ks(w, "site", o->label);
+    frames(w, t, o->stack);
+    mt_jw_close(w, '}');
+}
+
+static void pools(struct mt_jsonw *w, const struct mt_device_analysis *d)
+{
+    mt_jw_key(w, "pools");
+    mt_jw_open(w, '[');
+    for (uint32_t i = 0; i < d->pools.n; i++) {
+        const struct mt_pool_row *p = &d->pools.p[i];
+        mt_jw_open(w, '{');
+        mt_jw_key(w, "pool_id");
+        if (p->pool_known) {
+            mt_jw_open(w, '[');
+            mt_jw_u(w, p->pool[0]);
+            mt_jw_u(w, p->pool[1]);
+            mt_jw_close(w, ']');
+        } else {
+            mt_jw_null(w);
+        }
+        mt_jw_ki(w, "stream", p->stream);
+        mt_jw_ks(w, "size_class", p->is_large ? "large" : "small");
+        mt_jw_kb(w, "expandable", p->is_expandable);
+        mt_jw_ks(w, "label", p->label[0] ? p->label : NULL);
+        mt_jw_ks(w, "role", mt_json_pool_role(d, p));
+        mt_jw_ku(w, "segments", p->n_segments);
+        mt_jw_ku(w, "reserved_bytes", p->reserved);
+        mt_jw_ku(w, "active_bytes", p->active);
+        mt_jw_ku(w, "active_requested_bytes", p->active_requested);
+        mt_jw_ku(w, "free_bytes", p->free);
+        mt_jw_ku(w, "free_blocks", p->n_free_blocks);
+        mt_jw_ku(w, "largest_free_bytes", p->largest_free);
+        mt_jw_close(w, '}');
+    }
+    mt_jw_close(w, ']');
+}
+
+static void device(struct mt_jsonw *w, const struct mt_report *r, const struct mt_rank *k, const struct mt_device_analysis *d)
+{
+    bool curve = d->withheld == NULL;
+    mt_jw_open(w, '{');
+    mt_jw_ks(w, "input", k->trace->meta.input);
+    mt_jw_ks(w, "member", k->trace->meta.member);
+    mt_json_rank(w, k->trace);
+    mt_jw_ki(w, "device", d->ordinal);
+    mt_jw_ks(w, "kind", d->kind == MT_DEV_HOST ? "host" : "cuda");
+    mt_jw_ku(w, "events", d->n_events);
+    mt_jw_ks(w, "withheld", d->withheld);
+    mt_jw_key(w, "peak_event");
+    if (curve)
+        mt_jw_i(w, d->peak_event);
+    else
+        mt_jw_null(w);
+    mt_jw_known(w, "peak_time_ns", d->peak_ns != 0, d->peak_ns);
+    mt_jw_known(w, "live_start_bytes", curve, d->live_start);
+    mt_jw_known(w, "live_peak_bytes", curve, d->live_peak);
+    mt_jw_known(w, "live_end_bytes", !mt_state_unknown(d), d->live_end);
+    mt_jw_known(w, "pending_free_peak_bytes", curve, d->pending_peak);
+    mt_jw_ku(w, "pending_free_end_bytes", d->pending_end);
+    mt_jw_known(w, "reserved_start_bytes", curve, d->reserved_start);
+    mt_jw_known(w, "reserved_peak_bytes", curve, d->reserved_peak);
+    mt_jw_known(w, "reserved_end_bytes", !mt_state_unknown(d), d->reserved_end);
+    mt_jw_ku(w, "rounding_end_bytes", d->rounding_loss);
+    mt_jw_known(w, "capacity_bytes", d->capacity != 0, d->capacity);
+    mt_jw_known(w, "first_time_ns", d->first_ns != 0, d->first_ns);
+    mt_jw_known(w, "last_time_ns", d->last_ns != 0, d->last_ns);
+    mt_jw_ku(w, "allocations", d->n_allocs);
+    mt_jw_ku(w, "allocated_bytes", d->alloc_bytes);
+    mt_jw_key(w, "blocks");
+    mt_jw_open(w, '{');
+    for (int b = 0; b < MT_BIRTH_COUNT; b++) {
+        mt_jw_key(w, mt_birth_name((enum mt_birth)b));
+        mt_jw_open(w, '{');
+        mt_jw_ku(w, "count", d->birth_blocks[b]);
+        mt_jw_ku(w, "bytes", d->birth_bytes[b]);
+        mt_jw_close(w, '}');
+    }
+    mt_jw_close(w, '}');
+    mt_jw_key(w, "focus");
+    mt_jw_open(w, '{');
+    mt_jw_ks(w, "is", d->focus_is_oom ? "oom" : !curve || d->end_state_only ? "end_state" : "peak");
+    state(w, &d->focus);
+    mt_jw_close(w, '}');
+    mt_jw_key(w, "ooms");
+    mt_jw_open(w, '[');
+    for (uint32_t i = 0; i < d->ooms.n; i++)
+        oom(w, r, k->trace, d, &d->ooms.p[i]);
+    mt_jw_close(w, ']');
+    pools(w, d);
+    mt_json_roles(w, d);
+    mt_json_device_cause(w, d);
+    mt_jw_close(w, '}');
+}
+
+static void where(struct mt_jsonw *w, const struct mt_rank *k, const struct mt_device_analysis *d)
+{
+    mt_json_rank(w, k->trace);
+    mt_jw_ki(w, "device", d->ordinal);
+}
+
+static void phases(struct mt_jsonw *w, const struct mt_rank *k, const struct mt_device_analysis *d)
+{
+    for (uint32_t i = 0; i < d->phases.n; i++) {
+        const struct mt_phase_row *p = &d->phases.p[i];
+        bool allocs = p->n_allocs != 0;
+        if (!allocs && p->at_focus == 0 && p->retained == 0)
+            continue;
+        mt_jw_open(w, '{');
+        where(w, k, d);
+        phase(w, p->phase, p->sub);
+        mt_jw_ku(w, "occurrences", p->n_occurrences);
+        mt_jw_ku(w, "allocations", p->n_allocs);
+        mt_jw_ku(w, "allocated_bytes", p->alloc_bytes);
+        mt_jw_known(w, "first_event", allocs, p->first_event);
+        mt_jw_known(w, "last_event", allocs, p->last_event);
+        mt_jw_known(w, "first_time_ns", allocs && p->first_ns != 0, p->first_ns);
+        mt_jw_known(w, "last_time_ns", allocs && p->last_ns != 0, p->last_ns);
+        mt_jw_known(w, "peak_inside_bytes", p->peak_inside_event != MT_NO_EVENT && d->withheld == NULL, p->peak_inside);
+        mt_jw_ku(w, "retained_bytes", p->retained);
+        mt_jw_ku(w, "at_focus_bytes", p->at_focus);
+        mt_json_by_conf(w, p->by_conf);
+        mt_jw_close(w, '}');
+    }
+}
+
+static void owners(struct mt_jsonw *w, const struct mt_report *r, const struct mt_rank *k, const struct mt_device_analysis *d)
+{
+    for (uint32_t i = 0; i < d->owners.n; i++) {
+        const struct mt_owner *o = &d->owners.p[i];
+        mt_jw_open(w, '{');
+        where(w, k, d);
+        mt_jw_ks(w, "label", o->label);
+        mt_jw_ku(w, "bytes", o->bytes);
+        mt_jw_ku(w, "blocks", o->blocks);
+        mt_jw_ku(w, "largest_block_bytes", o->largest);
+        attribution(w, r, o->attr);
+        mt_jw_ks(w, "born", mt_birth_name(o->birth));
+        mt_jw_known(w, "first_event", o->first_event != UINT64_MAX, o->first_event);
+        frames(w, k->trace, o->stack);
+        mt_jw_close(w, '}');
+    }
+}
+
+static void saving(struct mt_jsonw *w, const struct mt_saving *s, const char *bytes, const char *low, const char *high)
+{
+    mt_jw_known(w, bytes, s->known, s->bytes);
+    mt_jw_known(w, low, s->known, s->low);
+    mt_jw_known(w, high, s->known, s->high);
+}
+
+/* What the settings to change first do together; null where that cannot be computed. */
+static void after(struct mt_jsonw *w, const struct mt_combined *c)
+{
+    mt_jw_key(w, "after");
+    if (c == NULL || !c->saving.known) {
+        mt_jw_null(w);
+        return;
+    }
+    mt_jw_open(w, '{');
+    mt_jw_ku(w, "settings", c->n);
+    saving(w, &c->saving, "saving_bytes", "saving_low_bytes", "saving_high_bytes");
+    mt_jw_ks(w, "saving_confidence", mt_fix_conf_name(c->saving.conf));
+    mt_jw_key(w, "fits");
+    if (c->fits_known)
+        mt_jw_b(w, c->fits);
+    else
+        mt_jw_null(w);
+    mt_jw_ks(w, "sentence", c->sentence);
+    mt_jw_close(w, '}');
+}
+
+static void advice(struct mt_jsonw *w, const struct mt_report *r)
+{
+    char note[MT_ADVICE_NOTE];
+    uint32_t n;
+    const struct mt_advice *list = mt_report_advice(r, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct mt_advice *d = &list[i];
+        mt_jw_open(w, '{');
+        mt_jw_ks(w, "id", d->rule->id);
+        mt_jw_kb(w, "top", d->is_top);
+        mt_jw_ks(w, "kind", mt_fix_kind_name(d->rule->kind));
+        mt_jw_ks(w, "title", d->card->title);
+        mt_jw_ks(w, "why", d->card->why);
+        mt_jw_key(w, "set");
+        mt_jw_open(w, '[');
+        for (uint32_t l = 0; l < d->card->n_set; l++) {
+            if ((d->lines >> l & 1) == 0)
+                continue;
+            mt_jw_open(w, '{');
+            mt_jw_ks(w, "text", mt_advice_line(d, l));
+            mt_jw_ks(w, "key", d->proposed != NULL && l == d->proposed_line ? d->proposed_key : d->card->set[l].key);
+            mt_jw_ks(w, "value", d->proposed != NULL && l == d->proposed_line ? d->proposed_value : d->card->set[l].value);
+            mt_jw_ks(w, "syntax", mt_fix_syntax_name(d->card->set[l].syntax));
+            mt_jw_ks(w, "note", mt_advice_note(d, l, note)[0] ? note : NULL);
+            mt_jw_close(w, '}');
+        }
+        mt_jw_close(w, ']');
+        mt_jw_ks(w, "current", d->current);
+        mt_jw_ks(w, "proposed", d->proposed);
+        saving(w, &d->saving, "saving_bytes", "saving_low_bytes", "saving_high_bytes");
+        mt_jw_ks(w, "saving_confidence", d->saving.known ? mt_fix_conf_name(d->saving.conf) : NULL);
+        mt_jw_ks(w, "saving_note", d->saving_of != NULL && d->saving_of->note[0] != 0 ? d->saving_of->note : NULL);
+        mt_jw_ks(w, "constraints", d->card->constraints);
+        mt_jw_ks(w, "cost", d->card->cost);
+        mt_jw_ks(w, "source", d->rule->source);
+        mt_jw_close(w, '}');
+    }
+}
+
+static uint32_t n_drivers(const struct mt_report *r) { return r->job != NULL ? r->job->drivers.n : 0; }
+
+static void provenance(struct mt_jsonw *w, const struct mt_report *r)
+{
+    mt_jw_key(w, "provenance");
+    mt_jw_open(w, '{');
+    mt_jw_ks(w, "memtrace_version", r->version);
+    mt_jw_ks(w, "command", r->command[0] ? r->command : NULL);
+    mt_jw_key(w, "inputs");
+    mt_jw_open(w, '[');
+    for (uint32_t i = 0; i < n_drivers(r) + r->n_ranks; i++) {
+        const struct mt_trace *t = i < n_drivers(r) ? r->job->drivers.p[i] : r->ranks[i - n_drivers(r)].trace;
+        const struct mt_meta *m = &t->meta;
+        mt_jw_open(w, '{');
+        mt_jw_ks(w, "input", m->input);
+        mt_jw_ks(w, "member", m->member);
+        mt_jw_ks(w, "encoding", m->encoding != NULL && m->encoding[0] ? m->encoding : NULL);
+        mt_jw_ks(w, "format",
+                 m->format == MT_FMT_PICKLE     ? "pickle"
+                 : m->format == MT_FMT_JSON     ? "json"
+                 : m->format == MT_FMT_MEMTRACE ? "memtrace"
+                                                : "unknown");
+        mt_jw_known(w, "input_bytes", m->input_bytes != 0, m->input_bytes);
+        mt_jw_ku(w, "decoded_bytes", m->bytes);
+        mt_jw_ks(w, "sha256", m->sha256[0] ? m->sha256 : NULL);
+        mt_json_rank(w, t);
+        mt_jw_close(w, '}');
+    }
+    mt_jw_close(w, ']');
+    mt_jw_close(w, '}');
+}
+
+/* Calls body for every device of every rank, the rank of the verdict first. */
+#define EACH_DEVICE(r, w, call)                                                                                                \
+    for (uint32_t pass = 0; pass < 2; pass++)                                                                                  \
+        for (uint32_t i = 0; i < (r)->n_ranks; i++) {                                                                          \
+            const struct mt_rank *k = &(r)->ranks[i];                                                                          \
+            if ((i == (r)->primary) != (pass == 0))                                                                            \
+                continue;                                                                                                      \
+            for (uint32_t j = 0; j < k->analysis->devices.n; j++) {                                                            \
+                const struct mt_device_analysis *d = &k->analysis->devices.p[j];                                               \
+                call;                                                                                                          \
+            }                                                                                                                  \
+        }
+
+void mt_render_json(const struct mt_report *r, struct mt_out *o)
+{
+    struct mt_jsonw jw, *w = &jw;
+    mt_jw_init(w, o, true);
+    mt_jw_open(w, '{');
+    mt_jw_ki(w, "schema_version", SCHEMA_VERSION);
+    verdict(w, r);
+    mt_json_cause(w, r);
+    mt_jw_key(w, "devices");
+    mt_jw_open(w, '[');
+    EACH_DEVICE(r, w, device(w, r, k, d))
+    mt_jw_close(w, ']');
+    mt_jw_key(w, "phases");
+    mt_jw_open(w, '[');
+    EACH_DEVICE(r, w, phases(w, k, d))
+    mt_jw_close(w, ']');
+    mt_jw_key(w, "owners");
+    mt_jw_open(w, '[');
+    EACH_DEVICE(r, w, owners(w, r, k, d))
+    mt_jw_close(w, ']');
+    mt_jw_key(w, "advice");
+    mt_jw_open(w, '[');
+    advice(w, r);
+    mt_jw_close(w, ']');
+    if (mt_report_rank(r) != NULL)
+        after(w, mt_report_after(r));
+    if (r->job != NULL)
+        mt_json_job(w, r->job);
+    mt_json_run(w, r);
+    mt_json_quality(w, r);
+    provenance(w, r);
+    mt_jw_close(w, '}');
+    mt_putc(o, '\n');
+}

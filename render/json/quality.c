@@ -1,0 +1,147 @@
+/* What limits the trust in a report, as JSON: docs/json.md, "quality". */
+#include "render/json/quality.h"
+#include "render/view/driver.h"
+#include "render/view/rows.h"
+#include "render/view/view.h"
+
+#include "parser/base/mem.h"
+
+#include <errno.h>
+
+void mt_json_rank(struct mt_jsonw *w, const struct mt_trace *t)
+{
+    mt_jw_key(w, "rank");
+    if (t->meta.rank >= 0)
+        mt_jw_i(w, t->meta.rank);
+    else
+        mt_jw_null(w);
+}
+
+void mt_json_by_conf(struct mt_jsonw *w, const uint64_t bytes[MT_CONF_COUNT])
+{
+    mt_jw_key(w, "bytes_by_confidence");
+    mt_jw_open(w, '{');
+    for (int c = MT_CONF_COUNT - 1; c >= 0; c--)
+        mt_jw_ku(w, mt_conf_name((enum mt_conf)c), bytes[c]);
+    mt_jw_close(w, '}');
+}
+
+static void counted(struct mt_jsonw *w, const char *key, const struct mt_trace *t, const struct mt_counted *c, uint32_t n)
+{
+    mt_jw_key(w, key);
+    mt_jw_open(w, '[');
+    for (uint32_t i = 0; i < n; i++) {
+        mt_jw_open(w, '{');
+        mt_jw_key(w, "name");
+        mt_jw_str(w, mt_str(t, c[i].name), mt_str_len(t, c[i].name));
+        mt_jw_ku(w, "count", c[i].n);
+        mt_jw_close(w, '}');
+    }
+    mt_jw_close(w, ']');
+}
+
+static void diagnoses(struct mt_jsonw *w, const struct mt_trace *t)
+{
+    mt_jw_key(w, "diagnoses");
+    mt_jw_open(w, '[');
+    for (uint32_t i = 0; i < t->diags.n; i++) {
+        mt_jw_open(w, '{');
+        mt_jw_ks(w, "level", t->diags.p[i].level == MT_DIAG_DAMAGE ? "damage" : "note");
+        mt_jw_known(w, "offset", t->diags.p[i].has_offset, t->diags.p[i].offset);
+        mt_jw_key(w, "text");
+        mt_jw_str(w, mt_str(t, t->diags.p[i].text), mt_str_len(t, t->diags.p[i].text));
+        mt_jw_close(w, '}');
+    }
+    mt_jw_close(w, ']');
+}
+
+static void quality_of(struct mt_jsonw *w, const struct mt_rank *k)
+{
+    const struct mt_trace *t = k->trace;
+    mt_jw_open(w, '{');
+    mt_jw_ks(w, "input", t->meta.input);
+    mt_jw_ks(w, "member", t->meta.member);
+    mt_json_rank(w, t);
+    mt_jw_kb(w, "damaged", t->damaged);
+    mt_jw_key(w, "devices");
+    mt_jw_open(w, '[');
+    for (uint32_t i = 0; i < k->analysis->devices.n; i++) {
+        const struct mt_device_analysis *d = &k->analysis->devices.p[i];
+        const struct mt_device *v = &t->devices.p[d->device];
+        mt_jw_open(w, '{');
+        mt_jw_ki(w, "device", d->ordinal);
+        mt_jw_known(w, "ring_max_entries", v->ring_max_entries != 0, v->ring_max_entries);
+        mt_jw_key(w, "ring_overflowed");
+        if (v->ring_overflowed < 0)
+            mt_jw_null(w);
+        else
+            mt_jw_b(w, v->ring_overflowed != 0);
+        mt_jw_ku(w, "unmatched_frees", d->n_unmatched_frees);
+        mt_jw_ku(w, "double_allocations", d->n_double_allocs);
+        mt_jw_ku(w, "events_with_stack", v->n_with_stack);
+        mt_jw_ku(w, "events_with_time", v->n_with_time);
+        mt_jw_ku(w, "unattributed_bytes", d->unattributed_bytes);
+        mt_json_by_conf(w, d->by_conf);
+        mt_jw_close(w, '}');
+    }
+    mt_jw_close(w, ']');
+    mt_jw_ku(w, "optimizer_annotation_allocations", k->analysis->annotation_checked);
+    mt_jw_ku(w, "optimizer_annotation_agreed", k->analysis->annotation_agreed);
+    counted(w, "unknown_keys", t, t->unknown_keys.p, t->unknown_keys.n);
+    counted(w, "unknown_actions", t, t->unknown_actions.p, t->unknown_actions.n);
+    diagnoses(w, t);
+    mt_jw_close(w, '}');
+}
+
+static void quality_of_driver(struct mt_jsonw *w, const struct mt_trace *t)
+{
+    mt_jw_open(w, '{');
+    mt_jw_ks(w, "input", t->meta.input);
+    mt_jw_ks(w, "member", t->meta.member);
+    mt_json_rank(w, t);
+    mt_jw_kb(w, "damaged", t->damaged);
+    diagnoses(w, t);
+    mt_jw_close(w, '}');
+}
+
+/* The sentences of every other format. */
+static void caveats(struct mt_jsonw *w, const struct mt_report *r)
+{
+    struct mt_caveat *c = mt_calloc(MT_MAX_CAVEATS, sizeof *c);
+    unsigned n = c != NULL ? mt_caveats(r, mt_report_rank(r), c, MT_MAX_CAVEATS) : 0;
+    mt_jw_key(w, "caveats");
+    mt_jw_open(w, '[');
+    for (unsigned i = 0; i < n; i++)
+        mt_jw_s(w, c[i].text);
+    mt_jw_close(w, ']');
+    if (c == NULL && w->o->error == 0)
+        w->o->error = ENOMEM;
+    mt_free(c);
+}
+
+void mt_json_quality(struct mt_jsonw *w, const struct mt_report *r)
+{
+    mt_jw_key(w, "quality");
+    mt_jw_open(w, '{');
+    mt_jw_kb(w, "damaged", mt_report_damaged(r));
+    mt_jw_ku(w, "ignored_files", r->n_ignored);
+    mt_jw_key(w, "unreadable");
+    mt_jw_open(w, '[');
+    for (uint32_t i = 0; i < r->n_unread; i++) {
+        mt_jw_open(w, '{');
+        mt_jw_ks(w, "name", r->unread[i].name);
+        mt_jw_ks(w, "message", r->unread[i].message);
+        mt_jw_close(w, '}');
+    }
+    mt_jw_close(w, ']');
+    caveats(w, r);
+    mt_json_jobs(w, r->jobs);
+    mt_jw_key(w, "inputs");
+    mt_jw_open(w, '[');
+    for (uint32_t i = 0; r->job != NULL && i < r->job->drivers.n; i++)
+        quality_of_driver(w, r->job->drivers.p[i]);
+    for (uint32_t i = 0; i < r->n_ranks; i++)
+        quality_of(w, &r->ranks[i]);
+    mt_jw_close(w, ']');
+    mt_jw_close(w, '}');
+}

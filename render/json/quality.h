@@ -1,0 +1,12 @@
+/* json/quality.h -- what limits the trust in a report, and members that every part of it has. */
+#ifndef MT_JSON_QUALITY_H
+#define MT_JSON_QUALITY_H
+
+#include "render/base/jsonw.h"
+#include "render/view/report.h"
+
+void mt_json_rank(struct mt_jsonw *w, const struct mt_trace *t);               /* "rank"; null where none is known */
+void mt_json_by_conf(struct mt_jsonw *w, const uint64_t bytes[MT_CONF_COUNT]); /* "bytes_by_confidence" */
+void mt_json_quality(struct mt_jsonw *w, const struct mt_report *r);           /* "quality" */
+
+#endif

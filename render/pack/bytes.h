@@ -1,0 +1,72 @@
+/* pack/bytes.h -- columns of numbers, and the compressed blocks that they end in (docs/report-data.md). */
+#ifndef MT_PACK_BYTES_H
+#define MT_PACK_BYTES_H
+
+#include "render/base/out.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MT_PACK_MAX ((UINT64_C(1) << 52) - 1) /* the page counts in doubles, and a difference needs a bit for its sign */
+
+/* A column. What does not fit into memory is dropped and `failed` says so: looked at once, when the block is made. */
+struct mt_bytes {
+    unsigned char *p;
+    size_t n, cap;
+    bool failed;
+};
+/* A compressed block; p NULL = there is none. */
+struct mt_blob {
+    unsigned char *p;
+    uint32_t n;
+};
+
+bool mt_bytes_room(struct mt_bytes *b, size_t more);
+void mt_bytes_done(struct mt_bytes *b);
+void mt_put_bytes(struct mt_bytes *b, const void *p, size_t n);
+
+static inline void mt_put_byte(struct mt_bytes *b, unsigned v)
+{
+    if (b->n < b->cap || mt_bytes_room(b, 1))
+        b->p[b->n++] = (unsigned char)v;
+}
+/* What is larger than the page can count is written as the largest number it can; callers have looked at those that matter. */
+static inline void mt_put_var(struct mt_bytes *b, uint64_t v)
+{
+    v = v < 2 * MT_PACK_MAX ? v : 2 * MT_PACK_MAX;
+    if (b->cap - b->n < 10 && !mt_bytes_room(b, 10))
+        return;
+    for (; v > 127; v >>= 7)
+        b->p[b->n++] = (unsigned char)(v | 128);
+    b->p[b->n++] = (unsigned char)v;
+}
+static inline void mt_put_zig(struct mt_bytes *b, int64_t v)
+{
+    mt_put_var(b, v >= 0 ? (uint64_t)v << 1 : ((uint64_t)(-(v + 1)) << 1) + 1);
+}
+/* A number in three columns: its two bytes each in one of their own, so that equal kinds of bytes lie together and a reader need not look
+ * where a number ends; what is larger goes into the third. */
+#define MT_WIDE 0xff00u
+static inline void mt_put_wide(struct mt_bytes *b, uint64_t v)
+{
+    mt_put_byte(&b[0], v < MT_WIDE ? (unsigned)v & 255 : 0);
+    mt_put_byte(&b[1], v < MT_WIDE ? (unsigned)v >> 8 : 255);
+    if (v >= MT_WIDE)
+        mt_put_var(&b[2], v - MT_WIDE);
+}
+
+/* n columns as one block; the columns are emptied and keep their memory. 1, or 0 = out of memory. */
+int mt_blob_make(struct mt_blob *out, struct mt_bytes *columns, unsigned n);
+/* The same for numbers in which nothing is repeated: frequent ones get short codes and nothing more is tried, which is five to
+ * twelve times as fast and, for these, smaller too. */
+int mt_blob_noise(struct mt_blob *out, struct mt_bytes *columns, unsigned n);
+/* As mt_blob_make() for block after block of one kind: where one shrank by less than two fifths, the next few (*dense) are not searched for
+ * repetitions, other than of one byte, which takes most of the time and finds next to nothing. *dense begins as 0. */
+int mt_blob_next(struct mt_blob *out, struct mt_bytes *columns, unsigned n, unsigned *dense);
+void mt_blob_done(struct mt_blob *b);
+/* Bytes that it takes in a page, element and all. */
+uint64_t mt_blob_cost(const struct mt_blob *b);
+void mt_base64(struct mt_out *o, const unsigned char *p, size_t n);
+
+#endif

@@ -1,0 +1,434 @@
+/* The walk over the events: operations into columns, chunk by chunk, and the overviews beside them. */
+#include "render/pack/impl.h"
+
+#include <string.h>
+
+enum { OP_ALLOC, OP_SPECIAL, OP_WHOLE };
+enum {
+    S_REQUESTED = 1,
+    S_COMPLETED,
+    S_UNKNOWN_REQUESTED,
+    S_UNKNOWN_COMPLETED,
+    S_SEGMENT_ALLOC,
+    S_SEGMENT_FREE,
+    S_SEGMENT_MAP,
+    S_SEGMENT_UNMAP,
+    S_OOM,
+    S_SNAPSHOT,
+    S_OTHER,
+    S_LOST
+};
+enum { OPS, SITES = 3, SIZES = 6, SPECIALS = 9, N_COLUMNS };
+enum { PLACES, OTHER_PLACES = 3, SPANS, LANES, N_ADDRESSES };
+enum { N_SIZES = 3, SEEN_MOST = 1 << 20 };
+#define TOLERANCE_NS UINT64_C(100000)
+
+/* Gaps between operations, fine or in steps. */
+struct clock {
+    struct mt_bytes col[2]; /* bytes; gaps that need more */
+    uint64_t tick;          /* what the reader has reached */
+};
+
+struct walk {
+    const struct mt_pack_in *in;
+    struct mt_pack *p;
+    struct mt_sites sites;
+    struct mt_pack_state s;
+    struct mt_pack_pools pools;
+    struct mt_ov by_time, by_event;
+    struct mt_bytes col[N_COLUMNS], rest[N_SIZES], addr[N_ADDRESSES];
+    struct mt_addrmap seen; /* address -> its number, from 1, in the order of their first allocations */
+    struct mt_bytes places; /* those addresses */
+    uint64_t last_place;
+    bool has_rest;
+    unsigned dense[3]; /* of events, remainders, addresses: see mt_blob_next() */
+    struct clock fine, coarse;
+    int64_t role[MT_ROLE_COUNT];
+    uint64_t tolerance;                 /* in ticks */
+    uint64_t last_addr, last_span;      /* in units, of this chunk */
+    uint64_t cost;                      /* of the chunks in a page, without addresses, with coarse times */
+    uint64_t key_at;                    /* event of the last keyframe */
+    uint32_t in_chunk;                  /* events */
+    uint64_t i;                         /* event at work */
+    bool whole;                         /* the completion at i is part of the operation before */
+    uint32_t lane_of_last, lane_cached; /* lanes change seldom */
+};
+
+static struct mt_ov_now now(const struct walk *w, uint64_t event)
+{
+    return (struct mt_ov_now){w->s.live > 0 ? (uint64_t)w->s.live : 0, w->s.pending > 0 ? (uint64_t)w->s.pending : 0,
+                              w->s.reserved > 0 ? (uint64_t)w->s.reserved : 0, w->role, event};
+}
+
+/* ---- time ---- */
+
+/* A byte whose value is nearest to d ticks; *value is what the reader makes of it. */
+static unsigned near_byte(uint64_t d, uint64_t *value)
+{
+    unsigned e, b;
+    uint64_t m;
+    if (d < 16) {
+        *value = d;
+        return (unsigned)d;
+    }
+    e = 63u - (unsigned)__builtin_clzll(d);
+    m = (d + (UINT64_C(1) << (e - 3) >> 1)) >> (e - 3);
+    if (m == 16) {
+        m = 8;
+        e++;
+    }
+    b = (e - 2) << 3 | (unsigned)(m & 7);
+    if (b > 254)
+        return 255;
+    *value = m << (e - 3);
+    return b;
+}
+
+static void put_time(struct clock *c, uint64_t tick, uint64_t tolerance)
+{
+    uint64_t value = 0, d = tick > c->tick ? tick - c->tick : 0, off;
+    unsigned b = near_byte(d, &value);
+    off = c->tick + value > tick ? c->tick + value - tick : tick - (c->tick + value);
+    if (b == 255 || off > tolerance) {
+        mt_put_byte(&c->col[0], 255);
+        mt_put_zig(&c->col[1], (int64_t)tick - (int64_t)c->tick);
+        c->tick = tick;
+        return;
+    }
+    mt_put_byte(&c->col[0], b);
+    c->tick += value;
+}
+
+/* Rounded, but never to behind the end. */
+static void put_times(struct walk *w, uint64_t tick)
+{
+    uint64_t step = w->p->time_step, rounded = (tick + step / 2) / step * step;
+    put_time(&w->fine, tick, w->tolerance);
+    if (step > 1)
+        put_time(&w->coarse, rounded < w->p->end ? rounded : w->p->end, w->tolerance);
+}
+
+/* ---- operations ---- */
+
+static void put_op(struct walk *w, uint64_t op, const struct mt_event *e)
+{
+    mt_put_wide(&w->col[OPS], op);
+    if (w->p->has_time)
+        put_times(w, mt_pack_tick(w->p, e->time_ns));
+}
+
+static void put_special(struct walk *w, unsigned kind, const struct mt_event *e)
+{
+    put_op(w, OP_SPECIAL, e);
+    mt_put_byte(&w->col[SPECIALS], kind);
+}
+
+static void put_ref(struct walk *w, unsigned kind, const struct mt_event *e, uint32_t slot)
+{
+    put_special(w, kind, e);
+    mt_put_var(&w->col[SPECIALS], w->s.next_id - w->s.block.p[slot].id);
+}
+
+static void put_size(struct walk *w, unsigned kind, const struct mt_event *e, uint64_t size)
+{
+    put_special(w, kind, e);
+    mt_put_var(&w->col[SPECIALS], size);
+}
+
+static uint32_t lane_of(struct walk *w, const struct mt_event *e)
+{
+    uint32_t key = (uint32_t)e->lane << 1 | ((e->flags & MT_EV_POOL_KNOWN) != 0 ? 1u : 0u);
+    if (key != w->lane_of_last || w->lane_cached == UINT32_MAX) {
+        w->lane_cached = mt_sites_lane(&w->sites, e->lane, (key & 1) != 0);
+        w->lane_of_last = key;
+    }
+    return w->lane_cached;
+}
+
+static uint32_t site_of(struct walk *w, const struct mt_event *e, unsigned role)
+{
+    struct mt_attr a = w->in->attr[w->i];
+    struct mt_site_key k = {e->stack, lane_of(w, e), (uint8_t)role, a.phase, a.sub};
+    return k.lane != UINT32_MAX ? mt_sites_get(&w->sites, &k) : UINT32_MAX;
+}
+
+static void put_address(const struct walk *w, struct mt_bytes *to, uint64_t addr, uint64_t *last)
+{
+    uint64_t units = addr / w->p->addr_unit;
+    mt_put_zig(to, (int64_t)units - (int64_t)*last);
+    *last = units;
+}
+
+/* An allocator hands out the same addresses again and again: the track has a list of them. */
+static int put_place(struct walk *w, uint64_t addr)
+{
+    uint32_t number = 0, old;
+    bool had;
+    if (w->p->addr_unit == 0)
+        return 1;
+    if (!mt_addrmap_get(&w->seen, addr, &number) && w->seen.n < SEEN_MOST) {
+        number = w->seen.n + 1;
+        if (!mt_addrmap_put(&w->seen, addr, number, &had, &old))
+            return 0;
+        put_address(w, &w->places, addr, &w->last_place);
+    }
+    mt_put_wide(&w->addr[PLACES], number);
+    if (number == 0)
+        put_address(w, &w->addr[OTHER_PLACES], addr, &w->last_addr);
+    return 1;
+}
+
+/* Wraps instead of overflowing: live bytes are bounded, those of one role are not where a trace contradicts itself. */
+static void add_to(int64_t *total, uint64_t bytes) { *total = (int64_t)((uint64_t)*total + bytes); }
+
+static int alloc(struct walk *w, const struct mt_event *e)
+{
+    unsigned role = w->in->w->fate[w->i].role;
+    struct mt_pack_block b = {.addr = e->addr, .size = e->size, .id = w->s.next_id, .event = (uint32_t)w->i + 1};
+    uint32_t lost;
+    b.site = site_of(w, e, role);
+    if (b.site == UINT32_MAX || !mt_state_add(&w->s, &b, &lost))
+        return 0;
+    if (lost != MT_NO_SLOT) { /* its free is not in the trace: the account never gets it back */
+        put_ref(w, S_LOST, e, lost);
+        mt_state_drop(&w->s, lost);
+        w->p->n_lost++;
+    }
+    put_op(w, OP_ALLOC, e);
+    mt_put_wide(&w->col[SITES], b.site);
+    mt_put_wide(&w->col[SIZES], e->size / 512);
+    mt_put_wide(w->rest, e->size % 512);
+    w->has_rest = w->has_rest || e->size % 512 != 0;
+    w->s.next_id++;
+    w->s.live += (int64_t)e->size;
+    add_to(&w->role[role], e->size);
+    return put_place(w, e->addr);
+}
+
+/* Whether the free requested now is completed by the very next event, for one operation to say both. */
+static bool is_whole(const struct walk *w, const struct mt_event *e, uint32_t slot)
+{
+    const struct mt_event *c;
+    uint32_t unused;
+    uint64_t apart;
+    if (w->in_chunk + 2 > MT_PACK_CHUNK || w->i + 1 >= w->p->n_events || w->s.block.p[slot].pending ||
+        w->s.block.p[slot].size != e->size)
+        return false;
+    c = mt_event_at(w->in->r->d, w->i + 1);
+    apart = c->time_ns >= e->time_ns ? c->time_ns - e->time_ns : UINT64_MAX;
+    return c->action == MT_ACT_FREE_COMPLETED && c->addr == e->addr && c->size == e->size &&
+           (!w->p->has_time || apart <= TOLERANCE_NS) && (mt_addrmap_get(&w->s.at, e->addr, &unused) || slot == w->s.next_old);
+}
+
+static void requested(struct walk *w, const struct mt_event *e)
+{
+    uint32_t slot = mt_state_find(&w->s, e->addr);
+    w->s.pending += (int64_t)e->size;
+    if (slot == MT_NO_SLOT || w->s.block.p[slot].size != e->size) {
+        put_size(w, S_UNKNOWN_REQUESTED, e, e->size);
+    } else if (is_whole(w, e, slot)) {
+        put_op(w, OP_WHOLE + w->s.next_id - w->s.block.p[slot].id - 1, e);
+        w->whole = true;
+    } else {
+        put_ref(w, S_REQUESTED, e, slot);
+        w->s.block.p[slot].pending = true;
+    }
+}
+
+static void completed(struct walk *w, const struct mt_event *e)
+{
+    const struct mt_fate *f = &w->in->w->fate[w->i];
+    uint32_t next_old = w->s.next_old, slot = mt_state_take(&w->s, e->addr);
+    unsigned role = f->freed != MT_NEVER ? f->role : next_old < w->s.n_old ? w->in->w->old_role[next_old] : MT_ROLE_UNKNOWN;
+    w->s.live -= (int64_t)e->size;
+    w->s.pending -= (int64_t)e->size;
+    add_to(&w->role[role < MT_ROLE_COUNT ? role : MT_ROLE_UNKNOWN], -e->size);
+    if (w->whole) {
+        w->whole = false;
+    } else if (slot != MT_NO_SLOT && w->s.block.p[slot].size == e->size) {
+        put_ref(w, S_COMPLETED, e, slot);
+    } else { /* another size than was allocated: the block ends, and the books lose what the event says */
+        if (slot != MT_NO_SLOT) {
+            put_ref(w, S_LOST, e, slot);
+            w->p->n_lost++;
+        }
+        put_size(w, S_UNKNOWN_COMPLETED, e, e->size);
+    }
+    if (slot != MT_NO_SLOT)
+        mt_state_drop(&w->s, slot);
+}
+
+static int segment(struct walk *w, const struct mt_event *e)
+{
+    static const unsigned kind[] = {S_SEGMENT_ALLOC, S_SEGMENT_FREE, S_SEGMENT_MAP, S_SEGMENT_UNMAP};
+    bool adds = e->action == MT_ACT_SEGMENT_ALLOC || e->action == MT_ACT_SEGMENT_MAP;
+    uint32_t lane = lane_of(w, e);
+    const struct mt_segment *last =
+        adds && (e->flags & MT_EV_POOL_KNOWN) == 0 ? mt_pools_last(&w->pools, w->in->r, w->i) : NULL;
+    if (last != NULL)
+        lane = mt_sites_find_lane(&w->sites, last->stream, last->pool, true);
+    if (lane == UINT32_MAX || w->pools.failed)
+        return 0;
+    put_size(w, kind[e->action - MT_ACT_SEGMENT_ALLOC], e, e->size);
+    if (w->p->addr_unit != 0) {
+        put_address(w, &w->addr[SPANS], e->addr, &w->last_span);
+        mt_put_var(&w->addr[LANES], lane);
+    }
+    w->s.reserved += adds ? (int64_t)e->size : -(int64_t)e->size;
+    return mt_state_segment(&w->s, e, lane);
+}
+
+static int event(struct walk *w, const struct mt_event *e)
+{
+    uint32_t site;
+    switch ((enum mt_action)e->action) {
+    case MT_ACT_ALLOC: return alloc(w, e);
+    case MT_ACT_FREE_REQUESTED: requested(w, e); break;
+    case MT_ACT_FREE_COMPLETED: completed(w, e); break;
+    case MT_ACT_SEGMENT_ALLOC:
+    case MT_ACT_SEGMENT_FREE:
+    case MT_ACT_SEGMENT_MAP:
+    case MT_ACT_SEGMENT_UNMAP: return segment(w, e);
+    case MT_ACT_OOM:
+        site = site_of(w, e, MT_ROLE_UNKNOWN);
+        if (site == UINT32_MAX)
+            return 0;
+        put_size(w, S_OOM, e, e->size);
+        mt_put_var(&w->col[SPECIALS], e->addr);
+        mt_put_var(&w->col[SPECIALS], (uint64_t)site + 1);
+        break;
+    case MT_ACT_SNAPSHOT: put_size(w, S_SNAPSHOT, e, e->size); break;
+    case MT_ACT_OTHER:
+    case MT_ACT_ANNOTATE:
+    case MT_ACT_COUNT: put_special(w, S_OTHER, e); break;
+    }
+    return 1;
+}
+
+/* ---- chunks ---- */
+
+/* A keyframe costs as much as there are live blocks: made only where the events since the last one pay for it. */
+static bool gets_key(const struct walk *w)
+{
+    return w->i == 0 || w->i - w->key_at >= 4 * ((uint64_t)w->s.n_live + w->s.span.n);
+}
+
+static int begin_chunk(struct walk *w)
+{
+    struct mt_pack_chunk *c = MT_VEC_PUSH(&w->p->chunks);
+    if (c == NULL)
+        return 0;
+    c->first = w->i;
+    c->wanted = w->p->wanted[w->i / MT_PACK_CHUNK];
+    w->in_chunk = 0;
+    w->has_rest = false;
+    w->last_addr = w->last_span = 0;
+    if (!gets_key(w))
+        return 1;
+    w->key_at = w->i;
+    return mt_state_key(&w->s, w->p, w->i, w->fine.tick, &c->key);
+}
+
+/* A page that cannot hold the whole track needs the chunks with findings only, and those before one that has no keyframe. */
+static bool is_needed(struct walk *w, const struct mt_pack_chunk *c)
+{
+    w->p->partial = w->p->partial || (w->p->max_size != 0 && w->cost > w->p->max_size);
+    return !w->p->partial || c->wanted || !gets_key(w);
+}
+
+static int end_times(struct walk *w, struct mt_pack_chunk *c)
+{
+    return !w->p->has_time ||
+           (mt_blob_noise(&c->times, w->fine.col, 2) && (w->p->time_step == 1 || mt_blob_noise(&c->coarse, w->coarse.col, 2)));
+}
+
+static int end_chunk(struct walk *w)
+{
+    struct mt_pack_chunk *c = &w->p->chunks.p[w->p->chunks.n - 1];
+    c->n = w->in_chunk;
+    c->has_rest = w->has_rest;
+    if (!is_needed(w, c)) {
+        for (int i = 0; i < N_COLUMNS; i++)
+            w->col[i].n = 0;
+        for (int i = 0; i < N_ADDRESSES; i++)
+            w->addr[i].n = 0;
+        w->rest[0].n = w->rest[1].n = 0;
+        w->fine.col[0].n = w->fine.col[1].n = w->coarse.col[0].n = w->coarse.col[1].n = 0;
+        return 1;
+    }
+    if (!mt_blob_next(&c->events, w->col, N_COLUMNS, &w->dense[0]) || !end_times(w, c))
+        return 0;
+    if (w->has_rest && !mt_blob_next(&c->rest, w->rest, N_SIZES, &w->dense[1]))
+        return 0;
+    w->rest[0].n = w->rest[1].n = 0;
+    w->cost += mt_blob_cost(&c->events) + mt_blob_cost(&c->rest) + mt_blob_cost(mt_chunk_times(c, true));
+    return w->p->addr_unit == 0 || mt_blob_next(&c->addresses, w->addr, N_ADDRESSES, &w->dense[2]);
+}
+
+static int walk(struct walk *w)
+{
+    const struct mt_device *d = w->in->r->d;
+    struct mt_ov_now at = now(w, 0);
+    int64_t old = 0;
+    for (uint32_t i = 0; i < w->s.n_old; i++) {
+        add_to(&w->role[w->in->w->old_role[i]], w->in->r->old.p[i].size);
+        add_to(&old, w->in->r->old.p[i].size);
+    }
+    add_to(&w->role[MT_ROLE_UNKNOWN], (uint64_t)w->s.live - (uint64_t)old); /* where the trace contradicts itself */
+    if (!mt_ov_begin(&w->by_event, w->p, false, &at) || (w->p->has_time && !mt_ov_begin(&w->by_time, w->p, true, &at)))
+        return 0;
+    for (w->i = 0; w->i < w->p->n_events; w->i++) {
+        const struct mt_event *e = mt_event_at(d, w->i);
+        bool falls = e->action == MT_ACT_FREE_COMPLETED;
+        if (w->in_chunk == MT_PACK_CHUNK || w->i == 0) {
+            if ((w->i != 0 && !end_chunk(w)) || !begin_chunk(w))
+                return 0;
+        }
+        mt_ov_before(&w->by_event, w->i, falls, &at);
+        if (w->p->has_time)
+            mt_ov_before(&w->by_time, mt_pack_tick(w->p, e->time_ns), falls, &at);
+        if (!event(w, e))
+            return 0;
+        w->in_chunk++;
+        at = now(w, w->i + 1);
+        mt_ov_after(&w->by_event, &at, w->in->attr[w->i].phase);
+        if (w->p->has_time)
+            mt_ov_after(&w->by_time, &at, w->in->attr[w->i].phase);
+    }
+    return (w->p->n_events == 0 || end_chunk(w)) && mt_ov_end(&w->by_event, &at, &w->p->by_event) &&
+           (!w->p->has_time || mt_ov_end(&w->by_time, &at, &w->p->by_time)) &&
+           mt_sites_blob(&w->sites, w->in->o, &w->p->sites) &&
+           (w->p->addr_unit == 0 || mt_blob_make(&w->p->places, &w->places, 1));
+}
+
+int mt_pack_events(const struct mt_pack_in *in)
+{
+    struct walk *w = mt_calloc(1, sizeof *w);
+    int ok;
+    if (w == NULL)
+        return 0;
+    w->in = in;
+    w->p = in->pack;
+    w->lane_cached = UINT32_MAX;
+    w->tolerance = TOLERANCE_NS / (in->pack->tick_ns != 0 ? in->pack->tick_ns : 1);
+    ok = mt_sites_begin(&w->sites, in->r->t) && mt_state_begin(&w->s, in, &w->sites) && walk(w);
+    for (int i = 0; i < N_COLUMNS; i++)
+        mt_bytes_done(&w->col[i]);
+    for (int i = 0; i < N_ADDRESSES; i++)
+        mt_bytes_done(&w->addr[i]);
+    for (int i = 0; i < N_SIZES; i++)
+        mt_bytes_done(&w->rest[i]);
+    for (int i = 0; i < 2; i++) {
+        mt_bytes_done(&w->fine.col[i]);
+        mt_bytes_done(&w->coarse.col[i]);
+    }
+    mt_addrmap_done(&w->seen);
+    mt_bytes_done(&w->places);
+    mt_ov_done(&w->by_time);
+    mt_ov_done(&w->by_event);
+    mt_pools_done(&w->pools);
+    mt_state_done(&w->s);
+    mt_sites_done(&w->sites);
+    mt_free(w);
+    return ok;
+}

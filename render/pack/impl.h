@@ -1,0 +1,211 @@
+/* pack/impl.h -- what the files of the packer and the page's writer share; nobody else includes it.
+ *
+ *   pack/bytes.c     columns, blocks
+ *   pack/sites.c     stacks, sites, lanes
+ *   pack/key.c       the state between two events: live blocks, segments; keyframes
+ *   pack/events.c    the walk over the events
+ *   pack/overview.c  the track in buckets
+ *   pack/phases.c    stretches, steps, occurrences, annotations
+ *   pack/marks.c     findings, and the chunks around them
+ *   pack.c           one device from beginning to end
+ *   pack/ledger.c    what the driver saw
+ *   page_plan.c      what a page of a given size carries
+ *   page_index.c     the index */
+#ifndef MT_PACK_IMPL_H
+#define MT_PACK_IMPL_H
+
+#include "analysis/roles/roles.h"
+#include "analysis/base/spanset.h"
+#include "parser/base/strpool.h"
+#include "render/pack/pack.h"
+#include "render/pack/bytes.h"
+
+#define MT_PACK_CHUNK 65536u
+#define MT_PACK_BUCKETS 2048u
+#define MT_PACK_THIN 4u /* buckets of the coarse overview in one of the thin, for reports over many ranks */
+#define MT_PACK_FINE 8u /* buckets of the fine overview in one of the coarse */
+#define MT_PACK_GROUPS 8u
+#define MT_PACK_AROUND UINT64_C(20000) /* events on both sides of a finding that stay exact */
+#define MT_PACK_BEFORE_OOM UINT64_C(50000)
+#define MT_PACK_STEP_NS 32000 /* of coarse times; with what the bytes are off it stays below 0.2 ms */
+
+struct mt_pack_chunk {
+    struct mt_blob key, events, rest, addresses; /* key: the state before it; none where one costs too much */
+    struct mt_blob times, coarse;                /* coarse: times in steps of time_step; none where that is a tick */
+    uint64_t first;
+    uint32_t n;
+    bool has_rest, wanted; /* wanted: a finding lies in it */
+};
+
+enum mt_mark_kind { MT_MARK_OOM, MT_MARK_PEAK, MT_MARK_PIN, MT_MARK_GROWTH };
+struct mt_pack_mark {
+    enum mt_mark_kind kind;
+    uint64_t from, to; /* events */
+    char *text;
+};
+
+struct mt_overview {
+    struct mt_blob thin, coarse, fine; /* thin and fine: none where the track is too short for them */
+};
+
+struct mt_pack {
+    uint32_t device; /* index in the analysis */
+    uint64_t n_events, n_allocs, n_old;
+    bool withheld;
+    char *why; /* why there is no more than the index says; NULL = there is */
+    bool has_time, goes_back;
+    uint64_t t0_ns, tick_ns, end;
+    uint64_t time_step; /* of coarse times, in ticks */
+    uint32_t addr_unit; /* 0 = no addresses */
+    uint8_t group[MT_PACK_GROUPS];
+    uint32_t n_groups;
+    uint64_t peak_tick;
+    int64_t start_pending;
+    uint64_t n_lost; /* blocks that end without their free */
+    struct mt_overview by_time, by_event;
+    struct mt_blob sites, phases, places; /* places: addresses of allocations */
+    MT_VEC(struct mt_pack_chunk) chunks;
+    bool *wanted; /* by chunk, while the device is packed */
+    uint64_t max_size;
+    bool partial; /* too long for a page of max_size: chunks without a finding have no blocks */
+    MT_VEC(struct mt_pack_mark) marks;
+    bool subs_left_out; /* too many stretches: coarse phases only */
+    bool phases_left_out;
+    uint64_t notes_left_out; /* annotations beyond the limit */
+};
+void mt_pack_free(struct mt_pack *p);
+/* The times that a page carries. */
+static inline const struct mt_blob *mt_chunk_times(const struct mt_pack_chunk *c, bool coarse)
+{
+    return coarse && c->coarse.p != NULL ? &c->coarse : &c->times;
+}
+
+/* What packing one device needs on the way. */
+struct mt_pack_in {
+    const struct mt_roles *w;
+    const struct mt_replay *r;
+    const struct mt_attr *attr;
+    struct mt_phaser *ph;
+    const struct mt_device_analysis *o;
+    struct mt_pack *pack;
+};
+static inline uint64_t mt_pack_tick(const struct mt_pack *p, uint64_t time_ns)
+{
+    return time_ns > p->t0_ns ? (time_ns - p->t0_ns) / p->tick_ns : 0;
+}
+
+/* ---- pack/sites.c ---- */
+
+struct mt_site_key {
+    mt_stack_id stack;
+    uint32_t lane; /* dense, of this pack */
+    uint8_t role, phase, sub;
+};
+/* Events of old recordings name the stream alone; segments of the end state their pool too. */
+enum mt_lane_known { MT_LANE_STREAM, MT_LANE_POOL, MT_LANE_NOTHING };
+struct mt_site_lane {
+    int64_t stream;
+    uint64_t pool[2];
+    enum mt_lane_known known;
+};
+struct mt_sites {
+    const struct mt_trace *t;
+    MT_VEC(struct mt_site_key) site;
+    uint32_t *slot; /* site + 1, by hash */
+    uint32_t n_slots;
+    uint32_t *lane_of; /* lane of the trace << 1 | pool known -> dense + 1 */
+    MT_VEC(struct mt_site_lane) lane;
+};
+int mt_sites_begin(struct mt_sites *s, const struct mt_trace *t);
+void mt_sites_done(struct mt_sites *s);
+uint32_t mt_sites_lane(struct mt_sites *s, uint32_t lane, bool pool_known); /* UINT32_MAX = out of memory, as below */
+/* Of a stream and pool that only a segment names. */
+uint32_t mt_sites_find_lane(struct mt_sites *s, int64_t stream, const uint64_t pool[2], bool pool_known);
+uint32_t mt_sites_get(struct mt_sites *s, const struct mt_site_key *k);
+int mt_sites_blob(struct mt_sites *s, const struct mt_device_analysis *o, struct mt_blob *out);
+
+/* Strings of a block: each once, as it is shown; the first is "". */
+struct mt_pack_strings {
+    struct mt_strpool seen; /* its ids are the indices */
+    struct mt_bytes *sizes, *text;
+};
+uint32_t mt_pack_string(struct mt_pack_strings *s, const char *text, size_t n);
+
+/* ---- pack/key.c ---- */
+
+#define MT_NO_SLOT UINT32_MAX
+struct mt_pack_block {
+    uint64_t addr, size, id;
+    uint32_t site, next, prev; /* the live ones in order of id; next also chains the free ones */
+    uint32_t event;            /* of its allocation + 1; 0 = before the trace */
+    bool pending;
+};
+struct mt_pack_state {
+    MT_VEC(struct mt_pack_block) block;
+    uint32_t free_head, head, tail, n_live;
+    struct mt_addrmap at, old_at; /* address -> slot: of what the trace allocated; of what was there before */
+    uint32_t *same_old;           /* of an old block: the next one at the same address */
+    uint32_t n_old, next_old;     /* next_old: the one that the next free of an unknown block is of */
+    struct mt_spanset span;       /* segments; id: lane << 1 | expandable */
+    bool spans_known;
+    uint64_t next_id;
+    int64_t live, pending, reserved;
+};
+int mt_state_begin(struct mt_pack_state *s, const struct mt_pack_in *in, struct mt_sites *sites);
+void mt_state_done(struct mt_pack_state *s);
+/* The slot of what is live at an address; MT_NO_SLOT. */
+uint32_t mt_state_find(const struct mt_pack_state *s, uint64_t addr);
+/* 1, or 0 = out of memory. *lost: what was live there so far, MT_NO_SLOT = nothing; it is still live afterwards. */
+int mt_state_add(struct mt_pack_state *s, const struct mt_pack_block *b, uint32_t *lost);
+/* What a free ends; MT_NO_SLOT where the trace contradicts itself. It is still live afterwards. */
+uint32_t mt_state_take(struct mt_pack_state *s, uint64_t addr);
+void mt_state_drop(struct mt_pack_state *s, uint32_t slot);
+int mt_state_segment(struct mt_pack_state *s, const struct mt_event *e, uint32_t lane);
+/* The segment of the end state in which an address lies; NULL. */
+const struct mt_segment *mt_state_last_segment(const struct mt_replay *r, uint64_t addr);
+int mt_state_key(const struct mt_pack_state *s, const struct mt_pack *p, uint64_t first, uint64_t tick, struct mt_blob *out);
+
+/* ---- pack/pools.c ---- */
+
+struct mt_pack_pools {
+    struct mt_addrmap freed; /* address -> the last event that frees a segment there */
+    bool made, failed, unmaps;
+};
+/* The segment of the end state that event i has made, where it is still that one; NULL = gone since, or failed. */
+const struct mt_segment *mt_pools_last(struct mt_pack_pools *p, const struct mt_replay *r, uint64_t i);
+void mt_pools_done(struct mt_pack_pools *p);
+
+/* ---- pack/overview.c ---- */
+
+struct mt_ov {
+    const struct mt_pack *p;
+    bool by_time;
+    uint64_t x0, span;
+    uint32_t n, col, fine; /* buckets; the one at work; how many make one of the coarse overview */
+    uint64_t next_x;
+    bool dirty; /* the groups of the highest instant are not stored yet */
+    uint64_t *high, *low, *reserved, *pending, *events, *at;
+    uint8_t *phase, *coarse_phase;
+    uint64_t *group; /* n * (groups + 1) */
+    uint32_t count[MT_PH_COUNT], coarse_count[MT_PH_COUNT];
+};
+/* What a bucket shows of a moment. */
+struct mt_ov_now {
+    uint64_t live, pending, reserved;
+    const int64_t *role;
+    uint64_t event; /* + 1 */
+};
+int mt_ov_begin(struct mt_ov *v, const struct mt_pack *p, bool by_time, const struct mt_ov_now *start);
+/* Before an event at x is applied; falls: it takes live bytes away. */
+void mt_ov_before(struct mt_ov *v, uint64_t x, bool falls, const struct mt_ov_now *now);
+void mt_ov_after(struct mt_ov *v, const struct mt_ov_now *now, unsigned phase);
+int mt_ov_end(struct mt_ov *v, const struct mt_ov_now *now, struct mt_overview *out);
+void mt_ov_done(struct mt_ov *v);
+
+/* ---- the rest ---- */
+
+int mt_pack_events(const struct mt_pack_in *in);
+int mt_pack_phases(const struct mt_pack_in *in);
+int mt_pack_marks(const struct mt_pack_in *in);
+
+#endif

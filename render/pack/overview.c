@@ -1,0 +1,221 @@
+/* The track in buckets that share an axis equally, each a true state at its highest instant. */
+#include "render/pack/impl.h"
+
+#include <string.h>
+
+/* The first x that belongs to bucket col. */
+static uint64_t start_of(const struct mt_ov *v, uint32_t col)
+{
+    uint64_t q = v->span / v->n, rest = v->span % v->n;
+    return v->x0 + q * col + (rest * col + v->n - 1) / v->n;
+}
+
+static void store_groups(struct mt_ov *v, uint32_t col, const struct mt_ov_now *now)
+{
+    uint64_t *to = v->group + (size_t)col * (v->p->n_groups + 1), rest = now->live;
+    for (uint32_t i = 0; i < v->p->n_groups; i++) {
+        int64_t bytes = now->role[v->p->group[i]];
+        to[i] = bytes <= 0               ? 0
+                : (uint64_t)bytes < rest ? (uint64_t)bytes
+                                         : rest; /* a contradictory trace: never more than live */
+        rest -= to[i];
+    }
+    to[v->p->n_groups] = rest;
+}
+
+static void store(struct mt_ov *v, uint32_t col, const struct mt_ov_now *now)
+{
+    v->high[col] = v->low[col] = now->live;
+    v->reserved[col] = now->reserved;
+    v->pending[col] = now->pending;
+    v->at[col] = now->event;
+    store_groups(v, col, now);
+}
+
+int mt_ov_begin(struct mt_ov *v, const struct mt_pack *p, bool by_time, const struct mt_ov_now *start)
+{
+    uint64_t last = by_time ? p->end : p->n_events != 0 ? p->n_events - 1 : 0;
+    memset(v, 0, sizeof *v);
+    v->p = p;
+    v->by_time = by_time;
+    v->span = last + 1;
+    v->fine = v->span >= MT_PACK_BUCKETS * MT_PACK_FINE && p->n_events > MT_PACK_BUCKETS * MT_PACK_FINE ? MT_PACK_FINE : 1;
+    v->n = v->fine != 1 ? MT_PACK_BUCKETS * MT_PACK_FINE : v->span < MT_PACK_BUCKETS ? (uint32_t)v->span : MT_PACK_BUCKETS;
+    v->high = mt_calloc(v->n, sizeof *v->high);
+    v->low = mt_calloc(v->n, sizeof *v->low);
+    v->reserved = mt_calloc(v->n, sizeof *v->reserved);
+    v->pending = mt_calloc(v->n, sizeof *v->pending);
+    v->events = mt_calloc(v->n, sizeof *v->events);
+    v->at = mt_calloc(v->n, sizeof *v->at);
+    v->phase = mt_calloc(v->n, 1);
+    v->coarse_phase = mt_calloc(v->n / v->fine + 1, 1);
+    v->group = mt_calloc((size_t)v->n * (p->n_groups + 1), sizeof *v->group);
+    if (v->high == NULL || v->low == NULL || v->reserved == NULL || v->pending == NULL || v->events == NULL || v->at == NULL ||
+        v->phase == NULL || v->coarse_phase == NULL || v->group == NULL)
+        return 0;
+    v->next_x = v->n > 1 ? start_of(v, 1) : UINT64_MAX;
+    store(v, 0, start);
+    return 1;
+}
+
+void mt_ov_done(struct mt_ov *v)
+{
+    mt_free(v->high);
+    mt_free(v->low);
+    mt_free(v->reserved);
+    mt_free(v->pending);
+    mt_free(v->events);
+    mt_free(v->at);
+    mt_free(v->phase);
+    mt_free(v->coarse_phase);
+    mt_free(v->group);
+    memset(v, 0, sizeof *v);
+}
+
+/* The phase with most events, + 1; `else_` where there are none. */
+static uint8_t majority(const uint32_t count[MT_PH_COUNT], uint8_t else_)
+{
+    uint32_t best = 0;
+    for (uint32_t i = 0; i < MT_PH_COUNT; i++)
+        if (count[i] > best) {
+            best = count[i];
+            else_ = (uint8_t)(i + 1);
+        }
+    return else_;
+}
+
+static void close_coarse(struct mt_ov *v, uint32_t col)
+{
+    uint32_t c = col / v->fine;
+    v->coarse_phase[c] = majority(v->coarse_count, c != 0 ? v->coarse_phase[c - 1] : 0);
+    memset(v->coarse_count, 0, sizeof v->coarse_count);
+}
+
+static void close_bucket(struct mt_ov *v, const struct mt_ov_now *now)
+{
+    if (v->dirty)
+        store_groups(v, v->col, now);
+    v->dirty = false;
+    v->phase[v->col] = majority(v->count, v->col != 0 ? v->phase[v->col - 1] : 0);
+    for (uint32_t i = 0; i < MT_PH_COUNT; i++)
+        v->coarse_count[i] += v->count[i];
+    memset(v->count, 0, sizeof v->count);
+}
+
+/* Behind the bucket at work, up to and without `to`: the state that the last event left. */
+static void fill(struct mt_ov *v, uint32_t to, const struct mt_ov_now *now)
+{
+    close_bucket(v, now);
+    for (uint32_t k = v->col + 1; k <= to; k++) {
+        if (k % v->fine == 0)
+            close_coarse(v, k - 1);
+        if (k == to)
+            break;
+        store(v, k, now);
+        v->phase[k] = v->phase[v->col];
+    }
+}
+
+void mt_ov_before(struct mt_ov *v, uint64_t x, bool falls, const struct mt_ov_now *now)
+{
+    if (x >= v->next_x) {
+        uint32_t from = v->col, to = from;
+        while (to + 1 < v->n && start_of(v, to + 1) <= x)
+            to++;
+        fill(v, to, now);
+        v->col = to;
+        v->next_x = to + 1 < v->n ? start_of(v, to + 1) : UINT64_MAX;
+    }
+    if (falls && v->dirty) {
+        store_groups(v, v->col, now);
+        v->dirty = false;
+    }
+}
+
+void mt_ov_after(struct mt_ov *v, const struct mt_ov_now *now, unsigned phase)
+{
+    uint32_t c = v->col;
+    bool first = v->events[c] == 0 && c != 0; /* the first bucket has the state before the first event */
+    if (first || now->live > v->high[c]) {
+        v->high[c] = now->live;
+        v->pending[c] = now->pending;
+        v->at[c] = now->event;
+        v->dirty = true;
+    }
+    if (first || now->live < v->low[c])
+        v->low[c] = now->live;
+    if (first || now->reserved > v->reserved[c])
+        v->reserved[c] = now->reserved;
+    v->events[c]++;
+    v->count[phase < MT_PH_COUNT ? phase : 0]++;
+}
+
+/* ---- the block ---- */
+
+enum { C_HEAD, C_EVENTS, C_HIGH, C_LOW, C_RESERVED, C_PENDING, C_AT, C_PHASE, C_GROUP };
+
+static void difference(struct mt_bytes *b, uint64_t now, uint64_t *before)
+{
+    mt_put_zig(b, (int64_t)now - (int64_t)*before);
+    *before = now;
+}
+
+/* The phase that held most of bucket i of so many. */
+static uint8_t phase_of(const struct mt_ov *v, uint32_t i, uint32_t merge)
+{
+    uint32_t n = merge / v->fine, count[MT_PH_COUNT] = {0};
+    if (merge == 1)
+        return v->phase[i];
+    for (uint32_t k = i * n; n > 1 && k < (i + 1) * n; k++)
+        for (uint32_t b = k * v->fine; v->coarse_phase[k] != 0 && b < (k + 1) * v->fine; b++)
+            count[v->coarse_phase[k] - 1] += (uint32_t)v->events[b];
+    return majority(count, v->coarse_phase[i * n]);
+}
+
+static int write(const struct mt_ov *v, uint32_t merge, struct mt_blob *out)
+{
+    struct mt_bytes c[C_GROUP + MT_PACK_GROUPS + 1];
+    uint64_t before[C_GROUP + MT_PACK_GROUPS + 1] = {0};
+    uint32_t n_groups = v->p->n_groups + 1, n = v->n / merge;
+    int rc;
+    memset(c, 0, sizeof c);
+    mt_put_var(&c[C_HEAD], n);
+    mt_put_var(&c[C_HEAD], v->by_time);
+    mt_put_var(&c[C_HEAD], v->x0);
+    mt_put_var(&c[C_HEAD], v->x0 + v->span);
+    mt_put_var(&c[C_HEAD], n_groups);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t from = i * merge, best = UINT32_MAX, end = from + merge;
+        uint64_t events = 0, low = UINT64_MAX, reserved = 0;
+        for (uint32_t k = from; k < end; k++)
+            events += v->events[k];
+        for (uint32_t k = from; k < end; k++) { /* what a bucket without events shows belongs to the one before */
+            if (v->events[k] == 0 && events != 0 && k != 0)
+                continue;
+            best = best == UINT32_MAX || v->high[k] > v->high[best] ? k : best;
+            low = v->low[k] < low ? v->low[k] : low;
+            reserved = v->reserved[k] > reserved ? v->reserved[k] : reserved;
+        }
+        mt_put_var(&c[C_EVENTS], events);
+        difference(&c[C_HIGH], v->high[best], &before[C_HIGH]);
+        difference(&c[C_LOW], low, &before[C_LOW]);
+        difference(&c[C_RESERVED], reserved, &before[C_RESERVED]);
+        difference(&c[C_PENDING], v->pending[best], &before[C_PENDING]);
+        difference(&c[C_AT], v->at[best], &before[C_AT]);
+        mt_put_var(&c[C_PHASE], phase_of(v, i, merge));
+        for (uint32_t g = 0; g < n_groups; g++)
+            difference(&c[C_GROUP + g], v->group[(size_t)best * n_groups + g], &before[C_GROUP + g]);
+    }
+    rc = mt_blob_make(out, c, C_GROUP + n_groups);
+    for (uint32_t i = 0; i < C_GROUP + n_groups; i++)
+        mt_bytes_done(&c[i]);
+    return rc;
+}
+
+int mt_ov_end(struct mt_ov *v, const struct mt_ov_now *now, struct mt_overview *out)
+{
+    fill(v, v->n, now);
+    if (v->n / v->fine == MT_PACK_BUCKETS && !write(v, v->fine * MT_PACK_THIN, &out->thin))
+        return 0;
+    return write(v, v->fine, &out->coarse) && (v->fine == 1 || write(v, 1, &out->fine));
+}

@@ -1,0 +1,189 @@
+/* One device from beginning to end. */
+#include "render/pack/pack.h"
+
+#include "render/pack/impl.h"
+
+#include <math.h>
+#include <string.h>
+
+static int refuse(struct mt_pack *p, const char *why)
+{
+    p->why = mt_strndup(why, strlen(why));
+    return p->why != NULL;
+}
+
+/* What the page cannot count: it is one double a number. */
+static bool is_too_large(const struct mt_event *e)
+{
+    return e->action != MT_ACT_OOM && e->action != MT_ACT_SNAPSHOT && e->action != MT_ACT_OTHER &&
+           e->action != MT_ACT_ANNOTATE && e->size > MT_PACK_MAX;
+}
+
+/* Times, addresses and sizes of all events, for the units in which they are written. */
+static int measure(const struct mt_pack_in *in, bool *too_large)
+{
+    struct mt_pack *p = in->pack;
+    const struct mt_device *d = in->r->d;
+    uint64_t t0 = UINT64_MAX, t1 = 0, before = 0, bits = 0, highest = 0, span;
+    for (uint64_t i = 0; i < d->events.n; i++) {
+        const struct mt_event *e = mt_event_at(d, i);
+        *too_large = *too_large || is_too_large(e);
+        t0 = e->time_ns < t0 ? e->time_ns : t0;
+        t1 = e->time_ns > t1 ? e->time_ns : t1;
+        p->goes_back = p->goes_back || e->time_ns < before;
+        before = e->time_ns;
+        if (e->action >= MT_ACT_ALLOC && e->action <= MT_ACT_SEGMENT_UNMAP) {
+            bits |= e->addr;
+            highest = e->addr > highest ? e->addr : highest;
+        }
+    }
+    for (uint32_t i = 0; i < in->r->old.n; i++) {
+        bits |= in->r->old.p[i].addr;
+        highest = in->r->old.p[i].addr > highest ? in->r->old.p[i].addr : highest;
+        *too_large = *too_large || in->r->old.p[i].size > MT_PACK_MAX;
+    }
+    for (uint32_t i = 0; i < in->r->t->segments.n; i++)
+        if (mt_segment_is_on(&in->r->t->segments.p[i], d->ordinal, d->kind)) {
+            bits |= in->r->t->segments.p[i].addr;
+            highest = in->r->t->segments.p[i].addr > highest ? in->r->t->segments.p[i].addr : highest;
+        }
+    p->addr_unit = (bits & 511) == 0 ? 512 : 1;
+    if (highest / p->addr_unit > MT_PACK_MAX)
+        p->addr_unit = 0;
+    p->has_time = d->events.n != 0 && d->n_with_time == d->events.n && t1 > t0;
+    if (!p->has_time) {
+        p->goes_back = false;
+        return 1;
+    }
+    span = t1 - t0;
+    p->t0_ns = t0;
+    p->tick_ns = (span / UINT32_MAX / 1000 + 1) * 1000;
+    p->end = span / p->tick_ns;
+    for (p->time_step = 1; 2 * p->time_step * p->tick_ns <= MT_PACK_STEP_NS;)
+        p->time_step *= 2;
+    return 1;
+}
+
+/* How much a role comes and goes, in its own heights. */
+static double unrest(const struct mt_role_curve *c, unsigned role)
+{
+    double sum = 0, top = 1;
+    for (uint32_t i = 0; i < c->n; i++) {
+        double now = (double)c->bytes[(size_t)i * MT_ROLE_COUNT + role];
+        if (i != 0)
+            sum += fabs(now - (double)c->bytes[(size_t)(i - 1) * MT_ROLE_COUNT + role]);
+        top = now > top ? now : top;
+    }
+    return sum / top;
+}
+
+/* What stays lies at the bottom of the picture, what comes and goes on top of it. */
+static void put_steadiest_first(struct mt_pack *p, const struct mt_role_curve *c)
+{
+    for (uint32_t i = 1; i < p->n_groups; i++)
+        for (uint32_t k = i; k > 0 && unrest(c, p->group[k]) < unrest(c, p->group[k - 1]); k--) {
+            uint8_t other = p->group[k];
+            p->group[k] = p->group[k - 1];
+            p->group[k - 1] = other;
+        }
+}
+
+static void choose_groups(struct mt_pack *p, const struct mt_role_facts *f)
+{
+    bool taken[MT_ROLE_COUNT] = {false};
+    while (p->n_groups < MT_PACK_GROUPS) {
+        unsigned best = MT_ROLE_COUNT;
+        for (unsigned r = 0; r < MT_ROLE_COUNT; r++)
+            if (!taken[r] && f->peak[r] != 0 && (best == MT_ROLE_COUNT || f->peak[r] > f->peak[best]))
+                best = r;
+        if (best == MT_ROLE_COUNT)
+            return;
+        taken[best] = true;
+        p->group[p->n_groups++] = (uint8_t)best;
+    }
+}
+
+static int fill(const struct mt_pack_in *in)
+{
+    struct mt_pack *p = in->pack;
+    const struct mt_device_analysis *o = in->o;
+    bool too_large = o->live_peak > MT_PACK_MAX || o->reserved_peak > MT_PACK_MAX || o->pending_peak > MT_PACK_MAX;
+    p->n_events = o->n_events;
+    p->n_allocs = o->n_allocs;
+    p->n_old = in->r->old.n;
+    p->start_pending = in->r->start_pending;
+    if (o->withheld != NULL) {
+        p->withheld = true;
+        return refuse(p, o->withheld);
+    }
+    if (o->n_events == 0)
+        return refuse(p, "the snapshot has no history: only the state at the dump");
+    if (in->w->fate == NULL || in->w->old_role == NULL || !measure(in, &too_large))
+        return refuse(p, "the history is longer than memtrace can follow block by block");
+    if (too_large)
+        return refuse(p, "sizes in the trace are larger than the page can count");
+    if (p->has_time && o->peak_event >= 0)
+        p->peak_tick = mt_pack_tick(p, o->peak_ns);
+    choose_groups(p, &o->roles);
+    put_steadiest_first(p, &o->curve);
+    return mt_pack_marks(in) && mt_pack_events(in) && mt_pack_phases(in);
+}
+
+int mt_pack_device(void *arg, const struct mt_roles *w, const struct mt_attr *attr, struct mt_phaser *ph,
+                   const struct mt_device_analysis *o, struct mt_err *err)
+{
+    struct mt_packs *packs = arg;
+    struct mt_pack **to = MT_VEC_PUSH(&packs->list);
+    struct mt_pack_in in = {.w = w, .r = w->r, .attr = attr, .ph = ph, .o = o};
+    int ok;
+    (void)err;
+    if (to == NULL)
+        return 0;
+    *to = in.pack = mt_calloc(1, sizeof **to);
+    if (in.pack == NULL) {
+        packs->list.n--;
+        return 0;
+    }
+    in.pack->device = o->device;
+    in.pack->max_size = packs->max_size;
+    ok = fill(&in);
+    mt_free(in.pack->wanted);
+    in.pack->wanted = NULL;
+    return ok;
+}
+
+void mt_pack_free(struct mt_pack *p)
+{
+    if (p == NULL)
+        return;
+    for (uint32_t i = 0; i < p->chunks.n; i++) {
+        mt_blob_done(&p->chunks.p[i].key);
+        mt_blob_done(&p->chunks.p[i].events);
+        mt_blob_done(&p->chunks.p[i].rest);
+        mt_blob_done(&p->chunks.p[i].addresses);
+        mt_blob_done(&p->chunks.p[i].times);
+        mt_blob_done(&p->chunks.p[i].coarse);
+    }
+    MT_VEC_DONE(&p->chunks);
+    for (uint32_t i = 0; i < p->marks.n; i++)
+        mt_free(p->marks.p[i].text);
+    MT_VEC_DONE(&p->marks);
+    mt_blob_done(&p->by_time.thin);
+    mt_blob_done(&p->by_event.thin);
+    mt_blob_done(&p->by_time.coarse);
+    mt_blob_done(&p->by_time.fine);
+    mt_blob_done(&p->by_event.coarse);
+    mt_blob_done(&p->by_event.fine);
+    mt_blob_done(&p->sites);
+    mt_blob_done(&p->places);
+    mt_blob_done(&p->phases);
+    mt_free(p->why);
+    mt_free(p);
+}
+
+void mt_packs_done(struct mt_packs *p)
+{
+    for (uint32_t i = 0; i < p->list.n; i++)
+        mt_pack_free(p->list.p[i]);
+    MT_VEC_DONE(&p->list);
+}

@@ -1,0 +1,218 @@
+#include "render/svg/timeline.h"
+#include "render/base/escape.h"
+#include "render/view/rows.h"
+#include "render/svg/asked.h"
+#include "render/svg/legend.h"
+#include "render/svg/plot.h"
+#include "render/view/view.h"
+
+#include "parser/base/mem.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { CHAR_WIDTH = 7 /* generous for a 12 px sans-serif, so that labels never run into each other */ };
+
+bool mt_svg_timeline_has(const struct mt_device_analysis *d)
+{
+    return d->withheld == NULL && d->timeline.n_columns > 0 && d->timeline.total != NULL;
+}
+
+/* A label beside x that stays inside the picture. */
+static void put_label(struct mt_out *o, const struct mt_plot *p, uint32_t x, uint32_t y, const char *fill, const char *text)
+{
+    bool left = x + 10 + (uint32_t)strlen(text) * CHAR_WIDTH > p->left + p->width;
+    mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\" fill=\"%s\" font-weight=\"600\"%s>", left ? x - 10 : x + 10, y, fill,
+            left ? " text-anchor=\"end\"" : "");
+    mt_html_s(o, text);
+    mt_puts(o, "</text>\n");
+}
+
+static void draw_capacity(struct mt_out *o, const struct mt_plot *p)
+{
+    char size[32];
+    uint32_t y;
+    if (!p->capacity_in)
+        return;
+    y = mt_plot_y(p, p->d->capacity);
+    mt_putf(o, "<path stroke=\"currentColor\" stroke-width=\"2\" d=\"M%" PRIu32 " %" PRIu32 "h%" PRIu32 "\"/>", p->left, y,
+            p->width);
+    mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">capacity %s</text>\n", p->left + 6, y + 14,
+            mt_fmt_bytes(size, p->d->capacity));
+}
+
+static void draw_peak(struct mt_out *o, const struct mt_plot *p)
+{
+    char text[MT_WORDS + 64], size[32], when[MT_WORDS];
+    uint32_t x;
+    if (p->d->peak_event == MT_NO_EVENT || p->d->live_peak == 0)
+        return;
+    x = mt_plot_x(p, p->d->peak_event, p->d->peak_ns);
+    /* Above the plot, because a line through it would hide the one column it marks. */
+    mt_putf(o, "<path fill=\"currentColor\" d=\"M%" PRIu32 " %" PRIu32 "l-6 -9h12z\"/>", x, p->top - 3);
+    (void)snprintf(text, sizeof text, "peak %s, %s", mt_fmt_bytes(size, p->d->live_peak),
+                   mt_event_words(when, p->d->peak_event));
+    put_label(o, p, x, p->top - 5, "currentColor", text);
+}
+
+static void draw_ooms(struct mt_out *o, const struct mt_plot *p)
+{
+    char text[96], size[40];
+    uint32_t last = 0, marks = 0;
+    for (uint32_t i = 0; i < p->d->ooms.n && marks < MT_SVG_MAX_OOMS; i++) {
+        const struct mt_oom *oom = &p->d->ooms.p[i];
+        uint32_t x = mt_plot_x(p, (int64_t)oom->event, oom->time_ns);
+        if (marks > 0 && mt_svg_asked_hides(x, last))
+            continue;
+        mt_putf(o, "<path stroke=\"%s\" stroke-width=\"2\" d=\"M%" PRIu32 " %" PRIu32 "V%" PRIu32 "\"/>", mt_color_oom, x,
+                p->top - 18, mt_svg_asked_y(p, oom)); /* no further: it would hide what it marks */
+        if (marks == 0) {
+            (void)snprintf(text, sizeof text, "OOM: asked for %s", mt_row_request(size, oom));
+            put_label(o, p, x, p->top - 22, mt_color_oom, text);
+        }
+        last = x;
+        marks++;
+    }
+}
+
+/* Which phase held when, under the plot: one path per colour, a name where it fits. */
+static void draw_band(struct mt_out *o, const struct mt_plot *p)
+{
+    uint32_t y = p->top + p->height + (p->s->small ? 3 : 6), h = p->s->small ? 8 : 16;
+    for (unsigned color = 0; color < MT_COLOR_COUNT; color++) {
+        bool open = false;
+        for (uint32_t i = 0, end; i < p->n; i = end) {
+            unsigned of = p->phase[i] == 255 ? MT_COLOR_COUNT : mt_plot_group_color(p, p->phase[i]);
+            for (end = i + 1; end < p->n && of < MT_COLOR_COUNT && p->phase[end] != 255; end++)
+                if (mt_plot_group_color(p, p->phase[end]) != of)
+                    break;
+            if (of != color)
+                continue;
+            if (!open)
+                mt_putf(o, "<path fill=\"%s\" d=\"", mt_color_hex(color));
+            open = true;
+            mt_putf(o, "M%" PRIu32 " %" PRIu32 "h%" PRIu32 "v%" PRIu32 "H%" PRIu32 "z", mt_plot_column_x(p, i), y,
+                    mt_plot_column_x(p, end) - mt_plot_column_x(p, i), h, mt_plot_column_x(p, i));
+        }
+        if (open)
+            mt_puts(o, "\"/>\n");
+    }
+    if (p->s->small)
+        return;
+    for (uint32_t i = 0, end; i < p->n; i = end) {
+        char words[MT_WORDS];
+        const struct mt_phase_row *row;
+        uint32_t width;
+        for (end = i + 1; end < p->n && p->phase[end] == p->phase[i]; end++)
+            ;
+        width = mt_plot_column_x(p, end) - mt_plot_column_x(p, i);
+        if (p->phase[i] >= p->d->phases.n || width < 5 * CHAR_WIDTH)
+            continue;
+        row = &p->d->phases.p[p->phase[i]];
+        (void)mt_phase_pair_words(words, row->sub != MT_PH_NONE ? MT_PH_UNATTRIBUTED : row->phase, row->sub);
+        if (strlen(words) * CHAR_WIDTH > width)
+            continue;
+        mt_putf(o, "<text font-size=\"11\" text-anchor=\"middle\" x=\"%" PRIu32 "\" y=\"%" PRIu32 "\" fill=\"%s\">",
+                mt_plot_column_x(p, i) + width / 2, y + 12, mt_color_ink(mt_palette_row(p->s->pal, row)));
+        mt_svg_text(o, words, MT_WORDS);
+        mt_puts(o, "</text>\n");
+    }
+}
+
+static const struct mt_timeline *timeline_of(const struct mt_svg *s) { return s->tl != NULL ? s->tl : &s->dev->timeline; }
+
+static void put_desc(struct mt_out *o, const struct mt_svg *s)
+{
+    const struct mt_device_analysis *d = s->dev;
+    char a[40], b[32], when[MT_WORDS], span[32];
+    mt_putf(o, "<title id=\"tl%u\">Live memory of ", s->id);
+    mt_html_s(o, s->what);
+    mt_putf(o, ", stacked by phase of allocation</title>\n<desc id=\"tl%ud\">", s->id);
+    mt_putf(o, "%s events", mt_fmt_count(a, d->n_events));
+    if (timeline_of(s)->has_time)
+        mt_putf(o, " over %s", mt_fmt_seconds(span, d->timeline.x1 - d->timeline.x0));
+    mt_putf(o, ". Live memory starts at %s, peaks at %s", mt_fmt_bytes(a, d->live_start), mt_fmt_bytes(b, d->live_peak));
+    mt_putf(o, " (%s) and ends at %s", mt_event_words(when, d->peak_event), mt_fmt_bytes(a, d->live_end));
+    mt_putf(o, "; reserved memory is at most %s.", mt_fmt_bytes(a, d->reserved_peak));
+    for (uint32_t i = 0; i < d->ooms.n && i < 3; i++)
+        mt_putf(o, " Out of memory at %s, asking for %s.", mt_event_words(when, (int64_t)d->ooms.p[i].event),
+                mt_row_request(a, &d->ooms.p[i]));
+    mt_puts(o, "</desc>\n");
+}
+
+void mt_svg_open(struct mt_out *o, const struct mt_svg *s, uint32_t width, uint32_t height)
+{
+    mt_putf(o,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %" PRIu32 " %" PRIu32 "\" width=\"%" PRIu32
+            "\" height=\"%" PRIu32 "\" role=\"img\" aria-labelledby=\"tl%u tl%ud\" font-family=\"system-ui, sans-serif\""
+            " font-size=\"%u\" fill=\"currentColor\" class=\"%s\">\n",
+            width, height, width, height, s->id, s->id, s->small ? 11u : 12u, s->small ? "plot small" : "plot");
+}
+
+static void draw_legend(struct mt_out *o, const struct mt_plot *p, const struct mt_legend *l, uint32_t y)
+{
+    char a[32];
+    mt_putf(
+        o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\" font-weight=\"600\">Live %s, by the phase that allocated it: %s</text>\n",
+        p->left, y, mt_focus_words(p->d), mt_fmt_bytes(a, p->d->focus.live));
+    mt_putf(o,
+            "<path fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.5\" stroke-dasharray=\"5 3\" d=\"M%" PRIu32
+            " %" PRIu32 "h28\"/><text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">reserved by PyTorch, at most %s</text>\n",
+            p->left + 744, y - 4, p->left + 780, y, mt_fmt_bytes(a, p->d->reserved_peak));
+    mt_legend_draw(o, l, p->left, y + 12);
+}
+
+/* One try with columns merged `merge` to one. False when out of memory. */
+static bool draw(struct mt_out *o, const struct mt_svg *s, uint32_t merge)
+{
+    struct mt_plot p = {.s = s, .d = s->dev, .tl = timeline_of(s)};
+    struct mt_legend legend;
+    bool ok;
+    p.left = s->small ? 48 : 58;
+    p.top = s->small ? 34 : 44;
+    p.width = s->small ? 496 : 1106;
+    p.height = s->small ? 84 : 290;
+    ok = mt_plot_init(&p, merge);
+    if (ok) {
+        mt_legend_build(&legend, s, p.used);
+        uint32_t key = mt_svg_asked_has_key(s) ? MT_SVG_ASKED_KEY : 0;
+        mt_svg_open(o, s, s->small ? 560 : 1180, p.top + p.height + (s->small ? 38 : 102 + key + mt_legend_height(&legend)));
+        put_desc(o, s);
+        mt_plot_grid(o, &p);
+        mt_puts(o, "<g shape-rendering=\"crispEdges\">\n");
+        mt_svg_asked(o, &p);
+        ok = mt_plot_layers(o, &p);
+        draw_band(o, &p);
+        mt_puts(o, "</g>\n");
+        ok = ok && mt_plot_reserved(o, &p);
+        draw_capacity(o, &p);
+        draw_ooms(o, &p);
+        draw_peak(o, &p);
+        mt_svg_asked_key(o, &p, p.top + p.height + 88);
+        if (!s->small)
+            draw_legend(o, &p, &legend, p.top + p.height + 92 + key);
+        mt_puts(o, "</svg>\n");
+    }
+    mt_plot_done(&p);
+    return ok;
+}
+
+void mt_svg_timeline(struct mt_out *o, const struct mt_svg *s)
+{
+    for (uint32_t merge = 1;; merge *= 2) {
+        struct mt_out mem;
+        bool ok = mt_out_mem(&mem) && draw(&mem, s, merge);
+        bool fits = mem.n <= MT_SVG_MAX_BYTES || merge >= timeline_of(s)->n_columns;
+        if (mt_out_finish(&mem) != 0)
+            ok = false;
+        if (!ok && o->error == 0)
+            o->error = ENOMEM;
+        if (ok && fits)
+            mt_put(o, mem.buf, mem.used);
+        mt_out_done(&mem);
+        if (!ok || fits)
+            return;
+    }
+}

@@ -1,0 +1,26 @@
+/* text/impl.h -- what the files of the terminal report share. */
+#ifndef MT_TEXT_IMPL_H
+#define MT_TEXT_IMPL_H
+
+#include "render/view/report.h"
+
+#include <stddef.h>
+
+struct mt_text {
+    struct mt_out *o;
+    int width;
+    bool color;
+};
+
+void mt_text_style(struct mt_text *x, const char *code); /* of an ANSI escape; nothing without colours */
+void mt_text_heading(struct mt_text *x, const char *words);
+/* Escapes s once and breaks it at spaces to the width. */
+void mt_text_wrap(struct mt_text *x, const char *first, const char *next, const char *s);
+/* Escapes s once and cuts it to the width; returns the columns it took. */
+size_t mt_text_clipped(struct mt_text *x, const char *s, int width);
+void mt_text_padded(struct mt_text *x, const char *s, int width);
+
+/* The sections of what the driver saw (text/driver.c). */
+void mt_text_job(struct mt_text *x, const struct mt_report *r);
+
+#endif

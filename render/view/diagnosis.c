@@ -1,0 +1,437 @@
+#include "render/view/diagnosis.h"
+
+#include "analysis/base/words.h"
+#include "render/base/escape.h"
+#include "render/view/driver.h"
+#include "render/view/rows.h"
+
+#include <stdio.h>
+#include <string.h>
+
+char *mt_saving_words(char buf[MT_SAVING_WORDS], const struct mt_saving *s)
+{
+    char mid[32], low[32], high[32];
+    buf[0] = '\0';
+    if (!s->known)
+        return buf;
+    if (s->low == s->bytes && s->high == s->bytes)
+        (void)snprintf(buf, MT_SAVING_WORDS, "about %s (confidence: %s)", mt_words_bytes(mid, s->bytes),
+                       mt_fix_conf_name(s->conf));
+    else
+        (void)snprintf(buf, MT_SAVING_WORDS, "about %s (%s to %s; confidence: %s)", mt_words_bytes(mid, s->bytes),
+                       mt_words_bytes(low, s->low), mt_words_bytes(high, s->high), mt_fix_conf_name(s->conf));
+    return buf;
+}
+
+const char *mt_saving_missing(const struct mt_advice *a)
+{
+    if (a->saving.known)
+        return "";
+    if (a->rule->no_saving != NULL && a->rule->no_saving[0] != '\0')
+        return a->rule->no_saving;
+    return a->card->saving != NULL ? "this recording lacks what it would be computed from" : "";
+}
+
+uint64_t mt_needed(const struct mt_device_analysis *d)
+{
+    uint64_t held = d->focus.reserved > d->focus.live ? d->focus.reserved : d->focus.live;
+    uint64_t request = d->focus_is_oom && d->ooms.n != 0 ? d->ooms.p[0].request : 0;
+    return held + (request <= UINT64_MAX - held ? request : 0);
+}
+
+const struct mt_cause *mt_report_cause(const struct mt_report *r)
+{
+    const struct mt_device_analysis *d = mt_report_device(r);
+    const struct mt_cause *c = d != NULL ? d->cause : NULL;
+    if (c == NULL || mt_report_log_leads(r) || (mt_report_job_leads(r) && r->job->kind == MT_JV_OOM))
+        return NULL;
+    return (c->sentence != NULL && c->sentence[0] != '\0') || c->evidence.n != 0 || c->what_ifs.n != 0 ? c : NULL;
+}
+
+const char *mt_report_cause_sentence(const struct mt_report *r)
+{
+    const struct mt_cause *c = mt_report_cause(r);
+    return c != NULL && c->sentence != NULL && c->sentence[0] != '\0' ? c->sentence : NULL;
+}
+
+char *mt_what_if_condition(char *buf, size_t cap, const struct mt_what_if *w)
+{
+    const char *end = strstr(w->text, " the request would ");
+    size_t n = end != NULL ? (size_t)(end - w->text) : strlen(w->text);
+    (void)snprintf(buf, cap, "%.*s", (int)(n < cap ? n : cap), w->text);
+    return buf;
+}
+
+const char *mt_conf_phrase(unsigned conf)
+{
+    switch (conf) {
+    case MT_CONF_MARKED: return "high";
+    case MT_CONF_INFERRED: return "good";
+    case MT_CONF_CARRIED: return "fair";
+    case MT_CONF_LOW: return "low";
+    default: return "none";
+    }
+}
+
+static bool same_holder(const struct mt_pin *a, const struct mt_pin *b)
+{
+    return a->role == b->role && a->attr.phase == b->attr.phase && a->attr.sub == b->attr.sub &&
+           strcmp(a->label, b->label) == 0;
+}
+
+unsigned mt_pin_groups(const struct mt_cause *c, struct mt_pin_group out[MT_PIN_GROUPS])
+{
+    unsigned n = 0;
+    for (uint32_t i = 0; i < c->pins.n; i++) {
+        const struct mt_pin *p = &c->pins.p[i];
+        unsigned k = 0;
+        while (k < n && !same_holder(out[k].first, p))
+            k++;
+        if (k == MT_PIN_GROUPS)
+            break;
+        if (k == n)
+            out[n++] = (struct mt_pin_group){.first = p};
+        out[k].n++;
+        out[k].free += p->free;
+        out[k].block_bytes += p->block_bytes;
+        out[k].total += p->total;
+        if (p->largest_free > out[k].largest_free)
+            out[k].largest_free = p->largest_free;
+    }
+    return n;
+}
+
+/* ---- roles ---- */
+
+static bool is_gap(unsigned role) { return role == MT_ROLE_BEFORE || role == MT_ROLE_UNKNOWN; }
+
+unsigned mt_role_order(const uint64_t bytes[MT_ROLE_COUNT], uint8_t order[MT_ROLE_COUNT])
+{
+    unsigned n = 0;
+    for (unsigned role = 0; role < MT_ROLE_COUNT; role++) {
+        unsigned k = n;
+        if (bytes[role] == 0)
+            continue;
+        for (; k > 0 && !is_gap(role) && (is_gap(order[k - 1]) || bytes[order[k - 1]] < bytes[role]); k--)
+            order[k] = order[k - 1];
+        order[k] = (uint8_t)role;
+        n++;
+    }
+    return n;
+}
+
+char *mt_role_words_list(char *buf, size_t cap, const uint64_t bytes[MT_ROLE_COUNT], unsigned max)
+{
+    uint8_t order[MT_ROLE_COUNT];
+    unsigned n = mt_role_order(bytes, order);
+    uint64_t rest = 0;
+    size_t used = 0;
+    char b[32];
+    (void)snprintf(buf, cap, "-");
+    for (unsigned i = 0; i < n; i++) {
+        int k;
+        if (i >= max && n > max + 1) {
+            rest += bytes[order[i]];
+            continue;
+        }
+        k = snprintf(buf + used, cap - used, "%s%s %s", i != 0 ? ", " : "", mt_role_words((enum mt_role)order[i]),
+                     mt_words_bytes(b, bytes[order[i]]));
+        if (k < 0 || (size_t)k >= cap - used)
+            return buf;
+        used += (size_t)k;
+    }
+    if (rest != 0)
+        (void)snprintf(buf + used, cap - used, ", others %s", mt_words_bytes(b, rest));
+    return buf;
+}
+
+bool mt_has_roles(const struct mt_device_analysis *d)
+{
+    for (unsigned i = 0; i < MT_ROLE_COUNT; i++)
+        if (d->roles.at_focus[i] != 0)
+            return true;
+    return false;
+}
+
+bool mt_roles_have_past(const struct mt_device_analysis *d) { return d->roles.made && !d->end_state_only; }
+
+/* The colour that a role likes: that of the phase it belongs to, see palette.c. */
+static unsigned preferred(unsigned role)
+{
+    switch (role) {
+    case MT_ROLE_PARAM: return 6;
+    case MT_ROLE_PARAM_CAST:
+    case MT_ROLE_UNSHARDED: return 10;
+    case MT_ROLE_GRAD: return 3;
+    case MT_ROLE_GRAD_REDUCE: return 8;
+    case MT_ROLE_OPTIM_STATE: return 4;
+    case MT_ROLE_ACTIVATION: return 5;
+    case MT_ROLE_RECOMPUTE: return 9;
+    case MT_ROLE_LOGITS: return 7;
+    case MT_ROLE_KV_CACHE: return 2;
+    case MT_ROLE_ENGINE_WEIGHTS: return 10;
+    case MT_ROLE_WEIGHT_SYNC: return 8;
+    case MT_ROLE_CHECKPOINT: return 10;
+    default: return MT_COLOR_OTHER;
+    }
+}
+
+void mt_role_palette_build(struct mt_role_palette *p, const struct mt_role_facts *f)
+{
+    bool taken[MT_COLOR_COUNT] = {true, true}, done[MT_ROLE_COUNT] = {false};
+    memset(p, MT_COLOR_OTHER, sizeof *p);
+    p->of[MT_ROLE_UNKNOWN] = MT_COLOR_UNATTRIBUTED;
+    for (unsigned round = 0; round < 2 * MT_ROLE_COUNT; round++) { /* those of the moment first, then those of other moments */
+        const uint64_t *bytes = round < MT_ROLE_COUNT ? f->at_focus : f->peak;
+        unsigned best = MT_ROLE_COUNT, color;
+        for (unsigned i = 0; i < MT_ROLE_COUNT; i++)
+            if (!is_gap(i) && !done[i] && bytes[i] != 0 && (best == MT_ROLE_COUNT || bytes[i] > bytes[best]))
+                best = i;
+        if (best == MT_ROLE_COUNT)
+            continue;
+        done[best] = true;
+        color = preferred(best);
+        for (unsigned c = MT_COLOR_FIRST; taken[color] && c < MT_COLOR_COUNT; c++)
+            if (!taken[c])
+                color = c;
+        if (taken[color])
+            color = MT_COLOR_OTHER;
+        taken[color] = true;
+        p->of[best] = (uint8_t)color;
+    }
+}
+
+static size_t add_part(char *buf, size_t used, uint64_t bytes, const char *words)
+{
+    char b[32];
+    int k;
+    if (bytes == 0 || used + 1 >= MT_ROLE_NOTE)
+        return used;
+    k = snprintf(buf + used, MT_ROLE_NOTE - used, "%s%s %s", used != 0 && buf[used - 1] != ' ' ? ", " : "",
+                 mt_words_bytes(b, bytes), words);
+    return k > 0 && used + (size_t)k < MT_ROLE_NOTE ? used + (size_t)k : MT_ROLE_NOTE - 1;
+}
+
+static void end_note(char *buf, size_t used)
+{
+    if (used + 2 <= MT_ROLE_NOTE)
+        memcpy(buf + used, ".", 2);
+}
+
+unsigned mt_role_notes(char notes[MT_ROLE_NOTES][MT_ROLE_NOTE], const struct mt_device_analysis *d)
+{
+    static const char *const why[MT_WHY_COUNT] = {
+        [MT_WHY_NONE] = "by nothing",
+        [MT_WHY_POOL] = "by the private pool",
+        [MT_WHY_FRAME] = "by frames",
+        [MT_WHY_SIZE] = "by an exact size",
+        [MT_WHY_LIFE] = "by lifetime",
+        [MT_WHY_PHASE] = "by the phase alone",
+        [MT_WHY_BEFORE] = "older than the recording",
+    };
+    static const char *const life[MT_LIFE_COUNT] = {
+        [MT_LIFE_UNKNOWN] = "not known (no free in the trace)",
+        [MT_LIFE_TEMP] = "freed where they are made",
+        [MT_LIFE_LAYER] = "a layer",
+        [MT_LIFE_MICRO] = "a micro-batch",
+        [MT_LIFE_STEP] = "a step",
+        [MT_LIFE_PERSISTENT] = "longer than a step",
+    };
+    static const char *const unknown[MT_CONF_COUNT] = {
+        [MT_CONF_NONE] = "of no known phase",
+        [MT_CONF_LOW] = "of a phase that is only guessed",
+        [MT_CONF_CARRIED] = "of a phase taken from the neighbours in time",
+        [MT_CONF_INFERRED] = "of a known phase",
+        [MT_CONF_MARKED] = "of a marked phase",
+    };
+    const struct mt_role_facts *f = &d->roles;
+    uint64_t without = 0;
+    unsigned n = 0;
+    size_t used = (size_t)snprintf(notes[n], MT_ROLE_NOTE, "How it is known: ");
+    size_t lead = used;
+    for (unsigned i = 1; i < MT_WHY_COUNT; i++)
+        used = add_part(notes[n], used, f->why_at_focus[i], why[i]);
+    if (used > lead)
+        end_note(notes[n++], used);
+    lead = used = (size_t)snprintf(notes[n], MT_ROLE_NOTE, "How long the blocks live: ");
+    for (unsigned i = MT_LIFE_COUNT; i-- > 0;)
+        used = add_part(notes[n], used, f->life_at_focus[i], life[i]);
+    if (used > lead && f->life_at_focus[MT_LIFE_UNKNOWN] < d->focus.live)
+        end_note(notes[n++], used);
+    lead = used = (size_t)snprintf(notes[n], MT_ROLE_NOTE, "Without a role: ");
+    for (unsigned i = 0; i < MT_CONF_COUNT; i++) {
+        used = add_part(notes[n], used, f->unknown_reasons[i], unknown[i]);
+        without += f->unknown_reasons[i];
+    }
+    if (used > lead && without >= d->focus.live / 1000) { /* a few bytes of thousands of MiB explain nothing */
+        (void)snprintf(notes[n] + used, MT_ROLE_NOTE - used, "; no frame, size or lifetime says what they are for");
+        end_note(notes[n], strlen(notes[n]));
+        n++;
+    }
+    if (f->vocab != 0) {
+        char split[64] = "";
+        if (f->vocab_split > 1)
+            (void)snprintf(split, sizeof split, " split by %llu", (unsigned long long)f->vocab_split);
+        (void)snprintf(notes[n++], MT_ROLE_NOTE, "The largest logits are %llu tokens x a vocabulary of %llu%s x %llu bytes.",
+                       (unsigned long long)f->logits_tokens, (unsigned long long)f->vocab, split,
+                       (unsigned long long)f->logits_elem);
+    }
+    if (f->verified_events != 0)
+        (void)snprintf(notes[n++], MT_ROLE_NOTE,
+                       f->first_bad_event == MT_NO_EVENT
+                           ? "Checked: after each of %llu events the bytes of the roles added up to the live bytes."
+                           : "Checked after %llu events: the bytes of the roles do not always add up to the live bytes.",
+                       (unsigned long long)f->verified_events);
+    return n;
+}
+
+char *mt_expect_bytes(char buf[48], const struct mt_expect *e)
+{
+    if (!e->known)
+        (void)snprintf(buf, 48, "not known");
+    else if (e->bytes == 0)
+        (void)snprintf(buf, 48, "none");
+    else
+        (void)snprintf(buf, 48, "%s%s", e->at_most ? "at most " : "", MT_BYTES(e->bytes));
+    return buf;
+}
+
+/* As expected, and how nearly where the two numbers differ. */
+static void within(char buf[48], const struct mt_expect *e)
+{
+    uint64_t off = e->measured > e->bytes ? e->measured - e->bytes : e->at_most ? 0 : e->bytes - e->measured;
+    double percent = e->bytes != 0 ? (double)off * 100 / (double)e->bytes : 0;
+    if (off != 0 && (e->bytes == 0 || percent > 10))
+        (void)snprintf(buf, 48, "as expected, within %s", MT_BYTES(off));
+    else if (percent >= 0.1)
+        (void)snprintf(buf, 48, "as expected, within %u %%", (unsigned)percent + 1);
+    else
+        (void)snprintf(buf, 48, "as expected");
+}
+
+char *mt_expect_answer(char buf[48], const struct mt_expect *e)
+{
+    buf[0] = '\0';
+    if (!e->known)
+        return buf;
+    if (e->more)
+        (void)snprintf(buf, 48, "%s more", MT_BYTES(e->measured - e->bytes));
+    else if (e->at_most || e->measured + e->bytes / 10 >= e->bytes)
+        within(buf, e);
+    else
+        (void)snprintf(buf, 48, "less");
+    return buf;
+}
+
+bool mt_has_expected(const struct mt_device_analysis *d) { return d->expected != NULL && d->expected->v.n != 0; }
+
+/* ---- the devices that the verdict is not about ---- */
+
+bool mt_has_others(const struct mt_report *r) { return mt_row_count(r) > 1; }
+
+const struct mt_device_analysis *mt_next_other(const struct mt_report *r, uint32_t *i, uint32_t *j)
+{
+    const struct mt_device_analysis *own = mt_report_device(r);
+    for (; *i < r->n_ranks; ++*i, *j = UINT32_MAX) {
+        const struct mt_analysis *a = r->ranks[*i].analysis;
+        while (++*j < a->devices.n)
+            if (&a->devices.p[*j] != own)
+                return &a->devices.p[*j];
+    }
+    return NULL;
+}
+
+char *mt_device_words(char *buf, size_t cap, const struct mt_device_analysis *d)
+{
+    char roles[256], b[32];
+    int n = snprintf(buf, cap, "live %s %s: %s", mt_focus_words(d), mt_words_bytes(b, d->focus.live),
+                     mt_role_words_list(roles, sizeof roles, d->roles.at_focus, 3));
+    if (d->roles.steps.n >= 2 && n > 0 && (size_t)n < cap)
+        n += snprintf(buf + n, cap - (size_t)n, "; %llu steps", (unsigned long long)d->roles.n_steps_all);
+    for (uint32_t i = 0; d->audits != NULL && i < d->audits->v.n && n > 0 && (size_t)n < cap; i++)
+        if (d->audits->v.p[i].finding)
+            n += snprintf(buf + n, cap - (size_t)n, "; to act on: %s", d->audits->v.p[i].title);
+    return buf;
+}
+
+/* ---- occurrences and steps ---- */
+
+const char *const mt_occ_note =
+    "\"Left behind\" was allocated in the phase and still live at its end; \"of no use\" was live at the peak though the phase "
+    "never touches its kind: optimizer state and gradients in a rollout, KV cache in training. Of several times, the most. In "
+    "PyTorch's books: an engine that sleeps may have unmapped its part.";
+
+const char *mt_forecast_sentence(const struct mt_device_analysis *d)
+{
+    const struct mt_cause *c = d->cause;
+    return c != NULL && c->next.made && c->next.sentence != NULL ? c->next.sentence : NULL;
+}
+
+unsigned mt_occ_sums(const struct mt_role_facts *f, struct mt_occ_sum out[MT_PH_COUNT])
+{
+    unsigned n = 0;
+    for (uint32_t i = 0; i < f->occurrences.n; i++) {
+        const struct mt_occurrence *o = &f->occurrences.p[i];
+        unsigned k = 0;
+        while (k < n && out[k].phase != (enum mt_phase)o->phase)
+            k++;
+        if (k == n)
+            out[n++] = (struct mt_occ_sum){.phase = (enum mt_phase)o->phase, .top = o};
+        out[k].n++;
+        out[k].alloc_bytes += o->alloc_bytes;
+        if (o->peak > out[k].top->peak)
+            out[k].top = o;
+        if (o->retained > out[k].retained)
+            out[k].retained = o->retained;
+        if (o->useless > out[k].useless)
+            out[k].useless = o->useless;
+    }
+    return n;
+}
+
+uint32_t mt_step_rows(const struct mt_role_facts *f, uint32_t *out, uint32_t max)
+{
+    uint32_t n = 0, all = f->steps.n;
+    for (uint32_t i = 0; i < all; i++)
+        if (all <= max || i < max / 2 || i >= all - (max - max / 2))
+            out[n++] = i;
+    return n;
+}
+
+char *mt_span_words(char buf[MT_WORDS], uint64_t t0_ns, uint64_t t1_ns)
+{
+    if (t0_ns == 0 || t1_ns < t0_ns)
+        (void)snprintf(buf, MT_WORDS, "-");
+    else
+        (void)mt_fmt_seconds(buf, t1_ns - t0_ns);
+    return buf;
+}
+
+char *mt_slope_words(char buf[40], double slope)
+{
+    char b[32];
+    uint64_t bytes = slope > 0 && slope < 1e18 ? (uint64_t)(slope + 0.5) : 0;
+    (void)snprintf(buf, 40, "+%s", mt_words_bytes(b, bytes));
+    return buf;
+}
+
+unsigned mt_fit_percent(const struct mt_growth *g) { return g->r2 >= 0 && g->r2 <= 1 ? (unsigned)(g->r2 * 100) : 0; }
+
+const char *mt_cell_words(char buf[64], const struct mt_cell *c)
+{
+    switch (c->kind) {
+    case MT_CELL_TEXT: return c->text != NULL ? c->text : "";
+    case MT_CELL_BYTES: return mt_words_bytes(buf, c->number);
+    case MT_CELL_COUNT_: return mt_fmt_count(buf, c->number);
+    case MT_CELL_NONE: break;
+    }
+    return "-";
+}
+
+bool mt_cell_is_number(const struct mt_audit *a, uint32_t column)
+{
+    for (uint32_t i = 0; i < a->rows.n; i++)
+        if (a->rows.p[i].cell[column].kind == MT_CELL_BYTES || a->rows.p[i].cell[column].kind == MT_CELL_COUNT_)
+            return true;
+    return false;
+}

@@ -1,0 +1,347 @@
+#include "render/view/driver.h"
+#include "render/view/run.h"
+
+#include "render/base/escape.h"
+#include "render/view/view.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SAME_MOMENT                                                                                                            \
+    UINT64_C(10000000000) /* a snapshot's failure and the driver's belong        \
+                           together within that time */
+enum { MAX_STATUSES = 4000 };
+
+static uint64_t oom_time(const struct mt_rank *k)
+{
+    const struct mt_verdict *v = &k->analysis->verdict;
+    const struct mt_device_analysis *d = mt_verdict_device(k);
+    return d != NULL && v->oom < d->ooms.n ? d->ooms.p[v->oom].time_ns : 0;
+}
+
+bool mt_report_job_leads(const struct mt_report *r)
+{
+    const struct mt_rank *k = mt_report_rank(r);
+    const struct mt_driver_oom *o;
+    uint64_t t;
+    if (r->job == NULL || mt_report_log_leads(r))
+        return false;
+    if (k == NULL)
+        return true;
+    if (r->job->kind == MT_JV_PEAK && !mt_verdict_is_oom(k->analysis->verdict.kind))
+        for (uint32_t i = 0; i < r->job->books_peaks.n; i++)
+            if (r->job->books_peaks.p[i].rank == r->primary && mt_books_peak_counts(&r->job->books_peaks.p[i]))
+                return true;
+    if (r->job->kind != MT_JV_OOM)
+        return false;
+    if (!mt_verdict_is_oom(k->analysis->verdict.kind))
+        return true;
+    o = &r->job->ooms.p[r->job->oom];
+    t = oom_time(k);
+    if (o->who == MT_HOLD_TORCH || t == 0)
+        return false;
+    return t > o->time_ns + SAME_MOMENT || o->time_ns > t + SAME_MOMENT;
+}
+
+const char *mt_report_second(const struct mt_report *r)
+{
+    return r->job != NULL && !mt_report_job_leads(r) && r->job->kind != MT_JV_NONE ? r->job->sentence : NULL;
+}
+
+const char *mt_job_kind_words(const struct mt_job *j)
+{
+    switch (j->kind) {
+    case MT_JV_OOM:
+        return j->ooms.p[j->oom].is_host ? "Out of pinned host memory, in a driver call" : "Out of memory, in a driver call";
+    case MT_JV_PEAK: return "No failure that the driver saw: its peak";
+    case MT_JV_NONE: return "No GPU memory was recorded";
+    }
+    return "";
+}
+
+char *mt_job_who(char buf[MT_WHO], const struct mt_job *j, uint32_t driver, uint32_t process)
+{
+    const struct mt_trace *t;
+    const struct mt_process *p;
+    const char *name;
+    if (driver >= j->drivers.n || process >= j->drivers.p[driver]->driver->processes.n) {
+        (void)snprintf(buf, MT_WHO, "-");
+        return buf;
+    }
+    t = j->drivers.p[driver];
+    p = &t->driver->processes.p[process];
+    name = mt_str(t, p->name);
+    if (p->rank >= 0)
+        (void)snprintf(buf, MT_WHO, "rank %d%s%.150s, pid %u", (int)p->rank, name[0] != '\0' ? ", " : "", name,
+                       (unsigned)p->pid);
+    else
+        (void)snprintf(buf, MT_WHO, "%.150s%spid %u", name, name[0] != '\0' ? ", " : "", (unsigned)p->pid);
+    return buf;
+}
+
+char *mt_job_holder(char buf[MT_WHO], enum mt_holder h, const char *library)
+{
+    if (library != NULL && h == MT_HOLD_LIBRARY)
+        (void)snprintf(buf, MT_WHO, "%.200s", library);
+    else
+        (void)snprintf(buf, MT_WHO, "%s%s%.200s", mt_holder_words(h), library != NULL ? ": " : "",
+                       library != NULL ? library : "");
+    return buf;
+}
+
+char *mt_fmt_signed(char buf[40], int64_t bytes)
+{
+    char b[32];
+    (void)snprintf(buf, 40, "%s%s", bytes < 0 ? "-" : "",
+                   mt_fmt_bytes(b, bytes < 0 ? (uint64_t)0 - (uint64_t)bytes : (uint64_t)bytes));
+    return buf;
+}
+
+char *mt_job_moment(char buf[40], const struct mt_job *j, uint64_t time_ns)
+{
+    uint64_t first = UINT64_MAX;
+    for (uint32_t i = 0; i < j->ledgers.n; i++)
+        if (j->ledgers.p[i].t0_ns < first)
+            first = j->ledgers.p[i].t0_ns;
+    if (time_ns >= first)
+        return mt_fmt_seconds(buf, time_ns - first);
+    (void)snprintf(buf, 40, "-");
+    return buf;
+}
+
+char *mt_job_end(char buf[64], const struct mt_process *p)
+{
+    switch (p->end) {
+    case MT_END_EXIT:
+    case MT_END_STATUS:
+        if (p->end_status == 0)
+            (void)snprintf(buf, 64, "%s", p->end == MT_END_EXIT ? "ended by itself" : "ended well");
+        else
+            (void)snprintf(buf, 64, "ended with status %d", (int)p->end_status);
+        break;
+    case MT_END_SIGNAL: (void)snprintf(buf, 64, "killed by signal %d", (int)p->end_status); break;
+    case MT_END_GONE: (void)snprintf(buf, 64, "gone without its exit handlers"); break;
+    case MT_END_RUNNING: (void)snprintf(buf, 64, "still running"); break;
+    case MT_END_UNKNOWN: (void)snprintf(buf, 64, "not known"); break;
+    }
+    return buf;
+}
+
+const char *mt_job_sleep_words(const struct mt_job *j, uint32_t sleep)
+{
+    const struct mt_sleep *s = &j->sleeps.p[sleep];
+    if (s->who != MT_HOLD_ENGINE)
+        return s->is_wake ? " mapped" : " unmapped";
+    if (!s->is_wake)
+        return " went to sleep";
+    for (uint32_t i = 0; i < sleep; i++)
+        if (j->sleeps.p[i].driver == s->driver && j->sleeps.p[i].process == s->process && j->sleeps.p[i].who == s->who &&
+            !j->sleeps.p[i].is_wake)
+            return " woke";
+    return " mapped";
+}
+
+const char *mt_ledger_focus_words(const struct mt_ledger *l) { return l->focus_is_oom ? "at the failure" : "at the peak"; }
+
+unsigned mt_job_phase_sums(const struct mt_job *j, struct mt_phase_sum out[MT_PH_COUNT])
+{
+    uint8_t at[MT_PH_COUNT];
+    uint64_t end[MT_PH_COUNT] = {0};
+    unsigned n = 0;
+    memset(at, 255, sizeof at);
+    for (uint32_t i = 0; i < j->phases.n; i++) {
+        const struct mt_job_phase *p = &j->phases.p[i];
+        struct mt_phase_sum *s;
+        if (at[p->phase] == 255) {
+            at[p->phase] = (uint8_t)n;
+            out[n++] = (struct mt_phase_sum){p->phase, 0, 0, 0, MT_NONE32};
+        }
+        s = &out[at[p->phase]];
+        if (s->n == 0 || p->t0_ns >= end[p->phase]) {
+            s->n++;
+            end[p->phase] = p->t0_ns;
+        }
+        if (p->t1_ns > end[p->phase]) {
+            s->ns += p->t1_ns - end[p->phase];
+            end[p->phase] = p->t1_ns;
+        }
+        if (p->peak_named > s->peak || s->peak_ledger == MT_NONE32) {
+            s->peak = p->peak_named;
+            s->peak_ledger = p->peak_ledger;
+        }
+    }
+    return n;
+}
+
+/* ---- what limits the trust
+ * -------------------------------------------------------------------------------------------------------
+ */
+
+static const char *status_words(unsigned code)
+{
+    switch (code) {
+    case MT_ST_CUPTI_MISSING: return "no driver calls were recorded, because libcupti was not found";
+    case MT_ST_CUPTI_VERSION: return "CUPTI";
+    case MT_ST_SUBSCRIBER_BUSY:
+        return "no driver calls were recorded, because another profiler holds "
+               "CUPTI";
+    case MT_ST_CUPTI_ERROR: return "CUPTI refused";
+    case MT_ST_CALLBACK_REFUSED: return "this CUPTI does not know some calls";
+    case MT_ST_MEMORY2_OFF: return "CUPTI's own allocation records were not taken";
+    case MT_ST_ACTIVITY_TAKEN: return "another tool took over CUPTI's allocation records";
+    case MT_ST_SPOOL_MEMORY:
+        return "a killed process would have lost its last records, because the "
+               "spool was not on disk";
+    case MT_ST_DISK_FULL: return "records could not be written";
+    case MT_ST_SIZE_CAP: return "recording stopped at --max-mb";
+    case MT_ST_STALLED: return "records were dropped, because writing was too slow";
+    case MT_ST_NVML: return "no samples of the device";
+    case MT_ST_UNKNOWN_API: return "memory calls that this version does not know";
+    case MT_ST_TORCH: return "PyTorch's snapshot";
+    case MT_ST_STACKS: return "no stacks";
+    case MT_ST_SILENT: return "recording was switched off by somebody else";
+    default: return "the recorder says";
+    }
+}
+
+static void statuses(const struct mt_job *j, struct mt_caveat *out, unsigned *n, unsigned max)
+{
+    char who[MT_WHO];
+    for (uint32_t d = 0; d < j->drivers.n; d++) {
+        const struct mt_trace *t = j->drivers.p[d];
+        const struct mt_driver *v = t->driver;
+        uint32_t limit = v->statuses.n < MAX_STATUSES ? v->statuses.n : MAX_STATUSES;
+        for (uint32_t i = 0; i < limit; i++) {
+            const struct mt_status *s = &v->statuses.p[i];
+            uint32_t more = 0;
+            bool told = false;
+            if (s->level == 0)
+                continue;
+            for (uint32_t k = 0; k < limit && !told; k++) {
+                const struct mt_status *o = &v->statuses.p[k];
+                if (o->level == 0 || o->code != s->code || o->text != s->text)
+                    continue;
+                told = k < i;
+                more += k > i && o->process != s->process;
+            }
+            if (told)
+                continue;
+            if (s->process >= v->processes.n)
+                (void)snprintf(who, sizeof who, "The launcher");
+            else
+                (void)mt_job_who(who, j, d, s->process);
+            if (more != 0)
+                mt_caveat_add(out, n, max, "%s, and %u more: %s%s%s.", who, (unsigned)more, status_words(s->code),
+                              mt_str_len(t, s->text) != 0 ? ": " : "", mt_str(t, s->text));
+            else
+                mt_caveat_add(out, n, max, "%s: %s%s%s.", who, status_words(s->code), mt_str_len(t, s->text) != 0 ? ": " : "",
+                              mt_str(t, s->text));
+        }
+    }
+}
+
+static void losses(const struct mt_job *j, struct mt_caveat *out, unsigned *n, unsigned max)
+{
+    static const char *const what[] = {"records", "records", "of CUPTI's allocation records", "stacks", "names", "chunks"};
+    char who[MT_WHO], a[32];
+    for (uint32_t d = 0; d < j->drivers.n; d++) {
+        const struct mt_driver *v = j->drivers.p[d]->driver;
+        for (uint32_t i = 0; i < v->losses.n; i++) {
+            const struct mt_loss *l = &v->losses.p[i];
+            if (l->count != 0)
+                mt_caveat_add(out, n, max, "%s: %s %s were lost while recording%s.", mt_job_who(who, j, d, l->process),
+                              mt_fmt_count(a, l->count), what[l->what < sizeof what / sizeof *what ? l->what : 0],
+                              l->what == MT_LO_RECORDS || l->what == MT_LO_CHUNKS
+                                  ? "; what they freed or allocated is not in the ledger"
+                                  : "");
+        }
+        for (uint32_t i = 0; i < v->processes.n; i++)
+            if (v->processes.p[i].n_missing != 0)
+                mt_caveat_add(out, n, max, "%s: %s of its chunks are missing: the sums after them may be off.",
+                              mt_job_who(who, j, d, i), mt_fmt_count(a, v->processes.p[i].n_missing));
+        for (uint32_t i = 0; i < v->attachments.n; i++)
+            if (v->attachments.p[i].read < v->attachments.p[i].bytes)
+                mt_caveat_add(out, n, max, "%.200s, which was attached, is not whole: %s of %s bytes.",
+                              mt_str(j->drivers.p[d], v->attachments.p[i].name), mt_fmt_count(a, v->attachments.p[i].read),
+                              mt_fmt_count(who, v->attachments.p[i].bytes));
+    }
+}
+
+static void ledger_caveats(const struct mt_job *j, struct mt_caveat *out, unsigned *n, unsigned max)
+{
+    char a[40], b[32], c[32];
+    for (uint32_t i = 0; i < j->ledgers.n; i++) {
+        const struct mt_ledger *l = &j->ledgers.p[i];
+        if (l->checks.n == 0)
+            mt_caveat_add(out, n, max,
+                          "%s: its used memory was never sampled, so what recorded calls do "
+                          "not explain is not known.",
+                          l->name);
+        else if (l->checks_are_mem_info)
+            mt_caveat_add(out, n, max,
+                          "%s: no NVML sample; its used memory is what cuMemGetInfo said, and "
+                          "other processes cannot be told.",
+                          l->name);
+        if (l->foreign_pids)
+            mt_caveat_add(out, n, max,
+                          "%s: NVML names processes by ids of another pid namespace, so other "
+                          "processes cannot be told from this job; what "
+                          "they hold is in \"unexplained\".",
+                          l->name);
+        if (l->capacity != 0 && l->max_unexplained > l->capacity / 5)
+            mt_caveat_add(out, n, max, "%s: at one sample %s were not explained by recorded calls.", l->name,
+                          mt_fmt_bytes(a, l->max_unexplained));
+        if (l->managed_peak != 0)
+            mt_caveat_add(out, n, max,
+                          "%s: up to %s of managed memory, which may be on the device or the "
+                          "host, is in no sum.",
+                          l->name, mt_fmt_bytes(a, l->managed_peak));
+        if (l->pool_size > l->pool_used)
+            mt_caveat_add(out, n, max,
+                          "%s: a memory pool (cudaMallocAsync) held %s with %s in use; the "
+                          "difference is in \"unexplained\".",
+                          l->name, mt_fmt_bytes(b, l->pool_size), mt_fmt_bytes(c, l->pool_used));
+    }
+}
+
+unsigned mt_job_caveats(const struct mt_report *r, struct mt_caveat *out, unsigned n, unsigned max)
+{
+    const struct mt_job *j = r->job;
+    char who[MT_WHO], a[32];
+    if (j == NULL)
+        return n;
+    for (uint32_t d = 0; d < j->drivers.n; d++) {
+        const struct mt_trace *t = j->drivers.p[d];
+        for (uint32_t i = 0; i < t->diags.n; i++) {
+            if (t->diags.p[i].has_offset)
+                mt_caveat_add(out, &n, max, "%s (offset %llu)", mt_str(t, t->diags.p[i].text),
+                              (unsigned long long)t->diags.p[i].offset);
+            else
+                mt_caveat_add(out, &n, max, "%s", mt_str(t, t->diags.p[i].text));
+        }
+    }
+    statuses(j, out, &n, max);
+    n = mt_torch_caveats(j, out, n, max);
+    losses(j, out, &n, max);
+    ledger_caveats(j, out, &n, max);
+    for (uint32_t i = 0; i < j->processes.n; i++) {
+        const struct mt_job_process *p = &j->processes.p[i];
+        if (p->n_unmatched_frees != 0)
+            mt_caveat_add(out, &n, max,
+                          "%s: %s free%s or unmap%s of memory that was not seen allocated: "
+                          "recording began later, or lost calls.",
+                          mt_job_who(who, j, p->driver, p->process), mt_fmt_count(a, p->n_unmatched_frees),
+                          p->n_unmatched_frees == 1 ? "" : "s", p->n_unmatched_frees == 1 ? "" : "s");
+        if (p->n_lost_frees != 0)
+            mt_caveat_add(out, &n, max,
+                          "%s: %s allocation%s at an address that was still held: frees were "
+                          "not seen.",
+                          mt_job_who(who, j, p->driver, p->process), mt_fmt_count(a, p->n_lost_frees),
+                          p->n_lost_frees == 1 ? "" : "s");
+    }
+    for (uint32_t i = 0; i < j->reconciled.n; i++)
+        if (!j->reconciled.p[i].adds_up)
+            mt_caveat_add(out, &n, max, "%s: the snapshot and the driver's calls do not add up.",
+                          mt_job_who(who, j, j->reconciled.p[i].driver, j->reconciled.p[i].process));
+    return n;
+}

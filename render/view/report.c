@@ -1,0 +1,128 @@
+#include "analysis/base/words.h"
+#include "render/base/escape.h"
+#include "render/view/view.h"
+
+#include <stdio.h>
+
+bool mt_report_damaged(const struct mt_report *r)
+{
+    if (r->n_unread > 0)
+        return true;
+    for (uint32_t i = 0; i < r->n_ranks; i++)
+        if (r->ranks[i].trace->damaged)
+            return true;
+    for (uint32_t i = 0; r->job != NULL && i < r->job->drivers.n; i++)
+        if (r->job->drivers.p[i]->damaged)
+            return true;
+    return false;
+}
+
+const struct mt_rank *mt_report_rank(const struct mt_report *r)
+{
+    return r->primary < r->n_ranks ? &r->ranks[r->primary] : NULL;
+}
+
+const struct mt_device_analysis *mt_report_device(const struct mt_report *r)
+{
+    const struct mt_rank *k = mt_report_rank(r);
+    if (k == NULL || k->analysis->verdict.device >= k->analysis->devices.n)
+        return NULL;
+    return &k->analysis->devices.p[k->analysis->verdict.device];
+}
+
+bool mt_verdict_is_oom(enum mt_verdict_kind k)
+{
+    return k == MT_V_OOM_CAPACITY || k == MT_V_OOM_FRAGMENTATION || k == MT_V_OOM_LIMIT || k == MT_V_OOM;
+}
+
+const char *mt_verdict_words(enum mt_verdict_kind k)
+{
+    switch (k) {
+    case MT_V_OOM_CAPACITY: return "Out of memory: the device was full";
+    case MT_V_OOM_FRAGMENTATION: return "Out of memory: fragmentation";
+    case MT_V_OOM_LIMIT: return "Out of memory: a limit below the device's size";
+    case MT_V_OOM: return "Out of memory";
+    case MT_V_PEAK: return "No out-of-memory event in this trace: its peak";
+    case MT_V_END_STATE: return "No history recorded: the state at the dump";
+    case MT_V_EMPTY: return "Nothing was allocated";
+    }
+    return "";
+}
+
+const char *mt_focus_words(const struct mt_device_analysis *d)
+{
+    if (d->focus_is_oom)
+        return "at the OOM";
+    return d->end_state_only || d->withheld != NULL ? "at the dump" : "at the peak";
+}
+
+const char *mt_birth_words(enum mt_birth b)
+{
+    switch (b) {
+    case MT_BIRTH_IN_TRACE: return "in the trace";
+    case MT_BIRTH_BEFORE_TRACE: return "before the trace";
+    case MT_BIRTH_GHOST: return "before the trace, never freed in it";
+    case MT_BIRTH_COUNT: break;
+    }
+    return "";
+}
+
+char *mt_phase_pair_words(char buf[MT_WORDS], enum mt_phase phase, enum mt_phase sub)
+{
+    if (phase == MT_PH_UNATTRIBUTED && (sub == MT_PH_NONE || sub == MT_PH_UNATTRIBUTED)) {
+        (void)snprintf(buf, MT_WORDS, "unattributed"); /* the phrase of a sentence does not fit a table */
+        return buf;
+    }
+    return mt_words_phase(buf, MT_WORDS, phase, sub);
+}
+
+char *mt_event_words(char buf[MT_WORDS], int64_t event)
+{
+    char n[32];
+    if (event == MT_NO_EVENT)
+        (void)snprintf(buf, MT_WORDS, "-");
+    else if (event < 0)
+        (void)snprintf(buf, MT_WORDS, "at the start");
+    else
+        (void)snprintf(buf, MT_WORDS, "event %s", mt_fmt_count(n, (uint64_t)event));
+    return buf;
+}
+
+char *mt_moment_words(char buf[MT_WORDS], const struct mt_device_analysis *d, int64_t event, uint64_t time_ns)
+{
+    if (d->first_ns != 0 && time_ns >= d->first_ns)
+        return mt_fmt_seconds(buf, time_ns - d->first_ns);
+    return mt_event_words(buf, event);
+}
+
+char *mt_conf_words(char buf[MT_WORDS], const uint64_t by_conf[MT_CONF_COUNT])
+{
+    char share[32];
+    uint64_t sum = 0;
+    int best = 0;
+    for (int c = 0; c < MT_CONF_COUNT; c++) {
+        sum += by_conf[c];
+        if (by_conf[c] >= by_conf[best])
+            best = c;
+    }
+    if (sum == 0)
+        (void)snprintf(buf, MT_WORDS, "-");
+    else
+        (void)snprintf(buf, MT_WORDS, "%s %s", mt_conf_name((enum mt_conf)best), mt_fmt_percent(share, by_conf[best], sum));
+    return buf;
+}
+
+char *mt_format_words(char buf[MT_WORDS], const struct mt_meta *m)
+{
+    const char *more = m->is_bare_list ? ", a list of segments only" : m->legacy_blocks ? ", of PyTorch 2.0 or older" : "";
+    if (m->format == MT_FMT_PICKLE)
+        (void)snprintf(buf, MT_WORDS, "pickle, protocol %d%s%s", m->pickle_protocol,
+                       m->torch_jit_pickler ? ", written by torch::jit::Pickler" : "", more);
+    else
+        (void)snprintf(buf, MT_WORDS, "%s%s",
+                       m->format == MT_FMT_JSON       ? "JSON"
+                       : m->format == MT_FMT_MEMTRACE ? "memtrace trace"
+                                                      : "unknown",
+                       more);
+    return buf;
+}
