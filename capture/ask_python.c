@@ -1,4 +1,5 @@
-/* ask_python.c -- what the python3 of the PATH says about itself: version, PyTorch, whether it takes our hook. PyTorch is not imported. */
+/* ask_python.c -- what the python3 of the PATH says about itself: version, PyTorch, whether it
+ * takes our hook. PyTorch is not imported. */
 #include "capture/parts.h"
 
 #include <errno.h>
@@ -12,12 +13,16 @@
 #include <unistd.h>
 
 #define PATIENCE_MS 20000
-#define MARK "memtrace asks:\n" /* a sitecustomize of the user may have printed something before */
+#define MARK                                                                                       \
+    "memtrace asks:\n" /* a sitecustomize of the user may have printed something before            \
+                        */
 
 static const char question[] =
     "import sys, glob, os\n"
-    "from importlib.machinery import PathFinder\n" /* the first of several: ours hands over to the next and leaves no module */
-    "site = PathFinder.find_spec('sitecustomize', [p for p in sys.path if p]) if 'sitecustomize' in sys.modules else None\n"
+    "from importlib.machinery import PathFinder\n" /* the first of several: ours hands over to the
+                                                      next and leaves no module */
+    "site = PathFinder.find_spec('sitecustomize', [p for p in sys.path if p]) if 'sitecustomize' "
+    "in sys.modules else None\n"
     "print('memtrace asks:')\n"
     "print('Python %d.%d.%d' % sys.version_info[:3])\n"
     "print(os.path.dirname(os.path.abspath(getattr(site, 'origin', '') or '/none/x')))\n"
@@ -29,7 +34,8 @@ static const char question[] =
     "found = []\n"
     "for p in sys.path:\n"
     "    for d in ('cuda_cupti', 'cu13', 'cu12'):\n"
-    "        found += sorted(glob.glob(os.path.join(glob.escape(p), 'nvidia', d, 'lib', 'libcupti.so*')))\n"
+    "        found += sorted(glob.glob(os.path.join(glob.escape(p), 'nvidia', d, 'lib', "
+    "'libcupti.so*')))\n"
     "print(found[0] if found else '')\n";
 
 static int64_t ms_now(void)
@@ -61,7 +67,8 @@ static bool listen_to(int fd, char *text, size_t cap, int64_t until)
     return true;
 }
 
-/* Waits for the end of the process, which is killed when it takes too long. Its wait status, or -1. */
+/* Waits for the end of the process, which is killed when it takes too long. Its wait status, or -1.
+ */
 static int end_of(pid_t pid, int64_t until)
 {
     const struct timespec step = {0, 5 * 1000000};
@@ -85,12 +92,14 @@ static bool spawn(const char *site, int out, pid_t *pid)
     char *path = site != NULL ? mt_text("PYTHONPATH=%s", site) : NULL;
     MT_VEC(char *) env = {0};
     posix_spawn_file_actions_t actions;
-    bool ok = argv[0] != NULL && argv[1] != NULL && argv[2] != NULL && (site == NULL || path != NULL);
+    bool ok =
+        argv[0] != NULL && argv[1] != NULL && argv[2] != NULL && (site == NULL || path != NULL);
 
     for (char **e = old; ok && *e != NULL; e++) {
         char **slot;
         /* our hook would start nothing without a spool */
-        if (strncmp(*e, "MEMTRACE_SPOOL=", 15) == 0 || (site != NULL && strncmp(*e, "PYTHONPATH=", 11) == 0))
+        if (strncmp(*e, "MEMTRACE_SPOOL=", 15) == 0 ||
+            (site != NULL && strncmp(*e, "PYTHONPATH=", 11) == 0))
             continue;
         slot = MT_VEC_PUSH(&env);
         ok = slot != NULL;

@@ -1,7 +1,8 @@
-/* capture.h -- the launcher's side: run a command with the library injected, collect what its processes left, write one trace.gz.
+/* capture.h -- the launcher's side: run a command with the library injected, collect what its
+ * processes left, write one trace.gz.
  *
- * A library layer: parser <- capture <- cli. Nothing here prints; text for the user comes back as values and cli/ prints it. Only
- * launch.c reads the environment. Thread-safety: none. */
+ * A library layer: parser <- capture <- cli. Nothing here prints; text for the user comes back as
+ * values and cli/ prints it. Only launch.c reads the environment. Thread-safety: none. */
 #ifndef MT_CAPTURE_H
 #define MT_CAPTURE_H
 
@@ -13,22 +14,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* ---- launch.c ------------------------------------------------------------------------------------------------------------------- */
+/* ---- launch.c
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 struct mt_launch_opts {
-    const char *output;    /* trace.gz to write */
-    const char *spool;     /* folder for the spool directory; NULL = TMPDIR or /tmp */
-    bool force, take_over; /* --force: overwrite the output; --take-over: replace an injection that is already set */
+    const char *output; /* trace.gz to write */
+    const char *spool;  /* folder for the spool directory; NULL = TMPDIR or /tmp */
+    /* --force: overwrite the output; --take-over: replace an injection that is already set */
+    bool force, take_over;
     bool no_torch, no_stacks, no_memory2;
-    uint64_t max_bytes;   /* per process; 0 = default */
-    uint32_t flush_ms;    /* 0 = default */
-    char **argv;          /* the command, NULL-terminated */
-    const char *version;  /* of memtrace, for the trace */
-    bool sigpipe_default; /* SIGPIPE had its default when memtrace was started: the command gets it back */
-    unsigned closed_fds;  /* bit per descriptor 0 to 2 that was closed when memtrace was started: closed for the command too */
+    uint64_t max_bytes;  /* per process; 0 = default */
+    uint32_t flush_ms;   /* 0 = default */
+    char **argv;         /* the command, NULL-terminated */
+    const char *version; /* of memtrace, for the trace */
+    /* SIGPIPE had its default when memtrace was started: the command gets it back */
+    bool sigpipe_default;
+    /* bit per descriptor 0 to 2 that was closed when memtrace was started: closed for the command
+     * too */
+    unsigned closed_fds;
 };
 
-/* Where the parts of memtrace are (MEMTRACE_INJECT names another library): relative to the program, in a build folder, an install or a copied folder. mt_free() each. */
+/* Where the parts of memtrace are (MEMTRACE_INJECT names another library): relative to the program,
+ * in a build folder, an install or a copied folder. mt_free() each. */
 struct mt_places {
     char *inject; /* libmemtrace_inject.so; NULL when this build has none */
     char *site;   /* folder with sitecustomize.py; NULL = not found */
@@ -38,23 +46,28 @@ void mt_places_done(struct mt_places *p);
 
 struct mt_launch; /* a started command */
 
-/* Checks everything that can be known before the start, makes the spool directory, prepares the environment. On failure nothing was
- * left behind and *status is the exit status for it: 125. */
-enum mt_rc mt_launch_prepare(struct mt_launch **out, const struct mt_launch_opts *o, int *status, struct mt_err *err);
-const char *mt_launch_spool(const struct mt_launch *l);   /* the spool directory, to be told to the user */
-const char *mt_launch_program(const struct mt_launch *l); /* path of the command's program; NULL = not found */
-/* Runs the command and waits for it, passing signals on. *status: its exit status, 128+N for signal N; 126/127 with MT_EIO when it
- * could not be executed. */
+/* Checks everything that can be known before the start, makes the spool directory, prepares the
+ * environment. On failure nothing was left behind and *status is the exit status for it: 125. */
+enum mt_rc mt_launch_prepare(struct mt_launch **out, const struct mt_launch_opts *o, int *status,
+                             struct mt_err *err);
+/* the spool directory, to be told to the user */
+const char *mt_launch_spool(const struct mt_launch *l);
+/* path of the command's program; NULL = not found */
+const char *mt_launch_program(const struct mt_launch *l);
+/* Runs the command and waits for it, passing signals on. *status: its exit status, 128+N for signal
+ * N; 126/127 with MT_EIO when it could not be executed. */
 enum mt_rc mt_launch_run(struct mt_launch *l, int *status, struct mt_err *err);
-/* After mt_launch_run(). Until mt_launch_free() the signals that would end memtrace are held back, so that the recording is not lost to a
- * second Ctrl-C; this says whether one came. */
+/* After mt_launch_run(). Until mt_launch_free() the signals that would end memtrace are held back,
+ * so that the recording is not lost to a second Ctrl-C; this says whether one came. */
 bool mt_launch_interrupted(void);
 uint32_t mt_launch_pid(const struct mt_launch *l);
 uint64_t mt_launch_end(const struct mt_launch *l); /* CLOCK_REALTIME ns when the command ended */
 int mt_launch_signal(const struct mt_launch *l);   /* that ended the command; 0 = none */
 void mt_launch_free(struct mt_launch *l, bool keep_spool);
 
-/* ---- collect.c -------------------------------------------------------------------------------------------------------------------- */
+/* ---- collect.c
+ * --------------------------------------------------------------------------------------------------------------------
+ */
 
 /* What one process left. */
 struct mt_collected {
@@ -67,20 +80,25 @@ struct mt_collected {
     int32_t rank;
     bool running; /* still alive: what it recorded so far was taken, its files stay */
     bool has_cuda;
-    char *problem;             /* why it recorded less than it should have, for the user; NULL = none */
+    /* why it recorded less than it should have, for the user; NULL = none */
+    char *problem;
     uint32_t snapshots, order; /* order: of the start */
 };
 struct mt_collection {
     MT_VEC(struct mt_collected) processes;
-    char *path;                        /* where the trace is: beside the wanted name if that appeared meanwhile */
+    /* where the trace is: beside the wanted name if that appeared meanwhile */
+    char *path;
     bool spool_kept;                   /* the spool files are still there */
     uint64_t n_damaged, damaged_bytes; /* members and slots that were no longer whole */
     uint32_t n_texts;
     uint64_t out_bytes, n_snapshots;
     uint32_t n_running;
-    uint32_t n_waiting; /* alive, and would record to the spool directory if they used a GPU: it stays for them */
-    char *hint;         /* something was recorded, but the work seems to have been done elsewhere; as why_nothing */
-    char *why_nothing;  /* set when no process recorded anything: the likely reasons and remedies, one per line */
+    /* alive, and would record to the spool directory if they used a GPU: it stays for them */
+    uint32_t n_waiting;
+    /* something was recorded, but the work seems to have been done elsewhere; as why_nothing */
+    char *hint;
+    /* set when no process recorded anything: the likely reasons and remedies, one per line */
+    char *why_nothing;
 };
 
 struct mt_collect_opts {
@@ -95,20 +113,25 @@ struct mt_collect_opts {
     uint64_t end_ns;     /* CLOCK_REALTIME when the command ended; 0 = unknown */
     char *const *argv;   /* the command, for the reasons why nothing was recorded; NULL = unknown */
     const char *program; /* its path; NULL = unknown */
-    bool (*stop)(void);  /* asked now and then; true ends the work with MT_EIO, and nothing is removed. NULL = never */
+    /* asked now and then; true ends the work with MT_EIO, and nothing is removed. NULL = never */
+    bool (*stop)(void);
     void (*progress)(void *arg, const char *name, uint64_t done, uint64_t total);
     void *progress_arg;
 };
-/* Collects dir into one trace; MT_EINPUT when nothing in it is a recording. MT_WARN when something was lost (counted in the collection). An empty dir is no error: the trace then
- * holds the launcher's records only, and why_nothing says why. */
-enum mt_rc mt_collect(struct mt_collection *out, const struct mt_collect_opts *o, struct mt_err *err);
+/* Collects dir into one trace; MT_EINPUT when nothing in it is a recording. MT_WARN when something
+ * was lost (counted in the collection). An empty dir is no error: the trace then holds the
+ * launcher's records only, and why_nothing says why. */
+enum mt_rc mt_collect(struct mt_collection *out, const struct mt_collect_opts *o,
+                      struct mt_err *err);
 void mt_collection_done(struct mt_collection *c);
 /* How many processes of this spool directory are alive and record. */
 uint32_t mt_scan_running(const char *dir);
 /* How many processes are alive that were told to record here, whether they do so yet or not. */
 uint32_t mt_scan_waiting(const char *dir);
 
-/* ---- doctor.c --------------------------------------------------------------------------------------------------------------------- */
+/* ---- doctor.c
+ * ---------------------------------------------------------------------------------------------------------------------
+ */
 
 struct mt_check {
     const char *name; /* "libcupti" */

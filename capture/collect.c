@@ -1,10 +1,12 @@
 /* collect.c -- makes one trace of what the processes of a capture left in the spool directory.
  *
- * Order in the trace: the launcher's chunk, then each process (by host, start, pid): its finished members as they are, what was left in its
- * spool, what is known about its end and the names of its frames; then the attached files; then a LAUNCH chunk about the end.
- * A process that still runs is copied as far as it is: its spool is read before its .gz, so a chunk that moves meanwhile is seen twice, never
- * lost. Keys of the LAUNCH chunks: version, host, start_realtime_ns, argv.N, setting.NAME (by the launcher); end_realtime_ns, status or signal,
- * processes, running, nothing_recorded (by the collector). */
+ * Order in the trace: the launcher's chunk, then each process (by host, start, pid): its finished
+ * members as they are, what was left in its spool, what is known about its end and the names of its
+ * frames; then the attached files; then a LAUNCH chunk about the end. A process that still runs is
+ * copied as far as it is: its spool is read before its .gz, so a chunk that moves meanwhile is seen
+ * twice, never lost. Keys of the LAUNCH chunks: version, host, start_realtime_ns, argv.N,
+ * setting.NAME (by the launcher); end_realtime_ns, status or signal, processes, running,
+ * nothing_recorded (by the collector). */
 #include "capture/parts.h"
 
 #include <errno.h>
@@ -15,7 +17,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PART (15u << 16) /* of an attached file: with the record that names it, it has to fit into one chunk (CHUNK_FULL) */
+#define PART                                                                                       \
+    (15u << 16) /* of an attached file: with the record that names it, it has to fit into one      \
+                   chunk (CHUNK_FULL) */
 
 struct job {
     const struct mt_collect_opts *o;
@@ -29,7 +33,10 @@ struct job {
     struct mt_err *err;
 };
 
-static enum mt_rc no_memory(struct job *j) { return mt_fail(j->err, MT_ENOMEM, "out of memory while collecting"); }
+static enum mt_rc no_memory(struct job *j)
+{
+    return mt_fail(j->err, MT_ENOMEM, "out of memory while collecting");
+}
 
 static bool go_on(struct job *j, const char *name, uint64_t more)
 {
@@ -48,7 +55,8 @@ static bool spool_has_more(struct mt_spool *s, const struct mt_chunk *c)
 {
     for (uint32_t i = 0; i < s->slots.n; i++) {
         struct mt_slot *slot = &s->slots.p[i];
-        if (slot->chunk.kind != c->kind || slot->chunk.seq != c->seq || slot->chunk.realtime != c->realtime)
+        if (slot->chunk.kind != c->kind || slot->chunk.seq != c->seq ||
+            slot->chunk.realtime != c->realtime)
             continue;
         if (slot->chunk.used > c->used)
             return true;
@@ -57,7 +65,8 @@ static bool spool_has_more(struct mt_spool *s, const struct mt_chunk *c)
     return false;
 }
 
-static enum mt_rc copy_members(struct job *j, const struct mt_found *f, struct mt_spool *spool, struct mt_tally *t)
+static enum mt_rc copy_members(struct job *j, const struct mt_found *f, struct mt_spool *spool,
+                               struct mt_tally *t)
 {
     char *path = mt_text("%s/%s.gz", j->o->dir, f->stem);
     struct mt_members m;
@@ -98,12 +107,13 @@ static enum mt_rc copy_members(struct job *j, const struct mt_found *f, struct m
     return MT_OK;
 }
 
-static void copy_slots(struct job *j, const struct mt_found *f, const struct mt_spool *s, struct mt_tally *t)
+static void copy_slots(struct job *j, const struct mt_found *f, const struct mt_spool *s,
+                       struct mt_tally *t)
 {
     for (uint32_t i = 0; i < s->slots.n; i++) {
         const struct mt_slot *slot = &s->slots.p[i];
-        if (slot->taken ||
-            (i > 0 && s->slots.p[i - 1].chunk.kind == slot->chunk.kind && s->slots.p[i - 1].chunk.seq == slot->chunk.seq))
+        if (slot->taken || (i > 0 && s->slots.p[i - 1].chunk.kind == slot->chunk.kind &&
+                            s->slots.p[i - 1].chunk.seq == slot->chunk.seq))
             continue;
         mt_trace_out_chunk(&j->out, slot->p, false);
         mt_tally_chunk(t, &slot->chunk);
@@ -134,7 +144,8 @@ static bool add_symbols(struct job *j, struct mt_tally *t, struct mt_chunk_out *
             frames[n++] = t->frames.cell[i];
     qsort(frames, n, sizeof *frames, by_key);
     for (uint32_t i = 0; i < n && go_on(j, "symbols", 0); i++) {
-        const struct mt_tally_module *m = frames[i].a <= t->modules.n ? &t->modules.p[frames[i].a - 1] : NULL;
+        const struct mt_tally_module *m =
+            frames[i].a <= t->modules.n ? &t->modules.p[frames[i].a - 1] : NULL;
         const char *name = m != NULL ? mt_symbols_find(j->symbols, m, frames[i].b) : NULL;
         struct mt_payload p = {.n = 0};
         if (name == NULL)
@@ -159,9 +170,10 @@ static void add_end(struct mt_chunk_out *out, uint64_t at, enum mt_wire_end how,
     mt_chunk_out_record(out, MT_WR_END, &p);
 }
 
-/* What is known only afterwards: how it ended, which functions its stacks name, what CUPTI had not handed back. */
-static enum mt_rc add_afterwards(struct job *j, const struct mt_found *f, const struct mt_spool *s, struct mt_tally *t,
-                                 bool is_command)
+/* What is known only afterwards: how it ended, which functions its stacks name, what CUPTI had not
+ * handed back. */
+static enum mt_rc add_afterwards(struct job *j, const struct mt_found *f, const struct mt_spool *s,
+                                 struct mt_tally *t, bool is_command)
 {
     struct mt_chunk_out out;
     uint64_t at = t->last_monotonic;
@@ -178,7 +190,8 @@ static enum mt_rc add_afterwards(struct job *j, const struct mt_found *f, const 
         /* the launcher saw it end, later than its last record */
         if (j->o->end_ns > t->last_realtime)
             at = t->monotonic + (j->o->end_ns - t->realtime);
-        add_end(&out, at, j->o->sig != 0 ? MT_WE_SIGNAL : MT_WE_STATUS, j->o->sig != 0 ? j->o->sig : j->o->status);
+        add_end(&out, at, j->o->sig != 0 ? MT_WE_SIGNAL : MT_WE_STATUS,
+                j->o->sig != 0 ? j->o->sig : j->o->status);
     } else if (!t->ended) {
         add_end(&out, at, MT_WE_GONE, 0);
     }
@@ -202,8 +215,8 @@ static char *device_text(const struct mt_tally *t)
     return mt_text(count > 1 ? "GPUs %s" : "GPU %s", text);
 }
 
-static enum mt_rc summarise(struct job *j, const struct mt_found *f, const struct mt_spool *s, const struct mt_tally *t,
-                            uint64_t bytes)
+static enum mt_rc summarise(struct job *j, const struct mt_found *f, const struct mt_spool *s,
+                            const struct mt_tally *t, uint64_t bytes)
 {
     struct mt_collected *p = MT_VEC_PUSH(&j->c->processes);
     if (p == NULL)
@@ -271,13 +284,15 @@ static struct mt_collected *owner_of(struct job *j, const struct mt_found_file *
     struct mt_collected *found = NULL;
     for (uint32_t i = 0; i < j->c->processes.n; i++) {
         struct mt_collected *p = &j->c->processes.p[i];
-        if (f->uid != 0 ? p->uid == f->uid : p->pid == f->pid && f->pid != 0 && strcmp(p->host, f->host) == 0)
+        if (f->uid != 0 ? p->uid == f->uid
+                        : p->pid == f->pid && f->pid != 0 && strcmp(p->host, f->host) == 0)
             found = p;
     }
     return found;
 }
 
-static enum mt_rc attach(struct job *j, const struct mt_found_file *f, uint64_t id, uint64_t *orphan_seq, uint64_t *seqs)
+static enum mt_rc attach(struct job *j, const struct mt_found_file *f, uint64_t id,
+                         uint64_t *orphan_seq, uint64_t *seqs)
 {
     char *path = mt_path_join(j->o->dir, f->name);
     unsigned char *buf = mt_malloc(PART);
@@ -290,19 +305,21 @@ static enum mt_rc attach(struct job *j, const struct mt_found_file *f, uint64_t 
 
     if (path == NULL || buf == NULL) {
         rc = no_memory(j);
-    } else if ((fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) < 0 || fstat(fd, &st) != 0 ||
-               !S_ISREG(st.st_mode)) {
+    } else if ((fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) < 0 ||
+               fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
         j->c->n_damaged++;
     } else {
         for (uint64_t part = 0; part < parts; part++) {
             struct mt_payload p = {.n = 0};
             struct mt_chunk_out out;
-            size_t got = 0, want = total - part * PART < PART ? (size_t)(total - part * PART) : PART;
+            size_t got = 0,
+                   want = total - part * PART < PART ? (size_t)(total - part * PART) : PART;
             if (!mt_read_at(fd, buf, want, part * PART, &got) || got < want)
                 j->c->n_damaged++; /* it shrank: the rest is missing, and the part numbers say so */
             mt_chunk_out_init(&out, &j->out, owner != NULL ? owner->uid : 0, MT_WK_ATTACH, f->pid);
             out.seq = *seq;
-            out.realtime = owner != NULL ? j->tallies[owner - j->c->processes.p].realtime : j->last_ns;
+            out.realtime =
+                owner != NULL ? j->tallies[owner - j->c->processes.p].realtime : j->last_ns;
             out.monotonic = owner != NULL ? j->tallies[owner - j->c->processes.p].monotonic : 0;
             out.fast = true;
             mt_pay_u(&p, id);
@@ -427,7 +444,8 @@ static bool is_lossless(const struct mt_collection *c)
     return c->n_damaged == 0;
 }
 
-/* Names of files have '_' for what a name of a file should not have, and "host" for a host that has no name they can hold. */
+/* Names of files have '_' for what a name of a file should not have, and "host" for a host that has
+ * no name they can hold. */
 static bool is_this_host(const char *host)
 {
     char name[256];
@@ -440,14 +458,16 @@ static bool is_this_host(const char *host)
     return host[i] == '\0' && name[i] == '\0';
 }
 
-/* The process that was the command; UINT32_MAX = it recorded nothing. Other hosts have the same numbers. */
+/* The process that was the command; UINT32_MAX = it recorded nothing. Other hosts have the same
+ * numbers. */
 static uint32_t find_command(const struct job *j)
 {
     const struct mt_collect_opts *o = j->o;
     uint32_t command = UINT32_MAX;
     if (o->pid == 0 || (o->status < 0 && o->sig == 0))
         return command;
-    for (uint32_t i = 0; i < j->scan.processes.n; i++) { /* exec keeps the pid: the last image is the one that ended */
+    /* exec keeps the pid: the last image is the one that ended */
+    for (uint32_t i = 0; i < j->scan.processes.n; i++) {
         const struct mt_found *f = &j->scan.processes.p[i];
         if (f->pid == o->pid && is_this_host(f->host) &&
             (command == UINT32_MAX || f->start >= j->scan.processes.p[command].start))
@@ -477,7 +497,8 @@ static enum mt_rc everything(struct job *j)
     return rc;
 }
 
-/* For who reads the summary: those without a rank first, as a driver is, then rank by rank; otherwise as they were. */
+/* For who reads the summary: those without a rank first, as a driver is, then rank by rank;
+ * otherwise as they were. */
 static int by_rank(const void *a, const void *b)
 {
     const struct mt_collected *x = a, *y = b;
@@ -486,7 +507,8 @@ static int by_rank(const void *a, const void *b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-enum mt_rc mt_collect(struct mt_collection *out, const struct mt_collect_opts *o, struct mt_err *err)
+enum mt_rc mt_collect(struct mt_collection *out, const struct mt_collect_opts *o,
+                      struct mt_err *err)
 {
     struct job j;
     enum mt_rc rc;
@@ -497,14 +519,16 @@ enum mt_rc mt_collect(struct mt_collection *out, const struct mt_collect_opts *o
     j.c = out;
     j.err = err;
     j.out.fd = -1;
-    out->n_waiting = mt_scan_waiting(o->dir); /* before the look at the files: who begins meanwhile was alive */
+    /* before the look at the files: who begins meanwhile was alive */
+    out->n_waiting = mt_scan_waiting(o->dir);
     rc = mt_scan_dir(&j.scan, o->dir, err);
     if (rc != MT_OK)
         return rc;
     if (!j.scan.has_launch && j.scan.processes.n + j.scan.files.n == 0) {
         char shown[300];
         return mt_fail(err, MT_EINPUT,
-                       "%s: there is no recording in this folder; give the spool directory that 'memtrace capture' printed",
+                       "%s: there is no recording in this folder; give the spool directory that "
+                       "'memtrace capture' printed",
                        mt_printable(shown, sizeof shown, o->dir, strlen(o->dir)));
     }
     j.tallies = mt_calloc((size_t)j.scan.processes.n + 1, sizeof *j.tallies);

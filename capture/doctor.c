@@ -1,5 +1,6 @@
-/* doctor.c -- looks at what a recording needs on this machine, and says what to do where something is missing. Libraries are looked at as
- * files, never loaded; the only thing started is python3, to be asked about itself. */
+/* doctor.c -- looks at what a recording needs on this machine, and says what to do where something
+ * is missing. Libraries are looked at as files, never loaded; the only thing started is python3, to
+ * be asked about itself. */
 #include "capture/parts.h"
 
 #include <dirent.h>
@@ -18,7 +19,8 @@
 #include <gnu/libc-version.h>
 #endif
 
-static void say(struct mt_checks *c, const char *name, enum mt_check_state state, char *text, char *remedy)
+static void say(struct mt_checks *c, const char *name, enum mt_check_state state, char *text,
+                char *remedy)
 {
     struct mt_check *k = text != NULL ? MT_VEC_PUSH(&c->list) : NULL;
     if (k == NULL) {
@@ -39,14 +41,19 @@ static void check_glibc(struct mt_checks *c, const struct mt_elf_facts *library)
 {
 #if defined(__GLIBC__)
     const char *here = gnu_get_libc_version(), *dot = strchr(here, '.');
-    unsigned long major = strtoul(here, NULL, 10), minor = dot != NULL ? strtoul(dot + 1, NULL, 10) : 0;
-    bool enough = major > library->glibc_major || (major == library->glibc_major && minor >= library->glibc_minor);
+    unsigned long major = strtoul(here, NULL, 10),
+                  minor = dot != NULL ? strtoul(dot + 1, NULL, 10) : 0;
+    bool enough = major > library->glibc_major ||
+                  (major == library->glibc_major && minor >= library->glibc_minor);
     say(c, "glibc", enough ? MT_CHECK_OK : MT_CHECK_BAD,
-        mt_text("%s here; the recorder needs %u.%u", here, library->glibc_major, library->glibc_minor),
-        enough ? NULL : mt_text("use an image with glibc 2.34 or newer: Debian 12, Ubuntu 22.04, RHEL 9"));
+        mt_text("%s here; the recorder needs %u.%u", here, library->glibc_major,
+                library->glibc_minor),
+        enough ? NULL
+               : mt_text("use an image with glibc 2.34 or newer: Debian 12, Ubuntu 22.04, RHEL 9"));
 #else
     say(c, "glibc", MT_CHECK_BAD,
-        mt_text("this is no glibc system; the recorder needs glibc %u.%u", library->glibc_major, library->glibc_minor),
+        mt_text("this is no glibc system; the recorder needs glibc %u.%u", library->glibc_major,
+                library->glibc_minor),
         mt_text("use an image with glibc 2.34 or newer: Debian 12, Ubuntu 22.04, RHEL 9"));
 #endif
 }
@@ -56,8 +63,10 @@ static void check_library(struct mt_checks *c, const struct mt_places *p)
     struct mt_elf_facts f;
 
     if (p->inject == NULL) {
-        say(c, "recorder", MT_CHECK_BAD, mt_text("libmemtrace_inject.so is neither beside memtrace nor in ../lib/memtrace"),
-            mt_text("build with -DMEMTRACE_CAPTURE=ON and copy lib/memtrace along with bin/memtrace, or name it with "
+        say(c, "recorder", MT_CHECK_BAD,
+            mt_text("libmemtrace_inject.so is neither beside memtrace nor in ../lib/memtrace"),
+            mt_text("build with -DMEMTRACE_CAPTURE=ON and copy lib/memtrace along with "
+                    "bin/memtrace, or name it with "
                     "MEMTRACE_INJECT"));
     } else if (access(p->inject, R_OK) != 0 || !mt_elf_read(p->inject, &f) || !f.is_elf) {
         say(c, "recorder", MT_CHECK_BAD, mt_text("%s: not a library that can be read", p->inject),
@@ -71,8 +80,11 @@ static void check_library(struct mt_checks *c, const struct mt_places *p)
     }
     if (p->inject != NULL)
         say(c, "PyTorch hook", p->site != NULL ? MT_CHECK_OK : MT_CHECK_BAD,
-            p->site != NULL ? mt_text("%s", p->site) : mt_text("site/sitecustomize.py is not beside the recorder"),
-            p->site != NULL ? NULL : mt_text("copy the whole folder lib/memtrace, or record with --no-torch"));
+            p->site != NULL ? mt_text("%s", p->site)
+                            : mt_text("site/sitecustomize.py is not beside the recorder"),
+            p->site != NULL
+                ? NULL
+                : mt_text("copy the whole folder lib/memtrace, or record with --no-torch"));
 }
 
 static void check_holder(struct mt_checks *c)
@@ -80,11 +92,13 @@ static void check_holder(struct mt_checks *c)
     struct mt_holder h;
     char shown[300];
     if (!mt_injection_holder(&h)) {
-        say(c, "injection", MT_CHECK_OK, mt_text("CUDA_INJECTION64_PATH and NVTX_INJECTION64_PATH are free"), NULL);
+        say(c, "injection", MT_CHECK_OK,
+            mt_text("CUDA_INJECTION64_PATH and NVTX_INJECTION64_PATH are free"), NULL);
         return;
     }
     say(c, "injection", MT_CHECK_BAD,
-        mt_text("held by %s (%s=%s)", h.tool, h.variable, mt_printable(shown, sizeof shown, h.value, strlen(h.value))),
+        mt_text("held by %s (%s=%s)", h.tool, h.variable,
+                mt_printable(shown, sizeof shown, h.value, strlen(h.value))),
         mt_text("run without that tool, or record with --take-over"));
 }
 
@@ -99,7 +113,8 @@ static bool can_make_file(const char *dir, int *error, bool *roomy)
     *roomy = false;
     if (fd >= 0) {
         struct rlimit most = {0, 0}; /* asking for more would end us by SIGXFSZ */
-        bool allowed = getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur == RLIM_INFINITY || most.rlim_cur >= 8 << 20;
+        bool allowed = getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur == RLIM_INFINITY ||
+                       most.rlim_cur >= 8 << 20;
         *roomy = allowed && posix_fallocate(fd, 0, 8 << 20) == 0;
         (void)unlink(path);
         (void)close(fd);
@@ -125,8 +140,10 @@ static void check_spool(struct mt_checks *c)
         return;
     }
     if (!roomy) {
-        say(c, "spool folder", MT_CHECK_NOTE, mt_text("%s: writable, but without room for 8 MiB", shown),
-            mt_text("it is recorded what fits, and what is not yet written is lost where a process is killed; name a larger "
+        say(c, "spool folder", MT_CHECK_NOTE,
+            mt_text("%s: writable, but without room for 8 MiB", shown),
+            mt_text("it is recorded what fits, and what is not yet written is lost where a process "
+                    "is killed; name a larger "
                     "folder with --spool"));
         return;
     }
@@ -135,7 +152,8 @@ static void check_spool(struct mt_checks *c)
         bool little = mib < 1024;
         say(c, "spool folder", little ? MT_CHECK_NOTE : MT_CHECK_OK,
             mt_text("%s: writable, %llu MiB free", shown, (unsigned long long)mib),
-            little ? mt_text("a recording takes about 6 MiB a process and what is recorded; name a larger folder with --spool")
+            little ? mt_text("a recording takes about 6 MiB a process and what is recorded; name a "
+                             "larger folder with --spool")
                    : NULL);
     }
 }
@@ -151,9 +169,13 @@ static char *first_there(const char *const *dirs, size_t n, const char *prefix)
         char *path;
         if (d == NULL)
             continue;
-        while ((e = readdir(d)) != NULL) /* the longest name is the most exact version, whatever the order of the folder */
-            if (strncmp(e->d_name, prefix, strlen(prefix)) == 0 && strstr(e->d_name, ".so") != NULL &&
-                (strlen(e->d_name) > strlen(best) || (strlen(e->d_name) == strlen(best) && strcmp(e->d_name, best) > 0)))
+        while (
+            (e = readdir(d)) !=
+            NULL) /* the longest name is the most exact version, whatever the order of the folder */
+            if (strncmp(e->d_name, prefix, strlen(prefix)) == 0 &&
+                strstr(e->d_name, ".so") != NULL &&
+                (strlen(e->d_name) > strlen(best) ||
+                 (strlen(e->d_name) == strlen(best) && strcmp(e->d_name, best) > 0)))
                 snprintf(best, sizeof best, "%s", e->d_name);
         (void)closedir(d);
         if (best[0] == '\0')
@@ -166,11 +188,13 @@ static char *first_there(const char *const *dirs, size_t n, const char *prefix)
     return NULL;
 }
 
-#define SYSTEM_DIRS                                                                                                            \
-    "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/lib64", "/usr/lib", "/usr/local/nvidia/lib64",  \
-        "/usr/lib/wsl/lib"
+#define SYSTEM_DIRS                                                                                \
+    "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/lib64", "/usr/lib", \
+        "/usr/local/nvidia/lib64", "/usr/lib/wsl/lib"
 #define N_SYSTEM 7
-#define CUDA_DIRS "/usr/local/cuda/extras/CUPTI/lib64", "/usr/local/cuda/lib64", "/usr/local/cuda/targets/x86_64-linux/lib"
+#define CUDA_DIRS                                                                                  \
+    "/usr/local/cuda/extras/CUPTI/lib64", "/usr/local/cuda/lib64",                                 \
+        "/usr/local/cuda/targets/x86_64-linux/lib"
 #define N_CUDA 3
 
 /* LD_LIBRARY_PATH, then where such libraries usually are. Returns the path found, or NULL. */
@@ -193,7 +217,8 @@ static char *find_library(const char *prefix, bool cuda)
 
 static void check_driver(struct mt_checks *c)
 {
-    char *cuda = find_library("libcuda.so.", false), *nvml = find_library("libnvidia-ml.so.", false);
+    char *cuda = find_library("libcuda.so.", false),
+         *nvml = find_library("libnvidia-ml.so.", false);
     char version[200] = "";
     size_t got = 0;
     int fd = open("/proc/driver/nvidia/version", O_RDONLY | O_CLOEXEC);
@@ -207,15 +232,16 @@ static void check_driver(struct mt_checks *c)
     say(c, "libcuda", cuda != NULL ? MT_CHECK_OK : MT_CHECK_NOTE,
         cuda != NULL ? mt_text("%s%s%s", cuda, version[0] != '\0' ? "; " : "", version)
                      : mt_text("no libcuda.so.1: no GPU driver is seen here"),
-        cuda != NULL
-            ? NULL
-            : mt_text("on a machine with a GPU install the driver; in a container use --gpus all (NVIDIA Container Toolkit)"));
+        cuda != NULL ? NULL
+                     : mt_text("on a machine with a GPU install the driver; in a container use "
+                               "--gpus all (NVIDIA Container Toolkit)"));
     say(c, "NVML", nvml != NULL ? MT_CHECK_OK : MT_CHECK_NOTE,
-        nvml != NULL
-            ? mt_text("%s", nvml)
-            : mt_text("no libnvidia-ml.so.1: no samples of the whole GPU, so other processes and the context stay unseen"),
+        nvml != NULL ? mt_text("%s", nvml)
+                     : mt_text("no libnvidia-ml.so.1: no samples of the whole GPU, so other "
+                               "processes and the context stay unseen"),
         nvml != NULL ? NULL
-                     : mt_text("it comes with the driver; in a container set NVIDIA_DRIVER_CAPABILITIES=compute,utility"));
+                     : mt_text("it comes with the driver; in a container set "
+                               "NVIDIA_DRIVER_CAPABILITIES=compute,utility"));
     mt_free(cuda);
     mt_free(nvml);
 }
@@ -228,18 +254,24 @@ static void check_cupti(struct mt_checks *c, const char *wheel)
         bool there = access(named, R_OK) == 0;
         say(c, "libcupti", there ? MT_CHECK_OK : MT_CHECK_BAD,
             mt_text("MEMTRACE_CUPTI names %s%s", named, there ? "" : ", which cannot be read"),
-            there ? NULL : mt_text("unset MEMTRACE_CUPTI: the copy of the job itself is found without it"));
+            there
+                ? NULL
+                : mt_text("unset MEMTRACE_CUPTI: the copy of the job itself is found without it"));
         return;
     }
     found = find_library("libcupti.so.", true);
     if (wheel != NULL)
-        say(c, "libcupti", MT_CHECK_OK, mt_text("%s (from Python's packages, taken first)", wheel), NULL);
+        say(c, "libcupti", MT_CHECK_OK, mt_text("%s (from Python's packages, taken first)", wheel),
+            NULL);
     else if (found != NULL)
-        say(c, "libcupti", MT_CHECK_OK, mt_text("%s; a process that has its own copy loaded uses that", found), NULL);
+        say(c, "libcupti", MT_CHECK_OK,
+            mt_text("%s; a process that has its own copy loaded uses that", found), NULL);
     else
         say(c, "libcupti", MT_CHECK_NOTE,
-            mt_text("not in the usual folders; a process that has its own copy loaded (PyTorch has) uses that"),
-            mt_text("for programs without PyTorch: install CUDA's libcupti, or name one with MEMTRACE_CUPTI"));
+            mt_text("not in the usual folders; a process that has its own copy loaded (PyTorch "
+                    "has) uses that"),
+            mt_text("for programs without PyTorch: install CUDA's libcupti, or name one with "
+                    "MEMTRACE_CUPTI"));
     mt_free(found);
 }
 
@@ -253,28 +285,34 @@ static void check_surroundings(struct mt_checks *c)
 
     if (ray != NULL && ray[0] != '\0')
         say(c, "Ray", MT_CHECK_NOTE,
-            mt_text("RAY_ADDRESS=%s: jobs go to a cluster that runs already, whose workers inherit nothing from here",
+            mt_text("RAY_ADDRESS=%s: jobs go to a cluster that runs already, whose workers inherit "
+                    "nothing from here",
                     mt_printable(shown, sizeof shown, ray, strlen(ray))),
-            mt_text("start the cluster under memtrace (memtrace capture -- ray start --head --block), or hand the variables to "
+            mt_text("start the cluster under memtrace (memtrace capture -- ray start --head "
+                    "--block), or hand the variables to "
                     "the workers (docs/capture.md)"));
     else if (access("/tmp/ray/ray_current_cluster", F_OK) == 0)
         say(c, "Ray", MT_CHECK_NOTE,
-            mt_text(
-                "/tmp/ray/ray_current_cluster is there: a Ray cluster may be running, whose workers inherit nothing from here"),
-            mt_text(
-                "stop it (ray stop) so that the job starts its own, or start the cluster under memtrace (docs/capture.md)"));
+            mt_text("/tmp/ray/ray_current_cluster is there: a Ray cluster may be running, whose "
+                    "workers inherit nothing from here"),
+            mt_text("stop it (ray stop) so that the job starts its own, or start the cluster under "
+                    "memtrace (docs/capture.md)"));
     if (container)
-        say(c, "container", MT_CHECK_OK, mt_text("this is one; start 'memtrace capture' in the same container as the job"),
+        say(c, "container", MT_CHECK_OK,
+            mt_text("this is one; start 'memtrace capture' in the same container as the job"),
             NULL);
 }
 
 static void check_python(struct mt_checks *c, const struct mt_python_facts *py, bool has_hook)
 {
     if (py->version == NULL)
-        say(c, "Python", MT_CHECK_NOTE, mt_text("no python3 on the PATH: nothing to say about PyTorch"), NULL);
+        say(c, "Python", MT_CHECK_NOTE,
+            mt_text("no python3 on the PATH: nothing to say about PyTorch"), NULL);
     else if (has_hook && !py->honours_path)
         say(c, "Python", MT_CHECK_NOTE,
-            mt_text("%s does not take sitecustomize from PYTHONPATH (a .pth file or a wrapper is in front)", py->version),
+            mt_text("%s does not take sitecustomize from PYTHONPATH (a .pth file or a wrapper is "
+                    "in front)",
+                    py->version),
             mt_text("PyTorch snapshots are then started from the recorder itself, a little later"));
     else
         say(c, "Python", MT_CHECK_OK,

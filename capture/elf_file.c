@@ -17,7 +17,8 @@ static void take_version(const char *s, struct mt_elf_facts *out)
         return;
     major = strtoul(s + 6, &end, 10);
     minor = *end == '.' ? strtoul(end + 1, NULL, 10) : 0;
-    if (major < 100 && minor < 1000 && (major > out->glibc_major || (major == out->glibc_major && minor > out->glibc_minor))) {
+    if (major < 100 && minor < 1000 &&
+        (major > out->glibc_major || (major == out->glibc_major && minor > out->glibc_minor))) {
         out->glibc_major = (unsigned)major;
         out->glibc_minor = (unsigned)minor;
     }
@@ -30,7 +31,8 @@ static void read_versions(Elf *e, struct mt_elf_facts *out)
         Elf_Data *data;
         GElf_Verneed need;
         int at = 0;
-        if (gelf_getshdr(scn, &sh) == NULL || sh.sh_type != SHT_GNU_verneed || (data = elf_getdata(scn, NULL)) == NULL)
+        if (gelf_getshdr(scn, &sh) == NULL || sh.sh_type != SHT_GNU_verneed ||
+            (data = elf_getdata(scn, NULL)) == NULL)
             continue;
         for (unsigned i = 0; i < 1000 && gelf_getverneed(data, at, &need) != NULL; i++) {
             GElf_Vernaux aux;
@@ -66,7 +68,8 @@ bool mt_elf_read(const char *path, struct mt_elf_facts *out)
     }
     (void)elf_version(EV_CURRENT);
     e = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-    if (e != NULL && elf_kind(e) == ELF_K_ELF && gelf_getehdr(e, &head) != NULL && elf_getphdrnum(e, &n) == 0) {
+    if (e != NULL && elf_kind(e) == ELF_K_ELF && gelf_getehdr(e, &head) != NULL &&
+        elf_getphdrnum(e, &n) == 0) {
         out->is_elf = true;
         out->is_64 = gelf_getclass(e) == ELFCLASS64;
         out->machine = head.e_machine;
@@ -77,9 +80,12 @@ bool mt_elf_read(const char *path, struct mt_elf_facts *out)
             has_interpreter |= ph.p_type == PT_INTERP;
             has_dynamic |= ph.p_type == PT_DYNAMIC;
         }
-        out->is_static = !has_interpreter && (head.e_type == ET_EXEC || (head.e_type == ET_DYN && !has_dynamic));
-        /* A static PIE has a dynamic section but no interpreter, as a library has; only a program is asked here. */
-        out->is_static |= !has_interpreter && head.e_type == ET_DYN && (st.st_mode & 0111) != 0 && head.e_entry != 0;
+        out->is_static =
+            !has_interpreter && (head.e_type == ET_EXEC || (head.e_type == ET_DYN && !has_dynamic));
+        /* A static PIE has a dynamic section but no interpreter, as a library has; only a program
+         * is asked here. */
+        out->is_static |= !has_interpreter && head.e_type == ET_DYN && (st.st_mode & 0111) != 0 &&
+                          head.e_entry != 0;
         read_versions(e, out);
     }
     if (e != NULL)

@@ -1,9 +1,10 @@
-/* launch.c -- starts the command with the recorder in its environment and waits for it. The only file of capture/ that reads the
- * environment, forks, and deals with signals.
+/* launch.c -- starts the command with the recorder in its environment and waits for it. The only
+ * file of capture/ that reads the environment, forks, and deals with signals.
  *
- * The command runs as any other child of a shell does: same terminal, same process group, same session. Signals that the terminal or the
- * kernel makes reach it without us; those that a process sends to memtrace are passed on. When the command stops (Ctrl-Z), memtrace stops
- * as well, so that the shell sees a stopped job. */
+ * The command runs as any other child of a shell does: same terminal, same process group, same
+ * session. Signals that the terminal or the kernel makes reach it without us; those that a process
+ * sends to memtrace are passed on. When the command stops (Ctrl-Z), memtrace stops as well, so that
+ * the shell sees a stopped job. */
 #include "capture/inject/redact.h"
 #include "capture/parts.h"
 
@@ -32,7 +33,8 @@ struct mt_launch {
     int sig;
     bool held; /* signals are blocked */
     sigset_t old_mask;
-    struct sigaction old_xfsz; /* a limit on the size of files must not end us: the write fails instead, and is reported */
+    /* a limit on the size of files must not end us: the write fails instead, and is reported */
+    struct sigaction old_xfsz;
 };
 
 const char *mt_capture_env(const char *name) { return getenv(name); }
@@ -82,8 +84,8 @@ bool mt_injection_holder(struct mt_holder *h)
 {
     static const char *const injections[] = {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"};
     /* set in what these tools start, also where they inject by other means */
-    static const char *const sessions[] = {"NSYS_PROFILING_SESSION_ID", "NV_NSIGHT_INJECTION_TRANSPORT_TYPE",
-                                           "NV_TPS_LAUNCH_TOKEN"};
+    static const char *const sessions[] = {
+        "NSYS_PROFILING_SESSION_ID", "NV_NSIGHT_INJECTION_TRANSPORT_TYPE", "NV_TPS_LAUNCH_TOKEN"};
     const char *nsys = getenv("NSYS_PROFILING_SESSION_ID");
 
     memset(h, 0, sizeof *h);
@@ -122,14 +124,17 @@ static enum mt_rc check_output(const struct mt_launch_opts *o, struct mt_err *er
         if (S_ISDIR(st.st_mode))
             return mt_fail(err, MT_EIO, "%s is a folder; add a file name", shown);
         if (S_ISREG(st.st_mode) && !o->force)
-            return mt_fail(err, MT_EIO, "%s already exists; give another name with -o, or --force to overwrite it", shown);
+            return mt_fail(
+                err, MT_EIO,
+                "%s already exists; give another name with -o, or --force to overwrite it", shown);
     } else if (errno != ENOENT || o->output[strlen(o->output) - 1] == '/') {
         return mt_fail(err, MT_EIO, "%s: cannot be written: %s", shown,
                        errno == ENOENT ? "it names a folder; add a file name" : strerror(errno));
     }
     base = mt_base_name(o->output);
-    dir = base == o->output ? mt_strndup(".", 1)
-                            : mt_strndup(o->output, base == o->output + 1 ? 1 : (size_t)(base - o->output - 1));
+    dir = base == o->output
+              ? mt_strndup(".", 1)
+              : mt_strndup(o->output, base == o->output + 1 ? 1 : (size_t)(base - o->output - 1));
     if (dir == NULL)
         return mt_fail(err, MT_ENOMEM, "out of memory");
     there = stat(dir, &st) == 0 && S_ISDIR(st.st_mode);
@@ -148,11 +153,13 @@ static enum mt_rc check_places(const struct mt_launch *l, struct mt_err *err)
     if (l->places.inject == NULL)
         return mt_fail(
             err, MT_EIO,
-            "libmemtrace_inject.so is neither beside memtrace nor in ../lib/memtrace: this build cannot record. Build with "
+            "libmemtrace_inject.so is neither beside memtrace nor in ../lib/memtrace: this build "
+            "cannot record. Build with "
             "-DMEMTRACE_CAPTURE=ON and install, or name the library with MEMTRACE_INJECT");
     if (l->places.site == NULL && !l->o->no_torch)
         return mt_fail(err, MT_EIO,
-                       "site/sitecustomize.py is not beside libmemtrace_inject.so: copy the whole folder lib/memtrace, or "
+                       "site/sitecustomize.py is not beside libmemtrace_inject.so: copy the whole "
+                       "folder lib/memtrace, or "
                        "give --no-torch to record without PyTorch snapshots");
     return MT_OK;
 }
@@ -163,11 +170,11 @@ static enum mt_rc check_injection(const struct mt_launch_opts *o, struct mt_err 
     char shown[300];
     if (o->take_over || !mt_injection_holder(&h))
         return MT_OK;
-    return mt_fail(
-        err, MT_EIO,
-        "%s holds the injection already (%s=%s): the GPU driver takes one tool at a time. Run the job without it, or with "
-        "--take-over to record in its place",
-        h.tool, h.variable, mt_printable(shown, sizeof shown, h.value, strlen(h.value)));
+    return mt_fail(err, MT_EIO,
+                   "%s holds the injection already (%s=%s): the GPU driver takes one tool at a "
+                   "time. Run the job without it, or with "
+                   "--take-over to record in its place",
+                   h.tool, h.variable, mt_printable(shown, sizeof shown, h.value, strlen(h.value)));
 }
 
 static enum mt_rc make_spool(struct mt_launch *l, struct mt_err *err)
@@ -181,7 +188,8 @@ static enum mt_rc make_spool(struct mt_launch *l, struct mt_err *err)
         base = "/tmp";
     (void)mt_printable(shown, sizeof shown, base, strlen(base));
     if (realpath(base, real) == NULL) /* absolute: the command may change its folder */
-        return mt_fail(err, MT_EIO, "%s, for the recording: %s; name a folder with --spool", shown, strerror(errno));
+        return mt_fail(err, MT_EIO, "%s, for the recording: %s; name a folder with --spool", shown,
+                       strerror(errno));
     l->spool = mt_text("%s%smemtrace-XXXXXX", real, strcmp(real, "/") == 0 ? "" : "/");
     if (l->spool == NULL)
         return mt_fail(err, MT_ENOMEM, "out of memory");
@@ -189,7 +197,8 @@ static enum mt_rc make_spool(struct mt_launch *l, struct mt_err *err)
         int error = errno;
         mt_free(l->spool);
         l->spool = NULL;
-        return mt_fail(err, MT_EIO, "%s, for the recording: %s; name another folder with --spool", shown, strerror(error));
+        return mt_fail(err, MT_EIO, "%s, for the recording: %s; name another folder with --spool",
+                       shown, strerror(error));
     }
     return MT_OK;
 }
@@ -234,12 +243,14 @@ static bool build_env(struct mt_launch *l)
         {"MEMTRACE_STACKS", o->no_stacks ? mt_text("0") : NULL},
         {"MEMTRACE_MEMORY2", o->no_memory2 ? mt_text("0") : NULL},
         {"MEMTRACE_TORCH", o->no_torch ? mt_text("0") : NULL},
-        {"MEMTRACE_MAX_MB", o->max_bytes != 0 ? number(o->max_bytes >> 20 != 0 ? o->max_bytes >> 20 : 1) : NULL},
+        {"MEMTRACE_MAX_MB",
+         o->max_bytes != 0 ? number(o->max_bytes >> 20 != 0 ? o->max_bytes >> 20 : 1) : NULL},
         {"MEMTRACE_FLUSH_MS", o->flush_ms != 0 ? number(o->flush_ms) : NULL},
         /* an empty PYTHONPATH would put the working directory on the path: no colon then */
         {"PYTHONPATH", o->no_torch || l->places.site == NULL ? NULL
-                       : python != NULL && python[0] != '\0' ? mt_text("%s:%s", l->places.site, python)
-                                                             : mt_strndup(l->places.site, strlen(l->places.site))},
+                       : python != NULL && python[0] != '\0'
+                           ? mt_text("%s:%s", l->places.site, python)
+                           : mt_strndup(l->places.site, strlen(l->places.site))},
     };
     size_t n_own = sizeof own / sizeof *own;
     bool ok = own[0].value != NULL && own[1].value != NULL && own[2].value != NULL;
@@ -333,7 +344,8 @@ static void ignore_xfsz(struct sigaction *old)
     (void)sigaction(SIGXFSZ, &ignore, old);
 }
 
-enum mt_rc mt_launch_prepare(struct mt_launch **out, const struct mt_launch_opts *o, int *status, struct mt_err *err)
+enum mt_rc mt_launch_prepare(struct mt_launch **out, const struct mt_launch_opts *o, int *status,
+                             struct mt_err *err)
 {
     struct mt_launch *l = mt_calloc(1, sizeof *l);
     enum mt_rc rc;
@@ -375,7 +387,8 @@ int mt_launch_signal(const struct mt_launch *l) { return l->sig; }
 
 /* ---- the run ---- */
 
-/* Everything but what cannot be blocked, what our own mistakes raise, and what means nothing to a command. */
+/* Everything but what cannot be blocked, what our own mistakes raise, and what means nothing to a
+ * command. */
 static void relayed(sigset_t *set)
 {
     static const int not_these[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS,  SIGFPE, SIGILL,
@@ -416,8 +429,8 @@ static bool came_from_the_job(const struct mt_launch *l, pid_t sender)
 
 static void pass_on(const struct mt_launch *l, const siginfo_t *info)
 {
-    /* Codes above 0 are the kernel's own: the terminal has told the whole process group. But an alarm that was set before we were
-     * executed is ours alone, and was meant for the command. */
+    /* Codes above 0 are the kernel's own: the terminal has told the whole process group. But an
+     * alarm that was set before we were executed is ours alone, and was meant for the command. */
     if (info->si_code > 0 ? info->si_signo != SIGALRM : came_from_the_job(l, info->si_pid))
         return;
     (void)kill(l->pid, info->si_signo);
@@ -442,7 +455,8 @@ static void become(const struct mt_launch *l, int report, const struct sigaction
     _exit(127);
 }
 
-/* Standard input and output belong to the command: who is at their other ends is to see them closed when the command closes them. */
+/* Standard input and output belong to the command: who is at their other ends is to see them closed
+ * when the command closes them. */
 static void leave_streams(void)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -463,10 +477,12 @@ static int wait_for(struct mt_launch *l)
         pid_t pid = waitpid(l->pid, &status, WNOHANG | WUNTRACED);
         if (pid == l->pid && WIFSTOPPED(status)) {
             int sig = WSTOPSIG(status);
-            /* Stopped by the terminal. One that a debugger or a scheduler stopped is continued by it, without us. */
+            /* Stopped by the terminal. One that a debugger or a scheduler stopped is continued by
+             * it, without us. */
             if (sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU) {
                 (void)raise(SIGSTOP);
-                (void)kill(l->pid, SIGCONT); /* `fg` has told it already; `kill -CONT` of memtrace alone has not */
+                /* `fg` has told it already; `kill -CONT` of memtrace alone has not */
+                (void)kill(l->pid, SIGCONT);
             }
             continue;
         }
@@ -481,7 +497,8 @@ static int wait_for(struct mt_launch *l)
     }
 }
 
-static enum mt_rc not_executed(const struct mt_launch *l, int error, int *status, struct mt_err *err)
+static enum mt_rc not_executed(const struct mt_launch *l, int error, int *status,
+                               struct mt_err *err)
 {
     char shown[300];
     (void)mt_printable(shown, sizeof shown, l->o->argv[0], strlen(l->o->argv[0]));
@@ -489,10 +506,12 @@ static enum mt_rc not_executed(const struct mt_launch *l, int error, int *status
     if (error == ENOENT && l->program != NULL && access(l->program, F_OK) == 0) {
         *status = 126;
         return mt_fail(err, MT_EIO,
-                       "%s: cannot be executed: its interpreter is missing (the first line of a script, or the dynamic loader)",
+                       "%s: cannot be executed: its interpreter is missing (the first line of a "
+                       "script, or the dynamic loader)",
                        shown);
     }
-    return mt_fail(err, MT_EIO, "%s: %s", shown, *status == 127 ? "command not found" : strerror(error));
+    return mt_fail(err, MT_EIO, "%s: %s", shown,
+                   *status == 127 ? "command not found" : strerror(error));
 }
 
 enum mt_rc mt_launch_run(struct mt_launch *l, int *status, struct mt_err *err)
@@ -563,7 +582,8 @@ void mt_launch_free(struct mt_launch *l, bool keep_spool)
     mt_free(l->program);
     mt_places_done(&l->places);
     if (l->held) {
-        /* what came while the command ended, or since, was meant for it: it must not end us in its place */
+        /* what came while the command ended, or since, was meant for it: it must not end us in its
+         * place */
         const struct timespec now = {0, 0};
         sigset_t set;
         relayed(&set);

@@ -1,4 +1,5 @@
-/* members.c -- walks the gzip members of a file, checks each, and skips what is damaged. Memory is bounded by the size of one chunk. */
+/* members.c -- walks the gzip members of a file, checks each, and skips what is damaged. Memory is
+ * bounded by the size of one chunk. */
 #include "capture/parts.h"
 
 #include <errno.h>
@@ -33,7 +34,8 @@ size_t mt_chunk_whole(const unsigned char *p, size_t n)
     for (;;) {
         const unsigned char *q = at;
         uint64_t type, len;
-        if (!mt_get_varint(&q, end, &type) || !mt_get_varint(&q, end, &len) || len > (uint64_t)(end - q))
+        if (!mt_get_varint(&q, end, &type) || !mt_get_varint(&q, end, &len) ||
+            len > (uint64_t)(end - q))
             return (size_t)(at - p);
         at = q + len;
     }
@@ -92,11 +94,13 @@ static bool fill(struct mt_members *m)
 
 static bool is_head(const unsigned char *p)
 {
-    return p[0] == 0x1f && p[1] == 0x8b && p[2] == 8 && p[3] == 4 && mt_get16(p + 10) == 4 + MT_WIRE_EXTRA && p[12] == 'M' &&
-           p[13] == 'T' && mt_get16(p + 14) == MT_WIRE_EXTRA;
+    return p[0] == 0x1f && p[1] == 0x8b && p[2] == 8 && p[3] == 4 &&
+           mt_get16(p + 10) == 4 + MT_WIRE_EXTRA && p[12] == 'M' && p[13] == 'T' &&
+           mt_get16(p + 14) == MT_WIRE_EXTRA;
 }
 
-/* What stands at m->at: 1 = a whole member, *n_gz long; 0 = none, or a damaged one; -1 = it goes on behind the end of the file. */
+/* What stands at m->at: 1 = a whole member, *n_gz long; 0 = none, or a damaged one; -1 = it goes on
+ * behind the end of the file. */
 static int one(struct mt_members *m, size_t *n_gz, size_t *n_raw)
 {
     z_stream *z = m->z;
@@ -173,14 +177,16 @@ bool mt_members_next(struct mt_members *m, struct mt_member *out)
         if (m->at == m->have)
             return false;
         rc = one(m, &n_gz, &n_raw);
-        if (rc == 1 && mt_chunk_parse(&out->chunk, m->raw, n_raw) && out->chunk.used + MT_WIRE_HEADER == n_raw) {
+        if (rc == 1 && mt_chunk_parse(&out->chunk, m->raw, n_raw) &&
+            out->chunk.used + MT_WIRE_HEADER == n_raw) {
             out->gz = m->buf + m->at;
             out->n_gz = n_gz;
             m->at += n_gz;
             return true;
         }
         if (rc < 0) {
-            /* A member that the end of the file cuts off; another may follow inside what looks like its body only after damage. */
+            /* A member that the end of the file cuts off; another may follow inside what looks like
+             * its body only after damage. */
             m->cut = m->have - m->at < 16 || is_head(m->buf + m->at);
         }
         m->n_bad++;

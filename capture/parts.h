@@ -19,11 +19,13 @@ const char *mt_base_name(const char *path);
 /* 1 when fd was read to the end or n bytes; *got says how many. 0 = error in errno. */
 int mt_read_at(int fd, void *buf, size_t n, uint64_t offset, size_t *got);
 
-/* ---- launch.c: the one file that asks for the environment ---------------------------------------------------------------------- */
+/* ---- launch.c: the one file that asks for the environment
+ * ---------------------------------------------------------------------- */
 
 const char *mt_capture_env(const char *name); /* NULL when unset */
 char **mt_capture_environ(void);
-/* Who holds the injection variables: what to call it, and the variable that says so. false = they are free or ours. */
+/* Who holds the injection variables: what to call it, and the variable that says so. false = they
+ * are free or ours. */
 struct mt_holder {
     const char *variable, *value;
     const char *tool; /* "NVIDIA Nsight Systems (nsys)"; "another tool" */
@@ -31,7 +33,8 @@ struct mt_holder {
 bool mt_injection_holder(struct mt_holder *h);
 pid_t mt_parent_of(pid_t pid); /* 0 = unknown */
 
-/* ---- table.c: u64 -> two u64, open addressing ------------------------------------------------------------------------------------ */
+/* ---- table.c: u64 -> two u64, open addressing
+ * ------------------------------------------------------------------------------------ */
 
 struct mt_cell {
     uint64_t key, a, b;
@@ -43,11 +46,13 @@ struct mt_table {
 };
 struct mt_cell *mt_table_find(const struct mt_table *t, uint64_t key);
 struct mt_cell *mt_table_put(struct mt_table *t,
-                             uint64_t key); /* found or new with a = b = 0; NULL when out of memory or full */
+                             /* found or new with a = b = 0; NULL when out of memory or full */
+                             uint64_t key);
 void mt_table_drop(struct mt_table *t, uint64_t key);
 void mt_table_done(struct mt_table *t);
 
-/* ---- members.c: the gzip members of a file, each with one chunk ------------------------------------------------------------------- */
+/* ---- members.c: the gzip members of a file, each with one chunk
+ * ------------------------------------------------------------------- */
 
 struct mt_chunk { /* header fields and the whole chunk */
     uint64_t uid, seq, realtime, monotonic, dropped;
@@ -80,7 +85,8 @@ bool mt_members_open(struct mt_members *m, int fd); /* false: out of memory */
 bool mt_members_next(struct mt_members *m, struct mt_member *out);
 void mt_members_done(struct mt_members *m);
 
-/* ---- trace_out.c: the file that is written -------------------------------------------------------------------------------------------- */
+/* ---- trace_out.c: the file that is written
+ * -------------------------------------------------------------------------------------------- */
 
 struct mt_trace_out {
     int fd;
@@ -92,15 +98,18 @@ struct mt_trace_out {
     size_t gz_cap;
     void *z[2];
 };
-enum mt_rc mt_trace_out_open(struct mt_trace_out *o, const char *path, bool force, struct mt_err *err);
+enum mt_rc mt_trace_out_open(struct mt_trace_out *o, const char *path, bool force,
+                             struct mt_err *err);
 void mt_trace_out_raw(struct mt_trace_out *o, const void *data, size_t n);
 /* One chunk, header included, as one member. fast: little effort, for what is large. */
 void mt_trace_out_chunk(struct mt_trace_out *o, const unsigned char *raw, bool fast);
-/* Gives the file its name: *path is where it is in the end, beside the wanted name when that appeared meanwhile. */
+/* Gives the file its name: *path is where it is in the end, beside the wanted name when that
+ * appeared meanwhile. */
 enum mt_rc mt_trace_out_commit(struct mt_trace_out *o, char **path, struct mt_err *err);
 void mt_trace_out_discard(struct mt_trace_out *o); /* harmless after a commit */
 
-/* Chunks of our own. Records are added; a full chunk is written and the next begun. Out of memory is kept in failed. */
+/* Chunks of our own. Records are added; a full chunk is written and the next begun. Out of memory
+ * is kept in failed. */
 struct mt_chunk_out {
     struct mt_trace_out *out;
     unsigned char *p;
@@ -110,7 +119,8 @@ struct mt_chunk_out {
     uint16_t kind;
     bool failed, fast;
 };
-void mt_chunk_out_init(struct mt_chunk_out *c, struct mt_trace_out *out, uint64_t uid, enum mt_wire_kind kind, uint32_t pid);
+void mt_chunk_out_init(struct mt_chunk_out *c, struct mt_trace_out *out, uint64_t uid,
+                       enum mt_wire_kind kind, uint32_t pid);
 struct mt_payload { /* of one record: small things only */
     unsigned char p[4096];
     size_t n;
@@ -118,15 +128,18 @@ struct mt_payload { /* of one record: small things only */
 void mt_pay_u(struct mt_payload *p, uint64_t v);
 void mt_pay_s(struct mt_payload *p, int64_t v);
 void mt_pay_str(struct mt_payload *p, const char *s, size_t n); /* cut where it does not fit */
-void mt_chunk_out_record(struct mt_chunk_out *c, enum mt_wire_type type, const struct mt_payload *p);
+void mt_chunk_out_record(struct mt_chunk_out *c, enum mt_wire_type type,
+                         const struct mt_payload *p);
 void mt_chunk_out_blob(struct mt_chunk_out *c, enum mt_wire_type type, const void *p, size_t n);
-/* Begins the payload of a timed record at monotonic time t. Must be followed by mt_chunk_out_record() of it. */
+/* Begins the payload of a timed record at monotonic time t. Must be followed by
+ * mt_chunk_out_record() of it. */
 void mt_chunk_out_timed(struct mt_chunk_out *c, struct mt_payload *p, uint64_t t);
 void mt_chunk_out_attr(struct mt_chunk_out *c, const char *key, const char *value);
 void mt_chunk_out_flush(struct mt_chunk_out *c);
 void mt_chunk_out_done(struct mt_chunk_out *c); /* flushes and frees */
 
-/* ---- spool_read.c: what is left in a spool file ---------------------------------------------------------------------------------------- */
+/* ---- spool_read.c: what is left in a spool file
+ * ---------------------------------------------------------------------------------------- */
 
 struct mt_slot {
     struct mt_chunk chunk; /* raw points into p */
@@ -137,9 +150,11 @@ struct mt_spool {
     bool there, whole_header, running;
     uint64_t uid, clockdiff, dropped;
     uint32_t pid;
-    MT_VEC(struct mt_slot) slots;                           /* by kind and seq */
-    uint32_t n_bad;                                         /* slots in use whose content is no chunk */
-    uint32_t act_size, n_acts, stride2, stridep, act_first; /* activity buffers still with CUPTI: act_state of each */
+    MT_VEC(struct mt_slot) slots; /* by kind and seq */
+    /* slots in use whose content is no chunk */
+    uint32_t n_bad;
+    /* activity buffers still with CUPTI: act_state of each */
+    uint32_t act_size, n_acts, stride2, stridep, act_first;
     uint64_t act_offset;
     unsigned char *act_state;
     int fd;
@@ -150,7 +165,8 @@ void mt_spool_done(struct mt_spool *s);
 /* Emits the activity records that CUPTI had not given back; returns how many. */
 uint64_t mt_spool_activity(const struct mt_spool *s, struct mt_chunk_out *out);
 
-/* ---- tally.c: what the records of one process say ---------------------------------------------------------------------------------------- */
+/* ---- tally.c: what the records of one process say
+ * ---------------------------------------------------------------------------------------- */
 
 struct mt_tally_module {
     char *path;
@@ -175,23 +191,28 @@ struct mt_tally {
     MT_VEC(char *) argv;
     MT_VEC(struct mt_tally_module) modules; /* by id - 1; path NULL = not seen */
     MT_VEC(struct mt_tally_status) statuses;
-    struct mt_table blocks, handles, maps, frames; /* frames: (module << 40 | offset) hashed; a = module, b = offset */
+    /* frames: (module << 40 | offset) hashed; a = module, b = offset */
+    struct mt_table blocks, handles, maps, frames;
 };
 void mt_tally_init(struct mt_tally *t);
 void mt_tally_chunk(struct mt_tally *t, const struct mt_chunk *c);
 char *mt_tally_name(const struct mt_tally *t); /* short name of the program */
 void mt_tally_done(struct mt_tally *t);
-const char *mt_tally_status_text(const struct mt_tally *t, enum mt_wire_status code); /* NULL when there is none */
+/* NULL when there is none */
+const char *mt_tally_status_text(const struct mt_tally *t, enum mt_wire_status code);
 
-/* ---- symbols.c: names for (module, offset) from the files of this machine ----------------------------------------------------------------- */
+/* ---- symbols.c: names for (module, offset) from the files of this machine
+ * ----------------------------------------------------------------- */
 
 struct mt_symbols;
 struct mt_symbols *mt_symbols_new(void);
-/* Name of the function that holds the return address, demangled; NULL when unknown. The string lives until the next call. */
+/* Name of the function that holds the return address, demangled; NULL when unknown. The string
+ * lives until the next call. */
 const char *mt_symbols_find(struct mt_symbols *s, const struct mt_tally_module *m, uint64_t offset);
 void mt_symbols_free(struct mt_symbols *s);
 
-/* ---- elf_file.c: what an ELF file says about itself ------------------------------------------------------------------------------------------ */
+/* ---- elf_file.c: what an ELF file says about itself
+ * ------------------------------------------------------------------------------------------ */
 
 struct mt_elf_facts {
     bool is_elf, is_64, is_static; /* static: a program without an interpreter */
@@ -199,18 +220,24 @@ struct mt_elf_facts {
     unsigned glibc_major, glibc_minor; /* newest GLIBC_x.y it asks for; 0 = none */
 };
 bool mt_elf_read(const char *path, struct mt_elf_facts *out); /* false: cannot be opened */
-uint16_t mt_elf_here(void);                                   /* e_machine of this program; 0 = unknown */
+/* e_machine of this program; 0 = unknown */
+uint16_t mt_elf_here(void);
 
-/* ---- ask_python.c ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- ask_python.c
+ * -------------------------------------------------------------------------------------------------------------------------
+ */
 
 struct mt_python_facts {
-    char *version, *torch, *cupti; /* NULL = no python3; no PyTorch; no libcupti among its packages */
-    bool honours_path;             /* it took sitecustomize from `site` in PYTHONPATH */
+    /* NULL = no python3; no PyTorch; no libcupti among its packages */
+    char *version, *torch, *cupti;
+    bool honours_path; /* it took sitecustomize from `site` in PYTHONPATH */
 };
 void mt_ask_python(struct mt_python_facts *f, const char *site);
 void mt_python_facts_done(struct mt_python_facts *f);
 
-/* ---- scan.c: the files of a spool directory ------------------------------------------------------------------------------------------------------ */
+/* ---- scan.c: the files of a spool directory
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 struct mt_found {      /* one process image */
     char *host, *stem; /* stem: "mt-host-pid-uid" */
@@ -239,11 +266,14 @@ void mt_scan_remove(const char *dir);
 /* True while the process that owns this spool file lives. */
 bool mt_spool_locked(const char *path);
 
-/* ---- reasons.c: why less was recorded than hoped for ------------------------------------------------------------------------------------------------ */
+/* ---- reasons.c: why less was recorded than hoped for
+ * ------------------------------------------------------------------------------------------------
+ */
 
 /* For one process; NULL = nothing to complain about. */
 char *mt_why_process(const struct mt_tally *t);
-/* For a capture whose processes used no GPU: a work that was handed to others; NULL = no sign of that. */
+/* For a capture whose processes used no GPU: a work that was handed to others; NULL = no sign of
+ * that. */
 char *mt_why_no_gpu(char *const *argv);
 /* For a capture without any event. */
 char *mt_why_nothing(const struct mt_tally *tallies, uint32_t n, const struct mt_collect_opts *o);

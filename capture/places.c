@@ -1,4 +1,5 @@
-/* places.c -- where the parts of memtrace are, relative to the program: it may lie in a build folder, an install or a copied folder. */
+/* places.c -- where the parts of memtrace are, relative to the program: it may lie in a build
+ * folder, an install or a copied folder. */
 #include "capture/parts.h"
 
 #include <errno.h>
@@ -47,18 +48,22 @@ enum mt_rc mt_places_find(struct mt_places *out, struct mt_err *err)
     if (named != NULL && named[0] != '\0') {
         bool there = realpath(named, real) != NULL;
         if (!there || !is_file(real))
-            return mt_fail(err, MT_EIO, "MEMTRACE_INJECT is %s: %s", mt_printable(shown, sizeof shown, named, strlen(named)),
+            return mt_fail(err, MT_EIO, "MEMTRACE_INJECT is %s: %s",
+                           mt_printable(shown, sizeof shown, named, strlen(named)),
                            there ? "not a file" : strerror(errno));
         out->inject = mt_strndup(real, strlen(real));
     }
     n = readlink("/proc/self/exe", exe, sizeof exe - 1);
     if (n <= 0)
-        return mt_fail(err, MT_EIO, "/proc/self/exe cannot be read (is /proc mounted?); name the library with MEMTRACE_INJECT");
+        return mt_fail(err, MT_EIO,
+                       "/proc/self/exe cannot be read (is /proc mounted?); name the library with "
+                       "MEMTRACE_INJECT");
     exe[n] = '\0';
     slash = strrchr(exe, '/');
     if (slash != NULL)
         *slash = '\0';
-    for (size_t i = 0; i < sizeof folders / sizeof *folders && (out->inject == NULL || out->site == NULL); i++) {
+    for (size_t i = 0;
+         i < sizeof folders / sizeof *folders && (out->inject == NULL || out->site == NULL); i++) {
         char *dir = mt_path_join(exe, folders[i]);
         char *site = NULL;
         int ok = dir != NULL && (out->inject != NULL || find(&out->inject, dir, LIBRARY)) &&

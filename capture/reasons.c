@@ -5,7 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What the process itself wrote are whole sentences; some ask for an option that only this side knows. */
+/* What the process itself wrote are whole sentences; some ask for an option that only this side
+ * knows. */
 static const struct {
     enum mt_wire_status code;
     const char *remedy;
@@ -30,13 +31,15 @@ char *mt_why_process(const struct mt_tally *t)
         char shown[600];
         for (uint32_t j = 0; j < t->statuses.n; j++) {
             const struct mt_tally_status *s = &t->statuses.p[j];
-            if (s->code == losses[i].code && s->level > 0 && (said == NULL || s->level > said->level))
+            if (s->code == losses[i].code && s->level > 0 &&
+                (said == NULL || s->level > said->level))
                 said = s;
         }
         if (said == NULL || said->text == NULL || n >= sizeof text - 700)
             continue;
         (void)mt_printable(shown, sizeof shown, said->text, strlen(said->text));
-        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s%s", n > 0 ? ". " : "", shown, losses[i].remedy);
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s%s", n > 0 ? ". " : "", shown,
+                              losses[i].remedy);
     }
     return n > 0 ? mt_strndup(text, strlen(text)) : NULL;
 }
@@ -55,7 +58,8 @@ struct clues {
     bool ray, python, container, remote, root, slurm, cleared, is_static;
 };
 
-/* What the command line shows: a program of these names starts the work where our variables do not reach. */
+/* What the command line shows: a program of these names starts the work where our variables do not
+ * reach. */
 static void look_at(const char *word, bool first, bool is_env, struct clues *c)
 {
     static const char *const containers[] = {"docker",    "podman", "nerdctl", "singularity",
@@ -68,22 +72,30 @@ static void look_at(const char *word, bool first, bool is_env, struct clues *c)
     c->remote |= first && named(name, remotes);
     c->root |= first && named(name, roots);
     c->slurm |= named(name, slurms);
-    c->cleared |= is_env && (strcmp(word, "-i") == 0 || strcmp(word, "-") == 0 || strcmp(word, "--ignore-environment") == 0);
-    c->python |= strncmp(name, "python", 6) == 0 || strstr(name, ".py") != NULL || strstr(word, "python") != NULL;
-    c->ray |= strcmp(name, "ray") == 0 || strncmp(word, "verl.", 5) == 0 || strstr(word, "ray_kwargs") != NULL ||
-              strstr(word, "ray.init") != NULL || strncmp(word, "areal.launcher.ray", 18) == 0;
+    c->cleared |= is_env && (strcmp(word, "-i") == 0 || strcmp(word, "-") == 0 ||
+                             strcmp(word, "--ignore-environment") == 0);
+    c->python |= strncmp(name, "python", 6) == 0 || strstr(name, ".py") != NULL ||
+                 strstr(word, "python") != NULL;
+    c->ray |= strcmp(name, "ray") == 0 || strncmp(word, "verl.", 5) == 0 ||
+              strstr(word, "ray_kwargs") != NULL || strstr(word, "ray.init") != NULL ||
+              strncmp(word, "areal.launcher.ray", 18) == 0;
 }
 
-#define RAY                                                                                                                    \
-    "Ray's workers inherit the environment of the raylet, not of this command. If the Ray cluster was running already, "       \
-    "either\n"                                                                                                                 \
-    "  stop it (ray stop) and start it under memtrace: memtrace capture -- ray start --head --block\n"                         \
-    "  or hand the variables to the workers ('memtrace doctor --json' shows CUDA_INJECTION64_PATH, NVTX_INJECTION64_PATH "     \
-    "and\n"                                                                                                                    \
-    "  PYTHONPATH; MEMTRACE_SPOOL is an existing folder), and afterwards: memtrace collect FOLDER. With verl:\n"               \
+#define RAY                                                                                        \
+    "Ray's workers inherit the environment of the raylet, not of this command. If the Ray "        \
+    "cluster was running already, "                                                                \
+    "either\n"                                                                                     \
+    "  stop it (ray stop) and start it under memtrace: memtrace capture -- ray start --head "      \
+    "--block\n"                                                                                    \
+    "  or hand the variables to the workers ('memtrace doctor --json' shows "                      \
+    "CUDA_INJECTION64_PATH, NVTX_INJECTION64_PATH "                                                \
+    "and\n"                                                                                        \
+    "  PYTHONPATH; MEMTRACE_SPOOL is an existing folder), and afterwards: memtrace collect "       \
+    "FOLDER. With verl:\n"                                                                         \
     "    +ray_kwargs.ray_init.runtime_env.env_vars.CUDA_INJECTION64_PATH=... and so on\n"
 
-/* Jobs find a cluster that runs already by this variable, or by the file that `ray start` leaves. */
+/* Jobs find a cluster that runs already by this variable, or by the file that `ray start` leaves.
+ */
 static bool is_ray_elsewhere(void)
 {
     const char *address = mt_capture_env("RAY_ADDRESS");
@@ -102,7 +114,10 @@ static struct clues clues_of(char *const *argv)
     return c;
 }
 
-char *mt_why_no_gpu(char *const *argv) { return clues_of(argv).ray ? mt_strndup(RAY, sizeof RAY - 1) : NULL; }
+char *mt_why_no_gpu(char *const *argv)
+{
+    return clues_of(argv).ray ? mt_strndup(RAY, sizeof RAY - 1) : NULL;
+}
 
 char *mt_why_nothing(const struct mt_tally *tallies, uint32_t n, const struct mt_collect_opts *o)
 {
@@ -114,10 +129,10 @@ char *mt_why_nothing(const struct mt_tally *tallies, uint32_t n, const struct mt
     uint32_t loaded = 0;
 
     c.is_static = program != NULL && mt_elf_read(program, &elf) && elf.is_elf && elf.is_static;
-#define SAY(...)                                                                                                               \
-    do {                                                                                                                       \
-        if (used < sizeof text)                                                                                                \
-            used += (size_t)snprintf(text + used, sizeof text - used, __VA_ARGS__);                                            \
+#define SAY(...)                                                                                   \
+    do {                                                                                           \
+        if (used < sizeof text)                                                                    \
+            used += (size_t)snprintf(text + used, sizeof text - used, __VA_ARGS__);                \
     } while (0)
     for (uint32_t i = 0; i < n; i++) {
         char *why = mt_why_process(&tallies[i]);
@@ -131,32 +146,48 @@ char *mt_why_nothing(const struct mt_tally *tallies, uint32_t n, const struct mt
     if (o->sig != 0)
         SAY("the command was killed by signal %d, perhaps before it came to the GPU\n", o->sig);
     else if (o->status > 0)
-        SAY("the command failed (status %d), perhaps before it came to the GPU: see what it printed\n", o->status);
+        SAY("the command failed (status %d), perhaps before it came to the GPU: see what it "
+            "printed\n",
+            o->status);
     if (loaded > 0) {
-        SAY("the library was loaded, but no driver call that concerns memory and no NVTX range was made\n%s", c.ray ? RAY : "");
+        SAY("the library was loaded, but no driver call that concerns memory and no NVTX range was "
+            "made\n%s",
+            c.ray ? RAY : "");
     } else if (c.ray) {
         SAY("%s", RAY);
     } else if (c.container) {
-        SAY("a container does not get the variables, and does not see the library or %s: run 'memtrace capture' inside it, "
-            "or mount both folders and pass CUDA_INJECTION64_PATH, NVTX_INJECTION64_PATH and MEMTRACE_SPOOL (-e)\n",
+        SAY("a container does not get the variables, and does not see the library or %s: run "
+            "'memtrace capture' inside it, "
+            "or mount both folders and pass CUDA_INJECTION64_PATH, NVTX_INJECTION64_PATH and "
+            "MEMTRACE_SPOOL (-e)\n",
             spool);
     } else if (c.slurm) {
-        SAY("the steps of srun may run on other nodes, where %s is not seen: put memtrace behind it (srun bash -c "
-            "'memtrace capture -o trace-$SLURM_PROCID.gz -- ...'), or use --spool with a folder that all nodes see\n",
+        SAY("the steps of srun may run on other nodes, where %s is not seen: put memtrace behind "
+            "it (srun bash -c "
+            "'memtrace capture -o trace-$SLURM_PROCID.gz -- ...'), or use --spool with a folder "
+            "that all nodes see\n",
             spool);
     } else if (c.cleared) {
-        SAY("env -i drops the variables: put memtrace behind it (env -i ... memtrace capture -- ...)\n");
+        SAY("env -i drops the variables: put memtrace behind it (env -i ... memtrace capture -- "
+            "...)\n");
     } else if (c.root) {
-        SAY("sudo and setuid programs drop the variables: put memtrace behind it (sudo memtrace capture -- ...)\n");
+        SAY("sudo and setuid programs drop the variables: put memtrace behind it (sudo memtrace "
+            "capture -- ...)\n");
     } else if (c.remote) {
-        SAY("the work ran on other machines, or without this environment: put memtrace behind it\n");
+        SAY("the work ran on other machines, or without this environment: put memtrace behind "
+            "it\n");
     } else if (c.is_static) {
-        SAY("%s is a static program: it cannot load a library, and neither CUDA nor the recorder can come into it\n", program);
+        SAY("%s is a static program: it cannot load a library, and neither CUDA nor the recorder "
+            "can come into it\n",
+            program);
     } else {
-        SAY("no process loaded the recorder: none started CUDA (cuInit) or marked an NVTX range, or it could not see the "
+        SAY("no process loaded the recorder: none started CUDA (cuInit) or marked an NVTX range, "
+            "or it could not see the "
             "library "
-            "(another container, another root, a setuid or static program, an environment made anew)\n"
-            "'memtrace doctor' checks the machine; an application that runs on a GPU here should have left a trace\n");
+            "(another container, another root, a setuid or static program, an environment made "
+            "anew)\n"
+            "'memtrace doctor' checks the machine; an application that runs on a GPU here should "
+            "have left a trace\n");
     }
 #undef SAY
     return mt_strndup(text, strlen(text));

@@ -1,4 +1,5 @@
-/* scan.c -- what lies in a spool directory. Names are mt-<host>-<pid>-<uid, 16 hex digits> and an ending; a host may hold dashes. */
+/* scan.c -- what lies in a spool directory. Names are mt-<host>-<pid>-<uid, 16 hex digits> and an
+ * ending; a host may hold dashes. */
 #include "capture/parts.h"
 
 #include <dirent.h>
@@ -32,7 +33,8 @@ struct name {
     const char *rest; /* behind the uid */
 };
 
-/* The first "-<digits>-<hex>" that is followed by an ending or a further part is pid and uid. An attachment's uid may be 0. */
+/* The first "-<digits>-<hex>" that is followed by an ending or a further part is pid and uid. An
+ * attachment's uid may be 0. */
 static bool parse_name(const char *s, struct name *out)
 {
     const char *host = s + 3;
@@ -45,11 +47,13 @@ static bool parse_name(const char *s, struct name *out)
             continue;
         uid = pid + n_pid + 1;
         n_uid = strspn(uid, "0123456789abcdef");
-        if ((n_uid != 16 && !(n_uid == 1 && uid[0] == '0')) || (uid[n_uid] != '.' && uid[n_uid] != '-'))
+        if ((n_uid != 16 && !(n_uid == 1 && uid[0] == '0')) ||
+            (uid[n_uid] != '.' && uid[n_uid] != '-'))
             continue;
         out->n_host = (size_t)(dash - host);
         out->rest = uid + n_uid;
-        return parse_number(pid, n_pid, 10, &out->pid) && out->pid <= UINT32_MAX && parse_number(uid, n_uid, 16, &out->uid);
+        return parse_number(pid, n_pid, 10, &out->pid) && out->pid <= UINT32_MAX &&
+               parse_number(uid, n_uid, 16, &out->uid);
     }
     return false;
 }
@@ -60,7 +64,8 @@ static bool ends(const char *s, const char *end)
     return n >= k && strcmp(s + n - k, end) == 0;
 }
 
-static bool add_process(struct mt_scan *s, const char *name, const struct name *w, bool gz, uint64_t bytes)
+static bool add_process(struct mt_scan *s, const char *name, const struct name *w, bool gz,
+                        uint64_t bytes)
 {
     struct mt_found *f = NULL;
     size_t n_stem = (size_t)(w->rest - name);
@@ -85,7 +90,8 @@ static bool add_process(struct mt_scan *s, const char *name, const struct name *
     return true;
 }
 
-static bool add_file(struct mt_scan *s, const char *name, const struct name *w, const char *kind, uint64_t bytes)
+static bool add_file(struct mt_scan *s, const char *name, const struct name *w, const char *kind,
+                     uint64_t bytes)
 {
     struct mt_found_file *f = MT_VEC_PUSH(&s->files);
     if (f == NULL)
@@ -190,10 +196,13 @@ enum mt_rc mt_scan_dir(struct mt_scan *s, const char *dir, struct mt_err *err)
     (void)mt_printable(shown, sizeof shown, dir, strlen(dir));
     d = opendir(dir);
     if (d == NULL)
-        return mt_fail(err, MT_EIO, "%s: %s", shown,
-                       errno == ENOENT    ? "there is no such folder; give the spool directory that 'memtrace capture' printed"
-                       : errno == ENOTDIR ? "not a folder; give the spool directory that 'memtrace capture' printed"
-                                          : strerror(errno));
+        return mt_fail(
+            err, MT_EIO, "%s: %s", shown,
+            errno == ENOENT ? "there is no such folder; give the spool directory that 'memtrace "
+                              "capture' printed"
+            : errno == ENOTDIR
+                ? "not a folder; give the spool directory that 'memtrace capture' printed"
+                : strerror(errno));
     while (ok && (e = readdir(d)) != NULL) {
         struct stat st;
         if (fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
@@ -251,7 +260,8 @@ uint32_t mt_scan_running(const char *dir)
     return n;
 }
 
-/* Whether the process was started with this variable in its environment; that of another user cannot be read. */
+/* Whether the process was started with this variable in its environment; that of another user
+ * cannot be read. */
 static bool started_with(const char *pid, const char *variable, char *buf, size_t cap)
 {
     char *path = mt_text("/proc/%s/environ", pid);
@@ -284,7 +294,8 @@ uint32_t mt_scan_waiting(const char *dir)
         pid_t pid = (pid_t)strtol(e->d_name, NULL, 10), above = getpid();
         if (pid <= 0 || !started_with(e->d_name, variable, buf, ENVIRON_MAX))
             continue;
-        for (int depth = 0; depth < 64 && above > 1 && above != pid; depth++) /* not us, nor who started us */
+        for (int depth = 0; depth < 64 && above > 1 && above != pid;
+             depth++) /* not us, nor who started us */
             above = mt_parent_of(above);
         n += above != pid;
     }
@@ -304,7 +315,8 @@ void mt_scan_remove(const char *dir)
     while ((e = readdir(d)) != NULL) {
         const char *s = e->d_name;
         if (strncmp(s, "mt-", 3) == 0 &&
-            (ends(s, ".gz") || ends(s, ".spool") || ends(s, ".pickle") || ends(s, ".txt") || ends(s, ".part")))
+            (ends(s, ".gz") || ends(s, ".spool") || ends(s, ".pickle") || ends(s, ".txt") ||
+             ends(s, ".part")))
             (void)unlinkat(dirfd(d), s, 0);
     }
     (void)closedir(d);

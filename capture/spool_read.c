@@ -1,5 +1,6 @@
-/* spool_read.c -- what a process left in its spool: chunks that never became a member of its .gz, and activity records that CUPTI never
- * gave back. The file is input like any other: every number in it is checked before it is used. */
+/* spool_read.c -- what a process left in its spool: chunks that never became a member of its .gz,
+ * and activity records that CUPTI never gave back. The file is input like any other: every number
+ * in it is checked before it is used. */
 #include "capture/parts.h"
 
 #include <errno.h>
@@ -48,7 +49,8 @@ static bool take(struct mt_spool *s, uint64_t offset, uint32_t size, size_t *hel
         return true;
     }
     (void)mt_chunk_parse(&c, head, sizeof head); /* what it says of its length is looked at here */
-    if (c.raw == NULL || c.uid != s->uid || c.used > size - MT_WIRE_HEADER || *held + c.used > HELD_MAX) {
+    if (c.raw == NULL || c.uid != s->uid || c.used > size - MT_WIRE_HEADER ||
+        *held + c.used > HELD_MAX) {
         s->n_bad++;
         return true;
     }
@@ -97,7 +99,8 @@ bool mt_spool_read(struct mt_spool *s, const char *path)
         return true;
     s->there = true;
     s->running = flock(s->fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-    if (!mt_read_at(s->fd, page, sizeof page, 0, &got) || got < sizeof page || memcmp(page, MT_SPOOL_MAGIC, 8) != 0)
+    if (!mt_read_at(s->fd, page, sizeof page, 0, &got) || got < sizeof page ||
+        memcmp(page, MT_SPOOL_MAGIC, 8) != 0)
         return true;
     s->uid = mt_get64(page + MT_SP_UID);
     s->pid = mt_get32(page + MT_SP_PID);
@@ -109,8 +112,8 @@ bool mt_spool_read(struct mt_spool *s, const char *path)
     s->n_acts = mt_get32(page + MT_SP_ACTS);
     s->stride2 = mt_get32(page + MT_SP_STRIDE2);
     s->stridep = mt_get32(page + MT_SP_STRIDEP);
-    if (chunk <= MT_WIRE_HEADER || chunk > MT_WIRE_MAX_CHUNK || chunks > SLOTS_MAX || s->n_acts > ACTS_MAX ||
-        s->act_size > ACT_MAX)
+    if (chunk <= MT_WIRE_HEADER || chunk > MT_WIRE_MAX_CHUNK || chunks > SLOTS_MAX ||
+        s->n_acts > ACTS_MAX || s->act_size > ACT_MAX)
         return true;
     n_states = chunks + s->n_acts;
     if (MT_SP_STATES + 4 * (size_t)n_states > sizeof page)
@@ -144,7 +147,8 @@ void mt_spool_done(struct mt_spool *s)
     s->fd = -1;
 }
 
-/* ---- activity records: CUpti_ActivityMemory2 and later, whose first 112 bytes are one layout ---- */
+/* ---- activity records: CUpti_ActivityMemory2 and later, whose first 112 bytes are one layout ----
+ */
 
 enum { ACT_MEMORY2 = 49, ACT_POOL = 50, ACT_LEAST = 112 };
 enum mem2_at {
@@ -160,7 +164,8 @@ enum mem2_at {
     M2_STREAM = 60
 };
 
-static void emit_memory2(const struct mt_spool *s, const unsigned char *r, struct mt_chunk_out *out, uint64_t delta[2])
+static void emit_memory2(const struct mt_spool *s, const unsigned char *r, struct mt_chunk_out *out,
+                         uint64_t delta[2])
 {
     struct mt_payload p;
     uint64_t addr = mt_get64(r + M2_ADDR), corr = mt_get32(r + M2_CORR),
@@ -202,7 +207,8 @@ uint64_t mt_spool_activity(const struct mt_spool *s, struct mt_chunk_out *out)
         return 0;
     for (uint32_t i = 0; i < s->n_acts; i++) {
         size_t got = 0, at = 0;
-        if (!s->act_state[i] || !mt_read_at(s->fd, buf, s->act_size, s->act_offset + (uint64_t)i * s->act_size, &got))
+        if (!s->act_state[i] ||
+            !mt_read_at(s->fd, buf, s->act_size, s->act_offset + (uint64_t)i * s->act_size, &got))
             continue;
         while (at + s->stride2 <= got) {
             uint32_t kind = mt_get32(buf + at);

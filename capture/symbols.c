@@ -1,5 +1,6 @@
-/* symbols.c -- names for native frames, from the symbol tables of the very files that were loaded (build id compared), or from their
- * separate debug files. Modules stay open, because the ranks of a job share them. */
+/* symbols.c -- names for native frames, from the symbol tables of the very files that were loaded
+ * (build id compared), or from their separate debug files. Modules stay open, because the ranks of
+ * a job share them. */
 #include "capture/parts.h"
 
 #include <dlfcn.h>
@@ -82,15 +83,16 @@ static uint32_t build_id_of(Elf *e, unsigned char out[32])
     for (Elf_Scn *scn = NULL; (scn = elf_nextscn(e, scn)) != NULL;) {
         GElf_Shdr sh;
         Elf_Data *data;
-        if (gelf_getshdr(scn, &sh) == NULL || sh.sh_type != SHT_NOTE || (data = elf_getdata(scn, NULL)) == NULL)
+        if (gelf_getshdr(scn, &sh) == NULL || sh.sh_type != SHT_NOTE ||
+            (data = elf_getdata(scn, NULL)) == NULL)
             continue;
         for (size_t at = 0, name, desc;;) {
             GElf_Nhdr nh;
             at = gelf_getnote(data, at, &nh, &name, &desc);
             if (at == 0)
                 break;
-            if (nh.n_type == NT_GNU_BUILD_ID && nh.n_namesz == 4 && nh.n_descsz > 0 && nh.n_descsz <= 32 &&
-                memcmp((const char *)data->d_buf + name, "GNU", 4) == 0) {
+            if (nh.n_type == NT_GNU_BUILD_ID && nh.n_namesz == 4 && nh.n_descsz > 0 &&
+                nh.n_descsz <= 32 && memcmp((const char *)data->d_buf + name, "GNU", 4) == 0) {
                 memcpy(out, (const char *)data->d_buf + desc, nh.n_descsz);
                 return nh.n_descsz;
             }
@@ -163,13 +165,15 @@ static bool read_functions(struct opened *o, GElf_Word type)
             struct function *f;
             if (gelf_getsym(data, (int)i, &sym) == NULL)
                 break;
-            if ((GELF_ST_TYPE(sym.st_info) != STT_FUNC && GELF_ST_TYPE(sym.st_info) != STT_GNU_IFUNC) ||
+            if ((GELF_ST_TYPE(sym.st_info) != STT_FUNC &&
+                 GELF_ST_TYPE(sym.st_info) != STT_GNU_IFUNC) ||
                 sym.st_shndx == SHN_UNDEF)
                 continue;
             f = MT_VEC_PUSH(&o->functions);
             if (f == NULL)
                 return false;
-            *f = (struct function){.at = sym.st_value, .size = sym.st_size, .name = sym.st_name, .table = sh.sh_link};
+            *f = (struct function){
+                .at = sym.st_value, .size = sym.st_size, .name = sym.st_name, .table = sh.sh_link};
         }
     }
     return o->functions.n > 0;
@@ -213,8 +217,8 @@ static struct opened *module(struct mt_symbols *s, const struct mt_tally_module 
     struct opened *o;
     for (uint32_t i = 0; i < s->modules.n; i++) {
         o = &s->modules.p[i];
-        if (o->n_build_id == m->n_build_id && memcmp(o->build_id, m->build_id, m->n_build_id) == 0 &&
-            strcmp(o->path, m->path) == 0)
+        if (o->n_build_id == m->n_build_id &&
+            memcmp(o->build_id, m->build_id, m->n_build_id) == 0 && strcmp(o->path, m->path) == 0)
             return o;
     }
     if (s->modules.n >= MODULES_OPEN || (o = MT_VEC_PUSH(&s->modules)) == NULL)
@@ -227,7 +231,8 @@ static struct opened *module(struct mt_symbols *s, const struct mt_tally_module 
         s->modules.n--;
         return NULL;
     }
-    if (o->path[0] != '/' || (o->elf = open_elf(o->path, o->build_id, o->n_build_id, &o->fd)) == NULL)
+    if (o->path[0] != '/' ||
+        (o->elf = open_elf(o->path, o->build_id, o->n_build_id, &o->fd)) == NULL)
         return o;
     o->low = lowest(o->elf);
     if (!read_functions(o, SHT_SYMTAB)) {
@@ -256,7 +261,8 @@ static const char *demangled(struct mt_symbols *s, const char *name)
     if (p == NULL || status != 0)
         return name;
     s->buf = p;
-    return s->buf; /* cppcheck-suppress returnDanglingLifetime ; it points to the name, not to status */
+    /* cppcheck-suppress returnDanglingLifetime ; it points to the name, not to status */
+    return s->buf;
 }
 
 const char *mt_symbols_find(struct mt_symbols *s, const struct mt_tally_module *m, uint64_t offset)

@@ -1,4 +1,5 @@
-/* table.c -- u64 -> two u64. Linear probing, deletion by moving the run back, so that no table fills with graves. */
+/* table.c -- u64 -> two u64. Linear probing, deletion by moving the run back, so that no table
+ * fills with graves. */
 #include "capture/parts.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
-/* tally.c -- reads the records of one process as they are copied: how many calls, what they held, what went wrong. For the summary and
- * for the frames that need a name; the report reads the trace anew. Bounded: tables have a largest size, and what does not fit is left
- * out of the summary only. */
+/* tally.c -- reads the records of one process as they are copied: how many calls, what they held,
+ * what went wrong. For the summary and for the frames that need a name; the report reads the trace
+ * anew. Bounded: tables have a largest size, and what does not fit is left out of the summary only.
+ */
 #include "capture/parts.h"
 
 #include <stdlib.h>
@@ -45,7 +46,10 @@ static uint64_t u(struct reader *r)
     return v;
 }
 
-static uint64_t d(struct reader *r, uint64_t *state) { return *state += (uint64_t)mt_unzigzag(u(r)); }
+static uint64_t d(struct reader *r, uint64_t *state)
+{
+    return *state += (uint64_t)mt_unzigzag(u(r));
+}
 
 static const char *str(struct reader *r, size_t *n)
 {
@@ -96,7 +100,10 @@ void mt_tally_done(struct mt_tally *t)
 
 /* ---- facts ---- */
 
-static bool is(const char *s, size_t n, const char *word) { return strlen(word) == n && memcmp(s, word, n) == 0; }
+static bool is(const char *s, size_t n, const char *word)
+{
+    return strlen(word) == n && memcmp(s, word, n) == 0;
+}
 
 static void keep(char **where, const char *s, size_t n)
 {
@@ -104,10 +111,12 @@ static void keep(char **where, const char *s, size_t n)
     *where = mt_strndup(s, n);
 }
 
-static void attr(struct mt_tally *t, const char *key, size_t n_key, const char *value, size_t n_value)
+static void attr(struct mt_tally *t, const char *key, size_t n_key, const char *value,
+                 size_t n_value)
 {
     /* the first of these that is there says the rank */
-    static const char *const ranks[] = {"env.RANK", "env.OMPI_COMM_WORLD_RANK", "env.PMI_RANK", "env.SLURM_PROCID"};
+    static const char *const ranks[] = {"env.RANK", "env.OMPI_COMM_WORLD_RANK", "env.PMI_RANK",
+                                        "env.SLURM_PROCID"};
     for (uint32_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
         if (i < t->rank_from && is(key, n_key, ranks[i]) && n_value > 0 && n_value < 8) {
             char digits[8];
@@ -182,7 +191,8 @@ static void stack(struct mt_tally *t, struct reader *r)
     for (uint64_t i = 0; i < n && !r->bad && r->p < r->end; i++) {
         uint64_t mod = u(r), offset = u(r);
         struct mt_cell *c;
-        if (r->bad || mod == 0 || mod > MODULES_MAX || offset >> 40 != 0 || t->frames.n >= FRAMES_MAX)
+        if (r->bad || mod == 0 || mod > MODULES_MAX || offset >> 40 != 0 ||
+            t->frames.n >= FRAMES_MAX)
             continue;
         c = mt_table_put(&t->frames, mod << 40 | offset);
         if (c != NULL) {
@@ -205,7 +215,10 @@ static void hold(struct mt_tally *t, uint64_t bytes)
         t->peak = t->held;
 }
 
-static void let_go(struct mt_tally *t, uint64_t bytes) { t->held -= bytes < t->held ? bytes : t->held; }
+static void let_go(struct mt_tally *t, uint64_t bytes)
+{
+    t->held -= bytes < t->held ? bytes : t->held;
+}
 
 static void block_add(struct mt_tally *t, uint64_t key, uint64_t bytes)
 {
@@ -226,7 +239,8 @@ static void block_sub(struct mt_tally *t, uint64_t key)
     mt_table_drop(&t->blocks, key);
 }
 
-/* Physical memory goes with its last reference: create, import, retain and every mapping hold one. */
+/* Physical memory goes with its last reference: create, import, retain and every mapping hold one.
+ */
 static void handle_ref(struct mt_tally *t, uint64_t handle, int change)
 {
     struct mt_cell *c = mt_table_find(&t->handles, handle);
@@ -255,7 +269,8 @@ static void vmm(struct mt_tally *t, const struct call *c)
     case MT_WO_VMM_RETAIN: handle_ref(t, c->handle, 1); return;
     case MT_WO_VMM_RELEASE: handle_ref(t, c->handle, -1); return;
     case MT_WO_VMM_MAP:
-        if (mt_table_find(&t->handles, c->handle) == NULL || (cell = mt_table_put(&t->maps, c->addr)) == NULL)
+        if (mt_table_find(&t->handles, c->handle) == NULL ||
+            (cell = mt_table_put(&t->maps, c->addr)) == NULL)
             return;
         cell->a = c->handle;
         cell->b = c->size;
@@ -448,7 +463,8 @@ void mt_tally_chunk(struct mt_tally *t, const struct mt_chunk *c)
     }
 }
 
-/* "python -m verl.trainer.main_ppo" -> "verl.trainer.main_ppo", "python train.py" -> "train.py", else the program's base name. */
+/* "python -m verl.trainer.main_ppo" -> "verl.trainer.main_ppo", "python train.py" -> "train.py",
+ * else the program's base name. */
 char *mt_tally_name(const struct mt_tally *t)
 {
     char *const *v = t->argv.p;

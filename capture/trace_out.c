@@ -1,4 +1,5 @@
-/* trace_out.c -- the trace that is written: members appended to FILE.part, renamed when it is whole. */
+/* trace_out.c -- the trace that is written: members appended to FILE.part, renamed when it is
+ * whole. */
 #include "capture/parts.h"
 
 #include <errno.h>
@@ -14,7 +15,8 @@
 
 #define CHUNK_FULL (1u << 20)
 
-enum mt_rc mt_trace_out_open(struct mt_trace_out *o, const char *path, bool force, struct mt_err *err)
+enum mt_rc mt_trace_out_open(struct mt_trace_out *o, const char *path, bool force,
+                             struct mt_err *err)
 {
     struct stat st;
 
@@ -42,8 +44,8 @@ enum mt_rc mt_trace_out_open(struct mt_trace_out *o, const char *path, bool forc
         int error = errno;
         mt_free(o->part); /* nothing of ours to remove */
         o->part = NULL;
-        return mt_fail(err, MT_EIO, "%s: cannot be written: %s", mt_printable(shown, sizeof shown, path, strlen(path)),
-                       strerror(error));
+        return mt_fail(err, MT_EIO, "%s: cannot be written: %s",
+                       mt_printable(shown, sizeof shown, path, strlen(path)), strerror(error));
     }
     return MT_OK;
 }
@@ -129,7 +131,8 @@ static char *name_beside(const char *target, unsigned i)
     return mt_text("%.*s-%u%s", stem, target, i, target + stem);
 }
 
-/* Renames without overwriting: 0, or an errno. link() first; where a file system has no links a look has to do. */
+/* Renames without overwriting: 0, or an errno. link() first; where a file system has no links a
+ * look has to do. */
 static int rename_new(const char *from, const char *to)
 {
     struct stat st;
@@ -147,7 +150,8 @@ static int rename_new(const char *from, const char *to)
 static enum mt_rc write_failed(struct mt_trace_out *o, int error, struct mt_err *err)
 {
     char shown[300];
-    return mt_fail(err, MT_EIO, "%s: cannot be written: %s", mt_printable(shown, sizeof shown, o->target, strlen(o->target)),
+    return mt_fail(err, MT_EIO, "%s: cannot be written: %s",
+                   mt_printable(shown, sizeof shown, o->target, strlen(o->target)),
                    strerror(error));
 }
 
@@ -207,7 +211,8 @@ void mt_trace_out_discard(struct mt_trace_out *o)
 
 /* ---- chunks of our own ---- */
 
-void mt_chunk_out_init(struct mt_chunk_out *c, struct mt_trace_out *out, uint64_t uid, enum mt_wire_kind kind, uint32_t pid)
+void mt_chunk_out_init(struct mt_chunk_out *c, struct mt_trace_out *out, uint64_t uid,
+                       enum mt_wire_kind kind, uint32_t pid)
 {
     memset(c, 0, sizeof *c);
     c->out = out;
@@ -281,7 +286,8 @@ void mt_chunk_out_record(struct mt_chunk_out *c, enum mt_wire_type type, const s
 void mt_chunk_out_timed(struct mt_chunk_out *c, struct mt_payload *p, uint64_t t)
 {
     p->n = 0;
-    if (!room(c, sizeof p->p)) /* so that the chunk whose state this uses is the one that takes it */
+    if (!room(c,
+              sizeof p->p)) /* so that the chunk whose state this uses is the one that takes it */
         return;
     mt_pay_s(p, (int64_t)(t - c->time));
     mt_pay_s(p, 0); /* the thread: the process itself, as the state starts */

@@ -9,7 +9,8 @@
 
 char *mt_shell_word(char *buf, size_t cap, const char *s)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
     size_t n = 0;
     if (s[0] != '\0' && s[0] != '-' && strspn(s, plain) == strlen(s)) {
         snprintf(buf, cap, "%s", s);
@@ -27,12 +28,14 @@ char *mt_shell_word(char *buf, size_t cap, const char *s)
 
 static bool worth_a_line(const struct mt_collected *p)
 {
-    return p->has_cuda || p->ranges > 0 || p->snapshots > 0 || p->problem != NULL || p->missing > 0 || p->dropped > 0;
+    return p->has_cuda || p->ranges > 0 || p->snapshots > 0 || p->problem != NULL ||
+           p->missing > 0 || p->dropped > 0;
 }
 
 static void say_process(const struct mt_collected *p, bool hosts)
 {
-    char calls[32], ranges[32], peak[32], rank[24] = "", host[80] = "", what[240] = "", losses[160] = "";
+    char calls[32], ranges[32], peak[32], rank[24] = "", host[80] = "", what[240] = "",
+                                          losses[160] = "";
     size_t n = 0;
 
     if (p->rank >= 0)
@@ -40,25 +43,26 @@ static void say_process(const struct mt_collected *p, bool hosts)
     if (hosts)
         snprintf(host, sizeof host, " on %s", p->host);
     if (p->has_cuda)
-        n += (size_t)snprintf(what, sizeof what, "%s%s%s call%s, peak %s", p->device, p->device[0] != '\0' ? ": " : "",
-                              mt_fmt_count(calls, p->calls), p->calls == 1 ? "" : "s", mt_fmt_bytes(peak, p->peak));
+        n += (size_t)snprintf(what, sizeof what, "%s%s%s call%s, peak %s", p->device,
+                              p->device[0] != '\0' ? ": " : "", mt_fmt_count(calls, p->calls),
+                              p->calls == 1 ? "" : "s", mt_fmt_bytes(peak, p->peak));
     if (p->ranges > 0)
-        n += (size_t)snprintf(what + n, sizeof what - n, "%s%s range%s", n > 0 ? ", " : "", mt_fmt_count(ranges, p->ranges),
-                              p->ranges == 1 ? "" : "s");
+        n += (size_t)snprintf(what + n, sizeof what - n, "%s%s range%s", n > 0 ? ", " : "",
+                              mt_fmt_count(ranges, p->ranges), p->ranges == 1 ? "" : "s");
     if (p->snapshots > 0)
-        n += (size_t)snprintf(what + n, sizeof what - n, "%s%u snapshot%s", n > 0 ? ", " : "", p->snapshots,
-                              p->snapshots == 1 ? "" : "s");
+        n += (size_t)snprintf(what + n, sizeof what - n, "%s%u snapshot%s", n > 0 ? ", " : "",
+                              p->snapshots, p->snapshots == 1 ? "" : "s");
     if (n == 0)
         snprintf(what, sizeof what, "nothing recorded");
     n = 0;
     if (p->dropped > 0)
-        n += (size_t)snprintf(losses, sizeof losses, ", %s record%s dropped", mt_fmt_count(calls, p->dropped),
-                              p->dropped == 1 ? "" : "s");
+        n += (size_t)snprintf(losses, sizeof losses, ", %s record%s dropped",
+                              mt_fmt_count(calls, p->dropped), p->dropped == 1 ? "" : "s");
     if (p->missing > 0)
-        snprintf(losses + n, sizeof losses - n, ", %s chunk%s missing", mt_fmt_count(calls, p->missing),
-                 p->missing == 1 ? "" : "s");
-    mt_tell("  %s (pid %lu%s%s): %s%s%s", p->name != NULL ? p->name : "?", (unsigned long)p->pid, host, rank, what, losses,
-            p->running ? ", still running" : "");
+        snprintf(losses + n, sizeof losses - n, ", %s chunk%s missing",
+                 mt_fmt_count(calls, p->missing), p->missing == 1 ? "" : "s");
+    mt_tell("  %s (pid %lu%s%s): %s%s%s", p->name != NULL ? p->name : "?", (unsigned long)p->pid,
+            host, rank, what, losses, p->running ? ", still running" : "");
 }
 
 static void say_lines(const char *text)
@@ -90,7 +94,8 @@ static void say_processes(const struct mt_collection *c)
     if (more > 0)
         mt_tell("  and %u more processes; 'memtrace info' lists them all", more);
     if (silent > 0 && shown > 0)
-        mt_tell("  and %u process%s that loaded the recorder and used no GPU memory", silent, silent == 1 ? "" : "es");
+        mt_tell("  and %u process%s that loaded the recorder and used no GPU memory", silent,
+                silent == 1 ? "" : "es");
 }
 
 /* Each problem once, however many ranks have it. */
@@ -100,7 +105,8 @@ static void say_problems(const struct mt_collection *c)
         const struct mt_collected *p = &c->processes.p[i];
         uint32_t same = 0, first = i;
         for (uint32_t j = 0; p->problem != NULL && j < c->processes.n; j++)
-            if (c->processes.p[j].problem != NULL && strcmp(c->processes.p[j].problem, p->problem) == 0) {
+            if (c->processes.p[j].problem != NULL &&
+                strcmp(c->processes.p[j].problem, p->problem) == 0) {
                 same++;
                 first = j < first ? j : first;
             }
@@ -113,17 +119,19 @@ static void say_problems(const struct mt_collection *c)
 
 void mt_captured_say(const struct mt_collection *c, const char *dir)
 {
-    char size[32], calls[32], bytes[32], path[1200], html[1200], plain[1100], folder[1200], snapshots[48] = "";
+    char size[32], calls[32], bytes[32], path[1200], html[1200], plain[1100], folder[1200],
+        snapshots[48] = "";
     uint64_t n_calls = 0;
     size_t n = strlen(c->path);
 
     for (uint32_t i = 0; i < c->processes.n; i++)
         n_calls += c->processes.p[i].calls;
     if (c->n_snapshots > 0)
-        snprintf(snapshots, sizeof snapshots, ", %llu snapshot%s", (unsigned long long)c->n_snapshots,
-                 c->n_snapshots == 1 ? "" : "s");
-    mt_say("%s: %u process%s, %s driver calls%s, %s", c->path, c->processes.n, c->processes.n == 1 ? "" : "es",
-           mt_fmt_count(calls, n_calls), snapshots, mt_fmt_bytes(size, c->out_bytes));
+        snprintf(snapshots, sizeof snapshots, ", %llu snapshot%s",
+                 (unsigned long long)c->n_snapshots, c->n_snapshots == 1 ? "" : "s");
+    mt_say("%s: %u process%s, %s driver calls%s, %s", c->path, c->processes.n,
+           c->processes.n == 1 ? "" : "es", mt_fmt_count(calls, n_calls), snapshots,
+           mt_fmt_bytes(size, c->out_bytes));
     say_processes(c);
     if (c->why_nothing == NULL)
         say_problems(c);
@@ -132,20 +140,26 @@ void mt_captured_say(const struct mt_collection *c, const char *dir)
         say_lines(c->why_nothing);
     }
     if (c->n_damaged > 0)
-        mt_say("%llu part%s of the recording could not be read any more (%s); the rest is in the trace",
-               (unsigned long long)c->n_damaged, c->n_damaged == 1 ? "" : "s", mt_fmt_bytes(bytes, c->damaged_bytes));
+        mt_say("%llu part%s of the recording could not be read any more (%s); the rest is in the "
+               "trace",
+               (unsigned long long)c->n_damaged, c->n_damaged == 1 ? "" : "s",
+               mt_fmt_bytes(bytes, c->damaged_bytes));
     (void)mt_shell_word(path, sizeof path, c->path);
     (void)mt_shell_word(folder, sizeof folder, dir);
     if (c->n_running > 0)
-        mt_say("%u process%s still running; what %s recorded until now is in the trace. When %s: memtrace collect %s -o "
+        mt_say("%u process%s still running; what %s recorded until now is in the trace. When %s: "
+               "memtrace collect %s -o "
                "trace-all.gz",
-               c->n_running, c->n_running == 1 ? " is" : "es are", c->n_running == 1 ? "it" : "they",
+               c->n_running, c->n_running == 1 ? " is" : "es are",
+               c->n_running == 1 ? "it" : "they",
                c->n_running == 1 ? "it has ended" : "they have ended", folder);
     if (c->n_running == 0 && c->n_waiting > 0)
-        mt_say("%u process%s the command started %s still alive; what a GPU does for %s later is recorded in %s. When %s: "
+        mt_say("%u process%s the command started %s still alive; what a GPU does for %s later is "
+               "recorded in %s. When %s: "
                "memtrace collect %s -o trace-all.gz",
-               c->n_waiting, c->n_waiting == 1 ? " that" : "es that", c->n_waiting == 1 ? "is" : "are",
-               c->n_waiting == 1 ? "it" : "them", dir, c->n_waiting == 1 ? "it has ended" : "they have ended", folder);
+               c->n_waiting, c->n_waiting == 1 ? " that" : "es that",
+               c->n_waiting == 1 ? "is" : "are", c->n_waiting == 1 ? "it" : "them", dir,
+               c->n_waiting == 1 ? "it has ended" : "they have ended", folder);
     if (c->hint != NULL) {
         mt_say("no process used a GPU, as far as was recorded. Why:");
         say_lines(c->hint);
@@ -163,6 +177,6 @@ void mt_captured_failed(const struct mt_err *err, const char *dir)
 {
     char folder[1200];
     mt_say_err(NULL, err);
-    mt_say("the recording is still in %s; write it elsewhere with: memtrace collect %s -o FILE", dir,
-           mt_shell_word(folder, sizeof folder, dir));
+    mt_say("the recording is still in %s; write it elsewhere with: memtrace collect %s -o FILE",
+           dir, mt_shell_word(folder, sizeof folder, dir));
 }

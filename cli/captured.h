@@ -1,11 +1,13 @@
-/* captured.h -- what is said about a recording once it is collected; `memtrace capture` and `memtrace collect` say the same. */
+/* captured.h -- what is said about a recording once it is collected; `memtrace capture` and
+ * `memtrace collect` say the same. */
 #ifndef MT_CAPTURED_H
 #define MT_CAPTURED_H
 
 #include "capture/capture.h"
 #include "cli/cli.h"
 
-/* To standard error: one line per process, totals, what is missing, the next command. dir: the spool directory. */
+/* To standard error: one line per process, totals, what is missing, the next command. dir: the
+ * spool directory. */
 void mt_captured_say(const struct mt_collection *c, const char *dir);
 /* The trace could not be written: why, and what to do with the recording that is still in dir. */
 void mt_captured_failed(const struct mt_err *err, const char *dir);

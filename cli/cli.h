@@ -1,6 +1,7 @@
 /* cli.h -- the program around the libraries: options, commands, messages, exit statuses.
  *
- * Only this folder prints, exits, reads the environment and handles signals. Memory comes from parser/base/mem.h as everywhere. */
+ * Only this folder prints, exits, reads the environment and handles signals. Memory comes from
+ * parser/base/mem.h as everywhere. */
 #ifndef MT_CLI_H
 #define MT_CLI_H
 
@@ -15,8 +16,9 @@ enum mt_exit {
     MT_EXIT_OK = 0,
     MT_EXIT_FAILED = 1, /* nothing was written */
     MT_EXIT_USAGE = 2,
-    MT_EXIT_DAMAGED = 3,      /* written, from an input of which something is missing */
-    MT_EXIT_NOT_STARTED = 125 /* capture: the command was not started; else its own exit status is passed on */
+    MT_EXIT_DAMAGED = 3, /* written, from an input of which something is missing */
+    MT_EXIT_NOT_STARTED =
+        125 /* capture: the command was not started; else its own exit status is passed on */
 };
 
 enum mt_format_choice { MT_FORMAT_HTML, MT_FORMAT_TEXT, MT_FORMAT_MD, MT_FORMAT_JSON };
@@ -49,20 +51,23 @@ struct mt_cli {
     int to;         /* enum mt_export_to */
     const char *at; /* of an export: a moment */
     int32_t rank;
-    bool no_torch, no_stacks, no_memory2, take_over, keep_spool, no_symbols, remove; /* capture, collect */
+    /* capture, collect */
+    bool no_torch, no_stacks, no_memory2, take_over, keep_spool, no_symbols, remove;
     const char *spool;
     uint64_t max_mb;
     uint32_t flush_ms;
     struct mt_limits limits;
-    bool sigpipe_default; /* as memtrace was started: what it changes for itself is put back for a command that it runs */
-    unsigned closed_fds;  /* bit per descriptor 0 to 2 */
+    /* as memtrace was started: what it changes for itself is put back for a command that it runs */
+    bool sigpipe_default;
+    unsigned closed_fds; /* bit per descriptor 0 to 2 */
 };
-#define MT_CLI_DEFAULTS                                                                                                        \
-    {                                                                                                                          \
-        .framework = -1, .device = -1, .rank = -1, .limits = MT_LIMITS_DEFAULT                                                 \
+#define MT_CLI_DEFAULTS                                                                            \
+    {                                                                                              \
+        .framework = -1, .device = -1, .rank = -1, .limits = MT_LIMITS_DEFAULT                     \
     }
 
-/* A page that can be attached where tickets are written: the largest file that is taken there, and what is meant to be looked at. */
+/* A page that can be attached where tickets are written: the largest file that is taken there, and
+ * what is meant to be looked at. */
 #define MT_MAX_SIZE_DEFAULT UINT64_C(10000000)
 #define MT_MAX_SIZE_MOST UINT64_C(25000000)
 
@@ -79,7 +84,8 @@ struct mt_command {
     const char *text;     /* paragraphs for --help and the man page, parted by an empty line */
     const char *examples; /* "what it does\ncommand line\n..." in pairs */
     enum mt_exit (*run)(const struct mt_cli *c);
-    bool runs_command;                /* the first operand ends the options: it and all after it are a command */
+    /* the first operand ends the options: it and all after it are a command */
+    bool runs_command;
     const struct mt_exit_text *exits; /* NULL = mt_exit_texts */
 };
 extern const struct mt_command mt_commands[];               /* ends with name == NULL */
@@ -104,7 +110,8 @@ enum mt_exit mt_cmd_capture(const struct mt_cli *c);
 enum mt_exit mt_cmd_collect(const struct mt_cli *c);
 enum mt_exit mt_cmd_doctor(const struct mt_cli *c);
 
-/* message.c -- standard error. Every message is one line that starts with "memtrace: ", its control characters made visible. */
+/* message.c -- standard error. Every message is one line that starts with "memtrace: ", its control
+ * characters made visible. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 1, 2)))
 #endif
@@ -114,11 +121,13 @@ void mt_say(const char *fmt, ...);
 __attribute__((format(printf, 1, 2)))
 #endif
 void mt_tell(const char *fmt, ...);
-/* "memtrace: NAME: message (offset N)" and the lines of context. A message that holds the name is not named twice; NULL = no name. */
+/* "memtrace: NAME: message (offset N)" and the lines of context. A message that holds the name is
+ * not named twice; NULL = no name. */
 void mt_say_err(const char *name, const struct mt_err *err);
 /* " (offset 4096)" into buf, or "" when the message says so itself; returns buf. */
 char *mt_offset_text(char *buf, size_t cap, uint64_t offset, const char *msg);
-/* Parts an error of the input layer into "folder/rank1.pickle" and what is wrong with it. 1 on success; the caller frees both. */
+/* Parts an error of the input layer into "folder/rank1.pickle" and what is wrong with it. 1 on
+ * success; the caller frees both. */
 int mt_err_split(const char *path, const struct mt_err *err, char **name, char **message);
 
 /* version.c */
@@ -135,7 +144,8 @@ struct mt_name_text {
     const char *name, *text;
 };
 extern const struct mt_name_text mt_environment[]; /* ends with name == NULL */
-/* One example as the tables hold them: a line on what it does, unless NULL, and the command. Moves *s on; 0 at the end. */
+/* One example as the tables hold them: a line on what it does, unless NULL, and the command. Moves
+ * *s on; 0 at the end. */
 struct mt_example {
     const char *what, *command;
     size_t n_what, n_command;

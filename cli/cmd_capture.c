@@ -1,4 +1,5 @@
-/* cmd_capture.c -- runs a command with the recorder in it and writes the trace. Nothing is printed while the command runs. */
+/* cmd_capture.c -- runs a command with the recorder in it and writes the trace. Nothing is printed
+ * while the command runs. */
 #include "cli/captured.h"
 #include "cli/term.h"
 
@@ -11,12 +12,14 @@
 static void wait_for_stragglers(const char *dir)
 {
     const struct timespec step = {0, 20 * 1000000};
-    for (int ms = 0; ms < GRACE_MS && (mt_scan_running(dir) > 0 || mt_scan_waiting(dir) > 0) && !mt_launch_interrupted();
+    for (int ms = 0; ms < GRACE_MS && (mt_scan_running(dir) > 0 || mt_scan_waiting(dir) > 0) &&
+                     !mt_launch_interrupted();
          ms += 20)
         (void)nanosleep(&step, NULL);
 }
 
-/* The command ended: collect. That removes the spool, unless something in it is not in the trace. */
+/* The command ended: collect. That removes the spool, unless something in it is not in the trace.
+ */
 static void collect(const struct mt_cli *c, const struct mt_launch *l, int status)
 {
     struct mt_collect_opts o;
@@ -50,8 +53,8 @@ static void collect(const struct mt_cli *c, const struct mt_launch *l, int statu
     } else {
         if (strcmp(done.path, c->output) != 0)
             mt_say("%s appeared while the command ran and was left alone", c->output);
-        if (!c->quiet || done.why_nothing != NULL || rc == MT_WARN || done.n_running > 0 || done.n_waiting > 0 ||
-            done.hint != NULL)
+        if (!c->quiet || done.why_nothing != NULL || rc == MT_WARN || done.n_running > 0 ||
+            done.n_waiting > 0 || done.hint != NULL)
             mt_captured_say(&done, o.dir);
     }
     mt_collection_done(&done);

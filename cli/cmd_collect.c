@@ -1,4 +1,5 @@
-/* cmd_collect.c -- makes a trace of a spool directory that nobody collected: the launcher was killed, or processes outlived it. */
+/* cmd_collect.c -- makes a trace of a spool directory that nobody collected: the launcher was
+ * killed, or processes outlived it. */
 #include "cli/captured.h"
 #include "cli/output.h"
 #include "cli/term.h"
@@ -34,8 +35,8 @@ enum mt_exit mt_cmd_collect(const struct mt_cli *c)
     mt_progress_erase(&progress);
     if (rc < 0)
         mt_say_err(NULL, &err);
-    else if (!c->quiet || rc == MT_WARN || done.why_nothing != NULL || done.n_running > 0 || done.n_waiting > 0 ||
-             done.hint != NULL)
+    else if (!c->quiet || rc == MT_WARN || done.why_nothing != NULL || done.n_running > 0 ||
+             done.n_waiting > 0 || done.hint != NULL)
         mt_captured_say(&done, o.dir);
     mt_collection_done(&done);
     return rc < 0 ? MT_EXIT_FAILED : rc == MT_WARN ? MT_EXIT_DAMAGED : MT_EXIT_OK;

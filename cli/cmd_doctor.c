@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-static const char *const states[] = {[MT_CHECK_OK] = "ok", [MT_CHECK_NOTE] = "note", [MT_CHECK_BAD] = "bad"};
+static const char *const states[] = {
+    [MT_CHECK_OK] = "ok", [MT_CHECK_NOTE] = "note", [MT_CHECK_BAD] = "bad"};
 
 /* The variables that `memtrace capture` sets, for who has to set them by hand. */
 static uint32_t variables(const struct mt_places *p, const char *out[4][2])
@@ -55,12 +56,13 @@ static void text(struct mt_out *o, const struct mt_checks *c, const struct mt_pl
     if (!c->can_capture)
         mt_puts(o, "\n'memtrace capture' does not work here; see 'bad' above.\n");
     else
-        mt_puts(o, has_driver(c)
-                       ? "\n'memtrace capture' works here.\n"
-                       : "\n'memtrace capture' works here, but without a GPU driver a job makes no calls to record.\n");
+        mt_puts(o, has_driver(c) ? "\n'memtrace capture' works here.\n"
+                                 : "\n'memtrace capture' works here, but without a GPU driver a "
+                                   "job makes no calls to record.\n");
     if (n == 0)
         return;
-    mt_puts(o, "\nFor workers that do not inherit the environment (Ray's runtime_env, containers), the variables are:\n");
+    mt_puts(o, "\nFor workers that do not inherit the environment (Ray's runtime_env, containers), "
+               "the variables are:\n");
     for (uint32_t i = 0; i < n; i++) {
         mt_putf(o, "  %s=", vars[i][0]);
         put(o, vars[i][1]);

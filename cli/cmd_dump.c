@@ -1,4 +1,5 @@
-/* cmd_dump.c -- the normalised model, one JSON object per line; several snapshots one after the other. */
+/* cmd_dump.c -- the normalised model, one JSON object per line; several snapshots one after the
+ * other. */
 #include "cli/load.h"
 #include "cli/output.h"
 #include "cli/redact/redact.h"
@@ -28,8 +29,8 @@ enum mt_exit mt_cmd_dump(const struct mt_cli *c)
     memset(&load, 0, sizeof load);
     memset(&d, 0, sizeof d);
     d.c = c;
-    if (!mt_output_check(c->output, c->force, c->inputs, c->n_inputs) || !mt_redact_open(&redact, c) ||
-        !mt_output_open(&d.out, c->output, c->force)) {
+    if (!mt_output_check(c->output, c->force, c->inputs, c->n_inputs) ||
+        !mt_redact_open(&redact, c) || !mt_output_open(&d.out, c->output, c->force)) {
         mt_redact_close(redact);
         return status;
     }

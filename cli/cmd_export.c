@@ -1,4 +1,5 @@
-/* cmd_export.c -- the same memory for other viewers: read every rank, keep what the format needs of it, write one file. */
+/* cmd_export.c -- the same memory for other viewers: read every rank, keep what the format needs of
+ * it, write one file. */
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -19,7 +20,7 @@ struct job {
     struct mt_rules rules;
     struct mt_export x;
     struct mt_ranks ranks;
-    struct mt_job *job;
+    struct mt_driverdiag *driver;
     uint64_t n_other_rank, n_other_device;
 };
 
@@ -85,49 +86,56 @@ static int visit(void *arg, struct mt_trace *t)
 
 static int make_job(struct job *j)
 {
-    struct mt_job_opts opts = {.phases = j->rules.phases,
-                               .overlay = j->rules.overlay,
-                               .overlay_len = j->rules.overlay_len,
-                               .overlay_name = j->c->rules_file};
+    struct mt_driverdiag_opts opts = {.phases = j->rules.phases,
+                                      .overlay = j->rules.overlay,
+                                      .overlay_len = j->rules.overlay_len,
+                                      .overlay_name = j->c->rules_file};
     struct mt_err err;
     memset(&err, 0, sizeof err);
-    if (mt_ranks_job(&j->job, &j->ranks, &opts, &err) >= 0)
+    if (mt_ranks_driver(&j->driver, &j->ranks, &opts, &err) >= 0)
         return 1;
     mt_say_err(j->c->inputs[0], &err);
     return 0;
 }
 
-/* Why a device has nothing in the file, and where sums contradict the curve. Returns how many have something. */
-static uint32_t check_track(const struct job *j, const struct mt_loaded *l, const struct mt_device_analysis *d,
-                            const struct mt_export_track *t)
+/* Why a device has nothing in the file, and where sums contradict the curve. Returns how many have
+ * something. */
+static uint32_t check_track(const struct job *j, const struct mt_loaded *l,
+                            const struct mt_device_analysis *d, const struct mt_export_track *t)
 {
     char label[1024], held[32];
     const char *at = mt_trace_label(l->trace, label, sizeof label);
     if (j->x.to == MT_EXPORT_PERFETTO) {
         if (t->points.n == 0)
-            mt_say("%s: GPU %ld has no curve: %s; '--to folded' and '--to speedscope' have the state at the dump", at,
-                   (long)d->ordinal, d->withheld != NULL ? d->withheld : "no history was recorded");
+            mt_say("%s: GPU %ld has no curve: %s; '--to folded' and '--to speedscope' have the "
+                   "state at the dump",
+                   at, (long)d->ordinal,
+                   d->withheld != NULL ? d->withheld : "no history was recorded");
         return t->points.n != 0 || d->ooms.n != 0;
     }
     for (uint32_t i = 0; i < t->moments.n; i++)
         if (t->moments.p[i].over != 0)
-            mt_say("%s: GPU %ld, %s: the blocks hold %s more than the curve says; frees in this trace contradict their "
+            mt_say("%s: GPU %ld, %s: the blocks hold %s more than the curve says; frees in this "
+                   "trace contradict their "
                    "allocations",
-                   at, (long)d->ordinal, t->moments.p[i].name, mt_fmt_bytes(held, t->moments.p[i].over));
+                   at, (long)d->ordinal, t->moments.p[i].name,
+                   mt_fmt_bytes(held, t->moments.p[i].over));
     if (t->moments.n != 0) {
         if (d->withheld != NULL)
-            mt_say("%s: GPU %ld: the state at the dump is exported, for the curve is withheld: %s", at, (long)d->ordinal,
-                   d->withheld);
+            mt_say("%s: GPU %ld: the state at the dump is exported, for the curve is withheld: %s",
+                   at, (long)d->ordinal, d->withheld);
         return 1;
     }
     if (d->withheld != NULL)
-        mt_say("%s: GPU %ld: no state but that at the dump is known: %s; without --at that one is exported", at,
-               (long)d->ordinal, d->withheld);
+        mt_say("%s: GPU %ld: no state but that at the dump is known: %s; without --at that one is "
+               "exported",
+               at, (long)d->ordinal, d->withheld);
     else if (j->x.at == MT_EXPORT_AT_OOM)
-        mt_say("%s: GPU %ld has no out-of-memory event; --at peak is its highest moment", at, (long)d->ordinal);
+        mt_say("%s: GPU %ld has no out-of-memory event; --at peak is its highest moment", at,
+               (long)d->ordinal);
     else
-        mt_say("%s: GPU %ld has no event %llu; its %llu events are counted from 0", at, (long)d->ordinal,
-               (unsigned long long)j->x.event, (unsigned long long)d->n_events);
+        mt_say("%s: GPU %ld has no event %llu; its %llu events are counted from 0", at,
+               (long)d->ordinal, (unsigned long long)j->x.event, (unsigned long long)d->n_events);
     return 0;
 }
 
@@ -136,7 +144,8 @@ static uint32_t check_tracks(const struct job *j)
     uint32_t n = 0, at = 0;
     for (uint32_t i = 0; i < j->ranks.list.n; i++) /* in order of reading, as the tracks are */
         for (uint32_t d = 0; d < j->ranks.list.p[i].analysis->devices.n; d++)
-            n += check_track(j, &j->ranks.list.p[i], &j->ranks.list.p[i].analysis->devices.p[d], &j->x.tracks.p[at++]);
+            n += check_track(j, &j->ranks.list.p[i], &j->ranks.list.p[i].analysis->devices.p[d],
+                             &j->x.tracks.p[at++]);
     return n;
 }
 
@@ -145,14 +154,16 @@ static int nothing(const struct job *j)
     if (j->load.n_read == 0)
         return 0; /* every input that cannot be read has had its message */
     if (j->n_other_rank != 0 && j->ranks.list.n == 0)
-        mt_say("--rank %ld: no snapshot is of that rank; 'memtrace info' lists the ranks", (long)j->c->rank);
+        mt_say("--rank %ld: no snapshot is of that rank; 'memtrace info' lists the ranks",
+               (long)j->c->rank);
     else if (j->n_other_device != 0 && j->ranks.list.n == 0)
-        mt_say("--device %ld: no snapshot has that GPU; 'memtrace info' lists the ones there are", (long)j->c->device);
+        mt_say("--device %ld: no snapshot has that GPU; 'memtrace info' lists the ones there are",
+               (long)j->c->device);
     else if (j->ranks.list.n == 0 && j->ranks.drivers.n != 0)
-        mt_say(
-            "%s holds driver calls and no snapshot: stacks are of PyTorch's allocator; '--to perfetto' shows what the driver "
-            "did",
-            j->c->inputs[0]);
+        mt_say("%s holds driver calls and no snapshot: stacks are of PyTorch's allocator; '--to "
+               "perfetto' shows what the driver "
+               "did",
+               j->c->inputs[0]);
     else
         mt_say("nothing to export");
     return 0;
@@ -176,7 +187,7 @@ static enum mt_exit write_file(struct job *j)
     }
     r.ranks = ranks;
     r.n_ranks = j->ranks.list.n;
-    r.job = j->job;
+    r.driver = j->driver;
     r.title = j->c->title;
     r.version = MEMTRACE_VERSION;
     if (mt_output_open(&out, j->c->output, j->c->force)) {
@@ -202,7 +213,9 @@ static int parse_at(struct mt_export *x, const char *at)
     } else {
         x->at = MT_EXPORT_AT_EVENT;
         if (!mt_parse_count(at, &x->event)) {
-            mt_say("--at: '%s' is none of peak, oom, or the number of an event, as 'memtrace dump' counts them", at);
+            mt_say("--at: '%s' is none of peak, oom, or the number of an event, as 'memtrace dump' "
+                   "counts them",
+                   at);
             return 0;
         }
     }
@@ -225,14 +238,14 @@ enum mt_exit mt_cmd_export(const struct mt_cli *c)
     j.x.to = (enum mt_export_to)c->to;
     if (!parse_at(&j.x, c->at))
         return MT_EXIT_USAGE;
-    if (!mt_output_check(c->output, c->force, c->inputs, c->n_inputs) || !mt_rules_load(&j.rules, c) ||
-        !mt_redact_open(&redact, c))
+    if (!mt_output_check(c->output, c->force, c->inputs, c->n_inputs) ||
+        !mt_rules_load(&j.rules, c) || !mt_redact_open(&redact, c))
         goto out;
     j.load.redact = redact;
     mt_load_inputs(&j.load, c, visit, &j);
     if (j.load.failed || (j.ranks.drivers.n != 0 && !make_job(&j)))
         goto out;
-    if (check_tracks(&j) == 0 && (j.x.to != MT_EXPORT_PERFETTO || j.job == NULL)) {
+    if (check_tracks(&j) == 0 && (j.x.to != MT_EXPORT_PERFETTO || j.driver == NULL)) {
         (void)nothing(&j);
         goto out;
     }
@@ -243,7 +256,7 @@ enum mt_exit mt_cmd_export(const struct mt_cli *c)
     j.c = &shown;
     status = write_file(&j);
 out:
-    mt_job_free(j.job);
+    mt_driverdiag_free(j.driver);
     mt_ranks_done(&j.ranks);
     mt_export_done(&j.x);
     mt_load_done(&j.load);

@@ -1,4 +1,5 @@
-/* cmd_report.c -- read every rank, analyse it, give its events back, and write one report over all of them. */
+/* cmd_report.c -- read every rank, analyse it, give its events back, and write one report over all
+ * of them. */
 #include "cli/gzip_out.h"
 #include "cli/load.h"
 #include "cli/options.h"
@@ -24,9 +25,9 @@ struct report {
     struct mt_load load;
     struct mt_rules rules;
     struct mt_ranks ranks;
-    struct mt_job *job;
-    struct mt_jobs *jobs;     /* whether they are one */
-    struct mt_run_inputs run; /* logs and settings */
+    struct mt_driverdiag *driver;
+    struct mt_same_job *same_job; /* whether they are one */
+    struct mt_run_inputs run;     /* logs and settings */
     struct mt_redact *redact;
     const char *at; /* what is being analysed, for the progress */
     struct mt_logdiag *diag;
@@ -47,7 +48,8 @@ static int out_of_memory(const struct report *r)
     return 0;
 }
 
-/* The size of the GPU that a snapshot inside a trace belongs to, when all GPUs of the trace have the same. */
+/* The size of the GPU that a snapshot inside a trace belongs to, when all GPUs of the trace have
+ * the same. */
 static uint64_t capacity_of(const struct report *r, const struct mt_trace *t)
 {
     uint64_t size = 0;
@@ -84,7 +86,10 @@ static void analysing(void *arg, uint64_t done, uint64_t total)
     mt_progress_show(&r->load.progress, "analysing", r->at, done, total, false);
 }
 
-static uint64_t max_size(const struct mt_cli *c) { return c->max_size != 0 ? c->max_size : MT_MAX_SIZE_DEFAULT; }
+static uint64_t max_size(const struct mt_cli *c)
+{
+    return c->max_size != 0 ? c->max_size : MT_MAX_SIZE_DEFAULT;
+}
 
 static int visit(void *arg, struct mt_trace *t)
 {
@@ -112,7 +117,8 @@ static int visit(void *arg, struct mt_trace *t)
     if (opts.capacity == 0)
         opts.capacity = capacity_of(r, t);
     if (opts.capacity == 0)
-        opts.capacity = mt_logs_capacity(&r->run.logs, t->devices.n == 1 ? t->devices.p[0].ordinal : -1);
+        opts.capacity =
+            mt_logs_capacity(&r->run.logs, t->devices.n == 1 ? t->devices.p[0].ordinal : -1);
     if (!add_settings(r, t)) {
         mt_trace_free(t);
         return 0;
@@ -140,16 +146,16 @@ static int visit(void *arg, struct mt_trace *t)
 /* What the driver saw, over all traces of it; 0 after a message. */
 static int make_job(struct report *r)
 {
-    struct mt_job_opts opts = {.phases = r->rules.phases,
-                               .capacity = r->c->capacity,
-                               .overlay = r->rules.overlay,
-                               .overlay_len = r->rules.overlay_len,
-                               .overlay_name = r->c->rules_file};
+    struct mt_driverdiag_opts opts = {.phases = r->rules.phases,
+                                      .capacity = r->c->capacity,
+                                      .overlay = r->rules.overlay,
+                                      .overlay_len = r->rules.overlay_len,
+                                      .overlay_name = r->c->rules_file};
     struct mt_err err;
     enum mt_rc rc;
     memset(&err, 0, sizeof err);
     mt_progress_show(&r->load.progress, "analysing", "the driver's calls", 0, 0, false);
-    rc = mt_ranks_job(&r->job, &r->ranks, &opts, &err);
+    rc = mt_ranks_driver(&r->driver, &r->ranks, &opts, &err);
     mt_progress_erase(&r->load.progress);
     if (rc < 0)
         mt_say_err(r->rules.overlay != NULL ? r->c->rules_file : r->c->inputs[0], &err);
@@ -159,13 +165,13 @@ static int make_job(struct report *r)
 /* Whether all of this is one job; 0 after a message. */
 static int tell_jobs(struct report *r, const struct mt_analysis *const *analyses, uint32_t primary)
 {
-    struct mt_jobs_in in = {.analyses = analyses,
-                            .n = r->ranks.list.n,
-                            .drivers = (const struct mt_trace *const *)r->ranks.drivers.p,
-                            .n_drivers = r->ranks.drivers.n,
-                            .logs = &r->run.logs,
-                            .conf = r->run.conf,
-                            .primary = primary};
+    struct mt_same_job_in in = {.analyses = analyses,
+                                .n = r->ranks.list.n,
+                                .drivers = (const struct mt_trace *const *)r->ranks.drivers.p,
+                                .n_drivers = r->ranks.drivers.n,
+                                .logs = &r->run.logs,
+                                .conf = r->run.conf,
+                                .primary = primary};
     const struct mt_trace **traces = mt_calloc((size_t)in.n + 1, sizeof *traces);
     struct mt_err err;
     enum mt_rc rc = MT_ENOMEM;
@@ -174,24 +180,28 @@ static int tell_jobs(struct report *r, const struct mt_analysis *const *analyses
         traces[i] = r->ranks.list.p[i].trace;
     in.traces = traces;
     if (traces != NULL)
-        rc = mt_jobs_make(&r->jobs, &in, &err);
+        rc = mt_same_job_make(&r->same_job, &in, &err);
     mt_free(traces);
     if (rc < 0)
         return out_of_memory(r);
-    if (r->jobs->sentence != NULL)
-        mt_say("warning: %s", r->jobs->sentence);
+    if (r->same_job->sentence != NULL)
+        mt_say("warning: %s", r->same_job->sentence);
     return 1;
 }
 
-/* The rank of the report: that of the process which the driver's verdict is about, when only the driver saw it. */
+/* The rank of the report: that of the process which the driver's verdict is about, when only the
+ * driver saw it. */
 static uint32_t choose_primary(const struct report *r, const struct mt_analysis *const *analyses)
 {
-    const struct mt_driver_oom *o = r->job != NULL && r->job->kind == MT_JV_OOM ? &r->job->ooms.p[r->job->oom] : NULL;
+    const struct mt_driver_oom *o = r->driver != NULL && r->driver->kind == MT_DV_OOM
+                                        ? &r->driver->ooms.p[r->driver->oom]
+                                        : NULL;
     uint32_t best = mt_primary_rank(analyses, r->ranks.list.n);
     if (o == NULL || mt_verdict_is_oom(analyses[best]->verdict.kind))
         return best;
     for (uint32_t i = 0; i < r->ranks.list.n; i++)
-        if (mt_claims_process(&r->ranks.list.p[i].claims, r->job->drivers.p[o->driver]) == o->process)
+        if (mt_claims_process(&r->ranks.list.p[i].claims, r->driver->drivers.p[o->driver]) ==
+            o->process)
             return i;
     return best;
 }
@@ -199,7 +209,8 @@ static uint32_t choose_primary(const struct report *r, const struct mt_analysis 
 /* The framework that the report is about, for settings and advice; the snapshots know best. */
 static void settle_framework(struct report *r, const struct mt_analysis *primary)
 {
-    mt_runconf_tell(r->run.conf, mt_logs_framework(&r->run.logs)); /* logs may be among the inputs */
+    /* logs may be among the inputs */
+    mt_runconf_tell(r->run.conf, mt_logs_framework(&r->run.logs));
     if (primary == NULL || r->run.conf->forced || primary->fw.main <= MT_FW_NONE)
         return;
     r->run.conf->framework = (int)primary->fw.main;
@@ -218,13 +229,14 @@ static int diagnose_run(struct report *r, const struct mt_analysis *const *analy
                             .logs = &r->run.logs,
                             .analyses = analyses,
                             .n_analyses = n,
-                            .job = r->job,
+                            .driver = r->driver,
                             .fixes = r->rules.fixes};
     struct mt_err err;
     memset(&err, 0, sizeof err);
     if (r->run.logs.files.n != 0 && mt_logdiag_make(&r->diag, &r->run.logs, &o, &err) < 0)
         return out_of_memory(r);
-    if (r->job != NULL && mt_job_advise(r->job, r->rules.fixes, r->run.conf, r->run.conf->framework, &err) < 0)
+    if (r->driver != NULL && mt_driverdiag_advise(r->driver, r->rules.fixes, r->run.conf,
+                                                  r->run.conf->framework, &err) < 0)
         return out_of_memory(r);
     in.diag = r->diag;
     if (mt_lint_make(&r->lint, &in, &err) < 0) {
@@ -234,11 +246,14 @@ static int diagnose_run(struct report *r, const struct mt_analysis *const *analy
     return 1;
 }
 
-static void render(const struct report *r, const struct mt_report *report, struct mt_out *o, bool to_stdout)
+static void render(const struct report *r, const struct mt_report *report, struct mt_out *o,
+                   bool to_stdout)
 {
     switch ((enum mt_format_choice)r->c->format) {
     case MT_FORMAT_HTML: mt_render_html(report, o); break;
-    case MT_FORMAT_TEXT: mt_render_text(report, o, mt_term_width(1), to_stdout && mt_term_color(1)); break;
+    case MT_FORMAT_TEXT:
+        mt_render_text(report, o, mt_term_width(1), to_stdout && mt_term_color(1));
+        break;
     case MT_FORMAT_MD: mt_render_md(report, o); break;
     case MT_FORMAT_JSON: mt_render_json(report, o); break;
     }
@@ -252,7 +267,8 @@ static int forget(void *ctx, const void *p, size_t n)
     return 0;
 }
 
-/* Whether the report is no larger than was asked for; it is written to nowhere to know. 0 after a message. */
+/* Whether the report is no larger than was asked for; it is written to nowhere to know. 0 after a
+ * message. */
 static int fits(const struct report *r, const struct mt_report *report, bool to_stdout)
 {
     struct mt_out o = {.write = forget};
@@ -261,15 +277,16 @@ static int fits(const struct report *r, const struct mt_report *report, bool to_
     render(r, report, &o, to_stdout);
     if (mt_out_finish(&o) != 0 || o.n <= r->c->max_size)
         return 1; /* writing it will say what is wrong */
-    mt_say("the report is %llu bytes long, more than --max-size allows (%llu)%s; raise it, or look at one GPU with --device",
+    mt_say("the report is %llu bytes long, more than --max-size allows (%llu)%s; raise it, or look "
+           "at one GPU with --device",
            (unsigned long long)o.n, (unsigned long long)r->c->max_size,
            r->c->format == MT_FORMAT_HTML ? " even without any exact events" : "");
     return 0;
 }
 
 /* *size: bytes of the report as it is read, compressed or not. 0 after a message. */
-static int write_out(const struct report *r, const struct mt_report *report, struct mt_output *out, bool to_stdout,
-                     uint64_t *size)
+static int write_out(const struct report *r, const struct mt_report *report, struct mt_output *out,
+                     bool to_stdout, uint64_t *size)
 {
     struct mt_gzip_out gz;
     if (!r->c->gzip) {
@@ -304,7 +321,8 @@ static int count_write(void *ctx, const void *bytes, size_t n)
 /* All names that are in no trace. */
 static int redact_rest(struct report *r, struct mt_cli *shown)
 {
-    return mt_redact_logs(r->redact, &r->run.logs) && mt_redact_unread(r->redact, r->load.unread.p, r->load.unread.n) &&
+    return mt_redact_logs(r->redact, &r->run.logs) &&
+           mt_redact_unread(r->redact, r->load.unread.p, r->load.unread.n) &&
            mt_redact_cli(r->redact, shown);
 }
 
@@ -343,14 +361,14 @@ static enum mt_exit write_report(struct report *r, const char *path)
     settle_framework(r, n != 0 ? analyses[report.primary] : NULL);
     if (!diagnose_run(r, analyses, n) || !tell_jobs(r, analyses, report.primary))
         goto out;
-    report.jobs = r->jobs;
+    report.same_job = r->same_job;
     report.logs = r->run.logs.files.n != 0 ? &r->run.logs : NULL;
     report.diag = r->diag;
     report.conf = r->run.conf;
     report.lint = r->lint;
     report.ranks = ranks;
     report.n_ranks = n;
-    report.job = r->job;
+    report.driver = r->driver;
     report.unread = r->load.unread.p;
     report.n_unread = r->load.unread.n;
     report.n_ignored = r->load.n_ignored;
@@ -363,7 +381,8 @@ static enum mt_exit write_report(struct report *r, const char *path)
 
     if (!fits(r, &report, to_stdout) || !mt_output_open(&out, path, r->c->force))
         goto out;
-    counted = (struct counted){&r->load.progress, to_stdout ? "standard output" : path, out.out.write, out.out.ctx, 0};
+    counted = (struct counted){&r->load.progress, to_stdout ? "standard output" : path,
+                               out.out.write, out.out.ctx, 0};
     out.out.write = count_write;
     out.out.ctx = &counted;
     ok = write_out(r, &report, &out, to_stdout, &size);
@@ -382,13 +401,15 @@ static enum mt_exit write_report(struct report *r, const char *path)
     if (status == MT_EXIT_OK && r->run.cut)
         status = MT_EXIT_DAMAGED;
     if (r->c->format == MT_FORMAT_HTML && size > report.max_size)
-        mt_say("%s: %llu bytes, more than the %llu it should have: its tables alone take that; --device shows one GPU",
-               to_stdout ? "the page" : path, (unsigned long long)size, (unsigned long long)report.max_size);
+        mt_say("%s: %llu bytes, more than the %llu it should have: its tables alone take that; "
+               "--device shows one GPU",
+               to_stdout ? "the page" : path, (unsigned long long)size,
+               (unsigned long long)report.max_size);
     if (!to_stdout && !r->c->quiet)
         mt_tell("%s written: %s", path,
-                mt_report_log_leads(&report)   ? r->diag->sentence
-                : mt_report_job_leads(&report) ? r->job->sentence
-                                               : analyses[report.primary]->verdict.sentence);
+                mt_report_log_leads(&report)      ? r->diag->sentence
+                : mt_report_driver_leads(&report) ? r->driver->sentence
+                                                  : analyses[report.primary]->verdict.sentence);
     if (r->c->open)
         mt_open_page(path);
 out:
@@ -408,7 +429,8 @@ enum mt_exit mt_cmd_report(const struct mt_cli *c)
     memset(&r, 0, sizeof r);
     r.c = c;
     if (c->max_size > MT_MAX_SIZE_MOST && !c->any_size) {
-        mt_say("--max-size: more than 25MB cannot be attached to a ticket; --any-size allows it all the same");
+        mt_say("--max-size: more than 25MB cannot be attached to a ticket; --any-size allows it "
+               "all the same");
         return MT_EXIT_USAGE;
     }
     if (path == NULL && c->format == MT_FORMAT_HTML) {
@@ -418,8 +440,10 @@ enum mt_exit mt_cmd_report(const struct mt_cli *c)
             goto out;
         }
     }
-    if (c->open && (path == NULL || strcmp(path, "-") == 0 || c->format != MT_FORMAT_HTML || c->gzip)) {
-        mt_say("--open shows a page that was written to a file: not with --gzip, --output - or another --format than html");
+    if (c->open &&
+        (path == NULL || strcmp(path, "-") == 0 || c->format != MT_FORMAT_HTML || c->gzip)) {
+        mt_say("--open shows a page that was written to a file: not with --gzip, --output - or "
+               "another --format than html");
         status = MT_EXIT_USAGE;
         goto out;
     }
@@ -439,13 +463,15 @@ enum mt_exit mt_cmd_report(const struct mt_cli *c)
         goto out;
     if (r.ranks.list.n == 0 && r.ranks.drivers.n == 0 && r.load.n_logs == 0) {
         if (r.load.n_read > 0)
-            mt_say("--device %ld: no snapshot has that GPU; 'memtrace info' lists the ones there are", (long)c->device);
+            mt_say(
+                "--device %ld: no snapshot has that GPU; 'memtrace info' lists the ones there are",
+                (long)c->device);
         goto out; /* and every input that cannot be read has had its message */
     }
     status = write_report(&r, path);
 out:
-    mt_job_free(r.job);
-    mt_jobs_free(r.jobs);
+    mt_driverdiag_free(r.driver);
+    mt_same_job_free(r.same_job);
     mt_ranks_done(&r.ranks);
     mt_load_done(&r.load);
     mt_logdiag_free(r.diag);

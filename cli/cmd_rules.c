@@ -1,4 +1,5 @@
-/* cmd_rules.c -- the rules as they were loaded, so that every phase and every piece of advice can be traced to its source. */
+/* cmd_rules.c -- the rules as they were loaded, so that every phase and every piece of advice can
+ * be traced to its source. */
 #include "analysis/advice/advice.h"
 #include "analysis/setup/framework.h"
 #include "analysis/metrics/metrics.h"
@@ -30,7 +31,8 @@ static bool is_named(const struct mt_cli *c, const struct mt_fix_rule *r)
     return false;
 }
 
-/* The classes of --phase: one by its own name, or those in which a phase can end. 0 = no such phase. */
+/* The classes of --phase: one by its own name, or those in which a phase can end. 0 = no such
+ * phase. */
 static uint32_t classes_of(const char *name)
 {
     int class = mt_fix_class_find(name), phase = mt_phase_find(name, strlen(name));
@@ -78,7 +80,8 @@ static bool wanted_phase(const struct mt_cli *c, const struct mt_phase_rule *r)
         return false;
     if (c->framework < 0)
         return true;
-    return r->framework != NULL && strcmp(r->framework, mt_framework_id((enum mt_framework)c->framework)) == 0;
+    return r->framework != NULL &&
+           strcmp(r->framework, mt_framework_id((enum mt_framework)c->framework)) == 0;
 }
 
 /* label in a column of its own, the text wrapped beside it */
@@ -113,7 +116,8 @@ static void phase_words(uint32_t mask, char *buf, size_t cap)
     buf[0] = '\0';
     for (int i = 0; i < MT_FIX_CLASS_COUNT && used < cap; i++)
         if ((mask & (1u << i)) != 0) {
-            int n = snprintf(buf + used, cap - used, "%s%s", used > 0 ? "; " : "", mt_fix_class_words((enum mt_fix_class)i));
+            int n = snprintf(buf + used, cap - used, "%s%s", used > 0 ? "; " : "",
+                             mt_fix_class_words((enum mt_fix_class)i));
             used += n > 0 ? (size_t)n : 0;
         }
 }
@@ -122,10 +126,10 @@ static void phase_words(uint32_t mask, char *buf, size_t cap)
 static void saving_text(struct mt_out *o, const struct mt_fix_saving *s, int width)
 {
     char text[1600];
-    (void)snprintf(text, sizeof text, "%s (confidence %s%s%s%s%s)%s%s", s->bytes.text, mt_fix_conf_name(s->conf),
-                   s->low.e != NULL ? "; at least " : "", s->low.e != NULL ? s->low.text : "",
-                   s->high.e != NULL ? "; at most " : "", s->high.e != NULL ? s->high.text : "", s->note[0] != 0 ? ". " : "",
-                   s->note);
+    (void)snprintf(text, sizeof text, "%s (confidence %s%s%s%s%s)%s%s", s->bytes.text,
+                   mt_fix_conf_name(s->conf), s->low.e != NULL ? "; at least " : "",
+                   s->low.e != NULL ? s->low.text : "", s->high.e != NULL ? "; at most " : "",
+                   s->high.e != NULL ? s->high.text : "", s->note[0] != 0 ? ". " : "", s->note);
     mt_rules_field(o, "saves", text, width);
 }
 
@@ -138,8 +142,9 @@ static void line_text(struct mt_out *o, const struct mt_fix_line *l, bool first,
         mt_rules_field(o, "  value", text, width);
     }
     if (l->layout != NULL) {
-        (void)snprintf(text, sizeof text, "%s as it is set, with %c halved and %c doubled%s%s", l->layout->setting,
-                       l->layout->take, l->layout->give, l->layout->names[0] != 0 ? "; of " : "", l->layout->names);
+        (void)snprintf(text, sizeof text, "%s as it is set, with %c halved and %c doubled%s%s",
+                       l->layout->setting, l->layout->take, l->layout->give,
+                       l->layout->names[0] != 0 ? "; of " : "", l->layout->names);
         mt_rules_field(o, "  value", text, width);
     }
     if (l->key_since[0] != 0) {
@@ -166,7 +171,8 @@ static void card_text(struct mt_out *o, const struct mt_fix_card *card, int widt
     mt_rules_field(o, "current", card->current, width);
     if (card->saving != NULL)
         saving_text(o, card->saving, width);
-    mt_rules_field(o, "needs", strcmp(card->constraints, "none") != 0 ? card->constraints : "", width);
+    mt_rules_field(o, "needs", strcmp(card->constraints, "none") != 0 ? card->constraints : "",
+                   width);
     mt_rules_field(o, "costs", strcmp(card->cost, "none") != 0 ? card->cost : "", width);
 }
 
@@ -215,7 +221,8 @@ static void phase_text(struct mt_out *o, const struct mt_phase_rule *r, int widt
     char where[600], how[160];
     put(o, r->id);
     mt_putc(o, '\n');
-    snprintf(how, sizeof how, "%s (%s)", r->phase != NULL ? r->phase : "", r->framework != NULL ? r->framework : "any");
+    snprintf(how, sizeof how, "%s (%s)", r->phase != NULL ? r->phase : "",
+             r->framework != NULL ? r->framework : "any");
     mt_rules_field(o, "phase", how, width);
     snprintf(where, sizeof where, "%s %s", r->file_suffix != NULL ? r->file_suffix : "",
              r->function != NULL ? r->function : "");
@@ -225,7 +232,8 @@ static void phase_text(struct mt_out *o, const struct mt_phase_rule *r, int widt
     mt_rules_field(o, "status", mt_rules_status(r->status), width);
 }
 
-static void phases_text(const struct mt_cli *c, const struct mt_rules *r, struct mt_out *o, int width)
+static void phases_text(const struct mt_cli *c, const struct mt_rules *r, struct mt_out *o,
+                        int width)
 {
     uint32_t n = mt_phase_rules_count(r->phases), shown = 0, methods = 0, names = 0;
 
@@ -237,8 +245,11 @@ static void phases_text(const struct mt_cli *c, const struct mt_rules *r, struct
         methods += p->level == '*';
         names += p->level == 'A' || p->level == 'N';
     }
-    mt_putf(o, "%u phase rules: %u frame signatures, %u names of annotations and functions, %u methods%s\n", (unsigned)shown,
-            (unsigned)(shown - methods - names), (unsigned)names, (unsigned)methods, c->all ? "" : " (--all lists them)");
+    mt_putf(o,
+            "%u phase rules: %u frame signatures, %u names of annotations and functions, %u "
+            "methods%s\n",
+            (unsigned)shown, (unsigned)(shown - methods - names), (unsigned)names,
+            (unsigned)methods, c->all ? "" : " (--all lists them)");
     if (c->all) {
         for (uint32_t i = 1; i <= n; i++)
             if (wanted_phase(c, mt_phase_rule_at(r->phases, i))) {
@@ -264,7 +275,8 @@ static void phases_text(const struct mt_cli *c, const struct mt_rules *r, struct
         if (!earlier) {
             mt_puts(o, "  ");
             put(o, p->framework);
-            mt_putf(o, "%*s%5u\n", (int)(strlen(p->framework) < 20 ? 20 - strlen(p->framework) : 1), "", (unsigned)count);
+            mt_putf(o, "%*s%5u\n", (int)(strlen(p->framework) < 20 ? 20 - strlen(p->framework) : 1),
+                    "", (unsigned)count);
         }
     }
 }
@@ -274,8 +286,10 @@ static bool uses(const char *text, const char *name)
 {
     size_t n = strlen(name);
     for (const char *at = text; text != NULL && (at = strstr(at, name)) != NULL; at++) {
-        static const char in_names[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
-        if ((at == text || strchr(in_names, at[-1]) == NULL) && (at[n] == 0 || strchr(in_names, at[n]) == NULL))
+        static const char in_names[] =
+            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
+        if ((at == text || strchr(in_names, at[-1]) == NULL) &&
+            (at[n] == 0 || strchr(in_names, at[n]) == NULL))
             return true;
     }
     return false;
@@ -283,12 +297,14 @@ static bool uses(const char *text, const char *name)
 
 static bool saving_uses(const struct mt_fix_saving *s, const char *name)
 {
-    return s != NULL && (uses(s->bytes.text, name) || uses(s->low.text, name) || uses(s->high.text, name));
+    return s != NULL &&
+           (uses(s->bytes.text, name) || uses(s->low.text, name) || uses(s->high.text, name));
 }
 
 static bool card_uses(const struct mt_fix_card *card, const char *name)
 {
-    bool any = uses(card->when.text, name) || uses(card->unless.text, name) || saving_uses(card->saving, name);
+    bool any = uses(card->when.text, name) || uses(card->unless.text, name) ||
+               saving_uses(card->saving, name);
     for (uint32_t i = 0; i < card->n_set && !any; i++)
         any = uses(card->set[i].when.text, name) || uses(card->set[i].propose.text, name) ||
               saving_uses(card->set[i].saving, name);
@@ -304,7 +320,8 @@ static bool rule_uses(const struct mt_fix_rule *r, const char *name)
 }
 
 /* What the names in the conditions and savings of the rules shown mean. */
-static void names_text(const struct mt_cli *c, const struct mt_rules *r, struct mt_out *o, int width)
+static void names_text(const struct mt_cli *c, const struct mt_rules *r, struct mt_out *o,
+                       int width)
 {
     bool first = true;
     for (int m = 0; m < (int)MT_METRIC_COUNT; m++) {
@@ -317,14 +334,16 @@ static void names_text(const struct mt_cli *c, const struct mt_rules *r, struct 
         if (!any)
             continue;
         if (first)
-            mt_puts(o, "\nNames (role.X: bytes of that role at the moment that matters; setting.X: as the run was set)\n");
+            mt_puts(o, "\nNames (role.X: bytes of that role at the moment that matters; setting.X: "
+                       "as the run was set)\n");
         first = false;
         mt_putf(o, "    %s\n", name);
         mt_rules_field(o, "", mt_metric_words((enum mt_metric)m), width);
     }
 }
 
-static void rules_text(const struct mt_cli *c, const struct mt_rules *r, struct mt_out *o, int width)
+static void rules_text(const struct mt_cli *c, const struct mt_rules *r, struct mt_out *o,
+                       int width)
 {
     uint32_t shown = 0, n = mt_fix_rules_count(r->fixes);
     if (c->n_inputs > 0) {
@@ -343,7 +362,8 @@ static void rules_text(const struct mt_cli *c, const struct mt_rules *r, struct 
         mt_rules_roles_text(c, r->roles, o, width);
     for (uint32_t i = 0; i < n; i++)
         shown += wanted_fix(c, mt_fix_rule_at(r->fixes, i));
-    mt_putf(o, "\n%u fix rules%s\n", (unsigned)shown, c->all ? "" : " that can be advised (--all lists the others too)");
+    mt_putf(o, "\n%u fix rules%s\n", (unsigned)shown,
+            c->all ? "" : " that can be advised (--all lists the others too)");
     for (uint32_t i = 0; i < n; i++)
         if (wanted_fix(c, mt_fix_rule_at(r->fixes, i)))
             fix_text(o, mt_fix_rule_at(r->fixes, i), width);
@@ -493,8 +513,8 @@ static void say_unknown_phase(const char *phase)
     int n = 0;
     for (int i = 0; i < MT_FIX_CLASS_COUNT && n >= 0 && (size_t)n < sizeof classes; i++) {
         mt_nearest_offer(&near, mt_fix_class_id((enum mt_fix_class)i));
-        n +=
-            snprintf(classes + n, sizeof classes - (size_t)n, "%s%s", i > 0 ? ", " : "", mt_fix_class_id((enum mt_fix_class)i));
+        n += snprintf(classes + n, sizeof classes - (size_t)n, "%s%s", i > 0 ? ", " : "",
+                      mt_fix_class_id((enum mt_fix_class)i));
     }
     for (int i = 0; i < MT_PH_COUNT; i++)
         mt_nearest_offer(&near, mt_phase_id((enum mt_phase)i));
@@ -502,15 +522,17 @@ static void say_unknown_phase(const char *phase)
     if (near.best != NULL)
         mt_say("--phase: there is no phase or class '%s' (did you mean %s?)", name, near.best);
     else
-        mt_say("--phase: there is no phase or class '%s'; classes are %s; docs/rules-phases.md lists the phases", name,
-               classes);
+        mt_say("--phase: there is no phase or class '%s'; classes are %s; docs/rules-phases.md "
+               "lists the phases",
+               name, classes);
 }
 
 /* An id or a phase that does not exist is a mistake, not an empty list. */
 static bool known_words(const struct mt_cli *c, const struct mt_rules *r)
 {
     char name[64];
-    if (c->phase != NULL && classes_of(c->phase) == 0 && mt_phase_find(c->phase, strlen(c->phase)) < 0) {
+    if (c->phase != NULL && classes_of(c->phase) == 0 &&
+        mt_phase_find(c->phase, strlen(c->phase)) < 0) {
         say_unknown_phase(c->phase);
         return false;
     }

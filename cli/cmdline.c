@@ -1,4 +1,5 @@
-/* cmdline.c -- the command line that a report shows: what has a say in its content, quoted for a shell. */
+/* cmdline.c -- the command line that a report shows: what has a say in its content, quoted for a
+ * shell. */
 #include "cli/options.h"
 #include "analysis/setup/framework.h"
 #include "parser/base/text.h"
@@ -8,7 +9,8 @@
 
 static void add_quoted(struct mt_text *t, const char *s)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
     mt_text_add(t, " ", 1);
     if (s[0] != '\0' && strspn(s, plain) == strlen(s)) {
         mt_text_add(t, s, strlen(s));
@@ -35,8 +37,10 @@ static void format_number(char *buf, size_t cap, uint64_t v, bool is_bytes)
     snprintf(buf, cap, "%llu%s", (unsigned long long)v, units[u]);
 }
 
-/* Written from what was understood, not from argv: "--format=json" and "--format json" make the same report. */
-static void add_option(struct mt_text *t, const struct mt_cli *c, const struct mt_option *o, const struct mt_cli *defaults)
+/* Written from what was understood, not from argv: "--format=json" and "--format json" make the
+ * same report. */
+static void add_option(struct mt_text *t, const struct mt_cli *c, const struct mt_option *o,
+                       const struct mt_cli *defaults)
 {
     const void *now = (const char *)c + o->offset, *def = (const char *)defaults + o->offset;
     char name[40], number[32];
@@ -56,7 +60,8 @@ static void add_option(struct mt_text *t, const struct mt_cli *c, const struct m
         return;
     case MT_OPT_FILES:
     case MT_OPT_TEXTS:
-        /* Settings may hold passwords: of --args only what matters is shown, and that in the report's own table. */
+        /* Settings may hold passwords: of --args only what matters is shown, and that in the
+         * report's own table. */
         for (int i = 0; i < ((const struct mt_strings *)now)->n; i++) {
             add_quoted(t, name);
             add_quoted(t, o->type == MT_OPT_TEXTS ? "..." : ((const struct mt_strings *)now)->p[i]);

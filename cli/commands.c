@@ -5,7 +5,8 @@
 #include <string.h>
 
 static const struct mt_exit_text capture_exits[] = {
-    {0, "The command ended with 0. Every other status is the command's own too; 128+N when signal N ended it."},
+    {0, "The command ended with 0. Every other status is the command's own too; 128+N when signal "
+        "N ended it."},
     {MT_EXIT_NOT_STARTED, "memtrace itself failed, before the command was started."},
     {126, "The command is there but cannot be executed."},
     {127, "The command was not found."},
@@ -13,7 +14,8 @@ static const struct mt_exit_text capture_exits[] = {
 };
 static const struct mt_exit_text rules_exits[] = {
     {MT_EXIT_OK, "Fine."},
-    {MT_EXIT_FAILED, "The file of --rules cannot be read, or there is a mistake in it; the message says where."},
+    {MT_EXIT_FAILED,
+     "The file of --rules cannot be read, or there is a mistake in it; the message says where."},
     {MT_EXIT_USAGE, "The command line is wrong, or there is no such rule."},
     {0, NULL},
 };
@@ -32,17 +34,21 @@ const struct mt_command mt_commands[] = {
         .min_operands = 1,
         .max_operands = INT_MAX,
         .summary = "say why memory ran out, and which settings to change",
-        .text =
-            "Reads memory snapshots of PyTorch's CUDA allocator, traces of 'memtrace capture', and logs, and writes one "
-            "report: "
-            "which "
-            "rank and GPU ran out of memory (or came closest), in which phase of the job, asking for how much, who held the "
-            "memory, whether it was fragmentation "
-            "or capacity, and which settings to change.\n\n"
-            "Several inputs, an archive or a folder with several snapshots are the ranks of one job. The rank stands in the "
-            "file name, as in rank3.pickle. The verdict speaks for the earliest out-of-memory, else for the rank with the "
-            "highest peak.\n\n"
-            "From a damaged or truncated input everything before the damage is used; the report says what is missing.",
+        .text = "Reads memory snapshots of PyTorch's CUDA allocator, traces of 'memtrace capture', "
+                "and logs, and writes one "
+                "report: "
+                "which "
+                "rank and GPU ran out of memory (or came closest), in which phase of the job, "
+                "asking for how much, who held the "
+                "memory, whether it was fragmentation "
+                "or capacity, and which settings to change.\n\n"
+                "Several inputs, an archive or a folder with several snapshots are the ranks of "
+                "one job. The rank stands in the "
+                "file name, as in rank3.pickle. The verdict speaks for the earliest out-of-memory, "
+                "else for the rank with the "
+                "highest peak.\n\n"
+                "From a damaged or truncated input everything before the damage is used; the "
+                "report says what is missing.",
         .examples = "a page beside the snapshot\n"
                     "memtrace report snapshot.pickle\n"
                     "every rank of a job, in the terminal\n"
@@ -66,8 +72,10 @@ const struct mt_command mt_commands[] = {
         .min_operands = 1,
         .max_operands = INT_MAX,
         .summary = "print what a snapshot or trace holds",
-        .text = "Prints format, producer, GPUs, rank, events, time span, whether stacks were recorded, and whether the file is "
-                "whole; of a trace the processes, driver calls, failures, and what could not be recorded.",
+        .text = "Prints format, producer, GPUs, rank, events, time span, whether stacks were "
+                "recorded, and whether the file is "
+                "whole; of a trace the processes, driver calls, failures, and what could not be "
+                "recorded.",
         .examples = "memtrace info snapshot.pickle\n"
                     "memtrace info trace.gz",
         .run = mt_cmd_info,
@@ -79,10 +87,11 @@ const struct mt_command mt_commands[] = {
         .min_operands = 1,
         .max_operands = 1,
         .summary = "print a snapshot or trace as JSON lines",
-        .text =
-            "Prints the snapshot as memtrace understood it, one JSON object per line. Two encodings of one snapshot give the "
-            "same lines, so this is what to compare, and what to attach to a bug report. Of an archive or a folder all "
-            "snapshots are printed, one after the other.",
+        .text = "Prints the snapshot as memtrace understood it, one JSON object per line. Two "
+                "encodings of one snapshot give the "
+                "same lines, so this is what to compare, and what to attach to a bug report. Of an "
+                "archive or a folder all "
+                "snapshots are printed, one after the other.",
         .examples = "the events of failed requests\n"
                     "memtrace dump snapshot.pickle | jq -c 'select(.action == \"oom\")'",
         .run = mt_cmd_dump,
@@ -94,20 +103,24 @@ const struct mt_command mt_commands[] = {
         .min_operands = 1,
         .max_operands = INT_MAX,
         .summary = "write the memory of a run for Perfetto, speedscope or flamegraph.pl",
-        .text = "Writes what a snapshot or trace holds in a format of other viewers: the whole run as a Chrome JSON trace "
+        .text = "Writes what a snapshot or trace holds in a format of other viewers: the whole run "
+                "as a Chrome JSON trace "
                 "(counters of "
                 "live, "
-                "pending and reserved bytes and of every role, phases, steps, failed requests; a process for each rank), or "
+                "pending and reserved bytes and of every role, phases, steps, failed requests; a "
+                "process for each rank), or "
                 "the live "
                 "bytes by "
                 "stack at a moment. Their sum is the live bytes of that moment.\n\n"
-                "Where the curve of a trace is withheld, the state at the dump is all that stacks can be had of.",
+                "Where the curve of a trace is withheld, the state at the dump is all that stacks "
+                "can be had of.",
         .examples = "the whole job, for ui.perfetto.dev\n"
                     "memtrace export rank*.pickle -o job.json\n"
                     "who holds memory at the peak and in each phase, for speedscope.app\n"
                     "memtrace export snapshot.pickle --to speedscope -o peak.speedscope.json\n"
                     "a flame graph of the moment memory ran out\n"
-                    "memtrace export snapshot.pickle --to folded --at oom | flamegraph.pl --countname bytes > oom.svg",
+                    "memtrace export snapshot.pickle --to folded --at oom | flamegraph.pl "
+                    "--countname bytes > oom.svg",
         .run = mt_cmd_export,
     },
     {
@@ -117,13 +130,17 @@ const struct mt_command mt_commands[] = {
         .min_operands = 0,
         .max_operands = INT_MAX,
         .summary = "list the rules behind phases and advice, with their sources",
-        .text =
-            "Lists the fix rules that a report can give as advice, and counts the phase rules of each framework and the role "
-            "rules of each role. With an ID, as in a report (V06) or of a contradiction between guides (C17), explains that "
-            "rule: what to set, on which evidence, what it saves and how that is computed, where it comes from and what the "
-            "guides say against it. 'roles' lists the role rules: the frames that tell what a tensor is for, and the "
-            "vocabularies by which logits are known; a role (kv_cache) lists those of that role. A file given with --rules "
-            "is read first, so this also checks such a file.",
+        .text = "Lists the fix rules that a report can give as advice, and counts the phase rules "
+                "of each framework and the role "
+                "rules of each role. With an ID, as in a report (V06) or of a contradiction "
+                "between guides (C17), explains that "
+                "rule: what to set, on which evidence, what it saves and how that is computed, "
+                "where it comes from and what the "
+                "guides say against it. 'roles' lists the role rules: the frames that tell what a "
+                "tensor is for, and the "
+                "vocabularies by which logits are known; a role (kv_cache) lists those of that "
+                "role. A file given with --rules "
+                "is read first, so this also checks such a file.",
         .examples = "one rule, explained\n"
                     "memtrace rules V06\n"
                     "what helps in the weight synchronisation of verl\n"
@@ -145,14 +162,19 @@ const struct mt_command mt_commands[] = {
         .max_operands = INT_MAX,
         .summary = "run a command and record what the GPU driver does in all its processes",
         .text =
-            "Runs COMMAND with its own terminal, standard input and output, and records every driver call that concerns GPU "
+            "Runs COMMAND with its own terminal, standard input and output, and records every "
+            "driver call that concerns GPU "
             "memory, "
-            "NVTX ranges, samples of the GPU, and PyTorch's own memory history, in the command and all processes that it "
+            "NVTX ranges, samples of the GPU, and PyTorch's own memory history, in the command and "
+            "all processes that it "
             "starts. "
-            "Nothing of the command has to be changed. At the end all of it is in one file, the trace.\n\n"
-            "The command's exit status is passed on, and so are signals. What memtrace itself says goes to standard error, "
+            "Nothing of the command has to be changed. At the end all of it is in one file, the "
+            "trace.\n\n"
+            "The command's exit status is passed on, and so are signals. What memtrace itself says "
+            "goes to standard error, "
             "before "
-            "the start and after the end. If memtrace is killed, or a process outlives the command, the recording stays in the "
+            "the start and after the end. If memtrace is killed, or a process outlives the "
+            "command, the recording stays in the "
             "spool folder that is printed at the start; 'memtrace collect' makes a trace of it.\n\n"
             "'memtrace doctor' checks beforehand whether this machine can record.",
         .examples = "a training job, and the report on it\n"
@@ -170,11 +192,14 @@ const struct mt_command mt_commands[] = {
         .min_operands = 1,
         .max_operands = 1,
         .summary = "make a trace of a recording that is still in its spool folder",
-        .text = "Makes one trace of what the processes of a recording left in DIR, the spool folder that 'memtrace capture' "
+        .text = "Makes one trace of what the processes of a recording left in DIR, the spool "
+                "folder that 'memtrace capture' "
                 "printed: after "
-                "memtrace itself was killed, when a process outlived the command, or when workers were told to record there by "
+                "memtrace itself was killed, when a process outlived the command, or when workers "
+                "were told to record there by "
                 "hand. "
-                "Processes that were killed are salvaged up to their last driver call. The folder is left as it is.",
+                "Processes that were killed are salvaged up to their last driver call. The folder "
+                "is left as it is.",
         .examples = "after the launcher was killed\n"
                     "memtrace collect /tmp/memtrace-Xy12ab -o trace.gz",
         .run = mt_cmd_collect,
@@ -186,9 +211,11 @@ const struct mt_command mt_commands[] = {
         .min_operands = 0,
         .max_operands = 0,
         .summary = "check whether a job can be recorded here, and say what is missing",
-        .text = "Looks for the recorder and its parts, the C library, GPU driver, CUPTI and NVML, a folder for the recording, "
+        .text = "Looks for the recorder and its parts, the C library, GPU driver, CUPTI and NVML, "
+                "a folder for the recording, "
                 "other tools "
-                "that hold the injection, a running Ray cluster, and the python3 on the PATH. It also prints the variables to "
+                "that hold the injection, a running Ray cluster, and the python3 on the PATH. It "
+                "also prints the variables to "
                 "hand to "
                 "workers that do not inherit the environment.",
         .examples = "memtrace doctor",
@@ -202,7 +229,8 @@ const struct mt_exit_text mt_exit_texts[] = {
     {MT_EXIT_OK, "Fine."},
     {MT_EXIT_FAILED, "Failed: nothing was written; the message says why."},
     {MT_EXIT_USAGE, "The command line is wrong."},
-    {MT_EXIT_DAMAGED, "Written, but from damaged input: the output or a warning says what is missing."},
+    {MT_EXIT_DAMAGED,
+     "Written, but from damaged input: the output or a warning says what is missing."},
     {0, NULL},
 };
 
@@ -212,7 +240,8 @@ const struct mt_name_text mt_environment[] = {
     {"BROWSER", "Programs for report --open, parted by ':'; '%s' stands for the page."},
     {"TERM", "With TERM=dumb there are no colours and no progress line."},
     {"TMPDIR", "Folder for the recording of capture, unless --spool names one; else /tmp."},
-    {"MEMTRACE_INJECT", "The recorder to use (libmemtrace_inject.so) instead of the one that lies beside memtrace."},
+    {"MEMTRACE_INJECT",
+     "The recorder to use (libmemtrace_inject.so) instead of the one that lies beside memtrace."},
     {"MEMTRACE_CUPTI", "The libcupti to use in processes that have none of their own."},
     {NULL, NULL},
 };

@@ -64,12 +64,14 @@ static void bash_case(struct mt_out *o, const struct mt_option *p)
 
 void mt_complete_bash(struct mt_out *o)
 {
-    mt_puts(o, "# bash completion for memtrace, made by memtrace from its option table\n"
-               "# shellcheck shell=bash\n"
-               "_memtrace()\n{\n"
-               "    local cur=\"${COMP_WORDS[COMP_CWORD]}\" prev=\"${COMP_WORDS[COMP_CWORD - 1]}\" words\n"
-               "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
-               "        mapfile -t COMPREPLY < <(compgen -W \"");
+    mt_puts(
+        o,
+        "# bash completion for memtrace, made by memtrace from its option table\n"
+        "# shellcheck shell=bash\n"
+        "_memtrace()\n{\n"
+        "    local cur=\"${COMP_WORDS[COMP_CWORD]}\" prev=\"${COMP_WORDS[COMP_CWORD - 1]}\" words\n"
+        "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
+        "        mapfile -t COMPREPLY < <(compgen -W \"");
     for (const struct mt_command *k = mt_commands; k->name != NULL; k++)
         mt_putf(o, "%s ", k->name);
     mt_puts(o, "help ");
@@ -97,7 +99,8 @@ void mt_complete_bash(struct mt_out *o)
                "complete -o filenames -F _memtrace memtrace\n");
 }
 
-/* Inside '...' of zsh: quotes doubled, and the characters that _arguments gives a meaning escaped. */
+/* Inside '...' of zsh: quotes doubled, and the characters that _arguments gives a meaning escaped.
+ */
 static void zsh_text(struct mt_out *o, const char *s)
 {
     for (; *s != '\0'; s++) {
@@ -142,18 +145,22 @@ static void zsh_option(struct mt_out *o, const struct mt_option *p)
 
 void mt_complete_zsh(struct mt_out *o)
 {
-    mt_puts(o, "#compdef memtrace\n# zsh completion for memtrace, made by memtrace from its option table\n"
-               "_memtrace()\n{\n    local -a commands\n    commands=(\n");
+    mt_puts(
+        o,
+        "#compdef memtrace\n# zsh completion for memtrace, made by memtrace from its option table\n"
+        "_memtrace()\n{\n    local -a commands\n    commands=(\n");
     for (const struct mt_command *k = mt_commands; k->name != NULL; k++) {
         mt_putf(o, "        '%s:", k->name);
         zsh_text(o, k->summary);
         mt_puts(o, "'\n");
     }
-    mt_puts(o, "    )\n    if (( CURRENT == 2 )); then\n        _describe command commands\n        _arguments \\\n");
+    mt_puts(o, "    )\n    if (( CURRENT == 2 )); then\n        _describe command commands\n       "
+               " _arguments \\\n");
     for (const struct mt_option *p = mt_options; p->name != NULL; p++)
         if ((p->commands & MT_CMD_NONE) != 0)
             zsh_option(o, p);
-    mt_puts(o, "        && return\n        return\n    fi\n    local command=$words[2]\n    shift words\n    (( CURRENT-- ))\n"
+    mt_puts(o, "        && return\n        return\n    fi\n    local command=$words[2]\n    shift "
+               "words\n    (( CURRENT-- ))\n"
                "    case $command in\n");
     for (const struct mt_command *k = mt_commands; k->name != NULL; k++) {
         mt_putf(o, "    %s)\n        _arguments -s \\\n", k->name);
@@ -165,5 +172,6 @@ void mt_complete_zsh(struct mt_out *o)
                 : k->max_operands == 1 ? "':input:_files'"
                                        : "");
     }
-    mt_puts(o, "    help)\n        _describe command commands\n        ;;\n    esac\n}\n_memtrace \"$@\"\n");
+    mt_puts(o, "    help)\n        _describe command commands\n        ;;\n    esac\n}\n_memtrace "
+               "\"$@\"\n");
 }

@@ -1,4 +1,5 @@
-/* gzip_out.h -- a sink that compresses what it gets into another one. Same input, same bytes: no name, no time in its header. */
+/* gzip_out.h -- a sink that compresses what it gets into another one. Same input, same bytes: no
+ * name, no time in its header. */
 #ifndef MT_GZIP_OUT_H
 #define MT_GZIP_OUT_H
 

@@ -1,4 +1,5 @@
-/* help.c -- --help from the tables, wrapped at 80 columns whatever the terminal, so that it can be compared. */
+/* help.c -- --help from the tables, wrapped at 80 columns whatever the terminal, so that it can be
+ * compared. */
 #include "cli/options.h"
 
 #include <stdio.h>
@@ -13,7 +14,8 @@ static void spaces(struct mt_out *o, size_t n)
         mt_putc(o, ' ');
 }
 
-/* text from column `at` on (already there), wrapped, further lines indented by `indent`. Two newlines part paragraphs. */
+/* text from column `at` on (already there), wrapped, further lines indented by `indent`. Two
+ * newlines part paragraphs. */
 static void wrap(struct mt_out *o, const char *text, size_t at, size_t indent)
 {
     bool first = true;
@@ -53,11 +55,11 @@ static void options(struct mt_out *o, unsigned bit)
         if ((p->commands & bit) == 0)
             continue;
         if (p->letter != 0)
-            n = snprintf(left, sizeof left, "  -%c, --%s%s%s", p->letter, p->name, p->metavar != NULL ? " " : "",
-                         p->metavar != NULL ? p->metavar : "");
+            n = snprintf(left, sizeof left, "  -%c, --%s%s%s", p->letter, p->name,
+                         p->metavar != NULL ? " " : "", p->metavar != NULL ? p->metavar : "");
         else
-            n = snprintf(left, sizeof left, "      --%s%s%s", p->name, p->metavar != NULL ? " " : "",
-                         p->metavar != NULL ? p->metavar : "");
+            n = snprintf(left, sizeof left, "      --%s%s%s", p->name,
+                         p->metavar != NULL ? " " : "", p->metavar != NULL ? p->metavar : "");
         mt_puts(o, left);
         if (n + 2 > HELP_COLUMN) {
             mt_putc(o, '\n');
@@ -103,7 +105,8 @@ void mt_help_command(struct mt_out *o, const struct mt_command *c)
     const char *s = c->examples;
     struct mt_example e;
 
-    mt_putf(o, "usage: memtrace %s [OPTION]...%s%s\n\n", c->name, c->operands[0] != '\0' ? " " : "", c->operands);
+    mt_putf(o, "usage: memtrace %s [OPTION]...%s%s\n\n", c->name, c->operands[0] != '\0' ? " " : "",
+            c->operands);
     wrap(o, c->text, 0, 0);
     options(o, c->bit);
     mt_puts(o, "\nExamples:\n");
@@ -115,7 +118,8 @@ void mt_help_command(struct mt_out *o, const struct mt_command *c)
     if ((c->bit & MT_CMD_READERS) != 0) {
         mt_putc(o, '\n');
         wrap(o,
-             "An INPUT is a file, a folder, or '-' for standard input. Its format is told from its bytes, never from its name. "
+             "An INPUT is a file, a folder, or '-' for standard input. Its format is told from its "
+             "bytes, never from its name. "
              "Sizes are written as 80GiB, 80G (the same), 80GB (10^9) or in bytes.",
              0, 0);
     }
@@ -126,7 +130,8 @@ void mt_help_overview(struct mt_out *o)
 {
     mt_puts(o, "usage: memtrace COMMAND [OPTION]... [INPUT]...\n\n");
     wrap(o,
-         "memtrace reads memory snapshots of PyTorch's CUDA allocator, records what the GPU driver does in a job, and says why "
+         "memtrace reads memory snapshots of PyTorch's CUDA allocator, records what the GPU driver "
+         "does in a job, and says why "
          "a GPU ran out of memory and which settings "
          "to "
          "change. To read, it needs no GPU and no Python.",
@@ -148,7 +153,8 @@ void mt_help_overview(struct mt_out *o)
                "  memtrace report --help\n");
     mt_putc(o, '\n');
     wrap(o,
-         "A snapshot is what torch.cuda.memory._dump_snapshot() writes, as pickle or JSON, also compressed, in an archive or "
+         "A snapshot is what torch.cuda.memory._dump_snapshot() writes, as pickle or JSON, also "
+         "compressed, in an archive or "
          "in a folder. A trace is what 'memtrace capture' writes.",
          0, 0);
     exit_statuses(o, mt_exit_texts);

@@ -35,7 +35,8 @@ static void warn_damage(const struct mt_trace *t)
         if (d->level != MT_DIAG_DAMAGE || n++ >= MAX_WARNINGS)
             continue;
         mt_say("warning: %s: %s%s", label, mt_str(t, d->text),
-               d->has_offset ? mt_offset_text(offset, sizeof offset, d->offset, mt_str(t, d->text)) : "");
+               d->has_offset ? mt_offset_text(offset, sizeof offset, d->offset, mt_str(t, d->text))
+                             : "");
     }
     if (n > MAX_WARNINGS)
         mt_say("warning: %s: and %u more problems", label, (unsigned)(n - MAX_WARNINGS));
@@ -62,11 +63,12 @@ static void explain_memory(struct mt_err *err, uint64_t limit)
     size_t n = strlen(err->msg);
     char held[32];
     if (err->rc == MT_ENOMEM && limit != 0 && strstr(err->msg, "--max-memory") == NULL)
-        snprintf(err->msg + n, sizeof err->msg - n, " (at most %s are used; --max-memory raises that)",
-                 mt_fmt_bytes(held, limit));
+        snprintf(err->msg + n, sizeof err->msg - n,
+                 " (at most %s are used; --max-memory raises that)", mt_fmt_bytes(held, limit));
 }
 
-static int cannot_read(struct mt_load *l, struct mt_progress *p, const char *input, struct mt_err *err)
+static int cannot_read(struct mt_load *l, struct mt_progress *p, const char *input,
+                       struct mt_err *err)
 {
     const char *name = strcmp(input, "-") == 0 ? "standard input" : input;
     mt_progress_erase(p);
@@ -75,8 +77,8 @@ static int cannot_read(struct mt_load *l, struct mt_progress *p, const char *inp
     return mt_load_unread(l, name, err);
 }
 
-static int load_one(struct mt_load *l, const char *path, const struct mt_input_opts *opts, struct mt_progress *p,
-                    mt_load_visit visit, void *arg)
+static int load_one(struct mt_load *l, const char *path, const struct mt_input_opts *opts,
+                    struct mt_progress *p, mt_load_visit visit, void *arg)
 {
     struct mt_input *in = NULL;
     struct mt_err err;
@@ -101,7 +103,8 @@ static int load_one(struct mt_load *l, const char *path, const struct mt_input_o
         mt_progress_erase(p);
         if (l->redact != NULL && !mt_redact_trace(l->redact, t)) {
             mt_trace_free(t);
-            mt_say("%s: out of memory; raise --max-memory", strcmp(path, "-") == 0 ? "standard input" : path);
+            mt_say("%s: out of memory; raise --max-memory",
+                   strcmp(path, "-") == 0 ? "standard input" : path);
             l->failed = true;
             goto out;
         }

@@ -18,8 +18,10 @@ struct mt_load {
     /* For mt_input_opts.text; NULL = logs are refused as inputs. */
     int (*text)(void *arg, const char *input, const char *member, struct mt_source *src);
     void *text_arg;
-    struct mt_redact *redact;    /* what every trace passes before the visitor sees it; NULL = nothing */
-    struct mt_progress progress; /* of reading; whoever goes on with what was read may go on with it */
+    /* what every trace passes before the visitor sees it; NULL = nothing */
+    struct mt_redact *redact;
+    /* of reading; whoever goes on with what was read may go on with it */
+    struct mt_progress progress;
     bool quiet;
     bool failed; /* out of memory, or the visitor gave up: a message was printed */
 };
@@ -27,7 +29,8 @@ struct mt_load {
 /* Called for each snapshot, which it takes over. 1 = go on, 0 = stop (the visitor has said why). */
 typedef int (*mt_load_visit)(void *arg, struct mt_trace *t);
 
-/* Reads every input. What cannot be read is reported on standard error and kept in l->unread; damage is reported as warnings. */
+/* Reads every input. What cannot be read is reported on standard error and kept in l->unread;
+ * damage is reported as warnings. */
 void mt_load_inputs(struct mt_load *l, const struct mt_cli *c, mt_load_visit visit, void *arg);
 /* Adds to l->unread; takes a copy. 1 on success. */
 int mt_load_unread(struct mt_load *l, const char *name, const struct mt_err *err);

@@ -39,7 +39,8 @@ static enum mt_exit unknown_command(const char *word)
     if (access(word, F_OK) == 0)
         mt_say("'%s' is no command; to report on that file: memtrace report '%s'", word, word);
     else if (near.best != NULL)
-        mt_say("'%s' is no command (did you mean 'memtrace %s'?); see 'memtrace --help'", word, near.best);
+        mt_say("'%s' is no command (did you mean 'memtrace %s'?); see 'memtrace --help'", word,
+               near.best);
     else
         mt_say("'%s' is no command; see 'memtrace --help'", word);
     return MT_EXIT_USAGE;
@@ -64,7 +65,8 @@ static enum mt_exit check_operands(const struct mt_cli *c)
                                                  : "file",
                k->name, k->operands);
     else if (c->n_inputs > k->max_operands)
-        mt_say("%s: one operand too many: '%s'; see 'memtrace %s --help'", k->name, c->inputs[k->max_operands], k->name);
+        mt_say("%s: one operand too many: '%s'; see 'memtrace %s --help'", k->name,
+               c->inputs[k->max_operands], k->name);
     else if (n_stdin > 1 && !k->runs_command)
         mt_say("%s: '-' (standard input) can be read only once", k->name);
     else
@@ -72,13 +74,16 @@ static enum mt_exit check_operands(const struct mt_cli *c)
     return MT_EXIT_USAGE;
 }
 
-/* `report --log FILE` with no input beside it: the log is what the report is made of, as if it stood alone. */
+/* `report --log FILE` with no input beside it: the log is what the report is made of, as if it
+ * stood alone. */
 static void logs_alone(struct mt_cli *c)
 {
-    if (c->n_inputs != 0 || c->logs.n > c->argc) /* never more than arguments, for which there is room */
+    if (c->n_inputs != 0 ||
+        c->logs.n > c->argc) /* never more than arguments, for which there is room */
         return;
     for (int i = 0; i < c->logs.n; i++)
-        memcpy(&c->inputs[c->n_inputs++], &c->logs.p[i], sizeof c->inputs[0]); /* an argument, like every input */
+        memcpy(&c->inputs[c->n_inputs++], &c->logs.p[i],
+               sizeof c->inputs[0]); /* an argument, like every input */
     c->logs.n = 0;
 }
 
@@ -93,13 +98,16 @@ static enum mt_exit run(struct mt_cli *c, int argc, char **argv)
     static const struct {
         const char *name;
         void (*print)(struct mt_out *o);
-    } hidden[] = {{"__man", mt_man_page}, {"__complete-bash", mt_complete_bash}, {"__complete-zsh", mt_complete_zsh}};
+    } hidden[] = {{"__man", mt_man_page},
+                  {"__complete-bash", mt_complete_bash},
+                  {"__complete-zsh", mt_complete_zsh}};
     struct mt_err err;
     int first = 1;
 
     memset(&err, 0, sizeof err);
     if (argc < 2) {
-        mt_say("a command is missing: 'memtrace report SNAPSHOT' writes a report; 'memtrace --help' lists all commands");
+        mt_say("a command is missing: 'memtrace report SNAPSHOT' writes a report; 'memtrace "
+               "--help' lists all commands");
         return MT_EXIT_USAGE;
     }
     for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
@@ -140,8 +148,9 @@ int main(int argc, char **argv)
     struct mt_cli c = MT_CLI_DEFAULTS;
     enum mt_exit status;
 
-    /* A file opened where 1 or 2 was closed would take what is meant for standard output. What stands in must fail when it is used:
-     * a report that was written to nowhere is not written, and a closed standard input is no empty file. */
+    /* A file opened where 1 or 2 was closed would take what is meant for standard output. What
+     * stands in must fail when it is used: a report that was written to nowhere is not written, and
+     * a closed standard input is no empty file. */
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) < 0) {
             c.closed_fds |= 1u << fd;

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-/* Text for man(7): backslashes and dashes are typed characters, and no line may start as a request does. */
+/* Text for man(7): backslashes and dashes are typed characters, and no line may start as a request
+ * does. */
 static void text(struct mt_out *o, const char *s, size_t n)
 {
     if (n > 0 && (s[0] == '.' || s[0] == '\''))
@@ -79,26 +80,33 @@ static void exit_statuses(struct mt_out *o, const struct mt_exit_text *e)
 
 void mt_man_page(struct mt_out *o)
 {
-    mt_putf(o, ".\\\" Made by memtrace from its option table.\n.TH MEMTRACE 1 \"\" \"memtrace %s\" \"User Commands\"\n",
+    mt_putf(o,
+            ".\\\" Made by memtrace from its option table.\n.TH MEMTRACE 1 \"\" \"memtrace %s\" "
+            "\"User Commands\"\n",
             MEMTRACE_VERSION);
-    mt_puts(o, ".SH NAME\nmemtrace \\- why a GPU ran out of memory, and which settings to change\n.SH SYNOPSIS\n");
+    mt_puts(o, ".SH NAME\nmemtrace \\- why a GPU ran out of memory, and which settings to "
+               "change\n.SH SYNOPSIS\n");
     for (const struct mt_command *k = mt_commands; k->name != NULL; k++) {
-        mt_putf(o, "%s.B memtrace %s\n[\\fIOPTION\\fR]...", k == mt_commands ? "" : ".br\n", k->name);
+        mt_putf(o, "%s.B memtrace %s\n[\\fIOPTION\\fR]...", k == mt_commands ? "" : ".br\n",
+                k->name);
         if (k->operands[0] != '\0')
             mt_putf(o, " \\fI%s\\fR", k->operands);
         mt_putc(o, '\n');
     }
     mt_puts(o, ".br\n.B memtrace\n\\fB\\-\\-help\\fR | \\fB\\-\\-version\\fR\n.SH DESCRIPTION\n");
-    text_s(o,
-           "memtrace reads memory snapshots of PyTorch's CUDA allocator, records what the GPU driver does in a job, and says "
-           "why a "
-           "GPU ran out of memory and which settings to change. To read, it needs no GPU and no Python.\n\nA snapshot is what "
-           "torch.cuda.memory._dump_snapshot() writes, as pickle or JSON, or the page that torch.cuda._memory_viz makes of it, "
-           "also "
-           "compressed, in an archive or in a folder. A trace is what capture writes. The format is told from the bytes, never "
-           "from "
-           "the name. An INPUT of - is standard input.\n\nSizes are written as 80GiB, 80G (the "
-           "same), 80GB (10^9) or in bytes.\n");
+    text_s(o, "memtrace reads memory snapshots of PyTorch's CUDA allocator, records what the GPU "
+              "driver does in a job, and says "
+              "why a "
+              "GPU ran out of memory and which settings to change. To read, it needs no GPU and no "
+              "Python.\n\nA snapshot is what "
+              "torch.cuda.memory._dump_snapshot() writes, as pickle or JSON, or the page that "
+              "torch.cuda._memory_viz makes of it, "
+              "also "
+              "compressed, in an archive or in a folder. A trace is what capture writes. The "
+              "format is told from the bytes, never "
+              "from "
+              "the name. An INPUT of - is standard input.\n\nSizes are written as 80GiB, 80G (the "
+              "same), 80GB (10^9) or in bytes.\n");
     mt_puts(o, ".SH OPTIONS\n");
     options(o, MT_CMD_NONE);
     mt_puts(o, ".SH COMMANDS\n");

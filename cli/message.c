@@ -26,7 +26,8 @@ static int write_all(void *ctx, const void *p, size_t n)
     return 0;
 }
 
-/* Names in a message come from outside: nothing in them may steer the terminal. No memory is asked for: there may be none left. */
+/* Names in a message come from outside: nothing in them may steer the terminal. No memory is asked
+ * for: there may be none left. */
 static void put_line(const char *s)
 {
     unsigned char buf[1024];
@@ -74,20 +75,24 @@ static const char *offset_of(char *buf, size_t cap, const struct mt_err *err)
     return err->has_offset ? mt_offset_text(buf, cap, err->offset, err->msg) : "";
 }
 
-/* The input layer starts its messages with the path; a file in a folder follows behind a slash, a member of an archive behind a
- * colon. Returns what follows the path. */
+/* The input layer starts its messages with the path; a file in a folder follows behind a slash, a
+ * member of an archive behind a colon. Returns what follows the path. */
 static const char *after_path(const char *path, const char *msg)
 {
     char shown[MT_INPUT_SHOWN];
     size_t n = strlen(mt_input_shown(shown, path));
-    return n > 0 && strncmp(msg, shown, n) == 0 && (msg[n] == ':' || msg[n] == '/' || shown[n - 1] == '/') ? msg + n : NULL;
+    return n > 0 && strncmp(msg, shown, n) == 0 &&
+                   (msg[n] == ':' || msg[n] == '/' || shown[n - 1] == '/')
+               ? msg + n
+               : NULL;
 }
 
 /* The name as it was typed, wherever the message has it with its letters written as numbers. */
 void mt_say_err(const char *name, const struct mt_err *err)
 {
     char buf[48];
-    const char *msg = err->msg[0] != '\0' ? err->msg : "unknown error", *offset = offset_of(buf, sizeof buf, err);
+    const char *msg = err->msg[0] != '\0' ? err->msg : "unknown error",
+               *offset = offset_of(buf, sizeof buf, err);
     const char *rest = name != NULL ? after_path(name, msg) : NULL;
 
     if (rest != NULL)
@@ -102,13 +107,15 @@ void mt_say_err(const char *name, const struct mt_err *err)
 
 int mt_err_split(const char *path, const struct mt_err *err, char **name, char **message)
 {
-    const char *rest = after_path(path, err->msg), *colon = rest != NULL ? strstr(rest, ": ") : NULL;
+    const char *rest = after_path(path, err->msg),
+               *colon = rest != NULL ? strstr(rest, ": ") : NULL;
     char text[MT_ERR_MSG + 64], offset[48];
     size_t n_path = strlen(path), n_member = 0;
 
     if (colon != NULL)
         n_member = (size_t)(colon - rest);
-    snprintf(text, sizeof text, "%s%s", colon != NULL ? colon + 2 : err->msg, offset_of(offset, sizeof offset, err));
+    snprintf(text, sizeof text, "%s%s", colon != NULL ? colon + 2 : err->msg,
+             offset_of(offset, sizeof offset, err));
     *name = mt_malloc(n_path + n_member + 1);
     *message = mt_strndup(text, strlen(text));
     if (*name == NULL || *message == NULL) {

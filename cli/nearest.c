@@ -1,4 +1,5 @@
-/* nearest.c -- "did you mean": the candidate with the smallest edit distance, two neighbours swapped counting as one edit. */
+/* nearest.c -- "did you mean": the candidate with the smallest edit distance, two neighbours
+ * swapped counting as one edit. */
 #include "cli/options.h"
 
 #include <string.h>
@@ -26,7 +27,8 @@ static unsigned distance(const char *a, size_t na, const char *b, size_t nb)
         for (size_t j = 1; j <= nb; j++) {
             unsigned change = a[i - 1] == b[j - 1] ? 0 : 1;
             cur[j] = min3(above[j] + 1, cur[j - 1] + 1, above[j - 1] + change);
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < cur[j])
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                before[j - 2] + 1 < cur[j])
                 cur[j] = before[j - 2] + 1;
         }
         before = above;
@@ -44,7 +46,9 @@ void mt_nearest_offer(struct mt_nearest *n, const char *candidate)
     if (na == 0 || na > MAX_WORD || nb > MAX_WORD)
         return;
     /* A beginning of a name is a good guess however short it is. */
-    d = na >= 2 && na < nb && strncmp(n->word, candidate, na) == 0 ? 1 : distance(n->word, na, candidate, nb);
+    d = na >= 2 && na < nb && strncmp(n->word, candidate, na) == 0
+            ? 1
+            : distance(n->word, na, candidate, nb);
     allowed = na <= 4 ? 1 : na <= 8 ? 2 : 3;
     if (d <= allowed && (n->best == NULL || d < n->distance)) {
         n->best = candidate;

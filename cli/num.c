@@ -45,7 +45,8 @@ static const char *number(const char *s, uint64_t *whole, uint64_t *fraction, ui
     *whole = *fraction = 0;
     *scale = 1;
     for (; *s >= '0' && *s <= '9'; s++)
-        if (__builtin_mul_overflow(*whole, 10u, whole) || __builtin_add_overflow(*whole, (uint64_t)(*s - '0'), whole))
+        if (__builtin_mul_overflow(*whole, 10u, whole) ||
+            __builtin_add_overflow(*whole, (uint64_t)(*s - '0'), whole))
             return NULL;
     if (s == start)
         return NULL;

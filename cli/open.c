@@ -48,7 +48,8 @@ static bool start(char *const *argv)
     return true;
 }
 
-/* One entry of $BROWSER: words parted by blanks, "%s" in a word is the page; without one it comes last. No shell. */
+/* One entry of $BROWSER: words parted by blanks, "%s" in a word is the page; without one it comes
+ * last. No shell. */
 static bool start_entry(char *entry, const char *page)
 {
     static char with[MAX_WORDS][PATH_MAX + 64];
@@ -56,7 +57,8 @@ static bool start_entry(char *entry, const char *page)
     char last[PATH_MAX];
     int n = 0;
     bool named = false;
-    for (char *word = strtok(entry, " \t"); word != NULL && n < MAX_WORDS; word = strtok(NULL, " \t")) {
+    for (char *word = strtok(entry, " \t"); word != NULL && n < MAX_WORDS;
+         word = strtok(NULL, " \t")) {
         char *mark = strstr(word, "%s");
         if (strcmp(word, "&") == 0)
             continue;
@@ -86,7 +88,8 @@ static bool set(const char *name)
 
 static bool start_any(const char *page)
 {
-    static const char *const openers[] = {"xdg-open", "wslview", "sensible-browser", "x-www-browser", NULL};
+    static const char *const openers[] = {"xdg-open", "wslview", "sensible-browser",
+                                          "x-www-browser", NULL};
     char entry[1024];
     if (set("BROWSER")) {
         for (const char *p = getenv("BROWSER"); *p != '\0';) {
@@ -116,9 +119,12 @@ void mt_open_page(const char *path)
         if (set("BROWSER"))
             mt_say("--open: no program of $BROWSER could be started; the page is %s", page);
         else if (!set("DISPLAY") && !set("WAYLAND_DISPLAY") && !set("WSL_DISTRO_NAME"))
-            mt_say("--open: there is no display here (a session over ssh?) and $BROWSER is not set; the page is %s", page);
+            mt_say("--open: there is no display here (a session over ssh?) and $BROWSER is not "
+                   "set; the page is %s",
+                   page);
         else
-            mt_say("--open: there is no xdg-open here and $BROWSER is not set; the page is %s", page);
+            mt_say("--open: there is no xdg-open here and $BROWSER is not set; the page is %s",
+                   page);
     }
     free(real);
 }

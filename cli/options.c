@@ -10,11 +10,13 @@
 #define AT(field) offsetof(struct mt_cli, field)
 
 static const char *const formats[] = {"html", "text", "md", "json", NULL};
-static const char *const targets[] = {"perfetto", "speedscope", "folded", NULL}; /* enum mt_export_to */
+/* enum mt_export_to */
+static const char *const targets[] = {"perfetto", "speedscope", "folded", NULL};
 
 const struct mt_option mt_options[] = {
     {"output", 'o', MT_OPT_FILE, MT_CMD_REPORT, AT(output), "FILE",
-     "Write to FILE; '-' is standard output. Without it, HTML goes to the name of the first INPUT with .html added "
+     "Write to FILE; '-' is standard output. Without it, HTML goes to the name of the first INPUT "
+     "with .html added "
      "(memtrace-report.html for standard input), everything else to standard output.",
      NULL, true},
     {"output", 'o', MT_OPT_FILE, MT_CMD_CAPTURE | MT_CMD_COLLECT, AT(output), "FILE",
@@ -22,110 +24,147 @@ const struct mt_option mt_options[] = {
     {"output", 'o', MT_OPT_FILE, MT_CMD_EXPORT | MT_CMD_DUMP, AT(output), "FILE",
      "Write to FILE; without it, or with '-', to standard output.", NULL, true},
     {"to", 0, MT_OPT_CHOICE, MT_CMD_EXPORT, AT(to), "FORMAT",
-     "perfetto (a Chrome JSON trace of the whole run for ui.perfetto.dev, the default), speedscope (live bytes by stack at the "
+     "perfetto (a Chrome JSON trace of the whole run for ui.perfetto.dev, the default), speedscope "
+     "(live bytes by stack at the "
      "peak "
      "and "
-     "at the peak of every phase, for speedscope.app) or folded (the same at one moment as lines 'frame;frame bytes', for "
+     "at the peak of every phase, for speedscope.app) or folded (the same at one moment as lines "
+     "'frame;frame bytes', for "
      "flamegraph.pl "
      "and inferno).",
      targets, false},
     {"at", 0, MT_OPT_TEXT, MT_CMD_EXPORT, AT(at), "MOMENT",
-     "The moment of the stacks: peak, oom (the first failed request), or the number of an event as 'memtrace dump' counts "
+     "The moment of the stacks: peak, oom (the first failed request), or the number of an event as "
+     "'memtrace dump' counts "
      "them. "
      "Without it: the peak.",
      NULL, false},
-    {"rank", 0, MT_OPT_ORDINAL, MT_CMD_EXPORT, AT(rank), "N", "Only the snapshot of rank N.", NULL, false},
+    {"rank", 0, MT_OPT_ORDINAL, MT_CMD_EXPORT, AT(rank), "N", "Only the snapshot of rank N.", NULL,
+     false},
     {"format", 0, MT_OPT_CHOICE, MT_CMD_REPORT, AT(format), "FORMAT",
-     "html (a page that opens anywhere, the default), text (for a terminal), md (Markdown for a ticket) or json (for scripts).",
+     "html (a page that opens anywhere, the default), text (for a terminal), md (Markdown for a "
+     "ticket) or json (for scripts).",
      formats, false},
     {"device", 0, MT_OPT_ORDINAL, MT_CMD_REPORT | MT_CMD_EXPORT, AT(device), "N",
      "Look at GPU N only, counted as the process saw it.", NULL, false},
     {"framework", 0, MT_OPT_FRAMEWORK, MT_CMD_REPORT | MT_CMD_EXPORT, AT(framework), "NAME",
-     "Take NAME for the training framework instead of telling it from the recorded stacks.", NULL, false},
+     "Take NAME for the training framework instead of telling it from the recorded stacks.", NULL,
+     false},
     {"framework", 0, MT_OPT_FRAMEWORK, MT_CMD_RULES, AT(framework), "NAME",
      "Only rules that hold for the framework NAME (verl, areal, slime, ...).", NULL, false},
     {"phase", 0, MT_OPT_TEXT, MT_CMD_RULES, AT(phase), "PHASE",
-     "Only rules for PHASE: a class of the fix rules (loss, weight_sync, ...) or a phase (train_actor, rollout.kv_alloc, ...).",
+     "Only rules for PHASE: a class of the fix rules (loss, weight_sync, ...) or a phase "
+     "(train_actor, rollout.kv_alloc, ...).",
      NULL, false},
     {"capacity", 0, MT_OPT_BYTES, MT_CMD_REPORT, AT(capacity), "SIZE",
-     "Memory of the card, as in 80GiB. A snapshot does not say it; without this option the report says 'capacity unknown'.",
+     "Memory of the card, as in 80GiB. A snapshot does not say it; without this option the report "
+     "says 'capacity unknown'.",
      NULL, false},
     {"log", 0, MT_OPT_FILES, MT_CMD_REPORT, AT(logs), "FILE",
-     "Read what the log FILE of the run says about memory: out-of-memory messages, memory lines of vLLM, SGLang, verl, slime, "
+     "Read what the log FILE of the run says about memory: out-of-memory messages, memory lines of "
+     "vLLM, SGLang, verl, slime, "
      "kills of "
      "the host. May be given several times; a log alone can be the INPUT.",
      NULL, false},
     {"config", 0, MT_OPT_FILES, MT_CMD_REPORT, AT(configs), "FILE",
-     "Take the settings of the run from FILE: YAML, JSON, or the launch script (which is not run). May be given several times.",
+     "Take the settings of the run from FILE: YAML, JSON, or the launch script (which is not run). "
+     "May be given several times.",
      NULL, false},
     {"args", 0, MT_OPT_TEXTS, MT_CMD_REPORT, AT(args), "TEXT",
-     "Take settings from TEXT: Hydra overrides, flags and environment assignments as on the command line of the run. They hold "
+     "Take settings from TEXT: Hydra overrides, flags and environment assignments as on the "
+     "command line of the run. They hold "
      "before "
      "those of --config. May be given several times.",
      NULL, false},
     {"rules", 0, MT_OPT_FILE, MT_CMD_REPORT | MT_CMD_RULES | MT_CMD_EXPORT, AT(rules_file), "FILE",
-     "Read more phase and fix rules from the JSON file FILE; a rule with a known id replaces the built-in one.", NULL, false},
+     "Read more phase and fix rules from the JSON file FILE; a rule with a known id replaces the "
+     "built-in one.",
+     NULL, false},
     {"max-size", 0, MT_OPT_BYTES, MT_CMD_REPORT, AT(max_size), "SIZE",
-     "The report is at most SIZE bytes long (default 10MB; up to 25MB, which is what can be attached to a ticket). A page "
+     "The report is at most SIZE bytes long (default 10MB; up to 25MB, which is what can be "
+     "attached to a ticket). A page "
      "gives up "
      "detail for it and says which; another format that does not fit is not written.",
      NULL, false},
-    {"any-size", 0, MT_OPT_FLAG, MT_CMD_REPORT, AT(any_size), NULL, "Let --max-size be more than 25MB.", NULL, true},
+    {"any-size", 0, MT_OPT_FLAG, MT_CMD_REPORT, AT(any_size), NULL,
+     "Let --max-size be more than 25MB.", NULL, true},
     {"gzip", 0, MT_OPT_FLAG, MT_CMD_REPORT, AT(gzip), NULL,
-     "Compress the report (.gz is added to the name that it gets by itself). --max-size counts before that.", NULL, true},
+     "Compress the report (.gz is added to the name that it gets by itself). --max-size counts "
+     "before that.",
+     NULL, true},
     {"verify", 0, MT_OPT_FLAG, MT_CMD_REPORT, AT(verify), NULL,
-     "Check after every event that the bytes of the roles add up to the live bytes; stop with an error where they do not.",
+     "Check after every event that the bytes of the roles add up to the live bytes; stop with an "
+     "error where they do not.",
      NULL, true},
     {"title", 0, MT_OPT_TEXT, MT_CMD_REPORT | MT_CMD_EXPORT, AT(title), "TEXT",
      "Title to show instead of the name of the input.", NULL, false},
     {"open", 0, MT_OPT_FLAG, MT_CMD_REPORT, AT(open), NULL,
-     "Open the page in a browser when it is written: the first of $BROWSER that starts, else xdg-open.", NULL, true},
+     "Open the page in a browser when it is written: the first of $BROWSER that starts, else "
+     "xdg-open.",
+     NULL, true},
     {"redact", 0, MT_OPT_FLAG, MT_CMD_READERS, AT(redact), NULL,
-     "Replace names of hosts and users, and folders outside of known packages, by tokens as host-3f9a1c52d0, in all that is "
+     "Replace names of hosts and users, and folders outside of known packages, by tokens as "
+     "host-3f9a1c52d0, in all that is "
      "written (messages on standard error keep them). "
      "Secrets in command lines and environments are removed without it too.",
      NULL, false},
     {"redact-key", 0, MT_OPT_TEXT, MT_CMD_READERS, AT(redact_key), "KEY",
-     "Redact, and make the tokens with KEY, or with what the file FILE holds (@FILE): outputs with one key have the same "
+     "Redact, and make the tokens with KEY, or with what the file FILE holds (@FILE): outputs with "
+     "one key have the same "
      "tokens for the "
      "same "
-     "names. Without it the key is random, and no two runs match. At least 16 bytes; who has it can try names.",
+     "names. Without it the key is random, and no two runs match. At least 16 bytes; who has it "
+     "can try names.",
      NULL, true},
     {"no-torch", 0, MT_OPT_FLAG, MT_CMD_CAPTURE, AT(no_torch), NULL,
      "Do not switch on PyTorch's own memory history in the processes of the job.", NULL, true},
     {"no-stacks", 0, MT_OPT_FLAG, MT_CMD_CAPTURE, AT(no_stacks), NULL,
-     "No native stacks: cheaper, but the library that allocated is then mostly unknown.", NULL, true},
+     "No native stacks: cheaper, but the library that allocated is then mostly unknown.", NULL,
+     true},
     {"no-memory2", 0, MT_OPT_FLAG, MT_CMD_CAPTURE, AT(no_memory2), NULL,
-     "No records of CUPTI's own beside the driver calls: cheaper, but nothing to compare with.", NULL, true},
+     "No records of CUPTI's own beside the driver calls: cheaper, but nothing to compare with.",
+     NULL, true},
     {"max-mb", 0, MT_OPT_COUNT, MT_CMD_CAPTURE, AT(max_mb), "N",
-     "Write at most N MiB (compressed) for each process; what comes after is dropped and counted (default 256).", NULL, true},
+     "Write at most N MiB (compressed) for each process; what comes after is dropped and counted "
+     "(default 256).",
+     NULL, true},
     {"flush-ms", 0, MT_OPT_COUNT32, MT_CMD_CAPTURE, AT(flush_ms), "N",
      "Compress what is finished every N milliseconds (default 500).", NULL, true},
     {"spool", 0, MT_OPT_FILE, MT_CMD_CAPTURE, AT(spool), "DIR",
-     "Record into a new folder in DIR, on a local disk or /dev/shm (default: TMPDIR, else /tmp).", NULL, true},
+     "Record into a new folder in DIR, on a local disk or /dev/shm (default: TMPDIR, else /tmp).",
+     NULL, true},
     {"take-over", 0, MT_OPT_FLAG, MT_CMD_CAPTURE, AT(take_over), NULL,
      "Record although another tool's injection library is set, in its place.", NULL, true},
-    {"keep-spool", 0, MT_OPT_FLAG, MT_CMD_CAPTURE, AT(keep_spool), NULL, "Leave the spool folder when the trace is written.",
-     NULL, true},
+    {"keep-spool", 0, MT_OPT_FLAG, MT_CMD_CAPTURE, AT(keep_spool), NULL,
+     "Leave the spool folder when the trace is written.", NULL, true},
     {"remove", 0, MT_OPT_FLAG, MT_CMD_COLLECT, AT(remove), NULL,
-     "Remove the spool folder when the trace is written and none of its processes runs any more.", NULL, true},
+     "Remove the spool folder when the trace is written and none of its processes runs any more.",
+     NULL, true},
     {"no-symbols", 0, MT_OPT_FLAG, MT_CMD_CAPTURE | MT_CMD_COLLECT, AT(no_symbols), NULL,
-     "Do not look up the names of native functions; only this machine has the files for that.", NULL, true},
-    {"force", 'f', MT_OPT_FLAG, MT_CMD_REPORT | MT_CMD_DUMP | MT_CMD_EXPORT | MT_CMD_CAPTURE | MT_CMD_COLLECT, AT(force), NULL,
+     "Do not look up the names of native functions; only this machine has the files for that.",
+     NULL, true},
+    {"force", 'f', MT_OPT_FLAG,
+     MT_CMD_REPORT | MT_CMD_DUMP | MT_CMD_EXPORT | MT_CMD_CAPTURE | MT_CMD_COLLECT, AT(force), NULL,
      "Overwrite the output file if it exists.", NULL, true},
     {"quiet", 'q', MT_OPT_FLAG, MT_CMD_READERS, AT(quiet), NULL,
-     "No progress and no closing line. Errors, and warnings about damaged input, are still printed.", NULL, true},
-    {"quiet", 'q', MT_OPT_FLAG, MT_CMD_CAPTURE | MT_CMD_COLLECT, AT(quiet), NULL, "Print nothing when all is well.", NULL,
-     true},
-    {"json", 0, MT_OPT_FLAG, MT_CMD_INFO, AT(json), NULL, "Print JSON instead of text: a line for each snapshot or trace.",
-     NULL, false},
-    {"json", 0, MT_OPT_FLAG, MT_CMD_RULES, AT(json), NULL, "Print JSON instead of text: a line for each rule.", NULL, false},
+     "No progress and no closing line. Errors, and warnings about damaged input, are still "
+     "printed.",
+     NULL, true},
+    {"quiet", 'q', MT_OPT_FLAG, MT_CMD_CAPTURE | MT_CMD_COLLECT, AT(quiet), NULL,
+     "Print nothing when all is well.", NULL, true},
+    {"json", 0, MT_OPT_FLAG, MT_CMD_INFO, AT(json), NULL,
+     "Print JSON instead of text: a line for each snapshot or trace.", NULL, false},
+    {"json", 0, MT_OPT_FLAG, MT_CMD_RULES, AT(json), NULL,
+     "Print JSON instead of text: a line for each rule.", NULL, false},
     {"json", 0, MT_OPT_FLAG, MT_CMD_DOCTOR, AT(json), NULL,
      "Print JSON instead of text: a line for each check, then one with the outcome.", NULL, false},
     {"all", 0, MT_OPT_FLAG, MT_CMD_RULES, AT(all), NULL,
-     "List every phase rule too, and the fix rules that are never advised, with the reason.", NULL, false},
+     "List every phase rule too, and the fix rules that are never advised, with the reason.", NULL,
+     false},
     {"meta", 0, MT_OPT_FLAG, MT_CMD_DUMP, AT(meta), NULL,
-     "Also print how the input was encoded. Without it, two encodings of one snapshot give the same lines.", NULL, false},
+     "Also print how the input was encoded. Without it, two encodings of one snapshot give the "
+     "same lines.",
+     NULL, false},
     {"sha256", 0, MT_OPT_FLAG, MT_CMD_READERS & ~MT_CMD_EXPORT, AT(sha256), NULL,
      "Compute the SHA-256 of every input. Without it, only of inputs up to 64 MiB.", NULL, false},
     {"max-bytes", 0, MT_OPT_BYTES, MT_CMD_READERS, AT(limits.max_bytes), "SIZE",
@@ -136,22 +175,29 @@ const struct mt_option mt_options[] = {
      "Longest string in an input (default 16MiB).", NULL, false},
     {"max-events", 0, MT_OPT_COUNT, MT_CMD_READERS, AT(limits.max_events), "N",
      "Most trace entries in a snapshot (default 250M).", NULL, false},
-    {"max-depth", 0, MT_OPT_COUNT32, MT_CMD_READERS, AT(limits.max_depth), "N", "Deepest nesting in an input (default 256).",
-     NULL, false},
+    {"max-depth", 0, MT_OPT_COUNT32, MT_CMD_READERS, AT(limits.max_depth), "N",
+     "Deepest nesting in an input (default 256).", NULL, false},
     {"max-ratio", 0, MT_OPT_COUNT32, MT_CMD_READERS, AT(limits.max_ratio), "N",
-     "Refuse input that decompresses to more than N times its size, after the first 64 MiB (default 1000).", NULL, false},
+     "Refuse input that decompresses to more than N times its size, after the first 64 MiB "
+     "(default 1000).",
+     NULL, false},
     {"max-members", 0, MT_OPT_COUNT32, MT_CMD_READERS, AT(limits.max_members), "N",
      "Most files in one archive or folder (default 4096).", NULL, false},
-    {"max-frames", 0, MT_OPT_COUNT32, MT_CMD_READERS, AT(limits.max_frames), "N", "Most frames in one stack (default 4096).",
-     NULL, false},
-    {"help", 'h', MT_OPT_FLAG, MT_CMD_READERS | MT_CMD_RULES | MT_CMD_CAPTURE | MT_CMD_COLLECT | MT_CMD_DOCTOR | MT_CMD_NONE,
+    {"max-frames", 0, MT_OPT_COUNT32, MT_CMD_READERS, AT(limits.max_frames), "N",
+     "Most frames in one stack (default 4096).", NULL, false},
+    {"help", 'h', MT_OPT_FLAG,
+     MT_CMD_READERS | MT_CMD_RULES | MT_CMD_CAPTURE | MT_CMD_COLLECT | MT_CMD_DOCTOR | MT_CMD_NONE,
      AT(help), NULL, "Print this help.", NULL, true},
     {"version", 'V', MT_OPT_FLAG, MT_CMD_NONE, AT(version), NULL,
-     "Print the version, the features of this build and the versions of its libraries.", NULL, true},
+     "Print the version, the features of this build and the versions of its libraries.", NULL,
+     true},
     {NULL, 0, MT_OPT_FLAG, 0, 0, NULL, NULL, NULL, false},
 };
 
-static unsigned command_bit(const struct mt_cli *c) { return c->command != NULL ? c->command->bit : MT_CMD_NONE; }
+static unsigned command_bit(const struct mt_cli *c)
+{
+    return c->command != NULL ? c->command->bit : MT_CMD_NONE;
+}
 
 static const struct mt_option *find_long(unsigned commands, const char *s, size_t n)
 {
@@ -211,29 +257,35 @@ static int set_framework(const struct mt_option *o, int *out, const char *value,
     list_words(words, sizeof words, ids);
     if (near.best != NULL)
         snprintf(hint, sizeof hint, " (did you mean %s?)", near.best);
-    mt_fail(err, MT_EINPUT, "--%s: unknown framework '%s'%s; known are %s", o->name, value, hint, words);
+    mt_fail(err, MT_EINPUT, "--%s: unknown framework '%s'%s; known are %s", o->name, value, hint,
+            words);
     return 0;
 }
 
 static int set_number(const struct mt_option *o, void *field, const char *value, struct mt_err *err)
 {
-    uint64_t n = 0, most = o->type == MT_OPT_ORDINAL ? INT32_MAX : o->type == MT_OPT_COUNT32 ? UINT32_MAX : UINT64_MAX;
+    uint64_t n = 0, most = o->type == MT_OPT_ORDINAL   ? INT32_MAX
+                           : o->type == MT_OPT_COUNT32 ? UINT32_MAX
+                                                       : UINT64_MAX;
     uint64_t least = o->type == MT_OPT_ORDINAL ? 0 : 1;
     int ok = o->type == MT_OPT_BYTES ? mt_parse_bytes(value, &n) : mt_parse_count(value, &n);
 
     if (!ok) {
         if (o->type == MT_OPT_BYTES)
             mt_fail(err, MT_EINPUT,
-                    "--%s: '%s' is not a size; write bytes or a number with a unit, as 80GiB, 80G (the same), 80GB (10^9) or "
+                    "--%s: '%s' is not a size; write bytes or a number with a unit, as 80GiB, 80G "
+                    "(the same), 80GB (10^9) or "
                     "512MiB",
                     o->name, value);
         else
             mt_fail(err, MT_EINPUT, "--%s: '%s' is not a whole number%s", o->name, value,
-                    o->type == MT_OPT_ORDINAL ? "; GPUs are counted from 0" : "; write 4096, 250k or 250M");
+                    o->type == MT_OPT_ORDINAL ? "; GPUs are counted from 0"
+                                              : "; write 4096, 250k or 250M");
         return 0;
     }
     if (n < least || n > most) {
-        mt_fail(err, MT_EINPUT, "--%s: %s is %s", o->name, value, n < least ? "too small; at least 1" : "too large");
+        mt_fail(err, MT_EINPUT, "--%s: %s is %s", o->name, value,
+                n < least ? "too small; at least 1" : "too large");
         return 0;
     }
     if (o->type == MT_OPT_ORDINAL)
@@ -245,7 +297,8 @@ static int set_number(const struct mt_option *o, void *field, const char *value,
     return 1;
 }
 
-static int add_string(const struct mt_option *o, struct mt_strings *list, const char *value, struct mt_err *err)
+static int add_string(const struct mt_option *o, struct mt_strings *list, const char *value,
+                      struct mt_err *err)
 {
     if (value[0] == '\0' && o->type == MT_OPT_FILES) {
         mt_fail(err, MT_EINPUT, "--%s: the file name is empty", o->name);
@@ -307,16 +360,20 @@ static int unknown(const struct mt_cli *c, const char *arg, size_t n, struct mt_
         if ((o->commands & command_bit(c)) != 0)
             mt_nearest_offer(&near, o->name);
     if (near.best != NULL)
-        mt_fail(err, MT_EINPUT, "unknown option '%.*s' (did you mean --%s?); see 'memtrace%s%s --help'", (int)n, arg, near.best,
-                space, command);
+        mt_fail(err, MT_EINPUT,
+                "unknown option '%.*s' (did you mean --%s?); see 'memtrace%s%s --help'", (int)n,
+                arg, near.best, space, command);
     else if (find_long(~0u, word, strlen(word)) != NULL)
-        mt_fail(err, MT_EINPUT, "'memtrace%s%s' has no option '%.*s'; see 'memtrace%s%s --help'", space, command, (int)n, arg,
-                space, command);
+        mt_fail(err, MT_EINPUT, "'memtrace%s%s' has no option '%.*s'; see 'memtrace%s%s --help'",
+                space, command, (int)n, arg, space, command);
     else if (are_flags(command_bit(c), word))
-        mt_fail(err, MT_EINPUT, "unknown option '%.*s'; short options stand apart: -%c -%c; see 'memtrace%s%s --help'", (int)n,
-                arg, word[0], word[1], space, command);
+        mt_fail(
+            err, MT_EINPUT,
+            "unknown option '%.*s'; short options stand apart: -%c -%c; see 'memtrace%s%s --help'",
+            (int)n, arg, word[0], word[1], space, command);
     else
-        mt_fail(err, MT_EINPUT, "unknown option '%.*s'; see 'memtrace%s%s --help'", (int)n, arg, space, command);
+        mt_fail(err, MT_EINPUT, "unknown option '%.*s'; see 'memtrace%s%s --help'", (int)n, arg,
+                space, command);
     return 0;
 }
 
@@ -338,7 +395,9 @@ static int parse_one(struct mt_cli *c, int argc, char **argv, int *i, struct mt_
         if (o != NULL && o->type != MT_OPT_FLAG && arg[2] != '\0')
             value = arg + 2;
         else if (arg[2] != '\0') {
-            o = NULL; /* -oX is fine, bundled flags are not worth the confusion with long options written with one dash */
+            /* -oX is fine, bundled flags are not worth the confusion with long options written with
+             * one dash */
+            o = NULL;
             n = strlen(arg);
         }
     }

@@ -27,17 +27,22 @@ struct mt_option {
     const char *metavar;
     const char *help;
     const char *const *choices; /* MT_OPT_CHOICE; ends with NULL */
-    bool not_content; /* has no say in what is written, only where and how loudly: left out of the report's command line */
+    /* has no say in what is written, only where and how loudly: left out of the report's command
+     * line */
+    bool not_content;
 };
 extern const struct mt_option mt_options[]; /* ends with name == NULL */
 
-/* Fills c from argv[first..). Operands are moved to c->inputs in their order. Returns 1, or 0 with the complaint in err->msg. */
+/* Fills c from argv[first..). Operands are moved to c->inputs in their order. Returns 1, or 0 with
+ * the complaint in err->msg. */
 int mt_options_parse(struct mt_cli *c, int argc, char **argv, int first, struct mt_err *err);
 
-/* The command line for the report, quoted for a shell: the output path and the like left out. "" when out of memory. */
+/* The command line for the report, quoted for a shell: the output path and the like left out. ""
+ * when out of memory. */
 char *mt_command_line(const struct mt_cli *c);
 
-/* num.c: 1 on success. Sizes: 80GiB, 80G (both 2^30), 80GB (10^9), 79.6GiB, 1234. Counts: 1234, 250k, 250M. */
+/* num.c: 1 on success. Sizes: 80GiB, 80G (both 2^30), 80GB (10^9), 79.6GiB, 1234. Counts: 1234,
+ * 250k, 250M. */
 int mt_parse_bytes(const char *s, uint64_t *out);
 int mt_parse_count(const char *s, uint64_t *out);
 

@@ -1,4 +1,5 @@
-/* output.c -- temporary file in the same folder, renamed when it is whole; gone when the program is interrupted. */
+/* output.c -- temporary file in the same folder, renamed when it is whole; gone when the program is
+ * interrupted. */
 #include "cli/output.h"
 #include "parser/base/mem.h"
 
@@ -37,9 +38,11 @@ static void arm(const char *path)
     memset(&sa, 0, sizeof sa);
     sa.sa_handler = on_signal;
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-        if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL) /* nohup ignores SIGHUP: leave it so */
+        if (sigaction(signals[i], NULL, &old) == 0 &&
+            old.sa_handler == SIG_DFL) /* nohup ignores SIGHUP: leave it so */
             (void)sigaction(signals[i], &sa, NULL);
-    on_large = signal(SIGXFSZ, SIG_IGN); /* over the limit of ulimit -f writing fails, and says so */
+    /* over the limit of ulimit -f writing fails, and says so */
+    on_large = signal(SIGXFSZ, SIG_IGN);
 }
 
 static void disarm(void)
@@ -93,7 +96,8 @@ int mt_output_check(const char *path, bool force, char *const *inputs, int n_inp
     if (!S_ISREG(st.st_mode))
         return 1; /* /dev/null, a pipe: there is nothing to lose */
     for (int i = 0; i < n_inputs; i++)
-        if (strcmp(inputs[i], "-") != 0 && stat(inputs[i], &in) == 0 && in.st_dev == st.st_dev && in.st_ino == st.st_ino) {
+        if (strcmp(inputs[i], "-") != 0 && stat(inputs[i], &in) == 0 && in.st_dev == st.st_dev &&
+            in.st_ino == st.st_ino) {
             mt_say("%s is the input itself; the output needs another name", path);
             return 0;
         }
@@ -200,7 +204,8 @@ enum mt_exit mt_output_commit(struct mt_output *o, bool force)
             return write_failed(o, errno);
     }
     if (o->temporary != NULL) {
-        /* link() does not overwrite: a file that appeared meanwhile stays. Where links are unknown, rename() has to do. */
+        /* link() does not overwrite: a file that appeared meanwhile stays. Where links are unknown,
+         * rename() has to do. */
         if (!force && link(o->temporary, o->target) == 0) {
             (void)unlink(o->temporary);
         } else if (!force && errno == EEXIST) {
@@ -245,7 +250,8 @@ char *mt_output_default_name(const char *input, bool gzip)
     for (last = input + n; last > input && last[-1] != '/'; last--) {
     }
     /* standard input, ".", ".." and "/" have no name of their own to add to */
-    if (strcmp(input, "-") == 0 || last == input + n || strspn(last, "./") >= (size_t)(input + n - last))
+    if (strcmp(input, "-") == 0 || last == input + n ||
+        strspn(last, "./") >= (size_t)(input + n - last))
         return mt_strndup("memtrace-report.html.gz", gzip ? 23 : 20);
     name = mt_malloc(n + 9);
     if (name != NULL)

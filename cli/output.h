@@ -13,16 +13,18 @@ struct mt_output {
     bool owns_fd;
 };
 
-/* Refuses early, before anything is read: the file exists and force is not set, its folder is missing, or it is one of the inputs.
- * path NULL or "-" = standard output. 1 on success; 0 with a message printed. */
+/* Refuses early, before anything is read: the file exists and force is not set, its folder is
+ * missing, or it is one of the inputs. path NULL or "-" = standard output. 1 on success; 0 with a
+ * message printed. */
 int mt_output_check(const char *path, bool force, char *const *inputs, int n_inputs);
 int mt_output_open(struct mt_output *o, const char *path, bool force);
-/* Flushes, renames. MT_EXIT_OK, or MT_EXIT_FAILED with a message printed and nothing left behind. A reader of standard output that
- * went away ends the program as SIGPIPE would. */
+/* Flushes, renames. MT_EXIT_OK, or MT_EXIT_FAILED with a message printed and nothing left behind. A
+ * reader of standard output that went away ends the program as SIGPIPE would. */
 enum mt_exit mt_output_commit(struct mt_output *o, bool force);
 void mt_output_discard(struct mt_output *o); /* harmless after a commit */
 
-/* "runs/snapshot.pickle" -> "runs/snapshot.pickle.html", "-" -> "memtrace-report.html"; NULL when out of memory. */
+/* "runs/snapshot.pickle" -> "runs/snapshot.pickle.html", "-" -> "memtrace-report.html"; NULL when
+ * out of memory. */
 char *mt_output_default_name(const char *input, bool gzip);
 
 #endif

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-int mt_ranks_add(struct mt_ranks *r, struct mt_trace *t, struct mt_analysis *a, struct mt_packs *packs)
+int mt_ranks_add(struct mt_ranks *r, struct mt_trace *t, struct mt_analysis *a,
+                 struct mt_packs *packs)
 {
     struct mt_loaded *l = MT_VEC_PUSH(&r->list);
     struct mt_err err;
@@ -54,7 +55,8 @@ void mt_ranks_sort(struct mt_ranks *r)
         qsort(r->list.p, r->list.n, sizeof *r->list.p, by_rank);
 }
 
-enum mt_rc mt_ranks_job(struct mt_job **out, const struct mt_ranks *r, const struct mt_job_opts *o, struct mt_err *err)
+enum mt_rc mt_ranks_driver(struct mt_driverdiag **out, const struct mt_ranks *r,
+                           const struct mt_driverdiag_opts *o, struct mt_err *err)
 {
     struct mt_claims *claims = mt_calloc((size_t)r->list.n + 1, sizeof *claims);
     enum mt_rc rc;
@@ -62,7 +64,8 @@ enum mt_rc mt_ranks_job(struct mt_job **out, const struct mt_ranks *r, const str
         return mt_fail(err, MT_ENOMEM, "out of memory; raise --max-memory");
     for (uint32_t i = 0; i < r->list.n; i++)
         claims[i] = r->list.p[i].claims;
-    rc = mt_job_make(out, (const struct mt_trace *const *)r->drivers.p, r->drivers.n, claims, r->list.n, o, err);
+    rc = mt_driverdiag_make(out, (const struct mt_trace *const *)r->drivers.p, r->drivers.n, claims,
+                            r->list.n, o, err);
     mt_free(claims);
     return rc;
 }

@@ -14,7 +14,8 @@ int mt_rules_load(struct mt_rules *r, const struct mt_cli *c)
 
     memset(r, 0, sizeof *r);
     memset(&err, 0, sizeof err);
-    if (c->rules_file != NULL && (overlay = mt_load_file(c->rules_file, MAX_RULES_FILE, &n)) == NULL)
+    if (c->rules_file != NULL &&
+        (overlay = mt_load_file(c->rules_file, MAX_RULES_FILE, &n)) == NULL)
         return 0;
     if (mt_phase_rules_load(&r->phases, overlay, n, c->rules_file, &err) < 0 ||
         mt_fix_rules_load(&r->fixes, overlay, n, c->rules_file, &err) < 0 ||

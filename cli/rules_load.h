@@ -14,7 +14,8 @@ struct mt_rules {
     char *overlay; /* text of the --rules file, for the rules of libraries; NULL = none */
     size_t overlay_len;
 };
-int mt_rules_load(struct mt_rules *r, const struct mt_cli *c); /* 1 on success; 0 with a message printed */
+/* 1 on success; 0 with a message printed */
+int mt_rules_load(struct mt_rules *r, const struct mt_cli *c);
 void mt_rules_done(struct mt_rules *r);
 
 #endif

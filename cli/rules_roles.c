@@ -13,7 +13,8 @@ static void put(struct mt_out *o, const char *s) { mt_term(o, s, strlen(s)); }
 /* "roles" is all of them, "kv_cache" those that give this role. */
 static bool means(const char *word, const struct mt_role_rule *r)
 {
-    return strcmp(word, "roles") == 0 || strcmp(word, r->id) == 0 || strcmp(word, mt_role_id((enum mt_role)r->role)) == 0;
+    return strcmp(word, "roles") == 0 || strcmp(word, r->id) == 0 ||
+           strcmp(word, mt_role_id((enum mt_role)r->role)) == 0;
 }
 
 bool mt_rules_is_role_word(const struct mt_role_rules *rules, const char *word)
@@ -33,7 +34,8 @@ bool mt_rules_wants_role(const struct mt_cli *c, const struct mt_role_rule *r)
     /* A frame has its role in whatever phase it occurs. */
     if (!named || (c->n_inputs == 0 && c->phase != NULL))
         return false;
-    return c->framework < 0 || strcmp(r->framework, mt_framework_id((enum mt_framework)c->framework)) == 0;
+    return c->framework < 0 ||
+           strcmp(r->framework, mt_framework_id((enum mt_framework)c->framework)) == 0;
 }
 
 static void one_text(struct mt_out *o, const struct mt_role_rule *r, int width)
@@ -42,13 +44,14 @@ static void one_text(struct mt_out *o, const struct mt_role_rule *r, int width)
     mt_putc(o, '\n');
     put(o, r->id);
     mt_putc(o, '\n');
-    (void)snprintf(text, sizeof text, "%s: %s (%s)", mt_role_id((enum mt_role)r->role), mt_role_words((enum mt_role)r->role),
-                   r->framework);
+    (void)snprintf(text, sizeof text, "%s: %s (%s)", mt_role_id((enum mt_role)r->role),
+                   mt_role_words((enum mt_role)r->role), r->framework);
     mt_rules_field(o, "role", text, width);
     if (r->is_cpp)
         (void)snprintf(text, sizeof text, "C++ frames with %s in their name", r->function);
     else
-        (void)snprintf(text, sizeof text, "%s %s%s", strcmp(r->file, "*") == 0 ? "any Python file," : r->file, r->function,
+        (void)snprintf(text, sizeof text, "%s %s%s",
+                       strcmp(r->file, "*") == 0 ? "any Python file," : r->file, r->function,
                        r->lines == MT_LINES_FIRST  ? ", the first of its lines"
                        : r->lines == MT_LINES_LAST ? ", the last of its lines"
                                                    : "");
@@ -79,7 +82,8 @@ static void vocabularies(const struct mt_role_rules *rules, struct mt_out *o, in
     }
 }
 
-void mt_rules_roles_text(const struct mt_cli *c, const struct mt_role_rules *rules, struct mt_out *o, int width)
+void mt_rules_roles_text(const struct mt_cli *c, const struct mt_role_rules *rules,
+                         struct mt_out *o, int width)
 {
     uint32_t n = mt_role_rules_count(rules), shown = 0, by_role[MT_ROLE_COUNT] = {0};
     for (uint32_t i = 0; i < n; i++) {
@@ -90,7 +94,8 @@ void mt_rules_roles_text(const struct mt_cli *c, const struct mt_role_rules *rul
         by_role[r->role]++;
     }
     if (c->n_inputs == 0 || asks_for(c, "roles")) {
-        mt_putf(o, "%s%u role rules: frames that tell what a tensor is for%s\n", c->n_inputs == 0 ? "\n" : "", (unsigned)shown,
+        mt_putf(o, "%s%u role rules: frames that tell what a tensor is for%s\n",
+                c->n_inputs == 0 ? "\n" : "", (unsigned)shown,
                 c->all || c->n_inputs > 0 ? "" : " ('memtrace rules roles' lists them)");
         for (int role = 0; role < MT_ROLE_COUNT; role++) {
             if (by_role[role] != 0)
@@ -107,7 +112,8 @@ void mt_rules_roles_text(const struct mt_cli *c, const struct mt_role_rules *rul
         vocabularies(rules, o, width);
 }
 
-void mt_rules_roles_json(const struct mt_cli *c, const struct mt_role_rules *rules, struct mt_out *o)
+void mt_rules_roles_json(const struct mt_cli *c, const struct mt_role_rules *rules,
+                         struct mt_out *o)
 {
     static const char *const lines[] = {"any", "first", "last"};
     for (uint32_t i = 0; i < mt_role_rules_count(rules); i++) {

@@ -10,12 +10,16 @@
 bool mt_rules_wants_role(const struct mt_cli *c, const struct mt_role_rule *r);
 /* Whether a name on the command line means role rules. */
 bool mt_rules_is_role_word(const struct mt_role_rules *rules, const char *word);
-/* A line with how many there are; of those that are asked for, or with --all, every one, and the vocabularies with them. */
-void mt_rules_roles_text(const struct mt_cli *c, const struct mt_role_rules *rules, struct mt_out *o, int width);
+/* A line with how many there are; of those that are asked for, or with --all, every one, and the
+ * vocabularies with them. */
+void mt_rules_roles_text(const struct mt_cli *c, const struct mt_role_rules *rules,
+                         struct mt_out *o, int width);
 /* One object per line: {"rule": "role", ...}. */
-void mt_rules_roles_json(const struct mt_cli *c, const struct mt_role_rules *rules, struct mt_out *o);
+void mt_rules_roles_json(const struct mt_cli *c, const struct mt_role_rules *rules,
+                         struct mt_out *o);
 
-/* cmd_rules.c: a label in a column of its own, the text wrapped beside it; nothing where the text is NULL or empty. */
+/* cmd_rules.c: a label in a column of its own, the text wrapped beside it; nothing where the text
+ * is NULL or empty. */
 void mt_rules_field(struct mt_out *o, const char *label, const char *text, int width);
 /* What the letter of a rule's status means; "". */
 const char *mt_rules_status(char status);

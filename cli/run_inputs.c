@@ -11,11 +11,13 @@ static char *label(const char *input, const char *member)
     size_t n = strlen(name) + (member != NULL ? strlen(member) : 0) + 3;
     char *s = mt_malloc(n);
     if (s != NULL)
-        (void)snprintf(s, n, "%s%s%s", name, member != NULL ? ": " : "", member != NULL ? member : "");
+        (void)snprintf(s, n, "%s%s%s", name, member != NULL ? ": " : "",
+                       member != NULL ? member : "");
     return s;
 }
 
-/* A log of one process whose name says which: "rank_5.log", Ray's "worker-<id>-<job>-<pid>.out". A line that says so itself knows better. */
+/* A log of one process whose name says which: "rank_5.log", Ray's "worker-<id>-<job>-<pid>.out". A
+ * line that says so itself knows better. */
 static void named_rank(struct mt_log *log, const char *name)
 {
     int32_t rank;
@@ -25,7 +27,8 @@ static void named_rank(struct mt_log *log, const char *name)
     mt_free(host);
     for (uint32_t i = 0; i < log->facts.n; i++) {
         struct mt_log_fact *f = &log->facts.p[i];
-        if (f->kind == MT_LOG_KERNEL_KILL || f->kind == MT_LOG_RAY_KILL) /* of a host, whoever reports it */
+        if (f->kind == MT_LOG_KERNEL_KILL ||
+            f->kind == MT_LOG_RAY_KILL) /* of a host, whoever reports it */
             continue;
         if (f->rank < 0 && f->pid < 0 && f->kind != MT_LOG_OTHER_PROC)
             f->pid = pid;
@@ -34,7 +37,8 @@ static void named_rank(struct mt_log *log, const char *name)
     }
 }
 
-static int read_log(struct mt_run_inputs *r, const char *input, const char *member, struct mt_source *src, bool keep_empty)
+static int read_log(struct mt_run_inputs *r, const char *input, const char *member,
+                    struct mt_source *src, bool keep_empty)
 {
     struct mt_log_file *f;
     struct mt_log log;
@@ -77,7 +81,8 @@ static int any_text(void *arg, const char *input, const char *member, struct mt_
 /* A file, a pipe, a compressed one, or everything in an archive or folder. */
 static int load_log(struct mt_run_inputs *r, const char *path, const struct mt_cli *c)
 {
-    struct mt_input_opts opts = {.limits = c->limits, .text = any_text, .text_arg = r, .text_only = true};
+    struct mt_input_opts opts = {
+        .limits = c->limits, .text = any_text, .text_arg = r, .text_only = true};
     struct mt_input *in = NULL;
     struct mt_trace *t = NULL;
     struct mt_err err;
@@ -99,7 +104,8 @@ static int load_log(struct mt_run_inputs *r, const char *path, const struct mt_c
         mt_say_err(path, &err);
     for (; rc >= 0 && first < r->logs.files.n; first++)
         if (r->logs.files.p[first].log.facts.n == 0)
-            mt_say("%s: there is no line about memory in it that memtrace knows", r->logs.files.p[first].name);
+            mt_say("%s: there is no line about memory in it that memtrace knows",
+                   r->logs.files.p[first].name);
     return rc >= 0;
 }
 
@@ -157,7 +163,8 @@ int mt_run_inputs_load(struct mt_run_inputs *r, const struct mt_cli *c)
     mt_runconf_tell(r->conf, mt_logs_framework(&r->logs));
     r->conf->no_expandable = mt_logs_have(&r->logs, MT_LOG_NO_EXPANDABLE);
     r->conf->host_full = mt_logs_host_ran_out(&r->logs);
-    r->conf->kv_refused = mt_logs_have(&r->logs, MT_LOG_VLLM_NO_KV) || mt_logs_have(&r->logs, MT_LOG_SGLANG_NO_KV);
+    r->conf->kv_refused =
+        mt_logs_have(&r->logs, MT_LOG_VLLM_NO_KV) || mt_logs_have(&r->logs, MT_LOG_SGLANG_NO_KV);
     return 1;
 }
 

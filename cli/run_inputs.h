@@ -1,4 +1,5 @@
-/* run_inputs.h -- what is known of a run beside its snapshots: --log, --config, --args, and logs among the inputs. */
+/* run_inputs.h -- what is known of a run beside its snapshots: --log, --config, --args, and logs
+ * among the inputs. */
 #ifndef MT_RUN_INPUTS_H
 #define MT_RUN_INPUTS_H
 
@@ -15,7 +16,8 @@ struct mt_run_inputs {
 int mt_run_inputs_load(struct mt_run_inputs *r, const struct mt_cli *c);
 void mt_run_inputs_done(struct mt_run_inputs *r);
 
-/* For mt_input_opts.text: arg is a struct mt_run_inputs. Keeps the log when it says something about memory. */
+/* For mt_input_opts.text: arg is a struct mt_run_inputs. Keeps the log when it says something about
+ * memory. */
 int mt_run_inputs_text(void *arg, const char *input, const char *member, struct mt_source *src);
 
 #endif

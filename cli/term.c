@@ -1,4 +1,5 @@
-/* term.c -- progress appears only on a terminal, only after half a second, and is erased before anything else is printed. */
+/* term.c -- progress appears only on a terminal, only after half a second, and is erased before
+ * anything else is printed. */
 #include "cli/term.h"
 #include "parser/base/err.h"
 #include "render/base/escape.h"
@@ -55,16 +56,19 @@ void mt_progress_init(struct mt_progress *p, bool quiet)
 static void put(const char *s) { (void)!write(2, s, strlen(s)); }
 
 /* "3.10 GiB of 12.40 GiB, 210.00 MiB/s, 0:44 left" */
-static void amounts(char *buf, size_t cap, uint64_t done, uint64_t total, uint64_t spent, bool is_bytes)
+static void amounts(char *buf, size_t cap, uint64_t done, uint64_t total, uint64_t spent,
+                    bool is_bytes)
 {
     char have[32], all[32], rate[32];
     const char *unit = is_bytes ? "" : " events";
-    uint64_t per_second = spent >= RATE_AFTER_NS ? (uint64_t)((double)done / ((double)spent / 1e9)) : 0;
+    uint64_t per_second =
+        spent >= RATE_AFTER_NS ? (uint64_t)((double)done / ((double)spent / 1e9)) : 0;
     bool bounded = total > 0 && done <= total;
     int n;
     (void)(is_bytes ? mt_fmt_bytes(have, done) : mt_fmt_count(have, done));
     (void)(is_bytes ? mt_fmt_bytes(all, total) : mt_fmt_count(all, total));
-    n = bounded ? snprintf(buf, cap, ": %s of %s%s", have, all, unit) : snprintf(buf, cap, ": %s%s", have, unit);
+    n = bounded ? snprintf(buf, cap, ": %s of %s%s", have, all, unit)
+                : snprintf(buf, cap, ": %s%s", have, unit);
     if (per_second == 0 || n < 0 || (size_t)n >= cap)
         return;
     (void)(is_bytes ? mt_fmt_bytes(rate, per_second) : mt_fmt_count(rate, per_second));
@@ -76,7 +80,8 @@ static void amounts(char *buf, size_t cap, uint64_t done, uint64_t total, uint64
     }
 }
 
-void mt_progress_show(struct mt_progress *p, const char *verb, const char *name, uint64_t done, uint64_t total, bool is_bytes)
+void mt_progress_show(struct mt_progress *p, const char *verb, const char *name, uint64_t done,
+                      uint64_t total, bool is_bytes)
 {
     char line[512], shown[160], what[sizeof p->what], clean[160], much[160] = "";
     uint64_t now, pause = EVERY_NS;

@@ -1,4 +1,5 @@
-/* version.c -- what this build is made of. The only place outside parser/ and analysis/ that includes their libraries' headers. */
+/* version.c -- what this build is made of. The only place outside parser/ and analysis/ that
+ * includes their libraries' headers. */
 #include "cli/cli.h"
 
 #include <archive.h>
@@ -11,14 +12,15 @@
 void mt_print_version(struct mt_out *o)
 {
     mt_putf(o, "memtrace %s\n", MEMTRACE_VERSION);
-    mt_puts(o,
-            "reads: PyTorch CUDA memory snapshots (pickle 0-5, JSON, _memory_viz HTML), compressed, in archives or in folders; "
-            "memtrace traces\n");
+    mt_puts(o, "reads: PyTorch CUDA memory snapshots (pickle 0-5, JSON, _memory_viz HTML), "
+               "compressed, in archives or in folders; "
+               "memtrace traces\n");
     mt_puts(o, "writes: html, text, md, json\n");
     mt_putf(o, "capture: %s\n", MEMTRACE_CAPTURE_STATE);
-    mt_putf(o, "libraries: zlib %s, %s, nettle %d.%d, cJSON %s, libyaml %s, xxHash %d.%d.%d\n", zlibVersion(),
-            archive_version_string(), nettle_version_major(), nettle_version_minor(), cJSON_Version(),
-            yaml_get_version_string(), XXH_VERSION_MAJOR, XXH_VERSION_MINOR, XXH_VERSION_RELEASE);
+    mt_putf(o, "libraries: zlib %s, %s, nettle %d.%d, cJSON %s, libyaml %s, xxHash %d.%d.%d\n",
+            zlibVersion(), archive_version_string(), nettle_version_major(), nettle_version_minor(),
+            cJSON_Version(), yaml_get_version_string(), XXH_VERSION_MAJOR, XXH_VERSION_MINOR,
+            XXH_VERSION_RELEASE);
     mt_putf(o, "build: %s, %s%s%s\n", MEMTRACE_BUILD_TYPE[0] != '\0' ? MEMTRACE_BUILD_TYPE : "none",
 #if defined(__clang__)
             "clang " __clang_version__,

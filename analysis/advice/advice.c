@@ -1,5 +1,5 @@
-/* advice.c -- from a verdict to the settings worth trying. What may be advised, and why not, is data in the rules; here is only how
- * that data is read. */
+/* advice.c -- from a verdict to the settings worth trying. What may be advised, and why not, is
+ * data in the rules; here is only how that data is read. */
 #include "analysis/advice/advice.h"
 
 #include "analysis/cause/cause.h"
@@ -10,13 +10,16 @@
 
 #define N_TOP 3
 
-/* Backends exclude each other in one run, and so do engines: seeing one tells that rules of the others cannot apply. */
+/* Backends exclude each other in one run, and so do engines: seeing one tells that rules of the
+ * others cannot apply. */
 #define BACKENDS (MT_FIX_FW_FSDP | MT_FIX_FW_ARCHON | 1ull << MT_FW_MEGATRON)
-#define ENGINES (1ull << MT_FW_VLLM | 1ull << MT_FW_SGLANG | 1ull << MT_FW_NANOVLLM | 1ull << MT_FW_MINISGL)
-#define TRAINING_CLASSES                                                                                                       \
-    (1u << MT_FIX_LOSS | 1u << MT_FIX_FORWARD_BACKWARD | 1u << MT_FIX_BACKWARD | 1u << MT_FIX_GRAD_CLIP |                      \
-     1u << MT_FIX_OPTIMIZER)
-#define ROLLOUT_CLASSES (1u << MT_FIX_ROLLOUT_KV_ALLOC | 1u << MT_FIX_ROLLOUT_RUN | 1u << MT_FIX_ROLLOUT_GRAPH)
+#define ENGINES                                                                                    \
+    (1ull << MT_FW_VLLM | 1ull << MT_FW_SGLANG | 1ull << MT_FW_NANOVLLM | 1ull << MT_FW_MINISGL)
+#define TRAINING_CLASSES                                                                           \
+    (1u << MT_FIX_LOSS | 1u << MT_FIX_FORWARD_BACKWARD | 1u << MT_FIX_BACKWARD |                   \
+     1u << MT_FIX_GRAD_CLIP | 1u << MT_FIX_OPTIMIZER)
+#define ROLLOUT_CLASSES                                                                            \
+    (1u << MT_FIX_ROLLOUT_KV_ALLOC | 1u << MT_FIX_ROLLOUT_RUN | 1u << MT_FIX_ROLLOUT_GRAPH)
 
 struct pick {
     const struct mt_advice_query *q;
@@ -65,7 +68,8 @@ static const uint8_t sub_class[MT_PH_COUNT] = {
     [MT_PH_BACKWARD] = IS(FORWARD_BACKWARD),
     [MT_PH_LOSS] = IS(LOSS),
     [MT_PH_LOGITS] = IS(LOSS),
-    [MT_PH_FSDP_UNSHARD] = IS(BACKWARD), /* gathered parameters: the remedies are those of sharding */
+    /* gathered parameters: the remedies are those of sharding */
+    [MT_PH_FSDP_UNSHARD] = IS(BACKWARD),
     [MT_PH_ZERO_GRAD] = IS(BACKWARD),
     [MT_PH_GRAD_REDUCE] = IS(GRAD_CLIP),
     [MT_PH_GRAD_CLIP] = IS(GRAD_CLIP),
@@ -88,16 +92,19 @@ enum mt_fix_class mt_advice_class(const struct mt_advice_query *q)
         sub = IS(BACKWARD);
     if (coarse == 0 && q->inference_only && (sub == IS(FORWARD_BACKWARD) || sub == IS(LOSS)))
         sub = IS(LOGP);
-    /* Inside training the sub-phase decides. Forward-only passes have one set of remedies, whatever happens inside, but loading the
-     * model for one is a switch and a collective is a collective. */
-    if (coarse == 0 || (is_training(q->phase) && sub != 0) || (coarse == IS(LOGP) && (sub == IS(SWITCH) || sub == IS(NCCL))))
+    /* Inside training the sub-phase decides. Forward-only passes have one set of remedies, whatever
+     * happens inside, but loading the model for one is a switch and a collective is a collective.
+     */
+    if (coarse == 0 || (is_training(q->phase) && sub != 0) ||
+        (coarse == IS(LOGP) && (sub == IS(SWITCH) || sub == IS(NCCL))))
         coarse = sub;
     return coarse != 0 ? (enum mt_fix_class)(coarse - 1) : MT_FIX_CLASS_COUNT;
 }
 
 static const uint8_t role_of[MT_PH_COUNT] = {
-    [MT_PH_TRAIN_ACTOR] = MT_FIX_ACTOR, [MT_PH_LOGP_OLD] = MT_FIX_ACTOR, [MT_PH_TRAIN_CRITIC] = MT_FIX_CRITIC,
-    [MT_PH_VALUES] = MT_FIX_CRITIC,     [MT_PH_LOGP_REF] = MT_FIX_REF,
+    [MT_PH_TRAIN_ACTOR] = MT_FIX_ACTOR,   [MT_PH_LOGP_OLD] = MT_FIX_ACTOR,
+    [MT_PH_TRAIN_CRITIC] = MT_FIX_CRITIC, [MT_PH_VALUES] = MT_FIX_CRITIC,
+    [MT_PH_LOGP_REF] = MT_FIX_REF,
 };
 
 /* Column + 1; 0 = the column of plain PyTorch. */
@@ -183,7 +190,8 @@ static bool was_set(const struct mt_runconf *conf, const struct mt_fix_pair *s)
     return strstr(value, part) != NULL;
 }
 
-/* What the allocator says of itself. Segments that can expand prove the setting where an old snapshot does not record it. */
+/* What the allocator says of itself. Segments that can expand prove the setting where an old
+ * snapshot does not record it. */
 static bool has_setting(const struct mt_trace *t, const struct mt_fix_pair *s)
 {
     if (t == NULL)
@@ -249,7 +257,8 @@ static const char *first_line(const struct mt_fix_card *card, uint64_t lines)
     return NULL;
 }
 
-/* Two rules may end in the same setting ("put the engine to sleep", "release its memory"): once is enough. */
+/* Two rules may end in the same setting ("put the engine to sleep", "release its memory"): once is
+ * enough. */
 static bool line_was_given(const struct pick *p, const char *text)
 {
     for (uint32_t i = 0; i < p->n; i++) {
@@ -260,16 +269,21 @@ static bool line_was_given(const struct pick *p, const char *text)
     return false;
 }
 
-/* Of a card that lists several ways, each with evidence of its own, one that the run goes already. */
+/* Of a card that lists several ways, each with evidence of its own, one that the run goes already.
+ */
 static bool is_on(const struct mt_runconf *conf, const struct mt_fix_line *l)
 {
-    bool is_alone = (l->when.e != NULL || l->saving != NULL) && l->propose.e == NULL && l->layout == NULL;
-    const char *value = conf != NULL && is_alone && l->key[0] != 0 ? mt_runconf_get(conf, l->key) : NULL;
-    return value != NULL && (l->value[0] == 0 ? mt_runconf_is_true(value) : same_word(value, l->value));
+    bool is_alone =
+        (l->when.e != NULL || l->saving != NULL) && l->propose.e == NULL && l->layout == NULL;
+    const char *value =
+        conf != NULL && is_alone && l->key[0] != 0 ? mt_runconf_get(conf, l->key) : NULL;
+    return value != NULL &&
+           (l->value[0] == 0 ? mt_runconf_is_true(value) : same_word(value, l->value));
 }
 
-/* The lines of a card in the words of this framework: its own where there are some, PyTorch's and the engine's only for jobs without
- * a framework of their own, since a framework hides those calls. */
+/* The lines of a card in the words of this framework: its own where there are some, PyTorch's and
+ * the engine's only for jobs without a framework of their own, since a framework hides those calls.
+ */
 static uint64_t lines_for(const struct pick *p, const struct mt_fix_card *card, uint32_t classes)
 {
     uint64_t fits = 0, named[3] = {0, 0, 0}, free_for_all = 0;
@@ -278,9 +292,11 @@ static uint64_t lines_for(const struct pick *p, const struct mt_fix_card *card, 
 
     for (uint32_t i = 0; i < card->n_set; i++) {
         const struct mt_fix_line *l = &card->set[i];
-        if ((l->phases != 0 && (l->phases & classes) == 0) || is_on(p->q->conf, l) || !mt_advice_line_holds(p->q, l))
+        if ((l->phases != 0 && (l->phases & classes) == 0) || is_on(p->q->conf, l) ||
+            !mt_advice_line_holds(p->q, l))
             continue;
-        /* Where the phase does not tell the role, lines for the actor are the better guess than lines for a critic. */
+        /* Where the phase does not tell the role, lines for the actor are the better guess than
+         * lines for a critic. */
         if (l->roles != 0 && (p->role != 0 ? (l->roles & p->role) == 0 : l->roles == MT_FIX_CRITIC))
             continue;
         fits |= 1ull << i;
@@ -312,7 +328,8 @@ static bool applies(const struct pick *p, const struct mt_fix_rule *r)
             return false;
     }
     for (uint32_t i = 0; i < r->n_unless_settings; i++) {
-        if (has_setting(p->q->trace, &r->unless_settings[i]) || was_set(p->q->conf, &r->unless_settings[i]))
+        if (has_setting(p->q->trace, &r->unless_settings[i]) ||
+            was_set(p->q->conf, &r->unless_settings[i]))
             return false;
     }
     for (uint32_t i = 0; i < r->n_instead_of; i++) {
@@ -320,7 +337,8 @@ static bool applies(const struct pick *p, const struct mt_fix_rule *r)
             return false;
     }
     return !has_any_frame(p->q->trace, r->unless_frames, r->n_unless_frames) &&
-           (r->n_needs_frames == 0 || has_any_frame(p->q->trace, r->needs_frames, r->n_needs_frames));
+           (r->n_needs_frames == 0 ||
+            has_any_frame(p->q->trace, r->needs_frames, r->n_needs_frames));
 }
 
 /* Its own conditions say whether it fits, line by line. */
@@ -347,8 +365,8 @@ static bool typed_before(const struct pick *p)
     return false;
 }
 
-static void offer(struct pick *p, const struct mt_fix_rule *r, const struct mt_fix_card *card, enum mt_fix_class class,
-                  bool may_be_top)
+static void offer(struct pick *p, const struct mt_fix_rule *r, const struct mt_fix_card *card,
+                  enum mt_fix_class class, bool may_be_top)
 {
     const char *first;
     uint64_t lines;
@@ -356,13 +374,15 @@ static void offer(struct pick *p, const struct mt_fix_rule *r, const struct mt_f
 
     if (was_given(p, r->id) || !applies(p, r))
         return;
-    if ((r->phases & 1u << MT_FIX_LEAK) != 0) /* to look for elsewhere, to change first only where it is the cause */
+    if ((r->phases & 1u << MT_FIX_LEAK) !=
+        0) /* to look for elsewhere, to change first only where it is the cause */
         may_be_top = may_be_top && p->q->leak;
     lines = lines_for(p, card, judges_itself(p, card) ? p->classes : 1u << class);
     first = first_line(card, lines);
     if (card->n_set > 0 && (first == NULL || line_was_given(p, first)))
         return;
-    p->out[p->n] = (struct mt_advice){.rule = r, .card = card, .lines = lines, .in_row = may_be_top};
+    p->out[p->n] =
+        (struct mt_advice){.rule = r, .card = card, .lines = lines, .in_row = may_be_top};
     weighed = mt_advice_weigh(p->q, &p->out[p->n]);
     p->nomem = p->nomem || weighed < 0;
     if (weighed <= 0 || typed_before(p)) {
@@ -386,7 +406,8 @@ static void offer_column(struct pick *p, enum mt_fix_class class, enum mt_fix_co
 
 static void offer_row(struct pick *p, enum mt_fix_class class)
 {
-    bool engine_first = p->q->engine_failed && p->column == MT_FIX_COL_PYTORCH; /* no trainer that would have settings for it */
+    /* no trainer that would have settings for it */
+    bool engine_first = p->q->engine_failed && p->column == MT_FIX_COL_PYTORCH;
     if (!engine_first)
         offer_column(p, class, p->column);
     if ((p->seen >> MT_FW_VLLM & 1) != 0)
@@ -449,7 +470,8 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
 
     p.main = q->fw->main > MT_FW_NONE ? 1ull << q->fw->main : 0;
     p.seen = components(q);
-    p.column = column_of[q->fw->main] != 0 ? (enum mt_fix_column)(column_of[q->fw->main] - 1) : MT_FIX_COL_PYTORCH;
+    p.column = column_of[q->fw->main] != 0 ? (enum mt_fix_column)(column_of[q->fw->main] - 1)
+                                           : MT_FIX_COL_PYTORCH;
     p.role = role_of[q->phase];
     if (q->leak)
         offer_row(&p, MT_FIX_LEAK);
@@ -462,7 +484,8 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
         offer_row(&p, MT_FIX_CAPTURE);
         return finish(&p);
     }
-    /* With the bytes by role at hand, what holds memory decides rather than the place in the step. */
+    /* With the bytes by role at hand, what holds memory decides rather than the place in the step.
+     */
     p.classes = 1u << class;
     if (q->metrics != NULL && (TRAINING_CLASSES & p.classes) != 0)
         p.classes |= TRAINING_CLASSES;
@@ -489,23 +512,29 @@ static void weigh(const struct mt_device_analysis *d, struct mt_advice_query *q)
         const struct mt_phase_row *r = &d->phases.p[i];
         if (r->sub == MT_PH_BACKWARD || r->sub == MT_PH_GRAD_REDUCE)
             backward += r->at_focus;
-        else if (r->sub == MT_PH_FORWARD || r->sub == MT_PH_LOSS || r->sub == MT_PH_LOGITS || r->sub == MT_PH_RECOMPUTE)
+        else if (r->sub == MT_PH_FORWARD || r->sub == MT_PH_LOSS || r->sub == MT_PH_LOGITS ||
+                 r->sub == MT_PH_RECOMPUTE)
             forward += r->at_focus, made += r->alloc_bytes;
-        trains = trains || is_training(r->phase) || r->sub == MT_PH_BACKWARD || r->sub == MT_PH_RECOMPUTE ||
-                 r->sub == MT_PH_OPTIMIZER || r->sub == MT_PH_OPTIM_STATE_INIT || r->sub == MT_PH_ZERO_GRAD;
+        trains = trains || is_training(r->phase) || r->sub == MT_PH_BACKWARD ||
+                 r->sub == MT_PH_RECOMPUTE || r->sub == MT_PH_OPTIMIZER ||
+                 r->sub == MT_PH_OPTIM_STATE_INIT || r->sub == MT_PH_ZERO_GRAD;
     }
     q->gradients_dominate = backward > forward;
-    /* A job that fails in its first forward has trained nothing yet. Only activations that went without a backward tell. */
+    /* A job that fails in its first forward has trained nothing yet. Only activations that went
+     * without a backward tell. */
     q->inference_only = !trains && ((!d->focus_is_oom && !d->end_state_only) || made / 4 > forward);
 }
 
-enum mt_rc mt_advise(struct mt_analysis *a, const struct mt_fix_rules *rules, const struct mt_runconf *conf, struct mt_err *err)
+enum mt_rc mt_advise(struct mt_analysis *a, const struct mt_fix_rules *rules,
+                     const struct mt_runconf *conf, struct mt_err *err)
 {
     struct mt_advice_query q = {.rules = rules, .trace = a->trace, .fw = &a->fw, .conf = conf};
     const struct mt_device_analysis *d;
     struct mt_metrics *metrics = NULL;
     struct mt_advice *list = NULL;
-    struct mt_runconf view; /* the settings as this framework reads them; its defaults only where settings are known at all */
+    /* the settings as this framework reads them; its defaults only where settings are known at all
+     */
+    struct mt_runconf view;
     enum mt_rc rc = MT_ENOMEM;
     uint32_t n = 0;
 
@@ -519,8 +548,9 @@ enum mt_rc mt_advise(struct mt_analysis *a, const struct mt_fix_rules *rules, co
     d = &a->devices.p[a->verdict.device];
     q.phase = a->verdict.phase;
     q.sub = a->verdict.sub;
-    /* A larger share helps an engine that found no room for its cache in it, which only its log says. Where the trace shows the cache
-     * being allocated, the share is what fills the card, whether the allocation failed or not. */
+    /* A larger share helps an engine that found no room for its cache in it, which only its log
+     * says. Where the trace shows the cache being allocated, the share is what fills the card,
+     * whether the allocation failed or not. */
     if (conf != NULL && conf->kv_refused && d->ooms.n == 0)
         q.phase = MT_PH_ROLLOUT_KV_ALLOC;
     else if (q.phase == MT_PH_ROLLOUT_KV_ALLOC && d->ooms.n == 0)

@@ -19,57 +19,75 @@ struct mt_advice_query {
     bool host_memory;         /* the verdict is about pinned host memory */
     bool arm;                 /* paths show a machine with ARM processors or NPUs */
     bool unsure;              /* of a log: nothing tells that it was memory at all */
-    char platform; /* without metrics: 'H' = ROCm, 'N' = NPU, 'X' = Intel XPU, 'W' = Windows; 0 = CUDA on Linux, or not known */
-    double startup_free; /* share of the card that was free when an engine refused to start; 0 = not known */
-    bool of_log;         /* phase and sub are those of a log's failure, or the driver's; trace is its traceback alone */
-    bool oom;            /* with of_log: an allocation on the GPU failed, no check before it */
-    bool engine_failed;  /* without metrics: the failure is an engine's own */
-    bool sleeps;         /* without metrics: the engine is put to sleep and woken */
-    bool host_full;      /* without metrics: the host ran out of memory too */
-    bool no_expandable;  /* without metrics: PyTorch warns that expandable segments do not exist there */
-    bool beyond_card;    /* without metrics: the request alone is larger than the card */
-    bool too_little;     /* without metrics: no packing of what PyTorch had reserved would have made room for the request */
+    /* without metrics: 'H' = ROCm, 'N' = NPU, 'X' = Intel XPU, 'W' = Windows; 0 = CUDA on Linux, or
+     * not known */
+    char platform;
+    /* share of the card that was free when an engine refused to start; 0 = not known */
+    double startup_free;
+    /* phase and sub are those of a log's failure, or the driver's; trace is its traceback alone */
+    bool of_log;
+    bool oom;           /* with of_log: an allocation on the GPU failed, no check before it */
+    bool engine_failed; /* without metrics: the failure is an engine's own */
+    bool sleeps;        /* without metrics: the engine is put to sleep and woken */
+    bool host_full;     /* without metrics: the host ran out of memory too */
+    /* without metrics: PyTorch warns that expandable segments do not exist there */
+    bool no_expandable;
+    bool beyond_card; /* without metrics: the request alone is larger than the card */
+    /* without metrics: no packing of what PyTorch had reserved would have made room for the request
+     */
+    bool too_little;
     uint64_t capacity,
-        foreign;       /* without metrics: of the card, and on it what is not PyTorch's of this process; 0 = not known */
-    bool ledger;       /* without metrics: the driver's books say who held the card, so what is 0 is none */
+        /* without metrics: of the card, and on it what is not PyTorch's of this process; 0 = not
+           known */
+        foreign;
+    /* without metrics: the driver's books say who held the card, so what is 0 is none */
+    bool ledger;
     uint64_t contexts; /* of them: contexts of processes that have nothing else on it */
     uint64_t cached,
-        torch_used;             /* without metrics: free in PyTorch's segments, and in use there; cached 0 = neither is known */
-    bool kv_refused;            /* without metrics: the log says that the engine's share left nothing for its cache */
-    struct mt_value current;    /* without metrics: of the rule that is looked at */
-    struct mt_metrics *metrics; /* with bytes by role; NULL = conditions are not looked at and nothing is computed */
+        /* without metrics: free in PyTorch's segments, and in use there; cached 0 = neither is
+           known */
+        torch_used;
+    /* without metrics: the log says that the engine's share left nothing for its cache */
+    bool kv_refused;
+    struct mt_value current; /* without metrics: of the rule that is looked at */
+    /* with bytes by role; NULL = conditions are not looked at and nothing is computed */
+    struct mt_metrics *metrics;
     const struct mt_runconf *conf; /* NULL = not known */
 };
 
 /* The class whose remedies fit; MT_FIX_CLASS_COUNT when the phase says nothing. */
 enum mt_fix_class mt_advice_class(const struct mt_advice_query *q);
 
-/* Writes at most mt_fix_rules_count() entries to out and returns how many; UINT32_MAX = out of memory. The first three real settings
- * of the rows of order.json are marked as top; with metrics those that save most. The caller frees their texts
- * (mt_advice_done()). */
+/* Writes at most mt_fix_rules_count() entries to out and returns how many; UINT32_MAX = out of
+ * memory. The first three real settings of the rows of order.json are marked as top; with metrics
+ * those that save most. The caller frees their texts (mt_advice_done()). */
 uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out);
 void mt_advice_done(struct mt_advice *a);
 
 /* Fills a->advice and a->combined from a->verdict, a->fw, a->trace and conf, which may be NULL. */
-enum mt_rc mt_advise(struct mt_analysis *a, const struct mt_fix_rules *rules, const struct mt_runconf *conf,
-                     struct mt_err *err);
+enum mt_rc mt_advise(struct mt_analysis *a, const struct mt_fix_rules *rules,
+                     const struct mt_runconf *conf, struct mt_err *err);
 
-/* Whether a frame of that file (a path's end, or with a final slash a directory in it) and function ("" = any) occurs. */
+/* Whether a frame of that file (a path's end, or with a final slash a directory in it) and function
+ * ("" = any) occurs. */
 bool mt_advice_has_frame(const struct mt_trace *t, const struct mt_fix_pair *frame);
 
-/* run/advise_driver.c: fills j->advice where the driver's verdict is a failure. framework: enum mt_framework, -1 = not known. */
-enum mt_rc mt_job_advise(struct mt_job *j, const struct mt_fix_rules *rules, const struct mt_runconf *conf, int framework,
-                         struct mt_err *err);
+/* run/advise_driver.c: fills j->advice where the driver's verdict is a failure. framework: enum
+ * mt_framework, -1 = not known. */
+enum mt_rc mt_driverdiag_advise(struct mt_driverdiag *j, const struct mt_fix_rules *rules,
+                                const struct mt_runconf *conf, int framework, struct mt_err *err);
 
 /* ---- advice/saving.c ---- */
 
 /* Whether a line of a card is shown as far as its condition goes. */
 bool mt_advice_line_holds(const struct mt_advice_query *q, const struct mt_fix_line *l);
-/* advice/allocation.c: AReaL's allocation string with one degree moved, into buf: "fsdp:d4" with d halved and c doubled is "fsdp:d2c2". false =
- * it cannot be computed: the string is not known, not of that form, or the degree cannot be halved. *key is what to type it under. */
-bool mt_advice_layout(const struct mt_runconf *conf, const struct mt_fix_layout *layout, char *buf, size_t cap,
-                      const char **key);
-/* Computes current, proposed and saving of a->card. 1 = it is worth offering, 0 = it is not, -1 = out of memory. */
+/* advice/allocation.c: AReaL's allocation string with one degree moved, into buf: "fsdp:d4" with d
+ * halved and c doubled is "fsdp:d2c2". false = it cannot be computed: the string is not known, not
+ * of that form, or the degree cannot be halved. *key is what to type it under. */
+bool mt_advice_layout(const struct mt_runconf *conf, const struct mt_fix_layout *layout, char *buf,
+                      size_t cap, const char **key);
+/* Computes current, proposed and saving of a->card. 1 = it is worth offering, 0 = it is not, -1 =
+ * out of memory. */
 int mt_advice_weigh(const struct mt_advice_query *q, struct mt_advice *a);
 /* Puts list[first..n) in order of saving: what has none keeps its place. */
 void mt_advice_rank(struct mt_advice *list, uint32_t first, uint32_t n);

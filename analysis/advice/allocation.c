@@ -1,5 +1,6 @@
-/* advice/allocation.c -- AReaL's allocation strings: "fsdp:d4", "megatron:d2p2t2", and the older "sglang:d4t1+fsdp:d4" of allocation_mode, which
- * holds both. A remedy that divides something over more GPUs takes them from the data-parallel groups: the product stays. */
+/* advice/allocation.c -- AReaL's allocation strings: "fsdp:d4", "megatron:d2p2t2", and the older
+ * "sglang:d4t1+fsdp:d4" of allocation_mode, which holds both. A remedy that divides something over
+ * more GPUs takes them from the data-parallel groups: the product stays. */
 #include "analysis/advice/advice.h"
 #include "analysis/setup/settings.h"
 
@@ -16,7 +17,8 @@ struct part {
 static bool is_letter(char c) { return c == 'd' || c == 't' || c == 'p' || c == 'c' || c == 'e'; }
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* "fsdp:d4t2", "sglang.d4p1t1", "d4p1t1": a name or none, then letters with numbers and nothing else. */
+/* "fsdp:d4t2", "sglang.d4p1t1", "d4p1t1": a name or none, then letters with numbers and nothing
+ * else. */
 static bool read_part(const char *begin, const char *end, struct part *p)
 {
     const char *s = begin;
@@ -39,12 +41,14 @@ static bool read_part(const char *begin, const char *end, struct part *p)
 static bool named(const struct part *p, const char *name)
 {
     size_t n = strlen(name);
-    return p->degrees > p->begin && (size_t)(p->degrees - p->begin) == n + 1 && memcmp(p->begin, name, n) == 0;
+    return p->degrees > p->begin && (size_t)(p->degrees - p->begin) == n + 1 &&
+           memcmp(p->begin, name, n) == 0;
 }
 
 static bool is_engine(const struct part *p) { return named(p, "sglang") || named(p, "vllm"); }
 
-/* The part of the trainer or of the engine in a string that may hold both: the engine's has its name, and of two parts one is the engine's. */
+/* The part of the trainer or of the engine in a string that may hold both: the engine's has its
+ * name, and of two parts one is the engine's. */
 static bool find_part(const char *text, bool engine, struct part *p)
 {
     const char *plus = strchr(text, '+');
@@ -55,7 +59,8 @@ static bool find_part(const char *text, bool engine, struct part *p)
         *p = first;
         return is_engine(&first) == engine;
     }
-    if (!read_part(plus + 1, plus + 1 + strlen(plus + 1), &second) || is_engine(&first) == is_engine(&second))
+    if (!read_part(plus + 1, plus + 1 + strlen(plus + 1), &second) ||
+        is_engine(&first) == is_engine(&second))
         return false;
     *p = is_engine(&first) == engine ? first : second;
     return true;
@@ -89,24 +94,27 @@ static bool may(const struct part *p, const char *names)
     return names[0] == 0;
 }
 
-/* Tensor and context parallelism divide the attention heads; where their number is known a degree that does not is none. */
+/* Tensor and context parallelism divide the attention heads; where their number is known a degree
+ * that does not is none. */
 static bool heads_allow(const struct mt_runconf *conf, char give, unsigned to)
 {
     uint64_t heads = 0;
-    return (give != 't' && give != 'c') || !mt_runconf_number(mt_runconf_get(conf, "heads"), &heads) || heads % to == 0;
+    return (give != 't' && give != 'c') ||
+           !mt_runconf_number(mt_runconf_get(conf, "heads"), &heads) || heads % to == 0;
 }
 
 static bool is_set(const struct mt_runconf *conf, const char *key, const char **value)
 {
     struct mt_runconf_hit hit;
-    if (conf == NULL || !mt_runconf_find(conf, key, &hit) || hit.entry == NULL || hit.is_default || hit.value == NULL)
+    if (conf == NULL || !mt_runconf_find(conf, key, &hit) || hit.entry == NULL || hit.is_default ||
+        hit.value == NULL)
         return false;
     *value = hit.value;
     return true;
 }
 
-bool mt_advice_layout(const struct mt_runconf *conf, const struct mt_fix_layout *layout, char *buf, size_t cap,
-                      const char **key)
+bool mt_advice_layout(const struct mt_runconf *conf, const struct mt_fix_layout *layout, char *buf,
+                      size_t cap, const char **key)
 {
     const char *text = NULL, *s;
     struct part p;
@@ -121,16 +129,20 @@ bool mt_advice_layout(const struct mt_runconf *conf, const struct mt_fix_layout 
             return false;
     }
     n = strlen(text);
-    if (n + 24 > cap || !find_part(text, strcmp(layout->setting, "rollout.backend") == 0, &p) || !may(&p, layout->names))
+    if (n + 24 > cap || !find_part(text, strcmp(layout->setting, "rollout.backend") == 0, &p) ||
+        !may(&p, layout->names))
         return false;
     take = degree(&p, layout->take);
     give = degree(&p, layout->give);
-    if (take < 2 || take % 2 != 0 || give == 0 || give > MAX_DEGREE / 2 || !heads_allow(conf, layout->give, give * 2))
+    if (take < 2 || take % 2 != 0 || give == 0 || give > MAX_DEGREE / 2 ||
+        !heads_allow(conf, layout->give, give * 2))
         return false;
     n = (size_t)snprintf(buf, cap, "\"%.*s", (int)(p.degrees - text), text);
     for (s = p.degrees; s < p.end && n < cap;) {
         char letter = *s;
-        unsigned v = letter == layout->take ? take / 2 : letter == layout->give ? give * 2 : degree(&p, letter);
+        unsigned v = letter == layout->take   ? take / 2
+                     : letter == layout->give ? give * 2
+                                              : degree(&p, letter);
         written = written || letter == layout->give;
         n += (size_t)snprintf(buf + n, cap - n, "%c%u", letter, v);
         for (s++; s < p.end && is_digit(*s); s++)

@@ -1,4 +1,5 @@
-/* advice/rule_line.c -- one line of a rule: what to type, for whom, and what its value is computed from. */
+/* advice/rule_line.c -- one line of a rule: what to type, for whom, and what its value is computed
+ * from. */
 #include "analysis/advice/rule_parse.h"
 
 #include <string.h>
@@ -37,7 +38,8 @@ static enum mt_rc parse_moved(const struct mt_fix_parse *p, const cJSON *obj, st
     if (rc == MT_OK)
         rc = mt_fix_get_text(p, moved, "key", MT_FIX_REQUIRED, &l->key_since);
     if (rc == MT_OK)
-        rc = mt_fix_get_pairs(p, moved, "frames", "file", "function", true, &l->key_frames, &l->n_key_frames);
+        rc = mt_fix_get_pairs(p, moved, "frames", "file", "function", true, &l->key_frames,
+                              &l->n_key_frames);
     if (rc == MT_OK && l->n_key_frames == 0)
         rc = mt_fix_bad(p, "frames", "is missing: by which frame is the newer version known?");
     if (rc != MT_OK)
@@ -46,7 +48,8 @@ static enum mt_rc parse_moved(const struct mt_fix_parse *p, const cJSON *obj, st
 }
 
 /* "layout": the value is made of the present allocation string. */
-static enum mt_rc parse_layout(const struct mt_fix_parse *p, const cJSON *obj, struct mt_fix_line *l)
+static enum mt_rc parse_layout(const struct mt_fix_parse *p, const cJSON *obj,
+                               struct mt_fix_line *l)
 {
     static const char *const known[] = {"setting", "take", "give", "names", NULL};
     static const char *const settings[] = {"actor.backend", "rollout.backend", NULL};
@@ -84,7 +87,8 @@ static enum mt_rc parse_layout(const struct mt_fix_parse *p, const cJSON *obj, s
 }
 
 /* "caution": what to mind about the value where the numbers at hand do not settle it. */
-static enum mt_rc parse_caution(const struct mt_fix_parse *p, const cJSON *obj, struct mt_fix_line *l)
+static enum mt_rc parse_caution(const struct mt_fix_parse *p, const cJSON *obj,
+                                struct mt_fix_line *l)
 {
     static const char *const known[] = {"when", "text", NULL};
     const cJSON *caution = mt_rule_field(obj, "caution");
@@ -105,9 +109,11 @@ static enum mt_rc parse_caution(const struct mt_fix_parse *p, const cJSON *obj, 
 
 enum mt_rc mt_fix_parse_line(const struct mt_fix_parse *p, const cJSON *obj, struct mt_fix_line *l)
 {
-    static const char *const known[] = {"syntax", "key",     "value",  "note",  "frameworks", "phases",  "roles",
-                                        "when",   "propose", "saving", "moved", "layout",     "caution", NULL};
-    static const char *const syntaxes[] = {"hydra", "yaml", "flag", "env", "python", "shell", "text", NULL};
+    static const char *const known[] = {"syntax", "key",    "value",   "note",    "frameworks",
+                                        "phases", "roles",  "when",    "propose", "saving",
+                                        "moved",  "layout", "caution", NULL};
+    static const char *const syntaxes[] = {"hydra",  "yaml",  "flag", "env",
+                                           "python", "shell", "text", NULL};
     uint64_t phases = 0, roles = 0;
     int syntax = 0;
     enum mt_rc rc;
@@ -124,7 +130,8 @@ enum mt_rc mt_fix_parse_line(const struct mt_fix_parse *p, const cJSON *obj, str
     if (rc == MT_OK)
         rc = mt_fix_get_text(p, obj, "note", MT_FIX_OPTIONAL, &l->note);
     if (rc == MT_OK)
-        rc = mt_fix_get_mask(p, obj, "frameworks", false, mt_fix_framework_find, "a framework", &l->frameworks);
+        rc = mt_fix_get_mask(p, obj, "frameworks", false, mt_fix_framework_find, "a framework",
+                             &l->frameworks);
     if (rc == MT_OK)
         rc = mt_fix_get_mask(p, obj, "phases", false, mt_fix_class_bit, "a phase class", &phases);
     if (rc == MT_OK)
@@ -147,8 +154,10 @@ enum mt_rc mt_fix_parse_line(const struct mt_fix_parse *p, const cJSON *obj, str
     l->phases = (uint32_t)phases;
     l->roles = (uint32_t)roles;
     if (l->syntax <= MT_FIX_ENV && l->key[0] == 0)
-        return mt_fix_bad(p, "key", "is empty, but a line of syntax \"%s\" needs one", syntaxes[syntax]);
+        return mt_fix_bad(p, "key", "is empty, but a line of syntax \"%s\" needs one",
+                          syntaxes[syntax]);
     if (l->syntax == MT_FIX_FLAG ? strncmp(l->key, "--", 2) != 0 : l->value[0] == 0)
-        return l->syntax == MT_FIX_FLAG ? mt_fix_bad(p, "key", "a flag begins with --") : mt_fix_bad(p, "value", "is empty");
+        return l->syntax == MT_FIX_FLAG ? mt_fix_bad(p, "key", "a flag begins with --")
+                                        : mt_fix_bad(p, "value", "is empty");
     return line_text(p, l);
 }

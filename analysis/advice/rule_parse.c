@@ -1,4 +1,5 @@
-/* advice/rule_parse.c -- strict reading of rule files: whoever writes a rule learns the file, the rule and the field that is wrong. */
+/* advice/rule_parse.c -- strict reading of rule files: whoever writes a rule learns the file, the
+ * rule and the field that is wrong. */
 #include "analysis/advice/rule_parse.h"
 
 #include "analysis/metrics/metrics.h"
@@ -7,7 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_ITEMS 256 /* of any list inside a rule: keeps counts small and typing errors visible */
+#define MAX_ITEMS                                                                                  \
+    256 /* of any list inside a rule: keeps counts small and typing errors visible                 \
+         */
 
 enum mt_rc mt_fix_bad(const struct mt_fix_parse *p, const char *field, const char *fmt, ...)
 {
@@ -26,7 +29,8 @@ enum mt_rc mt_fix_nomem(const struct mt_fix_parse *p)
     return mt_fail(p->err, MT_ENOMEM, "%s: %s: out of memory", p->file, p->where);
 }
 
-enum mt_rc mt_fix_check_fields(const struct mt_fix_parse *p, const cJSON *obj, const char *const *known)
+enum mt_rc mt_fix_check_fields(const struct mt_fix_parse *p, const cJSON *obj,
+                               const char *const *known)
 {
     uint64_t seen = 0;
     const cJSON *c;
@@ -40,9 +44,11 @@ enum mt_rc mt_fix_check_fields(const struct mt_fix_parse *p, const cJSON *obj, c
         while (known[i] != NULL && !mt_rule_same(known[i], c->string))
             i++;
         if (known[i] == NULL || (seen >> i & 1) != 0)
-            return mt_fix_bad(p, mt_printable(name, sizeof name, c->string, strlen(c->string)),
-                              known[i] == NULL ? "no such field; check the spelling against the description of rule files"
-                                               : "stands twice");
+            return mt_fix_bad(
+                p, mt_printable(name, sizeof name, c->string, strlen(c->string)),
+                known[i] == NULL
+                    ? "no such field; check the spelling against the description of rule files"
+                    : "stands twice");
         seen |= 1ull << i;
     }
     return MT_OK;
@@ -64,7 +70,8 @@ const char *mt_fix_keep(const struct mt_fix_parse *p, const cJSON *string)
     return p->lasting ? s : mt_arena_strndup(p->arena, s, strlen(s));
 }
 
-static enum mt_rc copy(const struct mt_fix_parse *p, const char *field, const cJSON *v, bool may_be_empty, const char **out)
+static enum mt_rc copy(const struct mt_fix_parse *p, const char *field, const cJSON *v,
+                       bool may_be_empty, const char **out)
 {
     if (!cJSON_IsString(v))
         return mt_fix_bad(p, field, "a text in quotes is expected");
@@ -77,8 +84,8 @@ static enum mt_rc copy(const struct mt_fix_parse *p, const char *field, const cJ
 }
 
 /* An absent optional text leaves *out alone. */
-enum mt_rc mt_fix_get_text(const struct mt_fix_parse *p, const cJSON *obj, const char *field, enum mt_fix_need need,
-                           const char **out)
+enum mt_rc mt_fix_get_text(const struct mt_fix_parse *p, const cJSON *obj, const char *field,
+                           enum mt_fix_need need, const char **out)
 {
     const cJSON *v = mt_rule_field(obj, field);
     if (v == NULL)
@@ -87,8 +94,8 @@ enum mt_rc mt_fix_get_text(const struct mt_fix_parse *p, const cJSON *obj, const
 }
 
 /* The list at `field`, or NULL in *out when it is absent and optional. */
-static enum mt_rc get_list(const struct mt_fix_parse *p, const cJSON *obj, const char *field, bool required, const cJSON **out,
-                           uint32_t *n)
+static enum mt_rc get_list(const struct mt_fix_parse *p, const cJSON *obj, const char *field,
+                           bool required, const cJSON **out, uint32_t *n)
 {
     const cJSON *v = mt_rule_field(obj, field), *c;
     *out = v;
@@ -108,14 +115,16 @@ uint64_t mt_fix_class_bit(const char *s)
     int c = mt_fix_class_find(s);
     if (c >= 0)
         return 1ull << c;
-    /* "all" is every place on the GPU: host memory and the quality of the trace have remedies of their own. */
+    /* "all" is every place on the GPU: host memory and the quality of the trace have remedies of
+     * their own. */
     if (strcmp(s, "all") == 0)
-        return ((1ull << MT_FIX_CLASS_COUNT) - 1) & ~(1ull << MT_FIX_HOST_MEMORY) & ~(1ull << MT_FIX_CAPTURE);
+        return ((1ull << MT_FIX_CLASS_COUNT) - 1) & ~(1ull << MT_FIX_HOST_MEMORY) &
+               ~(1ull << MT_FIX_CAPTURE);
     return 0;
 }
 
-enum mt_rc mt_fix_get_mask(const struct mt_fix_parse *p, const cJSON *obj, const char *field, bool required, mt_fix_bit bit,
-                           const char *what, uint64_t *out)
+enum mt_rc mt_fix_get_mask(const struct mt_fix_parse *p, const cJSON *obj, const char *field,
+                           bool required, mt_fix_bit bit, const char *what, uint64_t *out)
 {
     const cJSON *list, *c;
     char name[64];
@@ -133,15 +142,16 @@ enum mt_rc mt_fix_get_mask(const struct mt_fix_parse *p, const cJSON *obj, const
             return mt_fix_bad(p, field, "a list of texts is expected");
         b = bit(c->valuestring);
         if (b == 0)
-            return mt_fix_bad(p, field, "\"%s\" is not %s",
-                              mt_printable(name, sizeof name, c->valuestring, strlen(c->valuestring)), what);
+            return mt_fix_bad(
+                p, field, "\"%s\" is not %s",
+                mt_printable(name, sizeof name, c->valuestring, strlen(c->valuestring)), what);
         *out |= b;
     }
     return MT_OK;
 }
 
-enum mt_rc mt_fix_get_word(const struct mt_fix_parse *p, const cJSON *obj, const char *field, const char *const *words,
-                           int *out)
+enum mt_rc mt_fix_get_word(const struct mt_fix_parse *p, const cJSON *obj, const char *field,
+                           const char *const *words, int *out)
 {
     const cJSON *v = mt_rule_field(obj, field);
     char name[64], known[160];
@@ -160,12 +170,13 @@ enum mt_rc mt_fix_get_word(const struct mt_fix_parse *p, const cJSON *obj, const
     for (int i = 0; words[i] != NULL && n < sizeof known; i++)
         n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", i > 0 ? ", " : "", words[i]);
     return mt_fix_bad(p, field, "\"%s\" is not one of %s",
-                      mt_printable(name, sizeof name, v->valuestring, strlen(v->valuestring)), known);
+                      mt_printable(name, sizeof name, v->valuestring, strlen(v->valuestring)),
+                      known);
 }
 
 /* A list of plain texts. */
-static enum mt_rc get_texts(const struct mt_fix_parse *p, const cJSON *obj, const char *field, const char *const **out,
-                            uint32_t *n)
+static enum mt_rc get_texts(const struct mt_fix_parse *p, const cJSON *obj, const char *field,
+                            const char *const **out, uint32_t *n)
 {
     const cJSON *list, *c;
     const char **a;
@@ -187,8 +198,9 @@ static enum mt_rc get_texts(const struct mt_fix_parse *p, const cJSON *obj, cons
 }
 
 /* A list of {a, b}; b may be left out when `b_optional`. */
-enum mt_rc mt_fix_get_pairs(const struct mt_fix_parse *p, const cJSON *obj, const char *field, const char *a, const char *b,
-                            bool b_optional, const struct mt_fix_pair **out, uint32_t *n)
+enum mt_rc mt_fix_get_pairs(const struct mt_fix_parse *p, const cJSON *obj, const char *field,
+                            const char *a, const char *b, bool b_optional,
+                            const struct mt_fix_pair **out, uint32_t *n)
 {
     const char *const known[] = {a, b, NULL};
     const cJSON *list, *c;
@@ -223,12 +235,13 @@ static bool is_setting(const struct mt_fix_parse *p, const char *name)
 {
     char full[80];
     int n = snprintf(full, sizeof full, "setting.%s", name);
-    return name[0] == 0 || (n > 0 && (size_t)n < sizeof full && mt_metric_exists(p->names, full, (size_t)n));
+    return name[0] == 0 ||
+           (n > 0 && (size_t)n < sizeof full && mt_metric_exists(p->names, full, (size_t)n));
 }
 
 /* Fields that a card has; a variant inherits from `base` what it leaves out. */
-static enum mt_rc parse_card(const struct mt_fix_parse *p, const cJSON *obj, const struct mt_fix_card *base,
-                             struct mt_fix_card *card)
+static enum mt_rc parse_card(const struct mt_fix_parse *p, const cJSON *obj,
+                             const struct mt_fix_card *base, struct mt_fix_card *card)
 {
     enum mt_fix_need need = base == NULL ? MT_FIX_REQUIRED : MT_FIX_OPTIONAL;
     const cJSON *list, *c;
@@ -262,7 +275,8 @@ static enum mt_rc parse_card(const struct mt_fix_parse *p, const cJSON *obj, con
     if (rc != MT_OK || list == NULL)
         return rc;
     if (n > MT_FIX_MAX_LINES)
-        return mt_fix_bad(p, "set", "has %u lines; at most %d fit on a card", (unsigned)n, MT_FIX_MAX_LINES);
+        return mt_fix_bad(p, "set", "has %u lines; at most %d fit on a card", (unsigned)n,
+                          MT_FIX_MAX_LINES);
     set = mt_arena_alloc(p->arena, (n > 0 ? n : 1) * sizeof *set, _Alignof(struct mt_fix_line));
     if (set == NULL)
         return mt_fix_nomem(p);
@@ -279,10 +293,12 @@ static enum mt_rc parse_card(const struct mt_fix_parse *p, const cJSON *obj, con
     return MT_OK;
 }
 
-static enum mt_rc parse_variants(const struct mt_fix_parse *p, const cJSON *obj, struct mt_fix_rule *r)
+static enum mt_rc parse_variants(const struct mt_fix_parse *p, const cJSON *obj,
+                                 struct mt_fix_rule *r)
 {
-    static const char *const known[] = {"name", "title",  "why",     "set",    "constraints", "cost",
-                                        "when", "unless", "current", "saving", NULL};
+    static const char *const known[] = {"name",        "title",  "why",  "set",
+                                        "constraints", "cost",   "when", "unless",
+                                        "current",     "saving", NULL};
     const cJSON *list, *c;
     struct mt_fix_card *v;
     uint32_t i = 0;
@@ -312,26 +328,31 @@ static enum mt_rc parse_variants(const struct mt_fix_parse *p, const cJSON *obj,
 static enum mt_rc check_rule(const struct mt_fix_parse *p, struct mt_fix_rule *r)
 {
     if (r->kind == MT_FIX_SETTING && r->card.n_set == 0)
-        return mt_fix_bad(p, "set", "is empty, but a rule of kind \"setting\" has to say what to set");
+        return mt_fix_bad(p, "set",
+                          "is empty, but a rule of kind \"setting\" has to say what to set");
     r->offered = r->not_offered[0] == 0;
     if (r->offered && (r->status == MT_FIX_WRONG || r->status == MT_FIX_NOOP))
-        return mt_fix_bad(p, "not_offered", "is missing: a rule of status %s must say why it is not advised",
+        return mt_fix_bad(p, "not_offered",
+                          "is missing: a rule of status %s must say why it is not advised",
                           mt_fix_status_name(r->status));
     if (!r->offered && r->instead[0] == 0)
-        return mt_fix_bad(p, "instead", "is missing: a rule that is not advised must say what to do instead");
+        return mt_fix_bad(p, "instead",
+                          "is missing: a rule that is not advised must say what to do instead");
     return MT_OK;
 }
 
 /* V01 ... : short, and safe in a file name or a link. */
 static enum mt_rc parse_id(struct mt_fix_parse *p, const cJSON *obj, struct mt_fix_rule *r)
 {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
     char *where;
     enum mt_rc rc = mt_fix_get_text(p, obj, "id", MT_FIX_REQUIRED, &r->id);
     if (rc != MT_OK)
         return rc;
     if (strlen(r->id) > 40 || strspn(r->id, letters) != strlen(r->id))
-        return mt_fix_bad(p, "id", "letters, digits, dot, dash and underscore only, at most 40 of them");
+        return mt_fix_bad(p, "id",
+                          "letters, digits, dot, dash and underscore only, at most 40 of them");
     where = mt_arena_alloc(p->arena, strlen(r->id) + 6, 1);
     if (where == NULL)
         return mt_fix_nomem(p);
@@ -343,12 +364,13 @@ static enum mt_rc parse_id(struct mt_fix_parse *p, const cJSON *obj, struct mt_f
 
 enum mt_rc mt_fix_parse_rule(struct mt_fix_parse *p, const cJSON *obj, struct mt_fix_rule *r)
 {
-    static const char *const known[] = {"id",           "framework",   "kind",           "phases",         "title",
-                                        "why",          "set",         "constraints",    "cost",           "source",
-                                        "status",       "checked",     "contradictions", "unless_setting", "unless_component",
-                                        "unless_frame", "needs_frame", "backend",        "instead_of",     "variants",
-                                        "not_offered",  "instead",     "replaced_by",    "when",           "unless",
-                                        "current",      "saving",      "no_saving",      "group",          NULL};
+    static const char *const known[] = {
+        "id",           "framework",   "kind",           "phases",         "title",
+        "why",          "set",         "constraints",    "cost",           "source",
+        "status",       "checked",     "contradictions", "unless_setting", "unless_component",
+        "unless_frame", "needs_frame", "backend",        "instead_of",     "variants",
+        "not_offered",  "instead",     "replaced_by",    "when",           "unless",
+        "current",      "saving",      "no_saving",      "group",          NULL};
     static const char *const kinds[] = {"setting", "tip", "capture", "reference", NULL};
     static const char *const statuses[] = {"OK", "MOVED", "PARTIAL", "WRONG", "NOOP", "DOC", NULL};
     static const char framework[] = "a framework, library or component";
@@ -365,7 +387,8 @@ enum mt_rc mt_fix_parse_rule(struct mt_fix_parse *p, const cJSON *obj, struct mt
     if (rc == MT_OK)
         rc = mt_fix_check_fields(p, obj, known);
     if (rc == MT_OK)
-        rc = mt_fix_get_mask(p, obj, "framework", true, mt_fix_framework_find, framework, &r->frameworks);
+        rc = mt_fix_get_mask(p, obj, "framework", true, mt_fix_framework_find, framework,
+                             &r->frameworks);
     if (rc == MT_OK)
         rc = mt_fix_get_word(p, obj, "kind", kinds, &kind);
     if (rc == MT_OK)
@@ -387,17 +410,23 @@ enum mt_rc mt_fix_parse_rule(struct mt_fix_parse *p, const cJSON *obj, struct mt
     if (rc == MT_OK)
         rc = mt_fix_get_text(p, obj, "no_saving", MT_FIX_OPTIONAL, &r->no_saving);
     if (rc == MT_OK)
-        rc = mt_fix_get_pairs(p, obj, "contradictions", "id", "text", false, &r->contradictions, &r->n_contradictions);
+        rc = mt_fix_get_pairs(p, obj, "contradictions", "id", "text", false, &r->contradictions,
+                              &r->n_contradictions);
     if (rc == MT_OK)
-        rc = mt_fix_get_pairs(p, obj, "unless_setting", "key", "value", false, &r->unless_settings, &r->n_unless_settings);
+        rc = mt_fix_get_pairs(p, obj, "unless_setting", "key", "value", false, &r->unless_settings,
+                              &r->n_unless_settings);
     if (rc == MT_OK)
-        rc = mt_fix_get_pairs(p, obj, "unless_frame", "file", "function", true, &r->unless_frames, &r->n_unless_frames);
+        rc = mt_fix_get_pairs(p, obj, "unless_frame", "file", "function", true, &r->unless_frames,
+                              &r->n_unless_frames);
     if (rc == MT_OK)
-        rc = mt_fix_get_pairs(p, obj, "needs_frame", "file", "function", true, &r->needs_frames, &r->n_needs_frames);
+        rc = mt_fix_get_pairs(p, obj, "needs_frame", "file", "function", true, &r->needs_frames,
+                              &r->n_needs_frames);
     if (rc == MT_OK)
-        rc = mt_fix_get_mask(p, obj, "unless_component", false, mt_fix_framework_find, framework, &r->unless_components);
+        rc = mt_fix_get_mask(p, obj, "unless_component", false, mt_fix_framework_find, framework,
+                             &r->unless_components);
     if (rc == MT_OK)
-        rc = mt_fix_get_mask(p, obj, "backend", false, mt_fix_framework_find, framework, &r->backends);
+        rc = mt_fix_get_mask(p, obj, "backend", false, mt_fix_framework_find, framework,
+                             &r->backends);
     if (rc == MT_OK)
         rc = get_texts(p, obj, "instead_of", &r->instead_of, &r->n_instead_of);
     if (rc == MT_OK)
@@ -421,7 +450,8 @@ static void *hook_malloc(size_t n)
     return p;
 }
 
-enum mt_rc mt_fix_parse_text(const struct mt_fix_parse *p, const char *text, size_t len, cJSON **out)
+enum mt_rc mt_fix_parse_text(const struct mt_fix_parse *p, const char *text, size_t len,
+                             cJSON **out)
 {
     cJSON_Hooks hooks = {hook_malloc, mt_free};
     const char *end = NULL;
@@ -430,7 +460,8 @@ enum mt_rc mt_fix_parse_text(const struct mt_fix_parse *p, const char *text, siz
     *out = NULL;
     /* cJSON stops at a NUL byte and would silently lose the rest. */
     if (memchr(text, 0, len) != NULL)
-        return mt_fail(p->err, MT_EINPUT, "%s: holds a NUL byte; a rule file is JSON text in UTF-8", p->file);
+        return mt_fail(p->err, MT_EINPUT, "%s: holds a NUL byte; a rule file is JSON text in UTF-8",
+                       p->file);
     cJSON_InitHooks(&hooks);
     hook_failed = false;
     dom = cJSON_ParseWithLengthOpts(text, len, &end, 0);
@@ -438,20 +469,23 @@ enum mt_rc mt_fix_parse_text(const struct mt_fix_parse *p, const char *text, siz
         return mt_fail(p->err, MT_ENOMEM, "%s: out of memory", p->file);
     if (dom == NULL) {
         size_t at = end != NULL && end >= text && end <= text + len ? (size_t)(end - text) : 0;
-        return mt_fail_at(p->err, MT_EINPUT, at, "%s: is not valid JSON from here on; check commas, quotes and brackets",
+        return mt_fail_at(p->err, MT_EINPUT, at,
+                          "%s: is not valid JSON from here on; check commas, quotes and brackets",
                           p->file);
     }
     while (end < text + len && strchr(" \t\r\n", *end) != NULL)
         end++;
     if (end < text + len) {
         cJSON_Delete(dom);
-        return mt_fail_at(p->err, MT_EINPUT, (uint64_t)(end - text), "%s: something follows the end of the JSON text", p->file);
+        return mt_fail_at(p->err, MT_EINPUT, (uint64_t)(end - text),
+                          "%s: something follows the end of the JSON text", p->file);
     }
     *out = dom;
     return MT_OK;
 }
 
-enum mt_rc mt_fix_check_file(const struct mt_fix_parse *p, const cJSON *root, const char *const *known)
+enum mt_rc mt_fix_check_file(const struct mt_fix_parse *p, const cJSON *root,
+                             const char *const *known)
 {
     const cJSON *v = mt_rule_field(root, "schema_version");
     enum mt_rc rc = mt_fix_check_fields(p, root, known);

@@ -1,4 +1,5 @@
-/* advice/rule_parse.h -- JSON text to fix rules. Private to advice/rules.c and advice/rule_parse.c. */
+/* advice/rule_parse.h -- JSON text to fix rules. Private to advice/rules.c and advice/rule_parse.c.
+ */
 #ifndef MT_FIX_PARSE_H
 #define MT_FIX_PARSE_H
 
@@ -19,9 +20,12 @@ struct mt_expr_list {
 };
 
 /* Parses the text of a user's file. The caller deletes *out with cJSON_Delete(). */
-enum mt_rc mt_fix_parse_text(const struct mt_fix_parse *p, const char *text, size_t len, cJSON **out);
-/* Checks that it is an object with schema_version 1 and only the keys of `known` (NULL-terminated). */
-enum mt_rc mt_fix_check_file(const struct mt_fix_parse *p, const cJSON *root, const char *const *known);
+enum mt_rc mt_fix_parse_text(const struct mt_fix_parse *p, const char *text, size_t len,
+                             cJSON **out);
+/* Checks that it is an object with schema_version 1 and only the keys of `known` (NULL-terminated).
+ */
+enum mt_rc mt_fix_check_file(const struct mt_fix_parse *p, const cJSON *root,
+                             const char *const *known);
 
 /* Text of a node that lives as long as the rules; NULL when out of memory. */
 const char *mt_fix_keep(const struct mt_fix_parse *p, const cJSON *string);
@@ -30,11 +34,15 @@ const char *mt_fix_keep(const struct mt_fix_parse *p, const cJSON *string);
 enum mt_rc mt_fix_parse_rule(struct mt_fix_parse *p, const cJSON *obj, struct mt_fix_rule *r);
 
 /* Refuses fields that are not in `known` and fields that stand twice. */
-enum mt_rc mt_fix_check_fields(const struct mt_fix_parse *p, const cJSON *obj, const char *const *known);
+enum mt_rc mt_fix_check_fields(const struct mt_fix_parse *p, const cJSON *obj,
+                               const char *const *known);
 
-/* advice/rule_saving.c: `field` as an expression, "" or absent = none; the object "saving", null or absent = none (*out is NULL then). */
-enum mt_rc mt_fix_parse_expr(const struct mt_fix_parse *p, const cJSON *obj, const char *field, struct mt_fix_expr *out);
-enum mt_rc mt_fix_parse_saving(const struct mt_fix_parse *p, const cJSON *obj, const struct mt_fix_saving **out);
+/* advice/rule_saving.c: `field` as an expression, "" or absent = none; the object "saving", null or
+ * absent = none (*out is NULL then). */
+enum mt_rc mt_fix_parse_expr(const struct mt_fix_parse *p, const cJSON *obj, const char *field,
+                             struct mt_fix_expr *out);
+enum mt_rc mt_fix_parse_saving(const struct mt_fix_parse *p, const cJSON *obj,
+                               const struct mt_fix_saving **out);
 enum mt_rc mt_fix_nomem(const struct mt_fix_parse *p);
 
 /* "file: where: field "f": ..." */
@@ -51,17 +59,18 @@ typedef uint64_t (*mt_fix_bit)(const char *s); /* 0 = no such name */
 uint64_t mt_fix_class_bit(const char *s);
 
 /* The text at `field`; what is absent and optional leaves *out alone. */
-enum mt_rc mt_fix_get_text(const struct mt_fix_parse *p, const cJSON *obj, const char *field, enum mt_fix_need need,
-                           const char **out);
+enum mt_rc mt_fix_get_text(const struct mt_fix_parse *p, const cJSON *obj, const char *field,
+                           enum mt_fix_need need, const char **out);
 /* A list of names as bits; `what` is said of a name that is none. */
-enum mt_rc mt_fix_get_mask(const struct mt_fix_parse *p, const cJSON *obj, const char *field, bool required, mt_fix_bit bit,
-                           const char *what, uint64_t *out);
+enum mt_rc mt_fix_get_mask(const struct mt_fix_parse *p, const cJSON *obj, const char *field,
+                           bool required, mt_fix_bit bit, const char *what, uint64_t *out);
 /* The index in `words`, which end with NULL. */
-enum mt_rc mt_fix_get_word(const struct mt_fix_parse *p, const cJSON *obj, const char *field, const char *const *words,
-                           int *out);
+enum mt_rc mt_fix_get_word(const struct mt_fix_parse *p, const cJSON *obj, const char *field,
+                           const char *const *words, int *out);
 /* A list of {a, b}; b may be left out when `b_optional`. */
-enum mt_rc mt_fix_get_pairs(const struct mt_fix_parse *p, const cJSON *obj, const char *field, const char *a, const char *b,
-                            bool b_optional, const struct mt_fix_pair **out, uint32_t *n);
+enum mt_rc mt_fix_get_pairs(const struct mt_fix_parse *p, const cJSON *obj, const char *field,
+                            const char *a, const char *b, bool b_optional,
+                            const struct mt_fix_pair **out, uint32_t *n);
 /* advice/rule_line.c */
 enum mt_rc mt_fix_parse_line(const struct mt_fix_parse *p, const cJSON *obj, struct mt_fix_line *l);
 

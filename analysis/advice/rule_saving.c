@@ -1,11 +1,13 @@
-/* advice/rule_saving.c -- the part of a rule that computes: conditions, proposed numbers, savings. */
+/* advice/rule_saving.c -- the part of a rule that computes: conditions, proposed numbers, savings.
+ */
 #include "analysis/advice/rule_parse.h"
 
 #include "analysis/metrics/metrics.h"
 
 #include <string.h>
 
-enum mt_rc mt_fix_parse_expr(const struct mt_fix_parse *p, const cJSON *obj, const char *field, struct mt_fix_expr *out)
+enum mt_rc mt_fix_parse_expr(const struct mt_fix_parse *p, const cJSON *obj, const char *field,
+                             struct mt_fix_expr *out)
 {
     const cJSON *v = mt_rule_field(obj, field);
     struct mt_err why = {.rc = MT_OK};
@@ -55,16 +57,19 @@ static enum mt_rc parse_from(const struct mt_fix_parse *p, const cJSON *list, ui
     const cJSON *c;
     char name[64];
     if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) == 0)
-        return mt_fix_bad(
-            p, "from",
-            "a list of what the bytes are taken from is expected: role ids, cache, pending, outside, request, grown");
+        return mt_fix_bad(p, "from",
+                          "a list of what the bytes are taken from is expected: role ids, cache, "
+                          "pending, outside, request, grown");
     cJSON_ArrayForEach(c, list)
     {
         uint32_t bit = cJSON_IsString(c) ? source_bit(c->valuestring) : 0;
         if (bit == 0)
-            return mt_fix_bad(p, "from", "\"%s\" is neither a role id nor cache, pending, outside, request or grown",
-                              cJSON_IsString(c) ? mt_printable(name, sizeof name, c->valuestring, strlen(c->valuestring))
-                                                : "...");
+            return mt_fix_bad(
+                p, "from",
+                "\"%s\" is neither a role id nor cache, pending, outside, request or grown",
+                cJSON_IsString(c)
+                    ? mt_printable(name, sizeof name, c->valuestring, strlen(c->valuestring))
+                    : "...");
         *out |= bit;
     }
     return MT_OK;
@@ -103,7 +108,8 @@ static enum mt_rc fill(const struct mt_fix_parse *p, const cJSON *v, struct mt_f
     return s->note == NULL ? mt_fix_nomem(p) : MT_OK;
 }
 
-enum mt_rc mt_fix_parse_saving(const struct mt_fix_parse *p, const cJSON *obj, const struct mt_fix_saving **out)
+enum mt_rc mt_fix_parse_saving(const struct mt_fix_parse *p, const cJSON *obj,
+                               const struct mt_fix_saving **out)
 {
     const cJSON *v = mt_rule_field(obj, "saving");
     struct mt_fix_saving *s;

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_OVERLAY ((size_t)8 << 20) /* the DOM of a rule file is small; a snapshot given by mistake is not */
+#define MAX_OVERLAY                                                                                \
+    ((size_t)8 << 20) /* the DOM of a rule file is small; a snapshot given by mistake is not */
 #define ORDER_FILE "fixes/order.json"
 
 struct order_cell {
@@ -33,9 +34,15 @@ static const struct {
 #undef MT_FIX_CLASS
 };
 
-const char *mt_fix_class_id(enum mt_fix_class c) { return c < MT_FIX_CLASS_COUNT ? classes[c].id : "unknown"; }
+const char *mt_fix_class_id(enum mt_fix_class c)
+{
+    return c < MT_FIX_CLASS_COUNT ? classes[c].id : "unknown";
+}
 
-const char *mt_fix_class_words(enum mt_fix_class c) { return c < MT_FIX_CLASS_COUNT ? classes[c].words : "unknown"; }
+const char *mt_fix_class_words(enum mt_fix_class c)
+{
+    return c < MT_FIX_CLASS_COUNT ? classes[c].words : "unknown";
+}
 
 int mt_fix_class_find(const char *id)
 {
@@ -75,11 +82,16 @@ static const struct {
     uint64_t bit;
     const char *id, *words;
 } libraries[] = {
-    {MT_FIX_FW_PYTORCH, "pytorch", "PyTorch"}, {MT_FIX_FW_NCCL, "nccl", "NCCL"},
-    {MT_FIX_FW_LIGER, "liger", "Liger"},       {MT_FIX_FW_BITSANDBYTES, "bitsandbytes", "bitsandbytes"},
-    {MT_FIX_FW_TORCHAO, "torchao", "torchao"}, {MT_FIX_FW_LORA, "lora", "LoRA"},
-    {MT_FIX_FW_ALL, "all", "any job"},         {MT_FIX_FW_FSDP, "fsdp", "FSDP"},
-    {MT_FIX_FW_ARCHON, "archon", "Archon"},    {MT_FIX_FW_MEMORY_SAVER, "torch_memory_saver", "torch_memory_saver"},
+    {MT_FIX_FW_PYTORCH, "pytorch", "PyTorch"},
+    {MT_FIX_FW_NCCL, "nccl", "NCCL"},
+    {MT_FIX_FW_LIGER, "liger", "Liger"},
+    {MT_FIX_FW_BITSANDBYTES, "bitsandbytes", "bitsandbytes"},
+    {MT_FIX_FW_TORCHAO, "torchao", "torchao"},
+    {MT_FIX_FW_LORA, "lora", "LoRA"},
+    {MT_FIX_FW_ALL, "all", "any job"},
+    {MT_FIX_FW_FSDP, "fsdp", "FSDP"},
+    {MT_FIX_FW_ARCHON, "archon", "Archon"},
+    {MT_FIX_FW_MEMORY_SAVER, "torch_memory_saver", "torch_memory_saver"},
 };
 #define N_LIBRARIES (sizeof libraries / sizeof libraries[0])
 
@@ -141,7 +153,8 @@ const struct mt_fix_rule *mt_fix_rule_find(const struct mt_fix_rules *r, const c
     return mt_fix_rule_at(r, find(r, id));
 }
 
-const struct mt_fix_step *mt_fix_order(const struct mt_fix_rules *r, enum mt_fix_class c, enum mt_fix_column col, uint32_t *n)
+const struct mt_fix_step *mt_fix_order(const struct mt_fix_rules *r, enum mt_fix_class c,
+                                       enum mt_fix_column col, uint32_t *n)
 {
     *n = 0;
     if (c >= MT_FIX_CLASS_COUNT || col >= MT_FIX_COL_COUNT)
@@ -150,8 +163,10 @@ const struct mt_fix_step *mt_fix_order(const struct mt_fix_rules *r, enum mt_fix
     return r->order[c][col].step;
 }
 
-/* Adds the rules of one file. Built-in rules must be new; an overlay's rule takes the place of the built-in one. */
-static enum mt_rc add_rules(struct mt_fix_rules *r, struct mt_fix_parse *p, const cJSON *list, bool overlay)
+/* Adds the rules of one file. Built-in rules must be new; an overlay's rule takes the place of the
+ * built-in one. */
+static enum mt_rc add_rules(struct mt_fix_rules *r, struct mt_fix_parse *p, const cJSON *list,
+                            bool overlay)
 {
     const cJSON *c;
     uint32_t i = 0;
@@ -189,14 +204,17 @@ static enum mt_rc load_builtin(struct mt_fix_rules *r, const char *name, struct 
         rc = mt_fix_check_file(&p, root, keys);
     list = mt_rule_field(root, "fixes");
     if (rc == MT_OK)
-        rc = cJSON_IsArray(list) ? add_rules(r, &p, list, false) : mt_fix_bad(&p, "fixes", "a list of rules is expected");
+        rc = cJSON_IsArray(list) ? add_rules(r, &p, list, false)
+                                 : mt_fix_bad(&p, "fixes", "a list of rules is expected");
     mt_free(root);
     return rc;
 }
 
-static enum mt_rc load_overlay(struct mt_fix_rules *r, const char *text, size_t len, struct mt_err *err)
+static enum mt_rc load_overlay(struct mt_fix_rules *r, const char *text, size_t len,
+                               struct mt_err *err)
 {
-    static const char *const keys[] = {"schema_version", "phases", "roles", "vocabularies", "fixes", "libraries", NULL};
+    static const char *const keys[] = {"schema_version", "phases",    "roles", "vocabularies",
+                                       "fixes",          "libraries", NULL};
     struct mt_fix_parse p = {&r->arena, r->overlay, "the file", err, r->settings, &r->exprs, false};
     const cJSON *list;
     cJSON *dom;
@@ -206,15 +224,16 @@ static enum mt_rc load_overlay(struct mt_fix_rules *r, const char *text, size_t 
     rc = mt_fix_check_file(&p, dom, keys);
     list = mt_rule_field(dom, "fixes");
     if (rc == MT_OK && list != NULL)
-        rc = cJSON_IsArray(list) ? add_rules(r, &p, list, true) : mt_fix_bad(&p, "fixes", "a list of rules is expected");
+        rc = cJSON_IsArray(list) ? add_rules(r, &p, list, true)
+                                 : mt_fix_bad(&p, "fixes", "a list of rules is expected");
     cJSON_Delete(dom);
     return rc;
 }
 
-/* "V01" or "V01/up". A rule that an overlay replaced may have lost the variant or the phase: then its own card serves, or it is
- * left out. *rule == UINT32_MAX: left out. */
-static enum mt_rc parse_step(const struct mt_fix_rules *r, const struct mt_fix_parse *p, const cJSON *v, uint32_t class,
-                             struct mt_fix_step *out)
+/* "V01" or "V01/up". A rule that an overlay replaced may have lost the variant or the phase: then
+ * its own card serves, or it is left out. *rule == UINT32_MAX: left out. */
+static enum mt_rc parse_step(const struct mt_fix_rules *r, const struct mt_fix_parse *p,
+                             const cJSON *v, uint32_t class, struct mt_fix_step *out)
 {
     const struct mt_fix_rule *rule;
     const char *slash;
@@ -237,7 +256,9 @@ static enum mt_rc parse_step(const struct mt_fix_rules *r, const struct mt_fix_p
     builtin = rule->file != r->overlay;
     if ((rule->phases >> class & 1) == 0) {
         out->rule = UINT32_MAX;
-        return builtin ? mt_fix_bad(p, NULL, "rule %s does not name the phase class %s", id, classes[class].id) : MT_OK;
+        return builtin ? mt_fix_bad(p, NULL, "rule %s does not name the phase class %s", id,
+                                    classes[class].id)
+                       : MT_OK;
     }
     out->card = &rule->card;
     if (slash == NULL)
@@ -251,8 +272,8 @@ static enum mt_rc parse_step(const struct mt_fix_rules *r, const struct mt_fix_p
     return builtin ? mt_fix_bad(p, NULL, "rule %s has no variant \"%s\"", id, slash + 1) : MT_OK;
 }
 
-static enum mt_rc parse_cell(struct mt_fix_rules *r, const struct mt_fix_parse *p, const cJSON *list, uint32_t class,
-                             struct order_cell *cell)
+static enum mt_rc parse_cell(struct mt_fix_rules *r, const struct mt_fix_parse *p,
+                             const cJSON *list, uint32_t class, struct order_cell *cell)
 {
     struct mt_fix_step *step;
     const cJSON *c;
@@ -280,8 +301,9 @@ static enum mt_rc parse_cell(struct mt_fix_rules *r, const struct mt_fix_parse *
 static enum mt_rc parse_row(struct mt_fix_rules *r, struct mt_fix_parse *p, const cJSON *row)
 {
     /* "class", then the columns in the order of enum mt_fix_column */
-    static const char *const known[] = {"class", "verl",     "areal", "relax",   "openrlhf", "trl",    "nemorl",  "skyrl",
-                                        "roll",  "prime_rl", "swift", "pytorch", "vllm",     "sglang", "generic", NULL};
+    static const char *const known[] = {
+        "class", "verl",     "areal", "relax",   "openrlhf", "trl",    "nemorl",  "skyrl",
+        "roll",  "prime_rl", "swift", "pytorch", "vllm",     "sglang", "generic", NULL};
     const cJSON *id = mt_rule_field(row, "class"), *c;
     int class = cJSON_IsString(id) ? mt_fix_class_find(id->valuestring) : -1;
     enum mt_rc rc = mt_fix_check_fields(p, row, known);
@@ -296,7 +318,8 @@ static enum mt_rc parse_row(struct mt_fix_rules *r, struct mt_fix_parse *p, cons
             continue;
         rc = parse_cell(r, p, c, (uint32_t) class, &r->order[class][col]);
         if (rc != MT_OK) {
-            mt_err_context(p->err, "while reading %s, class %s, column %s", p->file, classes[class].id, known[col + 1]);
+            mt_err_context(p->err, "while reading %s, class %s, column %s", p->file,
+                           classes[class].id, known[col + 1]);
             return rc;
         }
     }
@@ -331,17 +354,18 @@ static enum mt_rc check_references(const struct mt_fix_rules *r, struct mt_err *
         const struct mt_fix_rule *rule = &r->rule.p[i];
         for (uint32_t k = 0; k < rule->n_replaced_by + rule->n_instead_of; k++) {
             bool first = k < rule->n_replaced_by;
-            const char *id = first ? rule->replaced_by[k] : rule->instead_of[k - rule->n_replaced_by];
+            const char *id =
+                first ? rule->replaced_by[k] : rule->instead_of[k - rule->n_replaced_by];
             if (find(r, id) == r->rule.n)
-                return mt_fail(err, MT_EINPUT, "%s: rule %s: field \"%s\": there is no rule %s", rule->file, rule->id,
-                               first ? "replaced_by" : "instead_of", id);
+                return mt_fail(err, MT_EINPUT, "%s: rule %s: field \"%s\": there is no rule %s",
+                               rule->file, rule->id, first ? "replaced_by" : "instead_of", id);
         }
     }
     return MT_OK;
 }
 
-enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const char *overlay, size_t overlay_len, const char *overlay_name,
-                             struct mt_err *err)
+enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const char *overlay, size_t overlay_len,
+                             const char *overlay_name, struct mt_err *err)
 {
     struct mt_fix_rules *r = mt_calloc(1, sizeof *r);
     const char *name = NULL;
@@ -365,7 +389,9 @@ enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const char *overlay, siz
     }
     if (overlay != NULL) {
         if (overlay_len > MAX_OVERLAY) {
-            rc = mt_fail(err, MT_ELIMIT, "%s: is larger than a rule file can be; give a JSON file with \"fixes\" or \"phases\"",
+            rc = mt_fail(err, MT_ELIMIT,
+                         "%s: is larger than a rule file can be; give a JSON file with \"fixes\" "
+                         "or \"phases\"",
                          overlay_name);
             goto out;
         }

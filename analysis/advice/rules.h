@@ -1,9 +1,11 @@
-/* advice/rules.h -- what to change when memory runs out: rules as data, loaded once, const afterwards.
+/* advice/rules.h -- what to change when memory runs out: rules as data, loaded once, const
+ * afterwards.
  *
- * The built-in rules are analysis/rules/fixes/ (one file per framework, and order.json: which rules to try in which order for each
- * class of phase); --rules FILE replaces and adds some. docs/rules.md describes the fields. A rule that is wrong or without effect
- * stays listed, so that readers of old guides find out why, but is never given as advice.
- * Everything reachable from struct mt_fix_rules is owned by it. Thread-safety: immutable after mt_fix_rules_load(). */
+ * The built-in rules are analysis/rules/fixes/ (one file per framework, and order.json: which rules
+ * to try in which order for each class of phase); --rules FILE replaces and adds some.
+ * docs/rules.md describes the fields. A rule that is wrong or without effect stays listed, so that
+ * readers of old guides find out why, but is never given as advice. Everything reachable from
+ * struct mt_fix_rules is owned by it. Thread-safety: immutable after mt_fix_rules_load(). */
 #ifndef MT_FIX_RULES_H
 #define MT_FIX_RULES_H
 
@@ -58,7 +60,8 @@ const char *mt_fix_syntax_name(enum mt_fix_syntax s);
 enum mt_fix_role { MT_FIX_ACTOR = 1, MT_FIX_CRITIC = 2, MT_FIX_REF = 4 };
 
 struct mt_fix_pair {
-    const char *a, *b; /* setting and value; file and function ("" = any); contradiction id and sentence */
+    /* setting and value; file and function ("" = any); contradiction id and sentence */
+    const char *a, *b;
 };
 
 /* An expression over the metrics (metrics.def) with its text. e == NULL: there is none. */
@@ -70,7 +73,8 @@ struct mt_fix_expr {
 enum mt_fix_conf { MT_FIX_HIGH, MT_FIX_MEDIUM, MT_FIX_LOW };
 const char *mt_fix_conf_name(enum mt_fix_conf c); /* "high" ... */
 
-/* What a saving is taken from: roles (1 << enum mt_role), and what is no role. Two savings from the same source are not added up. */
+/* What a saving is taken from: roles (1 << enum mt_role), and what is no role. Two savings from the
+ * same source are not added up. */
 #define MT_FIX_FROM_CACHE (1u << 30)   /* reserved by PyTorch and not live */
 #define MT_FIX_FROM_PENDING (1u << 29) /* freed, waiting for the stream */
 #define MT_FIX_FROM_OUTSIDE (1u << 28) /* outside PyTorch's allocator */
@@ -97,31 +101,37 @@ struct mt_fix_line {
     const char *key, *value; /* "" when there is none */
     const char *text;        /* the whole line as it is typed */
     const char *note;        /* "" when there is none */
-    const char *caution;     /* said too where caution_when holds: what the value must keep to and is not known; "" */
+    /* said too where caution_when holds: what the value must keep to and is not known; "" */
+    const char *caution;
     struct mt_fix_expr caution_when;
-    uint64_t frameworks;                /* only for these; 0 = all */
-    uint32_t phases;                    /* only for these classes (1 << enum mt_fix_class); 0 = all */
-    uint32_t roles;                     /* only for these; 0 = all */
-    struct mt_fix_expr when;            /* shown only when it holds */
-    struct mt_fix_expr propose;         /* the number to type instead of `value`, where it can be computed */
+    uint64_t frameworks; /* only for these; 0 = all */
+    /* only for these classes (1 << enum mt_fix_class); 0 = all */
+    uint32_t phases;
+    uint32_t roles;          /* only for these; 0 = all */
+    struct mt_fix_expr when; /* shown only when it holds */
+    /* the number to type instead of `value`, where it can be computed */
+    struct mt_fix_expr propose;
     const struct mt_fix_layout *layout; /* or an allocation string made of the present one; NULL */
-    const char *key_since;              /* key where a frame of key_frames occurs: it has moved; "" = it has not */
+    /* key where a frame of key_frames occurs: it has moved; "" = it has not */
+    const char *key_since;
     const struct mt_fix_pair *key_frames;
     uint32_t n_key_frames;
     const struct mt_fix_saving *saving; /* of this line alone; NULL = the card's */
 };
 #define MT_FIX_MAX_LINES 64
 
-/* What a reader sees of a rule. A rule has a card of its own and may have variants of it ("up", "down") for some phases. */
+/* What a reader sees of a rule. A rule has a card of its own and may have variants of it ("up",
+ * "down") for some phases. */
 struct mt_fix_card {
     const char *name;        /* of the variant; "" for the rule's own */
     const char *title, *why; /* why: what it does to memory */
     const char *constraints; /* "none" when there is none */
     const char *cost;        /* "none" when there is none */
     const struct mt_fix_line *set;
-    uint32_t n_set;                     /* <= MT_FIX_MAX_LINES */
-    struct mt_fix_expr when;            /* offered only when it holds */
-    struct mt_fix_expr unless;          /* on already, or forbidden by another setting: not offered when it holds */
+    uint32_t n_set;          /* <= MT_FIX_MAX_LINES */
+    struct mt_fix_expr when; /* offered only when it holds */
+    /* on already, or forbidden by another setting: not offered when it holds */
+    struct mt_fix_expr unless;
     const char *current;                /* name of settings.json that it changes; "" */
     const struct mt_fix_saving *saving; /* NULL = none can be computed */
 };
@@ -139,17 +149,23 @@ struct mt_fix_rule {
     const char *checked;                      /* what the code was found to do; "" */
     const struct mt_fix_pair *contradictions; /* "C7", "the documents disagree: ..." */
     uint32_t n_contradictions;
-    const struct mt_fix_pair *unless_settings; /* not advised when the trace records this allocator setting */
+    /* not advised when the trace records this allocator setting */
+    const struct mt_fix_pair *unless_settings;
     uint32_t n_unless_settings;
-    const struct mt_fix_pair *unless_frames; /* not advised when the trace has such a frame: it is on already */
+    /* not advised when the trace has such a frame: it is on already */
+    const struct mt_fix_pair *unless_frames;
     uint32_t n_unless_frames;
-    const struct mt_fix_pair *needs_frames; /* advised only when the trace has one of these; none = in any */
+    /* advised only when the trace has one of these; none = in any */
+    const struct mt_fix_pair *needs_frames;
     uint32_t n_needs_frames;
-    uint64_t unless_components;    /* not advised when one of these occurs */
-    uint64_t backends;             /* only with these backends or engines, where the trace tells; 0 = any */
+    uint64_t unless_components; /* not advised when one of these occurs */
+    /* only with these backends or engines, where the trace tells; 0 = any */
+    uint64_t backends;
     const char *const *instead_of; /* not advised when one of these rules was */
     uint32_t n_instead_of;
-    const char *group; /* of rules of one group at most one is among the first three: they shrink the same in two ways; "" */
+    /* of rules of one group at most one is among the first three: they shrink the same in two ways;
+     * "" */
+    const char *group;
     bool offered;
     const char *no_saving;   /* why no saving can be computed; "" where there is one */
     const char *not_offered; /* why it is never advised; "" when it is */
@@ -199,15 +215,19 @@ struct mt_fix_step {
 };
 
 struct mt_fix_rules;
-/* Loads the embedded rules and, when overlay != NULL, the "fixes" array of that JSON text (overlay_name for messages): a rule with a
- * known id replaces, others append. MT_EINPUT names file, rule and field. */
-enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const char *overlay, size_t overlay_len, const char *overlay_name,
-                             struct mt_err *err);
+/* Loads the embedded rules and, when overlay != NULL, the "fixes" array of that JSON text
+ * (overlay_name for messages): a rule with a known id replaces, others append. MT_EINPUT names
+ * file, rule and field. */
+enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const char *overlay, size_t overlay_len,
+                             const char *overlay_name, struct mt_err *err);
 void mt_fix_rules_free(struct mt_fix_rules *r); /* NULL is fine */
 uint32_t mt_fix_rules_count(const struct mt_fix_rules *r);
-const struct mt_fix_rule *mt_fix_rule_at(const struct mt_fix_rules *r, uint32_t i);       /* 0 .. count-1, in file order */
-const struct mt_fix_rule *mt_fix_rule_find(const struct mt_fix_rules *r, const char *id); /* NULL when unknown */
+/* 0 .. count-1, in file order */
+const struct mt_fix_rule *mt_fix_rule_at(const struct mt_fix_rules *r, uint32_t i);
+/* NULL when unknown */
+const struct mt_fix_rule *mt_fix_rule_find(const struct mt_fix_rules *r, const char *id);
 /* The rules to try for a class, in order. */
-const struct mt_fix_step *mt_fix_order(const struct mt_fix_rules *r, enum mt_fix_class c, enum mt_fix_column col, uint32_t *n);
+const struct mt_fix_step *mt_fix_order(const struct mt_fix_rules *r, enum mt_fix_class c,
+                                       enum mt_fix_column col, uint32_t *n);
 
 #endif

@@ -1,5 +1,5 @@
-/* advice/saving.c -- what a rule would change: the value that is set, the value to set, and the bytes that this takes off the moment
- * that matters. */
+/* advice/saving.c -- what a rule would change: the value that is set, the value to set, and the
+ * bytes that this takes off the moment that matters. */
 #include "analysis/advice/advice.h"
 
 #include "analysis/metrics/phase.h"
@@ -22,8 +22,10 @@ const char *mt_advice_line(const struct mt_advice *a, uint32_t i)
 
 const char *mt_advice_note(const struct mt_advice *a, uint32_t i, char buf[MT_ADVICE_NOTE])
 {
-    const char *note = a->card->set[i].note, *caution = (a->cautions >> i & 1) != 0 ? a->card->set[i].caution : "";
-    (void)snprintf(buf, MT_ADVICE_NOTE, "%.500s%s%.500s", note, note[0] != 0 && caution[0] != 0 ? "; " : "", caution);
+    const char *note = a->card->set[i].note,
+               *caution = (a->cautions >> i & 1) != 0 ? a->card->set[i].caution : "";
+    (void)snprintf(buf, MT_ADVICE_NOTE, "%.500s%s%.500s", note,
+                   note[0] != 0 && caution[0] != 0 ? "; " : "", caution);
     return buf;
 }
 
@@ -46,11 +48,14 @@ static struct mt_value without_trace(void *query, const char *name, size_t n)
         {"recorded", {q->trace != NULL && !q->of_log, true, MT_CONF_MARKED}},
         {"oom", {q->oom, q->of_log, MT_CONF_MARKED}},
         {"sleeps", {1, q->sleeps, MT_CONF_MARKED}},
-        {"in_load", {q->phase == MT_PH_ROLLOUT_LOAD, q->phase != MT_PH_UNATTRIBUTED, MT_CONF_INFERRED}},
+        {"in_load",
+         {q->phase == MT_PH_ROLLOUT_LOAD, q->phase != MT_PH_UNATTRIBUTED, MT_CONF_INFERRED}},
         {"too_little", {q->too_little, true, MT_CONF_MARKED}},
         {"fragmented", {0, q->too_little, MT_CONF_MARKED}},
-        {"in_save", {q->phase == MT_PH_CKPT_SAVE, q->phase != MT_PH_UNATTRIBUTED, MT_CONF_INFERRED}},
-        {"in_resume", {q->phase == MT_PH_CKPT_LOAD, q->phase != MT_PH_UNATTRIBUTED, MT_CONF_INFERRED}},
+        {"in_save",
+         {q->phase == MT_PH_CKPT_SAVE, q->phase != MT_PH_UNATTRIBUTED, MT_CONF_INFERRED}},
+        {"in_resume",
+         {q->phase == MT_PH_CKPT_LOAD, q->phase != MT_PH_UNATTRIBUTED, MT_CONF_INFERRED}},
         {"no_expandable", {q->no_expandable, q->of_log, MT_CONF_MARKED}},
         {"host_full", {q->host_full, true, MT_CONF_MARKED}},
         {"beyond_card", {q->beyond_card, true, MT_CONF_MARKED}},
@@ -63,14 +68,17 @@ static struct mt_value without_trace(void *query, const char *name, size_t n)
         {"contexts", {(double)q->contexts, q->ledger, MT_CONF_MARKED}},
         {"startup_free", {q->startup_free, q->startup_free > 0, MT_CONF_MARKED}},
         {"current", q->current},
-        {"kv_refused", {q->kv_refused || (q->conf != NULL && q->conf->kv_refused), true, MT_CONF_MARKED}},
+        {"kv_refused",
+         {q->kv_refused || (q->conf != NULL && q->conf->kv_refused), true, MT_CONF_MARKED}},
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (strlen(known[i].name) == n && memcmp(name, known[i].name, n) == 0)
             return known[i].v;
     }
-    if (n == 11 && memcmp(name, "engine_idle", n) == 0) /* one that sleeps is not: what it holds while it wakes, it needs */
-        return q->sleeps ? (struct mt_value){0, true, MT_CONF_MARKED} : mt_metric_engine_idle(without_trace, query);
+    if (n == 11 && memcmp(name, "engine_idle", n) ==
+                       0) /* one that sleeps is not: what it holds while it wakes, it needs */
+        return q->sleeps ? (struct mt_value){0, true, MT_CONF_MARKED}
+                         : mt_metric_engine_idle(without_trace, query);
     v = mt_metric_of_run(q->conf, name, n);
     if (!v.known && q->of_log)
         v = mt_metric_of_stack(q->trace, name, n);
@@ -82,17 +90,22 @@ static struct mt_value ask(const struct mt_advice_query *q, const struct mt_fix_
     struct mt_advice_query copy = *q;
     if (e->e == NULL)
         return (struct mt_value){0, false, MT_CONF_NONE};
-    return q->metrics != NULL ? mt_expr_eval(e->e, mt_metric_get, q->metrics) : mt_expr_eval(e->e, without_trace, &copy);
+    return q->metrics != NULL ? mt_expr_eval(e->e, mt_metric_get, q->metrics)
+                              : mt_expr_eval(e->e, without_trace, &copy);
 }
 
-/* A condition. Without a trace most cannot be known: then only what is known not to hold keeps a rule away. */
+/* A condition. Without a trace most cannot be known: then only what is known not to hold keeps a
+ * rule away. */
 static bool may_hold(const struct mt_advice_query *q, const struct mt_fix_expr *e)
 {
     struct mt_value v = ask(q, e);
     return e->e == NULL || (q->metrics != NULL ? holds(v) : !v.known || v.v != 0);
 }
 
-bool mt_advice_line_holds(const struct mt_advice_query *q, const struct mt_fix_line *l) { return may_hold(q, &l->when); }
+bool mt_advice_line_holds(const struct mt_advice_query *q, const struct mt_fix_line *l)
+{
+    return may_hold(q, &l->when);
+}
 
 /* ---- current and proposed ---- */
 
@@ -103,15 +116,20 @@ static int describe_current(const struct mt_advice_query *q, struct mt_advice *a
 {
     struct mt_runconf_hit hit;
     char where[160], text[1024];
-    if (a->card->current[0] == 0 || q->conf == NULL || !mt_runconf_find(q->conf, a->card->current, &hit))
+    if (a->card->current[0] == 0 || q->conf == NULL ||
+        !mt_runconf_find(q->conf, a->card->current, &hit))
         return 1;
     if (hit.is_default)
-        (void)snprintf(text, sizeof text, "%.400s: %.200s (default)", hit.key != NULL ? hit.key->key : a->card->current,
+        (void)snprintf(text, sizeof text, "%.400s: %.200s (default)",
+                       hit.key != NULL ? hit.key->key : a->card->current,
                        hit.value != NULL ? hit.value : "");
     else if (hit.entry != NULL && hit.value != NULL) {
         /* of "fsdp:d4" a part is looked up; shown is what stands there */
-        const char *shown = hit.key != NULL && hit.key->part != NULL && hit.entry->value != NULL ? hit.entry->value : hit.value;
-        (void)snprintf(text, sizeof text, "%.400s%s%.400s (%s)", hit.entry->key, shown[0] != 0 ? ": " : "", shown,
+        const char *shown = hit.key != NULL && hit.key->part != NULL && hit.entry->value != NULL
+                                ? hit.entry->value
+                                : hit.value;
+        (void)snprintf(text, sizeof text, "%.400s%s%.400s (%s)", hit.entry->key,
+                       shown[0] != 0 ? ": " : "", shown,
                        mt_runconf_where(where, sizeof where, hit.entry));
     } else
         return 1;
@@ -165,7 +183,8 @@ static bool has_moved(const struct mt_advice_query *q, const struct mt_fix_line 
 }
 
 /* The first shown line with something to compute. */
-static int propose(const struct mt_advice_query *q, struct mt_advice *a, struct mt_value current, struct mt_value *proposed)
+static int propose(const struct mt_advice_query *q, struct mt_advice *a, struct mt_value current,
+                   struct mt_value *proposed)
 {
     for (uint32_t i = 0; i < a->card->n_set; i++) {
         const struct mt_fix_line *l = &a->card->set[i];
@@ -173,7 +192,8 @@ static int propose(const struct mt_advice_query *q, struct mt_advice *a, struct 
         struct mt_value v = {0, false, MT_CONF_NONE};
         char number[40], layout[MT_FIX_LAYOUT];
         const char *key;
-        if ((a->lines >> i & 1) != 0 && l->layout != NULL && mt_advice_layout(q->conf, l->layout, layout, sizeof layout, &key))
+        if ((a->lines >> i & 1) != 0 && l->layout != NULL &&
+            mt_advice_layout(q->conf, l->layout, layout, sizeof layout, &key))
             return write_line(a, i, key, layout);
         if ((a->lines >> i & 1) == 0 || (l->propose.e == NULL && !moved))
             continue;
@@ -232,7 +252,8 @@ static double there(struct mt_metrics *m, uint32_t from)
     return sum;
 }
 
-/* What is left of every source after several savings: each takes its share of what the ones before it left. */
+/* What is left of every source after several savings: each takes its share of what the ones before
+ * it left. */
 struct pot {
     double size[32], left[32];
     double grown[MT_ROLE_COUNT];   /* of the size of a role: what grows from step to step */
@@ -297,7 +318,8 @@ static void pot_fill(struct pot *pot, struct mt_metrics *m)
     pot->size[27] = number(m, "request");
 }
 
-/* A saving at the focus may be less at the peak, where another moment of the phase becomes the highest. */
+/* A saving at the focus may be less at the peak, where another moment of the phase becomes the
+ * highest. */
 static double at_peak(struct mt_metrics *m, uint32_t from, double bytes)
 {
     struct pot pot;
@@ -378,18 +400,23 @@ int mt_advice_weigh(const struct mt_advice_query *query, struct mt_advice *a)
         return 0;
     if (!may_hold(q, &a->card->when))
         return 0;
-    if (current.known && proposed.known && current.conf > MT_CONF_CARRIED && current.v >= proposed.v && current.v <= proposed.v)
+    if (current.known && proposed.known && current.conf > MT_CONF_CARRIED &&
+        current.v >= proposed.v && current.v <= proposed.v)
         return 0;
     be_cautious(q, a);
     if (q->metrics == NULL)
         return 1;
     find_saving(q, a);
-    return !a->saving.known || a->saving.bytes > bytes_of(mt_metric_get(q->metrics, "live", 4).v) / WORTH;
+    return !a->saving.known ||
+           a->saving.bytes > bytes_of(mt_metric_get(q->metrics, "live", 4).v) / WORTH;
 }
 
 /* ---- order ---- */
 
-static bool has_saving(const struct mt_advice *a) { return a->saving.known && a->rule->kind == MT_FIX_SETTING; }
+static bool has_saving(const struct mt_advice *a)
+{
+    return a->saving.known && a->rule->kind == MT_FIX_SETTING;
+}
 
 void mt_advice_rank(struct mt_advice *list, uint32_t first, uint32_t n)
 {
@@ -423,13 +450,15 @@ void mt_advice_rank(struct mt_advice *list, uint32_t first, uint32_t n)
 static bool is_one_of(const struct mt_advice *list, const struct mt_advice *a, uint32_t n)
 {
     for (uint32_t k = 0; k < n; k++) {
-        if (list[k].is_top && a->rule->group[0] != 0 && strcmp(a->rule->group, list[k].rule->group) == 0)
+        if (list[k].is_top && a->rule->group[0] != 0 &&
+            strcmp(a->rule->group, list[k].rule->group) == 0)
             return true;
     }
     return false;
 }
 
-/* Of what has a formula but not the numbers for it one is named; the rest gives way to what was computed. */
+/* Of what has a formula but not the numbers for it one is named; the rest gives way to what was
+ * computed. */
 void mt_advice_mark_top(struct mt_advice *list, uint32_t n)
 {
     uint32_t n_top = 0, n_lacking = 0;
@@ -438,7 +467,8 @@ void mt_advice_mark_top(struct mt_advice *list, uint32_t n)
     for (int turn = 0; turn < 2; turn++) {
         for (uint32_t i = 0; i < n && n_top < N_TOP; i++) {
             bool lacks = !list[i].saving.known && list[i].card->saving != NULL;
-            if (list[i].is_top || list[i].rule->kind != MT_FIX_SETTING || (!list[i].in_row && !list[i].saving.known) ||
+            if (list[i].is_top || list[i].rule->kind != MT_FIX_SETTING ||
+                (!list[i].in_row && !list[i].saving.known) ||
                 (turn == 0 && lacks && n_lacking > 0) || is_one_of(list, &list[i], n))
                 continue;
             list[i].is_top = true;
@@ -450,7 +480,8 @@ void mt_advice_mark_top(struct mt_advice *list, uint32_t n)
 
 /* ---- together ---- */
 
-/* An engine that is put to sleep gives all of its memory back: a smaller share of the card frees nothing more then. */
+/* An engine that is put to sleep gives all of its memory back: a smaller share of the card frees
+ * nothing more then. */
 static bool is_asleep_by_another(const struct mt_analysis *a, const struct mt_advice *d)
 {
     if ((d->saving_of->from >> MT_ROLE_KV_CACHE & 1) == 0 || strcmp(d->rule->group, "sleep") == 0)
@@ -530,11 +561,12 @@ int mt_advice_combine(struct mt_analysis *a, struct mt_metrics *m)
     held += request.known ? bytes_of(request.v) : 0;
     (void)mt_words_bytes(all_of, held);
     if (c->saving.high <= held)
-        n = snprintf(text, sizeof text, "With %s: about %s less than the %s %s at this moment", with, mid, all_of,
-                     request.known ? "needed" : "live");
+        n = snprintf(text, sizeof text, "With %s: about %s less than the %s %s at this moment",
+                     with, mid, all_of, request.known ? "needed" : "live");
     else /* cached bytes, or another process's, are among them */
         n = snprintf(text, sizeof text, "With %s: about %s more room at this moment", with, mid);
-    if (n > 0 && (size_t)n < sizeof text && strcmp(low, high) != 0) /* as it is printed: a range of one number says nothing */
+    if (n > 0 && (size_t)n < sizeof text &&
+        strcmp(low, high) != 0) /* as it is printed: a range of one number says nothing */
         n += snprintf(text + n, sizeof text - (size_t)n, " (%s to %s)", low, high);
     if (n > 0 && (size_t)n < sizeof text && request.known) {
         bool sure = room(m, bytes[0], cache[0]) >= request.v;
@@ -543,12 +575,13 @@ int mt_advice_combine(struct mt_analysis *a, struct mt_metrics *m)
         c->fits = left <= 0;
         (void)mt_words_bytes(asked, bytes_of(request.v));
         if (c->fits)
-            (void)snprintf(text + n, sizeof text - (size_t)n, "; the failed request of %s would %shave fitted.", asked,
+            (void)snprintf(text + n, sizeof text - (size_t)n,
+                           "; the failed request of %s would %shave fitted.", asked,
                            sure ? "" : "probably ");
         else
             (void)snprintf(text + n, sizeof text - (size_t)n,
-                           "; the failed request of %s would not have fitted: %s would lack.", asked,
-                           mt_words_bytes(lacks, bytes_of(left)));
+                           "; the failed request of %s would not have fitted: %s would lack.",
+                           asked, mt_words_bytes(lacks, bytes_of(left)));
     } else if (n > 0 && (size_t)n + 1 < sizeof text) {
         text[n] = '.';
         text[n + 1] = 0;

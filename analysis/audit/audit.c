@@ -64,7 +64,8 @@ void mt_sites_sort(struct mt_sites *s)
         qsort(s->v.p, s->v.n, sizeof *s->v.p, by_bytes);
 }
 
-struct mt_audit *mt_audit_new(struct mt_audits *out, const char *id, const char *title, const char *const *headings)
+struct mt_audit *mt_audit_new(struct mt_audits *out, const char *id, const char *title,
+                              const char *const *headings)
 {
     struct mt_audit *a = MT_VEC_PUSH(&out->v);
     if (a == NULL)
@@ -140,8 +141,9 @@ static struct mt_change freed(struct mt_pass *p, const struct mt_event *e)
     uint32_t born = p->w->fate[p->i].freed;
     if (born != MT_NEVER && born < p->i) {
         c.born = born;
-        c.role = p->w->fate[p->i].role;   /* as that of its allocation */
-    } else if (p->old_at < p->r->old.n) { /* frees without an allocation come in the order of r->old */
+        c.role = p->w->fate[p->i].role; /* as that of its allocation */
+    } else if (p->old_at <
+               p->r->old.n) { /* frees without an allocation come in the order of r->old */
         c.role = p->w->old_role != NULL ? p->w->old_role[p->old_at] : MT_ROLE_BEFORE;
         p->old_at++;
     }
@@ -171,7 +173,8 @@ static int change(struct mt_pass *p, const struct mt_event *e)
         mt_pass_step(p, &c);
     if (c.is_alloc)
         p->in_group = p->in_group && c.role == MT_ROLE_UNSHARDED;
-    return (!p->in_sync || mt_pass_sync(p, &c)) && (c.role != MT_ROLE_GRAPH_POOL || mt_pass_graph(p, &c, e)) &&
+    return (!p->in_sync || mt_pass_sync(p, &c)) &&
+           (c.role != MT_ROLE_GRAPH_POOL || mt_pass_graph(p, &c, e)) &&
            (c.role != MT_ROLE_UNSHARDED || mt_pass_gather(p, &c)) && mt_pass_delayed(p, &c, e);
 }
 
@@ -179,8 +182,10 @@ static inline void enter(struct mt_pass *p)
 {
     while (p->occ + 1 < p->f->occurrences.n && p->f->occurrences.p[p->occ + 1].first <= p->i)
         p->occ++;
-    p->occ_end = p->occ + 1 < p->f->occurrences.n ? p->f->occurrences.p[p->occ + 1].first : UINT64_MAX;
-    p->in_sync = p->occ < p->f->occurrences.n && p->f->occurrences.p[p->occ].phase == MT_PH_WEIGHT_SYNC;
+    p->occ_end =
+        p->occ + 1 < p->f->occurrences.n ? p->f->occurrences.p[p->occ + 1].first : UINT64_MAX;
+    p->in_sync =
+        p->occ < p->f->occurrences.n && p->f->occurrences.p[p->occ].phase == MT_PH_WEIGHT_SYNC;
 }
 
 static int walk(struct mt_pass *p)
@@ -208,17 +213,20 @@ static int walk(struct mt_pass *p)
     return 1;
 }
 
-enum mt_rc mt_audits_make(struct mt_audits *out, const struct mt_roles *w, const struct mt_role_facts *f,
-                          const struct mt_device_analysis *d, struct mt_phaser *ph)
+enum mt_rc mt_audits_make(struct mt_audits *out, const struct mt_roles *w,
+                          const struct mt_role_facts *f, const struct mt_device_analysis *d,
+                          struct mt_phaser *ph)
 {
     struct mt_pass p = {.w = w, .f = f, .d = d, .ph = ph, .r = w->r};
     int ok = 1;
     memset(out, 0, sizeof *out);
     if (d->withheld == NULL && w->fate != NULL && f->made)
-        ok = walk(&p) && mt_audit_sleep(out, &p) && mt_audit_sync(out, &p) && mt_audit_graphs(out, &p);
+        ok = walk(&p) && mt_audit_sleep(out, &p) && mt_audit_sync(out, &p) &&
+             mt_audit_graphs(out, &p);
     ok = ok && mt_audit_expandable(out, &p);
     if (d->withheld == NULL && w->fate != NULL && f->made)
-        ok = ok && mt_audit_first_step(out, &p) && mt_audit_gathers(out, &p) && mt_audit_delayed(out, &p);
+        ok = ok && mt_audit_first_step(out, &p) && mt_audit_gathers(out, &p) &&
+             mt_audit_delayed(out, &p);
     MT_VEC_DONE(&p.moves);
     MT_VEC_DONE(&p.syncs);
     MT_VEC_DONE(&p.graphs);

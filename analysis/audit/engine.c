@@ -1,4 +1,5 @@
-/* Audits of an engine that shares the card: sleep and wake, CUDA graphs, expandable segments beside private pools. */
+/* Audits of an engine that shares the card: sleep and wake, CUDA graphs, expandable segments beside
+ * private pools. */
 #include "analysis/audit/impl.h"
 #include "analysis/metrics/stacks.h"
 #include "analysis/base/words.h"
@@ -134,8 +135,9 @@ static uint64_t rising(const struct mt_pass *p, uint64_t *n, int64_t *at)
 
 int mt_audit_sleep(struct mt_audits *out, struct mt_pass *p)
 {
-    static const char *const headings[] = {"When",         "What",          "Moved in",     "Moved out", "Engine before",
-                                           "Engine after", "Trainer after", "Most left is", NULL};
+    static const char *const headings[] = {"When",          "What",          "Moved in",
+                                           "Moved out",     "Engine before", "Engine after",
+                                           "Trainer after", "Most left is",  NULL};
     struct residency r = reside(p->f);
     int64_t last_sleep = MT_NO_LINK;
     uint64_t sleeps, up = rising(p, &sleeps, &last_sleep);
@@ -151,8 +153,9 @@ int mt_audit_sleep(struct mt_audits *out, struct mt_pass *p)
         const struct mt_move *m = &p->moves.p[i];
         left(buf, sizeof buf, m->after);
         if (!mt_audit_add(a, "ttbbbbbt", mt_step_words(step, mt_step_of(p->f, m->first)),
-                          mt_phase_words((enum mt_phase)m->phase), m->in, m->out, mt_engine_bytes(m->before),
-                          mt_engine_bytes(m->after), mt_trainer_bytes(m->after), buf))
+                          mt_phase_words((enum mt_phase)m->phase), m->in, m->out,
+                          mt_engine_bytes(m->before), mt_engine_bytes(m->after),
+                          mt_trainer_bytes(m->after), buf))
             return 0;
     }
     a->rows_left_out += p->moves_left_out;
@@ -160,31 +163,36 @@ int mt_audit_sleep(struct mt_audits *out, struct mt_pass *p)
         a->finding = true;
         a->bytes = up;
         a->event = last_sleep;
-        return mt_audit_say(a, "What sleep leaves of the engine rose each time, by %s over %llu sleeps.", MT_BYTES(up),
-                            (unsigned long long)sleeps);
+        return mt_audit_say(
+            a, "What sleep leaves of the engine rose each time, by %s over %llu sleeps.",
+            MT_BYTES(up), (unsigned long long)sleeps);
     }
     if (r.engine != 0) {
         a->bytes = r.engine;
         a->event = r.engine_event;
         a->finding = !is_private && r.engine >= r.live / 20;
-        return mt_audit_say(a,
-                            "In %llu of %llu stretches of training, up to %s of KV cache and engine weights stand in PyTorch's "
-                            "books%s.",
-                            (unsigned long long)r.n_with, (unsigned long long)r.n_training, MT_BYTES(r.engine),
-                            is_private
-                                ? "; they lie in private pools, which an engine that sleeps unmaps without telling PyTorch, "
-                                  "so only a recording of the job tells whether they were there"
-                                : " and on the card");
+        return mt_audit_say(
+            a,
+            "In %llu of %llu stretches of training, up to %s of KV cache and engine weights stand "
+            "in PyTorch's "
+            "books%s.",
+            (unsigned long long)r.n_with, (unsigned long long)r.n_training, MT_BYTES(r.engine),
+            is_private ? "; they lie in private pools, which an engine that sleeps unmaps without "
+                         "telling PyTorch, "
+                         "so only a recording of the job tells whether they were there"
+                       : " and on the card");
     }
     if (r.trainer != 0) {
         a->bytes = r.trainer;
         a->event = r.trainer_event;
         return mt_audit_say(a,
-                            "In %llu of %llu stretches of rollout, up to %s of optimizer state and gradients are on the card.",
-                            (unsigned long long)r.n_with_trainer, (unsigned long long)r.n_rollouts, MT_BYTES(r.trainer));
+                            "In %llu of %llu stretches of rollout, up to %s of optimizer state and "
+                            "gradients are on the card.",
+                            (unsigned long long)r.n_with_trainer, (unsigned long long)r.n_rollouts,
+                            MT_BYTES(r.trainer));
     }
-    return mt_audit_say(
-        a, "No memory of the engine is on the card while training, and none of the trainer's states in a rollout.");
+    return mt_audit_say(a, "No memory of the engine is on the card while training, and none of the "
+                           "trainer's states in a rollout.");
 }
 
 int mt_pass_graph(struct mt_pass *p, const struct mt_change *c, const struct mt_event *e)
@@ -198,7 +206,8 @@ int mt_pass_graph(struct mt_pass *p, const struct mt_change *c, const struct mt_
         if (!c->is_alloc)
             return 1;
         g = MT_VEC_PUSH(&p->graphs);
-        if (g == NULL || !mt_addrmap_put(&p->graph_of, (uint64_t)lane << 9, p->graphs.n - 1, &had, &unused))
+        if (g == NULL ||
+            !mt_addrmap_put(&p->graph_of, (uint64_t)lane << 9, p->graphs.n - 1, &had, &unused))
             return 0;
         *g = (struct mt_graph_pool){.lane = lane,
                                     .pool_known = (e->flags & MT_EV_POOL_KNOWN) != 0,
@@ -225,12 +234,14 @@ static void pool_words(char *buf, size_t cap, const struct mt_lane *l, bool know
     else if (l->pool[0] == 0 && l->pool[1] == 0)
         (void)snprintf(buf, cap, "default pool, stream %lld", (long long)l->stream);
     else
-        (void)snprintf(buf, cap, "(%llu, %llu)", (unsigned long long)l->pool[0], (unsigned long long)l->pool[1]);
+        (void)snprintf(buf, cap, "(%llu, %llu)", (unsigned long long)l->pool[0],
+                       (unsigned long long)l->pool[1]);
 }
 
 int mt_audit_graphs(struct mt_audits *out, struct mt_pass *p)
 {
-    static const char *const headings[] = {"Pool", "Captured in", "When", "Blocks", "Highest", "At the end", NULL};
+    static const char *const headings[] = {"Pool",    "Captured in", "When", "Blocks",
+                                           "Highest", "At the end",  NULL};
     uint64_t in_training = 0, live = 0, all = 0;
     int64_t training_event = MT_NO_LINK;
     struct mt_audit *a;
@@ -253,28 +264,34 @@ int mt_audit_graphs(struct mt_audits *out, struct mt_pass *p)
         all += g->live;
         pool_words(pool, sizeof pool, &p->r->t->lanes.p[g->lane], g->pool_known);
         (void)mt_words_phase(ph, sizeof ph, (enum mt_phase)g->phase, (enum mt_phase)g->sub);
-        if (!mt_audit_add(a, "tttcbb", pool, ph, mt_step_words(step, mt_step_of(p->f, g->first_event)), g->blocks, g->peak,
+        if (!mt_audit_add(a, "tttcbb", pool, ph,
+                          mt_step_words(step, mt_step_of(p->f, g->first_event)), g->blocks, g->peak,
                           g->live))
             return 0;
     }
     a->bytes = p->f->peak[MT_ROLE_GRAPH_POOL];
-    a->event = in_training != 0 ? training_event : mt_link_event(p->f->peak_event[MT_ROLE_GRAPH_POOL]);
+    a->event =
+        in_training != 0 ? training_event : mt_link_event(p->f->peak_event[MT_ROLE_GRAPH_POOL]);
     a->finding = in_training >= live / 20 && in_training != 0;
     if (in_training != 0)
-        return mt_audit_say(
-            a,
-            "CUDA graphs hold up to %s, and %s of it is there at the peak of training: a captured graph keeps its "
-            "addresses, so sleep cannot give it back.",
-            MT_BYTES(a->bytes), MT_BYTES(in_training));
+        return mt_audit_say(a,
+                            "CUDA graphs hold up to %s, and %s of it is there at the peak of "
+                            "training: a captured graph keeps its "
+                            "addresses, so sleep cannot give it back.",
+                            MT_BYTES(a->bytes), MT_BYTES(in_training));
     if (mt_graph_segments(p->d, NULL) != 0)
-        return mt_audit_say(
-            a,
-            "CUDA graphs hold up to %s, and %s at the end; their private pools keep segments of %s, whatever is live in "
-            "them. Another %s of theirs lies beside them: segments of streams that only their capture ran on, with what "
-            "libraries "
-            "keep for these streams, and blocks elsewhere.",
-            MT_BYTES(a->bytes), MT_BYTES(all), MT_BYTES(mt_graph_segments(p->d, NULL)), MT_BYTES(mt_graph_beside(p->d)));
-    return mt_audit_say(a, "CUDA graphs hold up to %s, and %s at the end.", MT_BYTES(a->bytes), MT_BYTES(all));
+        return mt_audit_say(a,
+                            "CUDA graphs hold up to %s, and %s at the end; their private pools "
+                            "keep segments of %s, whatever is live in "
+                            "them. Another %s of theirs lies beside them: segments of streams that "
+                            "only their capture ran on, with what "
+                            "libraries "
+                            "keep for these streams, and blocks elsewhere.",
+                            MT_BYTES(a->bytes), MT_BYTES(all),
+                            MT_BYTES(mt_graph_segments(p->d, NULL)),
+                            MT_BYTES(mt_graph_beside(p->d)));
+    return mt_audit_say(a, "CUDA graphs hold up to %s, and %s at the end.", MT_BYTES(a->bytes),
+                        MT_BYTES(all));
 }
 
 static bool expandable_is_set(const struct mt_trace *t)
@@ -290,7 +307,8 @@ static bool expandable_is_set(const struct mt_trace *t)
 
 int mt_audit_expandable(struct mt_audits *out, struct mt_pass *p)
 {
-    static const char *const headings[] = {"Pool", "Filled by", "Expandable", "Segments", "Reserved", "Free", NULL};
+    static const char *const headings[] = {"Pool",     "Filled by", "Expandable", "Segments",
+                                           "Reserved", "Free",      NULL};
     bool is_set = expandable_is_set(p->r->t), any = is_set;
     uint64_t n_private = 0, n_both = 0, bytes = 0;
     struct mt_audit *a;
@@ -312,18 +330,22 @@ int mt_audit_expandable(struct mt_audits *out, struct mt_pass *p)
         const struct mt_pool_row *row = &p->d->pools.p[i];
         struct mt_lane l = {row->stream, {row->pool[0], row->pool[1]}};
         pool_words(pool, sizeof pool, &l, row->pool_known);
-        if (!mt_audit_add(a, "tttcbb", row->pool_known ? pool : "not recorded", row->label, row->is_expandable ? "yes" : "no",
-                          row->n_segments, row->reserved, row->free))
+        if (!mt_audit_add(a, "tttcbb", row->pool_known ? pool : "not recorded", row->label,
+                          row->is_expandable ? "yes" : "no", row->n_segments, row->reserved,
+                          row->free))
             return 0;
     }
     a->finding = n_both != 0;
     a->bytes = bytes;
     if (n_both != 0)
-        return mt_audit_say(
-            a,
-            "%llu private pool%s in expandable segments (%s): a pool with an allocator of its own, as sleep mode "
-            "uses, cannot give such memory back.",
-            (unsigned long long)n_both, n_both == 1 ? " lies" : "s lie", MT_BYTES(bytes));
-    return mt_audit_say(a, "Expandable segments are on, and of %llu private pool%s none is expandable, as it should be.",
+        return mt_audit_say(a,
+                            "%llu private pool%s in expandable segments (%s): a pool with an "
+                            "allocator of its own, as sleep mode "
+                            "uses, cannot give such memory back.",
+                            (unsigned long long)n_both, n_both == 1 ? " lies" : "s lie",
+                            MT_BYTES(bytes));
+    return mt_audit_say(a,
+                        "Expandable segments are on, and of %llu private pool%s none is "
+                        "expandable, as it should be.",
                         (unsigned long long)n_private, n_private == 1 ? "" : "s");
 }

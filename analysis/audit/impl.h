@@ -1,4 +1,5 @@
-/* audit/impl.h -- what the audits share: one pass over the events that feeds them all, and tables. */
+/* audit/impl.h -- what the audits share: one pass over the events that feeds them all, and tables.
+ */
 #ifndef MT_AUDIT_IMPL_H
 #define MT_AUDIT_IMPL_H
 
@@ -43,7 +44,8 @@ struct mt_sites {
 struct mt_window {
     uint64_t alive, alive_blocks, blocks, bytes, largest, peak, peak_blocks;
     uint64_t peak_event;
-    uint64_t groups; /* of gathers with no other allocation between them: the parameters of one layer */
+    /* of gathers with no other allocation between them: the parameters of one layer */
+    uint64_t groups;
 };
 
 struct mt_graph_pool {
@@ -73,7 +75,8 @@ struct mt_pass {
     MT_VEC(struct mt_sync) syncs;
     struct mt_sites gathers, delayed;
     bool in_group;
-    struct mt_window window, kept; /* kept: the largest window in which gathers stayed; peak 0 = none */
+    /* kept: the largest window in which gathers stayed; peak 0 = none */
+    struct mt_window window, kept;
     uint64_t gathers_peak, gathers_peak_blocks, gathers_largest, gathers_event;
     struct mt_addrmap asked; /* free requested: address -> event */
     bool at_once;            /* the event before requested this free */
@@ -82,7 +85,8 @@ struct mt_pass {
     MT_VEC(struct mt_graph_pool) graphs;
     struct mt_addrmap graph_of; /* lane */
     uint64_t state_base, state_now, before_state,
-        second_peak;      /* base: of state, and of what is older than the trace, before the first */
+        /* base: of state, and of what is older than the trace, before the first */
+        second_peak;
     uint64_t state_event; /* of the first of that state */
     bool state_seen, state_older, second_done;
     uint64_t param_peak;
@@ -98,15 +102,18 @@ static inline unsigned mt_move_of(struct mt_attr a)
 {
     if (a.phase == MT_PH_ROLLOUT_WAKE_SLEEP || a.sub == MT_PH_ROLLOUT_WAKE_SLEEP)
         return MT_PH_ROLLOUT_WAKE_SLEEP;
-    return a.phase == MT_PH_ONLOAD_OFFLOAD || a.sub == MT_PH_ONLOAD_OFFLOAD ? MT_PH_ONLOAD_OFFLOAD : MT_PH_NONE;
+    return a.phase == MT_PH_ONLOAD_OFFLOAD || a.sub == MT_PH_ONLOAD_OFFLOAD ? MT_PH_ONLOAD_OFFLOAD
+                                                                            : MT_PH_NONE;
 }
 /* Most events neither are of a move nor end one. */
 static inline bool mt_may_move(const struct mt_pass *p, const struct mt_event *e)
 {
     return p->moving || p->overfull || mt_move_of(p->r->attr[p->i]) != MT_PH_NONE ||
-           (e->action != MT_ACT_ALLOC && e->stack != 0 && p->stack_move[e->stack] != MT_PH_NONE + 1);
+           (e->action != MT_ACT_ALLOC && e->stack != 0 &&
+            p->stack_move[e->stack] != MT_PH_NONE + 1);
 }
-/* Of its allocation; 0 = unknown. Asked for only where it matters: the allocation is far away in memory. */
+/* Of its allocation; 0 = unknown. Asked for only where it matters: the allocation is far away in
+ * memory. */
 static inline mt_stack_id mt_change_stack(const struct mt_pass *p, const struct mt_change *c)
 {
     return c->born != UINT64_MAX ? mt_event_at(p->r->d, c->born)->stack : 0;
@@ -130,12 +137,14 @@ int mt_audit_first_step(struct mt_audits *out, struct mt_pass *p);
 int mt_audit_gathers(struct mt_audits *out, struct mt_pass *p);
 int mt_audit_delayed(struct mt_audits *out, struct mt_pass *p);
 
-/* The site of a stack; NULL with *ok = true when there are too many, with *ok = false when out of memory. */
+/* The site of a stack; NULL with *ok = true when there are too many, with *ok = false when out of
+ * memory. */
 struct mt_site *mt_site_of(struct mt_sites *s, mt_stack_id stack, bool *ok);
 void mt_sites_sort(struct mt_sites *s); /* most bytes first; ends look-ups */
 
 /* A new table; headings end with NULL. NULL = out of memory. */
-struct mt_audit *mt_audit_new(struct mt_audits *out, const char *id, const char *title, const char *const *headings);
+struct mt_audit *mt_audit_new(struct mt_audits *out, const char *id, const char *title,
+                              const char *const *headings);
 /* One row: t = const char *, b = uint64_t bytes, c = uint64_t count, - = nothing (no argument). */
 int mt_audit_add(struct mt_audit *a, const char *cells, ...);
 #if defined(__GNUC__)
@@ -143,7 +152,8 @@ __attribute__((format(printf, 2, 3)))
 #endif
 int mt_audit_say(struct mt_audit *a, const char *fmt, ...);
 uint32_t mt_step_of(const struct mt_role_facts *f, uint64_t event); /* index; UINT32_MAX = none */
-char *mt_step_words(char buf[32], uint32_t step);                   /* "step 3", "before the first" */
+/* "step 3", "before the first" */
+char *mt_step_words(char buf[32], uint32_t step);
 static inline uint64_t mt_engine_bytes(const uint64_t role[MT_ROLE_COUNT])
 {
     return role[MT_ROLE_KV_CACHE] + role[MT_ROLE_ENGINE_WEIGHTS];
@@ -154,7 +164,8 @@ static inline uint64_t mt_trainer_bytes(const uint64_t role[MT_ROLE_COUNT])
 }
 static inline bool mt_occurrence_trains(const struct mt_occurrence *o)
 {
-    return o->phase == MT_PH_TRAIN || o->phase == MT_PH_TRAIN_ACTOR || o->phase == MT_PH_TRAIN_CRITIC;
+    return o->phase == MT_PH_TRAIN || o->phase == MT_PH_TRAIN_ACTOR ||
+           o->phase == MT_PH_TRAIN_CRITIC;
 }
 
 #endif

@@ -1,4 +1,5 @@
-/* Audit of the weight sync: how large its buckets are, how many are alive together, whether it makes a full copy, what outlives it. */
+/* Audit of the weight sync: how large its buckets are, how many are alive together, whether it
+ * makes a full copy, what outlives it. */
 #include "analysis/audit/impl.h"
 #include "analysis/base/words.h"
 
@@ -11,7 +12,8 @@ enum {
 
 int mt_pass_sync(struct mt_pass *p, const struct mt_change *c)
 {
-    const struct mt_occurrence *o = p->occ < p->f->occurrences.n ? &p->f->occurrences.p[p->occ] : NULL;
+    const struct mt_occurrence *o =
+        p->occ < p->f->occurrences.n ? &p->f->occurrences.p[p->occ] : NULL;
     struct mt_sync *s;
     if (o == NULL || o->phase != MT_PH_WEIGHT_SYNC || p->i < o->first || p->i > o->last)
         return 1;
@@ -58,20 +60,29 @@ int mt_pass_sync(struct mt_pass *p, const struct mt_change *c)
 static bool is_unfinished(const struct mt_pass *p, const struct mt_sync *s)
 {
     const struct mt_occurrence *o = &p->f->occurrences.p[s->occurrence];
-    bool failed = p->d->focus_is_oom && p->d->ooms.p[0].event >= o->first && p->d->ooms.p[0].event <= o->last;
+    bool failed =
+        p->d->focus_is_oom && p->d->ooms.p[0].event >= o->first && p->d->ooms.p[0].event <= o->last;
     return failed || s->occurrence + 1 >= p->f->occurrences.n;
 }
 
 int mt_audit_sync(struct mt_audits *out, struct mt_pass *p)
 {
-    static const char *const headings[] = {
-        "When", "Buffers", "Largest", "Most alive", "Alive together", "All it allocated, together", "Left at its end", NULL};
-    uint64_t largest = 0, together = 0, n_together = 0, most = 0, first_left = 0, last_left = 0, max_left = 0, n_whole = 0;
+    static const char *const headings[] = {"When",
+                                           "Buffers",
+                                           "Largest",
+                                           "Most alive",
+                                           "Alive together",
+                                           "All it allocated, together",
+                                           "Left at its end",
+                                           NULL};
+    uint64_t largest = 0, together = 0, n_together = 0, most = 0, first_left = 0, last_left = 0,
+             max_left = 0, n_whole = 0;
     uint64_t together_event = 0, most_event = 0, left_event = 0;
     /* Shards are no measure of a whole model, and two or three large tensors are no copy of one. */
-    uint64_t weights = p->f->peak[MT_ROLE_UNSHARDED] == 0 && p->param_peak > p->f->peak[MT_ROLE_ENGINE_WEIGHTS]
-                           ? p->param_peak
-                           : p->f->peak[MT_ROLE_ENGINE_WEIGHTS];
+    uint64_t weights =
+        p->f->peak[MT_ROLE_UNSHARDED] == 0 && p->param_peak > p->f->peak[MT_ROLE_ENGINE_WEIGHTS]
+            ? p->param_peak
+            : p->f->peak[MT_ROLE_ENGINE_WEIGHTS];
     struct mt_audit *a;
     char step[32];
     bool copy = false;
@@ -85,8 +96,8 @@ int mt_audit_sync(struct mt_audits *out, struct mt_pass *p)
         const struct mt_occurrence *o = &p->f->occurrences.p[s->occurrence];
         bool cut = is_unfinished(p, s);
         uint64_t rest = cut ? 0 : o->retained_roles[MT_ROLE_WEIGHT_SYNC];
-        if (!mt_audit_add(a, cut ? "tcbcbb-" : "tcbcbbb", mt_step_words(step, o->step), s->buckets, s->largest, s->alive_peak,
-                          s->alive_peak_bytes, s->born_peak, rest))
+        if (!mt_audit_add(a, cut ? "tcbcbb-" : "tcbcbbb", mt_step_words(step, o->step), s->buckets,
+                          s->largest, s->alive_peak, s->alive_peak_bytes, s->born_peak, rest))
             return 0;
         largest = s->largest > largest ? s->largest : largest;
         if (s->alive_peak_bytes > together) {
@@ -112,25 +123,30 @@ int mt_audit_sync(struct mt_audits *out, struct mt_pass *p)
         max_left = 0;
     a->bytes = max_left != 0 ? max_left : most;
     if (most != 0)
-        a->event = (int64_t)(max_left != 0 ? left_event : copy || largest == 0 ? most_event : together_event);
+        a->event = (int64_t)(max_left != 0          ? left_event
+                             : copy || largest == 0 ? most_event
+                                                    : together_event);
     a->finding = copy || max_left != 0;
     if (max_left != 0)
-        return mt_audit_say(
-            a,
-            "Buffers of the weight sync outlive it: %s were still live at the end of one (%s after the first sync, "
-            "%s after the last); the largest buffer has %s.",
-            MT_BYTES(max_left), MT_BYTES(first_left), MT_BYTES(last_left), MT_BYTES(largest));
+        return mt_audit_say(a,
+                            "Buffers of the weight sync outlive it: %s were still live at the end "
+                            "of one (%s after the first sync, "
+                            "%s after the last); the largest buffer has %s.",
+                            MT_BYTES(max_left), MT_BYTES(first_left), MT_BYTES(last_left),
+                            MT_BYTES(largest));
     if (copy)
+        return mt_audit_say(a,
+                            "A sync has up to %s of its own on the card at once, at least as much "
+                            "as the weights (%s): a full copy. The "
+                            "largest buffer has %s.",
+                            MT_BYTES(most), MT_BYTES(weights), MT_BYTES(largest));
+    if (largest == 0)
         return mt_audit_say(
             a,
-            "A sync has up to %s of its own on the card at once, at least as much as the weights (%s): a full copy. The "
-            "largest buffer has %s.",
-            MT_BYTES(most), MT_BYTES(weights), MT_BYTES(largest));
-    if (largest == 0)
-        return mt_audit_say(a, "A sync has up to %s of its own on the card at once; none of it is known as a bucket.",
-                            MT_BYTES(most));
-    return mt_audit_say(a, "The largest buffer has %s; up to %llu are alive together (%s)%s.", MT_BYTES(largest),
-                        (unsigned long long)n_together, MT_BYTES(together),
+            "A sync has up to %s of its own on the card at once; none of it is known as a bucket.",
+            MT_BYTES(most));
+    return mt_audit_say(a, "The largest buffer has %s; up to %llu are alive together (%s)%s.",
+                        MT_BYTES(largest), (unsigned long long)n_together, MT_BYTES(together),
                         last_left + first_left != 0 ? ", and less than 1 MiB outlives a sync"
                         : n_whole != 0              ? ", and none outlives its sync"
                                                     : "");

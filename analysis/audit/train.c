@@ -1,4 +1,5 @@
-/* Audits of training: the first optimizer step, FSDP gathers that stay, frees that wait for a stream. */
+/* Audits of training: the first optimizer step, FSDP gathers that stay, frees that wait for a
+ * stream. */
 #include "analysis/audit/impl.h"
 #include "analysis/base/words.h"
 
@@ -7,7 +8,10 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-static bool in_optimizer(struct mt_attr a) { return a.sub == MT_PH_OPTIMIZER || a.sub == MT_PH_OPTIM_STATE_INIT; }
+static bool in_optimizer(struct mt_attr a)
+{
+    return a.sub == MT_PH_OPTIMIZER || a.sub == MT_PH_OPTIM_STATE_INIT;
+}
 
 void mt_pass_step(struct mt_pass *p, const struct mt_change *c)
 {
@@ -15,7 +19,8 @@ void mt_pass_step(struct mt_pass *p, const struct mt_change *c)
     const struct mt_step *second = p->f->steps.n > 1 ? &p->f->steps.p[1] : NULL;
     if (first != NULL && p->i >= first->first && p->i <= first->last) {
         uint64_t state = p->role[MT_ROLE_OPTIM_STATE] + p->role[MT_ROLE_BEFORE];
-        if (!p->state_seen && c->is_alloc && c->role == MT_ROLE_OPTIM_STATE && in_optimizer(p->r->attr[p->i])) {
+        if (!p->state_seen && c->is_alloc && c->role == MT_ROLE_OPTIM_STATE &&
+            in_optimizer(p->r->attr[p->i])) {
             p->state_seen = true;
             p->state_event = p->i;
             p->state_older = p->role[MT_ROLE_OPTIM_STATE] > c->size;
@@ -36,47 +41,57 @@ void mt_pass_step(struct mt_pass *p, const struct mt_change *c)
 int mt_audit_first_step(struct mt_audits *out, struct mt_pass *p)
 {
     static const char *const headings[] = {"What", "Bytes", NULL};
-    uint64_t born = p->state_now > p->state_base ? p->state_now - p->state_base : 0, predicted = p->before_state + born;
+    uint64_t born = p->state_now > p->state_base ? p->state_now - p->state_base : 0,
+             predicted = p->before_state + born;
     struct mt_audit *a;
     bool tight;
-    if (!p->state_seen || p->state_older || born < MIB) /* older: the trace does not begin before the first step */
+    if (!p->state_seen || p->state_older ||
+        born < MIB) /* older: the trace does not begin before the first step */
         return 1;
     a = mt_audit_new(out, "first_step", "First optimizer step", headings);
     if (a == NULL)
         return 0;
-    if (!mt_audit_add(a, "tb", "highest live in step 1 before its optimizer state", p->before_state) ||
+    if (!mt_audit_add(a, "tb", "highest live in step 1 before its optimizer state",
+                      p->before_state) ||
         !mt_audit_add(a, "tb", "optimizer state that appeared in step 1", born) ||
         !mt_audit_add(a, "tb", "predicted for step 2: their sum", predicted) ||
-        (p->second_peak != 0 && !mt_audit_add(a, "tb", "measured in step 2 before its optimizer step", p->second_peak)))
+        (p->second_peak != 0 &&
+         !mt_audit_add(a, "tb", "measured in step 2 before its optimizer step", p->second_peak)))
         return 0;
     tight = p->d->capacity != 0 && predicted > p->d->capacity;
-    a->finding = tight || (p->d->focus_is_oom && p->d->focus.event >= 0 && mt_step_of(p->f, (uint64_t)p->d->focus.event) == 1);
+    a->finding = tight || (p->d->focus_is_oom && p->d->focus.event >= 0 &&
+                           mt_step_of(p->f, (uint64_t)p->d->focus.event) == 1);
     a->bytes = born;
     a->event = (int64_t)p->state_event;
     if (p->second_peak != 0)
         return mt_audit_say(a,
-                            "The first optimizer step set up %s of state: before it step 1 held %s at most, step 2 before its "
+                            "The first optimizer step set up %s of state: before it step 1 held %s "
+                            "at most, step 2 before its "
                             "optimizer step %s%s.",
                             MT_BYTES(born), MT_BYTES(p->before_state), MT_BYTES(p->second_peak),
                             tight ? "; the sum of the first two is more than the card has" : "");
-    return mt_audit_say(
-        a,
-        "The first optimizer step set up %s of state, so step 2 needs about %s where step 1 needed %s%s; step 1 says "
-        "nothing about whether the job fits.",
-        MT_BYTES(born), MT_BYTES(predicted), MT_BYTES(p->before_state), tight ? ", more than the card has" : "");
+    return mt_audit_say(a,
+                        "The first optimizer step set up %s of state, so step 2 needs about %s "
+                        "where step 1 needed %s%s; step 1 says "
+                        "nothing about whether the job fits.",
+                        MT_BYTES(born), MT_BYTES(predicted), MT_BYTES(p->before_state),
+                        tight ? ", more than the card has" : "");
 }
 
-/* A window lasts until no more than one block of its largest size is alive: the root's may stay all the time. Gathers stayed in it when
- * two fifths of what it gathered, the largest block aside, was alive at once: each gather has a buffer and the parameters copied out of
- * it. Two layers of many, one at work and one prefetched, are less; a window of a few layers says nothing. */
+/* A window lasts until no more than one block of its largest size is alive: the root's may stay all
+ * the time. Gathers stayed in it when two fifths of what it gathered, the largest block aside, was
+ * alive at once: each gather has a buffer and the parameters copied out of it. Two layers of many,
+ * one at work and one prefetched, are less; a window of a few layers says nothing. */
 void mt_window_end(struct mt_pass *p)
 {
     enum { MIN_GROUPS = 8 };
     const struct mt_window *w = &p->window;
-    if (w->groups >= MIN_GROUPS && (w->peak - w->largest) / 4 >= (w->bytes - w->largest) / 10 && w->peak > p->kept.peak)
+    if (w->groups >= MIN_GROUPS && (w->peak - w->largest) / 4 >= (w->bytes - w->largest) / 10 &&
+        w->peak > p->kept.peak)
         p->kept = *w;
-    p->window =
-        (struct mt_window){w->alive, w->alive_blocks, w->alive_blocks, w->alive, w->alive, w->alive, w->alive_blocks, p->i, 0};
+    p->window = (struct mt_window){w->alive, w->alive_blocks, w->alive_blocks, w->alive,
+                                   w->alive, w->alive,        w->alive_blocks, p->i,
+                                   0};
 }
 
 static void in_window(struct mt_pass *p, const struct mt_change *c)
@@ -133,7 +148,8 @@ int mt_pass_gather(struct mt_pass *p, const struct mt_change *c)
 
 int mt_audit_gathers(struct mt_audits *out, struct mt_pass *p)
 {
-    static const char *const headings[] = {"Gathered by", "Blocks", "Bytes", "Largest", "Alive together", NULL};
+    static const char *const headings[] = {"Gathered by", "Blocks",         "Bytes",
+                                           "Largest",     "Alive together", NULL};
     struct mt_audit *a;
     uint64_t n = 0, waits = p->f->pending_at_focus[MT_ROLE_UNSHARDED];
     char label[512];
@@ -146,8 +162,8 @@ int mt_audit_gathers(struct mt_audits *out, struct mt_pass *p)
     for (uint32_t i = 0; i < p->gathers.v.n; i++) {
         const struct mt_site *s = &p->gathers.v.p[i];
         n += s->blocks;
-        if (!mt_audit_add(a, "tcbbb", mt_stack_label(p->r->t, s->stack, label, sizeof label), s->blocks, s->bytes, s->largest,
-                          s->alive_peak))
+        if (!mt_audit_add(a, "tcbbb", mt_stack_label(p->r->t, s->stack, label, sizeof label),
+                          s->blocks, s->bytes, s->largest, s->alive_peak))
             return 0;
     }
     a->rows_left_out += p->gathers.left_out;
@@ -155,30 +171,36 @@ int mt_audit_gathers(struct mt_audits *out, struct mt_pass *p)
     a->bytes = a->finding ? p->kept.peak : p->gathers_peak;
     a->event = mt_link_event((int64_t)(a->finding ? p->kept.peak_event : p->gathers_event));
     if (a->finding && waits > p->kept.peak / 2)
+        return mt_audit_say(a,
+                            "Gathered parameters stay though the program lets go of them: of %llu "
+                            "gathers in a row (%s), %llu were "
+                            "alive together with %s, %s of it freed and waiting for another stream "
+                            "at the moment that matters.",
+                            (unsigned long long)p->kept.blocks, MT_BYTES(p->kept.bytes),
+                            (unsigned long long)p->kept.peak_blocks, MT_BYTES(p->kept.peak),
+                            MT_BYTES(waits));
+    if (a->finding)
         return mt_audit_say(
             a,
-            "Gathered parameters stay though the program lets go of them: of %llu gathers in a row (%s), %llu were "
-            "alive together with %s, %s of it freed and waiting for another stream at the moment that matters.",
-            (unsigned long long)p->kept.blocks, MT_BYTES(p->kept.bytes), (unsigned long long)p->kept.peak_blocks,
-            MT_BYTES(p->kept.peak), MT_BYTES(waits));
-    if (a->finding)
-        return mt_audit_say(a,
-                            "Gathered parameters stay: of %llu gathers in a row (%s), %llu were alive together with %s; with "
-                            "resharding after the forward only a layer or two would be (or their frees come late).",
-                            (unsigned long long)p->kept.blocks, MT_BYTES(p->kept.bytes),
-                            (unsigned long long)p->kept.peak_blocks, MT_BYTES(p->kept.peak));
-    return mt_audit_say(
-        a,
-        "%llu gather%s of unsharded parameters go with their layer: at most %llu alive together (%s), the largest "
-        "has %s.",
-        (unsigned long long)n, n == 1 ? "" : "s", (unsigned long long)p->gathers_peak_blocks, MT_BYTES(p->gathers_peak),
-        MT_BYTES(p->gathers_largest));
+            "Gathered parameters stay: of %llu gathers in a row (%s), %llu were alive together "
+            "with %s; with "
+            "resharding after the forward only a layer or two would be (or their frees come late).",
+            (unsigned long long)p->kept.blocks, MT_BYTES(p->kept.bytes),
+            (unsigned long long)p->kept.peak_blocks, MT_BYTES(p->kept.peak));
+    return mt_audit_say(a,
+                        "%llu gather%s of unsharded parameters go with their layer: at most %llu "
+                        "alive together (%s), the largest "
+                        "has %s.",
+                        (unsigned long long)n, n == 1 ? "" : "s",
+                        (unsigned long long)p->gathers_peak_blocks, MT_BYTES(p->gathers_peak),
+                        MT_BYTES(p->gathers_largest));
 }
 
 /* The completion that most often follows at once is not looked up. */
 int mt_pass_asked(struct mt_pass *p, const struct mt_event *e)
 {
-    const struct mt_event *next = p->i + 1 < p->r->d->events.n ? mt_event_at(p->r->d, p->i + 1) : NULL;
+    const struct mt_event *next =
+        p->i + 1 < p->r->d->events.n ? mt_event_at(p->r->d, p->i + 1) : NULL;
     uint32_t unused;
     bool had;
     p->pending += e->size;
@@ -187,7 +209,8 @@ int mt_pass_asked(struct mt_pass *p, const struct mt_event *e)
         (void)mt_addrmap_take(&p->asked, e->addr, &unused); /* asked for twice */
         return 1;
     }
-    return mt_addrmap_put(&p->asked, e->addr, (uint32_t)(p->i < UINT32_MAX - 1 ? p->i : UINT32_MAX - 1), &had, &unused);
+    return mt_addrmap_put(&p->asked, e->addr,
+                          (uint32_t)(p->i < UINT32_MAX - 1 ? p->i : UINT32_MAX - 1), &had, &unused);
 }
 
 /* A free is delayed when anything happened between its request and its completion. */
@@ -221,7 +244,9 @@ int mt_pass_delayed(struct mt_pass *p, const struct mt_change *c, const struct m
         p->delayed_event = at;
     }
     q = mt_event_at(p->r->d, at);
-    ns = q->time_ns != 0 && e->time_ns > q->time_ns ? e->time_ns - q->time_ns : q->time_ns != 0 ? 0 : p->i - at;
+    ns = q->time_ns != 0 && e->time_ns > q->time_ns ? e->time_ns - q->time_ns
+         : q->time_ns != 0                          ? 0
+                                                    : p->i - at;
     s = mt_site_of(&p->delayed, mt_change_stack(p, c), &ok);
     if (s == NULL)
         return ok;
@@ -235,9 +260,11 @@ int mt_pass_delayed(struct mt_pass *p, const struct mt_change *c, const struct m
 
 int mt_audit_delayed(struct mt_audits *out, struct mt_pass *p)
 {
-    static const char *const by_time[] = {"Allocated by", "Frees", "Bytes", "Largest", "Longest wait", "Bytes x time", NULL};
-    static const char *const by_event[] = {"Allocated by",         "Frees",          "Bytes", "Largest",
-                                           "Longest wait, events", "Bytes x events", NULL};
+    static const char *const by_time[] = {"Allocated by", "Frees",        "Bytes", "Largest",
+                                          "Longest wait", "Bytes x time", NULL};
+    static const char *const by_event[] = {
+        "Allocated by",         "Frees",          "Bytes", "Largest",
+        "Longest wait, events", "Bytes x events", NULL};
     bool clock = p->d->first_ns != 0;
     uint64_t n = 0, bytes = 0;
     struct mt_audit *a;
@@ -246,25 +273,28 @@ int mt_audit_delayed(struct mt_audits *out, struct mt_pass *p)
         bytes += p->delayed.v.p[i].bytes;
     if (bytes < MIB && p->d->focus.pending < MIB) /* scalars and messages of a few bytes */
         return 1;
-    a = mt_audit_new(out, "record_stream", "Frees that wait for a stream", clock ? by_time : by_event);
+    a = mt_audit_new(out, "record_stream", "Frees that wait for a stream",
+                     clock ? by_time : by_event);
     if (a == NULL)
         return 0;
     mt_sites_sort(&p->delayed);
     for (uint32_t i = 0; i < p->delayed.v.n; i++) {
         const struct mt_site *s = &p->delayed.v.p[i];
-        uint64_t product =
-            s->byte_time < 1e30
-                ? (uint64_t)(s->byte_time / (clock ? 1e9 : 1.0) < 1e18 ? s->byte_time / (clock ? 1e9 : 1.0) : 1e18)
-                : 0;
+        uint64_t product = s->byte_time < 1e30
+                               ? (uint64_t)(s->byte_time / (clock ? 1e9 : 1.0) < 1e18
+                                                ? s->byte_time / (clock ? 1e9 : 1.0)
+                                                : 1e18)
+                               : 0;
         if (clock)
-            (void)snprintf(wait, sizeof wait, "%llu.%03llu ms", (unsigned long long)(s->longest / 1000000),
+            (void)snprintf(wait, sizeof wait, "%llu.%03llu ms",
+                           (unsigned long long)(s->longest / 1000000),
                            (unsigned long long)(s->longest / 1000 % 1000));
         else
             (void)snprintf(wait, sizeof wait, "%llu", (unsigned long long)s->longest);
         (void)snprintf(weight, sizeof weight, "%s%s", MT_BYTES(product), clock ? " s" : "");
         n += s->blocks;
-        if (!mt_audit_add(a, "tcbbtt", mt_stack_label(p->r->t, s->stack, label, sizeof label), s->blocks, s->bytes, s->largest,
-                          wait, weight))
+        if (!mt_audit_add(a, "tcbbtt", mt_stack_label(p->r->t, s->stack, label, sizeof label),
+                          s->blocks, s->bytes, s->largest, wait, weight))
             return 0;
     }
     a->rows_left_out += p->delayed.left_out;
@@ -272,8 +302,9 @@ int mt_audit_delayed(struct mt_audits *out, struct mt_pass *p)
     a->event = p->delayed_peak != 0 ? (int64_t)p->delayed_event : MT_NO_LINK;
     a->finding = p->d->focus.pending != 0 && p->d->focus.pending >= p->d->focus.live / 10;
     return mt_audit_say(a,
-                        "%llu free%s of %s in all completed later than asked for (record_stream, or another stream still at "
+                        "%llu free%s of %s in all completed later than asked for (record_stream, "
+                        "or another stream still at "
                         "work); up to %s waited at once, %s of it at the moment that matters.",
-                        (unsigned long long)n, n == 1 ? "" : "s", MT_BYTES(bytes), MT_BYTES(p->delayed_peak),
-                        MT_BYTES(p->d->focus.pending));
+                        (unsigned long long)n, n == 1 ? "" : "s", MT_BYTES(bytes),
+                        MT_BYTES(p->delayed_peak), MT_BYTES(p->d->focus.pending));
 }

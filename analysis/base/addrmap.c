@@ -6,7 +6,8 @@
 
 static uint32_t home(uint64_t addr, uint32_t mask)
 {
-    return (uint32_t)((addr >> 9) * UINT64_C(0x9e3779b97f4a7c15) >> 32) & mask; /* blocks are 512-byte aligned */
+    /* blocks are 512-byte aligned */
+    return (uint32_t)((addr >> 9) * UINT64_C(0x9e3779b97f4a7c15) >> 32) & mask;
 }
 
 static int grow(struct mt_addrmap *m)

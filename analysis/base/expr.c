@@ -1,4 +1,5 @@
-/* expr.c -- expressions of rule files: a recursive descent parser that writes postfix code, and a stack machine that runs it. */
+/* expr.c -- expressions of rule files: a recursive descent parser that writes postfix code, and a
+ * stack machine that runs it. */
 #include "analysis/base/expr.h"
 
 #include "analysis/base/phase.h"
@@ -73,8 +74,9 @@ static bool bad(struct parser *p, const char *at, const char *what)
     if (n == 0)
         p->rc = mt_fail(p->err, MT_EINPUT, "%s at the end of the expression", what);
     else
-        p->rc = mt_fail(p->err, MT_EINPUT, "%s at character %u of the expression, before \"%s\"", what,
-                        (unsigned)(at - p->e->text) + 1, mt_printable(near, sizeof near, at, n));
+        p->rc =
+            mt_fail(p->err, MT_EINPUT, "%s at character %u of the expression, before \"%s\"", what,
+                    (unsigned)(at - p->e->text) + 1, mt_printable(near, sizeof near, at, n));
     return false;
 }
 
@@ -118,7 +120,10 @@ static bool take(struct parser *p, const char *word)
 }
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
 
 /* Digits, a point, digits, a unit. Not strtod: that depends on the locale. */
 static bool parse_number(struct parser *p)
@@ -152,8 +157,9 @@ static const struct function {
     enum op op;
     uint32_t least, most;
 } functions[] = {
-    {"min", OP_MIN, 1, MAX_ARGS}, {"max", OP_MAX, 1, MAX_ARGS},        {"floor", OP_FLOOR, 1, 1}, {"ceil", OP_CEIL, 1, 1},
-    {"known", OP_KNOWN, 1, 1},    {"round_down", OP_ROUND_DOWN, 2, 2}, {"or", OP_DEFAULT, 2, 2},
+    {"min", OP_MIN, 1, MAX_ARGS}, {"max", OP_MAX, 1, MAX_ARGS}, {"floor", OP_FLOOR, 1, 1},
+    {"ceil", OP_CEIL, 1, 1},      {"known", OP_KNOWN, 1, 1},    {"round_down", OP_ROUND_DOWN, 2, 2},
+    {"or", OP_DEFAULT, 2, 2},
 };
 
 static bool parse_call(struct parser *p, const char *start, size_t n)
@@ -164,7 +170,9 @@ static bool parse_call(struct parser *p, const char *start, size_t n)
         if (strlen(functions[i].name) == n && memcmp(functions[i].name, start, n) == 0)
             f = &functions[i];
     if (f == NULL)
-        return bad(p, start, "a function that does not exist (there are min, max, floor, ceil, round_down, known, or)");
+        return bad(p, start,
+                   "a function that does not exist (there are min, max, floor, ceil, round_down, "
+                   "known, or)");
     do {
         if (++count > f->most)
             return bad(p, p->at, "too many arguments");
@@ -254,7 +262,8 @@ static bool parse_comparison(struct parser *p)
     static const struct {
         const char *word;
         enum op op;
-    } ops[] = {{"<=", OP_LE}, {">=", OP_GE}, {"==", OP_EQ}, {"!=", OP_NE}, {"<", OP_LT}, {">", OP_GT}};
+    } ops[] = {{"<=", OP_LE}, {">=", OP_GE}, {"==", OP_EQ},
+               {"!=", OP_NE}, {"<", OP_LT},  {">", OP_GT}};
     if (!parse_sum(p))
         return false;
     for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
@@ -286,15 +295,17 @@ static bool parse_or(struct parser *p)
     return true;
 }
 
-enum mt_rc mt_expr_compile(struct mt_expr **out, const char *text, bool (*is_name)(void *arg, const char *name, size_t n),
-                           void *arg, struct mt_err *err)
+enum mt_rc mt_expr_compile(struct mt_expr **out, const char *text,
+                           bool (*is_name)(void *arg, const char *name, size_t n), void *arg,
+                           struct mt_err *err)
 {
     struct parser p = {.is_name = is_name, .arg = arg, .err = err, .rc = MT_OK};
     size_t n = strlen(text);
 
     *out = NULL;
     if (n > MAX_TEXT)
-        return mt_fail(err, MT_EINPUT, "an expression has %zu characters; at most %u are read", n, MAX_TEXT);
+        return mt_fail(err, MT_EINPUT, "an expression has %zu characters; at most %u are read", n,
+                       MAX_TEXT);
     p.e = mt_calloc(1, sizeof *p.e);
     if (p.e == NULL || (p.e->text = mt_strndup(text, n)) == NULL) {
         mt_free(p.e);
@@ -387,7 +398,9 @@ struct mt_value mt_expr_eval(const struct mt_expr *e, mt_expr_lookup lookup, voi
         struct code c = e->code.p[i];
         switch ((int)c.op) {
         case OP_NUMBER: s[n++] = number(e->numbers.p[c.arg], MT_CONF_MARKED); break;
-        case OP_NAME: s[n++] = lookup(arg, e->text + e->names.p[c.arg].at, e->names.p[c.arg].n); break;
+        case OP_NAME:
+            s[n++] = lookup(arg, e->text + e->names.p[c.arg].at, e->names.p[c.arg].n);
+            break;
         case OP_NEG:
         case OP_NOT:
         case OP_FLOOR:

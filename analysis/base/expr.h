@@ -1,10 +1,13 @@
-/* expr.h -- small expressions of rule files over the metrics of a trace: "role.logits > 0.1 * live && tokens_per_gpu > 4096".
+/* expr.h -- small expressions of rule files over the metrics of a trace: "role.logits > 0.1 * live
+ * && tokens_per_gpu > 4096".
  *
- *   numbers (with k, M, G = 2^10, 2^20, 2^30 and GB = 10^9), names, + - * /, < <= > >= == !=, && || !, ( ), min(a, b, ...), max(...), floor(x),
- *   ceil(x), round_down(x, step), known(name), or(name, default)
+ *   numbers (with k, M, G = 2^10, 2^20, 2^30 and GB = 10^9), names, + - * /, < <= > >= == !=, && ||
+ * !, ( ), min(a, b, ...), max(...), floor(x), ceil(x), round_down(x, step), known(name), or(name,
+ * default)
  *
- * A name without a value makes every result it takes part in unknown; an unknown condition does not hold: rules fire on evidence only.
- * Division by zero is unknown. Nothing else can fail at run time. Thread-safety: a compiled expression is const. */
+ * A name without a value makes every result it takes part in unknown; an unknown condition does not
+ * hold: rules fire on evidence only. Division by zero is unknown. Nothing else can fail at run
+ * time. Thread-safety: a compiled expression is const. */
 #ifndef MT_EXPR_H
 #define MT_EXPR_H
 
@@ -21,9 +24,11 @@ struct mt_value {
 typedef struct mt_value (*mt_expr_lookup)(void *arg, const char *name, size_t n);
 
 struct mt_expr; /* compiled */
-/* MT_OK, MT_EINPUT with position and complaint in err->msg, MT_ENOMEM. is_name says which names exist, so that a misspelt one is an error. */
-enum mt_rc mt_expr_compile(struct mt_expr **out, const char *text, bool (*is_name)(void *arg, const char *name, size_t n),
-                           void *arg, struct mt_err *err);
+/* MT_OK, MT_EINPUT with position and complaint in err->msg, MT_ENOMEM. is_name says which names
+ * exist, so that a misspelt one is an error. */
+enum mt_rc mt_expr_compile(struct mt_expr **out, const char *text,
+                           bool (*is_name)(void *arg, const char *name, size_t n), void *arg,
+                           struct mt_err *err);
 struct mt_value mt_expr_eval(const struct mt_expr *e, mt_expr_lookup lookup, void *arg);
 void mt_expr_free(struct mt_expr *e); /* NULL is fine */
 

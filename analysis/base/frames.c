@@ -1,5 +1,5 @@
-/* Readable frames and stacks. What counts as internal is documented in docs/rules.md: PyTorch's own files, and the standard library
- * modules that only pass a call on. */
+/* Readable frames and stacks. What counts as internal is documented in docs/rules.md: PyTorch's own
+ * files, and the standard library modules that only pass a call on. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memmem */
 #endif
@@ -32,11 +32,13 @@ bool mt_path_ends(const char *s, uint32_t n, const char *suffix, uint32_t len)
     return true;
 }
 
-bool mt_stack_goes_through(const struct mt_trace *t, mt_stack_id s, const char *file, const char *function)
+bool mt_stack_goes_through(const struct mt_trace *t, mt_stack_id s, const char *file,
+                           const char *function)
 {
     for (; s != 0; s = t->stacks.p[s].parent) {
         const struct mt_frame *f = &t->frames.p[t->stacks.p[s].frame];
-        if ((*function == '\0' || strcmp(mt_str(t, f->name), function) == 0) && strstr(mt_str(t, f->file), file) != NULL)
+        if ((*function == '\0' || strcmp(mt_str(t, f->name), function) == 0) &&
+            strstr(mt_str(t, f->file), file) != NULL)
             return true;
     }
     return false;
@@ -44,13 +46,16 @@ bool mt_stack_goes_through(const struct mt_trace *t, mt_stack_id s, const char *
 
 bool mt_file_is_python(const char *file, uint32_t n)
 {
-    return ends(file, n, ".py") || (n > 0 && file[0] == '<') || has(file, n, "/ipykernel_") || has(file, n, "\\ipykernel_");
+    return ends(file, n, ".py") || (n > 0 && file[0] == '<') || has(file, n, "/ipykernel_") ||
+           has(file, n, "\\ipykernel_");
 }
 
 static bool is_relay(const char *f, uint32_t n)
 {
-    static const char decorators[] = "-packages/typing_extensions.py"; /* @deprecated and the like */
-    static const char *const relays[] = {"runpy.py", "threading.py", "contextlib.py", "functools.py"};
+    /* @deprecated and the like */
+    static const char decorators[] = "-packages/typing_extensions.py";
+    static const char *const relays[] = {"runpy.py", "threading.py", "contextlib.py",
+                                         "functools.py"};
     for (size_t i = 0; i < sizeof relays / sizeof *relays; i++) {
         size_t w = strlen(relays[i]);
         const char *dir, *start;
@@ -67,8 +72,8 @@ static bool is_relay(const char *f, uint32_t n)
     return ends(f, n, decorators);
 }
 
-/* ".../ey/cey3bxvupp5....py": what torch.compile wrote, wherever its cache lies; each line of it is another stack. The next frame is the
- * line of the program that it stands for. */
+/* ".../ey/cey3bxvupp5....py": what torch.compile wrote, wherever its cache lies; each line of it is
+ * another stack. The next frame is the line of the program that it stands for. */
 static bool is_generated(const char *f, uint32_t n)
 {
     enum { LEAST = 40, TAIL = 3 };
@@ -77,14 +82,15 @@ static bool is_generated(const char *f, uint32_t n)
         return false;
     while (k > 0 && ((f[k - 1] >= 'a' && f[k - 1] <= 'z') || (f[k - 1] >= '2' && f[k - 1] <= '7')))
         k--;
-    return n - TAIL - k >= LEAST && k >= 4 && f[k] == 'c' && f[k - 1] == '/' && memcmp(f + k - 3, f + k + 1, 2) == 0 &&
-           f[k - 4] == '/';
+    return n - TAIL - k >= LEAST && k >= 4 && f[k] == 'c' && f[k - 1] == '/' &&
+           memcmp(f + k - 3, f + k + 1, 2) == 0 && f[k - 4] == '/';
 }
 
 /* Packages that write one operation in another notation: who asked is their caller. */
 static bool is_notation(const char *f, uint32_t n)
 {
-    return has(f, n, "-packages/einops/") || has(f, n, "-packages/opt_einsum/") || has(f, n, "-packages/jaxtyping/");
+    return has(f, n, "-packages/einops/") || has(f, n, "-packages/opt_einsum/") ||
+           has(f, n, "-packages/jaxtyping/");
 }
 
 static bool is_slash(char c) { return c == '/' || c == '\\'; }
@@ -92,12 +98,14 @@ static bool is_slash(char c) { return c == '/' || c == '\\'; }
 /* What follows ".../torch/" is a file or folder of the package. */
 static bool is_torch_entry(const char *s, uint32_t n)
 {
-    static const char entries[] = "accelerator amp ao autograd backends compiler contrib cpu csrc cuda distributed "
-                                  "distributions export fft func functional.py "
-                                  "futures fx hub.py jit lib library.py linalg masked monitor mps mtia multiprocessing nested "
-                                  "nn onnx optim overrides.py package "
-                                  "profiler quantization quasirandom.py random.py serialization.py signal sparse special "
-                                  "storage.py tensor.py testing utils xpu ";
+    static const char entries[] =
+        "accelerator amp ao autograd backends compiler contrib cpu csrc cuda distributed "
+        "distributions export fft func functional.py "
+        "futures fx hub.py jit lib library.py linalg masked monitor mps mtia multiprocessing "
+        "nested "
+        "nn onnx optim overrides.py package "
+        "profiler quantization quasirandom.py random.py serialization.py signal sparse special "
+        "storage.py tensor.py testing utils xpu ";
     uint32_t len = 0;
     if (n == 0 || s[0] == '_')
         return n != 0;
@@ -109,14 +117,17 @@ static bool is_torch_entry(const char *s, uint32_t n)
     return false;
 }
 
-/* A job may lie in a folder of that name, so outside of installed packages and PyTorch's sources what it holds decides. */
+/* A job may lie in a folder of that name, so outside of installed packages and PyTorch's sources
+ * what it holds decides. */
 bool mt_file_is_torch(const char *f, uint32_t n)
 {
     enum { DIR = 5 };
     for (uint32_t at = 0; at + DIR < n; at++) {
-        if (memcmp(f + at, "torch", DIR) != 0 || !is_slash(f[at + DIR]) || (at != 0 && !is_slash(f[at - 1])))
+        if (memcmp(f + at, "torch", DIR) != 0 || !is_slash(f[at + DIR]) ||
+            (at != 0 && !is_slash(f[at - 1])))
             continue;
-        if ((at >= 10 && memcmp(f + at - 10, "-packages", 9) == 0) || (at >= 8 && memcmp(f + at - 8, "pytorch", 7) == 0) ||
+        if ((at >= 10 && memcmp(f + at - 10, "-packages", 9) == 0) ||
+            (at >= 8 && memcmp(f + at - 8, "pytorch", 7) == 0) ||
             is_torch_entry(f + at + DIR + 1, n - at - DIR - 1))
             return true;
     }
@@ -125,8 +136,8 @@ bool mt_file_is_torch(const char *f, uint32_t n)
 
 bool mt_file_is_internal(const char *f, uint32_t n)
 {
-    return is_generated(f, n) || is_notation(f, n) || mt_file_is_torch(f, n) || (n >= 8 && memcmp(f, "<frozen ", 8) == 0) ||
-           is_relay(f, n);
+    return is_generated(f, n) || is_notation(f, n) || mt_file_is_torch(f, n) ||
+           (n >= 8 && memcmp(f, "<frozen ", 8) == 0) || is_relay(f, n);
 }
 
 int mt_file_kinds_init(struct mt_file_kinds *k, const struct mt_trace *t)
@@ -182,7 +193,8 @@ void mt_frame_describe(const struct mt_trace *t, mt_frame_id id, struct mt_frame
     for (cut = path + n; cut > path; cut--)
         if (cut[-1] == '/' && ++parts == 2)
             break;
-    if (path + n - cut >= (ptrdiff_t)sizeof out->file) /* keep the end: it holds the file's own name */
+    if (path + n - cut >=
+        (ptrdiff_t)sizeof out->file) /* keep the end: it holds the file's own name */
         cut = path + n - (sizeof out->file - 1);
     memcpy(out->file, cut, (size_t)(path + n - cut) + 1);
     out->name = mt_str(t, f->name);
@@ -194,22 +206,27 @@ void mt_frame_describe(const struct mt_trace *t, mt_frame_id id, struct mt_frame
 /* Names that stand in every allocating C++ stack and say nothing about who asked. */
 static bool is_noise(const char *name, uint32_t n)
 {
-    static const char *const words[] = {
-        "unwind::unwind", "CapturedTraceback::gather", "gather_with_cpp",     "CUDACachingAllocator", "empty_cuda",
-        "empty_generic",  "at::detail::empty_",        "wrap_kernel_functor", "redispatch",           "::call(",
-        "RegisterCUDA"};
+    static const char *const words[] = {"unwind::unwind",     "CapturedTraceback::gather",
+                                        "gather_with_cpp",    "CUDACachingAllocator",
+                                        "empty_cuda",         "empty_generic",
+                                        "at::detail::empty_", "wrap_kernel_functor",
+                                        "redispatch",         "::call(",
+                                        "RegisterCUDA"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (has(name, n, words[i]))
             return true;
-    /* Where a library has no symbols of its own functions, the nearest exported one is taken: most often a template of the standard library. */
+    /* Where a library has no symbols of its own functions, the nearest exported one is taken: most
+     * often a template of the standard library. */
     return strncmp(name, "std::", 5) == 0 || strncmp(name, "void std::", 10) == 0;
 }
 
-/* "torch::autograd::generated::DivBackward0::apply(...)" -> DivBackward0, "torch::autograd::CopySlices::apply(...)" -> CopySlices; gradients that
- * meet are added in its InputBuffer. */
+/* "torch::autograd::generated::DivBackward0::apply(...)" -> DivBackward0,
+ * "torch::autograd::CopySlices::apply(...)" -> CopySlices; gradients that meet are added in its
+ * InputBuffer. */
 static bool autograd_node(const char *name, uint32_t n, const char **node, int *len)
 {
-    static const char prefix[] = "torch::autograd::", made[] = "generated::", sum[] = "InputBuffer::add";
+    static const char prefix[] = "torch::autograd::", made[] = "generated::",
+                      sum[] = "InputBuffer::add";
     const char *p = name, *e;
     if (n < sizeof prefix - 1 || memcmp(p, prefix, sizeof prefix - 1) != 0)
         return false;
@@ -221,7 +238,9 @@ static bool autograd_node(const char *name, uint32_t n, const char **node, int *
     p += sizeof prefix - 1;
     if (strncmp(p, made, sizeof made - 1) == 0)
         p += sizeof made - 1;
-    for (e = p; (*e >= 'a' && *e <= 'z') || (*e >= 'A' && *e <= 'Z') || (*e >= '0' && *e <= '9') || *e == '_'; e++)
+    for (e = p; (*e >= 'a' && *e <= 'z') || (*e >= 'A' && *e <= 'Z') || (*e >= '0' && *e <= '9') ||
+                *e == '_';
+         e++)
         ;
     if (e == p || strncmp(e, "::apply(", 8) != 0)
         return false;
@@ -230,7 +249,8 @@ static bool autograd_node(const char *name, uint32_t n, const char **node, int *
     return true;
 }
 
-enum mt_site_kind mt_stack_site(const struct mt_trace *t, struct mt_file_kinds *k, mt_stack_id s, mt_frame_id *frame)
+enum mt_site_kind mt_stack_site(const struct mt_trace *t, struct mt_file_kinds *k, mt_stack_id s,
+                                mt_frame_id *frame)
 {
     mt_frame_id python = 0, plain = 0, first = 0;
     *frame = 0;
@@ -249,9 +269,11 @@ enum mt_site_kind mt_stack_site(const struct mt_trace *t, struct mt_file_kinds *
             }
             if (python == 0)
                 python = id;
-        } else if (python == 0 && *frame == 0 && autograd_node(mt_str(t, f->name), mt_str_len(t, f->name), &node, &len)) {
+        } else if (python == 0 && *frame == 0 &&
+                   autograd_node(mt_str(t, f->name), mt_str_len(t, f->name), &node, &len)) {
             *frame = id;
-        } else if (python == 0 && plain == 0 && !is_noise(mt_str(t, f->name), mt_str_len(t, f->name))) {
+        } else if (python == 0 && plain == 0 &&
+                   !is_noise(mt_str(t, f->name), mt_str_len(t, f->name))) {
             plain = id;
         }
     }
@@ -265,7 +287,8 @@ enum mt_site_kind mt_stack_site(const struct mt_trace *t, struct mt_file_kinds *
     return first ? MT_SITE_CPP : MT_SITE_NONE;
 }
 
-/* The function that a frame is in: of <genexpr>, <listcomp>, <lambda> the one around it in the same file, if that follows. */
+/* The function that a frame is in: of <genexpr>, <listcomp>, <lambda> the one around it in the same
+ * file, if that follows. */
 static const char *function_of(const struct mt_trace *t, mt_stack_id s, mt_frame_id id)
 {
     const struct mt_frame *f = &t->frames.p[id];
@@ -274,7 +297,8 @@ static const char *function_of(const struct mt_trace *t, mt_stack_id s, mt_frame
         const struct mt_frame *g = &t->frames.p[t->stacks.p[i].frame];
         const char *name = mt_str(t, g->name);
         seen = seen || t->stacks.p[i].frame == id;
-        if (!seen || (mt_file_kind(NULL, t, g->file) & (MT_FILE_PYTHON | MT_FILE_INTERNAL)) != MT_FILE_PYTHON)
+        if (!seen || (mt_file_kind(NULL, t, g->file) & (MT_FILE_PYTHON | MT_FILE_INTERNAL)) !=
+                         MT_FILE_PYTHON)
             continue;
         if (g->file != f->file)
             break;
@@ -294,8 +318,10 @@ char *mt_stack_label(const struct mt_trace *t, mt_stack_id s, char *buf, size_t 
     int len;
     if (kind == MT_SITE_PYTHON) {
         mt_frame_describe(t, id, &v);
-        (void)snprintf(buf, cap, "%s:%u %s", v.file, v.line, v.name[0] == '<' ? function_of(t, s, id) : v.name);
-    } else if (kind == MT_SITE_AUTOGRAD && autograd_node(mt_str(t, f->name), mt_str_len(t, f->name), &node, &len)) {
+        (void)snprintf(buf, cap, "%s:%u %s", v.file, v.line,
+                       v.name[0] == '<' ? function_of(t, s, id) : v.name);
+    } else if (kind == MT_SITE_AUTOGRAD &&
+               autograd_node(mt_str(t, f->name), mt_str_len(t, f->name), &node, &len)) {
         (void)snprintf(buf, cap, "autograd %.*s", len, node);
     } else if (kind == MT_SITE_CPP) {
         (void)snprintf(buf, cap, "C++: %s", mt_str(t, f->name));

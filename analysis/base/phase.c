@@ -11,22 +11,31 @@ static const struct {
 #undef MT_PHASE
 };
 
-/* Names that other tools and older notes use for the same thing; accepted wherever a phase is named by a person. */
+/* Names that other tools and older notes use for the same thing; accepted wherever a phase is named
+ * by a person. */
 static const struct {
     const char *name;
     enum mt_phase phase;
 } aliases[] = {
-    {"rollout", MT_PH_ROLLOUT_GENERATE},   {"generation", MT_PH_ROLLOUT_GENERATE}, {"train_log_probs", MT_PH_LOGP_OLD},
-    {"update_weights", MT_PH_WEIGHT_SYNC}, {"weight updates", MT_PH_WEIGHT_SYNC},  {"training", MT_PH_TRAIN},
-    {"model initialization", MT_PH_INIT},  {"forward pass", MT_PH_FORWARD},        {"backward pass", MT_PH_BACKWARD},
-    {"optimizer step", MT_PH_OPTIMIZER},   {"NCCL communication", MT_PH_COMM},
+    {"rollout", MT_PH_ROLLOUT_GENERATE},   {"generation", MT_PH_ROLLOUT_GENERATE},
+    {"train_log_probs", MT_PH_LOGP_OLD},   {"update_weights", MT_PH_WEIGHT_SYNC},
+    {"weight updates", MT_PH_WEIGHT_SYNC}, {"training", MT_PH_TRAIN},
+    {"model initialization", MT_PH_INIT},  {"forward pass", MT_PH_FORWARD},
+    {"backward pass", MT_PH_BACKWARD},     {"optimizer step", MT_PH_OPTIMIZER},
+    {"NCCL communication", MT_PH_COMM},
 };
 
 const char *mt_phase_id(enum mt_phase p) { return (unsigned)p < MT_PH_COUNT ? phases[p].id : "?"; }
-const char *mt_phase_words(enum mt_phase p) { return (unsigned)p < MT_PH_COUNT ? phases[p].words : "?"; }
+const char *mt_phase_words(enum mt_phase p)
+{
+    return (unsigned)p < MT_PH_COUNT ? phases[p].words : "?";
+}
 bool mt_phase_is_coarse(enum mt_phase p) { return (unsigned)p < MT_PH_COUNT && phases[p].coarse; }
 
-static bool same(const char *name, const char *id, size_t n) { return strlen(name) == n && memcmp(name, id, n) == 0; }
+static bool same(const char *name, const char *id, size_t n)
+{
+    return strlen(name) == n && memcmp(name, id, n) == 0;
+}
 
 int mt_phase_find(const char *id, size_t n)
 {
@@ -41,6 +50,7 @@ int mt_phase_find(const char *id, size_t n)
 
 const char *mt_conf_name(enum mt_conf c)
 {
-    static const char *const names[MT_CONF_COUNT] = {"none", "low", "carried", "inferred", "marked"};
+    static const char *const names[MT_CONF_COUNT] = {"none", "low", "carried", "inferred",
+                                                     "marked"};
     return (unsigned)c < MT_CONF_COUNT ? names[c] : "?";
 }

@@ -43,7 +43,8 @@ static uint32_t place_in(const struct mt_spanset_block *b, uint64_t addr)
     return lo;
 }
 
-struct mt_spanset_item *mt_spanset_find(const struct mt_spanset *s, uint64_t addr, struct mt_spanset_at *at)
+struct mt_spanset_item *mt_spanset_find(const struct mt_spanset *s, uint64_t addr,
+                                        struct mt_spanset_at *at)
 {
     at->block = block_of(s, addr);
     at->i = at->block < s->n_blocks ? place_in(s->block[at->block], addr) : 0;
@@ -67,7 +68,8 @@ struct mt_spanset_item *mt_spanset_erase(struct mt_spanset *s, struct mt_spanset
     if (b->n == 0) {
         mt_free(b);
         s->n_blocks--;
-        memmove(s->block + at->block, s->block + at->block + 1, (s->n_blocks - at->block) * sizeof *s->block);
+        memmove(s->block + at->block, s->block + at->block + 1,
+                (s->n_blocks - at->block) * sizeof *s->block);
         at->i = 0;
     } else {
         memmove(b->item + at->i, b->item + at->i + 1, (b->n - at->i) * sizeof *b->item);
@@ -83,7 +85,8 @@ struct mt_spanset_item *mt_spanset_erase(struct mt_spanset *s, struct mt_spanset
 static int new_block(struct mt_spanset *s, uint32_t k, uint32_t from)
 {
     struct mt_spanset_block *b;
-    if (!mt_vec_grow((void **)&s->block, &s->cap_blocks, s->n_blocks + 1, sizeof(struct mt_spanset_block *)) ||
+    if (!mt_vec_grow((void **)&s->block, &s->cap_blocks, s->n_blocks + 1,
+                     sizeof(struct mt_spanset_block *)) ||
         (b = mt_malloc(sizeof *b)) == NULL)
         return 0;
     memmove(s->block + k + 1, s->block + k, (s->n_blocks - k) * sizeof *s->block);
@@ -123,8 +126,8 @@ int mt_spanset_insert(struct mt_spanset *s, uint64_t addr, uint64_t end, uint32_
     return 1;
 }
 
-enum mt_span_rc mt_spanset_add(struct mt_spanset *s, uint64_t addr, uint64_t size, uint32_t id, mt_spanset_joins *joins,
-                               const void *ctx)
+enum mt_span_rc mt_spanset_add(struct mt_spanset *s, uint64_t addr, uint64_t size, uint32_t id,
+                               mt_spanset_joins *joins, const void *ctx)
 {
     uint64_t end = addr + size;
     struct mt_spanset_at at;
@@ -168,7 +171,8 @@ enum mt_span_rc mt_spanset_cut(struct mt_spanset *s, uint64_t addr, uint64_t siz
     last = p->end;
     if (p->addr < addr) {
         p->end = addr;
-        return last == behind || mt_spanset_insert(s, behind, last, p->id) ? MT_SPAN_OK : MT_SPAN_NOMEM;
+        return last == behind || mt_spanset_insert(s, behind, last, p->id) ? MT_SPAN_OK
+                                                                           : MT_SPAN_NOMEM;
     }
     if (last > behind)
         p->addr = behind;

@@ -1,4 +1,5 @@
-/* words.h -- small phrases that sentences are made of. Plain ASCII apart from what comes from the input. */
+/* words.h -- small phrases that sentences are made of. Plain ASCII apart from what comes from the
+ * input. */
 #ifndef MT_WORDS_H
 #define MT_WORDS_H
 

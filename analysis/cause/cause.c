@@ -1,5 +1,6 @@
-/* Which cause it is. The kind of the verdict (capacity, fragmentation, limit) is the base; a finer cause must be seen in the numbers and
- * its removal must have let the request fit. docs/diagnosis.md, section "Cause", says every rule. */
+/* Which cause it is. The kind of the verdict (capacity, fragmentation, limit) is the base; a finer
+ * cause must be seen in the numbers and its removal must have let the request fit.
+ * docs/diagnosis.md, section "Cause", says every rule. */
 #include "analysis/cause/impl.h"
 #include "analysis/cause/verdict.h"
 
@@ -42,7 +43,8 @@ static uint64_t chain(const struct mt_moment *m, const struct mt_shape *s)
     return s->elem != 0 ? m->oom->request + m->role[MT_ROLE_LOGITS] : 0;
 }
 
-/* Logits that are more than anything else on the card; or a tensor of the computation that is half of all there is. */
+/* Logits that are more than anything else on the card; or a tensor of the computation that is half
+ * of all there is. */
 static bool is_giant(const struct mt_moment *m, const struct mt_shape *s)
 {
     uint64_t other = 0;
@@ -51,8 +53,8 @@ static bool is_giant(const struct mt_moment *m, const struct mt_shape *s)
             other = m->role[r];
     if (s->elem != 0)
         return chain(m, s) >= m->visible / 4 && chain(m, s) >= other;
-    return (m->sub == MT_PH_FORWARD || m->sub == MT_PH_LOSS || m->sub == MT_PH_LOGITS || m->sub == MT_PH_BACKWARD ||
-            m->sub == MT_PH_RECOMPUTE) &&
+    return (m->sub == MT_PH_FORWARD || m->sub == MT_PH_LOSS || m->sub == MT_PH_LOGITS ||
+            m->sub == MT_PH_BACKWARD || m->sub == MT_PH_RECOMPUTE) &&
            m->oom->request >= m->visible / 2;
 }
 
@@ -76,12 +78,14 @@ static void set(struct mt_cause *c, enum mt_cause_kind kind, enum mt_conf conf)
     c->known = true;
 }
 
-/* A card that was full: what filled it that need not have been there? The largest of what would have been enough. */
+/* A card that was full: what filled it that need not have been there? The largest of what would
+ * have been enough. */
 static void of_capacity(struct mt_cause *c, const struct mt_moment *m, const struct mt_shape *s)
 {
     uint64_t live = m->d->focus.live, best = 0;
     set(c, MT_CAUSE_CAPACITY, is_mostly_unknown(m) ? MT_CONF_INFERRED : MT_CONF_MARKED);
-    if (m->growth != 0 && would_fit(c, "no_growth")) { /* the same step fitted before: what grew decides */
+    /* the same step fitted before: what grew decides */
+    if (m->growth != 0 && would_fit(c, "no_growth")) {
         set(c, MT_CAUSE_LEAK, MT_CONF_MARKED);
         return;
     }
@@ -97,9 +101,12 @@ static void of_capacity(struct mt_cause *c, const struct mt_moment *m, const str
         set(c, MT_CAUSE_FOREIGN, MT_CONF_INFERRED);
         best = m->outside;
     }
-    if (stale(m) >= live / 10 && stale(m) > best && (would_fit(c, "engine_asleep") || would_fit(c, "training_offloaded"))) {
-        /* An engine that sleeps leaves its blocks in PyTorch's books: only the size of the card tells. */
-        bool sure = !mt_in_training(m->phase) || m->engine_private == 0 || (m->d->capacity != 0 && m->absent == 0);
+    if (stale(m) >= live / 10 && stale(m) > best &&
+        (would_fit(c, "engine_asleep") || would_fit(c, "training_offloaded"))) {
+        /* An engine that sleeps leaves its blocks in PyTorch's books: only the size of the card
+         * tells. */
+        bool sure = !mt_in_training(m->phase) || m->engine_private == 0 ||
+                    (m->d->capacity != 0 && m->absent == 0);
         set(c, MT_CAUSE_STALE_ENGINE, sure ? MT_CONF_MARKED : MT_CONF_LOW);
         best = stale(m);
     }
@@ -109,7 +116,8 @@ static void of_capacity(struct mt_cause *c, const struct mt_moment *m, const str
         set(c, MT_CAUSE_LEAK, MT_CONF_INFERRED);
 }
 
-/* Of free bytes in pieces: what is kept takes more than all pieces together, so that one piece would only have failed later. */
+/* Of free bytes in pieces: what is kept takes more than all pieces together, so that one piece
+ * would only have failed later. */
 static bool is_leak_first(const struct mt_cause *c, const struct mt_moment *m)
 {
     uint64_t pieces = m->d->focus.holes_known ? m->oom->at.free_usable : m->oom->at.reserved_free;
@@ -123,9 +131,11 @@ static void of_failure(struct mt_cause *c, const struct mt_moment *m, const stru
     case MT_V_OOM_LIMIT: set(c, MT_CAUSE_LIMIT, MT_CONF_MARKED); break;
     case MT_V_OOM_FRAGMENTATION:
         if (is_leak_first(c, m))
-            set(c, MT_CAUSE_LEAK, m->growth != 0 && would_fit(c, "no_growth") ? MT_CONF_MARKED : MT_CONF_INFERRED);
+            set(c, MT_CAUSE_LEAK,
+                m->growth != 0 && would_fit(c, "no_growth") ? MT_CONF_MARKED : MT_CONF_INFERRED);
         else
-            set(c, MT_CAUSE_FRAGMENTATION, m->d->focus.holes_known ? MT_CONF_MARKED : MT_CONF_INFERRED);
+            set(c, MT_CAUSE_FRAGMENTATION,
+                m->d->focus.holes_known ? MT_CONF_MARKED : MT_CONF_INFERRED);
         break;
     case MT_V_OOM_CAPACITY: of_capacity(c, m, s); break;
     case MT_V_OOM:
@@ -137,8 +147,9 @@ static void of_failure(struct mt_cause *c, const struct mt_moment *m, const stru
         set(c, MT_CAUSE_HOST, MT_CONF_MARKED);
 }
 
-enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w, const struct mt_role_facts *f,
-                         const struct mt_device_analysis *d, struct mt_phaser *ph, const struct mt_role_rules *rules)
+enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w,
+                         const struct mt_role_facts *f, const struct mt_device_analysis *d,
+                         struct mt_phaser *ph, const struct mt_role_rules *rules)
 {
     struct mt_moment m;
     struct mt_shape shape = {0, 0, 0, 0, NULL};

@@ -1,5 +1,6 @@
-/* Nothing failed: where it would be first. The phase and the role of the peak are said of every trace; a cause only of one whose card was all
- * but full, or in which something certainly grows. docs/diagnosis.md, "Next to fail", says every limit. */
+/* Nothing failed: where it would be first. The phase and the role of the peak are said of every
+ * trace; a cause only of one whose card was all but full, or in which something certainly grows.
+ * docs/diagnosis.md, "Next to fail", says every limit. */
 #include "analysis/cause/impl.h"
 #include "analysis/base/words.h"
 
@@ -56,7 +57,9 @@ static void measure(struct mt_forecast *n, const struct mt_moment *m)
 
 static uint64_t stale(const struct mt_moment *m)
 {
-    return mt_in_training(m->phase) ? m->engine - m->engine_private : mt_in_rollout(m->phase) ? m->training : 0;
+    return mt_in_training(m->phase)  ? m->engine - m->engine_private
+           : mt_in_rollout(m->phase) ? m->training
+                                     : 0;
 }
 
 static enum mt_cause_kind of_full(const struct mt_moment *m)
@@ -73,13 +76,15 @@ static enum mt_cause_kind of_full(const struct mt_moment *m)
     return MT_CAUSE_CAPACITY;
 }
 
-/* Reserved to the last, much of it free, but in segments that live blocks hold: a large request finds no place in them. */
+/* Reserved to the last, much of it free, but in segments that live blocks hold: a large request
+ * finds no place in them. */
 static int of_holes(struct mt_cause *c, struct mt_moment *m, struct mt_phaser *ph)
 {
     const struct mt_device_analysis *d = m->d;
     uint64_t most = 0;
-    if (!c->next.headroom_known || d->focus.reserved < d->capacity - d->capacity / 20 || !d->focus.holes_known ||
-        d->focus.reserved_free < d->capacity / 5 || d->focus.reserved > d->capacity)
+    if (!c->next.headroom_known || d->focus.reserved < d->capacity - d->capacity / 20 ||
+        !d->focus.holes_known || d->focus.reserved_free < d->capacity / 5 ||
+        d->focus.reserved > d->capacity)
         return 1;
     if (!mt_moment_fill(m, ph) || !mt_moment_pins(m, c))
         return 0;
@@ -111,21 +116,27 @@ static void why(char *s, size_t cap, const struct mt_cause *c, const struct mt_m
 {
     switch (c->kind) {
     case MT_CAUSE_PENDING_FREES:
-        (void)snprintf(s, cap, "%s of it had been freed by the program and waited for another stream (record_stream)",
-                       MT_BYTES(m->pending));
+        (void)snprintf(
+            s, cap,
+            "%s of it had been freed by the program and waited for another stream (record_stream)",
+            MT_BYTES(m->pending));
         break;
     case MT_CAUSE_STALE_ENGINE:
         (void)snprintf(s, cap, "%s of it %s, which this phase does not need", MT_BYTES(stale(m)),
-                       mt_in_training(m->phase) ? "KV cache and engine weights" : mt_cause_trainers(m));
+                       mt_in_training(m->phase) ? "KV cache and engine weights"
+                                                : mt_cause_trainers(m));
         break;
     case MT_CAUSE_GIANT_TENSOR:
-        (void)snprintf(s, cap, "%s of it logits and their gradient", MT_BYTES(m->role[MT_ROLE_LOGITS]));
+        (void)snprintf(s, cap, "%s of it logits and their gradient",
+                       MT_BYTES(m->role[MT_ROLE_LOGITS]));
         break;
     case MT_CAUSE_LEAK:
-        (void)snprintf(s, cap, "%s of it temporaries that earlier phases left behind", MT_BYTES(m->residue));
+        (void)snprintf(s, cap, "%s of it temporaries that earlier phases left behind",
+                       MT_BYTES(m->residue));
         break;
     case MT_CAUSE_FRAGMENTATION:
-        (void)snprintf(s, cap, "and %s more free, but in segments that live blocks hold", MT_BYTES(c->pinned_free));
+        (void)snprintf(s, cap, "and %s more free, but in segments that live blocks hold",
+                       MT_BYTES(c->pinned_free));
         break;
     case MT_CAUSE_NONE:
     case MT_CAUSE_CAPACITY:
@@ -133,7 +144,8 @@ static void why(char *s, size_t cap, const struct mt_cause *c, const struct mt_m
     case MT_CAUSE_LIMIT:
     case MT_CAUSE_HOST:
     case MT_CAUSE_COUNT:
-        (void)snprintf(s, cap, "%s of it %s", MT_BYTES(c->next.role_bytes), mt_role_words((enum mt_role)c->next.role));
+        (void)snprintf(s, cap, "%s of it %s", MT_BYTES(c->next.role_bytes),
+                       mt_role_words((enum mt_role)c->next.role));
         break;
     }
 }
@@ -147,27 +159,33 @@ static int forecast(struct mt_cause *c, const struct mt_moment *m)
     why(reason, sizeof reason, c, m);
     if (n->tight)
         k = snprintf(text, sizeof text,
-                     "Next to fail: %s. At its peak %s of the card's %s were live, %s; at most %s (%u %%) were left.", ph,
-                     MT_BYTES(n->live), MT_BYTES(n->capacity), reason, MT_BYTES(n->headroom),
+                     "Next to fail: %s. At its peak %s of the card's %s were live, %s; at most %s "
+                     "(%u %%) were left.",
+                     ph, MT_BYTES(n->live), MT_BYTES(n->capacity), reason, MT_BYTES(n->headroom),
                      (unsigned)((double)n->headroom * 100 / (double)n->capacity));
     else if (n->headroom_known)
+        k = snprintf(text, sizeof text,
+                     "Nothing was near its limit. The highest point is in %s: %s of the card's %s "
+                     "were live, %s of it %s; at most %s "
+                     "(%u %%) were left for more, and for what is outside PyTorch.",
+                     ph, MT_BYTES(n->live), MT_BYTES(n->capacity), MT_BYTES(n->role_bytes),
+                     mt_role_words((enum mt_role)n->role), MT_BYTES(n->headroom),
+                     (unsigned)((double)n->headroom * 100 / (double)n->capacity));
+    else
         k = snprintf(
             text, sizeof text,
-            "Nothing was near its limit. The highest point is in %s: %s of the card's %s were live, %s of it %s; at most %s "
-            "(%u %%) were left for more, and for what is outside PyTorch.",
-            ph, MT_BYTES(n->live), MT_BYTES(n->capacity), MT_BYTES(n->role_bytes), mt_role_words((enum mt_role)n->role),
-            MT_BYTES(n->headroom), (unsigned)((double)n->headroom * 100 / (double)n->capacity));
-    else
-        k = snprintf(text, sizeof text,
-                     "The highest point, and the first to run short, is in %s: %s were live, %s of it %s. How much room was "
-                     "left is not known%s.",
-                     ph, MT_BYTES(n->live), MT_BYTES(n->role_bytes), mt_role_words((enum mt_role)n->role),
-                     n->capacity == 0 ? " without the card's size (--capacity)"
-                                      : ": PyTorch's books hold more than the card has, as with an engine that sleeps");
+            "The highest point, and the first to run short, is in %s: %s were live, %s of it %s. "
+            "How much room was "
+            "left is not known%s.",
+            ph, MT_BYTES(n->live), MT_BYTES(n->role_bytes), mt_role_words((enum mt_role)n->role),
+            n->capacity == 0
+                ? " without the card's size (--capacity)"
+                : ": PyTorch's books hold more than the card has, as with an engine that sleeps");
     if (n->steps_left != 0 && k > 0 && (size_t)k < sizeof text)
-        (void)snprintf(text + k, sizeof text - (size_t)k,
-                       " At the rate at which it grows that is used up after about %llu more steps.",
-                       (unsigned long long)n->steps_left);
+        (void)snprintf(
+            text + k, sizeof text - (size_t)k,
+            " At the rate at which it grows that is used up after about %llu more steps.",
+            (unsigned long long)n->steps_left);
     return said(&c->next.sentence, text);
 }
 
@@ -175,25 +193,28 @@ static int evidence(struct mt_cause *c, const struct mt_moment *m)
 {
     const struct mt_forecast *n = &c->next;
     char words[128];
-    if (!mt_cause_evidence_add(
-            c, n->headroom,
-            "The card has %s; %s were live and %s reserved at the peak. Contexts, NCCL and cuBLAS outside PyTorch "
-            "need room too.",
-            MT_BYTES(n->capacity), MT_BYTES(n->live), MT_BYTES(n->reserved)))
+    if (!mt_cause_evidence_add(c, n->headroom,
+                               "The card has %s; %s were live and %s reserved at the peak. "
+                               "Contexts, NCCL and cuBLAS outside PyTorch "
+                               "need room too.",
+                               MT_BYTES(n->capacity), MT_BYTES(n->live), MT_BYTES(n->reserved)))
         return 0;
     for (unsigned r = 0; r < MT_ROLE_COUNT; r++)
         if (m->role[r] >= n->live / 10 && m->role[r] != 0 &&
-            !mt_cause_evidence_add(c, m->role[r], "%s of the %s live: %s.", MT_BYTES(m->role[r]), MT_BYTES(n->live),
-                                   mt_role_words((enum mt_role)r)))
+            !mt_cause_evidence_add(c, m->role[r], "%s of the %s live: %s.", MT_BYTES(m->role[r]),
+                                   MT_BYTES(n->live), mt_role_words((enum mt_role)r)))
             return 0;
     (void)mt_words_phase(words, sizeof words, m->phase, MT_PH_NONE);
     if (m->residue >= n->live / 20 && m->residue != 0 &&
-        !mt_cause_evidence_add(c, m->residue, "%s of temporaries from before this stretch of %s were still live.",
+        !mt_cause_evidence_add(c, m->residue,
+                               "%s of temporaries from before this stretch of %s were still live.",
                                MT_BYTES(m->residue), words))
         return 0;
     return c->n_pins_all == 0 ||
-           mt_cause_evidence_add(c, c->pinned_free, "%s is free in %llu segment%s that live blocks hold.",
-                                 MT_BYTES(c->pinned_free), (unsigned long long)c->n_pins_all, c->n_pins_all == 1 ? "" : "s");
+           mt_cause_evidence_add(c, c->pinned_free,
+                                 "%s is free in %llu segment%s that live blocks hold.",
+                                 MT_BYTES(c->pinned_free), (unsigned long long)c->n_pins_all,
+                                 c->n_pins_all == 1 ? "" : "s");
 }
 
 int mt_cause_next(struct mt_cause *c, struct mt_moment *m, struct mt_phaser *ph)
@@ -206,7 +227,8 @@ int mt_cause_next(struct mt_cause *c, struct mt_moment *m, struct mt_phaser *ph)
     if (!c->known || d->focus.live == 0)
         return 1;
     measure(n, m);
-    if (sure != 0 && sure >= d->focus.live / 10) { /* this fails sooner or later, whatever the card */
+    /* this fails sooner or later, whatever the card */
+    if (sure != 0 && sure >= d->focus.live / 10) {
         c->kind = MT_CAUSE_LEAK;
         c->conf = MT_CONF_INFERRED;
         if (n->headroom_known && slope >= 1 && (double)n->headroom / slope < 1e6)

@@ -1,4 +1,5 @@
-/* cause/impl.h -- the moment of the failure as cause*.c look at it: live blocks with their roles, laid out in their segments. */
+/* cause/impl.h -- the moment of the failure as cause*.c look at it: live blocks with their roles,
+ * laid out in their segments. */
 #ifndef MT_CAUSE_IMPL_H
 #define MT_CAUSE_IMPL_H
 
@@ -38,29 +39,35 @@ struct mt_moment {
     uint32_t n_held, cap_held; /* by address */
     struct mt_span *span;
     uint32_t n_span;
-    bool laid_out;                     /* spans mean something */
-    uint64_t role[MT_ROLE_COUNT];      /* live bytes */
-    uint64_t engine, engine_private;   /* KV cache and engine weights; of it in private pools */
-    uint64_t training;                 /* of the trainer, and of no use in a rollout: mt_is_trainers() */
+    bool laid_out;                   /* spans mean something */
+    uint64_t role[MT_ROLE_COUNT];    /* live bytes */
+    uint64_t engine, engine_private; /* KV cache and engine weights; of it in private pools */
+    /* of the trainer, and of no use in a rollout: mt_is_trainers() */
+    uint64_t training;
     uint64_t temporaries;              /* of this stretch of the phase */
     uint64_t pending, residue, growth; /* growth: between the first and the last compared step */
     struct mt_kept kept;
-    uint64_t visible;         /* reserved + free on the device: what this process and the device's rest make up */
-    uint64_t outside, absent; /* capacity - visible, and visible - capacity, whichever is positive; 0 without a capacity */
+    /* reserved + free on the device: what this process and the device's rest make up */
+    uint64_t visible;
+    /* capacity - visible, and visible - capacity, whichever is positive; 0 without a capacity */
+    uint64_t outside, absent;
 };
 
 /* Fills the moment; needs mt_moment_done(). 0 = out of memory. */
 int mt_moment_make(struct mt_moment *m, const struct mt_roles *w, const struct mt_role_facts *f,
                    const struct mt_device_analysis *d, struct mt_phaser *ph);
 void mt_moment_done(struct mt_moment *m);
-/* The blocks of a moment at which nothing failed, which mt_moment_make() leaves out. 0 = out of memory. */
+/* The blocks of a moment at which nothing failed, which mt_moment_make() leaves out. 0 = out of
+ * memory. */
 int mt_moment_fill(struct mt_moment *m, struct mt_phaser *ph);
-/* What is live of the largest role, growth from step to step; the rest of `next` and, where the card was all but full or something grows,
- * the cause with its evidence and sentence. 0 = out of memory. */
+/* What is live of the largest role, growth from step to step; the rest of `next` and, where the
+ * card was all but full or something grows, the cause with its evidence and sentence. 0 = out of
+ * memory. */
 int mt_cause_next(struct mt_cause *c, struct mt_moment *m, struct mt_phaser *ph);
 
-/* Whether the request would fit without the blocks marked `drop`: into a hole, or on the device, counting whole segments that become
- * empty (whole pages of expandable ones). Where the segments are not known, sizes alone decide. */
+/* Whether the request would fit without the blocks marked `drop`: into a hole, or on the device,
+ * counting whole segments that become empty (whole pages of expandable ones). Where the segments
+ * are not known, sizes alone decide. */
 struct mt_fit {
     bool fits;
     uint64_t dropped;  /* requested bytes of those blocks */
@@ -68,7 +75,8 @@ struct mt_fit {
     uint64_t short_by;
 };
 struct mt_fit mt_moment_fit(const struct mt_moment *m);
-uint64_t mt_moment_need(const struct mt_moment *m, uint64_t request); /* bytes of the segment that a request needs */
+/* bytes of the segment that a request needs */
+uint64_t mt_moment_need(const struct mt_moment *m, uint64_t request);
 bool mt_moment_pool_private(const struct mt_moment *m, const struct mt_held *h);
 
 /* cause/kept.c: fills m->kept from the live blocks of the failure. 0 = out of memory. */
@@ -77,22 +85,28 @@ int mt_moment_kept(struct mt_moment *m);
 /* Segments with free bytes that live blocks hold: into c->pins. 0 = out of memory. */
 int mt_moment_pins(const struct mt_moment *m, struct mt_cause *c);
 
-/* The request read as tokens x vocabulary / split x element, against the vocabulary of the logits in the trace, else, where the request is
- * made in the loss or by frames of logits, against known ones. elem 0 = it has no such shape. */
+/* The request read as tokens x vocabulary / split x element, against the vocabulary of the logits
+ * in the trace, else, where the request is made in the loss or by frames of logits, against known
+ * ones. elem 0 = it has no such shape. */
 struct mt_shape {
     uint64_t tokens, vocab, split, elem;
     const char *models; /* that have this vocabulary; NULL = it is the trace's own */
 };
-void mt_shape_of(const struct mt_moment *m, const struct mt_role_rules *rules, struct mt_shape *out);
+void mt_shape_of(const struct mt_moment *m, const struct mt_role_rules *rules,
+                 struct mt_shape *out);
 
-static inline bool mt_in_rollout(enum mt_phase p) { return p >= MT_PH_ROLLOUT_INIT && p <= MT_PH_ROLLOUT_WAKE_SLEEP; }
+static inline bool mt_in_rollout(enum mt_phase p)
+{
+    return p >= MT_PH_ROLLOUT_INIT && p <= MT_PH_ROLLOUT_WAKE_SLEEP;
+}
 /* Log-prob, values and updates: nothing of the engine is needed there. */
 static inline bool mt_in_training(enum mt_phase p)
 {
-    return p == MT_PH_LOGP_OLD || p == MT_PH_LOGP_REF || p == MT_PH_LOGP || p == MT_PH_VALUES || p == MT_PH_ADV ||
-           p == MT_PH_TRAIN_ACTOR || p == MT_PH_TRAIN_CRITIC || p == MT_PH_TRAIN;
+    return p == MT_PH_LOGP_OLD || p == MT_PH_LOGP_REF || p == MT_PH_LOGP || p == MT_PH_VALUES ||
+           p == MT_PH_ADV || p == MT_PH_TRAIN_ACTOR || p == MT_PH_TRAIN_CRITIC || p == MT_PH_TRAIN;
 }
-/* Optimizer state and gradients; with them, beside an engine that has weights of its own, the parameters. */
+/* Optimizer state and gradients; with them, beside an engine that has weights of its own, the
+ * parameters. */
 static inline bool mt_is_trainers(const struct mt_moment *m, unsigned role)
 {
     return role == MT_ROLE_OPTIM_STATE || role == MT_ROLE_GRAD ||
@@ -102,17 +116,20 @@ static inline bool mt_is_trainers(const struct mt_moment *m, unsigned role)
 /* Neither model nor state nor engine: it should not outlive its stretch of a phase. */
 static inline bool mt_is_transient(unsigned role)
 {
-    return role == MT_ROLE_ACTIVATION || role == MT_ROLE_RECOMPUTE || role == MT_ROLE_LOGITS || role == MT_ROLE_TEMP ||
-           role == MT_ROLE_OPTIM_TEMP;
+    return role == MT_ROLE_ACTIVATION || role == MT_ROLE_RECOMPUTE || role == MT_ROLE_LOGITS ||
+           role == MT_ROLE_TEMP || role == MT_ROLE_OPTIM_TEMP;
 }
 
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
 #endif
 int mt_cause_evidence_add(struct mt_cause *c, uint64_t bytes, const char *fmt, ...); /* of the moment of the cause */
-void mt_cause_evidence_at(struct mt_cause *c, uint64_t since, uint64_t event); /* the last one is about that stretch */
-int mt_cause_of_growth(struct mt_cause *c, const struct mt_moment *m);         /* evidence: the stacks that grow */
-/* cause/evidence.c: the sentence, evidence and counter-factuals once the kind is decided. 0 = out of memory. */
+/* the last one is about that stretch */
+void mt_cause_evidence_at(struct mt_cause *c, uint64_t since, uint64_t event);
+/* evidence: the stacks that grow */
+int mt_cause_of_growth(struct mt_cause *c, const struct mt_moment *m);
+/* cause/evidence.c: the sentence, evidence and counter-factuals once the kind is decided. 0 = out
+ * of memory. */
 int mt_cause_say(struct mt_cause *c, const struct mt_moment *m, const struct mt_shape *shape);
 const char *mt_cause_trainers(const struct mt_moment *m); /* what m->training consists of */
 int mt_cause_evidence(struct mt_cause *c, const struct mt_moment *m, const struct mt_shape *shape);

@@ -1,12 +1,14 @@
-/* Growth inside one stretch of a phase, without steps: an evaluation that keeps the output of each batch. Layers add blocks one by one too;
- * what tells a batch from a layer is that in between something else ran several times. */
+/* Growth inside one stretch of a phase, without steps: an evaluation that keeps the output of each
+ * batch. Layers add blocks one by one too; what tells a batch from a layer is that in between
+ * something else ran several times. */
 #include "analysis/cause/impl.h"
 
 #include <stdlib.h>
 
 enum { MIN_KEPT = 8, MAX_STACKS = 8 };
 
-/* Passes after which nothing has to stay. Training keeps for its backward, an engine fills its cache, set-up loads. */
+/* Passes after which nothing has to stay. Training keeps for its backward, an engine fills its
+ * cache, set-up loads. */
 static bool keeps_nothing(const struct mt_moment *m)
 {
     switch ((unsigned)m->phase) {
@@ -17,30 +19,34 @@ static bool keeps_nothing(const struct mt_moment *m)
     case MT_PH_VALUES:
     case MT_PH_REWARD:
     case MT_PH_INFER: return true;
-    case MT_PH_UNATTRIBUTED: /* a script of one's own, where nothing trains and nothing has an engine */
+    case MT_PH_UNATTRIBUTED: /* a script of one's own, where nothing trains and nothing has an
+                                engine */
         for (uint32_t i = 0; i < m->f->micros.n; i++)
             if (m->f->micros.p[i].has_backward)
                 return false;
-        return m->f->steps.n == 0 && m->engine == 0 && m->sub != MT_PH_BACKWARD && m->sub != MT_PH_OPTIMIZER;
+        return m->f->steps.n == 0 && m->engine == 0 && m->sub != MT_PH_BACKWARD &&
+               m->sub != MT_PH_OPTIMIZER;
     default: return false;
     }
 }
 
 static bool is_own(const struct mt_moment *m, const struct mt_held *h)
 {
-    return h->event != UINT64_MAX && h->event >= m->began && h->stack != 0 && h->stack < m->w->r->t->stacks.n && !h->pending &&
-           mt_is_transient(h->role);
+    return h->event != UINT64_MAX && h->event >= m->began && h->stack != 0 &&
+           h->stack < m->w->r->t->stacks.n && !h->pending && mt_is_transient(h->role);
 }
 
 static int by_event(const void *pa, const void *pb)
 {
-    const struct mt_held *a = *(const struct mt_held *const *)pa, *b = *(const struct mt_held *const *)pb;
+    const struct mt_held *a = *(const struct mt_held *const *)pa,
+                         *b = *(const struct mt_held *const *)pb;
     return a->event < b->event ? -1 : a->event > b->event;
 }
 
-/* Whether between all those births the same other stack allocated more than once. `seen` is by stack and holds rounds. */
-static bool has_rounds_between(const struct mt_moment *m, const struct mt_held *const *born, uint32_t n, uint32_t *seen,
-                               uint32_t *round)
+/* Whether between all those births the same other stack allocated more than once. `seen` is by
+ * stack and holds rounds. */
+static bool has_rounds_between(const struct mt_moment *m, const struct mt_held *const *born,
+                               uint32_t n, uint32_t *seen, uint32_t *round)
 {
     const struct mt_replay *r = m->w->r;
     for (uint32_t k = 0; k + 1 < n; k++) {
@@ -60,8 +66,8 @@ static bool has_rounds_between(const struct mt_moment *m, const struct mt_held *
 }
 
 /* The blocks of one stack: as many and as even as batches leave them. */
-static bool judge(const struct mt_moment *m, mt_stack_id stack, const struct mt_held **born, uint32_t *seen, uint32_t *round,
-                  struct mt_kept *out)
+static bool judge(const struct mt_moment *m, mt_stack_id stack, const struct mt_held **born,
+                  uint32_t *seen, uint32_t *round, struct mt_kept *out)
 {
     uint64_t least = UINT64_MAX, most = 0;
     uint32_t n = 0;

@@ -1,5 +1,6 @@
-/* The moment of the failure (or of the peak): which blocks were live, in which segments, and what would have fitted without some of
- * them. One pass over the events, then sorting: nothing here is quadratic. */
+/* The moment of the failure (or of the peak): which blocks were live, in which segments, and what
+ * would have fitted without some of them. One pass over the events, then sorting: nothing here is
+ * quadratic. */
 #include "analysis/cause/impl.h"
 #include "analysis/cause/verdict.h"
 
@@ -152,7 +153,8 @@ static void of_request(struct mt_moment *m)
 /* A batch of an engine is prefill or decode, and sampling from the logits that this left. */
 static unsigned stretch_of(unsigned phase)
 {
-    return phase == MT_PH_ROLLOUT_PREFILL || phase == MT_PH_ROLLOUT_DECODE ? MT_PH_ROLLOUT_GENERATE : phase;
+    return phase == MT_PH_ROLLOUT_PREFILL || phase == MT_PH_ROLLOUT_DECODE ? MT_PH_ROLLOUT_GENERATE
+                                                                           : phase;
 }
 
 /* First event of the stretch in one coarse phase that ends at `at`. */
@@ -175,7 +177,8 @@ int mt_moment_fill(struct mt_moment *m, struct mt_phaser *ph)
     m->growth = 0;
     if (m->w->fate != NULL && !held_new(m, at))
         return 0;
-    if (!held_old(m, ph, at) || (m->d->focus.holes_known && !mt_spans_at(m->w->r, at, &m->span, &m->n_span, &m->laid_out)))
+    if (!held_old(m, ph, at) ||
+        (m->d->focus.holes_known && !mt_spans_at(m->w->r, at, &m->span, &m->n_span, &m->laid_out)))
         return 0;
     if (m->n_held > 1)
         qsort(m->held, m->n_held, sizeof *m->held, by_addr);
@@ -222,7 +225,8 @@ uint64_t mt_moment_need(const struct mt_moment *m, uint64_t request)
     bool expandable = false;
     for (uint32_t i = 0; m->laid_out && i < m->n_span && !expandable; i++)
         expandable = m->span[i].expandable && mt_span_serves(&m->span[i], &m->wish);
-    return expandable && request > MIB ? (request + PAGE - 1) / PAGE * PAGE : mt_segment_size(request);
+    return expandable && request > MIB ? (request + PAGE - 1) / PAGE * PAGE
+                                       : mt_segment_size(request);
 }
 
 struct layout {
@@ -268,7 +272,8 @@ static struct layout lay(const struct mt_moment *m, bool all)
 struct mt_fit mt_moment_fit(const struct mt_moment *m)
 {
     struct mt_fit f = {false, 0, 0, 0};
-    uint64_t need = mt_moment_need(m, m->wish.request), have = m->oom != NULL ? m->oom->device_free : 0;
+    uint64_t need = mt_moment_need(m, m->wish.request),
+             have = m->oom != NULL ? m->oom->device_free : 0;
     for (uint32_t i = 0; i < m->n_held; i++)
         f.dropped += m->held[i].drop ? m->held[i].size : 0;
     if (m->laid_out) {

@@ -1,5 +1,5 @@
-/* The size of a request read as a shape. PyTorch records a request rounded up to 512 bytes; rows of logits are longer than that, so a
- * size that is no whole number of rows is not one of them. */
+/* The size of a request read as a shape. PyTorch records a request rounded up to 512 bytes; rows of
+ * logits are longer than that, so a size that is no whole number of rows is not one of them. */
 #include "analysis/cause/impl.h"
 
 enum { MIN_TOKENS = 8, MIN_ROW = 1000, MIN_ODD = 97 };
@@ -19,7 +19,8 @@ static uint64_t odd_part(uint64_t v)
     return v;
 }
 
-static bool read_as(uint64_t bytes, uint64_t slack, uint64_t vocab, uint64_t split, const char *models, struct mt_shape *out)
+static bool read_as(uint64_t bytes, uint64_t slack, uint64_t vocab, uint64_t split,
+                    const char *models, struct mt_shape *out)
 {
     for (uint64_t elem = 4; elem >= 2; elem -= 2) {
         uint64_t tokens;
@@ -31,18 +32,22 @@ static bool read_as(uint64_t bytes, uint64_t slack, uint64_t vocab, uint64_t spl
     return false;
 }
 
-/* Where a request for logits comes from: their frames, the loss, or the backward pass while logits are live. */
+/* Where a request for logits comes from: their frames, the loss, or the backward pass while logits
+ * are live. */
 static bool is_of_logits(const struct mt_moment *m)
 {
     mt_stack_id s = m->oom->stack;
-    if (m->w->stack_role != NULL && s < m->w->r->t->stacks.n && m->w->stack_role[s] != MT_NO_STACK_ROLE)
+    if (m->w->stack_role != NULL && s < m->w->r->t->stacks.n &&
+        m->w->stack_role[s] != MT_NO_STACK_ROLE)
         return (m->w->stack_role[s] & 0xff) == MT_ROLE_LOGITS;
-    return m->sub == MT_PH_LOSS || m->sub == MT_PH_LOGITS || (m->sub == MT_PH_BACKWARD && m->role[MT_ROLE_LOGITS] != 0);
+    return m->sub == MT_PH_LOSS || m->sub == MT_PH_LOGITS ||
+           (m->sub == MT_PH_BACKWARD && m->role[MT_ROLE_LOGITS] != 0);
 }
 
-/* Of the known vocabularies that explain the size, the one with the largest odd factor: a power of two divides every other one and proves
- * nothing, and a small factor little. Without live logits that name the vocabulary only whole rows count: with the rounding three of
- * four sizes are explained by some vocabulary. */
+/* Of the known vocabularies that explain the size, the one with the largest odd factor: a power of
+ * two divides every other one and proves nothing, and a small factor little. Without live logits
+ * that name the vocabulary only whole rows count: with the rounding three of four sizes are
+ * explained by some vocabulary. */
 static void search(uint64_t bytes, const struct mt_role_rules *rules, struct mt_shape *out)
 {
     uint64_t best = MIN_ODD - 1;
@@ -50,7 +55,8 @@ static void search(uint64_t bytes, const struct mt_role_rules *rules, struct mt_
         const struct mt_vocab *v = mt_vocab_at(rules, i);
         if (odd_part(v->size) <= best)
             continue;
-        for (uint64_t split = 1; split <= 32 && v->size % split == 0 && v->size / split >= MIN_ROW; split *= 2) {
+        for (uint64_t split = 1; split <= 32 && v->size % split == 0 && v->size / split >= MIN_ROW;
+             split *= 2) {
             if (read_as(bytes, 0, v->size, split, v->source, out)) {
                 best = odd_part(v->size);
                 break;
@@ -68,7 +74,8 @@ void mt_shape_of(const struct mt_moment *m, const struct mt_role_rules *rules, s
         return;
     /* As large as the largest logits: in their type, which more than one size tells. */
     if (m->f->vocab != 0 && m->f->vocab_split != 0 && m->f->logits_elem != 0 &&
-        rows_of(m->oom->request, m->f->vocab / m->f->vocab_split * m->f->logits_elem, ROUNDED, &rows) &&
+        rows_of(m->oom->request, m->f->vocab / m->f->vocab_split * m->f->logits_elem, ROUNDED,
+                &rows) &&
         rows == m->f->logits_tokens) {
         *out = (struct mt_shape){rows, m->f->vocab, m->f->vocab_split, m->f->logits_elem, NULL};
         return;

@@ -26,7 +26,9 @@ const char *mt_verdict_kind_name(enum mt_verdict_kind k)
 
 const char *mt_birth_name(enum mt_birth b)
 {
-    return b == MT_BIRTH_IN_TRACE ? "in_trace" : b == MT_BIRTH_BEFORE_TRACE ? "before_trace" : "ghost";
+    return b == MT_BIRTH_IN_TRACE       ? "in_trace"
+           : b == MT_BIRTH_BEFORE_TRACE ? "before_trace"
+                                        : "ghost";
 }
 
 uint64_t mt_segment_size(uint64_t request)
@@ -36,8 +38,9 @@ uint64_t mt_segment_size(uint64_t request)
     return request < 10 * MIB ? 20 * MIB : (request + 2 * MIB - 1) / (2 * MIB) * (2 * MIB);
 }
 
-/* Whether what was free would have been enough in one piece. Holes and the rest of the device count together, since segments that can
- * expand join them; but holes below a tenth of the request are the crumbs of a device that was full. */
+/* Whether what was free would have been enough in one piece. Holes and the rest of the device count
+ * together, since segments that can expand join them; but holes below a tenth of the request are
+ * the crumbs of a device that was full. */
 static bool in_pieces(const struct mt_oom *o)
 {
     uint64_t holes = o->at.holes_known ? o->at.free_usable : o->at.reserved_free;
@@ -45,8 +48,10 @@ static bool in_pieces(const struct mt_oom *o)
         return false; /* the ends of many segments, none longer than the allocator's own step */
     if (holes < o->request / 10 || holes + o->device_free < o->request)
         return false;
-    /* Next to nothing would be left: a card that is full, which the next request finds out in any case. */
-    return holes >= o->at.reserved / 20 || holes + o->device_free - o->request >= (o->at.reserved + o->device_free) / 50;
+    /* Next to nothing would be left: a card that is full, which the next request finds out in any
+     * case. */
+    return holes >= o->at.reserved / 20 ||
+           holes + o->device_free - o->request >= (o->at.reserved + o->device_free) / 50;
 }
 
 enum mt_verdict_kind mt_oom_kind(const struct mt_device_analysis *d, const struct mt_oom *o)
@@ -62,10 +67,14 @@ enum mt_verdict_kind mt_oom_kind(const struct mt_device_analysis *d, const struc
 
 static bool sooner(const struct mt_device_analysis *a, const struct mt_device_analysis *b)
 {
-    return a->ooms.p[0].time_ns != 0 && b->ooms.p[0].time_ns != 0 && a->ooms.p[0].time_ns < b->ooms.p[0].time_ns;
+    return a->ooms.p[0].time_ns != 0 && b->ooms.p[0].time_ns != 0 &&
+           a->ooms.p[0].time_ns < b->ooms.p[0].time_ns;
 }
 
-static uint64_t weight(const struct mt_device_analysis *d) { return d->withheld != NULL ? d->live_end : d->live_peak; }
+static uint64_t weight(const struct mt_device_analysis *d)
+{
+    return d->withheld != NULL ? d->live_end : d->live_peak;
+}
 
 /* Earliest OOM; else the highest peak. Pinned host memory only when there is nothing else. */
 static uint32_t choose(const struct mt_analysis *a)
@@ -86,7 +95,8 @@ static uint32_t choose(const struct mt_analysis *a)
     return best;
 }
 
-static void who(struct mt_sentence *t, const struct mt_analysis *a, const struct mt_device_analysis *d, bool capital)
+static void who(struct mt_sentence *t, const struct mt_analysis *a,
+                const struct mt_device_analysis *d, bool capital)
 {
     if (a->trace->meta.rank >= 0)
         mt_words_add(t, "%sank %d, ", capital ? "R" : "r", a->trace->meta.rank);
@@ -111,7 +121,8 @@ static void holder(struct mt_sentence *t, const struct mt_device_analysis *d)
     if (o == NULL || o->bytes * 10 < d->owners.p[0].bytes)
         o = &d->owners.p[0];
     if (o->stack == 0) {
-        mt_words_add(t, "; no stack was recorded for %s%s", o->bytes >= d->focus.live ? "any of it" : "most of it: ",
+        mt_words_add(t, "; no stack was recorded for %s%s",
+                     o->bytes >= d->focus.live ? "any of it" : "most of it: ",
                      o->bytes >= d->focus.live ? "" : mt_words_bytes(b, o->bytes));
         return;
     }
@@ -124,7 +135,8 @@ static void holder(struct mt_sentence *t, const struct mt_device_analysis *d)
         memcpy(label + sizeof label - 4, "...", 4);
     }
     if (older != 0) /* what nobody is known to hold is more than anybody holds */
-        mt_words_add(t, "; %s of it has no stack, of the rest the largest holder, with ", mt_words_bytes(b, older));
+        mt_words_add(t, "; %s of it has no stack, of the rest the largest holder, with ",
+                     mt_words_bytes(b, older));
     else
         mt_words_add(t, "; the largest holder, with ");
     mt_words_add(t, "%s, is %s", mt_words_bytes(b, o->bytes), label);
@@ -137,17 +149,19 @@ static void of_capacity(struct mt_sentence *t, const struct mt_device_analysis *
         return;
     if (bytes > d->capacity) {
         mt_words_add(t,
-                     " (more than the %s card has: part of it was not there, an engine that sleeps stays in PyTorch's books)",
+                     " (more than the %s card has: part of it was not there, an engine that sleeps "
+                     "stays in PyTorch's books)",
                      mt_words_bytes(b, d->capacity));
         return;
     }
-    mt_words_add(t, ", %u %% of the %s card", (unsigned)((bytes * 100 + d->capacity / 2) / d->capacity),
+    mt_words_add(t, ", %u %% of the %s card",
+                 (unsigned)((bytes * 100 + d->capacity / 2) / d->capacity),
                  mt_words_bytes(b, d->capacity));
 }
 
 /* The numbers that decide between fragmentation, capacity and a limit. */
-static void oom_because(const struct mt_device_analysis *d, const struct mt_oom *o, enum mt_verdict_kind kind,
-                        struct mt_sentence *why)
+static void oom_because(const struct mt_device_analysis *d, const struct mt_oom *o,
+                        enum mt_verdict_kind kind, struct mt_sentence *why)
 {
     char b1[32], b2[32], b3[32];
     const struct mt_state *at = &o->at;
@@ -155,49 +169,62 @@ static void oom_because(const struct mt_device_analysis *d, const struct mt_oom 
     mt_words_bytes(b2, o->device_free);
     mt_words_bytes(b3, at->largest_usable);
     if (kind == MT_V_OOM_LIMIT) {
-        mt_words_add(why,
-                     "The driver still had %s, enough for the %s segment that the request needs: look for "
-                     "set_per_process_memory_fraction or a container limit.",
-                     b2, mt_words_bytes(b1, mt_segment_size(o->request)));
+        mt_words_add(
+            why,
+            "The driver still had %s, enough for the %s segment that the request needs: look for "
+            "set_per_process_memory_fraction or a container limit.",
+            b2, mt_words_bytes(b1, mt_segment_size(o->request)));
     } else if (kind == MT_V_OOM && d->withheld != NULL) {
         mt_words_add(why, "The state at the failure is not known: %s.", d->withheld);
         return;
     } else if (kind == MT_V_OOM) {
-        mt_words_add(why, "Without the size of the request, capacity and fragmentation cannot be told apart.");
+        mt_words_add(
+            why,
+            "Without the size of the request, capacity and fragmentation cannot be told apart.");
     } else if (!at->holes_known) {
-        mt_words_add(why, "Reserved but not live: %s, against a request of %s; the holes could not be laid out.",
-                     mt_words_bytes(b1, at->reserved_free), mt_words_bytes(b3, o->request));
+        mt_words_add(
+            why,
+            "Reserved but not live: %s, against a request of %s; the holes could not be laid out.",
+            mt_words_bytes(b1, at->reserved_free), mt_words_bytes(b3, o->request));
     } else if (kind == MT_V_OOM_FRAGMENTATION) {
         if (at->free_usable >= o->request)
-            mt_words_add(why, "%s was free in the segments that serve this request, more than it asked for", b1);
+            mt_words_add(
+                why, "%s was free in the segments that serve this request, more than it asked for",
+                b1);
         else
             mt_words_add(why,
-                         "%s was free in the segments that serve this request and %s on the device, together enough for it", b1,
-                         b2);
-        mt_words_add(why, ", but the largest hole was %s (%llu hole%s in %llu segment%s).", b3, (unsigned long long)at->n_holes,
-                     at->n_holes == 1 ? "" : "s", (unsigned long long)at->n_segments, at->n_segments == 1 ? "" : "s");
+                         "%s was free in the segments that serve this request and %s on the "
+                         "device, together enough for it",
+                         b1, b2);
+        mt_words_add(why, ", but the largest hole was %s (%llu hole%s in %llu segment%s).", b3,
+                     (unsigned long long)at->n_holes, at->n_holes == 1 ? "" : "s",
+                     (unsigned long long)at->n_segments, at->n_segments == 1 ? "" : "s");
     } else if (at->free_usable == 0) {
-        mt_words_add(
-            why,
-            "Nothing was free in the segments that serve this request, and only %s on the device: no rearrangement would have "
-            "fitted it.",
-            b2);
+        mt_words_add(why,
+                     "Nothing was free in the segments that serve this request, and only %s on the "
+                     "device: no rearrangement would have "
+                     "fitted it.",
+                     b2);
     } else {
         mt_words_add(why,
-                     "Only %s was free in the segments that serve this request (largest hole %s) and %s on the device: %s.", b1,
-                     b3, b2,
-                     at->free_usable + o->device_free < o->request ? "no rearrangement would have fitted it"
-                                                                   : "even in one piece it would have been just enough for it");
+                     "Only %s was free in the segments that serve this request (largest hole %s) "
+                     "and %s on the device: %s.",
+                     b1, b3, b2,
+                     at->free_usable + o->device_free < o->request
+                         ? "no rearrangement would have fitted it"
+                         : "even in one piece it would have been just enough for it");
     }
     if (at->pending >= at->live / 10 && at->pending != 0)
-        mt_words_add(
-            why,
-            " Of the live bytes, %s had been freed already and waited for another stream to finish with them (record_stream).",
-            mt_words_bytes(b1, at->pending));
+        mt_words_add(why,
+                     " Of the live bytes, %s had been freed already and waited for another stream "
+                     "to finish with them (record_stream).",
+                     mt_words_bytes(b1, at->pending));
 }
 
-/* The block that was asked for, and the segment that PyTorch asked the driver for, which is what its message says. */
-static void asked_words(struct mt_sentence *s, const struct mt_device_analysis *d, const struct mt_oom *o)
+/* The block that was asked for, and the segment that PyTorch asked the driver for, which is what
+ * its message says. */
+static void asked_words(struct mt_sentence *s, const struct mt_device_analysis *d,
+                        const struct mt_oom *o)
 {
     char block[32], segment[32];
     uint64_t size = o->request < MAX_REQUEST ? mt_segment_size(o->request) : o->request;
@@ -210,22 +237,27 @@ static void asked_words(struct mt_sentence *s, const struct mt_device_analysis *
         mt_words_add(s, " (%s from the driver)", segment);
 }
 
-static void oom_sentence(const struct mt_analysis *a, const struct mt_device_analysis *d, const struct mt_oom *o,
-                         enum mt_verdict_kind kind, struct mt_sentence *s, struct mt_sentence *why)
+static void oom_sentence(const struct mt_analysis *a, const struct mt_device_analysis *d,
+                         const struct mt_oom *o, enum mt_verdict_kind kind, struct mt_sentence *s,
+                         struct mt_sentence *why)
 {
     char b1[32], b2[32], ph[128];
     who(s, a, d, true);
-    mt_words_add(s, " ran out of memory in %s: it asked for ", mt_words_phase(ph, sizeof ph, a->verdict.phase, a->verdict.sub));
+    mt_words_add(s, " ran out of memory in %s: it asked for ",
+                 mt_words_phase(ph, sizeof ph, a->verdict.phase, a->verdict.sub));
     asked_words(s, d, o);
     mt_words_add(s, " with %s free on the device", mt_words_bytes(b2, o->device_free));
     switch (kind) {
     case MT_V_OOM_CAPACITY: mt_words_add(s, "; capacity, not fragmentation"); break;
     case MT_V_OOM_FRAGMENTATION:
         mt_words_add(s, "; %s",
-                     d->cause != NULL && d->cause->kind == MT_CAUSE_LEAK ? "a leak first, then fragmentation"
-                                                                         : "fragmentation, not capacity");
+                     d->cause != NULL && d->cause->kind == MT_CAUSE_LEAK
+                         ? "a leak first, then fragmentation"
+                         : "fragmentation, not capacity");
         break;
-    case MT_V_OOM_LIMIT: mt_words_add(s, "; neither capacity nor fragmentation, a limit refused it"); break;
+    case MT_V_OOM_LIMIT:
+        mt_words_add(s, "; neither capacity nor fragmentation, a limit refused it");
+        break;
     case MT_V_OOM:
     case MT_V_PEAK:
     case MT_V_END_STATE:
@@ -237,7 +269,8 @@ static void oom_sentence(const struct mt_analysis *a, const struct mt_device_ana
         if (strcmp(b1, b2) == 0)
             mt_words_add(s, ": all of the %s reserved was live", b2);
         else
-            mt_words_add(s, ": %s was live of %s reserved", b1, b2); /* the share of the card, next, is that of the latter */
+            mt_words_add(s, ": %s was live of %s reserved", b1,
+                         b2); /* the share of the card, next, is that of the latter */
         of_capacity(s, d, o->at.reserved);
         holder(s, d);
     }
@@ -246,37 +279,42 @@ static void oom_sentence(const struct mt_analysis *a, const struct mt_device_ana
 }
 
 /* Of a process that did not fail: what it pins on the host is the other memory that runs out. */
-static void beside(const struct mt_analysis *a, const struct mt_device_analysis *d, struct mt_sentence *why)
+static void beside(const struct mt_analysis *a, const struct mt_device_analysis *d,
+                   struct mt_sentence *why)
 {
     for (uint32_t i = 0; d->kind == MT_DEV_CUDA && i < a->devices.n; i++) {
         const struct mt_device_analysis *h = &a->devices.p[i];
         uint64_t reserved = h->withheld != NULL ? h->reserved_end : h->reserved_peak;
         if (h->kind == MT_DEV_HOST && reserved >= MIN_PINNED)
-            mt_words_add(why, "%sBeside it the process pinned %s%s of host memory.", why->n != 0 ? " " : "",
-                         h->withheld != NULL ? "" : "up to ", MT_BYTES(reserved));
+            mt_words_add(why, "%sBeside it the process pinned %s%s of host memory.",
+                         why->n != 0 ? " " : "", h->withheld != NULL ? "" : "up to ",
+                         MT_BYTES(reserved));
     }
 }
 
 static void because_withheld(const struct mt_device_analysis *d, struct mt_sentence *why)
 {
     char first = d->withheld[0];
-    mt_words_add(why, "%c%s.", first >= 'a' && first <= 'z' ? first - 'a' + 'A' : first, d->withheld + 1);
+    mt_words_add(why, "%c%s.", first >= 'a' && first <= 'z' ? first - 'a' + 'A' : first,
+                 d->withheld + 1);
 }
 
-static void peak_sentence(const struct mt_analysis *a, const struct mt_device_analysis *d, enum mt_verdict_kind kind,
-                          struct mt_sentence *s, struct mt_sentence *why)
+static void peak_sentence(const struct mt_analysis *a, const struct mt_device_analysis *d,
+                          enum mt_verdict_kind kind, struct mt_sentence *s, struct mt_sentence *why)
 {
     char b1[32], b2[32], ph[128];
     bool told = a->verdict.phase != MT_PH_UNATTRIBUTED || a->verdict.sub != MT_PH_NONE;
     mt_words_phase(ph, sizeof ph, a->verdict.phase, a->verdict.sub);
     if (kind == MT_V_EMPTY) {
-        mt_words_add(s, "Nothing was allocated: the snapshot holds no live block and no trace entry.");
+        mt_words_add(s,
+                     "Nothing was allocated: the snapshot holds no live block and no trace entry.");
         return;
     }
     if (mt_state_unknown(d)) {
         mt_words_add(s, "What ");
         who(s, a, d, false);
-        mt_words_add(s, " held is not known: the snapshot lists none of its segments, and its trace does not say it alone.");
+        mt_words_add(s, " held is not known: the snapshot lists none of its segments, and its "
+                        "trace does not say it alone.");
         because_withheld(d, why);
         return;
     }
@@ -295,7 +333,8 @@ static void peak_sentence(const struct mt_analysis *a, const struct mt_device_an
         of_capacity(s, d, d->focus.reserved);
         mt_words_add(s, d->capacity != 0 ? "," : "");
         if (d->peak_event < 0)
-            mt_words_add(s, " before the first event%s%s%s", told ? ", most of it from " : "", told ? ph : "", "");
+            mt_words_add(s, " before the first event%s%s%s", told ? ", most of it from " : "",
+                         told ? ph : "", "");
         else
             mt_words_add(s, " in %s", ph);
     } else {
@@ -308,8 +347,10 @@ static void peak_sentence(const struct mt_analysis *a, const struct mt_device_an
         if (told)
             mt_words_add(s, ", most of it from %s", ph);
         mt_words_add(
-            why, "The snapshot has no allocation history, so neither the peak before it nor its phase is known. Record with "
-                 "torch.cuda.memory._record_memory_history(max_entries=100000) before the first step.");
+            why,
+            "The snapshot has no allocation history, so neither the peak before it nor its phase "
+            "is known. Record with "
+            "torch.cuda.memory._record_memory_history(max_entries=100000) before the first step.");
     }
     holder(s, d);
     mt_words_add(s, ".");
@@ -351,7 +392,8 @@ int mt_verdict_make(struct mt_analysis *a)
             v->kind = mt_oom_kind(d, &d->ooms.p[0]);
         else if (d->n_allocs != 0)
             v->kind = MT_V_PEAK;
-        else if (d->live_end != 0 || d->live_start != 0 || d->reserved_end != 0 || mt_state_unknown(d))
+        else if (d->live_end != 0 || d->live_start != 0 || d->reserved_end != 0 ||
+                 mt_state_unknown(d))
             v->kind = MT_V_END_STATE;
     }
     if (d->ooms.n != 0) {
@@ -360,7 +402,8 @@ int mt_verdict_make(struct mt_analysis *a)
         v->conf = mt_attr_conf(d->ooms.p[0].attr);
         oom_sentence(a, d, &d->ooms.p[0], v->kind, &s, &why);
     } else {
-        if (d->focus.event < 0 || d->withheld != NULL || v->kind == MT_V_END_STATE || d->focus.event == MT_NO_EVENT) {
+        if (d->focus.event < 0 || d->withheld != NULL || v->kind == MT_V_END_STATE ||
+            d->focus.event == MT_NO_EVENT) {
             phase_of_focus(v, d);
         } else {
             v->phase = (enum mt_phase)d->focus_attr.phase;
@@ -378,8 +421,10 @@ uint32_t mt_primary_rank(const struct mt_analysis *const *a, uint32_t n)
 {
     uint32_t best = 0;
     for (uint32_t i = 1; i < n; i++) {
-        const struct mt_device_analysis *d = a[i]->devices.n ? &a[i]->devices.p[a[i]->verdict.device] : NULL;
-        const struct mt_device_analysis *b = a[best]->devices.n ? &a[best]->devices.p[a[best]->verdict.device] : NULL;
+        const struct mt_device_analysis *d =
+            a[i]->devices.n ? &a[i]->devices.p[a[i]->verdict.device] : NULL;
+        const struct mt_device_analysis *b =
+            a[best]->devices.n ? &a[best]->devices.p[a[best]->verdict.device] : NULL;
         bool better;
         if (d == NULL || b == NULL)
             better = b == NULL && d != NULL;

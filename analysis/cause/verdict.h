@@ -4,8 +4,9 @@
 
 #include "analysis/facts/analysis.h"
 
-/* What the allocator would ask the driver for to serve a request of this size: 2 MiB up to 1 MiB, 20 MiB below 10 MiB, else rounded
- * up to 2 MiB (c10/cuda/CUDACachingAllocator.cpp, get_allocation_size). */
+/* What the allocator would ask the driver for to serve a request of this size: 2 MiB up to 1 MiB,
+ * 20 MiB below 10 MiB, else rounded up to 2 MiB (c10/cuda/CUDACachingAllocator.cpp,
+ * get_allocation_size). */
 uint64_t mt_segment_size(uint64_t request);
 enum mt_verdict_kind mt_oom_kind(const struct mt_device_analysis *d, const struct mt_oom *o);
 /* Chooses the device that the verdict is about and writes the sentence; 1, or 0 = out of memory. */

@@ -1,4 +1,5 @@
-/* Adapters that PEFT made, measured: where they are there, gradients and optimizer state follow them and not the frozen model. */
+/* Adapters that PEFT made, measured: where they are there, gradients and optimizer state follow
+ * them and not the frozen model. */
 #include "analysis/expected/impl.h"
 #include "analysis/base/frames.h"
 

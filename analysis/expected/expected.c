@@ -1,4 +1,5 @@
-/* One pass over the events finds each role's highest bytes in each phase; then one expectation per role and kind of phase. */
+/* One pass over the events finds each role's highest bytes in each phase; then one expectation per
+ * role and kind of phase. */
 #include "analysis/advice/advice.h"
 #include "analysis/expected/impl.h"
 #include "analysis/base/words.h"
@@ -19,11 +20,12 @@ static void note(struct mt_expect_high *h, uint64_t live, int64_t event)
         *h = (struct mt_expect_high){live, event};
 }
 
-/* Inside a backward pass a layer's gradient is whole for a moment, before it is reduced and divided. */
+/* Inside a backward pass a layer's gradient is whole for a moment, before it is reduced and
+ * divided. */
 static bool is_between_backwards(unsigned sub)
 {
-    return sub == MT_PH_FORWARD || sub == MT_PH_LOSS || sub == MT_PH_LOGITS || sub == MT_PH_OPTIMIZER ||
-           sub == MT_PH_OPTIM_STATE_INIT || sub == MT_PH_GRAD_CLIP;
+    return sub == MT_PH_FORWARD || sub == MT_PH_LOSS || sub == MT_PH_LOGITS ||
+           sub == MT_PH_OPTIMIZER || sub == MT_PH_OPTIM_STATE_INIT || sub == MT_PH_GRAD_CLIP;
 }
 
 static void measure(struct mt_expect_work *k)
@@ -58,8 +60,14 @@ static void measure(struct mt_expect_work *k)
     }
 }
 
-static bool trains(unsigned p) { return p == MT_PH_TRAIN || p == MT_PH_TRAIN_ACTOR || p == MT_PH_TRAIN_CRITIC; }
-static bool evaluates(unsigned p) { return p == MT_PH_LOGP_OLD || p == MT_PH_LOGP_REF || p == MT_PH_LOGP; }
+static bool trains(unsigned p)
+{
+    return p == MT_PH_TRAIN || p == MT_PH_TRAIN_ACTOR || p == MT_PH_TRAIN_CRITIC;
+}
+static bool evaluates(unsigned p)
+{
+    return p == MT_PH_LOGP_OLD || p == MT_PH_LOGP_REF || p == MT_PH_LOGP;
+}
 static bool rolls_out(unsigned p) { return p >= MT_PH_ROLLOUT_LOAD && p <= MT_PH_ROLLOUT_DECODE; }
 static bool syncs(unsigned p) { return p == MT_PH_WEIGHT_SYNC; }
 
@@ -68,19 +76,22 @@ static bool is_higher(const struct mt_expect_high *a, const struct mt_expect_hig
     return a->bytes > b->bytes || (a->bytes == b->bytes && a->event < b->event);
 }
 
-/* The phase of a kind in which the role is highest, of equal ones the first; MT_PH_COUNT = the kind does not occur. */
+/* The phase of a kind in which the role is highest, of equal ones the first; MT_PH_COUNT = the kind
+ * does not occur. */
 static unsigned highest(const struct mt_expect_work *k, bool (*kind)(unsigned), unsigned role)
 {
     unsigned best = MT_PH_COUNT;
     for (unsigned p = 0; p < MT_PH_COUNT; p++)
-        if (k->seen[p] && kind(p) && (best == MT_PH_COUNT || is_higher(&k->high[p][role], &k->high[best][role])))
+        if (k->seen[p] && kind(p) &&
+            (best == MT_PH_COUNT || is_higher(&k->high[p][role], &k->high[best][role])))
             best = p;
     return best;
 }
 
 /* ---- which bytes are more ---- */
 
-/* The places that hold most of a role at an event: "12.00 GiB of models.py:3 f, 1.00 GiB of g.py:7 h". */
+/* The places that hold most of a role at an event: "12.00 GiB of models.py:3 f, 1.00 GiB of g.py:7
+ * h". */
 static int places(const struct mt_expect_work *k, unsigned role, int64_t at, struct mt_sentence *s)
 {
     const struct mt_replay *r = k->w->r;
@@ -91,8 +102,8 @@ static int places(const struct mt_expect_work *k, unsigned role, int64_t at, str
     for (int64_t i = 0; i <= at && (uint64_t)i < r->d->events.n; i++) {
         const struct mt_fate *f = &k->w->fate[i];
         const struct mt_event *e = mt_event_at(r->d, (uint64_t)i);
-        if (e->action == MT_ACT_ALLOC && f->role == role && (f->freed == MT_NEVER || (int64_t)f->freed > at) &&
-            e->stack <= r->t->stacks.n)
+        if (e->action == MT_ACT_ALLOC && f->role == role &&
+            (f->freed == MT_NEVER || (int64_t)f->freed > at) && e->stack <= r->t->stacks.n)
             sum[e->stack] += e->size;
     }
     for (unsigned n = 0; n < 2; n++) {
@@ -102,7 +113,8 @@ static int places(const struct mt_expect_work *k, unsigned role, int64_t at, str
         if (sum[best] == 0)
             break;
         (void)mt_stack_label(r->t, best, label, sizeof label);
-        for (uint32_t i = 1; i <= r->t->stacks.n; i++) { /* a place by its name: stacks may differ further in */
+        /* a place by its name: stacks may differ further in */
+        for (uint32_t i = 1; i <= r->t->stacks.n; i++) {
             if (i == best || sum[i] == 0)
                 continue;
             (void)mt_stack_label(r->t, i, other, sizeof other);
@@ -124,14 +136,16 @@ static int which_are_more(const struct mt_expect_work *k, struct mt_expect *e)
     double times = e->bytes != 0 ? (double)e->measured / (double)e->bytes : 0;
     mt_words_add(&s, "%s more than expected", MT_BYTES(e->measured - e->bytes));
     if (e->role == MT_ROLE_GRAD && k->s.sharded && times >= 2.5)
-        mt_words_add(&s, ": gradients that are not divided over the ranks yet are larger by the number of ranks");
-    else if ((e->role == MT_ROLE_GRAD || e->role == MT_ROLE_OPTIM_STATE) && k->s.layout == MT_LAYOUT_SAME && times >= 1.8 &&
-             times <= 2.2)
+        mt_words_add(&s, ": gradients that are not divided over the ranks yet are larger by the "
+                         "number of ranks");
+    else if ((e->role == MT_ROLE_GRAD || e->role == MT_ROLE_OPTIM_STATE) &&
+             k->s.layout == MT_LAYOUT_SAME && times >= 1.8 && times <= 2.2)
         mt_words_add(&s, ": as much as in 32 bits with parameters in 16");
     else if (e->role == MT_ROLE_PARAM && times >= 1.8)
         mt_words_add(&s, ": as much as %.0f copies or models", times);
     else if (e->role == MT_ROLE_LOGITS)
-        mt_words_add(&s, ": a loss that is written out step by step keeps more copies than PyTorch's own");
+        mt_words_add(
+            &s, ": a loss that is written out step by step keeps more copies than PyTorch's own");
     if (!places(k, e->role, e->event, &s))
         return 0;
     mt_words_add(&s, ".");
@@ -203,7 +217,8 @@ void mt_expect_set(struct mt_expect_work *k, struct mt_expect *e, double bytes, 
 
 /* ---- logits ---- */
 
-/* Rows of the largest logits in a kind of phase, told by the vocabulary that was found in the trace. */
+/* Rows of the largest logits in a kind of phase, told by the vocabulary that was found in the
+ * trace. */
 static double tokens_of(const struct mt_expect_work *k, bool (*kind)(unsigned))
 {
     const struct mt_role_facts *f = &k->d->roles;
@@ -225,7 +240,8 @@ static double tokens_of(const struct mt_expect_work *k, bool (*kind)(unsigned))
     return (double)most;
 }
 
-/* Frames that compute the entropy of whole logits hold some of a kind of phase; or, in training, it has a weight. */
+/* Frames that compute the entropy of whole logits hold some of a kind of phase; or, in training, it
+ * has a weight. */
 static bool has_entropy(const struct mt_expect_work *k, bool (*kind)(unsigned))
 {
     static const char *const names[] = {"entropy_from_logits", "vocab_parallel_entropy"};
@@ -234,7 +250,8 @@ static bool has_entropy(const struct mt_expect_work *k, bool (*kind)(unsigned))
         return true;
     for (uint32_t i = 0; i < k->d->owners.n; i++) {
         const struct mt_owner *o = &k->d->owners.p[i];
-        for (mt_stack_id s = kind(o->attr.phase) ? o->stack : 0; s != 0; s = t->stacks.p[s].parent) {
+        for (mt_stack_id s = kind(o->attr.phase) ? o->stack : 0; s != 0;
+             s = t->stacks.p[s].parent) {
             const char *name = mt_str(t, t->frames.p[t->stacks.p[s].frame].name);
             if (strcmp(name, names[0]) == 0 || strcmp(name, names[1]) == 0)
                 return true;
@@ -249,16 +266,18 @@ static bool in_16_bits(const struct mt_expect_work *k, double bytes)
     const struct mt_replay *r = k->w->r;
     for (uint64_t i = 0; i < r->d->events.n; i++) {
         const struct mt_event *e = mt_event_at(r->d, i);
-        if (e->action == MT_ACT_ALLOC && k->w->fate[i].role == MT_ROLE_LOGITS && (double)e->size >= bytes &&
-            (double)e->size < bytes + 512)
+        if (e->action == MT_ACT_ALLOC && k->w->fate[i].role == MT_ROLE_LOGITS &&
+            (double)e->size >= bytes && (double)e->size < bytes + 512)
             return true;
     }
     return false;
 }
 
-/* Copies of the logits that live together, bytes of an element each. Forward alone: logits, a 32-bit copy, log-softmax. Where a backward
- * follows, the log-softmax waits for it and meets two gradients there, that of what was picked and its own; the copy has gone by then,
- * unless the logits were in 32 bits from the start. An entropy keeps a softmax in training, and makes a product besides in evaluation. */
+/* Copies of the logits that live together, bytes of an element each. Forward alone: logits, a
+ * 32-bit copy, log-softmax. Where a backward follows, the log-softmax waits for it and meets two
+ * gradients there, that of what was picked and its own; the copy has gone by then, unless the
+ * logits were in 32 bits from the start. An entropy keeps a softmax in training, and makes a
+ * product besides in evaluation. */
 static void logits(struct mt_expect_work *k, bool (*kind)(unsigned))
 {
     static const struct {
@@ -268,20 +287,27 @@ static void logits(struct mt_expect_work *k, bool (*kind)(unsigned))
         {{{10, "2 + 4 + 4", "16-bit logits, 32-bit copy, log-softmax"},
           {14, "2 + 4 + 4 + 4", "16-bit logits, 32-bit copy, softmax and product of the entropy"}},
          {{14, "2 + 4 + 4 + 4", "16-bit logits, log-softmax, its gradient and that of the loss"},
-          {18, "2 + 4 + 4 + 4 + 4", "16-bit logits, log-softmax, its gradient and that of the loss, softmax of the entropy"}}},
+          {18, "2 + 4 + 4 + 4 + 4",
+           "16-bit logits, log-softmax, its gradient and that of the loss, softmax of the "
+           "entropy"}}},
         {{{12, "4 + 4 + 4", "32-bit logits, their shifted copy, log-softmax"},
-          {16, "4 + 4 + 4 + 4", "32-bit logits, their shifted copy, softmax and product of the entropy"}},
+          {16, "4 + 4 + 4 + 4",
+           "32-bit logits, their shifted copy, softmax and product of the entropy"}},
          {{16, "4 + 4 + 4 + 4", "32-bit logits, log-softmax, its gradient and that of the loss"},
-          {20, "4 + 4 + 4 + 4 + 4", "32-bit logits, log-softmax, its gradient and that of the loss, softmax of the entropy"}}}};
+          {20, "4 + 4 + 4 + 4 + 4",
+           "32-bit logits, log-softmax, its gradient and that of the loss, softmax of the "
+           "entropy"}}}};
     struct mt_expect *e = mt_expect_row(k, MT_ROLE_LOGITS, highest(k, kind, MT_ROLE_LOGITS));
     const struct mt_role_facts *f = &k->d->roles;
-    double tokens = tokens_of(k, kind), vocab = (double)f->vocab, split = (double)(f->vocab_split != 0 ? f->vocab_split : 1);
+    double tokens = tokens_of(k, kind), vocab = (double)f->vocab,
+           split = (double)(f->vocab_split != 0 ? f->vocab_split : 1);
     const char *from = "as the largest of them has";
     bool wide, back = kind == trains, entropy;
     if (e == NULL)
         return;
     if (mt_run_number(k->conf, "fused_head") > 0) {
-        mt_expect_say(k, e, "a fused output head makes them in pieces whose size is not among the settings");
+        mt_expect_say(
+            k, e, "a fused output head makes them in pieces whose size is not among the settings");
         return;
     }
     wide = tokens > 0 && f->logits_elem == 4 && !in_16_bits(k, tokens * (vocab / split) * 2);
@@ -300,20 +326,24 @@ static void logits(struct mt_expect_work *k, bool (*kind)(unsigned))
     }
     entropy = has_entropy(k, kind);
     mt_expect_set(k, e, tokens * (vocab / split) * chains[wide][back][entropy].each, true);
-    mt_expect_say(k, e, "%.0f tokens (%s) x a vocabulary of %.0f%s x (%s) bytes (%s)", tokens, from, vocab, MT_OVER(split, ""),
-                  chains[wide][back][entropy].sum, chains[wide][back][entropy].what);
+    mt_expect_say(k, e, "%.0f tokens (%s) x a vocabulary of %.0f%s x (%s) bytes (%s)", tokens, from,
+                  vocab, MT_OVER(split, ""), chains[wide][back][entropy].sum,
+                  chains[wide][back][entropy].what);
 }
 
 /* ---- engine ---- */
 
 static void weights(struct mt_expect_work *k)
 {
-    struct mt_expect *e = mt_expect_row(k, MT_ROLE_ENGINE_WEIGHTS, highest(k, rolls_out, MT_ROLE_ENGINE_WEIGHTS));
+    struct mt_expect *e =
+        mt_expect_row(k, MT_ROLE_ENGINE_WEIGHTS, highest(k, rolls_out, MT_ROLE_ENGINE_WEIGHTS));
     if (e == NULL)
         return;
     if (k->s.params <= 0 || k->s.rollout_tp <= 0) {
         mt_expect_say(k, e, "%s",
-                      k->s.params <= 0 ? k->s.no_params : "the engine's tensor-parallel size is not among the settings");
+                      k->s.params <= 0
+                          ? k->s.no_params
+                          : "the engine's tensor-parallel size is not among the settings");
         return;
     }
     mt_expect_set(k, e, k->s.params * 2 / k->s.rollout_tp, false);
@@ -324,7 +354,8 @@ static void weights(struct mt_expect_work *k)
 static void cache(struct mt_expect_work *k)
 {
     static const char *const bytes_keys[] = {"kv_cache_memory_bytes", "--kv-cache-memory-bytes"};
-    static const char *const token_keys[] = {"max_total_tokens", "--max-total-tokens", "sglang.max_total_tokens",
+    static const char *const token_keys[] = {"max_total_tokens", "--max-total-tokens",
+                                             "sglang.max_total_tokens",
                                              "--sglang-max-total-tokens"};
     unsigned phase = highest(k, rolls_out, MT_ROLE_KV_CACHE);
     struct mt_expect *e = mt_expect_row(k, MT_ROLE_KV_CACHE, phase);
@@ -340,23 +371,28 @@ static void cache(struct mt_expect_work *k)
         mt_expect_say(k, e, "set in bytes: %s", MT_BYTES((uint64_t)bytes));
     } else if (tokens > 0 && k->s.layers > 0 && k->s.model.latent > 0) {
         mt_expect_set(k, e, tokens * k->s.layers * k->s.model.latent * 2, false);
-        mt_expect_say(k, e, "%.0f tokens x %.0f layers x %.0f (latent attention) x 2 bytes", tokens, k->s.layers,
-                      k->s.model.latent);
+        mt_expect_say(k, e, "%.0f tokens x %.0f layers x %.0f (latent attention) x 2 bytes", tokens,
+                      k->s.layers, k->s.model.latent);
     } else if (tokens > 0 && k->s.layers > 0 && k->s.kv_width > 0 && k->s.rollout_tp > 0) {
         bytes = tokens * 2 * k->s.layers * k->s.kv_width / k->s.rollout_tp * 2;
         mt_expect_set(k, e, bytes, false);
-        mt_expect_say(k, e, "%.0f tokens x 2 x %.0f layers x %.0f (heads of keys and values x head size)%s x 2 bytes", tokens,
-                      k->s.layers, k->s.kv_width, MT_OVER(k->s.rollout_tp, " (tensor parallel)"));
+        mt_expect_say(k, e,
+                      "%.0f tokens x 2 x %.0f layers x %.0f (heads of keys and values x head "
+                      "size)%s x 2 bytes",
+                      tokens, k->s.layers, k->s.kv_width,
+                      MT_OVER(k->s.rollout_tp, " (tensor parallel)"));
     } else if (share > 0 && share <= 1 && k->d->capacity != 0) {
         uint64_t held = k->high[phase][MT_ROLE_ENGINE_WEIGHTS].bytes;
         bytes = share * (double)k->d->capacity - (double)held;
         mt_expect_set(k, e, bytes > 0 ? bytes : 0, true);
-        mt_expect_say(k, e, "the engine's share of the card, %.2f x %s, less its weights (%s)", share, MT_BYTES(k->d->capacity),
-                      MT_BYTES(held));
+        mt_expect_say(k, e, "the engine's share of the card, %.2f x %s, less its weights (%s)",
+                      share, MT_BYTES(k->d->capacity), MT_BYTES(held));
     } else {
-        mt_expect_say(k, e,
-                      share > 0 && share <= 1 ? "the card's size is not known; --capacity names it"
-                                              : "neither its size nor the engine's share of the card is among the settings");
+        mt_expect_say(
+            k, e,
+            share > 0 && share <= 1
+                ? "the card's size is not known; --capacity names it"
+                : "neither its size nor the engine's share of the card is among the settings");
     }
 }
 
@@ -364,7 +400,8 @@ static void cache(struct mt_expect_work *k)
 
 static void sync(struct mt_expect_work *k)
 {
-    struct mt_expect *e = mt_expect_row(k, MT_ROLE_WEIGHT_SYNC, highest(k, syncs, MT_ROLE_WEIGHT_SYNC));
+    struct mt_expect *e =
+        mt_expect_row(k, MT_ROLE_WEIGHT_SYNC, highest(k, syncs, MT_ROLE_WEIGHT_SYNC));
     double bucket = mt_run_number(k->conf, "weight_bucket"), largest = k->s.vocab * k->s.hidden * 2;
     if (e == NULL)
         return;
@@ -377,11 +414,13 @@ static void sync(struct mt_expect_work *k)
     if (largest > bucket && largest < LIMIT)
         bucket = largest;
     mt_expect_set(k, e, 2 * bucket, true);
-    mt_expect_say(k, e, "two buckets of %s, one that is filled and one under way%s", MT_BYTES((uint64_t)bucket),
+    mt_expect_say(k, e, "two buckets of %s, one that is filled and one under way%s",
+                  MT_BYTES((uint64_t)bucket),
                   largest == bucket ? " (the largest tensor fills one alone)" : "");
 }
 
-/* verl moves parameters and optimizer state out between the phases: nothing of them belongs into a rollout. */
+/* verl moves parameters and optimizer state out between the phases: nothing of them belongs into a
+ * rollout. */
 static void moved_out(struct mt_expect_work *k, const struct mt_frameworks *fw)
 {
     static const struct {
@@ -391,7 +430,8 @@ static void moved_out(struct mt_expect_work *k, const struct mt_frameworks *fw)
     for (size_t i = 0; i < sizeof moved / sizeof *moved; i++) {
         struct mt_expect *e;
         struct mt_runconf_hit hit;
-        if (fw->main != MT_FW_VERL || k->conf == NULL || !mt_runconf_find(k->conf, moved[i].setting, &hit) || hit.is_default ||
+        if (fw->main != MT_FW_VERL || k->conf == NULL ||
+            !mt_runconf_find(k->conf, moved[i].setting, &hit) || hit.is_default ||
             !mt_runconf_is_true(hit.value))
             continue;
         e = mt_expect_row(k, moved[i].role, highest(k, rolls_out, moved[i].role));
@@ -428,14 +468,17 @@ static void drop_unknown(struct mt_expected *out)
     out->v.n = kept;
 }
 
-enum mt_rc mt_expected_make(struct mt_expected *out, const struct mt_roles *w, const struct mt_device_analysis *d,
-                            const struct mt_frameworks *fw, const struct mt_runconf *conf)
+enum mt_rc mt_expected_make(struct mt_expected *out, const struct mt_roles *w,
+                            const struct mt_device_analysis *d, const struct mt_frameworks *fw,
+                            const struct mt_runconf *conf)
 {
-    static const struct mt_fix_pair library = {"transformers/models/", ""}; /* its models have a config.json */
+    /* its models have a config.json */
+    static const struct mt_fix_pair library = {"transformers/models/", ""};
     struct mt_expect_work k = {.out = out, .w = w, .d = d, .conf = conf, .ok = true};
     unsigned train;
     memset(out, 0, sizeof *out);
-    if (!d->roles.made || d->end_state_only || d->kind != MT_DEV_CUDA || w->fate == NULL || w->old_role == NULL)
+    if (!d->roles.made || d->end_state_only || d->kind != MT_DEV_CUDA || w->fate == NULL ||
+        w->old_role == NULL)
         return MT_OK;
     k.high = mt_calloc(MT_PH_COUNT, sizeof *k.high);
     if (k.high == NULL)
@@ -454,7 +497,8 @@ enum mt_rc mt_expected_make(struct mt_expected *out, const struct mt_roles *w, c
     cache(&k);
     sync(&k);
     moved_out(&k, fw);
-    if (fw->main == MT_FW_NONE && fw->engine == MT_FW_NONE && !is_configured(conf) && !mt_advice_has_frame(w->r->t, &library))
+    if (fw->main == MT_FW_NONE && fw->engine == MT_FW_NONE && !is_configured(conf) &&
+        !mt_advice_has_frame(w->r->t, &library))
         drop_unknown(out);
     mt_free(k.high);
     return k.ok ? MT_OK : MT_ENOMEM;

@@ -1,6 +1,8 @@
-/* expected/expected.h -- how many bytes a role should have in a phase, by the model's shape and the run's settings, beside what it had.
+/* expected/expected.h -- how many bytes a role should have in a phase, by the model's shape and the
+ * run's settings, beside what it had.
  *
- * A row stands only where the phase ran and the role occurs. What cannot be computed says why; nothing is guessed. */
+ * A row stands only where the phase ran and the role occurs. What cannot be computed says why;
+ * nothing is guessed. */
 #ifndef MT_METRICS_EXPECTED_H
 #define MT_METRICS_EXPECTED_H
 
@@ -22,9 +24,11 @@ struct mt_expected {
     MT_VEC(struct mt_expect) v;
 };
 
-/* Per device, while the working set w is there. conf may be NULL. MT_OK or MT_ENOMEM; mt_expected_done() frees in both cases. */
-enum mt_rc mt_expected_make(struct mt_expected *out, const struct mt_roles *w, const struct mt_device_analysis *d,
-                            const struct mt_frameworks *fw, const struct mt_runconf *conf);
+/* Per device, while the working set w is there. conf may be NULL. MT_OK or MT_ENOMEM;
+ * mt_expected_done() frees in both cases. */
+enum mt_rc mt_expected_make(struct mt_expected *out, const struct mt_roles *w,
+                            const struct mt_device_analysis *d, const struct mt_frameworks *fw,
+                            const struct mt_runconf *conf);
 void mt_expected_done(struct mt_expected *e);
 
 #endif

@@ -1,4 +1,5 @@
-/* expected/impl.h -- between expected/expected.c, which measures, and expected/states.c: parameters, gradients, optimizer. */
+/* expected/impl.h -- between expected/expected.c, which measures, and expected/states.c:
+ * parameters, gradients, optimizer. */
 #ifndef MT_EXPECTED_IMPL_H
 #define MT_EXPECTED_IMPL_H
 
@@ -29,8 +30,9 @@ __attribute__((format(printf, 3, 4)))
 #endif
 void mt_expect_say(struct mt_expect_work *k, struct mt_expect *e, const char *fmt, ...);
 
-/* A factor of a formula, " / 8 (tensor parallel)" or "2 x ", for an argument of a printf: lives until the end of the full expression. A factor
- * of one, as of a job that divides nothing, says nothing and is "". */
+/* A factor of a formula, " / 8 (tensor parallel)" or "2 x ", for an argument of a printf: lives
+ * until the end of the full expression. A factor of one, as of a job that divides nothing, says
+ * nothing and is "". */
 struct mt_expect_factor {
     char s[48];
 };
@@ -39,7 +41,8 @@ struct mt_expect_factor mt_expect_times(double n);
 #define MT_OVER(n, of) (mt_expect_over(n, of).s)
 #define MT_TIMES(n) (mt_expect_times(n).s)
 
-/* Bytes of the parameters at an event that PEFT's tuners made: what is trained of a model whose other weights are frozen. 0 = none are told. */
+/* Bytes of the parameters at an event that PEFT's tuners made: what is trained of a model whose
+ * other weights are frozen. 0 = none are told. */
 double mt_expect_measured_adapters(const struct mt_expect_work *k, int64_t event);
 
 /* The rows of the states, in the phase where each is highest. */

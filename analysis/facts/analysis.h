@@ -1,8 +1,10 @@
-/* analysis.h -- from a sealed trace to a diagnosis: replay, phases, peak, OOM state, owners, segments, verdict, advice.
+/* analysis.h -- from a sealed trace to a diagnosis: replay, phases, peak, OOM state, owners,
+ * segments, verdict, advice.
  *
- * Everything in struct mt_analysis is owned by it. It refers to the trace by id and never frees it; strings of the trace must stay
- * alive (mt_trace_drop_events() is fine). All sizes are bytes; "live" is requested bytes, allocation to completed free.
- * Thread-safety: const after mt_analyze(). */
+ * Everything in struct mt_analysis is owned by it. It refers to the trace by id and never frees it;
+ * strings of the trace must stay alive (mt_trace_drop_events() is fine). All sizes are bytes;
+ * "live" is requested bytes, allocation to completed free. Thread-safety: const after mt_analyze().
+ */
 #ifndef MT_ANALYSIS_H
 #define MT_ANALYSIS_H
 
@@ -14,11 +16,16 @@
 #include "parser/model/trace.h"
 
 #define MT_MAX_OWNERS 256
-#define MT_NO_EVENT INT64_MAX  /* no such event; -1 = the state before the first event */
-#define MT_NO_LINK INT64_C(-1) /* of a finding: no event of its device is known that it is about */
+#define MT_NO_EVENT INT64_MAX /* no such event; -1 = the state before the first event */
+#define MT_NO_LINK                                                                                 \
+    INT64_C(-1) /* of a finding: no event of its device is known that it is about                  \
+                 */
 
 /* The event that a finding is about. The state before the first event is none. */
-static inline int64_t mt_link_event(int64_t event) { return event >= 0 && event != MT_NO_EVENT ? event : MT_NO_LINK; }
+static inline int64_t mt_link_event(int64_t event)
+{
+    return event >= 0 && event != MT_NO_EVENT ? event : MT_NO_LINK;
+}
 
 /* What is known of a live block's birth. */
 enum mt_birth {
@@ -47,7 +54,8 @@ struct mt_phase_row {
     uint64_t first_ns, last_ns;       /* 0 = no clock */
     uint64_t peak_inside;             /* highest live bytes of the device while this phase held */
     int64_t peak_inside_event;
-    uint64_t retained;               /* born here and still live at the end of its last occurrence */
+    /* born here and still live at the end of its last occurrence */
+    uint64_t retained;
     uint64_t at_focus;               /* born here and live at the moment that matters */
     uint64_t by_conf[MT_CONF_COUNT]; /* allocated bytes by confidence */
 };
@@ -67,8 +75,10 @@ struct mt_state {
 
 struct mt_oom {
     uint64_t event, time_ns;
-    uint64_t request;     /* rounded request; 0 = the entry's size is none that a device could have */
-    uint64_t device_free; /* cudaMemGetInfo at that moment, after the allocator had given back its cache */
+    /* rounded request; 0 = the entry's size is none that a device could have */
+    uint64_t request;
+    /* cudaMemGetInfo at that moment, after the allocator had given back its cache */
+    uint64_t device_free;
     struct mt_state at;
     mt_stack_id stack;
     struct mt_attr attr;
@@ -82,25 +92,31 @@ struct mt_pool_row {
     int64_t stream;
     bool pool_known, is_large, is_expandable;
     uint64_t n_segments, reserved, active, requested, free, largest_free, n_free_blocks;
-    uint64_t active_requested; /* requested bytes of active blocks: active - this = rounding and unsplit rests */
-    char *label;               /* who fills it, by the majority of its blocks' stacks: "KV-cache allocation"; "" = unknown */
+    /* requested bytes of active blocks: active - this = rounding and unsplit rests */
+    uint64_t active_requested;
+    /* who fills it, by the majority of its blocks' stacks: "KV-cache allocation"; "" = unknown */
+    char *label;
 };
 
-/* The curve, in columns. Each shows the state at the column's highest instant, so that no peak can hide between two. */
+/* The curve, in columns. Each shows the state at the column's highest instant, so that no peak can
+ * hide between two. */
 #define MT_TL_COLUMNS 480
 #define MT_TL_GROUPS 64
 struct mt_timeline {
     bool has_time;      /* x is time, else event number */
     uint64_t x0, x1;    /* ns or event numbers */
     uint32_t n_columns; /* <= MT_TL_COLUMNS */
-    uint32_t n_groups;  /* groups are rows of mt_device_analysis.phases, by index; the last one is the overflow when > 63 */
+    /* groups are rows of mt_device_analysis.phases, by index; the last one is the overflow when >
+     * 63 */
+    uint32_t n_groups;
     uint64_t *live;     /* n_columns * n_groups: live bytes by phase of birth */
     uint64_t *total;    /* n_columns: their sum = live at the highest instant */
     uint64_t *low;      /* n_columns: lowest live */
     uint64_t *reserved; /* n_columns: highest reserved */
     uint64_t *pending;  /* n_columns: pending-free bytes at the highest instant */
     uint64_t *events;   /* n_columns: events in the column */
-    uint8_t *phase;     /* n_columns: index of the row that held most of the column's events; 255 = none */
+    /* n_columns: index of the row that held most of the column's events; 255 = none */
+    uint8_t *phase;
 };
 
 struct mt_cause;    /* cause.h */
@@ -113,36 +129,42 @@ struct mt_device_analysis {
     enum mt_device_kind kind;
     uint64_t n_events;
     uint64_t first_ns, last_ns; /* 0 = no clock */
-    char *withheld;             /* why there is no curve (the start would be negative ...); NULL = there is one */
+    /* why there is no curve (the start would be negative ...); NULL = there is one */
+    char *withheld;
     uint64_t live_start, live_peak, live_end;
     int64_t peak_event; /* -1 = at the start */
     uint64_t peak_ns;
     uint64_t reserved_start, reserved_peak, reserved_end;
     uint64_t pending_start, pending_peak, pending_end;
     uint64_t birth_blocks[MT_BIRTH_COUNT], birth_bytes[MT_BIRTH_COUNT];
-    uint64_t n_unmatched_frees;      /* frees whose allocation is not in the trace */
-    uint64_t n_double_allocs;        /* allocations of an address that was still live: lost frees */
-    uint64_t alloc_bytes, n_allocs;  /* over the trace */
-    uint64_t by_conf[MT_CONF_COUNT]; /* allocated bytes (of the focus when nothing was allocated) by confidence */
-    uint64_t unattributed_bytes;     /* of those: neither phase nor sub-phase known */
+    uint64_t n_unmatched_frees;     /* frees whose allocation is not in the trace */
+    uint64_t n_double_allocs;       /* allocations of an address that was still live: lost frees */
+    uint64_t alloc_bytes, n_allocs; /* over the trace */
+    /* allocated bytes (of the focus when nothing was allocated) by confidence */
+    uint64_t by_conf[MT_CONF_COUNT];
+    uint64_t unattributed_bytes; /* of those: neither phase nor sub-phase known */
     MT_VEC(struct mt_oom) ooms;
     struct mt_state focus;     /* the moment that matters: the first OOM, else the peak */
     struct mt_attr focus_attr; /* of the event at the focus */
     bool focus_is_oom;
-    uint64_t rounding_loss;                   /* at the end state: block sizes - requested, over active blocks */
-    MT_VEC(struct mt_owner) owners;           /* at the focus: the MT_MAX_OWNERS largest */
-    uint64_t n_owners_all, owners_rest_bytes; /* how many there are, and what those beyond the list hold */
+    /* at the end state: block sizes - requested, over active blocks */
+    uint64_t rounding_loss;
+    MT_VEC(struct mt_owner) owners; /* at the focus: the MT_MAX_OWNERS largest */
+    /* how many there are, and what those beyond the list hold */
+    uint64_t n_owners_all, owners_rest_bytes;
     MT_VEC(struct mt_phase_row) phases;
     MT_VEC(struct mt_pool_row) pools;
     struct mt_timeline timeline;
-    struct mt_timeline by_event;  /* the same with one step per event, where timeline is by time; else empty */
+    /* the same with one step per event, where timeline is by time; else empty */
+    struct mt_timeline by_event;
     uint64_t capacity;            /* bytes, 0 = unknown; never guessed */
     struct mt_role_curve curve;   /* bytes by role over the trace */
     struct mt_role_facts roles;   /* what the bytes are for, steps, growth */
     struct mt_cause *cause;       /* why memory ran out, or that nothing is wrong */
     struct mt_audits *audits;     /* checks of the subjects that occur */
     struct mt_expected *expected; /* bytes of roles by shape and settings */
-    bool end_state_only;          /* no allocation in the trace: the numbers are of the state at the dump */
+    /* no allocation in the trace: the numbers are of the state at the dump */
+    bool end_state_only;
 };
 
 /* No curve, and no segment to tell the state at the dump: zeros are no numbers then. */
@@ -155,7 +177,9 @@ enum mt_verdict_kind {
     MT_V_OOM_CAPACITY,
     MT_V_OOM_FRAGMENTATION,
     MT_V_OOM_LIMIT, /* the device had room: a per-process memory fraction, or another limit */
-    MT_V_OOM,       /* an OOM whose cause cannot be told: the curve is withheld, or the size of the request is not known */
+    /* an OOM whose cause cannot be told: the curve is withheld, or the size of the request is not
+       known */
+    MT_V_OOM,
     MT_V_PEAK,      /* no OOM in the trace */
     MT_V_END_STATE, /* no history: the state at the dump */
     MT_V_EMPTY      /* nothing was live and nothing happened */
@@ -168,9 +192,12 @@ struct mt_verdict {
     uint32_t oom;    /* index in that device's ooms when the kind is an OOM */
     enum mt_phase phase, sub;
     enum mt_conf conf;
-    int64_t event;  /* number of the event that it is about, on that device: the first OOM, else the peak; MT_NO_LINK = none */
+    /* number of the event that it is about, on that device: the first OOM, else the peak;
+     * MT_NO_LINK = none */
+    int64_t event;
     char *sentence; /* one sentence, plain text; names inside it come from the input */
-    char *because;  /* one more: the numbers that decide fragmentation against capacity; "" when there is none */
+    /* one more: the numbers that decide fragmentation against capacity; "" when there is none */
+    char *because;
 };
 
 /* Bytes that a change takes off the moment that matters. */
@@ -178,26 +205,32 @@ struct mt_saving {
     bool known; /* false: cannot be computed from this trace, or by nature */
     enum mt_fix_conf conf;
     uint64_t bytes, low, high;
-    double alone[3]; /* low, bytes, high at the focus itself, before another moment becomes the highest */
+    /* low, bytes, high at the focus itself, before another moment becomes the highest */
+    double alone[3];
 };
 
 struct mt_advice {
     const struct mt_fix_rule *rule;
-    const struct mt_fix_card *card; /* the rule's own card or the variant for this phase: title, why, lines to type, cost */
-    uint64_t lines;                 /* bit i: card->set[i] applies to this framework, phase and role */
-    uint64_t cautions;              /* bit i: card->set[i].caution is said */
-    bool is_top;                    /* one of the three settings to change first */
-    bool in_row;                    /* stands in order.json for this class */
+    /* the rule's own card or the variant for this phase: title, why, lines to type, cost */
+    const struct mt_fix_card *card;
+    /* bit i: card->set[i] applies to this framework, phase and role */
+    uint64_t lines;
+    uint64_t cautions; /* bit i: card->set[i].caution is said */
+    bool is_top;       /* one of the three settings to change first */
+    bool in_row;       /* stands in order.json for this class */
     struct mt_saving saving;
     const struct mt_fix_saving *saving_of; /* what computed it; NULL = nothing */
-    char *current;                         /* "actor.mb_spec.max_tokens_per_mb: 16384 (run.yaml:7)"; NULL = not known */
-    char *proposed;                        /* a line with its computed number or its newer key, as it is typed; NULL = none */
-    char *proposed_key, *proposed_value;   /* of it, in the same memory */
-    uint32_t proposed_line;                /* the line of card->set that it stands for */
+    /* "actor.mb_spec.max_tokens_per_mb: 16384 (run.yaml:7)"; NULL = not known */
+    char *current;
+    /* a line with its computed number or its newer key, as it is typed; NULL = none */
+    char *proposed;
+    char *proposed_key, *proposed_value; /* of it, in the same memory */
+    uint32_t proposed_line;              /* the line of card->set that it stands for */
 };
 /* Line i of an advice's card as it is typed. */
 const char *mt_advice_line(const struct mt_advice *a, uint32_t i);
-/* What is said beside it into buf: its note and, where it holds, its caution; "" = nothing. Returns buf. */
+/* What is said beside it into buf: its note and, where it holds, its caution; "" = nothing. Returns
+ * buf. */
 #define MT_ADVICE_NOTE 1024
 const char *mt_advice_note(const struct mt_advice *a, uint32_t i, char buf[MT_ADVICE_NOTE]);
 
@@ -217,11 +250,13 @@ struct mt_analysis {
     MT_VEC(struct mt_advice) advice; /* in the order to try */
     struct mt_combined combined;     /* of those that are top */
     uint64_t annotation_checked,
-        annotation_agreed; /* allocations inside Optimizer.step ranges, and those that frames call optimizer */
+        /* allocations inside Optimizer.step ranges, and those that frames call optimizer */
+        annotation_agreed;
 };
 
-/* Called for each device at the end of its analysis, while the fate of every block is still there (roles.h; w->fate is NULL where the
- * curve is withheld). attr: per event. 1, or 0 = give up: mt_analyze() then fails with what err says, or as out of memory. */
+/* Called for each device at the end of its analysis, while the fate of every block is still there
+ * (roles.h; w->fate is NULL where the curve is withheld). attr: per event. 1, or 0 = give up:
+ * mt_analyze() then fails with what err says, or as out of memory. */
 struct mt_roles;
 struct mt_phaser;
 struct mt_detail_hook {
@@ -246,15 +281,18 @@ struct mt_analyze_opts {
     uint64_t capacity;   /* --capacity, 0 = unknown */
     bool ignore_annotations;
     const struct mt_role_rules *roles; /* roles/rules.h; NULL = the built-in ones */
-    bool verify;                       /* after every event: do the bytes of the roles add up to the live bytes? */
-    struct mt_detail_hook detail;      /* f NULL = not wanted */
-    struct mt_progress_hook progress;  /* likewise */
+    /* after every event: do the bytes of the roles add up to the live bytes? */
+    bool verify;
+    struct mt_detail_hook detail;     /* f NULL = not wanted */
+    struct mt_progress_hook progress; /* likewise */
 };
 
-enum mt_rc mt_analyze(struct mt_analysis **out, const struct mt_trace *t, const struct mt_analyze_opts *o, struct mt_err *err);
+enum mt_rc mt_analyze(struct mt_analysis **out, const struct mt_trace *t,
+                      const struct mt_analyze_opts *o, struct mt_err *err);
 void mt_analysis_free(struct mt_analysis *a);
 
-/* The rank a report over several speaks for: the earliest OOM, else the highest peak against capacity (or in bytes). */
+/* The rank a report over several speaks for: the earliest OOM, else the highest peak against
+ * capacity (or in bytes). */
 uint32_t mt_primary_rank(const struct mt_analysis *const *a, uint32_t n);
 
 /* Readable form of one frame and of a stack: Python frames outside torch, innermost first. */

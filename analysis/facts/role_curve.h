@@ -1,10 +1,12 @@
-/* role_curve.h -- bytes by role over the trace, thinned out: what a change leaves of the other moments. */
+/* role_curve.h -- bytes by role over the trace, thinned out: what a change leaves of the other
+ * moments. */
 #ifndef MT_ROLE_CURVE_H
 #define MT_ROLE_CURVE_H
 
 #include "analysis/facts/role_facts.h"
 
-#define MT_CURVE_POINTS 1024u /* the trace is cut into so many pieces; of each its highest instant is kept */
+#define MT_CURVE_POINTS                                                                            \
+    1024u /* the trace is cut into so many pieces; of each its highest instant is kept */
 
 struct mt_role_curve {
     uint32_t n;      /* 0 = there is no curve */
@@ -18,16 +20,20 @@ struct mt_role_curve_run {
     uint64_t step, end;
     int64_t best; /* live bytes of the highest instant of this piece */
 };
-int mt_role_curve_begin(struct mt_role_curve_run *run, struct mt_role_curve *out, uint64_t n_events); /* 0 = out of memory */
+/* 0 = out of memory */
+int mt_role_curve_begin(struct mt_role_curve_run *run, struct mt_role_curve *out,
+                        uint64_t n_events);
 /* The state after event i, where i >= run->end or total > run->best. */
-void mt_role_curve_point(struct mt_role_curve_run *run, uint64_t i, const int64_t roles[], int64_t total, uint8_t phase);
+void mt_role_curve_point(struct mt_role_curve_run *run, uint64_t i, const int64_t roles[],
+                         int64_t total, uint8_t phase);
 
 struct mt_roles;
 /* After mt_roles_make(), which made it: hands it over. */
 void mt_role_curve_take(struct mt_role_curve *out, struct mt_roles *w);
 void mt_role_curve_done(struct mt_role_curve *c);
 
-/* Highest live bytes of a phase when of each role left[role] stays (0..1); of all phases when the phase does not occur. */
+/* Highest live bytes of a phase when of each role left[role] stays (0..1); of all phases when the
+ * phase does not occur. */
 double mt_role_curve_peak(const struct mt_role_curve *c, unsigned phase, const double left[]);
 
 #endif

@@ -17,11 +17,13 @@ int mt_role_find(const char *id, size_t n); /* -1 when unknown */
 
 /* How long blocks live, measured from the trace. */
 enum mt_life {
-    MT_LIFE_UNKNOWN,    /* no free and no step to compare with, or the trace is too short */
-    MT_LIFE_TEMP,       /* freed inside the sub-phase occurrence of its birth */
-    MT_LIFE_LAYER,      /* inside the micro-batch, soon: another of the same stack and size follows after its free */
-    MT_LIFE_MICRO,      /* freed inside the micro-batch of its birth */
-    MT_LIFE_STEP,       /* freed inside the step of its birth, or before the same point of the next */
+    MT_LIFE_UNKNOWN, /* no free and no step to compare with, or the trace is too short */
+    MT_LIFE_TEMP,    /* freed inside the sub-phase occurrence of its birth */
+    /* inside the micro-batch, soon: another of the same stack and size follows after its free */
+    MT_LIFE_LAYER,
+    MT_LIFE_MICRO, /* freed inside the micro-batch of its birth */
+    /* freed inside the step of its birth, or before the same point of the next */
+    MT_LIFE_STEP,
     MT_LIFE_PERSISTENT, /* never freed, or lives for more than one whole step */
     MT_LIFE_COUNT
 };
@@ -40,8 +42,9 @@ enum mt_role_why {
 };
 const char *mt_role_why_id(enum mt_role_why w);
 
-/* Of an allocation, by its event number. A completed free has the event of its allocation in `freed`, and its role; a requested free has
- * its own number there, so that who looks for blocks that stay need not look at the event. */
+/* Of an allocation, by its event number. A completed free has the event of its allocation in
+ * `freed`, and its role; a requested free has its own number there, so that who looks for blocks
+ * that stay need not look at the event. */
 #define MT_NEVER UINT32_MAX
 struct mt_fate {
     uint32_t freed; /* event of its free_completed; MT_NEVER = not in the trace */
@@ -51,8 +54,9 @@ struct mt_fate {
     uint8_t conf;   /* enum mt_conf */
 };
 
-/* One optimizer step with everything since the one before: rollout, log-prob, training. From annotations (Optimizer.step#, ProfilerStep#)
- * where there are any, else from the optimizer sub-phases. Events [first, last]. */
+/* One optimizer step with everything since the one before: rollout, log-prob, training. From
+ * annotations (Optimizer.step#, ProfilerStep#) where there are any, else from the optimizer
+ * sub-phases. Events [first, last]. */
 struct mt_step {
     uint64_t first, last;  /* events */
     uint64_t t0_ns, t1_ns; /* 0 = no clock */
@@ -71,8 +75,8 @@ struct mt_micro {
     uint8_t phase;  /* coarse enum mt_phase */
     uint64_t live_begin, peak, live_end;
     int64_t peak_event;
-    uint64_t
-        tokens_bytes; /* bytes of the block from which tokens can be told (largest logits or activation size class); 0 = none */
+    uint64_t tokens_bytes; /* bytes of the block from which tokens can be told (largest logits or
+                              activation size class); 0 = none */
 };
 
 /* One stretch of events in one coarse phase. */
@@ -87,8 +91,8 @@ struct mt_occurrence {
     uint64_t retained_roles[MT_ROLE_COUNT]; /* born in it and live at its end */
     uint64_t retained;
     uint64_t
-        useless; /* at its peak: resident bytes of roles that this phase never touches (optimizer state and gradients in a rollout,
-                         KV cache and graph pools in training) */
+        useless; /* at its peak: resident bytes of roles that this phase never touches (optimizer
+                    state and gradients in a rollout, KV cache and graph pools in training) */
 };
 
 /* Growth: bytes that one readable stack holds at the same point of successive steps. */
@@ -96,7 +100,8 @@ struct mt_growth {
     char *label;
     mt_stack_id stack;
     uint8_t role;
-    uint32_t n_steps;                 /* compared; the first step, which sets up state, is left out */
+    /* compared; the first step, which sets up state, is left out */
+    uint32_t n_steps;
     uint64_t first, last;             /* bytes at the first and the last of them */
     uint64_t first_event, last_event; /* at whose end: their last events */
     double slope;                     /* bytes per step, least squares */
@@ -114,7 +119,8 @@ struct mt_role_pool {
 
 /* Results that stay with the analysis. */
 struct mt_role_facts {
-    bool made;                        /* false: the curve is withheld; only the end state or the focus was classified */
+    /* false: the curve is withheld; only the end state or the focus was classified */
+    bool made;
     uint64_t at_focus[MT_ROLE_COUNT]; /* sum = live at the focus */
     uint64_t largest_activation;      /* one block of those at the focus */
     uint64_t largest_copy;            /* the same of checkpoint copies */
@@ -129,25 +135,33 @@ struct mt_role_facts {
     MT_VEC(struct mt_micro) micros;
     MT_VEC(struct mt_occurrence) occurrences;
     uint64_t n_steps_all, n_micros_all,
-        n_occurrences_all;           /* how many there are; the lists hold the first 65536 (steps, micros), 1024 */
+        /* how many there are; the lists hold the first 65536 (steps, micros), 1024 */
+        n_occurrences_all;
     MT_VEC(struct mt_growth) growth; /* positive slopes only, largest first; at most 32 */
     MT_VEC(struct mt_role_pool) pools;
-    int64_t graph_stream[MT_GRAPH_STREAMS]; /* on which CUDA graphs were captured, and nothing else ran; the first so many */
+    /* on which CUDA graphs were captured, and nothing else ran; the first so many */
+    int64_t graph_stream[MT_GRAPH_STREAMS];
     uint32_t n_graph_streams;
-    uint64_t graph_elsewhere; /* of graphs with a private pool: live at the end, neither in it nor on those streams */
-    const char *steps_from;   /* "annotations", "optimizer phases", "phase periodicity", "" */
-    uint64_t vocab;           /* of the logits that were found; 0 = none */
-    bool vocab_is_smooth;     /* it has small factors only, so that sizes of layers are whole rows of it too */
-    uint64_t vocab_split;     /* by which it was divided (tensor parallel); 1 = whole */
+    /* of graphs with a private pool: live at the end, neither in it nor on those streams */
+    uint64_t graph_elsewhere;
+    const char *steps_from; /* "annotations", "optimizer phases", "phase periodicity", "" */
+    uint64_t vocab;         /* of the logits that were found; 0 = none */
+    /* it has small factors only, so that sizes of layers are whole rows of it too */
+    bool vocab_is_smooth;
+    uint64_t vocab_split;                /* by which it was divided (tensor parallel); 1 = whole */
     uint64_t logits_tokens, logits_elem; /* of the largest logits block */
-    uint8_t request_role;                /* what frames say that the first failed request was for; MT_ROLE_UNKNOWN = nothing */
-    struct mt_sequences sequences;       /* of the batches, where they are seen one by one */
-    uint64_t verified_events;            /* after how many events the sums were compared; 0 = not asked for */
-    int64_t first_bad_event;             /* after which they did not add up; MT_NO_EVENT = none */
-    uint64_t unknown_reasons[MT_CONF_COUNT]; /* bytes of MT_ROLE_UNKNOWN at the focus by confidence of the phase */
+    /* what frames say that the first failed request was for; MT_ROLE_UNKNOWN = nothing */
+    uint8_t request_role;
+    struct mt_sequences sequences; /* of the batches, where they are seen one by one */
+    /* after how many events the sums were compared; 0 = not asked for */
+    uint64_t verified_events;
+    int64_t first_bad_event; /* after which they did not add up; MT_NO_EVENT = none */
+    /* bytes of MT_ROLE_UNKNOWN at the focus by confidence of the phase */
+    uint64_t unknown_reasons[MT_CONF_COUNT];
 };
 
-/* Whether private pools hold the engine's cache or weights: such pools may be unmapped, as PyTorch's books do not say. */
+/* Whether private pools hold the engine's cache or weights: such pools may be unmapped, as
+ * PyTorch's books do not say. */
 static inline bool mt_engine_is_private(const struct mt_role_facts *f)
 {
     for (uint32_t i = 0; i < f->pools.n; i++)

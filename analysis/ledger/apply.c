@@ -1,17 +1,20 @@
 /* One recorded call and what it does to the books. */
 #include "analysis/ledger/impl.h"
 
-#define TOO_MUCH                                                                                                               \
-    (UINT64_C(1) << 46) /* no allocation is 64 TiB: a damaged record must not    \
+#define TOO_MUCH                                                                                   \
+    (UINT64_C(1) << 46) /* no allocation is 64 TiB: a damaged record must not                      \
                          spoil the sums */
 #define TOO_HIGH (UINT64_C(1) << 60)
 
-static struct mt_job_process *sum_of(struct mt_books *b, uint32_t proc) { return &b->proc[proc].sum; }
+static struct mt_driver_process *sum_of(struct mt_books *b, uint32_t proc)
+{
+    return &b->proc[proc].sum;
+}
 
 static uint32_t ledger_of(const struct mt_books *b, uint32_t proc, const struct mt_call *c)
 {
     const struct mt_proc *p = &b->proc[proc];
-    uint32_t n_gpus = b->job->drivers.p[p->driver]->driver->gpus.n;
+    uint32_t n_gpus = b->driver->drivers.p[p->driver]->driver->gpus.n;
     if (c->gpu < n_gpus)
         return b->ledger_of[p->driver][c->gpu];
     return p->only_ledger != MT_NONE32 ? p->only_ledger : b->ledger_of[p->driver][n_gpus];
@@ -37,7 +40,8 @@ struct mt_who mt_call_who(struct mt_books *b, uint32_t proc, const struct mt_cal
     }
     if (!mt_stack_who(&b->libs, &b->who[p->driver], c->stack, &w))
         b->nomem = true;
-    if (p->sweep != NULL && w.holder != MT_HOLD_ENGINE && w.holder != MT_HOLD_TORCH && c->result == 0 && c->addr != 0) {
+    if (p->sweep != NULL && w.holder != MT_HOLD_ENGINE && w.holder != MT_HOLD_TORCH &&
+        c->result == 0 && c->addr != 0) {
         bool yes = false;
         if (!mt_claim_sweep_has(p->sweep, c->addr, c->size, c->time_ns, &yes))
             b->nomem = true;
@@ -52,7 +56,8 @@ static void hold(struct mt_books *b, struct mt_held *h, const struct mt_call *c)
 {
     uint32_t proc = h->proc, ledger = ledger_of(b, proc, c), row;
     struct mt_who w;
-    if (h->size == 0 || h->size > TOO_MUCH || b->run[ledger].named > TOO_HIGH || b->proc[proc].bytes > TOO_HIGH)
+    if (h->size == 0 || h->size > TOO_MUCH || b->run[ledger].named > TOO_HIGH ||
+        b->proc[proc].bytes > TOO_HIGH)
         return;
     w = mt_call_who(b, proc, c);
     row = mt_row_of(b, proc, ledger, w);
@@ -68,9 +73,10 @@ static uint64_t counted(uint64_t size) { return size < TOO_MUCH ? size : 0; }
 static void manage(struct mt_books *b, uint32_t proc, uint32_t ledger, uint64_t size, bool add)
 {
     uint64_t *now = &b->run[ledger].managed;
-    struct mt_ledger *l = &b->job->ledgers.p[ledger];
+    struct mt_ledger *l = &b->driver->ledgers.p[ledger];
     *now = add ? *now + counted(size) : *now - counted(size);
-    b->proc[proc].managed = add ? b->proc[proc].managed + counted(size) : b->proc[proc].managed - counted(size);
+    b->proc[proc].managed =
+        add ? b->proc[proc].managed + counted(size) : b->proc[proc].managed - counted(size);
     if (!b->second_pass && *now > l->managed_peak)
         l->managed_peak = *now;
 }
@@ -79,7 +85,7 @@ static void pin(struct mt_books *b, uint32_t proc, uint64_t size, bool add)
 {
     struct mt_proc *p = &b->proc[proc];
     if (add) {
-        const struct mt_job_phase *ph = mt_job_phase_at(b, proc, b->now, true);
+        const struct mt_driver_phase *ph = mt_driver_phase_at(b, proc, b->now, true);
         unsigned phase = ph != NULL ? (unsigned)ph->phase : MT_PH_UNATTRIBUTED;
         if (phase != p->pin_phase)
             p->pin_before = p->pinned;
@@ -98,7 +104,8 @@ static void give_back(struct mt_books *b, struct mt_held *h)
     mt_held_drop(b, h);
     if ((was.flags & MT_HF_MANAGED) != 0)
         manage(b, was.proc, was.row, was.size, false);
-    else if (was.space == MT_SP_PINNED || (was.space == MT_SP_HANDLE && (was.flags & MT_HF_HOST) != 0))
+    else if (was.space == MT_SP_PINNED ||
+             (was.space == MT_SP_HANDLE && (was.flags & MT_HF_HOST) != 0))
         pin(b, was.proc, was.size, false);
     else if (was.row != MT_NONE32 && was.space != MT_SP_MAPPED) {
         (void)mt_row_move(b, was.row, -(int64_t)was.size, -1);
@@ -109,7 +116,8 @@ static void give_back(struct mt_books *b, struct mt_held *h)
 
 /* A new entry at a key; what was there before had been freed without being
  * seen. */
-static struct mt_held *enter(struct mt_books *b, uint32_t proc, enum mt_space space, uint64_t key, const struct mt_call *c)
+static struct mt_held *enter(struct mt_books *b, uint32_t proc, enum mt_space space, uint64_t key,
+                             const struct mt_call *c)
 {
     struct mt_held *h = mt_held_find(b, proc, space, key);
     if (h != NULL) {
@@ -182,7 +190,8 @@ static void import_or_retain(struct mt_books *b, uint32_t proc, const struct mt_
         return;
     }
     m = c->op == MT_WO_VMM_RETAIN ? mt_held_find(b, proc, MT_SP_MAPPED, c->addr) : NULL;
-    if (m != NULL && (h = handle_of(b, proc, m->link)) != NULL) { /* the driver may name the same memory differently */
+    /* the driver may name the same memory differently */
+    if (m != NULL && (h = handle_of(b, proc, m->link)) != NULL) {
         uint64_t link = h->key;
         h->refs++;
         h = mt_held_add(b, proc, MT_SP_HANDLE, c->handle);
@@ -218,7 +227,8 @@ static void release(struct mt_books *b, uint32_t proc, const struct mt_call *c)
 
 static void map(struct mt_books *b, uint32_t proc, const struct mt_call *c)
 {
-    struct mt_held *h = handle_of(b, proc, c->handle), *m = mt_held_find(b, proc, MT_SP_MAPPED, c->addr);
+    struct mt_held *h = handle_of(b, proc, c->handle),
+                   *m = mt_held_find(b, proc, MT_SP_MAPPED, c->addr);
     uint32_t row = MT_NONE32, who = MT_NONE32;
     uint64_t handle = c->handle;
     if (m != NULL) { /* an unmap was not seen */
@@ -233,14 +243,15 @@ static void map(struct mt_books *b, uint32_t proc, const struct mt_call *c)
         handle = h->key;
         row = h->row;
         who = h->row;
-        if (row != MT_NONE32 && b->proc[proc].sweep != NULL && b->rows.p[row].holder != MT_HOLD_ENGINE &&
-            b->rows.p[row].holder != MT_HOLD_TORCH) {
+        if (row != MT_NONE32 && b->proc[proc].sweep != NULL &&
+            b->rows.p[row].holder != MT_HOLD_ENGINE && b->rows.p[row].holder != MT_HOLD_TORCH) {
             /* the address is known only now: does PyTorch say that it is its own? */
             bool yes = false;
             if (!mt_claim_sweep_has(b->proc[proc].sweep, c->addr, c->size, c->time_ns, &yes))
                 b->nomem = true;
             if (yes) {
-                uint32_t to = mt_row_of(b, proc, b->rows.p[row].ledger, (struct mt_who){MT_HOLD_TORCH, 0});
+                uint32_t to =
+                    mt_row_of(b, proc, b->rows.p[row].ledger, (struct mt_who){MT_HOLD_TORCH, 0});
                 if (to != MT_NONE32) {
                     (void)mt_row_move(b, row, -(int64_t)h->size, -1);
                     (void)mt_row_move(b, to, (int64_t)h->size, 1);
@@ -295,11 +306,12 @@ static uint64_t purge(struct mt_books *b, uint32_t proc, uint32_t ledger, uint64
 {
     uint64_t before = b->run[ledger].named;
     for (uint32_t i = 0; i < b->held_cap; i++) {
-        while (
-            b->held[i].used && b->held[i].proc == proc &&
-            (b->held[i].space == MT_SP_DEVICE || b->held[i].space == MT_SP_ARRAYS) &&
-            (context == 0 || b->held[i].link == context) && b->held[i].row != MT_NONE32 &&
-            ((b->held[i].flags & MT_HF_MANAGED) != 0 ? b->held[i].row == ledger : b->rows.p[b->held[i].row].ledger == ledger))
+        while (b->held[i].used && b->held[i].proc == proc &&
+               (b->held[i].space == MT_SP_DEVICE || b->held[i].space == MT_SP_ARRAYS) &&
+               (context == 0 || b->held[i].link == context) && b->held[i].row != MT_NONE32 &&
+               ((b->held[i].flags & MT_HF_MANAGED) != 0
+                    ? b->held[i].row == ledger
+                    : b->rows.p[b->held[i].row].ledger == ledger))
             give_back(b, &b->held[i]);
     }
     return before - b->run[ledger].named;
@@ -310,8 +322,10 @@ static void change(struct mt_books *b, uint32_t proc, const struct mt_call *c)
     uint32_t ledger = ledger_of(b, proc, c), row;
     uint64_t purged = 0;
     int64_t delta = c->has_change ? c->change : 0;
-    /* What other recorded calls moved meanwhile has its owner: contexts of several processes begin together. */
-    int64_t meanwhile = mt_row_moved(&b->run[ledger], c->time_ns - (c->dur_ns < c->time_ns ? c->dur_ns : c->time_ns));
+    /* What other recorded calls moved meanwhile has its owner: contexts of several processes begin
+     * together. */
+    int64_t meanwhile = mt_row_moved(
+        &b->run[ledger], c->time_ns - (c->dur_ns < c->time_ns ? c->dur_ns : c->time_ns));
     bool grows = delta > 0;
     struct mt_held *h;
     if (c->op == MT_WO_CONTEXT_RETAIN || c->op == MT_WO_CONTEXT_RELEASE) {
@@ -327,11 +341,13 @@ static void change(struct mt_books *b, uint32_t proc, const struct mt_call *c)
     } else if (c->op == MT_WO_CONTEXT_DESTROY && (c->handle != 0 || c->context != 0)) {
         purged = purge(b, proc, ledger, c->handle != 0 ? c->handle : c->context);
     }
-    if (delta == 0 || delta > (int64_t)TOO_MUCH || delta < -(int64_t)TOO_MUCH || b->run[ledger].named > TOO_HIGH)
+    if (delta == 0 || delta > (int64_t)TOO_MUCH || delta < -(int64_t)TOO_MUCH ||
+        b->run[ledger].named > TOO_HIGH)
         return;
     delta += (int64_t)purged; /* the measured figure has what was purged in it */
     if ((meanwhile > 0) == grows)
-        delta -= meanwhile; /* never more than was measured: the end of a process is not known so well */
+        delta -=
+            meanwhile; /* never more than was measured: the end of a process is not known so well */
     if ((delta > 0) != grows)
         return;
     row = mt_row_of(b, proc, ledger, mt_call_who(b, proc, c));
@@ -413,7 +429,7 @@ static void succeeded(struct mt_books *b, uint32_t proc, const struct mt_call *c
     case MT_WO_MODULE_LOAD:
     case MT_WO_MODULE_UNLOAD: change(b, proc, c); break;
     case MT_WO_MEM_INFO:
-        rare = mt_call_rare(b->job->drivers.p[b->proc[proc].driver]->driver, c);
+        rare = mt_call_rare(b->driver->drivers.p[b->proc[proc].driver]->driver, c);
         if (rare->total != 0)
             mt_oom_free_seen(b, proc, ledger_of(b, proc, c), rare->free);
         break;
@@ -444,7 +460,8 @@ void mt_books_apply(struct mt_books *b, uint32_t proc, const struct mt_call *c, 
     }
     if (!b->second_pass)
         sum_of(b, proc)->n_failed++;
-    if (c->result == 2 && c->op != MT_WO_OTHER && c->op != MT_WO_MEM_INFO) /* CUDA_ERROR_OUT_OF_MEMORY */
+    if (c->result == 2 && c->op != MT_WO_OTHER &&
+        c->op != MT_WO_MEM_INFO) /* CUDA_ERROR_OUT_OF_MEMORY */
         mt_oom_failed(b, proc, c, index, ledger_of(b, proc, c));
 }
 

@@ -4,7 +4,8 @@
 
 static uint32_t hash(uint64_t key, uint32_t proc, uint32_t space)
 {
-    uint64_t h = (key ^ ((uint64_t)proc << 40 | (uint64_t)space << 36)) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t h =
+        (key ^ ((uint64_t)proc << 40 | (uint64_t)space << 36)) * UINT64_C(0x9e3779b97f4a7c15);
     h ^= h >> 29;
     h *= UINT64_C(0xbf58476d1ce4e5b9);
     return (uint32_t)(h >> 32);
@@ -13,7 +14,8 @@ static uint32_t hash(uint64_t key, uint32_t proc, uint32_t space)
 static uint32_t slot_of(const struct mt_books *b, uint32_t proc, enum mt_space space, uint64_t key)
 {
     uint32_t mask = b->held_cap - 1, i = hash(key, proc, space) & mask;
-    while (b->held[i].used && (b->held[i].key != key || b->held[i].proc != proc || b->held[i].space != (uint8_t)space))
+    while (b->held[i].used &&
+           (b->held[i].key != key || b->held[i].proc != proc || b->held[i].space != (uint8_t)space))
         i = (i + 1) & mask;
     return i;
 }
@@ -87,12 +89,14 @@ static uint64_t row_key(uint32_t proc, uint32_t ledger, struct mt_who w)
     return ((uint64_t)w.lib << 32 | (uint64_t)w.holder << 24) ^ ((uint64_t)ledger << 44) ^ proc;
 }
 
-static struct mt_row_slot *row_slot(struct mt_books *b, uint32_t proc, uint32_t ledger, struct mt_who w)
+static struct mt_row_slot *row_slot(struct mt_books *b, uint32_t proc, uint32_t ledger,
+                                    struct mt_who w)
 {
     uint32_t mask = b->n_row_slots - 1, i = hash(row_key(proc, ledger, w), 0, 0) & mask;
     for (; b->row_slot[i].row != 0; i = (i + 1) & mask) {
         const struct mt_row *r = &b->rows.p[b->row_slot[i].row - 1];
-        if (r->proc == proc && r->ledger == ledger && r->holder == (enum mt_holder)w.holder && r->lib == w.lib)
+        if (r->proc == proc && r->ledger == ledger && r->holder == (enum mt_holder)w.holder &&
+            r->lib == w.lib)
             break;
     }
     return &b->row_slot[i];

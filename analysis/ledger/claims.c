@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 
-#define SLACK UINT64_C(20000000) /* PyTorch notes a segment after the driver has returned it, by another clock */
+#define SLACK                                                                                      \
+    UINT64_C(                                                                                      \
+        20000000) /* PyTorch notes a segment after the driver has returned it, by another clock */
 
 struct origin { /* of what is held now */
     uint64_t t0, pool[2];
@@ -16,7 +18,8 @@ struct pieces {
     int32_t ordinal;
 };
 
-static int put(struct pieces *s, uint64_t addr, uint64_t end, const struct origin *of, uint64_t t0, uint64_t t1)
+static int put(struct pieces *s, uint64_t addr, uint64_t end, const struct origin *of, uint64_t t0,
+               uint64_t t1)
 {
     struct mt_claim *c;
     if (end <= addr)
@@ -39,7 +42,8 @@ static int put(struct pieces *s, uint64_t addr, uint64_t end, const struct origi
 
 enum told { TELL, TELL_GAPS, SILENT };
 
-/* [addr, end) is given back at t1. What of it nobody held had been held since before the trace, with TELL_GAPS. */
+/* [addr, end) is given back at t1. What of it nobody held had been held since before the trace,
+ * with TELL_GAPS. */
 static int cut(struct pieces *s, uint64_t addr, uint64_t end, uint64_t t1, enum told told)
 {
     struct mt_spanset_at pos;
@@ -49,7 +53,8 @@ static int cut(struct pieces *s, uint64_t addr, uint64_t end, uint64_t t1, enum 
         const struct origin *of = &s->origins.p[p->id];
         if (told == TELL_GAPS && p->addr > at && !put(s, at, p->addr, NULL, 0, t1))
             return 0;
-        if (told != SILENT && !put(s, p->addr > addr ? p->addr : addr, p->end < end ? p->end : end, of, of->t0, t1))
+        if (told != SILENT &&
+            !put(s, p->addr > addr ? p->addr : addr, p->end < end ? p->end : end, of, of->t0, t1))
             return 0;
         at = p->end;
         if (p->addr < addr) { /* what lies before stays; so may what lies behind */
@@ -79,7 +84,8 @@ static int event(struct pieces *s, const struct mt_trace *t, const struct mt_eve
     case MT_ACT_SEGMENT_MAP:
         if (!cut(s, e->addr, end, e->time_ns, TELL) || (of = MT_VEC_PUSH(&s->origins)) == NULL)
             return 0;
-        *of = (struct origin){e->time_ns, {lane->pool[0], lane->pool[1]}, e->action == MT_ACT_SEGMENT_MAP};
+        *of = (struct origin){
+            e->time_ns, {lane->pool[0], lane->pool[1]}, e->action == MT_ACT_SEGMENT_MAP};
         return mt_spanset_insert(&s->held, e->addr, end, s->origins.n - 1);
     case MT_ACT_SEGMENT_FREE:
     case MT_ACT_SEGMENT_UNMAP: return cut(s, e->addr, end, e->time_ns, TELL_GAPS);
@@ -87,7 +93,8 @@ static int event(struct pieces *s, const struct mt_trace *t, const struct mt_eve
     }
 }
 
-/* What the snapshot lists at its end is what PyTorch holds then: parts of it whose beginning was seen keep that. */
+/* What the snapshot lists at its end is what PyTorch holds then: parts of it whose beginning was
+ * seen keep that. */
 static int end_state(struct pieces *s, const struct mt_trace *t)
 {
     for (uint32_t i = t->segments.n; i-- > 0;) {
@@ -98,11 +105,13 @@ static int end_state(struct pieces *s, const struct mt_trace *t)
         struct mt_spanset_item *p;
         if (!mt_segment_is_on(g, s->ordinal, MT_DEV_CUDA) || end < at)
             continue;
-        for (p = mt_spanset_find(&s->held, at, &pos); at < end; p = mt_spanset_next(&s->held, &pos)) {
+        for (p = mt_spanset_find(&s->held, at, &pos); at < end;
+             p = mt_spanset_next(&s->held, &pos)) {
             bool some = p != NULL && p->addr < end;
             uint64_t from = some && p->addr > at ? p->addr : some ? at : end;
             uint64_t to = some ? p->end < end ? p->end : end : end;
-            if (!put(s, at, from, &of, 0, 0) || (some && !put(s, from, to, &of, s->origins.p[p->id].t0, 0)))
+            if (!put(s, at, from, &of, 0, 0) ||
+                (some && !put(s, from, to, &of, s->origins.p[p->id].t0, 0)))
                 return 0;
             at = to;
         }
@@ -132,7 +141,8 @@ static int events(struct pieces *s, const struct mt_trace *t, const struct mt_de
 static int lost(struct pieces *s)
 {
     struct mt_spanset_at pos;
-    for (struct mt_spanset_item *p = mt_spanset_find(&s->held, 0, &pos); p != NULL; p = mt_spanset_next(&s->held, &pos)) {
+    for (struct mt_spanset_item *p = mt_spanset_find(&s->held, 0, &pos); p != NULL;
+         p = mt_spanset_next(&s->held, &pos)) {
         const struct origin *of = &s->origins.p[p->id];
         if (!put(s, p->addr, p->end, of, of->t0, of->t0 + 1))
             return 0;
@@ -174,7 +184,8 @@ enum mt_rc mt_claims_make(struct mt_claims *out, const struct mt_trace *t, struc
 
 void mt_claims_peak(struct mt_claims *c, const struct mt_analysis *a)
 {
-    const struct mt_device_analysis *d = a->verdict.device < a->devices.n ? &a->devices.p[a->verdict.device] : NULL;
+    const struct mt_device_analysis *d =
+        a->verdict.device < a->devices.n ? &a->devices.p[a->verdict.device] : NULL;
     if (d == NULL || a->verdict.kind != MT_V_PEAK || d->kind != MT_DEV_CUDA || d->withheld != NULL)
         return;
     c->peak_ns = d->peak_ns;
@@ -222,7 +233,8 @@ static uint64_t in_text(const char *s, const char *end, const char *name)
         if (eol == NULL)
             eol = end;
         at = find(s, eol, " dumped ");
-        if (at != NULL && find(at, eol, name) == at + 8 && at + 8 + strlen(name) < eol && at[8 + strlen(name)] == ' ') {
+        if (at != NULL && find(at, eol, name) == at + 8 && at + 8 + strlen(name) < eol &&
+            at[8 + strlen(name)] == ' ') {
             const char *begun = find(at, eol, " begun ");
             taken = seconds(begun != NULL ? begun + 7 : s, eol);
         }
@@ -234,13 +246,16 @@ static uint64_t in_text(const char *s, const char *end, const char *name)
 uint64_t mt_claims_taken(const struct mt_claims *c, const struct mt_trace *t)
 {
     const struct mt_meta *m = &c->trace->meta;
-    const char *name = m->member != NULL ? m->member : m->input, *slash = name != NULL ? strrchr(name, '/') : NULL;
+    const char *name = m->member != NULL ? m->member : m->input,
+               *slash = name != NULL ? strrchr(name, '/') : NULL;
     if (slash != NULL)
         name = slash + 1;
     for (uint32_t i = 0; name != NULL && name[0] != '\0' && i < t->driver->attachments.n; i++) {
         mt_str_id text = t->driver->attachments.p[i].text;
-        uint64_t taken = text != 0 ? in_text(mt_str(t, text), mt_str(t, text) + mt_str_len(t, text), name) : 0;
-        if (taken + MT_SECOND >= c->dump_ns && taken != 0) /* not before its own last event, as far as clocks agree */
+        uint64_t taken =
+            text != 0 ? in_text(mt_str(t, text), mt_str(t, text) + mt_str_len(t, text), name) : 0;
+        if (taken + MT_SECOND >= c->dump_ns &&
+            taken != 0) /* not before its own last event, as far as clocks agree */
             return taken;
     }
     return 0;
@@ -257,10 +272,12 @@ static bool in_time(const struct mt_claims *c, const struct mt_process *p)
 uint32_t mt_claims_process(const struct mt_claims *c, const struct mt_trace *t)
 {
     const struct mt_driver *d = t->driver;
-    uint32_t by_pid = MT_NONE32, by_rank = MT_NONE32, only = MT_NONE32, n_pid = 0, n_rank = 0, n_cuda = 0;
+    uint32_t by_pid = MT_NONE32, by_rank = MT_NONE32, only = MT_NONE32, n_pid = 0, n_rank = 0,
+             n_cuda = 0;
     for (uint32_t i = 0; i < d->processes.n; i++) {
         const struct mt_process *p = &d->processes.p[i];
-        bool host = c->host == NULL || mt_str_len(t, p->host) == 0 || strcmp(c->host, mt_str(t, p->host)) == 0;
+        bool host = c->host == NULL || mt_str_len(t, p->host) == 0 ||
+                    strcmp(c->host, mt_str(t, p->host)) == 0;
         if (c->uid != 0 && c->uid == p->uid)
             return i;
         if (!p->has_cuda || !host || !in_time(c, p))
@@ -289,7 +306,8 @@ uint32_t mt_claims_process(const struct mt_claims *c, const struct mt_trace *t)
 
 static int by_t0(const void *pa, const void *pb)
 {
-    const struct mt_claim *a = *(const struct mt_claim *const *)pa, *b = *(const struct mt_claim *const *)pb;
+    const struct mt_claim *a = *(const struct mt_claim *const *)pa,
+                          *b = *(const struct mt_claim *const *)pb;
     if (a->t0_ns != b->t0_ns)
         return a->t0_ns < b->t0_ns ? -1 : 1;
     if (a->addr != b->addr)
@@ -329,7 +347,8 @@ static int enter(struct mt_claim_sweep *s, uint32_t i)
     return mt_spanset_insert(&s->live, c->addr, c->addr + c->size, i);
 }
 
-int mt_claim_sweep_has(struct mt_claim_sweep *s, uint64_t addr, uint64_t size, uint64_t now, bool *yes)
+int mt_claim_sweep_has(struct mt_claim_sweep *s, uint64_t addr, uint64_t size, uint64_t now,
+                       bool *yes)
 {
     const struct mt_spanset_item *p;
     struct mt_spanset_at pos;

@@ -21,8 +21,14 @@ static const struct {
     [MT_HOLD_OTHER] = {"other", "other processes"},
     [MT_HOLD_UNEXPLAINED] = {"unexplained", "unexplained"},
 };
-const char *mt_holder_id(enum mt_holder h) { return (unsigned)h < MT_HOLD_COUNT ? holders[h].id : "?"; }
-const char *mt_holder_words(enum mt_holder h) { return (unsigned)h < MT_HOLD_COUNT ? holders[h].words : "?"; }
+const char *mt_holder_id(enum mt_holder h)
+{
+    return (unsigned)h < MT_HOLD_COUNT ? holders[h].id : "?";
+}
+const char *mt_holder_words(enum mt_holder h)
+{
+    return (unsigned)h < MT_HOLD_COUNT ? holders[h].words : "?";
+}
 
 /* ---- what comes of it
  * ------------------------------------------------------------------------------------------------------------
@@ -32,7 +38,7 @@ const char *mt_holder_words(enum mt_holder h) { return (unsigned)h < MT_HOLD_COU
  * else at the peak. */
 static void choose_focus(struct mt_books *b)
 {
-    struct mt_job *j = b->job;
+    struct mt_driverdiag *j = b->driver;
     for (uint32_t i = 0; i < j->ledgers.n; i++) {
         struct mt_ledger *l = &j->ledgers.p[i];
         l->focus_seq = l->peak_named != 0 ? b->run[i].peak_seq : b->run[i].used_seq;
@@ -50,7 +56,7 @@ static void choose_focus(struct mt_books *b)
  * the middle of the column. */
 static int column_phases(struct mt_books *b)
 {
-    struct mt_job *j = b->job;
+    struct mt_driverdiag *j = b->driver;
     uint32_t *order = mt_malloc(((size_t)b->n_procs + 1) * sizeof *order);
     uint64_t *held = mt_malloc(((size_t)b->n_procs + 1) * sizeof *held);
     int ok = order != NULL && held != NULL;
@@ -75,9 +81,10 @@ static int column_phases(struct mt_books *b)
         }
         for (uint32_t c = 0; c < l->n_columns; c++) {
             uint64_t t = l->t0_ns + (uint64_t)c * width + width / 2;
-            const struct mt_job_phase *p = n == 0 ? mt_job_phase_at(b, MT_NONE32, t, true) : NULL;
+            const struct mt_driver_phase *p =
+                n == 0 ? mt_driver_phase_at(b, MT_NONE32, t, true) : NULL;
             for (uint32_t k = 0; k < n && p == NULL && k < 16; k++)
-                p = mt_job_phase_at(b, order[k], t, true);
+                p = mt_driver_phase_at(b, order[k], t, true);
             l->phase[c] = (uint8_t)(p != NULL ? p->phase : MT_PH_UNATTRIBUTED);
         }
     }
@@ -89,7 +96,7 @@ static int column_phases(struct mt_books *b)
 static int sum_processes(struct mt_books *b)
 {
     for (uint32_t i = 0; i < b->n_procs; i++) {
-        struct mt_job_process *p = MT_VEC_PUSH(&b->job->processes);
+        struct mt_driver_process *p = MT_VEC_PUSH(&b->driver->processes);
         uint64_t most = 0;
         if (p == NULL)
             return 0;
@@ -120,7 +127,7 @@ static void ledger_done(struct mt_ledger *l)
 }
 
 struct place {
-    const struct mt_job *j;
+    const struct mt_driverdiag *j;
     uint32_t of;
     uint64_t fatal_ns;
     uint64_t fill; /* share of the capacity in 1/65536, or bytes */
@@ -139,7 +146,7 @@ static int worst_first(const void *pa, const void *pb)
 /* Drops the GPUs that nobody used and puts the others in order, worst first. */
 static int order_ledgers(struct mt_books *b)
 {
-    struct mt_job *j = b->job;
+    struct mt_driverdiag *j = b->driver;
     struct place *place = mt_calloc((size_t)j->ledgers.n + 1, sizeof *place);
     struct mt_ledger *sorted = mt_calloc((size_t)j->ledgers.n + 1, sizeof *sorted);
     uint32_t *to = mt_malloc(((size_t)j->ledgers.n + 1) * sizeof *to), n = 0;
@@ -157,9 +164,11 @@ static int order_ledgers(struct mt_books *b)
             continue;
         if (any_calls ? b->run[i].n_calls == 0 : b->run[i].n_samples == 0)
             continue;
-        place[n++] = (struct place){j, i, UINT64_MAX, capacities ? most / (l->capacity / 65536 + 1) : most};
+        place[n++] =
+            (struct place){j, i, UINT64_MAX, capacities ? most / (l->capacity / 65536 + 1) : most};
         for (uint32_t k = 0; k < j->ooms.n; k++)
-            if (j->ooms.p[k].is_fatal && j->ooms.p[k].ledger == i && j->ooms.p[k].time_ns < place[n - 1].fatal_ns)
+            if (j->ooms.p[k].is_fatal && j->ooms.p[k].ledger == i &&
+                j->ooms.p[k].time_ns < place[n - 1].fatal_ns)
                 place[n - 1].fatal_ns = j->ooms.p[k].time_ns;
     }
     if (n > 1)
@@ -199,9 +208,9 @@ static int order_ledgers(struct mt_books *b)
 
 static int name_ledgers(struct mt_books *b)
 {
-    for (uint32_t i = 0; i < b->job->ledgers.n; i++) {
-        struct mt_ledger *l = &b->job->ledgers.p[i];
-        l->name = mt_gpu_name(b->job->drivers.p[l->driver], l->gpu, l->capacity);
+    for (uint32_t i = 0; i < b->driver->ledgers.n; i++) {
+        struct mt_ledger *l = &b->driver->ledgers.p[i];
+        l->name = mt_gpu_name(b->driver->drivers.p[l->driver], l->gpu, l->capacity);
         if (l->name == NULL)
             return 0;
     }
@@ -212,7 +221,7 @@ static int name_ledgers(struct mt_books *b)
  * words of the recorder itself. */
 static int unrecorded(struct mt_books *b)
 {
-    struct mt_job *j = b->job;
+    struct mt_driverdiag *j = b->driver;
     char buf[1024];
     size_t n = 0;
     uint32_t more = 0;
@@ -220,7 +229,8 @@ static int unrecorded(struct mt_books *b)
         const struct mt_trace *t = j->drivers.p[i];
         for (uint32_t k = 0; k < t->driver->statuses.n; k++) {
             const struct mt_status *s = &t->driver->statuses.p[k];
-            const struct mt_process *p = s->process < t->driver->processes.n ? &t->driver->processes.p[s->process] : NULL;
+            const struct mt_process *p =
+                s->process < t->driver->processes.n ? &t->driver->processes.p[s->process] : NULL;
             int len;
             if (s->level < 2)
                 continue;
@@ -229,10 +239,12 @@ static int unrecorded(struct mt_books *b)
                 continue;
             }
             if (p != NULL)
-                len = snprintf(buf + n, sizeof buf - n, "%s%.80s (pid %u): %.240s", n != 0 ? "; " : "", mt_str(t, p->name),
-                               (unsigned)p->pid, mt_str(t, s->text));
+                len = snprintf(buf + n, sizeof buf - n, "%s%.80s (pid %u): %.240s",
+                               n != 0 ? "; " : "", mt_str(t, p->name), (unsigned)p->pid,
+                               mt_str(t, s->text));
             else
-                len = snprintf(buf + n, sizeof buf - n, "%s%.240s", n != 0 ? "; " : "", mt_str(t, s->text));
+                len = snprintf(buf + n, sizeof buf - n, "%s%.240s", n != 0 ? "; " : "",
+                               mt_str(t, s->text));
             n += len > 0 ? (size_t)len : 0;
         }
     }
@@ -246,7 +258,7 @@ static int unrecorded(struct mt_books *b)
 
 static void books_done(struct mt_books *b)
 {
-    for (uint32_t i = 0; i < b->job->drivers.n; i++) {
+    for (uint32_t i = 0; i < b->driver->drivers.n; i++) {
         if (b->who != NULL)
             mt_stack_who_done(&b->who[i]);
         if (b->proc_of != NULL)
@@ -273,36 +285,37 @@ static void books_done(struct mt_books *b)
     MT_VEC_DONE(&b->probes);
     MT_VEC_DONE(&b->by_pid);
     MT_VEC_DONE(&b->open_phases);
-    mt_job_phases_done(&b->phases);
+    mt_driver_phases_done(&b->phases);
     mt_libs_done(&b->libs);
 }
 
 static int work(struct mt_books *b)
 {
-    struct mt_job *j = b->job;
+    struct mt_driverdiag *j = b->driver;
     b->who = mt_calloc((size_t)j->drivers.n + 1, sizeof *b->who);
     for (uint32_t i = 0; b->who != NULL && i < j->drivers.n; i++)
         if (!mt_stack_who_init(&b->who[i], j->drivers.p[i]))
             return 0;
-    if (b->who == NULL || !mt_world_make(b) || !mt_job_phases_make(b) || !mt_ledgers_open(b) || !mt_books_replay(b) ||
-        !mt_sleep_finish(b))
+    if (b->who == NULL || !mt_world_make(b) || !mt_driver_phases_make(b) || !mt_ledgers_open(b) ||
+        !mt_books_replay(b) || !mt_sleep_finish(b))
         return 0;
     mt_oom_settle(b);
     choose_focus(b);
     b->second_pass = true;
-    return mt_books_replay(b) && mt_oom_finish(b) && column_phases(b) && sum_processes(b) && order_ledgers(b) &&
-           name_ledgers(b) && unrecorded(b) && mt_job_verdict(b);
+    return mt_books_replay(b) && mt_oom_finish(b) && column_phases(b) && sum_processes(b) &&
+           order_ledgers(b) && name_ledgers(b) && unrecorded(b) && mt_driver_verdict(b);
 }
 
-enum mt_rc mt_job_make(struct mt_job **out, const struct mt_trace *const *traces, uint32_t n_traces,
-                       const struct mt_claims *claims, uint32_t n_claims, const struct mt_job_opts *o, struct mt_err *err)
+enum mt_rc mt_driverdiag_make(struct mt_driverdiag **out, const struct mt_trace *const *traces,
+                              uint32_t n_traces, const struct mt_claims *claims, uint32_t n_claims,
+                              const struct mt_driverdiag_opts *o, struct mt_err *err)
 {
     struct mt_books b;
-    struct mt_job *j = mt_calloc(1, sizeof *j);
+    struct mt_driverdiag *j = mt_calloc(1, sizeof *j);
     enum mt_rc rc = MT_OK;
     *out = NULL;
     memset(&b, 0, sizeof b);
-    b.job = j;
+    b.driver = j;
     b.o = o;
     b.claims = claims;
     b.n_claims = n_claims;
@@ -330,13 +343,13 @@ enum mt_rc mt_job_make(struct mt_job **out, const struct mt_trace *const *traces
                      (unsigned long long)(mt_mem_used() >> 20));
     books_done(&b);
     if (rc < 0)
-        mt_job_free(j);
+        mt_driverdiag_free(j);
     else
         *out = j;
     return rc;
 }
 
-void mt_job_free(struct mt_job *j)
+void mt_driverdiag_free(struct mt_driverdiag *j)
 {
     if (j == NULL)
         return;

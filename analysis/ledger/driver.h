@@ -1,22 +1,25 @@
-/* ledger/driver.h -- several processes on shared GPUs: the byte ledger of each device, failures of the driver, sleep and wake, and how a
- * snapshot's view agrees with the driver's.
+/* ledger/driver.h -- several processes on shared GPUs: the byte ledger of each device, failures of
+ * the driver, sleep and wake, and how a snapshot's view agrees with the driver's.
  *
- * Input: the driver models of the traces (parser/model/driver.h) and, where there are snapshots of the same processes, their claims. Sizes are
- * bytes, times CLOCK_REALTIME ns. Everything in struct mt_job is owned by it; it refers to the traces by pointer, which must outlive it
- * (their calls too). Const after mt_job_make(). What the numbers mean: docs/ledger.md. */
-#ifndef MT_JOB_H
-#define MT_JOB_H
+ * Input: the driver models of the traces (parser/model/driver.h) and, where there are snapshots of
+ * the same processes, their claims. Sizes are bytes, times CLOCK_REALTIME ns. Everything in struct
+ * mt_driverdiag is owned by it; it refers to the traces by pointer, which must outlive it (their
+ * calls too). Const after mt_driverdiag_make(). What the numbers mean: docs/ledger.md. */
+#ifndef MT_DRIVERDIAG_H
+#define MT_DRIVERDIAG_H
 
 #include "analysis/facts/analysis.h"
 #include "parser/model/driver.h"
 
-/* Who holds device memory. Names are data: analysis/rules/libraries.json maps libraries to the first five and gives their words. */
+/* Who holds device memory. Names are data: analysis/rules/libraries.json maps libraries to the
+ * first five and gives their words. */
 enum mt_holder {
-    MT_HOLD_TORCH,       /* allocations of PyTorch's caching allocator */
-    MT_HOLD_ENGINE,      /* pools of the inference engine: cumem_allocator, torch_memory_saver */
-    MT_HOLD_NCCL,        /* NCCL and other communication libraries */
-    MT_HOLD_MATH,        /* cuBLAS, cuBLASLt, cuDNN, cuSOLVER, cuFFT ... workspaces */
-    MT_HOLD_GRAPHS,      /* CUDA graphs: graph memory nodes, and growth measured over instantiate and upload */
+    MT_HOLD_TORCH,  /* allocations of PyTorch's caching allocator */
+    MT_HOLD_ENGINE, /* pools of the inference engine: cumem_allocator, torch_memory_saver */
+    MT_HOLD_NCCL,   /* NCCL and other communication libraries */
+    MT_HOLD_MATH,   /* cuBLAS, cuBLASLt, cuDNN, cuSOLVER, cuFFT ... workspaces */
+    /* CUDA graphs: graph memory nodes, and growth measured over instantiate and upload */
+    MT_HOLD_GRAPHS,
     MT_HOLD_CONTEXT,     /* contexts and modules: growth measured over their calls */
     MT_HOLD_LIBRARY,     /* another library, named */
     MT_HOLD_UNKNOWN,     /* recorded, but without a stack */
@@ -42,15 +45,19 @@ struct mt_claims {
     char *host;       /* NULL = unknown */
     int32_t rank;
     const struct mt_trace *trace;
-    uint64_t peak_ns; /* when the most was live by its analysis, where nothing failed; 0 = not known. Set by the caller */
+    /* when the most was live by its analysis, where nothing failed; 0 = not known. Set by the
+     * caller */
+    uint64_t peak_ns;
     int32_t peak_ordinal;
 };
 enum mt_rc mt_claims_make(struct mt_claims *out, const struct mt_trace *t,
                           struct mt_err *err); /* before mt_trace_drop_events() */
 void mt_claims_done(struct mt_claims *c);
-void mt_claims_peak(struct mt_claims *c, const struct mt_analysis *a); /* fills peak_ns and peak_ordinal */
+/* fills peak_ns and peak_ordinal */
+void mt_claims_peak(struct mt_claims *c, const struct mt_analysis *a);
 
-/* When the snapshot was taken, as the hook that took it noted in the driver's trace; 0 = it did not. */
+/* When the snapshot was taken, as the hook that took it noted in the driver's trace; 0 = it did
+ * not. */
 uint64_t mt_claims_taken(const struct mt_claims *c, const struct mt_trace *t);
 
 /* The process of a driver that a snapshot was taken in; MT_NONE32 = cannot be told. */
@@ -59,12 +66,13 @@ uint32_t mt_claims_process(const struct mt_claims *c, const struct mt_trace *t);
 /* One line of the ledger at a moment: (process, holder, library). */
 struct mt_ledger_row {
     enum mt_holder holder;
-    uint32_t driver, process; /* index of the driver and of the process in it; MT_NONE32 for OTHER and UNEXPLAINED */
-    char *library;            /* "libnccl.so.2"; NULL where the holder says it all */
-    int64_t bytes;            /* at the focus */
-    uint64_t peak, n_live;    /* its own peak; live allocations at the focus */
-    uint64_t reserved_va;     /* virtual address space reserved and not mapped, at the focus */
-    char *label;              /* site of the largest live allocation; "" = unknown */
+    /* index of the driver and of the process in it; MT_NONE32 for OTHER and UNEXPLAINED */
+    uint32_t driver, process;
+    char *library;         /* "libnccl.so.2"; NULL where the holder says it all */
+    int64_t bytes;         /* at the focus */
+    uint64_t peak, n_live; /* its own peak; live allocations at the focus */
+    uint64_t reserved_va;  /* virtual address space reserved and not mapped, at the focus */
+    char *label;           /* site of the largest live allocation; "" = unknown */
 };
 
 /* Where the named owners and the device's own figure meet. */
@@ -78,24 +86,32 @@ struct mt_ledger {
     char *name;           /* "GPU 0 of node1 (NVIDIA H100, 80 GiB)" */
     uint64_t capacity;    /* 0 = unknown */
     uint64_t t0_ns, t1_ns;
-    uint32_t n_columns; /* <= MT_TL_COLUMNS, by time; each shows the state at its highest instant of the named sum */
-    int64_t *by_holder; /* n_columns * MT_HOLD_COUNT; OTHER and UNEXPLAINED from the last sample before the instant */
-    uint64_t *named;    /* sum over the first eight */
-    uint64_t *used;     /* named + OTHER + UNEXPLAINED: the last sample, moved by what was recorded since; 0 = no sample yet */
-    uint8_t *phase;     /* enum mt_phase of the column; MT_PH_UNATTRIBUTED where none */
+    /* <= MT_TL_COLUMNS, by time; each shows the state at its highest instant of the named sum */
+    uint32_t n_columns;
+    /* n_columns * MT_HOLD_COUNT; OTHER and UNEXPLAINED from the last sample before the instant */
+    int64_t *by_holder;
+    uint64_t *named; /* sum over the first eight */
+    /* named + OTHER + UNEXPLAINED: the last sample, moved by what was recorded since; 0 = no sample
+     * yet */
+    uint64_t *used;
+    uint8_t *phase; /* enum mt_phase of the column; MT_PH_UNATTRIBUTED where none */
     uint64_t peak_named, peak_ns, peak_used, peak_used_ns;
     uint64_t focus_ns; /* the first fatal failure, else the peak */
     bool focus_is_oom;
     uint64_t focus_named, focus_used, focus_free; /* used 0 = no sample by then */
     int64_t focus_unexplained;
-    uint64_t focus_seq;                    /* place of that moment in the replay */
-    MT_VEC(struct mt_ledger_row) rows;     /* at the focus, largest first; with a sample they add up to focus_used */
+    uint64_t focus_seq; /* place of that moment in the replay */
+    /* at the focus, largest first; with a sample they add up to focus_used */
+    MT_VEC(struct mt_ledger_row) rows;
     MT_VEC(struct mt_ledger_check) checks; /* one per sample */
     uint64_t max_unexplained;              /* largest magnitude over the checks */
-    uint64_t managed_peak, managed_focus;  /* managed memory: shown apart, since it may be on the host; in no sum above */
-    uint64_t pool_size, pool_used; /* of memory pools, at CUPTI's record with the most not in use: compared, never added */
-    bool checks_are_mem_info;      /* no NVML sample: the device's figure is cuMemGetInfo's */
-    bool foreign_pids;             /* NVML's process ids are of another pid namespace: OTHER cannot be told */
+    /* managed memory: shown apart, since it may be on the host; in no sum above */
+    uint64_t managed_peak, managed_focus;
+    /* of memory pools, at CUPTI's record with the most not in use: compared, never added */
+    uint64_t pool_size, pool_used;
+    bool checks_are_mem_info; /* no NVML sample: the device's figure is cuMemGetInfo's */
+    /* NVML's process ids are of another pid namespace: OTHER cannot be told */
+    bool foreign_pids;
 };
 
 /* A driver call that failed for want of memory. */
@@ -108,10 +124,14 @@ struct mt_driver_oom {
     enum mt_holder who; /* whose call it was */
     char *library, *label;
     enum mt_phase phase, sub;
-    mt_str_id phase_mark;         /* name of the range that said so, in the driver's trace; 0 = none */
-    bool in_wake;                 /* an engine's create, once it has unmapped: its first mappings are no wake */
-    bool is_fatal;                /* the last thing its process asked for: the one to look at in this process */
-    uint64_t held[MT_HOLD_COUNT]; /* by holder on that GPU at that moment; OTHER and UNEXPLAINED (>= 0) as of the last sample */
+    /* name of the range that said so, in the driver's trace; 0 = none */
+    mt_str_id phase_mark;
+    /* an engine's create, once it has unmapped: its first mappings are no wake */
+    bool in_wake;
+    /* the last thing its process asked for: the one to look at in this process */
+    bool is_fatal;
+    /* by holder on that GPU at that moment; OTHER and UNEXPLAINED (>= 0) as of the last sample */
+    uint64_t held[MT_HOLD_COUNT];
 };
 
 /* A burst of unmaps or maps of one holder: an engine going to sleep or waking. */
@@ -123,15 +143,17 @@ struct mt_sleep {
     uint64_t left; /* held by the same process and holder afterwards */
 };
 
-/* Phases on a process: ranges of its own, or those of the process that drives the job (same launch, no GPU), on the common clock. */
-struct mt_job_phase {
+/* Phases on a process: ranges of its own, or those of the process that drives the job (same launch,
+ * no GPU), on the common clock. */
+struct mt_driver_phase {
     uint32_t driver, process; /* where the range was recorded */
     enum mt_phase phase;
     mt_str_id name;
     uint64_t t0_ns, t1_ns;
     uint64_t peak_named; /* highest named sum on any GPU inside it */
     uint32_t peak_ledger;
-    uint64_t left[MT_HOLD_OTHER]; /* on peak_ledger at its end, by holder; 0 while it has not ended */
+    /* on peak_ledger at its end, by holder; 0 while it has not ended */
+    uint64_t left[MT_HOLD_OTHER];
 };
 
 /* Blocks that PyTorch has in use in memory that the driver has unmapped, of one site. */
@@ -142,7 +164,7 @@ struct mt_gone {
 enum { MT_MAX_GONE = 4 };
 
 /* What the same holder kept at the end of one phase, step after step, before a failure in it. */
-struct mt_job_growth {
+struct mt_driver_growth {
     enum mt_holder who;
     mt_str_id name; /* of the range, in the trace of driver */
     uint32_t driver;
@@ -156,76 +178,96 @@ struct mt_reconcile {
     uint32_t ledger;                /* of its device */
     int32_t ordinal;
     uint64_t at_ns;
-    uint64_t torch_reserved;             /* what PyTorch believes it holds */
-    uint64_t matched;                    /* of it, driver allocations and mappings at the same addresses at that time */
-    uint64_t unmapped;                   /* of it, address space of pools that the driver has unmapped (asleep) */
-    uint64_t idle;                       /* of matched, segments of the common pool without a block in use: empty_cache() */
-    struct mt_gone gone[MT_MAX_GONE];    /* the largest, first; site NULL from where there are no more */
-    uint64_t unseen;                     /* of it, no driver call recorded: allocated before recording, or lost; the rest */
-    uint64_t driver_held;                /* what this process holds of the device, by recorded calls */
-    MT_VEC(struct mt_ledger_row) others; /* driver_held - matched, by holder and library: adds up exactly */
-    bool adds_up; /* torch_reserved == matched + unmapped + unseen and driver_held == matched + sum(others) */
+    uint64_t torch_reserved; /* what PyTorch believes it holds */
+    /* of it, driver allocations and mappings at the same addresses at that time */
+    uint64_t matched;
+    /* of it, address space of pools that the driver has unmapped (asleep) */
+    uint64_t unmapped;
+    /* of matched, segments of the common pool without a block in use: empty_cache() */
+    uint64_t idle;
+    /* the largest, first; site NULL from where there are no more */
+    struct mt_gone gone[MT_MAX_GONE];
+    /* of it, no driver call recorded: allocated before recording, or lost; the rest */
+    uint64_t unseen;
+    /* what this process holds of the device, by recorded calls */
+    uint64_t driver_held;
+    /* driver_held - matched, by holder and library: adds up exactly */
+    MT_VEC(struct mt_ledger_row) others;
+    /* torch_reserved == matched + unmapped + unseen and driver_held == matched + sum(others) */
+    bool adds_up;
 };
 
-/* What PyTorch counted as reserved when the most was live, and how much of it the driver had unmapped by then. */
+/* What PyTorch counted as reserved when the most was live, and how much of it the driver had
+ * unmapped by then. */
 struct mt_books_peak {
     uint32_t rank, ledger; /* as of mt_reconcile */
     uint64_t at_ns, reserved, unmapped;
 };
-/* So much of it that the snapshot's peak is no statement about the device; less is what two clocks differ by. */
+/* So much of it that the snapshot's peak is no statement about the device; less is what two clocks
+ * differ by. */
 static inline bool mt_books_peak_counts(const struct mt_books_peak *p)
 {
     return p->unmapped >= UINT64_C(256) << 20 && p->unmapped >= p->reserved / 50;
 }
 
 /* What one recorded process held, over all its GPUs. */
-struct mt_job_process {
+struct mt_driver_process {
     uint32_t driver, process;
     uint32_t ledger;        /* of the GPU where it held most; MT_NONE32 = none */
     uint64_t peak, peak_ns; /* device bytes by recorded calls */
     uint64_t pinned_peak;   /* host memory allocated or registered through the driver */
-    uint64_t pinned_end; /* of it when the process was gone, and how much it had grown since the phase of its last pin began */
+    /* of it when the process was gone, and how much it had grown since the phase of its last pin
+     * began */
+    uint64_t pinned_end;
     uint64_t pinned_grown;
     uint8_t pinned_phase;       /* coarse; of that phase */
     uint64_t n_ooms, n_failed;  /* calls that failed for want of memory, and for any reason */
     uint64_t n_unmatched_frees; /* frees of what was not seen allocated */
     uint64_t n_lost_frees;      /* allocations at an address that was still held */
-    uint64_t n_imported;        /* imports of other processes' memory: not counted as this process's */
+    /* imports of other processes' memory: not counted as this process's */
+    uint64_t n_imported;
 };
 
 /* The driver's name of a call that takes memory, as people look for it: "cuMemCreate". */
-const char *mt_job_call_words(enum mt_wire_op op);
+const char *mt_driver_call_words(enum mt_wire_op op);
 
-enum mt_job_verdict_kind { MT_JV_NONE, MT_JV_OOM, MT_JV_PEAK };
-struct mt_job {
+enum mt_driver_verdict_kind { MT_DV_NONE, MT_DV_OOM, MT_DV_PEAK };
+struct mt_driverdiag {
     MT_VEC(const struct mt_trace *) drivers; /* traces with a driver model */
     MT_VEC(struct mt_ledger) ledgers;        /* one per GPU that was used, worst first */
     MT_VEC(struct mt_driver_oom) ooms;       /* by time */
     MT_VEC(struct mt_sleep) sleeps;
-    MT_VEC(struct mt_job_phase) phases; /* by time */
+    MT_VEC(struct mt_driver_phase) phases; /* by time */
     MT_VEC(struct mt_reconcile) reconciled;
     MT_VEC(struct mt_books_peak) books_peaks;
-    MT_VEC(struct mt_job_process) processes; /* those recorded, by driver and process; a process of two traces once */
-    uint64_t n_survived;                     /* of ooms: PyTorch's release-and-retry and the like */
-    enum mt_job_verdict_kind kind;
-    uint32_t oom;                /* index of the one the verdict speaks of, when kind is MT_JV_OOM */
-    struct mt_job_growth growth; /* before that one */
-    uint64_t idle, idle_ns; /* PyTorch's idle bytes on its GPU, by a snapshot of up to 30 s later; 0 = none, or no snapshot */
-    char *sentence;         /* one sentence on what the driver saw; "" when there is nothing */
-    char *because;          /* the numbers behind it */
-    MT_VEC(struct mt_advice) advice; /* on that failure: mt_job_advise() */
+    /* those recorded, by driver and process; a process of two traces once */
+    MT_VEC(struct mt_driver_process) processes;
+    uint64_t n_survived; /* of ooms: PyTorch's release-and-retry and the like */
+    enum mt_driver_verdict_kind kind;
+    /* index of the one the verdict speaks of, when kind is MT_DV_OOM */
+    uint32_t oom;
+    struct mt_driver_growth growth; /* before that one */
+    /* PyTorch's idle bytes on its GPU, by a snapshot of up to 30 s later; 0 = none, or no snapshot
+     */
+    uint64_t idle, idle_ns;
+    char *sentence; /* one sentence on what the driver saw; "" when there is nothing */
+    char *because;  /* the numbers behind it */
+    MT_VEC(struct mt_advice) advice; /* on that failure: mt_driverdiag_advise() */
     char *unrecorded;                /* why (some) processes were not recorded; NULL = all were */
 };
 
-struct mt_job_opts {
+struct mt_driverdiag_opts {
     const struct mt_phase_rules *phases;
-    uint64_t capacity;                  /* --capacity, 0 = from the trace */
-    const char *overlay, *overlay_name; /* --rules: its "libraries" come before the built-in ones; NULL = none */
+    uint64_t capacity; /* --capacity, 0 = from the trace */
+    /* --rules: its "libraries" come before the built-in ones; NULL = none */
+    const char *overlay, *overlay_name;
     size_t overlay_len;
 };
-/* traces: those with ->driver; claims: of the snapshots, claims[i].rank_index = i in the report's order. */
-enum mt_rc mt_job_make(struct mt_job **out, const struct mt_trace *const *traces, uint32_t n_traces,
-                       const struct mt_claims *claims, uint32_t n_claims, const struct mt_job_opts *o, struct mt_err *err);
-void mt_job_free(struct mt_job *j);
+/* traces: those with ->driver; claims: of the snapshots, claims[i].rank_index = i in the report's
+ * order. */
+enum mt_rc mt_driverdiag_make(struct mt_driverdiag **out, const struct mt_trace *const *traces,
+                              uint32_t n_traces, const struct mt_claims *claims, uint32_t n_claims,
+                              const struct mt_driverdiag_opts *o, struct mt_err *err);
+void mt_driverdiag_free(struct mt_driverdiag *j);
 
 #endif

@@ -6,8 +6,8 @@
 
 #define RETRY (10 * MT_SECOND) /* who gets what it asked for within that time has survived */
 #define GO_ON (30 * MT_SECOND) /* who still allocates after that time has survived as well */
-#define RIGHT_THEN                                                                                                             \
-    MT_SECOND /* a figure taken so soon is that of the failure, when nothing was \
+#define RIGHT_THEN                                                                                 \
+    MT_SECOND /* a figure taken so soon is that of the failure, when nothing was                   \
                allocated in between */
 #define SAME_TROUBLE (2 * MT_SECOND)
 #define BURST_GAP MT_SECOND
@@ -27,7 +27,7 @@ static void note_held(const struct mt_books *b, struct mt_driver_oom *o, uint32_
 /* A later failure for the same thing decides over an earlier one. */
 static void pend(struct mt_books *b, struct mt_proc *p, uint32_t oom)
 {
-    const struct mt_driver_oom *o = &b->job->ooms.p[oom];
+    const struct mt_driver_oom *o = &b->driver->ooms.p[oom];
     uint32_t at = p->n_pending;
     for (uint32_t i = 0; i < p->n_pending; i++) {
         if (p->pending[i].who == o->who && p->pending[i].request == o->request) {
@@ -44,7 +44,8 @@ static void pend(struct mt_books *b, struct mt_proc *p, uint32_t oom)
     p->pending[at] = (struct mt_pending_oom){o->time_ns, o->request, oom, o->who, false};
 }
 
-void mt_oom_failed(struct mt_books *b, uint32_t proc, const struct mt_call *c, uint32_t index, uint32_t ledger)
+void mt_oom_failed(struct mt_books *b, uint32_t proc, const struct mt_call *c, uint32_t index,
+                   uint32_t ledger)
 {
     struct mt_proc *p = &b->proc[proc];
     const struct mt_call_rare *rare;
@@ -55,17 +56,17 @@ void mt_oom_failed(struct mt_books *b, uint32_t proc, const struct mt_call *c, u
     if (b->second_pass)
         return;
     p->sum.n_ooms++;
-    if (b->job->ooms.n >= MT_MAX_OOMS)
+    if (b->driver->ooms.n >= MT_MAX_OOMS)
         return;
     w = mt_call_who(b, proc, c);
     seq = MT_VEC_PUSH(&b->oom_seq);
     chain = MT_VEC_PUSH(&b->oom_chain);
-    o = MT_VEC_PUSH(&b->job->ooms);
+    o = MT_VEC_PUSH(&b->driver->ooms);
     if (seq == NULL || chain == NULL || o == NULL) {
         b->nomem = true;
         return;
     }
-    n = b->job->ooms.n - 1;
+    n = b->driver->ooms.n - 1;
     *seq = b->seq;
     *chain = MT_NONE32;
     o->driver = p->driver;
@@ -75,16 +76,17 @@ void mt_oom_failed(struct mt_books *b, uint32_t proc, const struct mt_call *c, u
     o->time_ns = c->time_ns;
     o->request = c->size;
     o->who = (enum mt_holder)w.holder;
-    o->is_host = c->op == MT_WO_HOST_ALLOC || c->op == MT_WO_HOST_REGISTER || (c->op == MT_WO_VMM_CREATE && c->location > 1);
+    o->is_host = c->op == MT_WO_HOST_ALLOC || c->op == MT_WO_HOST_REGISTER ||
+                 (c->op == MT_WO_VMM_CREATE && c->location > 1);
     o->phase = MT_PH_UNATTRIBUTED;
     o->sub = MT_PH_NONE;
-    o->in_wake =
-        c->op == MT_WO_VMM_CREATE && !o->is_host && o->who == MT_HOLD_ENGINE && mt_burst_slept(b, proc, ledger, o->who);
+    o->in_wake = c->op == MT_WO_VMM_CREATE && !o->is_host && o->who == MT_HOLD_ENGINE &&
+                 mt_burst_slept(b, proc, ledger, o->who);
     if (w.lib != 0) {
         o->library = mt_strndup(b->libs.name.p[w.lib], strlen(b->libs.name.p[w.lib]));
         b->nomem |= o->library == NULL;
     }
-    rare = mt_call_rare(b->job->drivers.p[p->driver]->driver, c);
+    rare = mt_call_rare(b->driver->drivers.p[p->driver]->driver, c);
     if (rare->total != 0)
         o->free = rare->free;
     note_held(b, o, ledger);
@@ -92,8 +94,8 @@ void mt_oom_failed(struct mt_books *b, uint32_t proc, const struct mt_call *c, u
     pend(b, p, n);
 }
 
-/* Nothing recorded has changed on the GPU since the failure: what other processes gave back then, as when a job falls apart, is no
- * part of it. */
+/* Nothing recorded has changed on the GPU since the failure: what other processes gave back then,
+ * as when a job falls apart, is no part of it. */
 static bool as_it_was(const struct mt_driver_oom *o, const struct mt_ledger_run *r)
 {
     for (int h = 0; h < MT_HOLD_NAMED; h++)
@@ -108,7 +110,7 @@ void mt_oom_free_seen(struct mt_books *b, uint32_t proc, uint32_t ledger, uint64
     struct mt_driver_oom *o;
     if (b->second_pass || n == MT_NONE32)
         return;
-    o = &b->job->ooms.p[n];
+    o = &b->driver->ooms.p[n];
     if (o->ledger != ledger || b->now > o->time_ns + RIGHT_THEN || !as_it_was(o, &b->run[ledger]))
         return;
     if (o->free == 0)
@@ -127,7 +129,7 @@ void mt_oom_succeeded(struct mt_books *b, uint32_t proc, enum mt_holder who, uin
         struct mt_pending_oom *q = &p->pending[i];
         bool got_it = q->who == who && size >= q->request && b->now <= q->time_ns + RETRY;
         if (got_it || b->now > q->time_ns + GO_ON)
-            b->job->ooms.p[q->oom].survived = true;
+            b->driver->ooms.p[q->oom].survived = true;
         else {
             q->went_on = true;
             p->pending[kept++] = *q;
@@ -139,7 +141,7 @@ void mt_oom_succeeded(struct mt_books *b, uint32_t proc, enum mt_holder who, uin
 /* The last trouble of a process that it did not survive: its calls lie close
  * together, and of those that asked for the same thing as the first, the last
  * one failed when everything that could be given back had been. */
-static void find_fatal(struct mt_job *j, uint32_t last)
+static void find_fatal(struct mt_driverdiag *j, uint32_t last)
 {
     uint32_t first = last;
     const struct mt_driver_oom *o = &j->ooms.p[last];
@@ -155,8 +157,8 @@ static void find_fatal(struct mt_job *j, uint32_t last)
     }
     for (uint32_t i = last; i > first; i--) {
         const struct mt_driver_oom *q = &j->ooms.p[i], *f = &j->ooms.p[first];
-        if (q->driver == f->driver && q->process == f->process && q->who == f->who && q->request == f->request &&
-            !q->survived) {
+        if (q->driver == f->driver && q->process == f->process && q->who == f->who &&
+            q->request == f->request && !q->survived) {
             first = i;
             break;
         }
@@ -164,19 +166,20 @@ static void find_fatal(struct mt_job *j, uint32_t last)
     j->ooms.p[first].is_fatal = true;
 }
 
-/* A process that got memory after a failure and ended well has survived it, however soon that was. */
+/* A process that got memory after a failure and ended well has survived it, however soon that was.
+ */
 static void ended_well(struct mt_books *b, const struct mt_proc *p)
 {
-    const struct mt_process *q = &b->job->drivers.p[p->driver]->driver->processes.p[p->process];
+    const struct mt_process *q = &b->driver->drivers.p[p->driver]->driver->processes.p[p->process];
     if (q->end != MT_END_STATUS || q->end_status != 0)
         return;
     for (uint32_t i = 0; i < p->n_pending; i++)
-        b->job->ooms.p[p->pending[i].oom].survived |= p->pending[i].went_on;
+        b->driver->ooms.p[p->pending[i].oom].survived |= p->pending[i].went_on;
 }
 
 void mt_oom_settle(struct mt_books *b)
 {
-    struct mt_job *j = b->job;
+    struct mt_driverdiag *j = b->driver;
     for (uint32_t i = 0; i < b->n_procs; i++)
         ended_well(b, &b->proc[i]);
     for (uint32_t i = j->ooms.n; i-- > 0;) { /* a later one of a chain is settled first */
@@ -190,8 +193,8 @@ void mt_oom_settle(struct mt_books *b)
         if (b->proc[p].sum.n_ooms == 0)
             continue;
         for (uint32_t i = 0; i < j->ooms.n; i++)
-            if (j->ooms.p[i].driver == b->proc[p].driver && j->ooms.p[i].process == b->proc[p].process &&
-                !j->ooms.p[i].survived)
+            if (j->ooms.p[i].driver == b->proc[p].driver &&
+                j->ooms.p[i].process == b->proc[p].process && !j->ooms.p[i].survived)
                 last = i;
         if (last != MT_NONE32)
             find_fatal(j, last);
@@ -200,13 +203,13 @@ void mt_oom_settle(struct mt_books *b)
 
 int mt_oom_finish(struct mt_books *b)
 {
-    struct mt_job *j = b->job;
+    struct mt_driverdiag *j = b->driver;
     for (uint32_t i = 0; i < j->ooms.n; i++) {
         struct mt_driver_oom *o = &j->ooms.p[i];
         uint32_t proc = b->proc_of[o->driver][o->process];
         const struct mt_call *c = &j->drivers.p[o->driver]->driver->calls.p[o->call];
-        const struct mt_job_phase *coarse = mt_job_phase_at(b, proc, o->time_ns, true);
-        const struct mt_job_phase *sub = mt_job_phase_at(b, proc, o->time_ns, false);
+        const struct mt_driver_phase *coarse = mt_driver_phase_at(b, proc, o->time_ns, true);
+        const struct mt_driver_phase *sub = mt_driver_phase_at(b, proc, o->time_ns, false);
         if (coarse != NULL) {
             o->phase = coarse->phase;
             o->phase_mark = coarse->driver == o->driver ? coarse->name : 0;
@@ -224,9 +227,11 @@ int mt_oom_finish(struct mt_books *b)
  * --------------------------------------------------------------------------------------------------------------
  */
 
-static struct mt_burst *burst_of(struct mt_books *b, uint32_t proc, uint32_t ledger, enum mt_holder who)
+static struct mt_burst *burst_of(struct mt_books *b, uint32_t proc, uint32_t ledger,
+                                 enum mt_holder who)
 {
-    for (uint32_t i = 0; i < b->bursts.n; i++) { /* few: one for each process and holder that maps */
+    /* few: one for each process and holder that maps */
+    for (uint32_t i = 0; i < b->bursts.n; i++) {
         struct mt_burst *u = &b->bursts.p[i];
         if (u->proc == proc && u->ledger == ledger && u->who == who)
             return u;
@@ -240,9 +245,9 @@ static void close_burst(struct mt_books *b, struct mt_burst *u)
     if (!u->open)
         return;
     u->open = false;
-    if (u->n < BURST_CALLS || b->second_pass || b->job->sleeps.n >= MAX_SLEEPS)
+    if (u->n < BURST_CALLS || b->second_pass || b->driver->sleeps.n >= MAX_SLEEPS)
         return;
-    s = MT_VEC_PUSH(&b->job->sleeps);
+    s = MT_VEC_PUSH(&b->driver->sleeps);
     if (s == NULL) {
         b->nomem = true;
         return;
@@ -263,7 +268,8 @@ static uint64_t held_by(const struct mt_books *b, const struct mt_burst *u)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < b->rows.n; i++)
-        if (b->rows.p[i].proc == u->proc && b->rows.p[i].ledger == u->ledger && b->rows.p[i].holder == u->who)
+        if (b->rows.p[i].proc == u->proc && b->rows.p[i].ledger == u->ledger &&
+            b->rows.p[i].holder == u->who)
             sum += (uint64_t)b->rows.p[i].bytes;
     return sum;
 }
@@ -272,8 +278,8 @@ void mt_burst_call(struct mt_books *b, uint32_t row, bool is_wake, uint64_t byte
 {
     const struct mt_row *r = &b->rows.p[row];
     struct mt_burst *u;
-    if (b->second_pass || (r->holder != MT_HOLD_ENGINE && r->holder != MT_HOLD_TORCH && r->holder != MT_HOLD_UNKNOWN &&
-                           r->holder != MT_HOLD_LIBRARY))
+    if (b->second_pass || (r->holder != MT_HOLD_ENGINE && r->holder != MT_HOLD_TORCH &&
+                           r->holder != MT_HOLD_UNKNOWN && r->holder != MT_HOLD_LIBRARY))
         return; /* NCCL and others map many buffers at a time as well, and never sleep */
     u = burst_of(b, r->proc, r->ledger, r->holder);
     if (u == NULL) {
@@ -292,7 +298,8 @@ void mt_burst_call(struct mt_books *b, uint32_t row, bool is_wake, uint64_t byte
     if (u->open && (u->is_wake != is_wake || b->now >= u->t1 + BURST_GAP))
         close_burst(b, u);
     if (!u->open)
-        *u = (struct mt_burst){u->proc, u->ledger, u->who, is_wake, true, b->now, b->now, 0, 0, 0, u->slept};
+        *u = (struct mt_burst){u->proc, u->ledger, u->who, is_wake, true,    b->now,
+                               b->now,  0,         0,      0,       u->slept};
     u->t1 = b->now;
     u->n++;
     u->bytes += bytes < UINT64_C(1) << 46 ? bytes : 0;
@@ -341,7 +348,7 @@ int mt_sleep_finish(struct mt_books *b)
 {
     for (uint32_t i = 0; i < b->bursts.n; i++)
         close_burst(b, &b->bursts.p[i]);
-    if (b->job->sleeps.n > 1)
-        qsort(b->job->sleeps.p, b->job->sleeps.n, sizeof *b->job->sleeps.p, by_begin);
+    if (b->driver->sleeps.n > 1)
+        qsort(b->driver->sleeps.p, b->driver->sleeps.n, sizeof *b->driver->sleeps.p, by_begin);
     return !b->nomem;
 }

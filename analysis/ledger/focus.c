@@ -26,7 +26,8 @@ static struct mt_ledger_row *whole_row(struct mt_ledger *l, enum mt_holder h, in
     struct mt_ledger_row *r = MT_VEC_PUSH(&l->rows);
     if (r == NULL)
         return NULL;
-    *r = (struct mt_ledger_row){.holder = h, .driver = MT_NONE32, .process = MT_NONE32, .bytes = bytes};
+    *r = (struct mt_ledger_row){
+        .holder = h, .driver = MT_NONE32, .process = MT_NONE32, .bytes = bytes};
     r->peak = bytes > 0 ? (uint64_t)bytes : 0;
     r->label = mt_strndup("", 0);
     return r->label != NULL ? r : NULL;
@@ -59,7 +60,8 @@ static uint64_t inside(const struct ranges *r, uint64_t addr, uint64_t end)
             lo = mid + 1;
     }
     for (; lo < r->v.n && r->v.p[lo].addr < end; lo++) {
-        uint64_t from = r->v.p[lo].addr > addr ? r->v.p[lo].addr : addr, to = r->v.p[lo].end < end ? r->v.p[lo].end : end;
+        uint64_t from = r->v.p[lo].addr > addr ? r->v.p[lo].addr : addr,
+                 to = r->v.p[lo].end < end ? r->v.p[lo].end : end;
         sum += to - from;
     }
     return sum;
@@ -73,7 +75,8 @@ static int reservations(struct mt_books *b, const struct mt_row *row, struct ran
         const struct mt_held *h = &b->held[i];
         struct range *r;
         struct mt_who w;
-        if (!h->used || h->proc != row->proc || h->space != MT_SP_RESERVED || h->key + h->size <= h->key)
+        if (!h->used || h->proc != row->proc || h->space != MT_SP_RESERVED ||
+            h->key + h->size <= h->key)
             continue;
         if (!mt_stack_who(&b->libs, &b->who[b->proc[row->proc].driver], h->stack, &w))
             return 0;
@@ -97,7 +100,8 @@ static int reservations(struct mt_books *b, const struct mt_row *row, struct ran
     return 1;
 }
 
-/* Address space that the caller of a row has reserved, with nothing mapped there: neither its own memory nor, say, the host's. */
+/* Address space that the caller of a row has reserved, with nothing mapped there: neither its own
+ * memory nor, say, the host's. */
 static uint64_t reserved_only(struct mt_books *b, const struct mt_row *row)
 {
     struct ranges r = {{NULL, 0, 0}};
@@ -108,7 +112,8 @@ static uint64_t reserved_only(struct mt_books *b, const struct mt_row *row)
         reserved += r.v.p[i].end - r.v.p[i].addr;
     for (uint32_t i = 0; r.v.n != 0 && i < b->held_cap; i++) {
         const struct mt_held *h = &b->held[i];
-        if (h->used && h->proc == row->proc && h->space == MT_SP_MAPPED && h->key + h->size > h->key)
+        if (h->used && h->proc == row->proc && h->space == MT_SP_MAPPED &&
+            h->key + h->size > h->key)
             mapped += inside(&r, h->key, h->key + h->size);
     }
     MT_VEC_DONE(&r.v);
@@ -117,7 +122,7 @@ static uint64_t reserved_only(struct mt_books *b, const struct mt_row *row)
 
 int mt_ledger_capture(struct mt_books *b, uint32_t ledger)
 {
-    struct mt_ledger *l = &b->job->ledgers.p[ledger];
+    struct mt_ledger *l = &b->driver->ledgers.p[ledger];
     const struct mt_ledger_run *run = &b->run[ledger];
     struct {
         uint64_t size;
@@ -131,7 +136,8 @@ int mt_ledger_capture(struct mt_books *b, uint32_t ledger)
             continue;
         if (h->space == MT_SP_MAPPED)
             top[h->row].has_va = true;
-        else if (h->size > top[h->row].size || (h->size == top[h->row].size && h->stack < top[h->row].stack)) {
+        else if (h->size > top[h->row].size ||
+                 (h->size == top[h->row].size && h->stack < top[h->row].stack)) {
             top[h->row].size = h->size;
             top[h->row].stack = h->stack;
         }
@@ -140,7 +146,8 @@ int mt_ledger_capture(struct mt_books *b, uint32_t ledger)
         const struct mt_row *w = &b->rows.p[i];
         const struct mt_proc *p = &b->proc[w->proc];
         struct mt_ledger_row *r;
-        if (w->ledger != ledger || (w->bytes == 0 && (w->peak < UINT64_C(1) << 20 || w->holder != MT_HOLD_ENGINE)))
+        if (w->ledger != ledger ||
+            (w->bytes == 0 && (w->peak < UINT64_C(1) << 20 || w->holder != MT_HOLD_ENGINE)))
             continue; /* an engine that sleeps is worth its line */
         r = MT_VEC_PUSH(&l->rows);
         ok = r != NULL;
@@ -168,12 +175,15 @@ int mt_ledger_capture(struct mt_books *b, uint32_t ledger)
     l->focus_used = 0;
     if (run->has_sample) {
         l->focus_unexplained = mt_ledger_unexplained(run);
-        l->focus_used = (uint64_t)((int64_t)run->named + run->by[MT_HOLD_OTHER] + l->focus_unexplained);
-        if ((run->by[MT_HOLD_OTHER] != 0 && whole_row(l, MT_HOLD_OTHER, run->by[MT_HOLD_OTHER]) == NULL) ||
+        l->focus_used =
+            (uint64_t)((int64_t)run->named + run->by[MT_HOLD_OTHER] + l->focus_unexplained);
+        if ((run->by[MT_HOLD_OTHER] != 0 &&
+             whole_row(l, MT_HOLD_OTHER, run->by[MT_HOLD_OTHER]) == NULL) ||
             whole_row(l, MT_HOLD_UNEXPLAINED, l->focus_unexplained) == NULL)
             return 0;
     }
-    l->focus_free = l->capacity > l->focus_used && l->focus_used != 0 ? l->capacity - l->focus_used : 0;
+    l->focus_free =
+        l->capacity > l->focus_used && l->focus_used != 0 ? l->capacity - l->focus_used : 0;
     if (l->rows.n > 1)
         qsort(l->rows.p, l->rows.n, sizeof *l->rows.p, by_size);
     return 1;

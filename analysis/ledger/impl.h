@@ -1,19 +1,16 @@
 /* ledger/impl.h -- what the files of the ledger share; nobody else includes it.
  *
- *   ledger/driver.c          the passes and what comes of them
- *   ledger/world.c    processes and GPUs of all traces, each once; which snapshot belongs to which process
- *   ledger/libraries.c     stacks -> holder and library (analysis/rules/libraries.json)
- *   ledger/phases.c    ranges and marks -> which phase held a process at a time
- *   ledger/claims.c   what snapshots say of their segments, and which process they belong to
- *   ledger/books.c who holds what: addresses, handles, mappings, rows
- *   ledger/apply.c one recorded call and its effect
- *   ledger.c       the merge by time, columns, samples
- *   ledger/focus.c the rows at the moment that matters
- *   ledger/failures.c      failures and what became of them; sleep and wake
- *   reconcile.c    a snapshot against the books
- *   ledger/verdict.c  the sentence */
-#ifndef MT_JOB_IMPL_H
-#define MT_JOB_IMPL_H
+ *   driver.c     the passes and what comes of them
+ *   world.c      processes and GPUs of all traces, each once; which snapshot belongs to which
+ * process libraries.c  stacks -> holder and library (analysis/rules/libraries.json) phases.c ranges
+ * and marks -> which phase held a process at a time claims.c     what snapshots say of their
+ * segments, and which process they belong to books.c      who holds what: addresses, handles,
+ * mappings, rows apply.c      one recorded call and its effect ledger.c     the merge by time,
+ * columns, samples focus.c      the rows at the moment that matters failures.c   failures and what
+ * became of them; sleep and wake reconcile.c  a snapshot against the books verdict.c    the
+ * sentence */
+#ifndef MT_DRIVERDIAG_IMPL_H
+#define MT_DRIVERDIAG_IMPL_H
 
 #include "analysis/ledger/driver.h"
 #include "analysis/base/spanset.h"
@@ -48,11 +45,12 @@ struct mt_stack_who {
     struct mt_who *of;  /* by stack id; lib UINT32_MAX = not asked yet */
     uint16_t *of_frame; /* rule + 2, 1 = none, 0 = not asked yet */
 };
-enum mt_rc mt_libs_load(struct mt_libs *l, const struct mt_job_opts *o, struct mt_err *err);
+enum mt_rc mt_libs_load(struct mt_libs *l, const struct mt_driverdiag_opts *o, struct mt_err *err);
 void mt_libs_done(struct mt_libs *l);
 int mt_stack_who_init(struct mt_stack_who *w, const struct mt_trace *t); /* 1 on success */
 void mt_stack_who_done(struct mt_stack_who *w);
-int mt_stack_who(struct mt_libs *l, struct mt_stack_who *w, mt_stack_id s, struct mt_who *out); /* 0 = out of memory */
+/* 0 = out of memory */
+int mt_stack_who(struct mt_libs *l, struct mt_stack_who *w, mt_stack_id s, struct mt_who *out);
 /* "ncclCommInitRank, called from c10d::... (libtorch_cuda.so)"; "" = nothing
  * known. mt_free() it; NULL = out of memory. */
 char *mt_native_site(struct mt_libs *l, struct mt_stack_who *w, mt_stack_id s);
@@ -95,7 +93,8 @@ struct mt_row_slot {
     uint32_t row; /* + 1, 0 = empty */
 };
 
-/* The named sum of a GPU as it was lately: a call that is measured by the device's figure may lie beside others. */
+/* The named sum of a GPU as it was lately: a call that is measured by the device's figure may lie
+ * beside others. */
 enum { MT_LATELY = 1024 };
 struct mt_lately {
     uint64_t time_ns[MT_LATELY], named[MT_LATELY]; /* a ring: the sum from that time on */
@@ -110,7 +109,8 @@ struct mt_ledger_run {
     uint32_t column;
     uint64_t width;              /* ns of a column */
     uint64_t peak_seq, used_seq; /* events of the highest named sum and the highest sample */
-    uint64_t peak_used;          /* the device's own figure at a sample while the named sum was highest */
+    /* the device's own figure at a sample while the named sum was highest */
+    uint64_t peak_used;
     uint64_t n_calls, n_samples;
     struct mt_lately lately;
 };
@@ -143,7 +143,7 @@ struct mt_proc {
     uint64_t bytes, pinned, managed;
     uint64_t pin_before; /* pinned when the phase of the last pin began */
     uint8_t pin_phase;
-    struct mt_job_process sum;
+    struct mt_driver_process sum;
     uint32_t open_oom; /* its last failure, while nothing has changed since;
                         MT_NONE32 */
     struct mt_pending_oom pending[MT_MAX_PENDING];
@@ -162,9 +162,12 @@ struct mt_claim_sweep {
     bool sorted;
     struct mt_spanset live; /* ids: indexes of by_start */
 };
-int mt_claim_sweep_add(struct mt_claim_sweep *s, const struct mt_claims *c); /* before the first question */
+/* before the first question */
+int mt_claim_sweep_add(struct mt_claim_sweep *s, const struct mt_claims *c);
 void mt_claim_sweep_rewind(struct mt_claim_sweep *s);
-int mt_claim_sweep_has(struct mt_claim_sweep *s, uint64_t addr, uint64_t size, uint64_t now, bool *yes); /* 0 = out of memory */
+/* 0 = out of memory */
+int mt_claim_sweep_has(struct mt_claim_sweep *s, uint64_t addr, uint64_t size, uint64_t now,
+                       bool *yes);
 void mt_claim_sweep_done(struct mt_claim_sweep *s);
 
 /* ---- ledger/phases.c
@@ -178,9 +181,10 @@ struct mt_phase_span {
 struct mt_phase_spans {
     MT_VEC(struct mt_phase_span) v;
 };
-struct mt_job_phases {
-    struct mt_phase_spans *coarse, *sub;           /* by process of the job */
-    struct mt_phase_spans guide_coarse, guide_sub; /* of processes without a GPU, by the first trace */
+struct mt_driver_phases {
+    struct mt_phase_spans *coarse, *sub; /* by process of the job */
+    /* of processes without a GPU, by the first trace */
+    struct mt_phase_spans guide_coarse, guide_sub;
     uint32_t n;
 };
 
@@ -197,8 +201,8 @@ struct mt_probe {
  */
 
 struct mt_books {
-    struct mt_job *job;
-    const struct mt_job_opts *o;
+    struct mt_driverdiag *driver;
+    const struct mt_driverdiag_opts *o;
     struct mt_libs libs;
     struct mt_stack_who *who; /* by driver */
     struct mt_proc *proc;     /* processes of all drivers, each once */
@@ -222,11 +226,11 @@ struct mt_books {
     uint32_t n_claims;
     MT_VEC(struct mt_probe) probes; /* by time */
     MT_VEC(uint64_t) by_pid;        /* pid << 32 | proc, sorted */
-    struct mt_job_phases phases;
+    struct mt_driver_phases phases;
     uint64_t now, seq;
     bool second_pass, nomem;
     /* phases that are open, and the highest named sum since the last began or
-   * ended */
+     * ended */
     MT_VEC(uint32_t) open_phases;
     uint32_t next_phase;
     uint64_t phase_end; /* of the open phase that ends first */
@@ -239,7 +243,8 @@ struct mt_held *mt_held_find(struct mt_books *b, uint32_t proc, enum mt_space sp
  * there. Pointers to entries die with every add and drop. */
 struct mt_held *mt_held_add(struct mt_books *b, uint32_t proc, enum mt_space space, uint64_t key);
 void mt_held_drop(struct mt_books *b, struct mt_held *h);
-uint32_t mt_row_of(struct mt_books *b, uint32_t proc, uint32_t ledger, struct mt_who w); /* MT_NONE32 = out of memory */
+/* MT_NONE32 = out of memory */
+uint32_t mt_row_of(struct mt_books *b, uint32_t proc, uint32_t ledger, struct mt_who w);
 /* The row grows or shrinks; returns what it could not shrink because nothing
  * was left. */
 uint64_t mt_row_move(struct mt_books *b, uint32_t row, int64_t delta, int live);
@@ -248,7 +253,8 @@ int64_t mt_row_moved(const struct mt_ledger_run *r, uint64_t since);
 
 /* ledger/world.c */
 int mt_world_make(struct mt_books *b);
-char *mt_gpu_name(const struct mt_trace *t, uint32_t gpu, uint64_t capacity); /* "GPU 0 of node1 (NVIDIA H100, 80.00 GiB)" */
+/* "GPU 0 of node1 (NVIDIA H100, 80.00 GiB)" */
+char *mt_gpu_name(const struct mt_trace *t, uint32_t gpu, uint64_t capacity);
 
 /* ledger/apply.c */
 void mt_books_apply(struct mt_books *b, uint32_t proc, const struct mt_call *c, uint32_t index);
@@ -256,7 +262,8 @@ void mt_books_end(struct mt_books *b, uint32_t proc); /* the process is gone, an
 struct mt_who mt_call_who(struct mt_books *b, uint32_t proc, const struct mt_call *c);
 
 /* ledger.c */
-int mt_books_replay(struct mt_books *b);                   /* one pass over everything; 1 on success */
+/* one pass over everything; 1 on success */
+int mt_books_replay(struct mt_books *b);
 int mt_ledgers_open(struct mt_books *b);                   /* before the first pass: time span and
                                             columns of each */
 void mt_ledger_touch(struct mt_books *b, uint32_t ledger); /* time has come to b->now */
@@ -272,30 +279,35 @@ int64_t mt_ledger_unexplained(const struct mt_ledger_run *r);
 int mt_ledger_capture(struct mt_books *b, uint32_t ledger); /* the state now is that of the focus */
 
 /* ledger/failures.c */
-void mt_oom_failed(struct mt_books *b, uint32_t proc, const struct mt_call *c, uint32_t index, uint32_t ledger);
+void mt_oom_failed(struct mt_books *b, uint32_t proc, const struct mt_call *c, uint32_t index,
+                   uint32_t ledger);
 void mt_oom_succeeded(struct mt_books *b, uint32_t proc, enum mt_holder who, uint64_t size);
 /* A sample or cuMemGetInfo of the process right after its failure. */
 void mt_oom_free_seen(struct mt_books *b, uint32_t proc, uint32_t ledger, uint64_t free_bytes);
 void mt_oom_settle(struct mt_books *b);
 int mt_oom_finish(struct mt_books *b); /* labels and phases */
 void mt_burst_call(struct mt_books *b, uint32_t row, bool is_wake, uint64_t bytes);
-void mt_burst_update(struct mt_books *b, uint32_t row); /* physical memory of the row was given back */
-void mt_burst_end(struct mt_books *b, uint32_t proc);   /* what goes with the process is no sleep */
-bool mt_burst_slept(const struct mt_books *b, uint32_t proc, uint32_t ledger, enum mt_holder who); /* it has unmapped before */
+/* physical memory of the row was given back */
+void mt_burst_update(struct mt_books *b, uint32_t row);
+void mt_burst_end(struct mt_books *b, uint32_t proc); /* what goes with the process is no sleep */
+/* it has unmapped before */
+bool mt_burst_slept(const struct mt_books *b, uint32_t proc, uint32_t ledger, enum mt_holder who);
 int mt_sleep_finish(struct mt_books *b);
 
 /* reconcile.c */
 int mt_reconcile_at(struct mt_books *b, const struct mt_probe *p);
 
 /* ledger/phases.c */
-int mt_job_phases_make(struct mt_books *b);
-void mt_job_phases_done(struct mt_job_phases *p);
-void mt_job_phases_advance(struct mt_books *b, uint64_t now); /* opens and closes ranges up to now */
+int mt_driver_phases_make(struct mt_books *b);
+void mt_driver_phases_done(struct mt_driver_phases *p);
+/* opens and closes ranges up to now */
+void mt_driver_phases_advance(struct mt_books *b, uint64_t now);
 /* The phase of a process at a time: its own marks, else those of the process
  * that drives the job. */
-const struct mt_job_phase *mt_job_phase_at(const struct mt_books *b, uint32_t proc, uint64_t t, bool coarse);
+const struct mt_driver_phase *mt_driver_phase_at(const struct mt_books *b, uint32_t proc,
+                                                 uint64_t t, bool coarse);
 
 /* ledger/verdict.c */
-int mt_job_verdict(struct mt_books *b);
+int mt_driver_verdict(struct mt_books *b);
 
 #endif

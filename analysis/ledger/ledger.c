@@ -20,7 +20,7 @@ static void include(struct mt_ledger *l, uint64_t t)
 
 int mt_ledgers_open(struct mt_books *b)
 {
-    struct mt_job *j = b->job;
+    struct mt_driverdiag *j = b->driver;
     for (uint32_t i = 0; i < b->n_procs; i++) {
         const struct mt_proc *p = &b->proc[i];
         const struct mt_driver *d = j->drivers.p[p->driver]->driver;
@@ -28,10 +28,13 @@ int mt_ledgers_open(struct mt_books *b)
         for (uint32_t k = 0; k < q->n_calls; k++) {
             const struct mt_call *c = &d->calls.p[q->first_call + k];
             uint32_t gpu = c->gpu < d->gpus.n ? c->gpu : d->gpus.n;
-            uint32_t l = gpu == d->gpus.n && p->only_ledger != MT_NONE32 ? p->only_ledger : b->ledger_of[p->driver][gpu];
+            uint32_t l = gpu == d->gpus.n && p->only_ledger != MT_NONE32
+                             ? p->only_ledger
+                             : b->ledger_of[p->driver][gpu];
             include(&j->ledgers.p[l], c->time_ns);
             include(&j->ledgers.p[l], q->last_ns);
-            b->run[l].n_calls += gpu < d->gpus.n || (c->op != MT_WO_OTHER && c->op != MT_WO_VMM_RESERVE);
+            b->run[l].n_calls +=
+                gpu < d->gpus.n || (c->op != MT_WO_OTHER && c->op != MT_WO_VMM_RESERVE);
             if (c->op == MT_WO_MEM_INFO && mt_call_rare(d, c)->total > j->ledgers.p[l].capacity)
                 j->ledgers.p[l].capacity = mt_call_rare(d, c)->total;
         }
@@ -82,12 +85,14 @@ static void record(struct mt_ledger *l, const struct mt_ledger_run *r)
     memcpy(by, r->by, sizeof r->by);
     by[MT_HOLD_UNEXPLAINED] = r->has_sample ? mt_ledger_unexplained(r) : 0;
     l->named[r->column] = r->named;
-    l->used[r->column] = r->has_sample ? (uint64_t)((int64_t)r->named + by[MT_HOLD_OTHER] + by[MT_HOLD_UNEXPLAINED]) : 0;
+    l->used[r->column] =
+        r->has_sample ? (uint64_t)((int64_t)r->named + by[MT_HOLD_OTHER] + by[MT_HOLD_UNEXPLAINED])
+                      : 0;
 }
 
 void mt_ledger_touch(struct mt_books *b, uint32_t ledger)
 {
-    struct mt_ledger *l = &b->job->ledgers.p[ledger];
+    struct mt_ledger *l = &b->driver->ledgers.p[ledger];
     struct mt_ledger_run *r = &b->run[ledger];
     uint32_t column;
     if (b->second_pass || l->n_columns == 0 || b->now < l->t0_ns)
@@ -103,7 +108,7 @@ void mt_ledger_touch(struct mt_books *b, uint32_t ledger)
 
 void mt_ledger_grew(struct mt_books *b, uint32_t ledger)
 {
-    struct mt_ledger *l = &b->job->ledgers.p[ledger];
+    struct mt_ledger *l = &b->driver->ledgers.p[ledger];
     struct mt_ledger_run *r = &b->run[ledger];
     if (r->named > b->high_since) {
         b->high_since = r->named;
@@ -123,7 +128,7 @@ void mt_ledger_grew(struct mt_books *b, uint32_t ledger)
 
 void mt_ledger_sample(struct mt_books *b, uint32_t ledger, uint64_t used, uint64_t other)
 {
-    struct mt_ledger *l = &b->job->ledgers.p[ledger];
+    struct mt_ledger *l = &b->driver->ledgers.p[ledger];
     struct mt_ledger_run *r = &b->run[ledger];
     struct mt_ledger_check *c;
     int64_t rest = (int64_t)used - (int64_t)r->named - (int64_t)other;
@@ -143,7 +148,8 @@ void mt_ledger_sample(struct mt_books *b, uint32_t ledger, uint64_t used, uint64
     *c = (struct mt_ledger_check){b->now, used, r->named, other, rest};
     if (size > l->max_unexplained)
         l->max_unexplained = size;
-    if (r->named != 0 && r->named == l->peak_named && used > r->peak_used) { /* of equal moments one with the device's figure */
+    /* of equal moments one with the device's figure */
+    if (r->named != 0 && r->named == l->peak_named && used > r->peak_used) {
         r->peak_used = used;
         r->peak_seq = b->seq;
         l->peak_ns = b->now;
@@ -172,9 +178,11 @@ static bool is_ours(const struct mt_books *b, uint32_t host, uint32_t pid, uint6
     }
     for (; lo < b->by_pid.n && b->by_pid.p[lo] >> 32 == pid; lo++) {
         const struct mt_proc *p = &b->proc[(uint32_t)b->by_pid.p[lo]];
-        const struct mt_process *q = &b->job->drivers.p[p->driver]->driver->processes.p[p->process];
+        const struct mt_process *q =
+            &b->driver->drivers.p[p->driver]->driver->processes.p[p->process];
         /* NVML lists a process a little before and after its own records */
-        if (p->host == host && t + 5 * MT_SECOND >= q->first_ns && (p->end_ns == UINT64_MAX || t <= p->end_ns + 5 * MT_SECOND))
+        if (p->host == host && t + 5 * MT_SECOND >= q->first_ns &&
+            (p->end_ns == UINT64_MAX || t <= p->end_ns + 5 * MT_SECOND))
             return true;
     }
     return false;
@@ -182,7 +190,7 @@ static bool is_ours(const struct mt_books *b, uint32_t host, uint32_t pid, uint6
 
 static void sample(struct mt_books *b, uint32_t driver, const struct mt_gpu_sample *s)
 {
-    const struct mt_driver *d = b->job->drivers.p[driver]->driver;
+    const struct mt_driver *d = b->driver->drivers.p[driver]->driver;
     uint64_t other = 0;
     uint32_t proc, ledger, n_ours = 0, n = 0;
     if (s->gpu >= d->gpus.n || s->process >= d->processes.n || s->used > UINT64_C(1) << 60)
@@ -200,7 +208,7 @@ static void sample(struct mt_books *b, uint32_t driver, const struct mt_gpu_samp
             other += u->used;
     }
     if (n != 0 && n_ours == 0 && b->run[ledger].named != 0) {
-        b->job->ledgers.p[ledger].foreign_pids = true;
+        b->driver->ledgers.p[ledger].foreign_pids = true;
         other = 0;
     }
     if (other > s->used)
@@ -213,26 +221,26 @@ static void sample(struct mt_books *b, uint32_t driver, const struct mt_gpu_samp
 static void mem_info(struct mt_books *b, uint32_t proc, const struct mt_call *c)
 {
     const struct mt_proc *p = &b->proc[proc];
-    const struct mt_driver *d = b->job->drivers.p[p->driver]->driver;
+    const struct mt_driver *d = b->driver->drivers.p[p->driver]->driver;
     const struct mt_call_rare *r = mt_call_rare(d, c);
     uint32_t ledger = c->gpu < d->gpus.n ? b->ledger_of[p->driver][c->gpu] : p->only_ledger;
     if (ledger == MT_NONE32 || r->total == 0 || r->total < r->free || r->total > UINT64_C(1) << 60)
         return;
-    if (b->job->ledgers.p[ledger].checks_are_mem_info)
+    if (b->driver->ledgers.p[ledger].checks_are_mem_info)
         mt_ledger_sample(b, ledger, r->total - r->free, 0);
 }
 
 /* CUPTI's pool records: how much the pools hold back at worst. */
 static void pools(struct mt_books *b)
 {
-    for (uint32_t i = 0; i < b->job->drivers.n; i++) {
-        const struct mt_driver *d = b->job->drivers.p[i]->driver;
+    for (uint32_t i = 0; i < b->driver->drivers.n; i++) {
+        const struct mt_driver *d = b->driver->drivers.p[i]->driver;
         for (uint32_t k = 0; k < d->activities.n; k++) {
             const struct mt_activity *a = &d->activities.p[k];
             struct mt_ledger *l;
             if (!a->is_pool || a->gpu >= d->gpus.n || a->size < a->utilized)
                 continue;
-            l = &b->job->ledgers.p[b->ledger_of[i][a->gpu]];
+            l = &b->driver->ledgers.p[b->ledger_of[i][a->gpu]];
             if (l->pool_size == 0 || a->size - a->utilized > l->pool_size - l->pool_used) {
                 l->pool_size = a->size;
                 l->pool_used = a->utilized;
@@ -287,11 +295,11 @@ static bool look(const struct mt_books *b, struct source *s)
         return false;
     switch (s->kind) {
     case CALLS: {
-        const struct mt_driver *d = b->job->drivers.p[p->driver]->driver;
+        const struct mt_driver *d = b->driver->drivers.p[p->driver]->driver;
         s->time = d->calls.p[d->processes.p[p->process].first_call + s->at].time_ns;
         break;
     }
-    case SAMPLES: s->time = b->job->drivers.p[s->of]->driver->samples.p[s->at].time_ns; break;
+    case SAMPLES: s->time = b->driver->drivers.p[s->of]->driver->samples.p[s->at].time_ns; break;
     case PROBES: s->time = b->probes.p[s->at].at_ns; break;
     case END: s->time = p->end_ns; break;
     }
@@ -303,7 +311,7 @@ static int step(struct mt_books *b, const struct source *s)
     switch (s->kind) {
     case CALLS: {
         const struct mt_proc *p = &b->proc[s->of];
-        const struct mt_driver *d = b->job->drivers.p[p->driver]->driver;
+        const struct mt_driver *d = b->driver->drivers.p[p->driver]->driver;
         uint32_t index = d->processes.p[p->process].first_call + s->at;
         const struct mt_call *c = &d->calls.p[index];
         mt_books_apply(b, s->of, c, index);
@@ -311,7 +319,7 @@ static int step(struct mt_books *b, const struct source *s)
             mem_info(b, s->of, c);
         break;
     }
-    case SAMPLES: sample(b, s->of, &b->job->drivers.p[s->of]->driver->samples.p[s->at]); break;
+    case SAMPLES: sample(b, s->of, &b->driver->drivers.p[s->of]->driver->samples.p[s->at]); break;
     case PROBES: return !b->second_pass || mt_reconcile_at(b, &b->probes.p[s->at]);
     case END: {
         struct mt_proc *p = &b->proc[s->of];
@@ -335,7 +343,7 @@ static void reset(struct mt_books *b)
         b->rows.p[i].bytes = 0;
         b->rows.p[i].n_live = 0;
     }
-    for (uint32_t i = 0; i < b->job->ledgers.n; i++) {
+    for (uint32_t i = 0; i < b->driver->ledgers.n; i++) {
         memset(b->run[i].by, 0, sizeof b->run[i].by);
         b->run[i].named = b->run[i].managed = 0;
         b->run[i].has_sample = false;
@@ -359,8 +367,10 @@ static void put(struct source *heap, uint32_t *n, struct source s) { heap[(*n)++
 
 int mt_books_replay(struct mt_books *b)
 {
-    struct source *heap = mt_calloc(2 * (size_t)b->n_procs + b->job->drivers.n + 1, sizeof *heap);
-    struct mt_job_process *sums = mt_calloc((size_t)b->n_procs + 1, sizeof *sums); /* a second pass adds nothing to them */
+    struct source *heap =
+        mt_calloc(2 * (size_t)b->n_procs + b->driver->drivers.n + 1, sizeof *heap);
+    /* a second pass adds nothing to them */
+    struct mt_driver_process *sums = mt_calloc((size_t)b->n_procs + 1, sizeof *sums);
     uint32_t n = 0;
     int ok = heap != NULL && sums != NULL;
     if (!ok)
@@ -369,14 +379,18 @@ int mt_books_replay(struct mt_books *b)
     if (!b->second_pass)
         pools(b);
     for (uint32_t i = 0; i < b->n_procs; i++) {
-        const struct mt_driver *d = b->job->drivers.p[b->proc[i].driver]->driver;
+        const struct mt_driver *d = b->driver->drivers.p[b->proc[i].driver]->driver;
         sums[i] = b->proc[i].sum;
-        put(heap, &n, (struct source){.of = i, .n = d->processes.p[b->proc[i].process].n_calls, .kind = CALLS});
+        put(heap, &n,
+            (struct source){
+                .of = i, .n = d->processes.p[b->proc[i].process].n_calls, .kind = CALLS});
         if (b->proc[i].end_ns != UINT64_MAX)
             put(heap, &n, (struct source){.of = i, .n = 1, .kind = END});
     }
-    for (uint32_t i = 0; i < b->job->drivers.n; i++)
-        put(heap, &n, (struct source){.of = i, .n = b->job->drivers.p[i]->driver->samples.n, .kind = SAMPLES});
+    for (uint32_t i = 0; i < b->driver->drivers.n; i++)
+        put(heap, &n,
+            (struct source){
+                .of = i, .n = b->driver->drivers.p[i]->driver->samples.n, .kind = SAMPLES});
     put(heap, &n, (struct source){.n = b->probes.n, .kind = PROBES});
     for (uint32_t i = n; i-- > 0;) {
         if (!look(b, &heap[i]))
@@ -388,22 +402,22 @@ int mt_books_replay(struct mt_books *b)
         if (heap[0].time > b->now)
             b->now = heap[0].time;
         b->seq++;
-        mt_job_phases_advance(b, b->now);
+        mt_driver_phases_advance(b, b->now);
         ok = step(b, &heap[0]) && !b->nomem;
-        for (uint32_t i = 0; ok && b->second_pass && i < b->job->ledgers.n; i++)
-            if (b->job->ledgers.p[i].focus_seq == b->seq)
+        for (uint32_t i = 0; ok && b->second_pass && i < b->driver->ledgers.n; i++)
+            if (b->driver->ledgers.p[i].focus_seq == b->seq)
                 ok = mt_ledger_capture(b, i);
         heap[0].at++;
         if (!look(b, &heap[0]))
             heap[0] = heap[--n];
         sift(heap, n, 0);
     }
-    mt_job_phases_advance(b, UINT64_MAX);
+    mt_driver_phases_advance(b, UINT64_MAX);
     if (b->second_pass)
         for (uint32_t i = 0; i < b->n_procs; i++)
             b->proc[i].sum = sums[i];
     b->now = UINT64_MAX;
-    for (uint32_t i = 0; i < b->job->ledgers.n; i++)
+    for (uint32_t i = 0; i < b->driver->ledgers.n; i++)
         mt_ledger_touch(b, i);
 out:
     mt_free(heap);

@@ -9,7 +9,10 @@
 
 enum { MAX_RULES = 4096, SITE_MAX = 200 };
 
-static enum mt_rc nomem(struct mt_err *err) { return mt_fail(err, MT_ENOMEM, "out of memory while reading the library rules"); }
+static enum mt_rc nomem(struct mt_err *err)
+{
+    return mt_fail(err, MT_ENOMEM, "out of memory while reading the library rules");
+}
 
 static void *json_malloc(size_t n) { return mt_malloc(n); }
 
@@ -23,7 +26,8 @@ static int holder_find(const char *id)
     return -1;
 }
 
-static enum mt_rc read_rule(struct mt_libs *l, const char *file, unsigned index, const cJSON *obj, struct mt_err *err)
+static enum mt_rc read_rule(struct mt_libs *l, const char *file, unsigned index, const cJSON *obj,
+                            struct mt_err *err)
 {
     static const char *const known[] = {"library", "function", "holder", "words", "source"};
     struct mt_lib_rule *rule;
@@ -31,7 +35,8 @@ static enum mt_rc read_rule(struct mt_libs *l, const char *file, unsigned index,
     const cJSON *m;
     int holder;
     if (!cJSON_IsObject(obj))
-        return mt_fail(err, MT_EINPUT, "%s: library %u: an object in braces is expected here", file, index);
+        return mt_fail(err, MT_EINPUT, "%s: library %u: an object in braces is expected here", file,
+                       index);
     cJSON_ArrayForEach(m, obj)
     {
         unsigned k = 0;
@@ -43,11 +48,13 @@ static enum mt_rc read_rule(struct mt_libs *l, const char *file, unsigned index,
                            "%s: library %u: field \"%s\": a library has \"library\", "
                            "\"function\", \"holder\", \"words\" and "
                            "\"source\", each a text that is not empty",
-                           file, index, mt_printable(printable, sizeof printable, m->string, strlen(m->string)));
+                           file, index,
+                           mt_printable(printable, sizeof printable, m->string, strlen(m->string)));
         value[k] = m->valuestring;
     }
     if (value[0] == NULL || value[2] == NULL)
-        return mt_fail(err, MT_EINPUT, "%s: library %u: \"library\" and \"holder\" are needed", file, index);
+        return mt_fail(err, MT_EINPUT, "%s: library %u: \"library\" and \"holder\" are needed",
+                       file, index);
     holder = holder_find(value[2]);
     if (holder < 0)
         return mt_fail(err, MT_EINPUT,
@@ -63,10 +70,12 @@ static enum mt_rc read_rule(struct mt_libs *l, const char *file, unsigned index,
     rule->library = mt_arena_strndup(&l->arena, value[0], strlen(value[0]));
     if (value[1] != NULL)
         rule->function = mt_arena_strndup(&l->arena, value[1], strlen(value[1]));
-    return rule->library == NULL || (value[1] != NULL && rule->function == NULL) ? nomem(err) : MT_OK;
+    return rule->library == NULL || (value[1] != NULL && rule->function == NULL) ? nomem(err)
+                                                                                 : MT_OK;
 }
 
-static enum mt_rc read_root(struct mt_libs *l, const char *file, const cJSON *root, struct mt_err *err)
+static enum mt_rc read_root(struct mt_libs *l, const char *file, const cJSON *root,
+                            struct mt_err *err)
 {
     const cJSON *list, *m;
     enum mt_rc rc = MT_OK;
@@ -83,7 +92,8 @@ static enum mt_rc read_root(struct mt_libs *l, const char *file, const cJSON *ro
     return rc;
 }
 
-static enum mt_rc read_overlay(struct mt_libs *l, const char *file, const char *text, size_t len, struct mt_err *err)
+static enum mt_rc read_overlay(struct mt_libs *l, const char *file, const char *text, size_t len,
+                               struct mt_err *err)
 {
     cJSON_Hooks hooks = {json_malloc, mt_free};
     enum mt_rc rc;
@@ -107,14 +117,15 @@ static enum mt_rc read_builtin(struct mt_libs *l, struct mt_err *err)
     return rc;
 }
 
-enum mt_rc mt_libs_load(struct mt_libs *l, const struct mt_job_opts *o, struct mt_err *err)
+enum mt_rc mt_libs_load(struct mt_libs *l, const struct mt_driverdiag_opts *o, struct mt_err *err)
 {
     enum mt_rc rc = MT_OK;
     char **none = MT_VEC_PUSH(&l->name);
     if (none == NULL)
         return nomem(err);
     if (o->overlay != NULL)
-        rc = read_overlay(l, o->overlay_name != NULL ? o->overlay_name : "the rule file", o->overlay, o->overlay_len, err);
+        rc = read_overlay(l, o->overlay_name != NULL ? o->overlay_name : "the rule file",
+                          o->overlay, o->overlay_len, err);
     return rc >= 0 ? read_builtin(l, err) : rc;
 }
 
@@ -150,7 +161,8 @@ void mt_stack_who_done(struct mt_stack_who *w)
 static const char *module_of(const struct mt_trace *t, mt_frame_id f, size_t *n)
 {
     const struct mt_driver *d = t->driver;
-    const char *file = mt_str(t, t->frames.p[f].file), *name = mt_str(t, t->frames.p[f].name), *plus = strrchr(name, '+');
+    const char *file = mt_str(t, t->frames.p[f].file), *name = mt_str(t, t->frames.p[f].name),
+               *plus = strrchr(name, '+');
     const char *slash = strrchr(file, '/');
     if (f < d->frame_module.n && d->frame_module.p[f] != 0)
         file = mt_str(t, d->frame_module.p[f]);
@@ -174,7 +186,8 @@ static uint16_t rule_of(const struct mt_libs *l, struct mt_stack_who *w, mt_fram
     w->of_frame[f] = 1;
     for (uint32_t i = 0; i < l->rule.n; i++) {
         const struct mt_lib_rule *r = &l->rule.p[i];
-        if (mt_glob(r->library, module, n) && (r->function == NULL || mt_glob(r->function, name, strlen(name)))) {
+        if (mt_glob(r->library, module, n) &&
+            (r->function == NULL || mt_glob(r->function, name, strlen(name)))) {
             w->of_frame[f] = (uint16_t)(i + 2);
             break;
         }
@@ -250,7 +263,7 @@ char *mt_native_site(struct mt_libs *l, struct mt_stack_who *w, mt_stack_id s)
     if (s >= w->t->stacks.n)
         s = 0;
     /* the outermost of the frames that begin in the owner's library: its entry
-   * point, which people know */
+     * point, which people know */
     for (; s != 0; s = w->t->stacks.p[s].parent) {
         mt_frame_id f = w->t->stacks.p[s].frame;
         uint16_t rule = rule_of(l, w, f);
@@ -274,7 +287,8 @@ char *mt_native_site(struct mt_libs *l, struct mt_stack_who *w, mt_stack_id s)
         if (n != 0 && strncmp(name, module, n) == 0) /* "libx.so+0x12" has the library in it */
             len = snprintf(buf, sizeof buf, "%.80s, called from %.80s", inner, name);
         else
-            len = snprintf(buf, sizeof buf, "%.80s, called from %.80s (%.*s)", inner, name, (int)(n < 60 ? n : 60), module);
+            len = snprintf(buf, sizeof buf, "%.80s, called from %.80s (%.*s)", inner, name,
+                           (int)(n < 60 ? n : 60), module);
     }
     return mt_strndup(buf, len < 0 ? 0 : (size_t)len < sizeof buf ? (size_t)len : sizeof buf - 1);
 }

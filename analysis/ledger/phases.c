@@ -25,7 +25,7 @@ static int phase_of_name(const struct mt_phase_rules *r, const char *s, size_t n
 
 static int by_time(const void *pa, const void *pb)
 {
-    const struct mt_job_phase *a = pa, *b = pb;
+    const struct mt_driver_phase *a = pa, *b = pb;
     if (a->t0_ns != b->t0_ns)
         return a->t0_ns < b->t0_ns ? -1 : 1;
     if (a->t1_ns != b->t1_ns)
@@ -41,16 +41,17 @@ static int by_time(const void *pa, const void *pb)
  * begins, or to the end of the process. */
 static int collect(struct mt_books *b, uint32_t driver)
 {
-    const struct mt_trace *t = b->job->drivers.p[driver];
+    const struct mt_trace *t = b->driver->drivers.p[driver];
     const struct mt_driver *d = t->driver;
     uint64_t *begins = mt_calloc((size_t)t->str.ref.n + 1, sizeof *begins);
     int16_t *memo = mt_calloc((size_t)t->str.ref.n + 1, sizeof *memo);
     int ok = begins != NULL && memo != NULL;
     for (uint32_t i = d->ranges.n; ok && i-- > 0;) {
         const struct mt_nvtx *r = &d->ranges.p[i];
-        struct mt_job_phase *p;
+        struct mt_driver_phase *p;
         uint64_t end = r->t1_ns;
-        if (r->is_mark || r->process >= d->processes.n || b->proc_of[driver][r->process] == MT_NONE32)
+        if (r->is_mark || r->process >= d->processes.n ||
+            b->proc_of[driver][r->process] == MT_NONE32)
             continue;
         if (end < r->t0_ns) {
             end = d->processes.p[r->process].last_ns;
@@ -59,19 +60,21 @@ static int collect(struct mt_books *b, uint32_t driver)
         }
         begins[r->name] = r->t0_ns;
         if (memo[r->name] == 0)
-            memo[r->name] = (int16_t)(phase_of_name(b->o->phases, mt_str(t, r->name), mt_str_len(t, r->name)) + 2);
+            memo[r->name] =
+                (int16_t)(phase_of_name(b->o->phases, mt_str(t, r->name), mt_str_len(t, r->name)) +
+                          2);
         if (memo[r->name] == 1 || end < r->t0_ns)
             continue;
-        p = MT_VEC_PUSH(&b->job->phases);
+        p = MT_VEC_PUSH(&b->driver->phases);
         ok = p != NULL;
         if (ok)
-            *p = (struct mt_job_phase){.driver = driver,
-                                       .process = r->process,
-                                       .phase = (enum mt_phase)(memo[r->name] - 2),
-                                       .name = r->name,
-                                       .t0_ns = r->t0_ns,
-                                       .t1_ns = end,
-                                       .peak_ledger = MT_NONE32};
+            *p = (struct mt_driver_phase){.driver = driver,
+                                          .process = r->process,
+                                          .phase = (enum mt_phase)(memo[r->name] - 2),
+                                          .name = r->name,
+                                          .t0_ns = r->t0_ns,
+                                          .t1_ns = end,
+                                          .peak_ledger = MT_NONE32};
     }
     mt_free(begins);
     mt_free(memo);
@@ -91,7 +94,8 @@ static int span(struct mt_phase_spans *s, uint64_t t0, uint32_t range)
     return 1;
 }
 
-static int close_until(const struct mt_job_phase *k, struct mt_phase_spans *s, const uint32_t *open, uint32_t *n, uint64_t now)
+static int close_until(const struct mt_driver_phase *k, struct mt_phase_spans *s,
+                       const uint32_t *open, uint32_t *n, uint64_t now)
 {
     while (*n != 0 && k[open[*n - 1]].t1_ns < now) {
         uint64_t end = k[open[*n - 1]].t1_ns;
@@ -105,23 +109,25 @@ static int close_until(const struct mt_job_phase *k, struct mt_phase_spans *s, c
 
 /* The ranges of one process (guide: of all processes without a GPU) as a
  * sequence without overlap. */
-static int sweep(struct mt_books *b, struct mt_phase_spans *s, const uint32_t *of, uint32_t n, bool coarse, uint32_t *open)
+static int sweep(struct mt_books *b, struct mt_phase_spans *s, const uint32_t *of, uint32_t n,
+                 bool coarse, uint32_t *open)
 {
-    const struct mt_job_phase *k = b->job->phases.p;
+    const struct mt_driver_phase *k = b->driver->phases.p;
     uint32_t n_open = 0;
     for (uint32_t i = 0; i < n; i++) {
         if (mt_phase_is_coarse(k[of[i]].phase) != coarse)
             continue;
-        if (!close_until(k, s, open, &n_open, k[of[i]].t0_ns) || !span(s, k[of[i]].t0_ns, of[i] + 1))
+        if (!close_until(k, s, open, &n_open, k[of[i]].t0_ns) ||
+            !span(s, k[of[i]].t0_ns, of[i] + 1))
             return 0;
         open[n_open++] = of[i];
     }
     return close_until(k, s, open, &n_open, UINT64_MAX);
 }
 
-int mt_job_phases_make(struct mt_books *b)
+int mt_driver_phases_make(struct mt_books *b)
 {
-    struct mt_job *j = b->job;
+    struct mt_driverdiag *j = b->driver;
     uint32_t n, *of = NULL, *open = NULL, *start = NULL;
     int ok = 1;
     for (uint32_t i = 0; ok && i < j->drivers.n; i++)
@@ -137,7 +143,8 @@ int mt_job_phases_make(struct mt_books *b)
     of = mt_malloc(((size_t)n + 1) * sizeof *of);
     open = mt_malloc(((size_t)n + 1) * sizeof *open);
     start = mt_calloc((size_t)b->n_procs + 2, sizeof *start);
-    ok = b->phases.coarse != NULL && b->phases.sub != NULL && of != NULL && open != NULL && start != NULL;
+    ok = b->phases.coarse != NULL && b->phases.sub != NULL && of != NULL && open != NULL &&
+         start != NULL;
     if (!ok)
         goto out;
     for (uint32_t i = 0; i < n; i++)
@@ -152,11 +159,12 @@ int mt_job_phases_make(struct mt_books *b)
     if (ok) {
         uint32_t m = 0;
         for (uint32_t i = 0; i < n; i++) {
-            const struct mt_job_phase *p = &j->phases.p[i];
+            const struct mt_driver_phase *p = &j->phases.p[i];
             if (!j->drivers.p[p->driver]->driver->processes.p[p->process].has_cuda)
                 of[m++] = i;
         }
-        ok = sweep(b, &b->phases.guide_coarse, of, m, true, open) && sweep(b, &b->phases.guide_sub, of, m, false, open);
+        ok = sweep(b, &b->phases.guide_coarse, of, m, true, open) &&
+             sweep(b, &b->phases.guide_sub, of, m, false, open);
     }
 out:
     mt_free(of);
@@ -165,7 +173,7 @@ out:
     return ok;
 }
 
-void mt_job_phases_done(struct mt_job_phases *p)
+void mt_driver_phases_done(struct mt_driver_phases *p)
 {
     for (uint32_t i = 0; i < p->n; i++) {
         if (p->coarse != NULL)
@@ -192,12 +200,14 @@ static uint32_t at(const struct mt_phase_spans *s, uint64_t t)
     return lo != 0 ? s->v.p[lo - 1].range : 0;
 }
 
-const struct mt_job_phase *mt_job_phase_at(const struct mt_books *b, uint32_t proc, uint64_t t, bool coarse)
+const struct mt_driver_phase *mt_driver_phase_at(const struct mt_books *b, uint32_t proc,
+                                                 uint64_t t, bool coarse)
 {
-    uint32_t range = proc < b->n_procs ? at(coarse ? &b->phases.coarse[proc] : &b->phases.sub[proc], t) : 0;
+    uint32_t range =
+        proc < b->n_procs ? at(coarse ? &b->phases.coarse[proc] : &b->phases.sub[proc], t) : 0;
     if (range == 0)
         range = at(coarse ? &b->phases.guide_coarse : &b->phases.guide_sub, t);
-    return range != 0 ? &b->job->phases.p[range - 1] : NULL;
+    return range != 0 ? &b->driver->phases.p[range - 1] : NULL;
 }
 
 /* ---- the highest sum inside each
@@ -207,7 +217,7 @@ const struct mt_job_phase *mt_job_phase_at(const struct mt_books *b, uint32_t pr
 static void account(struct mt_books *b)
 {
     for (uint32_t i = 0; i < b->open_phases.n; i++) {
-        struct mt_job_phase *p = &b->job->phases.p[b->open_phases.p[i]];
+        struct mt_driver_phase *p = &b->driver->phases.p[b->open_phases.p[i]];
         if (b->high_since > p->peak_named || p->peak_ledger == MT_NONE32) {
             p->peak_named = b->high_since;
             p->peak_ledger = b->high_ledger;
@@ -215,7 +225,7 @@ static void account(struct mt_books *b)
     }
     b->high_since = 0;
     b->high_ledger = MT_NONE32;
-    for (uint32_t i = 0; i < b->job->ledgers.n; i++) {
+    for (uint32_t i = 0; i < b->driver->ledgers.n; i++) {
         if (b->run[i].named > b->high_since || b->high_ledger == MT_NONE32) {
             b->high_since = b->run[i].named;
             b->high_ledger = i;
@@ -223,9 +233,9 @@ static void account(struct mt_books *b)
     }
 }
 
-static void note_left(const struct mt_books *b, struct mt_job_phase *p)
+static void note_left(const struct mt_books *b, struct mt_driver_phase *p)
 {
-    if (p->peak_ledger >= b->job->ledgers.n)
+    if (p->peak_ledger >= b->driver->ledgers.n)
         return;
     for (int h = 0; h < MT_HOLD_OTHER; h++)
         p->left[h] = b->run[p->peak_ledger].by[h] > 0 ? (uint64_t)b->run[p->peak_ledger].by[h] : 0;
@@ -235,16 +245,18 @@ static uint64_t next_end(const struct mt_books *b)
 {
     uint64_t end = UINT64_MAX;
     for (uint32_t i = 0; i < b->open_phases.n; i++)
-        if (b->job->phases.p[b->open_phases.p[i]].t1_ns < end)
-            end = b->job->phases.p[b->open_phases.p[i]].t1_ns;
+        if (b->driver->phases.p[b->open_phases.p[i]].t1_ns < end)
+            end = b->driver->phases.p[b->open_phases.p[i]].t1_ns;
     return end;
 }
 
-void mt_job_phases_advance(struct mt_books *b, uint64_t now)
+void mt_driver_phases_advance(struct mt_books *b, uint64_t now)
 {
-    struct mt_job *j = b->job;
+    struct mt_driverdiag *j = b->driver;
     for (;;) {
-        uint64_t begin = b->next_phase < j->phases.n ? j->phases.p[b->next_phase].t0_ns : UINT64_MAX, end = b->phase_end;
+        uint64_t begin =
+                     b->next_phase < j->phases.n ? j->phases.p[b->next_phase].t0_ns : UINT64_MAX,
+                 end = b->phase_end;
         uint32_t kept = 0, *open;
         if (end < begin && end < now) {
             account(b);

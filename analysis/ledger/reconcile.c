@@ -24,7 +24,8 @@ static int by_addr(const void *pa, const void *pb)
 
 /* What the process has on that GPU: allocations and mappings; or its
  * reservations. */
-static int collect(const struct mt_books *b, const struct mt_probe *p, bool reserved, struct stretches *out)
+static int collect(const struct mt_books *b, const struct mt_probe *p, bool reserved,
+                   struct stretches *out)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < b->held_cap; i++) {
@@ -34,15 +35,16 @@ static int collect(const struct mt_books *b, const struct mt_probe *p, bool rese
         if (!h->used || h->proc != p->proc || h->size == 0 || h->key + h->size < h->key)
             continue;
         wanted = reserved ? h->space == MT_SP_RESERVED
-                          : (h->space == MT_SP_DEVICE || h->space == MT_SP_MAPPED) && h->row != MT_NONE32 &&
-                                (h->flags & MT_HF_MANAGED) == 0 && b->rows.p[h->row].ledger == p->ledger;
+                          : (h->space == MT_SP_DEVICE || h->space == MT_SP_MAPPED) &&
+                                h->row != MT_NONE32 && (h->flags & MT_HF_MANAGED) == 0 &&
+                                b->rows.p[h->row].ledger == p->ledger;
         if (!wanted)
             continue;
         s = MT_VEC_PUSH(&out->v);
         if (s == NULL)
             return 0;
-        *s = (struct stretch){h->key, h->key + h->size, reserved ? MT_NONE32 : h->row, h->space == MT_SP_MAPPED ? h->link : 0,
-                              0};
+        *s = (struct stretch){h->key, h->key + h->size, reserved ? MT_NONE32 : h->row,
+                              h->space == MT_SP_MAPPED ? h->link : 0, 0};
     }
     if (out->v.n > 1)
         qsort(out->v.p, out->v.n, sizeof *out->v.p, by_addr);
@@ -52,7 +54,8 @@ static int collect(const struct mt_books *b, const struct mt_probe *p, bool rese
             s.addr = out->v.p[n - 1].end;
         if (s.addr >= s.end)
             continue;
-        s.before = n != 0 ? out->v.p[n - 1].before + (out->v.p[n - 1].end - out->v.p[n - 1].addr) : 0;
+        s.before =
+            n != 0 ? out->v.p[n - 1].before + (out->v.p[n - 1].end - out->v.p[n - 1].addr) : 0;
         out->v.p[n++] = s;
     }
     out->v.n = n;
@@ -115,7 +118,8 @@ static uint64_t overlap(const struct stretches *s, uint64_t addr, uint64_t end, 
     return sum;
 }
 
-static int others(struct mt_books *b, const struct mt_probe *p, struct mt_reconcile *out, const uint64_t *matched)
+static int others(struct mt_books *b, const struct mt_probe *p, struct mt_reconcile *out,
+                  const uint64_t *matched)
 {
     for (uint32_t i = 0; i < b->rows.n; i++) {
         const struct mt_row *w = &b->rows.p[i];
@@ -171,23 +175,26 @@ static uint64_t below(const struct stretches *s, uint64_t addr)
     return s->v.p[lo].before + (addr > s->v.p[lo].addr ? addr - s->v.p[lo].addr : 0);
 }
 
-/* The same as overlap(), at a cost that does not grow with the block: those of a snapshot may lie over each other. */
+/* The same as overlap(), at a cost that does not grow with the block: those of a snapshot may lie
+ * over each other. */
 static uint64_t covered(const struct stretches *s, uint64_t addr, uint64_t size)
 {
     return below(s, addr + size) - below(s, addr);
 }
 
 /* Of [addr, addr + size): reserved and not mapped. */
-static uint64_t asleep(const struct stretches *there, const struct stretches *reserved, uint64_t addr, uint64_t size)
+static uint64_t asleep(const struct stretches *there, const struct stretches *reserved,
+                       uint64_t addr, uint64_t size)
 {
     uint64_t on = covered(there, addr, size), va = covered(reserved, addr, size);
     va = va > on ? va - on : 0;
     return va < size - on ? va : size - on;
 }
 
-/* The blocks of the snapshot: those in use whose memory is not there, and segments that are there and of which none is in use. */
-static int blocks(const struct mt_trace *t, const struct stretches *there, const struct stretches *reserved,
-                  struct mt_reconcile *out)
+/* The blocks of the snapshot: those in use whose memory is not there, and segments that are there
+ * and of which none is in use. */
+static int blocks(const struct mt_trace *t, const struct stretches *there,
+                  const struct stretches *reserved, struct mt_reconcile *out)
 {
     MT_VEC(struct of_stack) sum = {NULL, 0, 0};
     uint32_t n = 0;
@@ -205,7 +212,9 @@ static int blocks(const struct mt_trace *t, const struct stretches *there, const
             if (w->state == MT_BLOCK_INACTIVE)
                 continue;
             in_use = true;
-            bytes = w->addr + w->size < w->addr || out->unmapped == 0 ? 0 : asleep(there, reserved, w->addr, w->size);
+            bytes = w->addr + w->size < w->addr || out->unmapped == 0
+                        ? 0
+                        : asleep(there, reserved, w->addr, w->size);
             if (bytes == 0)
                 continue;
             s = MT_VEC_PUSH(&sum);
@@ -243,7 +252,7 @@ static int books_peak(struct mt_books *b, const struct mt_probe *p)
 {
     const struct mt_claims *c = &b->claims[p->claims];
     struct stretches there = {{NULL, 0, 0}}, reserved = {{NULL, 0, 0}};
-    struct mt_books_peak *out = MT_VEC_PUSH(&b->job->books_peaks);
+    struct mt_books_peak *out = MT_VEC_PUSH(&b->driver->books_peaks);
     int ok = out != NULL && collect(b, p, false, &there) && collect(b, p, true, &reserved);
     if (ok)
         *out = (struct mt_books_peak){.rank = p->claims, .ledger = p->ledger, .at_ns = p->at_ns};
@@ -265,8 +274,9 @@ static int at_dump(struct mt_books *b, const struct mt_probe *p)
     const struct mt_claims *c = &b->claims[p->claims];
     struct stretches there = {{NULL, 0, 0}}, reserved = {{NULL, 0, 0}};
     uint64_t *matched = mt_calloc((size_t)b->rows.n + 1, sizeof *matched), sum = 0, rest = 0;
-    struct mt_reconcile *out = MT_VEC_PUSH(&b->job->reconciled);
-    int ok = matched != NULL && out != NULL && collect(b, p, false, &there) && collect(b, p, true, &reserved) && once(&there);
+    struct mt_reconcile *out = MT_VEC_PUSH(&b->driver->reconciled);
+    int ok = matched != NULL && out != NULL && collect(b, p, false, &there) &&
+             collect(b, p, true, &reserved) && once(&there);
     if (!ok)
         goto out;
     out->driver = b->proc[p->proc].driver;
@@ -293,8 +303,9 @@ static int at_dump(struct mt_books *b, const struct mt_probe *p)
         sum += matched[i];
     for (uint32_t i = 0; i < out->others.n; i++)
         rest += (uint64_t)out->others.p[i].bytes;
-    out->adds_up = out->torch_reserved == out->matched + out->unmapped + out->unseen && sum == out->matched &&
-                   out->driver_held == out->matched + rest && out->matched + out->unmapped <= out->torch_reserved;
+    out->adds_up = out->torch_reserved == out->matched + out->unmapped + out->unseen &&
+                   sum == out->matched && out->driver_held == out->matched + rest &&
+                   out->matched + out->unmapped <= out->torch_reserved;
 out:
     MT_VEC_DONE(&there.v);
     MT_VEC_DONE(&reserved.v);
@@ -302,4 +313,7 @@ out:
     return ok;
 }
 
-int mt_reconcile_at(struct mt_books *b, const struct mt_probe *p) { return p->is_peak ? books_peak(b, p) : at_dump(b, p); }
+int mt_reconcile_at(struct mt_books *b, const struct mt_probe *p)
+{
+    return p->is_peak ? books_peak(b, p) : at_dump(b, p);
+}

@@ -13,13 +13,15 @@ static int short_name(const struct mt_ledger *l)
     return end != NULL ? (int)(end - l->name) : (int)strlen(l->name);
 }
 
-static void who(struct mt_sentence *s, const struct mt_job *j, uint32_t driver, uint32_t process)
+static void who(struct mt_sentence *s, const struct mt_driverdiag *j, uint32_t driver,
+                uint32_t process)
 {
     const struct mt_trace *t = j->drivers.p[driver];
     const struct mt_process *p = &t->driver->processes.p[process];
     const char *name = mt_str(t, p->name);
     if (p->rank >= 0)
-        mt_words_add(s, "rank %d (%.120s%spid %u)", (int)p->rank, name, name[0] != '\0' ? ", " : "", (unsigned)p->pid);
+        mt_words_add(s, "rank %d (%.120s%spid %u)", (int)p->rank, name, name[0] != '\0' ? ", " : "",
+                     (unsigned)p->pid);
     else if (name[0] != '\0')
         mt_words_add(s, "%.120s (pid %u)", name, (unsigned)p->pid);
     else
@@ -28,13 +30,18 @@ static void who(struct mt_sentence *s, const struct mt_job *j, uint32_t driver, 
 
 static void capital(struct mt_sentence *s)
 {
-    if (s->buf[0] >= 'a' && s->buf[0] <= 'z' && (strncmp(s->buf, "rank ", 5) == 0 || strncmp(s->buf, "the ", 4) == 0))
+    if (s->buf[0] >= 'a' && s->buf[0] <= 'z' &&
+        (strncmp(s->buf, "rank ", 5) == 0 || strncmp(s->buf, "the ", 4) == 0))
         s->buf[0] = (char)(s->buf[0] - 'a' + 'A');
 }
 
-static const char *verb(enum mt_holder h) { return h == MT_HOLD_TORCH || h == MT_HOLD_NCCL ? " holds" : " hold"; }
+static const char *verb(enum mt_holder h)
+{
+    return h == MT_HOLD_TORCH || h == MT_HOLD_NCCL ? " holds" : " hold";
+}
 
-/* "PyTorch holds 41.20 GiB, engine pools 30.10 GiB, ..." largest first; what is small goes into one figure. */
+/* "PyTorch holds 41.20 GiB, engine pools 30.10 GiB, ..." largest first; what is small goes into one
+ * figure. */
 static void holders(struct mt_sentence *s, const uint64_t held[MT_HOLD_COUNT])
 {
     bool told[MT_HOLD_COUNT] = {false};
@@ -56,14 +63,16 @@ static void holders(struct mt_sentence *s, const uint64_t held[MT_HOLD_COUNT])
             continue;
         }
         mt_words_add(s, "%s%s%s %s", n == 0 ? "" : ", ", mt_holder_words((enum mt_holder)best),
-                     n == 0 && best != MT_HOLD_UNEXPLAINED ? verb((enum mt_holder)best) : "", mt_words_bytes(b, held[best]));
+                     n == 0 && best != MT_HOLD_UNEXPLAINED ? verb((enum mt_holder)best) : "",
+                     mt_words_bytes(b, held[best]));
         n++;
     }
     if (rest != 0)
         mt_words_add(s, ", everything else %s", mt_words_bytes(b, rest));
 }
 
-static void phase_words(struct mt_sentence *s, const struct mt_driver_oom *o, const struct mt_trace *t)
+static void phase_words(struct mt_sentence *s, const struct mt_driver_oom *o,
+                        const struct mt_trace *t)
 {
     char ph[128];
     if (o->phase == MT_PH_UNATTRIBUTED && o->sub == MT_PH_NONE)
@@ -74,9 +83,10 @@ static void phase_words(struct mt_sentence *s, const struct mt_driver_oom *o, co
         mt_words_add(s, " (%.60s)", mt_str(t, o->phase_mark));
 }
 
-static void oom_sentence(const struct mt_books *b, const struct mt_driver_oom *o, struct mt_sentence *s)
+static void oom_sentence(const struct mt_books *b, const struct mt_driver_oom *o,
+                         struct mt_sentence *s)
 {
-    const struct mt_job *j = b->job;
+    const struct mt_driverdiag *j = b->driver;
     const struct mt_trace *t = j->drivers.p[o->driver];
     const struct mt_ledger *l = o->ledger < j->ledgers.n ? &j->ledgers.p[o->ledger] : NULL;
     char b1[32], b2[32];
@@ -87,7 +97,10 @@ static void oom_sentence(const struct mt_books *b, const struct mt_driver_oom *o
         mt_words_add(s, " on %.*s", short_name(l), l->name);
     mt_words_add(s, " ran out of %s memory", o->is_host ? "pinned host" : "GPU");
     phase_words(s, o, t);
-    mt_words_add(s, ": %s", o->who == MT_HOLD_UNKNOWN ? "it" : o->who == MT_HOLD_LIBRARY ? "" : mt_holder_words(o->who));
+    mt_words_add(s, ": %s",
+                 o->who == MT_HOLD_UNKNOWN   ? "it"
+                 : o->who == MT_HOLD_LIBRARY ? ""
+                                             : mt_holder_words(o->who));
     if (o->library != NULL)
         mt_words_add(s, o->who == MT_HOLD_LIBRARY ? "%.80s" : " (%.80s)", o->library);
     mt_words_add(s, o->request != 0 ? " asked the driver for %s" : " called the driver for memory",
@@ -95,7 +108,8 @@ static void oom_sentence(const struct mt_books *b, const struct mt_driver_oom *o
     if (o->in_wake)
         mt_words_add(s, " while waking up");
     if (o->free != 0 && l != NULL && l->capacity != 0)
-        mt_words_add(s, " and the device had %s free of %s", mt_words_bytes(b1, o->free), mt_words_bytes(b2, l->capacity));
+        mt_words_add(s, " and the device had %s free of %s", mt_words_bytes(b1, o->free),
+                     mt_words_bytes(b2, l->capacity));
     else if (o->free != 0)
         mt_words_add(s, " and the device had %s free", mt_words_bytes(b1, o->free));
     else if (l != NULL && l->capacity != 0)
@@ -125,12 +139,13 @@ static void sums(struct mt_sentence *s, const struct mt_ledger *l)
     }
     (void)mt_words_bytes(b3, l->focus_unexplained < 0 ? (uint64_t)0 - (uint64_t)l->focus_unexplained
                                                       : (uint64_t)l->focus_unexplained);
-    mt_words_add(s, "Device used %s = %s by recorded calls + %s of other processes %s %s unexplained.",
-                 mt_words_bytes(b1, l->focus_used), mt_words_bytes(b2, l->focus_named), mt_words_bytes(b4, other),
-                 l->focus_unexplained < 0 ? "-" : "+", b3);
+    mt_words_add(s,
+                 "Device used %s = %s by recorded calls + %s of other processes %s %s unexplained.",
+                 mt_words_bytes(b1, l->focus_used), mt_words_bytes(b2, l->focus_named),
+                 mt_words_bytes(b4, other), l->focus_unexplained < 0 ? "-" : "+", b3);
 }
 
-const char *mt_job_call_words(enum mt_wire_op op)
+const char *mt_driver_call_words(enum mt_wire_op op)
 {
     switch ((unsigned)op) {
     case MT_WO_MEM_ALLOC: return "cuMemAlloc (cudaMalloc)";
@@ -155,18 +170,22 @@ const char *mt_job_call_words(enum mt_wire_op op)
     }
 }
 
-static void grows(struct mt_sentence *s, const struct mt_job *j, const char *before)
+static void grows(struct mt_sentence *s, const struct mt_driverdiag *j, const char *before)
 {
     char b1[32], b2[32];
     if (j->growth.n != 0)
-        mt_words_add(s, " After each of the last %u %.60s%s (the first is left out) %s held more: %s, and up to %s.",
-                     (unsigned)j->growth.n, mt_str(j->drivers.p[j->growth.driver], j->growth.name), before,
-                     mt_holder_words(j->growth.who), mt_words_bytes(b1, j->growth.first), mt_words_bytes(b2, j->growth.last));
+        mt_words_add(s,
+                     " After each of the last %u %.60s%s (the first is left out) %s held more: %s, "
+                     "and up to %s.",
+                     (unsigned)j->growth.n, mt_str(j->drivers.p[j->growth.driver], j->growth.name),
+                     before, mt_holder_words(j->growth.who), mt_words_bytes(b1, j->growth.first),
+                     mt_words_bytes(b2, j->growth.last));
 }
 
-static void oom_because(const struct mt_books *b, const struct mt_driver_oom *o, struct mt_sentence *s)
+static void oom_because(const struct mt_books *b, const struct mt_driver_oom *o,
+                        struct mt_sentence *s)
 {
-    const struct mt_job *j = b->job;
+    const struct mt_driverdiag *j = b->driver;
     const struct mt_trace *t = j->drivers.p[o->driver];
     const struct mt_call *c = &t->driver->calls.p[o->call];
     const struct mt_ledger *l = o->ledger < j->ledgers.n ? &j->ledgers.p[o->ledger] : NULL;
@@ -178,11 +197,13 @@ static void oom_because(const struct mt_books *b, const struct mt_driver_oom *o,
             if (l->rows.p[i].driver == o->driver && l->rows.p[i].process == o->process)
                 own += (uint64_t)l->rows.p[i].bytes;
         if (own != 0 && own != l->focus_named)
-            mt_words_add(s, " %s of it belongs to the process that failed.", mt_words_bytes(b1, own));
+            mt_words_add(s, " %s of it belongs to the process that failed.",
+                         mt_words_bytes(b1, own));
     }
     if (j->idle != 0) {
         double later = (double)(j->idle_ns - o->time_ns) / 1e9;
-        mt_words_add(s, " %s of PyTorch's segments had no block in use in the snapshot taken ", mt_words_bytes(b1, j->idle));
+        mt_words_add(s, " %s of PyTorch's segments had no block in use in the snapshot taken ",
+                     mt_words_bytes(b1, j->idle));
         if (later < 0.1)
             mt_words_add(s, "right after it: it is cache.");
         else
@@ -194,26 +215,28 @@ static void oom_because(const struct mt_books *b, const struct mt_driver_oom *o,
                      " The device had more free (%s) than was asked for (%s): a limit, or "
                      "memory in pieces.",
                      mt_words_bytes(b1, o->free), mt_words_bytes(b2, o->request));
-    mt_words_add(s, "%sThe call was %s", s->n != 0 ? " " : "", mt_job_call_words((enum mt_wire_op)c->op));
+    mt_words_add(s, "%sThe call was %s", s->n != 0 ? " " : "",
+                 mt_driver_call_words((enum mt_wire_op)c->op));
     if (o->label != NULL && o->label[0] != '\0')
         mt_words_add(s, " in %.160s", o->label);
     mt_words_add(s, ", CUDA error 2 (out of memory).");
     if (o->who != MT_HOLD_TORCH && o->who != MT_HOLD_UNKNOWN)
         mt_words_add(s, " This failure leaves no trace in a PyTorch snapshot.");
     if (j->n_survived != 0)
-        mt_words_add(s, " %llu other failure%s of this job %s survived.", (unsigned long long)j->n_survived,
-                     j->n_survived == 1 ? "" : "s", j->n_survived == 1 ? "was" : "were");
+        mt_words_add(s, " %llu other failure%s of this job %s survived.",
+                     (unsigned long long)j->n_survived, j->n_survived == 1 ? "" : "s",
+                     j->n_survived == 1 ? "was" : "were");
 }
 
-/* A process that something outside ended while it held much pinned memory: what a host that runs short does. It is said, not judged: one that
- * is ended on purpose looks the same. */
-static void pinned(const struct mt_job *j, struct mt_sentence *why)
+/* A process that something outside ended while it held much pinned memory: what a host that runs
+ * short does. It is said, not judged: one that is ended on purpose looks the same. */
+static void pinned(const struct mt_driverdiag *j, struct mt_sentence *why)
 {
-    const struct mt_job_process *most = NULL;
+    const struct mt_driver_process *most = NULL;
     const struct mt_process *q;
     char ph[128];
     for (uint32_t i = 0; i < j->processes.n; i++) {
-        const struct mt_job_process *p = &j->processes.p[i];
+        const struct mt_driver_process *p = &j->processes.p[i];
         enum mt_end end = j->drivers.p[p->driver]->driver->processes.p[p->process].end;
         if ((end == MT_END_SIGNAL || end == MT_END_GONE) && p->pinned_end >= MIN_PINNED &&
             (most == NULL || p->pinned_end > most->pinned_end))
@@ -232,43 +255,48 @@ static void pinned(const struct mt_job *j, struct mt_sentence *why)
     if (most->pinned_grown != 0 && most->pinned_phase != MT_PH_UNATTRIBUTED)
         mt_words_add(why, ", %s of it since %s began", MT_BYTES(most->pinned_grown),
                      mt_words_phase(ph, sizeof ph, (enum mt_phase)most->pinned_phase, MT_PH_NONE));
-    mt_words_add(
-        why,
-        ". A host that runs short of memory ends processes so, and so does one that ends them on purpose: the host's log, or "
-        "Ray's, given with --log, settles it. ");
+    mt_words_add(why, ". A host that runs short of memory ends processes so, and so does one that "
+                      "ends them on purpose: the host's log, or "
+                      "Ray's, given with --log, settles it. ");
 }
 
 /* The peak that a snapshot tells may be of memory that was not there. */
-static void books(struct mt_sentence *why, const struct mt_job *j)
+static void books(struct mt_sentence *why, const struct mt_driverdiag *j)
 {
     const struct mt_books_peak *most = NULL;
     for (uint32_t i = 0; i < j->books_peaks.n; i++)
-        if (mt_books_peak_counts(&j->books_peaks.p[i]) && (most == NULL || j->books_peaks.p[i].unmapped > most->unmapped))
+        if (mt_books_peak_counts(&j->books_peaks.p[i]) &&
+            (most == NULL || j->books_peaks.p[i].unmapped > most->unmapped))
             most = &j->books_peaks.p[i];
     if (most != NULL)
-        mt_words_add(why, " PyTorch's books had %s reserved at their own peak, but the driver had unmapped %s of it by then.",
+        mt_words_add(why,
+                     " PyTorch's books had %s reserved at their own peak, but the driver had "
+                     "unmapped %s of it by then.",
                      MT_BYTES(most->reserved), MT_BYTES(most->unmapped));
 }
 
-/* At that very instant, for a column is as wide as several phases of a long job: of the process that held most, else of the next. */
-static const struct mt_job_phase *phase_at_focus(const struct mt_books *b, const struct mt_ledger *l)
+/* At that very instant, for a column is as wide as several phases of a long job: of the process
+ * that held most, else of the next. */
+static const struct mt_driver_phase *phase_at_focus(const struct mt_books *b,
+                                                    const struct mt_ledger *l)
 {
-    const struct mt_job_phase *p = NULL;
+    const struct mt_driver_phase *p = NULL;
     for (uint32_t i = 0; p == NULL && i < l->rows.n && i < 16; i++) {
         const struct mt_ledger_row *one = &l->rows.p[i];
         if (one->process != MT_NONE32 && one->bytes > 0)
-            p = mt_job_phase_at(b, b->proc_of[one->driver][one->process], l->focus_ns, true);
+            p = mt_driver_phase_at(b, b->proc_of[one->driver][one->process], l->focus_ns, true);
     }
     return p;
 }
 
 static void peak_sentence(const struct mt_books *b, struct mt_sentence *s, struct mt_sentence *why)
 {
-    const struct mt_job *j = b->job;
+    const struct mt_driverdiag *j = b->driver;
     const struct mt_ledger *l = &j->ledgers.p[0];
     uint64_t held[MT_HOLD_COUNT] = {0}, any = 0;
     uint64_t most = l->focus_used != 0 ? l->focus_used : l->focus_named;
-    const struct mt_job_phase *phase = l->n_columns != 0 && l->focus_ns >= l->t0_ns ? phase_at_focus(b, l) : NULL;
+    const struct mt_driver_phase *phase =
+        l->n_columns != 0 && l->focus_ns >= l->t0_ns ? phase_at_focus(b, l) : NULL;
     char b1[32], b2[32];
     for (uint32_t i = 0; i < l->rows.n; i++)
         if (l->rows.p[i].bytes > 0)
@@ -280,7 +308,8 @@ static void peak_sentence(const struct mt_books *b, struct mt_sentence *s, struc
     else if (j->ooms.n == 1)
         mt_words_add(s, "One allocation failed and the job went on: ");
     else
-        mt_words_add(s, "%llu allocations failed and the job went on: ", (unsigned long long)j->ooms.n);
+        mt_words_add(
+            s, "%llu allocations failed and the job went on: ", (unsigned long long)j->ooms.n);
     mt_words_add(s, "%.*s was fullest with %s", short_name(l), l->name, mt_words_bytes(b1, most));
     if (l->capacity != 0)
         mt_words_add(s, " of %s", mt_words_bytes(b2, l->capacity));
@@ -294,32 +323,36 @@ static void peak_sentence(const struct mt_books *b, struct mt_sentence *s, struc
     pinned(j, why);
     sums(why, l);
     if (l->capacity > most)
-        mt_words_add(why, " %s (%u %%) were left there: what fails next would be in that phase.", MT_BYTES(l->capacity - most),
+        mt_words_add(why, " %s (%u %%) were left there: what fails next would be in that phase.",
+                     MT_BYTES(l->capacity - most),
                      (unsigned)((double)(l->capacity - most) * 100 / (double)l->capacity));
     books(why, j);
     grows(why, j, "");
     if (j->n_survived != 0)
-        mt_words_add(why, " %llu failed allocation%s survived by asking again.", (unsigned long long)j->n_survived,
-                     j->n_survived == 1 ? " was" : "s were");
+        mt_words_add(why, " %llu failed allocation%s survived by asking again.",
+                     (unsigned long long)j->n_survived, j->n_survived == 1 ? " was" : "s were");
 }
 
 /* The earliest failure that its process did not survive; of device memory
  * rather than of the host's. */
-static uint32_t choose(const struct mt_job *j)
+static uint32_t choose(const struct mt_driverdiag *j)
 {
     uint32_t best = MT_NONE32;
     for (uint32_t i = 0; i < j->ooms.n; i++)
-        if (j->ooms.p[i].is_fatal && (best == MT_NONE32 || (j->ooms.p[best].is_host && !j->ooms.p[i].is_host)))
+        if (j->ooms.p[i].is_fatal &&
+            (best == MT_NONE32 || (j->ooms.p[best].is_host && !j->ooms.p[i].is_host)))
             best = i;
     return best;
 }
 
-/* ---- what was there before the failure ------------------------------------------------------------------------------------------- */
+/* ---- what was there before the failure
+ * ------------------------------------------------------------------------------------------- */
 
 enum {
     MIN_ENDS = 3,
     MIN_STEPS = 6
-}; /* of a phase that comes once per step; the same where nothing failed and more has to speak for it */
+}; /* of a phase that comes once per step; the same where nothing failed and more has to speak for
+      it */
 #define MIN_GROWTH (UINT64_C(64) << 20)
 
 struct climb {
@@ -333,18 +366,20 @@ static bool comes_in_steps(enum mt_phase p)
            p == MT_PH_ONLOAD_OFFLOAD || (p >= MT_PH_LOGP_OLD && p <= MT_PH_TRAIN);
 }
 
-/* Does a holder keep about as much more at the end of each occurrence of a phase before that time, and still has it (held; NULL = not asked)?
- * The first occurrence is left out: it sets up what stays. */
-static void growth(struct mt_job *j, const struct mt_job_phase *now, uint32_t ledger, uint64_t before, const uint64_t *held)
+/* Does a holder keep about as much more at the end of each occurrence of a phase before that time,
+ * and still has it (held; NULL = not asked)? The first occurrence is left out: it sets up what
+ * stays. */
+static void growth(struct mt_driverdiag *j, const struct mt_driver_phase *now, uint32_t ledger,
+                   uint64_t before, const uint64_t *held)
 {
     struct climb c[MT_HOLD_OTHER] = {{0}};
     uint32_t n = 0;
     if (now == NULL || !comes_in_steps(now->phase))
         return;
     for (uint32_t i = 0; i < j->phases.n; i++) {
-        const struct mt_job_phase *p = &j->phases.p[i];
-        if (p->driver != now->driver || p->process != now->process || p->name != now->name || p->t1_ns >= before ||
-            p->peak_ledger != ledger)
+        const struct mt_driver_phase *p = &j->phases.p[i];
+        if (p->driver != now->driver || p->process != now->process || p->name != now->name ||
+            p->t1_ns >= before || p->peak_ledger != ledger)
             continue;
         for (int h = 0; h < MT_HOLD_OTHER; h++) {
             uint64_t up = n > 1 && p->left[h] > c[h].last ? p->left[h] - c[h].last : 0;
@@ -362,56 +397,64 @@ static void growth(struct mt_job *j, const struct mt_job_phase *now, uint32_t le
     if (n < (held != NULL ? MIN_ENDS : MIN_STEPS) + 1)
         return;
     for (int h = 0; h < MT_HOLD_OTHER; h++) {
-        if (!c[h].only_up || c[h].most > c[h].least + c[h].least / 4 || (held != NULL && held[h] < c[h].last))
+        if (!c[h].only_up || c[h].most > c[h].least + c[h].least / 4 ||
+            (held != NULL && held[h] < c[h].last))
             continue;
         if (j->growth.n != 0 && c[h].last - c[h].first <= j->growth.last - j->growth.first)
             continue;
-        j->growth = (struct mt_job_growth){.who = (enum mt_holder)h,
-                                           .name = now->name,
-                                           .driver = now->driver,
-                                           .n = n - 1,
-                                           .first = c[h].first,
-                                           .last = c[h].last};
+        j->growth = (struct mt_driver_growth){.who = (enum mt_holder)h,
+                                              .name = now->name,
+                                              .driver = now->driver,
+                                              .n = n - 1,
+                                              .first = c[h].first,
+                                              .last = c[h].last};
     }
 }
 
 static void growth_before(struct mt_books *b, const struct mt_driver_oom *o)
 {
-    if (!o->is_host && o->ledger < b->job->ledgers.n)
-        growth(b->job, mt_job_phase_at(b, b->proc_of[o->driver][o->process], o->time_ns, true), o->ledger, o->time_ns, o->held);
+    if (!o->is_host && o->ledger < b->driver->ledgers.n)
+        growth(b->driver,
+               mt_driver_phase_at(b, b->proc_of[o->driver][o->process], o->time_ns, true),
+               o->ledger, o->time_ns, o->held);
 }
 
 /* By the snapshot with the most of it: several of one process are never added. */
-static void idle(struct mt_job *j, const struct mt_driver_oom *o)
+static void idle(struct mt_driverdiag *j, const struct mt_driver_oom *o)
 {
-    for (uint32_t i = 0; o->who != MT_HOLD_TORCH && !o->is_host && o->ledger < j->ledgers.n && i < j->reconciled.n; i++) {
+    for (uint32_t i = 0;
+         o->who != MT_HOLD_TORCH && !o->is_host && o->ledger < j->ledgers.n && i < j->reconciled.n;
+         i++) {
         const struct mt_reconcile *r = &j->reconciled.p[i];
-        if (r->ledger != o->ledger || r->at_ns < o->time_ns || r->at_ns > o->time_ns + 30 * MT_SECOND || r->idle <= j->idle)
+        if (r->ledger != o->ledger || r->at_ns < o->time_ns ||
+            r->at_ns > o->time_ns + 30 * MT_SECOND || r->idle <= j->idle)
             continue;
         j->idle = r->idle;
         j->idle_ns = r->at_ns;
     }
 }
 
-int mt_job_verdict(struct mt_books *b)
+int mt_driver_verdict(struct mt_books *b)
 {
-    struct mt_job *j = b->job;
+    struct mt_driverdiag *j = b->driver;
     struct mt_sentence s = {"", 0}, why = {"", 0};
     j->oom = choose(j);
     if (j->oom != MT_NONE32) {
-        j->kind = MT_JV_OOM;
+        j->kind = MT_DV_OOM;
         growth_before(b, &j->ooms.p[j->oom]);
         idle(j, &j->ooms.p[j->oom]);
         oom_sentence(b, &j->ooms.p[j->oom], &s);
         oom_because(b, &j->ooms.p[j->oom], &why);
-    } else if (j->ledgers.n != 0 && (j->ledgers.p[0].focus_named != 0 || j->ledgers.p[0].focus_used != 0)) {
-        j->kind = MT_JV_PEAK;
+    } else if (j->ledgers.n != 0 &&
+               (j->ledgers.p[0].focus_named != 0 || j->ledgers.p[0].focus_used != 0)) {
+        j->kind = MT_DV_PEAK;
         growth(j, phase_at_focus(b, &j->ledgers.p[0]), 0, UINT64_MAX, NULL);
         peak_sentence(b, &s, &why);
     } else {
-        j->kind = MT_JV_NONE;
-        mt_words_add(&s, "No GPU memory was recorded: %u process%s, %u phase range%s.", (unsigned)j->processes.n,
-                     j->processes.n == 1 ? "" : "es", (unsigned)j->phases.n, j->phases.n == 1 ? "" : "s");
+        j->kind = MT_DV_NONE;
+        mt_words_add(&s, "No GPU memory was recorded: %u process%s, %u phase range%s.",
+                     (unsigned)j->processes.n, j->processes.n == 1 ? "" : "es",
+                     (unsigned)j->phases.n, j->phases.n == 1 ? "" : "s");
     }
     j->sentence = mt_strndup(s.buf, s.n);
     j->because = mt_strndup(why.buf, why.n);

@@ -1,4 +1,5 @@
-/* Who and what there is: the processes of all traces, each once; the GPUs they share; the snapshots that belong to them. */
+/* Who and what there is: the processes of all traces, each once; the GPUs they share; the snapshots
+ * that belong to them. */
 #include "analysis/ledger/impl.h"
 #include "analysis/base/words.h"
 
@@ -9,7 +10,7 @@
  * ------------------------------------------------------------------------------------------------------------------
  */
 
-static bool known_before(const struct mt_job *j, uint32_t driver, uint64_t uid)
+static bool known_before(const struct mt_driverdiag *j, uint32_t driver, uint64_t uid)
 {
     for (uint32_t i = 0; uid != 0 && i < driver; i++) {
         const struct mt_driver *d = j->drivers.p[i]->driver;
@@ -22,13 +23,13 @@ static bool known_before(const struct mt_job *j, uint32_t driver, uint64_t uid)
 
 static const char *host_of(const struct mt_books *b, uint32_t proc)
 {
-    const struct mt_trace *t = b->job->drivers.p[b->proc[proc].driver];
+    const struct mt_trace *t = b->driver->drivers.p[b->proc[proc].driver];
     return mt_str(t, t->driver->processes.p[b->proc[proc].process].host);
 }
 
 static int find_processes(struct mt_books *b)
 {
-    struct mt_job *j = b->job;
+    struct mt_driverdiag *j = b->driver;
     size_t most = 0;
     for (uint32_t i = 0; i < j->drivers.n; i++)
         most += j->drivers.p[i]->driver->processes.n;
@@ -53,9 +54,10 @@ static int find_processes(struct mt_books *b)
             p->end_ns = q->end == MT_END_RUNNING || q->last_ns == 0 ? UINT64_MAX : q->last_ns;
             p->lossless = q->n_missing == 0 && q->n_dropped == 0;
             p->open_oom = MT_NONE32;
-            p->sum = (struct mt_job_process){.driver = i, .process = k, .ledger = MT_NONE32};
+            p->sum = (struct mt_driver_process){.driver = i, .process = k, .ledger = MT_NONE32};
             for (p->host = 0; p->host + 1 < b->n_procs; p->host++)
-                if (b->proc[p->host].host == p->host && strcmp(host_of(b, p->host), host_of(b, b->n_procs - 1)) == 0)
+                if (b->proc[p->host].host == p->host &&
+                    strcmp(host_of(b, p->host), host_of(b, b->n_procs - 1)) == 0)
                     break;
         }
     }
@@ -71,7 +73,7 @@ static int by_value(const void *pa, const void *pb)
 static int index_pids(struct mt_books *b)
 {
     for (uint32_t i = 0; i < b->n_procs; i++) {
-        const struct mt_driver *d = b->job->drivers.p[b->proc[i].driver]->driver;
+        const struct mt_driver *d = b->driver->drivers.p[b->proc[i].driver]->driver;
         uint64_t *v = MT_VEC_PUSH(&b->by_pid);
         if (v == NULL)
             return 0;
@@ -86,7 +88,8 @@ static int index_pids(struct mt_books *b)
  * ------------------------------------------------------------------------------------------------------------------------
  */
 
-static bool same_gpu(const struct mt_job *j, const struct mt_ledger *l, uint32_t driver, uint32_t gpu)
+static bool same_gpu(const struct mt_driverdiag *j, const struct mt_ledger *l, uint32_t driver,
+                     uint32_t gpu)
 {
     const struct mt_trace *ta = j->drivers.p[l->driver], *tb = j->drivers.p[driver];
     const struct mt_gpu *a, *g = &tb->driver->gpus.p[gpu];
@@ -118,7 +121,8 @@ static uint32_t number_of(const struct mt_trace *t, uint32_t gpu)
     }
     for (uint32_t i = 0; i < d->views.n; i++) {
         const struct mt_gpu_view *v = &d->views.p[i];
-        if (v->gpu != gpu && v->gpu < d->gpus.n && d->gpus.p[v->gpu].host == g->host && v->index == index)
+        if (v->gpu != gpu && v->gpu < d->gpus.n && d->gpus.p[v->gpu].host == g->host &&
+            v->index == index)
             agreed = false;
     }
     return agreed && index != MT_NONE32 ? index : place;
@@ -132,19 +136,20 @@ char *mt_gpu_name(const struct mt_trace *t, uint32_t gpu, uint64_t capacity)
     if (g == NULL)
         n = snprintf(buf, sizeof buf, "a GPU that was not identified");
     else
-        n = snprintf(buf, sizeof buf, "GPU %u%s%.100s", (unsigned)number_of(t, gpu), g->host != 0 ? " of " : "",
-                     mt_str(t, g->host));
+        n = snprintf(buf, sizeof buf, "GPU %u%s%.100s", (unsigned)number_of(t, gpu),
+                     g->host != 0 ? " of " : "", mt_str(t, g->host));
     if (n < 0)
         n = 0;
     if (g != NULL && (g->name != 0 || capacity != 0))
         n += snprintf(buf + n, sizeof buf - (size_t)n, " (%.100s%s%s)", mt_str(t, g->name),
-                      g->name != 0 && capacity != 0 ? ", " : "", capacity != 0 ? mt_words_bytes(size, capacity) : "");
+                      g->name != 0 && capacity != 0 ? ", " : "",
+                      capacity != 0 ? mt_words_bytes(size, capacity) : "");
     return mt_strndup(buf, (size_t)n < sizeof buf ? (size_t)n : sizeof buf - 1);
 }
 
 static int find_gpus(struct mt_books *b)
 {
-    struct mt_job *j = b->job;
+    struct mt_driverdiag *j = b->driver;
     b->ledger_of = mt_calloc((size_t)j->drivers.n + 1, sizeof *b->ledger_of);
     if (b->ledger_of == NULL)
         return 0;
@@ -194,9 +199,10 @@ static int find_gpus(struct mt_books *b)
 static uint32_t ledger_of_ordinal(const struct mt_books *b, uint32_t proc, int32_t ordinal)
 {
     const struct mt_proc *p = &b->proc[proc];
-    const struct mt_driver *d = b->job->drivers.p[p->driver]->driver;
+    const struct mt_driver *d = b->driver->drivers.p[p->driver]->driver;
     for (uint32_t k = 0; k < d->views.n; k++)
-        if (d->views.p[k].process == p->process && d->views.p[k].ordinal == ordinal && d->views.p[k].gpu < d->gpus.n)
+        if (d->views.p[k].process == p->process && d->views.p[k].ordinal == ordinal &&
+            d->views.p[k].gpu < d->gpus.n)
             return b->ledger_of[p->driver][d->views.p[k].gpu];
     return p->only_ledger;
 }
@@ -215,19 +221,22 @@ static int probe(struct mt_books *b, uint32_t claims, uint32_t proc, int32_t ord
 {
     const struct mt_claims *c = &b->claims[claims];
     const struct mt_proc *p = &b->proc[proc];
-    const struct mt_process *q = &b->job->drivers.p[p->driver]->driver->processes.p[p->process];
+    const struct mt_process *q = &b->driver->drivers.p[p->driver]->driver->processes.p[p->process];
     uint32_t ledger = ledger_of_ordinal(b, proc, ordinal);
     struct mt_probe *at;
     for (uint32_t i = 0; i < b->probes.n; i++)
-        if (b->probes.p[i].claims == claims && b->probes.p[i].ordinal == ordinal && !b->probes.p[i].is_peak)
+        if (b->probes.p[i].claims == claims && b->probes.p[i].ordinal == ordinal &&
+            !b->probes.p[i].is_peak)
             return 1;
     if (ledger == MT_NONE32)
         return 1;
     at = MT_VEC_PUSH(&b->probes);
     if (at == NULL)
         return 0;
-    /* Where nobody noted when it was taken: at its last event; PyTorch's clock and ours differ by less than a millisecond. */
-    *at = (struct mt_probe){mt_claims_taken(c, b->job->drivers.p[p->driver]), claims, proc, ledger, ordinal, false};
+    /* Where nobody noted when it was taken: at its last event; PyTorch's clock and ours differ by
+     * less than a millisecond. */
+    *at = (struct mt_probe){
+        mt_claims_taken(c, b->driver->drivers.p[p->driver]), claims, proc, ledger, ordinal, false};
     if (at->at_ns == 0)
         at->at_ns = c->dump_ns != 0 ? c->dump_ns + 1000000 : q->last_ns;
     if (at->at_ns > p->end_ns)
@@ -253,8 +262,8 @@ static int match_snapshots(struct mt_books *b)
     for (uint32_t i = 0; i < b->n_claims; i++) {
         const struct mt_claims *c = &b->claims[i];
         uint32_t proc = MT_NONE32;
-        for (uint32_t d = 0; d < b->job->drivers.n && proc == MT_NONE32; d++) {
-            uint32_t process = mt_claims_process(c, b->job->drivers.p[d]);
+        for (uint32_t d = 0; d < b->driver->drivers.n && proc == MT_NONE32; d++) {
+            uint32_t process = mt_claims_process(c, b->driver->drivers.p[d]);
             if (process != MT_NONE32)
                 proc = b->proc_of[d][process];
         }
@@ -275,4 +284,7 @@ static int match_snapshots(struct mt_books *b)
     return 1;
 }
 
-int mt_world_make(struct mt_books *b) { return find_processes(b) && index_pids(b) && find_gpus(b) && match_snapshots(b); }
+int mt_world_make(struct mt_books *b)
+{
+    return find_processes(b) && index_pids(b) && find_gpus(b) && match_snapshots(b);
+}

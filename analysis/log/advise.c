@@ -1,4 +1,5 @@
-/* log/advise.c -- advice on what a log says, without the numbers of a trace: conditions that need those are passed over. */
+/* log/advise.c -- advice on what a log says, without the numbers of a trace: conditions that need
+ * those are passed over. */
 #include "analysis/advice/advice.h"
 #include "analysis/log/diagnose.h"
 #include "analysis/metrics/metrics.h"
@@ -28,7 +29,8 @@ static bool on_windows(const struct mt_log_place *place)
     return false;
 }
 
-/* The trainer's backend, where the names of its files say it and only one of them is named: "verl/workers/fsdp_workers.py". */
+/* The trainer's backend, where the names of its files say it and only one of them is named:
+ * "verl/workers/fsdp_workers.py". */
 static void of_paths(struct mt_frameworks *fw, const struct mt_logs *logs)
 {
     bool fsdp = false, megatron = false;
@@ -49,14 +51,19 @@ static enum mt_framework engine_of(enum mt_log_kind k)
     if (k == MT_LOG_CUMEM_OOM || k == MT_LOG_SLEEP || k == MT_LOG_POOL_REFUSED ||
         (k >= MT_LOG_VLLM_WEIGHTS && k <= MT_LOG_VLLM_MEASURE))
         return MT_FW_VLLM;
-    return k == MT_LOG_SAVER_OOM || (k >= MT_LOG_SGLANG_WEIGHTS && k <= MT_LOG_SGLANG_NO_KV) ? MT_FW_SGLANG : MT_FW_NONE;
+    return k == MT_LOG_SAVER_OOM || (k >= MT_LOG_SGLANG_WEIGHTS && k <= MT_LOG_SGLANG_NO_KV)
+               ? MT_FW_SGLANG
+               : MT_FW_NONE;
 }
 
-/* The engine of the job: the failed line's, else its traceback's, else the one that other lines come from, where it is one. */
-static enum mt_framework job_engine(const struct mt_logs *logs, const struct mt_log_fact *f, const struct mt_log_place *place)
+/* The engine of the job: the failed line's, else its traceback's, else the one that other lines
+ * come from, where it is one. */
+static enum mt_framework job_engine(const struct mt_logs *logs, const struct mt_log_fact *f,
+                                    const struct mt_log_place *place)
 {
     enum mt_framework one = engine_of(f->kind);
-    if (one == MT_FW_NONE && place != NULL) /* SGLang calls vLLM's helpers, never the other way round */
+    if (one == MT_FW_NONE &&
+        place != NULL) /* SGLang calls vLLM's helpers, never the other way round */
         one = place->fw.frames[MT_FW_SGLANG] != 0 ? MT_FW_SGLANG : place->fw.engine;
     for (uint32_t i = 0; one == MT_FW_NONE && i < logs->files.n; i++) {
         const struct mt_log *log = &logs->files.p[i].log;
@@ -70,7 +77,8 @@ static enum mt_framework job_engine(const struct mt_logs *logs, const struct mt_
     return one;
 }
 
-/* The failure is in the engine's own code: the innermost file of a known program is the engine's, not a trainer's that calls it. */
+/* The failure is in the engine's own code: the innermost file of a known program is the engine's,
+ * not a trainer's that calls it. */
 static bool is_engines(const struct mt_log_fact *f, const struct mt_log_place *place)
 {
     if (engine_of(f->kind) != MT_FW_NONE)
@@ -85,16 +93,21 @@ static bool is_engines(const struct mt_log_fact *f, const struct mt_log_place *p
 }
 
 /* What the line says of engine and share. */
-static void of_line(struct mt_advice_query *q, struct mt_frameworks *fw, const struct mt_log_fact *f)
+static void of_line(struct mt_advice_query *q, struct mt_frameworks *fw,
+                    const struct mt_log_fact *f)
 {
     if (fw->engine != MT_FW_NONE && fw->frames[fw->engine] == 0)
         fw->frames[fw->engine] = 1;
-    q->kv_refused = f->kind == MT_LOG_VLLM_NO_KV || f->kind == MT_LOG_VLLM_KV || f->kind == MT_LOG_VLLM_PROFILE ||
-                    f->kind == MT_LOG_SGLANG_NO_KV || f->kind == MT_LOG_SGLANG_KV_FULL;
-    if (f->kind == MT_LOG_VLLM_STARTUP && f->value[0] != MT_LOG_NONE && f->value[1] != MT_LOG_NONE && f->value[1] != 0)
+    q->kv_refused = f->kind == MT_LOG_VLLM_NO_KV || f->kind == MT_LOG_VLLM_KV ||
+                    f->kind == MT_LOG_VLLM_PROFILE || f->kind == MT_LOG_SGLANG_NO_KV ||
+                    f->kind == MT_LOG_SGLANG_KV_FULL;
+    if (f->kind == MT_LOG_VLLM_STARTUP && f->value[0] != MT_LOG_NONE &&
+        f->value[1] != MT_LOG_NONE && f->value[1] != 0)
         q->startup_free = (double)f->value[0] / (double)f->value[1];
     if (q->startup_free > 0)
-        q->foreign = f->value[1] - (f->value[0] < f->value[1] ? f->value[0] : f->value[1]); /* nothing of it is the engine's */
+        q->foreign = f->value[1] - (f->value[0] < f->value[1]
+                                        ? f->value[0]
+                                        : f->value[1]); /* nothing of it is the engine's */
     if (f->kind == MT_LOG_VLLM_MEASURE)
         q->startup_free = 1; /* it was not refused for its share */
 }
@@ -117,8 +130,9 @@ static bool needs_growth(const struct mt_fix_rule *r)
 
 bool mt_logdiag_fits_joined(const struct mt_logdiag *d)
 {
-    return d->cause == MT_LC_CAPACITY && d->request <= d->capacity && d->free != MT_LOG_NONE && d->unallocated != MT_LOG_NONE &&
-           d->unallocated >= d->reserved / 30 && d->unallocated < d->request && d->free + d->unallocated >= d->request;
+    return d->cause == MT_LC_CAPACITY && d->request <= d->capacity && d->free != MT_LOG_NONE &&
+           d->unallocated != MT_LOG_NONE && d->unallocated >= d->reserved / 30 &&
+           d->unallocated < d->request && d->free + d->unallocated >= d->request;
 }
 
 static bool has_top(const struct mt_logdiag *d)
@@ -139,7 +153,8 @@ bool mt_logdiag_has_advice(const struct mt_logdiag *d, const struct mt_fix_rule 
 }
 
 /* The rules that the query selects, into d. */
-static bool take(struct mt_logdiag *d, const struct mt_logdiag_opts *o, const struct mt_advice_query *q)
+static bool take(struct mt_logdiag *d, const struct mt_logdiag_opts *o,
+                 const struct mt_advice_query *q)
 {
     struct mt_advice *list = mt_calloc(mt_fix_rules_count(o->fixes) + 1, sizeof *list);
     uint32_t n;
@@ -150,14 +165,15 @@ static bool take(struct mt_logdiag *d, const struct mt_logdiag_opts *o, const st
     ok = n != UINT32_MAX;
     for (uint32_t i = 0; ok && i < n; i++) {
         struct mt_advice *slot = NULL;
-        if (is_on(o, list[i].rule) || needs_growth(list[i].rule) || mt_logdiag_has_advice(d, list[i].rule))
+        if (is_on(o, list[i].rule) || needs_growth(list[i].rule) ||
+            mt_logdiag_has_advice(d, list[i].rule))
             continue;
         slot = MT_VEC_PUSH(&d->advice);
         ok = slot != NULL;
         if (ok) {
             *slot = list[i];
             if (q->unsure)
-                slot->is_top = false;                      /* memory is only one of the usual reasons */
+                slot->is_top = false; /* memory is only one of the usual reasons */
             list[i].current = list[i].proposed_key = NULL; /* theirs now */
         }
     }
@@ -167,15 +183,19 @@ static bool take(struct mt_logdiag *d, const struct mt_logdiag_opts *o, const st
     return ok;
 }
 
-bool mt_logdiag_advise(struct mt_logdiag *d, const struct mt_logs *logs, const struct mt_logdiag_opts *o,
-                       const struct mt_log_fact *f, const struct mt_log_place *place)
+bool mt_logdiag_advise(struct mt_logdiag *d, const struct mt_logs *logs,
+                       const struct mt_logdiag_opts *o, const struct mt_log_fact *f,
+                       const struct mt_log_place *place)
 {
     struct mt_frameworks fw;
-    struct mt_advice_query q = {.rules = o->fixes, .fw = &fw, .phase = d->phase, .sub = d->sub, .conf = o->conf};
+    struct mt_advice_query q = {
+        .rules = o->fixes, .fw = &fw, .phase = d->phase, .sub = d->sub, .conf = o->conf};
     bool ok;
-    if (o->fixes == NULL || d->cause == MT_LC_NONE || d->cause == MT_LC_SETTING || d->request == MT_LOG_EXA)
+    if (o->fixes == NULL || d->cause == MT_LC_NONE || d->cause == MT_LC_SETTING ||
+        d->request == MT_LOG_EXA)
         return true; /* nothing to save; or no saving helps a size that was computed wrongly */
-    if ((f->kind == MT_LOG_HOST_OOM && f->text[0] == 's') || (f->kind == MT_LOG_KILLED && strcmp(f->text, "loader") == 0))
+    if ((f->kind == MT_LOG_HOST_OOM && f->text[0] == 's') ||
+        (f->kind == MT_LOG_KILLED && strcmp(f->text, "loader") == 0))
         return true; /* what the sentence says of /dev/shm, or of workers, is all that helps */
     memset(&fw, 0, sizeof fw);
     if (place != NULL)
@@ -188,19 +208,24 @@ bool mt_logdiag_advise(struct mt_logdiag *d, const struct mt_logs *logs, const s
         fw.frames[MT_FW_VLLM] = 0;
     of_paths(&fw, logs);
     q.of_log = true;
-    q.others_hold = d->cause == MT_LC_FOREIGN && f->kind == MT_LOG_TORCH_OOM &&
-                    (!is_engines(f, place) || d->phase == MT_PH_ROLLOUT_LOAD); /* weights are no matter of the engine's share */
-    q.oom = f->kind == MT_LOG_TORCH_OOM || (f->kind >= MT_LOG_NCCL_OOM && f->kind <= MT_LOG_CUBLAS_OOM);
+    q.others_hold =
+        d->cause == MT_LC_FOREIGN && f->kind == MT_LOG_TORCH_OOM &&
+        (!is_engines(f, place) ||
+         d->phase == MT_PH_ROLLOUT_LOAD); /* weights are no matter of the engine's share */
+    q.oom =
+        f->kind == MT_LOG_TORCH_OOM || (f->kind >= MT_LOG_NCCL_OOM && f->kind <= MT_LOG_CUBLAS_OOM);
     q.engine_failed = f->kind != MT_LOG_VLLM_MEASURE && is_engines(f, place);
-    q.sleeps = mt_logs_have(logs, MT_LOG_CUMEM_OOM) || mt_logs_have(logs, MT_LOG_SAVER_OOM) || mt_logs_have(logs, MT_LOG_SLEEP);
+    q.sleeps = mt_logs_have(logs, MT_LOG_CUMEM_OOM) || mt_logs_have(logs, MT_LOG_SAVER_OOM) ||
+               mt_logs_have(logs, MT_LOG_SLEEP);
     if (q.engine_failed && q.phase == MT_PH_UNATTRIBUTED)
         q.phase = MT_PH_ROLLOUT_GENERATE; /* where an engine is when nothing says otherwise */
     if (f->kind == MT_LOG_SGLANG_KV_FULL)
         q.phase = MT_PH_ROLLOUT_KV_ALLOC; /* what makes the cache larger */
     q.capacity = d->capacity != MT_LOG_NONE ? d->capacity : 0;
-    q.beyond_card = d->request != MT_LOG_NONE && d->capacity != MT_LOG_NONE && d->request > d->capacity;
-    q.too_little = d->request != MT_LOG_NONE && d->free != MT_LOG_NONE && d->unallocated != MT_LOG_NONE &&
-                   d->free + d->unallocated < d->request;
+    q.beyond_card =
+        d->request != MT_LOG_NONE && d->capacity != MT_LOG_NONE && d->request > d->capacity;
+    q.too_little = d->request != MT_LOG_NONE && d->free != MT_LOG_NONE &&
+                   d->unallocated != MT_LOG_NONE && d->free + d->unallocated < d->request;
     if (d->capacity != MT_LOG_NONE && d->free != MT_LOG_NONE && d->reserved != MT_LOG_NONE &&
         d->capacity > d->free + d->reserved)
         q.foreign = d->capacity - d->free - d->reserved;
@@ -213,7 +238,8 @@ bool mt_logdiag_advise(struct mt_logdiag *d, const struct mt_logs *logs, const s
     q.fragmentation = d->cause == MT_LC_FRAGMENTATION || mt_logdiag_fits_joined(d);
     q.host_memory = d->cause == MT_LC_HOST || d->cause == MT_LC_KILLED;
     ok = take(d, o, &q);
-    if (ok && !has_top(d) && !q.host_memory) { /* what the phase has fits nothing that a log can tell: how to learn more */
+    /* what the phase has fits nothing that a log can tell: how to learn more */
+    if (ok && !has_top(d) && !q.host_memory) {
         q.phase = MT_PH_UNATTRIBUTED;
         q.sub = MT_PH_NONE;
         ok = take(d, o, &q);

@@ -4,244 +4,272 @@
 
 #include <string.h>
 
-static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d, const struct mt_log_fact *f)
+static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d,
+                          const struct mt_log_fact *f)
 {
     char a[32], b[32];
     switch ((int)d->cause) {
     case MT_LC_FRAGMENTATION:
-        mt_words_add(
-            t,
-            "PyTorch had reserved %s more than it used, and %s were asked for: there were bytes enough%s, but not in one "
-            "piece, "
-            "or in pools that serve other streams.",
-            mt_words_bytes(a, d->unallocated), mt_words_bytes(b, d->request),
-            d->unallocated >= d->request ? "" : " together with what was free");
+        mt_words_add(t,
+                     "PyTorch had reserved %s more than it used, and %s were asked for: there were "
+                     "bytes enough%s, but not in one "
+                     "piece, "
+                     "or in pools that serve other streams.",
+                     mt_words_bytes(a, d->unallocated), mt_words_bytes(b, d->request),
+                     d->unallocated >= d->request ? "" : " together with what was free");
         break;
     case MT_LC_FOREIGN:
         if (mt_log_or_zero(d->others) > mt_log_or_zero(mt_log_minus(d->request, d->free)))
-            mt_words_add(
-                t,
-                "Without the %s of %s the request would have fitted. An inference engine of the same job is such a process as "
-                "well.",
-                mt_words_bytes(a, d->others), d->n_others == 1 ? "the other process" : "other processes");
+            mt_words_add(t,
+                         "Without the %s of %s the request would have fitted. An inference engine "
+                         "of the same job is such a process as "
+                         "well.",
+                         mt_words_bytes(a, d->others),
+                         d->n_others == 1 ? "the other process" : "other processes");
         else
             mt_words_add(
                 t,
-                "%s of the card are neither free nor held by PyTorch in this process, and without them the request would have "
+                "%s of the card are neither free nor held by PyTorch in this process, and without "
+                "them the request would have "
                 "fitted: "
-                "another process (a container counts all of them as one), an inference engine of the same job, NCCL.",
-                mt_words_bytes(a, mt_log_minus(mt_log_minus(d->capacity, d->free),
-                                               d->reserved != MT_LOG_NONE ? d->reserved : d->allocated)));
+                "another process (a container counts all of them as one), an inference engine of "
+                "the same job, NCCL.",
+                mt_words_bytes(
+                    a, mt_log_minus(mt_log_minus(d->capacity, d->free),
+                                    d->reserved != MT_LOG_NONE ? d->reserved : d->allocated)));
         break;
     case MT_LC_LIMIT:
         if (strcmp(f->text, "block") == 0)
-            mt_words_add(
-                t,
-                "The platform allocates no single block above %s (Intel's driver: UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS=1 "
-                "lifts that where it can).",
-                mt_words_bytes(a, d->allowed));
-        else if (f->platform == 'X' && d->request >= MT_LOG_LARGE_BLOCK)
             mt_words_add(t,
-                         "Intel's driver allocates no block of 4 GiB or more on many cards, however much is free, unless the "
-                         "environment has UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS=1.");
+                         "The platform allocates no single block above %s (Intel's driver: "
+                         "UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS=1 "
+                         "lifts that where it can).",
+                         mt_words_bytes(a, d->allowed));
+        else if (f->platform == 'X' && d->request >= MT_LOG_LARGE_BLOCK)
+            mt_words_add(t, "Intel's driver allocates no block of 4 GiB or more on many cards, "
+                            "however much is free, unless the "
+                            "environment has UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS=1.");
         else if (d->allowed != MT_LOG_NONE)
-            mt_words_add(t, "The process may use %s (set_per_process_memory_fraction).", mt_words_bytes(a, d->allowed));
+            mt_words_add(t, "The process may use %s (set_per_process_memory_fraction).",
+                         mt_words_bytes(a, d->allowed));
         else
-            mt_words_add(
-                t,
-                "More was free than was asked for: a limit of the process or of its allocator refused, or somebody else gave "
-                "memory back between the failure and the message.");
+            mt_words_add(t, "More was free than was asked for: a limit of the process or of its "
+                            "allocator refused, or somebody else gave "
+                            "memory back between the failure and the message.");
         break;
     case MT_LC_CAPACITY:
         if (f->platform == 'M')
-            mt_words_add(t, "Apple's GPU shares the host's memory, and PyTorch stops at a limit in it: "
-                            "PYTORCH_MPS_HIGH_WATERMARK_RATIO (1.7 times what "
-                            "Apple recommends by default; 0.0 takes it away, and the machine may then swap or hang).");
-        else if (mt_logdiag_spilled(d))
             mt_words_add(
-                t,
-                "That is more than the card has: the driver keeps the rest in the host's memory, which is slow (Windows does, "
-                "unless its CUDA sysmem fallback is switched off). What is used has to shrink by the difference first.");
+                t, "Apple's GPU shares the host's memory, and PyTorch stops at a limit in it: "
+                   "PYTORCH_MPS_HIGH_WATERMARK_RATIO (1.7 times what "
+                   "Apple recommends by default; 0.0 takes it away, and the machine may then swap "
+                   "or hang).");
+        else if (mt_logdiag_spilled(d))
+            mt_words_add(t, "That is more than the card has: the driver keeps the rest in the "
+                            "host's memory, which is slow (Windows does, "
+                            "unless its CUDA sysmem fallback is switched off). What is used has to "
+                            "shrink by the difference first.");
         else if (d->request > d->capacity && d->capacity != MT_LOG_NONE)
             mt_words_add(t, "The request alone is larger than the card.");
         else if (d->unallocated != MT_LOG_NONE && d->unallocated >= d->request)
-            mt_words_add(
-                t,
-                "Of what PyTorch had reserved only %s were not in use, less than a thirtieth: the ends of many segments, as "
-                "on any full card.",
-                mt_words_bytes(a, d->unallocated));
+            mt_words_add(t,
+                         "Of what PyTorch had reserved only %s were not in use, less than a "
+                         "thirtieth: the ends of many segments, as "
+                         "on any full card.",
+                         mt_words_bytes(a, d->unallocated));
         else if (mt_logdiag_fits_joined(d))
-            mt_words_add(
-                t,
-                "The %s that PyTorch had reserved and did not use would have sufficed together with what was free, but not in "
-                "pieces: expandable segments may be just enough.",
-                mt_words_bytes(a, d->unallocated));
+            mt_words_add(t,
+                         "The %s that PyTorch had reserved and did not use would have sufficed "
+                         "together with what was free, but not in "
+                         "pieces: expandable segments may be just enough.",
+                         mt_words_bytes(a, d->unallocated));
         else if (d->unallocated != MT_LOG_NONE)
             mt_words_add(t,
-                         "Of what PyTorch had reserved only %s were not in use: less than the %s asked for, so this is no "
+                         "Of what PyTorch had reserved only %s were not in use: less than the %s "
+                         "asked for, so this is no "
                          "fragmentation.",
                          mt_words_bytes(a, d->unallocated), mt_words_bytes(b, d->request));
         break;
     default:
         if (d->request == MT_LOG_EXA)
-            mt_words_add(
-                t, "No card holds that: the size was computed wrongly, from broken or unexpected metadata. Look at what the "
-                   "traceback was loading or gathering, and at errors before this one.");
+            mt_words_add(t, "No card holds that: the size was computed wrongly, from broken or "
+                            "unexpected metadata. Look at what the "
+                            "traceback was loading or gathering, and at errors before this one.");
         else if (strcmp(f->text, "async") == 0)
-            mt_words_add(
-                t, "The allocator is cudaMallocAsync, and its numbers, which follow in PyTorch's own message, are not in this "
-                   "log.");
+            mt_words_add(t, "The allocator is cudaMallocAsync, and its numbers, which follow in "
+                            "PyTorch's own message, are not in this "
+                            "log.");
         else if (strcmp(f->text, "nvml") == 0)
-            mt_words_add(
-                t,
-                "PyTorch failed over its own message: it asks NVML who holds the card, and NVML does not answer here (Jetson, "
-                "WSL, some containers and mismatched drivers). It asks only after an allocation has failed.");
+            mt_words_add(t, "PyTorch failed over its own message: it asks NVML who holds the card, "
+                            "and NVML does not answer here (Jetson, "
+                            "WSL, some containers and mismatched drivers). It asks only after an "
+                            "allocation has failed.");
         else if (strcmp(f->text, "ray") == 0)
-            mt_words_add(
-                t, "The sentence with the numbers stands at the end of that process's own traceback, which is not in this "
-                   "log. Ray's error of a full host has the same name.");
-        else if (d->free == MT_LOG_NONE && d->request != MT_LOG_NONE && d->capacity != MT_LOG_NONE &&
-                 d->reserved != MT_LOG_NONE)
-            mt_words_add(
-                t,
-                "PyTorch held only %s of the card's %s, and the line does not say what was free: others held the rest, "
-                "or the platform refuses a block of that size.",
-                mt_words_bytes(a, d->reserved), mt_words_bytes(b, d->capacity));
+            mt_words_add(t, "The sentence with the numbers stands at the end of that process's own "
+                            "traceback, which is not in this "
+                            "log. Ray's error of a full host has the same name.");
+        else if (d->free == MT_LOG_NONE && d->request != MT_LOG_NONE &&
+                 d->capacity != MT_LOG_NONE && d->reserved != MT_LOG_NONE)
+            mt_words_add(t,
+                         "PyTorch held only %s of the card's %s, and the line does not say what "
+                         "was free: others held the rest, "
+                         "or the platform refuses a block of that size.",
+                         mt_words_bytes(a, d->reserved), mt_words_bytes(b, d->capacity));
         else
             mt_words_add(t, "The line has no numbers to tell a cause from.");
         break;
     }
 }
 
-static void because_other(struct mt_sentence *t, const struct mt_logdiag *d, const struct mt_log_fact *f)
+static void because_other(struct mt_sentence *t, const struct mt_logdiag *d,
+                          const struct mt_log_fact *f)
 {
     char a[32];
     switch ((int)f->kind) {
     case MT_LOG_NCCL_OOM:
-        mt_words_add(t, "NCCL allocates outside PyTorch: what PyTorch keeps reserved without using it is not free for NCCL.");
+        mt_words_add(t, "NCCL allocates outside PyTorch: what PyTorch keeps reserved without using "
+                        "it is not free for NCCL.");
         break;
     case MT_LOG_CUMEM_OOM:
-        mt_words_add(
-            t, "This is where vLLM maps its memory again when it wakes: something else held the card at that moment, mostly "
-               "what the "
-               "trainer keeps reserved.");
+        mt_words_add(t, "This is where vLLM maps its memory again when it wakes: something else "
+                        "held the card at that moment, mostly "
+                        "what the "
+                        "trainer keeps reserved.");
         break;
     case MT_LOG_SAVER_OOM:
-        mt_words_add(t, "This is where memory that was given back is mapped again, when SGLang's engine or the trainer wakes: "
+        mt_words_add(t, "This is where memory that was given back is mapped again, when SGLang's "
+                        "engine or the trainer wakes: "
                         "something else held the "
-                        "card at that moment. Confirm that the other one had gone to sleep, or lower the engine's share.");
+                        "card at that moment. Confirm that the other one had gone to sleep, or "
+                        "lower the engine's share.");
         break;
     case MT_LOG_VLLM_WARMUP:
-        mt_words_add(t,
-                     "That comes on top of the engine's share: a smaller share or fewer sequences at once leave room for it.");
+        mt_words_add(t, "That comes on top of the engine's share: a smaller share or fewer "
+                        "sequences at once leave room for it.");
         break;
     case MT_LOG_VLLM_MEASURE:
-        mt_words_add(t, "vLLM computes its KV cache from the difference and refuses when it is not less: another process, or "
+        mt_words_add(t, "vLLM computes its KV cache from the difference and refuses when it is not "
+                        "less: another process, or "
                         "this one, gave memory "
                         "back "
-                        "meanwhile. Start engines one after the other, and let what was there before finish first.");
+                        "meanwhile. Start engines one after the other, and let what was there "
+                        "before finish first.");
         break;
     case MT_LOG_CUDA_OOM:
         if (strncmp(f->text, "NVIDIA", 6) == 0) {
-            mt_words_add(t,
-                         "That is a line of the system's log. Where processor and GPU share their memory (GB10, GH200, Jetson) "
-                         "both run out together, the page cache included: leave the host room, and give an engine a smaller "
-                         "share.");
+            mt_words_add(t, "That is a line of the system's log. Where processor and GPU share "
+                            "their memory (GB10, GH200, Jetson) "
+                            "both run out together, the page cache included: leave the host room, "
+                            "and give an engine a smaller "
+                            "share.");
             break;
         }
         if (strcmp(f->text, "TurboMind") == 0) {
-            mt_words_add(
-                t,
-                "LMDeploy's engine gives its KV cache the share cache_max_entry_count of the memory that is free at start, 0.8 "
-                "by default: a smaller one leaves room for what each batch needs.");
+            mt_words_add(t, "LMDeploy's engine gives its KV cache the share cache_max_entry_count "
+                            "of the memory that is free at start, 0.8 "
+                            "by default: a smaller one leaves room for what each batch needs.");
             break;
         }
         if (strcmp(f->text, "XLA") == 0) {
             mt_words_add(
-                t,
-                "JAX takes three quarters of the card when it starts, and lives in that: XLA_PYTHON_CLIENT_MEM_FRACTION sets "
-                "the share, XLA_PYTHON_CLIENT_PREALLOCATE=false lets it grow as it needs.");
+                t, "JAX takes three quarters of the card when it starts, and lives in that: "
+                   "XLA_PYTHON_CLIENT_MEM_FRACTION sets "
+                   "the share, XLA_PYTHON_CLIENT_PREALLOCATE=false lets it grow as it needs.");
             break;
         }
-        mt_words_add(t, "What such a call needs - a graph, a kernel's stack, a library's handle - lies outside PyTorch, "
+        mt_words_add(t, "What such a call needs - a graph, a kernel's stack, a library's handle - "
+                        "lies outside PyTorch, "
                         "which or others had "
                         "left too little free; the line says no more.");
         break;
     case MT_LOG_NPU_OOM:
         mt_words_add(
             t,
-            "CANN and HCCL allocate outside PyTorch: what PyTorch keeps reserved without using it is not free for them. HCCL "
+            "CANN and HCCL allocate outside PyTorch: what PyTorch keeps reserved without using it "
+            "is not free for them. HCCL "
             "takes two buffers of HCCL_BUFFSIZE (200 MB each by default) for every communicator.");
         break;
     case MT_LOG_HOST_OOM:
         if (strcmp(f->text, "shared by Ray") == 0)
-            mt_words_add(t, "Ray's object store was full, which lies in shared memory (/dev/shm): a larger one "
-                            "(--object-store-memory of ray start), "
-                            "and as much --shm-size for the container, or fewer and smaller objects at once.");
-        else if (f->text[0] == 's')
             mt_words_add(
                 t,
-                "Shared memory (/dev/shm) was full, not the whole host: start the container with --shm-size=16g or --ipc=host, "
-                "or use fewer data loader workers.");
+                "Ray's object store was full, which lies in shared memory (/dev/shm): a larger one "
+                "(--object-store-memory of ray start), "
+                "and as much --shm-size for the container, or fewer and smaller objects at once.");
+        else if (f->text[0] == 's')
+            mt_words_add(t, "Shared memory (/dev/shm) was full, not the whole host: start the "
+                            "container with --shm-size=16g or --ipc=host, "
+                            "or use fewer data loader workers.");
         else if (f->text[0] != '\0')
-            mt_words_add(
-                t, "CUDA says \"out of memory\" of host memory that cannot be pinned as well. Pinned memory is never swapped: "
-                   "it has to fit beside everything else of the node, and WSL allows only a part of it. Unpinned (pin_memory "
-                   "off, in the data loader or in what offloads) it is slower, and needs none of that.");
+            mt_words_add(t, "CUDA says \"out of memory\" of host memory that cannot be pinned as "
+                            "well. Pinned memory is never swapped: "
+                            "it has to fit beside everything else of the node, and WSL allows only "
+                            "a part of it. Unpinned (pin_memory "
+                            "off, in the data loader or in what offloads) it is slower, and needs "
+                            "none of that.");
         break;
     case MT_LOG_KILLED:
         if (strcmp(f->text, "loader") == 0)
-            mt_words_add(t,
-                         "Each of them holds a copy of the dataset object and the samples that it has prepared: fewer workers "
-                         "(num_workers), or smaller samples and a smaller prefetch_factor.");
+            mt_words_add(t, "Each of them holds a copy of the dataset object and the samples that "
+                            "it has prepared: fewer workers "
+                            "(num_workers), or smaller samples and a smaller prefetch_factor.");
         break;
     case MT_LOG_CUBLAS_OOM:
-        mt_words_add(t, "cuBLAS allocates its handle outside PyTorch, which had left too little free.");
+        mt_words_add(
+            t, "cuBLAS allocates its handle outside PyTorch, which had left too little free.");
         break;
     case MT_LOG_VLLM_STARTUP:
-        mt_words_add(
-            t,
-            "gpu_memory_utilization %llu.%02llu is a share of the whole card, whatever others already hold of it; at most "
-            "%llu.%02llu "
-            "would have started.",
-            (unsigned long long)f->value[2] / 10000, (unsigned long long)f->value[2] / 100 % 100,
-            (unsigned long long)(mt_log_or_zero(f->value[1]) > 0 ? f->value[0] / (f->value[1] / 100 + 1) / 100 : 0),
-            (unsigned long long)(mt_log_or_zero(f->value[1]) > 0 ? f->value[0] / (f->value[1] / 100 + 1) % 100 : 0));
+        mt_words_add(t,
+                     "gpu_memory_utilization %llu.%02llu is a share of the whole card, whatever "
+                     "others already hold of it; at most "
+                     "%llu.%02llu "
+                     "would have started.",
+                     (unsigned long long)f->value[2] / 10000,
+                     (unsigned long long)f->value[2] / 100 % 100,
+                     (unsigned long long)(mt_log_or_zero(f->value[1]) > 0
+                                              ? f->value[0] / (f->value[1] / 100 + 1) / 100
+                                              : 0),
+                     (unsigned long long)(mt_log_or_zero(f->value[1]) > 0
+                                              ? f->value[0] / (f->value[1] / 100 + 1) % 100
+                                              : 0));
         break;
     case MT_LOG_SGLANG_KV_FULL:
         if (f->value[0] != MT_LOG_NONE && f->value[1] != MT_LOG_NONE && f->value[1] >= f->value[0])
-            mt_words_add(
-                t, "More tokens were left than were asked for: the cache is handed out in pages, and each request needs a page "
-                   "of its own. ");
-        mt_words_add(
-            t, "The KV cache has a fixed size, set at start from the engine's share: a larger share, fewer requests at once or "
-               "shorter sequences. This is no lack of memory on the card.");
+            mt_words_add(t, "More tokens were left than were asked for: the cache is handed out in "
+                            "pages, and each request needs a page "
+                            "of its own. ");
+        mt_words_add(t, "The KV cache has a fixed size, set at start from the engine's share: a "
+                        "larger share, fewer requests at once or "
+                        "shorter sequences. This is no lack of memory on the card.");
         break;
     case MT_LOG_VLLM_KV:
     case MT_LOG_VLLM_PROFILE:
     case MT_LOG_VLLM_NO_KV:
     case MT_LOG_SGLANG_NO_KV:
-        mt_words_add(
-            t, "The KV cache is what remains of the engine's share after its weights: here the share has to be larger, or the "
-               "longest "
-               "sequence shorter.");
-        if (f->kind == MT_LOG_VLLM_NO_KV && f->value[2] == MT_LOG_NONE && f->value[3] != MT_LOG_NONE)
-            mt_words_add(t, " By vLLM's own estimate %llu tokens would fit.", (unsigned long long)f->value[3]);
+        mt_words_add(t, "The KV cache is what remains of the engine's share after its weights: "
+                        "here the share has to be larger, or the "
+                        "longest "
+                        "sequence shorter.");
+        if (f->kind == MT_LOG_VLLM_NO_KV && f->value[2] == MT_LOG_NONE &&
+            f->value[3] != MT_LOG_NONE)
+            mt_words_add(t, " By vLLM's own estimate %llu tokens would fit.",
+                         (unsigned long long)f->value[3]);
         break;
     case MT_LOG_POOL_REFUSED:
-        mt_words_add(
-            t,
-            "vLLM's sleep mode needs a memory pool of its own, which this version does not combine with expandable segments.");
+        mt_words_add(t, "vLLM's sleep mode needs a memory pool of its own, which this version does "
+                        "not combine with expandable segments.");
         break;
     case MT_LOG_KERNEL_KILL:
         if (f->value[2] == 1)
-            mt_words_add(t, "It was the limit of a control group that was reached - of a container, or of a job of Slurm's -, "
+            mt_words_add(t, "It was the limit of a control group that was reached - of a "
+                            "container, or of a job of Slurm's -, "
                             "not the whole host's "
                             "memory: that limit can be raised.");
         break;
     case MT_LOG_RAY_KILL:
         if (f->value[1] != MT_LOG_NONE && f->value[0] != MT_LOG_NONE && f->value[1] >= f->value[0])
-            mt_words_add(t, "%s of the node's memory was left when Ray's memory monitor stepped in.",
+            mt_words_add(t,
+                         "%s of the node's memory was left when Ray's memory monitor stepped in.",
                          mt_words_bytes(a, f->value[1] - f->value[0]));
         break;
     default: break;
@@ -249,7 +277,8 @@ static void because_other(struct mt_sentence *t, const struct mt_logdiag *d, con
     (void)d;
 }
 
-void mt_logdiag_because(struct mt_sentence *t, const struct mt_logdiag *d, const struct mt_log_fact *f)
+void mt_logdiag_because(struct mt_sentence *t, const struct mt_logdiag *d,
+                        const struct mt_log_fact *f)
 {
     if (f->kind == MT_LOG_TORCH_OOM)
         because_torch(t, d, f);

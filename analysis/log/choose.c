@@ -12,9 +12,10 @@ static bool same_writer(const struct mt_log_fact *a, const struct mt_log_fact *b
 /* The numbers of a failure stand in one of the lines that follow it: NCCL's, Ray's. */
 static bool follows(const struct mt_log_fact *a, const struct mt_log_fact *b)
 {
-    bool whose = a->kind == MT_LOG_RAY_KILL || same_writer(a, b); /* Ray's first line names nobody */
-    return whose && a->kind == b->kind && b->line >= a->line && b->line - a->line <= 4 && a->value[0] == MT_LOG_NONE &&
-           b->value[0] != MT_LOG_NONE;
+    /* Ray's first line names nobody */
+    bool whose = a->kind == MT_LOG_RAY_KILL || same_writer(a, b);
+    return whose && a->kind == b->kind && b->line >= a->line && b->line - a->line <= 4 &&
+           a->value[0] == MT_LOG_NONE && b->value[0] != MT_LOG_NONE;
 }
 
 /* Printed again: by a traceback, by Ray's driver. */
@@ -39,11 +40,14 @@ static bool only_named(const struct mt_log_fact *f)
 /* vLLM never starts with such a line, whatever it says further down. */
 static bool no_cache_left(const struct mt_log_fact *f)
 {
-    return (f->kind == MT_LOG_VLLM_KV && f->value[0] == 0) || (f->kind == MT_LOG_VLLM_PROFILE && f->value[3] == 0);
+    return (f->kind == MT_LOG_VLLM_KV && f->value[0] == 0) ||
+           (f->kind == MT_LOG_VLLM_PROFILE && f->value[3] == 0);
 }
 
-/* Where no line tells a failure in full: the innermost error that is named, then what cannot have gone well. */
-static void choose_less(struct mt_logdiag *d, const struct mt_logs *logs, const struct mt_log_fact *best)
+/* Where no line tells a failure in full: the innermost error that is named, then what cannot have
+ * gone well. */
+static void choose_less(struct mt_logdiag *d, const struct mt_logs *logs,
+                        const struct mt_log_fact *best)
 {
     for (int pass = 0; pass < 2 && (best == NULL || best->kind == MT_LOG_KILLED); pass++) {
         for (uint32_t i = 0; i < logs->files.n; i++) {
@@ -64,7 +68,8 @@ static void choose_less(struct mt_logdiag *d, const struct mt_logs *logs, const 
 /* Shared memory is a part of the host's with a limit of its own, and pinned memory has one too. */
 static bool of_host(const struct mt_log_fact *f)
 {
-    return f->kind == MT_LOG_RAY_KILL || f->kind == MT_LOG_KERNEL_KILL || (f->kind == MT_LOG_HOST_OOM && f->text[0] == '\0');
+    return f->kind == MT_LOG_RAY_KILL || f->kind == MT_LOG_KERNEL_KILL ||
+           (f->kind == MT_LOG_HOST_OOM && f->text[0] == '\0');
 }
 
 bool mt_logs_host_ran_out(const struct mt_logs *l)
@@ -78,11 +83,12 @@ bool mt_logs_host_ran_out(const struct mt_logs *l)
 
 static bool of_gpu(const struct mt_log_fact *f)
 {
-    return (f->kind == MT_LOG_TORCH_OOM && !only_named(f)) || (f->kind >= MT_LOG_NCCL_OOM && f->kind <= MT_LOG_CUBLAS_OOM);
+    return (f->kind == MT_LOG_TORCH_OOM && !only_named(f)) ||
+           (f->kind >= MT_LOG_NCCL_OOM && f->kind <= MT_LOG_CUBLAS_OOM);
 }
 
-/* The host's memory beside the GPU's, or the reverse: each needs help of its own, and what helps one may cost the other. A kill alone counts
- * for the host's only where nothing else does. */
+/* The host's memory beside the GPU's, or the reverse: each needs help of its own, and what helps
+ * one may cost the other. A kill alone counts for the host's only where nothing else does. */
 static void choose_other(struct mt_logdiag *d, const struct mt_logs *logs)
 {
     const struct mt_log_fact *first, *best = NULL;
@@ -93,9 +99,11 @@ static void choose_other(struct mt_logdiag *d, const struct mt_logs *logs)
         const struct mt_log *log = &logs->files.p[i].log;
         for (uint32_t k = 0; k < log->facts.n; k++) {
             const struct mt_log_fact *f = &log->facts.p[k];
-            bool fits = of_host(first) ? of_gpu(f) : of_gpu(first) && (of_host(f) || f->kind == MT_LOG_KILLED);
-            if (!fits || (best != NULL && (best->kind != MT_LOG_KILLED || f->kind == MT_LOG_KILLED) &&
-                          !(d->other_file == i && follows(best, f))))
+            bool fits = of_host(first) ? of_gpu(f)
+                                       : of_gpu(first) && (of_host(f) || f->kind == MT_LOG_KILLED);
+            if (!fits ||
+                (best != NULL && (best->kind != MT_LOG_KILLED || f->kind == MT_LOG_KILLED) &&
+                 !(d->other_file == i && follows(best, f))))
                 continue;
             best = f;
             d->other_file = i;
@@ -117,12 +125,16 @@ void mt_logdiag_choose(struct mt_logdiag *d, const struct mt_logs *logs)
                 continue;
             d->n_failures++;
             d->n_distinct +=
-                last == NULL || (!same(last, f) && f->kind != MT_LOG_KILLED); /* a kill after a failure follows from it */
+                last == NULL ||
+                (!same(last, f) &&
+                 f->kind != MT_LOG_KILLED); /* a kill after a failure follows from it */
             last = f;
             d->hints_expandable |= f->hints_expandable;
             /* A process that failed is killed afterwards: the kill is then not the news. */
-            if (best == NULL || (d->file == i && best->stack == 0 && f->stack != 0 && repeats(best, f)) ||
-                (best->kind == MT_LOG_KILLED && f->kind != MT_LOG_KILLED) || (d->file == i && follows(best, f))) {
+            if (best == NULL ||
+                (d->file == i && best->stack == 0 && f->stack != 0 && repeats(best, f)) ||
+                (best->kind == MT_LOG_KILLED && f->kind != MT_LOG_KILLED) ||
+                (d->file == i && follows(best, f))) {
                 best = f;
                 d->file = i;
                 d->fact = k;

@@ -52,7 +52,10 @@ static uint64_t capacity_in(const struct mt_log *log, int32_t gpu)
     return size;
 }
 
-static bool other_size(uint64_t a, uint64_t b) { return a != 0 && b != 0 && (a > b ? a - b : b - a) > MT_LOG_ROUNDED; }
+static bool other_size(uint64_t a, uint64_t b)
+{
+    return a != 0 && b != 0 && (a > b ? a - b : b - a) > MT_LOG_ROUNDED;
+}
 
 uint64_t mt_logs_capacity(const struct mt_logs *l, int32_t gpu)
 {
@@ -78,7 +81,10 @@ uint64_t mt_logs_count(const struct mt_logs *l, enum mt_log_kind kind)
     return n;
 }
 
-bool mt_logs_have(const struct mt_logs *l, enum mt_log_kind kind) { return mt_logs_count(l, kind) != 0; }
+bool mt_logs_have(const struct mt_logs *l, enum mt_log_kind kind)
+{
+    return mt_logs_count(l, kind) != 0;
+}
 
 /* The framework that gives its processes such a name: "WorkerDict" of "(WorkerDict pid=7)". */
 static enum mt_framework of_name(const char *who)
@@ -121,7 +127,8 @@ static enum mt_framework of_name(const char *who)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         size_t n = strlen(names[i].name);
         const char *rest = who + n;
-        if (strncmp(who, names[i].name, n) == 0 && (*rest == '\0' || strcmp(rest, "V2") == 0 || strcmp(rest, "Async") == 0))
+        if (strncmp(who, names[i].name, n) == 0 &&
+            (*rest == '\0' || strcmp(rest, "V2") == 0 || strcmp(rest, "Async") == 0))
             return names[i].fw; /* "MegatronPolicyWorkerBase" is another's */
     }
     return MT_FW_NONE;
@@ -167,7 +174,8 @@ bool mt_logs_other_job(const struct mt_logs *l, uint32_t of, struct mt_logs_clas
         uint64_t size_b = capacity_in(&b->log, -1);
         out->file = i;
         if (i != of && fw >= 0 && fw_b >= 0 && fw != fw_b &&
-            !((fw == MT_FW_SLIME || fw == MT_FW_RELAX) && (fw_b == MT_FW_SLIME || fw_b == MT_FW_RELAX))) {
+            !((fw == MT_FW_SLIME || fw == MT_FW_RELAX) &&
+              (fw_b == MT_FW_SLIME || fw_b == MT_FW_RELAX))) {
             out->here = mt_framework_words((enum mt_framework)fw);
             out->there = mt_framework_words((enum mt_framework)fw_b);
             return true;
@@ -183,9 +191,9 @@ bool mt_logs_other_job(const struct mt_logs *l, uint32_t of, struct mt_logs_clas
 
 const char *mt_log_cause_name(enum mt_log_cause c)
 {
-    static const char *const names[MT_LC_COUNT] = {"none",  "capacity",      "fragmentation", "other_processes",
-                                                   "limit", "outside_torch", "engine_share",  "setting",
-                                                   "host",  "killed",        "unknown"};
+    static const char *const names[MT_LC_COUNT] = {
+        "none",         "capacity", "fragmentation", "other_processes", "limit",  "outside_torch",
+        "engine_share", "setting",  "host",          "killed",          "unknown"};
     return (unsigned)c < MT_LC_COUNT ? names[c] : "unknown";
 }
 
@@ -208,17 +216,21 @@ const char *mt_log_cause_words(enum mt_log_cause c)
     return "Out of memory";
 }
 
-/* ---- numbers --------------------------------------------------------------------------------------------------------------------- */
+/* ---- numbers
+ * ---------------------------------------------------------------------------------------------------------------------
+ */
 
-/* Processes named with the sentence. Where this process is not named and one of them is as large as what PyTorch holds, that one is this
- * process: in a container the driver's process ids are not the process's own. */
+/* Processes named with the sentence. Where this process is not named and one of them is as large as
+ * what PyTorch holds, that one is this process: in a container the driver's process ids are not the
+ * process's own. */
 static void sum_others(struct mt_logdiag *d, const struct mt_log *log)
 {
     uint32_t own = UINT32_MAX, largest = UINT32_MAX;
     uint64_t used = mt_log_minus(d->capacity, d->free), line = log->facts.p[d->fact].line,
              held = d->reserved != MT_LOG_NONE ? d->reserved : d->allocated;
-    for (uint32_t k = d->fact + 1;
-         k < log->facts.n && log->facts.p[k].kind == MT_LOG_OTHER_PROC && log->facts.p[k].line == line; k++) {
+    for (uint32_t k = d->fact + 1; k < log->facts.n && log->facts.p[k].kind == MT_LOG_OTHER_PROC &&
+                                   log->facts.p[k].line == line;
+         k++) {
         uint64_t v = log->facts.p[k].value[1];
         if (v == MT_LOG_NONE)
             continue;
@@ -230,9 +242,11 @@ static void sum_others(struct mt_logdiag *d, const struct mt_log *log)
         d->others = mt_log_or_zero(d->others) + v;
         d->n_others++;
     }
-    /* Together they hold more than is in use: this process is among them, and PyTorch counts what an engine that sleeps has unmapped. */
-    if (own == UINT32_MAX && d->this_process == MT_LOG_NONE && held != MT_LOG_NONE && used != MT_LOG_NONE && d->n_others != 0 &&
-        held <= d->capacity && d->others + held > used + MT_LOG_ROUNDED)
+    /* Together they hold more than is in use: this process is among them, and PyTorch counts what
+     * an engine that sleeps has unmapped. */
+    if (own == UINT32_MAX && d->this_process == MT_LOG_NONE && held != MT_LOG_NONE &&
+        used != MT_LOG_NONE && d->n_others != 0 && held <= d->capacity &&
+        d->others + held > used + MT_LOG_ROUNDED)
         own = largest;
     d->others_named = d->n_others != 0;
     if (own != UINT32_MAX) {
@@ -242,7 +256,8 @@ static void sum_others(struct mt_logdiag *d, const struct mt_log *log)
     }
 }
 
-static void take_numbers(struct mt_logdiag *d, const struct mt_log *log, const struct mt_log_fact *f)
+static void take_numbers(struct mt_logdiag *d, const struct mt_log *log,
+                         const struct mt_log_fact *f)
 {
     const uint64_t *v = f->value;
     d->request = v[MT_LO_REQUEST];
@@ -262,20 +277,24 @@ static void take_numbers(struct mt_logdiag *d, const struct mt_log *log, const s
 
 static void clear_numbers(struct mt_logdiag *d)
 {
-    d->request = d->capacity = d->free = d->allocated = d->reserved = d->unallocated = d->private_pools = MT_LOG_NONE;
+    d->request = d->capacity = d->free = d->allocated = d->reserved = d->unallocated =
+        d->private_pools = MT_LOG_NONE;
     d->allowed = d->this_process = d->outside = d->others = MT_LOG_NONE;
 }
 
-/* ---- cause ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- cause
+ * -----------------------------------------------------------------------------------------------------------------------
+ */
 
 /* What remains at the ends of segments on any card that is full. */
 static bool only_crumbs(const struct mt_logdiag *d)
 {
-    return d->unallocated != MT_LOG_NONE && d->reserved != MT_LOG_NONE && d->unallocated < d->reserved / 30;
+    return d->unallocated != MT_LOG_NONE && d->reserved != MT_LOG_NONE &&
+           d->unallocated < d->reserved / 30;
 }
 
-/* Of the card, what is not this process's: where the sentence has its size, what others hold; else all that is neither free nor PyTorch's,
- * for a container shows all processes as one. */
+/* Of the card, what is not this process's: where the sentence has its size, what others hold; else
+ * all that is neither free nor PyTorch's, for a container shows all processes as one. */
 static uint64_t held_elsewhere(const struct mt_logdiag *d, const struct mt_log_fact *f)
 {
     uint64_t held = d->reserved != MT_LOG_NONE ? d->reserved : d->allocated;
@@ -283,32 +302,38 @@ static uint64_t held_elsewhere(const struct mt_logdiag *d, const struct mt_log_f
     return mt_log_or_zero(f->value[MT_LO_THIS] != MT_LOG_NONE ? d->others : rest);
 }
 
-/* Without a figure of what is free: PyTorch holds so much of the card that the rest is less than the request. */
+/* Without a figure of what is free: PyTorch holds so much of the card that the rest is less than
+ * the request. */
 static bool no_room(const struct mt_logdiag *d)
 {
     uint64_t rest = mt_log_minus(d->capacity, d->reserved);
-    return d->request != MT_LOG_NONE && d->request != MT_LOG_EXA && d->capacity != MT_LOG_NONE && d->reserved != MT_LOG_NONE &&
-           (rest == MT_LOG_NONE || rest < d->request) && (d->unallocated == MT_LOG_NONE || d->unallocated < d->request);
+    return d->request != MT_LOG_NONE && d->request != MT_LOG_EXA && d->capacity != MT_LOG_NONE &&
+           d->reserved != MT_LOG_NONE && (rest == MT_LOG_NONE || rest < d->request) &&
+           (d->unallocated == MT_LOG_NONE || d->unallocated < d->request);
 }
 
-/* Intel's driver: a block that is too large by itself, where the card has room as far as the sentence tells. */
+/* Intel's driver: a block that is too large by itself, where the card has room as far as the
+ * sentence tells. */
 static bool too_large_a_block(const struct mt_logdiag *d)
 {
     uint64_t room = d->free != MT_LOG_NONE ? d->free : mt_log_minus(d->capacity, d->reserved);
-    return d->request != MT_LOG_NONE && d->request != MT_LOG_EXA && d->request >= MT_LOG_LARGE_BLOCK && room != MT_LOG_NONE &&
-           room >= d->request;
+    return d->request != MT_LOG_NONE && d->request != MT_LOG_EXA &&
+           d->request >= MT_LOG_LARGE_BLOCK && room != MT_LOG_NONE && room >= d->request;
 }
 
 bool mt_logdiag_spilled(const struct mt_logdiag *d)
 {
     uint64_t used = d->allocated != MT_LOG_NONE ? d->allocated : d->reserved;
-    return d->request != MT_LOG_EXA && d->capacity != MT_LOG_NONE && used != MT_LOG_NONE && used > d->capacity + MT_LOG_ROUNDED;
+    return d->request != MT_LOG_EXA && d->capacity != MT_LOG_NONE && used != MT_LOG_NONE &&
+           used > d->capacity + MT_LOG_ROUNDED;
 }
 
 static void torch_cause(struct mt_logdiag *d, const struct mt_log_fact *f)
 {
-    uint64_t free = mt_log_or_zero(d->free), cached = mt_log_or_zero(d->unallocated), others = mt_log_or_zero(d->others);
-    uint64_t elsewhere = held_elsewhere(d, f), lacks = d->request != MT_LOG_NONE && d->request > free ? d->request - free : 0;
+    uint64_t free = mt_log_or_zero(d->free), cached = mt_log_or_zero(d->unallocated),
+             others = mt_log_or_zero(d->others);
+    uint64_t elsewhere = held_elsewhere(d, f),
+             lacks = d->request != MT_LOG_NONE && d->request > free ? d->request - free : 0;
     d->cause = MT_LC_CAPACITY;
     d->confidence = d->unallocated != MT_LOG_NONE ? "high" : "medium";
     if (f->value[MT_LO_ALLOWED] != MT_LOG_NONE && strcmp(f->text, "block") == 0) {
@@ -332,9 +357,12 @@ static void torch_cause(struct mt_logdiag *d, const struct mt_log_fact *f)
         d->confidence = d->others_named && others >= elsewhere / 2 ? "medium" : "low";
     } else if (cached >= d->request && !only_crumbs(d)) {
         d->cause = MT_LC_FRAGMENTATION;
-        /* Bytes of private pools serve nobody else; the sentence does not say how much of the rest lies in them. */
-        d->confidence =
-            cached / 2 >= d->request && cached >= d->reserved / 10 && mt_log_or_zero(d->private_pools) == 0 ? "high" : "medium";
+        /* Bytes of private pools serve nobody else; the sentence does not say how much of the rest
+         * lies in them. */
+        d->confidence = cached / 2 >= d->request && cached >= d->reserved / 10 &&
+                                mt_log_or_zero(d->private_pools) == 0
+                            ? "high"
+                            : "medium";
     } else if (others > lacks && d->capacity != MT_LOG_NONE && others >= d->capacity / 10) {
         d->cause = MT_LC_FOREIGN;
         d->confidence = d->others_named ? "medium" : "low"; /* they may be of the same job */
@@ -393,8 +421,10 @@ static void find_cause(struct mt_logdiag *d, const struct mt_log *log, const str
     }
 }
 
-/* Phase, cause and numbers of the line d->fact, and what may be advised on it. false = out of memory. */
-static bool diagnose(struct mt_logdiag *d, const struct mt_logs *logs, const struct mt_logdiag_opts *o)
+/* Phase, cause and numbers of the line d->fact, and what may be advised on it. false = out of
+ * memory. */
+static bool diagnose(struct mt_logdiag *d, const struct mt_logs *logs,
+                     const struct mt_logdiag_opts *o)
 {
     const struct mt_log *log = &logs->files.p[d->file].log;
     const struct mt_log_fact *f = &log->facts.p[d->fact];
@@ -414,8 +444,10 @@ static bool diagnose(struct mt_logdiag *d, const struct mt_logs *logs, const str
     return ok;
 }
 
-/* What helps the other memory, behind what helps the one that the verdict is about. false = out of memory. */
-static bool advise_other(struct mt_logdiag *d, const struct mt_logs *logs, const struct mt_logdiag_opts *o)
+/* What helps the other memory, behind what helps the one that the verdict is about. false = out of
+ * memory. */
+static bool advise_other(struct mt_logdiag *d, const struct mt_logs *logs,
+                         const struct mt_logdiag_opts *o)
 {
     struct mt_logdiag *other = mt_calloc(1, sizeof *other);
     bool ok = other != NULL;
@@ -443,8 +475,8 @@ static bool advise_other(struct mt_logdiag *d, const struct mt_logs *logs, const
     return ok;
 }
 
-enum mt_rc mt_logdiag_make(struct mt_logdiag **out, const struct mt_logs *logs, const struct mt_logdiag_opts *o,
-                           struct mt_err *err)
+enum mt_rc mt_logdiag_make(struct mt_logdiag **out, const struct mt_logs *logs,
+                           const struct mt_logdiag_opts *o, struct mt_err *err)
 {
     struct mt_logdiag *d = mt_calloc(1, sizeof *d);
     bool ok = true;

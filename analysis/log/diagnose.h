@@ -1,8 +1,10 @@
 /* log/diagnose.h -- the diagnosis that logs alone allow, and what they settle beside a snapshot.
  *
- * A log says how much was asked for and who held the card, as one process printed it; it does not say which tensors, and it names the
- * pools that were free only as a sum. So causes read from it have a confidence of their own, and nothing is claimed that the line does not
- * say. Sizes are bytes; MT_LOG_NONE where a line does not have them. Thread-safety: const after mt_logdiag_make(). */
+ * A log says how much was asked for and who held the card, as one process printed it; it does not
+ * say which tensors, and it names the pools that were free only as a sum. So causes read from it
+ * have a confidence of their own, and nothing is claimed that the line does not say. Sizes are
+ * bytes; MT_LOG_NONE where a line does not have them. Thread-safety: const after mt_logdiag_make().
+ */
 #ifndef MT_LOGDIAG_H
 #define MT_LOGDIAG_H
 
@@ -19,16 +21,17 @@ struct mt_logs {
 };
 void mt_logs_done(struct mt_logs *l);
 uint64_t mt_logs_facts(const struct mt_logs *l);
-/* Size of the GPU, when every line that names one names the same (a few MiB apart, as rounded print is); 0 = not said or different.
- * gpu -1 = any. */
+/* Size of the GPU, when every line that names one names the same (a few MiB apart, as rounded print
+ * is); 0 = not said or different. gpu -1 = any. */
 uint64_t mt_logs_capacity(const struct mt_logs *l, int32_t gpu);
 
 uint64_t mt_logs_count(const struct mt_logs *l, enum mt_log_kind kind);
 bool mt_logs_have(const struct mt_logs *l, enum mt_log_kind kind);
-/* log/choose.c: a line says that the host ran out of memory: not of what it shares or pins, and no kill alone. */
+/* log/choose.c: a line says that the host ran out of memory: not of what it shares or pins, and no
+ * kill alone. */
 bool mt_logs_host_ran_out(const struct mt_logs *l);
-/* What tells that another log is of another job than the log `of`: files of two frameworks of reinforcement learning (slime and Relax count
- * as one), or cards of two sizes. */
+/* What tells that another log is of another job than the log `of`: files of two frameworks of
+ * reinforcement learning (slime and Relax count as one), or cards of two sizes. */
 struct mt_logs_clash {
     uint32_t file;            /* the first such log */
     const char *here, *there; /* the frameworks; NULL = it is the sizes */
@@ -44,12 +47,15 @@ enum mt_log_cause {
     MT_LC_FRAGMENTATION, /* PyTorch held more unallocated bytes than were asked for */
     MT_LC_FOREIGN,       /* without other processes it would have fitted */
     MT_LC_LIMIT,         /* the card had room: a limit of this process refused */
-    MT_LC_OUTSIDE,       /* an allocation outside PyTorch failed: NCCL, an engine's own allocator, cuBLAS */
-    MT_LC_ENGINE_SHARE,  /* the inference engine's share does not fit: too large at start, or too small for its KV cache */
-    MT_LC_SETTING,       /* a setting that excludes another one */
-    MT_LC_HOST,          /* the host ran out of memory */
-    MT_LC_KILLED,        /* killed by somebody; memory is only the usual reason */
-    MT_LC_UNKNOWN,       /* GPU memory ran out; the line has no numbers */
+    /* an allocation outside PyTorch failed: NCCL, an engine's own allocator, cuBLAS */
+    MT_LC_OUTSIDE,
+    /* the inference engine's share does not fit: too large at start, or too small for its KV cache
+     */
+    MT_LC_ENGINE_SHARE,
+    MT_LC_SETTING, /* a setting that excludes another one */
+    MT_LC_HOST,    /* the host ran out of memory */
+    MT_LC_KILLED,  /* killed by somebody; memory is only the usual reason */
+    MT_LC_UNKNOWN, /* GPU memory ran out; the line has no numbers */
     MT_LC_COUNT
 };
 const char *mt_log_cause_name(enum mt_log_cause c);  /* "fragmentation" */
@@ -58,18 +64,23 @@ const char *mt_log_cause_words(enum mt_log_cause c); /* "Out of memory: fragment
 struct mt_logdiag {
     enum mt_log_cause cause;
     const char *confidence; /* "high", "medium", "low", "none" */
-    uint32_t file, fact;    /* the line it is about; undefined when the cause is NONE and there is no fact */
+    /* the line it is about; undefined when the cause is NONE and there is no fact */
+    uint32_t file, fact;
     uint32_t other_file,
-        other;            /* has_other: the first line of the host's memory where this one is of the GPU's, or the reverse */
+        /* has_other: the first line of the host's memory where this one is of the GPU's, or the
+           reverse */
+        other;
     bool has_other, both; /* both: and it did run out, no mere kill */
     char *sentence, *because;
     enum mt_phase phase, sub; /* of the failure, where its traceback or the lines before it tell */
-    uint64_t n_failures;      /* lines that say memory ran out, the same sentence printed again included */
-    uint64_t n_distinct;      /* of them, not repeated */
+    /* lines that say memory ran out, the same sentence printed again included */
+    uint64_t n_failures;
+    uint64_t n_distinct; /* of them, not repeated */
     /* From the sentence of PyTorch, as far as it goes. */
     uint64_t request, capacity, free, allocated, reserved, unallocated, private_pools, allowed;
     uint64_t this_process, outside; /* outside: of this process, outside PyTorch */
-    uint64_t others;   /* other processes that are named, or what remains when all else is taken off the capacity */
+    /* other processes that are named, or what remains when all else is taken off the capacity */
+    uint64_t others;
     uint32_t n_others; /* processes that are named */
     bool others_named;
     bool hints_expandable; /* a failure advises to set expandable_segments */
@@ -84,19 +95,22 @@ struct mt_logdiag_opts {
     const struct mt_runconf *conf;       /* for conditions about settings; NULL = not known */
 };
 /* logs must stay alive. MT_OK or MT_ENOMEM. */
-enum mt_rc mt_logdiag_make(struct mt_logdiag **out, const struct mt_logs *logs, const struct mt_logdiag_opts *o,
-                           struct mt_err *err);
+enum mt_rc mt_logdiag_make(struct mt_logdiag **out, const struct mt_logs *logs,
+                           const struct mt_logdiag_opts *o, struct mt_err *err);
 void mt_logdiag_free(struct mt_logdiag *d); /* NULL is fine */
 
 /* ---- among log/diagnose.c, log/choose.c, log/say.c and log/advise.c ---- */
 
-#define MT_LOG_ROUNDED (UINT64_C(32) << 20) /* sizes of one thing in two lines may differ by their printed decimals */
+#define MT_LOG_ROUNDED                                                                             \
+    (UINT64_C(32) << 20) /* sizes of one thing in two lines may differ by their printed decimals   \
+                          */
 static inline uint64_t mt_log_or_zero(uint64_t v) { return v == MT_LOG_NONE ? 0 : v; }
 static inline uint64_t mt_log_minus(uint64_t a, uint64_t b)
 {
     return a == MT_LOG_NONE || b == MT_LOG_NONE || b > a ? MT_LOG_NONE : a - b;
 }
-#define MT_LOG_LARGE_BLOCK (UINT64_C(4) << 30) /* above it Intel's driver refuses unless told otherwise */
+#define MT_LOG_LARGE_BLOCK                                                                         \
+    (UINT64_C(4) << 30) /* above it Intel's driver refuses unless told otherwise */
 /* The last memory line before fact `before` that names a place, of the same writer; NULL = none. */
 const struct mt_log_fact *mt_logdiag_mark(const struct mt_log *log, uint32_t before);
 /* Sets the line that d is about, and the other; n_failures stays 0 where there is none. */
@@ -107,12 +121,14 @@ void mt_logdiag_phase(struct mt_logdiag *d, const struct mt_log *log, const stru
                       const struct mt_log_place *place);
 /* log/because.c: why, as a sentence or two. */
 struct mt_sentence;
-void mt_logdiag_because(struct mt_sentence *t, const struct mt_logdiag *d, const struct mt_log_fact *f);
+void mt_logdiag_because(struct mt_sentence *t, const struct mt_logdiag *d,
+                        const struct mt_log_fact *f);
 /* d->advice has that rule. */
 bool mt_logdiag_has_advice(const struct mt_logdiag *d, const struct mt_fix_rule *r);
 /* Free and unallocated bytes would do for the request, but only together. */
 bool mt_logdiag_fits_joined(const struct mt_logdiag *d);
-/* PyTorch uses more than the card has: a driver that keeps the rest in the host's memory (Windows, unified memory). */
+/* PyTorch uses more than the card has: a driver that keeps the rest in the host's memory (Windows,
+ * unified memory). */
 bool mt_logdiag_spilled(const struct mt_logdiag *d);
 /* Sentence and because of d. false = out of memory. */
 bool mt_logdiag_say(struct mt_logdiag *d, const struct mt_logs *logs);
@@ -125,19 +141,24 @@ struct mt_log_place {
     const struct mt_log_stack *stack; /* it */
 };
 /* log/place.c. false = out of memory, and nothing to release. */
-bool mt_logdiag_place(struct mt_log_place *out, const struct mt_log_stack *s, const struct mt_phase_rules *rules);
+bool mt_logdiag_place(struct mt_log_place *out, const struct mt_log_stack *s,
+                      const struct mt_phase_rules *rules);
 void mt_logdiag_place_done(struct mt_log_place *p);
 
-/* log/advise.c: what may be advised on the failure `f`, into d->advice. place: of its traceback; NULL = none. false = out of memory. */
-bool mt_logdiag_advise(struct mt_logdiag *d, const struct mt_logs *logs, const struct mt_logdiag_opts *o,
-                       const struct mt_log_fact *f, const struct mt_log_place *place);
+/* log/advise.c: what may be advised on the failure `f`, into d->advice. place: of its traceback;
+ * NULL = none. false = out of memory. */
+bool mt_logdiag_advise(struct mt_logdiag *d, const struct mt_logs *logs,
+                       const struct mt_logdiag_opts *o, const struct mt_log_fact *f,
+                       const struct mt_log_place *place);
 
-/* One fact in words: "weights took 14.20 GiB". buf of MT_FACT_WORDS; returns it. Text of the log in it is printable ASCII. */
+/* One fact in words: "weights took 14.20 GiB". buf of MT_FACT_WORDS; returns it. Text of the log in
+ * it is printable ASCII. */
 #define MT_FACT_WORDS 320
 char *mt_log_fact_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f);
 /* "rank 3, pid 4711, GPU 0"; "" when the line does not say. */
 char *mt_log_who(char buf[96], const struct mt_log_fact *f);
-/* Bytes of the card in use, and of it by PyTorch's allocator, as far as the line says so; MT_LOG_NONE. */
+/* Bytes of the card in use, and of it by PyTorch's allocator, as far as the line says so;
+ * MT_LOG_NONE. */
 uint64_t mt_log_fact_used(const struct mt_log_fact *f);
 uint64_t mt_log_fact_torch(const struct mt_log_fact *f);
 /* True for the kinds that say memory ran out. */

@@ -1,9 +1,11 @@
-/* log/phase.c -- in which phase of the job a failure of a log was: by its kind, its traceback, the memory lines before it, who wrote it. */
+/* log/phase.c -- in which phase of the job a failure of a log was: by its kind, its traceback, the
+ * memory lines before it, who wrote it. */
 #include "analysis/log/diagnose.h"
 
 #include <string.h>
 
-/* "Before update_actor" without an "After": what was going on, by the words that verl, slime and Relax print. */
+/* "Before update_actor" without an "After": what was going on, by the words that verl, slime and
+ * Relax print. */
 static const struct {
     const char *word;
     enum mt_phase phase;
@@ -18,7 +20,8 @@ static const struct {
     {"update_weights", MT_PH_WEIGHT_SYNC},
     {"state_dict()", MT_PH_WEIGHT_SYNC},
     {"offload model", MT_PH_ONLOAD_OFFLOAD},
-    {"DeepSpeedZeRoOffload initialize", MT_PH_INIT}, /* DeepSpeed's see_memory_usage, from here on */
+    /* DeepSpeed's see_memory_usage, from here on */
+    {"DeepSpeedZeRoOffload initialize", MT_PH_INIT},
     {"creating fp", MT_PH_INIT},
     {"creating optimizer", MT_PH_INIT},
     {"initializing optimizer states", MT_PH_INIT},
@@ -33,25 +36,31 @@ const struct mt_log_fact *mt_logdiag_mark(const struct mt_log *log, uint32_t bef
     const struct mt_log_fact *f = &log->facts.p[before];
     for (uint32_t i = before; i-- > 0;) {
         const struct mt_log_fact *g = &log->facts.p[i];
-        if (g->kind == MT_LOG_TORCH_USAGE && g->text[0] != '\0' && (f->pid < 0 || g->pid < 0 || f->pid == g->pid) &&
+        if (g->kind == MT_LOG_TORCH_USAGE && g->text[0] != '\0' &&
+            (f->pid < 0 || g->pid < 0 || f->pid == g->pid) &&
             (f->rank < 0 || g->rank < 0 || f->rank == g->rank))
             return g;
     }
     return NULL;
 }
 
-/* Frames that actor, critic and reference share say only what is done; the process's name says for whom: SkyRL's "FSDPRefWorkerBase",
- * ROLL's "ActorWorker(reference-0)", Open-Reasoner-Zero's "CriticRayActor". */
+/* Frames that actor, critic and reference share say only what is done; the process's name says for
+ * whom: SkyRL's "FSDPRefWorkerBase", ROLL's "ActorWorker(reference-0)", Open-Reasoner-Zero's
+ * "CriticRayActor". */
 static enum mt_phase of_writer(enum mt_phase p, const char *who)
 {
     static const struct {
         const char *word;
         enum mt_phase train, logp;
     } roles[] = {
-        {"Critic", MT_PH_TRAIN_CRITIC, MT_PH_VALUES},  {"critic", MT_PH_TRAIN_CRITIC, MT_PH_VALUES},
-        {"Ref", MT_PH_TRAIN, MT_PH_LOGP_REF},          {"reference", MT_PH_TRAIN, MT_PH_LOGP_REF},
-        {"Reward", MT_PH_TRAIN, MT_PH_REWARD},         {"reward", MT_PH_TRAIN, MT_PH_REWARD},
-        {"Policy", MT_PH_TRAIN_ACTOR, MT_PH_LOGP_OLD}, {"actor_train", MT_PH_TRAIN_ACTOR, MT_PH_LOGP_OLD},
+        {"Critic", MT_PH_TRAIN_CRITIC, MT_PH_VALUES},
+        {"critic", MT_PH_TRAIN_CRITIC, MT_PH_VALUES},
+        {"Ref", MT_PH_TRAIN, MT_PH_LOGP_REF},
+        {"reference", MT_PH_TRAIN, MT_PH_LOGP_REF},
+        {"Reward", MT_PH_TRAIN, MT_PH_REWARD},
+        {"reward", MT_PH_TRAIN, MT_PH_REWARD},
+        {"Policy", MT_PH_TRAIN_ACTOR, MT_PH_LOGP_OLD},
+        {"actor_train", MT_PH_TRAIN_ACTOR, MT_PH_LOGP_OLD},
     };
     if (p != MT_PH_TRAIN && p != MT_PH_LOGP && p != MT_PH_INFER)
         return p;
@@ -61,15 +70,17 @@ static enum mt_phase of_writer(enum mt_phase p, const char *who)
     return p;
 }
 
-/* The innermost code that is not PyTorch's own computes log-probabilities or the entropy, and no layer is called further in: then what it asks
- * for is as wide as the vocabulary. A gather or a backward is not. */
+/* The innermost code that is not PyTorch's own computes log-probabilities or the entropy, and no
+ * layer is called further in: then what it asks for is as wide as the vocabulary. A gather or a
+ * backward is not. */
 static bool makes_logits(const struct mt_log_stack *s)
 {
     static const char *const words[] = {"logp", "log_prob", "log_softmax", "logits", "entropy"};
     for (uint32_t i = s->frames.n; i-- > 0;) {
         const struct mt_log_frame *f = &s->frames.p[i];
         if (strstr(f->file, "/torch/") != NULL) {
-            if (strstr(f->file, "/torch/nn/functional.py") == NULL && strstr(f->file, "/torch/utils/_contextlib.py") == NULL)
+            if (strstr(f->file, "/torch/nn/functional.py") == NULL &&
+                strstr(f->file, "/torch/utils/_contextlib.py") == NULL)
                 return false;
             continue;
         }
@@ -104,7 +115,8 @@ void mt_logdiag_phase(struct mt_logdiag *d, const struct mt_log *log, const stru
     }
     if (place != NULL && place->at.sub != MT_PH_NONE && d->sub == MT_PH_NONE)
         d->sub = place->at.sub;
-    if (place != NULL && (d->sub == MT_PH_FORWARD || d->sub == MT_PH_LOSS) && makes_logits(place->stack))
+    if (place != NULL && (d->sub == MT_PH_FORWARD || d->sub == MT_PH_LOSS) &&
+        makes_logits(place->stack))
         d->sub = MT_PH_LOGITS;
     if (place != NULL && place->at.phase != MT_PH_UNATTRIBUTED) {
         d->phase = of_writer(place->at.phase, f->who);

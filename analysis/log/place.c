@@ -1,4 +1,5 @@
-/* log/place.c -- where in the job a failure of a log was: the traceback above it as a trace of one stack, which the phase rules know. */
+/* log/place.c -- where in the job a failure of a log was: the traceback above it as a trace of one
+ * stack, which the phase rules know. */
 #include "analysis/log/diagnose.h"
 #include "parser/model/builder.h"
 
@@ -12,7 +13,8 @@ static int build(struct mt_builder *b, const struct mt_log_stack *s, mt_stack_id
     for (uint32_t i = 0; ok && i < s->frames.n; i++) {
         const struct mt_log_frame *f = &s->frames.p[i];
         mt_str_id file, name;
-        ok = mt_build_str(b, f->file, strlen(f->file), &file) && mt_build_str(b, f->function, strlen(f->function), &name) &&
+        ok = mt_build_str(b, f->file, strlen(f->file), &file) &&
+             mt_build_str(b, f->function, strlen(f->function), &name) &&
              mt_build_frame(b, name, file, f->line, &ids[s->frames.n - 1 - i]);
     }
     ok = ok && mt_build_stack(b, ids, s->frames.n, id) && mt_build_finish(b);
@@ -20,7 +22,8 @@ static int build(struct mt_builder *b, const struct mt_log_stack *s, mt_stack_id
     return ok;
 }
 
-bool mt_logdiag_place(struct mt_log_place *out, const struct mt_log_stack *s, const struct mt_phase_rules *rules)
+bool mt_logdiag_place(struct mt_log_place *out, const struct mt_log_stack *s,
+                      const struct mt_phase_rules *rules)
 {
     static const struct mt_limits limits = MT_LIMITS_DEFAULT;
     struct mt_builder *b;

@@ -26,13 +26,15 @@ static char *torch_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
     char b[32];
     if (f->value[MT_LO_REQUEST] == MT_LOG_NONE) {
         if (strcmp(f->text, "ray") == 0)
-            (void)snprintf(buf, MT_FACT_WORDS, "Ray names an OutOfMemoryError%s%s", f->who[0] != '\0' ? " of " : "", f->who);
+            (void)snprintf(buf, MT_FACT_WORDS, "Ray names an OutOfMemoryError%s%s",
+                           f->who[0] != '\0' ? " of " : "", f->who);
         else
             (void)snprintf(buf, MT_FACT_WORDS, "PyTorch could not allocate");
         return buf;
     }
     (void)snprintf(buf, MT_FACT_WORDS, "PyTorch could not allocate %s%s",
-                   f->value[MT_LO_REQUEST] == MT_LOG_EXA ? "more than " : "", bytes(b, f->value[MT_LO_REQUEST]));
+                   f->value[MT_LO_REQUEST] == MT_LOG_EXA ? "more than " : "",
+                   bytes(b, f->value[MT_LO_REQUEST]));
     share(buf, MT_FACT_WORDS, "free", f->value[MT_LO_FREE]);
     share(buf, MT_FACT_WORDS, "of", f->value[MT_LO_CAPACITY]);
     share(buf, MT_FACT_WORDS, "allocated", f->value[MT_LO_ALLOCATED]);
@@ -71,8 +73,9 @@ static char *kill_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
     if (f->kind == MT_LOG_RAY_KILL && f->value[0] == MT_LOG_NONE)
         (void)snprintf(buf, MT_FACT_WORDS, "Ray's memory monitor killed a worker");
     else if (f->kind == MT_LOG_RAY_KILL)
-        (void)snprintf(buf, MT_FACT_WORDS, "Ray killed %s: host memory %s of %s", f->text[0] != '\0' ? f->text : "a worker",
-                       bytes(a, f->value[0]), bytes(b, f->value[1]));
+        (void)snprintf(buf, MT_FACT_WORDS, "Ray killed %s: host memory %s of %s",
+                       f->text[0] != '\0' ? f->text : "a worker", bytes(a, f->value[0]),
+                       bytes(b, f->value[1]));
     else if (f->value[0] == MT_LOG_NONE)
         (void)snprintf(buf, MT_FACT_WORDS, "%s reports a kill for want of host memory",
                        f->text[0] != '\0' ? f->text : "the scheduler");
@@ -81,8 +84,8 @@ static char *kill_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
                        f->text[0] != '\0' ? f->text : "a process", (unsigned long long)f->value[0],
                        mt_words_bytes(a, f->value[1]));
     else
-        (void)snprintf(buf, MT_FACT_WORDS, "the kernel killed %s (pid %llu)", f->text[0] != '\0' ? f->text : "a process",
-                       (unsigned long long)f->value[0]);
+        (void)snprintf(buf, MT_FACT_WORDS, "the kernel killed %s (pid %llu)",
+                       f->text[0] != '\0' ? f->text : "a process", (unsigned long long)f->value[0]);
     return buf;
 }
 
@@ -90,16 +93,21 @@ static char *retried_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
 {
     char a[32], b[32], c[32];
     if (f->value[4] != MT_LOG_NONE)
-        (void)snprintf(buf, MT_FACT_WORDS, "%s refused %s: %s were free, and it leaves %s of them", f->text,
-                       bytes(a, f->value[1]), bytes(b, f->value[2]), bytes(c, f->value[4]));
+        (void)snprintf(buf, MT_FACT_WORDS, "%s refused %s: %s were free, and it leaves %s of them",
+                       f->text, bytes(a, f->value[1]), bytes(b, f->value[2]),
+                       bytes(c, f->value[4]));
     else if (f->value[1] != MT_LOG_NONE)
-        (void)snprintf(buf, MT_FACT_WORDS, "%s: no %s at the first try, %s were free; it empties its cache and tries again",
-                       f->text, bytes(a, f->value[1]), bytes(b, f->value[2]));
+        (void)snprintf(
+            buf, MT_FACT_WORDS,
+            "%s: no %s at the first try, %s were free; it empties its cache and tries again",
+            f->text, bytes(a, f->value[1]), bytes(b, f->value[2]));
     else if (f->value[0] != MT_LOG_NONE)
-        (void)snprintf(buf, MT_FACT_WORDS, "%s: the KV cache was full, %llu request%s put off", f->text,
-                       (unsigned long long)f->value[0], f->value[0] == 1 ? " was" : "s were");
+        (void)snprintf(buf, MT_FACT_WORDS, "%s: the KV cache was full, %llu request%s put off",
+                       f->text, (unsigned long long)f->value[0],
+                       f->value[0] == 1 ? " was" : "s were");
     else
-        (void)snprintf(buf, MT_FACT_WORDS, "%s: an allocation did not fit and was tried again", f->text);
+        (void)snprintf(buf, MT_FACT_WORDS, "%s: an allocation did not fit and was tried again",
+                       f->text);
     return buf;
 }
 
@@ -110,74 +118,99 @@ static char *engine_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
     char a[32], b[32], c[32], d[32];
     buf[0] = '\0';
     switch ((int)f->kind) {
-    case MT_LOG_VLLM_WEIGHTS: (void)snprintf(buf, MT_FACT_WORDS, "vLLM: weights took %s", bytes(a, v[0])); break;
+    case MT_LOG_VLLM_WEIGHTS:
+        (void)snprintf(buf, MT_FACT_WORDS, "vLLM: weights took %s", bytes(a, v[0]));
+        break;
     case MT_LOG_VLLM_BUDGET:
         (void)snprintf(buf, MT_FACT_WORDS, "vLLM may use %s: %llu.%02llu %% of %s", bytes(a, v[2]),
-                       (unsigned long long)v[1] / 100, (unsigned long long)v[1] % 100, bytes(b, v[0]));
+                       (unsigned long long)v[1] / 100, (unsigned long long)v[1] % 100,
+                       bytes(b, v[0]));
         break;
     case MT_LOG_VLLM_PROFILE:
-        (void)snprintf(buf, MT_FACT_WORDS, "vLLM: weights %s, outside PyTorch %s, activation peak %s, KV cache %s",
+        (void)snprintf(buf, MT_FACT_WORDS,
+                       "vLLM: weights %s, outside PyTorch %s, activation peak %s, KV cache %s",
                        bytes(a, v[0]), bytes(b, v[1]), bytes(c, v[2]), bytes(d, v[3]));
         break;
     case MT_LOG_VLLM_KV: /* vLLM prints what is missing as a negative size */
-        (void)snprintf(buf, MT_FACT_WORDS, "vLLM: %s for the KV cache", v[0] != 0 ? bytes(a, v[0]) : "nothing left");
+        (void)snprintf(buf, MT_FACT_WORDS, "vLLM: %s for the KV cache",
+                       v[0] != 0 ? bytes(a, v[0]) : "nothing left");
         break;
     case MT_LOG_VLLM_TOKENS:
-        (void)snprintf(buf, MT_FACT_WORDS, "vLLM: KV cache of %llu tokens", (unsigned long long)v[0]);
+        (void)snprintf(buf, MT_FACT_WORDS, "vLLM: KV cache of %llu tokens",
+                       (unsigned long long)v[0]);
         break;
     case MT_LOG_VLLM_BLOCKS:
-        (void)snprintf(buf, MT_FACT_WORDS, "vLLM: KV cache of %llu blocks", (unsigned long long)v[0]);
+        (void)snprintf(buf, MT_FACT_WORDS, "vLLM: KV cache of %llu blocks",
+                       (unsigned long long)v[0]);
         break;
-    case MT_LOG_VLLM_GRAPHS: (void)snprintf(buf, MT_FACT_WORDS, "vLLM: CUDA graphs took %s", bytes(a, v[0])); break;
+    case MT_LOG_VLLM_GRAPHS:
+        (void)snprintf(buf, MT_FACT_WORDS, "vLLM: CUDA graphs took %s", bytes(a, v[0]));
+        break;
     case MT_LOG_VLLM_STARTUP:
-        (void)snprintf(buf, MT_FACT_WORDS, "vLLM did not start: %s of %s free, wanted %s", bytes(a, v[0]), bytes(b, v[1]),
-                       bytes(c, v[3]));
+        (void)snprintf(buf, MT_FACT_WORDS, "vLLM did not start: %s of %s free, wanted %s",
+                       bytes(a, v[0]), bytes(b, v[1]), bytes(c, v[3]));
         break;
     case MT_LOG_VLLM_NO_KV:
         if (v[0] != MT_LOG_NONE)
-            (void)snprintf(buf, MT_FACT_WORDS, "vLLM: the KV cache of one sequence needs %s, its share leaves %s",
+            (void)snprintf(buf, MT_FACT_WORDS,
+                           "vLLM: the KV cache of one sequence needs %s, its share leaves %s",
                            bytes(a, v[0]), bytes(b, v[1]));
         else if (v[2] != MT_LOG_NONE)
             (void)snprintf(buf, MT_FACT_WORDS,
-                           "vLLM: the longest sequence has %llu tokens, its share leaves room for %llu in the KV cache",
+                           "vLLM: the longest sequence has %llu tokens, its share leaves room for "
+                           "%llu in the KV cache",
                            (unsigned long long)v[2], (unsigned long long)v[3]);
         else
             (void)snprintf(buf, MT_FACT_WORDS, "vLLM: its share leaves nothing for the KV cache");
         break;
     case MT_LOG_VLLM_WARMUP:
         if (v[0] != MT_LOG_NONE)
-            (void)snprintf(buf, MT_FACT_WORDS, "vLLM: no memory left to try itself out with %llu requests",
+            (void)snprintf(buf, MT_FACT_WORDS,
+                           "vLLM: no memory left to try itself out with %llu requests",
                            (unsigned long long)v[0]);
         else
             (void)snprintf(buf, MT_FACT_WORDS, "vLLM: no memory left to try itself out");
         break;
     case MT_LOG_VLLM_MEASURE:
         if (v[0] != MT_LOG_NONE)
-            (void)snprintf(buf, MT_FACT_WORDS, "vLLM: free memory went from %s to %s while it measured its own", bytes(a, v[0]),
-                           bytes(b, v[1]));
+            (void)snprintf(buf, MT_FACT_WORDS,
+                           "vLLM: free memory went from %s to %s while it measured its own",
+                           bytes(a, v[0]), bytes(b, v[1]));
         else
             (void)snprintf(buf, MT_FACT_WORDS, "vLLM: free memory grew while it measured its own");
         break;
     case MT_LOG_SLEEP:
-        (void)snprintf(buf, MT_FACT_WORDS, "vLLM went to sleep: freed %s, %s still in use", bytes(a, v[0]), bytes(b, v[1]));
+        (void)snprintf(buf, MT_FACT_WORDS, "vLLM went to sleep: freed %s, %s still in use",
+                       bytes(a, v[0]), bytes(b, v[1]));
         break;
     case MT_LOG_SGLANG_WEIGHTS:
-        (void)snprintf(buf, MT_FACT_WORDS, "SGLang: weights took %s, %s left", bytes(a, v[1]), bytes(b, v[0]));
+        (void)snprintf(buf, MT_FACT_WORDS, "SGLang: weights took %s, %s left", bytes(a, v[1]),
+                       bytes(b, v[0]));
         break;
-    case MT_LOG_SGLANG_KV: (void)snprintf(buf, MT_FACT_WORDS, "SGLang: KV cache of %s", bytes(a, v[1])); break;
-    case MT_LOG_SGLANG_POOL: (void)snprintf(buf, MT_FACT_WORDS, "SGLang: pools are allocated, %s left", bytes(a, v[0])); break;
+    case MT_LOG_SGLANG_KV:
+        (void)snprintf(buf, MT_FACT_WORDS, "SGLang: KV cache of %s", bytes(a, v[1]));
+        break;
+    case MT_LOG_SGLANG_POOL:
+        (void)snprintf(buf, MT_FACT_WORDS, "SGLang: pools are allocated, %s left", bytes(a, v[0]));
+        break;
     case MT_LOG_SGLANG_GRAPHS:
-        (void)snprintf(buf, MT_FACT_WORDS, "SGLang: CUDA graphs took %s, %s left", bytes(a, v[0]), bytes(b, v[1]));
+        (void)snprintf(buf, MT_FACT_WORDS, "SGLang: CUDA graphs took %s, %s left", bytes(a, v[0]),
+                       bytes(b, v[1]));
         break;
     case MT_LOG_SGLANG_KV_FULL:
         if (v[0] != MT_LOG_NONE && v[1] != MT_LOG_NONE)
-            (void)snprintf(buf, MT_FACT_WORDS, "SGLang: no room in the KV cache for %llu tokens more, %llu were left",
+            (void)snprintf(buf, MT_FACT_WORDS,
+                           "SGLang: no room in the KV cache for %llu tokens more, %llu were left",
                            (unsigned long long)v[0], (unsigned long long)v[1]);
         else
             (void)snprintf(buf, MT_FACT_WORDS, "SGLang: no room left in the KV cache");
         break;
-    case MT_LOG_SGLANG_NO_KV: (void)snprintf(buf, MT_FACT_WORDS, "SGLang: its share leaves nothing for the KV cache"); break;
-    case MT_LOG_POOL_REFUSED: (void)snprintf(buf, MT_FACT_WORDS, "vLLM's sleep mode refuses expandable_segments"); break;
+    case MT_LOG_SGLANG_NO_KV:
+        (void)snprintf(buf, MT_FACT_WORDS, "SGLang: its share leaves nothing for the KV cache");
+        break;
+    case MT_LOG_POOL_REFUSED:
+        (void)snprintf(buf, MT_FACT_WORDS, "vLLM's sleep mode refuses expandable_segments");
+        break;
     default: break;
     }
     return buf;
@@ -193,23 +226,29 @@ char *mt_log_fact_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
     case MT_LOG_CUMEM_OOM: return asked(buf, "vLLM's sleep-mode allocator", MT_LOG_NONE);
     case MT_LOG_SAVER_OOM: return asked(buf, "torch_memory_saver", MT_LOG_NONE);
     case MT_LOG_CUDA_OOM:
-        (void)snprintf(buf, MT_FACT_WORDS, "a call of %s could not allocate%s%s", f->text[0] != '\0' ? f->text : "CUDA",
-                       f->value[0] != MT_LOG_NONE ? " " : "", f->value[0] != MT_LOG_NONE ? bytes(b, f->value[0]) : "");
+        (void)snprintf(buf, MT_FACT_WORDS, "a call of %s could not allocate%s%s",
+                       f->text[0] != '\0' ? f->text : "CUDA", f->value[0] != MT_LOG_NONE ? " " : "",
+                       f->value[0] != MT_LOG_NONE ? bytes(b, f->value[0]) : "");
         return buf;
     case MT_LOG_NPU_OOM: return asked(buf, "CANN, the runtime of the NPU,", f->value[0]);
     case MT_LOG_CUBLAS_OOM: return asked(buf, "cuBLAS", MT_LOG_NONE);
     case MT_LOG_HOST_OOM:
         if (f->text[0] == 's')
             return asked(buf, "a process that shares memory with others", f->value[0]);
-        return asked(buf, f->text[0] != '\0' ? "a call that pins host memory" : "the host", f->value[0]);
+        return asked(buf, f->text[0] != '\0' ? "a call that pins host memory" : "the host",
+                     f->value[0]);
     case MT_LOG_HOST_USAGE:
-        (void)snprintf(buf, MT_FACT_WORDS, "host memory %s in use, %llu.%02llu %%", bytes(b, f->value[0]),
-                       (unsigned long long)f->value[1] / 100, (unsigned long long)f->value[1] % 100);
+        (void)snprintf(buf, MT_FACT_WORDS, "host memory %s in use, %llu.%02llu %%",
+                       bytes(b, f->value[0]), (unsigned long long)f->value[1] / 100,
+                       (unsigned long long)f->value[1] % 100);
         return buf;
     case MT_LOG_RETRIED: return retried_words(buf, f);
     case MT_LOG_KERNEL_LIMIT:
-        (void)snprintf(buf, MT_FACT_WORDS, "a kernel wants %llu bytes of a multiprocessor's shared memory, there are %llu",
-                       (unsigned long long)mt_log_or_zero(f->value[0]), (unsigned long long)mt_log_or_zero(f->value[1]));
+        (void)snprintf(
+            buf, MT_FACT_WORDS,
+            "a kernel wants %llu bytes of a multiprocessor's shared memory, there are %llu",
+            (unsigned long long)mt_log_or_zero(f->value[0]),
+            (unsigned long long)mt_log_or_zero(f->value[1]));
         return buf;
     case MT_LOG_RAY_KILL:
     case MT_LOG_KERNEL_KILL: return kill_words(buf, f);
@@ -220,8 +259,8 @@ char *mt_log_fact_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
                                                    : "killed by a signal");
         return buf;
     case MT_LOG_OTHER_PROC:
-        (void)snprintf(buf, MT_FACT_WORDS, "process %llu has %s of the card", (unsigned long long)f->value[0],
-                       bytes(b, f->value[1]));
+        (void)snprintf(buf, MT_FACT_WORDS, "process %llu has %s of the card",
+                       (unsigned long long)f->value[0], bytes(b, f->value[1]));
         return buf;
     default: return engine_words(buf, f);
     }
@@ -252,12 +291,15 @@ uint64_t mt_log_fact_used(const struct mt_log_fact *f)
         total = f->value[1];
         free = f->value[0];
     }
-    return total != MT_LOG_NONE && free != MT_LOG_NONE && free <= total ? total - free : MT_LOG_NONE;
+    return total != MT_LOG_NONE && free != MT_LOG_NONE && free <= total ? total - free
+                                                                        : MT_LOG_NONE;
 }
 
 uint64_t mt_log_fact_torch(const struct mt_log_fact *f)
 {
-    return f->kind == MT_LOG_TORCH_USAGE ? f->value[1] : f->kind == MT_LOG_TORCH_OOM ? f->value[MT_LO_RESERVED] : MT_LOG_NONE;
+    return f->kind == MT_LOG_TORCH_USAGE ? f->value[1]
+           : f->kind == MT_LOG_TORCH_OOM ? f->value[MT_LO_RESERVED]
+                                         : MT_LOG_NONE;
 }
 
 bool mt_log_is_failure(enum mt_log_kind k)

@@ -27,23 +27,40 @@ static inline void measured(struct mt_metrics *m, enum mt_metric which, uint64_t
 {
     set(m, which, (double)v, MT_CONF_MARKED);
 }
-static inline void yes(struct mt_metrics *m, enum mt_metric which, bool v) { set(m, which, v, MT_CONF_MARKED); }
-static inline bool has(const struct mt_metrics *m, enum mt_metric which) { return m->value[which].known; }
-static inline double get(const struct mt_metrics *m, enum mt_metric which) { return m->value[which].v; }
+static inline void yes(struct mt_metrics *m, enum mt_metric which, bool v)
+{
+    set(m, which, v, MT_CONF_MARKED);
+}
+static inline bool has(const struct mt_metrics *m, enum mt_metric which)
+{
+    return m->value[which].known;
+}
+static inline double get(const struct mt_metrics *m, enum mt_metric which)
+{
+    return m->value[which].v;
+}
 
 static inline struct mt_value asked(const struct mt_metrics *m, const char *name)
 {
     return mt_metric_setting(m->conf, name, strlen(name));
 }
-static inline bool in(const struct mt_metrics *m, enum mt_metric which) { return get(m, which) > 0; }
-static inline double role(const struct mt_metrics *m, enum mt_role r) { return (double)m->d->roles.at_focus[r]; }
+static inline bool in(const struct mt_metrics *m, enum mt_metric which)
+{
+    return get(m, which) > 0;
+}
+static inline double role(const struct mt_metrics *m, enum mt_role r)
+{
+    return (double)m->d->roles.at_focus[r];
+}
 static inline bool is_training(uint8_t p)
 {
     return mt_metric_of_phase(MT_METRIC_in_training, (enum mt_phase)p, MT_PH_NONE) == 1;
 }
 
-/* What a pass over tokens takes: the request that failed, activations and logits by token, sequences, micro-batches, layers. After the numbers of
- * the moment and of the phase. t may be NULL. */
-void mt_metrics_of_work(struct mt_metrics *m, const struct mt_trace *t, enum mt_phase phase, enum mt_phase sub);
+/* What a pass over tokens takes: the request that failed, activations and logits by token,
+ * sequences, micro-batches, layers. After the numbers of the moment and of the phase. t may be
+ * NULL. */
+void mt_metrics_of_work(struct mt_metrics *m, const struct mt_trace *t, enum mt_phase phase,
+                        enum mt_phase sub);
 
 #endif

@@ -34,8 +34,10 @@ double mt_leak_kept(const struct mt_device_analysis *d)
 double mt_engine_held(const struct mt_device_analysis *d, double *least, bool *sure)
 {
     const struct mt_role_facts *f = &d->roles;
-    uint64_t cache = f->at_focus[MT_ROLE_KV_CACHE], engine = cache + f->at_focus[MT_ROLE_ENGINE_WEIGHTS];
-    uint64_t visible = d->focus.reserved + (d->focus_is_oom && d->ooms.n != 0 ? d->ooms.p[0].device_free : 0);
+    uint64_t cache = f->at_focus[MT_ROLE_KV_CACHE],
+             engine = cache + f->at_focus[MT_ROLE_ENGINE_WEIGHTS];
+    uint64_t visible =
+        d->focus.reserved + (d->focus_is_oom && d->ooms.n != 0 ? d->ooms.p[0].device_free : 0);
     uint64_t absent = d->capacity != 0 && visible > d->capacity ? visible - d->capacity : 0;
     *sure = !mt_engine_is_private(f) || d->capacity != 0;
     *least = *sure && cache > absent ? (double)(cache - absent) : 0;
@@ -55,14 +57,18 @@ double mt_sync_tensor(const struct mt_device_analysis *d, double bucket)
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t i = 0; i <= d->owners.n; i++) {
             bool failed = i == d->owners.n;
-            const struct mt_oom *o = failed && d->focus_is_oom && d->ooms.n != 0 ? &d->ooms.p[0] : NULL;
+            const struct mt_oom *o =
+                failed && d->focus_is_oom && d->ooms.n != 0 ? &d->ooms.p[0] : NULL;
             uint64_t size = !failed ? d->owners.p[i].largest : o != NULL ? o->request : 0;
-            unsigned phase = !failed ? d->owners.p[i].attr.phase : o != NULL ? o->attr.phase : MT_PH_COUNT;
+            unsigned phase = !failed     ? d->owners.p[i].attr.phase
+                             : o != NULL ? o->attr.phase
+                                         : MT_PH_COUNT;
             if (phase != MT_PH_WEIGHT_SYNC || is_bucket(size, bucket))
                 continue;
             if (pass == 0)
                 most = size > most ? size : most;
-            else if (size * 2 == most || (!failed && size == most && d->owners.p[i].bytes == most + most / 2))
+            else if (size * 2 == most ||
+                     (!failed && size == most && d->owners.p[i].bytes == most + most / 2))
                 half = most / 2; /* beside it in the type that is sent */
         }
     return (double)(half != 0 ? half : most);

@@ -37,7 +37,10 @@ static double param_bytes(const struct mt_metrics *m)
 
 /* ---- the moment that matters ---- */
 
-static bool is_rollout(uint8_t p) { return mt_metric_of_phase(MT_METRIC_in_rollout, (enum mt_phase)p, MT_PH_NONE) == 1; }
+static bool is_rollout(uint8_t p)
+{
+    return mt_metric_of_phase(MT_METRIC_in_rollout, (enum mt_phase)p, MT_PH_NONE) == 1;
+}
 
 static void phase_metrics(struct mt_metrics *m, enum mt_phase phase, enum mt_phase sub)
 {
@@ -88,10 +91,11 @@ static void state_metrics(struct mt_metrics *m, const struct mt_verdict *v)
 /* What the distinct functions of the trace tell. */
 static void function_metrics(struct mt_metrics *m, const struct mt_trace *t)
 {
-    static const enum mt_metric of_files[] = {MT_METRIC_runs_sft,      MT_METRIC_runs_pairs,   MT_METRIC_runs_other,
-                                              MT_METRIC_runs_hf,       MT_METRIC_adapters,     MT_METRIC_runs_torchtune,
-                                              MT_METRIC_runs_grpo,     MT_METRIC_runs_dpo,     MT_METRIC_runs_offline,
-                                              MT_METRIC_megatron_loss, MT_METRIC_megatron_fp32};
+    static const enum mt_metric of_files[] = {
+        MT_METRIC_runs_sft,      MT_METRIC_runs_pairs,   MT_METRIC_runs_other,
+        MT_METRIC_runs_hf,       MT_METRIC_adapters,     MT_METRIC_runs_torchtune,
+        MT_METRIC_runs_grpo,     MT_METRIC_runs_dpo,     MT_METRIC_runs_offline,
+        MT_METRIC_megatron_loss, MT_METRIC_megatron_fp32};
     bool media = false, cpp = false, npu = false, windows = false;
     yes(m, MT_METRIC_recorded, true);
     if (t == NULL)
@@ -122,8 +126,8 @@ static void program_metrics(struct mt_metrics *m, const struct mt_analysis *a)
     for (uint32_t i = 0; i < m->d->phases.n; i++) {
         const struct mt_phase_row *r = &m->d->phases.p[i];
         sleeps = sleeps || r->phase == MT_PH_ROLLOUT_WAKE_SLEEP;
-        trains = trains || r->sub == MT_PH_BACKWARD || r->sub == MT_PH_RECOMPUTE || r->sub == MT_PH_OPTIMIZER ||
-                 r->sub == MT_PH_OPTIM_STATE_INIT;
+        trains = trains || r->sub == MT_PH_BACKWARD || r->sub == MT_PH_RECOMPUTE ||
+                 r->sub == MT_PH_OPTIMIZER || r->sub == MT_PH_OPTIM_STATE_INIT;
     }
     yes(m, MT_METRIC_uses_fsdp1, fw->fsdp1);
     yes(m, MT_METRIC_uses_fsdp2, fw->fsdp2);
@@ -131,7 +135,8 @@ static void program_metrics(struct mt_metrics *m, const struct mt_analysis *a)
     yes(m, MT_METRIC_uses_vllm, fw->engine == MT_FW_VLLM || fw->frames[MT_FW_VLLM] != 0);
     yes(m, MT_METRIC_uses_sglang, fw->engine == MT_FW_SGLANG || fw->frames[MT_FW_SGLANG] != 0);
     yes(m, MT_METRIC_first_state,
-        m->d->roles.made && m->d->roles.state_before == 0 && m->d->roles.alloc_bytes[MT_ROLE_OPTIM_STATE] != 0);
+        m->d->roles.made && m->d->roles.state_before == 0 &&
+            m->d->roles.alloc_bytes[MT_ROLE_OPTIM_STATE] != 0);
     yes(m, MT_METRIC_several_gpus, mt_has_several_gpus(a, m->conf));
     yes(m, MT_METRIC_recomputes, fw->checkpointing);
     yes(m, MT_METRIC_trains, trains);
@@ -143,7 +148,8 @@ static void program_metrics(struct mt_metrics *m, const struct mt_analysis *a)
 /* The layout of the model states in each framework (docs/diagnosis.md, "Expected bytes"). */
 static void state_layout(struct mt_metrics *m)
 {
-    double bytes = role(m, MT_ROLE_PARAM), optim = role(m, MT_ROLE_OPTIM_STATE), elem = param_bytes(m);
+    double bytes = role(m, MT_ROLE_PARAM), optim = role(m, MT_ROLE_OPTIM_STATE),
+           elem = param_bytes(m);
     struct mt_value dp = asked(m, "dp");
     bool megatron = get(m, MT_METRIC_uses_megatron) > 0;
     if (bytes <= 0)
@@ -158,7 +164,8 @@ static void state_layout(struct mt_metrics *m)
     if (!megatron) { /* gradients and both moments in the type of the parameters */
         set(m, MT_METRIC_expected_grad, bytes, MT_CONF_INFERRED);
         set(m, MT_METRIC_expected_optim, 2 * bytes, MT_CONF_INFERRED);
-    } else { /* 16-bit parameters, 32-bit gradients; 32-bit parameters and moments divided over the data-parallel ranks */
+    } else { /* 16-bit parameters, 32-bit gradients; 32-bit parameters and moments divided over the
+                data-parallel ranks */
         set(m, MT_METRIC_expected_grad, 2 * bytes, MT_CONF_INFERRED);
         if (dp.known && dp.v >= 1)
             set(m, MT_METRIC_expected_optim, 6 * bytes / dp.v, MT_CONF_INFERRED);
@@ -168,22 +175,29 @@ static void state_layout(struct mt_metrics *m)
 static void use_metrics(struct mt_metrics *m)
 {
     const struct mt_role_facts *f = &m->d->roles;
-    double engine = role(m, MT_ROLE_KV_CACHE) + role(m, MT_ROLE_ENGINE_WEIGHTS) + role(m, MT_ROLE_GRAPH_POOL);
-    double trainer = role(m, MT_ROLE_OPTIM_STATE) + role(m, MT_ROLE_GRAD) + role(m, MT_ROLE_GRAD_REDUCE);
-    double training = 0, rollout = 0, slope = 0, grown = 0, graphs = role(m, MT_ROLE_GRAPH_POOL), held, least;
+    double engine =
+        role(m, MT_ROLE_KV_CACHE) + role(m, MT_ROLE_ENGINE_WEIGHTS) + role(m, MT_ROLE_GRAPH_POOL);
+    double trainer =
+        role(m, MT_ROLE_OPTIM_STATE) + role(m, MT_ROLE_GRAD) + role(m, MT_ROLE_GRAD_REDUCE);
+    double training = 0, rollout = 0, slope = 0, grown = 0, graphs = role(m, MT_ROLE_GRAPH_POOL),
+           held, least;
     uint64_t segments, in_segments;
     bool sure;
     struct mt_value bucket = asked(m, "weight_bucket");
-    set(m, MT_METRIC_sync_tensor, mt_sync_tensor(m->d, bucket.known ? bucket.v : 0), MT_CONF_MARKED);
+    set(m, MT_METRIC_sync_tensor, mt_sync_tensor(m->d, bucket.known ? bucket.v : 0),
+        MT_CONF_MARKED);
     set(m, MT_METRIC_ckpt_tensor, (double)f->largest_copy, MT_CONF_MARKED);
     set(m, MT_METRIC_engine, engine, MT_CONF_MARKED);
     segments = mt_graph_segments(m->d, &in_segments);
     if (segments != 0 && f->made)
         graphs = (double)segments + (double)mt_graph_beside(m->d);
     else if (segments != 0)
-        graphs = (double)segments + (graphs > (double)in_segments ? graphs - (double)in_segments : 0);
+        graphs =
+            (double)segments + (graphs > (double)in_segments ? graphs - (double)in_segments : 0);
     set(m, MT_METRIC_graph_held, graphs, MT_CONF_MARKED);
-    set(m, MT_METRIC_gathered, role(m, MT_ROLE_UNSHARDED) - (double)f->pending_at_focus[MT_ROLE_UNSHARDED], MT_CONF_MARKED);
+    set(m, MT_METRIC_gathered,
+        role(m, MT_ROLE_UNSHARDED) - (double)f->pending_at_focus[MT_ROLE_UNSHARDED],
+        MT_CONF_MARKED);
     if (get(m, MT_METRIC_in_training) > 0)
         set(m, MT_METRIC_useless, engine, MT_CONF_MARKED);
     else if (get(m, MT_METRIC_in_rollout) > 0)
@@ -197,8 +211,8 @@ static void use_metrics(struct mt_metrics *m)
     }
     for (uint32_t i = 0; i < f->occurrences.n; i++) {
         const struct mt_occurrence *o = &f->occurrences.p[i];
-        if (m->d->focus.event >= 0 && o->first <= (uint64_t)m->d->focus.event && (uint64_t)m->d->focus.event <= o->last &&
-            o->live_end <= m->d->focus.live)
+        if (m->d->focus.event >= 0 && o->first <= (uint64_t)m->d->focus.event &&
+            (uint64_t)m->d->focus.event <= o->last && o->live_end <= m->d->focus.live)
             measured(m, MT_METRIC_phase_excess, m->d->focus.live - o->live_end);
     }
     for (uint32_t i = 0; i < f->growth.n; i++)
@@ -217,11 +231,12 @@ static void use_metrics(struct mt_metrics *m)
         set(m, MT_METRIC_grown, grown, MT_CONF_MARKED);
     }
     if (bucket.known && bucket.v > 0) /* verl counts MiB, the others bytes */
-        set(m, MT_METRIC_expected_sync, bucket.v < 1048576 ? bucket.v * 1048576 : bucket.v * 2, MT_CONF_INFERRED);
+        set(m, MT_METRIC_expected_sync, bucket.v < 1048576 ? bucket.v * 1048576 : bucket.v * 2,
+            MT_CONF_INFERRED);
 }
 
-enum mt_rc mt_metrics_make(struct mt_metrics **out, const struct mt_analysis *a, const struct mt_device_analysis *d,
-                           const struct mt_runconf *conf)
+enum mt_rc mt_metrics_make(struct mt_metrics **out, const struct mt_analysis *a,
+                           const struct mt_device_analysis *d, const struct mt_runconf *conf)
 {
     struct mt_metrics *m = mt_calloc(1, sizeof *m);
     uint64_t sum = 0;
@@ -248,10 +263,12 @@ enum mt_rc mt_metrics_make(struct mt_metrics **out, const struct mt_analysis *a,
         set(m, MT_METRIC_request_table, mt_request_table_bytes(m->d, a->trace), MT_CONF_MARKED);
         set(m, MT_METRIC_sampler_state, mt_sampler_state_bytes(m->d, a->trace), MT_CONF_MARKED);
         set(m, MT_METRIC_sampler_peak, mt_sampler_peak(m->d, a->trace), MT_CONF_INFERRED);
-        set(m, MT_METRIC_packed_sync, mt_packed_sync_bytes(m->d, a->trace, &packed), MT_CONF_MARKED);
+        set(m, MT_METRIC_packed_sync, mt_packed_sync_bytes(m->d, a->trace, &packed),
+            MT_CONF_MARKED);
         set(m, MT_METRIC_packed_buffer, packed, MT_CONF_MARKED);
         set(m, MT_METRIC_loaded_tensor, mt_loaded_tensor(m->d), MT_CONF_MARKED);
-        set(m, MT_METRIC_engine_workspace, mt_engine_workspace_bytes(m->d, a->trace), MT_CONF_MARKED);
+        set(m, MT_METRIC_engine_workspace, mt_engine_workspace_bytes(m->d, a->trace),
+            MT_CONF_MARKED);
         set(m, MT_METRIC_draft, mt_draft_bytes(m->d, a->trace), MT_CONF_MARKED);
         set(m, MT_METRIC_eval_kept, mt_eval_kept_bytes(m->d, a->trace), MT_CONF_MARKED);
         set(m, MT_METRIC_prompt_logits, mt_prompt_logits_bytes(m->d, a->trace), MT_CONF_MARKED);
@@ -267,15 +284,20 @@ void mt_metrics_free(struct mt_metrics *m) { mt_free(m); }
 
 bool mt_metrics_have_roles(const struct mt_metrics *m) { return m->roles; }
 
-double mt_metrics_grown(const struct mt_metrics *m, enum mt_role role) { return m->roles ? mt_leak_grown(m->d, role) : 0; }
+double mt_metrics_grown(const struct mt_metrics *m, enum mt_role role)
+{
+    return m->roles ? mt_leak_grown(m->d, role) : 0;
+}
 
 double mt_metrics_pending(const struct mt_metrics *m, enum mt_role role)
 {
     return m->roles ? (double)m->d->roles.pending_at_focus[role] : 0;
 }
 
-/* Another moment of the phase may become the highest. At a failed request only that moment counts. */
-double mt_metrics_peak_saving(const struct mt_metrics *m, const double left[MT_ROLE_COUNT], double saving)
+/* Another moment of the phase may become the highest. At a failed request only that moment counts.
+ */
+double mt_metrics_peak_saving(const struct mt_metrics *m, const double left[MT_ROLE_COUNT],
+                              double saving)
 {
     double before, after, all[MT_ROLE_COUNT];
     if (get(m, MT_METRIC_oom) > 0 || m->d->curve.n == 0)
@@ -330,15 +352,19 @@ struct mt_value mt_metric_get(void *metrics, const char *name, size_t n)
         return run;
     if (begins(name, n, "role.")) {
         i = mt_role_find(name + 5, n - 5);
-        return i >= 0 && m->roles ? (struct mt_value){(double)f->at_focus[i], true, MT_CONF_MARKED} : none;
+        return i >= 0 && m->roles ? (struct mt_value){(double)f->at_focus[i], true, MT_CONF_MARKED}
+                                  : none;
     }
     if (begins(name, n, "peak.")) {
         i = mt_role_find(name + 5, n - 5);
-        return i >= 0 && f->made ? (struct mt_value){(double)f->peak[i], true, MT_CONF_MARKED} : none;
+        return i >= 0 && f->made ? (struct mt_value){(double)f->peak[i], true, MT_CONF_MARKED}
+                                 : none;
     }
     if (begins(name, n, "life.")) {
         i = find_life(name + 5, n - 5);
-        return i >= 0 && m->roles ? (struct mt_value){(double)f->life_at_focus[i], true, MT_CONF_MARKED} : none;
+        return i >= 0 && m->roles
+                   ? (struct mt_value){(double)f->life_at_focus[i], true, MT_CONF_MARKED}
+                   : none;
     }
     return i >= 0 ? m->value[i] : none;
 }

@@ -1,5 +1,7 @@
-/* metrics.h -- the numbers of a diagnosis by name, for rules and for docs/diagnosis.md: each measured in the trace, computed from it, or read from
- * the run's settings. analysis/metrics/metrics.def lists all names with unit and meaning; role.<id> and peak.<id>, setting.<logical name> are families. */
+/* metrics.h -- the numbers of a diagnosis by name, for rules and for docs/diagnosis.md: each
+ * measured in the trace, computed from it, or read from the run's settings.
+ * analysis/metrics/metrics.def lists all names with unit and meaning; role.<id> and peak.<id>,
+ * setting.<logical name> are families. */
 #ifndef MT_METRICS_H
 #define MT_METRICS_H
 
@@ -17,10 +19,11 @@ const char *mt_metric_name(enum mt_metric m);
 const char *mt_metric_words(enum mt_metric m); /* one line */
 
 struct mt_runconf; /* analysis/setup/settings.h; may be NULL */
-struct mt_metrics; /* values of one device, const after mt_metrics_make() but for current and proposed */
+/* values of one device, const after mt_metrics_make() but for current and proposed */
+struct mt_metrics;
 /* a, d and conf must stay alive. */
-enum mt_rc mt_metrics_make(struct mt_metrics **out, const struct mt_analysis *a, const struct mt_device_analysis *d,
-                           const struct mt_runconf *conf);
+enum mt_rc mt_metrics_make(struct mt_metrics **out, const struct mt_analysis *a,
+                           const struct mt_device_analysis *d, const struct mt_runconf *conf);
 void mt_metrics_free(struct mt_metrics *m);
 /* Whether the bytes by role are there: without them hardly any rule has evidence. */
 bool mt_metrics_have_roles(const struct mt_metrics *m);
@@ -28,20 +31,25 @@ bool mt_metrics_have_roles(const struct mt_metrics *m);
 double mt_metrics_grown(const struct mt_metrics *m, enum mt_role role);
 /* Bytes of a role at the focus that wait for a stream. */
 double mt_metrics_pending(const struct mt_metrics *m, enum mt_role role);
-/* `saving` bytes at the focus, as far as no other moment of the phase stands in the way; left: the share of each role that stays. */
-double mt_metrics_peak_saving(const struct mt_metrics *m, const double left[MT_ROLE_COUNT], double saving);
+/* `saving` bytes at the focus, as far as no other moment of the phase stands in the way; left: the
+ * share of each role that stays. */
+double mt_metrics_peak_saving(const struct mt_metrics *m, const double left[MT_ROLE_COUNT],
+                              double saving);
 /* The two numbers that depend on the rule that is looked at. */
 void mt_metrics_rule(struct mt_metrics *m, struct mt_value current, struct mt_value proposed);
 struct mt_value mt_metric_get(void *metrics, const char *name, size_t n); /* an mt_expr_lookup */
-/* Of setting.<name> and of what else the run's settings alone tell: for logs, where no trace is at hand. */
+/* Of setting.<name> and of what else the run's settings alone tell: for logs, where no trace is at
+ * hand. */
 struct mt_value mt_metric_of_run(const struct mt_runconf *conf, const char *name, size_t n);
 /* Paths that only machines with ARM processors or NPUs have. */
 bool mt_metric_arm_path(const char *path);
 bool mt_metric_windows_path(const char *path);
 bool mt_metric_arm(const struct mt_trace *t); /* t may be NULL */
-/* For mt_expr_compile(). names: a struct mt_runconf, which knows the names of settings; NULL = there are none. */
+/* For mt_expr_compile(). names: a struct mt_runconf, which knows the names of settings; NULL =
+ * there are none. */
 bool mt_metric_exists(void *names, const char *name, size_t n);
-/* A setting as a number: whole and decimal numbers, true and false in the usual spellings, a flag alone. Words are unknown. */
+/* A setting as a number: whole and decimal numbers, true and false in the usual spellings, a flag
+ * alone. Words are unknown. */
 struct mt_value mt_setting_number(const char *value);
 
 #endif

@@ -3,21 +3,32 @@
 
 #include <string.h>
 
-static bool is_training(enum mt_phase p) { return p == MT_PH_TRAIN || p == MT_PH_TRAIN_ACTOR || p == MT_PH_TRAIN_CRITIC; }
-static bool is_rollout(enum mt_phase p) { return p >= MT_PH_ROLLOUT_PROFILE && p <= MT_PH_ROLLOUT_DECODE; }
+static bool is_training(enum mt_phase p)
+{
+    return p == MT_PH_TRAIN || p == MT_PH_TRAIN_ACTOR || p == MT_PH_TRAIN_CRITIC;
+}
+static bool is_rollout(enum mt_phase p)
+{
+    return p >= MT_PH_ROLLOUT_PROFILE && p <= MT_PH_ROLLOUT_DECODE;
+}
 static bool is_init(enum mt_phase p)
 {
-    return p == MT_PH_INIT || p == MT_PH_ROLLOUT_INIT || p == MT_PH_ROLLOUT_LOAD || p == MT_PH_CKPT_LOAD;
+    return p == MT_PH_INIT || p == MT_PH_ROLLOUT_INIT || p == MT_PH_ROLLOUT_LOAD ||
+           p == MT_PH_CKPT_LOAD;
 }
 static bool is_forward_only(enum mt_phase p)
 {
-    return p == MT_PH_LOGP || p == MT_PH_LOGP_OLD || p == MT_PH_LOGP_REF || p == MT_PH_VALUES || p == MT_PH_REWARD ||
-           p == MT_PH_INFER;
+    return p == MT_PH_LOGP || p == MT_PH_LOGP_OLD || p == MT_PH_LOGP_REF || p == MT_PH_VALUES ||
+           p == MT_PH_REWARD || p == MT_PH_INFER;
 }
-static bool is_backward(enum mt_phase s) { return s == MT_PH_BACKWARD || s == MT_PH_RECOMPUTE || s == MT_PH_GRAD_REDUCE; }
+static bool is_backward(enum mt_phase s)
+{
+    return s == MT_PH_BACKWARD || s == MT_PH_RECOMPUTE || s == MT_PH_GRAD_REDUCE;
+}
 static bool is_step(enum mt_phase s)
 {
-    return s == MT_PH_OPTIMIZER || s == MT_PH_OPTIM_STATE_INIT || s == MT_PH_GRAD_CLIP || s == MT_PH_ZERO_GRAD;
+    return s == MT_PH_OPTIMIZER || s == MT_PH_OPTIM_STATE_INIT || s == MT_PH_GRAD_CLIP ||
+           s == MT_PH_ZERO_GRAD;
 }
 static bool is_loss(enum mt_phase s) { return s == MT_PH_LOSS || s == MT_PH_LOGITS; }
 
@@ -33,10 +44,12 @@ int mt_metric_of_phase(enum mt_metric m, enum mt_phase phase, enum mt_phase sub)
     case MT_METRIC_in_infer: return phase == MT_PH_INFER;
     case MT_METRIC_in_training:
         return is_training(phase) ||
-               (phase == MT_PH_UNATTRIBUTED && (is_backward(sub) || is_step(sub) || is_loss(sub) || sub == MT_PH_FORWARD));
+               (phase == MT_PH_UNATTRIBUTED &&
+                (is_backward(sub) || is_step(sub) || is_loss(sub) || sub == MT_PH_FORWARD));
     case MT_METRIC_in_weight_sync: return phase == MT_PH_WEIGHT_SYNC;
     case MT_METRIC_in_switch:
-        return phase == MT_PH_ROLLOUT_WAKE_SLEEP || phase == MT_PH_ONLOAD_OFFLOAD || sub == MT_PH_ONLOAD_OFFLOAD;
+        return phase == MT_PH_ROLLOUT_WAKE_SLEEP || phase == MT_PH_ONLOAD_OFFLOAD ||
+               sub == MT_PH_ONLOAD_OFFLOAD;
     case MT_METRIC_in_comm: return sub == MT_PH_COMM;
     case MT_METRIC_in_checkpoint: return phase == MT_PH_CKPT_SAVE || phase == MT_PH_EVAL;
     case MT_METRIC_in_kv_alloc: return phase == MT_PH_ROLLOUT_KV_ALLOC;
@@ -55,11 +68,12 @@ int mt_metric_of_phase(enum mt_metric m, enum mt_phase phase, enum mt_phase sub)
 /* Of what happens inside a phase. */
 static bool asks_inside(enum mt_metric m)
 {
-    return m == MT_METRIC_in_comm || m == MT_METRIC_in_sampling || m == MT_METRIC_in_forward || m == MT_METRIC_in_loss ||
-           m == MT_METRIC_in_backward || m == MT_METRIC_in_optimizer;
+    return m == MT_METRIC_in_comm || m == MT_METRIC_in_sampling || m == MT_METRIC_in_forward ||
+           m == MT_METRIC_in_loss || m == MT_METRIC_in_backward || m == MT_METRIC_in_optimizer;
 }
 
-struct mt_value mt_metric_of_place(const char *name, size_t n, enum mt_phase phase, enum mt_phase sub)
+struct mt_value mt_metric_of_place(const char *name, size_t n, enum mt_phase phase,
+                                   enum mt_phase sub)
 {
     struct mt_value v = {0, false, MT_CONF_NONE};
     for (int i = 0; i < (int)MT_METRIC_COUNT; i++) {
@@ -68,22 +82,27 @@ struct mt_value mt_metric_of_place(const char *name, size_t n, enum mt_phase pha
         if (strlen(known) != n || memcmp(known, name, n) != 0)
             continue;
         yes = mt_metric_of_phase((enum mt_metric)i, phase, sub);
-        /* A traceback tells the phase; that something does not stand in it proves little where it names nothing inside the phase. */
-        if (yes == 1 || (yes == 0 && (asks_inside((enum mt_metric)i) ? sub != MT_PH_NONE : phase != MT_PH_UNATTRIBUTED)))
+        /* A traceback tells the phase; that something does not stand in it proves little where it
+         * names nothing inside the phase. */
+        if (yes == 1 ||
+            (yes == 0 &&
+             (asks_inside((enum mt_metric)i) ? sub != MT_PH_NONE : phase != MT_PH_UNATTRIBUTED)))
             v = (struct mt_value){yes, true, MT_CONF_INFERRED};
         break;
     }
     return v;
 }
 
-/* The engine's memory is there outside the phases that need it. In log-probs a sure part of it has to be: what private pools hold may
- * be the trainer's. Where nothing is seen of the engine - it has a process of its own -, a failure in a phase that takes turns with the rollout
- * speaks for it, unless something inside that phase explains it better, and unless all but a tenth of it is off the card: it
- * sleeps. */
-static const char idle[] =
-    "(engine > 0.03 * live && !in_rollout && !in_init && !in_infer && (!in_logp || engine_least > 0) && !sleeps || "
-    "oom && (in_switch || in_training && !in_forward && !in_backward && !in_optimizer && !in_comm)) && "
-    "!(engine > 0 && engine_held < 0.1 * engine)";
+/* The engine's memory is there outside the phases that need it. In log-probs a sure part of it has
+ * to be: what private pools hold may be the trainer's. Where nothing is seen of the engine - it has
+ * a process of its own -, a failure in a phase that takes turns with the rollout speaks for it,
+ * unless something inside that phase explains it better, and unless all but a tenth of it is off
+ * the card: it sleeps. */
+static const char idle[] = "(engine > 0.03 * live && !in_rollout && !in_init && !in_infer && "
+                           "(!in_logp || engine_least > 0) && !sleeps || "
+                           "oom && (in_switch || in_training && !in_forward && !in_backward && "
+                           "!in_optimizer && !in_comm)) && "
+                           "!(engine > 0 && engine_held < 0.1 * engine)";
 
 struct mt_value mt_metric_engine_idle(mt_expr_lookup lookup, void *arg)
 {

@@ -13,24 +13,28 @@
 
 bool mt_has_several_gpus(const struct mt_analysis *a, const struct mt_runconf *conf)
 {
-    static const struct mt_fix_pair distributed = {"torch/distributed/", ""}, replicas = {"torch/nn/parallel/", ""};
+    static const struct mt_fix_pair distributed = {"torch/distributed/", ""},
+                                    replicas = {"torch/nn/parallel/", ""};
     const struct mt_frameworks *fw = &a->fw;
     uint32_t used = 0;
     for (uint32_t i = 0; i < a->devices.n; i++)
         used += a->devices.p[i].kind == MT_DEV_CUDA && a->devices.p[i].live_peak >= USED;
-    return used > 1 || fw->ddp || fw->fsdp1 || fw->fsdp2 || fw->deepspeed || fw->megatron_core || mt_run_world(conf) > 1 ||
-           (a->trace != NULL && (a->trace->meta.rank >= 0 || mt_advice_has_frame(a->trace, &distributed) ||
-                                 mt_advice_has_frame(a->trace, &replicas)));
+    return used > 1 || fw->ddp || fw->fsdp1 || fw->fsdp2 || fw->deepspeed || fw->megatron_core ||
+           mt_run_world(conf) > 1 ||
+           (a->trace != NULL &&
+            (a->trace->meta.rank >= 0 || mt_advice_has_frame(a->trace, &distributed) ||
+             mt_advice_has_frame(a->trace, &replicas)));
 }
 
-/* Whether a stack goes through a function that computes the entropy. cross_entropy is a loss, and what computes both
+/* Whether a stack goes through a function that computes the entropy. cross_entropy is a loss, and
+ * what computes both
  * ("gather_logprobs_entropy") does not tell. */
 bool mt_computes_entropy(const struct mt_trace *t, mt_stack_id s)
 {
     for (; s != 0; s = t->stacks.p[s].parent) {
         const char *name = mt_str(t, t->frames.p[t->stacks.p[s].frame].name);
-        if (strstr(name, "entropy") != NULL && strstr(name, "cross_entropy") == NULL && strstr(name, "logprob") == NULL &&
-            strstr(name, "log_prob") == NULL)
+        if (strstr(name, "entropy") != NULL && strstr(name, "cross_entropy") == NULL &&
+            strstr(name, "logprob") == NULL && strstr(name, "log_prob") == NULL)
             return true;
     }
     return false;
@@ -40,7 +44,8 @@ bool mt_is_loss_chunk(const struct mt_trace *t, mt_stack_id s)
 {
     for (; s != 0; s = t->stacks.p[s].parent) {
         const struct mt_frame *f = &t->frames.p[t->stacks.p[s].frame];
-        if (strcmp(mt_str(t, f->name), "_chunk") == 0 && strstr(mt_str(t, f->file), "trl/trainer/sft_trainer.py") != NULL)
+        if (strcmp(mt_str(t, f->name), "_chunk") == 0 &&
+            strstr(mt_str(t, f->file), "trl/trainer/sft_trainer.py") != NULL)
             return true;
     }
     return false;
@@ -91,12 +96,14 @@ double mt_attention_scores(const struct mt_device_analysis *d, const struct mt_t
     if (t == NULL)
         return 0;
     for (uint32_t i = 0; i < d->owners.n; i++)
-        if (d->owners.p[i].largest > scores && scores_of(t, d->owners.p[i].stack) == (IN_ATTENTION | IN_SOFTMAX))
+        if (d->owners.p[i].largest > scores &&
+            scores_of(t, d->owners.p[i].stack) == (IN_ATTENTION | IN_SOFTMAX))
             scores = d->owners.p[i].largest;
     for (uint32_t i = 0; i < d->owners.n && scores != 0; i++) {
         const struct mt_owner *w = &d->owners.p[i];
         if ((w->largest == scores || w->largest * 2 == scores || w->largest == scores * 2) &&
-            ((scores_of(t, w->stack) & IN_ATTENTION) != 0 || w->attr.sub == MT_PH_BACKWARD)) /* their gradients */
+            ((scores_of(t, w->stack) & IN_ATTENTION) != 0 ||
+             w->attr.sub == MT_PH_BACKWARD)) /* their gradients */
             bytes += (double)w->bytes;
     }
     if (o != NULL && scores != 0 && o->request >= scores / 2 && o->request <= scores * 2 + 511 &&
@@ -105,7 +112,8 @@ double mt_attention_scores(const struct mt_device_analysis *d, const struct mt_t
     return bytes;
 }
 
-/* The innermost frame of the program itself, as the owner of a block is named, is a constructor in that file. */
+/* The innermost frame of the program itself, as the owner of a block is named, is a constructor in
+ * that file. */
 static bool is_of_pool(const struct mt_trace *t, struct mt_file_kinds *kinds, mt_stack_id s)
 {
     const struct mt_frame *f;
@@ -165,33 +173,40 @@ uint64_t mt_graph_beside(const struct mt_device_analysis *d)
     return bytes;
 }
 
-static double live_through(const struct mt_device_analysis *d, const struct mt_trace *t, const char *file, const char *function)
+static double live_through(const struct mt_device_analysis *d, const struct mt_trace *t,
+                           const char *file, const char *function)
 {
     double bytes = 0;
     for (uint32_t i = 0; t != NULL && i < d->owners.n; i++)
-        bytes += mt_stack_goes_through(t, d->owners.p[i].stack, file, function) ? (double)d->owners.p[i].bytes : 0;
+        bytes += mt_stack_goes_through(t, d->owners.p[i].stack, file, function)
+                     ? (double)d->owners.p[i].bytes
+                     : 0;
     return bytes;
 }
 
 /* With the request that failed there. */
-static double live_and_asked(const struct mt_device_analysis *d, const struct mt_trace *t, const char *file,
-                             const char *function)
+static double live_and_asked(const struct mt_device_analysis *d, const struct mt_trace *t,
+                             const char *file, const char *function)
 {
     double bytes = live_through(d, t, file, function);
-    if (t != NULL && d->focus_is_oom && d->ooms.n != 0 && mt_stack_goes_through(t, d->ooms.p[0].stack, file, function))
+    if (t != NULL && d->focus_is_oom && d->ooms.n != 0 &&
+        mt_stack_goes_through(t, d->ooms.p[0].stack, file, function))
         bytes += (double)d->ooms.p[0].request;
     return bytes;
 }
 
-/* vLLM's newer model runner takes the tokens of a prompt in pieces: only the older one's function grows with them. */
-static const char prompt_file[] = "vllm/v1/worker/gpu_model_runner.py", prompt_function[] = "_get_prompt_logprobs_dict";
+/* vLLM's newer model runner takes the tokens of a prompt in pieces: only the older one's function
+ * grows with them. */
+static const char prompt_file[] = "vllm/v1/worker/gpu_model_runner.py",
+                  prompt_function[] = "_get_prompt_logprobs_dict";
 
 double mt_prompt_logits_bytes(const struct mt_device_analysis *d, const struct mt_trace *t)
 {
     return live_and_asked(d, t, prompt_file, prompt_function);
 }
 
-/* EvalLoopContainer.add of the newer, evaluation_loop of older ones: both join through this function. */
+/* EvalLoopContainer.add of the newer, evaluation_loop of older ones: both join through this
+ * function. */
 double mt_eval_kept_bytes(const struct mt_device_analysis *d, const struct mt_trace *t)
 {
     return live_and_asked(d, t, "transformers/trainer_pt_utils.py", "nested_concat");
@@ -210,12 +225,14 @@ double mt_stage_outputs_bytes(const struct mt_device_analysis *d, const struct m
                  mt_is_logits_request(&d->roles, w->largest, false))
             kept += (double)(w->bytes - w->largest); /* the micro-batch at work needs its own */
     }
-    if (t != NULL && d->focus_is_oom && d->ooms.n != 0 && mt_stack_goes_through(t, d->ooms.p[0].stack, chunks, "merge_chunks"))
+    if (t != NULL && d->focus_is_oom && d->ooms.n != 0 &&
+        mt_stack_goes_through(t, d->ooms.p[0].stack, chunks, "merge_chunks"))
         joined += (double)d->ooms.p[0].request;
     return kept + joined;
 }
 
-double mt_packed_sync_bytes(const struct mt_device_analysis *d, const struct mt_trace *t, double *largest)
+double mt_packed_sync_bytes(const struct mt_device_analysis *d, const struct mt_trace *t,
+                            double *largest)
 {
     double bytes = 0;
     *largest = 0;
@@ -223,8 +240,9 @@ double mt_packed_sync_bytes(const struct mt_device_analysis *d, const struct mt_
         bool failed = i == d->owners.n;
         const struct mt_oom *o = failed && d->focus_is_oom && d->ooms.n != 0 ? &d->ooms.p[0] : NULL;
         uint64_t one = !failed ? d->owners.p[i].largest : o != NULL ? o->request : 0;
-        if (one == 0 || !mt_stack_goes_through(t, !failed ? d->owners.p[i].stack : o->stack,
-                                               "vllm/distributed/weight_transfer/packed_tensor.py", ""))
+        if (one == 0 ||
+            !mt_stack_goes_through(t, !failed ? d->owners.p[i].stack : o->stack,
+                                   "vllm/distributed/weight_transfer/packed_tensor.py", ""))
             continue;
         bytes += !failed ? (double)d->owners.p[i].bytes : (double)one;
         *largest = (double)one > *largest ? (double)one : *largest;
@@ -239,7 +257,8 @@ double mt_engine_workspace_bytes(const struct mt_device_analysis *d, const struc
 
 double mt_draft_bytes(const struct mt_device_analysis *d, const struct mt_trace *t)
 {
-    return live_through(d, t, "vllm/v1/spec_decode/", "") + live_through(d, t, "vllm/v1/worker/gpu/spec_decode/", "") +
+    return live_through(d, t, "vllm/v1/spec_decode/", "") +
+           live_through(d, t, "vllm/v1/worker/gpu/spec_decode/", "") +
            live_through(d, t, "sglang/srt/speculative/", "");
 }
 
@@ -257,8 +276,9 @@ double mt_sampler_state_bytes(const struct mt_device_analysis *d, const struct m
     return live_through(d, t, "vllm/v1/worker/gpu/sample/", "__init__");
 }
 
-/* Bytes for each row and word of the vocabulary, measured in vLLM's own functions on a vocabulary of 151936. A prompt's: the logits, their
- * logarithms in 32 bits, those of the prompt before. A trial run's: the copy in 32 bits, and the sort of PyTorch's top-k and top-p, which takes more
+/* Bytes for each row and word of the vocabulary, measured in vLLM's own functions on a vocabulary
+ * of 151936. A prompt's: the logits, their logarithms in 32 bits, those of the prompt before. A
+ * trial run's: the copy in 32 bits, and the sort of PyTorch's top-k and top-p, which takes more
  * than other samplers. */
 double mt_sampler_peak(const struct mt_device_analysis *d, const struct mt_trace *t)
 {
@@ -269,8 +289,10 @@ double mt_sampler_peak(const struct mt_device_analysis *d, const struct mt_trace
         return 0;
     if (mt_stack_goes_through(t, o->stack, prompt_file, prompt_function))
         return rows * PROMPT;
-    return o->attr.phase == MT_PH_ROLLOUT_PROFILE && mt_stack_goes_through(t, o->stack, "vllm/v1/sample/", "") ? rows * TRIAL
-                                                                                                               : 0;
+    return o->attr.phase == MT_PH_ROLLOUT_PROFILE &&
+                   mt_stack_goes_through(t, o->stack, "vllm/v1/sample/", "")
+               ? rows * TRIAL
+               : 0;
 }
 
 bool mt_is_logits_request(const struct mt_role_facts *f, uint64_t request, bool backward)
@@ -286,7 +308,8 @@ bool mt_is_logits_request(const struct mt_role_facts *f, uint64_t request, bool 
         return rows == f->logits_tokens || rows == f->logits_tokens * 2;
     if (!f->vocab_is_smooth)
         return true;
-    for (unsigned wide = 1; wide <= 2; wide++) { /* the copy that shifts labels lacks a token of each sequence */
+    /* the copy that shifts labels lacks a token of each sequence */
+    for (unsigned wide = 1; wide <= 2; wide++) {
         uint64_t of = f->logits_tokens * wide;
         if (rows <= of && of - rows <= of / SHIFTED)
             return true;
@@ -324,7 +347,8 @@ static const struct {
     {MT_METRIC_runs_offline, {"openrlhf/trainer/dpo_trainer.py", ""}},
     {MT_METRIC_runs_offline, {"openrlhf/trainer/rm_trainer.py", ""}},
     {MT_METRIC_megatron_loss,
-     {"megatron/core/models/common/language_module/language_module.py", "compute_language_model_loss"}},
+     {"megatron/core/models/common/language_module/language_module.py",
+      "compute_language_model_loss"}},
     {MT_METRIC_megatron_fp32, {"megatron/core/transformer/module.py", "float_conversion"}},
 };
 
@@ -338,9 +362,10 @@ bool mt_stack_runs(const struct mt_trace *t, enum mt_metric m)
 
 struct mt_value mt_metric_of_stack(const struct mt_trace *t, const char *name, size_t n)
 {
-    /* A process has one trainer: the others are not there, though a traceback shows a part of the program only. */
-    static const enum mt_metric one_of[] = {MT_METRIC_runs_sft, MT_METRIC_runs_pairs, MT_METRIC_runs_other,
-                                            MT_METRIC_runs_grpo};
+    /* A process has one trainer: the others are not there, though a traceback shows a part of the
+     * program only. */
+    static const enum mt_metric one_of[] = {MT_METRIC_runs_sft, MT_METRIC_runs_pairs,
+                                            MT_METRIC_runs_other, MT_METRIC_runs_grpo};
     bool is_one = false, other = false;
     for (size_t i = 0; t != NULL && i < sizeof runs / sizeof *runs; i++) {
         const char *known = mt_metric_name(runs[i].metric);
@@ -359,12 +384,16 @@ struct mt_value mt_metric_of_stack(const struct mt_trace *t, const char *name, s
     return (struct mt_value){0, false, MT_CONF_NONE};
 }
 
-bool mt_metric_arm_path(const char *path) { return strstr(path, "aarch64") != NULL || strstr(path, "torch_npu") != NULL; }
+bool mt_metric_arm_path(const char *path)
+{
+    return strstr(path, "aarch64") != NULL || strstr(path, "torch_npu") != NULL;
+}
 
 /* "C:\\x\\train.py" */
 bool mt_metric_windows_path(const char *path)
 {
-    return ((path[0] >= 'A' && path[0] <= 'Z') || (path[0] >= 'a' && path[0] <= 'z')) && path[1] == ':' && path[2] == '\\';
+    return ((path[0] >= 'A' && path[0] <= 'Z') || (path[0] >= 'a' && path[0] <= 'z')) &&
+           path[1] == ':' && path[2] == '\\';
 }
 
 bool mt_metric_arm(const struct mt_trace *t)

@@ -6,7 +6,8 @@
 static bool in_pass(const struct mt_metrics *m)
 {
     return !in(m, MT_METRIC_in_optimizer) &&
-           (in(m, MT_METRIC_in_forward) || in(m, MT_METRIC_in_backward) || in(m, MT_METRIC_in_logp));
+           (in(m, MT_METRIC_in_forward) || in(m, MT_METRIC_in_backward) ||
+            in(m, MT_METRIC_in_logp));
 }
 
 /* What the failed request was for, as far as where and how large it was tell. */
@@ -15,18 +16,22 @@ static void request_metrics(struct mt_metrics *m, enum mt_phase phase, enum mt_p
     const struct mt_role_facts *f = &m->d->roles;
     double request = has(m, MT_METRIC_request) ? get(m, MT_METRIC_request) : 0;
     bool logits = in(m, MT_METRIC_in_loss), passes = in_pass(m);
-    logits = logits || (m->d->ooms.n != 0 && request > 0 &&
-                        mt_is_logits_request(f, m->d->ooms.p[0].request, in(m, MT_METRIC_in_backward)));
+    logits =
+        logits || (m->d->ooms.n != 0 && request > 0 &&
+                   mt_is_logits_request(f, m->d->ooms.p[0].request, in(m, MT_METRIC_in_backward)));
     if (sub == MT_PH_GRAD_REDUCE || sub == MT_PH_FSDP_UNSHARD ||
         sub == MT_PH_COMM) /* as large as the model or a bucket makes it */
         passes = logits = false;
-    passes = passes || (in(m, MT_METRIC_in_rollout) && phase != MT_PH_ROLLOUT_KV_ALLOC && phase != MT_PH_ROLLOUT_GRAPH);
+    passes = passes || (in(m, MT_METRIC_in_rollout) && phase != MT_PH_ROLLOUT_KV_ALLOC &&
+                        phase != MT_PH_ROLLOUT_GRAPH);
     set(m, MT_METRIC_token_request, passes ? request : 0, MT_CONF_INFERRED);
     set(m, MT_METRIC_logits_request, passes && logits ? request : 0, MT_CONF_INFERRED);
-    set(m, MT_METRIC_optim_request, in(m, MT_METRIC_in_optimizer) && sub != MT_PH_OPTIM_STATE_INIT ? request : 0,
+    set(m, MT_METRIC_optim_request,
+        in(m, MT_METRIC_in_optimizer) && sub != MT_PH_OPTIM_STATE_INIT ? request : 0,
         MT_CONF_INFERRED);
     set(m, MT_METRIC_grad_request, f->request_role == MT_ROLE_GRAD ? request : 0, MT_CONF_MARKED);
-    set(m, MT_METRIC_state_request, f->request_role == MT_ROLE_OPTIM_STATE ? request : 0, MT_CONF_MARKED);
+    set(m, MT_METRIC_state_request, f->request_role == MT_ROLE_OPTIM_STATE ? request : 0,
+        MT_CONF_MARKED);
     set(m, MT_METRIC_graph_request, phase == MT_PH_ROLLOUT_GRAPH ? request : 0, MT_CONF_INFERRED);
 }
 
@@ -39,8 +44,8 @@ static void entropy_metrics(struct mt_metrics *m, const struct mt_trace *t)
         if (is_training((uint8_t)o->attr.phase) && mt_computes_entropy(t, o->stack))
             bytes += o->bytes;
     }
-    if (t != NULL && d->focus_is_oom && d->ooms.n != 0 && is_training((uint8_t)d->ooms.p[0].attr.phase) &&
-        mt_computes_entropy(t, d->ooms.p[0].stack))
+    if (t != NULL && d->focus_is_oom && d->ooms.n != 0 &&
+        is_training((uint8_t)d->ooms.p[0].attr.phase) && mt_computes_entropy(t, d->ooms.p[0].stack))
         bytes += d->ooms.p[0].request;
     set(m, MT_METRIC_entropy_bytes, (double)bytes, MT_CONF_MARKED);
 }
@@ -48,11 +53,14 @@ static void entropy_metrics(struct mt_metrics *m, const struct mt_trace *t)
 static void token_metrics(struct mt_metrics *m, const struct mt_trace *t)
 {
     const struct mt_role_facts *f = &m->d->roles;
-    double bytes = role(m, MT_ROLE_ACTIVATION) + role(m, MT_ROLE_RECOMPUTE) + role(m, MT_ROLE_LOGITS), ratio = 0.5;
+    double bytes =
+               role(m, MT_ROLE_ACTIVATION) + role(m, MT_ROLE_RECOMPUTE) + role(m, MT_ROLE_LOGITS),
+           ratio = 0.5;
     if (in_pass(m))
         bytes += role(m, MT_ROLE_TEMP);
     if (f->largest_activation != 0)
-        set(m, MT_METRIC_kept_blocks, role(m, MT_ROLE_ACTIVATION) / (double)f->largest_activation, MT_CONF_INFERRED);
+        set(m, MT_METRIC_kept_blocks, role(m, MT_ROLE_ACTIVATION) / (double)f->largest_activation,
+            MT_CONF_INFERRED);
     bytes -= mt_loss_chunk_bytes(m->d, t);
     bytes = bytes > 0 ? bytes : 0;
     if (t != NULL && m->d->ooms.n != 0 && mt_is_loss_chunk(t, m->d->ooms.p[0].stack))
@@ -66,7 +74,8 @@ static void token_metrics(struct mt_metrics *m, const struct mt_trace *t)
     }
     set(m, MT_METRIC_token_ratio, ratio, MT_CONF_INFERRED);
     if (f->vocab != 0 && f->logits_tokens != 0) {
-        double one = (double)f->logits_tokens * (double)f->vocab / (double)(f->vocab_split != 0 ? f->vocab_split : 1);
+        double one = (double)f->logits_tokens * (double)f->vocab /
+                     (double)(f->vocab_split != 0 ? f->vocab_split : 1);
         measured(m, MT_METRIC_vocab, f->vocab);
         measured(m, MT_METRIC_vocab_split, f->vocab_split != 0 ? f->vocab_split : 1);
         measured(m, MT_METRIC_logits_tokens, f->logits_tokens);
@@ -78,7 +87,8 @@ static void token_metrics(struct mt_metrics *m, const struct mt_trace *t)
     }
 }
 
-/* Sequences that the trace shows one by one. A bound that is set may be less than what the job then has: a conversation of several turns. */
+/* Sequences that the trace shows one by one. A bound that is set may be less than what the job then
+ * has: a conversation of several turns. */
 static void sequence_metrics(struct mt_metrics *m)
 {
     const struct mt_sequences *s = &m->d->roles.sequences;
@@ -92,7 +102,8 @@ static void sequence_metrics(struct mt_metrics *m)
     yes(m, MT_METRIC_packed, s->packed);
 }
 
-/* A line through (tokens, peak - live before) of training micro-batches, when their sizes differ. */
+/* A line through (tokens, peak - live before) of training micro-batches, when their sizes differ.
+ */
 static void fit_metrics(struct mt_metrics *m)
 {
     const struct mt_role_facts *f = &m->d->roles;
@@ -149,10 +160,12 @@ static void layer_metrics(struct mt_metrics *m)
         m->value[MT_METRIC_hidden] = hidden;
     if (layers.known && hidden.known && has(m, MT_METRIC_tokens))
         kept = 2 * layers.v * hidden.v * get(m, MT_METRIC_tokens);
-    set(m, MT_METRIC_layer_inputs, kept, layers.known && hidden.known ? MT_CONF_INFERRED : MT_CONF_LOW);
+    set(m, MT_METRIC_layer_inputs, kept,
+        layers.known && hidden.known ? MT_CONF_INFERRED : MT_CONF_LOW);
 }
 
-void mt_metrics_of_work(struct mt_metrics *m, const struct mt_trace *t, enum mt_phase phase, enum mt_phase sub)
+void mt_metrics_of_work(struct mt_metrics *m, const struct mt_trace *t, enum mt_phase phase,
+                        enum mt_phase sub)
 {
     request_metrics(m, phase, sub);
     token_metrics(m, t);

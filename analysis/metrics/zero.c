@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-/* The line of DeepSpeed's ZeRO that made a block itself, and in which function; 0 = none of it did. */
+/* The line of DeepSpeed's ZeRO that made a block itself, and in which function; 0 = none of it did.
+ */
 static uint32_t zero_line(const struct mt_trace *t, mt_stack_id s, const char **function)
 {
     mt_frame_id frame;
@@ -22,7 +23,8 @@ static uint32_t zero_line(const struct mt_trace *t, mt_stack_id s, const char **
 double mt_zero_buckets(const struct mt_device_analysis *d, const struct mt_trace *t, double *count)
 {
     uint64_t own = 0, made = 0, moved = 0, request = 0, n_own = 0, n_made = 0;
-    uint32_t first = UINT32_MAX, last = 0, reloaded = 0, line; /* reloaded: lines that moved something back */
+    /* reloaded: lines that moved something back */
+    uint32_t first = UINT32_MAX, last = 0, reloaded = 0, line;
     const char *name = "";
     for (uint32_t i = 0; t != NULL && i < d->owners.n; i++) {
         const struct mt_owner *o = &d->owners.p[i];
@@ -41,9 +43,12 @@ double mt_zero_buckets(const struct mt_device_analysis *d, const struct mt_trace
             last = line > last ? line : last;
         }
     }
-    if (t != NULL && d->focus_is_oom && d->ooms.n != 0 && (line = zero_line(t, d->ooms.p[0].stack, &name)) != 0 &&
-        (strcmp(name, "setup_buckets") == 0 || (strcmp(name, "_setup_for_real_optimizer") == 0 && made == 0) ||
-         (strcmp(name, "reload_states") == 0 && reloaded >= 2 && line > last))) /* behind the fp32 master and the gradients */
+    if (t != NULL && d->focus_is_oom && d->ooms.n != 0 &&
+        (line = zero_line(t, d->ooms.p[0].stack, &name)) != 0 &&
+        (strcmp(name, "setup_buckets") == 0 ||
+         (strcmp(name, "_setup_for_real_optimizer") == 0 && made == 0) ||
+         (strcmp(name, "reload_states") == 0 && reloaded >= 2 &&
+          line > last))) /* behind the fp32 master and the gradients */
         request = d->ooms.p[0].request;
     moved = reloaded >= 3 ? moved : 0;
     *count = (double)(n_own + n_made + (moved != 0) + (request != 0));

@@ -1,10 +1,10 @@
 /* phases/impl.h -- what the files of the phase engine share; nobody else includes it.
  *
- *   phases/rules.c   JSON -> rules, and their compiled form
- *   phases/mark.c    frames -> marks
- *   phases/match.c   marks -> one verdict for every stack, without neighbours
- *   phases/ranges.c  recorded annotations -> which rule holds at a time
- *   phases/sequence.c     the events of a device in order: carry, implied training, runs without frames */
+ *   rules.c     JSON -> rules, and their compiled form
+ *   mark.c      frames -> marks
+ *   match.c     marks -> one verdict for every stack, without neighbours
+ *   ranges.c    recorded annotations -> which rule holds at a time
+ *   sequence.c  the events of a device in order: carry, implied training, runs without frames */
 #ifndef MT_PHASE_IMPL_H
 #define MT_PHASE_IMPL_H
 
@@ -34,12 +34,14 @@ struct mt_rule_code {
     uint16_t file_len;
 };
 enum mt_rule_flag {
-    MT_RF_OVERLAY = 1, /* came with --rules: wins over a built-in rule for the same file and function */
-    MT_RF_SLIME = 2,   /* slime or Relax: a log-prob pass inside the actor's training */
-    MT_RF_TRL =
-        4, /* TRL, ms-swift: generation, rewards and log-probs run inside training_step; prime-rl: set-up inside train() */
-    MT_RF_TRL_LOGP = 8,  /* TRL's log-prob function, which the loss calls as well */
-    MT_RF_NO_GRAD = 16,  /* what runs below the function runs without gradients, by a with block that no frame shows */
+    /* came with --rules: wins over a built-in rule for the same file and function */
+    MT_RF_OVERLAY = 1,
+    MT_RF_SLIME = 2, /* slime or Relax: a log-prob pass inside the actor's training */
+    MT_RF_TRL = 4,   /* TRL, ms-swift: generation, rewards and log-probs run inside training_step;
+                        prime-rl: set-up inside train() */
+    MT_RF_TRL_LOGP = 8, /* TRL's log-prob function, which the loss calls as well */
+    /* what runs below the function runs without gradients, by a with block that no frame shows */
+    MT_RF_NO_GRAD = 16,
     MT_RF_LAST_CALL = 32 /* only from one line of it: struct mt_phase_rule.last_call */
 };
 
@@ -61,9 +63,11 @@ static inline enum mt_conf mt_conf_min(enum mt_conf a, enum mt_conf b) { return 
 
 /* What a stack says by itself. */
 struct mt_stack_verdict {
-    uint16_t rule; /* the most telling one: innermost role or sub-phase marker, else the coarse one */
+    /* the most telling one: innermost role or sub-phase marker, else the coarse one */
+    uint16_t rule;
     uint16_t own_rule;
-    uint8_t own, own_conf;     /* coarse phase that its frames decide and that later events inherit; MT_PH_NONE */
+    /* coarse phase that its frames decide and that later events inherit; MT_PH_NONE */
+    uint8_t own, own_conf;
     uint8_t local, local_conf; /* coarse phase by a sub-phase marker: for this event only */
     uint8_t sub, sub_conf;
     uint8_t flags; /* enum mt_verdict_flag */
@@ -74,8 +78,10 @@ enum mt_verdict_flag {
     MT_VF_WEAK = 4,        /* the sub-phase is only a module call */
     MT_VF_BY_NAME = 8,     /* the sub-phase is only a function name */
     MT_VF_MAKE_GRADS = 16, /* makes the root gradient: backward begins */
-    MT_VF_NO_GRAD = 32,    /* a pass in a function that is proven, or known by its rule, to run without gradients */
-    MT_VF_NAMED = 64       /* its phase is no more than that function's name, or that it has no gradients */
+    /* a pass in a function that is proven, or known by its rule, to run without gradients */
+    MT_VF_NO_GRAD = 32,
+    MT_VF_NAMED =
+        64 /* its phase is no more than that function's name, or that it has no gradients */
 };
 
 struct mt_phaser {
@@ -91,7 +97,8 @@ bool mt_sub_implies_training(enum mt_phase sub);
 
 enum mt_rc mt_match_build(struct mt_phaser *p, struct mt_err *err);
 
-static inline const struct mt_stack_verdict *mt_stack_verdict_of(const struct mt_phaser *p, mt_stack_id s)
+static inline const struct mt_stack_verdict *mt_stack_verdict_of(const struct mt_phaser *p,
+                                                                 mt_stack_id s)
 {
     return &p->verdict.p[p->node16 != NULL ? p->node16[s] : p->node32[s]];
 }
@@ -109,7 +116,8 @@ bool mt_glob(const char *pattern, const char *s, size_t n); /* '*' stands for an
 /* The rule for the name of a range: the one with the longest pattern; 0 = none. */
 uint32_t mt_annotation_rule(const struct mt_phase_rules *r, const char *s, size_t n);
 /* Annotations of a device that name a coarse phase, or else a sub-phase. */
-enum mt_rc mt_spans_build(struct mt_spans *s, const struct mt_phaser *p, int32_t ordinal, bool coarse, struct mt_err *err);
+enum mt_rc mt_spans_build(struct mt_spans *s, const struct mt_phaser *p, int32_t ordinal,
+                          bool coarse, struct mt_err *err);
 uint32_t mt_spans_rule(struct mt_spans *s, uint64_t time_ns);
 
 #endif

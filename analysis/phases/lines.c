@@ -1,11 +1,13 @@
-/* Rules that hold for one line of a function: a reference model that the trainer's own loss calls in a `with torch.no_grad()` block, after its policy. No
- * frame shows the block; that the function calls two models, and from which line the second, is seen. */
+/* Rules that hold for one line of a function: a reference model that the trainer's own loss calls
+ * in a `with torch.no_grad()` block, after its policy. No frame shows the block; that the function
+ * calls two models, and from which line the second, is seen. */
 #include "analysis/base/frames.h"
 #include "analysis/phases/mark.h"
 
 #include <string.h>
 
-/* The Python frame nearest to the inner end of every stack; a caller's stack comes before those of what it calls. */
+/* The Python frame nearest to the inner end of every stack; a caller's stack comes before those of
+ * what it calls. */
 static mt_frame_id *python_frames(const struct mt_trace *t)
 {
     mt_frame_id *at = mt_calloc((size_t)t->stacks.n + 1, sizeof *at);
@@ -46,7 +48,8 @@ static void find_lines(const struct mt_trace *t, const mt_frame_id *python, stru
     }
 }
 
-static int mark_line(const struct mt_phaser *p, const struct lines *l, uint32_t rule, struct mt_pool *marks, uint16_t *of_frame)
+static int mark_line(const struct mt_phaser *p, const struct lines *l, uint32_t rule,
+                     struct mt_pool *marks, uint16_t *of_frame)
 {
     const struct mt_trace *t = p->t;
     for (uint32_t i = 1; i < t->frames.n; i++) {

@@ -1,4 +1,5 @@
-/* From frames to marks: which rules a single frame matches, by function and end of path, and what its name alone suggests. */
+/* From frames to marks: which rules a single frame matches, by function and end of path, and what
+ * its name alone suggests. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memmem */
 #endif
@@ -60,7 +61,10 @@ void mt_pool_done(struct mt_pool *p)
     mt_free(p->slot);
 }
 
-static bool has(const char *s, uint32_t n, const char *word) { return memmem(s, n, word, strlen(word)) != NULL; }
+static bool has(const char *s, uint32_t n, const char *word)
+{
+    return memmem(s, n, word, strlen(word)) != NULL;
+}
 
 /* SomethingBackward0::apply, SomethingBackward1_copy::apply */
 static bool is_backward_node(const char *s, uint32_t n)
@@ -78,12 +82,13 @@ static bool is_backward_node(const char *s, uint32_t n)
     return false;
 }
 
-/* The root of every stack of an autograd thread. torch::autograd:: alone is in every forward stack (VariableType). */
+/* The root of every stack of an autograd thread. torch::autograd:: alone is in every forward stack
+ * (VariableType). */
 static bool is_engine(const char *s, uint32_t n)
 {
-    if (has(s, n, "torch::autograd::") &&
-        (has(s, n, "torch::autograd::Engine::") || has(s, n, "torch::autograd::python::PythonEngine::") ||
-         has(s, n, "torch::autograd::Node::operator()")))
+    if (has(s, n, "torch::autograd::") && (has(s, n, "torch::autograd::Engine::") ||
+                                           has(s, n, "torch::autograd::python::PythonEngine::") ||
+                                           has(s, n, "torch::autograd::Node::operator()")))
         return true;
     return has(s, n, "::apply") && (has(s, n, "AccumulateGrad::apply") || is_backward_node(s, n));
 }
@@ -94,7 +99,8 @@ static unsigned name_flags(const char *s, uint32_t n)
     static const char *const words[] = {"forward", "attention", "mlp", "embedding"};
     if (n == 8 && memcmp(s, "backward", 8) == 0)
         return MK_NAME_BACKWARD;
-    if (has(s, n, "forward_backward") || has(s, n, "backward_forward")) /* both passes, or a question about them */
+    if (has(s, n, "forward_backward") ||
+        has(s, n, "backward_forward")) /* both passes, or a question about them */
         return 0;
     for (size_t i = 0; i < sizeof anywhere / sizeof *anywhere; i++)
         if (has(s, n, anywhere[i]))
@@ -110,7 +116,8 @@ static unsigned name_flags(const char *s, uint32_t n)
     return 0;
 }
 
-/* Rules by the string id of their function name, so that a frame costs one look-up and hashes nothing. */
+/* Rules by the string id of their function name, so that a frame costs one look-up and hashes
+ * nothing. */
 struct names {
     struct {
         mt_str_id name;
@@ -190,18 +197,21 @@ static bool is_own_code(const char *s, uint32_t n)
 /* What PyTorch's own frames say of gradients. */
 static unsigned grad_flags(const char *name, const char *file, uint32_t file_n)
 {
-    bool is_wrapper = strcmp(name, "decorate_context") == 0 || strcmp(name, "generator_context") == 0;
+    bool is_wrapper =
+        strcmp(name, "decorate_context") == 0 || strcmp(name, "generator_context") == 0;
     if (is_wrapper && (mt_path_ends(file, file_n, "torch/utils/_contextlib.py", 26) ||
                        mt_path_ends(file, file_n, "torch/autograd/grad_mode.py", 27)))
         return MK_NO_GRAD;
-    if ((strcmp(name, "backward") == 0 && (mt_path_ends(file, file_n, "torch/_tensor.py", 16) ||
-                                           mt_path_ends(file, file_n, "torch/autograd/__init__.py", 26))) ||
+    if ((strcmp(name, "backward") == 0 &&
+         (mt_path_ends(file, file_n, "torch/_tensor.py", 16) ||
+          mt_path_ends(file, file_n, "torch/autograd/__init__.py", 26))) ||
         (strcmp(name, "grad") == 0 && mt_path_ends(file, file_n, "torch/autograd/__init__.py", 26)))
         return MK_BACKWARD_CALL;
     return 0;
 }
 
-static void mark_frame(const struct mt_phaser *p, const struct names *t, const struct mt_frame *f, struct mt_marks *m)
+static void mark_frame(const struct mt_phaser *p, const struct names *t, const struct mt_frame *f,
+                       struct mt_marks *m)
 {
     const char *name = mt_str(p->t, f->name), *file = mt_str(p->t, f->file);
     uint32_t n = mt_str_len(p->t, f->name), file_n = mt_str_len(p->t, f->file);
@@ -214,9 +224,11 @@ static void mark_frame(const struct mt_phaser *p, const struct names *t, const s
     for (uint32_t i = t->slot[name_slot(t, f->name)].head; i != 0; i = t->next[i]) {
         const struct mt_phase_rule *r = &p->rules->rule.p[i];
         uint16_t *at = slot_of(m, r->level, mt_rule_phase(p->rules, i));
-        bool fits = r->level == 'N' ? is_own_code(file, file_n)
-                                    : mt_path_ends(file, file_n, r->file_suffix, p->rules->code.p[i].file_len);
-        fits = fits && !(p->rules->code.p[i].flags & MT_RF_LAST_CALL); /* of one line: phases/lines.c */
+        bool fits = r->level == 'N'
+                        ? is_own_code(file, file_n)
+                        : mt_path_ends(file, file_n, r->file_suffix, p->rules->code.p[i].file_len);
+        /* of one line: phases/lines.c */
+        fits = fits && !(p->rules->code.p[i].flags & MT_RF_LAST_CALL);
         if (fits && better(p->rules, i, *at))
             *at = (uint16_t)i;
     }
@@ -224,7 +236,8 @@ static void mark_frame(const struct mt_phaser *p, const struct names *t, const s
         !mt_file_is_torch(file, file_n)) /* what is known needs no guess */
         m->flags |= (uint16_t)name_flags(name, n);
     m->flags |= (uint16_t)grad_flags(name, file, file_n);
-    if (strcmp(name, "_make_grads") == 0 && mt_path_ends(file, file_n, "torch/autograd/__init__.py", 26))
+    if (strcmp(name, "_make_grads") == 0 &&
+        mt_path_ends(file, file_n, "torch/autograd/__init__.py", 26))
         m->flags |= MK_MAKE_GRADS | MK_BACKWARD_CALL;
     if (strcmp(name, "compute_loss") == 0 || strcmp(name, "_compute_loss") == 0)
         m->flags |= MK_LOSS_CALL;
@@ -232,13 +245,16 @@ static void mark_frame(const struct mt_phaser *p, const struct names *t, const s
 
 int mt_mark_frames(const struct mt_phaser *p, struct mt_pool *marks, uint16_t *of_frame)
 {
-    /* Rules look at name and file only: a trace may have a million frames of a thousand functions. */
+    /* Rules look at name and file only: a trace may have a million frames of a thousand functions.
+     */
     const struct mt_trace *t = p->t;
     struct names names = {NULL, 0, NULL};
     uint32_t *function = mt_malloc((size_t)t->frames.n * sizeof *function);
     uint16_t *mark = mt_malloc(((size_t)t->functions.n + 1) * sizeof *mark);
-    int ok = function != NULL && mark != NULL && names_build(&names, p) && mt_functions_of_frames(t, function);
-    for (uint32_t i = 0; ok && i <= t->functions.n; i++) { /* the last one stands for frame 0, "none" */
+    int ok = function != NULL && mark != NULL && names_build(&names, p) &&
+             mt_functions_of_frames(t, function);
+    /* the last one stands for frame 0, "none" */
+    for (uint32_t i = 0; ok && i <= t->functions.n; i++) {
         struct mt_frame f = {0, 0, 0};
         struct mt_marks m;
         uint32_t index;

@@ -1,10 +1,12 @@
-/* phases/mark.h -- what single frames say, and the small table that keeps equal things once. Inside the phase engine only. */
+/* phases/mark.h -- what single frames say, and the small table that keeps equal things once. Inside
+ * the phase engine only. */
 #ifndef MT_PHASE_MARK_H
 #define MT_PHASE_MARK_H
 
 #include "analysis/phases/impl.h"
 
-/* Interned structs of one size, compared as bytes: they may have no padding. Zeroed but for `size` = empty. */
+/* Interned structs of one size, compared as bytes: they may have no padding. Zeroed but for `size`
+ * = empty. */
 struct mt_pool {
     size_t size;
     void *item;
@@ -13,7 +15,10 @@ struct mt_pool {
     uint32_t n_slots;
 };
 
-static inline void *mt_pool_at(const struct mt_pool *p, uint32_t i) { return (unsigned char *)p->item + (size_t)i * p->size; }
+static inline void *mt_pool_at(const struct mt_pool *p, uint32_t i)
+{
+    return (unsigned char *)p->item + (size_t)i * p->size;
+}
 int mt_pool_add(struct mt_pool *p, const void *item, uint32_t *index); /* 1, or 0 = out of memory */
 void mt_pool_done(struct mt_pool *p);
 
@@ -28,12 +33,14 @@ enum {
     MK_NAME_FORWARD = 4, /* by its name only, outside PyTorch */
     MK_NAME_BACKWARD = 8,
     MK_MAKE_GRADS = 16,
-    MK_LOSS_CALL = 32,     /* compute_loss: what it calls belongs to the training step */
-    MK_NO_GRAD = 64,       /* PyTorch's wrapper of a function with @no_grad, @inference_mode; of @enable_grad too */
+    MK_LOSS_CALL = 32, /* compute_loss: what it calls belongs to the training step */
+    /* PyTorch's wrapper of a function with @no_grad, @inference_mode; of @enable_grad too */
+    MK_NO_GRAD = 64,
     MK_BACKWARD_CALL = 128 /* asks for gradients */
 };
 
-/* Marks of every frame of the trace: of_frame[i] is an index into `marks`. 1, or 0 = out of memory. */
+/* Marks of every frame of the trace: of_frame[i] is an index into `marks`. 1, or 0 = out of memory.
+ */
 int mt_mark_frames(const struct mt_phaser *p, struct mt_pool *marks, uint16_t *of_frame);
 /* phases/lines.c: the same of rules that hold for one line of a function alone. */
 int mt_mark_lines(const struct mt_phaser *p, struct mt_pool *marks, uint16_t *of_frame);

@@ -1,8 +1,9 @@
 /* From frames to a verdict per stack, without neighbours.
  *
- * Stacks are a tree that grows inward, so the markers of a stack are those of its caller plus one frame: one pass over the nodes in
- * order, each in constant time, whatever the depth. Equal sets of markers are one state; a state has one verdict. What was recorded
- * of C++ and Python frames may be interleaved or appended (it depends on the Python version), so only the order among Python frames
+ * Stacks are a tree that grows inward, so the markers of a stack are those of its caller plus one
+ * frame: one pass over the nodes in order, each in constant time, whatever the depth. Equal sets of
+ * markers are one state; a state has one verdict. What was recorded of C++ and Python frames may be
+ * interleaved or appended (it depends on the Python version), so only the order among Python frames
  * counts. */
 #include "analysis/phases/mark.h"
 
@@ -13,32 +14,40 @@
 
 /* What all frames of a stack mark together. Fields of equal size: no padding, compared as bytes. */
 struct state {
-    uint32_t under;         /* the outermost function that is called without gradients, by a hash; 0 = none */
+    /* the outermost function that is called without gradients, by a hash; 0 = none */
+    uint32_t under;
     uint16_t c;             /* the coarse marker that decides */
     uint16_t s, m, role, w; /* innermost of each; m, role and w only further in than s */
-    uint16_t o;             /* outermost Python frame, when it is only called by the autograd engine */
+    /* outermost Python frame, when it is only called by the autograd engine */
+    uint16_t o;
     uint16_t recompute, reduce;
     uint16_t rollout; /* rollout marker inside an evaluation */
     uint16_t n;       /* outermost name of the job's own code */
     uint16_t p;       /* outermost function that tells the phase where nothing else does */
-    uint16_t flags;   /* MK_* of any frame, names of the innermost that has one, and the one below */
+    /* MK_* of any frame, names of the innermost that has one, and the one below */
+    uint16_t flags;
 };
 enum {
-    ST_SETTLED = 1 << 8, /* c is one of those that win below anything */
-    ST_WRAPPED =
-        1 << 9, /* the wrapper of a function without gradients was the last Python frame: the next one is that function */
+    ST_SETTLED = 1 << 8,  /* c is one of those that win below anything */
+    ST_WRAPPED = 1 << 9,  /* the wrapper of a function without gradients was the last Python frame:
+                             the next one is that function */
     ST_MIXED = 1 << 10,   /* and it is only called from inside a pass */
     ST_NO_GRAD = 1 << 11, /* below a function whose rule says so */
     ST_CALLED = 1 << 12,  /* below the call of a module */
-    ST_FETCHED = 1 << 13  /* and there a module is brought to the device: a layer that fetches its weights, no set-up */
+    ST_FETCHED = 1 << 13  /* and there a module is brought to the device: a layer that fetches its
+                             weights, no set-up */
 };
 
 static bool wins_below_anything(enum mt_phase p)
 {
-    return p == MT_PH_WEIGHT_SYNC || p == MT_PH_ROLLOUT_WAKE_SLEEP || p == MT_PH_CKPT_SAVE || p == MT_PH_CKPT_LOAD;
+    return p == MT_PH_WEIGHT_SYNC || p == MT_PH_ROLLOUT_WAKE_SLEEP || p == MT_PH_CKPT_SAVE ||
+           p == MT_PH_CKPT_LOAD;
 }
 
-static bool is_rollout(enum mt_phase p) { return p >= MT_PH_ROLLOUT_INIT && p <= MT_PH_ROLLOUT_WAKE_SLEEP; }
+static bool is_rollout(enum mt_phase p)
+{
+    return p >= MT_PH_ROLLOUT_INIT && p <= MT_PH_ROLLOUT_WAKE_SLEEP;
+}
 
 /* An outer phase that is less telling than what it calls. */
 static bool gives_way(const struct mt_phase_rules *r, uint32_t outer, uint32_t rule)
@@ -47,16 +56,20 @@ static bool gives_way(const struct mt_phase_rules *r, uint32_t outer, uint32_t r
     unsigned flags = r->code.p[rule].flags;
     if (now == MT_PH_INIT || now == MT_PH_ROLLOUT_INIT || now == MT_PH_ONLOAD_OFFLOAD)
         return true;                   /* set-up calls loading, profiling, KV allocation */
-    if (now == MT_PH_ROLLOUT_GENERATE) /* the scheduler's batch: which of the two it is stands further in */
+    if (now == MT_PH_ROLLOUT_GENERATE) /* the scheduler's batch: which of the two it is stands
+                                          further in */
         return inner == MT_PH_ROLLOUT_PREFILL || inner == MT_PH_ROLLOUT_DECODE;
     if (now == MT_PH_ROLLOUT_PROFILE) /* warming up ends with the graphs */
         return inner == MT_PH_ROLLOUT_GRAPH;
-    if (now == MT_PH_TRAIN_ACTOR && (flags & r->code.p[outer].flags & MT_RF_SLIME)) /* train_actor computes them itself */
+    if (now == MT_PH_TRAIN_ACTOR &&
+        (flags & r->code.p[outer].flags & MT_RF_SLIME)) /* train_actor computes them itself */
         return inner == MT_PH_LOGP || inner == MT_PH_LOGP_OLD || inner == MT_PH_LOGP_REF;
-    return mt_phase_is_training(now) && !mt_phase_is_training(inner) && (flags & MT_RF_TRL); /* called from training_step */
+    /* called from training_step */
+    return mt_phase_is_training(now) && !mt_phase_is_training(inner) && (flags & MT_RF_TRL);
 }
 
-/* The outermost coarse marker decides, but for these: the inner one wins. Called from the outermost frame inward. */
+/* The outermost coarse marker decides, but for these: the inner one wins. Called from the outermost
+ * frame inward. */
 static void step_coarse(const struct mt_phase_rules *r, struct state *st, const struct mt_marks *m)
 {
     uint16_t rule = m->c;
@@ -92,7 +105,8 @@ static void step_inner(const struct mt_phase_rules *r, struct state *st, const s
 {
     enum mt_phase outer = st->s != 0 ? mt_rule_phase(r, st->s) : MT_PH_NONE;
     /* module.to() in a function that brings a model back sets nothing up */
-    bool is_onload = m->s != 0 && mt_rule_phase(r, m->s) == MT_PH_INIT && outer == MT_PH_ONLOAD_OFFLOAD && st->w == 0;
+    bool is_onload = m->s != 0 && mt_rule_phase(r, m->s) == MT_PH_INIT &&
+                     outer == MT_PH_ONLOAD_OFFLOAD && st->w == 0;
     if (m->s != 0 && !is_onload) {
         enum mt_phase p = mt_rule_phase(r, m->s);
         if (p != MT_PH_INIT)
@@ -102,7 +116,8 @@ static void step_inner(const struct mt_phase_rules *r, struct state *st, const s
         st->s = m->s;
         st->m = st->role = st->w = 0;
         if (p == MT_PH_BACKWARD)
-            st->recompute = 0; /* re-entrant checkpointing: recompute is over, its own backward began */
+            st->recompute =
+                0; /* re-entrant checkpointing: recompute is over, its own backward began */
         if (p == MT_PH_GRAD_REDUCE)
             st->reduce = m->s;
     }
@@ -128,8 +143,10 @@ static void step_inner(const struct mt_phase_rules *r, struct state *st, const s
 /* The function without gradients that all others of this stack are called from. */
 static void step_no_grad(struct state *st, const struct mt_marks *m)
 {
-    const unsigned pass = MK_ENGINE | MK_NAME_FORWARD | MK_NAME_BACKWARD | MK_LOSS_CALL | MK_BACKWARD_CALL | ST_MIXED;
-    bool inside = st->s != 0 || st->w != 0 || st->o != 0 || st->recompute != 0 || (st->flags & pass);
+    const unsigned pass =
+        MK_ENGINE | MK_NAME_FORWARD | MK_NAME_BACKWARD | MK_LOSS_CALL | MK_BACKWARD_CALL | ST_MIXED;
+    bool inside =
+        st->s != 0 || st->w != 0 || st->o != 0 || st->recompute != 0 || (st->flags & pass);
     st->flags &= (uint16_t)~ST_WRAPPED;
     if ((m->flags & MK_NO_GRAD) && st->under == 0)
         st->flags |= inside ? ST_MIXED : ST_WRAPPED;
@@ -160,11 +177,13 @@ static void step(const struct mt_phase_rules *r, struct state *st, const struct 
 
 bool mt_sub_implies_training(enum mt_phase sub)
 {
-    return sub == MT_PH_BACKWARD || sub == MT_PH_RECOMPUTE || sub == MT_PH_OPTIMIZER || sub == MT_PH_OPTIM_STATE_INIT ||
-           sub == MT_PH_GRAD_REDUCE || sub == MT_PH_GRAD_CLIP || sub == MT_PH_ZERO_GRAD;
+    return sub == MT_PH_BACKWARD || sub == MT_PH_RECOMPUTE || sub == MT_PH_OPTIMIZER ||
+           sub == MT_PH_OPTIM_STATE_INIT || sub == MT_PH_GRAD_REDUCE || sub == MT_PH_GRAD_CLIP ||
+           sub == MT_PH_ZERO_GRAD;
 }
 
-static void set_sub(struct mt_stack_verdict *v, const struct mt_phase_rules *r, enum mt_phase sub, uint32_t rule)
+static void set_sub(struct mt_stack_verdict *v, const struct mt_phase_rules *r, enum mt_phase sub,
+                    uint32_t rule)
 {
     v->sub = (uint8_t)sub;
     v->rule = (uint16_t)rule;
@@ -172,7 +191,8 @@ static void set_sub(struct mt_stack_verdict *v, const struct mt_phase_rules *r, 
 }
 
 /* The innermost sub-phase marker, and what stands in for one. */
-static void judge_marker(const struct mt_phase_rules *r, const struct state *st, struct mt_stack_verdict *v)
+static void judge_marker(const struct mt_phase_rules *r, const struct state *st,
+                         struct mt_stack_verdict *v)
 {
     enum mt_phase s = st->s != 0 ? mt_rule_phase(r, st->s) : MT_PH_NONE;
     if (s == MT_PH_INIT && st->w == 0 && (st->flags & ST_FETCHED)) {
@@ -203,10 +223,13 @@ static void judge_marker(const struct mt_phase_rules *r, const struct state *st,
     }
 }
 
-/* A marker that says more than the sub-phase becomes it; a role without a phase of its own only names the rule. */
-static void judge_role(const struct mt_phase_rules *r, const struct state *st, struct mt_stack_verdict *v)
+/* A marker that says more than the sub-phase becomes it; a role without a phase of its own only
+ * names the rule. */
+static void judge_role(const struct mt_phase_rules *r, const struct state *st,
+                       struct mt_stack_verdict *v)
 {
-    enum mt_phase m = st->m != 0 ? mt_rule_phase(r, st->m) : MT_PH_NONE, sub = (enum mt_phase)v->sub;
+    enum mt_phase m = st->m != 0 ? mt_rule_phase(r, st->m) : MT_PH_NONE,
+                  sub = (enum mt_phase)v->sub;
     bool in_forward = sub == MT_PH_FORWARD || sub == MT_PH_LOSS || sub == MT_PH_NONE;
     bool tells = false;
     if (v->flags & MT_VF_CERTAIN)
@@ -231,7 +254,8 @@ static void judge_role(const struct mt_phase_rules *r, const struct state *st, s
 
 /* ---- functions without gradients ---- */
 
-/* What stacks below them show. A function that asks for gradients is none of them: @enable_grad has the same wrapper. */
+/* What stacks below them show. A function that asks for gradients is none of them: @enable_grad has
+ * the same wrapper. */
 struct under {
     uint32_t key;
     bool runs_model, asks_gradients;
@@ -254,8 +278,10 @@ static int by_key(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* With a backward pass some forward pass has gradients: where all are in such functions, nobody knows which. */
-static int unders_build(struct unders *u, const struct mt_phase_rules *r, const struct mt_pool *states)
+/* With a backward pass some forward pass has gradients: where all are in such functions, nobody
+ * knows which. */
+static int unders_build(struct unders *u, const struct mt_phase_rules *r,
+                        const struct mt_pool *states)
 {
     bool has_backward = false, has_forward = false;
     uint32_t n = 0;
@@ -287,8 +313,9 @@ static int unders_build(struct unders *u, const struct mt_phase_rules *r, const 
 static bool is_no_grad(const struct unders *u, const struct state *st)
 {
     struct under key = {st->under, false, false};
-    const struct under *found =
-        st->under != 0 && !u->none && u->n != 0 ? bsearch(&key, u->p, u->n, sizeof *u->p, by_key) : NULL;
+    const struct under *found = st->under != 0 && !u->none && u->n != 0
+                                    ? bsearch(&key, u->p, u->n, sizeof *u->p, by_key)
+                                    : NULL;
     return found != NULL && found->runs_model && !found->asks_gradients;
 }
 
@@ -298,8 +325,10 @@ static bool name_needs_proof(enum mt_phase p)
     return p != MT_PH_LOGP_REF && p != MT_PH_WEIGHT_SYNC && !mt_phase_is_training(p);
 }
 
-/* The last resort, where no rule of a framework matches: what the job's own functions are called, and that they run without gradients. */
-static void judge_own_code(const struct mt_phase_rules *r, const struct state *st, bool no_grad, struct mt_stack_verdict *v)
+/* The last resort, where no rule of a framework matches: what the job's own functions are called,
+ * and that they run without gradients. */
+static void judge_own_code(const struct mt_phase_rules *r, const struct state *st, bool no_grad,
+                           struct mt_stack_verdict *v)
 {
     enum mt_phase p = st->n != 0 ? mt_rule_phase(r, st->n) : MT_PH_NONE;
     bool trains = mt_sub_implies_training((enum mt_phase)v->sub), by_name;
@@ -309,7 +338,8 @@ static void judge_own_code(const struct mt_phase_rules *r, const struct state *s
         no_grad = false;
     if (v->own != MT_PH_NONE || v->local != MT_PH_NONE || (v->flags & MT_VF_CERTAIN))
         return;
-    by_name = p != MT_PH_NONE && (mt_phase_is_training(p) ? !no_grad : !trains && (no_grad || !name_needs_proof(p)));
+    by_name = p != MT_PH_NONE &&
+              (mt_phase_is_training(p) ? !no_grad : !trains && (no_grad || !name_needs_proof(p)));
     if (!by_name && !no_grad)
         return;
     v->flags |= MT_VF_NAMED;
@@ -325,17 +355,20 @@ static void judge_own_code(const struct mt_phase_rules *r, const struct state *s
         v->rule = by_name ? st->n : MT_METHOD_NO_GRAD;
 }
 
-/* PyTorch gathers a model's state for whoever asks: most often it is saved, unless the job's own name says that it is sent. */
+/* PyTorch gathers a model's state for whoever asks: most often it is saved, unless the job's own
+ * name says that it is sent. */
 static bool is_presumed(const struct mt_phase_rules *r, const struct state *st)
 {
     return st->c == 0 && st->p != 0 && (st->n == 0 || mt_rule_phase(r, st->n) != MT_PH_WEIGHT_SYNC);
 }
 
-static void judge(const struct mt_phase_rules *r, const struct state *st, bool no_grad, struct mt_stack_verdict *v)
+static void judge(const struct mt_phase_rules *r, const struct state *st, bool no_grad,
+                  struct mt_stack_verdict *v)
 {
     memset(v, 0, sizeof *v);
     v->own = v->local = v->sub = MT_PH_NONE;
-    v->flags = (uint8_t)((st->flags & MK_PYTHON ? MT_VF_PYTHON : 0) | (st->flags & MK_MAKE_GRADS ? MT_VF_MAKE_GRADS : 0));
+    v->flags = (uint8_t)((st->flags & MK_PYTHON ? MT_VF_PYTHON : 0) |
+                         (st->flags & MK_MAKE_GRADS ? MT_VF_MAKE_GRADS : 0));
     if (st->c != 0) {
         v->own = (uint8_t)mt_rule_phase(r, st->c);
         v->own_conf = (uint8_t)mt_rule_conf(r, st->c);
@@ -358,7 +391,8 @@ static void judge(const struct mt_phase_rules *r, const struct state *st, bool n
         set_sub(v, r, MT_PH_RECOMPUTE, st->recompute);
     } else {
         judge_marker(r, st, v);
-        if (st->reduce != 0 && (v->sub == MT_PH_BACKWARD || (v->sub == MT_PH_NONE && v->local == MT_PH_NONE)))
+        if (st->reduce != 0 &&
+            (v->sub == MT_PH_BACKWARD || (v->sub == MT_PH_NONE && v->local == MT_PH_NONE)))
             set_sub(v, r, MT_PH_GRAD_REDUCE, st->reduce);
     }
     judge_role(r, st, v);
@@ -367,7 +401,8 @@ static void judge(const struct mt_phase_rules *r, const struct state *st, bool n
     if (v->rule == 0)
         v->rule = v->own_rule;
     judge_own_code(r, st, no_grad, v);
-    if ((st->flags & ST_NO_GRAD) && !(v->flags & MT_VF_CERTAIN) && !mt_sub_implies_training((enum mt_phase)v->sub))
+    if ((st->flags & ST_NO_GRAD) && !(v->flags & MT_VF_CERTAIN) &&
+        !mt_sub_implies_training((enum mt_phase)v->sub))
         v->flags |= MT_VF_NO_GRAD;
     if (v->rule == 0)
         v->rule = MT_METHOD_NO_SIGNATURE;
@@ -394,7 +429,10 @@ static int widen(struct mt_phaser *p, uint32_t n)
 }
 
 /* A Python frame that is no wrapper itself. */
-static bool is_function(const struct mt_marks *m) { return (m->flags & (MK_PYTHON | MK_NO_GRAD)) == MK_PYTHON; }
+static bool is_function(const struct mt_marks *m)
+{
+    return (m->flags & (MK_PYTHON | MK_NO_GRAD)) == MK_PYTHON;
+}
 
 static uint32_t function_key(const struct mt_frame *f)
 {
@@ -402,8 +440,8 @@ static uint32_t function_key(const struct mt_frame *f)
     return h != 0 ? h : 1;
 }
 
-static int step_nodes(struct mt_phaser *p, struct mt_pool *states, const struct mt_pool *marks, const uint16_t *of_frame,
-                      struct step_memo *memo)
+static int step_nodes(struct mt_phaser *p, struct mt_pool *states, const struct mt_pool *marks,
+                      const uint16_t *of_frame, struct step_memo *memo)
 {
     const struct mt_stack_node *node = p->t->stacks.p;
     for (uint32_t i = 1; i < p->t->stacks.n; i++) {
@@ -421,7 +459,8 @@ static int step_nodes(struct mt_phaser *p, struct mt_pool *states, const struct 
                 st.under = function_key(&p->t->frames.p[node[i].frame]);
             if (!mt_pool_add(states, &st, &next))
                 return 0;
-            *m = (struct step_memo){is_wrapped ? UINT32_MAX : from, mark + 1, next}; /* it depends on more than its marks */
+            /* it depends on more than its marks */
+            *m = (struct step_memo){is_wrapped ? UINT32_MAX : from, mark + 1, next};
         }
         if (m->next > UINT16_MAX && p->node32 == NULL && !widen(p, i))
             return 0;
@@ -435,7 +474,8 @@ static int step_nodes(struct mt_phaser *p, struct mt_pool *states, const struct 
 
 enum mt_rc mt_match_build(struct mt_phaser *p, struct mt_err *err)
 {
-    struct mt_pool marks = {.size = sizeof(struct mt_marks)}, states = {.size = sizeof(struct state)};
+    struct mt_pool marks = {.size = sizeof(struct mt_marks)},
+                   states = {.size = sizeof(struct state)};
     struct state none;
     struct unders unders = {NULL, 0, false};
     uint16_t *of_frame = mt_calloc((size_t)p->t->frames.n + 1, sizeof *of_frame);
@@ -444,8 +484,9 @@ enum mt_rc mt_match_build(struct mt_phaser *p, struct mt_err *err)
     enum mt_rc rc = MT_ENOMEM;
     memset(&none, 0, sizeof none);
     p->node16 = mt_calloc((size_t)p->t->stacks.n + 1, sizeof *p->node16);
-    if (of_frame == NULL || memo == NULL || p->node16 == NULL || !mt_pool_add(&states, &none, &zero) ||
-        !mt_mark_frames(p, &marks, of_frame) || !step_nodes(p, &states, &marks, of_frame, memo) ||
+    if (of_frame == NULL || memo == NULL || p->node16 == NULL ||
+        !mt_pool_add(&states, &none, &zero) || !mt_mark_frames(p, &marks, of_frame) ||
+        !step_nodes(p, &states, &marks, of_frame, memo) ||
         !unders_build(&unders, p->rules, &states))
         goto out;
     for (uint32_t i = 0; i < states.n; i++) {

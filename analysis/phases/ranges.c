@@ -1,5 +1,6 @@
-/* Recorded annotations (record_function ranges) as evidence. They are pushed by one thread but hold for the process: what the
- * autograd thread allocates meanwhile belongs to them as well. Of overlapping ranges the one that began last holds. */
+/* Recorded annotations (record_function ranges) as evidence. They are pushed by one thread but hold
+ * for the process: what the autograd thread allocates meanwhile belongs to them as well. Of
+ * overlapping ranges the one that began last holds. */
 #include "analysis/phases/impl.h"
 
 #include <stdlib.h>
@@ -48,7 +49,8 @@ uint32_t mt_annotation_rule(const struct mt_phase_rules *r, const char *s, size_
             continue;
         len = strlen(r->rule.p[i].function);
         if (best == 0 || len > best_len ||
-            (len == best_len && (r->code.p[i].flags & MT_RF_OVERLAY) > (r->code.p[best].flags & MT_RF_OVERLAY))) {
+            (len == best_len &&
+             (r->code.p[i].flags & MT_RF_OVERLAY) > (r->code.p[best].flags & MT_RF_OVERLAY))) {
             best = i;
             best_len = len;
         }
@@ -66,13 +68,15 @@ static int by_start(const void *pa, const void *pb)
     return a->order < b->order ? -1 : a->order > b->order;
 }
 
-/* A range whose end was not recorded lasts until the next of the same name begins, or to the end of the trace: a process that ran
- * out of memory inside one never left it. One whose start is missing could have begun at any time and says nothing. */
+/* A range whose end was not recorded lasts until the next of the same name begins, or to the end of
+ * the trace: a process that ran out of memory inside one never left it. One whose start is missing
+ * could have begun at any time and says nothing. */
 static int collect(struct knowns *out, const struct mt_phaser *p, int32_t ordinal, bool coarse)
 {
     const struct mt_trace *t = p->t;
-    uint32_t *memo = mt_calloc((size_t)t->str.ref.n, sizeof *memo);      /* rule + 1, by name */
-    uint64_t *begins = mt_malloc((size_t)t->str.ref.n * sizeof *begins); /* start of the later range of that name */
+    uint32_t *memo = mt_calloc((size_t)t->str.ref.n, sizeof *memo); /* rule + 1, by name */
+    /* start of the later range of that name */
+    uint64_t *begins = mt_malloc((size_t)t->str.ref.n * sizeof *begins);
     int ok = memo != NULL && begins != NULL;
     for (uint32_t i = 0; ok && i < t->str.ref.n; i++)
         begins[i] = UINT64_MAX;
@@ -86,8 +90,10 @@ static int collect(struct knowns *out, const struct mt_phaser *p, int32_t ordina
             end--;
         begins[g->name] = g->t0_ns;
         if (memo[g->name] == 0)
-            memo[g->name] = mt_annotation_rule(p->rules, mt_str(p->t, g->name), mt_str_len(p->t, g->name)) + 1u;
-        if (memo[g->name] == 1 || end < g->t0_ns || mt_phase_is_coarse(mt_rule_phase(p->rules, memo[g->name] - 1)) != coarse)
+            memo[g->name] =
+                mt_annotation_rule(p->rules, mt_str(p->t, g->name), mt_str_len(p->t, g->name)) + 1u;
+        if (memo[g->name] == 1 || end < g->t0_ns ||
+            mt_phase_is_coarse(mt_rule_phase(p->rules, memo[g->name] - 1)) != coarse)
             continue;
         k = MT_VEC_PUSH(&out->v);
         ok = k != NULL;
@@ -113,7 +119,8 @@ static int change(struct mt_spans *s, uint64_t t0, uint16_t rule)
 }
 
 /* Ends every range on top of the open ones that is over before `now`. */
-static int close_until(struct mt_spans *s, const struct known *k, const uint32_t *open, uint32_t *n, uint64_t now)
+static int close_until(struct mt_spans *s, const struct known *k, const uint32_t *open, uint32_t *n,
+                       uint64_t now)
 {
     while (*n != 0 && k[open[*n - 1]].t1 < now) {
         uint64_t end = k[open[*n - 1]].t1;
@@ -125,7 +132,8 @@ static int close_until(struct mt_spans *s, const struct known *k, const uint32_t
     return 1;
 }
 
-enum mt_rc mt_spans_build(struct mt_spans *s, const struct mt_phaser *p, int32_t ordinal, bool coarse, struct mt_err *err)
+enum mt_rc mt_spans_build(struct mt_spans *s, const struct mt_phaser *p, int32_t ordinal,
+                          bool coarse, struct mt_err *err)
 {
     struct knowns k = {{NULL, 0, 0}};
     uint32_t *open = NULL, n_open = 0;
@@ -141,7 +149,8 @@ enum mt_rc mt_spans_build(struct mt_spans *s, const struct mt_phaser *p, int32_t
     if (open == NULL || !change(s, 0, 0))
         goto out;
     for (uint32_t i = 0; i < k.v.n; i++) {
-        if (!close_until(s, k.v.p, open, &n_open, k.v.p[i].t0) || !change(s, k.v.p[i].t0, k.v.p[i].rule))
+        if (!close_until(s, k.v.p, open, &n_open, k.v.p[i].t0) ||
+            !change(s, k.v.p[i].t0, k.v.p[i].rule))
             goto out;
         open[n_open++] = i;
     }

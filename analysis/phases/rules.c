@@ -1,5 +1,6 @@
-/* The phase rules: the built-in methods, then the rows of the embedded phases.json, then those of an overlay. A rule file is read
- * strictly: a misspelt field would otherwise be a rule that silently never applies. */
+/* The phase rules: the built-in methods, then the rows of the embedded phases.json, then those of
+ * an overlay. A rule file is read strictly: a misspelt field would otherwise be a rule that
+ * silently never applies. */
 #include "analysis/phases/impl.h"
 #include "analysis/base/rule_json.h"
 
@@ -7,29 +8,33 @@
 
 static const struct mt_phase_rule methods[MT_METHOD_COUNT] = {
     [MT_METHOD_NONE] = {"", "", '*', "-", "", "", 'G', "", "", ""},
-    [MT_METHOD_ENGINE] = {"method.autograd_engine", "torch", '*', "backward", "", "", 'G',
-                          "a C++ frame of the autograd engine: the root of every stack of an autograd thread",
-                          "pytorch/pytorch, torch/csrc/autograd/engine.cpp", ""},
-    [MT_METHOD_EMPTY_RUN] =
-        {"method.empty_backward", "torch", '*', "backward", "", "", 'G',
-         "allocations without frames right after the root gradient was made: the autograd thread has no Python frames",
-         "pytorch/pytorch, torch/autograd/__init__.py", ""},
+    [MT_METHOD_ENGINE] =
+        {"method.autograd_engine", "torch", '*', "backward", "", "", 'G',
+         "a C++ frame of the autograd engine: the root of every stack of an autograd thread",
+         "pytorch/pytorch, torch/csrc/autograd/engine.cpp", ""},
+    [MT_METHOD_EMPTY_RUN] = {"method.empty_backward", "torch", '*', "backward", "", "", 'G',
+                             "allocations without frames right after the root gradient was made: "
+                             "the autograd thread has no Python frames",
+                             "pytorch/pytorch, torch/autograd/__init__.py", ""},
     [MT_METHOD_EMPTY_WINDOW] = {"method.empty_window", "torch", '*', "backward", "", "", 'G',
-                                "allocations without frames between two of the same training phase", "pytorch/pytorch", ""},
-    [MT_METHOD_NAME_FORWARD] =
-        {"method.by_name_forward", "python", '*', "forward", "", "", 'U',
-         "a function outside PyTorch whose name speaks of forward, attention, mlp, embedding, loss, softmax or logits",
-         "its name", ""},
+                                "allocations without frames between two of the same training phase",
+                                "pytorch/pytorch", ""},
+    [MT_METHOD_NAME_FORWARD] = {"method.by_name_forward", "python", '*', "forward", "", "", 'U',
+                                "a function outside PyTorch whose name speaks of forward, "
+                                "attention, mlp, embedding, loss, softmax or logits",
+                                "its name", ""},
     [MT_METHOD_NAME_BACKWARD] = {"method.by_name_backward", "python", '*', "backward", "", "", 'U',
-                                 "a function outside PyTorch that is called backward", "its name", ""},
-    [MT_METHOD_NO_GRAD] =
-        {"method.no_grad", "torch", '*', "infer", "", "", 'G',
-         "a model is run in a function that PyTorch's wrapper calls without gradients (no_grad, inference_mode)",
-         "pytorch/pytorch, torch/utils/_contextlib.py", ""},
+                                 "a function outside PyTorch that is called backward", "its name",
+                                 ""},
+    [MT_METHOD_NO_GRAD] = {"method.no_grad", "torch", '*', "infer", "", "", 'G',
+                           "a model is run in a function that PyTorch's wrapper calls without "
+                           "gradients (no_grad, inference_mode)",
+                           "pytorch/pytorch, torch/utils/_contextlib.py", ""},
     [MT_METHOD_CARRY] = {"method.carry", "any", '*', "-", "", "", 'G',
-                         "nothing in the stack tells: the phase that held before goes on", "neighbours in time", ""},
-    [MT_METHOD_NO_STACK] = {"method.no_stack", "any", '*', "unattributed", "", "", 'G', "no stack was recorded", "the trace",
-                            ""},
+                         "nothing in the stack tells: the phase that held before goes on",
+                         "neighbours in time", ""},
+    [MT_METHOD_NO_STACK] = {"method.no_stack", "any", '*', "unattributed", "", "", 'G',
+                            "no stack was recorded", "the trace", ""},
     [MT_METHOD_NO_SIGNATURE] = {"method.no_signature", "any", '*', "unattributed", "", "", 'G',
                                 "no signature matches any frame of the stack", "the trace", ""},
 };
@@ -48,8 +53,9 @@ enum field {
     F_LAST_CALL,
     F_COUNT
 };
-static const char *const field_names[F_COUNT] = {"id",     "framework", "level",  "phase",     "file",     "function",
-                                                 "status", "note",      "source", "gradients", "last_call"};
+static const char *const field_names[F_COUNT] = {"id",     "framework", "level",    "phase",
+                                                 "file",   "function",  "status",   "note",
+                                                 "source", "gradients", "last_call"};
 
 /* One rule file being read. */
 struct file {
@@ -73,18 +79,24 @@ static void *json_malloc(size_t n)
     return p;
 }
 
-static enum mt_rc nomem(struct mt_err *err) { return mt_fail(err, MT_ENOMEM, "out of memory while reading the phase rules"); }
+static enum mt_rc nomem(struct mt_err *err)
+{
+    return mt_fail(err, MT_ENOMEM, "out of memory while reading the phase rules");
+}
 
 static enum mt_rc refuse(const struct file *f, int index, const char *id, const char *what)
 {
     char printable[160];
     if (id == NULL)
-        return mt_fail(f->err, MT_EINPUT, "%s: rule %d of \"phases\": %s", f->name, index + 1, what);
+        return mt_fail(f->err, MT_EINPUT, "%s: rule %d of \"phases\": %s", f->name, index + 1,
+                       what);
     mt_printable(printable, sizeof printable, id, strlen(id));
-    return mt_fail(f->err, MT_EINPUT, "%s: rule %d of \"phases\" (\"%s\"): %s", f->name, index + 1, printable, what);
+    return mt_fail(f->err, MT_EINPUT, "%s: rule %d of \"phases\" (\"%s\"): %s", f->name, index + 1,
+                   printable, what);
 }
 
-static enum mt_rc refuse_field(const struct file *f, int index, const char *id, const char *field, const char *what)
+static enum mt_rc refuse_field(const struct file *f, int index, const char *id, const char *field,
+                               const char *what)
 {
     char text[320], printable[96];
     mt_printable(printable, sizeof printable, field, strlen(field));
@@ -95,7 +107,8 @@ static enum mt_rc refuse_field(const struct file *f, int index, const char *id, 
     return refuse(f, index, id, text);
 }
 
-static enum mt_rc read_fields(const struct file *f, int index, const cJSON *obj, const char *v[F_COUNT])
+static enum mt_rc read_fields(const struct file *f, int index, const cJSON *obj,
+                              const char *v[F_COUNT])
 {
     const cJSON *m;
     const char *id;
@@ -111,7 +124,8 @@ static enum mt_rc read_fields(const struct file *f, int index, const cJSON *obj,
             k = (k + 1) % F_COUNT; /* most rules have their fields in this order */
         if (tried == F_COUNT)
             return refuse_field(f, index, id, m->string,
-                                "is not known; there are id, framework, level, phase, file, function, status, note, source, "
+                                "is not known; there are id, framework, level, phase, file, "
+                                "function, status, note, source, "
                                 "gradients and last_call");
         if (!cJSON_IsString(m))
             return refuse_field(f, index, id, field_names[k], "has to be a string");
@@ -127,8 +141,8 @@ static enum mt_rc read_fields(const struct file *f, int index, const cJSON *obj,
 static bool is_id(const char *s)
 {
     const char *start = s;
-    while ((*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9') || *s == '.' || *s == '_' ||
-           *s == '-')
+    while ((*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9') ||
+           *s == '.' || *s == '_' || *s == '-')
         s++;
     return *s == '\0' && s - start <= 120;
 }
@@ -142,9 +156,11 @@ static enum mt_rc check_fields(const struct file *f, int index, const char *v[F_
         bool is_name = v[F_LEVEL] != NULL && strcmp(v[F_LEVEL], "N") == 0;
         if (k == F_FILE && (is_range || is_name)) {
             if (v[k] != NULL && v[k][0] != '\0')
-                return refuse_field(f, index, id, field_names[k],
-                                    is_range ? "has no meaning at level A: annotations have a name and no file"
-                                             : "has no meaning at level N: a name in any file of the job's own code");
+                return refuse_field(
+                    f, index, id, field_names[k],
+                    is_range
+                        ? "has no meaning at level A: annotations have a name and no file"
+                        : "has no meaning at level N: a name in any file of the job's own code");
             continue;
         }
         if (v[k] == NULL)
@@ -153,23 +169,31 @@ static enum mt_rc check_fields(const struct file *f, int index, const char *v[F_
             return refuse_field(f, index, id, field_names[k], "is empty");
     }
     if (!is_id(id))
-        return refuse_field(f, index, id, "id", "has to be 1 to 120 letters, digits, '.', '_' or '-'");
+        return refuse_field(f, index, id, "id",
+                            "has to be 1 to 120 letters, digits, '.', '_' or '-'");
     if (strncmp(id, "method.", 7) == 0)
-        return refuse_field(f, index, id, "id", "begins with \"method.\", which is kept for what is built in");
+        return refuse_field(f, index, id, "id",
+                            "begins with \"method.\", which is kept for what is built in");
     if (strlen(v[F_LEVEL]) != 1 || strchr("CPSMKWONA", v[F_LEVEL][0]) == NULL)
-        return refuse_field(f, index, id, "level", "has to be one of C, P, S, M, K, W, O, N, A (see docs/rules-phases.md)");
+        return refuse_field(
+            f, index, id, "level",
+            "has to be one of C, P, S, M, K, W, O, N, A (see docs/rules-phases.md)");
     if (strlen(v[F_STATUS]) != 1 || strchr("GRDU", v[F_STATUS][0]) == NULL)
-        return refuse_field(f, index, id, "status", "has to be one of G, R, D, U (see docs/rules-phases.md)");
+        return refuse_field(f, index, id, "status",
+                            "has to be one of G, R, D, U (see docs/rules-phases.md)");
     if (v[F_GRADIENTS] != NULL && strcmp(v[F_GRADIENTS], "none") != 0)
-        return refuse_field(f, index, id, "gradients",
-                            "has to be \"none\": all that runs below the function runs without them");
+        return refuse_field(
+            f, index, id, "gradients",
+            "has to be \"none\": all that runs below the function runs without them");
     if (v[F_GRADIENTS] != NULL && v[F_LEVEL][0] != 'C')
         return refuse_field(f, index, id, "gradients", "has a meaning at level C only");
     if (v[F_LAST_CALL] != NULL && (v[F_LAST_CALL][0] == '\0' || v[F_LEVEL][0] != 'C'))
-        return refuse_field(f, index, id, "last_call",
-                            "has to be the name of a function that is called, and has a meaning at level C only");
+        return refuse_field(
+            f, index, id, "last_call",
+            "has to be the name of a function that is called, and has a meaning at level C only");
     if (v[F_FILE] != NULL && (strchr(v[F_FILE], '\\') != NULL || v[F_FILE][0] == '/'))
-        return refuse_field(f, index, id, "file", "has to be the end of a path, with '/' and without one in front");
+        return refuse_field(f, index, id, "file",
+                            "has to be the end of a path, with '/' and without one in front");
     if (v[F_FILE] != NULL && strlen(v[F_FILE]) > 4096)
         return refuse_field(f, index, id, "file", "is longer than 4096 bytes");
     if (strchr("MK", v[F_LEVEL][0]) != NULL)
@@ -179,9 +203,11 @@ static enum mt_rc check_fields(const struct file *f, int index, const char *v[F_
         return refuse_field(f, index, id, "phase", "is no phase; docs/rules-phases.md lists them");
     if (strchr("CNP", v[F_LEVEL][0]) != NULL && !mt_phase_is_coarse((enum mt_phase)phase))
         return refuse_field(f, index, id, "phase",
-                            "has to be a coarse phase at levels C, N and P, such as train_actor or rollout.generate");
+                            "has to be a coarse phase at levels C, N and P, such as train_actor or "
+                            "rollout.generate");
     if ((v[F_LEVEL][0] == 'W' || v[F_LEVEL][0] == 'O') && mt_phase_is_coarse((enum mt_phase)phase))
-        return refuse_field(f, index, id, "phase", "has to be a sub-phase at levels W and O, such as forward or backward");
+        return refuse_field(f, index, id, "phase",
+                            "has to be a sub-phase at levels W and O, such as forward or backward");
     return MT_OK;
 }
 
@@ -193,19 +219,22 @@ static uint32_t hash_id(const char *id)
     return h;
 }
 
-static void compile(const struct file *f, const struct mt_phase_rule *rule, struct mt_rule_code *code)
+static void compile(const struct file *f, const struct mt_phase_rule *rule,
+                    struct mt_rule_code *code)
 {
     int phase = mt_phase_find(rule->phase, strlen(rule->phase));
     bool is_slime = strcmp(rule->framework, "slime") == 0 || strcmp(rule->framework, "relax") == 0;
     bool is_trl = strcmp(rule->framework, "trl") == 0 || strcmp(rule->framework, "swift") == 0 ||
                   strcmp(rule->framework, "prime_rl") == 0;
     /* a step or loop of theirs calls passes without gradients too */
-    bool is_inside = strcmp(rule->framework, "prime_rl") == 0 ||
-                     (phase != MT_PH_INIT &&
-                      (is_trl || strcmp(rule->framework, "llamafactory") == 0 || strcmp(rule->framework, "torchtune") == 0));
+    bool is_inside =
+        strcmp(rule->framework, "prime_rl") == 0 ||
+        (phase != MT_PH_INIT && (is_trl || strcmp(rule->framework, "llamafactory") == 0 ||
+                                 strcmp(rule->framework, "torchtune") == 0));
     code->phase = (uint8_t)(phase < 0 || rule->level == 'K' ? MT_PH_NONE : phase);
     code->file_len = (uint16_t)strlen(rule->file_suffix);
-    code->flags = (uint8_t)((f->is_overlay ? MT_RF_OVERLAY : 0) | (is_slime ? MT_RF_SLIME : 0) | (is_inside ? MT_RF_TRL : 0));
+    code->flags = (uint8_t)((f->is_overlay ? MT_RF_OVERLAY : 0) | (is_slime ? MT_RF_SLIME : 0) |
+                            (is_inside ? MT_RF_TRL : 0));
     if (is_trl && strncmp(rule->function, "_get_per_token_logps", 20) == 0)
         code->flags |= MT_RF_TRL_LOGP;
 }
@@ -219,10 +248,12 @@ static enum mt_rc place(const struct file *f, int index, const char *id, uint32_
         if (strcmp(r->rule.p[f->slots[slot]].id, id) != 0)
             continue;
         *at = f->slots[slot];
-        return *at >= f->first ? refuse_field(f, index, id, "id", "is there twice in this file") : MT_OK;
+        return *at >= f->first ? refuse_field(f, index, id, "id", "is there twice in this file")
+                               : MT_OK;
     }
     if (r->rule.n > MT_MAX_PHASE_RULES)
-        return refuse(f, index, id, "there are more than 4095 phase rules, built-in ones and methods included");
+        return refuse(f, index, id,
+                      "there are more than 4095 phase rules, built-in ones and methods included");
     *at = r->rule.n;
     f->slots[slot] = (uint16_t)*at;
     return MT_VEC_PUSH(&r->rule) != NULL && MT_VEC_PUSH(&r->code) != NULL ? MT_OK : nomem(f->err);
@@ -242,7 +273,8 @@ static enum mt_rc read_rule(const struct file *f, int index, const cJSON *obj)
         return rc;
     for (int k = 0; k < F_COUNT; k++) {
         copy[k] = v[k] != NULL ? v[k] : "";
-        if (f->is_overlay && (copy[k] = mt_arena_strndup(&r->arena, copy[k], strlen(copy[k]))) == NULL)
+        if (f->is_overlay &&
+            (copy[k] = mt_arena_strndup(&r->arena, copy[k], strlen(copy[k]))) == NULL)
             return nomem(f->err);
     }
     rule.id = copy[F_ID];
@@ -277,8 +309,8 @@ static enum mt_rc bad_json(const struct file *f, const char *text, const char *a
             column = 1;
         }
     }
-    return mt_fail_at(f->err, MT_EINPUT, (uint64_t)(at - text), "%s: not valid JSON at line %u, column %u", f->name, line,
-                      column);
+    return mt_fail_at(f->err, MT_EINPUT, (uint64_t)(at - text),
+                      "%s: not valid JSON at line %u, column %u", f->name, line, column);
 }
 
 static enum mt_rc read_root(struct file *f, const cJSON *root)
@@ -288,21 +320,25 @@ static enum mt_rc read_root(struct file *f, const cJSON *root)
     int index = 0;
     f->first = f->r->rule.n;
     if (!cJSON_IsObject(root))
-        return mt_fail(f->err, MT_EINPUT, "%s: a rule file is an object with \"schema_version\" and \"phases\"", f->name);
+        return mt_fail(f->err, MT_EINPUT,
+                       "%s: a rule file is an object with \"schema_version\" and \"phases\"",
+                       f->name);
     cJSON_ArrayForEach(m, root)
     {
         if (strcmp(m->string, "schema_version") == 0) {
             version = m;
         } else if (strcmp(m->string, "phases") == 0 && list == NULL) {
             list = m;
-        } else if ((strcmp(m->string, "fixes") != 0 && strcmp(m->string, "libraries") != 0 && strcmp(m->string, "roles") != 0 &&
-                    strcmp(m->string, "vocabularies") != 0) ||
+        } else if ((strcmp(m->string, "fixes") != 0 && strcmp(m->string, "libraries") != 0 &&
+                    strcmp(m->string, "roles") != 0 && strcmp(m->string, "vocabularies") != 0) ||
                    !f->is_overlay) { /* the other rules of the same overlay are read elsewhere */
             char printable[96];
             return mt_fail(f->err, MT_EINPUT,
-                           "%s: unknown or repeated key \"%s\"; a rule file has schema_version, phases, roles, vocabularies, "
+                           "%s: unknown or repeated key \"%s\"; a rule file has schema_version, "
+                           "phases, roles, vocabularies, "
                            "fixes and libraries",
-                           f->name, mt_printable(printable, sizeof printable, m->string, strlen(m->string)));
+                           f->name,
+                           mt_printable(printable, sizeof printable, m->string, strlen(m->string)));
         }
     }
     if (version == NULL || !cJSON_IsNumber(version) || version->valueint != 1)
@@ -357,11 +393,12 @@ static enum mt_rc read_builtin(struct file *f)
     return rc;
 }
 
-enum mt_rc mt_phase_rules_load(struct mt_phase_rules **out, const char *overlay, size_t overlay_len, const char *overlay_name,
-                               struct mt_err *err)
+enum mt_rc mt_phase_rules_load(struct mt_phase_rules **out, const char *overlay, size_t overlay_len,
+                               const char *overlay_name, struct mt_err *err)
 {
     struct mt_phase_rules *r = mt_calloc(1, sizeof *r);
-    struct file f = {r, "the built-in phases.json", 0, false, err, mt_calloc(SLOTS, sizeof *f.slots)};
+    struct file f = {r,   "the built-in phases.json",       0, false,
+                     err, mt_calloc(SLOTS, sizeof *f.slots)};
     enum mt_rc rc = MT_OK;
     *out = NULL;
     if (r == NULL || f.slots == NULL) {

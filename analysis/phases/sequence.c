@@ -1,13 +1,15 @@
-/* The events of one device in order. A stack often says only what happens inside a phase (forward, backward); which phase that is
- * comes from the neighbours in time: the last one known, or the next. Nothing is looked up twice: an event that has to wait for a
- * later one holds a placeholder, and is settled in one sweep when that one comes. */
+/* The events of one device in order. A stack often says only what happens inside a phase (forward,
+ * backward); which phase that is comes from the neighbours in time: the last one known, or the
+ * next. Nothing is looked up twice: an event that has to wait for a later one holds a placeholder,
+ * and is settled in one sweep when that one comes. */
 #include "analysis/phases/impl.h"
 
 /* Placeholders in struct mt_attr.phase while the phase is not known yet. */
 enum {
     WAIT_TRAIN = 250,   /* training; actor or critic is said by the next marker */
     WAIT_FORWARD = 251, /* a forward pass before anything is known: training if that comes next */
-    WAIT_REST = 249     /* what follows a forward pass after mere set-up: still set-up, unless nothing else is known after it */
+    WAIT_REST = 249 /* what follows a forward pass after mere set-up: still set-up, unless nothing
+                       else is known after it */
 };
 
 #define MAX_WAITING_SEGMENTS 32
@@ -27,15 +29,18 @@ struct run {
     struct mt_attr *out;
     struct mt_spans coarse, inner; /* annotations */
     bool has_annotations;
-    uint8_t last;     /* coarse phase that goes on; MT_PH_NONE, a phase, or WAIT_TRAIN */
-    uint8_t base;     /* the same without interruptions (weight sync, checkpoint): what a forward pass returns to */
+    uint8_t last; /* coarse phase that goes on; MT_PH_NONE, a phase, or WAIT_TRAIN */
+    /* the same without interruptions (weight sync, checkpoint): what a forward pass returns to */
+    uint8_t base;
     uint8_t fallback; /* of WAIT_FORWARD, when no training follows */
-    bool is_waiting, waits_for_marker; /* some event holds a placeholder; a training one of the main thread is among them */
+    /* some event holds a placeholder; a training one of the main thread is among them */
+    bool is_waiting, waits_for_marker;
     uint64_t wait_from;
     struct mt_attr hold; /* for events that are no allocation */
     struct frameless frameless;
-    int8_t has_backward;                    /* -1 = not looked yet */
-    uint64_t segment[MAX_WAITING_SEGMENTS]; /* segment_alloc and segment_map whose allocation has not come */
+    int8_t has_backward; /* -1 = not looked yet */
+    /* segment_alloc and segment_map whose allocation has not come */
+    uint64_t segment[MAX_WAITING_SEGMENTS];
     uint32_t n_segments;
 };
 
@@ -45,7 +50,10 @@ static struct mt_attr attr(uint8_t phase, uint8_t sub, uint32_t rule, enum mt_co
     return a;
 }
 
-static void set_conf(struct mt_attr *a, enum mt_conf conf) { a->rule_conf = (uint16_t)((a->rule_conf & ~7u) | (uint32_t)conf); }
+static void set_conf(struct mt_attr *a, enum mt_conf conf)
+{
+    a->rule_conf = (uint16_t)((a->rule_conf & ~7u) | (uint32_t)conf);
+}
 
 /* A pair of phase and sub-phase is as sure as its weaker half. */
 static enum mt_conf pair_conf(enum mt_conf phase, uint8_t sub, enum mt_conf sub_conf)
@@ -70,7 +78,8 @@ static void settle_one(const struct run *r, struct mt_attr *a, uint8_t training)
         if (r->fallback == MT_PH_NONE && a->sub == MT_PH_NONE)
             set_conf(a, MT_CONF_NONE);
         else if (r->fallback != MT_PH_NONE)
-            *a = attr(a->phase, a->sub, without_signature(a) ? MT_METHOD_CARRY : (uint32_t)a->rule_conf >> 4,
+            *a = attr(a->phase, a->sub,
+                      without_signature(a) ? MT_METHOD_CARRY : (uint32_t)a->rule_conf >> 4,
                       pair_conf(MT_CONF_CARRIED, a->sub, mt_attr_conf(*a)));
     } else if (a->phase == WAIT_FORWARD) {
         if (training != MT_PH_NONE) {
@@ -112,22 +121,28 @@ static void wait(struct run *r, uint64_t i)
 
 static bool is_interruption(uint8_t p)
 {
-    return p == MT_PH_WEIGHT_SYNC || p == MT_PH_ROLLOUT_WAKE_SLEEP || p == MT_PH_CKPT_SAVE || p == MT_PH_CKPT_LOAD ||
-           p == MT_PH_ONLOAD_OFFLOAD;
+    return p == MT_PH_WEIGHT_SYNC || p == MT_PH_ROLLOUT_WAKE_SLEEP || p == MT_PH_CKPT_SAVE ||
+           p == MT_PH_CKPT_LOAD || p == MT_PH_ONLOAD_OFFLOAD;
 }
 
-static bool is_training(uint8_t p) { return p < MT_PH_COUNT && mt_phase_is_training((enum mt_phase)p); }
+static bool is_training(uint8_t p)
+{
+    return p < MT_PH_COUNT && mt_phase_is_training((enum mt_phase)p);
+}
 
 static bool is_forward(uint8_t sub)
 {
-    return sub == MT_PH_FORWARD || sub == MT_PH_LOSS || sub == MT_PH_LOGITS || sub == MT_PH_FSDP_UNSHARD ||
-           sub == MT_PH_COMPILE || sub == MT_PH_COMPILE_AUTOTUNE;
+    return sub == MT_PH_FORWARD || sub == MT_PH_LOSS || sub == MT_PH_LOGITS ||
+           sub == MT_PH_FSDP_UNSHARD || sub == MT_PH_COMPILE || sub == MT_PH_COMPILE_AUTOTUNE;
 }
 
-static bool is_allocation(const struct mt_event *e) { return e->action == MT_ACT_ALLOC || e->action == MT_ACT_OOM; }
+static bool is_allocation(const struct mt_event *e)
+{
+    return e->action == MT_ACT_ALLOC || e->action == MT_ACT_OOM;
+}
 
-static struct mt_attr known_phase(struct run *r, uint64_t i, uint8_t phase, enum mt_conf conf, uint8_t sub,
-                                  enum mt_conf sub_conf, uint32_t rule)
+static struct mt_attr known_phase(struct run *r, uint64_t i, uint8_t phase, enum mt_conf conf,
+                                  uint8_t sub, enum mt_conf sub_conf, uint32_t rule)
 {
     bool waits_for_train = r->last == WAIT_TRAIN || r->base == WAIT_TRAIN;
     settle(r, i, is_training(phase) ? phase : waits_for_train ? MT_PH_TRAIN : MT_PH_NONE);
@@ -137,9 +152,10 @@ static struct mt_attr known_phase(struct run *r, uint64_t i, uint8_t phase, enum
     return attr(phase, sub, rule, pair_conf(conf, sub, sub_conf));
 }
 
-/* The sub-phase implies training: the last training phase, else the next one, else training of unknown role. */
-static struct mt_attr implied_training(struct run *r, uint64_t i, bool is_autograd_thread, uint8_t sub, enum mt_conf sub_conf,
-                                       uint32_t rule)
+/* The sub-phase implies training: the last training phase, else the next one, else training of
+ * unknown role. */
+static struct mt_attr implied_training(struct run *r, uint64_t i, bool is_autograd_thread,
+                                       uint8_t sub, enum mt_conf sub_conf, uint32_t rule)
 {
     uint8_t phase = r->base;
     if (phase == WAIT_TRAIN && (r->waits_for_marker || !is_autograd_thread)) {
@@ -155,10 +171,12 @@ static struct mt_attr implied_training(struct run *r, uint64_t i, bool is_autogr
     return attr(phase, sub, rule, pair_conf(MT_CONF_INFERRED, sub, sub_conf));
 }
 
-static struct mt_attr carried(struct run *r, uint64_t i, uint8_t sub, enum mt_conf sub_conf, uint32_t rule)
+static struct mt_attr carried(struct run *r, uint64_t i, uint8_t sub, enum mt_conf sub_conf,
+                              uint32_t rule)
 {
     uint8_t phase = is_forward(sub) ? r->base : r->last;
-    if (is_forward(sub) && (phase == MT_PH_NONE || phase == MT_PH_INIT || phase == MT_PH_ROLLOUT_INIT)) {
+    if (is_forward(sub) &&
+        (phase == MT_PH_NONE || phase == MT_PH_INIT || phase == MT_PH_ROLLOUT_INIT)) {
         if (!r->is_waiting)
             r->fallback = phase;
         wait(r, i);
@@ -175,10 +193,11 @@ static struct mt_attr carried(struct run *r, uint64_t i, uint8_t sub, enum mt_co
 
 /* ---- allocations without frames ---- */
 
-/* Autograd threads have no Python frames: with stacks="python" their allocations have none at all. They come right after the root
- * gradient, or stand between two allocations of the same training phase. `ends`: a run of the latter kind ended before this one. */
-static bool is_frameless_backward(struct frameless *f, uint64_t i, mt_stack_id stack, const struct mt_stack_verdict *v,
-                                  bool *ends)
+/* Autograd threads have no Python frames: with stacks="python" their allocations have none at all.
+ * They come right after the root gradient, or stand between two allocations of the same training
+ * phase. `ends`: a run of the latter kind ended before this one. */
+static bool is_frameless_backward(struct frameless *f, uint64_t i, mt_stack_id stack,
+                                  const struct mt_stack_verdict *v, bool *ends)
 {
     *ends = false;
     if (f->in_run && (v->flags & MT_VF_PYTHON)) {
@@ -195,21 +214,26 @@ static bool is_frameless_backward(struct frameless *f, uint64_t i, mt_stack_id s
     return stack == 0 && f->is_backward;
 }
 
-static bool follow_run(struct run *r, uint64_t i, mt_stack_id stack, const struct mt_stack_verdict *v)
+static bool follow_run(struct run *r, uint64_t i, mt_stack_id stack,
+                       const struct mt_stack_verdict *v)
 {
     bool ends, after_root = is_frameless_backward(&r->frameless, i, stack, v, &ends);
     for (uint64_t k = r->frameless.from; ends && k < i; k++) {
         const struct mt_event *e = mt_event_at(r->d, k);
         if (is_allocation(e) && e->stack == 0 && r->out[k].sub == MT_PH_NONE)
-            r->out[k] = attr(r->out[k].phase, MT_PH_BACKWARD, MT_METHOD_EMPTY_WINDOW, MT_CONF_INFERRED);
+            r->out[k] =
+                attr(r->out[k].phase, MT_PH_BACKWARD, MT_METHOD_EMPTY_WINDOW, MT_CONF_INFERRED);
     }
     return after_root;
 }
 
-static bool is_backward(enum mt_phase sub) { return sub == MT_PH_BACKWARD || sub == MT_PH_RECOMPUTE; }
+static bool is_backward(enum mt_phase sub)
+{
+    return sub == MT_PH_BACKWARD || sub == MT_PH_RECOMPUTE;
+}
 
-/* A loss is computed in evaluations too; with a backward pass in the same trace it is one of training. That pass may have no frames,
- * or only a recorded range. */
+/* A loss is computed in evaluations too; with a backward pass in the same trace it is one of
+ * training. That pass may have no frames, or only a recorded range. */
 static bool has_backward(struct run *r)
 {
     struct frameless f = {.prev = NULL};
@@ -223,7 +247,8 @@ static bool has_backward(struct run *r)
         const struct mt_stack_verdict *v = mt_stack_verdict_of(r->p, e->stack);
         bool ends;
         if (is_allocation(e))
-            r->has_backward = is_frameless_backward(&f, i, e->stack, v, &ends) || ends || is_backward((enum mt_phase)v->sub);
+            r->has_backward = is_frameless_backward(&f, i, e->stack, v, &ends) || ends ||
+                              is_backward((enum mt_phase)v->sub);
     }
     return r->has_backward != 0;
 }
@@ -236,20 +261,25 @@ static bool refines(uint8_t phase, uint8_t by)
     switch (phase) {
     case MT_PH_TRAIN: return by == MT_PH_TRAIN_ACTOR || by == MT_PH_TRAIN_CRITIC;
     case MT_PH_INFER:
-        return by == MT_PH_LOGP_OLD || by == MT_PH_LOGP_REF || by == MT_PH_LOGP || by == MT_PH_VALUES || by == MT_PH_REWARD;
+        return by == MT_PH_LOGP_OLD || by == MT_PH_LOGP_REF || by == MT_PH_LOGP ||
+               by == MT_PH_VALUES || by == MT_PH_REWARD;
     case MT_PH_LOGP: return by == MT_PH_LOGP_OLD || by == MT_PH_LOGP_REF;
-    case MT_PH_LOGP_OLD: return by == MT_PH_LOGP_REF; /* with LoRA the reference pass runs through the actor's function */
+    /* with LoRA the reference pass runs through the actor's function */
+    case MT_PH_LOGP_OLD: return by == MT_PH_LOGP_REF;
     default: return false;
     }
 }
 
-/* What an annotation says where frames say nothing, or only that a module is called or a name sounds like it. */
-static bool annotation_sub(struct run *r, const struct mt_event *e, const struct mt_stack_verdict *v, uint32_t *rule)
+/* What an annotation says where frames say nothing, or only that a module is called or a name
+ * sounds like it. */
+static bool annotation_sub(struct run *r, const struct mt_event *e,
+                           const struct mt_stack_verdict *v, uint32_t *rule)
 {
     *rule = mt_spans_rule(&r->inner, e->time_ns);
     if (*rule == 0)
         return false;
-    if (v->flags & MT_VF_WEAK) /* a closure: modules run inside optimizer.step, but never in the optimizer itself */
+    if (v->flags & MT_VF_WEAK) /* a closure: modules run inside optimizer.step, but never in the
+                                  optimizer itself */
         return mt_rule_phase(r->p->rules, *rule) != MT_PH_OPTIMIZER;
     return v->sub == MT_PH_NONE || (v->flags & MT_VF_BY_NAME);
 }
@@ -274,12 +304,15 @@ static struct mt_attr one_allocation(struct run *r, uint64_t i, const struct mt_
         rule = a;
     }
     range = r->has_annotations ? mt_spans_rule(&r->coarse, e->time_ns) : 0;
-    if (range != 0 && (v->flags & MT_VF_NAMED)) /* what the job says itself is more than what its functions are called */
+    if (range != 0 &&
+        (v->flags &
+         MT_VF_NAMED)) /* what the job says itself is more than what its functions are called */
         own = local = MT_PH_NONE;
     if (range != 0) {
         uint8_t phase = (uint8_t)mt_rule_phase(rules, range);
         bool trains = mt_sub_implies_training((enum mt_phase)sub);
-        if (refines(own, phase) || (own == MT_PH_NONE && local == MT_PH_NONE && (!trains || is_training(phase)))) {
+        if (refines(own, phase) ||
+            (own == MT_PH_NONE && local == MT_PH_NONE && (!trains || is_training(phase)))) {
             if (sub == MT_PH_NONE)
                 rule = range;
             if (own == MT_PH_NONE)
@@ -292,7 +325,8 @@ static struct mt_attr one_allocation(struct run *r, uint64_t i, const struct mt_
     if (own != MT_PH_NONE)
         return known_phase(r, i, own, own_conf, sub, sub_conf, rule);
     if (mt_sub_implies_training((enum mt_phase)sub) ||
-        (sub == MT_PH_LOSS && !(local != MT_PH_NONE && (v->flags & MT_VF_NAMED)) && has_backward(r)))
+        (sub == MT_PH_LOSS && !(local != MT_PH_NONE && (v->flags & MT_VF_NAMED)) &&
+         has_backward(r)))
         return implied_training(r, i, is_autograd_thread, sub, sub_conf, rule);
     if (local != MT_PH_NONE)
         return attr(local, sub, rule, pair_conf((enum mt_conf)v->local_conf, sub, sub_conf));
@@ -334,12 +368,17 @@ static void wait_for_allocation(struct run *r, uint64_t i)
     r->segment[r->n_segments++] = i;
 }
 
-enum mt_rc mt_phaser_run(struct mt_phaser *p, uint32_t device, const struct mt_phase_opts *o, struct mt_attr *out,
-                         struct mt_err *err)
+enum mt_rc mt_phaser_run(struct mt_phaser *p, uint32_t device, const struct mt_phase_opts *o,
+                         struct mt_attr *out, struct mt_err *err)
 {
     const struct mt_device *d = &p->t->devices.p[device];
-    struct run r = {
-        .p = p, .d = d, .out = out, .last = MT_PH_NONE, .base = MT_PH_NONE, .fallback = MT_PH_NONE, .has_backward = -1};
+    struct run r = {.p = p,
+                    .d = d,
+                    .out = out,
+                    .last = MT_PH_NONE,
+                    .base = MT_PH_NONE,
+                    .fallback = MT_PH_NONE,
+                    .has_backward = -1};
     enum mt_rc rc = MT_OK;
     uint8_t training;
     r.hold = attr(MT_PH_UNATTRIBUTED, MT_PH_NONE, 0, MT_CONF_NONE);
@@ -357,7 +396,8 @@ enum mt_rc mt_phaser_run(struct mt_phaser *p, uint32_t device, const struct mt_p
             forget_old_segments(&r, i);
         if (is_allocation(e)) {
             out[i] = one_allocation(&r, i, e);
-            if ((mt_stack_verdict_of(p, e->stack)->flags & MT_VF_NO_GRAD) && !is_training(out[i].phase))
+            if ((mt_stack_verdict_of(p, e->stack)->flags & MT_VF_NO_GRAD) &&
+                !is_training(out[i].phase))
                 out[i].rule_conf |= MT_ATTR_NO_GRAD;
             if (r.n_segments != 0 && e->action == MT_ACT_ALLOC)
                 give_segments(&r, i, e);
@@ -371,7 +411,8 @@ enum mt_rc mt_phaser_run(struct mt_phaser *p, uint32_t device, const struct mt_p
         }
     }
     training = r.last == WAIT_TRAIN || r.base == WAIT_TRAIN ? MT_PH_TRAIN : MT_PH_NONE;
-    if (r.fallback == MT_PH_INIT && training == MT_PH_NONE) /* who loads a model and only runs it is not in set-up to the end */
+    if (r.fallback == MT_PH_INIT &&
+        training == MT_PH_NONE) /* who loads a model and only runs it is not in set-up to the end */
         r.fallback = MT_PH_NONE;
     settle(&r, d->events.n, training);
 out:
@@ -380,8 +421,8 @@ out:
     return rc;
 }
 
-enum mt_rc mt_phaser_new(struct mt_phaser **out, const struct mt_phase_rules *rules, const struct mt_trace *t,
-                         struct mt_err *err)
+enum mt_rc mt_phaser_new(struct mt_phaser **out, const struct mt_phase_rules *rules,
+                         const struct mt_trace *t, struct mt_err *err)
 {
     struct mt_phaser *p = mt_calloc(1, sizeof *p);
     enum mt_rc rc;
@@ -415,10 +456,14 @@ struct mt_attr mt_phaser_stack(struct mt_phaser *p, mt_stack_id stack)
         return attr(MT_PH_UNATTRIBUTED, MT_PH_NONE, MT_METHOD_NO_STACK, MT_CONF_NONE);
     v = mt_stack_verdict_of(p, stack);
     if (v->own != MT_PH_NONE)
-        return attr(v->own, v->sub, v->rule, pair_conf((enum mt_conf)v->own_conf, v->sub, (enum mt_conf)v->sub_conf));
+        return attr(v->own, v->sub, v->rule,
+                    pair_conf((enum mt_conf)v->own_conf, v->sub, (enum mt_conf)v->sub_conf));
     if (mt_sub_implies_training((enum mt_phase)v->sub))
-        return attr(MT_PH_TRAIN, v->sub, v->rule, pair_conf(MT_CONF_INFERRED, v->sub, (enum mt_conf)v->sub_conf));
+        return attr(MT_PH_TRAIN, v->sub, v->rule,
+                    pair_conf(MT_CONF_INFERRED, v->sub, (enum mt_conf)v->sub_conf));
     if (v->local != MT_PH_NONE)
-        return attr(v->local, v->sub, v->rule, pair_conf((enum mt_conf)v->local_conf, v->sub, (enum mt_conf)v->sub_conf));
-    return attr(MT_PH_UNATTRIBUTED, v->sub, v->rule, v->sub == MT_PH_NONE ? MT_CONF_NONE : (enum mt_conf)v->sub_conf);
+        return attr(v->local, v->sub, v->rule,
+                    pair_conf((enum mt_conf)v->local_conf, v->sub, (enum mt_conf)v->sub_conf));
+    return attr(MT_PH_UNATTRIBUTED, v->sub, v->rule,
+                v->sub == MT_PH_NONE ? MT_CONF_NONE : (enum mt_conf)v->sub_conf);
 }

@@ -1,4 +1,5 @@
-/* replay/anchor.c -- what was there before the first event: the end state minus everything the trace did. */
+/* replay/anchor.c -- what was there before the first event: the end state minus everything the
+ * trace did. */
 #include "analysis/replay/replay.h"
 
 #include "analysis/base/words.h"
@@ -7,7 +8,10 @@
 #include <string.h>
 
 __extension__ typedef __int128 wide; /* sums of hostile sizes must not overflow */
-static bool is_impossible(wide total) { return total > MT_REPLAY_MAX_TOTAL || total < -MT_REPLAY_MAX_TOTAL; }
+static bool is_impossible(wide total)
+{
+    return total > MT_REPLAY_MAX_TOTAL || total < -MT_REPLAY_MAX_TOTAL;
+}
 
 static char *say(const char *s) { return mt_strndup(s, strlen(s)); }
 
@@ -20,7 +24,8 @@ int mt_replay_anchor(struct mt_replay *r)
     char buf[256], size[32];
     r->n_segment_events = UINT64_MAX;
     r->row_of = mt_calloc((size_t)MT_PH_COUNT * MT_PH_COUNT, 1);
-    if (r->row_of == NULL || mt_replay_row(r, (struct mt_attr){0, MT_PH_UNATTRIBUTED, MT_PH_NONE}) != 0)
+    if (r->row_of == NULL ||
+        mt_replay_row(r, (struct mt_attr){0, MT_PH_UNATTRIBUTED, MT_PH_NONE}) != 0)
         return 0;
     for (uint32_t i = 0; i < t->segments.n; i++) {
         const struct mt_segment *s = &t->segments.p[i];
@@ -38,43 +43,51 @@ int mt_replay_anchor(struct mt_replay *r)
         }
     }
     if (r->d->events.n >= UINT32_MAX) {
-        o->withheld = say("it has more than four billion events, which is more than can be replayed");
+        o->withheld =
+            say("it has more than four billion events, which is more than can be replayed");
         return o->withheld != NULL;
     }
     if (r->d->events.n != 0 && (r->d->is_cut || r->t->segments_cut)) {
-        o->withheld = say(
-            r->d->is_cut ? "the input ends inside its trace: what happened between the last entry that is there and the end "
-                           "state is missing, so the curve has no anchor"
-                         : "the input ends inside the segments, so the end state that anchors the curve is not known");
+        o->withheld = say(r->d->is_cut ? "the input ends inside its trace: what happened between "
+                                         "the last entry that is there and the end "
+                                         "state is missing, so the curve has no anchor"
+                                       : "the input ends inside the segments, so the end state "
+                                         "that anchors the curve is not known");
         return o->withheld != NULL;
     }
     live = (wide)by[MT_ACT_ALLOC] - by[MT_ACT_FREE_COMPLETED];
     pending = (wide)by[MT_ACT_FREE_REQUESTED] - by[MT_ACT_FREE_COMPLETED];
-    reserved = (wide)by[MT_ACT_SEGMENT_ALLOC] + by[MT_ACT_SEGMENT_MAP] - by[MT_ACT_SEGMENT_FREE] - by[MT_ACT_SEGMENT_UNMAP];
+    reserved = (wide)by[MT_ACT_SEGMENT_ALLOC] + by[MT_ACT_SEGMENT_MAP] - by[MT_ACT_SEGMENT_FREE] -
+               by[MT_ACT_SEGMENT_UNMAP];
     live = (wide)o->live_end - live;
     pending = (wide)o->pending_end - pending;
     reserved = (wide)o->reserved_end - reserved;
-    if (r->d->sums_overflow || is_impossible(live) || is_impossible(reserved) || is_impossible(pending)) {
-        o->withheld = say("its sizes add up to more bytes than any memory has: the trace is damaged or made up");
+    if (r->d->sums_overflow || is_impossible(live) || is_impossible(reserved) ||
+        is_impossible(pending)) {
+        o->withheld = say(
+            "its sizes add up to more bytes than any memory has: the trace is damaged or made up");
         return o->withheld != NULL;
     }
     if (live < 0 || reserved < 0) {
         (void)snprintf(buf, sizeof buf,
-                       "the trace allocates %s more than the end state can hold: events are missing, or the snapshot was taken "
+                       "the trace allocates %s more than the end state can hold: events are "
+                       "missing, or the snapshot was taken "
                        "inside a memory pool and shows only that pool",
                        mt_words_bytes(size, (uint64_t)(live < 0 ? -live : -reserved)));
         o->withheld = say(buf);
         return o->withheld != NULL;
     }
-    if (r->d->n_by_action[MT_ACT_ALLOC] == 0 && r->d->n_by_action[MT_ACT_FREE_COMPLETED] >= 16 && live > reserved) {
-        o->withheld =
-            say("it frees more than can have been there at its start and has no allocation: allocations were not recorded");
+    if (r->d->n_by_action[MT_ACT_ALLOC] == 0 && r->d->n_by_action[MT_ACT_FREE_COMPLETED] >= 16 &&
+        live > reserved) {
+        o->withheld = say("it frees more than can have been there at its start and has no "
+                          "allocation: allocations were not recorded");
         return o->withheld != NULL;
     }
     r->start_live = (int64_t)live;
     r->start_reserved = (int64_t)reserved;
     /* Completions without any request (skip_actions) say nothing of what waited. */
-    if (pending < 0 || (r->d->n_by_action[MT_ACT_FREE_REQUESTED] == 0 && r->d->n_by_action[MT_ACT_FREE_COMPLETED] != 0))
+    if (pending < 0 || (r->d->n_by_action[MT_ACT_FREE_REQUESTED] == 0 &&
+                        r->d->n_by_action[MT_ACT_FREE_COMPLETED] != 0))
         pending = 0;
     r->start_pending = (int64_t)pending;
     o->live_start = (uint64_t)r->start_live;

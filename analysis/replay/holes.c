@@ -1,7 +1,9 @@
-/* The free space inside the segments at a moment: segments of the end state with the later segment events undone, minus the blocks
- * that are live then. Sizes of live blocks are rounded up to 512 bytes as the allocator does. A rest of up to 1 MiB behind a block of a
- * large segment was never split off (c10/cuda/CUDACachingAllocator.cpp, should_split): it belongs to that block and serves nobody. Where
- * such a rest lies before a free block they look like one hole, so a hole is an upper bound by less than 1 MiB. */
+/* The free space inside the segments at a moment: segments of the end state with the later segment
+ * events undone, minus the blocks that are live then. Sizes of live blocks are rounded up to 512
+ * bytes as the allocator does. A rest of up to 1 MiB behind a block of a large segment was never
+ * split off (c10/cuda/CUDACachingAllocator.cpp, should_split): it belongs to that block and serves
+ * nobody. Where such a rest lies before a free block they look like one hole, so a hole is an upper
+ * bound by less than 1 MiB. */
 #include "analysis/replay/replay.h"
 
 #include "analysis/base/spanset.h"
@@ -13,7 +15,8 @@
 #define SMALL_LIMIT (UINT64_C(1) << 20) /* requests up to 1 MiB are served from small segments */
 #define SMALL_SEGMENT (UINT64_C(2) << 20)
 
-/* The id of a range in the set says where its stream and pool are written: a segment of the end state, or the lane of an event. */
+/* The id of a range in the set says where its stream and pool are written: a segment of the end
+ * state, or the lane of an event. */
 #define OF_SEGMENT (UINT32_C(1) << 31)
 enum { POOL_KNOWN = 2, EXPANDABLE = 1 };
 
@@ -39,11 +42,13 @@ static struct mt_span span_of(const struct mt_trace *t, const struct mt_spanset_
 /* Mapped pages of one stream that touch are one space to allocate from. */
 static bool joins(const void *ctx, uint32_t a, uint32_t b)
 {
-    struct mt_span x = span_of(ctx, &(struct mt_spanset_item){.id = a}), y = span_of(ctx, &(struct mt_spanset_item){.id = b});
+    struct mt_span x = span_of(ctx, &(struct mt_spanset_item){.id = a}),
+                   y = span_of(ctx, &(struct mt_spanset_item){.id = b});
     return x.expandable && y.expandable && x.stream == y.stream;
 }
 
-static enum mt_span_rc undo(struct mt_spanset *set, const struct mt_trace *t, const struct mt_event *e)
+static enum mt_span_rc undo(struct mt_spanset *set, const struct mt_trace *t,
+                            const struct mt_event *e)
 {
     uint32_t id = (uint32_t)e->lane << 2 | ((e->flags & MT_EV_POOL_KNOWN) != 0 ? POOL_KNOWN : 0u) |
                   (e->action == MT_ACT_SEGMENT_UNMAP ? EXPANDABLE : 0u);
@@ -75,7 +80,8 @@ static int by_addr(const void *pa, const void *pb)
     return a->addr < b->addr ? -1 : a->addr > b->addr;
 }
 
-int mt_spans_at(const struct mt_replay *r, int64_t at, struct mt_span **out, uint32_t *n, bool *known)
+int mt_spans_at(const struct mt_replay *r, int64_t at, struct mt_span **out, uint32_t *n,
+                bool *known)
 {
     struct mt_spanset set = {.n = 0};
     enum mt_span_rc rc = build(r, at, &set);
@@ -98,7 +104,8 @@ bool mt_span_serves(const struct mt_span *x, const struct mt_wish *w)
     if (x->stream != w->stream)
         return false;
     if (x->pool_known && (x->pool[0] != w->pool[0] || x->pool[1] != w->pool[1]))
-        return false; /* a request whose pool was not recorded (before PyTorch 2.12) is taken for one of the common pool */
+        return false; /* a request whose pool was not recorded (before PyTorch 2.12) is taken for
+                         one of the common pool */
     return x->expandable || (x->size > SMALL_SEGMENT) == (w->request > SMALL_LIMIT);
 }
 
@@ -108,8 +115,10 @@ static bool is_rest(const struct mt_span *x, uint64_t from, uint64_t size)
     return from > x->addr && size <= SMALL_LIMIT && x->size > SMALL_SEGMENT && !x->expandable;
 }
 
-/* Small and large requests never share a segment, so a block says which of the two an expandable one is for. */
-static bool is_other_size(const struct mt_span *x, const struct mt_wish *w, const struct mt_live *first)
+/* Small and large requests never share a segment, so a block says which of the two an expandable
+ * one is for. */
+static bool is_other_size(const struct mt_span *x, const struct mt_wish *w,
+                          const struct mt_live *first)
 {
     return x->expandable && w->request != 0 && first->addr < x->addr + x->size &&
            (first->size > SMALL_LIMIT) != (w->request > SMALL_LIMIT);
@@ -129,8 +138,8 @@ static void hole(struct mt_state *s, uint64_t size, bool usable)
     }
 }
 
-int mt_holes(const struct mt_replay *r, const struct mt_live_set *live, uint64_t request, int64_t stream, bool pool_known,
-             const uint64_t pool[2], struct mt_state *s)
+int mt_holes(const struct mt_replay *r, const struct mt_live_set *live, uint64_t request,
+             int64_t stream, bool pool_known, const uint64_t pool[2], struct mt_state *s)
 {
     struct mt_span *span = NULL;
     uint32_t n = 0;
@@ -163,9 +172,11 @@ int mt_holes(const struct mt_replay *r, const struct mt_live_set *live, uint64_t
         if (k < live->n && is_other_size(x, &w, &blocks[k]))
             usable = false;
         for (; k < live->n && blocks[k].addr < end; k++) {
-            uint64_t size = blocks[k].block_size ? blocks[k].block_size : (blocks[k].size + ROUND - 1) / ROUND * ROUND;
+            uint64_t size = blocks[k].block_size ? blocks[k].block_size
+                                                 : (blocks[k].size + ROUND - 1) / ROUND * ROUND;
             if (blocks[k].addr > cursor)
-                hole(s, blocks[k].addr - cursor, usable && !is_rest(x, cursor, blocks[k].addr - cursor));
+                hole(s, blocks[k].addr - cursor,
+                     usable && !is_rest(x, cursor, blocks[k].addr - cursor));
             if (blocks[k].addr + size > cursor)
                 cursor = blocks[k].addr + size;
         }

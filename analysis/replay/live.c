@@ -10,7 +10,8 @@ static int push_live(struct mt_live_set *s, const struct mt_live *l)
     return 1;
 }
 
-int mt_replay_live_at(struct mt_replay *r, struct mt_phaser *ph, int64_t at, struct mt_live_set *out)
+int mt_replay_live_at(struct mt_replay *r, struct mt_phaser *ph, int64_t at,
+                      struct mt_live_set *out)
 {
     struct mt_addrmap map = {NULL, 0, 0};
     struct mt_live l;
@@ -38,7 +39,8 @@ int mt_replay_live_at(struct mt_replay *r, struct mt_phaser *ph, int64_t at, str
             continue;
         birth = map.slot[i].value - 1;
         e = mt_event_at(r->d, birth);
-        l = (struct mt_live){e->addr, e->size, birth, 0, e->stack, r->attr[birth], MT_BIRTH_IN_TRACE};
+        l = (struct mt_live){e->addr,        e->size,          birth, 0, e->stack,
+                             r->attr[birth], MT_BIRTH_IN_TRACE};
         if (!push_live(out, &l))
             goto out;
     }
@@ -71,7 +73,8 @@ int mt_replay_live_end(struct mt_replay *r, struct mt_phaser *ph, struct mt_live
             continue;
         for (uint32_t k = s->first_block; k < s->first_block + s->n_blocks; k++) {
             const struct mt_block *b = &t->blocks.p[k];
-            struct mt_live l = {b->addr,       b->requested, UINT64_MAX, b->size, b->stack, mt_phaser_stack(ph, b->stack),
+            struct mt_live l = {b->addr,       b->requested, UINT64_MAX,
+                                b->size,       b->stack,     mt_phaser_stack(ph, b->stack),
                                 MT_BIRTH_GHOST};
             if (b->state != MT_BLOCK_INACTIVE && !push_live(out, &l))
                 return 0;

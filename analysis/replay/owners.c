@@ -12,9 +12,13 @@ struct group {
     uint8_t birth;
 };
 
-static uint64_t mix(uint64_t h, uint64_t v) { return (h ^ v) * UINT64_C(0x9e3779b97f4a7c15) ^ (h >> 29); }
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+    return (h ^ v) * UINT64_C(0x9e3779b97f4a7c15) ^ (h >> 29);
+}
 
-/* Stacks with the same telling frames are one owner: torch's inner frames and C++ detail do not split it. */
+/* Stacks with the same telling frames are one owner: torch's inner frames and C++ detail do not
+ * split it. */
 static uint64_t group_key(const struct mt_trace *t, struct mt_file_kinds *files, mt_stack_id s)
 {
     mt_frame_id site;
@@ -56,7 +60,8 @@ static int cmp_owner(const void *pa, const void *pb)
     return c != 0 ? c : a->stack < b->stack ? -1 : a->stack > b->stack;
 }
 
-int mt_owners(const struct mt_trace *t, const struct mt_live_set *live, struct mt_device_analysis *out)
+int mt_owners(const struct mt_trace *t, const struct mt_live_set *live,
+              struct mt_device_analysis *out)
 {
     MT_VEC(struct group) groups = {NULL, 0, 0};
     struct mt_file_kinds files = {NULL};

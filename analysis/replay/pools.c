@@ -30,8 +30,10 @@ static struct mt_pool_row *row_of(struct mt_device_analysis *out, const struct m
     return p;
 }
 
-/* A private pool is named by the phase that owns most of its bytes; its id alone says nothing (a pool per tag is not a CUDA graph). */
-static int label_pool(const struct mt_trace *t, struct mt_phaser *ph, uint32_t first, uint32_t end, struct mt_pool_row *p)
+/* A private pool is named by the phase that owns most of its bytes; its id alone says nothing (a
+ * pool per tag is not a CUDA graph). */
+static int label_pool(const struct mt_trace *t, struct mt_phaser *ph, uint32_t first, uint32_t end,
+                      struct mt_pool_row *p)
 {
     uint64_t bytes[MT_PH_COUNT] = {0}, all = 0;
     int best = MT_PH_UNATTRIBUTED;
@@ -76,10 +78,14 @@ static int cmp_pool(const void *pa, const void *pb)
 
 int mt_pools(const struct mt_trace *t, struct mt_phaser *ph, struct mt_device_analysis *out)
 {
-    uint32_t first = 0, end; /* segments are sorted by device: every row of every device must not look at all of them */
-    while (first < t->segments.n && !mt_segment_is_on(&t->segments.p[first], out->ordinal, out->kind))
+    /* segments are sorted by device: every row of every device must not look at all of them */
+    uint32_t first = 0, end;
+    while (first < t->segments.n &&
+           !mt_segment_is_on(&t->segments.p[first], out->ordinal, out->kind))
         first++;
-    for (end = first; end < t->segments.n && mt_segment_is_on(&t->segments.p[end], out->ordinal, out->kind); end++) {
+    for (end = first;
+         end < t->segments.n && mt_segment_is_on(&t->segments.p[end], out->ordinal, out->kind);
+         end++) {
         const struct mt_segment *s = &t->segments.p[end];
         struct mt_pool_row *p;
         p = row_of(out, s);

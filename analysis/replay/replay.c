@@ -9,9 +9,13 @@
 enum { MAX_ROWS = 255 };
 #define MAX_TOTAL MT_REPLAY_MAX_TOTAL
 
-/* Adds to a signed total; wraps instead of overflowing (the totals that matter are checked against MAX_TOTAL). */
+/* Adds to a signed total; wraps instead of overflowing (the totals that matter are checked against
+ * MAX_TOTAL). */
 static void add_to(int64_t *total, uint64_t bytes) { *total = (int64_t)((uint64_t)*total + bytes); }
-static void take_from(int64_t *total, uint64_t bytes) { *total = (int64_t)((uint64_t)*total - bytes); }
+static void take_from(int64_t *total, uint64_t bytes)
+{
+    *total = (int64_t)((uint64_t)*total - bytes);
+}
 
 static char *say(const char *s) { return mt_strndup(s, strlen(s)); }
 
@@ -21,7 +25,8 @@ uint32_t mt_replay_row(struct mt_replay *r, struct mt_attr a)
     struct mt_phase_row *row;
     if (*slot != 0)
         return *slot - 1u;
-    if (r->out->phases.n >= MAX_ROWS) { /* more pairs than any job has: count the rest as unattributed rather than lose them */
+    /* more pairs than any job has: count the rest as unattributed rather than lose them */
+    if (r->out->phases.n >= MAX_ROWS) {
         *slot = 1;
         return 0;
     }
@@ -78,7 +83,8 @@ static void keep_for(struct mt_replay *r, struct run *u)
     u->kept_at = 0;
 }
 
-static int add_old(struct mt_replay *r, uint64_t addr, uint64_t size, uint64_t gone_at, uint64_t block_size, mt_stack_id stack)
+static int add_old(struct mt_replay *r, uint64_t addr, uint64_t size, uint64_t gone_at,
+                   uint64_t block_size, mt_stack_id stack)
 {
     struct mt_old *old = MT_VEC_PUSH(&r->old);
     if (old == NULL)
@@ -87,7 +93,8 @@ static int add_old(struct mt_replay *r, uint64_t addr, uint64_t size, uint64_t g
     return 1;
 }
 
-static void note_alloc(struct mt_replay *r, const struct mt_event *e, uint64_t i, struct mt_attr a, uint32_t row)
+static void note_alloc(struct mt_replay *r, const struct mt_event *e, uint64_t i, struct mt_attr a,
+                       uint32_t row)
 {
     struct mt_phase_row *p = &r->out->phases.p[row];
     p->n_allocs++;
@@ -151,7 +158,8 @@ static int note_oom(struct mt_replay *r, const struct run *u, const struct mt_ev
     return 1;
 }
 
-static int step(struct mt_replay *r, struct run *u, const struct mt_event *e, uint64_t i, struct mt_attr a)
+static int step(struct mt_replay *r, struct run *u, const struct mt_event *e, uint64_t i,
+                struct mt_attr a)
 {
     uint32_t birth;
     bool had;
@@ -234,7 +242,8 @@ static void count_births(struct mt_replay *r)
     o->birth_blocks[MT_BIRTH_IN_TRACE] = o->n_allocs;
     o->birth_bytes[MT_BIRTH_IN_TRACE] = o->alloc_bytes;
     for (uint32_t i = 0; i < r->old.n; i++) {
-        enum mt_birth b = r->old.p[i].gone_at == UINT64_MAX ? MT_BIRTH_GHOST : MT_BIRTH_BEFORE_TRACE;
+        enum mt_birth b =
+            r->old.p[i].gone_at == UINT64_MAX ? MT_BIRTH_GHOST : MT_BIRTH_BEFORE_TRACE;
         o->birth_blocks[b]++;
         o->birth_bytes[b] += r->old.p[i].size;
     }
@@ -282,16 +291,20 @@ static int withhold(struct mt_replay *r, const struct run *u, uint64_t i)
         what = (uint64_t)u->total > MAX_TOTAL ? "live" : "reserved";
         total = (uint64_t)u->total > MAX_TOTAL ? u->total : u->reserved;
     }
-    (void)snprintf(buf, sizeof buf, "at event %llu the %s bytes would be %s: events are missing from the trace",
-                   (unsigned long long)i, what, total < 0 ? "negative" : "more than any memory has");
+    (void)snprintf(buf, sizeof buf,
+                   "at event %llu the %s bytes would be %s: events are missing from the trace",
+                   (unsigned long long)i, what,
+                   total < 0 ? "negative" : "more than any memory has");
     r->out->withheld = say(buf);
     return r->out->withheld != NULL;
 }
 
-/* PyTorch writes both events of every free, one behind the other unless another stream still uses the block: that is no waiting. */
+/* PyTorch writes both events of every free, one behind the other unless another stream still uses
+ * the block: that is no waiting. */
 static bool ends_at_once(const struct mt_replay *r, const struct mt_event *e, uint64_t i)
 {
-    const struct mt_event *before = e->action == MT_ACT_FREE_COMPLETED && i > 0 ? mt_event_at(r->d, i - 1) : NULL;
+    const struct mt_event *before =
+        e->action == MT_ACT_FREE_COMPLETED && i > 0 ? mt_event_at(r->d, i - 1) : NULL;
     return before != NULL && before->action == MT_ACT_FREE_REQUESTED && before->addr == e->addr;
 }
 
@@ -305,7 +318,8 @@ int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
 {
     struct mt_device_analysis *o = r->out;
     struct run *u = mt_calloc(1, sizeof *u);
-    struct mt_tl_run *tl = mt_calloc(2, sizeof *tl); /* by time, and by event where there is a time */
+    /* by time, and by event where there is a time */
+    struct mt_tl_run *tl = mt_calloc(2, sizeof *tl);
     int rc = 0;
     unsigned n_tl = 1;
     if (u == NULL || tl == NULL || !mt_tl_begin(tl, &o->timeline, r->d, true))
@@ -342,14 +356,15 @@ int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
         for (unsigned k = 0; k < n_tl; k++) {
             uint64_t x = tl[k].tl->has_time ? e->time_ns : i;
             if (x >= tl[k].next_x)
-                mt_tl_advance(tl + k, x, u->rows, o->phases.n, (uint64_t)u->total, u->pending > 0 ? (uint64_t)u->pending : 0,
-                              (uint64_t)u->reserved);
+                mt_tl_advance(tl + k, x, u->rows, o->phases.n, (uint64_t)u->total,
+                              u->pending > 0 ? (uint64_t)u->pending : 0, (uint64_t)u->reserved);
         }
         if (!ends_at_once(r, e, i))
             wait_for(o, u->pending);
         if (!step(r, u, e, i, a))
             goto out;
-        if ((uint64_t)u->total > MAX_TOTAL || (uint64_t)u->reserved > MAX_TOTAL || /* negative ones too */
+        if ((uint64_t)u->total > MAX_TOTAL ||
+            (uint64_t)u->reserved > MAX_TOTAL || /* negative ones too */
             (uint64_t)u->pending + MAX_TOTAL > 2 * (uint64_t)MAX_TOTAL) {
             rc = withhold(r, u, i);
             goto out;
@@ -371,8 +386,8 @@ int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
             p->peak_inside_event = (int64_t)i;
         }
         for (unsigned k = 0; k < n_tl; k++)
-            mt_tl_event(tl + k, u->rows, o->phases.n, (uint64_t)u->total, u->pending > 0 ? (uint64_t)u->pending : 0,
-                        (uint64_t)u->reserved, row);
+            mt_tl_event(tl + k, u->rows, o->phases.n, (uint64_t)u->total,
+                        u->pending > 0 ? (uint64_t)u->pending : 0, (uint64_t)u->reserved, row);
     }
     wait_for(o, u->pending);
     if (r->d->events.n > 0)

@@ -10,7 +10,8 @@ static uint64_t column_start(const struct mt_timeline *tl, uint32_t col)
     return tl->x0 + q * col + (rest * col + tl->n_columns - 1) / tl->n_columns;
 }
 
-int mt_tl_begin(struct mt_tl_run *run, struct mt_timeline *tl, const struct mt_device *d, bool by_time)
+int mt_tl_begin(struct mt_tl_run *run, struct mt_timeline *tl, const struct mt_device *d,
+                bool by_time)
 {
     uint64_t n = d->events.n;
     memset(run, 0, sizeof *run);
@@ -18,10 +19,12 @@ int mt_tl_begin(struct mt_tl_run *run, struct mt_timeline *tl, const struct mt_d
     run->tl = tl;
     if (n == 0)
         return 1;
-    tl->has_time = by_time && d->n_with_time == n && mt_event_at(d, n - 1)->time_ns > mt_event_at(d, 0)->time_ns;
+    tl->has_time = by_time && d->n_with_time == n &&
+                   mt_event_at(d, n - 1)->time_ns > mt_event_at(d, 0)->time_ns;
     tl->x0 = tl->has_time ? mt_event_at(d, 0)->time_ns : 0;
     tl->x1 = tl->has_time ? mt_event_at(d, n - 1)->time_ns : n - 1;
-    tl->n_columns = tl->x1 - tl->x0 + 1 < MT_TL_COLUMNS ? (uint32_t)(tl->x1 - tl->x0 + 1) : MT_TL_COLUMNS;
+    tl->n_columns =
+        tl->x1 - tl->x0 + 1 < MT_TL_COLUMNS ? (uint32_t)(tl->x1 - tl->x0 + 1) : MT_TL_COLUMNS;
     tl->n_groups = MT_TL_GROUPS;
     tl->live = mt_calloc((size_t)tl->n_columns * MT_TL_GROUPS, sizeof *tl->live);
     tl->total = mt_calloc(tl->n_columns, sizeof *tl->total);
@@ -30,7 +33,8 @@ int mt_tl_begin(struct mt_tl_run *run, struct mt_timeline *tl, const struct mt_d
     tl->pending = mt_calloc(tl->n_columns, sizeof *tl->pending);
     tl->events = mt_calloc(tl->n_columns, sizeof *tl->events);
     tl->phase = mt_malloc(tl->n_columns);
-    if (!tl->live || !tl->total || !tl->low || !tl->reserved || !tl->pending || !tl->events || !tl->phase)
+    if (!tl->live || !tl->total || !tl->low || !tl->reserved || !tl->pending || !tl->events ||
+        !tl->phase)
         return 0;
     memset(tl->phase, 255, tl->n_columns);
     run->next_x = tl->n_columns > 1 ? column_start(tl, 1) : UINT64_MAX;
@@ -64,8 +68,8 @@ static void close_column(struct mt_tl_run *run)
     run->n_in_col = 0;
 }
 
-void mt_tl_advance(struct mt_tl_run *run, uint64_t x, const int64_t *live, uint32_t n_rows, uint64_t total, uint64_t pending,
-                   uint64_t reserved)
+void mt_tl_advance(struct mt_tl_run *run, uint64_t x, const int64_t *live, uint32_t n_rows,
+                   uint64_t total, uint64_t pending, uint64_t reserved)
 {
     struct mt_timeline *tl = run->tl;
     uint32_t from = run->col;
@@ -74,7 +78,8 @@ void mt_tl_advance(struct mt_tl_run *run, uint64_t x, const int64_t *live, uint3
         run->col++;
         run->next_x = run->col + 1 < tl->n_columns ? column_start(tl, run->col + 1) : UINT64_MAX;
     }
-    for (uint32_t k = from + 1; k < run->col; k++) { /* nothing happened there: the state that was left behind */
+    /* nothing happened there: the state that was left behind */
+    for (uint32_t k = from + 1; k < run->col; k++) {
         store_rows(tl, k, live, n_rows);
         tl->total[k] = tl->low[k] = total;
         tl->reserved[k] = reserved;
@@ -83,8 +88,8 @@ void mt_tl_advance(struct mt_tl_run *run, uint64_t x, const int64_t *live, uint3
     }
 }
 
-void mt_tl_extreme(struct mt_tl_run *run, const int64_t *live, uint32_t n_rows, uint64_t total, uint64_t pending,
-                   uint64_t reserved)
+void mt_tl_extreme(struct mt_tl_run *run, const int64_t *live, uint32_t n_rows, uint64_t total,
+                   uint64_t pending, uint64_t reserved)
 {
     struct mt_timeline *tl = run->tl;
     uint32_t c = run->col;
@@ -113,7 +118,8 @@ void mt_tl_end(struct mt_tl_run *run, uint32_t n_rows)
 void mt_tl_compact(struct mt_timeline *tl)
 {
     for (uint32_t c = 0; c < tl->n_columns; c++)
-        memmove(tl->live + (size_t)c * tl->n_groups, tl->live + (size_t)c * MT_TL_GROUPS, tl->n_groups * sizeof *tl->live);
+        memmove(tl->live + (size_t)c * tl->n_groups, tl->live + (size_t)c * MT_TL_GROUPS,
+                tl->n_groups * sizeof *tl->live);
 }
 
 void mt_tl_move(struct mt_timeline *tl, uint32_t row, uint64_t bytes)

@@ -13,18 +13,21 @@ struct mt_tl_run {
     uint64_t row_events[256];     /* events of the column by phase row */
 };
 
-/* by_time: only where every event has a time and time passes; else the x axis is the event number. */
-int mt_tl_begin(struct mt_tl_run *run, struct mt_timeline *tl, const struct mt_device *d, bool by_time);
-/* Before the event at x >= run->next_x is applied: closes columns that end before it. live[] has n_rows entries (signed, because a
- * filtered trace may drive one below zero); the state is the one before the event. */
-void mt_tl_advance(struct mt_tl_run *run, uint64_t x, const int64_t *live, uint32_t n_rows, uint64_t total, uint64_t pending,
-                   uint64_t reserved);
+/* by_time: only where every event has a time and time passes; else the x axis is the event number.
+ */
+int mt_tl_begin(struct mt_tl_run *run, struct mt_timeline *tl, const struct mt_device *d,
+                bool by_time);
+/* Before the event at x >= run->next_x is applied: closes columns that end before it. live[] has
+ * n_rows entries (signed, because a filtered trace may drive one below zero); the state is the one
+ * before the event. */
+void mt_tl_advance(struct mt_tl_run *run, uint64_t x, const int64_t *live, uint32_t n_rows,
+                   uint64_t total, uint64_t pending, uint64_t reserved);
 /* The state after the event, where it is the highest or the lowest of its column. */
-void mt_tl_extreme(struct mt_tl_run *run, const int64_t *live, uint32_t n_rows, uint64_t total, uint64_t pending,
-                   uint64_t reserved);
+void mt_tl_extreme(struct mt_tl_run *run, const int64_t *live, uint32_t n_rows, uint64_t total,
+                   uint64_t pending, uint64_t reserved);
 /* The state after every event. */
-static inline void mt_tl_event(struct mt_tl_run *run, const int64_t *live, uint32_t n_rows, uint64_t total, uint64_t pending,
-                               uint64_t reserved, uint32_t row)
+static inline void mt_tl_event(struct mt_tl_run *run, const int64_t *live, uint32_t n_rows,
+                               uint64_t total, uint64_t pending, uint64_t reserved, uint32_t row)
 {
     if (run->n_in_col == 0 || total > run->high || total < run->low || reserved > run->reserved)
         mt_tl_extreme(run, live, n_rows, total, pending, reserved);

@@ -1,4 +1,5 @@
-/* Blocks without an allocation in the trace, and private pools: what can be said of them from frames, sizes and where they were freed. */
+/* Blocks without an allocation in the trace, and private pools: what can be said of them from
+ * frames, sizes and where they were freed. */
 #include "analysis/roles/impl.h"
 
 #include <stdlib.h>
@@ -33,13 +34,16 @@ static unsigned role_by_phase(struct mt_attr a)
     }
 }
 
-unsigned mt_role_by_stack(const struct mt_rwork *k, mt_stack_id stack, struct mt_attr a, uint8_t *why)
+unsigned mt_role_by_stack(const struct mt_rwork *k, mt_stack_id stack, struct mt_attr a,
+                          uint8_t *why)
 {
     uint16_t frame = stack < k->r->t->stacks.n ? k->w->stack_role[stack] : MT_NO_STACK_ROLE;
     unsigned role = frame & 0xffu;
     *why = MT_WHY_FRAME;
-    if (frame != MT_NO_STACK_ROLE && role != MT_ROLE_PARAM_CAST) /* which of its casts are weights only their order tells */
-        return role == MT_ROLE_PARAM && mt_phase_is_rollout(a.phase) ? MT_ROLE_ENGINE_WEIGHTS : role;
+    if (frame != MT_NO_STACK_ROLE &&
+        role != MT_ROLE_PARAM_CAST) /* which of its casts are weights only their order tells */
+        return role == MT_ROLE_PARAM && mt_phase_is_rollout(a.phase) ? MT_ROLE_ENGINE_WEIGHTS
+                                                                     : role;
     role = role_by_phase(a);
     *why = role == MT_ROLE_UNKNOWN ? MT_WHY_NONE : MT_WHY_PHASE;
     return role;
@@ -64,7 +68,8 @@ static struct mt_pool_role *pool_of(struct mt_rwork *k, const uint64_t id[2])
     return p;
 }
 
-static void count(const struct mt_rwork *k, struct mt_pool_role *p, mt_stack_id stack, struct mt_attr a, uint64_t size)
+static void count(const struct mt_rwork *k, struct mt_pool_role *p, mt_stack_id stack,
+                  struct mt_attr a, uint64_t size)
 {
     uint8_t why;
     unsigned role = mt_role_by_stack(k, stack, a, &why);
@@ -76,8 +81,9 @@ static void count(const struct mt_rwork *k, struct mt_pool_role *p, mt_stack_id 
 
 static bool can_name_a_pool(unsigned role)
 {
-    return role == MT_ROLE_KV_CACHE || role == MT_ROLE_ENGINE_WEIGHTS || role == MT_ROLE_GRAPH_POOL || role == MT_ROLE_COMM ||
-           role == MT_ROLE_WEIGHT_SYNC || role == MT_ROLE_PARAM || role == MT_ROLE_OPTIM_STATE || role == MT_ROLE_OFFLOAD;
+    return role == MT_ROLE_KV_CACHE || role == MT_ROLE_ENGINE_WEIGHTS ||
+           role == MT_ROLE_GRAPH_POOL || role == MT_ROLE_COMM || role == MT_ROLE_WEIGHT_SYNC ||
+           role == MT_ROLE_PARAM || role == MT_ROLE_OPTIM_STATE || role == MT_ROLE_OFFLOAD;
 }
 
 static int pools_of_segments(struct mt_rwork *k)
@@ -87,17 +93,20 @@ static int pools_of_segments(struct mt_rwork *k)
         const struct mt_segment *s = &t->segments.p[i];
         struct mt_pool_role *p;
         struct mt_pool_span *span;
-        if (!s->pool_known || (s->pool[0] == 0 && s->pool[1] == 0) || !mt_segment_is_on(s, k->r->d->ordinal, k->r->d->kind))
+        if (!s->pool_known || (s->pool[0] == 0 && s->pool[1] == 0) ||
+            !mt_segment_is_on(s, k->r->d->ordinal, k->r->d->kind))
             continue;
         p = pool_of(k, s->pool);
         span = MT_VEC_PUSH(&k->spans);
         if (p == NULL || span == NULL)
             return 0;
-        *span = (struct mt_pool_span){s->addr, s->total < UINT64_MAX - s->addr ? s->addr + s->total : UINT64_MAX, 0,
-                                      (uint32_t)(p - k->pools.p)};
+        *span = (struct mt_pool_span){
+            s->addr, s->total < UINT64_MAX - s->addr ? s->addr + s->total : UINT64_MAX, 0,
+            (uint32_t)(p - k->pools.p)};
         for (uint32_t b = s->first_block; b < s->first_block + s->n_blocks; b++)
             if (t->blocks.p[b].state != MT_BLOCK_INACTIVE)
-                count(k, p, t->blocks.p[b].stack, mt_phaser_stack(k->ph, t->blocks.p[b].stack), t->blocks.p[b].requested);
+                count(k, p, t->blocks.p[b].stack, mt_phaser_stack(k->ph, t->blocks.p[b].stack),
+                      t->blocks.p[b].requested);
     }
     return 1;
 }
@@ -123,9 +132,10 @@ static struct mt_pool_span *span_at(const struct mt_rwork *k, uint64_t addr)
     return lo != 0 && addr < k->spans.p[lo - 1].end ? &k->spans.p[lo - 1] : NULL;
 }
 
-/* Whose pool an allocation was made in: as it is recorded; else, as before PyTorch 2.12, by the segments of the end. *out NULL: the common
- * one. false = out of memory. */
-static bool pool_of_event(struct mt_rwork *k, const struct mt_event *e, uint64_t event, struct mt_pool_role **out)
+/* Whose pool an allocation was made in: as it is recorded; else, as before PyTorch 2.12, by the
+ * segments of the end. *out NULL: the common one. false = out of memory. */
+static bool pool_of_event(struct mt_rwork *k, const struct mt_event *e, uint64_t event,
+                          struct mt_pool_role **out)
 {
     const uint64_t *pool = k->r->t->lanes.p[e->lane].pool;
     const struct mt_pool_span *span;
@@ -168,7 +178,8 @@ int mt_pool_roles(struct mt_rwork *k)
         struct mt_pool_role *p = &k->pools.p[i];
         for (unsigned role = 0; role < MT_ROLE_COUNT; role++)
             if (can_name_a_pool(role) &&
-                p->bytes[role] > (p->all - p->bytes[MT_ROLE_WORKSPACE]) / 2) /* what libraries keep names none */
+                p->bytes[role] >
+                    (p->all - p->bytes[MT_ROLE_WORKSPACE]) / 2) /* what libraries keep names none */
                 p->role = (uint8_t)role;
         if ((fact = MT_VEC_PUSH(&k->out->pools)) == NULL)
             return 0;
@@ -177,8 +188,9 @@ int mt_pool_roles(struct mt_rwork *k)
     return 1;
 }
 
-/* A trainer's private pool, as torch_memory_saver makes one, holds weights, gradients and state side by side: that most of it is one of
- * them says nothing of a block. An engine's pool is for one purpose. */
+/* A trainer's private pool, as torch_memory_saver makes one, holds weights, gradients and state
+ * side by side: that most of it is one of them says nothing of a block. An engine's pool is for one
+ * purpose. */
 static unsigned role_in_pool(const struct mt_pool_role *p)
 {
     return p->role == MT_ROLE_PARAM || p->role == MT_ROLE_OPTIM_STATE ? MT_ROLE_COUNT : p->role;
@@ -187,7 +199,8 @@ static unsigned role_in_pool(const struct mt_pool_role *p)
 unsigned mt_pool_role_at(const struct mt_rwork *k, uint64_t addr, uint64_t event)
 {
     const struct mt_pool_span *span = span_at(k, addr);
-    return span != NULL && event >= span->since ? role_in_pool(&k->pools.p[span->pool]) : MT_ROLE_COUNT;
+    return span != NULL && event >= span->since ? role_in_pool(&k->pools.p[span->pool])
+                                                : MT_ROLE_COUNT;
 }
 
 unsigned mt_pool_role_of(const struct mt_rwork *k, const struct mt_event *e, uint64_t event)
@@ -205,18 +218,20 @@ unsigned mt_pool_role_of(const struct mt_rwork *k, const struct mt_event *e, uin
 
 bool mt_is_told_by_phase(struct mt_attr a, unsigned pool)
 {
-    return mt_attr_conf(a) == MT_CONF_MARKED && ((pool == MT_ROLE_KV_CACHE && a.phase == MT_PH_ROLLOUT_LOAD) ||
-                                                 (pool == MT_ROLE_ENGINE_WEIGHTS && a.phase == MT_PH_ROLLOUT_KV_ALLOC));
+    return mt_attr_conf(a) == MT_CONF_MARKED &&
+           ((pool == MT_ROLE_KV_CACHE && a.phase == MT_PH_ROLLOUT_LOAD) ||
+            (pool == MT_ROLE_ENGINE_WEIGHTS && a.phase == MT_PH_ROLLOUT_KV_ALLOC));
 }
 
-unsigned mt_role_of_held(const struct mt_rwork *k, uint64_t addr, uint64_t until, mt_stack_id stack, struct mt_attr a,
-                         uint8_t *why)
+unsigned mt_role_of_held(const struct mt_rwork *k, uint64_t addr, uint64_t until, mt_stack_id stack,
+                         struct mt_attr a, uint8_t *why)
 {
     unsigned role = MT_ROLE_UNKNOWN, pool = mt_pool_role_at(k, addr, until);
     *why = MT_WHY_NONE;
     if (stack != 0)
         role = mt_role_by_stack(k, stack, a, why);
-    if (pool >= MT_ROLE_UNKNOWN || *why == MT_WHY_FRAME || (stack != 0 && mt_is_told_by_phase(a, pool)))
+    if (pool >= MT_ROLE_UNKNOWN || *why == MT_WHY_FRAME ||
+        (stack != 0 && mt_is_told_by_phase(a, pool)))
         return role;
     *why = MT_WHY_POOL;
     return pool;
@@ -229,7 +244,8 @@ struct quota {
     uint64_t params, state;
 };
 
-/* Freed in the trace: replaced by an optimizer that makes its state anew, or let go with the other gradients. */
+/* Freed in the trace: replaced by an optimizer that makes its state anew, or let go with the other
+ * gradients. */
 static unsigned freed_role(struct mt_rwork *k, const struct mt_old *b)
 {
     const struct mt_size_use *u = mt_size_use(k, b->size, false);
@@ -237,14 +253,17 @@ static unsigned freed_role(struct mt_rwork *k, const struct mt_old *b)
     const struct mt_region *g = at != UINT32_MAX ? &k->regions.p[at] : NULL;
     if (u == NULL || g == NULL || g->group != MT_G_OPTIMIZER)
         return MT_ROLE_BEFORE;
-    if (b->gone_at <= (uint64_t)g->last_alloc + (u->state ? 8 : 0)) /* right after the block that replaces it */
+    if (b->gone_at <=
+        (uint64_t)g->last_alloc + (u->state ? 8 : 0)) /* right after the block that replaces it */
         return u->state ? MT_ROLE_OPTIM_STATE : MT_ROLE_BEFORE;
     return u->grads_peak != 0 ? MT_ROLE_GRAD : MT_ROLE_BEFORE;
 }
 
-/* Never freed and without a stack: as many blocks of the size of a gradient as there are gradients of it are the parameters; up to twice
- * as many more are state, when an optimizer ran that made none of that size. */
-static unsigned ghost_role(struct mt_rwork *k, struct quota *q, const struct mt_old *b, bool optimizer)
+/* Never freed and without a stack: as many blocks of the size of a gradient as there are gradients
+ * of it are the parameters; up to twice as many more are state, when an optimizer ran that made
+ * none of that size. */
+static unsigned ghost_role(struct mt_rwork *k, struct quota *q, const struct mt_old *b,
+                           bool optimizer)
 {
     const struct mt_size_use *u = mt_size_use(k, b->size, false);
     struct quota *left;
@@ -273,7 +292,8 @@ int mt_old_roles(struct mt_rwork *k)
     for (uint32_t i = 0; i < k->r->old.n; i++) {
         const struct mt_old *b = &k->r->old.p[i];
         uint8_t why;
-        unsigned role = mt_role_of_held(k, b->addr, b->gone_at, b->stack, mt_phaser_stack(k->ph, b->stack), &why);
+        unsigned role = mt_role_of_held(k, b->addr, b->gone_at, b->stack,
+                                        mt_phaser_stack(k->ph, b->stack), &why);
         if (b->stack != 0 && why != MT_WHY_FRAME && b->size == MT_CUBLAS_WORKSPACE &&
             mt_pool_role_at(k, b->addr, b->gone_at) == MT_ROLE_COUNT) {
             role = MT_ROLE_WORKSPACE;
@@ -281,12 +301,15 @@ int mt_old_roles(struct mt_rwork *k)
         }
         if (b->stack == 0 && why == MT_WHY_NONE) {
             role = b->gone_at == UINT64_MAX ? ghost_role(k, q, b, optimizer) : freed_role(k, b);
-            why = role == MT_ROLE_BEFORE ? MT_WHY_BEFORE : b->gone_at == UINT64_MAX ? MT_WHY_SIZE : MT_WHY_LIFE;
+            why = role == MT_ROLE_BEFORE     ? MT_WHY_BEFORE
+                  : b->gone_at == UINT64_MAX ? MT_WHY_SIZE
+                                             : MT_WHY_LIFE;
         }
         k->w->old_role[i] = (uint8_t)role;
         k->w->old_why[i] = why;
         k->w->old_life[i] = MT_LIFE_UNKNOWN;
-        if (b->gone_at == UINT64_MAX ? k->out->steps.n > 1 : k->out->steps.n > 1 && b->gone_at > k->out->steps.p[1].last)
+        if (b->gone_at == UINT64_MAX ? k->out->steps.n > 1
+                                     : k->out->steps.n > 1 && b->gone_at > k->out->steps.p[1].last)
             k->w->old_life[i] = MT_LIFE_PERSISTENT;
     }
     mt_free(q);

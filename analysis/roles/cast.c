@@ -1,9 +1,11 @@
-/* Copies of the weights that autocast makes: as many bytes as a model in 16 bits, kept until its context is left, whether anything is
- * trained or not and however many tokens there are. Frames say that a block is a cast, not whether of a weight or of an input. */
+/* Copies of the weights that autocast makes: as many bytes as a model in 16 bits, kept until its
+ * context is left, whether anything is trained or not and however many tokens there are. Frames say
+ * that a block is a cast, not whether of a weight or of an input. */
 #include "analysis/roles/impl.h"
 #include "parser/model/intern.h"
 
-/* A bias is as small as one column of its weight. No input is that much larger than what it is multiplied with. */
+/* A bias is as small as one column of its weight. No input is that much larger than what it is
+ * multiplied with. */
 #define BIAS 64u
 
 /* Adjacent casts of one call: an operation casts all that it takes before it computes. */
@@ -14,7 +16,8 @@ struct call {
     uint64_t size[4];
 };
 
-/* A copy of which only the place says that it is a weight's: its input has the size of a weight too. */
+/* A copy of which only the place says that it is a weight's: its input has the size of a weight
+ * too. */
 struct doubt {
     uint32_t event;
     mt_frame_id place;
@@ -23,8 +26,9 @@ struct doubt {
 struct casts {
     struct mt_rwork *k;
     struct call call;
-    mt_frame_id *place; /* of every stack: the module that computes, its innermost function called forward; 0 = none */
-    uint8_t *places;    /* bit per frame: a copy of a weight beyond doubt was made there */
+    /* of every stack: the module that computes, its innermost function called forward; 0 = none */
+    mt_frame_id *place;
+    uint8_t *places; /* bit per frame: a copy of a weight beyond doubt was made there */
     MT_VEC(struct doubt) doubts;
     bool nomem;
 };
@@ -35,7 +39,8 @@ static bool is_cast(const struct mt_rwork *k, mt_stack_id stack)
     return r != MT_NO_STACK_ROLE && (r & 0xffu) == MT_ROLE_PARAM_CAST;
 }
 
-/* What is there before any pass and stays, or is made between them, has the sizes of the weights, in 32 bits. */
+/* What is there before any pass and stays, or is made between them, has the sizes of the weights,
+ * in 32 bits. */
 static int note_outside(struct mt_rwork *k, uint64_t size, mt_stack_id stack)
 {
     uint16_t r = k->w->stack_role[stack];
@@ -69,7 +74,8 @@ static mt_frame_id *places_of(const struct mt_trace *t)
 
 static void mark(struct mt_rwork *k, uint32_t event) { k->w->fate[event].life |= MT_SEEN_CAST; }
 
-/* Input and weight may come in either order. Where both have the size of some weight, the later one may be the weight, or is its bias. */
+/* Input and weight may come in either order. Where both have the size of some weight, the later one
+ * may be the weight, or is its bias. */
 static void close_call(struct casts *c)
 {
     struct call *call = &c->call;
@@ -129,7 +135,8 @@ static int collect(struct casts *c)
     return !c->nomem;
 }
 
-/* More copies of a size at once than there are blocks that they may be copies of: they are tensors that happen to be as large. */
+/* More copies of a size at once than there are blocks that they may be copies of: they are tensors
+ * that happen to be as large. */
 static void drop_surplus(struct mt_rwork *k)
 {
     for (int turn = 0; turn < 2; turn++) {
@@ -137,10 +144,12 @@ static void drop_surplus(struct mt_rwork *k)
             const struct mt_event *e = mt_event_at(k->r->d, i);
             struct mt_fate *f = &k->w->fate[i];
             struct mt_size_use *u;
-            if (e->action == MT_ACT_FREE_COMPLETED && turn == 0 && f->freed < i && (k->w->fate[f->freed].life & MT_SEEN_CAST)) {
+            if (e->action == MT_ACT_FREE_COMPLETED && turn == 0 && f->freed < i &&
+                (k->w->fate[f->freed].life & MT_SEEN_CAST)) {
                 if ((u = weight_of(k, e->size)) != NULL && u->casts != 0)
                     u->casts--;
-            } else if (e->action == MT_ACT_ALLOC && (f->life & MT_SEEN_CAST) && (u = weight_of(k, e->size)) != NULL) {
+            } else if (e->action == MT_ACT_ALLOC && (f->life & MT_SEEN_CAST) &&
+                       (u = weight_of(k, e->size)) != NULL) {
                 if (turn == 0 && ++u->casts > u->casts_peak)
                     u->casts_peak = u->casts;
                 else if (turn == 1 && u->casts_peak > u->outside)
@@ -162,8 +171,10 @@ int mt_casts_find(struct mt_rwork *k)
         return 1;
     c.place = places_of(t);
     c.places = mt_calloc(t->frames.n / 8 + 1u, 1);
-    for (uint32_t i = 0; i < k->r->old.n && ok; i++) /* what goes may be of a pass before the trace: activations */
-        ok = k->r->old.p[i].gone_at != UINT64_MAX || note_outside(k, k->r->old.p[i].size, k->r->old.p[i].stack);
+    for (uint32_t i = 0; i < k->r->old.n && ok;
+         i++) /* what goes may be of a pass before the trace: activations */
+        ok = k->r->old.p[i].gone_at != UINT64_MAX ||
+             note_outside(k, k->r->old.p[i].size, k->r->old.p[i].stack);
     if ((ok = ok && c.place != NULL && c.places != NULL && collect(&c)))
         drop_surplus(k);
     mt_free(c.place);

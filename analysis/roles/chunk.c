@@ -1,12 +1,13 @@
-/* The type of logits that a loss takes in chunks: one chunk in 32 bits may be as large as the whole in 16. */
+/* The type of logits that a loss takes in chunks: one chunk in 32 bits may be as large as the whole
+ * in 16. */
 #include "analysis/roles/impl.h"
 
 #include <string.h>
 
 enum { LINES = 32 }; /* of one loss */
 
-/* A line of the loss that makes whole rows of the vocabulary, by its Python frames: what CPython itself has on the stack differs from the first call to the
- * next. */
+/* A line of the loss that makes whole rows of the vocabulary, by its Python frames: what CPython
+ * itself has on the stack differs from the first call to the next. */
 struct line {
     uint64_t key, rows; /* rows: bytes, one block each time the line is come to */
     uint32_t times;
@@ -49,7 +50,8 @@ static void note(struct loss *l, uint64_t key, uint64_t size)
     l->last = i + 1;
 }
 
-/* Every line that came more than once made twice the bytes of the head's output: so many rows in 32 bits, and the head's are in 16. */
+/* Every line that came more than once made twice the bytes of the head's output: so many rows in 32
+ * bits, and the head's are in 16. */
 static bool is_twice(const struct loss *l)
 {
     bool twice = false;
@@ -75,7 +77,8 @@ int mt_head_in_16_bits(struct mt_rwork *k, uint64_t head, bool *yes)
             continue;
         rows = e != NULL && e->size % k->logits_unit == 0 && e->size >= head / 64;
         of_loss = a.sub == MT_PH_LOGITS || a.sub == MT_PH_LOSS;
-        if (e == NULL || a.phase != phase || mt_group_of(a.sub, MT_G_OTHER) != MT_G_FORWARD || (rows && !of_loss)) {
+        if (e == NULL || a.phase != phase || mt_group_of(a.sub, MT_G_OTHER) != MT_G_FORWARD ||
+            (rows && !of_loss)) {
             *yes = l.head == head && is_twice(&l); /* the end of a loss, where there was one */
             l.n = l.last = 0;
             l.head = rows && !of_loss ? e->size : 0;

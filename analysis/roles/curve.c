@@ -14,11 +14,13 @@ int mt_role_curve_begin(struct mt_role_curve_run *run, struct mt_role_curve *out
     if (n_events == 0)
         return 1;
     out->phase = mt_calloc((size_t)(n_events / run->step) + 1, 1);
-    out->bytes = mt_calloc(((size_t)(n_events / run->step) + 1) * MT_ROLE_COUNT, sizeof *out->bytes);
+    out->bytes =
+        mt_calloc(((size_t)(n_events / run->step) + 1) * MT_ROLE_COUNT, sizeof *out->bytes);
     return out->phase != NULL && out->bytes != NULL;
 }
 
-void mt_role_curve_point(struct mt_role_curve_run *run, uint64_t i, const int64_t roles[], int64_t total, uint8_t phase)
+void mt_role_curve_point(struct mt_role_curve_run *run, uint64_t i, const int64_t roles[],
+                         int64_t total, uint8_t phase)
 {
     uint64_t *to;
     if (i >= run->end) {

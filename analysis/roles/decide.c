@@ -1,4 +1,5 @@
-/* The role and the lifetime of each allocation: its pool, its frames, its exact size, how long it lived, the phase it was born in. */
+/* The role and the lifetime of each allocation: its pool, its frames, its exact size, how long it
+ * lived, the phase it was born in. */
 #include "analysis/roles/impl.h"
 
 /* In events, of which an allocation with its free takes three. */
@@ -7,7 +8,8 @@ enum {
     OP_LIFE = 256,   /* freed within a few operations */
     COPIED = 8,      /* on its way to the host or into its parameter: hardly anything in between */
     MAX_HOPPER = 8,  /* handles x streams; more blocks of that size are tensors */
-    KEPT = 48        /* alive after the last allocation of a pass: older than this it is kept, not the last temporary */
+    KEPT = 48 /* alive after the last allocation of a pass: older than this it is kept, not the last
+                 temporary */
 };
 
 /* Where the pass over the events stands. */
@@ -28,8 +30,9 @@ struct block {
     uint8_t seen;
     bool in_region; /* freed before the next region begins */
     bool in_phase;
-    bool censored; /* how long it would have lived is not known: memory ran out in the pass of its birth */
-    bool cut;      /* or in the micro-batch of its birth: that it stays says nothing */
+    /* how long it would have lived is not known: memory ran out in the pass of its birth */
+    bool censored;
+    bool cut; /* or in the micro-batch of its birth: that it stays says nothing */
 };
 
 static bool is_overlapped(const struct block *b) { return (b->seen & MT_SEEN_OVERLAP) != 0; }
@@ -41,7 +44,8 @@ static bool is_brief(const struct block *b)
         return false;
     if (b->freed - b->i <= SHORT_LIFE)
         return true;
-    return !is_overlapped(b) && b->freed - b->i <= OP_LIFE && b->freed <= b->g->last_alloc; /* not let go with all the others */
+    /* not let go with all the others */
+    return !is_overlapped(b) && b->freed - b->i <= OP_LIFE && b->freed <= b->g->last_alloc;
 }
 
 static unsigned life_of(const struct mt_rwork *k, struct cursor *c, const struct block *b)
@@ -67,10 +71,13 @@ static unsigned life_of(const struct mt_rwork *k, struct cursor *c, const struct
         return birth + 2 < f->steps.n ? MT_LIFE_PERSISTENT : MT_LIFE_UNKNOWN;
     death = birth;
     if (b->freed > f->steps.p[birth].last) /* most often in the next */
-        death = birth + 1 < f->steps.n && b->freed <= f->steps.p[birth + 1].last ? birth + 1 : mt_step_at(f, b->freed);
+        death = birth + 1 < f->steps.n && b->freed <= f->steps.p[birth + 1].last
+                    ? birth + 1
+                    : mt_step_at(f, b->freed);
     if (death == birth ||
         (death == birth + 1 && b->freed - f->steps.p[death].first <=
-                                   b->i - f->steps.p[birth].first + (f->steps.p[birth].last - f->steps.p[birth].first) / 8))
+                                   b->i - f->steps.p[birth].first +
+                                       (f->steps.p[birth].last - f->steps.p[birth].first) / 8))
         return MT_LIFE_STEP;
     return MT_LIFE_PERSISTENT;
 }
@@ -81,7 +88,8 @@ static unsigned say(struct mt_fate *f, unsigned role, enum mt_role_why why)
     return role;
 }
 
-/* Tokens x vocabulary, in a pass over the model: by a known vocabulary, else by frames of the loss, else as the largest of its pass. */
+/* Tokens x vocabulary, in a pass over the model: by a known vocabulary, else by frames of the loss,
+ * else as the largest of its pass. */
 static bool is_logits(struct mt_rwork *k, const struct block *b)
 {
     uint64_t size = b->e->size;
@@ -93,11 +101,14 @@ static bool is_logits(struct mt_rwork *k, const struct block *b)
         return size * 2 >= b->g->largest;
     if (mt_is_layer_size(k, size))
         return false;
-    /* whole rows may be chance: not when it is as large as its pass has any and no layer keeps one like it */
-    return size * 8 >= k->logits_max && (mt_is_logits_share(k, size) || (size * 2 >= b->g->largest && !is_overlapped(b)));
+    /* whole rows may be chance: not when it is as large as its pass has any and no layer keeps one
+     * like it */
+    return size * 8 >= k->logits_max &&
+           (mt_is_logits_share(k, size) || (size * 2 >= b->g->largest && !is_overlapped(b)));
 }
 
-/* A gradient has the size of its parameter, whole or gathered. What a forward pass makes in that size is no evidence. */
+/* A gradient has the size of its parameter, whole or gathered. What a forward pass makes in that
+ * size is no evidence. */
 static bool has_size_of_param(struct mt_rwork *k, uint64_t size)
 {
     const struct mt_size_use *u = mt_size_use(k, size, false);
@@ -107,14 +118,18 @@ static bool has_size_of_param(struct mt_rwork *k, uint64_t size)
 /* A forward pass keeps what its backward needs; without one, what lives on through the layers. */
 static unsigned in_forward(struct mt_rwork *k, const struct block *b, struct mt_fate *f)
 {
-    if ((b->seen & MT_SEEN_CAST) && !is_brief(b)) /* kept by autocast until its context is left, whatever is trained */
+    if ((b->seen & MT_SEEN_CAST) &&
+        !is_brief(b)) /* kept by autocast until its context is left, whatever is trained */
         return say(f, MT_ROLE_PARAM_CAST, MT_WHY_FRAME);
     if (is_logits(k, b))
         return say(f, MT_ROLE_LOGITS, MT_WHY_SIZE);
     if (mt_attr_no_grad(b->a)) /* no backward pass will ask for it */
-        return say(f, b->censored || (b->freed != MT_NEVER && b->in_phase) ? MT_ROLE_TEMP : MT_ROLE_UNKNOWN,
+        return say(f,
+                   b->censored || (b->freed != MT_NEVER && b->in_phase) ? MT_ROLE_TEMP
+                                                                        : MT_ROLE_UNKNOWN,
                    b->censored ? MT_WHY_PHASE : MT_WHY_LIFE);
-    if (!b->censored && (is_brief(b) || (b->in_region && !is_overlapped(b) && (b->seen & MT_SEEN_AGAIN))))
+    if (!b->censored &&
+        (is_brief(b) || (b->in_region && !is_overlapped(b) && (b->seen & MT_SEEN_AGAIN))))
         return say(f, MT_ROLE_TEMP, MT_WHY_LIFE);
     return say(f, MT_ROLE_ACTIVATION, b->censored ? MT_WHY_PHASE : MT_WHY_LIFE);
 }
@@ -124,16 +139,20 @@ static bool outlives_backward(struct mt_rwork *k, const struct block *b)
     if (b->censored) {
         const struct mt_size_use *u = mt_size_use(k, b->e->size, false);
         uint32_t end = b->freed != MT_NEVER ? b->freed : mt_n_events(k);
-        return u != NULL && (u->grads_peak != 0 || u->state) ? u->grads_peak != 0 : end - b->i > KEPT;
+        return u != NULL && (u->grads_peak != 0 || u->state) ? u->grads_peak != 0
+                                                             : end - b->i > KEPT;
     }
     return !b->in_region || (b->freed > b->g->last_alloc && b->freed - b->i > KEPT);
 }
 
-static unsigned in_backward(struct mt_rwork *k, const struct block *b, unsigned frame, struct mt_fate *f)
+static unsigned in_backward(struct mt_rwork *k, const struct block *b, unsigned frame,
+                            struct mt_fate *f)
 {
     bool stays = outlives_backward(k, b);
     if (frame == MT_ROLE_GRAD_REDUCE || b->a.sub == MT_PH_GRAD_REDUCE)
-        return say(f, stays || (b->censored && has_size_of_param(k, b->e->size)) ? MT_ROLE_GRAD : MT_ROLE_GRAD_REDUCE,
+        return say(f,
+                   stays || (b->censored && has_size_of_param(k, b->e->size)) ? MT_ROLE_GRAD
+                                                                              : MT_ROLE_GRAD_REDUCE,
                    frame < MT_ROLE_COUNT ? MT_WHY_FRAME : MT_WHY_PHASE);
     if (b->a.sub == MT_PH_RECOMPUTE)
         return say(f, MT_ROLE_RECOMPUTE, MT_WHY_PHASE);
@@ -141,7 +160,8 @@ static unsigned in_backward(struct mt_rwork *k, const struct block *b, unsigned 
         return say(f, MT_ROLE_GRAD, MT_WHY_SIZE);
     if (stays && !(b->censored && is_logits(k, b)))
         return say(f, MT_ROLE_GRAD, MT_WHY_LIFE);
-    if (mt_is_logits_size(k, b->e->size) && b->e->size * 4 >= k->logits_max && !mt_is_layer_size(k, b->e->size))
+    if (mt_is_logits_size(k, b->e->size) && b->e->size * 4 >= k->logits_max &&
+        !mt_is_layer_size(k, b->e->size))
         return say(f, MT_ROLE_LOGITS, MT_WHY_SIZE);
     return say(f, MT_ROLE_TEMP, MT_WHY_LIFE);
 }
@@ -165,30 +185,44 @@ static bool by_coarse(struct mt_rwork *k, const struct block *b, struct mt_fate 
     if (mt_attr_conf(b->a) == MT_CONF_CARRIED &&
         b->a.sub == MT_PH_NONE) { /* the neighbour's phase says nothing of its purpose */
         *role = say(f, gone ? MT_ROLE_TEMP : MT_ROLE_UNKNOWN, MT_WHY_LIFE);
-        return b->a.phase == MT_PH_INIT || mt_phase_is_rollout(b->a.phase) || b->a.phase == MT_PH_WEIGHT_SYNC ||
-               b->a.phase == MT_PH_ONLOAD_OFFLOAD;
+        return b->a.phase == MT_PH_INIT || mt_phase_is_rollout(b->a.phase) ||
+               b->a.phase == MT_PH_WEIGHT_SYNC || b->a.phase == MT_PH_ONLOAD_OFFLOAD;
     }
     switch (b->a.phase) {
     case MT_PH_INIT:
         /* the whole model, before each rank keeps its shard of it, is let go too */
-        brief = gone && (b->freed - b->i <= KEPT || (!is_overlapped(b) && (b->seen & MT_SEEN_AGAIN)));
+        brief =
+            gone && (b->freed - b->i <= KEPT || (!is_overlapped(b) && (b->seen & MT_SEEN_AGAIN)));
         *role = say(f, brief ? MT_ROLE_TEMP : MT_ROLE_PARAM, gone ? MT_WHY_LIFE : MT_WHY_PHASE);
         if (!gone && (b->a.sub == MT_PH_OPTIMIZER || b->a.sub == MT_PH_OPTIM_STATE_INIT))
             *role = MT_ROLE_OPTIM_STATE;
         return true;
     case MT_PH_ROLLOUT_INIT:
         /* where weights have a phase of their own: places for inputs, tables of the attention */
-        *role = say(f, gone ? MT_ROLE_TEMP : k->loads ? MT_ROLE_WORKSPACE : MT_ROLE_ENGINE_WEIGHTS, MT_WHY_PHASE);
+        *role = say(f,
+                    gone       ? MT_ROLE_TEMP
+                    : k->loads ? MT_ROLE_WORKSPACE
+                               : MT_ROLE_ENGINE_WEIGHTS,
+                    MT_WHY_PHASE);
         return true;
-    case MT_PH_ROLLOUT_LOAD: *role = say(f, gone ? MT_ROLE_TEMP : MT_ROLE_ENGINE_WEIGHTS, MT_WHY_PHASE); return true;
-    case MT_PH_ROLLOUT_KV_ALLOC: *role = say(f, gone ? MT_ROLE_TEMP : MT_ROLE_KV_CACHE, MT_WHY_PHASE); return true;
-    case MT_PH_ROLLOUT_GRAPH: *role = say(f, gone ? MT_ROLE_TEMP : MT_ROLE_GRAPH_POOL, MT_WHY_PHASE); return true;
+    case MT_PH_ROLLOUT_LOAD:
+        *role = say(f, gone ? MT_ROLE_TEMP : MT_ROLE_ENGINE_WEIGHTS, MT_WHY_PHASE);
+        return true;
+    case MT_PH_ROLLOUT_KV_ALLOC:
+        *role = say(f, gone ? MT_ROLE_TEMP : MT_ROLE_KV_CACHE, MT_WHY_PHASE);
+        return true;
+    case MT_PH_ROLLOUT_GRAPH:
+        *role = say(f, gone ? MT_ROLE_TEMP : MT_ROLE_GRAPH_POOL, MT_WHY_PHASE);
+        return true;
     case MT_PH_WEIGHT_SYNC: *role = say(f, MT_ROLE_WEIGHT_SYNC, MT_WHY_PHASE); return true;
     case MT_PH_ONLOAD_OFFLOAD: *role = say(f, MT_ROLE_OFFLOAD, MT_WHY_PHASE); return true;
     case MT_PH_CKPT_SAVE: /* what a checkpoint gathers */
-    case MT_PH_CKPT_LOAD: /* what is read is let go once it is copied; what stays became the state itself */
+    case MT_PH_CKPT_LOAD: /* what is read is let go once it is copied; what stays became the state
+                             itself */
         brief = gone && b->freed - b->i <= COPIED;
-        *role = brief ? MT_ROLE_TEMP : b->a.sub == MT_PH_FSDP_UNSHARD ? MT_ROLE_UNSHARDED : MT_ROLE_CHECKPOINT;
+        *role = brief                            ? MT_ROLE_TEMP
+                : b->a.sub == MT_PH_FSDP_UNSHARD ? MT_ROLE_UNSHARDED
+                                                 : MT_ROLE_CHECKPOINT;
         *role = say(f, *role, brief ? MT_WHY_LIFE : MT_WHY_PHASE);
         return b->a.phase == MT_PH_CKPT_SAVE || b->freed != MT_NEVER;
     case MT_PH_ROLLOUT_PROFILE:
@@ -205,24 +239,31 @@ static bool by_coarse(struct mt_rwork *k, const struct block *b, struct mt_fate 
     }
 }
 
-/* A role by frames, where the lifetime does not contradict it. MT_ROLE_COUNT = frames say nothing. */
+/* A role by frames, where the lifetime does not contradict it. MT_ROLE_COUNT = frames say nothing.
+ */
 static unsigned by_frame(const struct mt_rwork *k, const struct block *b, unsigned frame)
 {
     bool brief = !b->censored && b->in_region && b->freed != MT_NEVER;
     switch (frame) {
     case MT_ROLE_LOGITS: return b->e->size >= k->logits_max / 64 ? MT_ROLE_LOGITS : MT_ROLE_COUNT;
-    case MT_ROLE_PARAM_CAST: return MT_ROLE_COUNT; /* of inputs too: roles/cast.c tells them apart */
+    /* of inputs too: roles/cast.c tells them apart */
+    case MT_ROLE_PARAM_CAST: return MT_ROLE_COUNT;
     case MT_ROLE_OPTIM_STATE: return brief ? MT_ROLE_OPTIM_TEMP : MT_ROLE_OPTIM_STATE;
     case MT_ROLE_PARAM:
-        if (brief && b->a.sub == MT_PH_ONLOAD_OFFLOAD && b->freed - b->i > SHORT_LIFE) /* fetched for the layers that run */
+        if (brief && b->a.sub == MT_PH_ONLOAD_OFFLOAD &&
+            b->freed - b->i > SHORT_LIFE) /* fetched for the layers that run */
             return MT_ROLE_PARAM;
-        if (brief && b->a.phase == MT_PH_INIT) /* a whole model before it is sharded, or a buffer it is loaded through */
+        if (brief && b->a.phase == MT_PH_INIT) /* a whole model before it is sharded, or a buffer it
+                                                  is loaded through */
             return b->freed - b->i > KEPT ? MT_ROLE_PARAM : MT_ROLE_TEMP;
-        return brief ? MT_ROLE_TEMP : mt_phase_is_rollout(b->a.phase) ? MT_ROLE_ENGINE_WEIGHTS : MT_ROLE_PARAM;
+        return brief                             ? MT_ROLE_TEMP
+               : mt_phase_is_rollout(b->a.phase) ? MT_ROLE_ENGINE_WEIGHTS
+                                                 : MT_ROLE_PARAM;
     case MT_ROLE_CHECKPOINT: /* what stays became the model or its optimizer's state */
         return b->freed == MT_NEVER && !b->censored ? MT_ROLE_COUNT : MT_ROLE_CHECKPOINT;
     case MT_ROLE_KV_CACHE:
-    case MT_ROLE_ENGINE_WEIGHTS: return brief && b->freed - b->i <= SHORT_LIFE ? MT_ROLE_TEMP : frame;
+    case MT_ROLE_ENGINE_WEIGHTS:
+        return brief && b->freed - b->i <= SHORT_LIFE ? MT_ROLE_TEMP : frame;
     default: return frame;
     }
 }
@@ -231,9 +272,11 @@ static bool is_workspace(const struct mt_rwork *k, const struct block *b)
 {
     if (b->e->size == MT_CUBLAS_WORKSPACE)
         return !is_brief(b);
-    /* The larger default may be a tensor too: only when it came once in a forward pass and stayed. */
-    return b->e->size == MT_CUBLAS_WORKSPACE_HOPPER && k->n_hopper <= MAX_HOPPER && b->freed == MT_NEVER && !b->censored &&
-           !b->cut && !is_overlapped(b) && (b->g->group == MT_G_FORWARD || b->a.phase == MT_PH_ROLLOUT_PROFILE);
+    /* The larger default may be a tensor too: only when it came once in a forward pass and stayed.
+     */
+    return b->e->size == MT_CUBLAS_WORKSPACE_HOPPER && k->n_hopper <= MAX_HOPPER &&
+           b->freed == MT_NEVER && !b->censored && !b->cut && !is_overlapped(b) &&
+           (b->g->group == MT_G_FORWARD || b->a.phase == MT_PH_ROLLOUT_PROFILE);
 }
 
 static unsigned role_of(struct mt_rwork *k, const struct block *b, struct mt_fate *f)
@@ -241,13 +284,14 @@ static unsigned role_of(struct mt_rwork *k, const struct block *b, struct mt_fat
     uint16_t stack = k->w->stack_role[b->e->stack];
     unsigned frame = stack != MT_NO_STACK_ROLE ? stack & 0xffu : MT_ROLE_COUNT, role, pool;
     if (k->pools.n != 0 && (pool = mt_pool_role_of(k, b->e, b->i)) < MT_ROLE_UNKNOWN) {
-        if (frame == MT_ROLE_KV_CACHE || frame == MT_ROLE_ENGINE_WEIGHTS || frame == MT_ROLE_WORKSPACE)
+        if (frame == MT_ROLE_KV_CACHE || frame == MT_ROLE_ENGINE_WEIGHTS ||
+            frame == MT_ROLE_WORKSPACE)
             return say(f, frame, MT_WHY_FRAME);
         if (!mt_is_told_by_phase(b->a, pool))
             return say(f, pool, MT_WHY_POOL);
     }
-    if (frame < MT_ROLE_COUNT &&
-        !(frame == MT_ROLE_GRAD_REDUCE && b->g->group == MT_G_BACKWARD && !(stack & MT_STACK_ALWAYS))) {
+    if (frame < MT_ROLE_COUNT && !(frame == MT_ROLE_GRAD_REDUCE && b->g->group == MT_G_BACKWARD &&
+                                   !(stack & MT_STACK_ALWAYS))) {
         role = by_frame(k, b, frame);
         if (role < MT_ROLE_COUNT)
             return say(f, role, MT_WHY_FRAME);
@@ -273,9 +317,11 @@ static unsigned role_of(struct mt_rwork *k, const struct block *b, struct mt_fat
     case MT_G_OPTIMIZER: return in_optimizer(b, f);
     case MT_G_OTHER: break;
     }
-    return say(
-        f, b->freed != MT_NEVER && f->life != MT_LIFE_PERSISTENT && f->life != MT_LIFE_UNKNOWN ? MT_ROLE_TEMP : MT_ROLE_UNKNOWN,
-        MT_WHY_LIFE);
+    return say(f,
+               b->freed != MT_NEVER && f->life != MT_LIFE_PERSISTENT && f->life != MT_LIFE_UNKNOWN
+                   ? MT_ROLE_TEMP
+                   : MT_ROLE_UNKNOWN,
+               MT_WHY_LIFE);
 }
 
 static void enter(const struct mt_rwork *k, struct cursor *c, uint32_t i)
@@ -302,7 +348,8 @@ static int note_size(struct mt_rwork *k, unsigned role, uint64_t size)
             u->activation = true;
         return 1;
     }
-    if (role != MT_ROLE_GRAD && role != MT_ROLE_OPTIM_STATE && role != MT_ROLE_PARAM && role != MT_ROLE_UNSHARDED)
+    if (role != MT_ROLE_GRAD && role != MT_ROLE_OPTIM_STATE && role != MT_ROLE_PARAM &&
+        role != MT_ROLE_UNSHARDED)
         return 1;
     if ((u = mt_size_use(k, size, true)) == NULL)
         return 0;
@@ -329,10 +376,13 @@ static int decide(struct mt_rwork *k, struct cursor *c, const struct mt_event *e
     b.g = &k->regions.p[c->region];
     b.in_region = b.freed <= c->region_last;
     b.in_phase = b.freed <= c->phase_last;
-    /* Who dumps a snapshot between steps has no temporaries left; an exception unwinds what it finds, or the dump is made inside it. */
-    b.censored = c->oom < o->ooms.n && o->ooms.p[c->oom].event < b.freed &&
-                 (b.in_region || (b.freed == MT_NEVER && o->ooms.p[c->oom].event <= c->region_last));
-    b.cut = c->oom < o->ooms.n && c->micro < k->out->micros.n && k->out->micros.p[c->micro].first <= i &&
+    /* Who dumps a snapshot between steps has no temporaries left; an exception unwinds what it
+     * finds, or the dump is made inside it. */
+    b.censored =
+        c->oom < o->ooms.n && o->ooms.p[c->oom].event < b.freed &&
+        (b.in_region || (b.freed == MT_NEVER && o->ooms.p[c->oom].event <= c->region_last));
+    b.cut = c->oom < o->ooms.n && c->micro < k->out->micros.n &&
+            k->out->micros.p[c->micro].first <= i &&
             o->ooms.p[c->oom].event <= k->out->micros.p[c->micro].last;
     f->life = (uint8_t)life_of(k, c, &b);
     f->conf = (uint8_t)mt_attr_conf(b.a);
@@ -354,35 +404,37 @@ static void gone(struct mt_rwork *k, uint32_t i)
     }
 }
 
-/* Live bytes at the beginning, at the highest instant and at the end of what lasts from `first` to `last`. */
-#define MEASURE(list, at, i, before, after)                                                                                    \
-    do {                                                                                                                       \
-        while ((at) < (list).n && (list).p[at].last < (i))                                                                     \
-            (at)++;                                                                                                            \
-        if ((at) < (list).n && (list).p[at].first <= (i)) {                                                                    \
-            if ((list).p[at].first == (i)) {                                                                                   \
-                (list).p[at].live_begin = (list).p[at].peak = (before);                                                        \
-                (list).p[at].peak_event = (int64_t)(i)-1;                                                                      \
-            }                                                                                                                  \
-            if ((after) > (list).p[at].peak) {                                                                                 \
-                (list).p[at].peak = (after);                                                                                   \
-                (list).p[at].peak_event = (int64_t)(i);                                                                        \
-            }                                                                                                                  \
-            if ((list).p[at].last == (i))                                                                                      \
-                (list).p[at].live_end = (after);                                                                               \
-            if ((list).p[at].peak < c->low_peak)                                                                               \
-                c->low_peak = (list).p[at].peak;                                                                               \
-            if ((list).p[at].last > (i) && (list).p[at].last < c->edge)                                                        \
-                c->edge = (list).p[at].last;                                                                                   \
-            else if ((list).p[at].last == (i))                                                                                 \
-                c->edge = (i) + 1;                                                                                             \
-        } else if ((at) < (list).n && (list).p[at].first < c->edge) {                                                          \
-            c->edge = (list).p[at].first;                                                                                      \
-        }                                                                                                                      \
+/* Live bytes at the beginning, at the highest instant and at the end of what lasts from `first` to
+ * `last`. */
+#define MEASURE(list, at, i, before, after)                                                        \
+    do {                                                                                           \
+        while ((at) < (list).n && (list).p[at].last < (i))                                         \
+            (at)++;                                                                                \
+        if ((at) < (list).n && (list).p[at].first <= (i)) {                                        \
+            if ((list).p[at].first == (i)) {                                                       \
+                (list).p[at].live_begin = (list).p[at].peak = (before);                            \
+                (list).p[at].peak_event = (int64_t)(i)-1;                                          \
+            }                                                                                      \
+            if ((after) > (list).p[at].peak) {                                                     \
+                (list).p[at].peak = (after);                                                       \
+                (list).p[at].peak_event = (int64_t)(i);                                            \
+            }                                                                                      \
+            if ((list).p[at].last == (i))                                                          \
+                (list).p[at].live_end = (after);                                                   \
+            if ((list).p[at].peak < c->low_peak)                                                   \
+                c->low_peak = (list).p[at].peak;                                                   \
+            if ((list).p[at].last > (i) && (list).p[at].last < c->edge)                            \
+                c->edge = (list).p[at].last;                                                       \
+            else if ((list).p[at].last == (i))                                                     \
+                c->edge = (i) + 1;                                                                 \
+        } else if ((at) < (list).n && (list).p[at].first < c->edge) {                              \
+            c->edge = (list).p[at].first;                                                          \
+        }                                                                                          \
     } while (0)
 
 /* Where something begins or ends, or live bytes rise above what one of the three has seen. */
-static void measure(struct mt_rwork *k, struct cursor *c, uint64_t i, uint64_t before, uint64_t after)
+static void measure(struct mt_rwork *k, struct cursor *c, uint64_t i, uint64_t before,
+                    uint64_t after)
 {
     struct mt_role_facts *f = k->out;
     c->edge = UINT64_MAX;
@@ -398,8 +450,10 @@ int mt_fates_decide(struct mt_rwork *k)
     uint64_t total = (uint64_t)k->r->start_live;
     const struct mt_trace *t = k->r->t;
     for (uint32_t i = 0; i < t->blocks.n; i++)
-        k->n_hopper += t->blocks.p[i].state != MT_BLOCK_INACTIVE && t->blocks.p[i].requested == MT_CUBLAS_WORKSPACE_HOPPER &&
-                       mt_segment_is_on(&t->segments.p[t->blocks.p[i].segment], k->r->d->ordinal, k->r->d->kind);
+        k->n_hopper += t->blocks.p[i].state != MT_BLOCK_INACTIVE &&
+                       t->blocks.p[i].requested == MT_CUBLAS_WORKSPACE_HOPPER &&
+                       mt_segment_is_on(&t->segments.p[t->blocks.p[i].segment], k->r->d->ordinal,
+                                        k->r->d->kind);
     for (uint32_t i = 0; i < k->regions.n && !k->loads; i++)
         k->loads = k->regions.p[i].phase == MT_PH_ROLLOUT_LOAD;
     for (uint32_t i = 0, n = mt_n_events(k); i < n; i++) {

@@ -1,5 +1,6 @@
-/* Where CUDA graphs have memory beside their private pools: streams that nothing but their capture ran on, with the libraries' workspaces of these
- * streams and what is cached for them alone, and blocks on streams of others. */
+/* Where CUDA graphs have memory beside their private pools: streams that nothing but their capture
+ * ran on, with the libraries' workspaces of these streams and what is cached for them alone, and
+ * blocks on streams of others. */
 #include "analysis/roles/impl.h"
 
 struct stream {
@@ -23,8 +24,8 @@ static uint32_t captured_on(const struct mt_rwork *k, struct stream *of)
     for (uint64_t i = 0; i < k->r->d->events.n; i++) {
         const struct mt_event *e = mt_event_at(k->r->d, i);
         int64_t id = k->r->t->lanes.p[e->lane].stream;
-        if (e->action == MT_ACT_ALLOC && mt_pool_role_of(k, e, i) == MT_ROLE_GRAPH_POOL && find(of, n, id) == NULL &&
-            n < MT_GRAPH_STREAMS)
+        if (e->action == MT_ACT_ALLOC && mt_pool_role_of(k, e, i) == MT_ROLE_GRAPH_POOL &&
+            find(of, n, id) == NULL && n < MT_GRAPH_STREAMS)
             of[n++] = (struct stream){.id = id, .alone = true};
     }
     return n;
@@ -44,7 +45,8 @@ void mt_graph_places(struct mt_rwork *k)
         uint64_t kept = 0;
         if (e->action != MT_ACT_ALLOC)
             continue;
-        if (fate->freed == MT_NEVER && fate->role == MT_ROLE_GRAPH_POOL && mt_pool_role_of(k, e, i) != MT_ROLE_GRAPH_POOL)
+        if (fate->freed == MT_NEVER && fate->role == MT_ROLE_GRAPH_POOL &&
+            mt_pool_role_of(k, e, i) != MT_ROLE_GRAPH_POOL)
             kept = e->size;
         s = find(of, n, k->r->t->lanes.p[e->lane].stream);
         if (s == NULL) {

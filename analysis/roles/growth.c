@@ -1,12 +1,18 @@
-/* What grows from step to step: the bytes of each stack at the ends of the whole steps. A first step, which sets up state, is never
- * whole, so its state is not taken for a leak. */
+/* What grows from step to step: the bytes of each stack at the ends of the whole steps. A first
+ * step, which sets up state, is never whole, so its state is not taken for a leak. */
 #include "analysis/base/frames.h"
 #include "analysis/roles/impl.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MIN_STEPS = 3, MAX_COMPARED = 4096, MAX_CANDIDATES = 256, MAX_GROWTH = 32, MIN_GROWN = 256 * 1024 };
+enum {
+    MIN_STEPS = 3,
+    MAX_COMPARED = 4096,
+    MAX_CANDIDATES = 256,
+    MAX_GROWTH = 32,
+    MIN_GROWN = 256 * 1024
+};
 
 /* A stack that holds more at the last of the steps than at the first. */
 struct span {
@@ -49,7 +55,8 @@ static int by_slope(const void *pa, const void *pb)
     return strcmp(a->label, b->label);
 }
 
-/* What is live at the ends of the first and of the last step. Steps follow each other without a gap, so the events say it. */
+/* What is live at the ends of the first and of the last step. Steps follow each other without a
+ * gap, so the events say it. */
 static void add_ends(const struct mt_rwork *k, struct growing *g)
 {
     const struct mt_step *step = &k->out->steps.p[g->first];
@@ -68,7 +75,8 @@ static void add_ends(const struct mt_rwork *k, struct growing *g)
 }
 
 /* A block held at the ends of steps `from` to `to` - 1, as differences. */
-static void add_held(struct growing *g, const struct mt_event *e, uint32_t event, uint32_t from, uint32_t to)
+static void add_held(struct growing *g, const struct mt_event *e, uint32_t event, uint32_t from,
+                     uint32_t to)
 {
     uint32_t index = g->index[e->stack];
     double *series;
@@ -98,7 +106,9 @@ static void add_series(struct mt_rwork *k, struct growing *g)
             if (fate[i].freed <= last || (e = mt_event_at(k->r->d, i))->action != MT_ACT_ALLOC)
                 continue;
             if (fate[i].freed != MT_NEVER) /* most often in the next step */
-                to = s + 1 < f->steps.n && fate[i].freed <= f->steps.p[s + 1].last ? s + 1 : mt_step_at(f, fate[i].freed);
+                to = s + 1 < f->steps.n && fate[i].freed <= f->steps.p[s + 1].last
+                         ? s + 1
+                         : mt_step_at(f, fate[i].freed);
             add_held(g, e, i, s, to);
         }
     }
@@ -165,7 +175,8 @@ static int judge(struct mt_rwork *k, struct growing *g, uint32_t first, uint32_t
         series[i] += series[i - 1];
     fit(series, g->n, &now, &ups);
     /* A step that rises once and stays is set-up, not growth: most steps have to go up. */
-    if (series[g->n - 1] - series[0] < MIN_GROWN || now.slope <= 0 || now.r2 < 0.6 || ups * 3 < (g->n - 1) * 2)
+    if (series[g->n - 1] - series[0] < MIN_GROWN || now.slope <= 0 || now.r2 < 0.6 ||
+        ups * 3 < (g->n - 1) * 2)
         return 1;
     if ((at = MT_VEC_PUSH(&k->out->growth)) == NULL)
         return 0;
@@ -195,7 +206,8 @@ static int judge_all(struct mt_rwork *k, struct growing *g)
     if (ok && g->spans.n > 1)
         qsort(g->spans.p, g->spans.n, sizeof *g->spans.p, by_label);
     for (uint32_t i = 0, end; ok && i < g->spans.n; i = end) {
-        for (end = i + 1; end < g->spans.n && strcmp(g->spans.p[end].label, g->spans.p[i].label) == 0; end++)
+        for (end = i + 1;
+             end < g->spans.n && strcmp(g->spans.p[end].label, g->spans.p[i].label) == 0; end++)
             ;
         ok = judge(k, g, i, end);
     }

@@ -1,23 +1,23 @@
 /* roles/impl.h -- what the files of the role analysis share; nobody else includes it.
  *
- *   roles.c         the passes in their order, the account of bytes by role, the self-check
- *   roles/decide.c  one block: pool, frames, exact size, lifetime, phase
- *   roles/cast.c    copies of weights that autocast makes
- *   roles/before.c     blocks that were there before recording, private pools
- *   roles/vocab.c    vocabularies, sizes of gradients and state
- *   roles/chunk.c   the type of logits, by the chunks of a loss
- *   roles/layer.c   sizes that each layer makes
- *   steps.c         regions, steps, micro-batches
- *   roles/occurrences.c         stretches of one coarse phase
- *   growth.c        what grows from step to step */
+ *   roles.c        the passes in their order, the account of bytes by role, the self-check
+ *   decide.c       one block: pool, frames, exact size, lifetime, phase
+ *   cast.c         copies of weights that autocast makes
+ *   before.c       blocks that were there before recording, private pools
+ *   vocab.c        vocabularies, sizes of gradients and state
+ *   chunk.c        the type of logits, by the chunks of a loss
+ *   layer.c        sizes that each layer makes
+ *   steps.c        regions, steps, micro-batches
+ *   occurrences.c  stretches of one coarse phase
+ *   growth.c       what grows from step to step */
 #ifndef MT_ROLES_IMPL_H
 #define MT_ROLES_IMPL_H
 
 #include "analysis/roles/rules.h"
 #include "analysis/roles/roles.h"
 
-/* What a stretch of allocations belongs to inside its coarse phase. Sub-phases that occur in several of them (communication, unshard,
- * compilation) do not end one. */
+/* What a stretch of allocations belongs to inside its coarse phase. Sub-phases that occur in
+ * several of them (communication, unshard, compilation) do not end one. */
 enum mt_group { MT_G_OTHER, MT_G_FORWARD, MT_G_BACKWARD, MT_G_OPTIMIZER };
 
 struct mt_region {
@@ -27,7 +27,8 @@ struct mt_region {
     uint8_t group, phase;
 };
 
-/* While fates are being decided, `life` of an allocation first holds what later allocations say of it. */
+/* While fates are being decided, `life` of an allocation first holds what later allocations say of
+ * it. */
 enum { MT_SEEN_OVERLAP = 1, MT_SEEN_AGAIN = 2, MT_SEEN_CAST = 4 /* autocast's copy of a weight */ };
 
 /* Sizes that mean something. */
@@ -35,10 +36,13 @@ struct mt_size_use {
     uint64_t size;
     uint64_t grads, grads_peak; /* gradients of that size alive together */
     bool state;                 /* optimizer state of that size was made */
-    bool param, activation;     /* a parameter, gathered or not, has it; a block of a forward pass has it */
-    uint32_t outside;           /* blocks of that size made before the trace or outside of the passes */
+    /* a parameter, gathered or not, has it; a block of a forward pass has it */
+    bool param, activation;
+    /* blocks of that size made before the trace or outside of the passes */
+    uint32_t outside;
     uint32_t casts, casts_peak; /* copies of half that size, by autocast, alive together */
-    bool layer;                 /* a forward pass makes whole rows of the vocabulary of that size once a layer */
+    /* a forward pass makes whole rows of the vocabulary of that size once a layer */
+    bool layer;
 };
 
 #define MT_SEEN_SIZES 64u
@@ -57,8 +61,9 @@ struct mt_pool_role {
 
 struct mt_pool_span {
     uint64_t addr, end;
-    uint64_t since; /* event that made the segment; what lay at these addresses before was not in the pool */
-    uint32_t pool;  /* index */
+    /* event that made the segment; what lay at these addresses before was not in the pool */
+    uint64_t since;
+    uint32_t pool; /* index */
 };
 
 struct mt_rwork {
@@ -75,12 +80,15 @@ struct mt_rwork {
     MT_VEC(uint64_t) step_marks;             /* times at which annotated steps end */
     struct mt_seen_size seen[MT_SEEN_SIZES]; /* of the loss and of logits by frames */
     uint32_t n_seen;
-    bool loads;                       /* the engine loads its weights in a phase of its own */
-    uint32_t n_hopper;                /* live blocks at the end of the size of cuBLAS's larger workspace */
-    uint64_t logits_max;              /* largest block that frames call logits; 0 = none */
-    uint64_t logits_most;             /* and of passes whose frames do not say so; never less */
-    uint64_t logits_unit;             /* bytes of one token's logits at 2 bytes an element; 0 = vocabulary not known */
-    uint32_t recent[MT_RECENT_SIZES]; /* of `sizes`, index + 1, by a part of the size: most look-ups end here */
+    bool loads; /* the engine loads its weights in a phase of its own */
+    /* live blocks at the end of the size of cuBLAS's larger workspace */
+    uint32_t n_hopper;
+    uint64_t logits_max;  /* largest block that frames call logits; 0 = none */
+    uint64_t logits_most; /* and of passes whose frames do not say so; never less */
+    /* bytes of one token's logits at 2 bytes an element; 0 = vocabulary not known */
+    uint64_t logits_unit;
+    /* of `sizes`, index + 1, by a part of the size: most look-ups end here */
+    uint32_t recent[MT_RECENT_SIZES];
 };
 
 #define MT_CUBLAS_WORKSPACE UINT64_C(8519680)         /* CUBLAS_WORKSPACE_CONFIG=:4096:2:16:8 */
@@ -91,12 +99,19 @@ static inline uint32_t mt_region_last(const struct mt_rwork *k, uint32_t region)
 {
     return region + 1 < k->regions.n ? k->regions.p[region + 1].first - 1 : mt_n_events(k) - 1;
 }
-static inline bool mt_phase_is_rollout(unsigned p) { return p >= MT_PH_ROLLOUT_INIT && p <= MT_PH_ROLLOUT_WAKE_SLEEP; }
-static inline bool mt_phase_trains(unsigned p) { return p == MT_PH_TRAIN || p == MT_PH_TRAIN_ACTOR || p == MT_PH_TRAIN_CRITIC; }
+static inline bool mt_phase_is_rollout(unsigned p)
+{
+    return p >= MT_PH_ROLLOUT_INIT && p <= MT_PH_ROLLOUT_WAKE_SLEEP;
+}
+static inline bool mt_phase_trains(unsigned p)
+{
+    return p == MT_PH_TRAIN || p == MT_PH_TRAIN_ACTOR || p == MT_PH_TRAIN_CRITIC;
+}
 enum mt_group mt_group_of(unsigned sub, enum mt_group now);
 
 /* steps.c */
-int mt_regions_make(struct mt_rwork *k); /* also occurrences, MT_SEEN_*, sizes of logits; all return 1, or 0 = out of memory */
+/* also occurrences, MT_SEEN_*, sizes of logits; all return 1, or 0 = out of memory */
+int mt_regions_make(struct mt_rwork *k);
 int mt_steps_make(struct mt_rwork *k);
 uint32_t mt_step_at(const struct mt_role_facts *f, uint64_t event); /* UINT32_MAX = none */
 uint32_t mt_region_at(const struct mt_rwork *k, uint32_t event);
@@ -112,27 +127,32 @@ bool mt_is_logits_size(const struct mt_rwork *k, uint64_t size);
 bool mt_is_logits_share(const struct mt_rwork *k, uint64_t size);
 bool mt_is_vocab_weight(struct mt_rwork *k, uint64_t size);
 struct mt_size_use *mt_size_use(struct mt_rwork *k, uint64_t size, bool make);
-/* roles/chunk.c: whether a loss in chunks proves that a head's output of so many bytes is in 16 bits. */
+/* roles/chunk.c: whether a loss in chunks proves that a head's output of so many bytes is in 16
+ * bits. */
 int mt_head_in_16_bits(struct mt_rwork *k, uint64_t head, bool *yes);
 /* roles/layer.c */
-int mt_layer_sizes_find(struct mt_rwork *k); /* for vocabularies that divide many sizes; without it no size is a layer's */
+/* for vocabularies that divide many sizes; without it no size is a layer's */
+int mt_layer_sizes_find(struct mt_rwork *k);
 bool mt_is_layer_size(struct mt_rwork *k, uint64_t size);
 /* roles/before.c */
 int mt_pool_roles(struct mt_rwork *k);
 /* roles/graphs.c: streams and blocks of CUDA graphs beside their pools, once roles are decided. */
 void mt_graph_places(struct mt_rwork *k);
-/* Role of the private pool that an allocation lies in; MT_ROLE_COUNT = not in a private pool, or in one of a trainer. */
+/* Role of the private pool that an allocation lies in; MT_ROLE_COUNT = not in a private pool, or in
+ * one of a trainer. */
 unsigned mt_pool_role_of(const struct mt_rwork *k, const struct mt_event *e, uint64_t event);
 unsigned mt_pool_role_at(const struct mt_rwork *k, uint64_t addr, uint64_t event);
-/* torch_memory_saver has one pool for weights and KV cache: what is larger names it, the phase tells them apart. */
+/* torch_memory_saver has one pool for weights and KV cache: what is larger names it, the phase
+ * tells them apart. */
 bool mt_is_told_by_phase(struct mt_attr a, unsigned pool);
-/* A block whose allocation is not in the trace, by frames, pool and phase. until: the event at which it goes, UINT64_MAX = it stays.
- * MT_ROLE_UNKNOWN with MT_WHY_NONE = nothing says it. */
-unsigned mt_role_of_held(const struct mt_rwork *k, uint64_t addr, uint64_t until, mt_stack_id stack, struct mt_attr a,
-                         uint8_t *why);
+/* A block whose allocation is not in the trace, by frames, pool and phase. until: the event at
+ * which it goes, UINT64_MAX = it stays. MT_ROLE_UNKNOWN with MT_WHY_NONE = nothing says it. */
+unsigned mt_role_of_held(const struct mt_rwork *k, uint64_t addr, uint64_t until, mt_stack_id stack,
+                         struct mt_attr a, uint8_t *why);
 int mt_old_roles(struct mt_rwork *k);
 /* What frames and phase say of a block that stays: MT_ROLE_UNKNOWN = nothing. */
-unsigned mt_role_by_stack(const struct mt_rwork *k, mt_stack_id stack, struct mt_attr a, uint8_t *why);
+unsigned mt_role_by_stack(const struct mt_rwork *k, mt_stack_id stack, struct mt_attr a,
+                          uint8_t *why);
 /* roles/cast.c */
 int mt_casts_find(struct mt_rwork *k); /* MT_SEEN_CAST */
 /* roles/decide.c */

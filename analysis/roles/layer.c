@@ -1,5 +1,6 @@
-/* Sizes that a forward pass makes once a layer. A vocabulary whose only factors are small ones (32000 = 2^8 x 5^3) divides many sizes of a layer, so
- * there whole rows are no evidence; what tells logits is that a pass computes them once, after the last layer. */
+/* Sizes that a forward pass makes once a layer. A vocabulary whose only factors are small ones
+ * (32000 = 2^8 x 5^3) divides many sizes of a layer, so there whole rows are no evidence; what
+ * tells logits is that a pass computes them once, after the last layer. */
 #include "analysis/roles/impl.h"
 
 struct stack_use {
@@ -17,8 +18,9 @@ static bool may_be_of_layer(const struct mt_rwork *k, uint32_t i)
            k->w->stack_role[e->stack] == MT_NO_STACK_ROLE;
 }
 
-/* Passes without gradients follow each other in one region. What comes once in each, as the embedding, tells where they begin: of the stacks that come a
- * quarter as often as the one that comes most, or less, the one that comes most; what comes in the first pass alone comes less. */
+/* Passes without gradients follow each other in one region. What comes once in each, as the
+ * embedding, tells where they begin: of the stacks that come a quarter as often as the one that
+ * comes most, or less, the one that comes most; what comes in the first pass alone comes less. */
 static mt_stack_id once_a_pass(const struct mt_rwork *k, uint32_t region, struct stack_use *use)
 {
     const struct mt_region *g = &k->regions.p[region];
@@ -36,7 +38,8 @@ static mt_stack_id once_a_pass(const struct mt_rwork *k, uint32_t region, struct
     }
     for (uint32_t i = g->first; i <= g->last_alloc; i++) {
         mt_stack_id s = mt_event_at(k->r->d, i)->stack;
-        if (may_be_of_layer(k, i) && use[s].blocks <= most / 4 && (best == 0 || use[s].blocks > use[best].blocks))
+        if (may_be_of_layer(k, i) && use[s].blocks <= most / 4 &&
+            (best == 0 || use[s].blocks > use[best].blocks))
             best = s;
     }
     return best != 0 ? best : first;

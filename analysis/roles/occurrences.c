@@ -1,11 +1,13 @@
-/* Stretches of one coarse phase: where they begin and end, and what of their memory is of no use to them. */
+/* Stretches of one coarse phase: where they begin and end, and what of their memory is of no use to
+ * them. */
 #include "analysis/roles/impl.h"
 
 enum { MAX_OCCURRENCES = 1024 };
 
 static void end_at(struct mt_rwork *k, uint64_t last)
 {
-    struct mt_occurrence *o = k->out->occurrences.n != 0 ? &k->out->occurrences.p[k->out->occurrences.n - 1] : NULL;
+    struct mt_occurrence *o =
+        k->out->occurrences.n != 0 ? &k->out->occurrences.p[k->out->occurrences.n - 1] : NULL;
     if (o == NULL || o->last != UINT64_MAX)
         return;
     o->last = last;
@@ -15,7 +17,8 @@ static void end_at(struct mt_rwork *k, uint64_t last)
 int mt_occurrence_next(struct mt_rwork *k, uint32_t event, unsigned phase)
 {
     struct mt_occurrence *o;
-    uint64_t first = k->out->n_occurrences_all == 0 ? 0 : event; /* what comes before the first allocation belongs to it */
+    /* what comes before the first allocation belongs to it */
+    uint64_t first = k->out->n_occurrences_all == 0 ? 0 : event;
     if (first != 0)
         end_at(k, first - 1);
     k->out->n_occurrences_all++;
@@ -40,7 +43,8 @@ void mt_occurrences_end(struct mt_rwork *k)
 
 uint64_t mt_useless(unsigned phase, const uint64_t roles[MT_ROLE_COUNT])
 {
-    uint64_t trainer = roles[MT_ROLE_GRAD] + roles[MT_ROLE_GRAD_REDUCE] + roles[MT_ROLE_OPTIM_STATE];
+    uint64_t trainer =
+        roles[MT_ROLE_GRAD] + roles[MT_ROLE_GRAD_REDUCE] + roles[MT_ROLE_OPTIM_STATE];
     uint64_t engine = roles[MT_ROLE_KV_CACHE] + roles[MT_ROLE_GRAPH_POOL];
     switch (phase) {
     case MT_PH_ROLLOUT_GENERATE:

@@ -1,4 +1,5 @@
-/* The roles of all bytes of a device: the passes in their order, the account of bytes by role, the self-check. */
+/* The roles of all bytes of a device: the passes in their order, the account of bytes by role, the
+ * self-check. */
 #include "analysis/roles/roles.h"
 #include "analysis/roles/impl.h"
 
@@ -25,13 +26,15 @@ int mt_role_find(const char *id, size_t n)
 
 const char *mt_life_id(enum mt_life l)
 {
-    static const char *const ids[MT_LIFE_COUNT] = {"unknown", "temporary", "layer", "micro_batch", "step", "persistent"};
+    static const char *const ids[MT_LIFE_COUNT] = {"unknown",     "temporary", "layer",
+                                                   "micro_batch", "step",      "persistent"};
     return ids[l];
 }
 
 const char *mt_role_why_id(enum mt_role_why w)
 {
-    static const char *const ids[MT_WHY_COUNT] = {"nothing", "pool", "frame", "size", "lifetime", "phase", "before_recording"};
+    static const char *const ids[MT_WHY_COUNT] = {"nothing",  "pool",  "frame",           "size",
+                                                  "lifetime", "phase", "before_recording"};
     return ids[w];
 }
 
@@ -46,7 +49,10 @@ struct account {
     bool contradicts;  /* a free of another size than its allocation */
 };
 
-static inline void add_to(int64_t *total, uint64_t bytes) { *total = (int64_t)((uint64_t)*total + bytes); }
+static inline void add_to(int64_t *total, uint64_t bytes)
+{
+    *total = (int64_t)((uint64_t)*total + bytes);
+}
 
 static void begin(struct account *a, const struct mt_roles *w)
 {
@@ -57,13 +63,15 @@ static void begin(struct account *a, const struct mt_roles *w)
         sum += w->r->old.p[i].size;
     }
     a->total = w->r->start_live;
-    /* Lost frees make blocks that nothing ends: what the anchored start does not hold of them is nobody's. */
+    /* Lost frees make blocks that nothing ends: what the anchored start does not hold of them is
+     * nobody's. */
     a->contradicts = sum != (uint64_t)a->total;
     a->nobodys = (int64_t)((uint64_t)a->total - sum);
     add_to(&a->role[MT_ROLE_UNKNOWN], (uint64_t)a->nobodys);
 }
 
-static inline void apply(struct account *a, const struct mt_roles *w, const struct mt_event *e, uint32_t i)
+static inline void apply(struct account *a, const struct mt_roles *w, const struct mt_event *e,
+                         uint32_t i)
 {
     const struct mt_fate *f = &w->fate[i];
     if (e->action == MT_ACT_ALLOC) {
@@ -80,7 +88,8 @@ static inline void apply(struct account *a, const struct mt_roles *w, const stru
     }
 }
 
-/* A contradictory trace leaves a share negative: the others give what it lacks, so that the sum stays that of the live bytes. */
+/* A contradictory trace leaves a share negative: the others give what it lacks, so that the sum
+ * stays that of the live bytes. */
 static void settle(const int64_t *in, uint64_t *out, unsigned n)
 {
     uint64_t lack = 0;
@@ -140,7 +149,8 @@ static int wait_for(struct waiting *p, uint64_t addr, uint64_t size)
     return mt_addrmap_put(&p->at, addr, p->v.n - 1, &had, &old);
 }
 
-/* Frees that were asked for and not completed after event `at`. The pair that most often follows at once is not looked at. */
+/* Frees that were asked for and not completed after event `at`. The pair that most often follows at
+ * once is not looked at. */
 static int collect_waiting(const struct mt_roles *w, int64_t at, struct waiting *p)
 {
     const struct mt_device *d = w->r->d;
@@ -160,7 +170,8 @@ static int collect_waiting(const struct mt_roles *w, int64_t at, struct waiting 
     return 1;
 }
 
-/* Blocks that waited when recording began: freed without a request in the trace, or waiting at the end without one. */
+/* Blocks that waited when recording began: freed without a request in the trace, or waiting at the
+ * end without one. */
 static int collect_waiting_from_start(const struct mt_roles *w, int64_t at, struct waiting *p)
 {
     const struct mt_trace *t = w->r->t;
@@ -175,7 +186,8 @@ static int collect_waiting_from_start(const struct mt_roles *w, int64_t at, stru
     }
     for (uint32_t i = 0; ok && i < w->r->old.n; i++) {
         const struct mt_old *b = &w->r->old.p[i];
-        if (b->gone_at != UINT64_MAX && (at < 0 || b->gone_at > (uint64_t)at) && !mt_addrmap_get(&requested, b->addr, &unused))
+        if (b->gone_at != UINT64_MAX && (at < 0 || b->gone_at > (uint64_t)at) &&
+            !mt_addrmap_get(&requested, b->addr, &unused))
             ok = wait_for(p, b->addr, b->size);
     }
     for (uint32_t i = 0; ok && i < t->segments.n; i++) {
@@ -183,7 +195,8 @@ static int collect_waiting_from_start(const struct mt_roles *w, int64_t at, stru
         if (!mt_segment_is_on(s, w->r->d->ordinal, w->r->d->kind))
             continue;
         for (uint32_t b = s->first_block; ok && b < s->first_block + s->n_blocks; b++)
-            if (t->blocks.p[b].state == MT_BLOCK_PENDING_FREE && !mt_addrmap_get(&requested, t->blocks.p[b].addr, &unused))
+            if (t->blocks.p[b].state == MT_BLOCK_PENDING_FREE &&
+                !mt_addrmap_get(&requested, t->blocks.p[b].addr, &unused))
                 ok = wait_for(p, t->blocks.p[b].addr, t->blocks.p[b].requested);
     }
     mt_addrmap_done(&requested);
@@ -195,7 +208,8 @@ static int pending_at(const struct mt_roles *w, int64_t at, uint64_t pending[MT_
 {
     struct waiting p = {.at = {NULL, 0, 0}};
     uint32_t index;
-    int ok = collect_waiting(w, at, &p) && (w->r->start_pending == 0 || collect_waiting_from_start(w, at, &p));
+    int ok = collect_waiting(w, at, &p) &&
+             (w->r->start_pending == 0 || collect_waiting_from_start(w, at, &p));
     for (int64_t i = at; ok && i >= 0 && p.at.n != 0; i--) {
         const struct mt_event *e = mt_event_at(w->r->d, (uint64_t)i);
         if (e->action == MT_ACT_ALLOC && mt_addrmap_take(&p.at, e->addr, &index))
@@ -203,7 +217,8 @@ static int pending_at(const struct mt_roles *w, int64_t at, uint64_t pending[MT_
     }
     for (uint32_t i = 0; ok && i < w->r->old.n && p.at.n != 0; i++) {
         const struct mt_old *b = &w->r->old.p[i];
-        if ((b->gone_at == UINT64_MAX || at < 0 || b->gone_at > (uint64_t)at) && mt_addrmap_take(&p.at, b->addr, &index))
+        if ((b->gone_at == UINT64_MAX || at < 0 || b->gone_at > (uint64_t)at) &&
+            mt_addrmap_take(&p.at, b->addr, &index))
             pending[w->old_role[i]] += b->size;
     }
     mt_addrmap_done(&p.at);
@@ -213,9 +228,11 @@ static int pending_at(const struct mt_roles *w, int64_t at, uint64_t pending[MT_
 
 /* ---- the pass that adds up ---- */
 
-/* Lifetimes, reasons and unknown bytes of what is live at the focus. What a contradictory trace has too much or too little of goes to
- * "unknown" and "nothing", so that every split has the same sum. */
-static void at_focus(const struct mt_rwork *k, struct mt_role_facts *f, const struct account *a, int64_t at)
+/* Lifetimes, reasons and unknown bytes of what is live at the focus. What a contradictory trace has
+ * too much or too little of goes to "unknown" and "nothing", so that every split has the same sum.
+ */
+static void at_focus(const struct mt_rwork *k, struct mt_role_facts *f, const struct account *a,
+                     int64_t at)
 {
     int64_t life[MT_LIFE_COUNT] = {0}, why[MT_WHY_COUNT] = {0}, unknown[MT_CONF_COUNT] = {0};
     const struct mt_replay *r = k->r;
@@ -254,7 +271,8 @@ static void at_focus(const struct mt_rwork *k, struct mt_role_facts *f, const st
 }
 
 /* The roles at the highest instant of the occurrences that have it at this event. */
-static void high_points(struct mt_role_facts *f, const struct account *a, int64_t event, uint32_t *high)
+static void high_points(struct mt_role_facts *f, const struct account *a, int64_t event,
+                        uint32_t *high)
 {
     for (; *high < f->occurrences.n && f->occurrences.p[*high].peak_event == event; ++*high) {
         struct mt_occurrence *o = &f->occurrences.p[*high];
@@ -264,7 +282,8 @@ static void high_points(struct mt_role_facts *f, const struct account *a, int64_
 }
 
 /* What is born in an occurrence, and what of it stays. */
-static inline void born(struct mt_role_facts *f, const struct mt_fate *fate, uint64_t size, uint32_t i, uint32_t *at)
+static inline void born(struct mt_role_facts *f, const struct mt_fate *fate, uint64_t size,
+                        uint32_t i, uint32_t *at)
 {
     struct mt_occurrence *o;
     while (*at < f->occurrences.n && f->occurrences.p[*at].last < i)
@@ -279,7 +298,8 @@ static inline void born(struct mt_role_facts *f, const struct mt_fate *fate, uin
     }
 }
 
-static inline void micro(struct mt_role_facts *f, const struct mt_fate *fate, uint64_t size, uint32_t i, uint32_t *at)
+static inline void micro(struct mt_role_facts *f, const struct mt_fate *fate, uint64_t size,
+                         uint32_t i, uint32_t *at)
 {
     struct mt_micro *m;
     bool better;
@@ -307,14 +327,16 @@ static bool adds_up(const struct account *a)
 }
 
 /* Also against the replay's own total, which knows no roles. */
-static void check(const struct mt_rwork *k, struct account *a, const struct mt_event *e, int64_t event)
+static void check(const struct mt_rwork *k, struct account *a, const struct mt_event *e,
+                  int64_t event)
 {
     struct mt_role_facts *f = k->out;
     const struct mt_device_analysis *o = k->r->out;
     uint64_t total = (uint64_t)a->total;
     bool ok;
     if (e != NULL && e->action == MT_ACT_FREE_COMPLETED && k->w->fate[event].freed != MT_NEVER)
-        a->contradicts = a->contradicts || mt_event_at(k->r->d, k->w->fate[event].freed)->size != e->size;
+        a->contradicts =
+            a->contradicts || mt_event_at(k->r->d, k->w->fate[event].freed)->size != e->size;
     ok = adds_up(a) && total <= o->live_peak && (event != o->peak_event || total == o->live_peak) &&
          (event + 1 != (int64_t)k->r->d->events.n || total == o->live_end);
     f->verified_events++;
@@ -331,10 +353,14 @@ static uint32_t next_mark(const struct mt_role_facts *f, uint32_t high, int64_t 
     return verify ? 0 : mark;
 }
 
-static inline int64_t of_blocks(const struct account *a) { return (int64_t)((uint64_t)a->total - (uint64_t)a->nobodys); }
+static inline int64_t of_blocks(const struct account *a)
+{
+    return (int64_t)((uint64_t)a->total - (uint64_t)a->nobodys);
+}
 
 /* The curve is of blocks alone: without what nobody is known to hold. */
-static void curve_point(const struct mt_rwork *k, struct mt_role_curve_run *run, struct account *a, uint32_t i)
+static void curve_point(const struct mt_rwork *k, struct mt_role_curve_run *run, struct account *a,
+                        uint32_t i)
 {
     add_to(&a->role[MT_ROLE_UNKNOWN], 0 - (uint64_t)a->nobodys);
     mt_role_curve_point(run, i, a->role, of_blocks(a), k->r->attr[i].phase);
@@ -391,11 +417,13 @@ static int add_up(struct mt_rwork *k, int64_t focus, bool verify)
 
 /* ---- the passes in their order ---- */
 
-/* Memory often runs out for a buffer that is made at once: the request is a block that is never seen. */
+/* Memory often runs out for a buffer that is made at once: the request is a block that is never
+ * seen. */
 static unsigned request_role(const struct mt_roles *w)
 {
     const struct mt_device_analysis *o = w->r->out;
-    uint16_t role = o->ooms.n != 0 && o->ooms.p[0].stack != 0 ? w->stack_role[o->ooms.p[0].stack] : MT_NO_STACK_ROLE;
+    uint16_t role = o->ooms.n != 0 && o->ooms.p[0].stack != 0 ? w->stack_role[o->ooms.p[0].stack]
+                                                              : MT_NO_STACK_ROLE;
     return role != MT_NO_STACK_ROLE ? role & 0xffu : MT_ROLE_UNKNOWN;
 }
 
@@ -422,7 +450,8 @@ static int with_curve(struct mt_rwork *k, bool verify)
     k->w->old_role = mt_calloc(n, 1);
     k->w->old_life = mt_calloc(n, 1);
     k->w->old_why = mt_calloc(n, 1);
-    if (k->w->old_role == NULL || k->w->old_life == NULL || k->w->old_why == NULL || !mt_regions_make(k))
+    if (k->w->old_role == NULL || k->w->old_life == NULL || k->w->old_why == NULL ||
+        !mt_regions_make(k))
         return 0;
     if (!mt_vocab_find(k) || !mt_sequences_find(k->r->t, k->r->d, &k->out->sequences))
         return 0;
@@ -435,8 +464,8 @@ static int with_curve(struct mt_rwork *k, bool verify)
     return pending_at(k->w, focus, k->out->pending_at_focus) && mt_growth_make(k);
 }
 
-enum mt_rc mt_roles_make(struct mt_roles *w, struct mt_role_facts *out, struct mt_replay *r, struct mt_phaser *ph,
-                         const struct mt_role_rules *rules, bool verify)
+enum mt_rc mt_roles_make(struct mt_roles *w, struct mt_role_facts *out, struct mt_replay *r,
+                         struct mt_phaser *ph, const struct mt_role_rules *rules, bool verify)
 {
     struct mt_rwork k = {.w = w, .out = out, .r = r, .ph = ph, .rules = rules};
     bool curve = r->out->withheld == NULL && (w->fate != NULL || r->d->events.n == 0);

@@ -1,8 +1,10 @@
-/* roles.h -- what every byte is for, how long it lives, and which steps and micro-batches the trace consists of.
+/* roles.h -- what every byte is for, how long it lives, and which steps and micro-batches the trace
+ * consists of.
  *
- * Every block that is live at any moment has exactly one role, decided once, at its birth, from: pool, frames, exact size, lifetime
- * (docs/diagnosis.md). So the bytes of the roles add up to the live bytes after every event (`report --verify` checks it).
- * Sizes are requested bytes. Thread-safety: const after mt_roles_make(). */
+ * Every block that is live at any moment has exactly one role, decided once, at its birth, from:
+ * pool, frames, exact size, lifetime (docs/diagnosis.md). So the bytes of the roles add up to the
+ * live bytes after every event (`report --verify` checks it). Sizes are requested bytes.
+ * Thread-safety: const after mt_roles_make(). */
 #ifndef MT_ROLES_H
 #define MT_ROLES_H
 
@@ -13,21 +15,23 @@
 /* Working set of a device while it is analysed; freed before mt_analyze() returns. */
 struct mt_roles {
     struct mt_replay *r;
-    /* By event, of allocations; of a free_completed `freed` is the event of the allocation (UINT32_MAX = before the trace) and `role`
-     * its role. NULL: no events or withheld. */
+    /* By event, of allocations; of a free_completed `freed` is the event of the allocation
+     * (UINT32_MAX = before the trace) and `role` its role. NULL: no events or withheld. */
     struct mt_fate *fate;
     uint8_t *old_role, *old_life, *old_why; /* by index of r->old */
-    uint16_t *stack_role;                   /* by stack id: what frames alone say (role | why << 8), 0xffff = nothing */
-    struct mt_role_curve curve;             /* until mt_role_curve_take() */
+    /* by stack id: what frames alone say (role | why << 8), 0xffff = nothing */
+    uint16_t *stack_role;
+    struct mt_role_curve curve; /* until mt_role_curve_take() */
 };
 
-/* The memory for fates, before mt_replay_run() fills in which free belongs to which allocation. 1, or 0 = out of memory. */
+/* The memory for fates, before mt_replay_run() fills in which free belongs to which allocation. 1,
+ * or 0 = out of memory. */
 int mt_roles_begin(struct mt_roles *w, struct mt_replay *r);
-/* After mt_replay_run() (or a withheld one). Fills w and *out; with verify the sums are compared after every
- * event, see out->first_bad_event. MT_OK or MT_ENOMEM. */
+/* After mt_replay_run() (or a withheld one). Fills w and *out; with verify the sums are compared
+ * after every event, see out->first_bad_event. MT_OK or MT_ENOMEM. */
 struct mt_role_rules; /* roles/rules.h */
-enum mt_rc mt_roles_make(struct mt_roles *w, struct mt_role_facts *out, struct mt_replay *r, struct mt_phaser *ph,
-                         const struct mt_role_rules *rules, bool verify);
+enum mt_rc mt_roles_make(struct mt_roles *w, struct mt_role_facts *out, struct mt_replay *r,
+                         struct mt_phaser *ph, const struct mt_role_rules *rules, bool verify);
 void mt_roles_done(struct mt_roles *w);
 void mt_role_facts_done(struct mt_role_facts *f);
 

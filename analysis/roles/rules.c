@@ -1,5 +1,5 @@
-/* The role rules: the rows of the embedded roles.json, then those of an overlay. Read strictly: a misspelt field would otherwise be a
- * rule that silently never applies. */
+/* The role rules: the rows of the embedded roles.json, then those of an overlay. Read strictly: a
+ * misspelt field would otherwise be a rule that silently never applies. */
 #include "analysis/roles/rules.h"
 #include "analysis/base/rule_json.h"
 
@@ -14,7 +14,19 @@ struct mt_role_rules {
     MT_VEC(struct mt_vocab) vocab;
 };
 
-enum field { F_ID, F_FRAMEWORK, F_ROLE, F_FILE, F_FUNCTION, F_STATUS, F_SOURCE, F_LINES, F_NOTE, F_ALWAYS, F_COUNT };
+enum field {
+    F_ID,
+    F_FRAMEWORK,
+    F_ROLE,
+    F_FILE,
+    F_FUNCTION,
+    F_STATUS,
+    F_SOURCE,
+    F_LINES,
+    F_NOTE,
+    F_ALWAYS,
+    F_COUNT
+};
 static const char *const field_names[F_COUNT] = {"id",     "framework", "role",  "file", "function",
                                                  "status", "source",    "lines", "note", "always"};
 
@@ -26,7 +38,8 @@ struct file {
     struct mt_err *err;
 };
 
-static bool out_of_memory; /* cJSON does not say whether it stopped for want of memory or for bad text */
+/* cJSON does not say whether it stopped for want of memory or for bad text */
+static bool out_of_memory;
 
 static void *json_malloc(size_t n)
 {
@@ -40,16 +53,20 @@ static enum mt_rc nomem(const struct file *f)
     return mt_fail(f->err, MT_ENOMEM, "out of memory while reading the role rules");
 }
 
-static enum mt_rc refuse(const struct file *f, const char *list, unsigned index, const char *field, const char *what)
+static enum mt_rc refuse(const struct file *f, const char *list, unsigned index, const char *field,
+                         const char *what)
 {
     char printable[96];
     if (field == NULL)
-        return mt_fail(f->err, MT_EINPUT, "%s: entry %u of \"%s\": %s", f->name, index + 1, list, what);
+        return mt_fail(f->err, MT_EINPUT, "%s: entry %u of \"%s\": %s", f->name, index + 1, list,
+                       what);
     mt_printable(printable, sizeof printable, field, strlen(field));
-    return mt_fail(f->err, MT_EINPUT, "%s: entry %u of \"%s\": field \"%s\" %s", f->name, index + 1, list, printable, what);
+    return mt_fail(f->err, MT_EINPUT, "%s: entry %u of \"%s\": field \"%s\" %s", f->name, index + 1,
+                   list, printable, what);
 }
 
-static enum mt_rc read_fields(const struct file *f, unsigned index, const cJSON *obj, const char *v[F_COUNT])
+static enum mt_rc read_fields(const struct file *f, unsigned index, const cJSON *obj,
+                              const char *v[F_COUNT])
 {
     const cJSON *m;
     if (!cJSON_IsObject(obj))
@@ -60,9 +77,9 @@ static enum mt_rc read_fields(const struct file *f, unsigned index, const cJSON 
         while (k < F_COUNT && !mt_rule_same(m->string, field_names[k]))
             k++;
         if (k == F_COUNT)
-            return refuse(
-                f, "roles", index, m->string,
-                "is not known; there are id, framework, role, file, function, status, source, lines, note and always");
+            return refuse(f, "roles", index, m->string,
+                          "is not known; there are id, framework, role, file, function, status, "
+                          "source, lines, note and always");
         if (!cJSON_IsString(m) || m->valuestring[0] == '\0')
             return refuse(f, "roles", index, m->string, "has to be a string that is not empty");
         if (v[k] != NULL)
@@ -75,9 +92,11 @@ static enum mt_rc read_fields(const struct file *f, unsigned index, const cJSON 
     if (mt_role_find(v[F_ROLE], strlen(v[F_ROLE])) < 0)
         return refuse(f, "roles", index, "role", "is no role; docs/diagnosis.md lists them");
     if (strlen(v[F_STATUS]) != 1 || strchr("GRDU", v[F_STATUS][0]) == NULL)
-        return refuse(f, "roles", index, "status", "has to be one of G, R, D, U (see docs/rules-phases.md)");
+        return refuse(f, "roles", index, "status",
+                      "has to be one of G, R, D, U (see docs/rules-phases.md)");
     if (v[F_FILE][0] == '/' || strchr(v[F_FILE], '\\') != NULL)
-        return refuse(f, "roles", index, "file", "has to be the end of a path, with '/' and without one in front");
+        return refuse(f, "roles", index, "file",
+                      "has to be the end of a path, with '/' and without one in front");
     if (v[F_LINES] != NULL && strcmp(v[F_LINES], "first") != 0 && strcmp(v[F_LINES], "last") != 0)
         return refuse(f, "roles", index, "lines", "has to be \"first\" or \"last\"");
     if (v[F_ALWAYS] != NULL && strcmp(v[F_ALWAYS], "yes") != 0)
@@ -85,12 +104,14 @@ static enum mt_rc read_fields(const struct file *f, unsigned index, const cJSON 
     if (v[F_ALWAYS] != NULL && strcmp(v[F_ROLE], "grad_reduce") != 0)
         return refuse(f, "roles", index, "always", "has a meaning for the role grad_reduce only");
     if (v[F_LINES] != NULL && strcmp(v[F_FILE], "C++") == 0)
-        return refuse(f, "roles", index, "lines", "has no meaning for C++ frames: their lines are not recorded");
+        return refuse(f, "roles", index, "lines",
+                      "has no meaning for C++ frames: their lines are not recorded");
     return MT_OK;
 }
 
 /* Where a rule goes: over the one with its id, or behind the last. */
-static enum mt_rc place(const struct file *f, unsigned index, const char *id, struct mt_role_rule **at)
+static enum mt_rc place(const struct file *f, unsigned index, const char *id,
+                        struct mt_role_rule **at)
 {
     struct mt_role_rules *r = f->r;
     for (uint32_t i = 0; i < r->rule.n; i++) {
@@ -102,7 +123,8 @@ static enum mt_rc place(const struct file *f, unsigned index, const char *id, st
         return MT_OK;
     }
     if (r->rule.n >= MAX_RULES)
-        return refuse(f, "roles", index, NULL, "there are more than 4096 role rules, built-in ones included");
+        return refuse(f, "roles", index, NULL,
+                      "there are more than 4096 role rules, built-in ones included");
     *at = MT_VEC_PUSH(&r->rule);
     return *at != NULL ? MT_OK : nomem(f);
 }
@@ -117,7 +139,8 @@ static enum mt_rc read_rule(const struct file *f, unsigned index, const cJSON *o
         return rc;
     for (int k = 0; k < F_COUNT; k++) {
         copy[k] = v[k] != NULL ? v[k] : "";
-        if (f->is_overlay && (copy[k] = mt_arena_strndup(&f->r->arena, copy[k], strlen(copy[k]))) == NULL)
+        if (f->is_overlay &&
+            (copy[k] = mt_arena_strndup(&f->r->arena, copy[k], strlen(copy[k]))) == NULL)
             return nomem(f);
     }
     rc = place(f, index, copy[F_ID], &rule);
@@ -145,10 +168,14 @@ static enum mt_rc read_vocab(const struct file *f, unsigned index, const cJSON *
     const cJSON *size = mt_rule_field(obj, "size");
     const cJSON *source = mt_rule_field(obj, "source");
     struct mt_vocab *v = NULL;
-    if (!cJSON_IsObject(obj) || cJSON_GetArraySize(obj) != 2 || !cJSON_IsNumber(size) || !cJSON_IsString(source))
-        return refuse(f, "vocabularies", index, NULL, "has to be {\"size\": number, \"source\": \"model\"}");
-    if (!(size->valuedouble >= 1000 && size->valuedouble <= 1e8) || size->valuedouble != (double)(uint64_t)size->valuedouble)
-        return refuse(f, "vocabularies", index, "size", "has to be a whole number from 1000 to 100000000");
+    if (!cJSON_IsObject(obj) || cJSON_GetArraySize(obj) != 2 || !cJSON_IsNumber(size) ||
+        !cJSON_IsString(source))
+        return refuse(f, "vocabularies", index, NULL,
+                      "has to be {\"size\": number, \"source\": \"model\"}");
+    if (!(size->valuedouble >= 1000 && size->valuedouble <= 1e8) ||
+        size->valuedouble != (double)(uint64_t)size->valuedouble)
+        return refuse(f, "vocabularies", index, "size",
+                      "has to be a whole number from 1000 to 100000000");
     for (uint32_t i = 0; i < f->r->vocab.n; i++)
         if (f->r->vocab.p[i].size == (uint64_t)size->valuedouble) {
             if (i >= f->first_vocab)
@@ -162,8 +189,9 @@ static enum mt_rc read_vocab(const struct file *f, unsigned index, const cJSON *
     if (v == NULL)
         return nomem(f);
     v->size = (uint64_t)size->valuedouble;
-    v->source =
-        f->is_overlay ? mt_arena_strndup(&f->r->arena, source->valuestring, strlen(source->valuestring)) : source->valuestring;
+    v->source = f->is_overlay ? mt_arena_strndup(&f->r->arena, source->valuestring,
+                                                 strlen(source->valuestring))
+                              : source->valuestring;
     return v->source != NULL ? MT_OK : nomem(f);
 }
 
@@ -186,7 +214,8 @@ static enum mt_rc read_list(const struct file *f, const cJSON *root, const char 
     return rc;
 }
 
-/* Unknown keys of a rule file are for the readers of the other rules to refuse: they look at the same text. */
+/* Unknown keys of a rule file are for the readers of the other rules to refuse: they look at the
+ * same text. */
 static enum mt_rc read_root(struct file *f, const cJSON *root)
 {
     enum mt_rc rc;
@@ -223,8 +252,8 @@ static enum mt_rc read_builtin(struct file *f)
     return rc;
 }
 
-enum mt_rc mt_role_rules_load(struct mt_role_rules **out, const char *overlay, size_t overlay_len, const char *overlay_name,
-                              struct mt_err *err)
+enum mt_rc mt_role_rules_load(struct mt_role_rules **out, const char *overlay, size_t overlay_len,
+                              const char *overlay_name, struct mt_err *err)
 {
     struct mt_role_rules *r = mt_calloc(1, sizeof *r);
     struct file f = {.r = r, .name = "the built-in roles.json", .err = err};

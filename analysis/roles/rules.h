@@ -1,5 +1,5 @@
-/* roles/rules.h -- which frames tell what a tensor is for, and the vocabularies of known models: analysis/rules/roles.json, overlaid by
- * the arrays "roles" and "vocabularies" of --rules. */
+/* roles/rules.h -- which frames tell what a tensor is for, and the vocabularies of known models:
+ * analysis/rules/roles.json, overlaid by the arrays "roles" and "vocabularies" of --rules. */
 #ifndef MT_ROLE_RULES_H
 #define MT_ROLE_RULES_H
 
@@ -7,13 +7,15 @@
 
 struct mt_role_rule {
     const char *id, *framework;
-    const char *file;     /* end of a path; "C++" = the function is a part of a C++ frame's name; "*" = any Python file */
+    /* end of a path; "C++" = the function is a part of a C++ frame's name; "*" = any Python file */
+    const char *file;
     const char *function; /* without class */
     const char *note, *source;
-    char status;     /* G R D U, as with phase rules */
-    uint8_t role;    /* enum mt_role */
-    uint8_t lines;   /* enum mt_role_lines */
-    bool always;     /* however long it lives: a bucket that outlives the backward pass is no gradient */
+    char status;   /* G R D U, as with phase rules */
+    uint8_t role;  /* enum mt_role */
+    uint8_t lines; /* enum mt_role_lines */
+    /* however long it lives: a bucket that outlives the backward pass is no gradient */
+    bool always;
     bool is_cpp;     /* file is "C++" */
     bool is_overlay; /* came with --rules */
 };
@@ -26,18 +28,23 @@ struct mt_vocab {
 };
 
 struct mt_role_rules; /* immutable after loading */
-enum mt_rc mt_role_rules_load(struct mt_role_rules **out, const char *overlay, size_t overlay_len, const char *overlay_name,
-                              struct mt_err *err);
+enum mt_rc mt_role_rules_load(struct mt_role_rules **out, const char *overlay, size_t overlay_len,
+                              const char *overlay_name, struct mt_err *err);
 void mt_role_rules_free(struct mt_role_rules *r);
-uint32_t mt_role_rules_count(const struct mt_role_rules *r);                               /* indexes are 0 .. count - 1 */
-const struct mt_role_rule *mt_role_rule_at(const struct mt_role_rules *r, uint32_t index); /* NULL beyond */
+/* indexes are 0 .. count - 1 */
+uint32_t mt_role_rules_count(const struct mt_role_rules *r);
+/* NULL beyond */
+const struct mt_role_rule *mt_role_rule_at(const struct mt_role_rules *r, uint32_t index);
 uint32_t mt_vocabs_count(const struct mt_role_rules *r);
 const struct mt_vocab *mt_vocab_at(const struct mt_role_rules *r, uint32_t index);
 
-/* What the frames of every stack say: stack_role[id] = role | MT_WHY_FRAME << 8 (| MT_STACK_ALWAYS), or MT_NO_STACK_ROLE. The innermost Python frame that a
- * rule knows decides; a C++ frame decides where there is none, and a library's workspace always. Constant work for each stack. */
+/* What the frames of every stack say: stack_role[id] = role | MT_WHY_FRAME << 8 (|
+ * MT_STACK_ALWAYS), or MT_NO_STACK_ROLE. The innermost Python frame that a rule knows decides; a
+ * C++ frame decides where there is none, and a library's workspace always. Constant work for each
+ * stack. */
 #define MT_NO_STACK_ROLE UINT16_MAX
-#define MT_STACK_ALWAYS 0x8000u                                                                    /* the rule's "always" */
-int mt_role_stacks(const struct mt_role_rules *r, const struct mt_trace *t, uint16_t *stack_role); /* 0 = out of memory */
+#define MT_STACK_ALWAYS 0x8000u /* the rule's "always" */
+/* 0 = out of memory */
+int mt_role_stacks(const struct mt_role_rules *r, const struct mt_trace *t, uint16_t *stack_role);
 
 #endif

@@ -8,13 +8,15 @@
 
 enum kind { NOTHING, MOVES, BATCHES };
 
-/* MOVES: the tokens of each sequence become a tensor of 8 bytes a token, at the first of the function's lines that allocate. BATCHES: called once for a
- * micro-batch, and what it makes for each sequence comes from one stack. */
+/* MOVES: the tokens of each sequence become a tensor of 8 bytes a token, at the first of the
+ * function's lines that allocate. BATCHES: called once for a micro-batch, and what it makes for
+ * each sequence comes from one stack. */
 static const struct {
     const char *file, *function;
     enum kind kind;
 } known[] = {
-    {"slime/backends/megatron_utils/actor.py", "_get_rollout_data", MOVES}, /* slime 624b824a, and since 2025 */
+    /* slime 624b824a, and since 2025 */
+    {"slime/backends/megatron_utils/actor.py", "_get_rollout_data", MOVES},
     {"slime/backends/megatron_utils/data.py", "get_batch", BATCHES},
 };
 enum { TOKEN = 8, KNOWN = sizeof known / sizeof *known };
@@ -26,11 +28,12 @@ struct seen {
 };
 
 /* names: of the known functions in this trace; MT_STR_FAIL = none has it. */
-static enum kind kind_of(const struct mt_trace *t, const mt_str_id names[KNOWN], mt_str_id name, mt_str_id file)
+static enum kind kind_of(const struct mt_trace *t, const mt_str_id names[KNOWN], mt_str_id name,
+                         mt_str_id file)
 {
     for (size_t i = 0; i < KNOWN; i++)
-        if (name == names[i] &&
-            mt_path_ends(mt_str(t, file), mt_str_len(t, file), known[i].file, (uint32_t)strlen(known[i].file)))
+        if (name == names[i] && mt_path_ends(mt_str(t, file), mt_str_len(t, file), known[i].file,
+                                             (uint32_t)strlen(known[i].file)))
             return known[i].kind;
     return NOTHING;
 }
@@ -56,7 +59,9 @@ struct walk {
     uint32_t line;  /* the first that moves */
     uint32_t micro; /* number of the micro-batch */
     uint32_t now,
-        before;  /* sequences of it and of the one before; 0 = that is not known: the trace may begin inside the first */
+        /* sequences of it and of the one before; 0 = that is not known: the trace may begin inside
+           the first */
+        before;
     bool inside; /* nothing else was allocated since */
 };
 

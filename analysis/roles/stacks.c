@@ -1,4 +1,5 @@
-/* From frames to roles: one rule for every function that has one, then one pass over the tree of stacks. */
+/* From frames to roles: one rule for every function that has one, then one pass over the tree of
+ * stacks. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memmem */
 #endif
@@ -9,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A Python rule by the string id of its function; sorted, so that a function of the trace costs one look-up. */
+/* A Python rule by the string id of its function; sorted, so that a function of the trace costs one
+ * look-up. */
 struct named {
     mt_str_id name;
     uint16_t rule; /* + 1 */
@@ -19,9 +21,11 @@ struct build {
     const struct mt_role_rules *rules;
     const struct mt_trace *t;
     MT_VEC(struct named) named;
-    uint16_t *python, *first, *last, *cpp; /* by function: rule + 1; first, last: of the lowest, of the highest line only */
-    uint32_t *function;                    /* by frame */
-    uint32_t *low, *high;                  /* by function: of its lines that allocate; low > high: none does */
+    /* by function: rule + 1; first, last: of the lowest, of the highest line only */
+    uint16_t *python, *first, *last, *cpp;
+    uint32_t *function; /* by frame */
+    /* by function: of its lines that allocate; low > high: none does */
+    uint32_t *low, *high;
 };
 
 static int by_name(const void *pa, const void *pb)
@@ -38,7 +42,8 @@ static int name_rules(struct build *b)
         const struct mt_role_rule *r = mt_role_rule_at(b->rules, i);
         mt_str_id id;
         struct named *at;
-        if (r->is_cpp || (id = mt_strpool_find(&b->t->str, r->function, strlen(r->function))) == MT_STR_FAIL)
+        if (r->is_cpp ||
+            (id = mt_strpool_find(&b->t->str, r->function, strlen(r->function))) == MT_STR_FAIL)
             continue;
         if ((at = MT_VEC_PUSH(&b->named)) == NULL)
             return 0;
@@ -78,8 +83,12 @@ static void python_function(struct build *b, uint32_t f)
     for (; lo < b->named.n && b->named.p[lo].name == fn->name; lo++) {
         uint16_t rule = b->named.p[lo].rule;
         const struct mt_role_rule *r = mt_role_rule_at(b->rules, rule - 1u);
-        uint16_t *at = r->lines == MT_LINES_FIRST ? &b->first[f] : r->lines == MT_LINES_LAST ? &b->last[f] : &b->python[f];
-        if ((strcmp(r->file, "*") == 0 || mt_path_ends(file, n, r->file, (uint32_t)strlen(r->file))) && better(b, rule, *at))
+        uint16_t *at = r->lines == MT_LINES_FIRST  ? &b->first[f]
+                       : r->lines == MT_LINES_LAST ? &b->last[f]
+                                                   : &b->python[f];
+        if ((strcmp(r->file, "*") == 0 ||
+             mt_path_ends(file, n, r->file, (uint32_t)strlen(r->file))) &&
+            better(b, rule, *at))
             *at = rule;
     }
 }
@@ -110,7 +119,8 @@ static void functions(struct build *b)
     }
 }
 
-/* The line of the function that made a block itself; one that only called what made it says nothing of its order. */
+/* The line of the function that made a block itself; one that only called what made it says nothing
+ * of its order. */
 static void note_line(struct build *b, struct mt_file_kinds *kinds, uint8_t *seen, mt_stack_id s)
 {
     mt_frame_id frame;
@@ -155,7 +165,8 @@ static int lines(struct build *b)
     return 1;
 }
 
-/* "first" is the lowest of several lines. "last" is every other line; beside a rule for the whole function the highest of several. */
+/* "first" is the lowest of several lines. "last" is every other line; beside a rule for the whole
+ * function the highest of several. */
 static uint16_t python_rule(const struct build *b, mt_frame_id frame)
 {
     uint32_t f = b->function[frame], line = b->t->frames.p[frame].line;
@@ -170,24 +181,29 @@ static uint16_t python_rule(const struct build *b, mt_frame_id frame)
 static int walk(const struct build *b, uint16_t *stack_role)
 {
     const struct mt_stack_node *node = b->t->stacks.p;
-    uint16_t *cpp = mt_calloc(b->t->stacks.n + 1u, sizeof *cpp); /* python: in stack_role itself until the end */
+    /* python: in stack_role itself until the end */
+    uint16_t *cpp = mt_calloc(b->t->stacks.n + 1u, sizeof *cpp);
     if (cpp == NULL)
         return 0;
     stack_role[0] = 0;
     for (uint32_t i = 1; i < b->t->stacks.n; i++) {
-        uint32_t up = node[i].parent < i ? node[i].parent : 0, f = node[i].frame != 0 ? b->function[node[i].frame] : 0;
-        uint16_t py = node[i].frame != 0 ? python_rule(b, node[i].frame) : 0, c = node[i].frame != 0 ? b->cpp[f] : 0;
+        uint32_t up = node[i].parent < i ? node[i].parent : 0,
+                 f = node[i].frame != 0 ? b->function[node[i].frame] : 0;
+        uint16_t py = node[i].frame != 0 ? python_rule(b, node[i].frame) : 0,
+                 c = node[i].frame != 0 ? b->cpp[f] : 0;
         stack_role[i] = py != 0 ? py : stack_role[up];
         cpp[i] = c != 0 ? c : cpp[up];
     }
     for (uint32_t i = 0; i < b->t->stacks.n; i++) {
         uint16_t rule = stack_role[i];
-        if (cpp[i] != 0 && (rule == 0 || mt_role_rule_at(b->rules, cpp[i] - 1u)->role == MT_ROLE_WORKSPACE))
+        if (cpp[i] != 0 &&
+            (rule == 0 || mt_role_rule_at(b->rules, cpp[i] - 1u)->role == MT_ROLE_WORKSPACE))
             rule = cpp[i];
         stack_role[i] = MT_NO_STACK_ROLE;
         if (rule != 0)
-            stack_role[i] = (uint16_t)(mt_role_rule_at(b->rules, rule - 1u)->role | MT_WHY_FRAME << 8 |
-                                       (mt_role_rule_at(b->rules, rule - 1u)->always ? MT_STACK_ALWAYS : 0));
+            stack_role[i] =
+                (uint16_t)(mt_role_rule_at(b->rules, rule - 1u)->role | MT_WHY_FRAME << 8 |
+                           (mt_role_rule_at(b->rules, rule - 1u)->always ? MT_STACK_ALWAYS : 0));
     }
     mt_free(cpp);
     return 1;
@@ -205,8 +221,9 @@ int mt_role_stacks(const struct mt_role_rules *r, const struct mt_trace *t, uint
     b.low = mt_calloc(n, sizeof *b.low);
     b.high = mt_calloc(n, sizeof *b.high);
     b.function = mt_calloc((size_t)t->frames.n + 1, sizeof *b.function);
-    ok = b.python != NULL && b.first != NULL && b.last != NULL && b.cpp != NULL && b.low != NULL && b.high != NULL &&
-         b.function != NULL && name_rules(&b) && mt_functions_of_frames(t, b.function);
+    ok = b.python != NULL && b.first != NULL && b.last != NULL && b.cpp != NULL && b.low != NULL &&
+         b.high != NULL && b.function != NULL && name_rules(&b) &&
+         mt_functions_of_frames(t, b.function);
     if (ok) {
         functions(&b);
         ok = lines(&b) && walk(&b, stack_role);

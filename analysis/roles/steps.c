@@ -1,5 +1,6 @@
-/* Steps and micro-batches, found in the trace: optimizer annotations where there are any, else what the allocations do. Regions are
- * stretches of forward, backward or optimizer work; everything else follows from their order. */
+/* Steps and micro-batches, found in the trace: optimizer annotations where there are any, else what
+ * the allocations do. Regions are stretches of forward, backward or optimizer work; everything else
+ * follows from their order. */
 #include "analysis/roles/impl.h"
 
 #include <stdlib.h>
@@ -31,7 +32,8 @@ struct last_block {
 };
 
 /* What a later block of the same stack and size says of the one before it. */
-static inline void note_again(struct mt_rwork *k, struct last_block *last, const struct mt_event *e, uint32_t i)
+static inline void note_again(struct mt_rwork *k, struct last_block *last, const struct mt_event *e,
+                              uint32_t i)
 {
     struct last_block *l = &last[e->stack];
     if (l->event != 0 && l->size == e->size && e->stack != 0) {
@@ -42,15 +44,17 @@ static inline void note_again(struct mt_rwork *k, struct last_block *last, const
     l->event = i + 1;
 }
 
-/* Parameters that are gathered or moved into a pass are not computed by it; nor are logits what frames call a temporary. */
-static inline void note_largest(const struct mt_rwork *k, struct mt_region *g, unsigned sub, const struct mt_event *e)
+/* Parameters that are gathered or moved into a pass are not computed by it; nor are logits what
+ * frames call a temporary. */
+static inline void note_largest(const struct mt_rwork *k, struct mt_region *g, unsigned sub,
+                                const struct mt_event *e)
 {
     uint64_t size = e->size;
     uint16_t role = k->w->stack_role[e->stack];
     if (size > g->largest)
         g->largest = size;
-    if (size > g->computed && (role == MT_NO_STACK_ROLE || (role & 0xff) != MT_ROLE_TEMP) && sub != MT_PH_FSDP_UNSHARD &&
-        sub != MT_PH_COMM && sub != MT_PH_ONLOAD_OFFLOAD)
+    if (size > g->computed && (role == MT_NO_STACK_ROLE || (role & 0xff) != MT_ROLE_TEMP) &&
+        sub != MT_PH_FSDP_UNSHARD && sub != MT_PH_COMM && sub != MT_PH_ONLOAD_OFFLOAD)
         g->computed = size;
 }
 
@@ -58,7 +62,8 @@ static inline void note_largest(const struct mt_rwork *k, struct mt_region *g, u
 static void note_request(struct mt_rwork *k, const struct mt_event *e, uint32_t i)
 {
     struct mt_attr a = k->r->attr[i];
-    bool by_frame = a.sub == MT_PH_LOGITS || k->w->stack_role[e->stack] == (MT_ROLE_LOGITS | MT_WHY_FRAME << 8);
+    bool by_frame =
+        a.sub == MT_PH_LOGITS || k->w->stack_role[e->stack] == (MT_ROLE_LOGITS | MT_WHY_FRAME << 8);
     struct mt_region *g = k->regions.n != 0 ? &k->regions.p[k->regions.n - 1] : NULL;
     if (by_frame || a.sub == MT_PH_LOSS)
         mt_vocab_see(k, e->size, by_frame);
@@ -87,7 +92,8 @@ int mt_regions_make(struct mt_rwork *k)
         }
         a = k->r->attr[i];
         note_again(k, last, e, i);
-        by_frame = a.sub == MT_PH_LOGITS || k->w->stack_role[e->stack] == (MT_ROLE_LOGITS | MT_WHY_FRAME << 8);
+        by_frame = a.sub == MT_PH_LOGITS ||
+                   k->w->stack_role[e->stack] == (MT_ROLE_LOGITS | MT_WHY_FRAME << 8);
         if (by_frame || a.sub == MT_PH_LOSS)
             mt_vocab_see(k, e->size, by_frame);
         if (a.phase != now.phase && !mt_occurrence_next(k, i, a.phase))
@@ -118,8 +124,9 @@ static int by_value(const void *pa, const void *pb)
     return *a < *b ? -1 : *a > *b;
 }
 
-/* An optimizer may be called once for each group of parameters, or for each part of a sharded group, and once to set up its state: calls without a
- * forward or backward pass between them end one step, the last of them does. */
+/* An optimizer may be called once for each group of parameters, or for each part of a sharded
+ * group, and once to set up its state: calls without a forward or backward pass between them end
+ * one step, the last of them does. */
 static void marks_of_one_step(struct mt_rwork *k)
 {
     uint32_t kept = 0, m = 0;
@@ -154,7 +161,8 @@ static int annotated(struct mt_rwork *k)
         for (uint32_t i = 0; i < t->ranges.n; i++) {
             const struct mt_range *g = &t->ranges.p[i];
             uint64_t time = n == 0 ? g->t1_ns : g->t0_ns, *at;
-            if (time == 0 || g->device != k->r->d->ordinal || strncmp(mt_str(t, g->name), names[n], strlen(names[n])) != 0)
+            if (time == 0 || g->device != k->r->d->ordinal ||
+                strncmp(mt_str(t, g->name), names[n], strlen(names[n])) != 0)
                 continue;
             if ((at = MT_VEC_PUSH(&k->step_marks)) == NULL)
                 return 0;
@@ -216,17 +224,20 @@ static int steps_by_optimizer(struct mt_rwork *k)
     for (uint32_t i = 0; i < k->regions.n; i++) {
         const struct mt_region *g = &k->regions.p[i];
         if (g->group == MT_G_OPTIMIZER) {
-            if (work && !end_step(k, mt_region_last(k, i), i + 1 < k->regions.n || mt_region_last(k, i) > g->last_alloc))
+            if (work && !end_step(k, mt_region_last(k, i),
+                                  i + 1 < k->regions.n || mt_region_last(k, i) > g->last_alloc))
                 return 0;
             work = false;
-        } else if (g->group == MT_G_BACKWARD || (g->group == MT_G_FORWARD && mt_phase_trains(g->phase))) {
+        } else if (g->group == MT_G_BACKWARD ||
+                   (g->group == MT_G_FORWARD && mt_phase_trains(g->phase))) {
             work = true;
         }
     }
     return 1;
 }
 
-/* No optimizer is seen to allocate: a forward after a backward begins the next round, or the first coarse phase that comes back. */
+/* No optimizer is seen to allocate: a forward after a backward begins the next round, or the first
+ * coarse phase that comes back. */
 static int steps_by_period(struct mt_rwork *k)
 {
     bool backward = false;
@@ -247,7 +258,8 @@ static int steps_by_period(struct mt_rwork *k)
         bool comes_back = false;
         if (o->phase == MT_PH_UNATTRIBUTED || o->phase == MT_PH_INIT || o->phase == MT_PH_IDLE)
             continue;
-        for (uint32_t j = i + 1; first == MT_PH_COUNT && j < k->out->occurrences.n && j < i + 64; j++)
+        for (uint32_t j = i + 1; first == MT_PH_COUNT && j < k->out->occurrences.n && j < i + 64;
+             j++)
             comes_back = comes_back || k->out->occurrences.p[j].phase == o->phase;
         if (first == MT_PH_COUNT && comes_back)
             first = o->phase;
@@ -259,7 +271,8 @@ static int steps_by_period(struct mt_rwork *k)
 
 /* ---- micro-batches ---- */
 
-static int add_micro(struct mt_rwork *k, uint32_t first, uint32_t last, unsigned phase, bool has_backward)
+static int add_micro(struct mt_rwork *k, uint32_t first, uint32_t last, unsigned phase,
+                     bool has_backward)
 {
     struct mt_role_facts *f = k->out;
     struct mt_micro *m;
@@ -277,7 +290,8 @@ static int add_micro(struct mt_rwork *k, uint32_t first, uint32_t last, unsigned
     return 1;
 }
 
-/* Passes without gradients follow each other without a break: the stack of their first allocation comes again in each. */
+/* Passes without gradients follow each other without a break: the stack of their first allocation
+ * comes again in each. */
 static int split_forward(struct mt_rwork *k, uint32_t first, uint32_t last, unsigned phase)
 {
     mt_stack_id key = 0;
@@ -316,12 +330,14 @@ static int close_micro(struct mt_rwork *k, struct open_micro *o)
     return ok;
 }
 
-/* A pass of another model between the forward and the loss of a training micro-batch, as DPO runs its reference. */
+/* A pass of another model between the forward and the loss of a training micro-batch, as DPO runs
+ * its reference. */
 static bool is_reference(const struct mt_rwork *k, const struct open_micro *o, uint32_t i)
 {
     const struct mt_region *next = i + 1 < k->regions.n ? &k->regions.p[i + 1] : NULL;
-    return o->is_open && !o->has_backward && mt_phase_trains(o->phase) && !mt_phase_trains(k->regions.p[i].phase) &&
-           next != NULL && next->phase == o->phase && (next->group == MT_G_FORWARD || next->group == MT_G_BACKWARD);
+    return o->is_open && !o->has_backward && mt_phase_trains(o->phase) &&
+           !mt_phase_trains(k->regions.p[i].phase) && next != NULL && next->phase == o->phase &&
+           (next->group == MT_G_FORWARD || next->group == MT_G_BACKWARD);
 }
 
 static int micros_make(struct mt_rwork *k)
@@ -339,7 +355,8 @@ static int micros_make(struct mt_rwork *k)
             o.last = mt_region_last(k, i);
             continue;
         }
-        if (((forward && (o.has_backward || g->phase != o.phase)) || (backward && !o.has_backward && g->phase != o.phase)) &&
+        if (((forward && (o.has_backward || g->phase != o.phase)) ||
+             (backward && !o.has_backward && g->phase != o.phase)) &&
             !close_micro(k, &o))
             return 0;
         if (!o.is_open)

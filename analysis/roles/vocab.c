@@ -5,7 +5,8 @@ enum {
     MIN_LOGITS = 65536,
     MIN_TOKENS = 8,
     MAX_PARTS = 64,
-    PROOF = 5,        /* odd part of a vocabulary that proves something where frames speak of logits */
+    /* odd part of a vocabulary that proves something where frames speak of logits */
+    PROOF = 5,
     STRONG_PROOF = 97 /* where they do not */
 };
 
@@ -35,8 +36,8 @@ void mt_vocab_see(struct mt_rwork *k, uint64_t size, bool by_frame)
 
 static bool may_hold_logits(unsigned phase)
 {
-    return !mt_phase_is_rollout(phase) || phase == MT_PH_ROLLOUT_GENERATE || phase == MT_PH_ROLLOUT_PREFILL ||
-           phase == MT_PH_ROLLOUT_DECODE;
+    return !mt_phase_is_rollout(phase) || phase == MT_PH_ROLLOUT_GENERATE ||
+           phase == MT_PH_ROLLOUT_PREFILL || phase == MT_PH_ROLLOUT_DECODE;
 }
 
 static uint64_t odd_part(uint64_t v)
@@ -46,7 +47,8 @@ static uint64_t odd_part(uint64_t v)
     return v;
 }
 
-/* What pictures, batches and layers are made of as well: 32000 has nothing else, 151936 has 1187. */
+/* What pictures, batches and layers are made of as well: 32000 has nothing else, 151936 has 1187.
+ */
 static bool is_smooth(uint64_t v)
 {
     for (uint64_t p = 2; p <= 7; p++)
@@ -55,7 +57,8 @@ static bool is_smooth(uint64_t v)
     return v <= 1;
 }
 
-/* Bytes of the seen blocks that hold whole rows of `unit` bytes, if the largest does; 0 otherwise. */
+/* Bytes of the seen blocks that hold whole rows of `unit` bytes, if the largest does; 0 otherwise.
+ */
 static uint64_t explained(const struct mt_rwork *k, uint64_t unit, uint64_t largest)
 {
     uint64_t sum = 0;
@@ -67,7 +70,8 @@ static uint64_t explained(const struct mt_rwork *k, uint64_t unit, uint64_t larg
     return sum;
 }
 
-/* Logits themselves, also in half or twice the type, and give or take the token that a shift costs. */
+/* Logits themselves, also in half or twice the type, and give or take the token that a shift costs.
+ */
 static bool is_candidate(const struct mt_rwork *k, uint64_t size)
 {
     for (uint32_t i = 0; i <= k->n_seen; i++)
@@ -79,7 +83,8 @@ static bool is_candidate(const struct mt_rwork *k, uint64_t size)
     return false;
 }
 
-/* Live blocks that may be a head or an embedding of that vocabulary: rows of it, as many as layers are wide, in 2 or 4 bytes. */
+/* Live blocks that may be a head or an embedding of that vocabulary: rows of it, as many as layers
+ * are wide, in 2 or 4 bytes. */
 static uint32_t heads_of(const struct mt_rwork *k, uint64_t unit)
 {
     enum { LANES = 64, WIDEST = 1 << 15 }; /* every public model is a multiple of 64 wide */
@@ -91,14 +96,15 @@ static uint32_t heads_of(const struct mt_rwork *k, uint64_t unit)
             continue;
         for (uint32_t b = g->first_block; b < g->first_block + g->n_blocks; b++) {
             uint64_t size = t->blocks.p[b].requested;
-            n += t->blocks.p[b].state == MT_BLOCK_ACTIVE && size != 0 && size % (unit * LANES) == 0 &&
-                 size / unit <= 2 * WIDEST && !is_candidate(k, size);
+            n += t->blocks.p[b].state == MT_BLOCK_ACTIVE && size != 0 &&
+                 size % (unit * LANES) == 0 && size / unit <= 2 * WIDEST && !is_candidate(k, size);
         }
     }
     return n;
 }
 
-/* A vocabulary that is a power of two divides every other power of two: such a size proves nothing, so it is never named. */
+/* A vocabulary that is a power of two divides every other power of two: such a size proves nothing,
+ * so it is never named. */
 static bool name_vocab(struct mt_rwork *k, uint64_t largest, uint64_t proof)
 {
     uint64_t all = 0, best = 0;
@@ -112,13 +118,15 @@ static bool name_vocab(struct mt_rwork *k, uint64_t largest, uint64_t proof)
         for (uint64_t split = 1; split <= 32 && v % split == 0 && v / split >= 1000; split *= 2) {
             uint64_t unit = v / split * 2, sum;
             uint32_t heads;
-            if (odd_part(v) < proof || (proof == STRONG_PROOF && is_smooth(v)) || (split > 1 && largest % (unit * 2) == 0))
+            if (odd_part(v) < proof || (proof == STRONG_PROOF && is_smooth(v)) ||
+                (split > 1 && largest % (unit * 2) == 0))
                 continue; /* the larger share of the vocabulary fits as well */
             sum = explained(k, unit, largest);
             if (sum * 2 < all || sum < best)
                 continue;
             heads = odd_part(v) >= STRONG_PROOF ? heads_of(k, unit) : 0;
-            if (sum == best && (heads != best_heads ? heads < best_heads : odd_part(v) <= odd_part(k->out->vocab)))
+            if (sum == best &&
+                (heads != best_heads ? heads < best_heads : odd_part(v) <= odd_part(k->out->vocab)))
                 continue;
             best = sum;
             best_heads = heads;
@@ -129,7 +137,8 @@ static bool name_vocab(struct mt_rwork *k, uint64_t largest, uint64_t proof)
     }
     if (best == 0)
         return false;
-    /* fp32 when the rows fit: a loss is mostly taken in fp32, and half-size blocks beside the largest prove it */
+    /* fp32 when the rows fit: a loss is mostly taken in fp32, and half-size blocks beside the
+     * largest prove it */
     k->out->logits_elem = largest % (k->logits_unit * 2) == 0 ? 4 : 2;
     k->out->logits_tokens = largest / (k->logits_unit / 2 * k->out->logits_elem);
     return true;
@@ -144,13 +153,16 @@ static uint64_t largest_seen(const struct mt_rwork *k)
     return largest;
 }
 
-/* Whether a pass that computes blocks of that size has some of half of it beside them; larger ones may be there as well. */
+/* Whether a pass that computes blocks of that size has some of half of it beside them; larger ones
+ * may be there as well. */
 static bool has_halves(const struct mt_rwork *k, uint64_t size)
 {
     for (uint32_t g = 0; g < k->regions.n; g++) {
         const struct mt_region *r = &k->regions.p[g];
-        bool whole = r->computed == size, half = false; /* the largest may be a request that failed */
-        for (uint32_t i = r->first; r->computed >= size && i <= r->last_alloc && !(whole && half); i++) {
+        /* the largest may be a request that failed */
+        bool whole = r->computed == size, half = false;
+        for (uint32_t i = r->first; r->computed >= size && i <= r->last_alloc && !(whole && half);
+             i++) {
             const struct mt_event *e = mt_event_at(k->r->d, i);
             whole |= e->action == MT_ACT_ALLOC && e->size == size;
             half |= e->action == MT_ACT_ALLOC && e->size * 2 == size;
@@ -161,8 +173,9 @@ static bool has_halves(const struct mt_rwork *k, uint64_t size)
     return false;
 }
 
-/* Of larger logits than those that prove the vocabulary: in 16 bits where their pass has no copies of half the size, but the other one has. What
- * is twice as large there is what its loss made in 32 bits. */
+/* Of larger logits than those that prove the vocabulary: in 16 bits where their pass has no copies
+ * of half the size, but the other one has. What is twice as large there is what its loss made in 32
+ * bits. */
 static void count_tokens(struct mt_rwork *k, uint64_t most)
 {
     bool halves = has_halves(k, most);
@@ -173,8 +186,9 @@ static void count_tokens(struct mt_rwork *k, uint64_t most)
     k->out->logits_tokens = most / (k->logits_unit / 2 * k->out->logits_elem);
 }
 
-/* Functions of the loss may take their logits in chunks: what the pass made last before them, whole rows as well, are all of them. A weight in that
- * size (gathered, or cast) lies before the product that it is for. */
+/* Functions of the loss may take their logits in chunks: what the pass made last before them, whole
+ * rows as well, are all of them. A weight in that size (gathered, or cast) lies before the product
+ * that it is for. */
 static void see_unchunked(struct mt_rwork *k)
 {
     uint64_t last = 0, most = k->logits_max;
@@ -193,8 +207,8 @@ static void see_unchunked(struct mt_rwork *k)
             if (last > most && last / k->logits_max <= 64)
                 most = last;
             last = 0;
-        } else if (a.sub == MT_PH_FORWARD && k->w->stack_role[e->stack] == MT_NO_STACK_ROLE && e->size >= k->logits_max / 64 &&
-                   e->size % k->logits_unit == 0) {
+        } else if (a.sub == MT_PH_FORWARD && k->w->stack_role[e->stack] == MT_NO_STACK_ROLE &&
+                   e->size >= k->logits_max / 64 && e->size % k->logits_unit == 0) {
             last = e->size;
         }
     }
@@ -204,39 +218,45 @@ static void see_unchunked(struct mt_rwork *k)
     k->logits_max = most;
 }
 
-/* Whether a parameter or its state is so large, in that type or another: a copy of the head in the type of the pass is whole rows too. */
+/* Whether a parameter or its state is so large, in that type or another: a copy of the head in the
+ * type of the pass is whole rows too. */
 static bool is_weight_size(const struct mt_rwork *k, uint64_t size)
 {
     const struct mt_replay *r = k->r;
     for (uint32_t i = 0; i < r->old.n; i++)
-        if (r->old.p[i].size == size || r->old.p[i].size == size * 2 || r->old.p[i].size * 2 == size)
+        if (r->old.p[i].size == size || r->old.p[i].size == size * 2 ||
+            r->old.p[i].size * 2 == size)
             return true;
     for (uint32_t i = 0, n = mt_n_events(k); i < n; i++) {
         const struct mt_event *e = mt_event_at(r->d, i);
         struct mt_attr a = r->attr[i];
-        if (e->action == MT_ACT_ALLOC && (e->size == size || e->size == size * 2 || e->size * 2 == size) &&
-            (a.phase == MT_PH_INIT || a.sub == MT_PH_FSDP_UNSHARD || mt_group_of(a.sub, MT_G_OTHER) == MT_G_OPTIMIZER))
+        if (e->action == MT_ACT_ALLOC &&
+            (e->size == size || e->size == size * 2 || e->size * 2 == size) &&
+            (a.phase == MT_PH_INIT || a.sub == MT_PH_FSDP_UNSHARD ||
+             mt_group_of(a.sub, MT_G_OTHER) == MT_G_OPTIMIZER))
             return true;
     }
     return false;
 }
 
-/* The largest block of whole rows that a forward pass computes, below `bound`; 0 = none is larger than the logits that are known. */
+/* The largest block of whole rows that a forward pass computes, below `bound`; 0 = none is larger
+ * than the logits that are known. */
 static uint64_t largest_rows(const struct mt_rwork *k, uint64_t bound)
 {
     uint64_t most = 0;
     for (uint32_t i = 0; i < k->regions.n; i++) {
         const struct mt_region *g = &k->regions.p[i];
-        if (g->group == MT_G_FORWARD && may_hold_logits(g->phase) && g->phase != MT_PH_TRAIN_CRITIC &&
-            g->phase != MT_PH_VALUES && g->phase != MT_PH_REWARD && g->computed > k->logits_max && g->computed > most &&
+        if (g->group == MT_G_FORWARD && may_hold_logits(g->phase) &&
+            g->phase != MT_PH_TRAIN_CRITIC && g->phase != MT_PH_VALUES &&
+            g->phase != MT_PH_REWARD && g->computed > k->logits_max && g->computed > most &&
             g->computed < bound && g->computed % k->logits_unit == 0)
             most = g->computed;
     }
     return most;
 }
 
-/* A pass with larger micro-batches whose loss has no frames that speak of logits: the largest block that it computes, if it is whole
- * rows of the vocabulary that the other pass proves. */
+/* A pass with larger micro-batches whose loss has no frames that speak of logits: the largest block
+ * that it computes, if it is whole rows of the vocabulary that the other pass proves. */
 static void vocab_in_other_passes(struct mt_rwork *k)
 {
     enum { WEIGHTS = 8 }; /* each costs a look at all events, and a job has few sizes of heads */
@@ -267,8 +287,9 @@ static int by_chunks(struct mt_rwork *k)
     return 1;
 }
 
-/* First by what frames say of logits and the loss. Where no vocabulary fits that, or there are no such frames, the largest block of each
- * forward pass is looked at: nothing else in one is as large as the logits, unless the vocabulary is small. */
+/* First by what frames say of logits and the loss. Where no vocabulary fits that, or there are no
+ * such frames, the largest block of each forward pass is looked at: nothing else in one is as large
+ * as the logits, unless the vocabulary is small. */
 int mt_vocab_find(struct mt_rwork *k)
 {
     uint64_t largest = k->logits_max != 0 ? k->logits_max : largest_seen(k);
@@ -302,8 +323,9 @@ bool mt_is_logits_size(const struct mt_rwork *k, uint64_t size)
     return size == k->logits_max || size * 2 == k->logits_max || size == k->logits_max * 2;
 }
 
-/* As many rows as the largest logits have, or an even part of them, give or take the one that a shift by a token costs: a chunk, a copy in
- * another type. A layer's block may be whole rows by chance, where the count of tokens shares factors with the vocabulary. */
+/* As many rows as the largest logits have, or an even part of them, give or take the one that a
+ * shift by a token costs: a chunk, a copy in another type. A layer's block may be whole rows by
+ * chance, where the count of tokens shares factors with the vocabulary. */
 bool mt_is_logits_share(const struct mt_rwork *k, uint64_t size)
 {
     uint64_t rows = k->logits_unit != 0 ? size / k->logits_unit : 0;
@@ -316,7 +338,8 @@ bool mt_is_logits_share(const struct mt_rwork *k, uint64_t size)
     return false;
 }
 
-/* Rows of the vocabulary, and more of them than the largest logits have: the embedding or the head. */
+/* Rows of the vocabulary, and more of them than the largest logits have: the embedding or the head.
+ */
 bool mt_is_vocab_weight(struct mt_rwork *k, uint64_t size)
 {
     return k->logits_unit != 0 && size > k->logits_most && size % k->logits_unit == 0 &&

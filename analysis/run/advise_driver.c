@@ -1,4 +1,5 @@
-/* run/advise_driver.c -- advice on a failure that the driver's trace shows: who asked and who held the card, without the roles of a snapshot. */
+/* run/advise_driver.c -- advice on a failure that the driver's trace shows: who asked and who held
+ * the card, without the roles of a snapshot. */
 #include "analysis/advice/advice.h"
 #include "analysis/cause/impl.h"
 #include "analysis/run/cause_driver.h"
@@ -17,7 +18,8 @@ static enum mt_framework engine_of(const struct mt_driver_oom *o)
                                                                 : MT_FW_NONE;
 }
 
-static void ask_for(struct mt_advice_query *q, const struct mt_job *j, const struct mt_driver_oom *o)
+static void ask_for(struct mt_advice_query *q, const struct mt_driverdiag *j,
+                    const struct mt_driver_oom *o)
 {
     struct mt_cause_other cause;
     uint64_t largest;
@@ -25,7 +27,8 @@ static void ask_for(struct mt_advice_query *q, const struct mt_job *j, const str
     q->of_log = true;
     q->oom = true;
     q->phase = o->phase;
-    q->sub = o->who == MT_HOLD_NCCL ? MT_PH_COMM : o->sub; /* a collective is one whatever phase it serves */
+    /* a collective is one whatever phase it serves */
+    q->sub = o->who == MT_HOLD_NCCL ? MT_PH_COMM : o->sub;
     if (o->who == MT_HOLD_NCCL && mt_in_rollout(o->phase))
         q->phase = MT_PH_UNATTRIBUTED;
     q->engine_failed = o->who == MT_HOLD_ENGINE;
@@ -45,15 +48,15 @@ static void ask_for(struct mt_advice_query *q, const struct mt_job *j, const str
     q->host_memory = o->is_host;
 }
 
-enum mt_rc mt_job_advise(struct mt_job *j, const struct mt_fix_rules *rules, const struct mt_runconf *conf, int framework,
-                         struct mt_err *err)
+enum mt_rc mt_driverdiag_advise(struct mt_driverdiag *j, const struct mt_fix_rules *rules,
+                                const struct mt_runconf *conf, int framework, struct mt_err *err)
 {
     struct mt_frameworks fw;
     struct mt_advice_query q = {.rules = rules, .fw = &fw, .conf = conf};
     struct mt_advice *list;
     uint32_t n;
     enum mt_rc rc = MT_OK;
-    if (rules == NULL || j->kind != MT_JV_OOM)
+    if (rules == NULL || j->kind != MT_DV_OOM)
         return MT_OK;
     memset(&fw, 0, sizeof fw);
     fw.main = framework >= 0 ? (enum mt_framework)framework : MT_FW_NONE;
@@ -73,5 +76,7 @@ enum mt_rc mt_job_advise(struct mt_job *j, const struct mt_fix_rules *rules, con
         }
     }
     mt_free(list);
-    return n != UINT32_MAX && rc == MT_OK ? MT_OK : mt_fail(err, MT_ENOMEM, "out of memory while choosing advice");
+    return n != UINT32_MAX && rc == MT_OK
+               ? MT_OK
+               : mt_fail(err, MT_ENOMEM, "out of memory while choosing advice");
 }

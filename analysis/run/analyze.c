@@ -13,8 +13,10 @@
 
 static enum mt_rc nomem(struct mt_err *err)
 {
-    return mt_fail(err, MT_ENOMEM, "out of memory after %llu MiB while analysing (a limit can be raised with --max-memory)",
-                   (unsigned long long)(mt_mem_used() >> 20));
+    return mt_fail(
+        err, MT_ENOMEM,
+        "out of memory after %llu MiB while analysing (a limit can be raised with --max-memory)",
+        (unsigned long long)(mt_mem_used() >> 20));
 }
 
 /* Bytes at the focus by phase of birth. */
@@ -79,15 +81,16 @@ static int focus_on(struct mt_replay *r, struct mt_phaser *ph)
         const struct mt_event *e = mt_event_at(r->d, o->ooms.p[0].event);
         o->focus_is_oom = true;
         if (!mt_replay_live_at(r, ph, (int64_t)o->ooms.p[0].event, &live) ||
-            !mt_holes(r, &live, e->size, o->ooms.p[0].stream, (e->flags & MT_EV_POOL_KNOWN) != 0, r->t->lanes.p[e->lane].pool,
-                      &o->ooms.p[0].at))
+            !mt_holes(r, &live, e->size, o->ooms.p[0].stream, (e->flags & MT_EV_POOL_KNOWN) != 0,
+                      r->t->lanes.p[e->lane].pool, &o->ooms.p[0].at))
             goto out;
         o->focus = o->ooms.p[0].at;
         o->focus_attr = o->ooms.p[0].attr;
     } else {
         o->focus.event = o->peak_event;
         o->focus.live = o->live_peak;
-        if (!mt_replay_live_at(r, ph, o->peak_event, &live) || !mt_holes(r, &live, 0, 0, false, no_pool, &o->focus))
+        if (!mt_replay_live_at(r, ph, o->peak_event, &live) ||
+            !mt_holes(r, &live, 0, 0, false, no_pool, &o->focus))
             goto out;
         if (o->peak_event >= 0) {
             o->focus.time_ns = o->peak_ns;
@@ -114,7 +117,8 @@ static void confidence_of_state(struct mt_device_analysis *o)
     }
 }
 
-static void check_annotations(struct mt_analysis *a, const struct mt_device *d, const struct mt_attr *attr)
+static void check_annotations(struct mt_analysis *a, const struct mt_device *d,
+                              const struct mt_attr *attr)
 {
     static const char want[] = "Optimizer.step#";
     const struct mt_trace *t = a->trace;
@@ -127,14 +131,16 @@ static void check_annotations(struct mt_analysis *a, const struct mt_device *d, 
         if (e->action != MT_ACT_ALLOC || e->time_ns == 0)
             continue;
         while (k < t->ranges.n &&
-               (strncmp(mt_str(t, t->ranges.p[k].name), want, sizeof want - 1) != 0 || t->ranges.p[k].t0_ns == 0 ||
-                t->ranges.p[k].t1_ns < e->time_ns || t->ranges.p[k].device != d->ordinal))
+               (strncmp(mt_str(t, t->ranges.p[k].name), want, sizeof want - 1) != 0 ||
+                t->ranges.p[k].t0_ns == 0 || t->ranges.p[k].t1_ns < e->time_ns ||
+                t->ranges.p[k].device != d->ordinal))
             k++;
         if (k == t->ranges.n)
             break;
         if (t->ranges.p[k].t0_ns <= e->time_ns) {
             a->annotation_checked++;
-            a->annotation_agreed += attr[i].sub == MT_PH_OPTIMIZER || attr[i].sub == MT_PH_OPTIM_STATE_INIT;
+            a->annotation_agreed +=
+                attr[i].sub == MT_PH_OPTIMIZER || attr[i].sub == MT_PH_OPTIM_STATE_INIT;
         }
     }
 }
@@ -143,11 +149,11 @@ static int check_roles(const struct mt_device_analysis *o, struct mt_err *err)
 {
     if (o->roles.first_bad_event == MT_NO_EVENT)
         return 1;
-    mt_fail(
-        err, MT_EINTERN,
-        "internal error: after event %lld of device %d the bytes of the roles do not add up to the live bytes; please report "
-        "this with the output of 'memtrace info'",
-        (long long)o->roles.first_bad_event, (int)o->ordinal);
+    mt_fail(err, MT_EINTERN,
+            "internal error: after event %lld of device %d the bytes of the roles do not add up to "
+            "the live bytes; please report "
+            "this with the output of 'memtrace info'",
+            (long long)o->roles.first_bad_event, (int)o->ordinal);
     return 0;
 }
 
@@ -172,8 +178,8 @@ static void tell(const struct mt_analyze_opts *opt, const struct mt_device *d, u
         opt->progress.f(opt->progress.arg, d->events.n / PASSES * passes, d->events.n);
 }
 
-static int analyze_device(struct mt_analysis *a, uint32_t index, const struct mt_analyze_opts *opt, struct mt_phaser *ph,
-                          struct mt_err *err)
+static int analyze_device(struct mt_analysis *a, uint32_t index, const struct mt_analyze_opts *opt,
+                          struct mt_phaser *ph, struct mt_err *err)
 {
     const struct mt_device *d = &a->trace->devices.p[index];
     struct mt_phase_opts po = {.use_annotations = !opt->ignore_annotations};
@@ -201,7 +207,8 @@ static int analyze_device(struct mt_analysis *a, uint32_t index, const struct mt
     r.attr = attr;
     r.out = o;
     tell(opt, d, 1);
-    if (!mt_replay_anchor(&r) || !mt_roles_begin(&roles, &r) || (o->withheld == NULL && !mt_replay_run(&r, ph)))
+    if (!mt_replay_anchor(&r) || !mt_roles_begin(&roles, &r) ||
+        (o->withheld == NULL && !mt_replay_run(&r, ph)))
         goto out;
     tell(opt, d, 2);
     if (o->withheld != NULL) {
@@ -210,14 +217,16 @@ static int analyze_device(struct mt_analysis *a, uint32_t index, const struct mt
             goto out;
     }
     o->end_state_only = o->n_allocs == 0;
-    if (mt_roles_make(&roles, &o->roles, &r, ph, opt->roles, opt->verify) < 0 || !check_roles(o, err))
+    if (mt_roles_make(&roles, &o->roles, &r, ph, opt->roles, opt->verify) < 0 ||
+        !check_roles(o, err))
         goto out;
     mt_role_curve_take(&o->curve, &roles);
     tell(opt, d, 3);
     if (!focus_on(&r, ph))
         goto out;
     if (!o->focus_is_oom)
-        o->focus.reserved_free = o->focus.reserved > o->focus.live ? o->focus.reserved - o->focus.live : 0;
+        o->focus.reserved_free =
+            o->focus.reserved > o->focus.live ? o->focus.reserved - o->focus.live : 0;
     confidence_of_state(o);
     check_annotations(a, d, attr);
     rc = mt_pools(a->trace, ph, o) && find_cause(o, &roles, ph, opt, &a->fw);
@@ -231,7 +240,8 @@ out:
     return rc;
 }
 
-enum mt_rc mt_analyze(struct mt_analysis **out, const struct mt_trace *t, const struct mt_analyze_opts *opt, struct mt_err *err)
+enum mt_rc mt_analyze(struct mt_analysis **out, const struct mt_trace *t,
+                      const struct mt_analyze_opts *opt, struct mt_err *err)
 {
     struct mt_analysis *a = mt_calloc(1, sizeof *a);
     struct mt_phaser *ph = NULL;
@@ -251,7 +261,8 @@ enum mt_rc mt_analyze(struct mt_analysis **out, const struct mt_trace *t, const 
     if (opt->framework >= 0) {
         a->fw.main = (enum mt_framework)opt->framework;
         a->fw.forced = true;
-    } else if (a->fw.main == MT_FW_NONE && mt_runconf_run(opt->conf) >= 0) { /* an engine's process has no frame of it */
+    } else if (a->fw.main == MT_FW_NONE &&
+               mt_runconf_run(opt->conf) >= 0) { /* an engine's process has no frame of it */
         a->fw.main = (enum mt_framework)mt_runconf_run(opt->conf);
         a->fw.by_settings = true;
     }

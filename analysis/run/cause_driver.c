@@ -38,12 +38,13 @@ void mt_cause_of_log(struct mt_cause_other *out, const struct mt_logdiag *d)
 
 static bool would_fit(const struct mt_driver_oom *o, uint64_t freed)
 {
-    return freed != 0 && o->request != 0 && freed >= o->request - (o->free < o->request ? o->free : o->request);
+    return freed != 0 && o->request != 0 &&
+           freed >= o->request - (o->free < o->request ? o->free : o->request);
 }
 
-void mt_cause_of_job(struct mt_cause_other *out, const struct mt_job *j)
+void mt_cause_of_job(struct mt_cause_other *out, const struct mt_driverdiag *j)
 {
-    const struct mt_driver_oom *o = j->kind == MT_JV_OOM ? &j->ooms.p[j->oom] : NULL;
+    const struct mt_driver_oom *o = j->kind == MT_DV_OOM ? &j->ooms.p[j->oom] : NULL;
     uint64_t held = 0, outside;
     memset(out, 0, sizeof *out);
     out->known = true;
@@ -53,21 +54,25 @@ void mt_cause_of_job(struct mt_cause_other *out, const struct mt_job *j)
         return;
     for (int h = 0; h < MT_HOLD_UNEXPLAINED; h++)
         held += o->held[h];
-    outside = o->held[MT_HOLD_OTHER] + o->held[MT_HOLD_NCCL] + o->held[MT_HOLD_CONTEXT] + o->held[MT_HOLD_MATH];
+    outside = o->held[MT_HOLD_OTHER] + o->held[MT_HOLD_NCCL] + o->held[MT_HOLD_CONTEXT] +
+              o->held[MT_HOLD_MATH];
     out->request = o->request;
     out->conf = MT_CONF_MARKED;
     if (o->is_host) {
         out->kind = MT_CAUSE_HOST;
-    } else if (mt_in_training(o->phase) && o->held[MT_HOLD_ENGINE] >= held / 10 && would_fit(o, o->held[MT_HOLD_ENGINE])) {
+    } else if (mt_in_training(o->phase) && o->held[MT_HOLD_ENGINE] >= held / 10 &&
+               would_fit(o, o->held[MT_HOLD_ENGINE])) {
         out->kind = MT_CAUSE_STALE_ENGINE;
-    } else if (o->who == MT_HOLD_ENGINE && (o->in_wake || mt_in_rollout(o->phase)) && j->idle >= held / 10 &&
-               would_fit(o, j->idle)) {
-        out->kind = MT_CAUSE_STALE_ENGINE; /* the other way round: what the trainer has cached and does not use */
-        out->conf = MT_CONF_INFERRED;      /* as of a snapshot taken afterwards */
+    } else if (o->who == MT_HOLD_ENGINE && (o->in_wake || mt_in_rollout(o->phase)) &&
+               j->idle >= held / 10 && would_fit(o, j->idle)) {
+        /* the other way round: what the trainer has cached and does not use */
+        out->kind = MT_CAUSE_STALE_ENGINE;
+        out->conf = MT_CONF_INFERRED; /* as of a snapshot taken afterwards */
     } else if (o->held[MT_HOLD_OTHER] >= held / 10 && would_fit(o, o->held[MT_HOLD_OTHER])) {
         out->kind = MT_CAUSE_FOREIGN;
     } else if (o->who != MT_HOLD_TORCH && o->who != MT_HOLD_ENGINE && o->who != MT_HOLD_UNKNOWN) {
-        out->kind = MT_CAUSE_FOREIGN; /* NCCL, cuBLAS, graphs, a context: what failed is outside PyTorch */
+        /* NCCL, cuBLAS, graphs, a context: what failed is outside PyTorch */
+        out->kind = MT_CAUSE_FOREIGN;
     } else if (outside >= held / 4 && would_fit(o, outside)) {
         out->kind = MT_CAUSE_FOREIGN;
         out->conf = MT_CONF_INFERRED;

@@ -1,4 +1,5 @@
-/* lint.c -- the rules of lint.json, and the keys that fix rules know to be wrong, against what is known of the run. */
+/* lint.c -- the rules of lint.json, and the keys that fix rules know to be wrong, against what is
+ * known of the run. */
 #include "analysis/run/lint_impl.h"
 #include "analysis/base/rule_json.h"
 
@@ -18,12 +19,16 @@ struct match {
 
 static bool holds(struct match *m, const cJSON *cond, unsigned depth);
 
-static const char *text_of(const cJSON *o, const char *name) { return cJSON_GetStringValue(mt_rule_field(o, name)); }
+static const char *text_of(const cJSON *o, const char *name)
+{
+    return cJSON_GetStringValue(mt_rule_field(o, name));
+}
 
 static bool same_word(const char *a, const char *b)
 {
     for (; *a != '\0' && *b != '\0'; a++, b++) {
-        char x = *a >= 'A' && *a <= 'Z' ? (char)(*a + 32) : *a, y = *b >= 'A' && *b <= 'Z' ? (char)(*b + 32) : *b;
+        char x = *a >= 'A' && *a <= 'Z' ? (char)(*a + 32) : *a,
+             y = *b >= 'A' && *b <= 'Z' ? (char)(*b + 32) : *b;
         if (x != y)
             return false;
     }
@@ -65,8 +70,10 @@ static void found(struct match *m, const struct mt_runconf_hit *hit)
 
 static bool key_holds(struct match *m, const cJSON *cond, const char *key)
 {
-    const cJSON *set = mt_rule_field(cond, "set"), *min = mt_rule_field(cond, "min"), *max = mt_rule_field(cond, "max");
-    const char *is = text_of(cond, "is"), *not = text_of(cond, "not"), *contains = text_of(cond, "contains");
+    const cJSON *set = mt_rule_field(cond, "set"), *min = mt_rule_field(cond, "min"),
+                *max = mt_rule_field(cond, "max");
+    const char *is = text_of(cond, "is"), *not = text_of(cond, "not"),
+               *contains = text_of(cond, "contains");
     struct mt_runconf_hit hit;
     bool is_set = mt_runconf_find(m->in->conf, key, &hit), ok = true;
     double v = 0;
@@ -81,7 +88,8 @@ static bool key_holds(struct match *m, const cJSON *cond, const char *key)
         ok = ok && (is == NULL || is_value(hit.value, is));
         ok = ok && (contains == NULL || strstr(hit.value, contains) != NULL);
         if (ok && (min != NULL || max != NULL))
-            ok = decimal(hit.value, &v) && (min == NULL || v >= min->valuedouble) && (max == NULL || v <= max->valuedouble);
+            ok = decimal(hit.value, &v) && (min == NULL || v >= min->valuedouble) &&
+                 (max == NULL || v <= max->valuedouble);
     }
     if (ok && is_set)
         found(m, &hit);
@@ -98,8 +106,8 @@ static bool number_of(struct match *m, const char *key, uint64_t *v)
     return true;
 }
 
-/* All of "of" together are more than "limit" (times "times", where that is set). One of them has to be set: defaults alone are no
- * evidence. */
+/* All of "of" together are more than "limit" (times "times", where that is set). One of them has to
+ * be set: defaults alone are no evidence. */
 static bool sum_above(struct match *m, const cJSON *cond)
 {
     const cJSON *o;
@@ -112,7 +120,8 @@ static bool sum_above(struct match *m, const cJSON *cond)
             return false;
         sum += v;
     }
-    if (text_of(cond, "times") != NULL && (!number_of(m, text_of(cond, "times"), &times) || times == 0))
+    if (text_of(cond, "times") != NULL &&
+        (!number_of(m, text_of(cond, "times"), &times) || times == 0))
         times = 1;
     return m->n != 0 && limit <= UINT64_MAX / times && sum > limit * times;
 }
@@ -121,7 +130,8 @@ static bool not_divides(struct match *m, const cJSON *cond)
 {
     uint64_t a, b;
     return number_of(m, cJSON_GetStringValue(cJSON_GetArrayItem(cond, 0)), &a) &&
-           number_of(m, cJSON_GetStringValue(cJSON_GetArrayItem(cond, 1)), &b) && a > 1 && b != 0 && b % a != 0;
+           number_of(m, cJSON_GetStringValue(cJSON_GetArrayItem(cond, 1)), &b) && a > 1 && b != 0 &&
+           b % a != 0;
 }
 
 static bool env_lacks(struct match *m, const char *name, const char *part)
@@ -143,7 +153,8 @@ static bool runs_engine(const struct match *m, const char *id)
     for (uint32_t i = 0; i < m->in->n_analyses; i++)
         if ((int)m->in->analyses[i]->fw.engine == want)
             return true;
-    for (uint32_t i = 0; m->in->logs != NULL && i < m->in->logs->files.n && want == MT_FW_VLLM; i++) {
+    for (uint32_t i = 0; m->in->logs != NULL && i < m->in->logs->files.n && want == MT_FW_VLLM;
+         i++) {
         const struct mt_log *log = &m->in->logs->files.p[i].log;
         for (uint32_t k = 0; k < log->facts.n; k++)
             if (log->facts.p[k].kind >= MT_LOG_VLLM_WEIGHTS && log->facts.p[k].kind <= MT_LOG_SLEEP)
@@ -158,7 +169,8 @@ static bool runs_engine(const struct match *m, const char *id)
 
 static bool runs_framework(const struct match *m, const char *id)
 {
-    return m->in->conf != NULL && m->in->conf->framework >= 0 && mt_framework_find(id) == m->in->conf->framework;
+    return m->in->conf != NULL && m->in->conf->framework >= 0 &&
+           mt_framework_find(id) == m->in->conf->framework;
 }
 
 static bool fact_holds(struct match *m, const char *name)
@@ -187,9 +199,11 @@ static bool version_holds(struct match *m, const cJSON *cond, const char *progra
             const struct mt_log_version *v = &file->log.versions.p[k];
             if (strcmp(v->program, program) != 0 || v->number < from || v->number >= below)
                 continue;
-            (void)snprintf(m->fact.text, sizeof m->fact.text, "%u.%u.%u", (unsigned)(v->number >> 40),
-                           (unsigned)(v->number >> 20 & 0xfffff), (unsigned)(v->number & 0xfffff));
-            (void)snprintf(m->fact.where, sizeof m->fact.where, "%.160s:%llu", file->name, (unsigned long long)v->line);
+            (void)snprintf(m->fact.text, sizeof m->fact.text, "%u.%u.%u",
+                           (unsigned)(v->number >> 40), (unsigned)(v->number >> 20 & 0xfffff),
+                           (unsigned)(v->number & 0xfffff));
+            (void)snprintf(m->fact.where, sizeof m->fact.where, "%.160s:%llu", file->name,
+                           (unsigned long long)v->line);
             m->has_fact = true;
             return true;
         }
@@ -242,7 +256,8 @@ static bool holds(struct match *m, const cJSON *cond, unsigned depth)
     if ((s = text_of(cond, "env_unset")) != NULL)
         return env_lacks(m, s, NULL);
     if ((o = mt_rule_field(cond, "env_not_contains")) != NULL)
-        return env_lacks(m, cJSON_GetStringValue(cJSON_GetArrayItem(o, 0)), cJSON_GetStringValue(cJSON_GetArrayItem(o, 1)));
+        return env_lacks(m, cJSON_GetStringValue(cJSON_GetArrayItem(o, 0)),
+                         cJSON_GetStringValue(cJSON_GetArrayItem(o, 1)));
     if ((o = mt_rule_field(cond, "any")) != NULL)
         return any_holds(m, o, depth + 1);
     if ((o = mt_rule_field(cond, "none")) != NULL) {
@@ -256,7 +271,9 @@ static bool holds(struct match *m, const cJSON *cond, unsigned depth)
     return false;
 }
 
-/* ---- findings -------------------------------------------------------------------------------------------------------------------- */
+/* ---- findings
+ * --------------------------------------------------------------------------------------------------------------------
+ */
 
 /* %1 to %8: value of the n-th setting that was found; %f: numbers of the fact. */
 static const char *fill_in(struct mt_lint *l, const struct match *m, const char *pattern)
@@ -304,7 +321,8 @@ static const char *copy(struct mt_lint *l, const char *s)
     return mt_arena_strndup(&l->arena, s != NULL ? s : "", strlen(s != NULL ? s : ""));
 }
 
-static bool add(struct mt_lint *l, const struct match *m, enum mt_lint_level level, const char *const text[5])
+static bool add(struct mt_lint *l, const struct match *m, enum mt_lint_level level,
+                const char *const text[5])
 {
     struct mt_lint_finding *f = MT_VEC_PUSH(&l->findings);
     if (f == NULL)
@@ -316,7 +334,8 @@ static bool add(struct mt_lint *l, const struct match *m, enum mt_lint_level lev
     f->why = fill_in(l, m, text[2]);
     f->remedy = copy(l, text[3]);
     f->source = copy(l, text[4]);
-    return f->id != NULL && f->sentence != NULL && f->where != NULL && f->why != NULL && f->remedy != NULL && f->source != NULL;
+    return f->id != NULL && f->sentence != NULL && f->where != NULL && f->why != NULL &&
+           f->remedy != NULL && f->source != NULL;
 }
 
 static enum mt_lint_level level_of(const char *s)
@@ -329,8 +348,8 @@ static enum mt_lint_level level_of(const char *s)
 static bool run_rule(struct mt_lint *l, const struct mt_lint_in *in, const cJSON *rule)
 {
     struct match m = {.in = in};
-    const char *text[5] = {text_of(rule, "id"), text_of(rule, "sentence"), text_of(rule, "why"), text_of(rule, "remedy"),
-                           text_of(rule, "source")};
+    const char *text[5] = {text_of(rule, "id"), text_of(rule, "sentence"), text_of(rule, "why"),
+                           text_of(rule, "remedy"), text_of(rule, "source")};
     const cJSON *cond;
     unsigned n = 0;
     cJSON_ArrayForEach(cond, mt_rule_field(rule, "when"))
@@ -365,7 +384,8 @@ static bool may_be_of(const struct mt_lint_in *in, const struct mt_fix_rule *r)
 
 static bool is_typed(const struct mt_fix_line *line)
 {
-    return line->key[0] != '\0' && (line->syntax == MT_FIX_HYDRA || line->syntax == MT_FIX_YAML || line->syntax == MT_FIX_FLAG);
+    return line->key[0] != '\0' && (line->syntax == MT_FIX_HYDRA || line->syntax == MT_FIX_YAML ||
+                                    line->syntax == MT_FIX_FLAG);
 }
 
 /* One line of a rule that is wrong or without effect: is its key set? */
@@ -379,7 +399,8 @@ static bool wrong_key(struct mt_lint *l, const struct mt_lint_in *in, const stru
                        : r->status == MT_FIX_NOOP ? "has no effect"
                                                   : "is a key of older versions";
     const char *text[5] = {r->id, sentence, r->not_offered, r->instead, r->source};
-    if (!mt_runconf_find(in->conf, line->key, &hit) || hit.is_default || mt_runconf_is_false(hit.value))
+    if (!mt_runconf_find(in->conf, line->key, &hit) || hit.is_default ||
+        mt_runconf_is_false(hit.value))
         return true;
     found(&m, &hit);
     (void)snprintf(sentence, sizeof sentence, "%.300s %s.", line->key, says);
@@ -389,7 +410,8 @@ static bool wrong_key(struct mt_lint *l, const struct mt_lint_in *in, const stru
 static bool run_fixes(struct mt_lint *l, const struct mt_lint_in *in, const cJSON *existing)
 {
     bool ok = true;
-    for (uint32_t i = 0; in->conf != NULL && in->fixes != NULL && i < mt_fix_rules_count(in->fixes) && ok; i++) {
+    for (uint32_t i = 0;
+         in->conf != NULL && in->fixes != NULL && i < mt_fix_rules_count(in->fixes) && ok; i++) {
         const struct mt_fix_rule *r = mt_fix_rule_at(in->fixes, i);
         if (r->offered || !may_be_of(in, r) ||
             (r->status != MT_FIX_WRONG && r->status != MT_FIX_NOOP && r->status != MT_FIX_MOVED))

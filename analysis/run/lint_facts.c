@@ -9,13 +9,16 @@
 
 typedef bool fact_of(const struct mt_lint_in *in, struct mt_lint_fact *out);
 
-static void at_line(struct mt_lint_fact *out, const struct mt_log_file *file, const struct mt_log_fact *f)
+static void at_line(struct mt_lint_fact *out, const struct mt_log_file *file,
+                    const struct mt_log_fact *f)
 {
-    (void)snprintf(out->where, sizeof out->where, "%.160s:%llu", file->name, (unsigned long long)f->line);
+    (void)snprintf(out->where, sizeof out->where, "%.160s:%llu", file->name,
+                   (unsigned long long)f->line);
 }
 
 /* The first fact of a kind; NULL when there is none. */
-static const struct mt_log_fact *first_of(const struct mt_lint_in *in, enum mt_log_kind kind, const struct mt_log_file **file)
+static const struct mt_log_fact *first_of(const struct mt_lint_in *in, enum mt_log_kind kind,
+                                          const struct mt_log_file **file)
 {
     for (uint32_t i = 0; in->logs != NULL && i < in->logs->files.n; i++) {
         const struct mt_log_file *f = &in->logs->files.p[i];
@@ -37,8 +40,8 @@ static bool sleep_frees_nothing(const struct mt_lint_in *in, struct mt_lint_fact
             char a[32], b[32];
             if (f->kind != MT_LOG_SLEEP || f->value[0] > 64 * MIB || f->value[1] < 1024 * MIB)
                 continue;
-            (void)snprintf(out->text, sizeof out->text, "%s freed, %s still in use", mt_words_bytes(a, f->value[0]),
-                           mt_words_bytes(b, f->value[1]));
+            (void)snprintf(out->text, sizeof out->text, "%s freed, %s still in use",
+                           mt_words_bytes(a, f->value[0]), mt_words_bytes(b, f->value[1]));
             at_line(out, file, f);
             return true;
         }
@@ -46,7 +49,8 @@ static bool sleep_frees_nothing(const struct mt_lint_in *in, struct mt_lint_fact
     return false;
 }
 
-/* "Still in use" of the sleeps that one process reports, in their order: does it only ever grow, by something worth a word? */
+/* "Still in use" of the sleeps that one process reports, in their order: does it only ever grow, by
+ * something worth a word? */
 static bool residue_in_log(const struct mt_lint_in *in, struct mt_lint_fact *out)
 {
     for (uint32_t i = 0; in->logs != NULL && i < in->logs->files.n; i++) {
@@ -56,7 +60,8 @@ static bool residue_in_log(const struct mt_lint_in *in, struct mt_lint_fact *out
         uint64_t n = 0;
         for (uint32_t k = 0; k < file->log.facts.n && grows; k++) {
             const struct mt_log_fact *f = &file->log.facts.p[k];
-            if (f->kind != MT_LOG_SLEEP || (first != NULL && (f->pid != first->pid || f->rank != first->rank)))
+            if (f->kind != MT_LOG_SLEEP ||
+                (first != NULL && (f->pid != first->pid || f->rank != first->rank)))
                 continue;
             alone &= f->pid >= 0 || f->rank >= 0 || n < 64;
             grows = last == NULL || f->value[1] > last->value[1] + 128 * MIB;
@@ -66,8 +71,10 @@ static bool residue_in_log(const struct mt_lint_in *in, struct mt_lint_fact *out
         }
         if (grows && alone && n >= 3) {
             char a[32], b[32];
-            (void)snprintf(out->text, sizeof out->text, "%s after the first, %s after the last of %llu",
-                           mt_words_bytes(a, first->value[1]), mt_words_bytes(b, last->value[1]), (unsigned long long)n);
+            (void)snprintf(out->text, sizeof out->text,
+                           "%s after the first, %s after the last of %llu",
+                           mt_words_bytes(a, first->value[1]), mt_words_bytes(b, last->value[1]),
+                           (unsigned long long)n);
             at_line(out, file, last);
             return true;
         }
@@ -85,9 +92,9 @@ static bool residue_in_calls(const struct mt_lint_in *in, struct mt_lint_fact *o
     } pool[64];
     uint32_t n_pools = 0, k;
     char a[32], b[32];
-    for (uint32_t i = 0; in->job != NULL && i < in->job->sleeps.n; i++) {
-        const struct mt_sleep *s = &in->job->sleeps.p[i];
-        if (s->is_wake || s->who != MT_HOLD_ENGINE || s->ledger >= in->job->ledgers.n)
+    for (uint32_t i = 0; in->driver != NULL && i < in->driver->sleeps.n; i++) {
+        const struct mt_sleep *s = &in->driver->sleeps.p[i];
+        if (s->is_wake || s->who != MT_HOLD_ENGINE || s->ledger >= in->driver->ledgers.n)
             continue;
         for (k = 0; k < n_pools; k++)
             if (pool[k].first->driver == s->driver && pool[k].first->process == s->process &&
@@ -109,9 +116,10 @@ static bool residue_in_calls(const struct mt_lint_in *in, struct mt_lint_fact *o
         if (!pool[k].grows || pool[k].n < 3)
             continue;
         (void)snprintf(out->text, sizeof out->text, "%s after the first, %s after the last of %llu",
-                       mt_words_bytes(a, pool[k].first->left), mt_words_bytes(b, pool[k].last->left),
-                       (unsigned long long)pool[k].n);
-        (void)snprintf(out->where, sizeof out->where, "%.160s", in->job->ledgers.p[pool[k].last->ledger].name);
+                       mt_words_bytes(a, pool[k].first->left),
+                       mt_words_bytes(b, pool[k].last->left), (unsigned long long)pool[k].n);
+        (void)snprintf(out->where, sizeof out->where, "%.160s",
+                       in->driver->ledgers.p[pool[k].last->ledger].name);
         return true;
     }
     return false;
@@ -145,8 +153,9 @@ static bool startup_short(const struct mt_lint_in *in, struct mt_lint_fact *out)
     char a[32], b[32], c[32];
     if (f == NULL)
         return false;
-    (void)snprintf(out->text, sizeof out->text, "it wants %s, and %s of %s were free", mt_words_bytes(a, f->value[3]),
-                   mt_words_bytes(b, f->value[0]), mt_words_bytes(c, f->value[1]));
+    (void)snprintf(out->text, sizeof out->text, "it wants %s, and %s of %s were free",
+                   mt_words_bytes(a, f->value[3]), mt_words_bytes(b, f->value[0]),
+                   mt_words_bytes(c, f->value[1]));
     at_line(out, file, f);
     return true;
 }
@@ -158,8 +167,8 @@ static bool torch_above_in_log(const struct mt_lint_in *in, struct mt_lint_fact 
         for (uint32_t k = 0; k < file->log.facts.n; k++) {
             const struct mt_log_fact *f = &file->log.facts.p[k];
             char a[32], b[32];
-            if (f->kind != MT_LOG_TORCH_USAGE || f->value[1] == MT_LOG_NONE || f->value[3] == MT_LOG_NONE ||
-                f->value[1] <= f->value[3] + 64 * MIB)
+            if (f->kind != MT_LOG_TORCH_USAGE || f->value[1] == MT_LOG_NONE ||
+                f->value[3] == MT_LOG_NONE || f->value[1] <= f->value[3] + 64 * MIB)
                 continue;
             (void)snprintf(out->text, sizeof out->text, "%s of %s", mt_words_bytes(a, f->value[1]),
                            mt_words_bytes(b, f->value[3]));
@@ -170,18 +179,20 @@ static bool torch_above_in_log(const struct mt_lint_in *in, struct mt_lint_fact 
     return false;
 }
 
-/* By a snapshot laid beside the driver's calls: what is counted above the card is address space of a pool that sleeps. */
+/* By a snapshot laid beside the driver's calls: what is counted above the card is address space of
+ * a pool that sleeps. */
 static bool torch_above_in_calls(const struct mt_lint_in *in, struct mt_lint_fact *out)
 {
-    for (uint32_t i = 0; in->job != NULL && i < in->job->reconciled.n; i++) {
-        const struct mt_reconcile *r = &in->job->reconciled.p[i];
-        const struct mt_ledger *l = r->ledger < in->job->ledgers.n ? &in->job->ledgers.p[r->ledger] : NULL;
+    for (uint32_t i = 0; in->driver != NULL && i < in->driver->reconciled.n; i++) {
+        const struct mt_reconcile *r = &in->driver->reconciled.p[i];
+        const struct mt_ledger *l =
+            r->ledger < in->driver->ledgers.n ? &in->driver->ledgers.p[r->ledger] : NULL;
         char a[32], b[32];
         if (l == NULL || l->capacity == 0 || r->torch_reserved <= l->capacity + 64 * MIB ||
             r->torch_reserved - r->unmapped > l->capacity)
             continue;
-        (void)snprintf(out->text, sizeof out->text, "%s of %s", mt_words_bytes(a, r->torch_reserved),
-                       mt_words_bytes(b, l->capacity));
+        (void)snprintf(out->text, sizeof out->text, "%s of %s",
+                       mt_words_bytes(a, r->torch_reserved), mt_words_bytes(b, l->capacity));
         (void)snprintf(out->where, sizeof out->where, "%.160s", l->name);
         return true;
     }
@@ -229,10 +240,12 @@ static bool foreign_at_oom(const struct mt_lint_in *in, struct mt_lint_fact *out
 {
     const struct mt_logdiag *d = in->diag;
     char a[32];
-    if (d == NULL || !d->others_named || d->n_others == 0 || d->capacity == MT_LOG_NONE || d->others < d->capacity / 10)
+    if (d == NULL || !d->others_named || d->n_others == 0 || d->capacity == MT_LOG_NONE ||
+        d->others < d->capacity / 10)
         return false;
-    (void)snprintf(out->text, sizeof out->text, "%s of the card (%u process%s)", mt_words_bytes(a, d->others),
-                   (unsigned)d->n_others, d->n_others == 1 ? "" : "es");
+    (void)snprintf(out->text, sizeof out->text, "%s of the card (%u process%s)",
+                   mt_words_bytes(a, d->others), (unsigned)d->n_others,
+                   d->n_others == 1 ? "" : "es");
     at_failure(in, out);
     return true;
 }
@@ -252,8 +265,9 @@ static bool contexts_in_log(const struct mt_lint_in *in, struct mt_lint_fact *ou
         return false;
     log = &in->logs->files.p[d->file].log;
     line = log->facts.p[d->fact].line;
-    for (uint32_t k = d->fact + 1;
-         k < log->facts.n && log->facts.p[k].kind == MT_LOG_OTHER_PROC && log->facts.p[k].line == line; k++) {
+    for (uint32_t k = d->fact + 1; k < log->facts.n && log->facts.p[k].kind == MT_LOG_OTHER_PROC &&
+                                   log->facts.p[k].line == line;
+         k++) {
         uint64_t v = log->facts.p[k].value[1];
         if (v < BARE_MIN || v > BARE_MAX)
             continue;
@@ -263,8 +277,8 @@ static bool contexts_in_log(const struct mt_lint_in *in, struct mt_lint_fact *ou
     }
     if (n < 3 || most > least + least / 4)
         return false;
-    (void)snprintf(out->text, sizeof out->text, "%u processes of up to %s on GPU %d", (unsigned)n, mt_words_bytes(a, most),
-                   (int)log->facts.p[d->fact].gpu);
+    (void)snprintf(out->text, sizeof out->text, "%u processes of up to %s on GPU %d", (unsigned)n,
+                   mt_words_bytes(a, most), (int)log->facts.p[d->fact].gpu);
     at_failure(in, out);
     return true;
 }
@@ -279,7 +293,8 @@ uint32_t mt_bare_contexts(const struct mt_ledger *l, uint64_t *all, uint64_t *la
 #define SLOT(r) (((r)->driver * 31u + (r)->process) % SLOTS)
     for (uint32_t i = 0; i < l->rows.n; i++) {
         const struct mt_ledger_row *r = &l->rows.p[i];
-        if (r->holder < MT_HOLD_OTHER && r->holder != MT_HOLD_CONTEXT && r->bytes > (int64_t)(64 * MIB))
+        if (r->holder < MT_HOLD_OTHER && r->holder != MT_HOLD_CONTEXT &&
+            r->bytes > (int64_t)(64 * MIB))
             more[SLOT(r)] = true;
     }
     for (uint32_t i = 0; i < l->rows.n; i++) {
@@ -304,7 +319,8 @@ static bool contexts_in_ledger(const struct mt_ledger *l, struct mt_lint_fact *o
     char a[32];
     if (n == 0)
         return false;
-    (void)snprintf(out->text, sizeof out->text, "%u processes of up to %s that have nothing else there", (unsigned)n,
+    (void)snprintf(out->text, sizeof out->text,
+                   "%u processes of up to %s that have nothing else there", (unsigned)n,
                    mt_words_bytes(a, most));
     (void)snprintf(out->where, sizeof out->where, "%.160s", l->name);
     return true;
@@ -314,8 +330,8 @@ static bool contexts_on_gpu(const struct mt_lint_in *in, struct mt_lint_fact *ou
 {
     if (contexts_in_log(in, out))
         return true;
-    for (uint32_t i = 0; in->job != NULL && i < in->job->ledgers.n; i++)
-        if (contexts_in_ledger(&in->job->ledgers.p[i], out))
+    for (uint32_t i = 0; in->driver != NULL && i < in->driver->ledgers.n; i++)
+        if (contexts_in_ledger(&in->driver->ledgers.p[i], out))
             return true;
     return false;
 }
@@ -323,11 +339,12 @@ static bool contexts_on_gpu(const struct mt_lint_in *in, struct mt_lint_fact *ou
 /* By the driver's own figure before the job had anything. */
 static bool foreign_start(const struct mt_lint_in *in, struct mt_lint_fact *out)
 {
-    for (uint32_t i = 0; in->job != NULL && i < in->job->ledgers.n; i++) {
-        const struct mt_ledger *l = &in->job->ledgers.p[i];
+    for (uint32_t i = 0; in->driver != NULL && i < in->driver->ledgers.n; i++) {
+        const struct mt_ledger *l = &in->driver->ledgers.p[i];
         int64_t other;
         char a[32];
-        if (l->n_columns == 0 || l->capacity == 0 || l->used == NULL || l->used[0] == 0 || l->foreign_pids)
+        if (l->n_columns == 0 || l->capacity == 0 || l->used == NULL || l->used[0] == 0 ||
+            l->foreign_pids)
             continue;
         other = l->by_holder[MT_HOLD_OTHER];
         if (other <= 0 || (uint64_t)other < l->capacity / 20)
@@ -339,7 +356,9 @@ static bool foreign_start(const struct mt_lint_in *in, struct mt_lint_fact *out)
     return false;
 }
 
-/* ---- traces ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- traces
+ * ----------------------------------------------------------------------------------------------------------------------
+ */
 
 static void at_trace(struct mt_lint_fact *out, const struct mt_trace *t)
 {
@@ -354,7 +373,8 @@ static bool ring_overflowed(const struct mt_lint_in *in, struct mt_lint_fact *ou
         for (uint32_t k = 0; k < t->devices.n; k++) {
             if (t->devices.p[k].ring_overflowed != 1)
                 continue;
-            (void)snprintf(out->text, sizeof out->text, "%llu", (unsigned long long)t->devices.p[k].ring_max_entries);
+            (void)snprintf(out->text, sizeof out->text, "%llu",
+                           (unsigned long long)t->devices.p[k].ring_max_entries);
             at_trace(out, t);
             return true;
         }
@@ -380,7 +400,8 @@ static bool pending_backlog(const struct mt_lint_in *in, struct mt_lint_fact *ou
         for (uint32_t k = 0; k < in->analyses[i]->devices.n; k++) {
             const struct mt_device_analysis *d = &in->analyses[i]->devices.p[k];
             char a[32];
-            if (d->withheld != NULL || d->pending_peak < 256 * MIB || d->pending_peak < d->live_peak / 20)
+            if (d->withheld != NULL || d->pending_peak < 256 * MIB ||
+                d->pending_peak < d->live_peak / 20)
                 continue;
             (void)snprintf(out->text, sizeof out->text, "%s", mt_words_bytes(a, d->pending_peak));
             at_trace(out, in->analyses[i]->trace);
@@ -390,7 +411,8 @@ static bool pending_backlog(const struct mt_lint_in *in, struct mt_lint_fact *ou
 }
 
 /* A function of the traces by its file ("" = any file) and name ("" = any). */
-static bool has_function(const struct mt_lint_in *in, const char *file, const char *name, struct mt_lint_fact *out)
+static bool has_function(const struct mt_lint_in *in, const char *file, const char *name,
+                         struct mt_lint_fact *out)
 {
     for (uint32_t i = 0; i < in->n_analyses; i++) {
         const struct mt_trace *t = in->analyses[i]->trace;
@@ -412,14 +434,16 @@ static bool ipc_frames(const struct mt_lint_in *in, struct mt_lint_fact *out)
            has_function(in, "", "_share_cuda_", out);
 }
 
-/* Its library in the native stacks of a driver trace: it has asked for memory, or given some back. */
+/* Its library in the native stacks of a driver trace: it has asked for memory, or given some back.
+ */
 static bool saver_calls(const struct mt_lint_in *in, struct mt_lint_fact *out)
 {
-    for (uint32_t i = 0; in->job != NULL && i < in->job->drivers.n; i++) {
-        const struct mt_trace *t = in->job->drivers.p[i];
+    for (uint32_t i = 0; in->driver != NULL && i < in->driver->drivers.n; i++) {
+        const struct mt_trace *t = in->driver->drivers.p[i];
         for (uint32_t k = 0; k < t->frames.n; k++) {
             mt_str_id known = k < t->driver->frame_module.n ? t->driver->frame_module.p[k] : 0;
-            const char *file = mt_str(t, known != 0 ? known : t->frames.p[k].file), *slash = strrchr(file, '/');
+            const char *file = mt_str(t, known != 0 ? known : t->frames.p[k].file),
+                       *slash = strrchr(file, '/');
             if (strncmp(slash != NULL ? slash + 1 : file, "torch_memory_saver", 18) != 0)
                 continue;
             at_trace(out, t);
@@ -434,14 +458,18 @@ static bool memory_saver(const struct mt_lint_in *in, struct mt_lint_fact *out)
     return has_function(in, "torch_memory_saver/", "", out) || saver_calls(in, out);
 }
 
-static bool is_training(enum mt_phase p) { return p == MT_PH_TRAIN || p == MT_PH_TRAIN_ACTOR || p == MT_PH_TRAIN_CRITIC; }
+static bool is_training(enum mt_phase p)
+{
+    return p == MT_PH_TRAIN || p == MT_PH_TRAIN_ACTOR || p == MT_PH_TRAIN_CRITIC;
+}
 
 /* A request of a training step failed. */
 static bool out_of_memory_in_training(const struct mt_lint_in *in, struct mt_lint_fact *out)
 {
     for (uint32_t i = 0; i < in->n_analyses; i++) {
         const struct mt_verdict *v = &in->analyses[i]->verdict;
-        if ((v->kind != MT_V_OOM_CAPACITY && v->kind != MT_V_OOM_FRAGMENTATION) || !is_training(v->phase))
+        if ((v->kind != MT_V_OOM_CAPACITY && v->kind != MT_V_OOM_FRAGMENTATION) ||
+            !is_training(v->phase))
             continue;
         at_trace(out, in->analyses[i]->trace);
         return true;
@@ -452,7 +480,8 @@ static bool out_of_memory_in_training(const struct mt_lint_in *in, struct mt_lin
     return true;
 }
 
-bool mt_lint_fact(const struct mt_lint_in *in, const char *name, struct mt_lint_fact *out, bool *known)
+bool mt_lint_fact(const struct mt_lint_in *in, const char *name, struct mt_lint_fact *out,
+                  bool *known)
 {
     static const struct {
         const char *name;

@@ -9,9 +9,12 @@ struct mt_lint_fact {
     char where[200]; /* "run.log:12"; "" */
 };
 /* Whether a fact of lint.json holds. known: false for a name that does not exist. */
-bool mt_lint_fact(const struct mt_lint_in *in, const char *name, struct mt_lint_fact *out, bool *known);
+bool mt_lint_fact(const struct mt_lint_in *in, const char *name, struct mt_lint_fact *out,
+                  bool *known);
 
-/* lint_frames.c: the failure that is diagnosed, of a log or a snapshot, went through this function of a file with this end. */
-bool mt_lint_failed_in(const struct mt_lint_in *in, const char *file, const char *function, struct mt_lint_fact *out);
+/* lint_frames.c: the failure that is diagnosed, of a log or a snapshot, went through this function
+ * of a file with this end. */
+bool mt_lint_failed_in(const struct mt_lint_in *in, const char *file, const char *function,
+                       struct mt_lint_fact *out);
 
 #endif

@@ -1,4 +1,5 @@
-/* Each file goes to the first group that it does not contradict: of its folder, else nearest in time. */
+/* Each file goes to the first group that it does not contradict: of its folder, else nearest in
+ * time. */
 #include "analysis/run/same_job.h"
 #include "analysis/run/same_job_impl.h"
 #include "parser/model/driver.h"
@@ -7,15 +8,20 @@
 #include <string.h>
 
 #define SECOND UINT64_C(1000000000)
-enum { SHARED = 256 }; /* processes of a trace that are looked for in another: those of one job begin alike */
+enum {
+    SHARED = 256
+}; /* processes of a trace that are looked for in another: those of one job begin alike */
 
 /* ---- what a file says of its job ---- */
 
-/* What a process is there for: two that have one of these in common are not actor and critic, or trainer and engine. */
-static const uint8_t work[] = {MT_PH_TRAIN,    MT_PH_TRAIN_ACTOR, MT_PH_TRAIN_CRITIC, MT_PH_LOGP_OLD,
-                               MT_PH_LOGP_REF, MT_PH_LOGP,        MT_PH_VALUES};
+/* What a process is there for: two that have one of these in common are not actor and critic, or
+ * trainer and engine. */
+static const uint8_t work[] = {MT_PH_TRAIN,    MT_PH_TRAIN_ACTOR, MT_PH_TRAIN_CRITIC,
+                               MT_PH_LOGP_OLD, MT_PH_LOGP_REF,    MT_PH_LOGP,
+                               MT_PH_VALUES};
 
-/* The phases that a rule may give without saying whose they are: in reinforcement learning actor and critic, actor and reference. */
+/* The phases that a rule may give without saying whose they are: in reinforcement learning actor
+ * and critic, actor and reference. */
 static unsigned unnamed_work(void)
 {
     unsigned bits = 0;
@@ -24,10 +30,11 @@ static unsigned unnamed_work(void)
     return bits;
 }
 
-static bool place(struct mt_jobs_file *f)
+static bool place(struct mt_same_job_file *f)
 {
     const struct mt_meta *m = &f->t->meta;
-    const char *input = m->input == NULL || strcmp(m->input, "-") == 0 ? "standard input" : m->input;
+    const char *input =
+        m->input == NULL || strcmp(m->input, "-") == 0 ? "standard input" : m->input;
     size_t n = strlen(input), more = m->member != NULL ? strlen(m->member) : 0, end, at;
     f->path = mt_malloc(n + more + 2);
     if (f->path == NULL)
@@ -59,14 +66,16 @@ static bool place(struct mt_jobs_file *f)
     }
 }
 
-/* Neither a block nor a segment was there: between two steps a trainer that gives all back still has its libraries' workspaces. */
+/* Neither a block nor a segment was there: between two steps a trainer that gives all back still
+ * has its libraries' workspaces. */
 static bool begins_empty(const struct mt_trace *t, const struct mt_device_analysis *d)
 {
-    return d->withheld == NULL && !d->end_state_only && d->live_start == 0 && d->reserved_start == 0 &&
-           t->devices.p[d->device].ring_overflowed != 1;
+    return d->withheld == NULL && !d->end_state_only && d->live_start == 0 &&
+           d->reserved_start == 0 && t->devices.p[d->device].ring_overflowed != 1;
 }
 
-static bool of_snapshot(struct mt_jobs_file *f, const struct mt_trace *t, const struct mt_analysis *a)
+static bool of_snapshot(struct mt_same_job_file *f, const struct mt_trace *t,
+                        const struct mt_analysis *a)
 {
     bool held = false, used = false;
     f->t = t;
@@ -94,7 +103,7 @@ static bool of_snapshot(struct mt_jobs_file *f, const struct mt_trace *t, const 
     return place(f);
 }
 
-static bool of_driver(struct mt_jobs_file *f, const struct mt_trace *t)
+static bool of_driver(struct mt_same_job_file *f, const struct mt_trace *t)
 {
     const struct mt_driver *d = t->driver;
     f->t = t;
@@ -120,12 +129,19 @@ static bool are_twins(enum mt_framework a, enum mt_framework b)
     return (a == MT_FW_SLIME || a == MT_FW_RELAX) && (b == MT_FW_SLIME || b == MT_FW_RELAX);
 }
 
-static bool is_known_same(const char *a, const char *b) { return a != NULL && b != NULL && strcmp(a, b) == 0; }
-static bool is_known_other(const char *a, const char *b) { return a != NULL && b != NULL && strcmp(a, b) != 0; }
-
-static bool together(const struct mt_jobs_file *a, const struct mt_jobs_file *b)
+static bool is_known_same(const char *a, const char *b)
 {
-    return a->first_ns != 0 && b->first_ns != 0 && a->first_ns <= b->last_ns && b->first_ns <= a->last_ns;
+    return a != NULL && b != NULL && strcmp(a, b) == 0;
+}
+static bool is_known_other(const char *a, const char *b)
+{
+    return a != NULL && b != NULL && strcmp(a, b) != 0;
+}
+
+static bool together(const struct mt_same_job_file *a, const struct mt_same_job_file *b)
+{
+    return a->first_ns != 0 && b->first_ns != 0 && a->first_ns <= b->last_ns &&
+           b->first_ns <= a->last_ns;
 }
 
 /* A process that both recordings saw. */
@@ -139,45 +155,51 @@ static bool share_process(const struct mt_driver *a, const struct mt_driver *b)
 }
 
 /* One process of a rank on two GPUs or at two times, or two processes? */
-static enum mt_jobs_why of_one_rank(const struct mt_jobs_file *a, const struct mt_jobs_file *b)
+static enum mt_same_job_why of_one_rank(const struct mt_same_job_file *a,
+                                        const struct mt_same_job_file *b)
 {
-    uint64_t apart = a->first_ns > b->first_ns ? a->first_ns - b->first_ns : b->first_ns - a->first_ns;
+    uint64_t apart =
+        a->first_ns > b->first_ns ? a->first_ns - b->first_ns : b->first_ns - a->first_ns;
     if ((a->named_work & b->named_work) == 0)
-        return MT_JOBS_ONE;               /* actor and critic, trainer and engine */
-    if (is_known_other(a->host, b->host)) /* at one time: names that count the ranks of each machine from 0 */
-        return together(a, b) ? MT_JOBS_ONE : MT_JOBS_HOSTS;
+        return MT_SAME_ONE; /* actor and critic, trainer and engine */
+    if (is_known_other(
+            a->host, b->host)) /* at one time: names that count the ranks of each machine from 0 */
+        return together(a, b) ? MT_SAME_ONE : MT_SAME_HOSTS;
     if (a->pid >= 0 && b->pid >= 0 && a->pid != b->pid)
-        return MT_JOBS_PIDS;
+        return MT_SAME_PIDS;
     if (a->began_empty && b->began_empty && a->first_ns != 0 && b->first_ns != 0 && apart > SECOND)
-        return MT_JOBS_STARTS;
-    return MT_JOBS_ONE;
+        return MT_SAME_STARTS;
+    return MT_SAME_ONE;
 }
 
-enum mt_jobs_why mt_jobs_contradict(const struct mt_jobs_file *a, const struct mt_jobs_file *b)
+enum mt_same_job_why mt_same_job_contradict(const struct mt_same_job_file *a,
+                                            const struct mt_same_job_file *b)
 {
     bool drivers = a->t->driver != NULL && b->t->driver != NULL;
     if (drivers && is_known_other(a->slurm, b->slurm))
-        return MT_JOBS_SLURM;
+        return MT_SAME_SLURM;
     /* Steps of one job of Slurm may follow each other. */
-    if (drivers && a->first_ns != 0 && b->first_ns != 0 && !together(a, b) && !is_known_same(a->slurm, b->slurm) &&
-        !share_process(a->t->driver, b->t->driver))
-        return MT_JOBS_TIMES;
-    if (mt_framework_is_rl(a->framework) && mt_framework_is_rl(b->framework) && a->framework != b->framework &&
-        !are_twins(a->framework, b->framework))
-        return MT_JOBS_FRAMEWORKS;
-    return a->rank >= 0 && a->rank == b->rank ? of_one_rank(a, b) : MT_JOBS_ONE;
+    if (drivers && a->first_ns != 0 && b->first_ns != 0 && !together(a, b) &&
+        !is_known_same(a->slurm, b->slurm) && !share_process(a->t->driver, b->t->driver))
+        return MT_SAME_TIMES;
+    if (mt_framework_is_rl(a->framework) && mt_framework_is_rl(b->framework) &&
+        a->framework != b->framework && !are_twins(a->framework, b->framework))
+        return MT_SAME_FRAMEWORKS;
+    return a->rank >= 0 && a->rank == b->rank ? of_one_rank(a, b) : MT_SAME_ONE;
 }
 
 /* ---- groups ---- */
 
-bool mt_jobs_same_folder(const struct mt_jobs_file *a, const struct mt_jobs_file *b)
+bool mt_same_job_folder(const struct mt_same_job_file *a, const struct mt_same_job_file *b)
 {
     return a->folder == b->folder && memcmp(a->path, b->path, a->folder) == 0;
 }
 
-static uint64_t gap(const struct mt_jobs_file *a, const struct mt_jobs_file *b)
+static uint64_t gap(const struct mt_same_job_file *a, const struct mt_same_job_file *b)
 {
-    return a->first_ns > b->last_ns ? a->first_ns - b->last_ns : b->first_ns > a->last_ns ? b->first_ns - a->last_ns : 0;
+    return a->first_ns > b->last_ns   ? a->first_ns - b->last_ns
+           : b->first_ns > a->last_ns ? b->first_ns - a->last_ns
+                                      : 0;
 }
 
 struct choice {
@@ -186,9 +208,9 @@ struct choice {
 };
 
 /* Keeps the first contradiction, and counts the files that have one of its kind. */
-static void keep(struct mt_jobs_work *k, enum mt_jobs_why why, uint32_t a, uint32_t b)
+static void keep(struct mt_same_job_work *k, enum mt_same_job_why why, uint32_t a, uint32_t b)
 {
-    if (k->why == MT_JOBS_ONE) {
+    if (k->why == MT_SAME_ONE) {
         k->why = why;
         k->a = a;
         k->b = b;
@@ -200,53 +222,56 @@ static void keep(struct mt_jobs_work *k, enum mt_jobs_why why, uint32_t a, uint3
 }
 
 /* The group of file i, by the first n files. */
-static uint32_t choose(struct mt_jobs_work *k, uint32_t i, uint32_t n, bool is_first)
+static uint32_t choose(struct mt_same_job_work *k, uint32_t i, uint32_t n, bool is_first)
 {
-    struct choice c[MT_JOBS_GROUPS];
-    uint32_t best = MT_JOBS_GROUPS, n_possible = 0;
-    for (uint32_t g = 0; g < MT_JOBS_GROUPS; g++)
+    struct choice c[MT_SAME_GROUPS];
+    uint32_t best = MT_SAME_GROUPS, n_possible = 0;
+    for (uint32_t g = 0; g < MT_SAME_GROUPS; g++)
         c[g] = (struct choice){true, false, UINT64_MAX};
     for (uint32_t o = 0; o < n; o++) {
-        const struct mt_jobs_file *other = &k->file[o];
-        struct choice *at = &c[other->group < MT_JOBS_GROUPS ? other->group : 0];
-        enum mt_jobs_why why;
+        const struct mt_same_job_file *other = &k->file[o];
+        struct choice *at = &c[other->group < MT_SAME_GROUPS ? other->group : 0];
+        enum mt_same_job_why why;
         uint64_t apart;
         if (o == i || other->group >= k->n_groups)
             continue;
-        why = mt_jobs_contradict(other, &k->file[i]);
-        if (is_first && why != MT_JOBS_ONE)
+        why = mt_same_job_contradict(other, &k->file[i]);
+        if (is_first && why != MT_SAME_ONE)
             keep(k, why, o, i);
-        at->possible = at->possible && why == MT_JOBS_ONE;
-        at->same_folder = at->same_folder || mt_jobs_same_folder(other, &k->file[i]);
+        at->possible = at->possible && why == MT_SAME_ONE;
+        at->same_folder = at->same_folder || mt_same_job_folder(other, &k->file[i]);
         apart = gap(other, &k->file[i]);
         at->gap = apart < at->gap ? apart : at->gap;
     }
     for (uint32_t g = 0; g < k->n_groups; g++) {
         n_possible += c[g].possible;
-        if (c[g].possible && (best == MT_JOBS_GROUPS || (c[g].same_folder && !c[best].same_folder) ||
-                              (c[g].same_folder == c[best].same_folder && c[g].gap < c[best].gap)))
+        if (c[g].possible &&
+            (best == MT_SAME_GROUPS || (c[g].same_folder && !c[best].same_folder) ||
+             (c[g].same_folder == c[best].same_folder && c[g].gap < c[best].gap)))
             best = g;
     }
-    if (is_first && n_possible == 0 && k->n_groups < MT_JOBS_GROUPS)
+    if (is_first && n_possible == 0 && k->n_groups < MT_SAME_GROUPS)
         return k->n_groups++;
-    return n_possible > 1 && !c[best].same_folder ? MT_JOBS_GROUPS : best;
+    return n_possible > 1 && !c[best].same_folder ? MT_SAME_GROUPS : best;
 }
 
-/* The second time all groups are there: a file may have been read before the others of its folder were told apart. */
-static void settle(struct mt_jobs_work *k)
+/* The second time all groups are there: a file may have been read before the others of its folder
+ * were told apart. */
+static void settle(struct mt_same_job_work *k)
 {
     for (uint32_t i = 0; i < k->n; i++)
-        k->file[i].group = MT_JOBS_GROUPS;
+        k->file[i].group = MT_SAME_GROUPS;
     for (uint32_t i = 0; i < k->n; i++)
         k->file[i].group = choose(k, i, i, true);
     for (uint32_t i = 0; i < k->n && k->n_groups > 1; i++)
         k->file[i].group = choose(k, i, k->n, false);
 }
 
-enum mt_rc mt_jobs_make(struct mt_jobs **out, const struct mt_jobs_in *in, struct mt_err *err)
+enum mt_rc mt_same_job_make(struct mt_same_job **out, const struct mt_same_job_in *in,
+                            struct mt_err *err)
 {
-    struct mt_jobs *j = mt_calloc(1, sizeof *j);
-    struct mt_jobs_work k = {.in = in, .n = in->n + in->n_drivers, .last_why = UINT32_MAX};
+    struct mt_same_job *j = mt_calloc(1, sizeof *j);
+    struct mt_same_job_work k = {.in = in, .n = in->n + in->n_drivers, .last_why = UINT32_MAX};
     bool ok;
     k.file = mt_calloc((size_t)k.n + 1, sizeof *k.file);
     ok = j != NULL && k.file != NULL;
@@ -256,19 +281,19 @@ enum mt_rc mt_jobs_make(struct mt_jobs **out, const struct mt_jobs_in *in, struc
         ok = of_driver(&k.file[in->n + i], in->drivers[i]);
     if (ok)
         settle(&k);
-    ok = ok && mt_jobs_say(j, &k);
+    ok = ok && mt_same_job_say(j, &k);
     for (uint32_t i = 0; k.file != NULL && i < k.n; i++)
         mt_free(k.file[i].path);
     mt_free(k.file);
     if (!ok) {
-        mt_jobs_free(j);
+        mt_same_job_free(j);
         return mt_fail(err, MT_ENOMEM, "out of memory; raise --max-memory");
     }
     *out = j;
     return MT_OK;
 }
 
-void mt_jobs_free(struct mt_jobs *j)
+void mt_same_job_free(struct mt_same_job *j)
 {
     if (j == NULL)
         return;

@@ -1,15 +1,18 @@
-/* run/same_job.h -- whether the inputs of a report are of one job, and which of its ranks are there.
+/* run/same_job.h -- whether the inputs of a report are of one job, and which of its ranks are
+ * there.
  *
- * Inputs are of different jobs where they contradict each other: one rank is two processes that do the same work, two recordings of it both begin
- * in an empty process, frames are of two frameworks of reinforcement learning, recordings of the driver do not overlap in time or name two Slurm
- * jobs. A rank that occurs twice is none by itself: actor and critic, trainer and engine, two dumps of one process all count from 0. */
-#ifndef MT_JOB_SAME_H
-#define MT_JOB_SAME_H
+ * Inputs are of different jobs where they contradict each other: one rank is two processes that do
+ * the same work, two recordings of it both begin in an empty process, frames are of two frameworks
+ * of reinforcement learning, recordings of the driver do not overlap in time or name two Slurm
+ * jobs. A rank that occurs twice is none by itself: actor and critic, trainer and engine, two dumps
+ * of one process all count from 0. */
+#ifndef MT_SAME_JOB_H
+#define MT_SAME_JOB_H
 
 #include "analysis/facts/analysis.h"
 #include "analysis/log/diagnose.h"
 
-struct mt_jobs_in {
+struct mt_same_job_in {
     const struct mt_trace *const *traces; /* snapshots, by rank */
     const struct mt_analysis *const *analyses;
     uint32_t n;
@@ -20,23 +23,25 @@ struct mt_jobs_in {
     uint32_t primary;              /* of traces: what the verdict is about */
 };
 
-struct mt_jobs_group {
+struct mt_same_job_group {
     char *names;  /* "runA", "runB (8 files)"; or its files, where folders do not tell them apart */
     uint32_t n;   /* snapshots and driver traces */
     bool verdict; /* what the report's verdict is about */
 };
 
-struct mt_jobs {
-    char *sentence; /* what contradicts, and what to do; NULL = nothing does */
-    char *doubt;    /* what may be two jobs and cannot be told; NULL = nothing */
-    char
-        *elsewhere; /* a log says that memory ran out on a rank whose snapshot is not here, and no snapshot failed; NULL = no */
-    char *missing;  /* ranks of the job without a snapshot; NULL = none is known to be missing */
-    MT_VEC(struct mt_jobs_group) groups; /* two or more where something contradicts, else none */
-    uint32_t n_untold;                   /* files that may be of any of them */
+struct mt_same_job {
+    char *sentence;  /* what contradicts, and what to do; NULL = nothing does */
+    char *doubt;     /* what may be two jobs and cannot be told; NULL = nothing */
+    char *elsewhere; /* a log says that memory ran out on a rank whose snapshot is not here, and no
+                        snapshot failed; NULL = no */
+    char *missing;   /* ranks of the job without a snapshot; NULL = none is known to be missing */
+    MT_VEC(struct mt_same_job_group)
+    groups;            /* two or more where something contradicts, else none */
+    uint32_t n_untold; /* files that may be of any of them */
 };
 /* Events may have been dropped. MT_OK or MT_ENOMEM. */
-enum mt_rc mt_jobs_make(struct mt_jobs **out, const struct mt_jobs_in *in, struct mt_err *err);
-void mt_jobs_free(struct mt_jobs *j); /* NULL is fine */
+enum mt_rc mt_same_job_make(struct mt_same_job **out, const struct mt_same_job_in *in,
+                            struct mt_err *err);
+void mt_same_job_free(struct mt_same_job *j); /* NULL is fine */
 
 #endif

@@ -30,35 +30,40 @@ static void add_path(struct mt_sentence *s, const char *path, size_t n)
     size_t cut = n > 120 ? n - 120 : 0;
     mt_words_add(s, "%s%.*s", cut > 0 ? "..." : "", (int)(n - cut), path + cut);
 }
-static void add_file(struct mt_sentence *s, const struct mt_jobs_file *f) { add_path(s, f->path, strlen(f->path)); }
-static void add_folder(struct mt_sentence *s, const struct mt_jobs_file *f)
+static void add_file(struct mt_sentence *s, const struct mt_same_job_file *f)
+{
+    add_path(s, f->path, strlen(f->path));
+}
+static void add_folder(struct mt_sentence *s, const struct mt_same_job_file *f)
 {
     add_path(s, f->folder > 0 ? f->path : "this folder", f->folder > 0 ? f->folder : 11);
 }
 
 /* Whether no folder has files of two groups: then folders are their names. */
-static bool have_own_folders(const struct mt_jobs_work *k)
+static bool have_own_folders(const struct mt_same_job_work *k)
 {
     for (uint32_t i = 0; i < k->n; i++)
         for (uint32_t o = 0; o < i; o++)
-            if (k->file[o].group != k->file[i].group && mt_jobs_same_folder(&k->file[i], &k->file[o]))
+            if (k->file[o].group != k->file[i].group &&
+                mt_same_job_folder(&k->file[i], &k->file[o]))
                 return false;
     return true;
 }
 
-static bool name_group(const struct mt_jobs_work *k, uint32_t group, bool folders, struct mt_jobs_group *out)
+static bool name_group(const struct mt_same_job_work *k, uint32_t group, bool folders,
+                       struct mt_same_job_group *out)
 {
     struct mt_sentence s = {"", 0};
     uint32_t named = 0, more = 0;
     for (uint32_t i = 0; i < k->n; i++) {
-        const struct mt_jobs_file *f = &k->file[i];
+        const struct mt_same_job_file *f = &k->file[i];
         bool seen = false;
         if (f->group != group)
             continue;
         out->n++;
         out->verdict = out->verdict || (k->in->n != 0 && i == k->in->primary);
         for (uint32_t o = 0; folders && o < i && !seen; o++)
-            seen = k->file[o].group == group && mt_jobs_same_folder(&k->file[o], f);
+            seen = k->file[o].group == group && mt_same_job_folder(&k->file[o], f);
         if (seen)
             continue;
         if (named++ >= NAMES) {
@@ -78,59 +83,60 @@ static bool name_group(const struct mt_jobs_work *k, uint32_t group, bool folder
 
 /* ---- what contradicts ---- */
 
-static void contradiction(const struct mt_jobs_work *k, struct mt_sentence *s)
+static void contradiction(const struct mt_same_job_work *k, struct mt_sentence *s)
 {
-    const struct mt_jobs_file *a = &k->file[k->a], *b = &k->file[k->b], *first = a, *then = b;
-    if (b->first_ns < a->first_ns && (k->why == MT_JOBS_STARTS || k->why == MT_JOBS_TIMES)) {
+    const struct mt_same_job_file *a = &k->file[k->a], *b = &k->file[k->b], *first = a, *then = b;
+    if (b->first_ns < a->first_ns && (k->why == MT_SAME_STARTS || k->why == MT_SAME_TIMES)) {
         first = b;
         then = a;
     }
     mt_words_add(s, "These files are not of one job: ");
-    if (k->why == MT_JOBS_STARTS)
+    if (k->why == MT_SAME_STARTS)
         mt_words_add(s, "rank %d began twice with nothing allocated: in ", (int)a->rank);
-    else if (k->why == MT_JOBS_PIDS)
+    else if (k->why == MT_SAME_PIDS)
         mt_words_add(s, "rank %d is process %lld in ", (int)a->rank, (long long)a->pid);
-    else if (k->why == MT_JOBS_HOSTS)
+    else if (k->why == MT_SAME_HOSTS)
         mt_words_add(s, "rank %d is on %.80s in ", (int)a->rank, a->host);
     add_file(s, first);
-    if (k->why == MT_JOBS_STARTS)
+    if (k->why == MT_SAME_STARTS)
         mt_words_add(s, " and, ");
-    else if (k->why == MT_JOBS_PIDS)
+    else if (k->why == MT_SAME_PIDS)
         mt_words_add(s, " and process %lld in ", (long long)b->pid);
-    else if (k->why == MT_JOBS_HOSTS)
+    else if (k->why == MT_SAME_HOSTS)
         mt_words_add(s, " and on %.80s in ", b->host);
-    else if (k->why == MT_JOBS_FRAMEWORKS)
+    else if (k->why == MT_SAME_FRAMEWORKS)
         mt_words_add(s, " is of %s, ", mt_framework_words(a->framework));
-    else if (k->why == MT_JOBS_SLURM)
+    else if (k->why == MT_SAME_SLURM)
         mt_words_add(s, " is of Slurm job %.40s, ", a->slurm);
     else
         mt_words_add(s, " had ended for ");
-    if (k->why == MT_JOBS_STARTS || k->why == MT_JOBS_TIMES)
-        ago(s, then->first_ns - (k->why == MT_JOBS_TIMES ? first->last_ns : first->first_ns));
-    if (k->why == MT_JOBS_STARTS)
+    if (k->why == MT_SAME_STARTS || k->why == MT_SAME_TIMES)
+        ago(s, then->first_ns - (k->why == MT_SAME_TIMES ? first->last_ns : first->first_ns));
+    if (k->why == MT_SAME_STARTS)
         mt_words_add(s, " later, in ");
-    else if (k->why == MT_JOBS_TIMES)
+    else if (k->why == MT_SAME_TIMES)
         mt_words_add(s, " when the recording of ");
     add_file(s, then);
-    if (k->why == MT_JOBS_PIDS || k->why == MT_JOBS_HOSTS)
+    if (k->why == MT_SAME_PIDS || k->why == MT_SAME_HOSTS)
         mt_words_add(s, ", and both do the same work");
-    else if (k->why == MT_JOBS_FRAMEWORKS)
+    else if (k->why == MT_SAME_FRAMEWORKS)
         mt_words_add(s, " of %s", mt_framework_words(b->framework));
-    else if (k->why == MT_JOBS_SLURM)
+    else if (k->why == MT_SAME_SLURM)
         mt_words_add(s, " of %.40s", b->slurm);
-    else if (k->why == MT_JOBS_TIMES)
+    else if (k->why == MT_SAME_TIMES)
         mt_words_add(s, " began");
     if (k->n_why > 1)
-        mt_words_add(s, " (likewise %u more file%s)", (unsigned)(k->n_why - 1), k->n_why == 2 ? "" : "s");
+        mt_words_add(s, " (likewise %u more file%s)", (unsigned)(k->n_why - 1),
+                     k->n_why == 2 ? "" : "s");
     mt_words_add(s, ".");
 }
 
-static bool say_groups(struct mt_jobs *j, const struct mt_jobs_work *k)
+static bool say_groups(struct mt_same_job *j, const struct mt_same_job_work *k)
 {
     struct mt_sentence s = {"", 0};
     bool folders = have_own_folders(k);
     for (uint32_t g = 0; g < k->n_groups; g++) {
-        struct mt_jobs_group *out = MT_VEC_PUSH(&j->groups);
+        struct mt_same_job_group *out = MT_VEC_PUSH(&j->groups);
         if (out == NULL)
             return false;
         memset(out, 0, sizeof *out);
@@ -138,7 +144,7 @@ static bool say_groups(struct mt_jobs *j, const struct mt_jobs_work *k)
             return false;
     }
     for (uint32_t i = 0; i < k->n; i++)
-        j->n_untold += k->file[i].group == MT_JOBS_GROUPS;
+        j->n_untold += k->file[i].group == MT_SAME_GROUPS;
     contradiction(k, &s);
     for (uint32_t g = 0; g < j->groups.n && g < GROUPS; g++)
         mt_words_add(&s, "%s%.400s",
@@ -148,11 +154,11 @@ static bool say_groups(struct mt_jobs *j, const struct mt_jobs_work *k)
                      j->groups.p[g].names);
     if (j->groups.n > GROUPS)
         mt_words_add(&s, "; and %u more%s", (unsigned)(j->groups.n - GROUPS),
-                     j->groups.n == MT_JOBS_GROUPS ? " or even more" : "");
+                     j->groups.n == MT_SAME_GROUPS ? " or even more" : "");
     if (j->n_untold != 0)
         mt_words_add(&s, "; of %u more it cannot be told", (unsigned)j->n_untold);
     mt_words_add(&s, ". ");
-    if (k->why != MT_JOBS_FRAMEWORKS && k->why != MT_JOBS_SLURM)
+    if (k->why != MT_SAME_FRAMEWORKS && k->why != MT_SAME_SLURM)
         mt_words_add(&s, "A job that was started again counts as two. ");
     for (uint32_t g = 0; g < j->groups.n; g++)
         if (j->groups.p[g].verdict)
@@ -164,15 +170,17 @@ static bool say_groups(struct mt_jobs *j, const struct mt_jobs_work *k)
 
 /* ---- what may be ---- */
 
-static bool say_doubt(struct mt_jobs *j, const struct mt_jobs_work *k)
+static bool say_doubt(struct mt_same_job *j, const struct mt_same_job_work *k)
 {
     struct mt_sentence s = {"", 0};
     uint32_t n = 0, last = UINT32_MAX;
     for (uint32_t i = 1; i < k->in->n; i++) { /* those of one rank lie together */
-        const struct mt_jobs_file *a = &k->file[i - 1], *b = &k->file[i], *early = a->first_ns <= b->first_ns ? a : b,
-                                  *late = early == a ? b : a;
-        if (a->rank < 0 || a->rank != b->rank || (a->work & b->work) == 0 || (a->pid >= 0 && a->pid == b->pid) ||
-            mt_jobs_same_folder(a, b) || early->last_ns == 0 || late->first_ns <= early->last_ns)
+        const struct mt_same_job_file *a = &k->file[i - 1], *b = &k->file[i],
+                                      *early = a->first_ns <= b->first_ns ? a : b,
+                                      *late = early == a ? b : a;
+        if (a->rank < 0 || a->rank != b->rank || (a->work & b->work) == 0 ||
+            (a->pid >= 0 && a->pid == b->pid) || mt_same_job_folder(a, b) || early->last_ns == 0 ||
+            late->first_ns <= early->last_ns)
             continue;
         if (n == 0) {
             mt_words_add(&s, "Rank %d was recorded twice: in ", (int)a->rank);
@@ -190,7 +198,8 @@ static bool say_doubt(struct mt_jobs *j, const struct mt_jobs_work *k)
         return true;
     if (n > 1)
         mt_words_add(&s, " (so were %u more ranks)", (unsigned)(n - 1));
-    mt_words_add(&s, ". Whether these are two moments of one job or two jobs, the files do not say: if they are two, make one "
+    mt_words_add(&s, ". Whether these are two moments of one job or two jobs, the files do not "
+                     "say: if they are two, make one "
                      "report of each.");
     j->doubt = kept(&s);
     return j->doubt != NULL;
@@ -199,7 +208,7 @@ static bool say_doubt(struct mt_jobs *j, const struct mt_jobs_work *k)
 /* ---- which ranks are there ---- */
 
 /* Snapshots lie in the order of their ranks, those without one after them. */
-static bool has_rank(const struct mt_jobs_work *k, int32_t rank)
+static bool has_rank(const struct mt_same_job_work *k, int32_t rank)
 {
     uint32_t from = 0, to = k->in->n;
     while (from < to) {
@@ -214,15 +223,18 @@ static bool has_rank(const struct mt_jobs_work *k, int32_t rank)
     return false;
 }
 
-/* Memory of this process ran out. An engine's refusals count the ranks of that engine, and some are about settings. */
+/* Memory of this process ran out. An engine's refusals count the ranks of that engine, and some are
+ * about settings. */
 static bool ran_out(enum mt_log_kind k)
 {
-    return k == MT_LOG_TORCH_OOM || (k >= MT_LOG_NCCL_OOM && k <= MT_LOG_CUBLAS_OOM && k != MT_LOG_CUMEM_OOM) ||
+    return k == MT_LOG_TORCH_OOM ||
+           (k >= MT_LOG_NCCL_OOM && k <= MT_LOG_CUBLAS_OOM && k != MT_LOG_CUMEM_OOM) ||
            k == MT_LOG_HOST_OOM;
 }
 
-/* Ranks that a log says to have failed and that have no snapshot, each once, as far as they fit; how many. */
-static uint32_t failed_elsewhere(const struct mt_jobs_work *k, int32_t *out)
+/* Ranks that a log says to have failed and that have no snapshot, each once, as far as they fit;
+ * how many. */
+static uint32_t failed_elsewhere(const struct mt_same_job_work *k, int32_t *out)
 {
     const struct mt_logs *l = k->in->logs;
     uint32_t n = 0;
@@ -240,7 +252,7 @@ static uint32_t failed_elsewhere(const struct mt_jobs_work *k, int32_t *out)
     return n;
 }
 
-static bool any_failed(const struct mt_jobs_work *k)
+static bool any_failed(const struct mt_same_job_work *k)
 {
     for (uint32_t i = 0; i < k->in->n; i++)
         for (uint32_t d = 0; d < k->in->analyses[i]->devices.n; d++)
@@ -249,8 +261,9 @@ static bool any_failed(const struct mt_jobs_work *k)
     return false;
 }
 
-/* The rank that failed is the one to look at: the report is about another, because there is nothing else. */
-static bool say_elsewhere(struct mt_jobs *j, const struct mt_jobs_work *k)
+/* The rank that failed is the one to look at: the report is about another, because there is nothing
+ * else. */
+static bool say_elsewhere(struct mt_same_job *j, const struct mt_same_job_work *k)
 {
     struct mt_sentence s = {"", 0};
     int32_t failed[RANKS];
@@ -271,7 +284,7 @@ static bool say_elsewhere(struct mt_jobs *j, const struct mt_jobs_work *k)
     return j->elsewhere != NULL;
 }
 
-static bool say_missing(struct mt_jobs *j, const struct mt_jobs_work *k)
+static bool say_missing(struct mt_same_job *j, const struct mt_same_job_work *k)
 {
     struct mt_sentence s = {"", 0};
     int32_t last = -1;
@@ -285,10 +298,13 @@ static bool say_missing(struct mt_jobs *j, const struct mt_jobs_work *k)
     if (n == 0 || k->in->n_drivers != 0 || (world <= n && last < world) || world <= 0)
         return true;
     if (last >= world) {
-        mt_words_add(&s, "The settings name %.0f rank%s, but rank %d is here: they are of another run, or count other ranks.",
+        mt_words_add(&s,
+                     "The settings name %.0f rank%s, but rank %d is here: they are of another run, "
+                     "or count other ranks.",
                      world, world > 1 ? "s" : "", (int)last);
     } else {
-        mt_words_add(&s, "Of the %.0f ranks of the job %u %s a snapshot here: ", world, (unsigned)n, n == 1 ? "has" : "have");
+        mt_words_add(&s, "Of the %.0f ranks of the job %u %s a snapshot here: ", world, (unsigned)n,
+                     n == 1 ? "has" : "have");
         last = -1;
         for (uint32_t i = 0; i < k->in->n; i++) {
             if (k->file[i].rank < 0 || k->file[i].rank == last)
@@ -299,16 +315,17 @@ static bool say_missing(struct mt_jobs *j, const struct mt_jobs_work *k)
         }
         mt_words_add(&s, "%s", named > RANKS ? " ..." : "");
         if (unnamed != 0)
-            mt_words_add(&s, "; the names of %u more file%s say no rank", (unsigned)unnamed, unnamed == 1 ? "" : "s");
+            mt_words_add(&s, "; the names of %u more file%s say no rank", (unsigned)unnamed,
+                         unnamed == 1 ? "" : "s");
         mt_words_add(&s, ". Whether the others are as full is not known.");
     }
     j->missing = kept(&s);
     return j->missing != NULL;
 }
 
-bool mt_jobs_say(struct mt_jobs *j, const struct mt_jobs_work *k)
+bool mt_same_job_say(struct mt_same_job *j, const struct mt_same_job_work *k)
 {
-    if (k->why != MT_JOBS_ONE)
+    if (k->why != MT_SAME_ONE)
         return say_groups(j, k);
     return say_doubt(j, k) && say_elsewhere(j, k) && say_missing(j, k);
 }

@@ -1,4 +1,5 @@
-/* framework.h -- which training framework and which inference engine a trace comes from, by its frames. */
+/* framework.h -- which training framework and which inference engine a trace comes from, by its
+ * frames. */
 #ifndef MT_FRAMEWORK_H
 #define MT_FRAMEWORK_H
 
@@ -40,7 +41,8 @@ int mt_framework_find(const char *id);               /* -1 when unknown */
 bool mt_framework_is_rl(enum mt_framework f);
 
 struct mt_frameworks {
-    enum mt_framework main;       /* the RL framework if one is there, else the trainer, else NONE */
+    /* the RL framework if one is there, else the trainer, else NONE */
+    enum mt_framework main;
     enum mt_framework engine;     /* VLLM to MINISGL, or NONE */
     bool forced;                  /* named on the command line */
     bool by_settings;             /* main is no frame's: the settings of the run or a log name it */
@@ -49,9 +51,11 @@ struct mt_frameworks {
 };
 /* Has settings of its own, in a file or on a command line, by which a run of it can be told. */
 bool mt_framework_is_program(enum mt_framework f);
-/* A file of this framework shows that it runs the job: of Transformers and torchtune, which are libraries as well, not every one does. '/' only. */
+/* A file of this framework shows that it runs the job: of Transformers and torchtune, which are
+ * libraries as well, not every one does. '/' only. */
 bool mt_framework_runs_in(enum mt_framework f, const char *path, size_t n);
-/* The one that the job is run by, of how often files of each were named; MT_FW_NONE when it is none of the programs. */
+/* The one that the job is run by, of how often files of each were named; MT_FW_NONE when it is none
+ * of the programs. */
 enum mt_framework mt_framework_program(const uint64_t n[MT_FW_COUNT]);
 /* That of a file's name; MT_FW_NONE when it does not lie where a package lies. '/' only. */
 enum mt_framework mt_framework_of_path(const char *path, size_t n);

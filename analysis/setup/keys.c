@@ -16,7 +16,10 @@ bool mt_metric_same_word(const char *a, const char *b)
 
 struct mt_value mt_setting_number(const char *value)
 {
-    static const char *const on[] = {"", "true", "yes", "on", "full", "selective"}, *const off[] = {"false", "no", "off"};
+    static const char *const on[] = {"", "true", "yes", "on", "full", "selective"}, *const off[] = {
+                                                                                        "false",
+                                                                                        "no",
+                                                                                        "off"};
     struct mt_value none = {0, false, MT_CONF_NONE}, v = {0, true, MT_CONF_MARKED};
     double place = 0.1;
     bool digits = false, minus = false;
@@ -46,7 +49,8 @@ struct mt_value mt_setting_number(const char *value)
     return v;
 }
 
-/* Set by the run, or the framework's default; defaults are less certain, for they move with versions. */
+/* Set by the run, or the framework's default; defaults are less certain, for they move with
+ * versions. */
 struct mt_value mt_metric_setting(const struct mt_runconf *conf, const char *name, size_t n)
 {
     struct mt_runconf_hit hit;
@@ -68,9 +72,18 @@ struct mt_value mt_metric_setting(const struct mt_runconf *conf, const char *nam
 static bool older_flags(const struct mt_runconf *conf)
 {
     static const char *const flags[] = {
-        "--micro-train-batch-size",  "--micro-rollout-batch-size", "--zero-stage",       "--prompt-max-len",
-        "--generate-max-len",        "--rollout-batch-size",       "--vllm-num-engines", "--vllm-tensor-parallel-size",
-        "--actor-num-gpus-per-node", "--colocate-all-models",      "--adam-offload",     "--train-max-tokens-per-gpu",
+        "--micro-train-batch-size",
+        "--micro-rollout-batch-size",
+        "--zero-stage",
+        "--prompt-max-len",
+        "--generate-max-len",
+        "--rollout-batch-size",
+        "--vllm-num-engines",
+        "--vllm-tensor-parallel-size",
+        "--actor-num-gpus-per-node",
+        "--colocate-all-models",
+        "--adam-offload",
+        "--train-max-tokens-per-gpu",
     };
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
         if (mt_runconf_get(conf, flags[i]) != NULL)
@@ -79,7 +92,8 @@ static bool older_flags(const struct mt_runconf *conf)
     return false;
 }
 
-/* The longest sequence that the settings allow. Where one of the two bounds is not known the other is still no less than a sequence may be. */
+/* The longest sequence that the settings allow. Where one of the two bounds is not known the other
+ * is still no less than a sequence may be. */
 static struct mt_value longest(const struct mt_runconf *conf)
 {
     struct mt_value prompt = mt_metric_setting(conf, "max_prompt_len", 14),
@@ -91,7 +105,10 @@ static struct mt_value longest(const struct mt_runconf *conf)
     return prompt;
 }
 
-static bool is_name(const char *name, size_t n, const char *want) { return strlen(want) == n && memcmp(name, want, n) == 0; }
+static bool is_name(const char *name, size_t n, const char *want)
+{
+    return strlen(want) == n && memcmp(name, want, n) == 0;
+}
 
 struct mt_value mt_metric_of_run(const struct mt_runconf *conf, const char *name, size_t n)
 {

@@ -1,4 +1,5 @@
-/* What is not said is not known: a product with an unknown factor is unknown, and says which factor. */
+/* What is not said is not known: a product with an unknown factor is unknown, and says which
+ * factor. */
 #include "analysis/setup/layout.h"
 #include "analysis/metrics/metrics.h"
 
@@ -24,7 +25,8 @@ const char *mt_run_word(const struct mt_runconf *conf, const char *name)
 bool mt_run_is_set(const struct mt_runconf *conf, const char *key)
 {
     struct mt_runconf_hit hit;
-    return conf != NULL && mt_runconf_find(conf, key, &hit) && !hit.is_default && !mt_runconf_is_false(hit.value);
+    return conf != NULL && mt_runconf_find(conf, key, &hit) && !hit.is_default &&
+           !mt_runconf_is_false(hit.value);
 }
 
 static bool is_word(const struct mt_runconf *conf, const char *name, const char *is)
@@ -46,7 +48,8 @@ double mt_run_world(const struct mt_runconf *conf)
     return v;
 }
 
-static void divide(struct mt_run_shape *s, const struct mt_frameworks *fw, const struct mt_runconf *conf)
+static void divide(struct mt_run_shape *s, const struct mt_frameworks *fw,
+                   const struct mt_runconf *conf)
 {
     double all = mt_run_world(conf), cp = mt_run_number(conf, "cp"), dp = mt_run_number(conf, "dp");
     s->tp = mt_run_number(conf, "tp");
@@ -57,7 +60,8 @@ static void divide(struct mt_run_shape *s, const struct mt_frameworks *fw, const
         s->ep = mt_run_number(conf, "policy.megatron_cfg.expert_model_parallel_size");
     s->etp = mt_run_number(conf, "--expert-tensor-parallel-size");
     if (s->etp <= 0)
-        s->etp = mt_run_number(conf, "actor_rollout_ref.actor.megatron.expert_tensor_parallel_size");
+        s->etp =
+            mt_run_number(conf, "actor_rollout_ref.actor.megatron.expert_tensor_parallel_size");
     if (s->layout == MT_LAYOUT_ZERO) {
         s->shards = all;
         s->tp = s->pp = 1;
@@ -92,7 +96,8 @@ static double elem_of(const char *type)
     static const struct {
         const char *word;
         double bytes;
-    } types[] = {{"fp32", 4}, {"float32", 4}, {"bf16", 2}, {"bfloat16", 2}, {"fp16", 2}, {"float16", 2}};
+    } types[] = {{"fp32", 4},     {"float32", 4}, {"bf16", 2},
+                 {"bfloat16", 2}, {"fp16", 2},    {"float16", 2}};
     if (type != NULL && strncmp(type, "torch.", 6) == 0)
         type += 6;
     for (size_t i = 0; type != NULL && i < sizeof types / sizeof *types; i++)
@@ -110,12 +115,14 @@ static bool is_offloaded(const struct mt_runconf *conf, const char *key)
 
 static void zero(struct mt_run_shape *s, const struct mt_trace *t, const struct mt_runconf *conf)
 {
-    static const char *const stages[] = {"zero_optimization.stage", "zero_stage", "deepspeed_config.zero_stage"};
+    static const char *const stages[] = {"zero_optimization.stage", "zero_stage",
+                                         "deepspeed_config.zero_stage"};
     static const char *const halves[] = {"bf16.enabled", "fp16.enabled", "--bf16", "--fp16"};
     double stage = 0, ratio;
     const char *share = mt_run_word(conf, "zero_optimization.offload_optimizer.ratio");
     bool none = false;
-    s->no_layout = "ZeRO's stage is not among the settings; DeepSpeed's configuration, given with --config, says it";
+    s->no_layout = "ZeRO's stage is not among the settings; DeepSpeed's configuration, given with "
+                   "--config, says it";
     for (size_t i = 0; i < sizeof stages / sizeof *stages && stage <= 0; i++) {
         stage = mt_run_number(conf, stages[i]);
         none = none || is_word(conf, stages[i], "0");
@@ -127,37 +134,43 @@ static void zero(struct mt_run_shape *s, const struct mt_trace *t, const struct 
         return;
     s->zero = (unsigned)stage;
     if (s->zero == 0 && is_word(conf, "data_types.grad_accum_dtype", "fp32")) {
-        s->no_layout = "how DeepSpeed without ZeRO keeps gradients in 32 bits depends on its version";
+        s->no_layout =
+            "how DeepSpeed without ZeRO keeps gradients in 32 bits depends on its version";
         return;
     }
     s->layout = MT_LAYOUT_ZERO;
     for (size_t i = 0; i < sizeof halves / sizeof *halves; i++)
-        if (mt_runconf_is_true(mt_run_word(conf, halves[i])) || (halves[i][0] == '-' && is_word(conf, halves[i], "")))
+        if (mt_runconf_is_true(mt_run_word(conf, halves[i])) ||
+            (halves[i][0] == '-' && is_word(conf, halves[i], "")))
             s->elem = 2;
-    if (s->elem <= 0 && (is_word(conf, "mixed_precision", "bf16") || is_word(conf, "mixed_precision", "fp16")))
+    if (s->elem <= 0 &&
+        (is_word(conf, "mixed_precision", "bf16") || is_word(conf, "mixed_precision", "fp16")))
         s->elem = 2;
     if (s->elem <= 0 && mt_runconf_is_false(mt_run_word(conf, "bf16.enabled")) &&
         mt_runconf_is_false(mt_run_word(conf, "fp16.enabled")))
         s->elem = 4;
     s->grad_bytes = is_word(conf, "data_types.grad_accum_dtype", "fp32") ? 4 : s->elem;
-    s->state_bytes = s->optim.factored || s->optim.tensors > s->optim.hidden || s->optim.tensors < s->optim.hidden
-                         ? 0
-                         : 4 + 4 * s->optim.tensors + s->optim.bytes; /* flat parts have no matrices */
+    s->state_bytes =
+        s->optim.factored || s->optim.tensors > s->optim.hidden ||
+                s->optim.tensors < s->optim.hidden
+            ? 0
+            : 4 + 4 * s->optim.tensors + s->optim.bytes; /* flat parts have no matrices */
     if (s->zero == 0 && s->elem > 2 && s->state_bytes > 0)
         s->state_bytes -= 4; /* the plain optimizer, on the parameters themselves */
     s->params_on_host = is_offloaded(conf, "zero_optimization.offload_param.device") ||
                         is_offloaded(conf, "deepspeed_config.offload_param_device");
-    ratio = mt_run_number(conf, "zero_optimization.offload_optimizer.ratio"); /* so much of stage 3's groups */
-    if (s->zero > 0 &&
-        (is_offloaded(conf, "zero_optimization.offload_optimizer.device") ||
-         is_offloaded(conf, "deepspeed_config.offload_optimizer_device") || mt_run_is_set(conf, "optimizer_offload")))
+    /* so much of stage 3's groups */
+    ratio = mt_run_number(conf, "zero_optimization.offload_optimizer.ratio");
+    if (s->zero > 0 && (is_offloaded(conf, "zero_optimization.offload_optimizer.device") ||
+                        is_offloaded(conf, "deepspeed_config.offload_optimizer_device") ||
+                        mt_run_is_set(conf, "optimizer_offload")))
         s->kept = s->zero == 3 && share != NULL && ratio < 1 ? 1 - ratio : 0;
 }
 
 /* ---- Megatron ---- */
 
-/* A field of Megatron's OptimizerConfig: its flag, or as verl and NeMo-RL hand it on. NULL = not set; flag: it is a flag's, with the defaults
- * of Megatron's arguments, not those of the class. */
+/* A field of Megatron's OptimizerConfig: its flag, or as verl and NeMo-RL hand it on. NULL = not
+ * set; flag: it is a flag's, with the defaults of Megatron's arguments, not those of the class. */
 static const char *optimizer_field(const struct mt_runconf *conf, const char *field, bool *flag)
 {
     static const char *const before[] = {"actor_rollout_ref.actor.optim.override_optimizer_config.",
@@ -178,9 +191,13 @@ static const char *optimizer_field(const struct mt_runconf *conf, const char *fi
     return v;
 }
 
-static bool is_on(const char *v, bool flag) { return v != NULL && (mt_runconf_is_true(v) || (flag && v[0] == '\0')); }
+static bool is_on(const char *v, bool flag)
+{
+    return v != NULL && (mt_runconf_is_true(v) || (flag && v[0] == '\0'));
+}
 
-/* HybridDeviceOptimizer (megatron/core/optimizer/cpu_offloading) takes parameters to the host until they are at least this share of all. */
+/* HybridDeviceOptimizer (megatron/core/optimizer/cpu_offloading) takes parameters to the host until
+ * they are at least this share of all. */
 static void partly_offloaded(struct mt_run_shape *s, const struct mt_runconf *conf)
 {
     bool by_flag, flag;
@@ -197,30 +214,40 @@ static void partly_offloaded(struct mt_run_shape *s, const struct mt_runconf *co
         s->kept = 1 - n.v;
 }
 
-/* Muon keeps a 32-bit copy and one momentum of each matrix of the layers and leaves the rest to Adam (optimizer/muon.py); it does not go
- * together with the distributed optimizer, but a layer-wise one can deal whole tensors out over the ranks (layer_wise_optimizer.py). */
-static void megatron_muon(struct mt_run_shape *s, const struct mt_trace *t, const struct mt_runconf *conf)
+/* Muon keeps a 32-bit copy and one momentum of each matrix of the layers and leaves the rest to
+ * Adam (optimizer/muon.py); it does not go together with the distributed optimizer, but a
+ * layer-wise one can deal whole tensors out over the ranks (layer_wise_optimizer.py). */
+static void megatron_muon(struct mt_run_shape *s, const struct mt_trace *t,
+                          const struct mt_runconf *conf)
 {
     s->dealt = (s->optim.setting != NULL && strstr(s->optim.setting, "dist") != NULL) ||
                mt_run_is_set(conf, "--use-layer-wise-distributed-optimizer");
     for (uint32_t i = 0; i < t->functions.n && !s->dealt; i++)
-        s->dealt = strstr(mt_str(t, t->functions.p[i].file), "optimizer/layer_wise_optimizer.py") != NULL;
+        s->dealt =
+            strstr(mt_str(t, t->functions.p[i].file), "optimizer/layer_wise_optimizer.py") != NULL;
     if (mt_run_is_set(conf, "--use-distributed-optimizer"))
-        s->no_states = "how Megatron divides Muon's state beside its distributed optimizer depends on its version";
+        s->no_states = "how Megatron divides Muon's state beside its distributed optimizer depends "
+                       "on its version";
     else if (s->kept < 1)
         s->no_states = "which part of Muon's state is on the host is not computed";
 }
 
-/* Bytes of a main parameter and two moments, as --use-precision-aware-optimizer lets them be chosen. Of a 32-bit main parameter Transformer
- * Engine keeps only the 16 bits that the bf16 parameter lacks: that depends on its version. */
-static void megatron(struct mt_run_shape *s, const struct mt_trace *t, const struct mt_runconf *conf)
+/* Bytes of a main parameter and two moments, as --use-precision-aware-optimizer lets them be
+ * chosen. Of a 32-bit main parameter Transformer Engine keeps only the 16 bits that the bf16
+ * parameter lacks: that depends on its version. */
+static void megatron(struct mt_run_shape *s, const struct mt_trace *t,
+                     const struct mt_runconf *conf)
 {
     static const struct {
         const char *field;
         bool of_state;
-    } types[] = {{"exp_avg_dtype", true}, {"exp_avg_sq_dtype", true}, {"main_params_dtype", true}, {"main_grads_dtype", false}};
-    static const char *const in_fp32[] = {"actor_rollout_ref.actor.megatron.override_ddp_config.grad_reduce_in_fp32",
-                                          "policy.megatron_cfg.distributed_data_parallel_config.grad_reduce_in_fp32"};
+    } types[] = {{"exp_avg_dtype", true},
+                 {"exp_avg_sq_dtype", true},
+                 {"main_params_dtype", true},
+                 {"main_grads_dtype", false}};
+    static const char *const in_fp32[] = {
+        "actor_rollout_ref.actor.megatron.override_ddp_config.grad_reduce_in_fp32",
+        "policy.megatron_cfg.distributed_data_parallel_config.grad_reduce_in_fp32"};
     const struct mt_optim *o = &s->optim;
     bool flag, aware = is_on(optimizer_field(conf, "use_precision_aware_optimizer", &flag), true);
     s->layout = MT_LAYOUT_MEGATRON;
@@ -251,30 +278,38 @@ static void mine(struct mt_run_shape *s, const struct mt_trace *t, const struct 
 {
     const struct mt_model *m = &s->model;
     struct mt_model_part part, mtp;
-    double all = mt_run_world(conf), ends = m->embed + m->head + m->hidden, from = 0, to = m->layers, stage = 0;
+    double all = mt_run_world(conf), ends = m->embed + m->head + m->hidden, from = 0,
+           to = m->layers, stage = 0;
     bool split_experts = s->layout == MT_LAYOUT_MEGATRON && m->experts > 0;
     if (!m->known)
         return;
     if (s->tp <= 0 || s->pp <= 0) {
-        s->no_mine = "how the model is divided (tensor, pipeline parallel) is not among the settings";
+        s->no_mine =
+            "how the model is divided (tensor, pipeline parallel) is not among the settings";
         return;
     }
     if (all <= 0 && mt_run_number(conf, "dp") > 0)
-        all = mt_run_number(conf, "dp") * s->tp * s->pp * (mt_run_number(conf, "cp") > 0 ? mt_run_number(conf, "cp") : 1);
+        all = mt_run_number(conf, "dp") * s->tp * s->pp *
+              (mt_run_number(conf, "cp") > 0 ? mt_run_number(conf, "cp") : 1);
     if (s->pp > 1) {
-        s->no_mine = t->meta.rank < 0
-                         ? "which layers this pipeline stage has is not known: no name says the rank"
-                         : "which layers this pipeline stage has is not known: the number of ranks is not among the settings";
+        s->no_mine =
+            t->meta.rank < 0
+                ? "which layers this pipeline stage has is not known: no name says the rank"
+                : "which layers this pipeline stage has is not known: the number of ranks is not "
+                  "among the settings";
         if (t->meta.rank < 0 || all < s->pp || t->meta.rank >= all)
             return;
-        stage = (double)(uint64_t)(t->meta.rank / (all / s->pp)); /* stages lie outermost in the order of ranks */
+        /* stages lie outermost in the order of ranks */
+        stage = (double)(uint64_t)(t->meta.rank / (all / s->pp));
         if (!mt_model_stage(m, conf, s->pp, stage, &from, &to, &s->no_mine))
             return;
         s->no_mine = NULL;
         /* A tied head is a copy of the embedding on the last stage. */
-        ends = (stage < 1 ? m->embed : 0) + (stage + 1 >= s->pp ? (m->head > 0 ? m->head : m->embed) + m->hidden : 0);
+        ends = (stage < 1 ? m->embed : 0) +
+               (stage + 1 >= s->pp ? (m->head > 0 ? m->head : m->embed) + m->hidden : 0);
         if (m->mtp > 0 && stage + 1 >= s->pp && m->head <= 0) {
-            s->no_mine = "whether the last stage has its tied head beside the embedding of the MTP layers is not computed";
+            s->no_mine = "whether the last stage has its tied head beside the embedding of the MTP "
+                         "layers is not computed";
             return;
         }
         ends += m->mtp > 0 && stage + 1 >= s->pp ? m->embed : 0; /* a copy for the MTP layers */
@@ -295,7 +330,8 @@ static void mine(struct mt_run_shape *s, const struct mt_trace *t, const struct 
         s->no_mine = "over how many ranks the experts are divided is not among the settings";
         return;
     }
-    if (split_experts && s->etp <= 0 && s->tp > 1 && s->ep > 1 && conf != NULL && conf->framework == MT_FW_AREAL) {
+    if (split_experts && s->etp <= 0 && s->tp > 1 && s->ep > 1 && conf != NULL &&
+        conf->framework == MT_FW_AREAL) {
         s->no_mine = "how the experts are divided by tensor parallel is not among the settings";
         return;
     }
@@ -312,8 +348,8 @@ static void mine(struct mt_run_shape *s, const struct mt_trace *t, const struct 
     }
 }
 
-void mt_run_shape_make(struct mt_run_shape *s, const struct mt_trace *t, const struct mt_frameworks *fw,
-                       const struct mt_runconf *conf)
+void mt_run_shape_make(struct mt_run_shape *s, const struct mt_trace *t,
+                       const struct mt_frameworks *fw, const struct mt_runconf *conf)
 {
     const struct mt_model *m = &s->model;
     struct mt_model_part part;
@@ -322,7 +358,8 @@ void mt_run_shape_make(struct mt_run_shape *s, const struct mt_trace *t, const s
     mt_model_make(&s->model, conf, (int)fw->main, core);
     mt_optim_make(&s->optim, t, fw, conf);
     s->params_on_host =
-        !core && (mt_run_is_set(conf, "offload_policy") || (fw->main == MT_FW_AREAL && mt_run_is_set(conf, "param_offload")));
+        !core && (mt_run_is_set(conf, "offload_policy") ||
+                  (fw->main == MT_FW_AREAL && mt_run_is_set(conf, "param_offload")));
     s->kept = s->params_on_host ? 0 : 1;
     if (core) {
         megatron(s, t, conf);

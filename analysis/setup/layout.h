@@ -1,6 +1,7 @@
-/* setup/layout.h -- the model and its division over ranks, as far as the run's settings and the frames of the trace tell: what the expected bytes
- * of docs/diagnosis.md are computed from. Layouts are those of the frameworks' code: FSDP, Megatron-LM's distributed optimizer (distrib_optimizer.py), DeepSpeed's ZeRO
- * (zero/stage_1_and_2.py, stage3.py). */
+/* setup/layout.h -- the model and its division over ranks, as far as the run's settings and the
+ * frames of the trace tell: what the expected bytes of docs/diagnosis.md are computed from. Layouts
+ * are those of the frameworks' code: FSDP, Megatron-LM's distributed optimizer
+ * (distrib_optimizer.py), DeepSpeed's ZeRO (zero/stage_1_and_2.py, stage3.py). */
 #ifndef MT_METRICS_SHAPE_H
 #define MT_METRICS_SHAPE_H
 
@@ -9,9 +10,13 @@
 
 enum mt_layout {
     MT_LAYOUT_UNKNOWN,
-    MT_LAYOUT_SAME,     /* gradients and moments in the type of the parameters (plain PyTorch, DDP, FSDP) */
-    MT_LAYOUT_MEGATRON, /* 16-bit parameters, 32-bit gradients; 32-bit parameters and moments over the data-parallel ranks */
-    MT_LAYOUT_ZERO /* DeepSpeed: 32-bit parameters and states divided; from stage 2 on gradients, in stage 3 parameters too */
+    /* gradients and moments in the type of the parameters (plain PyTorch, DDP, FSDP) */
+    MT_LAYOUT_SAME,
+    /* 16-bit parameters, 32-bit gradients; 32-bit parameters and moments over the data-parallel
+       ranks */
+    MT_LAYOUT_MEGATRON,
+    MT_LAYOUT_ZERO /* DeepSpeed: 32-bit parameters and states divided; from stage 2 on gradients, in
+                      stage 3 parameters too */
 };
 
 struct mt_run_shape {
@@ -24,29 +29,35 @@ struct mt_run_shape {
     struct mt_model model;
     struct mt_optim optim;
     double tp, pp, ep, etp, rollout_tp;
-    double shards;        /* over which FSDP, ZeRO, or Megatron's distributed optimizer, divides; 0 = not known */
+    /* over which FSDP, ZeRO, or Megatron's distributed optimizer, divides; 0 = not known */
+    double shards;
     double expert_shards; /* the same for routed experts under Megatron */
     bool sharded;         /* the parameters too: FSDP, ZeRO 3 */
     unsigned zero;        /* stage of ZeRO, 0 to 3 */
     double mine,
-        mine_experts; /* parameters of this rank by tensor, pipeline and expert parallel, not by shards; 0 = not known */
-    double mine_matrices, mine_adapters; /* of `mine` the matrices of the layers; beside it LoRA's adapters */
+        /* parameters of this rank by tensor, pipeline and expert parallel, not by shards; 0 = not
+           known */
+        mine_experts;
+    /* of `mine` the matrices of the layers; beside it LoRA's adapters */
+    double mine_matrices, mine_adapters;
     const char *no_mine;
     bool has_stage; /* the layers are those of this rank's pipeline stage: */
     double stage, from, to;
     double grad_bytes, state_bytes; /* per parameter: Megatron, ZeRO */
     const char *no_states;          /* why the bytes of the state are not known, beside `optim` */
-    double kept; /* share of the optimizer that stays on the card while training, 0 to 1; below 0 = not known */
-    bool lora;   /* only adapters are trained */
+    /* share of the optimizer that stays on the card while training, 0 to 1; below 0 = not known */
+    double kept;
+    bool lora; /* only adapters are trained */
     bool params_on_host;
     bool dealt; /* Muon under Megatron: whole tensors are dealt out over the data-parallel ranks */
 };
 /* conf may be NULL. */
-void mt_run_shape_make(struct mt_run_shape *s, const struct mt_trace *t, const struct mt_frameworks *fw,
-                       const struct mt_runconf *conf);
+void mt_run_shape_make(struct mt_run_shape *s, const struct mt_trace *t,
+                       const struct mt_frameworks *fw, const struct mt_runconf *conf);
 /* A setting as a number, with the framework's default; 0 = not known. */
 double mt_run_number(const struct mt_runconf *conf, const char *name);
-/* A setting as it was written, NULL where it is not set; and whether somebody set it to more than false or its default. */
+/* A setting as it was written, NULL where it is not set; and whether somebody set it to more than
+ * false or its default. */
 const char *mt_run_word(const struct mt_runconf *conf, const char *name);
 bool mt_run_is_set(const struct mt_runconf *conf, const char *key);
 /* Ranks of the job; 0 = not among the settings. conf may be NULL. */

@@ -1,4 +1,5 @@
-/* What a product needs and the settings do not say is named; a family whose layers differ from the ones below is not counted. */
+/* What a product needs and the settings do not say is named; a family whose layers differ from the
+ * ones below is not counted. */
 #include "analysis/setup/model.h"
 #include "analysis/setup/layout.h"
 
@@ -16,11 +17,13 @@ static double first_of(const struct mt_runconf *conf, const char *const *keys)
 }
 #define FIRST(conf, ...) first_of(conf, (const char *const[]){__VA_ARGS__, NULL})
 
-/* Families with the usual decoder layer: four projections (or latent attention), gate, up and down, two norms; with experts or without. */
+/* Families with the usual decoder layer: four projections (or latent attention), gate, up and down,
+ * two norms; with experts or without. */
 static bool is_usual(const char *type)
 {
-    static const char *const known[] = {"llama",     "qwen2",       "qwen3",       "mistral", "mixtral", "qwen2_moe",
-                                        "qwen3_moe", "deepseek_v2", "deepseek_v3", "kimi_k2", "glm4_moe"};
+    static const char *const known[] = {"llama",       "qwen2",     "qwen3",     "mistral",
+                                        "mixtral",     "qwen2_moe", "qwen3_moe", "deepseek_v2",
+                                        "deepseek_v3", "kimi_k2",   "glm4_moe"};
     for (size_t i = 0; type != NULL && i < sizeof known / sizeof *known; i++)
         if (strcmp(type, known[i]) == 0)
             return true;
@@ -48,11 +51,14 @@ static void project(struct mt_model *m, const char *name, double in, double out)
         }
 }
 
-static const char *attention(struct mt_model *m, const struct mt_runconf *conf, double heads, double kv, double head)
+static const char *attention(struct mt_model *m, const struct mt_runconf *conf, double heads,
+                             double kv, double head)
 {
-    double latent = FIRST(conf, "kv_lora_rank", "--kv-lora-rank"), q = FIRST(conf, "q_lora_rank", "--q-lora-rank"),
+    double latent = FIRST(conf, "kv_lora_rank", "--kv-lora-rank"),
+           q = FIRST(conf, "q_lora_rank", "--q-lora-rank"),
            nope = FIRST(conf, "qk_nope_head_dim", "--qk-head-dim"),
-           rope = FIRST(conf, "qk_rope_head_dim", "--qk-pos-emb-head-dim"), value = FIRST(conf, "v_head_dim", "--v-head-dim");
+           rope = FIRST(conf, "qk_rope_head_dim", "--qk-pos-emb-head-dim"),
+           value = FIRST(conf, "v_head_dim", "--v-head-dim");
     m->attention = 2 * m->hidden;
     if (latent <= 0) {
         if (kv <= 0)
@@ -79,7 +85,8 @@ static const char *attention(struct mt_model *m, const struct mt_runconf *conf, 
     return NULL;
 }
 
-/* "([0]*3+[1]*58)", one layer in one, or nothing: the layers before the first with experts; -1 = another pattern. */
+/* "([0]*3+[1]*58)", one layer in one, or nothing: the layers before the first with experts; -1 =
+ * another pattern. */
 static double dense_before(const char *pattern, double layers)
 {
     double zeros = 0, ones = 0;
@@ -112,10 +119,14 @@ static double dense_before(const char *pattern, double layers)
 
 static const char *experts(struct mt_model *m, const struct mt_runconf *conf, double inner)
 {
-    double n = FIRST(conf, "num_experts", "num_local_experts", "n_routed_experts", "text_config.num_experts", "--num-experts"),
-           width = FIRST(conf, "moe_intermediate_size", "text_config.moe_intermediate_size", "--moe-ffn-hidden-size"),
-           shared = FIRST(conf, "shared_expert_intermediate_size", "--moe-shared-expert-intermediate-size"),
-           more = mt_run_number(conf, "n_shared_experts"), step = mt_run_number(conf, "decoder_sparse_step");
+    double n = FIRST(conf, "num_experts", "num_local_experts", "n_routed_experts",
+                     "text_config.num_experts", "--num-experts"),
+           width = FIRST(conf, "moe_intermediate_size", "text_config.moe_intermediate_size",
+                         "--moe-ffn-hidden-size"),
+           shared = FIRST(conf, "shared_expert_intermediate_size",
+                          "--moe-shared-expert-intermediate-size"),
+           more = mt_run_number(conf, "n_shared_experts"),
+           step = mt_run_number(conf, "decoder_sparse_step");
     const char *only = mt_run_word(conf, "mlp_only_layers");
     m->first_dense = m->layers;
     if (n <= 0)
@@ -127,8 +138,8 @@ static const char *experts(struct mt_model *m, const struct mt_runconf *conf, do
     m->first_dense = mt_run_number(conf, "first_k_dense_replace");
     if (m->first_dense <= 0)
         m->first_dense = dense_before(mt_run_word(conf, "--moe-layer-freq"), m->layers);
-    if (m->first_dense < 0 || m->first_dense > m->layers || step > 1 || (only != NULL && strchr(only, ',') != NULL) ||
-        mt_run_number(conf, "moe_layer_freq") > 1)
+    if (m->first_dense < 0 || m->first_dense > m->layers || step > 1 ||
+        (only != NULL && strchr(only, ',') != NULL) || mt_run_number(conf, "moe_layer_freq") > 1)
         return "which layers have experts";
     m->shared = m->hidden * n + 3 * m->hidden * shared;
     if (mt_run_number(conf, "shared_expert_intermediate_size") > 0)
@@ -164,13 +175,15 @@ static bool is_every(const char *targets)
     return false;
 }
 
-/* PEFT's: one pair of matrices for each linear layer that is named. Experts count as linear layers of their own; where they are one tensor
- * (transformers from 5 on) they get none, so the sum is a limit. */
+/* PEFT's: one pair of matrices for each linear layer that is named. Experts count as linear layers
+ * of their own; where they are one tensor (transformers from 5 on) they get none, so the sum is a
+ * limit. */
 static void peft_adapters(struct mt_model *m, const char *targets, double rank)
 {
     static const char *const parts[] = {"gate_proj", "up_proj", "down_proj"};
     bool all = is_every(targets);
-    for (size_t i = 0; i < sizeof m->projection / sizeof *m->projection && m->projection[i].name != NULL; i++)
+    for (size_t i = 0;
+         i < sizeof m->projection / sizeof *m->projection && m->projection[i].name != NULL; i++)
         if (all || names(targets, m->projection[i].name))
             m->adapter.attention += rank * (m->projection[i].in + m->projection[i].out);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
@@ -180,12 +193,16 @@ static void peft_adapters(struct mt_model *m, const char *targets, double rank)
         m->adapter.moe += rank * m->n_experts * (m->hidden + m->width);
         m->adapter.moe += m->shared_width > 0 ? rank * (m->hidden + m->shared_width) : 0;
     }
-    if (all && m->n_experts > 0) /* the router, and the gate of a shared expert, where they are linear layers */
-        m->adapter.moe += rank * (m->hidden + m->n_experts) + (m->shared_width > 0 ? rank * (m->hidden + 1) : 0);
+    if (all &&
+        m->n_experts >
+            0) /* the router, and the gate of a shared expert, where they are linear layers */
+        m->adapter.moe +=
+            rank * (m->hidden + m->n_experts) + (m->shared_width > 0 ? rank * (m->hidden + 1) : 0);
 }
 
 /* Megatron-Bridge's (peft/lora.py): on the fused projections of Megatron-Core. */
-static const char *bridge_adapters(struct mt_model *m, const struct mt_runconf *conf, const char *targets, double rank)
+static const char *bridge_adapters(struct mt_model *m, const struct mt_runconf *conf,
+                                   const char *targets, double rank)
 {
     const char *type = mt_run_word(conf, "actor_rollout_ref.model.lora.type");
     double q = m->projection[0].out, kv = m->projection[1].out;
@@ -193,7 +210,8 @@ static const char *bridge_adapters(struct mt_model *m, const struct mt_runconf *
     if (type != NULL && strcmp(type, "lora") != 0)
         return "only adapters are trained, and those of this type are not computed";
     if (m->latent > 0 || (mlp && m->experts > 0))
-        return "only adapters are trained (LoRA), and Megatron's of experts or of latent attention are not computed";
+        return "only adapters are trained (LoRA), and Megatron's of experts or of latent attention "
+               "are not computed";
     if (names(targets, "linear_qkv"))
         m->adapter.attention += rank * (m->hidden + q + 2 * kv);
     if (names(targets, "linear_proj"))
@@ -205,14 +223,19 @@ static const char *bridge_adapters(struct mt_model *m, const struct mt_runconf *
     return NULL;
 }
 
-static void adapters(struct mt_model *m, const struct mt_runconf *conf, int framework, bool megatron)
+static void adapters(struct mt_model *m, const struct mt_runconf *conf, int framework,
+                     bool megatron)
 {
-    static const char *const keys[] = {"actor_rollout_ref.model.target_modules", "target_modules", "--target-modules",
-                                       "--lora-target-modules", "policy.dtensor_cfg.lora_cfg.target_modules"};
-    double rank = megatron ? FIRST(conf, "actor_rollout_ref.model.lora.rank", "--lora-rank", "--lora-r") : 0;
-    const char *targets = megatron ? mt_run_word(conf, "actor_rollout_ref.model.lora.target_modules") : NULL;
+    static const char *const keys[] = {"actor_rollout_ref.model.target_modules", "target_modules",
+                                       "--target-modules", "--lora-target-modules",
+                                       "policy.dtensor_cfg.lora_cfg.target_modules"};
+    double rank =
+        megatron ? FIRST(conf, "actor_rollout_ref.model.lora.rank", "--lora-rank", "--lora-r") : 0;
+    const char *targets =
+        megatron ? mt_run_word(conf, "actor_rollout_ref.model.lora.target_modules") : NULL;
     if (rank <= 0)
-        rank = FIRST(conf, "lora_rank", "--lora-rank", "--lora-r", "policy.dtensor_cfg.lora_cfg.dim");
+        rank =
+            FIRST(conf, "lora_rank", "--lora-rank", "--lora-r", "policy.dtensor_cfg.lora_cfg.dim");
     if (rank <= 0 && mt_run_word(conf, "peft_type") != NULL)
         rank = mt_run_number(conf, "r"); /* an adapter_config.json */
     m->lora = rank > 0 || mt_run_is_set(conf, "lora_rank");
@@ -222,12 +245,14 @@ static void adapters(struct mt_model *m, const struct mt_runconf *conf, int fram
         targets = mt_run_word(conf, keys[i]);
     if (targets == NULL && megatron && framework == MT_FW_VERL)
         targets = "linear_qkv,linear_proj,linear_fc1,linear_fc2";
-    else if (targets == NULL && !megatron && (framework == MT_FW_VERL || framework == MT_FW_OPENRLHF))
+    else if (targets == NULL && !megatron &&
+             (framework == MT_FW_VERL || framework == MT_FW_OPENRLHF))
         targets = every[0]; /* their defaults */
     m->no_adapters = "only adapters are trained (LoRA), and their size is not known";
     if (rank <= 0 || !m->known)
         return;
-    m->no_adapters = "only adapters are trained (LoRA), and which layers have them is not among the settings";
+    m->no_adapters =
+        "only adapters are trained (LoRA), and which layers have them is not among the settings";
     if (targets == NULL)
         return;
     m->no_adapters = NULL;
@@ -236,19 +261,22 @@ static void adapters(struct mt_model *m, const struct mt_runconf *conf, int fram
     else
         peft_adapters(m, targets, rank);
     if (m->no_adapters == NULL && mt_model_layers(m, 0, m->layers).adapters <= 0)
-        m->no_adapters = "only adapters are trained (LoRA), and the layers named for them are not known here";
+        m->no_adapters =
+            "only adapters are trained (LoRA), and the layers named for them are not known here";
 }
 
 /* ---- the model ---- */
 
 void mt_model_make(struct mt_model *m, const struct mt_runconf *conf, int framework, bool megatron)
 {
-    double inner = FIRST(conf, "intermediate_size", "text_config.intermediate_size", "--ffn-hidden-size"),
-           head = FIRST(conf, "head_dim", "text_config.head_dim", "--kv-channels"), heads = mt_run_number(conf, "heads"),
-           kv = mt_run_number(conf, "kv_heads"), all;
+    double inner = FIRST(conf, "intermediate_size", "text_config.intermediate_size",
+                         "--ffn-hidden-size"),
+           head = FIRST(conf, "head_dim", "text_config.head_dim", "--kv-channels"),
+           heads = mt_run_number(conf, "heads"), kv = mt_run_number(conf, "kv_heads"), all;
     const char *type = mt_run_word(conf, "model_type"), *missing;
-    bool flags = mt_run_is_set(conf, "--swiglu"), tied = flags ? !mt_run_is_set(conf, "--untie-embeddings-and-output-weights")
-                                                               : mt_runconf_is_true(mt_run_word(conf, "tie_word_embeddings"));
+    bool flags = mt_run_is_set(conf, "--swiglu"),
+         tied = flags ? !mt_run_is_set(conf, "--untie-embeddings-and-output-weights")
+                      : mt_runconf_is_true(mt_run_word(conf, "tie_word_embeddings"));
     memset(m, 0, sizeof *m);
     m->layers = mt_run_number(conf, "layers");
     m->hidden = mt_run_number(conf, "hidden");
@@ -259,9 +287,11 @@ void mt_model_make(struct mt_model *m, const struct mt_runconf *conf, int framew
         head = m->hidden / heads;
     m->kv_width = kv * head;
     m->inner = inner;
-    m->mtp = megatron ? FIRST(conf, "--mtp-num-layers",
-                              "actor_rollout_ref.actor.megatron.override_transformer_config.mtp_num_layers")
-                      : 0;
+    m->mtp =
+        megatron
+            ? FIRST(conf, "--mtp-num-layers",
+                    "actor_rollout_ref.actor.megatron.override_transformer_config.mtp_num_layers")
+            : 0;
     missing = m->layers <= 0   ? "layers"
               : m->hidden <= 0 ? "hidden size"
               : heads <= 0     ? "attention heads"
@@ -272,18 +302,22 @@ void mt_model_make(struct mt_model *m, const struct mt_runconf *conf, int framew
         m->mlp = matrix(m, m->hidden, inner, 3);
         m->embed = m->vocab * m->hidden;
         m->head = tied ? 0 : m->embed;
-        m->factors += m->layers * 2 * m->hidden + m->hidden + (tied ? 1 : 2) * (m->vocab + m->hidden);
+        m->factors +=
+            m->layers * 2 * m->hidden + m->hidden + (tied ? 1 : 2) * (m->vocab + m->hidden);
         missing = experts(m, conf, inner);
     }
     if (missing != NULL)
         (void)snprintf(m->missing, sizeof m->missing,
-                       "the model's shape (%s) is not among the settings; its config.json, given with --config, says it",
+                       "the model's shape (%s) is not among the settings; its config.json, given "
+                       "with --config, says it",
                        missing);
     else if (!flags && !is_usual(type))
-        (void)snprintf(m->missing, sizeof m->missing, "how the layers of this model type are built is not known");
+        (void)snprintf(m->missing, sizeof m->missing,
+                       "how the layers of this model type are built is not known");
     all = m->embed + m->head + m->layers * (m->attention + m->mlp + m->shared + m->experts);
     if (m->missing[0] == '\0' && !(all < 1e14)) /* no model: a setting that is no shape */
-        (void)snprintf(m->missing, sizeof m->missing, "the model's shape among the settings makes no model");
+        (void)snprintf(m->missing, sizeof m->missing,
+                       "the model's shape among the settings makes no model");
     m->known = m->missing[0] == '\0';
     adapters(m, conf, framework, megatron);
 }
@@ -294,31 +328,38 @@ struct mt_model_part mt_model_layers(const struct mt_model *m, double from, doub
                    : from < m->first_dense ? m->first_dense - from
                                            : 0,
            rest = to - from - dense;
-    return (struct mt_model_part){(to - from) * m->attention + dense * m->mlp + rest * m->shared, rest * m->experts,
-                                  (to - from) * 2 * m->hidden,
-                                  (to - from) * m->adapter.attention + dense * m->adapter.mlp + rest * m->adapter.moe};
+    return (struct mt_model_part){(to - from) * m->attention + dense * m->mlp + rest * m->shared,
+                                  rest * m->experts, (to - from) * 2 * m->hidden,
+                                  (to - from) * m->adapter.attention + dense * m->adapter.mlp +
+                                      rest * m->adapter.moe};
 }
 
-/* Each is a projection of hidden state and embedding, three norms, and one more layer like the last. */
+/* Each is a projection of hidden state and embedding, three norms, and one more layer like the
+ * last. */
 struct mt_model_part mt_model_mtp(const struct mt_model *m)
 {
     struct mt_model_part p = mt_model_layers(m, m->layers - 1, m->layers);
-    return (struct mt_model_part){m->mtp * (p.dense + 2 * m->hidden * m->hidden + 3 * m->hidden), m->mtp * p.experts,
-                                  m->mtp * (p.vectors + 3 * m->hidden), m->mtp * p.adapters};
+    return (struct mt_model_part){m->mtp * (p.dense + 2 * m->hidden * m->hidden + 3 * m->hidden),
+                                  m->mtp * p.experts, m->mtp * (p.vectors + 3 * m->hidden),
+                                  m->mtp * p.adapters};
 }
 
-bool mt_model_stage(const struct mt_model *m, const struct mt_runconf *conf, double stages, double stage, double *from,
-                    double *to, const char **why)
+bool mt_model_stage(const struct mt_model *m, const struct mt_runconf *conf, double stages,
+                    double stage, double *from, double *to, const char **why)
 {
     double first = FIRST(conf, "--decoder-first-pipeline-num-layers",
-                         "actor_rollout_ref.actor.megatron.override_transformer_config.num_layers_in_first_pipeline_stage"),
+                         "actor_rollout_ref.actor.megatron.override_transformer_config.num_layers_"
+                         "in_first_pipeline_stage"),
            last = FIRST(conf, "--decoder-last-pipeline-num-layers",
-                        "actor_rollout_ref.actor.megatron.override_transformer_config.num_layers_in_last_pipeline_stage"),
-           middle = stages - (first > 0) - (last > 0), each = middle > 0 ? (m->layers - first - last) / middle : 0;
+                        "actor_rollout_ref.actor.megatron.override_transformer_config.num_layers_"
+                        "in_last_pipeline_stage"),
+           middle = stages - (first > 0) - (last > 0),
+           each = middle > 0 ? (m->layers - first - last) / middle : 0;
     *why = "how the layers are divided over the pipeline stages is not computed for these settings";
     if (mt_run_is_set(conf, "--pipeline-model-parallel-layout") ||
         mt_run_is_set(conf, "--account-for-embedding-in-pipeline-split") ||
-        mt_run_is_set(conf, "--account-for-loss-in-pipeline-split") || stage < 0 || stage >= stages || each * middle < 0 ||
+        mt_run_is_set(conf, "--account-for-loss-in-pipeline-split") || stage < 0 ||
+        stage >= stages || each * middle < 0 ||
         (middle > 0 && (each < 1 || each > (double)(uint64_t)each)))
         return false;
     if (middle <= 0 && (first + last > m->layers || first + last < m->layers))

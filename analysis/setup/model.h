@@ -1,5 +1,6 @@
-/* setup/model.h -- the parameters of a decoder model, counted from its config.json or Megatron's flags: dense layers, experts, latent attention,
- * LoRA adapters, and which of them a pipeline stage has. Shapes are those of transformers' models and Megatron-LM's arguments. */
+/* setup/model.h -- the parameters of a decoder model, counted from its config.json or Megatron's
+ * flags: dense layers, experts, latent attention, LoRA adapters, and which of them a pipeline stage
+ * has. Shapes are those of transformers' models and Megatron-LM's arguments. */
 #ifndef MT_EXPECTED_MODEL_H
 #define MT_EXPECTED_MODEL_H
 
@@ -9,22 +10,29 @@ struct mt_model {
     bool known;        /* all parameters could be counted */
     char missing[128]; /* else why not */
     double layers, hidden, vocab, kv_width;
-    double latent;      /* values that latent attention (MLA) caches per token and layer; 0 = keys and values are cached */
+    /* values that latent attention (MLA) caches per token and layer; 0 = keys and values are cached
+     */
+    double latent;
     double embed, head; /* head: 0 when it is the embedding */
     double attention;   /* of a layer, its two norms included */
     double mlp;         /* of a dense layer */
     double shared;      /* of a layer with experts: router and shared experts */
     double experts;     /* of a layer with experts: all routed ones */
-    double first_dense; /* so many layers come first and have no experts; all of them where the model has none */
-    double factors;     /* rows and columns of all matrices and elements of all vectors: what Adafactor keeps */
-    double mtp;         /* layers that predict further tokens, Megatron's, on the last pipeline stage */
+    /* so many layers come first and have no experts; all of them where the model has none */
+    double first_dense;
+    /* rows and columns of all matrices and elements of all vectors: what Adafactor keeps */
+    double factors;
+    /* layers that predict further tokens, Megatron's, on the last pipeline stage */
+    double mtp;
     struct {
         const char *name;
         double in, out;
-    } projection[5];                              /* of the attention, as its linear layers are named */
-    double inner, width, n_experts, shared_width; /* widths of the MLPs: dense, of one expert, of the shared ones */
+    } projection[5]; /* of the attention, as its linear layers are named */
+    /* widths of the MLPs: dense, of one expert, of the shared ones */
+    double inner, width, n_experts, shared_width;
     struct {
-        double attention, mlp, moe; /* of LoRA, in a layer's attention, a dense MLP, an MLP with experts */
+        /* of LoRA, in a layer's attention, a dense MLP, an MLP with experts */
+        double attention, mlp, moe;
     } adapter;
     const char *no_adapters; /* why they are not known; NULL = they are */
     bool lora;
@@ -43,7 +51,7 @@ struct mt_model_part mt_model_layers(const struct mt_model *m, double from, doub
 struct mt_model_part mt_model_mtp(const struct mt_model *m);
 
 /* The layers of a pipeline stage: false = not known, and why. */
-bool mt_model_stage(const struct mt_model *m, const struct mt_runconf *conf, double stages, double stage, double *from,
-                    double *to, const char **why);
+bool mt_model_stage(const struct mt_model *m, const struct mt_runconf *conf, double stages,
+                    double stage, double *from, double *to, const char **why);
 
 #endif

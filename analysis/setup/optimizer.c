@@ -1,4 +1,5 @@
-/* States as torch.optim, bitsandbytes/optim/optimizer.py (blocks of 256 with a 32-bit maximum each) and torchao/optim make them. */
+/* States as torch.optim, bitsandbytes/optim/optimizer.py (blocks of 256 with a 32-bit maximum each)
+ * and torchao/optim make them. */
 #include "analysis/setup/optimizer.h"
 #include "analysis/setup/layout.h"
 
@@ -17,31 +18,71 @@ static const struct {
      {.name = "a paged optimizer",
       .managed = true,
       .words = "none: its states are in CUDA managed memory, outside PyTorch's pools"}},
-    {"adam_bf16", {.name = "Adam in bf16", .why = "the layout of this optimizer's state is not computed"}},
-    {"lion_8bit", {.name = "8-bit Lion", .bytes = ONE_8BIT, .words = "one moment in 8 bits with a 32-bit scale for each 256"}},
-    {"lion8bit", {.name = "8-bit Lion", .bytes = ONE_8BIT, .words = "one moment in 8 bits with a 32-bit scale for each 256"}},
-    {"lion", {.name = "Lion", .tensors = 1, .hidden = 1, .words = "one moment in the type of the parameters"}},
-    {"sgd8bit", {.name = "8-bit SGD", .bytes = ONE_8BIT, .words = "momentum in 8 bits with a 32-bit scale for each 256"}},
-    {"adafactor", {.name = "Adafactor", .factored = true, .words = "a row and a column of each matrix"}},
+    {"adam_bf16",
+     {.name = "Adam in bf16", .why = "the layout of this optimizer's state is not computed"}},
+    {"lion_8bit",
+     {.name = "8-bit Lion",
+      .bytes = ONE_8BIT,
+      .words = "one moment in 8 bits with a 32-bit scale for each 256"}},
+    {"lion8bit",
+     {.name = "8-bit Lion",
+      .bytes = ONE_8BIT,
+      .words = "one moment in 8 bits with a 32-bit scale for each 256"}},
+    {"lion",
+     {.name = "Lion",
+      .tensors = 1,
+      .hidden = 1,
+      .words = "one moment in the type of the parameters"}},
+    {"sgd8bit",
+     {.name = "8-bit SGD",
+      .bytes = ONE_8BIT,
+      .words = "momentum in 8 bits with a 32-bit scale for each 256"}},
+    {"adafactor",
+     {.name = "Adafactor", .factored = true, .words = "a row and a column of each matrix"}},
     {"muon",
      {.name = "Muon",
       .tensors = 2,
       .hidden = 1,
       .at_most = true,
       .words = "momentum for the matrices of the layers, two moments (AdamW) for the rest"}},
-    {"sgd", {.name = "SGD", .tensors = 1, .hidden = 1, .at_most = true, .words = "one tensor, where it has momentum"}},
-    {"adagrad", {.name = "Adagrad", .tensors = 1, .hidden = 1, .words = "one sum in the type of the parameters"}},
+    {"sgd",
+     {.name = "SGD",
+      .tensors = 1,
+      .hidden = 1,
+      .at_most = true,
+      .words = "one tensor, where it has momentum"}},
+    {"adagrad",
+     {.name = "Adagrad",
+      .tensors = 1,
+      .hidden = 1,
+      .words = "one sum in the type of the parameters"}},
     {"rmsprop",
      {.name = "RMSprop",
       .tensors = 3,
       .hidden = 3,
       .at_most = true,
       .words = "mean square, and with the options momentum and centered one more each"}},
-    {"adamw4bit", {.name = "4-bit Adam", .bytes = TWO_4BIT, .words = "two moments in 4 bits with a 32-bit scale for each 128"}},
-    {"4bit", {.name = "4-bit Adam", .bytes = TWO_4BIT, .words = "two moments in 4 bits with a 32-bit scale for each 128"}},
-    {"adamwfp8", {.name = "Adam in fp8", .bytes = TWO_8BIT, .words = "two moments in 8 bits with a 32-bit scale for each 256"}},
-    {"8bit", {.name = "8-bit Adam", .bytes = TWO_8BIT, .words = "two moments in 8 bits with a 32-bit scale for each 256"}},
-    {"adam", {.name = "Adam", .tensors = 2, .hidden = 2, .words = "two moments in the type of the parameters"}},
+    {"adamw4bit",
+     {.name = "4-bit Adam",
+      .bytes = TWO_4BIT,
+      .words = "two moments in 4 bits with a 32-bit scale for each 128"}},
+    {"4bit",
+     {.name = "4-bit Adam",
+      .bytes = TWO_4BIT,
+      .words = "two moments in 4 bits with a 32-bit scale for each 128"}},
+    {"adamwfp8",
+     {.name = "Adam in fp8",
+      .bytes = TWO_8BIT,
+      .words = "two moments in 8 bits with a 32-bit scale for each 256"}},
+    {"8bit",
+     {.name = "8-bit Adam",
+      .bytes = TWO_8BIT,
+      .words = "two moments in 8 bits with a 32-bit scale for each 256"}},
+    {"adam",
+     {.name = "Adam",
+      .tensors = 2,
+      .hidden = 2,
+      .words = "two moments in the type of the parameters"}},
 };
 
 static bool ends_with(const char *s, const char *end)
@@ -65,7 +106,8 @@ static bool take(struct mt_optim *o, const char *value)
     return false;
 }
 
-/* The file of an optimizer among the frames; two different ones tell nothing. bits: frames of a library whose states may have 8 bits. */
+/* The file of an optimizer among the frames; two different ones tell nothing. bits: frames of a
+ * library whose states may have 8 bits. */
 static const char *of_frames(const struct mt_trace *t, bool *bits)
 {
     static const struct {
@@ -86,11 +128,13 @@ static const char *of_frames(const struct mt_trace *t, bool *bits)
     bool mixed = false;
     for (uint32_t i = 0; i < t->functions.n; i++) {
         const char *file = mt_str(t, t->functions.p[i].file);
-        *bits = *bits || strstr(file, "bitsandbytes/optim") != NULL || strstr(file, "torchao/optim") != NULL ||
+        *bits = *bits || strstr(file, "bitsandbytes/optim") != NULL ||
+                strstr(file, "torchao/optim") != NULL ||
                 strstr(file, "torchao/prototype/low_bit_optim") != NULL;
         for (size_t k = 0; k < sizeof files / sizeof *files; k++)
             if (ends_with(file, files[k].file)) {
-                mixed = mixed || (found != NULL && strcmp(found, files[k].name) != 0 && strcmp(found, "muon") != 0);
+                mixed = mixed || (found != NULL && strcmp(found, files[k].name) != 0 &&
+                                  strcmp(found, "muon") != 0);
                 found = found != NULL && strcmp(found, "muon") == 0 ? found : files[k].name;
             }
     }
@@ -100,8 +144,9 @@ static const char *of_frames(const struct mt_trace *t, bool *bits)
 
 static const char *setting(const struct mt_runconf *conf)
 {
-    static const char *const keys[] = {"optimizer",       "--optim", "--optimizer", "optimizer.type", "policy.optimizer.name",
-                                       "--optimizer.name"};
+    static const char *const keys[] = {
+        "optimizer",       "--optim", "--optimizer", "optimizer.type", "policy.optimizer.name",
+        "--optimizer.name"};
     struct mt_runconf_hit hit;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (conf != NULL && mt_runconf_find(conf, keys[i], &hit) && hit.value != NULL)
@@ -109,34 +154,39 @@ static const char *setting(const struct mt_runconf *conf)
     return NULL;
 }
 
-void mt_optim_make(struct mt_optim *o, const struct mt_trace *t, const struct mt_frameworks *fw, const struct mt_runconf *conf)
+void mt_optim_make(struct mt_optim *o, const struct mt_trace *t, const struct mt_frameworks *fw,
+                   const struct mt_runconf *conf)
 {
     bool bits = false, known;
     const char *frames = of_frames(t, &bits), *set = setting(conf);
     struct mt_runconf_hit momentum;
     memset(o, 0, sizeof *o);
     known = set != NULL && take(o, set);
-    if (known && bits && o->tensors > 0 && frames == NULL) /* "adam" of a library that has it in 8 bits as well */
+    if (known && bits && o->tensors > 0 &&
+        frames == NULL) /* "adam" of a library that has it in 8 bits as well */
         known = false;
     else if (!known && frames != NULL && frames[0] != '\0' && !bits)
         known = take(o, frames);
     if (!known) {
         memset(o, 0, sizeof *o);
-        o->why = bits             ? "how many bits this optimizer's state has is not among the settings"
-                 : frames != NULL ? "frames of several optimizers occur, and which one trains is not known"
-                 : set != NULL    ? "the layout of this optimizer's state is not computed"
-                                  : "neither settings nor frames name the optimizer";
+        o->why = bits ? "how many bits this optimizer's state has is not among the settings"
+                 : frames != NULL
+                     ? "frames of several optimizers occur, and which one trains is not known"
+                 : set != NULL ? "the layout of this optimizer's state is not computed"
+                               : "neither settings nor frames name the optimizer";
         return;
     }
     o->setting = set;
-    if (o->bytes > 0 && o->why == NULL && (fw->main == MT_FW_TRANSFORMERS || fw->main == MT_FW_TRL || fw->main == MT_FW_SWIFT))
+    if (o->bytes > 0 && o->why == NULL &&
+        (fw->main == MT_FW_TRANSFORMERS || fw->main == MT_FW_TRL || fw->main == MT_FW_SWIFT))
         o->kept32 = o->bytes < 1.5 ? 4 : 8;
-    if (strcmp(o->name, "SGD") == 0 && conf != NULL && mt_runconf_find(conf, "momentum", &momentum) && momentum.value != NULL) {
+    if (strcmp(o->name, "SGD") == 0 && conf != NULL &&
+        mt_runconf_find(conf, "momentum", &momentum) && momentum.value != NULL) {
         o->tensors = o->hidden = mt_run_number(conf, "momentum") > 0;
         o->at_most = false;
     }
-    if (o->tensors >= 2 && strcmp(o->name, "Adam") == 0 && conf != NULL && mt_runconf_find(conf, "amsgrad", &momentum) &&
-        mt_runconf_is_true(momentum.value)) {
+    if (o->tensors >= 2 && strcmp(o->name, "Adam") == 0 && conf != NULL &&
+        mt_runconf_find(conf, "amsgrad", &momentum) && mt_runconf_is_true(momentum.value)) {
         o->tensors = o->hidden = 3;
         o->words = "two moments and the highest second one (amsgrad) in the type of the parameters";
     }

@@ -9,9 +9,14 @@
 
 static enum mt_rc no_memory(struct mt_err *err) { return mt_fail(err, MT_ENOMEM, "out of memory"); }
 
-/* ---- the table ------------------------------------------------------------------------------------------------------------------- */
+/* ---- the table
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
-static const char *field(const cJSON *o, const char *name) { return cJSON_GetStringValue(mt_rule_field(o, name)); }
+static const char *field(const cJSON *o, const char *name)
+{
+    return cJSON_GetStringValue(mt_rule_field(o, name));
+}
 
 static bool read_setting(struct mt_runconf *rc, const cJSON *o)
 {
@@ -81,9 +86,12 @@ void mt_runconf_free(struct mt_runconf *rc)
     mt_free(rc);
 }
 
-/* ---- the index ------------------------------------------------------------------------------------------------------------------- */
+/* ---- the index
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
-/* A flag is looked up as "--max-tokens-per-gpu", however its dashes were written; everything else as it stands. */
+/* A flag is looked up as "--max-tokens-per-gpu", however its dashes were written; everything else
+ * as it stands. */
 static const char *slot_key(struct mt_runconf *rc, const struct mt_conf_entry *e)
 {
     size_t n = strlen(e->key);
@@ -152,15 +160,17 @@ static const struct mt_conf_entry *look_up_any(const struct mt_runconf *rc, cons
     return strncmp(key, "--", 2) == 0 ? look_up_flag(rc, key) : look_up(rc, key);
 }
 
-/* The framework whose own keys are set most often. Flags that several frameworks have count for all of them, so the first one listed wins;
- * Relax is told from slime by nothing in its flags, ms-swift from TRL by those that it adds. */
+/* The framework whose own keys are set most often. Flags that several frameworks have count for all
+ * of them, so the first one listed wins; Relax is told from slime by nothing in its flags, ms-swift
+ * from TRL by those that it adds. */
 static void guess_framework(struct mt_runconf *rc)
 {
     uint32_t hits[MT_FW_COUNT] = {0}, best = 0, ties = 0;
     int first = -1;
     for (uint32_t i = 0; i < rc->keys.n; i++) {
         int f = mt_framework_find(rc->keys.p[i].framework);
-        if (f > MT_FW_NONE && f < MT_FW_COUNT && !rc->keys.p[i].is_common && look_up_any(rc, rc->keys.p[i].key) != NULL)
+        if (f > MT_FW_NONE && f < MT_FW_COUNT && !rc->keys.p[i].is_common &&
+            look_up_any(rc, rc->keys.p[i].key) != NULL)
             hits[f]++;
     }
     for (int f = 1; f < MT_FW_COUNT; f++) {
@@ -188,7 +198,9 @@ void mt_runconf_tell(struct mt_runconf *rc, int framework)
 int mt_runconf_run(const struct mt_runconf *rc)
 {
     bool proven = rc != NULL && (rc->forced || rc->sure);
-    return proven && rc->framework >= 0 && mt_framework_is_program((enum mt_framework)rc->framework) ? rc->framework : -1;
+    return proven && rc->framework >= 0 && mt_framework_is_program((enum mt_framework)rc->framework)
+               ? rc->framework
+               : -1;
 }
 
 enum mt_rc mt_runconf_added(struct mt_runconf *rc, enum mt_runconf_from from, struct mt_err *err)
@@ -212,7 +224,9 @@ enum mt_rc mt_runconf_added(struct mt_runconf *rc, enum mt_runconf_from from, st
     return MT_OK;
 }
 
-/* ---- traces ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- traces
+ * ----------------------------------------------------------------------------------------------------------------------
+ */
 
 static bool seen_command(const struct mt_driver *d, uint32_t upto, mt_str_id command)
 {
@@ -238,14 +252,16 @@ static enum mt_rc add_driver(struct mt_runconf *rc, const struct mt_trace *t, st
             (void)snprintf(source, sizeof source, "command of pid %u", (unsigned)p->pid);
         if (p->command != 0 && !seen_command(d, i, p->command)) {
             n++;
-            r = mt_conf_args(&rc->conf, mt_str(t, p->command), mt_str_len(t, p->command), source, false, err);
+            r = mt_conf_args(&rc->conf, mt_str(t, p->command), mt_str_len(t, p->command), source,
+                             false, err);
         }
         for (uint32_t k = 0; r == MT_OK && k < p->n_attrs; k++) {
             const struct mt_process_attr *a = &d->attrs.p[p->first_attr + k];
             if (strncmp(mt_str(t, a->key), env, 4) != 0)
                 continue;
             rc->env_known = true;
-            (void)snprintf(source, sizeof source, p->rank >= 0 ? "environment of rank %d" : "environment of pid %d",
+            (void)snprintf(source, sizeof source,
+                           p->rank >= 0 ? "environment of rank %d" : "environment of pid %d",
                            p->rank >= 0 ? (int)p->rank : (int)p->pid);
             r = mt_conf_env(&rc->conf, mt_str(t, a->key) + 4, mt_str(t, a->value), source, err);
         }
@@ -262,13 +278,17 @@ enum mt_rc mt_runconf_add_trace(struct mt_runconf *rc, const struct mt_trace *t,
     if (t->meta.rank >= 0)
         (void)snprintf(source, sizeof source, "the snapshot of rank %d", (int)t->meta.rank);
     for (uint32_t i = 0; i < t->settings.n && r == MT_OK; i++)
-        r = mt_conf_allocator(&rc->conf, mt_str(t, t->settings.p[i].key), mt_str(t, t->settings.p[i].value), source, err);
+        r = mt_conf_allocator(&rc->conf, mt_str(t, t->settings.p[i].key),
+                              mt_str(t, t->settings.p[i].value), source, err);
     return r == MT_OK ? mt_runconf_added(rc, MT_FROM_SNAPSHOT, err) : r;
 }
 
-/* ---- asking ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- asking
+ * ----------------------------------------------------------------------------------------------------------------------
+ */
 
-/* "sglang:d2t2" -> 2 for "t", "sglang" for "name"; a letter that is not there is 1. Constants only: nothing is allocated. */
+/* "sglang:d2t2" -> 2 for "t", "sglang" for "name"; a letter that is not there is 1. Constants only:
+ * nothing is allocated. */
 static const char *part_of(const char *value, const char *part)
 {
     static const char *const numbers[] = {"1",  "2",  "3",  "4",  "5",  "6",   "7",   "8",  "12",
@@ -277,7 +297,8 @@ static const char *part_of(const char *value, const char *part)
     const char *colon = strchr(value, ':');
     if (strcmp(part, "name") == 0) {
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-            if (strncmp(value, names[i], strlen(names[i])) == 0 && (colon == NULL || colon == value + strlen(names[i])))
+            if (strncmp(value, names[i], strlen(names[i])) == 0 &&
+                (colon == NULL || colon == value + strlen(names[i])))
                 return names[i];
         return NULL;
     }
@@ -296,7 +317,8 @@ static const char *part_of(const char *value, const char *part)
     return "1";
 }
 
-static void fill(struct mt_runconf_hit *hit, const struct mt_conf_entry *e, const struct mt_runconf_key *k)
+static void fill(struct mt_runconf_hit *hit, const struct mt_conf_entry *e,
+                 const struct mt_runconf_key *k)
 {
     hit->entry = e;
     hit->key = k;

@@ -1,9 +1,11 @@
-/* setup/settings.h -- what a run was set to, asked for by the framework's own key or by a name that is the same for all frameworks.
+/* setup/settings.h -- what a run was set to, asked for by the framework's own key or by a name that
+ * is the same for all frameworks.
  *
- * Names ("tokens_per_gpu", "gpu_memory_utilization", ...) and each framework's key for them are analysis/rules/settings.json. A value that
- * is not set is NULL: the framework's default is told apart (struct mt_runconf_hit), and only where the framework is known. A value that
- * hangs on a variable is NULL too. Of several sources the one with the higher precedence holds, then the later one. Thread-safety: const
- * between two changes. */
+ * Names ("tokens_per_gpu", "gpu_memory_utilization", ...) and each framework's key for them are
+ * analysis/rules/settings.json. A value that is not set is NULL: the framework's default is told
+ * apart (struct mt_runconf_hit), and only where the framework is known. A value that hangs on a
+ * variable is NULL too. Of several sources the one with the higher precedence holds, then the later
+ * one. Thread-safety: const between two changes. */
 #ifndef MT_RUNCONF_H
 #define MT_RUNCONF_H
 
@@ -12,13 +14,21 @@
 #include "parser/model/trace.h"
 
 /* Precedence, low to high. */
-enum mt_runconf_from { MT_FROM_CONFIG, MT_FROM_COMMAND, MT_FROM_ARGS, MT_FROM_SNAPSHOT, MT_FROM_COUNT };
+enum mt_runconf_from {
+    MT_FROM_CONFIG,
+    MT_FROM_COMMAND,
+    MT_FROM_ARGS,
+    MT_FROM_SNAPSHOT,
+    MT_FROM_COUNT
+};
 
 struct mt_runconf_key {
     const char *framework; /* "verl"; "pytorch", "model" (a model's config.json) */
-    const char *key;       /* "actor.backend", "--max-tokens-per-gpu", "PYTORCH_CUDA_ALLOC_CONF.expandable_segments" */
-    const char *part;      /* letter inside "sglang:d2t2", or "name" of it; NULL = the whole value */
-    const char *fallback;  /* default of the framework; NULL = not known or none */
+    /* "actor.backend", "--max-tokens-per-gpu", "PYTORCH_CUDA_ALLOC_CONF.expandable_segments" */
+    const char *key;
+    /* letter inside "sglang:d2t2", or "name" of it; NULL = the whole value */
+    const char *part;
+    const char *fallback; /* default of the framework; NULL = not known or none */
     const char *source;
     bool is_common; /* other programs have a setting of that name: it does not tell the framework */
 };
@@ -33,18 +43,20 @@ struct mt_runconf_slot {
     uint8_t from;
 };
 struct mt_runconf {
-    struct mt_config conf; /* add to it with mt_conf_*(), then say where from with mt_runconf_added() */
+    /* add to it with mt_conf_*(), then say where from with mt_runconf_added() */
+    struct mt_config conf;
     struct mt_arena arena;
     MT_VEC(struct mt_runconf_key) keys;
     MT_VEC(struct mt_runconf_setting) settings; /* in the order of the file */
     MT_VEC(struct mt_runconf_slot) slots;       /* sorted */
     MT_VEC(uint8_t) from;                       /* by entry */
-    int framework; /* enum mt_framework whose keys are set; of the command line where one was named; -1 = none */
-    bool forced;   /* named on the command line, or told from a trace */
-    bool any;      /* a key of some framework is set: what is not set has its default */
-    bool
-        sure; /* its keys are set, and those of no other but its twin (slime and Relax share theirs, ms-swift has TRL's) as often */
-    int told;           /* by the lines of a log; -1 = by none */
+    /* enum mt_framework whose keys are set; of the command line where one was named; -1 = none */
+    int framework;
+    bool forced; /* named on the command line, or told from a trace */
+    bool any;    /* a key of some framework is set: what is not set has its default */
+    bool sure;   /* its keys are set, and those of no other but its twin (slime and Relax share
+                    theirs, ms-swift has TRL's) as often */
+    int told;    /* by the lines of a log; -1 = by none */
     bool no_expandable; /* PyTorch warns in a log that expandable segments do not exist here */
     bool host_full;     /* a log says that the host ran out of memory too */
     bool kv_refused;    /* a log says that the engine's share left nothing for its KV cache */
@@ -60,21 +72,27 @@ struct mt_runconf_hit {
 
 enum mt_rc mt_runconf_new(struct mt_runconf **out, struct mt_err *err);
 void mt_runconf_free(struct mt_runconf *rc); /* NULL is fine */
-/* All entries that were added to conf since the last call come from there. MT_OK or MT_ENOMEM; sealed again. */
+/* All entries that were added to conf since the last call come from there. MT_OK or MT_ENOMEM;
+ * sealed again. */
 enum mt_rc mt_runconf_added(struct mt_runconf *rc, enum mt_runconf_from from, struct mt_err *err);
-/* The allocator settings of a snapshot; commands and environments of a driver's trace. Each adds and seals. */
-enum mt_rc mt_runconf_add_trace(struct mt_runconf *rc, const struct mt_trace *t, struct mt_err *err);
+/* The allocator settings of a snapshot; commands and environments of a driver's trace. Each adds
+ * and seals. */
+enum mt_rc mt_runconf_add_trace(struct mt_runconf *rc, const struct mt_trace *t,
+                                struct mt_err *err);
 
 /* What the lines of a log say the framework is; -1 = nothing. A framework that was forced stays. */
 void mt_runconf_tell(struct mt_runconf *rc, int framework);
-/* The program that the run is one of (mt_framework_is_program), as far as settings and logs prove it; -1 = they do not. rc may be NULL. */
+/* The program that the run is one of (mt_framework_is_program), as far as settings and logs prove
+ * it; -1 = they do not. rc may be NULL. */
 int mt_runconf_run(const struct mt_runconf *rc);
 
-/* The value of an exact key or of a name of settings.json; NULL = not set, not known, or rc is NULL. Lives as long as rc. */
+/* The value of an exact key or of a name of settings.json; NULL = not set, not known, or rc is
+ * NULL. Lives as long as rc. */
 const char *mt_runconf_get(const struct mt_runconf *rc, const char *key);
 /* The same, with where it was set; also defaults. false = neither set nor has a default. */
 bool mt_runconf_find(const struct mt_runconf *rc, const char *key, struct mt_runconf_hit *hit);
-/* Values of the usual spellings: true/false/1/0/yes/no/on/off and a flag alone; whole numbers in digits. */
+/* Values of the usual spellings: true/false/1/0/yes/no/on/off and a flag alone; whole numbers in
+ * digits. */
 bool mt_runconf_is_true(const char *value);
 bool mt_runconf_is_false(const char *value);
 bool mt_runconf_number(const char *value, uint64_t *out);

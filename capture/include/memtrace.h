@@ -4,18 +4,20 @@
  *     memtrace_push("rollout");   ...   memtrace_pop();
  *     memtrace_mark("weights loaded");
  *
- * Header only: nothing to link (before glibc 2.34: -ldl), C99 or C++. In a program that is not being captured the functions do nothing,
- * after one look at the environment. Ranges nest per thread. Any thread may call them; names are copied.
+ * Header only: nothing to link (before glibc 2.34: -ldl), C99 or C++. In a program that is not
+ * being captured the functions do nothing, after one look at the environment. Ranges nest per
+ * thread. Any thread may call them; names are copied.
  *
  * Python needs no package:
  *
  *     import ctypes, os
- *     mt = ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]) if "MEMTRACE_SPOOL" in os.environ else None
- *     if mt: mt.memtrace_push(b"rollout")
+ *     mt = ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]) if "MEMTRACE_SPOOL" in os.environ else
+ * None if mt: mt.memtrace_push(b"rollout")
  *     ...
  *     if mt: mt.memtrace_pop()
  *
- * A program that can have NVTX (the nvtx package, torch.cuda.nvtx, nvtx3/nvToolsExt.h) may use that instead: its ranges are recorded. */
+ * A program that can have NVTX (the nvtx package, torch.cuda.nvtx, nvtx3/nvToolsExt.h) may use that
+ * instead: its ranges are recorded. */
 #ifndef MEMTRACE_H
 #define MEMTRACE_H
 
@@ -33,7 +35,8 @@ struct memtrace_calls_ {
     void (*mark)(const char *);
 };
 
-/* The library that is injected anyway, found by the variables that `memtrace capture` sets; another tool's is not touched. */
+/* The library that is injected anyway, found by the variables that `memtrace capture` sets; another
+ * tool's is not touched. */
 static inline const struct memtrace_calls_ *memtrace_calls_(void)
 {
     static struct memtrace_calls_ calls;
@@ -44,7 +47,8 @@ static inline const struct memtrace_calls_ *memtrace_calls_(void)
         struct memtrace_calls_ found = {0, 0, 0};
         void *library, *p;
         now = 1;
-        if (spool != NULL && spool[0] != '\0' && path != NULL && (library = dlopen(path, RTLD_NOW | RTLD_LOCAL)) != NULL) {
+        if (spool != NULL && spool[0] != '\0' && path != NULL &&
+            (library = dlopen(path, RTLD_NOW | RTLD_LOCAL)) != NULL) {
             p = dlsym(library, "memtrace_push");
             memcpy(&found.push, &p, sizeof p);
             p = dlsym(library, "memtrace_pop");

@@ -9,8 +9,8 @@
 
 #define SAME(what, ours, real) _Static_assert((long long)(ours) == (long long)(real), what)
 #define SIZE(ours, real) SAME("size of " #real, sizeof(ours), sizeof(real))
-#define FIELD(ours, a, real, b)                                                                                                \
-    SAME("place of " #real "." #b, offsetof(ours, a), offsetof(real, b));                                                      \
+#define FIELD(ours, a, real, b)                                                                    \
+    SAME("place of " #real "." #b, offsetof(ours, a), offsetof(real, b));                          \
     SAME("width of " #real "." #b, sizeof(((ours *)0)->a), sizeof(((real *)0)->b))
 
 /* ---- calls: number, size of the parameters
@@ -19,15 +19,16 @@
 
 #define MTI_CALLS_CUDA CUDA_VERSION
 #define cuMemHostAlloc_v2_params cuMemHostAlloc_params /* the header has no other */
-#define MTI_CALL(symbol, id, op, shape)                                                                                        \
-    SAME("callback id of " #symbol, id, CUPTI_DRIVER_TRACE_CBID_##symbol);                                                     \
+#define MTI_CALL(symbol, id, op, shape)                                                            \
+    SAME("callback id of " #symbol, id, CUPTI_DRIVER_TRACE_CBID_##symbol);                         \
     SIZE(struct mti_p_##shape, symbol##_params);
-#define MTI_RUNTIME(symbol, id, op, shape)                                                                                     \
-    SAME("callback id of " #symbol, id, CUPTI_RUNTIME_TRACE_CBID_##symbol);                                                    \
+#define MTI_RUNTIME(symbol, id, op, shape)                                                         \
+    SAME("callback id of " #symbol, id, CUPTI_RUNTIME_TRACE_CBID_##symbol);                        \
     SIZE(struct mti_p_##shape, symbol##_params);
 #include "capture/inject/calls.def"
 
-SAME("callback id of cuDriverGetVersion", MTI_CUPTI_CBID_VERSION, CUPTI_DRIVER_TRACE_CBID_cuDriverGetVersion);
+SAME("callback id of cuDriverGetVersion", MTI_CUPTI_CBID_VERSION,
+     CUPTI_DRIVER_TRACE_CBID_cuDriverGetVersion);
 
 /* ---- parameters: place of every field that is read
  * ------------------------------------------------------------------------------
@@ -106,8 +107,10 @@ P(node_free, address, cuGraphAddMemFreeNode, dptr);
 #if CUDA_VERSION >= 12020
 P(add_node, params, cuGraphAddNode, nodeParams);
 FIELD(struct mti_cu_node_params, type, CUgraphNodeParams, type);
-SAME("place of CUgraphNodeParams.alloc", offsetof(struct mti_cu_node_params, u), offsetof(CUgraphNodeParams, alloc));
-SAME("place of CUgraphNodeParams.free", offsetof(struct mti_cu_node_params, u), offsetof(CUgraphNodeParams, free));
+SAME("place of CUgraphNodeParams.alloc", offsetof(struct mti_cu_node_params, u),
+     offsetof(CUgraphNodeParams, alloc));
+SAME("place of CUgraphNodeParams.free", offsetof(struct mti_cu_node_params, u),
+     offsetof(CUgraphNodeParams, free));
 #endif
 #if CUDA_VERSION >= 12030
 P(add_node2, params, cuGraphAddNode_v2, nodeParams);

@@ -1,6 +1,7 @@
-/* abi_cuda.h -- what the injected library must know of the CUDA driver's binary interface, in its own declarations, so that it builds
- * without a CUDA Toolkit. Numbers and layouts are those of cuda.h, 11.8 to 13.x; abi_check.c compares them with the real header where
- * there is one. Handles, device addresses and pointers the library only reads as numbers are uint64_t. */
+/* abi_cuda.h -- what the injected library must know of the CUDA driver's binary interface, in its
+ * own declarations, so that it builds without a CUDA Toolkit. Numbers and layouts are those of
+ * cuda.h, 11.8 to 13.x; abi_check.c compares them with the real header where there is one. Handles,
+ * device addresses and pointers the library only reads as numbers are uint64_t. */
 #ifndef MTI_ABI_CUDA_H
 #define MTI_ABI_CUDA_H
 
@@ -11,7 +12,11 @@ _Static_assert(sizeof(void *) == 8 && sizeof(size_t) == 8, "the CUDA driver is 6
 
 enum mti_cu_result { MTI_CU_SUCCESS = 0, MTI_CU_INVALID_VALUE = 1, MTI_CU_OUT_OF_MEMORY = 2 };
 
-enum mti_cu_location { MTI_CU_LOCATION_DEVICE = 1, MTI_CU_LOCATION_HOST = 2, MTI_CU_LOCATION_HOST_NUMA = 3 };
+enum mti_cu_location {
+    MTI_CU_LOCATION_DEVICE = 1,
+    MTI_CU_LOCATION_HOST = 2,
+    MTI_CU_LOCATION_HOST_NUMA = 3
+};
 
 enum mti_cu_node { MTI_CU_NODE_MEM_ALLOC = 10, MTI_CU_NODE_MEM_FREE = 11 };
 
@@ -107,8 +112,9 @@ struct mti_cu_ipc_handle {
     char reserved[64];
 };
 
-/* ---- parameters: what functionParams of the callback points at = the arguments of the call in order. One shape serves all calls
- * that have it; calls.def says which. ------------------------------------------------------------------------------------------- */
+/* ---- parameters: what functionParams of the callback points at = the arguments of the call in
+ * order. One shape serves all calls that have it; calls.def says which.
+ * ------------------------------------------------------------------------------------------- */
 
 struct mti_p_alloc {
     uint64_t *out;
@@ -375,7 +381,8 @@ struct mti_p_mem_info {
     size_t *free, *total;
 };
 
-/* ---- functions of libcuda that the library calls itself -------------------------------------------------------------------------- */
+/* ---- functions of libcuda that the library calls itself
+ * -------------------------------------------------------------------------- */
 
 typedef int (*mti_cu_version_fn)(int *version);
 typedef int (*mti_cu_ctx_device_fn)(int *device);

@@ -1,6 +1,7 @@
-/* abi_cupti.h -- what the injected library must know of CUPTI's binary interface, in its own declarations: callbacks, subscription,
- * activity records of kinds MEMORY2 and MEMORY_POOL. From CUPTI 11.8 (version 18) to 13.x (130000 and more); numbers of cupti_*.h,
- * compared with the real headers by abi_check.c where there are any. */
+/* abi_cupti.h -- what the injected library must know of CUPTI's binary interface, in its own
+ * declarations: callbacks, subscription, activity records of kinds MEMORY2 and MEMORY_POOL. From
+ * CUPTI 11.8 (version 18) to 13.x (130000 and more); numbers of cupti_*.h, compared with the real
+ * headers by abi_check.c where there are any. */
 #ifndef MTI_ABI_CUPTI_H
 #define MTI_ABI_CUPTI_H
 
@@ -20,7 +21,8 @@ enum mti_cupti_site { MTI_CUPTI_ENTER = 0, MTI_CUPTI_EXIT = 1 };
 enum mti_cupti_state { MTI_CUPTI_FATAL_ERROR = 1, MTI_CUPTI_ERROR = 2, MTI_CUPTI_WARNING = 3 };
 enum mti_cupti_kind { MTI_CUPTI_MEMORY2 = 49, MTI_CUPTI_MEMORY_POOL = 50 };
 enum mti_cupti_attribute { MTI_CUPTI_ATTR_PREALLOCATE = 6, MTI_CUPTI_ATTR_PER_THREAD_BUFFER = 9 };
-/* Driver calls below this id are known, by cupti_driver_cbid.h of 13.0; what a newer CUPTI adds is looked up by name. */
+/* Driver calls below this id are known, by cupti_driver_cbid.h of 13.0; what a newer CUPTI adds is
+ * looked up by name. */
 #define MTI_CUPTI_CBID_KNOWN 807u
 #define MTI_CUPTI_CBID_VERSION 2u  /* cuDriverGetVersion */
 #define MTI_CUPTI_NONE 0xffffffffu /* no context, no stream */
@@ -88,27 +90,35 @@ struct mti_cupti_pool {
 
 typedef void (*mti_cupti_callback_fn)(void *user, int domain, uint32_t cbid, const void *data);
 typedef void (*mti_cupti_request_fn)(uint8_t **buffer, size_t *size, size_t *max_records);
-typedef void (*mti_cupti_complete_fn)(uint64_t context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid);
+typedef void (*mti_cupti_complete_fn)(uint64_t context, uint32_t stream, uint8_t *buffer,
+                                      size_t size, size_t valid);
 
-/* Functions of libcupti: MTI_F(member, symbol, parameters); cupti_find.c looks all of them up, absent ones are NULL. */
-#define MTI_CUPTI_FUNCTIONS(MTI_F)                                                                                             \
-    MTI_F(get_version, cuptiGetVersion, (uint32_t * version))                                                                  \
-    MTI_F(result_string, cuptiGetResultString, (int result, const char **text))                                                \
-    MTI_F(subscribe, cuptiSubscribe, (void **subscriber, mti_cupti_callback_fn f, void *user))                                 \
-    MTI_F(subscribe_v2, cuptiSubscribe_v2,                                                                                     \
-          (void **subscriber, mti_cupti_callback_fn f, void *user, struct mti_cupti_subscriber *params))                       \
-    MTI_F(unsubscribe, cuptiUnsubscribe, (void *subscriber))                                                                   \
-    MTI_F(enable_callback, cuptiEnableCallback, (uint32_t on, void *subscriber, int domain, uint32_t cbid))                    \
-    MTI_F(callback_state, cuptiGetCallbackState, (uint32_t * on, void *subscriber, int domain, uint32_t cbid))                 \
-    MTI_F(callback_name, cuptiGetCallbackName, (int domain, uint32_t cbid, const char **name))                                 \
-    MTI_F(get_timestamp, cuptiGetTimestamp, (uint64_t * ns))                                                                   \
-    MTI_F(device_id, cuptiGetDeviceId, (uint64_t context, uint32_t * device))                                                  \
-    MTI_F(activity_enable, cuptiActivityEnable, (int kind))                                                                    \
-    MTI_F(activity_disable, cuptiActivityDisable, (int kind))                                                                  \
-    MTI_F(activity_register, cuptiActivityRegisterCallbacks, (mti_cupti_request_fn request, mti_cupti_complete_fn complete))   \
-    MTI_F(activity_flush, cuptiActivityFlushAll, (uint32_t flag))                                                              \
-    MTI_F(activity_next, cuptiActivityGetNextRecord, (uint8_t * buffer, size_t valid, void **record))                          \
-    MTI_F(activity_dropped, cuptiActivityGetNumDroppedRecords, (uint64_t context, uint32_t stream, size_t * dropped))          \
+/* Functions of libcupti: MTI_F(member, symbol, parameters); cupti_find.c looks all of them up,
+ * absent ones are NULL. */
+#define MTI_CUPTI_FUNCTIONS(MTI_F)                                                                 \
+    MTI_F(get_version, cuptiGetVersion, (uint32_t * version))                                      \
+    MTI_F(result_string, cuptiGetResultString, (int result, const char **text))                    \
+    MTI_F(subscribe, cuptiSubscribe, (void **subscriber, mti_cupti_callback_fn f, void *user))     \
+    MTI_F(subscribe_v2, cuptiSubscribe_v2,                                                         \
+          (void **subscriber, mti_cupti_callback_fn f, void *user,                                 \
+           struct mti_cupti_subscriber *params))                                                   \
+    MTI_F(unsubscribe, cuptiUnsubscribe, (void *subscriber))                                       \
+    MTI_F(enable_callback, cuptiEnableCallback,                                                    \
+          (uint32_t on, void *subscriber, int domain, uint32_t cbid))                              \
+    MTI_F(callback_state, cuptiGetCallbackState,                                                   \
+          (uint32_t * on, void *subscriber, int domain, uint32_t cbid))                            \
+    MTI_F(callback_name, cuptiGetCallbackName, (int domain, uint32_t cbid, const char **name))     \
+    MTI_F(get_timestamp, cuptiGetTimestamp, (uint64_t * ns))                                       \
+    MTI_F(device_id, cuptiGetDeviceId, (uint64_t context, uint32_t * device))                      \
+    MTI_F(activity_enable, cuptiActivityEnable, (int kind))                                        \
+    MTI_F(activity_disable, cuptiActivityDisable, (int kind))                                      \
+    MTI_F(activity_register, cuptiActivityRegisterCallbacks,                                       \
+          (mti_cupti_request_fn request, mti_cupti_complete_fn complete))                          \
+    MTI_F(activity_flush, cuptiActivityFlushAll, (uint32_t flag))                                  \
+    MTI_F(activity_next, cuptiActivityGetNextRecord,                                               \
+          (uint8_t * buffer, size_t valid, void **record))                                         \
+    MTI_F(activity_dropped, cuptiActivityGetNumDroppedRecords,                                     \
+          (uint64_t context, uint32_t stream, size_t * dropped))                                   \
     MTI_F(activity_attribute, cuptiActivitySetAttribute, (int attribute, size_t *size, void *value))
 
 #endif

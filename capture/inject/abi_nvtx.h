@@ -1,9 +1,11 @@
-/* abi_nvtx.h -- the part of NVTX between an application and an injected tool, in our own words: what the public NVTX headers
- * (nvtx3/nvToolsExt.h, nvtx3/nvtxDetail/nvtxTypes.h, Apache-2.0) define, so that no header is needed to build.
+/* abi_nvtx.h -- the part of NVTX between an application and an injected tool, in our own words:
+ * what the public NVTX headers (nvtx3/nvToolsExt.h, nvtx3/nvtxDetail/nvtxTypes.h, Apache-2.0)
+ * define, so that no header is needed to build.
  *
- * Every copy of NVTX in a process (it is header-only, each library has its own) calls InitializeInjectionNvtx2() once and passes a
- * function that gives its tables; a table is an array of pointers to function pointers, which the tool sets. Entries that are left
- * become no-operations. */
+ * Every copy of NVTX in a process (it is header-only, each library has its own) calls
+ * InitializeInjectionNvtx2() once and passes a function that gives its tables; a table is an array
+ * of pointers to function pointers, which the tool sets. Entries that are left become
+ * no-operations. */
 #ifndef MTI_ABI_NVTX_H
 #define MTI_ABI_NVTX_H
 
@@ -14,9 +16,11 @@
 typedef const void *(*mti_nvtx_export)(uint32_t table);
 typedef void (*mti_nvtx_function)(void);
 
-enum { MTI_NVTX_CALLBACKS = 1 };                                         /* export table with the function below */
-enum { MTI_NVTX_CORE = 1, MTI_NVTX_CORE2 = 5 };                          /* modules */
-enum { MTI_NVTX_NO_TRACKING = -2 };                                      /* what push and pop return when levels are not kept */
+/* export table with the function below */
+enum { MTI_NVTX_CALLBACKS = 1 };
+enum { MTI_NVTX_CORE = 1, MTI_NVTX_CORE2 = 5 }; /* modules */
+/* what push and pop return when levels are not kept */
+enum { MTI_NVTX_NO_TRACKING = -2 };
 enum { MTI_NVTX_ASCII = 1, MTI_NVTX_WIDE = 2, MTI_NVTX_REGISTERED = 3 }; /* kinds of message */
 
 struct mti_nvtx_callbacks {
@@ -77,6 +81,7 @@ struct mti_nvtx_attributes {
     } message;
 };
 _Static_assert(offsetof(struct mti_nvtx_attributes, message_kind) == 32, "as in nvToolsExt.h");
-_Static_assert(sizeof(void *) != 8 || sizeof(struct mti_nvtx_attributes) == 48, "as in nvToolsExt.h");
+_Static_assert(sizeof(void *) != 8 || sizeof(struct mti_nvtx_attributes) == 48,
+               "as in nvToolsExt.h");
 
 #endif

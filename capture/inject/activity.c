@@ -1,5 +1,6 @@
-/* activity.c -- CUPTI's own memory records, MEMORY2 and MEMORY_POOL: a second opinion beside the driver calls. Their size is learnt at
- * run time, never taken from a header. Buffers are carved from the spool, so that what was never flushed can be read post mortem. */
+/* activity.c -- CUPTI's own memory records, MEMORY2 and MEMORY_POOL: a second opinion beside the
+ * driver calls. Their size is learnt at run time, never taken from a header. Buffers are carved
+ * from the spool, so that what was never flushed can be read post mortem. */
 #include "capture/inject/cupti.h"
 
 #include <errno.h>
@@ -10,7 +11,8 @@
 
 #define HEAP_BUFFERS 32u
 #define HEAP_BYTES (128u << 10)
-#define QUIET_FLUSHES 20u /* flushes without a record although calls were made, before somebody else is suspected */
+#define QUIET_FLUSHES                                                                              \
+    20u /* flushes without a record although calls were made, before somebody else is suspected */
 
 static uint32_t stride_memory, stride_pool;
 static _Atomic uint64_t clock_diff; /* CUPTI's clock - MONOTONIC */
@@ -23,7 +25,9 @@ static struct {
     pthread_mutex_t lock;
 } heap = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* ---- buffers -------------------------------------------------------------------------------------------------------------------- */
+/* ---- buffers
+ * --------------------------------------------------------------------------------------------------------------------
+ */
 
 static void *heap_take(void)
 {
@@ -66,11 +70,14 @@ static void on_request(uint8_t **buffer, size_t *size, size_t *max_records)
     errno = saved;
 }
 
-/* ---- records -------------------------------------------------------------------------------------------------------------------- */
+/* ---- records
+ * --------------------------------------------------------------------------------------------------------------------
+ */
 
 static uint64_t mono(uint64_t timestamp)
 {
-    uint64_t now = mti_now(), t = timestamp - atomic_load_explicit(&clock_diff, memory_order_relaxed);
+    uint64_t now = mti_now(),
+             t = timestamp - atomic_load_explicit(&clock_diff, memory_order_relaxed);
     /* Not of this clock: a call that has just been made is the best guess. */
     return timestamp && t <= now + UINT64_C(1000000000) ? t : now;
 }
@@ -91,7 +98,8 @@ static void emit_memory(const struct mti_cupti_memory *r, uint32_t stride)
     mask |= utilized && r->pool_type > 0 ? MT_WM_UTILIZED : 0;
     mask |= name ? MT_WM_NAME : 0;
     mask |= source ? MT_WM_SOURCE : 0;
-    mask |= r->pc && !mti_set.stacks ? MT_WM_PC : 0; /* one address says less than the stack of the call */
+    /* one address says less than the stack of the call */
+    mask |= r->pc && !mti_set.stacks ? MT_WM_PC : 0;
     if (!mti_begin(&w, MT_WR_MEMORY2, 20 * MT_VARINT_MAX))
         return;
     mti_timed(&w, mono(r->timestamp));
@@ -143,7 +151,9 @@ static void read_records(const uint8_t *p, size_t valid)
     while (valid >= sizeof(int32_t)) {
         int32_t kind;
         memcpy(&kind, p, sizeof kind);
-        uint32_t stride = kind == MTI_CUPTI_MEMORY2 ? stride_memory : kind == MTI_CUPTI_MEMORY_POOL ? stride_pool : 0;
+        uint32_t stride = kind == MTI_CUPTI_MEMORY2       ? stride_memory
+                          : kind == MTI_CUPTI_MEMORY_POOL ? stride_pool
+                                                          : 0;
         if (!stride || stride > valid)
             return; /* the end, or a kind that was never asked for, of unknown size */
         if (kind == MTI_CUPTI_MEMORY2) {
@@ -161,7 +171,8 @@ static void read_records(const uint8_t *p, size_t valid)
 }
 
 /* Comes on any thread, also inside a flush of our own: no mti_enter() here. */
-static void on_complete(uint64_t context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+static void on_complete(uint64_t context, uint32_t stream, uint8_t *buffer, size_t size,
+                        size_t valid)
 {
     int saved = errno;
     bool in_spool = buffer && mti_act_is_ours(buffer);
@@ -177,24 +188,30 @@ static void on_complete(uint64_t context, uint32_t stream, uint8_t *buffer, size
         free(buffer);
     }
     size_t dropped = 0;
-    if (mti_cupti.activity_dropped && mti_cupti.activity_dropped(context, stream, &dropped) == MTI_CUPTI_SUCCESS && dropped)
+    if (mti_cupti.activity_dropped &&
+        mti_cupti.activity_dropped(context, stream, &dropped) == MTI_CUPTI_SUCCESS && dropped)
         mti_loss(MT_LO_ACTIVITY, dropped, 0);
     errno = saved;
 }
 
-/* ---- start, flush --------------------------------------------------------------------------------------------------------------- */
+/* ---- start, flush
+ * ---------------------------------------------------------------------------------------------------------------
+ */
 
-/* Walks two records of a buffer full of one number: the distance is what this libcupti takes a record of that kind to be. */
+/* Walks two records of a buffer full of one number: the distance is what this libcupti takes a
+ * record of that kind to be. */
 static uint32_t stride_of(int kind)
 {
     _Alignas(8) int32_t buffer[1024];
     void *r = NULL;
     for (size_t i = 0; i < sizeof buffer / sizeof buffer[0]; i++)
         buffer[i] = kind;
-    if (!mti_cupti.activity_next || mti_cupti.activity_next((uint8_t *)buffer, sizeof buffer, &r) != MTI_CUPTI_SUCCESS || !r)
+    if (!mti_cupti.activity_next ||
+        mti_cupti.activity_next((uint8_t *)buffer, sizeof buffer, &r) != MTI_CUPTI_SUCCESS || !r)
         return 0;
     const uint8_t *first = r;
-    if (mti_cupti.activity_next((uint8_t *)buffer, sizeof buffer, &r) != MTI_CUPTI_SUCCESS || !r || (const uint8_t *)r <= first)
+    if (mti_cupti.activity_next((uint8_t *)buffer, sizeof buffer, &r) != MTI_CUPTI_SUCCESS || !r ||
+        (const uint8_t *)r <= first)
         return 0;
     size_t n = (size_t)((const uint8_t *)r - first);
     return n < sizeof buffer / 2 && n % 8 == 0 ? (uint32_t)n : 0;
@@ -204,14 +221,16 @@ static void set_clock(void)
 {
     struct timespec ts;
     uint64_t stamp = 0;
-    if (!mti_cupti.get_timestamp || mti_cupti.get_timestamp(&stamp) != MTI_CUPTI_SUCCESS || !stamp) {
+    if (!mti_cupti.get_timestamp || mti_cupti.get_timestamp(&stamp) != MTI_CUPTI_SUCCESS ||
+        !stamp) {
         clock_gettime(CLOCK_REALTIME, &ts);
         stamp = (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
     }
     atomic_store_explicit(&clock_diff, stamp - mti_now(), memory_order_relaxed);
 }
 
-/* Tells CUPTI not to take device memory in advance, and to fill one buffer instead of one per thread. Old ones refuse: no matter. */
+/* Tells CUPTI not to take device memory in advance, and to fill one buffer instead of one per
+ * thread. Old ones refuse: no matter. */
 static void set_attributes(void)
 {
     size_t none = 0, n = sizeof none;
@@ -227,7 +246,8 @@ static bool enable(int kind, const char *what)
 {
     int e = mti_cupti.activity_enable(kind);
     if (e != MTI_CUPTI_SUCCESS)
-        mti_status(MT_ST_MEMORY2_OFF, 1, "no %s records: cuptiActivityEnable: %s", what, mti_cupti_error(e));
+        mti_status(MT_ST_MEMORY2_OFF, 1, "no %s records: cuptiActivityEnable: %s", what,
+                   mti_cupti_error(e));
     return e == MTI_CUPTI_SUCCESS;
 }
 
@@ -238,20 +258,23 @@ bool mti_activity_start(void)
         return false;
     }
     if (!mti_cupti.activity_enable || !mti_cupti.activity_register || !mti_cupti.activity_flush) {
-        mti_status(MT_ST_MEMORY2_OFF, 1, "no MEMORY2 records: %s lacks the activity functions", mti_cupti.path);
+        mti_status(MT_ST_MEMORY2_OFF, 1, "no MEMORY2 records: %s lacks the activity functions",
+                   mti_cupti.path);
         return false;
     }
     stride_memory = stride_of(MTI_CUPTI_MEMORY2);
     stride_pool = stride_of(MTI_CUPTI_MEMORY_POOL);
     if (stride_memory < MTI_CUPTI_MEMORY2_SIZE) {
         mti_status(MT_ST_MEMORY2_OFF, 1,
-                   "no MEMORY2 records: this libcupti (%u) makes them %u bytes long, at least %zu are expected",
+                   "no MEMORY2 records: this libcupti (%u) makes them %u bytes long, at least %zu "
+                   "are expected",
                    mti_cupti.version, stride_memory, MTI_CUPTI_MEMORY2_SIZE);
         stride_memory = 0;
     }
     if (stride_pool < MTI_CUPTI_POOL_SIZE) {
         mti_status(MT_ST_MEMORY2_OFF, 1,
-                   "no MEMORY_POOL records: this libcupti (%u) makes them %u bytes long, at least %zu are expected",
+                   "no MEMORY_POOL records: this libcupti (%u) makes them %u bytes long, at least "
+                   "%zu are expected",
                    mti_cupti.version, stride_pool, MTI_CUPTI_POOL_SIZE);
         stride_pool = 0;
     }
@@ -262,7 +285,8 @@ bool mti_activity_start(void)
     set_attributes();
     int e = mti_cupti.activity_register(on_request, on_complete);
     if (e != MTI_CUPTI_SUCCESS) {
-        mti_status(MT_ST_MEMORY2_OFF, 1, "no MEMORY2 records: cuptiActivityRegisterCallbacks: %s", mti_cupti_error(e));
+        mti_status(MT_ST_MEMORY2_OFF, 1, "no MEMORY2 records: cuptiActivityRegisterCallbacks: %s",
+                   mti_cupti_error(e));
         return false;
     }
     bool memory = stride_memory && enable(MTI_CUPTI_MEMORY2, "MEMORY2");
@@ -286,10 +310,12 @@ void mti_activity_flush(bool end)
     mti_cupti.activity_flush(end ? 1 : 0);
     if (end || !atomic_load_explicit(&expected, memory_order_relaxed))
         return;
-    if (atomic_fetch_add_explicit(&quiet, 1, memory_order_relaxed) + 1 == QUIET_FLUSHES && !taken_said) {
+    if (atomic_fetch_add_explicit(&quiet, 1, memory_order_relaxed) + 1 == QUIET_FLUSHES &&
+        !taken_said) {
         taken_said = true;
         mti_status(MT_ST_ACTIVITY_TAKEN, 1,
-                   "no MEMORY2 records any more, although memory calls are made: another tool (torch.profiler?) has taken the "
+                   "no MEMORY2 records any more, although memory calls are made: another tool "
+                   "(torch.profiler?) has taken the "
                    "activity "
                    "buffers; driver calls are recorded as before");
     }

@@ -1,5 +1,5 @@
-/* api.c -- memtrace_push(), memtrace_pop(), memtrace_mark(): phases marked by the program itself (capture/include/memtrace.h), also in
- * a process without CUDA that only loaded this library. */
+/* api.c -- memtrace_push(), memtrace_pop(), memtrace_mark(): phases marked by the program itself
+ * (capture/include/memtrace.h), also in a process without CUDA that only loaded this library. */
 #include "capture/inject/ranges.h"
 
 #include <string.h>
@@ -12,7 +12,8 @@ MTI_EXPORT void memtrace_mark(const char *name);
 
 static struct mti_range range_of(const char *name)
 {
-    return (struct mti_range){MT_WS_API, NULL, NULL, name, name != NULL ? strnlen(name, NAME_MAX_BYTES) : 0};
+    return (struct mti_range){MT_WS_API, NULL, NULL, name,
+                              name != NULL ? strnlen(name, NAME_MAX_BYTES) : 0};
 }
 
 void memtrace_push(const char *name)

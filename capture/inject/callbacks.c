@@ -1,5 +1,6 @@
-/* callbacks.c -- every driver call of calls.def becomes a CALL record when it returns. At ENTER only the clock is read; what may change
- * the device's memory by an amount nobody tells (contexts, code, graphs) is measured before and after. Runs on the job's threads. */
+/* callbacks.c -- every driver call of calls.def becomes a CALL record when it returns. At ENTER
+ * only the clock is read; what may change the device's memory by an amount nobody tells (contexts,
+ * code, graphs) is measured before and after. Runs on the job's threads. */
 #include "capture/inject/cupti.h"
 
 #include <stdatomic.h>
@@ -8,10 +9,11 @@
 _Static_assert(MT_WO_COUNT <= 64, "sets of operations are bit masks");
 
 /* Asking for memory or for what will take some: worth a stack. */
-#define OPS_STACK                                                                                                              \
-    (OP(MEM_ALLOC) | OP(MANAGED_ALLOC) | OP(HOST_ALLOC) | OP(HOST_REGISTER) | OP(ASYNC_ALLOC) | OP(POOL_CREATE) |              \
-     OP(VMM_RESERVE) | OP(VMM_CREATE) | OP(VMM_IMPORT) | OP(VMM_RETAIN) | OP(MULTICAST_CREATE) | OP(MULTICAST_BIND) |          \
-     OP(IPC_OPEN) | OP(ARRAY_CREATE) | OP(GRAPH_ALLOC_NODE) | OP(GRAPH_INSTANTIATE) | OP(GRAPH_UPLOAD) | OP(CONTEXT_CREATE) |  \
+#define OPS_STACK                                                                                  \
+    (OP(MEM_ALLOC) | OP(MANAGED_ALLOC) | OP(HOST_ALLOC) | OP(HOST_REGISTER) | OP(ASYNC_ALLOC) |    \
+     OP(POOL_CREATE) | OP(VMM_RESERVE) | OP(VMM_CREATE) | OP(VMM_IMPORT) | OP(VMM_RETAIN) |        \
+     OP(MULTICAST_CREATE) | OP(MULTICAST_BIND) | OP(IPC_OPEN) | OP(ARRAY_CREATE) |                 \
+     OP(GRAPH_ALLOC_NODE) | OP(GRAPH_INSTANTIATE) | OP(GRAPH_UPLOAD) | OP(CONTEXT_CREATE) |        \
      OP(CONTEXT_RETAIN) | OP(MODULE_LOAD))
 
 /* Their effect is CHANGE in wire.h. */
@@ -30,10 +32,13 @@ _Static_assert(MT_WO_COUNT <= 64, "sets of operations are bit masks");
 #define MT_OP_SET(sym, name, effect) | MT_OP_##effect(sym)
 static const uint64_t ops_change = 0 MT_WIRE_OPS(MT_OP_SET);
 
-#define OPS_CONTEXT (OP(CONTEXT_CREATE) | OP(CONTEXT_DESTROY) | OP(CONTEXT_RETAIN) | OP(CONTEXT_RELEASE) | OP(CONTEXT_RESET))
+#define OPS_CONTEXT                                                                                \
+    (OP(CONTEXT_CREATE) | OP(CONTEXT_DESTROY) | OP(CONTEXT_RETAIN) | OP(CONTEXT_RELEASE) |         \
+     OP(CONTEXT_RESET))
 /* CUPTI writes a MEMORY2 record for these. */
-#define OPS_ACTIVITY                                                                                                           \
-    (OP(MEM_ALLOC) | OP(MEM_FREE) | OP(MANAGED_ALLOC) | OP(HOST_ALLOC) | OP(HOST_FREE) | OP(ASYNC_ALLOC) | OP(ASYNC_FREE))
+#define OPS_ACTIVITY                                                                               \
+    (OP(MEM_ALLOC) | OP(MEM_FREE) | OP(MANAGED_ALLOC) | OP(HOST_ALLOC) | OP(HOST_FREE) |           \
+     OP(ASYNC_ALLOC) | OP(ASYNC_FREE))
 /* And perhaps for these: it has a kind of memory for arrays. */
 #define OPS_CORRELATED (OPS_ACTIVITY | OP(ARRAY_CREATE) | OP(ARRAY_DESTROY))
 
@@ -53,7 +58,9 @@ static _Atomic uint64_t unknown_said;
 
 static uint64_t bit(uint32_t op) { return op < 64 ? UINT64_C(1) << op : 0; }
 
-/* ---- ENTER ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- ENTER
+ * ----------------------------------------------------------------------------------------------------------------------
+ */
 
 static void measure_before(const struct mti_row *row, const struct mti_cupti_data *d)
 {
@@ -81,12 +88,15 @@ static void on_enter(const struct mti_row *row, const struct mti_cupti_data *d)
         *d->correlation_data = mti_now();
 }
 
-/* ---- EXIT ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- EXIT
+ * -----------------------------------------------------------------------------------------------------------------------
+ */
 
 static void fill_device(struct mti_call *c, const struct mti_cupti_data *d)
 {
     uint32_t ordinal;
-    /* A context that may be gone by now is not asked about: it was seen when the call was entered. */
+    /* A context that may be gone by now is not asked about: it was seen when the call was entered.
+     */
     bool may_ask = !(bit(c->op) & (OP(CONTEXT_DESTROY) | OP(CONTEXT_RELEASE) | OP(CONTEXT_RESET)));
     if (d->context) {
         c->context = d->context;
@@ -107,7 +117,8 @@ static void follow_contexts(const struct mti_call *c)
     if (c->result != MTI_CU_SUCCESS)
         return;
     uint64_t op = bit(c->op);
-    if ((op & (OP(CONTEXT_CREATE) | OP(CONTEXT_RETAIN))) && (c->mask & MT_WF_HANDLE) && (c->mask & MT_WF_DEVICE))
+    if ((op & (OP(CONTEXT_CREATE) | OP(CONTEXT_RETAIN))) && (c->mask & MT_WF_HANDLE) &&
+        (c->mask & MT_WF_DEVICE))
         mti_context_is(c->handle, c->device);
     else if (op & OP(CONTEXT_DESTROY))
         mti_context_gone(c->handle);
@@ -159,7 +170,8 @@ static void record(struct mti_call *c, const struct mti_cupti_data *d)
         if (c->stack)
             c->mask |= MT_WF_STACK;
     }
-    if ((bit(c->op) & OPS_CORRELATED) && mti_set.memory2 && d->correlation_id) { /* to join the activity record by */
+    /* to join the activity record by */
+    if ((bit(c->op) & OPS_CORRELATED) && mti_set.memory2 && d->correlation_id) {
         c->corr = d->correlation_id;
         c->mask |= MT_WF_CORR;
     }
@@ -196,8 +208,10 @@ static void on_exit_driver(const struct mti_row *row, uint32_t cbid, const struc
     mti_leave();
 }
 
-/* The runtime API calls the driver through its public entry points, so this is for the day when it does not. */
-static void on_exit_runtime(const struct mti_row *row, uint32_t cbid, const struct mti_cupti_data *d)
+/* The runtime API calls the driver through its public entry points, so this is for the day when it
+ * does not. */
+static void on_exit_runtime(const struct mti_row *row, uint32_t cbid,
+                            const struct mti_cupti_data *d)
 {
     uint64_t now = mti_now();
     if ((tls.recorded & bit(row->op)) || !d->params || !mti_enter())
@@ -221,8 +235,10 @@ static void on_unknown(uint32_t cbid, const struct mti_cupti_data *d)
         return;
     const char *name = d->function ? d->function : "?";
     if (!(atomic_fetch_or_explicit(&unknown_said, UINT64_C(1) << i, memory_order_relaxed) >> i & 1))
-        mti_status(MT_ST_UNKNOWN_API, 1, "%s was called: a memory function of a newer driver, whose bytes are not counted",
-                   name);
+        mti_status(
+            MT_ST_UNKNOWN_API, 1,
+            "%s was called: a memory function of a newer driver, whose bytes are not counted",
+            name);
     struct mti_call c;
     begin_call(&c, d, mti_now());
     c.cbid = cbid;
@@ -238,8 +254,9 @@ static void on_state(uint32_t cbid, const struct mti_cupti_state_data *d)
 {
     if ((cbid != MTI_CUPTI_FATAL_ERROR && cbid != MTI_CUPTI_ERROR) || !mti_enter())
         return;
-    mti_status(MT_ST_CUPTI_ERROR, cbid == MTI_CUPTI_FATAL_ERROR ? 2 : 1, "CUPTI reports: %.200s (%s)",
-               d->message ? d->message : "an error", mti_cupti_error(d->result));
+    mti_status(MT_ST_CUPTI_ERROR, cbid == MTI_CUPTI_FATAL_ERROR ? 2 : 1,
+               "CUPTI reports: %.200s (%s)", d->message ? d->message : "an error",
+               mti_cupti_error(d->result));
     mti_leave();
 }
 
@@ -275,17 +292,21 @@ void mti_callback(void *user, int domain, uint32_t cbid, const void *data)
     }
 }
 
-/* ---- what a newer driver has ---------------------------------------------------------------------------------------------------- */
+/* ---- what a newer driver has
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static bool starts(const char *s, const char *with) { return !strncmp(s, with, strlen(with)); }
 
 /* Names like those of calls.def; not copies, fills, hints and questions. */
 static bool is_memory_function(const char *name)
 {
-    static const char *const no[] = {"cuMemcpy",        "cuMemset",     "cuMemGet",      "cuMemAdvise",  "cuMemPrefetch",
-                                     "cuMemRange",      "cuMemDiscard", "cuMemBatch",    "cuMemPoolGet", "cuMemPoolSet",
-                                     "cuMemSetMemPool", "cuMemHostGet", "cuMulticastGet"};
-    static const char *const yes[] = {"cuMem", "cuGraphAddMem", "cuMulticast", "cuIpc", "cuArray", "cuMipmappedArray"};
+    static const char *const no[] = {
+        "cuMemcpy",        "cuMemset",     "cuMemGet",      "cuMemAdvise",  "cuMemPrefetch",
+        "cuMemRange",      "cuMemDiscard", "cuMemBatch",    "cuMemPoolGet", "cuMemPoolSet",
+        "cuMemSetMemPool", "cuMemHostGet", "cuMulticastGet"};
+    static const char *const yes[] = {"cuMem", "cuGraphAddMem", "cuMulticast",
+                                      "cuIpc", "cuArray",       "cuMipmappedArray"};
     for (size_t i = 0; i < sizeof no / sizeof no[0]; i++)
         if (starts(name, no[i]))
             return false;

@@ -1,5 +1,6 @@
-/* contexts.c -- whose device a context is; the few questions that are put to the driver itself (names of devices, free memory), always
- * inside mti_enter() so that the callbacks they cause are not recorded; measured changes. */
+/* contexts.c -- whose device a context is; the few questions that are put to the driver itself
+ * (names of devices, free memory), always inside mti_enter() so that the callbacks they cause are
+ * not recorded; measured changes. */
 #define _GNU_SOURCE
 #include "capture/inject/cupti.h"
 
@@ -34,10 +35,10 @@ static _Atomic int patience_ms = 60;
 
 static void *look(void *lib, const char *name) { return lib ? dlsym(lib, name) : NULL; }
 
-#define LOOK(member, name)                                                                                                     \
-    do {                                                                                                                       \
-        void *p_ = look(lib, name);                                                                                            \
-        memcpy(&cu.member, &p_, sizeof p_);                                                                                    \
+#define LOOK(member, name)                                                                         \
+    do {                                                                                           \
+        void *p_ = look(lib, name);                                                                \
+        memcpy(&cu.member, &p_, sizeof p_);                                                        \
     } while (0)
 
 void mti_cuda_open(void)
@@ -70,12 +71,15 @@ bool mti_cuda_version(uint32_t *version)
 void mti_device_used(uint32_t ordinal)
 {
     if (ordinal >= MAX_DEVICES ||
-        atomic_fetch_or_explicit(&devices_seen, UINT64_C(1) << ordinal, memory_order_relaxed) >> ordinal & 1)
+        atomic_fetch_or_explicit(&devices_seen, UINT64_C(1) << ordinal, memory_order_relaxed) >>
+                ordinal &
+            1)
         return;
     struct mti_cu_uuid uuid;
     char pci[32] = "", name[128] = "";
     size_t total = 0;
-    if (cu.total && cu.total(&total, (int)ordinal) != MTI_CU_SUCCESS) { /* no such device, or too early to ask */
+    /* no such device, or too early to ask */
+    if (cu.total && cu.total(&total, (int)ordinal) != MTI_CU_SUCCESS) {
         atomic_fetch_and_explicit(&devices_seen, ~(UINT64_C(1) << ordinal), memory_order_relaxed);
         return;
     }
@@ -97,7 +101,10 @@ void mti_device_used(uint32_t ordinal)
     }
 }
 
-static uint32_t home(uint64_t context) { return (uint32_t)((context >> 4) * 0x9e3779b97f4a7c15u >> 48) & (SLOTS - 1); }
+static uint32_t home(uint64_t context)
+{
+    return (uint32_t)((context >> 4) * 0x9e3779b97f4a7c15u >> 48) & (SLOTS - 1);
+}
 
 static bool lookup(uint64_t context, uint32_t *ordinal)
 {
@@ -128,7 +135,8 @@ void mti_context_is(uint64_t context, uint32_t ordinal)
     for (uint32_t n = 0; n < 8; n++, at = (at + 1) & (SLOTS - 1)) {
         uint64_t expected = 0;
         /* Taken twice by two threads at once: both entries say the same. */
-        if (atomic_compare_exchange_strong(&slots[at].context, &expected, context) || expected == context) {
+        if (atomic_compare_exchange_strong(&slots[at].context, &expected, context) ||
+            expected == context) {
             atomic_store_explicit(&slots[at].device, ordinal + 1, memory_order_release);
             return;
         }
@@ -158,8 +166,8 @@ bool mti_context_device(uint64_t context, bool may_ask, uint32_t *ordinal)
     uint64_t current = 0;
     int device = -1;
     uint32_t id = UINT32_MAX;
-    if (cu.ctx_current && cu.ctx_device && cu.ctx_current(&current) == MTI_CU_SUCCESS && current == context &&
-        cu.ctx_device(&device) == MTI_CU_SUCCESS && device >= 0)
+    if (cu.ctx_current && cu.ctx_device && cu.ctx_current(&current) == MTI_CU_SUCCESS &&
+        current == context && cu.ctx_device(&device) == MTI_CU_SUCCESS && device >= 0)
         id = (uint32_t)device;
     else if (!mti_cupti.device_id || mti_cupti.device_id(context, &id) != MTI_CUPTI_SUCCESS)
         return false;
@@ -191,7 +199,8 @@ bool mti_measure(uint32_t ordinal, bool patient, uint64_t *used)
     if (spent > UINT64_C(200000000) + (t - since) / 50)
         return false;
     bool ok = mti_gpu_used(ordinal, used);
-    /* NVML opens on another thread; a context is worth waiting for, as it is what nothing else records. */
+    /* NVML opens on another thread; a context is worth waiting for, as it is what nothing else
+     * records. */
     while (!ok && patient && atomic_load_explicit(&patience_ms, memory_order_relaxed) > 0) {
         atomic_fetch_sub_explicit(&patience_ms, 1, memory_order_relaxed);
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);

@@ -1,8 +1,10 @@
-/* core.h -- what life.c, spool.c, writer.c and emit.c know of each other; no other part of the library includes it.
+/* core.h -- what life.c, spool.c, writer.c and emit.c know of each other; no other part of the
+ * library includes it.
  *
- * Locks, in the order in which they may be taken: start (life.c), strings (emit.c), drain (writer.c), spool (spool.c). fork() takes
- * start, strings and spool, so that the child finds them free; the drain lock may be held for as long as a disk takes, and is simply
- * made anew in the child. */
+ * Locks, in the order in which they may be taken: start (life.c), strings (emit.c), drain
+ * (writer.c), spool (spool.c). fork() takes start, strings and spool, so that the child finds them
+ * free; the drain lock may be held for as long as a disk takes, and is simply made anew in the
+ * child. */
 #ifndef MTI_CORE_H
 #define MTI_CORE_H
 
@@ -14,11 +16,13 @@
 
 /* Per thread. initial-exec: no allocation at first use, so also safe in a signal handler. */
 struct mti_thread {
-    uint64_t named; /* mti_uid for which this thread was introduced; also says that tid is current */
+    /* mti_uid for which this thread was introduced; also says that tid is current */
+    uint64_t named;
     uint32_t tid;
     int saved_errno;
-    unsigned char inside;    /* between mti_enter() and mti_leave() */
-    unsigned char held;      /* holds, or is about to take, a lock of the core: whoever comes now is a signal handler */
+    unsigned char inside; /* between mti_enter() and mti_leave() */
+    /* holds, or is about to take, a lock of the core: whoever comes now is a signal handler */
+    unsigned char held;
     unsigned char strings;   /* the same for the lock of emit.c */
     unsigned char starting;  /* in mti_start() */
     unsigned char writer;    /* is the writer thread */
@@ -31,7 +35,8 @@ extern _Thread_local struct mti_thread mti_thread;
 
 /* ---- life.c ---- */
 
-/* Work on files in a thread of the job: no signal handler runs meanwhile, a full disk quota raises no SIGXFSZ, nobody is cancelled. */
+/* Work on files in a thread of the job: no signal handler runs meanwhile, a full disk quota raises
+ * no SIGXFSZ, nobody is cancelled. */
 struct mti_quiet {
     sigset_t old;
     int cancel;
@@ -61,7 +66,8 @@ extern struct mti_map mti_map;
 extern _Atomic(_Atomic int *) mti_gate;
 static inline bool mti_map_ready(void)
 {
-    return atomic_load_explicit(atomic_load_explicit(&mti_gate, memory_order_acquire), memory_order_acquire) == 1;
+    return atomic_load_explicit(atomic_load_explicit(&mti_gate, memory_order_acquire),
+                                memory_order_acquire) == 1;
 }
 void mti_spool_reset(void); /* spool.c: as at the start of a process */
 void mti_drop(void);        /* counts one record that could not be made */
@@ -73,14 +79,17 @@ struct mti_chunk {
     uint64_t seq;
     unsigned slot;
 };
-bool mti_spool_oldest(struct mti_chunk *c); /* the full chunk with the lowest number; false = none */
+/* the full chunk with the lowest number; false = none */
+bool mti_spool_oldest(struct mti_chunk *c);
 void mti_spool_free_slot(const struct mti_chunk *c);
-void mti_spool_seal(bool force); /* closes the open chunk if it is worth a member; force = if it has any record */
-bool mti_spool_empty(void);      /* nothing is in the spool that is not in the .gz */
+/* closes the open chunk if it is worth a member; force = if it has any record */
+void mti_spool_seal(bool force);
+bool mti_spool_empty(void); /* nothing is in the spool that is not in the .gz */
 bool mti_spool_on_disk(void);
 void mti_spool_check_file(void); /* the job may have closed our descriptor: take the lock again */
-void mti_spool_unlink(void);     /* everything is in the .gz: removes the spool file; records are written at once from now on */
-void mti_spool_disk(bool good);  /* whether waiting for the writer makes sense */
+/* everything is in the .gz: removes the spool file; records are written at once from now on */
+void mti_spool_unlink(void);
+void mti_spool_disk(bool good); /* whether waiting for the writer makes sense */
 void mti_spool_late(void);
 uint64_t mti_spool_dropped(uint64_t *bytes);
 const char *mti_spool_gz(void);        /* path of the .gz */
@@ -89,11 +98,14 @@ extern _Atomic bool mti_spool_stalled; /* set when a call was held for as long a
 /* ---- writer.c ---- */
 
 enum mti_drained { MTI_DRAINED_NONE, MTI_DRAINED_SOME, MTI_DRAINED_FAILED };
-/* Moves at most `most` full chunks into the .gz. With `wait` false gives up when another thread is at it. */
+/* Moves at most `most` full chunks into the .gz. With `wait` false gives up when another thread is
+ * at it. */
 enum mti_drained mti_drain(unsigned most, bool wait);
-/* Whether a thread that finds no room should drain itself instead of waiting: no writer thread, or it is away in periodic work. */
+/* Whether a thread that finds no room should drain itself instead of waiting: no writer thread, or
+ * it is away in periodic work. */
 bool mti_drain_yourself(void);
-void mti_writer_flush(bool last); /* everything into the .gz, waiting two seconds at most; last: no periodic work any more */
+/* everything into the .gz, waiting two seconds at most; last: no periodic work any more */
+void mti_writer_flush(bool last);
 void mti_writer_forget(void);
 bool mti_writer_cap(uint64_t seq, unsigned waiting); /* takes no lock */
 

@@ -1,6 +1,7 @@
-/* cupti_find.c -- which libcupti: the copy that is in the process already, under whatever name, for a second one beside it must not be
- * loaded; else the file that was asked for; else the one that fits the driver or the CUDA runtime, by soname, beside the libraries of
- * the process, in the folders of Python wheels, in /usr/local/cuda*. */
+/* cupti_find.c -- which libcupti: the copy that is in the process already, under whatever name, for
+ * a second one beside it must not be loaded; else the file that was asked for; else the one that
+ * fits the driver or the CUDA runtime, by soname, beside the libraries of the process, in the
+ * folders of Python wheels, in /usr/local/cuda*. */
 #define _GNU_SOURCE
 #include "capture/inject/cupti.h"
 
@@ -28,7 +29,8 @@ static bool starts(const char *s, const char *with) { return !strncmp(s, with, s
 /* libcupti.so.12, and libcupti-1a2b3c4d.so.12 as wheels rename it. */
 static bool is_cupti(const char *base)
 {
-    return starts(base, "libcupti") && (base[8] == '.' || base[8] == '-' || base[8] == '_') && strstr(base, ".so");
+    return starts(base, "libcupti") && (base[8] == '.' || base[8] == '-' || base[8] == '_') &&
+           strstr(base, ".so");
 }
 
 static unsigned major_in(const char *base)
@@ -50,7 +52,8 @@ static void add_dir(struct seen *s, const char *path, size_t n)
 
 static int on_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
-    static const char *const cuda_libs[] = {"libcudart", "libtorch", "libc10", "libcublas", "libnvrtc", "libnccl", "libcudnn"};
+    static const char *const cuda_libs[] = {"libcudart", "libtorch", "libc10",  "libcublas",
+                                            "libnvrtc",  "libnccl",  "libcudnn"};
     struct seen *s = arg;
     (void)size;
     const char *path = info->dlpi_name;
@@ -69,7 +72,8 @@ static int on_object(struct dl_phdr_info *info, size_t size, void *arg)
     return 0;
 }
 
-/* Major version of CUDA that the driver serves: from the number in the name of its file, else by asking it. 0 = unknown. */
+/* Major version of CUDA that the driver serves: from the number in the name of its file, else by
+ * asking it. 0 = unknown. */
 static unsigned driver_major(const struct seen *s)
 {
     char real[PATH_MAX];
@@ -90,14 +94,15 @@ static unsigned driver_major(const struct seen *s)
 static void look_up(void *lib)
 {
     void *p;
-#define MTI_F(member, symbol, parameters)                                                                                      \
-    p = dlsym(lib, #symbol);                                                                                                   \
+#define MTI_F(member, symbol, parameters)                                                          \
+    p = dlsym(lib, #symbol);                                                                       \
     memcpy(&mti_cupti.member, &p, sizeof p);
     MTI_CUPTI_FUNCTIONS(MTI_F)
 #undef MTI_F
 }
 
-/* Takes an open library if it is a CUPTI of ours to use. The handle is never closed: its callbacks are. */
+/* Takes an open library if it is a CUPTI of ours to use. The handle is never closed: its callbacks
+ * are. */
 static bool take(void *lib, const char *how)
 {
     if (!lib)
@@ -111,11 +116,12 @@ static bool take(void *lib, const char *how)
     void *f;
     memcpy(&f, &mti_cupti.subscribe, sizeof f);
     Dl_info info;
-    snprintf(mti_cupti.path, sizeof mti_cupti.path, "%s", dladdr(f, &info) && info.dli_fname ? info.dli_fname : "libcupti");
+    snprintf(mti_cupti.path, sizeof mti_cupti.path, "%s",
+             dladdr(f, &info) && info.dli_fname ? info.dli_fname : "libcupti");
     uint32_t v = mti_cupti.version;
     if (v >= 100000)
-        mti_status(MT_ST_CUPTI_VERSION, 0, "%s, version %u (CUDA %u.%u), %s", mti_cupti.path, v, v / 10000, v % 10000 / 100,
-                   how);
+        mti_status(MT_ST_CUPTI_VERSION, 0, "%s, version %u (CUDA %u.%u), %s", mti_cupti.path, v,
+                   v / 10000, v % 10000 / 100, how);
     else
         mti_status(MT_ST_CUPTI_VERSION, 0, "%s, version %u, %s", mti_cupti.path, v, how);
     return true;
@@ -133,15 +139,16 @@ static bool try_file(const char *dir, const char *sub, const char *soname)
 /* soname of a CUDA major version in all the places. */
 static bool try_version(const struct seen *s, unsigned major)
 {
-    /* From the folder of a library of the process: a toolkit, nvidia/<component>/lib, or torch/lib of a wheel. */
+    /* From the folder of a library of the process: a toolkit, nvidia/<component>/lib, or torch/lib
+     * of a wheel. */
     static const char *const beside[] = {"",
                                          "/../../cuda_cupti/lib",
                                          "/../../nvidia/cuda_cupti/lib",
                                          "/../../nvidia/cu13/lib",
                                          "/../extras/CUPTI/lib64",
                                          "/../../../extras/CUPTI/lib64"};
-    static const char *const below[] = {"/extras/CUPTI/lib64", "/lib64", "/targets/x86_64-linux/lib",
-                                        "/targets/sbsa-linux/lib"};
+    static const char *const below[] = {"/extras/CUPTI/lib64", "/lib64",
+                                        "/targets/x86_64-linux/lib", "/targets/sbsa-linux/lib"};
     char soname[32], root[64];
     snprintf(soname, sizeof soname, major == 11 ? "libcupti.so.11.8" : "libcupti.so.%u", major);
     for (size_t i = 0; i < s->n_dirs; i++)
@@ -156,7 +163,8 @@ static bool try_version(const struct seen *s, unsigned major)
         if (pass == 0)
             dir = home && *home ? home : NULL;
         if (pass == 2) {
-            snprintf(root, sizeof root, major == 11 ? "/usr/local/cuda-11.8" : "/usr/local/cuda-%u", major);
+            snprintf(root, sizeof root, major == 11 ? "/usr/local/cuda-11.8" : "/usr/local/cuda-%u",
+                     major);
             dir = root;
         }
         for (size_t j = 0; dir && j < sizeof below / sizeof below[0]; j++)
@@ -176,28 +184,35 @@ bool mti_cupti_find(void)
         if (take(dlopen(s.cupti, RTLD_LAZY | RTLD_NOLOAD), "found in the process"))
             return true;
         mti_status(MT_ST_CUPTI_MISSING, 2,
-                   "driver calls are not recorded: %.500s is in the process, but is no CUPTI that can be used", s.cupti);
+                   "driver calls are not recorded: %.500s is in the process, but is no CUPTI that "
+                   "can be used",
+                   s.cupti);
         return false;
     }
     if (mti_set.cupti && *mti_set.cupti) {
         if (take(dlopen(mti_set.cupti, RTLD_LAZY | RTLD_LOCAL), "given by MEMTRACE_CUPTI"))
             return true;
-        mti_status(MT_ST_CUPTI_MISSING, 1,
-                   "MEMTRACE_CUPTI=%.500s is not a libcupti that can be loaded here; looking for another", mti_set.cupti);
+        mti_status(
+            MT_ST_CUPTI_MISSING, 1,
+            "MEMTRACE_CUPTI=%.500s is not a libcupti that can be loaded here; looking for another",
+            mti_set.cupti);
     }
     unsigned driver = driver_major(&s);
     unsigned order[4] = {s.runtime_major, 13, 12, 11};
     for (size_t i = 0; i < 4; i++) {
         /* One that is newer than the driver answers every call with NOT_INITIALIZED. */
-        if (order[i] < 11 || order[i] > 99 || (driver && order[i] > driver) || (i && order[i] == order[0]))
+        if (order[i] < 11 || order[i] > 99 || (driver && order[i] > driver) ||
+            (i && order[i] == order[0]))
             continue;
         if (try_version(&s, order[i]))
             return true;
     }
     mti_status(MT_ST_CUPTI_MISSING, 2,
-               "driver calls are not recorded: no libcupti.so.13, .12 or .11.8 in the process, by its name (LD_LIBRARY_PATH, "
+               "driver calls are not recorded: no libcupti.so.13, .12 or .11.8 in the process, by "
+               "its name (LD_LIBRARY_PATH, "
                "ld.so.cache), "
-               "beside the CUDA libraries of the process, or in /usr/local/cuda (looked for: up to CUDA %u). Install the "
+               "beside the CUDA libraries of the process, or in /usr/local/cuda (looked for: up to "
+               "CUDA %u). Install the "
                "nvidia-cuda-cupti wheel or the toolkit's CUPTI, or set MEMTRACE_CUPTI to the file",
                driver);
     return false;

@@ -1,6 +1,7 @@
-/* cupti_start.c -- subscribing to CUPTI, and the end of it. Nothing here may harm the job: whatever fails becomes a STATUS and recording
- * goes on without. CUPTI is called at exit only if it was really started, by a handler registered after that, so that it runs before
- * libcupti's own destructors: a flush of a CUPTI that never started crashes in 13.0. */
+/* cupti_start.c -- subscribing to CUPTI, and the end of it. Nothing here may harm the job: whatever
+ * fails becomes a STATUS and recording goes on without. CUPTI is called at exit only if it was
+ * really started, by a handler registered after that, so that it runs before libcupti's own
+ * destructors: a flush of a CUPTI that never started crashes in 13.0. */
 #include "capture/inject/cupti.h"
 
 #include <pthread.h>
@@ -13,7 +14,8 @@ static void *subscriber;
 static bool registered; /* the periodic work */
 static pthread_mutex_t flush_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Heartbeat: a harmless driver call whose callback must come. Its silence counts only after it was heard once. */
+/* Heartbeat: a harmless driver call whose callback must come. Its silence counts only after it was
+ * heard once. */
 #define PROBE_NS UINT64_C(2000000000)
 static _Thread_local enum { PROBE_NONE, PROBE_WAITS, PROBE_HEARD } probe_state;
 static _Atomic bool probe_worked;
@@ -23,11 +25,12 @@ static uint64_t probe_last;
 const char *mti_cupti_error(int result)
 {
     const char *text = NULL;
-    if (!mti_cupti.result_string || mti_cupti.result_string(result, &text) != MTI_CUPTI_SUCCESS || !text || !*text) {
-        static const char *const known[] = {"INVALID_PARAMETER", "NOT_INITIALIZED", "MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED",
-                                            "UNKNOWN"};
-        static const int codes[] = {MTI_CUPTI_INVALID_PARAMETER, MTI_CUPTI_NOT_INITIALIZED, MTI_CUPTI_MULTIPLE_SUBSCRIBERS,
-                                    MTI_CUPTI_UNKNOWN};
+    if (!mti_cupti.result_string || mti_cupti.result_string(result, &text) != MTI_CUPTI_SUCCESS ||
+        !text || !*text) {
+        static const char *const known[] = {"INVALID_PARAMETER", "NOT_INITIALIZED",
+                                            "MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED", "UNKNOWN"};
+        static const int codes[] = {MTI_CUPTI_INVALID_PARAMETER, MTI_CUPTI_NOT_INITIALIZED,
+                                    MTI_CUPTI_MULTIPLE_SUBSCRIBERS, MTI_CUPTI_UNKNOWN};
         text = "an error it has no text for";
         for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
             if (codes[i] == result)
@@ -63,12 +66,14 @@ static void look_for_silence(void)
     if (!mti_cupti_probe(&version))
         return;
     bool gone = mti_cupti.callback_state &&
-                mti_cupti.callback_state(&enabled, subscriber, MTI_CUPTI_DRIVER, MTI_CUPTI_CBID_VERSION) != MTI_CUPTI_SUCCESS;
+                mti_cupti.callback_state(&enabled, subscriber, MTI_CUPTI_DRIVER,
+                                         MTI_CUPTI_CBID_VERSION) != MTI_CUPTI_SUCCESS;
     if (!gone && !atomic_load_explicit(&probe_worked, memory_order_relaxed))
         return;
     silent_said = true;
     mti_status(MT_ST_SILENT, 2,
-               "driver calls are no longer recorded: CUPTI was shut down by somebody else in this process (cuptiFinalize; "
+               "driver calls are no longer recorded: CUPTI was shut down by somebody else in this "
+               "process (cuptiFinalize; "
                "torch.profiler "
                "does that with TEARDOWN_CUPTI=1)");
 }
@@ -77,7 +82,8 @@ static void periodic(void)
 {
     if (pthread_mutex_trylock(&flush_lock))
         return;
-    /* Not while cuInit is still at work on another thread: it and CUPTI could wait for each other. */
+    /* Not while cuInit is still at work on another thread: it and CUPTI could wait for each other.
+     */
     if (atomic_load(&ok) && atomic_load(&mti_driver_up)) {
         look_for_silence();
         if (!silent_said)
@@ -88,7 +94,8 @@ static void periodic(void)
 
 static void at_exit(void)
 {
-    /* Waits for a flush of the writer; from here on nobody is inside CUPTI while it is taken down. */
+    /* Waits for a flush of the writer; from here on nobody is inside CUPTI while it is taken down.
+     */
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += 2;
@@ -104,20 +111,25 @@ static void at_exit(void)
             if (!silent_said)
                 mti_activity_flush(true);
         } else if (mti_cupti_probe(&version)) {
-            mti_status(MT_ST_SILENT, 1, "no driver call was seen: CUPTI took the subscription, but calls nothing back");
+            mti_status(
+                MT_ST_SILENT, 1,
+                "no driver call was seen: CUPTI took the subscription, but calls nothing back");
         }
     }
     pthread_mutex_unlock(&flush_lock);
 }
 
-/* ---- subscription --------------------------------------------------------------------------------------------------------------- */
+/* ---- subscription
+ * ---------------------------------------------------------------------------------------------------------------
+ */
 
 enum subscribed { SUBSCRIBED_NO, SUBSCRIBED_ALONE, SUBSCRIBED_SHARED };
 
 static void busy(const char *holder)
 {
     mti_status(MT_ST_SUBSCRIBER_BUSY, 2,
-               "driver calls are not recorded: another profiler holds CUPTI's one subscription%s%s (nsys, ncu, "
+               "driver calls are not recorded: another profiler holds CUPTI's one subscription%s%s "
+               "(nsys, ncu, "
                "compute-sanitizer, cuda-gdb, "
                "torch.profiler); run without it",
                *holder ? ": " : "", holder);
@@ -126,7 +138,8 @@ static void busy(const char *holder)
 static enum subscribed subscribe(void)
 {
     char holder[2 * MTI_CUPTI_OLD_NAME] = "";
-    struct mti_cupti_subscriber p = {.name = "memtrace", .old_name = holder, .old_size = sizeof holder - 1};
+    struct mti_cupti_subscriber p = {
+        .name = "memtrace", .old_name = holder, .old_size = sizeof holder - 1};
     int e = MTI_CUPTI_INVALID_PARAMETER;
     if (mti_cupti.subscribe_v2 && mti_cupti.version >= 130300) {
         p.struct_size = MTI_CUPTI_SUBSCRIBER_MULTI_SIZE;
@@ -135,7 +148,8 @@ static enum subscribed subscribe(void)
         if (e == MTI_CUPTI_SUCCESS)
             return SUBSCRIBED_SHARED;
     }
-    if (mti_cupti.subscribe_v2 && mti_cupti.version >= 130000 && e != MTI_CUPTI_MULTIPLE_SUBSCRIBERS) {
+    if (mti_cupti.subscribe_v2 && mti_cupti.version >= 130000 &&
+        e != MTI_CUPTI_MULTIPLE_SUBSCRIBERS) {
         p.struct_size = MTI_CUPTI_SUBSCRIBER_SIZE;
         p.allow_multiple = 0;
         e = mti_cupti.subscribe_v2(&subscriber, mti_callback, NULL, &p);
@@ -148,8 +162,10 @@ static enum subscribed subscribe(void)
     if (e == MTI_CUPTI_MULTIPLE_SUBSCRIBERS)
         busy(holder);
     else
-        mti_status(MT_ST_CUPTI_ERROR, 2, "driver calls are not recorded: cuptiSubscribe: %s (%d)%s", mti_cupti_error(e), e,
-                   e == MTI_CUPTI_NOT_INITIALIZED ? "; is this libcupti newer than the driver?" : "");
+        mti_status(MT_ST_CUPTI_ERROR, 2, "driver calls are not recorded: cuptiSubscribe: %s (%d)%s",
+                   mti_cupti_error(e), e,
+                   e == MTI_CUPTI_NOT_INITIALIZED ? "; is this libcupti newer than the driver?"
+                                                  : "");
     return SUBSCRIBED_NO;
 }
 
@@ -173,12 +189,14 @@ static bool enable(void)
     const struct mti_row *rows = mti_rows_driver(&n), *runtime = mti_rows_runtime(&n_runtime);
     size_t good = enable_rows(MTI_CUPTI_DRIVER, rows, n, &error);
     if (!good) {
-        mti_status(MT_ST_CUPTI_ERROR, 2, "driver calls are not recorded: cuptiEnableCallback: %s (%d)", mti_cupti_error(error),
-                   error);
+        mti_status(MT_ST_CUPTI_ERROR, 2,
+                   "driver calls are not recorded: cuptiEnableCallback: %s (%d)",
+                   mti_cupti_error(error), error);
         return false;
     }
     if (good < n)
-        mti_status(MT_ST_CALLBACK_REFUSED, 0, "%zu of %zu driver calls are unknown to this libcupti: older than they are",
+        mti_status(MT_ST_CALLBACK_REFUSED, 0,
+                   "%zu of %zu driver calls are unknown to this libcupti: older than they are",
                    n - good, n);
     enable_rows(MTI_CUPTI_RUNTIME, runtime, n_runtime, &ignored);
     uint32_t unknown[64];
@@ -186,7 +204,8 @@ static bool enable(void)
     for (size_t i = 0; i < n_unknown; i++)
         mti_cupti.enable_callback(1, subscriber, MTI_CUPTI_DRIVER, unknown[i]);
     mti_cupti.enable_callback(1, subscriber, MTI_CUPTI_DRIVER, MTI_CUPTI_CBID_VERSION);
-    for (uint32_t id = MTI_CUPTI_FATAL_ERROR; id <= MTI_CUPTI_ERROR && mti_cupti.version >= 22; id++)
+    for (uint32_t id = MTI_CUPTI_FATAL_ERROR; id <= MTI_CUPTI_ERROR && mti_cupti.version >= 22;
+         id++)
         mti_cupti.enable_callback(1, subscriber, MTI_CUPTI_STATE, id);
     return true;
 }
@@ -202,10 +221,12 @@ void mti_cupti_start(void)
     if (mti_cupti_find()) {
         enum subscribed how = subscribe();
         if (how != SUBSCRIBED_NO && enable()) {
-            /* Shared: activity records then come in a layout of each subscriber's own, which is not read here. */
+            /* Shared: activity records then come in a layout of each subscriber's own, which is not
+             * read here. */
             if (how == SUBSCRIBED_SHARED)
                 mti_status(MT_ST_MEMORY2_OFF, 0,
-                           "no MEMORY2 records: CUPTI is shared with other profilers here; driver calls are recorded");
+                           "no MEMORY2 records: CUPTI is shared with other profilers here; driver "
+                           "calls are recorded");
             else
                 mti_activity_start();
             atomic_store(&ok, true);

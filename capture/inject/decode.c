@@ -5,7 +5,10 @@
 #include "capture/inject/cupti.h"
 
 static bool done(const struct mti_call *c) { return c->result == MTI_CU_SUCCESS; }
-static bool valid(const struct mti_call *c) { return c->result == MTI_CU_SUCCESS || c->result == MTI_CU_OUT_OF_MEMORY; }
+static bool valid(const struct mti_call *c)
+{
+    return c->result == MTI_CU_SUCCESS || c->result == MTI_CU_OUT_OF_MEMORY;
+}
 
 static void set_addr(struct mti_call *c, uint64_t v)
 {
@@ -94,9 +97,12 @@ static void set_file(struct mti_call *c, const char *file)
         c->mask |= MT_WF_NAME;
 }
 
-#define DECODER(shape)                                                                                                         \
-    static bool decode_##shape(const struct mti_p_##shape *p, struct mti_call *c);                                             \
-    static bool d_##shape(const void *params, struct mti_call *c) { return decode_##shape(params, c); }                        \
+#define DECODER(shape)                                                                             \
+    static bool decode_##shape(const struct mti_p_##shape *p, struct mti_call *c);                 \
+    static bool d_##shape(const void *params, struct mti_call *c)                                  \
+    {                                                                                              \
+        return decode_##shape(params, c);                                                          \
+    }                                                                                              \
     static bool decode_##shape(const struct mti_p_##shape *p, struct mti_call *c)
 
 /* ---- alloc and free
@@ -217,7 +223,8 @@ DECODER(pool_attr)
     if (done(c) && p->value) {
         uint64_t wide = 0;
         int32_t narrow = 0;
-        if (p->attribute >= MTI_CU_POOL_RELEASE_THRESHOLD && p->attribute <= MTI_CU_POOL_USED_HIGH) {
+        if (p->attribute >= MTI_CU_POOL_RELEASE_THRESHOLD &&
+            p->attribute <= MTI_CU_POOL_USED_HIGH) {
             memcpy(&wide, p->value, sizeof wide);
             set_size(c, wide);
         } else if (p->attribute > 0 && p->attribute < MTI_CU_POOL_RELEASE_THRESHOLD) {
@@ -368,8 +375,10 @@ DECODER(array)
 {
     out_handle(c, p->out);
     if (valid(c) && p->desc) {
-        struct mti_cu_array3d_desc d = {
-            .width = p->desc->width, .height = p->desc->height, .format = p->desc->format, .channels = p->desc->channels};
+        struct mti_cu_array3d_desc d = {.width = p->desc->width,
+                                        .height = p->desc->height,
+                                        .format = p->desc->format,
+                                        .channels = p->desc->channels};
         set_array(c, &d, 1);
     }
     return true;
@@ -480,13 +489,13 @@ DECODER(ctx_retain)
 }
 
 /* Calls of a kind that differ in arguments nobody needs. */
-#define MAKES_CONTEXT(shape)                                                                                                   \
-    DECODER(shape)                                                                                                             \
-    {                                                                                                                          \
-        out_handle(c, p->out);                                                                                                 \
-        set_device(c, p->device);                                                                                              \
-        set_flags(c, p->flags);                                                                                                \
-        return true;                                                                                                           \
+#define MAKES_CONTEXT(shape)                                                                       \
+    DECODER(shape)                                                                                 \
+    {                                                                                              \
+        out_handle(c, p->out);                                                                     \
+        set_device(c, p->device);                                                                  \
+        set_flags(c, p->flags);                                                                    \
+        return true;                                                                               \
     }
 MAKES_CONTEXT(ctx_create2)
 MAKES_CONTEXT(ctx_create3)
@@ -500,11 +509,11 @@ DECODER(mod_file)
     return true;
 }
 
-#define GIVES_HANDLE(shape)                                                                                                    \
-    DECODER(shape)                                                                                                             \
-    {                                                                                                                          \
-        out_handle(c, p->out);                                                                                                 \
-        return true;                                                                                                           \
+#define GIVES_HANDLE(shape)                                                                        \
+    DECODER(shape)                                                                                 \
+    {                                                                                              \
+        out_handle(c, p->out);                                                                     \
+        return true;                                                                               \
     }
 GIVES_HANDLE(mod_data)
 GIVES_HANDLE(mod_data_ex)
@@ -595,8 +604,9 @@ const struct mti_row *mti_rows_runtime(size_t *n)
 bool mti_row_device(const struct mti_row *row, const void *params, uint32_t *ordinal)
 {
     struct mti_call c = {.op = row->op, .result = MTI_CU_INVALID_VALUE}; /* nothing is followed */
-    if (row->op != MT_WO_CONTEXT_CREATE && row->op != MT_WO_CONTEXT_RETAIN && row->op != MT_WO_CONTEXT_RELEASE &&
-        row->op != MT_WO_CONTEXT_RESET && row->op != MT_WO_GRAPH_TRIM)
+    if (row->op != MT_WO_CONTEXT_CREATE && row->op != MT_WO_CONTEXT_RETAIN &&
+        row->op != MT_WO_CONTEXT_RELEASE && row->op != MT_WO_CONTEXT_RESET &&
+        row->op != MT_WO_GRAPH_TRIM)
         return false;
     row->decode(params, &c);
     *ordinal = c.device;

@@ -20,8 +20,8 @@ struct entry {
     uint32_t at, n;
 };
 
-/* One mapping, of which only what is used is ever touched. An entry is complete, and its STRING record written, before its id appears
- * in `slot`; so it can be found without the lock. */
+/* One mapping, of which only what is used is ever touched. An entry is complete, and its STRING
+ * record written, before its id appears in `slot`; so it can be found without the lock. */
 struct strings {
     _Atomic uint32_t slot[SLOTS];
     struct entry entry[STRINGS];
@@ -42,8 +42,8 @@ static struct {
     } loss[MT_LO_CHUNKS + 1];
 } E = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* A signal handler that comes while this thread is in here must not wait for it; nor one that comes in the middle of a record, for
- * whoever holds this lock may be waiting for that one. */
+/* A signal handler that comes while this thread is in here must not wait for it; nor one that comes
+ * in the middle of a record, for whoever holds this lock may be waiting for that one. */
 static bool lock(void)
 {
     if (mti_thread.strings || mti_thread.held)
@@ -84,7 +84,8 @@ static uint64_t hash(const char *s, size_t n)
 static uint32_t find(struct strings *t, const char *s, size_t n, uint64_t h, uint32_t *at)
 {
     uint32_t i = (uint32_t)h % SLOTS, id;
-    for (; (id = atomic_load_explicit(&t->slot[i], memory_order_acquire)) != 0; i = (i + 1) % SLOTS) {
+    for (; (id = atomic_load_explicit(&t->slot[i], memory_order_acquire)) != 0;
+         i = (i + 1) % SLOTS) {
         const struct entry *e = &t->entry[id - 1];
         if (e->hash == h && e->n == n && memcmp(t->bytes + e->at, s, n) == 0)
             break;
@@ -97,7 +98,8 @@ static struct strings *table(void)
 {
     struct strings *t = atomic_load_explicit(&E.table, memory_order_acquire);
     if (!t) {
-        void *p = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        void *p = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         t = p == MAP_FAILED ? NULL : p;
         atomic_store_explicit(&E.table, t, memory_order_release);
     }
@@ -214,8 +216,8 @@ void mti_loss(enum mt_wire_loss what, uint64_t count, uint64_t bytes)
     atomic_fetch_add_explicit(&E.loss[what].count, count, memory_order_relaxed);
 }
 
-/* Totals that grew by a quarter since they were last told, so that a job which drops for days does not fill its trace with that; all
- * of them when `exact`. */
+/* Totals that grew by a quarter since they were last told, so that a job which drops for days does
+ * not fill its trace with that; all of them when `exact`. */
 void mti_emit_losses(bool exact)
 {
     struct mti_w w;
@@ -229,7 +231,8 @@ void mti_emit_losses(bool exact)
             bytes += more;
         }
         uint64_t told = E.loss[i].told_count;
-        bool changed = count != told || bytes != E.loss[i].told_bytes, worth = exact || told == 0 || count - told > told / 4;
+        bool changed = count != told || bytes != E.loss[i].told_bytes,
+             worth = exact || told == 0 || count - told > told / 4;
         if (!changed || !worth || !mti_begin(&w, MT_WR_LOSS, 5 * (size_t)MT_VARINT_MAX))
             continue;
         mti_timed(&w, mti_now());
@@ -313,7 +316,8 @@ void mti_emit_call(const struct mti_call *c)
 void mti_emit_forget(void)
 {
     struct strings *t = atomic_load(&E.table);
-    if (t && !mti_thread.strings) /* else a signal handler forked while this thread was reading it: left as it is */
+    if (t && !mti_thread.strings) /* else a signal handler forked while this thread was reading it:
+                                     left as it is */
         munmap(t, sizeof *t);
     atomic_store(&E.table, NULL);
     pthread_mutex_init(&E.lock, NULL);

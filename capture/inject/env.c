@@ -62,7 +62,7 @@ static bool on(const char *name, bool normal)
 void mti_env_read(struct mti_settings *s)
 {
 #define MTI_TEXT(field, name) s->field = text(text_##field, name);
-#define MTI_NUMBER(field, name, normal, smallest, largest, unit)                                                               \
+#define MTI_NUMBER(field, name, normal, smallest, largest, unit)                                   \
     s->field = (__typeof__(s->field))(number(name, normal, smallest, largest) * UINT64_C(unit));
 #define MTI_SWITCH(field, name, normal) s->field = on(name, normal);
 #include "capture/inject/env.def"

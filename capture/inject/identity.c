@@ -5,11 +5,12 @@
  *   host                gethostname()
  *   exe                 what /proc/self/exe points at
  *   argc                number of arguments
- *   argv.0, argv.1 ...  the command line, redacted; at most 1024 arguments, each cut at 4096 bytes, 64 KiB in all; a process that
- *                       renamed itself (Ray: "ray::WorkerDict") has the new name in argv.0
+ *   argv.0, argv.1 ...  the command line, redacted; at most 1024 arguments, each cut at 4096 bytes,
+ * 64 KiB in all; a process that renamed itself (Ray: "ray::WorkerDict") has the new name in argv.0
  *   start_realtime_ns   CLOCK_REALTIME when recording began
  *   boot_id             of the kernel that runs: processes with the same one share a clock
- *   env.NAME            the variables of env_recorded.def that are set, redacted, each cut at 4096 bytes
+ *   env.NAME            the variables of env_recorded.def that are set, redacted, each cut at 4096
+ * bytes
  *
  * Nothing else is recorded: not the user, not the working directory, not any other variable. */
 #include "capture/inject/inject.h"
@@ -97,8 +98,9 @@ static const struct recorded *wanted(const char *name, size_t n)
     return NULL;
 }
 
-/* `environ` itself and not mti_env() name by name: some rows are prefixes. The values are those of now, which a program may have
- * changed since it was started (Ray and torchrun set RANK in the process). */
+/* `environ` itself and not mti_env() name by name: some rows are prefixes. The values are those of
+ * now, which a program may have changed since it was started (Ray and torchrun set RANK in the
+ * process). */
 static void environment(char *value)
 {
     size_t given = 0;

@@ -1,9 +1,11 @@
-/* inject.h -- inside the injected library: what its parts give each other. Nothing here is visible outside (hidden symbols).
+/* inject.h -- inside the injected library: what its parts give each other. Nothing here is visible
+ * outside (hidden symbols).
  *
- * The rule above all: never hurt the job. No function here fails visibly, prints, exits, installs a signal handler, or throws; errno is
- * preserved by every function that the job's threads can reach; an error becomes a STATUS record and recording goes on with less.
- * No link to libcuda or libcupti. Includes: C library, zlib, parser/wire.h. Only env.c calls getenv.
- * Thread-safety: everything marked [any] may be called from any thread at any time after mti_start(). */
+ * The rule above all: never hurt the job. No function here fails visibly, prints, exits, installs a
+ * signal handler, or throws; errno is preserved by every function that the job's threads can reach;
+ * an error becomes a STATUS record and recording goes on with less. No link to libcuda or libcupti.
+ * Includes: C library, zlib, parser/wire.h. Only env.c calls getenv. Thread-safety: everything
+ * marked [any] may be called from any thread at any time after mti_start(). */
 #ifndef MTI_INJECT_H
 #define MTI_INJECT_H
 
@@ -15,7 +17,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* ---- env.c: settings, from rows of env.def; the one place that calls getenv ---------------------------------------------------- */
+/* ---- env.c: settings, from rows of env.def; the one place that calls getenv
+ * ---------------------------------------------------- */
 
 struct mti_settings {
     const char *spool;    /* MEMTRACE_SPOOL: existing folder; NULL = do not record */
@@ -27,7 +30,8 @@ struct mti_settings {
     bool stacks;          /* MEMTRACE_STACKS: 1 */
     bool memory2;         /* MEMTRACE_MEMORY2: 1 */
     bool nvml;            /* MEMTRACE_NVML: 1 */
-    bool torch;           /* MEMTRACE_TORCH: 1: snapshot hook (used by python.c and sitecustomize) */
+    /* MEMTRACE_TORCH: 1: snapshot hook (used by python.c and sitecustomize) */
+    bool torch;
     bool anonymous_spool; /* MEMTRACE_ANONYMOUS_SPOOL: 0; tests: behave as where the disk is full */
 };
 extern struct mti_settings mti_set; /* filled once by mti_start() */
@@ -35,27 +39,39 @@ void mti_env_read(struct mti_settings *s);
 /* identity.c asks for the recorded variables: value of NAME or NULL. */
 const char *mti_env(const char *name);
 
-/* ---- life.c: start, fork, exit ------------------------------------------------------------------------------------------------- */
+/* ---- life.c: start, fork, exit
+ * -------------------------------------------------------------------------------------------------
+ */
 
-enum mti_state { MTI_OFF, MTI_STARTING, MTI_ON, MTI_FAILED, MTI_FORKED /* child of a recording process, not yet restarted */ };
+enum mti_state {
+    MTI_OFF,
+    MTI_STARTING,
+    MTI_ON,
+    MTI_FAILED,
+    MTI_FORKED /* child of a recording process, not yet restarted */
+};
 extern _Atomic int mti_state;
 extern uint64_t mti_uid; /* of this process image: realtime ns ^ pid << 40, never 0 */
 extern pid_t mti_pid;
 
-/* Starts recording in this process if it is not: settings, spool file, writer thread, identity records. Idempotent, thread-safe, and
- * restarts in a forked child that calls it. True when recording. Called by both Initialize functions and by the API. */
+/* Starts recording in this process if it is not: settings, spool file, writer thread, identity
+ * records. Idempotent, thread-safe, and restarts in a forked child that calls it. True when
+ * recording. Called by both Initialize functions and by the API. */
 bool mti_start(void);
 static inline bool mti_on(void);
 
-/* True on the outermost entry of the library in this thread; every true must be paired with mti_leave(). False: a call made by the
- * library itself (NVML, CUPTI, dlopen inside a callback): do nothing. Saves and restores errno. [any] */
+/* True on the outermost entry of the library in this thread; every true must be paired with
+ * mti_leave(). False: a call made by the library itself (NVML, CUPTI, dlopen inside a callback): do
+ * nothing. Saves and restores errno. [any] */
 bool mti_enter(void);
 void mti_leave(void);
 
-/* Registers f to run at exit, before the writer is stopped; f runs at most once, in the process that registered it (not in a fork). */
+/* Registers f to run at exit, before the writer is stopped; f runs at most once, in the process
+ * that registered it (not in a fork). */
 void mti_at_exit(void (*f)(void));
 
-/* ---- spool.c: records into the chunk that is open, under one mutex -------------------------------------------------------------- */
+/* ---- spool.c: records into the chunk that is open, under one mutex
+ * -------------------------------------------------------------- */
 
 /* Delta state of the open chunk. */
 struct mti_delta {
@@ -65,9 +81,10 @@ struct mti_delta {
 /* A record under construction. Usage:
  *     struct mti_w w;
  *     if (mti_begin(&w, MT_WR_CALL, room)) { mti_timed(&w, ns); mti_u(&w, op); ...; mti_end(&w); }
- * mti_begin() takes the lock and makes room for `room` payload bytes (at most MTI_MAX_RECORD); false = dropped and counted (not
- * recording, cap reached, all slots full for a second). Between begin and end only the mti_* writers below may be called: no other
- * lock, no syscall, no allocation. All [any]. */
+ * mti_begin() takes the lock and makes room for `room` payload bytes (at most MTI_MAX_RECORD);
+ * false = dropped and counted (not recording, cap reached, all slots full for a second). Between
+ * begin and end only the mti_* writers below may be called: no other lock, no syscall, no
+ * allocation. All [any]. */
 #define MTI_MAX_RECORD 65536u
 struct mti_w {
     unsigned char *p, *end, *start;
@@ -76,30 +93,36 @@ struct mti_w {
 };
 bool mti_begin(struct mti_w *w, unsigned type, size_t room);
 void mti_end(struct mti_w *w);
-void mti_u(struct mti_w *w, uint64_t v);                             /* varint */
-void mti_s(struct mti_w *w, int64_t v);                              /* zigzag varint */
-void mti_delta(struct mti_w *w, uint64_t *prev, uint64_t v);         /* zigzag of v - *prev; *prev = v */
-void mti_str(struct mti_w *w, const void *s, size_t n);              /* varint length + bytes */
-void mti_bytes(struct mti_w *w, const void *s, size_t n);            /* bytes alone */
-void mti_timed(struct mti_w *w, uint64_t mono_ns);                   /* time and tid of the caller */
+void mti_u(struct mti_w *w, uint64_t v); /* varint */
+void mti_s(struct mti_w *w, int64_t v);  /* zigzag varint */
+/* zigzag of v - *prev; *prev = v */
+void mti_delta(struct mti_w *w, uint64_t *prev, uint64_t v);
+void mti_str(struct mti_w *w, const void *s, size_t n);   /* varint length + bytes */
+void mti_bytes(struct mti_w *w, const void *s, size_t n); /* bytes alone */
+/* time and tid of the caller */
+void mti_timed(struct mti_w *w, uint64_t mono_ns);
 void mti_timed_tid(struct mti_w *w, uint64_t mono_ns, uint32_t tid); /* for another thread */
 
 uint64_t mti_now(void); /* CLOCK_MONOTONIC ns */
 uint32_t mti_tid(void); /* cached gettid; names the thread (THREAD record) on first use */
 
-/* Spool file: mti_start() calls open; the fork child calls forget (unmaps, closes, keeps nothing). */
+/* Spool file: mti_start() calls open; the fork child calls forget (unmaps, closes, keeps nothing).
+ */
 bool mti_spool_open(void);
 void mti_spool_forget(void);
 void mti_spool_lock(void);   /* atfork prepare */
 void mti_spool_unlock(void); /* atfork parent */
 
-/* Activity buffers carved from the spool, 8-byte aligned; NULL when none is free. State FULL = handed to CUPTI (readable post mortem). */
+/* Activity buffers carved from the spool, 8-byte aligned; NULL when none is free. State FULL =
+ * handed to CUPTI (readable post mortem). */
 void *mti_act_take(size_t *size);
 void mti_act_give(void *p); /* after its records were copied; zeroes the first record's kind */
 bool mti_act_is_ours(const void *p);
-void mti_spool_strides(uint32_t memory2, uint32_t pool); /* tells post-mortem readers the record sizes */
+/* tells post-mortem readers the record sizes */
+void mti_spool_strides(uint32_t memory2, uint32_t pool);
 
-/* ---- writer.c: the thread that turns full or old chunks into gzip members; periodic work ----------------------------------------- */
+/* ---- writer.c: the thread that turns full or old chunks into gzip members; periodic work
+ * ----------------------------------------- */
 
 bool mti_writer_start(void);
 void mti_writer_stop(void); /* flushes everything; used at exit */
@@ -108,12 +131,16 @@ void mti_writer_wake(void); /* [any] a chunk is full */
 void mti_periodic(void (*f)(void));
 /* The same on demand as soon as possible (a sample on OOM). [any] */
 void mti_request_sample(void);
-/* Set by mti_request_sample(), taken by samples.c: tells a sample that was asked for from a periodic one. */
+/* Set by mti_request_sample(), taken by samples.c: tells a sample that was asked for from a
+ * periodic one. */
 extern _Atomic bool mti_sample_asked;
 
-/* ---- emit.c: typed records -------------------------------------------------------------------------------------------------------- */
+/* ---- emit.c: typed records
+ * --------------------------------------------------------------------------------------------------------
+ */
 
-/* Id of a string, new ones are emitted as STRING. 0 when the table is full (65 536) or not recording. Bounded memory. [any] */
+/* Id of a string, new ones are emitted as STRING. 0 when the table is full (65 536) or not
+ * recording. Bounded memory. [any] */
 uint32_t mti_string(const char *s, size_t n);
 void mti_attr(const char *key, const char *value);
 #if defined(__GNUC__)
@@ -132,37 +159,52 @@ struct mti_call {
 };
 void mti_emit_call(const struct mti_call *c); /* [any] */
 
-/* ---- identity.c: who this process is: command line, host, chosen environment, redacted ------------------------------------------- */
+/* ---- identity.c: who this process is: command line, host, chosen environment, redacted
+ * ------------------------------------------- */
 
 void mti_identity(void); /* emits the ATTR records; called once by mti_start() */
 
-/* ---- samples.c: NVML and /proc ------------------------------------------------------------------------------------------------------ */
+/* ---- samples.c: NVML and /proc
+ * ------------------------------------------------------------------------------------------------------
+ */
 
-void mti_samples_start(void); /* registers periodic work; opens NVML on the writer thread, not on the caller's */
-/* Used bytes of the GPU right now, by NVML; false when there is no NVML, it is not open yet, or it has been slow (> 5 ms). [any] */
+/* registers periodic work; opens NVML on the writer thread, not on the caller's */
+void mti_samples_start(void);
+/* Used bytes of the GPU right now, by NVML; false when there is no NVML, it is not open yet, or it
+ * has been slow (> 5 ms). [any] */
 bool mti_gpu_used(uint32_t ordinal, uint64_t *used);
-/* CUDA ordinal -> UUID, once known from the driver (cupti side calls it); emits DEVICE, whose index is the ordinal. uuid: 16 raw bytes or NULL; pci "0000:3b:00.0". */
-void mti_device_seen(uint32_t ordinal, const unsigned char uuid[16], const char *pci, const char *name, uint64_t total);
+/* CUDA ordinal -> UUID, once known from the driver (cupti side calls it); emits DEVICE, whose index
+ * is the ordinal. uuid: 16 raw bytes or NULL; pci "0000:3b:00.0". */
+void mti_device_seen(uint32_t ordinal, const unsigned char uuid[16], const char *pci,
+                     const char *name, uint64_t total);
 /* Host memory pinned by driver calls, kept by callbacks.c, shown in HOST_SAMPLE. */
 extern _Atomic uint64_t mti_pinned;
 
-/* ---- nvtx.c / api.c: exported InitializeInjectionNvtx2, InitializeInjectionNvtx, memtrace_push, memtrace_pop, memtrace_mark ----------- */
+/* ---- nvtx.c / api.c: exported InitializeInjectionNvtx2, InitializeInjectionNvtx, memtrace_push,
+ * memtrace_pop, memtrace_mark ----------- */
 
-/* ---- python.c: the snapshot hook where PYTHONPATH did not reach: Py_AddPendingCall ------------------------------------------------------ */
+/* ---- python.c: the snapshot hook where PYTHONPATH did not reach: Py_AddPendingCall
+ * ------------------------------------------------------ */
 
-void mti_python_start(
-    void); /* called by InitializeInjection; does nothing without a Python in the process or when torch is off */
+void mti_python_start(void); /* called by InitializeInjection; does nothing without a Python in the
+                                process or when torch is off */
 
-/* ---- cupti_*.c, callbacks.c, activity.c ------------------------------------------------------------------------------------------------- */
+/* ---- cupti_*.c, callbacks.c, activity.c
+ * -------------------------------------------------------------------------------------------------
+ */
 
 void mti_cupti_start(void); /* called once by InitializeInjection on the thread that is in cuInit */
 
-/* ---- stacks.c ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- stacks.c
+ * ----------------------------------------------------------------------------------------------------------------------------
+ */
 
 void mti_stacks_start(void); /* before the first callback: loads the unwinder, reads the modules */
-/* Id of the calling thread's native stack, without the library's own frames, libcupti's and libcuda's; 0 = off or table full. New modules
- * and stacks are emitted. The offset of a frame is that of the return address less one, so that it lies inside the call; module 0: code
- * that belongs to no module, the offset is then the address. A module's base is the address of its first mapped page. [any] */
+/* Id of the calling thread's native stack, without the library's own frames, libcupti's and
+ * libcuda's; 0 = off or table full. New modules and stacks are emitted. The offset of a frame is
+ * that of the return address less one, so that it lies inside the call; module 0: code that belongs
+ * to no module, the offset is then the address. A module's base is the address of its first mapped
+ * page. [any] */
 uint32_t mti_stack(void);
 /* After fork: everything per process begins anew. */
 void mti_stacks_forget(void);
@@ -170,7 +212,10 @@ void mti_emit_forget(void);
 void mti_samples_forget(void);
 void mti_cupti_forget(void);
 
-static inline bool mti_on(void) { return atomic_load_explicit(&mti_state, memory_order_acquire) == MTI_ON; }
+static inline bool mti_on(void)
+{
+    return atomic_load_explicit(&mti_state, memory_order_acquire) == MTI_ON;
+}
 
 #define MTI_EXPORT __attribute__((visibility("default")))
 

@@ -41,7 +41,8 @@ bool mti_enter(void)
 {
     struct mti_thread *t = &mti_thread;
     if (t->inside) {
-        if (t->held || t->strings) /* nothing of ours calls out under a lock: this is a signal handler */
+        if (t->held ||
+            t->strings) /* nothing of ours calls out under a lock: this is a signal handler */
             mti_drop();
         return false;
     }
@@ -79,7 +80,8 @@ void mti_quiet_end(const struct mti_quiet *q)
         return;
     sigemptyset(&pending);
     sigpending(&pending);
-    if (!q->had_xfsz && sigismember(&pending, SIGXFSZ) == 1) { /* ours: a limit on the size of files that we ran into */
+    /* ours: a limit on the size of files that we ran into */
+    if (!q->had_xfsz && sigismember(&pending, SIGXFSZ) == 1) {
         sigemptyset(&xfsz);
         sigaddset(&xfsz, SIGXFSZ);
         sigtimedwait(&xfsz, NULL, &none);
@@ -88,19 +90,24 @@ void mti_quiet_end(const struct mti_quiet *q)
     pthread_setcancelstate(q->cancel, NULL);
 }
 
-/* Futexes and not condition variables: those are points where a thread may be cancelled, and mean nothing after a fork. */
+/* Futexes and not condition variables: those are points where a thread may be cancelled, and mean
+ * nothing after a fork. */
 void mti_futex_wait(_Atomic uint32_t *word, uint32_t seen, uint64_t ns)
 {
-    struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
+    struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000u),
+                          .tv_nsec = (long)(ns % 1000000000u)};
     syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, &ts, NULL, 0);
 }
 
-void mti_futex_wake(_Atomic uint32_t *word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0); }
+void mti_futex_wake(_Atomic uint32_t *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
 
 /* ---- fork ---- */
 
-/* A signal handler that forks may come while this thread holds one of the locks: then only those after it in the order are taken. In
- * the child all of them are made anew. */
+/* A signal handler that forks may come while this thread holds one of the locks: then only those
+ * after it in the order are taken. In the child all of them are made anew. */
 static void before_fork(void)
 {
     struct mti_thread *t = &mti_thread;
@@ -165,7 +172,8 @@ static void after_fork_child(void)
 /* Not in a child that was made without our fork handlers. */
 static bool mine(void) { return mti_on() && mti_map_ready() && getpid() == mti_pid; }
 
-/* A signal handler that calls exit() in the middle of us: the spool file is left for the collector. */
+/* A signal handler that calls exit() in the middle of us: the spool file is left for the collector.
+ */
 static bool interrupted(void)
 {
     const struct mti_thread *t = &mti_thread;
@@ -191,7 +199,8 @@ void mti_at_exit(void (*f)(void))
     on_exit(run_at_exit, &L.at_exit[i]);
 }
 
-/* Registered before anything of mti_at_exit(), so it comes after. The writer goes on: other handlers may still call the driver. */
+/* Registered before anything of mti_at_exit(), so it comes after. The writer goes on: other
+ * handlers may still call the driver. */
 static void finish(int status, void *unused)
 {
     (void)unused;
@@ -208,7 +217,8 @@ static void finish(int status, void *unused)
     mti_leave();
 }
 
-/* After all exit handlers, before the libraries that were loaded earlier end: libcuda among them. */
+/* After all exit handlers, before the libraries that were loaded earlier end: libcuda among them.
+ */
 __attribute__((destructor)) static void unloaded(void)
 {
     if (!mine() || interrupted() || !atomic_load(&L.exited) || !mti_enter())
@@ -235,11 +245,14 @@ static bool start(bool forked)
         mti_status(MT_ST_FORKED, 0, "%ld", (long)L.forked_from);
     if (!mti_map.on_disk)
         mti_status(MT_ST_SPOOL_MEMORY, 1,
-                   "no space for the spool file in %s (%s): what is not yet in the trace is lost if this process is killed",
-                   mti_set.spool, strerrordesc_np(mti_map.why) ? strerrordesc_np(mti_map.why) : "unknown error");
+                   "no space for the spool file in %s (%s): what is not yet in the trace is lost "
+                   "if this process is killed",
+                   mti_set.spool,
+                   strerrordesc_np(mti_map.why) ? strerrordesc_np(mti_map.why) : "unknown error");
     if (!thread)
         mti_status(MT_ST_WRITER, 1,
-                   "no thread could be started for writing: the job's threads write, and there are no samples");
+                   "no thread could be started for writing: the job's threads write, and there are "
+                   "no samples");
     mti_identity();
     return true;
 }
@@ -253,7 +266,8 @@ bool mti_start(void)
         return true;
     if (state == MTI_FAILED || t->starting || t->held || t->strings)
         return false;
-    /* A child that was made by clone() itself: no handler of ours ran, but the page that is wiped in every child says so. */
+    /* A child that was made by clone() itself: no handler of ours ran, but the page that is wiped
+     * in every child says so. */
     if (state == MTI_ON && getpid() != mti_pid) {
         forget();
         pthread_mutex_init(&L.start, NULL);

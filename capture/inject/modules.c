@@ -53,15 +53,18 @@ static uint32_t keep_text(const char *s, size_t n)
 
 static void find_build_id(struct module *m, const ElfW(Phdr) * ph, uintptr_t load)
 {
-    const unsigned char *p = (const unsigned char *)(load + ph->p_vaddr); /* NOLINT(performance-no-int-to-ptr) */
+    /* NOLINT(performance-no-int-to-ptr) */
+    const unsigned char *p = (const unsigned char *)(load + ph->p_vaddr);
     size_t left = ph->p_memsz;
     while (left >= sizeof(ElfW(Nhdr))) {
         ElfW(Nhdr) n;
         memcpy(&n, p, sizeof n);
-        size_t name = ((size_t)n.n_namesz + 3) & ~(size_t)3, desc = ((size_t)n.n_descsz + 3) & ~(size_t)3;
+        size_t name = ((size_t)n.n_namesz + 3) & ~(size_t)3,
+               desc = ((size_t)n.n_descsz + 3) & ~(size_t)3;
         if (name > left - sizeof n || desc > left - sizeof n - name)
             return;
-        if (n.n_type == NT_GNU_BUILD_ID && n.n_namesz == 4 && !memcmp(p + sizeof n, "GNU", 4) && n.n_descsz <= MAX_BUILD_ID) {
+        if (n.n_type == NT_GNU_BUILD_ID && n.n_namesz == 4 && !memcmp(p + sizeof n, "GNU", 4) &&
+            n.n_descsz <= MAX_BUILD_ID) {
             m->build_id_len = (uint8_t)n.n_descsz;
             memcpy(m->build_id, p + sizeof n + name, n.n_descsz);
             return;
@@ -77,7 +80,8 @@ static bool is_loaded(const struct dl_phdr_info *info, const ElfW(Phdr) * ph)
     for (size_t i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *l = &info->dlpi_phdr[i];
         if (l->p_type == PT_LOAD && (l->p_flags & PF_R) && ph->p_vaddr >= l->p_vaddr &&
-            ph->p_vaddr - l->p_vaddr <= l->p_filesz && ph->p_memsz <= l->p_filesz - (ph->p_vaddr - l->p_vaddr))
+            ph->p_vaddr - l->p_vaddr <= l->p_filesz &&
+            ph->p_memsz <= l->p_filesz - (ph->p_vaddr - l->p_vaddr))
             return true;
     }
     return false;
@@ -99,10 +103,12 @@ static const struct module *known(uintptr_t base, uintptr_t end, const char *pat
         return NULL;
     if (modules[lo].main_program && !len)
         return &modules[lo];
-    return modules[lo].path_len == len && !memcmp(text + modules[lo].path, path, len) ? &modules[lo] : NULL;
+    return modules[lo].path_len == len && !memcmp(text + modules[lo].path, path, len) ? &modules[lo]
+                                                                                      : NULL;
 }
 
-static void describe(struct module *m, const struct dl_phdr_info *info, const char *path, size_t len)
+static void describe(struct module *m, const struct dl_phdr_info *info, const char *path,
+                     size_t len)
 {
     char exe[1024];
     if (m->main_program && !len) {
@@ -114,7 +120,8 @@ static void describe(struct module *m, const struct dl_phdr_info *info, const ch
     m->path_len = m->path == UINT32_MAX ? 0 : (uint32_t)len;
     m->path = m->path == UINT32_MAX ? 0 : m->path;
     for (size_t i = 0; i < info->dlpi_phnum; i++)
-        if (info->dlpi_phdr[i].p_type == PT_NOTE && !m->build_id_len && is_loaded(info, &info->dlpi_phdr[i]))
+        if (info->dlpi_phdr[i].p_type == PT_NOTE && !m->build_id_len &&
+            is_loaded(info, &info->dlpi_phdr[i]))
             find_build_id(m, &info->dlpi_phdr[i], info->dlpi_addr);
 }
 
@@ -179,8 +186,8 @@ static void find_ours(void)
         len = len - cut < sizeof name - 1 ? len - cut : sizeof name - 1;
         memcpy(name, path + cut, len);
         name[len] = 0;
-        bool driver = !strncmp(name, "libcuda.so", 10) || !strncmp(name, "libcupti.", 9) || !strncmp(name, "libcupti-", 9) ||
-                      !strncmp(name, "libcupti_", 9);
+        bool driver = !strncmp(name, "libcuda.so", 10) || !strncmp(name, "libcupti.", 9) ||
+                      !strncmp(name, "libcupti-", 9) || !strncmp(name, "libcupti_", 9);
         if (driver || (!m->main_program && self >= m->base && self < m->end)) {
             ours_lo[n] = m->base;
             ours_hi[n++] = m->end;

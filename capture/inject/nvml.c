@@ -1,4 +1,5 @@
-/* nvml.c -- NVML behind a few calls. The library is loaded at run time and never shut down: others in the process may use it too. */
+/* nvml.c -- NVML behind a few calls. The library is loaded at run time and never shut down: others
+ * in the process may use it too. */
 #include "capture/inject/nvml.h"
 #include "capture/inject/inject.h"
 
@@ -27,7 +28,9 @@ static struct {
 const char *mti_nvml_error(int error)
 {
     const char *text = N.error != NULL ? N.error(error) : NULL;
-    return text != NULL ? text : error == MTI_NVML_NO_PERMISSION ? "no permission" : "unknown error";
+    return text != NULL                      ? text
+           : error == MTI_NVML_NO_PERMISSION ? "no permission"
+                                             : "unknown error";
 }
 
 bool mti_nvml_slow(void) { return atomic_load(&N.slow); }
@@ -50,15 +53,19 @@ bool mti_nvml_open(void)
         N.library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
     if (N.library == NULL) {
         const char *why = dlerror();
-        mti_status(MT_ST_NVML, 1, "no samples of the device: %s", why != NULL ? why : "libnvidia-ml.so.1 is not there");
+        mti_status(MT_ST_NVML, 1, "no samples of the device: %s",
+                   why != NULL ? why : "libnvidia-ml.so.1 is not there");
         return false;
     }
 #define MTI_F(member, symbol, parameters) set(&N.member, symbol);
     MTI_NVML_FUNCTIONS(MTI_F)
 #undef MTI_F
     set(&N.error, "nvmlErrorString");
-    if (N.init == NULL || (N.memory1 == NULL && N.memory2 == NULL) || (N.by_uuid == NULL && N.by_pci == NULL)) {
-        mti_status(MT_ST_NVML, 1, "no samples of the device: libnvidia-ml.so.1 lacks the functions that are needed");
+    if (N.init == NULL || (N.memory1 == NULL && N.memory2 == NULL) ||
+        (N.by_uuid == NULL && N.by_pci == NULL)) {
+        mti_status(
+            MT_ST_NVML, 1,
+            "no samples of the device: libnvidia-ml.so.1 lacks the functions that are needed");
         return false;
     }
     atomic_fetch_add(&N.inside, 1);
@@ -69,11 +76,13 @@ bool mti_nvml_open(void)
         (void)N.driver(driver, sizeof driver);
     atomic_fetch_sub(&N.inside, 1);
     if (e != MTI_NVML_OK) {
-        mti_status(MT_ST_NVML, 1, "no samples of the device: nvmlInit_v2: %s (%d)", mti_nvml_error(e), e);
+        mti_status(MT_ST_NVML, 1, "no samples of the device: nvmlInit_v2: %s (%d)",
+                   mti_nvml_error(e), e);
         return false;
     }
-    mti_status(MT_ST_NVML, 0, "NVML %s, driver %s; used bytes are %s the driver's reserve", version[0] != '\0' ? version : "?",
-               driver[0] != '\0' ? driver : "?", N.memory2 == NULL ? "with" : "without");
+    mti_status(MT_ST_NVML, 0, "NVML %s, driver %s; used bytes are %s the driver's reserve",
+               version[0] != '\0' ? version : "?", driver[0] != '\0' ? driver : "?",
+               N.memory2 == NULL ? "with" : "without");
     N.usable = true;
     return true;
 }
@@ -92,7 +101,8 @@ void mti_uuid_text(const unsigned char uuid[16], const char *kind, char *out)
     out[n] = '\0';
 }
 
-enum mti_nvml_found mti_nvml_find(const unsigned char *uuid, const char *pci, mti_nvml_device *device, int *error)
+enum mti_nvml_found mti_nvml_find(const unsigned char *uuid, const char *pci,
+                                  mti_nvml_device *device, int *error)
 {
     enum mti_nvml_found found = MTI_NVML_NONE;
     char text[48], theirs[96] = "";
@@ -111,7 +121,8 @@ enum mti_nvml_found mti_nvml_find(const unsigned char *uuid, const char *pci, mt
     if (found == MTI_NVML_NONE && pci != NULL && pci[0] != '\0' && N.by_pci != NULL &&
         (*error = N.by_pci(pci, device)) == MTI_NVML_OK) {
         found = MTI_NVML_GPU;
-        if (uuid != NULL && N.uuid != NULL && N.uuid(*device, theirs, sizeof theirs) == MTI_NVML_OK) {
+        if (uuid != NULL && N.uuid != NULL &&
+            N.uuid(*device, theirs, sizeof theirs) == MTI_NVML_OK) {
             mti_uuid_text(uuid, "GPU-", text);
             if (strcmp(text, theirs) != 0)
                 found = MTI_NVML_PARENT;
@@ -166,7 +177,8 @@ int mti_nvml_uses(mti_nvml_device device, struct mti_nvml_use *uses, unsigned *n
 {
     struct mti_nvml_process2 p2[MTI_USES_MAX];
     struct mti_nvml_process1 p1[MTI_USES_MAX];
-    int (*f)(mti_nvml_device, unsigned *, struct mti_nvml_process2 *) = N.processes3 != NULL ? N.processes3 : N.processes2;
+    int (*f)(mti_nvml_device, unsigned *, struct mti_nvml_process2 *) =
+        N.processes3 != NULL ? N.processes3 : N.processes2;
     unsigned count = MTI_USES_MAX;
     int e = MTI_NVML_NO_FUNCTION;
     *n = 0;
@@ -181,14 +193,17 @@ int mti_nvml_uses(mti_nvml_device device, struct mti_nvml_use *uses, unsigned *n
         e = N.processes1(device, &count, p1);
     }
     atomic_fetch_sub(&N.inside, 1);
-    if (e == MTI_NVML_SIZE) /* more processes than room: what they gave, if anything, is of no use */
+    if (e ==
+        MTI_NVML_SIZE) /* more processes than room: what they gave, if anything, is of no use */
         return e;
     for (unsigned i = 0; e == MTI_NVML_OK && i < count && i < MTI_USES_MAX; i++)
-        uses[(*n)++] = first ? (struct mti_nvml_use){p1[i].pid, p1[i].used} : (struct mti_nvml_use){p2[i].pid, p2[i].used};
+        uses[(*n)++] = first ? (struct mti_nvml_use){p1[i].pid, p1[i].used}
+                             : (struct mti_nvml_use){p2[i].pid, p2[i].used};
     return e;
 }
 
-/* A child that was forked while a thread was in NVML may find a lock of NVML taken for ever: it goes without. */
+/* A child that was forked while a thread was in NVML may find a lock of NVML taken for ever: it
+ * goes without. */
 void mti_nvml_forget(void)
 {
     N.tried = atomic_exchange(&N.inside, 0) > 0;

@@ -1,4 +1,5 @@
-/* nvml.h -- NVML behind a few calls, for samples.c alone. Opened on the writer thread, never on the job's. */
+/* nvml.h -- NVML behind a few calls, for samples.c alone. Opened on the writer thread, never on the
+ * job's. */
 #ifndef MTI_NVML_H
 #define MTI_NVML_H
 
@@ -17,17 +18,20 @@ struct mti_nvml_use {
     uint64_t used;
 };
 
-/* Loads and initialises; writes the STATUS that says which NVML, or why there is none. At most once a process. */
+/* Loads and initialises; writes the STATUS that says which NVML, or why there is none. At most once
+ * a process. */
 bool mti_nvml_open(void);
 
-/* The device that CUDA calls by this UUID (NULL: not known) or PCI address; never by index, which counts differently. */
+/* The device that CUDA calls by this UUID (NULL: not known) or PCI address; never by index, which
+ * counts differently. */
 enum mti_nvml_found {
     MTI_NVML_NONE,
     MTI_NVML_GPU,
     MTI_NVML_MIG,
     MTI_NVML_PARENT /* of a MIG device that NVML does not show */
 };
-enum mti_nvml_found mti_nvml_find(const unsigned char *uuid, const char *pci, mti_nvml_device *device, int *error);
+enum mti_nvml_found mti_nvml_find(const unsigned char *uuid, const char *pci,
+                                  mti_nvml_device *device, int *error);
 
 /* Both [any] once open: enum mti_nvml_result. At most MTI_USES_MAX uses are given. */
 int mti_nvml_memory(mti_nvml_device device, struct mti_nvml_memory *m);

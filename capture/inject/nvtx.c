@@ -1,8 +1,9 @@
 /* nvtx.c -- NVTX ranges and marks of all domains, in any process, with or without CUDA.
  *
- * NVTX loads the library that NVTX_INJECTION64_PATH names and calls InitializeInjectionNvtx2() with the tables of functions to fill
- * (abi_nvtx.h). The old libnvToolsExt.so calls InitializeInjectionNvtx(), with the same tables. Categories, colours, payloads and
- * resources are not recorded. Nothing here calls CUPTI. */
+ * NVTX loads the library that NVTX_INJECTION64_PATH names and calls InitializeInjectionNvtx2() with
+ * the tables of functions to fill (abi_nvtx.h). The old libnvToolsExt.so calls
+ * InitializeInjectionNvtx(), with the same tables. Categories, colours, payloads and resources are
+ * not recorded. Nothing here calls CUPTI. */
 #include "capture/inject/abi_nvtx.h"
 #include "capture/inject/ranges.h"
 
@@ -20,9 +21,12 @@ MTI_EXPORT int InitializeInjectionNvtx(mti_nvtx_export get);
 static _Atomic size_t kept;
 static _Atomic uint32_t domains;
 
-/* ---- texts ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- texts
+ * -------------------------------------------------------------------------------------------------------------------------
+ */
 
-/* UTF-8 of a wide string. wchar_t has 32 bits here; pairs of surrogates come from programs that think it has 16. */
+/* UTF-8 of a wide string. wchar_t has 32 bits here; pairs of surrogates come from programs that
+ * think it has 16. */
 static size_t utf8(const wchar_t *s, char *out, size_t room)
 {
     size_t n = 0;
@@ -51,7 +55,8 @@ static size_t utf8(const wchar_t *s, char *out, size_t room)
     return n;
 }
 
-/* Kept for ever: a handle may be used by any thread at any time, and a program registers a string once. NULL when there are too many. */
+/* Kept for ever: a handle may be used by any thread at any time, and a program registers a string
+ * once. NULL when there are too many. */
 static struct mti_text *keep(const char *s, size_t n)
 {
     size_t bytes = sizeof(struct mti_text) + n;
@@ -84,17 +89,20 @@ static struct mti_text *keep_wide(const wchar_t *s)
     return t;
 }
 
-/* ---- one function for each shape of call ------------------------------------------------------------------------------------------- */
+/* ---- one function for each shape of call
+ * ------------------------------------------------------------------------------------------- */
 
 typedef void *domain_handle;
 
 static struct mti_range range_of(domain_handle domain, const char *text)
 {
-    return (struct mti_range){MT_WS_NVTX, domain, NULL, text, text != NULL ? strnlen(text, NAME_MAX_BYTES) : 0};
+    return (struct mti_range){MT_WS_NVTX, domain, NULL, text,
+                              text != NULL ? strnlen(text, NAME_MAX_BYTES) : 0};
 }
 
 /* What a range or mark is to be called; `wide` is where the text of a wide message goes. */
-static struct mti_range range_ex(domain_handle domain, const struct mti_nvtx_attributes *a, char *wide)
+static struct mti_range range_ex(domain_handle domain, const struct mti_nvtx_attributes *a,
+                                 char *wide)
 {
     struct mti_range r = range_of(domain, NULL);
     if (a == NULL || a->size < offsetof(struct mti_nvtx_attributes, message) + sizeof a->message)
@@ -147,7 +155,9 @@ static void mark(const struct mti_range *r)
     mti_leave();
 }
 
-/* ---- the functions of the tables --------------------------------------------------------------------------------------------------- */
+/* ---- the functions of the tables
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static void domain_mark(domain_handle domain, const struct mti_nvtx_attributes *a)
 {
@@ -266,7 +276,9 @@ static void *new_domain(struct mti_text *t)
 static void *domain_a(const char *name) { return new_domain(keep_ascii(name)); }
 static void *domain_w(const wchar_t *name) { return new_domain(keep_wide(name)); }
 
-/* ---- filling the tables ------------------------------------------------------------------------------------------------------------ */
+/* ---- filling the tables
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
 #define FUNCTION(f) ((mti_nvtx_function)(f))
 
@@ -275,10 +287,12 @@ struct entry {
     mti_nvtx_function f;
 };
 static const struct entry core[] = {
-    {MTI_NVTX_MARK_EX, FUNCTION(mark_ex)},   {MTI_NVTX_MARK_A, FUNCTION(mark_a)},   {MTI_NVTX_MARK_W, FUNCTION(mark_w)},
-    {MTI_NVTX_START_EX, FUNCTION(start_ex)}, {MTI_NVTX_START_A, FUNCTION(start_a)}, {MTI_NVTX_START_W, FUNCTION(start_w)},
-    {MTI_NVTX_END, FUNCTION(end_id)},        {MTI_NVTX_PUSH_EX, FUNCTION(push_ex)}, {MTI_NVTX_PUSH_A, FUNCTION(push_a)},
-    {MTI_NVTX_PUSH_W, FUNCTION(push_w)},     {MTI_NVTX_POP, FUNCTION(pop)},         {MTI_NVTX_THREAD_A, FUNCTION(thread_a)},
+    {MTI_NVTX_MARK_EX, FUNCTION(mark_ex)},   {MTI_NVTX_MARK_A, FUNCTION(mark_a)},
+    {MTI_NVTX_MARK_W, FUNCTION(mark_w)},     {MTI_NVTX_START_EX, FUNCTION(start_ex)},
+    {MTI_NVTX_START_A, FUNCTION(start_a)},   {MTI_NVTX_START_W, FUNCTION(start_w)},
+    {MTI_NVTX_END, FUNCTION(end_id)},        {MTI_NVTX_PUSH_EX, FUNCTION(push_ex)},
+    {MTI_NVTX_PUSH_A, FUNCTION(push_a)},     {MTI_NVTX_PUSH_W, FUNCTION(push_w)},
+    {MTI_NVTX_POP, FUNCTION(pop)},           {MTI_NVTX_THREAD_A, FUNCTION(thread_a)},
     {MTI_NVTX_THREAD_W, FUNCTION(thread_w)},
 };
 static const struct entry core2[] = {
@@ -289,7 +303,8 @@ static const struct entry core2[] = {
     {MTI_NVTX_DOMAIN_CREATE_W, FUNCTION(domain_w)},
 };
 
-static void fill(const struct mti_nvtx_callbacks *callbacks, int module, const struct entry *entries, size_t n)
+static void fill(const struct mti_nvtx_callbacks *callbacks, int module,
+                 const struct entry *entries, size_t n)
 {
     mti_nvtx_function **table = NULL;
     unsigned size = 0;
@@ -300,12 +315,13 @@ static void fill(const struct mti_nvtx_callbacks *callbacks, int module, const s
             *table[entries[i].at] = entries[i].f;
 }
 
-/* Each copy of NVTX in the process asks. 1 even when nothing is recorded: for 0 it would unload this library, which libcuda may have
- * loaded too, and what is left of the tables does nothing. */
+/* Each copy of NVTX in the process asks. 1 even when nothing is recorded: for 0 it would unload
+ * this library, which libcuda may have loaded too, and what is left of the tables does nothing. */
 int InitializeInjectionNvtx2(mti_nvtx_export get)
 {
     const struct mti_nvtx_callbacks *callbacks = get != NULL ? get(MTI_NVTX_CALLBACKS) : NULL;
-    if (callbacks == NULL || callbacks->struct_size < sizeof *callbacks || callbacks->get_table == NULL || !mti_enter())
+    if (callbacks == NULL || callbacks->struct_size < sizeof *callbacks ||
+        callbacks->get_table == NULL || !mti_enter())
         return 1;
     if (mti_ranges_on()) {
         fill(callbacks, MTI_NVTX_CORE, core, sizeof core / sizeof *core);

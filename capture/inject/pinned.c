@@ -1,5 +1,5 @@
-/* pinned.c -- bytes of host memory pinned by driver calls: frees name only the address, so sizes are kept. Not in the way of device
- * allocations: only host calls come here. */
+/* pinned.c -- bytes of host memory pinned by driver calls: frees name only the address, so sizes
+ * are kept. Not in the way of device allocations: only host calls come here. */
 #include "capture/inject/cupti.h"
 
 #include <pthread.h>
@@ -16,16 +16,21 @@ static struct {
 static uint32_t n_used, n_gone; /* n_used: removed ones included */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static uint32_t home(uint64_t address) { return (uint32_t)((address >> 4) * 0x9e3779b97f4a7c15u >> 40) & (SLOTS - 1); }
+static uint32_t home(uint64_t address)
+{
+    return (uint32_t)((address >> 4) * 0x9e3779b97f4a7c15u >> 40) & (SLOTS - 1);
+}
 
-/* All in use or removed: keep what is in use. In place: entries are taken out and put in again, chain by chain. */
+/* All in use or removed: keep what is in use. In place: entries are taken out and put in again,
+ * chain by chain. */
 static void rebuild(void)
 {
     for (uint32_t i = 0; i < SLOTS; i++)
         if (slots[i].address == GONE)
             slots[i].address = 0;
     n_gone = 0;
-    /* Removal may have cut chains: settle until nothing moves. Each move brings an entry nearer to its home, so this ends. */
+    /* Removal may have cut chains: settle until nothing moves. Each move brings an entry nearer to
+     * its home, so this ends. */
     for (bool moved = true; moved;) {
         moved = false;
         n_used = 0;
@@ -72,7 +77,8 @@ void mti_pinned_sub(uint64_t address)
     if (address <= GONE)
         return;
     pthread_mutex_lock(&lock);
-    for (uint32_t at = home(address), n = 0; slots[at].address && n < SLOTS; at = (at + 1) & (SLOTS - 1), n++) {
+    for (uint32_t at = home(address), n = 0; slots[at].address && n < SLOTS;
+         at = (at + 1) & (SLOTS - 1), n++) {
         if (slots[at].address == address) {
             mti_pinned -= slots[at].bytes;
             slots[at].address = GONE;

@@ -1,8 +1,10 @@
-/* python.c -- the PyTorch snapshot hook where PYTHONPATH did not bring it: python -I, -E, -S, an environment that was cleaned.
+/* python.c -- the PyTorch snapshot hook where PYTHONPATH did not bring it: python -I, -E, -S, an
+ * environment that was cleaned.
  *
- * cuInit() may be called on any thread, with or without the GIL, so no Python is run here: Py_AddPendingCall() asks the interpreter's
- * main thread to do so when it is between two instructions. What runs is the same file as otherwise, capture/site/_memtrace_hook.py
- * beside this library, which does nothing when it is there already. */
+ * cuInit() may be called on any thread, with or without the GIL, so no Python is run here:
+ * Py_AddPendingCall() asks the interpreter's main thread to do so when it is between two
+ * instructions. What runs is the same file as otherwise, capture/site/_memtrace_hook.py beside this
+ * library, which does nothing when it is there already. */
 #define _GNU_SOURCE 1
 #include "capture/inject/inject.h"
 
@@ -19,16 +21,17 @@ static char hook[PATH_BYTES];
 static _Atomic bool asked;
 
 /* The path goes into the program as hexadecimal: nothing in it can end the literal. */
-static const char program[] = "try:\n"
-                              " (lambda f: exec(compile(__import__('importlib.machinery', "
-                              "fromlist=['x']).SourceFileLoader('_memtrace_hook', f).get_data(f), f,"
-                              " 'exec'), {'__name__': '_memtrace_hook', '__file__': f, '_memtrace_late': True}))"
-                              "(__import__('os').fsdecode(bytes.fromhex('%s')))\n"
-                              "except Exception:\n"
-                              " pass\n"
-                              /* a Ctrl-C that came just now is for the program */
-                              "except KeyboardInterrupt:\n"
-                              " __import__('_thread').interrupt_main()\n";
+static const char program[] =
+    "try:\n"
+    " (lambda f: exec(compile(__import__('importlib.machinery', "
+    "fromlist=['x']).SourceFileLoader('_memtrace_hook', f).get_data(f), f,"
+    " 'exec'), {'__name__': '_memtrace_hook', '__file__': f, '_memtrace_late': True}))"
+    "(__import__('os').fsdecode(bytes.fromhex('%s')))\n"
+    "except Exception:\n"
+    " pass\n"
+    /* a Ctrl-C that came just now is for the program */
+    "except KeyboardInterrupt:\n"
+    " __import__('_thread').interrupt_main()\n";
 
 /* On the main thread of the interpreter, with the GIL. */
 static int run_hook(void *unused)

@@ -8,8 +8,9 @@
 #define NO_TRACKING (-2)
 #define LEVEL_MAX UINT16_MAX
 
-/* Levels of a thread. NVTX's go on in a forked child; those of its own trace begin at 0, and an end whose beginning is in the trace of
- * the parent is not written. initial-exec, as everything per thread here, so no allocation. */
+/* Levels of a thread. NVTX's go on in a forked child; those of its own trace begin at 0, and an end
+ * whose beginning is in the trace of the parent is not written. initial-exec, as everything per
+ * thread here, so no allocation. */
 struct levels {
     uint64_t uid; /* of the process image that `recorded` is of */
     uint16_t level[2][DOMAINS], recorded[2][DOMAINS];
@@ -46,7 +47,8 @@ static uint32_t name_of(const struct mti_range *r)
     return r->text != NULL ? mti_string(r->text, r->bytes) : id_of(r->registered);
 }
 
-static void emit(enum mt_wire_type type, uint32_t domain, uint32_t name, enum mt_wire_source source, uint64_t id)
+static void emit(enum mt_wire_type type, uint32_t domain, uint32_t name, enum mt_wire_source source,
+                 uint64_t id)
 {
     struct mti_w w;
     if (!mti_begin(&w, type, 64))

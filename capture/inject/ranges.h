@@ -4,7 +4,8 @@
 
 #include "capture/inject/inject.h"
 
-/* Text as the application gave it, and the string id of it in this process image: ids are given out anew after a fork. */
+/* Text as the application gave it, and the string id of it in this process image: ids are given out
+ * anew after a fork. */
 struct mti_text {
     uint64_t uid; /* for which `id` holds; 0 = none yet */
     uint32_t id;
@@ -21,11 +22,12 @@ struct mti_range {
     size_t bytes;
 };
 
-/* True when records can be written, after a fork too: starts recording where it has not begun. Between mti_enter() and mti_leave(). */
+/* True when records can be written, after a fork too: starts recording where it has not begun.
+ * Between mti_enter() and mti_leave(). */
 bool mti_ranges_on(void);
 
-/* Level of the range that is begun or ended in its domain on this thread, from 0; NO_TRACKING (-2) in a domain beyond the 16th,
- * -1 when there is nothing to end. */
+/* Level of the range that is begun or ended in its domain on this thread, from 0; NO_TRACKING (-2)
+ * in a domain beyond the 16th, -1 when there is nothing to end. */
 int mti_range_push(const struct mti_range *r);
 int mti_range_pop(enum mt_wire_source source, struct mti_text *domain);
 uint64_t mti_range_start(const struct mti_range *r);

@@ -1,9 +1,10 @@
 /* redact.c -- what looks like a secret is replaced by "[redacted]" before anything is written.
  *
- * Two questions are asked of every text. Does a name say that its value is secret (HF_TOKEN=..., --api-key ..., "password": "...",
- * +env.WANDB_API_KEY=..., Authorization: ...)? Does the text itself have the form of a secret (sk-..., hf_..., a JWT, a URL with
- * credentials, a private key)? When in doubt it is replaced; but what a memory report needs is known not to be secret: max_tokens=512,
- * data.prompt_key=prompt, tokenizer paths, eos_token_id=2. */
+ * Two questions are asked of every text. Does a name say that its value is secret (HF_TOKEN=...,
+ * --api-key ..., "password": "...", +env.WANDB_API_KEY=..., Authorization: ...)? Does the text
+ * itself have the form of a secret (sk-..., hf_..., a JWT, a URL with credentials, a private key)?
+ * When in doubt it is replaced; but what a memory report needs is known not to be secret:
+ * max_tokens=512, data.prompt_key=prompt, tokenizer paths, eos_token_id=2. */
 #include "capture/inject/redact.h"
 
 #include <stdint.h>
@@ -18,7 +19,8 @@ struct out {
     size_t n, cap;
 };
 
-/* ---- bytes: ASCII, whatever the locale ------------------------------------------------------------------------------------------ */
+/* ---- bytes: ASCII, whatever the locale
+ * ------------------------------------------------------------------------------------------ */
 
 static bool lower(char c) { return c >= 'a' && c <= 'z'; }
 static bool upper(char c) { return c >= 'A' && c <= 'Z'; }
@@ -71,39 +73,49 @@ static void put(struct out *o, const char *p, size_t n)
 }
 static void put_mark(struct out *o) { put(o, MTI_REDACTED, sizeof MTI_REDACTED - 1); }
 
-/* ---- does the name say so? ------------------------------------------------------------------------------------------------------ */
+/* ---- does the name say so?
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 enum says { NO, MAYBE, YES, ALWAYS /* whatever the value */ };
 
 /* Words that make a secret wherever they stand in a name. */
-static const char *const always[] = {
-    "secret",        "secrets",    "password",    "passwords", "passwd",     "passphrase", "pwd",
-    "passcode",      "credential", "credentials", "creds",     "cookie",     "cookies",    "bearer",
-    "apikey",        "apikeys",    "accesskey",   "secretkey", "privatekey", "authtoken",  "accesstoken",
-    "authorization", "userpwd",    "netrc",       "pw",        "webhook",    "webhooks",   NULL};
+static const char *const always[] = {"secret",      "secrets",       "password",   "passwords",
+                                     "passwd",      "passphrase",    "pwd",        "passcode",
+                                     "credential",  "credentials",   "creds",      "cookie",
+                                     "cookies",     "bearer",        "apikey",     "apikeys",
+                                     "accesskey",   "secretkey",     "privatekey", "authtoken",
+                                     "accesstoken", "authorization", "userpwd",    "netrc",
+                                     "pw",          "webhook",       "webhooks",   NULL};
 /* Words that do so at the end of a name, unless the word before says otherwise. */
 static const char *const last[] = {"token", "key", "keys", "pass",    "auth",    "signature",
                                    "sig",   "jwt", "pat",  "authkey", "passkey", NULL};
-static const char *const ends[] = {"token", "key", "credential", "cookie", NULL}; /* of a word: hftoken */
-static const char *const sure_ends[] = {"secret", "password", "passwd", NULL};    /* PGPASSWORD */
+/* of a word: hftoken */
+static const char *const ends[] = {"token", "key", "credential", "cookie", NULL};
+static const char *const sure_ends[] = {"secret", "password", "passwd", NULL}; /* PGPASSWORD */
 /* Before "key" and "keys": still a secret in the plural too. */
-static const char *const key_kinds[] = {"api",     "access", "private", "secret", "auth",  "license", "signing", "encryption",
-                                        "account", "master", "service", "client", "wandb", "app",     "storage", NULL};
+static const char *const key_kinds[] = {
+    "api",     "access", "private", "secret", "auth",  "license", "signing", "encryption",
+    "account", "master", "service", "client", "wandb", "app",     "storage", NULL};
 /* Before "token" and "key": it is a word of language models, of data sets or of tables. */
 static const char *const harmless[] = {
-    "eos",     "bos",     "pad",     "unk",    "sep",      "cls",      "mask",    "image",    "images", "video",  "videos",
-    "audio",   "special", "stop",    "end",    "start",    "begin",    "per",     "max",      "min",    "num",    "n",
-    "new",     "next",    "first",   "last",   "think",    "thinking", "draft",   "extra",    "added",  "eot",    "eom",
-    "every",   "each",    "total",   "prompt", "reward",   "fn",       "answer",  "response", "text",   "label",  "input",
-    "output",  "data",    "dataset", "sort",   "primary",  "foreign",  "group",   "index",    "column", "score",  "metric",
-    "monitor", "cache",   "kv",      "query",  "question", "messages", "message", "tools",    "tool",   "source", "solution",
-    "ground",  "truth",   "target",  "unique", "field",    "loss",     "name",    "state",    "module", "param",  "layer",
-    "by",      "hot",     "two",     "one",    "second",   NULL};
+    "eos",      "bos",      "pad",    "unk",      "sep",      "cls",     "mask",    "image",
+    "images",   "video",    "videos", "audio",    "special",  "stop",    "end",     "start",
+    "begin",    "per",      "max",    "min",      "num",      "n",       "new",     "next",
+    "first",    "last",     "think",  "thinking", "draft",    "extra",   "added",   "eot",
+    "eom",      "every",    "each",   "total",    "prompt",   "reward",  "fn",      "answer",
+    "response", "text",     "label",  "input",    "output",   "data",    "dataset", "sort",
+    "primary",  "foreign",  "group",  "index",    "column",   "score",   "metric",  "monitor",
+    "cache",    "kv",       "query",  "question", "messages", "message", "tools",   "tool",
+    "source",   "solution", "ground", "truth",    "target",   "unique",  "field",   "loss",
+    "name",     "state",    "module", "param",    "layer",    "by",      "hot",     "two",
+    "one",      "second",   NULL};
 /* Values that no secret has. */
-static const char *const plain[] = {"true", "false", "none", "null", "yes", "no", "on", "off", "", NULL};
+static const char *const plain[] = {"true", "false", "none", "null", "yes",
+                                    "no",   "on",    "off",  "",     NULL};
 
-/* The next word of a name: words end at anything but a letter or digit, and where a capital begins one (hfToken, APIKey). Digits at
- * the end of a word do not belong to it (TOKEN2). */
+/* The next word of a name: words end at anything but a letter or digit, and where a capital begins
+ * one (hfToken, APIKey). Digits at the end of a word do not belong to it (TOKEN2). */
 static bool next_word(struct span name, size_t *at, struct span *w)
 {
     size_t i = *at;
@@ -114,7 +126,8 @@ static bool next_word(struct span name, size_t *at, struct span *w)
         if (i == begin)
             continue;
         bool camel = upper(name.p[i]) && !upper(name.p[i - 1]);
-        bool acronym = upper(name.p[i]) && upper(name.p[i - 1]) && i + 1 < name.n && lower(name.p[i + 1]);
+        bool acronym =
+            upper(name.p[i]) && upper(name.p[i - 1]) && i + 1 < name.n && lower(name.p[i + 1]);
         if (camel || acronym)
             break;
     }
@@ -150,7 +163,8 @@ static enum says word_says(struct span w)
     return ends_in(w, ends) || one_of(w, last) ? MAYBE : NO;
 }
 
-/* The last component of a dotted name decides, except that the words that are always secret count anywhere. */
+/* The last component of a dotted name decides, except that the words that are always secret count
+ * anywhere. */
 static enum says name_says(struct span name)
 {
     enum says s = NO;
@@ -179,7 +193,8 @@ static enum says name_says(struct span name)
     return s;
 }
 
-/* ---- does the text itself have the form of one? ----------------------------------------------------------------------------------- */
+/* ---- does the text itself have the form of one?
+ * ----------------------------------------------------------------------------------- */
 
 static bool tokenbyte(char c) { return word(c) || c == '_' || c == '-'; }
 
@@ -207,8 +222,8 @@ static bool looks_random(struct span v)
     return letters && digits && v.p[0] != '/' && v.p[0] != '.' && v.p[0] != '~';
 }
 
-/* Prefixes that services give to their keys; need: at least so many characters follow; mixed: one of them a digit or capital, unless
- * there are 20 or more. */
+/* Prefixes that services give to their keys; need: at least so many characters follow; mixed: one
+ * of them a digit or capital, unless there are 20 or more. */
 static const struct prefix {
     const char *text;
     unsigned char need;
@@ -277,7 +292,10 @@ static size_t form(struct span s)
 }
 
 #define MAX_CREDENTIALS 1024 /* keeps the time linear */
-static bool unquoted(char c) { return !blank(c) && c != '"' && c != '\'' && c != '\\' && c != '<' && c != '>' && c != '`'; }
+static bool unquoted(char c)
+{
+    return !blank(c) && c != '"' && c != '\'' && c != '\\' && c != '<' && c != '>' && c != '`';
+}
 static bool authority(char c) { return unquoted(c) && c != '/' && c != '?' && c != '#'; }
 
 static bool port(struct span s) { return s.n > 0 && s.n <= 5 && all_digits(s); }
@@ -295,7 +313,8 @@ static size_t userinfo(struct span s, bool ssh)
     for (size_t i = 0; i < host && colon == SIZE_MAX; i++)
         if (s.p[i] == ':')
             colon = i;
-    if (!found && colon != SIZE_MAX && s.p[0] != '[' && !port((struct span){s.p + colon + 1, host - colon - 1})) {
+    if (!found && colon != SIZE_MAX && s.p[0] != '[' &&
+        !port((struct span){s.p + colon + 1, host - colon - 1})) {
         /* a password with a slash in it that is not encoded */
         if (s.n > MAX_CREDENTIALS)
             s.n = MAX_CREDENTIALS;
@@ -311,9 +330,12 @@ static size_t userinfo(struct span s, bool ssh)
     return at;
 }
 
-/* ---- the text ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the text
+ * ------------------------------------------------------------------------------------------------------------------
+ */
 
-/* Where the value that begins at v ends, and what encloses it. sep: '=', ':' or ' ' (a flag and its value). */
+/* Where the value that begins at v ends, and what encloses it. sep: '=', ':' or ' ' (a flag and its
+ * value). */
 static size_t value_end(struct span v, char sep, bool whole)
 {
     size_t i = 0;
@@ -347,7 +369,8 @@ static struct span trim_quotes(struct span v)
 {
     while (v.n > 0 && (v.p[0] == '"' || v.p[0] == '\'' || v.p[0] == '\\' || blank(v.p[0])))
         v = from(v, 1);
-    while (v.n > 0 && (v.p[v.n - 1] == '"' || v.p[v.n - 1] == '\'' || v.p[v.n - 1] == '\\' || blank(v.p[v.n - 1])))
+    while (v.n > 0 && (v.p[v.n - 1] == '"' || v.p[v.n - 1] == '\'' || v.p[v.n - 1] == '\\' ||
+                       blank(v.p[v.n - 1])))
         v.n--;
     return v;
 }
@@ -355,8 +378,8 @@ static struct span trim_quotes(struct span v)
 static bool number(struct span v)
 {
     for (size_t i = 0; i < v.n; i++)
-        if (!digit(v.p[i]) && v.p[i] != '.' && v.p[i] != '-' && v.p[i] != '+' && v.p[i] != 'e' && v.p[i] != 'E' &&
-            v.p[i] != '_')
+        if (!digit(v.p[i]) && v.p[i] != '.' && v.p[i] != '-' && v.p[i] != '+' && v.p[i] != 'e' &&
+            v.p[i] != 'E' && v.p[i] != '_')
             return false;
     return v.n > 0;
 }
@@ -368,13 +391,16 @@ static bool value_is_secret(enum says s, struct span v)
         return false;
     if (s == MAYBE)
         return !number(v) && looks_random(v);
-    /* A reference to a variable holds nothing: $HF_TOKEN, ${oc.env:HF_TOKEN}. A path to a key is not the key. */
-    if (v.p[0] == '$' && v.n > 1 && (v.p[1] == '{' ? v.p[v.n - 1] == '}' : v.n == 1 + run(from(v, 1), tokenbyte)))
+    /* A reference to a variable holds nothing: $HF_TOKEN, ${oc.env:HF_TOKEN}. A path to a key is
+     * not the key. */
+    if (v.p[0] == '$' && v.n > 1 &&
+        (v.p[1] == '{' ? v.p[v.n - 1] == '}' : v.n == 1 + run(from(v, 1), tokenbyte)))
         return false;
     return s == ALWAYS || v.p[0] != '/';
 }
 
-/* A name at t.p[i..j): is it followed by '=' or ':' or (a flag) by a blank and a value? *v: where the value begins. */
+/* A name at t.p[i..j): is it followed by '=' or ':' or (a flag) by a blank and a value? *v: where
+ * the value begins. */
 static char separator(struct span t, size_t i, size_t j, size_t *v)
 {
     size_t k = j;
@@ -458,7 +484,10 @@ static size_t text_word(struct out *o, struct span t, size_t i, size_t j, bool f
         value.n = n;
         if (value_is_secret(s, value)) {
             put(o, t.p + i, v - i);
-            char quote = n > 1 && (value.p[0] == '"' || value.p[0] == '\'') && value.p[n - 1] == value.p[0] ? value.p[0] : 0;
+            char quote =
+                n > 1 && (value.p[0] == '"' || value.p[0] == '\'') && value.p[n - 1] == value.p[0]
+                    ? value.p[0]
+                    : 0;
             put(o, &quote, quote != 0);
             put_mark(o);
             put(o, &quote, quote != 0);

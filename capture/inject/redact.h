@@ -1,5 +1,6 @@
-/* redact.h -- what looks like a secret is replaced before anything is written. Shared by the injected library and the launcher, which
- * record command lines and environments by the same rules. No allocation, no locale, no global state. */
+/* redact.h -- what looks like a secret is replaced before anything is written. Shared by the
+ * injected library and the launcher, which record command lines and environments by the same rules.
+ * No allocation, no locale, no global state. */
 #ifndef MTI_REDACT_H
 #define MTI_REDACT_H
 
@@ -8,10 +9,12 @@
 
 #define MTI_REDACTED "[redacted]"
 
-/* Value of the environment variable `name`, into out[cap]: always terminated, cut where it does not fit. */
+/* Value of the environment variable `name`, into out[cap]: always terminated, cut where it does not
+ * fit. */
 void mti_redact_env(const char *name, const char *value, char *out, size_t cap);
 
-/* One argument of a command line; the arguments in order, because "--token" makes a secret of the next one. Begin with {0}. */
+/* One argument of a command line; the arguments in order, because "--token" makes a secret of the
+ * next one. Begin with {0}. */
 struct mti_redact {
     int next; /* what the argument before says about this one */
 };

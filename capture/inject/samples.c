@@ -1,8 +1,10 @@
-/* samples.c -- how full the GPUs and the host are: at the start, twice a second, at an out of memory and at the end.
+/* samples.c -- how full the GPUs and the host are: at the start, twice a second, at an out of
+ * memory and at the end.
  *
- * All of it on the writer thread, but for mti_gpu_used(), which a driver callback asks at most around the calls that change a context.
- * Only the GPUs that this process uses are looked at. A sample is written when it differs from the one before (and then that one too,
- * if it was not, so that steps are sharp), and every few seconds. */
+ * All of it on the writer thread, but for mti_gpu_used(), which a driver callback asks at most
+ * around the calls that change a context. Only the GPUs that this process uses are looked at. A
+ * sample is written when it differs from the one before (and then that one too, if it was not, so
+ * that steps are sharp), and every few seconds. */
 #include "capture/inject/inject.h"
 #include "capture/inject/nvml.h"
 
@@ -54,7 +56,9 @@ static struct {
     bool any_host, seen_is_sent;
 } S = {.nvml = PTHREAD_MUTEX_INITIALIZER};
 
-/* ---- devices ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- devices
+ * ----------------------------------------------------------------------------------------------------------------------
+ */
 
 static void emit_device(uint32_t ordinal, const struct gpu *g, const char *kind)
 {
@@ -81,7 +85,8 @@ static void copy(char *to, size_t room, const char *from)
     to[n] = '\0';
 }
 
-void mti_device_seen(uint32_t ordinal, const unsigned char uuid[16], const char *pci, const char *name, uint64_t total)
+void mti_device_seen(uint32_t ordinal, const unsigned char uuid[16], const char *pci,
+                     const char *name, uint64_t total)
 {
     int unseen = UNSEEN;
     if (ordinal >= GPUS || !atomic_compare_exchange_strong(&gpus[ordinal].state, &unseen, TAKING))
@@ -98,7 +103,9 @@ void mti_device_seen(uint32_t ordinal, const unsigned char uuid[16], const char 
     mti_request_sample(); /* so that there is one of the start */
 }
 
-/* ---- the GPUs ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- the GPUs
+ * ----------------------------------------------------------------------------------------------------------------------
+ */
 
 static void emit_gpu(uint32_t index, enum mt_wire_why why, const struct sample *s)
 {
@@ -121,7 +128,8 @@ static void emit_gpu(uint32_t index, enum mt_wire_why why, const struct sample *
 
 static bool same_sample(const struct sample *a, const struct sample *b)
 {
-    if (a->m.used != b->m.used || a->m.free != b->m.free || a->m.total != b->m.total || a->n != b->n)
+    if (a->m.used != b->m.used || a->m.free != b->m.free || a->m.total != b->m.total ||
+        a->n != b->n)
         return false;
     for (unsigned i = 0; i < a->n; i++)
         if (a->uses[i].pid != b->uses[i].pid || a->uses[i].used != b->uses[i].used)
@@ -134,10 +142,12 @@ static void open_gpu(uint32_t ordinal, struct gpu *g)
 {
     mti_nvml_device device = NULL;
     int error = 0;
-    enum mti_nvml_found found = mti_nvml_find(g->has_uuid ? g->uuid : NULL, g->pci, &device, &error);
+    enum mti_nvml_found found =
+        mti_nvml_find(g->has_uuid ? g->uuid : NULL, g->pci, &device, &error);
     if (found == MTI_NVML_NONE || found == MTI_NVML_PARENT) {
         mti_status(MT_ST_NVML, 1, "no samples of device %u (%s): %s", ordinal, g->pci,
-                   found == MTI_NVML_PARENT ? "it is a MIG device that NVML does not show here" : mti_nvml_error(error));
+                   found == MTI_NVML_PARENT ? "it is a MIG device that NVML does not show here"
+                                            : mti_nvml_error(error));
         atomic_store(&g->state, GONE);
         return;
     }
@@ -153,7 +163,8 @@ static void sample_gpu(uint32_t ordinal, struct gpu *g, enum mt_wire_why why)
     int e = mti_nvml_memory(device, &now.m);
     now.time = mti_now();
     if (e != MTI_NVML_OK) {
-        mti_status(MT_ST_NVML, 1, "no samples of device %u (%s) from here on: %s", ordinal, g->pci, mti_nvml_error(e));
+        mti_status(MT_ST_NVML, 1, "no samples of device %u (%s) from here on: %s", ordinal, g->pci,
+                   mti_nvml_error(e));
         atomic_store(&g->state, GONE);
         return;
     }
@@ -161,7 +172,8 @@ static void sample_gpu(uint32_t ordinal, struct gpu *g, enum mt_wire_why why)
     e = mti_nvml_uses(device, now.uses, &now.n);
     if (e != MTI_NVML_OK && !g->told_uses) {
         g->told_uses = true;
-        mti_status(MT_ST_NVML, 0, "device %u: the memory of single processes is not told: %s", ordinal, mti_nvml_error(e));
+        mti_status(MT_ST_NVML, 0, "device %u: the memory of single processes is not told: %s",
+                   ordinal, mti_nvml_error(e));
     }
     atomic_store(&g->state, OPEN); /* from here on mti_gpu_used() answers */
     if (first && why == MT_WY_PERIODIC)
@@ -215,7 +227,8 @@ static void sample_gpus(enum mt_wire_why why)
 bool mti_gpu_used(uint32_t ordinal, uint64_t *used)
 {
     struct mti_nvml_memory m;
-    if (ordinal >= GPUS || atomic_load(&gpus[ordinal].state) != OPEN || atomic_load(&S.closed) || mti_nvml_slow())
+    if (ordinal >= GPUS || atomic_load(&gpus[ordinal].state) != OPEN || atomic_load(&S.closed) ||
+        mti_nvml_slow())
         return false;
     int saved = errno;
     bool ok = mti_nvml_memory(atomic_load(&gpus[ordinal].device), &m) == MTI_NVML_OK;
@@ -224,7 +237,9 @@ bool mti_gpu_used(uint32_t ordinal, uint64_t *used)
     return ok;
 }
 
-/* ---- the host ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- the host
+ * -----------------------------------------------------------------------------------------------------------------------
+ */
 
 /* The kB of a line "Name:   123 kB" of /proc/self/status, as bytes. */
 static uint64_t kilobytes(const char *status, const char *name)
@@ -240,7 +255,8 @@ static uint64_t kilobytes(const char *status, const char *name)
     return v * 1024;
 }
 
-/* One read of one small file: 20 us. smaps_rollup would walk the page tables of the process, with its lock held. */
+/* One read of one small file: 20 us. smaps_rollup would walk the page tables of the process, with
+ * its lock held. */
 static bool read_host(struct host *h)
 {
     char text[4096];
@@ -290,8 +306,8 @@ static void sample_host(bool always)
     if (!read_host(&now))
         return;
     const struct host *old = &S.sent;
-    bool changed = !S.any_host || moved(now.rss, old->rss) || moved(now.anon, old->anon) || moved(now.shared, old->shared) ||
-                   moved(now.pinned, old->pinned);
+    bool changed = !S.any_host || moved(now.rss, old->rss) || moved(now.anon, old->anon) ||
+                   moved(now.shared, old->shared) || moved(now.pinned, old->pinned);
     if (changed && S.any_host && !S.seen_is_sent)
         emit_host(&S.seen);
     S.last_host = now.time;
@@ -304,7 +320,9 @@ static void sample_host(bool always)
     }
 }
 
-/* ---- when --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- when
+ * ---------------------------------------------------------------------------------------------------------------------------
+ */
 
 static bool anything_new(void)
 {
@@ -318,10 +336,12 @@ static void at_end(void);
 
 static void periodic(void)
 {
-    uint64_t now = mti_now(), gap = (uint64_t)mti_set.sample_ms * 900000u; /* a tick that comes a little early is on time */
+    /* a tick that comes a little early is on time */
+    uint64_t now = mti_now(), gap = (uint64_t)mti_set.sample_ms * 900000u;
     if (pthread_mutex_lock(&S.nvml) != 0)
         return;
-    bool asked = atomic_exchange(&mti_sample_asked, false), fresh = anything_new(), was_open = S.open;
+    bool asked = atomic_exchange(&mti_sample_asked, false), fresh = anything_new(),
+         was_open = S.open;
     bool due = mti_set.sample_ms != 0;
     if (!atomic_load(&S.closed) && !S.failed && mti_set.nvml &&
         (asked || fresh || (due && now - S.last_gpu >= (gap > S.gap ? gap : S.gap))))
@@ -334,7 +354,8 @@ static void periodic(void)
     pthread_mutex_unlock(&S.nvml);
 }
 
-/* The last sample of the GPUs; nobody is in NVML afterwards. A writer that hangs in NVML is not waited for. */
+/* The last sample of the GPUs; nobody is in NVML afterwards. A writer that hangs in NVML is not
+ * waited for. */
 static void at_end(void)
 {
     struct timespec until;
@@ -359,7 +380,9 @@ static void host_at_end(void)
         sample_host(true);
         pthread_mutex_unlock(&S.nvml);
     } else { /* the writer is in NVML, or was until now */
-        mti_status(MT_ST_NVML, 1, "NVML had not answered when the process ended: the last samples of the device are missing");
+        mti_status(MT_ST_NVML, 1,
+                   "NVML had not answered when the process ended: the last samples of the device "
+                   "are missing");
         if (read_host(&now))
             emit_host(&now);
     }

@@ -1,7 +1,9 @@
-/* spool.c -- records into the open chunk. The chunk lies in a file that is mapped shared: what is committed there survives kill -9.
+/* spool.c -- records into the open chunk. The chunk lies in a file that is mapped shared: what is
+ * committed there survives kill -9.
  *
- * One mutex: records of one process share delta state and one sequence, which is what makes them small, and the critical section is
- * a few dozen stores. The commit is the release store of `used` in the chunk's header. */
+ * One mutex: records of one process share delta state and one sequence, which is what makes them
+ * small, and the critical section is a few dozen stores. The commit is the release store of `used`
+ * in the chunk's header. */
 #define _GNU_SOURCE 1
 #include "capture/inject/core.h"
 
@@ -15,12 +17,17 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the header's numbers are stored whole");
 
 #define NO_SLOT UINT32_MAX
-#define RESERVE 4096u       /* of each chunk: only for STATUS, LOSS and END, which must get through when all is full */
+#define RESERVE                                                                                    \
+    4096u /* of each chunk: only for STATUS, LOSS and END, which must get through when all is full \
+           */
 #define SLACK 64u           /* callers may be wrong by this much about the room they need */
 #define WAIT_NS 1000000000u /* how long calls may be held in all */
-#define LEAST_NS 1000000u   /* less is not worth waiting for, and would never end: some comes back while waiting */
-#define LOOK_NS 25000000u   /* then they look whether they should write themselves */
-#define SMALL_CHUNK 8192u   /* below this a chunk stays open for eight flushes: a gzip member costs 100 bytes */
+#define LEAST_NS                                                                                   \
+    1000000u /* less is not worth waiting for, and would never end: some comes back while waiting  \
+              */
+#define LOOK_NS 25000000u /* then they look whether they should write themselves */
+#define SMALL_CHUNK                                                                                \
+    8192u /* below this a chunk stays open for eight flushes: a gzip member costs 100 bytes */
 
 struct spool {
     pthread_mutex_t lock;
@@ -69,14 +76,24 @@ uint64_t mti_now(void)
 
 /* ---- chunks ---- */
 
-static void store32(unsigned char *p, uint32_t v) { __atomic_store_n((uint32_t *)(void *)p, v, __ATOMIC_RELEASE); }
+static void store32(unsigned char *p, uint32_t v)
+{
+    __atomic_store_n((uint32_t *)(void *)p, v, __ATOMIC_RELEASE);
+}
 
-static void set_state(unsigned slot, uint32_t state) { store32(mti_map.base + MT_SP_STATES + (size_t)slot * 4, state); }
+static void set_state(unsigned slot, uint32_t state)
+{
+    store32(mti_map.base + MT_SP_STATES + (size_t)slot * 4, state);
+}
 static uint32_t get_state(unsigned slot)
 {
-    return __atomic_load_n((uint32_t *)(void *)(mti_map.base + MT_SP_STATES + (size_t)slot * 4), __ATOMIC_ACQUIRE);
+    return __atomic_load_n((uint32_t *)(void *)(mti_map.base + MT_SP_STATES + (size_t)slot * 4),
+                           __ATOMIC_ACQUIRE);
 }
-static unsigned char *slot_at(unsigned slot) { return mti_map.base + MT_SPOOL_PAGE + (size_t)slot * MTI_SLOT; }
+static unsigned char *slot_at(unsigned slot)
+{
+    return mti_map.base + MT_SPOOL_PAGE + (size_t)slot * MTI_SLOT;
+}
 
 static void open_chunk(unsigned slot)
 {
@@ -129,7 +146,10 @@ static unsigned in_use(void)
     return n;
 }
 
-static bool urgent(unsigned type) { return type == MT_WR_STATUS || type == MT_WR_LOSS || type == MT_WR_END; }
+static bool urgent(unsigned type)
+{
+    return type == MT_WR_STATUS || type == MT_WR_LOSS || type == MT_WR_END;
+}
 
 static void drop(size_t bytes)
 {
@@ -138,8 +158,9 @@ static void drop(size_t bytes)
     __atomic_store_n((uint64_t *)(void *)(mti_map.base + MT_SP_DROPPED), n, __ATOMIC_RELAXED);
 }
 
-/* All slots are full. Returns whether to look again. Calls are held for a second in all; what was used up comes back at one
- * hundredth of the time that passes, so a disk that is slow for ever costs the job one per cent and not more. */
+/* All slots are full. Returns whether to look again. Calls are held for a second in all; what was
+ * used up comes back at one hundredth of the time that passes, so a disk that is slow for ever
+ * costs the job one per cent and not more. */
 static bool wait_for_slot(void)
 {
     if (mti_thread.writer || S.late || mti_drain_yourself()) {
@@ -242,14 +263,16 @@ bool mti_begin(struct mti_w *w, unsigned type, size_t want)
 {
     if (!mti_map_ready())
         return false;
-    if (mti_thread.held || want > MTI_MAX_RECORD) { /* a signal handler came while this thread was in here */
+    /* a signal handler came while this thread was in here */
+    if (mti_thread.held || want > MTI_MAX_RECORD) {
         drop(want);
         return false;
     }
     if (mti_thread.named != mti_uid && type != MT_WR_THREAD)
         introduce();
     lock();
-    /* The length is written when it is known, and then may need two bytes more than the one left for it. */
+    /* The length is written when it is known, and then may need two bytes more than the one left
+     * for it. */
     if (!mti_map_ready() || !room(type, want + SLACK + MT_VARINT_MAX)) {
         if (mti_map_ready())
             drop(want);
@@ -264,7 +287,8 @@ bool mti_begin(struct mti_w *w, unsigned type, size_t want)
     return true;
 }
 
-/* The record did not fit what its maker had asked for: none of it is kept. The deltas it changed end with the chunk. */
+/* The record did not fit what its maker had asked for: none of it is kept. The deltas it changed
+ * end with the chunk. */
 static void discard(void)
 {
     drop(0);
@@ -393,9 +417,11 @@ void mti_spool_free_slot(const struct mti_chunk *c)
 void mti_spool_seal(bool force)
 {
     lock();
-    /* While nothing can be written the last chunk stays open: its reserve is where STATUS and LOSS still find room. */
+    /* While nothing can be written the last chunk stays open: its reserve is where STATUS and LOSS
+     * still find room. */
     if (mti_map_ready() && S.chunk && S.used && !(S.disk_bad && free_slot() == NO_SLOT) &&
-        (force || S.used >= SMALL_CHUNK || !mti_map.on_disk || mti_now() - S.opened_at >= mti_set.flush_ms * UINT64_C(8000000)))
+        (force || S.used >= SMALL_CHUNK || !mti_map.on_disk ||
+         mti_now() - S.opened_at >= mti_set.flush_ms * UINT64_C(8000000)))
         seal();
     unlock();
 }
@@ -442,7 +468,8 @@ void mti_drop(void)
 
 void mti_spool_reset(void)
 {
-    S = (struct spool){.lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP, .open = NO_SLOT, .wait_left = WAIT_NS};
+    S = (struct spool){
+        .lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP, .open = NO_SLOT, .wait_left = WAIT_NS};
     S.wait_refilled = mti_now();
     atomic_store_explicit(&mti_spool_stalled, false, memory_order_relaxed);
 }

@@ -1,4 +1,5 @@
-/* spool_file.c -- the spool file: names, space, mapping, lock; and the activity buffers at its end. */
+/* spool_file.c -- the spool file: names, space, mapping, lock; and the activity buffers at its end.
+ */
 #define _GNU_SOURCE 1
 #include "capture/inject/core.h"
 
@@ -16,8 +17,9 @@
 struct mti_map mti_map;
 
 static _Atomic int off_gate;
-static _Atomic int kept_gate;                /* where the kernel has no MADV_WIPEONFORK */
-_Atomic(_Atomic int *) mti_gate = &off_gate; /* 1 = record; the page is wiped in every child, however it was forked */
+static _Atomic int kept_gate; /* where the kernel has no MADV_WIPEONFORK */
+/* 1 = record; the page is wiped in every child, however it was forked */
+_Atomic(_Atomic int *) mti_gate = &off_gate;
 
 static struct {
     char spool[PATH_MAX], gz[PATH_MAX];
@@ -31,7 +33,8 @@ static struct {
 const char *mti_spool_gz(void) { return F.gz; }
 bool mti_spool_on_disk(void) { return mti_map.on_disk; }
 
-/* The page that a forked child finds empty. Kept from process to child: only its content starts anew. */
+/* The page that a forked child finds empty. Kept from process to child: only its content starts
+ * anew. */
 static _Atomic int *gate_page(void)
 {
     static _Atomic int *page;
@@ -53,8 +56,8 @@ static void host_name(char *out, size_t size)
         snprintf(out, size, "host");
     out[size - 1] = 0;
     for (char *p = out; *p; p++)
-        if (!((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') || *p == '.' || *p == '_' ||
-              *p == '-'))
+        if (!((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') ||
+              *p == '.' || *p == '_' || *p == '-'))
             *p = '_';
     if (!*out || *out == '.')
         *out = '_';
@@ -72,8 +75,8 @@ static bool names(void)
         size_t n = strlen(dir);
         memcpy(dir + n, "/", 2);
     }
-    int n = snprintf(F.spool, sizeof F.spool, "%s%s/mt-%s-%ld-%016llx.spool", dir, s, host, (long)mti_pid,
-                     (unsigned long long)mti_uid);
+    int n = snprintf(F.spool, sizeof F.spool, "%s%s/mt-%s-%ld-%016llx.spool", dir, s, host,
+                     (long)mti_pid, (unsigned long long)mti_uid);
     if (n < 0 || (size_t)n >= sizeof F.spool)
         return false;
     memcpy(F.gz, F.spool, (size_t)n + 1);
@@ -123,7 +126,8 @@ static int create(void)
             return -1;
         if (fd < 0)
             continue;
-        /* A collector may be faster than our lock, take the empty file for one that was left behind, and remove it. */
+        /* A collector may be faster than our lock, take the empty file for one that was left
+         * behind, and remove it. */
         int busy = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
         if (!busy && fstat(fd, &st) == 0 && st.st_nlink > 0) {
             F.dev = st.st_dev;
@@ -150,7 +154,8 @@ static bool reserve(int fd, size_t bytes)
     size_t at = 0;
     if (e == EOPNOTSUPP || e == ENOSYS) {
         while (at < bytes) {
-            ssize_t n = pwrite(fd, zeros, bytes - at < sizeof zeros ? bytes - at : sizeof zeros, (off_t)at);
+            ssize_t n =
+                pwrite(fd, zeros, bytes - at < sizeof zeros ? bytes - at : sizeof zeros, (off_t)at);
             if (n < 0 && errno == EINTR)
                 continue;
             if (n <= 0)
@@ -193,7 +198,8 @@ static void write_page(unsigned acts)
 
 bool mti_spool_open(void)
 {
-    const size_t slots = MT_SPOOL_PAGE + (size_t)MTI_SLOTS * MTI_SLOT, acts = (size_t)MTI_ACTS * MTI_ACT;
+    const size_t slots = MT_SPOOL_PAGE + (size_t)MTI_SLOTS * MTI_SLOT,
+                 acts = (size_t)MTI_ACTS * MTI_ACT;
     void *p = MAP_FAILED;
     unsigned n_acts = mti_set.memory2 ? MTI_ACTS : 0;
     if (!mti_set.spool)
@@ -240,9 +246,11 @@ static bool still_ours(int fd)
     return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == F.dev && st.st_ino == F.ino;
 }
 
-/* In the child of a fork; allocates nothing. The addresses stay, as private memory, where somebody may still use them: this thread when
- * a signal handler forked while it was writing a record; libcupti, whose exit handlers run in a child as well and walk or fill the
- * activity buffers that they had in the parent. Which ones these are is not asked: the parent may be giving them back right now. */
+/* In the child of a fork; allocates nothing. The addresses stay, as private memory, where somebody
+ * may still use them: this thread when a signal handler forked while it was writing a record;
+ * libcupti, whose exit handlers run in a child as well and walk or fill the activity buffers that
+ * they had in the parent. Which ones these are is not asked: the parent may be giving them back
+ * right now. */
 void mti_spool_forget(void)
 {
     atomic_store(atomic_load(&mti_gate), 0);
@@ -263,7 +271,8 @@ void mti_spool_forget(void)
     mti_spool_reset();
 }
 
-/* Programs that close all descriptors close ours: without the lock the recording would look like one of a process that is gone. */
+/* Programs that close all descriptors close ours: without the lock the recording would look like
+ * one of a process that is gone. */
 void mti_spool_check_file(void)
 {
     int old = atomic_load(&F.fd);
@@ -282,9 +291,12 @@ static bool acts_in_use(void)
 {
     unsigned n = atomic_load(&F.n_acts);
     for (unsigned i = 0; i < n; i++) {
-        uint32_t kind, state = __atomic_load_n((uint32_t *)(void *)(mti_map.base + MT_SP_STATES + (MTI_SLOTS + (size_t)i) * 4),
+        uint32_t kind, state = __atomic_load_n((uint32_t *)(void *)(mti_map.base + MT_SP_STATES +
+                                                                    (MTI_SLOTS + (size_t)i) * 4),
                                                __ATOMIC_ACQUIRE);
-        memcpy(&kind, mti_map.base + MT_SPOOL_PAGE + (size_t)MTI_SLOTS * MTI_SLOT + (size_t)i * MTI_ACT, 4);
+        memcpy(&kind,
+               mti_map.base + MT_SPOOL_PAGE + (size_t)MTI_SLOTS * MTI_SLOT + (size_t)i * MTI_ACT,
+               4);
         if (state == MT_SS_FULL && kind != 0)
             return true;
     }
@@ -295,11 +307,13 @@ void mti_spool_unlink(void)
 {
     if (!mti_map_ready() || acts_in_use() || !mti_spool_empty())
         return;
-    mti_spool_late(); /* the mapping lives on without a name: from here on each record is written at once */
+    /* the mapping lives on without a name: from here on each record is written at once */
+    mti_spool_late();
     unlink(F.spool);
 }
 
-/* ---- activity buffers: their states are changed by compare and swap, so no lock is held when CUPTI asks ---- */
+/* ---- activity buffers: their states are changed by compare and swap, so no lock is held when
+ * CUPTI asks ---- */
 
 static uint32_t *act_state(unsigned i)
 {
@@ -315,7 +329,8 @@ void *mti_act_take(size_t *size)
     unsigned n = mti_map_ready() ? atomic_load(&F.n_acts) : 0;
     for (unsigned i = 0; i < n; i++) {
         uint32_t was = MT_SS_FREE;
-        if (!__atomic_compare_exchange_n(act_state(i), &was, MT_SS_OPEN, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        if (!__atomic_compare_exchange_n(act_state(i), &was, MT_SS_OPEN, false, __ATOMIC_ACQUIRE,
+                                         __ATOMIC_RELAXED))
             continue;
         atomic_store(&F.acts_given, true);
         memset(act_at(i), 0, 8); /* no record yet, whoever reads it */
@@ -329,7 +344,8 @@ void *mti_act_take(size_t *size)
 bool mti_act_is_ours(const void *p)
 {
     unsigned n = mti_map_ready() ? atomic_load(&F.n_acts) : 0;
-    return n && (const unsigned char *)p >= act_at(0) && (const unsigned char *)p < act_at(0) + (size_t)n * MTI_ACT;
+    return n && (const unsigned char *)p >= act_at(0) &&
+           (const unsigned char *)p < act_at(0) + (size_t)n * MTI_ACT;
 }
 
 void mti_act_give(void *p)

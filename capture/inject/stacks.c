@@ -1,6 +1,7 @@
-/* stacks.c -- native stacks, each written once. backtrace() walks by unwind tables: libtorch, NCCL, cuBLAS and CPython are built without
- * frame pointers, so a walk along those, ten times cheaper, would end in the first of them. A stack is known by a hash of its return
- * addresses; looking one up takes no lock. */
+/* stacks.c -- native stacks, each written once. backtrace() walks by unwind tables: libtorch, NCCL,
+ * cuBLAS and CPython are built without frame pointers, so a walk along those, ten times cheaper,
+ * would end in the first of them. A stack is known by a hash of its return addresses; looking one
+ * up takes no lock. */
 #define _GNU_SOURCE
 #include "capture/inject/cupti.h"
 
@@ -13,8 +14,10 @@
 #define MAX_STACKS 32768u
 #define SLOTS (2 * MAX_STACKS) /* power of two */
 #define MAX_DEPTH 64
-#define FOREIGN_FRAMES 4 /* at most, of a tool in the process that puts itself before backtrace(), as sanitizers do */
-#define OWN_FRAMES 24    /* at most, of this library, libcupti and libcuda on top of the caller's */
+#define FOREIGN_FRAMES                                                                             \
+    4 /* at most, of a tool in the process that puts itself before backtrace(), as sanitizers do   \
+       */
+#define OWN_FRAMES 24 /* at most, of this library, libcupti and libcuda on top of the caller's */
 
 struct slot {
     _Atomic uint64_t key; /* 0 = free */
@@ -26,8 +29,9 @@ static uint32_t n_stacks, last_id; /* in the table; given out */
 static uint32_t unloads_at_clear;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic int ready;
-static _Atomic int own_frames = 6; /* the most seen: walking further than needed costs 0.13 us a frame */
-static bool stale;                 /* slots are those of the parent */
+/* the most seen: walking further than needed costs 0.13 us a frame */
+static _Atomic int own_frames = 6;
+static bool stale; /* slots are those of the parent */
 
 static uint64_t hash_of(void *const *pcs, int n)
 {
@@ -134,7 +138,8 @@ uint32_t mti_stack(void)
     return id;
 }
 
-/* Unloading is noticed here even while no new stack comes, so that a library in the place of another is not taken for it. */
+/* Unloading is noticed here even while no new stack comes, so that a library in the place of
+ * another is not taken for it. */
 static void look_for_unloads(void)
 {
     pthread_mutex_lock(&lock);
@@ -145,12 +150,14 @@ static void look_for_unloads(void)
 void mti_stacks_start(void)
 {
     if (!mti_set.stacks || !mti_set.stack_depth) {
-        mti_status(MT_ST_STACKS, 0, "native stacks are off: MEMTRACE_STACKS=0 or MEMTRACE_STACK_DEPTH=0");
+        mti_status(MT_ST_STACKS, 0,
+                   "native stacks are off: MEMTRACE_STACKS=0 or MEMTRACE_STACK_DEPTH=0");
         return;
     }
     void *pcs[4];
     if (backtrace(pcs, 4) <= 0) { /* the first call loads the unwinder */
-        mti_status(MT_ST_STACKS, 1, "native stacks are off: backtrace() gives nothing here (no libgcc_s.so.1?)");
+        mti_status(MT_ST_STACKS, 1,
+                   "native stacks are off: backtrace() gives nothing here (no libgcc_s.so.1?)");
         return;
     }
     if (stale)

@@ -1,7 +1,8 @@
-/* writer.c -- the thread that turns finished chunks into members of the .gz, and the periodic work of the others.
+/* writer.c -- the thread that turns finished chunks into members of the .gz, and the periodic work
+ * of the others.
  *
- * The .gz is opened for each round of writing and closed again: a job that closes all its descriptors, and gets the same number for a
- * file of its own, never finds our bytes in it. */
+ * The .gz is opened for each round of writing and closed again: a job that closes all its
+ * descriptors, and gets the same number for a file of its own, never finds our bytes in it. */
 #define _GNU_SOURCE 1
 #include "capture/inject/core.h"
 
@@ -16,12 +17,14 @@
 #include <zlib.h>
 
 #define GZ_HEAD (10u + 2u + 4u + MT_WIRE_EXTRA)
-#define OUT_SIZE (GZ_HEAD + MTI_SLOT + (MTI_SLOT >> 3) + 64u) /* more than deflate can make of a slot */
-#define CAP_ROOM (64u << 10)                                  /* below the cap, for the records that say so */
+#define OUT_SIZE                                                                                   \
+    (GZ_HEAD + MTI_SLOT + (MTI_SLOT >> 3) + 64u) /* more than deflate can make of a slot */
+#define CAP_ROOM (64u << 10)                     /* below the cap, for the records that say so */
 #define PERIODIC_MAX 8u
 #define SAMPLE_GAP_NS 20000000u
 #define EXIT_NS 2000000000u
-#define AWAY_NS 20000000u /* a driver that is asked for a sample may not answer for long: others then write */
+#define AWAY_NS                                                                                    \
+    20000000u /* a driver that is asked for a sample may not answer for long: others then write */
 
 enum request { ASK_SAMPLE = 1, ASK_FLUSH = 2, ASK_LAST = 4 };
 
@@ -29,7 +32,8 @@ static struct {
     pthread_mutex_t drain; /* the z stream, `out`, the file */
     z_stream z;
     bool z_ready;
-    _Atomic uint64_t cap_seq; /* the first chunk after the cap: may use the room that is kept for it; 0 = not reached */
+    /* the first chunk after the cap: may use the room that is kept for it; 0 = not reached */
+    _Atomic uint64_t cap_seq;
     unsigned char *out;
     _Atomic uint64_t gz_bytes;     /* size of the .gz */
     _Atomic uint32_t large_member; /* size of the largest of the last ones */
@@ -65,8 +69,8 @@ static bool prepare(void)
 /* The chunk as a gzip member in W.out; its size, or 0. */
 static size_t member(const struct mti_chunk *c)
 {
-    static const unsigned char head[16] = {0x1f, 0x8b,          8, 4, 0, 0, 0, 0, 4, 3, 4 + MT_WIRE_EXTRA, 0, 'M',
-                                           'T',  MT_WIRE_EXTRA, 0};
+    static const unsigned char head[16] = {
+        0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 4, 3, 4 + MT_WIRE_EXTRA, 0, 'M', 'T', MT_WIRE_EXTRA, 0};
     if (!prepare())
         return 0;
     unsigned char *p = W.out;
@@ -119,8 +123,8 @@ static void failed(void)
     mti_spool_disk(false);
 }
 
-/* Asked before a chunk is opened, when `waiting` others are not written yet: whether all of them would reach the cap. Then this is the
- * first chunk for those records only that say so. */
+/* Asked before a chunk is opened, when `waiting` others are not written yet: whether all of them
+ * would reach the cap. Then this is the first chunk for those records only that say so. */
 bool mti_writer_cap(uint64_t seq, unsigned waiting)
 {
     uint64_t each = atomic_load(&W.large_member);
@@ -151,9 +155,11 @@ enum mti_drained mti_drain(unsigned most, bool wait)
         if (fd < 0)
             fd = open(mti_spool_gz(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
         size_t n = fd < 0 ? 0 : member(&c);
-        uint64_t first = atomic_load(&W.cap_seq), cap = mti_set.max_bytes - (first && c.seq >= first ? 0 : CAP_ROOM);
+        uint64_t first = atomic_load(&W.cap_seq),
+                 cap = mti_set.max_bytes - (first && c.seq >= first ? 0 : CAP_ROOM);
         bool over = n && mti_set.max_bytes && W.gz_bytes + n > cap;
-        if (over) { /* the forecast was wrong: what was being recorded all of a sudden compresses badly */
+        /* the forecast was wrong: what was being recorded all of a sudden compresses badly */
+        if (over) {
             mti_loss(MT_LO_RECORDS, c.records, c.bytes);
             mti_loss(MT_LO_CHUNKS, 1, c.bytes);
         } else if (n == 0 || !append(fd, W.out, n)) {
@@ -188,13 +194,17 @@ static void tell(void)
     int e = atomic_load(&W.error);
     if (e && !atomic_exchange(&W.told_error, true))
         mti_status(MT_ST_DISK_FULL, 1,
-                   "the trace could not be written: %s; it stays in the spool file, and records are dropped when that is full",
+                   "the trace could not be written: %s; it stays in the spool file, and records "
+                   "are dropped when that is full",
                    strerrordesc_np(e) ? strerrordesc_np(e) : "unknown error");
     if (atomic_load(&W.cap_seq) && !atomic_exchange(&W.told_cap, true))
-        mti_status(MT_ST_SIZE_CAP, 1, "MEMTRACE_MAX_MB=%llu was reached: records are dropped from here on",
+        mti_status(MT_ST_SIZE_CAP, 1,
+                   "MEMTRACE_MAX_MB=%llu was reached: records are dropped from here on",
                    (unsigned long long)(mti_set.max_bytes >> 20));
     if (atomic_load(&mti_spool_stalled) && !atomic_exchange(&W.told_stall, true))
-        mti_status(MT_ST_STALLED, 1, "calls were held for a second because the spool was full: records are dropped instead");
+        mti_status(
+            MT_ST_STALLED, 1,
+            "calls were held for a second because the spool was full: records are dropped instead");
 }
 
 /* ---- the thread ---- */
@@ -233,7 +243,8 @@ static void *run(void *unused)
         uint64_t now = mti_now();
         if (asked & ASK_LAST)
             atomic_store(&W.no_periodic, true);
-        if ((asked & ASK_SAMPLE) && now - sampled < SAMPLE_GAP_NS) { /* a storm of failures is one sample */
+        /* a storm of failures is one sample */
+        if ((asked & ASK_SAMPLE) && now - sampled < SAMPLE_GAP_NS) {
             atomic_fetch_or(&W.asked, ASK_SAMPLE);
             asked &= ~(uint32_t)ASK_SAMPLE;
             if (next > sampled + SAMPLE_GAP_NS)
@@ -274,9 +285,11 @@ bool mti_writer_start(void)
         return false;
     pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old); /* inherited: the job's signals go to the job's threads */
+    /* inherited: the job's signals go to the job's threads */
+    pthread_sigmask(SIG_SETMASK, &all, &old);
     atomic_store(&W.thread, true);
-    /* CUPTI and NVML run on this stack; programs with much thread-local storage need the default size. */
+    /* CUPTI and NVML run on this stack; programs with much thread-local storage need the default
+     * size. */
     if (pthread_attr_setstacksize(&a, 1u << 20) == 0)
         ok = pthread_create(&t, &a, run, NULL) == 0;
     if (!ok && pthread_attr_setstacksize(&a, 8u << 20) == 0)
@@ -348,7 +361,8 @@ void mti_writer_flush(bool last)
 
 void mti_writer_stop(void) { mti_writer_flush(true); }
 
-/* In the child of a fork. The z stream is memory like any other and can be used again; whoever was writing is not in this process. */
+/* In the child of a fork. The z stream is memory like any other and can be used again; whoever was
+ * writing is not in this process. */
 void mti_writer_forget(void)
 {
     pthread_mutex_init(&W.drain, NULL);

@@ -1,10 +1,10 @@
 /* redact/impl.h -- what the files of the redaction share; nobody else but its tests includes it.
  *
- *   redact.c        key, options, the names that are known
- *   redact/text.c   text, command lines: where in them there is a name
- *   redact/path.c   paths: what of them may stay; redact/words.c has the words for that
- *   redact/put.c    secrets, and how a string is looked at
- *   redact/trace.c  every field of a trace, of logs, of settings */
+ *   redact.c  key, options, the names that are known
+ *   text.c    text, command lines: where in them there is a name
+ *   path.c    paths: what of them may stay; redact/words.c has the words for that
+ *   put.c     secrets, and how a string is looked at
+ *   trace.c   every field of a trace, of logs, of settings */
 #ifndef MT_REDACT_IMPL_H
 #define MT_REDACT_IMPL_H
 
@@ -18,7 +18,9 @@ enum mt_redact_as {
     MT_AS_CODE, /* the name of a function: known names, absolute paths */
     MT_AS_FILE, /* a path, the whole of it */
     MT_AS_TEXT, /* a sentence: secrets, known names, absolute paths, addresses */
-    MT_AS_ARGS, /* a command line or setting: text, and relative paths and values that are names by their keys */
+    /* a command line or setting: text, and relative paths and values that are names by their keys
+     */
+    MT_AS_ARGS,
     MT_AS_HOST, /* a name, the whole of it */
     MT_AS_USER,
     MT_AS_ID, /* an identifier of a device or machine, the whole of it */
@@ -46,17 +48,22 @@ struct mt_redact {
 #define MT_KNOWN_LONGEST 512u /* longer names are found only where they stand alone */
 
 /* s as `how`, redacted, to o. */
-void mt_redact_put(struct mt_redact *r, enum mt_redact_as how, const char *s, size_t n, struct mt_out *o);
+void mt_redact_put(struct mt_redact *r, enum mt_redact_as how, const char *s, size_t n,
+                   struct mt_out *o);
 /* The same, into the arena of r; NULL when out of memory. */
 char *mt_redact_dup(struct mt_redact *r, enum mt_redact_as how, const char *s, size_t n);
 /* The value of a setting or variable, as its key says. */
-void mt_redact_value(struct mt_redact *r, const char *key, const char *s, size_t n, struct mt_out *o);
+void mt_redact_value(struct mt_redact *r, const char *key, const char *s, size_t n,
+                     struct mt_out *o);
 
 /* "host-3f9a1c52d0" of a name; letters count alike in both cases. */
-void mt_redact_token(const struct mt_redact *r, const char *kind, const char *s, size_t n, struct mt_out *o);
-/* From now on this name is replaced everywhere; kind NULL: by `to`. Words that many texts have are not learned. */
+void mt_redact_token(const struct mt_redact *r, const char *kind, const char *s, size_t n,
+                     struct mt_out *o);
+/* From now on this name is replaced everywhere; kind NULL: by `to`. Words that many texts have are
+ * not learned. */
 void mt_redact_learn(struct mt_redact *r, const char *kind, const char *name, size_t n);
-void mt_redact_learn_as(struct mt_redact *r, const char *name, size_t n, const char *to, size_t n_to);
+void mt_redact_learn_as(struct mt_redact *r, const char *name, size_t n, const char *to,
+                        size_t n_to);
 /* Names that stand in a text by their place: home/NAME, user=NAME. */
 void mt_redact_scan(struct mt_redact *r, enum mt_redact_as how, const char *s, size_t n);
 /* The known name that begins at s[0] and ends at a boundary, the longest one: its length, or 0. */
@@ -65,7 +72,8 @@ size_t mt_redact_known(const struct mt_redact *r, const char *s, size_t n, mt_st
 /* redact/path.c */
 void mt_redact_path(struct mt_redact *r, const char *s, size_t n, struct mt_out *o);
 bool mt_redact_is_common(const char *s, size_t n); /* a word that no name is told by */
-bool mt_redact_is_host(const char *s, size_t n);   /* "node7", "gpu12": everyday words with a number that hosts are called by */
+/* "node7", "gpu12": everyday words with a number that hosts are called by */
+bool mt_redact_is_host(const char *s, size_t n);
 void mt_redact_with_known(struct mt_redact *r, const char *s, size_t n,
                           struct mt_out *o); /* known names replaced, nothing else */
 /* The name of a user in a path (home/NAME); NULL = none. */
@@ -82,23 +90,30 @@ enum mt_redact_list {
 };
 bool mt_redact_in(enum mt_redact_list which, const char *s, size_t n);
 bool mt_redact_all_digits(const char *s, size_t n);
-bool mt_redact_plain_word(const char *s, size_t n); /* an everyday word, a number, or one with the other: "rank3" */
+/* an everyday word, a number, or one with the other: "rank3" */
+bool mt_redact_plain_word(const char *s, size_t n);
 
 /* redact/text.c */
 enum mt_key_kind { MT_KEY_NONE, MT_KEY_HOST, MT_KEY_USER, MT_KEY_NAME };
-/* Names in s as TEXT, ARGS or CODE have them. single: s is one argument of a command line. learn: o gets nothing of use, names are kept. */
-void mt_redact_walk(struct mt_redact *r, enum mt_redact_as how, bool single, const char *s, size_t n, struct mt_out *o,
-                    bool learn);
+/* Names in s as TEXT, ARGS or CODE have them. single: s is one argument of a command line. learn: o
+ * gets nothing of use, names are kept. */
+void mt_redact_walk(struct mt_redact *r, enum mt_redact_as how, bool single, const char *s,
+                    size_t n, struct mt_out *o, bool learn);
 bool mt_redact_is_plain_value(const char *s, size_t n); /* "true", "8", "localhost": names nobody */
 const char *mt_redact_kind_words(enum mt_key_kind k);
-enum mt_key_kind mt_redact_key(const char *s, size_t n); /* what the value of a key is, by the key's last component */
+/* what the value of a key is, by the key's last component */
+enum mt_key_kind mt_redact_key(const char *s, size_t n);
 
 static inline bool mt_red_alnum(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c & 0x80) != 0;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c & 0x80) != 0;
 }
 static inline bool mt_red_digit(char c) { return c >= '0' && c <= '9'; }
 static inline char mt_red_fold(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
-static inline bool mt_red_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r') || c == '\0'; }
+static inline bool mt_red_blank(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r') || c == '\0';
+}
 
 #endif

@@ -1,11 +1,14 @@
-/* redact/path.c -- of a path stays what is the same on everybody's machine: the part inside a package that anybody can install, the
- * standard library, folders of the system, and the names of source files. All folders above become one token. */
+/* redact/path.c -- of a path stays what is the same on everybody's machine: the part inside a
+ * package that anybody can install, the standard library, folders of the system, and the names of
+ * source files. All folders above become one token. */
 #include "cli/redact/impl.h"
 
 #include <string.h>
 #include <strings.h>
 
-/* ---- the last component ------------------------------------------------------------------------------------------------------------ */
+/* ---- the last component
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
 static size_t last_dot(const char *s, size_t n)
 {
@@ -68,17 +71,21 @@ static void base(struct mt_redact *r, const char *s, size_t n, struct mt_out *o)
         mt_redact_with_known(r, s, n, o);
         return;
     }
-    for (size_t dot = last_dot(s, stem); dot < stem && mt_redact_in(MT_RED_DATA_ENDS, s + dot + 1, stem - dot - 1);
+    for (size_t dot = last_dot(s, stem);
+         dot < stem && mt_redact_in(MT_RED_DATA_ENDS, s + dot + 1, stem - dot - 1);
          dot = last_dot(s, stem))
         stem = dot;
-    if (plain_name(s, stem) || mt_redact_in(MT_RED_PACKAGES, s, stem) || mt_redact_in(MT_RED_SYSTEMS, s, stem))
+    if (plain_name(s, stem) || mt_redact_in(MT_RED_PACKAGES, s, stem) ||
+        mt_redact_in(MT_RED_SYSTEMS, s, stem))
         mt_redact_with_known(r, s, stem, o);
     else
         mt_redact_token(r, stem < n ? "file" : "name", s, stem, o);
     mt_put(o, s + stem, n - stem);
 }
 
-/* ---- folders ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- folders
+ * -----------------------------------------------------------------------------------------------------------------------
+ */
 
 static bool is_sep(char c) { return c == '/' || c == '\\'; }
 static size_t component(const char *s, size_t n, size_t at)
@@ -111,7 +118,8 @@ struct kept {
     bool systems; /* all folders are the system's: nothing has to go */
 };
 
-/* Where the folders begin, from the end, that nobody is told by ("utils/models/"), and that rules ask for. */
+/* Where the folders begin, from the end, that nobody is told by ("utils/models/"), and that rules
+ * ask for. */
 static size_t plain_tail(const char *s, size_t dirs)
 {
     size_t tail = dirs;
@@ -142,15 +150,19 @@ static struct kept what_stays(const char *s, size_t dirs)
         }
         if (!is_system(c, n))
             k.systems = false;
-        if (n == 13 && (memcmp(c, "site-packages", 13) == 0 || memcmp(c, "dist-packages", 13) == 0)) {
+        if (n == 13 &&
+            (memcmp(c, "site-packages", 13) == 0 || memcmp(c, "dist-packages", 13) == 0)) {
             below = true;
             site = at;
             k.from = chain = dirs;
             k.whole = false;
         } else {
             below = false;
-            if (!k.whole && mt_redact_in(MT_RED_PACKAGES, c,
-                                         n)) { /* the outermost below which everything is a package's, else the innermost */
+            if (!k.whole &&
+                mt_redact_in(
+                    MT_RED_PACKAGES, c,
+                    /* the outermost below which everything is a package's, else the innermost */
+                    n)) {
                 if (chain == dirs)
                     chain = at;
                 k.from = chain;
@@ -158,7 +170,8 @@ static struct kept what_stays(const char *s, size_t dirs)
             } else {
                 if (!mt_redact_in(MT_RED_INSIDE, c, n) && !mt_redact_all_digits(c, n))
                     chain = dirs;
-                if (is_python_folder(c, n)) { /* the standard library, unless site-packages follow */
+                /* the standard library, unless site-packages follow */
+                if (is_python_folder(c, n)) {
                     k.from = at;
                     k.whole = true;
                 }
@@ -179,8 +192,9 @@ static void folders(struct mt_redact *r, const char *s, size_t n, bool whole, st
     for (size_t at = 0; at < n;) {
         size_t len = component(s, n, at);
         mt_str_id to;
-        if (whole || mt_redact_in(MT_RED_PACKAGES, s + at, len) || mt_redact_in(MT_RED_INSIDE, s + at, len) ||
-            mt_redact_all_digits(s + at, len) || (len <= 2 && s[at] == '.'))
+        if (whole || mt_redact_in(MT_RED_PACKAGES, s + at, len) ||
+            mt_redact_in(MT_RED_INSIDE, s + at, len) || mt_redact_all_digits(s + at, len) ||
+            (len <= 2 && s[at] == '.'))
             mt_put(o, s + at, len);
         else if (mt_redact_known(r, s + at, len, &to) == len)
             mt_put(o, r->str.ref.p[to].p, r->str.ref.p[to].len);
@@ -195,7 +209,9 @@ static void folders(struct mt_redact *r, const char *s, size_t n, bool whole, st
 /* "<string>", "<frozen importlib._bootstrap>", "??": no file at all. */
 static bool is_no_file(const char *s, size_t n)
 {
-    return n == 0 || (s[0] == '<' && s[n - 1] == '>' && memchr(s, '/', n) == NULL && memchr(s, '\\', n) == NULL) ||
+    return n == 0 ||
+           (s[0] == '<' && s[n - 1] == '>' && memchr(s, '/', n) == NULL &&
+            memchr(s, '\\', n) == NULL) ||
            (n == 2 && memcmp(s, "??", 2) == 0);
 }
 
@@ -203,7 +219,8 @@ static bool is_no_file(const char *s, size_t n)
 static bool is_public_model(const char *s, size_t n)
 {
     size_t first = component(s, n, 0);
-    return first < n && component(s, n, first + 1) == n - first - 1 && mt_redact_in(MT_RED_PUBLISHERS, s, first);
+    return first < n && component(s, n, first + 1) == n - first - 1 &&
+           mt_redact_in(MT_RED_PUBLISHERS, s, first);
 }
 
 void mt_redact_path(struct mt_redact *r, const char *s, size_t n, struct mt_out *o)
@@ -222,7 +239,8 @@ void mt_redact_path(struct mt_redact *r, const char *s, size_t n, struct mt_out 
         k.whole = true;
     }
     prefix = k.from;
-    while (prefix > 0 && is_sep(s[prefix - 1])) /* the token stands for the folders without the separator that ends them */
+    while (prefix > 0 && is_sep(s[prefix - 1])) /* the token stands for the folders without the
+                                                   separator that ends them */
         prefix--;
     if (prefix > 0) {
         if (is_sep(s[0]))
@@ -237,8 +255,9 @@ void mt_redact_path(struct mt_redact *r, const char *s, size_t n, struct mt_out 
 
 static bool is_home(const char *s, size_t n)
 {
-    return (n == 4 && memcmp(s, "home", 4) == 0) || (n == 5 && (memcmp(s, "homes", 5) == 0 || memcmp(s + 1, "sers", 4) == 0) &&
-                                                     (s[0] == 'h' || s[0] == 'U' || s[0] == 'u'));
+    return (n == 4 && memcmp(s, "home", 4) == 0) ||
+           (n == 5 && (memcmp(s, "homes", 5) == 0 || memcmp(s + 1, "sers", 4) == 0) &&
+            (s[0] == 'h' || s[0] == 'U' || s[0] == 'u'));
 }
 
 const char *mt_redact_user_in(const char *s, size_t n, size_t *len)

@@ -4,12 +4,17 @@
 
 #include <string.h>
 
-/* ---- secrets ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- secrets
+ * -----------------------------------------------------------------------------------------------------------------------
+ */
 
-/* The rules of the recorder, which knows C strings and one length: parts between NUL bytes, into as much as they need. */
-static void put_secretless(struct mt_redact *r, const char *key, const char *s, size_t n, struct mt_out *o)
+/* The rules of the recorder, which knows C strings and one length: parts between NUL bytes, into as
+ * much as they need. */
+static void put_secretless(struct mt_redact *r, const char *key, const char *s, size_t n,
+                           struct mt_out *o)
 {
-    bool single = key != NULL; /* the value of one argument goes to its end; those of a whole command line end at a blank */
+    /* the value of one argument goes to its end; those of a whole command line end at a blank */
+    bool single = key != NULL;
     for (size_t from = 0; from <= n;) {
         const char *nul = from < n ? memchr(s + from, '\0', n - from) : NULL;
         size_t len = nul != NULL ? (size_t)(nul - (s + from)) : n - from, most = len * 12 + 64;
@@ -47,11 +52,13 @@ static void put_secretless(struct mt_redact *r, const char *key, const char *s, 
     }
 }
 
-/* ---- all together ------------------------------------------------------------------------------------------------------------------ */
+/* ---- all together
+ * ------------------------------------------------------------------------------------------------------------------
+ */
 
 /* single: s is one argument of a command line. */
-static void put_names(struct mt_redact *r, enum mt_redact_as how, bool single, const char *s, size_t n, struct mt_out *o,
-                      bool learn)
+static void put_names(struct mt_redact *r, enum mt_redact_as how, bool single, const char *s,
+                      size_t n, struct mt_out *o, bool learn)
 {
     const char *user;
     size_t len;
@@ -85,7 +92,8 @@ static void put_names(struct mt_redact *r, enum mt_redact_as how, bool single, c
     }
 }
 
-static void put_both(struct mt_redact *r, enum mt_redact_as how, const char *key, const char *s, size_t n, struct mt_out *o)
+static void put_both(struct mt_redact *r, enum mt_redact_as how, const char *key, const char *s,
+                     size_t n, struct mt_out *o)
 {
     bool single = key != NULL && strncmp(key, "argv.", 5) == 0;
     bool secrets = how == MT_AS_ARGS || (how == MT_AS_TEXT && r->names);
@@ -113,19 +121,22 @@ static void put_both(struct mt_redact *r, enum mt_redact_as how, const char *key
     n = clean.used;
     if (clean.error != 0)
         r->failed = true;
-    else if (kind != MT_KEY_NONE && !mt_redact_is_plain_value(s, n) && memchr(s, '/', n) == NULL && memchr(s, ',', n) == NULL)
+    else if (kind != MT_KEY_NONE && !mt_redact_is_plain_value(s, n) && memchr(s, '/', n) == NULL &&
+             memchr(s, ',', n) == NULL)
         mt_redact_token(r, mt_redact_kind_words(kind), s, n, o);
     else
         put_names(r, how, single, s, n, o, false);
     mt_out_done(&clean);
 }
 
-void mt_redact_put(struct mt_redact *r, enum mt_redact_as how, const char *s, size_t n, struct mt_out *o)
+void mt_redact_put(struct mt_redact *r, enum mt_redact_as how, const char *s, size_t n,
+                   struct mt_out *o)
 {
     put_both(r, how, NULL, s, n, o);
 }
 
-void mt_redact_value(struct mt_redact *r, const char *key, const char *s, size_t n, struct mt_out *o)
+void mt_redact_value(struct mt_redact *r, const char *key, const char *s, size_t n,
+                     struct mt_out *o)
 {
     put_both(r, MT_AS_ARGS, key, s, n, o);
 }

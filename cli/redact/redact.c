@@ -10,9 +10,12 @@
 
 enum { KEY_LEAST = 16, KEY_MOST = 65536, TOKEN_BYTES = 5 };
 
-/* ---- tokens ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- tokens
+ * ------------------------------------------------------------------------------------------------------------------------
+ */
 
-void mt_redact_token(const struct mt_redact *r, const char *kind, const char *s, size_t n, struct mt_out *o)
+void mt_redact_token(const struct mt_redact *r, const char *kind, const char *s, size_t n,
+                     struct mt_out *o)
 {
     static const char hex[] = "0123456789abcdef";
     struct hmac_sha256_ctx h = r->key;
@@ -33,9 +36,14 @@ void mt_redact_token(const struct mt_redact *r, const char *kind, const char *s,
     }
 }
 
-/* ---- known names ------------------------------------------------------------------------------------------------------------------- */
+/* ---- known names
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
-static uint64_t step(uint64_t h, char c) { return (h ^ (unsigned char)mt_red_fold(c)) * UINT64_C(0x100000001b3); }
+static uint64_t step(uint64_t h, char c)
+{
+    return (h ^ (unsigned char)mt_red_fold(c)) * UINT64_C(0x100000001b3);
+}
 #define HASH_START UINT64_C(0xcbf29ce484222325)
 
 static bool same(const char *a, const char *b, size_t n)
@@ -84,7 +92,8 @@ static int grow(struct mt_redact *r)
     return 1;
 }
 
-void mt_redact_learn_as(struct mt_redact *r, const char *name, size_t n, const char *to, size_t n_to)
+void mt_redact_learn_as(struct mt_redact *r, const char *name, size_t n, const char *to,
+                        size_t n_to)
 {
     struct mt_known *k;
     uint64_t h = hash_of(name, n);
@@ -126,9 +135,11 @@ void mt_redact_learn(struct mt_redact *r, const char *kind, const char *name, si
     bool letters = false;
     for (size_t i = 0; i < n; i++)
         letters |= mt_red_alnum(name[i]) && !mt_red_digit(name[i]);
-    /* Two letters, a number or an everyday word stand in too many places to be taken for the name. */
-    bool common =
-        strcmp(kind, "host") == 0 ? !mt_redact_is_host(name, n) && mt_redact_is_common(name, n) : mt_redact_is_common(name, n);
+    /* Two letters, a number or an everyday word stand in too many places to be taken for the name.
+     */
+    bool common = strcmp(kind, "host") == 0
+                      ? !mt_redact_is_host(name, n) && mt_redact_is_common(name, n)
+                      : mt_redact_is_common(name, n);
     if (!r->names || n < 3 || !letters || common || !mt_out_mem(&to))
         return;
     mt_redact_token(r, kind, name, n, &to);
@@ -160,7 +171,9 @@ size_t mt_redact_known(const struct mt_redact *r, const char *s, size_t n, mt_st
     return found;
 }
 
-/* ---- options ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- options
+ * -----------------------------------------------------------------------------------------------------------------------
+ */
 
 struct mt_redact *mt_redact_new(const void *key, size_t n, bool names)
 {
@@ -197,7 +210,9 @@ static int random_key(uint8_t key[32])
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0) {
-            mt_say("--redact: the system gives no random numbers (%s); name a key with --redact-key", strerror(errno));
+            mt_say(
+                "--redact: the system gives no random numbers (%s); name a key with --redact-key",
+                strerror(errno));
             return 0;
         }
         n += (size_t)got;
@@ -227,7 +242,8 @@ static int load_key(struct mt_redact **out, const struct mt_cli *c)
             n = strlen(given);
         }
         if (n < KEY_LEAST) {
-            mt_say("--redact-key: a key of %lu bytes can be found by trying; at least %d, as 'openssl rand -hex 32' makes them",
+            mt_say("--redact-key: a key of %lu bytes can be found by trying; at least %d, as "
+                   "'openssl rand -hex 32' makes them",
                    (unsigned long)n, (int)KEY_LEAST);
             mt_free(text);
             return 0;
@@ -304,8 +320,9 @@ int mt_redact_cli(struct mt_redact *r, struct mt_cli *c)
     if (inputs == NULL)
         return 0;
     for (int i = 0; i < c->n_inputs; i++) {
-        inputs[i] =
-            strcmp(c->inputs[i], "-") == 0 ? c->inputs[i] : mt_redact_dup(r, MT_AS_FILE, c->inputs[i], strlen(c->inputs[i]));
+        inputs[i] = strcmp(c->inputs[i], "-") == 0
+                        ? c->inputs[i]
+                        : mt_redact_dup(r, MT_AS_FILE, c->inputs[i], strlen(c->inputs[i]));
         if (inputs[i] == NULL)
             return 0;
     }

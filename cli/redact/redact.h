@@ -1,9 +1,12 @@
-/* redact.h -- names of people, machines and projects are replaced in what was read, before anything is made of it.
+/* redact.h -- names of people, machines and projects are replaced in what was read, before anything
+ * is made of it.
  *
- * The strings of a trace are rewritten right after it was read, so that every format, every sentence and the packed data of a page have
- * them replaced; those of logs, settings and the command line before they are used. A name becomes "host-3f9a1c52d0": the kind and 40
- * bits of HMAC-SHA256 under the key, so that equal names stay equal under one key and no name can be found by trying. What looks like a
- * secret (a password, a token) goes whole, and does so without --redact too. What is replaced and what is not: docs/redaction.md. */
+ * The strings of a trace are rewritten right after it was read, so that every format, every
+ * sentence and the packed data of a page have them replaced; those of logs, settings and the
+ * command line before they are used. A name becomes "host-3f9a1c52d0": the kind and 40 bits of
+ * HMAC-SHA256 under the key, so that equal names stay equal under one key and no name can be found
+ * by trying. What looks like a secret (a password, a token) goes whole, and does so without
+ * --redact too. What is replaced and what is not: docs/redaction.md. */
 #ifndef MT_REDACT_H
 #define MT_REDACT_H
 
@@ -15,12 +18,14 @@
 
 struct mt_redact;
 
-/* For the options of c, which must outlive it: names only with --redact, secrets always. 1 on success; 0 with a message printed. */
+/* For the options of c, which must outlive it: names only with --redact, secrets always. 1 on
+ * success; 0 with a message printed. */
 int mt_redact_open(struct mt_redact **out, const struct mt_cli *c);
 void mt_redact_close(struct mt_redact *r); /* NULL is fine */
 
 /* All of these: 1 on success, 0 = out of memory. */
-int mt_redact_trace(struct mt_redact *r, struct mt_trace *t); /* sealed, and nothing made of it yet */
+/* sealed, and nothing made of it yet */
+int mt_redact_trace(struct mt_redact *r, struct mt_trace *t);
 int mt_redact_conf(struct mt_redact *r, struct mt_runconf *conf);
 int mt_redact_logs(struct mt_redact *r, struct mt_logs *logs);
 int mt_redact_unread(struct mt_redact *r, struct mt_unread *u, uint32_t n);

@@ -1,4 +1,5 @@
-/* redact/text.c -- where in a text there is a name: paths, addresses, e-mail, values whose key says so, and names that are known.
+/* redact/text.c -- where in a text there is a name: paths, addresses, e-mail, values whose key says
+ * so, and names that are known.
  *
  * One pass from left to right; every byte is looked at a bounded number of times. */
 #include "cli/redact/impl.h"
@@ -20,9 +21,15 @@ struct walk {
 
 static char at(const struct walk *w, size_t i) { return i < w->n ? w->s[i] : '\0'; }
 static bool is_quote(char c) { return c == '"' || c == '\'' || c == '`'; }
-static bool is_word(char c) { return mt_red_alnum(c) || c == '_' || c == '.' || c == '-' || c == '+'; }
+static bool is_word(char c)
+{
+    return mt_red_alnum(c) || c == '_' || c == '.' || c == '-' || c == '+';
+}
 
-static bool is_text(const char *s, size_t n, const char *text) { return strlen(text) == n && memcmp(s, text, n) == 0; }
+static bool is_text(const char *s, size_t n, const char *text)
+{
+    return strlen(text) == n && memcmp(s, text, n) == 0;
+}
 
 static void put_token(struct walk *w, const char *kind, const char *s, size_t n)
 {
@@ -32,7 +39,9 @@ static void put_token(struct walk *w, const char *kind, const char *s, size_t n)
         mt_redact_token(w->r, kind, s, n, w->o);
 }
 
-/* ---- keys and values --------------------------------------------------------------------------------------------------------------- */
+/* ---- keys and values
+ * ---------------------------------------------------------------------------------------------------------------
+ */
 
 enum mt_key_kind mt_redact_key(const char *s, size_t n)
 {
@@ -87,7 +96,8 @@ enum mt_key_kind mt_redact_key(const char *s, size_t n)
         size_t len = strlen(keys[k].word), i = 0;
         if (n < len || (n > len && s[n - len - 1] != '_' && s[n - len - 1] != '-'))
             continue;
-        while (i < len && (mt_red_fold(s[n - len + i]) == keys[k].word[i] || (s[n - len + i] == '-' && keys[k].word[i] == '_')))
+        while (i < len && (mt_red_fold(s[n - len + i]) == keys[k].word[i] ||
+                           (s[n - len + i] == '-' && keys[k].word[i] == '_')))
             i++;
         if (i == len)
             return keys[k].kind;
@@ -98,12 +108,14 @@ enum mt_key_kind mt_redact_key(const char *s, size_t n)
 /* Values that name nobody. */
 bool mt_redact_is_plain_value(const char *s, size_t n)
 {
-    static const char *const plain[] = {"true", "false", "none", "null", "yes",  "no",        "on",      "off",
-                                        "auto", "set",   "all",  "cpu",  "cuda", "localhost", "0.0.0.0", "127.0.0.1"};
+    static const char *const plain[] = {"true", "false",     "none",    "null",     "yes", "no",
+                                        "on",   "off",       "auto",    "set",      "all", "cpu",
+                                        "cuda", "localhost", "0.0.0.0", "127.0.0.1"};
     bool digits = true;
     for (size_t i = 0; i < n; i++)
         digits &= mt_red_digit(s[i]) || s[i] == '.' || s[i] == '-' || s[i] == 'e' || s[i] == '_';
-    if (n == 0 || s[0] == '$' || (n >= sizeof MTI_REDACTED - 1 && memcmp(s, MTI_REDACTED, sizeof MTI_REDACTED - 1) == 0))
+    if (n == 0 || s[0] == '$' ||
+        (n >= sizeof MTI_REDACTED - 1 && memcmp(s, MTI_REDACTED, sizeof MTI_REDACTED - 1) == 0))
         return true;
     if (digits && memchr(s, '.', n) == NULL)
         return true;
@@ -117,9 +129,13 @@ bool mt_redact_is_plain_value(const char *s, size_t n)
     return false;
 }
 
-const char *mt_redact_kind_words(enum mt_key_kind k) { return k == MT_KEY_HOST ? "host" : k == MT_KEY_USER ? "user" : "name"; }
+const char *mt_redact_kind_words(enum mt_key_kind k)
+{
+    return k == MT_KEY_HOST ? "host" : k == MT_KEY_USER ? "user" : "name";
+}
 
-/* 'trainer.project_name=it'\\''s ours': the argument ends at the quote that began before its key. */
+/* 'trainer.project_name=it'\\''s ours': the argument ends at the quote that began before its key.
+ */
 static size_t quoted_end(const struct walk *w, size_t from, char quote)
 {
     size_t to = from;
@@ -140,10 +156,12 @@ static void put_value(struct walk *w, enum mt_key_kind kind, char outer)
         to = quoted_end(w, from, outer);
     else if (w->single)
         to = w->n;
-    while (outer == '\0' && to < w->n && (quote != '\0' ? w->s[to] != quote : !mt_red_blank(w->s[to]) && !is_quote(w->s[to])) &&
+    while (outer == '\0' && to < w->n &&
+           (quote != '\0' ? w->s[to] != quote : !mt_red_blank(w->s[to]) && !is_quote(w->s[to])) &&
            (kind == MT_KEY_HOST || quote != '\0' || strchr(",;&}])", w->s[to]) == NULL))
         to++;
-    if (mt_redact_is_plain_value(w->s + from, to - from) || memchr(w->s + from, '/', to - from) != NULL)
+    if (mt_redact_is_plain_value(w->s + from, to - from) ||
+        memchr(w->s + from, '/', to - from) != NULL)
         return; /* a path or an address of its own: the rest of the text's rules see to it */
     if (quote != '\0')
         mt_putc(w->o, quote);
@@ -159,14 +177,17 @@ static void put_value(struct walk *w, enum mt_key_kind kind, char outer)
     w->i = to;
 }
 
-/* ---- paths and addresses ----------------------------------------------------------------------------------------------------------- */
+/* ---- paths and addresses
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
 static size_t path_end(const struct walk *w, size_t from)
 {
     size_t to = from;
     char quote = from > 0 && is_quote(w->s[from - 1]) ? w->s[from - 1] : '\0';
     if (quote != '\0') { /* blanks belong to it */
-        for (to = from; to < w->n && to - from < QUOTED_MOST && w->s[to] != quote && w->s[to] != '\n'; to++) {
+        for (to = from;
+             to < w->n && to - from < QUOTED_MOST && w->s[to] != quote && w->s[to] != '\n'; to++) {
         }
         if (at(w, to) == quote)
             return to;
@@ -202,23 +223,27 @@ static void put_path(struct walk *w)
 static bool starts_path(const struct walk *w)
 {
     char c = w->s[w->i], before = w->i > 0 ? w->s[w->i - 1] : ' ', next = at(w, w->i + 1);
-    bool fresh = !mt_red_alnum(before) && before != '/' && before != '\\' && before != '.' && before != '_' && before != '-' &&
-                 before != '<' && before != '~' && before != '*';
-    bool name = mt_red_alnum(next) || next == '.' || next == '_' || next == '-' || next == '~' || next == '@';
+    bool fresh = !mt_red_alnum(before) && before != '/' && before != '\\' && before != '.' &&
+                 before != '_' && before != '-' && before != '<' && before != '~' && before != '*';
+    bool name = mt_red_alnum(next) || next == '.' || next == '_' || next == '-' || next == '~' ||
+                next == '@';
     if (c == '/' && fresh && name)
         return path_end(w, w->i) - w->i >= 4;
     if (c == '~' && fresh)
         return next == '/' || (w->how == MT_AS_ARGS && mt_red_alnum(next));
     if (c == '\\' && next == '\\' && w->how != MT_AS_CODE && fresh)
-        return memchr(w->s + w->i + 2, '\\', path_end(w, w->i) > w->i + 2 ? path_end(w, w->i) - w->i - 2 : 0) != NULL;
+        return memchr(w->s + w->i + 2, '\\',
+                      path_end(w, w->i) > w->i + 2 ? path_end(w, w->i) - w->i - 2 : 0) != NULL;
     return mt_red_alnum(c) && !mt_red_digit(c) && fresh && next == ':' &&
            (at(w, w->i + 2) == '\\' || (at(w, w->i + 2) == '/' && at(w, w->i + 3) != '/'));
 }
 
-/* Documentation, whose addresses stay as a whole, and sites where everybody has pages: of those the name stays. */
+/* Documentation, whose addresses stay as a whole, and sites where everybody has pages: of those the
+ * name stays. */
 static bool is_docs_host(const char *s, size_t n)
 {
-    static const char *const hosts[] = {"pytorch.org", "docs.pytorch.org", "docs.nvidia.com", "docs.vllm.ai", "docs.sglang.ai"};
+    static const char *const hosts[] = {"pytorch.org", "docs.pytorch.org", "docs.nvidia.com",
+                                        "docs.vllm.ai", "docs.sglang.ai"};
     for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++)
         if (is_text(s, n, hosts[i]))
             return true;
@@ -254,7 +279,8 @@ static void put_url(struct walk *w)
     while (host_end > from && mt_red_digit(w->s[host_end - 1]))
         host_end--;
     host_end = host_end > from && w->s[host_end - 1] == ':' ? host_end - 1 : to;
-    if (mt_redact_is_plain_value(w->s + from, host_end - from) || is_public_host(w->s + from, host_end - from))
+    if (mt_redact_is_plain_value(w->s + from, host_end - from) ||
+        is_public_host(w->s + from, host_end - from))
         mt_put(w->o, w->s + from, host_end - from);
     else
         put_token(w, "host", w->s + from, host_end - from);
@@ -278,7 +304,10 @@ static void put_url(struct walk *w)
     w->i = end;
 }
 
-static bool hex(char c) { return mt_red_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+static bool hex(char c)
+{
+    return mt_red_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
 
 /* Length of an address at s, or 0: 10.1.2.3, 2001:db8::1, 02:42:ac:11:00:02, GPU-3f9a1c52-... */
 static size_t address(const struct walk *w, size_t i)
@@ -286,14 +315,17 @@ static size_t address(const struct walk *w, size_t i)
     const char *s = w->s + i;
     size_t n = w->n - i, k = 0, colons = 0, doubles = 0, dots = 0, part = 0;
     unsigned value = 0;
-    if (n > 12 && (memcmp(s, "GPU-", 4) == 0 || memcmp(s, "MIG-", 4) == 0) && hex(s[4]) && hex(s[5]) && hex(s[6]) &&
-        hex(s[7])) {
-        for (k = 4; k < n && k < 64 && (hex(s[k]) || s[k] == '-' || s[k] == 'G' || s[k] == 'P' || s[k] == 'U' || s[k] == '/');
+    if (n > 12 && (memcmp(s, "GPU-", 4) == 0 || memcmp(s, "MIG-", 4) == 0) && hex(s[4]) &&
+        hex(s[5]) && hex(s[6]) && hex(s[7])) {
+        for (k = 4;
+             k < n && k < 64 &&
+             (hex(s[k]) || s[k] == '-' || s[k] == 'G' || s[k] == 'P' || s[k] == 'U' || s[k] == '/');
              k++) {
         }
         return k;
     }
-    for (k = 0; k < n && k < 16 && (mt_red_digit(s[k]) || (s[k] == '.' && part > 0 && dots < 3)); k++) {
+    for (k = 0; k < n && k < 16 && (mt_red_digit(s[k]) || (s[k] == '.' && part > 0 && dots < 3));
+         k++) {
         value = mt_red_digit(s[k]) ? value * 10 + (unsigned)(s[k] - '0') : 0;
         part = mt_red_digit(s[k]) ? part + 1 : 0;
         dots += s[k] == '.';
@@ -311,13 +343,15 @@ static size_t address(const struct walk *w, size_t i)
         return 0;
     if (colons == 7 || (colons == 5 && k == 17))
         return k;
-    return doubles == 1 && colons >= 2 && k > 6 && hex(s[1]) && hex(s[2]) && hex(s[3]) && s[4] == ':' &&
-                   (s[0] == '2' || s[0] == 'f' || s[0] == 'F')
+    return doubles == 1 && colons >= 2 && k > 6 && hex(s[1]) && hex(s[2]) && hex(s[3]) &&
+                   s[4] == ':' && (s[0] == '2' || s[0] == 'f' || s[0] == 'F')
                ? k
                : 0;
 }
 
-/* ---- words ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- words
+ * -------------------------------------------------------------------------------------------------------------------------
+ */
 
 static size_t word_end(const struct walk *w, size_t i)
 {
@@ -332,7 +366,8 @@ static bool put_mail(struct walk *w, size_t end)
     size_t to = word_end(w, end + 1);
     while (to > end + 1 && !mt_red_alnum(w->s[to - 1]))
         to--;
-    if (at(w, end) != '@' || to <= end + 1 || !mt_red_alnum(at(w, end + 1)) || end - w->i > WORD_MOST || to - end > WORD_MOST ||
+    if (at(w, end) != '@' || to <= end + 1 || !mt_red_alnum(at(w, end + 1)) ||
+        end - w->i > WORD_MOST || to - end > WORD_MOST ||
         (w->how != MT_AS_ARGS && memchr(w->s + end, '.', to - end) == NULL))
         return false;
     put_token(w, "user", w->s + w->i, end - w->i);
@@ -342,10 +377,12 @@ static bool put_mail(struct walk *w, size_t end)
     return true;
 }
 
-/* "node-17.acme.internal": a name that ends as names of machines do, and those of modules do not. */
+/* "node-17.acme.internal": a name that ends as names of machines do, and those of modules do not.
+ */
 static bool put_fqdn(struct walk *w, size_t end)
 {
-    static const char *const tops[] = {"internal", "lan", "corp", "intranet", "localdomain", "com", "net", "org", "edu", "gov"};
+    static const char *const tops[] = {"internal", "lan", "corp", "intranet", "localdomain",
+                                       "com",      "net", "org",  "edu",      "gov"};
     size_t to = end, dot;
     while (to > w->i && !mt_red_alnum(w->s[to - 1]))
         to--;
@@ -384,7 +421,8 @@ static bool put_pair(struct walk *w, size_t end)
         return false;
     mt_redact_with_known(w->r, w->s + start, v - start, w->o);
     w->i = v;
-    put_value(w, kind, start > 0 && is_quote(w->s[start - 1]) && sep == '=' ? w->s[start - 1] : '\0');
+    put_value(w, kind,
+              start > 0 && is_quote(w->s[start - 1]) && sep == '=' ? w->s[start - 1] : '\0');
     return true;
 }
 
@@ -393,7 +431,8 @@ static bool put_relative(struct walk *w, size_t end)
 {
     size_t to;
     bool digits = true;
-    if (w->how != MT_AS_ARGS || (at(w, end) != '/' && at(w, end) != '\\') || at(w, end + 1) == '/' || end == w->i)
+    if (w->how != MT_AS_ARGS || (at(w, end) != '/' && at(w, end) != '\\') ||
+        at(w, end + 1) == '/' || end == w->i)
         return false;
     to = path_end(w, w->i);
     for (size_t k = w->i; k < to; k++)
@@ -434,8 +473,8 @@ static bool put_special(struct walk *w)
         w->i += len;
         return true;
     }
-    return put_mail(w, end) || put_fqdn(w, end) || (w->how == MT_AS_ARGS && put_pair(w, end)) || put_relative(w, end) ||
-           put_module(w, end);
+    return put_mail(w, end) || put_fqdn(w, end) || (w->how == MT_AS_ARGS && put_pair(w, end)) ||
+           put_relative(w, end) || put_module(w, end);
 }
 
 static void pass(struct walk *w)
@@ -449,11 +488,13 @@ static void pass(struct walk *w)
             continue;
         }
         /* a word is looked at once, from its beginning */
-        if (w->how != MT_AS_CODE && (is_word(c) || c == '$' || c == ':') && !is_word(before) && before != '@' &&
-            before != '/' && put_special(w))
+        if (w->how != MT_AS_CODE && (is_word(c) || c == '$' || c == ':') && !is_word(before) &&
+            before != '@' && before != '/' && put_special(w))
             continue;
         w->i = from;
-        len = mt_red_alnum(c) && !mt_red_alnum(before) ? mt_redact_known(w->r, w->s + from, w->n - from, &to) : 0;
+        len = mt_red_alnum(c) && !mt_red_alnum(before)
+                  ? mt_redact_known(w->r, w->s + from, w->n - from, &to)
+                  : 0;
         if (len > 0) {
             mt_put(w->o, w->r->str.ref.p[to].p, w->r->str.ref.p[to].len);
             w->i += len;
@@ -470,8 +511,9 @@ void mt_redact_with_known(struct mt_redact *r, const char *s, size_t n, struct m
 {
     for (size_t i = 0; i < n;) {
         mt_str_id to;
-        size_t from = i,
-               len = mt_red_alnum(s[i]) && (i == 0 || !mt_red_alnum(s[i - 1])) ? mt_redact_known(r, s + i, n - i, &to) : 0;
+        size_t from = i, len = mt_red_alnum(s[i]) && (i == 0 || !mt_red_alnum(s[i - 1]))
+                                   ? mt_redact_known(r, s + i, n - i, &to)
+                                   : 0;
         if (len > 0) {
             mt_put(o, r->str.ref.p[to].p, r->str.ref.p[to].len);
             i += len;
@@ -484,9 +526,15 @@ void mt_redact_with_known(struct mt_redact *r, const char *s, size_t n, struct m
     }
 }
 
-void mt_redact_walk(struct mt_redact *r, enum mt_redact_as how, bool single, const char *s, size_t n, struct mt_out *o,
-                    bool learn)
+void mt_redact_walk(struct mt_redact *r, enum mt_redact_as how, bool single, const char *s,
+                    size_t n, struct mt_out *o, bool learn)
 {
-    struct walk w = {.r = r, .how = how, .single = how == MT_AS_ARGS && single, .learn = learn, .s = s, .n = n, .o = o};
+    struct walk w = {.r = r,
+                     .how = how,
+                     .single = how == MT_AS_ARGS && single,
+                     .learn = learn,
+                     .s = s,
+                     .n = n,
+                     .o = o};
     pass(&w);
 }

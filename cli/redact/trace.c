@@ -1,7 +1,7 @@
 /* redact/trace.c -- every string of a trace, of the settings and of the logs, each by what it is.
  *
- * Fields get new strings; the old ones are emptied in the pool, so that a field which this file does not know shows nothing instead of
- * a name. */
+ * Fields get new strings; the old ones are emptied in the pool, so that a field which this file
+ * does not know shows nothing instead of a name. */
 #include "cli/redact/impl.h"
 #include "parser/model/driver.h"
 
@@ -11,9 +11,10 @@
 struct pool {
     struct mt_redact *r;
     struct mt_trace *t;
-    uint32_t n;                  /* strings that were there before */
-    uint8_t *used;               /* by old id: stays as it is, or was never a name */
-    mt_str_id *map[MT_AS_COUNT]; /* by old id: its new one; 0 = not yet (the empty string needs none) */
+    uint32_t n;    /* strings that were there before */
+    uint8_t *used; /* by old id: stays as it is, or was never a name */
+    /* by old id: its new one; 0 = not yet (the empty string needs none) */
+    mt_str_id *map[MT_AS_COUNT];
     bool learn;
 };
 
@@ -68,7 +69,11 @@ static void valued(struct pool *p, mt_str_id key, mt_str_id *value)
     }
     if (p->learn) {
         enum mt_key_kind k = mt_redact_key(name, strlen(name));
-        mt_redact_scan(p->r, k == MT_KEY_HOST ? MT_AS_HOST : k == MT_KEY_NONE ? MT_AS_ARGS : MT_AS_USER, s, n);
+        mt_redact_scan(p->r,
+                       k == MT_KEY_HOST   ? MT_AS_HOST
+                       : k == MT_KEY_NONE ? MT_AS_ARGS
+                                          : MT_AS_USER,
+                       s, n);
         return;
     }
     if (!mt_out_mem(&o)) {
@@ -153,8 +158,10 @@ static void driver_names(struct pool *p, struct mt_driver *d)
     }
     for (uint32_t i = 0; i < d->rare.n; i++)
         field(p,
-              memchr(mt_str(p->t, d->rare.p[i].name), '/', mt_str_len(p->t, d->rare.p[i].name)) != NULL ? MT_AS_FILE
-                                                                                                        : MT_AS_CODE,
+              memchr(mt_str(p->t, d->rare.p[i].name), '/', mt_str_len(p->t, d->rare.p[i].name)) !=
+                      NULL
+                  ? MT_AS_FILE
+                  : MT_AS_CODE,
               &d->rare.p[i].name);
     for (uint32_t i = 0; i < d->activities.n; i++) {
         field(p, MT_AS_CODE, &d->activities.p[i].name);
@@ -280,9 +287,12 @@ int mt_redact_trace(struct mt_redact *r, struct mt_trace *t)
     return !r->failed;
 }
 
-/* ---- settings and logs --------------------------------------------------------------------------------------------------------------- */
+/* ---- settings and logs
+ * ---------------------------------------------------------------------------------------------------------------
+ */
 
-static const char *kept(struct mt_redact *r, struct mt_arena *a, enum mt_redact_as how, const char *key, const char *s)
+static const char *kept(struct mt_redact *r, struct mt_arena *a, enum mt_redact_as how,
+                        const char *key, const char *s)
 {
     struct mt_out o;
     const char *now = NULL;
@@ -294,7 +304,9 @@ static const char *kept(struct mt_redact *r, struct mt_arena *a, enum mt_redact_
         else
             mt_redact_put(r, how, s, strlen(s), &o);
         if (o.error == 0)
-            now = o.used == strlen(s) && memcmp(o.buf, s, o.used) == 0 ? s : mt_arena_strndup(a, (const char *)o.buf, o.used);
+            now = o.used == strlen(s) && memcmp(o.buf, s, o.used) == 0
+                      ? s
+                      : mt_arena_strndup(a, (const char *)o.buf, o.used);
         mt_out_done(&o);
     }
     if (now == NULL)
@@ -303,7 +315,10 @@ static const char *kept(struct mt_redact *r, struct mt_arena *a, enum mt_redact_
 }
 
 /* "command of rank 0", "--args" and the like are our own words; the rest are names of files. */
-static bool is_own_source(const char *s) { return strncmp(s, "--", 2) == 0 || strchr(s, ' ') != NULL; }
+static bool is_own_source(const char *s)
+{
+    return strncmp(s, "--", 2) == 0 || strchr(s, ' ') != NULL;
+}
 
 int mt_redact_conf(struct mt_redact *r, struct mt_runconf *conf)
 {
@@ -369,10 +384,12 @@ static void fixed(struct mt_redact *r, enum mt_redact_as how, char *buf, size_t 
         snprintf(buf, cap, "%s", s);
 }
 
-/* A program or task that was killed is called what a file is called, unless a framework gave the name. */
+/* A program or task that was killed is called what a file is called, unless a framework gave the
+ * name. */
 static enum mt_redact_as how_fact(const struct mt_log_fact *f)
 {
-    static const char *const given[] = {"ray::", "VLLM::", "sglang::", "pt_main_thread", "pt_data_worker"};
+    static const char *const given[] = {"ray::", "VLLM::", "sglang::", "pt_main_thread",
+                                        "pt_data_worker"};
     if (f->kind != MT_LOG_KERNEL_KILL && f->kind != MT_LOG_RAY_KILL)
         return MT_AS_TEXT;
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
@@ -392,7 +409,8 @@ int mt_redact_logs(struct mt_redact *r, struct mt_logs *logs)
         owned(r, MT_AS_TEXT, &f->problem);
         for (uint32_t k = 0; k < f->log.facts.n && !r->failed; k++)
             if (f->log.facts.p[k].text[0] != '\0')
-                fixed(r, how_fact(&f->log.facts.p[k]), f->log.facts.p[k].text, sizeof f->log.facts.p[k].text);
+                fixed(r, how_fact(&f->log.facts.p[k]), f->log.facts.p[k].text,
+                      sizeof f->log.facts.p[k].text);
         for (uint32_t k = 0; k < f->log.paths.n && !r->failed; k++)
             fixed(r, MT_AS_FILE, f->log.paths.p[k].path, sizeof f->log.paths.p[k].path);
     }
@@ -407,7 +425,8 @@ static char *last_of(char *s, const char *end)
     return found;
 }
 
-/* What a complaint quotes of a file that is no snapshot: its first bytes, its keys, the classes of a model. Anybody's words. */
+/* What a complaint quotes of a file that is no snapshot: its first bytes, its keys, the classes of
+ * a model. Anybody's words. */
 static int hide_quoted(struct mt_redact *r, char **s)
 {
     static const struct {

@@ -1,9 +1,11 @@
-/* redact/words.c -- words that tell nobody: of packages, of folders inside them, of the system, of everyday texts. */
+/* redact/words.c -- words that tell nobody: of packages, of folders inside them, of the system, of
+ * everyday texts. */
 #include "cli/redact/impl.h"
 
 #include <string.h>
 
-/* Packages whose files are public; below site-packages everything inside one stays, elsewhere what packages keep inside (inside[]). */
+/* Packages whose files are public; below site-packages everything inside one stays, elsewhere what
+ * packages keep inside (inside[]). */
 static const char *const packages[] = {"torch",
                                        "gkd",
                                        "online_dpo",
@@ -377,53 +379,68 @@ static const char *const systems[] = {"usr",
                                       "torch",
                                       NULL};
 
-/* Words of file names and of everyday text: nothing is told by them, and nobody's name is taken from them. */
+/* Words of file names and of everyday text: nothing is told by them, and nobody's name is taken
+ * from them. */
 static const char *const words[] = {
-    "snapshot",  "snapshots", "memory",    "mem",        "cuda",        "gpu",       "oom",        "dump",       "dumps",
-    "trace",     "traces",    "rank",      "ranks",      "rollout",     "actor",     "critic",     "ref",        "reference",
-    "reward",    "train",     "training",  "trainer",    "test",        "tests",     "eval",       "val",        "step",
-    "steps",     "iter",      "iteration", "epoch",      "global",      "local",     "world",      "worker",     "workers",
-    "process",   "pid",       "device",    "host",       "hosts",       "node",      "nodes",      "run",        "runs",
-    "log",       "logs",      "out",       "output",     "outputs",     "stdout",    "stderr",     "err",        "error",
-    "job",       "jobs",      "report",    "memtrace",   "history",     "profile",   "profiler",   "before",     "after",
-    "peak",      "final",     "init",      "begin",      "end",         "start",     "stop",       "tmp",        "temp",
-    "data",      "model",     "models",    "checkpoint", "checkpoints", "ckpt",      "config",     "configs",    "conf",
-    "settings",  "args",      "main",      "python",     "python2",     "python3",   "torchrun",   "accelerate", "deepspeed",
-    "bash",      "sh",        "srun",      "mpirun",     "ray",         "raylet",    "uv",         "env",        "root",
-    "user",      "users",     "home",      "admin",      "ubuntu",      "debian",    "nobody",     "guest",      "default",
-    "localhost", "none",      "null",      "true",       "false",       "auto",      "yes",        "the",        "and",
-    "for",       "from",      "with",      "all",        "any",         "new",       "old",        "file",       "files",
-    "path",      "dir",       "folder",    "name",       "names",       "input",     "inputs",     "token",      "tokens",
-    "hidden",    "size",      "batch",     "micro",      "mini",        "max",       "min",        "num",        "total",
-    "free",      "used",      "live",      "alloc",      "allocate",    "allocated", "allocation", "segment",    "block",
-    "forward",   "backward",  "optimizer", "loss",       "grad",        "param",     "params",     "weight",     "weights",
-    "sync",      "async",     "kv",        "cache",      "attention",   "mlp",       "layer",      "layers",     "logits",
-    "embed",     "embedding", "linear",    "dense",      "moe",         "expert",    "experts",    "head",       "heads",
-    "int",       "float",     "bf16",      "fp16",       "fp32",        "tensor",    "tensors",    "module",     "modules",
-    "utils",     "util",      "core",      "base",       "common",      "src",       "lib",        "bin",        "build",
-    "project",   "projects",  "work",      "workspace",  "code",        "repo",      "app",        "apps",       "scratch",
-    "shared",    "share",     "data1",     "mnt",        "nfs",         "lustre",    "fsx",        "pickle",     "json",
-    "tiny",      "small",     "large",     "example",    "sample",      "samples",   "demo",       "sglang",     "generate",
-    "sleep",     "wake",      "load",      "save",       "math",        "code",      "chat",       "ppo",        "grpo",
-    "dpo",       "sft",       "rlhf",      "nccl",       "stream",      "pool",      "graph",      "call",       "apply",
-    "object",    "method",    "function",  "lambda",     "operator",    "std",       "void",       "const",      "auto",
-    "unsigned",  "char",      "this",      "kernel",     "driver",      "server",    "client",     "engine",     "http",
-    "https",     NULL};
+    "snapshot", "snapshots", "memory",    "mem",        "cuda",       "gpu",        "oom",
+    "dump",     "dumps",     "trace",     "traces",     "rank",       "ranks",      "rollout",
+    "actor",    "critic",    "ref",       "reference",  "reward",     "train",      "training",
+    "trainer",  "test",      "tests",     "eval",       "val",        "step",       "steps",
+    "iter",     "iteration", "epoch",     "global",     "local",      "world",      "worker",
+    "workers",  "process",   "pid",       "device",     "host",       "hosts",      "node",
+    "nodes",    "run",       "runs",      "log",        "logs",       "out",        "output",
+    "outputs",  "stdout",    "stderr",    "err",        "error",      "job",        "jobs",
+    "report",   "memtrace",  "history",   "profile",    "profiler",   "before",     "after",
+    "peak",     "final",     "init",      "begin",      "end",        "start",      "stop",
+    "tmp",      "temp",      "data",      "model",      "models",     "checkpoint", "checkpoints",
+    "ckpt",     "config",    "configs",   "conf",       "settings",   "args",       "main",
+    "python",   "python2",   "python3",   "torchrun",   "accelerate", "deepspeed",  "bash",
+    "sh",       "srun",      "mpirun",    "ray",        "raylet",     "uv",         "env",
+    "root",     "user",      "users",     "home",       "admin",      "ubuntu",     "debian",
+    "nobody",   "guest",     "default",   "localhost",  "none",       "null",       "true",
+    "false",    "auto",      "yes",       "the",        "and",        "for",        "from",
+    "with",     "all",       "any",       "new",        "old",        "file",       "files",
+    "path",     "dir",       "folder",    "name",       "names",      "input",      "inputs",
+    "token",    "tokens",    "hidden",    "size",       "batch",      "micro",      "mini",
+    "max",      "min",       "num",       "total",      "free",       "used",       "live",
+    "alloc",    "allocate",  "allocated", "allocation", "segment",    "block",      "forward",
+    "backward", "optimizer", "loss",      "grad",       "param",      "params",     "weight",
+    "weights",  "sync",      "async",     "kv",         "cache",      "attention",  "mlp",
+    "layer",    "layers",    "logits",    "embed",      "embedding",  "linear",     "dense",
+    "moe",      "expert",    "experts",   "head",       "heads",      "int",        "float",
+    "bf16",     "fp16",      "fp32",      "tensor",     "tensors",    "module",     "modules",
+    "utils",    "util",      "core",      "base",       "common",     "src",        "lib",
+    "bin",      "build",     "project",   "projects",   "work",       "workspace",  "code",
+    "repo",     "app",       "apps",      "scratch",    "shared",     "share",      "data1",
+    "mnt",      "nfs",       "lustre",    "fsx",        "pickle",     "json",       "tiny",
+    "small",    "large",     "example",   "sample",     "samples",    "demo",       "sglang",
+    "generate", "sleep",     "wake",      "load",       "save",       "math",       "code",
+    "chat",     "ppo",       "grpo",      "dpo",        "sft",        "rlhf",       "nccl",
+    "stream",   "pool",      "graph",     "call",       "apply",      "object",     "method",
+    "function", "lambda",    "operator",  "std",        "void",       "const",      "auto",
+    "unsigned", "char",      "this",      "kernel",     "driver",     "server",     "client",
+    "engine",   "http",      "https",     NULL};
 
 /* Organisations of public models, in names as "Qwen/Qwen2.5-7B". */
-static const char *const publishers[] = {
-    "Qwen",          "meta-llama",       "deepseek-ai",    "mistralai", "google",       "microsoft",
-    "openai",        "openai-community", "EleutherAI",     "facebook",  "bigscience",   "tiiuae",
-    "THUDM",         "zai-org",          "internlm",       "01-ai",     "nvidia",       "HuggingFaceTB",
-    "HuggingFaceH4", "allenai",          "moonshotai",     "MiniMaxAI", "ibm-granite",  "stabilityai",
-    "baichuan-inc",  "XiaomiMiMo",       "ByteDance-Seed", "unsloth",   "NousResearch", NULL};
+static const char *const publishers[] = {"Qwen",          "meta-llama",       "deepseek-ai",
+                                         "mistralai",     "google",           "microsoft",
+                                         "openai",        "openai-community", "EleutherAI",
+                                         "facebook",      "bigscience",       "tiiuae",
+                                         "THUDM",         "zai-org",          "internlm",
+                                         "01-ai",         "nvidia",           "HuggingFaceTB",
+                                         "HuggingFaceH4", "allenai",          "moonshotai",
+                                         "MiniMaxAI",     "ibm-granite",      "stabilityai",
+                                         "baichuan-inc",  "XiaomiMiMo",       "ByteDance-Seed",
+                                         "unsloth",       "NousResearch",     NULL};
 
-static const char *const code_ends[] = {"py", "pyx", "pyi", "pxd", "pyc", "so", "c",  "cc", "cpp", "cxx", "cu", "cuh", "h",
-                                        "hh", "hpp", "inl", "rs",  "go",  "js", "cs", "S",  "s",   "asm", "a",  "o",   NULL};
-static const char *const data_ends[] = {"pickle", "pkl", "json", "gz",          "xz",      "zst",   "bz2", "lz4",  "zip",
-                                        "tar",    "tgz", "7z",   "htm",         "html",    "yaml",  "yml", "log",  "txt",
-                                        "out",    "err", "pt",   "pth",         "bin",     "csv",   "sh",  "toml", "ini",
-                                        "cfg",    "md",  "npz",  "safetensors", "parquet", "jsonl", NULL};
+static const char *const code_ends[] = {
+    "py", "pyx", "pyi", "pxd", "pyc", "so", "c",  "cc", "cpp", "cxx", "cu", "cuh", "h",
+    "hh", "hpp", "inl", "rs",  "go",  "js", "cs", "S",  "s",   "asm", "a",  "o",   NULL};
+static const char *const data_ends[] = {
+    "pickle", "pkl", "json", "gz",          "xz",      "zst",   "bz2", "lz4",  "zip",
+    "tar",    "tgz", "7z",   "htm",         "html",    "yaml",  "yml", "log",  "txt",
+    "out",    "err", "pt",   "pth",         "bin",     "csv",   "sh",  "toml", "ini",
+    "cfg",    "md",  "npz",  "safetensors", "parquet", "jsonl", NULL};
 
 static bool in(const char *const *list, const char *s, size_t n)
 {
@@ -459,12 +476,14 @@ bool mt_redact_plain_word(const char *s, size_t n)
     size_t letters = n;
     while (letters > 0 && mt_red_digit(s[letters - 1]))
         letters--;
-    return mt_redact_all_digits(s, n) || in_folded(words, s, n) || (letters > 0 && letters < n && in_folded(words, s, letters));
+    return mt_redact_all_digits(s, n) || in_folded(words, s, n) ||
+           (letters > 0 && letters < n && in_folded(words, s, letters));
 }
 
 bool mt_redact_is_host(const char *s, size_t n)
 {
-    static const char *const called[] = {"node", "worker", "host", "server", "gpu", "head", "job", "train", "test", NULL};
+    static const char *const called[] = {"node", "worker", "host",  "server", "gpu",
+                                         "head", "job",    "train", "test",   NULL};
     size_t letters = n;
     while (letters > 0 && mt_red_digit(s[letters - 1]))
         letters--;
@@ -475,11 +494,13 @@ bool mt_redact_is_host(const char *s, size_t n)
 
 bool mt_redact_is_common(const char *s, size_t n)
 {
-    return mt_redact_plain_word(s, n) || in_folded(packages, s, n) || in(inside, s, n) || in(systems, s, n);
+    return mt_redact_plain_word(s, n) || in_folded(packages, s, n) || in(inside, s, n) ||
+           in(systems, s, n);
 }
 
 bool mt_redact_in(enum mt_redact_list which, const char *s, size_t n)
 {
-    static const char *const *const lists[] = {packages, inside, systems, publishers, code_ends, data_ends};
+    static const char *const *const lists[] = {packages,   inside,    systems,
+                                               publishers, code_ends, data_ends};
     return in(lists[which], s, n);
 }

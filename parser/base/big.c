@@ -33,14 +33,18 @@ static struct block *find(const void *p)
     return NULL;
 }
 
-static size_t rounded(size_t size) { return size > SIZE_MAX - 2 * HUGE_PAGE ? 0 : (size + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1); }
+static size_t rounded(size_t size)
+{
+    return size > SIZE_MAX - 2 * HUGE_PAGE ? 0 : (size + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+}
 
 /* Addresses that begin where a huge page does. */
 static unsigned char *reserve(size_t n, int protection)
 {
     unsigned char *p, *from;
     size_t before;
-    if (n == 0 || (p = mmap(NULL, n + HUGE_PAGE, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) == MAP_FAILED)
+    if (n == 0 || (p = mmap(NULL, n + HUGE_PAGE, protection,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) == MAP_FAILED)
         return NULL;
     before = (HUGE_PAGE - ((uintptr_t)p & (HUGE_PAGE - 1))) & (HUGE_PAGE - 1);
     from = p + before;
@@ -81,7 +85,8 @@ void *mt_big_resize(void *p, size_t size)
     if (mapped < b->mapped)
         munmap(b->p + mapped, b->mapped - mapped);
     if (mapped > b->mapped && mremap(b->p, b->mapped, mapped, 0) == MAP_FAILED) {
-        unsigned char *to = reserve(mapped, PROT_NONE); /* NULL where addresses are limited: then wherever there is room */
+        /* NULL where addresses are limited: then wherever there is room */
+        unsigned char *to = reserve(mapped, PROT_NONE);
         void *q = to != NULL ? mremap(b->p, b->mapped, mapped, MREMAP_MAYMOVE | MREMAP_FIXED, to)
                              : mremap(b->p, b->mapped, mapped, MREMAP_MAYMOVE);
         if (q == MAP_FAILED) {

@@ -1,7 +1,8 @@
 /* big.h -- blocks of many MiB, in huge pages of their own. Only mem.c includes it.
  *
- * What lies in 4 KiB pages costs a fault for each when it is first touched, and what grows by realloc() breaks huge pages up. These
- * blocks are mappings that begin where a huge page does, so that growing moves huge pages whole and copies nothing. */
+ * What lies in 4 KiB pages costs a fault for each when it is first touched, and what grows by
+ * realloc() breaks huge pages up. These blocks are mappings that begin where a huge page does, so
+ * that growing moves huge pages whole and copies nothing. */
 #ifndef MT_BIG_H
 #define MT_BIG_H
 

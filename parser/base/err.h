@@ -1,7 +1,7 @@
 /* err.h -- an error is a value: code, message, position, context. Only cli/ prints it.
  *
- * Functions return an enum mt_rc and fill *err only when they do not return MT_OK. Every function accepts err == NULL.
- * Thread-safety: a struct mt_err belongs to one thread. */
+ * Functions return an enum mt_rc and fill *err only when they do not return MT_OK. Every function
+ * accepts err == NULL. Thread-safety: a struct mt_err belongs to one thread. */
 #ifndef MT_ERR_H
 #define MT_ERR_H
 
@@ -10,11 +10,14 @@
 
 enum mt_rc {
     MT_OK = 0,
-    MT_WARN = 1,    /* partial success: everything whole was used, the diagnosis says what is missing */
-    MT_EINPUT = -1, /* the input is not what it has to be; the message says what it is and what to do */
+    /* partial success: everything whole was used, the diagnosis says what is missing */
+    MT_WARN = 1,
+    /* the input is not what it has to be; the message says what it is and what to do */
+    MT_EINPUT = -1,
     MT_EIO = -2,    /* the operating system refused: open, read, write */
     MT_ENOMEM = -3, /* out of memory, or over --max-memory */
-    MT_ELIMIT = -4, /* a limit of struct mt_limits was met; the message names the option that raises it */
+    /* a limit of struct mt_limits was met; the message names the option that raises it */
+    MT_ELIMIT = -4,
     MT_EINTERN = -5 /* a bug in memtrace */
 };
 
@@ -30,8 +33,9 @@ struct mt_err {
     char ctx[MT_ERR_CTX][256]; /* innermost first: "while reading device_traces[0]" */
 };
 
-/* Fills *err and returns rc, so that a failing function can end in `return mt_fail(...)`. The text is UTF-8 without a final dot's
- * newline; bytes of the input inside it must have been made printable with mt_printable(). */
+/* Fills *err and returns rc, so that a failing function can end in `return mt_fail(...)`. The text
+ * is UTF-8 without a final dot's newline; bytes of the input inside it must have been made
+ * printable with mt_printable(). */
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
 #endif
@@ -50,7 +54,8 @@ __attribute__((format(printf, 2, 3)))
 #endif
 void mt_err_context(struct mt_err *err, const char *fmt, ...);
 
-/* Copies at most cap-1 bytes of s[0..n) into out, control and non-ASCII bytes as \xNN, and ends with "..." when cut. Returns out. */
+/* Copies at most cap-1 bytes of s[0..n) into out, control and non-ASCII bytes as \xNN, and ends
+ * with "..." when cut. Returns out. */
 char *mt_printable(char *out, unsigned long cap, const void *s, unsigned long n);
 
 #endif

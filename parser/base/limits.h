@@ -1,4 +1,5 @@
-/* limits.h -- every input size has a cap. The defaults let a 24 GiB machine survive; each has an option that raises it. */
+/* limits.h -- every input size has a cap. The defaults let a 24 GiB machine survive; each has an
+ * option that raises it. */
 #ifndef MT_LIMITS_H
 #define MT_LIMITS_H
 
@@ -15,10 +16,11 @@ struct mt_limits {
     uint32_t max_frames;  /* frames of one stack                       --max-frames   4096     */
 };
 
-#define MT_LIMITS_DEFAULT                                                                                                      \
-    {                                                                                                                          \
-        .max_bytes = UINT64_C(1) << 40, .max_memory = UINT64_C(12) << 30, .max_string = UINT64_C(16) << 20,                    \
-        .max_events = 250000000, .max_depth = 256, .max_ratio = 1000, .max_members = 4096, .max_frames = 4096                  \
+#define MT_LIMITS_DEFAULT                                                                          \
+    {                                                                                              \
+        .max_bytes = UINT64_C(1) << 40, .max_memory = UINT64_C(12) << 30,                          \
+        .max_string = UINT64_C(16) << 20, .max_events = 250000000, .max_depth = 256,               \
+        .max_ratio = 1000, .max_members = 4096, .max_frames = 4096                                 \
     }
 
 #endif

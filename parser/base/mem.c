@@ -33,8 +33,8 @@ void *mt_malloc(size_t n)
     return p;
 }
 
-/* Big tables are hit at random: with 4 KiB pages each hit is a miss of the TLB as well, and who reads one from front to back waits at
- * the end of each page. */
+/* Big tables are hit at random: with 4 KiB pages each hit is a miss of the TLB as well, and who
+ * reads one from front to back waits at the end of each page. */
 void *mt_malloc_big(size_t n)
 {
     void *p = NULL;
@@ -130,7 +130,8 @@ void *mt_arena_alloc(struct mt_arena *a, size_t n, size_t align)
         struct mt_arena_block *b = mt_malloc(sizeof *b + cap);
         if (b == NULL)
             return NULL;
-        if (n > 16384 && a->head != NULL) { /* a large object gets its own block; the current one stays in use */
+        /* a large object gets its own block; the current one stays in use */
+        if (n > 16384 && a->head != NULL) {
             b->next = a->head->next;
             a->head->next = b;
             return b->data;

@@ -1,15 +1,17 @@
-/* mem.h -- the only allocator calls of the libraries: counted, limited, and able to fail on purpose in tests.
+/* mem.h -- the only allocator calls of the libraries: counted, limited, and able to fail on purpose
+ * in tests.
  *
- * mt_mem_limit() bounds the bytes held through these calls (process-wide; 0 = unlimited). Thread-safety: none, memtrace is
- * single-threaded; the counters are plain globals. */
+ * mt_mem_limit() bounds the bytes held through these calls (process-wide; 0 = unlimited).
+ * Thread-safety: none, memtrace is single-threaded; the counters are plain globals. */
 #ifndef MT_MEM_H
 #define MT_MEM_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-void *mt_malloc(size_t n);                 /* n == 0 gives a unique pointer; NULL on failure */
-void *mt_malloc_big(size_t n);             /* with huge pages, from 4 MiB on: what is passed over again and again */
+void *mt_malloc(size_t n); /* n == 0 gives a unique pointer; NULL on failure */
+/* with huge pages, from 4 MiB on: what is passed over again and again */
+void *mt_malloc_big(size_t n);
 void *mt_calloc(size_t n, size_t size);    /* checks the product; with huge pages too */
 void *mt_realloc(void *p, size_t n);       /* NULL on failure, p stays valid */
 void mt_free(void *p);                     /* NULL is fine */
@@ -18,7 +20,8 @@ char *mt_strndup(const char *s, size_t n); /* NUL-terminated copy */
 void mt_mem_limit(uint64_t bytes);
 uint64_t mt_mem_used(void);
 
-/* Test hook: the n-th allocation from now (1 = the next) and all after it fail; 0 switches it off. mt_mem_calls() counts them. */
+/* Test hook: the n-th allocation from now (1 = the next) and all after it fail; 0 switches it off.
+ * mt_mem_calls() counts them. */
 void mt_mem_fail_after(uint64_t n);
 uint64_t mt_mem_calls(void);
 
@@ -32,11 +35,12 @@ void *mt_arena_alloc(struct mt_arena *a, size_t n, size_t align); /* NULL on fai
 char *mt_arena_strndup(struct mt_arena *a, const char *s, size_t n);
 void mt_arena_done(struct mt_arena *a);
 
-/* Growing array: struct { T *p; uint32_t n, cap; }. MT_VEC_PUSH yields a pointer to a zeroed new element, NULL on failure. */
-#define MT_VEC(T)                                                                                                              \
-    struct {                                                                                                                   \
-        T *p;                                                                                                                  \
-        uint32_t n, cap;                                                                                                       \
+/* Growing array: struct { T *p; uint32_t n, cap; }. MT_VEC_PUSH yields a pointer to a zeroed new
+ * element, NULL on failure. */
+#define MT_VEC(T)                                                                                  \
+    struct {                                                                                       \
+        T *p;                                                                                      \
+        uint32_t n, cap;                                                                           \
     }
 int mt_vec_grow(void **p, uint32_t *cap, uint32_t n, size_t elem);
 void *mt_vec_push(void **p, uint32_t *n, uint32_t *cap, size_t elem);

@@ -6,7 +6,9 @@
 
 enum { WINDOW = 1 << 18, MARGIN = 64 /* readers may load vectors past `end` */ };
 
-enum mt_rc mt_source_new(struct mt_source **out, size_t (*read)(void *, unsigned char *, size_t, enum mt_rc *, struct mt_err *),
+enum mt_rc mt_source_new(struct mt_source **out,
+                         size_t (*read)(void *, unsigned char *, size_t, enum mt_rc *,
+                                        struct mt_err *),
                          void (*close)(void *), void *ctx)
 {
     struct mt_source *s = mt_calloc(1, sizeof *s);
@@ -52,7 +54,8 @@ size_t mt_source_fill(struct mt_source *s, size_t n)
         buf = mt_realloc(s->buf, cap + MARGIN);
         if (buf == NULL) {
             s->eof = true;
-            s->status = mt_fail_at(&s->err, MT_ENOMEM, mt_source_offset(s), "out of memory for a window of %zu bytes", cap);
+            s->status = mt_fail_at(&s->err, MT_ENOMEM, mt_source_offset(s),
+                                   "out of memory for a window of %zu bytes", cap);
             return have;
         }
         s->buf = buf;
@@ -79,7 +82,8 @@ size_t mt_source_fill(struct mt_source *s, size_t n)
                 s->status = rc;
                 break;
             }
-            s->status = mt_fail_at(&s->err, MT_ELIMIT, at, "the input is longer than %llu bytes (raise --max-bytes)",
+            s->status = mt_fail_at(&s->err, MT_ELIMIT, at,
+                                   "the input is longer than %llu bytes (raise --max-bytes)",
                                    (unsigned long long)s->max_bytes);
             break;
         }

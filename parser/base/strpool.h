@@ -22,7 +22,9 @@ struct mt_strpool {
 
 int mt_strpool_init(struct mt_strpool *p); /* 1 on success */
 void mt_strpool_done(struct mt_strpool *p);
-mt_str_id mt_strpool_add(struct mt_strpool *p, const void *s, size_t n);        /* MT_STR_FAIL when out of memory */
-mt_str_id mt_strpool_find(const struct mt_strpool *p, const void *s, size_t n); /* MT_STR_FAIL when absent */
+/* MT_STR_FAIL when out of memory */
+mt_str_id mt_strpool_add(struct mt_strpool *p, const void *s, size_t n);
+/* MT_STR_FAIL when absent */
+mt_str_id mt_strpool_find(const struct mt_strpool *p, const void *s, size_t n);
 
 #endif

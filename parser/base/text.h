@@ -9,13 +9,17 @@
 struct mt_text {
     char *p; /* NUL-terminated */
     size_t n, cap;
-    size_t max;       /* bytes; what is beyond is cut off and remembered. 0 = as many as there is memory for */
+    /* bytes; what is beyond is cut off and remembered. 0 = as many as there is memory for */
+    size_t max;
     bool cut, failed; /* failed: out of memory, and what came after is lost */
 };
 void mt_text_add(struct mt_text *t, const char *s, size_t n);
 void mt_text_done(struct mt_text *t);
 
 /* "1 record lacks", "2 records lack". */
-static inline const char *mt_plural(unsigned long long n, const char *one, const char *many) { return n == 1 ? one : many; }
+static inline const char *mt_plural(unsigned long long n, const char *one, const char *many)
+{
+    return n == 1 ? one : many;
+}
 
 #endif

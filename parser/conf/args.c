@@ -1,5 +1,6 @@
-/* conf/args.c -- command lines and launch scripts: words, quotes, assignments, flags, Hydra overrides. Nothing is executed: of a variable
- * only what the script itself sets it to in plain text is known. */
+/* conf/args.c -- command lines and launch scripts: words, quotes, assignments, flags, Hydra
+ * overrides. Nothing is executed: of a variable only what the script itself sets it to in plain
+ * text is known. */
 #include "parser/conf/impl.h"
 
 #include <string.h>
@@ -35,7 +36,8 @@ struct args {
 
 static bool is_name_char(char c, bool first)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (!first && c >= '0' && c <= '9');
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+           (!first && c >= '0' && c <= '9');
 }
 
 static const struct var *find_var(const struct args *a, const char *name, size_t n)
@@ -46,7 +48,8 @@ static const struct var *find_var(const struct args *a, const char *name, size_t
     return NULL;
 }
 
-static void set_var(struct args *a, const char *name, size_t n, const struct word *value, size_t from)
+static void set_var(struct args *a, const char *name, size_t n, const struct word *value,
+                    size_t from)
 {
     const struct var *old = find_var(a, name, n);
     struct var *v = old != NULL ? &a->vars.p[old - a->vars.p] : NULL;
@@ -87,7 +90,8 @@ static const char *past_bracket(struct args *a, const char *p)
     return p;
 }
 
-/* "$NAME", "${NAME}" and everything else that begins with a dollar or a backquote; as it is written where its value is not known. */
+/* "$NAME", "${NAME}" and everything else that begins with a dollar or a backquote; as it is written
+ * where its value is not known. */
 static const char *dollar(struct args *a, struct word *w, const char *p)
 {
     const char *from = p, *name, *end = p + 1;
@@ -164,7 +168,8 @@ static int next_word(struct args *a, struct word *w)
     for (;;) {
         while (p < a->end && is_blank(*p))
             p++;
-        if (p + 1 < a->end && *p == '\\' && (p[1] == '\n' || (p[1] == '\r' && p + 2 < a->end && p[2] == '\n'))) {
+        if (p + 1 < a->end && *p == '\\' &&
+            (p[1] == '\n' || (p[1] == '\r' && p + 2 < a->end && p[2] == '\n'))) {
             a->line++;
             p += p[1] == '\n' ? 2 : 3;
         } else if (p < a->end && *p == '#') {
@@ -187,7 +192,8 @@ static int next_word(struct args *a, struct word *w)
         if (*p == '\\' && p + 1 < a->end) {
             a->line += p[1] == '\n';
             if (p[1] == '\n')
-                break; /* a line goes on: the blank of the next one parts the words, but so does this */
+                break; /* a line goes on: the blank of the next one parts the words, but so does
+                          this */
             mt_text_add(&w->text, p + 1, 1);
             p += 2;
         } else if (*p == '"' || *p == '\'') {
@@ -207,11 +213,13 @@ static int next_word(struct args *a, struct word *w)
     return 1;
 }
 
-static void add(struct args *a, enum mt_conf_form form, const char *key, size_t n_key, const char *value, size_t n_value,
-                const struct word *w)
+static void add(struct args *a, enum mt_conf_form form, const char *key, size_t n_key,
+                const char *value, size_t n_value, const struct word *w)
 {
-    struct mt_conf_at at = {
-        .source = a->source, .line = a->is_script ? w->line : 0, .form = form, .is_variable = w->is_variable};
+    struct mt_conf_at at = {.source = a->source,
+                            .line = a->is_script ? w->line : 0,
+                            .form = form,
+                            .is_variable = w->is_variable};
     a->failed |= mt_conf_add(a->c, key, n_key, value, n_value, &at) != MT_OK;
 }
 
@@ -227,9 +235,12 @@ static void finish_flag(struct args *a, const char *value, size_t n_value, const
         return;
     }
     add(a, MT_CONF_FLAG, key, n, value, n_value, w);
-    if (n == sizeof runtime_env - 1 && memcmp(key, runtime_env, n) == 0 && n_value != 0 && value[0] == '{') {
-        struct mt_conf_at at = {
-            .source = a->source, .line = a->is_script ? w->line : 0, .form = MT_CONF_PATH, .is_variable = w->is_variable};
+    if (n == sizeof runtime_env - 1 && memcmp(key, runtime_env, n) == 0 && n_value != 0 &&
+        value[0] == '{') {
+        struct mt_conf_at at = {.source = a->source,
+                                .line = a->is_script ? w->line : 0,
+                                .form = MT_CONF_PATH,
+                                .is_variable = w->is_variable};
         a->failed |= mt_conf_json(a->c, value, n_value, "runtime_env", &at, NULL) == MT_ENOMEM;
     }
 }
@@ -258,7 +269,8 @@ static size_t override_key(const char *s, size_t n, size_t *skip)
     while (i < n && i < 2 && s[i] == '+')
         i++;
     from = i;
-    while (i < n && (is_name_char(s[i], false) || s[i] == '.' || s[i] == '-' || s[i] == '/' || s[i] == '@'))
+    while (i < n &&
+           (is_name_char(s[i], false) || s[i] == '.' || s[i] == '-' || s[i] == '/' || s[i] == '@'))
         i++;
     *skip = from;
     return i < n && s[i] == '=' && i > from ? i - from : 0;
@@ -305,7 +317,8 @@ static void flag(struct args *a, const struct word *w)
         finish_flag(a, eq + 1, n - (size_t)(eq + 1 - s), w);
 }
 
-/* "name=value" where a command may begin, or behind "export" and "env"; outside scripts "NAME=value" anywhere, as people write it there. */
+/* "name=value" where a command may begin, or behind "export" and "env"; outside scripts
+ * "NAME=value" anywhere, as people write it there. */
 static bool assignment(struct args *a, const struct word *w)
 {
     size_t n = assigned_name(w->text.p, w->text.n);
@@ -349,7 +362,8 @@ static void take(struct args *a, const struct word *w)
         const char *eq = memchr(s, '=', n);
         add(a, MT_CONF_OVERRIDE, s + 1, eq != NULL ? (size_t)(eq - s) - 1 : n - 1, NULL, 0, w);
     } else {
-        bool leads = !a->begun && (is_word(w, "export") || is_word(w, "env") || is_word(w, "declare"));
+        bool leads =
+            !a->begun && (is_word(w, "export") || is_word(w, "env") || is_word(w, "declare"));
         a->exported |= leads;
         a->begun |= !leads;
         if (a->exported && !leads)
@@ -364,7 +378,8 @@ static void end_command(struct args *a)
     a->begun = a->exported = false;
 }
 
-enum mt_rc mt_conf_args(struct mt_config *c, const char *text, size_t n, const char *source, bool is_script, struct mt_err *err)
+enum mt_rc mt_conf_args(struct mt_config *c, const char *text, size_t n, const char *source,
+                        bool is_script, struct mt_err *err)
 {
     struct args a = {.c = c, .p = text, .end = text + n, .line = 1, .is_script = is_script};
     struct word w = {.line = 0};

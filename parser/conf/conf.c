@@ -3,18 +3,20 @@
 
 #include <string.h>
 
-static enum mt_rc push(struct mt_config *c, const char *key, size_t n_key, const char *value, size_t n_value,
-                       const struct mt_conf_at *at)
+static enum mt_rc push(struct mt_config *c, const char *key, size_t n_key, const char *value,
+                       size_t n_value, const struct mt_conf_at *at)
 {
-    const char *nul = n_value != 0 ? memchr(value, '\0', n_value) : NULL; /* nothing that a run was given can hold one */
+    /* nothing that a run was given can hold one */
+    const char *nul = n_value != 0 ? memchr(value, '\0', n_value) : NULL;
     struct mt_conf_entry *e;
-    if (c->entries.n >= MT_CONF_ENTRIES || n_key == 0 || n_key > MT_CONF_KEY || c->n_bytes > MT_CONF_BYTES ||
-        memchr(key, '\0', n_key) != NULL) {
+    if (c->entries.n >= MT_CONF_ENTRIES || n_key == 0 || n_key > MT_CONF_KEY ||
+        c->n_bytes > MT_CONF_BYTES || memchr(key, '\0', n_key) != NULL) {
         c->n_dropped++;
         return MT_OK;
     }
     if (nul != NULL || n_value > MT_CONF_VALUE) {
-        n_value = nul != NULL && (size_t)(nul - value) < MT_CONF_VALUE ? (size_t)(nul - value) : MT_CONF_VALUE;
+        n_value = nul != NULL && (size_t)(nul - value) < MT_CONF_VALUE ? (size_t)(nul - value)
+                                                                       : MT_CONF_VALUE;
         c->n_cut++;
     }
     c->n_bytes += n_key + n_value;
@@ -43,8 +45,8 @@ static bool is_env_name(const char *s, size_t n)
 }
 
 /* "expandable_segments:True,max_split_size_mb:128": each part is a setting of its own. */
-static enum mt_rc add_parts(struct mt_config *c, const char *name, size_t n_name, const char *value, size_t n_value,
-                            const struct mt_conf_at *at)
+static enum mt_rc add_parts(struct mt_config *c, const char *name, size_t n_name, const char *value,
+                            size_t n_value, const struct mt_conf_at *at)
 {
     size_t i = 0;
     while (i < n_value) {
@@ -64,7 +66,8 @@ static enum mt_rc add_parts(struct mt_config *c, const char *name, size_t n_name
             mt_text_add(&key, name, n_name);
             mt_text_add(&key, ".", 1);
             mt_text_add(&key, value + from, colon - from);
-            rc = key.failed ? MT_ENOMEM : push(c, key.p, key.n, value + colon + 1, end - colon - 1, at);
+            rc = key.failed ? MT_ENOMEM
+                            : push(c, key.p, key.n, value + colon + 1, end - colon - 1, at);
             mt_text_done(&key);
             if (rc != MT_OK)
                 return rc;
@@ -74,20 +77,21 @@ static enum mt_rc add_parts(struct mt_config *c, const char *name, size_t n_name
     return MT_OK;
 }
 
-static enum mt_rc add_env(struct mt_config *c, const char *name, size_t n, const char *value, size_t n_value,
-                          struct mt_conf_at at)
+static enum mt_rc add_env(struct mt_config *c, const char *name, size_t n, const char *value,
+                          size_t n_value, struct mt_conf_at at)
 {
     static const char end[] = "ALLOC_CONF";
     enum mt_rc rc;
     at.form = MT_CONF_ENV;
     rc = push(c, name, n, value, n_value, &at);
-    if (rc == MT_OK && value != NULL && n > sizeof end - 1 && memcmp(name + n - (sizeof end - 1), end, sizeof end - 1) == 0)
+    if (rc == MT_OK && value != NULL && n > sizeof end - 1 &&
+        memcmp(name + n - (sizeof end - 1), end, sizeof end - 1) == 0)
         rc = add_parts(c, name, n, value, n_value, &at);
     return rc;
 }
 
-enum mt_rc mt_conf_add(struct mt_config *c, const char *key, size_t n_key, const char *value, size_t n_value,
-                       const struct mt_conf_at *at)
+enum mt_rc mt_conf_add(struct mt_config *c, const char *key, size_t n_key, const char *value,
+                       size_t n_value, const struct mt_conf_at *at)
 {
     static const char env[] = "env_vars.";
     size_t k = sizeof env - 1;
@@ -102,11 +106,15 @@ enum mt_rc mt_conf_add(struct mt_config *c, const char *key, size_t n_key, const
     return rc;
 }
 
-const char *mt_conf_source(struct mt_config *c, const char *name) { return mt_arena_strndup(&c->strings, name, strlen(name)); }
+const char *mt_conf_source(struct mt_config *c, const char *name)
+{
+    return mt_arena_strndup(&c->strings, name, strlen(name));
+}
 
 static enum mt_rc no_memory(struct mt_err *err) { return mt_fail(err, MT_ENOMEM, "out of memory"); }
 
-enum mt_rc mt_conf_env(struct mt_config *c, const char *name, const char *value, const char *source, struct mt_err *err)
+enum mt_rc mt_conf_env(struct mt_config *c, const char *name, const char *value, const char *source,
+                       struct mt_err *err)
 {
     struct mt_conf_at at = {.source = mt_conf_source(c, source), .form = MT_CONF_ENV};
     if (at.source == NULL || mt_conf_add(c, name, strlen(name), value, strlen(value), &at) != MT_OK)
@@ -114,14 +122,16 @@ enum mt_rc mt_conf_env(struct mt_config *c, const char *name, const char *value,
     return MT_OK;
 }
 
-enum mt_rc mt_conf_allocator(struct mt_config *c, const char *key, const char *value, const char *source, struct mt_err *err)
+enum mt_rc mt_conf_allocator(struct mt_config *c, const char *key, const char *value,
+                             const char *source, struct mt_err *err)
 {
     struct mt_conf_at at = {.source = mt_conf_source(c, source), .form = MT_CONF_ALLOCATOR};
     struct mt_text t = {.max = MT_CONF_KEY};
     enum mt_rc rc;
     mt_text_add(&t, "allocator.", 10);
     mt_text_add(&t, key, strlen(key));
-    rc = at.source == NULL || t.failed ? MT_ENOMEM : mt_conf_add(c, t.p, t.n, value, strlen(value), &at);
+    rc = at.source == NULL || t.failed ? MT_ENOMEM
+                                       : mt_conf_add(c, t.p, t.n, value, strlen(value), &at);
     mt_text_done(&t);
     return rc == MT_OK ? MT_OK : no_memory(err);
 }
@@ -134,18 +144,20 @@ static bool ends_in(const char *name, const char *end)
 
 static bool is_script(const char *text, size_t n, const char *name)
 {
-    return (n >= 2 && memcmp(text, "#!", 2) == 0) || ends_in(name, ".sh") || ends_in(name, ".bash") ||
-           ends_in(name, ".slurm") || ends_in(name, ".sbatch");
+    return (n >= 2 && memcmp(text, "#!", 2) == 0) || ends_in(name, ".sh") ||
+           ends_in(name, ".bash") || ends_in(name, ".slurm") || ends_in(name, ".sbatch");
 }
 
-enum mt_rc mt_conf_file(struct mt_config *c, const char *text, size_t n, const char *name, struct mt_err *err)
+enum mt_rc mt_conf_file(struct mt_config *c, const char *text, size_t n, const char *name,
+                        struct mt_err *err)
 {
     struct mt_conf_at at = {.source = mt_conf_source(c, name), .form = MT_CONF_PATH};
     size_t i = 0;
     if (at.source == NULL)
         return no_memory(err);
     if (n > MT_CONF_FILE)
-        return mt_fail(err, MT_ELIMIT, "too large for a file of settings: more than %u MiB", (unsigned)(MT_CONF_FILE >> 20));
+        return mt_fail(err, MT_ELIMIT, "too large for a file of settings: more than %u MiB",
+                       (unsigned)(MT_CONF_FILE >> 20));
     if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) { /* as Windows editors put it there */
         text += 3;
         n -= 3;

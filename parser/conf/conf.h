@@ -1,10 +1,11 @@
-/* conf.h -- what a run was set to, as a flat list of dotted keys: from YAML, JSON and TOML files, launch scripts, Hydra overrides, flags and
- * environment assignments.
+/* conf.h -- what a run was set to, as a flat list of dotted keys: from YAML, JSON and TOML files,
+ * launch scripts, Hydra overrides, flags and environment assignments.
  *
- * Nothing is interpreted here beyond the spelling: "--max-tokens-per-gpu 8192" is the key "max-tokens-per-gpu", a YAML mapping is its path
- * joined with dots, a list of scalars is "[a, b]", elements of other lists have their number as a component. A script is never run:
- * variables that it sets to plain text are put in, a value that needs anything else is marked. Bounded: MT_CONF_* below; what is beyond is
- * counted. Thread-safety: one thread per struct. */
+ * Nothing is interpreted here beyond the spelling: "--max-tokens-per-gpu 8192" is the key
+ * "max-tokens-per-gpu", a YAML mapping is its path joined with dots, a list of scalars is "[a, b]",
+ * elements of other lists have their number as a component. A script is never run: variables that
+ * it sets to plain text are put in, a value that needs anything else is marked. Bounded: MT_CONF_*
+ * below; what is beyond is counted. Thread-safety: one thread per struct. */
 #ifndef MT_CONF_H
 #define MT_CONF_H
 
@@ -19,38 +20,47 @@
 #define MT_CONF_BYTES (UINT64_C(64) << 20) /* of keys and values, all together */
 
 enum mt_conf_form {
-    MT_CONF_PATH,      /* a path of a YAML, JSON or TOML file */
-    MT_CONF_OVERRIDE,  /* key=value on a command line */
-    MT_CONF_FLAG,      /* --key value; the key is without its leading dashes */
-    MT_CONF_ENV,       /* NAME=value of the environment; of PYTORCH_*ALLOC_CONF also each part as "NAME.part" */
+    MT_CONF_PATH,     /* a path of a YAML, JSON or TOML file */
+    MT_CONF_OVERRIDE, /* key=value on a command line */
+    MT_CONF_FLAG,     /* --key value; the key is without its leading dashes */
+    /* NAME=value of the environment; of PYTORCH_*ALLOC_CONF also each part as "NAME.part" */
+    MT_CONF_ENV,
     MT_CONF_ALLOCATOR, /* "allocator.expandable_segments": what PyTorch itself recorded */
     MT_CONF_FORM_COUNT
 };
 
 struct mt_conf_entry {
-    const char *key, *value; /* value: "" for a flag alone, NULL for a key that is removed ("~key") */
-    const char *source;      /* "run.yaml", "--args", "command of rank 0" */
-    uint32_t line;           /* from 1; 0 = has none */
-    uint8_t form;            /* enum mt_conf_form */
-    bool is_variable;        /* the value is not known: a variable of the shell, an alias, an interpolation */
+    /* value: "" for a flag alone, NULL for a key that is removed ("~key") */
+    const char *key, *value;
+    const char *source; /* "run.yaml", "--args", "command of rank 0" */
+    uint32_t line;      /* from 1; 0 = has none */
+    uint8_t form;       /* enum mt_conf_form */
+    /* the value is not known: a variable of the shell, an alias, an interpolation */
+    bool is_variable;
 };
 
 struct mt_config {
     struct mt_arena strings;
-    MT_VEC(struct mt_conf_entry) entries; /* in the order in which they were read: a later one with the same key holds */
+    /* in the order in which they were read: a later one with the same key holds */
+    MT_VEC(struct mt_conf_entry) entries;
     uint64_t n_bytes, n_dropped, n_cut;
 };
 
-/* A whole file: a script when it begins with "#!" or is named like one, TOML when it is named so, JSON when it begins with a brace, else YAML. MT_EINPUT names the
- * line and what is wrong with it; what was read before stays. */
-enum mt_rc mt_conf_file(struct mt_config *c, const char *text, size_t n, const char *name, struct mt_err *err);
-/* Words of a command line, quoted as for a shell. is_script: "name=value" where a command may begin sets a variable of the shell. */
-enum mt_rc mt_conf_args(struct mt_config *c, const char *text, size_t n, const char *source, bool is_script,
+/* A whole file: a script when it begins with "#!" or is named like one, TOML when it is named so,
+ * JSON when it begins with a brace, else YAML. MT_EINPUT names the line and what is wrong with it;
+ * what was read before stays. */
+enum mt_rc mt_conf_file(struct mt_config *c, const char *text, size_t n, const char *name,
                         struct mt_err *err);
+/* Words of a command line, quoted as for a shell. is_script: "name=value" where a command may begin
+ * sets a variable of the shell. */
+enum mt_rc mt_conf_args(struct mt_config *c, const char *text, size_t n, const char *source,
+                        bool is_script, struct mt_err *err);
 /* One variable of the environment. */
-enum mt_rc mt_conf_env(struct mt_config *c, const char *name, const char *value, const char *source, struct mt_err *err);
+enum mt_rc mt_conf_env(struct mt_config *c, const char *name, const char *value, const char *source,
+                       struct mt_err *err);
 /* One setting that PyTorch recorded; key without "allocator.". */
-enum mt_rc mt_conf_allocator(struct mt_config *c, const char *key, const char *value, const char *source, struct mt_err *err);
+enum mt_rc mt_conf_allocator(struct mt_config *c, const char *key, const char *value,
+                             const char *source, struct mt_err *err);
 void mt_conf_done(struct mt_config *c); /* zeroed is fine */
 
 #endif

@@ -13,7 +13,10 @@ struct walk {
 /* A value that is no container, as text. */
 static int add_scalar(struct walk *w, size_t n_path, const cJSON *v)
 {
-    const char *s = cJSON_IsString(v) ? v->valuestring : cJSON_IsTrue(v) ? "true" : cJSON_IsFalse(v) ? "false" : "null";
+    const char *s = cJSON_IsString(v)  ? v->valuestring
+                    : cJSON_IsTrue(v)  ? "true"
+                    : cJSON_IsFalse(v) ? "false"
+                                       : "null";
     char *made = cJSON_IsNumber(v) ? cJSON_PrintUnformatted(v) : NULL;
     enum mt_rc rc;
     if (cJSON_IsNumber(v) && made == NULL)
@@ -53,7 +56,8 @@ static int add_list(struct walk *w, size_t n_path, const cJSON *list)
 static int add_value(struct walk *w, size_t n_path, const cJSON *v, unsigned depth);
 
 /* Appends ".name" and adds the value under it. */
-static int add_under(struct walk *w, size_t n_path, const char *name, const cJSON *v, unsigned depth)
+static int add_under(struct walk *w, size_t n_path, const char *name, const cJSON *v,
+                     unsigned depth)
 {
     size_t n = strlen(name), dot = n_path != 0;
     if (n_path + dot + n > MT_CONF_KEY) {
@@ -104,8 +108,8 @@ static void *hook_malloc(size_t n)
     return p;
 }
 
-enum mt_rc mt_conf_json(struct mt_config *c, const char *text, size_t n, const char *prefix, const struct mt_conf_at *at,
-                        struct mt_err *err)
+enum mt_rc mt_conf_json(struct mt_config *c, const char *text, size_t n, const char *prefix,
+                        const struct mt_conf_at *at, struct mt_err *err)
 {
     struct walk w = {.c = c, .at = at};
     const char *end = NULL;

@@ -1,5 +1,6 @@
-/* conf/toml.c -- TOML to dotted keys. An array of tables has the number of its element as a component, as lists have it in YAML. A table without
- * keys is a key with an empty value, as a flag alone is: it switches on what it names. */
+/* conf/toml.c -- TOML to dotted keys. An array of tables has the number of its element as a
+ * component, as lists have it in YAML. A table without keys is a key with an empty value, as a flag
+ * alone is: it switches on what it names. */
 #include "parser/conf/impl.h"
 
 #include <string.h>
@@ -20,7 +21,8 @@ struct toml {
     size_t n_path; /* may be larger than the buffer: then keys are dropped */
     struct array arrays[MAX_ARRAYS];
     uint32_t n_arrays, empty_line;
-    char empty[MT_CONF_KEY + 1]; /* the table whose header was read last, as long as nothing was in it */
+    /* the table whose header was read last, as long as nothing was in it */
+    char empty[MT_CONF_KEY + 1];
     size_t n_empty;
     bool no_memory;
 };
@@ -116,8 +118,10 @@ static bool string(struct toml *t, struct mt_text *out)
         t->p++;
     }
     while (t->p < t->end) {
-        if (*t->p == quote && (!is_long || (t->end - t->p >= 3 && t->p[1] == quote && t->p[2] == quote))) {
-            while (is_long && t->end - t->p > 3 && t->p[3] == quote) /* up to two more belong to the string */
+        if (*t->p == quote &&
+            (!is_long || (t->end - t->p >= 3 && t->p[1] == quote && t->p[2] == quote))) {
+            while (is_long && t->end - t->p > 3 &&
+                   t->p[3] == quote) /* up to two more belong to the string */
                 mt_text_add(out, t->p++, 1);
             t->p += is_long ? 3 : 1;
             return true;
@@ -139,7 +143,8 @@ static bool string(struct toml *t, struct mt_text *out)
 
 static bool is_bare(int c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
 }
 
 /* One component of a key, behind the path. */
@@ -170,7 +175,8 @@ static struct array *array_at(struct toml *t)
     return NULL;
 }
 
-/* "a.b . c" behind the path. is_header: names of arrays stand for their last elements, but for the last name. */
+/* "a.b . c" behind the path. is_header: names of arrays stand for their last elements, but for the
+ * last name. */
 static bool key(struct toml *t, bool is_header)
 {
     for (;;) {
@@ -312,7 +318,8 @@ static bool end_table(struct toml *t)
 {
     char next[MT_CONF_KEY + 1];
     size_t n = t->n_path, n_empty = t->n_empty;
-    bool is_below = n > n_empty && n <= MT_CONF_KEY && memcmp(t->path, t->empty, n_empty) == 0 && t->path[n_empty] == '.';
+    bool is_below = n > n_empty && n <= MT_CONF_KEY && memcmp(t->path, t->empty, n_empty) == 0 &&
+                    t->path[n_empty] == '.';
     bool ok;
     t->n_empty = 0;
     if (n_empty == 0 || is_below)
@@ -336,7 +343,8 @@ static bool enter_array(struct toml *t, bool is_next)
             return true;
         }
         a = &t->arrays[t->n_arrays];
-        *a = (struct array){.path = mt_arena_strndup(&t->c->strings, t->path, t->n_path), .n_path = t->n_path};
+        *a = (struct array){.path = mt_arena_strndup(&t->c->strings, t->path, t->n_path),
+                            .n_path = t->n_path};
         t->no_memory = a->path == NULL;
         if (t->no_memory)
             return false;
@@ -384,7 +392,8 @@ static bool statement(struct toml *t)
     return ok;
 }
 
-enum mt_rc mt_conf_toml(struct mt_config *c, const char *text, size_t n, const char *source, struct mt_err *err)
+enum mt_rc mt_conf_toml(struct mt_config *c, const char *text, size_t n, const char *source,
+                        struct mt_err *err)
 {
     struct toml *t = mt_calloc(1, sizeof *t);
     enum mt_rc rc = MT_OK;
@@ -407,8 +416,8 @@ enum mt_rc mt_conf_toml(struct mt_config *c, const char *text, size_t n, const c
     if (t->no_memory)
         rc = mt_fail(err, MT_ENOMEM, "out of memory");
     else if (!ok)
-        rc =
-            mt_fail(err, MT_EINPUT, "line %lu: this is no TOML: %s", (unsigned long)t->line, t->wrong != NULL ? t->wrong : "?");
+        rc = mt_fail(err, MT_EINPUT, "line %lu: this is no TOML: %s", (unsigned long)t->line,
+                     t->wrong != NULL ? t->wrong : "?");
     mt_free(t);
     return rc;
 }

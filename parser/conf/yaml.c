@@ -1,4 +1,5 @@
-/* conf/yaml.c -- YAML events to dotted keys. Anchors are not expanded: an alias is a value that is not known. */
+/* conf/yaml.c -- YAML events to dotted keys. Anchors are not expanded: an alias is a value that is
+ * not known. */
 #include "parser/conf/impl.h"
 
 #include <string.h>
@@ -48,7 +49,8 @@ static struct level *top(struct yaml *y) { return y->depth != 0 ? &y->level[y->d
 
 static int emit(struct yaml *y, const char *value, size_t n, uint32_t line, bool is_variable)
 {
-    struct mt_conf_at at = {.source = y->source, .line = line, .form = MT_CONF_PATH, .is_variable = is_variable};
+    struct mt_conf_at at = {
+        .source = y->source, .line = line, .form = MT_CONF_PATH, .is_variable = is_variable};
     if (y->n_path == 0 || y->n_path > MT_CONF_KEY) {
         y->c->n_dropped += y->n_path != 0;
         return 1;
@@ -56,7 +58,8 @@ static int emit(struct yaml *y, const char *value, size_t n, uint32_t line, bool
     return mt_conf_add(y->c, y->path, y->n_path, value, n, &at) == MT_OK;
 }
 
-/* A value is complete: the path goes back to the container's own, and a mapping waits for its next key. */
+/* A value is complete: the path goes back to the container's own, and a mapping waits for its next
+ * key. */
 static void value_done(struct yaml *y)
 {
     struct level *l = top(y);
@@ -149,10 +152,11 @@ static int on_event(struct yaml *y, const yaml_event_t *e)
     uint32_t line = e->start_mark.line < UINT32_MAX ? (uint32_t)e->start_mark.line + 1 : 0;
     switch ((int)e->type) {
     case YAML_SCALAR_EVENT:
-        return y->skipped != 0 || scalar(y, (const char *)e->data.scalar.value, e->data.scalar.length, line, false);
-    case YAML_ALIAS_EVENT:
         return y->skipped != 0 ||
-               scalar(y, (const char *)e->data.alias.anchor, strlen((const char *)e->data.alias.anchor), line, true);
+               scalar(y, (const char *)e->data.scalar.value, e->data.scalar.length, line, false);
+    case YAML_ALIAS_EVENT:
+        return y->skipped != 0 || scalar(y, (const char *)e->data.alias.anchor,
+                                         strlen((const char *)e->data.alias.anchor), line, true);
     case YAML_MAPPING_START_EVENT: open(y, true, line); return 1;
     case YAML_SEQUENCE_START_EVENT: open(y, false, line); return 1;
     case YAML_MAPPING_END_EVENT:
@@ -161,7 +165,8 @@ static int on_event(struct yaml *y, const yaml_event_t *e)
     }
 }
 
-/* libyaml takes quadratic time over open brackets. Quotes are not looked at: no file of settings has that many in its texts either. */
+/* libyaml takes quadratic time over open brackets. Quotes are not looked at: no file of settings
+ * has that many in its texts either. */
 static bool is_too_deep(const char *text, size_t n)
 {
     unsigned depth = 0;
@@ -176,7 +181,8 @@ static bool is_too_deep(const char *text, size_t n)
     return false;
 }
 
-enum mt_rc mt_conf_yaml(struct mt_config *c, const char *text, size_t n, const char *source, struct mt_err *err)
+enum mt_rc mt_conf_yaml(struct mt_config *c, const char *text, size_t n, const char *source,
+                        struct mt_err *err)
 {
     struct yaml *y = mt_calloc(1, sizeof *y);
     yaml_parser_t p;
@@ -185,7 +191,8 @@ enum mt_rc mt_conf_yaml(struct mt_config *c, const char *text, size_t n, const c
     bool any = false, end = false;
     if (is_too_deep(text, n)) {
         mt_free(y);
-        return mt_fail(err, MT_EINPUT, "more than %u brackets are open at once: this is no file of settings",
+        return mt_fail(err, MT_EINPUT,
+                       "more than %u brackets are open at once: this is no file of settings",
                        4 * MT_CONF_DEPTH);
     }
     if (y == NULL || !yaml_parser_initialize(&p)) {
@@ -201,7 +208,8 @@ enum mt_rc mt_conf_yaml(struct mt_config *c, const char *text, size_t n, const c
             if (p.error == YAML_MEMORY_ERROR)
                 rc = mt_fail(err, MT_ENOMEM, "out of memory");
             else
-                rc = mt_fail(err, MT_EINPUT, "line %lu: this is no YAML: %.200s", (unsigned long)p.problem_mark.line + 1,
+                rc = mt_fail(err, MT_EINPUT, "line %lu: this is no YAML: %.200s",
+                             (unsigned long)p.problem_mark.line + 1,
                              p.problem != NULL ? p.problem : "it cannot be parsed");
             break;
         }
@@ -216,9 +224,9 @@ enum mt_rc mt_conf_yaml(struct mt_config *c, const char *text, size_t n, const c
     yaml_parser_delete(&p);
     mt_free(y);
     if (rc == MT_OK && !any && c->entries.n == n_before)
-        rc = mt_fail(
-            err, MT_EINPUT,
-            "this is no file of settings: memtrace reads YAML and JSON mappings (key: value) and shell scripts (.sh, or "
-            "beginning with #!)");
+        rc = mt_fail(err, MT_EINPUT,
+                     "this is no file of settings: memtrace reads YAML and JSON mappings (key: "
+                     "value) and shell scripts (.sh, or "
+                     "beginning with #!)");
     return rc;
 }

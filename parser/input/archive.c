@@ -1,7 +1,9 @@
-/* input/archive.c -- everything but gzip through libarchive, as a stream: nothing is ever written to disk.
+/* input/archive.c -- everything but gzip through libarchive, as a stream: nothing is ever written
+ * to disk.
  *
- * Each layer is opened with the one format or filter its first bytes call for, so that no other code of the library runs on the
- * input. Its allocations are its own; the limits on bytes, ratio and members are kept here. */
+ * Each layer is opened with the one format or filter its first bytes call for, so that no other
+ * code of the library runs on the input. Its allocations are its own; the limits on bytes, ratio
+ * and members are kept here. */
 #include "parser/base/strpool.h"
 #include "parser/input/impl.h"
 
@@ -53,7 +55,8 @@ static la_ssize_t cb_read(struct archive *a, void *ctx, const void **buf)
     c->zeros = k == 0 ? c->zeros + n : n - k;
     c->up_ended = n == 0;
     c->up->cur = c->up->end; /* stays readable until the next call */
-    return (la_ssize_t)n;    /* a broken stream looks like its end here; fail() then says what broke */
+    /* a broken stream looks like its end here; fail() then says what broke */
+    return (la_ssize_t)n;
 }
 
 static la_int64_t cb_seek(struct archive *a, void *ctx, la_int64_t offset, int whence)
@@ -61,10 +64,12 @@ static la_int64_t cb_seek(struct archive *a, void *ctx, la_int64_t offset, int w
     struct arc *c = ctx;
     uint64_t base = whence == SEEK_SET ? 0 : whence == SEEK_END ? c->size : mt_source_offset(c->up);
     (void)a;
-    if ((offset < 0 && (uint64_t)-offset > base) || (offset > 0 && (uint64_t)offset > INT64_MAX - base))
+    if ((offset < 0 && (uint64_t)-offset > base) ||
+        (offset > 0 && (uint64_t)offset > INT64_MAX - base))
         return ARCHIVE_FATAL;
     base = offset < 0 ? base - (uint64_t)-offset : base + (uint64_t)offset;
-    c->past_end = base > c->size; /* a member that says it is longer than what is left of the file */
+    /* a member that says it is longer than what is left of the file */
+    c->past_end = base > c->size;
     c->zeros = 0;
     if (c->spooled ? mt_spool_seek(c->up, base) : mt_raw_seek(c->file, c->up, base))
         return (la_int64_t)base;
@@ -84,30 +89,39 @@ static enum mt_rc fail(struct arc *c, struct mt_err *err)
     if (msg == NULL)
         msg = "no reason given";
     if (archive_errno(c->a) == ENOMEM)
-        return mt_fail(err, MT_ENOMEM, "out of memory while unpacking %s", mt_pack_name(c->box.kind));
+        return mt_fail(err, MT_ENOMEM, "out of memory while unpacking %s",
+                       mt_pack_name(c->box.kind));
     mt_printable(text, sizeof text, msg, strlen(msg));
     if (strstr(msg, "ncrypted") != NULL)
         return mt_fail(err, MT_EINPUT, ENCRYPTED " (libarchive: %s)", "archive", text);
     if (c->up_ended && !mt_pack_is_container(c->box.kind))
-        return mt_fail(
-            err, MT_EINPUT,
-            "the %s stream ends early at compressed offset %llu: the file is cut short (a copy that did not finish, or "
-            "a writer that died); %llu bytes could be unpacked, the last block before the cut is lost with the rest",
-            mt_pack_name(c->box.kind), (unsigned long long)mt_source_offset(c->up), (unsigned long long)c->out);
+        return mt_fail(err, MT_EINPUT,
+                       "the %s stream ends early at compressed offset %llu: the file is cut short "
+                       "(a copy that did not finish, or "
+                       "a writer that died); %llu bytes could be unpacked, the last block before "
+                       "the cut is lost with the rest",
+                       mt_pack_name(c->box.kind), (unsigned long long)mt_source_offset(c->up),
+                       (unsigned long long)c->out);
     if (strstr(msg, "nsupported") != NULL || strstr(msg, "not supported") != NULL)
         return mt_fail(err, MT_EINPUT,
-                       "it is packed in a way that the libarchive of this machine does not know (%s): unpack it first", text);
-    return mt_fail(err, MT_EINPUT, "the %s data is damaged or cut short at compressed offset %llu (libarchive: %s)",
+                       "it is packed in a way that the libarchive of this machine does not know "
+                       "(%s): unpack it first",
+                       text);
+    return mt_fail(err, MT_EINPUT,
+                   "the %s data is damaged or cut short at compressed offset %llu (libarchive: %s)",
                    mt_pack_name(c->box.kind), (unsigned long long)mt_source_offset(c->up), text);
 }
 
 static enum mt_rc check_ratio(const struct arc *c, struct mt_err *err)
 {
-    uint64_t in = c->spooled ? c->size : c->file != NULL ? c->file->n_read : mt_source_offset(c->up);
+    uint64_t in = c->spooled        ? c->size
+                  : c->file != NULL ? c->file->n_read
+                                    : mt_source_offset(c->up);
     return mt_ratio_check(c->out, in, c->raw, c->max_ratio, err);
 }
 
-/* The members that may follow cannot be reached; the next call says so, whatever became of this one. */
+/* The members that may follow cannot be reached; the next call says so, whatever became of this
+ * one. */
 static void give_up(struct arc *c, const struct mt_err *err)
 {
     c->over = c->lost = true;
@@ -143,7 +157,8 @@ static enum mt_rc next_block(struct arc *c, struct mt_err *err)
     return MT_OK;
 }
 
-static size_t entry_read(void *ctx, unsigned char *dst, size_t n, enum mt_rc *rc, struct mt_err *err)
+static size_t entry_read(void *ctx, unsigned char *dst, size_t n, enum mt_rc *rc,
+                         struct mt_err *err)
 {
     struct arc *c = ctx;
     size_t got = 0;
@@ -172,8 +187,8 @@ static size_t entry_read(void *ctx, unsigned char *dst, size_t n, enum mt_rc *rc
     return got;
 }
 
-/* The library skips tar members and those of a seekable zip without unpacking them. Elsewhere skipping means unpacking, which has to
- * mind the ratio. */
+/* The library skips tar members and those of a seekable zip without unpacking them. Elsewhere
+ * skipping means unpacking, which has to mind the ratio. */
 static void leave_entry(struct arc *c)
 {
     bool cheap = c->box.kind == MT_PACK_TAR || (c->box.kind == MT_PACK_ZIP && c->file != NULL);
@@ -221,10 +236,12 @@ static int next_header(struct arc *c, struct archive_entry **e)
 static bool is_file(struct archive_entry *e)
 {
     unsigned type = archive_entry_filetype(e);
-    return (type == AE_IFREG || type == 0) && archive_entry_hardlink(e) == NULL && archive_entry_symlink(e) == NULL;
+    return (type == AE_IFREG || type == 0) && archive_entry_hardlink(e) == NULL &&
+           archive_entry_symlink(e) == NULL;
 }
 
-/* A link is another name of a file: the file is read once. But one whose file was left out of the archive is a loss. */
+/* A link is another name of a file: the file is read once. But one whose file was left out of the
+ * archive is a loss. */
 static enum mt_rc link_of(struct arc *c, struct archive_entry *e, char **name, struct mt_err *err)
 {
     char *target = NULL;
@@ -243,12 +260,12 @@ static enum mt_rc link_of(struct arc *c, struct archive_entry *e, char **name, s
         c->n_failed++;
         *name = entry_name(c, e, false);
         mt_printable(shown, sizeof shown, target, strlen(target));
-        rc = *name == NULL
-                 ? mt_fail(err, MT_ENOMEM, "out of memory")
-                 : mt_fail(err, MT_EINPUT,
-                           "it is a hard link to %s, which does not stand before it in this archive: its bytes are not "
-                           "there; pack both, or only this one",
-                           shown);
+        rc = *name == NULL ? mt_fail(err, MT_ENOMEM, "out of memory")
+                           : mt_fail(err, MT_EINPUT,
+                                     "it is a hard link to %s, which does not stand before it in "
+                                     "this archive: its bytes are not "
+                                     "there; pack both, or only this one",
+                                     shown);
     }
     mt_free(target);
     return rc;
@@ -265,7 +282,8 @@ static int arc_next(struct mt_box *b, struct mt_source **src, char **name, struc
     if (c->lost) {
         c->lost = false;
         *err = c->why;
-        (void)snprintf(err->msg, sizeof err->msg, "files of this %s archive that may follow were not read: %.600s",
+        (void)snprintf(err->msg, sizeof err->msg,
+                       "files of this %s archive that may follow were not read: %.600s",
                        mt_pack_name(b->kind), c->why.msg);
         return c->why.rc;
     }
@@ -278,11 +296,14 @@ static int arc_next(struct mt_box *b, struct mt_source **src, char **name, struc
             if (c->up->status != MT_OK)
                 return fail(c, err);
             if (b->kind == MT_PACK_TAR &&
-                ((c->up_ended && c->zeros < 512) || c->past_end)) /* cut between two members: libarchive takes it for whole */
-                return mt_fail(err, MT_EINPUT,
-                               "the tar archive ends early at offset %llu, without its end mark: it was cut short, and "
-                               "files that followed are missing",
-                               (unsigned long long)(c->past_end ? c->size : mt_source_offset(c->up)));
+                ((c->up_ended && c->zeros < 512) ||
+                 c->past_end)) /* cut between two members: libarchive takes it for whole */
+                return mt_fail(
+                    err, MT_EINPUT,
+                    "the tar archive ends early at offset %llu, without its end mark: it was cut "
+                    "short, and "
+                    "files that followed are missing",
+                    (unsigned long long)(c->past_end ? c->size : mt_source_offset(c->up)));
             return 0;
         }
         if (r != ARCHIVE_OK && r != ARCHIVE_WARN) {
@@ -294,11 +315,14 @@ static int arc_next(struct mt_box *b, struct mt_source **src, char **name, struc
     } while (!is_file(e) || (c->told_encrypted && archive_entry_is_encrypted(e)));
     if (b->n_seen++ >= c->max_members) {
         c->over = true;
-        return mt_fail(err, MT_ELIMIT, "more than %u files in the %s archive; the rest was not read (raise --max-members)",
-                       c->max_members, mt_pack_name(b->kind));
+        return mt_fail(
+            err, MT_ELIMIT,
+            "more than %u files in the %s archive; the rest was not read (raise --max-members)",
+            c->max_members, mt_pack_name(b->kind));
     }
     *name = entry_name(c, e, false);
-    if (*name == NULL || (b->kind == MT_PACK_TAR && mt_strpool_add(&c->names, *name, strlen(*name)) == MT_STR_FAIL))
+    if (*name == NULL ||
+        (b->kind == MT_PACK_TAR && mt_strpool_add(&c->names, *name, strlen(*name)) == MT_STR_FAIL))
         return mt_fail(err, MT_ENOMEM, "out of memory");
     if (b->kind == MT_PACK_ZIP && mt_is_data_pkl(*name))
         b->torch_save = true;
@@ -344,8 +368,9 @@ static int enable(struct archive *a, enum mt_pack kind)
     return ARCHIVE_FATAL;
 }
 
-enum mt_rc mt_archive_open(struct mt_box **out, struct mt_source *up, enum mt_pack kind, struct mt_raw *file,
-                           const struct mt_raw *raw, const struct mt_limits *lim, struct mt_err *err)
+enum mt_rc mt_archive_open(struct mt_box **out, struct mt_source *up, enum mt_pack kind,
+                           struct mt_raw *file, const struct mt_raw *raw,
+                           const struct mt_limits *lim, struct mt_err *err)
 {
     struct arc *c;
     enum mt_rc rc = MT_OK;
@@ -377,7 +402,8 @@ enum mt_rc mt_archive_open(struct mt_box **out, struct mt_source *up, enum mt_pa
     if (enable(c->a, kind) != ARCHIVE_OK ||
         (!mt_pack_is_container(kind) && archive_read_support_format_raw(c->a) != ARCHIVE_OK)) {
         rc = mt_fail(err, MT_EINPUT,
-                     "it is packed with %s, which the libarchive of this machine was built without: unpack it first",
+                     "it is packed with %s, which the libarchive of this machine was built "
+                     "without: unpack it first",
                      mt_pack_name(kind));
         goto out;
     }
@@ -406,8 +432,8 @@ static void unpack_close(void *ctx)
     arc_close(&c->box);
 }
 
-enum mt_rc mt_unpack_open(struct mt_source **out, struct mt_source *up, enum mt_pack kind, const struct mt_raw *raw,
-                          uint32_t max_ratio, struct mt_err *err)
+enum mt_rc mt_unpack_open(struct mt_source **out, struct mt_source *up, enum mt_pack kind,
+                          const struct mt_raw *raw, uint32_t max_ratio, struct mt_err *err)
 {
     struct mt_limits lim = MT_LIMITS_DEFAULT;
     struct mt_box *b = NULL;

@@ -10,32 +10,53 @@ static const struct {
     uint8_t at, n;
     const char *magic, *text;
 } magics[] = {
-    {0, 7, "memray\0", "a memray capture: memray records the memory of the host, memtrace that of the GPU; " SNAPSHOT_HOWTO},
+    {0, 7, "memray\0",
+     "a memray capture: memray records the memory of the host, memtrace that of the "
+     "GPU; " SNAPSHOT_HOWTO},
     {0, 8, "MTSPOOL\001",
-     "what memtrace capture keeps while a process runs: run `memtrace collect` on its folder, and name the trace that it "
+     "what memtrace capture keeps while a process runs: run `memtrace collect` on its folder, and "
+     "name the trace that it "
      "writes"},
     {0, 16, "SQLite format 3\0",
-     "an SQLite database, as Nsight Systems exports: memtrace reads PyTorch memory snapshots; " SNAPSHOT_HOWTO},
+     "an SQLite database, as Nsight Systems exports: memtrace reads PyTorch memory "
+     "snapshots; " SNAPSHOT_HOWTO},
     {0, 4,
      "\x7f"
      "ELF",
      "a program, library or core dump (ELF), not a memory snapshot: name the snapshot itself"},
-    {0, 8, "\x89PNG\r\n\x1a\n", "a PNG picture: memtrace needs the snapshot the picture was made from"},
+    {0, 8, "\x89PNG\r\n\x1a\n",
+     "a PNG picture: memtrace needs the snapshot the picture was made from"},
     {0, 3, "\xff\xd8\xff", "a JPEG picture: memtrace needs the snapshot the picture was made from"},
-    {0, 6, "\x93NUMPY", "a NumPy array, not a memory snapshot: name the file that torch.cuda.memory._dump_snapshot() wrote"},
+    {0, 6, "\x93NUMPY",
+     "a NumPy array, not a memory snapshot: name the file that torch.cuda.memory._dump_snapshot() "
+     "wrote"},
     {0, 8, "\x89HDF\r\n\x1a\n",
-     "an HDF5 file, not a memory snapshot: name the file that torch.cuda.memory._dump_snapshot() wrote"},
-    {0, 4, "GGUF", "model weights (GGUF), not a memory snapshot: name the file that torch.cuda.memory._dump_snapshot() wrote"},
-    {0, 4, "PAR1", "a Parquet table, not a memory snapshot: name the file that torch.cuda.memory._dump_snapshot() wrote"},
+     "an HDF5 file, not a memory snapshot: name the file that torch.cuda.memory._dump_snapshot() "
+     "wrote"},
+    {0, 4, "GGUF",
+     "model weights (GGUF), not a memory snapshot: name the file that "
+     "torch.cuda.memory._dump_snapshot() wrote"},
+    {0, 4, "PAR1",
+     "a Parquet table, not a memory snapshot: name the file that "
+     "torch.cuda.memory._dump_snapshot() wrote"},
     {0, 4, "Rar!", "a RAR archive, which memtrace does not read: unpack it first"},
     {0, 4, "MSCF", "a cabinet archive, which memtrace does not read: unpack it first"},
-    {0, 5, "%PDF-", "a PDF document, not a memory snapshot: name the file that torch.cuda.memory._dump_snapshot() wrote"},
-    {0, 5, "<?xml", "an XML text, not a memory snapshot: name the file that torch.cuda.memory._dump_snapshot() wrote"},
-    {0, 2, "\xff\xfe", "a text in UTF-16, as Windows tools write it: if it is a snapshot as JSON, save it again as UTF-8"},
-    {0, 2, "\xfe\xff", "a text in UTF-16, as Windows tools write it: if it is a snapshot as JSON, save it again as UTF-8"},
+    {0, 5, "%PDF-",
+     "a PDF document, not a memory snapshot: name the file that torch.cuda.memory._dump_snapshot() "
+     "wrote"},
+    {0, 5, "<?xml",
+     "an XML text, not a memory snapshot: name the file that torch.cuda.memory._dump_snapshot() "
+     "wrote"},
+    {0, 2, "\xff\xfe",
+     "a text in UTF-16, as Windows tools write it: if it is a snapshot as JSON, save it again as "
+     "UTF-8"},
+    {0, 2, "\xfe\xff",
+     "a text in UTF-16, as Windows tools write it: if it is a snapshot as JSON, save it again as "
+     "UTF-8"},
     {0, 2, "#!", "a script, not a memory snapshot: run it, and name the snapshot that it writes"},
     {0, 36, "version https://git-lfs.github.com/s",
-     "a git-lfs pointer, not the file itself: run `git lfs pull` in its repository, then try again"},
+     "a git-lfs pointer, not the file itself: run `git lfs pull` in its repository, then try "
+     "again"},
 };
 
 /* Eight bytes of length, then a JSON header. */
@@ -49,8 +70,8 @@ static bool is_safetensors(const unsigned char *p, size_t n)
     return p[8] == '{' && (p[9] == '"' || p[9] == '}') && len >= 2 && len < UINT64_C(100) << 20;
 }
 
-/* torch.profiler's export_memory_timeline: "raw" is a list of [time, action, bytes, category], ".json" two lists, of times and of
- * bytes by category. */
+/* torch.profiler's export_memory_timeline: "raw" is a list of [time, action, bytes, category],
+ * ".json" two lists, of times and of bytes by category. */
 static bool is_memory_timeline(const unsigned char *p, size_t n)
 {
     uint32_t numbers = 0;
@@ -85,7 +106,8 @@ bool mt_detect_is_text(const unsigned char *p, size_t n)
     for (size_t i = 0; i < n; i++) {
         if (p[i] == 0)
             return false;
-        odd += p[i] < 32 && !(p[i] >= 7 && p[i] <= 13) && p[i] != 27; /* colours of a terminal are fine */
+        /* colours of a terminal are fine */
+        odd += p[i] < 32 && !(p[i] >= 7 && p[i] <= 13) && p[i] != 27;
     }
     return odd * 50 <= n;
 }
@@ -96,7 +118,8 @@ static bool has(const unsigned char *p, size_t n, const char *word)
 {
     size_t len = strlen(word);
     const unsigned char *q = p, *end = p + n;
-    while ((size_t)(end - q) >= len && (q = memchr(q, word[0], (size_t)(end - q) - len + 1)) != NULL) {
+    while ((size_t)(end - q) >= len &&
+           (q = memchr(q, word[0], (size_t)(end - q) - len + 1)) != NULL) {
         if (memcmp(q, word, len) == 0)
             return true;
         q++;
@@ -106,7 +129,8 @@ static bool has(const unsigned char *p, size_t n, const char *word)
 
 static enum log_kind log_of(const unsigned char *p, size_t n)
 {
-    if (has(p, n, "CUDA out of memory") || has(p, n, "torch.OutOfMemoryError") || has(p, n, "torch.cuda.OutOfMemoryError"))
+    if (has(p, n, "CUDA out of memory") || has(p, n, "torch.OutOfMemoryError") ||
+        has(p, n, "torch.cuda.OutOfMemoryError"))
         return LOG_OOM;
     return has(p, n, "Traceback (most recent call last)") ? LOG_TRACEBACK : LOG_NONE;
 }
@@ -115,10 +139,13 @@ static bool say_log(enum log_kind k, struct mt_err *err)
 {
     if (k == LOG_OOM)
         mt_fail(err, MT_EINPUT,
-                "this is a text log of a run that met CUDA out of memory: the text does not say who held the memory, memtrace "
+                "this is a text log of a run that met CUDA out of memory: the text does not say "
+                "who held the memory, memtrace "
                 "needs the snapshot; " SNAPSHOT_HOWTO);
     else if (k == LOG_TRACEBACK)
-        mt_fail(err, MT_EINPUT, "this is a text log with a Python traceback, not a memory snapshot; " SNAPSHOT_HOWTO);
+        mt_fail(
+            err, MT_EINPUT,
+            "this is a text log with a Python traceback, not a memory snapshot; " SNAPSHOT_HOWTO);
     return k != LOG_NONE;
 }
 
@@ -126,13 +153,15 @@ static bool known(const unsigned char *p, size_t n, bool whole, struct mt_err *e
 {
     const char *text = NULL;
     if (n == 0)
-        text = "an empty file: the run was killed before it wrote the snapshot, the disk was full, or a copy failed";
+        text = "an empty file: the run was killed before it wrote the snapshot, the disk was full, "
+               "or a copy failed";
     for (size_t i = 0; i < sizeof magics / sizeof *magics && text == NULL; i++)
-        if (n >= (size_t)magics[i].at + magics[i].n && memcmp(p + magics[i].at, magics[i].magic, magics[i].n) == 0)
+        if (n >= (size_t)magics[i].at + magics[i].n &&
+            memcmp(p + magics[i].at, magics[i].magic, magics[i].n) == 0)
             text = magics[i].text;
     if (text == NULL && is_safetensors(p, n))
-        text =
-            "model weights (safetensors), not a memory snapshot: name the file that torch.cuda.memory._dump_snapshot() wrote";
+        text = "model weights (safetensors), not a memory snapshot: name the file that "
+               "torch.cuda.memory._dump_snapshot() wrote";
     if (text == NULL && is_memory_timeline(p, n))
         text = MT_TIMELINE_WORDS;
     if (text == NULL && n >= 16 && all_zero(p, n))
@@ -152,21 +181,25 @@ bool mt_detect_head(const unsigned char *p, size_t n, bool whole, struct mt_err 
     mt_printable(shown, sizeof shown, p, n < 16 ? n : 16);
     if (mt_detect_is_text(p, n))
         mt_fail(err, MT_EINPUT,
-                "this is a text that is no memory snapshot (it starts with \"%s\"), and no log with a line about memory that "
-                "memtrace knows: it reads what torch.cuda.memory._dump_snapshot() writes, the same as JSON, and such logs",
+                "this is a text that is no memory snapshot (it starts with \"%s\"), and no log "
+                "with a line about memory that "
+                "memtrace knows: it reads what torch.cuda.memory._dump_snapshot() writes, the same "
+                "as JSON, and such logs",
                 shown);
     else
-        mt_fail(err, MT_EINPUT,
-                "this is no format that memtrace knows (it starts with \"%s\"): memtrace reads what "
-                "torch.cuda.memory._dump_snapshot() writes, the same as JSON, and archives of them",
-                shown);
+        mt_fail(
+            err, MT_EINPUT,
+            "this is no format that memtrace knows (it starts with \"%s\"): memtrace reads what "
+            "torch.cuda.memory._dump_snapshot() writes, the same as JSON, and archives of them",
+            shown);
     return false;
 }
 
 bool mt_detect_stream(struct mt_source *s, struct mt_err *err)
 {
     enum { HEAD = 4096, OVERLAP = 64 };
-    const uint64_t stop = UINT64_C(256) << 20; /* an error stands at the end of a log, but reading has to end somewhere */
+    /* an error stands at the end of a log, but reading has to end somewhere */
+    const uint64_t stop = UINT64_C(256) << 20;
     size_t have = mt_source_need(s, HEAD), n = have < HEAD ? have : HEAD;
     enum log_kind best = LOG_NONE, k;
     bool text = mt_detect_is_text(s->cur, n);

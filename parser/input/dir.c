@@ -1,5 +1,6 @@
-/* input/dir.c -- the files of a directory tree, in byte order of their names. Symbolic links are not followed: one that leads out
- * of the tree was not asked for, one that stays in it leads to a file that is read anyway. */
+/* input/dir.c -- the files of a directory tree, in byte order of their names. Symbolic links are
+ * not followed: one that leads out of the tree was not asked for, one that stays in it leads to a
+ * file that is read anyway. */
 #include "parser/input/impl.h"
 
 #include <dirent.h>
@@ -107,7 +108,8 @@ out:
     return rc;
 }
 
-enum mt_rc mt_dir_open(struct mt_dir **out, const char *path, const struct mt_limits *lim, struct mt_err *err)
+enum mt_rc mt_dir_open(struct mt_dir **out, const char *path, const struct mt_limits *lim,
+                       struct mt_err *err)
 {
     struct mt_dir *d = mt_calloc(1, sizeof *d);
     char *rel = mt_strndup("", 0);
@@ -134,7 +136,8 @@ static enum mt_rc enter(struct mt_dir *d, const char *rel, const char *path, str
     char *sub;
     if (d->level.n >= d->max_depth)
         return mt_fail(err, MT_ELIMIT,
-                       "more than %u directories inside each other; deeper ones were not read (raise --max-depth)",
+                       "more than %u directories inside each other; deeper ones were not read "
+                       "(raise --max-depth)",
                        d->max_depth);
     sub = join(rel, "/", "");
     if (sub == NULL)
@@ -165,8 +168,10 @@ int mt_dir_next(struct mt_dir *d, char **rel, char **path, struct mt_err *err)
             d->over = true;
             mt_free(*rel);
             *rel = NULL;
-            rc = mt_fail(err, MT_ELIMIT, "more than %u files in the directory; the rest was not read (raise --max-members)",
-                         d->max_members);
+            rc = mt_fail(
+                err, MT_ELIMIT,
+                "more than %u files in the directory; the rest was not read (raise --max-members)",
+                d->max_members);
         } else if (S_ISDIR(st.st_mode)) {
             rc = enter(d, *rel, *path, err);
         } else {

@@ -21,12 +21,15 @@ static const char *remedy(int e)
     case EISDIR: return "it is a directory";
     case ENAMETOOLONG: return "the path is too long for this system";
     case ESTALE:
-    case EIO: return "the disk or network file system failed: copy the file to a local disk and try again";
+    case EIO:
+        return "the disk or network file system failed: copy the file to a local disk and try "
+               "again";
     default: return "check the file system it lies on";
     }
 }
 
-enum mt_rc mt_raw_open(struct mt_raw *f, const char *name, bool nofollow, const struct mt_input_opts *opts, struct mt_err *err)
+enum mt_rc mt_raw_open(struct mt_raw *f, const char *name, bool nofollow,
+                       const struct mt_input_opts *opts, struct mt_err *err)
 {
     struct stat st;
     memset(f, 0, sizeof *f);
@@ -37,7 +40,8 @@ enum mt_rc mt_raw_open(struct mt_raw *f, const char *name, bool nofollow, const 
         f->fd = STDIN_FILENO;
         f->borrowed = true;
     } else {
-        f->fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY | (nofollow ? O_NOFOLLOW | O_NONBLOCK : 0));
+        f->fd =
+            open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY | (nofollow ? O_NOFOLLOW | O_NONBLOCK : 0));
         if (f->fd < 0)
             return mt_fail(err, MT_EIO, "cannot open it: %s (%s)", strerror(errno), remedy(errno));
     }
@@ -46,7 +50,8 @@ enum mt_rc mt_raw_open(struct mt_raw *f, const char *name, bool nofollow, const 
         mt_raw_close(f);
         return mt_fail(err, MT_EIO, "cannot read it: %s (%s)", strerror(e), remedy(e));
     }
-    /* Standard input may be a file that somebody has read a part of: what is left of it is then read like a pipe. */
+    /* Standard input may be a file that somebody has read a part of: what is left of it is then
+     * read like a pipe. */
     f->regular = S_ISREG(st.st_mode) && st.st_size > 0 && lseek(f->fd, 0, SEEK_CUR) == 0;
     if (f->regular) {
         f->size = (uint64_t)st.st_size;
@@ -77,7 +82,8 @@ static size_t raw_read(void *ctx, unsigned char *dst, size_t n, enum mt_rc *rc, 
         got = read(f->fd, dst, n);
     while (got < 0 && errno == EINTR);
     if (got < 0) {
-        *rc = mt_fail_at(err, MT_EIO, f->n_read, "cannot read on: %s (%s)", strerror(errno), remedy(errno));
+        *rc = mt_fail_at(err, MT_EIO, f->n_read, "cannot read on: %s (%s)", strerror(errno),
+                         remedy(errno));
         return 0;
     }
     if (got == 0) {
@@ -130,8 +136,9 @@ void mt_raw_hash(struct mt_raw *f)
     if (f->sha256[0] != '\0')
         return;
     if (f->regular) {
-        /* A second pass over at most 64 MiB that are in the page cache, and only of files that are snapshots: simpler than making
-         * every reader see every byte, and it does not move the place where reading stands. */
+        /* A second pass over at most 64 MiB that are in the page cache, and only of files that are
+         * snapshots: simpler than making every reader see every byte, and it does not move the
+         * place where reading stands. */
         enum { CHUNK = 1 << 18 };
         struct sha256_ctx h;
         uint64_t at = 0;

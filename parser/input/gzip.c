@@ -1,4 +1,5 @@
-/* input/gzip.c -- gzip by zlib itself: twice as fast to start on as through an archive library, and it checks CRC and length. */
+/* input/gzip.c -- gzip by zlib itself: twice as fast to start on as through an archive library, and
+ * it checks CRC and length. */
 #include "parser/input/impl.h"
 
 #include <string.h>
@@ -53,8 +54,10 @@ static void after_member(struct gz *g)
             up->cur++, padding = true;
         if (up->cur < up->end) {
             if (g->note != NULL)
-                *g->note = padding ? "bytes that are no gzip follow the zero padding after the gzip data; they were not read"
-                                   : "bytes that are no gzip follow the gzip data; they were not read";
+                *g->note = padding
+                               ? "bytes that are no gzip follow the zero padding after the gzip "
+                                 "data; they were not read"
+                               : "bytes that are no gzip follow the gzip data; they were not read";
             return;
         }
     }
@@ -68,11 +71,16 @@ static enum mt_rc broken(struct gz *g, int zrc, struct mt_err *err)
         return mt_fail(err, MT_ENOMEM, "out of memory while unpacking gzip");
     if (strcmp(msg, "incorrect data check") == 0)
         return mt_fail_at(err, MT_EINPUT, g->out,
-                          "gzip CRC mismatch at compressed offset %llu: the file was damaged after it was written", at);
+                          "gzip CRC mismatch at compressed offset %llu: the file was damaged after "
+                          "it was written",
+                          at);
     if (strcmp(msg, "incorrect length check") == 0)
         return mt_fail_at(err, MT_EINPUT, g->out,
-                          "gzip length mismatch at compressed offset %llu: the file was damaged after it was written", at);
-    return mt_fail_at(err, MT_EINPUT, g->out, "the gzip data is damaged at compressed offset %llu (zlib: %s)", at, msg);
+                          "gzip length mismatch at compressed offset %llu: the file was damaged "
+                          "after it was written",
+                          at);
+    return mt_fail_at(err, MT_EINPUT, g->out,
+                      "the gzip data is damaged at compressed offset %llu (zlib: %s)", at, msg);
 }
 
 static size_t gz_read(void *ctx, unsigned char *dst, size_t n, enum mt_rc *rc, struct mt_err *err)
@@ -94,7 +102,8 @@ static size_t gz_read(void *ctx, unsigned char *dst, size_t n, enum mt_rc *rc, s
                 *rc = up->status;
             } else {
                 *rc = mt_fail_at(err, MT_EINPUT, g->out,
-                                 "the gzip stream ends early at compressed offset %llu: the file is cut short (a copy that did "
+                                 "the gzip stream ends early at compressed offset %llu: the file "
+                                 "is cut short (a copy that did "
                                  "not finish, or a writer that died)",
                                  (unsigned long long)mt_source_offset(up));
             }
@@ -117,14 +126,15 @@ static size_t gz_read(void *ctx, unsigned char *dst, size_t n, enum mt_rc *rc, s
             *rc = broken(g, zrc, err);
             g->done = true;
         }
-        if (*rc == MT_OK && (*rc = mt_ratio_check(g->out, mt_source_offset(up), g->raw, g->max_ratio, err)) != MT_OK)
+        if (*rc == MT_OK && (*rc = mt_ratio_check(g->out, mt_source_offset(up), g->raw,
+                                                  g->max_ratio, err)) != MT_OK)
             g->done = true;
     }
     return got;
 }
 
-enum mt_rc mt_gzip_open(struct mt_source **out, struct mt_source *up, const struct mt_raw *raw, uint32_t max_ratio,
-                        const char **note, struct mt_err *err)
+enum mt_rc mt_gzip_open(struct mt_source **out, struct mt_source *up, const struct mt_raw *raw,
+                        uint32_t max_ratio, const char **note, struct mt_err *err)
 {
     struct gz *g = mt_calloc(1, sizeof *g);
     if (g == NULL) {

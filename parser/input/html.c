@@ -1,6 +1,6 @@
-/* input/html.c -- the snapshots inside a page of PyTorch's torch/cuda/_memory_viz.py (trace_plot, segment_plot):
- *     const local_files = [{"name": "snapshot.pickle", "base64": "gASV..."}]
- * Each base64 text is decoded as it is read; the page is never held as a whole. */
+/* input/html.c -- the snapshots inside a page of PyTorch's torch/cuda/_memory_viz.py (trace_plot,
+ * segment_plot): const local_files = [{"name": "snapshot.pickle", "base64": "gASV..."}] Each base64
+ * text is decoded as it is read; the page is never held as a whole. */
 #include "parser/input/impl.h"
 
 #include <string.h>
@@ -25,7 +25,8 @@ struct html {
 
 static void fill_digits(unsigned char digit_of[256])
 {
-    static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    static const char alphabet[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     memset(digit_of, 0x80, 256);
     for (unsigned i = 0; i < 64; i++)
         digit_of[(unsigned char)alphabet[i]] = (unsigned char)i;
@@ -50,17 +51,18 @@ static enum mt_rc cut(const struct html *h, struct mt_err *err)
             *err = h->up->err;
         return h->up->status;
     }
-    return mt_fail_at(err, MT_EINPUT, mt_source_offset(h->up), "the HTML page ends early at offset %llu: the file is cut short",
+    return mt_fail_at(err, MT_EINPUT, mt_source_offset(h->up),
+                      "the HTML page ends early at offset %llu: the file is cut short",
                       (unsigned long long)mt_source_offset(h->up));
 }
 
 static enum mt_rc odd(const struct html *h, struct mt_err *err)
 {
-    return mt_fail_at(
-        err, MT_EINPUT, mt_source_offset(h->up),
-        "the local_files of the HTML page are not as PyTorch's _memory_viz writes them, at offset %llu: make the page "
-        "again, or name the snapshot it was made from",
-        (unsigned long long)mt_source_offset(h->up));
+    return mt_fail_at(err, MT_EINPUT, mt_source_offset(h->up),
+                      "the local_files of the HTML page are not as PyTorch's _memory_viz writes "
+                      "them, at offset %llu: make the page "
+                      "again, or name the snapshot it was made from",
+                      (unsigned long long)mt_source_offset(h->up));
 }
 
 static int hex4(struct mt_source *s)
@@ -87,7 +89,8 @@ static size_t utf8(char out[4], unsigned v)
     return n;
 }
 
-/* One escape after the backslash, as UTF-8 into out[4]. Returns its length, 0 when it means nothing. */
+/* One escape after the backslash, as UTF-8 into out[4]. Returns its length, 0 when it means
+ * nothing. */
 static size_t unescape(struct mt_source *s, char out[4])
 {
     int c = next_char(s), low;
@@ -102,15 +105,19 @@ static size_t unescape(struct mt_source *s, char out[4])
     if (c <= 0)
         return 0;
     v = (unsigned)c;
-    if (v >= 0xd800 && v < 0xdc00 && mt_source_need(s, 6) >= 6 && s->cur[0] == '\\' && s->cur[1] == 'u') {
+    if (v >= 0xd800 && v < 0xdc00 && mt_source_need(s, 6) >= 6 && s->cur[0] == '\\' &&
+        s->cur[1] == 'u') {
         s->cur += 2;
         low = hex4(s);
-        v = low >= 0xdc00 && low < 0xe000 ? 0x10000 + ((v - 0xd800) << 10) + ((unsigned)low - 0xdc00) : 0xfffd;
+        v = low >= 0xdc00 && low < 0xe000
+                ? 0x10000 + ((v - 0xd800) << 10) + ((unsigned)low - 0xdc00)
+                : 0xfffd;
     }
     return utf8(out, v >= 0xd800 && v < 0xe000 ? 0xfffd : v);
 }
 
-/* A JSON string, its opening quote next. What does not fit is dropped; a NUL ends the text for C. */
+/* A JSON string, its opening quote next. What does not fit is dropped; a NUL ends the text for C.
+ */
 static bool string(struct mt_source *s, char *out, size_t cap, size_t *n)
 {
     size_t len = 0;
@@ -159,7 +166,8 @@ static bool skip_value(struct mt_source *s)
     }
 }
 
-/* The page of torch.profiler's export_memory_timeline: a picture and no data. Nothing is taken from the source. */
+/* The page of torch.profiler's export_memory_timeline: a picture and no data. Nothing is taken from
+ * the source. */
 static bool is_timeline(struct mt_source *s)
 {
     static const char title[] = "<title>GPU Memory Timeline HTML</title>";
@@ -205,7 +213,8 @@ static size_t b64_end(struct html *h, unsigned char *dst, enum mt_rc *rc, struct
     h->acc = 0;
     h->n_acc = 0;
     if (n == 1)
-        *rc = mt_fail(err, MT_EINPUT, "the base64 text in the HTML page is short of a digit: the page was damaged");
+        *rc = mt_fail(err, MT_EINPUT,
+                      "the base64 text in the HTML page is short of a digit: the page was damaged");
     if (n < 2)
         return 0;
     v <<= n == 2 ? 12 : 6;
@@ -256,7 +265,9 @@ static size_t b64_char(struct html *h, unsigned char *dst, enum mt_rc *rc, struc
         return 0;
     if (h->digit_of[c] & 0x80) {
         unsigned long long at = (unsigned long long)mt_source_offset(h->up) - 1;
-        *rc = mt_fail(err, MT_EINPUT, "a byte that is no base64 at offset %llu of the HTML page: the page was damaged", at);
+        *rc = mt_fail(
+            err, MT_EINPUT,
+            "a byte that is no base64 at offset %llu of the HTML page: the page was damaged", at);
         return 0;
     }
     h->acc = h->acc << 6 | h->digit_of[c];
@@ -306,7 +317,8 @@ static void leave_text(struct html *h)
     }
 }
 
-/* In an object: 1 at the start of a base64 text, 0 at the end of the object, < 0 when it is not what it has to be. */
+/* In an object: 1 at the start of a base64 text, 0 at the end of the object, < 0 when it is not
+ * what it has to be. */
 static int in_object(struct html *h, struct mt_err *err)
 {
     struct mt_source *s = h->up;
@@ -332,7 +344,8 @@ static int in_object(struct html *h, struct mt_err *err)
             s->cur++;
             return 1;
         }
-        if (!(c == '"' && strcmp(key, "name") == 0 ? string(s, h->name, sizeof h->name, &h->n_name) : skip_value(s)))
+        if (!(c == '"' && strcmp(key, "name") == 0 ? string(s, h->name, sizeof h->name, &h->n_name)
+                                                   : skip_value(s)))
             return cut(h, err);
     }
 }
@@ -352,8 +365,10 @@ static int html_next(struct mt_box *b, struct mt_source **src, char **name, stru
                    : timeline
                        ? (int)mt_fail(err, MT_EINPUT, "this is the picture of " MT_TIMELINE_WORDS)
                        : (int)mt_fail(err, MT_EINPUT,
-                                      "this is an HTML page without a memory snapshot in it: memtrace reads pages made by "
-                                      "PyTorch's _memory_viz.py trace_plot or segment_plot, and snapshots themselves");
+                                      "this is an HTML page without a memory snapshot in it: "
+                                      "memtrace reads pages made by "
+                                      "PyTorch's _memory_viz.py trace_plot or segment_plot, and "
+                                      "snapshots themselves");
         h->state = ARRAY;
         b->has_data = true;
     }
@@ -383,8 +398,10 @@ static int html_next(struct mt_box *b, struct mt_source **src, char **name, stru
     }
     if (b->n_seen++ >= h->max_members) {
         h->state = OVER;
-        return mt_fail(err, MT_ELIMIT, "more than %u files in the HTML page; the rest was not read (raise --max-members)",
-                       h->max_members);
+        return mt_fail(
+            err, MT_ELIMIT,
+            "more than %u files in the HTML page; the rest was not read (raise --max-members)",
+            h->max_members);
     }
     h->acc = 0;
     h->n_acc = 0;
@@ -402,7 +419,8 @@ static void html_close(struct mt_box *b)
     mt_free(h);
 }
 
-enum mt_rc mt_html_open(struct mt_box **out, struct mt_source *up, const struct mt_limits *lim, struct mt_err *err)
+enum mt_rc mt_html_open(struct mt_box **out, struct mt_source *up, const struct mt_limits *lim,
+                        struct mt_err *err)
 {
     struct html *h = mt_calloc(1, sizeof *h);
     if (h == NULL) {

@@ -1,17 +1,18 @@
-/* input/identity.c -- rank, process and host out of a file name. A snapshot itself holds none of them.
+/* input/identity.c -- rank, process and host out of a file name. A snapshot itself holds none of
+ * them.
  *
  * A wrong rank is worse than none, so only forms that some framework is known to write are trusted:
  *   verl          {tag}_rank{R}_pid{P}.pickle                          verl/utils/memory_utils.py
- *   AReaL         snapshot_rank{R:02d}_p{pp}d{dp}c{cp}t{tp}.pickle     areal/engine/megatron_engine.py
- *   slime         memory_snapshot_time{T}_rank{R}_{name}               slime/observability/profile_utils.py
- *   Megatron-LM   {base}_{rank}{ext}, {base}_oom_rank_{rank}{ext}      megatron/training/utils/utils.py
- *   torchtitan    {rank:06d}_step_{step}.pickle, rank{r}_memory_snapshot.pickle   torchtitan/tools/profiler.py
- *   lmms-engine   oom_rank{N}.pickle
- *   Ray           worker-{id}-{job}-{pid}.out, a log                    python/ray/_private/log_monitor.py
- *   SGLang        {id}-TP-{rank}[...]-memory.pickle
- *   memtrace      mt-{host}-{pid}-{uid}-rank{R}-{why}-dev{N}.pickle     capture/site/sitecustomize.py
- *   PyTorch       {host}_{pid}.{time}.pt.trace.json                    torch/profiler/profiler.py
- *                 {host}_{Mon}_{dd}_{HH}_{MM}_{SS}.pickle              the "Understanding GPU Memory" articles */
+ *   AReaL         snapshot_rank{R:02d}_p{pp}d{dp}c{cp}t{tp}.pickle areal/engine/megatron_engine.py
+ *   slime         memory_snapshot_time{T}_rank{R}_{name} slime/observability/profile_utils.py
+ *   Megatron-LM   {base}_{rank}{ext}, {base}_oom_rank_{rank}{ext} megatron/training/utils/utils.py
+ *   torchtitan    {rank:06d}_step_{step}.pickle, rank{r}_memory_snapshot.pickle
+ * torchtitan/tools/profiler.py lmms-engine   oom_rank{N}.pickle Ray worker-{id}-{job}-{pid}.out, a
+ * log                    python/ray/_private/log_monitor.py SGLang
+ * {id}-TP-{rank}[...]-memory.pickle memtrace      mt-{host}-{pid}-{uid}-rank{R}-{why}-dev{N}.pickle
+ * capture/site/sitecustomize.py PyTorch       {host}_{pid}.{time}.pt.trace.json
+ * torch/profiler/profiler.py {host}_{Mon}_{dd}_{HH}_{MM}_{SS}.pickle              the
+ * "Understanding GPU Memory" articles */
 #include "parser/input/input.h"
 
 #include <string.h>
@@ -60,16 +61,18 @@ static int64_t number(struct span s, size_t at, size_t *n_digits)
     size_t i = at;
     bool fits = true;
     for (; i < s.n && digit(s.p[i]); i++)
-        fits = fits && !__builtin_mul_overflow(v, 10, &v) && !__builtin_add_overflow(v, s.p[i] - '0', &v);
+        fits = fits && !__builtin_mul_overflow(v, 10, &v) &&
+               !__builtin_add_overflow(v, s.p[i] - '0', &v);
     *n_digits = i - at;
     return i == at || !fits ? -1 : v;
 }
 
 static struct span strip_extensions(struct span s, bool *snapshot_like)
 {
-    static const char *const known[] = {".pickle", ".pkl", ".json", ".gz",  ".xz",   ".zst",  ".zstd", ".bz2", ".lz4",
-                                        ".lzma",   ".tar", ".tgz",  ".txz", ".tbz2", ".tzst", ".zip",  ".7z",  ".pt",
-                                        ".pth",    ".bin", ".html", ".htm", ".log",  ".out",  ".err"};
+    static const char *const known[] = {".pickle", ".pkl", ".json", ".gz",  ".xz",  ".zst", ".zstd",
+                                        ".bz2",    ".lz4", ".lzma", ".tar", ".tgz", ".txz", ".tbz2",
+                                        ".tzst",   ".zip", ".7z",   ".pt",  ".pth", ".bin", ".html",
+                                        ".htm",    ".log", ".out",  ".err"};
     bool again = true;
     *snapshot_like = false;
     while (again) {
@@ -84,7 +87,8 @@ static struct span strip_extensions(struct span s, bool *snapshot_like)
     return s;
 }
 
-/* A word with a number: rank3, rank_03, rank-3, pid=41; the word does not continue another one, the number no letters. */
+/* A word with a number: rank3, rank_03, rank-3, pid=41; the word does not continue another one, the
+ * number no letters. */
 static int64_t tagged(struct span s, const char *word, int64_t max)
 {
     size_t n = strlen(word), n_digits;
@@ -94,7 +98,8 @@ static int64_t tagged(struct span s, const char *word, int64_t max)
         int64_t v;
         if (!same(s.p + i, word, n) || (i > 0 && (letter(s.p[i - 1]) || digit(s.p[i - 1]))))
             continue;
-        /* the rank of a matrix, or a rank among the processes of one host: not the process's rank */
+        /* the rank of a matrix, or a rank among the processes of one host: not the process's rank
+         */
         if (ends_with(before, "lora_") || ends_with(before, "lora-") || ends_with(before, "low_") ||
             ends_with(before, "low-") || ends_with(before, "local_") || ends_with(before, "local-"))
             continue;
@@ -135,14 +140,16 @@ static int64_t torchtitan(struct span s)
     return number(s, n + 6, &m) >= 0 && n + 6 + m == s.n ? v : -1;
 }
 
-/* <base>_<rank>: the weakest form. The base has to speak of a memory snapshot, the word before the number must not be what else is
- * counted in names, and the number must be written as a rank is: short, no leading zero, no year. */
+/* <base>_<rank>: the weakest form. The base has to speak of a memory snapshot, the word before the
+ * number must not be what else is counted in names, and the number must be written as a rank is:
+ * short, no leading zero, no year. */
 static int64_t megatron(struct span s)
 {
-    static const char *const counted[] = {"step", "steps", "epoch",   "iter",   "iters", "iteration", "time",
-                                          "date", "day",   "version", "v",      "part",  "batch",     "mb",
-                                          "run",  "pid",   "size",    "len",    "seq",   "gpu",       "trial",
-                                          "exp",  "try",   "round",   "device", "node",  "job",       "attempt"};
+    static const char *const counted[] = {
+        "step", "steps", "epoch",   "iter",   "iters", "iteration", "time",
+        "date", "day",   "version", "v",      "part",  "batch",     "mb",
+        "run",  "pid",   "size",    "len",    "seq",   "gpu",       "trial",
+        "exp",  "try",   "round",   "device", "node",  "job",       "attempt"};
     struct span base;
     size_t i = s.n, word;
     int64_t v;
@@ -214,7 +221,8 @@ static struct span dated_host(struct span s)
     return host_name(host) ? host : none;
 }
 
-/* <host>_<pid>.<time>.pt.trace, what PyTorch's profiler names its files when nobody says otherwise */
+/* <host>_<pid>.<time>.pt.trace, what PyTorch's profiler names its files when nobody says otherwise
+ */
 static void profiler_default(struct span s, struct identity *id)
 {
     size_t at, n, m;
@@ -228,7 +236,8 @@ static void profiler_default(struct span s, struct identity *id)
     if (at < 2)
         return;
     pid = number(s, at, &n);
-    if (pid < 1 || at + n + 1 >= s.n || s.p[at + n] != '.' || number(s, at + n + 1, &m) < 0 || m < 13 || at + n + 1 + m != s.n)
+    if (pid < 1 || at + n + 1 >= s.n || s.p[at + n] != '.' || number(s, at + n + 1, &m) < 0 ||
+        m < 13 || at + n + 1 + m != s.n)
         return;
     if (!host_name((struct span){s.p, at - 1}))
         return;
@@ -236,7 +245,8 @@ static void profiler_default(struct span s, struct identity *id)
     id->pid = pid;
 }
 
-/* mt-<host>-<pid>-<uid, hex>-rank<R or x>-..., read from the end of the uid: a host may have dashes and digits of its own. */
+/* mt-<host>-<pid>-<uid, hex>-rank<R or x>-..., read from the end of the uid: a host may have dashes
+ * and digits of its own. */
 static bool memtrace_own(struct span s, struct identity *id)
 {
     if (s.n < 3 || memcmp(s.p, "mt-", 3) != 0)

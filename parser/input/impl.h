@@ -1,7 +1,8 @@
 /* input/impl.h -- what the parts of the input layer share; only parser/input*.c include it.
  *
- * Bytes flow through a chain of struct mt_source: a file or pipe at the bottom, then any number of decompressors, archive entries
- * and embedded pages, each owning the one below it. Which layer comes next is read from the first bytes of the one before. */
+ * Bytes flow through a chain of struct mt_source: a file or pipe at the bottom, then any number of
+ * decompressors, archive entries and embedded pages, each owning the one below it. Which layer
+ * comes next is read from the first bytes of the one before. */
 #ifndef MT_INPUT_IMPL_H
 #define MT_INPUT_IMPL_H
 
@@ -30,13 +31,14 @@ struct mt_raw {
 };
 
 /* name: a path, or "-". nofollow refuses a symbolic link as the last component. */
-enum mt_rc mt_raw_open(struct mt_raw *f, const char *name, bool nofollow, const struct mt_input_opts *opts, struct mt_err *err);
+enum mt_rc mt_raw_open(struct mt_raw *f, const char *name, bool nofollow,
+                       const struct mt_input_opts *opts, struct mt_err *err);
 void mt_raw_close(struct mt_raw *f);
 enum mt_rc mt_raw_source(struct mt_raw *f, struct mt_source **out);
 /* Only for the source of a regular file; false when the system refuses. */
 bool mt_raw_seek(struct mt_raw *f, struct mt_source *s, uint64_t offset);
-/* The hash of the whole file into f->sha256; stays "" where the rules of --sha256 leave it out, where the file cannot be read again,
- * and for a pipe whose end was not reached. */
+/* The hash of the whole file into f->sha256; stays "" where the rules of --sha256 leave it out,
+ * where the file cannot be read again, and for a pipe whose end was not reached. */
 void mt_raw_hash(struct mt_raw *f);
 
 /* ---- input/pack.c: which wrapping is this? ---- */
@@ -53,34 +55,40 @@ enum mt_pack {
     MT_PACK_ZIP,
     MT_PACK_7Z,
     MT_PACK_HTML,
-    MT_PACK_TRACE /* memtrace's own: gzip members that each hold a chunk, or the chunks themselves */
+    MT_PACK_TRACE /* memtrace's own: gzip members that each hold a chunk, or the chunks themselves
+                   */
 };
 const char *mt_pack_name(enum mt_pack p);
 static inline bool mt_pack_is_container(enum mt_pack p) { return p >= MT_PACK_TAR; }
 /* Looks at the first bytes, consumes nothing. */
 enum mt_pack mt_pack_sniff(struct mt_source *s);
 
-/* MT_ELIMIT when `out` bytes came from `in` and that is beyond the limit. raw may be NULL: then only `in` is looked at. */
-enum mt_rc mt_ratio_check(uint64_t out, uint64_t in, const struct mt_raw *raw, uint32_t max_ratio, struct mt_err *err);
+/* MT_ELIMIT when `out` bytes came from `in` and that is beyond the limit. raw may be NULL: then
+ * only `in` is looked at. */
+enum mt_rc mt_ratio_check(uint64_t out, uint64_t in, const struct mt_raw *raw, uint32_t max_ratio,
+                          struct mt_err *err);
 
 /* ---- decompressors: take ownership of `up`, also on failure ---- */
 
-/* note: set to a string constant when something is odd but harmless; may be NULL, must outlive the source. */
-enum mt_rc mt_gzip_open(struct mt_source **out, struct mt_source *up, const struct mt_raw *raw, uint32_t max_ratio,
-                        const char **note, struct mt_err *err);
-enum mt_rc mt_unpack_open(struct mt_source **out, struct mt_source *up, enum mt_pack kind, const struct mt_raw *raw,
-                          uint32_t max_ratio, struct mt_err *err);
+/* note: set to a string constant when something is odd but harmless; may be NULL, must outlive the
+ * source. */
+enum mt_rc mt_gzip_open(struct mt_source **out, struct mt_source *up, const struct mt_raw *raw,
+                        uint32_t max_ratio, const char **note, struct mt_err *err);
+enum mt_rc mt_unpack_open(struct mt_source **out, struct mt_source *up, enum mt_pack kind,
+                          const struct mt_raw *raw, uint32_t max_ratio, struct mt_err *err);
 
 /* Reads all of `up` into memory, at most max bytes, to be read at any place. */
-enum mt_rc mt_spool_open(struct mt_source **out, struct mt_source *up, uint64_t max, struct mt_err *err);
+enum mt_rc mt_spool_open(struct mt_source **out, struct mt_source *up, uint64_t max,
+                         struct mt_err *err);
 bool mt_spool_seek(struct mt_source *s, uint64_t offset);
 uint64_t mt_spool_size(const struct mt_source *s);
 
 /* ---- containers: yield members one after the other ---- */
 
-/* next(): 1 with *src (owned by the caller, to be freed before the next call) and *name (mt_free); 0 at the end; < 0 an enum mt_rc
- * with err: the member named in *name, or when that is NULL the container, cannot be read. After an error the walk may go on; it
- * ends when the container is beyond repair. */
+/* next(): 1 with *src (owned by the caller, to be freed before the next call) and *name (mt_free);
+ * 0 at the end; < 0 an enum mt_rc with err: the member named in *name, or when that is NULL the
+ * container, cannot be read. After an error the walk may go on; it ends when the container is
+ * beyond repair. */
 struct mt_box {
     int (*next)(struct mt_box *b, struct mt_source **src, char **name, struct mt_err *err);
     void (*close)(struct mt_box *b);
@@ -89,13 +97,17 @@ struct mt_box {
     bool has_data;    /* an HTML page with local_files in it */
     uint32_t n_seen;  /* members offered so far, for max_members */
     uint64_t n_links; /* members that are other names of files, passed over */
-    bool is_chunks;   /* the member offered is the trace itself: its chunks, for the reader of traces */
-    uint64_t uid;     /* of the process that the member offered belongs to; 0 = unknown */
+    /* the member offered is the trace itself: its chunks, for the reader of traces */
+    bool is_chunks;
+    uint64_t uid; /* of the process that the member offered belongs to; 0 = unknown */
 };
-/* file: the regular file that `up` reads directly, or NULL; only then can the archive be read out of order. */
-enum mt_rc mt_archive_open(struct mt_box **out, struct mt_source *up, enum mt_pack kind, struct mt_raw *file,
-                           const struct mt_raw *raw, const struct mt_limits *lim, struct mt_err *err);
-enum mt_rc mt_html_open(struct mt_box **out, struct mt_source *up, const struct mt_limits *lim, struct mt_err *err);
+/* file: the regular file that `up` reads directly, or NULL; only then can the archive be read out
+ * of order. */
+enum mt_rc mt_archive_open(struct mt_box **out, struct mt_source *up, enum mt_pack kind,
+                           struct mt_raw *file, const struct mt_raw *raw,
+                           const struct mt_limits *lim, struct mt_err *err);
+enum mt_rc mt_html_open(struct mt_box **out, struct mt_source *up, const struct mt_limits *lim,
+                        struct mt_err *err);
 
 /* ---- input/trace.c: a trace, with the snapshots attached to it ---- */
 
@@ -110,33 +122,40 @@ struct mt_losses {
 };
 void mt_lose(struct mt_losses *l, uint64_t offset, const char *text);
 
-/* Takes ownership of `up`, also on failure. file as in mt_archive_open(); losses must outlive the box. */
-enum mt_rc mt_trace_open(struct mt_box **out, struct mt_source *up, struct mt_raw *file, const struct mt_raw *raw,
-                         const struct mt_limits *lim, struct mt_losses *losses, struct mt_err *err);
-/* Whether a member of a trace begins somewhere in the first 64 KiB: its first may be damaged. Consumes nothing. */
+/* Takes ownership of `up`, also on failure. file as in mt_archive_open(); losses must outlive the
+ * box. */
+enum mt_rc mt_trace_open(struct mt_box **out, struct mt_source *up, struct mt_raw *file,
+                         const struct mt_raw *raw, const struct mt_limits *lim,
+                         struct mt_losses *losses, struct mt_err *err);
+/* Whether a member of a trace begins somewhere in the first 64 KiB: its first may be damaged.
+ * Consumes nothing. */
 bool mt_trace_inside(struct mt_source *s);
 
 /* ---- input/dir.c: a directory tree in byte order ---- */
 
 struct mt_dir;
-enum mt_rc mt_dir_open(struct mt_dir **out, const char *path, const struct mt_limits *lim, struct mt_err *err);
+enum mt_rc mt_dir_open(struct mt_dir **out, const char *path, const struct mt_limits *lim,
+                       struct mt_err *err);
 void mt_dir_close(struct mt_dir *d);
-/* 1 with *rel (relative to the root) and *path, both to be mt_free'd; 0 at the end; < 0 with err and *rel naming what failed. */
+/* 1 with *rel (relative to the root) and *path, both to be mt_free'd; 0 at the end; < 0 with err
+ * and *rel naming what failed. */
 int mt_dir_next(struct mt_dir *d, char **rel, char **path, struct mt_err *err);
 uint64_t mt_dir_links(const struct mt_dir *d); /* symbolic links passed over */
 
 /* ---- input/detect.c: what is it, if no snapshot? ---- */
 
-/* Fills err with MT_EINPUT: what the bytes are and what to do. Reads on in `s` only to find out what a text is about. Returns true
- * when it knows the format, false when it could only say "text" or "bytes". */
+/* Fills err with MT_EINPUT: what the bytes are and what to do. Reads on in `s` only to find out
+ * what a text is about. Returns true when it knows the format, false when it could only say "text"
+ * or "bytes". */
 bool mt_detect_stream(struct mt_source *s, struct mt_err *err);
 /* The same from the first bytes alone; `whole` = there are no others. */
-#define MT_SNAPSHOT_HOWTO                                                                                                      \
-    "call torch.cuda.memory._record_memory_history() when the run starts and "                                                 \
-    "torch.cuda.memory._dump_snapshot(\"snapshot.pickle\") "                                                                   \
+#define MT_SNAPSHOT_HOWTO                                                                          \
+    "call torch.cuda.memory._record_memory_history() when the run starts and "                     \
+    "torch.cuda.memory._dump_snapshot(\"snapshot.pickle\") "                                       \
     "when it fails, and name that file"
-#define MT_TIMELINE_WORDS                                                                                                      \
-    "a memory timeline of torch.profiler (export_memory_timeline): bytes by category over time, without addresses and "        \
+#define MT_TIMELINE_WORDS                                                                          \
+    "a memory timeline of torch.profiler (export_memory_timeline): bytes by category over time, "  \
+    "without addresses and "                                                                       \
     "stacks; " MT_SNAPSHOT_HOWTO
 bool mt_detect_head(const unsigned char *p, size_t n, bool whole, struct mt_err *err);
 
@@ -144,7 +163,8 @@ bool mt_detect_is_text(const unsigned char *p, size_t n);
 
 /* ---- input.c walks, input/item.c takes one stream to a reader ---- */
 
-/* gzip, tar, gzip: a compressed archive of compressed files has three. Archives in archives beyond that are a trap. */
+/* gzip, tar, gzip: a compressed archive of compressed files has three. Archives in archives beyond
+ * that are a trap. */
 enum { MT_MAX_LAYERS = 4 };
 
 /* A stream on its way down, with what is known about it. */
@@ -182,13 +202,16 @@ struct mt_input {
     uint64_t n_ignored, n_found, n_links;
 };
 
-/* Unwraps and reads one stream. MT_OK without *out: nothing to tell (a container was opened, or it is no snapshot and was counted). */
-enum mt_rc mt_item_read(struct mt_input *in, struct mt_item *it, struct mt_trace **out, struct mt_err *err);
+/* Unwraps and reads one stream. MT_OK without *out: nothing to tell (a container was opened, or it
+ * is no snapshot and was counted). */
+enum mt_rc mt_item_read(struct mt_input *in, struct mt_item *it, struct mt_trace **out,
+                        struct mt_err *err);
 bool mt_is_data_pkl(const char *name); /* the object of a torch.save zip */
 
 /* ---- input/text.c: logs ---- */
 
-/* Offers the stream to opts.text where it may be a log. *done: nothing else is to be made of it (rc says how it ended). */
+/* Offers the stream to opts.text where it may be a log. *done: nothing else is to be made of it (rc
+ * says how it ended). */
 enum mt_rc mt_text_read(struct mt_input *in, struct mt_item *it, bool *done, struct mt_err *err);
 
 #endif

@@ -1,4 +1,5 @@
-/* input.c -- walks one INPUT argument: takes wrappings off until a reader bids for what is inside, and names what it finds. */
+/* input.c -- walks one INPUT argument: takes wrappings off until a reader bids for what is inside,
+ * and names what it finds. */
 #include "parser/input/input.h"
 
 #include "parser/input/impl.h"
@@ -20,10 +21,14 @@ static char *show(char *out, size_t cap, const char *name, size_t max)
     return out;
 }
 
-const char *mt_input_shown(char out[MT_INPUT_SHOWN], const char *path) { return show(out, MT_INPUT_SHOWN, path, 180); }
+const char *mt_input_shown(char out[MT_INPUT_SHOWN], const char *path)
+{
+    return show(out, MT_INPUT_SHOWN, path, 180);
+}
 
 /* Puts "path/member: " or "path: member: " before the text. */
-static enum mt_rc name_it(const struct mt_input *in, const char *member, enum mt_rc rc, struct mt_err *err)
+static enum mt_rc name_it(const struct mt_input *in, const char *member, enum mt_rc rc,
+                          struct mt_err *err)
 {
     char path[MT_INPUT_SHOWN], inner[404], msg[MT_ERR_MSG];
     const char *sep = ": ";
@@ -37,14 +42,15 @@ static enum mt_rc name_it(const struct mt_input *in, const char *member, enum mt
         sep = in->path[strlen(in->path) - 1] == '/' ? "" : "/";
     memcpy(msg, err->msg, sizeof msg);
     msg[sizeof msg - 1] = '\0';
-    if (snprintf(err->msg, sizeof err->msg, "%s%s%s: %s", strcmp(in->path, "-") == 0 ? "standard input" : path, sep, inner,
-                 msg) < 0)
+    if (snprintf(err->msg, sizeof err->msg, "%s%s%s: %s",
+                 strcmp(in->path, "-") == 0 ? "standard input" : path, sep, inner, msg) < 0)
         err->msg[0] = '\0';
     err->rc = rc;
     return rc;
 }
 
-enum mt_rc mt_input_open(struct mt_input **out, const char *path, const struct mt_input_opts *opts, struct mt_err *err)
+enum mt_rc mt_input_open(struct mt_input **out, const char *path, const struct mt_input_opts *opts,
+                         struct mt_err *err)
 {
     struct mt_input *in = mt_calloc(1, sizeof *in);
     struct stat st;
@@ -97,7 +103,10 @@ void mt_input_close(struct mt_input *in)
 }
 
 uint64_t mt_input_ignored(const struct mt_input *in) { return in->n_ignored; }
-uint64_t mt_input_links(const struct mt_input *in) { return in->n_links + (in->dir != NULL ? mt_dir_links(in->dir) : 0); }
+uint64_t mt_input_links(const struct mt_input *in)
+{
+    return in->n_links + (in->dir != NULL ? mt_dir_links(in->dir) : 0);
+}
 
 static void item_done(struct mt_item *it)
 {
@@ -106,7 +115,8 @@ static void item_done(struct mt_item *it)
     memset(it, 0, sizeof *it);
 }
 
-static enum mt_rc open_raw(struct mt_input *in, const char *path, struct mt_item *it, struct mt_err *err)
+static enum mt_rc open_raw(struct mt_input *in, const char *path, struct mt_item *it,
+                           struct mt_err *err)
 {
     enum mt_rc rc = MT_OK;
     if (!in->raw_open)
@@ -178,7 +188,8 @@ static int next_member(struct mt_input *in, struct mt_item *it, struct mt_err *e
         in->n_ignored++;
         return 2;
     }
-    if (r == MT_EINPUT && x->b->kind == MT_PACK_HTML && !x->b->has_data && (in->dir != NULL || in->n_box > 1)) {
+    if (r == MT_EINPUT && x->b->kind == MT_PACK_HTML && !x->b->has_data &&
+        (in->dir != NULL || in->n_box > 1)) {
         in->n_ignored++;
         return 2;
     }
@@ -194,8 +205,8 @@ static enum mt_rc at_end(struct mt_input *in, struct mt_err *err)
         return MT_OK;
     in->told_none = true;
     if (in->dir == NULL)
-        mt_fail(err, MT_EINPUT, "no memory snapshot in this %s file (%llu other file%s in it%s)", mt_pack_name(in->kind), n,
-                n == 1 ? "" : "s",
+        mt_fail(err, MT_EINPUT, "no memory snapshot in this %s file (%llu other file%s in it%s)",
+                mt_pack_name(in->kind), n, n == 1 ? "" : "s",
                 links == 0   ? ""
                 : links == 1 ? ", and 1 link, which is not followed"
                              : ", and links, which are not followed");
@@ -203,7 +214,8 @@ static enum mt_rc at_end(struct mt_input *in, struct mt_err *err)
         mt_fail(err, MT_EINPUT, "no memory snapshot in this directory: it is empty");
     else
         mt_fail(err, MT_EINPUT,
-                "no memory snapshot in this directory (%llu other file%s; symbolic links, of which it has %llu, are "
+                "no memory snapshot in this directory (%llu other file%s; symbolic links, of which "
+                "it has %llu, are "
                 "not followed)",
                 n, n == 1 ? "" : "s", links);
     return name_it(in, NULL, MT_EINPUT, err);

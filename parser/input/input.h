@@ -1,5 +1,6 @@
-/* input.h -- from a path to streams of snapshot bytes: files, standard input, directories, compressed files, archives, and the
- * HTML pages of PyTorch's _memory_viz. Nothing is extracted to disk. */
+/* input.h -- from a path to streams of snapshot bytes: files, standard input, directories,
+ * compressed files, archives, and the HTML pages of PyTorch's _memory_viz. Nothing is extracted to
+ * disk. */
 #ifndef MT_INPUT_H
 #define MT_INPUT_H
 
@@ -15,24 +16,29 @@ struct mt_input_opts {
     /* Progress of the raw input in bytes (total 0 = unknown); may be NULL. */
     void (*progress)(void *arg, const char *name, uint64_t done, uint64_t total);
     void *progress_arg;
-    /* Offered what is text and no snapshot; NULL = nothing is offered. 1 = taken, 0 = nothing in it, < 0 = out of memory. member: NULL =
-     * the input itself. Inside folders and archives only what is named like a log is offered. */
+    /* Offered what is text and no snapshot; NULL = nothing is offered. 1 = taken, 0 = nothing in
+     * it, < 0 = out of memory. member: NULL = the input itself. Inside folders and archives only
+     * what is named like a log is offered. */
     int (*text)(void *arg, const char *input, const char *member, struct mt_source *src);
     void *text_arg;
     bool text_only; /* the user said so: everything is text, and snapshots are not looked for */
 };
 
-/* Opens path ("-" = standard input). MT_EIO with a message naming the path and the reason, else MT_OK. A directory is walked in
- * byte order of the names, recursively, without following links out of it. opts is copied. */
-enum mt_rc mt_input_open(struct mt_input **out, const char *path, const struct mt_input_opts *opts, struct mt_err *err);
+/* Opens path ("-" = standard input). MT_EIO with a message naming the path and the reason, else
+ * MT_OK. A directory is walked in byte order of the names, recursively, without following links out
+ * of it. opts is copied. */
+enum mt_rc mt_input_open(struct mt_input **out, const char *path, const struct mt_input_opts *opts,
+                         struct mt_err *err);
 void mt_input_close(struct mt_input *in); /* NULL is fine */
 
-/* Reads the next snapshot of the input into a new sealed trace with its meta filled (input, member, encoding, sha256, rank, ...).
- * Returns MT_OK or MT_WARN with *out set; MT_EINPUT, MT_ELIMIT, MT_EIO, MT_ENOMEM with *out = NULL when this member cannot be read
- * (err names it; the walk may be continued); and MT_OK with *out = NULL at the end. */
+/* Reads the next snapshot of the input into a new sealed trace with its meta filled (input, member,
+ * encoding, sha256, rank, ...). Returns MT_OK or MT_WARN with *out set; MT_EINPUT, MT_ELIMIT,
+ * MT_EIO, MT_ENOMEM with *out = NULL when this member cannot be read (err names it; the walk may be
+ * continued); and MT_OK with *out = NULL at the end. */
 enum mt_rc mt_input_next(struct mt_input *in, struct mt_trace **out, struct mt_err *err);
 
-/* Files in a directory or archive that are no snapshot and do not look like one (logs, models): passed over, only counted. */
+/* Files in a directory or archive that are no snapshot and do not look like one (logs, models):
+ * passed over, only counted. */
 uint64_t mt_input_ignored(const struct mt_input *in);
 /* Links in a directory or archive: passed over, a file is read once under its own name. */
 uint64_t mt_input_links(const struct mt_input *in);
@@ -41,7 +47,8 @@ uint64_t mt_input_links(const struct mt_input *in);
 enum { MT_INPUT_SHOWN = 300 };
 const char *mt_input_shown(char out[MT_INPUT_SHOWN], const char *path);
 
-/* Rank, pid, host from a file name (last path component first, then its directories): the patterns of docs/inputs.md. */
+/* Rank, pid, host from a file name (last path component first, then its directories): the patterns
+ * of docs/inputs.md. */
 void mt_name_identity(const char *name, int32_t *rank, int64_t *pid, char **host);
 
 #endif

@@ -1,4 +1,5 @@
-/* input/item.c -- one stream: wrappings off, reader found, trace named; or what to say when there is none. */
+/* input/item.c -- one stream: wrappings off, reader found, trace named; or what to say when there
+ * is none. */
 #include "parser/model/driver.h"
 #include "parser/input/impl.h"
 #include "parser/model/reader.h"
@@ -22,7 +23,8 @@ static void add_encoding(char enc[64], enum mt_pack p)
     (void)snprintf(enc + n, 64 - n, "%s%s", n > 0 ? ", " : "", mt_pack_name(p));
 }
 
-/* Takes one wrapping off. 1 = done, look again; 0 = a container was opened and holds the item now; < 0 = error. */
+/* Takes one wrapping off. 1 = done, look again; 0 = a container was opened and holds the item now;
+ * < 0 = error. */
 static int unwrap(struct mt_input *in, struct mt_item *it, enum mt_pack p, struct mt_err *err)
 {
     struct mt_raw *file = it->direct && in->raw.regular ? &in->raw : NULL;
@@ -30,8 +32,9 @@ static int unwrap(struct mt_input *in, struct mt_item *it, enum mt_pack p, struc
     const struct mt_limits *lim = &in->opts.limits;
     enum mt_rc rc;
     if (it->layers >= MT_MAX_LAYERS)
-        return mt_fail(err, MT_EINPUT, "packed more than %d times (%s, and now %s): unpack the outer ones first", MT_MAX_LAYERS,
-                       it->encoding, mt_pack_name(p));
+        return mt_fail(err, MT_EINPUT,
+                       "packed more than %d times (%s, and now %s): unpack the outer ones first",
+                       MT_MAX_LAYERS, it->encoding, mt_pack_name(p));
     if (p != MT_PACK_TRACE)
         add_encoding(it->encoding, p);
     else if (mt_source_need(up, 2) >= 2 && up->cur[0] != 'M')
@@ -69,11 +72,13 @@ static int unwrap(struct mt_input *in, struct mt_item *it, enum mt_pack p, struc
 /* Something that only a memory snapshot has was in it. */
 static bool has_evidence(const struct mt_trace *t)
 {
-    return t->segments.n > 0 || t->devices.n > 0 || t->blocks.n > 0 || t->meta.has_device_traces || t->meta.has_annotations ||
-           t->meta.has_host || (t->driver != NULL && t->driver->n_chunks > 0);
+    return t->segments.n > 0 || t->devices.n > 0 || t->blocks.n > 0 || t->meta.has_device_traces ||
+           t->meta.has_annotations || t->meta.has_host ||
+           (t->driver != NULL && t->driver->n_chunks > 0);
 }
 
-/* A file among many whose bytes give nothing away: does its name promise a snapshot, so that its failure is worth a word? */
+/* A file among many whose bytes give nothing away: does its name promise a snapshot, so that its
+ * failure is worth a word? */
 static bool promises_snapshot(const char *name)
 {
     int32_t rank;
@@ -109,7 +114,8 @@ static void set_identity(const struct mt_input *in, struct mt_meta *m)
     }
 }
 
-/* Reads what the reader left of a stream, so that its checksum is looked at and its end is seen; but a stream may have none. */
+/* Reads what the reader left of a stream, so that its checksum is looked at and its end is seen;
+ * but a stream may have none. */
 static void drain(struct mt_source *s)
 {
     uint64_t left = UINT64_C(256) << 20;
@@ -138,20 +144,23 @@ static enum mt_rc add_losses(struct mt_losses *l, struct mt_trace *t, enum mt_rc
     for (uint64_t i = 0; i < l->n && i < MT_MAX_LOSSES; i++)
         mt_trace_diag(t, MT_DIAG_DAMAGE, true, l->list[i].offset, "%s", l->list[i].text);
     if (l->n > MT_MAX_LOSSES)
-        mt_trace_diag(t, MT_DIAG_DAMAGE, false, 0, "%llu more places of the trace are damaged like that",
+        mt_trace_diag(t, MT_DIAG_DAMAGE, false, 0,
+                      "%llu more places of the trace are damaged like that",
                       (unsigned long long)(l->n - MT_MAX_LOSSES));
     l->n = 0;
     return MT_WARN;
 }
 
-static enum mt_rc finish(struct mt_input *in, struct mt_item *it, struct mt_trace *t, enum mt_rc rc, struct mt_err *err)
+static enum mt_rc finish(struct mt_input *in, struct mt_item *it, struct mt_trace *t, enum mt_rc rc,
+                         struct mt_err *err)
 {
     struct mt_meta *m = &t->meta;
     bool whole;
     if (it->layers > 0)
         drain(it->src);
     if (it->src->status != MT_OK && !told(t, it->src->err.msg)) {
-        mt_trace_diag(t, MT_DIAG_DAMAGE, it->src->err.has_offset, it->src->err.offset, "%s", it->src->err.msg);
+        mt_trace_diag(t, MT_DIAG_DAMAGE, it->src->err.has_offset, it->src->err.offset, "%s",
+                      it->src->err.msg);
         rc = MT_WARN;
     }
     if (in->note != NULL)
@@ -159,8 +168,10 @@ static enum mt_rc finish(struct mt_input *in, struct mt_item *it, struct mt_trac
     if (it->chunks)
         rc = add_losses(&in->losses, t, rc);
     m->uid = it->uid;
-    whole = in->n_box == 0 || (it->chunks && in->n_box == 1); /* the chunks of a trace are all of it */
-    if (whole && !in->raw.regular) /* what a pipe held is known only at its end; with members that would be too late */
+    /* the chunks of a trace are all of it */
+    whole = in->n_box == 0 || (it->chunks && in->n_box == 1);
+    if (whole && !in->raw.regular) /* what a pipe held is known only at its end; with members that
+                                      would be too late */
         drain(in->raw_src);
     if (whole || in->raw.regular) {
         mt_raw_hash(&in->raw);
@@ -204,7 +215,8 @@ static enum mt_rc not_taken(struct mt_input *in, struct mt_item *it, struct mt_e
         if (it->layers > 0) {
             char msg[MT_ERR_MSG];
             memcpy(msg, err->msg, sizeof msg);
-            if (snprintf(err->msg, sizeof err->msg, "inside the %s: %.*s", it->encoding, MT_ERR_MSG - 96, msg) < 0)
+            if (snprintf(err->msg, sizeof err->msg, "inside the %s: %.*s", it->encoding,
+                         MT_ERR_MSG - 96, msg) < 0)
                 err->msg[0] = '\0';
         }
         return err->rc;
@@ -215,9 +227,13 @@ static enum mt_rc not_taken(struct mt_input *in, struct mt_item *it, struct mt_e
     return MT_EINPUT;
 }
 
-static bool in_torch_save(const struct mt_input *in) { return in->n_box > 0 && in->box[in->n_box - 1].b->torch_save; }
+static bool in_torch_save(const struct mt_input *in)
+{
+    return in->n_box > 0 && in->box[in->n_box - 1].b->torch_save;
+}
 
-static enum mt_rc read_snapshot(struct mt_input *in, struct mt_item *it, const struct mt_reader *reader, struct mt_trace **out,
+static enum mt_rc read_snapshot(struct mt_input *in, struct mt_item *it,
+                                const struct mt_reader *reader, struct mt_trace **out,
                                 struct mt_err *err)
 {
     unsigned char head[HEAD];
@@ -251,7 +267,8 @@ static enum mt_rc read_snapshot(struct mt_input *in, struct mt_item *it, const s
             return ignore(in);
         memcpy(msg, err->msg, sizeof msg);
         return mt_fail(err, MT_EINPUT,
-                       "this is a torch.save file (a checkpoint?), and its data.pkl is no memory snapshot: name the file that "
+                       "this is a torch.save file (a checkpoint?), and its data.pkl is no memory "
+                       "snapshot: name the file that "
                        "torch.cuda.memory._dump_snapshot() wrote (the reader said: %.300s)",
                        msg);
     }
@@ -267,12 +284,14 @@ static enum mt_rc read_snapshot(struct mt_input *in, struct mt_item *it, const s
 static enum mt_pack sniff(struct mt_source *s)
 {
     enum mt_pack p = mt_pack_sniff(s);
-    if ((p == MT_PACK_GZIP || (p == MT_PACK_NONE && mt_reader_choose(s) == NULL)) && mt_trace_inside(s))
+    if ((p == MT_PACK_GZIP || (p == MT_PACK_NONE && mt_reader_choose(s) == NULL)) &&
+        mt_trace_inside(s))
         return MT_PACK_TRACE;
     return p;
 }
 
-enum mt_rc mt_item_read(struct mt_input *in, struct mt_item *it, struct mt_trace **out, struct mt_err *err)
+enum mt_rc mt_item_read(struct mt_input *in, struct mt_item *it, struct mt_trace **out,
+                        struct mt_err *err)
 {
     const struct mt_reader *reader;
     bool done = false;

@@ -1,5 +1,6 @@
-/* input/members.c -- the gzip members of a trace, one at a time: each is handed out only when its checksum and its header are
- * right, and a damaged one costs itself and nothing more. Offsets are of the compressed stream. */
+/* input/members.c -- the gzip members of a trace, one at a time: each is handed out only when its
+ * checksum and its header are right, and a damaged one costs itself and nothing more. Offsets are
+ * of the compressed stream. */
 #include "parser/input/trace.h"
 
 #include <stdio.h>
@@ -10,7 +11,8 @@ enum { GZIP_HEADER = 40, GZIP_LEAST = GZIP_HEADER + 8, LOOK = 65536 };
 static bool is_member(const unsigned char *p)
 {
     static const unsigned char extra[6] = {28, 0, 'M', 'T', MT_WIRE_EXTRA, 0};
-    return p[0] == 0x1f && p[1] == 0x8b && p[2] == 8 && p[3] == 4 && memcmp(p + 10, extra, sizeof extra) == 0;
+    return p[0] == 0x1f && p[1] == 0x8b && p[2] == 8 && p[3] == 4 &&
+           memcmp(p + 10, extra, sizeof extra) == 0;
 }
 
 const unsigned char *mt_member_find(const unsigned char *p, const unsigned char *end)
@@ -75,8 +77,9 @@ static const char *kind_name(unsigned kind)
 static void lose_member(struct mt_members *m, const unsigned char *h, uint64_t at, const char *why)
 {
     char text[sizeof m->losses->list[0].text];
-    (void)snprintf(text, sizeof text, "%s: %s %llu of process %016llx is lost", why, kind_name(mt_get16(h + 36)),
-                   (unsigned long long)mt_get64(h + 24), (unsigned long long)mt_get64(h + 16));
+    (void)snprintf(text, sizeof text, "%s: %s %llu of process %016llx is lost", why,
+                   kind_name(mt_get16(h + 36)), (unsigned long long)mt_get64(h + 24),
+                   (unsigned long long)mt_get64(h + 16));
     mt_lose(m->losses, at, text);
 }
 
@@ -87,12 +90,14 @@ static bool header_agrees(const struct mt_members *m, const unsigned char *h)
         return false;
     if (c[7] != (unsigned char)MT_WIRE_MAGIC[7]) /* another version: the reader says so */
         return true;
-    return mt_get64(c + MT_WH_UID) == mt_get64(h + 16) && mt_get64(c + MT_WH_SEQ) == mt_get64(h + 24) &&
-           mt_get16(c + MT_WH_KIND) == mt_get16(h + 36) && m->n == (uint64_t)MT_WIRE_HEADER + mt_get32(c + MT_WH_USED);
+    return mt_get64(c + MT_WH_UID) == mt_get64(h + 16) &&
+           mt_get64(c + MT_WH_SEQ) == mt_get64(h + 24) &&
+           mt_get16(c + MT_WH_KIND) == mt_get16(h + 36) &&
+           m->n == (uint64_t)MT_WIRE_HEADER + mt_get32(c + MT_WH_USED);
 }
 
-/* Inflates the member at up->cur into m->chunk without consuming it. Returns its compressed size, 0 when it is damaged; *why
- * says how. *used: how far into the stream the attempt looked. */
+/* Inflates the member at up->cur into m->chunk without consuming it. Returns its compressed size, 0
+ * when it is damaged; *why says how. *used: how far into the stream the attempt looked. */
 static size_t inflate_member(struct mt_members *m, const char **why, size_t *used)
 {
     struct mt_source *up = m->up;
@@ -108,7 +113,8 @@ static size_t inflate_member(struct mt_members *m, const char **why, size_t *use
         size_t cap = raw + 1 > 2 * m->cap ? raw + 1 : 2 * m->cap;
         unsigned char *p = mt_realloc(m->chunk, cap);
         if (p == NULL) {
-            m->rc = mt_fail(&m->err, MT_ENOMEM, "out of memory while unpacking a trace (raise --max-memory)");
+            m->rc = mt_fail(&m->err, MT_ENOMEM,
+                            "out of memory while unpacking a trace (raise --max-memory)");
             return 0;
         }
         m->chunk = p;
@@ -189,7 +195,8 @@ int mt_member_next(struct mt_members *m)
         m->at = mt_source_offset(up);
         m->size = inflate_member(m, &why, &used);
         m->out += m->n;
-        if (m->rc == MT_OK && (m->rc = mt_ratio_check(m->out, m->at + used, m->raw, m->max_ratio, &m->err)) != MT_OK)
+        if (m->rc == MT_OK &&
+            (m->rc = mt_ratio_check(m->out, m->at + used, m->raw, m->max_ratio, &m->err)) != MT_OK)
             m->size = 0;
         if (m->size != 0)
             return 1;
@@ -198,8 +205,8 @@ int mt_member_next(struct mt_members *m)
         if (up->status != MT_OK && *why == 't')
             break; /* said by the stream itself */
         lose_member(m, up->cur, m->at, why);
-        /* Look again right behind the damage: what was read may have run into good members. But not for ever, where somebody
-         * nests them. */
+        /* Look again right behind the damage: what was read may have run into good members. But not
+         * for ever, where somebody nests them. */
         m->wasted += m->n;
         skip(m, m->wasted < (UINT64_C(64) << 20) + 8 * m->at || used < 1 ? 1 : used, true);
     }

@@ -7,9 +7,10 @@
 const char *mt_pack_name(enum mt_pack p)
 {
     static const char *const names[] = {
-        [MT_PACK_NONE] = "",     [MT_PACK_GZIP] = "gzip",   [MT_PACK_XZ] = "xz",     [MT_PACK_LZMA] = "lzma",
-        [MT_PACK_ZSTD] = "zstd", [MT_PACK_BZIP2] = "bzip2", [MT_PACK_LZ4] = "lz4",   [MT_PACK_TAR] = "tar",
-        [MT_PACK_ZIP] = "zip",   [MT_PACK_7Z] = "7z",       [MT_PACK_HTML] = "html", [MT_PACK_TRACE] = "memtrace trace",
+        [MT_PACK_NONE] = "",     [MT_PACK_GZIP] = "gzip", [MT_PACK_XZ] = "xz",
+        [MT_PACK_LZMA] = "lzma", [MT_PACK_ZSTD] = "zstd", [MT_PACK_BZIP2] = "bzip2",
+        [MT_PACK_LZ4] = "lz4",   [MT_PACK_TAR] = "tar",   [MT_PACK_ZIP] = "zip",
+        [MT_PACK_7Z] = "7z",     [MT_PACK_HTML] = "html", [MT_PACK_TRACE] = "memtrace trace",
     };
     return names[p];
 }
@@ -30,7 +31,8 @@ static const struct {
     {MT_PACK_ZIP, 8, {'P', 'K', 7, 8, 'P', 'K', 3, 4}}, /* split archive in one piece */
 };
 
-/* The header of a tar member holds a checksum over its 512 bytes, written in octal: stronger evidence than any magic. */
+/* The header of a tar member holds a checksum over its 512 bytes, written in octal: stronger
+ * evidence than any magic. */
 static bool is_tar(const unsigned char *p, size_t n)
 {
     uint32_t sum = 0, want = 0;
@@ -49,12 +51,14 @@ static bool is_tar(const unsigned char *p, size_t n)
 
 static bool is_bzip2(const unsigned char *p, size_t n)
 {
-    static const unsigned char block[6] = {0x31, 0x41, 0x59, 0x26, 0x53, 0x59}, last[6] = {0x17, 0x72, 0x45, 0x38, 0x50, 0x90};
+    static const unsigned char block[6] = {0x31, 0x41, 0x59, 0x26, 0x53, 0x59},
+                               last[6] = {0x17, 0x72, 0x45, 0x38, 0x50, 0x90};
     return n >= 10 && memcmp(p, "BZh", 3) == 0 && p[3] >= '1' && p[3] <= '9' &&
            (memcmp(p + 4, block, 6) == 0 || memcmp(p + 4, last, 6) == 0);
 }
 
-/* .lzma has no magic: properties byte, dictionary size, then the length or -1. Only the common encoders' form is taken. */
+/* .lzma has no magic: properties byte, dictionary size, then the length or -1. Only the common
+ * encoders' form is taken. */
 static bool is_lzma(const unsigned char *p, size_t n)
 {
     static const unsigned char unknown[8] = {255, 255, 255, 255, 255, 255, 255, 255};
@@ -80,7 +84,8 @@ static bool is_html(const unsigned char *p, size_t n)
         p += 3, n -= 3;
     while (n > 0 && (*p == ' ' || (*p >= 9 && *p <= 13)))
         p++, n--;
-    if (starts_with_tag(p, n, "<!--")) { /* a page saved by a browser starts with a comment about that */
+    /* a page saved by a browser starts with a comment about that */
+    if (starts_with_tag(p, n, "<!--")) {
         for (size_t i = 4; i + 2 < n; i++)
             if (memcmp(p + i, "-->", 3) == 0)
                 return is_html(p + i + 3, n - i - 3);
@@ -100,7 +105,8 @@ enum mt_pack mt_pack_sniff(struct mt_source *s)
         n = 4096;
     if (n >= 7 && memcmp(p, MT_WIRE_MAGIC, 7) == 0)
         return MT_PACK_TRACE;
-    if (n >= 16 && memcmp(p, "\x1f\x8b\x08\x04", 4) == 0 && memcmp(p + 10, "\x1c\0MT\x18\0", 6) == 0)
+    if (n >= 16 && memcmp(p, "\x1f\x8b\x08\x04", 4) == 0 &&
+        memcmp(p + 10, "\x1c\0MT\x18\0", 6) == 0)
         return MT_PACK_TRACE;
     for (size_t i = 0; i < sizeof magics / sizeof *magics; i++)
         if (n >= magics[i].n && memcmp(p, magics[i].magic, magics[i].n) == 0)
@@ -114,7 +120,8 @@ enum mt_pack mt_pack_sniff(struct mt_source *s)
     return is_html(p, n) ? MT_PACK_HTML : MT_PACK_NONE;
 }
 
-enum mt_rc mt_ratio_check(uint64_t out, uint64_t in, const struct mt_raw *raw, uint32_t max_ratio, struct mt_err *err)
+enum mt_rc mt_ratio_check(uint64_t out, uint64_t in, const struct mt_raw *raw, uint32_t max_ratio,
+                          struct mt_err *err)
 {
     uint64_t least = in;
     if (out <= MT_RATIO_AFTER || max_ratio == 0)
@@ -124,7 +131,8 @@ enum mt_rc mt_ratio_check(uint64_t out, uint64_t in, const struct mt_raw *raw, u
     if (out / max_ratio < least)
         return MT_OK;
     return mt_fail_at(err, MT_ELIMIT, out,
-                      "it unpacks to more than %u times its size (%llu bytes out of %llu so far), as a zip bomb does; if it is "
+                      "it unpacks to more than %u times its size (%llu bytes out of %llu so far), "
+                      "as a zip bomb does; if it is "
                       "none, raise --max-ratio",
                       max_ratio, (unsigned long long)out, (unsigned long long)least);
 }

@@ -1,5 +1,5 @@
-/* input/spool.c -- a stream held in memory, for the one format whose table stands at the end of the file: 7z out of a pipe or out of
- * another archive. Bounded; a 7z file on disk is read in place. */
+/* input/spool.c -- a stream held in memory, for the one format whose table stands at the end of the
+ * file: 7z out of a pipe or out of another archive. Bounded; a 7z file on disk is read in place. */
 #include "parser/input/impl.h"
 
 #include <string.h>
@@ -9,7 +9,8 @@ struct spool {
     size_t n, pos;
 };
 
-static size_t spool_read(void *ctx, unsigned char *dst, size_t n, enum mt_rc *rc, struct mt_err *err)
+static size_t spool_read(void *ctx, unsigned char *dst, size_t n, enum mt_rc *rc,
+                         struct mt_err *err)
 {
     struct spool *s = ctx;
     size_t left = s->pos < s->n ? s->n - s->pos : 0;
@@ -47,7 +48,8 @@ bool mt_spool_seek(struct mt_source *src, uint64_t offset)
     return true;
 }
 
-enum mt_rc mt_spool_open(struct mt_source **out, struct mt_source *up, uint64_t max, struct mt_err *err)
+enum mt_rc mt_spool_open(struct mt_source **out, struct mt_source *up, uint64_t max,
+                         struct mt_err *err)
 {
     struct spool *s = mt_calloc(1, sizeof *s);
     size_t cap = 0, have;
@@ -59,7 +61,8 @@ enum mt_rc mt_spool_open(struct mt_source **out, struct mt_source *up, uint64_t 
     while (rc == MT_OK && (have = mt_source_need(up, 1)) > 0) {
         if (have > max - s->n) {
             rc = mt_fail(err, MT_ELIMIT,
-                         "more than %llu bytes of a 7z archive that is no file of its own would have to be held in memory: "
+                         "more than %llu bytes of a 7z archive that is no file of its own would "
+                         "have to be held in memory: "
                          "save it to a file, or raise --max-memory",
                          (unsigned long long)max);
             break;
@@ -69,7 +72,8 @@ enum mt_rc mt_spool_open(struct mt_source **out, struct mt_source *up, uint64_t 
             unsigned char *p = mt_realloc(s->p, want);
             if (p == NULL) {
                 rc = mt_fail(err, MT_ENOMEM,
-                             "out of memory while holding a 7z archive that is no file of its own: save it to a file");
+                             "out of memory while holding a 7z archive that is no file of its own: "
+                             "save it to a file");
                 break;
             }
             s->p = p;

@@ -6,7 +6,8 @@
 
 enum { HEAD = 4096 };
 
-/* JSON that a reader of snapshots could take: an object, or a list of objects. "[rank0]: ..." and "{'gpu': ..." are neither. */
+/* JSON that a reader of snapshots could take: an object, or a list of objects. "[rank0]: ..." and
+ * "{'gpu': ..." are neither. */
 static bool may_be_json(const unsigned char *p, size_t n)
 {
     unsigned char open;
@@ -42,9 +43,10 @@ static bool is_named_like_log(const char *name)
 /* An object that begins as those of loggers do. */
 static bool is_logged(const unsigned char *head, size_t n)
 {
-    static const char *const keys[] = {"msg",   "message", "log",       "level",  "levelname",  "severity",
-                                       "time",  "ts",      "timestamp", "t",      "@timestamp", "asctime",
-                                       "event", "text",    "line",      "stream", "name"};
+    static const char *const keys[] = {"msg",        "message", "log",   "level",     "levelname",
+                                       "severity",   "time",    "ts",    "timestamp", "t",
+                                       "@timestamp", "asctime", "event", "text",      "line",
+                                       "stream",     "name"};
     size_t i = 1;
     while (i < n && head[i] == ' ')
         i++;
@@ -56,19 +58,22 @@ static bool is_logged(const unsigned char *head, size_t n)
     return false;
 }
 
-/* One object a line, as loggers write; or an answer of a server with PyTorch's sentence in it. No snapshot holds either. */
+/* One object a line, as loggers write; or an answer of a server with PyTorch's sentence in it. No
+ * snapshot holds either. */
 static bool is_json_log(const unsigned char *head, size_t n)
 {
     static const char lines[] = "}\n{\"", asked[] = "ried to allocate ";
     if (head[0] == '{' && is_logged(head, n))
         return true;
     for (size_t i = 0; head[0] == '{' && i + sizeof asked <= n; i++)
-        if (memcmp(head + i, lines, sizeof lines - 1) == 0 || memcmp(head + i, asked, sizeof asked - 1) == 0)
+        if (memcmp(head + i, lines, sizeof lines - 1) == 0 ||
+            memcmp(head + i, asked, sizeof asked - 1) == 0)
             return true;
     return false;
 }
 
-/* Readers of text bid for what merely begins as theirs does: "[rank0]: ..." is no JSON, "(dpo_trainer pid=7) ..." no pickle. */
+/* Readers of text bid for what merely begins as theirs does: "[rank0]: ..." is no JSON,
+ * "(dpo_trainer pid=7) ..." no pickle. */
 static bool may_be_log(const struct mt_reader *reader, const unsigned char *head, size_t n)
 {
     const unsigned char *end = memchr(head, '\n', n);
@@ -101,8 +106,9 @@ enum mt_rc mt_text_read(struct mt_input *in, struct mt_item *it, bool *done, str
     if (s->status == MT_EIO || s->status == MT_ENOMEM)
         return MT_OK; /* the usual way says so */
     memcpy(head, s->cur, n);
-    if (!in->opts.text_only && (n == 0 || !mt_detect_is_text(head, n) || !may_be_log(mt_reader_choose(s), head, n) ||
-                                (it->member != NULL && !is_named_like_log(it->member))))
+    if (!in->opts.text_only &&
+        (n == 0 || !mt_detect_is_text(head, n) || !may_be_log(mt_reader_choose(s), head, n) ||
+         (it->member != NULL && !is_named_like_log(it->member))))
         return MT_OK;
     *done = true;
     r = in->opts.text(in->opts.text_arg, in->path, it->member, s);

@@ -1,6 +1,7 @@
-/* input/trace.c -- a memtrace trace as a container: first the chunks, for the reader of traces, then each attached snapshot as
- * an input of its own. One pass finds where the parts of the attachments are; they are read again from the file or, out of a
- * pipe, from their compressed bytes in memory. */
+/* input/trace.c -- a memtrace trace as a container: first the chunks, for the reader of traces,
+ * then each attached snapshot as an input of its own. One pass finds where the parts of the
+ * attachments are; they are read again from the file or, out of a pipe, from their compressed bytes
+ * in memory. */
 #include "parser/input/trace.h"
 
 #include <errno.h>
@@ -44,7 +45,8 @@ struct piece {
     size_t n_name, n_kind, n_blob;
 };
 
-static bool get_str(const unsigned char **p, const unsigned char *end, const unsigned char **s, size_t *n)
+static bool get_str(const unsigned char **p, const unsigned char *end, const unsigned char **s,
+                    size_t *n)
 {
     uint64_t len;
     if (!mt_get_varint(p, end, &len) || len > (uint64_t)(end - *p))
@@ -55,7 +57,8 @@ static bool get_str(const unsigned char **p, const unsigned char *end, const uns
     return true;
 }
 
-static bool get_record(const unsigned char **p, const unsigned char *end, uint64_t *type, const unsigned char **body, size_t *n)
+static bool get_record(const unsigned char **p, const unsigned char *end, uint64_t *type,
+                       const unsigned char **body, size_t *n)
 {
     return mt_get_varint(p, end, type) && get_str(p, end, body, n);
 }
@@ -68,9 +71,9 @@ static bool get_piece(const unsigned char *chunk, size_t n_chunk, struct piece *
     if (!get_record(&p, end, &type, &body, &n) || type != MT_WR_ATTACH)
         return false;
     stop = body + n;
-    if (!mt_get_varint(&body, stop, &skip) || !mt_get_varint(&body, stop, &x->number) || !mt_get_varint(&body, stop, &skip) ||
-        !mt_get_varint(&body, stop, &x->total) || !get_str(&body, stop, &x->name, &x->n_name) ||
-        !get_str(&body, stop, &x->kind, &x->n_kind))
+    if (!mt_get_varint(&body, stop, &skip) || !mt_get_varint(&body, stop, &x->number) ||
+        !mt_get_varint(&body, stop, &skip) || !mt_get_varint(&body, stop, &x->total) ||
+        !get_str(&body, stop, &x->name, &x->n_name) || !get_str(&body, stop, &x->kind, &x->n_kind))
         return false;
     return get_record(&p, end, &type, &x->blob, &x->n_blob) && type == MT_WR_BLOB;
 }
@@ -82,10 +85,12 @@ static struct attached *file_of(struct trace_box *t, uint64_t uid, const struct 
     struct attached *f;
     for (uint32_t i = t->files.n; i-- > 0;) {
         f = &t->files.p[i];
-        if (f->uid == uid && f->total == x->total && strlen(f->name) == x->n_name && memcmp(f->name, x->name, x->n_name) == 0)
+        if (f->uid == uid && f->total == x->total && strlen(f->name) == x->n_name &&
+            memcmp(f->name, x->name, x->n_name) == 0)
             return f;
     }
-    if (t->files.n >= t->lim->max_members || memchr(x->name, 0, x->n_name) != NULL || (f = MT_VEC_PUSH(&t->files)) == NULL)
+    if (t->files.n >= t->lim->max_members || memchr(x->name, 0, x->n_name) != NULL ||
+        (f = MT_VEC_PUSH(&t->files)) == NULL)
         return NULL;
     f->uid = uid;
     f->total = x->total;
@@ -125,8 +130,8 @@ static void keep(struct trace_box *t, const unsigned char *chunk, size_t n)
     struct piece x;
     struct attached *f;
     struct part *p;
-    if (mt_get16(chunk + MT_WH_KIND) != MT_WK_ATTACH || !get_piece(chunk, n, &x) || x.n_kind != 14 ||
-        memcmp(x.kind, "torch_snapshot", 14) != 0)
+    if (mt_get16(chunk + MT_WH_KIND) != MT_WK_ATTACH || !get_piece(chunk, n, &x) ||
+        x.n_kind != 14 || memcmp(x.kind, "torch_snapshot", 14) != 0)
         return;
     f = file_of(t, mt_get64(chunk + MT_WH_UID), &x);
     p = f != NULL ? MT_VEC_PUSH(&f->parts) : NULL;
@@ -159,7 +164,8 @@ static const unsigned char *find_magic(const unsigned char *p, const unsigned ch
     return NULL;
 }
 
-/* The next bytes of a plain stream: a chunk, or what is between chunks, for the reader to complain about. */
+/* The next bytes of a plain stream: a chunk, or what is between chunks, for the reader to complain
+ * about. */
 static bool plain_next(struct trace_box *t)
 {
     struct mt_source *up = t->up;
@@ -200,7 +206,8 @@ static bool next_bytes(struct trace_box *t)
     return true;
 }
 
-static size_t trace_read(void *ctx, unsigned char *dst, size_t n, enum mt_rc *rc, struct mt_err *err)
+static size_t trace_read(void *ctx, unsigned char *dst, size_t n, enum mt_rc *rc,
+                         struct mt_err *err)
 {
     struct trace_box *t = ctx;
     if (t->left == 0 && !next_bytes(t)) {
@@ -282,7 +289,8 @@ out:
     return n;
 }
 
-static size_t reading_read(void *ctx, unsigned char *dst, size_t n, enum mt_rc *rc, struct mt_err *err)
+static size_t reading_read(void *ctx, unsigned char *dst, size_t n, enum mt_rc *rc,
+                           struct mt_err *err)
 {
     struct reading *r = ctx;
     const struct attached *f = r->f;
@@ -291,7 +299,8 @@ static size_t reading_read(void *ctx, unsigned char *dst, size_t n, enum mt_rc *
         size_t k = load(r, &f->parts.p[r->at]);
         if (k < MT_WIRE_HEADER || !get_piece(r->raw, k, &x)) {
             *rc = mt_fail_at(err, MT_EIO, r->out,
-                             "part %u of this attached file cannot be read again: did the trace change meanwhile?",
+                             "part %u of this attached file cannot be read again: did the trace "
+                             "change meanwhile?",
                              (unsigned)r->at);
             return 0;
         }
@@ -302,8 +311,10 @@ static size_t reading_read(void *ctx, unsigned char *dst, size_t n, enum mt_rc *
     if (r->left == 0) {
         if (r->out < f->total)
             *rc = mt_fail_at(err, MT_EINPUT, r->out,
-                             "part %u of this attached file is missing in the trace (%llu of %llu bytes are there)",
-                             (unsigned)r->at, (unsigned long long)r->out, (unsigned long long)f->total);
+                             "part %u of this attached file is missing in the trace (%llu of %llu "
+                             "bytes are there)",
+                             (unsigned)r->at, (unsigned long long)r->out,
+                             (unsigned long long)f->total);
         return 0;
     }
     n = n < r->left ? n : r->left;
@@ -337,11 +348,13 @@ static void settle(struct attached *f)
     f->parts.n = k;
 }
 
-static int open_attached(struct trace_box *t, struct attached *f, struct mt_source **src, char **name, struct mt_err *err)
+static int open_attached(struct trace_box *t, struct attached *f, struct mt_source **src,
+                         char **name, struct mt_err *err)
 {
     struct reading *r = mt_calloc(1, sizeof *r);
     *name = mt_strndup(f->name, strlen(f->name));
-    if (r == NULL || *name == NULL || (r->raw = mt_malloc(MT_WIRE_MAX_CHUNK)) == NULL || !(r->z_on = mt_member_start(&r->z))) {
+    if (r == NULL || *name == NULL || (r->raw = mt_malloc(MT_WIRE_MAX_CHUNK)) == NULL ||
+        !(r->z_on = mt_member_start(&r->z))) {
         if (r != NULL)
             reading_close(r);
         return mt_fail(err, MT_ENOMEM, "out of memory");
@@ -380,8 +393,10 @@ static int trace_next(struct mt_box *b, struct mt_source **src, char **name, str
         unsigned long long n = (unsigned long long)t->n_lost;
         t->n_lost = 0;
         return mt_fail(err, MT_ELIMIT,
-                       "%llu parts of snapshots inside the trace could not be held in memory: name the trace as a file, not "
-                       "through a pipe, or raise --max-memory (and --max-members, where there are more than %u)",
+                       "%llu parts of snapshots inside the trace could not be held in memory: name "
+                       "the trace as a file, not "
+                       "through a pipe, or raise --max-memory (and --max-members, where there are "
+                       "more than %u)",
                        n, t->lim->max_members);
     }
     while (t->at < t->files.n && t->files.p[t->at].parts.n == 0)
@@ -407,8 +422,9 @@ static void trace_close(struct mt_box *b)
     mt_free(t);
 }
 
-enum mt_rc mt_trace_open(struct mt_box **out, struct mt_source *up, struct mt_raw *file, const struct mt_raw *raw,
-                         const struct mt_limits *lim, struct mt_losses *losses, struct mt_err *err)
+enum mt_rc mt_trace_open(struct mt_box **out, struct mt_source *up, struct mt_raw *file,
+                         const struct mt_raw *raw, const struct mt_limits *lim,
+                         struct mt_losses *losses, struct mt_err *err)
 {
     struct trace_box *t = mt_calloc(1, sizeof *t);
     if (t == NULL || !mt_member_start(&t->m.z)) {

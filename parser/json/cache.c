@@ -79,7 +79,8 @@ const struct mt_json_frame *mt_json_frames_find(struct mt_json_frames *s, struct
     for (int i = 0; i < 4; i++) {
         if (b[i].lo == h.lo && b[i].hi == h.hi && b[i].used != 0) {
             uint32_t at = (uint32_t)(b + i - s->f);
-            b[i].used = (uint8_t)(b[i].used < MT_JSON_SEEN_MOST ? b[i].used + MT_JSON_SEEN_STEP : MT_JSON_SEEN_MOST);
+            b[i].used = (uint8_t)(b[i].used < MT_JSON_SEEN_MOST ? b[i].used + MT_JSON_SEEN_STEP
+                                                                : MT_JSON_SEEN_MOST);
             *mt_json_frames_slot(s) = (uint16_t)at;
             mt_json_frames_passed(s, at + 1);
             return &b[i];
@@ -89,7 +90,8 @@ const struct mt_json_frame *mt_json_frames_find(struct mt_json_frames *s, struct
     return NULL;
 }
 
-void mt_json_frames_put(struct mt_json_frames *s, struct mt_json_hash h, uint32_t id, const unsigned char *text, size_t n)
+void mt_json_frames_put(struct mt_json_frames *s, struct mt_json_hash h, uint32_t id,
+                        const unsigned char *text, size_t n)
 {
     struct mt_json_frame *b = frame_bucket(s, h), *victim = b;
     for (int i = 1; i < 4; i++)

@@ -1,5 +1,6 @@
-/* The same XXH3 as in json/hash.c, compiled for AVX2: xxhash.h picks its vector code by the compiler's target, and the hash is a
- * third of the time spent on a stack. Called only after the CPU said that it has AVX2. */
+/* The same XXH3 as in json/hash.c, compiled for AVX2: xxhash.h picks its vector code by the
+ * compiler's target, and the hash is a third of the time spent on a stack. Called only after the
+ * CPU said that it has AVX2. */
 #include "parser/json/scan.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)

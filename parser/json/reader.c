@@ -1,4 +1,5 @@
-/* json/reader.c -- torch.cuda.memory._snapshot() written by json.dump(): the vtable, and what is said about damage and other files. */
+/* json/reader.c -- torch.cuda.memory._snapshot() written by json.dump(): the vtable, and what is
+ * said about damage and other files. */
 #include "parser/json/walk.h"
 #include "parser/model/reader.h"
 
@@ -12,7 +13,10 @@ static size_t skip_space(const unsigned char *s, size_t i, size_t n)
     return i;
 }
 
-static size_t bom(const unsigned char *s, size_t n) { return n >= 3 && memcmp(s, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; }
+static size_t bom(const unsigned char *s, size_t n)
+{
+    return n >= 3 && memcmp(s, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
 
 /* 1 when s[i..n) can follow '[' in JSON; a log line such as "[2024-01-01 12:00]" cannot. */
 static int list_goes_on(const unsigned char *s, size_t i, size_t n)
@@ -50,7 +54,8 @@ static int probe(const unsigned char *head, size_t n)
     return 0;
 }
 
-/* "in the trace of device 0, after 1234 whole entries": the innermost place a reader of the message can find again. */
+/* "in the trace of device 0, after 1234 whole entries": the innermost place a reader of the message
+ * can find again. */
 static void where(const struct mt_json_walk *w, char *buf, size_t cap)
 {
     for (uint32_t i = w->lv.n; i-- > 0;) {
@@ -58,15 +63,19 @@ static void where(const struct mt_json_walk *w, char *buf, size_t cap)
         unsigned long long n = l->n;
         switch ((enum mt_schema_role)l->role) {
         case MT_R_TRACE:
-            snprintf(buf, cap, "in the trace of device %u, after %llu whole entries", (unsigned)w->ordinal, n);
+            snprintf(buf, cap, "in the trace of device %u, after %llu whole entries",
+                     (unsigned)w->ordinal, n);
             return;
         case MT_R_SEGMENTS: snprintf(buf, cap, "in the segments, after %llu whole ones", n); return;
         case MT_R_ANNOTATIONS:
         case MT_R_HOST_SEGMENTS:
         case MT_R_HOST_TRACES:
-            snprintf(buf, cap, "in %s, after %llu whole entries", mt_role_name((enum mt_schema_role)l->role), n);
+            snprintf(buf, cap, "in %s, after %llu whole entries",
+                     mt_role_name((enum mt_schema_role)l->role), n);
             return;
-        case MT_R_TRACES: snprintf(buf, cap, "in device_traces, after the traces of %llu devices", n); return;
+        case MT_R_TRACES:
+            snprintf(buf, cap, "in device_traces, after the traces of %llu devices", n);
+            return;
         case MT_R_SETTINGS: snprintf(buf, cap, "in allocator_settings"); return;
         case MT_R_SKIP:
         case MT_R_TOP:
@@ -90,7 +99,8 @@ static void where(const struct mt_json_walk *w, char *buf, size_t cap)
 /* Which parts of a snapshot did not come before the damage. */
 static void not_reached(const struct mt_json_walk *w, char *buf, size_t cap)
 {
-    static const enum mt_key parts[] = {MT_K_SEGMENTS, MT_K_DEVICE_TRACES, MT_K_ALLOCATOR_SETTINGS, MT_K_EXTERNAL_ANNOTATIONS};
+    static const enum mt_key parts[] = {MT_K_SEGMENTS, MT_K_DEVICE_TRACES, MT_K_ALLOCATOR_SETTINGS,
+                                        MT_K_EXTERNAL_ANNOTATIONS};
     size_t at = 0;
     buf[0] = '\0';
     if (w->saw_bare_list)
@@ -99,7 +109,8 @@ static void not_reached(const struct mt_json_walk *w, char *buf, size_t cap)
         int n;
         if (w->top_keys >> parts[i] & 1)
             continue;
-        n = snprintf(buf + at, cap - at, "%s%s", at ? ", " : "; not reached, if the file had them: ", mt_key_name(parts[i]));
+        n = snprintf(buf + at, cap - at, "%s%s",
+                     at ? ", " : "; not reached, if the file had them: ", mt_key_name(parts[i]));
         at += n > 0 && (size_t)n < cap - at ? (size_t)n : 0;
     }
 }
@@ -113,34 +124,43 @@ static void say_damage(const struct mt_json_walk *w)
     where(w, place, sizeof place);
     not_reached(w, rest, sizeof rest);
     if (broken)
-        mt_trace_diag(w->t, MT_DIAG_DAMAGE, true, mt_json_offset(j), "%s; this is %s: everything after it is missing%s",
-                      src->err.msg, place, rest);
+        mt_trace_diag(w->t, MT_DIAG_DAMAGE, true, mt_json_offset(j),
+                      "%s; this is %s: everything after it is missing%s", src->err.msg, place,
+                      rest);
     else if (j->fail == MT_JF_END)
-        mt_trace_diag(w->t, MT_DIAG_DAMAGE, true, mt_json_offset(j), "the JSON text ends %s: everything after it is missing%s",
-                      place, rest);
+        mt_trace_diag(w->t, MT_DIAG_DAMAGE, true, mt_json_offset(j),
+                      "the JSON text ends %s: everything after it is missing%s", place, rest);
     else
         mt_trace_diag(w->t, MT_DIAG_DAMAGE, true, j->why.offset,
-                      "the JSON text is damaged %s: %s; everything after it was left out%s", place, j->why.msg, rest);
+                      "the JSON text is damaged %s: %s; everything after it was left out%s", place,
+                      j->why.msg, rest);
 }
 
 static enum mt_rc say_what_it_is(const struct mt_json_walk *w, struct mt_err *err)
 {
-    static const char want[] = "expected \"segments\" or \"device_traces\" as torch.cuda.memory._snapshot() has them";
+    static const char want[] =
+        "expected \"segments\" or \"device_traces\" as torch.cuda.memory._snapshot() has them";
     const struct mt_json *j = &w->j;
     const struct mt_source *src = j->src;
     char keys[256] = "an object without keys";
     if (w->is_chrome_trace)
         return mt_fail(err, MT_EINPUT,
-                       "a Chrome trace (\"traceEvents\", as torch.profiler exports it), not a memory snapshot. Make one with "
-                       "torch.cuda.memory._record_memory_history() and torch.cuda.memory._dump_snapshot(\"snapshot.pickle\")");
+                       "a Chrome trace (\"traceEvents\", as torch.profiler exports it), not a "
+                       "memory snapshot. Make one with "
+                       "torch.cuda.memory._record_memory_history() and "
+                       "torch.cuda.memory._dump_snapshot(\"snapshot.pickle\")");
     if (j->fail == MT_JF_END && src->status != MT_OK)
-        return mt_fail_at(err, src->status, mt_json_offset(j), "%s; nothing of a memory snapshot came before", src->err.msg);
+        return mt_fail_at(err, src->status, mt_json_offset(j),
+                          "%s; nothing of a memory snapshot came before", src->err.msg);
     if (j->fail == MT_JF_END)
         return mt_fail_at(err, MT_EINPUT, mt_json_offset(j), "%s: %s",
-                          mt_json_offset(j) == 0 ? "the input is empty" : "JSON that ends before anything of a memory snapshot",
+                          mt_json_offset(j) == 0
+                              ? "the input is empty"
+                              : "JSON that ends before anything of a memory snapshot",
                           want);
     if (j->fail == MT_JF_BAD)
-        return mt_fail_at(err, MT_EINPUT, j->why.offset, "not JSON, or damaged before anything of a memory snapshot: %s",
+        return mt_fail_at(err, MT_EINPUT, j->why.offset,
+                          "not JSON, or damaged before anything of a memory snapshot: %s",
                           j->why.msg);
     if (w->is_notebook)
         return mt_fail(err, MT_EINPUT, "a Jupyter notebook, not a memory snapshot: %s", want);
@@ -153,7 +173,8 @@ static enum mt_rc say_what_it_is(const struct mt_json_walk *w, struct mt_err *er
     return mt_fail(err, MT_EINPUT, "JSON, but not a memory snapshot: %s; %s", keys, want);
 }
 
-/* After the document: white space is fine, another document is not read, and a broken stream is said. */
+/* After the document: white space is fine, another document is not read, and a broken stream is
+ * said. */
 static void trailing(struct mt_json_walk *w)
 {
     struct mt_json *j = &w->j;
@@ -165,15 +186,18 @@ static void trailing(struct mt_json_walk *w)
     }
     if (c == '{' || c == '[')
         mt_trace_diag(w->t, MT_DIAG_DAMAGE, true, mt_json_offset(j),
-                      "another JSON document follows the first; only the first was read (give each its own file)");
+                      "another JSON document follows the first; only the first was read (give each "
+                      "its own file)");
     else if (c >= 0)
-        mt_trace_diag(w->t, MT_DIAG_NOTE, true, mt_json_offset(j), "bytes after the end of the snapshot were ignored");
+        mt_trace_diag(w->t, MT_DIAG_NOTE, true, mt_json_offset(j),
+                      "bytes after the end of the snapshot were ignored");
     else if (src->status != MT_OK)
-        mt_trace_diag(w->t, MT_DIAG_DAMAGE, true, mt_json_offset(j), "%s; the snapshot before it is whole", src->err.msg);
+        mt_trace_diag(w->t, MT_DIAG_DAMAGE, true, mt_json_offset(j),
+                      "%s; the snapshot before it is whole", src->err.msg);
 }
 
-enum mt_rc mt_json_read_steps(struct mt_source *src, const struct mt_limits *lim, struct mt_trace *t, struct mt_err *err,
-                              uint64_t *steps)
+enum mt_rc mt_json_read_steps(struct mt_source *src, const struct mt_limits *lim,
+                              struct mt_trace *t, struct mt_err *err, uint64_t *steps)
 {
     struct mt_json_walk *w = mt_malloc(sizeof *w);
     enum mt_rc rc;
@@ -216,7 +240,8 @@ out:
     return rc;
 }
 
-static enum mt_rc read(struct mt_source *src, const struct mt_limits *lim, struct mt_trace *t, struct mt_err *err)
+static enum mt_rc read(struct mt_source *src, const struct mt_limits *lim, struct mt_trace *t,
+                       struct mt_err *err)
 {
     return mt_json_read_steps(src, lim, t, err, NULL);
 }

@@ -9,13 +9,13 @@
 #define MT_X86 0
 #endif
 
-/* '[' '\' ']' are neighbours in ASCII, and '{' '|' '}' are the same three with bit 5 set. So one range test finds brackets and
- * backslashes together (FOLD 0), or with bit 5 forced brackets, braces and backslashes (FOLD 0x20; a '|' is a false alarm that
- * costs time only). */
+/* '[' '\' ']' are neighbours in ASCII, and '{' '|' '}' are the same three with bit 5 set. So one
+ * range test finds brackets and backslashes together (FOLD 0), or with bit 5 forced brackets,
+ * braces and backslashes (FOLD 0x20; a '|' is a false alarm that costs time only). */
 enum { FOLD_ARRAY = 0, FOLD_ANY = 0x20, FIRST = '[' };
 
-static inline const unsigned char *end_scalar(struct mt_json_scan *st, const unsigned char *p, const unsigned char *end,
-                                              unsigned fold)
+static inline const unsigned char *end_scalar(struct mt_json_scan *st, const unsigned char *p,
+                                              const unsigned char *end, unsigned fold)
 {
     for (; p < end; p++) {
         unsigned c = *p;
@@ -40,28 +40,32 @@ static inline const unsigned char *end_scalar(struct mt_json_scan *st, const uns
     return NULL;
 }
 
-static const unsigned char *array_end_scalar(struct mt_json_scan *st, const unsigned char *p, const unsigned char *end)
+static const unsigned char *array_end_scalar(struct mt_json_scan *st, const unsigned char *p,
+                                             const unsigned char *end)
 {
     return end_scalar(st, p, end, FOLD_ARRAY);
 }
 
-static const unsigned char *any_end_scalar(struct mt_json_scan *st, const unsigned char *p, const unsigned char *end)
+static const unsigned char *any_end_scalar(struct mt_json_scan *st, const unsigned char *p,
+                                           const unsigned char *end)
 {
     return end_scalar(st, p, end, FOLD_ANY);
 }
 
 #if MT_X86
 
-/* One block of 64 bytes that holds a bracket or a backslash, as bit masks: quotes, backslashes, openers, closers. Returns the index
- * of the closer that ends the scan, else -1. */
-__attribute__((always_inline)) static inline int block(struct mt_json_scan *st, uint64_t quote, uint64_t bs, uint64_t open,
-                                                       uint64_t shut)
+/* One block of 64 bytes that holds a bracket or a backslash, as bit masks: quotes, backslashes,
+ * openers, closers. Returns the index of the closer that ends the scan, else -1. */
+__attribute__((always_inline)) static inline int block(struct mt_json_scan *st, uint64_t quote,
+                                                       uint64_t bs, uint64_t open, uint64_t shut)
 {
     uint64_t in = 0;
     if ((bs | st->esc) != 0) {
-        /* Every second byte of a run of backslashes escapes the byte after it; runs start at even or odd bits. */
+        /* Every second byte of a run of backslashes escapes the byte after it; runs start at even
+         * or odd bits. */
         const uint64_t even = UINT64_C(0x5555555555555555);
-        uint64_t b = bs & ~st->esc, follows = b << 1 | st->esc, odd = b & ~even & ~follows, seq, esc;
+        uint64_t b = bs & ~st->esc, follows = b << 1 | st->esc, odd = b & ~even & ~follows, seq,
+                 esc;
         st->esc = __builtin_add_overflow(odd, b, &seq);
         esc = (even ^ seq << 1) & follows;
         quote &= ~esc;
@@ -108,19 +112,26 @@ static inline uint64_t parity_sse2(__m128i acc)
     return (uint64_t)0 - (uint64_t)(__builtin_popcount((unsigned)_mm_movemask_epi8(acc)) & 1);
 }
 
-__attribute__((always_inline)) static inline const unsigned char *end_sse2(struct mt_json_scan *st, const unsigned char *p,
-                                                                           const unsigned char *end, unsigned fold)
+__attribute__((always_inline)) static inline const unsigned char *end_sse2(struct mt_json_scan *st,
+                                                                           const unsigned char *p,
+                                                                           const unsigned char *end,
+                                                                           unsigned fold)
 {
-    const __m128i q = _mm_set1_epi8('"'), bs = _mm_set1_epi8('\\'), two = _mm_set1_epi8(2), zero = _mm_setzero_si128();
+    const __m128i q = _mm_set1_epi8('"'), bs = _mm_set1_epi8('\\'), two = _mm_set1_epi8(2),
+                  zero = _mm_setzero_si128();
     const __m128i f = _mm_set1_epi8((char)fold), first = _mm_set1_epi8((char)(FIRST | fold));
-    __m128i acc = zero; /* per byte lane, the parity of the quotes in blocks without a special byte */
+    /* per byte lane, the parity of the quotes in blocks without a special byte */
+    __m128i acc = zero;
     uint64_t esc = st->esc;
     for (; end - p >= 64; p += 64) {
         __m128i v0 = LOAD(p), v1 = LOAD(p + 16), v2 = LOAD(p + 32), v3 = LOAD(p + 48), least;
-        least = _mm_min_epu8(_mm_min_epu8(_mm_sub_epi8(_mm_or_si128(v0, f), first), _mm_sub_epi8(_mm_or_si128(v1, f), first)),
-                             _mm_min_epu8(_mm_sub_epi8(_mm_or_si128(v2, f), first), _mm_sub_epi8(_mm_or_si128(v3, f), first)));
+        least = _mm_min_epu8(_mm_min_epu8(_mm_sub_epi8(_mm_or_si128(v0, f), first),
+                                          _mm_sub_epi8(_mm_or_si128(v1, f), first)),
+                             _mm_min_epu8(_mm_sub_epi8(_mm_or_si128(v2, f), first),
+                                          _mm_sub_epi8(_mm_or_si128(v3, f), first)));
         if (esc == 0 && _mm_movemask_epi8(EQ(_mm_min_epu8(least, two), least)) == 0) {
-            acc = _mm_xor_si128(acc, _mm_xor_si128(_mm_xor_si128(EQ(v0, q), EQ(v1, q)), _mm_xor_si128(EQ(v2, q), EQ(v3, q))));
+            acc = _mm_xor_si128(acc, _mm_xor_si128(_mm_xor_si128(EQ(v0, q), EQ(v1, q)),
+                                                   _mm_xor_si128(EQ(v2, q), EQ(v3, q))));
         } else {
             int at;
             st->in_str ^= parity_sse2(acc);
@@ -141,12 +152,14 @@ __attribute__((always_inline)) static inline const unsigned char *end_sse2(struc
 #undef LOAD
 #undef EQ
 
-static const unsigned char *array_end_sse2(struct mt_json_scan *st, const unsigned char *p, const unsigned char *end)
+static const unsigned char *array_end_sse2(struct mt_json_scan *st, const unsigned char *p,
+                                           const unsigned char *end)
 {
     return end_sse2(st, p, end, FOLD_ARRAY);
 }
 
-static const unsigned char *any_end_sse2(struct mt_json_scan *st, const unsigned char *p, const unsigned char *end)
+static const unsigned char *any_end_sse2(struct mt_json_scan *st, const unsigned char *p,
+                                         const unsigned char *end)
 {
     return end_sse2(st, p, end, FOLD_ANY);
 }
@@ -159,7 +172,8 @@ static const unsigned char *any_end_sse2(struct mt_json_scan *st, const unsigned
 AVX2 static inline uint64_t mask_avx2(const unsigned char *p, __m256i c, __m256i bits)
 {
     return (uint64_t)(uint32_t)_mm256_movemask_epi8(EQ(_mm256_or_si256(LOAD(p), bits), c)) |
-           (uint64_t)(uint32_t)_mm256_movemask_epi8(EQ(_mm256_or_si256(LOAD(p + 32), bits), c)) << 32;
+           (uint64_t)(uint32_t)_mm256_movemask_epi8(EQ(_mm256_or_si256(LOAD(p + 32), bits), c))
+               << 32;
 }
 
 AVX2 static inline uint64_t parity_avx2(__m256i acc)
@@ -167,8 +181,8 @@ AVX2 static inline uint64_t parity_avx2(__m256i acc)
     return (uint64_t)0 - (uint64_t)(__builtin_popcount((unsigned)_mm256_movemask_epi8(acc)) & 1);
 }
 
-AVX2 __attribute__((always_inline)) static inline const unsigned char *end_avx2(struct mt_json_scan *st, const unsigned char *p,
-                                                                                const unsigned char *end, unsigned fold)
+AVX2 __attribute__((always_inline)) static inline const unsigned char *end_avx2(
+    struct mt_json_scan *st, const unsigned char *p, const unsigned char *end, unsigned fold)
 {
     const __m256i q = _mm256_set1_epi8('"'), bs = _mm256_set1_epi8('\\'), two = _mm256_set1_epi8(2);
     const __m256i zero = _mm256_setzero_si256();
@@ -178,16 +192,18 @@ AVX2 __attribute__((always_inline)) static inline const unsigned char *end_avx2(
 #define AWAY(v) _mm256_sub_epi8(fold != 0 ? _mm256_or_si256(v, f) : v, first)
     for (; end - p >= 128; p += 128) {
         __m256i v0 = LOAD(p), v1 = LOAD(p + 32), v2 = LOAD(p + 64), v3 = LOAD(p + 96), least;
-        least = _mm256_min_epu8(_mm256_min_epu8(AWAY(v0), AWAY(v1)), _mm256_min_epu8(AWAY(v2), AWAY(v3)));
+        least = _mm256_min_epu8(_mm256_min_epu8(AWAY(v0), AWAY(v1)),
+                                _mm256_min_epu8(AWAY(v2), AWAY(v3)));
         least = EQ(_mm256_min_epu8(least, two), least);
         if (esc == 0 && _mm256_testz_si256(least, least)) {
-            acc = _mm256_xor_si256(
-                acc, _mm256_xor_si256(_mm256_xor_si256(EQ(v0, q), EQ(v1, q)), _mm256_xor_si256(EQ(v2, q), EQ(v3, q))));
+            acc = _mm256_xor_si256(acc, _mm256_xor_si256(_mm256_xor_si256(EQ(v0, q), EQ(v1, q)),
+                                                         _mm256_xor_si256(EQ(v2, q), EQ(v3, q))));
         } else {
             st->in_str ^= parity_avx2(acc);
             acc = zero;
             for (int i = 0; i < 128; i += 64) {
-                int at = block(st, mask_avx2(p + i, q, zero), mask_avx2(p + i, bs, zero), mask_avx2(p + i, first, f),
+                int at = block(st, mask_avx2(p + i, q, zero), mask_avx2(p + i, bs, zero),
+                               mask_avx2(p + i, first, f),
                                mask_avx2(p + i, _mm256_add_epi8(first, two), f));
                 if (at >= 0)
                     return p + i + at + 1;
@@ -205,12 +221,14 @@ AVX2 __attribute__((always_inline)) static inline const unsigned char *end_avx2(
 #undef LOAD
 #undef EQ
 
-AVX2 static const unsigned char *array_end_avx2(struct mt_json_scan *st, const unsigned char *p, const unsigned char *end)
+AVX2 static const unsigned char *array_end_avx2(struct mt_json_scan *st, const unsigned char *p,
+                                                const unsigned char *end)
 {
     return end_avx2(st, p, end, FOLD_ARRAY);
 }
 
-AVX2 static const unsigned char *any_end_avx2(struct mt_json_scan *st, const unsigned char *p, const unsigned char *end)
+AVX2 static const unsigned char *any_end_avx2(struct mt_json_scan *st, const unsigned char *p,
+                                              const unsigned char *end)
 {
     return end_avx2(st, p, end, FOLD_ANY);
 }
@@ -233,7 +251,8 @@ const struct mt_json_simd *mt_json_simd_get(enum mt_json_impl impl)
         return NULL;
 #if MT_X86
     if (impl == MT_JSON_AVX2 &&
-        !(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt") && __builtin_cpu_supports("bmi")))
+        !(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt") &&
+          __builtin_cpu_supports("bmi")))
         return NULL;
 #endif
     return &impls[impl];

@@ -1,8 +1,10 @@
-/* json/scan.h -- where a JSON array or object ends, found without parsing it, and the hash of its bytes.
+/* json/scan.h -- where a JSON array or object ends, found without parsing it, and the hash of its
+ * bytes.
  *
- * Nearly all bytes of a snapshot in JSON are stacks seen before. Finding the closing bracket (strings and escapes respected) and
- * hashing the bytes is all that such a stack costs, so both are vectorised: AVX2 where the CPU has it (asked at run time), SSE2 on
- * any x86-64, plain C elsewhere. The three give the same answer for every input, JSON or not. */
+ * Nearly all bytes of a snapshot in JSON are stacks seen before. Finding the closing bracket
+ * (strings and escapes respected) and hashing the bytes is all that such a stack costs, so both are
+ * vectorised: AVX2 where the CPU has it (asked at run time), SSE2 on any x86-64, plain C elsewhere.
+ * The three give the same answer for every input, JSON or not. */
 #ifndef MT_JSON_SCAN_H
 #define MT_JSON_SCAN_H
 
@@ -19,8 +21,10 @@ struct mt_json_scan {
     bool too_deep; /* max_depth was met: the scan stopped */
 };
 
-/* Reads on from p; returns one past the bracket that brings depth to 0, or NULL when [p, end) was used up (or too deep). */
-typedef const unsigned char *mt_json_end_fn(struct mt_json_scan *st, const unsigned char *p, const unsigned char *end);
+/* Reads on from p; returns one past the bracket that brings depth to 0, or NULL when [p, end) was
+ * used up (or too deep). */
+typedef const unsigned char *mt_json_end_fn(struct mt_json_scan *st, const unsigned char *p,
+                                            const unsigned char *end);
 
 struct mt_json_hash {
     uint64_t lo, hi;
@@ -34,8 +38,10 @@ struct mt_json_simd {
     struct mt_json_hash (*hash)(const void *p, size_t n); /* XXH3, 128 bits */
 };
 
-const struct mt_json_simd *mt_json_simd(void);                       /* the fastest that runs here */
-const struct mt_json_simd *mt_json_simd_get(enum mt_json_impl impl); /* NULL when it does not run here */
+/* the fastest that runs here */
+const struct mt_json_simd *mt_json_simd(void);
+/* NULL when it does not run here */
+const struct mt_json_simd *mt_json_simd_get(enum mt_json_impl impl);
 /* Test hook: what mt_json_simd() returns from now on; NULL = choose again. */
 void mt_json_simd_force(const struct mt_json_simd *simd);
 

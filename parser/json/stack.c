@@ -1,4 +1,5 @@
-/* json/stack.c -- stacks, which are nearly all of the text: known by their bytes as a whole, else frame by frame. */
+/* json/stack.c -- stacks, which are nearly all of the text: known by their bytes as a whole, else
+ * frame by frame. */
 #include "parser/json/walk.h"
 
 enum {
@@ -14,9 +15,11 @@ int mt_json_open_stack(struct mt_json_walk *w, struct mt_json_level *l, enum mt_
     const unsigned char *e = NULL;
     size_t at = 1;
     w->has_stack_hash = false;
-    /* Where no stack comes twice, looking for known ones is wasted: after a row of new ones it is tried now and then. Where an end
-     * was not the end, or megabytes away, it is not tried again: looking ahead must not cost more than reading. */
-    w->looked_ahead = !w->stack_end_lies && (w->n_new_stacks < NEW_IN_A_ROW || (w->n_new_stacks & (TRY_ONE_IN - 1)) == 0);
+    /* Where no stack comes twice, looking for known ones is wasted: after a row of new ones it is
+     * tried now and then. Where an end was not the end, or megabytes away, it is not tried again:
+     * looking ahead must not cost more than reading. */
+    w->looked_ahead = !w->stack_end_lies &&
+                      (w->n_new_stacks < NEW_IN_A_ROW || (w->n_new_stacks & (TRY_ONE_IN - 1)) == 0);
     if (w->looked_ahead) {
         while ((e = j->simd->array_end(&st, j->p + at, j->end)) == NULL && !st.too_deep) {
             at = (size_t)(j->end - j->p);
@@ -63,7 +66,8 @@ int mt_json_open_frame(struct mt_json_walk *w, struct mt_json_level *l)
         const unsigned char *e = NULL;
         j->steps++;
         if (w->frames.n >= w->lim->max_frames)
-            return mt_json_stop(j, MT_ELIMIT, "a stack has more than %u frames (raise --max-frames)",
+            return mt_json_stop(j, MT_ELIMIT,
+                                "a stack has more than %u frames (raise --max-frames)",
                                 (unsigned)w->lim->max_frames);
         known = mt_json_frames_guess(&w->texts, j->p, j->end);
         if (known != NULL) {
@@ -82,8 +86,8 @@ int mt_json_open_frame(struct mt_json_walk *w, struct mt_json_level *l)
             if (known == NULL)
                 break;
         }
-        if (w->frames.n == w->frames.cap &&
-            !mt_vec_grow((void **)&w->frames.p, &w->frames.cap, w->frames.n + 1, sizeof *w->frames.p))
+        if (w->frames.n == w->frames.cap && !mt_vec_grow((void **)&w->frames.p, &w->frames.cap,
+                                                         w->frames.n + 1, sizeof *w->frames.p))
             return mt_json_walk_nomem(w);
         w->frames.p[w->frames.n++] = known->id;
         l->n++;

@@ -90,14 +90,16 @@ int mt_json_space_slow(struct mt_json *j)
 
 /* ---- strings ---- */
 
-/* The first quote or backslash in [p, end), or end. The window has a margin behind its end, so whole vectors may be loaded. */
+/* The first quote or backslash in [p, end), or end. The window has a margin behind its end, so
+ * whole vectors may be loaded. */
 static inline const unsigned char *find_quote(const unsigned char *p, const unsigned char *end)
 {
 #if defined(__x86_64__) && defined(__GNUC__)
     const __m128i q = _mm_set1_epi8('"'), bs = _mm_set1_epi8('\\');
     for (; p < end; p += 16) {
         __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
-        unsigned m = (unsigned)_mm_movemask_epi8(_mm_or_si128(_mm_cmpeq_epi8(v, q), _mm_cmpeq_epi8(v, bs)));
+        unsigned m =
+            (unsigned)_mm_movemask_epi8(_mm_or_si128(_mm_cmpeq_epi8(v, q), _mm_cmpeq_epi8(v, bs)));
         if (m != 0) {
             p += __builtin_ctz(m);
             return p < end ? p : end;
@@ -117,7 +119,9 @@ static int hex4(const unsigned char *s, size_t n, unsigned *out)
     if (n < 4)
         return 0;
     for (int i = 0; i < 4; i++) {
-        unsigned c = s[i], d = c - '0' < 10 ? c - '0' : (c | 32) - 'a' < 6 ? (c | 32) - 'a' + 10 : 16;
+        unsigned c = s[i], d = c - '0' < 10         ? c - '0'
+                               : (c | 32) - 'a' < 6 ? (c | 32) - 'a' + 10
+                                                    : 16;
         if (d > 15)
             return 0;
         v = v << 4 | d;
@@ -147,7 +151,8 @@ static unsigned char *put_utf8(unsigned char *o, unsigned c)
     return o;
 }
 
-/* Decodes the body s[0..n) of a string into scratch, which is as long: no escape is shorter than what it stands for. */
+/* Decodes the body s[0..n) of a string into scratch, which is as long: no escape is shorter than
+ * what it stands for. */
 static int unescape(struct mt_json *j, const unsigned char *s, size_t n, size_t *len)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -176,8 +181,8 @@ static int unescape(struct mt_json *j, const unsigned char *s, size_t n, size_t 
             if (!hex4(s + 2, (size_t)(end - s - 2), &c))
                 goto bad;
             s += 6;
-            if (c - 0xd800 < 0x400 && end - s >= 6 && s[0] == '\\' && s[1] == 'u' && hex4(s + 2, 4, &low) &&
-                low - 0xdc00 < 0x400) {
+            if (c - 0xd800 < 0x400 && end - s >= 6 && s[0] == '\\' && s[1] == 'u' &&
+                hex4(s + 2, 4, &low) && low - 0xdc00 < 0x400) {
                 c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
                 s += 6;
             }
@@ -244,7 +249,8 @@ static int integer(const unsigned char *s, size_t n, struct mt_val *v)
     uint64_t u = 0;
     for (size_t i = neg; i < n; i++) {
         uint64_t d = s[i] - (uint64_t)'0';
-        big = __builtin_mul_overflow(u, UINT64_C(10), &u) || __builtin_add_overflow(u, d, &u) || big;
+        big =
+            __builtin_mul_overflow(u, UINT64_C(10), &u) || __builtin_add_overflow(u, d, &u) || big;
     }
     if (big || (neg && u > UINT64_C(1) << 63)) {
         v->type = MT_T_BIG;
@@ -277,11 +283,12 @@ static int number(struct mt_json *j, struct mt_val *v)
     size_t n = 0, i, k;
     for (;;) { /* the whole token into the window */
         size_t have = (size_t)(j->end - j->p);
-        while (n < have &&
-               (j->p[n] - (unsigned)'0' < 10 || j->p[n] == '-' || j->p[n] == '+' || j->p[n] == '.' || (j->p[n] | 32) == 'e'))
+        while (n < have && (j->p[n] - (unsigned)'0' < 10 || j->p[n] == '-' || j->p[n] == '+' ||
+                            j->p[n] == '.' || (j->p[n] | 32) == 'e'))
             n++;
         if (n > j->lim->max_string)
-            return mt_json_stop(j, MT_ELIMIT, "a number has more than %llu digits (raise --max-string)",
+            return mt_json_stop(j, MT_ELIMIT,
+                                "a number has more than %llu digits (raise --max-string)",
                                 (unsigned long long)j->lim->max_string);
         if (n < have || !mt_json_more(j, n + 1))
             break;
@@ -360,7 +367,8 @@ int mt_json_scalar(struct mt_json *j, struct mt_val *v)
         v->type = words[i].type;
         v->i = words[i].i;
         if (v->type == MT_T_FLOAT)
-            v->d = words[i].i == 0 ? (double)__builtin_nan("") : words[i].i * (double)__builtin_inf();
+            v->d =
+                words[i].i == 0 ? (double)__builtin_nan("") : words[i].i * (double)__builtin_inf();
         return 1;
     }
     return number(j, v);
@@ -406,7 +414,8 @@ int mt_json_skip(struct mt_json *j, uint32_t depth)
     for (;;) {
         const unsigned char *e = j->simd->any_end(&st, j->p, j->end);
         if (st.too_deep)
-            return mt_json_stop(j, MT_ELIMIT, "lists and objects are nested deeper than %u (raise --max-depth)",
+            return mt_json_stop(j, MT_ELIMIT,
+                                "lists and objects are nested deeper than %u (raise --max-depth)",
                                 (unsigned)j->lim->max_depth);
         if (e != NULL) {
             j->p = e - 1;

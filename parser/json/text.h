@@ -1,7 +1,9 @@
-/* json/text.h -- JSON as a stream of tokens over a struct mt_source: strings, numbers, and values passed over.
+/* json/text.h -- JSON as a stream of tokens over a struct mt_source: strings, numbers, and values
+ * passed over.
  *
- * What json.dump() of Python writes is read, which is a little more than JSON: NaN, Infinity, -Infinity, lone surrogates, integers
- * of any size. A call returns 1, or 0 with `fail` and `why` set; `p` is then where the trouble is. */
+ * What json.dump() of Python writes is read, which is a little more than JSON: NaN, Infinity,
+ * -Infinity, lone surrogates, integers of any size. A call returns 1, or 0 with `fail` and `why`
+ * set; `p` is then where the trouble is. */
 #ifndef MT_JSON_TEXT_H
 #define MT_JSON_TEXT_H
 
@@ -18,21 +20,27 @@ enum mt_json_fail {
 
 struct mt_json {
     struct mt_source *src;
-    const unsigned char *p, *end; /* the rest of the window; src->cur lags behind until the next refill */
+    /* the rest of the window; src->cur lags behind until the next refill */
+    const unsigned char *p, *end;
     const struct mt_limits *lim;
     const struct mt_json_simd *simd;
     unsigned char *scratch; /* a string with escapes, decoded */
     size_t cap_scratch;
-    uint64_t steps; /* members, frames, and 64 bytes looked over ahead of reading them: what tests bound */
+    /* members, frames, and 64 bytes looked over ahead of reading them: what tests bound */
+    uint64_t steps;
     enum mt_json_fail fail;
     struct mt_err why;
 };
 
 void mt_json_init(struct mt_json *j, struct mt_source *src, const struct mt_limits *lim);
 void mt_json_done(struct mt_json *j); /* src->cur is where reading stopped */
-static inline uint64_t mt_json_offset(const struct mt_json *j) { return j->src->base + (uint64_t)(j->p - j->src->buf); }
+static inline uint64_t mt_json_offset(const struct mt_json *j)
+{
+    return j->src->base + (uint64_t)(j->p - j->src->buf);
+}
 
-/* Makes n bytes available at p; returns 0 (without `fail`) when the stream ends before. Pointers into the window die. */
+/* Makes n bytes available at p; returns 0 (without `fail`) when the stream ends before. Pointers
+ * into the window die. */
 int mt_json_more(struct mt_json *j, size_t n);
 
 #if defined(__GNUC__)
@@ -55,7 +63,8 @@ static inline int mt_json_space(struct mt_json *j)
 int mt_json_string(struct mt_json *j, const unsigned char **s, size_t *n);
 /* p at '-', a digit, or a letter: a number, true, false, null, NaN, Infinity. */
 int mt_json_scalar(struct mt_json *j, struct mt_val *v);
-/* p at the first byte of any value. Memory does not grow; depth: containers already open around it. */
+/* p at the first byte of any value. Memory does not grow; depth: containers already open around it.
+ */
 int mt_json_skip(struct mt_json *j, uint32_t depth);
 
 #endif

@@ -5,14 +5,16 @@
 
 enum { NEAR_END = 512 }; /* with less than this in the window, refill before the next member */
 
-int mt_json_walk_init(struct mt_json_walk *w, struct mt_source *src, const struct mt_limits *lim, struct mt_trace *t)
+int mt_json_walk_init(struct mt_json_walk *w, struct mt_source *src, const struct mt_limits *lim,
+                      struct mt_trace *t)
 {
     memset(w, 0, sizeof *w);
     mt_json_init(&w->j, src, lim);
     w->lim = lim;
     w->t = t;
     w->b = mt_builder_new(t, lim);
-    return w->b != NULL && mt_json_seen_init(&w->stacks, 1024, MT_JSON_STACK_SLOTS) && mt_json_frames_init(&w->texts);
+    return w->b != NULL && mt_json_seen_init(&w->stacks, 1024, MT_JSON_STACK_SLOTS) &&
+           mt_json_frames_init(&w->texts);
 }
 
 void mt_json_walk_done(struct mt_json_walk *w)
@@ -32,7 +34,10 @@ static int refused(struct mt_json_walk *w)
     return mt_json_stop(&w->j, e->rc, "%s", e->msg);
 }
 
-int mt_json_walk_nomem(struct mt_json_walk *w) { return mt_json_stop(&w->j, MT_ENOMEM, "out of memory while reading JSON"); }
+int mt_json_walk_nomem(struct mt_json_walk *w)
+{
+    return mt_json_stop(&w->j, MT_ENOMEM, "out of memory while reading JSON");
+}
 
 /* ---- strings ---- */
 
@@ -72,25 +77,31 @@ static enum mt_key key_of(struct mt_json_walk *w, const unsigned char *s, size_t
 
 static bool is_list_role(enum mt_schema_role r)
 {
-    return r == MT_R_SEGMENTS || r == MT_R_BLOCKS || r == MT_R_HISTORY || r == MT_R_TRACES || r == MT_R_TRACE ||
-           r == MT_R_FRAMES || r == MT_R_ANNOTATIONS || r == MT_R_POOL || r == MT_R_HOST_SEGMENTS || r == MT_R_HOST_TRACES ||
-           r == MT_R_RING || r == MT_R_SETTINGS;
+    return r == MT_R_SEGMENTS || r == MT_R_BLOCKS || r == MT_R_HISTORY || r == MT_R_TRACES ||
+           r == MT_R_TRACE || r == MT_R_FRAMES || r == MT_R_ANNOTATIONS || r == MT_R_POOL ||
+           r == MT_R_HOST_SEGMENTS || r == MT_R_HOST_TRACES || r == MT_R_RING || r == MT_R_SETTINGS;
 }
 
-static bool is_dict_role(enum mt_schema_role r) { return !is_list_role(r) ? r != MT_R_SKIP : r == MT_R_SETTINGS; }
+static bool is_dict_role(enum mt_schema_role r)
+{
+    return !is_list_role(r) ? r != MT_R_SKIP : r == MT_R_SETTINGS;
+}
 
 static bool is_stream_role(enum mt_schema_role r)
 {
-    return is_list_role(r) && r != MT_R_FRAMES && r != MT_R_POOL && r != MT_R_RING && r != MT_R_TRACE;
+    return is_list_role(r) && r != MT_R_FRAMES && r != MT_R_POOL && r != MT_R_RING &&
+           r != MT_R_TRACE;
 }
 
-int mt_json_open_level(struct mt_json_walk *w, enum mt_schema_role role, bool list, enum mt_key key, mt_str_id path,
-                       uint64_t index)
+int mt_json_open_level(struct mt_json_walk *w, enum mt_schema_role role, bool list, enum mt_key key,
+                       mt_str_id path, uint64_t index)
 {
     struct mt_json_level *l;
-    enum mt_schema_role parent = w->lv.n > 0 ? (enum mt_schema_role)mt_json_top(w)->role : MT_R_SKIP;
+    enum mt_schema_role parent =
+        w->lv.n > 0 ? (enum mt_schema_role)mt_json_top(w)->role : MT_R_SKIP;
     if (w->lv.n >= w->lim->max_depth)
-        return mt_json_stop(&w->j, MT_ELIMIT, "lists and objects are nested deeper than %u (raise --max-depth)",
+        return mt_json_stop(&w->j, MT_ELIMIT,
+                            "lists and objects are nested deeper than %u (raise --max-depth)",
                             (unsigned)w->lim->max_depth);
     l = MT_VEC_PUSH(&w->lv);
     if (l == NULL)
@@ -110,7 +121,9 @@ int mt_json_open_level(struct mt_json_walk *w, enum mt_schema_role role, bool li
         return mt_build_segment_begin(w->b) || refused(w);
     } else if (role == MT_R_TRACE || role == MT_R_HOST_TRACES) {
         w->ordinal = role == MT_R_TRACE && index <= UINT32_MAX ? (uint32_t)index : 0;
-        return mt_build_trace_begin(w->b, w->ordinal, role == MT_R_HOST_TRACES || parent == MT_R_HOST_TRACES) || refused(w);
+        return mt_build_trace_begin(w->b, w->ordinal,
+                                    role == MT_R_HOST_TRACES || parent == MT_R_HOST_TRACES) ||
+               refused(w);
     }
     return 1;
 }
@@ -134,7 +147,8 @@ static int close_dict(struct mt_json_walk *w, enum mt_schema_role role)
         *f = id;
         if (w->has_frame_hash && w->frame_at >= w->j.src->base /* its text is still in the window */
             && mt_json_offset(&w->j) == w->frame_at + w->frame_len)
-            mt_json_frames_put(&w->texts, w->frame_hash, id, w->j.src->buf + (w->frame_at - w->j.src->base), w->frame_len);
+            mt_json_frames_put(&w->texts, w->frame_hash, id,
+                               w->j.src->buf + (w->frame_at - w->j.src->base), w->frame_len);
         return 1;
     case MT_R_SKIP:
     case MT_R_TOP:
@@ -196,8 +210,10 @@ static int skip_member(struct mt_json_walk *w)
     return 1;
 }
 
-/* A scalar that is a member of level l under `key` (lists: MT_K_UNKNOWN). `name`: its key, inside settings. */
-static int scalar(struct mt_json_walk *w, struct mt_json_level *l, enum mt_key key, mt_str_id name, int c)
+/* A scalar that is a member of level l under `key` (lists: MT_K_UNKNOWN). `name`: its key, inside
+ * settings. */
+static int scalar(struct mt_json_walk *w, struct mt_json_level *l, enum mt_key key, mt_str_id name,
+                  int c)
 {
     struct mt_val v = {.type = MT_T_STR};
     if (c == '"') {
@@ -218,10 +234,12 @@ static int scalar(struct mt_json_walk *w, struct mt_json_level *l, enum mt_key k
     } else if (!l->list) {
         mt_rec_set(&w->rec[l->role], key, v);
     }
-    if (l->role == MT_R_RING || ((l->role == MT_R_TOP || l->role == MT_R_SETTINGS) &&
-                                 (key == MT_K_TRACE_ALLOC_MAX_ENTRIES || key == MT_K_TRACE_ALLOC_OVERFLOWED))) {
+    if (l->role == MT_R_RING ||
+        ((l->role == MT_R_TOP || l->role == MT_R_SETTINGS) &&
+         (key == MT_K_TRACE_ALLOC_MAX_ENTRIES || key == MT_K_TRACE_ALLOC_OVERFLOWED))) {
         bool per_device = l->role == MT_R_RING;
-        if (!mt_build_ring(w->b, per_device ? (enum mt_key)l->key : key, per_device ? (int32_t)(l->n & 0x7fffffff) : -1, v))
+        if (!mt_build_ring(w->b, per_device ? (enum mt_key)l->key : key,
+                           per_device ? (int32_t)(l->n & 0x7fffffff) : -1, v))
             return refused(w);
     }
     l->n++;
@@ -237,21 +255,24 @@ static int value(struct mt_json_walk *w, enum mt_key key, mt_str_id name)
     mt_str_id path = 0;
     if (c != '[' && c != '{') {
         /* Strings nobody asks for may be long and all different: walk over them. */
-        if (c == '"' && (key == MT_K_UNKNOWN || l->role == MT_R_FRAME) && l->role != MT_R_SETTINGS && l->role != MT_R_POOL &&
-            key != MT_K_NAME && key != MT_K_FILENAME)
+        if (c == '"' && (key == MT_K_UNKNOWN || l->role == MT_R_FRAME) &&
+            l->role != MT_R_SETTINGS && l->role != MT_R_POOL && key != MT_K_NAME &&
+            key != MT_K_FILENAME)
             return skip_member(w);
         return scalar(w, l, key, name, c);
     }
-    role = l->list ? mt_role_item((enum mt_schema_role)l->role) : mt_role_value((enum mt_schema_role)l->role, key);
+    role = l->list ? mt_role_item((enum mt_schema_role)l->role)
+                   : mt_role_value((enum mt_schema_role)l->role, key);
     if (c == '[' && l->role == MT_R_HOST_TRACES)
         role = MT_R_TRACE;
-    if (l->role == MT_R_FRAME || (l->list && l->role == MT_R_RING) || !(c == '[' ? is_list_role(role) : is_dict_role(role)))
+    if (l->role == MT_R_FRAME || (l->list && l->role == MT_R_RING) ||
+        !(c == '[' ? is_list_role(role) : is_dict_role(role)))
         role = MT_R_SKIP; /* also a list where a dict belongs, and the other way round */
     if (!l->list && is_stream_role(role) && role != MT_R_SETTINGS) {
         if (l->seen >> key & 1) {
             mt_trace_diag(w->t, MT_DIAG_DAMAGE, true, mt_json_offset(&w->j),
-                          "the key \"%s\" comes twice in %s: the second was left out", mt_key_name(key),
-                          mt_role_name((enum mt_schema_role)l->role));
+                          "the key \"%s\" comes twice in %s: the second was left out",
+                          mt_key_name(key), mt_role_name((enum mt_schema_role)l->role));
             return skip_member(w);
         }
         l->seen |= UINT64_C(1) << key;
@@ -269,7 +290,9 @@ static int value(struct mt_json_walk *w, enum mt_key key, mt_str_id name)
     }
     if (role == MT_R_SETTINGS && l->role == MT_R_SETTINGS) {
         char buf[512];
-        int n = l->path == 0 ? 0 : snprintf(buf, sizeof buf, "%s.%s", mt_str(w->t, l->path), mt_str(w->t, name));
+        int n = l->path == 0
+                    ? 0
+                    : snprintf(buf, sizeof buf, "%s.%s", mt_str(w->t, l->path), mt_str(w->t, name));
         path = name;
         if (n < 0 || (size_t)n >= sizeof buf)
             return skip_member(w);
@@ -295,7 +318,8 @@ static void remember_key(struct mt_json_walk *w, enum mt_key key, const unsigned
     }
 }
 
-/* Reads `, "key":` where the gap of last time did not match, and remembers it. Sets *done at the end of the dict. */
+/* Reads `, "key":` where the gap of last time did not match, and remembers it. Sets *done at the
+ * end of the dict. */
 static int key_slow(struct mt_json_walk *w, enum mt_key *key, mt_str_id *name, bool *done)
 {
     struct mt_json *j = &w->j;
@@ -339,8 +363,8 @@ static int key_slow(struct mt_json_walk *w, enum mt_key *key, mt_str_id *name, b
     j->p++;
     mt_json_space(j);
     len = mt_json_offset(j) - from;
-    if (l->role != MT_R_SETTINGS && l->role != MT_R_TOP && *key != MT_K_UNKNOWN && l->n < MT_JSON_GAPS && len <= MT_JSON_GAP &&
-        len <= (size_t)(j->p - j->src->buf)) {
+    if (l->role != MT_R_SETTINGS && l->role != MT_R_TOP && *key != MT_K_UNKNOWN &&
+        l->n < MT_JSON_GAPS && len <= MT_JSON_GAP && len <= (size_t)(j->p - j->src->buf)) {
         struct mt_json_gap *g = &w->gap[l->role][l->n];
         memcpy(g->text, j->p - len, len);
         g->len = (uint8_t)len;

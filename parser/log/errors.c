@@ -1,11 +1,13 @@
-/* log/errors.c -- how programs other than PyTorch say that the GPU's memory ran out, and what only talks about it. */
+/* log/errors.c -- how programs other than PyTorch say that the GPU's memory ran out, and what only
+ * talks about it. */
 #include "parser/log/match.h"
 
 #include <string.h>
 
 typedef struct mt_log_got got;
 
-/* The letters between "CUDA" and "error" ("CUDA runtime error"), and between that and what it says ("error /x/a.cuh:368 'out of memory'"). */
+/* The letters between "CUDA" and "error" ("CUDA runtime error"), and between that and what it says
+ * ("error /x/a.cuh:368 'out of memory'"). */
 enum { KIND = 16, PLACE = 200 };
 
 /* Whose, by what stands in such a line. */
@@ -37,13 +39,19 @@ static bool one_of(const char *p, size_t n, const char *const *words, size_t n_w
     return false;
 }
 
-static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
 
 bool mt_log_is_code(const char *s, const char *at, size_t n)
 {
-    static const char *const before[] = {"case", "return", "enum", "define", "throw", "raise", "except", "catch"};
-    static const char *const after[] = {"is", "if", "means", "indicates", "errors", "can", "may", "should"};
-    const char *line = s + strspn(s, " \t"), *p = at, *word, *e = at + n, *next = e + strspn(e, " \t");
+    static const char *const before[] = {"case",  "return", "enum",   "define",
+                                         "throw", "raise",  "except", "catch"};
+    static const char *const after[] = {"is",     "if",  "means", "indicates",
+                                        "errors", "can", "may",   "should"};
+    const char *line = s + strspn(s, " \t"), *p = at, *word, *e = at + n,
+               *next = e + strspn(e, " \t");
     if (strncmp(line, "/*", 2) == 0 || *line == '*' || *line == '#')
         return true;
     for (const char *c = s; (c = strstr(c, "//")) != NULL && c < at; c += 2)
@@ -67,7 +75,8 @@ bool mt_log_is_code(const char *s, const char *at, size_t n)
     return one_of(next, n, after, sizeof after / sizeof *after);
 }
 
-/* "error", "failure", "Error" within the first letters behind the name of the interface; its end. */
+/* "error", "failure", "Error" within the first letters behind the name of the interface; its end.
+ */
 static const char *error_word(const char *p)
 {
     static const char *const words[] = {"error", "Error", "ERROR", "failure", "Failure"};
@@ -89,9 +98,11 @@ static const char *of_gpu(const char *s, bool *hip)
         return NULL;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         for (const char *p = s; (p = strstr(p, names[i])) != NULL; p++) {
-            const char *e = error_word(p + strlen(names[i])), *m = e != NULL ? strstr(e, "out of memory") : NULL;
+            const char *e = error_word(p + strlen(names[i])),
+                       *m = e != NULL ? strstr(e, "out of memory") : NULL;
             const char *stop = e != NULL ? strstr(e, ". ") : NULL; /* another sentence */
-            if (m != NULL && m - e <= PLACE && (stop == NULL || stop > m) && !is_letter(*e) && (p == s || !is_letter(p[-1]))) {
+            if (m != NULL && m - e <= PLACE && (stop == NULL || stop > m) && !is_letter(*e) &&
+                (p == s || !is_letter(p[-1]))) {
                 *hip = i >= 3;
                 return p;
             }
@@ -128,14 +139,16 @@ int mt_log_first_try(struct mt_log *l, uint64_t number, const char *s)
     static const char *const forms[] = {
         /* PyTorch, before it empties its cache and tries once more */
         "failed with OOM on device %n while trying to allocate %n bytes (free: %n, total: %n)",
-        "memory mapping failed with OOM on device %n while trying to map %n bytes (free: %n, total: %n)",
+        "memory mapping failed with OOM on device %n while trying to map %n bytes (free: %n, "
+        "total: %n)",
         /* torch_memory_saver, which leaves a margin free: PyTorch then does the same */
         "return OOM since memory_margin_bytes=%n (alloc)size=%n free_bytes=%n",
     };
     struct mt_log_fact *f;
     got g;
     bool saver;
-    if (mt_log_find(s, forms[0], &g) == NULL && mt_log_find(s, forms[1], &g) == NULL && mt_log_find(s, forms[2], &g) == NULL)
+    if (mt_log_find(s, forms[0], &g) == NULL && mt_log_find(s, forms[1], &g) == NULL &&
+        mt_log_find(s, forms[2], &g) == NULL)
         return 0;
     saver = g.n == 3;
     f = mt_log_add(l, MT_LOG_RETRIED, number, s);

@@ -1,10 +1,12 @@
-/* log/json.c -- what a logger that writes JSON made of text: {"msg":"Traceback ...\n  File \"a.py\", line 3, in f\n..."} is one line. What
- * collects such lines may write something before the object, or put it into a string of an object of its own. */
+/* log/json.c -- what a logger that writes JSON made of text: {"msg":"Traceback ...\n  File
+ * \"a.py\", line 3, in f\n..."} is one line. What collects such lines may write something before
+ * the object, or put it into a string of an object of its own. */
 #include "parser/log/match.h"
 
 #include <string.h>
 
-enum { MAX_DEPTH = 3 }; /* objects in strings of objects: the program's, the collector's, the cluster's */
+/* objects in strings of objects: the program's, the collector's, the cluster's */
+enum { MAX_DEPTH = 3 };
 
 /* Of \uXXXX: the character; 0 where it is none by itself. */
 static unsigned character(const char *p, size_t n)
@@ -39,10 +41,12 @@ static size_t put(char *out, unsigned v)
     return n;
 }
 
-/* One escape of a string, from s[*i] == '\\' on, to out; its bytes there. *i is then at its last byte. */
+/* One escape of a string, from s[*i] == '\\' on, to out; its bytes there. *i is then at its last
+ * byte. */
 static size_t escape(char *out, const char *s, size_t n, size_t *i)
 {
-    static const char from[] = "nrtbf", to[] = "\n\n   "; /* a carriage return ends a line in every log */
+    /* a carriage return ends a line in every log */
+    static const char from[] = "nrtbf", to[] = "\n\n   ";
     char c = s[++*i];
     const char *at = strchr(from, c);
     unsigned v;
@@ -58,7 +62,10 @@ static size_t escape(char *out, const char *s, size_t n, size_t *i)
 }
 
 /* In a string, an object of its own begins: {\"level\":... */
-static bool is_inner(const char *p, size_t n) { return n > 3 && p[0] == '{' && p[1] == '\\' && p[2] == '"'; }
+static bool is_inner(const char *p, size_t n)
+{
+    return n > 3 && p[0] == '{' && p[1] == '\\' && p[2] == '"';
+}
 
 static bool has_inner(const char *s, size_t n)
 {
@@ -103,16 +110,19 @@ static size_t undo(char *s, size_t n, int depth)
         if (inner == SIZE_MAX && is_inner(s + i, n - i))
             inner = k;
         s[k++] = s[i];
-        if (s[i] == '"' && inner != SIZE_MAX) { /* its end: what it held is plain now, but for its own strings */
+        /* its end: what it held is plain now, but for its own strings */
+        if (s[i] == '"' && inner != SIZE_MAX) {
             k = inner + undo(s + inner, k - 1 - inner, depth - 1);
             s[k++] = '"';
             inner = SIZE_MAX;
         }
     }
-    return inner != SIZE_MAX ? inner + undo(s + inner, k - inner, depth - 1) : k; /* a line that was cut */
+    /* a line that was cut */
+    return inner != SIZE_MAX ? inner + undo(s + inner, k - inner, depth - 1) : k;
 }
 
-/* Where an object of a logger begins, behind whatever stands before it: {"msg": or { "msg":. SIZE_MAX = nowhere. */
+/* Where an object of a logger begins, behind whatever stands before it: {"msg": or { "msg":.
+ * SIZE_MAX = nowhere. */
 static size_t object(const char *s, size_t n)
 {
     const char *p = s;
@@ -127,7 +137,8 @@ static size_t object(const char *s, size_t n)
     return SIZE_MAX;
 }
 
-/* Where a traceback on one line begins whose newlines are escaped, as repr() prints it: "...call last):\n  File ". */
+/* Where a traceback on one line begins whose newlines are escaped, as repr() prints it: "...call
+ * last):\n  File ". */
 static size_t traceback(const char *s, size_t n)
 {
     static const char head[] = "call last):\\n";

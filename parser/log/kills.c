@@ -6,23 +6,27 @@
 enum { REPORT = 2000 }; /* lines of the kernel's report: its table names every process */
 enum { LONGEST = 256 }; /* of such a line with all that stands before its word */
 
-/* The kernel's report: "python invoked oom-killer", a table of all processes, "oom-kill:constraint=CONSTRAINT_MEMCG,...,task=python,pid=77,uid=0",
- * "Killed process 77 (python) total-vm:..., anon-rss:9kB". Whatever of it was pasted is one kill. */
+/* The kernel's report: "python invoked oom-killer", a table of all processes,
+ * "oom-kill:constraint=CONSTRAINT_MEMCG,...,task=python,pid=77,uid=0", "Killed process 77 (python)
+ * total-vm:..., anon-rss:9kB". Whatever of it was pasted is one kill. */
 static int by_kernel(struct mt_log *l, uint64_t number, const char *s)
 {
     struct mt_log_got g = {.n = 0}, name = {.n = 0};
     const struct mt_log_fact *last = l->facts.n != 0 ? &l->facts.p[l->facts.n - 1] : NULL;
     bool killed = mt_log_find(s, "Killed process %n (%t)", &g) != NULL, chosen = false;
-    bool in_group = strstr(s, "emory cgroup out of memory") != NULL || strstr(s, "CONSTRAINT_MEMCG") != NULL;
+    bool in_group =
+        strstr(s, "emory cgroup out of memory") != NULL || strstr(s, "CONSTRAINT_MEMCG") != NULL;
     struct mt_log_fact *f;
     if (killed)
         name = g;
     else if (strstr(s, "oom-kill:constraint=") != NULL)
-        chosen = mt_log_find(s, ",task=%t,", &name) != NULL && mt_log_find(s, ",pid=%n,", &g) != NULL;
+        chosen =
+            mt_log_find(s, ",task=%t,", &name) != NULL && mt_log_find(s, ",pid=%n,", &g) != NULL;
     if (!killed && !chosen && strstr(s, " invoked oom-killer:") == NULL)
         return 0;
-    if ((killed || chosen) && last != NULL && last->kind == MT_LOG_KERNEL_KILL && number - last->line < REPORT &&
-        last->value[1] == MT_LOG_NONE && (last->value[0] == MT_LOG_NONE || last->value[0] == g.v[0])) {
+    if ((killed || chosen) && last != NULL && last->kind == MT_LOG_KERNEL_KILL &&
+        number - last->line < REPORT && last->value[1] == MT_LOG_NONE &&
+        (last->value[0] == MT_LOG_NONE || last->value[0] == g.v[0])) {
         in_group = in_group || last->value[2] == 1;
         l->facts.n--;
     }
@@ -41,7 +45,8 @@ static int by_kernel(struct mt_log *l, uint64_t number, const char *s)
     return 1;
 }
 
-/* Bytes of what collects lines before the text: of a container, a mail, the system's log, an object. */
+/* Bytes of what collects lines before the text: of a container, a mail, the system's log, an
+ * object. */
 static size_t collector(const char *s, size_t n)
 {
     static const char *const ends[] = {"| ", "> ", " F ", "]: ", "\":\"", "\": \""};
@@ -72,7 +77,8 @@ static int whole_line(struct mt_log *l, uint64_t number, const char *s)
     n = strlen(p);
     while (n > 0 && strchr(" \"}", p[n - 1]) != NULL)
         n--;
-    if (n < LONGEST && n >= sizeof killed - 1 && memcmp(p + n - (sizeof killed - 1), killed, sizeof killed - 1) == 0) {
+    if (n < LONGEST && n >= sizeof killed - 1 &&
+        memcmp(p + n - (sizeof killed - 1), killed, sizeof killed - 1) == 0) {
         size_t k = collector(p, n);
         p += k;
         n -= k;
@@ -82,7 +88,8 @@ static int whole_line(struct mt_log *l, uint64_t number, const char *s)
         mt_log_add(l, MT_LOG_KILLED, number, s);
         return 1;
     }
-    if ((n == 11 && memcmp(p, "MemoryError", 11) == 0) || (n > 12 && memcmp(p, "MemoryError:", 12) == 0)) {
+    if ((n == 11 && memcmp(p, "MemoryError", 11) == 0) ||
+        (n > 12 && memcmp(p, "MemoryError:", 12) == 0)) {
         mt_log_add(l, MT_LOG_HOST_OOM, number, s);
         return 1;
     }

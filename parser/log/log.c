@@ -41,17 +41,20 @@ static uint64_t before(const char *s, const char *end, const char *pattern)
 
 struct mt_log_writer mt_log_writer(const char *s, const char *end)
 {
-    static const char *const ranks[] = {"[rank%n", "[Rank %n", "Rank %n:", "Worker rank=%n", "RankID:%n"};
+    static const char *const ranks[] = {"[rank%n", "[Rank %n", "Rank %n:", "Worker rank=%n",
+                                        "RankID:%n"};
     static const char *const pids[] = {"pid=%n", "(PID:%n,", "[PID: %n]"};
     uint64_t pid = MT_LOG_NONE, rank = MT_LOG_NONE;
     for (size_t i = 0; i < sizeof pids / sizeof *pids && pid == MT_LOG_NONE; i++)
         pid = before(s, end, pids[i]);
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks && rank == MT_LOG_NONE; i++)
         rank = before(s, end, ranks[i]);
-    return (struct mt_log_writer){pid <= INT32_MAX ? (int64_t)pid : -1, rank != MT_LOG_NONE ? mt_log_small(rank) : -1};
+    return (struct mt_log_writer){pid <= INT32_MAX ? (int64_t)pid : -1,
+                                  rank != MT_LOG_NONE ? mt_log_small(rank) : -1};
 }
 
-/* "RefWorker" of "(RefWorker pid=7, ip=...) text", "ActorWorker(reference-0)" of "(ActorWorker(reference-0) pid=7)". */
+/* "RefWorker" of "(RefWorker pid=7, ip=...) text", "ActorWorker(reference-0)" of
+ * "(ActorWorker(reference-0) pid=7)". */
 void mt_log_name(char out[32], const char *s)
 {
     const char *end = strstr(s, " pid="), *p = end;
@@ -70,11 +73,12 @@ void mt_log_name(char out[32], const char *s)
 bool mt_log_has_stack(enum mt_log_kind k)
 {
     return k == MT_LOG_TORCH_OOM || (k >= MT_LOG_NCCL_OOM && k <= MT_LOG_CUBLAS_OOM) ||
-           (k >= MT_LOG_VLLM_STARTUP && k <= MT_LOG_VLLM_MEASURE) || k == MT_LOG_SGLANG_NO_KV || k == MT_LOG_POOL_REFUSED ||
-           k == MT_LOG_HOST_OOM || k == MT_LOG_SGLANG_KV_FULL;
+           (k >= MT_LOG_VLLM_STARTUP && k <= MT_LOG_VLLM_MEASURE) || k == MT_LOG_SGLANG_NO_KV ||
+           k == MT_LOG_POOL_REFUSED || k == MT_LOG_HOST_OOM || k == MT_LOG_SGLANG_KV_FULL;
 }
 
-struct mt_log_fact *mt_log_add(struct mt_log *l, enum mt_log_kind kind, uint64_t number, const char *line)
+struct mt_log_fact *mt_log_add(struct mt_log *l, enum mt_log_kind kind, uint64_t number,
+                               const char *line)
 {
     struct mt_log_fact *f = mt_log_blank(l, kind, number);
     struct mt_log_writer who;
@@ -96,13 +100,16 @@ void mt_log_keep_text(struct mt_log_fact *f, const char *p, size_t n)
     mt_printable(f->text, sizeof f->text, p, n);
 }
 
-/* "Process 123 has 5.00 GiB memory in use." for each other process that the driver lets this one see. */
+/* "Process 123 has 5.00 GiB memory in use." for each other process that the driver lets this one
+ * see. */
 static void other_processes(struct mt_log *l, uint64_t number, const char *s)
 {
     struct mt_log_fact of = l->facts.p[l->facts.n - 1];
     const char *p = s;
     got g;
-    for (int i = 0; i < MAX_OTHERS && (p = mt_log_find(p, "Process %n has %b memory in use", &g)) != NULL; i++) {
+    for (int i = 0;
+         i < MAX_OTHERS && (p = mt_log_find(p, "Process %n has %b memory in use", &g)) != NULL;
+         i++) {
         struct mt_log_fact *f = mt_log_blank(l, MT_LOG_OTHER_PROC, number);
         if (f == NULL)
             return;
@@ -118,7 +125,8 @@ static void other_processes(struct mt_log *l, uint64_t number, const char *s)
 static bool old_sentence(struct mt_log_fact *f, const char *s)
 {
     got g;
-    if (mt_log_find(s, "(GPU %n; %b total capacity", &g) == NULL && mt_log_find(s, "(NPU %n; %b total capacity", &g) == NULL &&
+    if (mt_log_find(s, "(GPU %n; %b total capacity", &g) == NULL &&
+        mt_log_find(s, "(NPU %n; %b total capacity", &g) == NULL &&
         mt_log_find(s, "(MLU %n; %b total capacity", &g) == NULL)
         return false;
     f->gpu = mt_log_small(g.v[0]);
@@ -126,7 +134,8 @@ static bool old_sentence(struct mt_log_fact *f, const char *s)
     f->value[MT_LO_ALLOCATED] = mt_log_value(s, "capacity; %b already allocated");
     f->value[MT_LO_FREE] = mt_log_value(s, "already allocated; %b free");
     if (f->value[MT_LO_FREE] == MT_LOG_NONE)
-        f->value[MT_LO_FREE] = mt_log_value(s, "current active; %b free"); /* torch_npu has one more number */
+        f->value[MT_LO_FREE] =
+            mt_log_value(s, "current active; %b free"); /* torch_npu has one more number */
     f->value[MT_LO_RESERVED] = mt_log_value(s, "; %b reserved in total by PyTorch");
     f->value[MT_LO_ALLOWED] = mt_log_value(s, "; %b allowed");
     f->value[MT_LO_UNALLOCATED] = mt_log_value(s, "free; %b cached"); /* to 1.3 */
@@ -134,12 +143,14 @@ static bool old_sentence(struct mt_log_fact *f, const char *s)
         return true;
     if (f->value[MT_LO_RESERVED] == MT_LOG_NONE && f->value[MT_LO_UNALLOCATED] != MT_LOG_NONE)
         f->value[MT_LO_RESERVED] = f->value[MT_LO_ALLOCATED] + f->value[MT_LO_UNALLOCATED];
-    else if (f->value[MT_LO_RESERVED] != MT_LOG_NONE && f->value[MT_LO_RESERVED] >= f->value[MT_LO_ALLOCATED])
+    else if (f->value[MT_LO_RESERVED] != MT_LOG_NONE &&
+             f->value[MT_LO_RESERVED] >= f->value[MT_LO_ALLOCATED])
         f->value[MT_LO_UNALLOCATED] = f->value[MT_LO_RESERVED] - f->value[MT_LO_ALLOCATED];
     return true;
 }
 
-/* Apple's: "MPS backend out of memory (MPS allocated: 5.05 GB, other allocations: 2.29 GB, max allowed: 6.77 GB). Tried to ...". */
+/* Apple's: "MPS backend out of memory (MPS allocated: 5.05 GB, other allocations: 2.29 GB, max
+ * allowed: 6.77 GB). Tried to ...". */
 static bool of_apple(struct mt_log_fact *f, const char *s)
 {
     got g;
@@ -174,8 +185,9 @@ static int torch_sentence(struct mt_log_fact *f, const char *s)
         f->value[MT_LO_FREE] = mt_log_value(s, "of which %b is free");
         if (f->value[MT_LO_FREE] == MT_LOG_NONE)
             f->value[MT_LO_FREE] = mt_log_value(s, "of which %b"); /* cut off behind it */
-        if (f->value[MT_LO_FREE] == MT_LOG_NONE &&                 /* typed: "GPU had 12.44 GiB free of 79.19" */
-            (mt_log_find(s, "had %b free of %b", &g) != NULL || mt_log_find(s, "had %b free of %G", &g) != NULL)) {
+        if (f->value[MT_LO_FREE] == MT_LOG_NONE && /* typed: "GPU had 12.44 GiB free of 79.19" */
+            (mt_log_find(s, "had %b free of %b", &g) != NULL ||
+             mt_log_find(s, "had %b free of %G", &g) != NULL)) {
             f->value[MT_LO_FREE] = g.v[0];
             if (f->value[MT_LO_CAPACITY] == MT_LOG_NONE)
                 f->value[MT_LO_CAPACITY] = g.v[1];
@@ -184,7 +196,8 @@ static int torch_sentence(struct mt_log_fact *f, const char *s)
         f->value[MT_LO_ALLOWED] = mt_log_value(s, ". %b allowed;");
         f->value[MT_LO_ALLOCATED] = mt_log_value(s, "allocated memory %b is allocated by PyTorch");
         f->value[MT_LO_PRIVATE] = mt_log_value(s, "with %b allocated in private pools");
-        f->value[MT_LO_UNALLOCATED] = mt_log_value(s, "and %b is reserved by PyTorch but unallocated");
+        f->value[MT_LO_UNALLOCATED] =
+            mt_log_value(s, "and %b is reserved by PyTorch but unallocated");
         if (f->value[MT_LO_ALLOCATED] != MT_LOG_NONE && f->value[MT_LO_UNALLOCATED] != MT_LOG_NONE)
             f->value[MT_LO_RESERVED] = f->value[MT_LO_ALLOCATED] + f->value[MT_LO_UNALLOCATED];
         /* in a container the driver does not find the process and says 0 */
@@ -197,8 +210,9 @@ static int torch_sentence(struct mt_log_fact *f, const char *s)
     return n;
 }
 
-/* PyTorch on cudaMallocAsync: "Allocation on device 0 would exceed allowed memory. (out of memory)", and in the lines that follow
- * "Requested               : 1.50 GiB" and so on; some programs print no more than its first words. */
+/* PyTorch on cudaMallocAsync: "Allocation on device 0 would exceed allowed memory. (out of
+ * memory)", and in the lines that follow "Requested               : 1.50 GiB" and so on; some
+ * programs print no more than its first words. */
 static int torch_async(struct mt_log *l, uint64_t number, const char *s)
 {
     static const struct {
@@ -222,7 +236,8 @@ static int torch_async(struct mt_log *l, uint64_t number, const char *s)
         f->gpu = mt_log_small(g.v[0]);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         f->value[parts[i].value] = mt_log_value(p, parts[i].pattern);
-    if (f->value[MT_LO_ALLOWED] != MT_LOG_NONE && f->value[MT_LO_ALLOWED] >= f->value[MT_LO_CAPACITY])
+    if (f->value[MT_LO_ALLOWED] != MT_LOG_NONE &&
+        f->value[MT_LO_ALLOWED] >= f->value[MT_LO_CAPACITY])
         f->value[MT_LO_ALLOWED] = MT_LOG_NONE; /* no limit is printed as an enormous one */
     return 1;
 }
@@ -232,29 +247,36 @@ static bool follows_first_half(const struct mt_log *l, uint64_t number)
     uint32_t i = l->facts.n;
     while (i > 0 && l->facts.p[i - 1].kind == MT_LOG_OTHER_PROC)
         i--;
-    return i > 0 && l->facts.p[i - 1].kind == MT_LOG_TORCH_OOM && l->facts.p[i - 1].line + 1 == number;
+    return i > 0 && l->facts.p[i - 1].kind == MT_LOG_TORCH_OOM &&
+           l->facts.p[i - 1].line + 1 == number;
 }
 
 static char platform_of(const char *s)
 {
-    return strstr(s, "NPU out of memory") != NULL || strstr(s, "(NPU ") != NULL                           ? 'N'
-           : strstr(s, "HIP out of memory") != NULL                                                       ? 'H'
-           : strstr(s, "XPU out of memory") != NULL || strstr(s, "can NOT allocate memory block") != NULL ? 'X'
-                                                                                                          : 0;
+    return strstr(s, "NPU out of memory") != NULL || strstr(s, "(NPU ") != NULL ? 'N'
+           : strstr(s, "HIP out of memory") != NULL                             ? 'H'
+           : strstr(s, "XPU out of memory") != NULL ||
+                   strstr(s, "can NOT allocate memory block") != NULL
+               ? 'X'
+               : 0;
 }
 
 static int torch_oom(struct mt_log *l, uint64_t number, const char *s, const char *glued)
 {
     struct mt_log_fact *f;
     got g, half;
-    bool absurd = strstr(s, "ried to allocate more than 1EB memory") != NULL;           /* all that is said of such a size */
-    uint64_t block = mt_log_value(s, "allocate memory block with size larger than %b"); /* Intel's GPUs */
+    /* all that is said of such a size */
+    bool absurd = strstr(s, "ried to allocate more than 1EB memory") != NULL;
+    /* Intel's GPUs */
+    uint64_t block = mt_log_value(s, "allocate memory block with size larger than %b");
     int n;
     if (!absurd && mt_log_find(s, "ried to allocate %b", &g) == NULL)
         return 0;
-    if (strstr(s, "out of memory") == NULL && strstr(s, "OutOfMemoryError") == NULL && block == MT_LOG_NONE) {
+    if (strstr(s, "out of memory") == NULL && strstr(s, "OutOfMemoryError") == NULL &&
+        block == MT_LOG_NONE) {
         /* its second half: alone, or after a first half that has read it already */
-        if ((strstr(s, "has a total capacity of") == NULL && mt_log_find(s, "(GPU %n; %b total capacity", &half) == NULL) ||
+        if ((strstr(s, "has a total capacity of") == NULL &&
+             mt_log_find(s, "(GPU %n; %b total capacity", &half) == NULL) ||
             follows_first_half(l, number))
             return 0;
     }
@@ -278,7 +300,8 @@ static int torch_oom(struct mt_log *l, uint64_t number, const char *s, const cha
     return 1;
 }
 
-/* "Free memory on device cuda:0 (3.2/79.1 GiB) on startup is less than desired GPU memory utilization (0.9, 71.2 GiB)" */
+/* "Free memory on device cuda:0 (3.2/79.1 GiB) on startup is less than desired GPU memory
+ * utilization (0.9, 71.2 GiB)" */
 static int vllm_startup(struct mt_log *l, uint64_t number, const char *s)
 {
     static const char lead[] = "Free memory on device";
@@ -302,26 +325,35 @@ static int vllm_startup(struct mt_log *l, uint64_t number, const char *s)
 
 static bool kv_needed(const char *s, got *g)
 {
-    return mt_log_find(s, "(%b KV cache is needed, which is larger than the available KV cache memory (%b)", g) != NULL ||
-           mt_log_find(s, "(%b) KV cache is needed, which is larger than the available KV cache memory (%b)", g) != NULL;
+    return mt_log_find(
+               s, "(%b KV cache is needed, which is larger than the available KV cache memory (%b)",
+               g) != NULL ||
+           mt_log_find(
+               s,
+               "(%b) KV cache is needed, which is larger than the available KV cache memory (%b)",
+               g) != NULL;
 }
 
-/* "Error in memory profiling. Initial free memory 82.94 GiB, current free memory 90.17 GiB." and "The model's max seq len (8192) is larger
- * than the maximum number of tokens that can be stored in KV cache (6048)." */
+/* "Error in memory profiling. Initial free memory 82.94 GiB, current free memory 90.17 GiB." and
+ * "The model's max seq len (8192) is larger than the maximum number of tokens that can be stored in
+ * KV cache (6048)." */
 static int vllm_refuses(struct mt_log *l, uint64_t number, const char *s, const char *glued)
 {
     struct mt_log_fact *f;
     got g;
     if (strstr(s, "Error in memory profiling. Initial free memory") != NULL) {
         f = mt_log_add(l, MT_LOG_VLLM_MEASURE, number, s);
-        if (f != NULL && (mt_log_find(s, "Initial free memory %b, current free memory %b", &g) != NULL ||
-                          mt_log_find(s, "Initial free memory %n, current free memory %n", &g) != NULL)) {
+        if (f != NULL &&
+            (mt_log_find(s, "Initial free memory %b, current free memory %b", &g) != NULL ||
+             mt_log_find(s, "Initial free memory %n, current free memory %n", &g) != NULL)) {
             f->value[0] = g.v[0];
             f->value[1] = g.v[1];
         }
         return 1;
     }
-    if (mt_log_find(s, "max seq len (%n) is larger than the maximum number of tokens that can be stored in KV cache (%n)",
+    if (mt_log_find(s,
+                    "max seq len (%n) is larger than the maximum number of tokens that can be "
+                    "stored in KV cache (%n)",
                     &g) != NULL) {
         f = mt_log_add(l, MT_LOG_VLLM_NO_KV, number, s);
         if (f != NULL) {
@@ -384,7 +416,8 @@ static int sglang(struct mt_log *l, uint64_t number, const char *s)
     return 1;
 }
 
-/* "Decode out of memory. Try to lower your batch size.", and in the lines that follow "Try to allocate 148 tokens." and what was left. */
+/* "Decode out of memory. Try to lower your batch size.", and in the lines that follow "Try to
+ * allocate 148 tokens." and what was left. */
 static int sglang_full(struct mt_log *l, uint64_t number, const char *s)
 {
     struct mt_log_fact *f;
@@ -416,8 +449,8 @@ static int vllm_graphs(struct mt_log *l, uint64_t number, const char *s)
 
 static bool in_path(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.' ||
-           c == '/';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.' || c == '/';
 }
 
 static void count_path(struct mt_log *l, const char *p, size_t n)
@@ -442,9 +475,9 @@ static void count_path(struct mt_log *l, const char *p, size_t n)
 /* Whether a package's folder is one of those of the path. */
 static bool has_package(const char *p, size_t n)
 {
-    static const char *const packages[] = {"verl/",     "areal/",   "slime/",    "relax/",       "openrlhf/",
-                                           "trl/",      "nemo_rl/", "skyrl/",    "skyrl_train/", "roll/",
-                                           "prime_rl/", "swift/",   "torch_npu/"};
+    static const char *const packages[] = {
+        "verl/",  "areal/",       "slime/", "relax/",    "openrlhf/", "trl/",      "nemo_rl/",
+        "skyrl/", "skyrl_train/", "roll/",  "prime_rl/", "swift/",    "torch_npu/"};
     for (size_t i = 0; i < n; i++) {
         if (i != 0 && p[i - 1] != '/')
             continue;
@@ -470,19 +503,26 @@ static void note_paths(struct mt_log *l, const char *s)
     }
 }
 
-int mt_log_line(struct mt_log *l, uint64_t number, const char *line, const char *joined, const char *glued)
+int mt_log_line(struct mt_log *l, uint64_t number, const char *line, const char *joined,
+                const char *glued)
 {
     /* A long sentence is wrapped in tickets; then the following lines belong to it. */
-    bool is_whole = strstr(line, "unallocated") != NULL || strstr(line, "reserved in total") != NULL;
-    bool is_part = !is_whole && (strstr(line, "ried to allocate") != NULL || strstr(line, "out of memory.") != NULL);
+    bool is_whole =
+        strstr(line, "unallocated") != NULL || strstr(line, "reserved in total") != NULL;
+    bool is_part = !is_whole && (strstr(line, "ried to allocate") != NULL ||
+                                 strstr(line, "out of memory.") != NULL);
     const char *file = strstr(line, "File \"");
     /* a traceback and what it led to on one line: a collector took the newlines out */
-    bool flat = file != NULL && (strstr(file, "rror:") != NULL || strstr(file, "out of memory") != NULL);
+    bool flat =
+        file != NULL && (strstr(file, "rror:") != NULL || strstr(file, "out of memory") != NULL);
     bool frames = flat && mt_log_stack_line(l, number, line, line);
-    int found = torch_oom(l, number, is_part ? joined : line, is_part ? glued : line) || torch_async(l, number, joined) ||
-                (!flat && mt_log_stack_line(l, number, line, glued)) || mt_log_usage(l, number, line) ||
-                sglang(l, number, line) || sglang_full(l, number, joined) || vllm_graphs(l, number, line) ||
-                vllm_startup(l, number, joined) || vllm_refuses(l, number, joined, glued) || mt_log_kill(l, number, line);
+    int found = torch_oom(l, number, is_part ? joined : line, is_part ? glued : line) ||
+                torch_async(l, number, joined) ||
+                (!flat && mt_log_stack_line(l, number, line, glued)) ||
+                mt_log_usage(l, number, line) || sglang(l, number, line) ||
+                sglang_full(l, number, joined) || vllm_graphs(l, number, line) ||
+                vllm_startup(l, number, joined) || vllm_refuses(l, number, joined, glued) ||
+                mt_log_kill(l, number, line);
     if (!found)
         mt_log_stack_close(l, line);
     note_paths(l, line);

@@ -1,12 +1,16 @@
-/* log.h -- what the text logs of a job say about memory: PyTorch's out-of-memory sentence, the memory lines of vLLM, SGLang, verl and
- * slime, NCCL's and cumem's failures, kills by Ray, Slurm and the kernel.
+/* log.h -- what the text logs of a job say about memory: PyTorch's out-of-memory sentence, the
+ * memory lines of vLLM, SGLang, verl and slime, NCCL's and cumem's failures, kills by Ray, Slurm
+ * and the kernel.
  *
- * A log is lines of ASCII with anything in between; of a longer line the first MT_LOG_LINE bytes are read. A carriage return ends a line as
- * well (progress bars), but is not counted as one. Prefixes (time stamps, "(WorkerDict pid=123)", rank tags) are looked at for pid and
- * rank and otherwise skipped. Nothing is guessed: a field that the line does not have is MT_LOG_NONE. Sizes are bytes, computed from what
- * is printed (two decimals of a GiB: so +- 5 MiB). Formats: c10/cuda/CUDACachingAllocator.cpp of PyTorch 1.0 to 2.9; vLLM v0.6 to v0.12
- * worker and gpu_worker; SGLang model_runner and memory_pool; verl utils/profiler/performance.py; Ray's memory monitor; mm/oom_kill.c of
- * Linux. A failed line may be printed many times over (tracebacks, Ray): each is a fact. */
+ * A log is lines of ASCII with anything in between; of a longer line the first MT_LOG_LINE bytes
+ * are read. A carriage return ends a line as well (progress bars), but is not counted as one.
+ * Prefixes (time stamps, "(WorkerDict pid=123)", rank tags) are looked at for pid and rank and
+ * otherwise skipped. Nothing is guessed: a field that the line does not have is MT_LOG_NONE. Sizes
+ * are bytes, computed from what is printed (two decimals of a GiB: so +- 5 MiB). Formats:
+ * c10/cuda/CUDACachingAllocator.cpp of PyTorch 1.0 to 2.9; vLLM v0.6 to v0.12 worker and
+ * gpu_worker; SGLang model_runner and memory_pool; verl utils/profiler/performance.py; Ray's memory
+ * monitor; mm/oom_kill.c of Linux. A failed line may be printed many times over (tracebacks, Ray):
+ * each is a fact. */
 #ifndef MT_LOG_H
 #define MT_LOG_H
 
@@ -23,42 +27,63 @@
 #define MT_LOG_MAX_STACKS 16u /* tracebacks kept, those of the first failures */
 
 enum mt_log_kind {
-    MT_LOG_TORCH_OOM,      /* values: enum mt_log_oom_value */
-    MT_LOG_OTHER_PROC,     /* pid, bytes: another process named in an OOM sentence; belongs to the TORCH_OOM before it */
-    MT_LOG_NCCL_OOM,       /* bytes asked or NONE */
-    MT_LOG_CUMEM_OOM,      /* - : vLLM's cumem allocator could not create memory */
-    MT_LOG_SAVER_OOM,      /* - : torch_memory_saver could not create memory */
-    MT_LOG_CUDA_OOM,       /* bytes asked or NONE: another "CUDA error: out of memory"; text: whose call, "" = CUDA's */
-    MT_LOG_NPU_OOM,        /* bytes asked or NONE: CANN, the runtime of Ascend NPUs, or HCCL in it */
-    MT_LOG_CUBLAS_OOM,     /* - : CUBLAS_STATUS_ALLOC_FAILED */
-    MT_LOG_VLLM_WEIGHTS,   /* bytes */
-    MT_LOG_VLLM_BUDGET,    /* total of the GPU, utilization in 1/10000, budget */
-    MT_LOG_VLLM_PROFILE,   /* weights, non-torch, activation peak, KV cache */
-    MT_LOG_VLLM_KV,        /* bytes available for the KV cache */
-    MT_LOG_VLLM_TOKENS,    /* tokens of the KV cache */
-    MT_LOG_VLLM_BLOCKS,    /* GPU blocks, CPU blocks */
-    MT_LOG_VLLM_GRAPHS,    /* bytes */
-    MT_LOG_VLLM_STARTUP,   /* free at start, total of the GPU, utilization in 1/10000, wanted: the engine refused to start */
-    MT_LOG_VLLM_NO_KV,     /* needed, available; tokens of the longest sequence, of the cache; NONE where not said */
-    MT_LOG_VLLM_WARMUP,    /* requests: memory ran out while the engine tried itself out with that many */
-    MT_LOG_VLLM_MEASURE,   /* free before, free after: others gave memory back while the engine measured its own */
+    MT_LOG_TORCH_OOM, /* values: enum mt_log_oom_value */
+    /* pid, bytes: another process named in an OOM sentence; belongs to the TORCH_OOM before it */
+    MT_LOG_OTHER_PROC,
+    MT_LOG_NCCL_OOM,  /* bytes asked or NONE */
+    MT_LOG_CUMEM_OOM, /* - : vLLM's cumem allocator could not create memory */
+    MT_LOG_SAVER_OOM, /* - : torch_memory_saver could not create memory */
+    /* bytes asked or NONE: another "CUDA error: out of memory"; text: whose call, "" = CUDA's */
+    MT_LOG_CUDA_OOM,
+    /* bytes asked or NONE: CANN, the runtime of Ascend NPUs, or HCCL in it */
+    MT_LOG_NPU_OOM,
+    MT_LOG_CUBLAS_OOM,   /* - : CUBLAS_STATUS_ALLOC_FAILED */
+    MT_LOG_VLLM_WEIGHTS, /* bytes */
+    MT_LOG_VLLM_BUDGET,  /* total of the GPU, utilization in 1/10000, budget */
+    MT_LOG_VLLM_PROFILE, /* weights, non-torch, activation peak, KV cache */
+    MT_LOG_VLLM_KV,      /* bytes available for the KV cache */
+    MT_LOG_VLLM_TOKENS,  /* tokens of the KV cache */
+    MT_LOG_VLLM_BLOCKS,  /* GPU blocks, CPU blocks */
+    MT_LOG_VLLM_GRAPHS,  /* bytes */
+    /* free at start, total of the GPU, utilization in 1/10000, wanted: the engine refused to start
+     */
+    MT_LOG_VLLM_STARTUP,
+    /* needed, available; tokens of the longest sequence, of the cache; NONE where not said */
+    MT_LOG_VLLM_NO_KV,
+    /* requests: memory ran out while the engine tried itself out with that many */
+    MT_LOG_VLLM_WARMUP,
+    /* free before, free after: others gave memory back while the engine measured its own */
+    MT_LOG_VLLM_MEASURE,
     MT_LOG_SLEEP,          /* freed, still in use */
     MT_LOG_SGLANG_WEIGHTS, /* available after, used */
     MT_LOG_SGLANG_KV,      /* tokens, bytes */
     MT_LOG_SGLANG_POOL,    /* available after */
     MT_LOG_SGLANG_GRAPHS,  /* used, available after */
-    MT_LOG_SGLANG_KV_FULL, /* tokens asked, tokens left: SGLang's KV cache had no room, and it stopped */
-    MT_LOG_SGLANG_NO_KV,   /* - : "Not enough memory. Please try to increase --mem-fraction-static." */
-    MT_LOG_POOL_REFUSED,   /* - : vLLM's sleep mode: "Expandable segments are not compatible with memory pool" */
-    MT_LOG_TORCH_USAGE,    /* allocated, reserved, device used, device total; text: where ("Before update_actor") */
-    MT_LOG_HOST_USAGE,     /* used, share in 1/10000: DeepSpeed's see_memory_usage, of the host */
-    MT_LOG_RETRIED, /* requests put off; of PyTorch's: -, asked, free, total, margin to be left free or NONE; no failure, it was tried again; text: by whom */
+    /* tokens asked, tokens left: SGLang's KV cache had no room, and it stopped */
+    MT_LOG_SGLANG_KV_FULL,
+    /* - : "Not enough memory. Please try to increase --mem-fraction-static." */
+    MT_LOG_SGLANG_NO_KV,
+    /* - : vLLM's sleep mode: "Expandable segments are not compatible with memory pool" */
+    MT_LOG_POOL_REFUSED,
+    /* allocated, reserved, device used, device total; text: where ("Before update_actor") */
+    MT_LOG_TORCH_USAGE,
+    MT_LOG_HOST_USAGE, /* used, share in 1/10000: DeepSpeed's see_memory_usage, of the host */
+    /* requests put off; of PyTorch's: -, asked, free, total, margin to be left free or NONE; no
+       failure, it was tried again; text: by whom */
+    MT_LOG_RETRIED,
     MT_LOG_NO_EXPANDABLE, /* - : PyTorch warns that expandable_segments do not exist here */
-    MT_LOG_KERNEL_LIMIT, /* bytes wanted, bytes there are: a kernel's shared memory on a multiprocessor; no want of GPU memory */
-    MT_LOG_RAY_KILL,     /* node used, node total; text: name of the task */
-    MT_LOG_KERNEL_KILL, /* pid, anon-rss bytes, 1 where it was the limit of a control group; text: name of the process. Also Slurm's report */
-    MT_LOG_HOST_OOM, /* bytes asked or NONE: MemoryError, std::bad_alloc, "Cannot allocate memory" ...; text: "pinned", "shared" */
-    MT_LOG_KILLED, /* - : "Killed", exit code -9 or 137, a worker of Ray gone: not said to be for memory */
+    /* bytes wanted, bytes there are: a kernel's shared memory on a multiprocessor; no want of GPU
+       memory */
+    MT_LOG_KERNEL_LIMIT,
+    MT_LOG_RAY_KILL, /* node used, node total; text: name of the task */
+    /* pid, anon-rss bytes, 1 where it was the limit of a control group; text: name of the process.
+       Also Slurm's report */
+    MT_LOG_KERNEL_KILL,
+    /* bytes asked or NONE: MemoryError, std::bad_alloc, "Cannot allocate memory" ...; text:
+       "pinned", "shared" */
+    MT_LOG_HOST_OOM,
+    /* - : "Killed", exit code -9 or 137, a worker of Ray gone: not said to be for memory */
+    MT_LOG_KILLED,
     MT_LOG_KIND_COUNT
 };
 const char *mt_log_kind_name(enum mt_log_kind k); /* "torch_oom" ... */
@@ -71,22 +96,28 @@ enum mt_log_oom_value {
     MT_LO_ALLOCATED,   /* by PyTorch */
     MT_LO_PRIVATE,     /* of it in private pools */
     MT_LO_UNALLOCATED, /* reserved by PyTorch but unallocated */
-    MT_LO_RESERVED,    /* "reserved in total by PyTorch"; also allocated + unallocated of the newer sentence */
-    MT_LO_ALLOWED      /* limit set by set_per_process_memory_fraction; text "block": of one block, by the platform */
+    /* "reserved in total by PyTorch"; also allocated + unallocated of the newer sentence */
+    MT_LO_RESERVED,
+    MT_LO_ALLOWED /* limit set by set_per_process_memory_fraction; text "block": of one block, by
+                     the platform */
 };
-/* TORCH_OOM without a request: the error is only named. text: "ray" = by Ray, of one of its tasks; "nvml" = PyTorch failed over its message. */
+/* TORCH_OOM without a request: the error is only named. text: "ray" = by Ray, of one of its tasks;
+ * "nvml" = PyTorch failed over its message. */
 
 struct mt_log_fact {
     enum mt_log_kind kind;
     uint64_t line;                 /* from 1 */
     uint64_t value[MT_LOG_VALUES]; /* by kind; MT_LOG_NONE where not said */
     char text[96];                 /* by kind; printable */
-    char who[32];                  /* name of the process that wrote the line: "RefWorker" of "(RefWorker pid=7)"; "" */
-    int32_t gpu, rank;             /* -1 = not said */
-    int64_t pid;                   /* of the process that wrote the line, -1 = not said */
-    bool hints_expandable;         /* TORCH_OOM: the sentence advises to set expandable_segments */
-    char platform;                 /* 'H' = ROCm, 'N' = Ascend NPU, 'X' = Intel XPU, 'M' = Apple; 0 = CUDA, or not said */
-    uint32_t stack;                /* index + 1 in mt_log.stacks of the traceback that led to it; 0 = none */
+    /* name of the process that wrote the line: "RefWorker" of "(RefWorker pid=7)"; "" */
+    char who[32];
+    int32_t gpu, rank;     /* -1 = not said */
+    int64_t pid;           /* of the process that wrote the line, -1 = not said */
+    bool hints_expandable; /* TORCH_OOM: the sentence advises to set expandable_segments */
+    /* 'H' = ROCm, 'N' = Ascend NPU, 'X' = Intel XPU, 'M' = Apple; 0 = CUDA, or not said */
+    char platform;
+    /* index + 1 in mt_log.stacks of the traceback that led to it; 0 = none */
+    uint32_t stack;
 };
 
 /* Who wrote a line, by its prefix; -1 = not said. */
@@ -110,7 +141,8 @@ struct mt_log_stack {
     bool pins;                          /* the innermost line of code asks for pinned host memory */
 };
 
-/* A Python file of a framework of reinforcement learning that lines name: "relax/backends/megatron/actor.py". */
+/* A Python file of a framework of reinforcement learning that lines name:
+ * "relax/backends/megatron/actor.py". */
 struct mt_log_path {
     char path[120]; /* its end when it is longer; printable */
     uint64_t n;     /* how often */
@@ -129,12 +161,14 @@ struct mt_log_version {
 bool mt_log_version_number(const char *s, uint64_t *number);
 
 struct mt_log {
-    MT_VEC(struct mt_log_version) versions; /* different ones, by the lines in which programs say what they are */
-    MT_VEC(struct mt_log_fact) facts;       /* in order of lines; at most MT_LOG_MAX_FACTS */
-    MT_VEC(struct mt_log_path) paths;       /* the first MT_LOG_MAX_PATHS different ones */
+    /* different ones, by the lines in which programs say what they are */
+    MT_VEC(struct mt_log_version) versions;
+    MT_VEC(struct mt_log_fact) facts; /* in order of lines; at most MT_LOG_MAX_FACTS */
+    MT_VEC(struct mt_log_path) paths; /* the first MT_LOG_MAX_PATHS different ones */
     MT_VEC(struct mt_log_stack) stacks;
     struct mt_log_stack open[MT_LOG_OPEN]; /* while it is read */
-    char label[96];                        /* while it is read: what the next lines of see_memory_usage are of */
+    /* while it is read: what the next lines of see_memory_usage are of */
+    char label[96];
     uint64_t label_line;
     uint64_t n_lines, n_bytes, n_long, n_dropped;
     bool no_memory;
@@ -146,8 +180,10 @@ struct mt_log {
 enum mt_rc mt_log_read(struct mt_log *out, struct mt_source *src, struct mt_err *err);
 void mt_log_done(struct mt_log *l);
 
-/* One line, with its number. 0 = nothing in it. joined: the line with those that follow it, parted by blanks; glued: the same without
- * blanks, as a terminal cuts lines; both the line itself where none follow. -1 = out of memory. */
-int mt_log_line(struct mt_log *l, uint64_t number, const char *line, const char *joined, const char *glued);
+/* One line, with its number. 0 = nothing in it. joined: the line with those that follow it, parted
+ * by blanks; glued: the same without blanks, as a terminal cuts lines; both the line itself where
+ * none follow. -1 = out of memory. */
+int mt_log_line(struct mt_log *l, uint64_t number, const char *line, const char *joined,
+                const char *glued);
 
 #endif

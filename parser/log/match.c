@@ -7,7 +7,8 @@
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* "58.15", "1,933,682", "-0.94" as a number times 10^6. Negative ones are kept as 0: a budget below nothing. */
+/* "58.15", "1,933,682", "-0.94" as a number times 10^6. Negative ones are kept as 0: a budget below
+ * nothing. */
 static const char *number(const char *p, uint64_t *micro)
 {
     bool minus = *p == '-';

@@ -1,8 +1,9 @@
 /* log/match.h -- patterns of log lines: text with holes. Private to parser/log*.c.
  *
- * Holes: %b size with unit, %G a number that means GiB, %n whole number, %r fraction in 1/10000, %t text up to the next character of the
- * pattern (at most 95 bytes). A blank matches any run of blanks, also none before a hole. A pattern may occur anywhere in a line. Matching
- * is linear in the line. */
+ * Holes: %b size with unit, %G a number that means GiB, %n whole number, %r fraction in 1/10000, %t
+ * text up to the next character of the pattern (at most 95 bytes). A blank matches any run of
+ * blanks, also none before a hole. A pattern may occur anywhere in a line. Matching is linear in
+ * the line. */
 #ifndef MT_LOG_MATCH_H
 #define MT_LOG_MATCH_H
 
@@ -22,9 +23,11 @@ struct mt_log_writer mt_log_writer(const char *s, const char *end);
 
 /* ---- log.c ---- */
 
-/* A fact without values; NULL when there are too many, or no memory. mt_log_add: with writer and traceback, by the line. */
+/* A fact without values; NULL when there are too many, or no memory. mt_log_add: with writer and
+ * traceback, by the line. */
 struct mt_log_fact *mt_log_blank(struct mt_log *l, enum mt_log_kind kind, uint64_t number);
-struct mt_log_fact *mt_log_add(struct mt_log *l, enum mt_log_kind kind, uint64_t number, const char *line);
+struct mt_log_fact *mt_log_add(struct mt_log *l, enum mt_log_kind kind, uint64_t number,
+                               const char *line);
 void mt_log_keep_text(struct mt_log_fact *f, const char *p, size_t n);
 int32_t mt_log_small(uint64_t v);
 bool mt_log_has_stack(enum mt_log_kind k);
@@ -41,7 +44,8 @@ int mt_log_kill(struct mt_log *l, uint64_t number, const char *s); /* mt_log_row
 int mt_log_gpu_error(struct mt_log *l, uint64_t number, const char *s);
 /* An allocation that is tried once more. */
 int mt_log_first_try(struct mt_log *l, uint64_t number, const char *s);
-/* The name at s[at, at + n) stands in code or in a text about it: "if (e == hipErrorOutOfMemory)". */
+/* The name at s[at, at + n) stands in code or in a text about it: "if (e == hipErrorOutOfMemory)".
+ */
 bool mt_log_is_code(const char *s, const char *at, size_t n);
 
 /* ---- log/version.c: such a line may be anything else as well ---- */
@@ -49,22 +53,27 @@ void mt_log_version_line(struct mt_log *l, uint64_t line, const char *s);
 
 /* ---- log/json.c ---- */
 
-/* Undoes the escapes of the object in JSON that a line is, or ends in, in place, and of those in its strings: newlines that a logger put into
- * its text are newlines again. The new length; *before: bytes in front of the object. What has no object stays. */
+/* Undoes the escapes of the object in JSON that a line is, or ends in, in place, and of those in
+ * its strings: newlines that a logger put into its text are newlines again. The new length;
+ * *before: bytes in front of the object. What has no object stays. */
 size_t mt_log_unescape(char *s, size_t n, size_t *before);
 
 /* ---- log/stack.c ---- */
 
-/* Whether the line is part of a traceback. glued: with the lines that follow, for a frame that a terminal cut. Out of memory is noted in l. */
+/* Whether the line is part of a traceback. glued: with the lines that follow, for a frame that a
+ * terminal cut. Out of memory is noted in l. */
 bool mt_log_stack_line(struct mt_log *l, uint64_t number, const char *s, const char *glued);
-/* The line led to no failure of memory: where it names another error, the writer's traceback led to that one. */
+/* The line led to no failure of memory: where it names another error, the writer's traceback led to
+ * that one. */
 void mt_log_stack_close(struct mt_log *l, const char *s);
 /* At the end of the log. */
 void mt_log_stacks_end(struct mt_log *l);
 /* The fact is what the writer's last traceback led to. */
-void mt_log_stack_take(struct mt_log *l, uint64_t number, struct mt_log_fact *f, struct mt_log_writer who);
-/* Lines that say in words what was going on - vLLM's "while processing method load_model: ..." and "Failed to load model", a warning of FSDP
- * that gathers a state dict -: a frame, where there is none. */
+void mt_log_stack_take(struct mt_log *l, uint64_t number, struct mt_log_fact *f,
+                       struct mt_log_writer who);
+/* Lines that say in words what was going on - vLLM's "while processing method load_model: ..." and
+ * "Failed to load model", a warning of FSDP that gathers a state dict -: a frame, where there is
+ * none. */
 void mt_log_stack_method(struct mt_log *l, uint64_t number, struct mt_log_fact *f, const char *s);
 void mt_log_stacks_done(struct mt_log *l);
 

@@ -1,11 +1,13 @@
-/* log/read.c -- a log as lines. Nearly all of them are passed over after one look at their four-byte pieces. */
+/* log/read.c -- a log as lines. Nearly all of them are passed over after one look at their
+ * four-byte pieces. */
 #include "parser/log/match.h"
 
 #include <string.h>
 
 enum { AHEAD = 10 }; /* lines held: the one looked at and those that may belong to it */
 
-/* One of these four bytes stands in every line that has something to say; chosen so that few others have one. */
+/* One of these four bytes stands in every line that has something to say; chosen so that few others
+ * have one. */
 static const char *const anchors[] = {
     "ried", "iled", "ror:", "Cuda",
     "CUDA", "CUBL", "emor", "Mode",
@@ -25,7 +27,8 @@ static const char *const anchors[] = {
     "xit ", " RAM", "/shm", "WinE",
     "oom-", "LM e", "M AP", /* "LLM engine", "vLLM API server": which version */
 };
-#define HASH_BITS 16u /* 8 KiB; the anchors are few enough that other text hardly ever has a bit of theirs */
+#define HASH_BITS                                                                                  \
+    16u /* 8 KiB; the anchors are few enough that other text hardly ever has a bit of theirs */
 
 struct window {
     char *line[AHEAD];
@@ -107,7 +110,8 @@ static size_t prefix_of(const char *s)
     return 0;
 }
 
-/* Bytes that a container's or a mail's prefix takes on both lines: "trainer-1  | ", "> ", "... stderr F ". */
+/* Bytes that a container's or a mail's prefix takes on both lines: "trainer-1  | ", "> ", "...
+ * stderr F ". */
 static size_t shared(const char *a, const char *b)
 {
     static const char *const ends[] = {"| ", "> ", " F ", "]: "};
@@ -120,8 +124,8 @@ static size_t shared(const char *a, const char *b)
     return n;
 }
 
-/* The lines from the first on, up to the next one that begins a failure of its own, parted by blanks and not parted. A prefix that they
- * share stays once. */
+/* The lines from the first on, up to the next one that begins a failure of its own, parted by
+ * blanks and not parted. A prefix that they share stays once. */
 static void join(struct window *w)
 {
     const char *first = w->line[0];
@@ -130,7 +134,8 @@ static void join(struct window *w)
     if (prefix == 0 && w->n > 1)
         prefix = shared(first, w->line[1]);
     for (size_t i = 0; i < w->n; i++) {
-        const char *line = w->line[i] + (i != 0 && strncmp(w->line[i], first, prefix) == 0 ? prefix : 0);
+        const char *line =
+            w->line[i] + (i != 0 && strncmp(w->line[i], first, prefix) == 0 ? prefix : 0);
         size_t n = strlen(line);
         if (i != 0 && strstr(line, "ried to allocate") != NULL) {
             if (asked)
@@ -159,10 +164,13 @@ static bool may_be_wrapped(const struct window *w)
         return strstr(frame, ", in ") == NULL;
     if (strstr(s, "\xe2\x94\x82 ") != NULL && strstr(s, ".py:") != NULL)
         return true; /* a box may be too narrow for the name */
-    return strstr(s, "ried to allocate") != NULL || strstr(s, "Error in memory profiling") != NULL ||
+    return strstr(s, "ried to allocate") != NULL ||
+           strstr(s, "Error in memory profiling") != NULL ||
            strstr(s, "Free memory on device") != NULL || strstr(s, "max seq len") != NULL ||
-           strstr(s, "Try to lower your batch size") != NULL || strstr(s, "OutOfMemoryError: Allocation on device") != NULL ||
-           (w->n > 1 && strstr(s, "out of memory.") != NULL && strstr(w->line[1], "ried to allocate") != NULL);
+           strstr(s, "Try to lower your batch size") != NULL ||
+           strstr(s, "OutOfMemoryError: Allocation on device") != NULL ||
+           (w->n > 1 && strstr(s, "out of memory.") != NULL &&
+            strstr(w->line[1], "ried to allocate") != NULL);
 }
 
 static int look(struct mt_log *l, struct window *w)
@@ -173,7 +181,8 @@ static int look(struct mt_log *l, struct window *w)
         bool wrapped = may_be_wrapped(w);
         if (wrapped)
             join(w);
-        rc = mt_log_line(l, w->number[0], first, wrapped ? w->joined : first, wrapped ? w->glued : first);
+        rc = mt_log_line(l, w->number[0], first, wrapped ? w->joined : first,
+                         wrapped ? w->glued : first);
     }
     memmove(&w->line[0], &w->line[1], (AHEAD - 1) * sizeof w->line[0]);
     memmove(&w->number[0], &w->number[1], (AHEAD - 1) * sizeof w->number[0]);
@@ -214,7 +223,8 @@ static size_t plain(char *s, size_t n)
     return k;
 }
 
-/* The first of the lines in out stays there, the others wait; `before` bytes stand in front of the object that holds them. */
+/* The first of the lines in out stays there, the others wait; `before` bytes stand in front of the
+ * object that holds them. */
 static size_t split(struct window *w, char *out, size_t n, size_t before)
 {
     char *nl = memchr(out, '\n', n);
@@ -249,7 +259,8 @@ static void take_rest(struct mt_log *l, struct window *w)
     w->number[w->n] = l->n_lines;
 }
 
-/* Copies one line of the source into the window; 0 at the end. What is longer than a line may be is cut off. NUL bytes become blanks. */
+/* Copies one line of the source into the window; 0 at the end. What is longer than a line may be is
+ * cut off. NUL bytes become blanks. */
 static int take_line(struct mt_log *l, struct mt_source *src, struct window *w)
 {
     char *out = w->line[w->n];
@@ -266,7 +277,8 @@ static int take_line(struct mt_log *l, struct mt_source *src, struct window *w)
     }
     w->ends_in_cr = false;
     while (!ended && (have = mt_source_need(src, 1)) > 0) {
-        size_t part = line_end(src->cur, have), room = MT_LOG_LINE - n, take = part < room ? part : room;
+        size_t part = line_end(src->cur, have), room = MT_LOG_LINE - n,
+               take = part < room ? part : room;
         copy(out + n, src->cur, take);
         n += take;
         cut |= take < part;

@@ -5,7 +5,8 @@
 
 typedef struct mt_log_got got;
 
-/* Lines that say one thing. The values of the holes become value[0..]. `and`: the line must hold this too. */
+/* Lines that say one thing. The values of the holes become value[0..]. `and`: the line must hold
+ * this too. */
 struct row {
     enum mt_log_kind kind;
     const char *pattern, *and, *text;
@@ -22,14 +23,16 @@ static const struct row rows[] = {
     {MT_LOG_SAVER_OOM, "error result=2 ", "[torch_memory_saver", NULL},
     {MT_LOG_VLLM_WARMUP, "UDA out of memory occurred when warming up sampler with %n", NULL, NULL},
     {MT_LOG_VLLM_WARMUP, "UDA out of memory occurred when warming up pooler", NULL, NULL},
-    {MT_LOG_TORCH_OOM, "NVML_SUCCESS == ", "CUDACachingAllocator", "nvml"}, /* asked only for the sentence of a failure */
+    /* asked only for the sentence of a failure */
+    {MT_LOG_TORCH_OOM, "NVML_SUCCESS == ", "CUDACachingAllocator", "nvml"},
     {MT_LOG_TORCH_OOM, "rror: CUDA out of memory", NULL, NULL},
     {MT_LOG_TORCH_OOM, "rror: HIP out of memory", NULL, NULL},
     {MT_LOG_TORCH_OOM, "rror: NPU out of memory", NULL, NULL},
     {MT_LOG_TORCH_OOM, "rror: XPU out of memory", NULL, NULL},
     {MT_LOG_CUDA_OOM, "CUDA error: out of memory", NULL, NULL},
     {MT_LOG_CUDA_OOM, "HIP error: out of memory", NULL, "HIP"},
-    {MT_LOG_CUDA_OOM, "RESOURCE_EXHAUSTED: Out of memory while trying to allocate %n bytes", NULL, "XLA"},
+    {MT_LOG_CUDA_OOM, "RESOURCE_EXHAUSTED: Out of memory while trying to allocate %n bytes", NULL,
+     "XLA"},
     {MT_LOG_CUDA_OOM, "RESOURCE_EXHAUSTED: Out of memory while trying to allocate %b", NULL, "XLA"},
     {MT_LOG_CUDA_OOM, "RESOURCE_EXHAUSTED: Failed to allocate request for %b", NULL, "XLA"},
     {MT_LOG_CUDA_OOM, "Out of memory allocating %n bytes", "OutOfMemoryError", "CuPy"},
@@ -44,7 +47,8 @@ static const struct row rows[] = {
     {MT_LOG_CUDA_OOM, "Allocation failed for size::%n", "PT_DEVMEM", "Gaudi"},
     {MT_LOG_CUDA_OOM, "UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY", NULL, "Level Zero"},
     {MT_LOG_CUDA_OOM, "ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY", NULL, "Level Zero"},
-    {MT_LOG_CUDA_OOM, "UR_RESULT_ERROR_OUT_OF_RESOURCES", NULL, "Level Zero"}, /* where it would have to page */
+    /* where it would have to page */
+    {MT_LOG_CUDA_OOM, "UR_RESULT_ERROR_OUT_OF_RESOURCES", NULL, "Level Zero"},
     {MT_LOG_CUDA_OOM, "CUDA driver error: out of memory", NULL, NULL},
     {MT_LOG_CUDA_OOM, "CUDA Error: out of memory", NULL, NULL},
     {MT_LOG_CUDA_OOM, "Cuda error: out of memory", NULL, NULL},
@@ -52,7 +56,8 @@ static const struct row rows[] = {
     {MT_LOG_CUDA_OOM, "cuda failed with error 2 out of memory", NULL, NULL},
     {MT_LOG_HOST_OOM, "failed to extend /dev/shm/", NULL, "shared"}, /* NCCL */
     {MT_LOG_CUDA_OOM, "Error Code 2: OutOfMemory (Requested size was %n bytes", NULL, "TensorRT"},
-    {MT_LOG_CUDA_OOM, "Requested amount of GPU memory (%n bytes) could not be allocated", NULL, "TensorRT"},
+    {MT_LOG_CUDA_OOM, "Requested amount of GPU memory (%n bytes) could not be allocated", NULL,
+     "TensorRT"},
     {MT_LOG_CUDA_OOM, "Error Code 2: OutOfMemory (", NULL, "TensorRT"},
     {MT_LOG_CUDA_OOM, "[NV_ERR_NO_MEMORY]", NULL, "NVIDIA's kernel driver"}, /* dmesg */
     {MT_LOG_CUDA_OOM, "Error out of memory at line ", NULL, "bitsandbytes"},
@@ -68,13 +73,15 @@ static const struct row rows[] = {
     {MT_LOG_HOST_OOM, "unable to write to file", "No space left on device", "shared"},
     {MT_LOG_HOST_OOM, "paging file is too small", NULL, NULL},
     {MT_LOG_HOST_OOM, "[WinError 1455]", NULL, NULL}, /* the same in any language */
-    {MT_LOG_HOST_OOM, "DefaultCPUAllocator: not enough memory: you tried to allocate %n bytes", NULL, NULL},
+    {MT_LOG_HOST_OOM, "DefaultCPUAllocator: not enough memory: you tried to allocate %n bytes",
+     NULL, NULL},
     {MT_LOG_NPU_OOM, "Failed to allocate resource[DeviceMemory] with info [size:%n]", NULL, NULL},
     {MT_LOG_NPU_OOM, "EL0004", "ailed to allocate memory", NULL},
     {MT_LOG_NPU_OOM, "size:%n,", "rtMalloc fail", NULL}, /* one of the lines that follow EL0004 */
     {MT_LOG_CUBLAS_OOM, "CUBLAS_STATUS_ALLOC_FAILED", NULL, NULL},
     {MT_LOG_VLLM_PROFILE,
-     "model weights take %b; non_torch_memory takes %b; PyTorch activation peak memory takes %b; the rest of the memory "
+     "model weights take %b; non_torch_memory takes %b; PyTorch activation peak memory takes %b; "
+     "the rest of the memory "
      "reserved for KV Cache is %b",
      NULL, NULL},
     {MT_LOG_VLLM_BUDGET, "total_gpu_memory (%b) x gpu_memory_utilization (%r) = %b", NULL, NULL},
@@ -89,12 +96,15 @@ static const struct row rows[] = {
     {MT_LOG_VLLM_NO_KV, "Cannot auto-fit max_model_len: not enough GPU memory", NULL, NULL},
     {MT_LOG_SLEEP, "Sleep mode freed %b memory, %b memory is still in use", NULL, NULL},
     {MT_LOG_SGLANG_POOL, "Memory pool end. avail mem=%b", NULL, NULL},
-    {MT_LOG_SGLANG_NO_KV, "Not enough memory. Please try to increase --mem-fraction-static", NULL, NULL},
-    {MT_LOG_SGLANG_NO_KV, "Not enough GPU memory for hybrid (mamba/linear-attention) state cache", NULL, NULL},
+    {MT_LOG_SGLANG_NO_KV, "Not enough memory. Please try to increase --mem-fraction-static", NULL,
+     NULL},
+    {MT_LOG_SGLANG_NO_KV, "Not enough GPU memory for hybrid (mamba/linear-attention) state cache",
+     NULL, NULL},
     {MT_LOG_SGLANG_KV_FULL, "alloc_req_slots runs out of memory", NULL, NULL},
     {MT_LOG_SGLANG_KV_FULL, "Out of memory even after retracting all other requests", NULL, NULL},
     {MT_LOG_RETRIED, "Decode out of memory happened. #retracted_reqs: %n", NULL, "SGLang"},
-    {MT_LOG_RETRIED, "KV cache pool is full. Retract requests. #retracted_reqs: %n", NULL, "SGLang"},
+    {MT_LOG_RETRIED, "KV cache pool is full. Retract requests. #retracted_reqs: %n", NULL,
+     "SGLang"},
     {MT_LOG_NO_EXPANDABLE, "expandable_segments not supported on this platform", NULL, NULL},
     {MT_LOG_KERNEL_LIMIT, "Required: %n, Hardware limit: %n", "out of resource", NULL},
     {MT_LOG_KERNEL_LIMIT, "Required: %n Hardware limit: %n", "out of resource", NULL},
@@ -103,14 +113,17 @@ static const struct row rows[] = {
     {MT_LOG_RAY_KILL, ") was %b / %b", "memory usage threshold", NULL},
     {MT_LOG_RAY_KILL, "killed due to the node running low on memory", NULL, NULL},
     {MT_LOG_RAY_KILL, "killed due to memory pressure (OOM)", NULL, NULL},
-    /* the advice below a kill, where nothing above it was pasted; not whoever else links to that page */
+    /* the advice below a kill, where nothing above it was pasted; not whoever else links to that
+       page */
     {MT_LOG_RAY_KILL, "ray-oom-prevention.html", "Refer to the documentation", NULL},
     {MT_LOG_KERNEL_KILL, "etected %n oom_kill event", NULL, NULL},
     {MT_LOG_KERNEL_KILL, "etected %n oom-kill event", NULL, NULL},
     {MT_LOG_KERNEL_KILL, ": Out Of Memory", "srun: error", NULL},
     {MT_LOG_KERNEL_KILL, "OOMKill", NULL, NULL},
-    {MT_LOG_KERNEL_KILL, "The node was low on resource: memory", NULL, "Kubernetes"}, /* it evicts */
-    {MT_LOG_HOST_OOM, "DefaultCPUAllocator: can't allocate memory: you tried to allocate %n bytes", NULL, NULL},
+    /* it evicts */
+    {MT_LOG_KERNEL_KILL, "The node was low on resource: memory", NULL, "Kubernetes"},
+    {MT_LOG_HOST_OOM, "DefaultCPUAllocator: can't allocate memory: you tried to allocate %n bytes",
+     NULL, NULL},
     {MT_LOG_HOST_OOM, "MemoryError: Unable to allocate %b", NULL, NULL},
     {MT_LOG_HOST_OOM, "ould not allocate pinned host memory of size: %n", NULL, "pinned"},
     {MT_LOG_HOST_OOM, "session crashed after using all available RAM", NULL, NULL}, /* Colab */
@@ -142,10 +155,12 @@ static const struct row rows[] = {
 static bool is_known_kill(const struct mt_log *l, uint64_t number)
 {
     const struct mt_log_fact *f = l->facts.n != 0 ? &l->facts.p[l->facts.n - 1] : NULL;
-    return f != NULL && f->kind == MT_LOG_RAY_KILL && number - f->line <= 40; /* a table of processes stands between */
+    /* a table of processes stands between */
+    return f != NULL && f->kind == MT_LOG_RAY_KILL && number - f->line <= 40;
 }
 
-/* Which pairs of characters a line has: nearly every row is passed over by the first three letters of its pattern, without a search. */
+/* Which pairs of characters a line has: nearly every row is passed over by the first three letters
+ * of its pattern, without a search. */
 struct pairs {
     uint64_t bit[64 * 64 / 64];
 };
@@ -163,7 +178,8 @@ static void pairs_of(struct pairs *q, const char *s)
 static bool may_have(const struct pairs *q, const char *pattern)
 {
     for (int i = 0; i < 3 && pattern[i] != '\0' && pattern[i + 1] != '\0'; i++) {
-        if (pattern[i] == ' ' || pattern[i] == '%' || pattern[i + 1] == ' ' || pattern[i + 1] == '%')
+        if (pattern[i] == ' ' || pattern[i] == '%' || pattern[i + 1] == ' ' ||
+            pattern[i + 1] == '%')
             return true;
         if ((q->bit[pair(pattern + i) / 64] >> pair(pattern + i) % 64 & 1) == 0)
             return false;
@@ -179,8 +195,11 @@ int mt_log_row(struct mt_log *l, uint64_t number, const char *s)
     struct pairs pairs;
     if (mt_log_first_try(l, number, s))
         return 1;
-    if (strstr(s, "may not be an issue") != NULL) { /* before PyTorch empties its cache and tries again */
-        struct mt_log_fact *f = strstr(s, "torch_memory_saver") != NULL ? mt_log_add(l, MT_LOG_RETRIED, number, s) : NULL;
+    /* before PyTorch empties its cache and tries again */
+    if (strstr(s, "may not be an issue") != NULL) {
+        struct mt_log_fact *f = strstr(s, "torch_memory_saver") != NULL
+                                    ? mt_log_add(l, MT_LOG_RETRIED, number, s)
+                                    : NULL;
         if (f != NULL)
             mt_log_keep_text(f, "torch_memory_saver", 18);
         return f != NULL;
@@ -189,7 +208,8 @@ int mt_log_row(struct mt_log *l, uint64_t number, const char *s)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct mt_log_fact *f;
         got g, name;
-        const char *end = may_have(&pairs, rows[i].pattern) ? mt_log_find(s, rows[i].pattern, &g) : NULL;
+        const char *end =
+            may_have(&pairs, rows[i].pattern) ? mt_log_find(s, rows[i].pattern, &g) : NULL;
         size_t n;
         if (end == NULL || (rows[i].and != NULL && strstr(s, rows[i].and) == NULL))
             continue;
@@ -206,17 +226,18 @@ int mt_log_row(struct mt_log *l, uint64_t number, const char *s)
             f->value[k] = g.v[k];
         if (rows[i].text != NULL)
             mt_log_keep_text(f, rows[i].text, strlen(rows[i].text));
-        f->platform =
-            rows[i].kind == MT_LOG_NPU_OOM || strstr(s, "NPU out of") != NULL                                            ? 'N'
-            : strstr(f->text, "HIP") != NULL || strstr(f->text, "hip") != NULL || strstr(rows[i].pattern, "HIP") != NULL ? 'H'
-            : strcmp(f->text, "Level Zero") == 0 || strstr(s, "XPU out of") != NULL                                      ? 'X'
-                                                                                                                         : 0;
+        f->platform = rows[i].kind == MT_LOG_NPU_OOM || strstr(s, "NPU out of") != NULL ? 'N'
+                      : strstr(f->text, "HIP") != NULL || strstr(f->text, "hip") != NULL ||
+                              strstr(rows[i].pattern, "HIP") != NULL
+                          ? 'H'
+                      : strcmp(f->text, "Level Zero") == 0 || strstr(s, "XPU out of") != NULL ? 'X'
+                                                                                              : 0;
         if (f->kind == MT_LOG_RAY_KILL && mt_log_find(s, "name=%t,", &name) != NULL)
             mt_log_keep_text(f, name.text, name.n_text);
         if (f->kind == MT_LOG_RAY_KILL && mt_log_find(s, ", pid=%n, memory used", &g) != NULL)
             f->pid = mt_log_small(g.v[0]);
-        if (f->kind == MT_LOG_NPU_OOM && f->pid < 0 && l->facts.n > 1 && f[-1].kind == MT_LOG_NPU_OOM &&
-            number - f[-1].line <= 8)
+        if (f->kind == MT_LOG_NPU_OOM && f->pid < 0 && l->facts.n > 1 &&
+            f[-1].kind == MT_LOG_NPU_OOM && number - f[-1].line <= 8)
             f->pid = f[-1].pid; /* only the first line of CANN's report has it */
         if (f->kind == MT_LOG_KILLED && strstr(s, "Worker exit type") != NULL)
             mt_log_keep_text(f, "Ray", 3);

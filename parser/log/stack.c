@@ -1,17 +1,20 @@
 /* log/stack.c -- Python tracebacks in logs: where a failure was, frame by frame.
  *
- * Workers write into one log at once, so the frames of each are gathered apart, by the pid and rank of the line's prefix. A failure takes
- * the traceback of its own writer that ended shortly before it. Ray prints the traceback of a worker in the name of the driver and says in
- * the line above it whose it is: "ray::WorkerDict.update_actor() (pid=118847, ip=...". Some tools print it upside down, the failure first:
- * then "Traceback (most recent call last)" or the end of the log comes behind frames that nothing introduced. A traceback that ends in
- * another error (a ValueError that was caught) is not that of a failure further down. */
+ * Workers write into one log at once, so the frames of each are gathered apart, by the pid and rank
+ * of the line's prefix. A failure takes the traceback of its own writer that ended shortly before
+ * it. Ray prints the traceback of a worker in the name of the driver and says in the line above it
+ * whose it is: "ray::WorkerDict.update_actor() (pid=118847, ip=...". Some tools print it upside
+ * down, the failure first: then "Traceback (most recent call last)" or the end of the log comes
+ * behind frames that nothing introduced. A traceback that ends in another error (a ValueError that
+ * was caught) is not that of a failure further down. */
 #include "parser/log/match.h"
 
 #include <string.h>
 
 enum {
-    NEAR = 64,       /* lines between a frame and what follows it: other workers write in between */
-    BELOW = 8,       /* lines between a failure and the first frame of a traceback that is upside down */
+    NEAR = 64, /* lines between a frame and what follows it: other workers write in between */
+    /* lines between a failure and the first frame of a traceback that is upside down */
+    BELOW = 8,
     CODE = 8,        /* lines of code that IPython prints around the one of a frame */
     MAX_FRAMES = 256 /* of a deeper traceback the outer frames stay, and the innermost */
 };
@@ -51,8 +54,8 @@ struct at {
 /* "update_actor", "<module>", "<lambda>"; identifiers may be of any alphabet. */
 static bool in_name(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '<' || c == '>' ||
-           c == '.' || (unsigned char)c >= 0x80;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '<' || c == '>' || c == '.' || (unsigned char)c >= 0x80;
 }
 
 /* `File "/x/verl/workers/fsdp_workers.py", line 504, in update_actor` */
@@ -73,7 +76,8 @@ static bool quoted(struct at *a, const char *s)
     return a->n_name != 0;
 }
 
-/* IPython: `File /x/deepspeed/runtime/engine.py:1184, in DeepSpeedEngine._configure_optimizer(self, client_optimizer)` */
+/* IPython: `File /x/deepspeed/runtime/engine.py:1184, in DeepSpeedEngine._configure_optimizer(self,
+ * client_optimizer)` */
 static bool of_ipython(struct at *a, const char *s)
 {
     const char *p = strstr(s, "File ");
@@ -82,7 +86,8 @@ static bool of_ipython(struct at *a, const char *s)
         return false;
     a->path = p + 5;
     a->end = a->path + strcspn(a->path, ": ");
-    if (a->end - a->path < 4 || strncmp(a->end - 3, ".py:", 4) != 0 || (a->name = mt_log_find(a->end, ":%n, in ", &g)) == NULL)
+    if (a->end - a->path < 4 || strncmp(a->end - 3, ".py:", 4) != 0 ||
+        (a->name = mt_log_find(a->end, ":%n, in ", &g)) == NULL)
         return false;
     a->n_name = strcspn(a->name, "( \t");
     for (const char *dot; (dot = memchr(a->name, '.', a->n_name)) != NULL; a->name = dot + 1)
@@ -91,7 +96,8 @@ static bool of_ipython(struct at *a, const char *s)
     return true;
 }
 
-/* Older ones, and Colab: `/usr/lib/transformers/trainer.py in train(self, x)`, `[/usr/lib/a.py](https://localhost:8080/#) in f(x)` */
+/* Older ones, and Colab: `/usr/lib/transformers/trainer.py in train(self, x)`,
+ * `[/usr/lib/a.py](https://localhost:8080/#) in f(x)` */
 static bool of_notebook(struct at *a, const char *s)
 {
     const char *p = s + (*s == '['), *end = *p == '/' || *p == '~' ? strstr(p, ".py") : NULL, *in;
@@ -109,12 +115,14 @@ static bool of_notebook(struct at *a, const char *s)
     return a->n_name != 0 && a->name[a->n_name] == '(';
 }
 
-/* pytest: `.venv/lib/transformers/trainer.py:1742: in _inner_training_loop`, the innermost without a name: `torch/nn/functional.py:9: OutOfMemoryError` */
+/* pytest: `.venv/lib/transformers/trainer.py:1742: in _inner_training_loop`, the innermost without
+ * a name: `torch/nn/functional.py:9: OutOfMemoryError` */
 static bool of_pytest(struct at *a, const char *s)
 {
     const char *end = strstr(s, ".py:"), *path = end;
     struct mt_log_got g;
-    if (end == NULL || (a->name = mt_log_find(end + 3, ":%n: in ", &g)) == NULL || end[4] < '0' || end[4] > '9')
+    if (end == NULL || (a->name = mt_log_find(end + 3, ":%n: in ", &g)) == NULL || end[4] < '0' ||
+        end[4] > '9')
         return false;
     while (path > s && path[-1] != ' ' && path[-1] != '\t')
         path--;
@@ -122,11 +130,13 @@ static bool of_pytest(struct at *a, const char *s)
     a->end = end + 3;
     a->n_name = strcspn(a->name, " \t\r");
     a->line = g.v[0];
-    return a->n_name != 0 && in_name(a->name[0]) && a->name[a->n_name] == '\0' && strstr(end + 3, ":") == end + 3;
+    return a->n_name != 0 && in_name(a->name[0]) && a->name[a->n_name] == '\0' &&
+           strstr(end + 3, ":") == end + 3;
 }
 
-/* rich, as Colab and several trainers print it: a box with `/usr/lib/a.py:1645 in train`; where the box is too narrow the name stands alone
- * in the next line, or "in" does. glued has them in a row. */
+/* rich, as Colab and several trainers print it: a box with `/usr/lib/a.py:1645 in train`; where the
+ * box is too narrow the name stands alone in the next line, or "in" does. glued has them in a row.
+ */
 static bool of_rich(struct at *a, const char *s, const char *glued)
 {
     static const char bar[] = "\xe2\x94\x82"; /* the box's side */
@@ -146,8 +156,8 @@ static bool of_rich(struct at *a, const char *s, const char *glued)
     if (a->name == NULL || a->name[0] == ' ' || strncmp(a->name, bar, sizeof bar - 1) == 0) {
         /* `│ /x/a.py:9 in      │ │ name     │` */
         const char *next = strstr(glued, bar);
-        if (mt_log_find(a->end, ":%n", &g) == NULL || next == NULL || (next = strstr(next + 3, bar)) == NULL ||
-            (next = strstr(next + 3, bar)) == NULL)
+        if (mt_log_find(a->end, ":%n", &g) == NULL || next == NULL ||
+            (next = strstr(next + 3, bar)) == NULL || (next = strstr(next + 3, bar)) == NULL)
             return false;
         next += 3 + strspn(next + 3, " ");
         a->name = strncmp(next, "in ", 3) == 0 ? next + 3 : next;
@@ -184,15 +194,18 @@ static bool frame(struct mt_log *l, uint64_t number, const struct at *a, struct 
     return true;
 }
 
-/* A line of code that asks for pinned memory, right below its frame; IPython prints some around it, and an arrow before it. */
+/* A line of code that asks for pinned memory, right below its frame; IPython prints some around it,
+ * and an arrow before it. */
 static void code_line(struct mt_log *l, uint64_t number, const char *s, const char *pin)
 {
     struct mt_log_writer who = mt_log_writer(s, pin);
-    bool among_others = strstr(s, "-> ") != NULL || strstr(s, "\xe2\x9d\xb1 ") != NULL; /* rich's arrow */
+    /* rich's arrow */
+    bool among_others = strstr(s, "-> ") != NULL || strstr(s, "\xe2\x9d\xb1 ") != NULL;
     uint64_t far = among_others ? CODE : 1;
     for (int i = 0; i < MT_LOG_OPEN; i++) {
         struct mt_log_stack *o = &l->open[i];
-        o->pins |= o->line != 0 && number - o->line <= far && o->writer.pid == who.pid && o->writer.rank == who.rank;
+        o->pins |= o->line != 0 && number - o->line <= far && o->writer.pid == who.pid &&
+                   o->writer.rank == who.rank;
     }
 }
 
@@ -212,14 +225,16 @@ static void keep(struct mt_log *l, struct mt_log_stack *s, struct mt_log_fact *f
     memset(s, 0, sizeof *s);
 }
 
-/* Frames that nothing introduced, right below a failure of the same writer that has none: they are its own, the innermost first. */
+/* Frames that nothing introduced, right below a failure of the same writer that has none: they are
+ * its own, the innermost first. */
 static void upside_down(struct mt_log *l, struct mt_log_stack *s)
 {
     struct mt_log_fact *f = l->facts.n != 0 ? &l->facts.p[l->facts.n - 1] : NULL;
     while (f != NULL && f->kind == MT_LOG_OTHER_PROC && f > l->facts.p)
         f--;
-    if (s->line == 0 || s->frames.n == 0 || s->headed || f == NULL || !mt_log_has_stack(f->kind) || f->stack != 0 ||
-        f->pid != s->writer.pid || f->rank != s->writer.rank || f->line > s->first || s->first - f->line > BELOW)
+    if (s->line == 0 || s->frames.n == 0 || s->headed || f == NULL || !mt_log_has_stack(f->kind) ||
+        f->stack != 0 || f->pid != s->writer.pid || f->rank != s->writer.rank ||
+        f->line > s->first || s->first - f->line > BELOW)
         return;
     for (uint32_t i = 0, k = s->frames.n - 1; i < k; i++, k--) {
         struct mt_log_frame t = s->frames.p[i];
@@ -229,7 +244,8 @@ static void upside_down(struct mt_log *l, struct mt_log_stack *s)
     keep(l, s, f);
 }
 
-/* "RayTaskError(OutOfMemoryError): ray::LLMActor.generate() (pid=11992, ...": the sentence comes after the traceback, if at all. */
+/* "RayTaskError(OutOfMemoryError): ray::LLMActor.generate() (pid=11992, ...": the sentence comes
+ * after the traceback, if at all. */
 static void named_by_ray(struct mt_log *l, uint64_t number, const struct mt_log_stack *o)
 {
     struct mt_log_fact *f = mt_log_blank(l, MT_LOG_TORCH_OOM, number);
@@ -246,7 +262,8 @@ static void of_named(struct mt_log *l, struct mt_log_stack *s)
 {
     for (uint32_t i = l->facts.n; s->line != 0 && s->frames.n != 0 && i-- > 0;) {
         struct mt_log_fact *f = &l->facts.p[i];
-        if (f->kind == MT_LOG_TORCH_OOM && f->line == s->first && strcmp(f->text, "ray") == 0 && f->stack == 0) {
+        if (f->kind == MT_LOG_TORCH_OOM && f->line == s->first && strcmp(f->text, "ray") == 0 &&
+            f->stack == 0) {
             keep(l, s, f);
             return;
         }
@@ -291,7 +308,9 @@ bool mt_log_stack_line(struct mt_log *l, uint64_t number, const char *s, const c
     if (ray != NULL && mt_log_find(ray, "() (pid=%n,", &g) != NULL && g.v[0] <= INT32_MAX) {
         uint64_t rank = mt_log_value(ray, "[rank=%n]");
         struct mt_log_stack *o = open_for(l, mt_log_writer(s, ray));
-        begin(o, number, (struct mt_log_writer){(int64_t)g.v[0], rank <= INT32_MAX ? (int32_t)rank : -1}, true);
+        begin(o, number,
+              (struct mt_log_writer){(int64_t)g.v[0], rank <= INT32_MAX ? (int32_t)rank : -1},
+              true);
         mt_printable(o->who, sizeof o->who, ray + 5, strcspn(ray + 5, ".("));
         if (strstr(s, "RayTaskError(OutOfMemoryError)") != NULL)
             named_by_ray(l, number, o);
@@ -305,11 +324,13 @@ bool mt_log_stack_line(struct mt_log *l, uint64_t number, const char *s, const c
     return true;
 }
 
-/* Where a traceback ends in an error that memory may be behind, what is wrong stands in lines further down. */
+/* Where a traceback ends in an error that memory may be behind, what is wrong stands in lines
+ * further down. */
 static bool may_be_memory(const char *name, size_t n)
 {
-    static const char *const ends[] = {"RuntimeError", "BackendError", "CudaError",  "AcceleratorError",
-                                       "MemoryError",  "TaskError",    "SystemError"};
+    static const char *const ends[] = {"RuntimeError",     "BackendError", "CudaError",
+                                       "AcceleratorError", "MemoryError",  "TaskError",
+                                       "SystemError"};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         size_t k = strlen(ends[i]);
         if (n >= k && memcmp(name + n - k, ends[i], k) == 0)
@@ -324,8 +345,8 @@ void mt_log_stack_close(struct mt_log *l, const char *s)
     struct mt_log_writer who;
     if (e == NULL)
         return;
-    while (b > s && ((b[-1] >= 'a' && b[-1] <= 'z') || (b[-1] >= 'A' && b[-1] <= 'Z') || (b[-1] >= '0' && b[-1] <= '9') ||
-                     b[-1] == '.' || b[-1] == '_'))
+    while (b > s && ((b[-1] >= 'a' && b[-1] <= 'z') || (b[-1] >= 'A' && b[-1] <= 'Z') ||
+                     (b[-1] >= '0' && b[-1] <= '9') || b[-1] == '.' || b[-1] == '_'))
         b--;
     e += 5;
     if ((b != s && (b[-1] != ' ' || b - s < 2 || strchr(")]:", b[-2]) == NULL)) || b + 5 == e ||
@@ -334,16 +355,19 @@ void mt_log_stack_close(struct mt_log *l, const char *s)
     who = mt_log_writer(s, b);
     for (int i = 0; i < MT_LOG_OPEN; i++) {
         struct mt_log_stack *o = &l->open[i];
-        if (o->line != 0 && o->frames.n != 0 && o->writer.pid == who.pid && o->writer.rank == who.rank)
+        if (o->line != 0 && o->frames.n != 0 && o->writer.pid == who.pid &&
+            o->writer.rank == who.rank)
             o->line = 0;
     }
 }
 
-void mt_log_stack_take(struct mt_log *l, uint64_t number, struct mt_log_fact *f, struct mt_log_writer who)
+void mt_log_stack_take(struct mt_log *l, uint64_t number, struct mt_log_fact *f,
+                       struct mt_log_writer who)
 {
     for (int i = 0; i < MT_LOG_OPEN; i++) {
         struct mt_log_stack *s = &l->open[i];
-        if (s->line == 0 || s->writer.pid != who.pid || s->writer.rank != who.rank || number - s->line > NEAR)
+        if (s->line == 0 || s->writer.pid != who.pid || s->writer.rank != who.rank ||
+            number - s->line > NEAR)
             continue;
         if (s->pins && f->kind == MT_LOG_CUDA_OOM) {
             f->kind = MT_LOG_HOST_OOM; /* CUDA says the same of host memory that cannot be pinned */
@@ -366,16 +390,24 @@ void mt_log_stack_method(struct mt_log *l, uint64_t number, struct mt_log_fact *
 {
     static const struct {
         const char *words, *file, *function;
-        bool further_in; /* what the traceback does not show: the error is one that was caught there and is raised again */
+        /* what the traceback does not show: the error is one that was caught there and is raised
+         * again */
+        bool further_in;
     } said[] = {
-        {"Failed to load model - not enough GPU memory", "vllm/v1/worker/gpu_worker.py", "load_model", false},
-        {"Failed to update parameter online", "sglang/srt/model_executor/model_runner.py", "update_weights_from_distributed",
-         false},
-        {"Capture cuda graph failed", "sglang/srt/model_executor/cuda_graph_runner.py", "capture", true},
-        {"Failed to clone() tensor with name", "torch/distributed/fsdp/_state_dict_utils.py", "_full_post_state_dict_hook",
-         false},
+        {"Failed to load model - not enough GPU memory", "vllm/v1/worker/gpu_worker.py",
+         "load_model", false},
+        {"Failed to update parameter online", "sglang/srt/model_executor/model_runner.py",
+         "update_weights_from_distributed", false},
+        {"Capture cuda graph failed", "sglang/srt/model_executor/cuda_graph_runner.py", "capture",
+         true},
+        {"Failed to clone() tensor with name", "torch/distributed/fsdp/_state_dict_utils.py",
+         "_full_post_state_dict_hook", false},
     };
-    struct mt_log_stack one = {.writer = {f->pid, f->rank}, .of = {-1, -1}, .line = number, .first = number, .headed = true};
+    struct mt_log_stack one = {.writer = {f->pid, f->rank},
+                               .of = {-1, -1},
+                               .line = number,
+                               .first = number,
+                               .headed = true};
     const char *file = "vllm/worker/worker.py"; /* whose methods these are */
     struct mt_log_got g = {.text = NULL};
     struct mt_log_stack *to;
@@ -389,7 +421,8 @@ void mt_log_stack_method(struct mt_log *l, uint64_t number, struct mt_log_fact *
         g.text = said[i].function;
         g.n_text = strlen(g.text);
     }
-    if ((f->stack != 0 && !further_in) || (g.text == NULL && mt_log_find(s, "while processing method %t:", &g) == NULL))
+    if ((f->stack != 0 && !further_in) ||
+        (g.text == NULL && mt_log_find(s, "while processing method %t:", &g) == NULL))
         return;
     to = f->stack != 0 ? &l->stacks.p[f->stack - 1] : &one;
     at = MT_VEC_PUSH(&to->frames);

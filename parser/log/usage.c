@@ -1,4 +1,5 @@
-/* log/usage.c -- lines that say how much memory is in use: verl, EasyR1, slime and Relax, DeepSpeed. */
+/* log/usage.c -- lines that say how much memory is in use: verl, EasyR1, slime and Relax,
+ * DeepSpeed. */
 #include "parser/log/match.h"
 
 #include <string.h>
@@ -22,8 +23,10 @@ static int usage(struct mt_log *l, uint64_t number, const char *s)
     const char *end = strstr(s, ", memory allocated (GB):");
     struct mt_log_fact *f;
     if (end == NULL || /* the device came later */
-        (mt_log_find(end, ", memory allocated (GB): %G, memory reserved (GB): %G, device memory used/total (GB): %G/%G", &g) ==
-             NULL &&
+        (mt_log_find(end,
+                     ", memory allocated (GB): %G, memory reserved (GB): %G, device memory "
+                     "used/total (GB): %G/%G",
+                     &g) == NULL &&
          mt_log_find(end, ", memory allocated (GB): %G, memory reserved (GB): %G", &g) == NULL))
         return 0;
     f = mt_log_add(l, MT_LOG_TORCH_USAGE, number, s);
@@ -53,7 +56,8 @@ static int usage_pair(struct mt_log *l, uint64_t number, const char *s)
     return 1;
 }
 
-/* slime and Relax: "Memory-Usage before offload model: {'gpu': '0', 'total_GB': 79.1, 'free_GB': ..." */
+/* slime and Relax: "Memory-Usage before offload model: {'gpu': '0', 'total_GB': 79.1, 'free_GB':
+ * ..." */
 static int usage_dict(struct mt_log *l, uint64_t number, const char *s)
 {
     got g;
@@ -80,7 +84,8 @@ static int usage_dict(struct mt_log *l, uint64_t number, const char *s)
     return 1;
 }
 
-/* DeepSpeed, in three lines: what it is of, the GPU, the host. MA is allocated, CA reserved; GB are GiB. */
+/* DeepSpeed, in three lines: what it is of, the GPU, the host. MA is allocated, CA reserved; GB are
+ * GiB. */
 static int usage_deepspeed(struct mt_log *l, uint64_t number, const char *s)
 {
     static const char lead[] = "see_memory_usage] ";
@@ -115,5 +120,6 @@ static int usage_deepspeed(struct mt_log *l, uint64_t number, const char *s)
 
 int mt_log_usage(struct mt_log *l, uint64_t number, const char *s)
 {
-    return usage(l, number, s) || usage_dict(l, number, s) || usage_pair(l, number, s) || usage_deepspeed(l, number, s);
+    return usage(l, number, s) || usage_dict(l, number, s) || usage_pair(l, number, s) ||
+           usage_deepspeed(l, number, s);
 }

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-/* vLLM's two engines have faults of their own: until 0.8 the older one is the default, and its line does not always say so. */
+/* vLLM's two engines have faults of their own: until 0.8 the older one is the default, and its line
+ * does not always say so. */
 static const struct {
     const char *before, *program;
 } said[] = {
@@ -39,14 +40,16 @@ void mt_log_version_line(struct mt_log *l, uint64_t line, const char *s)
         if (p == NULL || !mt_log_version_number(p + strlen(said[i].before), &number))
             continue;
         for (uint32_t k = 0; k < l->versions.n; k++)
-            if (strcmp(l->versions.p[k].program, said[i].program) == 0 && l->versions.p[k].number == number)
+            if (strcmp(l->versions.p[k].program, said[i].program) == 0 &&
+                l->versions.p[k].number == number)
                 return; /* every worker says it */
         if (l->versions.n >= MT_LOG_MAX_VERSIONS)
             return;
         v = MT_VEC_PUSH(&l->versions);
         l->no_memory |= v == NULL;
         if (v != NULL)
-            *v = (struct mt_log_version){.program = said[i].program, .number = number, .line = line};
+            *v =
+                (struct mt_log_version){.program = said[i].program, .number = number, .line = line};
         return;
     }
 }

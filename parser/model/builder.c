@@ -6,14 +6,16 @@ enum { MAX_LANES = 4096, LANE_SLOTS = 2 * MAX_LANES, MAX_PAIRS = 4096, PAIR_SLOT
 
 int mt_b_nomem(struct mt_builder *b)
 {
-    mt_fail(&b->err, MT_ENOMEM, "out of memory after %llu MiB (a limit can be raised with --max-memory)",
+    mt_fail(&b->err, MT_ENOMEM,
+            "out of memory after %llu MiB (a limit can be raised with --max-memory)",
             (unsigned long long)(mt_mem_used() >> 20));
     return 0;
 }
 
 struct mt_builder *mt_builder_new(struct mt_trace *t, const struct mt_limits *lim)
 {
-    static const char *const states[] = {"active_allocated", "active_pending_free", "active_awaiting_free", "inactive"};
+    static const char *const states[] = {"active_allocated", "active_pending_free",
+                                         "active_awaiting_free", "inactive"};
     struct mt_builder *b = mt_calloc(1, sizeof *b);
     if (b == NULL)
         return NULL;
@@ -27,7 +29,8 @@ struct mt_builder *mt_builder_new(struct mt_trace *t, const struct mt_limits *li
     if (b->lane_slot == NULL || b->pair_slot == NULL || !mt_intern_init(&b->intern, t))
         goto fail;
     for (int a = 0; a < MT_ACT_COUNT; a++) {
-        b->action_id[a] = mt_strpool_add(&t->str, mt_action_name((enum mt_action)a), strlen(mt_action_name((enum mt_action)a)));
+        b->action_id[a] = mt_strpool_add(&t->str, mt_action_name((enum mt_action)a),
+                                         strlen(mt_action_name((enum mt_action)a)));
         if (b->action_id[a] == MT_STR_FAIL)
             goto fail;
         if (b->action_id[a] != b->action_id[0] + (mt_str_id)a) { /* action_of() relies on it */
@@ -69,7 +72,8 @@ int mt_build_str(struct mt_builder *b, const void *s, size_t n, mt_str_id *id)
     return *id != MT_STR_FAIL || mt_b_nomem(b);
 }
 
-int mt_build_frame(struct mt_builder *b, mt_str_id name, mt_str_id file, uint32_t line, mt_frame_id *id)
+int mt_build_frame(struct mt_builder *b, mt_str_id name, mt_str_id file, uint32_t line,
+                   mt_frame_id *id)
 {
     return mt_intern_frame(&b->intern, name, file, line, id) || mt_b_nomem(b);
 }
@@ -90,11 +94,13 @@ int mt_build_pair(struct mt_builder *b, uint64_t p0, uint64_t p1, uint32_t *id)
 {
     struct mt_pair *p;
     uint32_t at;
-    if (b->last_pair < b->pairs.n && b->pairs.p[b->last_pair].v[0] == p0 && b->pairs.p[b->last_pair].v[1] == p1) {
+    if (b->last_pair < b->pairs.n && b->pairs.p[b->last_pair].v[0] == p0 &&
+        b->pairs.p[b->last_pair].v[1] == p1) {
         *id = b->last_pair;
         return 1;
     }
-    at = (uint32_t)((p0 ^ p1 << 32 ^ p1 >> 32) * UINT64_C(0x9e3779b97f4a7c15) >> 40) & (PAIR_SLOTS - 1);
+    at = (uint32_t)((p0 ^ p1 << 32 ^ p1 >> 32) * UINT64_C(0x9e3779b97f4a7c15) >> 40) &
+         (PAIR_SLOTS - 1);
     for (; b->pair_slot[at] != 0; at = (at + 1) & (PAIR_SLOTS - 1)) {
         p = &b->pairs.p[b->pair_slot[at] - 1];
         if (p->v[0] == p0 && p->v[1] == p1) {
@@ -102,7 +108,8 @@ int mt_build_pair(struct mt_builder *b, uint64_t p0, uint64_t p1, uint32_t *id)
             return 1;
         }
     }
-    if (b->pairs.n >= MAX_PAIRS) { /* no process has so many pools: read the rest as the first and say so */
+    /* no process has so many pools: read the rest as the first and say so */
+    if (b->pairs.n >= MAX_PAIRS) {
         b->n_lost_pools++;
         *id = 0;
         return 1;
@@ -123,11 +130,13 @@ int mt_build_trace_begin(struct mt_builder *b, uint32_t ordinal, bool is_host)
     b->in_segments = false;
     b->next_ordinal = ordinal;
     b->next_is_host = is_host;
-    b->cur_device = UINT32_MAX; /* the device itself appears with its first event: empty lists cost nothing */
+    /* the device itself appears with its first event: empty lists cost nothing */
+    b->cur_device = UINT32_MAX;
     return 1;
 }
 
-struct mt_device *mt_b_device(struct mt_builder *b, int32_t ordinal, enum mt_device_kind kind, uint32_t *index)
+struct mt_device *mt_b_device(struct mt_builder *b, int32_t ordinal, enum mt_device_kind kind,
+                              uint32_t *index)
 {
     struct mt_device *d;
     for (uint32_t i = 0; i < b->t->devices.n; i++) {
@@ -156,7 +165,8 @@ static int lane_of(struct mt_builder *b, int64_t stream, const uint64_t pool[2],
         return 1;
     }
     h = ((uint64_t)stream ^ (pool[0] << 20) ^ (pool[1] << 40)) * UINT64_C(0x9e3779b97f4a7c15);
-    for (i = (uint32_t)(h >> 40) & (LANE_SLOTS - 1); b->lane_slot[i] != 0; i = (i + 1) & (LANE_SLOTS - 1)) {
+    for (i = (uint32_t)(h >> 40) & (LANE_SLOTS - 1); b->lane_slot[i] != 0;
+         i = (i + 1) & (LANE_SLOTS - 1)) {
         l = &b->t->lanes.p[b->lane_slot[i]];
         if (l->stream == stream && l->pool[0] == pool[0] && l->pool[1] == pool[1]) {
             *lane = b->last_lane = b->lane_slot[i];
@@ -185,7 +195,8 @@ static struct mt_event *new_event(struct mt_builder *b, struct mt_device *d)
 {
     struct mt_events *e = &d->events;
     if (b->n_events >= b->lim.max_events) {
-        mt_fail(&b->err, MT_ELIMIT, "more than %llu trace entries (raise --max-events)", (unsigned long long)b->lim.max_events);
+        mt_fail(&b->err, MT_ELIMIT, "more than %llu trace entries (raise --max-events)",
+                (unsigned long long)b->lim.max_events);
         return NULL;
     }
     if ((e->n & (MT_CHUNK_EVENTS - 1)) == 0) {
@@ -199,8 +210,10 @@ static struct mt_event *new_event(struct mt_builder *b, struct mt_device *d)
             e->chunk = p;
             e->cap_chunks = cap;
         }
-        /* a small trace should not cost megabytes: the first chunk of a device starts small and grows */
-        e->chunk[e->n_chunks] = mt_malloc_big((e->n_chunks == 0 ? 1024 : MT_CHUNK_EVENTS) * sizeof(struct mt_event));
+        /* a small trace should not cost megabytes: the first chunk of a device starts small and
+         * grows */
+        e->chunk[e->n_chunks] =
+            mt_malloc_big((e->n_chunks == 0 ? 1024 : MT_CHUNK_EVENTS) * sizeof(struct mt_event));
         if (e->chunk[e->n_chunks] == NULL) {
             mt_b_nomem(b);
             return NULL;
@@ -250,7 +263,8 @@ static int notes_of(struct mt_builder *b, const struct mt_rec *r, uint64_t event
     return 1;
 }
 
-int mt_b_count(struct mt_builder *b, struct mt_counted **p, uint32_t *n, uint32_t *cap, mt_str_id name)
+int mt_b_count(struct mt_builder *b, struct mt_counted **p, uint32_t *n, uint32_t *cap,
+               mt_str_id name)
 {
     struct mt_counted *c;
     for (uint32_t i = 0; i < *n; i++) {
@@ -272,13 +286,15 @@ int mt_b_count(struct mt_builder *b, struct mt_counted **p, uint32_t *n, uint32_
 static int action_of(struct mt_builder *b, const struct mt_rec *r, enum mt_action *action)
 {
     mt_str_id id = str_of(r, MT_K_ACTION);
-    uint32_t k = id - b->action_id[0]; /* the names were interned one after the other into an empty pool */
+    /* the names were interned one after the other into an empty pool */
+    uint32_t k = id - b->action_id[0];
     if (k - 1 < MT_ACT_COUNT - 1) {
         *action = (enum mt_action)k;
         return 1;
     }
     *action = MT_ACT_OTHER;
-    return mt_b_count(b, &b->t->unknown_actions.p, &b->t->unknown_actions.n, &b->t->unknown_actions.cap, id);
+    return mt_b_count(b, &b->t->unknown_actions.p, &b->t->unknown_actions.n,
+                      &b->t->unknown_actions.cap, id);
 }
 
 int mt_build_event(struct mt_builder *b, const struct mt_rec *r)
@@ -296,7 +312,8 @@ int mt_build_event(struct mt_builder *b, const struct mt_rec *r)
         return 1;
     }
     if (b->cur_device == UINT32_MAX) {
-        d = mt_b_device(b, (int32_t)b->next_ordinal, b->next_is_host ? MT_DEV_HOST : MT_DEV_CUDA, &b->cur_device);
+        d = mt_b_device(b, (int32_t)b->next_ordinal, b->next_is_host ? MT_DEV_HOST : MT_DEV_CUDA,
+                        &b->cur_device);
         if (d == NULL)
             return mt_b_nomem(b);
     }
@@ -304,7 +321,8 @@ int mt_build_event(struct mt_builder *b, const struct mt_rec *r)
     if (!action_of(b, r, &action) || !lane_of(b, i64_of(r, MT_K_STREAM), pool, &lane))
         return 0;
     if (action != MT_ACT_OTHER && action != MT_ACT_ANNOTATE &&
-        (!has(r, MT_K_SIZE) || (action != MT_ACT_SNAPSHOT && !has(r, action == MT_ACT_OOM ? MT_K_DEVICE_FREE : MT_K_ADDR)))) {
+        (!has(r, MT_K_SIZE) || (action != MT_ACT_SNAPSHOT &&
+                                !has(r, action == MT_ACT_OOM ? MT_K_DEVICE_FREE : MT_K_ADDR)))) {
         b->n_bad_records++;
         action = MT_ACT_OTHER;
     }

@@ -1,6 +1,7 @@
-/* builder.h -- the one way into a struct mt_trace. Both snapshot readers feed it records in file order; it interns, checks,
- * repairs legacy forms, and seals. Calls return 1, or 0 when out of memory or over a limit; then b->err says which and the reader
- * stops with b->err.rc. Everything given before stays usable. */
+/* builder.h -- the one way into a struct mt_trace. Both snapshot readers feed it records in file
+ * order; it interns, checks, repairs legacy forms, and seals. Calls return 1, or 0 when out of
+ * memory or over a limit; then b->err says which and the reader stops with b->err.rc. Everything
+ * given before stays usable. */
 #ifndef MT_BUILDER_H
 #define MT_BUILDER_H
 
@@ -33,8 +34,8 @@ struct mt_val {
     };
 };
 
-/* The scalar members of one dict, by key. Reset with mt_rec_reset() before each dict: only `have` is cleared. When a key occurs
- * twice the last one wins, as in Python. */
+/* The scalar members of one dict, by key. Reset with mt_rec_reset() before each dict: only `have`
+ * is cleared. When a key occurs twice the last one wins, as in Python. */
 struct mt_rec {
     uint64_t have; /* bit k: v[k] is set */
     struct mt_val v[MT_K_COUNT];
@@ -43,28 +44,33 @@ _Static_assert(MT_K_COUNT <= 64, "mt_rec.have has 64 bits");
 static inline void mt_rec_reset(struct mt_rec *r) { r->have = 0; }
 static inline void mt_rec_set(struct mt_rec *r, enum mt_key k, struct mt_val v)
 {
-    r->v[k].type = v.type; /* member by member: a 16-byte copy of what was just written in two parts stalls the store buffer */
+    /* member by member: a 16-byte copy of what was just written in two parts stalls the store
+     * buffer */
+    r->v[k].type = v.type;
     r->v[k].u = v.u;
     r->have |= UINT64_C(1) << k;
 }
 
 struct mt_builder; /* opaque */
 
-struct mt_builder *mt_builder_new(struct mt_trace *t, const struct mt_limits *lim); /* NULL when out of memory; t is borrowed */
+/* NULL when out of memory; t is borrowed */
+struct mt_builder *mt_builder_new(struct mt_trace *t, const struct mt_limits *lim);
 void mt_builder_free(struct mt_builder *b);
 const struct mt_err *mt_builder_err(const struct mt_builder *b);
 
 /* Interning. Ids are valid for the trace. */
 int mt_build_str(struct mt_builder *b, const void *s, size_t n, mt_str_id *id);
-int mt_build_frame(struct mt_builder *b, mt_str_id name, mt_str_id file, uint32_t line, mt_frame_id *id);
+int mt_build_frame(struct mt_builder *b, mt_str_id name, mt_str_id file, uint32_t line,
+                   mt_frame_id *id);
 int mt_build_frame_rec(struct mt_builder *b, const struct mt_rec *r,
                        mt_frame_id *id); /* from NAME, FILENAME, LINE; missing = none */
 /* innermost first; n == 0 gives 0. Cheap for a stack seen before (one 128-bit hash of the ids). */
 int mt_build_stack(struct mt_builder *b, const mt_frame_id *ids, uint32_t n, mt_stack_id *id);
 int mt_build_pair(struct mt_builder *b, uint64_t p0, uint64_t p1, uint32_t *id);
 
-/* Segments: begin when its dict opens, blocks and histories as their dicts close, then the segment's own record when it closes.
- * mt_build_history() calls belong to the block whose mt_build_block() comes next. */
+/* Segments: begin when its dict opens, blocks and histories as their dicts close, then the
+ * segment's own record when it closes. mt_build_history() calls belong to the block whose
+ * mt_build_block() comes next. */
 int mt_build_segment_begin(struct mt_builder *b);
 int mt_build_history(struct mt_builder *b, const struct mt_rec *r);
 int mt_build_block(struct mt_builder *b, const struct mt_rec *r);
@@ -81,14 +87,18 @@ int mt_build_setting(struct mt_builder *b, mt_str_id prefix, mt_str_id key, stru
 /* trace_alloc_max_entries / trace_alloc_overflowed; device -1 = all */
 int mt_build_ring(struct mt_builder *b, enum mt_key key, int32_t device, struct mt_val v);
 
-int mt_build_unknown_key(struct mt_builder *b, const void *s, size_t n); /* counted, up to 64 distinct */
-void mt_build_saw_key(struct mt_builder *b, enum mt_key k);              /* a key of the top level */
+/* counted, up to 64 distinct */
+int mt_build_unknown_key(struct mt_builder *b, const void *s, size_t n);
+/* a key of the top level */
+void mt_build_saw_key(struct mt_builder *b, enum mt_key k);
 void mt_build_saw_bare_list(struct mt_builder *b);
 
-/* True when something that only a memory snapshot has was seen: segments or device_traces as a key, or a segment in a bare list. */
+/* True when something that only a memory snapshot has was seen: segments or device_traces as a key,
+ * or a segment in a bare list. */
 bool mt_build_is_snapshot(const struct mt_builder *b);
 
-/* Sorts, pairs annotations, checks, seals. Call once, also after a truncated input (then with a damage diagnosis already added). */
+/* Sorts, pairs annotations, checks, seals. Call once, also after a truncated input (then with a
+ * damage diagnosis already added). */
 int mt_build_finish(struct mt_builder *b);
 
 #endif

@@ -23,7 +23,8 @@ static int cmp_block(const void *pa, const void *pb)
     return a->addr < b->addr ? -1 : a->addr > b->addr;
 }
 
-/* Segments by place, blocks in segment order and by address inside. Real files are in that order already. */
+/* Segments by place, blocks in segment order and by address inside. Real files are in that order
+ * already. */
 static int sort_segments(struct mt_builder *b)
 {
     struct mt_trace *t = b->t;
@@ -78,7 +79,8 @@ static int cmp_device(const void *pa, const void *pb)
 static int settle_devices(struct mt_builder *b)
 {
     struct mt_trace *t = b->t;
-    MT_VEC(uint32_t) old = {NULL, 0, 0}; /* ordinal and kind of the device that a note names, by old index */
+    /* ordinal and kind of the device that a note names, by old index */
+    MT_VEC(uint32_t) old = {NULL, 0, 0};
     uint32_t unused;
     int rc = 0;
     for (uint32_t i = 0; i < t->segments.n; i++) {
@@ -95,8 +97,8 @@ static int settle_devices(struct mt_builder *b)
         if (o == NULL)
             goto out;
         *o = (uint32_t)d->ordinal << 1 | (d->kind == MT_DEV_HOST);
-        d->is_cut =
-            t->damaged && b->in_trace && (uint32_t)d->ordinal == b->next_ordinal && b->next_is_host == (d->kind == MT_DEV_HOST);
+        d->is_cut = t->damaged && b->in_trace && (uint32_t)d->ordinal == b->next_ordinal &&
+                    b->next_is_host == (d->kind == MT_DEV_HOST);
         if (d->kind != MT_DEV_CUDA)
             continue;
         d->ring_max_entries = r->max;
@@ -114,7 +116,8 @@ static int settle_devices(struct mt_builder *b)
     for (uint32_t i = 0; i < t->notes.n; i++) {
         uint32_t key = old.p[t->notes.p[i].device];
         for (uint32_t d = 0; d < t->devices.n; d++)
-            if (((uint32_t)t->devices.p[d].ordinal << 1 | (t->devices.p[d].kind == MT_DEV_HOST)) == key)
+            if (((uint32_t)t->devices.p[d].ordinal << 1 | (t->devices.p[d].kind == MT_DEV_HOST)) ==
+                key)
                 t->notes.p[i].device = d;
     }
     rc = 1;
@@ -123,8 +126,8 @@ out:
     return rc || mt_b_nomem(b);
 }
 
-/* START and END pair like brackets per (name, device). An end without a start began before recording; a start without an end was
- * still open when the snapshot was taken. */
+/* START and END pair like brackets per (name, device). An end without a start began before
+ * recording; a start without an end was still open when the snapshot was taken. */
 static int pair_annotations(struct mt_builder *b)
 {
     enum { LOOK_BACK = 1024 };
@@ -135,7 +138,8 @@ static int pair_annotations(struct mt_builder *b)
         if (m->is_end) {
             for (uint32_t k = t->ranges.n, steps = 0; k-- > 0 && steps < LOOK_BACK; steps++) {
                 struct mt_range *c = &t->ranges.p[k];
-                if (c->t1_ns == 0 && c->t0_ns != 0 && c->name == m->name && c->device == m->device) {
+                if (c->t1_ns == 0 && c->t0_ns != 0 && c->name == m->name &&
+                    c->device == m->device) {
                     c->t1_ns = m->time_ns;
                     r = c;
                     break;
@@ -153,7 +157,8 @@ static int pair_annotations(struct mt_builder *b)
     return 1;
 }
 
-/* By key: a nested dict is complete before its parent in a pickle and after it in JSON, so file order would tell the encoding. */
+/* By key: a nested dict is complete before its parent in a pickle and after it in JSON, so file
+ * order would tell the encoding. */
 static void sort_settings(struct mt_trace *t)
 {
     for (uint32_t i = 1; i < t->settings.n; i++) {
@@ -165,8 +170,9 @@ static void sort_settings(struct mt_trace *t)
     }
 }
 
-/* Actions that were left out on purpose (skip_actions of newer PyTorch). A free that is requested and not completed holds its block for
- * ever, so where no completion was recorded at all and no block waits at the end, the request is taken for it. */
+/* Actions that were left out on purpose (skip_actions of newer PyTorch). A free that is requested
+ * and not completed holds its block for ever, so where no completion was recorded at all and no
+ * block waits at the end, the request is taken for it. */
 static void settle_skipped(struct mt_trace *t, struct mt_device *d)
 {
     enum { ENOUGH = 16 }; /* a short ring may begin between request and completion */
@@ -191,7 +197,8 @@ static void settle_skipped(struct mt_trace *t, struct mt_device *d)
     bytes[MT_ACT_FREE_COMPLETED] = bytes[MT_ACT_FREE_REQUESTED];
     n[MT_ACT_FREE_REQUESTED] = bytes[MT_ACT_FREE_REQUESTED] = 0;
     mt_trace_diag(t, MT_DIAG_NOTE, false, 0,
-                  "device %d has no free_completed entries (skip_actions): blocks are taken as free from the moment that it "
+                  "device %d has no free_completed entries (skip_actions): blocks are taken as "
+                  "free from the moment that it "
                   "was requested",
                   d->ordinal);
 }
@@ -208,17 +215,22 @@ int mt_build_finish(struct mt_builder *b)
         settle_skipped(t, &t->devices.p[i]);
     sort_settings(t);
     if (b->n_bad_records != 0)
-        mt_trace_diag(t, MT_DIAG_NOTE, false, 0, "%llu record%s a field and %s left out", (unsigned long long)b->n_bad_records,
-                      mt_plural(b->n_bad_records, " lacks", "s lack"), mt_plural(b->n_bad_records, "was", "were"));
+        mt_trace_diag(t, MT_DIAG_NOTE, false, 0, "%llu record%s a field and %s left out",
+                      (unsigned long long)b->n_bad_records,
+                      mt_plural(b->n_bad_records, " lacks", "s lack"),
+                      mt_plural(b->n_bad_records, "was", "were"));
     if (b->n_bad_values != 0)
-        mt_trace_diag(t, MT_DIAG_NOTE, false, 0,
-                      "%llu value%s cannot be a number of bytes, a device or a known state and %s read as 0",
-                      (unsigned long long)b->n_bad_values, mt_plural(b->n_bad_values, "", "s"),
-                      mt_plural(b->n_bad_values, "was", "were"));
+        mt_trace_diag(
+            t, MT_DIAG_NOTE, false, 0,
+            "%llu value%s cannot be a number of bytes, a device or a known state and %s read as 0",
+            (unsigned long long)b->n_bad_values, mt_plural(b->n_bad_values, "", "s"),
+            mt_plural(b->n_bad_values, "was", "were"));
     if (b->n_lost_lanes != 0 || b->n_lost_pools != 0)
-        mt_trace_diag(t, MT_DIAG_NOTE, false, 0, "more than 4096 streams or pools: %llu %s put on the default one",
+        mt_trace_diag(t, MT_DIAG_NOTE, false, 0,
+                      "more than 4096 streams or pools: %llu %s put on the default one",
                       (unsigned long long)b->n_lost_lanes + (unsigned long long)b->n_lost_pools,
-                      mt_plural((unsigned long long)b->n_lost_lanes + b->n_lost_pools, "entry was", "entries were"));
+                      mt_plural((unsigned long long)b->n_lost_lanes + b->n_lost_pools, "entry was",
+                                "entries were"));
     t->sealed = true;
     return 1;
 }

@@ -7,9 +7,13 @@
 
 #include <string.h>
 
-enum { MAX_ORDINAL = 128 };                 /* devices of one process: c10::DeviceIndex is an int8_t */
-#define MAX_REQUEST (UINT64_C(1) << 60)     /* of what was refused: PyTorch itself stops at 1 EiB, before it writes an entry */
-#define MAX_BYTES_VALUE (UINT64_C(1) << 56) /* no device has more; larger numbers are damage or a reinterpreted -1 */
+/* devices of one process: c10::DeviceIndex is an int8_t */
+enum { MAX_ORDINAL = 128 };
+#define MAX_REQUEST                                                                                \
+    (UINT64_C(1)                                                                                   \
+     << 60) /* of what was refused: PyTorch itself stops at 1 EiB, before it writes an entry */
+#define MAX_BYTES_VALUE                                                                            \
+    (UINT64_C(1) << 56) /* no device has more; larger numbers are damage or a reinterpreted -1 */
 
 struct mt_pair {
     uint64_t v[2];
@@ -50,12 +54,15 @@ struct mt_builder {
     MT_VEC(struct mt_ring) ring;
     struct mt_ring ring_all;
     bool saw_segments, saw_traces;
-    uint64_t n_segment_records, n_valid_segments, n_bad_records, n_bad_values, n_lost_lanes, n_lost_pools;
+    uint64_t n_segment_records, n_valid_segments, n_bad_records, n_bad_values, n_lost_lanes,
+        n_lost_pools;
 };
 
 int mt_b_nomem(struct mt_builder *b); /* fills b->err, returns 0 */
-int mt_b_count(struct mt_builder *b, struct mt_counted **p, uint32_t *n, uint32_t *cap, mt_str_id name);
-struct mt_device *mt_b_device(struct mt_builder *b, int32_t ordinal, enum mt_device_kind kind, uint32_t *index);
+int mt_b_count(struct mt_builder *b, struct mt_counted **p, uint32_t *n, uint32_t *cap,
+               mt_str_id name);
+struct mt_device *mt_b_device(struct mt_builder *b, int32_t ordinal, enum mt_device_kind kind,
+                              uint32_t *index);
 
 /* ---- members of a record, by type ---- */
 
@@ -80,10 +87,14 @@ static inline uint64_t u64_of(const struct mt_rec *r, enum mt_key k)
     return v->type == MT_T_INT || v->type == MT_T_BOOL || v->type == MT_T_UINT ? v->u : 0;
 }
 
-static inline int64_t i64_of(const struct mt_rec *r, enum mt_key k) { return (int64_t)u64_of(r, k); }
+static inline int64_t i64_of(const struct mt_rec *r, enum mt_key k)
+{
+    return (int64_t)u64_of(r, k);
+}
 
 /* A number of bytes: what cannot be one is counted and read as 0, so that no sum can overflow. */
-static inline uint64_t bytes_below(struct mt_builder *b, const struct mt_rec *r, enum mt_key k, uint64_t limit)
+static inline uint64_t bytes_below(struct mt_builder *b, const struct mt_rec *r, enum mt_key k,
+                                   uint64_t limit)
 {
     const struct mt_val *v = &r->v[k];
     if (!has(r, k))
@@ -100,7 +111,8 @@ static inline uint64_t bytes_of(struct mt_builder *b, const struct mt_rec *r, en
 
 static inline int truth_of(const struct mt_rec *r, enum mt_key k) { return u64_of(r, k) != 0; }
 
-static inline int pair_of(const struct mt_builder *b, const struct mt_rec *r, enum mt_key k, uint64_t out[2])
+static inline int pair_of(const struct mt_builder *b, const struct mt_rec *r, enum mt_key k,
+                          uint64_t out[2])
 {
     out[0] = out[1] = 0;
     if (!has(r, k) || r->v[k].type != MT_T_PAIR || r->v[k].id >= b->pairs.n)

@@ -129,6 +129,8 @@ void mt_build_saw_bare_list(struct mt_builder *b) { b->t->meta.is_bare_list = tr
 
 bool mt_build_is_snapshot(const struct mt_builder *b)
 {
-    /* other JSON has "segments" too (speech transcripts): then its records have no address and total_size */
-    return b->saw_traces || b->n_valid_segments > 0 || (b->saw_segments && b->n_segment_records == 0);
+    /* other JSON has "segments" too (speech transcripts): then its records have no address and
+     * total_size */
+    return b->saw_traces || b->n_valid_segments > 0 ||
+           (b->saw_segments && b->n_segment_records == 0);
 }

@@ -33,7 +33,9 @@ int mt_build_block(struct mt_builder *b, const struct mt_rec *r)
                                                                     : MT_BLOCK_INACTIVE;
     if (state != 0 && k->state == MT_BLOCK_INACTIVE && state != b->state_id[3])
         b->n_bad_values++;
-    k->requested = has(r, MT_K_REQUESTED_SIZE) ? bytes_of(b, r, MT_K_REQUESTED_SIZE) : b->n_history ? b->history_size : k->size;
+    k->requested = has(r, MT_K_REQUESTED_SIZE) ? bytes_of(b, r, MT_K_REQUESTED_SIZE)
+                   : b->n_history              ? b->history_size
+                                               : k->size;
     k->stack = stack_of(r, MT_K_FRAMES);
     if (k->stack == 0 && b->n_history != 0)
         k->stack = b->history_stack;
@@ -73,7 +75,8 @@ int mt_build_segment(struct mt_builder *b, const struct mt_rec *r)
         return 1;
     }
     if (b->t->segments.n >= b->lim.max_events) {
-        mt_fail(&b->err, MT_ELIMIT, "more than %llu segments (raise --max-events)", (unsigned long long)b->lim.max_events);
+        mt_fail(&b->err, MT_ELIMIT, "more than %llu segments (raise --max-events)",
+                (unsigned long long)b->lim.max_events);
         return 0;
     }
     s = MT_VEC_PUSH(&b->t->segments);
@@ -86,7 +89,8 @@ int mt_build_segment(struct mt_builder *b, const struct mt_rec *r)
     s->requested = bytes_of(b, r, MT_K_REQUESTED_SIZE);
     s->stream = i64_of(r, MT_K_STREAM);
     s->pool_known = (uint8_t)pair_of(b, r, MT_K_SEGMENT_POOL_ID, s->pool);
-    s->is_large = has(r, MT_K_SEGMENT_TYPE) ? str_of(r, MT_K_SEGMENT_TYPE) == b->large_id : s->total > (UINT64_C(2) << 20);
+    s->is_large = has(r, MT_K_SEGMENT_TYPE) ? str_of(r, MT_K_SEGMENT_TYPE) == b->large_id
+                                            : s->total > (UINT64_C(2) << 20);
     s->is_expandable = (uint8_t)truth_of(r, MT_K_IS_EXPANDABLE);
     s->stack = stack_of(r, MT_K_FRAMES);
     s->device = dev >= 0 && dev < MAX_ORDINAL ? (int32_t)dev : 0;
@@ -104,8 +108,8 @@ int mt_build_host_segment(struct mt_builder *b, const struct mt_rec *r)
         return mt_b_nomem(b);
     s->addr = u64_of(r, MT_K_ADDRESS);
     s->total = bytes_of(b, r, has(r, MT_K_TOTAL_SIZE) ? MT_K_TOTAL_SIZE : MT_K_SIZE);
-    s->pool_known =
-        (uint8_t)(pair_of(b, r, MT_K_SEGMENT_POOL_ID, s->pool) || pair_of(b, r, MT_K_OWNER_PRIVATE_POOL_ID, s->pool));
+    s->pool_known = (uint8_t)(pair_of(b, r, MT_K_SEGMENT_POOL_ID, s->pool) ||
+                              pair_of(b, r, MT_K_OWNER_PRIVATE_POOL_ID, s->pool));
     s->stack = stack_of(r, has(r, MT_K_FRAMES) ? MT_K_FRAMES : MT_K_CONTEXT);
     s->is_host = 1;
     s->is_large = 1;

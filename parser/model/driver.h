@@ -1,8 +1,10 @@
-/* driver.h -- what the GPU driver really did: the model of a memtrace trace (trace.gz), beside the snapshots attached to it.
+/* driver.h -- what the GPU driver really did: the model of a memtrace trace (trace.gz), beside the
+ * snapshots attached to it.
  *
- * Reached as mt_trace.driver; NULL in the trace of a snapshot. Filled by parser/native/reader.c, const once the trace is sealed, freed with
- * it. Strings, frames and stacks are ids of the same mt_trace. Times are CLOCK_REALTIME ns. All sizes bytes. One mt_driver may hold the
- * processes of several hosts (traces can be concatenated). A sealed driver may be read from many threads. */
+ * Reached as mt_trace.driver; NULL in the trace of a snapshot. Filled by parser/native/reader.c,
+ * const once the trace is sealed, freed with it. Strings, frames and stacks are ids of the same
+ * mt_trace. Times are CLOCK_REALTIME ns. All sizes bytes. One mt_driver may hold the processes of
+ * several hosts (traces can be concatenated). A sealed driver may be read from many threads. */
 #ifndef MT_DRIVER_H
 #define MT_DRIVER_H
 
@@ -17,7 +19,8 @@ struct mt_module {
     uint32_t process;
 };
 
-/* A GPU, told apart by host and UUID; by (host, PCI id) or (process, ordinal) where that is all there is. */
+/* A GPU, told apart by host and UUID; by (host, PCI id) or (process, ordinal) where that is all
+ * there is. */
 struct mt_gpu {
     mt_str_id uuid, pci, name, host;
     uint64_t total; /* 0 = unknown */
@@ -30,13 +33,22 @@ struct mt_gpu_view {
     int32_t ordinal;       /* CUDA ordinal after CUDA_VISIBLE_DEVICES; -1 = not visible to CUDA */
 };
 
-enum mt_end { MT_END_UNKNOWN, MT_END_EXIT, MT_END_STATUS, MT_END_SIGNAL, MT_END_GONE, MT_END_RUNNING };
+enum mt_end {
+    MT_END_UNKNOWN,
+    MT_END_EXIT,
+    MT_END_STATUS,
+    MT_END_SIGNAL,
+    MT_END_GONE,
+    MT_END_RUNNING
+};
 
 struct mt_process {
     uint64_t uid;
     uint32_t pid, ppid;
     mt_str_id host, exe, command; /* command: argv quoted for a shell; exe: path */
-    mt_str_id name; /* short: "python -m verl.trainer.main_ppo" -> "verl.trainer.main_ppo"; else the program's base name */
+    /* short: "python -m verl.trainer.main_ppo" -> "verl.trainer.main_ppo"; else the program's base
+     * name */
+    mt_str_id name;
     int32_t rank, local_rank;   /* from RANK, LOCAL_RANK and their likes; -1 = unknown */
     uint64_t first_ns, last_ns; /* of its records */
     enum mt_end end;
@@ -55,7 +67,8 @@ struct mt_process_attr {
 struct mt_call {
     uint64_t time_ns; /* when it returned */
     uint64_t addr, size, handle, context;
-    int64_t change;    /* measured growth of the device's used memory over the call; 0 = none or not measured */
+    /* measured growth of the device's used memory over the call; 0 = none or not measured */
+    int64_t change;
     mt_stack_id stack; /* native frames, innermost first; 0 = none */
     uint32_t process;
     uint32_t dur_ns; /* saturates */
@@ -85,7 +98,8 @@ struct mt_activity {
     uint32_t process, gpu, corr;
     uint8_t op;   /* CUpti_ActivityMemoryOperationType: 1 alloc, 2 release */
     uint8_t kind; /* CUpti_ActivityMemoryKind */
-    bool is_pool; /* a MEMORY_POOL record: op 1 created, 2 destroyed, 3 trimmed; size = size of the pool */
+    /* a MEMORY_POOL record: op 1 created, 2 destroyed, 3 trimmed; size = size of the pool */
+    bool is_pool;
 };
 
 struct mt_gpu_sample {
@@ -158,15 +172,18 @@ struct mt_driver {
     MT_VEC(struct mt_attachment) attachments;
     MT_VEC(struct mt_process_attr) launch; /* process = MT_NONE32 */
     MT_VEC(mt_str_id)
-    frame_module; /* by frame id, as far as it goes: base name of the module of a native frame; 0 = not known */
+    frame_module; /* by frame id, as far as it goes: base name of the module of a native frame; 0 =
+                     not known */
     uint64_t n_chunks, n_missing, n_duplicates, n_unknown_records;
 };
 
-/* Frames of native stacks: name = symbol, demangled, or "libx.so+0x1234" where it has none; file = base name of the module for frames
- * without a source file; line 0. */
+/* Frames of native stacks: name = symbol, demangled, or "libx.so+0x1234" where it has none; file =
+ * base name of the module for frames without a source file; line 0. */
 
-const struct mt_call_rare *mt_call_rare(const struct mt_driver *d, const struct mt_call *c); /* all zero where there is none */
-const char *mt_op_name(enum mt_wire_op op);                                                  /* "vmm_create"; "other" */
+/* all zero where there is none */
+const struct mt_call_rare *mt_call_rare(const struct mt_driver *d, const struct mt_call *c);
+/* "vmm_create"; "other" */
+const char *mt_op_name(enum mt_wire_op op);
 const char *mt_end_name(enum mt_end e);
 /* Value of an attribute of a process ("env.RANK"), or NULL. */
 const char *mt_process_attr(const struct mt_trace *t, uint32_t process, const char *key);

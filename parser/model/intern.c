@@ -7,15 +7,22 @@
 
 enum { MAX_SEEN_SLOTS = 1 << 16, OUTER_SLOTS = 1 << 13 };
 
-/* While a table has fewer entries than this, the high byte of a slot holds that of the hash, so that a slot of another entry is
- * passed over without looking at the entry: in a trace in which every stack differs each such look is a cache miss. */
+/* While a table has fewer entries than this, the high byte of a slot holds that of the hash, so
+ * that a slot of another entry is passed over without looking at the entry: in a trace in which
+ * every stack differs each such look is a cache miss. */
 #ifndef MT_INTERN_TAGGED
 #define MT_INTERN_TAGGED (UINT32_C(1) << 24)
 #endif
 #define ID_MASK UINT32_C(0x00ffffff)
 
-static uint32_t tagged(uint32_t id, uint32_t hash, bool tags) { return tags ? id | (hash & ~ID_MASK) : id; }
-static bool may_be(uint32_t slot, uint32_t hash, bool tags) { return !tags || ((slot ^ hash) & ~ID_MASK) == 0; }
+static uint32_t tagged(uint32_t id, uint32_t hash, bool tags)
+{
+    return tags ? id | (hash & ~ID_MASK) : id;
+}
+static bool may_be(uint32_t slot, uint32_t hash, bool tags)
+{
+    return !tags || ((slot ^ hash) & ~ID_MASK) == 0;
+}
 static uint32_t id_of(uint32_t slot, bool tags) { return tags ? slot & ID_MASK : slot; }
 
 static const uint8_t cuts[] = {2, 6, 14, 30}; /* frames left out at the inner end */
@@ -26,9 +33,15 @@ static uint32_t mix(uint64_t a, uint64_t b)
     return (uint32_t)(h >> 32);
 }
 
-static uint32_t frame_hash(const struct mt_frame *f) { return mix(((uint64_t)f->name << 32) | f->file, f->line); }
+static uint32_t frame_hash(const struct mt_frame *f)
+{
+    return mix(((uint64_t)f->name << 32) | f->file, f->line);
+}
 
-static uint32_t node_hash(const struct mt_stack_node *n) { return mix(((uint64_t)n->parent << 32) | n->frame, 7); }
+static uint32_t node_hash(const struct mt_stack_node *n)
+{
+    return mix(((uint64_t)n->parent << 32) | n->frame, 7);
+}
 
 int mt_intern_init(struct mt_intern *in, struct mt_trace *t)
 {
@@ -94,7 +107,8 @@ static int grow_nodes(struct mt_intern *in)
     return 1;
 }
 
-int mt_intern_frame(struct mt_intern *in, mt_str_id name, mt_str_id file, uint32_t line, mt_frame_id *id)
+int mt_intern_frame(struct mt_intern *in, mt_str_id name, mt_str_id file, uint32_t line,
+                    mt_frame_id *id)
 {
     struct mt_frame f = {name, file, line}, *slot;
     uint32_t i, mask, hash = frame_hash(&f);
@@ -103,7 +117,8 @@ int mt_intern_frame(struct mt_intern *in, mt_str_id name, mt_str_id file, uint32
     mask = in->n_frame_slots - 1;
     for (i = hash & mask; in->frame_slot[i] != 0; i = (i + 1) & mask) {
         const struct mt_frame *g = &in->t->frames.p[id_of(in->frame_slot[i], in->frame_tags)];
-        if (may_be(in->frame_slot[i], hash, in->frame_tags) && g->name == name && g->file == file && g->line == line) {
+        if (may_be(in->frame_slot[i], hash, in->frame_tags) && g->name == name && g->file == file &&
+            g->line == line) {
             *id = id_of(in->frame_slot[i], in->frame_tags);
             return 1;
         }
@@ -126,7 +141,8 @@ static int intern_node(struct mt_intern *in, mt_frame_id frame, mt_stack_id pare
     mask = in->n_node_slots - 1;
     for (i = hash & mask; in->node_slot[i] != 0; i = (i + 1) & mask) {
         const struct mt_stack_node *m = &in->t->stacks.p[id_of(in->node_slot[i], in->node_tags)];
-        if (may_be(in->node_slot[i], hash, in->node_tags) && m->frame == frame && m->parent == parent) {
+        if (may_be(in->node_slot[i], hash, in->node_tags) && m->frame == frame &&
+            m->parent == parent) {
             *id = id_of(in->node_slot[i], in->node_tags);
             return 1;
         }
@@ -186,7 +202,8 @@ static int intern_nodes(struct mt_intern *in, const mt_frame_id *ids, uint32_t n
     mt_stack_id at = 0;
     uint32_t k = n;
     while (n_missed < sizeof cuts && cuts[n_missed] < n) {
-        h[n_missed] = XXH3_128bits(ids + cuts[n_missed], (size_t)(n - cuts[n_missed]) * sizeof *ids);
+        h[n_missed] =
+            XXH3_128bits(ids + cuts[n_missed], (size_t)(n - cuts[n_missed]) * sizeof *ids);
         at = find_outer(in, h[n_missed]);
         if (at != 0) {
             k = cuts[n_missed];
@@ -215,7 +232,8 @@ int mt_intern_stack(struct mt_intern *in, const mt_frame_id *ids, uint32_t n, mt
     }
     h = XXH3_128bits(ids, (size_t)n * sizeof *ids);
     mask = in->n_seen_slots - 1;
-    for (i = (uint32_t)h.low64 & mask; in->seen[i].id != 0 && tries < 16; i = (i + 1) & mask, tries++) {
+    for (i = (uint32_t)h.low64 & mask; in->seen[i].id != 0 && tries < 16;
+         i = (i + 1) & mask, tries++) {
         if (in->seen[i].lo == h.low64 && in->seen[i].hi == h.high64) {
             *id = in->seen[i].id;
             return 1;
@@ -255,11 +273,12 @@ static int function_table(struct function_table *f, const struct mt_trace *t, ui
 }
 
 /* The slot of a frame's function: its own, or the empty one where it belongs. */
-static uint32_t *function_slot(const struct function_table *f, const struct mt_trace *t, const struct mt_frame *fr)
+static uint32_t *function_slot(const struct function_table *f, const struct mt_trace *t,
+                               const struct mt_frame *fr)
 {
     uint32_t i = mix(fr->name, fr->file) & (f->n_slots - 1);
-    while (f->slot[i] != 0 &&
-           (t->functions.p[f->slot[i] - 1].name != fr->name || t->functions.p[f->slot[i] - 1].file != fr->file))
+    while (f->slot[i] != 0 && (t->functions.p[f->slot[i] - 1].name != fr->name ||
+                               t->functions.p[f->slot[i] - 1].file != fr->file))
         i = (i + 1) & (f->n_slots - 1);
     return &f->slot[i];
 }

@@ -1,4 +1,5 @@
-/* intern.h -- frames and stacks by value: the tables behind mt_build_frame() and mt_build_stack(). */
+/* intern.h -- frames and stacks by value: the tables behind mt_build_frame() and mt_build_stack().
+ */
 #ifndef MT_INTERN_H
 #define MT_INTERN_H
 
@@ -11,11 +12,14 @@ struct mt_stack_slot {
     mt_stack_id id;  /* 0 = empty */
 };
 
-/* Outer parts of stacks: a stack that differs near its inner end is interned without walking all of its callers again. */
+/* Outer parts of stacks: a stack that differs near its inner end is interned without walking all of
+ * its callers again. */
 struct mt_outer_slot {
     uint64_t lo, hi;
     mt_stack_id id; /* 0 = empty */
-    uint32_t used; /* fades when others want the place, so that parts which come once do not push out those which come always */
+    /* fades when others want the place, so that parts which come once do not push out those which
+     * come always */
+    uint32_t used;
 };
 
 struct mt_intern {
@@ -23,14 +27,17 @@ struct mt_intern {
     uint32_t *frame_slot, *node_slot; /* ids, 0 = empty; id 0 is never stored */
     uint32_t n_frame_slots, n_node_slots;
     bool frame_tags, node_tags; /* slots hold a byte of the hash above a 24-bit id */
-    struct mt_stack_slot *seen; /* whole stacks: grows to a bound, then replaces, so that memory stays bounded */
+    /* whole stacks: grows to a bound, then replaces, so that memory stays bounded */
+    struct mt_stack_slot *seen;
     uint32_t n_seen_slots, n_seen;
     struct mt_outer_slot *outer;
 };
 
-int mt_intern_init(struct mt_intern *in, struct mt_trace *t); /* 1 on success; all calls below likewise */
+/* 1 on success; all calls below likewise */
+int mt_intern_init(struct mt_intern *in, struct mt_trace *t);
 void mt_intern_done(struct mt_intern *in);
-int mt_intern_frame(struct mt_intern *in, mt_str_id name, mt_str_id file, uint32_t line, mt_frame_id *id);
+int mt_intern_frame(struct mt_intern *in, mt_str_id name, mt_str_id file, uint32_t line,
+                    mt_frame_id *id);
 int mt_intern_functions(struct mt_trace *t); /* fills t->functions; 1 on success */
 /* of_frame[id] = index in t->functions, for every frame but 0 */
 int mt_functions_of_frames(const struct mt_trace *t, uint32_t *of_frame);

@@ -13,7 +13,8 @@ const char *mt_key_name(enum mt_key k) { return (unsigned)k < MT_K_COUNT ? key_n
 
 enum mt_key mt_key_find(const void *s, size_t n)
 {
-    /* Readers call this once per distinct key string (pickle) or per key (JSON): first byte and length decide nearly always. */
+    /* Readers call this once per distinct key string (pickle) or per key (JSON): first byte and
+     * length decide nearly always. */
     static const struct {
         char text[24];
         uint8_t len;
@@ -34,7 +35,9 @@ enum mt_key mt_key_find(const void *s, size_t n)
 enum mt_schema_role mt_role_value(enum mt_schema_role dict, enum mt_key key)
 {
     if (dict == MT_R_SETTINGS)
-        return key == MT_K_TRACE_ALLOC_MAX_ENTRIES || key == MT_K_TRACE_ALLOC_OVERFLOWED ? MT_R_RING : MT_R_SETTINGS;
+        return key == MT_K_TRACE_ALLOC_MAX_ENTRIES || key == MT_K_TRACE_ALLOC_OVERFLOWED
+                   ? MT_R_RING
+                   : MT_R_SETTINGS;
     if (key == MT_K_FRAMES && dict != MT_R_TOP)
         return MT_R_FRAMES;
     switch ((int)key) { /* most keys hold no container */
@@ -50,7 +53,8 @@ enum mt_schema_role mt_role_value(enum mt_schema_role dict, enum mt_key key)
     case MT_K_HISTORY: return dict == MT_R_BLOCK ? MT_R_HISTORY : MT_R_SKIP;
     case MT_K_POOL_ID: return dict == MT_R_EVENT ? MT_R_POOL : MT_R_SKIP;
     case MT_K_SEGMENT_POOL_ID:
-    case MT_K_OWNER_PRIVATE_POOL_ID: return dict == MT_R_SEGMENT || dict == MT_R_HOST_SEGMENT ? MT_R_POOL : MT_R_SKIP;
+    case MT_K_OWNER_PRIVATE_POOL_ID:
+        return dict == MT_R_SEGMENT || dict == MT_R_HOST_SEGMENT ? MT_R_POOL : MT_R_SKIP;
     default: return MT_R_SKIP;
     }
 }
@@ -68,7 +72,8 @@ enum mt_schema_role mt_role_item(enum mt_schema_role list)
     case MT_R_SETTINGS: return MT_R_SETTINGS;
     case MT_R_ANNOTATIONS: return MT_R_ANNOTATION;
     case MT_R_HOST_SEGMENTS: return MT_R_HOST_SEGMENT;
-    case MT_R_HOST_TRACES: return MT_R_EVENT; /* a list inside it is a TRACE: readers turn EVENT into TRACE for a list */
+    /* a list inside it is a TRACE: readers turn EVENT into TRACE for a list */
+    case MT_R_HOST_TRACES: return MT_R_EVENT;
     default: return MT_R_SKIP;
     }
 }

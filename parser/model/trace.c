@@ -26,7 +26,9 @@ const char *mt_action_name(enum mt_action a)
 
 const char *mt_block_state_name(enum mt_block_state s)
 {
-    return s == MT_BLOCK_ACTIVE ? "active_allocated" : s == MT_BLOCK_PENDING_FREE ? "active_pending_free" : "inactive";
+    return s == MT_BLOCK_ACTIVE         ? "active_allocated"
+           : s == MT_BLOCK_PENDING_FREE ? "active_pending_free"
+                                        : "inactive";
 }
 
 struct mt_trace *mt_trace_new(void)
@@ -36,8 +38,8 @@ struct mt_trace *mt_trace_new(void)
         return NULL;
     t->meta.rank = -1;
     t->meta.pid = -1;
-    if (!mt_strpool_init(&t->str) || MT_VEC_PUSH(&t->frames) == NULL || MT_VEC_PUSH(&t->stacks) == NULL ||
-        MT_VEC_PUSH(&t->lanes) == NULL) {
+    if (!mt_strpool_init(&t->str) || MT_VEC_PUSH(&t->frames) == NULL ||
+        MT_VEC_PUSH(&t->stacks) == NULL || MT_VEC_PUSH(&t->lanes) == NULL) {
         mt_trace_free(t);
         return NULL;
     }
@@ -89,7 +91,8 @@ void mt_trace_free(struct mt_trace *t)
     mt_free(t);
 }
 
-void mt_trace_diag(struct mt_trace *t, enum mt_diag_level level, bool has_offset, uint64_t offset, const char *fmt, ...)
+void mt_trace_diag(struct mt_trace *t, enum mt_diag_level level, bool has_offset, uint64_t offset,
+                   const char *fmt, ...)
 {
     char buf[1024];
     va_list ap;

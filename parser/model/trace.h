@@ -1,9 +1,11 @@
 /* trace.h -- the one model: what a memory snapshot says, independent of how it was encoded.
  *
- * Built by exactly one reader through parser/model/builder.h, then sealed and const. Everything reachable from a struct mt_trace is owned
- * by it and dies with mt_trace_free(). Ids are indexes into its arrays; id 0 of strings, frames and stacks means "none".
- * Sizes are bytes, times are nanoseconds of CLOCK_REALTIME (0 = unknown). Field facts: PyTorch's c10/cuda/CUDACachingAllocator and
- * torch/csrc/cuda/memory_snapshot.cpp, see docs/inputs.md. Thread-safety: a sealed trace may be read from many threads. */
+ * Built by exactly one reader through parser/model/builder.h, then sealed and const. Everything
+ * reachable from a struct mt_trace is owned by it and dies with mt_trace_free(). Ids are indexes
+ * into its arrays; id 0 of strings, frames and stacks means "none". Sizes are bytes, times are
+ * nanoseconds of CLOCK_REALTIME (0 = unknown). Field facts: PyTorch's c10/cuda/CUDACachingAllocator
+ * and torch/csrc/cuda/memory_snapshot.cpp, see docs/inputs.md. Thread-safety: a sealed trace may be
+ * read from many threads. */
 #ifndef MT_TRACE_H
 #define MT_TRACE_H
 
@@ -35,7 +37,8 @@ struct mt_stack_node {
 };
 
 enum mt_action {
-    MT_ACT_OTHER, /* an action this version does not know; kept so that event numbers are those of the file */
+    /* an action this version does not know; kept so that event numbers are those of the file */
+    MT_ACT_OTHER,
     MT_ACT_ALLOC,
     MT_ACT_FREE_REQUESTED,
     MT_ACT_FREE_COMPLETED,
@@ -48,13 +51,18 @@ enum mt_action {
     MT_ACT_ANNOTATE,
     MT_ACT_COUNT
 };
-static inline bool mt_action_is_segment(unsigned a) { return a >= MT_ACT_SEGMENT_ALLOC && a <= MT_ACT_SEGMENT_UNMAP; }
+static inline bool mt_action_is_segment(unsigned a)
+{
+    return a >= MT_ACT_SEGMENT_ALLOC && a <= MT_ACT_SEGMENT_UNMAP;
+}
 const char *mt_action_name(enum mt_action a); /* PyTorch's word; "other" */
 
 struct mt_event {
     uint64_t time_ns; /* 0 = not recorded */
     uint64_t addr;
-    uint64_t size; /* alloc, free: bytes asked by the caller; segment events: real bytes; oom: the failed request */
+    /* alloc, free: bytes asked by the caller; segment events: real bytes; oom: the failed request
+     */
+    uint64_t size;
     mt_stack_id stack;
     uint16_t lane;  /* index into mt_trace.lanes */
     uint8_t action; /* enum mt_action */
@@ -77,7 +85,10 @@ struct mt_events {
     uint64_t n;
 };
 
-enum mt_device_kind { MT_DEV_CUDA, MT_DEV_HOST /* pinned host memory: host_segments / host_traces */ };
+enum mt_device_kind {
+    MT_DEV_CUDA,
+    MT_DEV_HOST /* pinned host memory: host_segments / host_traces */
+};
 
 struct mt_device {
     int32_t ordinal; /* as the process saw it */
@@ -85,13 +96,16 @@ struct mt_device {
     struct mt_events events;
     uint64_t n_by_action[MT_ACT_COUNT];
     uint64_t bytes_by_action[MT_ACT_COUNT]; /* sums of the sizes */
-    bool sums_overflow;                     /* one of them does not fit: the trace is damaged or made up */
+    /* one of them does not fit: the trace is damaged or made up */
+    bool sums_overflow;
     uint64_t n_with_stack, n_with_time;
     uint64_t last_time_ns;     /* the highest of all; 0 = none has a time */
     uint64_t ring_max_entries; /* trace_alloc_max_entries, 0 = unknown */
     int8_t ring_overflowed;    /* trace_alloc_overflowed: 1, 0, -1 = unknown */
     bool no_requests;          /* frees were recorded, but not when they were requested */
-    bool is_cut; /* the input ends inside this trace: what happened between its last entry and the end state is lost */
+    /* the input ends inside this trace: what happened between its last entry and the end state is
+     * lost */
+    bool is_cut;
 };
 
 enum mt_block_state { MT_BLOCK_INACTIVE, MT_BLOCK_ACTIVE, MT_BLOCK_PENDING_FREE };
@@ -124,7 +138,12 @@ struct mt_range {
 };
 
 /* Things few events carry: (device index, event, kind, text). Sorted by device, event. */
-enum mt_note_kind { MT_NOTE_COMPILE_CONTEXT, MT_NOTE_USER_METADATA, MT_NOTE_INTERNAL_METADATA, MT_NOTE_CATEGORY };
+enum mt_note_kind {
+    MT_NOTE_COMPILE_CONTEXT,
+    MT_NOTE_USER_METADATA,
+    MT_NOTE_INTERNAL_METADATA,
+    MT_NOTE_CATEGORY
+};
 struct mt_note {
     uint32_t device;
     uint64_t event;
@@ -133,7 +152,8 @@ struct mt_note {
 };
 
 struct mt_setting {
-    mt_str_id key, value; /* dotted key; value in PyTorch's spelling: True, False, None, numbers, text */
+    /* dotted key; value in PyTorch's spelling: True, False, None, numbers, text */
+    mt_str_id key, value;
 };
 
 struct mt_counted {
@@ -149,7 +169,12 @@ struct mt_diag {
     mt_str_id text;
 };
 
-enum mt_format { MT_FMT_UNKNOWN, MT_FMT_PICKLE, MT_FMT_JSON, MT_FMT_MEMTRACE /* trace.gz: see mt_trace.driver */ };
+enum mt_format {
+    MT_FMT_UNKNOWN,
+    MT_FMT_PICKLE,
+    MT_FMT_JSON,
+    MT_FMT_MEMTRACE /* trace.gz: see mt_trace.driver */
+};
 
 struct mt_meta {
     /* how it was encoded */
@@ -181,7 +206,8 @@ struct mt_trace {
     MT_VEC(struct mt_function) functions; /* made when the trace is sealed */
     MT_VEC(struct mt_stack_node) stacks;  /* by stack id; shared callers are stored once */
     MT_VEC(struct mt_lane) lanes;
-    MT_VEC(struct mt_device) devices;   /* sorted by (kind, ordinal); only those with events or segments */
+    /* sorted by (kind, ordinal); only those with events or segments */
+    MT_VEC(struct mt_device) devices;
     MT_VEC(struct mt_segment) segments; /* sorted by (is_host, device, addr) */
     MT_VEC(struct mt_block) blocks;     /* in segment order, by address inside a segment */
     MT_VEC(struct mt_range) ranges;
@@ -191,8 +217,9 @@ struct mt_trace {
     MT_VEC(struct mt_diag) diags; /* bounded to MT_MAX_DIAGS */
     uint64_t n_diags;
     uint64_t n_distinct_stacks; /* whole stacks seen, as opposed to tree nodes */
-    bool segments_cut;          /* the input ends before the last segment: the end state is not whole */
-    bool damaged;               /* something is missing: exit status 3 */
+    /* the input ends before the last segment: the end state is not whole */
+    bool segments_cut;
+    bool damaged; /* something is missing: exit status 3 */
     bool sealed;
     struct mt_driver *driver; /* what the driver did (parser/model/driver.h); NULL for a snapshot */
     struct mt_meta meta;
@@ -204,9 +231,16 @@ void mt_trace_free(struct mt_trace *t);
 /* Gives the event arrays back; counts stay. For reports over many ranks. */
 void mt_trace_drop_events(struct mt_trace *t);
 
-static inline const char *mt_str(const struct mt_trace *t, mt_str_id id) { return t->str.ref.p[id].p; }
-static inline uint32_t mt_str_len(const struct mt_trace *t, mt_str_id id) { return t->str.ref.p[id].len; }
-static inline bool mt_segment_is_on(const struct mt_segment *s, int32_t ordinal, enum mt_device_kind kind)
+static inline const char *mt_str(const struct mt_trace *t, mt_str_id id)
+{
+    return t->str.ref.p[id].p;
+}
+static inline uint32_t mt_str_len(const struct mt_trace *t, mt_str_id id)
+{
+    return t->str.ref.p[id].len;
+}
+static inline bool mt_segment_is_on(const struct mt_segment *s, int32_t ordinal,
+                                    enum mt_device_kind kind)
 {
     return s->device == ordinal && (s->is_host != 0) == (kind == MT_DEV_HOST);
 }

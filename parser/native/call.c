@@ -10,13 +10,18 @@ static void mention(struct mt_native *n, uint32_t ordinal)
 }
 
 /* Room for one more; it counts only once it is known to be whole. */
-#define ROOM(v)                                                                                                                \
-    ((v)->n < (v)->cap || ((v)->n < UINT32_MAX && mt_vec_grow((void **)&(v)->p, &(v)->cap, (v)->n + 1, sizeof *(v)->p)))
+#define ROOM(v)                                                                                    \
+    ((v)->n < (v)->cap || ((v)->n < UINT32_MAX &&                                                  \
+                           mt_vec_grow((void **)&(v)->p, &(v)->cap, (v)->n + 1, sizeof *(v)->p)))
 
-enum { RARE = MT_WF_OFFSET | MT_WF_STREAM | MT_WF_POOL | MT_WF_FLAGS | MT_WF_NAME | MT_WF_FREE | MT_WF_TOTAL };
+enum {
+    RARE = MT_WF_OFFSET | MT_WF_STREAM | MT_WF_POOL | MT_WF_FLAGS | MT_WF_NAME | MT_WF_FREE |
+           MT_WF_TOTAL
+};
 
 /* Fields in order of their bits; those beyond what is known come last and stay unread. */
-static inline void fields(struct mt_native *n, struct mt_cursor *c, struct mt_call *k, struct mt_call_rare *rare, uint64_t mask)
+static inline void fields(struct mt_native *n, struct mt_cursor *c, struct mt_call *k,
+                          struct mt_call_rare *rare, uint64_t mask)
 {
     if (mask & MT_WF_RESULT)
         k->result = mt_cur_u32(c);
@@ -84,16 +89,19 @@ int mt_native_call(struct mt_native *n, struct mt_cursor *from)
         return 1;
     if (mask & MT_WF_DEVICE)
         mention(n, k->gpu);
-    if (mask & RARE && (rare.offset | rare.stream | rare.pool | rare.free | rare.total | rare.flags | rare.name) != 0) {
+    if (mask & RARE && (rare.offset | rare.stream | rare.pool | rare.free | rare.total |
+                        rare.flags | rare.name) != 0) {
         d->rare.p[d->rare.n++] = rare;
         k->rare = d->rare.n;
     }
-    n->unsorted |= d->calls.n > 0 && mt_native_before(k->process, k->time_ns, k[-1].process, k[-1].time_ns);
+    n->unsorted |=
+        d->calls.n > 0 && mt_native_before(k->process, k->time_ns, k[-1].process, k[-1].time_ns);
     d->calls.n++;
     return mt_native_count(n);
 }
 
-static inline int push_activity(struct mt_native *n, const struct mt_cursor *c, const struct mt_activity *a)
+static inline int push_activity(struct mt_native *n, const struct mt_cursor *c,
+                                const struct mt_activity *a)
 {
     struct mt_driver *d = n->d;
     struct mt_activity *p;
@@ -105,7 +113,8 @@ static inline int push_activity(struct mt_native *n, const struct mt_cursor *c, 
     *p = *a;
     if (a->gpu != MT_NONE32)
         mention(n, a->gpu);
-    n->unsorted |= d->activities.n > 0 && mt_native_before(p->process, p->time_ns, p[-1].process, p[-1].time_ns);
+    n->unsorted |= d->activities.n > 0 &&
+                   mt_native_before(p->process, p->time_ns, p[-1].process, p[-1].time_ns);
     d->activities.n++;
     return mt_native_count(n);
 }

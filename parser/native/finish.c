@@ -1,4 +1,5 @@
-/* native/finish.c -- after the last chunk: raw ids become what they stand for, and what is missing is said. */
+/* native/finish.c -- after the last chunk: raw ids become what they stand for, and what is missing
+ * is said. */
 #include "parser/base/text.h"
 #include "parser/native/impl.h"
 
@@ -27,7 +28,8 @@ struct last_gpu {
     uint64_t context;
 };
 
-static inline uint32_t gpu_of_ordinal(struct mt_native *n, struct last_gpu *l, uint32_t process, uint32_t ordinal)
+static inline uint32_t gpu_of_ordinal(struct mt_native *n, struct last_gpu *l, uint32_t process,
+                                      uint32_t ordinal)
 {
     if (l->process != process || l->ordinal != ordinal) {
         l->process = process;
@@ -60,7 +62,8 @@ static void resolve(struct mt_native *n)
         if (k->stack != 0)
             k->stack = stack_of(n, k->process, k->stack);
         if (k->rare != 0 && d->rare.p[k->rare - 1].name != 0)
-            d->rare.p[k->rare - 1].name = mt_native_string(n, k->process, d->rare.p[k->rare - 1].name);
+            d->rare.p[k->rare - 1].name =
+                mt_native_string(n, k->process, d->rare.p[k->rare - 1].name);
         k->gpu = gpu_of_call(n, &last, k);
         d->processes.p[k->process].n_calls++;
     }
@@ -71,7 +74,8 @@ static void resolve(struct mt_native *n)
         a->gpu = a->gpu != MT_NONE32 ? gpu_of_ordinal(n, &last, a->process, a->gpu) : MT_NONE32;
     }
     for (uint32_t i = 0; i < d->samples.n; i++)
-        d->samples.p[i].gpu = mt_native_gpu_of(n, d->samples.p[i].process, false, d->samples.p[i].gpu);
+        d->samples.p[i].gpu =
+            mt_native_gpu_of(n, d->samples.p[i].process, false, d->samples.p[i].gpu);
     for (uint32_t i = 0; i < d->processes.n; i++)
         d->processes.p[i].has_cuda = d->processes.p[i].n_calls != 0;
 }
@@ -87,7 +91,8 @@ static void count_missing(struct mt_native *n)
         if (__builtin_add_overflow(n->d->n_missing, p->n_missing, &n->d->n_missing))
             n->d->n_missing = UINT64_MAX;
         mt_trace_diag(n->t, MT_DIAG_DAMAGE, false, 0,
-                      "%llu of %llu chunks of process %u are missing: what happened while they were written is lost, sums of "
+                      "%llu of %llu chunks of process %u are missing: what happened while they "
+                      "were written is lost, sums of "
                       "that process can be off",
                       (unsigned long long)p->n_missing, (unsigned long long)q->max_seq + 1, p->pid);
     }
@@ -102,39 +107,50 @@ static void say_losses(struct mt_native *n)
         if (a->read >= a->bytes)
             continue;
         mt_printable(name, sizeof name, mt_str(t, a->name), mt_str_len(t, a->name));
-        mt_trace_diag(t, MT_DIAG_DAMAGE, false, 0, "%llu of %llu bytes of the attached file %s are missing",
+        mt_trace_diag(t, MT_DIAG_DAMAGE, false, 0,
+                      "%llu of %llu bytes of the attached file %s are missing",
                       (unsigned long long)(a->bytes - a->read), (unsigned long long)a->bytes, name);
     }
     if (n->n_lost_attachments != 0)
-        mt_trace_diag(t, MT_DIAG_DAMAGE, false, 0,
-                      "more than %u attached files; of others, %llu part%s left out (raise --max-members)", n->lim->max_members,
-                      (unsigned long long)n->n_lost_attachments, mt_plural(n->n_lost_attachments, " was", "s were"));
+        mt_trace_diag(
+            t, MT_DIAG_DAMAGE, false, 0,
+            "more than %u attached files; of others, %llu part%s left out (raise --max-members)",
+            n->lim->max_members, (unsigned long long)n->n_lost_attachments,
+            mt_plural(n->n_lost_attachments, " was", "s were"));
     if (n->n_cut_chunks != 0)
-        mt_trace_diag(t, MT_DIAG_DAMAGE, false, 0, "%llu chunk%s something that is no record: the rest was left out",
-                      (unsigned long long)n->n_cut_chunks, mt_plural(n->n_cut_chunks, " holds", "s hold"));
+        mt_trace_diag(t, MT_DIAG_DAMAGE, false, 0,
+                      "%llu chunk%s something that is no record: the rest was left out",
+                      (unsigned long long)n->n_cut_chunks,
+                      mt_plural(n->n_cut_chunks, " holds", "s hold"));
     if (n->n_bad_records != 0)
-        mt_trace_diag(t, MT_DIAG_DAMAGE, false, 0, "%llu record%s cannot be decoded and %s left out",
+        mt_trace_diag(t, MT_DIAG_DAMAGE, false, 0,
+                      "%llu record%s cannot be decoded and %s left out",
                       (unsigned long long)n->n_bad_records, mt_plural(n->n_bad_records, "", "s"),
                       mt_plural(n->n_bad_records, "was", "were"));
     if (n->n_odd_chunks != 0)
         mt_trace_diag(t, MT_DIAG_DAMAGE, false, 0, "%llu chunk%s no process and %s left out",
-                      (unsigned long long)n->n_odd_chunks, mt_plural(n->n_odd_chunks, " names", "s name"),
+                      (unsigned long long)n->n_odd_chunks,
+                      mt_plural(n->n_odd_chunks, " names", "s name"),
                       mt_plural(n->n_odd_chunks, "was", "were"));
     if (n->n_undefined != 0)
-        mt_trace_diag(
-            t, MT_DIAG_NOTE, false, 0,
-            "%llu name%s, stack%s, module%s or device%s used but never defined: the chunks with their definitions are lost",
-            (unsigned long long)n->n_undefined, mt_plural(n->n_undefined, "", "s"), mt_plural(n->n_undefined, "", "s"),
-            mt_plural(n->n_undefined, "", "s"), mt_plural(n->n_undefined, " is", "s are"));
+        mt_trace_diag(t, MT_DIAG_NOTE, false, 0,
+                      "%llu name%s, stack%s, module%s or device%s used but never defined: the "
+                      "chunks with their definitions are lost",
+                      (unsigned long long)n->n_undefined, mt_plural(n->n_undefined, "", "s"),
+                      mt_plural(n->n_undefined, "", "s"), mt_plural(n->n_undefined, "", "s"),
+                      mt_plural(n->n_undefined, " is", "s are"));
     if (n->d->n_unknown_records != 0)
-        mt_trace_diag(t, MT_DIAG_NOTE, false, 0, "%llu record%s of a type that this version does not know, and %s passed over",
-                      (unsigned long long)n->d->n_unknown_records, mt_plural(n->d->n_unknown_records, " is", "s are"),
+        mt_trace_diag(t, MT_DIAG_NOTE, false, 0,
+                      "%llu record%s of a type that this version does not know, and %s passed over",
+                      (unsigned long long)n->d->n_unknown_records,
+                      mt_plural(n->d->n_unknown_records, " is", "s are"),
                       mt_plural(n->d->n_unknown_records, "was", "were"));
 }
 
 int mt_native_finish(struct mt_native *n)
 {
-    if (!mt_native_identities(n) || !mt_native_stacks(n) || !mt_native_gpus(n) || !mt_native_ranges(n))
+    if (!mt_native_identities(n) || !mt_native_stacks(n) || !mt_native_gpus(n) ||
+        !mt_native_ranges(n))
         return 0;
     resolve(n);
     count_missing(n);

@@ -1,4 +1,5 @@
-/* native/gpu.c -- which GPU is meant: processes number them as they please, the UUID tells them apart. */
+/* native/gpu.c -- which GPU is meant: processes number them as they please, the UUID tells them
+ * apart. */
 #include "parser/native/impl.h"
 
 #include <stdlib.h>
@@ -20,7 +21,8 @@ static int by_handle(const void *pa, const void *pb)
     int c = cmp32(a->process, b->process);
     if (c == 0 && a->handle != b->handle)
         c = a->handle < b->handle ? -1 : 1;
-    return c != 0 ? c : cmp32(b->order, a->order); /* a handle may be given out again: the last one */
+    /* a handle may be given out again: the last one */
+    return c != 0 ? c : cmp32(b->order, a->order);
 }
 
 /* One view per (process, index): later records add to earlier ones. */
@@ -81,10 +83,12 @@ static int add_lost(struct mt_native *n)
     return 1;
 }
 
-/* What tells GPUs apart: the UUID; else the PCI id; else nothing does, and every process has its own. */
+/* What tells GPUs apart: the UUID; else the PCI id; else nothing does, and every process has its
+ * own. */
 static int by_gpu(const void *pa, const void *pb)
 {
-    const struct mt_native_view *a = *(struct mt_native_view *const *)pa, *b = *(struct mt_native_view *const *)pb;
+    const struct mt_native_view *a = *(struct mt_native_view *const *)pa,
+                                *b = *(struct mt_native_view *const *)pb;
     int c = cmp32(a->uuid == 0, b->uuid == 0);
     c = c != 0 ? c : cmp32(a->host, b->host);
     c = c != 0 ? c : cmp32(a->uuid, b->uuid);
@@ -93,8 +97,10 @@ static int by_gpu(const void *pa, const void *pb)
     return c != 0 ? c : cmp32(a->index, b->index);
 }
 
-/* A GPU with a UUID at the same place; without one only the last made can be it, as the views come sorted. */
-static uint32_t at_pci(const struct mt_native *n, const struct mt_native_view *v, uint32_t n_with_uuid)
+/* A GPU with a UUID at the same place; without one only the last made can be it, as the views come
+ * sorted. */
+static uint32_t at_pci(const struct mt_native *n, const struct mt_native_view *v,
+                       uint32_t n_with_uuid)
 {
     uint32_t last = n->d->gpus.n - 1;
     if (v->pci == 0)
@@ -102,7 +108,8 @@ static uint32_t at_pci(const struct mt_native *n, const struct mt_native_view *v
     for (uint32_t i = 0; i < n_with_uuid && i < 4096; i++)
         if (n->d->gpus.p[i].host == v->host && n->d->gpus.p[i].pci == v->pci)
             return i;
-    if (n->d->gpus.n > n_with_uuid && n->d->gpus.p[last].host == v->host && n->d->gpus.p[last].pci == v->pci)
+    if (n->d->gpus.n > n_with_uuid && n->d->gpus.p[last].host == v->host &&
+        n->d->gpus.p[last].pci == v->pci)
         return last;
     return MT_NONE32;
 }
@@ -146,7 +153,8 @@ static int group(struct mt_native *n)
     return 1;
 }
 
-uint32_t mt_native_gpu_of(const struct mt_native *n, uint32_t process, bool by_ordinal, uint32_t which)
+uint32_t mt_native_gpu_of(const struct mt_native *n, uint32_t process, bool by_ordinal,
+                          uint32_t which)
 {
     uint32_t lo = 0, hi = n->views.n;
     while (lo < hi) {
@@ -173,7 +181,8 @@ uint32_t mt_native_gpu_of_context(const struct mt_native *n, uint32_t process, u
         else
             hi = mid;
     }
-    if (lo == n->contexts.n || n->contexts.p[lo].process != process || n->contexts.p[lo].handle != handle)
+    if (lo == n->contexts.n || n->contexts.p[lo].process != process ||
+        n->contexts.p[lo].handle != handle)
         return MT_NONE32;
     return mt_native_gpu_of(n, process, false, n->contexts.p[lo].index);
 }
@@ -189,7 +198,8 @@ int mt_native_gpus(struct mt_native *n)
         struct mt_gpu_view *v = MT_VEC_PUSH(&n->d->views);
         if (v == NULL)
             return mt_native_nomem(n);
-        *v = (struct mt_gpu_view){n->views.p[i].process, n->views.p[i].gpu, n->views.p[i].index, n->views.p[i].ordinal};
+        *v = (struct mt_gpu_view){n->views.p[i].process, n->views.p[i].gpu, n->views.p[i].index,
+                                  n->views.p[i].ordinal};
     }
     return 1;
 }

@@ -1,4 +1,5 @@
-/* native/identity.c -- who a process was: what its ATTR records say, in the words a person would use. */
+/* native/identity.c -- who a process was: what its ATTR records say, in the words a person would
+ * use. */
 #include "parser/native/impl.h"
 
 #include <stdio.h>
@@ -34,8 +35,9 @@ static void rank_of(struct facts *f, const char *key, const char *value)
 {
     static const char *const ranks[] = {"RANK",     "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
                                         "PMI_RANK", "MV2_COMM_WORLD_RANK",  "SLURM_PROCID"};
-    static const char *const locals[] = {"LOCAL_RANK",        "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
-                                         "PALS_LOCAL_RANKID", "MV2_COMM_WORLD_LOCAL_RANK",  "SLURM_LOCALID"};
+    static const char *const locals[] = {
+        "LOCAL_RANK",        "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
+        "PALS_LOCAL_RANKID", "MV2_COMM_WORLD_LOCAL_RANK",  "SLURM_LOCALID"};
     int64_t v = number(value);
     if (v < 0)
         return;
@@ -51,7 +53,8 @@ static void rank_of(struct facts *f, const char *key, const char *value)
     }
 }
 
-static void take(struct mt_native *n, struct mt_process *p, struct facts *f, const struct mt_process_attr *a)
+static void take(struct mt_native *n, struct mt_process *p, struct facts *f,
+                 const struct mt_process_attr *a)
 {
     const char *key = mt_str(n->t, a->key), *value = mt_str(n->t, a->value);
     int64_t v;
@@ -122,21 +125,25 @@ static int command(struct mt_native *n, struct mt_process *p, const struct facts
 static const char *base(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    return slash != NULL && slash[1] != '\0' && strstr(path, "::") == NULL ? slash + 1 : path; /* "ray::Worker.f" is a title */
+    /* "ray::Worker.f" is a title */
+    return slash != NULL && slash[1] != '\0' && strstr(path, "::") == NULL ? slash + 1 : path;
 }
 
-/* An interpreter is named after what it runs: the module, the script; a child of multiprocessing after that. */
+/* An interpreter is named after what it runs: the module, the script; a child of multiprocessing
+ * after that. */
 static const char *python_name(const struct mt_native *n, const struct facts *f)
 {
     for (uint32_t i = 1; i < f->n_args; i++) {
-        const char *s = mt_str(n->t, f->argv[i]), *next = i + 1 < f->n_args ? mt_str(n->t, f->argv[i + 1]) : "";
+        const char *s = mt_str(n->t, f->argv[i]),
+                   *next = i + 1 < f->n_args ? mt_str(n->t, f->argv[i + 1]) : "";
         if (strcmp(s, "-m") == 0 && next[0] != '\0')
             return next;
         if (s[0] == '-' && s[1] == 'm' && s[2] != '\0')
             return s + 2;
         if (strcmp(s, "-c") == 0)
             return starts(next, "from multiprocessing.") ? "multiprocessing child" : NULL;
-        if (strcmp(s, "-X") == 0 || strcmp(s, "-W") == 0 || strcmp(s, "--check-hash-based-pycs") == 0)
+        if (strcmp(s, "-X") == 0 || strcmp(s, "-W") == 0 ||
+            strcmp(s, "--check-hash-based-pycs") == 0)
             i++;
         else if (s[0] != '-')
             return s[0] != '\0' ? base(s) : NULL;
@@ -146,7 +153,8 @@ static const char *python_name(const struct mt_native *n, const struct facts *f)
 
 static int name(struct mt_native *n, struct mt_process *p, const struct facts *f)
 {
-    const char *program = f->n_args > 0 ? mt_str(n->t, f->argv[0]) : "", *exe = mt_str(n->t, p->exe), *s = NULL;
+    const char *program = f->n_args > 0 ? mt_str(n->t, f->argv[0]) : "",
+               *exe = mt_str(n->t, p->exe), *s = NULL;
     program = base(program[0] != '\0' ? program : exe);
     if (starts(program, "python") || starts(program, "pypy") || starts(base(exe), "python"))
         s = starts(program, "ray::") ? NULL : python_name(n, f);

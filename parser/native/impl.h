@@ -1,8 +1,9 @@
-/* native/impl.h -- what the parts of the reader of memtrace's own traces share; only parser/native/reader.c and native_*.c
- * include it.
+/* native/impl.h -- what the parts of the reader of memtrace's own traces share; only
+ * parser/native/reader.c and native_*.c include it.
  *
- * Chunks are decoded as they come; what records refer to (strings, stacks, modules, devices) may be defined later or in a chunk
- * that was lost, so ids stay raw until the end and native/finish.c resolves them. */
+ * Chunks are decoded as they come; what records refer to (strings, stacks, modules, devices) may be
+ * defined later or in a chunk that was lost, so ids stay raw until the end and native/finish.c
+ * resolves them. */
 #ifndef MT_NATIVE_IMPL_H
 #define MT_NATIVE_IMPL_H
 
@@ -17,8 +18,9 @@ struct mt_idmap {
     uint32_t *val;
     uint32_t n, cap;
 };
-uint32_t mt_idmap_get(const struct mt_idmap *m, uint64_t key);    /* MT_NONE32 = absent */
-int mt_idmap_put(struct mt_idmap *m, uint64_t key, uint32_t val); /* the first one stays; 1 on success */
+uint32_t mt_idmap_get(const struct mt_idmap *m, uint64_t key); /* MT_NONE32 = absent */
+/* the first one stays; 1 on success */
+int mt_idmap_put(struct mt_idmap *m, uint64_t key, uint32_t val);
 void mt_idmap_done(struct mt_idmap *m);
 
 enum mt_native_id {
@@ -44,7 +46,8 @@ struct mt_seen_table {
     MT_VEC(struct mt_seen_chunk) list;
     uint32_t *slot, n_slots; /* index + 1 */
 };
-/* The entry of the same chunk: a new one with used 0 when there was none; NULL when out of memory. */
+/* The entry of the same chunk: a new one with used 0 when there was none; NULL when out of memory.
+ */
 struct mt_seen_chunk *mt_seen_chunk(struct mt_seen_table *s, const struct mt_seen_chunk *key);
 void mt_seen_done(struct mt_seen_table *s);
 
@@ -55,7 +58,8 @@ enum { MT_MAX_GPUS = 256 }; /* that one process can name */
 struct mt_native_process {
     uint64_t max_seq, n_seqs;                                       /* of its PROCESS chunks */
     uint64_t ordinals[MT_MAX_GPUS / 64], indexes[MT_MAX_GPUS / 64]; /* that its records mention */
-    uint64_t to_real;                                               /* + MONOTONIC = REALTIME, of its chunks so far */
+    /* + MONOTONIC = REALTIME, of its chunks so far */
+    uint64_t to_real;
     uint32_t n_attrs;
     bool has_clock;
     uint8_t end_rank; /* how much the END record that was kept says */
@@ -111,8 +115,9 @@ struct mt_native {
     MT_VEC(struct mt_native_pc) pcs;
     MT_VEC(struct mt_native_symbol) symbols;
     MT_VEC(struct mt_native_range) ranges;
-    struct mt_call blank; /* copied: a few wide stores, where memset() of that size is a slow string instruction */
-    bool unsorted;        /* calls or activities, by process and time */
+    /* copied: a few wide stores, where memset() of that size is a slow string instruction */
+    struct mt_call blank;
+    bool unsorted; /* calls or activities, by process and time */
     uint64_t n_events, n_bad_records, n_cut_chunks, n_odd_chunks, n_undefined, n_lost_attachments;
     /* of the chunk being decoded */
     uint64_t time, tid, addr, handle, context, pool, corr; /* delta states */
@@ -132,7 +137,8 @@ static inline int mt_native_count(struct mt_native *n)
 {
     if (n->n_events++ < n->lim->max_events)
         return 1;
-    n->rc = mt_fail(n->err, MT_ELIMIT, "more than %llu records of calls, ranges and samples (raise --max-events)",
+    n->rc = mt_fail(n->err, MT_ELIMIT,
+                    "more than %llu records of calls, ranges and samples (raise --max-events)",
                     (unsigned long long)n->lim->max_events);
     return 0;
 }
@@ -142,9 +148,10 @@ struct mt_cursor {
     const unsigned char *p, *end;
     bool bad;
 };
-/* The bytes from p on as a number, and where it ends; NULL when it does not end. Up to eight at once, without a branch for each: the
- * window of a source may be read a little beyond its end (parser/base/source.c), and what is found there is not used. By value, so that who
- * reads a record has the cursor in registers. */
+/* The bytes from p on as a number, and where it ends; NULL when it does not end. Up to eight at
+ * once, without a branch for each: the window of a source may be read a little beyond its end
+ * (parser/base/source.c), and what is found there is not used. By value, so that who reads a record
+ * has the cursor in registers. */
 struct mt_varint {
     const unsigned char *next;
     uint64_t v;
@@ -204,12 +211,14 @@ static inline uint64_t mt_cur_timed(struct mt_cursor *c, struct mt_native *n, ui
     return time + n->to_real;
 }
 
-static inline bool mt_native_before(uint32_t process, uint64_t time, uint32_t process2, uint64_t time2)
+static inline bool mt_native_before(uint32_t process, uint64_t time, uint32_t process2,
+                                    uint64_t time2)
 {
     return process != process2 ? process < process2 : time < time2;
 }
 
-/* native/call.c, native/record.c: one record each; 1 = go on (the cursor says that it was damaged), 0 = stop, n->rc is set. */
+/* native/call.c, native/record.c: one record each; 1 = go on (the cursor says that it was damaged),
+ * 0 = stop, n->rc is set. */
 int mt_native_call(struct mt_native *n, struct mt_cursor *from);
 int mt_native_memory2(struct mt_native *n, struct mt_cursor *from);
 int mt_native_mempool(struct mt_native *n, struct mt_cursor *c);
@@ -217,14 +226,19 @@ int mt_native_record(struct mt_native *n, uint64_t type, struct mt_cursor *c);
 
 /* native/finish.c and its parts: resolve, sort, say what is missing. 1 on success. */
 int mt_native_finish(struct mt_native *n);
-int mt_native_stacks(struct mt_native *n);     /* native/stack.c: frames and stacks into the trace */
-int mt_native_gpus(struct mt_native *n);       /* native/gpu.c: views and GPUs, then those of calls and samples */
+/* native/stack.c: frames and stacks into the trace */
+int mt_native_stacks(struct mt_native *n);
+/* native/gpu.c: views and GPUs, then those of calls and samples */
+int mt_native_gpus(struct mt_native *n);
 int mt_native_ranges(struct mt_native *n);     /* native/range.c */
 int mt_native_identities(struct mt_native *n); /* native/identity.c: names, ranks, command lines */
-int mt_native_sort(struct mt_native *n);       /* native/sort.c: everything into the order that driver.h promises */
-mt_str_id mt_native_string(struct mt_native *n, uint32_t process, uint32_t id); /* of a raw id; 0 when it was lost */
+/* native/sort.c: everything into the order that driver.h promises */
+int mt_native_sort(struct mt_native *n);
+/* of a raw id; 0 when it was lost */
+mt_str_id mt_native_string(struct mt_native *n, uint32_t process, uint32_t id);
 /* After mt_native_gpus(). MT_NONE32 = unknown. */
-uint32_t mt_native_gpu_of(const struct mt_native *n, uint32_t process, bool by_ordinal, uint32_t which);
+uint32_t mt_native_gpu_of(const struct mt_native *n, uint32_t process, bool by_ordinal,
+                          uint32_t which);
 uint32_t mt_native_gpu_of_context(const struct mt_native *n, uint32_t process, uint64_t handle);
 
 #endif

@@ -1,4 +1,5 @@
-/* native/range.c -- halves of ranges into whole ones: push and pop nest per (thread, domain), start and end meet by id. */
+/* native/range.c -- halves of ranges into whole ones: push and pop nest per (thread, domain), start
+ * and end meet by id. */
 #include "parser/base/text.h"
 #include "parser/native/impl.h"
 
@@ -15,7 +16,8 @@ static int by_time(const void *pa, const void *pb)
     return a->order < b->order ? -1 : a->order > b->order;
 }
 
-/* Open ranges of one process: below[i] = the range that was open on the same thread and domain when ranges[i] began. */
+/* Open ranges of one process: below[i] = the range that was open on the same thread and domain when
+ * ranges[i] began. */
 struct open {
     struct mt_idmap top; /* (domain, thread), or range id, to a slot of `at` */
     MT_VEC(uint32_t) at; /* innermost open range, MT_NONE32 = none */
@@ -90,8 +92,10 @@ int mt_native_ranges(struct mt_native *n)
         ok = half(n, &o, &n->ranges.p[i]);
     }
     if (o.n_lost_begin != 0)
-        mt_trace_diag(n->t, MT_DIAG_NOTE, false, 0, "%llu range%s that never began: open before the recording, or lost",
-                      (unsigned long long)o.n_lost_begin, mt_plural(o.n_lost_begin, " ends", "s end"));
+        mt_trace_diag(n->t, MT_DIAG_NOTE, false, 0,
+                      "%llu range%s that never began: open before the recording, or lost",
+                      (unsigned long long)o.n_lost_begin,
+                      mt_plural(o.n_lost_begin, " ends", "s end"));
     mt_idmap_done(&o.top);
     MT_VEC_DONE(&o.at);
     MT_VEC_DONE(&o.below);

@@ -1,5 +1,6 @@
-/* native/reader.c -- memtrace's own traces, as a plain stream of chunks (docs/trace-format.md). The gzip members are taken off,
- * and checked, by the input layer; what arrives here may also come from `zcat`, or be damaged in any way. */
+/* native/reader.c -- memtrace's own traces, as a plain stream of chunks (docs/trace-format.md). The
+ * gzip members are taken off, and checked, by the input layer; what arrives here may also come from
+ * `zcat`, or be damaged in any way. */
 #include "parser/native/impl.h"
 
 #include <string.h>
@@ -9,7 +10,8 @@ enum { MAGIC = 8 };
 
 int mt_native_nomem(struct mt_native *n)
 {
-    n->rc = mt_fail(n->err, MT_ENOMEM, "out of memory after %llu MiB (a limit can be raised with --max-memory)",
+    n->rc = mt_fail(n->err, MT_ENOMEM,
+                    "out of memory after %llu MiB (a limit can be raised with --max-memory)",
                     (unsigned long long)(mt_mem_used() >> 20));
     return 0;
 }
@@ -27,8 +29,10 @@ static int find_process(struct mt_native *n, uint64_t uid, uint32_t *index)
     if (*index != MT_NONE32)
         return 1;
     if (n->d->processes.n >= MT_MAX_PROCESSES) {
-        n->rc = mt_fail(n->err, MT_ELIMIT, "more than %u processes in one trace: split it, members can be taken apart anywhere",
-                        MT_MAX_PROCESSES);
+        n->rc = mt_fail(
+            n->err, MT_ELIMIT,
+            "more than %u processes in one trace: split it, members can be taken apart anywhere",
+            MT_MAX_PROCESSES);
         return 0;
     }
     if (MT_VEC_PUSH(&n->procs) == NULL || (p = MT_VEC_PUSH(&n->d->processes)) == NULL)
@@ -68,7 +72,8 @@ static int begin(struct mt_native *n, const unsigned char *h, uint32_t used, uin
     if (seen->used != 0 && used <= seen->used)
         return 0;
     *skip = seen->used;
-    if ((n->kind == MT_WK_PROCESS || n->kind == MT_WK_COLLECT) && !find_process(n, n->uid, &n->process))
+    if ((n->kind == MT_WK_PROCESS || n->kind == MT_WK_COLLECT) &&
+        !find_process(n, n->uid, &n->process))
         return 0;
     if (seen->used == 0)
         n->d->n_chunks++;
@@ -90,11 +95,14 @@ static int begin(struct mt_native *n, const unsigned char *h, uint32_t used, uin
     return 1;
 }
 
-/* Records until the end. What a copy already gave, the first `skip` bytes, is decoded for its delta states only. */
-static void records(struct mt_native *n, const unsigned char *p, const unsigned char *end, uint32_t skip, bool cut)
+/* Records until the end. What a copy already gave, the first `skip` bytes, is decoded for its delta
+ * states only. */
+static void records(struct mt_native *n, const unsigned char *p, const unsigned char *end,
+                    uint32_t skip, bool cut)
 {
     const unsigned char *start = p;
-    struct mt_process *owner = n->process != MT_NONE32 && n->kind == MT_WK_PROCESS ? &n->d->processes.p[n->process] : NULL;
+    struct mt_process *owner =
+        n->process != MT_NONE32 && n->kind == MT_WK_PROCESS ? &n->d->processes.p[n->process] : NULL;
     uint64_t n_records = 0, lo = UINT64_MAX, hi = 0;
     while (p < end && n->rc == MT_OK) {
         uint64_t type, len;
@@ -109,7 +117,9 @@ static void records(struct mt_native *n, const unsigned char *p, const unsigned 
         p = c.p;
         c.end = p + len;
         n->mute = (uint64_t)(p - start) + len <= skip;
-        if (!(type == MT_WR_CALL && owner != NULL ? mt_native_call(n, &c) : mt_native_record(n, type, &c))) /* mostly calls */
+        if (!(type == MT_WR_CALL && owner != NULL
+                  ? mt_native_call(n, &c)
+                  : mt_native_record(n, type, &c))) /* mostly calls */
             break;
         n->n_bad_records += c.bad && !n->mute;
         n_records += !n->mute;
@@ -130,9 +140,9 @@ static void records(struct mt_native *n, const unsigned char *p, const unsigned 
     }
 }
 
-/* The two clocks of a chunk are read one after the other, and a thread can lose the processor in between: the pairs of one
- * process are taken for one as long as they agree within 100 ms, so that its records keep their order; a clock that was set
- * differs by more. */
+/* The two clocks of a chunk are read one after the other, and a thread can lose the processor in
+ * between: the pairs of one process are taken for one as long as they agree within 100 ms, so that
+ * its records keep their order; a clock that was set differs by more. */
 static uint64_t clock_of(struct mt_native *n, const unsigned char *h)
 {
     uint64_t to_real = mt_get64(h + MT_WH_REALTIME) - mt_get64(h + MT_WH_MONOTONIC);
@@ -200,7 +210,8 @@ static void resync(struct mt_native *n)
         if (q != NULL)
             break;
     }
-    if (zeros && s->cur == s->end && s->status == MT_OK) /* tape blocks and some object stores pad with zeros */
+    if (zeros && s->cur == s->end &&
+        s->status == MT_OK) /* tape blocks and some object stores pad with zeros */
         return;
     mt_trace_diag(n->t, MT_DIAG_DAMAGE, true, at,
                   "%llu bytes are no chunk of a trace and were passed over: what they held is lost",
@@ -222,8 +233,10 @@ static void step(struct mt_native *n)
     }
     have = mt_source_need(s, (size_t)MT_WIRE_HEADER + used + MAGIC);
     if (have < MT_WIRE_HEADER + used ||
-        (have >= MT_WIRE_HEADER + used + MAGIC && memcmp(s->cur + MT_WIRE_HEADER + used, MT_WIRE_MAGIC, MAGIC - 1) != 0)) {
-        /* The header may lie about its length, or bytes were lost: the next chunk is where its magic is. */
+        (have >= MT_WIRE_HEADER + used + MAGIC &&
+         memcmp(s->cur + MT_WIRE_HEADER + used, MT_WIRE_MAGIC, MAGIC - 1) != 0)) {
+        /* The header may lie about its length, or bytes were lost: the next chunk is where its
+         * magic is. */
         size_t room = have < MT_WIRE_HEADER + used ? have : MT_WIRE_HEADER + used;
         const unsigned char *q = find_magic(s->cur + MAGIC, s->cur + room);
         cut = q != NULL || have < MT_WIRE_HEADER + used;
@@ -232,7 +245,8 @@ static void step(struct mt_native *n)
         if (cut) {
             used = room > MT_WIRE_HEADER ? (uint32_t)(room - MT_WIRE_HEADER) : 0;
             mt_trace_diag(n->t, MT_DIAG_DAMAGE, true, at,
-                          "a chunk ends before its time: its last records are lost (the trace is cut short there, or damaged)");
+                          "a chunk ends before its time: its last records are lost (the trace is "
+                          "cut short there, or damaged)");
         }
         if (room < MT_WIRE_HEADER) {
             s->cur += room;
@@ -245,11 +259,11 @@ static void step(struct mt_native *n)
 
 static enum mt_rc wrong_version(unsigned version, struct mt_err *err)
 {
-    return mt_fail(
-        err, MT_EINPUT,
-        "a memtrace trace of format version %u; this memtrace reads version %u: read it with the memtrace that wrote it, "
-        "or a newer one",
-        version, (unsigned)MT_WIRE_MAGIC[MAGIC - 1]);
+    return mt_fail(err, MT_EINPUT,
+                   "a memtrace trace of format version %u; this memtrace reads version %u: read it "
+                   "with the memtrace that wrote it, "
+                   "or a newer one",
+                   version, (unsigned)MT_WIRE_MAGIC[MAGIC - 1]);
 }
 
 static void done(struct mt_native *n)
@@ -284,20 +298,25 @@ static enum mt_rc read_all(struct mt_native *n)
         return wrong_version(version, n->err);
     if (n->d->n_chunks == 0) {
         if (s->status != MT_OK)
-            return mt_fail_at(n->err, s->status, mt_source_offset(s), "%s; no whole chunk of a trace came before", s->err.msg);
-        return mt_fail(n->err, MT_EINPUT,
-                       "this should be a memtrace trace, but no chunk of it is whole: the file is damaged, or cut off in its "
-                       "first chunk; `memtrace collect` on the spool folder may still have the data");
+            return mt_fail_at(n->err, s->status, mt_source_offset(s),
+                              "%s; no whole chunk of a trace came before", s->err.msg);
+        return mt_fail(
+            n->err, MT_EINPUT,
+            "this should be a memtrace trace, but no chunk of it is whole: the file is damaged, or "
+            "cut off in its "
+            "first chunk; `memtrace collect` on the spool folder may still have the data");
     }
     if (s->status != MT_OK)
-        mt_trace_diag(t, MT_DIAG_DAMAGE, true, mt_source_offset(s), "%s; everything after it is missing", s->err.msg);
+        mt_trace_diag(t, MT_DIAG_DAMAGE, true, mt_source_offset(s),
+                      "%s; everything after it is missing", s->err.msg);
     if (!mt_native_finish(n))
         return n->rc;
     t->sealed = true;
     return t->damaged ? MT_WARN : MT_OK;
 }
 
-static enum mt_rc read(struct mt_source *src, const struct mt_limits *lim, struct mt_trace *t, struct mt_err *err)
+static enum mt_rc read(struct mt_source *src, const struct mt_limits *lim, struct mt_trace *t,
+                       struct mt_err *err)
 {
     struct mt_native *n = mt_calloc(1, sizeof *n);
     enum mt_rc rc = MT_ENOMEM;

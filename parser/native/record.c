@@ -1,4 +1,5 @@
-/* native/record.c -- every record but the calls. Each decoder reads its payload whole before it keeps anything. */
+/* native/record.c -- every record but the calls. Each decoder reads its payload whole before it
+ * keeps anything. */
 #include "parser/native/impl.h"
 
 #include <string.h>
@@ -36,9 +37,9 @@ static mt_str_id keep(struct mt_native *n, struct span s)
 {
     mt_str_id id;
     if (s.n > n->lim->max_string) {
-        n->rc =
-            mt_fail_at(n->err, MT_ELIMIT, mt_source_offset(n->src), "a string of %zu bytes (at most %llu; raise --max-string)",
-                       s.n, (unsigned long long)n->lim->max_string);
+        n->rc = mt_fail_at(n->err, MT_ELIMIT, mt_source_offset(n->src),
+                           "a string of %zu bytes (at most %llu; raise --max-string)", s.n,
+                           (unsigned long long)n->lim->max_string);
         return MT_STR_FAIL;
     }
     id = mt_strpool_add(&n->t->str, s.p, s.n);
@@ -115,7 +116,8 @@ static int module(struct mt_native *n, struct mt_cursor *c)
         hex[2 * i] = digit[build.p[i] >> 4];
         hex[2 * i + 1] = digit[build.p[i] & 15];
     }
-    if ((p = keep(n, path)) == MT_STR_FAIL || (b = keep(n, (struct span){(unsigned char *)hex, 2 * build.n})) == MT_STR_FAIL)
+    if ((p = keep(n, path)) == MT_STR_FAIL ||
+        (b = keep(n, (struct span){(unsigned char *)hex, 2 * build.n})) == MT_STR_FAIL)
         return 0;
     m = MT_VEC_PUSH(&n->d->modules);
     if (m == NULL)
@@ -131,7 +133,8 @@ static int stack(struct mt_native *n, struct mt_cursor *c)
     struct mt_native_stack *s;
     if (c->bad || id == 0)
         return 1;
-    if (k > n->lim->max_frames || k > (uint64_t)(c->end - c->p) / 2) { /* a frame takes two bytes at least */
+    /* a frame takes two bytes at least */
+    if (k > n->lim->max_frames || k > (uint64_t)(c->end - c->p) / 2) {
         c->bad = true;
         return 1;
     }
@@ -325,8 +328,9 @@ static int end(struct mt_native *n, struct mt_cursor *c)
         enum mt_end end;
         uint8_t rank;
     } ends[] = {
-        [MT_WE_EXIT] = {MT_END_EXIT, 3}, [MT_WE_STATUS] = {MT_END_STATUS, 4},   [MT_WE_SIGNAL] = {MT_END_SIGNAL, 5},
-        [MT_WE_GONE] = {MT_END_GONE, 2}, [MT_WE_RUNNING] = {MT_END_RUNNING, 1},
+        [MT_WE_EXIT] = {MT_END_EXIT, 3},       [MT_WE_STATUS] = {MT_END_STATUS, 4},
+        [MT_WE_SIGNAL] = {MT_END_SIGNAL, 5},   [MT_WE_GONE] = {MT_END_GONE, 2},
+        [MT_WE_RUNNING] = {MT_END_RUNNING, 1},
     };
     struct mt_process *p = &n->d->processes.p[n->process];
     uint32_t tid;
@@ -335,7 +339,8 @@ static int end(struct mt_native *n, struct mt_cursor *c)
     mt_cur_timed(c, n, &tid);
     how = mt_cur_u(c);
     st = mt_unzigzag(mt_cur_u(c));
-    if (c->bad || n->mute || how == 0 || how >= sizeof ends / sizeof *ends || ends[how].rank <= n->procs.p[n->process].end_rank)
+    if (c->bad || n->mute || how == 0 || how >= sizeof ends / sizeof *ends ||
+        ends[how].rank <= n->procs.p[n->process].end_rank)
         return 1;
     n->procs.p[n->process].end_rank = ends[how].rank;
     p->end = ends[how].end;
@@ -403,7 +408,8 @@ static int attach(struct mt_native *n, struct mt_cursor *c)
         c->bad = true;
     if (c->bad)
         return 1;
-    if ((nm = keep(n, name)) == MT_STR_FAIL || (kd = keep(n, kind)) == MT_STR_FAIL || !attachment(n, total, nm, kd))
+    if ((nm = keep(n, name)) == MT_STR_FAIL || (kd = keep(n, kind)) == MT_STR_FAIL ||
+        !attachment(n, total, nm, kd))
         return 0;
     if (n->attachment == MT_NONE32)
         return 1;
@@ -422,7 +428,8 @@ static int blob(struct mt_native *n, struct mt_cursor *c)
     n->attachment = MT_NONE32;
     a = &n->d->attachments.p[at];
     a->read += len;
-    if (n->part == 0 && mt_str_len(n->t, a->kind) == 4 && memcmp(mt_str(n->t, a->kind), "text", 4) == 0) {
+    if (n->part == 0 && mt_str_len(n->t, a->kind) == 4 &&
+        memcmp(mt_str(n->t, a->kind), "text", 4) == 0) {
         a->text = keep(n, (struct span){c->p, len < MAX_TEXT ? len : MAX_TEXT});
         if (a->text == MT_STR_FAIL)
             return 0;
@@ -436,7 +443,10 @@ static bool needs_process(uint64_t type)
     return type != MT_WR_ATTR && type != MT_WR_STATUS && type != MT_WR_ATTACH && type != MT_WR_BLOB;
 }
 
-static bool is_timed(uint64_t type) { return (type >= MT_WR_CALL && type <= MT_WR_END && type != MT_WR_SYMBOL); }
+static bool is_timed(uint64_t type)
+{
+    return (type >= MT_WR_CALL && type <= MT_WR_END && type != MT_WR_SYMBOL);
+}
 
 int mt_native_record(struct mt_native *n, uint64_t type, struct mt_cursor *c)
 {

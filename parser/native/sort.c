@@ -1,7 +1,9 @@
-/* native/sort.c -- everything into the order that driver.h promises, and process and GPU numbers with it.
+/* native/sort.c -- everything into the order that driver.h promises, and process and GPU numbers
+ * with it.
  *
- * Records come nearly in order: threads of a process commit theirs microseconds apart, processes in long runs. So one stable
- * merge sort over small keys that leaves alone what is in order, then one move of each element. */
+ * Records come nearly in order: threads of a process commit theirs microseconds apart, processes in
+ * long runs. So one stable merge sort over small keys that leaves alone what is in order, then one
+ * move of each element. */
 #include "parser/native/impl.h"
 
 #include <stdlib.h>
@@ -70,42 +72,45 @@ static int sort_keys(struct mt_native *n, void *base, size_t size, struct key *k
         insertion(k + i, count - i < RUN ? (uint32_t)(count - i) : RUN);
     for (uint64_t w = RUN; w < count; w *= 2)
         for (uint64_t i = 0; i + w < count; i += 2 * w)
-            merge(k + i, tmp, (uint32_t)w, count - i < 2 * w ? (uint32_t)(count - i) : (uint32_t)(2 * w));
+            merge(k + i, tmp, (uint32_t)w,
+                  count - i < 2 * w ? (uint32_t)(count - i) : (uint32_t)(2 * w));
     mt_free(tmp);
     move(base, size, k, count);
     return 1;
 }
 
-/* Sorts v by (major, minor), equal ones as they came; e is the element. What is in order costs one look. */
-#define SORT(v, major_of, minor_of)                                                                                            \
-    do {                                                                                                                       \
-        struct key last_ = {0, 0, 0}, *keys_;                                                                                  \
-        bool sorted_ = true;                                                                                                   \
-        int ok_;                                                                                                               \
-        _Static_assert(sizeof *(v)->p <= MAX_ELEMENT, "it has to fit");                                                        \
-        for (uint32_t i_ = 0; i_ < (v)->n && sorted_; i_++) {                                                                  \
-            struct key this_;                                                                                                  \
-            e = (void *)&(v)->p[i_];                                                                                           \
-            this_ = (struct key){(major_of), i_, (minor_of)};                                                                  \
-            sorted_ = !before(&this_, &last_);                                                                                 \
-            last_ = this_;                                                                                                     \
-        }                                                                                                                      \
-        if (sorted_)                                                                                                           \
-            break;                                                                                                             \
-        keys_ = mt_malloc_big((v)->n * sizeof *keys_);                                                                         \
-        if (keys_ == NULL)                                                                                                     \
-            return mt_native_nomem(n);                                                                                         \
-        for (uint32_t i_ = 0; i_ < (v)->n; i_++) {                                                                             \
-            e = (void *)&(v)->p[i_];                                                                                           \
-            keys_[i_] = (struct key){(major_of), i_, (minor_of)};                                                              \
-        }                                                                                                                      \
-        ok_ = sort_keys(n, (v)->p, sizeof *(v)->p, keys_, (v)->n);                                                             \
-        mt_free(keys_);                                                                                                        \
-        if (!ok_)                                                                                                              \
-            return 0;                                                                                                          \
+/* Sorts v by (major, minor), equal ones as they came; e is the element. What is in order costs one
+ * look. */
+#define SORT(v, major_of, minor_of)                                                                \
+    do {                                                                                           \
+        struct key last_ = {0, 0, 0}, *keys_;                                                      \
+        bool sorted_ = true;                                                                       \
+        int ok_;                                                                                   \
+        _Static_assert(sizeof *(v)->p <= MAX_ELEMENT, "it has to fit");                            \
+        for (uint32_t i_ = 0; i_ < (v)->n && sorted_; i_++) {                                      \
+            struct key this_;                                                                      \
+            e = (void *)&(v)->p[i_];                                                               \
+            this_ = (struct key){(major_of), i_, (minor_of)};                                      \
+            sorted_ = !before(&this_, &last_);                                                     \
+            last_ = this_;                                                                         \
+        }                                                                                          \
+        if (sorted_)                                                                               \
+            break;                                                                                 \
+        keys_ = mt_malloc_big((v)->n * sizeof *keys_);                                             \
+        if (keys_ == NULL)                                                                         \
+            return mt_native_nomem(n);                                                             \
+        for (uint32_t i_ = 0; i_ < (v)->n; i_++) {                                                 \
+            e = (void *)&(v)->p[i_];                                                               \
+            keys_[i_] = (struct key){(major_of), i_, (minor_of)};                                  \
+        }                                                                                          \
+        ok_ = sort_keys(n, (v)->p, sizeof *(v)->p, keys_, (v)->n);                                 \
+        mt_free(keys_);                                                                            \
+        if (!ok_)                                                                                  \
+            return 0;                                                                              \
     } while (0)
 
-/* One number per element, by rank in the order of cmp: place[old] = new. NULL when out of memory. */
+/* One number per element, by rank in the order of cmp: place[old] = new. NULL when out of memory.
+ */
 struct ref {
     const struct mt_trace *t;
     const void *p;
@@ -219,7 +224,8 @@ static bool is_identity(const uint32_t *place, uint32_t count)
 static int number(struct mt_native *n)
 {
     struct mt_driver *d = n->d;
-    uint32_t *process = places(n->t, d->processes.p, sizeof *d->processes.p, d->processes.n, cmp_process);
+    uint32_t *process =
+        places(n->t, d->processes.p, sizeof *d->processes.p, d->processes.n, cmp_process);
     uint32_t *gpu = places(n->t, d->gpus.p, sizeof *d->gpus.p, d->gpus.n, cmp_gpu);
     int ok = process != NULL && gpu != NULL;
     if (ok && !(is_identity(process, d->processes.n) && is_identity(gpu, d->gpus.n))) {
@@ -313,7 +319,8 @@ int mt_native_sort(struct mt_native *n)
     if (!number(n) || !sort_small(n) || !sort_samples(n) || !sort_calls(n))
         return 0;
     if (d->calls.n < d->calls.cap && d->calls.n != 0 &&
-        (p = mt_realloc(d->calls.p, d->calls.n * sizeof *d->calls.p)) != NULL) { /* what growing reserved and nobody used */
+        (p = mt_realloc(d->calls.p, d->calls.n * sizeof *d->calls.p)) !=
+            NULL) { /* what growing reserved and nobody used */
         d->calls.p = p;
         d->calls.cap = d->calls.n;
     }

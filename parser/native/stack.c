@@ -1,5 +1,5 @@
-/* native/stack.c -- native frames: module and offset, a symbol where the collector found one, into the frames and stacks of the
- * trace. */
+/* native/stack.c -- native frames: module and offset, a symbol where the collector found one, into
+ * the frames and stacks of the trace. */
 #include "parser/native/impl.h"
 
 #include <stdio.h>
@@ -19,7 +19,8 @@ static int by_place(const void *pa, const void *pb)
 }
 
 /* The first symbol of the place. */
-static const struct mt_native_symbol *find(const struct mt_native *n, uint32_t process, const struct mt_native_pc *pc)
+static const struct mt_native_symbol *find(const struct mt_native *n, uint32_t process,
+                                           const struct mt_native_pc *pc)
 {
     struct mt_native_symbol key = {.process = process, .module = pc->module, .offset = pc->offset};
     uint32_t lo = 0, hi = n->symbols.n;
@@ -30,8 +31,8 @@ static const struct mt_native_symbol *find(const struct mt_native *n, uint32_t p
         else
             hi = mid;
     }
-    if (lo < n->symbols.n && n->symbols.p[lo].process == process && n->symbols.p[lo].module == pc->module &&
-        n->symbols.p[lo].offset == pc->offset)
+    if (lo < n->symbols.n && n->symbols.p[lo].process == process &&
+        n->symbols.p[lo].module == pc->module && n->symbols.p[lo].offset == pc->offset)
         return &n->symbols.p[lo];
     return NULL;
 }
@@ -60,9 +61,12 @@ static int note_module(struct mt_native *n, mt_frame_id id, mt_str_id module)
     return 1;
 }
 
-static int frame(struct mt_native *n, uint32_t process, const struct mt_native_pc *pc, mt_frame_id *id)
+static int frame(struct mt_native *n, uint32_t process, const struct mt_native_pc *pc,
+                 mt_frame_id *id)
 {
-    uint32_t m = pc->module != 0 ? mt_idmap_get(&n->ids, mt_id_key(MT_ID_MODULE, process, pc->module)) : MT_NONE32;
+    uint32_t m = pc->module != 0
+                     ? mt_idmap_get(&n->ids, mt_id_key(MT_ID_MODULE, process, pc->module))
+                     : MT_NONE32;
     const struct mt_native_symbol *s = find(n, process, pc);
     mt_str_id name = s != NULL ? s->function : 0, file = s != NULL ? s->file : 0, module = 0;
     char buf[320];
@@ -72,7 +76,8 @@ static int frame(struct mt_native *n, uint32_t process, const struct mt_native_p
     n->n_undefined += m == MT_NONE32 && pc->module != 0;
     if (name == 0) {
         if (module != 0)
-            len = snprintf(buf, sizeof buf, "%.255s+0x%llx", mt_str(n->t, module), (unsigned long long)pc->offset);
+            len = snprintf(buf, sizeof buf, "%.255s+0x%llx", mt_str(n->t, module),
+                           (unsigned long long)pc->offset);
         else
             len = snprintf(buf, sizeof buf, "0x%llx", (unsigned long long)pc->offset);
         if (len < 0 || (name = mt_strpool_add(&n->t->str, buf, strlen(buf))) == MT_STR_FAIL)
@@ -80,7 +85,8 @@ static int frame(struct mt_native *n, uint32_t process, const struct mt_native_p
     }
     if (file == 0)
         file = module;
-    return (mt_intern_frame(&n->intern, name, file, s != NULL ? s->line : 0, id) && note_module(n, *id, module)) ||
+    return (mt_intern_frame(&n->intern, name, file, s != NULL ? s->line : 0, id) &&
+            note_module(n, *id, module)) ||
            mt_native_nomem(n);
 }
 

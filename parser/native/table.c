@@ -76,7 +76,8 @@ void mt_idmap_done(struct mt_idmap *m)
 
 static uint32_t seen_hash(const struct mt_seen_chunk *c)
 {
-    return hash(c->uid ^ c->seq * UINT64_C(0x9e3779b97f4a7c15) ^ c->realtime * UINT64_C(0xc2b2ae3d27d4eb4f) ^ c->kind);
+    return hash(c->uid ^ c->seq * UINT64_C(0x9e3779b97f4a7c15) ^
+                c->realtime * UINT64_C(0xc2b2ae3d27d4eb4f) ^ c->kind);
 }
 
 static bool same_chunk(const struct mt_seen_chunk *a, const struct mt_seen_chunk *b)
@@ -99,7 +100,8 @@ struct mt_seen_chunk *mt_seen_chunk(struct mt_seen_table *s, const struct mt_see
     if ((uint64_t)(s->list.n + 1) * 3 > (uint64_t)s->n_slots * 2) {
         struct mt_seen_table next = *s;
         next.n_slots = s->n_slots != 0 ? s->n_slots * 2 : 256;
-        if (s->n_slots > UINT32_MAX / 4 || (next.slot = mt_calloc(next.n_slots, sizeof *next.slot)) == NULL)
+        if (s->n_slots > UINT32_MAX / 4 ||
+            (next.slot = mt_calloc(next.n_slots, sizeof *next.slot)) == NULL)
             return NULL;
         for (uint32_t k = 0; k < s->list.n; k++)
             next.slot[seen_place(&next, &s->list.p[k])] = k + 1;

@@ -1,7 +1,7 @@
-/* The straight line through a trace entry. Nearly all of a large snapshot is dicts of known keys by memo, small
- * numbers, and a list of frames by memo; here they go into the record without passing over the value stack.
- * Whatever looks different is left, untouched, to the machine in pickle/reader.c: this file decides nothing, it
- * is only faster. */
+/* The straight line through a trace entry. Nearly all of a large snapshot is dicts of known keys by
+ * memo, small numbers, and a list of frames by memo; here they go into the record without passing
+ * over the value stack. Whatever looks different is left, untouched, to the machine in
+ * pickle/reader.c: this file decides nothing, it is only faster. */
 #include "parser/pickle/impl.h"
 
 #include <string.h>
@@ -11,19 +11,25 @@ static inline uint32_t le32(const unsigned char *p)
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-static inline uint64_t le64(const unsigned char *p) { return le32(p) | (uint64_t)le32(p + 4) << 32; }
+static inline uint64_t le64(const unsigned char *p)
+{
+    return le32(p) | (uint64_t)le32(p + 4) << 32;
+}
 
 #define FRAME_ENTRY ((uint32_t)MT_T_FRAME << PK_ID_BITS)
 
-/* Gets of frames into ids[k..room); stops at the first byte that is none. Needs 8 readable bytes at p. */
-static const unsigned char *take_gets(const struct pk *m, mt_frame_id *ids, uint32_t *k, uint32_t room, const unsigned char *p,
+/* Gets of frames into ids[k..room); stops at the first byte that is none. Needs 8 readable bytes at
+ * p. */
+static const unsigned char *take_gets(const struct pk *m, mt_frame_id *ids, uint32_t *k,
+                                      uint32_t room, const unsigned char *p,
                                       const unsigned char *end)
 {
     const uint32_t *memo = m->memo;
     uint32_t n = *k, n_memo = m->n_memo, i, id;
     const unsigned char *stop = end - p >= 8 ? end - 7 : p;
     for (;;) {
-        while (n < room && p < stop && *p == 'j') { /* nearly all: the first 256 entries are taken by keys and segments */
+        /* nearly all: the first 256 entries are taken by keys and segments */
+        while (n < room && p < stop && *p == 'j') {
             i = le32(p + 1);
             if (i >= n_memo || (id = memo[i] - FRAME_ENTRY) > PK_ID_MASK)
                 goto out;
@@ -42,7 +48,8 @@ out:
     return p;
 }
 
-int mt_pk_frame_gets(struct pk *m, uint32_t node, const unsigned char **at, const unsigned char *end)
+int mt_pk_frame_gets(struct pk *m, uint32_t node, const unsigned char **at,
+                     const unsigned char *end)
 {
     struct pk_node *n = &m->nodes.p[node];
     uint32_t k = n->n_ids;
@@ -61,7 +68,8 @@ int mt_pk_frame_gets(struct pk *m, uint32_t node, const unsigned char **at, cons
     return 1;
 }
 
-/* Whatever one pair can hold besides its frames fits into this many bytes, the key behind it included. */
+/* Whatever one pair can hold besides its frames fits into this many bytes, the key behind it
+ * included. */
 enum { PAIR_BYTES = 64, TAIL_BYTES = 16 };
 
 /* The key got by memo at p, and in the lower byte its width there; 0 when it is anything else. */
@@ -119,16 +127,17 @@ static inline uint32_t number(struct pk *m, const unsigned char *p, struct mt_va
             return 0;
         sign = UINT64_C(1) << (bits - 1);
         v->u = ((le64(p + 2) & (sign | (sign - 1))) ^ sign) - sign;
-        m->jit = m->jit || (bits == 64 && (v->u + (UINT64_C(1) << 55)) >> 56 == 0); /* CPython writes the fewest bytes */
+        /* CPython writes the fewest bytes */
+        m->jit = m->jit || (bits == 64 && (v->u + (UINT64_C(1) << 55)) >> 56 == 0);
         return 2u + p[1];
     default: return 0;
     }
 }
 
-/* EMPTY_LIST [MEMOIZE] MARK get get ... APPENDS as a stack, when it is exactly that. Returns what follows, NULL
- * when it is not. */
-static const unsigned char *frame_list(struct pk *m, const unsigned char *p, const unsigned char *end, struct mt_val *v,
-                                       bool *memoize)
+/* EMPTY_LIST [MEMOIZE] MARK get get ... APPENDS as a stack, when it is exactly that. Returns what
+ * follows, NULL when it is not. */
+static const unsigned char *frame_list(struct pk *m, const unsigned char *p,
+                                       const unsigned char *end, struct mt_val *v, bool *memoize)
 {
     uint32_t k = 0, room = sizeof m->scratch / sizeof *m->scratch;
     const unsigned char *from;
@@ -164,8 +173,8 @@ static const unsigned char *frame_list(struct pk *m, const unsigned char *p, con
 }
 
 /* The value at p: what follows it, NULL when the machine has to look at it (or has failed). */
-static const unsigned char *value(struct pk *m, uint32_t key, const unsigned char *p, const unsigned char *end,
-                                  struct mt_val *v, bool *memoize)
+static const unsigned char *value(struct pk *m, uint32_t key, const unsigned char *p,
+                                  const unsigned char *end, struct mt_val *v, bool *memoize)
 {
     struct mt_val second = {.type = MT_T_INT, .i = 0};
     uint32_t wide, i, e, pair;
@@ -199,9 +208,10 @@ static const unsigned char *value(struct pk *m, uint32_t key, const unsigned cha
     return p + 1 + *memoize;
 }
 
-/* A pair is taken when a key or the end of the dict follows its value; only then can the value not be part of a
- * tuple. Counts the pairs in *count. */
-static int take_pairs(struct pk *m, struct mt_rec *rec, uint64_t *count, const unsigned char **at, const unsigned char *end)
+/* A pair is taken when a key or the end of the dict follows its value; only then can the value not
+ * be part of a tuple. Counts the pairs in *count. */
+static int take_pairs(struct pk *m, struct mt_rec *rec, uint64_t *count, const unsigned char **at,
+                      const unsigned char *end)
 {
     const unsigned char *p = *at, *last;
     uint32_t found, next, n = 0;
@@ -218,7 +228,8 @@ static int take_pairs(struct pk *m, struct mt_rec *rec, uint64_t *count, const u
         if (q == NULL)
             break;
         if ((v.type == MT_T_STACK || v.type == MT_T_PAIR) && !memoize && (*q == 'q' || *q == 'r')) {
-            put = *q == 'q' ? q[1] : le32(q + 1); /* torch::jit::Pickler stores what it will share when it is complete */
+            /* torch::jit::Pickler stores what it will share when it is complete */
+            put = *q == 'q' ? q[1] : le32(q + 1);
             q += *q == 'q' ? 2 : 5;
             memoize = true;
         }
@@ -237,7 +248,8 @@ static int take_pairs(struct pk *m, struct mt_rec *rec, uint64_t *count, const u
     return m->stop == PK_RUNNING;
 }
 
-int mt_pk_record_pairs(struct pk *m, uint32_t node, const unsigned char **at, const unsigned char *end)
+int mt_pk_record_pairs(struct pk *m, uint32_t node, const unsigned char **at,
+                       const unsigned char *end)
 {
     struct pk_node *n = &m->nodes.p[node];
     uint64_t before = n->n;
@@ -246,7 +258,8 @@ int mt_pk_record_pairs(struct pk *m, uint32_t node, const unsigned char **at, co
     return ok;
 }
 
-/* The machine goes on inside an entry of which `count` pairs were taken; it is stored under `put` when not PK_NONE. */
+/* The machine goes on inside an entry of which `count` pairs were taken; it is stored under `put`
+ * when not PK_NONE. */
 static int hand_over(struct pk *m, const struct mt_rec *rec, uint64_t count, uint32_t put)
 {
     struct pk_node *n;
@@ -279,7 +292,8 @@ int mt_pk_entries(struct pk *m, const unsigned char **at, const unsigned char *e
             return 0;
         m->sp = m->mark->base;
     }
-    m->min_protocol |= 1u << mt_pk_ops['('].protocol | 1u << mt_pk_ops['u'].protocol; /* as '}', which came already */
+    /* as '}', which came already */
+    m->min_protocol |= 1u << mt_pk_ops['('].protocol | 1u << mt_pk_ops['u'].protocol;
     for (;;) {
         const unsigned char *p = *at;
         uint32_t put = PK_NONE;

@@ -1,10 +1,10 @@
-/* pickle/impl.h -- inside of the pickle reader: its value stack, its containers, its memo. Nobody but
- * pickle/reader.c and pickle_*.c includes it.
+/* pickle/impl.h -- inside of the pickle reader: its value stack, its containers, its memo. Nobody
+ * but pickle/reader.c and pickle_*.c includes it.
  *
- * The reader is a pull machine over an explicit stack. It executes nothing, recurses nowhere and builds no
- * object graph: a container on the stack is a small node that knows its role in a memory snapshot
- * (parser/model/schema.h), and its items go to the builder as soon as they are whole. A finished container leaves
- * behind at most a stack, frame or pair id in its memo entry. */
+ * The reader is a pull machine over an explicit stack. It executes nothing, recurses nowhere and
+ * builds no object graph: a container on the stack is a small node that knows its role in a memory
+ * snapshot (parser/model/schema.h), and its items go to the builder as soon as they are whole. A
+ * finished container leaves behind at most a stack, frame or pair id in its memo entry. */
 #ifndef MT_PICKLE_IMPL_H
 #define MT_PICKLE_IMPL_H
 
@@ -21,7 +21,8 @@
 enum pk_class {
     PK_UNKNOWN_BYTE = 0,
     PK_SUBSET, /* what a snapshot needs */
-    PK_REFUSED /* a pickle opcode, but never in a snapshot: calls code, imports, or juggles objects */
+    PK_REFUSED /* a pickle opcode, but never in a snapshot: calls code, imports, or juggles objects
+                */
 };
 struct pk_op {
     const char *name;
@@ -38,8 +39,8 @@ struct mt_val mt_pk_int_text(const unsigned char *s, size_t n);
 bool mt_pk_float_text(const unsigned char *s, size_t n, double *out);
 /* Two's complement, little-endian, any length. */
 struct mt_val mt_pk_int_bytes(const unsigned char *s, size_t n);
-/* raw-unicode-escape to UTF-8 (lone surrogates in three bytes, as in the binary opcodes); out holds n * 2
- * bytes; returns the length, SIZE_MAX when an escape is broken. */
+/* raw-unicode-escape to UTF-8 (lone surrogates in three bytes, as in the binary opcodes); out holds
+ * n * 2 bytes; returns the length, SIZE_MAX when an escape is broken. */
 size_t mt_pk_raw_unicode(const unsigned char *s, size_t n, unsigned char *out);
 
 /* ---- the machine ---- */
@@ -55,10 +56,11 @@ size_t mt_pk_raw_unicode(const unsigned char *s, size_t n, unsigned char *out);
 struct pk_node {
     struct mt_val result;  /* what it stands for, once closed */
     struct mt_val part[3]; /* frame: name, file name, line; pool id: its two numbers */
-    struct mt_rec *rec;    /* is_record: what it holds so far; stays with the node for the next dict */
-    mt_frame_id *ids;      /* list: the frames so far; stays with the node */
-    uint64_t n;            /* items consumed */
-    uint64_t fetched_at;   /* offset of the opcode that fetched it while it was on the stack */
+    /* is_record: what it holds so far; stays with the node for the next dict */
+    struct mt_rec *rec;
+    mt_frame_id *ids;    /* list: the frames so far; stays with the node */
+    uint64_t n;          /* items consumed */
+    uint64_t fetched_at; /* offset of the opcode that fetched it while it was on the stack */
     uint32_t n_ids, cap_ids;
     uint32_t memo; /* its memo entry + 1, 0 = none */
     uint32_t next_free;
@@ -74,8 +76,9 @@ struct pk_mark {
     uint32_t base; /* first value above it */
     uint32_t node; /* the container just below it, which its items go to; PK_NONE: a tuple */
     uint8_t item;  /* streams: enum mt_schema_role of the records */
-    bool streams;  /* node is a list of records: an item is consumed as soon as the next one opens */
-    bool dropped;  /* values of a tuple were let go: too many to matter */
+    /* node is a list of records: an item is consumed as soon as the next one opens */
+    bool streams;
+    bool dropped; /* values of a tuple were let go: too many to matter */
 };
 
 struct pk_shape {
@@ -83,7 +86,14 @@ struct pk_shape {
     uint16_t found;      /* enum mt_key << 8 | how many; 0 = none yet */
 };
 
-enum pk_stop { PK_RUNNING = 0, PK_DONE, PK_CUT /* the bytes end */, PK_DAMAGED, PK_REFUSE, PK_FAIL };
+enum pk_stop {
+    PK_RUNNING = 0,
+    PK_DONE,
+    PK_CUT /* the bytes end */,
+    PK_DAMAGED,
+    PK_REFUSE,
+    PK_FAIL
+};
 
 struct pk {
     struct mt_source *src;
@@ -105,11 +115,12 @@ struct pk {
     uint8_t *key_of;            /* enum mt_key by string id */
     uint32_t n_key_of;
     uint32_t n_top_keys;
-    mt_str_id top_keys[8];     /* for "a pickle of a dict with the keys ..." */
-    uint64_t seen_top;         /* bit per enum mt_key of the top level */
-    mt_frame_id scratch[512];  /* one stack, for pickle/fast.c */
-    struct pk_stacks *stacks;  /* pickle/stacks.c; NULL until one was read */
-    struct pk_shape shape[16]; /* the keys of the entry before, by their place: the next one has the same */
+    mt_str_id top_keys[8];    /* for "a pickle of a dict with the keys ..." */
+    uint64_t seen_top;        /* bit per enum mt_key of the top level */
+    mt_frame_id scratch[512]; /* one stack, for pickle/fast.c */
+    struct pk_stacks *stacks; /* pickle/stacks.c; NULL until one was read */
+    /* the keys of the entry before, by their place: the next one has the same */
+    struct pk_shape shape[16];
     uint64_t n_bad_items, first_bad_item;
     enum mt_schema_role bad_item_role;
     uint64_t steps;
@@ -126,7 +137,10 @@ int mt_pk_fail(struct pk *m, enum pk_stop stop, enum mt_rc rc, const char *fmt, 
     ;
 int mt_pk_nomem(struct pk *m);
 int mt_pk_builder_failed(struct pk *m);
-static inline uint64_t mt_pk_offset(const struct pk *m) { return m->src->base + (uint64_t)(m->op - m->src->buf); }
+static inline uint64_t mt_pk_offset(const struct pk *m)
+{
+    return m->src->base + (uint64_t)(m->op - m->src->buf);
+}
 
 /* Runs until something sets m->stop (pickle/run.c). */
 void mt_pk_run(struct pk *m);
@@ -153,7 +167,8 @@ int mt_pk_items(struct pk *m);                     /* APPENDS, SETITEMS */
 int mt_pk_item(struct pk *m, uint32_t n);          /* APPEND: 1, SETITEM: 2 */
 int mt_pk_tuple(struct pk *m, uint32_t n, bool with_mark);
 int mt_pk_salvage(struct pk *m);
-bool mt_pk_where(const struct pk *m, char *buf, size_t cap); /* "in the trace of device 0, after 12 entries" */
+/* "in the trace of device 0, after 12 entries" */
+bool mt_pk_where(const struct pk *m, char *buf, size_t cap);
 
 /* memo (pickle/memo.c) */
 int mt_pk_put(struct pk *m, uint32_t at);
@@ -186,24 +201,32 @@ static inline int mt_pk_get(struct pk *m, uint32_t at)
 /* nodes (pickle/node.c) */
 int mt_pk_node_new(struct pk *m, uint32_t *index);
 void mt_pk_node_release(struct pk *m, uint32_t index);
-int mt_pk_node_close(struct pk *m, uint32_t index); /* computes its result; items that come later are a cycle */
-int mt_pk_deliver(struct pk *m, uint32_t index, uint32_t lo, uint32_t hi); /* stack values lo..hi-1 into the container */
+/* computes its result; items that come later are a cycle */
+int mt_pk_node_close(struct pk *m, uint32_t index);
+/* stack values lo..hi-1 into the container */
+int mt_pk_deliver(struct pk *m, uint32_t index, uint32_t lo, uint32_t hi);
 
 /* The straight line (pickle/fast.c): *at moves over what was taken, which may be nothing */
-int mt_pk_frame_gets(struct pk *m, uint32_t node, const unsigned char **at, const unsigned char *end);
-int mt_pk_record_pairs(struct pk *m, uint32_t node, const unsigned char **at, const unsigned char *end);
-/* '}' in a list of trace entries, *at behind it: this entry and those that follow, as far as they look like the rest. */
+int mt_pk_frame_gets(struct pk *m, uint32_t node, const unsigned char **at,
+                     const unsigned char *end);
+int mt_pk_record_pairs(struct pk *m, uint32_t node, const unsigned char **at,
+                       const unsigned char *end);
+/* '}' in a list of trace entries, *at behind it: this entry and those that follow, as far as they
+ * look like the rest. */
 int mt_pk_entries(struct pk *m, const unsigned char **at, const unsigned char *end);
 
-/* Stacks by their bytes (pickle/stacks.c): [p, end) is what lies between MARK and APPENDS, that included. Found: what follows it; else NULL. */
-const unsigned char *mt_pk_stack_find(const struct pk *m, const unsigned char *p, const unsigned char *end, mt_stack_id *id,
-                                      uint32_t *count);
-int mt_pk_stack_note(struct pk *m, const unsigned char *p, const unsigned char *end, mt_stack_id id, uint32_t count);
+/* Stacks by their bytes (pickle/stacks.c): [p, end) is what lies between MARK and APPENDS, that
+ * included. Found: what follows it; else NULL. */
+const unsigned char *mt_pk_stack_find(const struct pk *m, const unsigned char *p,
+                                      const unsigned char *end, mt_stack_id *id, uint32_t *count);
+int mt_pk_stack_note(struct pk *m, const unsigned char *p, const unsigned char *end, mt_stack_id id,
+                     uint32_t count);
 void mt_pk_forget(struct pk *m); /* a number of the memo stands for something else now */
 void mt_pk_stacks_done(struct pk *m);
 
-/* The whole reader with a count of its steps (opcodes + items consumed), for tests that bound it. */
-enum mt_rc mt_pickle_read_steps(struct mt_source *src, const struct mt_limits *lim, struct mt_trace *t, struct mt_err *err,
-                                uint64_t *steps);
+/* The whole reader with a count of its steps (opcodes + items consumed), for tests that bound it.
+ */
+enum mt_rc mt_pickle_read_steps(struct mt_source *src, const struct mt_limits *lim,
+                                struct mt_trace *t, struct mt_err *err, uint64_t *steps);
 
 #endif

@@ -1,5 +1,5 @@
-/* The memo of the pickle machine: four bytes an entry. Text and finished stacks stay reachable by id;
- * everything else that was consumed is only known to have been there. */
+/* The memo of the pickle machine: four bytes an entry. Text and finished stacks stay reachable by
+ * id; everything else that was consumed is only known to have been there. */
 #include "parser/pickle/impl.h"
 
 enum { SLACK = 1 << 16 };
@@ -7,11 +7,13 @@ enum { SLACK = 1 << 16 };
 static int grow(struct pk *m, uint32_t at)
 {
     uint32_t old = m->cap_memo;
-    /* Both picklers number their entries one after the other. A lone huge number must not buy gigabytes. */
+    /* Both picklers number their entries one after the other. A lone huge number must not buy
+     * gigabytes. */
     if (at >= (uint64_t)m->n_stored * 4 + SLACK)
-        return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT,
-                          "opcode %s stores under number %u after only %u entries: no pickler counts like that",
-                          mt_pk_ops[*m->op].name, at, m->n_stored);
+        return mt_pk_fail(
+            m, PK_DAMAGED, MT_EINPUT,
+            "opcode %s stores under number %u after only %u entries: no pickler counts like that",
+            mt_pk_ops[*m->op].name, at, m->n_stored);
     if (!mt_vec_grow((void **)&m->memo, &m->cap_memo, at + 1, sizeof *m->memo))
         return mt_pk_nomem(m);
     for (uint32_t i = old; i < m->cap_memo; i++)
@@ -22,7 +24,8 @@ static int grow(struct pk *m, uint32_t at)
 static int store(struct pk *m, uint32_t at, uint32_t tag, uint32_t id)
 {
     if (id > PK_ID_MASK)
-        return mt_pk_fail(m, PK_FAIL, MT_ELIMIT, "more than %u different strings, frames or stacks", PK_ID_MASK);
+        return mt_pk_fail(m, PK_FAIL, MT_ELIMIT, "more than %u different strings, frames or stacks",
+                          PK_ID_MASK);
     if (at >= m->cap_memo && !grow(m, at))
         return 0;
     if (at >= m->n_memo)
@@ -52,20 +55,24 @@ int mt_pk_put(struct pk *m, uint32_t at)
     struct mt_val v;
     struct pk_node *n;
     if (m->sp == m->mark->base)
-        return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT, "opcode %s has nothing to store", mt_pk_ops[*m->op].name);
+        return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT, "opcode %s has nothing to store",
+                          mt_pk_ops[*m->op].name);
     v = m->stack[m->sp - 1];
     if (v.type != PK_T_NODE)
         return mt_pk_put_value(m, at, v);
     n = &m->nodes.p[v.id];
     if (n->memo != 0 && n->memo != at + 1)
-        return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT, "opcode %s stores a container a second time: no pickler does that",
+        return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT,
+                          "opcode %s stores a container a second time: no pickler does that",
                           mt_pk_ops[*m->op].name);
-    m->jit = m->jit || n->filled; /* CPython stores a container before its items, torch::jit::Pickler after them */
+    /* CPython stores a container before its items, torch::jit::Pickler after them */
+    m->jit = m->jit || n->filled;
     if (n->closed)
         return mt_pk_put_value(m, at, n->result);
     if (!store(m, at, (uint32_t)PK_T_NODE, v.id))
         return 0;
-    n->memo = at + 1; /* only an entry that is there may be settled later: salvaging closes this node too */
+    /* only an entry that is there may be settled later: salvaging closes this node too */
+    n->memo = at + 1;
     return 1;
 }
 
@@ -81,7 +88,8 @@ int mt_pk_get_slow(struct pk *m, uint32_t at)
 {
     uint32_t e = at < m->n_memo ? m->memo[at] : 0, id = e & PK_ID_MASK;
     if (e == 0)
-        return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT, "opcode %s asks for number %u, which was never stored",
+        return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT,
+                          "opcode %s asks for number %u, which was never stored",
                           mt_pk_ops[*m->op].name, at);
     if (e >> PK_ID_BITS == PK_T_SIDE)
         return mt_pk_push(m, m->side.p[id]);
@@ -89,8 +97,9 @@ int mt_pk_get_slow(struct pk *m, uint32_t at)
         struct mt_val v = {.type = (enum mt_type)(e >> PK_ID_BITS), .id = id};
         return mt_pk_push(m, v);
     }
-    /* It still lies on the stack below. Whatever is put into it from now on would hold the container itself,
-     * because only what lies above it can get into it: so it is finished, or the file is a cycle. */
+    /* It still lies on the stack below. Whatever is put into it from now on would hold the
+     * container itself, because only what lies above it can get into it: so it is finished, or the
+     * file is a cycle. */
     m->nodes.p[id].fetched_at = mt_pk_offset(m);
     return mt_pk_node_close(m, id) && mt_pk_push(m, m->nodes.p[id].result);
 }

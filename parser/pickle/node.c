@@ -58,8 +58,10 @@ int mt_pk_node_close(struct pk *m, uint32_t index)
     n->result.type = MT_T_OTHER;
     n->result.u = 0;
     if (n->is_dict) {
-        /* under a key that is not known, what looks like a frame is one: a later stack may refer to it */
-        if (n->role == MT_R_FRAME || (n->role == MT_R_SKIP && n->part[0].type == MT_T_STR && n->part[1].type == MT_T_STR))
+        /* under a key that is not known, what looks like a frame is one: a later stack may refer to
+         * it */
+        if (n->role == MT_R_FRAME ||
+            (n->role == MT_R_SKIP && n->part[0].type == MT_T_STR && n->part[1].type == MT_T_STR))
             if (!frame_of(m, n, &n->result))
                 return 0;
     } else if (n->role == MT_R_FRAMES || (n->role == MT_R_SKIP && !n->mixed)) {
@@ -78,7 +80,8 @@ int mt_pk_node_close(struct pk *m, uint32_t index)
     return 1;
 }
 
-/* Takes a value off the stack for good: a container becomes what it stands for and its node is free again. */
+/* Takes a value off the stack for good: a container becomes what it stands for and its node is free
+ * again. */
 static int settle(struct pk *m, struct mt_val *v)
 {
     uint32_t index = v->id;
@@ -104,7 +107,8 @@ static int unknown_key(struct pk *m, const struct mt_val *key)
     static const char odd[] = "(a key that is not text)";
     if (key->type != MT_T_STR)
         return mt_build_unknown_key(m->b, odd, sizeof odd - 1) || mt_pk_builder_failed(m);
-    return mt_build_unknown_key(m->b, mt_str(m->t, key->id), mt_str_len(m->t, key->id)) || mt_pk_builder_failed(m);
+    return mt_build_unknown_key(m->b, mt_str(m->t, key->id), mt_str_len(m->t, key->id)) ||
+           mt_pk_builder_failed(m);
 }
 
 /* ---- dicts ---- */
@@ -149,7 +153,8 @@ static int setting_items(struct pk *m, struct pk_node *n, uint32_t lo, uint32_t 
     for (uint32_t i = lo; i < hi; i += 2) {
         struct mt_val *key = &m->stack[i], *val = &m->stack[i + 1];
         enum mt_key k;
-        bool nested = val->type == PK_T_NODE && m->nodes.p[val->id].is_dict; /* its own items were given already */
+        /* its own items were given already */
+        bool nested = val->type == PK_T_NODE && m->nodes.p[val->id].is_dict;
         if (!settle(m, val))
             return 0;
         if (key->type != MT_T_STR) {
@@ -158,7 +163,8 @@ static int setting_items(struct pk *m, struct pk_node *n, uint32_t lo, uint32_t 
             continue;
         }
         k = (enum mt_key)m->key_of[key->id];
-        if ((k == MT_K_TRACE_ALLOC_MAX_ENTRIES || k == MT_K_TRACE_ALLOC_OVERFLOWED) && !mt_build_ring(m->b, k, -1, *val))
+        if ((k == MT_K_TRACE_ALLOC_MAX_ENTRIES || k == MT_K_TRACE_ALLOC_OVERFLOWED) &&
+            !mt_build_ring(m->b, k, -1, *val))
             return mt_pk_builder_failed(m);
         if (!nested && !mt_build_setting(m->b, n->path, key->id, *val))
             return mt_pk_builder_failed(m);
@@ -183,7 +189,8 @@ static int top_items(struct pk *m, uint32_t lo, uint32_t hi)
         mt_build_saw_key(m->b, k);
         if (k == MT_K_UNKNOWN && !unknown_key(m, key))
             return 0;
-        if ((k == MT_K_TRACE_ALLOC_MAX_ENTRIES || k == MT_K_TRACE_ALLOC_OVERFLOWED) && !mt_build_ring(m->b, k, -1, *val))
+        if ((k == MT_K_TRACE_ALLOC_MAX_ENTRIES || k == MT_K_TRACE_ALLOC_OVERFLOWED) &&
+            !mt_build_ring(m->b, k, -1, *val))
             return mt_pk_builder_failed(m);
     }
     return 1;
@@ -210,12 +217,14 @@ static int frames_items(struct pk *m, struct pk_node *n, uint32_t index, uint32_
             continue;
         if (n->n_ids >= m->lim->max_frames) {
             if (n->role == MT_R_FRAMES)
-                return mt_pk_fail(m, PK_FAIL, MT_ELIMIT, "a stack of more than %u frames (raise --max-frames)",
+                return mt_pk_fail(m, PK_FAIL, MT_ELIMIT,
+                                  "a stack of more than %u frames (raise --max-frames)",
                                   m->lim->max_frames);
             n->mixed = true;
             continue;
         }
-        if (n->n_ids == n->cap_ids && !mt_vec_grow((void **)&n->ids, &n->cap_ids, n->n_ids + 1, sizeof *n->ids))
+        if (n->n_ids == n->cap_ids &&
+            !mt_vec_grow((void **)&n->ids, &n->cap_ids, n->n_ids + 1, sizeof *n->ids))
             return mt_pk_nomem(m);
         n->ids[n->n_ids++] = v->id;
     }
@@ -286,8 +295,10 @@ static int list_items(struct pk *m, struct pk_node *n, uint32_t index, uint32_t 
     for (uint32_t i = lo; i < hi; i++) {
         struct mt_val *v = &m->stack[i];
         uint64_t at = first + (i - lo);
-        if (role == MT_R_TRACES && !(v->type == PK_T_NODE && m->nodes.p[v->id].role == MT_R_TRACE) &&
-            !(v->type == MT_T_STACK && v->id == 0)) /* an empty list by reference is an empty trace */
+        if (role == MT_R_TRACES &&
+            !(v->type == PK_T_NODE && m->nodes.p[v->id].role == MT_R_TRACE) &&
+            !(v->type == MT_T_STACK &&
+              v->id == 0)) /* an empty list by reference is an empty trace */
             bad_item(m, role);
         if (!settle(m, v))
             return 0;
@@ -308,7 +319,8 @@ int mt_pk_deliver(struct pk *m, uint32_t index, uint32_t lo, uint32_t hi)
     if (!n->is_dict)
         return list_items(m, n, index, lo, hi);
     for (uint32_t i = lo; i < hi; i += 2)
-        if (m->stack[i].type == PK_T_NODE && !settle(m, &m->stack[i])) /* no pickler has a container for a key */
+        if (m->stack[i].type == PK_T_NODE &&
+            !settle(m, &m->stack[i])) /* no pickler has a container for a key */
             return 0;
     if (n->is_record)
         return record_items(m, n, lo, hi);

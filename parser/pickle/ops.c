@@ -1,6 +1,6 @@
-/* Every opcode of pickle protocols 0..5, as in CPython's Lib/pickletools.py. A memory snapshot consists of
- * dicts, lists, tuples, strings, numbers, booleans and None, so PK_SUBSET is all that CPython's pickler and
- * torch::jit::Pickler need for one. */
+/* Every opcode of pickle protocols 0..5, as in CPython's Lib/pickletools.py. A memory snapshot
+ * consists of dicts, lists, tuples, strings, numbers, booleans and None, so PK_SUBSET is all that
+ * CPython's pickler and torch::jit::Pickler need for one. */
 #include "parser/pickle/impl.h"
 
 const struct pk_op mt_pk_ops[256] = {

@@ -24,7 +24,8 @@ int mt_pk_fail(struct pk *m, enum pk_stop stop, enum mt_rc rc, const char *fmt, 
 
 int mt_pk_nomem(struct pk *m)
 {
-    return mt_pk_fail(m, PK_FAIL, MT_ENOMEM, "out of memory after %llu MiB (a limit can be raised with --max-memory)",
+    return mt_pk_fail(m, PK_FAIL, MT_ENOMEM,
+                      "out of memory after %llu MiB (a limit can be raised with --max-memory)",
                       (unsigned long long)(mt_mem_used() >> 20));
 }
 
@@ -43,7 +44,8 @@ static int cut(struct pk *m)
 }
 
 /* Copies one line of a text operand, made printable. */
-static const unsigned char *name_line(const unsigned char *p, const unsigned char *end, char *out, size_t cap)
+static const unsigned char *name_line(const unsigned char *p, const unsigned char *end, char *out,
+                                      size_t cap)
 {
     const unsigned char *nl = p < end ? memchr(p, '\n', (size_t)(end - p)) : NULL;
     mt_printable(out, cap, p, (size_t)((nl != NULL ? nl : end) - p));
@@ -70,25 +72,28 @@ static int refuse(struct pk *m)
         m->op = m->src->cur;
         p = name_line(m->op + 1, m->src->end, module, sizeof module);
         name_line(p, m->src->end, name, sizeof name);
-    } else if (*m->op == 0x93 && m->sp >= m->mark->base + 2 && m->stack[m->sp - 2].type == MT_T_STR &&
-               m->stack[m->sp - 1].type == MT_T_STR) {
+    } else if (*m->op == 0x93 && m->sp >= m->mark->base + 2 &&
+               m->stack[m->sp - 2].type == MT_T_STR && m->stack[m->sp - 1].type == MT_T_STR) {
         mt_str_id a = m->stack[m->sp - 2].id, b = m->stack[m->sp - 1].id;
         mt_printable(module, sizeof module, mt_str(m->t, a), mt_str_len(m->t, a));
         mt_printable(name, sizeof name, mt_str(m->t, b), mt_str_len(m->t, b));
     }
     if (saved_model(module))
-        hint = ". This looks like a saved model or data set; a snapshot comes from torch.cuda.memory._dump_snapshot()";
+        hint = ". This looks like a saved model or data set; a snapshot comes from "
+               "torch.cuda.memory._dump_snapshot()";
     if (module[0] != '\0')
-        return mt_pk_fail(m, PK_REFUSE, MT_EINPUT,
-                          "opcode %s (%s.%s): a memory snapshot never needs it; memtrace executes nothing%s", op, module, name,
-                          hint);
-    return mt_pk_fail(m, PK_REFUSE, MT_EINPUT, "opcode %s: a memory snapshot never needs it; memtrace executes nothing", op);
+        return mt_pk_fail(
+            m, PK_REFUSE, MT_EINPUT,
+            "opcode %s (%s.%s): a memory snapshot never needs it; memtrace executes nothing%s", op,
+            module, name, hint);
+    return mt_pk_fail(m, PK_REFUSE, MT_EINPUT,
+                      "opcode %s: a memory snapshot never needs it; memtrace executes nothing", op);
 }
 
 /* ---- operands that vary in length ---- */
 
-/* A text over the limit, of which `have` bytes are in the window. If the file really holds that much it is the
- * limit; else the length itself is damaged. */
+/* A text over the limit, of which `have` bytes are in the window. If the file really holds that
+ * much it is the limit; else the length itself is damaged. */
 static int too_long(struct pk *m, uint64_t have, uint64_t n)
 {
     const char *op = mt_pk_ops[*m->op].name;
@@ -102,13 +107,16 @@ static int too_long(struct pk *m, uint64_t have, uint64_t n)
         have += more;
     }
     m->stop = PK_FAIL;
-    mt_fail_at(&m->err, MT_ELIMIT, at, "opcode %s: text of %llu bytes is longer than %llu (raise --max-string)", op,
+    mt_fail_at(&m->err, MT_ELIMIT, at,
+               "opcode %s: text of %llu bytes is longer than %llu (raise --max-string)", op,
                (unsigned long long)n, (unsigned long long)m->lim->max_string);
     return 0;
 }
 
-/* Makes n bytes after a head of `head` bytes available; *p is behind the head and moves with the window. */
-static int want(struct pk *m, const unsigned char **p, const unsigned char **end, size_t head, uint64_t n)
+/* Makes n bytes after a head of `head` bytes available; *p is behind the head and moves with the
+ * window. */
+static int want(struct pk *m, const unsigned char **p, const unsigned char **end, size_t head,
+                uint64_t n)
 {
     if (n > m->lim->max_string)
         return too_long(m, (uint64_t)(*end - *p), n);
@@ -181,8 +189,8 @@ static int text_op(struct pk *m, const unsigned char *p, size_t n)
     }
     if (v.type == MT_T_ABSENT) {
         char shown[64];
-        return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT, "opcode %s: '%s' is no number", mt_pk_ops[*m->op].name,
-                          mt_printable(shown, sizeof shown, p, n));
+        return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT, "opcode %s: '%s' is no number",
+                          mt_pk_ops[*m->op].name, mt_printable(shown, sizeof shown, p, n));
     }
     return mt_pk_push(m, v);
 }
@@ -194,7 +202,10 @@ static inline uint32_t le32(const unsigned char *p)
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-static inline uint64_t le64(const unsigned char *p) { return le32(p) | (uint64_t)le32(p + 4) << 32; }
+static inline uint64_t le64(const unsigned char *p)
+{
+    return le32(p) | (uint64_t)le32(p + 4) << 32;
+}
 
 static double be_double(const unsigned char *p)
 {
@@ -206,12 +217,16 @@ static double be_double(const unsigned char *p)
     return d;
 }
 
-static int bad_byte(struct pk *m) { return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT, "byte 0x%02x is no pickle opcode", *m->op); }
+static int bad_byte(struct pk *m)
+{
+    return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT, "byte 0x%02x is no pickle opcode", *m->op);
+}
 
 static int protocol(struct pk *m, unsigned version)
 {
     if (version > 5)
-        return mt_pk_fail(m, PK_REFUSE, MT_EINPUT, "pickle protocol %u: this version knows 0 to 5; write it with protocol=4",
+        return mt_pk_fail(m, PK_REFUSE, MT_EINPUT,
+                          "pickle protocol %u: this version knows 0 to 5; write it with protocol=4",
                           version);
     m->protocol = (int)version;
     return 1;
@@ -296,7 +311,8 @@ static int long_op(struct pk *m, const unsigned char **p, const unsigned char **
     if (!want(m, p, end, 2, n))
         return 0;
     s = *p;
-    m->jit = m->jit || (n == 8 && (s[7] == 0 || s[7] == 0xff) && (s[6] ^ s[7]) < 0x80); /* CPython writes the fewest bytes */
+    /* CPython writes the fewest bytes */
+    m->jit = m->jit || (n == 8 && (s[7] == 0 || s[7] == 0xff) && (s[6] ^ s[7]) < 0x80);
     *p += n;
     return mt_pk_push(m, mt_pk_int_bytes(s, n));
 }
@@ -317,7 +333,8 @@ static int mark_op(struct pk *m, const unsigned char **p, const unsigned char *e
 static int stop_op(struct pk *m, const unsigned char *p)
 {
     if (m->marks.n != 1 || m->sp != 1)
-        return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT, "opcode STOP while %u values are still unused", m->sp);
+        return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT, "opcode STOP while %u values are still unused",
+                          m->sp);
     m->stop = PK_DONE;
     m->src->cur = p;
     return 0;

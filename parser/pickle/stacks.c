@@ -1,6 +1,8 @@
-/* Stacks by the bytes that write them. The same frames are got from the memo in the same order thousands of times; a list that was
- * read once is recognised by its bytes and not decoded again. A match is exact: equal bytes up to the closing opcode are equal opcodes,
- * and what a number of the memo stands for does not change; where it does (no pickler stores a number twice) all is forgotten. */
+/* Stacks by the bytes that write them. The same frames are got from the memo in the same order
+ * thousands of times; a list that was read once is recognised by its bytes and not decoded again. A
+ * match is exact: equal bytes up to the closing opcode are equal opcodes, and what a number of the
+ * memo stands for does not change; where it does (no pickler stores a number twice) all is
+ * forgotten. */
 #include "parser/pickle/impl.h"
 
 #define XXH_INLINE_ALL
@@ -43,20 +45,25 @@ void mt_pk_forget(struct pk *m)
         forget(m->stacks);
 }
 
-static struct pk_known *find(const struct pk_stacks *s, const unsigned char *p, size_t len, uint64_t hash)
+static struct pk_known *find(const struct pk_stacks *s, const unsigned char *p, size_t len,
+                             uint64_t hash)
 {
     uint32_t i = (uint32_t)hash & (SLOTS - 1);
     for (; s->slot[i].len != 0; i = (i + 1) & (SLOTS - 1))
-        if (s->slot[i].hash == hash && s->slot[i].len == len && memcmp(s->bytes + s->slot[i].at, p, len) == 0)
+        if (s->slot[i].hash == hash && s->slot[i].len == len &&
+            memcmp(s->bytes + s->slot[i].at, p, len) == 0)
             break;
     return &s->slot[i];
 }
 
 /* What may follow a list in a dict: a key, a store, the end. */
-static bool may_follow(unsigned char op) { return op == 'h' || op == 'j' || op == 'u' || op == 'q' || op == 'r'; }
+static bool may_follow(unsigned char op)
+{
+    return op == 'h' || op == 'j' || op == 'u' || op == 'q' || op == 'r';
+}
 
-const unsigned char *mt_pk_stack_find(const struct pk *m, const unsigned char *p, const unsigned char *end, mt_stack_id *id,
-                                      uint32_t *count)
+const unsigned char *mt_pk_stack_find(const struct pk *m, const unsigned char *p,
+                                      const unsigned char *end, mt_stack_id *id, uint32_t *count)
 {
     const unsigned char *e = p;
     const struct pk_known *k;
@@ -82,7 +89,8 @@ const unsigned char *mt_pk_stack_find(const struct pk *m, const unsigned char *p
     return NULL;
 }
 
-int mt_pk_stack_note(struct pk *m, const unsigned char *p, const unsigned char *end, mt_stack_id id, uint32_t count)
+int mt_pk_stack_note(struct pk *m, const unsigned char *p, const unsigned char *end, mt_stack_id id,
+                     uint32_t count)
 {
     struct pk_stacks *s = m->stacks;
     size_t len = (size_t)(end - p);
@@ -91,7 +99,8 @@ int mt_pk_stack_note(struct pk *m, const unsigned char *p, const unsigned char *
     if (len > LONGEST)
         return 1;
     if (s == NULL) {
-        if ((m->stacks = s = mt_calloc(1, sizeof *s)) == NULL || (s->slot = mt_calloc(SLOTS, sizeof *s->slot)) == NULL ||
+        if ((m->stacks = s = mt_calloc(1, sizeof *s)) == NULL ||
+            (s->slot = mt_calloc(SLOTS, sizeof *s->slot)) == NULL ||
             (s->bytes = mt_malloc(MAX_BYTES)) == NULL)
             return mt_pk_nomem(m);
     }

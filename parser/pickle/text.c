@@ -37,7 +37,8 @@ struct mt_val mt_pk_int_text(const unsigned char *s, size_t n)
         unsigned d = (unsigned)s[i] - '0';
         if (d > 9)
             return bad;
-        over = over || __builtin_mul_overflow(mag, 10u, &mag) || __builtin_add_overflow(mag, d, &mag);
+        over =
+            over || __builtin_mul_overflow(mag, 10u, &mag) || __builtin_add_overflow(mag, d, &mag);
     }
     return over ? big : int_val(negative, mag);
 }
@@ -48,7 +49,8 @@ struct mt_val mt_pk_int_bytes(const unsigned char *s, size_t n)
     unsigned char sign = n > 0 && (s[n - 1] & 0x80) ? 0xff : 0;
     uint64_t x = sign ? UINT64_MAX : 0;
     while (n > 8 && s[n - 1] == sign && (sign == 0 || (s[n - 2] & 0x80)))
-        n--; /* sign bytes that say nothing; a ninth byte of 0 is what makes 2^63..2^64-1 positive */
+        n--; /* sign bytes that say nothing; a ninth byte of 0 is what makes 2^63..2^64-1 positive
+              */
     if (n > 8) {
         v.type = MT_T_BIG;
         return v;
@@ -148,7 +150,8 @@ size_t mt_pk_raw_unicode(const unsigned char *s, size_t n, unsigned char *out)
     for (size_t i = 0; i < n;) {
         uint32_t c = s[i];
         size_t w = i + 1 < n && c == '\\' ? (s[i + 1] == 'u' ? 4u : s[i + 1] == 'U' ? 8u : 0u) : 0u;
-        if (w == 0) { /* a byte stands for itself, as in Latin-1; a backslash shields the one behind it */
+        /* a byte stands for itself, as in Latin-1; a backslash shields the one behind it */
+        if (w == 0) {
             o += utf8(c, out + o);
             i++;
             if (c == '\\' && i < n)

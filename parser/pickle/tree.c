@@ -1,4 +1,5 @@
-/* The value stack of the pickle machine: which container a value belongs to, and when it is whole. */
+/* The value stack of the pickle machine: which container a value belongs to, and when it is whole.
+ */
 #include "parser/pickle/impl.h"
 
 #include <stdio.h>
@@ -15,14 +16,16 @@ static void set_limit(struct pk *m)
     m->limit = most < m->cap ? most : m->cap;
 }
 
-/* The torch pickler writes a list of a million items above one MARK. Records are consumed one by one; of
- * anything else the oldest are, keeping more than any TUPLE1..3, APPEND or SETITEM can still reach. */
+/* The torch pickler writes a list of a million items above one MARK. Records are consumed one by
+ * one; of anything else the oldest are, keeping more than any TUPLE1..3, APPEND or SETITEM can
+ * still reach. */
 static int flush(struct pk *m)
 {
     struct pk_mark *k = m->mark;
     uint32_t n = KEEP;
     if (k == m->marks.p)
-        return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT, "more than %d values outside any container", FRAME_VALUES);
+        return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT, "more than %d values outside any container",
+                          FRAME_VALUES);
     if (k->node != PK_NONE) {
         if (!mt_pk_deliver(m, k->node, k->base, k->base + n))
             return 0;
@@ -58,7 +61,8 @@ int mt_pk_push_str(struct pk *m, const unsigned char *s, size_t n)
     struct mt_val v = {.type = MT_T_STR, .id = 0};
     if (!mt_build_str(m->b, s, n, &v.id))
         return mt_pk_builder_failed(m);
-    if (v.id >= m->n_key_of) { /* the pool may hold strings of the builder that were never looked up */
+    /* the pool may hold strings of the builder that were never looked up */
+    if (v.id >= m->n_key_of) {
         uint32_t cap = m->n_key_of;
         if (!mt_vec_grow((void **)&m->key_of, &cap, m->t->str.ref.n, 1))
             return mt_pk_nomem(m);
@@ -121,8 +125,9 @@ static struct place value_of(const struct pk *m, uint32_t dict, struct mt_val ke
     return p;
 }
 
-/* A container is the item or value either of the one below the MARK, or of the one directly below it on the
- * stack (the form without MARK, for a single item). Where both could be, the roles decide. */
+/* A container is the item or value either of the one below the MARK, or of the one directly below
+ * it on the stack (the form without MARK, for a single item). Where both could be, the roles
+ * decide. */
 static struct place place_of(const struct pk *m, bool is_dict)
 {
     struct place none = {PK_NONE, MT_K_UNKNOWN, 0, MT_R_SKIP};
@@ -149,7 +154,8 @@ static struct place place_of(const struct pk *m, bool is_dict)
             outer = value_of(m, parent, *top, is_dict);
         if (above > 1 && top[-1].type == PK_T_NODE && m->nodes.p[top[-1].id].is_dict) {
             struct place inner = value_of(m, top[-1].id, *top, is_dict);
-            if (!is_key || (!m->nodes.p[top[-1].id].filled && (outer.role == MT_R_SKIP || outer.role == inner.role)))
+            if (!is_key || (!m->nodes.p[top[-1].id].filled &&
+                            (outer.role == MT_R_SKIP || outer.role == inner.role)))
                 return inner;
         }
         return outer;
@@ -172,8 +178,8 @@ static int dotted(struct pk *m, mt_str_id prefix, mt_str_id key, mt_str_id *path
 
 static bool is_record_role(enum mt_schema_role r)
 {
-    return r == MT_R_EVENT || r == MT_R_SEGMENT || r == MT_R_BLOCK || r == MT_R_HIST || r == MT_R_ANNOTATION ||
-           r == MT_R_HOST_SEGMENT;
+    return r == MT_R_EVENT || r == MT_R_SEGMENT || r == MT_R_BLOCK || r == MT_R_HIST ||
+           r == MT_R_ANNOTATION || r == MT_R_HOST_SEGMENT;
 }
 
 /* What the builder has to know when a container begins. */
@@ -196,7 +202,8 @@ static int announce(struct pk *m, struct pk_node *n, const struct place *p)
         ok = mt_build_trace_begin(m->b, n->ordinal, n->host);
     } else if (n->role == MT_R_HOST_TRACES)
         ok = mt_build_trace_begin(m->b, 0, true);
-    else if (n->role == MT_R_SETTINGS && parent != NULL && parent->role == MT_R_SETTINGS && p->key_text != 0)
+    else if (n->role == MT_R_SETTINGS && parent != NULL && parent->role == MT_R_SETTINGS &&
+             p->key_text != 0)
         return dotted(m, parent->path, p->key_text, &n->path);
     return ok || mt_pk_builder_failed(m);
 }
@@ -225,8 +232,8 @@ int mt_pk_open(struct pk *m, bool is_dict)
     struct pk_mark *k = m->mark;
     struct place p;
     struct pk_node *n;
-    /* A record can never change once another begins above it. (A list could: APPEND without MARK puts one
-     * record into it.) */
+    /* A record can never change once another begins above it. (A list could: APPEND without MARK
+     * puts one record into it.) */
     if (k->streams && is_dict && (m->sp == k->base || !mt_pk_is_list(m, &m->stack[m->sp - 1]))) {
         if (m->sp != k->base && !mt_pk_deliver(m, k->node, k->base, m->sp))
             return 0;
@@ -234,7 +241,9 @@ int mt_pk_open(struct pk *m, bool is_dict)
         return new_record(m, (enum mt_schema_role)k->item, MT_K_UNKNOWN);
     }
     if (k == m->marks.p && m->n_open >= m->lim->max_depth)
-        return mt_pk_fail(m, PK_FAIL, MT_ELIMIT, "containers nested deeper than %u (raise --max-depth)", m->lim->max_depth);
+        return mt_pk_fail(m, PK_FAIL, MT_ELIMIT,
+                          "containers nested deeper than %u (raise --max-depth)",
+                          m->lim->max_depth);
     p = place_of(m, is_dict);
     if (is_dict && is_record_role(p.role))
         return new_record(m, p.role, p.key);
@@ -252,7 +261,9 @@ int mt_pk_mark(struct pk *m)
     const struct mt_val *top = m->sp > m->mark->base ? &m->stack[m->sp - 1] : NULL;
     struct pk_mark *k;
     if (m->marks.n > m->lim->max_depth)
-        return mt_pk_fail(m, PK_FAIL, MT_ELIMIT, "containers nested deeper than %u (raise --max-depth)", m->lim->max_depth);
+        return mt_pk_fail(m, PK_FAIL, MT_ELIMIT,
+                          "containers nested deeper than %u (raise --max-depth)",
+                          m->lim->max_depth);
     if (!mt_vec_grow((void **)&m->marks.p, &m->marks.cap, m->marks.n + 1, sizeof *k))
         return mt_pk_nomem(m);
     k = &m->marks.p[m->marks.n++];
@@ -282,16 +293,19 @@ static void unmark(struct pk *m)
 
 static int no_mark(struct pk *m)
 {
-    return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT, "opcode %s without a MARK before it", mt_pk_ops[*m->op].name);
+    return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT, "opcode %s without a MARK before it",
+                      mt_pk_ops[*m->op].name);
 }
 
-/* Items for a container that was fetched from the memo before: they lie above it, so it would hold itself. */
+/* Items for a container that was fetched from the memo before: they lie above it, so it would hold
+ * itself. */
 static int cycle(struct pk *m, const struct pk_node *n)
 {
-    return mt_pk_fail(
-        m, PK_REFUSE, MT_EINPUT,
-        "opcode %s puts a %s into itself (fetched from the memo at offset %llu): a memory snapshot never needs that",
-        mt_pk_ops[*m->op].name, n->is_dict ? "dict" : "list", (unsigned long long)n->fetched_at);
+    return mt_pk_fail(m, PK_REFUSE, MT_EINPUT,
+                      "opcode %s puts a %s into itself (fetched from the memo at offset %llu): a "
+                      "memory snapshot never needs that",
+                      mt_pk_ops[*m->op].name, n->is_dict ? "dict" : "list",
+                      (unsigned long long)n->fetched_at);
 }
 
 static int into(struct pk *m, uint32_t node, uint32_t lo)
@@ -299,11 +313,13 @@ static int into(struct pk *m, uint32_t node, uint32_t lo)
     const struct pk_node *n = &m->nodes.p[node];
     bool wants_dict = *m->op == 's' || *m->op == 'u';
     if (n->is_dict != wants_dict)
-        return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT, "opcode %s on a %s", mt_pk_ops[*m->op].name, n->is_dict ? "dict" : "list");
+        return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT, "opcode %s on a %s", mt_pk_ops[*m->op].name,
+                          n->is_dict ? "dict" : "list");
     if (n->closed)
         return cycle(m, n);
     if (wants_dict && (m->sp - lo) % 2 != 0)
-        return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT, "opcode %s with a key that has no value", mt_pk_ops[*m->op].name);
+        return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT, "opcode %s with a key that has no value",
+                          mt_pk_ops[*m->op].name);
     return mt_pk_deliver(m, node, lo, m->sp);
 }
 
@@ -313,7 +329,8 @@ int mt_pk_items(struct pk *m)
     if (k == m->marks.p)
         return no_mark(m);
     if (k->node == PK_NONE)
-        return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT, "opcode %s on something that is no container", mt_pk_ops[*m->op].name);
+        return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT, "opcode %s on something that is no container",
+                          mt_pk_ops[*m->op].name);
     if (!into(m, k->node, k->base))
         return 0;
     unmark(m);
@@ -324,7 +341,8 @@ int mt_pk_item(struct pk *m, uint32_t n)
 {
     uint32_t above = m->sp - m->mark->base;
     if (above < n + 1 || m->stack[m->sp - n - 1].type != PK_T_NODE)
-        return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT, "opcode %s on something that is no container", mt_pk_ops[*m->op].name);
+        return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT, "opcode %s on something that is no container",
+                          mt_pk_ops[*m->op].name);
     if (!into(m, m->stack[m->sp - n - 1].id, m->sp - n))
         return 0;
     m->sp -= n;
@@ -335,9 +353,11 @@ int mt_pk_close_empty(struct pk *m, bool is_dict)
 {
     if (m->mark == m->marks.p)
         return no_mark(m);
-    /* Only protocol 0 writes DICT and LIST, and always around nothing: the items follow one by one. */
+    /* Only protocol 0 writes DICT and LIST, and always around nothing: the items follow one by one.
+     */
     if (m->sp != m->mark->base || m->mark->dropped)
-        return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT, "opcode %s around items: no pickler writes that", mt_pk_ops[*m->op].name);
+        return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT,
+                          "opcode %s around items: no pickler writes that", mt_pk_ops[*m->op].name);
     unmark(m);
     return mt_pk_open(m, is_dict);
 }
@@ -351,10 +371,13 @@ int mt_pk_tuple(struct pk *m, uint32_t n, bool with_mark)
         if (m->mark == m->marks.p)
             return no_mark(m);
         n = m->sp - m->mark->base;
-        /* a MARK right above a container looks like one for its items until now; some may have been taken */
-        dropped = m->mark->dropped || (m->mark->node != PK_NONE && m->nodes.p[m->mark->node].filled);
+        /* a MARK right above a container looks like one for its items until now; some may have been
+         * taken */
+        dropped =
+            m->mark->dropped || (m->mark->node != PK_NONE && m->nodes.p[m->mark->node].filled);
     } else if (m->sp - m->mark->base < n) {
-        return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT, "opcode %s needs %u values", mt_pk_ops[*m->op].name, n);
+        return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT, "opcode %s needs %u values",
+                          mt_pk_ops[*m->op].name, n);
     }
     e = n != 0 ? &m->stack[m->sp - n] : NULL;
     if (!dropped && n == 2 && (e[0].type == MT_T_INT || e[0].type == MT_T_UINT) &&
@@ -379,20 +402,25 @@ int mt_pk_tuple(struct pk *m, uint32_t n, bool with_mark)
 
 /* ---- a file that breaks off ---- */
 
-/* Hands over what is whole: records that only waited for the next one, and settings. Nothing of a half-read record. */
+/* Hands over what is whole: records that only waited for the next one, and settings. Nothing of a
+ * half-read record. */
 int mt_pk_salvage(struct pk *m)
 {
     for (uint32_t i = 0; i < m->marks.n; i++) {
         const struct pk_mark *k = &m->marks.p[i];
-        uint32_t end = i + 1 < m->marks.n ? m->marks.p[i + 1].base : m->sp, hi = end, node = k->node;
+        uint32_t end = i + 1 < m->marks.n ? m->marks.p[i + 1].base : m->sp, hi = end,
+                 node = k->node;
         if (node == PK_NONE || m->nodes.p[node].closed)
             continue;
         if (k->streams) {
-            bool inside = i + 1 < m->marks.n; /* the last value is still being filled from the next MARK */
+            /* the last value is still being filled from the next MARK */
+            bool inside = i + 1 < m->marks.n;
             const struct mt_val *last = end > k->base ? &m->stack[end - 1] : NULL;
-            if (last != NULL && (inside || (last->type == PK_T_NODE && !m->nodes.p[last->id].filled)))
+            if (last != NULL &&
+                (inside || (last->type == PK_T_NODE && !m->nodes.p[last->id].filled)))
                 hi--;
-            /* a record followed by half a pair of its own (the form without MARK) is not whole either */
+            /* a record followed by half a pair of its own (the form without MARK) is not whole
+             * either */
             if (hi - k->base > 1)
                 hi = k->base;
         } else if (m->nodes.p[node].role == MT_R_SETTINGS && m->nodes.p[node].is_dict) {
@@ -415,11 +443,13 @@ bool mt_pk_where(const struct pk *m, char *buf, size_t cap)
     const struct pk_node *at = NULL, *list = NULL;
     uint64_t n = 0;
     for (uint32_t i = 0; i < m->sp; i++) {
-        const struct pk_node *c = m->stack[i].type == PK_T_NODE ? &m->nodes.p[m->stack[i].id] : NULL;
+        const struct pk_node *c =
+            m->stack[i].type == PK_T_NODE ? &m->nodes.p[m->stack[i].id] : NULL;
         if (c == NULL)
             continue;
-        if (c->role == MT_R_SEGMENTS || c->role == MT_R_TRACES || c->role == MT_R_SETTINGS || c->role == MT_R_ANNOTATIONS ||
-            c->role == MT_R_HOST_SEGMENTS || c->role == MT_R_HOST_TRACES)
+        if (c->role == MT_R_SEGMENTS || c->role == MT_R_TRACES || c->role == MT_R_SETTINGS ||
+            c->role == MT_R_ANNOTATIONS || c->role == MT_R_HOST_SEGMENTS ||
+            c->role == MT_R_HOST_TRACES)
             list = at = c;
         if (c->role == MT_R_TRACE && list != NULL)
             at = c;
@@ -428,11 +458,12 @@ bool mt_pk_where(const struct pk *m, char *buf, size_t cap)
         return false;
     n = at->n;
     if (at->role == MT_R_TRACE)
-        snprintf(buf, cap, "in the trace of %s %u, after %llu entries", at->host ? "host list" : "device", at->ordinal,
-                 (unsigned long long)n);
+        snprintf(buf, cap, "in the trace of %s %u, after %llu entries",
+                 at->host ? "host list" : "device", at->ordinal, (unsigned long long)n);
     else if (at->role == MT_R_SETTINGS || at->role == MT_R_TRACES)
         snprintf(buf, cap, "in %s", mt_role_name((enum mt_schema_role)at->role));
     else
-        snprintf(buf, cap, "in %s, after %llu of them", mt_role_name((enum mt_schema_role)at->role), (unsigned long long)n);
+        snprintf(buf, cap, "in %s, after %llu of them", mt_role_name((enum mt_schema_role)at->role),
+                 (unsigned long long)n);
     return true;
 }

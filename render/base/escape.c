@@ -11,7 +11,8 @@ enum cp_class {
     CP_TEXT,    /* shown as it is */
     CP_BAD,     /* not UTF-8 */
     CP_CONTROL, /* C0 and DEL: has a picture of its own in Unicode */
-    CP_HIDDEN   /* invisible or re-ordering: C1, bidirectional controls, separators, byte-order mark, tags */
+    CP_HIDDEN /* invisible or re-ordering: C1, bidirectional controls, separators, byte-order mark,
+                 tags */
 };
 
 struct cp {
@@ -22,17 +23,19 @@ struct cp {
 
 static bool is_hidden(uint32_t c)
 {
-    return (c >= 0x80 && c < 0xa0) || c == 0xad || c == 0x61c || c == 0x180e || (c >= 0x200b && c <= 0x200f) ||
-           (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || (c >= 0xfff0 && c <= 0xfffb) ||
+    return (c >= 0x80 && c < 0xa0) || c == 0xad || c == 0x61c || c == 0x180e ||
+           (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
+           (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || (c >= 0xfff0 && c <= 0xfffb) ||
            (c >= 0xe0000 && c <= 0xe0fff) || (c & 0xfffe) == 0xfffe || (c >= 0xfdd0 && c <= 0xfdef);
 }
 
-/* One code point of s[0..n), n > 0. A broken sequence takes its longest valid beginning, as Unicode recommends, so that a good
- * character after it is not swallowed. */
+/* One code point of s[0..n), n > 0. A broken sequence takes its longest valid beginning, as Unicode
+ * recommends, so that a good character after it is not swallowed. */
 static struct cp next_cp(const unsigned char *s, size_t n)
 {
     struct cp r = {.c = s[0], .len = 1, .cls = CP_TEXT};
-    unsigned char lo = 0x80, hi = 0xbf; /* bounds of the second byte: no overlong form, no surrogate, nothing above U+10FFFF */
+    /* bounds of the second byte: no overlong form, no surrogate, nothing above U+10FFFF */
+    unsigned char lo = 0x80, hi = 0xbf;
     size_t want, i;
     if (s[0] < 0x80) {
         if (s[0] < 0x20 || s[0] == 0x7f)
@@ -72,7 +75,8 @@ static struct cp next_cp(const unsigned char *s, size_t n)
     return r;
 }
 
-/* A form that is seen and cannot act: a control picture, or the number. No character of it is special in any output. */
+/* A form that is seen and cannot act: a control picture, or the number. No character of it is
+ * special in any output. */
 static void put_visible(struct mt_out *o, const struct cp *p)
 {
     if (p->cls == CP_BAD) {
@@ -127,11 +131,12 @@ void mt_seen(struct mt_out *o, const char *s, size_t n)
     mt_put(o, s + run, n - run);
 }
 
-/* Where text ends that every output here takes as it is: ASCII without control characters and without those that mean something in
- * JSON or HTML. */
+/* Where text ends that every output here takes as it is: ASCII without control characters and
+ * without those that mean something in JSON or HTML. */
 static size_t skip_plain(const unsigned char *u, size_t i, size_t n)
 {
-    static const unsigned char special[128] = {['"'] = 1, ['\\'] = 1, ['<'] = 1, ['>'] = 1, ['&'] = 1, ['\''] = 1, [0x7f] = 1};
+    static const unsigned char special[128] = {
+        ['"'] = 1, ['\\'] = 1, ['<'] = 1, ['>'] = 1, ['&'] = 1, ['\''] = 1, [0x7f] = 1};
     while (i < n && u[i] >= 0x20 && u[i] < 0x80 && special[u[i]] == 0)
         i++;
     return i;
@@ -175,8 +180,9 @@ void mt_html_s(struct mt_out *o, const char *s)
 
 static void json_u16(struct mt_out *o, uint32_t c) { mt_putf(o, "\\u%04x", (unsigned)c); }
 
-/* Faithful, unlike the others: what is hidden is written as \u escapes, so that a program gets the very name back. '<' and '&' are
- * escaped as well, so that no "</script>" and no comment can form. */
+/* Faithful, unlike the others: what is hidden is written as \u escapes, so that a program gets the
+ * very name back. '<' and '&' are escaped as well, so that no "</script>" and no comment can form.
+ */
 void mt_json_str(struct mt_out *o, const char *s, size_t n)
 {
     const unsigned char *u = (const unsigned char *)s;
@@ -184,7 +190,8 @@ void mt_json_str(struct mt_out *o, const char *s, size_t n)
     mt_putc(o, '"');
     while ((i = skip_plain(u, i, n)) < n) {
         struct cp p = next_cp(u + i, n - i);
-        bool plain = p.cls == CP_TEXT && p.c != '"' && p.c != '\\' && p.c != '<' && p.c != '>' && p.c != '&';
+        bool plain =
+            p.cls == CP_TEXT && p.c != '"' && p.c != '\\' && p.c != '<' && p.c != '>' && p.c != '&';
         if (!plain) {
             mt_put(o, u + run, i - run);
             if (p.cls == CP_BAD) {
@@ -208,7 +215,10 @@ void mt_json_str(struct mt_out *o, const char *s, size_t n)
     mt_putc(o, '"');
 }
 
-static bool is_word(int c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 0x80; }
+static bool is_word(int c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 0x80;
+}
 
 static bool is_digit(int c) { return c >= '0' && c <= '9'; }
 
@@ -228,11 +238,15 @@ static const char *md_escape(const unsigned char *u, size_t i, size_t n)
     case ']': return "\\]";
     case '|': return "\\|";
     case '~': return "\\~";
-    case '$': return "\\$";                                            /* mathematics on GitHub and GitLab */
-    case '_': return is_word(before) && is_word(after) ? NULL : "\\_"; /* inside a word it is no markup */
-    case ':': return after == '/' ? "\\:" : NULL;                      /* no automatic link from http:// */
-    case '@': return is_word(after) ? "@&#8203;" : NULL;               /* nobody is to be notified by a function name */
-    case '#':                                                          /* link to an issue; heading */
+    /* mathematics on GitHub and GitLab */
+    case '$': return "\\$";
+    /* inside a word it is no markup */
+    case '_': return is_word(before) && is_word(after) ? NULL : "\\_";
+    /* no automatic link from http:// */
+    case ':': return after == '/' ? "\\:" : NULL;
+    /* nobody is to be notified by a function name */
+    case '@': return is_word(after) ? "@&#8203;" : NULL;
+    case '#': /* link to an issue; heading */
         if (is_digit(after))
             return "\\#&#8203;";
         return i == 0 ? "\\#" : NULL;
@@ -245,8 +259,8 @@ static const char *md_escape(const unsigned char *u, size_t i, size_t n)
         break;
     default: break;
     }
-    if ((c == '.' || c == ')') &&
-        (after == 0 || after == ' ' || after == '\t')) { /* "1. " and "1) " at the start make a list */
+    if ((c == '.' || c == ')') && (after == 0 || after == ' ' ||
+                                   after == '\t')) { /* "1. " and "1) " at the start make a list */
         for (k = 0; k < i && is_digit(u[k]); k++)
             ;
         if (i > 0 && k == i)
@@ -281,7 +295,8 @@ void mt_md_code(struct mt_out *o, const char *s, size_t n)
     if (n == 0)
         return;
     if (memchr(s, '|', n) != NULL) {
-        /* A bar inside `code` ends a table cell, and "\|" would show its backslash outside a table: write the element itself. */
+        /* A bar inside `code` ends a table cell, and "\|" would show its backslash outside a table:
+         * write the element itself. */
         mt_puts(o, "<code>");
         for (i = 0; i < n; i++) {
             if (s[i] == '|') {

@@ -1,4 +1,5 @@
-/* jsonw.h -- streaming JSON: commas, indentation and escaping in one place. Integers are written exactly, never as doubles. */
+/* jsonw.h -- streaming JSON: commas, indentation and escaping in one place. Integers are written
+ * exactly, never as doubles. */
 #ifndef MT_JSONW_H
 #define MT_JSONW_H
 

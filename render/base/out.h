@@ -1,4 +1,5 @@
-/* out.h -- where a renderer writes: a buffered sink with a sticky error, so that callers check once at the end. */
+/* out.h -- where a renderer writes: a buffered sink with a sticky error, so that callers check once
+ * at the end. */
 #ifndef MT_OUT_H
 #define MT_OUT_H
 
@@ -17,7 +18,8 @@ struct mt_out {
     size_t used, cap;
 };
 
-/* Over a growing memory buffer: text in o->buf, o->used bytes, NUL-terminated by mt_out_finish(). */
+/* Over a growing memory buffer: text in o->buf, o->used bytes, NUL-terminated by mt_out_finish().
+ */
 int mt_out_mem(struct mt_out *o); /* 1 on success */
 /* Over a file descriptor (borrowed). */
 int mt_out_fd(struct mt_out *o, int fd);

@@ -1,6 +1,6 @@
-/* The lines of `memtrace dump` for a trace of driver calls. Process and GPU numbers are those of the lines "process" and "gpu";
- * members that are 0 or unknown are left out of calls and activities. Addresses and handles are numbers, uids hexadecimal as in
- * file names. */
+/* The lines of `memtrace dump` for a trace of driver calls. Process and GPU numbers are those of
+ * the lines "process" and "gpu"; members that are 0 or unknown are left out of calls and
+ * activities. Addresses and handles are numbers, uids hexadecimal as in file names. */
 #include "render/dump/impl.h"
 
 #include <stdio.h>
@@ -227,7 +227,8 @@ static void ranges(struct mt_dump *d)
         mt_jw_ku(&d->w, "tid", r->tid);
         mt_dump_str(d, "name", r->name);
         some_str(d, "domain", r->domain);
-        mt_jw_ks(&d->w, "source", r->source < sizeof sources / sizeof *sources ? sources[r->source] : "unknown");
+        mt_jw_ks(&d->w, "source",
+                 r->source < sizeof sources / sizeof *sources ? sources[r->source] : "unknown");
         if (r->is_mark) {
             mt_jw_ku(&d->w, "time_ns", r->t0_ns);
         } else {
@@ -251,7 +252,8 @@ static void rest(struct mt_dump *d)
             mt_jw_ku(&d->w, "process", s->process);
         mt_jw_ku(&d->w, "time_ns", s->time_ns);
         mt_jw_ku(&d->w, "code", s->code);
-        mt_jw_ks(&d->w, "level", s->level < sizeof levels / sizeof *levels ? levels[s->level] : "unknown");
+        mt_jw_ks(&d->w, "level",
+                 s->level < sizeof levels / sizeof *levels ? levels[s->level] : "unknown");
         mt_dump_str(d, "text", s->text);
         mt_dump_end(d);
     }
@@ -259,7 +261,9 @@ static void rest(struct mt_dump *d)
         const struct mt_loss *l = &v->losses.p[i];
         mt_dump_begin(d, "loss");
         mt_jw_ku(&d->w, "process", l->process);
-        mt_jw_ks(&d->w, "what", l->what != 0 && l->what < sizeof whats / sizeof *whats ? whats[l->what] : "unknown");
+        mt_jw_ks(&d->w, "what",
+                 l->what != 0 && l->what < sizeof whats / sizeof *whats ? whats[l->what]
+                                                                        : "unknown");
         mt_jw_ku(&d->w, "count", l->count);
         mt_jw_ku(&d->w, "bytes", l->bytes);
         mt_dump_end(d);

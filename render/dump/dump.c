@@ -1,5 +1,6 @@
-/* `memtrace dump`: the normalised model, one JSON object per line. The golden form of every reader: two encodings of one snapshot
- * give the same lines, so stacks and strings are numbered in order of their first use here, not by their ids in the trace. */
+/* `memtrace dump`: the normalised model, one JSON object per line. The golden form of every reader:
+ * two encodings of one snapshot give the same lines, so stacks and strings are numbered in order of
+ * their first use here, not by their ids in the trace. */
 #include "render/dump/impl.h"
 
 #include <string.h>
@@ -115,9 +116,11 @@ static void segments(struct mt_dump *d)
 
 static void notes(struct mt_dump *d, uint32_t dev, uint64_t event, uint32_t *at)
 {
-    static const char *const names[] = {"compile_context", "user_metadata", "internal_metadata", "category"};
+    static const char *const names[] = {"compile_context", "user_metadata", "internal_metadata",
+                                        "category"};
     const struct mt_note *n = d->t->notes.p;
-    while (*at < d->t->notes.n && (n[*at].device < dev || (n[*at].device == dev && n[*at].event < event)))
+    while (*at < d->t->notes.n &&
+           (n[*at].device < dev || (n[*at].device == dev && n[*at].event < event)))
         (*at)++;
     for (; *at < d->t->notes.n && n[*at].device == dev && n[*at].event == event; (*at)++)
         mt_dump_str(d, names[n[*at].kind], n[*at].text);
@@ -167,7 +170,8 @@ static void rest(struct mt_dump *d)
     }
     for (uint32_t i = 0; i < t->unknown_keys.n + t->unknown_actions.n; i++) {
         bool key = i < t->unknown_keys.n;
-        const struct mt_counted *c = key ? &t->unknown_keys.p[i] : &t->unknown_actions.p[i - t->unknown_keys.n];
+        const struct mt_counted *c =
+            key ? &t->unknown_keys.p[i] : &t->unknown_actions.p[i - t->unknown_keys.n];
         mt_dump_begin(d, key ? "unknown_key" : "unknown_action");
         mt_dump_str(d, "name", c->name);
         mt_jw_ku(&d->w, "count", c->n);

@@ -40,14 +40,16 @@ static const char *era(const struct mt_trace *t)
     return "not told by its fields";
 }
 
-static const char *completeness(const struct mt_trace *t, const struct mt_device *d, char *buf, size_t cap)
+static const char *completeness(const struct mt_trace *t, const struct mt_device *d, char *buf,
+                                size_t cap)
 {
     if (t->damaged)
         return "damaged: see the diagnoses";
     if (d->ring_overflowed == 1)
         return "ring buffer overflowed: the beginning is lost";
     if (d->events.n == 0)
-        return "no history: recording was off when the snapshot was taken, or the file is state only";
+        return "no history: recording was off when the snapshot was taken, or the file is state "
+               "only";
     if (d->events.n == 1 && d->n_by_action[MT_ACT_ALLOC] == 0)
         return "state only: one entry is what enabled=\"state\" leaves";
     if (d->ring_max_entries != 0 && d->events.n >= d->ring_max_entries)
@@ -56,8 +58,9 @@ static const char *completeness(const struct mt_trace *t, const struct mt_device
         (void)snprintf(buf, cap, "whole since recording began");
         return buf;
     }
-    return d->events.n % 1000 == 0 ? "a round number of entries: the ring buffer may have lost the beginning"
-                                   : "no sign of loss";
+    return d->events.n % 1000 == 0
+               ? "a round number of entries: the ring buffer may have lost the beginning"
+               : "no sign of loss";
 }
 
 static void input_name(struct mt_out *o, const struct mt_meta *m)
@@ -90,21 +93,26 @@ static void device(const struct mt_trace *t, const struct mt_device *d, struct m
     if (segments == 0)
         mt_puts(o, "    segments      none: what was reserved and live is not told\n");
     else
-        mt_putf(o, "    segments      %s with %s block%s, %s reserved\n", mt_fmt_count(a, segments), mt_fmt_count(b, blocks),
-                mt_plural(blocks, "", "s"), mt_fmt_bytes(c, reserved));
-    mt_putf(o, "    events        %s%s", d->events.n ? mt_fmt_count(a, d->events.n) : "none", d->events.n ? ": " : "");
+        mt_putf(o, "    segments      %s with %s block%s, %s reserved\n", mt_fmt_count(a, segments),
+                mt_fmt_count(b, blocks), mt_plural(blocks, "", "s"), mt_fmt_bytes(c, reserved));
+    mt_putf(o, "    events        %s%s", d->events.n ? mt_fmt_count(a, d->events.n) : "none",
+            d->events.n ? ": " : "");
     for (int act = 0; act < MT_ACT_COUNT; act++)
         if (d->n_by_action[act] != 0)
-            mt_putf(o, "%s%s %s", n++ ? ", " : "", mt_fmt_count(a, d->n_by_action[act]), mt_action_name((enum mt_action)act));
+            mt_putf(o, "%s%s %s", n++ ? ", " : "", mt_fmt_count(a, d->n_by_action[act]),
+                    mt_action_name((enum mt_action)act));
     mt_putc(o, '\n');
     if (d->events.n != 0) {
-        mt_putf(o, "    stacks        on %s of the events\n", mt_fmt_percent(a, d->n_with_stack, d->events.n));
+        mt_putf(o, "    stacks        on %s of the events\n",
+                mt_fmt_percent(a, d->n_with_stack, d->events.n));
         if (d->n_with_time == d->events.n)
             mt_putf(o, "    time          %s from %s\n",
-                    mt_fmt_seconds(a, mt_event_at(d, d->events.n - 1)->time_ns - mt_event_at(d, 0)->time_ns),
+                    mt_fmt_seconds(a, mt_event_at(d, d->events.n - 1)->time_ns -
+                                          mt_event_at(d, 0)->time_ns),
                     mt_fmt_utc(b, mt_event_at(d, 0)->time_ns));
         else
-            mt_putf(o, "    time          %s\n", d->n_with_time ? "on some of the events" : "not recorded");
+            mt_putf(o, "    time          %s\n",
+                    d->n_with_time ? "on some of the events" : "not recorded");
     }
     if (d->ring_max_entries != 0)
         mt_putf(o, "    ring buffer   %s entries\n", mt_fmt_count(a, d->ring_max_entries));
@@ -126,23 +134,27 @@ static void diagnoses(const struct mt_trace *t, struct mt_out *o)
 /* Of PyTorch's allocator: those that decide much, by name. */
 static void settings(const struct mt_trace *t, struct mt_out *o)
 {
-    static const char *const said[] = {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "expandable_segments"};
+    static const char *const said[] = {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF",
+                                       "expandable_segments"};
     char a[40];
     if (t->settings.n == 0)
         return;
-    mt_putf(o, "  allocator       %s setting%s", mt_fmt_count(a, t->settings.n), mt_plural(t->settings.n, "", "s"));
+    mt_putf(o, "  allocator       %s setting%s", mt_fmt_count(a, t->settings.n),
+            mt_plural(t->settings.n, "", "s"));
     for (unsigned k = 0, n = 0; k < sizeof said / sizeof *said; k++)
         for (uint32_t i = 0; i < t->settings.n; i++) {
             const struct mt_setting *x = &t->settings.p[i];
             if (strcmp(mt_str(t, x->key), said[k]) != 0 || mt_str_len(t, x->value) == 0)
                 continue;
             mt_putf(o, "%s%s ", n++ == 0 ? ": " : ", ", said[k]);
-            mt_term(o, mt_str(t, x->value), mt_utf8_cut(mt_str(t, x->value), mt_str_len(t, x->value), 120));
+            mt_term(o, mt_str(t, x->value),
+                    mt_utf8_cut(mt_str(t, x->value), mt_str_len(t, x->value), 120));
         }
     mt_putc(o, '\n');
 }
 
-static void seen(const struct mt_trace *t, const char *what, const struct mt_counted *c, struct mt_out *o)
+static void seen(const struct mt_trace *t, const char *what, const struct mt_counted *c,
+                 struct mt_out *o)
 {
     char a[40];
     mt_puts(o, what);
@@ -185,10 +197,12 @@ void mt_render_info(const struct mt_trace *t, struct mt_out *o)
     if (t->n_distinct_stacks == 0)
         mt_puts(o, "  stacks          none recorded\n");
     else
-        mt_putf(o, "  stacks          %s distinct, of %s frame%s\n", mt_fmt_count(a, t->n_distinct_stacks),
-                mt_fmt_count(b, t->frames.n - 1u), mt_plural(t->frames.n - 1u, "", "s"));
+        mt_putf(o, "  stacks          %s distinct, of %s frame%s\n",
+                mt_fmt_count(a, t->n_distinct_stacks), mt_fmt_count(b, t->frames.n - 1u),
+                mt_plural(t->frames.n - 1u, "", "s"));
     if (t->ranges.n != 0)
-        mt_putf(o, "  annotations     %s named range%s\n", mt_fmt_count(a, t->ranges.n), mt_plural(t->ranges.n, "", "s"));
+        mt_putf(o, "  annotations     %s named range%s\n", mt_fmt_count(a, t->ranges.n),
+                mt_plural(t->ranges.n, "", "s"));
     settings(t, o);
     for (uint32_t i = 0; i < t->devices.n; i++)
         device(t, &t->devices.p[i], o);

@@ -1,4 +1,5 @@
-/* `memtrace info` of a trace of driver calls: which processes and GPUs, what kinds of calls, what failed, what is missing. */
+/* `memtrace info` of a trace of driver calls: which processes and GPUs, what kinds of calls, what
+ * failed, what is missing. */
 #include "parser/base/text.h"
 #include "render/dump/impl.h"
 #include "render/base/escape.h"
@@ -7,7 +8,8 @@
 #include <string.h>
 
 struct totals {
-    uint64_t by_op[MT_WO_COUNT], failed[MT_WO_COUNT], n_failed, n_oom, n_with_stack, first_ns, last_ns;
+    uint64_t by_op[MT_WO_COUNT], failed[MT_WO_COUNT], n_failed, n_oom, n_with_stack, first_ns,
+        last_ns;
     uint64_t n_ranges, n_marks;
 };
 
@@ -33,7 +35,10 @@ static void add_up(const struct mt_driver *d, struct totals *x)
         *(d->ranges.p[i].is_mark ? &x->n_marks : &x->n_ranges) += 1;
 }
 
-static void term(struct mt_out *o, const struct mt_trace *t, mt_str_id id) { mt_term(o, mt_str(t, id), mt_str_len(t, id)); }
+static void term(struct mt_out *o, const struct mt_trace *t, mt_str_id id)
+{
+    mt_term(o, mt_str(t, id), mt_str_len(t, id));
+}
 
 static void ended(const struct mt_process *p, struct mt_out *o)
 {
@@ -74,8 +79,9 @@ static void processes(const struct mt_trace *t, struct mt_out *o)
             term(o, t, p->command != 0 ? p->command : p->exe);
             mt_putc(o, '\n');
         }
-        mt_putf(o, "    recorded      %s call%s in %s record%s", mt_fmt_count(a, p->n_calls), mt_plural(p->n_calls, "", "s"),
-                mt_fmt_count(b, p->n_records), mt_plural(p->n_records, "", "s"));
+        mt_putf(o, "    recorded      %s call%s in %s record%s", mt_fmt_count(a, p->n_calls),
+                mt_plural(p->n_calls, "", "s"), mt_fmt_count(b, p->n_records),
+                mt_plural(p->n_records, "", "s"));
         if (p->last_ns > p->first_ns)
             mt_putf(o, " over %s", mt_fmt_seconds(a, p->last_ns - p->first_ns));
         if (!p->has_cuda)
@@ -84,9 +90,11 @@ static void processes(const struct mt_trace *t, struct mt_out *o)
         ended(p, o);
         mt_putc(o, '\n');
         if (p->n_dropped != 0)
-            mt_putf(o, "    dropped       %s record%s\n", mt_fmt_count(a, p->n_dropped), mt_plural(p->n_dropped, "", "s"));
+            mt_putf(o, "    dropped       %s record%s\n", mt_fmt_count(a, p->n_dropped),
+                    mt_plural(p->n_dropped, "", "s"));
         if (p->n_missing != 0)
-            mt_putf(o, "    missing       %s chunk%s\n", mt_fmt_count(a, p->n_missing), mt_plural(p->n_missing, "", "s"));
+            mt_putf(o, "    missing       %s chunk%s\n", mt_fmt_count(a, p->n_missing),
+                    mt_plural(p->n_missing, "", "s"));
     }
 }
 
@@ -119,8 +127,10 @@ static void gpus(const struct mt_trace *t, struct mt_out *o)
 
 static void problems(const struct mt_trace *t, struct mt_out *o)
 {
-    static const char *const one[] = {"", "record", "activity record of CUPTI", "stack", "string", "chunk"};
-    static const char *const many[] = {"", "records", "activity records of CUPTI", "stacks", "strings", "chunks"};
+    static const char *const one[] = {"",      "record", "activity record of CUPTI",
+                                      "stack", "string", "chunk"};
+    static const char *const many[] = {"",       "records", "activity records of CUPTI",
+                                       "stacks", "strings", "chunks"};
     const struct mt_driver *d = t->driver;
     char a[40], b[40];
     for (uint32_t i = 0; i < d->statuses.n; i++) {
@@ -138,8 +148,11 @@ static void problems(const struct mt_trace *t, struct mt_out *o)
     }
     for (uint32_t i = 0; i < d->losses.n; i++) {
         const struct mt_loss *l = &d->losses.p[i];
-        mt_putf(o, "  lost            pid %u: %s %s", d->processes.p[l->process].pid, mt_fmt_count(a, l->count),
-                l->what < sizeof many / sizeof *many ? mt_plural(l->count, one[l->what], many[l->what]) : "of other kinds");
+        mt_putf(o, "  lost            pid %u: %s %s", d->processes.p[l->process].pid,
+                mt_fmt_count(a, l->count),
+                l->what < sizeof many / sizeof *many
+                    ? mt_plural(l->count, one[l->what], many[l->what])
+                    : "of other kinds");
         if (l->bytes != 0)
             mt_putf(o, ", %s", mt_fmt_bytes(b, l->bytes));
         mt_putc(o, '\n');
@@ -153,7 +166,8 @@ static void problems(const struct mt_trace *t, struct mt_out *o)
             mt_putf(o, ", only %s of it is there", mt_fmt_bytes(a, f->read));
         if (f->text != 0) {
             mt_puts(o, ": ");
-            mt_term(o, mt_str(t, f->text), mt_utf8_cut(mt_str(t, f->text), mt_str_len(t, f->text), 200));
+            mt_term(o, mt_str(t, f->text),
+                    mt_utf8_cut(mt_str(t, f->text), mt_str_len(t, f->text), 200));
         }
         mt_putc(o, '\n');
     }
@@ -187,14 +201,17 @@ void mt_info_driver(const struct mt_trace *t, struct mt_out *o)
         mt_putc(o, '\n');
     }
     if (x.first_ns != 0)
-        mt_putf(o, "  time            %s from %s\n", mt_fmt_seconds(a, x.last_ns - x.first_ns), mt_fmt_utc(b, x.first_ns));
+        mt_putf(o, "  time            %s from %s\n", mt_fmt_seconds(a, x.last_ns - x.first_ns),
+                mt_fmt_utc(b, x.first_ns));
     mt_putf(o, "  calls           %s%s", mt_fmt_count(a, d->calls.n), d->calls.n ? ": " : "");
     for (int op = 0; op < MT_WO_COUNT; op++)
         if (x.by_op[op] != 0)
-            mt_putf(o, "%s%s %s", n++ ? ", " : "", mt_fmt_count(a, x.by_op[op]), mt_op_name((enum mt_wire_op)op));
+            mt_putf(o, "%s%s %s", n++ ? ", " : "", mt_fmt_count(a, x.by_op[op]),
+                    mt_op_name((enum mt_wire_op)op));
     mt_putc(o, '\n');
     if (d->calls.n != 0)
-        mt_putf(o, "  stacks          on %s of the calls, %s distinct\n", mt_fmt_percent(a, x.n_with_stack, d->calls.n),
+        mt_putf(o, "  stacks          on %s of the calls, %s distinct\n",
+                mt_fmt_percent(a, x.n_with_stack, d->calls.n),
                 mt_fmt_count(b, t->n_distinct_stacks));
     mt_putf(o, "  failed calls    %s", x.n_failed != 0 ? mt_fmt_count(a, x.n_failed) : "none");
     if (x.n_failed != 0 && x.n_oom == x.n_failed)
@@ -204,11 +221,13 @@ void mt_info_driver(const struct mt_trace *t, struct mt_out *o)
     n = 0;
     for (int op = 0; op < MT_WO_COUNT && x.n_failed != 0; op++)
         if (x.failed[op] != 0)
-            mt_putf(o, "%s %s %s", n++ ? "," : "", mt_fmt_count(a, x.failed[op]), mt_op_name((enum mt_wire_op)op));
+            mt_putf(o, "%s %s %s", n++ ? "," : "", mt_fmt_count(a, x.failed[op]),
+                    mt_op_name((enum mt_wire_op)op));
     mt_putf(o, "\n  samples         %s of GPUs, %s of processes\n", mt_fmt_count(a, d->samples.n),
             mt_fmt_count(b, d->host_samples.n));
     mt_putf(o, "  phase marks     %s range%s and %s point%s in time\n", mt_fmt_count(a, x.n_ranges),
-            mt_plural(x.n_ranges, "", "s"), mt_fmt_count(b, x.n_marks), mt_plural(x.n_marks, "", "s"));
+            mt_plural(x.n_ranges, "", "s"), mt_fmt_count(b, x.n_marks),
+            mt_plural(x.n_marks, "", "s"));
     if (d->activities.n != 0)
         mt_putf(o, "  CUPTI records   %s\n", mt_fmt_count(a, d->activities.n));
     gpus(t, o);

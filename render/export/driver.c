@@ -1,4 +1,5 @@
-/* export/driver.c -- what the driver saw, as events of a Chrome trace: a process for each GPU, counters by holder, phases, failures, sleep. */
+/* export/driver.c -- what the driver saw, as events of a Chrome trace: a process for each GPU,
+ * counters by holder, phases, failures, sleep. */
 #include "render/export/impl.h"
 
 #include "render/base/escape.h"
@@ -10,8 +11,8 @@
 
 enum { TID_FAILED = 1, TID_SLEEP, TID_PHASE = 1, N_LANES = 4, LANE_DEPTH = 16 };
 
-/* Slices of one track have to nest. Ranges of several threads, and of several processes on one GPU, need not: each goes to the first
- * lane where it does. */
+/* Slices of one track have to nest. Ranges of several threads, and of several processes on one GPU,
+ * need not: each goes to the first lane where it does. */
 struct lane {
     uint64_t ends[LANE_DEPTH]; /* of the open ones, outermost first */
     uint32_t n;
@@ -34,8 +35,8 @@ static uint32_t lane_of(struct lane lanes[N_LANES], uint64_t t0, uint64_t t1)
     return i;
 }
 
-static void lane_slice(struct mt_chrome *c, struct lane lanes[N_LANES], uint32_t tid, const char *lane_name, const char *name,
-                       uint64_t t0, uint64_t t1)
+static void lane_slice(struct mt_chrome *c, struct lane lanes[N_LANES], uint32_t tid,
+                       const char *lane_name, const char *name, uint64_t t0, uint64_t t1)
 {
     uint32_t lane = lane_of(lanes, t0, t1);
     if (lane == N_LANES) {
@@ -48,7 +49,8 @@ static void lane_slice(struct mt_chrome *c, struct lane lanes[N_LANES], uint32_t
     mt_chrome_slice(c, name, strlen(name), tid + lane, true, t0, t1);
 }
 
-/* Columns share the time of the ledger equally; each stands at its beginning, so that none lies before the state it shows. */
+/* Columns share the time of the ledger equally; each stands at its beginning, so that none lies
+ * before the state it shows. */
 static uint64_t column_ns(const struct mt_ledger *l, uint32_t i)
 {
     return l->t0_ns + (uint64_t)((double)(l->t1_ns - l->t0_ns) * i / l->n_columns);
@@ -72,7 +74,7 @@ static void ledger(struct mt_chrome *c, const struct mt_ledger *l)
             mt_chrome_counter(c, "device used", true, column_ns(l, i), (int64_t)l->used[i]);
 }
 
-static void failures(struct mt_chrome *c, const struct mt_job *j, uint32_t gpu)
+static void failures(struct mt_chrome *c, const struct mt_driverdiag *j, uint32_t gpu)
 {
     for (uint32_t i = 0; i < j->ooms.n; i++) {
         const struct mt_driver_oom *m = &j->ooms.p[i];
@@ -94,19 +96,20 @@ static void failures(struct mt_chrome *c, const struct mt_job *j, uint32_t gpu)
     }
 }
 
-static void sleeps(struct mt_chrome *c, const struct mt_job *j, uint32_t gpu)
+static void sleeps(struct mt_chrome *c, const struct mt_driverdiag *j, uint32_t gpu)
 {
     struct lane lanes[N_LANES];
     memset(lanes, 0, sizeof lanes);
     for (uint32_t i = 0; i < j->sleeps.n; i++) {
         const struct mt_sleep *s = &j->sleeps.p[i];
         if (s->ledger == gpu)
-            lane_slice(c, lanes, TID_SLEEP, "sleep and wake", s->is_wake ? "wakes" : "goes to sleep", s->t0_ns, s->t1_ns);
+            lane_slice(c, lanes, TID_SLEEP, "sleep and wake",
+                       s->is_wake ? "wakes" : "goes to sleep", s->t0_ns, s->t1_ns);
     }
 }
 
 /* A track for each process that marked phases. */
-static void phases(struct mt_chrome *c, const struct mt_job *j)
+static void phases(struct mt_chrome *c, const struct mt_driverdiag *j)
 {
     uint32_t *first = mt_calloc((size_t)j->drivers.n + 1, sizeof *first);
     struct lane(*lanes)[N_LANES] = NULL;
@@ -123,19 +126,21 @@ static void phases(struct mt_chrome *c, const struct mt_job *j)
     }
     mt_chrome_process(c, "phases of the job (NVTX)");
     for (uint32_t i = 0; i < j->phases.n; i++) {
-        const struct mt_job_phase *p = &j->phases.p[i];
+        const struct mt_driver_phase *p = &j->phases.p[i];
         const struct mt_trace *t = j->drivers.p[p->driver];
         const struct mt_process *who = &t->driver->processes.p[p->process];
         uint32_t at = first[p->driver] + p->process;
-        snprintf(name, sizeof name, "%.200s, pid %lu", mt_str(t, who->name), (unsigned long)who->pid);
+        snprintf(name, sizeof name, "%.200s, pid %lu", mt_str(t, who->name),
+                 (unsigned long)who->pid);
         if (p->t1_ns >= p->t0_ns && p->t1_ns != 0)
-            lane_slice(c, lanes[at], TID_PHASE + at * N_LANES, name, mt_phase_words(p->phase), p->t0_ns, p->t1_ns);
+            lane_slice(c, lanes[at], TID_PHASE + at * N_LANES, name, mt_phase_words(p->phase),
+                       p->t0_ns, p->t1_ns);
     }
     mt_free(lanes);
     mt_free(first);
 }
 
-void mt_chrome_job(struct mt_chrome *c, const struct mt_job *j)
+void mt_chrome_job(struct mt_chrome *c, const struct mt_driverdiag *j)
 {
     char name[192];
     for (uint32_t i = 0; i < j->ledgers.n; i++) {

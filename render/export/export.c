@@ -1,4 +1,5 @@
-/* export.c -- what is taken from a device while its events and fates are there, and what all formats share. */
+/* export.c -- what is taken from a device while its events and fates are there, and what all
+ * formats share. */
 #include "render/export/impl.h"
 
 #include "analysis/roles/roles.h"
@@ -11,7 +12,9 @@
 
 enum { MAX_SLICES = 20000 };
 
-/* ---- the curve -------------------------------------------------------------------------------------------------------------------- */
+/* ---- the curve
+ * --------------------------------------------------------------------------------------------------------------------
+ */
 
 struct walk {
     int64_t role[MT_ROLE_COUNT], live, pending, reserved, best;
@@ -33,8 +36,10 @@ static void apply(struct walk *k, const struct mt_roles *w, const struct mt_even
     case MT_ACT_FREE_REQUESTED: add(&k->pending, e->size); break;
     case MT_ACT_FREE_COMPLETED:
         role = w->fate[i].role;
-        if (w->fate[i].freed == MT_NEVER) /* older than the trace: they stand in the order of their frees */
-            role = k->next_old < w->r->old.n ? w->old_role[k->next_old++] : (unsigned)MT_ROLE_UNKNOWN;
+        if (w->fate[i].freed ==
+            MT_NEVER) /* older than the trace: they stand in the order of their frees */
+            role =
+                k->next_old < w->r->old.n ? w->old_role[k->next_old++] : (unsigned)MT_ROLE_UNKNOWN;
         take(&k->role[role], e->size);
         take(&k->live, e->size);
         take(&k->pending, e->size);
@@ -60,8 +65,8 @@ static void put_point(struct mt_export_point *p, const struct walk *k, uint64_t 
     p->reserved = at_least_0(k->reserved);
     for (int r = 0; r < MT_ROLE_COUNT; r++) {
         p->role[r] = at_least_0(k->role[r]);
-        if (k->role[r] < 0 &&
-            r != MT_ROLE_UNKNOWN) /* its frees were larger than its allocations: what is too much there was nobody's */
+        if (k->role[r] < 0 && r != MT_ROLE_UNKNOWN) /* its frees were larger than its allocations:
+                                                       what is too much there was nobody's */
             unknown = (int64_t)((uint64_t)unknown + (uint64_t)k->role[r]);
     }
     p->role[MT_ROLE_UNKNOWN] = at_least_0(unknown);
@@ -80,7 +85,8 @@ static bool changes(const struct mt_attr *attr, uint32_t i)
     return i > 0 && (attr[i].phase != attr[i - 1].phase || attr[i].sub != attr[i - 1].sub);
 }
 
-/* The length from which stretches of sub-phases are kept: any but none at all, unless there are too many. */
+/* The length from which stretches of sub-phases are kept: any but none at all, unless there are too
+ * many. */
 static uint64_t least_length(const struct mt_attr *attr, uint32_t n, uint64_t span, bool by_time)
 {
     uint32_t many = 1;
@@ -90,7 +96,8 @@ static uint64_t least_length(const struct mt_attr *attr, uint32_t n, uint64_t sp
 }
 
 /* One sub-phase after the other; those too short to be seen are counted. */
-static int new_slice(struct mt_export_track *t, struct mt_attr a, uint64_t x0, uint64_t x1, uint64_t least)
+static int new_slice(struct mt_export_track *t, struct mt_attr a, uint64_t x0, uint64_t x1,
+                     uint64_t least)
 {
     struct mt_export_slice *s;
     if (a.sub == MT_PH_NONE)
@@ -105,17 +112,21 @@ static int new_slice(struct mt_export_track *t, struct mt_attr a, uint64_t x0, u
     return s != NULL;
 }
 
-static int gather_curve(struct mt_export_track *t, const struct mt_roles *w, const struct mt_attr *attr,
-                        const struct mt_device_analysis *o)
+static int gather_curve(struct mt_export_track *t, const struct mt_roles *w,
+                        const struct mt_attr *attr, const struct mt_device_analysis *o)
 {
     const struct mt_replay *r = w->r;
     struct walk k = {.best = -1, .pending = r->start_pending, .reserved = r->start_reserved};
     uint32_t n = (uint32_t)r->d->events.n;
-    uint64_t x0 = t->by_time ? o->timeline.x0 : 0, x1 = t->by_time ? o->timeline.x1 : (uint64_t)n - 1;
-    uint64_t step = (x1 - x0) / MT_EXPORT_BUCKETS + 1, least = least_length(attr, n, x1 - x0, t->by_time);
+    uint64_t x0 = t->by_time ? o->timeline.x0 : 0,
+             x1 = t->by_time ? o->timeline.x1 : (uint64_t)n - 1;
+    uint64_t step = (x1 - x0) / MT_EXPORT_BUCKETS + 1,
+             least = least_length(attr, n, x1 - x0, t->by_time);
     uint64_t x = x0, since = x0, bucket = 0;
-    uint32_t every = n / MT_EXPORT_BUCKETS + 1;       /* a burst of events is cut as well, not only the time */
-    k.live = k.role[MT_ROLE_UNKNOWN] = r->start_live; /* of it unknown: what no block accounts for, mostly nothing */
+    /* a burst of events is cut as well, not only the time */
+    uint32_t every = n / MT_EXPORT_BUCKETS + 1;
+    /* of it unknown: what no block accounts for, mostly nothing */
+    k.live = k.role[MT_ROLE_UNKNOWN] = r->start_live;
     for (uint32_t i = 0; i < r->old.n; i++) {
         add(&k.role[w->old_role[i]], r->old.p[i].size);
         take(&k.role[MT_ROLE_UNKNOWN], r->old.p[i].size);
@@ -146,7 +157,9 @@ static int gather_curve(struct mt_export_track *t, const struct mt_roles *w, con
     return new_slice(t, attr[n - 1], since, x, least) && new_point(t, &k, x1);
 }
 
-/* ---- moments ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- moments
+ * ----------------------------------------------------------------------------------------------------------------------
+ */
 
 static int by_stack(const void *pa, const void *pb)
 {
@@ -194,8 +207,8 @@ static int weigh(struct mt_export_moment *m, struct mt_live_set *live, uint64_t 
     return 1;
 }
 
-static int add_moment(struct mt_export_track *t, const struct mt_roles *w, struct mt_phaser *ph, int64_t at, uint64_t total,
-                      const char *name)
+static int add_moment(struct mt_export_track *t, const struct mt_roles *w, struct mt_phaser *ph,
+                      int64_t at, uint64_t total, const char *name)
 {
     struct mt_export_moment *m = MT_VEC_PUSH(&t->moments);
     struct mt_live_set live = {NULL, 0, 0};
@@ -205,7 +218,8 @@ static int add_moment(struct mt_export_track *t, const struct mt_roles *w, struc
     m->event = at;
     m->name = mt_strndup(name, strlen(name));
     ok = m->name != NULL &&
-         (at == MT_NO_EVENT ? mt_replay_live_end(w->r, ph, &live) : mt_replay_live_at(w->r, ph, at, &live)) &&
+         (at == MT_NO_EVENT ? mt_replay_live_end(w->r, ph, &live)
+                            : mt_replay_live_at(w->r, ph, at, &live)) &&
          weigh(m, &live, total);
     mt_free(live.p);
     return ok;
@@ -248,13 +262,15 @@ static int phase_peaks(struct mt_export_track *t, const struct mt_roles *w, stru
     return 1;
 }
 
-static int gather_moments(struct mt_export *x, struct mt_export_track *t, const struct mt_roles *w, struct mt_phaser *ph,
-                          const struct mt_device_analysis *o)
+static int gather_moments(struct mt_export *x, struct mt_export_track *t, const struct mt_roles *w,
+                          struct mt_phaser *ph, const struct mt_device_analysis *o)
 {
     char name[96], number[32];
-    if (o->withheld != NULL) { /* only the default: whoever asks for a moment gets that one or none */
+    /* only the default: whoever asks for a moment gets that one or none */
+    if (o->withheld != NULL) {
         return x->at != MT_EXPORT_AT_DEFAULT ||
-               add_moment(t, w, ph, MT_NO_EVENT, UINT64_MAX, "live at the dump (the curve is withheld)");
+               add_moment(t, w, ph, MT_NO_EVENT, UINT64_MAX,
+                          "live at the dump (the curve is withheld)");
     }
     if (x->at == MT_EXPORT_AT_EVENT) {
         if (x->event >= w->r->d->events.n)
@@ -263,16 +279,21 @@ static int gather_moments(struct mt_export *x, struct mt_export_track *t, const 
         return add_moment(t, w, ph, (int64_t)x->event, live_after(w, x->event), name);
     }
     if (x->at != MT_EXPORT_AT_OOM &&
-        !add_moment(t, w, ph, o->peak_event, o->live_peak, t->end_only ? "live at the dump" : "live at the peak"))
+        !add_moment(t, w, ph, o->peak_event, o->live_peak,
+                    t->end_only ? "live at the dump" : "live at the peak"))
         return 0;
-    if (o->ooms.n != 0 && (x->at == MT_EXPORT_AT_OOM || (x->at == MT_EXPORT_AT_DEFAULT && x->to == MT_EXPORT_SPEEDSCOPE)) &&
-        !add_moment(t, w, ph, (int64_t)o->ooms.p[0].event, o->ooms.p[0].at.live, "live when memory ran out"))
+    if (o->ooms.n != 0 &&
+        (x->at == MT_EXPORT_AT_OOM ||
+         (x->at == MT_EXPORT_AT_DEFAULT && x->to == MT_EXPORT_SPEEDSCOPE)) &&
+        !add_moment(t, w, ph, (int64_t)o->ooms.p[0].event, o->ooms.p[0].at.live,
+                    "live when memory ran out"))
         return 0;
-    return x->at != MT_EXPORT_AT_DEFAULT || x->to != MT_EXPORT_SPEEDSCOPE || phase_peaks(t, w, ph, o);
+    return x->at != MT_EXPORT_AT_DEFAULT || x->to != MT_EXPORT_SPEEDSCOPE ||
+           phase_peaks(t, w, ph, o);
 }
 
-int mt_export_device(void *arg, const struct mt_roles *w, const struct mt_attr *attr, struct mt_phaser *ph,
-                     const struct mt_device_analysis *o, struct mt_err *err)
+int mt_export_device(void *arg, const struct mt_roles *w, const struct mt_attr *attr,
+                     struct mt_phaser *ph, const struct mt_device_analysis *o, struct mt_err *err)
 {
     struct mt_export *x = arg;
     struct mt_export_track *t = MT_VEC_PUSH(&x->tracks);
@@ -285,7 +306,8 @@ int mt_export_device(void *arg, const struct mt_roles *w, const struct mt_attr *
     t->end_only = o->withheld != NULL || o->n_events == 0;
     if (x->to != MT_EXPORT_PERFETTO)
         return gather_moments(x, t, w, ph, o);
-    return w->fate == NULL || w->old_role == NULL || o->withheld != NULL || gather_curve(t, w, attr, o);
+    return w->fate == NULL || w->old_role == NULL || o->withheld != NULL ||
+           gather_curve(t, w, attr, o);
 }
 
 void mt_export_cut(struct mt_export *x, uint32_t n_tracks)
@@ -308,18 +330,22 @@ void mt_export_done(struct mt_export *x)
     MT_VEC_DONE(&x->tracks);
 }
 
-/* ---- what all formats share -------------------------------------------------------------------------------------------------------- */
+/* ---- what all formats share
+ * --------------------------------------------------------------------------------------------------------
+ */
 
-const struct mt_export_track *mt_export_track_of(const struct mt_export *x, const struct mt_rank *rank, uint32_t device)
+const struct mt_export_track *mt_export_track_of(const struct mt_export *x,
+                                                 const struct mt_rank *rank, uint32_t device)
 {
     for (uint32_t i = 0; i < x->tracks.n; i++)
-        if (x->tracks.p[i].trace == rank->trace && x->tracks.p[i].device == rank->analysis->devices.p[device].device)
+        if (x->tracks.p[i].trace == rank->trace &&
+            x->tracks.p[i].device == rank->analysis->devices.p[device].device)
             return &x->tracks.p[i];
     return NULL;
 }
 
-char *mt_export_track_name(char *buf, size_t cap, const struct mt_report *r, const struct mt_rank *rank,
-                           const struct mt_device_analysis *d)
+char *mt_export_track_name(char *buf, size_t cap, const struct mt_report *r,
+                           const struct mt_rank *rank, const struct mt_device_analysis *d)
 {
     const struct mt_meta *m = &rank->trace->meta;
     const char *file = m->member != NULL && m->member[0] != '\0' ? m->member : m->input;
@@ -338,7 +364,8 @@ char *mt_export_track_name(char *buf, size_t cap, const struct mt_report *r, con
     return buf;
 }
 
-void mt_export_frames(const struct mt_trace *t, mt_stack_id s, mt_frame_id out[MT_EXPORT_DEPTH], uint32_t *n, uint32_t *cut)
+void mt_export_frames(const struct mt_trace *t, mt_stack_id s, mt_frame_id out[MT_EXPORT_DEPTH],
+                      uint32_t *n, uint32_t *cut)
 {
     uint32_t k = 0, depth = 0;
     for (mt_stack_id at = s; at != 0; at = t->stacks.p[at].parent)

@@ -1,8 +1,10 @@
-/* export.h -- the same memory for other viewers: Chrome's JSON trace (ui.perfetto.dev), speedscope, folded stacks.
+/* export.h -- the same memory for other viewers: Chrome's JSON trace (ui.perfetto.dev), speedscope,
+ * folded stacks.
  *
- * A struct mt_export is filled while devices are analysed (a struct mt_detail_hook), because events and fates are given back afterwards:
- * of the curve a bucket's highest instant, of a moment the live bytes by stack. It refers to traces by pointer, which must outlive it
- * (their events need not). Sizes are requested bytes. docs/exports.md says what is in each format. */
+ * A struct mt_export is filled while devices are analysed (a struct mt_detail_hook), because events
+ * and fates are given back afterwards: of the curve a bucket's highest instant, of a moment the
+ * live bytes by stack. It refers to traces by pointer, which must outlive it (their events need
+ * not). Sizes are requested bytes. docs/exports.md says what is in each format. */
 #ifndef MT_EXPORT_H
 #define MT_EXPORT_H
 
@@ -28,9 +30,10 @@ struct mt_export_weight {
 
 /* Live bytes by stack after one event. */
 struct mt_export_moment {
-    char *name;          /* "live at the peak" */
-    int64_t event;       /* -1 = before the first, MT_NO_EVENT = at the dump */
-    uint64_t live, over; /* sum of the weights; by how much that is more than the curve says (contradictory frees) */
+    char *name;    /* "live at the peak" */
+    int64_t event; /* -1 = before the first, MT_NO_EVENT = at the dump */
+    /* sum of the weights; by how much that is more than the curve says (contradictory frees) */
+    uint64_t live, over;
     MT_VEC(struct mt_export_weight) weights; /* largest first */
 };
 
@@ -65,12 +68,14 @@ struct mt_export {
 };
 
 /* A struct mt_detail_hook's function; arg is a struct mt_export. */
-int mt_export_device(void *arg, const struct mt_roles *w, const struct mt_attr *attr, struct mt_phaser *ph,
-                     const struct mt_device_analysis *o, struct mt_err *err);
-void mt_export_cut(struct mt_export *x, uint32_t n_tracks); /* forgets the tracks from n_tracks on */
+int mt_export_device(void *arg, const struct mt_roles *w, const struct mt_attr *attr,
+                     struct mt_phaser *ph, const struct mt_device_analysis *o, struct mt_err *err);
+/* forgets the tracks from n_tracks on */
+void mt_export_cut(struct mt_export *x, uint32_t n_tracks);
 void mt_export_done(struct mt_export *x);
 
-/* r: ranks in the order in which they are written, job, title, version; nothing else of it is looked at. */
+/* r: ranks in the order in which they are written, job, title, version; nothing else of it is
+ * looked at. */
 void mt_render_export(const struct mt_export *x, const struct mt_report *r, struct mt_out *o);
 
 #endif

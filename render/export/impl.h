@@ -11,15 +11,20 @@ void mt_export_speedscope(const struct mt_export *x, const struct mt_report *r, 
 void mt_export_folded(const struct mt_export *x, const struct mt_report *r, struct mt_out *o);
 
 /* The track of a device of the analysis of a rank; NULL = none. */
-const struct mt_export_track *mt_export_track_of(const struct mt_export *x, const struct mt_rank *rank, uint32_t device);
-/* "rank 3, GPU 0", with the file's name where no rank is known and there are several. buf of cap; returns it. */
-char *mt_export_track_name(char *buf, size_t cap, const struct mt_report *r, const struct mt_rank *rank,
-                           const struct mt_device_analysis *d);
+const struct mt_export_track *mt_export_track_of(const struct mt_export *x,
+                                                 const struct mt_rank *rank, uint32_t device);
+/* "rank 3, GPU 0", with the file's name where no rank is known and there are several. buf of cap;
+ * returns it. */
+char *mt_export_track_name(char *buf, size_t cap, const struct mt_report *r,
+                           const struct mt_rank *rank, const struct mt_device_analysis *d);
 
-/* Outermost frames beyond this many are left out of a stack, and one that says so takes their place. */
+/* Outermost frames beyond this many are left out of a stack, and one that says so takes their
+ * place. */
 #define MT_EXPORT_DEPTH 512u
-/* The frames of a stack, outermost first; how many there are in *n, how many outer ones were left out in *cut. */
-void mt_export_frames(const struct mt_trace *t, mt_stack_id s, mt_frame_id out[MT_EXPORT_DEPTH], uint32_t *n, uint32_t *cut);
+/* The frames of a stack, outermost first; how many there are in *n, how many outer ones were left
+ * out in *cut. */
+void mt_export_frames(const struct mt_trace *t, mt_stack_id s, mt_frame_id out[MT_EXPORT_DEPTH],
+                      uint32_t *n, uint32_t *cut);
 /* "update_actor (workers/fsdp_workers.py:612)" into buf; returns it. */
 char *mt_export_frame_words(char *buf, size_t cap, const struct mt_trace *t, mt_frame_id f);
 const char *mt_export_no_frame_words(mt_stack_id s); /* why a weight has no frames */
@@ -38,9 +43,11 @@ void mt_chrome_close(struct mt_chrome *c);
 void mt_chrome_ts(struct mt_chrome *c, bool by_time, uint64_t x);
 void mt_chrome_process(struct mt_chrome *c, const char *name); /* the next pid */
 void mt_chrome_name(struct mt_chrome *c, const char *what, uint32_t tid, const char *name);
-void mt_chrome_counter(struct mt_chrome *c, const char *name, bool by_time, uint64_t x, int64_t value);
-void mt_chrome_slice(struct mt_chrome *c, const char *name, size_t n_name, uint32_t tid, bool by_time, uint64_t x0,
-                     uint64_t x1);
-void mt_chrome_job(struct mt_chrome *c, const struct mt_job *j); /* export/driver.c: what the driver saw */
+void mt_chrome_counter(struct mt_chrome *c, const char *name, bool by_time, uint64_t x,
+                       int64_t value);
+void mt_chrome_slice(struct mt_chrome *c, const char *name, size_t n_name, uint32_t tid,
+                     bool by_time, uint64_t x0, uint64_t x1);
+/* export/driver.c: what the driver saw */
+void mt_chrome_job(struct mt_chrome *c, const struct mt_driverdiag *j);
 
 #endif

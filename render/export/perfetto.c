@@ -1,6 +1,7 @@
-/* export/perfetto.c -- Chrome's JSON trace event format, as ui.perfetto.dev, chrome://tracing and others open it: a process for each
- * device of each rank, counters for the bytes of each role, live, pending and reserved, slices for phases, steps and annotations, and an
- * instant event for every failed request. */
+/* export/perfetto.c -- Chrome's JSON trace event format, as ui.perfetto.dev, chrome://tracing and
+ * others open it: a process for each device of each rank, counters for the bytes of each role,
+ * live, pending and reserved, slices for phases, steps and annotations, and an instant event for
+ * every failed request. */
 #include "render/export/impl.h"
 
 #include "render/base/escape.h"
@@ -10,9 +11,21 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TID_OOM = 1, TID_PHASE, TID_SUB, TID_STEP, TID_MICRO, TID_NOTE, TIDS = 100, N_NOTE_LANES = 8, MAX_NOTES = 20000 };
+enum {
+    TID_OOM = 1,
+    TID_PHASE,
+    TID_SUB,
+    TID_STEP,
+    TID_MICRO,
+    TID_NOTE,
+    TIDS = 100,
+    N_NOTE_LANES = 8,
+    MAX_NOTES = 20000
+};
 
-/* ---- events ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- events
+ * ------------------------------------------------------------------------------------------------------------------------
+ */
 
 void mt_chrome_ts(struct mt_chrome *c, bool by_time, uint64_t x)
 {
@@ -26,13 +39,15 @@ void mt_chrome_ts(struct mt_chrome *c, bool by_time, uint64_t x)
     }
 }
 
-void mt_chrome_open(struct mt_chrome *c, const char *ph, const char *name, size_t n_name, uint32_t tid)
+void mt_chrome_open(struct mt_chrome *c, const char *ph, const char *name, size_t n_name,
+                    uint32_t tid)
 {
     mt_jw_open(c->w, '{');
     mt_jw_ks(c->w, "ph", ph);
     mt_jw_ku(c->w, "pid", c->pid);
     mt_jw_ku(c->w, "tid",
-             tid != 0 ? (uint64_t)c->pid * TIDS + tid : 0); /* never that of a process: such a thread is its main one */
+             /* never that of a process: such a thread is its main one */
+             tid != 0 ? (uint64_t)c->pid * TIDS + tid : 0);
     mt_jw_key(c->w, "name");
     mt_jw_str(c->w, name, n_name);
 }
@@ -53,7 +68,8 @@ void mt_chrome_name(struct mt_chrome *c, const char *what, uint32_t tid, const c
     mt_chrome_close(c);
 }
 
-void mt_chrome_counter(struct mt_chrome *c, const char *name, bool by_time, uint64_t x, int64_t value)
+void mt_chrome_counter(struct mt_chrome *c, const char *name, bool by_time, uint64_t x,
+                       int64_t value)
 {
     mt_chrome_open(c, "C", name, strlen(name), 0);
     mt_chrome_ts(c, by_time, x);
@@ -74,7 +90,8 @@ static void put_dur(struct mt_chrome *c, bool by_time, uint64_t x0, uint64_t x1)
         mt_putf(c->w->o, ".%03u", (unsigned)(d % 1000));
 }
 
-void mt_chrome_slice(struct mt_chrome *c, const char *name, size_t n_name, uint32_t tid, bool by_time, uint64_t x0, uint64_t x1)
+void mt_chrome_slice(struct mt_chrome *c, const char *name, size_t n_name, uint32_t tid,
+                     bool by_time, uint64_t x0, uint64_t x1)
 {
     mt_chrome_open(c, "X", name, n_name, tid);
     mt_chrome_ts(c, by_time, x0);
@@ -86,7 +103,8 @@ void mt_chrome_process(struct mt_chrome *c, const char *name)
 {
     c->pid++;
     mt_chrome_name(c, "process_name", 0, name);
-    mt_chrome_open(c, "M", "process_sort_index", 18, 0); /* in the order of the file, not by how many slices each has */
+    /* in the order of the file, not by how many slices each has */
+    mt_chrome_open(c, "M", "process_sort_index", 18, 0);
     mt_jw_key(c->w, "args");
     mt_jw_open(c->w, '{');
     mt_jw_ku(c->w, "sort_index", c->pid);
@@ -94,12 +112,15 @@ void mt_chrome_process(struct mt_chrome *c, const char *name)
     mt_chrome_close(c);
 }
 
-/* ---- one device -------------------------------------------------------------------------------------------------------------------- */
+/* ---- one device
+ * --------------------------------------------------------------------------------------------------------------------
+ */
 
 static int64_t counted(uint64_t bytes) { return bytes < INT64_MAX ? (int64_t)bytes : INT64_MAX; }
 
 /* A counter holds its value until the next: only what changes is written. */
-static void counter_of(struct mt_chrome *c, const struct mt_export_track *t, const char *name, size_t field)
+static void counter_of(struct mt_chrome *c, const struct mt_export_track *t, const char *name,
+                       size_t field)
 {
     uint64_t last = 0;
     bool any = false;
@@ -130,14 +151,19 @@ static void counters(struct mt_chrome *c, const struct mt_export_track *t)
     counter_of(c, t, "pending free", offsetof(struct mt_export_point, pending));
     for (int r = 0; r < MT_ROLE_COUNT; r++) {
         snprintf(name, sizeof name, "live: %s", mt_role_words((enum mt_role)r));
-        counter_of(c, t, name, offsetof(struct mt_export_point, role) + (size_t)r * sizeof(uint64_t));
+        counter_of(c, t, name,
+                   offsetof(struct mt_export_point, role) + (size_t)r * sizeof(uint64_t));
     }
 }
 
 /* The x of what the analysis keeps with events and times. */
-static uint64_t x_of(const struct mt_export_track *t, uint64_t event, uint64_t ns) { return t->by_time ? ns : event; }
+static uint64_t x_of(const struct mt_export_track *t, uint64_t event, uint64_t ns)
+{
+    return t->by_time ? ns : event;
+}
 
-static void phases(struct mt_chrome *c, const struct mt_export_track *t, const struct mt_device_analysis *d)
+static void phases(struct mt_chrome *c, const struct mt_export_track *t,
+                   const struct mt_device_analysis *d)
 {
     for (uint32_t i = 0; i < d->roles.occurrences.n; i++) {
         const struct mt_occurrence *p = &d->roles.occurrences.p[i];
@@ -161,13 +187,15 @@ static void phases(struct mt_chrome *c, const struct mt_export_track *t, const s
     }
 }
 
-static void steps(struct mt_chrome *c, const struct mt_export_track *t, const struct mt_device_analysis *d)
+static void steps(struct mt_chrome *c, const struct mt_export_track *t,
+                  const struct mt_device_analysis *d)
 {
     char name[64];
     for (uint32_t i = 0; i < d->roles.steps.n; i++) {
         const struct mt_step *s = &d->roles.steps.p[i];
         snprintf(name, sizeof name, "step %lu%s", (unsigned long)i + 1, s->whole ? "" : " (part)");
-        mt_chrome_slice(c, name, strlen(name), TID_STEP, t->by_time, x_of(t, s->first, s->t0_ns), x_of(t, s->last, s->t1_ns));
+        mt_chrome_slice(c, name, strlen(name), TID_STEP, t->by_time, x_of(t, s->first, s->t0_ns),
+                        x_of(t, s->last, s->t1_ns));
     }
     for (uint32_t i = 0; i < d->roles.micros.n && !t->by_time; i++) { /* their times are not kept */
         const struct mt_micro *m = &d->roles.micros.p[i];
@@ -176,7 +204,8 @@ static void steps(struct mt_chrome *c, const struct mt_export_track *t, const st
     }
 }
 
-static void ooms(struct mt_chrome *c, const struct mt_export_track *t, const struct mt_device_analysis *d)
+static void ooms(struct mt_chrome *c, const struct mt_export_track *t,
+                 const struct mt_device_analysis *d)
 {
     for (uint32_t i = 0; i < d->ooms.n; i++) {
         const struct mt_oom *m = &d->ooms.p[i];
@@ -193,16 +222,18 @@ static void ooms(struct mt_chrome *c, const struct mt_export_track *t, const str
             mt_jw_ku(c->w, "reserved_bytes", m->at.reserved);
         }
         mt_jw_ks(c->w, "phase",
-                 mt_phase_words(m->attr.sub != MT_PH_NONE ? (enum mt_phase)m->attr.sub : (enum mt_phase)m->attr.phase));
+                 mt_phase_words(m->attr.sub != MT_PH_NONE ? (enum mt_phase)m->attr.sub
+                                                          : (enum mt_phase)m->attr.phase));
         mt_jw_ks(c->w, "site", m->label);
         mt_jw_close(c->w, '}');
         mt_chrome_close(c);
     }
 }
 
-/* Annotations overlap; slices of one track must not: each takes the first lane that is free. What finds none is counted. */
-static void annotations(struct mt_chrome *c, const struct mt_export_track *t, const struct mt_device_analysis *d,
-                        uint64_t *left_out)
+/* Annotations overlap; slices of one track must not: each takes the first lane that is free. What
+ * finds none is counted. */
+static void annotations(struct mt_chrome *c, const struct mt_export_track *t,
+                        const struct mt_device_analysis *d, uint64_t *left_out)
 {
     uint64_t ends[N_NOTE_LANES] = {0}, least, n = 0;
     char lane_name[48];
@@ -212,8 +243,8 @@ static void annotations(struct mt_chrome *c, const struct mt_export_track *t, co
     for (uint32_t i = 0; i < t->trace->ranges.n; i++) {
         const struct mt_range *g = &t->trace->ranges.p[i];
         uint32_t lane = 0;
-        if (g->device != d->ordinal || g->t0_ns == 0 || g->t1_ns < g->t0_ns || g->t0_ns < d->timeline.x0 ||
-            g->t0_ns > d->timeline.x1)
+        if (g->device != d->ordinal || g->t0_ns == 0 || g->t1_ns < g->t0_ns ||
+            g->t0_ns < d->timeline.x0 || g->t0_ns > d->timeline.x1)
             continue;
         while (lane < N_NOTE_LANES && ends[lane] > g->t0_ns)
             lane++;
@@ -227,7 +258,8 @@ static void annotations(struct mt_chrome *c, const struct mt_export_track *t, co
         }
         ends[lane] = g->t1_ns;
         n++;
-        mt_chrome_slice(c, mt_str(t->trace, g->name), mt_str_len(t->trace, g->name), TID_NOTE + lane, true, g->t0_ns, g->t1_ns);
+        mt_chrome_slice(c, mt_str(t->trace, g->name), mt_str_len(t->trace, g->name),
+                        TID_NOTE + lane, true, g->t0_ns, g->t1_ns);
     }
 }
 
@@ -236,8 +268,8 @@ struct left_out {
     uint32_t no_curve, by_event;
 };
 
-static void device(struct mt_chrome *c, const struct mt_export_track *t, const struct mt_device_analysis *d, const char *name,
-                   struct left_out *left)
+static void device(struct mt_chrome *c, const struct mt_export_track *t,
+                   const struct mt_device_analysis *d, const char *name, struct left_out *left)
 {
     static const struct {
         uint32_t tid;
@@ -263,7 +295,9 @@ static void device(struct mt_chrome *c, const struct mt_export_track *t, const s
     annotations(c, t, d, &left->notes);
 }
 
-/* ---- the file ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- the file
+ * ----------------------------------------------------------------------------------------------------------------------
+ */
 
 static void earlier(uint64_t *t0, uint64_t t)
 {
@@ -273,12 +307,13 @@ static void earlier(uint64_t *t0, uint64_t t)
 
 static uint64_t first_ns(const struct mt_export *x, const struct mt_report *r)
 {
-    const struct mt_job *j = r->job;
+    const struct mt_driverdiag *j = r->driver;
     uint64_t t0 = UINT64_MAX;
     for (uint32_t i = 0; i < x->tracks.n; i++)
         if (x->tracks.p[i].by_time && x->tracks.p[i].points.n != 0)
             earlier(&t0, x->tracks.p[i].points.p[0].x);
-    for (uint32_t i = 0; i < r->n_ranks; i++) /* a device whose curve is withheld has its failures still */
+    for (uint32_t i = 0; i < r->n_ranks;
+         i++) /* a device whose curve is withheld has its failures still */
         for (uint32_t d = 0; d < r->ranks[i].analysis->devices.n; d++) {
             const struct mt_device_analysis *da = &r->ranks[i].analysis->devices.p[d];
             for (uint32_t k = 0; da->timeline.has_time && k < da->ooms.n; k++)
@@ -311,10 +346,11 @@ void mt_export_perfetto(const struct mt_export *x, const struct mt_report *r, st
             const struct mt_device_analysis *da = &r->ranks[i].analysis->devices.p[d];
             const struct mt_export_track *t = mt_export_track_of(x, &r->ranks[i], d);
             if (t != NULL)
-                device(&c, t, da, mt_export_track_name(name, sizeof name, r, &r->ranks[i], da), &left);
+                device(&c, t, da, mt_export_track_name(name, sizeof name, r, &r->ranks[i], da),
+                       &left);
         }
-    if (r->job != NULL)
-        mt_chrome_job(&c, r->job);
+    if (r->driver != NULL)
+        mt_chrome_job(&c, r->driver);
     mt_jw_close(&w, ']');
     mt_jw_ks(&w, "displayTimeUnit", "ms");
     mt_jw_key(&w, "metadata");
@@ -322,7 +358,8 @@ void mt_export_perfetto(const struct mt_export *x, const struct mt_report *r, st
     mt_jw_ks(&w, "producer", "memtrace");
     mt_jw_ks(&w, "version", r->version);
     mt_jw_ks(&w, "title", r->title);
-    snprintf(number, sizeof number, "%llu", (unsigned long long)c.t0_ns); /* more than a double holds */
+    /* more than a double holds */
+    snprintf(number, sizeof number, "%llu", (unsigned long long)c.t0_ns);
     mt_jw_ks(&w, "t0_unix_ns", number);
     mt_jw_ku(&w, "devices_without_curve", left.no_curve);
     mt_jw_ku(&w, "devices_by_event_number", left.by_event);

@@ -1,4 +1,5 @@
-/* export/stacks.c -- live bytes by stack at a moment: folded stacks, and the format of speedscope. */
+/* export/stacks.c -- live bytes by stack at a moment: folded stacks, and the format of speedscope.
+ */
 #include "render/export/impl.h"
 
 #include "render/base/escape.h"
@@ -10,7 +11,9 @@
 
 enum { FRAME_WORDS = 2048 };
 
-/* ---- folded ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- folded
+ * ------------------------------------------------------------------------------------------------------------------------
+ */
 
 /* ';' parts frames and a newline ends the stack: neither may come from a name. */
 static void put_frame(struct mt_out *o, const char *s, bool first)
@@ -24,7 +27,8 @@ static void put_frame(struct mt_out *o, const char *s, bool first)
     mt_term(o, clean, mt_utf8_cut(clean, n, n));
 }
 
-static void put_stack(struct mt_out *o, const struct mt_trace *t, const struct mt_export_weight *w, const char *root)
+static void put_stack(struct mt_out *o, const struct mt_trace *t, const struct mt_export_weight *w,
+                      const char *root)
 {
     mt_frame_id frames[MT_EXPORT_DEPTH];
     uint32_t n = 0, cut = 0;
@@ -61,7 +65,8 @@ void mt_export_folded(const struct mt_export *x, const struct mt_report *r, stru
     for (uint32_t i = 0; i < r->n_ranks; i++)
         for (uint32_t d = 0; d < r->ranks[i].analysis->devices.n; d++) {
             const struct mt_export_track *t = mt_export_track_of(x, &r->ranks[i], d);
-            mt_export_track_name(name, sizeof name, r, &r->ranks[i], &r->ranks[i].analysis->devices.p[d]);
+            mt_export_track_name(name, sizeof name, r, &r->ranks[i],
+                                 &r->ranks[i].analysis->devices.p[d]);
             if (t == NULL || t->moments.n == 0)
                 continue;
             for (uint32_t k = 0; k < t->moments.p[0].weights.n; k++)
@@ -69,9 +74,12 @@ void mt_export_folded(const struct mt_export *x, const struct mt_report *r, stru
         }
 }
 
-/* ---- speedscope -------------------------------------------------------------------------------------------------------------------- */
+/* ---- speedscope
+ * --------------------------------------------------------------------------------------------------------------------
+ */
 
-struct frames { /* the frames of one trace that occur: where they stand in the list of the file, + 1 */
+/* the frames of one trace that occur: where they stand in the list of the file, + 1 */
+struct frames {
     const struct mt_trace *trace;
     uint32_t *index;
 };
@@ -138,7 +146,8 @@ static void list_frames(struct scope *s, const struct mt_export_track *t)
         for (uint32_t k = 0; k < t->moments.p[m].weights.n; k++) {
             mt_stack_id stack = t->moments.p[m].weights.p[k].stack;
             if (stack == MT_EXPORT_LOST || stack == 0) {
-                list_words(s, mt_export_no_frame_words(stack), stack == 0 ? &s->no_stack : &s->lost);
+                list_words(s, mt_export_no_frame_words(stack),
+                           stack == 0 ? &s->no_stack : &s->lost);
                 continue;
             }
             mt_export_frames(t->trace, stack, ids, &n, &cut);
@@ -147,7 +156,8 @@ static void list_frames(struct scope *s, const struct mt_export_track *t)
         }
 }
 
-static void put_profile(struct scope *s, const struct mt_export_track *t, const struct mt_export_moment *m, const char *device)
+static void put_profile(struct scope *s, const struct mt_export_track *t,
+                        const struct mt_export_moment *m, const char *device)
 {
     mt_frame_id ids[MT_EXPORT_DEPTH];
     const struct frames *f = frames_of(s, t->trace);
@@ -184,7 +194,8 @@ static void put_profile(struct scope *s, const struct mt_export_track *t, const 
     mt_putc(s->w.o, '\n');
 }
 
-static void each_track(struct scope *s, const struct mt_export *x, const struct mt_report *r, bool profiles)
+static void each_track(struct scope *s, const struct mt_export *x, const struct mt_report *r,
+                       bool profiles)
 {
     char name[320];
     for (uint32_t i = 0; i < r->n_ranks; i++)
@@ -194,7 +205,8 @@ static void each_track(struct scope *s, const struct mt_export *x, const struct 
                 continue;
             if (!profiles)
                 list_frames(s, t);
-            mt_export_track_name(name, sizeof name, r, &r->ranks[i], &r->ranks[i].analysis->devices.p[d]);
+            mt_export_track_name(name, sizeof name, r, &r->ranks[i],
+                                 &r->ranks[i].analysis->devices.p[d]);
             for (uint32_t m = 0; profiles && m < t->moments.n; m++)
                 put_profile(s, t, &t->moments.p[m], name);
         }

@@ -10,7 +10,8 @@ struct mt_asset {
     size_t size;
 };
 
-extern const struct mt_asset mt_template_assets[];         /* ends with name == NULL */
-const struct mt_asset *mt_template_find(const char *name); /* NULL = the program was built without it */
+extern const struct mt_asset mt_template_assets[]; /* ends with name == NULL */
+/* NULL = the program was built without it */
+const struct mt_asset *mt_template_find(const char *name);
 
 #endif

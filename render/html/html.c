@@ -21,7 +21,8 @@ enum { N_PANELS = sizeof panels / sizeof *panels, BAR = 72 };
 
 static bool is_break(char c) { return c == '.' || c == '_' || c == '/' || c == '='; }
 
-/* The length of "--exp" of an option "--exp-avg-dtype" at the begin of a word: a browser would end a line behind those hyphens. 0 = something else. */
+/* The length of "--exp" of an option "--exp-avg-dtype" at the begin of a word: a browser would end
+ * a line behind those hyphens. 0 = something else. */
 static size_t hyphens(const char *s, size_t i, size_t n)
 {
     size_t begin = i, end;
@@ -41,8 +42,8 @@ static void put_unbroken(struct mt_out *o, const char *s, size_t n)
     mt_puts(o, "</span>");
 }
 
-/* s may break after '.', '_', '/', '=' and "::", but not at the begin or the end of a word, nor behind the hyphens of an option. The pieces end in
- * ASCII, so no character is split. */
+/* s may break after '.', '_', '/', '=' and "::", but not at the begin or the end of a word, nor
+ * behind the hyphens of an option. The pieces end in ASCII, so no character is split. */
 static void put_breaking(struct mt_out *o, const char *s, size_t n)
 {
     size_t from = 0, option;
@@ -79,13 +80,15 @@ void mt_h_text(struct mt_out *o, const char *s, size_t max)
         mt_puts(o, "\xe2\x80\xa6");
 }
 
-/* The length of "18.55 GiB" at the beginning of s, which no line end may part; 0 = something else. */
+/* The length of "18.55 GiB" at the beginning of s, which no line end may part; 0 = something else.
+ */
 static size_t quantity(const char *s, size_t n)
 {
     static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "B", "%"};
     size_t digits = n != 0 && s[0] == '(';
     size_t from = digits;
-    while (digits < n && (s[digits] == '.' || s[digits] == ',' || (s[digits] >= '0' && s[digits] <= '9')))
+    while (digits < n &&
+           (s[digits] == '.' || s[digits] == ',' || (s[digits] >= '0' && s[digits] <= '9')))
         digits++;
     if (digits == from || digits + 1 >= n || s[digits] != ' ')
         return 0;
@@ -98,7 +101,8 @@ static size_t quantity(const char *s, size_t n)
     return 0;
 }
 
-/* The length of "--capacity" or "(--capacity)", the word at the beginning of s: a browser would end a line behind its hyphens; 0 = another word. */
+/* The length of "--capacity" or "(--capacity)", the word at the beginning of s: a browser would end
+ * a line behind its hyphens; 0 = another word. */
 static size_t option(const char *s, size_t word)
 {
     size_t from = word != 0 && s[0] == '(';
@@ -168,7 +172,8 @@ void mt_h_event(struct mt_out *o, const struct mt_page *p, int64_t event, const 
         mt_html_s(o, words);
 }
 
-void mt_h_when(struct mt_out *o, const struct mt_page *p, const char *before, int64_t since, int64_t event)
+void mt_h_when(struct mt_out *o, const struct mt_page *p, const char *before, int64_t since,
+               int64_t event)
 {
     char words[2 * MT_WORDS], a[32], b[32];
     if (event < 0 || since < 0 || !mt_panel_timeline.has(p))
@@ -185,7 +190,8 @@ void mt_h_when(struct mt_out *o, const struct mt_page *p, const char *before, in
 void mt_h_td_bytes(struct mt_out *o, uint64_t bytes)
 {
     char b[32], exact[32];
-    mt_putf(o, "<td class=\"n\" title=\"%s bytes\">%s</td>", mt_fmt_count(exact, bytes), mt_fmt_bytes(b, bytes));
+    mt_putf(o, "<td class=\"n\" title=\"%s bytes\">%s</td>", mt_fmt_count(exact, bytes),
+            mt_fmt_bytes(b, bytes));
 }
 
 void mt_h_td_bytes_at(struct mt_out *o, uint64_t bytes, int64_t event)
@@ -195,8 +201,8 @@ void mt_h_td_bytes_at(struct mt_out *o, uint64_t bytes, int64_t event)
         mt_h_td_bytes(o, bytes);
         return;
     }
-    mt_putf(o, "<td class=\"n\" title=\"%s bytes\" data-event=\"%" PRId64 "\">%s</td>", mt_fmt_count(exact, bytes), event,
-            mt_fmt_bytes(b, bytes));
+    mt_putf(o, "<td class=\"n\" title=\"%s bytes\" data-event=\"%" PRId64 "\">%s</td>",
+            mt_fmt_count(exact, bytes), event, mt_fmt_bytes(b, bytes));
 }
 
 void mt_h_td_count(struct mt_out *o, uint64_t n)
@@ -215,7 +221,8 @@ void mt_h_td_text(struct mt_out *o, const char *s)
 void mt_h_swatch(struct mt_out *o, unsigned color)
 {
     mt_putf(o,
-            "<svg class=\"sw\" width=\"10\" height=\"10\" aria-hidden=\"true\"><rect width=\"10\" height=\"10\" rx=\"2\" "
+            "<svg class=\"sw\" width=\"10\" height=\"10\" aria-hidden=\"true\"><rect width=\"10\" "
+            "height=\"10\" rx=\"2\" "
             "fill=\"%s\"/></svg> ",
             mt_color_hex(color));
 }
@@ -224,8 +231,10 @@ void mt_h_td_share(struct mt_out *o, uint64_t part, uint64_t whole, unsigned col
 {
     char b[32];
     mt_putf(o,
-            "<td class=\"n share\"><svg width=\"%d\" height=\"8\" aria-hidden=\"true\"><rect width=\"%d\" height=\"8\" "
-            "fill=\"currentColor\" fill-opacity=\".12\"/><rect width=\"%" PRIu32 "\" height=\"8\" fill=\"%s\"/></svg> ",
+            "<td class=\"n share\"><svg width=\"%d\" height=\"8\" aria-hidden=\"true\"><rect "
+            "width=\"%d\" height=\"8\" "
+            "fill=\"currentColor\" fill-opacity=\".12\"/><rect width=\"%" PRIu32
+            "\" height=\"8\" fill=\"%s\"/></svg> ",
             BAR, BAR, mt_scale_px(part, whole, BAR), mt_color_hex(color));
     mt_puts(o, "<span>");
     mt_html_s(o, mt_fmt_percent(b, part, whole));
@@ -240,7 +249,8 @@ void mt_h_table(struct mt_out *o, const char *label, const char *const *heads, u
     for (unsigned i = 0; i < n; i++) {
         bool number = heads[i][0] == '#';
         mt_puts(o, number ? "<th scope=\"col\" class=\"n\">" : "<th scope=\"col\">");
-        mt_html_s(o, heads[i][number] != '\0' ? heads[i] + number : heads[i]); /* "#" alone: numbers of rows */
+        /* "#" alone: numbers of rows */
+        mt_html_s(o, heads[i][number] != '\0' ? heads[i] + number : heads[i]);
         mt_puts(o, "</th>");
     }
     mt_puts(o, "</tr></thead>\n<tbody>\n");
@@ -252,8 +262,9 @@ void mt_h_choice(struct mt_out *o, const char *label, const char *name, const ch
 {
     mt_putf(o, "<span class=\"choice\" role=\"group\" aria-label=\"%s\">", label);
     for (unsigned i = 0; pairs[i] != NULL; i += 2)
-        mt_putf(o, "<button type=\"button\" name=\"%s\" value=\"%s\" aria-pressed=\"%s\">%s</button>", name, pairs[i],
-                i == 0 ? "true" : "false", pairs[i + 1]);
+        mt_putf(o,
+                "<button type=\"button\" name=\"%s\" value=\"%s\" aria-pressed=\"%s\">%s</button>",
+                name, pairs[i], i == 0 ? "true" : "false", pairs[i + 1]);
     mt_puts(o, "</span>");
 }
 
@@ -312,8 +323,8 @@ static void draw_panel(const struct mt_page *p, struct mt_out *o, const struct m
         panel->draw(p, o);
         return;
     }
-    mt_putf(o, "<section id=\"%s\" aria-labelledby=\"h-%s\">\n<h2 id=\"h-%s\">%s", panel->slot, panel->slot, panel->slot,
-            panel->heading);
+    mt_putf(o, "<section id=\"%s\" aria-labelledby=\"h-%s\">\n<h2 id=\"h-%s\">%s", panel->slot,
+            panel->slot, panel->slot, panel->heading);
     mt_h_of(o, p, panel->slot);
     mt_puts(o, "</h2>\n");
     panel->draw(p, o);
@@ -335,7 +346,10 @@ static void put_contents(const struct mt_page *p, struct mt_out *o)
     mt_puts(o, "</ul>");
 }
 
-static bool is(const char *word, size_t n, const char *name) { return strlen(name) == n && memcmp(word, name, n) == 0; }
+static bool is(const char *word, size_t n, const char *name)
+{
+    return strlen(name) == n && memcmp(word, name, n) == 0;
+}
 
 /* The style sheets, in the order of their names after report.css. */
 static bool put_css(struct mt_out *o)
@@ -396,7 +410,8 @@ static void put_page(const struct mt_page *p, const struct mt_asset *page, struc
             break;
         mt_put(o, s, (size_t)(open - s));
         if (!put_slot(p, o, open + 2, (size_t)(close - open - 2)))
-            o->error = o->error != 0 ? o->error : EINVAL; /* a mark of the template that nothing fills */
+            o->error =
+                o->error != 0 ? o->error : EINVAL; /* a mark of the template that nothing fills */
         s = close + 2;
     }
     mt_put(o, s, (size_t)(end - s));
@@ -410,7 +425,8 @@ static int forget(void *ctx, const void *p, size_t n)
     return 0;
 }
 
-/* Gives up detail until the page is no larger than it may be: what it takes without any is measured by writing it to nowhere. */
+/* Gives up detail until the page is no larger than it may be: what it takes without any is measured
+ * by writing it to nowhere. */
 static int fit(const struct mt_page *p, const struct mt_asset *page, struct mt_page_plan *plan)
 {
     enum { MARGIN = 8192 }; /* for what the page says of what it leaves out */
@@ -430,7 +446,8 @@ static int fit(const struct mt_page *p, const struct mt_asset *page, struct mt_p
 void mt_render_html(const struct mt_report *r, struct mt_out *o)
 {
     struct mt_page_plan plan;
-    struct mt_page p = {.r = r, .rank = mt_report_rank(r), .dev = mt_report_device(r), .plan = &plan};
+    struct mt_page p = {
+        .r = r, .rank = mt_report_rank(r), .dev = mt_report_device(r), .plan = &plan};
     const struct mt_asset *page = mt_template_find("report.html");
     int error = page == NULL ? ENOENT : 0; /* built without its templates */
     if (error == 0 && !mt_page_plan_begin(&plan, r))

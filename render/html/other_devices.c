@@ -15,8 +15,10 @@ void mt_h_of_device(const struct mt_page *p, struct mt_out *o)
     mt_puts(o, ".</p>\n");
 }
 
-void mt_h_devices(const struct mt_page *p, struct mt_out *o, bool (*has)(const struct mt_device_analysis *d),
-                  void (*draw)(const struct mt_page *p, const struct mt_device_analysis *d, struct mt_out *o, bool full),
+void mt_h_devices(const struct mt_page *p, struct mt_out *o,
+                  bool (*has)(const struct mt_device_analysis *d),
+                  void (*draw)(const struct mt_page *p, const struct mt_device_analysis *d,
+                               struct mt_out *o, bool full),
                   char *(*words)(char *buf, size_t cap, const struct mt_device_analysis *d))
 {
     const struct mt_device_analysis *d;
@@ -44,5 +46,6 @@ void mt_h_devices(const struct mt_page *p, struct mt_out *o, bool (*has)(const s
         mt_puts(o, "</details>\n");
     }
     if (more != 0)
-        mt_putf(o, "<p class=\"note\">%s more devices: <code>--format json</code> has them.</p>\n", mt_fmt_count(text, more));
+        mt_putf(o, "<p class=\"note\">%s more devices: <code>--format json</code> has them.</p>\n",
+                mt_fmt_count(text, more));
 }

@@ -5,7 +5,8 @@
 
 #include <inttypes.h>
 
-static void put_block(struct mt_out *o, const struct mt_blob *b, char scope, uint32_t id, const char *name)
+static void put_block(struct mt_out *o, const struct mt_blob *b, char scope, uint32_t id,
+                      const char *name)
 {
     if (b->p == NULL)
         return;
@@ -14,7 +15,8 @@ static void put_block(struct mt_out *o, const struct mt_blob *b, char scope, uin
     mt_puts(o, "</script>\n");
 }
 
-static void put_numbered(struct mt_out *o, const struct mt_blob *b, uint32_t track, char what, uint32_t number)
+static void put_numbered(struct mt_out *o, const struct mt_blob *b, uint32_t track, char what,
+                         uint32_t number)
 {
     char name[24];
     char *at = name + sizeof name;
@@ -62,7 +64,8 @@ static void put_events(struct mt_out *o, const struct mt_track_plan *t, uint32_t
     }
 }
 
-/* The script comes last: what it reads is there when it runs. The worker gets ready while its data are read. */
+/* The script comes last: what it reads is there when it runs. The worker gets ready while its data
+ * are read. */
 void mt_page_data(const struct mt_page *p, struct mt_out *o)
 {
     const struct mt_page_plan *plan = p->plan;

@@ -1,4 +1,5 @@
-/* page_data.h -- what the page's script works on: the index, the packed blocks (docs/report-data.md) and the script itself. */
+/* page_data.h -- what the page's script works on: the index, the packed blocks
+ * (docs/report-data.md) and the script itself. */
 #ifndef MT_RENDER_PAGE_DATA_H
 #define MT_RENDER_PAGE_DATA_H
 

@@ -27,7 +27,8 @@ static void put_named(struct mt_jsonw *w, const char *id, const char *name, unsi
     mt_jw_close(w, '}');
 }
 
-/* Of a phase wherever it stands: as a coarse one by itself, else in the first pair that has a colour. */
+/* Of a phase wherever it stands: as a coarse one by itself, else in the first pair that has a
+ * colour. */
 static unsigned phase_color(const struct mt_palette *p, unsigned phase)
 {
     if (p->of[phase][MT_PH_NONE] != MT_COLOR_OTHER)
@@ -60,12 +61,14 @@ static void put_names(const struct mt_page *p, struct mt_jsonw *w)
     mt_jw_key(w, "phases");
     mt_jw_open(w, '[');
     for (unsigned i = 0; i < MT_PH_COUNT; i++)
-        put_named(w, mt_phase_id((enum mt_phase)i), mt_phase_words((enum mt_phase)i), phase_color(&p->pal, i));
+        put_named(w, mt_phase_id((enum mt_phase)i), mt_phase_words((enum mt_phase)i),
+                  phase_color(&p->pal, i));
     mt_jw_close(w, ']');
     mt_jw_key(w, "holders");
     mt_jw_open(w, '[');
     for (int i = 0; i < MT_HOLD_COUNT; i++)
-        put_named(w, mt_holder_id((enum mt_holder)i), mt_holder_words((enum mt_holder)i), mt_holder_color((enum mt_holder)i));
+        put_named(w, mt_holder_id((enum mt_holder)i), mt_holder_words((enum mt_holder)i),
+                  mt_holder_color((enum mt_holder)i));
     mt_jw_close(w, ']');
 }
 
@@ -105,18 +108,27 @@ static void put_chunks(struct mt_jsonw *w, const struct mt_track_plan *t)
     mt_jw_close(w, ']');
 }
 
-bool mt_page_withheld(const struct mt_track_plan *t) { return t->pack->withheld || t->pack->why != NULL; }
+bool mt_page_withheld(const struct mt_track_plan *t)
+{
+    return t->pack->withheld || t->pack->why != NULL;
+}
 
 static const char *level_of(const struct mt_track_plan *t)
 {
     if (mt_page_withheld(t))
         return "withheld";
-    return t->detail == MT_DETAIL_ALL ? "exact" : t->detail == MT_DETAIL_WINDOWS ? "windows" : "overview";
+    return t->detail == MT_DETAIL_ALL       ? "exact"
+           : t->detail == MT_DETAIL_WINDOWS ? "windows"
+                                            : "overview";
 }
 
-static void put_event(struct mt_jsonw *w, int64_t event) { mt_jw_ki(w, "event", event == MT_NO_EVENT ? -1 : event); }
+static void put_event(struct mt_jsonw *w, int64_t event)
+{
+    mt_jw_ki(w, "event", event == MT_NO_EVENT ? -1 : event);
+}
 
-static void put_moments(struct mt_jsonw *w, const struct mt_pack *p, const struct mt_device_analysis *d)
+static void put_moments(struct mt_jsonw *w, const struct mt_pack *p,
+                        const struct mt_device_analysis *d)
 {
     mt_jw_key(w, "start");
     mt_jw_open(w, '{');
@@ -155,7 +167,8 @@ static void put_asked(struct mt_jsonw *w, const struct mt_device_analysis *d, un
     mt_jw_close(w, ']');
 }
 
-static void put_marks(struct mt_jsonw *w, const struct mt_pack *p, const struct mt_device_analysis *d)
+static void put_marks(struct mt_jsonw *w, const struct mt_pack *p,
+                      const struct mt_device_analysis *d)
 {
     static const char *const kind[] = {"oom", "peak", "pin", "growth"};
     char id[32];
@@ -164,7 +177,8 @@ static void put_marks(struct mt_jsonw *w, const struct mt_pack *p, const struct 
     mt_jw_open(w, '[');
     for (uint32_t i = 0; i < p->marks.n; i++) {
         const struct mt_pack_mark *m = &p->marks.p[i];
-        (void)snprintf(id, sizeof id, n[m->kind] != 0 ? "%s%u" : "%s", kind[m->kind], n[m->kind] + 1);
+        (void)snprintf(id, sizeof id, n[m->kind] != 0 ? "%s%u" : "%s", kind[m->kind],
+                       n[m->kind] + 1);
         mt_jw_open(w, '{');
         mt_jw_ks(w, "id", id);
         mt_jw_ks(w, "kind", kind[m->kind]);
@@ -199,7 +213,7 @@ static void put_time(struct mt_jsonw *w, const struct mt_track_plan *t)
 
 bool mt_page_ledger(const struct mt_page *p, const struct mt_track_plan *t, uint32_t *ledger)
 {
-    const struct mt_job *job = p->r->job;
+    const struct mt_driverdiag *job = p->r->driver;
     const struct mt_device_analysis *d = &p->r->ranks[t->rank].analysis->devices.p[t->device];
     for (uint32_t i = 0; job != NULL && d->kind != MT_DEV_HOST && i < job->reconciled.n; i++) {
         const struct mt_reconcile *x = &job->reconciled.p[i];
@@ -219,7 +233,8 @@ static const char *first_axis(const struct mt_pack *p, const struct mt_device_an
     return p->has_time && idle * 2 <= d->timeline.n_columns ? "t" : "e";
 }
 
-static void put_track(const struct mt_page *p, struct mt_jsonw *w, const struct mt_track_plan *t, uint32_t id)
+static void put_track(const struct mt_page *p, struct mt_jsonw *w, const struct mt_track_plan *t,
+                      uint32_t id)
 {
     const struct mt_rank *rank = &p->r->ranks[t->rank];
     const struct mt_device_analysis *d = &rank->analysis->devices.p[t->device];
@@ -283,8 +298,8 @@ void mt_page_index(const struct mt_page *p, const struct mt_page_plan *plan, str
     mt_jw_close(&w, ']');
     mt_jw_key(&w, "ledgers");
     mt_jw_open(&w, '[');
-    for (uint32_t i = 0; p->r->job != NULL && i < p->r->job->ledgers.n; i++) {
-        const struct mt_ledger *l = &p->r->job->ledgers.p[i];
+    for (uint32_t i = 0; p->r->driver != NULL && i < p->r->driver->ledgers.n; i++) {
+        const struct mt_ledger *l = &p->r->driver->ledgers.p[i];
         mt_jw_open(&w, '{');
         mt_jw_ku(&w, "id", i);
         mt_jw_ks(&w, "name", l->name);

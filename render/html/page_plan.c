@@ -12,24 +12,27 @@ int mt_page_plan_begin(struct mt_page_plan *p, const struct mt_report *r)
     p->max_size = r->max_size;
     for (uint32_t i = 0; i < r->n_ranks; i++) {
         const struct mt_packs *packs = r->ranks[i].packs;
-        for (uint32_t k = 0; packs != NULL && k < packs->list.n && k < r->ranks[i].analysis->devices.n; k++) {
+        for (uint32_t k = 0;
+             packs != NULL && k < packs->list.n && k < r->ranks[i].analysis->devices.n; k++) {
             struct mt_track_plan *t = MT_VEC_PUSH(&p->track);
             if (t == NULL)
                 return 0;
             t->rank = i;
             t->device = k;
             t->pack = packs->list.p[k];
-            t->detail = t->pack->why != NULL ? MT_DETAIL_NONE : t->pack->partial ? MT_DETAIL_WINDOWS : MT_DETAIL_ALL;
+            t->detail = t->pack->why != NULL ? MT_DETAIL_NONE
+                        : t->pack->partial   ? MT_DETAIL_WINDOWS
+                                             : MT_DETAIL_ALL;
             t->addresses = true;
             t->grain = t->pack->partial ? MT_GRAIN_FINE : MT_GRAIN_COARSE;
             t->n_exact = t->pack->why == NULL ? t->pack->n_events : 0;
-            if (!mt_nvtx_blob(&t->nvtx, t->pack, r->job, i))
+            if (!mt_nvtx_blob(&t->nvtx, t->pack, r->driver, i))
                 return 0;
         }
     }
-    for (uint32_t i = 0; r->job != NULL && i < r->job->ledgers.n; i++) {
+    for (uint32_t i = 0; r->driver != NULL && i < r->driver->ledgers.n; i++) {
         struct mt_blob *b = MT_VEC_PUSH(&p->ledger);
-        if (b == NULL || !mt_ledger_blob(&r->job->ledgers.p[i], b))
+        if (b == NULL || !mt_ledger_blob(&r->driver->ledgers.p[i], b))
             return 0;
     }
     return 1;
@@ -45,7 +48,8 @@ void mt_page_plan_done(struct mt_page_plan *p)
     MT_VEC_DONE(&p->ledger);
 }
 
-/* In windows a chunk is there because a finding lies in it, or because the next one needs the state that it leaves. */
+/* In windows a chunk is there because a finding lies in it, or because the next one needs the state
+ * that it leaves. */
 bool mt_plan_has(const struct mt_track_plan *t, uint32_t chunk)
 {
     const struct mt_pack *p = t->pack;
@@ -72,7 +76,8 @@ static uint64_t track_cost(struct mt_track_plan *t)
     const struct mt_pack *p = t->pack;
     uint64_t n = FIXED + mt_blob_cost(&p->phases);
     bool needed = false;
-    n += mt_blob_cost(mt_plan_overview(t, &p->by_time)) + mt_blob_cost(mt_plan_overview(t, &p->by_event));
+    n += mt_blob_cost(mt_plan_overview(t, &p->by_time)) +
+         mt_blob_cost(mt_plan_overview(t, &p->by_event));
     for (uint32_t i = 0; i < p->marks.n; i++)
         n += 100 + strlen(p->marks.p[i].text);
     t->n_exact = 0;
@@ -88,8 +93,8 @@ static uint64_t track_cost(struct mt_track_plan *t)
         if (t->detail == MT_DETAIL_WINDOWS && !needed)
             continue;
         t->n_exact += c->n;
-        n += mt_blob_cost(&c->events) + mt_blob_cost(mt_chunk_times(c, t->coarse)) + mt_blob_cost(&c->rest) +
-             (t->addresses ? mt_blob_cost(&c->addresses) : 0) + IN_INDEX;
+        n += mt_blob_cost(&c->events) + mt_blob_cost(mt_chunk_times(c, t->coarse)) +
+             mt_blob_cost(&c->rest) + (t->addresses ? mt_blob_cost(&c->addresses) : 0) + IN_INDEX;
         if (i == 0 || t->detail == MT_DETAIL_WINDOWS)
             n += mt_blob_cost(&c->key) + 2 * IN_INDEX;
     }
@@ -115,13 +120,18 @@ void mt_page_plan_clear(struct mt_page_plan *p)
 
 static const struct {
     enum mt_detail detail;
-    bool addresses, coarse; /* a window begins with the fine time: coarse ones are for whole tracks */
+    /* a window begins with the fine time: coarse ones are for whole tracks */
+    bool addresses, coarse;
     enum mt_grain grain;
 } ladder[] = {
-    {MT_DETAIL_ALL, true, false, MT_GRAIN_COARSE},    {MT_DETAIL_ALL, false, false, MT_GRAIN_COARSE},
-    {MT_DETAIL_ALL, false, true, MT_GRAIN_COARSE},    {MT_DETAIL_WINDOWS, true, false, MT_GRAIN_FINE},
-    {MT_DETAIL_WINDOWS, false, false, MT_GRAIN_FINE}, {MT_DETAIL_WINDOWS, false, false, MT_GRAIN_COARSE},
-    {MT_DETAIL_NONE, false, false, MT_GRAIN_FINE},    {MT_DETAIL_NONE, false, false, MT_GRAIN_COARSE},
+    {MT_DETAIL_ALL, true, false, MT_GRAIN_COARSE},
+    {MT_DETAIL_ALL, false, false, MT_GRAIN_COARSE},
+    {MT_DETAIL_ALL, false, true, MT_GRAIN_COARSE},
+    {MT_DETAIL_WINDOWS, true, false, MT_GRAIN_FINE},
+    {MT_DETAIL_WINDOWS, false, false, MT_GRAIN_FINE},
+    {MT_DETAIL_WINDOWS, false, false, MT_GRAIN_COARSE},
+    {MT_DETAIL_NONE, false, false, MT_GRAIN_FINE},
+    {MT_DETAIL_NONE, false, false, MT_GRAIN_COARSE},
     {MT_DETAIL_NONE, false, false, MT_GRAIN_THIN},
 };
 enum { N_RUNGS = sizeof ladder / sizeof *ladder };
@@ -134,8 +144,10 @@ static void set_rung(struct mt_track_plan *t, unsigned rung)
     t->grain = ladder[rung].grain;
 }
 
-/* The best that fits into *left for the tracks from..to of the order together; *left gets what is over. */
-static void climb(struct mt_page_plan *p, const uint32_t *order, uint32_t from, uint32_t to, uint64_t *left)
+/* The best that fits into *left for the tracks from..to of the order together; *left gets what is
+ * over. */
+static void climb(struct mt_page_plan *p, const uint32_t *order, uint32_t from, uint32_t to,
+                  uint64_t *left)
 {
     uint64_t least = 0, cost = 0;
     for (uint32_t i = from; i < to; i++)
@@ -186,11 +198,13 @@ int mt_page_plan_fit(struct mt_page_plan *p, const struct mt_report *r, uint64_t
     }
     for (uint32_t i = 0; i < p->track.n; i++) {
         const struct mt_track_plan *t = &p->track.p[i];
-        turn[i] = (struct place){false, r->ranks[t->rank].analysis->devices.p[t->device].live_peak, i};
+        turn[i] =
+            (struct place){false, r->ranks[t->rank].analysis->devices.p[t->device].live_peak, i};
     }
     qsort(turn, p->track.n, sizeof *turn, by_peak);
     median = p->track.n != 0 ? turn[p->track.n / 2].peak : 0;
-    for (uint32_t i = 0, found = 0; i < p->track.n; i++) { /* the worst rank is the one the verdict speaks for */
+    /* the worst rank is the one the verdict speaks for */
+    for (uint32_t i = 0, found = 0; i < p->track.n; i++) {
         bool worst = p->track.p[turn[i].track].rank == r->primary;
         bool is_median = !worst && found == 0 && turn[i].peak == median;
         found += is_median;
@@ -217,8 +231,9 @@ const char *mt_plan_left_out(const struct mt_track_plan *t, unsigned i)
     unsigned n = 0;
     if (t->pack->why == NULL) {
         if (t->detail == MT_DETAIL_NONE)
-            why[n++] = t->grain == MT_GRAIN_THIN && t->pack->by_event.thin.p != NULL ? "exact events: a coarse overview alone"
-                                                                                     : "exact events: the overview alone";
+            why[n++] = t->grain == MT_GRAIN_THIN && t->pack->by_event.thin.p != NULL
+                           ? "exact events: a coarse overview alone"
+                           : "exact events: the overview alone";
         else if (t->detail == MT_DETAIL_WINDOWS)
             why[n++] = "exact events except around findings and in the first and last step";
         if (t->detail != MT_DETAIL_NONE && !t->addresses && t->pack->addr_unit != 0)

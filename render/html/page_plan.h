@@ -1,8 +1,8 @@
 /* page_plan.h -- what a page of a given size carries of the packed tracks.
  *
- * Given up in this order: addresses; times finer than 32 us; exact events except around findings; the fine overview; all exact events.
- * Sizes stay whole: a total made of rounded ones would be wrong. The worst and the median rank come first, the others as long as there
- * is room. */
+ * Given up in this order: addresses; times finer than 32 us; exact events except around findings;
+ * the fine overview; all exact events. Sizes stay whole: a total made of rounded ones would be
+ * wrong. The worst and the median rank come first, the others as long as there is room. */
 #ifndef MT_PAGE_PLAN_H
 #define MT_PAGE_PLAN_H
 
@@ -21,18 +21,22 @@ struct mt_track_plan {
     struct mt_blob nvtx; /* none where there is nothing */
 };
 struct mt_page_plan {
-    MT_VEC(struct mt_track_plan) track; /* in the order of ranks and devices: their index is the track's number */
-    MT_VEC(struct mt_blob) ledger;      /* of the job, in its order */
+    /* in the order of ranks and devices: their index is the track's number */
+    MT_VEC(struct mt_track_plan) track;
+    MT_VEC(struct mt_blob) ledger; /* of the job, in its order */
     uint64_t max_size;
 };
 
-/* Everything; packs what is not packed yet, once, as a page may be written twice. 1, or 0 = out of memory; done() either way. */
+/* Everything; packs what is not packed yet, once, as a page may be written twice. 1, or 0 = out of
+ * memory; done() either way. */
 int mt_page_plan_begin(struct mt_page_plan *p, const struct mt_report *r);
 void mt_page_plan_done(struct mt_page_plan *p);
 /* Bytes of the packed blocks as planned. */
 uint64_t mt_page_plan_cost(const struct mt_page_plan *p);
-void mt_page_plan_clear(struct mt_page_plan *p);                                         /* overviews alone */
-int mt_page_plan_fit(struct mt_page_plan *p, const struct mt_report *r, uint64_t bytes); /* 0 = out of memory */
+/* overviews alone */
+void mt_page_plan_clear(struct mt_page_plan *p);
+/* 0 = out of memory */
+int mt_page_plan_fit(struct mt_page_plan *p, const struct mt_report *r, uint64_t bytes);
 
 const struct mt_blob *mt_plan_overview(const struct mt_track_plan *t, const struct mt_overview *v);
 /* Whether a chunk is in the page. */

@@ -51,7 +51,8 @@ static void card(struct mt_out *o, const struct mt_advice *a)
         code = true;
     }
     if (a->saving.known)
-        mt_putf(o, " <span class=\"frees\">frees about %s</span>", mt_fmt_bytes(size, a->saving.bytes));
+        mt_putf(o, " <span class=\"frees\">frees about %s</span>",
+                mt_fmt_bytes(size, a->saving.bytes));
     mt_puts(o, "</summary>\n<p>");
     mt_h_words(o, a->card->why, SIZE_MAX);
     mt_puts(o, "</p>\n");
@@ -86,10 +87,11 @@ static const struct stage {
     uint32_t classes;
 } stages[] = {
     {"Model set-up", 1u << MT_FIX_INIT},
-    {"Rollout", 1u << MT_FIX_ROLLOUT_KV_ALLOC | 1u << MT_FIX_ROLLOUT_RUN | 1u << MT_FIX_ROLLOUT_GRAPH},
+    {"Rollout",
+     1u << MT_FIX_ROLLOUT_KV_ALLOC | 1u << MT_FIX_ROLLOUT_RUN | 1u << MT_FIX_ROLLOUT_GRAPH},
     {"Log-probs and values", 1u << MT_FIX_LOGP},
-    {"Training", 1u << MT_FIX_LOSS | 1u << MT_FIX_FORWARD_BACKWARD | 1u << MT_FIX_BACKWARD | 1u << MT_FIX_GRAD_CLIP |
-                     1u << MT_FIX_OPTIMIZER},
+    {"Training", 1u << MT_FIX_LOSS | 1u << MT_FIX_FORWARD_BACKWARD | 1u << MT_FIX_BACKWARD |
+                     1u << MT_FIX_GRAD_CLIP | 1u << MT_FIX_OPTIMIZER},
     {"Weight synchronisation and switching", 1u << MT_FIX_WEIGHT_SYNC | 1u << MT_FIX_SWITCH},
     {"NCCL", 1u << MT_FIX_NCCL},
     {"Fragmentation", 1u << MT_FIX_FRAGMENTATION},
@@ -99,7 +101,13 @@ static const struct stage {
     {"More than one phase", UINT32_MAX},
     {"Further reading", UINT32_MAX},
 };
-enum { N_STAGES = sizeof stages / sizeof *stages, ALL_STAGES = N_STAGES - 2, FEW = 3, READING = N_STAGES - 1, TOP = N_STAGES };
+enum {
+    N_STAGES = sizeof stages / sizeof *stages,
+    ALL_STAGES = N_STAGES - 2,
+    FEW = 3,
+    READING = N_STAGES - 1,
+    TOP = N_STAGES
+};
 
 static unsigned stage_of(const struct mt_advice *a)
 {
@@ -113,7 +121,8 @@ static unsigned stage_of(const struct mt_advice *a)
     return s;
 }
 
-static void group(struct mt_out *o, const struct mt_advice *list, uint32_t n, unsigned stage, const char *heading, bool open)
+static void group(struct mt_out *o, const struct mt_advice *list, uint32_t n, unsigned stage,
+                  const char *heading, bool open)
 {
     uint32_t members = 0;
     uint64_t most = 0;
@@ -127,7 +136,8 @@ static void group(struct mt_out *o, const struct mt_advice *list, uint32_t n, un
     }
     if (members == 0)
         return;
-    mt_putf(o, "<details class=\"stage\"%s><summary>%s <small>%u</small>", open ? " open" : "", heading, (unsigned)members);
+    mt_putf(o, "<details class=\"stage\"%s><summary>%s <small>%u</small>", open ? " open" : "",
+            heading, (unsigned)members);
     if (most != 0 && stage != TOP)
         mt_putf(o, " <span class=\"frees\">up to about %s</span>", mt_fmt_bytes(b, most));
     mt_puts(o, "</summary>\n");
@@ -144,12 +154,14 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     bool top = false;
     for (uint32_t i = 0; i < n; i++)
         top = top || list[i].is_top;
-    mt_puts(
-        o, "<p class=\"note\">What fits the framework and the phase of the verdict and has evidence in the trace, by the phase "
-           "in which it takes effect, in the order to try. A saving is what it takes off the moment that matters.</p>\n");
+    mt_puts(o, "<p class=\"note\">What fits the framework and the phase of the verdict and has "
+               "evidence in the trace, by the phase "
+               "in which it takes effect, in the order to try. A saving is what it takes off the "
+               "moment that matters.</p>\n");
     group(o, list, n, TOP, "Those to change first, in full", false);
     for (unsigned s = 0; s < N_STAGES; s++)
-        group(o, list, n, s, stages[s].words, n <= FEW && !top); /* nothing but this says what to do */
+        group(o, list, n, s, stages[s].words,
+              n <= FEW && !top); /* nothing but this says what to do */
 }
 
 const struct mt_panel mt_panel_advice = {"advice", "All advice", has, draw};

@@ -6,14 +6,18 @@
 
 #include <stdio.h>
 
-static bool has(const struct mt_page *p) { return p->dev != NULL && p->dev->audits != NULL && p->dev->audits->v.n != 0; }
+static bool has(const struct mt_page *p)
+{
+    return p->dev != NULL && p->dev->audits != NULL && p->dev->audits->v.n != 0;
+}
 
 static void table(struct mt_out *o, const struct mt_audit *a)
 {
     char name[MT_AUDIT_COLUMNS][80], b[64];
     const char *heads[MT_AUDIT_COLUMNS];
     for (uint32_t c = 0; c < a->n_columns; c++) {
-        (void)snprintf(name[c], sizeof name[c], "%s%s", mt_cell_is_number(a, c) ? "#" : "", a->column[c]);
+        (void)snprintf(name[c], sizeof name[c], "%s%s", mt_cell_is_number(a, c) ? "#" : "",
+                       a->column[c]);
         heads[c] = name[c];
     }
     mt_h_table(o, a->title, heads, a->n_columns);
@@ -40,7 +44,8 @@ static void table(struct mt_out *o, const struct mt_audit *a)
         mt_putf(o, "<p class=\"note\">%s more rows.</p>\n", mt_fmt_count(b, a->rows_left_out));
 }
 
-static void device(const struct mt_page *p, const struct mt_device_analysis *d, struct mt_out *o, bool full)
+static void device(const struct mt_page *p, const struct mt_device_analysis *d, struct mt_out *o,
+                   bool full)
 {
     const struct mt_audits *all = d->audits;
     for (unsigned pass = 0; pass < 2; pass++) { /* what asks for something first */
@@ -48,7 +53,8 @@ static void device(const struct mt_page *p, const struct mt_device_analysis *d, 
             const struct mt_audit *a = &all->v.p[i];
             if (a->finding != (pass == 0))
                 continue;
-            mt_putf(o, "<details class=\"advice\"%s><summary>%s<b>", full && a->finding ? " open" : "",
+            mt_putf(o, "<details class=\"advice\"%s><summary>%s<b>",
+                    full && a->finding ? " open" : "",
                     a->finding ? "<span class=\"flag\">To act on</span> " : "");
             mt_html_s(o, a->title);
             mt_puts(o, "</b>: ");
@@ -65,7 +71,10 @@ static void device(const struct mt_page *p, const struct mt_device_analysis *d, 
     }
 }
 
-static bool occurs(const struct mt_device_analysis *d) { return d->audits != NULL && d->audits->v.n != 0; }
+static bool occurs(const struct mt_device_analysis *d)
+{
+    return d->audits != NULL && d->audits->v.n != 0;
+}
 
 static char *words(char *buf, size_t cap, const struct mt_device_analysis *d)
 {
@@ -73,12 +82,16 @@ static char *words(char *buf, size_t cap, const struct mt_device_analysis *d)
     buf[0] = '\0';
     for (uint32_t i = 0; i < d->audits->v.n; i++)
         if (d->audits->v.p[i].finding && n < cap)
-            n += (size_t)snprintf(buf + n, cap - n, "%s%s", n == 0 ? "to act on: " : ", ", d->audits->v.p[i].title);
+            n += (size_t)snprintf(buf + n, cap - n, "%s%s", n == 0 ? "to act on: " : ", ",
+                                  d->audits->v.p[i].title);
     if (n == 0)
         (void)snprintf(buf, cap, "nothing to act on");
     return buf;
 }
 
-static void draw(const struct mt_page *p, struct mt_out *o) { mt_h_devices(p, o, occurs, device, words); }
+static void draw(const struct mt_page *p, struct mt_out *o)
+{
+    mt_h_devices(p, o, occurs, device, words);
+}
 
 const struct mt_panel mt_panel_audits = {"audits", "Looked at", has, draw};

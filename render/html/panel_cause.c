@@ -58,7 +58,8 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     if (c->kind != MT_CAUSE_NONE || at)
         mt_puts(o, "<p class=\"note\">");
     if (c->kind != MT_CAUSE_NONE)
-        mt_putf(o, "Cause: %s; confidence: %s.%s", mt_cause_words(c->kind), mt_conf_phrase(c->conf), at ? " " : "");
+        mt_putf(o, "Cause: %s; confidence: %s.%s", mt_cause_words(c->kind), mt_conf_phrase(c->conf),
+                at ? " " : "");
     if (at) { /* once for all, not at every line */
         mt_h_when(o, p, "What follows is about ", c->event, c->event);
         mt_puts(o, is_all_of_one(c) ? "." : ", unless it names another.");
@@ -70,7 +71,8 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     for (uint32_t i = 0; i < c->evidence.n; i++) {
         mt_puts(o, "<li>");
         mt_h_words(o, c->evidence.p[i].text, 1000);
-        if (c->evidence.p[i].event >= 0 && !is_of_cause(c, &c->evidence.p[i]) && mt_panel_timeline.has(p)) {
+        if (c->evidence.p[i].event >= 0 && !is_of_cause(c, &c->evidence.p[i]) &&
+            mt_panel_timeline.has(p)) {
             mt_h_when(o, p, " See ", c->evidence.p[i].since, c->evidence.p[i].event);
             mt_putc(o, '.');
         }

@@ -6,7 +6,10 @@
 
 #include <inttypes.h>
 
-static bool has(const struct mt_page *p) { return mt_report_damaged(p->r) || mt_report_jobs(p->r) != NULL; }
+static bool has(const struct mt_page *p)
+{
+    return mt_report_damaged(p->r) || mt_report_jobs(p->r) != NULL;
+}
 
 /* Two jobs given together: before anybody takes them for the ranks of one. */
 static void draw_jobs(const struct mt_page *p, struct mt_out *o)
@@ -15,7 +18,8 @@ static void draw_jobs(const struct mt_page *p, struct mt_out *o)
         return;
     mt_puts(o, "<aside class=\"damage\" id=\"jobs\" role=\"note\" aria-labelledby=\"h-jobs\">\n"
                "<h2 id=\"h-jobs\">");
-    mt_puts(o, p->r->jobs->sentence != NULL ? "More than one job" : "The rank that failed is not here");
+    mt_puts(o, p->r->same_job->sentence != NULL ? "More than one job"
+                                                : "The rank that failed is not here");
     mt_puts(o, "</h2>\n<p>");
     mt_h_words(o, mt_report_jobs(p->r), 4000);
     mt_puts(o, "</p>\n</aside>\n");
@@ -24,7 +28,7 @@ static void draw_jobs(const struct mt_page *p, struct mt_out *o)
 static void put_input(const struct mt_page *p, struct mt_out *o, const struct mt_trace *t)
 {
     const struct mt_meta *m = &t->meta;
-    if (p->r->n_ranks < 2 && p->r->job == NULL)
+    if (p->r->n_ranks < 2 && p->r->driver == NULL)
         return;
     mt_puts(o, "<b>");
     mt_h_name(o, m->member != NULL ? m->member : m->input, 200);
@@ -63,7 +67,8 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         return;
     mt_puts(o, "<aside class=\"damage\" id=\"damage\" role=\"note\" aria-labelledby=\"h-damage\">\n"
                "<h2 id=\"h-damage\">This report is made from incomplete input</h2>\n"
-               "<p>Everything that was whole is used; what follows is missing from the numbers below.</p>\n<ul>\n");
+               "<p>Everything that was whole is used; what follows is missing from the numbers "
+               "below.</p>\n<ul>\n");
     for (uint32_t i = 0; i < r->n_unread; i++) {
         mt_puts(o, "<li>Not read: <b>");
         mt_h_name(o, r->unread[i].name, 300);
@@ -71,8 +76,8 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         mt_h_text(o, r->unread[i].message, 1000);
         mt_puts(o, "</li>\n");
     }
-    for (uint32_t i = 0; r->job != NULL && i < r->job->drivers.n; i++)
-        put_trace(p, o, r->job->drivers.p[i]);
+    for (uint32_t i = 0; r->driver != NULL && i < r->driver->drivers.n; i++)
+        put_trace(p, o, r->driver->drivers.p[i]);
     for (uint32_t i = 0; i < r->n_ranks; i++)
         put_trace(p, o, r->ranks[i].trace);
     mt_puts(o, "</ul>\n</aside>\n");

@@ -5,23 +5,26 @@
 
 enum { SHOWN = 40 };
 
-static bool has(const struct mt_page *p) { return p->r->job != NULL && p->r->job->ooms.n != 0; }
+static bool has(const struct mt_page *p)
+{
+    return p->r->driver != NULL && p->r->driver->ooms.n != 0;
+}
 
-static void row(struct mt_out *o, const struct mt_job *j, const struct mt_driver_oom *f)
+static void row(struct mt_out *o, const struct mt_driverdiag *j, const struct mt_driver_oom *f)
 {
     const struct mt_call *c = &j->drivers.p[f->driver]->driver->calls.p[f->call];
     char who[MT_WHO], b[40], ph[MT_WORDS];
-    mt_h_td_text(o, mt_job_moment(b, j, f->time_ns));
+    mt_h_td_text(o, mt_driver_moment(b, j, f->time_ns));
     mt_puts(o, "<th scope=\"row\">");
-    mt_h_name(o, mt_job_holder(who, f->who, f->library), 200);
+    mt_h_name(o, mt_driver_holder(who, f->who, f->library), 200);
     mt_puts(o, " <small>");
-    mt_html_s(o, mt_job_call_words((enum mt_wire_op)c->op));
+    mt_html_s(o, mt_driver_call_words((enum mt_wire_op)c->op));
     if (f->label != NULL && f->label[0] != '\0') {
         mt_puts(o, " in ");
         mt_h_name(o, f->label, 200);
     }
     mt_puts(o, "</small></th><td>");
-    mt_h_name(o, mt_job_who(who, j, f->driver, f->process), 200);
+    mt_h_name(o, mt_driver_who(who, j, f->driver, f->process), 200);
     if (f->is_host)
         mt_puts(o, " <small>pinned host memory</small>");
     else if (f->ledger < j->ledgers.n) {
@@ -48,15 +51,16 @@ static void row(struct mt_out *o, const struct mt_job *j, const struct mt_driver
 
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
-    static const char *const heads[] = {"#At", "Call of", "Process", "#Asked for", "#Free then", "Phase", "Outcome"};
-    const struct mt_job *j = p->r->job;
+    static const char *const heads[] = {"#At",        "Call of", "Process", "#Asked for",
+                                        "#Free then", "Phase",   "Outcome"};
+    const struct mt_driverdiag *j = p->r->driver;
     uint32_t shown = 0;
-    mt_puts(
-        o,
-        "<p class=\"note\">Calls that returned CUDA error 2, out of memory. Survived: the same process asked again and got it, "
-        "or "
-        "went on without; PyTorch, for one, gives back its cache and tries again. Failures outside PyTorch leave no trace in a "
-        "snapshot.</p>\n");
+    mt_puts(o, "<p class=\"note\">Calls that returned CUDA error 2, out of memory. Survived: the "
+               "same process asked again and got it, "
+               "or "
+               "went on without; PyTorch, for one, gives back its cache and tries again. Failures "
+               "outside PyTorch leave no trace in a "
+               "snapshot.</p>\n");
     mt_h_table(o, "Failed calls", heads, sizeof heads / sizeof *heads);
     for (unsigned pass = 0; pass < 3; pass++) { /* what ended a process, what else
                                                  was not survived, the rest */
@@ -71,7 +75,8 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     }
     mt_h_table_end(o);
     if (j->ooms.n > shown)
-        mt_putf(o, "<p class=\"note\">%u more are in the JSON report.</p>\n", (unsigned)(j->ooms.n - shown));
+        mt_putf(o, "<p class=\"note\">%u more are in the JSON report.</p>\n",
+                (unsigned)(j->ooms.n - shown));
 }
 
 const struct mt_panel mt_panel_failures = {"failures", "Failed driver calls", has, draw};

@@ -4,7 +4,10 @@
 
 enum { FEW = 2 }; /* so many warnings stand there with what to do instead */
 
-static bool has(const struct mt_page *p) { return p->r->lint != NULL && p->r->lint->findings.n != 0; }
+static bool has(const struct mt_page *p)
+{
+    return p->r->lint != NULL && p->r->lint->findings.n != 0;
+}
 
 static void field(struct mt_out *o, const char *name, const char *value)
 {
@@ -20,7 +23,8 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     const struct mt_lint *l = p->r->lint;
     for (uint32_t i = 0; i < l->findings.n; i++) {
         const struct mt_lint_finding *f = &l->findings.p[i];
-        bool open = f->level == MT_LINT_ERROR || (f->level == MT_LINT_WARNING && l->findings.n <= FEW);
+        bool open =
+            f->level == MT_LINT_ERROR || (f->level == MT_LINT_WARNING && l->findings.n <= FEW);
         mt_putf(o, "<details class=\"advice\"%s><summary>%s: ", open ? " open" : "",
                 f->level == MT_LINT_ERROR     ? "Error"
                 : f->level == MT_LINT_WARNING ? "Warning"

@@ -5,7 +5,10 @@
 
 enum { MAX_ROWS = 200 };
 
-static bool has(const struct mt_page *p) { return p->r->diag != NULL && mt_logs_facts(p->r->logs) != 0; }
+static bool has(const struct mt_page *p)
+{
+    return p->r->diag != NULL && mt_logs_facts(p->r->logs) != 0;
+}
 
 static void bytes(struct mt_out *o, uint64_t v)
 {
@@ -26,7 +29,8 @@ static void paragraph(struct mt_out *o, const char *s)
 
 static void table(const struct mt_page *p, struct mt_out *o)
 {
-    static const char *const heads[] = {"Line", "Who", "What it says", "#PyTorch reserved", "#Device used"};
+    static const char *const heads[] = {"Line", "Who", "What it says", "#PyTorch reserved",
+                                        "#Device used"};
     struct mt_log_row *rows = mt_calloc(MAX_ROWS, sizeof *rows);
     uint32_t n;
     if (rows == NULL) {
@@ -36,8 +40,9 @@ static void table(const struct mt_page *p, struct mt_out *o)
     n = mt_log_rows(p->r->logs, rows, MAX_ROWS);
     if (n < mt_logs_facts(p->r->logs)) {
         char a[32];
-        mt_putf(o, "<p class=\"note\">%u of %s lines: failures first, the others evenly spaced.</p>\n", (unsigned)n,
-                mt_fmt_count(a, mt_logs_facts(p->r->logs)));
+        mt_putf(o,
+                "<p class=\"note\">%u of %s lines: failures first, the others evenly spaced.</p>\n",
+                (unsigned)n, mt_fmt_count(a, mt_logs_facts(p->r->logs)));
     }
     mt_h_table(o, "Memory lines of the logs", heads, 5);
     for (uint32_t i = 0; i < n; i++) {

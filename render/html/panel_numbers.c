@@ -14,8 +14,8 @@ static void bytes(struct mt_out *o, const char *name, uint64_t value, const char
 }
 
 /* Whose note begins with the moment, which the timeline can show. */
-static void moment(const struct mt_page *p, struct mt_out *o, const char *name, const char *value, int64_t event,
-                   const char *rest)
+static void moment(const struct mt_page *p, struct mt_out *o, const char *name, const char *value,
+                   int64_t event, const char *rest)
 {
     char when[MT_WORDS];
     mt_putf(o, "<div><dt>%s</dt><dd>%s <small>", name, value);
@@ -24,7 +24,8 @@ static void moment(const struct mt_page *p, struct mt_out *o, const char *name, 
     mt_puts(o, "</small></dd></div>\n");
 }
 
-static void oom(const struct mt_page *p, struct mt_out *o, const struct mt_device_analysis *d, const struct mt_oom *m)
+static void oom(const struct mt_page *p, struct mt_out *o, const struct mt_device_analysis *d,
+                const struct mt_oom *m)
 {
     char b[40], note[128], when[MT_WORDS];
     moment(p, o, "Request that failed", mt_row_request(b, m), (int64_t)m->event,
@@ -33,8 +34,8 @@ static void oom(const struct mt_page *p, struct mt_out *o, const struct mt_devic
     if (d->withheld != NULL)
         return;
     if (m->at.holes_known) {
-        (void)snprintf(note, sizeof note, "%s in %s holes that could serve the request", mt_fmt_bytes(b, m->at.free_usable),
-                       mt_fmt_count(when, m->at.n_holes));
+        (void)snprintf(note, sizeof note, "%s in %s holes that could serve the request",
+                       mt_fmt_bytes(b, m->at.free_usable), mt_fmt_count(when, m->at.n_holes));
         bytes(o, "Largest usable hole", m->at.largest_usable, note);
     }
 }
@@ -51,7 +52,8 @@ static void held(struct mt_out *o, const struct mt_device_analysis *d, const cha
     (void)snprintf(name, sizeof name, "Reserved %s", at);
     (void)snprintf(note, sizeof note, "%s at its highest", mt_fmt_bytes(b, d->reserved_peak));
     bytes(o, name, d->focus.reserved, curve ? note : NULL);
-    (void)snprintf(note, sizeof note, "%s of what is reserved", mt_fmt_percent(b, d->focus.reserved_free, d->focus.reserved));
+    (void)snprintf(note, sizeof note, "%s of what is reserved",
+                   mt_fmt_percent(b, d->focus.reserved_free, d->focus.reserved));
     bytes(o, "Reserved but free", d->focus.reserved_free, note);
 }
 
@@ -74,26 +76,31 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         moment(p, o, "Peak live", mt_fmt_bytes(c, d->live_peak), d->peak_event, note);
     }
     if (mt_state_unknown(d))
-        mt_h_def(o, "Live and reserved", "not known", "the snapshot lists no segments of this device");
+        mt_h_def(o, "Live and reserved", "not known",
+                 "the snapshot lists no segments of this device");
     else
         held(o, d, at, curve);
     if (pinned != NULL) {
-        (void)snprintf(note, sizeof note, "on the host%s, %s of it reserved", mt_row_has_peak(pinned) ? ", at its highest" : "",
+        (void)snprintf(note, sizeof note, "on the host%s, %s of it reserved",
+                       mt_row_has_peak(pinned) ? ", at its highest" : "",
                        mt_row_reserved(b, pinned));
         mt_h_def(o, "Pinned host memory", mt_row_live(c, pinned), note);
     }
     if (d->capacity != 0) {
-        (void)snprintf(note, sizeof note, "%s of it live %s", mt_fmt_percent(b, d->focus.live, d->capacity), at);
+        (void)snprintf(note, sizeof note, "%s of it live %s",
+                       mt_fmt_percent(b, d->focus.live, d->capacity), at);
         bytes(o, "Capacity", d->capacity, note);
     } else if (d->kind == MT_DEV_CUDA) {
-        mt_h_def(o, "Capacity", "unknown", "a snapshot does not hold it; name it with --capacity 80GiB");
+        mt_h_def(o, "Capacity", "unknown",
+                 "a snapshot does not hold it; name it with --capacity 80GiB");
     }
     if (curve) {
         (void)snprintf(note, sizeof note, "%s at the start", mt_fmt_bytes(b, d->live_start));
         bytes(o, "Live at the end", d->live_end, note);
     }
     if (d->pending_peak > d->live_peak / 1000 && curve) {
-        (void)snprintf(note, sizeof note, "at most: freed, and another stream may still use it; %s at the end",
+        (void)snprintf(note, sizeof note,
+                       "at most: freed, and another stream may still use it; %s at the end",
                        mt_fmt_bytes(b, d->pending_end));
         bytes(o, "Waiting to be freed", d->pending_peak, note);
     } else if (!curve && d->pending_end != 0) {
@@ -114,8 +121,10 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         mt_puts(o, "</dl>\n");
         return;
     }
-    (void)snprintf(note, sizeof note, "of what is live %s%s%s", at, d->alloc_bytes != 0 ? "; of what was allocated " : "",
-                   d->alloc_bytes != 0 ? mt_fmt_percent(b, d->unattributed_bytes, d->alloc_bytes) : "");
+    (void)snprintf(note, sizeof note, "of what is live %s%s%s", at,
+                   d->alloc_bytes != 0 ? "; of what was allocated " : "",
+                   d->alloc_bytes != 0 ? mt_fmt_percent(b, d->unattributed_bytes, d->alloc_bytes)
+                                       : "");
     mt_h_def(o, "Phase unknown", mt_fmt_percent(c, unknown, d->focus.live), note);
     mt_puts(o, "</dl>\n");
 }

@@ -1,4 +1,5 @@
-/* Each phase at its highest: who was live at that peak, what it left behind, what was there without use. */
+/* Each phase at its highest: who was live at that peak, what it left behind, what was there without
+ * use. */
 #include "render/base/escape.h"
 #include "render/html/html.h"
 #include "render/html/other_devices.h"
@@ -13,7 +14,10 @@
 
 enum { SHOWN = 64, BAR_HEIGHT = 10 };
 
-static bool has(const struct mt_page *p) { return p->dev != NULL && p->dev->roles.occurrences.n != 0; }
+static bool has(const struct mt_page *p)
+{
+    return p->dev != NULL && p->dev->roles.occurrences.n != 0;
+}
 
 static uint64_t highest(const struct mt_role_facts *f)
 {
@@ -23,7 +27,8 @@ static uint64_t highest(const struct mt_role_facts *f)
     return most;
 }
 
-static void owners(struct mt_out *o, const struct mt_occurrence *occ, const struct mt_role_palette *pal, uint64_t whole)
+static void owners(struct mt_out *o, const struct mt_occurrence *occ,
+                   const struct mt_role_palette *pal, uint64_t whole)
 {
     struct mt_stack_bar b;
     char words[256];
@@ -45,21 +50,25 @@ static void or_none(struct mt_out *o, uint64_t bytes)
         mt_h_td_text(o, "-");
 }
 
-static void all(const struct mt_role_facts *f, struct mt_out *o, const struct mt_role_palette *pal, uint64_t whole)
+static void all(const struct mt_role_facts *f, struct mt_out *o, const struct mt_role_palette *pal,
+                uint64_t whole)
 {
-    static const char *const heads[] = {"Phase",        "#Step",     "#Length", "#At its begin", "#Peak", "Live at that peak",
-                                        "#Left behind", "#Of no use"};
+    static const char *const heads[] = {"Phase",         "#Step",     "#Length",
+                                        "#At its begin", "#Peak",     "Live at that peak",
+                                        "#Left behind",  "#Of no use"};
     uint32_t shown = f->occurrences.n < SHOWN ? f->occurrences.n : SHOWN;
     char words[MT_WORDS];
     if (shown < f->n_occurrences_all)
-        mt_putf(o, "<details class=\"more\"><summary>The first %u of all %s, in order</summary>\n", (unsigned)shown,
-                mt_fmt_count(words, f->n_occurrences_all));
+        mt_putf(o, "<details class=\"more\"><summary>The first %u of all %s, in order</summary>\n",
+                (unsigned)shown, mt_fmt_count(words, f->n_occurrences_all));
     else
-        mt_putf(o, "<details class=\"more\"><summary>All %u, in order</summary>\n", (unsigned)shown);
+        mt_putf(o, "<details class=\"more\"><summary>All %u, in order</summary>\n",
+                (unsigned)shown);
     mt_h_table(o, "Every time a phase ran", heads, 8);
     for (uint32_t i = 0; i < shown; i++) {
         const struct mt_occurrence *c = &f->occurrences.p[i];
-        mt_putf(o, "<tr><th scope=\"row\" data-event=\"%" PRIu64 "\" data-to=\"%" PRIu64 "\">", c->first, c->last);
+        mt_putf(o, "<tr><th scope=\"row\" data-event=\"%" PRIu64 "\" data-to=\"%" PRIu64 "\">",
+                c->first, c->last);
         mt_html_s(o, mt_phase_pair_words(words, (enum mt_phase)c->phase, MT_PH_NONE));
         mt_puts(o, "</th>");
         if (c->step == UINT32_MAX)
@@ -79,7 +88,8 @@ static void all(const struct mt_role_facts *f, struct mt_out *o, const struct mt
 }
 
 /* The peak of a phase from one time to the next. v: room for all occurrences. */
-static void td_spark(const struct mt_role_facts *f, struct mt_out *o, enum mt_phase phase, uint64_t whole, uint64_t *v)
+static void td_spark(const struct mt_role_facts *f, struct mt_out *o, enum mt_phase phase,
+                     uint64_t whole, uint64_t *v)
 {
     unsigned n = 0;
     char label[64];
@@ -93,14 +103,17 @@ static void td_spark(const struct mt_role_facts *f, struct mt_out *o, enum mt_ph
     mt_puts(o, "</td>");
 }
 
-static void device(const struct mt_page *p, const struct mt_device_analysis *d, struct mt_out *o, bool full)
+static void device(const struct mt_page *p, const struct mt_device_analysis *d, struct mt_out *o,
+                   bool full)
 {
     (void)p;
-    static const char *const once[] = {"Phase",        "#Times",    "#Allocated", "#Highest peak", "Live at that peak",
-                                       "#Left behind", "#Of no use"};
-    static const char *const often[] = {
-        "Phase",        "#Times",    "#Allocated", "#Peak, time by time", "#Highest peak", "Live at that peak",
+    static const char *const once[] = {
+        "Phase",        "#Times",    "#Allocated", "#Highest peak", "Live at that peak",
         "#Left behind", "#Of no use"};
+    static const char *const often[] = {"Phase",         "#Times",
+                                        "#Allocated",    "#Peak, time by time",
+                                        "#Highest peak", "Live at that peak",
+                                        "#Left behind",  "#Of no use"};
     const struct mt_role_facts *f = &d->roles;
     struct mt_occ_sum sum[MT_PH_COUNT];
     struct mt_role_palette pal;
@@ -153,6 +166,10 @@ static char *words(char *buf, size_t cap, const struct mt_device_analysis *d)
     return buf;
 }
 
-static void draw(const struct mt_page *p, struct mt_out *o) { mt_h_devices(p, o, occurs, device, words); }
+static void draw(const struct mt_page *p, struct mt_out *o)
+{
+    mt_h_devices(p, o, occurs, device, words);
+}
 
-const struct mt_panel mt_panel_occurrences = {"occurrences", "Each phase at its highest", has, draw};
+const struct mt_panel mt_panel_occurrences = {"occurrences", "Each phase at its highest", has,
+                                              draw};

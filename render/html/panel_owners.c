@@ -40,8 +40,8 @@ static size_t folder_length(const char *path)
     return slash != NULL ? (size_t)(slash - path) : 0;
 }
 
-/* Who called the frame that the owner is named by: tells equal labels apart. For an installed package its way through itself says
- * little, so the first frame outside its folder is taken. */
+/* Who called the frame that the owner is named by: tells equal labels apart. For an installed
+ * package its way through itself says little, so the first frame outside its folder is taken. */
 static void put_caller(struct mt_out *o, const struct mt_trace *t, const struct mt_owner *w)
 {
     struct mt_frame_view v;
@@ -104,33 +104,39 @@ static void row(const struct mt_page *p, struct mt_out *o, uint32_t i, bool with
 /* What the script shows at its cursor, empty: the page without a script has no dead control. */
 static void at_cursor(const struct mt_page *p, struct mt_out *o)
 {
-    static const char *const what[] = {"live", "Live at B", "new", "New since A", "gone", "Gone since A", NULL};
-    static const char *const by[] = {"role", "Role", "phase", "Phase of birth", "stack", "Stack", NULL};
+    static const char *const what[] = {"live", "Live at B",    "new", "New since A",
+                                       "gone", "Gone since A", NULL};
+    static const char *const by[] = {"role",  "Role",  "phase", "Phase of birth",
+                                     "stack", "Stack", NULL};
     static const char *const up[] = {"", "Callers first", "1", "Allocation first", NULL};
     static const char *const all[] = {"", "Internals folded", "1", "All frames", NULL};
     mt_puts(o, "<template><div class=\"cursor\">");
     mt_h_at_cursor(o, p, "At the cursor");
-    mt_puts(o, "<p class=\"moment\" aria-live=\"polite\"></p>\n<p class=\"controls\"><button type=\"button\"></button>");
+    mt_puts(o, "<p class=\"moment\" aria-live=\"polite\"></p>\n<p class=\"controls\"><button "
+               "type=\"button\"></button>");
     mt_h_choice(o, "Which blocks", "what", what);
     mt_h_choice(o, "Group by", "by", by);
     mt_h_choice(o, "Direction", "up", up);
     mt_h_choice(o, "Frames of libraries", "all", all);
-    mt_puts(
-        o,
-        "</p>\n<div></div>\n<div class=\"icicle\" role=\"group\" aria-label=\"Icicle of live memory: arrow keys, Enter opens, "
-        "Escape goes back\"></div>\n<p class=\"said\" aria-live=\"polite\"></p>\n"
-        "<details class=\"more\"><summary>The same as a table</summary></details>\n");
-    mt_h_help(
-        o, "Each box is a function, as wide as the bytes that it and what it called hold at the cursor; below a box is what it "
-           "called. Click a box to look inside, the topmost to go back. Set the cursor in the timeline above. Compare: set a "
-           "first moment (A), move the cursor to a second one (B), and see what is new and what is gone. What the "
-           "timeline\xe2\x80\x99s search finds, and a range selected there, narrow this too.");
+    mt_puts(o, "</p>\n<div></div>\n<div class=\"icicle\" role=\"group\" aria-label=\"Icicle of "
+               "live memory: arrow keys, Enter opens, "
+               "Escape goes back\"></div>\n<p class=\"said\" aria-live=\"polite\"></p>\n"
+               "<details class=\"more\"><summary>The same as a table</summary></details>\n");
+    mt_h_help(o,
+              "Each box is a function, as wide as the bytes that it and what it called hold at the "
+              "cursor; below a box is what it "
+              "called. Click a box to look inside, the topmost to go back. Set the cursor in the "
+              "timeline above. Compare: set a "
+              "first moment (A), move the cursor to a second one (B), and see what is new and what "
+              "is gone. What the "
+              "timeline\xe2\x80\x99s search finds, and a range selected there, narrow this too.");
     mt_puts(o, "</div></template>\n");
 }
 
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
-    static const char *const heads[] = {"#", "Allocated by", "#Bytes", "#Share", "#Blocks", "#Largest", "Born in"};
+    static const char *const heads[] = {"#",       "Allocated by", "#Bytes", "#Share",
+                                        "#Blocks", "#Largest",     "Born in"};
     const struct mt_device_analysis *d = p->dev;
     uint32_t shown = d->owners.n < SHOWN ? d->owners.n : SHOWN;
     uint64_t more = d->n_owners_all > d->owners.n ? d->n_owners_all - d->owners.n : 0;
@@ -138,7 +144,8 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     if (mt_panel_timeline.has(p))
         at_cursor(p, o);
     mt_putf(o,
-            "<p class=\"note\">%s live %s, by the innermost frame of the job\xe2\x80\x99s own code. Open a row for its stack, "
+            "<p class=\"note\">%s live %s, by the innermost frame of the job\xe2\x80\x99s own "
+            "code. Open a row for its stack, "
             "innermost frame first.",
             mt_fmt_bytes(a, d->focus.live), mt_focus_words(d));
     mt_h_of(o, p, "owners table");
@@ -148,7 +155,8 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         row(p, o, i, true);
     mt_h_table_end(o);
     if (shown < d->owners.n) {
-        mt_putf(o, "<details class=\"more\"><summary>%u smaller owners</summary>\n", (unsigned)(d->owners.n - shown));
+        mt_putf(o, "<details class=\"more\"><summary>%u smaller owners</summary>\n",
+                (unsigned)(d->owners.n - shown));
         mt_h_table(o, "Smaller owners", heads, sizeof heads / sizeof *heads);
         for (uint32_t i = shown; i < d->owners.n; i++)
             row(p, o, i, false);
@@ -156,8 +164,8 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         mt_puts(o, "</details>\n");
     }
     if (more > 0)
-        mt_putf(o, "<p class=\"note\">%s more owners hold %s together.</p>\n", mt_fmt_count(a, more),
-                mt_fmt_bytes(b, d->owners_rest_bytes));
+        mt_putf(o, "<p class=\"note\">%s more owners hold %s together.</p>\n",
+                mt_fmt_count(a, more), mt_fmt_bytes(b, d->owners_rest_bytes));
 }
 
 const struct mt_panel mt_panel_owners = {"owners", "Who holds the memory", has, draw};

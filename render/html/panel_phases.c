@@ -19,7 +19,8 @@ static uint64_t weight(const struct mt_phase_row *row)
 
 static bool has(const struct mt_page *p) { return p->dev != NULL && p->dev->phases.n > 0; }
 
-static void end_of(const struct mt_page *p, struct mt_out *o, const struct mt_phase_row *row, bool last)
+static void end_of(const struct mt_page *p, struct mt_out *o, const struct mt_phase_row *row,
+                   bool last)
 {
     const struct mt_device_analysis *d = p->dev;
     char when[MT_WORDS], b[32];
@@ -30,8 +31,9 @@ static void end_of(const struct mt_page *p, struct mt_out *o, const struct mt_ph
     }
     mt_puts(o, "<td class=\"n\">");
     mt_h_event(o, p, (int64_t)event,
-               d->timeline.has_time ? mt_moment_words(when, d, 0, last ? row->last_ns : row->first_ns)
-                                    : mt_fmt_count(b, event));
+               d->timeline.has_time
+                   ? mt_moment_words(when, d, 0, last ? row->last_ns : row->first_ns)
+                   : mt_fmt_count(b, event));
     mt_puts(o, "</td>");
 }
 
@@ -59,7 +61,8 @@ static bool is_minor(const struct mt_device_analysis *d, uint32_t row)
     return larger >= SHOWN;
 }
 
-static void put_row(const struct mt_page *p, struct mt_out *o, const struct mt_phase_row *row, bool curve)
+static void put_row(const struct mt_page *p, struct mt_out *o, const struct mt_phase_row *row,
+                    bool curve)
 {
     const struct mt_device_analysis *d = p->dev;
     char words[MT_WORDS];
@@ -131,10 +134,11 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     mt_puts(o, "<p class=\"note\">");
     if (curve && d->timeline.has_time)
         mt_puts(o, "Times count from the first event of the device. ");
-    mt_puts(o, curve
-                   ? "\xe2\x80\x9cPeak inside\xe2\x80\x9d is the highest live memory of the whole device while the phase ran; "
-                     "\xe2\x80\x9cretained\xe2\x80\x9d is what was allocated in it and still live when it last ended. "
-                   : "By the stacks of the live blocks. ");
+    mt_puts(o, curve ? "\xe2\x80\x9cPeak inside\xe2\x80\x9d is the highest live memory of the "
+                       "whole device while the phase ran; "
+                       "\xe2\x80\x9cretained\xe2\x80\x9d is what was allocated in it and still "
+                       "live when it last ended. "
+                     : "By the stacks of the live blocks. ");
     mt_puts(o, "How sure a phase is: <a href=\"#quality\">Data quality</a>.");
     mt_puts(o, "</p>\n");
     open_table(o, d, curve);

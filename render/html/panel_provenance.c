@@ -4,7 +4,10 @@
 
 #include <inttypes.h>
 
-static bool has(const struct mt_page *p) { return p->r->n_ranks > 0 || p->r->n_unread > 0 || p->r->job != NULL; }
+static bool has(const struct mt_page *p)
+{
+    return p->r->n_ranks > 0 || p->r->n_unread > 0 || p->r->driver != NULL;
+}
 
 static void input(struct mt_out *o, const struct mt_meta *m)
 {
@@ -47,13 +50,14 @@ static void input(struct mt_out *o, const struct mt_meta *m)
 
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
-    static const char *const heads[] = {"Input", "#Size", "Format", "#Snapshot", "From its name", "SHA-256 of the input"};
+    static const char *const heads[] = {"Input",     "#Size",         "Format",
+                                        "#Snapshot", "From its name", "SHA-256 of the input"};
     const struct mt_report *r = p->r;
     char b[32];
-    if (r->n_ranks > 0 || r->job != NULL) {
+    if (r->n_ranks > 0 || r->driver != NULL) {
         mt_h_table(o, "Inputs", heads, sizeof heads / sizeof *heads);
-        for (uint32_t i = 0; r->job != NULL && i < r->job->drivers.n; i++)
-            input(o, &r->job->drivers.p[i]->meta);
+        for (uint32_t i = 0; r->driver != NULL && i < r->driver->drivers.n; i++)
+            input(o, &r->driver->drivers.p[i]->meta);
         for (uint32_t i = 0; i < r->n_ranks; i++)
             input(o, &r->ranks[i].trace->meta);
         mt_h_table_end(o);
@@ -70,10 +74,13 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         mt_puts(o, "</code></dd>\n");
     }
     if (r->n_ignored != 0)
-        mt_putf(o, "<dt>Passed over</dt><dd>%s files that are no snapshots</dd>\n", mt_fmt_count(b, r->n_ignored));
-    mt_puts(o, "<dt>Units</dt><dd>KiB, MiB, GiB: powers of 1024. \xe2\x80\x9cLive\xe2\x80\x9d is what callers asked for, from "
+        mt_putf(o, "<dt>Passed over</dt><dd>%s files that are no snapshots</dd>\n",
+                mt_fmt_count(b, r->n_ignored));
+    mt_puts(o, "<dt>Units</dt><dd>KiB, MiB, GiB: powers of 1024. \xe2\x80\x9cLive\xe2\x80\x9d is "
+               "what callers asked for, from "
                "allocation to "
-               "completed free; \xe2\x80\x9creserved\xe2\x80\x9d is what PyTorch holds from the driver.</dd>\n</dl>\n");
+               "completed free; \xe2\x80\x9creserved\xe2\x80\x9d is what PyTorch holds from the "
+               "driver.</dd>\n</dl>\n");
 }
 
 const struct mt_panel mt_panel_provenance = {"provenance", "Provenance", has, draw};

@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-static bool has(const struct mt_page *p) { return p->rank != NULL || p->r->job != NULL; }
+static bool has(const struct mt_page *p) { return p->rank != NULL || p->r->driver != NULL; }
 
 static const char *conf_meaning(enum mt_conf c)
 {
@@ -38,13 +38,15 @@ static void confidence(struct mt_out *o, const struct mt_device_analysis *d)
         mt_html_s(o, mt_conf_name((enum mt_conf)c));
         mt_puts(o, "</th>");
         mt_h_td_bytes(o, d->by_conf[c]);
-        mt_h_td_share(o, d->by_conf[c], sum, c == MT_CONF_NONE ? MT_COLOR_UNATTRIBUTED : MT_COLOR_FIRST);
+        mt_h_td_share(o, d->by_conf[c], sum,
+                      c == MT_CONF_NONE ? MT_COLOR_UNATTRIBUTED : MT_COLOR_FIRST);
         mt_putf(o, "<td>%s</td></tr>\n", conf_meaning((enum mt_conf)c));
     }
     mt_puts(o, "<tr class=\"sum\"><th scope=\"row\">without any phase</th>");
     mt_h_td_bytes(o, d->unattributed_bytes);
     mt_h_td_share(o, d->unattributed_bytes, sum, MT_COLOR_UNATTRIBUTED);
-    mt_putf(o, "<td>of %s</td></tr>\n", d->alloc_bytes != 0 ? "what was allocated in the trace" : "the live blocks");
+    mt_putf(o, "<td>of %s</td></tr>\n",
+            d->alloc_bytes != 0 ? "what was allocated in the trace" : "the live blocks");
     mt_h_table_end(o);
 }
 
@@ -81,8 +83,10 @@ static void facts(const struct mt_page *p, struct mt_out *o)
     mt_html_s(o, mt_fmt_percent(a, v->n_with_stack, v->events.n));
     mt_puts(o, "</dd>\n<dt>With a time</dt><dd>");
     mt_html_s(o, mt_fmt_percent(a, v->n_with_time, v->events.n));
-    mt_putf(o, "</dd>\n<dt>Frees without an allocation</dt><dd>%s</dd>\n", mt_fmt_count(b, d->n_unmatched_frees));
-    mt_putf(o, "<dt>Allocations of a live address</dt><dd>%s</dd>\n</dl>\n", mt_fmt_count(c, d->n_double_allocs));
+    mt_putf(o, "</dd>\n<dt>Frees without an allocation</dt><dd>%s</dd>\n",
+            mt_fmt_count(b, d->n_unmatched_frees));
+    mt_putf(o, "<dt>Allocations of a live address</dt><dd>%s</dd>\n</dl>\n",
+            mt_fmt_count(c, d->n_double_allocs));
 }
 
 /* What the page's script does not get, device by device. */
@@ -96,12 +100,13 @@ static void left_out(const struct mt_page *p, struct mt_out *o)
         const struct mt_rank *rank = &p->r->ranks[t->rank];
         if (mt_plan_left_out(t, 0) == NULL || ++n > SHOWN)
             continue;
-        mt_puts(o, n == 1
-                       ? "<p class=\"note\">The timeline leaves out what follows. A larger --max-size brings exact events and "
-                         "addresses back.</p>\n<ul class=\"caveats\">\n"
-                       : "");
+        mt_puts(o, n == 1 ? "<p class=\"note\">The timeline leaves out what follows. A larger "
+                            "--max-size brings exact events and "
+                            "addresses back.</p>\n<ul class=\"caveats\">\n"
+                          : "");
         mt_puts(o, "<li>");
-        mt_html_s(o, mt_row_place(p->r, rank, &rank->analysis->devices.p[t->device], label, sizeof label));
+        mt_html_s(o, mt_row_place(p->r, rank, &rank->analysis->devices.p[t->device], label,
+                                  sizeof label));
         for (unsigned k = 0; mt_plan_left_out(t, k) != NULL; k++)
             mt_putf(o, "%s%s", k == 0 ? ": " : "; ", mt_plan_left_out(t, k));
         mt_puts(o, "</li>\n");
@@ -128,10 +133,12 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         mt_h_words(o, c[i].text, SIZE_MAX);
         mt_puts(o, "</li>\n");
     }
-    mt_puts(o, n > 0                     ? "</ul>\n"
-               : mt_report_damaged(p->r) ? "<p class=\"note\">What is <a href=\"#damage\">incomplete</a> stands at the top; "
-                                           "nothing else is known to be missing.</p>\n"
-                                         : "<p class=\"note\">Nothing is known to be missing.</p>\n");
+    mt_puts(o,
+            n > 0 ? "</ul>\n"
+            : mt_report_damaged(p->r)
+                ? "<p class=\"note\">What is <a href=\"#damage\">incomplete</a> stands at the top; "
+                  "nothing else is known to be missing.</p>\n"
+                : "<p class=\"note\">Nothing is known to be missing.</p>\n");
     mt_free(c);
     left_out(p, o);
     if (p->dev != NULL) {

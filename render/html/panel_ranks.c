@@ -1,4 +1,5 @@
-/* Every device of every rank in one table, the worst first; each in each phase; and a small picture of up to eight others. */
+/* Every device of every rank in one table, the worst first; each in each phase; and a small picture
+ * of up to eight others. */
 #include "render/base/escape.h"
 #include "render/html/html.h"
 #include "render/view/rows.h"
@@ -29,9 +30,15 @@ static uint32_t count(const struct mt_page *p)
 
 static bool has(const struct mt_page *p) { return p->r->n_ranks > 1 || count(p) > 1; }
 
-static bool has_curve(const struct mt_device_analysis *d) { return d->withheld == NULL && !d->end_state_only; }
+static bool has_curve(const struct mt_device_analysis *d)
+{
+    return d->withheld == NULL && !d->end_state_only;
+}
 
-static uint64_t live(const struct mt_device_analysis *d) { return has_curve(d) ? d->live_peak : d->focus.live; }
+static uint64_t live(const struct mt_device_analysis *d)
+{
+    return has_curve(d) ? d->live_peak : d->focus.live;
+}
 
 /* What failed comes first, then what held the most. */
 static int worse(const void *a, const void *b)
@@ -75,15 +82,18 @@ static void row(const struct mt_page *p, struct mt_out *o, const struct place *a
     if (d->ooms.n != 0) {
         const struct mt_oom *m = &d->ooms.p[0];
         (void)snprintf(times, sizeof times, "%u times, first", (unsigned)d->ooms.n);
-        (void)snprintf(oom, sizeof oom, "%s asking for %s in %s", d->ooms.n == 1 ? "once," : times, mt_row_request(b, m),
-                       mt_phase_pair_words(phase, (enum mt_phase)m->attr.phase, (enum mt_phase)m->attr.sub));
+        (void)snprintf(
+            oom, sizeof oom, "%s asking for %s in %s", d->ooms.n == 1 ? "once," : times,
+            mt_row_request(b, m),
+            mt_phase_pair_words(phase, (enum mt_phase)m->attr.phase, (enum mt_phase)m->attr.sub));
         mt_puts(o, "<strong class=\"oom\">");
         mt_h_words(o, oom, SIZE_MAX);
         mt_puts(o, "</strong>");
     } else {
         mt_puts(o, "none");
     }
-    mt_puts(o, at->k->trace->damaged ? " <small>(incomplete input)</small></td></tr>\n" : "</td></tr>\n");
+    mt_puts(o, at->k->trace->damaged ? " <small>(incomplete input)</small></td></tr>\n"
+                                     : "</td></tr>\n");
 }
 
 /* The highest bytes of a device while that coarse phase held; 0 = it never did. */
@@ -103,8 +113,9 @@ static void heat_cell(struct mt_out *o, uint64_t bytes, uint64_t whole)
     if (bytes == 0)
         mt_puts(o, "<td class=\"n\">-</td>");
     else
-        mt_putf(o, "<td class=\"n heat%u\" title=\"%s bytes\">%s</td>", (unsigned)mt_scale_px(bytes, whole, 8),
-                mt_fmt_count(exact, bytes), mt_fmt_bytes(b, bytes));
+        mt_putf(o, "<td class=\"n heat%u\" title=\"%s bytes\">%s</td>",
+                (unsigned)mt_scale_px(bytes, whole, 8), mt_fmt_count(exact, bytes),
+                mt_fmt_bytes(b, bytes));
 }
 
 /* Which rank is high in which phase. */
@@ -124,17 +135,17 @@ static void heat(const struct mt_page *p, struct mt_out *o, const struct place *
         if (most == 0)
             continue;
         (void)snprintf(name[columns], sizeof name[columns], "#%s",
-                       ph == MT_PH_UNATTRIBUTED ? "unattributed" : mt_phase_words((enum mt_phase)ph));
+                       ph == MT_PH_UNATTRIBUTED ? "unattributed"
+                                                : mt_phase_words((enum mt_phase)ph));
         heads[1 + columns] = name[columns];
         phase[columns++] = (enum mt_phase)ph;
         whole = most > whole ? most : whole;
     }
     if (columns < 2 || n < 2)
         return;
-    mt_puts(
-        o,
-        "<h3>Where each rank is high</h3>\n<p class=\"note\">The highest live bytes of a rank while a phase held. A stronger "
-        "shade is more; the same shade is the same number of bytes in every cell.</p>\n");
+    mt_puts(o, "<h3>Where each rank is high</h3>\n<p class=\"note\">The highest live bytes of a "
+               "rank while a phase held. A stronger "
+               "shade is more; the same shade is the same number of bytes in every cell.</p>\n");
     mt_h_table(o, "Highest live bytes by rank and phase", heads, 1 + columns);
     for (uint32_t i = 0; i < n && i < HEAT_ROWS; i++) {
         (void)mt_row_place(p->r, at[i].k, at[i].d, place, sizeof place);
@@ -149,8 +160,8 @@ static void heat(const struct mt_page *p, struct mt_out *o, const struct place *
     }
     mt_h_table_end(o);
     if (n > HEAT_ROWS)
-        mt_putf(o, "<p class=\"note\">The %u with the most; %u more are in the table above.</p>\n", (unsigned)HEAT_ROWS,
-                (unsigned)(n - HEAT_ROWS));
+        mt_putf(o, "<p class=\"note\">The %u with the most; %u more are in the table above.</p>\n",
+                (unsigned)HEAT_ROWS, (unsigned)(n - HEAT_ROWS));
 }
 
 static void pictures(const struct mt_page *p, struct mt_out *o, const struct place *at, uint32_t n)
@@ -177,13 +188,18 @@ static void pictures(const struct mt_page *p, struct mt_out *o, const struct pla
     if (drawn > 0)
         mt_puts(o, "</div>\n");
     if (left_out > 0)
-        mt_putf(o, "<p class=\"note\">%u more have no picture here; their numbers are in the table.</p>\n", left_out);
+        mt_putf(
+            o,
+            "<p class=\"note\">%u more have no picture here; their numbers are in the table.</p>\n",
+            left_out);
 }
 
-static void table(const struct mt_page *p, struct mt_out *o, const struct place *at, uint32_t n, uint64_t whole)
+static void table(const struct mt_page *p, struct mt_out *o, const struct place *at, uint32_t n,
+                  uint64_t whole)
 {
-    static const char *const heads[] = {"Rank and device", "#Events",        "#Peak live",   "#Of the highest", "#At",
-                                        "#Live at end",    "#Peak reserved", "#Of capacity", "Out of memory"};
+    static const char *const heads[] = {"Rank and device", "#Events",      "#Peak live",
+                                        "#Of the highest", "#At",          "#Live at end",
+                                        "#Peak reserved",  "#Of capacity", "Out of memory"};
     mt_h_table(o, "Ranks and devices", heads, sizeof heads / sizeof *heads);
     for (uint32_t i = 0; i < n; i++)
         row(p, o, &at[i], whole);
@@ -208,9 +224,9 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     }
     qsort(at, n, sizeof *at, worse);
     shown = n < SHOWN ? n : SHOWN;
-    if (p->r->jobs != NULL && p->r->jobs->missing != NULL) {
+    if (p->r->same_job != NULL && p->r->same_job->missing != NULL) {
         mt_puts(o, "<p class=\"note\">");
-        mt_h_words(o, p->r->jobs->missing, 2000);
+        mt_h_words(o, p->r->same_job->missing, 2000);
         mt_puts(o, "</p>\n");
     }
     table(p, o, at, shown, whole);

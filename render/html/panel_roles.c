@@ -8,12 +8,13 @@
 
 static bool has(const struct mt_page *p) { return p->dev != NULL && mt_has_roles(p->dev); }
 
-static void bar(const struct mt_device_analysis *d, struct mt_out *o, const struct mt_role_palette *pal, const uint8_t *order,
-                unsigned n)
+static void bar(const struct mt_device_analysis *d, struct mt_out *o,
+                const struct mt_role_palette *pal, const uint8_t *order, unsigned n)
 {
     struct mt_stack_bar b;
     bool failed = d->focus_is_oom && d->ooms.n != 0 && d->ooms.p[0].request != 0;
-    mt_stack_open(&b, o, mt_needed(d), 34, "Live memory by what it is for; the table below has the numbers");
+    mt_stack_open(&b, o, mt_needed(d), 34,
+                  "Live memory by what it is for; the table below has the numbers");
     mt_stack_roles(&b, d->roles.at_focus, order, n, pal);
     if (d->focus.reserved > d->focus.live)
         mt_stack_gap(&b, d->focus.reserved - d->focus.live, "reserved, not in use");
@@ -25,8 +26,8 @@ static void bar(const struct mt_device_analysis *d, struct mt_out *o, const stru
     mt_puts(o, failed ? "; red: the request that failed.</p>\n" : ".</p>\n");
 }
 
-static void row(const struct mt_device_analysis *d, struct mt_out *o, const struct mt_role_palette *pal, unsigned role,
-                bool pending)
+static void row(const struct mt_device_analysis *d, struct mt_out *o,
+                const struct mt_role_palette *pal, unsigned role, bool pending)
 {
     const struct mt_role_facts *f = &d->roles;
     bool past = mt_roles_have_past(d);
@@ -47,11 +48,12 @@ static void row(const struct mt_device_analysis *d, struct mt_out *o, const stru
 
 static void expected(const struct mt_device_analysis *d, struct mt_out *o)
 {
-    static const char *const heads[] = {"Role", "Phase", "#Measured", "#Expected", "Answer", "How it is computed"};
+    static const char *const heads[] = {"Role",      "Phase",  "#Measured",
+                                        "#Expected", "Answer", "How it is computed"};
     char words[MT_WORDS], a[48];
-    mt_puts(o,
-            "<h3>Expected beside measured</h3>\n<p class=\"note\">The highest of a role in a phase, and what the model and the "
-            "settings of the run ask for.</p>\n");
+    mt_puts(o, "<h3>Expected beside measured</h3>\n<p class=\"note\">The highest of a role in a "
+               "phase, and what the model and the "
+               "settings of the run ask for.</p>\n");
     mt_h_table(o, "Expected beside measured", heads, 6);
     for (uint32_t i = 0; i < d->expected->v.n; i++) {
         const struct mt_expect *e = &d->expected->v.p[i];
@@ -75,7 +77,8 @@ static void expected(const struct mt_device_analysis *d, struct mt_out *o)
     mt_h_table_end(o);
 }
 
-static void device(const struct mt_page *p, const struct mt_device_analysis *d, struct mt_out *o, bool full)
+static void device(const struct mt_page *p, const struct mt_device_analysis *d, struct mt_out *o,
+                   bool full)
 {
     (void)p;
     const struct mt_role_facts *f = &d->roles;
@@ -84,7 +87,8 @@ static void device(const struct mt_page *p, const struct mt_device_analysis *d, 
     uint8_t order[MT_ROLE_COUNT];
     unsigned n = mt_role_order(f->at_focus, order);
     char at[64], notes[MT_ROLE_NOTES][MT_ROLE_NOTE], b[32];
-    const char *heads[] = {"Role", at, "#Share", "#Highest in the trace", "#Allocated in all", NULL};
+    const char *heads[] = {"Role", at, "#Share", "#Highest in the trace", "#Allocated in all",
+                           NULL};
     uint64_t sum = 0, pending = 0;
     (void)snprintf(at, sizeof at, "#Live %s", mt_focus_words(d));
     mt_role_palette_build(&pal, f);
@@ -113,14 +117,16 @@ static void device(const struct mt_page *p, const struct mt_device_analysis *d, 
     mt_puts(o, past ? "<td></td><td></td></tr>\n" : "</tr>\n");
     mt_h_table_end(o);
     if (full && mt_svg_roles_has(d)) {
-        mt_puts(o, "<h3>The same over the trace</h3>\n<div class=\"scroll\" tabindex=\"0\" role=\"group\" "
-                   "aria-label=\"Roles over the trace\">\n");
+        mt_puts(
+            o,
+            "<h3>The same over the trace</h3>\n<div class=\"scroll\" tabindex=\"0\" role=\"group\" "
+            "aria-label=\"Roles over the trace\">\n");
         mt_svg_roles(o, d, &pal);
         mt_puts(o, "</div>\n");
-        mt_h_help(
-            o,
-            "The same bytes as in the timeline, by what they are for. A role is decided once for each allocation, when it is "
-            "made: by its frames, its size and how long it lives; the notes below say how sure that is.");
+        mt_h_help(o, "The same bytes as in the timeline, by what they are for. A role is decided "
+                     "once for each allocation, when it is "
+                     "made: by its frames, its size and how long it lives; the notes below say how "
+                     "sure that is.");
     }
     n = full ? mt_role_notes(notes, d) : 0;
     if (n != 0)
@@ -136,6 +142,9 @@ static void device(const struct mt_page *p, const struct mt_device_analysis *d, 
         expected(d, o);
 }
 
-static void draw(const struct mt_page *p, struct mt_out *o) { mt_h_devices(p, o, mt_has_roles, device, mt_device_words); }
+static void draw(const struct mt_page *p, struct mt_out *o)
+{
+    mt_h_devices(p, o, mt_has_roles, device, mt_device_words);
+}
 
 const struct mt_panel mt_panel_roles = {"roles", "What the memory is for", has, draw};

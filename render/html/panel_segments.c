@@ -6,7 +6,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static bool has(const struct mt_page *p) { return p->dev != NULL && (p->dev->pools.n > 0 || p->dev->focus.reserved != 0); }
+static bool has(const struct mt_page *p)
+{
+    return p->dev != NULL && (p->dev->pools.n > 0 || p->dev->focus.reserved != 0);
+}
 
 static void focus(struct mt_out *o, const struct mt_device_analysis *d)
 {
@@ -31,14 +34,16 @@ static void focus(struct mt_out *o, const struct mt_device_analysis *d)
                        s->largest_usable >= request ? "large enough" : "too small");
         mt_h_def(o, "Largest hole it could use", mt_fmt_bytes(a, s->largest_usable), note);
         (void)snprintf(note, sizeof note, "%s",
-                       s->free_usable >= request ? "enough in sum: fragmentation" : "not enough even in sum");
+                       s->free_usable >= request ? "enough in sum: fragmentation"
+                                                 : "not enough even in sum");
         mt_h_def(o, "All holes it could use", mt_fmt_bytes(a, s->free_usable), note);
     }
     mt_puts(o, "</dl>\n");
 }
 
 /* One size beside the request, which is a line across; what it lacks of it stays empty. */
-static void size_row(struct mt_out *o, const char *name, uint64_t bytes, uint64_t request, uint64_t whole, bool failed)
+static void size_row(struct mt_out *o, const char *name, uint64_t bytes, uint64_t request,
+                     uint64_t whole, bool failed)
 {
     struct mt_stack_bar b;
     char words[32];
@@ -68,7 +73,8 @@ static void sizes(struct mt_out *o, const struct mt_device_analysis *d)
     size_row(o, "Largest hole it could use", s->largest_usable, request, whole, false);
     size_row(o, "All of these holes", s->free_usable, request, whole, false);
     size_row(o, "Free on the device", left, request, whole, false);
-    mt_puts(o, "</dl>\n<p class=\"note\">To one scale; the line is the request. Holes that lie apart do not add up.</p>\n");
+    mt_puts(o, "</dl>\n<p class=\"note\">To one scale; the line is the request. Holes that lie "
+               "apart do not add up.</p>\n");
 }
 
 static void pool(struct mt_out *o, const struct mt_pool_row *r)
@@ -88,7 +94,8 @@ static void pool(struct mt_out *o, const struct mt_pool_row *r)
         mt_puts(o, "default");
     else
         mt_putf(o, "%#" PRIx64, (uint64_t)r->stream);
-    mt_putf(o, "</td><td>%s%s</td>", r->is_large ? "large" : "small", r->is_expandable ? ", expandable" : "");
+    mt_putf(o, "</td><td>%s%s</td>", r->is_large ? "large" : "small",
+            r->is_expandable ? ", expandable" : "");
     mt_h_td_count(o, r->n_segments);
     mt_h_td_bytes(o, r->reserved);
     mt_h_td_bytes(o, r->active);
@@ -105,25 +112,28 @@ static void map(const struct mt_page *p, struct mt_out *o)
 {
     mt_puts(o, "<template><div class=\"segmap\" hidden>");
     mt_h_at_cursor(o, p, "Segments at the cursor");
-    mt_puts(o,
-            "<p class=\"moment\"></p>\n<p class=\"legend\"></p>\n<div></div>\n<p class=\"said\" aria-live=\"polite\"></p>\n");
-    mt_h_help(
-        o, "Each bar is a segment that PyTorch got from the driver, as long as its bytes, by pool and stream. Coloured: live "
-           "blocks, by what they are for. Pale: free, and of use only to requests of the same pool and stream. A segment goes "
-           "back to the device only when nothing in it is live: where at least half of one is free, the bar under it marks its "
-           "largest live block. Arrow keys go from segment to segment.");
+    mt_puts(o, "<p class=\"moment\"></p>\n<p class=\"legend\"></p>\n<div></div>\n<p class=\"said\" "
+               "aria-live=\"polite\"></p>\n");
+    mt_h_help(o, "Each bar is a segment that PyTorch got from the driver, as long as its bytes, by "
+                 "pool and stream. Coloured: live "
+                 "blocks, by what they are for. Pale: free, and of use only to requests of the "
+                 "same pool and stream. A segment goes "
+                 "back to the device only when nothing in it is live: where at least half of one "
+                 "is free, the bar under it marks its "
+                 "largest live block. Arrow keys go from segment to segment.");
     mt_puts(o, "</div></template>\n");
 }
 
 static void pools(const struct mt_page *p, struct mt_out *o)
 {
-    static const char *const heads[] = {"Pool",      "Stream", "Blocks",      "#Segments",    "#Reserved",    "#In use",
-                                        "#Rounding", "#Free",  "#Free of it", "#Free blocks", "#Largest free"};
-    mt_putf(
-        o,
-        "<p class=\"note\">The table is of the dump%s. A request is served only from segments of its own pool, stream and size "
-        "class: free memory in another row does not help it.</p>\n",
-        p->dev->focus_is_oom ? ", not of the failure" : "");
+    static const char *const heads[] = {"Pool",        "Stream",       "Blocks",       "#Segments",
+                                        "#Reserved",   "#In use",      "#Rounding",    "#Free",
+                                        "#Free of it", "#Free blocks", "#Largest free"};
+    mt_putf(o,
+            "<p class=\"note\">The table is of the dump%s. A request is served only from segments "
+            "of its own pool, stream and size "
+            "class: free memory in another row does not help it.</p>\n",
+            p->dev->focus_is_oom ? ", not of the failure" : "");
     mt_h_table(o, "Segments by pool and stream", heads, sizeof heads / sizeof *heads);
     for (uint32_t i = 0; i < p->dev->pools.n; i++)
         pool(o, &p->dev->pools.p[i]);

@@ -1,4 +1,5 @@
-/* The settings of the run that matter for memory, and the allocator settings that the snapshot records. */
+/* The settings of the run that matter for memory, and the allocator settings that the snapshot
+ * records. */
 #include "render/base/escape.h"
 #include "render/html/html.h"
 #include "render/view/run.h"
@@ -7,7 +8,10 @@
 
 enum { ALIKE = 4 }; /* so many equal entries of a list are one row */
 
-static bool has_allocator(const struct mt_page *p) { return p->rank != NULL && p->rank->trace->settings.n > 0; }
+static bool has_allocator(const struct mt_page *p)
+{
+    return p->rank != NULL && p->rank->trace->settings.n > 0;
+}
 
 static bool has(const struct mt_page *p)
 {
@@ -51,7 +55,8 @@ static uint32_t alike(const struct mt_trace *t, uint32_t i)
     size_t n = stem(key);
     uint32_t end = i + 1;
     while (n != 0 && end < t->settings.n && stem(mt_str(t, t->settings.p[end].key)) == n &&
-           strncmp(mt_str(t, t->settings.p[end].key), key, n) == 0 && strcmp(mt_str(t, t->settings.p[end].value), value) == 0)
+           strncmp(mt_str(t, t->settings.p[end].key), key, n) == 0 &&
+           strcmp(mt_str(t, t->settings.p[end].value), value) == 0)
         end++;
     return end - i;
 }
@@ -65,12 +70,15 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     if (!has_allocator(p))
         return;
     t = p->rank->trace;
-    mt_puts(o, "<p class=\"note\">As the snapshot records them (PYTORCH_CUDA_ALLOC_CONF and defaults).");
+    mt_puts(
+        o,
+        "<p class=\"note\">As the snapshot records them (PYTORCH_CUDA_ALLOC_CONF and defaults).");
     mt_h_of(o, p, "allocator");
     mt_puts(o, "</p>\n");
     mt_h_table(o, "Allocator settings", heads, 2);
     for (uint32_t i = 0, n; i < t->settings.n; i += n) {
-        const char *key = mt_str(t, t->settings.p[i].key), *value = mt_str(t, t->settings.p[i].value);
+        const char *key = mt_str(t, t->settings.p[i].key),
+                   *value = mt_str(t, t->settings.p[i].value);
         n = alike(t, i);
         n = n < ALIKE ? 1 : n;
         mt_puts(o, "<tr><th scope=\"row\"><code>");
@@ -80,7 +88,8 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         else
             mt_puts(o, "</code></th><td><code>");
         mt_h_name(o, value, 400);
-        mt_puts(o, value[0] == '\0' ? "</code><small>not set</small></td></tr>\n" : "</code></td></tr>\n");
+        mt_puts(o, value[0] == '\0' ? "</code><small>not set</small></td></tr>\n"
+                                    : "</code></td></tr>\n");
     }
     mt_h_table_end(o);
 }

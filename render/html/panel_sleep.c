@@ -6,12 +6,16 @@
 
 enum { SHOWN = 60 };
 
-static bool has(const struct mt_page *p) { return p->r->job != NULL && p->r->job->sleeps.n != 0; }
+static bool has(const struct mt_page *p)
+{
+    return p->r->driver != NULL && p->r->driver->sleeps.n != 0;
+}
 
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
-    static const char *const heads[] = {"#At", "What", "Process", "#Bytes", "#Held afterwards", "#Calls", "#Took"};
-    const struct mt_job *j = p->r->job;
+    static const char *const heads[] = {"#At",    "What", "Process", "#Bytes", "#Held afterwards",
+                                        "#Calls", "#Took"};
+    const struct mt_driverdiag *j = p->r->driver;
     char who[MT_WHO], b[40];
     mt_puts(o, "<p class=\"note\">Three or more unmaps, or maps, of one owner "
                "within a second of each other. What an engine still holds "
@@ -20,13 +24,13 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     for (uint32_t i = 0; i < j->sleeps.n && i < SHOWN; i++) {
         const struct mt_sleep *s = &j->sleeps.p[i];
         mt_puts(o, "<tr>");
-        mt_h_td_text(o, mt_job_moment(b, j, s->t0_ns));
+        mt_h_td_text(o, mt_driver_moment(b, j, s->t0_ns));
         mt_puts(o, "<th scope=\"row\">");
         mt_h_swatch(o, mt_holder_color(s->who));
         mt_html_s(o, mt_holder_words(s->who));
-        mt_html_s(o, mt_job_sleep_words(j, i));
+        mt_html_s(o, mt_driver_sleep_words(j, i));
         mt_puts(o, "</th><td>");
-        mt_h_name(o, mt_job_who(who, j, s->driver, s->process), 200);
+        mt_h_name(o, mt_driver_who(who, j, s->driver, s->process), 200);
         mt_puts(o, "</td>");
         mt_h_td_bytes(o, s->bytes);
         mt_h_td_bytes(o, s->left);
@@ -36,7 +40,8 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     }
     mt_h_table_end(o);
     if (j->sleeps.n > SHOWN)
-        mt_putf(o, "<p class=\"note\">%u more are in the JSON report.</p>\n", (unsigned)(j->sleeps.n - SHOWN));
+        mt_putf(o, "<p class=\"note\">%u more are in the JSON report.</p>\n",
+                (unsigned)(j->sleeps.n - SHOWN));
 }
 
 const struct mt_panel mt_panel_sleep = {"sleep", "Sleep and wake", has, draw};

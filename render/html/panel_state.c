@@ -20,12 +20,16 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         mt_h_text(o, p->dev->withheld, 1000);
         mt_puts(o, ".</p>\n");
     } else {
-        mt_puts(o, "The snapshot holds no history of allocations, only the state at the dump. Record one with "
-                   "<code>torch.cuda.memory._record_memory_history()</code> to see how it came about.</p>\n");
+        mt_puts(o, "The snapshot holds no history of allocations, only the state at the dump. "
+                   "Record one with "
+                   "<code>torch.cuda.memory._record_memory_history()</code> to see how it came "
+                   "about.</p>\n");
     }
     if (p->dev->focus.reserved == 0)
         return;
-    mt_puts(o, "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Memory at the dump\">\n");
+    mt_puts(
+        o,
+        "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Memory at the dump\">\n");
     mt_svg_composition(o, &s);
     mt_puts(o, "</div>\n");
 }

@@ -15,12 +15,16 @@ static bool has(const struct mt_page *p)
     return p->dev != NULL && (p->dev->roles.steps.n >= 2 || p->dev->roles.growth.n != 0);
 }
 
-static uint32_t y_of(const struct mt_scale *s, uint64_t bytes) { return TOP + HEIGHT - mt_scale_px(bytes, s->top, HEIGHT); }
+static uint32_t y_of(const struct mt_scale *s, uint64_t bytes)
+{
+    return TOP + HEIGHT - mt_scale_px(bytes, s->top, HEIGHT);
+}
 
 /* Steps that share a bar are shown by their highest. */
 static void picture(const struct mt_role_facts *f, struct mt_out *o)
 {
-    uint32_t n = f->steps.n, bars = n < BARS ? n : BARS, wide = (WIDTH - LEFT) / bars, gap = wide > 6 ? 2 : 0;
+    uint32_t n = f->steps.n, bars = n < BARS ? n : BARS, wide = (WIDTH - LEFT) / bars,
+             gap = wide > 6 ? 2 : 0;
     uint64_t most = 1;
     struct mt_scale y;
     char label[32];
@@ -31,46 +35,54 @@ static void picture(const struct mt_role_facts *f, struct mt_out *o)
     y = mt_scale_bytes(most, 4);
     mt_putf(o,
             "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Steps\">"
-            "<svg class=\"plot\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"Peak and end of each step\" "
+            "<svg class=\"plot\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"Peak and end of "
+            "each step\" "
             "font-size=\"13\" fill=\"currentColor\">\n",
             WIDTH, TOP + HEIGHT + 24);
     for (uint64_t v = 0; v <= y.top; v += y.step) {
-        mt_putf(o, "<rect x=\"%d\" y=\"%" PRIu32 "\" width=\"%d\" height=\"1\" fill-opacity=\".15\"/>", LEFT, y_of(&y, v),
-                WIDTH - LEFT);
-        mt_putf(o, "<text x=\"%d\" y=\"%" PRIu32 "\" text-anchor=\"end\">%s %s</text>\n", LEFT - 8, y_of(&y, v) + 4,
-                mt_scale_label(&y, v, label), y.name);
+        mt_putf(o,
+                "<rect x=\"%d\" y=\"%" PRIu32 "\" width=\"%d\" height=\"1\" fill-opacity=\".15\"/>",
+                LEFT, y_of(&y, v), WIDTH - LEFT);
+        mt_putf(o, "<text x=\"%d\" y=\"%" PRIu32 "\" text-anchor=\"end\">%s %s</text>\n", LEFT - 8,
+                y_of(&y, v) + 4, mt_scale_label(&y, v, label), y.name);
     }
     for (uint32_t k = 0; k < bars; k++) {
-        uint32_t from = (uint32_t)((uint64_t)k * n / bars), to = (uint32_t)((uint64_t)(k + 1) * n / bars),
-                 x = LEFT + 6 + k * wide;
+        uint32_t from = (uint32_t)((uint64_t)k * n / bars),
+                 to = (uint32_t)((uint64_t)(k + 1) * n / bars), x = LEFT + 6 + k * wide;
         uint64_t peak = 0, end = 0;
         for (uint32_t i = from; i < to; i++) {
             peak = f->steps.p[i].peak > peak ? f->steps.p[i].peak : peak;
             end = f->steps.p[i].live_end > end ? f->steps.p[i].live_end : end;
         }
-        mt_putf(o, "<rect x=\"%" PRIu32 "\" y=\"%" PRIu32 "\" width=\"%" PRIu32 "\" height=\"%" PRIu32 "\" fill=\"%s\"/>", x,
-                y_of(&y, peak), wide - gap, TOP + HEIGHT - y_of(&y, peak), mt_color_hex(5));
-        mt_putf(o, "<rect x=\"%" PRIu32 "\" y=\"%" PRIu32 "\" width=\"%" PRIu32 "\" height=\"%" PRIu32 "\" fill=\"%s\"/>\n", x,
-                y_of(&y, end), wide - gap, TOP + HEIGHT - y_of(&y, end), mt_color_hex(2));
+        mt_putf(o,
+                "<rect x=\"%" PRIu32 "\" y=\"%" PRIu32 "\" width=\"%" PRIu32 "\" height=\"%" PRIu32
+                "\" fill=\"%s\"/>",
+                x, y_of(&y, peak), wide - gap, TOP + HEIGHT - y_of(&y, peak), mt_color_hex(5));
+        mt_putf(o,
+                "<rect x=\"%" PRIu32 "\" y=\"%" PRIu32 "\" width=\"%" PRIu32 "\" height=\"%" PRIu32
+                "\" fill=\"%s\"/>\n",
+                x, y_of(&y, end), wide - gap, TOP + HEIGHT - y_of(&y, end), mt_color_hex(2));
     }
-    mt_putf(o, "<text x=\"%d\" y=\"%d\">step 1 to %" PRIu32 "</text>\n</svg></div>\n<p class=\"note\">", LEFT,
-            TOP + HEIGHT + 18, n);
+    mt_putf(
+        o, "<text x=\"%d\" y=\"%d\">step 1 to %" PRIu32 "</text>\n</svg></div>\n<p class=\"note\">",
+        LEFT, TOP + HEIGHT + 18, n);
     mt_h_swatch(o, 5);
     mt_puts(o, "peak of the step, ");
     mt_h_swatch(o, 2);
     mt_puts(o, "live at its end.</p>\n");
-    mt_h_help(
-        o,
-        "One bar is one step of the training loop. Ends that rise from step to step are memory that the loop never gives back; "
-        "where something grows steadily, the table below names it.");
+    mt_h_help(o, "One bar is one step of the training loop. Ends that rise from step to step are "
+                 "memory that the loop never gives back; "
+                 "where something grows steadily, the table below names it.");
 }
 
 static void steps(const struct mt_role_facts *f, struct mt_out *o, bool full)
 {
-    static const char *const heads[] = {"Step", "#Length", "#At its begin", "#Peak", "#At its end", "#Micro-batches"};
+    static const char *const heads[] = {"Step",  "#Length",     "#At its begin",
+                                        "#Peak", "#At its end", "#Micro-batches"};
     uint32_t row[ROWS], n = mt_step_rows(f, row, ROWS);
     char words[MT_WORDS];
-    mt_putf(o, "<p class=\"note\">%s steps, found by %s.</p>\n", mt_fmt_count(words, f->n_steps_all), f->steps_from);
+    mt_putf(o, "<p class=\"note\">%s steps, found by %s.</p>\n",
+            mt_fmt_count(words, f->n_steps_all), f->steps_from);
     if (full)
         picture(f, o);
     mt_h_table(o, "Steps", heads, 6);
@@ -79,10 +91,12 @@ static void steps(const struct mt_role_facts *f, struct mt_out *o, bool full)
         if (i != 0 && row[i] != row[i - 1] + 1)
             mt_puts(o, "<tr><td colspan=\"6\">\xe2\x80\xa6</td></tr>\n");
         if (full)
-            mt_putf(o, "<tr><th scope=\"row\" data-event=\"%" PRIu64 "\" data-to=\"%" PRIu64 "\">", s->first, s->last);
+            mt_putf(o, "<tr><th scope=\"row\" data-event=\"%" PRIu64 "\" data-to=\"%" PRIu64 "\">",
+                    s->first, s->last);
         else
             mt_puts(o, "<tr><th scope=\"row\">");
-        mt_putf(o, "%s%s</th>", mt_fmt_count(words, (uint64_t)row[i] + 1), s->whole ? "" : " <small>in part</small>");
+        mt_putf(o, "%s%s</th>", mt_fmt_count(words, (uint64_t)row[i] + 1),
+                s->whole ? "" : " <small>in part</small>");
         mt_h_td_text(o, mt_span_words(words, s->t0_ns, s->t1_ns));
         mt_h_td_bytes(o, s->live_begin);
         mt_h_td_bytes_at(o, s->peak, full ? s->peak_event : MT_NO_EVENT);
@@ -95,11 +109,12 @@ static void steps(const struct mt_role_facts *f, struct mt_out *o, bool full)
 
 static void growth(const struct mt_role_facts *f, struct mt_out *o, bool full)
 {
-    static const char *const heads[] = {"Held by", "For", "#Per step", "#From", "#To", "#Steps compared", "#Fit", "Confidence"};
+    static const char *const heads[] = {"Held by",         "For",  "#Per step", "#From", "#To",
+                                        "#Steps compared", "#Fit", "Confidence"};
     char words[40];
-    mt_puts(
-        o, "<h3>What grows</h3>\n<p class=\"note\">Bytes that one place holds at the same point of successive steps; the first "
-           "step, which sets up state, is left out.</p>\n");
+    mt_puts(o, "<h3>What grows</h3>\n<p class=\"note\">Bytes that one place holds at the same "
+               "point of successive steps; the first "
+               "step, which sets up state, is left out.</p>\n");
     mt_h_table(o, "What grows from step to step", heads, 8);
     for (uint32_t i = 0; i < f->growth.n; i++) {
         const struct mt_growth *g = &f->growth.p[i];
@@ -118,7 +133,8 @@ static void growth(const struct mt_role_facts *f, struct mt_out *o, bool full)
     mt_h_table_end(o);
 }
 
-static void device(const struct mt_page *p, const struct mt_device_analysis *d, struct mt_out *o, bool full)
+static void device(const struct mt_page *p, const struct mt_device_analysis *d, struct mt_out *o,
+                   bool full)
 {
     (void)p;
     if (d->roles.steps.n >= 2)
@@ -127,7 +143,10 @@ static void device(const struct mt_page *p, const struct mt_device_analysis *d, 
         growth(&d->roles, o, full);
 }
 
-static bool occurs(const struct mt_device_analysis *d) { return d->roles.steps.n >= 2 || d->roles.growth.n != 0; }
+static bool occurs(const struct mt_device_analysis *d)
+{
+    return d->roles.steps.n >= 2 || d->roles.growth.n != 0;
+}
 
 static char *words(char *buf, size_t cap, const struct mt_device_analysis *d)
 {
@@ -136,6 +155,9 @@ static char *words(char *buf, size_t cap, const struct mt_device_analysis *d)
     return buf;
 }
 
-static void draw(const struct mt_page *p, struct mt_out *o) { mt_h_devices(p, o, occurs, device, words); }
+static void draw(const struct mt_page *p, struct mt_out *o)
+{
+    mt_h_devices(p, o, occurs, device, words);
+}
 
 const struct mt_panel mt_panel_steps = {"steps", "From step to step", has, draw};

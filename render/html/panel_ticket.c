@@ -1,11 +1,15 @@
-/* The report as text for a ticket, for readers whose browser runs no script; the script puts a button above it. */
+/* The report as text for a ticket, for readers whose browser runs no script; the script puts a
+ * button above it. */
 #include "render/base/escape.h"
 #include "render/html/html.h"
 
 #include <errno.h>
 #include <string.h>
 
-static bool has(const struct mt_page *p) { return p->r->n_ranks > 0 || p->r->job != NULL || p->r->diag != NULL; }
+static bool has(const struct mt_page *p)
+{
+    return p->r->n_ranks > 0 || p->r->driver != NULL || p->r->diag != NULL;
+}
 
 /* One by one: the end of a line inside a name would be made visible. */
 static void lines(struct mt_out *o, const char *s)
@@ -21,9 +25,10 @@ static void lines(struct mt_out *o, const char *s)
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
     struct mt_out text;
-    mt_puts(
-        o, "<details class=\"more\"><summary>Markdown: the verdict, what to change, the tables, the environment</summary>\n"
-           "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"The report as Markdown\"><pre id=\"markdown\">\n");
+    mt_puts(o, "<details class=\"more\"><summary>Markdown: the verdict, what to change, the "
+               "tables, the environment</summary>\n"
+               "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"The report as "
+               "Markdown\"><pre id=\"markdown\">\n");
     if (mt_out_mem(&text)) {
         mt_render_md(p->r, &text);
         if (mt_out_finish(&text) == 0)

@@ -9,10 +9,13 @@
 #include <inttypes.h>
 #include <string.h>
 
-static bool has(const struct mt_page *p) { return p->dev != NULL && !p->dev->end_state_only && mt_svg_timeline_has(p->dev); }
+static bool has(const struct mt_page *p)
+{
+    return p->dev != NULL && !p->dev->end_state_only && mt_svg_timeline_has(p->dev);
+}
 
-/* True when waiting takes so much of the time axis that the work is squeezed into a few columns: a second picture, one step per
- * event, then shows it. */
+/* True when waiting takes so much of the time axis that the work is squeezed into a few columns: a
+ * second picture, one step per event, then shows it. */
 static bool is_squeezed(const struct mt_device_analysis *d)
 {
     const struct mt_timeline *t = &d->timeline;
@@ -22,21 +25,27 @@ static bool is_squeezed(const struct mt_device_analysis *d)
     return d->by_event.n_columns > 1 && idle * 2 > t->n_columns;
 }
 
-static void picture(const struct mt_page *p, struct mt_out *o, const struct mt_timeline *tl, unsigned id)
+static void picture(const struct mt_page *p, struct mt_out *o, const struct mt_timeline *tl,
+                    unsigned id)
 {
     char what[256];
     struct mt_svg s = {.dev = p->dev, .tl = tl, .pal = &p->pal, .id = id};
     s.what = mt_row_place(p->r, p->rank, p->dev, what, sizeof what);
-    mt_putf(o, "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Memory over %s\">\n",
+    mt_putf(o,
+            "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Memory over %s\">\n",
             tl->has_time ? "time" : "events");
     mt_svg_timeline(o, &s);
     mt_puts(o, "</div>\n");
 }
 
-static bool is(const char *word, size_t n, const char *name) { return strlen(name) == n && memcmp(word, name, n) == 0; }
+static bool is(const char *word, size_t n, const char *name)
+{
+    return strlen(name) == n && memcmp(word, name, n) == 0;
+}
 
 /* A device that has a history, and one of these. */
-static bool track_has(const struct mt_page *p, const struct mt_track_plan *t, const char *word, size_t n)
+static bool track_has(const struct mt_page *p, const struct mt_track_plan *t, const char *word,
+                      size_t n)
 {
     const struct mt_pack *k = t->pack;
     const struct mt_device_analysis *d = &p->r->ranks[t->rank].analysis->devices.p[t->device];
@@ -47,20 +56,24 @@ static bool track_has(const struct mt_page *p, const struct mt_track_plan *t, co
             return true;
     return is(word, n, "owner")  ? k->has_time && mt_page_ledger(p, t, &ledger)
            : is(word, n, "time") ? k->has_time
-           : is(word, n, "oom")  ? d->ooms.n != 0
-                                 : is(word, n, "tracks") || (!is(word, n, "foreign") && k->marks.n > 1);
+           : is(word, n, "oom")
+               ? d->ooms.n != 0
+               : is(word, n, "tracks") || (!is(word, n, "foreign") && k->marks.n > 1);
 }
 
-/* True where some device has what a part of the template is for; "tracks": where there are several devices. */
+/* True where some device has what a part of the template is for; "tracks": where there are several
+ * devices. */
 static bool wanted(const struct mt_page *p, const char *word, size_t n)
 {
     uint32_t found = 0;
     for (uint32_t i = 0; i < p->plan->track.n; i++)
-        found += !mt_page_withheld(&p->plan->track.p[i]) && track_has(p, &p->plan->track.p[i], word, n);
+        found +=
+            !mt_page_withheld(&p->plan->track.p[i]) && track_has(p, &p->plan->track.p[i], word, n);
     return found > (is(word, n, "tracks") ? 1 : 0);
 }
 
-static void put_place(const struct mt_page *p, struct mt_out *o, const struct mt_rank *rank, const struct mt_device_analysis *d)
+static void put_place(const struct mt_page *p, struct mt_out *o, const struct mt_rank *rank,
+                      const struct mt_device_analysis *d)
 {
     char place[1024];
     mt_h_text(o, mt_row_place(p->r, rank, d, place, sizeof place), sizeof place);
@@ -79,14 +92,15 @@ static void put_options(const struct mt_page *p, struct mt_out *o)
     }
 }
 
-/* What the script puts around its picture, asleep until then: without it there is no dead control. {{?what}} begins a part for recordings
- * that have such a thing, {{}} ends it. */
+/* What the script puts around its picture, asleep until then: without it there is no dead control.
+ * {{?what}} begins a part for recordings that have such a thing, {{}} ends it. */
 static void put_controls(const struct mt_page *p, struct mt_out *o)
 {
     const struct mt_asset *a = mt_template_find("report.timeline.html");
     const char *s = a != NULL ? (const char *)a->data : "", *open, *close;
     bool on = true;
-    for (; (open = strstr(s, "{{")) != NULL && (close = strstr(open, "}}")) != NULL; s = close + 2) {
+    for (; (open = strstr(s, "{{")) != NULL && (close = strstr(open, "}}")) != NULL;
+         s = close + 2) {
         if (on)
             mt_put(o, s, (size_t)(open - s));
         open += 2;
@@ -102,22 +116,27 @@ static void put_controls(const struct mt_page *p, struct mt_out *o)
     mt_puts(o, s);
 }
 
-/* What a section is of, where another device is looked at: 'd' the one of the verdict, 'j' the job. None of those is what has its own words: the
- * verdict, and above the table of owners what is at the cursor. */
+/* What a section is of, where another device is looked at: 'd' the one of the verdict, 'j' the job.
+ * None of those is what has its own words: the verdict, and above the table of owners what is at
+ * the cursor. */
 static char owner_of(const struct mt_page *p, const char *slot)
 {
     static const struct {
         const char *slot;
         char of;
-    } all[] = {{"cause", 'd'},    {"numbers", 'd'},      {"state", 'd'},     {"phases", 'd'},    {"occurrences", 'd'},
-               {"roles", 'd'},    {"owners table", 'd'}, {"steps", 'd'},     {"segments", 'd'},  {"pins", 'd'},
-               {"audits", 'd'},   {"quality", 'd'},      {"allocator", 'd'}, {"advice", 'd'},    {"ledger", 'j'},
-               {"failures", 'j'}, {"reconcile", 'j'},    {"sleep", 'j'},     {"jobphases", 'j'}, {"ranks", 'j'},
-               {"lint", 'j'},     {"settings", 'j'},     {"log", 'j'},       {"processes", 'j'}, {"provenance", 'j'},
-               {"ticket", 'j'}};
+    } all[] = {{"cause", 'd'},       {"numbers", 'd'},  {"state", 'd'},        {"phases", 'd'},
+               {"occurrences", 'd'}, {"roles", 'd'},    {"owners table", 'd'}, {"steps", 'd'},
+               {"segments", 'd'},    {"pins", 'd'},     {"audits", 'd'},       {"quality", 'd'},
+               {"allocator", 'd'},   {"advice", 'd'},   {"ledger", 'j'},       {"failures", 'j'},
+               {"reconcile", 'j'},   {"sleep", 'j'},    {"jobphases", 'j'},    {"ranks", 'j'},
+               {"lint", 'j'},        {"settings", 'j'}, {"log", 'j'},          {"processes", 'j'},
+               {"provenance", 'j'},  {"ticket", 'j'}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (strcmp(all[i].slot, slot) == 0)
-            return strcmp(slot, "advice") == 0 && (mt_report_log_leads(p->r) || mt_report_job_advises(p->r)) ? 'j' : all[i].of;
+            return strcmp(slot, "advice") == 0 &&
+                           (mt_report_log_leads(p->r) || mt_report_job_advises(p->r))
+                       ? 'j'
+                       : all[i].of;
     return '\0';
 }
 
@@ -149,7 +168,8 @@ static void draw(const struct mt_page *p, struct mt_out *o)
 {
     put_controls(p, o);
     if (is_squeezed(p->dev)) {
-        mt_puts(o, "<p class=\"note\">One step per event: most of the time nothing was allocated, and on a time axis the work "
+        mt_puts(o, "<p class=\"note\">One step per event: most of the time nothing was allocated, "
+                   "and on a time axis the work "
                    "takes a few pixels.</p>\n");
         picture(p, o, &p->dev->by_event, MT_SVG_BY_EVENT_ID);
         mt_puts(o, "<details class=\"more\"><summary>The same over time</summary>\n");
@@ -158,16 +178,20 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     } else {
         picture(p, o, &p->dev->timeline, 0);
     }
-    mt_h_help(
-        o,
-        "Each column is one moment, the highest of its stretch, so that no peak is lost between columns. Stacked are the bytes "
-        "that were live, by colour: the phase in which they were allocated, or what the buttons above the picture choose. "
-        "Dashed: what PyTorch had reserved from the driver; between the two lies memory that is held and not in use. The "
-        "band below names the phase that ran. A triangle marks the peak; red marks a request that failed: hatched, it stands "
-        "on "
-        "what was live, what PyTorch held beside that (pale) and, where the capacity is known, what was in use outside PyTorch "
-        "(lined); the short line is where the device ends. What those two moments show is never less than a few pixels wide, "
-        "unless what lies beside it is higher.");
+    mt_h_help(o, "Each column is one moment, the highest of its stretch, so that no peak is lost "
+                 "between columns. Stacked are the bytes "
+                 "that were live, by colour: the phase in which they were allocated, or what the "
+                 "buttons above the picture choose. "
+                 "Dashed: what PyTorch had reserved from the driver; between the two lies memory "
+                 "that is held and not in use. The "
+                 "band below names the phase that ran. A triangle marks the peak; red marks a "
+                 "request that failed: hatched, it stands "
+                 "on "
+                 "what was live, what PyTorch held beside that (pale) and, where the capacity is "
+                 "known, what was in use outside PyTorch "
+                 "(lined); the short line is where the device ends. What those two moments show is "
+                 "never less than a few pixels wide, "
+                 "unless what lies beside it is higher.");
 }
 
 const struct mt_panel mt_panel_timeline = {"timeline", "Memory over time", has, draw};

@@ -10,7 +10,10 @@
 
 enum { SAVING_HEIGHT = 8, AFTER_HEIGHT = 14, SAVED = 4 /* the green of the palette */ };
 
-static bool has(const struct mt_page *p) { return p->rank != NULL || p->r->job != NULL || p->r->diag != NULL; }
+static bool has(const struct mt_page *p)
+{
+    return p->rank != NULL || p->r->driver != NULL || p->r->diag != NULL;
+}
 
 static void paragraph(struct mt_out *o, const char *lead, const char *text)
 {
@@ -21,14 +24,17 @@ static void paragraph(struct mt_out *o, const char *lead, const char *text)
     mt_puts(o, "</p>\n");
 }
 
-/* What the driver saw is the headline, and what the snapshot says comes second; or the other way round. */
+/* What the driver saw is the headline, and what the snapshot says comes second; or the other way
+ * round. */
 static void sentences(const struct mt_page *p, struct mt_out *o)
 {
-    const struct mt_job *j = p->r->job;
+    const struct mt_driverdiag *j = p->r->driver;
     const struct mt_verdict *v = p->rank != NULL ? &p->rank->analysis->verdict : NULL;
-    bool job = mt_report_job_leads(p->r), oom = job ? j->kind == MT_JV_OOM : v != NULL && mt_verdict_is_oom(v->kind);
-    mt_putf(o, "<header class=\"hero%s\" id=\"verdict\">\n<p class=\"kind\">%s</p>\n<h1>", oom ? " oom" : "",
-            job         ? mt_job_kind_words(j)
+    bool job = mt_report_driver_leads(p->r),
+         oom = job ? j->kind == MT_DV_OOM : v != NULL && mt_verdict_is_oom(v->kind);
+    mt_putf(o, "<header class=\"hero%s\" id=\"verdict\">\n<p class=\"kind\">%s</p>\n<h1>",
+            oom ? " oom" : "",
+            job         ? mt_driver_kind_words(j)
             : v != NULL ? mt_verdict_words(v->kind)
                         : "");
     mt_h_words(o, job ? j->sentence : v != NULL ? v->sentence : "", 3000);
@@ -48,16 +54,17 @@ static void log_sentences(const struct mt_report *r, struct mt_out *o)
     const struct mt_logdiag *d = r->diag;
     const char *driver = mt_report_second(r);
     bool oom = d->cause != MT_LC_NONE && d->cause != MT_LC_SETTING;
-    mt_putf(o, "<header class=\"hero%s\" id=\"verdict\">\n<p class=\"kind\">%s</p>\n<h1>", oom ? " oom" : "",
-            mt_log_cause_words(d->cause));
+    mt_putf(o, "<header class=\"hero%s\" id=\"verdict\">\n<p class=\"kind\">%s</p>\n<h1>",
+            oom ? " oom" : "", mt_log_cause_words(d->cause));
     mt_h_words(o, d->sentence, 3000);
     mt_puts(o, "</h1>\n");
     paragraph(o, "", d->because);
     if (driver != NULL) {
         paragraph(o, "<b>The driver:</b> ", driver);
-        paragraph(o, "", r->job->because);
+        paragraph(o, "", r->driver->because);
     }
-    mt_putf(o, "<p class=\"where\">From the log%s; confidence %s</p>\n", driver == NULL ? " alone" : "", d->confidence);
+    mt_putf(o, "<p class=\"where\">From the log%s; confidence %s</p>\n",
+            driver == NULL ? " alone" : "", d->confidence);
 }
 
 static bool trains(const struct mt_analysis *a)
@@ -75,11 +82,12 @@ static void where(const struct mt_page *p, struct mt_out *o)
     bool engine_alone;
     char place[256];
     mt_puts(o, "<p class=\"where\">");
-    if (p->dev != NULL && !mt_report_job_leads(p->r) && mt_panel_timeline.has(p)) {
+    if (p->dev != NULL && !mt_report_driver_leads(p->r) && mt_panel_timeline.has(p)) {
         mt_puts(o, "<span class=\"go\">");
         mt_h_event(o, p, p->dev->focus.event, "Show it in the timeline");
         mt_puts(o, " \xc2\xb7 ");
-        if (p->dev->focus_is_oom && p->dev->peak_event != p->dev->focus.event && p->dev->peak_event != MT_NO_EVENT) {
+        if (p->dev->focus_is_oom && p->dev->peak_event != p->dev->focus.event &&
+            p->dev->peak_event != MT_NO_EVENT) {
             mt_h_event(o, p, p->dev->peak_event, "its peak");
             mt_puts(o, " \xc2\xb7 ");
         }
@@ -89,14 +97,15 @@ static void where(const struct mt_page *p, struct mt_out *o)
         mt_h_name(o, mt_row_place(p->r, p->rank, p->dev, place, sizeof place), 200);
         mt_puts(o, " \xc2\xb7 ");
     }
-    engine_alone = !a->fw.forced && a->fw.main == MT_FW_NONE && a->fw.engine != MT_FW_NONE && !trains(a);
+    engine_alone =
+        !a->fw.forced && a->fw.main == MT_FW_NONE && a->fw.engine != MT_FW_NONE && !trains(a);
     mt_html_s(o, mt_framework_words(engine_alone ? a->fw.engine : a->fw.main));
     if (a->fw.engine != MT_FW_NONE && a->fw.engine != a->fw.main && !engine_alone) {
         mt_puts(o, " with ");
         mt_html_s(o, mt_framework_words(a->fw.engine));
     }
-    mt_puts(o, a->fw.forced                               ? " (as named on the command line)</p>\n"
-               : a->fw.by_settings                        ? " (by the settings or logs of the run)</p>\n"
+    mt_puts(o, a->fw.forced        ? " (as named on the command line)</p>\n"
+               : a->fw.by_settings ? " (by the settings or logs of the run)</p>\n"
                : a->fw.main != MT_FW_NONE || engine_alone ? " (by its frames)</p>\n"
                                                           : "</p>\n");
 }
@@ -109,7 +118,8 @@ static void put_reason(struct mt_out *o, const char *why)
     n = n < sizeof text ? n : sizeof text - 1;
     if (n > 0 && text[n - 1] == '.')
         text[n - 1] = '\0';
-    if (n > 1 && text[0] >= 'A' && text[0] <= 'Z' && (text[1] == ' ' || (text[1] >= 'a' && text[1] <= 'z')))
+    if (n > 1 && text[0] >= 'A' && text[0] <= 'Z' &&
+        (text[1] == ' ' || (text[1] >= 'a' && text[1] <= 'z')))
         text[0] = (char)(text[0] - 'A' + 'a');
     mt_h_words(o, text, SIZE_MAX);
 }
@@ -136,8 +146,8 @@ static void saving(const struct mt_page *p, struct mt_out *o, const struct mt_ad
     mt_putf(o, "<p class=\"saves\">Frees about <b>%s</b>", mt_fmt_bytes(size, v->bytes));
     if (v->low != v->bytes || v->high != v->bytes) {
         mt_putf(o, " <small><span class=\"q\">%s</span> to ", mt_fmt_bytes(size, v->low));
-        mt_putf(o, "<span class=\"q\">%s</span>; confidence: %s</small>", mt_fmt_bytes(size, v->high),
-                mt_fix_conf_name(v->conf));
+        mt_putf(o, "<span class=\"q\">%s</span>; confidence: %s</small>",
+                mt_fmt_bytes(size, v->high), mt_fix_conf_name(v->conf));
     } else {
         mt_putf(o, " <small>confidence: %s</small>", mt_fix_conf_name(v->conf));
     }
@@ -152,7 +162,8 @@ static void saving(const struct mt_page *p, struct mt_out *o, const struct mt_ad
     mt_putc(o, '\n');
 }
 
-static void bar_row(struct mt_out *o, const char *name, uint64_t held, uint64_t request, uint64_t whole, uint64_t limit)
+static void bar_row(struct mt_out *o, const char *name, uint64_t held, uint64_t request,
+                    uint64_t whole, uint64_t limit)
 {
     char words[32];
     struct mt_stack_bar b;
@@ -171,7 +182,8 @@ static void after(const struct mt_page *p, struct mt_out *o)
 {
     const struct mt_combined *c = &p->rank->analysis->combined;
     const struct mt_device_analysis *d = p->dev;
-    uint64_t request = d->focus_is_oom && d->ooms.n != 0 ? d->ooms.p[0].request : 0, need = mt_needed(d), left, limit, saved;
+    uint64_t request = d->focus_is_oom && d->ooms.n != 0 ? d->ooms.p[0].request : 0,
+             need = mt_needed(d), left, limit, saved;
     char words[32];
     if (c->sentence == NULL || c->sentence[0] == '\0')
         return;
@@ -181,7 +193,8 @@ static void after(const struct mt_page *p, struct mt_out *o)
     saved = c->saving.bytes < need ? c->saving.bytes : need;
     left = need - saved;
     limit = request != 0 ? need - request + d->ooms.p[0].device_free : 0;
-    if (!c->saving.known || (c->fits_known && c->fits != (left <= limit))) { /* bytes alone do not decide it: holes do */
+    /* bytes alone do not decide it: holes do */
+    if (!c->saving.known || (c->fits_known && c->fits != (left <= limit))) {
         mt_puts(o, "</div>\n");
         return;
     }
@@ -191,7 +204,8 @@ static void after(const struct mt_page *p, struct mt_out *o)
     mt_puts(o, "</dl>\n");
     if (limit != 0)
         mt_putf(o,
-                "<p class=\"note\">Blue: what was reserved, holes included. Red: the request that failed. The line: %s, what "
+                "<p class=\"note\">Blue: what was reserved, holes included. Red: the request that "
+                "failed. The line: %s, what "
                 "was reserved "
                 "here and what was free on the "
                 "device.</p>\n",
@@ -215,7 +229,8 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         if (!d->is_top)
             continue;
         if (n++ == 0)
-            mt_putf(o, "<h2 id=\"first\">%s</h2>\n<ol class=\"first\" aria-labelledby=\"first\">\n", mt_report_first(p->r));
+            mt_putf(o, "<h2 id=\"first\">%s</h2>\n<ol class=\"first\" aria-labelledby=\"first\">\n",
+                    mt_report_first(p->r));
         mt_puts(o, "<li><h3>");
         mt_h_words(o, d->card->title, SIZE_MAX);
         mt_puts(o, "</h3>\n");

@@ -1,5 +1,6 @@
-/* script.h -- the page's script and that of its worker: templates/page.js and templates/worker.js, which tests/web/bundle.mjs makes out of the
- * modules of templates/js/. Pure; same bytes every time. */
+/* script.h -- the page's script and that of its worker: templates/page.js and templates/worker.js,
+ * which tests/web/bundle.mjs makes out of the modules of templates/js/. Pure; same bytes every
+ * time. */
 #ifndef MT_RENDER_SCRIPT_H
 #define MT_RENDER_SCRIPT_H
 

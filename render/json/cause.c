@@ -6,12 +6,19 @@
 #include "analysis/run/cause_driver.h"
 #include "render/view/driver.h"
 
-static void number(struct mt_jsonw *w, const char *key, uint64_t v) { mt_jw_known(w, key, v != 0, v); }
+static void number(struct mt_jsonw *w, const char *key, uint64_t v)
+{
+    mt_jw_known(w, key, v != 0, v);
+}
 
 /* Number of an event, or null. */
-static void event(struct mt_jsonw *w, const char *key, int64_t e) { mt_jw_known(w, key, e >= 0, e >= 0 ? (uint64_t)e : 0); }
+static void event(struct mt_jsonw *w, const char *key, int64_t e)
+{
+    mt_jw_known(w, key, e >= 0, e >= 0 ? (uint64_t)e : 0);
+}
 
-static void evidence(struct mt_jsonw *w, const char *text, uint64_t bytes, int64_t since, int64_t at)
+static void evidence(struct mt_jsonw *w, const char *text, uint64_t bytes, int64_t since,
+                     int64_t at)
 {
     mt_jw_open(w, '{');
     mt_jw_ks(w, "text", text);
@@ -53,7 +60,8 @@ static void pins(struct mt_jsonw *w, const struct mt_cause *c)
         mt_jw_ks(w, "site", p->label);
         mt_jw_ks(w, "role", mt_role_id((enum mt_role)p->role));
         mt_jw_ks(w, "phase", mt_phase_id((enum mt_phase)p->attr.phase));
-        mt_jw_ks(w, "sub_phase", p->attr.sub == MT_PH_NONE ? NULL : mt_phase_id((enum mt_phase)p->attr.sub));
+        mt_jw_ks(w, "sub_phase",
+                 p->attr.sub == MT_PH_NONE ? NULL : mt_phase_id((enum mt_phase)p->attr.sub));
         event(w, "event", p->event);
         mt_jw_close(w, '}');
     }
@@ -71,7 +79,8 @@ static void next(struct mt_jsonw *w, const struct mt_forecast *n)
     mt_jw_ks(w, "sentence", n->sentence);
     mt_jw_kb(w, "tight", n->tight);
     mt_jw_ks(w, "phase", mt_phase_id((enum mt_phase)n->attr.phase));
-    mt_jw_ks(w, "sub_phase", n->attr.sub == MT_PH_NONE ? NULL : mt_phase_id((enum mt_phase)n->attr.sub));
+    mt_jw_ks(w, "sub_phase",
+             n->attr.sub == MT_PH_NONE ? NULL : mt_phase_id((enum mt_phase)n->attr.sub));
     mt_jw_ks(w, "role", mt_role_id((enum mt_role)n->role));
     mt_jw_ku(w, "role_bytes", n->role_bytes);
     mt_jw_ku(w, "live_bytes", n->live);
@@ -94,7 +103,8 @@ static void cause(struct mt_jsonw *w, const struct mt_cause *c)
     mt_jw_key(w, "evidence");
     mt_jw_open(w, '[');
     for (uint32_t i = 0; i < c->evidence.n; i++)
-        evidence(w, c->evidence.p[i].text, c->evidence.p[i].bytes, c->evidence.p[i].since, c->evidence.p[i].event);
+        evidence(w, c->evidence.p[i].text, c->evidence.p[i].bytes, c->evidence.p[i].since,
+                 c->evidence.p[i].event);
     mt_jw_close(w, ']');
     what_ifs(w, c);
     pins(w, c);
@@ -136,8 +146,8 @@ void mt_json_cause(struct mt_jsonw *w, const struct mt_report *r)
     if (mt_report_log_leads(r)) {
         mt_cause_of_log(&c, r->diag);
         other(w, &c);
-    } else if (mt_report_job_leads(r)) {
-        mt_cause_of_job(&c, r->job);
+    } else if (mt_report_driver_leads(r)) {
+        mt_cause_of_job(&c, r->driver);
         other(w, &c);
     } else if (d != NULL) {
         cause(w, d->cause);

@@ -15,7 +15,10 @@ static void str(struct mt_jsonw *w, const char *key, const struct mt_trace *t, m
         mt_jw_str(w, mt_str(t, id), mt_str_len(t, id));
 }
 
-static void text(struct mt_jsonw *w, const char *key, const char *s) { mt_jw_ks(w, key, s != NULL && s[0] != '\0' ? s : NULL); }
+static void text(struct mt_jsonw *w, const char *key, const char *s)
+{
+    mt_jw_ks(w, key, s != NULL && s[0] != '\0' ? s : NULL);
+}
 
 static void phase(struct mt_jsonw *w, enum mt_phase p, enum mt_phase sub)
 {
@@ -24,7 +27,8 @@ static void phase(struct mt_jsonw *w, enum mt_phase p, enum mt_phase sub)
 }
 
 /* Index in "processes", by which all the others name a process. */
-static void process_ref(struct mt_jsonw *w, const struct mt_job *j, uint32_t driver, uint32_t process)
+static void process_ref(struct mt_jsonw *w, const struct mt_driverdiag *j, uint32_t driver,
+                        uint32_t process)
 {
     mt_jw_key(w, "process");
     for (uint32_t i = 0; i < j->processes.n; i++) {
@@ -36,7 +40,8 @@ static void process_ref(struct mt_jsonw *w, const struct mt_job *j, uint32_t dri
     mt_jw_null(w);
 }
 
-static void rows(struct mt_jsonw *w, const struct mt_job *j, const char *key, const struct mt_ledger_row *row, uint32_t n)
+static void rows(struct mt_jsonw *w, const struct mt_driverdiag *j, const char *key,
+                 const struct mt_ledger_row *row, uint32_t n)
 {
     mt_jw_key(w, key);
     mt_jw_open(w, '[');
@@ -107,7 +112,7 @@ static void checks(struct mt_jsonw *w, const struct mt_ledger *l)
     mt_jw_close(w, ']');
 }
 
-static void ledger(struct mt_jsonw *w, const struct mt_job *j, const struct mt_ledger *l)
+static void ledger(struct mt_jsonw *w, const struct mt_driverdiag *j, const struct mt_ledger *l)
 {
     const struct mt_trace *t = j->drivers.p[l->driver];
     const struct mt_gpu *g = l->gpu < t->driver->gpus.n ? &t->driver->gpus.p[l->gpu] : NULL;
@@ -142,9 +147,12 @@ static void ledger(struct mt_jsonw *w, const struct mt_job *j, const struct mt_l
     mt_jw_close(w, '}');
 }
 
-static void gpu_ref(struct mt_jsonw *w, uint32_t ledger) { mt_jw_known(w, "ledger", ledger != MT_NONE32, ledger); }
+static void gpu_ref(struct mt_jsonw *w, uint32_t ledger)
+{
+    mt_jw_known(w, "ledger", ledger != MT_NONE32, ledger);
+}
 
-static void failures(struct mt_jsonw *w, const struct mt_job *j)
+static void failures(struct mt_jsonw *w, const struct mt_driverdiag *j)
 {
     mt_jw_key(w, "failures");
     mt_jw_open(w, '[');
@@ -177,7 +185,7 @@ static void failures(struct mt_jsonw *w, const struct mt_job *j)
     mt_jw_close(w, ']');
 }
 
-static void sleeps(struct mt_jsonw *w, const struct mt_job *j)
+static void sleeps(struct mt_jsonw *w, const struct mt_driverdiag *j)
 {
     mt_jw_key(w, "sleeps");
     mt_jw_open(w, '[');
@@ -198,7 +206,7 @@ static void sleeps(struct mt_jsonw *w, const struct mt_job *j)
     mt_jw_close(w, ']');
 }
 
-static void reconciled(struct mt_jsonw *w, const struct mt_job *j)
+static void reconciled(struct mt_jsonw *w, const struct mt_driverdiag *j)
 {
     mt_jw_key(w, "reconciled");
     mt_jw_open(w, '[');
@@ -231,10 +239,10 @@ static void reconciled(struct mt_jsonw *w, const struct mt_job *j)
     mt_jw_close(w, ']');
 }
 
-static void phases(struct mt_jsonw *w, const struct mt_job *j)
+static void phases(struct mt_jsonw *w, const struct mt_driverdiag *j)
 {
     struct mt_phase_sum sum[MT_PH_COUNT];
-    unsigned n = mt_job_phase_sums(j, sum);
+    unsigned n = mt_driver_phase_sums(j, sum);
     mt_jw_key(w, "phase_ranges");
     mt_jw_open(w, '[');
     for (unsigned i = 0; i < n; i++) {
@@ -249,12 +257,12 @@ static void phases(struct mt_jsonw *w, const struct mt_job *j)
     mt_jw_close(w, ']');
 }
 
-static void processes(struct mt_jsonw *w, const struct mt_job *j)
+static void processes(struct mt_jsonw *w, const struct mt_driverdiag *j)
 {
     mt_jw_key(w, "processes");
     mt_jw_open(w, '[');
     for (uint32_t i = 0; i < j->processes.n; i++) {
-        const struct mt_job_process *p = &j->processes.p[i];
+        const struct mt_driver_process *p = &j->processes.p[i];
         const struct mt_trace *t = j->drivers.p[p->driver];
         const struct mt_process *q = &t->driver->processes.p[p->process];
         mt_jw_open(w, '{');
@@ -290,15 +298,16 @@ static void processes(struct mt_jsonw *w, const struct mt_job *j)
     mt_jw_close(w, ']');
 }
 
-void mt_json_job(struct mt_jsonw *w, const struct mt_job *j)
+void mt_json_job(struct mt_jsonw *w, const struct mt_driverdiag *j)
 {
-    static const char *const kinds[] = {[MT_JV_NONE] = "none", [MT_JV_OOM] = "oom", [MT_JV_PEAK] = "peak"};
+    static const char *const kinds[] = {
+        [MT_DV_NONE] = "none", [MT_DV_OOM] = "oom", [MT_DV_PEAK] = "peak"};
     mt_jw_key(w, "job");
     mt_jw_open(w, '{');
     mt_jw_ks(w, "kind", kinds[j->kind]);
     mt_jw_ks(w, "sentence", j->sentence);
     text(w, "because", j->because);
-    mt_jw_known(w, "failure", j->kind == MT_JV_OOM, j->oom);
+    mt_jw_known(w, "failure", j->kind == MT_DV_OOM, j->oom);
     mt_jw_ku(w, "survived_failures", j->n_survived);
     text(w, "unrecorded", j->unrecorded);
     mt_jw_key(w, "ledgers");

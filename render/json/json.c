@@ -1,4 +1,5 @@
-/* The analysis as JSON for scripts. The names are documented in docs/json.md and stay stable; sizes are integers in bytes. */
+/* The analysis as JSON for scripts. The names are documented in docs/json.md and stay stable; sizes
+ * are integers in bytes. */
 #include "render/view/driver.h"
 #include "render/json/cause.h"
 #include "render/json/quality.h"
@@ -36,7 +37,8 @@ static void phase(struct mt_jsonw *w, enum mt_phase p, enum mt_phase sub)
 
 static void attribution(struct mt_jsonw *w, const struct mt_report *r, struct mt_attr a)
 {
-    const struct mt_phase_rule *rule = r->phases != NULL ? mt_phase_rule_at(r->phases, mt_attr_rule(a)) : NULL;
+    const struct mt_phase_rule *rule =
+        r->phases != NULL ? mt_phase_rule_at(r->phases, mt_attr_rule(a)) : NULL;
     phase(w, (enum mt_phase)a.phase, (enum mt_phase)a.sub);
     mt_jw_ks(w, "rule", rule ? rule->id : NULL);
     mt_jw_ks(w, "confidence", mt_conf_name(mt_attr_conf(a)));
@@ -63,13 +65,16 @@ static void state(struct mt_jsonw *w, const struct mt_state *s)
 /* The headline is the driver's: the same keys, and what only a snapshot knows is null. */
 static void job_verdict(struct mt_jsonw *w, const struct mt_report *r)
 {
-    const struct mt_job *j = r->job;
-    const struct mt_driver_oom *o = j->kind == MT_JV_OOM ? &j->ooms.p[j->oom] : NULL;
-    const struct mt_process *p = o != NULL ? &j->drivers.p[o->driver]->driver->processes.p[o->process] : NULL;
+    const struct mt_driverdiag *j = r->driver;
+    const struct mt_driver_oom *o = j->kind == MT_DV_OOM ? &j->ooms.p[j->oom] : NULL;
+    const struct mt_process *p =
+        o != NULL ? &j->drivers.p[o->driver]->driver->processes.p[o->process] : NULL;
     const struct mt_meta *m = &j->drivers.p[o != NULL ? o->driver : 0]->meta;
-    mt_jw_ks(w, "kind", o != NULL ? "driver_oom" : j->kind == MT_JV_PEAK ? "driver_peak" : "empty");
+    mt_jw_ks(w, "kind", o != NULL ? "driver_oom" : j->kind == MT_DV_PEAK ? "driver_peak" : "empty");
     phase(w, o != NULL ? o->phase : MT_PH_UNATTRIBUTED, o != NULL ? o->sub : MT_PH_NONE);
-    mt_jw_ks(w, "confidence", mt_conf_name(o != NULL && o->phase != MT_PH_UNATTRIBUTED ? MT_CONF_MARKED : MT_CONF_NONE));
+    mt_jw_ks(
+        w, "confidence",
+        mt_conf_name(o != NULL && o->phase != MT_PH_UNATTRIBUTED ? MT_CONF_MARKED : MT_CONF_NONE));
     mt_jw_key(w, "rank");
     if (p != NULL && p->rank >= 0)
         mt_jw_i(w, p->rank);
@@ -92,7 +97,8 @@ static void log_verdict(struct mt_jsonw *w, const struct mt_report *r)
     mt_jw_ks(w, "kind", file != NULL ? "log" : "empty");
     phase(w, d->phase, d->sub);
     mt_jw_ks(w, "confidence",
-             mt_conf_name(d->phase != MT_PH_UNATTRIBUTED || d->sub != MT_PH_NONE ? MT_CONF_LOW : MT_CONF_NONE));
+             mt_conf_name(d->phase != MT_PH_UNATTRIBUTED || d->sub != MT_PH_NONE ? MT_CONF_LOW
+                                                                                 : MT_CONF_NONE));
     mt_jw_known(w, "rank", has_rank, has_rank ? (uint64_t)f->rank : 0);
     mt_jw_known(w, "device", has_gpu, has_gpu ? (uint64_t)f->gpu : 0);
     mt_jw_ks(w, "input", file != NULL ? file->name : r->logs->files.p[0].name);
@@ -128,21 +134,27 @@ static void verdict(struct mt_jsonw *w, const struct mt_report *r)
     mt_jw_open(w, '{');
     if (mt_report_log_leads(r))
         log_verdict(w, r);
-    else if (mt_report_job_leads(r))
+    else if (mt_report_driver_leads(r))
         job_verdict(w, r);
     else if (k != NULL)
         snapshot_verdict(w, k);
     mt_jw_ks(w, "framework", fw != NULL ? mt_framework_id(fw->main) : NULL);
-    mt_jw_ks(w, "engine", fw == NULL || fw->engine == MT_FW_NONE ? NULL : mt_framework_id(fw->engine));
-    if (r->job != NULL) {
-        mt_jw_ks(w, "from", mt_report_log_leads(r) ? "log" : mt_report_job_leads(r) ? "driver" : "snapshot");
-        mt_jw_ks(w, "second", mt_report_job_leads(r) ? k != NULL ? k->analysis->verdict.sentence : NULL : mt_report_second(r));
+    mt_jw_ks(w, "engine",
+             fw == NULL || fw->engine == MT_FW_NONE ? NULL : mt_framework_id(fw->engine));
+    if (r->driver != NULL) {
+        mt_jw_ks(w, "from",
+                 mt_report_log_leads(r)      ? "log"
+                 : mt_report_driver_leads(r) ? "driver"
+                                             : "snapshot");
+        mt_jw_ks(w, "second",
+                 mt_report_driver_leads(r) ? k != NULL ? k->analysis->verdict.sentence : NULL
+                                           : mt_report_second(r));
     }
     mt_jw_close(w, '}');
 }
 
-static void oom(struct mt_jsonw *w, const struct mt_report *r, const struct mt_trace *t, const struct mt_device_analysis *d,
-                const struct mt_oom *o)
+static void oom(struct mt_jsonw *w, const struct mt_report *r, const struct mt_trace *t,
+                const struct mt_device_analysis *d, const struct mt_oom *o)
 {
     bool is_known = d->withheld == NULL;
     mt_jw_open(w, '{');
@@ -196,7 +208,8 @@ static void pools(struct mt_jsonw *w, const struct mt_device_analysis *d)
     mt_jw_close(w, ']');
 }
 
-static void device(struct mt_jsonw *w, const struct mt_report *r, const struct mt_rank *k, const struct mt_device_analysis *d)
+static void device(struct mt_jsonw *w, const struct mt_report *r, const struct mt_rank *k,
+                   const struct mt_device_analysis *d)
 {
     bool curve = d->withheld == NULL;
     mt_jw_open(w, '{');
@@ -276,7 +289,8 @@ static void phases(struct mt_jsonw *w, const struct mt_rank *k, const struct mt_
         mt_jw_known(w, "last_event", allocs, p->last_event);
         mt_jw_known(w, "first_time_ns", allocs && p->first_ns != 0, p->first_ns);
         mt_jw_known(w, "last_time_ns", allocs && p->last_ns != 0, p->last_ns);
-        mt_jw_known(w, "peak_inside_bytes", p->peak_inside_event != MT_NO_EVENT && d->withheld == NULL, p->peak_inside);
+        mt_jw_known(w, "peak_inside_bytes",
+                    p->peak_inside_event != MT_NO_EVENT && d->withheld == NULL, p->peak_inside);
         mt_jw_ku(w, "retained_bytes", p->retained);
         mt_jw_ku(w, "at_focus_bytes", p->at_focus);
         mt_json_by_conf(w, p->by_conf);
@@ -284,7 +298,8 @@ static void phases(struct mt_jsonw *w, const struct mt_rank *k, const struct mt_
     }
 }
 
-static void owners(struct mt_jsonw *w, const struct mt_report *r, const struct mt_rank *k, const struct mt_device_analysis *d)
+static void owners(struct mt_jsonw *w, const struct mt_report *r, const struct mt_rank *k,
+                   const struct mt_device_analysis *d)
 {
     for (uint32_t i = 0; i < d->owners.n; i++) {
         const struct mt_owner *o = &d->owners.p[i];
@@ -302,7 +317,8 @@ static void owners(struct mt_jsonw *w, const struct mt_report *r, const struct m
     }
 }
 
-static void saving(struct mt_jsonw *w, const struct mt_saving *s, const char *bytes, const char *low, const char *high)
+static void saving(struct mt_jsonw *w, const struct mt_saving *s, const char *bytes,
+                   const char *low, const char *high)
 {
     mt_jw_known(w, bytes, s->known, s->bytes);
     mt_jw_known(w, low, s->known, s->low);
@@ -350,8 +366,12 @@ static void advice(struct mt_jsonw *w, const struct mt_report *r)
                 continue;
             mt_jw_open(w, '{');
             mt_jw_ks(w, "text", mt_advice_line(d, l));
-            mt_jw_ks(w, "key", d->proposed != NULL && l == d->proposed_line ? d->proposed_key : d->card->set[l].key);
-            mt_jw_ks(w, "value", d->proposed != NULL && l == d->proposed_line ? d->proposed_value : d->card->set[l].value);
+            mt_jw_ks(w, "key",
+                     d->proposed != NULL && l == d->proposed_line ? d->proposed_key
+                                                                  : d->card->set[l].key);
+            mt_jw_ks(w, "value",
+                     d->proposed != NULL && l == d->proposed_line ? d->proposed_value
+                                                                  : d->card->set[l].value);
             mt_jw_ks(w, "syntax", mt_fix_syntax_name(d->card->set[l].syntax));
             mt_jw_ks(w, "note", mt_advice_note(d, l, note)[0] ? note : NULL);
             mt_jw_close(w, '}');
@@ -361,7 +381,8 @@ static void advice(struct mt_jsonw *w, const struct mt_report *r)
         mt_jw_ks(w, "proposed", d->proposed);
         saving(w, &d->saving, "saving_bytes", "saving_low_bytes", "saving_high_bytes");
         mt_jw_ks(w, "saving_confidence", d->saving.known ? mt_fix_conf_name(d->saving.conf) : NULL);
-        mt_jw_ks(w, "saving_note", d->saving_of != NULL && d->saving_of->note[0] != 0 ? d->saving_of->note : NULL);
+        mt_jw_ks(w, "saving_note",
+                 d->saving_of != NULL && d->saving_of->note[0] != 0 ? d->saving_of->note : NULL);
         mt_jw_ks(w, "constraints", d->card->constraints);
         mt_jw_ks(w, "cost", d->card->cost);
         mt_jw_ks(w, "source", d->rule->source);
@@ -369,7 +390,10 @@ static void advice(struct mt_jsonw *w, const struct mt_report *r)
     }
 }
 
-static uint32_t n_drivers(const struct mt_report *r) { return r->job != NULL ? r->job->drivers.n : 0; }
+static uint32_t n_drivers(const struct mt_report *r)
+{
+    return r->driver != NULL ? r->driver->drivers.n : 0;
+}
 
 static void provenance(struct mt_jsonw *w, const struct mt_report *r)
 {
@@ -380,7 +404,8 @@ static void provenance(struct mt_jsonw *w, const struct mt_report *r)
     mt_jw_key(w, "inputs");
     mt_jw_open(w, '[');
     for (uint32_t i = 0; i < n_drivers(r) + r->n_ranks; i++) {
-        const struct mt_trace *t = i < n_drivers(r) ? r->job->drivers.p[i] : r->ranks[i - n_drivers(r)].trace;
+        const struct mt_trace *t =
+            i < n_drivers(r) ? r->driver->drivers.p[i] : r->ranks[i - n_drivers(r)].trace;
         const struct mt_meta *m = &t->meta;
         mt_jw_open(w, '{');
         mt_jw_ks(w, "input", m->input);
@@ -402,16 +427,16 @@ static void provenance(struct mt_jsonw *w, const struct mt_report *r)
 }
 
 /* Calls body for every device of every rank, the rank of the verdict first. */
-#define EACH_DEVICE(r, w, call)                                                                                                \
-    for (uint32_t pass = 0; pass < 2; pass++)                                                                                  \
-        for (uint32_t i = 0; i < (r)->n_ranks; i++) {                                                                          \
-            const struct mt_rank *k = &(r)->ranks[i];                                                                          \
-            if ((i == (r)->primary) != (pass == 0))                                                                            \
-                continue;                                                                                                      \
-            for (uint32_t j = 0; j < k->analysis->devices.n; j++) {                                                            \
-                const struct mt_device_analysis *d = &k->analysis->devices.p[j];                                               \
-                call;                                                                                                          \
-            }                                                                                                                  \
+#define EACH_DEVICE(r, w, call)                                                                    \
+    for (uint32_t pass = 0; pass < 2; pass++)                                                      \
+        for (uint32_t i = 0; i < (r)->n_ranks; i++) {                                              \
+            const struct mt_rank *k = &(r)->ranks[i];                                              \
+            if ((i == (r)->primary) != (pass == 0))                                                \
+                continue;                                                                          \
+            for (uint32_t j = 0; j < k->analysis->devices.n; j++) {                                \
+                const struct mt_device_analysis *d = &k->analysis->devices.p[j];                   \
+                call;                                                                              \
+            }                                                                                      \
         }
 
 void mt_render_json(const struct mt_report *r, struct mt_out *o)
@@ -440,8 +465,8 @@ void mt_render_json(const struct mt_report *r, struct mt_out *o)
     mt_jw_close(w, ']');
     if (mt_report_rank(r) != NULL)
         after(w, mt_report_after(r));
-    if (r->job != NULL)
-        mt_json_job(w, r->job);
+    if (r->driver != NULL)
+        mt_json_job(w, r->driver);
     mt_json_run(w, r);
     mt_json_quality(w, r);
     provenance(w, r);

@@ -26,7 +26,8 @@ void mt_json_by_conf(struct mt_jsonw *w, const uint64_t bytes[MT_CONF_COUNT])
     mt_jw_close(w, '}');
 }
 
-static void counted(struct mt_jsonw *w, const char *key, const struct mt_trace *t, const struct mt_counted *c, uint32_t n)
+static void counted(struct mt_jsonw *w, const char *key, const struct mt_trace *t,
+                    const struct mt_counted *c, uint32_t n)
 {
     mt_jw_key(w, key);
     mt_jw_open(w, '[');
@@ -135,11 +136,11 @@ void mt_json_quality(struct mt_jsonw *w, const struct mt_report *r)
     }
     mt_jw_close(w, ']');
     caveats(w, r);
-    mt_json_jobs(w, r->jobs);
+    mt_json_jobs(w, r->same_job);
     mt_jw_key(w, "inputs");
     mt_jw_open(w, '[');
-    for (uint32_t i = 0; r->job != NULL && i < r->job->drivers.n; i++)
-        quality_of_driver(w, r->job->drivers.p[i]);
+    for (uint32_t i = 0; r->driver != NULL && i < r->driver->drivers.n; i++)
+        quality_of_driver(w, r->driver->drivers.p[i]);
     for (uint32_t i = 0; i < r->n_ranks; i++)
         quality_of(w, &r->ranks[i]);
     mt_jw_close(w, ']');

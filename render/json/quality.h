@@ -5,8 +5,10 @@
 #include "render/base/jsonw.h"
 #include "render/view/report.h"
 
-void mt_json_rank(struct mt_jsonw *w, const struct mt_trace *t);               /* "rank"; null where none is known */
-void mt_json_by_conf(struct mt_jsonw *w, const uint64_t bytes[MT_CONF_COUNT]); /* "bytes_by_confidence" */
-void mt_json_quality(struct mt_jsonw *w, const struct mt_report *r);           /* "quality" */
+/* "rank"; null where none is known */
+void mt_json_rank(struct mt_jsonw *w, const struct mt_trace *t);
+/* "bytes_by_confidence" */
+void mt_json_by_conf(struct mt_jsonw *w, const uint64_t bytes[MT_CONF_COUNT]);
+void mt_json_quality(struct mt_jsonw *w, const struct mt_report *r); /* "quality" */
 
 #endif

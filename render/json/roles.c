@@ -116,7 +116,8 @@ static void steps(struct mt_jsonw *w, const struct mt_role_facts *f)
 /* The micro-batches in numbers: how many, and how much they differ. */
 static void micros(struct mt_jsonw *w, const struct mt_role_facts *f)
 {
-    uint64_t n_backward = 0, least = UINT64_MAX, most = 0, tokens_least = UINT64_MAX, tokens_most = 0;
+    uint64_t n_backward = 0, least = UINT64_MAX, most = 0, tokens_least = UINT64_MAX,
+             tokens_most = 0;
     for (uint32_t i = 0; i < f->micros.n; i++) {
         const struct mt_micro *m = &f->micros.p[i];
         uint64_t grown = m->peak - (m->live_begin < m->peak ? m->live_begin : m->peak);

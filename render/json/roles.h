@@ -6,6 +6,7 @@
 #include "render/view/report.h"
 
 void mt_json_roles(struct mt_jsonw *w, const struct mt_device_analysis *d);
-const char *mt_json_pool_role(const struct mt_device_analysis *d, const struct mt_pool_row *p); /* NULL = none */
+/* NULL = none */
+const char *mt_json_pool_role(const struct mt_device_analysis *d, const struct mt_pool_row *p);
 
 #endif

@@ -5,7 +5,10 @@
 
 enum { MAX_FACTS = 4096 };
 
-static void size(struct mt_jsonw *w, const char *key, uint64_t v) { mt_jw_known(w, key, v != MT_LOG_NONE, v); }
+static void size(struct mt_jsonw *w, const char *key, uint64_t v)
+{
+    mt_jw_known(w, key, v != MT_LOG_NONE, v);
+}
 
 static void settings(struct mt_jsonw *w, const struct mt_report *r)
 {
@@ -112,7 +115,8 @@ void mt_json_run(struct mt_jsonw *w, const struct mt_report *r)
         for (uint32_t k = 0; k < f->log.facts.n && k < MAX_FACTS; k++)
             fact(w, &f->log.facts.p[k]);
         mt_jw_close(w, ']');
-        mt_jw_ku(w, "facts_left_out", f->log.n_dropped + (f->log.facts.n > MAX_FACTS ? f->log.facts.n - MAX_FACTS : 0));
+        mt_jw_ku(w, "facts_left_out",
+                 f->log.n_dropped + (f->log.facts.n > MAX_FACTS ? f->log.facts.n - MAX_FACTS : 0));
         mt_jw_close(w, '}');
     }
     mt_jw_close(w, ']');

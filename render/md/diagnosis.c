@@ -1,4 +1,5 @@
-/* The diagnosis to paste into a ticket. Lists are cut: a ticket wants what matters, --format json has all. */
+/* The diagnosis to paste into a ticket. Lists are cut: a ticket wants what matters, --format json
+ * has all. */
 #include "analysis/base/words.h"
 #include "render/view/diagnosis.h"
 #include "render/base/escape.h"
@@ -7,10 +8,22 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { OTHERS = 8, EVIDENCE = 8, OCC_ROWS = 16, STEP_ROWS = 6, GROWTH_ROWS = 6, AUDIT_ROWS = 6, PIN_ROWS = 5, NAME = 160 };
+enum {
+    OTHERS = 8,
+    EVIDENCE = 8,
+    OCC_ROWS = 16,
+    STEP_ROWS = 6,
+    GROWTH_ROWS = 6,
+    AUDIT_ROWS = 6,
+    PIN_ROWS = 5,
+    NAME = 160
+};
 
 static void md(struct mt_out *o, const char *s) { mt_md(o, s, strlen(s)); }
-static void code(struct mt_out *o, const char *s) { mt_md_code(o, s, mt_utf8_cut(s, strlen(s), NAME)); }
+static void code(struct mt_out *o, const char *s)
+{
+    mt_md_code(o, s, mt_utf8_cut(s, strlen(s), NAME));
+}
 
 void mt_md_top(const struct mt_report *r, struct mt_out *o)
 {
@@ -85,7 +98,8 @@ void mt_md_cause(const struct mt_report *r, struct mt_out *o)
             mt_puts(o, "| would the request have fitted | | would lack |\n|---|---|---:|\n");
         mt_puts(o, "| ");
         md(o, mt_what_if_condition(words, sizeof words, w));
-        mt_putf(o, " | %s | %s |\n", w->fits ? "yes" : "no", w->fits ? "" : mt_fmt_bytes(a, w->short_by));
+        mt_putf(o, " | %s | %s |\n", w->fits ? "yes" : "no",
+                w->fits ? "" : mt_fmt_bytes(a, w->short_by));
     }
     if (c->what_ifs.n != 0)
         mt_puts(o, "\n");
@@ -97,11 +111,12 @@ static void expected(const struct mt_device_analysis *d, struct mt_out *o)
     for (uint32_t i = 0; mt_has_expected(d) && i < d->expected->v.n; i++) {
         const struct mt_expect *e = &d->expected->v.p[i];
         if (i == 0)
-            mt_puts(o, "| role | phase | measured | expected | | how |\n|---|---|---:|---:|---|---|\n");
+            mt_puts(
+                o, "| role | phase | measured | expected | | how |\n|---|---|---:|---:|---|---|\n");
         mt_putf(o, "| %s | ", mt_role_words((enum mt_role)e->role));
         md(o, mt_words_phase(ph, sizeof ph, (enum mt_phase)e->phase, MT_PH_NONE));
-        mt_putf(o, " | %s | %s | %s%s%s | ", mt_fmt_bytes(a, e->measured), mt_expect_bytes(b, e), e->more ? "**" : "",
-                mt_expect_answer(c, e), e->more ? "**" : "");
+        mt_putf(o, " | %s | %s | %s%s%s | ", mt_fmt_bytes(a, e->measured), mt_expect_bytes(b, e),
+                e->more ? "**" : "", mt_expect_answer(c, e), e->more ? "**" : "");
         md(o, e->text);
         if (e->extra != NULL) {
             mt_puts(o, "; ");
@@ -122,12 +137,12 @@ void mt_md_roles(const struct mt_device_analysis *d, struct mt_out *o)
     bool past = mt_roles_have_past(d);
     if (!mt_has_roles(d))
         return;
-    mt_putf(o, "| what it is for | %s | share |%s\n|---|---:|---:|%s\n", mt_focus_words(d), past ? " highest |" : "",
-            past ? "---:|" : "");
+    mt_putf(o, "| what it is for | %s | share |%s\n|---|---:|---:|%s\n", mt_focus_words(d),
+            past ? " highest |" : "", past ? "---:|" : "");
     for (unsigned i = 0; i < n; i++) {
         uint64_t bytes = f->at_focus[order[i]];
-        mt_putf(o, "| %s | %s | %s |", mt_role_words((enum mt_role)order[i]), mt_fmt_bytes(a, bytes),
-                mt_fmt_percent(b, bytes, d->focus.live));
+        mt_putf(o, "| %s | %s | %s |", mt_role_words((enum mt_role)order[i]),
+                mt_fmt_bytes(a, bytes), mt_fmt_percent(b, bytes, d->focus.live));
         if (past)
             mt_putf(o, " %s |", mt_fmt_bytes(c, f->peak[order[i]]));
         mt_puts(o, "\n");
@@ -155,13 +170,16 @@ void mt_md_occurrences(const struct mt_device_analysis *d, struct mt_out *o)
     }
     for (unsigned i = 0; i < n && i < OCC_ROWS; i++) {
         if (i == 0)
-            mt_puts(o, "| phase | times | highest peak | live at that peak | left behind | of no use |\n"
-                       "|---|---:|---:|---|---:|---:|\n");
+            mt_puts(
+                o,
+                "| phase | times | highest peak | live at that peak | left behind | of no use |\n"
+                "|---|---:|---:|---|---:|---:|\n");
         mt_puts(o, "| ");
         md(o, mt_words_phase(ph, sizeof ph, sum[i].phase, MT_PH_NONE));
-        mt_putf(o, " | %s | %s | %s | %s | %s |\n", mt_fmt_count(ph, sum[i].n), mt_fmt_bytes(a, sum[i].top->peak),
-                mt_role_words_list(at, sizeof at, sum[i].top->peak_roles, 3), mt_fmt_bytes(b, sum[i].retained),
-                mt_fmt_bytes(c, sum[i].useless));
+        mt_putf(o, " | %s | %s | %s | %s | %s |\n", mt_fmt_count(ph, sum[i].n),
+                mt_fmt_bytes(a, sum[i].top->peak),
+                mt_role_words_list(at, sizeof at, sum[i].top->peak_roles, 3),
+                mt_fmt_bytes(b, sum[i].retained), mt_fmt_bytes(c, sum[i].useless));
     }
     if (n != 0) {
         mt_puts(o, "\n");
@@ -206,11 +224,13 @@ static void growth(const struct mt_role_facts *f, struct mt_out *o)
     for (uint32_t i = 0; i < f->growth.n && i < GROWTH_ROWS; i++) {
         const struct mt_growth *g = &f->growth.p[i];
         if (i == 0)
-            mt_puts(o, "| grows per step | who | role | from | to | steps | confidence |\n|---:|---|---|---:|---:|---:|---|\n");
+            mt_puts(o, "| grows per step | who | role | from | to | steps | confidence "
+                       "|\n|---:|---|---|---:|---:|---:|---|\n");
         mt_putf(o, "| %s | ", mt_slope_words(c, g->slope));
         code(o, g->label);
-        mt_putf(o, " | %s | %s | %s | %u | %s |\n", mt_role_words((enum mt_role)g->role), mt_fmt_bytes(a, g->first),
-                mt_fmt_bytes(b, g->last), (unsigned)g->n_steps, mt_conf_phrase(g->conf));
+        mt_putf(o, " | %s | %s | %s | %u | %s |\n", mt_role_words((enum mt_role)g->role),
+                mt_fmt_bytes(a, g->first), mt_fmt_bytes(b, g->last), (unsigned)g->n_steps,
+                mt_conf_phrase(g->conf));
     }
     if (f->growth.n != 0)
         mt_puts(o, "\n");
@@ -226,8 +246,9 @@ void mt_md_steps(const struct mt_device_analysis *d, struct mt_out *o)
         if (i == 0)
             mt_putf(o, "| step of %s | at its begin | peak | at its end |\n|---:|---:|---:|---:|\n",
                     mt_fmt_count(a, f->n_steps_all));
-        mt_putf(o, "| %s | %s | %s | %s |\n", mt_fmt_count(e, (uint64_t)row[i] + 1), mt_fmt_bytes(a, s->live_begin),
-                mt_fmt_bytes(b, s->peak), mt_fmt_bytes(c, s->live_end));
+        mt_putf(o, "| %s | %s | %s | %s |\n", mt_fmt_count(e, (uint64_t)row[i] + 1),
+                mt_fmt_bytes(a, s->live_begin), mt_fmt_bytes(b, s->peak),
+                mt_fmt_bytes(c, s->live_end));
     }
     if (n != 0)
         mt_puts(o, "\n");
@@ -283,13 +304,16 @@ void mt_md_pins(const struct mt_device_analysis *d, struct mt_out *o)
         const struct mt_pin *p = g[i].first;
         if (i == 0)
             mt_putf(o,
-                    "| segments (of %s that live blocks hold, with %s free) | free | live | held by | from "
+                    "| segments (of %s that live blocks hold, with %s free) | free | live | held "
+                    "by | from "
                     "|\n|---:|---:|---:|---|---|\n",
                     mt_fmt_count(a, c->n_pins_all), mt_fmt_bytes(b, c->pinned_free));
-        mt_putf(o, "| %s | %s | %s | ", mt_fmt_count(a, g[i].n), mt_fmt_bytes(b, g[i].free), mt_fmt_bytes(e, g[i].block_bytes));
+        mt_putf(o, "| %s | %s | %s | ", mt_fmt_count(a, g[i].n), mt_fmt_bytes(b, g[i].free),
+                mt_fmt_bytes(e, g[i].block_bytes));
         code(o, p->label);
         mt_puts(o, " | ");
-        md(o, mt_words_phase(ph, sizeof ph, (enum mt_phase)p->attr.phase, (enum mt_phase)p->attr.sub));
+        md(o,
+           mt_words_phase(ph, sizeof ph, (enum mt_phase)p->attr.phase, (enum mt_phase)p->attr.sub));
         mt_puts(o, " |\n");
     }
     if (n != 0)

@@ -1,4 +1,5 @@
-/* The report to paste into a ticket: short, tables only where they help, nothing that a name could turn into markup. */
+/* The report to paste into a ticket: short, tables only where they help, nothing that a name could
+ * turn into markup. */
 #include "analysis/base/words.h"
 #include "render/view/diagnosis.h"
 #include "render/base/escape.h"
@@ -37,10 +38,13 @@ static void phases(struct mt_out *o, const struct mt_device_analysis *d)
         if (p->n_allocs == 0 && p->at_focus == 0)
             continue;
         mt_puts(o, "| ");
-        md(o, p->phase == MT_PH_UNATTRIBUTED && p->sub == MT_PH_NONE ? "unattributed"
-                                                                     : mt_words_phase(ph, sizeof ph, p->phase, p->sub));
+        md(o, p->phase == MT_PH_UNATTRIBUTED && p->sub == MT_PH_NONE
+                  ? "unattributed"
+                  : mt_words_phase(ph, sizeof ph, p->phase, p->sub));
         mt_putf(o, " | %s | %s | %s | %s |\n", mt_fmt_bytes(a, p->alloc_bytes),
-                p->peak_inside_event == MT_NO_EVENT || d->withheld ? "-" : mt_fmt_bytes(b, p->peak_inside),
+                p->peak_inside_event == MT_NO_EVENT || d->withheld
+                    ? "-"
+                    : mt_fmt_bytes(b, p->peak_inside),
                 mt_fmt_bytes(c, p->at_focus), mt_fmt_percent(s, p->at_focus, d->focus.live));
     }
     mt_puts(o, "\n");
@@ -55,8 +59,8 @@ static void owners(struct mt_out *o, const struct mt_trace *t, const struct mt_d
     mt_puts(o, "| bytes | share | blocks | who | phase of birth |\n|---:|---:|---:|---|---|\n");
     for (uint32_t i = 0; i < d->owners.n && i < SHOWN; i++) {
         const struct mt_owner *w = &d->owners.p[i];
-        mt_putf(o, "| %s | %s | %s | ", mt_fmt_bytes(a, w->bytes), mt_fmt_percent(b, w->bytes, d->focus.live),
-                mt_fmt_count(c, w->blocks));
+        mt_putf(o, "| %s | %s | %s | ", mt_fmt_bytes(a, w->bytes),
+                mt_fmt_percent(b, w->bytes, d->focus.live), mt_fmt_count(c, w->blocks));
         code(o, w->label);
         if (mt_owner_origin(line, sizeof line, t, d, i, SHOWN)) {
             mt_puts(o, " from ");
@@ -65,7 +69,8 @@ static void owners(struct mt_out *o, const struct mt_trace *t, const struct mt_d
         mt_puts(o, " | ");
         md(o, w->attr.phase == MT_PH_UNATTRIBUTED && w->attr.sub == MT_PH_NONE
                   ? (w->birth == MT_BIRTH_IN_TRACE ? "unknown" : "before recording")
-                  : mt_words_phase(ph, sizeof ph, (enum mt_phase)w->attr.phase, (enum mt_phase)w->attr.sub));
+                  : mt_words_phase(ph, sizeof ph, (enum mt_phase)w->attr.phase,
+                                   (enum mt_phase)w->attr.sub));
         mt_puts(o, " |\n");
     }
     mt_puts(o, "\n");
@@ -83,7 +88,8 @@ static void ranks(struct mt_out *o, const struct mt_report *r)
             mt_puts(o, "| ");
             md(o, mt_row_place(r, &r->ranks[i], d, place, sizeof place));
             mt_putf(o, " | %s%s | %s | %s |\n", mt_row_live(a, d),
-                    mt_row_has_peak(d) || mt_state_unknown(d) ? "" : " (at the dump)", mt_row_reserved(b, d),
+                    mt_row_has_peak(d) || mt_state_unknown(d) ? "" : " (at the dump)",
+                    mt_row_reserved(b, d),
                     d->ooms.n == 0                                            ? ""
                     : i == r->primary && d == mt_verdict_device(&r->ranks[i]) ? "yes, this report"
                                                                               : "yes");
@@ -100,7 +106,7 @@ void mt_render_md(const struct mt_report *r, struct mt_out *o)
     const struct mt_verdict *v = k != NULL ? &k->analysis->verdict : NULL;
     const char *because, *second = mt_report_second(r);
     const char *cause = mt_report_cause_sentence(r);
-    bool job = mt_report_job_leads(r), log = mt_report_log_leads(r), folded;
+    bool job = mt_report_driver_leads(r), log = mt_report_log_leads(r), folded;
     struct mt_caveat *cav = mt_calloc(MAX_CAVEATS, sizeof *cav);
     char title[512];
     unsigned n;
@@ -111,14 +117,17 @@ void mt_render_md(const struct mt_report *r, struct mt_out *o)
     mt_puts(o, "### memtrace: ");
     md(o, mt_report_title(r, title, sizeof title));
     mt_puts(o, "\n\n**");
-    md(o, log ? r->diag->sentence : job ? r->job->sentence : v != NULL ? v->sentence : "Nothing could be read.");
+    md(o, log         ? r->diag->sentence
+          : job       ? r->driver->sentence
+          : v != NULL ? v->sentence
+                      : "Nothing could be read.");
     mt_puts(o, "**\n\n");
     if (mt_report_jobs(r) != NULL) {
         mt_puts(o, "> ");
         md(o, mt_report_jobs(r));
         mt_puts(o, "\n\n");
     }
-    because = log ? r->diag->because : job ? r->job->because : v != NULL ? v->because : "";
+    because = log ? r->diag->because : job ? r->driver->because : v != NULL ? v->because : "";
     if (because[0] != '\0') {
         md(o, because);
         mt_puts(o, "\n\n");
@@ -133,8 +142,8 @@ void mt_render_md(const struct mt_report *r, struct mt_out *o)
         mt_puts(o, job ? "The snapshot: " : "The driver: ");
         md(o, second);
         mt_puts(o, "\n\n");
-        if (log && r->job->because[0] != '\0') {
-            md(o, r->job->because);
+        if (log && r->driver->because[0] != '\0') {
+            md(o, r->driver->because);
             mt_puts(o, "\n\n");
         }
     }
@@ -145,12 +154,13 @@ void mt_render_md(const struct mt_report *r, struct mt_out *o)
     }
     mt_md_top(r, o);
     mt_md_cause(r, o);
-    folded = d != NULL || r->job != NULL; /* a ticket shows the answer; GitHub and GitLab open the rest */
+    /* a ticket shows the answer; GitHub and GitLab open the rest */
+    folded = d != NULL || r->driver != NULL;
     if (folded)
         mt_puts(o, "<details><summary>Numbers, phases, owners</summary>\n\n");
     if (d != NULL)
         facts(o, k, d);
-    if (r->job != NULL)
+    if (r->driver != NULL)
         mt_md_job(r, o);
     ranks(o, r);
     mt_md_whose(r, o);

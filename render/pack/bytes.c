@@ -107,7 +107,8 @@ static int make(struct mt_blob *out, struct mt_bytes *columns, unsigned n, int s
     z.avail_out = (unsigned)bound;
     ok = feed(&z, head.p, head.n, Z_NO_FLUSH);
     for (unsigned i = 0; ok && i < n; i++)
-        ok = feed(&z, columns[i].p, columns[i].n, columns[i].n < OWN || i + 1 == n ? Z_NO_FLUSH : Z_BLOCK);
+        ok = feed(&z, columns[i].p, columns[i].n,
+                  columns[i].n < OWN || i + 1 == n ? Z_NO_FLUSH : Z_BLOCK);
     if (ok && feed(&z, NULL, 0, Z_FINISH)) {
         out->n = (uint32_t)(bound - z.avail_out);
         exact = mt_realloc(buf, out->n);
@@ -130,7 +131,10 @@ int mt_blob_make(struct mt_blob *out, struct mt_bytes *columns, unsigned n)
     return make(out, columns, n, Z_DEFAULT_STRATEGY);
 }
 
-int mt_blob_noise(struct mt_blob *out, struct mt_bytes *columns, unsigned n) { return make(out, columns, n, Z_HUFFMAN_ONLY); }
+int mt_blob_noise(struct mt_blob *out, struct mt_bytes *columns, unsigned n)
+{
+    return make(out, columns, n, Z_HUFFMAN_ONLY);
+}
 
 int mt_blob_next(struct mt_blob *out, struct mt_bytes *columns, unsigned n, unsigned *dense)
 {

@@ -1,4 +1,5 @@
-/* pack/bytes.h -- columns of numbers, and the compressed blocks that they end in (docs/report-data.md). */
+/* pack/bytes.h -- columns of numbers, and the compressed blocks that they end in
+ * (docs/report-data.md). */
 #ifndef MT_PACK_BYTES_H
 #define MT_PACK_BYTES_H
 
@@ -8,9 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MT_PACK_MAX ((UINT64_C(1) << 52) - 1) /* the page counts in doubles, and a difference needs a bit for its sign */
+#define MT_PACK_MAX                                                                                \
+    ((UINT64_C(1) << 52) -                                                                         \
+     1) /* the page counts in doubles, and a difference needs a bit for its sign */
 
-/* A column. What does not fit into memory is dropped and `failed` says so: looked at once, when the block is made. */
+/* A column. What does not fit into memory is dropped and `failed` says so: looked at once, when the
+ * block is made. */
 struct mt_bytes {
     unsigned char *p;
     size_t n, cap;
@@ -31,7 +35,8 @@ static inline void mt_put_byte(struct mt_bytes *b, unsigned v)
     if (b->n < b->cap || mt_bytes_room(b, 1))
         b->p[b->n++] = (unsigned char)v;
 }
-/* What is larger than the page can count is written as the largest number it can; callers have looked at those that matter. */
+/* What is larger than the page can count is written as the largest number it can; callers have
+ * looked at those that matter. */
 static inline void mt_put_var(struct mt_bytes *b, uint64_t v)
 {
     v = v < 2 * MT_PACK_MAX ? v : 2 * MT_PACK_MAX;
@@ -45,8 +50,9 @@ static inline void mt_put_zig(struct mt_bytes *b, int64_t v)
 {
     mt_put_var(b, v >= 0 ? (uint64_t)v << 1 : ((uint64_t)(-(v + 1)) << 1) + 1);
 }
-/* A number in three columns: its two bytes each in one of their own, so that equal kinds of bytes lie together and a reader need not look
- * where a number ends; what is larger goes into the third. */
+/* A number in three columns: its two bytes each in one of their own, so that equal kinds of bytes
+ * lie together and a reader need not look where a number ends; what is larger goes into the third.
+ */
 #define MT_WIDE 0xff00u
 static inline void mt_put_wide(struct mt_bytes *b, uint64_t v)
 {
@@ -56,13 +62,15 @@ static inline void mt_put_wide(struct mt_bytes *b, uint64_t v)
         mt_put_var(&b[2], v - MT_WIDE);
 }
 
-/* n columns as one block; the columns are emptied and keep their memory. 1, or 0 = out of memory. */
+/* n columns as one block; the columns are emptied and keep their memory. 1, or 0 = out of memory.
+ */
 int mt_blob_make(struct mt_blob *out, struct mt_bytes *columns, unsigned n);
-/* The same for numbers in which nothing is repeated: frequent ones get short codes and nothing more is tried, which is five to
- * twelve times as fast and, for these, smaller too. */
+/* The same for numbers in which nothing is repeated: frequent ones get short codes and nothing more
+ * is tried, which is five to twelve times as fast and, for these, smaller too. */
 int mt_blob_noise(struct mt_blob *out, struct mt_bytes *columns, unsigned n);
-/* As mt_blob_make() for block after block of one kind: where one shrank by less than two fifths, the next few (*dense) are not searched for
- * repetitions, other than of one byte, which takes most of the time and finds next to nothing. *dense begins as 0. */
+/* As mt_blob_make() for block after block of one kind: where one shrank by less than two fifths,
+ * the next few (*dense) are not searched for repetitions, other than of one byte, which takes most
+ * of the time and finds next to nothing. *dense begins as 0. */
 int mt_blob_next(struct mt_blob *out, struct mt_bytes *columns, unsigned n, unsigned *dense);
 void mt_blob_done(struct mt_blob *b);
 /* Bytes that it takes in a page, element and all. */

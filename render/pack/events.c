@@ -1,4 +1,5 @@
-/* The walk over the events: operations into columns, chunk by chunk, and the overviews beside them. */
+/* The walk over the events: operations into columns, chunk by chunk, and the overviews beside them.
+ */
 #include "render/pack/impl.h"
 
 #include <string.h>
@@ -37,16 +38,18 @@ struct walk {
     struct mt_pack_pools pools;
     struct mt_ov by_time, by_event;
     struct mt_bytes col[N_COLUMNS], rest[N_SIZES], addr[N_ADDRESSES];
-    struct mt_addrmap seen; /* address -> its number, from 1, in the order of their first allocations */
+    /* address -> its number, from 1, in the order of their first allocations */
+    struct mt_addrmap seen;
     struct mt_bytes places; /* those addresses */
     uint64_t last_place;
     bool has_rest;
     unsigned dense[3]; /* of events, remainders, addresses: see mt_blob_next() */
     struct clock fine, coarse;
     int64_t role[MT_ROLE_COUNT];
-    uint64_t tolerance;                 /* in ticks */
-    uint64_t last_addr, last_span;      /* in units, of this chunk */
-    uint64_t cost;                      /* of the chunks in a page, without addresses, with coarse times */
+    uint64_t tolerance;            /* in ticks */
+    uint64_t last_addr, last_span; /* in units, of this chunk */
+    /* of the chunks in a page, without addresses, with coarse times */
+    uint64_t cost;
     uint64_t key_at;                    /* event of the last keyframe */
     uint32_t in_chunk;                  /* events */
     uint64_t i;                         /* event at work */
@@ -56,7 +59,8 @@ struct walk {
 
 static struct mt_ov_now now(const struct walk *w, uint64_t event)
 {
-    return (struct mt_ov_now){w->s.live > 0 ? (uint64_t)w->s.live : 0, w->s.pending > 0 ? (uint64_t)w->s.pending : 0,
+    return (struct mt_ov_now){w->s.live > 0 ? (uint64_t)w->s.live : 0,
+                              w->s.pending > 0 ? (uint64_t)w->s.pending : 0,
                               w->s.reserved > 0 ? (uint64_t)w->s.reserved : 0, w->role, event};
 }
 
@@ -178,13 +182,15 @@ static int put_place(struct walk *w, uint64_t addr)
     return 1;
 }
 
-/* Wraps instead of overflowing: live bytes are bounded, those of one role are not where a trace contradicts itself. */
+/* Wraps instead of overflowing: live bytes are bounded, those of one role are not where a trace
+ * contradicts itself. */
 static void add_to(int64_t *total, uint64_t bytes) { *total = (int64_t)((uint64_t)*total + bytes); }
 
 static int alloc(struct walk *w, const struct mt_event *e)
 {
     unsigned role = w->in->w->fate[w->i].role;
-    struct mt_pack_block b = {.addr = e->addr, .size = e->size, .id = w->s.next_id, .event = (uint32_t)w->i + 1};
+    struct mt_pack_block b = {
+        .addr = e->addr, .size = e->size, .id = w->s.next_id, .event = (uint32_t)w->i + 1};
     uint32_t lost;
     b.site = site_of(w, e, role);
     if (b.site == UINT32_MAX || !mt_state_add(&w->s, &b, &lost))
@@ -205,19 +211,21 @@ static int alloc(struct walk *w, const struct mt_event *e)
     return put_place(w, e->addr);
 }
 
-/* Whether the free requested now is completed by the very next event, for one operation to say both. */
+/* Whether the free requested now is completed by the very next event, for one operation to say
+ * both. */
 static bool is_whole(const struct walk *w, const struct mt_event *e, uint32_t slot)
 {
     const struct mt_event *c;
     uint32_t unused;
     uint64_t apart;
-    if (w->in_chunk + 2 > MT_PACK_CHUNK || w->i + 1 >= w->p->n_events || w->s.block.p[slot].pending ||
-        w->s.block.p[slot].size != e->size)
+    if (w->in_chunk + 2 > MT_PACK_CHUNK || w->i + 1 >= w->p->n_events ||
+        w->s.block.p[slot].pending || w->s.block.p[slot].size != e->size)
         return false;
     c = mt_event_at(w->in->r->d, w->i + 1);
     apart = c->time_ns >= e->time_ns ? c->time_ns - e->time_ns : UINT64_MAX;
     return c->action == MT_ACT_FREE_COMPLETED && c->addr == e->addr && c->size == e->size &&
-           (!w->p->has_time || apart <= TOLERANCE_NS) && (mt_addrmap_get(&w->s.at, e->addr, &unused) || slot == w->s.next_old);
+           (!w->p->has_time || apart <= TOLERANCE_NS) &&
+           (mt_addrmap_get(&w->s.at, e->addr, &unused) || slot == w->s.next_old);
 }
 
 static void requested(struct walk *w, const struct mt_event *e)
@@ -239,7 +247,9 @@ static void completed(struct walk *w, const struct mt_event *e)
 {
     const struct mt_fate *f = &w->in->w->fate[w->i];
     uint32_t next_old = w->s.next_old, slot = mt_state_take(&w->s, e->addr);
-    unsigned role = f->freed != MT_NEVER ? f->role : next_old < w->s.n_old ? w->in->w->old_role[next_old] : MT_ROLE_UNKNOWN;
+    unsigned role = f->freed != MT_NEVER    ? f->role
+                    : next_old < w->s.n_old ? w->in->w->old_role[next_old]
+                                            : MT_ROLE_UNKNOWN;
     w->s.live -= (int64_t)e->size;
     w->s.pending -= (int64_t)e->size;
     add_to(&w->role[role < MT_ROLE_COUNT ? role : MT_ROLE_UNKNOWN], -e->size);
@@ -247,7 +257,8 @@ static void completed(struct walk *w, const struct mt_event *e)
         w->whole = false;
     } else if (slot != MT_NO_SLOT && w->s.block.p[slot].size == e->size) {
         put_ref(w, S_COMPLETED, e, slot);
-    } else { /* another size than was allocated: the block ends, and the books lose what the event says */
+    } else { /* another size than was allocated: the block ends, and the books lose what the event
+                says */
         if (slot != MT_NO_SLOT) {
             put_ref(w, S_LOST, e, slot);
             w->p->n_lost++;
@@ -260,11 +271,13 @@ static void completed(struct walk *w, const struct mt_event *e)
 
 static int segment(struct walk *w, const struct mt_event *e)
 {
-    static const unsigned kind[] = {S_SEGMENT_ALLOC, S_SEGMENT_FREE, S_SEGMENT_MAP, S_SEGMENT_UNMAP};
+    static const unsigned kind[] = {S_SEGMENT_ALLOC, S_SEGMENT_FREE, S_SEGMENT_MAP,
+                                    S_SEGMENT_UNMAP};
     bool adds = e->action == MT_ACT_SEGMENT_ALLOC || e->action == MT_ACT_SEGMENT_MAP;
     uint32_t lane = lane_of(w, e);
-    const struct mt_segment *last =
-        adds && (e->flags & MT_EV_POOL_KNOWN) == 0 ? mt_pools_last(&w->pools, w->in->r, w->i) : NULL;
+    const struct mt_segment *last = adds && (e->flags & MT_EV_POOL_KNOWN) == 0
+                                        ? mt_pools_last(&w->pools, w->in->r, w->i)
+                                        : NULL;
     if (last != NULL)
         lane = mt_sites_find_lane(&w->sites, last->stream, last->pool, true);
     if (lane == UINT32_MAX || w->pools.failed)
@@ -307,7 +320,8 @@ static int event(struct walk *w, const struct mt_event *e)
 
 /* ---- chunks ---- */
 
-/* A keyframe costs as much as there are live blocks: made only where the events since the last one pay for it. */
+/* A keyframe costs as much as there are live blocks: made only where the events since the last one
+ * pay for it. */
 static bool gets_key(const struct walk *w)
 {
     return w->i == 0 || w->i - w->key_at >= 4 * ((uint64_t)w->s.n_live + w->s.span.n);
@@ -329,7 +343,8 @@ static int begin_chunk(struct walk *w)
     return mt_state_key(&w->s, w->p, w->i, w->fine.tick, &c->key);
 }
 
-/* A page that cannot hold the whole track needs the chunks with findings only, and those before one that has no keyframe. */
+/* A page that cannot hold the whole track needs the chunks with findings only, and those before one
+ * that has no keyframe. */
 static bool is_needed(struct walk *w, const struct mt_pack_chunk *c)
 {
     w->p->partial = w->p->partial || (w->p->max_size != 0 && w->cost > w->p->max_size);
@@ -339,7 +354,8 @@ static bool is_needed(struct walk *w, const struct mt_pack_chunk *c)
 static int end_times(struct walk *w, struct mt_pack_chunk *c)
 {
     return !w->p->has_time ||
-           (mt_blob_noise(&c->times, w->fine.col, 2) && (w->p->time_step == 1 || mt_blob_noise(&c->coarse, w->coarse.col, 2)));
+           (mt_blob_noise(&c->times, w->fine.col, 2) &&
+            (w->p->time_step == 1 || mt_blob_noise(&c->coarse, w->coarse.col, 2)));
 }
 
 static int end_chunk(struct walk *w)
@@ -361,7 +377,8 @@ static int end_chunk(struct walk *w)
     if (w->has_rest && !mt_blob_next(&c->rest, w->rest, N_SIZES, &w->dense[1]))
         return 0;
     w->rest[0].n = w->rest[1].n = 0;
-    w->cost += mt_blob_cost(&c->events) + mt_blob_cost(&c->rest) + mt_blob_cost(mt_chunk_times(c, true));
+    w->cost +=
+        mt_blob_cost(&c->events) + mt_blob_cost(&c->rest) + mt_blob_cost(mt_chunk_times(c, true));
     return w->p->addr_unit == 0 || mt_blob_next(&c->addresses, w->addr, N_ADDRESSES, &w->dense[2]);
 }
 
@@ -374,8 +391,10 @@ static int walk(struct walk *w)
         add_to(&w->role[w->in->w->old_role[i]], w->in->r->old.p[i].size);
         add_to(&old, w->in->r->old.p[i].size);
     }
-    add_to(&w->role[MT_ROLE_UNKNOWN], (uint64_t)w->s.live - (uint64_t)old); /* where the trace contradicts itself */
-    if (!mt_ov_begin(&w->by_event, w->p, false, &at) || (w->p->has_time && !mt_ov_begin(&w->by_time, w->p, true, &at)))
+    /* where the trace contradicts itself */
+    add_to(&w->role[MT_ROLE_UNKNOWN], (uint64_t)w->s.live - (uint64_t)old);
+    if (!mt_ov_begin(&w->by_event, w->p, false, &at) ||
+        (w->p->has_time && !mt_ov_begin(&w->by_time, w->p, true, &at)))
         return 0;
     for (w->i = 0; w->i < w->p->n_events; w->i++) {
         const struct mt_event *e = mt_event_at(d, w->i);

@@ -22,16 +22,20 @@
 
 #define MT_PACK_CHUNK 65536u
 #define MT_PACK_BUCKETS 2048u
-#define MT_PACK_THIN 4u /* buckets of the coarse overview in one of the thin, for reports over many ranks */
+#define MT_PACK_THIN                                                                               \
+    4u /* buckets of the coarse overview in one of the thin, for reports over many ranks */
 #define MT_PACK_FINE 8u /* buckets of the fine overview in one of the coarse */
 #define MT_PACK_GROUPS 8u
 #define MT_PACK_AROUND UINT64_C(20000) /* events on both sides of a finding that stay exact */
 #define MT_PACK_BEFORE_OOM UINT64_C(50000)
-#define MT_PACK_STEP_NS 32000 /* of coarse times; with what the bytes are off it stays below 0.2 ms */
+#define MT_PACK_STEP_NS                                                                            \
+    32000 /* of coarse times; with what the bytes are off it stays below 0.2 ms */
 
 struct mt_pack_chunk {
-    struct mt_blob key, events, rest, addresses; /* key: the state before it; none where one costs too much */
-    struct mt_blob times, coarse;                /* coarse: times in steps of time_step; none where that is a tick */
+    /* key: the state before it; none where one costs too much */
+    struct mt_blob key, events, rest, addresses;
+    /* coarse: times in steps of time_step; none where that is a tick */
+    struct mt_blob times, coarse;
     uint64_t first;
     uint32_t n;
     bool has_rest, wanted; /* wanted: a finding lies in it */
@@ -45,7 +49,8 @@ struct mt_pack_mark {
 };
 
 struct mt_overview {
-    struct mt_blob thin, coarse, fine; /* thin and fine: none where the track is too short for them */
+    /* thin and fine: none where the track is too short for them */
+    struct mt_blob thin, coarse, fine;
 };
 
 struct mt_pack {
@@ -118,9 +123,11 @@ struct mt_sites {
 };
 int mt_sites_begin(struct mt_sites *s, const struct mt_trace *t);
 void mt_sites_done(struct mt_sites *s);
-uint32_t mt_sites_lane(struct mt_sites *s, uint32_t lane, bool pool_known); /* UINT32_MAX = out of memory, as below */
+/* UINT32_MAX = out of memory, as below */
+uint32_t mt_sites_lane(struct mt_sites *s, uint32_t lane, bool pool_known);
 /* Of a stream and pool that only a segment names. */
-uint32_t mt_sites_find_lane(struct mt_sites *s, int64_t stream, const uint64_t pool[2], bool pool_known);
+uint32_t mt_sites_find_lane(struct mt_sites *s, int64_t stream, const uint64_t pool[2],
+                            bool pool_known);
 uint32_t mt_sites_get(struct mt_sites *s, const struct mt_site_key *k);
 int mt_sites_blob(struct mt_sites *s, const struct mt_device_analysis *o, struct mt_blob *out);
 
@@ -143,10 +150,12 @@ struct mt_pack_block {
 struct mt_pack_state {
     MT_VEC(struct mt_pack_block) block;
     uint32_t free_head, head, tail, n_live;
-    struct mt_addrmap at, old_at; /* address -> slot: of what the trace allocated; of what was there before */
-    uint32_t *same_old;           /* of an old block: the next one at the same address */
-    uint32_t n_old, next_old;     /* next_old: the one that the next free of an unknown block is of */
-    struct mt_spanset span;       /* segments; id: lane << 1 | expandable */
+    /* address -> slot: of what the trace allocated; of what was there before */
+    struct mt_addrmap at, old_at;
+    uint32_t *same_old; /* of an old block: the next one at the same address */
+    /* next_old: the one that the next free of an unknown block is of */
+    uint32_t n_old, next_old;
+    struct mt_spanset span; /* segments; id: lane << 1 | expandable */
     bool spans_known;
     uint64_t next_id;
     int64_t live, pending, reserved;
@@ -155,7 +164,8 @@ int mt_state_begin(struct mt_pack_state *s, const struct mt_pack_in *in, struct 
 void mt_state_done(struct mt_pack_state *s);
 /* The slot of what is live at an address; MT_NO_SLOT. */
 uint32_t mt_state_find(const struct mt_pack_state *s, uint64_t addr);
-/* 1, or 0 = out of memory. *lost: what was live there so far, MT_NO_SLOT = nothing; it is still live afterwards. */
+/* 1, or 0 = out of memory. *lost: what was live there so far, MT_NO_SLOT = nothing; it is still
+ * live afterwards. */
 int mt_state_add(struct mt_pack_state *s, const struct mt_pack_block *b, uint32_t *lost);
 /* What a free ends; MT_NO_SLOT where the trace contradicts itself. It is still live afterwards. */
 uint32_t mt_state_take(struct mt_pack_state *s, uint64_t addr);
@@ -163,7 +173,8 @@ void mt_state_drop(struct mt_pack_state *s, uint32_t slot);
 int mt_state_segment(struct mt_pack_state *s, const struct mt_event *e, uint32_t lane);
 /* The segment of the end state in which an address lies; NULL. */
 const struct mt_segment *mt_state_last_segment(const struct mt_replay *r, uint64_t addr);
-int mt_state_key(const struct mt_pack_state *s, const struct mt_pack *p, uint64_t first, uint64_t tick, struct mt_blob *out);
+int mt_state_key(const struct mt_pack_state *s, const struct mt_pack *p, uint64_t first,
+                 uint64_t tick, struct mt_blob *out);
 
 /* ---- pack/pools.c ---- */
 
@@ -171,8 +182,10 @@ struct mt_pack_pools {
     struct mt_addrmap freed; /* address -> the last event that frees a segment there */
     bool made, failed, unmaps;
 };
-/* The segment of the end state that event i has made, where it is still that one; NULL = gone since, or failed. */
-const struct mt_segment *mt_pools_last(struct mt_pack_pools *p, const struct mt_replay *r, uint64_t i);
+/* The segment of the end state that event i has made, where it is still that one; NULL = gone
+ * since, or failed. */
+const struct mt_segment *mt_pools_last(struct mt_pack_pools *p, const struct mt_replay *r,
+                                       uint64_t i);
 void mt_pools_done(struct mt_pack_pools *p);
 
 /* ---- pack/overview.c ---- */
@@ -195,7 +208,8 @@ struct mt_ov_now {
     const int64_t *role;
     uint64_t event; /* + 1 */
 };
-int mt_ov_begin(struct mt_ov *v, const struct mt_pack *p, bool by_time, const struct mt_ov_now *start);
+int mt_ov_begin(struct mt_ov *v, const struct mt_pack *p, bool by_time,
+                const struct mt_ov_now *start);
 /* Before an event at x is applied; falls: it takes live bytes away. */
 void mt_ov_before(struct mt_ov *v, uint64_t x, bool falls, const struct mt_ov_now *now);
 void mt_ov_after(struct mt_ov *v, const struct mt_ov_now *now, unsigned phase);

@@ -46,7 +46,9 @@ void mt_state_drop(struct mt_pack_state *s, uint32_t slot)
 uint32_t mt_state_find(const struct mt_pack_state *s, uint64_t addr)
 {
     uint32_t slot;
-    return mt_addrmap_get(&s->at, addr, &slot) || mt_addrmap_get(&s->old_at, addr, &slot) ? slot : MT_NO_SLOT;
+    return mt_addrmap_get(&s->at, addr, &slot) || mt_addrmap_get(&s->old_at, addr, &slot)
+               ? slot
+               : MT_NO_SLOT;
 }
 
 int mt_state_add(struct mt_pack_state *s, const struct mt_pack_block *b, uint32_t *lost)
@@ -83,7 +85,10 @@ uint32_t mt_state_take(struct mt_pack_state *s, uint64_t addr)
 
 /* ---- segments ---- */
 
-static uint32_t span_id(uint32_t lane, bool expandable) { return lane << 1 | (expandable ? 1u : 0u); }
+static uint32_t span_id(uint32_t lane, bool expandable)
+{
+    return lane << 1 | (expandable ? 1u : 0u);
+}
 
 static bool joins(const void *ctx, uint32_t a, uint32_t b)
 {
@@ -98,7 +103,8 @@ int mt_state_segment(struct mt_pack_state *s, const struct mt_event *e, uint32_t
     enum mt_span_rc rc;
     if (!s->spans_known)
         return 1;
-    rc = adds ? mt_spanset_add(&s->span, e->addr, e->size, id, joins, NULL) : mt_spanset_cut(&s->span, e->addr, e->size);
+    rc = adds ? mt_spanset_add(&s->span, e->addr, e->size, id, joins, NULL)
+              : mt_spanset_cut(&s->span, e->addr, e->size);
     if (rc == MT_SPAN_CONTRADICTS) {
         s->spans_known = false;
         mt_spanset_done(&s->span);
@@ -115,11 +121,13 @@ static int begin_spans(struct mt_pack_state *s, const struct mt_replay *r, struc
         return 0;
     ok = 1;
     for (uint32_t i = 0; ok && s->spans_known && i < n; i++) {
-        if (i == 0 || span[i].stream != span[i - 1].stream || span[i].pool[0] != span[i - 1].pool[0] ||
-            span[i].pool[1] != span[i - 1].pool[1] || span[i].pool_known != span[i - 1].pool_known)
+        if (i == 0 || span[i].stream != span[i - 1].stream ||
+            span[i].pool[0] != span[i - 1].pool[0] || span[i].pool[1] != span[i - 1].pool[1] ||
+            span[i].pool_known != span[i - 1].pool_known)
             lane = mt_sites_find_lane(sites, span[i].stream, span[i].pool, span[i].pool_known);
         ok = lane != UINT32_MAX &&
-             mt_spanset_insert(&s->span, span[i].addr, span[i].addr + span[i].size, span_id(lane, span[i].expandable));
+             mt_spanset_insert(&s->span, span[i].addr, span[i].addr + span[i].size,
+                               span_id(lane, span[i].expandable));
     }
     mt_free(span);
     return ok;
@@ -167,7 +175,8 @@ static int begin_old(struct mt_pack_state *s, const struct mt_pack_in *in, struc
         b = key.lane != UINT32_MAX ? MT_VEC_PUSH(&s->block) : NULL;
         if (b == NULL)
             return 0;
-        *b = (struct mt_pack_block){.addr = x->addr, .size = x->size, .id = i, .site = mt_sites_get(sites, &key)};
+        *b = (struct mt_pack_block){
+            .addr = x->addr, .size = x->size, .id = i, .site = mt_sites_get(sites, &key)};
         if (b->site == UINT32_MAX)
             return 0;
         append(s, i);
@@ -205,7 +214,8 @@ void mt_state_done(struct mt_pack_state *s)
 
 /* ---- keyframe ---- */
 
-int mt_state_key(const struct mt_pack_state *s, const struct mt_pack *p, uint64_t first, uint64_t tick, struct mt_blob *out)
+int mt_state_key(const struct mt_pack_state *s, const struct mt_pack *p, uint64_t first,
+                 uint64_t tick, struct mt_blob *out)
 {
     enum { HEAD, ID, SITE, SIZE, REST, STATE, EVENT, ADDRESS, SEG_ADDRESS, SEG_SIZE, SEG_LANE, N };
     struct mt_bytes c[N];
@@ -231,7 +241,8 @@ int mt_state_key(const struct mt_pack_state *s, const struct mt_pack *p, uint64_
         mt_put_byte(&c[STATE], b->pending);
         mt_put_var(&c[EVENT], b->event);
         if (p->addr_unit != 0)
-            mt_put_zig(&c[ADDRESS], (int64_t)(b->addr / p->addr_unit) - (int64_t)(addr / p->addr_unit));
+            mt_put_zig(&c[ADDRESS],
+                       (int64_t)(b->addr / p->addr_unit) - (int64_t)(addr / p->addr_unit));
         id = b->id;
         addr = b->addr;
     }

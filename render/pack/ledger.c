@@ -28,7 +28,8 @@ int mt_ledger_blob(const struct mt_ledger *l, struct mt_blob *out)
         difference(&c[C_NAMED], clamp(l->named[i]), &before[C_NAMED]);
         difference(&c[C_PHASE], l->phase[i] + 1, &before[C_PHASE]);
         for (unsigned h = 0; h < MT_HOLD_COUNT; h++)
-            difference(&c[C_HOLDER + h], l->by_holder[(size_t)i * MT_HOLD_COUNT + h], &before[C_HOLDER + h]);
+            difference(&c[C_HOLDER + h], l->by_holder[(size_t)i * MT_HOLD_COUNT + h],
+                       &before[C_HOLDER + h]);
     }
     rc = mt_blob_make(out, c, C_HOLDER + MT_HOLD_COUNT);
     for (unsigned i = 0; i < C_HOLDER + MT_HOLD_COUNT; i++)

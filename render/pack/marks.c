@@ -12,7 +12,8 @@
 
 enum { MAX_OOMS = 256, MAX_GROWTH = 5, TEXT = 448, LABEL = 160 };
 
-static int add(struct mt_pack *p, enum mt_mark_kind kind, uint64_t from, uint64_t to, const char *text)
+static int add(struct mt_pack *p, enum mt_mark_kind kind, uint64_t from, uint64_t to,
+               const char *text)
 {
     struct mt_pack_mark *m = MT_VEC_PUSH(&p->marks);
     if (m == NULL)
@@ -24,19 +25,25 @@ static int add(struct mt_pack *p, enum mt_mark_kind kind, uint64_t from, uint64_
     return m->text != NULL;
 }
 
-static int label_len(const char *s) { return s != NULL ? (int)mt_utf8_cut(s, strlen(s), LABEL) : 0; }
+static int label_len(const char *s)
+{
+    return s != NULL ? (int)mt_utf8_cut(s, strlen(s), LABEL) : 0;
+}
 
 static int add_ooms(const struct mt_pack_in *in)
 {
     char text[TEXT], size[40], left[32], parts[MT_ASKED_WORDS];
     struct mt_asked a;
-    _Static_assert(TEXT >= 64 + sizeof size + sizeof left + sizeof parts + LABEL, "no character of a label is cut in two");
+    _Static_assert(TEXT >= 64 + sizeof size + sizeof left + sizeof parts + LABEL,
+                   "no character of a label is cut in two");
     for (uint32_t i = 0; i < in->o->ooms.n && i < MAX_OOMS; i++) {
         const struct mt_oom *m = &in->o->ooms.p[i];
         (void)mt_asked_of(&a, in->o, m);
-        (void)snprintf(text, sizeof text, "out of memory: asked for %s, %s free on the device, %s%s%.*s",
-                       mt_row_request(size, m), mt_fmt_bytes(left, m->device_free), mt_asked_words(parts, &a),
-                       label_len(m->label) != 0 ? ", by " : "", label_len(m->label), m->label != NULL ? m->label : "");
+        (void)snprintf(text, sizeof text,
+                       "out of memory: asked for %s, %s free on the device, %s%s%.*s",
+                       mt_row_request(size, m), mt_fmt_bytes(left, m->device_free),
+                       mt_asked_words(parts, &a), label_len(m->label) != 0 ? ", by " : "",
+                       label_len(m->label), m->label != NULL ? m->label : "");
         if (!add(in->pack, MT_MARK_OOM, m->event, m->event, text))
             return 0;
     }
@@ -50,9 +57,11 @@ static int add_growth(const struct mt_pack_in *in)
     char text[TEXT], a[32], b[32];
     for (uint32_t i = 0; i < f->growth.n && i < MAX_GROWTH && f->steps.n != 0; i++) {
         const struct mt_growth *g = &f->growth.p[i];
-        (void)snprintf(text, sizeof text, "grows from step to step, from %s to %s: %.*s", mt_fmt_bytes(a, g->first),
-                       mt_fmt_bytes(b, g->last), label_len(g->label), g->label != NULL ? g->label : "");
-        if (!add(in->pack, MT_MARK_GROWTH, f->steps.p[0].first, f->steps.p[f->steps.n - 1].last, text))
+        (void)snprintf(text, sizeof text, "grows from step to step, from %s to %s: %.*s",
+                       mt_fmt_bytes(a, g->first), mt_fmt_bytes(b, g->last), label_len(g->label),
+                       g->label != NULL ? g->label : "");
+        if (!add(in->pack, MT_MARK_GROWTH, f->steps.p[0].first, f->steps.p[f->steps.n - 1].last,
+                 text))
             return 0;
     }
     return 1;
@@ -62,11 +71,13 @@ static int add_pins(const struct mt_pack_in *in)
 {
     const struct mt_cause *c = in->o->cause;
     char text[TEXT], size[32], count[32];
-    if (c == NULL || c->n_pins_all == 0 || in->o->focus.event < 0 || in->o->focus.event == MT_NO_EVENT)
+    if (c == NULL || c->n_pins_all == 0 || in->o->focus.event < 0 ||
+        in->o->focus.event == MT_NO_EVENT)
         return 1;
-    (void)snprintf(text, sizeof text, "%s free in %s segments that few live bytes keep", mt_fmt_bytes(size, c->pinned_free),
-                   mt_fmt_count(count, c->n_pins_all));
-    return add(in->pack, MT_MARK_PIN, (uint64_t)in->o->focus.event, (uint64_t)in->o->focus.event, text);
+    (void)snprintf(text, sizeof text, "%s free in %s segments that few live bytes keep",
+                   mt_fmt_bytes(size, c->pinned_free), mt_fmt_count(count, c->n_pins_all));
+    return add(in->pack, MT_MARK_PIN, (uint64_t)in->o->focus.event, (uint64_t)in->o->focus.event,
+               text);
 }
 
 static int by_moment(const void *pa, const void *pb)
@@ -82,7 +93,9 @@ static int by_moment(const void *pa, const void *pb)
 static void want(struct mt_pack *p, uint64_t from, uint64_t to, uint64_t before, uint64_t after)
 {
     uint64_t lo = from > before ? from - before : 0,
-             hi = to < p->n_events - 1 - (after < p->n_events ? after : p->n_events - 1) ? to + after : p->n_events - 1;
+             hi = to < p->n_events - 1 - (after < p->n_events ? after : p->n_events - 1)
+                      ? to + after
+                      : p->n_events - 1;
     for (uint64_t c = lo / MT_PACK_CHUNK; c <= hi / MT_PACK_CHUNK; c++)
         p->wanted[c] = true;
 }

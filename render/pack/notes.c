@@ -16,8 +16,8 @@ static int by_start(const void *pa, const void *pb)
     return a->order < b->order ? -1 : a->order > b->order;
 }
 
-void mt_pack_notes(struct mt_pack_note *v, uint32_t n, const struct mt_trace *t, struct mt_pack_strings *strings,
-                   struct mt_bytes *c)
+void mt_pack_notes(struct mt_pack_note *v, uint32_t n, const struct mt_trace *t,
+                   struct mt_pack_strings *strings, struct mt_bytes *c)
 {
     uint64_t until[MAX_DEPTH] = {0}, before = 0;
     if (n > 1)
@@ -36,18 +36,19 @@ void mt_pack_notes(struct mt_pack_note *v, uint32_t n, const struct mt_trace *t,
     }
 }
 
-static const struct mt_reconcile *process_of(const struct mt_job *job, uint32_t rank)
+static const struct mt_reconcile *process_of(const struct mt_driverdiag *driver, uint32_t rank)
 {
-    for (uint32_t i = 0; job != NULL && i < job->reconciled.n; i++)
-        if (job->reconciled.p[i].rank == rank)
-            return &job->reconciled.p[i];
+    for (uint32_t i = 0; driver != NULL && i < driver->reconciled.n; i++)
+        if (driver->reconciled.p[i].rank == rank)
+            return &driver->reconciled.p[i];
     return NULL;
 }
 
-int mt_nvtx_blob(struct mt_blob *out, const struct mt_pack *p, const struct mt_job *job, uint32_t rank)
+int mt_nvtx_blob(struct mt_blob *out, const struct mt_pack *p, const struct mt_driverdiag *driver,
+                 uint32_t rank)
 {
-    const struct mt_reconcile *who = process_of(job, rank);
-    const struct mt_trace *t = who != NULL ? job->drivers.p[who->driver] : NULL;
+    const struct mt_reconcile *who = process_of(driver, rank);
+    const struct mt_trace *t = who != NULL ? driver->drivers.p[who->driver] : NULL;
     struct mt_bytes c[N_COLUMNS];
     struct mt_pack_strings strings = {.sizes = &c[C_LENGTH], .text = &c[C_TEXT]};
     MT_VEC(struct mt_pack_note) v = {NULL, 0, 0};
@@ -58,7 +59,8 @@ int mt_nvtx_blob(struct mt_blob *out, const struct mt_pack *p, const struct mt_j
     memset(c, 0, sizeof c);
     for (uint32_t i = 0; i < t->driver->ranges.n && v.n < MT_MAX_NOTES; i++) {
         const struct mt_nvtx *x = &t->driver->ranges.p[i];
-        uint64_t t0 = mt_pack_tick(p, x->t0_ns), t1 = x->t1_ns != 0 ? mt_pack_tick(p, x->t1_ns) : p->end;
+        uint64_t t0 = mt_pack_tick(p, x->t0_ns),
+                 t1 = x->t1_ns != 0 ? mt_pack_tick(p, x->t1_ns) : p->end;
         struct mt_pack_note *to;
         t1 = t1 < p->end ? t1 : p->end;
         if (x->process != who->process || x->is_mark || t0 >= t1)

@@ -1,4 +1,5 @@
-/* pack/notes.h -- named ranges over time (annotations, NVTX) as columns of a block (docs/report-data.md). */
+/* pack/notes.h -- named ranges over time (annotations, NVTX) as columns of a block
+ * (docs/report-data.md). */
 #ifndef MT_PACK_NOTES_H
 #define MT_PACK_NOTES_H
 
@@ -13,11 +14,12 @@ struct mt_pack_note {
     uint32_t order;
 };
 /* Sorts them and writes name, first tick, length and lane into c[0..3]; names come from t. */
-void mt_pack_notes(struct mt_pack_note *v, uint32_t n, const struct mt_trace *t, struct mt_pack_strings *strings,
-                   struct mt_bytes *c);
+void mt_pack_notes(struct mt_pack_note *v, uint32_t n, const struct mt_trace *t,
+                   struct mt_pack_strings *strings, struct mt_bytes *c);
 
-/* The NVTX ranges of the process that a track is of, where the recording tells which one that is. out->p is NULL where there are none.
- * 1, or 0 = out of memory. */
-int mt_nvtx_blob(struct mt_blob *out, const struct mt_pack *p, const struct mt_job *job, uint32_t rank);
+/* The NVTX ranges of the process that a track is of, where the recording tells which one that is.
+ * out->p is NULL where there are none. 1, or 0 = out of memory. */
+int mt_nvtx_blob(struct mt_blob *out, const struct mt_pack *p, const struct mt_driverdiag *driver,
+                 uint32_t rank);
 
 #endif

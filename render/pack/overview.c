@@ -32,15 +32,21 @@ static void store(struct mt_ov *v, uint32_t col, const struct mt_ov_now *now)
     store_groups(v, col, now);
 }
 
-int mt_ov_begin(struct mt_ov *v, const struct mt_pack *p, bool by_time, const struct mt_ov_now *start)
+int mt_ov_begin(struct mt_ov *v, const struct mt_pack *p, bool by_time,
+                const struct mt_ov_now *start)
 {
     uint64_t last = by_time ? p->end : p->n_events != 0 ? p->n_events - 1 : 0;
     memset(v, 0, sizeof *v);
     v->p = p;
     v->by_time = by_time;
     v->span = last + 1;
-    v->fine = v->span >= MT_PACK_BUCKETS * MT_PACK_FINE && p->n_events > MT_PACK_BUCKETS * MT_PACK_FINE ? MT_PACK_FINE : 1;
-    v->n = v->fine != 1 ? MT_PACK_BUCKETS * MT_PACK_FINE : v->span < MT_PACK_BUCKETS ? (uint32_t)v->span : MT_PACK_BUCKETS;
+    v->fine =
+        v->span >= MT_PACK_BUCKETS * MT_PACK_FINE && p->n_events > MT_PACK_BUCKETS * MT_PACK_FINE
+            ? MT_PACK_FINE
+            : 1;
+    v->n = v->fine != 1                ? MT_PACK_BUCKETS * MT_PACK_FINE
+           : v->span < MT_PACK_BUCKETS ? (uint32_t)v->span
+                                       : MT_PACK_BUCKETS;
     v->high = mt_calloc(v->n, sizeof *v->high);
     v->low = mt_calloc(v->n, sizeof *v->low);
     v->reserved = mt_calloc(v->n, sizeof *v->reserved);
@@ -50,8 +56,9 @@ int mt_ov_begin(struct mt_ov *v, const struct mt_pack *p, bool by_time, const st
     v->phase = mt_calloc(v->n, 1);
     v->coarse_phase = mt_calloc(v->n / v->fine + 1, 1);
     v->group = mt_calloc((size_t)v->n * (p->n_groups + 1), sizeof *v->group);
-    if (v->high == NULL || v->low == NULL || v->reserved == NULL || v->pending == NULL || v->events == NULL || v->at == NULL ||
-        v->phase == NULL || v->coarse_phase == NULL || v->group == NULL)
+    if (v->high == NULL || v->low == NULL || v->reserved == NULL || v->pending == NULL ||
+        v->events == NULL || v->at == NULL || v->phase == NULL || v->coarse_phase == NULL ||
+        v->group == NULL)
         return 0;
     v->next_x = v->n > 1 ? start_of(v, 1) : UINT64_MAX;
     store(v, 0, start);
@@ -135,7 +142,8 @@ void mt_ov_before(struct mt_ov *v, uint64_t x, bool falls, const struct mt_ov_no
 void mt_ov_after(struct mt_ov *v, const struct mt_ov_now *now, unsigned phase)
 {
     uint32_t c = v->col;
-    bool first = v->events[c] == 0 && c != 0; /* the first bucket has the state before the first event */
+    /* the first bucket has the state before the first event */
+    bool first = v->events[c] == 0 && c != 0;
     if (first || now->live > v->high[c]) {
         v->high[c] = now->live;
         v->pending[c] = now->pending;
@@ -189,7 +197,8 @@ static int write(const struct mt_ov *v, uint32_t merge, struct mt_blob *out)
         uint64_t events = 0, low = UINT64_MAX, reserved = 0;
         for (uint32_t k = from; k < end; k++)
             events += v->events[k];
-        for (uint32_t k = from; k < end; k++) { /* what a bucket without events shows belongs to the one before */
+        /* what a bucket without events shows belongs to the one before */
+        for (uint32_t k = from; k < end; k++) {
             if (v->events[k] == 0 && events != 0 && k != 0)
                 continue;
             best = best == UINT32_MAX || v->high[k] > v->high[best] ? k : best;
@@ -204,7 +213,8 @@ static int write(const struct mt_ov *v, uint32_t merge, struct mt_blob *out)
         difference(&c[C_AT], v->at[best], &before[C_AT]);
         mt_put_var(&c[C_PHASE], phase_of(v, i, merge));
         for (uint32_t g = 0; g < n_groups; g++)
-            difference(&c[C_GROUP + g], v->group[(size_t)best * n_groups + g], &before[C_GROUP + g]);
+            difference(&c[C_GROUP + g], v->group[(size_t)best * n_groups + g],
+                       &before[C_GROUP + g]);
     }
     rc = mt_blob_make(out, c, C_GROUP + n_groups);
     for (uint32_t i = 0; i < C_GROUP + n_groups; i++)

@@ -45,7 +45,8 @@ static int measure(const struct mt_pack_in *in, bool *too_large)
     for (uint32_t i = 0; i < in->r->t->segments.n; i++)
         if (mt_segment_is_on(&in->r->t->segments.p[i], d->ordinal, d->kind)) {
             bits |= in->r->t->segments.p[i].addr;
-            highest = in->r->t->segments.p[i].addr > highest ? in->r->t->segments.p[i].addr : highest;
+            highest =
+                in->r->t->segments.p[i].addr > highest ? in->r->t->segments.p[i].addr : highest;
         }
     p->addr_unit = (bits & 511) == 0 ? 512 : 1;
     if (highest / p->addr_unit > MT_PACK_MAX)
@@ -94,7 +95,8 @@ static void choose_groups(struct mt_pack *p, const struct mt_role_facts *f)
     while (p->n_groups < MT_PACK_GROUPS) {
         unsigned best = MT_ROLE_COUNT;
         for (unsigned r = 0; r < MT_ROLE_COUNT; r++)
-            if (!taken[r] && f->peak[r] != 0 && (best == MT_ROLE_COUNT || f->peak[r] > f->peak[best]))
+            if (!taken[r] && f->peak[r] != 0 &&
+                (best == MT_ROLE_COUNT || f->peak[r] > f->peak[best]))
                 best = r;
         if (best == MT_ROLE_COUNT)
             return;
@@ -107,7 +109,8 @@ static int fill(const struct mt_pack_in *in)
 {
     struct mt_pack *p = in->pack;
     const struct mt_device_analysis *o = in->o;
-    bool too_large = o->live_peak > MT_PACK_MAX || o->reserved_peak > MT_PACK_MAX || o->pending_peak > MT_PACK_MAX;
+    bool too_large = o->live_peak > MT_PACK_MAX || o->reserved_peak > MT_PACK_MAX ||
+                     o->pending_peak > MT_PACK_MAX;
     p->n_events = o->n_events;
     p->n_allocs = o->n_allocs;
     p->n_old = in->r->old.n;
@@ -129,8 +132,8 @@ static int fill(const struct mt_pack_in *in)
     return mt_pack_marks(in) && mt_pack_events(in) && mt_pack_phases(in);
 }
 
-int mt_pack_device(void *arg, const struct mt_roles *w, const struct mt_attr *attr, struct mt_phaser *ph,
-                   const struct mt_device_analysis *o, struct mt_err *err)
+int mt_pack_device(void *arg, const struct mt_roles *w, const struct mt_attr *attr,
+                   struct mt_phaser *ph, const struct mt_device_analysis *o, struct mt_err *err)
 {
     struct mt_packs *packs = arg;
     struct mt_pack **to = MT_VEC_PUSH(&packs->list);

@@ -4,7 +4,19 @@
 #include <string.h>
 
 enum { MAX_STRETCHES = 65536 };
-enum { C_FIRST, C_PHASE, C_SUB, C_STEP, C_NAME, C_TICK, C_TICKS, C_DEPTH, C_LENGTH, C_TEXT, N_COLUMNS };
+enum {
+    C_FIRST,
+    C_PHASE,
+    C_SUB,
+    C_STEP,
+    C_NAME,
+    C_TICK,
+    C_TICKS,
+    C_DEPTH,
+    C_LENGTH,
+    C_TEXT,
+    N_COLUMNS
+};
 
 /* How many stretches there are, written where c is not NULL. */
 static uint64_t stretches(const struct mt_pack_in *in, bool subs, struct mt_bytes *c)
@@ -42,8 +54,9 @@ static void add_steps(const struct mt_role_facts *f, struct mt_bytes *c)
 {
     uint64_t before = 0;
     for (uint32_t i = 0; i < f->steps.n; i++) {
-        uint64_t first =
-            f->steps.p[i].first > before ? f->steps.p[i].first : before; /* in order, whatever the analysis found */
+        uint64_t first = f->steps.p[i].first > before
+                             ? f->steps.p[i].first
+                             : before; /* in order, whatever the analysis found */
         mt_put_var(&c[C_STEP], first - before);
         before = first;
     }
@@ -51,8 +64,9 @@ static void add_steps(const struct mt_role_facts *f, struct mt_bytes *c)
 
 static bool is_ours(const struct mt_pack_in *in, const struct mt_range *x)
 {
-    return x->device == in->r->d->ordinal && in->r->d->kind == MT_DEV_CUDA && x->t0_ns != 0 && x->t1_ns > in->pack->t0_ns &&
-           x->t0_ns < x->t1_ns && mt_pack_tick(in->pack, x->t0_ns) <= in->pack->end;
+    return x->device == in->r->d->ordinal && in->r->d->kind == MT_DEV_CUDA && x->t0_ns != 0 &&
+           x->t1_ns > in->pack->t0_ns && x->t0_ns < x->t1_ns &&
+           mt_pack_tick(in->pack, x->t0_ns) <= in->pack->end;
 }
 
 static int add_notes(const struct mt_pack_in *in, struct mt_bytes *c)
@@ -73,7 +87,8 @@ static int add_notes(const struct mt_pack_in *in, struct mt_bytes *c)
         to = MT_VEC_PUSH(&v);
         if (to == NULL)
             goto out;
-        *to = (struct mt_pack_note){mt_pack_tick(in->pack, x->t0_ns), mt_pack_tick(in->pack, x->t1_ns), x->name, i};
+        *to = (struct mt_pack_note){mt_pack_tick(in->pack, x->t0_ns),
+                                    mt_pack_tick(in->pack, x->t1_ns), x->name, i};
         to->t1 = to->t1 < in->pack->end ? to->t1 : in->pack->end;
     }
     mt_pack_notes(v.p, v.n, t, &strings, &c[C_NAME]);

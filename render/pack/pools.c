@@ -1,4 +1,5 @@
-/* The pools of segments whose events do not name theirs: what is still there at the end has it in the end state. */
+/* The pools of segments whose events do not name theirs: what is still there at the end has it in
+ * the end state. */
 #include "render/pack/impl.h"
 
 static void find_ends(struct mt_pack_pools *p, const struct mt_device *d, uint64_t n)
@@ -15,17 +16,20 @@ static void find_ends(struct mt_pack_pools *p, const struct mt_device *d, uint64
     }
 }
 
-const struct mt_segment *mt_pools_last(struct mt_pack_pools *p, const struct mt_replay *r, uint64_t i)
+const struct mt_segment *mt_pools_last(struct mt_pack_pools *p, const struct mt_replay *r,
+                                       uint64_t i)
 {
     const struct mt_event *e = mt_event_at(r->d, i);
     bool maps = e->action == MT_ACT_SEGMENT_MAP;
     const struct mt_segment *s = mt_state_last_segment(r, e->addr);
     uint32_t end;
-    if (s == NULL || s->pool_known == 0 || (s->is_expandable != 0) != maps || s->stream != r->t->lanes.p[e->lane].stream)
+    if (s == NULL || s->pool_known == 0 || (s->is_expandable != 0) != maps ||
+        s->stream != r->t->lanes.p[e->lane].stream)
         return NULL;
     if (!p->made)
         find_ends(p, r->d, r->d->events.n);
-    /* Mappings may end in parts: where any does, which one is left is not searched for, and all keep the same lane. */
+    /* Mappings may end in parts: where any does, which one is left is not searched for, and all
+     * keep the same lane. */
     if (p->failed || (maps ? p->unmaps : mt_addrmap_get(&p->freed, e->addr, &end) && end > i))
         return NULL;
     return s;

@@ -6,9 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_MAX = 240, NO_LANE = 0, MOST_LANES = 1024 /* no job has so many: a forged trace is not searched further */ };
+enum {
+    NAME_MAX = 240,
+    NO_LANE = 0,
+    MOST_LANES = 1024 /* no job has so many: a forged trace is not searched further */
+};
 
-static uint32_t add_lane(struct mt_sites *s, int64_t stream, const uint64_t pool[2], enum mt_lane_known known)
+static uint32_t add_lane(struct mt_sites *s, int64_t stream, const uint64_t pool[2],
+                         enum mt_lane_known known)
 {
     struct mt_site_lane *l = MT_VEC_PUSH(&s->lane);
     if (l == NULL)
@@ -25,7 +30,8 @@ int mt_sites_begin(struct mt_sites *s, const struct mt_trace *t)
     s->n_slots = 1024;
     s->slot = mt_calloc(s->n_slots, sizeof *s->slot);
     s->lane_of = mt_calloc(2 * (size_t)t->lanes.n + 1, sizeof *s->lane_of);
-    return s->slot != NULL && s->lane_of != NULL && add_lane(s, 0, no_pool, MT_LANE_NOTHING) == NO_LANE;
+    return s->slot != NULL && s->lane_of != NULL &&
+           add_lane(s, 0, no_pool, MT_LANE_NOTHING) == NO_LANE;
 }
 
 void mt_sites_done(struct mt_sites *s)
@@ -51,12 +57,14 @@ uint32_t mt_sites_lane(struct mt_sites *s, uint32_t lane, bool pool_known)
     return s->lane_of[key] - 1;
 }
 
-uint32_t mt_sites_find_lane(struct mt_sites *s, int64_t stream, const uint64_t pool[2], bool pool_known)
+uint32_t mt_sites_find_lane(struct mt_sites *s, int64_t stream, const uint64_t pool[2],
+                            bool pool_known)
 {
     enum mt_lane_known known = pool_known ? MT_LANE_POOL : MT_LANE_STREAM;
     for (uint32_t i = 0; i < s->lane.n; i++) {
         const struct mt_site_lane *l = &s->lane.p[i];
-        if (l->known == known && l->stream == stream && (!pool_known || (l->pool[0] == pool[0] && l->pool[1] == pool[1])))
+        if (l->known == known && l->stream == stream &&
+            (!pool_known || (l->pool[0] == pool[0] && l->pool[1] == pool[1])))
             return i;
     }
     return s->lane.n < MOST_LANES ? add_lane(s, stream, pool, known) : NO_LANE;
@@ -64,14 +72,16 @@ uint32_t mt_sites_find_lane(struct mt_sites *s, int64_t stream, const uint64_t p
 
 static bool same(const struct mt_site_key *a, const struct mt_site_key *b)
 {
-    return a->stack == b->stack && a->lane == b->lane && a->role == b->role && a->phase == b->phase && a->sub == b->sub;
+    return a->stack == b->stack && a->lane == b->lane && a->role == b->role &&
+           a->phase == b->phase && a->sub == b->sub;
 }
 
 static uint32_t place(const struct mt_sites *s, const struct mt_site_key *k)
 {
     uint64_t h = ((uint64_t)k->stack << 32 | k->lane) * UINT64_C(0x9e3779b97f4a7c15);
     h ^= h >> 29;
-    h = (h + ((uint64_t)k->role << 16 | (uint64_t)k->phase << 8 | k->sub)) * UINT64_C(0xbf58476d1ce4e5b9);
+    h = (h + ((uint64_t)k->role << 16 | (uint64_t)k->phase << 8 | k->sub)) *
+        UINT64_C(0xbf58476d1ce4e5b9);
     return (uint32_t)(h >> 32) & (s->n_slots - 1);
 }
 
@@ -186,7 +196,8 @@ static uint32_t add_frame(struct writer *w, mt_frame_id id)
     return w->n_frames - 1;
 }
 
-/* A caller has a smaller id than what it calls; what does not is cut there rather than followed in a circle. */
+/* A caller has a smaller id than what it calls; what does not is cut there rather than followed in
+ * a circle. */
 static bool has_parent(const struct mt_trace *t, mt_stack_id s)
 {
     return t->stacks.p[s].parent != 0 && t->stacks.p[s].parent < s;
@@ -231,8 +242,8 @@ static const char *pool_label(const struct mt_site_lane *l, const struct mt_devi
 {
     for (uint32_t k = 0; l->known == MT_LANE_POOL && k < o->pools.n; k++) {
         const struct mt_pool_row *p = &o->pools.p[k];
-        if (p->pool_known && p->pool[0] == l->pool[0] && p->pool[1] == l->pool[1] && p->stream == l->stream &&
-            p->label != NULL && p->label[0] != '\0')
+        if (p->pool_known && p->pool[0] == l->pool[0] && p->pool[1] == l->pool[1] &&
+            p->stream == l->stream && p->label != NULL && p->label[0] != '\0')
             return p->label;
     }
     return "";
@@ -245,14 +256,16 @@ static void add_lanes(struct writer *w, const struct mt_device_analysis *o)
         const char *mostly = pool_label(l, o);
         char pool[80] = "pool not recorded", stream[32] = "stream not recorded", words[512];
         if (l->known == MT_LANE_POOL && (l->pool[0] != 0 || l->pool[1] != 0))
-            (void)snprintf(pool, sizeof pool, "private pool (%" PRIu64 ", %" PRIu64 ")", l->pool[0], l->pool[1]);
+            (void)snprintf(pool, sizeof pool, "private pool (%" PRIu64 ", %" PRIu64 ")", l->pool[0],
+                           l->pool[1]);
         else if (l->known == MT_LANE_POOL)
             (void)snprintf(pool, sizeof pool, "default pool");
         if (l->known != MT_LANE_NOTHING && l->stream != 0)
             (void)snprintf(stream, sizeof stream, "stream %#" PRIx64, (uint64_t)l->stream);
         else if (l->known != MT_LANE_NOTHING)
             (void)snprintf(stream, sizeof stream, "default stream");
-        (void)snprintf(words, sizeof words, "%s, %s%s%s", pool, stream, mostly[0] != '\0' ? ", mostly " : "", mostly);
+        (void)snprintf(words, sizeof words, "%s, %s%s%s", pool, stream,
+                       mostly[0] != '\0' ? ", mostly " : "", mostly);
         mt_put_var(&w->col[C_LANE_WORDS], mt_pack_string(&w->strings, words, strlen(words)));
     }
 }

@@ -1,4 +1,5 @@
-/* svg/asked.h -- requests that failed, in the picture of memory over time. Internal to svg/timeline.c. */
+/* svg/asked.h -- requests that failed, in the picture of memory over time. Internal to
+ * svg/timeline.c. */
 #ifndef MT_SVG_ASKED_H
 #define MT_SVG_ASKED_H
 
@@ -14,7 +15,8 @@ uint32_t mt_svg_asked_y(const struct mt_plot *p, const struct mt_oom *oom);
 /* What the first is made of, with its sizes; nothing where it is not drawn. */
 void mt_svg_asked_key(struct mt_out *o, const struct mt_plot *p, uint32_t y);
 bool mt_svg_asked_has_key(const struct mt_svg *s);
-/* Whether one at x would lie over the one at `last`: of failures that follow each other closely the first is drawn, or none was to be seen. */
+/* Whether one at x would lie over the one at `last`: of failures that follow each other closely the
+ * first is drawn, or none was to be seen. */
 bool mt_svg_asked_hides(uint32_t x, uint32_t last);
 
 #endif

@@ -18,9 +18,9 @@ enum { MAX_DOTS = 160, MAX_OOM_MARKS = 16, CHAR_WIDTH = 7, LEGEND_COLUMN = 276, 
 
 /* From the base line up. What is not explained comes last: it is what the
  * device's own figure adds. */
-static const uint8_t layers[MT_HOLD_COUNT] = {MT_HOLD_TORCH,  MT_HOLD_ENGINE,     MT_HOLD_NCCL,    MT_HOLD_MATH,
-                                              MT_HOLD_GRAPHS, MT_HOLD_CONTEXT,    MT_HOLD_LIBRARY, MT_HOLD_UNKNOWN,
-                                              MT_HOLD_OTHER,  MT_HOLD_UNEXPLAINED};
+static const uint8_t layers[MT_HOLD_COUNT] = {
+    MT_HOLD_TORCH,   MT_HOLD_ENGINE,  MT_HOLD_NCCL,    MT_HOLD_MATH,  MT_HOLD_GRAPHS,
+    MT_HOLD_CONTEXT, MT_HOLD_LIBRARY, MT_HOLD_UNKNOWN, MT_HOLD_OTHER, MT_HOLD_UNEXPLAINED};
 
 unsigned mt_holder_color(enum mt_holder h)
 {
@@ -34,7 +34,10 @@ unsigned mt_holder_color(enum mt_holder h)
     return (unsigned)h < MT_HOLD_COUNT ? color[h] : MT_COLOR_OTHER;
 }
 
-bool mt_svg_ledger_has(const struct mt_ledger *l) { return l->n_columns > 1 && (l->peak_named != 0 || l->peak_used != 0); }
+bool mt_svg_ledger_has(const struct mt_ledger *l)
+{
+    return l->n_columns > 1 && (l->peak_named != 0 || l->peak_used != 0);
+}
 
 struct plot {
     const struct mt_svg_ledger *s;
@@ -44,7 +47,8 @@ struct plot {
     uint32_t *pick; /* the column of the ledger that each drawn one shows */
     uint8_t *phase; /* of each drawn column */
     bool capacity_in, used[MT_HOLD_COUNT];
-    uint8_t number[MT_PH_COUNT]; /* of phases whose name does not fit somewhere: told in the legend */
+    /* of phases whose name does not fit somewhere: told in the legend */
+    uint8_t number[MT_PH_COUNT];
     unsigned n_numbers;
 };
 
@@ -58,14 +62,22 @@ static uint32_t y_of(const struct plot *p, uint64_t bytes)
 {
     return p->top + p->height - mt_scale_px(bytes, p->y.top, p->height);
 }
-static uint32_t column_x(const struct plot *p, uint32_t c) { return p->left + (uint32_t)((uint64_t)p->width * c / p->n); }
+static uint32_t column_x(const struct plot *p, uint32_t c)
+{
+    return p->left + (uint32_t)((uint64_t)p->width * c / p->n);
+}
 static uint32_t x_of(const struct plot *p, uint64_t t)
 {
-    uint64_t at = t < p->l->t0_ns ? 0 : t > p->l->t1_ns ? p->l->t1_ns - p->l->t0_ns : t - p->l->t0_ns;
+    uint64_t at = t < p->l->t0_ns   ? 0
+                  : t > p->l->t1_ns ? p->l->t1_ns - p->l->t0_ns
+                                    : t - p->l->t0_ns;
     return p->left + mt_scale_px(at, p->l->t1_ns - p->l->t0_ns + 1, p->width);
 }
 
-static const int64_t *column(const struct plot *p, uint32_t i) { return p->l->by_holder + (size_t)p->pick[i] * MT_HOLD_COUNT; }
+static const int64_t *column(const struct plot *p, uint32_t i)
+{
+    return p->l->by_holder + (size_t)p->pick[i] * MT_HOLD_COUNT;
+}
 
 static struct stretch stretch_at(const struct plot *p, uint32_t i)
 {
@@ -76,7 +88,10 @@ static struct stretch stretch_at(const struct plot *p, uint32_t i)
     return s;
 }
 
-static bool name_fits(const struct stretch *s) { return strlen(mt_phase_words(s->phase)) * CHAR_WIDTH <= s->width; }
+static bool name_fits(const struct stretch *s)
+{
+    return strlen(mt_phase_words(s->phase)) * CHAR_WIDTH <= s->width;
+}
 
 static bool is_numbered(const struct stretch *s)
 {
@@ -93,20 +108,24 @@ static void number_phases(struct plot *p)
     }
 }
 
-/* A failure at the end of a long recording takes a part of a column: it is drawn wide enough to be seen. */
+/* A failure at the end of a long recording takes a part of a column: it is drawn wide enough to be
+ * seen. */
 static void widen(struct plot *p)
 {
     enum { PIXELS = 6 };
     const struct mt_ledger *l = p->l;
-    const struct mt_job *j = p->s->job;
+    const struct mt_driverdiag *j = p->s->driver;
     uint32_t wide = PIXELS * p->n / p->width + 1;
     uint64_t whole = l->t1_ns - l->t0_ns + 1;
     if (l->focus_ns >= l->t0_ns && l->focus_ns <= l->t1_ns)
-        mt_scale_widen(p->pick, p->n, mt_scale_px(l->focus_ns - l->t0_ns, whole, p->n), wide, l->named);
+        mt_scale_widen(p->pick, p->n, mt_scale_px(l->focus_ns - l->t0_ns, whole, p->n), wide,
+                       l->named);
     for (uint32_t i = 0; i < j->ooms.n; i++) {
         const struct mt_driver_oom *f = &j->ooms.p[i];
-        if (f->ledger == p->s->ledger && f->is_fatal && !f->is_host && f->time_ns >= l->t0_ns && f->time_ns <= l->t1_ns)
-            mt_scale_widen(p->pick, p->n, mt_scale_px(f->time_ns - l->t0_ns, whole, p->n), wide, l->named);
+        if (f->ledger == p->s->ledger && f->is_fatal && !f->is_host && f->time_ns >= l->t0_ns &&
+            f->time_ns <= l->t1_ns)
+            mt_scale_widen(p->pick, p->n, mt_scale_px(f->time_ns - l->t0_ns, whole, p->n), wide,
+                           l->named);
     }
 }
 
@@ -120,7 +139,8 @@ static bool init(struct plot *p)
     if (p->pick == NULL || p->phase == NULL)
         return false;
     for (uint32_t i = 0; i < p->n; i++) {
-        uint32_t from = i * p->merge, end = from + p->merge < l->n_columns ? from + p->merge : l->n_columns;
+        uint32_t from = i * p->merge,
+                 end = from + p->merge < l->n_columns ? from + p->merge : l->n_columns;
         p->pick[i] = from;
         for (uint32_t c = from; c < end; c++) {
             uint64_t v = l->used[c] > l->named[c] ? l->used[c] : l->named[c];
@@ -151,20 +171,21 @@ static void grid(struct mt_out *o, const struct plot *p)
     struct mt_scale x = mt_scale_time(p->l->t1_ns - p->l->t0_ns, p->s->small ? 4 : 8);
     mt_puts(o, "<g stroke=\"currentColor\" stroke-opacity=\".16\">");
     for (uint64_t v = 0; v <= p->y.top; v += p->y.step)
-        mt_putf(o, "<path d=\"M%" PRIu32 " %" PRIu32 "h%" PRIu32 "\"/>", p->left, y_of(p, v), p->width);
+        mt_putf(o, "<path d=\"M%" PRIu32 " %" PRIu32 "h%" PRIu32 "\"/>", p->left, y_of(p, v),
+                p->width);
     mt_puts(o, "</g>\n<g text-anchor=\"end\">");
     for (uint64_t v = 0; v <= p->y.top; v += p->y.step)
-        mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">%s</text>", p->left - 8, y_of(p, v) + 4,
-                mt_scale_label(&p->y, v, label));
-    mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\" opacity=\".75\">%s</text></g>\n", p->left - 8, p->top - 12,
-            p->y.name);
+        mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">%s</text>", p->left - 8,
+                y_of(p, v) + 4, mt_scale_label(&p->y, v, label));
+    mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\" opacity=\".75\">%s</text></g>\n",
+            p->left - 8, p->top - 12, p->y.name);
     mt_puts(o, "<g text-anchor=\"middle\">");
     for (uint64_t v = 0; v <= p->l->t1_ns - p->l->t0_ns && v / x.step < 16; v += x.step)
-        mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">%s</text>", x_of(p, p->l->t0_ns + v), base + 16,
-                mt_scale_label(&x, v, label));
+        mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">%s</text>", x_of(p, p->l->t0_ns + v),
+                base + 16, mt_scale_label(&x, v, label));
     if (!p->s->small)
-        mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\" opacity=\".75\">%s after %s</text>", p->left + p->width / 2,
-                base + 34, x.name, mt_fmt_utc(utc, p->l->t0_ns));
+        mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\" opacity=\".75\">%s after %s</text>",
+                p->left + p->width / 2, base + 34, x.name, mt_fmt_utc(utc, p->l->t0_ns));
     mt_puts(o, "</g>\n");
 }
 
@@ -176,7 +197,8 @@ static void stack(struct mt_out *o, const struct plot *p)
         uint32_t last = 0, at = 0;
         if (!p->used[layers[k]])
             continue;
-        mt_putf(o, "<path fill=\"%s\" d=\"", mt_color_hex(mt_holder_color((enum mt_holder)layers[k])));
+        mt_putf(o, "<path fill=\"%s\" d=\"",
+                mt_color_hex(mt_holder_color((enum mt_holder)layers[k])));
         for (uint32_t i = 0; i <= p->n; i++) {
             uint64_t sum = 0;
             uint32_t y;
@@ -217,7 +239,8 @@ static void used_line(struct mt_out *o, const struct plot *p)
             mt_putf(o, "M%" PRIu32 " %" PRIu32, column_x(p, i), y);
         else if (y != last)
             mt_putf(o, "V%" PRIu32, y);
-        if (i + 1 == p->n || !open || p->l->used[p->pick[i + 1]] == 0 || y_of(p, p->l->used[p->pick[i + 1]]) != y)
+        if (i + 1 == p->n || !open || p->l->used[p->pick[i + 1]] == 0 ||
+            y_of(p, p->l->used[p->pick[i + 1]]) != y)
             mt_putf(o, "H%" PRIu32, column_x(p, i + 1));
         open = true;
         last = y;
@@ -233,7 +256,8 @@ static void dots(struct mt_out *o, const struct plot *p)
     mt_puts(o, "<g fill=\"none\" stroke=\"currentColor\" stroke-width=\"4\" "
                "stroke-linecap=\"round\"><path d=\"");
     for (uint32_t i = 0; i < p->l->checks.n; i += step)
-        mt_putf(o, "M%" PRIu32 " %" PRIu32 "h0", x_of(p, p->l->checks.p[i].time_ns), y_of(p, p->l->checks.p[i].used));
+        mt_putf(o, "M%" PRIu32 " %" PRIu32 "h0", x_of(p, p->l->checks.p[i].time_ns),
+                y_of(p, p->l->checks.p[i].used));
     mt_puts(o, "\"/></g>\n");
 }
 
@@ -244,9 +268,12 @@ static void capacity(struct mt_out *o, const struct plot *p)
     if (!p->capacity_in)
         return;
     y = y_of(p, p->l->capacity);
-    mt_putf(o, "<path stroke=\"currentColor\" stroke-width=\"2\" d=\"M%" PRIu32 " %" PRIu32 "h%" PRIu32 "\"/>", p->left, y,
-            p->width);
-    mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">capacity %s</text>\n", p->left + 6, y >= p->top + 12 ? y - 4 : y + 14,
+    mt_putf(o,
+            "<path stroke=\"currentColor\" stroke-width=\"2\" d=\"M%" PRIu32 " %" PRIu32 "h%" PRIu32
+            "\"/>",
+            p->left, y, p->width);
+    mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">capacity %s</text>\n", p->left + 6,
+            y >= p->top + 12 ? y - 4 : y + 14,
             mt_fmt_bytes(b, p->l->capacity)); /* above the line nothing is drawn */
 }
 
@@ -255,11 +282,15 @@ static void name_phase(struct mt_out *o, const struct plot *p, const struct stre
 {
     uint32_t x = s->x + s->width / 2, y = p->top - 11;
     if (name_fits(s))
-        mt_putf(o, "<text font-size=\"11\" text-anchor=\"middle\" x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">%s</text>", x, y,
-                mt_phase_words(s->phase));
+        mt_putf(o,
+                "<text font-size=\"11\" text-anchor=\"middle\" x=\"%" PRIu32 "\" y=\"%" PRIu32
+                "\">%s</text>",
+                x, y, mt_phase_words(s->phase));
     else if (is_numbered(s))
-        mt_putf(o, "<text font-size=\"11\" text-anchor=\"middle\" x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">%u</text>", x, y,
-                p->number[s->phase]);
+        mt_putf(o,
+                "<text font-size=\"11\" text-anchor=\"middle\" x=\"%" PRIu32 "\" y=\"%" PRIu32
+                "\">%u</text>",
+                x, y, p->number[s->phase]);
 }
 
 /* Which phase held when, above the plot: boxes in two shades. */
@@ -282,7 +313,8 @@ static void band(struct mt_out *o, const struct plot *p)
     }
 }
 
-/* "Phases: 1 rollout generation, 2 weight sync", in as many lines as it takes. o = NULL: only counts them. */
+/* "Phases: 1 rollout generation, 2 weight sync", in as many lines as it takes. o = NULL: only
+ * counts them. */
 static uint32_t explain_numbers(struct mt_out *o, const struct plot *p, uint32_t y)
 {
     uint32_t lines = 0, used = 0, room = p->width / CHAR_WIDTH;
@@ -293,8 +325,9 @@ static uint32_t explain_numbers(struct mt_out *o, const struct plot *p, uint32_t
                 words = mt_phase_words((enum mt_phase)phase);
         if (lines == 0 || used + strlen(words) + 6 > room) {
             if (o != NULL)
-                mt_putf(o, "%s<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">%s", lines != 0 ? "</text>\n" : "", p->left,
-                        y + lines * LEGEND_ROW, lines == 0 ? "Phases: " : "");
+                mt_putf(o, "%s<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">%s",
+                        lines != 0 ? "</text>\n" : "", p->left, y + lines * LEGEND_ROW,
+                        lines == 0 ? "Phases: " : "");
             used = lines == 0 ? 8 : 0;
             lines++;
         }
@@ -307,31 +340,38 @@ static uint32_t explain_numbers(struct mt_out *o, const struct plot *p, uint32_t
     return lines;
 }
 
-static void label(struct mt_out *o, const struct plot *p, uint32_t x, uint32_t y, const char *fill, const char *text)
+static void label(struct mt_out *o, const struct plot *p, uint32_t x, uint32_t y, const char *fill,
+                  const char *text)
 {
     bool left = x + 10 + (uint32_t)strlen(text) * CHAR_WIDTH > p->left + p->width;
-    mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\" fill=\"%s\" font-weight=\"600\"%s>", left ? x - 8 : x + 8, y, fill,
-            left ? " text-anchor=\"end\"" : "");
+    mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\" fill=\"%s\" font-weight=\"600\"%s>",
+            left ? x - 8 : x + 8, y, fill, left ? " text-anchor=\"end\"" : "");
     mt_html_s(o, text);
     mt_puts(o, "</text>\n");
 }
 
 static void marks(struct mt_out *o, const struct plot *p)
 {
-    const struct mt_job *j = p->s->job;
+    const struct mt_driverdiag *j = p->s->driver;
     char text[128], b[32];
     uint32_t n = 0, last = 0;
     bool named = false;
-    for (unsigned pass = 0; pass < 2; pass++) { /* what was not survived is named; the rest are thin lines */
+    /* what was not survived is named; the rest are thin lines */
+    for (unsigned pass = 0; pass < 2; pass++) {
         for (uint32_t i = 0; i < j->ooms.n && n < MAX_OOM_MARKS; i++) {
             const struct mt_driver_oom *f = &j->ooms.p[i];
             uint32_t x = x_of(p, f->time_ns);
-            if (f->ledger != p->s->ledger || f->is_host || f->is_fatal != (pass == 0) || (n != 0 && x == last))
+            if (f->ledger != p->s->ledger || f->is_host || f->is_fatal != (pass == 0) ||
+                (n != 0 && x == last))
                 continue;
-            mt_putf(o, "<path stroke=\"%s\" stroke-width=\"%s\" d=\"M%" PRIu32 " %" PRIu32 "V%" PRIu32 "\"/>", mt_color_oom,
-                    pass == 0 ? "2" : "1", x, p->top - (pass == 0 ? p->s->small ? 16 : 30 : 0), p->top + p->height);
+            mt_putf(o,
+                    "<path stroke=\"%s\" stroke-width=\"%s\" d=\"M%" PRIu32 " %" PRIu32 "V%" PRIu32
+                    "\"/>",
+                    mt_color_oom, pass == 0 ? "2" : "1", x,
+                    p->top - (pass == 0 ? p->s->small ? 16 : 30 : 0), p->top + p->height);
             if (pass == 0 && !named) {
-                (void)snprintf(text, sizeof text, "%s: asked for %s", mt_holder_words(f->who), mt_fmt_bytes(b, f->request));
+                (void)snprintf(text, sizeof text, "%s: asked for %s", mt_holder_words(f->who),
+                               mt_fmt_bytes(b, f->request));
                 label(o, p, x, p->top - (p->s->small ? 18 : 34), mt_color_oom, text);
                 named = true;
             }
@@ -365,17 +405,20 @@ static void legend(struct mt_out *o, const struct plot *p, uint32_t y)
             y += LEGEND_ROW;
         }
         mt_putf(o,
-                "<rect x=\"%" PRIu32 "\" y=\"%" PRIu32 "\" width=\"11\" height=\"11\" rx=\"2\" fill=\"%s\"/><text x=\"%" PRIu32
+                "<rect x=\"%" PRIu32 "\" y=\"%" PRIu32
+                "\" width=\"11\" height=\"11\" rx=\"2\" fill=\"%s\"/><text x=\"%" PRIu32
                 "\" y=\"%" PRIu32 "\">%s, %s%s</text>\n",
-                x, y - 10, mt_color_hex(mt_holder_color(h)), x + 17, y, mt_holder_words(h), sum[h] < 0 ? "-" : "",
+                x, y - 10, mt_color_hex(mt_holder_color(h)), x + 17, y, mt_holder_words(h),
+                sum[h] < 0 ? "-" : "",
                 mt_fmt_bytes(b, sum[h] < 0 ? (uint64_t)-sum[h] : (uint64_t)sum[h]));
         x += LEGEND_COLUMN;
         n++;
     }
     if (p->l->checks.n != 0)
         mt_putf(o,
-                "<path stroke=\"currentColor\" stroke-width=\"1.5\" d=\"M%" PRIu32 " %" PRIu32 "h28\"/><text x=\"%" PRIu32
-                "\" y=\"%" PRIu32 "\">used on the device; dots: samples; bytes: %s</text>\n",
+                "<path stroke=\"currentColor\" stroke-width=\"1.5\" d=\"M%" PRIu32 " %" PRIu32
+                "h28\"/><text x=\"%" PRIu32 "\" y=\"%" PRIu32
+                "\">used on the device; dots: samples; bytes: %s</text>\n",
                 p->left, y + 16, p->left + 36, y + 20, mt_ledger_focus_words(p->l));
     (void)explain_numbers(o, p, y + (p->l->checks.n != 0 ? 2u : 1u) * LEGEND_ROW);
 }
@@ -388,8 +431,8 @@ static void describe(struct mt_out *o, const struct plot *p)
     mt_putf(o, "<title id=\"tl%" PRIu32 "\">Memory of ", id);
     mt_svg_text(o, l->name, 160);
     mt_putf(o, " over time, by owner</title>\n<desc id=\"tl%" PRIu32 "d\">", id);
-    mt_putf(o, "%s recorded. Recorded calls hold at most %s", mt_fmt_seconds(a, l->t1_ns - l->t0_ns),
-            mt_fmt_bytes(b, l->peak_named));
+    mt_putf(o, "%s recorded. Recorded calls hold at most %s",
+            mt_fmt_seconds(a, l->t1_ns - l->t0_ns), mt_fmt_bytes(b, l->peak_named));
     if (l->checks.n != 0)
         mt_putf(o, "; the device had at most %s in use", mt_fmt_bytes(a, l->peak_used));
     if (l->capacity != 0)
@@ -399,7 +442,7 @@ static void describe(struct mt_out *o, const struct plot *p)
 
 static bool draw(struct mt_out *o, const struct mt_svg_ledger *s, uint32_t merge)
 {
-    struct plot p = {.s = s, .l = &s->job->ledgers.p[s->ledger], .merge = merge};
+    struct plot p = {.s = s, .l = &s->driver->ledgers.p[s->ledger], .merge = merge};
     uint32_t width = s->small ? 560 : 1180, height, n = 0;
     bool ok;
     p.left = s->small ? 48 : 58;
@@ -410,14 +453,17 @@ static bool draw(struct mt_out *o, const struct mt_svg_ledger *s, uint32_t merge
     if (ok) {
         for (int h = 0; h < MT_HOLD_COUNT; h++)
             n += p.used[h];
-        height = p.top + p.height + (s->small ? 26 : 92 + (n / 4 + explain_numbers(NULL, &p, 0)) * LEGEND_ROW);
+        height = p.top + p.height +
+                 (s->small ? 26 : 92 + (n / 4 + explain_numbers(NULL, &p, 0)) * LEGEND_ROW);
         mt_putf(o,
-                "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %" PRIu32 " %" PRIu32 "\" width=\"%" PRIu32
-                "\" height=\"%" PRIu32 "\" role=\"img\" aria-labelledby=\"tl%u tl%ud\" "
+                "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %" PRIu32 " %" PRIu32
+                "\" width=\"%" PRIu32 "\" height=\"%" PRIu32
+                "\" role=\"img\" aria-labelledby=\"tl%u tl%ud\" "
                 "font-family=\"system-ui, sans-serif\" font-size=\"%u\" "
                 "fill=\"currentColor\" class=\"%s\">\n",
-                width, height, width, height, ID_BASE + (unsigned)s->ledger, ID_BASE + (unsigned)s->ledger,
-                s->small ? 11u : 12u, s->small ? "plot small" : "plot");
+                width, height, width, height, ID_BASE + (unsigned)s->ledger,
+                ID_BASE + (unsigned)s->ledger, s->small ? 11u : 12u,
+                s->small ? "plot small" : "plot");
         describe(o, &p);
         grid(o, &p);
         mt_puts(o, "<g shape-rendering=\"crispEdges\">\n");

@@ -8,7 +8,7 @@
 #include "render/view/report.h"
 
 struct mt_svg_ledger {
-    const struct mt_job *job;
+    const struct mt_driverdiag *driver;
     uint32_t ledger;
     bool small; /* one of several: no legend, fewer ticks */
 };

@@ -44,7 +44,10 @@ void mt_legend_build(struct mt_legend *l, const struct mt_svg *s, const bool *us
     }
 }
 
-uint32_t mt_legend_height(const struct mt_legend *l) { return ROW * ((l->n + COLUMNS - 1) / COLUMNS); }
+uint32_t mt_legend_height(const struct mt_legend *l)
+{
+    return ROW * ((l->n + COLUMNS - 1) / COLUMNS);
+}
 
 void mt_legend_draw(struct mt_out *o, const struct mt_legend *l, uint32_t x, uint32_t y)
 {
@@ -53,11 +56,17 @@ void mt_legend_draw(struct mt_out *o, const struct mt_legend *l, uint32_t x, uin
     for (unsigned i = 0; i < l->n; i++) {
         const struct mt_legend_entry *e = &l->entry[i];
         uint32_t left = x + i / rows * COLUMN_WIDTH, base = y + i % rows * ROW;
-        mt_putf(o, "<rect x=\"%" PRIu32 "\" y=\"%" PRIu32 "\" width=\"12\" height=\"12\" rx=\"2\" fill=\"%s\"/>", left,
-                base + 2, mt_color_hex(e->color));
+        mt_putf(o,
+                "<rect x=\"%" PRIu32 "\" y=\"%" PRIu32
+                "\" width=\"12\" height=\"12\" rx=\"2\" fill=\"%s\"/>",
+                left, base + 2, mt_color_hex(e->color));
         mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">", left + 18, base + 12);
-        mt_svg_text(o, e->row != NULL ? mt_phase_pair_words(name, e->row->phase, e->row->sub) : "other phases", NAME_COLUMNS);
-        mt_putf(o, "</text><text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\" text-anchor=\"end\">%s</text>\n", left + COLUMN_WIDTH - 36,
-                base + 12, mt_fmt_bytes(bytes, e->bytes));
+        mt_svg_text(o,
+                    e->row != NULL ? mt_phase_pair_words(name, e->row->phase, e->row->sub)
+                                   : "other phases",
+                    NAME_COLUMNS);
+        mt_putf(o,
+                "</text><text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\" text-anchor=\"end\">%s</text>\n",
+                left + COLUMN_WIDTH - 36, base + 12, mt_fmt_bytes(bytes, e->bytes));
     }
 }

@@ -1,4 +1,5 @@
-/* svg/legend.h -- colour, name and bytes at the moment that matters of every phase in a picture. Internal to the svg_*.c files. */
+/* svg/legend.h -- colour, name and bytes at the moment that matters of every phase in a picture.
+ * Internal to the svg_*.c files. */
 #ifndef MT_SVG_LEGEND_H
 #define MT_SVG_LEGEND_H
 

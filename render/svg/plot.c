@@ -15,7 +15,10 @@ unsigned mt_plot_group_color(const struct mt_plot *p, uint32_t g)
     return mt_palette_row(p->s->pal, &p->d->phases.p[g]);
 }
 
-static uint64_t x_span(const struct mt_timeline *tl) { return tl->x1 - tl->x0 < UINT64_MAX ? tl->x1 - tl->x0 + 1 : UINT64_MAX; }
+static uint64_t x_span(const struct mt_timeline *tl)
+{
+    return tl->x1 - tl->x0 < UINT64_MAX ? tl->x1 - tl->x0 + 1 : UINT64_MAX;
+}
 
 uint32_t mt_plot_x(const struct mt_plot *p, int64_t event, uint64_t time_ns)
 {
@@ -31,9 +34,13 @@ uint32_t mt_plot_y(const struct mt_plot *p, uint64_t bytes)
     return p->top + p->height - mt_scale_px(bytes, p->y.top, p->height);
 }
 
-uint32_t mt_plot_column_x(const struct mt_plot *p, uint32_t c) { return p->left + (uint32_t)((uint64_t)p->width * c / p->n); }
+uint32_t mt_plot_column_x(const struct mt_plot *p, uint32_t c)
+{
+    return p->left + (uint32_t)((uint64_t)p->width * c / p->n);
+}
 
-/* Layers in order of the first phase that has the colour, so that what is older lies below; "other" on top. */
+/* Layers in order of the first phase that has the colour, so that what is older lies below; "other"
+ * on top. */
 static void find_layers(struct mt_plot *p)
 {
     p->n_layers = 0;
@@ -51,17 +58,20 @@ static void find_layers(struct mt_plot *p)
         p->order[p->n_layers++] = MT_COLOR_OTHER;
 }
 
-/* A failure, or the peak, of a long trace takes a part of a column: it is drawn wide enough to be seen. */
+/* A failure, or the peak, of a long trace takes a part of a column: it is drawn wide enough to be
+ * seen. */
 static void widen(struct mt_plot *p, int64_t event, uint64_t time_ns)
 {
     enum { PIXELS = 6 };
     const struct mt_timeline *tl = p->tl;
     uint64_t v = tl->has_time ? time_ns : event < 0 ? 0 : (uint64_t)event;
     if (event != MT_NO_EVENT && v >= tl->x0 && v <= tl->x1)
-        mt_scale_widen(p->pick, p->n, mt_scale_px(v - tl->x0, x_span(tl), p->n), PIXELS * p->n / p->width + 1, tl->total);
+        mt_scale_widen(p->pick, p->n, mt_scale_px(v - tl->x0, x_span(tl), p->n),
+                       PIXELS * p->n / p->width + 1, tl->total);
 }
 
-/* The highest of what failed requests would have needed, too; of one that is cut the beginning, its size stands above it. */
+/* The highest of what failed requests would have needed, too; of one that is cut the beginning, its
+ * size stands above it. */
 static uint64_t with_asked(const struct mt_plot *p, uint64_t max)
 {
     for (uint32_t i = 0; i < p->d->ooms.n; i++) {
@@ -84,7 +94,8 @@ bool mt_plot_init(struct mt_plot *p, uint32_t merge)
     if (p->pick == NULL || p->reserved == NULL || p->phase == NULL)
         return false;
     for (uint32_t i = 0; i < p->n; i++) {
-        uint32_t from = i * merge, end = from + merge < tl->n_columns ? from + merge : tl->n_columns, busiest = from;
+        uint32_t from = i * merge,
+                 end = from + merge < tl->n_columns ? from + merge : tl->n_columns, busiest = from;
         p->pick[i] = from;
         for (uint32_t c = from; c < end; c++) {
             if (tl->total[c] > tl->total[p->pick[i]])
@@ -153,12 +164,14 @@ bool mt_plot_layers(struct mt_out *o, const struct mt_plot *p)
     for (uint32_t g = 0; g < p->tl->n_groups; g++) {
         unsigned k = layer_of[mt_plot_group_color(p, g)];
         for (uint32_t c = 0; c < p->n; c++)
-            sum[(size_t)c * (p->n_layers + 1) + k] += p->tl->live[(size_t)p->pick[c] * p->tl->n_groups + g];
+            sum[(size_t)c * (p->n_layers + 1) + k] +=
+                p->tl->live[(size_t)p->pick[c] * p->tl->n_groups + g];
     }
     for (uint32_t c = 0; c < p->n; c++)
         for (unsigned k = 1; k < p->n_layers; k++)
             sum[(size_t)c * (p->n_layers + 1) + k] += sum[(size_t)c * (p->n_layers + 1) + k - 1];
-    /* From the top layer down, each filled to the base line: what is below covers it, and one line per layer is enough. */
+    /* From the top layer down, each filled to the base line: what is below covers it, and one line
+     * per layer is enough. */
     for (unsigned k = p->n_layers; k-- > 0;) {
         for (uint32_t c = 0; c < p->n; c++)
             y[c] = mt_plot_y(p, sum[(size_t)c * (p->n_layers + 1) + k]);
@@ -178,7 +191,8 @@ bool mt_plot_reserved(struct mt_out *o, const struct mt_plot *p)
         return false;
     for (uint32_t c = 0; c < p->n; c++)
         y[c] = mt_plot_y(p, p->reserved[c]);
-    mt_puts(o, "<path fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.5\" stroke-dasharray=\"5 3\" d=\"");
+    mt_puts(o, "<path fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.5\" "
+               "stroke-dasharray=\"5 3\" d=\"");
     put_steps(o, p, y);
     mt_puts(o, "\"/>\n");
     mt_free(y);
@@ -189,32 +203,39 @@ void mt_plot_grid(struct mt_out *o, const struct mt_plot *p)
 {
     char label[32];
     uint32_t base = p->top + p->height;
-    struct mt_scale x = p->tl->has_time ? mt_scale_time(p->tl->x1 - p->tl->x0, p->s->small ? 4 : 8)
-                                        : mt_scale_events(p->tl->x1 - p->tl->x0, p->s->small ? 4 : 8);
+    struct mt_scale x = p->tl->has_time
+                            ? mt_scale_time(p->tl->x1 - p->tl->x0, p->s->small ? 4 : 8)
+                            : mt_scale_events(p->tl->x1 - p->tl->x0, p->s->small ? 4 : 8);
     mt_puts(o, "<g stroke=\"currentColor\" stroke-opacity=\".16\">");
     for (uint64_t v = 0; v <= p->y.top && v / p->y.step < 12; v += p->y.step)
-        mt_putf(o, "<path d=\"M%" PRIu32 " %" PRIu32 "h%" PRIu32 "\"/>", p->left, mt_plot_y(p, v), p->width);
+        mt_putf(o, "<path d=\"M%" PRIu32 " %" PRIu32 "h%" PRIu32 "\"/>", p->left, mt_plot_y(p, v),
+                p->width);
     mt_puts(o, "</g>\n<g text-anchor=\"end\">");
     for (uint64_t v = 0; v <= p->y.top && v / p->y.step < 12; v += p->y.step)
-        mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">%s</text>", p->left - 8, mt_plot_y(p, v) + 4,
-                mt_scale_label(&p->y, v, label));
-    mt_putf(o, "</g>\n<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\" text-anchor=\"end\" opacity=\".75\">%s</text>\n", p->left - 8,
-            p->top - 10, p->y.name);
+        mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">%s</text>", p->left - 8,
+                mt_plot_y(p, v) + 4, mt_scale_label(&p->y, v, label));
+    mt_putf(o,
+            "</g>\n<text x=\"%" PRIu32 "\" y=\"%" PRIu32
+            "\" text-anchor=\"end\" opacity=\".75\">%s</text>\n",
+            p->left - 8, p->top - 10, p->y.name);
     base += p->s->small ? 16 : 24;
     mt_puts(o, "<g text-anchor=\"middle\">");
     for (uint64_t v = 0; v <= p->tl->x1 - p->tl->x0 && v / x.step < 16; v += x.step) {
         uint32_t at = p->left + mt_scale_px(v, x_span(p->tl), p->width);
-        mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">%s</text>", at, base + 16, mt_scale_label(&x, v, label));
+        mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">%s</text>", at, base + 16,
+                mt_scale_label(&x, v, label));
     }
     mt_puts(o, "</g>\n");
     if (!p->s->small) {
-        mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\" text-anchor=\"middle\" opacity=\".75\">", p->left + p->width / 2,
-                base + 34);
+        mt_putf(o,
+                "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\" text-anchor=\"middle\" opacity=\".75\">",
+                p->left + p->width / 2, base + 34);
         if (p->tl->has_time) {
             char utc[40];
             mt_putf(o, "%s after the first event at %s", x.name, mt_fmt_utc(utc, p->tl->x0));
         } else {
-            mt_puts(o, p->d->timeline.has_time ? "event number" : "event number (this trace has no clock)");
+            mt_puts(o, p->d->timeline.has_time ? "event number"
+                                               : "event number (this trace has no clock)");
         }
         mt_puts(o, "</text>\n");
     }

@@ -1,11 +1,13 @@
-/* svg/plot.h -- the plot area of a timeline: its scale, its columns, the stacked layers and the axes. Internal to svg/timeline.c. */
+/* svg/plot.h -- the plot area of a timeline: its scale, its columns, the stacked layers and the
+ * axes. Internal to svg/timeline.c. */
 #ifndef MT_SVG_PLOT_H
 #define MT_SVG_PLOT_H
 
 #include "render/svg/scale.h"
 #include "render/svg/timeline.h"
 
-/* One try to draw: the columns of the timeline merged `merge` to one, and at most so many layers. */
+/* One try to draw: the columns of the timeline merged `merge` to one, and at most so many layers.
+ */
 struct mt_plot {
     const struct mt_svg *s;
     const struct mt_device_analysis *d;
@@ -21,7 +23,8 @@ struct mt_plot {
     unsigned n_layers;
 };
 
-/* Zeroed plot with s, d, tl and the area set; false when out of memory (mt_plot_done() is needed all the same). */
+/* Zeroed plot with s, d, tl and the area set; false when out of memory (mt_plot_done() is needed
+ * all the same). */
 bool mt_plot_init(struct mt_plot *p, uint32_t merge);
 void mt_plot_done(struct mt_plot *p);
 

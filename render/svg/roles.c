@@ -10,10 +10,12 @@ enum { WIDTH = 1180, LEFT = 74, TOP = 8, HEIGHT = 150, COLUMNS = 160 };
 
 /* What stays lies below what comes and goes. */
 static const uint8_t from_below[] = {
-    MT_ROLE_BEFORE,    MT_ROLE_PARAM,      MT_ROLE_ENGINE_WEIGHTS, MT_ROLE_KV_CACHE,   MT_ROLE_GRAPH_POOL,  MT_ROLE_OPTIM_STATE,
-    MT_ROLE_WORKSPACE, MT_ROLE_COMM,       MT_ROLE_UNKNOWN,        MT_ROLE_GRAD,       MT_ROLE_GRAD_REDUCE, MT_ROLE_OFFLOAD,
-    MT_ROLE_UNSHARDED, MT_ROLE_PARAM_CAST, MT_ROLE_WEIGHT_SYNC,    MT_ROLE_CHECKPOINT, MT_ROLE_ACTIVATION,  MT_ROLE_RECOMPUTE,
-    MT_ROLE_LOGITS,    MT_ROLE_OPTIM_TEMP, MT_ROLE_TEMP,
+    MT_ROLE_BEFORE,     MT_ROLE_PARAM,       MT_ROLE_ENGINE_WEIGHTS, MT_ROLE_KV_CACHE,
+    MT_ROLE_GRAPH_POOL, MT_ROLE_OPTIM_STATE, MT_ROLE_WORKSPACE,      MT_ROLE_COMM,
+    MT_ROLE_UNKNOWN,    MT_ROLE_GRAD,        MT_ROLE_GRAD_REDUCE,    MT_ROLE_OFFLOAD,
+    MT_ROLE_UNSHARDED,  MT_ROLE_PARAM_CAST,  MT_ROLE_WEIGHT_SYNC,    MT_ROLE_CHECKPOINT,
+    MT_ROLE_ACTIVATION, MT_ROLE_RECOMPUTE,   MT_ROLE_LOGITS,         MT_ROLE_OPTIM_TEMP,
+    MT_ROLE_TEMP,
 };
 _Static_assert(sizeof from_below == MT_ROLE_COUNT, "each role has its layer");
 
@@ -57,7 +59,10 @@ static void choose(struct curve *v)
     v->y = mt_scale_bytes(most, 4);
 }
 
-static uint32_t y_of(const struct curve *v, uint64_t bytes) { return TOP + HEIGHT - mt_scale_px(bytes, v->y.top, HEIGHT); }
+static uint32_t y_of(const struct curve *v, uint64_t bytes)
+{
+    return TOP + HEIGHT - mt_scale_px(bytes, v->y.top, HEIGHT);
+}
 
 static uint32_t x_of(const struct curve *v, uint32_t column)
 {
@@ -88,27 +93,35 @@ static void layer(struct curve *v, struct mt_out *o, unsigned role, const char *
         v->base[k] = top[k];
 }
 
-bool mt_svg_roles_has(const struct mt_device_analysis *d) { return d->curve.n >= 8 && d->withheld == NULL; }
+bool mt_svg_roles_has(const struct mt_device_analysis *d)
+{
+    return d->curve.n >= 8 && d->withheld == NULL;
+}
 
-void mt_svg_roles(struct mt_out *o, const struct mt_device_analysis *d, const struct mt_role_palette *pal)
+void mt_svg_roles(struct mt_out *o, const struct mt_device_analysis *d,
+                  const struct mt_role_palette *pal)
 {
     struct curve v = {.c = &d->curve};
     char label[32];
     choose(&v);
-    mt_putf(
-        o,
-        "<svg class=\"plot\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"Live memory over the "
-        "trace by what it is for\" font-family=\"system-ui, sans-serif\" font-size=\"12\" fill=\"currentColor\">\n",
-        WIDTH, TOP + HEIGHT + 24, WIDTH, TOP + HEIGHT + 24);
+    mt_putf(o,
+            "<svg class=\"plot\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" role=\"img\" "
+            "aria-label=\"Live memory over the "
+            "trace by what it is for\" font-family=\"system-ui, sans-serif\" font-size=\"12\" "
+            "fill=\"currentColor\">\n",
+            WIDTH, TOP + HEIGHT + 24, WIDTH, TOP + HEIGHT + 24);
     for (uint64_t at = 0; at <= v.y.top; at += v.y.step) {
-        mt_putf(o, "<rect x=\"%d\" y=\"%" PRIu32 "\" width=\"%d\" height=\"1\" fill-opacity=\".15\"/>", LEFT, y_of(&v, at),
-                WIDTH - LEFT);
-        mt_putf(o, "<text x=\"%d\" y=\"%" PRIu32 "\" text-anchor=\"end\">%s %s</text>\n", LEFT - 8, y_of(&v, at) + 4,
-                mt_scale_label(&v.y, at, label), v.y.name);
+        mt_putf(o,
+                "<rect x=\"%d\" y=\"%" PRIu32 "\" width=\"%d\" height=\"1\" fill-opacity=\".15\"/>",
+                LEFT, y_of(&v, at), WIDTH - LEFT);
+        mt_putf(o, "<text x=\"%d\" y=\"%" PRIu32 "\" text-anchor=\"end\">%s %s</text>\n", LEFT - 8,
+                y_of(&v, at) + 4, mt_scale_label(&v.y, at, label), v.y.name);
     }
     mt_puts(o, "<g shape-rendering=\"crispEdges\">\n");
     for (unsigned i = 0; i < MT_ROLE_COUNT; i++)
         layer(&v, o, from_below[i], mt_color_hex(pal->of[from_below[i]]));
-    mt_putf(o, "</g><text x=\"%d\" y=\"%d\">event 0</text><text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>\n</svg>\n",
+    mt_putf(o,
+            "</g><text x=\"%d\" y=\"%d\">event 0</text><text x=\"%d\" y=\"%d\" "
+            "text-anchor=\"end\">%s</text>\n</svg>\n",
             LEFT, TOP + HEIGHT + 18, WIDTH, TOP + HEIGHT + 18, mt_fmt_count(label, d->n_events));
 }

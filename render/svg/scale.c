@@ -8,9 +8,10 @@ struct fraction {
     unsigned num, den, decimals;
 };
 
-/* The smallest step of unit * (one of small[], then 1, 2, 5, 10, 20, 50 ...) of which `ticks` reach max. */
-static struct mt_scale pick(uint64_t max, unsigned ticks, uint64_t unit, const char *name, const struct fraction *small,
-                            unsigned n_small)
+/* The smallest step of unit * (one of small[], then 1, 2, 5, 10, 20, 50 ...) of which `ticks` reach
+ * max. */
+static struct mt_scale pick(uint64_t max, unsigned ticks, uint64_t unit, const char *name,
+                            const struct fraction *small, unsigned n_small)
 {
     struct mt_scale s = {.unit = unit, .name = name};
     uint64_t power = 1;
@@ -60,7 +61,10 @@ struct mt_scale mt_scale_time(uint64_t max_ns, unsigned ticks)
     return pick(max_ns, ticks, 1000, "microseconds", small, 3);
 }
 
-struct mt_scale mt_scale_events(uint64_t max, unsigned ticks) { return pick(max, ticks, 1, "events", NULL, 0); }
+struct mt_scale mt_scale_events(uint64_t max, unsigned ticks)
+{
+    return pick(max, ticks, 1, "events", NULL, 0);
+}
 
 char *mt_scale_label(const struct mt_scale *s, uint64_t value, char *buf)
 {
@@ -69,10 +73,12 @@ char *mt_scale_label(const struct mt_scale *s, uint64_t value, char *buf)
     mt_fmt_count(whole, value / s->unit);
     if (s->decimals == 0)
         (void)snprintf(buf, 32, "%s", whole);
-    else if (s->decimals == 1) /* rounded, because a tenth of a binary unit is no whole number of bytes */
+    else if (s->decimals ==
+             1) /* rounded, because a tenth of a binary unit is no whole number of bytes */
         (void)snprintf(buf, 32, "%.27s.%u", whole, (unsigned)((rest * 10 + s->unit / 2) / s->unit));
     else
-        (void)snprintf(buf, 32, "%.27s.%02u", whole, (unsigned)((rest * 100 + s->unit / 2) / s->unit));
+        (void)snprintf(buf, 32, "%.27s.%02u", whole,
+                       (unsigned)((rest * 100 + s->unit / 2) / s->unit));
     return buf;
 }
 
@@ -102,7 +108,8 @@ void mt_scale_widen(uint32_t *pick, uint32_t n, uint32_t at, uint32_t wide, cons
             after++;
             grown = true;
         }
-        if (from > before && end - from + before + after < wide && high[pick[from - before - 1]] < high[pick[at]]) {
+        if (from > before && end - from + before + after < wide &&
+            high[pick[from - before - 1]] < high[pick[at]]) {
             before++;
             grown = true;
         }

@@ -12,11 +12,13 @@ static uint32_t x_of(const struct mt_stack_bar *b, uint64_t bytes)
     return bytes >= b->whole ? WIDE : mt_scale_px(bytes, b->whole, WIDE);
 }
 
-void mt_stack_open(struct mt_stack_bar *b, struct mt_out *o, uint64_t whole, unsigned height, const char *label)
+void mt_stack_open(struct mt_stack_bar *b, struct mt_out *o, uint64_t whole, unsigned height,
+                   const char *label)
 {
     *b = (struct mt_stack_bar){o, whole != 0 ? whole : 1, 0, height};
     mt_putf(o,
-            "<svg class=\"stackbar\" width=\"100%%\" height=\"%u\" viewBox=\"0 0 %d %u\" preserveAspectRatio=\"none\" "
+            "<svg class=\"stackbar\" width=\"100%%\" height=\"%u\" viewBox=\"0 0 %d %u\" "
+            "preserveAspectRatio=\"none\" "
             "role=\"img\" ",
             height, WIDE, height);
     mt_puts(o, "aria-label=\"");
@@ -24,7 +26,8 @@ void mt_stack_open(struct mt_stack_bar *b, struct mt_out *o, uint64_t whole, uns
     mt_puts(o, "\">");
 }
 
-static void rect(struct mt_stack_bar *b, uint64_t bytes, const char *paint, const char *value, const char *name)
+static void rect(struct mt_stack_bar *b, uint64_t bytes, const char *paint, const char *value,
+                 const char *name)
 {
     char words[32];
     uint32_t from = x_of(b, b->sum), to;
@@ -32,8 +35,8 @@ static void rect(struct mt_stack_bar *b, uint64_t bytes, const char *paint, cons
     to = x_of(b, b->sum);
     if (to <= from)
         return;
-    mt_putf(b->o, "<rect x=\"%" PRIu32 "\" width=\"%" PRIu32 "\" height=\"%u\" %s=\"%s\"", from, to - from, b->height, paint,
-            value);
+    mt_putf(b->o, "<rect x=\"%" PRIu32 "\" width=\"%" PRIu32 "\" height=\"%u\" %s=\"%s\"", from,
+            to - from, b->height, paint, value);
     if (name == NULL) {
         mt_puts(b->o, "/>");
         return;
@@ -53,22 +56,26 @@ void mt_stack_gap(struct mt_stack_bar *b, uint64_t bytes, const char *name)
     rect(b, bytes, "fill=\"currentColor\" fill-opacity", ".12", name);
 }
 
-void mt_stack_failed(struct mt_stack_bar *b, uint64_t bytes, const char *name) { rect(b, bytes, "fill", mt_color_oom, name); }
+void mt_stack_failed(struct mt_stack_bar *b, uint64_t bytes, const char *name)
+{
+    rect(b, bytes, "fill", mt_color_oom, name);
+}
 
 void mt_stack_line(struct mt_stack_bar *b, uint64_t bytes)
 {
     uint32_t x = x_of(b, bytes);
-    mt_putf(b->o, "<rect x=\"%" PRIu32 "\" width=\"4\" height=\"%u\" fill=\"currentColor\"/>", x > WIDE - 4 ? WIDE - 4 : x,
-            b->height);
+    mt_putf(b->o, "<rect x=\"%" PRIu32 "\" width=\"4\" height=\"%u\" fill=\"currentColor\"/>",
+            x > WIDE - 4 ? WIDE - 4 : x, b->height);
 }
 
 void mt_stack_close(struct mt_stack_bar *b) { mt_puts(b->o, "</svg>"); }
 
-void mt_stack_roles(struct mt_stack_bar *b, const uint64_t bytes[MT_ROLE_COUNT], const uint8_t *order, unsigned n,
-                    const struct mt_role_palette *pal)
+void mt_stack_roles(struct mt_stack_bar *b, const uint64_t bytes[MT_ROLE_COUNT],
+                    const uint8_t *order, unsigned n, const struct mt_role_palette *pal)
 {
     for (unsigned i = 0; i < n; i++) {
         unsigned role = order != NULL ? order[i] : i;
-        mt_stack_part(b, bytes[role], mt_color_hex(pal->of[role]), mt_role_words((enum mt_role)role));
+        mt_stack_part(b, bytes[role], mt_color_hex(pal->of[role]),
+                      mt_role_words((enum mt_role)role));
     }
 }

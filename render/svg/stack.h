@@ -1,4 +1,5 @@
-/* svg/stack.h -- one bar that takes whatever width there is, its parts side by side: no text inside, so that it can be stretched. */
+/* svg/stack.h -- one bar that takes whatever width there is, its parts side by side: no text
+ * inside, so that it can be stretched. */
 #ifndef MT_SVG_STACK_H
 #define MT_SVG_STACK_H
 
@@ -9,7 +10,8 @@ struct mt_stack_bar {
     uint64_t whole, sum; /* of the full width; what has been drawn */
     unsigned height;
 };
-void mt_stack_open(struct mt_stack_bar *b, struct mt_out *o, uint64_t whole, unsigned height, const char *label);
+void mt_stack_open(struct mt_stack_bar *b, struct mt_out *o, uint64_t whole, unsigned height,
+                   const char *label);
 void mt_stack_part(struct mt_stack_bar *b, uint64_t bytes, const char *fill, const char *name);
 /* Free space: its outline. */
 void mt_stack_gap(struct mt_stack_bar *b, uint64_t bytes, const char *name);
@@ -18,12 +20,14 @@ void mt_stack_failed(struct mt_stack_bar *b, uint64_t bytes, const char *name);
 /* A line across at that many bytes. */
 void mt_stack_line(struct mt_stack_bar *b, uint64_t bytes);
 void mt_stack_close(struct mt_stack_bar *b);
-/* The bytes of n roles in their colours, in that order; NULL = of all MT_ROLE_COUNT in their own order, the same in every bar. */
-void mt_stack_roles(struct mt_stack_bar *b, const uint64_t bytes[MT_ROLE_COUNT], const uint8_t *order, unsigned n,
-                    const struct mt_role_palette *pal);
+/* The bytes of n roles in their colours, in that order; NULL = of all MT_ROLE_COUNT in their own
+ * order, the same in every bar. */
+void mt_stack_roles(struct mt_stack_bar *b, const uint64_t bytes[MT_ROLE_COUNT],
+                    const uint8_t *order, unsigned n, const struct mt_role_palette *pal);
 
 /* Live memory over the trace, stacked by role (svg/roles.c); true when there is a curve to draw. */
 bool mt_svg_roles_has(const struct mt_device_analysis *d);
-void mt_svg_roles(struct mt_out *o, const struct mt_device_analysis *d, const struct mt_role_palette *pal);
+void mt_svg_roles(struct mt_out *o, const struct mt_device_analysis *d,
+                  const struct mt_role_palette *pal);
 
 #endif

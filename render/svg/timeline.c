@@ -13,7 +13,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CHAR_WIDTH = 7 /* generous for a 12 px sans-serif, so that labels never run into each other */ };
+enum {
+    CHAR_WIDTH = 7 /* generous for a 12 px sans-serif, so that labels never run into each other */
+};
 
 bool mt_svg_timeline_has(const struct mt_device_analysis *d)
 {
@@ -21,11 +23,12 @@ bool mt_svg_timeline_has(const struct mt_device_analysis *d)
 }
 
 /* A label beside x that stays inside the picture. */
-static void put_label(struct mt_out *o, const struct mt_plot *p, uint32_t x, uint32_t y, const char *fill, const char *text)
+static void put_label(struct mt_out *o, const struct mt_plot *p, uint32_t x, uint32_t y,
+                      const char *fill, const char *text)
 {
     bool left = x + 10 + (uint32_t)strlen(text) * CHAR_WIDTH > p->left + p->width;
-    mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\" fill=\"%s\" font-weight=\"600\"%s>", left ? x - 10 : x + 10, y, fill,
-            left ? " text-anchor=\"end\"" : "");
+    mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\" fill=\"%s\" font-weight=\"600\"%s>",
+            left ? x - 10 : x + 10, y, fill, left ? " text-anchor=\"end\"" : "");
     mt_html_s(o, text);
     mt_puts(o, "</text>\n");
 }
@@ -37,10 +40,12 @@ static void draw_capacity(struct mt_out *o, const struct mt_plot *p)
     if (!p->capacity_in)
         return;
     y = mt_plot_y(p, p->d->capacity);
-    mt_putf(o, "<path stroke=\"currentColor\" stroke-width=\"2\" d=\"M%" PRIu32 " %" PRIu32 "h%" PRIu32 "\"/>", p->left, y,
-            p->width);
-    mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">capacity %s</text>\n", p->left + 6, y + 14,
-            mt_fmt_bytes(size, p->d->capacity));
+    mt_putf(o,
+            "<path stroke=\"currentColor\" stroke-width=\"2\" d=\"M%" PRIu32 " %" PRIu32 "h%" PRIu32
+            "\"/>",
+            p->left, y, p->width);
+    mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">capacity %s</text>\n", p->left + 6,
+            y + 14, mt_fmt_bytes(size, p->d->capacity));
 }
 
 static void draw_peak(struct mt_out *o, const struct mt_plot *p)
@@ -51,7 +56,8 @@ static void draw_peak(struct mt_out *o, const struct mt_plot *p)
         return;
     x = mt_plot_x(p, p->d->peak_event, p->d->peak_ns);
     /* Above the plot, because a line through it would hide the one column it marks. */
-    mt_putf(o, "<path fill=\"currentColor\" d=\"M%" PRIu32 " %" PRIu32 "l-6 -9h12z\"/>", x, p->top - 3);
+    mt_putf(o, "<path fill=\"currentColor\" d=\"M%" PRIu32 " %" PRIu32 "l-6 -9h12z\"/>", x,
+            p->top - 3);
     (void)snprintf(text, sizeof text, "peak %s, %s", mt_fmt_bytes(size, p->d->live_peak),
                    mt_event_words(when, p->d->peak_event));
     put_label(o, p, x, p->top - 5, "currentColor", text);
@@ -66,8 +72,11 @@ static void draw_ooms(struct mt_out *o, const struct mt_plot *p)
         uint32_t x = mt_plot_x(p, (int64_t)oom->event, oom->time_ns);
         if (marks > 0 && mt_svg_asked_hides(x, last))
             continue;
-        mt_putf(o, "<path stroke=\"%s\" stroke-width=\"2\" d=\"M%" PRIu32 " %" PRIu32 "V%" PRIu32 "\"/>", mt_color_oom, x,
-                p->top - 18, mt_svg_asked_y(p, oom)); /* no further: it would hide what it marks */
+        mt_putf(o,
+                "<path stroke=\"%s\" stroke-width=\"2\" d=\"M%" PRIu32 " %" PRIu32 "V%" PRIu32
+                "\"/>",
+                mt_color_oom, x, p->top - 18,
+                mt_svg_asked_y(p, oom)); /* no further: it would hide what it marks */
         if (marks == 0) {
             (void)snprintf(text, sizeof text, "OOM: asked for %s", mt_row_request(size, oom));
             put_label(o, p, x, p->top - 22, mt_color_oom, text);
@@ -93,8 +102,9 @@ static void draw_band(struct mt_out *o, const struct mt_plot *p)
             if (!open)
                 mt_putf(o, "<path fill=\"%s\" d=\"", mt_color_hex(color));
             open = true;
-            mt_putf(o, "M%" PRIu32 " %" PRIu32 "h%" PRIu32 "v%" PRIu32 "H%" PRIu32 "z", mt_plot_column_x(p, i), y,
-                    mt_plot_column_x(p, end) - mt_plot_column_x(p, i), h, mt_plot_column_x(p, i));
+            mt_putf(o, "M%" PRIu32 " %" PRIu32 "h%" PRIu32 "v%" PRIu32 "H%" PRIu32 "z",
+                    mt_plot_column_x(p, i), y, mt_plot_column_x(p, end) - mt_plot_column_x(p, i), h,
+                    mt_plot_column_x(p, i));
         }
         if (open)
             mt_puts(o, "\"/>\n");
@@ -111,17 +121,24 @@ static void draw_band(struct mt_out *o, const struct mt_plot *p)
         if (p->phase[i] >= p->d->phases.n || width < 5 * CHAR_WIDTH)
             continue;
         row = &p->d->phases.p[p->phase[i]];
-        (void)mt_phase_pair_words(words, row->sub != MT_PH_NONE ? MT_PH_UNATTRIBUTED : row->phase, row->sub);
+        (void)mt_phase_pair_words(words, row->sub != MT_PH_NONE ? MT_PH_UNATTRIBUTED : row->phase,
+                                  row->sub);
         if (strlen(words) * CHAR_WIDTH > width)
             continue;
-        mt_putf(o, "<text font-size=\"11\" text-anchor=\"middle\" x=\"%" PRIu32 "\" y=\"%" PRIu32 "\" fill=\"%s\">",
-                mt_plot_column_x(p, i) + width / 2, y + 12, mt_color_ink(mt_palette_row(p->s->pal, row)));
+        mt_putf(o,
+                "<text font-size=\"11\" text-anchor=\"middle\" x=\"%" PRIu32 "\" y=\"%" PRIu32
+                "\" fill=\"%s\">",
+                mt_plot_column_x(p, i) + width / 2, y + 12,
+                mt_color_ink(mt_palette_row(p->s->pal, row)));
         mt_svg_text(o, words, MT_WORDS);
         mt_puts(o, "</text>\n");
     }
 }
 
-static const struct mt_timeline *timeline_of(const struct mt_svg *s) { return s->tl != NULL ? s->tl : &s->dev->timeline; }
+static const struct mt_timeline *timeline_of(const struct mt_svg *s)
+{
+    return s->tl != NULL ? s->tl : &s->dev->timeline;
+}
 
 static void put_desc(struct mt_out *o, const struct mt_svg *s)
 {
@@ -133,11 +150,14 @@ static void put_desc(struct mt_out *o, const struct mt_svg *s)
     mt_putf(o, "%s events", mt_fmt_count(a, d->n_events));
     if (timeline_of(s)->has_time)
         mt_putf(o, " over %s", mt_fmt_seconds(span, d->timeline.x1 - d->timeline.x0));
-    mt_putf(o, ". Live memory starts at %s, peaks at %s", mt_fmt_bytes(a, d->live_start), mt_fmt_bytes(b, d->live_peak));
-    mt_putf(o, " (%s) and ends at %s", mt_event_words(when, d->peak_event), mt_fmt_bytes(a, d->live_end));
+    mt_putf(o, ". Live memory starts at %s, peaks at %s", mt_fmt_bytes(a, d->live_start),
+            mt_fmt_bytes(b, d->live_peak));
+    mt_putf(o, " (%s) and ends at %s", mt_event_words(when, d->peak_event),
+            mt_fmt_bytes(a, d->live_end));
     mt_putf(o, "; reserved memory is at most %s.", mt_fmt_bytes(a, d->reserved_peak));
     for (uint32_t i = 0; i < d->ooms.n && i < 3; i++)
-        mt_putf(o, " Out of memory at %s, asking for %s.", mt_event_words(when, (int64_t)d->ooms.p[i].event),
+        mt_putf(o, " Out of memory at %s, asking for %s.",
+                mt_event_words(when, (int64_t)d->ooms.p[i].event),
                 mt_row_request(a, &d->ooms.p[i]));
     mt_puts(o, "</desc>\n");
 }
@@ -145,21 +165,26 @@ static void put_desc(struct mt_out *o, const struct mt_svg *s)
 void mt_svg_open(struct mt_out *o, const struct mt_svg *s, uint32_t width, uint32_t height)
 {
     mt_putf(o,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %" PRIu32 " %" PRIu32 "\" width=\"%" PRIu32
-            "\" height=\"%" PRIu32 "\" role=\"img\" aria-labelledby=\"tl%u tl%ud\" font-family=\"system-ui, sans-serif\""
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %" PRIu32 " %" PRIu32
+            "\" width=\"%" PRIu32 "\" height=\"%" PRIu32
+            "\" role=\"img\" aria-labelledby=\"tl%u tl%ud\" font-family=\"system-ui, sans-serif\""
             " font-size=\"%u\" fill=\"currentColor\" class=\"%s\">\n",
-            width, height, width, height, s->id, s->id, s->small ? 11u : 12u, s->small ? "plot small" : "plot");
+            width, height, width, height, s->id, s->id, s->small ? 11u : 12u,
+            s->small ? "plot small" : "plot");
 }
 
-static void draw_legend(struct mt_out *o, const struct mt_plot *p, const struct mt_legend *l, uint32_t y)
+static void draw_legend(struct mt_out *o, const struct mt_plot *p, const struct mt_legend *l,
+                        uint32_t y)
 {
     char a[32];
-    mt_putf(
-        o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\" font-weight=\"600\">Live %s, by the phase that allocated it: %s</text>\n",
-        p->left, y, mt_focus_words(p->d), mt_fmt_bytes(a, p->d->focus.live));
     mt_putf(o,
-            "<path fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.5\" stroke-dasharray=\"5 3\" d=\"M%" PRIu32
-            " %" PRIu32 "h28\"/><text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">reserved by PyTorch, at most %s</text>\n",
+            "<text x=\"%" PRIu32 "\" y=\"%" PRIu32
+            "\" font-weight=\"600\">Live %s, by the phase that allocated it: %s</text>\n",
+            p->left, y, mt_focus_words(p->d), mt_fmt_bytes(a, p->d->focus.live));
+    mt_putf(o,
+            "<path fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.5\" stroke-dasharray=\"5 "
+            "3\" d=\"M%" PRIu32 " %" PRIu32 "h28\"/><text x=\"%" PRIu32 "\" y=\"%" PRIu32
+            "\">reserved by PyTorch, at most %s</text>\n",
             p->left + 744, y - 4, p->left + 780, y, mt_fmt_bytes(a, p->d->reserved_peak));
     mt_legend_draw(o, l, p->left, y + 12);
 }
@@ -178,7 +203,8 @@ static bool draw(struct mt_out *o, const struct mt_svg *s, uint32_t merge)
     if (ok) {
         mt_legend_build(&legend, s, p.used);
         uint32_t key = mt_svg_asked_has_key(s) ? MT_SVG_ASKED_KEY : 0;
-        mt_svg_open(o, s, s->small ? 560 : 1180, p.top + p.height + (s->small ? 38 : 102 + key + mt_legend_height(&legend)));
+        mt_svg_open(o, s, s->small ? 560 : 1180,
+                    p.top + p.height + (s->small ? 38 : 102 + key + mt_legend_height(&legend)));
         put_desc(o, s);
         mt_plot_grid(o, &p);
         mt_puts(o, "<g shape-rendering=\"crispEdges\">\n");

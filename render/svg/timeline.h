@@ -1,5 +1,6 @@
-/* svg/timeline.h -- memory over time as a static picture: live bytes stacked by phase of birth, reserved and capacity lines, peak and
- * OOM marks, the phase band, axes and a legend. Only presentation attributes: it survives a page whose CSS is dropped.
+/* svg/timeline.h -- memory over time as a static picture: live bytes stacked by phase of birth,
+ * reserved and capacity lines, peak and OOM marks, the phase band, axes and a legend. Only
+ * presentation attributes: it survives a page whose CSS is dropped.
  *
  * What a column shows is the state at its highest instant, so no peak hides between two pixels. */
 #ifndef MT_SVG_TIMELINE_H
@@ -22,10 +23,12 @@ struct mt_svg {
 /* True when there is a curve to draw. */
 bool mt_svg_timeline_has(const struct mt_device_analysis *d);
 void mt_svg_timeline(struct mt_out *o, const struct mt_svg *s);
-/* One bar for a device without a curve: what the reserved bytes are made of at the moment that matters. */
+/* One bar for a device without a curve: what the reserved bytes are made of at the moment that
+ * matters. */
 void mt_svg_composition(struct mt_out *o, const struct mt_svg *s);
 
-/* The opening tag; the text alternative follows as <title id="tlN"> and <desc id="tlNd"> with N = s->id. */
+/* The opening tag; the text alternative follows as <title id="tlN"> and <desc id="tlNd"> with N =
+ * s->id. */
 void mt_svg_open(struct mt_out *o, const struct mt_svg *s, uint32_t width, uint32_t height);
 
 #endif

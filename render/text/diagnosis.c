@@ -90,7 +90,8 @@ void mt_text_advice(struct mt_text *x, const struct mt_report *r)
     const struct mt_advice *list = mt_report_advice(r, &n);
     if (n != 0)
         mt_text_heading(x, "All advice, in the order to try");
-    for (unsigned pass = 0; pass < 2; pass++) /* those to change first have the same numbers above */
+    for (unsigned pass = 0; pass < 2;
+         pass++) /* those to change first have the same numbers above */
         for (uint32_t i = 0; i < n; i++)
             if (list[i].is_top == (pass == 0))
                 card(x, &list[i], ++no, true);
@@ -110,7 +111,8 @@ void mt_text_cause(struct mt_text *x, const struct mt_report *r)
     if (c->what_ifs.n != 0)
         mt_text_heading(x, "Would the request have fitted?");
     for (uint32_t i = 0; i < c->what_ifs.n; i++)
-        mt_text_wrap(x, c->what_ifs.p[i].fits ? "  yes  " : "  no   ", "       ", c->what_ifs.p[i].text);
+        mt_text_wrap(x, c->what_ifs.p[i].fits ? "  yes  " : "  no   ", "       ",
+                     c->what_ifs.p[i].text);
 }
 
 /* ---- roles ---- */
@@ -123,16 +125,18 @@ static void expected(struct mt_text *x, const struct mt_device_analysis *d)
         if (i == 0)
             mt_text_heading(x, "Expected beside measured");
         if (!e->known) {
-            (void)snprintf(line, sizeof line, "%s in %s: %s measured; what to expect is not known: %s",
+            (void)snprintf(line, sizeof line,
+                           "%s in %s: %s measured; what to expect is not known: %s",
                            mt_role_words((enum mt_role)e->role),
-                           mt_words_phase(ph, sizeof ph, (enum mt_phase)e->phase, MT_PH_NONE), mt_fmt_bytes(c, e->measured),
-                           e->text);
+                           mt_words_phase(ph, sizeof ph, (enum mt_phase)e->phase, MT_PH_NONE),
+                           mt_fmt_bytes(c, e->measured), e->text);
             mt_text_wrap(x, "  - ", "    ", line);
             continue;
         }
-        (void)snprintf(line, sizeof line, "%s in %s: %s measured, %s expected: %s", mt_role_words((enum mt_role)e->role),
-                       mt_words_phase(ph, sizeof ph, (enum mt_phase)e->phase, MT_PH_NONE), mt_fmt_bytes(c, e->measured),
-                       mt_expect_bytes(a, e), mt_expect_answer(b, e));
+        (void)snprintf(line, sizeof line, "%s in %s: %s measured, %s expected: %s",
+                       mt_role_words((enum mt_role)e->role),
+                       mt_words_phase(ph, sizeof ph, (enum mt_phase)e->phase, MT_PH_NONE),
+                       mt_fmt_bytes(c, e->measured), mt_expect_bytes(a, e), mt_expect_answer(b, e));
         mt_text_style(x, e->more ? "1;33" : "0");
         mt_text_wrap(x, e->more ? "  ! " : "  - ", "    ", line);
         mt_text_style(x, "0");
@@ -156,7 +160,8 @@ void mt_text_whose(struct mt_text *x, const struct mt_report *r)
     if (d == NULL || !mt_has_others(r))
         return;
     mt_putc(x->o, '\n');
-    place_of(x, "The sections from here on are about ", mt_row_place(r, mt_report_rank(r), d, place, sizeof place), ".");
+    place_of(x, "The sections from here on are about ",
+             mt_row_place(r, mt_report_rank(r), d, place, sizeof place), ".");
 }
 
 void mt_text_others(struct mt_text *x, const struct mt_report *r)
@@ -172,7 +177,8 @@ void mt_text_others(struct mt_text *x, const struct mt_report *r)
         place_of(x, "", mt_row_place(r, &r->ranks[i], d, place, sizeof place), end);
     }
     if (d != NULL)
-        mt_putf(x->o, "  and %s more (see --format json)\n", mt_fmt_count(count, mt_row_count(r) - 1 - SHOWN));
+        mt_putf(x->o, "  and %s more (see --format json)\n",
+                mt_fmt_count(count, mt_row_count(r) - 1 - SHOWN));
 }
 
 void mt_text_roles(struct mt_text *x, const struct mt_device_analysis *d)
@@ -185,13 +191,16 @@ void mt_text_roles(struct mt_text *x, const struct mt_device_analysis *d)
     if (!mt_has_roles(d))
         return;
     mt_text_heading(x, "What the memory is for");
-    mt_putf(x->o, "  %-27s %11s %7s%s\n", "role", mt_focus_words(d), "share", past ? "      highest    allocated" : "");
+    mt_putf(x->o, "  %-27s %11s %7s%s\n", "role", mt_focus_words(d), "share",
+            past ? "      highest    allocated" : "");
     for (unsigned i = 0; i < n; i++) {
         unsigned role = order[i];
-        mt_putf(x->o, "  %-27s %11s %7s", mt_role_words((enum mt_role)role), mt_fmt_bytes(a, f->at_focus[role]),
+        mt_putf(x->o, "  %-27s %11s %7s", mt_role_words((enum mt_role)role),
+                mt_fmt_bytes(a, f->at_focus[role]),
                 mt_fmt_percent(share, f->at_focus[role], d->focus.live));
         if (past)
-            mt_putf(x->o, " %12s %12s", mt_fmt_bytes(b, f->peak[role]), mt_fmt_bytes(c, f->alloc_bytes[role]));
+            mt_putf(x->o, " %12s %12s", mt_fmt_bytes(b, f->peak[role]),
+                    mt_fmt_bytes(c, f->alloc_bytes[role]));
         if (f->pending_at_focus[role] != 0)
             mt_putf(x->o, "  %s waiting to be freed", mt_fmt_bytes(e, f->pending_at_focus[role]));
         mt_putc(x->o, '\n');
@@ -214,17 +223,21 @@ void mt_text_occurrences(struct mt_text *x, const struct mt_device_analysis *d)
     mt_text_heading(x, "Each phase at its highest");
     if (mt_forecast_sentence(d) != NULL)
         mt_text_wrap(x, "  ", "  ", mt_forecast_sentence(d));
-    mt_putf(x->o, "  %-26s %6s %11s %11s %11s\n", "phase", "times", "peak", "left behind", "of no use");
+    mt_putf(x->o, "  %-26s %6s %11s %11s %11s\n", "phase", "times", "peak", "left behind",
+            "of no use");
     for (unsigned i = 0; i < n; i++) {
-        if (strlen(mt_words_phase(ph, sizeof ph, sum[i].phase, MT_PH_NONE)) > 26) { /* a line of its own */
+        /* a line of its own */
+        if (strlen(mt_words_phase(ph, sizeof ph, sum[i].phase, MT_PH_NONE)) > 26) {
             mt_text_wrap(x, "  ", "  ", ph);
             ph[0] = '\0';
         }
         mt_puts(x->o, "  ");
         mt_text_padded(x, ph, 26);
-        mt_putf(x->o, " %6s %11s %11s %11s\n", mt_fmt_count(ph, sum[i].n), mt_fmt_bytes(a, sum[i].top->peak),
-                mt_fmt_bytes(b, sum[i].retained), mt_fmt_bytes(c, sum[i].useless));
-        (void)snprintf(line, sizeof line, "at the peak: %s", mt_role_words_list(at, sizeof at, sum[i].top->peak_roles, 4));
+        mt_putf(x->o, " %6s %11s %11s %11s\n", mt_fmt_count(ph, sum[i].n),
+                mt_fmt_bytes(a, sum[i].top->peak), mt_fmt_bytes(b, sum[i].retained),
+                mt_fmt_bytes(c, sum[i].useless));
+        (void)snprintf(line, sizeof line, "at the peak: %s",
+                       mt_role_words_list(at, sizeof at, sum[i].top->peak_roles, 4));
         mt_text_wrap(x, "      ", "      ", line);
     }
     mt_text_wrap(x, "  ", "  ", mt_occ_note);
@@ -243,8 +256,9 @@ static void growth(struct mt_text *x, const struct mt_role_facts *f)
         mt_text_clipped(x, g->label, x->width > 70 ? x->width - 28 : 42);
         mt_putc(x->o, '\n');
         (void)snprintf(line, sizeof line, "%s, %s to %s over %u steps, fit %u %%, confidence %s",
-                       mt_role_words((enum mt_role)g->role), mt_fmt_bytes(a, g->first), mt_fmt_bytes(b, g->last),
-                       (unsigned)g->n_steps, mt_fit_percent(g), mt_conf_phrase(g->conf));
+                       mt_role_words((enum mt_role)g->role), mt_fmt_bytes(a, g->first),
+                       mt_fmt_bytes(b, g->last), (unsigned)g->n_steps, mt_fit_percent(g),
+                       mt_conf_phrase(g->conf));
         mt_text_wrap(x, "               ", "               ", line);
     }
 }
@@ -258,15 +272,18 @@ void mt_text_steps(struct mt_text *x, const struct mt_device_analysis *d)
         const struct mt_step *s = &f->steps.p[row[i]];
         if (i == 0) {
             mt_text_heading(x, "Steps");
-            (void)snprintf(line, sizeof line, "%s steps, found by %s.", mt_fmt_count(a, f->n_steps_all), f->steps_from);
+            (void)snprintf(line, sizeof line, "%s steps, found by %s.",
+                           mt_fmt_count(a, f->n_steps_all), f->steps_from);
             mt_text_wrap(x, "  ", "  ", line);
-            mt_putf(x->o, "  %6s %11s %11s %11s %11s %13s\n", "step", "length", "at begin", "peak", "at end", "micro-batches");
+            mt_putf(x->o, "  %6s %11s %11s %11s %11s %13s\n", "step", "length", "at begin", "peak",
+                    "at end", "micro-batches");
         } else if (row[i] != row[i - 1] + 1) {
             mt_puts(x->o, "     ...\n");
         }
         mt_putf(x->o, "  %6s %11s %11s %11s %11s %13u%s\n", mt_fmt_count(e, (uint64_t)row[i] + 1),
-                mt_span_words(span, s->t0_ns, s->t1_ns), mt_fmt_bytes(a, s->live_begin), mt_fmt_bytes(b, s->peak),
-                mt_fmt_bytes(c, s->live_end), (unsigned)s->n_micros, s->whole ? "" : "  in part");
+                mt_span_words(span, s->t0_ns, s->t1_ns), mt_fmt_bytes(a, s->live_begin),
+                mt_fmt_bytes(b, s->peak), mt_fmt_bytes(c, s->live_end), (unsigned)s->n_micros,
+                s->whole ? "" : "  in part");
     }
     growth(x, f);
 }
@@ -294,14 +311,16 @@ static void audit(struct mt_text *x, const struct mt_audit *a)
                                   used == 0 ? ""
                                   : c == 1  ? ": "
                                             : ", ",
-                                  a->n_columns > 2 ? a->column[c] : "", a->n_columns > 2 ? " " : "", mt_cell_words(b, cell));
+                                  a->n_columns > 2 ? a->column[c] : "", a->n_columns > 2 ? " " : "",
+                                  mt_cell_words(b, cell));
             used = k < 0 ? used : used + (size_t)k;
         }
         mt_text_wrap(x, "    - ", "      ", line);
     }
     if (a->rows.n > AUDIT_ROWS || a->rows_left_out != 0)
         mt_putf(x->o, "    - and %s more rows\n",
-                mt_fmt_count(b, a->rows_left_out + (a->rows.n > AUDIT_ROWS ? a->rows.n - AUDIT_ROWS : 0)));
+                mt_fmt_count(b, a->rows_left_out +
+                                    (a->rows.n > AUDIT_ROWS ? a->rows.n - AUDIT_ROWS : 0)));
 }
 
 void mt_text_audits(struct mt_text *x, const struct mt_device_analysis *d)
@@ -324,17 +343,20 @@ void mt_text_pins(struct mt_text *x, const struct mt_device_analysis *d)
     if (c == NULL || c->pins.n == 0)
         return;
     mt_text_heading(x, "What keeps segments from being given back");
-    (void)snprintf(line, sizeof line, "%s is free in %s segment%s that live blocks hold%s.", mt_fmt_bytes(a, c->pinned_free),
-                   mt_fmt_count(b, c->n_pins_all), c->n_pins_all == 1 ? "" : "s",
+    (void)snprintf(line, sizeof line, "%s is free in %s segment%s that live blocks hold%s.",
+                   mt_fmt_bytes(a, c->pinned_free), mt_fmt_count(b, c->n_pins_all),
+                   c->n_pins_all == 1 ? "" : "s",
                    c->n_pins_all > c->pins.n ? "; those with the most" : "");
     mt_text_wrap(x, "  ", "  ", line);
     n = mt_pin_groups(c, g);
     for (unsigned i = 0; i < n; i++) {
         const struct mt_pin *p = g[i].first;
-        (void)snprintf(line, sizeof line, "%s of %s free in %s of them, held by %s: %.160s (%s, from %s)",
-                       mt_fmt_bytes(a, g[i].free), mt_fmt_bytes(b, g[i].total), mt_fmt_count(count, g[i].n),
-                       mt_fmt_bytes(e, g[i].block_bytes), p->label, mt_role_words((enum mt_role)p->role),
-                       mt_words_phase(ph, sizeof ph, (enum mt_phase)p->attr.phase, (enum mt_phase)p->attr.sub));
+        (void)snprintf(
+            line, sizeof line, "%s of %s free in %s of them, held by %s: %.160s (%s, from %s)",
+            mt_fmt_bytes(a, g[i].free), mt_fmt_bytes(b, g[i].total), mt_fmt_count(count, g[i].n),
+            mt_fmt_bytes(e, g[i].block_bytes), p->label, mt_role_words((enum mt_role)p->role),
+            mt_words_phase(ph, sizeof ph, (enum mt_phase)p->attr.phase,
+                           (enum mt_phase)p->attr.sub));
         mt_text_wrap(x, "  - ", "    ", line);
     }
 }

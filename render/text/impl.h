@@ -12,7 +12,8 @@ struct mt_text {
     bool color;
 };
 
-void mt_text_style(struct mt_text *x, const char *code); /* of an ANSI escape; nothing without colours */
+/* of an ANSI escape; nothing without colours */
+void mt_text_style(struct mt_text *x, const char *code);
 void mt_text_heading(struct mt_text *x, const char *words);
 /* Escapes s once and breaks it at spaces to the width. */
 void mt_text_wrap(struct mt_text *x, const char *first, const char *next, const char *s);

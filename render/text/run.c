@@ -51,15 +51,17 @@ void mt_text_logs(struct mt_text *x, const struct mt_report *r)
         char words[MT_FACT_WORDS], who[96], line[900], lead[40];
         const struct mt_log_fact *f = rows[i].fact;
         mt_log_who(who, f);
-        (void)snprintf(lead, sizeof lead, "%c%10llu  ", rows[i].is_failure ? '!' : ' ', (unsigned long long)f->line);
+        (void)snprintf(lead, sizeof lead, "%c%10llu  ", rows[i].is_failure ? '!' : ' ',
+                       (unsigned long long)f->line);
         (void)snprintf(line, sizeof line, "%s%s%.200s%s%s", who, who[0] != '\0' ? ": " : "",
-                       r->logs->files.n > 1 ? rows[i].file->name : "", r->logs->files.n > 1 ? ": " : "",
-                       mt_log_fact_words(words, f));
+                       r->logs->files.n > 1 ? rows[i].file->name : "",
+                       r->logs->files.n > 1 ? ": " : "", mt_log_fact_words(words, f));
         mt_text_wrap(x, lead, "             ", line);
     }
     if (n < mt_logs_facts(r->logs)) {
         char a[32];
-        mt_putf(x->o, "  %u of %s lines (see --format json)\n", (unsigned)n, mt_fmt_count(a, mt_logs_facts(r->logs)));
+        mt_putf(x->o, "  %u of %s lines (see --format json)\n", (unsigned)n,
+                mt_fmt_count(a, mt_logs_facts(r->logs)));
     }
 }
 
@@ -72,8 +74,8 @@ void mt_text_run(struct mt_text *x, const struct mt_report *r)
     mt_text_heading(x, "Settings of the run");
     for (uint32_t i = 0; i < n; i++) {
         char line[1400];
-        (void)snprintf(line, sizeof line, "%s: %.200s   (%.300s, %.200s)", rows[i].setting->words, rows[i].value, rows[i].key,
-                       rows[i].where);
+        (void)snprintf(line, sizeof line, "%s: %.200s   (%.300s, %.200s)", rows[i].setting->words,
+                       rows[i].value, rows[i].key, rows[i].where);
         mt_text_wrap(x, "  ", "    ", line);
     }
 }

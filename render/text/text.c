@@ -40,7 +40,9 @@ void mt_text_wrap(struct mt_text *x, const char *first, const char *next, const 
     if (mt_out_finish(&m) == 0) {
         p = (const char *)m.buf;
         while (*p != '\0') {
-            size_t room = (size_t)x->width > strlen(lead) + 20 ? (size_t)x->width - strlen(lead) : 20, n = strlen(p), cut;
+            size_t room =
+                       (size_t)x->width > strlen(lead) + 20 ? (size_t)x->width - strlen(lead) : 20,
+                   n = strlen(p), cut;
             if (mt_utf8_columns(p, n) > room) {
                 cut = n;
                 for (size_t i = 1; i < n && mt_utf8_columns(p, i) <= room; i++)
@@ -91,14 +93,18 @@ void mt_text_padded(struct mt_text *x, const char *s, int width)
         mt_putc(x->o, ' ');
 }
 
-/* A chart of 8 rows of half blocks: one character shows the highest state of its share of the columns. */
+/* A chart of 8 rows of half blocks: one character shows the highest state of its share of the
+ * columns. */
 static void chart(struct mt_text *x, const struct mt_device_analysis *d)
 {
     enum { ROWS = 8, MAX_W = 100 };
-    static const char *const part[] = {" ", "\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587", "\u2588"};
-    const struct mt_timeline *t =
-        d->by_event.n_columns != 0 ? &d->by_event : &d->timeline; /* few columns: no room for waiting */
-    uint64_t high[MAX_W] = {0}, top = d->reserved_peak > d->live_peak ? d->reserved_peak : d->live_peak;
+    static const char *const part[] = {" ",      "\u2581", "\u2582", "\u2583", "\u2584",
+                                       "\u2585", "\u2586", "\u2587", "\u2588"};
+    const struct mt_timeline *t = d->by_event.n_columns != 0
+                                      ? &d->by_event
+                                      : &d->timeline; /* few columns: no room for waiting */
+    uint64_t high[MAX_W] = {0},
+             top = d->reserved_peak > d->live_peak ? d->reserved_peak : d->live_peak;
     uint32_t w = (uint32_t)(x->width > 40 ? x->width - 14 : 26);
     char b[32];
     if (w > MAX_W)
@@ -156,12 +162,15 @@ static void phases(struct mt_text *x, const struct mt_device_analysis *d)
         else
             mt_text_padded(x, mt_words_phase(ph, sizeof ph, p->phase, p->sub), 34);
         mt_putf(x->o, " %11s %11s %11s %7s\n", mt_fmt_bytes(a, p->alloc_bytes),
-                p->peak_inside_event == MT_NO_EVENT || d->withheld ? "-" : mt_fmt_bytes(b, p->peak_inside),
+                p->peak_inside_event == MT_NO_EVENT || d->withheld
+                    ? "-"
+                    : mt_fmt_bytes(b, p->peak_inside),
                 mt_fmt_bytes(e, p->at_focus), mt_fmt_percent(ph, p->at_focus, d->focus.live));
     }
 }
 
-static void owners(struct mt_text *x, const struct mt_trace *t, const struct mt_device_analysis *d, uint32_t max)
+static void owners(struct mt_text *x, const struct mt_trace *t, const struct mt_device_analysis *d,
+                   uint32_t max)
 {
     char a[40], b[40], ph[128], line[256];
     uint64_t rest = d->owners_rest_bytes;
@@ -179,18 +188,23 @@ static void owners(struct mt_text *x, const struct mt_trace *t, const struct mt_
             rest += o->bytes;
             continue;
         }
-        mt_putf(x->o, "  %10s %7s ", mt_fmt_bytes(a, o->bytes), mt_fmt_percent(b, o->bytes, d->focus.live));
+        mt_putf(x->o, "  %10s %7s ", mt_fmt_bytes(a, o->bytes),
+                mt_fmt_percent(b, o->bytes, d->focus.live));
         mt_text_clipped(x, o->label, x->width > 70 ? x->width - 21 : 48);
-        mt_putf(x->o, "\n                     %s block%s, %s", mt_fmt_count(a, o->blocks), o->blocks == 1 ? "" : "s",
+        mt_putf(x->o, "\n                     %s block%s, %s", mt_fmt_count(a, o->blocks),
+                o->blocks == 1 ? "" : "s",
                 o->attr.phase == MT_PH_UNATTRIBUTED && o->attr.sub == MT_PH_NONE
-                    ? (o->birth == MT_BIRTH_IN_TRACE ? "phase unknown" : "allocated before recording began")
-                    : mt_words_phase(ph, sizeof ph, (enum mt_phase)o->attr.phase, (enum mt_phase)o->attr.sub));
+                    ? (o->birth == MT_BIRTH_IN_TRACE ? "phase unknown"
+                                                     : "allocated before recording began")
+                    : mt_words_phase(ph, sizeof ph, (enum mt_phase)o->attr.phase,
+                                     (enum mt_phase)o->attr.sub));
         mt_puts(x->o, "\n");
         if (mt_owner_origin(line, sizeof line, t, d, i, max))
             mt_text_wrap(x, "                     from ", "                     ", line);
     }
     if (rest != 0)
-        mt_putf(x->o, "  %10s %7s %s other places\n", mt_fmt_bytes(a, rest), mt_fmt_percent(b, rest, d->focus.live),
+        mt_putf(x->o, "  %10s %7s %s other places\n", mt_fmt_bytes(a, rest),
+                mt_fmt_percent(b, rest, d->focus.live),
                 mt_fmt_count(line, d->n_owners_all - (d->owners.n < max ? d->owners.n : max)));
 }
 
@@ -200,18 +214,22 @@ static void pools(struct mt_text *x, const struct mt_device_analysis *d)
     if (d->pools.n == 0)
         return;
     mt_text_heading(x, "Segments at the end");
-    mt_putf(x->o, "  %-27s %6s %10s %10s %10s %10s\n", "pool, stream", "number", "reserved", "active", "free", "largest");
+    mt_putf(x->o, "  %-27s %6s %10s %10s %10s %10s\n", "pool, stream", "number", "reserved",
+            "active", "free", "largest");
     for (uint32_t i = 0; i < d->pools.n && i < 20; i++) {
         const struct mt_pool_row *p = &d->pools.p[i];
         char pool[64] = "default";
         if (p->pool_known && (p->pool[0] != 0 || p->pool[1] != 0))
-            (void)snprintf(pool, sizeof pool, "(%llu,%llu)", (unsigned long long)p->pool[0], (unsigned long long)p->pool[1]);
+            (void)snprintf(pool, sizeof pool, "(%llu,%llu)", (unsigned long long)p->pool[0],
+                           (unsigned long long)p->pool[1]);
         (void)snprintf(name, sizeof name, "%s %s%s%s", pool, p->is_large ? "large" : "small",
-                       p->is_expandable ? ", expandable" : "", p->stream != 0 ? ", side stream" : "");
+                       p->is_expandable ? ", expandable" : "",
+                       p->stream != 0 ? ", side stream" : "");
         mt_puts(x->o, "  ");
         mt_text_padded(x, name, 27);
-        mt_putf(x->o, " %6s %10s %10s %10s %10s\n", mt_fmt_count(name, p->n_segments), mt_fmt_bytes(a, p->reserved),
-                mt_fmt_bytes(b, p->active), mt_fmt_bytes(c, p->free), mt_fmt_bytes(e, p->largest_free));
+        mt_putf(x->o, " %6s %10s %10s %10s %10s\n", mt_fmt_count(name, p->n_segments),
+                mt_fmt_bytes(a, p->reserved), mt_fmt_bytes(b, p->active), mt_fmt_bytes(c, p->free),
+                mt_fmt_bytes(e, p->largest_free));
         if (p->label != NULL && p->label[0] != '\0') {
             mt_puts(x->o, "      mostly ");
             (void)mt_text_clipped(x, p->label, x->width - 14);
@@ -231,7 +249,8 @@ static void ranks(struct mt_text *x, const struct mt_report *r)
     mt_text_heading(x, r->n_ranks > 1 ? "Ranks and devices" : "Devices");
     for (uint32_t i = 0; i < r->n_ranks; i++) /* names of files are longer than numbers of ranks */
         for (uint32_t j = 0; j < r->ranks[i].analysis->devices.n; j++) {
-            size_t n = strlen(mt_row_place(r, &r->ranks[i], &r->ranks[i].analysis->devices.p[j], place, sizeof place));
+            size_t n = strlen(mt_row_place(r, &r->ranks[i], &r->ranks[i].analysis->devices.p[j],
+                                           place, sizeof place));
             width = n > 72 ? 72 : (int)n > width ? (int)n : width;
         }
     for (uint32_t i = 0; i < r->n_ranks; i++) {
@@ -240,8 +259,9 @@ static void ranks(struct mt_text *x, const struct mt_report *r)
             const struct mt_device_analysis *d = &an->devices.p[j];
             mt_puts(x->o, i == r->primary && d == mt_verdict_device(&r->ranks[i]) ? "> " : "  ");
             mt_text_padded(x, mt_row_place(r, &r->ranks[i], d, place, sizeof place), width);
-            mt_putf(x->o, " %s %11s  reserved %11s%s%s\n", mt_row_has_peak(d) ? "peak" : "live", mt_row_live(a, d),
-                    mt_row_reserved(b, d), d->ooms.n ? "  OOM" : "", r->ranks[i].trace->damaged ? "  damaged" : "");
+            mt_putf(x->o, " %s %11s  reserved %11s%s%s\n", mt_row_has_peak(d) ? "peak" : "live",
+                    mt_row_live(a, d), mt_row_reserved(b, d), d->ooms.n ? "  OOM" : "",
+                    r->ranks[i].trace->damaged ? "  damaged" : "");
         }
     }
 }
@@ -252,7 +272,7 @@ static void headline(struct mt_text *x, const struct mt_report *r, const struct 
 {
     const char *second = mt_report_second(r);
     const char *cause = mt_report_cause_sentence(r);
-    bool job = mt_report_job_leads(r);
+    bool job = mt_report_driver_leads(r);
     if (mt_report_log_leads(r)) {
         mt_text_heading(x, mt_log_cause_words(r->diag->cause));
         mt_text_wrap(x, "  ", "  ", r->diag->sentence);
@@ -260,17 +280,17 @@ static void headline(struct mt_text *x, const struct mt_report *r, const struct 
             mt_text_wrap(x, "  ", "  ", r->diag->because);
         if (second != NULL)
             mt_text_wrap(x, "  The driver: ", "  ", second);
-        if (second != NULL && r->job->because[0] != '\0')
-            mt_text_wrap(x, "  ", "  ", r->job->because);
+        if (second != NULL && r->driver->because[0] != '\0')
+            mt_text_wrap(x, "  ", "  ", r->driver->because);
         return;
     }
-    mt_text_heading(x, job                      ? r->job->kind == MT_JV_OOM ? "OUT OF MEMORY" : "Verdict"
+    mt_text_heading(x, job ? r->driver->kind == MT_DV_OOM ? "OUT OF MEMORY" : "Verdict"
                        : d != NULL && d->ooms.n ? "OUT OF MEMORY"
                                                 : "Verdict");
     if (job) {
-        mt_text_wrap(x, "  ", "  ", r->job->sentence);
-        if (r->job->because[0] != '\0')
-            mt_text_wrap(x, "  ", "  ", r->job->because);
+        mt_text_wrap(x, "  ", "  ", r->driver->sentence);
+        if (r->driver->because[0] != '\0')
+            mt_text_wrap(x, "  ", "  ", r->driver->because);
         second = v != NULL ? v->sentence : NULL;
     } else if (v != NULL) {
         mt_text_wrap(x, "  ", "  ", v->sentence);
@@ -325,7 +345,7 @@ void mt_render_text(const struct mt_report *r, struct mt_out *o, int width, bool
             mt_putf(o, "  %-22s %s\n", facts[i].name, facts[i].value);
         chart(&x, d);
     }
-    if (r->job != NULL)
+    if (r->driver != NULL)
         mt_text_job(&x, r);
     mt_text_whose(&x, r);
     if (d != NULL)

@@ -15,11 +15,12 @@ char *mt_saving_words(char buf[MT_SAVING_WORDS], const struct mt_saving *s)
     if (!s->known)
         return buf;
     if (s->low == s->bytes && s->high == s->bytes)
-        (void)snprintf(buf, MT_SAVING_WORDS, "about %s (confidence: %s)", mt_words_bytes(mid, s->bytes),
-                       mt_fix_conf_name(s->conf));
+        (void)snprintf(buf, MT_SAVING_WORDS, "about %s (confidence: %s)",
+                       mt_words_bytes(mid, s->bytes), mt_fix_conf_name(s->conf));
     else
-        (void)snprintf(buf, MT_SAVING_WORDS, "about %s (%s to %s; confidence: %s)", mt_words_bytes(mid, s->bytes),
-                       mt_words_bytes(low, s->low), mt_words_bytes(high, s->high), mt_fix_conf_name(s->conf));
+        (void)snprintf(buf, MT_SAVING_WORDS, "about %s (%s to %s; confidence: %s)",
+                       mt_words_bytes(mid, s->bytes), mt_words_bytes(low, s->low),
+                       mt_words_bytes(high, s->high), mt_fix_conf_name(s->conf));
     return buf;
 }
 
@@ -43,9 +44,13 @@ const struct mt_cause *mt_report_cause(const struct mt_report *r)
 {
     const struct mt_device_analysis *d = mt_report_device(r);
     const struct mt_cause *c = d != NULL ? d->cause : NULL;
-    if (c == NULL || mt_report_log_leads(r) || (mt_report_job_leads(r) && r->job->kind == MT_JV_OOM))
+    if (c == NULL || mt_report_log_leads(r) ||
+        (mt_report_driver_leads(r) && r->driver->kind == MT_DV_OOM))
         return NULL;
-    return (c->sentence != NULL && c->sentence[0] != '\0') || c->evidence.n != 0 || c->what_ifs.n != 0 ? c : NULL;
+    return (c->sentence != NULL && c->sentence[0] != '\0') || c->evidence.n != 0 ||
+                   c->what_ifs.n != 0
+               ? c
+               : NULL;
 }
 
 const char *mt_report_cause_sentence(const struct mt_report *r)
@@ -112,7 +117,9 @@ unsigned mt_role_order(const uint64_t bytes[MT_ROLE_COUNT], uint8_t order[MT_ROL
         unsigned k = n;
         if (bytes[role] == 0)
             continue;
-        for (; k > 0 && !is_gap(role) && (is_gap(order[k - 1]) || bytes[order[k - 1]] < bytes[role]); k--)
+        for (;
+             k > 0 && !is_gap(role) && (is_gap(order[k - 1]) || bytes[order[k - 1]] < bytes[role]);
+             k--)
             order[k] = order[k - 1];
         order[k] = (uint8_t)role;
         n++;
@@ -134,8 +141,8 @@ char *mt_role_words_list(char *buf, size_t cap, const uint64_t bytes[MT_ROLE_COU
             rest += bytes[order[i]];
             continue;
         }
-        k = snprintf(buf + used, cap - used, "%s%s %s", i != 0 ? ", " : "", mt_role_words((enum mt_role)order[i]),
-                     mt_words_bytes(b, bytes[order[i]]));
+        k = snprintf(buf + used, cap - used, "%s%s %s", i != 0 ? ", " : "",
+                     mt_role_words((enum mt_role)order[i]), mt_words_bytes(b, bytes[order[i]]));
         if (k < 0 || (size_t)k >= cap - used)
             return buf;
         used += (size_t)k;
@@ -153,7 +160,10 @@ bool mt_has_roles(const struct mt_device_analysis *d)
     return false;
 }
 
-bool mt_roles_have_past(const struct mt_device_analysis *d) { return d->roles.made && !d->end_state_only; }
+bool mt_roles_have_past(const struct mt_device_analysis *d)
+{
+    return d->roles.made && !d->end_state_only;
+}
 
 /* The colour that a role likes: that of the phase it belongs to, see palette.c. */
 static unsigned preferred(unsigned role)
@@ -181,11 +191,13 @@ void mt_role_palette_build(struct mt_role_palette *p, const struct mt_role_facts
     bool taken[MT_COLOR_COUNT] = {true, true}, done[MT_ROLE_COUNT] = {false};
     memset(p, MT_COLOR_OTHER, sizeof *p);
     p->of[MT_ROLE_UNKNOWN] = MT_COLOR_UNATTRIBUTED;
-    for (unsigned round = 0; round < 2 * MT_ROLE_COUNT; round++) { /* those of the moment first, then those of other moments */
+    /* those of the moment first, then those of other moments */
+    for (unsigned round = 0; round < 2 * MT_ROLE_COUNT; round++) {
         const uint64_t *bytes = round < MT_ROLE_COUNT ? f->at_focus : f->peak;
         unsigned best = MT_ROLE_COUNT, color;
         for (unsigned i = 0; i < MT_ROLE_COUNT; i++)
-            if (!is_gap(i) && !done[i] && bytes[i] != 0 && (best == MT_ROLE_COUNT || bytes[i] > bytes[best]))
+            if (!is_gap(i) && !done[i] && bytes[i] != 0 &&
+                (best == MT_ROLE_COUNT || bytes[i] > bytes[best]))
                 best = i;
         if (best == MT_ROLE_COUNT)
             continue;
@@ -207,8 +219,8 @@ static size_t add_part(char *buf, size_t used, uint64_t bytes, const char *words
     int k;
     if (bytes == 0 || used + 1 >= MT_ROLE_NOTE)
         return used;
-    k = snprintf(buf + used, MT_ROLE_NOTE - used, "%s%s %s", used != 0 && buf[used - 1] != ' ' ? ", " : "",
-                 mt_words_bytes(b, bytes), words);
+    k = snprintf(buf + used, MT_ROLE_NOTE - used, "%s%s %s",
+                 used != 0 && buf[used - 1] != ' ' ? ", " : "", mt_words_bytes(b, bytes), words);
     return k > 0 && used + (size_t)k < MT_ROLE_NOTE ? used + (size_t)k : MT_ROLE_NOTE - 1;
 }
 
@@ -263,24 +275,30 @@ unsigned mt_role_notes(char notes[MT_ROLE_NOTES][MT_ROLE_NOTE], const struct mt_
         used = add_part(notes[n], used, f->unknown_reasons[i], unknown[i]);
         without += f->unknown_reasons[i];
     }
-    if (used > lead && without >= d->focus.live / 1000) { /* a few bytes of thousands of MiB explain nothing */
-        (void)snprintf(notes[n] + used, MT_ROLE_NOTE - used, "; no frame, size or lifetime says what they are for");
+    /* a few bytes of thousands of MiB explain nothing */
+    if (used > lead && without >= d->focus.live / 1000) {
+        (void)snprintf(notes[n] + used, MT_ROLE_NOTE - used,
+                       "; no frame, size or lifetime says what they are for");
         end_note(notes[n], strlen(notes[n]));
         n++;
     }
     if (f->vocab != 0) {
         char split[64] = "";
         if (f->vocab_split > 1)
-            (void)snprintf(split, sizeof split, " split by %llu", (unsigned long long)f->vocab_split);
-        (void)snprintf(notes[n++], MT_ROLE_NOTE, "The largest logits are %llu tokens x a vocabulary of %llu%s x %llu bytes.",
+            (void)snprintf(split, sizeof split, " split by %llu",
+                           (unsigned long long)f->vocab_split);
+        (void)snprintf(notes[n++], MT_ROLE_NOTE,
+                       "The largest logits are %llu tokens x a vocabulary of %llu%s x %llu bytes.",
                        (unsigned long long)f->logits_tokens, (unsigned long long)f->vocab, split,
                        (unsigned long long)f->logits_elem);
     }
     if (f->verified_events != 0)
         (void)snprintf(notes[n++], MT_ROLE_NOTE,
                        f->first_bad_event == MT_NO_EVENT
-                           ? "Checked: after each of %llu events the bytes of the roles added up to the live bytes."
-                           : "Checked after %llu events: the bytes of the roles do not always add up to the live bytes.",
+                           ? "Checked: after each of %llu events the bytes of the roles added up "
+                             "to the live bytes."
+                           : "Checked after %llu events: the bytes of the roles do not always add "
+                             "up to the live bytes.",
                        (unsigned long long)f->verified_events);
     return n;
 }
@@ -299,7 +317,9 @@ char *mt_expect_bytes(char buf[48], const struct mt_expect *e)
 /* As expected, and how nearly where the two numbers differ. */
 static void within(char buf[48], const struct mt_expect *e)
 {
-    uint64_t off = e->measured > e->bytes ? e->measured - e->bytes : e->at_most ? 0 : e->bytes - e->measured;
+    uint64_t off = e->measured > e->bytes ? e->measured - e->bytes
+                   : e->at_most           ? 0
+                                          : e->bytes - e->measured;
     double percent = e->bytes != 0 ? (double)off * 100 / (double)e->bytes : 0;
     if (off != 0 && (e->bytes == 0 || percent > 10))
         (void)snprintf(buf, 48, "as expected, within %s", MT_BYTES(off));
@@ -323,7 +343,10 @@ char *mt_expect_answer(char buf[48], const struct mt_expect *e)
     return buf;
 }
 
-bool mt_has_expected(const struct mt_device_analysis *d) { return d->expected != NULL && d->expected->v.n != 0; }
+bool mt_has_expected(const struct mt_device_analysis *d)
+{
+    return d->expected != NULL && d->expected->v.n != 0;
+}
 
 /* ---- the devices that the verdict is not about ---- */
 
@@ -344,10 +367,12 @@ const struct mt_device_analysis *mt_next_other(const struct mt_report *r, uint32
 char *mt_device_words(char *buf, size_t cap, const struct mt_device_analysis *d)
 {
     char roles[256], b[32];
-    int n = snprintf(buf, cap, "live %s %s: %s", mt_focus_words(d), mt_words_bytes(b, d->focus.live),
-                     mt_role_words_list(roles, sizeof roles, d->roles.at_focus, 3));
+    int n =
+        snprintf(buf, cap, "live %s %s: %s", mt_focus_words(d), mt_words_bytes(b, d->focus.live),
+                 mt_role_words_list(roles, sizeof roles, d->roles.at_focus, 3));
     if (d->roles.steps.n >= 2 && n > 0 && (size_t)n < cap)
-        n += snprintf(buf + n, cap - (size_t)n, "; %llu steps", (unsigned long long)d->roles.n_steps_all);
+        n += snprintf(buf + n, cap - (size_t)n, "; %llu steps",
+                      (unsigned long long)d->roles.n_steps_all);
     for (uint32_t i = 0; d->audits != NULL && i < d->audits->v.n && n > 0 && (size_t)n < cap; i++)
         if (d->audits->v.p[i].finding)
             n += snprintf(buf + n, cap - (size_t)n, "; to act on: %s", d->audits->v.p[i].title);
@@ -357,8 +382,10 @@ char *mt_device_words(char *buf, size_t cap, const struct mt_device_analysis *d)
 /* ---- occurrences and steps ---- */
 
 const char *const mt_occ_note =
-    "\"Left behind\" was allocated in the phase and still live at its end; \"of no use\" was live at the peak though the phase "
-    "never touches its kind: optimizer state and gradients in a rollout, KV cache in training. Of several times, the most. In "
+    "\"Left behind\" was allocated in the phase and still live at its end; \"of no use\" was live "
+    "at the peak though the phase "
+    "never touches its kind: optimizer state and gradients in a rollout, KV cache in training. Of "
+    "several times, the most. In "
     "PyTorch's books: an engine that sleeps may have unmapped its part.";
 
 const char *mt_forecast_sentence(const struct mt_device_analysis *d)
@@ -415,7 +442,10 @@ char *mt_slope_words(char buf[40], double slope)
     return buf;
 }
 
-unsigned mt_fit_percent(const struct mt_growth *g) { return g->r2 >= 0 && g->r2 <= 1 ? (unsigned)(g->r2 * 100) : 0; }
+unsigned mt_fit_percent(const struct mt_growth *g)
+{
+    return g->r2 >= 0 && g->r2 <= 1 ? (unsigned)(g->r2 * 100) : 0;
+}
 
 const char *mt_cell_words(char buf[64], const struct mt_cell *c)
 {
@@ -431,7 +461,8 @@ const char *mt_cell_words(char buf[64], const struct mt_cell *c)
 bool mt_cell_is_number(const struct mt_audit *a, uint32_t column)
 {
     for (uint32_t i = 0; i < a->rows.n; i++)
-        if (a->rows.p[i].cell[column].kind == MT_CELL_BYTES || a->rows.p[i].cell[column].kind == MT_CELL_COUNT_)
+        if (a->rows.p[i].cell[column].kind == MT_CELL_BYTES ||
+            a->rows.p[i].cell[column].kind == MT_CELL_COUNT_)
             return true;
     return false;
 }

@@ -1,4 +1,5 @@
-/* view/diagnosis.h -- what every renderer says of the diagnosis in the same way: roles, causes, savings, occurrences, steps. */
+/* view/diagnosis.h -- what every renderer says of the diagnosis in the same way: roles, causes,
+ * savings, occurrences, steps. */
 #ifndef MT_DIAG_VIEW_H
 #define MT_DIAG_VIEW_H
 
@@ -14,20 +15,25 @@
 #define MT_SAVING_WORDS 160
 /* "about 2.10 GiB (1.50 GiB to 2.10 GiB; confidence: medium)"; "" when none was computed. */
 char *mt_saving_words(char buf[MT_SAVING_WORDS], const struct mt_saving *s);
-/* Why a piece of advice has no number of bytes, in words; "" when it has one or nothing is known of the reason. */
+/* Why a piece of advice has no number of bytes, in words; "" when it has one or nothing is known of
+ * the reason. */
 const char *mt_saving_missing(const struct mt_advice *a);
-/* What was needed at the moment that matters: all that was reserved or live, and the request that failed. */
+/* What was needed at the moment that matters: all that was reserved or live, and the request that
+ * failed. */
 uint64_t mt_needed(const struct mt_device_analysis *d);
 
 /* ---- cause ---- */
 
-/* Of the verdict's device, where the snapshot has the headline; NULL when there is none, or nothing is to be said of it. */
+/* Of the verdict's device, where the snapshot has the headline; NULL when there is none, or nothing
+ * is to be said of it. */
 const struct mt_cause *mt_report_cause(const struct mt_report *r);
 /* Its sentence; NULL when there is none. */
 const char *mt_report_cause_sentence(const struct mt_report *r);
-/* "With the engine asleep ..." without its answer, which stands in a column of its own; buf of cap. */
+/* "With the engine asleep ..." without its answer, which stands in a column of its own; buf of cap.
+ */
 char *mt_what_if_condition(char *buf, size_t cap, const struct mt_what_if *w);
-const char *mt_conf_phrase(unsigned conf); /* enum mt_conf for people: "high", "good", "fair", "low", "none" */
+/* enum mt_conf for people: "high", "good", "fair", "low", "none" */
+const char *mt_conf_phrase(unsigned conf);
 
 /* Segments that blocks of one place, role and phase hold. */
 struct mt_pin_group {
@@ -40,9 +46,11 @@ unsigned mt_pin_groups(const struct mt_cause *c, struct mt_pin_group out[MT_PIN_
 
 /* ---- roles ---- */
 
-/* Roles with bytes, largest first ("allocated before recording" and "unknown" last); returns how many. */
+/* Roles with bytes, largest first ("allocated before recording" and "unknown" last); returns how
+ * many. */
 unsigned mt_role_order(const uint64_t bytes[MT_ROLE_COUNT], uint8_t order[MT_ROLE_COUNT]);
-/* "KV cache 27.00 GiB, parameters 3.81 GiB, others 12.0 MiB": the max largest. "-" when there are none. */
+/* "KV cache 27.00 GiB, parameters 3.81 GiB, others 12.0 MiB": the max largest. "-" when there are
+ * none. */
 char *mt_role_words_list(char *buf, size_t cap, const uint64_t bytes[MT_ROLE_COUNT], unsigned max);
 bool mt_has_roles(const struct mt_device_analysis *d);
 /* Whether anything is known of other moments than the one that matters. */
@@ -52,7 +60,8 @@ struct mt_role_palette {
     uint8_t of[MT_ROLE_COUNT];
 };
 void mt_role_palette_build(struct mt_role_palette *p, const struct mt_role_facts *f);
-/* How the roles are known, how long the blocks live, and what is not known, one sentence each; returns how many. */
+/* How the roles are known, how long the blocks live, and what is not known, one sentence each;
+ * returns how many. */
 enum { MT_ROLE_NOTES = 5, MT_ROLE_NOTE = 512 };
 unsigned mt_role_notes(char notes[MT_ROLE_NOTES][MT_ROLE_NOTE], const struct mt_device_analysis *d);
 
@@ -66,9 +75,11 @@ bool mt_has_expected(const struct mt_device_analysis *d);
 
 /* Whether more than one device was read, so that it has to be said which one a section is about. */
 bool mt_has_others(const struct mt_report *r);
-/* The next device after (rank i, device j) that the verdict is not about; starts with *i = 0, *j = UINT32_MAX. NULL = no more. */
+/* The next device after (rank i, device j) that the verdict is not about; starts with *i = 0, *j =
+ * UINT32_MAX. NULL = no more. */
 const struct mt_device_analysis *mt_next_other(const struct mt_report *r, uint32_t *i, uint32_t *j);
-/* "live at the peak 12.00 GiB: KV cache 8.00 GiB, others 4.00 GiB; 3 steps; to act on: Weight sync" */
+/* "live at the peak 12.00 GiB: KV cache 8.00 GiB, others 4.00 GiB; 3 steps; to act on: Weight sync"
+ */
 char *mt_device_words(char *buf, size_t cap, const struct mt_device_analysis *d);
 
 /* ---- occurrences and steps ---- */
@@ -87,7 +98,8 @@ struct mt_occ_sum {
 };
 /* In order of first occurrence; returns how many, at most MT_PH_COUNT. */
 unsigned mt_occ_sums(const struct mt_role_facts *f, struct mt_occ_sum out[MT_PH_COUNT]);
-/* Which steps a table of at most max rows shows: the first ones and the last ones. Returns how many; indices of steps. */
+/* Which steps a table of at most max rows shows: the first ones and the last ones. Returns how
+ * many; indices of steps. */
 uint32_t mt_step_rows(const struct mt_role_facts *f, uint32_t *out, uint32_t max);
 /* "1.204 s": length of a stretch; "-" without a clock. */
 char *mt_span_words(char buf[MT_WORDS], uint64_t t0_ns, uint64_t t1_ns);
@@ -101,14 +113,16 @@ bool mt_cell_is_number(const struct mt_audit *a, uint32_t column);
 
 /* ---- text and Markdown ---- */
 
-void mt_text_top(struct mt_text *x, const struct mt_report *r);   /* what to change first, with bytes */
+/* what to change first, with bytes */
+void mt_text_top(struct mt_text *x, const struct mt_report *r);
 void mt_text_cause(struct mt_text *x, const struct mt_report *r); /* evidence and what-ifs */
 void mt_text_roles(struct mt_text *x, const struct mt_device_analysis *d);
 void mt_text_occurrences(struct mt_text *x, const struct mt_device_analysis *d);
 void mt_text_steps(struct mt_text *x, const struct mt_device_analysis *d);
 void mt_text_audits(struct mt_text *x, const struct mt_device_analysis *d);
 void mt_text_pins(struct mt_text *x, const struct mt_device_analysis *d);
-void mt_text_whose(struct mt_text *x, const struct mt_report *r);  /* which device the next sections are about */
+/* which device the next sections are about */
+void mt_text_whose(struct mt_text *x, const struct mt_report *r);
 void mt_text_others(struct mt_text *x, const struct mt_report *r); /* the other ones, a line each */
 void mt_text_advice(struct mt_text *x, const struct mt_report *r);
 void mt_md_top(const struct mt_report *r, struct mt_out *o);

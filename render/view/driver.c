@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SAME_MOMENT                                                                                                            \
-    UINT64_C(10000000000) /* a snapshot's failure and the driver's belong        \
+#define SAME_MOMENT                                                                                \
+    UINT64_C(10000000000) /* a snapshot's failure and the driver's belong                          \
                            together within that time */
 enum { MAX_STATUSES = 4000 };
 
@@ -19,24 +19,25 @@ static uint64_t oom_time(const struct mt_rank *k)
     return d != NULL && v->oom < d->ooms.n ? d->ooms.p[v->oom].time_ns : 0;
 }
 
-bool mt_report_job_leads(const struct mt_report *r)
+bool mt_report_driver_leads(const struct mt_report *r)
 {
     const struct mt_rank *k = mt_report_rank(r);
     const struct mt_driver_oom *o;
     uint64_t t;
-    if (r->job == NULL || mt_report_log_leads(r))
+    if (r->driver == NULL || mt_report_log_leads(r))
         return false;
     if (k == NULL)
         return true;
-    if (r->job->kind == MT_JV_PEAK && !mt_verdict_is_oom(k->analysis->verdict.kind))
-        for (uint32_t i = 0; i < r->job->books_peaks.n; i++)
-            if (r->job->books_peaks.p[i].rank == r->primary && mt_books_peak_counts(&r->job->books_peaks.p[i]))
+    if (r->driver->kind == MT_DV_PEAK && !mt_verdict_is_oom(k->analysis->verdict.kind))
+        for (uint32_t i = 0; i < r->driver->books_peaks.n; i++)
+            if (r->driver->books_peaks.p[i].rank == r->primary &&
+                mt_books_peak_counts(&r->driver->books_peaks.p[i]))
                 return true;
-    if (r->job->kind != MT_JV_OOM)
+    if (r->driver->kind != MT_DV_OOM)
         return false;
     if (!mt_verdict_is_oom(k->analysis->verdict.kind))
         return true;
-    o = &r->job->ooms.p[r->job->oom];
+    o = &r->driver->ooms.p[r->driver->oom];
     t = oom_time(k);
     if (o->who == MT_HOLD_TORCH || t == 0)
         return false;
@@ -45,21 +46,25 @@ bool mt_report_job_leads(const struct mt_report *r)
 
 const char *mt_report_second(const struct mt_report *r)
 {
-    return r->job != NULL && !mt_report_job_leads(r) && r->job->kind != MT_JV_NONE ? r->job->sentence : NULL;
+    return r->driver != NULL && !mt_report_driver_leads(r) && r->driver->kind != MT_DV_NONE
+               ? r->driver->sentence
+               : NULL;
 }
 
-const char *mt_job_kind_words(const struct mt_job *j)
+const char *mt_driver_kind_words(const struct mt_driverdiag *j)
 {
     switch (j->kind) {
-    case MT_JV_OOM:
-        return j->ooms.p[j->oom].is_host ? "Out of pinned host memory, in a driver call" : "Out of memory, in a driver call";
-    case MT_JV_PEAK: return "No failure that the driver saw: its peak";
-    case MT_JV_NONE: return "No GPU memory was recorded";
+    case MT_DV_OOM:
+        return j->ooms.p[j->oom].is_host ? "Out of pinned host memory, in a driver call"
+                                         : "Out of memory, in a driver call";
+    case MT_DV_PEAK: return "No failure that the driver saw: its peak";
+    case MT_DV_NONE: return "No GPU memory was recorded";
     }
     return "";
 }
 
-char *mt_job_who(char buf[MT_WHO], const struct mt_job *j, uint32_t driver, uint32_t process)
+char *mt_driver_who(char buf[MT_WHO], const struct mt_driverdiag *j, uint32_t driver,
+                    uint32_t process)
 {
     const struct mt_trace *t;
     const struct mt_process *p;
@@ -72,14 +77,15 @@ char *mt_job_who(char buf[MT_WHO], const struct mt_job *j, uint32_t driver, uint
     p = &t->driver->processes.p[process];
     name = mt_str(t, p->name);
     if (p->rank >= 0)
-        (void)snprintf(buf, MT_WHO, "rank %d%s%.150s, pid %u", (int)p->rank, name[0] != '\0' ? ", " : "", name,
-                       (unsigned)p->pid);
+        (void)snprintf(buf, MT_WHO, "rank %d%s%.150s, pid %u", (int)p->rank,
+                       name[0] != '\0' ? ", " : "", name, (unsigned)p->pid);
     else
-        (void)snprintf(buf, MT_WHO, "%.150s%spid %u", name, name[0] != '\0' ? ", " : "", (unsigned)p->pid);
+        (void)snprintf(buf, MT_WHO, "%.150s%spid %u", name, name[0] != '\0' ? ", " : "",
+                       (unsigned)p->pid);
     return buf;
 }
 
-char *mt_job_holder(char buf[MT_WHO], enum mt_holder h, const char *library)
+char *mt_driver_holder(char buf[MT_WHO], enum mt_holder h, const char *library)
 {
     if (library != NULL && h == MT_HOLD_LIBRARY)
         (void)snprintf(buf, MT_WHO, "%.200s", library);
@@ -97,7 +103,7 @@ char *mt_fmt_signed(char buf[40], int64_t bytes)
     return buf;
 }
 
-char *mt_job_moment(char buf[40], const struct mt_job *j, uint64_t time_ns)
+char *mt_driver_moment(char buf[40], const struct mt_driverdiag *j, uint64_t time_ns)
 {
     uint64_t first = UINT64_MAX;
     for (uint32_t i = 0; i < j->ledgers.n; i++)
@@ -109,7 +115,7 @@ char *mt_job_moment(char buf[40], const struct mt_job *j, uint64_t time_ns)
     return buf;
 }
 
-char *mt_job_end(char buf[64], const struct mt_process *p)
+char *mt_driver_end(char buf[64], const struct mt_process *p)
 {
     switch (p->end) {
     case MT_END_EXIT:
@@ -127,7 +133,7 @@ char *mt_job_end(char buf[64], const struct mt_process *p)
     return buf;
 }
 
-const char *mt_job_sleep_words(const struct mt_job *j, uint32_t sleep)
+const char *mt_driver_sleep_words(const struct mt_driverdiag *j, uint32_t sleep)
 {
     const struct mt_sleep *s = &j->sleeps.p[sleep];
     if (s->who != MT_HOLD_ENGINE)
@@ -135,22 +141,25 @@ const char *mt_job_sleep_words(const struct mt_job *j, uint32_t sleep)
     if (!s->is_wake)
         return " went to sleep";
     for (uint32_t i = 0; i < sleep; i++)
-        if (j->sleeps.p[i].driver == s->driver && j->sleeps.p[i].process == s->process && j->sleeps.p[i].who == s->who &&
-            !j->sleeps.p[i].is_wake)
+        if (j->sleeps.p[i].driver == s->driver && j->sleeps.p[i].process == s->process &&
+            j->sleeps.p[i].who == s->who && !j->sleeps.p[i].is_wake)
             return " woke";
     return " mapped";
 }
 
-const char *mt_ledger_focus_words(const struct mt_ledger *l) { return l->focus_is_oom ? "at the failure" : "at the peak"; }
+const char *mt_ledger_focus_words(const struct mt_ledger *l)
+{
+    return l->focus_is_oom ? "at the failure" : "at the peak";
+}
 
-unsigned mt_job_phase_sums(const struct mt_job *j, struct mt_phase_sum out[MT_PH_COUNT])
+unsigned mt_driver_phase_sums(const struct mt_driverdiag *j, struct mt_phase_sum out[MT_PH_COUNT])
 {
     uint8_t at[MT_PH_COUNT];
     uint64_t end[MT_PH_COUNT] = {0};
     unsigned n = 0;
     memset(at, 255, sizeof at);
     for (uint32_t i = 0; i < j->phases.n; i++) {
-        const struct mt_job_phase *p = &j->phases.p[i];
+        const struct mt_driver_phase *p = &j->phases.p[i];
         struct mt_phase_sum *s;
         if (at[p->phase] == 255) {
             at[p->phase] = (uint8_t)n;
@@ -180,7 +189,8 @@ unsigned mt_job_phase_sums(const struct mt_job *j, struct mt_phase_sum out[MT_PH
 static const char *status_words(unsigned code)
 {
     switch (code) {
-    case MT_ST_CUPTI_MISSING: return "no driver calls were recorded, because libcupti was not found";
+    case MT_ST_CUPTI_MISSING:
+        return "no driver calls were recorded, because libcupti was not found";
     case MT_ST_CUPTI_VERSION: return "CUPTI";
     case MT_ST_SUBSCRIBER_BUSY:
         return "no driver calls were recorded, because another profiler holds "
@@ -204,7 +214,8 @@ static const char *status_words(unsigned code)
     }
 }
 
-static void statuses(const struct mt_job *j, struct mt_caveat *out, unsigned *n, unsigned max)
+static void statuses(const struct mt_driverdiag *j, struct mt_caveat *out, unsigned *n,
+                     unsigned max)
 {
     char who[MT_WHO];
     for (uint32_t d = 0; d < j->drivers.n; d++) {
@@ -229,45 +240,53 @@ static void statuses(const struct mt_job *j, struct mt_caveat *out, unsigned *n,
             if (s->process >= v->processes.n)
                 (void)snprintf(who, sizeof who, "The launcher");
             else
-                (void)mt_job_who(who, j, d, s->process);
+                (void)mt_driver_who(who, j, d, s->process);
             if (more != 0)
-                mt_caveat_add(out, n, max, "%s, and %u more: %s%s%s.", who, (unsigned)more, status_words(s->code),
-                              mt_str_len(t, s->text) != 0 ? ": " : "", mt_str(t, s->text));
-            else
-                mt_caveat_add(out, n, max, "%s: %s%s%s.", who, status_words(s->code), mt_str_len(t, s->text) != 0 ? ": " : "",
+                mt_caveat_add(out, n, max, "%s, and %u more: %s%s%s.", who, (unsigned)more,
+                              status_words(s->code), mt_str_len(t, s->text) != 0 ? ": " : "",
                               mt_str(t, s->text));
+            else
+                mt_caveat_add(out, n, max, "%s: %s%s%s.", who, status_words(s->code),
+                              mt_str_len(t, s->text) != 0 ? ": " : "", mt_str(t, s->text));
         }
     }
 }
 
-static void losses(const struct mt_job *j, struct mt_caveat *out, unsigned *n, unsigned max)
+static void losses(const struct mt_driverdiag *j, struct mt_caveat *out, unsigned *n, unsigned max)
 {
-    static const char *const what[] = {"records", "records", "of CUPTI's allocation records", "stacks", "names", "chunks"};
+    static const char *const what[] = {"records", "records", "of CUPTI's allocation records",
+                                       "stacks",  "names",   "chunks"};
     char who[MT_WHO], a[32];
     for (uint32_t d = 0; d < j->drivers.n; d++) {
         const struct mt_driver *v = j->drivers.p[d]->driver;
         for (uint32_t i = 0; i < v->losses.n; i++) {
             const struct mt_loss *l = &v->losses.p[i];
             if (l->count != 0)
-                mt_caveat_add(out, n, max, "%s: %s %s were lost while recording%s.", mt_job_who(who, j, d, l->process),
-                              mt_fmt_count(a, l->count), what[l->what < sizeof what / sizeof *what ? l->what : 0],
+                mt_caveat_add(out, n, max, "%s: %s %s were lost while recording%s.",
+                              mt_driver_who(who, j, d, l->process), mt_fmt_count(a, l->count),
+                              what[l->what < sizeof what / sizeof *what ? l->what : 0],
                               l->what == MT_LO_RECORDS || l->what == MT_LO_CHUNKS
                                   ? "; what they freed or allocated is not in the ledger"
                                   : "");
         }
         for (uint32_t i = 0; i < v->processes.n; i++)
             if (v->processes.p[i].n_missing != 0)
-                mt_caveat_add(out, n, max, "%s: %s of its chunks are missing: the sums after them may be off.",
-                              mt_job_who(who, j, d, i), mt_fmt_count(a, v->processes.p[i].n_missing));
+                mt_caveat_add(out, n, max,
+                              "%s: %s of its chunks are missing: the sums after them may be off.",
+                              mt_driver_who(who, j, d, i),
+                              mt_fmt_count(a, v->processes.p[i].n_missing));
         for (uint32_t i = 0; i < v->attachments.n; i++)
             if (v->attachments.p[i].read < v->attachments.p[i].bytes)
-                mt_caveat_add(out, n, max, "%.200s, which was attached, is not whole: %s of %s bytes.",
-                              mt_str(j->drivers.p[d], v->attachments.p[i].name), mt_fmt_count(a, v->attachments.p[i].read),
+                mt_caveat_add(out, n, max,
+                              "%.200s, which was attached, is not whole: %s of %s bytes.",
+                              mt_str(j->drivers.p[d], v->attachments.p[i].name),
+                              mt_fmt_count(a, v->attachments.p[i].read),
                               mt_fmt_count(who, v->attachments.p[i].bytes));
     }
 }
 
-static void ledger_caveats(const struct mt_job *j, struct mt_caveat *out, unsigned *n, unsigned max)
+static void ledger_caveats(const struct mt_driverdiag *j, struct mt_caveat *out, unsigned *n,
+                           unsigned max)
 {
     char a[40], b[32], c[32];
     for (uint32_t i = 0; i < j->ledgers.n; i++) {
@@ -289,8 +308,8 @@ static void ledger_caveats(const struct mt_job *j, struct mt_caveat *out, unsign
                           "they hold is in \"unexplained\".",
                           l->name);
         if (l->capacity != 0 && l->max_unexplained > l->capacity / 5)
-            mt_caveat_add(out, n, max, "%s: at one sample %s were not explained by recorded calls.", l->name,
-                          mt_fmt_bytes(a, l->max_unexplained));
+            mt_caveat_add(out, n, max, "%s: at one sample %s were not explained by recorded calls.",
+                          l->name, mt_fmt_bytes(a, l->max_unexplained));
         if (l->managed_peak != 0)
             mt_caveat_add(out, n, max,
                           "%s: up to %s of managed memory, which may be on the device or the "
@@ -304,9 +323,10 @@ static void ledger_caveats(const struct mt_job *j, struct mt_caveat *out, unsign
     }
 }
 
-unsigned mt_job_caveats(const struct mt_report *r, struct mt_caveat *out, unsigned n, unsigned max)
+unsigned mt_driverdiag_caveats(const struct mt_report *r, struct mt_caveat *out, unsigned n,
+                               unsigned max)
 {
-    const struct mt_job *j = r->job;
+    const struct mt_driverdiag *j = r->driver;
     char who[MT_WHO], a[32];
     if (j == NULL)
         return n;
@@ -325,23 +345,25 @@ unsigned mt_job_caveats(const struct mt_report *r, struct mt_caveat *out, unsign
     losses(j, out, &n, max);
     ledger_caveats(j, out, &n, max);
     for (uint32_t i = 0; i < j->processes.n; i++) {
-        const struct mt_job_process *p = &j->processes.p[i];
+        const struct mt_driver_process *p = &j->processes.p[i];
         if (p->n_unmatched_frees != 0)
-            mt_caveat_add(out, &n, max,
-                          "%s: %s free%s or unmap%s of memory that was not seen allocated: "
-                          "recording began later, or lost calls.",
-                          mt_job_who(who, j, p->driver, p->process), mt_fmt_count(a, p->n_unmatched_frees),
-                          p->n_unmatched_frees == 1 ? "" : "s", p->n_unmatched_frees == 1 ? "" : "s");
+            mt_caveat_add(
+                out, &n, max,
+                "%s: %s free%s or unmap%s of memory that was not seen allocated: "
+                "recording began later, or lost calls.",
+                mt_driver_who(who, j, p->driver, p->process), mt_fmt_count(a, p->n_unmatched_frees),
+                p->n_unmatched_frees == 1 ? "" : "s", p->n_unmatched_frees == 1 ? "" : "s");
         if (p->n_lost_frees != 0)
             mt_caveat_add(out, &n, max,
                           "%s: %s allocation%s at an address that was still held: frees were "
                           "not seen.",
-                          mt_job_who(who, j, p->driver, p->process), mt_fmt_count(a, p->n_lost_frees),
-                          p->n_lost_frees == 1 ? "" : "s");
+                          mt_driver_who(who, j, p->driver, p->process),
+                          mt_fmt_count(a, p->n_lost_frees), p->n_lost_frees == 1 ? "" : "s");
     }
     for (uint32_t i = 0; i < j->reconciled.n; i++)
         if (!j->reconciled.p[i].adds_up)
-            mt_caveat_add(out, &n, max, "%s: the snapshot and the driver's calls do not add up.",
-                          mt_job_who(who, j, j->reconciled.p[i].driver, j->reconciled.p[i].process));
+            mt_caveat_add(
+                out, &n, max, "%s: the snapshot and the driver's calls do not add up.",
+                mt_driver_who(who, j, j->reconciled.p[i].driver, j->reconciled.p[i].process));
     return n;
 }

@@ -1,7 +1,7 @@
 /* view/driver.h -- what every renderer says of a job in the same way: which
  * verdict leads, names of processes, what limits the trust. */
-#ifndef MT_JOB_VIEW_H
-#define MT_JOB_VIEW_H
+#ifndef MT_DRIVERDIAG_VIEW_H
+#define MT_DRIVERDIAG_VIEW_H
 
 #include "render/base/jsonw.h"
 #include "render/view/rows.h"
@@ -10,24 +10,26 @@
 
 /* True when the driver's sentence is the headline: there is no snapshot, or
  * only the driver saw the failure. */
-bool mt_report_job_leads(const struct mt_report *r);
+bool mt_report_driver_leads(const struct mt_report *r);
 /* The driver's sentence beside a snapshot's headline; NULL when it leads or
  * there is none. */
 const char *mt_report_second(const struct mt_report *r);
-const char *mt_job_kind_words(const struct mt_job *j); /* "Out of memory in a driver call" */
+const char *mt_driver_kind_words(
+    const struct mt_driverdiag *j); /* "Out of memory in a driver call" */
 
 /* "rank 3, verl.trainer.main_ppo, pid 4711"; names in it are raw. */
-char *mt_job_who(char buf[MT_WHO], const struct mt_job *j, uint32_t driver, uint32_t process);
+char *mt_driver_who(char buf[MT_WHO], const struct mt_driverdiag *j, uint32_t driver,
+                    uint32_t process);
 /* "NCCL: libnccl.so.2" */
-char *mt_job_holder(char buf[MT_WHO], enum mt_holder h, const char *library);
+char *mt_driver_holder(char buf[MT_WHO], enum mt_holder h, const char *library);
 /* "-1.20 GiB" */
 char *mt_fmt_signed(char buf[40], int64_t bytes);
 /* Seconds after the beginning of the GPU's recording: "12.345 s". */
-char *mt_job_moment(char buf[40], const struct mt_job *j, uint64_t time_ns);
+char *mt_driver_moment(char buf[40], const struct mt_driverdiag *j, uint64_t time_ns);
 /* "ended with status 1", "killed by signal 9" */
-char *mt_job_end(char buf[64], const struct mt_process *p);
+char *mt_driver_end(char buf[64], const struct mt_process *p);
 /* " went to sleep", " woke", " mapped" the first time. */
-const char *mt_job_sleep_words(const struct mt_job *j, uint32_t sleep);
+const char *mt_driver_sleep_words(const struct mt_driverdiag *j, uint32_t sleep);
 /* What "at the OOM" or "at the peak" is for a ledger. */
 const char *mt_ledger_focus_words(const struct mt_ledger *l);
 
@@ -37,24 +39,29 @@ struct mt_phase_sum {
     uint64_t n, ns, peak;
     uint32_t peak_ledger;
 };
-/* Phases in order of their first occurrence; returns how many (at most MT_PH_COUNT). Ranges of one phase that overlap, in several
- * processes, are one. */
-unsigned mt_job_phase_sums(const struct mt_job *j, struct mt_phase_sum out[MT_PH_COUNT]);
+/* Phases in order of their first occurrence; returns how many (at most MT_PH_COUNT). Ranges of one
+ * phase that overlap, in several processes, are one. */
+unsigned mt_driver_phase_sums(const struct mt_driverdiag *j, struct mt_phase_sum out[MT_PH_COUNT]);
 
 /* Adds sentences about the recording; returns the new count. */
-unsigned mt_job_caveats(const struct mt_report *r, struct mt_caveat *out, unsigned n, unsigned max);
-/* The same of why snapshots are missing, as far as the recorder noted it; equal sentences of several processes are one (torch_notes.c). */
-unsigned mt_torch_caveats(const struct mt_job *j, struct mt_caveat *out, unsigned n, unsigned max);
+unsigned mt_driverdiag_caveats(const struct mt_report *r, struct mt_caveat *out, unsigned n,
+                               unsigned max);
+/* The same of why snapshots are missing, as far as the recorder noted it; equal sentences of
+ * several processes are one (torch_notes.c). */
+unsigned mt_torch_caveats(const struct mt_driverdiag *j, struct mt_caveat *out, unsigned n,
+                          unsigned max);
 
-/* That the inputs are not of one job, and which belong together; or that the rank that failed is not among them; NULL = nothing says so. Then the same with what may be and is missing. */
+/* That the inputs are not of one job, and which belong together; or that the rank that failed is
+ * not among them; NULL = nothing says so. Then the same with what may be and is missing. */
 const char *mt_report_jobs(const struct mt_report *r);
-unsigned mt_jobs_caveats(const struct mt_report *r, struct mt_caveat *out, unsigned n, unsigned max);
+unsigned mt_same_job_caveats(const struct mt_report *r, struct mt_caveat *out, unsigned n,
+                             unsigned max);
 /* The member "jobs" of "quality" in the JSON report; nothing where there is nothing to say. */
-void mt_json_jobs(struct mt_jsonw *w, const struct mt_jobs *j);
+void mt_json_jobs(struct mt_jsonw *w, const struct mt_same_job *j);
 
 /* The tables of the Markdown report (md/driver.c). */
 void mt_md_job(const struct mt_report *r, struct mt_out *o);
 /* The member "job" of the JSON report (json/driver.c). */
-void mt_json_job(struct mt_jsonw *w, const struct mt_job *j);
+void mt_json_job(struct mt_jsonw *w, const struct mt_driverdiag *j);
 
 #endif

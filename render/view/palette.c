@@ -5,21 +5,24 @@
 
 const char *const mt_color_oom = "#e5484d";
 
-/* Chosen by simulating protanopia, deuteranopia and tritanopia (Machado 2009) and keeping the smallest Lab distance of any pair
- * large, with a contrast of at least 1.75 to white and 2.2 to the dark page. */
+/* Chosen by simulating protanopia, deuteranopia and tritanopia (Machado 2009) and keeping the
+ * smallest Lab distance of any pair large, with a contrast of at least 1.75 to white and 2.2 to the
+ * dark page. */
 static const struct {
     const char *hex, *ink;
 } colors[MT_COLOR_COUNT] = {
     {"#c9ced6", "#000000"}, /* other */
     {"#9aa3ad", "#000000"}, /* unattributed */
-    {"#2e44b3", "#ffffff"}, {"#ff9f41", "#000000"}, {"#398a5b", "#ffffff"}, {"#6cb2ff", "#000000"}, {"#9359fa", "#ffffff"},
-    {"#d5c27c", "#000000"}, {"#704f19", "#ffffff"}, {"#b263b8", "#000000"}, {"#584974", "#ffffff"},
+    {"#2e44b3", "#ffffff"}, {"#ff9f41", "#000000"}, {"#398a5b", "#ffffff"},
+    {"#6cb2ff", "#000000"}, {"#9359fa", "#ffffff"}, {"#d5c27c", "#000000"},
+    {"#704f19", "#ffffff"}, {"#b263b8", "#000000"}, {"#584974", "#ffffff"},
 };
 
 const char *mt_color_hex(unsigned color) { return colors[color < MT_COLOR_COUNT ? color : 0].hex; }
 const char *mt_color_ink(unsigned color) { return colors[color < MT_COLOR_COUNT ? color : 0].ink; }
 
-/* Where a phase likes to be: the same colour in every report, as long as nobody heavier has taken it. */
+/* Where a phase likes to be: the same colour in every report, as long as nobody heavier has taken
+ * it. */
 static unsigned preferred(enum mt_phase phase, enum mt_phase sub)
 {
     static const struct {
@@ -78,7 +81,8 @@ static unsigned first_free(const bool taken[MT_COLOR_COUNT])
     return MT_COLOR_OTHER;
 }
 
-static void add_device(struct mt_palette *p, const struct mt_device_analysis *d, bool taken[MT_COLOR_COUNT])
+static void add_device(struct mt_palette *p, const struct mt_device_analysis *d,
+                       bool taken[MT_COLOR_COUNT])
 {
     for (unsigned round = 0; round < MT_COLOR_COUNT; round++) {
         uint64_t best_weight = 0;

@@ -1,8 +1,10 @@
-/* palette.h -- which phase has which colour, in the timelines, the phase band and the tables of one report.
+/* palette.h -- which phase has which colour, in the timelines, the phase band and the tables of one
+ * report.
  *
- * Nine fixed colours that stay apart with every kind of colour blindness and on light and dark pages, none of them red: red is kept
- * for running out of memory. Phases that occur in nearly every job have a preferred colour; the rest take what is left, the most
- * bytes first; what finds none shares the colour of "other phases". */
+ * Nine fixed colours that stay apart with every kind of colour blindness and on light and dark
+ * pages, none of them red: red is kept for running out of memory. Phases that occur in nearly every
+ * job have a preferred colour; the rest take what is left, the most bytes first; what finds none
+ * shares the colour of "other phases". */
 #ifndef MT_PALETTE_H
 #define MT_PALETTE_H
 

@@ -11,8 +11,8 @@ bool mt_report_damaged(const struct mt_report *r)
     for (uint32_t i = 0; i < r->n_ranks; i++)
         if (r->ranks[i].trace->damaged)
             return true;
-    for (uint32_t i = 0; r->job != NULL && i < r->job->drivers.n; i++)
-        if (r->job->drivers.p[i]->damaged)
+    for (uint32_t i = 0; r->driver != NULL && i < r->driver->drivers.n; i++)
+        if (r->driver->drivers.p[i]->damaged)
             return true;
     return false;
 }
@@ -32,7 +32,8 @@ const struct mt_device_analysis *mt_report_device(const struct mt_report *r)
 
 bool mt_verdict_is_oom(enum mt_verdict_kind k)
 {
-    return k == MT_V_OOM_CAPACITY || k == MT_V_OOM_FRAGMENTATION || k == MT_V_OOM_LIMIT || k == MT_V_OOM;
+    return k == MT_V_OOM_CAPACITY || k == MT_V_OOM_FRAGMENTATION || k == MT_V_OOM_LIMIT ||
+           k == MT_V_OOM;
 }
 
 const char *mt_verdict_words(enum mt_verdict_kind k)
@@ -70,7 +71,8 @@ const char *mt_birth_words(enum mt_birth b)
 char *mt_phase_pair_words(char buf[MT_WORDS], enum mt_phase phase, enum mt_phase sub)
 {
     if (phase == MT_PH_UNATTRIBUTED && (sub == MT_PH_NONE || sub == MT_PH_UNATTRIBUTED)) {
-        (void)snprintf(buf, MT_WORDS, "unattributed"); /* the phrase of a sentence does not fit a table */
+        /* the phrase of a sentence does not fit a table */
+        (void)snprintf(buf, MT_WORDS, "unattributed");
         return buf;
     }
     return mt_words_phase(buf, MT_WORDS, phase, sub);
@@ -88,7 +90,8 @@ char *mt_event_words(char buf[MT_WORDS], int64_t event)
     return buf;
 }
 
-char *mt_moment_words(char buf[MT_WORDS], const struct mt_device_analysis *d, int64_t event, uint64_t time_ns)
+char *mt_moment_words(char buf[MT_WORDS], const struct mt_device_analysis *d, int64_t event,
+                      uint64_t time_ns)
 {
     if (d->first_ns != 0 && time_ns >= d->first_ns)
         return mt_fmt_seconds(buf, time_ns - d->first_ns);
@@ -108,13 +111,16 @@ char *mt_conf_words(char buf[MT_WORDS], const uint64_t by_conf[MT_CONF_COUNT])
     if (sum == 0)
         (void)snprintf(buf, MT_WORDS, "-");
     else
-        (void)snprintf(buf, MT_WORDS, "%s %s", mt_conf_name((enum mt_conf)best), mt_fmt_percent(share, by_conf[best], sum));
+        (void)snprintf(buf, MT_WORDS, "%s %s", mt_conf_name((enum mt_conf)best),
+                       mt_fmt_percent(share, by_conf[best], sum));
     return buf;
 }
 
 char *mt_format_words(char buf[MT_WORDS], const struct mt_meta *m)
 {
-    const char *more = m->is_bare_list ? ", a list of segments only" : m->legacy_blocks ? ", of PyTorch 2.0 or older" : "";
+    const char *more = m->is_bare_list    ? ", a list of segments only"
+                       : m->legacy_blocks ? ", of PyTorch 2.0 or older"
+                                          : "";
     if (m->format == MT_FMT_PICKLE)
         (void)snprintf(buf, MT_WORDS, "pickle, protocol %d%s%s", m->pickle_protocol,
                        m->torch_jit_pickler ? ", written by torch::jit::Pickler" : "", more);

@@ -1,7 +1,9 @@
-/* report.h -- (traces, analyses) to bytes: HTML, terminal text, Markdown, JSON, and the line dump of a trace.
+/* report.h -- (traces, analyses) to bytes: HTML, terminal text, Markdown, JSON, and the line dump
+ * of a trace.
  *
- * All renderers are pure: same input, same bytes; no clock, locale, working directory or hash seed enters. Every byte of the input
- * passes one of the escaping functions of render/escape.h. Errors are those of the sink (out->error). */
+ * All renderers are pure: same input, same bytes; no clock, locale, working directory or hash seed
+ * enters. Every byte of the input passes one of the escaping functions of render/escape.h. Errors
+ * are those of the sink (out->error). */
 #ifndef MT_REPORT_H
 #define MT_REPORT_H
 
@@ -23,10 +25,12 @@ struct mt_unread { /* a member or input that could not be read at all */
 };
 
 struct mt_report {
-    const struct mt_rank *ranks;   /* in order of rank number where known, else of input */
-    uint32_t n_ranks, primary;     /* primary: the rank the verdict speaks for */
-    const struct mt_job *job;      /* what the driver saw; NULL without a memtrace trace. n_ranks may be 0 then */
-    const struct mt_jobs *jobs;    /* whether the inputs are of one job; NULL = not asked for */
+    const struct mt_rank *ranks; /* in order of rank number where known, else of input */
+    uint32_t n_ranks, primary;   /* primary: the rank the verdict speaks for */
+    /* what the driver saw; NULL without a memtrace trace. n_ranks may be 0 then */
+    const struct mt_driverdiag *driver;
+    const struct mt_same_job
+        *same_job;                 /* whether the inputs are of one job; NULL = not asked for */
     const struct mt_logs *logs;    /* NULL = none were read */
     const struct mt_logdiag *diag; /* of the logs; NULL without them */
     const struct mt_runconf *conf; /* settings of the run; NULL = not asked for */
@@ -39,10 +43,12 @@ struct mt_report {
     const char *version; /* "0.1.0" */
     const struct mt_fix_rules *fixes;
     const struct mt_phase_rules *phases;
-    uint64_t max_size; /* of a page, in bytes: detail is given up to keep it; 0 = as large as it gets */
+    /* of a page, in bytes: detail is given up to keep it; 0 = as large as it gets */
+    uint64_t max_size;
 };
 
-/* True when the report is written from damaged input (exit status 3): a damaged trace or an unread member. */
+/* True when the report is written from damaged input (exit status 3): a damaged trace or an unread
+ * member. */
 bool mt_report_damaged(const struct mt_report *r);
 
 void mt_render_html(const struct mt_report *r, struct mt_out *o);
@@ -51,10 +57,12 @@ void mt_render_text(const struct mt_report *r, struct mt_out *o, int width, bool
 void mt_render_md(const struct mt_report *r, struct mt_out *o);
 void mt_render_json(const struct mt_report *r, struct mt_out *o); /* docs/json.md */
 
-/* `memtrace dump`: one JSON object per line of the normalised model, the golden form of every reader. Independent of how the file
- * was encoded: two encodings of one snapshot give the same bytes (meta lines of encoding are left out unless with_meta). */
+/* `memtrace dump`: one JSON object per line of the normalised model, the golden form of every
+ * reader. Independent of how the file was encoded: two encodings of one snapshot give the same
+ * bytes (meta lines of encoding are left out unless with_meta). */
 void mt_render_dump(const struct mt_trace *t, struct mt_out *o, bool with_meta);
-/* `memtrace info`: format, producer, devices, ranks, events, time span, frames present, completeness. */
+/* `memtrace info`: format, producer, devices, ranks, events, time span, frames present,
+ * completeness. */
 void mt_render_info(const struct mt_trace *t, struct mt_out *o);
 void mt_render_info_json(const struct mt_trace *t, struct mt_out *o);
 

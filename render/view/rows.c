@@ -11,7 +11,9 @@
 
 const struct mt_device_analysis *mt_verdict_device(const struct mt_rank *k)
 {
-    return k != NULL && k->analysis->devices.n != 0 ? &k->analysis->devices.p[k->analysis->verdict.device] : NULL;
+    return k != NULL && k->analysis->devices.n != 0
+               ? &k->analysis->devices.p[k->analysis->verdict.device]
+               : NULL;
 }
 
 static const char *base_name(const char *path)
@@ -23,12 +25,16 @@ static const char *base_name(const char *path)
 char *mt_report_title(const struct mt_report *r, char *buf, size_t cap)
 {
     const struct mt_rank *k = mt_report_rank(r);
-    const struct mt_trace *t = r->job != NULL && r->job->drivers.n != 0 ? r->job->drivers.p[0] : k != NULL ? k->trace : NULL;
+    const struct mt_trace *t = r->driver != NULL && r->driver->drivers.n != 0
+                                   ? r->driver->drivers.p[0]
+                               : k != NULL ? k->trace
+                                           : NULL;
     const struct mt_meta *m = t != NULL ? &t->meta : NULL;
-    const char *input = m == NULL && r->logs != NULL && r->logs->files.n != 0 ? base_name(r->logs->files.p[0].name)
-                        : m == NULL                                           ? "memory report"
-                        : m->input == NULL || strcmp(m->input, "-") == 0      ? "standard input"
-                                                                              : base_name(m->input);
+    const char *input = m == NULL && r->logs != NULL && r->logs->files.n != 0
+                            ? base_name(r->logs->files.p[0].name)
+                        : m == NULL                                      ? "memory report"
+                        : m->input == NULL || strcmp(m->input, "-") == 0 ? "standard input"
+                                                                         : base_name(m->input);
     if (r->title != NULL)
         (void)snprintf(buf, cap, "%s", r->title);
     else if (m != NULL && m->member != NULL && r->n_ranks == 1)
@@ -46,7 +52,10 @@ uint32_t mt_row_count(const struct mt_report *r)
     return n;
 }
 
-bool mt_row_has_peak(const struct mt_device_analysis *d) { return d->withheld == NULL && !d->end_state_only; }
+bool mt_row_has_peak(const struct mt_device_analysis *d)
+{
+    return d->withheld == NULL && !d->end_state_only;
+}
 
 static char *known(char *buf, const struct mt_device_analysis *d, uint64_t bytes)
 {
@@ -66,11 +75,13 @@ char *mt_row_reserved(char *buf, const struct mt_device_analysis *d)
     return known(buf, d, mt_row_has_peak(d) ? d->reserved_peak : d->reserved_end);
 }
 
-const struct mt_device_analysis *mt_row_pinned(const struct mt_rank *k, const struct mt_device_analysis *d)
+const struct mt_device_analysis *mt_row_pinned(const struct mt_rank *k,
+                                               const struct mt_device_analysis *d)
 {
     for (uint32_t i = 0; d->kind == MT_DEV_CUDA && i < k->analysis->devices.n; i++) {
         const struct mt_device_analysis *h = &k->analysis->devices.p[i];
-        if (h->kind == MT_DEV_HOST && (h->live_peak != 0 || h->live_end != 0 || h->reserved_end != 0))
+        if (h->kind == MT_DEV_HOST &&
+            (h->live_peak != 0 || h->live_end != 0 || h->reserved_end != 0))
             return h;
     }
     return NULL;
@@ -96,7 +107,8 @@ static const char *file_of(const struct mt_rank *k)
     return m->member != NULL ? m->member : m->input != NULL ? m->input : "-";
 }
 
-/* What tells a file from others of its rank: its name, or all of its path where the names are the same too. */
+/* What tells a file from others of its rank: its name, or all of its path where the names are the
+ * same too. */
 static const char *told_by(const struct mt_report *r, const struct mt_rank *k)
 {
     size_t i = (size_t)(k - r->ranks);
@@ -104,14 +116,17 @@ static const char *told_by(const struct mt_report *r, const struct mt_rank *k)
     const char *name = base_name(file_of(k));
     if (k->trace->meta.rank < 0 || (!before && !after))
         return NULL;
-    if ((before && strcmp(base_name(file_of(k - 1)), name) == 0) || (after && strcmp(base_name(file_of(k + 1)), name) == 0))
-        return k->trace->meta.member != NULL && strcmp(file_of(before ? k - 1 : k + 1), k->trace->meta.member) == 0
+    if ((before && strcmp(base_name(file_of(k - 1)), name) == 0) ||
+        (after && strcmp(base_name(file_of(k + 1)), name) == 0))
+        return k->trace->meta.member != NULL &&
+                       strcmp(file_of(before ? k - 1 : k + 1), k->trace->meta.member) == 0
                    ? k->trace->meta.input
                    : file_of(k);
     return name;
 }
 
-/* Files without a rank that are named alike in their folders: beside each other, as they were read. */
+/* Files without a rank that are named alike in their folders: beside each other, as they were read.
+ */
 static bool is_name_again(const struct mt_report *r, const struct mt_rank *k)
 {
     size_t i = (size_t)(k - r->ranks);
@@ -119,20 +134,22 @@ static bool is_name_again(const struct mt_report *r, const struct mt_rank *k)
            (i + 1 < r->n_ranks && strcmp(base_name(file_of(k + 1)), base_name(file_of(k))) == 0);
 }
 
-char *mt_row_place(const struct mt_report *r, const struct mt_rank *k, const struct mt_device_analysis *d, char *buf,
-                   size_t cap)
+char *mt_row_place(const struct mt_report *r, const struct mt_rank *k,
+                   const struct mt_device_analysis *d, char *buf, size_t cap)
 {
     const struct mt_meta *m = &k->trace->meta;
     const char *name = file_of(k), *told = told_by(r, k);
     char dev[40];
-    (void)snprintf(dev, sizeof dev, d->kind == MT_DEV_HOST ? "pinned host memory" : "device %d", d->ordinal);
+    (void)snprintf(dev, sizeof dev, d->kind == MT_DEV_HOST ? "pinned host memory" : "device %d",
+                   d->ordinal);
     if (told != NULL)
-        (void)snprintf(buf, cap, "rank %d (%.*s), %s", m->rank, (int)(cap > 160 ? cap - 80 : 80), told, dev);
+        (void)snprintf(buf, cap, "rank %d (%.*s), %s", m->rank, (int)(cap > 160 ? cap - 80 : 80),
+                       told, dev);
     else if (m->rank >= 0)
         (void)snprintf(buf, cap, "rank %d, %s", m->rank, dev);
     else if (r->n_ranks > 1)
-        (void)snprintf(buf, cap, "%.*s, %s", (int)(cap > 160 ? cap - 80 : 80), is_name_again(r, k) ? name : base_name(name),
-                       dev);
+        (void)snprintf(buf, cap, "%.*s, %s", (int)(cap > 160 ? cap - 80 : 80),
+                       is_name_again(r, k) ? name : base_name(name), dev);
     else
         (void)snprintf(buf, cap, "%s", dev);
     return buf;
@@ -154,7 +171,8 @@ static void fact(struct mt_fact *out, unsigned *n, const char *name, const char 
     (*n)++;
 }
 
-unsigned mt_facts(const struct mt_rank *k, const struct mt_device_analysis *d, struct mt_fact *out, unsigned max)
+unsigned mt_facts(const struct mt_rank *k, const struct mt_device_analysis *d, struct mt_fact *out,
+                  unsigned max)
 {
     char a[40], b[40], c[40], e[40];
     unsigned n = 0;
@@ -163,18 +181,20 @@ unsigned mt_facts(const struct mt_rank *k, const struct mt_device_analysis *d, s
         return 0;
     if (d->ooms.n != 0) {
         const struct mt_oom *o = &d->ooms.p[0];
-        fact(out, &n, "request that failed", "%s at event %s of %s", mt_row_request(a, o), mt_fmt_count(b, o->event),
-             mt_fmt_count(c, d->n_events));
+        fact(out, &n, "request that failed", "%s at event %s of %s", mt_row_request(a, o),
+             mt_fmt_count(b, o->event), mt_fmt_count(c, d->n_events));
         fact(out, &n, "free on the device", "%s", mt_fmt_bytes(a, o->device_free));
         if (d->withheld == NULL) {
-            fact(out, &n, "reserved / live then", "%s / %s", mt_fmt_bytes(a, o->at.reserved), mt_fmt_bytes(b, o->at.live));
+            fact(out, &n, "reserved / live then", "%s / %s", mt_fmt_bytes(a, o->at.reserved),
+                 mt_fmt_bytes(b, o->at.live));
             fact(out, &n, "reserved but free then", "%s", mt_fmt_bytes(a, o->at.reserved_free));
         }
         if (o->at.holes_known && o->at.n_holes == 0)
             fact(out, &n, "largest usable hole", "none");
         else if (o->at.holes_known)
-            fact(out, &n, "largest usable hole", "%s of %s in %s hole%s", mt_fmt_bytes(a, o->at.largest_usable),
-                 mt_fmt_bytes(b, o->at.free_usable), mt_fmt_count(c, o->at.n_holes), o->at.n_holes == 1 ? "" : "s");
+            fact(out, &n, "largest usable hole", "%s of %s in %s hole%s",
+                 mt_fmt_bytes(a, o->at.largest_usable), mt_fmt_bytes(b, o->at.free_usable),
+                 mt_fmt_count(c, o->at.n_holes), o->at.n_holes == 1 ? "" : "s");
         if (d->ooms.n > 1)
             fact(out, &n, "out-of-memory events", "%u; this report is about the first", d->ooms.n);
     }
@@ -185,10 +205,11 @@ unsigned mt_facts(const struct mt_rank *k, const struct mt_device_analysis *d, s
             fact(out, &n, "peak live", "%s at event %s of %s", mt_fmt_bytes(a, d->live_peak),
                  mt_fmt_count(b, (uint64_t)d->peak_event), mt_fmt_count(c, d->n_events));
         fact(out, &n, "peak reserved", "%s", mt_fmt_bytes(a, d->reserved_peak));
-        fact(out, &n, "live at start / end", "%s / %s", mt_fmt_bytes(a, d->live_start), mt_fmt_bytes(b, d->live_end));
+        fact(out, &n, "live at start / end", "%s / %s", mt_fmt_bytes(a, d->live_start),
+             mt_fmt_bytes(b, d->live_end));
         if (d->pending_peak != 0)
-            fact(out, &n, "waiting to be freed", "%s at most, %s at the end", mt_fmt_bytes(a, d->pending_peak),
-                 mt_fmt_bytes(b, d->pending_end));
+            fact(out, &n, "waiting to be freed", "%s at most, %s at the end",
+                 mt_fmt_bytes(a, d->pending_peak), mt_fmt_bytes(b, d->pending_end));
     } else if (mt_state_unknown(d)) {
         fact(out, &n, "live, reserved", "not known: the snapshot lists no segments of this device");
     } else {
@@ -201,14 +222,16 @@ unsigned mt_facts(const struct mt_rank *k, const struct mt_device_analysis *d, s
     if (d->rounding_loss != 0)
         fact(out, &n, "rounding at the end", "%s", mt_fmt_bytes(a, d->rounding_loss));
     if (pinned != NULL)
-        fact(out, &n, "pinned host memory", "%s live, %s reserved%s", mt_row_live(a, pinned), mt_row_reserved(b, pinned),
+        fact(out, &n, "pinned host memory", "%s live, %s reserved%s", mt_row_live(a, pinned),
+             mt_row_reserved(b, pinned),
              mt_row_has_peak(pinned) ? " at its highest" : " at the dump");
     if (d->capacity != 0)
         fact(out, &n, "capacity", "%s", mt_fmt_bytes(a, d->capacity));
     else if (d->kind == MT_DEV_CUDA)
         fact(out, &n, "capacity", "unknown (name it with --capacity 80GiB)");
     if (d->first_ns != 0 && d->last_ns > d->first_ns)
-        fact(out, &n, "time", "%s from %s", mt_fmt_seconds(e, d->last_ns - d->first_ns), mt_fmt_utc(a, d->first_ns));
+        fact(out, &n, "time", "%s from %s", mt_fmt_seconds(e, d->last_ns - d->first_ns),
+             mt_fmt_utc(a, d->first_ns));
     return n;
 }
 
@@ -223,91 +246,111 @@ void mt_caveat_add(struct mt_caveat *out, unsigned *n, unsigned max, const char 
     (*n)++;
 }
 
-/* What would have told more. Where nearly every entry has a stack with C++ frames, all was recorded: the code names no pass of its own. */
+/* What would have told more. Where nearly every entry has a stack with C++ frames, all was
+ * recorded: the code names no pass of its own. */
 static const char *more_phases(const struct mt_trace *t, const struct mt_device *v)
 {
     bool cpp = false;
     for (uint32_t i = 0; i < t->functions.n && !cpp; i++)
         cpp = strstr(mt_str(t, t->functions.p[i].name), "::") != NULL;
     return cpp && v->events.n != 0 && v->n_with_stack >= v->events.n - v->events.n / 10
-               ? ": their frames name no phase; mark it with torch.profiler.record_function(\"phase: log_prob\") or another "
+               ? ": their frames name no phase; mark it with "
+                 "torch.profiler.record_function(\"phase: log_prob\") or another "
                  "name."
                : ": record with stacks=\"all\" and before the model is built.";
 }
 
-static void device_caveats(const struct mt_rank *k, const struct mt_device_analysis *d, struct mt_caveat *out, unsigned *n,
-                           unsigned max)
+static void device_caveats(const struct mt_rank *k, const struct mt_device_analysis *d,
+                           struct mt_caveat *out, unsigned *n, unsigned max)
 {
     const struct mt_device *v = &k->trace->devices.p[d->device];
     uint64_t all = d->alloc_bytes ? d->alloc_bytes : d->focus.live;
     char a[40], b[40], place[40];
-    (void)snprintf(place, sizeof place, d->kind == MT_DEV_HOST ? "pinned host memory" : "device %d", d->ordinal);
+    (void)snprintf(place, sizeof place, d->kind == MT_DEV_HOST ? "pinned host memory" : "device %d",
+                   d->ordinal);
     if (d->withheld != NULL)
         mt_caveat_add(out, n, max, "There is no curve for %s: %s.", place, d->withheld);
     else if (d->live_peak > d->reserved_peak)
-        mt_caveat_add(
-            out, n, max,
-            "More is live on %s (%s) than is ever reserved there (%s): segment events are missing, or the file was made up.",
-            place, mt_fmt_bytes(a, d->live_peak), mt_fmt_bytes(b, d->reserved_peak));
+        mt_caveat_add(out, n, max,
+                      "More is live on %s (%s) than is ever reserved there (%s): segment events "
+                      "are missing, or the file was made up.",
+                      place, mt_fmt_bytes(a, d->live_peak), mt_fmt_bytes(b, d->reserved_peak));
     if (v->ring_overflowed == 1)
         mt_caveat_add(out, n, max,
-                      "The ring buffer of %s overflowed (%s entries kept): what happened before event 0 is lost, the numbers "
+                      "The ring buffer of %s overflowed (%s entries kept): what happened before "
+                      "event 0 is lost, the numbers "
                       "after "
                       "it are exact.",
                       place, mt_fmt_count(a, v->events.n));
     else if (d->n_unmatched_frees != 0 && v->ring_overflowed < 0)
-        mt_caveat_add(
-            out, n, max,
-            "%s free%s of %s without an allocation in the trace: recording began later, or the ring buffer lost its beginning.",
-            mt_fmt_count(a, d->n_unmatched_frees), d->n_unmatched_frees == 1 ? "" : "s", place);
+        mt_caveat_add(out, n, max,
+                      "%s free%s of %s without an allocation in the trace: recording began later, "
+                      "or the ring buffer lost its beginning.",
+                      mt_fmt_count(a, d->n_unmatched_frees), d->n_unmatched_frees == 1 ? "" : "s",
+                      place);
     if (d->n_double_allocs != 0)
-        mt_caveat_add(out, n, max, "%s allocation%s of %s at an address that was still live: frees are missing.",
-                      mt_fmt_count(a, d->n_double_allocs), d->n_double_allocs == 1 ? "" : "s", place);
+        mt_caveat_add(out, n, max,
+                      "%s allocation%s of %s at an address that was still live: frees are missing.",
+                      mt_fmt_count(a, d->n_double_allocs), d->n_double_allocs == 1 ? "" : "s",
+                      place);
     if (v->no_requests && d->kind == MT_DEV_CUDA)
         mt_caveat_add(out, n, max,
-                      "No free on %s has the moment in which it was requested (free_requested entries): how much waited for "
+                      "No free on %s has the moment in which it was requested (free_requested "
+                      "entries): how much waited for "
                       "other streams is not known.",
                       place);
     if (d->kind == MT_DEV_CUDA && all != 0 && d->unattributed_bytes != 0)
         mt_caveat_add(out, n, max, "%s of %s on device %d could not be given a phase (%s)%s",
-                      mt_fmt_percent(a, d->unattributed_bytes, all), d->alloc_bytes ? "the bytes allocated" : "the live bytes",
-                      d->ordinal, mt_fmt_bytes(b, d->unattributed_bytes),
+                      mt_fmt_percent(a, d->unattributed_bytes, all),
+                      d->alloc_bytes ? "the bytes allocated" : "the live bytes", d->ordinal,
+                      mt_fmt_bytes(b, d->unattributed_bytes),
                       d->unattributed_bytes * 10 > all ? more_phases(k->trace, v) : ".");
     if (v->n_by_action[MT_ACT_ALLOC] != 0 && v->n_with_stack == 0)
-        mt_caveat_add(out, n, max, "No trace entry of %s has a stack: record with context=\"all\", stacks=\"all\".", place);
+        mt_caveat_add(
+            out, n, max,
+            "No trace entry of %s has a stack: record with context=\"all\", stacks=\"all\".",
+            place);
 }
 
-unsigned mt_caveats(const struct mt_report *r, const struct mt_rank *k, struct mt_caveat *out, unsigned max)
+unsigned mt_caveats(const struct mt_report *r, const struct mt_rank *k, struct mt_caveat *out,
+                    unsigned max)
 {
     const struct mt_trace *t;
     char a[40];
     unsigned n = 0;
     for (uint32_t i = 0; i < r->n_unread; i++)
         mt_caveat_add(out, &n, max, "Not read: %s: %s", r->unread[i].name, r->unread[i].message);
-    n = mt_jobs_caveats(r, out, n, max);
-    n = mt_job_caveats(r, out, n, max);
+    n = mt_same_job_caveats(r, out, n, max);
+    n = mt_driverdiag_caveats(r, out, n, max);
     if (k == NULL)
         return n;
     t = k->trace;
     for (uint32_t i = 0; i < t->diags.n; i++) {
         const struct mt_diag *d = &t->diags.p[i];
         if (d->has_offset)
-            mt_caveat_add(out, &n, max, "%s (offset %llu)", mt_str(t, d->text), (unsigned long long)d->offset);
+            mt_caveat_add(out, &n, max, "%s (offset %llu)", mt_str(t, d->text),
+                          (unsigned long long)d->offset);
         else
             mt_caveat_add(out, &n, max, "%s", mt_str(t, d->text));
     }
     for (uint32_t i = 0; i < k->analysis->devices.n; i++)
         device_caveats(k, &k->analysis->devices.p[i], out, &n, max);
     if (k->analysis->annotation_checked != 0)
-        mt_caveat_add(out, &n, max,
-                      "PyTorch's own Optimizer.step annotations cover %s allocation%s; %s of them were given to the optimizer.",
-                      mt_fmt_count(a, k->analysis->annotation_checked), k->analysis->annotation_checked == 1 ? "" : "s",
-                      k->analysis->annotation_agreed == k->analysis->annotation_checked ? "all" : "not all");
+        mt_caveat_add(
+            out, &n, max,
+            "PyTorch's own Optimizer.step annotations cover %s allocation%s; %s of them were given "
+            "to the optimizer.",
+            mt_fmt_count(a, k->analysis->annotation_checked),
+            k->analysis->annotation_checked == 1 ? "" : "s",
+            k->analysis->annotation_agreed == k->analysis->annotation_checked ? "all" : "not all");
     for (uint32_t i = 0; i < t->unknown_keys.n; i++)
-        mt_caveat_add(out, &n, max, "Unknown key \"%s\", passed over %s time%s.", mt_str(t, t->unknown_keys.p[i].name),
-                      mt_fmt_count(a, t->unknown_keys.p[i].n), t->unknown_keys.p[i].n == 1 ? "" : "s");
+        mt_caveat_add(out, &n, max, "Unknown key \"%s\", passed over %s time%s.",
+                      mt_str(t, t->unknown_keys.p[i].name), mt_fmt_count(a, t->unknown_keys.p[i].n),
+                      t->unknown_keys.p[i].n == 1 ? "" : "s");
     for (uint32_t i = 0; i < t->unknown_actions.n; i++)
-        mt_caveat_add(out, &n, max, "Unknown action \"%s\", passed over %s time%s.", mt_str(t, t->unknown_actions.p[i].name),
-                      mt_fmt_count(a, t->unknown_actions.p[i].n), t->unknown_actions.p[i].n == 1 ? "" : "s");
+        mt_caveat_add(out, &n, max, "Unknown action \"%s\", passed over %s time%s.",
+                      mt_str(t, t->unknown_actions.p[i].name),
+                      mt_fmt_count(a, t->unknown_actions.p[i].n),
+                      t->unknown_actions.p[i].n == 1 ? "" : "s");
     return n;
 }

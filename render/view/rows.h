@@ -11,10 +11,12 @@ struct mt_fact {
     char value[MT_ROW_TEXT]; /* "23.19 GiB at event 3,737 of 22,331" */
 };
 /* The numbers of a device; returns how many (at most max). */
-unsigned mt_facts(const struct mt_rank *k, const struct mt_device_analysis *d, struct mt_fact *out, unsigned max);
+unsigned mt_facts(const struct mt_rank *k, const struct mt_device_analysis *d, struct mt_fact *out,
+                  unsigned max);
 
-/* What limits the trust in the numbers, one sentence each, most important first; returns how many. Names of the input inside are raw:
- * escape when writing. k may be NULL: what is said of the whole job is said anyway. */
+/* What limits the trust in the numbers, one sentence each, most important first; returns how many.
+ * Names of the input inside are raw: escape when writing. k may be NULL: what is said of the whole
+ * job is said anyway. */
 enum { MT_MAX_CAVEATS = 160 }; /* that a report has room for */
 struct mt_caveat {
     char text[1024];
@@ -24,21 +26,24 @@ struct mt_caveat {
 __attribute__((format(printf, 4, 5)))
 #endif
 void mt_caveat_add(struct mt_caveat *out, unsigned *n, unsigned max, const char *fmt, ...);
-unsigned mt_caveats(const struct mt_report *r, const struct mt_rank *k, struct mt_caveat *out, unsigned max);
+unsigned mt_caveats(const struct mt_report *r, const struct mt_rank *k, struct mt_caveat *out,
+                    unsigned max);
 
-/* Rows of the table of ranks and devices, and what stands in one: the peak, or without a curve the state at the dump. */
+/* Rows of the table of ranks and devices, and what stands in one: the peak, or without a curve the
+ * state at the dump. */
 uint32_t mt_row_count(const struct mt_report *r);
 bool mt_row_has_peak(const struct mt_device_analysis *d);
 char *mt_row_live(char *buf, const struct mt_device_analysis *d); /* in words; buf of 40 */
 char *mt_row_reserved(char *buf, const struct mt_device_analysis *d);
 /* Pinned host memory that the same process holds beside its GPUs; NULL = none, or d is it. */
-const struct mt_device_analysis *mt_row_pinned(const struct mt_rank *k, const struct mt_device_analysis *d);
+const struct mt_device_analysis *mt_row_pinned(const struct mt_rank *k,
+                                               const struct mt_device_analysis *d);
 /* The size of a request that failed: "4.94 GiB", "a size that is not known". */
 char *mt_row_request(char *buf, const struct mt_oom *o);
 
 /* "rank 3, device 0", "snapshot.pickle, device 1": names a row among several ranks. */
-char *mt_row_place(const struct mt_report *r, const struct mt_rank *k, const struct mt_device_analysis *d, char *buf,
-                   size_t cap);
+char *mt_row_place(const struct mt_report *r, const struct mt_rank *k,
+                   const struct mt_device_analysis *d, char *buf, size_t cap);
 /* Title of the report: the given one, else the file name of the input (with member). */
 char *mt_report_title(const struct mt_report *r, char *buf, size_t cap);
 /* The device that the verdict is about; NULL when there is none, or no rank. */

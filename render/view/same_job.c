@@ -3,12 +3,15 @@
 
 const char *mt_report_jobs(const struct mt_report *r)
 {
-    return r->jobs == NULL ? NULL : r->jobs->sentence != NULL ? r->jobs->sentence : r->jobs->elsewhere;
+    return r->same_job == NULL             ? NULL
+           : r->same_job->sentence != NULL ? r->same_job->sentence
+                                           : r->same_job->elsewhere;
 }
 
-unsigned mt_jobs_caveats(const struct mt_report *r, struct mt_caveat *out, unsigned n, unsigned max)
+unsigned mt_same_job_caveats(const struct mt_report *r, struct mt_caveat *out, unsigned n,
+                             unsigned max)
 {
-    const struct mt_jobs *j = r->jobs;
+    const struct mt_same_job *j = r->same_job;
     if (j == NULL)
         return n;
     if (j->sentence != NULL)
@@ -22,9 +25,10 @@ unsigned mt_jobs_caveats(const struct mt_report *r, struct mt_caveat *out, unsig
     return n;
 }
 
-void mt_json_jobs(struct mt_jsonw *w, const struct mt_jobs *j)
+void mt_json_jobs(struct mt_jsonw *w, const struct mt_same_job *j)
 {
-    if (j == NULL || (j->sentence == NULL && j->elsewhere == NULL && j->doubt == NULL && j->missing == NULL))
+    if (j == NULL ||
+        (j->sentence == NULL && j->elsewhere == NULL && j->doubt == NULL && j->missing == NULL))
         return;
     mt_jw_key(w, "jobs");
     mt_jw_open(w, '{');

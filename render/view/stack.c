@@ -10,7 +10,8 @@ static enum mt_line_kind kind_of(const struct mt_frame_view *v)
     return v->is_internal ? MT_LINE_TORCH : MT_LINE_FRAME;
 }
 
-uint32_t mt_stack_lines(const struct mt_trace *t, mt_stack_id s, struct mt_stack_line out[MT_STACK_LINES])
+uint32_t mt_stack_lines(const struct mt_trace *t, mt_stack_id s,
+                        struct mt_stack_line out[MT_STACK_LINES])
 {
     struct mt_frame_view v;
     bool fold = false;
@@ -46,7 +47,8 @@ const char *mt_stack_line_words(const struct mt_stack_line *l, char buf[MT_LINE_
     const char *what = l->kind == MT_LINE_TORCH ? "torch" : l->kind == MT_LINE_CPP ? "C++" : "more";
     buf[0] = '\0';
     if (l->kind != MT_LINE_FRAME)
-        (void)snprintf(buf, MT_LINE_WORDS, "\xe2\x80\xa6 %u %s frame%s", (unsigned)l->n, what, l->n == 1 ? "" : "s");
+        (void)snprintf(buf, MT_LINE_WORDS, "\xe2\x80\xa6 %u %s frame%s", (unsigned)l->n, what,
+                       l->n == 1 ? "" : "s");
     return buf;
 }
 
@@ -64,8 +66,8 @@ static mt_frame_id next_own(const struct mt_trace *t, mt_stack_id *s)
     return 0;
 }
 
-bool mt_owner_origin(char *buf, size_t cap, const struct mt_trace *t, const struct mt_device_analysis *d, uint32_t i,
-                     uint32_t shown)
+bool mt_owner_origin(char *buf, size_t cap, const struct mt_trace *t,
+                     const struct mt_device_analysis *d, uint32_t i, uint32_t shown)
 {
     enum { DEEPEST = 12, MOST = 16 };
     uint32_t n = d->owners.n < shown ? d->owners.n : shown, equal = 0;

@@ -1,5 +1,6 @@
-/* view/stack.h -- a stack as people read it: the frames of their own code, innermost first, with runs of torch internals and of C++
- * frames folded into one line each. Used by the HTML, Markdown and terminal renderers. */
+/* view/stack.h -- a stack as people read it: the frames of their own code, innermost first, with
+ * runs of torch internals and of C++ frames folded into one line each. Used by the HTML, Markdown
+ * and terminal renderers. */
 #ifndef MT_STACK_VIEW_H
 #define MT_STACK_VIEW_H
 
@@ -18,18 +19,20 @@ struct mt_stack_line {
 };
 
 #define MT_STACK_LINES 48
-/* Fills at most MT_STACK_LINES lines and returns how many. A stack without a frame of anybody's own code is not folded, because
- * nothing would be left of it. */
-uint32_t mt_stack_lines(const struct mt_trace *t, mt_stack_id s, struct mt_stack_line out[MT_STACK_LINES]);
+/* Fills at most MT_STACK_LINES lines and returns how many. A stack without a frame of anybody's own
+ * code is not folded, because nothing would be left of it. */
+uint32_t mt_stack_lines(const struct mt_trace *t, mt_stack_id s,
+                        struct mt_stack_line out[MT_STACK_LINES]);
 
 #define MT_LINE_WORDS 64
 /* "… 7 torch frames" for the folded kinds; "" for a frame. */
 const char *mt_stack_line_words(const struct mt_stack_line *l, char buf[MT_LINE_WORDS]);
 
-/* Of the first `shown` owners several may have the label of owner i (a Linear that every layer calls). "model.py:76 mlp, run.py:12": the
- * innermost caller in which it differs from some of them and, where that leaves others, the one further out that tells it from those
- * too. False: the label is its own, or its callers are the same. shown: at most 16. Each stack is walked once. */
-bool mt_owner_origin(char *buf, size_t cap, const struct mt_trace *t, const struct mt_device_analysis *d, uint32_t i,
-                     uint32_t shown);
+/* Of the first `shown` owners several may have the label of owner i (a Linear that every layer
+ * calls). "model.py:76 mlp, run.py:12": the innermost caller in which it differs from some of them
+ * and, where that leaves others, the one further out that tells it from those too. False: the label
+ * is its own, or its callers are the same. shown: at most 16. Each stack is walked once. */
+bool mt_owner_origin(char *buf, size_t cap, const struct mt_trace *t,
+                     const struct mt_device_analysis *d, uint32_t i, uint32_t shown);
 
 #endif

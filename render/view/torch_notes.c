@@ -1,5 +1,6 @@
-/* torch_notes.c -- why a process of a capture has no snapshot, or not the one that was wanted: from the lines that the recorder's hook for
- * PyTorch left in mt-<host>-<pid>-<uid>-torch.txt (capture/site/_memtrace_hook.py: "<seconds> <what> failed: <traceback, lines joined by | >"). */
+/* torch_notes.c -- why a process of a capture has no snapshot, or not the one that was wanted: from
+ * the lines that the recorder's hook for PyTorch left in mt-<host>-<pid>-<uid>-torch.txt
+ * (capture/site/_memtrace_hook.py: "<seconds> <what> failed: <traceback, lines joined by | >"). */
 #include "render/view/driver.h"
 #include "render/view/run.h"
 
@@ -11,26 +12,32 @@
 enum { MAX_NOTES = 24, NOTE_TEXT = 700 };
 
 static const struct told {
-    const char *line, *words; /* how the line begins; what is said, the reason behind it where there is one */
+    /* how the line begins; what is said, the reason behind it where there is one */
+    const char *line, *words;
 } told[] = {
-    {"recording failed: ", "PyTorch's memory history was not recorded, so there is no snapshot of it"},
-    {"hooking torch.cuda failed: ", "PyTorch's memory history was not recorded, so there is no snapshot of it"},
+    {"recording failed: ",
+     "PyTorch's memory history was not recorded, so there is no snapshot of it"},
+    {"hooking torch.cuda failed: ",
+     "PyTorch's memory history was not recorded, so there is no snapshot of it"},
     {"dump oom", "the snapshot of the moment when memory ran out could not be taken"},
     {"dump exit failed: ", "the snapshot at its end could not be taken"},
     {"dump usr", "a snapshot that SIGUSR2 asked for could not be taken"},
-    {"dump own failed: ", "what was recorded before the program's own history began could not be saved"},
+    {"dump own failed: ",
+     "what was recorded before the program's own history began could not be saved"},
     {"out of memory observer failed: ", "no snapshot is taken when its memory runs out"},
     {"this torch has no out of memory observer",
      "no snapshot is taken when its memory runs out: this PyTorch cannot tell of it"},
     {"exit handler failed: ", "no snapshot is taken at its end"},
-    {"the program records its own memory history", "it records PyTorch's memory history itself, so none was taken at its end; "
-                                                   "give the report the snapshot that it writes, too"},
+    {"the program records its own memory history",
+     "it records PyTorch's memory history itself, so none was taken at its end; "
+     "give the report the snapshot that it writes, too"},
 };
 
 struct note {
     char text[NOTE_TEXT];
-    char who[MT_WHO], last[MT_WHO]; /* the first process that said it, and the latest: each has its lines in a row */
-    uint32_t more;                  /* processes that said the same */
+    /* the first process that said it, and the latest: each has its lines in a row */
+    char who[MT_WHO], last[MT_WHO];
+    uint32_t more; /* processes that said the same */
 };
 
 struct notes {
@@ -38,17 +45,19 @@ struct notes {
     unsigned n;
 };
 
-/* "OSError: [Errno 28] ...", "KeyboardInterrupt": neither a frame, which is indented, nor the second half of code with a | in it. */
+/* "OSError: [Errno 28] ...", "KeyboardInterrupt": neither a frame, which is indented, nor the
+ * second half of code with a | in it. */
 static bool names_exception(const char *s, const char *end)
 {
     const char *c = s;
-    while (c < end &&
-           ((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || *c == '_' || *c == '.'))
+    while (c < end && ((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
+                       (*c >= '0' && *c <= '9') || *c == '_' || *c == '.'))
         c++;
     return c != s && (c == end || *c == ':');
 }
 
-/* The exception behind the last frame, by the first line of its message: CUDA's end in advice that is the same for all of them. */
+/* The exception behind the last frame, by the first line of its message: CUDA's end in advice that
+ * is the same for all of them. */
 static const char *reason(const char *s, const char *eol, size_t *len)
 {
     static const char lead[] = " failed: ", bar[] = " | ", frame[] = "  File \"";
@@ -87,8 +96,8 @@ static bool in_words(char out[NOTE_TEXT], const char *s, const char *eol)
         if (n < head || memcmp(s, told[i].line, head) != 0)
             continue;
         why = reason(s, eol, &len);
-        (void)snprintf(out, NOTE_TEXT, "%s%s%.*s", told[i].words, len != 0 ? ": " : "", (int)(len < 300 ? len : 300),
-                       why != NULL ? why : "");
+        (void)snprintf(out, NOTE_TEXT, "%s%s%.*s", told[i].words, len != 0 ? ": " : "",
+                       (int)(len < 300 ? len : 300), why != NULL ? why : "");
         return true;
     }
     return false;
@@ -124,7 +133,8 @@ static void read_text(struct notes *all, const char *s, const char *end, const c
     }
 }
 
-unsigned mt_torch_caveats(const struct mt_job *j, struct mt_caveat *out, unsigned n, unsigned max)
+unsigned mt_torch_caveats(const struct mt_driverdiag *j, struct mt_caveat *out, unsigned n,
+                          unsigned max)
 {
     struct notes all = {.n = 0};
     for (uint32_t d = 0; d < j->drivers.n; d++) {
@@ -141,15 +151,17 @@ unsigned mt_torch_caveats(const struct mt_job *j, struct mt_caveat *out, unsigne
             while (p < v->processes.n && (a->uid == 0 || v->processes.p[p].uid != a->uid))
                 p++;
             if (p < v->processes.n)
-                (void)mt_job_who(who, j, d, p);
+                (void)mt_driver_who(who, j, d, p);
             else
-                (void)snprintf(who, sizeof who, "%.*s", (int)(len - 10 < 200 ? len - 10 : 200), name);
+                (void)snprintf(who, sizeof who, "%.*s", (int)(len - 10 < 200 ? len - 10 : 200),
+                               name);
             read_text(&all, text, text + mt_str_len(t, a->text), who);
         }
     }
     for (unsigned i = 0; i < all.n; i++) {
         if (all.p[i].more != 0)
-            mt_caveat_add(out, &n, max, "%s, and %u more: %s.", all.p[i].who, (unsigned)all.p[i].more, all.p[i].text);
+            mt_caveat_add(out, &n, max, "%s, and %u more: %s.", all.p[i].who,
+                          (unsigned)all.p[i].more, all.p[i].text);
         else
             mt_caveat_add(out, &n, max, "%s: %s.", all.p[i].who, all.p[i].text);
     }

@@ -1,7 +1,8 @@
-/* view.h -- what every renderer has to say in the same way: names of ranks, devices, phases and moments.
+/* view.h -- what every renderer has to say in the same way: names of ranks, devices, phases and
+ * moments.
  *
- * All functions are pure. Buffers have the size named; the text in them is not escaped for any output and, where it holds a name of
- * the input, has to pass render/escape.h. */
+ * All functions are pure. Buffers have the size named; the text in them is not escaped for any
+ * output and, where it holds a name of the input, has to pass render/escape.h. */
 #ifndef MT_VIEW_H
 #define MT_VIEW_H
 
@@ -16,9 +17,11 @@ const struct mt_device_analysis *mt_report_device(const struct mt_report *r);
 
 /* True when a log is all there is, so that what it says is the headline. */
 bool mt_report_log_leads(const struct mt_report *r);
-/* The advice of the report: that of the verdict's rank, or of the log or the driver's failure where it leads. */
+/* The advice of the report: that of the verdict's rank, or of the log or the driver's failure where
+ * it leads. */
 const struct mt_advice *mt_report_advice(const struct mt_report *r, uint32_t *n);
-bool mt_report_job_advises(const struct mt_report *r); /* it is on the failure that the driver saw */
+/* it is on the failure that the driver saw */
+bool mt_report_job_advises(const struct mt_report *r);
 /* What its first settings do together; NULL where that cannot be told. */
 const struct mt_combined *mt_report_after(const struct mt_report *r);
 /* The heading of its first settings: nothing has to be changed where nothing failed. */
@@ -29,14 +32,18 @@ const char *mt_report_no_first(const struct mt_report *r);
 bool mt_verdict_is_oom(enum mt_verdict_kind k);
 const char *mt_verdict_words(enum mt_verdict_kind k); /* "Out of memory: the device is full" */
 
-const char *mt_focus_words(const struct mt_device_analysis *d); /* "at the OOM", "at the peak", "at the dump" */
-const char *mt_birth_words(enum mt_birth b);                    /* "before the trace" */
+/* "at the OOM", "at the peak", "at the dump" */
+const char *mt_focus_words(const struct mt_device_analysis *d);
+const char *mt_birth_words(enum mt_birth b); /* "before the trace" */
 
 #define MT_WORDS 128
-char *mt_phase_pair_words(char buf[MT_WORDS], enum mt_phase phase, enum mt_phase sub); /* "training (backward)" */
-char *mt_event_words(char buf[MT_WORDS], int64_t event);                               /* "event 3,737", "at the start" */
+char *mt_phase_pair_words(char buf[MT_WORDS], enum mt_phase phase,
+                          enum mt_phase sub); /* "training (backward)" */
+/* "event 3,737", "at the start" */
+char *mt_event_words(char buf[MT_WORDS], int64_t event);
 /* "1.204 s" after the first event of the device where there is a clock, else "event 3,737". */
-char *mt_moment_words(char buf[MT_WORDS], const struct mt_device_analysis *d, int64_t event, uint64_t time_ns);
+char *mt_moment_words(char buf[MT_WORDS], const struct mt_device_analysis *d, int64_t event,
+                      uint64_t time_ns);
 /* "marked 92.1 %": the confidence that most bytes have; "-" when there are none. */
 char *mt_conf_words(char buf[MT_WORDS], const uint64_t by_conf[MT_CONF_COUNT]);
 /* "pickle, protocol 4", "JSON" and what else is peculiar. */

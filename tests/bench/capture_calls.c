@@ -1,11 +1,15 @@
-/* capture_calls.c -- driver calls in a loop, timed: what capture.py measures with and without the injected library.
+/* capture_calls.c -- driver calls in a loop, timed: what capture.py measures with and without the
+ * injected library.
  *
  *   capture_calls loop|mix|vmm THREADS CALLS [FRAMES]
  *
- * loop: cuMemAlloc_v2 and cuMemFree_v2 of one size in turn. mix: random sizes and lifetimes, and a virtual memory call now and then.
- * vmm: create, map, set access, unmap, release of 2 MiB handles. CALLS: of each thread, after some more to get warm; all threads start
- * at once. FRAMES: how many more frames are below the calls. Prints one line: calls that were timed; nanoseconds per call, on the clock
- * and of the CPU, in the thread that calls; CPU nanoseconds per call of the whole process; all calls, the warm ones among them. Needs a libcuda.so.1 that the loader finds: that of tests/mock, or a real one. */
+ * loop: cuMemAlloc_v2 and cuMemFree_v2 of one size in turn. mix: random sizes and lifetimes, and a
+ * virtual memory call now and then. vmm: create, map, set access, unmap, release of 2 MiB handles.
+ * CALLS: of each thread, after some more to get warm; all threads start at once. FRAMES: how many
+ * more frames are below the calls. Prints one line: calls that were timed; nanoseconds per call, on
+ * the clock and of the CPU, in the thread that calls; CPU nanoseconds per call of the whole
+ * process; all calls, the warm ones among them. Needs a libcuda.so.1 that the loader finds: that of
+ * tests/mock, or a real one. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -79,7 +83,9 @@ static void mix(struct worker *w)
     for (; w->done < w->calls; w->done++) {
         uint64_t *p = &block[draw(&w->seed) % 1000];
         if (draw(&w->seed) % 16 == 0) {
-            w->failed |= cu.create(&handle, (size_t)(1 + draw(&w->seed) % 10) << 21, &prop, 0) != 0 || cu.release(handle) != 0;
+            w->failed |=
+                cu.create(&handle, (size_t)(1 + draw(&w->seed) % 10) << 21, &prop, 0) != 0 ||
+                cu.release(handle) != 0;
             w->done++;
         } else if (*p) {
             w->failed |= cu.release_block(*p) != 0;
@@ -107,14 +113,16 @@ static void vmm(struct worker *w)
     w->done++;
     for (; w->done < w->calls && !w->failed; w->done += 4 * N + 1) {
         for (size_t i = 0; i < N; i++)
-            w->failed |= cu.create(&handle[i], size, &prop, 0) != 0 || cu.map(base + i * size, size, 0, handle[i], 0) != 0;
+            w->failed |= cu.create(&handle[i], size, &prop, 0) != 0 ||
+                         cu.map(base + i * size, size, 0, handle[i], 0) != 0;
         w->failed |= cu.access(base, N * size, &access, 1) != 0;
         for (size_t i = 0; i < N; i++)
             w->failed |= cu.unmap(base + i * size, size) != 0 || cu.release(handle[i]) != 0;
     }
 }
 
-/* Frames that are really there: the volatile pointer keeps the compiler from making a loop of them. */
+/* Frames that are really there: the volatile pointer keeps the compiler from making a loop of them.
+ */
 static void (*volatile below)(struct worker *w, unsigned frames);
 
 static void body(struct worker *w, unsigned frames)
@@ -162,7 +170,8 @@ int main(int argc, char **argv)
     enum { MOST = 64 };
     static struct worker workers[MOST];
     bool enough = argc == 4 || argc == 5;
-    unsigned long threads = enough ? strtoul(argv[2], NULL, 10) : 0, calls = enough ? strtoul(argv[3], NULL, 10) : 0;
+    unsigned long threads = enough ? strtoul(argv[2], NULL, 10) : 0,
+                  calls = enough ? strtoul(argv[3], NULL, 10) : 0;
     unsigned long frames = argc == 5 ? strtoul(argv[4], NULL, 10) : 0;
     if (threads == 0 || threads > MOST || calls == 0 || frames > 1000) {
         fprintf(stderr, "usage: capture_calls loop|mix|vmm THREADS CALLS [FRAMES]\n");
@@ -174,9 +183,12 @@ int main(int argc, char **argv)
         fprintf(stderr, "capture_calls: %s\n", dlerror());
         return 1;
     }
-    if (!find(library, "cuInit", &cu.init) || !find(library, "cuDevicePrimaryCtxRetain", &cu.retain) ||
-        !find(library, "cuCtxSetCurrent", &cu.set_current) || !find(library, "cuMemAlloc_v2", &cu.alloc) ||
-        !find(library, "cuMemFree_v2", &cu.release_block) || !find(library, "cuMemAddressReserve", &cu.reserve) ||
+    if (!find(library, "cuInit", &cu.init) ||
+        !find(library, "cuDevicePrimaryCtxRetain", &cu.retain) ||
+        !find(library, "cuCtxSetCurrent", &cu.set_current) ||
+        !find(library, "cuMemAlloc_v2", &cu.alloc) ||
+        !find(library, "cuMemFree_v2", &cu.release_block) ||
+        !find(library, "cuMemAddressReserve", &cu.reserve) ||
         !find(library, "cuMemCreate", &cu.create) || !find(library, "cuMemMap", &cu.map) ||
         !find(library, "cuMemSetAccess", &cu.access) || !find(library, "cuMemUnmap", &cu.unmap) ||
         !find(library, "cuMemRelease", &cu.release))
@@ -189,8 +201,11 @@ int main(int argc, char **argv)
     if (pthread_barrier_init(&start, NULL, (unsigned)threads) != 0)
         return 1;
     for (unsigned long i = 0; i < threads; i++) {
-        workers[i] = (struct worker){
-            .context = context, .mode = argv[1], .calls = calls, .frames = (unsigned)frames, .seed = (uint32_t)(i * 7919 + 1)};
+        workers[i] = (struct worker){.context = context,
+                                     .mode = argv[1],
+                                     .calls = calls,
+                                     .frames = (unsigned)frames,
+                                     .seed = (uint32_t)(i * 7919 + 1)};
         if (pthread_create(&workers[i].thread, NULL, work, &workers[i]) != 0)
             return 1;
     }
@@ -206,8 +221,8 @@ int main(int argc, char **argv)
         failed |= workers[i].failed;
     }
     process = now(CLOCK_PROCESS_CPUTIME_ID) - process;
-    printf("%llu %.1f %.1f %.1f %llu\n", (unsigned long long)done, wall / (double)done, cpu / (double)done,
-           (double)process / (double)all, (unsigned long long)all);
+    printf("%llu %.1f %.1f %.1f %llu\n", (unsigned long long)done, wall / (double)done,
+           cpu / (double)done, (double)process / (double)all, (unsigned long long)all);
     if (failed)
         fprintf(stderr, "capture_calls: a driver call failed\n");
     return failed;

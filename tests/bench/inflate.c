@@ -1,5 +1,6 @@
-/* inflate.c -- how fast the zlib of this machine inflates a gzip file when nobody looks at the result: the floor for reading one.
- * usage: inflate FILE; all members, one after the other; exit status 0 when the whole file was good. */
+/* inflate.c -- how fast the zlib of this machine inflates a gzip file when nobody looks at the
+ * result: the floor for reading one. usage: inflate FILE; all members, one after the other; exit
+ * status 0 when the whole file was good. */
 #include <stdio.h>
 #include <string.h>
 #include <zlib.h>

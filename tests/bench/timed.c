@@ -1,6 +1,7 @@
-/* timed.c -- runs a command with its output thrown away and prints what it took: "NANOSECONDS PEAK_RSS_BYTES CPU_NANOSECONDS".
- * A program of its own, because a process that was forked from a big one starts with the big one's peak memory: the kernel keeps the
- * maximum across exec. Exit status: that of the command, 127 when it cannot be run. */
+/* timed.c -- runs a command with its output thrown away and prints what it took: "NANOSECONDS
+ * PEAK_RSS_BYTES CPU_NANOSECONDS". A program of its own, because a process that was forked from a
+ * big one starts with the big one's peak memory: the kernel keeps the maximum across exec. Exit
+ * status: that of the command, 127 when it cannot be run. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
-/* A command for capture_signals.sh: adds a line to the file `got` for each signal that arrives, writes its id to `pid` when it is
- * ready, and ends with 42 when there is a file `stop` (43 after a minute). No shell script: bash can end by a SIGINT whose trap
- * it has run. What is ignored when it starts stays ignored, as a background command's SIGINT. */
+/* A command for capture_signals.sh: adds a line to the file `got` for each signal that arrives,
+ * writes its id to `pid` when it is ready, and ends with 42 when there is a file `stop` (43 after a
+ * minute). No shell script: bash can end by a SIGINT whose trap it has run. What is ignored when it
+ * starts stays ignored, as a background command's SIGINT. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -35,7 +36,8 @@ static void on_signal(int sig)
 
 int main(void)
 {
-    const int signals[] = {SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH, SIGTERM, SIGINT, SIGALRM, SIGCONT, SIGRTMIN};
+    const int signals[] = {SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH, SIGTERM,
+                           SIGINT, SIGALRM, SIGCONT, SIGRTMIN};
     const struct timespec tick = {0, 20000000};
     struct sigaction old, catch = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     char text[32];

@@ -1,6 +1,7 @@
-/* replay.c -- runs a fuzz target over files and folders, without libFuzzer: `replay [--mutate N] PATH...`.
- * With --mutate each file is also run N times with bytes changed, cut or repeated, always the same way. Nothing is printed for a
- * run that ends well; a crash ends the program and ctest shows which file was last. */
+/* replay.c -- runs a fuzz target over files and folders, without libFuzzer: `replay [--mutate N]
+ * PATH...`. With --mutate each file is also run N times with bytes changed, cut or repeated, always
+ * the same way. Nothing is printed for a run that ends well; a crash ends the program and ctest
+ * shows which file was last. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* abi_fakes.c -- compiled only where the CUDA Toolkit is installed: what the fakes take for the ABI, compared with NVIDIA's
- * headers. Nothing of it runs: it compiles, or it does not. */
+/* abi_fakes.c -- compiled only where the CUDA Toolkit is installed: what the fakes take for the
+ * ABI, compared with NVIDIA's headers. Nothing of it runs: it compiles, or it does not. */
 #include <cuda.h>
 #include <cupti.h>
 #include <nvtx3/nvToolsExt.h>
@@ -11,8 +11,9 @@
 #include <stddef.h>
 
 #define SAME(what, ok) _Static_assert(ok, "differs from the header: " what);
-#define FIELD(ours, theirs, a, b)                                                                                              \
-    SAME(#ours " " #a, offsetof(ours, a) == offsetof(theirs, b) && sizeof(((ours *)0)->a) == sizeof(((theirs *)0)->b))
+#define FIELD(ours, theirs, a, b)                                                                  \
+    SAME(#ours " " #a, offsetof(ours, a) == offsetof(theirs, b) &&                                 \
+                           sizeof(((ours *)0)->a) == sizeof(((theirs *)0)->b))
 
 #if CUPTI_API_VERSION >= 130000
 /* The header turns these names into those of their newest version; here they mean themselves. */
@@ -28,8 +29,8 @@ typedef struct {
 } cuMemFutureAlloc_params;
 
 /* Callback id, number of bytes, and place and size of each argument. */
-#define ALL(id, f)                                                                                                             \
-    SAME(#f, (int)CUPTI_DRIVER_TRACE_CBID_##f == (id))                                                                         \
+#define ALL(id, f)                                                                                 \
+    SAME(#f, (int)CUPTI_DRIVER_TRACE_CBID_##f == (id))                                             \
     SAME(#f, sizeof(struct p_##f) == sizeof(f##_params))
 #define ARG(f, a) FIELD(struct p_##f, f##_params, a, a)
 /* clang-format off */
@@ -110,7 +111,8 @@ FIELD(struct fake_pool_props, CUmemPoolProps, location, location)
 SAME("CUmemPoolProps", sizeof(struct fake_pool_props) == sizeof(CUmemPoolProps))
 FIELD(struct fake_alloc_node, CUDA_MEM_ALLOC_NODE_PARAMS_v1, bytes, bytesize)
 FIELD(struct fake_alloc_node, CUDA_MEM_ALLOC_NODE_PARAMS_v1, dptr, dptr)
-SAME("CUDA_MEM_ALLOC_NODE_PARAMS", sizeof(struct fake_alloc_node) == sizeof(CUDA_MEM_ALLOC_NODE_PARAMS_v1))
+SAME("CUDA_MEM_ALLOC_NODE_PARAMS",
+     sizeof(struct fake_alloc_node) == sizeof(CUDA_MEM_ALLOC_NODE_PARAMS_v1))
 FIELD(struct fake_array_desc, CUDA_ARRAY_DESCRIPTOR, format, Format)
 FIELD(struct fake_array_desc, CUDA_ARRAY_DESCRIPTOR, channels, NumChannels)
 FIELD(struct fake_array3d_desc, CUDA_ARRAY3D_DESCRIPTOR, depth, Depth)

@@ -1,68 +1,78 @@
-/* fake.h -- the stand-ins for libcuda, libcupti, libcudart and libnvidia-ml, and how a test steers and checks them.
+/* fake.h -- the stand-ins for libcuda, libcupti, libcudart and libnvidia-ml, and how a test steers
+ * and checks them.
  *
- * Build products (target `fakes`), in the build folder: tests/mock/<variant>/ with libcuda.so.1, libnvidia-ml.so.1, libcudart.so.N and
- *   cuda13: libcupti.so.13   cuda12: libcupti.so.12   cuda118: libcupti.so.11.8   hashed: libcupti-1a2b3c4d.so.13   nocupti: none
- * tests/mock/owners/: libc10_cuda.so, libnccl.so.2, libcublas.so.12, cumem_allocator.abi3.so, torch_memory_saver.abi3.so (a function
- * each that calls the driver, so that stacks name them); tests/fake_app and tests/fake_tree, which dlopen libcuda.so.1 as the CUDA
- * runtime does. A test puts one variant's folder into LD_LIBRARY_PATH. The fakes use no declarations of capture/inject: they are a
- * second, independent reading of the ABI; where the CUDA Toolkit is installed they are compared with its headers (abi_fakes.c).
+ * Build products (target `fakes`), in the build folder: tests/mock/<variant>/ with libcuda.so.1,
+ * libnvidia-ml.so.1, libcudart.so.N and cuda13: libcupti.so.13   cuda12: libcupti.so.12   cuda118:
+ * libcupti.so.11.8   hashed: libcupti-1a2b3c4d.so.13   nocupti: none tests/mock/owners/:
+ * libc10_cuda.so, libnccl.so.2, libcublas.so.12, cumem_allocator.abi3.so,
+ * torch_memory_saver.abi3.so (a function each that calls the driver, so that stacks name them);
+ * tests/fake_app and tests/fake_tree, which dlopen libcuda.so.1 as the CUDA runtime does. A test
+ * puts one variant's folder into LD_LIBRARY_PATH. The fakes use no declarations of capture/inject:
+ * they are a second, independent reading of the ABI; where the CUDA Toolkit is installed they are
+ * compared with its headers (abi_fakes.c).
  *
- * libcuda: cuInit loads CUDA_INJECTION64_PATH as the real driver does (once, on the calling thread, before it looks at devices,
- * silently when it cannot). A forked child of a process that called cuInit gets CUDA_ERROR_NOT_INITIALIZED from everything.
- * Environment of the fakes:
- *   FAKE_GPUS=2               number of devices (1, at most 16); CUDA_VISIBLE_DEVICES is honoured (indices or GPU-... prefixes)
- *   FAKE_TOTAL_MB=81920       memory of each; allocations beyond it fail with CUDA_ERROR_OUT_OF_MEMORY
- *   FAKE_CONTEXT_MB=500       what a context takes (seen in cuMemGetInfo and NVML)
- *   FAKE_MODULE_MB=8          what a module or library load takes, given back by its unload
- *   FAKE_GRAPH_KB=1024        what an instantiated graph takes; its alloc nodes are taken at upload or launch and kept until
- *                             cuDeviceGraphMemTrim after cuGraphExecDestroy
- *   FAKE_OTHER_MB=0           held by a process (pid 999999) that is not part of the job
- *   FAKE_ROUND_KB=0           cuMemAlloc takes multiples of this; 0 = exactly what was asked for
- *   FAKE_DRIVER=13000         cuDriverGetVersion (default: 13000, 12060 or 11080 by variant); fake_app calls what that version has
- *   FAKE_CUINIT=100           cuInit fails with this after it has loaded the injected library
- *   FAKE_CUDART=quiet         libcudart reaches the driver without driver callbacks (runtime callbacks only)
- *   FAKE_STATE=FILE           memory shared by all processes of the "machine" (below); created when it is missing
- *   FAKE_CUPTI=a,b,...        modes of libcupti:
- *     busy[:NAME]      cuptiSubscribe answers 39; _v2 tells the holder's NAME (default "nsys")
- *     error            what needs a driver answers 999 (15 by 11.8); a flush at exit then crashes, as the real one does
- *     subscribe:N      cuptiSubscribe answers N
- *     activity:N       cuptiActivityEnable answers N
- *     slow:MS          Subscribe, ActivityEnable and FlushAll take MS (200)
- *     nosubscribe      everything answers 0 but no callback is ever called
- *     silent:N         callbacks stop after N of them (ENTER and EXIT count one each)
- *     finalized:N      after N callbacks somebody calls cuptiFinalize
- *     taken:N          after N activity records somebody registers other activity callbacks, as Kineto does
- *     drop:N           every Nth activity record is dropped and counted
- *     future           knows callback ids beyond 13.0 (815 = cuMemFutureAlloc, which libcuda always has)
- *     stride:N         MEMORY2 records of N bytes
- *   FAKE_NVML=a,b,...         missing: nvmlInit answers 12; error: 999; slow[:MS]: every query takes MS (300); noperm: memory
- *                             queries answer 4; mig: memory and processes are not supported (3), as by MIG parents; nopids: no
- *                             process list (3)
- * Device memory is counted per machine in FAKE_STATE when set (so that several processes share a GPU), else per process. What a dead
- * process held is given back when somebody looks. Pools take and give back 32 MiB blocks; everything else takes what was asked for.
- * MEMORY2 records are made of cuMemAlloc, Pitch, Managed, host allocation, arrays and stream-ordered calls; none of VMM,
- * cuMemHostRegister, IPC, graph nodes, modules and failures. MEMORY_POOL records of create, destroy and trim.
+ * libcuda: cuInit loads CUDA_INJECTION64_PATH as the real driver does (once, on the calling thread,
+ * before it looks at devices, silently when it cannot). A forked child of a process that called
+ * cuInit gets CUDA_ERROR_NOT_INITIALIZED from everything. Environment of the fakes: FAKE_GPUS=2
+ * number of devices (1, at most 16); CUDA_VISIBLE_DEVICES is honoured (indices or GPU-... prefixes)
+ *   FAKE_TOTAL_MB=81920       memory of each; allocations beyond it fail with
+ * CUDA_ERROR_OUT_OF_MEMORY FAKE_CONTEXT_MB=500       what a context takes (seen in cuMemGetInfo and
+ * NVML) FAKE_MODULE_MB=8          what a module or library load takes, given back by its unload
+ *   FAKE_GRAPH_KB=1024        what an instantiated graph takes; its alloc nodes are taken at upload
+ * or launch and kept until cuDeviceGraphMemTrim after cuGraphExecDestroy FAKE_OTHER_MB=0 held by a
+ * process (pid 999999) that is not part of the job FAKE_ROUND_KB=0           cuMemAlloc takes
+ * multiples of this; 0 = exactly what was asked for FAKE_DRIVER=13000         cuDriverGetVersion
+ * (default: 13000, 12060 or 11080 by variant); fake_app calls what that version has FAKE_CUINIT=100
+ * cuInit fails with this after it has loaded the injected library FAKE_CUDART=quiet libcudart
+ * reaches the driver without driver callbacks (runtime callbacks only) FAKE_STATE=FILE memory
+ * shared by all processes of the "machine" (below); created when it is missing FAKE_CUPTI=a,b,...
+ * modes of libcupti: busy[:NAME]      cuptiSubscribe answers 39; _v2 tells the holder's NAME
+ * (default "nsys") error            what needs a driver answers 999 (15 by 11.8); a flush at exit
+ * then crashes, as the real one does subscribe:N      cuptiSubscribe answers N activity:N
+ * cuptiActivityEnable answers N slow:MS          Subscribe, ActivityEnable and FlushAll take MS
+ * (200) nosubscribe      everything answers 0 but no callback is ever called silent:N callbacks
+ * stop after N of them (ENTER and EXIT count one each) finalized:N      after N callbacks somebody
+ * calls cuptiFinalize taken:N          after N activity records somebody registers other activity
+ * callbacks, as Kineto does drop:N           every Nth activity record is dropped and counted
+ *     future           knows callback ids beyond 13.0 (815 = cuMemFutureAlloc, which libcuda always
+ * has) stride:N         MEMORY2 records of N bytes FAKE_NVML=a,b,...         missing: nvmlInit
+ * answers 12; error: 999; slow[:MS]: every query takes MS (300); noperm: memory queries answer 4;
+ * mig: memory and processes are not supported (3), as by MIG parents; nopids: no process list (3)
+ * Device memory is counted per machine in FAKE_STATE when set (so that several processes share a
+ * GPU), else per process. What a dead process held is given back when somebody looks. Pools take
+ * and give back 32 MiB blocks; everything else takes what was asked for. MEMORY2 records are made
+ * of cuMemAlloc, Pitch, Managed, host allocation, arrays and stream-ordered calls; none of VMM,
+ * cuMemHostRegister, IPC, graph nodes, modules and failures. MEMORY_POOL records of create, destroy
+ * and trim.
  *
- * Ground truth: when FAKE_TRUTH=DIR is set, the application (not the fakes) appends one line of JSON per completed driver call to
- * DIR/<pid>.<n>.truth (n counts the images and forks of one pid), and, before that, counts it in the mmap'd DIR/<pid>.<n>.count:
- * u64 number of completed calls, then u64 number of completed ranges and marks; each is incremented after the call returned: after a
- * kill -9 every call counted must be in the trace. FAKE_TRUTH_LINES=0 keeps the counters only (for speed).
+ * Ground truth: when FAKE_TRUTH=DIR is set, the application (not the fakes) appends one line of
+ * JSON per completed driver call to DIR/<pid>.<n>.truth (n counts the images and forks of one pid),
+ * and, before that, counts it in the mmap'd DIR/<pid>.<n>.count: u64 number of completed calls,
+ * then u64 number of completed ranges and marks; each is incremented after the call returned: after
+ * a kill -9 every call counted must be in the trace. FAKE_TRUTH_LINES=0 keeps the counters only
+ * (for speed).
  *   {"n":1,"tid":7,"op":"mem_alloc","api":"cuMemAlloc_v2","cbid":243,"result":0,"addr":..,"size":..,"handle":..,"offset":..,
  *    "stream":..,"device":..,"context":..,"pool":..,"flags":..,"location":..,"free":..,"total":..,"owner":"libnccl.so.2","t0":..,"t1":..}
- * n counts per file from 1; op is a name of MT_WIRE_OPS in parser/model/wire.h; fields that are 0 are left out (not n, tid, op, cbid, result);
- * out-values only when the call succeeded; t0, t1 = CLOCK_MONOTONIC ns around the call; device = ordinal of the argument or the current
- * context; context = the current context when the call was made; owner = the .so whose code called the driver, left out for the
- * program itself. Calls through libcudart (scenario rt) and cuMemFutureAlloc are not in the truth. Ranges and marks: op range_push,
- * range_pop, range_start, range_end, mark with "name", "domain", "source" (0 NVTX, 1 memtrace API), "id". A last line
+ * n counts per file from 1; op is a name of MT_WIRE_OPS in parser/model/wire.h; fields that are 0
+ * are left out (not n, tid, op, cbid, result); out-values only when the call succeeded; t0, t1 =
+ * CLOCK_MONOTONIC ns around the call; device = ordinal of the argument or the current context;
+ * context = the current context when the call was made; owner = the .so whose code called the
+ * driver, left out for the program itself. Calls through libcudart (scenario rt) and
+ * cuMemFutureAlloc are not in the truth. Ranges and marks: op range_push, range_pop, range_start,
+ * range_end, mark with "name", "domain", "source" (0 NVTX, 1 memtrace API), "id". A last line
  * {"op":"end","how":...} is written just before the process ends in a way that it knows of.
- * `train` writes one line per phase to DIR/<pid>.<n>.held: {"phase":..,"device":..,"realtime":..,"t":..,"app":..,"torch":..,"nccl":..,
- * "cublas":..,"cumem":..,"tms":..,"context":..,"module":..}: device bytes by owner by the calls so far; context and module = what the
- * fake driver takes for them; the graph (FAKE_GRAPH_KB and its memory) is in none of them. The last line has phase "end".
+ * `train` writes one line per phase to DIR/<pid>.<n>.held:
+ * {"phase":..,"device":..,"realtime":..,"t":..,"app":..,"torch":..,"nccl":..,
+ * "cublas":..,"cumem":..,"tms":..,"context":..,"module":..}: device bytes by owner by the calls so
+ * far; context and module = what the fake driver takes for them; the graph (FAKE_GRAPH_KB and its
+ * memory) is in none of them. The last line has phase "end".
  *
- * fake_app SCENARIO[:ARGUMENT]... runs scenarios in order in one process; `fake_app help` lists them. `threads:N` makes those that
- * follow run on N threads each; count 0 = for ever. `exec` gives the words that follow to a new image; `fork:a,b` and `spawn:a,b` run
- * a child. Errors that stop a scenario go to stderr; the status is that of `exit:N`, 1 after a fatal out of memory, else 0.
- * fake_tree [WORKERS [MS]]: a driver without CUDA that marks phases, workers that train, one killed, one that outlives it. */
+ * fake_app SCENARIO[:ARGUMENT]... runs scenarios in order in one process; `fake_app help` lists
+ * them. `threads:N` makes those that follow run on N threads each; count 0 = for ever. `exec` gives
+ * the words that follow to a new image; `fork:a,b` and `spawn:a,b` run a child. Errors that stop a
+ * scenario go to stderr; the status is that of `exit:N`, 1 after a fatal out of memory, else 0.
+ * fake_tree [WORKERS [MS]]: a driver without CUDA that marks phases, workers that train, one
+ * killed, one that outlives it. */
 #ifndef FAKE_H
 #define FAKE_H
 
@@ -76,8 +86,9 @@
 #define FAKE_OTHER_PID 999999u
 #define FAKE_MB ((uint64_t)1 << 20)
 
-/* FAKE_STATE: what each process holds on each (physical) device. A slot belongs to the process that holds a POSIX record
- * lock on its first byte: the kernel lets go of it at exit, kill -9 and exec. All zero is a valid state. */
+/* FAKE_STATE: what each process holds on each (physical) device. A slot belongs to the process that
+ * holds a POSIX record lock on its first byte: the kernel lets go of it at exit, kill -9 and exec.
+ * All zero is a valid state. */
 struct fake_slot {
     _Atomic uint32_t pid; /* 0 = free */
     uint32_t pad;
@@ -91,9 +102,12 @@ struct fake_state {
 };
 
 /* fake_state.c, in libcuda and libnvidia-ml. */
-struct fake_state *fake_state_open(void);                     /* NULL = FAKE_STATE unset or unusable */
-struct fake_slot *fake_state_claim(struct fake_state *s);     /* of this process; NULL = none free */
-void fake_state_reap(struct fake_state *s);                   /* gives back what dead processes hold */
+/* NULL = FAKE_STATE unset or unusable */
+struct fake_state *fake_state_open(void);
+/* of this process; NULL = none free */
+struct fake_slot *fake_state_claim(struct fake_state *s);
+/* gives back what dead processes hold */
+void fake_state_reap(struct fake_state *s);
 uint64_t fake_state_used(struct fake_state *s, unsigned gpu); /* sum over processes */
 uint64_t fake_env_u64(const char *name, uint64_t dflt);
 /* Value of mode `name` in a list as FAKE_CUPTI: NULL = not there, "" = without a value. */
@@ -105,7 +119,8 @@ void fake_gpu_uuid_text(unsigned i, char text[41]); /* "GPU-" ... */
 unsigned fake_gpu_bus(unsigned i);
 #define FAKE_GPU_NAME "Fake H100 80GB HBM3"
 
-/* ---- libcuda <-> libcupti, libcudart: exported by libcuda as `fake_cuda_hooks` ------------------------------------------ */
+/* ---- libcuda <-> libcupti, libcudart: exported by libcuda as `fake_cuda_hooks`
+ * ------------------------------------------ */
 
 /* As CUpti_CallbackData. */
 struct fake_cbdata {
@@ -136,7 +151,8 @@ struct fake_mempool {
 struct fake_hooks {
     uint32_t version; /* FAKE_HOOKS */
     _Atomic uint32_t correlation;
-    /* Set by libcupti. masks: a byte per callback id; [0] driver domain, [1] runtime domain; NULL = no subscriber. */
+    /* Set by libcupti. masks: a byte per callback id; [0] driver domain, [1] runtime domain; NULL =
+     * no subscriber. */
     _Atomic(const unsigned char *) masks[2];
     _Atomic uint32_t activity; /* bit 0 MEMORY2, bit 1 MEMORY_POOL */
     void (*callback)(uint32_t domain, uint32_t cbid, const struct fake_cbdata *data);
@@ -149,9 +165,10 @@ struct fake_hooks {
     uint32_t (*context_device)(void *context); /* CUDA ordinal; UINT32_MAX = no context */
     uint32_t (*stream_id)(void *stream);
     const char *(*callback_name)(uint32_t cbid);
-    struct fake_state *(*state)(void);       /* as libcuda counts: also without FAKE_STATE */
-    uint32_t *(*correlation_override)(void); /* of the thread: id of its next driver calls; runtime calls share theirs */
-    int *(*quiet)(void);                     /* of the thread: no driver callbacks */
+    struct fake_state *(*state)(void); /* as libcuda counts: also without FAKE_STATE */
+    /* of the thread: id of its next driver calls; runtime calls share theirs */
+    uint32_t *(*correlation_override)(void);
+    int *(*quiet)(void); /* of the thread: no driver callbacks */
 };
 #define FAKE_HOOKS 1u
 

@@ -1,4 +1,5 @@
-/* fake_app.c -- a program that uses (fake) CUDA in the ways named on its command line; see fake.h. */
+/* fake_app.c -- a program that uses (fake) CUDA in the ways named on its command line; see fake.h.
+ */
 #include "fake_app.h"
 
 #include <dlfcn.h>
@@ -19,7 +20,8 @@ static unsigned threads = 1;
 static bool stop; /* exec took the rest over, or failed to */
 static int stop_status;
 
-static const struct scenario *const lists[] = {mem_scenarios, nvtx_scenarios, train_scenarios, process_scenarios};
+static const struct scenario *const lists[] = {mem_scenarios, nvtx_scenarios, train_scenarios,
+                                               process_scenarios};
 
 uint64_t app_number(const char **arg, uint64_t dflt)
 {
@@ -32,14 +34,19 @@ uint64_t app_number(const char **arg, uint64_t dflt)
     return v;
 }
 
-/* ---- output, time, ends ------------------------------------------------------------------------------------------------- */
+/* ---- output, time, ends
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static void s_print(const char *arg)
 {
     printf("%s\n", *arg ? arg : "fake_app: output");
     fflush(stdout);
 }
-static void s_stderr(const char *arg) { fprintf(stderr, "%s\n", *arg ? arg : "fake_app: words on stderr"); }
+static void s_stderr(const char *arg)
+{
+    fprintf(stderr, "%s\n", *arg ? arg : "fake_app: words on stderr");
+}
 
 static void s_sleep(const char *arg)
 {
@@ -113,11 +120,14 @@ static void s_thread_exit(const char *arg)
     pthread_t t;
     uint64_t status = app_number(&arg, 0);
     app_end_line("exit");
-    if (!pthread_create(&t, NULL, exit_thread, (void *)(intptr_t)status)) /* NOLINT(performance-no-int-to-ptr) */
+    if (!pthread_create(&t, NULL, exit_thread,
+                        (void *)(intptr_t)status)) /* NOLINT(performance-no-int-to-ptr) */
         pthread_join(t, NULL);
 }
 
-/* ---- processes ---------------------------------------------------------------------------------------------------------- */
+/* ---- processes
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 static void s_exec(const char *arg)
 {
@@ -143,7 +153,8 @@ static void s_exec(const char *arg)
 static size_t split(char *text, char **words, size_t max)
 {
     size_t n = 0;
-    for (char *save = NULL, *w = strtok_r(text, ",", &save); w && n < max; w = strtok_r(NULL, ",", &save))
+    for (char *save = NULL, *w = strtok_r(text, ",", &save); w && n < max;
+         w = strtok_r(NULL, ",", &save))
         words[n++] = w;
     return n;
 }
@@ -188,7 +199,9 @@ static void s_wait(const char *arg)
     }
 }
 
-/* ---- settings ----------------------------------------------------------------------------------------------------------- */
+/* ---- settings
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
 static void s_threads(const char *arg) { threads = (unsigned)app_number(&arg, 2); }
 static void s_seed(const char *arg) { self.rng = app_number(&arg, 1); }
@@ -226,7 +239,8 @@ const struct scenario process_scenarios[] = {
     {"device", "N makes the primary context of device N current", s_device, false, false},
     {"threads", "N threads run each of the scenarios that follow", s_threads, false, false},
     {"seed", "N of the random numbers", s_seed, false, false},
-    {"owner", "app|torch|nccl|cublas|cumem|tms the library that makes the calls that follow", s_owner, false, false},
+    {"owner", "app|torch|nccl|cublas|cumem|tms the library that makes the calls that follow",
+     s_owner, false, false},
     {"dlopen", "FILE loads a library", s_dlopen, false, false},
     {"print", "TEXT on stdout", s_print, false, false},
     {"stderr", "TEXT on stderr", s_stderr, false, false},
@@ -248,7 +262,9 @@ const struct scenario process_scenarios[] = {
     {"wait", "for all children", s_wait, false, false},
     {NULL, NULL, NULL, false, false}};
 
-/* ---- running ------------------------------------------------------------------------------------------------------------ */
+/* ---- running
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
 struct job {
     const struct scenario *s;

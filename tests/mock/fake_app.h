@@ -6,87 +6,89 @@
 
 #include <stdbool.h>
 
-/* ---- fake_app_calls.c: the driver, each call with its line of truth ----------------------------------------------------- */
+/* ---- fake_app_calls.c: the driver, each call with its line of truth
+ * ----------------------------------------------------- */
 
-/* Entry points: A(name, base name for cuGetProcAddress, first version that has it, callback id, operation). */
-#define FAKE_APIS(A)                                                                                                           \
-    A(cuMemAlloc_v2, cuMemAlloc, 3020, 243, "mem_alloc")                                                                       \
-    A(cuMemAllocPitch_v2, cuMemAllocPitch, 3020, 244, "mem_alloc")                                                             \
-    A(cuMemFree_v2, cuMemFree, 3020, 245, "mem_free")                                                                          \
-    A(cuMemAllocManaged, cuMemAllocManaged, 6000, 371, "managed_alloc")                                                        \
-    A(cuMemAllocHost_v2, cuMemAllocHost, 3020, 294, "host_alloc")                                                              \
-    A(cuMemHostAlloc, cuMemHostAlloc, 2020, 39, "host_alloc")                                                                  \
-    A(cuMemFreeHost, cuMemFreeHost, 2000, 38, "host_free")                                                                     \
-    A(cuMemHostRegister_v2, cuMemHostRegister, 6050, 379, "host_register")                                                     \
-    A(cuMemHostUnregister, cuMemHostUnregister, 4000, 302, "host_unregister")                                                  \
-    A(cuMemAllocAsync, cuMemAllocAsync, 11020, 598, "async_alloc")                                                             \
-    A(cuMemAllocAsync_ptsz, cuMemAllocAsync_ptsz, 11020, 599, "async_alloc")                                                   \
-    A(cuMemFreeAsync, cuMemFreeAsync, 11020, 600, "async_free")                                                                \
-    A(cuMemFreeAsync_ptsz, cuMemFreeAsync_ptsz, 11020, 601, "async_free")                                                      \
-    A(cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync, 11020, 611, "async_alloc")                                             \
-    A(cuMemPoolCreate, cuMemPoolCreate, 11020, 607, "pool_create")                                                             \
-    A(cuMemPoolDestroy, cuMemPoolDestroy, 11020, 608, "pool_destroy")                                                          \
-    A(cuMemPoolTrimTo, cuMemPoolTrimTo, 11020, 602, "pool_trim")                                                               \
-    A(cuMemPoolSetAttribute, cuMemPoolSetAttribute, 11020, 603, "pool_attribute")                                              \
-    A(cuMemPoolGetAttribute, cuMemPoolGetAttribute, 11020, 604, "pool_attribute")                                              \
-    A(cuMemAddressReserve, cuMemAddressReserve, 10020, 547, "vmm_reserve")                                                     \
-    A(cuMemAddressFree, cuMemAddressFree, 10020, 548, "vmm_address_free")                                                      \
-    A(cuMemCreate, cuMemCreate, 10020, 549, "vmm_create")                                                                      \
-    A(cuMemRelease, cuMemRelease, 10020, 550, "vmm_release")                                                                   \
-    A(cuMemMap, cuMemMap, 10020, 551, "vmm_map")                                                                               \
-    A(cuMemUnmap, cuMemUnmap, 10020, 552, "vmm_unmap")                                                                         \
-    A(cuMemSetAccess, cuMemSetAccess, 10020, 553, "vmm_access")                                                                \
-    A(cuMemExportToShareableHandle, cuMemExportToShareableHandle, 10020, 554, "vmm_export")                                    \
-    A(cuMemImportFromShareableHandle, cuMemImportFromShareableHandle, 10020, 555, "vmm_import")                                \
-    A(cuMemRetainAllocationHandle, cuMemRetainAllocationHandle, 11000, 565, "vmm_retain")                                      \
-    A(cuMulticastCreate, cuMulticastCreate, 12010, 706, "multicast_create")                                                    \
-    A(cuMulticastAddDevice, cuMulticastAddDevice, 12010, 707, "other")                                                         \
-    A(cuMulticastBindMem, cuMulticastBindMem, 12010, 708, "multicast_bind")                                                    \
-    A(cuMulticastUnbind, cuMulticastUnbind, 12010, 710, "multicast_unbind")                                                    \
-    A(cuIpcGetMemHandle, cuIpcGetMemHandle, 4010, 328, "ipc_export")                                                           \
-    A(cuIpcOpenMemHandle_v2, cuIpcOpenMemHandle, 11000, 567, "ipc_open")                                                       \
-    A(cuIpcCloseMemHandle, cuIpcCloseMemHandle, 4010, 330, "ipc_close")                                                        \
-    A(cuArrayCreate_v2, cuArrayCreate, 3020, 272, "array_create")                                                              \
-    A(cuArray3DCreate_v2, cuArray3DCreate, 3020, 274, "array_create")                                                          \
-    A(cuArrayDestroy, cuArrayDestroy, 2000, 89, "array_destroy")                                                               \
-    A(cuMipmappedArrayCreate, cuMipmappedArrayCreate, 5000, 347, "array_create")                                               \
-    A(cuMipmappedArrayDestroy, cuMipmappedArrayDestroy, 5000, 349, "array_destroy")                                            \
-    A(cuGraphAddMemAllocNode, cuGraphAddMemAllocNode, 11040, 638, "graph_alloc_node")                                          \
-    A(cuGraphAddMemFreeNode, cuGraphAddMemFreeNode, 11040, 639, "graph_free_node")                                             \
-    A(cuGraphAddNode, cuGraphAddNode, 12020, 712, "graph_alloc_node")                                                          \
-    A(cuGraphAddNode_v2, cuGraphAddNode, 12030, 723, "graph_alloc_node")                                                       \
-    A(cuDeviceGraphMemTrim, cuDeviceGraphMemTrim, 11040, 640, "graph_trim")                                                    \
-    A(cuGraphInstantiate_v2, cuGraphInstantiate, 11000, 578, "graph_instantiate")                                              \
-    A(cuGraphInstantiateWithFlags, cuGraphInstantiateWithFlags, 11040, 643, "graph_instantiate")                               \
-    A(cuGraphUpload, cuGraphUpload, 11010, 580, "graph_upload")                                                                \
-    A(cuGraphExecDestroy, cuGraphExecDestroy, 10000, 516, "graph_exec_destroy")                                                \
-    A(cuCtxCreate_v2, cuCtxCreate, 3020, 235, "context_create")                                                                \
-    A(cuCtxCreate_v3, cuCtxCreate, 11040, 645, "context_create")                                                               \
-    A(cuCtxCreate_v4, cuCtxCreate, 12050, 757, "context_create")                                                               \
-    A(cuCtxDestroy_v2, cuCtxDestroy, 4000, 322, "context_destroy")                                                             \
-    A(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, 7000, 386, "context_retain")                                         \
-    A(cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxRelease, 11000, 544, "context_release")                                  \
-    A(cuDevicePrimaryCtxReset_v2, cuDevicePrimaryCtxReset, 11000, 545, "context_reset")                                        \
-    A(cuModuleLoad, cuModuleLoad, 2000, 18, "module_load")                                                                     \
-    A(cuModuleLoadData, cuModuleLoadData, 2000, 19, "module_load")                                                             \
-    A(cuModuleLoadDataEx, cuModuleLoadDataEx, 2010, 20, "module_load")                                                         \
-    A(cuModuleLoadFatBinary, cuModuleLoadFatBinary, 2000, 21, "module_load")                                                   \
-    A(cuModuleUnload, cuModuleUnload, 2000, 22, "module_unload")                                                               \
-    A(cuLibraryLoadData, cuLibraryLoadData, 12000, 678, "module_load")                                                         \
-    A(cuLibraryLoadFromFile, cuLibraryLoadFromFile, 12000, 679, "module_load")                                                 \
-    A(cuLibraryUnload, cuLibraryUnload, 12000, 680, "module_unload")                                                           \
-    A(cuMemGetInfo_v2, cuMemGetInfo, 3020, 242, "mem_info")                                                                    \
-    A(cuInit, cuInit, 2000, 0, "")                                                                                             \
-    A(cuDeviceGetCount, cuDeviceGetCount, 2000, 0, "")                                                                         \
-    A(cuCtxSetCurrent, cuCtxSetCurrent, 4000, 0, "")                                                                           \
-    A(cuCtxSynchronize, cuCtxSynchronize, 2000, 0, "")                                                                         \
-    A(cuGraphCreate, cuGraphCreate, 10000, 0, "")                                                                              \
-    A(cuGraphDestroy, cuGraphDestroy, 10000, 0, "")                                                                            \
-    A(cuGraphLaunch, cuGraphLaunch, 10000, 0, "")                                                                              \
-    A(cuStreamCreate, cuStreamCreate, 2000, 0, "")                                                                             \
-    A(cuStreamDestroy_v2, cuStreamDestroy, 4000, 0, "")                                                                        \
-    A(cuStreamSynchronize, cuStreamSynchronize, 2000, 0, "")                                                                   \
-    A(cuDeviceGetDefaultMemPool, cuDeviceGetDefaultMemPool, 11020, 0, "")                                                      \
+/* Entry points: A(name, base name for cuGetProcAddress, first version that has it, callback id,
+ * operation). */
+#define FAKE_APIS(A)                                                                               \
+    A(cuMemAlloc_v2, cuMemAlloc, 3020, 243, "mem_alloc")                                           \
+    A(cuMemAllocPitch_v2, cuMemAllocPitch, 3020, 244, "mem_alloc")                                 \
+    A(cuMemFree_v2, cuMemFree, 3020, 245, "mem_free")                                              \
+    A(cuMemAllocManaged, cuMemAllocManaged, 6000, 371, "managed_alloc")                            \
+    A(cuMemAllocHost_v2, cuMemAllocHost, 3020, 294, "host_alloc")                                  \
+    A(cuMemHostAlloc, cuMemHostAlloc, 2020, 39, "host_alloc")                                      \
+    A(cuMemFreeHost, cuMemFreeHost, 2000, 38, "host_free")                                         \
+    A(cuMemHostRegister_v2, cuMemHostRegister, 6050, 379, "host_register")                         \
+    A(cuMemHostUnregister, cuMemHostUnregister, 4000, 302, "host_unregister")                      \
+    A(cuMemAllocAsync, cuMemAllocAsync, 11020, 598, "async_alloc")                                 \
+    A(cuMemAllocAsync_ptsz, cuMemAllocAsync_ptsz, 11020, 599, "async_alloc")                       \
+    A(cuMemFreeAsync, cuMemFreeAsync, 11020, 600, "async_free")                                    \
+    A(cuMemFreeAsync_ptsz, cuMemFreeAsync_ptsz, 11020, 601, "async_free")                          \
+    A(cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync, 11020, 611, "async_alloc")                 \
+    A(cuMemPoolCreate, cuMemPoolCreate, 11020, 607, "pool_create")                                 \
+    A(cuMemPoolDestroy, cuMemPoolDestroy, 11020, 608, "pool_destroy")                              \
+    A(cuMemPoolTrimTo, cuMemPoolTrimTo, 11020, 602, "pool_trim")                                   \
+    A(cuMemPoolSetAttribute, cuMemPoolSetAttribute, 11020, 603, "pool_attribute")                  \
+    A(cuMemPoolGetAttribute, cuMemPoolGetAttribute, 11020, 604, "pool_attribute")                  \
+    A(cuMemAddressReserve, cuMemAddressReserve, 10020, 547, "vmm_reserve")                         \
+    A(cuMemAddressFree, cuMemAddressFree, 10020, 548, "vmm_address_free")                          \
+    A(cuMemCreate, cuMemCreate, 10020, 549, "vmm_create")                                          \
+    A(cuMemRelease, cuMemRelease, 10020, 550, "vmm_release")                                       \
+    A(cuMemMap, cuMemMap, 10020, 551, "vmm_map")                                                   \
+    A(cuMemUnmap, cuMemUnmap, 10020, 552, "vmm_unmap")                                             \
+    A(cuMemSetAccess, cuMemSetAccess, 10020, 553, "vmm_access")                                    \
+    A(cuMemExportToShareableHandle, cuMemExportToShareableHandle, 10020, 554, "vmm_export")        \
+    A(cuMemImportFromShareableHandle, cuMemImportFromShareableHandle, 10020, 555, "vmm_import")    \
+    A(cuMemRetainAllocationHandle, cuMemRetainAllocationHandle, 11000, 565, "vmm_retain")          \
+    A(cuMulticastCreate, cuMulticastCreate, 12010, 706, "multicast_create")                        \
+    A(cuMulticastAddDevice, cuMulticastAddDevice, 12010, 707, "other")                             \
+    A(cuMulticastBindMem, cuMulticastBindMem, 12010, 708, "multicast_bind")                        \
+    A(cuMulticastUnbind, cuMulticastUnbind, 12010, 710, "multicast_unbind")                        \
+    A(cuIpcGetMemHandle, cuIpcGetMemHandle, 4010, 328, "ipc_export")                               \
+    A(cuIpcOpenMemHandle_v2, cuIpcOpenMemHandle, 11000, 567, "ipc_open")                           \
+    A(cuIpcCloseMemHandle, cuIpcCloseMemHandle, 4010, 330, "ipc_close")                            \
+    A(cuArrayCreate_v2, cuArrayCreate, 3020, 272, "array_create")                                  \
+    A(cuArray3DCreate_v2, cuArray3DCreate, 3020, 274, "array_create")                              \
+    A(cuArrayDestroy, cuArrayDestroy, 2000, 89, "array_destroy")                                   \
+    A(cuMipmappedArrayCreate, cuMipmappedArrayCreate, 5000, 347, "array_create")                   \
+    A(cuMipmappedArrayDestroy, cuMipmappedArrayDestroy, 5000, 349, "array_destroy")                \
+    A(cuGraphAddMemAllocNode, cuGraphAddMemAllocNode, 11040, 638, "graph_alloc_node")              \
+    A(cuGraphAddMemFreeNode, cuGraphAddMemFreeNode, 11040, 639, "graph_free_node")                 \
+    A(cuGraphAddNode, cuGraphAddNode, 12020, 712, "graph_alloc_node")                              \
+    A(cuGraphAddNode_v2, cuGraphAddNode, 12030, 723, "graph_alloc_node")                           \
+    A(cuDeviceGraphMemTrim, cuDeviceGraphMemTrim, 11040, 640, "graph_trim")                        \
+    A(cuGraphInstantiate_v2, cuGraphInstantiate, 11000, 578, "graph_instantiate")                  \
+    A(cuGraphInstantiateWithFlags, cuGraphInstantiateWithFlags, 11040, 643, "graph_instantiate")   \
+    A(cuGraphUpload, cuGraphUpload, 11010, 580, "graph_upload")                                    \
+    A(cuGraphExecDestroy, cuGraphExecDestroy, 10000, 516, "graph_exec_destroy")                    \
+    A(cuCtxCreate_v2, cuCtxCreate, 3020, 235, "context_create")                                    \
+    A(cuCtxCreate_v3, cuCtxCreate, 11040, 645, "context_create")                                   \
+    A(cuCtxCreate_v4, cuCtxCreate, 12050, 757, "context_create")                                   \
+    A(cuCtxDestroy_v2, cuCtxDestroy, 4000, 322, "context_destroy")                                 \
+    A(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, 7000, 386, "context_retain")             \
+    A(cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxRelease, 11000, 544, "context_release")      \
+    A(cuDevicePrimaryCtxReset_v2, cuDevicePrimaryCtxReset, 11000, 545, "context_reset")            \
+    A(cuModuleLoad, cuModuleLoad, 2000, 18, "module_load")                                         \
+    A(cuModuleLoadData, cuModuleLoadData, 2000, 19, "module_load")                                 \
+    A(cuModuleLoadDataEx, cuModuleLoadDataEx, 2010, 20, "module_load")                             \
+    A(cuModuleLoadFatBinary, cuModuleLoadFatBinary, 2000, 21, "module_load")                       \
+    A(cuModuleUnload, cuModuleUnload, 2000, 22, "module_unload")                                   \
+    A(cuLibraryLoadData, cuLibraryLoadData, 12000, 678, "module_load")                             \
+    A(cuLibraryLoadFromFile, cuLibraryLoadFromFile, 12000, 679, "module_load")                     \
+    A(cuLibraryUnload, cuLibraryUnload, 12000, 680, "module_unload")                               \
+    A(cuMemGetInfo_v2, cuMemGetInfo, 3020, 242, "mem_info")                                        \
+    A(cuInit, cuInit, 2000, 0, "")                                                                 \
+    A(cuDeviceGetCount, cuDeviceGetCount, 2000, 0, "")                                             \
+    A(cuCtxSetCurrent, cuCtxSetCurrent, 4000, 0, "")                                               \
+    A(cuCtxSynchronize, cuCtxSynchronize, 2000, 0, "")                                             \
+    A(cuGraphCreate, cuGraphCreate, 10000, 0, "")                                                  \
+    A(cuGraphDestroy, cuGraphDestroy, 10000, 0, "")                                                \
+    A(cuGraphLaunch, cuGraphLaunch, 10000, 0, "")                                                  \
+    A(cuStreamCreate, cuStreamCreate, 2000, 0, "")                                                 \
+    A(cuStreamDestroy_v2, cuStreamDestroy, 4000, 0, "")                                            \
+    A(cuStreamSynchronize, cuStreamSynchronize, 2000, 0, "")                                       \
+    A(cuDeviceGetDefaultMemPool, cuDeviceGetDefaultMemPool, 11020, 0, "")                          \
     A(cuMemFutureAlloc, cuMemFutureAlloc, 13050, 0, "")
 
 #define FAKE_API_ENUM(name, base, since, id, op) API_##name,
@@ -114,11 +116,13 @@ extern __thread struct app_thread self;
 
 #define OOM 2
 typedef uint64_t word;
-int app_cuda(void);                 /* loads libcuda and calls cuInit once; 0 or a CUresult (or -1: no libcuda) */
+/* loads libcuda and calls cuInit once; 0 or a CUresult (or -1: no libcuda) */
+int app_cuda(void);
 bool app_has(enum fake_api api);    /* this driver version has it */
 void app_truth_start(void);         /* files of this process image; also after fork */
 void app_end_line(const char *how); /* last line: how the process is about to end */
-int app_device(int ordinal);        /* primary context of the device, current on this thread; retained once per device */
+/* primary context of the device, current on this thread; retained once per device */
+int app_device(int ordinal);
 int app_open_owner(enum owner o);
 void app_thread_start(const struct app_thread *like, unsigned index);
 uint64_t app_rand(void);
@@ -158,9 +162,11 @@ int c_multicast(uint64_t *out, uint64_t size);
 int c_ipc_get(unsigned char out[64], uint64_t p);
 int c_ipc_open(uint64_t *p, const unsigned char handle[64]);
 int c_ipc_close(uint64_t p);
-int c_array(uint64_t *out, uint64_t width, uint64_t height, uint64_t depth, unsigned levels); /* floats */
+/* floats */
+int c_array(uint64_t *out, uint64_t width, uint64_t height, uint64_t depth, unsigned levels);
 int c_array_free(uint64_t h, bool mipmapped);
-int c_graph_alloc(uint64_t graph, uint64_t *p, uint64_t size, int how); /* how 0: AddMemAllocNode, 1: AddNode, 2: AddNode_v2 */
+/* how 0: AddMemAllocNode, 1: AddNode, 2: AddNode_v2 */
+int c_graph_alloc(uint64_t graph, uint64_t *p, uint64_t size, int how);
 int c_graph_free(uint64_t graph, uint64_t p, int how);
 int c_instantiate(uint64_t *out, uint64_t graph, bool flags);
 int c_upload(uint64_t exec, uint64_t stream);
@@ -185,7 +191,9 @@ int c_stream_synchronize(uint64_t s);
 int c_default_pool(uint64_t *pool, unsigned device);
 int c_future(uint64_t *p, uint64_t size);
 
-/* ---- scenarios ---------------------------------------------------------------------------------------------------------- */
+/* ---- scenarios
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 struct scenario {
     const char *name, *help;
@@ -194,8 +202,9 @@ struct scenario {
     bool parallel;                /* runs on every thread of threads:N */
 };
 extern const struct scenario mem_scenarios[], nvtx_scenarios[], train_scenarios[],
-    process_scenarios[];                              /* end with a NULL name */
-int app_run(const char *word_);                       /* one word of the command line; 0, or the exit status of a usage error */
+    process_scenarios[]; /* end with a NULL name */
+/* one word of the command line; 0, or the exit status of a usage error */
+int app_run(const char *word_);
 uint64_t app_number(const char **arg, uint64_t dflt); /* takes the number and the colon behind it */
 void app_die_oom(const char *who, uint64_t size);     /* what a program does that cannot go on */
 

@@ -1,5 +1,5 @@
-/* fake_app_calls.c -- the fake application's way to the driver: loads it as the CUDA runtime does, and keeps the ground
- * truth. */
+/* fake_app_calls.c -- the fake application's way to the driver: loads it as the CUDA runtime does,
+ * and keeps the ground truth. */
 #include "fake_app.h"
 #include "fake_cuda.h"
 
@@ -27,8 +27,12 @@ static const struct {
     FAKE_APIS(ROW)
 #undef ROW
 };
-const char *const owner_file[OWNER_N] = {
-    "", "libc10_cuda.so", "libnccl.so.2", "libcublas.so.12", "cumem_allocator.abi3.so", "torch_memory_saver.abi3.so"};
+const char *const owner_file[OWNER_N] = {"",
+                                         "libc10_cuda.so",
+                                         "libnccl.so.2",
+                                         "libcublas.so.12",
+                                         "cumem_allocator.abi3.so",
+                                         "torch_memory_saver.abi3.so"};
 
 __thread struct app_thread self;
 static __thread long tid;
@@ -39,7 +43,9 @@ static _Atomic(owner_fn) owner_call[OWNER_N];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int driver_version;
 
-/* ---- truth -------------------------------------------------------------------------------------------------------------- */
+/* ---- truth
+ * --------------------------------------------------------------------------------------------------------------
+ */
 
 struct counts {
     _Atomic uint64_t calls, ranges;
@@ -105,7 +111,8 @@ struct line {
 static void add(struct line *l, const char *key, uint64_t v)
 {
     if (v && l->n < sizeof l->text - 64)
-        l->n += (size_t)snprintf(l->text + l->n, sizeof l->text - l->n, ",\"%s\":%llu", key, (unsigned long long)v);
+        l->n += (size_t)snprintf(l->text + l->n, sizeof l->text - l->n, ",\"%s\":%llu", key,
+                                 (unsigned long long)v);
 }
 
 static void add_text(struct line *l, const char *key, const char *s)
@@ -142,7 +149,8 @@ void app_tell(const struct told *t)
     struct line l;
     line_start(&l, apis[t->api].op);
     add_text(&l, "api", apis[t->api].name);
-    l.n += (size_t)snprintf(l.text + l.n, sizeof l.text - l.n, ",\"cbid\":%u,\"result\":%d", apis[t->api].cbid, t->result);
+    l.n += (size_t)snprintf(l.text + l.n, sizeof l.text - l.n, ",\"cbid\":%u,\"result\":%d",
+                            apis[t->api].cbid, t->result);
     add(&l, "addr", t->addr);
     add(&l, "size", t->size);
     add(&l, "handle", t->handle);
@@ -191,7 +199,8 @@ void app_end_line(const char *how)
 /* One JSON line per phase of `train`: what each owner holds on the device by the recorded calls. */
 void app_held(const char *phase, const uint64_t bytes[8])
 {
-    static const char *const names[8] = {"app", "torch", "nccl", "cublas", "cumem", "tms", "context", "module"};
+    static const char *const names[8] = {"app",   "torch", "nccl",    "cublas",
+                                         "cumem", "tms",   "context", "module"};
     if (!*truth_base)
         return;
     char path[sizeof truth_base + 16], text[1024];
@@ -201,17 +210,22 @@ void app_held(const char *phase, const uint64_t bytes[8])
         return;
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
-    int n = snprintf(text, sizeof text, "{\"phase\":\"%s\",\"device\":%u,\"realtime\":%llu,\"t\":%llu", phase, self.device,
-                     (unsigned long long)t.tv_sec * 1000000000u + (unsigned long long)t.tv_nsec, (unsigned long long)now());
+    int n = snprintf(
+        text, sizeof text, "{\"phase\":\"%s\",\"device\":%u,\"realtime\":%llu,\"t\":%llu", phase,
+        self.device, (unsigned long long)t.tv_sec * 1000000000u + (unsigned long long)t.tv_nsec,
+        (unsigned long long)now());
     for (int i = 0; i < 8; i++)
-        n += snprintf(text + n, sizeof text - (size_t)n, ",\"%s\":%llu", names[i], (unsigned long long)bytes[i]);
+        n += snprintf(text + n, sizeof text - (size_t)n, ",\"%s\":%llu", names[i],
+                      (unsigned long long)bytes[i]);
     n += snprintf(text + n, sizeof text - (size_t)n, "}\n");
     if (write(fd, text, (size_t)n) < 0)
         perror("fake_app: FAKE_TRUTH");
     close(fd);
 }
 
-/* ---- the driver --------------------------------------------------------------------------------------------------------- */
+/* ---- the driver
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 static int load(void)
 {
@@ -227,7 +241,8 @@ static int load(void)
     if (!proc || !version || version(&driver_version))
         return -1;
     for (unsigned i = 0; i < API_N; i++) {
-        /* As the runtime does: by base name and version. What is newer than the driver is not there. */
+        /* As the runtime does: by base name and version. What is newer than the driver is not
+         * there. */
         int status = 0;
         p = NULL;
         if (apis[i].since <= driver_version || i == API_cuMemFutureAlloc)
@@ -288,7 +303,8 @@ int app_call(struct told *t, const word a[8])
     bool counted = apis[t->api].cbid != 0;
     if (truth_fd >= 0)
         t->t0 = now();
-    t->result = self.owner ? atomic_load(&owner_call[self.owner])(f, a) : f(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]);
+    t->result = self.owner ? atomic_load(&owner_call[self.owner])(f, a)
+                           : f(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]);
     if (counted)
         atomic_fetch_add(&counts->calls, 1);
     if (truth_fd >= 0)
@@ -336,13 +352,15 @@ int app_device(int ordinal)
     return r;
 }
 
-/* ---- one function per call ---------------------------------------------------------------------------------------------- */
+/* ---- one function per call
+ * ---------------------------------------------------------------------------------------------- */
 
 #define P(p) ((word)(uintptr_t)(p))
 #define A8(...) ((word[8]){__VA_ARGS__})
 
 /* For calls whose only result is one 64-bit value, which goes to *out and into *field. */
-static int with_out(struct told *t, const word a[8], uint64_t *out, const uint64_t *value, uint64_t *field)
+static int with_out(struct told *t, const word a[8], uint64_t *out, const uint64_t *value,
+                    uint64_t *field)
 {
     if (!app_call(t, a)) {
         *out = *value;
@@ -389,10 +407,12 @@ int c_managed(uint64_t *out, uint64_t size)
 int c_host(void **p, uint64_t size, unsigned flags, bool by_alloc_host)
 {
     uint64_t v = 0, got = 0, *out = &got;
-    struct told t = {
-        .api = by_alloc_host ? API_cuMemAllocHost_v2 : API_cuMemHostAlloc, .size = size, .flags = by_alloc_host ? 0 : flags};
+    struct told t = {.api = by_alloc_host ? API_cuMemAllocHost_v2 : API_cuMemHostAlloc,
+                     .size = size,
+                     .flags = by_alloc_host ? 0 : flags};
     OUT(addr, P(&v), size, flags);
-    *p = (void *)(uintptr_t)got; /* NOLINT(performance-no-int-to-ptr): a driver deals in addresses */
+    /* NOLINT(performance-no-int-to-ptr): a driver deals in addresses */
+    *p = (void *)(uintptr_t)got;
     return t.result;
 }
 
@@ -417,7 +437,9 @@ int c_unregister(void *p)
 int c_async(uint64_t *out, uint64_t size, uint64_t stream, uint64_t pool, bool per_thread)
 {
     uint64_t v = 0;
-    struct told t = {.api = per_thread ? API_cuMemAllocAsync_ptsz : API_cuMemAllocAsync, .size = size, .stream = stream};
+    struct told t = {.api = per_thread ? API_cuMemAllocAsync_ptsz : API_cuMemAllocAsync,
+                     .size = size,
+                     .stream = stream};
     if (!pool)
         return OUT(addr, P(&v), size, stream);
     t.api = API_cuMemAllocFromPoolAsync;
@@ -427,7 +449,9 @@ int c_async(uint64_t *out, uint64_t size, uint64_t stream, uint64_t pool, bool p
 
 int c_async_free(uint64_t p, uint64_t stream, bool per_thread)
 {
-    struct told t = {.api = per_thread ? API_cuMemFreeAsync_ptsz : API_cuMemFreeAsync, .addr = p, .stream = stream};
+    struct told t = {.api = per_thread ? API_cuMemFreeAsync_ptsz : API_cuMemFreeAsync,
+                     .addr = p,
+                     .stream = stream};
     return app_simple(&t, A8(p, stream));
 }
 
@@ -435,7 +459,8 @@ int c_pool_create(uint64_t *out, unsigned device)
 {
     uint64_t v = 0;
     struct fake_pool_props props = {.type = 1, .location = {.type = 1, .id = (int)device}};
-    struct told t = {.api = API_cuMemPoolCreate, .location = 1, .device = device, .has_device = true};
+    struct told t = {
+        .api = API_cuMemPoolCreate, .location = 1, .device = device, .has_device = true};
     return OUT(pool, P(&v), P(&props));
 }
 
@@ -453,7 +478,9 @@ int c_pool_trim(uint64_t pool, uint64_t keep)
 
 int c_pool_attr(uint64_t pool, int attr, uint64_t *value, bool set)
 {
-    struct told t = {.api = set ? API_cuMemPoolSetAttribute : API_cuMemPoolGetAttribute, .pool = pool, .flags = (uint32_t)attr};
+    struct told t = {.api = set ? API_cuMemPoolSetAttribute : API_cuMemPoolGetAttribute,
+                     .pool = pool,
+                     .flags = (uint32_t)attr};
     if (!app_call(&t, A8(pool, (word)attr, P(value))))
         t.size = *value;
     app_tell(&t);
@@ -476,7 +503,8 @@ int c_address_free(uint64_t p, uint64_t size)
 int c_create(uint64_t *out, uint64_t size, int location, int id, int handle_type)
 {
     uint64_t v = 0;
-    struct fake_alloc_prop prop = {.type = 1, .handle_types = handle_type, .location = {.type = location, .id = id}};
+    struct fake_alloc_prop prop = {
+        .type = 1, .handle_types = handle_type, .location = {.type = location, .id = id}};
     struct told t = {.api = API_cuMemCreate, .size = size};
     app_call(&t, A8(P(&v), size, P(&prop), 0));
     if (!t.result || t.result == OOM) {
@@ -543,7 +571,8 @@ int c_multicast(uint64_t *out, uint64_t size)
     struct told t = {.api = API_cuMulticastCreate, .size = size};
     if (OUT(handle, P(&v), P(&prop)))
         return t.result;
-    struct told d = {.api = API_cuMulticastAddDevice, .handle = v, .device = self.device, .has_device = true};
+    struct told d = {
+        .api = API_cuMulticastAddDevice, .handle = v, .device = self.device, .has_device = true};
     return app_simple(&d, A8(v, self.device));
 }
 
@@ -585,9 +614,13 @@ int c_ipc_close(uint64_t p)
 int c_array(uint64_t *out, uint64_t width, uint64_t height, uint64_t depth, unsigned levels)
 {
     uint64_t v = 0;
-    struct fake_array_desc flat = {.width = width, .height = height, .format = FORMAT_FLOAT, .channels = 1};
-    struct fake_array3d_desc deep = {.width = width, .height = height, .depth = depth, .format = FORMAT_FLOAT, .channels = 1};
-    struct told t = {.api = levels ? API_cuMipmappedArrayCreate : depth ? API_cuArray3DCreate_v2 : API_cuArrayCreate_v2};
+    struct fake_array_desc flat = {
+        .width = width, .height = height, .format = FORMAT_FLOAT, .channels = 1};
+    struct fake_array3d_desc deep = {
+        .width = width, .height = height, .depth = depth, .format = FORMAT_FLOAT, .channels = 1};
+    struct told t = {.api = levels  ? API_cuMipmappedArrayCreate
+                            : depth ? API_cuArray3DCreate_v2
+                                    : API_cuArrayCreate_v2};
     t.size = width * height * (depth ? depth : 1) * 4;
     for (unsigned i = 1; i < levels; i++) /* squares of powers of two only */
         t.size += width * height * 4 >> 2 * i;
@@ -596,7 +629,8 @@ int c_array(uint64_t *out, uint64_t width, uint64_t height, uint64_t depth, unsi
 
 int c_array_free(uint64_t h, bool mipmapped)
 {
-    struct told t = {.api = mipmapped ? API_cuMipmappedArrayDestroy : API_cuArrayDestroy, .handle = h};
+    struct told t = {.api = mipmapped ? API_cuMipmappedArrayDestroy : API_cuArrayDestroy,
+                     .handle = h};
     return app_simple(&t, A8(h));
 }
 
@@ -629,7 +663,9 @@ int c_graph_alloc(uint64_t graph, uint64_t *p, uint64_t size, int how)
 
 int c_graph_free(uint64_t graph, uint64_t p, int how)
 {
-    (void)how; /* the operation of a free node added by cuGraphAddNode has no line of its own in the table above */
+    /* the operation of a free node added by cuGraphAddNode has no line of its own in the table
+     * above */
+    (void)how;
     uint64_t node = 0;
     struct told t = {.api = API_cuGraphAddMemFreeNode, .handle = graph, .addr = p};
     return app_simple(&t, A8(P(&node), graph, 0, 0, p));
@@ -638,7 +674,8 @@ int c_graph_free(uint64_t graph, uint64_t p, int how)
 int c_instantiate(uint64_t *out, uint64_t graph, bool flags)
 {
     uint64_t v = 0;
-    struct told t = {.api = flags ? API_cuGraphInstantiateWithFlags : API_cuGraphInstantiate_v2, .flags = flags ? 1 : 0};
+    struct told t = {.api = flags ? API_cuGraphInstantiateWithFlags : API_cuGraphInstantiate_v2,
+                     .flags = flags ? 1 : 0};
     return flags ? OUT(handle, P(&v), graph, 1) : OUT(handle, P(&v), graph, 0, 0, 0);
 }
 
@@ -723,7 +760,8 @@ int c_meminfo(uint64_t *free_, uint64_t *total)
     return t.result;
 }
 
-/* ---- calls that are not recorded ---------------------------------------------------------------------------------------- */
+/* ---- calls that are not recorded
+ * ---------------------------------------------------------------------------------------- */
 
 static int plain(enum fake_api api, const word a[8])
 {
@@ -738,5 +776,8 @@ int c_graph_launch(uint64_t exec) { return plain(API_cuGraphLaunch, A8(exec, 0))
 int c_stream(uint64_t *s) { return plain(API_cuStreamCreate, A8(P(s), 1)); }
 int c_stream_destroy(uint64_t s) { return plain(API_cuStreamDestroy_v2, A8(s)); }
 int c_stream_synchronize(uint64_t s) { return plain(API_cuStreamSynchronize, A8(s)); }
-int c_default_pool(uint64_t *pool, unsigned device) { return plain(API_cuDeviceGetDefaultMemPool, A8(P(pool), device)); }
+int c_default_pool(uint64_t *pool, unsigned device)
+{
+    return plain(API_cuDeviceGetDefaultMemPool, A8(P(pool), device));
+}
 int c_future(uint64_t *p, uint64_t size) { return plain(API_cuMemFutureAlloc, A8(P(p), size)); }

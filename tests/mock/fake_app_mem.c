@@ -13,10 +13,12 @@
 #define MB FAKE_MB
 
 /* Loops of n rounds; 0 = until the process ends. */
-#define ROUNDS(arg, dflt)                                                                                                      \
-    for (uint64_t left_ = app_number(&(arg), dflt), forever_ = left_ == 0; forever_ || left_; left_ -= !forever_)
+#define ROUNDS(arg, dflt)                                                                          \
+    for (uint64_t left_ = app_number(&(arg), dflt), forever_ = left_ == 0; forever_ || left_;      \
+         left_ -= !forever_)
 
-/* ---- the call loop and random calls ------------------------------------------------------------------------------------- */
+/* ---- the call loop and random calls
+ * ------------------------------------------------------------------------------------- */
 
 static void steady(const char *arg)
 {
@@ -67,7 +69,8 @@ static void leak(const char *arg)
         c_alloc(&p, size);
 }
 
-/* One expandable segment: PyTorch reserves, then maps handles as it grows and unmaps them when it shrinks. */
+/* One expandable segment: PyTorch reserves, then maps handles as it grows and unmaps them when it
+ * shrinks. */
 static void expandable(unsigned handles, uint64_t chunk)
 {
     uint64_t base, size = (uint64_t)handles * chunk;
@@ -121,7 +124,8 @@ static void async(const char *arg)
     c_stream_destroy(stream);
 }
 
-/* A handle in its life: mapped whole or in parts, retained, its reference dropped before or after the unmapping. */
+/* A handle in its life: mapped whole or in parts, retained, its reference dropped before or after
+ * the unmapping. */
 static void random_vmm(uint64_t r)
 {
     uint64_t base, h, again, size = 2 * MB * (1 + (r & 7)), f, t;
@@ -186,7 +190,9 @@ static void random_calls(const char *arg)
     }
 }
 
-/* ---- one kind each ------------------------------------------------------------------------------------------------------ */
+/* ---- one kind each
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static void host(const char *arg)
 {
@@ -283,7 +289,9 @@ static void contexts(const char *arg)
     struct app_thread before = self;
     uint64_t c = 0, p = 0, f, t;
     for (int version = 2; version <= 4; version++) {
-        enum fake_api api = version == 2 ? API_cuCtxCreate_v2 : version == 3 ? API_cuCtxCreate_v3 : API_cuCtxCreate_v4;
+        enum fake_api api = version == 2   ? API_cuCtxCreate_v2
+                            : version == 3 ? API_cuCtxCreate_v3
+                                           : API_cuCtxCreate_v4;
         if (!app_has(api) || c_context(&c, before.device, version))
             continue;
         self.context = c;
@@ -318,8 +326,9 @@ static void reset(const char *arg)
 static void modules(const char *arg)
 {
     (void)arg;
-    static const enum fake_api loads[] = {API_cuModuleLoad,          API_cuModuleLoadData,  API_cuModuleLoadDataEx,
-                                          API_cuModuleLoadFatBinary, API_cuLibraryLoadData, API_cuLibraryLoadFromFile};
+    static const enum fake_api loads[] = {API_cuModuleLoad,       API_cuModuleLoadData,
+                                          API_cuModuleLoadDataEx, API_cuModuleLoadFatBinary,
+                                          API_cuLibraryLoadData,  API_cuLibraryLoadFromFile};
     uint64_t m = 0;
     for (unsigned i = 0; i < 6; i++)
         if (app_has(loads[i]) && !c_module(&m, loads[i], "/proc/self/exe"))
@@ -408,13 +417,16 @@ static void errors(const char *arg)
     c_exec_destroy(0x55);
 }
 
-/* ---- engines: sleep and wake, NCCL -------------------------------------------------------------------------------------- */
+/* ---- engines: sleep and wake, NCCL
+ * -------------------------------------------------------------------------------------- */
 
 #define REGIONS 12
-/* Weights and KV cache of an engine: reserved once; every wake maps new memory at the same addresses. */
+/* Weights and KV cache of an engine: reserved once; every wake maps new memory at the same
+ * addresses. */
 static void sleeper(const char *arg, enum owner owner)
 {
-    uint64_t rounds = app_number(&arg, 2), size = app_number(&arg, 100) * MB, base[REGIONS], h[REGIONS];
+    uint64_t rounds = app_number(&arg, 2), size = app_number(&arg, 100) * MB, base[REGIONS],
+             h[REGIONS];
     enum owner before = self.owner;
     size -= size % (2 * MB);
     if (app_open_owner(owner) || !size)
@@ -445,8 +457,8 @@ static void sleeper(const char *arg, enum owner owner)
 static void cumem(const char *arg) { sleeper(arg, OWNER_CUMEM); }
 static void tms(const char *arg) { sleeper(arg, OWNER_TMS); }
 
-/* A communicator: device buffers through VMM with a shareable handle, a host buffer in a NUMA node, small plain allocations;
- * freed as ncclCuMemFree does: retain, release, unmap, release. */
+/* A communicator: device buffers through VMM with a shareable handle, a host buffer in a NUMA node,
+ * small plain allocations; freed as ncclCuMemFree does: retain, release, unmap, release. */
 static void nccl(const char *arg)
 {
     uint64_t n = app_number(&arg, 8), p = 0, h, base, again;
@@ -478,21 +490,27 @@ static void nccl(const char *arg)
     self.owner = before;
 }
 
-/* ---- out of memory ------------------------------------------------------------------------------------------------------ */
+/* ---- out of memory
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 void app_die_oom(const char *who, uint64_t size)
 {
-    fprintf(stderr, "fake_app: %s: CUDA out of memory. Tried to allocate %llu MiB.\n", who, (unsigned long long)(size >> 20));
+    fprintf(stderr, "fake_app: %s: CUDA out of memory. Tried to allocate %llu MiB.\n", who,
+            (unsigned long long)(size >> 20));
     app_end_line("oom");
     exit(1);
 }
 
-/* As PyTorch: a failed allocation, the cached blocks are released, the second attempt succeeds. `oom:fatal`: it does not. */
+/* As PyTorch: a failed allocation, the cached blocks are released, the second attempt succeeds.
+ * `oom:fatal`: it does not. */
 static void oom(const char *arg)
 {
     uint64_t held[64], n = 0, f = 0, t = 0, p = 0;
     bool fatal = strstr(arg, "fatal") != NULL;
-    enum owner before = self.owner, owner = strstr(arg, "nccl") ? OWNER_NCCL : strstr(arg, "cumem") ? OWNER_CUMEM : before;
+    enum owner before = self.owner, owner = strstr(arg, "nccl")    ? OWNER_NCCL
+                                            : strstr(arg, "cumem") ? OWNER_CUMEM
+                                                                   : before;
     if (c_meminfo(&f, &t) || app_open_owner(owner))
         return;
     uint64_t block = (f / 40 + 1) / (2 * MB) * (2 * MB) + 2 * MB;
@@ -528,7 +546,8 @@ static void oom_once(const char *arg)
         c_async_free(p, 0, false);
 }
 
-/* ---- through the runtime library ---------------------------------------------------------------------------------------- */
+/* ---- through the runtime library
+ * ---------------------------------------------------------------------------------------- */
 
 /* Its calls are not in the truth: what it hands to the driver depends on FAKE_CUDART. */
 static void runtime(const char *arg)
@@ -540,8 +559,8 @@ static void runtime(const char *arg)
         if (lib && !dlsym(lib, "fake_cudart")) /* a real one of this machine */
             lib = NULL;
     }
-    int (*malloc_)(void **, size_t) = NULL, (*free_)(void *) = NULL, (*host_)(void **, size_t) = NULL,
-                            (*host_free)(void *) = NULL;
+    int (*malloc_)(void **, size_t) = NULL, (*free_)(void *) = NULL,
+                            (*host_)(void **, size_t) = NULL, (*host_free)(void *) = NULL;
     void *p;
     if (!lib || !(p = dlsym(lib, "cudaMalloc"))) {
         fprintf(stderr, "fake_app: no libcudart\n");
@@ -576,7 +595,9 @@ static void future(const char *arg)
         c_free(p);
 }
 
-/* ---- speed -------------------------------------------------------------------------------------------------------------- */
+/* ---- speed
+ * --------------------------------------------------------------------------------------------------------------
+ */
 
 static double seconds(void)
 {
@@ -620,7 +641,8 @@ static void bench(const char *arg)
         }
         t = seconds();
     } while (t - t0 < limit);
-    printf("bench %s calls=%llu ns_per_call=%.1f\n", kind, (unsigned long long)calls, (t - t0) * 1e9 / (double)calls);
+    printf("bench %s calls=%llu ns_per_call=%.1f\n", kind, (unsigned long long)calls,
+           (t - t0) * 1e9 / (double)calls);
     fflush(stdout);
 }
 
@@ -628,7 +650,8 @@ const struct scenario mem_scenarios[] = {
     {"alloc", "N allocations and frees of random sizes, up to 64 live (1000)", alloc, true, true},
     {"random", "N random calls of all kinds (1000; 0 = for ever)", random_calls, true, true},
     {"steady", "N times the same allocation and its free (1000; 0 = for ever)", steady, true, true},
-    {"vmm", "N expandable segments of 8 x 20 MiB made and unmade (10; 0 = for ever)", vmm, true, true},
+    {"vmm", "N expandable segments of 8 x 20 MiB made and unmade (10; 0 = for ever)", vmm, true,
+     true},
     {"expand", "N:MB one expandable segment of N handles of MB (64:20)", expand, true, true},
     {"async", "N stream-ordered allocations and frees (1000; 0 = for ever)", async, true, true},
     {"leak", "MB:N allocations that stay (100:1)", leak, true, true},
@@ -646,10 +669,13 @@ const struct scenario mem_scenarios[] = {
     {"ipc", "MB shared with a child by cuIpc (32)", ipc, true, false},
     {"ipcopen", "HEX the child of ipc", ipcopen, true, false},
     {"errors", "calls that fail", errors, true, true},
-    {"cumem", "N:MB an engine sleeps and wakes N times, 12 regions of MB, from cumem_allocator (2:100)", cumem, true, true},
+    {"cumem",
+     "N:MB an engine sleeps and wakes N times, 12 regions of MB, from cumem_allocator (2:100)",
+     cumem, true, true},
     {"tms", "N:MB the same from torch_memory_saver", tms, true, true},
     {"nccl", "N communicator buffers from libnccl (8)", nccl, true, true},
-    {"oom", "[fatal|nccl|cumem] out of memory, survived by a second attempt or not", oom, true, false},
+    {"oom", "[fatal|nccl|cumem] out of memory, survived by a second attempt or not", oom, true,
+     false},
     {"oom1", "MB allocations that cannot be had (1 TiB), survived", oom_once, true, true},
     {"rt", "N calls through libcudart (10)", runtime, false, true},
     {"future", "calls cuMemFutureAlloc", future, true, true},

@@ -20,7 +20,8 @@ static __thread unsigned n_open;
 
 static struct nvtx_attributes text(const char *s)
 {
-    return (struct nvtx_attributes){.version = 3, .size = sizeof(struct nvtx_attributes), .message_type = 1, .message = s};
+    return (struct nvtx_attributes){
+        .version = 3, .size = sizeof(struct nvtx_attributes), .message_type = 1, .message = s};
 }
 
 #define CALL(type, f, ...) ((type)(f))(__VA_ARGS__)
@@ -88,7 +89,9 @@ void nvtx_end(uint64_t id)
     app_told_range("range_end", NULL, domain.name, 0, id);
 }
 
-/* ---- scenarios ---------------------------------------------------------------------------------------------------------- */
+/* ---- scenarios
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 static void s_push(const char *arg) { nvtx_push(arg); }
 static void s_pop(const char *arg) { (void)arg, nvtx_pop(); }
@@ -116,7 +119,8 @@ static void s_domain(const char *arg)
 /* As python's nvtx package: the message is a string that was registered with the domain. */
 static void s_registered(const char *arg)
 {
-    fake_nvtx_fn f = fake_nvtx_core2(NVTX_D_STRING), push = fake_nvtx_core2(NVTX_D_PUSH), pop = fake_nvtx_core2(NVTX_D_POP);
+    fake_nvtx_fn f = fake_nvtx_core2(NVTX_D_STRING), push = fake_nvtx_core2(NVTX_D_PUSH),
+                 pop = fake_nvtx_core2(NVTX_D_POP);
     struct nvtx_attributes a = text(NULL);
     a.message_type = 3;
     a.message = f ? CALL(string_d, f, domain.handle, arg) : NULL;

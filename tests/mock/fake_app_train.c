@@ -1,6 +1,6 @@
-/* fake_app_train.c -- a small job as RL trainers run them: context, PyTorch's segments, NCCL, cuBLAS, a CUDA graph, an
- * inference engine that sleeps and wakes, phases as NVTX ranges; it ends well or in an out-of-memory error of a chosen
- * library. */
+/* fake_app_train.c -- a small job as RL trainers run them: context, PyTorch's segments, NCCL,
+ * cuBLAS, a CUDA graph, an inference engine that sleeps and wakes, phases as NVTX ranges; it ends
+ * well or in an out-of-memory error of a chosen library. */
 #include "fake_app.h"
 
 #include <stdio.h>
@@ -26,7 +26,9 @@ static void as(enum owner o)
         self.owner = o;
 }
 
-/* ---- the parts ---------------------------------------------------------------------------------------------------------- */
+/* ---- the parts
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 #define SEGMENTS 96
 static struct {
@@ -34,7 +36,8 @@ static struct {
 } segments[SEGMENTS];
 static unsigned n_segments;
 
-/* What cudaMalloc gives to PyTorch's caching allocator. On failure it frees what it has cached and tries again. */
+/* What cudaMalloc gives to PyTorch's caching allocator. On failure it frees what it has cached and
+ * tries again. */
 static int segment(uint64_t mb)
 {
     as(OWNER_TORCH);
@@ -107,7 +110,8 @@ static struct {
 } regions[REGIONS];
 static uint64_t kv_mb;
 
-/* vLLM's allocator: weights and KV cache; reserved at the first wake, later wakes map new memory at the same addresses. */
+/* vLLM's allocator: weights and KV cache; reserved at the first wake, later wakes map new memory at
+ * the same addresses. */
 static int wake(void)
 {
     int r = 0;
@@ -168,14 +172,17 @@ static void workspace(void)
     as(OWNER_CUBLAS);
     if (!c_alloc(&p, 32 * MB))
         held[OWNER_CUBLAS] += 32 * MB;
-    enum fake_api load = app_has(API_cuLibraryLoadData) ? API_cuLibraryLoadData : API_cuModuleLoadData;
+    enum fake_api load =
+        app_has(API_cuLibraryLoadData) ? API_cuLibraryLoadData : API_cuModuleLoadData;
     for (int i = 0; i < 4; i++)
         if (!c_module(&m, load, "image"))
             held[MODULE] += fake_env_u64("FAKE_MODULE_MB", 8) * MB;
     self.owner = OWNER_APP;
 }
 
-/* ---- the job ------------------------------------------------------------------------------------------------------------ */
+/* ---- the job
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
 static void pause_ms(long ms) { nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL); }
 static long tick = 20;
@@ -234,7 +241,8 @@ static void fatal(const char *who)
         as(OWNER_TORCH);
         if (c_alloc(&p, 512 * MB)) {
             self.owner = OWNER_APP;
-            unsigned before = n_segments; /* the retry: frees a cached segment, which is not enough */
+            /* the retry: frees a cached segment, which is not enough */
+            unsigned before = n_segments;
             drop_segments(before - 1);
             as(OWNER_TORCH);
             if (c_alloc(&p, 512 * MB))
@@ -307,6 +315,7 @@ static void train(const char *arg)
 
 const struct scenario train_scenarios[] = {
     {"train",
-     "[oom=nccl|cumem|torch][:small][:steps=N][:tick=MS] a little RL job; DIR/<pid>.<n>.held says what each owner holds", train,
-     true, false},
+     "[oom=nccl|cumem|torch][:small][:steps=N][:tick=MS] a little RL job; DIR/<pid>.<n>.held says "
+     "what each owner holds",
+     train, true, false},
     {NULL, NULL, NULL, false, false}};

@@ -87,7 +87,9 @@ struct fake_ipc {
     unsigned char bytes[64];
 };
 
-/* ---- fake_cuda_core.c --------------------------------------------------------------------------------------------------- */
+/* ---- fake_cuda_core.c
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 struct fake_context {
     uint32_t uid, ordinal;
@@ -108,7 +110,8 @@ extern struct fake_machine fake_m;
 extern struct fake_hooks fake_cuda_hooks;
 extern const int fake_driver_default; /* fake_cuda_version.c */
 
-int fake_gate(void);                           /* NOT_INITIALIZED before cuInit and in forked children */
+/* NOT_INITIALIZED before cuInit and in forked children */
+int fake_gate(void);
 struct fake_context *fake_current(int *error); /* NULL: *error says why */
 bool fake_ordinal_ok(int dev);
 /* Takes bytes of a device; false = out of memory. */
@@ -116,7 +119,8 @@ bool fake_charge(unsigned ordinal, uint64_t bytes);
 void fake_refund(unsigned ordinal, uint64_t bytes);
 uint64_t fake_free_bytes(unsigned ordinal);
 
-/* ---- fake_cuda_entry.c: the call in progress on this thread ------------------------------------------------------------- */
+/* ---- fake_cuda_entry.c: the call in progress on this thread
+ * ------------------------------------------------------------- */
 
 struct fake_call {
     struct fake_cbdata cb;
@@ -126,10 +130,12 @@ struct fake_call {
     bool active, on;
 };
 struct fake_call *fake_call_now(void);
-void fake_memory2(uint32_t op, uint32_t kind, uint64_t address, uint64_t bytes, uint32_t device, uint32_t context);
+void fake_memory2(uint32_t op, uint32_t kind, uint64_t address, uint64_t bytes, uint32_t device,
+                  uint32_t context);
 int fake_resolve(const char *symbol, int version, uint64_t flags, void **pfn);
 
-/* ---- fake_cuda_mem.c: objects by address or handle ---------------------------------------------------------------------- */
+/* ---- fake_cuda_mem.c: objects by address or handle
+ * ---------------------------------------------------------------------- */
 
 enum fake_kind {
     FAKE_K_DEVICE = 1 << 0,
@@ -154,15 +160,19 @@ struct fake_obj {
     void *extra;
     struct fake_obj *next;
 };
-struct fake_obj *fake_new(uint64_t key, unsigned kind, uint64_t size, uint64_t charged, unsigned device, uint32_t context);
+struct fake_obj *fake_new(uint64_t key, unsigned kind, uint64_t size, uint64_t charged,
+                          unsigned device, uint32_t context);
 struct fake_obj *fake_find(uint64_t key, unsigned kinds);
-struct fake_obj *fake_take(uint64_t key, unsigned kinds); /* out of the table; the caller frees it */
+/* out of the table; the caller frees it */
+struct fake_obj *fake_take(uint64_t key, unsigned kinds);
 void fake_free_of_context(uint32_t context);
 uint64_t fake_va_take(uint64_t size); /* device addresses; reused by freed ones of the same class */
 void fake_va_give(uint64_t addr, uint64_t size);
 uint64_t fake_handle_new(void); /* values for handles that the driver would have as pointers */
 
-/* ---- fake_cuda_pool.c --------------------------------------------------------------------------------------------------- */
+/* ---- fake_cuda_pool.c
+ * ---------------------------------------------------------------------------------------------------
+ */
 void fake_pools_trim(void); /* at a synchronisation: what is free beyond the threshold goes back */
 
 /* The implementations behind the entry points. */
@@ -172,8 +182,9 @@ void fake_pools_trim(void); /* at a synchronisation: what is free beyond the thr
 #define FAKE_F3(g, id, f, A, a, B, b, C, c) int fake_##f(A a, B b, C c);
 #define FAKE_F4(g, id, f, A, a, B, b, C, c, D, d) int fake_##f(A a, B b, C c, D d);
 #define FAKE_F5(g, id, f, A, a, B, b, C, c, D, d, E, e) int fake_##f(A a, B b, C c, D d, E e);
-#define FAKE_F6(g, id, f, A, a, B, b, C, c, D, d, E, e, F, f6) int fake_##f(A a, B b, C c, D d, E e, F f6);
-#define FAKE_F8(g, id, f, A, a, B, b, C, c, D, d, E, e, F, f6, G, g7, H, h)                                                    \
+#define FAKE_F6(g, id, f, A, a, B, b, C, c, D, d, E, e, F, f6)                                     \
+    int fake_##f(A a, B b, C c, D d, E e, F f6);
+#define FAKE_F8(g, id, f, A, a, B, b, C, c, D, d, E, e, F, f6, G, g7, H, h)                        \
     int fake_##f(A a, B b, C c, D d, E e, F f6, G g7, H h);
 #include "fake_cuda.def"
 #include "fake_cuda_undef.h"

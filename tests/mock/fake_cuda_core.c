@@ -107,8 +107,8 @@ static int init_once(void)
     if (fake_m.state)
         fake_m.slot = fake_state_claim(fake_m.state);
     if (!fake_m.slot) {
-        struct fake_state *s =
-            mmap(NULL, sizeof(struct fake_state), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        struct fake_state *s = mmap(NULL, sizeof(struct fake_state), PROT_READ | PROT_WRITE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (s == MAP_FAILED)
             return 999;
         fake_m.state = s;
@@ -151,7 +151,8 @@ int fake_cuDriverGetVersion(int *driverVersion)
     return FAKE_OK;
 }
 
-int fake_cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, uint64_t flags, int *symbolStatus)
+int fake_cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, uint64_t flags,
+                             int *symbolStatus)
 {
     if (!symbol || !pfn)
         return FAKE_INVALID_VALUE;
@@ -191,7 +192,9 @@ static int error_words(int error, const char **out, int text)
 int fake_cuGetErrorString(int error, const char **pStr) { return error_words(error, pStr, 1); }
 int fake_cuGetErrorName(int error, const char **pStr) { return error_words(error, pStr, 0); }
 
-/* ---- accounting --------------------------------------------------------------------------------------------------------- */
+/* ---- accounting
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 bool fake_ordinal_ok(int dev) { return dev >= 0 && (unsigned)dev < fake_m.n; }
 
@@ -228,7 +231,9 @@ uint64_t fake_free_bytes(unsigned ordinal)
     return used < fake_m.total ? fake_m.total - used : 0;
 }
 
-/* ---- devices ------------------------------------------------------------------------------------------------------------ */
+/* ---- devices
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
 int fake_cuDeviceGet(int *device, int ordinal)
 {
@@ -267,7 +272,10 @@ int fake_cuDeviceGetUuid(unsigned char *uuid, int dev)
     fake_gpu_uuid(fake_m.phys[dev], uuid);
     return FAKE_OK;
 }
-int fake_cuDeviceGetUuid_v2(unsigned char *uuid, int dev) { return fake_cuDeviceGetUuid(uuid, dev); }
+int fake_cuDeviceGetUuid_v2(unsigned char *uuid, int dev)
+{
+    return fake_cuDeviceGetUuid(uuid, dev);
+}
 
 int fake_cuDeviceTotalMem_v2(size_t *bytes, int dev)
 {
@@ -308,7 +316,9 @@ int fake_cuDeviceGetPCIBusId(char *pciBusId, int len, int dev)
     return FAKE_OK;
 }
 
-/* ---- contexts ----------------------------------------------------------------------------------------------------------- */
+/* ---- contexts
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
 struct fake_context *fake_current(int *error)
 {
@@ -325,8 +335,12 @@ static int context_open(struct fake_context *c, int dev, bool primary)
 {
     if (!fake_charge((unsigned)dev, fake_m.context))
         return FAKE_OOM;
-    *c = (struct fake_context){
-        .uid = ++last_uid, .ordinal = (uint32_t)dev, .primary = primary, .refs = 1, .alive = true, .charged = fake_m.context};
+    *c = (struct fake_context){.uid = ++last_uid,
+                               .ordinal = (uint32_t)dev,
+                               .primary = primary,
+                               .refs = 1,
+                               .alive = true,
+                               .charged = fake_m.context};
     return FAKE_OK;
 }
 
@@ -353,7 +367,8 @@ int fake_cuCtxCreate_v2(void **pctx, unsigned flags, int dev)
         return FAKE_INVALID_VALUE;
     if (!fake_ordinal_ok(dev))
         return FAKE_INVALID_DEVICE;
-    struct fake_context *c = malloc(sizeof *c); /* kept for good: threads may still have it as their current one */
+    /* kept for good: threads may still have it as their current one */
+    struct fake_context *c = malloc(sizeof *c);
     if (!c)
         return FAKE_OOM;
     pthread_mutex_lock(&context_lock);

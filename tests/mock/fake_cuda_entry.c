@@ -1,5 +1,6 @@
-/* fake_cuda_entry.c -- the public functions of the fake libcuda. Each goes through the callbacks of the fake libcupti, as
- * each entry point of the real driver does, however the caller got hold of it. */
+/* fake_cuda_entry.c -- the public functions of the fake libcuda. Each goes through the callbacks of
+ * the fake libcupti, as each entry point of the real driver does, however the caller got hold of
+ * it. */
 #include "fake_cuda.h"
 
 #include <stdlib.h>
@@ -7,7 +8,8 @@
 
 struct fake_thread {
     struct fake_call *call;
-    uint32_t correlation; /* set by libcudart: runtime and driver callbacks of one call share the id */
+    /* set by libcudart: runtime and driver callbacks of one call share the id */
+    uint32_t correlation;
     int quiet;
 };
 static __thread struct fake_thread thread;
@@ -18,17 +20,19 @@ static void call_back(struct fake_call *c, uint32_t site)
     fake_cuda_hooks.callback(1, c->cbid, &c->cb);
 }
 
-static void call_enter_slow(struct fake_call *c, const unsigned char *mask, uint32_t cbid, const char *name, const void *params,
-                            int *ret)
+static void call_enter_slow(struct fake_call *c, const unsigned char *mask, uint32_t cbid,
+                            const char *name, const void *params, int *ret)
 {
     struct fake_thread *t = &thread;
     c->active = true;
     c->prev = t->call;
-    c->corr = t->correlation ? t->correlation : atomic_fetch_add(&fake_cuda_hooks.correlation, 1) + 1;
+    c->corr =
+        t->correlation ? t->correlation : atomic_fetch_add(&fake_cuda_hooks.correlation, 1) + 1;
     t->call = c;
     c->cbid = cbid;
     c->data = 0;
-    if (!mask || !mask[cbid] || t->quiet || atomic_load_explicit(&fake_m.forked, memory_order_relaxed))
+    if (!mask || !mask[cbid] || t->quiet ||
+        atomic_load_explicit(&fake_m.forked, memory_order_relaxed))
         return;
     struct fake_context *ctx = fake_current(NULL);
     c->on = true;
@@ -42,9 +46,11 @@ static void call_enter_slow(struct fake_call *c, const unsigned char *mask, uint
     call_back(c, 0);
 }
 
-static inline void call_enter(struct fake_call *c, uint32_t cbid, const char *name, const void *params, int *ret, void *pc)
+static inline void call_enter(struct fake_call *c, uint32_t cbid, const char *name,
+                              const void *params, int *ret, void *pc)
 {
-    const unsigned char *mask = atomic_load_explicit(&fake_cuda_hooks.masks[0], memory_order_acquire);
+    const unsigned char *mask =
+        atomic_load_explicit(&fake_cuda_hooks.masks[0], memory_order_acquire);
     c->active = c->on = false;
     c->pc = (uint64_t)(uintptr_t)pc;
     if (mask || atomic_load_explicit(&fake_cuda_hooks.activity, memory_order_relaxed))
@@ -65,9 +71,11 @@ struct fake_call *fake_call_now(void) { return thread.call; }
 static uint32_t *correlation_override(void) { return &thread.correlation; }
 static int *quiet_flag(void) { return &thread.quiet; }
 
-void fake_memory2(uint32_t op, uint32_t kind, uint64_t address, uint64_t bytes, uint32_t device, uint32_t context)
+void fake_memory2(uint32_t op, uint32_t kind, uint64_t address, uint64_t bytes, uint32_t device,
+                  uint32_t context)
 {
-    if (!(atomic_load_explicit(&fake_cuda_hooks.activity, memory_order_acquire) & 1) || !thread.call)
+    if (!(atomic_load_explicit(&fake_cuda_hooks.activity, memory_order_acquire) & 1) ||
+        !thread.call)
         return;
     struct fake_memory m = {.op = op,
                             .kind = kind,
@@ -81,15 +89,15 @@ void fake_memory2(uint32_t op, uint32_t kind, uint64_t address, uint64_t bytes, 
     fake_cuda_hooks.memory(&m);
 }
 
-#define ENTRY(g, id, f, args)                                                                                                  \
-    struct fake_call call_;                                                                                                    \
-    int result_ = 0;                                                                                                           \
-    call_enter(&call_, id, #f, &params_, &result_, __builtin_return_address(0));                                               \
-    if (g)                                                                                                                     \
-        result_ = fake_gate();                                                                                                 \
-    if (!result_)                                                                                                              \
-        result_ = fake_##f args;                                                                                               \
-    call_exit(&call_);                                                                                                         \
+#define ENTRY(g, id, f, args)                                                                      \
+    struct fake_call call_;                                                                        \
+    int result_ = 0;                                                                               \
+    call_enter(&call_, id, #f, &params_, &result_, __builtin_return_address(0));                   \
+    if (g)                                                                                         \
+        result_ = fake_gate();                                                                     \
+    if (!result_)                                                                                  \
+        result_ = fake_##f args;                                                                   \
+    call_exit(&call_);                                                                             \
     return result_;
 
 /* clang-format off */
@@ -156,7 +164,8 @@ static entry_fn entry_by_name(const char *name)
     return NULL;
 }
 
-/* What cuGetProcAddress gives for a name without suffix: the newest version that is not newer than asked for. */
+/* What cuGetProcAddress gives for a name without suffix: the newest version that is not newer than
+ * asked for. */
 static const struct {
     const char *symbol;
     int since;
@@ -225,7 +234,10 @@ int fake_resolve(const char *symbol, int version, uint64_t flags, void **pfn)
 static int hooks_initialised(void) { return atomic_load(&fake_m.initialised); }
 static void *hooks_current(void) { return fake_current(NULL); }
 static uint32_t hooks_uid(void *c) { return c ? ((struct fake_context *)c)->uid : 0; }
-static uint32_t hooks_device(void *c) { return c ? ((struct fake_context *)c)->ordinal : UINT32_MAX; }
+static uint32_t hooks_device(void *c)
+{
+    return c ? ((struct fake_context *)c)->ordinal : UINT32_MAX;
+}
 static uint32_t hooks_stream(void *s)
 {
     uintptr_t v = (uintptr_t)s;

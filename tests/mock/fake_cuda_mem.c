@@ -1,4 +1,5 @@
-/* fake_cuda_mem.c -- memory by address: device, managed, pinned, arrays, IPC; modules; the table of all objects. */
+/* fake_cuda_mem.c -- memory by address: device, managed, pinned, arrays, IPC; modules; the table of
+ * all objects. */
 #include "fake_cuda.h"
 
 #include <pthread.h>
@@ -7,7 +8,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* ---- the table ---------------------------------------------------------------------------------------------------------- */
+/* ---- the table
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 #define SHARDS 64u
 #define BUCKETS 1024u
@@ -34,13 +37,19 @@ static struct shard *shard_of(uint64_t key, struct fake_obj ***bucket)
     return s;
 }
 
-struct fake_obj *fake_new(uint64_t key, unsigned kind, uint64_t size, uint64_t charged, unsigned device, uint32_t context)
+struct fake_obj *fake_new(uint64_t key, unsigned kind, uint64_t size, uint64_t charged,
+                          unsigned device, uint32_t context)
 {
     struct fake_obj *o = malloc(sizeof *o);
     if (!o)
         return NULL;
-    *o = (struct fake_obj){
-        .key = key, .size = size, .charged = charged, .kind = kind, .device = device, .context = context, .refs = 1};
+    *o = (struct fake_obj){.key = key,
+                           .size = size,
+                           .charged = charged,
+                           .kind = kind,
+                           .device = device,
+                           .context = context,
+                           .refs = 1};
     struct fake_obj **b;
     struct shard *s = shard_of(key, &b);
     pthread_mutex_lock(&s->lock);
@@ -72,7 +81,8 @@ static void obj_release(struct fake_obj *o)
     if (o->kind & (FAKE_K_DEVICE | FAKE_K_MANAGED | FAKE_K_IPC))
         fake_va_give(o->key, o->size);
     if (o->kind == FAKE_K_HOST)
-        munmap((void *)(uintptr_t)o->key, o->size); /* NOLINT(performance-no-int-to-ptr): a driver deals in addresses */
+        munmap((void *)(uintptr_t)o->key,
+               o->size); /* NOLINT(performance-no-int-to-ptr): a driver deals in addresses */
     fake_refund(o->device, o->charged);
     free(o);
 }
@@ -95,7 +105,9 @@ void fake_free_of_context(uint32_t context)
     }
 }
 
-/* ---- device addresses --------------------------------------------------------------------------------------------------- */
+/* ---- device addresses
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static _Atomic uint64_t va_next = 0x100000000000u; /* below what the kernel gives to programs */
 static struct va_class {
@@ -111,7 +123,10 @@ static void va_init(void)
         pthread_mutex_init(&va_classes[i].lock, NULL);
 }
 
-static unsigned va_class_of(uint64_t size) { return size <= 512 ? 9 : (unsigned)(64 - __builtin_clzll(size - 1)); }
+static unsigned va_class_of(uint64_t size)
+{
+    return size <= 512 ? 9 : (unsigned)(64 - __builtin_clzll(size - 1));
+}
 
 uint64_t fake_va_take(uint64_t size)
 {
@@ -156,9 +171,13 @@ uint64_t fake_handle_new(void)
     return atomic_fetch_add(&next, 64);
 }
 
-/* ---- device and managed memory ------------------------------------------------------------------------------------------ */
+/* ---- device and managed memory
+ * ------------------------------------------------------------------------------------------ */
 
-static uint64_t rounded(uint64_t n) { return fake_m.round ? (n + fake_m.round - 1) / fake_m.round * fake_m.round : n; }
+static uint64_t rounded(uint64_t n)
+{
+    return fake_m.round ? (n + fake_m.round - 1) / fake_m.round * fake_m.round : n;
+}
 
 static int device_alloc(fake_ptr *out, uint64_t size, enum fake_kind kind, uint32_t activity_kind)
 {
@@ -181,10 +200,17 @@ static int device_alloc(fake_ptr *out, uint64_t size, enum fake_kind kind, uint3
     return FAKE_OK;
 }
 
-int fake_cuMemAlloc_v2(fake_ptr *dptr, size_t bytesize) { return device_alloc(dptr, bytesize, FAKE_K_DEVICE, 3); }
-int fake_cuMemFutureAlloc(fake_ptr *dptr, size_t bytesize) { return device_alloc(dptr, bytesize, FAKE_K_DEVICE, 3); }
+int fake_cuMemAlloc_v2(fake_ptr *dptr, size_t bytesize)
+{
+    return device_alloc(dptr, bytesize, FAKE_K_DEVICE, 3);
+}
+int fake_cuMemFutureAlloc(fake_ptr *dptr, size_t bytesize)
+{
+    return device_alloc(dptr, bytesize, FAKE_K_DEVICE, 3);
+}
 
-int fake_cuMemAllocPitch_v2(fake_ptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height, unsigned ElementSizeBytes)
+int fake_cuMemAllocPitch_v2(fake_ptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height,
+                            unsigned ElementSizeBytes)
 {
     if (!pPitch || (ElementSizeBytes != 4 && ElementSizeBytes != 8 && ElementSizeBytes != 16))
         return FAKE_INVALID_VALUE;
@@ -232,7 +258,8 @@ int fake_cuMemGetInfo_v2(size_t *free_, size_t *total)
 
 int fake_cuPointerGetAttribute(void *data, int attribute, fake_ptr ptr)
 {
-    struct fake_obj *o = fake_find(ptr, FAKE_K_DEVICE | FAKE_K_MANAGED | FAKE_K_HOST | FAKE_K_ASYNC);
+    struct fake_obj *o =
+        fake_find(ptr, FAKE_K_DEVICE | FAKE_K_MANAGED | FAKE_K_HOST | FAKE_K_ASYNC);
     if (!data || !o)
         return FAKE_INVALID_VALUE;
     switch (attribute) {
@@ -242,7 +269,9 @@ int fake_cuPointerGetAttribute(void *data, int attribute, fake_ptr ptr)
     }
 }
 
-/* ---- host memory -------------------------------------------------------------------------------------------------------- */
+/* ---- host memory
+ * --------------------------------------------------------------------------------------------------------
+ */
 
 int fake_cuMemHostAlloc(void **pp, size_t bytesize, unsigned Flags)
 {
@@ -252,7 +281,8 @@ int fake_cuMemHostAlloc(void **pp, size_t bytesize, unsigned Flags)
         return r;
     if (!pp || !bytesize || Flags > 7)
         return FAKE_INVALID_VALUE;
-    void *p = mmap(NULL, bytesize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *p = mmap(NULL, bytesize, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED)
         return FAKE_OOM;
     if (!fake_new((uintptr_t)p, FAKE_K_HOST, bytesize, 0, c->ordinal, c->uid)) {
@@ -263,7 +293,10 @@ int fake_cuMemHostAlloc(void **pp, size_t bytesize, unsigned Flags)
     fake_memory2(1, 2, (uintptr_t)p, bytesize, c->ordinal, c->uid);
     return FAKE_OK;
 }
-int fake_cuMemAllocHost_v2(void **pp, size_t bytesize) { return fake_cuMemHostAlloc(pp, bytesize, 0); }
+int fake_cuMemAllocHost_v2(void **pp, size_t bytesize)
+{
+    return fake_cuMemHostAlloc(pp, bytesize, 0);
+}
 
 int fake_cuMemFreeHost(void *p)
 {
@@ -288,7 +321,8 @@ int fake_cuMemHostRegister_v2(void *p, size_t bytesize, unsigned Flags)
         return FAKE_INVALID_VALUE;
     if (fake_find((uintptr_t)p, FAKE_K_REGISTERED))
         return FAKE_ALREADY_REGISTERED;
-    return fake_new((uintptr_t)p, FAKE_K_REGISTERED, bytesize, 0, c->ordinal, c->uid) ? FAKE_OK : FAKE_OOM;
+    return fake_new((uintptr_t)p, FAKE_K_REGISTERED, bytesize, 0, c->ordinal, c->uid) ? FAKE_OK
+                                                                                      : FAKE_OOM;
 }
 
 int fake_cuMemHostUnregister(void *p)
@@ -300,7 +334,9 @@ int fake_cuMemHostUnregister(void *p)
     return FAKE_OK;
 }
 
-/* ---- IPC ---------------------------------------------------------------------------------------------------------------- */
+/* ---- IPC
+ * ----------------------------------------------------------------------------------------------------------------
+ */
 
 struct ipc {
     uint32_t magic, pid;
@@ -312,7 +348,8 @@ int fake_cuIpcGetMemHandle(struct fake_ipc *pHandle, fake_ptr dptr)
     struct fake_obj *o = fake_find(dptr, FAKE_K_DEVICE);
     if (!pHandle || !o)
         return FAKE_INVALID_VALUE;
-    struct ipc h = {.magic = 0x69706331, .pid = (uint32_t)getpid(), .addr = o->key, .size = o->size};
+    struct ipc h = {
+        .magic = 0x69706331, .pid = (uint32_t)getpid(), .addr = o->key, .size = o->size};
     memset(pHandle, 0, sizeof *pHandle);
     memcpy(pHandle, &h, sizeof h);
     return FAKE_OK;
@@ -350,11 +387,15 @@ int fake_cuIpcCloseMemHandle(fake_ptr dptr)
     return FAKE_OK;
 }
 
-/* ---- arrays ------------------------------------------------------------------------------------------------------------- */
+/* ---- arrays
+ * -------------------------------------------------------------------------------------------------------------
+ */
 
 static uint64_t texel(int format, unsigned channels)
 {
-    uint64_t n = format == 0x20 || format == 3 || format == 10 ? 4 : format == 2 || format == 9 || format == 0x10 ? 2 : 1;
+    uint64_t n = format == 0x20 || format == 3 || format == 10  ? 4
+                 : format == 2 || format == 9 || format == 0x10 ? 2
+                                                                : 1;
     return n * channels;
 }
 
@@ -392,14 +433,17 @@ int fake_cuArrayCreate_v2(void **pHandle, const struct fake_array_desc *d)
 {
     if (!d || !d->width || d->channels > 4)
         return FAKE_INVALID_VALUE;
-    return array_new(pHandle, d->width * (d->height ? d->height : 1) * texel(d->format, d->channels), FAKE_K_ARRAY);
+    return array_new(pHandle,
+                     d->width * (d->height ? d->height : 1) * texel(d->format, d->channels),
+                     FAKE_K_ARRAY);
 }
 
 static uint64_t array3d_bytes(const struct fake_array3d_desc *d)
 {
     if (!d || !d->width || d->channels > 4)
         return 0;
-    return d->width * (d->height ? d->height : 1) * (d->depth ? d->depth : 1) * texel(d->format, d->channels);
+    return d->width * (d->height ? d->height : 1) * (d->depth ? d->depth : 1) *
+           texel(d->format, d->channels);
 }
 int fake_cuArray3DCreate_v2(void **pHandle, const struct fake_array3d_desc *d)
 {
@@ -407,7 +451,8 @@ int fake_cuArray3DCreate_v2(void **pHandle, const struct fake_array3d_desc *d)
 }
 int fake_cuArrayDestroy(void *hArray) { return array_free(hArray, FAKE_K_ARRAY); }
 
-int fake_cuMipmappedArrayCreate(void **pHandle, const struct fake_array3d_desc *d, unsigned numMipmapLevels)
+int fake_cuMipmappedArrayCreate(void **pHandle, const struct fake_array3d_desc *d,
+                                unsigned numMipmapLevels)
 {
     uint64_t bytes = array3d_bytes(d), sum = 0;
     for (unsigned i = 0; i < numMipmapLevels && i < 16 && bytes; i++, bytes /= 4)
@@ -416,7 +461,8 @@ int fake_cuMipmappedArrayCreate(void **pHandle, const struct fake_array3d_desc *
 }
 int fake_cuMipmappedArrayDestroy(void *h) { return array_free(h, FAKE_K_MIPMAP); }
 
-/* ---- modules: their images never go through an allocation call ---------------------------------------------------------- */
+/* ---- modules: their images never go through an allocation call
+ * ---------------------------------------------------------- */
 
 static int module_load(void **out, const void *what, enum fake_kind kind)
 {
@@ -452,36 +498,46 @@ int fake_cuModuleLoad(void **module, const char *fname)
         return FAKE_FILE_NOT_FOUND;
     return module_load(module, fname, FAKE_K_MODULE);
 }
-int fake_cuModuleLoadData(void **module, const void *image) { return module_load(module, image, FAKE_K_MODULE); }
-int fake_cuModuleLoadDataEx(void **module, const void *image, unsigned numOptions, int *options, void **optionValues)
+int fake_cuModuleLoadData(void **module, const void *image)
+{
+    return module_load(module, image, FAKE_K_MODULE);
+}
+int fake_cuModuleLoadDataEx(void **module, const void *image, unsigned numOptions, int *options,
+                            void **optionValues)
 {
     if (numOptions && (!options || !optionValues))
         return FAKE_INVALID_VALUE;
     return module_load(module, image, FAKE_K_MODULE);
 }
-int fake_cuModuleLoadFatBinary(void **module, const void *fatCubin) { return module_load(module, fatCubin, FAKE_K_MODULE); }
+int fake_cuModuleLoadFatBinary(void **module, const void *fatCubin)
+{
+    return module_load(module, fatCubin, FAKE_K_MODULE);
+}
 int fake_cuModuleUnload(void *hmod) { return module_unload(hmod, FAKE_K_MODULE); }
 
-int fake_cuLibraryLoadData(void **library, const void *code, int *jitOptions, void **jitOptionsValues, unsigned numJitOptions,
-                           int *libraryOptions, void **libraryOptionValues, unsigned numLibraryOptions)
+int fake_cuLibraryLoadData(void **library, const void *code, int *jitOptions,
+                           void **jitOptionsValues, unsigned numJitOptions, int *libraryOptions,
+                           void **libraryOptionValues, unsigned numLibraryOptions)
 {
     if ((numJitOptions && (!jitOptions || !jitOptionsValues)) ||
         (numLibraryOptions && (!libraryOptions || !libraryOptionValues)))
         return FAKE_INVALID_VALUE;
     return module_load(library, code, FAKE_K_LIBRARY);
 }
-int fake_cuLibraryLoadFromFile(void **library, const char *fileName, int *jitOptions, void **jitOptionsValues,
-                               unsigned numJitOptions, int *libraryOptions, void **libraryOptionValues,
-                               unsigned numLibraryOptions)
+int fake_cuLibraryLoadFromFile(void **library, const char *fileName, int *jitOptions,
+                               void **jitOptionsValues, unsigned numJitOptions, int *libraryOptions,
+                               void **libraryOptionValues, unsigned numLibraryOptions)
 {
     if (fileName && access(fileName, R_OK))
         return FAKE_FILE_NOT_FOUND;
-    return fake_cuLibraryLoadData(library, fileName, jitOptions, jitOptionsValues, numJitOptions, libraryOptions,
-                                  libraryOptionValues, numLibraryOptions);
+    return fake_cuLibraryLoadData(library, fileName, jitOptions, jitOptionsValues, numJitOptions,
+                                  libraryOptions, libraryOptionValues, numLibraryOptions);
 }
 int fake_cuLibraryUnload(void *library) { return module_unload(library, FAKE_K_LIBRARY); }
 
-/* ---- streams ------------------------------------------------------------------------------------------------------------ */
+/* ---- streams
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
 int fake_cuStreamCreate(void **phStream, unsigned Flags)
 {

@@ -79,7 +79,8 @@ void fake_pools_trim(void)
     pthread_mutex_unlock(&pool_lock);
 }
 
-static void async_event(const struct pool *p, uint32_t op, uint64_t addr, uint64_t size, void *stream)
+static void async_event(const struct pool *p, uint32_t op, uint64_t addr, uint64_t size,
+                        void *stream)
 {
     struct fake_call *c = fake_call_now();
     if (!(atomic_load(&fake_cuda_hooks.activity) & 1) || !c)
@@ -190,7 +191,10 @@ int fake_cuMemFreeAsync(fake_ptr dptr, void *hStream)
     free(o);
     return FAKE_OK;
 }
-int fake_cuMemFreeAsync_ptsz(fake_ptr dptr, void *hStream) { return fake_cuMemFreeAsync(dptr, hStream); }
+int fake_cuMemFreeAsync_ptsz(fake_ptr dptr, void *hStream)
+{
+    return fake_cuMemFreeAsync(dptr, hStream);
+}
 
 int fake_cuMemPoolCreate(void **pool, const struct fake_pool_props *poolProps)
 {
@@ -244,7 +248,8 @@ int fake_cuMemPoolTrimTo(void *pool, size_t minBytesToKeep)
     return p ? FAKE_OK : FAKE_INVALID_VALUE;
 }
 
-/* CUmemPool_attribute: 1-3 int switches, 4 threshold, 5 reserved, 6 its high, 7 used, 8 its high. */
+/* CUmemPool_attribute: 1-3 int switches, 4 threshold, 5 reserved, 6 its high, 7 used, 8 its high.
+ */
 int fake_cuMemPoolSetAttribute(void *pool, int attr, void *value)
 {
     if (!value || attr < 1 || attr > 8)
@@ -284,7 +289,8 @@ int fake_cuDeviceGetDefaultMemPool(void **pool_out, int dev)
     if (!fake_ordinal_ok(dev))
         return FAKE_INVALID_DEVICE;
     pthread_mutex_lock(&pool_lock);
-    *pool_out = (void *)(uintptr_t)default_pool((unsigned)dev)->handle; /* NOLINT(performance-no-int-to-ptr) */
+    /* NOLINT(performance-no-int-to-ptr) */
+    *pool_out = (void *)(uintptr_t)default_pool((unsigned)dev)->handle;
     pthread_mutex_unlock(&pool_lock);
     return FAKE_OK;
 }
@@ -296,7 +302,8 @@ int fake_cuDeviceGetMemPool(void **pool, int dev)
         return r;
     pthread_mutex_lock(&pool_lock);
     if (current_pool[dev])
-        *pool = (void *)(uintptr_t)current_pool[dev]->handle; /* NOLINT(performance-no-int-to-ptr) */
+        *pool =
+            (void *)(uintptr_t)current_pool[dev]->handle; /* NOLINT(performance-no-int-to-ptr) */
     pthread_mutex_unlock(&pool_lock);
     return FAKE_OK;
 }
@@ -314,10 +321,12 @@ int fake_cuDeviceSetMemPool(int dev, void *pool)
     return ok ? FAKE_OK : FAKE_INVALID_VALUE;
 }
 
-/* ---- graphs ------------------------------------------------------------------------------------------------------------- */
+/* ---- graphs
+ * -------------------------------------------------------------------------------------------------------------
+ */
 
-/* Memory of alloc nodes is taken when the graph is uploaded or first launched, and stays in the device's graph pool until
- * trimmed. */
+/* Memory of alloc nodes is taken when the graph is uploaded or first launched, and stays in the
+ * device's graph pool until trimmed. */
 struct graph {
     uint64_t bytes; /* of its alloc nodes */
     uint64_t addr[64], size[64];
@@ -365,11 +374,12 @@ int fake_cuGraphDestroy(void *hGraph)
     return FAKE_OK;
 }
 
-int fake_cuGraphAddMemAllocNode(void **phGraphNode, void *hGraph, void *const *dependencies, size_t numDependencies,
-                                struct fake_alloc_node *nodeParams)
+int fake_cuGraphAddMemAllocNode(void **phGraphNode, void *hGraph, void *const *dependencies,
+                                size_t numDependencies, struct fake_alloc_node *nodeParams)
 {
     struct graph *g = graph_of(hGraph);
-    if (!phGraphNode || !g || !nodeParams || !nodeParams->bytes || (numDependencies && !dependencies))
+    if (!phGraphNode || !g || !nodeParams || !nodeParams->bytes ||
+        (numDependencies && !dependencies))
         return FAKE_INVALID_VALUE;
     if (nodeParams->pool.location.type != 1 || !fake_ordinal_ok(nodeParams->pool.location.id))
         return FAKE_INVALID_VALUE;
@@ -386,33 +396,37 @@ int fake_cuGraphAddMemAllocNode(void **phGraphNode, void *hGraph, void *const *d
     return FAKE_OK;
 }
 
-int fake_cuGraphAddMemFreeNode(void **phGraphNode, void *hGraph, void *const *dependencies, size_t numDependencies,
-                               fake_ptr dptr)
+int fake_cuGraphAddMemFreeNode(void **phGraphNode, void *hGraph, void *const *dependencies,
+                               size_t numDependencies, fake_ptr dptr)
 {
     const struct graph *g = graph_of(hGraph);
     if (!phGraphNode || !g || (numDependencies && !dependencies))
         return FAKE_INVALID_VALUE;
     for (unsigned i = 0; i < g->n; i++)
         if (g->addr[i] == dptr) {
-            *phGraphNode = (void *)(uintptr_t)fake_handle_new(); /* NOLINT(performance-no-int-to-ptr) */
+            /* NOLINT(performance-no-int-to-ptr) */
+            *phGraphNode = (void *)(uintptr_t)fake_handle_new();
             return FAKE_OK;
         }
     return FAKE_INVALID_VALUE;
 }
 
-int fake_cuGraphAddNode(void **phGraphNode, void *hGraph, void *const *dependencies, size_t numDependencies,
-                        struct fake_node *nodeParams)
+int fake_cuGraphAddNode(void **phGraphNode, void *hGraph, void *const *dependencies,
+                        size_t numDependencies, struct fake_node *nodeParams)
 {
     if (!nodeParams)
         return FAKE_INVALID_VALUE;
     if (nodeParams->type == 10)
-        return fake_cuGraphAddMemAllocNode(phGraphNode, hGraph, dependencies, numDependencies, &nodeParams->u.alloc);
+        return fake_cuGraphAddMemAllocNode(phGraphNode, hGraph, dependencies, numDependencies,
+                                           &nodeParams->u.alloc);
     if (nodeParams->type == 11)
-        return fake_cuGraphAddMemFreeNode(phGraphNode, hGraph, dependencies, numDependencies, nodeParams->u.free.dptr);
+        return fake_cuGraphAddMemFreeNode(phGraphNode, hGraph, dependencies, numDependencies,
+                                          nodeParams->u.free.dptr);
     return FAKE_NOT_SUPPORTED;
 }
-int fake_cuGraphAddNode_v2(void **phGraphNode, void *hGraph, void *const *dependencies, const void *dependencyData,
-                           size_t numDependencies, struct fake_node *nodeParams)
+int fake_cuGraphAddNode_v2(void **phGraphNode, void *hGraph, void *const *dependencies,
+                           const void *dependencyData, size_t numDependencies,
+                           struct fake_node *nodeParams)
 {
     (void)dependencyData;
     return fake_cuGraphAddNode(phGraphNode, hGraph, dependencies, numDependencies, nodeParams);
@@ -442,7 +456,8 @@ int fake_cuGraphInstantiateWithFlags(void **phGraphExec, void *hGraph, unsigned 
     *phGraphExec = (void *)(uintptr_t)h; /* NOLINT(performance-no-int-to-ptr) */
     return FAKE_OK;
 }
-int fake_cuGraphInstantiate_v2(void **phGraphExec, void *hGraph, void **phErrorNode, char *logBuffer, size_t bufferSize)
+int fake_cuGraphInstantiate_v2(void **phGraphExec, void *hGraph, void **phErrorNode,
+                               char *logBuffer, size_t bufferSize)
 {
     (void)phErrorNode;
     if (logBuffer && bufferSize)
@@ -451,9 +466,11 @@ int fake_cuGraphInstantiate_v2(void **phGraphExec, void *hGraph, void **phErrorN
 }
 int fake_cuGraphInstantiateWithParams(void **phGraphExec, void *hGraph, void *instantiateParams)
 {
-    return instantiateParams ? fake_cuGraphInstantiateWithFlags(phGraphExec, hGraph, 0) : FAKE_INVALID_VALUE;
+    return instantiateParams ? fake_cuGraphInstantiateWithFlags(phGraphExec, hGraph, 0)
+                             : FAKE_INVALID_VALUE;
 }
-int fake_cuGraphInstantiateWithParams_ptsz(void **phGraphExec, void *hGraph, void *instantiateParams)
+int fake_cuGraphInstantiateWithParams_ptsz(void **phGraphExec, void *hGraph,
+                                           void *instantiateParams)
 {
     return fake_cuGraphInstantiateWithParams(phGraphExec, hGraph, instantiateParams);
 }
@@ -478,9 +495,15 @@ static int make_resident(const void *h)
     return r;
 }
 int fake_cuGraphUpload(void *hGraph, void *hStream) { return (void)hStream, make_resident(hGraph); }
-int fake_cuGraphUpload_ptsz(void *hGraphExec, void *hStream) { return (void)hStream, make_resident(hGraphExec); }
+int fake_cuGraphUpload_ptsz(void *hGraphExec, void *hStream)
+{
+    return (void)hStream, make_resident(hGraphExec);
+}
 int fake_cuGraphLaunch(void *hGraph, void *hStream) { return (void)hStream, make_resident(hGraph); }
-int fake_cuGraphLaunch_ptsz(void *hGraphExec, void *hStream) { return (void)hStream, make_resident(hGraphExec); }
+int fake_cuGraphLaunch_ptsz(void *hGraphExec, void *hStream)
+{
+    return (void)hStream, make_resident(hGraphExec);
+}
 
 int fake_cuGraphExecDestroy(void *hGraphExec)
 {

@@ -1,4 +1,5 @@
-/* fake_cuda_vmm.c -- virtual memory management: reservations, physical handles with reference counts, mappings, multicast. */
+/* fake_cuda_vmm.c -- virtual memory management: reservations, physical handles with reference
+ * counts, mappings, multicast. */
 #include "fake_cuda.h"
 
 #include <pthread.h>
@@ -121,7 +122,7 @@ static int reserve(fake_ptr *ptr, uint64_t size, uint64_t align, uint64_t hint)
     uint64_t a = hint;
     if (!a || a % align || !range_free(a, size)) {
         /* The lowest hole, so that freed ranges come back, as they do in reality.
-     */
+         */
         a = next_va;
         for (size_t i = reservation_index(a); i < n_reservations; i++) {
             if (reservations[i].addr >= a + size)
@@ -151,9 +152,11 @@ static int reserve(fake_ptr *ptr, uint64_t size, uint64_t align, uint64_t hint)
     return FAKE_OK;
 }
 
-int fake_cuMemAddressReserve(fake_ptr *ptr, size_t size, size_t alignment, fake_ptr addr, unsigned long long flags)
+int fake_cuMemAddressReserve(fake_ptr *ptr, size_t size, size_t alignment, fake_ptr addr,
+                             unsigned long long flags)
 {
-    if (!ptr || !size || size % PAGE || flags || (alignment & (alignment - 1)) || size > (uint64_t)1 << 45)
+    if (!ptr || !size || size % PAGE || flags || (alignment & (alignment - 1)) ||
+        size > (uint64_t)1 << 45)
         return FAKE_INVALID_VALUE;
     pthread_mutex_lock(&vmm_lock);
     int r = reserve(ptr, size, alignment > PAGE ? alignment : PAGE, addr);
@@ -200,10 +203,11 @@ static int create(fake_handle *out, uint64_t size, const struct fake_location *w
     return FAKE_OK;
 }
 
-int fake_cuMemCreate(fake_handle *handle, size_t size, const struct fake_alloc_prop *prop, unsigned long long flags)
+int fake_cuMemCreate(fake_handle *handle, size_t size, const struct fake_alloc_prop *prop,
+                     unsigned long long flags)
 {
-    if (!handle || !size || size % PAGE || !prop || prop->type != 1 || flags || prop->location.type < 1 ||
-        prop->location.type > 4)
+    if (!handle || !size || size % PAGE || !prop || prop->type != 1 || flags ||
+        prop->location.type < 1 || prop->location.type > 4)
         return FAKE_INVALID_VALUE;
     pthread_mutex_lock(&vmm_lock);
     int r = create(handle, size, &prop->location);
@@ -243,13 +247,15 @@ static int map(uint64_t ptr, uint64_t size, struct handle *h)
     return FAKE_OK;
 }
 
-int fake_cuMemMap(fake_ptr ptr, size_t size, size_t offset, fake_handle handle, unsigned long long flags)
+int fake_cuMemMap(fake_ptr ptr, size_t size, size_t offset, fake_handle handle,
+                  unsigned long long flags)
 {
     if (!size || size % PAGE || offset % PAGE || flags)
         return FAKE_INVALID_VALUE;
     pthread_mutex_lock(&vmm_lock);
     struct handle *h = handle_get(handle);
-    int r = h && size <= h->size && offset <= h->size - size ? map(ptr, size, h) : FAKE_INVALID_VALUE;
+    int r =
+        h && size <= h->size && offset <= h->size - size ? map(ptr, size, h) : FAKE_INVALID_VALUE;
     pthread_mutex_unlock(&vmm_lock);
     return r;
 }
@@ -273,7 +279,8 @@ int fake_cuMemUnmap(fake_ptr ptr, size_t size)
         return FAKE_INVALID_VALUE;
     pthread_mutex_lock(&vmm_lock);
     struct reservation *v = reservation_of(ptr, size);
-    int r = v && !((ptr - v->addr) % PAGE) && whole_mappings(v, ptr, size) ? FAKE_OK : FAKE_INVALID_VALUE;
+    int r = v && !((ptr - v->addr) % PAGE) && whole_mappings(v, ptr, size) ? FAKE_OK
+                                                                           : FAKE_INVALID_VALUE;
     for (uint64_t at = ptr; !r && at < ptr + size;) {
         uint64_t first = (at - v->addr) / PAGE;
         struct mapping *m = v->page[first];
@@ -317,7 +324,8 @@ int fake_cuMemRetainAllocationHandle(fake_handle *handle, void *addr)
     return m ? FAKE_OK : FAKE_INVALID_VALUE;
 }
 
-int fake_cuMemGetAllocationGranularity(size_t *granularity, const struct fake_alloc_prop *prop, int option)
+int fake_cuMemGetAllocationGranularity(size_t *granularity, const struct fake_alloc_prop *prop,
+                                       int option)
 {
     if (!granularity || !prop || option < 0 || option > 1)
         return FAKE_INVALID_VALUE;
@@ -325,7 +333,8 @@ int fake_cuMemGetAllocationGranularity(size_t *granularity, const struct fake_al
     return FAKE_OK;
 }
 
-/* ---- sharing: a descriptor of a memory file that names the handle ------------------------------------------------------- */
+/* ---- sharing: a descriptor of a memory file that names the handle
+ * ------------------------------------------------------- */
 
 struct shared {
     uint32_t magic, pid;
@@ -333,13 +342,15 @@ struct shared {
 };
 #define SHARED_MAGIC 0x766d6d31u
 
-int fake_cuMemExportToShareableHandle(void *shareableHandle, fake_handle handle, int handleType, unsigned long long flags)
+int fake_cuMemExportToShareableHandle(void *shareableHandle, fake_handle handle, int handleType,
+                                      unsigned long long flags)
 {
     if (!shareableHandle || handleType != 1 || flags)
         return FAKE_INVALID_VALUE;
     pthread_mutex_lock(&vmm_lock);
     struct handle *h = handle_get(handle);
-    struct shared s = {.magic = SHARED_MAGIC, .pid = (uint32_t)getpid(), .value = handle, .size = h ? h->size : 0};
+    struct shared s = {
+        .magic = SHARED_MAGIC, .pid = (uint32_t)getpid(), .value = handle, .size = h ? h->size : 0};
     pthread_mutex_unlock(&vmm_lock);
     if (!h)
         return FAKE_INVALID_VALUE;
@@ -350,12 +361,14 @@ int fake_cuMemExportToShareableHandle(void *shareableHandle, fake_handle handle,
     return FAKE_OK;
 }
 
-/* In the exporting process a second handle of the same memory; in another one memory that is not this process's usage. */
+/* In the exporting process a second handle of the same memory; in another one memory that is not
+ * this process's usage. */
 int fake_cuMemImportFromShareableHandle(fake_handle *handle, void *osHandle, int shHandleType)
 {
     struct shared s;
     int fd = (int)(intptr_t)osHandle;
-    if (!handle || shHandleType != 1 || pread(fd, &s, sizeof s, 0) != (ssize_t)sizeof s || s.magic != SHARED_MAGIC)
+    if (!handle || shHandleType != 1 || pread(fd, &s, sizeof s, 0) != (ssize_t)sizeof s ||
+        s.magic != SHARED_MAGIC)
         return FAKE_INVALID_VALUE;
     int r = FAKE_OK;
     pthread_mutex_lock(&vmm_lock);
@@ -380,7 +393,8 @@ int fake_cuMemImportFromShareableHandle(fake_handle *handle, void *osHandle, int
     return r;
 }
 
-/* ---- multicast objects: bound memory is somebody else's, the object itself takes none ----------------------------------- */
+/* ---- multicast objects: bound memory is somebody else's, the object itself takes none
+ * ----------------------------------- */
 
 int fake_cuMulticastCreate(fake_handle *mcHandle, const struct fake_multicast_prop *prop)
 {
@@ -398,7 +412,8 @@ static int multicast_check(fake_handle mc, uint64_t offset, uint64_t size)
 {
     pthread_mutex_lock(&vmm_lock);
     struct handle *h = handle_get(mc);
-    int r = h && !h->phys && size <= h->size && offset <= h->size - size ? FAKE_OK : FAKE_INVALID_VALUE;
+    int r =
+        h && !h->phys && size <= h->size && offset <= h->size - size ? FAKE_OK : FAKE_INVALID_VALUE;
     pthread_mutex_unlock(&vmm_lock);
     return r;
 }
@@ -408,8 +423,8 @@ int fake_cuMulticastAddDevice(fake_handle mcHandle, int dev)
     return fake_ordinal_ok(dev) ? multicast_check(mcHandle, 0, 0) : FAKE_INVALID_DEVICE;
 }
 
-int fake_cuMulticastBindMem(fake_handle mcHandle, size_t mcOffset, fake_handle memHandle, size_t memOffset, size_t size,
-                            unsigned long long flags)
+int fake_cuMulticastBindMem(fake_handle mcHandle, size_t mcOffset, fake_handle memHandle,
+                            size_t memOffset, size_t size, unsigned long long flags)
 {
     pthread_mutex_lock(&vmm_lock);
     struct handle *m = handle_get(memHandle);
@@ -418,9 +433,11 @@ int fake_cuMulticastBindMem(fake_handle mcHandle, size_t mcOffset, fake_handle m
     return ok ? multicast_check(mcHandle, mcOffset, size) : FAKE_INVALID_VALUE;
 }
 
-int fake_cuMulticastBindAddr(fake_handle mcHandle, size_t mcOffset, fake_ptr memptr, size_t size, unsigned long long flags)
+int fake_cuMulticastBindAddr(fake_handle mcHandle, size_t mcOffset, fake_ptr memptr, size_t size,
+                             unsigned long long flags)
 {
-    return memptr && size && !flags ? multicast_check(mcHandle, mcOffset, size) : FAKE_INVALID_VALUE;
+    return memptr && size && !flags ? multicast_check(mcHandle, mcOffset, size)
+                                    : FAKE_INVALID_VALUE;
 }
 
 int fake_cuMulticastUnbind(fake_handle mcHandle, int dev, size_t mcOffset, size_t size)

@@ -1,6 +1,6 @@
-/* fake_cudart.c -- the few functions of libcudart that matter: they reach the driver through cuGetProcAddress, as the real
- * one does, with runtime callbacks around. FAKE_CUDART=quiet: without driver callbacks, to test what the recorder makes of
- * that. */
+/* fake_cudart.c -- the few functions of libcudart that matter: they reach the driver through
+ * cuGetProcAddress, as the real one does, with runtime callbacks around. FAKE_CUDART=quiet: without
+ * driver callbacks, to test what the recorder makes of that. */
 #include "fake.h"
 
 #include <dlfcn.h>
@@ -87,7 +87,8 @@ struct runtime_call {
     int on;
 };
 
-static void enter(struct runtime_call *c, uint32_t cbid, const char *name, const void *params, int *ret)
+static void enter(struct runtime_call *c, uint32_t cbid, const char *name, const void *params,
+                  int *ret)
 {
     const unsigned char *mask = atomic_load(&hooks->masks[1]);
     memset(c, 0, sizeof *c);
@@ -117,14 +118,14 @@ static void leave(struct runtime_call *c)
 }
 
 /* name is what CUPTI calls it; PARAMS is a struct of the arguments; CALL is the driver call. */
-#define RUNTIME(cbid, name, params, call)                                                                                      \
-    int r_ = begin();                                                                                                          \
-    if (r_)                                                                                                                    \
-        return r_;                                                                                                             \
-    struct runtime_call c_;                                                                                                    \
-    enter(&c_, cbid, name, params, &r_);                                                                                       \
-    r_ = call;                                                                                                                 \
-    leave(&c_);                                                                                                                \
+#define RUNTIME(cbid, name, params, call)                                                          \
+    int r_ = begin();                                                                              \
+    if (r_)                                                                                        \
+        return r_;                                                                                 \
+    struct runtime_call c_;                                                                        \
+    enter(&c_, cbid, name, params, &r_);                                                           \
+    r_ = call;                                                                                     \
+    leave(&c_);                                                                                    \
     return r_;
 
 FAKE_EXPORT int cudaMalloc(void **devPtr, size_t size);
@@ -184,7 +185,8 @@ int cudaMallocManaged(void **devPtr, size_t size, unsigned flags)
         size_t size;
         unsigned flags;
     } p = {devPtr, size, flags};
-    RUNTIME(206, "cudaMallocManaged_v6000", &p, cu.managed((unsigned long long *)(void *)devPtr, size, flags))
+    RUNTIME(206, "cudaMallocManaged_v6000", &p,
+            cu.managed((unsigned long long *)(void *)devPtr, size, flags))
 }
 
 FAKE_EXPORT int cudaMallocAsync(void **devPtr, size_t size, void *hStream);
@@ -195,7 +197,8 @@ int cudaMallocAsync(void **devPtr, size_t size, void *hStream)
         size_t size;
         void *hStream;
     } p = {devPtr, size, hStream};
-    RUNTIME(373, "cudaMallocAsync_v11020", &p, cu.async((unsigned long long *)(void *)devPtr, size, hStream))
+    RUNTIME(373, "cudaMallocAsync_v11020", &p,
+            cu.async((unsigned long long *)(void *)devPtr, size, hStream))
 }
 
 FAKE_EXPORT int cudaFreeAsync(void *devPtr, void *hStream);

@@ -49,7 +49,8 @@ uint64_t fc_mode(const char *name, uint64_t dflt, bool *is)
     return v && *v ? strtoull(v, NULL, 10) : dflt;
 }
 
-/* The real library's exit handlers are registered when it is loaded: handlers registered later run before them. */
+/* The real library's exit handlers are registered when it is loaded: handlers registered later run
+ * before them. */
 static void at_exit(void) { atomic_store(&dead, 1); }
 __attribute__((constructor)) static void loaded(void) { atexit(at_exit); }
 bool fc_dead(void) { return atomic_load(&dead); }
@@ -79,7 +80,9 @@ void fc_slow(void)
     bool is;
     uint64_t ms = fc_mode("slow", 200, &is);
     if (is)
-        nanosleep(&(struct timespec){.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000}, NULL);
+        nanosleep(&(struct timespec){.tv_sec = (time_t)(ms / 1000),
+                                     .tv_nsec = (long)(ms % 1000) * 1000000},
+                  NULL);
 }
 
 static uint32_t driver_ids(void)
@@ -129,7 +132,8 @@ int cuptiGetVersion(uint32_t *version)
     return FC_OK;
 }
 
-static int subscribe(void **subscriber, fc_callback f, void *userdata, const struct fc_subscriber_params *p)
+static int subscribe(void **subscriber, fc_callback f, void *userdata,
+                     const struct fc_subscriber_params *p)
 {
     fc_slow();
     if (!subscriber || !f)
@@ -176,8 +180,10 @@ int cuptiSubscribe(void **subscriber, fc_callback callback, void *userdata)
 }
 
 #if FAKE_CUPTI_MAJOR >= 13
-FAKE_EXPORT int cuptiSubscribe_v2(void **subscriber, fc_callback callback, void *userdata, struct fc_subscriber_params *p);
-int cuptiSubscribe_v2(void **subscriber, fc_callback callback, void *userdata, struct fc_subscriber_params *p)
+FAKE_EXPORT int cuptiSubscribe_v2(void **subscriber, fc_callback callback, void *userdata,
+                                  struct fc_subscriber_params *p);
+int cuptiSubscribe_v2(void **subscriber, fc_callback callback, void *userdata,
+                      struct fc_subscriber_params *p)
 {
     if (!p || p->struct_size < sizeof *p || (p->name && strlen(p->name) > 53))
         return FC_INVALID_PARAMETER;
@@ -204,7 +210,10 @@ int cuptiUnsubscribe(void *subscriber)
 
 /* Callback masks are read without a lock by all threads: bytes, written whole.
  */
-static void set(unsigned char *at, uint32_t enable) { __atomic_store_n(at, enable != 0, __ATOMIC_RELAXED); }
+static void set(unsigned char *at, uint32_t enable)
+{
+    __atomic_store_n(at, enable != 0, __ATOMIC_RELAXED);
+}
 
 static bool known(uint32_t domain, uint32_t cbid)
 {
@@ -215,7 +224,8 @@ static bool known(uint32_t domain, uint32_t cbid)
     }
 }
 
-FAKE_EXPORT int cuptiEnableCallback(uint32_t enable, void *subscriber, uint32_t domain, uint32_t cbid);
+FAKE_EXPORT int cuptiEnableCallback(uint32_t enable, void *subscriber, uint32_t domain,
+                                    uint32_t cbid);
 int cuptiEnableCallback(uint32_t enable, void *subscriber, uint32_t domain, uint32_t cbid)
 {
     if (!subscriber || subscriber != (void *)atomic_load(&subscribed) || !known(domain, cbid))
@@ -225,10 +235,12 @@ int cuptiEnableCallback(uint32_t enable, void *subscriber, uint32_t domain, uint
     return FC_OK;
 }
 
-FAKE_EXPORT int cuptiGetCallbackState(uint32_t *enable, void *subscriber, uint32_t domain, uint32_t cbid);
+FAKE_EXPORT int cuptiGetCallbackState(uint32_t *enable, void *subscriber, uint32_t domain,
+                                      uint32_t cbid);
 int cuptiGetCallbackState(uint32_t *enable, void *subscriber, uint32_t domain, uint32_t cbid)
 {
-    if (!enable || !subscriber || subscriber != (void *)atomic_load(&subscribed) || !known(domain, cbid))
+    if (!enable || !subscriber || subscriber != (void *)atomic_load(&subscribed) ||
+        !known(domain, cbid))
         return FC_INVALID_PARAMETER;
     *enable = domain <= 2 ? masks[domain - 1][cbid] : domains[domain];
     return FC_OK;
@@ -258,9 +270,11 @@ int cuptiEnableAllDomains(uint32_t enable, void *subscriber)
 static const struct {
     uint32_t cbid;
     const char *name;
-} runtime_names[] = {{20, "cudaMalloc_v3020"},         {21, "cudaMallocPitch_v3020"},   {22, "cudaFree_v3020"},
-                     {25, "cudaMallocHost_v3020"},     {26, "cudaFreeHost_v3020"},      {27, "cudaHostAlloc_v3020"},
-                     {206, "cudaMallocManaged_v6000"}, {373, "cudaMallocAsync_v11020"}, {375, "cudaFreeAsync_v11020"}};
+} runtime_names[] = {{20, "cudaMalloc_v3020"},         {21, "cudaMallocPitch_v3020"},
+                     {22, "cudaFree_v3020"},           {25, "cudaMallocHost_v3020"},
+                     {26, "cudaFreeHost_v3020"},       {27, "cudaHostAlloc_v3020"},
+                     {206, "cudaMallocManaged_v6000"}, {373, "cudaMallocAsync_v11020"},
+                     {375, "cudaFreeAsync_v11020"}};
 
 /* Names of ids that the fake driver has no function for: every id of the real library has one. */
 static const char *other_name(uint32_t domain, uint32_t cbid)
@@ -350,7 +364,8 @@ int cuptiGetContextId(void *context, uint32_t *contextId)
     return FC_OK;
 }
 
-FAKE_EXPORT int cuptiGetStreamIdEx(void *context, void *stream, uint8_t perThreadStream, uint32_t *streamId);
+FAKE_EXPORT int cuptiGetStreamIdEx(void *context, void *stream, uint8_t perThreadStream,
+                                   uint32_t *streamId);
 int cuptiGetStreamIdEx(void *context, void *stream, uint8_t perThreadStream, uint32_t *streamId)
 {
     (void)context;

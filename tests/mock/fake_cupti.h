@@ -1,4 +1,5 @@
-/* fake_cupti.h -- inside the fake libcupti; one source for 11.8, 12.x and 13.x: FAKE_CUPTI_MAJOR = 11, 12 or 13. */
+/* fake_cupti.h -- inside the fake libcupti; one source for 11.8, 12.x and 13.x: FAKE_CUPTI_MAJOR =
+ * 11, 12 or 13. */
 #ifndef FAKE_CUPTI_H
 #define FAKE_CUPTI_H
 
@@ -45,7 +46,8 @@ struct record_pool {
 
 typedef void (*fc_callback)(void *userdata, uint32_t domain, uint32_t cbid, const void *data);
 typedef void (*fc_request)(uint8_t **buffer, size_t *size, size_t *max_records);
-typedef void (*fc_complete)(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid);
+typedef void (*fc_complete)(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+                            size_t valid);
 
 /* A mode of FAKE_CUPTI; value of N, or dflt; *is: whether the mode is on. */
 uint64_t fc_mode(const char *name, uint64_t dflt, bool *is);

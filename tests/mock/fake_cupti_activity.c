@@ -1,4 +1,5 @@
-/* fake_cupti_activity.c -- activity buffers of the fake libcupti: zeroed first, filled one record after the other. */
+/* fake_cupti_activity.c -- activity buffers of the fake libcupti: zeroed first, filled one record
+ * after the other. */
 #include "fake_cupti.h"
 
 #include <pthread.h>
@@ -19,11 +20,15 @@
 #define STRIDE_KERNEL 216u
 #endif
 
-_Static_assert(sizeof(struct record_memory) == 128 && offsetof(struct record_memory, pool_type) == 80, "layout of Memory4");
-_Static_assert(sizeof(struct record_pool) == 80 && offsetof(struct record_pool, timestamp) == 56, "layout of MemoryPool3");
+_Static_assert(sizeof(struct record_memory) == 128 &&
+                   offsetof(struct record_memory, pool_type) == 80,
+               "layout of Memory4");
+_Static_assert(sizeof(struct record_pool) == 80 && offsetof(struct record_pool, timestamp) == 56,
+               "layout of MemoryPool3");
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;    /* the buffer and the counters */
-static pthread_mutex_t request = PTHREAD_MUTEX_INITIALIZER; /* one thread at a time asks the client for a buffer */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the buffer and the counters */
+/* one thread at a time asks the client for a buffer */
+static pthread_mutex_t request = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     fc_request request;
     fc_complete complete;
@@ -41,14 +46,16 @@ static uint64_t now(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* What a profiler that replaced the client's callbacks does: it has buffers of its own and knows nothing of ours. */
+/* What a profiler that replaced the client's callbacks does: it has buffers of its own and knows
+ * nothing of ours. */
 static void other_request(uint8_t **buffer, size_t *size, size_t *max)
 {
     *size = 1 << 20;
     *buffer = malloc(*size);
     *max = 0;
 }
-static void other_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+static void other_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+                           size_t valid)
 {
     (void)context;
     (void)stream;
@@ -96,7 +103,9 @@ static bool room(size_t n)
         if (need) {
             f(&b, &size, &max);
             if (b)
-                memset(b, 0, size); /* ATTR_ZEROED_OUT_ACTIVITY_BUFFER is 0: the library clears it itself */
+                memset(
+                    b, 0,
+                    size); /* ATTR_ZEROED_OUT_ACTIVITY_BUFFER is 0: the library clears it itself */
         }
         pthread_mutex_lock(&lock);
         if (b && !a.buffer) {
@@ -305,7 +314,8 @@ int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, uint8_t **record)
     return FC_OK;
 }
 
-FAKE_EXPORT int cuptiActivityGetNumDroppedRecords(void *context, uint32_t streamId, size_t *dropped);
+FAKE_EXPORT int cuptiActivityGetNumDroppedRecords(void *context, uint32_t streamId,
+                                                  size_t *dropped);
 int cuptiActivityGetNumDroppedRecords(void *context, uint32_t streamId, size_t *dropped)
 {
     (void)context;

@@ -48,7 +48,8 @@ struct nv_pci {
     unsigned domain, bus, device, device_id, subsystem_id;
     char bus_id[32];
 };
-_Static_assert(sizeof(struct nv_memory_v2) == 40 && sizeof(struct nv_process_v2) == 24 && sizeof(struct nv_pci) == 68,
+_Static_assert(sizeof(struct nv_memory_v2) == 40 && sizeof(struct nv_process_v2) == 24 &&
+                   sizeof(struct nv_pci) == 68,
                "layout of nvml.h");
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -71,7 +72,9 @@ static void slow(void)
 {
     uint64_t ms = 0;
     if (mode("slow", 300, &ms))
-        nanosleep(&(struct timespec){.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000}, NULL);
+        nanosleep(&(struct timespec){.tv_sec = (time_t)(ms / 1000),
+                                     .tv_nsec = (long)(ms % 1000) * 1000000},
+                  NULL);
 }
 
 /* Without FAKE_STATE the libcuda in this process knows what it holds. */
@@ -126,7 +129,9 @@ static int device(const void *h, int *error)
     pthread_mutex_lock(&lock);
     bool init = inits > 0;
     pthread_mutex_unlock(&lock);
-    *error = !init ? NV_UNINITIALIZED : !h || i < 0 || i >= (ptrdiff_t)n_gpus ? NV_INVALID_ARGUMENT : NV_OK;
+    *error = !init                                   ? NV_UNINITIALIZED
+             : !h || i < 0 || i >= (ptrdiff_t)n_gpus ? NV_INVALID_ARGUMENT
+                                                     : NV_OK;
     return *error ? -1 : (int)i;
 }
 
@@ -271,7 +276,8 @@ int nvmlDeviceGetMemoryInfo_v2(void *h, struct nv_memory_v2 *m)
         return NV_VERSION_MISMATCH;
     int r = memory(h, &used);
     if (!r)
-        *m = (struct nv_memory_v2){.version = m->version, .total = total, .free = total - used, .used = used};
+        *m = (struct nv_memory_v2){
+            .version = m->version, .total = total, .free = total - used, .used = used};
     return r;
 }
 
@@ -307,7 +313,8 @@ static int processes(void *h, struct one *list, unsigned *n)
     return NV_OK;
 }
 
-FAKE_EXPORT int nvmlDeviceGetComputeRunningProcesses(void *h, unsigned *count, struct nv_process_v1 *infos);
+FAKE_EXPORT int nvmlDeviceGetComputeRunningProcesses(void *h, unsigned *count,
+                                                     struct nv_process_v1 *infos);
 int nvmlDeviceGetComputeRunningProcesses(void *h, unsigned *count, struct nv_process_v1 *infos)
 {
     struct one list[FAKE_SLOTS + 1];
@@ -322,7 +329,8 @@ int nvmlDeviceGetComputeRunningProcesses(void *h, unsigned *count, struct nv_pro
     return fits || !n ? NV_OK : NV_INSUFFICIENT_SIZE;
 }
 
-FAKE_EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *h, unsigned *count, struct nv_process_v2 *infos);
+FAKE_EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *h, unsigned *count,
+                                                        struct nv_process_v2 *infos);
 int nvmlDeviceGetComputeRunningProcesses_v3(void *h, unsigned *count, struct nv_process_v2 *infos)
 {
     struct one list[FAKE_SLOTS + 1];
@@ -333,11 +341,14 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void *h, unsigned *count, struct nv_
     bool fits = *count >= n && infos;
     *count = n;
     for (unsigned i = 0; fits && i < n; i++)
-        infos[i] = (struct nv_process_v2){
-            .pid = list[i].pid, .used = list[i].used, .gpu_instance = UINT32_MAX, .compute_instance = UINT32_MAX};
+        infos[i] = (struct nv_process_v2){.pid = list[i].pid,
+                                          .used = list[i].used,
+                                          .gpu_instance = UINT32_MAX,
+                                          .compute_instance = UINT32_MAX};
     return fits || !n ? NV_OK : NV_INSUFFICIENT_SIZE;
 }
-FAKE_EXPORT int nvmlDeviceGetComputeRunningProcesses_v2(void *h, unsigned *count, struct nv_process_v2 *infos);
+FAKE_EXPORT int nvmlDeviceGetComputeRunningProcesses_v2(void *h, unsigned *count,
+                                                        struct nv_process_v2 *infos);
 int nvmlDeviceGetComputeRunningProcesses_v2(void *h, unsigned *count, struct nv_process_v2 *infos)
 {
     return nvmlDeviceGetComputeRunningProcesses_v3(h, count, infos);

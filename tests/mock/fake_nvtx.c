@@ -39,7 +39,9 @@ static const struct {
 
 static const void *export_table(uint32_t id)
 {
-    return id == 1 ? (const void *)&export_callbacks : id == 3 ? (const void *)&export_version : NULL;
+    return id == 1   ? (const void *)&export_callbacks
+           : id == 3 ? (const void *)&export_version
+                     : NULL;
 }
 
 static void load(void)

@@ -1,4 +1,5 @@
-/* fake_nvtx.h -- an NVTX 3 client: at the first call it loads NVTX_INJECTION64_PATH and lets it fill the tables of function pointers. */
+/* fake_nvtx.h -- an NVTX 3 client: at the first call it loads NVTX_INJECTION64_PATH and lets it
+ * fill the tables of function pointers. */
 #ifndef FAKE_NVTX_H
 #define FAKE_NVTX_H
 

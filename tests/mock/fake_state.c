@@ -51,8 +51,9 @@ void fake_gpu_uuid_text(unsigned i, char text[41])
 {
     unsigned char u[16];
     fake_gpu_uuid(i, u);
-    snprintf(text, 41, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1], u[2], u[3], u[4],
-             u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
+    snprintf(text, 41, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+             u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13],
+             u[14], u[15]);
 }
 
 unsigned fake_gpu_bus(unsigned i) { return 0x1b + 0x20 * (i % 4) + i / 4; }
@@ -66,7 +67,8 @@ struct fake_state *fake_state_open(void)
     if (fd < 0)
         return NULL;
     struct stat st;
-    if (fstat(fd, &st) || (st.st_size < (off_t)sizeof(struct fake_state) && ftruncate(fd, (off_t)sizeof(struct fake_state))))
+    if (fstat(fd, &st) || (st.st_size < (off_t)sizeof(struct fake_state) &&
+                           ftruncate(fd, (off_t)sizeof(struct fake_state))))
         return NULL;
     void *p = mmap(NULL, sizeof(struct fake_state), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (p == MAP_FAILED)
@@ -78,10 +80,11 @@ struct fake_state *fake_state_open(void)
 /* True when the lock of slot i was free and is ours now. */
 static int slot_lock(unsigned i, short type)
 {
-    struct flock l = {.l_type = type,
-                      .l_whence = SEEK_SET,
-                      .l_start = (off_t)(offsetof(struct fake_state, slots) + i * sizeof(struct fake_slot)),
-                      .l_len = 1};
+    struct flock l = {
+        .l_type = type,
+        .l_whence = SEEK_SET,
+        .l_start = (off_t)(offsetof(struct fake_state, slots) + i * sizeof(struct fake_slot)),
+        .l_len = 1};
     return fcntl(state_fd, F_SETLK, &l) == 0;
 }
 

@@ -1,7 +1,8 @@
-/* fake_tree.c -- a driver process without CUDA that marks phases while its workers use the GPU: workers forked, spawned and
- * exec'ed, one that is killed, one that outlives it. `fake_tree [WORKERS [MS]]`, MS per phase; each worker is fake_app on
- * device i modulo FAKE_GPUS with RANK, LOCAL_RANK and WORLD_SIZE set. Prints one line per worker (kind and pid; "daemon" is
- * the one that outlives it). */
+/* fake_tree.c -- a driver process without CUDA that marks phases while its workers use the GPU:
+ * workers forked, spawned and exec'ed, one that is killed, one that outlives it. `fake_tree
+ * [WORKERS [MS]]`, MS per phase; each worker is fake_app on device i modulo FAKE_GPUS with RANK,
+ * LOCAL_RANK and WORLD_SIZE set. Prints one line per worker (kind and pid; "daemon" is the one that
+ * outlives it). */
 #include "fake_app.h"
 
 #include <errno.h>
@@ -66,10 +67,12 @@ static pid_t start(int rank, int world, const char *kind, char *const argv[])
 }
 
 /* Words for execv(), which takes char *. */
-static char program[] = "fake_app", after[] = "alloc:200", init[] = "init", leak[] = "leak:64:3", loop[] = "steady:0";
+static char program[] = "fake_app", after[] = "alloc:200", init[] = "init", leak[] = "leak:64:3",
+            loop[] = "steady:0";
 static char little[] = "leak:32", nap_word[] = "sleep:1500", some[] = "alloc:100", end[] = "exit:0";
 
-/* fake_app_nvtx.c reports here: the driver's phases are known from the code below, they need no truth. */
+/* fake_app_nvtx.c reports here: the driver's phases are known from the code below, they need no
+ * truth. */
 void app_told_range(const char *op, const char *name, const char *domain, int source, uint64_t id)
 {
     (void)op;
@@ -88,7 +91,8 @@ int main(int argc, char **argv)
     char train[64];
     pid_t pid[64];
     if (workers < 1 || workers > 60 || find_app()) {
-        fprintf(stderr, "fake_tree: %s\n", workers < 1 || workers > 60 ? "1 to 60 workers" : "fake_app is not beside it");
+        fprintf(stderr, "fake_tree: %s\n",
+                workers < 1 || workers > 60 ? "1 to 60 workers" : "fake_app is not beside it");
         return 2;
     }
     ms = ms > 0 ? ms : 60;

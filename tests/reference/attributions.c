@@ -1,6 +1,6 @@
-/* attributions.c -- what the phase engine says of every allocation and of every live block on its own, one per line, so that
- * reference.py --against can compare it: "event FILE DEVICE EVENT PHASE SUB" and "block FILE DEVICE ADDRESS PHASE SUB LABEL".
- * Annotations are left out: frames alone. */
+/* attributions.c -- what the phase engine says of every allocation and of every live block on its
+ * own, one per line, so that reference.py --against can compare it: "event FILE DEVICE EVENT PHASE
+ * SUB" and "block FILE DEVICE ADDRESS PHASE SUB LABEL". Annotations are left out: frames alone. */
 #include "tests/unit/load.h"
 
 #include <inttypes.h>
@@ -16,7 +16,8 @@ static bool print_events(struct mt_phaser *p, const struct mt_trace *t, int file
     for (uint64_t i = 0; ok && i < d->events.n; i++) {
         uint8_t action = mt_event_at(d, i)->action;
         if (action == MT_ACT_ALLOC || action == MT_ACT_OOM)
-            printf("event %d %d %" PRIu64 " %s %s\n", file, d->ordinal, i, mt_phase_id((enum mt_phase)attr[i].phase),
+            printf("event %d %d %" PRIu64 " %s %s\n", file, d->ordinal, i,
+                   mt_phase_id((enum mt_phase)attr[i].phase),
                    mt_phase_id((enum mt_phase)attr[i].sub));
     }
     free(attr);
@@ -34,8 +35,9 @@ static void print_blocks(struct mt_phaser *p, const struct mt_trace *t, int file
             if (b->state == MT_BLOCK_INACTIVE)
                 continue;
             a = mt_phaser_stack(p, b->stack);
-            printf("block %d %d %" PRIu64 " %s %s %s\n", file, s->device, b->addr, mt_phase_id((enum mt_phase)a.phase),
-                   mt_phase_id((enum mt_phase)a.sub), mt_stack_label(t, b->stack, label, sizeof label));
+            printf("block %d %d %" PRIu64 " %s %s %s\n", file, s->device, b->addr,
+                   mt_phase_id((enum mt_phase)a.phase), mt_phase_id((enum mt_phase)a.sub),
+                   mt_stack_label(t, b->stack, label, sizeof label));
         }
     }
 }

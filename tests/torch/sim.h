@@ -1,4 +1,5 @@
-/* sim.h -- what sim_cudart.c uses of sim_driver.c: the CUDA driver's interface, by its public names and types. */
+/* sim.h -- what sim_cudart.c uses of sim_driver.c: the CUDA driver's interface, by its public names
+ * and types. */
 #ifndef MT_TESTS_TORCH_SIM_H
 #define MT_TESTS_TORCH_SIM_H
 #include <stddef.h>
@@ -42,19 +43,23 @@ int cuGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long fla
 int cuGraphLaunch(void *exec, void *stream);
 int cuGraphExecDestroy(void *exec);
 
-/* Only in sim_driver.c. Over another libcuda.so.1 whose memory cannot be touched it is not there, and nothing is copied. */
+/* Only in sim_driver.c. Over another libcuda.so.1 whose memory cannot be touched it is not there,
+ * and nothing is copied. */
 __attribute__((weak)) int mt_sim_kind(uint64_t at, int *device);
 
-/* What a card of this kind says of itself, by CUdevice_attribute (cudaDeviceAttr has the same numbers). Launch configurations divide by some. */
+/* What a card of this kind says of itself, by CUdevice_attribute (cudaDeviceAttr has the same
+ * numbers). Launch configurations divide by some. */
 static inline int sim_attribute(int *value, int attribute)
 {
     static const struct {
         int attribute, value;
-    } known[] = {{1, 1024},  {2, 1024},  {3, 1024},    {4, 64},          {5, 0x7fffffff}, {6, 65535},     {7, 65535},
-                 {8, 49152}, {9, 65536}, {10, 32},     {11, 0x7fffffff}, {12, 65536},     {13, 1980000},  {14, 512},
-                 {16, 132},  {19, 1},    {31, 1},      {36, 2619000},    {37, 5120},      {38, 52428800}, {39, 2048},
-                 {40, 3},    {41, 1},    {75, 9},      {76, 0},          {78, 1},         {81, 233472},   {82, 65536},
-                 {83, 1},    {95, 1},    {97, 232448}, {102, 1},         {103, 1},        {106, 32},      {115, 1}};
+    } known[] = {{1, 1024},        {2, 1024},    {3, 1024},     {4, 64},    {5, 0x7fffffff},
+                 {6, 65535},       {7, 65535},   {8, 49152},    {9, 65536}, {10, 32},
+                 {11, 0x7fffffff}, {12, 65536},  {13, 1980000}, {14, 512},  {16, 132},
+                 {19, 1},          {31, 1},      {36, 2619000}, {37, 5120}, {38, 52428800},
+                 {39, 2048},       {40, 3},      {41, 1},       {75, 9},    {76, 0},
+                 {78, 1},          {81, 233472}, {82, 65536},   {83, 1},    {95, 1},
+                 {97, 232448},     {102, 1},     {103, 1},      {106, 32},  {115, 1}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i].attribute == attribute) {
             *value = known[i].value;

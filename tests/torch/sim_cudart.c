@@ -1,5 +1,6 @@
-/* sim_cudart.c -- the part of libcudart.so.12 that PyTorch's allocator depends on, over the driver's interface. Kernels are not run:
- * sizes, stacks and the order of allocations are PyTorch's own, values are not. What is not here, standin.py makes: it returns success. */
+/* sim_cudart.c -- the part of libcudart.so.12 that PyTorch's allocator depends on, over the
+ * driver's interface. Kernels are not run: sizes, stacks and the order of allocations are PyTorch's
+ * own, values are not. What is not here, standin.py makes: it returns success. */
 #include "sim.h"
 
 #include <stdatomic.h>
@@ -7,8 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define COPY_LIMIT                                                                                                             \
-    (1u << 20) /* larger copies into the device are left out: they would cost host memory and nobody reads them */
+#define COPY_LIMIT                                                                                 \
+    (1u << 20) /* larger copies into the device are left out: they would cost host memory and      \
+                  nobody reads them */
 
 static _Thread_local int current, last;
 static _Atomic uintptr_t handles = 0x10000;
@@ -32,7 +34,9 @@ static void use(void)
     cuCtxSetCurrent(context);
 }
 
-/* ---- devices ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- devices
+ * -----------------------------------------------------------------------------------------------------------------------
+ */
 
 int cudaGetDeviceCount(int *count)
 {
@@ -99,16 +103,17 @@ struct prop {
     size_t texture[2];
     int overlap, processors, timeout, integrated, map_host, compute_mode, textures[40];
     size_t surface_alignment;
-    int concurrent, ecc, bus, device, domain, tcc, engines, unified, memory_clock, memory_width, l2, l2_persisting,
-        threads_per_processor, priorities, global_l1, local_l1;
+    int concurrent, ecc, bus, device, domain, tcc, engines, unified, memory_clock, memory_width, l2,
+        l2_persisting, threads_per_processor, priorities, global_l1, local_l1;
     size_t shared_per_processor;
-    int regs_per_processor, managed, multi, group, atomics, ratio, pageable, concurrent_managed, preemption, registered,
-        cooperative, cooperative_multi;
+    int regs_per_processor, managed, multi, group, atomics, ratio, pageable, concurrent_managed,
+        preemption, registered, cooperative, cooperative_multi;
     size_t shared_optin;
     int host_tables, managed_from_host, blocks_per_processor;
 };
 _Static_assert(offsetof(struct prop, total) == 288 && offsetof(struct prop, major) == 360 &&
-                   offsetof(struct prop, processors) == 388 && offsetof(struct prop, shared_optin) == 696,
+                   offsetof(struct prop, processors) == 388 &&
+                   offsetof(struct prop, shared_optin) == 696,
                "the layout of cudaDeviceProp");
 _Static_assert(sizeof(struct prop) < PROP_SIZE, "its size");
 
@@ -132,8 +137,8 @@ int cudaGetDeviceProperties_v2(struct prop *p, int device)
     p->major = 9;
     p->texture[0] = 512;
     p->texture[1] = 32;
-    p->overlap = p->map_host = p->concurrent = p->ecc = p->unified = p->priorities = p->global_l1 = p->local_l1 = p->managed =
-        1;
+    p->overlap = p->map_host = p->concurrent = p->ecc = p->unified = p->priorities = p->global_l1 =
+        p->local_l1 = p->managed = 1;
     p->processors = 132;
     cuDeviceGetAttribute(&p->bus, 33, device); /* PyTorch finds the device again in NVML by it */
     p->engines = 3;
@@ -154,7 +159,9 @@ int cudaDeviceCanAccessPeer(int *can, int device, int peer)
     return 0;
 }
 
-/* ---- errors ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- errors
+ * ------------------------------------------------------------------------------------------------------------------------
+ */
 
 int cudaGetLastError(void)
 {
@@ -165,14 +172,19 @@ int cudaGetLastError(void)
 
 int cudaPeekAtLastError(void) { return last; }
 
-const char *cudaGetErrorString(int error) { return error == 2 ? "out of memory" : error ? "simulated failure" : "no error"; }
+const char *cudaGetErrorString(int error)
+{
+    return error == 2 ? "out of memory" : error ? "simulated failure" : "no error";
+}
 
 const char *cudaGetErrorName(int error)
 {
     return error == 2 ? "cudaErrorMemoryAllocation" : error ? "cudaErrorUnknown" : "cudaSuccess";
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- memory
+ * ------------------------------------------------------------------------------------------------------------------------
+ */
 
 int cudaMalloc(void **at, size_t size)
 {
@@ -202,7 +214,8 @@ int cudaMallocAsync(void **at, size_t size, void *stream)
 int cudaFreeAsync(void *at, void *stream)
 {
     use();
-    return result(cuMemFreeAsync ? cuMemFreeAsync((uintptr_t)at, stream) : cuMemFree_v2((uintptr_t)at));
+    return result(cuMemFreeAsync ? cuMemFreeAsync((uintptr_t)at, stream)
+                                 : cuMemFree_v2((uintptr_t)at));
 }
 
 int cudaDeviceGetDefaultMemPool(void **pool, int device)
@@ -223,7 +236,10 @@ int cudaMemPoolGetAttribute(void *pool, int attribute, void *value)
     return result(cuMemPoolGetAttribute ? cuMemPoolGetAttribute(pool, attribute, value) : 0);
 }
 
-int cudaMemPoolTrimTo(void *pool, size_t keep) { return result(cuMemPoolTrimTo ? cuMemPoolTrimTo(pool, keep) : 0); }
+int cudaMemPoolTrimTo(void *pool, size_t keep)
+{
+    return result(cuMemPoolTrimTo ? cuMemPoolTrimTo(pool, keep) : 0);
+}
 
 int cudaMemGetInfo(size_t *free_bytes, size_t *total)
 {
@@ -258,11 +274,13 @@ struct pointer {
 int cudaPointerGetAttributes(struct pointer *a, const void *at)
 {
     int device = 0, kind = mt_sim_kind ? mt_sim_kind((uintptr_t)at, &device) : 0;
-    *a = (struct pointer){kind, kind ? device : -2, kind ? (void *)at : NULL, kind == 2 ? NULL : (void *)at};
+    *a = (struct pointer){kind, kind ? device : -2, kind ? (void *)at : NULL,
+                          kind == 2 ? NULL : (void *)at};
     return 0;
 }
 
-/* cudaMemcpyKind: 0 host to host, 1 to the device, 2 to the host, 3 on the device, 4 by the addresses. */
+/* cudaMemcpyKind: 0 host to host, 1 to the device, 2 to the host, 3 on the device, 4 by the
+ * addresses. */
 int cudaMemcpy(void *to, const void *from, size_t size, int kind)
 {
     int device;
@@ -294,7 +312,9 @@ int cudaMemsetAsync(void *at, int value, size_t size, void *stream)
     return cudaMemset(at, value, size);
 }
 
-/* ---- streams, events, capture ------------------------------------------------------------------------------------------------------ */
+/* ---- streams, events, capture
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 int cudaStreamCreateWithPriority(void **stream, unsigned flags, int priority)
 {
@@ -337,8 +357,8 @@ int cudaStreamIsCapturing(void *stream, int *status)
     return 0;
 }
 
-int cudaStreamGetCaptureInfo_v2(void *stream, int *status, unsigned long long *id, void **graph, const void ***dependencies,
-                                size_t *count)
+int cudaStreamGetCaptureInfo_v2(void *stream, int *status, unsigned long long *id, void **graph,
+                                const void ***dependencies, size_t *count)
 {
     (void)stream;
     *status = capturing;
@@ -373,7 +393,8 @@ int cudaStreamEndCapture(void *stream, void **graph)
 int cudaGraphInstantiate(void **exec, void *graph, unsigned long long flags)
 {
     *exec = handle();
-    return cuGraphInstantiateWithFlags ? result(cuGraphInstantiateWithFlags(exec, graph, flags)) : 0;
+    return cuGraphInstantiateWithFlags ? result(cuGraphInstantiateWithFlags(exec, graph, flags))
+                                       : 0;
 }
 
 int cudaGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long flags)
@@ -381,9 +402,15 @@ int cudaGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long f
     return cudaGraphInstantiate(exec, graph, flags);
 }
 
-int cudaGraphLaunch(void *exec, void *stream) { return cuGraphLaunch ? result(cuGraphLaunch(exec, stream)) : 0; }
+int cudaGraphLaunch(void *exec, void *stream)
+{
+    return cuGraphLaunch ? result(cuGraphLaunch(exec, stream)) : 0;
+}
 
-int cudaGraphExecDestroy(void *exec) { return cuGraphExecDestroy ? result(cuGraphExecDestroy(exec)) : 0; }
+int cudaGraphExecDestroy(void *exec)
+{
+    return cuGraphExecDestroy ? result(cuGraphExecDestroy(exec)) : 0;
+}
 
 int cudaGraphDestroy(void *graph) { return cuGraphDestroy ? result(cuGraphDestroy(graph)) : 0; }
 
@@ -396,7 +423,9 @@ int cudaGraphGetNodes(void *graph, void **nodes, size_t *count)
     return 0;
 }
 
-/* ---- kernels ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- kernels
+ * -----------------------------------------------------------------------------------------------------------------------
+ */
 
 struct function {
     size_t shared, constant, local;
@@ -406,11 +435,13 @@ struct function {
 int cudaFuncGetAttributes(struct function *a, const void *function)
 {
     (void)function;
-    *a = (struct function){.threads = 1024, .registers = 32, .ptx = 90, .binary = 90, .dynamic_shared = 49152};
+    *a = (struct function){
+        .threads = 1024, .registers = 32, .ptx = 90, .binary = 90, .dynamic_shared = 49152};
     return 0;
 }
 
-int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *function, int threads, size_t shared,
+int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *function,
+                                                           int threads, size_t shared,
                                                            unsigned flags)
 {
     (void)function;

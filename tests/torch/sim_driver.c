@@ -1,5 +1,6 @@
-/* sim_driver.c -- a GPU that is not there, as libcuda.so.1: memory with a budget, virtual memory management, nothing computed.
- * Device memory is host memory that was never touched (mapped, not reserved), at the same addresses in every run. */
+/* sim_driver.c -- a GPU that is not there, as libcuda.so.1: memory with a budget, virtual memory
+ * management, nothing computed. Device memory is host memory that was never touched (mapped, not
+ * reserved), at the same addresses in every run. */
 #include "sim.h"
 
 #include <pthread.h>
@@ -86,7 +87,9 @@ static struct span *insert(struct span s)
 static struct span *find(uint64_t at, int kind)
 {
     size_t i = position(at);
-    return i < world.count && world.spans[i].at == at && world.spans[i].kind == kind ? &world.spans[i] : NULL;
+    return i < world.count && world.spans[i].at == at && world.spans[i].kind == kind
+               ? &world.spans[i]
+               : NULL;
 }
 
 static void drop(struct span *s)
@@ -116,11 +119,16 @@ static uint64_t place(uint64_t size, int kind, int device)
     return insert((struct span){at, size, device, kind, 1}) ? at : 0;
 }
 
-static int room(int device, uint64_t size) { return world.other + world.used[device] + size <= world.total; }
+static int room(int device, uint64_t size)
+{
+    return world.other + world.used[device] + size <= world.total;
+}
 
 static uint64_t up(uint64_t size) { return (size + GRAIN - 1) / GRAIN * GRAIN; }
 
-/* ---- devices and contexts ---------------------------------------------------------------------------------------------------------- */
+/* ---- devices and contexts
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 int cuInit(unsigned flags)
 {
@@ -209,7 +217,9 @@ int cuGetErrorName(int error, const char **text)
     return 0;
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- memory
+ * ------------------------------------------------------------------------------------------------------------------------
+ */
 
 int cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 {
@@ -290,7 +300,8 @@ int cuMemGetAllocationGranularity(size_t *grain, const struct prop *prop, int op
     return 0;
 }
 
-int cuMemAddressReserve(uint64_t *at, size_t size, size_t alignment, uint64_t wish, unsigned long long flags)
+int cuMemAddressReserve(uint64_t *at, size_t size, size_t alignment, uint64_t wish,
+                        unsigned long long flags)
 {
     (void)alignment;
     (void)wish;
@@ -325,7 +336,8 @@ int cuMemCreate(uint64_t *handle, size_t size, const struct prop *prop, unsigned
     return end(0);
 }
 
-/* A handle lives until it was released and no mapping holds it. PyTorch releases only after unmapping, so mappings need no count. */
+/* A handle lives until it was released and no mapping holds it. PyTorch releases only after
+ * unmapping, so mappings need no count. */
 int cuMemRelease(uint64_t handle)
 {
     begin();

@@ -1,4 +1,5 @@
-/* sim_more.c -- the few answers that PyTorch reads from the other libraries; SIM_<library> says which is being built. */
+/* sim_more.c -- the few answers that PyTorch reads from the other libraries; SIM_<library> says
+ * which is being built. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -6,8 +7,8 @@
 
 #ifdef SIM_cublasLt
 /* An algorithm: zeros are as good as any, as nothing is computed. */
-int cublasLtMatmulAlgoGetHeuristic(void *h, void *op, void *a, void *b, void *c, void *d, void *preference, int asked,
-                                   void *results, int *returned)
+int cublasLtMatmulAlgoGetHeuristic(void *h, void *op, void *a, void *b, void *c, void *d,
+                                   void *preference, int asked, void *results, int *returned)
 {
     (void)h, (void)op, (void)a, (void)b, (void)c, (void)d, (void)preference;
     *returned = asked > 0;
@@ -85,21 +86,24 @@ static void copies(const void *from, char *to, size_t count, int type, int times
         memmove(to + (size_t)i * size, from, size);
 }
 
-int ncclAllGather(const void *from, void *to, size_t count, int type, const struct communicator *comm, void *stream)
+int ncclAllGather(const void *from, void *to, size_t count, int type,
+                  const struct communicator *comm, void *stream)
 {
     (void)stream;
     copies(from, to, count, type, comm->ranks);
     return 0;
 }
 
-int ncclAllReduce(const void *from, void *to, size_t count, int type, int op, const struct communicator *comm, void *stream)
+int ncclAllReduce(const void *from, void *to, size_t count, int type, int op,
+                  const struct communicator *comm, void *stream)
 {
     (void)op, (void)comm, (void)stream;
     copies(from, to, count, type, 1);
     return 0;
 }
 
-int ncclBroadcast(const void *from, void *to, size_t count, int type, int root, const struct communicator *comm, void *stream)
+int ncclBroadcast(const void *from, void *to, size_t count, int type, int root,
+                  const struct communicator *comm, void *stream)
 {
     (void)root, (void)comm, (void)stream;
     copies(from, to, count, type, 1);

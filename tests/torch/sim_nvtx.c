@@ -1,4 +1,5 @@
-/* sim_nvtx.c -- libnvToolsExt.so.1 over ../mock's client, so that the ranges of a job reach the injected library. */
+/* sim_nvtx.c -- libnvToolsExt.so.1 over ../mock's client, so that the ranges of a job reach the
+ * injected library. */
 #include "../mock/fake_nvtx.h"
 
 #include <stdint.h>

@@ -1,4 +1,5 @@
-/* advice_bench.h -- advice over numbers that a test makes up: bytes by role, a request that failed, what the run was set to. */
+/* advice_bench.h -- advice over numbers that a test makes up: bytes by role, a request that failed,
+ * what the run was set to. */
 #ifndef MT_ADVICE_BENCH_H
 #define MT_ADVICE_BENCH_H
 
@@ -21,7 +22,8 @@ static inline void setup(struct bench *b, const char *args, const char *overlay)
 {
     struct mt_err err = {0};
     memset(b, 0, sizeof *b);
-    MT_ASSERT(mt_fix_rules_load(&b->rules, overlay, overlay != NULL ? strlen(overlay) : 0, "mine.json", &err) == MT_OK);
+    MT_ASSERT(mt_fix_rules_load(&b->rules, overlay, overlay != NULL ? strlen(overlay) : 0,
+                                "mine.json", &err) == MT_OK);
     MT_ASSERT(mt_runconf_new(&b->conf, &err) == MT_OK);
     if (args != NULL) {
         MT_ASSERT(mt_conf_args(&b->conf->conf, args, strlen(args), "--args", false, &err) == MT_OK);

@@ -1,4 +1,5 @@
-/* build_driver.h -- driver models by hand: what the reader of a memtrace trace would give, without a file. */
+/* build_driver.h -- driver models by hand: what the reader of a memtrace trace would give, without
+ * a file. */
 #ifndef MT_TEST_BUILD_DRIVER_H
 #define MT_TEST_BUILD_DRIVER_H
 
@@ -48,7 +49,8 @@ static inline uint32_t bd_gpu(struct bd *x, const char *host, const char *uuid, 
 }
 
 /* A process that sees the GPU as ordinal 0 (MT_NONE32: none); later calls belong to it. */
-static inline uint32_t bd_process(struct bd *x, const char *host, uint32_t pid, const char *name, int32_t rank, uint32_t gpu)
+static inline uint32_t bd_process(struct bd *x, const char *host, uint32_t pid, const char *name,
+                                  int32_t rank, uint32_t gpu)
 {
     struct mt_process *p = BD_PUSH(&x->d->processes);
     p->uid = 0x1000 + pid;
@@ -91,13 +93,18 @@ static inline mt_stack_id bd_stack(struct bd *x, const char *spec)
     return bt_stack(&x->bt, buf).id;
 }
 
-#define BD_TORCH "libcudart.so.12:cudaMalloc|libc10_cuda.so:c10::cuda::allocate|libtorch_cpu.so:at::empty|python3:main"
-#define BD_NCCL "libcuda.so.1:cuMemCreate|libnccl.so.2:ncclCuMemAlloc|libnccl.so.2:ncclCommInitRank|libtorch_cuda.so:c10d::init"
+#define BD_TORCH                                                                                   \
+    "libcudart.so.12:cudaMalloc|libc10_cuda.so:c10::cuda::allocate|libtorch_cpu.so:at::empty|"     \
+    "python3:main"
+#define BD_NCCL                                                                                    \
+    "libcuda.so.1:cuMemCreate|libnccl.so.2:ncclCuMemAlloc|libnccl.so.2:ncclCommInitRank|libtorch_" \
+    "cuda.so:c10d::init"
 #define BD_CUMEM "cumem_allocator.abi3.so:create_and_map|libc10_cuda.so:malloc|python3:main"
 #define BD_CUBLAS "libcublas.so.12:cublasCreate_v2|libtorch_cuda.so:at::cuda::getHandle"
 
 /* A call of the present process on GPU 0 of the present view, a millisecond after the last one. */
-static inline struct mt_call *bd_call(struct bd *x, enum mt_wire_op op, uint64_t addr, uint64_t size, const char *stack)
+static inline struct mt_call *bd_call(struct bd *x, enum mt_wire_op op, uint64_t addr,
+                                      uint64_t size, const char *stack)
 {
     struct mt_call *c = BD_PUSH(&x->d->calls);
     x->now += BD_MS;
@@ -121,8 +128,8 @@ static inline void bd_mem_info(struct bd *x, uint64_t bytes_free, uint64_t total
     r->total = total;
     c->rare = x->d->rare.n;
 }
-static inline struct mt_call *bd_vmm(struct bd *x, enum mt_wire_op op, uint64_t addr, uint64_t size, uint64_t handle,
-                                     const char *stack)
+static inline struct mt_call *bd_vmm(struct bd *x, enum mt_wire_op op, uint64_t addr, uint64_t size,
+                                     uint64_t handle, const char *stack)
 {
     struct mt_call *c = bd_call(x, op, addr, size, stack);
     c->handle = handle;

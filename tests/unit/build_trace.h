@@ -58,13 +58,14 @@ static inline struct mt_val bt_stack(struct bt *x, const char *spec)
     return (struct mt_val){.type = MT_T_STACK, .id = s};
 }
 
-static inline void bt_event_on(struct bt *x, const char *action, uint64_t addr, uint64_t size, int64_t stream,
-                               const char *stack)
+static inline void bt_event_on(struct bt *x, const char *action, uint64_t addr, uint64_t size,
+                               int64_t stream, const char *stack)
 {
     static struct mt_rec r;
     mt_rec_reset(&r);
     mt_rec_set(&r, MT_K_ACTION, bt_str(x, action));
-    mt_rec_set(&r, strcmp(action, "oom") == 0 ? MT_K_DEVICE_FREE : MT_K_ADDR, bt_int((int64_t)addr));
+    mt_rec_set(&r, strcmp(action, "oom") == 0 ? MT_K_DEVICE_FREE : MT_K_ADDR,
+               bt_int((int64_t)addr));
     mt_rec_set(&r, MT_K_SIZE, bt_int((int64_t)size));
     mt_rec_set(&r, MT_K_STREAM, bt_int(stream));
     mt_rec_set(&r, MT_K_TIME_US, bt_int((int64_t)(x->clock_us += 1000)));
@@ -73,15 +74,20 @@ static inline void bt_event_on(struct bt *x, const char *action, uint64_t addr, 
     if (!mt_build_event(x->b, &r))
         abort();
 }
-static inline void bt_event(struct bt *x, const char *action, uint64_t addr, uint64_t size, const char *stack)
+static inline void bt_event(struct bt *x, const char *action, uint64_t addr, uint64_t size,
+                            const char *stack)
 {
     bt_event_on(x, action, addr, size, 0, stack);
 }
-static inline void bt_trace(struct bt *x, uint32_t device) { (void)mt_build_trace_begin(x->b, device, false); }
+static inline void bt_trace(struct bt *x, uint32_t device)
+{
+    (void)mt_build_trace_begin(x->b, device, false);
+}
 
-/* A segment with its blocks: "512a 1024i 2048p" sizes with state active, inactive or pending, one after the other. */
-static inline void bt_segment(struct bt *x, int64_t device, uint64_t addr, uint64_t total, const char *blocks,
-                              const char *stack)
+/* A segment with its blocks: "512a 1024i 2048p" sizes with state active, inactive or pending, one
+ * after the other. */
+static inline void bt_segment(struct bt *x, int64_t device, uint64_t addr, uint64_t total,
+                              const char *blocks, const char *stack)
 {
     static struct mt_rec r;
     (void)mt_build_segment_begin(x->b);

@@ -75,7 +75,8 @@ MT_TEST(counts)
 
 static const char *nearest(const char *word)
 {
-    static const char *const all[] = {"format", "force", "framework", "device", "max-memory", "max-members", NULL};
+    static const char *const all[] = {"format",     "force",       "framework", "device",
+                                      "max-memory", "max-members", NULL};
     struct mt_nearest n = {.word = word};
     for (size_t i = 0; all[i] != NULL; i++)
         mt_nearest_offer(&n, all[i]);
@@ -92,7 +93,8 @@ MT_TEST(near_misses)
     MT_CHECK_STR(nearest("frame"), "framework");
     MT_CHECK_STR(nearest("colour"), "nothing");
     MT_CHECK_STR(nearest(""), "nothing");
-    MT_CHECK_STR(nearest("a-word-that-is-far-longer-than-any-option-there-is-in-the-table"), "nothing");
+    MT_CHECK_STR(nearest("a-word-that-is-far-longer-than-any-option-there-is-in-the-table"),
+                 "nothing");
 }
 
 /* The command line of a report made with these arguments. */
@@ -120,13 +122,16 @@ static const char *line(int argc, const char *const *args)
     mt_free(c.inputs);
     return text;
 }
-#define LINE(...) line((int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)), (const char *const[]){__VA_ARGS__})
+#define LINE(...)                                                                                  \
+    line((int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)),                            \
+         (const char *const[]){__VA_ARGS__})
 
 MT_TEST(command_line)
 {
     MT_CHECK_STR(LINE("a.pickle"), "memtrace report a.pickle");
     MT_CHECK_STR(LINE("a.pickle", "-o", "x.html"), "memtrace report a.pickle");
-    MT_CHECK_STR(LINE("--output=x.html", "--force", "-q", "a.pickle", "-ox"), "memtrace report a.pickle");
+    MT_CHECK_STR(LINE("--output=x.html", "--force", "-q", "a.pickle", "-ox"),
+                 "memtrace report a.pickle");
     MT_CHECK_STR(LINE("a", "b c"), "memtrace report a 'b c'");
     MT_CHECK_STR(LINE("it's"), "memtrace report 'it'\\''s'");
     MT_CHECK_STR(LINE("$(rm)"), "memtrace report '$(rm)'");
@@ -135,8 +140,10 @@ MT_TEST(command_line)
     MT_CHECK_STR(LINE("--format=html", "a"), "memtrace report a");
     MT_CHECK_STR(LINE("--capacity", "81920MiB", "a"), "memtrace report a --capacity 80GiB");
     MT_CHECK_STR(LINE("--capacity", "80GB", "a"), "memtrace report a --capacity 78125000KiB");
-    MT_CHECK_STR(LINE("--framework", "verl", "--device", "1", "a"), "memtrace report a --device 1 --framework verl");
-    MT_CHECK_STR(LINE("--max-events", "1k", "--max-depth", "9", "a"), "memtrace report a --max-events 1000 --max-depth 9");
+    MT_CHECK_STR(LINE("--framework", "verl", "--device", "1", "a"),
+                 "memtrace report a --device 1 --framework verl");
+    MT_CHECK_STR(LINE("--max-events", "1k", "--max-depth", "9", "a"),
+                 "memtrace report a --max-events 1000 --max-depth 9");
     MT_CHECK_STR(LINE("--", "-o", "x"), "memtrace report -- -o x");
     MT_CHECK_STR(LINE("--format", "md", "--", "--all"), "memtrace report --format md -- --all");
     MT_CHECK_STR(LINE("-"), "memtrace report -");
@@ -212,5 +219,5 @@ MT_TEST(out_of_memory)
     MT_CHECK_EQ(mt_mem_used(), held);
 }
 
-MT_MAIN(MT_RUN(sizes) MT_RUN(no_sizes) MT_RUN(counts) MT_RUN(near_misses) MT_RUN(command_line) MT_RUN(default_names)
-            MT_RUN(names_in_errors) MT_RUN(out_of_memory))
+MT_MAIN(MT_RUN(sizes) MT_RUN(no_sizes) MT_RUN(counts) MT_RUN(near_misses) MT_RUN(command_line)
+            MT_RUN(default_names) MT_RUN(names_in_errors) MT_RUN(out_of_memory))

@@ -1,4 +1,5 @@
-/* Redaction of single strings: what goes, what stays, and that hostile text neither crashes nor takes long. */
+/* Redaction of single strings: what goes, what stays, and that hostile text neither crashes nor
+ * takes long. */
 #include "cli/redact/impl.h"
 #include "mt_test.h"
 
@@ -24,30 +25,35 @@ static struct mt_redact *fresh(void)
 
 MT_TEST(paths_keep_what_is_public)
 {
-    static const char *const stay[] = {"/usr/local/lib/python3.11/dist-packages/torch/nn/modules/linear.py",
-                                       "/usr/lib/python3.11/threading.py",
-                                       "torch/_tensor.py",
-                                       "verl/workers/actor/dp_actor.py",
-                                       "<string>",
-                                       "<frozen importlib._bootstrap>",
-                                       "??",
-                                       "",
-                                       "main.py",
-                                       "/usr/lib/x86_64-linux-gnu/libcuda.so.1",
-                                       "Qwen/Qwen2.5-7B-Instruct",
-                                       "rank0_oom_snapshot.pickle",
-                                       "/dev/null",
-                                       "libtorch_cuda.so"};
+    static const char *const stay[] = {
+        "/usr/local/lib/python3.11/dist-packages/torch/nn/modules/linear.py",
+        "/usr/lib/python3.11/threading.py",
+        "torch/_tensor.py",
+        "verl/workers/actor/dp_actor.py",
+        "<string>",
+        "<frozen importlib._bootstrap>",
+        "??",
+        "",
+        "main.py",
+        "/usr/lib/x86_64-linux-gnu/libcuda.so.1",
+        "Qwen/Qwen2.5-7B-Instruct",
+        "rank0_oom_snapshot.pickle",
+        "/dev/null",
+        "libtorch_cuda.so"};
     static const struct {
         const char *path, *end;
-    } ends[] = {{"/home/alice/venv/lib/python3.11/site-packages/vllm/worker/worker.py", "/site-packages/vllm/worker/worker.py"},
-                {"/home/alice/verl/verl/workers/fsdp_workers.py", "/verl/verl/workers/fsdp_workers.py"},
-                {"/home/alice/src/verl/verl/single_controller/ray/base.py", "/verl/verl/single_controller/ray/base.py"},
-                {"/home/alice/miniconda3/lib/python3.10/asyncio/events.py", "/lib/python3.10/asyncio/events.py"},
-                {"/home/alice/project/loss.py", "/loss.py"},
-                {"C:\\Users\\alice\\project\\loss.py", "\\loss.py"},
-                {"/home/alice/libfoo.so.1.2 (deleted)", "/libfoo.so.1.2 (deleted)"},
-                {"/home/alice/data/secret.json.gz", ".json.gz"}};
+    } ends[] = {
+        {"/home/alice/venv/lib/python3.11/site-packages/vllm/worker/worker.py",
+         "/site-packages/vllm/worker/worker.py"},
+        {"/home/alice/verl/verl/workers/fsdp_workers.py", "/verl/verl/workers/fsdp_workers.py"},
+        {"/home/alice/src/verl/verl/single_controller/ray/base.py",
+         "/verl/verl/single_controller/ray/base.py"},
+        {"/home/alice/miniconda3/lib/python3.10/asyncio/events.py",
+         "/lib/python3.10/asyncio/events.py"},
+        {"/home/alice/project/loss.py", "/loss.py"},
+        {"C:\\Users\\alice\\project\\loss.py", "\\loss.py"},
+        {"/home/alice/libfoo.so.1.2 (deleted)", "/libfoo.so.1.2 (deleted)"},
+        {"/home/alice/data/secret.json.gz", ".json.gz"}};
     struct mt_redact *r = fresh();
     for (size_t i = 0; i < sizeof stay / sizeof *stay; i++)
         MT_CHECK_STR(red(r, MT_AS_FILE, stay[i]), stay[i]);
@@ -55,11 +61,13 @@ MT_TEST(paths_keep_what_is_public)
         const char *out = red(r, MT_AS_FILE, ends[i].path);
         size_t n = strlen(out), k = strlen(ends[i].end);
         MT_CHECK(n > k && strcmp(out + n - k, ends[i].end) == 0);
-        MT_CHECK(strstr(out, "alice") == NULL && strstr(out, "project") == NULL && strstr(out, "secret") == NULL);
+        MT_CHECK(strstr(out, "alice") == NULL && strstr(out, "project") == NULL &&
+                 strstr(out, "secret") == NULL);
     }
     /* a package's name does not cover a project's folder below it */
     MT_CHECK(strstr(red(r, MT_AS_FILE, "/home/alice/verl/falcon/x.py"), "falcon") == NULL);
-    MT_CHECK(strstr(red(r, MT_AS_FILE, "/opt/lib/python3.11/site-packages/falcon/sub/x.py"), "falcon") == NULL);
+    MT_CHECK(strstr(red(r, MT_AS_FILE, "/opt/lib/python3.11/site-packages/falcon/sub/x.py"),
+                    "falcon") == NULL);
     mt_redact_close(r);
 }
 
@@ -80,7 +88,8 @@ MT_TEST(rules_still_match)
         snprintf(path, sizeof path, "/home/alice/src/%s", suffix);
         out = red(r, MT_AS_FILE, path);
         checked++;
-        if (strlen(out) < strlen(suffix) || strcmp(out + strlen(out) - strlen(suffix), suffix) != 0) {
+        if (strlen(out) < strlen(suffix) ||
+            strcmp(out + strlen(out) - strlen(suffix), suffix) != 0) {
             printf("%s -> %s\n", path, out);
             MT_CHECK(false);
         }
@@ -117,8 +126,8 @@ MT_TEST(names_go_from_text)
     mt_redact_learn(r, "name", "acme", 4);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         const char *out = red(r, MT_AS_ARGS, texts[i]);
-        if (strstr(out, "alice") != NULL || strstr(out, "acme") != NULL || strstr(out, "10.11.12") != NULL ||
-            strstr(out, "02:42") != NULL) {
+        if (strstr(out, "alice") != NULL || strstr(out, "acme") != NULL ||
+            strstr(out, "10.11.12") != NULL || strstr(out, "02:42") != NULL) {
             printf("%s -> %s\n", texts[i], out);
             MT_CHECK(false);
         }
@@ -152,7 +161,8 @@ MT_TEST(names_go_by_their_place)
 MT_TEST(other_text_stays)
 {
     static const char *const stay[] = {
-        "python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.gpu_memory_utilization=0.6 trainer.n_gpus_per_node=8",
+        "python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.gpu_memory_utilization=0.6 "
+        "trainer.n_gpus_per_node=8",
         "expandable_segments:True,max_split_size_mb:128",
         "12,000 tokens/s at 3.5 GiB/s",
         "https://pytorch.org/docs/stable/notes/cuda.html",
@@ -175,11 +185,14 @@ MT_TEST(other_text_stays)
 
 MT_TEST(tokens_depend_on_the_key)
 {
-    struct mt_redact *a = fresh(), *b = mt_redact_new("another key of sixteen bytes", 28, true), *c = fresh();
+    struct mt_redact *a = fresh(), *b = mt_redact_new("another key of sixteen bytes", 28, true),
+                     *c = fresh();
     MT_CHECK(a != NULL && b != NULL && c != NULL);
     MT_CHECK_STR(red(a, MT_AS_HOST, "node1.example.org"), red(c, MT_AS_HOST, "NODE1.example.org"));
-    MT_CHECK(strcmp(red(a, MT_AS_HOST, "node1.example.org"), red(b, MT_AS_HOST, "node1.example.org")) != 0);
-    MT_CHECK(strcmp(red(a, MT_AS_HOST, "node1.example.org"), red(a, MT_AS_HOST, "node2.example.org")) != 0);
+    MT_CHECK(strcmp(red(a, MT_AS_HOST, "node1.example.org"),
+                    red(b, MT_AS_HOST, "node1.example.org")) != 0);
+    MT_CHECK(strcmp(red(a, MT_AS_HOST, "node1.example.org"),
+                    red(a, MT_AS_HOST, "node2.example.org")) != 0);
     MT_CHECK_EQ(strlen(red(a, MT_AS_HOST, "node1.example.org")), strlen("host-0123456789"));
     mt_redact_close(a);
     mt_redact_close(b);
@@ -217,13 +230,40 @@ MT_TEST(secrets_go_without_names)
     mt_redact_close(r);
 }
 
-/* Pieces that begin names, in any order, in a buffer of exactly their size: nothing is read beyond it. */
+/* Pieces that begin names, in any order, in a buffer of exactly their size: nothing is read beyond
+ * it. */
 MT_TEST(hostile_text)
 {
-    static const char *const bits[] = {
-        "/",      "\\", "//",    "://",      "~",    ":",   "=",   "--user ",       "'",     "\"",  "@",
-        ".",      "a",  "home/", "GPU-",     "12.",  "::",  "\0x", "project_name=", "'\\''", "-m ", "site-packages/",
-        "torch/", ",",  " ",     "\xc3\xa9", "\xff", "hf_", "[",   "alice"};
+    static const char *const bits[] = {"/",
+                                       "\\",
+                                       "//",
+                                       "://",
+                                       "~",
+                                       ":",
+                                       "=",
+                                       "--user ",
+                                       "'",
+                                       "\"",
+                                       "@",
+                                       ".",
+                                       "a",
+                                       "home/",
+                                       "GPU-",
+                                       "12.",
+                                       "::",
+                                       "\0x",
+                                       "project_name=",
+                                       "'\\''",
+                                       "-m ",
+                                       "site-packages/",
+                                       "torch/",
+                                       ",",
+                                       " ",
+                                       "\xc3\xa9",
+                                       "\xff",
+                                       "hf_",
+                                       "[",
+                                       "alice"};
     struct mt_redact *r = fresh();
     uint32_t seed = 12345;
     mt_redact_learn(r, "user", "alice", 5);
@@ -231,7 +271,8 @@ MT_TEST(hostile_text)
         char buf[256];
         size_t n = 0;
         for (int k = 0; k < 12; k++) {
-            const char *b = bits[((seed = seed * 1664525u + 1013904223u) >> 16) % (sizeof bits / sizeof *bits)];
+            const char *b =
+                bits[((seed = seed * 1664525u + 1013904223u) >> 16) % (sizeof bits / sizeof *bits)];
             size_t len = strlen(b) == 0 ? 2 : strlen(b);
             memcpy(buf + n, b, len);
             n += len;
@@ -255,8 +296,9 @@ MT_TEST(hostile_text)
 
 MT_TEST(long_text_takes_linear_time)
 {
-    static const char *const bits[] = {"/a",      "a-",     "\"/a",   "a.b",           "x=", "\\\\a", "a@", "::f",
-                                       "--user ", "'/a/b ", "alice-", "project_name=", "a/"};
+    static const char *const bits[] = {
+        "/a",      "a-",     "\"/a",   "a.b",           "x=", "\\\\a", "a@", "::f",
+        "--user ", "'/a/b ", "alice-", "project_name=", "a/"};
     struct mt_redact *r = fresh();
     size_t n = (size_t)1 << 20;
     char *big = malloc(n);
@@ -279,6 +321,8 @@ MT_TEST(long_text_takes_linear_time)
     mt_redact_close(r);
 }
 
-MT_MAIN(MT_RUN(paths_keep_what_is_public) MT_RUN(rules_still_match) MT_RUN(names_go_from_text) MT_RUN(names_go_by_their_place)
-            MT_RUN(other_text_stays) MT_RUN(tokens_depend_on_the_key) MT_RUN(known_names_are_whole_words)
-                MT_RUN(secrets_go_without_names) MT_RUN(hostile_text) MT_RUN(long_text_takes_linear_time))
+MT_MAIN(MT_RUN(paths_keep_what_is_public) MT_RUN(rules_still_match) MT_RUN(names_go_from_text)
+            MT_RUN(names_go_by_their_place) MT_RUN(other_text_stays)
+                MT_RUN(tokens_depend_on_the_key) MT_RUN(known_names_are_whole_words)
+                    MT_RUN(secrets_go_without_names) MT_RUN(hostile_text)
+                        MT_RUN(long_text_takes_linear_time))

@@ -1,4 +1,5 @@
-/* diag_fixture.h -- a diagnosis for the report of report_fixture.h, filled by hand: cause, roles, steps, growth, audits, savings. */
+/* diag_fixture.h -- a diagnosis for the report of report_fixture.h, filled by hand: cause, roles,
+ * steps, growth, audits, savings. */
 #ifndef MT_DIAG_FIXTURE_H
 #define MT_DIAG_FIXTURE_H
 
@@ -32,14 +33,19 @@ static inline void fxd_cause(struct diag_fixture *x, const char *name)
     e = MT_VEC_PUSH(&c->evidence);
     *e = (struct mt_evidence){.text = fx_dup("It grew."), .since = 1000, .event = 3000};
     e = MT_VEC_PUSH(&c->evidence);
-    *e = (struct mt_evidence){.text = fx_dup("It is not known when."), .since = MT_NO_LINK, .event = MT_NO_LINK};
+    *e = (struct mt_evidence){
+        .text = fx_dup("It is not known when."), .since = MT_NO_LINK, .event = MT_NO_LINK};
     w = MT_VEC_PUSH(&c->what_ifs);
-    *w = (struct mt_what_if){"no_fragmentation",
-                             fx_dup("Without fragmentation the request would not have fitted: 2.00 GiB would still lack."),
-                             false, FX_MIB, 2 * FX_GIB};
+    *w = (struct mt_what_if){
+        "no_fragmentation",
+        fx_dup(
+            "Without fragmentation the request would not have fitted: 2.00 GiB would still lack."),
+        false, FX_MIB, 2 * FX_GIB};
     w = MT_VEC_PUSH(&c->what_ifs);
-    *w = (struct mt_what_if){"engine_asleep", fx_dup("With the engine asleep (37.00 GiB) the request would have fitted."), true,
-                             37 * FX_GIB, 0};
+    *w = (struct mt_what_if){
+        "engine_asleep",
+        fx_dup("With the engine asleep (37.00 GiB) the request would have fitted."), true,
+        37 * FX_GIB, 0};
     for (unsigned i = 0; i < FXD_PINS; i++) {
         struct mt_pin *p = MT_VEC_PUSH(&c->pins);
         *p = (struct mt_pin){.segment = 4096 + i,
@@ -54,8 +60,9 @@ static inline void fxd_cause(struct diag_fixture *x, const char *name)
     }
     c->n_pins_all = 7;
     c->pinned_free = 100 * FX_MIB;
-    c->next =
-        (struct mt_forecast){.made = true, .attr = {.phase = MT_PH_TRAIN, .sub = MT_PH_BACKWARD}, .sentence = fx_dup(name)};
+    c->next = (struct mt_forecast){.made = true,
+                                   .attr = {.phase = MT_PH_TRAIN, .sub = MT_PH_BACKWARD},
+                                   .sentence = fx_dup(name)};
 }
 
 /* One as expected, one that is more, one that is not known. */
@@ -73,7 +80,8 @@ static inline void fxd_expected(struct diag_fixture *x, const char *name)
                                 .bytes = i == 2 ? 0 : 4 * FX_GIB,
                                 .measured = (i == 1 ? 12 : 4) * FX_GIB,
                                 .event = i,
-                                .text = fx_dup(i == 2 ? "the card's size is not known" : "4 x 1 GiB"),
+                                .text =
+                                    fx_dup(i == 2 ? "the card's size is not known" : "4 x 1 GiB"),
                                 .extra = i == 1 ? fx_dup(name) : NULL};
     }
 }
@@ -177,14 +185,16 @@ static inline void fxd_make(struct diag_fixture *x, bool hostile)
     fxd_cause(x, name);
     fxd_audits(x, name);
     fxd_roles(d, name);
-    a->advice.p[0].saving = (struct mt_saving){true, MT_FIX_MEDIUM, 6 * FX_GIB, 4 * FX_GIB, 7 * FX_GIB, {0}};
+    a->advice.p[0].saving =
+        (struct mt_saving){true, MT_FIX_MEDIUM, 6 * FX_GIB, 4 * FX_GIB, 7 * FX_GIB, {0}};
     a->advice.p[0].saving_of = &saving;
     a->advice.p[0].current = fx_dup(name);
     x->f.rule[1].no_saving = hostile ? FX_HOSTILE : "host memory, not the card's";
     a->combined.saving = a->advice.p[0].saving;
     a->combined.n = 1;
     a->combined.fits_known = a->combined.fits = true;
-    a->combined.sentence = fx_dup("With this setting: about 6.00 GiB less; the failed request of 2.32 GiB would have fitted.");
+    a->combined.sentence = fx_dup("With this setting: about 6.00 GiB less; the failed request of "
+                                  "2.32 GiB would have fitted.");
 }
 
 static inline void fxd_done(struct diag_fixture *x)

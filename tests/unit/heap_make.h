@@ -1,4 +1,5 @@
-/* heap_make.h -- traces whose blocks lie in segments of their own, so that what is free and where follows from a few lines. */
+/* heap_make.h -- traces whose blocks lie in segments of their own, so that what is free and where
+ * follows from a few lines. */
 #ifndef MT_TEST_HEAP_MAKE_H
 #define MT_TEST_HEAP_MAKE_H
 
@@ -13,21 +14,32 @@
 
 #define MAIN "run.py:1:<module>"
 #define MODEL "verl/workers/fsdp_workers.py:10:init_model|" MAIN
-#define KV                                                                                                                     \
-    "vllm/v1/worker/gpu_model_runner.py:5:_allocate_kv_cache_tensors|verl/workers/fsdp_workers.py:20:_build_rollout|" MODEL
-#define LOADED                                                                                                                 \
-    "vllm/model_executor/model_loader/base_loader.py:7:load_model|vllm/v1/worker/gpu_model_runner.py:6:load_model|"            \
+#define KV                                                                                         \
+    "vllm/v1/worker/gpu_model_runner.py:5:_allocate_kv_cache_tensors|verl/workers/"                \
+    "fsdp_workers.py:20:_build_rollout|" MODEL
+#define LOADED                                                                                     \
+    "vllm/model_executor/model_loader/base_loader.py:7:load_model|vllm/v1/worker/"                 \
+    "gpu_model_runner.py:6:load_model|"                                                            \
     "verl/workers/fsdp_workers.py:20:_build_rollout|" MODEL
 #define ACTOR "verl/workers/fsdp_workers.py:30:update_actor|" MAIN
 #define FORWARD "models/qwen2.py:50:forward|torch/nn/modules/module.py:60:_call_impl|" ACTOR
 #define LOSS "torch/nn/functional.py:70:cross_entropy|" ACTOR
-#define STATE "torch/optim/adamw.py:80:_init_group|torch/optim/adamw.py:81:step|torch/optim/optimizer.py:82:wrapper|" ACTOR
-#define GENERATE "vllm/v1/worker/gpu_model_runner.py:90:execute_model|verl/workers/fsdp_workers.py:91:generate_sequences|" MAIN
-#define SYNC "vllm_rollout/bucketed_weight_transfer.py:95:_init_buffer|verl/workers/fsdp_workers.py:96:rollout_mode|" MAIN
-#define GATHER                                                                                                                 \
-    "torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py:40:foreach_all_gather|torch/nn/modules/"                         \
+#define STATE                                                                                      \
+    "torch/optim/adamw.py:80:_init_group|torch/optim/adamw.py:81:step|torch/optim/"                \
+    "optimizer.py:82:wrapper|" ACTOR
+#define GENERATE                                                                                   \
+    "vllm/v1/worker/gpu_model_runner.py:90:execute_model|verl/workers/"                            \
+    "fsdp_workers.py:91:generate_sequences|" MAIN
+#define SYNC                                                                                       \
+    "vllm_rollout/bucketed_weight_transfer.py:95:_init_buffer|verl/workers/"                       \
+    "fsdp_workers.py:96:rollout_mode|" MAIN
+#define GATHER                                                                                     \
+    "torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py:40:foreach_all_gather|torch/nn/"     \
+    "modules/"                                                                                     \
     "module.py:41:_call_impl|" ACTOR
-#define ENGINE "??:0:torch::autograd::Engine::thread_main(std::shared_ptr<torch::autograd::GraphTask> const&)"
+#define ENGINE                                                                                     \
+    "??:0:torch::autograd::Engine::thread_main(std::shared_ptr<torch::autograd::GraphTask> "       \
+    "const&)"
 
 struct heap_block {
     uint64_t addr, size, room; /* bytes of its segment */
@@ -53,7 +65,8 @@ static inline struct heap *heap_new(void)
 }
 
 /* A block at the start of a segment of `room` bytes; returns its number. */
-static inline unsigned heap_alloc_in(struct heap *h, uint64_t size, uint64_t room, const char *stack)
+static inline unsigned heap_alloc_in(struct heap *h, uint64_t size, uint64_t room,
+                                     const char *stack)
 {
     struct heap_block *b = &h->b[h->n];
     if (h->n == sizeof h->b / sizeof *h->b)
@@ -85,14 +98,15 @@ static inline void heap_free(struct heap *h, unsigned i)
     heap_ask(h, i);
     heap_gone(h, i);
 }
-static inline void heap_oom(struct heap *h, uint64_t request, uint64_t device_free, const char *stack)
+static inline void heap_oom(struct heap *h, uint64_t request, uint64_t device_free,
+                            const char *stack)
 {
     bt_event(&h->x, "oom", device_free, request, stack);
 }
 
 /* The analysis of it; *t and the result are the caller's. */
-static inline struct mt_analysis *heap_done(struct heap *h, const struct mt_rules *rules, uint64_t capacity,
-                                            struct mt_trace **t)
+static inline struct mt_analysis *heap_done(struct heap *h, const struct mt_rules *rules,
+                                            uint64_t capacity, struct mt_trace **t)
 {
     struct mt_analyze_opts o = {.phases = rules->phases,
                                 .fixes = rules->fixes,
@@ -107,8 +121,9 @@ static inline struct mt_analysis *heap_done(struct heap *h, const struct mt_rule
         const struct heap_block *b = &h->b[i];
         if (!b->live)
             continue;
-        snprintf(blocks, sizeof blocks, b->room > b->size ? "%llu%c %llui" : "%llu%c", (unsigned long long)b->size,
-                 b->pending ? 'p' : 'a', (unsigned long long)(b->room - b->size));
+        snprintf(blocks, sizeof blocks, b->room > b->size ? "%llu%c %llui" : "%llu%c",
+                 (unsigned long long)b->size, b->pending ? 'p' : 'a',
+                 (unsigned long long)(b->room - b->size));
         bt_segment(&h->x, 0, b->addr, b->room, blocks, b->stack);
     }
     *t = bt_done(&h->x);
@@ -132,7 +147,8 @@ static inline bool heap_evidence(const struct mt_cause *c, const char *words, ui
         if (strstr(c->evidence.p[i].text, words) != NULL && c->evidence.p[i].bytes == bytes)
             return true;
     for (uint32_t i = 0; i < c->evidence.n; i++)
-        printf("# evidence: %s (%llu)\n", c->evidence.p[i].text, (unsigned long long)c->evidence.p[i].bytes);
+        printf("# evidence: %s (%llu)\n", c->evidence.p[i].text,
+               (unsigned long long)c->evidence.p[i].bytes);
     return false;
 }
 

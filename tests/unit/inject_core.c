@@ -1,7 +1,9 @@
-/* The core of the injected library (life, spool, writer, emit) without CUDA: each case runs in a process of its own, which may end in
- * any way; what it left in its folder is then decoded here, by code that shares nothing with it but parser/wire.h.
+/* The core of the injected library (life, spool, writer, emit) without CUDA: each case runs in a
+ * process of its own, which may end in any way; what it left in its folder is then decoded here, by
+ * code that shares nothing with it but parser/wire.h.
  *
- * The sources are compiled into this program with write(), fallocate() and pthread_create() going through the functions below. */
+ * The sources are compiled into this program with write(), fallocate() and pthread_create() going
+ * through the functions below. */
 #undef write
 #undef fallocate
 #undef pthread_create
@@ -123,7 +125,8 @@ static int run_case(int (*f)(void), long kill_us)
     const char *tmp = getenv("TMPDIR");
     int status = -1;
     if (!shared)
-        shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        shared =
+            mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     memset((void *)shared, 0, sizeof *shared);
     snprintf(dir, sizeof dir, "%s/inject_core.XXXXXX", tmp ? tmp : "/tmp");
     if (!mkdtemp(dir))
@@ -145,7 +148,12 @@ static int run_case(int (*f)(void), long kill_us)
 
 static void call_once(uint64_t thread, uint64_t i)
 {
-    struct mti_call c = {.t0 = mti_now(), .op = MT_WO_MEM_ALLOC, .cbid = 243, .size = i, .offset = thread, .corr = (uint32_t)i};
+    struct mti_call c = {.t0 = mti_now(),
+                         .op = MT_WO_MEM_ALLOC,
+                         .cbid = 243,
+                         .size = i,
+                         .offset = thread,
+                         .corr = (uint32_t)i};
     c.addr = 0x7f0000000000u + i * 512 + thread;
     c.mask = MT_WF_ADDR | MT_WF_SIZE | MT_WF_OFFSET | MT_WF_CORR;
     c.t1 = mti_now();
@@ -174,7 +182,8 @@ static void call_threads(void)
 {
     pthread_t t[MAX_THREADS];
     for (uint64_t i = 0; i < n_threads; i++)
-        pthread_create(&t[i], NULL, caller, (void *)(uintptr_t)i); /* NOLINT(performance-no-int-to-ptr) */
+        pthread_create(&t[i], NULL, caller,
+                       (void *)(uintptr_t)i); /* NOLINT(performance-no-int-to-ptr) */
     shared->go = 1;
     for (uint64_t i = 0; i < n_threads; i++)
         pthread_join(t[i], NULL);
@@ -195,16 +204,16 @@ static int threads_then_exit(void)
 #endif
 #endif
 
-#define OK(run, want)                                                                                                          \
-    do {                                                                                                                       \
-        int mt_s = (run);                                                                                                      \
-        MT_CHECK_EQ(WIFEXITED(mt_s) ? WEXITSTATUS(mt_s) : -WTERMSIG(mt_s), want);                                              \
+#define OK(run, want)                                                                              \
+    do {                                                                                           \
+        int mt_s = (run);                                                                          \
+        MT_CHECK_EQ(WIFEXITED(mt_s) ? WEXITSTATUS(mt_s) : -WTERMSIG(mt_s), want);                  \
     } while (0)
-#define WHOLE(g)                                                                                                               \
-    do {                                                                                                                       \
-        MT_CHECK_EQ((g).bad, 0);                                                                                               \
-        MT_CHECK_EQ((g).gaps, 0);                                                                                              \
-        MT_CHECK_EQ((g).time_errors, 0);                                                                                       \
+#define WHOLE(g)                                                                                   \
+    do {                                                                                           \
+        MT_CHECK_EQ((g).bad, 0);                                                                   \
+        MT_CHECK_EQ((g).gaps, 0);                                                                  \
+        MT_CHECK_EQ((g).time_errors, 0);                                                           \
     } while (0)
 
 MT_TEST(four_threads_and_a_clean_exit)
@@ -248,15 +257,18 @@ static void kill_times(int times)
         MT_CHECK_EQ(g.files_spool, 1);
         for (uint64_t t = 0; t < n_threads; t++) {
             /* At most one record of a thread was written whose call had not returned yet. */
-            if (g.lost_records == 0 && (g.per_thread[t] < shared->done[t] || g.per_thread[t] > shared->done[t] + 1))
-                MT_FAIL_AT("thread %d: %llu calls completed, %llu in the trace", (int)t, (unsigned long long)shared->done[t],
+            if (g.lost_records == 0 &&
+                (g.per_thread[t] < shared->done[t] || g.per_thread[t] > shared->done[t] + 1))
+                MT_FAIL_AT("thread %d: %llu calls completed, %llu in the trace", (int)t,
+                           (unsigned long long)shared->done[t],
                            (unsigned long long)g.per_thread[t]);
             completed += shared->done[t];
         }
         MT_CHECK_EQ(g.lost_records, 0);
         clean();
     }
-    printf("# %llu completed calls in %d processes that were killed\n", (unsigned long long)completed, times);
+    printf("# %llu completed calls in %d processes that were killed\n",
+           (unsigned long long)completed, times);
     MT_CHECK(completed > (uint64_t)times * 100);
     unsetenv("MEMTRACE_FLUSH_MS");
     n_threads = 4;
@@ -330,7 +342,8 @@ MT_TEST(a_forked_child_has_files_of_its_own)
     clean();
 }
 
-/* What exit handlers of libcupti do in a forked child: walk and fill the buffers that they were given in the parent. */
+/* What exit handlers of libcupti do in a forked child: walk and fill the buffers that they were
+ * given in the parent. */
 static int fork_with_buffers(void)
 {
     size_t size = 0;
@@ -385,7 +398,8 @@ static int fork_and_die(void)
         _exit(0);
     }
     shared->pid[0] = pid;
-    for (int i = 0; i < 20000 && !shared->go; i++) /* a child lets go of the lock as soon as it runs, which may take a while */
+    for (int i = 0; i < 20000 && !shared->go;
+         i++) /* a child lets go of the lock as soon as it runs, which may take a while */
         usleep(1000);
     kill(getpid(), SIGKILL);
     return 0;
@@ -473,7 +487,8 @@ static int raw_fork(void)
     if (!mti_start())
         return 99;
     call_once(0, 0);
-    pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL); /* no fork handler runs */
+    /* no fork handler runs */
+    pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
     if (pid == 0) {
         call_once(1, 0);
         bool ok = mti_start();
@@ -795,7 +810,8 @@ MT_TEST(the_cap_is_kept_and_said)
     setenv("MEMTRACE_MAX_MB", "1", 1);
     OK(run_case(noise, 0), 0);
     struct got g = decode(dir);
-    printf("# noise, cap 1 MiB: %llu bytes, %u chunks not written\n", (unsigned long long)bytes_on_disk(), g.gaps);
+    printf("# noise, cap 1 MiB: %llu bytes, %u chunks not written\n",
+           (unsigned long long)bytes_on_disk(), g.gaps);
     MT_CHECK_EQ(g.bad, 0);
     MT_CHECK_EQ(g.statuses[MT_ST_SIZE_CAP], 1);
     MT_CHECK_EQ(g.files_spool, 0);
@@ -808,9 +824,12 @@ MT_TEST(the_cap_is_kept_and_said)
     n_each = 400000;
     OK(run_case(threads_then_exit, 0), 3);
     g = decode(dir);
-    printf("# calls, cap 1 MiB: %llu bytes, %llu calls, %llu dropped\n", (unsigned long long)bytes_on_disk(),
-           (unsigned long long)g.calls, (unsigned long long)g.lost_records);
-    MT_CHECK_EQ(g.bad, 0); /* a chunk that no longer fits below the cap may be missing: what it held is among the dropped */
+    printf("# calls, cap 1 MiB: %llu bytes, %llu calls, %llu dropped\n",
+           (unsigned long long)bytes_on_disk(), (unsigned long long)g.calls,
+           (unsigned long long)g.lost_records);
+    /* a chunk that no longer fits below the cap may be missing: what it held is among the dropped
+     */
+    MT_CHECK_EQ(g.bad, 0);
     MT_CHECK_EQ(g.time_errors, 0);
     MT_CHECK_EQ(g.calls + g.lost_records, n_threads * n_each); /* all that was dropped were calls */
     MT_CHECK(g.lost_records > 0);
@@ -904,7 +923,8 @@ static int odd_records(void)
         return 98;
     call_once(0, 1);
     memset(big, 'x', sizeof big);
-    uint32_t a = mti_string(big, 5000), b = mti_string(big, 4096), c = mti_string(big, 127), d = mti_string("", 0);
+    uint32_t a = mti_string(big, 5000), b = mti_string(big, 4096), c = mti_string(big, 127),
+             d = mti_string("", 0);
     if (a == 0 || a != b || a == c || c == 0 || d == 0 || mti_string("", 0) != d)
         return 97;
     for (int i = 0; i < 40; i++)
@@ -912,7 +932,8 @@ static int odd_records(void)
     mti_loss(MT_LO_STACKS, 3, 4);
     size_t size = 0;
     unsigned char *act = mti_act_take(&size);
-    if (!act || size != 128u << 10 || ((uintptr_t)act & 7) || !mti_act_is_ours(act) || mti_act_is_ours(big))
+    if (!act || size != 128u << 10 || ((uintptr_t)act & 7) || !mti_act_is_ours(act) ||
+        mti_act_is_ours(big))
         return 96;
     mti_act_give(act);
     for (int i = 0; i < 32; i++)
@@ -1010,6 +1031,7 @@ int main(int argc, char **argv)
     MT_RUN(a_relative_folder_stays_what_it_was)
     MT_RUN(odd_records_and_the_order_of_the_end)
     MT_RUN(the_string_table_is_bounded)
-    printf("1..%d\n# %d checks, %d failed, %d skipped\n", mt_test_no, mt_n_checks, mt_n_failed, mt_n_skipped);
+    printf("1..%d\n# %d checks, %d failed, %d skipped\n", mt_test_no, mt_n_checks, mt_n_failed,
+           mt_n_skipped);
     return mt_n_failed != 0;
 }

@@ -1,5 +1,6 @@
-/* inject_decode.h -- what a process left in its folder, .gz and .spool, read by code that shares nothing with the writer but
- * parser/wire.h. For tests/unit/inject_core.c; its CALL records carry the number of the thread as `offset` and a counter as `size`. */
+/* inject_decode.h -- what a process left in its folder, .gz and .spool, read by code that shares
+ * nothing with the writer but parser/wire.h. For tests/unit/inject_core.c; its CALL records carry
+ * the number of the thread as `offset` and a counter as `size`. */
 #ifndef INJECT_DECODE_H
 #define INJECT_DECODE_H
 
@@ -22,9 +23,12 @@
 struct got {
     unsigned files_gz, files_spool, uids, members, chunks, gaps, bad, cut, locked;
     uint64_t uid[16];
-    uint64_t calls, per_thread[MAX_THREADS]; /* CALL records; by their `offset` field, which is the number of the thread here */
-    uint64_t disorder;                       /* CALLs of a thread whose `size` is not the one after the last */
-    uint64_t statuses[32], lost_records, ends, attrs, threads, strings, string_bytes, text_hits, time_errors;
+    /* CALL records; by their `offset` field, which is the number of the thread here */
+    uint64_t calls, per_thread[MAX_THREADS];
+    /* CALLs of a thread whose `size` is not the one after the last */
+    uint64_t disorder;
+    uint64_t statuses[32], lost_records, ends, attrs, threads, strings, string_bytes, text_hits,
+        time_errors;
     int end_status;
     char last_text[1100];
 };
@@ -39,7 +43,8 @@ static size_t n_chunks;
 
 static void keep(const unsigned char *p, size_t n, struct got *g)
 {
-    if (n < MT_WIRE_HEADER || memcmp(p, MT_WIRE_MAGIC, 8) != 0 || MT_WIRE_HEADER + mt_get32(p + MT_WH_USED) > n) {
+    if (n < MT_WIRE_HEADER || memcmp(p, MT_WIRE_MAGIC, 8) != 0 ||
+        MT_WIRE_HEADER + mt_get32(p + MT_WH_USED) > n) {
         g->bad++;
         return;
     }
@@ -83,7 +88,10 @@ static void read_gz(const char *path, struct got *g)
     size_t n;
     unsigned char *p = slurp(path, &n);
     for (size_t at = 0; p && at < n;) {
-        z_stream z = {.next_in = p + at, .avail_in = (unsigned)(n - at), .next_out = raw, .avail_out = sizeof raw};
+        z_stream z = {.next_in = p + at,
+                      .avail_in = (unsigned)(n - at),
+                      .next_out = raw,
+                      .avail_out = sizeof raw};
         if (n - at < 40) {
             g->cut++;
             break;
@@ -96,7 +104,8 @@ static void read_gz(const char *path, struct got *g)
         int r = inflate(&z, Z_FINISH);
         size_t used = n - at - z.avail_in, size = sizeof raw - z.avail_out;
         inflateEnd(&z);
-        if (r != Z_STREAM_END) { /* a kill in the middle of writing it: the chunk is still in the spool */
+        /* a kill in the middle of writing it: the chunk is still in the spool */
+        if (r != Z_STREAM_END) {
             g->cut++;
             g->bad += z.avail_in != 0;
             break;
@@ -121,7 +130,8 @@ static void read_spool(const char *path, struct got *g)
     if (fd >= 0)
         close(fd);
     if (p && n >= MT_SPOOL_PAGE && memcmp(p, MT_SPOOL_MAGIC, 8) == 0) {
-        size_t size = mt_get32(p + MT_SP_CHUNK), slots = mt_get32(p + MT_SP_CHUNKS), acts = mt_get32(p + MT_SP_ACTS);
+        size_t size = mt_get32(p + MT_SP_CHUNK), slots = mt_get32(p + MT_SP_CHUNKS),
+               acts = mt_get32(p + MT_SP_ACTS);
         if (n != MT_SPOOL_PAGE + slots * size + acts * mt_get32(p + MT_SP_ACT_SIZE))
             g->bad++;
         for (size_t i = 0; i < slots && MT_SPOOL_PAGE + (i + 1) * size <= n; i++)
@@ -133,7 +143,8 @@ static void read_spool(const char *path, struct got *g)
     free(p);
 }
 
-static void call(const unsigned char *p, const unsigned char *end, struct got *g, struct mti_delta *d, uint64_t *next)
+static void call(const unsigned char *p, const unsigned char *end, struct got *g,
+                 struct mti_delta *d, uint64_t *next)
 {
     uint64_t v[4] = {0}, size = 0, thread = 0, addr = 0, field = 0;
     for (int i = 0; i < 4; i++)
@@ -162,11 +173,12 @@ static void call(const unsigned char *p, const unsigned char *end, struct got *g
     }
 }
 
-static void record(unsigned type, const unsigned char *p, const unsigned char *end, struct got *g, struct mti_delta *d,
-                   uint64_t *next)
+static void record(unsigned type, const unsigned char *p, const unsigned char *end, struct got *g,
+                   struct mti_delta *d, uint64_t *next)
 {
     uint64_t v[8] = {0}, t = 0, tid = 0;
-    int timed = type == MT_WR_CALL || type == MT_WR_STATUS || type == MT_WR_LOSS || type == MT_WR_END;
+    int timed =
+        type == MT_WR_CALL || type == MT_WR_STATUS || type == MT_WR_LOSS || type == MT_WR_END;
     if (timed) {
         if (!mt_get_varint(&p, end, &t) || !mt_get_varint(&p, end, &tid))
             g->bad++;
@@ -185,15 +197,16 @@ static void record(unsigned type, const unsigned char *p, const unsigned char *e
     case MT_WR_ATTR: g->attrs++; break;
     case MT_WR_THREAD: g->threads++; break;
     case MT_WR_STATUS:
-        if (!mt_get_varint(&p, end, v) || !mt_get_varint(&p, end, v + 1) || !mt_get_varint(&p, end, v + 2) ||
-            v[2] != (uint64_t)(end - p))
+        if (!mt_get_varint(&p, end, v) || !mt_get_varint(&p, end, v + 1) ||
+            !mt_get_varint(&p, end, v + 2) || v[2] != (uint64_t)(end - p))
             g->bad++;
         if (v[0] < 32)
             g->statuses[v[0]]++;
         snprintf(g->last_text, sizeof g->last_text, "%.*s", (int)(end - p), (const char *)p);
         break;
     case MT_WR_LOSS:
-        if (!mt_get_varint(&p, end, v) || !mt_get_varint(&p, end, v + 1) || !mt_get_varint(&p, end, v + 2))
+        if (!mt_get_varint(&p, end, v) || !mt_get_varint(&p, end, v + 1) ||
+            !mt_get_varint(&p, end, v + 2))
             g->bad++;
         if (v[0] == MT_LO_RECORDS && v[1] > g->lost_records)
             g->lost_records = v[1];
@@ -212,11 +225,13 @@ static void record(unsigned type, const unsigned char *p, const unsigned char *e
 static void records(const struct chunk *c, struct got *g, uint64_t *next)
 {
     const unsigned char *p = c->p + MT_WIRE_HEADER, *end = c->p + c->n;
-    struct mti_delta d = {.time = mt_get64(c->p + MT_WH_MONOTONIC), .tid = mt_get32(c->p + MT_WH_PID)};
+    struct mti_delta d = {.time = mt_get64(c->p + MT_WH_MONOTONIC),
+                          .tid = mt_get32(c->p + MT_WH_PID)};
     uint32_t n = 0;
     uint64_t type, len;
     while (p < end) {
-        if (!mt_get_varint(&p, end, &type) || !mt_get_varint(&p, end, &len) || len > (uint64_t)(end - p)) {
+        if (!mt_get_varint(&p, end, &type) || !mt_get_varint(&p, end, &len) ||
+            len > (uint64_t)(end - p)) {
             g->bad++;
             break;
         }

@@ -1,4 +1,5 @@
-/* input_kit.h -- for the tests of the input layer: writes files, archives and pages, walks them, and keeps what came out. */
+/* input_kit.h -- for the tests of the input layer: writes files, archives and pages, walks them,
+ * and keeps what came out. */
 #ifndef MT_INPUT_KIT_H
 #define MT_INPUT_KIT_H
 
@@ -53,17 +54,20 @@ static inline struct bytes snapshot(unsigned n)
         "\"allocated_size\": 1024, \"active_size\": 1024, \"requested_size\": 1000, \"stream\": 0, "
         "\"segment_type\": \"small\", \"blocks\": [{\"address\": 140000000000000, \"size\": 1024, "
         "\"requested_size\": 1000, \"state\": \"active_allocated\", \"frames\": []}, {\"address\": "
-        "140000000001024, \"size\": 2096128, \"requested_size\": 0, \"state\": \"inactive\", \"frames\": []}]}], "
+        "140000000001024, \"size\": 2096128, \"requested_size\": 0, \"state\": \"inactive\", "
+        "\"frames\": []}]}], "
         "\"device_traces\": [[");
     for (unsigned i = 0; i < n; i++)
         at_ += (size_t)snprintf(p + at_, cap - at_,
-                                "%s{\"action\": \"%s\", \"addr\": %llu, \"size\": 1000, \"stream\": 0, \"time_us\": %llu, "
+                                "%s{\"action\": \"%s\", \"addr\": %llu, \"size\": 1000, "
+                                "\"stream\": 0, \"time_us\": %llu, "
                                 "\"frames\": []}",
                                 i > 0 ? ", " : "",
                                 i % 3 == 0   ? "alloc"
                                 : i % 3 == 1 ? "free_requested"
                                              : "free_completed",
-                                140000000000000ull + i / 3 * 1024, 1700000000000000ull + i * 7919u % 100003u + i * 100ull);
+                                140000000000000ull + i / 3 * 1024,
+                                1700000000000000ull + i * 7919u % 100003u + i * 100ull);
     at_ += (size_t)snprintf(p + at_, cap - at_, "]]}");
     return (struct bytes){(unsigned char *)p, at_};
 }
@@ -86,14 +90,17 @@ static inline struct bytes slurp(const char *path)
     return b;
 }
 
-/* format: tar, zip, 7zip, raw; filter: "", gzip, xz, zstd, bzip2, lz4, lzma. Members: name, bytes; NULL ends. */
-static inline bool pack(const char *path, const char *format, const char *filter, const char *options, ...)
+/* format: tar, zip, 7zip, raw; filter: "", gzip, xz, zstd, bzip2, lz4, lzma. Members: name, bytes;
+ * NULL ends. */
+static inline bool pack(const char *path, const char *format, const char *filter,
+                        const char *options, ...)
 {
     struct archive *a = archive_write_new();
     const char *name;
     va_list ap;
-    bool good = strcmp(format, "tar") == 0 ? archive_write_set_format_pax_restricted(a) == ARCHIVE_OK
-                                           : archive_write_set_format_by_name(a, format) == ARCHIVE_OK;
+    bool good = strcmp(format, "tar") == 0
+                    ? archive_write_set_format_pax_restricted(a) == ARCHIVE_OK
+                    : archive_write_set_format_by_name(a, format) == ARCHIVE_OK;
     if (filter[0] != '\0')
         good = good && archive_write_add_filter_by_name(a, filter) == ARCHIVE_OK;
     if (options != NULL)
@@ -173,8 +180,10 @@ static inline void walk(struct walk *w, const char *path)
         if (t == NULL) {
             w->n_err++;
             w->last_rc = rc;
-            snprintf(w->err, sizeof w->err, "%s%s%s", err.msg, err.n_ctx > 0 ? "; " : "", err.n_ctx > 0 ? err.ctx[0] : "");
-            at_ += (size_t)snprintf(w->lines + at_, at_ < 60000 ? sizeof w->lines - at_ : 0, "error %s\n", err.msg);
+            snprintf(w->err, sizeof w->err, "%s%s%s", err.msg, err.n_ctx > 0 ? "; " : "",
+                     err.n_ctx > 0 ? err.ctx[0] : "");
+            at_ += (size_t)snprintf(w->lines + at_, at_ < 60000 ? sizeof w->lines - at_ : 0,
+                                    "error %s\n", err.msg);
             continue;
         }
         MT_CHECK(t->damaged == (rc == MT_WARN));
@@ -186,8 +195,9 @@ static inline void walk(struct walk *w, const char *path)
         MT_CHECK_STR(t->meta.input, path);
         if (t->diags.n > 0)
             snprintf(w->diag, sizeof w->diag, "%s", mt_str(t, t->diags.p[t->diags.n - 1].text));
-        at_ += (size_t)snprintf(w->lines + at_, at_ < 60000 ? sizeof w->lines - at_ : 0, "%s %s|%s|%d|%llu\n",
-                                rc == MT_OK ? "ok" : "damaged", t->meta.member != NULL ? t->meta.member : "-", t->meta.encoding,
+        at_ += (size_t)snprintf(w->lines + at_, at_ < 60000 ? sizeof w->lines - at_ : 0,
+                                "%s %s|%s|%d|%llu\n", rc == MT_OK ? "ok" : "damaged",
+                                t->meta.member != NULL ? t->meta.member : "-", t->meta.encoding,
                                 t->meta.rank, (unsigned long long)w->events);
         mt_trace_free(t);
     }
@@ -249,13 +259,16 @@ static inline void html(const char *path, struct bytes a, const char *name, stru
     struct bytes both[2] = {a, b};
     if (f == NULL)
         abort();
-    fputs("\n<!DOCTYPE html>\n<html>\n<head>\n</head>\n<body>\n<script type=\"module\">\nimport {add_local_files} from "
-          "\"https://cdn.jsdelivr.net/gh/pytorch/pytorch@main/torch/utils/viz/MemoryViz.js\"\nconst local_files = [",
+    fputs("\n<!DOCTYPE html>\n<html>\n<head>\n</head>\n<body>\n<script type=\"module\">\nimport "
+          "{add_local_files} from "
+          "\"https://cdn.jsdelivr.net/gh/pytorch/pytorch@main/torch/utils/viz/"
+          "MemoryViz.js\"\nconst local_files = [",
           f);
     for (int i = 0; i < 2; i++) {
         if (i == 1 && b.p == NULL)
             break;
-        fprintf(f, "%s{\"name\": \"%s\", \"base64\": \"", i > 0 ? ", " : "", i > 0 ? "rank1\\u00e9\\\".json" : name);
+        fprintf(f, "%s{\"name\": \"%s\", \"base64\": \"", i > 0 ? ", " : "",
+                i > 0 ? "rank1\\u00e9\\\".json" : name);
         for (size_t k = 0; k < both[i].n; k += 3) {
             uint32_t v = 0;
             size_t left = both[i].n - k;
@@ -283,7 +296,8 @@ static inline void clean(void)
 static inline int set_up(void)
 {
     const char *base = getenv("TMPDIR");
-    snprintf(tmp, sizeof tmp, "%s/memtrace-test-XXXXXX", base != NULL && strlen(base) < 200 ? base : "/tmp");
+    snprintf(tmp, sizeof tmp, "%s/memtrace-test-XXXXXX",
+             base != NULL && strlen(base) < 200 ? base : "/tmp");
     if (mkdtemp(tmp) == NULL)
         return 1;
     return atexit(clean);
@@ -291,8 +305,8 @@ static inline int set_up(void)
 
 static struct walk w;
 
-#define MT_SET_UP                                                                                                              \
-    if (set_up() != 0)                                                                                                         \
+#define MT_SET_UP                                                                                  \
+    if (set_up() != 0)                                                                             \
         return 2;
 
 #endif

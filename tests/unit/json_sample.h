@@ -1,5 +1,5 @@
-/* json_sample.h -- helpers of the JSON reader's tests: read a text in pieces of any size, write a trace as comparable text, and a
- * small snapshot in any key order and layout. */
+/* json_sample.h -- helpers of the JSON reader's tests: read a text in pieces of any size, write a
+ * trace as comparable text, and a small snapshot in any key order and layout. */
 #ifndef MT_JSON_SAMPLE_H
 #define MT_JSON_SAMPLE_H
 
@@ -44,7 +44,8 @@ struct piece_ctx {
     bool broken; /* ends with an I/O error */
 };
 
-static inline size_t piece_read(void *ctx, unsigned char *dst, size_t n, enum mt_rc *rc, struct mt_err *err)
+static inline size_t piece_read(void *ctx, unsigned char *dst, size_t n, enum mt_rc *rc,
+                                struct mt_err *err)
 {
     struct piece_ctx *c = ctx;
     if (c->n == 0 && c->broken)
@@ -67,7 +68,8 @@ struct result {
     uint64_t steps;
 };
 
-static inline struct result read_with(const char *p, size_t n, size_t step, bool broken, const struct mt_limits *lim)
+static inline struct result read_with(const char *p, size_t n, size_t step, bool broken,
+                                      const struct mt_limits *lim)
 {
     struct piece_ctx c = {p, n, step, broken};
     struct result r;
@@ -112,34 +114,40 @@ static inline void put_stack(struct text *o, const struct mt_trace *t, mt_stack_
     put(o, "]\n");
 }
 
-/* Everything that a trace says, by content: equal texts = equal snapshots, however they were encoded. */
+/* Everything that a trace says, by content: equal texts = equal snapshots, however they were
+ * encoded. */
 static inline char *content(const struct mt_trace *t)
 {
     struct text o = {NULL, 0, 0};
     for (uint32_t i = 0; i < t->devices.n; i++) {
         const struct mt_device *d = &t->devices.p[i];
-        put(&o, "device %d kind %d ring %llu %d\n", d->ordinal, (int)d->kind, (unsigned long long)d->ring_max_entries,
-            d->ring_overflowed);
+        put(&o, "device %d kind %d ring %llu %d\n", d->ordinal, (int)d->kind,
+            (unsigned long long)d->ring_max_entries, d->ring_overflowed);
         for (uint64_t k = 0; k < d->events.n; k++) {
             const struct mt_event *e = mt_event_at(d, k);
             const struct mt_lane *l = &t->lanes.p[e->lane];
-            put(&o, "%s %llx %llu @%llu flags %d stream %lld pool %llu %llu", mt_action_name((enum mt_action)e->action),
-                (unsigned long long)e->addr, (unsigned long long)e->size, (unsigned long long)e->time_ns, e->flags,
-                (long long)l->stream, (unsigned long long)l->pool[0], (unsigned long long)l->pool[1]);
+            put(&o, "%s %llx %llu @%llu flags %d stream %lld pool %llu %llu",
+                mt_action_name((enum mt_action)e->action), (unsigned long long)e->addr,
+                (unsigned long long)e->size, (unsigned long long)e->time_ns, e->flags,
+                (long long)l->stream, (unsigned long long)l->pool[0],
+                (unsigned long long)l->pool[1]);
             put_stack(&o, t, e->stack);
         }
     }
     for (uint32_t i = 0; i < t->segments.n; i++) {
         const struct mt_segment *s = &t->segments.p[i];
-        put(&o, "segment %llx %llu %llu %llu %llu dev %d stream %lld pool %llu %llu %d%d%d%d", (unsigned long long)s->addr,
-            (unsigned long long)s->total, (unsigned long long)s->allocated, (unsigned long long)s->active,
-            (unsigned long long)s->requested, s->device, (long long)s->stream, (unsigned long long)s->pool[0],
-            (unsigned long long)s->pool[1], s->is_large, s->is_expandable, s->pool_known, s->is_host);
+        put(&o, "segment %llx %llu %llu %llu %llu dev %d stream %lld pool %llu %llu %d%d%d%d",
+            (unsigned long long)s->addr, (unsigned long long)s->total,
+            (unsigned long long)s->allocated, (unsigned long long)s->active,
+            (unsigned long long)s->requested, s->device, (long long)s->stream,
+            (unsigned long long)s->pool[0], (unsigned long long)s->pool[1], s->is_large,
+            s->is_expandable, s->pool_known, s->is_host);
         put_stack(&o, t, s->stack);
         for (uint32_t k = 0; k < s->n_blocks; k++) {
             const struct mt_block *b = &t->blocks.p[s->first_block + k];
-            put(&o, " block %llx %llu %llu %s", (unsigned long long)b->addr, (unsigned long long)b->size,
-                (unsigned long long)b->requested, mt_block_state_name((enum mt_block_state)b->state));
+            put(&o, " block %llx %llu %llu %s", (unsigned long long)b->addr,
+                (unsigned long long)b->size, (unsigned long long)b->requested,
+                mt_block_state_name((enum mt_block_state)b->state));
             put_stack(&o, t, b->stack);
         }
     }
@@ -147,10 +155,12 @@ static inline char *content(const struct mt_trace *t)
         put(&o, "range %s %d %llu %llu\n", mt_str(t, t->ranges.p[i].name), t->ranges.p[i].device,
             (unsigned long long)t->ranges.p[i].t0_ns, (unsigned long long)t->ranges.p[i].t1_ns);
     for (uint32_t i = 0; i < t->notes.n; i++)
-        put(&o, "note %u %llu %d %.2000s\n", t->notes.p[i].device, (unsigned long long)t->notes.p[i].event, t->notes.p[i].kind,
+        put(&o, "note %u %llu %d %.2000s\n", t->notes.p[i].device,
+            (unsigned long long)t->notes.p[i].event, t->notes.p[i].kind,
             mt_str(t, t->notes.p[i].text));
     for (uint32_t i = 0; i < t->settings.n; i++)
-        put(&o, "set %s=%.2000s\n", mt_str(t, t->settings.p[i].key), mt_str(t, t->settings.p[i].value));
+        put(&o, "set %s=%.2000s\n", mt_str(t, t->settings.p[i].key),
+            mt_str(t, t->settings.p[i].value));
     put(&o, "\n");
     return o.p;
 }
@@ -189,7 +199,8 @@ static inline void new_line(struct text *o, const struct layout *l, int depth)
         put(o, "\n%*s", l->indent * depth, "");
 }
 
-static inline void put_object(struct text *o, struct layout *l, int depth, const struct kv *kv, size_t n)
+static inline void put_object(struct text *o, struct layout *l, int depth, const struct kv *kv,
+                              size_t n)
 {
     size_t order[16];
     for (size_t i = 0; i < n; i++)
@@ -209,20 +220,25 @@ static inline void put_object(struct text *o, struct layout *l, int depth, const
     put(o, "}");
 }
 
-/* Three segments, a device with a gap of none before it, odd names, every kind of optional field. Free with free(). */
+/* Three segments, a device with a gap of none before it, odd names, every kind of optional field.
+ * Free with free(). */
 static inline char *make_sample(struct layout l)
 {
     static const char *const stacks[] = {
         "[]",
-        "[{\"name\": \"forward\", \"filename\": \"/opt/m[0].py\", \"line\": 12}, {\"filename\": \"a.py\", \"name\": \"main\", "
+        "[{\"name\": \"forward\", \"filename\": \"/opt/m[0].py\", \"line\": 12}, {\"filename\": "
+        "\"a.py\", \"name\": \"main\", "
         "\"line\": 3}]",
-        "[{\"name\": \"std::vector<int>::operator[](unsigned long) {lambda(\\\"]}\\\")#1}\", \"filename\": \"C:\\\\x\\\\\", "
+        "[{\"name\": \"std::vector<int>::operator[](unsigned long) {lambda(\\\"]}\\\")#1}\", "
+        "\"filename\": \"C:\\\\x\\\\\", "
         "\"line\": 0}]",
-        "[ { \"line\" : 7 , \"name\" : \"caf\\u00e9 \\ud83d\\ude00\", \"filename\": \"\xc3\xa9.py\", \"fx_node_op\": \"]\", "
+        "[ { \"line\" : 7 , \"name\" : \"caf\\u00e9 \\ud83d\\ude00\", \"filename\": "
+        "\"\xc3\xa9.py\", \"fx_node_op\": \"]\", "
         "\"new\": [1, {}] } ]",
     };
-    static const char *const actions[] = {"\"segment_alloc\"", "\"alloc\"", "\"free_requested\"", "\"free_completed\"",
-                                          "\"alloc\"",         "\"oom\"",   "\"snapshot\"",       "\"user_defined\""};
+    static const char *const actions[] = {
+        "\"segment_alloc\"", "\"alloc\"", "\"free_requested\"", "\"free_completed\"",
+        "\"alloc\"",         "\"oom\"",   "\"snapshot\"",       "\"user_defined\""};
     struct text o = {NULL, 0, 0}, segments = o, trace = o, blocks = o, notes = o, settings = o;
     char num[8][32];
     for (int i = 0; i < 3; i++) {
@@ -293,15 +309,16 @@ static inline char *make_sample(struct layout l)
     {
         /* settings keep the order of the file, so theirs is not shuffled */
         struct layout fixed = {l.comma, l.colon, l.indent, 0};
-        struct kv s[] = {{"PYTORCH_CUDA_ALLOC_CONF", "\"expandable_segments:True\""},
-                         {"max_split_size", "-1"},
-                         {"garbage_collection_threshold", "0.8"},
-                         {"expandable_segments", "true"},
-                         {"nothing", "null"},
-                         {"huge", "18446744073709551615"},
-                         {"roundup_power2_divisions", "{\"1\": 0, \"2\": 4, \"deep\": {\"er\": [5, 6]}}"},
-                         {"trace_alloc_max_entries", "100000"},
-                         {"trace_alloc_overflowed", "[0, 1]"}};
+        struct kv s[] = {
+            {"PYTORCH_CUDA_ALLOC_CONF", "\"expandable_segments:True\""},
+            {"max_split_size", "-1"},
+            {"garbage_collection_threshold", "0.8"},
+            {"expandable_segments", "true"},
+            {"nothing", "null"},
+            {"huge", "18446744073709551615"},
+            {"roundup_power2_divisions", "{\"1\": 0, \"2\": 4, \"deep\": {\"er\": [5, 6]}}"},
+            {"trace_alloc_max_entries", "100000"},
+            {"trace_alloc_overflowed", "[0, 1]"}};
         put_object(&settings, &fixed, 1, s, 9);
     }
     {

@@ -31,7 +31,8 @@ static inline bool mt_rules_load(struct mt_rules *r)
     struct mt_err err = {.rc = MT_OK};
     r->phases = NULL;
     r->fixes = NULL;
-    if (mt_phase_rules_load(&r->phases, NULL, 0, NULL, &err) < 0 || mt_fix_rules_load(&r->fixes, NULL, 0, NULL, &err) < 0) {
+    if (mt_phase_rules_load(&r->phases, NULL, 0, NULL, &err) < 0 ||
+        mt_fix_rules_load(&r->fixes, NULL, 0, NULL, &err) < 0) {
         printf("# rules: %s\n", err.msg);
         return false;
     }
@@ -43,10 +44,14 @@ static inline void mt_rules_done(struct mt_rules *r)
     mt_fix_rules_free(r->fixes);
 }
 
-static inline struct mt_analysis *mt_analyze_all(const struct mt_trace *t, const struct mt_rules *r, bool ignore_annotations)
+static inline struct mt_analysis *mt_analyze_all(const struct mt_trace *t, const struct mt_rules *r,
+                                                 bool ignore_annotations)
 {
-    struct mt_analyze_opts o = {
-        .phases = r->phases, .fixes = r->fixes, .only_device = -1, .framework = -1, .ignore_annotations = ignore_annotations};
+    struct mt_analyze_opts o = {.phases = r->phases,
+                                .fixes = r->fixes,
+                                .only_device = -1,
+                                .framework = -1,
+                                .ignore_annotations = ignore_annotations};
     struct mt_analysis *a = NULL;
     struct mt_err err = {.rc = MT_OK};
     if (mt_analyze(&a, t, &o, &err) < 0)

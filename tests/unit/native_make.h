@@ -1,4 +1,5 @@
-/* native_make.h -- writes chunks of a memtrace trace for tests, record by record, and reads them through the reader. */
+/* native_make.h -- writes chunks of a memtrace trace for tests, record by record, and reads them
+ * through the reader. */
 #ifndef NATIVE_MAKE_H
 #define NATIVE_MAKE_H
 
@@ -21,7 +22,8 @@ static struct maker M;
 
 static inline void fresh(void) { memset(&M, 0, sizeof M); }
 
-static inline void open_chunk(uint64_t uid, uint64_t seq, unsigned kind, uint32_t pid, uint64_t real, uint64_t mono)
+static inline void open_chunk(uint64_t uid, uint64_t seq, unsigned kind, uint32_t pid,
+                              uint64_t real, uint64_t mono)
 {
     unsigned char *h = M.p + M.n;
     M.chunk = M.n;
@@ -87,7 +89,10 @@ static inline void timed(struct load *l, uint64_t mono, uint64_t tid)
     delta(begin(l), &M.time, mono);
     delta(l, &M.tid, tid);
 }
-static inline void close_load(struct load *l, unsigned type) { record(type, l->p, (size_t)(l->q - l->p)); }
+static inline void close_load(struct load *l, unsigned type)
+{
+    record(type, l->p, (size_t)(l->q - l->p));
+}
 
 static inline void put_string(uint64_t id, const char *t)
 {
@@ -113,7 +118,8 @@ static inline void put_module(uint64_t id, uint64_t base, const char *path)
     str(&l, "\x01\xab");
     close_load(&l, MT_WR_MODULE);
 }
-static inline void put_device(uint64_t index, int ordinal, uint64_t total, const char *uuid, const char *pci)
+static inline void put_device(uint64_t index, int ordinal, uint64_t total, const char *uuid,
+                              const char *pci)
 {
     struct load l;
     u(begin(&l), index);
@@ -138,7 +144,8 @@ static inline void put_alloc(uint64_t mono, uint64_t tid, uint64_t addr, uint64_
     u(&l, 0);
     close_load(&l, MT_WR_CALL);
 }
-static inline void put_range(unsigned type, uint64_t mono, uint64_t tid, uint64_t domain, uint64_t name, uint64_t id)
+static inline void put_range(unsigned type, uint64_t mono, uint64_t tid, uint64_t domain,
+                             uint64_t name, uint64_t id)
 {
     struct load l;
     timed(&l, mono, tid);

@@ -1,4 +1,5 @@
-/* pack_read.h -- a second reading of docs/report-data.md, as plain as it can be, for comparing what was packed with the trace. */
+/* pack_read.h -- a second reading of docs/report-data.md, as plain as it can be, for comparing what
+ * was packed with the trace. */
 #ifndef MT_TEST_PACK_READ_H
 #define MT_TEST_PACK_READ_H
 
@@ -26,7 +27,8 @@ static inline uint64_t pr_var(struct pr_col *c)
     unsigned shift = 0;
     for (;;) {
         if (c->at >= c->n || shift > 49) {
-            MT_FAIL_AT("a column ends inside a number, or a number is too long (%zu of %zu)", c->at, c->n);
+            MT_FAIL_AT("a column ends inside a number, or a number is too long (%zu of %zu)", c->at,
+                       c->n);
             c->at = c->n;
             return 0;
         }
@@ -147,8 +149,8 @@ static inline int pr_sites(struct pr_sites *s, const struct mt_blob *blob)
         x->phase = pr_var(&b.col[10]);
         x->sub = pr_var(&b.col[11]);
         x->lane = pr_var(&b.col[12]);
-        MT_CHECK(x->stack <= s->n_stacks && x->role < MT_ROLE_COUNT && x->phase < MT_PH_COUNT && x->sub <= MT_PH_COUNT &&
-                 x->lane < s->n_lanes && pr_var(&b.col[13]) < n_strings);
+        MT_CHECK(x->stack <= s->n_stacks && x->role < MT_ROLE_COUNT && x->phase < MT_PH_COUNT &&
+                 x->sub <= MT_PH_COUNT && x->lane < s->n_lanes && pr_var(&b.col[13]) < n_strings);
     }
     for (uint32_t i = 0; i < s->n_lanes; i++)
         MT_CHECK(pr_var(&b.col[14]) < n_strings);

@@ -1,4 +1,5 @@
-/* phase_make.h -- traces made in tests: stacks as text, events, annotations, and what the phase engine says of them. */
+/* phase_make.h -- traces made in tests: stacks as text, events, annotations, and what the phase
+ * engine says of them. */
 #ifndef MT_PHASE_MAKE_H
 #define MT_PHASE_MAKE_H
 
@@ -8,8 +9,11 @@
 
 #define MAX_FRAMES 16
 #define CPP "??"
-#define ENGINE CPP ":torch::autograd::Engine::evaluate_function(std::shared_ptr<torch::autograd::GraphTask>&)"
-#define VARIABLE CPP ":torch::autograd::VariableType::(anonymous namespace)::add_Tensor(c10::DispatchKeySet)"
+#define ENGINE                                                                                     \
+    CPP ":torch::autograd::Engine::evaluate_function(std::shared_ptr<torch::autograd::GraphTask>&" \
+        ")"
+#define VARIABLE                                                                                   \
+    CPP ":torch::autograd::VariableType::(anonymous namespace)::add_Tensor(c10::DispatchKeySet)"
 #define CALL "/v/site-packages/torch/nn/modules/module.py:_call_impl"
 #define MAKE_GRADS "/v/site-packages/torch/autograd/__init__.py:_make_grads"
 #define BACKWARD "/v/site-packages/torch/autograd/__init__.py:backward"
@@ -62,8 +66,8 @@ static inline mt_stack_id stack(struct made *m, const char *text)
         const char *colon = text + 1; /* C++ names hold colons, and so do drives */
         while (*colon != ':' || (colon[1] == '\\' && colon < text + 2))
             colon++;
-        if (!mt_build_frame(m->b, str(m, colon + 1, (size_t)(text + len - colon - 1)), str(m, text, (size_t)(colon - text)), 7,
-                            &ids[n++]))
+        if (!mt_build_frame(m->b, str(m, colon + 1, (size_t)(text + len - colon - 1)),
+                            str(m, text, (size_t)(colon - text)), 7, &ids[n++]))
             abort();
         text += len + (text[len] == '|');
     }
@@ -72,13 +76,17 @@ static inline mt_stack_id stack(struct made *m, const char *text)
     return id;
 }
 
-static inline struct mt_val integer(uint64_t u) { return (struct mt_val){.type = MT_T_INT, {.u = u}}; }
+static inline struct mt_val integer(uint64_t u)
+{
+    return (struct mt_val){.type = MT_T_INT, {.u = u}};
+}
 static inline struct mt_val string(struct made *m, const char *s)
 {
     return (struct mt_val){.type = MT_T_STR, {.id = str(m, s, strlen(s))}};
 }
 
-static inline void event(struct made *m, const char *action, uint64_t addr, uint64_t size, uint64_t time_us, const char *frames)
+static inline void event(struct made *m, const char *action, uint64_t addr, uint64_t size,
+                         uint64_t time_us, const char *frames)
 {
     struct mt_rec r;
     mt_rec_reset(&r);
@@ -102,7 +110,8 @@ static inline void alloc_at(struct made *m, uint64_t time_us, const char *frames
 
 static inline void alloc(struct made *m, const char *frames) { alloc_at(m, 0, frames); }
 
-static inline void mark_range(struct made *m, const char *name, const char *stage, uint64_t time_us, int64_t device)
+static inline void mark_range(struct made *m, const char *name, const char *stage, uint64_t time_us,
+                              int64_t device)
 {
     struct mt_rec r;
     mt_rec_reset(&r);
@@ -128,7 +137,8 @@ static inline bool run(struct made *m, bool use_annotations)
     struct mt_err err = {.rc = MT_OK};
     if (!mt_build_finish(m->b))
         abort();
-    if (mt_phase_rules_load(&m->rules, m->overlay, m->overlay ? strlen(m->overlay) : 0, "mine.json", &err) < 0 ||
+    if (mt_phase_rules_load(&m->rules, m->overlay, m->overlay ? strlen(m->overlay) : 0, "mine.json",
+                            &err) < 0 ||
         mt_phaser_new(&m->p, m->rules, m->t, &err) < 0 ||
         (m->t->devices.n != 0 && mt_phaser_run(m->p, 0, &o, m->at, &err) < 0)) {
         printf("# %s\n", err.msg);
@@ -152,8 +162,9 @@ static const char *said(const struct made *m, struct mt_attr a)
     static int turn;
     char *s = text[turn++ & 3];
     const struct mt_phase_rule *r = mt_phase_rule_at(m->rules, mt_attr_rule(a));
-    snprintf(s, sizeof text[0], "%s/%s %s %s", mt_phase_id((enum mt_phase)a.phase), mt_phase_id((enum mt_phase)a.sub),
-             mt_conf_name(mt_attr_conf(a)), r != NULL ? r->id : "0");
+    snprintf(s, sizeof text[0], "%s/%s %s %s", mt_phase_id((enum mt_phase)a.phase),
+             mt_phase_id((enum mt_phase)a.sub), mt_conf_name(mt_attr_conf(a)),
+             r != NULL ? r->id : "0");
     return s;
 }
 
@@ -173,9 +184,9 @@ static inline const char *alone(const char *frames)
     return text;
 }
 
-#define RULE(id, level, phase, file, function)                                                                                 \
-    "{\"id\":\"" id "\",\"framework\":\"mine\",\"level\":\"" level "\",\"phase\":\"" phase "\",\"file\":\"" file               \
-    "\",\"function\":\"" function "\",\"status\":\"G\"}"
+#define RULE(id, level, phase, file, function)                                                     \
+    "{\"id\":\"" id "\",\"framework\":\"mine\",\"level\":\"" level "\",\"phase\":\"" phase         \
+    "\",\"file\":\"" file "\",\"function\":\"" function "\",\"status\":\"G\"}"
 #define RULES(list) "{\"schema_version\":1,\"phases\":[" list "]}"
 
 #endif

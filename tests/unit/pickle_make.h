@@ -39,14 +39,16 @@ static inline void text(struct bytes *b, const char *s)
 static inline void num(struct bytes *b, int32_t v)
 {
     uint32_t u = (uint32_t)v;
-    unsigned char s[5] = {'J', (unsigned char)u, (unsigned char)(u >> 8), (unsigned char)(u >> 16), (unsigned char)(u >> 24)};
+    unsigned char s[5] = {'J', (unsigned char)u, (unsigned char)(u >> 8), (unsigned char)(u >> 16),
+                          (unsigned char)(u >> 24)};
     put(b, s, 5);
 }
 
 static inline void frame(struct bytes *b, const char *name, const char *file, int line)
 {
     P(b, "}(");
-    text(b, "name"), text(b, name), text(b, "filename"), text(b, file), text(b, "line"), num(b, line);
+    text(b, "name"), text(b, name), text(b, "filename"), text(b, file), text(b, "line"),
+        num(b, line);
     P(b, "u");
 }
 
@@ -54,8 +56,8 @@ static inline void frame(struct bytes *b, const char *name, const char *file, in
 static inline void event_open(struct bytes *b, const char *action, int32_t addr, int32_t size)
 {
     P(b, "}(");
-    text(b, "action"), text(b, action), text(b, "addr"), num(b, addr), text(b, "size"), num(b, size), text(b, "stream"),
-        num(b, 0);
+    text(b, "action"), text(b, action), text(b, "addr"), num(b, addr), text(b, "size"),
+        num(b, size), text(b, "stream"), num(b, 0);
 }
 
 static inline void event(struct bytes *b, const char *action, int32_t addr, int32_t size)
@@ -64,8 +66,8 @@ static inline void event(struct bytes *b, const char *action, int32_t addr, int3
     P(b, "u");
 }
 
-/* {"segments": [], "device_traces": [[ ... up to the first entry; trace_close ends both lists, the dict and the
- * pickle. */
+/* {"segments": [], "device_traces": [[ ... up to the first entry; trace_close ends both lists, the
+ * dict and the pickle. */
 static inline void trace_open(struct bytes *b)
 {
     P(b, "\x80\x04}(");
@@ -111,14 +113,16 @@ static inline struct result read_bytes(struct bytes *b)
     return r;
 }
 
-/* A source that hands out `step` bytes a time, and at the end fails with `rc` unless it is MT_OK. */
+/* A source that hands out `step` bytes a time, and at the end fails with `rc` unless it is MT_OK.
+ */
 struct slow {
     const unsigned char *p;
     size_t n, step;
     enum mt_rc rc;
     const char *msg;
 };
-static inline size_t slow_read(void *ctx, unsigned char *dst, size_t n, enum mt_rc *rc, struct mt_err *err)
+static inline size_t slow_read(void *ctx, unsigned char *dst, size_t n, enum mt_rc *rc,
+                               struct mt_err *err)
 {
     struct slow *s = ctx;
     if (n > s->step)
@@ -135,7 +139,8 @@ static inline size_t slow_read(void *ctx, unsigned char *dst, size_t n, enum mt_
     s->n -= n;
     return n;
 }
-static inline struct result read_slow(const void *p, size_t n, size_t step, enum mt_rc rc, const char *msg)
+static inline struct result read_slow(const void *p, size_t n, size_t step, enum mt_rc rc,
+                                      const char *msg)
 {
     struct slow s = {p, n, step, rc, msg};
     struct mt_source *src = NULL;
@@ -143,9 +148,12 @@ static inline struct result read_slow(const void *p, size_t n, size_t step, enum
     return read_source(src, NULL);
 }
 
-__attribute__((noinline, unused)) static const struct mt_event *first_event(const struct mt_trace *t)
+__attribute__((noinline, unused)) static const struct mt_event *first_event(
+    const struct mt_trace *t)
 {
-    return t != NULL && t->devices.n != 0 && t->devices.p[0].events.n != 0 ? mt_event_at(&t->devices.p[0], 0) : NULL;
+    return t != NULL && t->devices.n != 0 && t->devices.p[0].events.n != 0
+               ? mt_event_at(&t->devices.p[0], 0)
+               : NULL;
 }
 
 static inline const char *diag_text(const struct mt_trace *t, uint32_t i)

@@ -1,6 +1,7 @@
-/* report_fixture.h -- a report over several ranks, filled by hand: what the renderers are given, without a file and without analysis.
- * A job that runs out of memory in the old-policy log-prob pass, in realistic proportions. `hostile` puts names into it that try to
- * break every output format. */
+/* report_fixture.h -- a report over several ranks, filled by hand: what the renderers are given,
+ * without a file and without analysis. A job that runs out of memory in the old-policy log-prob
+ * pass, in realistic proportions. `hostile` puts names into it that try to break every output
+ * format. */
 #ifndef MT_REPORT_FIXTURE_H
 #define MT_REPORT_FIXTURE_H
 
@@ -13,9 +14,10 @@
 #define FX_T0 UINT64_C(1772698292031000000)
 enum { FX_RANKS = 12, FX_EVENTS = 22331 };
 
-/* Markup, quotes, control bytes, bytes that are no UTF-8, text that runs the other way, a mark of the template. */
-#define FX_HOSTILE                                                                                                             \
-    "</script></style><b onclick=\"x()\">'&amp;\x1b[31m\r\n\xff\xc3(\xe2\x80\xae"                                              \
+/* Markup, quotes, control bytes, bytes that are no UTF-8, text that runs the other way, a mark of
+ * the template. */
+#define FX_HOSTILE                                                                                 \
+    "</script></style><b onclick=\"x()\">'&amp;\x1b[31m\r\n\xff\xc3(\xe2\x80\xae"                  \
     "evil{{css}}--><![CDATA[|`*_"
 
 struct fixture {
@@ -70,7 +72,8 @@ static inline void fx_timeline(struct mt_device_analysis *d, uint32_t columns)
             t->live[(size_t)c * t->n_groups + g] = v;
             t->total[c] += v;
         }
-        t->reserved[c] = (c > 0 && t->reserved[c - 1] > t->total[c] ? t->reserved[c - 1] : t->total[c] + FX_GIB);
+        t->reserved[c] =
+            (c > 0 && t->reserved[c - 1] > t->total[c] ? t->reserved[c - 1] : t->total[c] + FX_GIB);
         t->events[c] = 10 + c % 7;
         t->phase[c] = (uint8_t)(c < 5 ? 255 : c * t->n_groups / columns);
     }
@@ -80,7 +83,8 @@ static inline void fx_timeline(struct mt_device_analysis *d, uint32_t columns)
     t->total[columns - 1] = d->focus.live;
 }
 
-static inline void fx_owner(struct mt_device_analysis *d, const char *label, uint64_t bytes, mt_stack_id stack, uint32_t phase)
+static inline void fx_owner(struct mt_device_analysis *d, const char *label, uint64_t bytes,
+                            mt_stack_id stack, uint32_t phase)
 {
     struct mt_owner *w = MT_VEC_PUSH(&d->owners);
     w->label = fx_dup(label);
@@ -94,7 +98,8 @@ static inline void fx_owner(struct mt_device_analysis *d, const char *label, uin
     w->birth = phase == 0 ? MT_BIRTH_GHOST : MT_BIRTH_IN_TRACE;
 }
 
-static inline void fx_device(struct fixture *f, struct mt_analysis *a, mt_stack_id stack, unsigned n_phases)
+static inline void fx_device(struct fixture *f, struct mt_analysis *a, mt_stack_id stack,
+                             unsigned n_phases)
 {
     struct mt_device_analysis *d = MT_VEC_PUSH(&a->devices);
     struct mt_pool_row *pool;
@@ -151,9 +156,12 @@ static inline void fx_device(struct fixture *f, struct mt_analysis *a, mt_stack_
     d->birth_bytes[MT_BIRTH_GHOST] = 4 * FX_GIB;
     d->birth_blocks[MT_BIRTH_IN_TRACE] = 18000;
     d->birth_bytes[MT_BIRTH_IN_TRACE] = d->alloc_bytes;
-    fx_owner(d, f->hostile ? FX_HOSTILE : "vllm/worker/cache_engine.py:83 _allocate_kv_cache", 23040 * FX_MIB, stack, 3);
-    fx_owner(d, "verl/utils/torch_functional.py:151 logprobs_from_logits_v2", 18560 * FX_MIB, stack, 6);
-    fx_owner(d, "vllm/model_executor/layers/linear.py:389 create_weights", 14500 * FX_MIB, stack, 2);
+    fx_owner(d, f->hostile ? FX_HOSTILE : "vllm/worker/cache_engine.py:83 _allocate_kv_cache",
+             23040 * FX_MIB, stack, 3);
+    fx_owner(d, "verl/utils/torch_functional.py:151 logprobs_from_logits_v2", 18560 * FX_MIB, stack,
+             6);
+    fx_owner(d, "vllm/model_executor/layers/linear.py:389 create_weights", 14500 * FX_MIB, stack,
+             2);
     fx_owner(d, "transformers/models/qwen2/modeling_qwen2.py:212 forward", 9700 * FX_MIB, stack, 5);
     fx_owner(d, "(no stack recorded)", 1490 * FX_MIB, 0, 0);
     for (unsigned i = 0; i < 60; i++)
@@ -196,7 +204,8 @@ static inline void fx_oom(struct fixture *f, struct mt_device_analysis *d, mt_st
     m->stack = stack;
     m->attr.phase = MT_PH_LOGP_OLD;
     m->attr.sub = MT_PH_LOGITS;
-    m->label = fx_dup(f->hostile ? FX_HOSTILE : "verl/utils/torch_functional.py:151 logprobs_from_logits_v2");
+    m->label = fx_dup(f->hostile ? FX_HOSTILE
+                                 : "verl/utils/torch_functional.py:151 logprobs_from_logits_v2");
     d->focus_is_oom = true;
 }
 
@@ -206,7 +215,8 @@ static inline mt_stack_id fx_trace(struct fixture *f, struct mt_trace *t, unsign
         const char *name, *file;
         uint32_t line;
     } frame[] = {
-        {"c10::cuda::CUDACachingAllocator::Native::DeviceCachingAllocator::malloc(signed char, unsigned long, CUstream_st*)",
+        {"c10::cuda::CUDACachingAllocator::Native::DeviceCachingAllocator::malloc(signed char, "
+         "unsigned long, CUstream_st*)",
          "??", 0},
         {"at::_ops::empty_memory_format::call(c10::ArrayRef<c10::SymInt>)", "??", 0},
         {"logsumexp", "/usr/lib/python3/dist-packages/torch/functional.py", 311},
@@ -230,11 +240,13 @@ static inline mt_stack_id fx_trace(struct fixture *f, struct mt_trace *t, unsign
         return 0;
     for (size_t i = 0; i < n; i++) {
         const char *s = f->hostile && i == 3 ? FX_HOSTILE : frame[i].name;
-        MT_CHECK(mt_build_str(b, s, strlen(s), &name) && mt_build_str(b, frame[i].file, strlen(frame[i].file), &file) &&
+        MT_CHECK(mt_build_str(b, s, strlen(s), &name) &&
+                 mt_build_str(b, frame[i].file, strlen(frame[i].file), &file) &&
                  mt_build_frame(b, name, file, frame[i].line, &ids[i]));
     }
     MT_CHECK(mt_build_stack(b, ids, (uint32_t)n, &stack));
-    MT_CHECK(mt_build_str(b, f->hostile ? FX_HOSTILE : "expandable_segments", f->hostile ? sizeof FX_HOSTILE - 1 : 19, &name));
+    MT_CHECK(mt_build_str(b, f->hostile ? FX_HOSTILE : "expandable_segments",
+                          f->hostile ? sizeof FX_HOSTILE - 1 : 19, &name));
     MT_CHECK(mt_build_setting(b, 0, name, (struct mt_val){.type = MT_T_STR, .id = name}));
     MT_CHECK(mt_build_unknown_key(b, FX_HOSTILE, sizeof FX_HOSTILE - 1));
     mt_build_saw_key(b, MT_K_DEVICE_TRACES);
@@ -266,15 +278,20 @@ static inline mt_stack_id fx_trace(struct fixture *f, struct mt_trace *t, unsign
 static inline void fx_advice(struct fixture *f, struct mt_analysis *a)
 {
     static const char *const text[][2] = {
-        {"Lower the share of memory the rollout engine takes", "actor_rollout_ref.rollout.gpu_memory_utilization=0.5"},
-        {"Fewer tokens in a log-prob micro-batch", "actor_rollout_ref.rollout.log_prob_max_token_len_per_gpu=8192"},
-        {"Compute the log-probabilities in chunks", "+actor_rollout_ref.actor.entropy_from_logits_with_chunking=True"},
-        {"Free the engine\xe2\x80\x99s cache outside rollout", "actor_rollout_ref.rollout.free_cache_engine=True"},
+        {"Lower the share of memory the rollout engine takes",
+         "actor_rollout_ref.rollout.gpu_memory_utilization=0.5"},
+        {"Fewer tokens in a log-prob micro-batch",
+         "actor_rollout_ref.rollout.log_prob_max_token_len_per_gpu=8192"},
+        {"Compute the log-probabilities in chunks",
+         "+actor_rollout_ref.actor.entropy_from_logits_with_chunking=True"},
+        {"Free the engine\xe2\x80\x99s cache outside rollout",
+         "actor_rollout_ref.rollout.free_cache_engine=True"},
     };
     for (unsigned i = 0; i < 4; i++) {
         struct mt_fix_rule *rule = &f->rule[i];
         struct mt_advice *d = MT_VEC_PUSH(&a->advice);
-        f->line[i][0] = (struct mt_fix_line){.syntax = MT_FIX_HYDRA, .key = "", .value = "", .text = text[i][1], .note = ""};
+        f->line[i][0] = (struct mt_fix_line){
+            .syntax = MT_FIX_HYDRA, .key = "", .value = "", .text = text[i][1], .note = ""};
         f->line[i][1] = (struct mt_fix_line){.syntax = MT_FIX_HYDRA,
                                              .key = "",
                                              .value = "",
@@ -284,15 +301,16 @@ static inline void fx_advice(struct fixture *f, struct mt_analysis *a)
         rule->kind = i == 3 ? MT_FIX_TIP : MT_FIX_SETTING;
         rule->source = f->hostile ? FX_HOSTILE : "verl, verl/trainer/config/rollout/rollout.yaml";
         rule->checked = "";
-        rule->card =
-            (struct mt_fix_card){.name = "",
-                                 .title = text[i][0],
-                                 .why = "The engine reserves this part of the card for weights and KV cache, and what it holds "
-                                        "is not there for the log-prob pass.",
-                                 .constraints = f->hostile ? FX_HOSTILE : "0.8 and more only with offloaded parameters.",
-                                 .cost = "fewer sequences at a time",
-                                 .set = f->line[i],
-                                 .n_set = 2};
+        rule->card = (struct mt_fix_card){
+            .name = "",
+            .title = text[i][0],
+            .why = "The engine reserves this part of the card for weights and KV cache, and what "
+                   "it holds "
+                   "is not there for the log-prob pass.",
+            .constraints = f->hostile ? FX_HOSTILE : "0.8 and more only with offloaded parameters.",
+            .cost = "fewer sequences at a time",
+            .set = f->line[i],
+            .n_set = 2};
         d->rule = rule;
         d->card = &rule->card;
         d->lines = f->hostile ? 3 : 1;
@@ -319,14 +337,16 @@ static inline void fx_make(struct fixture *f, unsigned n_ranks, unsigned n_phase
         a->verdict.kind = MT_V_OOM_CAPACITY;
         a->verdict.phase = MT_PH_LOGP_OLD;
         a->verdict.sub = MT_PH_LOGITS;
-        a->verdict.sentence = fx_dup(
-            hostile ? FX_HOSTILE
-                    : "Rank 0, device 0 ran out of memory in old-policy log-prob (logits): it asked for "
-                      "2.32 GiB with 512.00 MiB free; 22.50 GiB of the 76.73 GiB live is the KV cache of the rollout engine "
-                      "(vllm/worker/cache_engine.py:83 _allocate_kv_cache).");
-        a->verdict.because =
-            fx_dup("It is capacity, not fragmentation: of 900.00 MiB reserved but free, 640.00 MiB could have served the "
-                   "request, the largest piece being 150.00 MiB.");
+        a->verdict.sentence =
+            fx_dup(hostile ? FX_HOSTILE
+                           : "Rank 0, device 0 ran out of memory in old-policy log-prob (logits): "
+                             "it asked for "
+                             "2.32 GiB with 512.00 MiB free; 22.50 GiB of the 76.73 GiB live is "
+                             "the KV cache of the rollout engine "
+                             "(vllm/worker/cache_engine.py:83 _allocate_kv_cache).");
+        a->verdict.because = fx_dup("It is capacity, not fragmentation: of 900.00 MiB reserved but "
+                                    "free, 640.00 MiB could have served the "
+                                    "request, the largest piece being 150.00 MiB.");
         f->rank[i] = (struct mt_rank){.trace = f->trace[i], .analysis = a};
     }
     f->r.ranks = f->rank;

@@ -1,4 +1,5 @@
-/* role_make.h -- training jobs made in tests: allocations with the frames of each phase, and an end state that fits them. */
+/* role_make.h -- training jobs made in tests: allocations with the frames of each phase, and an end
+ * state that fits them. */
 #ifndef MT_ROLE_MAKE_H
 #define MT_ROLE_MAKE_H
 
@@ -15,9 +16,14 @@
 #define S_FORWARD "/home/u/model.py:7:decoder|" S_CALL "|" S_UPDATE
 #define S_FORWARD_TEMP "/home/u/model.py:8:scratch|" S_CALL "|" S_UPDATE
 #define S_LOSS SITE "torch/nn/functional.py:3:cross_entropy|/home/u/run.py:4:compute|" S_UPDATE
-#define S_BACKWARD "??:0:torch::autograd::Engine::evaluate_function(std::shared_ptr<torch::autograd::GraphTask>&)"
-#define S_ADAM SITE "torch/optim/adamw.py:8:_multi_tensor_adamw|" SITE "torch/optim/optimizer.py:9:wrapper|" S_UPDATE
-#define S_ADAM_STATE SITE "torch/optim/adamw.py:7:_init_group|" SITE "torch/optim/optimizer.py:9:wrapper|" S_UPDATE
+#define S_BACKWARD                                                                                 \
+    "??:0:torch::autograd::Engine::evaluate_function(std::shared_ptr<torch::autograd::GraphTask>&" \
+    ")"
+#define S_ADAM                                                                                     \
+    SITE "torch/optim/adamw.py:8:_multi_tensor_adamw|" SITE                                        \
+         "torch/optim/optimizer.py:9:wrapper|" S_UPDATE
+#define S_ADAM_STATE                                                                               \
+    SITE "torch/optim/adamw.py:7:_init_group|" SITE "torch/optim/optimizer.py:9:wrapper|" S_UPDATE
 
 struct made_block {
     uint64_t addr, size;
@@ -79,8 +85,11 @@ static inline uint64_t old_block(struct job *j, uint64_t size)
 /* Writes the end state that fits, and analyses with the self-check. */
 static inline bool analyze(struct job *j)
 {
-    struct mt_analyze_opts o = {
-        .phases = j->rules.phases, .fixes = j->rules.fixes, .only_device = -1, .framework = -1, .verify = true};
+    struct mt_analyze_opts o = {.phases = j->rules.phases,
+                                .fixes = j->rules.fixes,
+                                .only_device = -1,
+                                .framework = -1,
+                                .verify = true};
     struct mt_err err = {.rc = MT_OK};
     char block[32];
     for (unsigned i = 0; i < j->n; i++) {
@@ -115,12 +124,12 @@ static inline uint64_t sum(const uint64_t *v, unsigned n)
 /* What was allocated in a role over the whole trace. */
 #define MADE(j, role) ((j)->f->alloc_bytes[MT_ROLE_##role])
 #define AT_FOCUS(j, role) ((j)->f->at_focus[MT_ROLE_##role])
-#define CHECK_SUMS(j)                                                                                                          \
-    do {                                                                                                                       \
-        MT_CHECK_EQ(sum((j)->f->at_focus, MT_ROLE_COUNT), (j)->a->devices.p[0].focus.live);                                    \
-        MT_CHECK_EQ(sum((j)->f->life_at_focus, MT_LIFE_COUNT), (j)->a->devices.p[0].focus.live);                               \
-        MT_CHECK_EQ(sum((j)->f->why_at_focus, MT_WHY_COUNT), (j)->a->devices.p[0].focus.live);                                 \
-        MT_CHECK_EQ((j)->f->verified_events, (j)->a->devices.p[0].n_events + 1);                                               \
+#define CHECK_SUMS(j)                                                                              \
+    do {                                                                                           \
+        MT_CHECK_EQ(sum((j)->f->at_focus, MT_ROLE_COUNT), (j)->a->devices.p[0].focus.live);        \
+        MT_CHECK_EQ(sum((j)->f->life_at_focus, MT_LIFE_COUNT), (j)->a->devices.p[0].focus.live);   \
+        MT_CHECK_EQ(sum((j)->f->why_at_focus, MT_WHY_COUNT), (j)->a->devices.p[0].focus.live);     \
+        MT_CHECK_EQ((j)->f->verified_events, (j)->a->devices.p[0].n_events + 1);                   \
     } while (0)
 
 /* ---- a small model in training ---- */

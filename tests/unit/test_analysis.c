@@ -11,7 +11,10 @@
 #define MIB (UINT64_C(1) << 20)
 
 static struct mt_rules rules;
-static struct mt_analysis *analyze(const struct mt_trace *t) { return mt_analyze_all(t, &rules, false); }
+static struct mt_analysis *analyze(const struct mt_trace *t)
+{
+    return mt_analyze_all(t, &rules, false);
+}
 
 MT_TEST(rules_load) { MT_CHECK(mt_rules_load(&rules)); }
 
@@ -28,7 +31,8 @@ MT_TEST(anchored_on_the_end)
     bt_event(&x, "alloc", 0x300000, 10000, "train.py:5:step|train.py:1:<module>");
     bt_event(&x, "free_requested", 0x300000, 10000, "");
     bt_segment(&x, 0, 0x200000, 20 * MIB, "8192i 512a 20962816i",
-               "verl/workers/fsdp_workers.py:402:_build_model_optimizer|verl/workers/fsdp_workers.py:700:init_model");
+               "verl/workers/fsdp_workers.py:402:_build_model_optimizer|verl/workers/"
+               "fsdp_workers.py:700:init_model");
     bt_segment(&x, 0, 0x2000000, 20 * MIB, "10240p 20961280i", "train.py:5:step");
     t = bt_done(&x);
     /* requested of the pending block as PyTorch would write it */
@@ -48,8 +52,8 @@ MT_TEST(anchored_on_the_end)
     MT_CHECK_EQ(d->n_unmatched_frees, 1);
     MT_CHECK_EQ(d->birth_blocks[MT_BIRTH_BEFORE_TRACE], 1);
     MT_CHECK_EQ(d->birth_bytes[MT_BIRTH_GHOST], 512);
-    MT_CHECK(d->phases.n > 1 &&
-             d->phases.p[1].retained + d->phases.p[0].retained == d->live_end); /* the older block once, where its stack says */
+    MT_CHECK(d->phases.n > 1 && d->phases.p[1].retained + d->phases.p[0].retained ==
+                                    d->live_end); /* the older block once, where its stack says */
     MT_CHECK_EQ(a->verdict.kind, MT_V_PEAK);
     mt_analysis_free(a);
     mt_trace_free(t);
@@ -88,7 +92,8 @@ MT_TEST(negative_start_is_withheld)
     struct mt_trace *t;
     struct mt_analysis *a;
     bt_trace(&x, 0);
-    bt_event(&x, "alloc", 0x200000, 30 * MIB, ""); /* more than the end state holds: another pool's block */
+    /* more than the end state holds: another pool's block */
+    bt_event(&x, "alloc", 0x200000, 30 * MIB, "");
     bt_segment(&x, 0, 0x9000000, 20 * MIB, "1048576a 19922944i", "");
     t = bt_done(&x);
     a = analyze(t);
@@ -115,7 +120,8 @@ MT_TEST(no_segments_no_state)
     MT_ASSERT(a != NULL && a->devices.n == 1);
     MT_CHECK(mt_state_unknown(&a->devices.p[0]));
     MT_CHECK_EQ(a->verdict.kind, MT_V_END_STATE);
-    MT_CHECK_HAS(a->verdict.sentence, "What device 0 held is not known: the snapshot lists none of its segments");
+    MT_CHECK_HAS(a->verdict.sentence,
+                 "What device 0 held is not known: the snapshot lists none of its segments");
     MT_CHECK_HAS(a->verdict.because, "The trace allocates 30.0 MiB more than the end state");
     mt_analysis_free(a);
     mt_trace_free(t);
@@ -142,13 +148,15 @@ MT_TEST(pinned_beside_a_peak)
         a = analyze(t);
         MT_ASSERT(a != NULL && a->devices.n == 2);
         MT_CHECK_HAS(a->verdict.sentence, "peaked at 1.0 MiB live");
-        MT_CHECK_STR(a->verdict.because, gib == 0 ? "" : "Beside it the process pinned up to 1.50 GiB of host memory.");
+        MT_CHECK_STR(a->verdict.because,
+                     gib == 0 ? "" : "Beside it the process pinned up to 1.50 GiB of host memory.");
         mt_analysis_free(a);
         mt_trace_free(t);
     }
 }
 
-/* Two live blocks in a segment of 20 MiB with a hole between and behind them, then a request that fails. */
+/* Two live blocks in a segment of 20 MiB with a hole between and behind them, then a request that
+ * fails. */
 static struct mt_trace *oom_trace(uint64_t request, uint64_t device_free, int64_t stream)
 {
     struct bt x = bt_new();
@@ -160,7 +168,8 @@ static struct mt_trace *oom_trace(uint64_t request, uint64_t device_free, int64_
     bt_event(&x, "free_requested", 0x2000000 + 6 * MIB, 4 * MIB, "");
     bt_event(&x, "free_completed", 0x2000000 + 6 * MIB, 4 * MIB, "");
     bt_event_on(&x, "oom", device_free, request, stream, "a.py:9:want|a.py:8:<module>");
-    /* the program unwinds and gives the segment back: only the trace knows the state at the failure */
+    /* the program unwinds and gives the segment back: only the trace knows the state at the failure
+     */
     bt_event(&x, "free_requested", 0x2000000, 6 * MIB, "");
     bt_event(&x, "free_completed", 0x2000000, 6 * MIB, "");
     bt_event(&x, "free_requested", 0x2000000 + 10 * MIB, 2 * MIB, "");
@@ -169,8 +178,8 @@ static struct mt_trace *oom_trace(uint64_t request, uint64_t device_free, int64_
     return bt_done(&x);
 }
 
-static void check_oom(uint64_t request, uint64_t device_free, int64_t stream, enum mt_verdict_kind kind, uint64_t usable,
-                      uint64_t largest)
+static void check_oom(uint64_t request, uint64_t device_free, int64_t stream,
+                      enum mt_verdict_kind kind, uint64_t usable, uint64_t largest)
 {
     struct mt_trace *t = oom_trace(request, device_free, stream);
     struct mt_analysis *a = analyze(t);
@@ -197,17 +206,24 @@ static void check_oom(uint64_t request, uint64_t device_free, int64_t stream, en
 }
 
 MT_TEST(oom_capacity) { check_oom(64 * MIB, 1 * MIB, 0, MT_V_OOM_CAPACITY, 12 * MIB, 8 * MIB); }
-MT_TEST(oom_fragmentation) { check_oom(12 * MIB, 1 * MIB, 0, MT_V_OOM_FRAGMENTATION, 12 * MIB, 8 * MIB); }
+MT_TEST(oom_fragmentation)
+{
+    check_oom(12 * MIB, 1 * MIB, 0, MT_V_OOM_FRAGMENTATION, 12 * MIB, 8 * MIB);
+}
 MT_TEST(oom_limit) { check_oom(12 * MIB, 12 * MIB, 0, MT_V_OOM_LIMIT, 12 * MIB, 8 * MIB); }
 /* Holes of another stream cannot serve the request: capacity, although the bytes would suffice. */
 MT_TEST(oom_other_stream) { check_oom(12 * MIB, 1 * MIB, 7, MT_V_OOM_CAPACITY, 0, 0); }
 
 /* Neither the holes nor the device alone, but both together: in one piece it would have fitted. */
-MT_TEST(oom_in_pieces) { check_oom(16 * MIB, 8 * MIB, 0, MT_V_OOM_FRAGMENTATION, 12 * MIB, 8 * MIB); }
+MT_TEST(oom_in_pieces)
+{
+    check_oom(16 * MIB, 8 * MIB, 0, MT_V_OOM_FRAGMENTATION, 12 * MIB, 8 * MIB);
+}
 /* Holes below a tenth of the request do not make a full device fragmented. */
 MT_TEST(oom_crumbs) { check_oom(256 * MIB, 250 * MIB, 0, MT_V_OOM_CAPACITY, 12 * MIB, 8 * MIB); }
 
-/* One live block, a hole of `hole` MiB behind it, a request that the hole and the device hold together. */
+/* One live block, a hole of `hole` MiB behind it, a request that the hole and the device hold
+ * together. */
 static enum mt_verdict_kind kind_with_hole(uint64_t hole, uint64_t request, uint64_t device_free)
 {
     struct bt x = bt_new();
@@ -234,10 +250,12 @@ static enum mt_verdict_kind kind_with_hole(uint64_t hole, uint64_t request, uint
 /* A card where the request would have fitted in one piece and left nothing is full. */
 MT_TEST(oom_of_a_full_card)
 {
-    MT_CHECK_EQ(kind_with_hole(20, 40, 21), MT_V_OOM_CAPACITY);      /* 1 MiB would be left of 1041 */
+    /* 1 MiB would be left of 1041 */
+    MT_CHECK_EQ(kind_with_hole(20, 40, 21), MT_V_OOM_CAPACITY);
     MT_CHECK_EQ(kind_with_hole(20, 24, 22), MT_V_OOM_CAPACITY);      /* 18 */
     MT_CHECK_EQ(kind_with_hole(40, 40, 38), MT_V_OOM_FRAGMENTATION); /* 38 */
-    MT_CHECK_EQ(kind_with_hole(60, 70, 12), MT_V_OOM_FRAGMENTATION); /* 2, and a twentieth of the card in holes */
+    /* 2, and a twentieth of the card in holes */
+    MT_CHECK_EQ(kind_with_hole(60, 70, 12), MT_V_OOM_FRAGMENTATION);
 }
 
 static void check_because(uint64_t request, uint64_t device_free, int64_t stream, const char *words)
@@ -252,14 +270,17 @@ static void check_because(uint64_t request, uint64_t device_free, int64_t stream
 
 MT_TEST(oom_words)
 {
-    check_because(16 * MIB, 8 * MIB, 0, "together enough for it, but the largest hole was 8.0 MiB (2 holes in 1 segment)");
+    check_because(
+        16 * MIB, 8 * MIB, 0,
+        "together enough for it, but the largest hole was 8.0 MiB (2 holes in 1 segment)");
     check_because(256 * MIB, 250 * MIB, 0, "just enough");
     check_because(64 * MIB, 1 * MIB, 0, "no rearrangement");
     check_because(64 * MIB, 1 * MIB, 7, "Nothing was free");
 }
 
 /* Freed by the program but held for another stream: full, and the reason is told. */
-/* A size that nothing could have says nothing: neither 0 B nor a cause. One that is merely absurd is a size. */
+/* A size that nothing could have says nothing: neither 0 B nor a cause. One that is merely absurd
+ * is a size. */
 MT_TEST(oom_of_an_impossible_size)
 {
     struct mt_trace *t = oom_trace(UINT64_C(1) << 62, 1 * MIB, 0);
@@ -268,9 +289,13 @@ MT_TEST(oom_of_an_impossible_size)
     MT_ASSERT(a != NULL && a->devices.n == 1 && a->devices.p[0].ooms.n == 1);
     MT_CHECK_EQ(a->devices.p[0].ooms.p[0].request, 0);
     MT_CHECK_EQ(a->verdict.kind, MT_V_OOM);
-    MT_CHECK_HAS(a->verdict.sentence, "it asked for a size that its entry does not tell with 1.0 MiB free on the device:");
+    MT_CHECK_HAS(
+        a->verdict.sentence,
+        "it asked for a size that its entry does not tell with 1.0 MiB free on the device:");
     MT_CHECK(strstr(a->verdict.sentence, "0 B") == NULL);
-    MT_CHECK_HAS(a->verdict.because, "Without the size of the request, capacity and fragmentation cannot be told apart.");
+    MT_CHECK_HAS(
+        a->verdict.because,
+        "Without the size of the request, capacity and fragmentation cannot be told apart.");
     c = a->devices.p[0].cause;
     MT_ASSERT(c != NULL && c->sentence != NULL && c->evidence.n != 0);
     MT_CHECK_EQ(c->kind, MT_CAUSE_NONE);
@@ -309,7 +334,8 @@ MT_TEST(oom_while_frees_wait)
     mt_trace_free(t);
 }
 
-/* What fails in its first forward has trained nothing yet: that is no reason to call it inference. */
+/* What fails in its first forward has trained nothing yet: that is no reason to call it inference.
+ */
 MT_TEST(first_forward_is_not_inference)
 {
     struct bt x = bt_new();
@@ -436,7 +462,8 @@ MT_TEST(forged_frees)
     struct mt_trace *t;
     struct mt_analysis *a;
     bt_trace(&x, 0);
-    for (int i = 0; i < 300; i++) { /* completed and never asked for: all of them would have been pending at the start */
+    /* completed and never asked for: all of them would have been pending at the start */
+    for (int i = 0; i < 300; i++) {
         bt_event(&x, "alloc", 4096, UINT64_C(1) << 52, "a.py:1:f");
         bt_event(&x, "free_completed", 4096, UINT64_C(1) << 52, "");
     }
@@ -474,7 +501,8 @@ MT_TEST(forged_sizes)
     mt_trace_free(t);
 }
 
-/* A job that catches its OOM and tries again: one deep stack, thousands of times. Reading it every time takes seconds. */
+/* A job that catches its OOM and tries again: one deep stack, thousands of times. Reading it every
+ * time takes seconds. */
 MT_TEST(many_ooms_of_one_deep_stack)
 {
     enum { N = 20000, DEPTH = 4000 };
@@ -508,7 +536,8 @@ MT_TEST(many_ooms_of_one_deep_stack)
     mt_trace_free(t);
 }
 
-/* The end state is later than the last entry of a trace that is cut: anchoring on it would give wrong numbers. */
+/* The end state is later than the last entry of a trace that is cut: anchoring on it would give
+ * wrong numbers. */
 MT_TEST(cut_trace_has_no_anchor)
 {
     for (int whole = 0; whole < 2; whole++) {
@@ -545,12 +574,14 @@ MT_TEST(empty_snapshot)
     mt_trace_free(t);
 }
 
-/* A process without frames of a framework: the settings of the run name it. The command line goes before. */
+/* A process without frames of a framework: the settings of the run name it. The command line goes
+ * before. */
 MT_TEST(framework_by_settings)
 {
     static const char args[] = "actor.backend=fsdp:d8 rollout.backend=sglang:d8";
     struct mt_trace *t = oom_trace(12 * MIB, MIB, 0);
-    struct mt_analyze_opts o = {.phases = rules.phases, .fixes = rules.fixes, .only_device = -1, .framework = -1};
+    struct mt_analyze_opts o = {
+        .phases = rules.phases, .fixes = rules.fixes, .only_device = -1, .framework = -1};
     struct mt_runconf *conf = NULL;
     struct mt_analysis *a = NULL;
     struct mt_err err = {.rc = MT_OK};
@@ -577,7 +608,8 @@ MT_TEST(out_of_memory_anywhere)
     struct mt_trace *t = oom_trace(12 * MIB, MIB, 0);
     uint64_t before = mt_mem_used();
     for (uint64_t n = 1; n < 3000; n++) {
-        struct mt_analyze_opts o = {.phases = rules.phases, .fixes = rules.fixes, .only_device = -1, .framework = -1};
+        struct mt_analyze_opts o = {
+            .phases = rules.phases, .fixes = rules.fixes, .only_device = -1, .framework = -1};
         struct mt_analysis *a = NULL;
         struct mt_err err = {.rc = MT_OK};
         enum mt_rc rc;
@@ -596,11 +628,16 @@ MT_TEST(out_of_memory_anywhere)
 }
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(anchored_on_the_end) MT_RUN(only_frees_that_wait_are_pending)
-            MT_RUN(negative_start_is_withheld) MT_RUN(oom_capacity) MT_RUN(no_segments_no_state) MT_RUN(pinned_beside_a_peak)
-                MT_RUN(oom_of_an_impossible_size) MT_RUN(oom_in_pieces) MT_RUN(oom_crumbs) MT_RUN(oom_of_a_full_card)
-                    MT_RUN(oom_words) MT_RUN(oom_while_frees_wait) MT_RUN(first_forward_is_not_inference)
-                        MT_RUN(oom_fragmentation) MT_RUN(oom_limit) MT_RUN(oom_other_stream) MT_RUN(segment_sizes)
-                            MT_RUN(expandable_holes) MT_RUN(columns_are_true_states) MT_RUN(owner_sums_are_exact)
-                                MT_RUN(forged_frees) MT_RUN(forged_sizes) MT_RUN(many_ooms_of_one_deep_stack)
-                                    MT_RUN(cut_trace_has_no_anchor) MT_RUN(empty_snapshot) MT_RUN(framework_by_settings)
-                                        MT_RUN(out_of_memory_anywhere))
+            MT_RUN(negative_start_is_withheld) MT_RUN(oom_capacity) MT_RUN(no_segments_no_state)
+                MT_RUN(pinned_beside_a_peak) MT_RUN(oom_of_an_impossible_size) MT_RUN(oom_in_pieces)
+                    MT_RUN(oom_crumbs) MT_RUN(oom_of_a_full_card) MT_RUN(oom_words)
+                        MT_RUN(oom_while_frees_wait) MT_RUN(first_forward_is_not_inference)
+                            MT_RUN(oom_fragmentation) MT_RUN(oom_limit) MT_RUN(oom_other_stream)
+                                MT_RUN(segment_sizes) MT_RUN(expandable_holes)
+                                    MT_RUN(columns_are_true_states) MT_RUN(owner_sums_are_exact)
+                                        MT_RUN(forged_frees) MT_RUN(forged_sizes)
+                                            MT_RUN(many_ooms_of_one_deep_stack)
+                                                MT_RUN(cut_trace_has_no_anchor)
+                                                    MT_RUN(empty_snapshot)
+                                                        MT_RUN(framework_by_settings)
+                                                            MT_RUN(out_of_memory_anywhere))

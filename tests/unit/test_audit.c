@@ -1,5 +1,5 @@
-/* The audits on traces small enough to check by hand: each where its subject occurs, none where it does not, findings only where there is
- * something to act on. */
+/* The audits on traces small enough to check by hand: each where its subject occurs, none where it
+ * does not, findings only where there is something to act on. */
 #include "analysis/audit/audit.h"
 #include "heap_make.h"
 
@@ -7,17 +7,18 @@ static struct mt_rules rules;
 
 MT_TEST(rules_load) { MT_CHECK(mt_rules_load(&rules)); }
 
-#define FINISH(capacity)                                                                                                       \
-    struct mt_trace *t;                                                                                                        \
-    struct mt_analysis *a = heap_done(h, &rules, capacity, &t);                                                                \
+#define FINISH(capacity)                                                                           \
+    struct mt_trace *t;                                                                            \
+    struct mt_analysis *a = heap_done(h, &rules, capacity, &t);                                    \
     MT_ASSERT(a != NULL && a->devices.n == 1 && a->devices.p[0].audits != NULL)
-#define DONE                                                                                                                   \
-    mt_analysis_free(a);                                                                                                       \
+#define DONE                                                                                       \
+    mt_analysis_free(a);                                                                           \
     mt_trace_free(t)
 
 static uint64_t number(const struct mt_audit *v, uint32_t row, uint32_t column)
 {
-    if (row >= v->rows.n || column >= v->n_columns || v->rows.p[row].cell[column].kind == MT_CELL_TEXT)
+    if (row >= v->rows.n || column >= v->n_columns ||
+        v->rows.p[row].cell[column].kind == MT_CELL_TEXT)
         return UINT64_MAX;
     return v->rows.p[row].cell[column].number;
 }
@@ -41,8 +42,9 @@ static void train_step(struct heap *h, uint64_t state)
     heap_free(h, f);
     if (state != 0)
         heap_alloc(h, state, STATE);
-    heap_free(
-        h, heap_alloc(h, 64 * MIB, "torch/optim/adamw.py:90:_multi_tensor_adamw|torch/optim/optimizer.py:82:wrapper|" ACTOR));
+    heap_free(h, heap_alloc(h, 64 * MIB,
+                            "torch/optim/adamw.py:90:_multi_tensor_adamw|torch/optim/"
+                            "optimizer.py:82:wrapper|" ACTOR));
     heap_free(h, g);
 }
 
@@ -62,7 +64,8 @@ MT_TEST(first_step_predicts_the_second)
         MT_CHECK_EQ(number(v, 1, 1), 8 * GIB);
         MT_CHECK_EQ(number(v, 2, 1), 14 * GIB + 512 * MIB);
         MT_CHECK_EQ(number(v, 3, 1), 14 * GIB + 512 * MIB); /* and so it was */
-        MT_CHECK_EQ(v->event, 10);                          /* two events to an allocation, three to a free */
+        /* two events to an allocation, three to a free */
+        MT_CHECK_EQ(v->event, 10);
         MT_CHECK(!v->finding);
         DONE;
     }
@@ -352,7 +355,9 @@ MT_TEST(engine_in_training)
 /* Offload to the host and back, in frames that say so: freed there, allocated there. */
 MT_TEST(offload_and_onload)
 {
-#define LOAD "verl/utils/fsdp_utils.py:10:load_fsdp_model_to_gpu|verl/workers/fsdp_workers.py:91:generate_sequences|" MAIN
+#define LOAD                                                                                       \
+    "verl/utils/fsdp_utils.py:10:load_fsdp_model_to_gpu|verl/workers/"                             \
+    "fsdp_workers.py:91:generate_sequences|" MAIN
     struct heap *h = heap_new();
     heap_alloc(h, 4 * GIB, MODEL);
     heap_free(h, heap_alloc(h, GIB, FORWARD));
@@ -392,9 +397,12 @@ MT_TEST(rows_are_bounded)
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(nothing_to_audit) MT_RUN(first_step_predicts_the_second)
-            MT_RUN(first_step_that_the_second_will_not_fit) MT_RUN(gathers_that_stay_and_gathers_that_go)
-                MT_RUN(one_layer_of_many_parameters) MT_RUN(delayed_frees) MT_RUN(a_wait_that_nobody_noticed)
-                    MT_RUN(a_few_late_bytes_are_not_mentioned) MT_RUN(a_backlog_is_a_finding) MT_RUN(weight_sync_buckets)
-                        MT_RUN(weight_sync_that_leaves_its_buckets) MT_RUN(weight_sync_that_leaves_a_scale)
-                            MT_RUN(weight_sync_cut_by_a_failure) MT_RUN(engine_in_training) MT_RUN(offload_and_onload)
-                                MT_RUN(rows_are_bounded) MT_RUN(rules_done))
+            MT_RUN(first_step_that_the_second_will_not_fit)
+                MT_RUN(gathers_that_stay_and_gathers_that_go) MT_RUN(one_layer_of_many_parameters)
+                    MT_RUN(delayed_frees) MT_RUN(a_wait_that_nobody_noticed)
+                        MT_RUN(a_few_late_bytes_are_not_mentioned) MT_RUN(a_backlog_is_a_finding)
+                            MT_RUN(weight_sync_buckets) MT_RUN(weight_sync_that_leaves_its_buckets)
+                                MT_RUN(weight_sync_that_leaves_a_scale)
+                                    MT_RUN(weight_sync_cut_by_a_failure) MT_RUN(engine_in_training)
+                                        MT_RUN(offload_and_onload) MT_RUN(rows_are_bounded)
+                                            MT_RUN(rules_done))

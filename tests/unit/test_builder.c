@@ -4,7 +4,8 @@
 MT_TEST(stacks_are_shared)
 {
     struct bt x = bt_new();
-    struct mt_val a = bt_stack(&x, "a.py:1:f|b.py:2:g|c.py:3:h"), b = bt_stack(&x, "d.py:9:q|b.py:2:g|c.py:3:h");
+    struct mt_val a = bt_stack(&x, "a.py:1:f|b.py:2:g|c.py:3:h"),
+                  b = bt_stack(&x, "d.py:9:q|b.py:2:g|c.py:3:h");
     struct mt_val again = bt_stack(&x, "a.py:1:f|b.py:2:g|c.py:3:h");
     struct mt_trace *t = bt_done(&x);
     MT_CHECK(a.id != b.id);
@@ -61,7 +62,8 @@ MT_TEST(impossible_devices_are_counted)
     struct bt x = bt_new();
     struct mt_trace *t;
     bt_segment(&x, 127, 0x1000000, 2097152, "512a 2096640i", "");
-    bt_segment(&x, 128, 0x2000000, 2097152, "512a 2096640i", ""); /* a device index has seven bits */
+    /* a device index has seven bits */
+    bt_segment(&x, 128, 0x2000000, 2097152, "512a 2096640i", "");
     bt_segment(&x, -1, 0x3000000, 2097152, "512a 2096640i", "");
     t = bt_done(&x);
     MT_ASSERT(t->devices.n == 2);
@@ -198,6 +200,8 @@ MT_TEST(out_of_memory_anywhere)
     MT_CHECK(false); /* the loop should have ended with a whole build */
 }
 
-MT_MAIN(MT_RUN(stacks_are_shared) MT_RUN(segments_are_sorted_and_blocks_follow) MT_RUN(impossible_sizes_are_counted_not_summed)
-            MT_RUN(impossible_devices_are_counted) MT_RUN(events_keep_their_numbers) MT_RUN(many_events_cross_chunks)
-                MT_RUN(annotations_pair_like_brackets) MT_RUN(limits_name_their_option) MT_RUN(out_of_memory_anywhere))
+MT_MAIN(MT_RUN(stacks_are_shared) MT_RUN(segments_are_sorted_and_blocks_follow)
+            MT_RUN(impossible_sizes_are_counted_not_summed) MT_RUN(impossible_devices_are_counted)
+                MT_RUN(events_keep_their_numbers) MT_RUN(many_events_cross_chunks)
+                    MT_RUN(annotations_pair_like_brackets) MT_RUN(limits_name_their_option)
+                        MT_RUN(out_of_memory_anywhere))

@@ -1,4 +1,5 @@
-/* The cause on traces small enough to check by hand: each kind, what it must not be, and the counter-factuals in bytes. */
+/* The cause on traces small enough to check by hand: each kind, what it must not be, and the
+ * counter-factuals in bytes. */
 #include "analysis/cause/cause.h"
 #include "analysis/run/cause_driver.h"
 #include "heap_make.h"
@@ -7,14 +8,14 @@ static struct mt_rules rules;
 
 MT_TEST(rules_load) { MT_CHECK(mt_rules_load(&rules)); }
 
-#define FINISH(capacity)                                                                                                       \
-    struct mt_trace *t;                                                                                                        \
-    struct mt_analysis *a = heap_done(h, &rules, capacity, &t);                                                                \
-    const struct mt_cause *c;                                                                                                  \
-    MT_ASSERT(a != NULL && a->devices.n == 1 && a->devices.p[0].cause != NULL);                                                \
+#define FINISH(capacity)                                                                           \
+    struct mt_trace *t;                                                                            \
+    struct mt_analysis *a = heap_done(h, &rules, capacity, &t);                                    \
+    const struct mt_cause *c;                                                                      \
+    MT_ASSERT(a != NULL && a->devices.n == 1 && a->devices.p[0].cause != NULL);                    \
     c = a->devices.p[0].cause
-#define DONE                                                                                                                   \
-    mt_analysis_free(a);                                                                                                       \
+#define DONE                                                                                       \
+    mt_analysis_free(a);                                                                           \
     mt_trace_free(t)
 
 MT_TEST(a_full_card_is_capacity)
@@ -43,7 +44,8 @@ MT_TEST(a_full_card_is_capacity)
         MT_CHECK(!w->fits);
         MT_CHECK_EQ(w->freed, 0);
         MT_CHECK_EQ(w->short_by, 3 * GIB);
-        w = heap_what_if(c, "half_temporaries"); /* 4 GiB freed and a request of 2 GiB against 1 + 4 */
+        /* 4 GiB freed and a request of 2 GiB against 1 + 4 */
+        w = heap_what_if(c, "half_temporaries");
         MT_ASSERT(w != NULL);
         MT_CHECK(w->fits);
         MT_CHECK_EQ(w->freed, 4 * GIB);
@@ -86,7 +88,8 @@ MT_TEST(holes_are_fragmentation_with_their_pins)
     }
 }
 
-/* The ends of many segments, none longer than the allocator's own step, are no fragmentation: the card is full. */
+/* The ends of many segments, none longer than the allocator's own step, are no fragmentation: the
+ * card is full. */
 MT_TEST(crumbs_are_not_fragmentation)
 {
     struct heap *h = heap_new();
@@ -118,8 +121,10 @@ MT_TEST(logits_are_a_giant_tensor)
         MT_CHECK_EQ(c->vocab_split, 1);
         MT_CHECK_EQ(c->elem, 4);
         MT_CHECK(heap_evidence(c, "32768 tokens x 151936 x 4 bytes", tokens * vocab * 4));
-        MT_CHECK(heap_evidence(c, "live were logits and their gradient already", tokens * vocab * 2));
-        MT_CHECK(!heap_evidence(c, "live: logits and their gradient", tokens * vocab * 2)); /* it is said once */
+        MT_CHECK(
+            heap_evidence(c, "live were logits and their gradient already", tokens * vocab * 2));
+        /* it is said once */
+        MT_CHECK(!heap_evidence(c, "live: logits and their gradient", tokens * vocab * 2));
         DONE;
     }
 }
@@ -139,7 +144,8 @@ MT_TEST(shape_of_58_gib)
     }
 }
 
-/* 8192 tokens of a vocabulary of 131072 over four ranks, in 32 bits: a power of two, which 4095 x 131104 x 2 also comes to after rounding. */
+/* 8192 tokens of a vocabulary of 131072 over four ranks, in 32 bits: a power of two, which 4095 x
+ * 131104 x 2 also comes to after rounding. */
 MT_TEST(a_power_of_two_names_no_vocabulary)
 {
     struct heap *h = heap_new();
@@ -153,7 +159,8 @@ MT_TEST(a_power_of_two_names_no_vocabulary)
     }
 }
 
-/* The same size asked for by the model's forward is no logits, and small beside the card no giant. */
+/* The same size asked for by the model's forward is no logits, and small beside the card no giant.
+ */
 MT_TEST(size_alone_is_no_giant)
 {
     struct heap *h = heap_new();
@@ -180,7 +187,8 @@ MT_TEST(cache_in_training_is_stale)
     {
         FINISH(0);
         MT_CHECK_EQ(c->kind, MT_CAUSE_STALE_ENGINE);
-        MT_CHECK_EQ(c->conf, MT_CONF_MARKED); /* not in a private pool: it cannot have been unmapped */
+        /* not in a private pool: it cannot have been unmapped */
+        MT_CHECK_EQ(c->conf, MT_CONF_MARKED);
         MT_CHECK_HAS(c->sentence, "30.00 GiB of KV cache and engine weights");
         w = heap_what_if(c, "engine_asleep");
         MT_ASSERT(w != NULL);
@@ -246,7 +254,8 @@ MT_TEST(optimizer_state_in_rollout_is_stale)
     }
 }
 
-/* Beside an engine with weights of its own the trainer's parameters wait for the next update as well. */
+/* Beside an engine with weights of its own the trainer's parameters wait for the next update as
+ * well. */
 MT_TEST(parameters_beside_an_engine_are_the_trainers)
 {
     struct heap *h = heap_new();
@@ -314,7 +323,8 @@ MT_TEST(memory_of_others)
         heap_oom(h, 4 * GIB, GIB, FORWARD);
         {
             FINISH(given ? 80 * GIB : 0);
-            MT_CHECK_EQ(c->kind, given ? MT_CAUSE_FOREIGN : MT_CAUSE_CAPACITY); /* without the card's size it cannot be known */
+            /* without the card's size it cannot be known */
+            MT_CHECK_EQ(c->kind, given ? MT_CAUSE_FOREIGN : MT_CAUSE_CAPACITY);
             MT_CHECK((heap_what_if(c, "no_foreign") != NULL) == (given != 0));
             if (given) {
                 MT_CHECK_EQ(heap_what_if(c, "no_foreign")->freed, 39 * GIB);
@@ -368,7 +378,8 @@ static void steps(struct heap *h, unsigned n, uint64_t kept)
         if (i == 0)
             heap_alloc(h, 2 * GIB, STATE);
         heap_free(h, heap_alloc(h, 64 * MIB,
-                                "torch/optim/adamw.py:90:_multi_tensor_adamw|torch/optim/optimizer.py:82:wrapper|" ACTOR));
+                                "torch/optim/adamw.py:90:_multi_tensor_adamw|torch/optim/"
+                                "optimizer.py:82:wrapper|" ACTOR));
         heap_free(h, g);
     }
 }
@@ -405,7 +416,8 @@ MT_TEST(growth_is_a_leak)
         MT_ASSERT(heap_what_if(c, "no_growth") != NULL);
         MT_CHECK(heap_what_if(c, "no_growth")->fits);
         {
-            const struct mt_evidence *e = evidence(c, "at the same point of the first and the last");
+            const struct mt_evidence *e =
+                evidence(c, "at the same point of the first and the last");
             const struct mt_growth *g = a->devices.p[0].roles.growth.p;
             MT_ASSERT(e != NULL && a->devices.p[0].roles.growth.n == 1);
             MT_CHECK(e->since < e->event && e->event <= c->event);
@@ -417,8 +429,8 @@ MT_TEST(growth_is_a_leak)
     }
 }
 
-/* What is free would have held the request in one piece. Eight steps of a GiB each are more than that, half a GiB of holes a step is more
- * than one of 64 MiB each. */
+/* What is free would have held the request in one piece. Eight steps of a GiB each are more than
+ * that, half a GiB of holes a step is more than one of 64 MiB each. */
 MT_TEST(a_leak_comes_before_its_pieces)
 {
     for (int leaks = 0; leaks < 2; leaks++) {
@@ -432,14 +444,16 @@ MT_TEST(a_leak_comes_before_its_pieces)
             MT_CHECK_EQ(a->verdict.kind, MT_V_OOM_FRAGMENTATION);
             MT_CHECK_EQ(c->kind, leaks ? MT_CAUSE_LEAK : MT_CAUSE_FRAGMENTATION);
             MT_CHECK_HAS(c->sentence, leaks ? "Growth from step to step" : "Fragmentation: ");
-            MT_CHECK_HAS(a->verdict.sentence, leaks ? "; a leak first, then fragmentation" : "; fragmentation, not capacity");
+            MT_CHECK_HAS(a->verdict.sentence, leaks ? "; a leak first, then fragmentation"
+                                                    : "; fragmentation, not capacity");
             MT_CHECK_EQ(c->conf, MT_CONF_MARKED);
             DONE;
         }
     }
 }
 
-/* A failure that the program catches: what it does then is counted, what an exception does on its way up is not. */
+/* A failure that the program catches: what it does then is counted, what an exception does on its
+ * way up is not. */
 MT_TEST(a_failure_that_was_caught)
 {
     for (unsigned after = 99; after <= 100; after++) {
@@ -451,8 +465,10 @@ MT_TEST(a_failure_that_was_caught)
         heap_oom(h, 4 * GIB, GIB, FORWARD);
         {
             FINISH(0);
-            MT_CHECK_EQ(heap_evidence(
-                            c, "did not end the process: 100 allocations followed, and 1 more failed request; this report", 0),
+            MT_CHECK_EQ(heap_evidence(c,
+                                      "did not end the process: 100 allocations followed, and 1 "
+                                      "more failed request; this report",
+                                      0),
                         after == 100);
             MT_CHECK_EQ(evidence(c, "did not end the process") != NULL, after == 100);
             MT_CHECK_EQ(c->request, 4 * GIB);
@@ -461,7 +477,9 @@ MT_TEST(a_failure_that_was_caught)
     }
 }
 
-#define BATCH "lm/model.py:9:forward|torch/nn/modules/module.py:60:_call_impl|transformers/trainer.py:70:evaluation_loop|" MAIN
+#define BATCH                                                                                      \
+    "lm/model.py:9:forward|torch/nn/modules/module.py:60:_call_impl|transformers/"                 \
+    "trainer.py:70:evaluation_loop|" MAIN
 #define LAYER "lm/layer.py:5:forward|" BATCH
 #define OUTPUT "lm/head.py:7:forward|" BATCH
 
@@ -493,14 +511,16 @@ MT_TEST(outputs_that_are_kept_are_growth)
         MT_CHECK(heap_what_if(c, "no_kept")->fits);
         MT_CHECK_EQ(heap_what_if(c, "no_kept")->freed, 9 * GIB);
         MT_ASSERT(evidence(c, "one after each round") != NULL);
-        MT_CHECK_EQ(evidence(c, "one after each round")->since, 23); /* the model, four layers, the output of each */
+        /* the model, four layers, the output of each */
+        MT_CHECK_EQ(evidence(c, "one after each round")->since, 23);
         MT_CHECK_EQ(evidence(c, "one after each round")->event, 23 + 8 * 22);
         MT_CHECK_EQ(c->event, 23 + 8 * 22 + 1);
         DONE;
     }
 }
 
-/* Seven are too few, one layer between them may be a layer itself, and what is freed is no growth. */
+/* Seven are too few, one layer between them may be a layer itself, and what is freed is no growth.
+ */
 MT_TEST(outputs_that_may_be_layers_are_not)
 {
     static const struct {
@@ -558,8 +578,9 @@ MT_TEST(state_of_the_first_step_is_said)
     heap_free(h, f);
     heap_alloc(h, 2 * GIB, STATE); /* 9, after 2 + 2 + 2 + 3 events and its segment */
     heap_alloc(h, 2 * GIB, STATE);
-    heap_free(
-        h, heap_alloc(h, 64 * MIB, "torch/optim/adamw.py:90:_multi_tensor_adamw|torch/optim/optimizer.py:82:wrapper|" ACTOR));
+    heap_free(h, heap_alloc(h, 64 * MIB,
+                            "torch/optim/adamw.py:90:_multi_tensor_adamw|torch/optim/"
+                            "optimizer.py:82:wrapper|" ACTOR));
     heap_alloc(h, 2 * GIB, FORWARD);
     heap_oom(h, 2 * GIB, 128 * MIB, FORWARD);
     {
@@ -578,7 +599,8 @@ MT_TEST(inference_alone_is_healthy)
 {
     struct heap *h = heap_new();
     heap_alloc(h, 14 * GIB, "vllm/model_executor/layers/linear.py:1:create_weights|" MAIN);
-    heap_alloc(h, 40 * GIB, "vllm/v1/worker/gpu_model_runner.py:5:_allocate_kv_cache_tensors|" MAIN);
+    heap_alloc(h, 40 * GIB,
+               "vllm/v1/worker/gpu_model_runner.py:5:_allocate_kv_cache_tensors|" MAIN);
     for (int i = 0; i < 20; i++)
         heap_free(h, heap_alloc(h, GIB, GENERATE));
     {
@@ -611,10 +633,11 @@ MT_TEST(left_by_an_earlier_phase)
 /* Its sampler works on the logits that the same batch made in its forward pass. */
 MT_TEST(logits_of_a_batch_are_not_left_by_an_earlier_phase)
 {
-    const char *logits =
-        "sglang/srt/layers/logits_processor.py:9:_get_logits|sglang/srt/model_executor/model_runner.py:8:forward_decode|"
-        "sglang/srt/managers/scheduler.py:7:event_loop_overlap";
-    const char *sample = "sglang/srt/layers/sampler.py:6:forward|sglang/srt/managers/scheduler.py:7:event_loop_overlap";
+    const char *logits = "sglang/srt/layers/logits_processor.py:9:_get_logits|sglang/srt/"
+                         "model_executor/model_runner.py:8:forward_decode|"
+                         "sglang/srt/managers/scheduler.py:7:event_loop_overlap";
+    const char *sample = "sglang/srt/layers/sampler.py:6:forward|sglang/srt/managers/"
+                         "scheduler.py:7:event_loop_overlap";
     struct heap *h = heap_new();
     heap_alloc(h, 6 * GIB, logits);
     heap_oom(h, 2 * GIB, GIB, sample);
@@ -652,8 +675,8 @@ MT_TEST(a_full_card_is_next_to_fail)
         MT_CHECK_EQ(c->next.attr.phase, MT_PH_TRAIN_ACTOR);
         MT_CHECK_EQ(c->next.role, MT_ROLE_PARAM);
         MT_CHECK_EQ(c->next.role_bytes, 30 * GIB);
-        MT_CHECK_HAS(c->sentence,
-                     "Next to fail: actor update (forward). At its peak 38.00 GiB of the card's 39.00 GiB were live");
+        MT_CHECK_HAS(c->sentence, "Next to fail: actor update (forward). At its peak 38.00 GiB of "
+                                  "the card's 39.00 GiB were live");
         MT_CHECK_HAS(c->sentence, "at most 1.00 GiB (2 %) were left");
         MT_CHECK_STR(c->sentence, c->next.sentence);
         MT_CHECK(heap_evidence(c, "The card has 39.00 GiB; 38.00 GiB were live", GIB));
@@ -663,7 +686,8 @@ MT_TEST(a_full_card_is_next_to_fail)
     }
 }
 
-/* One twentieth is left, or the card is not known, or the books hold more than it has: nobody is frightened. */
+/* One twentieth is left, or the card is not known, or the books hold more than it has: nobody is
+ * frightened. */
 MT_TEST(a_card_with_room_has_no_cause)
 {
     static const uint64_t cards[] = {40 * GIB, 80 * GIB, 0, 37 * GIB};
@@ -689,7 +713,8 @@ MT_TEST(an_engine_fills_its_card)
     for (int tight = 0; tight < 2; tight++) {
         struct heap *h = heap_new();
         heap_alloc(h, 14 * GIB, "vllm/model_executor/layers/linear.py:1:create_weights|" MAIN);
-        heap_alloc(h, 35 * GIB, "vllm/v1/worker/gpu_model_runner.py:5:_allocate_kv_cache_tensors|" MAIN);
+        heap_alloc(h, 35 * GIB,
+                   "vllm/v1/worker/gpu_model_runner.py:5:_allocate_kv_cache_tensors|" MAIN);
         heap_free(h, heap_alloc(h, GIB, GENERATE));
         {
             FINISH(tight ? 50 * GIB + 512 * MIB : 52 * GIB);
@@ -702,11 +727,12 @@ MT_TEST(an_engine_fills_its_card)
 
 MT_TEST(what_makes_it_next)
 {
-    static const enum mt_cause_kind want[] = {MT_CAUSE_STALE_ENGINE, MT_CAUSE_GIANT_TENSOR, MT_CAUSE_PENDING_FREES,
-                                              MT_CAUSE_LEAK};
-    static const char *const words[] = {"10.00 GiB of it KV cache and engine weights, which this phase does not need",
-                                        "of it logits and their gradient", "had been freed by the program",
-                                        "10.00 GiB of it temporaries that earlier phases left behind"};
+    static const enum mt_cause_kind want[] = {MT_CAUSE_STALE_ENGINE, MT_CAUSE_GIANT_TENSOR,
+                                              MT_CAUSE_PENDING_FREES, MT_CAUSE_LEAK};
+    static const char *const words[] = {
+        "10.00 GiB of it KV cache and engine weights, which this phase does not need",
+        "of it logits and their gradient", "had been freed by the program",
+        "10.00 GiB of it temporaries that earlier phases left behind"};
     for (unsigned i = 0; i < 4; i++) {
         struct heap *h = heap_new();
         unsigned b;
@@ -772,7 +798,9 @@ MT_TEST(growth_says_when)
         MT_CHECK(!c->next.tight);
         MT_CHECK_HAS(c->sentence, "nothing has failed yet");
         MT_ASSERT(a->devices.p[0].roles.growth.n == 1);
-        MT_CHECK_EQ(c->next.steps_left, (uint64_t)((double)c->next.headroom / a->devices.p[0].roles.growth.p[0].slope) + 1);
+        MT_CHECK_EQ(c->next.steps_left,
+                    (uint64_t)((double)c->next.headroom / a->devices.p[0].roles.growth.p[0].slope) +
+                        1);
         MT_CHECK_HAS(c->next.sentence, "more steps");
         DONE;
     }
@@ -804,7 +832,8 @@ MT_TEST(a_withheld_curve_has_no_cause)
 
 MT_TEST(from_a_log)
 {
-    struct mt_logdiag d = {.cause = MT_LC_FOREIGN, .confidence = "high", .request = GIB, .sentence = NULL};
+    struct mt_logdiag d = {
+        .cause = MT_LC_FOREIGN, .confidence = "high", .request = GIB, .sentence = NULL};
     struct mt_cause_other c;
     mt_cause_of_log(&c, &d);
     MT_CHECK_EQ(c.kind, MT_CAUSE_FOREIGN);
@@ -825,8 +854,9 @@ MT_TEST(from_a_log)
 
 MT_TEST(from_driver_calls)
 {
-    struct mt_driver_oom o = {.request = 4 * GIB, .free = GIB, .who = MT_HOLD_TORCH, .phase = MT_PH_TRAIN_ACTOR};
-    struct mt_job j = {.kind = MT_JV_OOM, .sentence = NULL};
+    struct mt_driver_oom o = {
+        .request = 4 * GIB, .free = GIB, .who = MT_HOLD_TORCH, .phase = MT_PH_TRAIN_ACTOR};
+    struct mt_driverdiag j = {.kind = MT_DV_OOM, .sentence = NULL};
     struct mt_cause_other c;
     j.ooms.p = &o;
     j.ooms.n = 1;
@@ -849,18 +879,22 @@ MT_TEST(from_driver_calls)
     o.is_host = true;
     mt_cause_of_job(&c, &j);
     MT_CHECK_EQ(c.kind, MT_CAUSE_HOST);
-    j.kind = MT_JV_PEAK;
+    j.kind = MT_DV_PEAK;
     mt_cause_of_job(&c, &j);
     MT_CHECK_EQ(c.kind, MT_CAUSE_NONE);
     MT_CHECK(c.known);
 }
 
-/* What the trainer has cached and does not use, when the engine wakes; what has grown step by step. */
+/* What the trainer has cached and does not use, when the engine wakes; what has grown step by step.
+ */
 MT_TEST(from_what_was_there_before)
 {
-    struct mt_driver_oom o = {
-        .request = 5 * GIB, .free = 4 * GIB, .who = MT_HOLD_ENGINE, .phase = MT_PH_ROLLOUT_WAKE_SLEEP, .in_wake = true};
-    struct mt_job j = {.kind = MT_JV_OOM, .idle = 33 * GIB};
+    struct mt_driver_oom o = {.request = 5 * GIB,
+                              .free = 4 * GIB,
+                              .who = MT_HOLD_ENGINE,
+                              .phase = MT_PH_ROLLOUT_WAKE_SLEEP,
+                              .in_wake = true};
+    struct mt_driverdiag j = {.kind = MT_DV_OOM, .idle = 33 * GIB};
     struct mt_cause_other c;
     j.ooms.p = &o;
     j.ooms.n = 1;
@@ -882,7 +916,8 @@ MT_TEST(from_what_was_there_before)
     o.in_wake = false;
     o.held[MT_HOLD_ENGINE] = 0;
     j.idle = 0;
-    j.growth = (struct mt_job_growth){.who = MT_HOLD_TORCH, .n = 3, .first = 36 * GIB, .last = 39 * GIB};
+    j.growth = (struct mt_driver_growth){
+        .who = MT_HOLD_TORCH, .n = 3, .first = 36 * GIB, .last = 39 * GIB};
     mt_cause_of_job(&c, &j);
     MT_CHECK_EQ(c.kind, MT_CAUSE_LEAK);
     MT_CHECK_EQ(c.conf, MT_CONF_INFERRED);
@@ -930,7 +965,8 @@ MT_TEST(out_of_memory_while_looking)
 {
     for (uint64_t n = 1; n < 4000; n += 37) {
         struct heap *h = heap_new();
-        struct mt_analyze_opts o = {.phases = rules.phases, .fixes = rules.fixes, .only_device = -1, .framework = -1};
+        struct mt_analyze_opts o = {
+            .phases = rules.phases, .fixes = rules.fixes, .only_device = -1, .framework = -1};
         struct mt_analysis *a = NULL;
         struct mt_err err = {.rc = MT_OK};
         struct mt_trace *t;
@@ -941,7 +977,9 @@ MT_TEST(out_of_memory_while_looking)
         heap_oom(h, 2 * GIB, 512 * MIB, FORWARD);
         for (unsigned i = 0; i < h->n; i++)
             bt_segment(&h->x, 0, h->b[i].addr, h->b[i].room,
-                       h->b[i].room == GIB && h->b[i].size == GIB ? "1073741824p" : "209715200a 864026624i", h->b[i].stack);
+                       h->b[i].room == GIB && h->b[i].size == GIB ? "1073741824p"
+                                                                  : "209715200a 864026624i",
+                       h->b[i].stack);
         t = bt_done(&h->x);
         free(h);
         mt_mem_fail_after(n);
@@ -957,27 +995,32 @@ MT_TEST(out_of_memory_while_looking)
 
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
-MT_MAIN(MT_RUN(rules_load) MT_RUN(a_full_card_is_capacity) MT_RUN(holes_are_fragmentation_with_their_pins)
-            MT_RUN(crumbs_are_not_fragmentation) MT_RUN(logits_are_a_giant_tensor) MT_RUN(shape_of_58_gib)
-                MT_RUN(a_power_of_two_names_no_vocabulary) MT_RUN(size_alone_is_no_giant) MT_RUN(cache_in_training_is_stale)
-                    MT_RUN(an_engine_that_sleeps_is_not_stale) MT_RUN(cache_in_rollout_is_not_stale)
-                        MT_RUN(optimizer_state_in_rollout_is_stale) MT_RUN(parameters_beside_an_engine_are_the_trainers)
-                            MT_RUN(pending_frees) MT_RUN(few_pending_frees_are_no_cause) MT_RUN(memory_of_others)
-                                MT_RUN(a_context_is_not_foreign) MT_RUN(a_limit) MT_RUN(growth_is_a_leak)
-                                    MT_RUN(a_leak_comes_before_its_pieces) MT_RUN(a_failure_that_was_caught)
-                                        MT_RUN(outputs_that_are_kept_are_growth) MT_RUN(outputs_that_may_be_layers_are_not)
-                                            MT_RUN(steady_training_is_healthy) MT_RUN(state_of_the_first_step_is_no_leak)
-                                                MT_RUN(state_of_the_first_step_is_said) MT_RUN(inference_alone_is_healthy)
-                                                    MT_RUN(left_by_an_earlier_phase)
-                                                        MT_RUN(logits_of_a_batch_are_not_left_by_an_earlier_phase) MT_RUN(
-                                                            a_full_card_is_next_to_fail) MT_RUN(a_card_with_room_has_no_cause)
-                                                            MT_RUN(an_engine_fills_its_card) MT_RUN(what_makes_it_next)
-                                                                MT_RUN(holes_are_next)
-                                                                    MT_RUN(holes_on_a_larger_card_are_nothing)
-                                                                        MT_RUN(growth_says_when)
-                                                                            MT_RUN(a_withheld_curve_has_no_cause)
-                                                                                MT_RUN(from_a_log) MT_RUN(from_driver_calls)
-                                                                                    MT_RUN(from_what_was_there_before)
-                                                                                        MT_RUN(real_files_have_no_cause)
-                                                                                            MT_RUN(out_of_memory_while_looking)
-                                                                                                MT_RUN(rules_done))
+MT_MAIN(
+    MT_RUN(rules_load) MT_RUN(a_full_card_is_capacity) MT_RUN(
+        holes_are_fragmentation_with_their_pins) MT_RUN(crumbs_are_not_fragmentation)
+        MT_RUN(logits_are_a_giant_tensor) MT_RUN(shape_of_58_gib) MT_RUN(
+            a_power_of_two_names_no_vocabulary) MT_RUN(size_alone_is_no_giant)
+            MT_RUN(cache_in_training_is_stale) MT_RUN(an_engine_that_sleeps_is_not_stale) MT_RUN(
+                cache_in_rollout_is_not_stale) MT_RUN(optimizer_state_in_rollout_is_stale)
+                MT_RUN(parameters_beside_an_engine_are_the_trainers) MT_RUN(pending_frees) MT_RUN(
+                    few_pending_frees_are_no_cause) MT_RUN(memory_of_others)
+                    MT_RUN(a_context_is_not_foreign) MT_RUN(a_limit) MT_RUN(growth_is_a_leak) MT_RUN(
+                        a_leak_comes_before_its_pieces) MT_RUN(a_failure_that_was_caught)
+                        MT_RUN(outputs_that_are_kept_are_growth) MT_RUN(
+                            outputs_that_may_be_layers_are_not) MT_RUN(steady_training_is_healthy)
+                            MT_RUN(state_of_the_first_step_is_no_leak) MT_RUN(
+                                state_of_the_first_step_is_said) MT_RUN(inference_alone_is_healthy)
+                                MT_RUN(left_by_an_earlier_phase) MT_RUN(
+                                    logits_of_a_batch_are_not_left_by_an_earlier_phase)
+                                    MT_RUN(a_full_card_is_next_to_fail)
+                                        MT_RUN(a_card_with_room_has_no_cause) MT_RUN(
+                                            an_engine_fills_its_card) MT_RUN(what_makes_it_next)
+                                            MT_RUN(holes_are_next)
+                                                MT_RUN(holes_on_a_larger_card_are_nothing) MT_RUN(
+                                                    growth_says_when)
+                                                    MT_RUN(a_withheld_curve_has_no_cause) MT_RUN(
+                                                        from_a_log) MT_RUN(from_driver_calls)
+                                                        MT_RUN(from_what_was_there_before)
+                                                            MT_RUN(real_files_have_no_cause)
+                                                                MT_RUN(out_of_memory_while_looking)
+                                                                    MT_RUN(rules_done))

@@ -1,5 +1,6 @@
-/* The collector's parts: the table, chunks written and read again, the ledger of the summary, and a collection in which every allocation fails
- * once. What processes really leave is tested by tests/cli/capture_*.sh. */
+/* The collector's parts: the table, chunks written and read again, the ledger of the summary, and a
+ * collection in which every allocation fails once. What processes really leave is tested by
+ * tests/cli/capture_*.sh. */
 #include "capture/parts.h"
 #include "tests/unit/mt_test.h"
 
@@ -56,7 +57,10 @@ static void make_dir(void)
     MT_CHECK(mkdtemp(dir) != NULL);
 }
 
-static void path_in(char *buf, size_t cap, const char *name) { snprintf(buf, cap, "%s/%s", dir, name); }
+static void path_in(char *buf, size_t cap, const char *name)
+{
+    snprintf(buf, cap, "%s/%s", dir, name);
+}
 
 /* A finished file of one process: two chunks, a few records. */
 static void write_process(const char *name, uint64_t uid, size_t n_blob)
@@ -129,12 +133,12 @@ struct script {
     uint64_t addr, handle;
 };
 
-static void call(struct script *s, unsigned op, uint64_t result, uint64_t addr, uint64_t size, uint64_t handle,
-                 uint64_t location)
+static void call(struct script *s, unsigned op, uint64_t result, uint64_t addr, uint64_t size,
+                 uint64_t handle, uint64_t location)
 {
     struct mt_payload p = {.n = 0};
-    uint64_t mask =
-        MT_WF_ADDR | MT_WF_SIZE | MT_WF_HANDLE | (result != 0 ? MT_WF_RESULT : 0u) | (location != 0 ? MT_WF_LOCATION : 0u);
+    uint64_t mask = MT_WF_ADDR | MT_WF_SIZE | MT_WF_HANDLE | (result != 0 ? MT_WF_RESULT : 0u) |
+                    (location != 0 ? MT_WF_LOCATION : 0u);
     mt_pay_s(&p, 10);
     mt_pay_s(&p, 0);
     mt_pay_u(&p, op);
@@ -299,4 +303,5 @@ MT_TEST(elf)
     mt_symbols_free(s);
 }
 
-MT_MAIN(MT_RUN(table) MT_RUN(whole_records) MT_RUN(members) MT_RUN(held) MT_RUN(held_mapped) MT_RUN(collect) MT_RUN(elf))
+MT_MAIN(MT_RUN(table) MT_RUN(whole_records) MT_RUN(members) MT_RUN(held) MT_RUN(held_mapped)
+            MT_RUN(collect) MT_RUN(elf))

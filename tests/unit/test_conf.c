@@ -34,7 +34,9 @@ static const char *where(const char *key)
 {
     static char buf[300];
     struct mt_runconf_hit hit;
-    return mt_runconf_find(rc, key, &hit) && hit.entry != NULL ? mt_runconf_where(buf, sizeof buf, hit.entry) : "(null)";
+    return mt_runconf_find(rc, key, &hit) && hit.entry != NULL
+               ? mt_runconf_where(buf, sizeof buf, hit.entry)
+               : "(null)";
 }
 
 MT_TEST(yaml)
@@ -76,9 +78,10 @@ MT_TEST(yaml)
 MT_TEST(json)
 {
     open_conf();
-    MT_CHECK_EQ(
-        file("{\"a\": {\"b\": [1, \"x\", null], \"c\": true, \"d\": [{\"e\": 1.5}]}, \"vocab_size\": 151936}", "config.json"),
-        MT_OK);
+    MT_CHECK_EQ(file("{\"a\": {\"b\": [1, \"x\", null], \"c\": true, \"d\": [{\"e\": 1.5}]}, "
+                     "\"vocab_size\": 151936}",
+                     "config.json"),
+                MT_OK);
     MT_CHECK_STR(get("a.b"), "[1, x, null]");
     MT_CHECK_STR(get("a.c"), "true");
     MT_CHECK_STR(get("a.d.0.e"), "1.5");
@@ -143,7 +146,8 @@ MT_TEST(toml)
     mt_runconf_free(rc);
 }
 
-/* As an editor on Windows leaves it; and keys that are too long are left out whole, in quotes as without. */
+/* As an editor on Windows leaves it; and keys that are too long are left out whole, in quotes as
+ * without. */
 MT_TEST(toml_of_others)
 {
     static char text[2 * MT_CONF_KEY + 64];
@@ -151,7 +155,8 @@ MT_TEST(toml_of_others)
     MT_CHECK_EQ(file("long = \"\"\"\r\none\r\ntwo\"\"\"\r\nraw = '''\r\n'''\r\n", "x.toml"), MT_OK);
     MT_CHECK_STR(get("long"), "one\r\ntwo");
     MT_CHECK_STR(get("raw"), "");
-    (void)snprintf(text, sizeof text, "\"%0*d\" = 1\n%0*d = 2\n", (int)MT_CONF_KEY + 1, 7, (int)MT_CONF_KEY + 1, 7);
+    (void)snprintf(text, sizeof text, "\"%0*d\" = 1\n%0*d = 2\n", (int)MT_CONF_KEY + 1, 7,
+                   (int)MT_CONF_KEY + 1, 7);
     MT_CHECK_EQ(file(text, "x.toml"), MT_OK);
     MT_CHECK_EQ(rc->conf.entries.n, 2);
     MT_CHECK_EQ(rc->conf.n_dropped, 2);
@@ -202,19 +207,21 @@ MT_TEST(bad_files)
 MT_TEST(script)
 {
     open_conf();
-    MT_CHECK_EQ(file("#!/bin/bash\n"
-                     "set -x\n"
-                     "export PYTORCH_CUDA_ALLOC_CONF=\"expandable_segments:True,max_split_size_mb:128\"\n"
-                     "max_len=2048 # tokens\n"
-                     "N=${FOO:-3}\n"
-                     "LD_PRELOAD=/usr/lib/libtcmalloc.so python3 -m verl.trainer.main_ppo --config-path=/x \\\n"
-                     "    data.max_response_length=$max_len \\\n"
-                     "    data.max_prompt_length=\"${max_len}\" \\\n"
-                     "    +actor_rollout_ref.x.y='a b' ~trainer.logger trainer.n=${N} \\\n"
-                     "    --max-tokens-per-gpu 8192 --offload --cuda_graph_bs 1 2 4 --lr=-1e-5 $@\n"
-                     "echo done; other k.v=1\n",
-                     "run.sh"),
-                MT_OK);
+    MT_CHECK_EQ(
+        file("#!/bin/bash\n"
+             "set -x\n"
+             "export PYTORCH_CUDA_ALLOC_CONF=\"expandable_segments:True,max_split_size_mb:128\"\n"
+             "max_len=2048 # tokens\n"
+             "N=${FOO:-3}\n"
+             "LD_PRELOAD=/usr/lib/libtcmalloc.so python3 -m verl.trainer.main_ppo --config-path=/x "
+             "\\\n"
+             "    data.max_response_length=$max_len \\\n"
+             "    data.max_prompt_length=\"${max_len}\" \\\n"
+             "    +actor_rollout_ref.x.y='a b' ~trainer.logger trainer.n=${N} \\\n"
+             "    --max-tokens-per-gpu 8192 --offload --cuda_graph_bs 1 2 4 --lr=-1e-5 $@\n"
+             "echo done; other k.v=1\n",
+             "run.sh"),
+        MT_OK);
     MT_CHECK_STR(get("PYTORCH_CUDA_ALLOC_CONF.expandable_segments"), "True");
     MT_CHECK_STR(get("expandable_segments"), "True");
     MT_CHECK_STR(get("max_split_size_mb"), "128");
@@ -240,9 +247,11 @@ MT_TEST(script)
 MT_TEST(precedence)
 {
     open_conf();
-    args("actor_rollout_ref.rollout.gpu_memory_utilization=0.7 data.max_prompt_length=1 data.max_prompt_length=2 "
+    args("actor_rollout_ref.rollout.gpu_memory_utilization=0.7 data.max_prompt_length=1 "
+         "data.max_prompt_length=2 "
          "PYTORCH_ALLOC_CONF=a:1");
-    file("actor_rollout_ref: {rollout: {gpu_memory_utilization: 0.5, enforce_eager: True}}\n", "a.yaml");
+    file("actor_rollout_ref: {rollout: {gpu_memory_utilization: 0.5, enforce_eager: True}}\n",
+         "a.yaml");
     MT_CHECK_STR(get("gpu_memory_utilization"), "0.7");
     MT_CHECK_STR(where("gpu_memory_utilization"), "--args");
     MT_CHECK_STR(get("enforce_eager"), "True");
@@ -280,24 +289,34 @@ MT_TEST(frameworks)
         {"actor.backend=fsdp:d2c2", "pp", "1", MT_FW_AREAL},
         {"rollout.backend=sglang:d4", "engine", "sglang", MT_FW_AREAL},
         {"--max-tokens-per-gpu 8192 --rollout-max-response-len 5", "max_response_len", "5", -1},
-        {"--vllm_gpu_memory_utilization 0.3 --max_completion_length 7", "max_response_len", "7", MT_FW_TRL},
-        {"policy.generation.vllm_cfg.gpu_memory_utilization=0.6", "gpu_memory_utilization", "0.6", MT_FW_NEMORL},
+        {"--vllm_gpu_memory_utilization 0.3 --max_completion_length 7", "max_response_len", "7",
+         MT_FW_TRL},
+        {"policy.generation.vllm_cfg.gpu_memory_utilization=0.6", "gpu_memory_utilization", "0.6",
+         MT_FW_NEMORL},
         {"trainer.max_tokens_per_microbatch=16384", "tokens_per_gpu", "16384", MT_FW_SKYRL},
-        {"generator.gpu_memory_utilization=0.7", "gpu_memory_utilization", "0.7", MT_FW_SKYRL}, /* up to skyrl-train 0.4 */
-        {"actor_train.strategy_args.strategy_config.tensor_model_parallel_size=2", "tp", "2", MT_FW_ROLL},
+        /* up to skyrl-train 0.4 */
+        {"generator.gpu_memory_utilization=0.7", "gpu_memory_utilization", "0.7", MT_FW_SKYRL},
+        {"actor_train.strategy_args.strategy_config.tensor_model_parallel_size=2", "tp", "2",
+         MT_FW_ROLL},
         {"--trainer.model.cp 2 --seq-len 4096", "tokens_per_gpu", "4096", MT_FW_PRIME_RL},
         {"--sleep_level 1 --max_length 2048", "max_prompt_len", "2048", MT_FW_SWIFT},
-        {"--vllm.gpu_memory_utilization 0.4 --train.max_tokens_per_gpu 1", "gpu_memory_utilization", "0.4", MT_FW_OPENRLHF},
+        {"--vllm.gpu_memory_utilization 0.4 --train.max_tokens_per_gpu 1", "gpu_memory_utilization",
+         "0.4", MT_FW_OPENRLHF},
         {"--gpu-memory-utilization 0.9 --max-num-seqs 4", "max_num_seqs", "4", MT_FW_VLLM},
         {"--mem-fraction-static=0.8", "gpu_memory_utilization", "0.8", MT_FW_SGLANG},
         {"--num-attention-heads 40 --micro-batch-size 1", "heads", "40", -1},
-        {"--cutoff_len 4096 --finetuning_type lora --per_device_train_batch_size 4", "max_seq_len", "4096", MT_FW_LLAMAFACTORY},
-        {"cutoff_len=4096 finetuning_type=full per_device_train_batch_size=4", "micro_batch", "4", MT_FW_LLAMAFACTORY},
-        {"--sequence-len 8192 --sample-packing=true --micro-batch-size 2", "packing", "true", MT_FW_AXOLOTL},
-        {"sequence_len=8192 sample_packing=true micro_batch_size=2 gradient_checkpointing=true", "micro_batch", "2",
+        {"--cutoff_len 4096 --finetuning_type lora --per_device_train_batch_size 4", "max_seq_len",
+         "4096", MT_FW_LLAMAFACTORY},
+        {"cutoff_len=4096 finetuning_type=full per_device_train_batch_size=4", "micro_batch", "4",
+         MT_FW_LLAMAFACTORY},
+        {"--sequence-len 8192 --sample-packing=true --micro-batch-size 2", "packing", "true",
          MT_FW_AXOLOTL},
-        {"tokenizer.max_seq_len=512 enable_activation_checkpointing=True batch_size=2", "grad_ckpt", "True", MT_FW_TORCHTUNE},
-        {"--training.local_batch_size 8 --training.seq_len 4096", "max_seq_len", "4096", MT_FW_TORCHTITAN},
+        {"sequence_len=8192 sample_packing=true micro_batch_size=2 gradient_checkpointing=true",
+         "micro_batch", "2", MT_FW_AXOLOTL},
+        {"tokenizer.max_seq_len=512 enable_activation_checkpointing=True batch_size=2", "grad_ckpt",
+         "True", MT_FW_TORCHTUNE},
+        {"--training.local_batch_size 8 --training.seq_len 4096", "max_seq_len", "4096",
+         MT_FW_TORCHTITAN},
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         open_conf();
@@ -317,19 +336,29 @@ MT_TEST(framework_of_the_run)
         int run;
     } of[] = {
         {"actor.backend=fsdp:d8 rollout.backend=sglang:d8", MT_FW_AREAL},
-        {"--max-tokens-per-gpu 9216 --sglang-mem-fraction-static 0.7", MT_FW_SLIME}, /* Relax has the same flags */
+        /* Relax has the same flags */
+        {"--max-tokens-per-gpu 9216 --sglang-mem-fraction-static 0.7", MT_FW_SLIME},
         {"actor_rollout_ref.rollout.name=vllm", MT_FW_VERL},
-        {"trainer.strategy=fsdp generator.inference_engine.gpu_memory_utilization=0.8", MT_FW_SKYRL},
+        {"trainer.strategy=fsdp generator.inference_engine.gpu_memory_utilization=0.8",
+         MT_FW_SKYRL},
         {"actor_train.infer_batch_size=4", MT_FW_ROLL},
-        {"--trainer.model.seq-len 8192 --inference.vllm.gpu-memory-utilization 0.9", MT_FW_PRIME_RL},
-        {"--inference.gpu-memory-utilization 0.9", MT_FW_PRIME_RL},                       /* up to 0.8.0 */
-        {"--vllm_gpu_memory_utilization 0.5 --per_device_train_batch_size 2", MT_FW_TRL}, /* ms-swift has them too */
-        {"--vllm_gpu_memory_utilization 0.5 --sleep_level 1 --per_device_train_batch_size 2", MT_FW_SWIFT},
-        {"--seq-len 4096 --model.name x --max_length 7 prompt_length=9 response_length=9", -1}, /* anybody's */
-        {"--global-batch-size 8 --hidden-size 4096", -1},                                       /* also Megatron's own */
-        {"--max-num-seqs 4", -1},                                                               /* an engine alone */
+        {"--trainer.model.seq-len 8192 --inference.vllm.gpu-memory-utilization 0.9",
+         MT_FW_PRIME_RL},
+        /* up to 0.8.0 */
+        {"--inference.gpu-memory-utilization 0.9", MT_FW_PRIME_RL},
+        /* ms-swift has them too */
+        {"--vllm_gpu_memory_utilization 0.5 --per_device_train_batch_size 2", MT_FW_TRL},
+        {"--vllm_gpu_memory_utilization 0.5 --sleep_level 1 --per_device_train_batch_size 2",
+         MT_FW_SWIFT},
+        /* anybody's */
+        {"--seq-len 4096 --model.name x --max_length 7 prompt_length=9 response_length=9", -1},
+        /* also Megatron's own */
+        {"--global-batch-size 8 --hidden-size 4096", -1},
+        /* an engine alone */
+        {"--max-num-seqs 4", -1},
         {"learning_rate=1", -1},
-        {"--finetuning_type lora --cutoff_len 2048 --per_device_train_batch_size 8", MT_FW_LLAMAFACTORY},
+        {"--finetuning_type lora --cutoff_len 2048 --per_device_train_batch_size 8",
+         MT_FW_LLAMAFACTORY},
         {"sequence_len=4096 micro_batch_size=1", MT_FW_AXOLOTL},
         {"enable_activation_offloading=True", MT_FW_TORCHTUNE},
         {"--per_device_train_batch_size 8", MT_FW_TRL},
@@ -339,7 +368,8 @@ MT_TEST(framework_of_the_run)
         open_conf();
         args(of[i].args);
         MT_CHECK_EQ(mt_runconf_run(rc), of[i].run);
-        MT_CHECK_EQ(rc->any, strstr(of[i].args, "learning_rate") == NULL && strstr(of[i].args, "response_length") == NULL);
+        MT_CHECK_EQ(rc->any, strstr(of[i].args, "learning_rate") == NULL &&
+                                 strstr(of[i].args, "response_length") == NULL);
         mt_runconf_free(rc);
     }
     open_conf();
@@ -360,7 +390,8 @@ MT_TEST(framework_of_the_run)
     mt_runconf_free(rc);
 }
 
-/* Every setting of the table is found by its name when any of its keys is set, in the spelling of the table. */
+/* Every setting of the table is found by its name when any of its keys is set, in the spelling of
+ * the table. */
 MT_TEST(every_key)
 {
     open_conf();
@@ -371,15 +402,19 @@ MT_TEST(every_key)
             const struct mt_runconf_key key = rc->keys.p[s.first + k];
             struct mt_runconf *one = NULL;
             char text[700];
-            const char *want = key.part == NULL ? "3" : strcmp(key.part, "name") == 0 ? "fsdp" : "2";
+            const char *want = key.part == NULL                ? "3"
+                               : strcmp(key.part, "name") == 0 ? "fsdp"
+                                                               : "2";
             MT_CHECK(key.part == NULL || strlen(key.part) == 1 || strcmp(key.part, "name") == 0);
-            MT_CHECK(mt_framework_find(key.framework) >= 0 || strcmp(key.framework, "pytorch") == 0 ||
-                     strcmp(key.framework, "model") == 0);
+            MT_CHECK(mt_framework_find(key.framework) >= 0 ||
+                     strcmp(key.framework, "pytorch") == 0 || strcmp(key.framework, "model") == 0);
             MT_CHECK_EQ(mt_runconf_new(&one, &err), MT_OK);
-            snprintf(text, sizeof text, "%s=%s", key.key, key.part != NULL ? "fsdp:d2t2p2c2e2" : "3");
+            snprintf(text, sizeof text, "%s=%s", key.key,
+                     key.part != NULL ? "fsdp:d2t2p2c2e2" : "3");
             MT_CHECK_EQ(mt_conf_args(&one->conf, text, strlen(text), "x", false, &err), MT_OK);
             MT_CHECK_EQ(mt_runconf_added(one, MT_FROM_ARGS, &err), MT_OK);
-            if (mt_runconf_get(one, s.name) == NULL || strcmp(mt_runconf_get(one, s.name), want) != 0)
+            if (mt_runconf_get(one, s.name) == NULL ||
+                strcmp(mt_runconf_get(one, s.name), want) != 0)
                 MT_FAIL_AT("%s by %s", s.name, text);
             mt_runconf_free(one);
         }
@@ -390,7 +425,8 @@ MT_TEST(every_key)
 MT_TEST(ray_environment)
 {
     open_conf();
-    args("+ray_kwargs.ray_init.runtime_env.env_vars.PYTORCH_CUDA_ALLOC_CONF='expandable_segments:True' "
+    args("+ray_kwargs.ray_init.runtime_env.env_vars.PYTORCH_CUDA_ALLOC_CONF='expandable_segments:"
+         "True' "
          "--runtime-env-json '{\"env_vars\": {\"NCCL_CUMEM_ENABLE\": \"0\"}}' -- python train.py");
     MT_CHECK_STR(get("expandable_segments"), "True");
     MT_CHECK_STR(get("NCCL_CUMEM_ENABLE"), "0");
@@ -401,9 +437,10 @@ MT_TEST(hostile)
 {
     size_t n = (size_t)1 << 20;
     char *p = malloc(n + 1);
-    static const char *const pieces[] = {"[[a.b]]\n", "[a]\n",    "a=[{",       "a=\"\"\"", "\"\".", "a=[",    "[",
-                                         "{a: ",      "- ",       "a: &x *x\n", "a=$a",     "$(",    "\"",     "'",
-                                         "--",        "A=$A$A\n", "${a",        "`",        "\\\n",  "a.b=1 ", "? "};
+    static const char *const pieces[] = {
+        "[[a.b]]\n", "[a]\n",    "a=[{",       "a=\"\"\"", "\"\".", "a=[",    "[",
+        "{a: ",      "- ",       "a: &x *x\n", "a=$a",     "$(",    "\"",     "'",
+        "--",        "A=$A$A\n", "${a",        "`",        "\\\n",  "a.b=1 ", "? "};
     MT_CHECK(p != NULL);
     for (size_t i = 0; p != NULL && i < sizeof pieces / sizeof *pieces; i++) {
         size_t k = strlen(pieces[i]);
@@ -424,7 +461,8 @@ MT_TEST(hostile)
     open_conf();
     MT_CHECK_EQ(mt_conf_file(&rc->conf, "{\"a\": \0 1}", 11, "x.json", &err), MT_EINPUT);
     (void)mt_conf_file(&rc->conf, "a: \xff\xfe\0\1", 7, "x.yaml", &err);
-    MT_CHECK_EQ(mt_conf_args(&rc->conf, "--\0a=1 a\0b=2 c=3\0x d=4", 22, "--args", false, &err), MT_OK);
+    MT_CHECK_EQ(mt_conf_args(&rc->conf, "--\0a=1 a\0b=2 c=3\0x d=4", 22, "--args", false, &err),
+                MT_OK);
     MT_CHECK_EQ(rc->conf.n_dropped, 1);
     MT_CHECK_EQ(rc->conf.n_cut, 1);
     MT_CHECK(rc->conf.entries.n == 2 && strcmp(rc->conf.entries.p[0].value, "3") == 0 &&
@@ -446,7 +484,8 @@ MT_TEST(out_of_memory)
             struct mt_config c;
             memset(&c, 0, sizeof c);
             mt_mem_fail_after(k);
-            r = mt_conf_file(&c, texts[i], strlen(texts[i]), texts[i] == toml ? "x.toml" : "x", &err);
+            r = mt_conf_file(&c, texts[i], strlen(texts[i]), texts[i] == toml ? "x.toml" : "x",
+                             &err);
             mt_mem_fail_after(0);
             mt_conf_done(&c);
         }
@@ -469,14 +508,16 @@ MT_TEST(out_of_memory)
 MT_TEST(words)
 {
     uint64_t v = 0;
-    MT_CHECK(mt_runconf_is_true("TRUE") && mt_runconf_is_true("1") && !mt_runconf_is_true("False") &&
-             !mt_runconf_is_true(NULL));
-    MT_CHECK(mt_runconf_is_false("null") && mt_runconf_is_false("False") && !mt_runconf_is_false("") &&
-             !mt_runconf_is_false("x"));
+    MT_CHECK(mt_runconf_is_true("TRUE") && mt_runconf_is_true("1") &&
+             !mt_runconf_is_true("False") && !mt_runconf_is_true(NULL));
+    MT_CHECK(mt_runconf_is_false("null") && mt_runconf_is_false("False") &&
+             !mt_runconf_is_false("") && !mt_runconf_is_false("x"));
     MT_CHECK(mt_runconf_number("8192", &v) && v == 8192);
-    MT_CHECK(!mt_runconf_number("8k", &v) && !mt_runconf_number("", &v) && !mt_runconf_number("99999999999999999999", &v));
+    MT_CHECK(!mt_runconf_number("8k", &v) && !mt_runconf_number("", &v) &&
+             !mt_runconf_number("99999999999999999999", &v));
 }
 
-MT_MAIN(MT_RUN(yaml) MT_RUN(json) MT_RUN(toml) MT_RUN(toml_of_others) MT_RUN(toml_is_wrong) MT_RUN(bad_files) MT_RUN(script)
-            MT_RUN(precedence) MT_RUN(defaults) MT_RUN(frameworks) MT_RUN(framework_of_the_run) MT_RUN(every_key)
-                MT_RUN(ray_environment) MT_RUN(hostile) MT_RUN(out_of_memory) MT_RUN(words))
+MT_MAIN(MT_RUN(yaml) MT_RUN(json) MT_RUN(toml) MT_RUN(toml_of_others) MT_RUN(toml_is_wrong)
+            MT_RUN(bad_files) MT_RUN(script) MT_RUN(precedence) MT_RUN(defaults) MT_RUN(frameworks)
+                MT_RUN(framework_of_the_run) MT_RUN(every_key) MT_RUN(ray_environment)
+                    MT_RUN(hostile) MT_RUN(out_of_memory) MT_RUN(words))

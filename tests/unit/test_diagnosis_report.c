@@ -1,4 +1,5 @@
-/* What the text and the Markdown report say of a diagnosis, also with names that try to break them; the words both share. */
+/* What the text and the Markdown report say of a diagnosis, also with names that try to break them;
+ * the words both share. */
 #include "parser/base/mem.h"
 #include "render/view/diagnosis.h"
 #include "tests/unit/diag_fixture.h"
@@ -33,51 +34,52 @@ static void in_order(const char *text, const char *const *words, size_t n)
 
 MT_TEST(text)
 {
-    static const char *const words[] = {"One giant tensor: the request is logits of 4096 tokens",
-                                        "Change first",
-                                        "Set now: recipe/metrics.py:41 append_metrics",
-                                        "Frees: about 6.00 GiB (4.00 GiB to 7.00 GiB; confidence: medium)",
-                                        "Frees: not computed: host memory, not the card's",
-                                        "=> With this setting: about 6.00 GiB less",
-                                        "Would the request have fitted?",
-                                        "  no   Without fragmentation",
-                                        "  yes  With the engine asleep (37.00 GiB)",
-                                        "Numbers",
-                                        "What the memory is for",
-                                        "KV cache                      23.00 GiB",
-                                        "parameters                     4.00 GiB",
-                                        "1.00 GiB waiting to be freed",
-                                        "allocated before recording",
-                                        "unknown                       40.00 GiB",
-                                        "How it is known: 27.00 GiB by frames.",
-                                        "Without a role: 40.00 GiB of a phase that is only guessed",
-                                        "4096 tokens x a vocabulary of 151936 split by 2 x 4 bytes",
-                                        "Expected beside measured",
-                                        "- parameters in actor update: 4.00 GiB measured, 4.00 GiB expected: as expected",
-                                        "4 x 1 GiB",
-                                        "! gradients in actor update: 12.00 GiB measured, at most 4.00 GiB expected: 8.00 GiB",
-                                        "recipe/metrics.py:41 append_metrics",
-                                        "- KV cache in rollout generation: 4.00 GiB measured; what to expect is not known: the",
-                                        "Phases",
-                                        "Each phase at its highest",
-                                        "recipe/metrics.py:41 append_metrics",
-                                        "at the peak: KV cache 8.00 GiB, parameters 1.00 GiB",
-                                        "\"of no use\" was live",
-                                        "Steps",
-                                        "9 steps, found by annotations.",
-                                        "Grows from step to step",
-                                        "+1.00 GiB per step  recipe/metrics.py:41 append_metrics",
-                                        "fit 99 %, confidence good",
-                                        "Looked at",
-                                        "FSDP gathers",
-                                        "  ! Weight sync",
-                                        "Bytes 3.00 GiB, Times 1,234",
-                                        "and 1 more rows",
-                                        "What keeps segments from being given back",
-                                        "72.0 MiB of 80.0 MiB free in 4 of them, held by 8.0 MiB",
-                                        "18.0 MiB of 20.0 MiB free in 1 of them",
-                                        "All advice",
-                                        "Of the saving: At most."};
+    static const char *const words[] = {
+        "One giant tensor: the request is logits of 4096 tokens",
+        "Change first",
+        "Set now: recipe/metrics.py:41 append_metrics",
+        "Frees: about 6.00 GiB (4.00 GiB to 7.00 GiB; confidence: medium)",
+        "Frees: not computed: host memory, not the card's",
+        "=> With this setting: about 6.00 GiB less",
+        "Would the request have fitted?",
+        "  no   Without fragmentation",
+        "  yes  With the engine asleep (37.00 GiB)",
+        "Numbers",
+        "What the memory is for",
+        "KV cache                      23.00 GiB",
+        "parameters                     4.00 GiB",
+        "1.00 GiB waiting to be freed",
+        "allocated before recording",
+        "unknown                       40.00 GiB",
+        "How it is known: 27.00 GiB by frames.",
+        "Without a role: 40.00 GiB of a phase that is only guessed",
+        "4096 tokens x a vocabulary of 151936 split by 2 x 4 bytes",
+        "Expected beside measured",
+        "- parameters in actor update: 4.00 GiB measured, 4.00 GiB expected: as expected",
+        "4 x 1 GiB",
+        "! gradients in actor update: 12.00 GiB measured, at most 4.00 GiB expected: 8.00 GiB",
+        "recipe/metrics.py:41 append_metrics",
+        "- KV cache in rollout generation: 4.00 GiB measured; what to expect is not known: the",
+        "Phases",
+        "Each phase at its highest",
+        "recipe/metrics.py:41 append_metrics",
+        "at the peak: KV cache 8.00 GiB, parameters 1.00 GiB",
+        "\"of no use\" was live",
+        "Steps",
+        "9 steps, found by annotations.",
+        "Grows from step to step",
+        "+1.00 GiB per step  recipe/metrics.py:41 append_metrics",
+        "fit 99 %, confidence good",
+        "Looked at",
+        "FSDP gathers",
+        "  ! Weight sync",
+        "Bytes 3.00 GiB, Times 1,234",
+        "and 1 more rows",
+        "What keeps segments from being given back",
+        "72.0 MiB of 80.0 MiB free in 4 of them, held by 8.0 MiB",
+        "18.0 MiB of 20.0 MiB free in 1 of them",
+        "All advice",
+        "Of the saving: At most."};
     static struct diag_fixture x;
     char *s;
     fxd_make(&x, false);
@@ -98,7 +100,8 @@ MT_TEST(markdown)
         "| With the engine asleep (37.00 GiB) | yes |  |",
         "| KV cache | 23.00 GiB |",
         "| parameters | actor update | 4.00 GiB | 4.00 GiB | as expected | 4 x 1 GiB |",
-        "| gradients | actor update | 12.00 GiB | at most 4.00 GiB | **8.00 GiB more** | 4 x 1 GiB; recipe",
+        "| gradients | actor update | 12.00 GiB | at most 4.00 GiB | **8.00 GiB more** | 4 x 1 "
+        "GiB; recipe",
         "| KV cache | rollout generation | 4.00 GiB | not known |  | the card",
         "of no use",
         "| step of 9 |",
@@ -133,7 +136,8 @@ MT_TEST(hostile)
     s = report_of(&x.f.r, MARKDOWN);
     MT_ASSERT(s != NULL);
     MT_CHECK(strchr(s, '\033') == NULL);
-    for (const char *tag = strstr(s, "<b"); tag != NULL; tag = strstr(tag + 1, "<b")) /* in code only */
+    for (const char *tag = strstr(s, "<b"); tag != NULL;
+         tag = strstr(tag + 1, "<b")) /* in code only */
         MT_CHECK(tag > s && tag[-1] == '>');
     mt_free(s);
     fxd_done(&x);
@@ -174,7 +178,8 @@ MT_TEST(other_devices)
         t = report_of(&f.r, TEXT);
         m = report_of(&f.r, MARKDOWN);
         MT_ASSERT(t != NULL && m != NULL);
-        MT_CHECK_EQ(strstr(t, "The sections from here on are about rank 0, device 0.") != NULL, ranks[i] > 1);
+        MT_CHECK_EQ(strstr(t, "The sections from here on are about rank 0, device 0.") != NULL,
+                    ranks[i] > 1);
         MT_CHECK_EQ(strstr(t, "The other devices") != NULL, ranks[i] > 1);
         MT_CHECK_EQ(strstr(t, "  rank 1, device 0: live at ") != NULL, ranks[i] > 1);
         MT_CHECK_EQ(strstr(t, "and 3 more (see --format json)") != NULL, ranks[i] == FX_RANKS);
@@ -207,7 +212,8 @@ MT_TEST(words)
     MT_CHECK_EQ(order[1], MT_ROLE_PARAM);
     MT_CHECK_EQ(order[2], MT_ROLE_BEFORE);
     MT_CHECK_EQ(order[3], MT_ROLE_UNKNOWN);
-    MT_CHECK_STR(mt_role_words_list(buf, sizeof buf, bytes, 2), "temporaries 2 B, parameters 1 B, others 300 B");
+    MT_CHECK_STR(mt_role_words_list(buf, sizeof buf, bytes, 2),
+                 "temporaries 2 B, parameters 1 B, others 300 B");
     MT_CHECK_STR(mt_role_words_list(buf, 20, bytes, 4), "temporaries 2 B, pa");
     for (unsigned i = 0; i < 9; i++)
         (void)MT_VEC_PUSH(&f.steps);
@@ -229,4 +235,5 @@ MT_TEST(words)
     MT_CHECK_STR(mt_slope_words(buf, 1e300), "+0 B");
 }
 
-MT_MAIN(MT_RUN(text) MT_RUN(markdown) MT_RUN(hostile) MT_RUN(nothing_to_say) MT_RUN(other_devices) MT_RUN(words))
+MT_MAIN(MT_RUN(text) MT_RUN(markdown) MT_RUN(hostile) MT_RUN(nothing_to_say) MT_RUN(other_devices)
+            MT_RUN(words))

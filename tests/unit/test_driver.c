@@ -1,26 +1,28 @@
-/* The ledger: exact replay of recorded calls, sums that add up at every column and sample, failures, sleep and wake, phases. */
+/* The ledger: exact replay of recorded calls, sums that add up at every column and sample,
+ * failures, sleep and wake, phases. */
 #include "analysis/ledger/driver.h"
 #include "tests/unit/build_driver.h"
 #include "tests/unit/mt_test.h"
 
 static struct mt_phase_rules *rules;
 
-static struct mt_job *make_with(const struct mt_trace *const *t, uint32_t n, const struct mt_claims *claims, uint32_t n_claims)
+static struct mt_driverdiag *make_with(const struct mt_trace *const *t, uint32_t n,
+                                       const struct mt_claims *claims, uint32_t n_claims)
 {
-    struct mt_job_opts o = {.phases = rules};
-    struct mt_job *j = NULL;
+    struct mt_driverdiag_opts o = {.phases = rules};
+    struct mt_driverdiag *j = NULL;
     struct mt_err err = {.rc = MT_OK};
     if (rules == NULL && mt_phase_rules_load(&rules, NULL, 0, NULL, &err) < 0)
         abort();
     o.phases = rules;
-    if (mt_job_make(&j, t, n, claims, n_claims, &o, &err) < 0)
+    if (mt_driverdiag_make(&j, t, n, claims, n_claims, &o, &err) < 0)
         printf("# %s\n", err.msg);
     return j;
 }
-static struct mt_job *make(const struct mt_trace *t) { return make_with(&t, 1, NULL, 0); }
+static struct mt_driverdiag *make(const struct mt_trace *t) { return make_with(&t, 1, NULL, 0); }
 
 /* Every promise of docs/ledger.md that a reader can check. */
-static void check_sums(const struct mt_job *j)
+static void check_sums(const struct mt_driverdiag *j)
 {
     for (uint32_t i = 0; i < j->ledgers.n; i++) {
         const struct mt_ledger *l = &j->ledgers.p[i];
@@ -34,7 +36,8 @@ static void check_sums(const struct mt_job *j)
             }
             MT_CHECK_EQ(named, l->named[c]);
             if (l->used[c] != 0)
-                MT_CHECK_EQ((int64_t)l->used[c], named + by[MT_HOLD_OTHER] + by[MT_HOLD_UNEXPLAINED]);
+                MT_CHECK_EQ((int64_t)l->used[c],
+                            named + by[MT_HOLD_OTHER] + by[MT_HOLD_UNEXPLAINED]);
             if (named > peak)
                 peak = named;
         }
@@ -61,7 +64,8 @@ static int64_t row_bytes(const struct mt_ledger *l, enum mt_holder h, const char
     int64_t sum = 0;
     for (uint32_t i = 0; i < l->rows.n; i++)
         if (l->rows.p[i].holder == h &&
-            (library == NULL || (l->rows.p[i].library != NULL && strcmp(l->rows.p[i].library, library) == 0)))
+            (library == NULL ||
+             (l->rows.p[i].library != NULL && strcmp(l->rows.p[i].library, library) == 0)))
             sum += l->rows.p[i].bytes;
     return sum;
 }
@@ -78,7 +82,7 @@ MT_TEST(owners_and_frees)
 {
     struct bd x = one_process();
     struct mt_trace *t;
-    struct mt_job *j;
+    struct mt_driverdiag *j;
     (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x1000, 100, BD_TORCH);
     (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x2000, 200, BD_CUBLAS);
     (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x3000, 400, "flash_attn_2_cuda.so:fwd|python3:main");
@@ -88,7 +92,8 @@ MT_TEST(owners_and_frees)
     (void)bd_call(&x, MT_WO_MEM_FREE, 0x9999, 0, NULL);               /* never seen allocated */
     (void)bd_call(&x, MT_WO_MEM_FREE, 0, 0, NULL);                    /* cudaFree(NULL) */
     bd_call(&x, MT_WO_MEM_ALLOC, 0x6000, 3200, BD_TORCH)->result = 1; /* failed: no effect */
-    (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x2000, 6400, BD_CUBLAS);      /* the free of 0x2000 was lost */
+    /* the free of 0x2000 was lost */
+    (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x2000, 6400, BD_CUBLAS);
     (void)bd_call(&x, MT_WO_MANAGED_ALLOC, 0x7000, 12800, BD_TORCH);
     (void)bd_call(&x, MT_WO_HOST_ALLOC, 0x8000, 25600, BD_TORCH);
     t = bd_done(&x);
@@ -106,9 +111,9 @@ MT_TEST(owners_and_frees)
     MT_CHECK_EQ(j->processes.p[0].n_unmatched_frees, 1);
     MT_CHECK_EQ(j->processes.p[0].n_lost_frees, 1);
     MT_CHECK_EQ(j->processes.p[0].n_failed, 1);
-    MT_CHECK_EQ(j->kind, MT_JV_PEAK);
+    MT_CHECK_EQ(j->kind, MT_DV_PEAK);
     MT_CHECK_STR(j->ledgers.p[0].name, "GPU 0 of node1 (NVIDIA H100, 80.00 GiB)");
-    mt_job_free(j);
+    mt_driverdiag_free(j);
     mt_trace_free(t);
 }
 
@@ -116,8 +121,9 @@ MT_TEST(handles_are_counted_by_reference)
 {
     struct bd x = one_process();
     struct mt_trace *t;
-    struct mt_job *j;
-    /* NCCL: created, mapped, released while mapped, retained under another name, unmapped, released */
+    struct mt_driverdiag *j;
+    /* NCCL: created, mapped, released while mapped, retained under another name, unmapped, released
+     */
     (void)bd_vmm(&x, MT_WO_VMM_CREATE, 0, 1000, 7, BD_NCCL);
     (void)bd_vmm(&x, MT_WO_VMM_MAP, 0x100000, 1000, 7, NULL);
     (void)bd_vmm(&x, MT_WO_VMM_RELEASE, 0, 0, 7, NULL);
@@ -149,7 +155,7 @@ MT_TEST(handles_are_counted_by_reference)
     MT_CHECK_EQ(j->processes.p[0].pinned_peak, 9000);
     MT_CHECK_EQ(j->processes.p[0].n_imported, 2);
     MT_CHECK_EQ(j->processes.p[0].n_unmatched_frees, 0);
-    mt_job_free(j);
+    mt_driverdiag_free(j);
     mt_trace_free(t);
 }
 
@@ -157,7 +163,7 @@ MT_TEST(samples_and_other_processes)
 {
     struct bd x = one_process();
     struct mt_trace *t;
-    struct mt_job *j;
+    struct mt_driverdiag *j;
     const struct mt_ledger *l;
     bd_sample(&x, 0, 500, MT_WY_START);
     (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x1000, 1000, BD_TORCH);
@@ -186,7 +192,7 @@ MT_TEST(samples_and_other_processes)
     MT_CHECK_EQ(row_bytes(l, MT_HOLD_OTHER, NULL), 600);
     MT_CHECK_EQ(row_bytes(l, MT_HOLD_UNEXPLAINED, NULL), 900);
     MT_CHECK(!l->foreign_pids);
-    mt_job_free(j);
+    mt_driverdiag_free(j);
     mt_trace_free(t);
 }
 
@@ -194,7 +200,7 @@ MT_TEST(pid_namespaces_are_noticed)
 {
     struct bd x = one_process();
     struct mt_trace *t;
-    struct mt_job *j;
+    struct mt_driverdiag *j;
     (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x1000, 1000, BD_TORCH);
     bd_sample(&x, 0, 1500, MT_WY_PERIODIC);
     bd_use(&x, 123456, 1500); /* us, by another number */
@@ -205,7 +211,7 @@ MT_TEST(pid_namespaces_are_noticed)
     MT_CHECK(j->ledgers.p[0].foreign_pids);
     MT_CHECK_EQ(j->ledgers.p[0].checks.p[0].other, 0);
     MT_CHECK_EQ(j->ledgers.p[0].checks.p[0].unexplained, 500);
-    mt_job_free(j);
+    mt_driverdiag_free(j);
     mt_trace_free(t);
 }
 
@@ -213,7 +219,7 @@ MT_TEST(contexts_graphs_and_their_end)
 {
     struct bd x = one_process();
     struct mt_trace *t;
-    struct mt_job *j;
+    struct mt_driverdiag *j;
     struct mt_call *c = bd_call(&x, MT_WO_CONTEXT_RETAIN, 0, 0, BD_TORCH);
     c->has_change = 1;
     c->change = 500;
@@ -237,11 +243,12 @@ MT_TEST(contexts_graphs_and_their_end)
     MT_CHECK_EQ(row_bytes(&j->ledgers.p[0], MT_HOLD_CONTEXT, NULL), 500);
     MT_CHECK_EQ(row_bytes(&j->ledgers.p[0], MT_HOLD_GRAPHS, NULL), 70);
     MT_CHECK_EQ(j->ledgers.p[0].checks.p[0].named, 33);
-    mt_job_free(j);
+    mt_driverdiag_free(j);
     mt_trace_free(t);
 }
 
-/* A job of two processes on one GPU, driven by a third without one: rank 3's NCCL fails during update_weights. */
+/* A job of two processes on one GPU, driven by a third without one: rank 3's NCCL fails during
+ * update_weights. */
 static struct mt_trace *oom_job(void)
 {
     struct bd x = bd_new();
@@ -287,14 +294,14 @@ static struct mt_trace *oom_job(void)
 MT_TEST(failures_and_the_sentence)
 {
     struct mt_trace *t = oom_job();
-    struct mt_job *j = make(t);
+    struct mt_driverdiag *j = make(t);
     const struct mt_driver_oom *o;
     MT_ASSERT(j != NULL);
     check_sums(j);
     MT_ASSERT(j->ooms.n == 2);
     MT_CHECK(j->ooms.p[0].survived);
     MT_CHECK_EQ(j->n_survived, 1);
-    MT_CHECK_EQ(j->kind, MT_JV_OOM);
+    MT_CHECK_EQ(j->kind, MT_DV_OOM);
     MT_CHECK_EQ(j->oom, 1);
     o = &j->ooms.p[1];
     MT_CHECK(o->is_fatal && !o->survived && !o->in_wake);
@@ -303,23 +310,27 @@ MT_TEST(failures_and_the_sentence)
     MT_CHECK_EQ(o->free, 210 * BD_MIB);
     MT_CHECK_STR(mt_str(t, o->phase_mark), "update_weights");
     MT_CHECK_STR(j->sentence,
-                 "Rank 3 (verl.workers, pid 4711) on GPU 0 of node7 ran out of GPU memory during weight sync (update_weights): "
-                 "NCCL (libnccl.so.2) asked the driver for 512.0 MiB and the device had 210.0 MiB free of 80.00 GiB: PyTorch "
+                 "Rank 3 (verl.workers, pid 4711) on GPU 0 of node7 ran out of GPU memory during "
+                 "weight sync (update_weights): "
+                 "NCCL (libnccl.so.2) asked the driver for 512.0 MiB and the device had 210.0 MiB "
+                 "free of 80.00 GiB: PyTorch "
                  "holds 49.00 GiB, engine pools 30.00 GiB, everything else 814.0 MiB.");
-    MT_CHECK_HAS(j->because,
-                 "Device used 79.79 GiB = 79.00 GiB by recorded calls + 0 B of other processes + 814.0 MiB unexplained.");
+    MT_CHECK_HAS(j->because, "Device used 79.79 GiB = 79.00 GiB by recorded calls + 0 B of other "
+                             "processes + 814.0 MiB unexplained.");
     MT_CHECK_HAS(j->because, "49.00 GiB of it belongs to the process that failed.");
-    MT_CHECK_HAS(j->because, "The call was cuMemCreate in ncclCommInitRank, called from c10d::init (libtorch_cuda.so)");
+    MT_CHECK_HAS(
+        j->because,
+        "The call was cuMemCreate in ncclCommInitRank, called from c10d::init (libtorch_cuda.so)");
     MT_CHECK_HAS(j->because, "This failure leaves no trace in a PyTorch snapshot.");
     MT_CHECK(j->ledgers.p[0].focus_is_oom);
-    mt_job_free(j);
+    mt_driverdiag_free(j);
     mt_trace_free(t);
 }
 
 MT_TEST(sleep_and_wake)
 {
     struct mt_trace *t = oom_job();
-    struct mt_job *j = make(t);
+    struct mt_driverdiag *j = make(t);
     MT_ASSERT(j != NULL);
     MT_ASSERT(j->sleeps.n == 3);
     MT_CHECK(j->sleeps.p[0].is_wake && !j->sleeps.p[1].is_wake && j->sleeps.p[2].is_wake);
@@ -329,14 +340,14 @@ MT_TEST(sleep_and_wake)
     MT_CHECK_EQ(j->sleeps.p[2].left, 30 * BD_GIB);
     MT_CHECK_EQ(j->sleeps.p[1].n_calls, 4);
     MT_CHECK_EQ(j->sleeps.p[1].who, MT_HOLD_ENGINE);
-    mt_job_free(j);
+    mt_driverdiag_free(j);
     mt_trace_free(t);
 }
 
 MT_TEST(phases_of_the_job)
 {
     struct mt_trace *t = oom_job();
-    struct mt_job *j = make(t);
+    struct mt_driverdiag *j = make(t);
     bool saw_gen = false, saw_sync = false;
     MT_ASSERT(j != NULL);
     MT_ASSERT(j->phases.n == 2); /* "step" is no phase */
@@ -349,7 +360,7 @@ MT_TEST(phases_of_the_job)
         saw_sync |= j->ledgers.p[0].phase[c] == MT_PH_WEIGHT_SYNC;
     }
     MT_CHECK(saw_gen && saw_sync);
-    mt_job_free(j);
+    mt_driverdiag_free(j);
     mt_trace_free(t);
 }
 
@@ -358,8 +369,9 @@ MT_TEST(survival)
 {
     struct bd x = one_process();
     struct mt_trace *t;
-    struct mt_job *j;
-    bd_call(&x, MT_WO_MEM_ALLOC, 0, 4000, BD_TORCH)->result = 2; /* asks again for less: not the same */
+    struct mt_driverdiag *j;
+    /* asks again for less: not the same */
+    bd_call(&x, MT_WO_MEM_ALLOC, 0, 4000, BD_TORCH)->result = 2;
     (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x1000, 2000, BD_TORCH);
     x.now += 40 * BD_S;
     (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x2000, 10, BD_TORCH);    /* ... but it goes on */
@@ -380,18 +392,19 @@ MT_TEST(survival)
     MT_CHECK_EQ(j->ooms.p[2].free, 1234);
     MT_CHECK_EQ(j->ledgers.p[0].focus_named, 10);
     MT_CHECK(strstr(j->sentence, "no trace") == NULL);
-    mt_job_free(j);
+    mt_driverdiag_free(j);
     mt_trace_free(t);
 }
 
-/* A process that tried less and ended well has survived, although it went on for less than half a minute. */
+/* A process that tried less and ended well has survived, although it went on for less than half a
+ * minute. */
 MT_TEST(ended_well)
 {
     for (int status = 0; status < 2; status++) {
         for (unsigned went_on = 0; went_on < 2; went_on++) {
             struct bd x = one_process();
             struct mt_trace *t;
-            struct mt_job *j;
+            struct mt_driverdiag *j;
             x.d->processes.p[0].end = MT_END_STATUS;
             x.d->processes.p[0].end_status = status;
             bd_call(&x, MT_WO_MEM_ALLOC, 0, 4000, BD_TORCH)->result = 2;
@@ -401,8 +414,8 @@ MT_TEST(ended_well)
             j = make(t);
             MT_ASSERT(j != NULL && j->ooms.n == 1);
             MT_CHECK_EQ(j->ooms.p[0].survived, status == 0 && went_on != 0);
-            MT_CHECK_EQ(j->kind == MT_JV_OOM, status != 0 || went_on == 0);
-            mt_job_free(j);
+            MT_CHECK_EQ(j->kind == MT_DV_OOM, status != 0 || went_on == 0);
+            mt_driverdiag_free(j);
             mt_trace_free(t);
         }
     }
@@ -413,7 +426,7 @@ MT_TEST(measured_beside_others)
 {
     struct bd x = one_process();
     struct mt_trace *t;
-    struct mt_job *j;
+    struct mt_driverdiag *j;
     struct mt_call *c;
     (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x1000, 1000, BD_TORCH);
     x.now += BD_S;
@@ -435,17 +448,17 @@ MT_TEST(measured_beside_others)
     check_sums(j);
     MT_CHECK_EQ(j->ledgers.p[0].peak_named, 1000 + 500 + 70 + 400);
     MT_CHECK_EQ(row_bytes(&j->ledgers.p[0], MT_HOLD_CONTEXT, NULL), 900);
-    mt_job_free(j);
+    mt_driverdiag_free(j);
     mt_trace_free(t);
 }
 
-/* What is held when a burst of unmaps is over, not when the process is, and not after a free of something else. Physical memory that
- * is released after the unmaps belongs to it. */
+/* What is held when a burst of unmaps is over, not when the process is, and not after a free of
+ * something else. Physical memory that is released after the unmaps belongs to it. */
 MT_TEST(held_after_a_burst)
 {
     struct bd x = one_process();
     struct mt_trace *t;
-    struct mt_job *j;
+    struct mt_driverdiag *j;
     (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x1000, 1000, BD_TORCH);
     (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x2000, 500, BD_TORCH);
     for (unsigned i = 0; i < 4; i++) {
@@ -462,17 +475,18 @@ MT_TEST(held_after_a_burst)
     MT_ASSERT(j != NULL && j->sleeps.n == 2);
     MT_CHECK(!j->sleeps.p[1].is_wake);
     MT_CHECK_EQ(j->sleeps.p[1].left, 1000 + 500 + 100);
-    mt_job_free(j);
+    mt_driverdiag_free(j);
     mt_trace_free(t);
 }
 
-/* Who held the GPU when memory ran out is not changed by what another process gives back before the device is asked. */
+/* Who held the GPU when memory ran out is not changed by what another process gives back before the
+ * device is asked. */
 MT_TEST(held_at_the_failure)
 {
     for (unsigned gives_back = 0; gives_back < 2; gives_back++) {
         struct bd x = one_process();
         struct mt_trace *t;
-        struct mt_job *j;
+        struct mt_driverdiag *j;
         const struct mt_driver_oom *o;
         uint32_t engine = bd_process(&x, "node1", 50, "engine", -1, 0);
         x.d->processes.p[engine].end = MT_END_RUNNING;
@@ -492,16 +506,18 @@ MT_TEST(held_at_the_failure)
         o = &j->ooms.p[0];
         MT_CHECK_EQ(o->held[MT_HOLD_ENGINE], 30 * BD_GIB);
         MT_CHECK_EQ(o->held[MT_HOLD_TORCH], 40 * BD_GIB);
-        MT_CHECK_EQ(o->held[MT_HOLD_UNEXPLAINED], gives_back ? 0 : BD_GIB); /* the sample is of another moment */
+        /* the sample is of another moment */
+        MT_CHECK_EQ(o->held[MT_HOLD_UNEXPLAINED], gives_back ? 0 : BD_GIB);
         MT_CHECK_EQ(o->free, gives_back ? 0 : 9 * BD_GIB);
         MT_CHECK_EQ(row_bytes(&j->ledgers.p[0], MT_HOLD_ENGINE, NULL), 30 * BD_GIB);
-        mt_job_free(j);
+        mt_driverdiag_free(j);
         mt_trace_free(t);
     }
 }
 
 /* Steps of an update that each keep so many MiB more, and one in which memory runs out. */
-static struct mt_job *steps(const unsigned *keeps, unsigned n, bool gives_back, struct mt_trace **t)
+static struct mt_driverdiag *steps(const unsigned *keeps, unsigned n, bool gives_back,
+                                   struct mt_trace **t)
 {
     struct bd x = one_process();
     for (unsigned i = 0; i < n; i++) {
@@ -526,42 +542,51 @@ MT_TEST(growth_by_steps)
         bool gives_back;
         uint32_t found;
     } cases[] = {
-        {{30000, 3000, 3000, 3000, 3000}, 5, false, 4},                                     /* whatever the first one set up */
-        {{30000, 3000, 3000, 3000}, 4, false, 3},       {{30000, 3000, 3000}, 3, false, 0}, /* too few */
-        {{30000, 3000, 3000, 0, 3000}, 5, false, 0},                                        /* one step without */
-        {{30000, 3000, 1000, 5000, 9000}, 5, false, 0},                                     /* as larger batches have it */
-        {{30000, 3000, 30, 30, 30}, 5, false, 0},                                           /* next to nothing */
-        {{30000, 3000, 3000, 3000, 3000}, 5, true, 0},                                      /* it was not kept */
+        /* whatever the first one set up */
+        {{30000, 3000, 3000, 3000, 3000}, 5, false, 4},
+        /* too few */
+        {{30000, 3000, 3000, 3000}, 4, false, 3},
+        {{30000, 3000, 3000}, 3, false, 0},
+        /* one step without */
+        {{30000, 3000, 3000, 0, 3000}, 5, false, 0},
+        /* as larger batches have it */
+        {{30000, 3000, 1000, 5000, 9000}, 5, false, 0},
+        /* next to nothing */
+        {{30000, 3000, 30, 30, 30}, 5, false, 0},
+        /* it was not kept */
+        {{30000, 3000, 3000, 3000, 3000}, 5, true, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct mt_trace *t;
-        struct mt_job *j = steps(cases[i].keeps, cases[i].n, cases[i].gives_back, &t);
-        MT_ASSERT(j != NULL && j->kind == MT_JV_OOM);
+        struct mt_driverdiag *j = steps(cases[i].keeps, cases[i].n, cases[i].gives_back, &t);
+        MT_ASSERT(j != NULL && j->kind == MT_DV_OOM);
         check_sums(j);
         MT_CHECK_EQ(j->growth.n, cases[i].found);
         if (i == 0) {
             MT_CHECK_EQ(j->growth.who, MT_HOLD_TORCH);
             MT_CHECK_EQ(j->growth.first, 33000 * BD_MIB);
             MT_CHECK_EQ(j->growth.last, 42000 * BD_MIB);
-            MT_CHECK_HAS(j->because,
-                         "After each of the last 4 update_actor before it (the first is left out) PyTorch held more");
+            MT_CHECK_HAS(j->because, "After each of the last 4 update_actor before it (the first "
+                                     "is left out) PyTorch held more");
         }
-        mt_job_free(j);
+        mt_driverdiag_free(j);
         mt_trace_free(t);
     }
 }
 
-/* The same where nothing fails: said, once there are enough of them. Each update is much shorter than a column of the report, and what
- * follows it is as long as several; the sentence has the phase of the instant all the same. */
+/* The same where nothing fails: said, once there are enough of them. Each update is much shorter
+ * than a column of the report, and what follows it is as long as several; the sentence has the
+ * phase of the instant all the same. */
 MT_TEST(growth_without_a_failure)
 {
     for (unsigned n = 6; n <= 7; n++) {
         struct bd x = one_process();
         struct mt_trace *t;
-        struct mt_job *j;
+        struct mt_driverdiag *j;
         for (unsigned i = 0; i < n; i++) {
             uint64_t t0 = x.now + BD_MS / 2;
-            (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x1000 + i * 0x1000, (i == 0 ? 3000 : 600) * BD_MIB, BD_NCCL);
+            (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x1000 + i * 0x1000, (i == 0 ? 3000 : 600) * BD_MIB,
+                          BD_NCCL);
             (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x800, 20 * BD_GIB, BD_TORCH);
             (void)bd_call(&x, MT_WO_MEM_FREE, 0x800, 0, NULL);
             bd_range(&x, "update_actor", t0, x.now + BD_MS / 2);
@@ -570,15 +595,18 @@ MT_TEST(growth_without_a_failure)
         }
         t = bd_done(&x);
         j = make(t);
-        MT_ASSERT(j != NULL && j->kind == MT_JV_PEAK);
+        MT_ASSERT(j != NULL && j->kind == MT_DV_PEAK);
         check_sums(j);
         MT_CHECK_HAS(j->sentence, "No allocation failed");
         MT_CHECK_HAS(j->sentence, " during actor update: PyTorch holds 20.00 GiB, NCCL ");
         MT_CHECK_EQ(j->growth.n, n == 7 ? 6 : 0);
-        MT_CHECK_EQ(strstr(j->because, "After each of the last 6 update_actor (the first is left out) NCCL held more: ") !=
-                        NULL,
-                    n == 7);
-        mt_job_free(j);
+        MT_CHECK_EQ(
+            strstr(
+                j->because,
+                "After each of the last 6 update_actor (the first is left out) NCCL held more: ") !=
+                NULL,
+            n == 7);
+        mt_driverdiag_free(j);
         mt_trace_free(t);
     }
 }
@@ -589,7 +617,7 @@ MT_TEST(a_wake_follows_a_sleep)
     for (unsigned slept = 0; slept < 2; slept++) {
         struct bd x = one_process();
         struct mt_trace *t;
-        struct mt_job *j;
+        struct mt_driverdiag *j;
         for (unsigned i = 0; i < 3; i++) {
             (void)bd_vmm(&x, MT_WO_VMM_CREATE, 0, BD_GIB, 10 + i, BD_CUMEM);
             (void)bd_vmm(&x, MT_WO_VMM_MAP, BD_GIB * (100 + i), BD_GIB, 10 + i, BD_CUMEM);
@@ -598,12 +626,13 @@ MT_TEST(a_wake_follows_a_sleep)
             (void)bd_vmm(&x, MT_WO_VMM_UNMAP, BD_GIB * (100 + i), BD_GIB, 0, BD_CUMEM);
             (void)bd_vmm(&x, MT_WO_VMM_RELEASE, 0, 0, 10 + i, BD_CUMEM);
         }
-        bd_vmm(&x, MT_WO_VMM_CREATE, 0, BD_GIB, 0, BD_CUMEM)->result = 2; /* before anything is mapped again */
+        /* before anything is mapped again */
+        bd_vmm(&x, MT_WO_VMM_CREATE, 0, BD_GIB, 0, BD_CUMEM)->result = 2;
         t = bd_done(&x);
         j = make(t);
         MT_ASSERT(j != NULL && j->ooms.n == 1);
         MT_CHECK_EQ(j->ooms.p[0].in_wake, slept != 0);
-        mt_job_free(j);
+        mt_driverdiag_free(j);
         mt_trace_free(t);
     }
 }
@@ -613,7 +642,7 @@ MT_TEST(reserved_and_not_mapped)
 {
     struct bd x = one_process();
     struct mt_trace *t;
-    struct mt_job *j;
+    struct mt_driverdiag *j;
     (void)bd_call(&x, MT_WO_VMM_RESERVE, 0x10000, 1000, BD_NCCL);
     (void)bd_vmm(&x, MT_WO_VMM_CREATE, 0, 300, 1, BD_NCCL);
     (void)bd_vmm(&x, MT_WO_VMM_MAP, 0x10000, 300, 1, BD_NCCL);
@@ -625,8 +654,9 @@ MT_TEST(reserved_and_not_mapped)
     j = make(t);
     MT_ASSERT(j != NULL);
     for (uint32_t i = 0; i < j->ledgers.p[0].rows.n; i++)
-        MT_CHECK_EQ(j->ledgers.p[0].rows.p[i].reserved_va, j->ledgers.p[0].rows.p[i].holder == MT_HOLD_NCCL ? 500 : 0);
-    mt_job_free(j);
+        MT_CHECK_EQ(j->ledgers.p[0].rows.p[i].reserved_va,
+                    j->ledgers.p[0].rows.p[i].holder == MT_HOLD_NCCL ? 500 : 0);
+    mt_driverdiag_free(j);
     mt_trace_free(t);
 }
 
@@ -634,13 +664,13 @@ MT_TEST(same_process_in_two_traces_counts_once)
 {
     struct mt_trace *a = oom_job(), *b = oom_job();
     const struct mt_trace *both[2] = {a, b};
-    struct mt_job *j = make_with(both, 2, NULL, 0);
+    struct mt_driverdiag *j = make_with(both, 2, NULL, 0);
     MT_ASSERT(j != NULL);
     check_sums(j);
     MT_CHECK_EQ(j->ledgers.n, 1);
     MT_CHECK_EQ(j->processes.n, 3);
     MT_CHECK_EQ(j->ledgers.p[0].peak_named, 79 * BD_GIB);
-    mt_job_free(j);
+    mt_driverdiag_free(j);
     mt_trace_free(a);
     mt_trace_free(b);
 }
@@ -649,7 +679,7 @@ MT_TEST(a_process_that_ends_holds_nothing)
 {
     struct bd x = one_process();
     struct mt_trace *t;
-    struct mt_job *j;
+    struct mt_driverdiag *j;
     (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x1000, 1000, BD_TORCH);
     x.now += BD_S;
     (void)bd_process(&x, "node1", 4712, "next", 4, 0);
@@ -662,7 +692,7 @@ MT_TEST(a_process_that_ends_holds_nothing)
     check_sums(j);
     MT_CHECK_EQ(j->ledgers.p[0].peak_named, 1000);
     MT_CHECK_EQ(j->processes.p[1].peak, 800);
-    mt_job_free(j);
+    mt_driverdiag_free(j);
     mt_trace_free(t);
 }
 
@@ -671,13 +701,14 @@ MT_TEST(hostile_calls)
 {
     struct bd x = one_process();
     struct mt_trace *t;
-    struct mt_job *j;
+    struct mt_driverdiag *j;
     uint64_t r = 12345;
     for (unsigned i = 0; i < 60000; i++) {
         struct mt_call *c;
         r = r * UINT64_C(6364136223846793005) + 1442695040888963407;
         c = bd_call(&x, (enum mt_wire_op)((r >> 33) % (MT_WO_COUNT + 2)), r >> 60,
-                    (r >> 20 & 7) == 0 ? UINT64_MAX - (r & 255) : r >> 44, (r >> 40 & 1) != 0 ? BD_TORCH : BD_CUMEM);
+                    (r >> 20 & 7) == 0 ? UINT64_MAX - (r & 255) : r >> 44,
+                    (r >> 40 & 1) != 0 ? BD_TORCH : BD_CUMEM);
         c->handle = r >> 57 & 7;
         c->result = (r >> 13 & 7) == 0 ? 2 : 0;
         c->location = (uint8_t)(r >> 50 & 3);
@@ -691,27 +722,27 @@ MT_TEST(hostile_calls)
     j = make(t);
     MT_ASSERT(j != NULL);
     check_sums(j);
-    mt_job_free(j);
+    mt_driverdiag_free(j);
     mt_trace_free(t);
 }
 
 MT_TEST(out_of_memory_leaves_nothing)
 {
     struct mt_trace *t = oom_job();
-    struct mt_job_opts o = {.phases = rules};
+    struct mt_driverdiag_opts o = {.phases = rules};
     unsigned failed = 0;
     for (uint64_t n = 1; n < 4000; n++) {
-        struct mt_job *j = NULL;
+        struct mt_driverdiag *j = NULL;
         struct mt_err err = {.rc = MT_OK};
         const struct mt_trace *list[1] = {t};
         uint64_t used = mt_mem_used();
         enum mt_rc rc;
         mt_mem_fail_after(n);
-        rc = mt_job_make(&j, list, 1, NULL, 0, &o, &err);
+        rc = mt_driverdiag_make(&j, list, 1, NULL, 0, &o, &err);
         mt_mem_fail_after(0);
         failed += rc < 0;
         MT_CHECK((rc < 0) == (j == NULL));
-        mt_job_free(j);
+        mt_driverdiag_free(j);
         MT_CHECK_EQ(mt_mem_used(), used);
         if (rc >= 0)
             break;
@@ -720,11 +751,15 @@ MT_TEST(out_of_memory_leaves_nothing)
     mt_trace_free(t);
 }
 
-MT_MAIN(MT_RUN(owners_and_frees) MT_RUN(handles_are_counted_by_reference) MT_RUN(samples_and_other_processes)
-            MT_RUN(pid_namespaces_are_noticed) MT_RUN(contexts_graphs_and_their_end) MT_RUN(failures_and_the_sentence)
-                MT_RUN(sleep_and_wake) MT_RUN(phases_of_the_job) MT_RUN(survival) MT_RUN(ended_well)
-                    MT_RUN(measured_beside_others) MT_RUN(held_after_a_burst) MT_RUN(held_at_the_failure)
-                        MT_RUN(growth_by_steps) MT_RUN(growth_without_a_failure) MT_RUN(a_wake_follows_a_sleep)
-                            MT_RUN(reserved_and_not_mapped) MT_RUN(same_process_in_two_traces_counts_once)
-                                MT_RUN(a_process_that_ends_holds_nothing) MT_RUN(hostile_calls)
-                                    MT_RUN(out_of_memory_leaves_nothing))
+MT_MAIN(MT_RUN(owners_and_frees) MT_RUN(handles_are_counted_by_reference)
+            MT_RUN(samples_and_other_processes) MT_RUN(pid_namespaces_are_noticed)
+                MT_RUN(contexts_graphs_and_their_end) MT_RUN(failures_and_the_sentence)
+                    MT_RUN(sleep_and_wake) MT_RUN(phases_of_the_job) MT_RUN(survival)
+                        MT_RUN(ended_well) MT_RUN(measured_beside_others) MT_RUN(held_after_a_burst)
+                            MT_RUN(held_at_the_failure) MT_RUN(growth_by_steps)
+                                MT_RUN(growth_without_a_failure) MT_RUN(a_wake_follows_a_sleep)
+                                    MT_RUN(reserved_and_not_mapped)
+                                        MT_RUN(same_process_in_two_traces_counts_once)
+                                            MT_RUN(a_process_that_ends_holds_nothing)
+                                                MT_RUN(hostile_calls)
+                                                    MT_RUN(out_of_memory_leaves_nothing))

@@ -1,4 +1,5 @@
-/* Reports of what the driver saw, without any snapshot and with one: every format, also with names that try to break it. */
+/* Reports of what the driver saw, without any snapshot and with one: every format, also with names
+ * that try to break it. */
 #include "parser/base/mem.h"
 #include "render/view/driver.h"
 #include "tests/unit/build_driver.h"
@@ -20,8 +21,8 @@ static struct mt_trace *driver(const char *name, bool fails)
     (void)bd_process(&x, name, 1, name, -1, MT_NONE32);
     bd_range(&x, "update_actor", BD_T0, BD_T0 + 2 * BD_S);
     (void)bd_process(&x, name, 4711, name, 3, 0);
-    (void)snprintf(stack, sizeof stack, "%s.so:%s|python3:main", name[0] == '<' ? "<b>&" : "libplain",
-                   name[0] == '<' ? "<i>'" : "f");
+    (void)snprintf(stack, sizeof stack, "%s.so:%s|python3:main",
+                   name[0] == '<' ? "<b>&" : "libplain", name[0] == '<' ? "<i>'" : "f");
     (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x1000, 20 * BD_GIB, BD_TORCH);
     (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x2000, 10 * BD_GIB, stack);
     for (unsigned round = 0; round < 2; round++) {
@@ -43,7 +44,8 @@ static struct mt_trace *driver(const char *name, bool fails)
     (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x1000, BD_GIB, BD_CUBLAS);
     (void)bd_call(&x, MT_WO_MEM_FREE, 0x77, 0, NULL);
     s = BD_PUSH(&x.d->statuses);
-    *s = (struct mt_status){.text = bd_str(&x, name), .process = 2, .code = MT_ST_SUBSCRIBER_BUSY, .level = 2};
+    *s = (struct mt_status){
+        .text = bd_str(&x, name), .process = 2, .code = MT_ST_SUBSCRIBER_BUSY, .level = 2};
     l = BD_PUSH(&x.d->losses);
     *l = (struct mt_loss){1, MT_LO_RECORDS, 12, 0};
     return bd_done(&x);
@@ -51,7 +53,7 @@ static struct mt_trace *driver(const char *name, bool fails)
 
 struct made {
     struct mt_trace *t;
-    struct mt_job *j;
+    struct mt_driverdiag *j;
     struct mt_report r;
     char *text;
 };
@@ -59,7 +61,7 @@ struct made {
 static struct made make(const char *name, bool fails)
 {
     struct made m;
-    struct mt_job_opts o;
+    struct mt_driverdiag_opts o;
     struct mt_err err = {.rc = MT_OK};
     const struct mt_trace *list[1];
     memset(&m, 0, sizeof m);
@@ -69,9 +71,9 @@ static struct made make(const char *name, bool fails)
     o.phases = rules;
     m.t = driver(name, fails);
     list[0] = m.t;
-    if (mt_job_make(&m.j, list, 1, NULL, 0, &o, &err) < 0)
+    if (mt_driverdiag_make(&m.j, list, 1, NULL, 0, &o, &err) < 0)
         abort();
-    m.r.job = m.j;
+    m.r.driver = m.j;
     m.r.command = "";
     m.r.version = "0";
     m.r.phases = rules;
@@ -103,7 +105,7 @@ static const char *render(struct made *m, char format)
 static void done(struct made *m)
 {
     mt_free(m->text);
-    mt_job_free(m->j);
+    mt_driverdiag_free(m->j);
     mt_trace_free(m->t);
 }
 
@@ -120,7 +122,8 @@ static unsigned before_scripts(const char *page, const char *word)
 {
     const char *end = strstr(page, "<script");
     unsigned n = 0;
-    for (const char *s = strstr(page, word); s != NULL && (end == NULL || s < end); s = strstr(s + 1, word))
+    for (const char *s = strstr(page, word); s != NULL && (end == NULL || s < end);
+         s = strstr(s + 1, word))
         n++;
     return n;
 }
@@ -129,10 +132,10 @@ MT_TEST(page_of_a_driver_trace_alone)
 {
     struct made m = make("node1", true);
     const char *s = render(&m, 'h');
-    MT_CHECK_HAS(
-        s,
-        "<h1>Rank 3 (node1, pid 4711) on GPU 0 of node1 ran out of GPU memory during actor update (update_actor): libplain.so "
-        "asked the driver for <span class=\"q\">60.00 GiB</span> of a device of <span class=\"q\">80.00 GiB</span>");
+    MT_CHECK_HAS(s, "<h1>Rank 3 (node1, pid 4711) on GPU 0 of node1 ran out of GPU memory during "
+                    "actor update (update_actor): libplain.so "
+                    "asked the driver for <span class=\"q\">60.00 GiB</span> of a device of <span "
+                    "class=\"q\">80.00 GiB</span>");
     MT_CHECK_HAS(s, "Out of memory, in a driver call");
     MT_CHECK_HAS(s, "Begin with the largest holder"); /* no rule fits, and that is said */
     MT_CHECK_HAS(s, "id=\"ledger\"");
@@ -161,22 +164,25 @@ MT_TEST(page_without_a_failure)
     struct made m = make("node1", false);
     const char *s = render(&m, 'h');
     MT_CHECK(strstr(s, "Begin with the largest holder") == NULL);
-    MT_CHECK_HAS(
-        s,
-        "No allocation failed: GPU 0 of node1 was fullest with 40.00 GiB of 80.00 GiB during actor update: PyTorch holds 20.00 "
-        "GiB, other libraries 10.00 GiB, other processes 5.00 GiB, engine pools 3.00 GiB, unexplained 2.00 GiB.");
+    MT_CHECK_HAS(s, "No allocation failed: GPU 0 of node1 was fullest with 40.00 GiB of 80.00 GiB "
+                    "during actor update: PyTorch holds 20.00 "
+                    "GiB, other libraries 10.00 GiB, other processes 5.00 GiB, engine pools 3.00 "
+                    "GiB, unexplained 2.00 GiB.");
     MT_CHECK(strstr(s, "id=\"failures\"") == NULL);
     done(&m);
 }
 
-/* A recording and a snapshot of one job: which of the two is the headline of the page, and that the other is there as well. */
+/* A recording and a snapshot of one job: which of the two is the headline of the page, and that the
+ * other is there as well. */
 MT_TEST(which_sentence_leads)
 {
     static const struct {
-        bool failed, snapshot_failed, near; /* the driver saw a failure; so did the snapshot; within seconds of one another */
-        uint32_t rank;                      /* of the peak of PyTorch's books; UINT32_MAX = there is none */
-        unsigned unmapped;                  /* MiB of it */
-        bool job;                           /* what the driver saw leads */
+        /* the driver saw a failure; so did the snapshot; within seconds of one another */
+        bool failed, snapshot_failed, near;
+        /* of the peak of PyTorch's books; UINT32_MAX = there is none */
+        uint32_t rank;
+        unsigned unmapped; /* MiB of it */
+        bool driver;       /* what the driver saw leads */
     } by[] = {
         {false, false, false, UINT32_MAX, 0, false}, {false, false, false, 0, 12288, true},
         {false, false, false, 1, 12288, false},      {false, false, false, 0, 200, false},
@@ -191,15 +197,16 @@ MT_TEST(which_sentence_leads)
         char first[64], second[64];
         memset(&f, 0, sizeof f);
         fx_make(&f, 2, 10, false);
-        f.r.job = m.j;
+        f.r.driver = m.j;
         f.r.phases = rules;
         f.a[f.r.primary].verdict.kind = by[i].snapshot_failed ? MT_V_OOM_CAPACITY : MT_V_PEAK;
         if (by[i].near)
             f.a[f.r.primary].devices.p[0].ooms.p[0].time_ns = m.j->ooms.p[m.j->oom].time_ns + BD_S;
         if (by[i].rank != UINT32_MAX) {
             struct mt_books_peak *p = BD_PUSH(&m.j->books_peaks);
-            *p = (struct mt_books_peak){
-                .rank = f.r.primary + by[i].rank, .reserved = 62 * BD_GIB, .unmapped = by[i].unmapped * FX_MIB};
+            *p = (struct mt_books_peak){.rank = f.r.primary + by[i].rank,
+                                        .reserved = 62 * BD_GIB,
+                                        .unmapped = by[i].unmapped * FX_MIB};
         }
         (void)snprintf(first, sizeof first, "%.20s", m.j->sentence);
         (void)snprintf(second, sizeof second, "%.20s", f.a[f.r.primary].verdict.sentence);
@@ -207,13 +214,15 @@ MT_TEST(which_sentence_leads)
         s = render(&m, 'h');
         h1 = strstr(s, "<h1>");
         MT_ASSERT(h1 != NULL);
-        MT_CHECK_EQ(strncmp(h1 + 4, by[i].job ? first : second, 20), 0);
-        MT_CHECK_EQ(strstr(s, snapshot) != NULL, by[i].job);
-        MT_CHECK_EQ(strstr(s, driver) != NULL, !by[i].job);
-        s = strstr(s, by[i].job ? snapshot : driver);
+        MT_CHECK_EQ(strncmp(h1 + 4, by[i].driver ? first : second, 20), 0);
+        MT_CHECK_EQ(strstr(s, snapshot) != NULL, by[i].driver);
+        MT_CHECK_EQ(strstr(s, driver) != NULL, !by[i].driver);
+        s = strstr(s, by[i].driver ? snapshot : driver);
         MT_ASSERT(s != NULL);
-        MT_CHECK_EQ(strncmp(s + strlen(by[i].job ? snapshot : driver), by[i].job ? second : first, 20), 0);
-        f.r.job = NULL;
+        MT_CHECK_EQ(strncmp(s + strlen(by[i].driver ? snapshot : driver),
+                            by[i].driver ? second : first, 20),
+                    0);
+        f.r.driver = NULL;
         fx_done(&f);
         done(&m);
     }
@@ -253,11 +262,13 @@ MT_TEST(names_that_try_to_break_out)
 {
     struct made m = make(HOSTILE, true);
     const char *s = render(&m, 'h');
-    MT_CHECK(strchr(s, '\033') == NULL && strstr(s, "<b>&.so") == NULL && strstr(s, "<i>'") == NULL);
-    /* Of scripts there are the page's own alone, behind all text, and no name ends the index or begins another. */
+    MT_CHECK(strchr(s, '\033') == NULL && strstr(s, "<b>&.so") == NULL &&
+             strstr(s, "<i>'") == NULL);
+    /* Of scripts there are the page's own alone, behind all text, and no name ends the index or
+     * begins another. */
     MT_CHECK_EQ(before_scripts(s, "<footer>"), 1);
-    MT_CHECK_EQ(count(s, "<script"),
-                count(s, "<script type=\"application/json\"") + count(s, "<script type=\"text/plain\"") + 2);
+    MT_CHECK_EQ(count(s, "<script"), count(s, "<script type=\"application/json\"") +
+                                         count(s, "<script type=\"text/plain\"") + 2);
     MT_CHECK_EQ(count(s, "<script"), count(s, "</script>"));
     s = strstr(s, "id=\"mt-index\">");
     MT_ASSERT(s != NULL);
@@ -285,19 +296,19 @@ MT_TEST(same_bytes_every_time)
 /* Ranges of one phase in several processes that overlap are one. */
 MT_TEST(phases_of_several_processes)
 {
-    static struct mt_job_phase list[] = {
+    static struct mt_driver_phase list[] = {
         {.phase = MT_PH_ROLLOUT_GENERATE, .t0_ns = 100, .t1_ns = 200, .peak_named = 5},
         {.phase = MT_PH_ROLLOUT_GENERATE, .t0_ns = 110, .t1_ns = 150, .peak_named = 9},
         {.phase = MT_PH_WEIGHT_SYNC, .t0_ns = 180, .t1_ns = 220, .peak_named = 2},
         {.phase = MT_PH_ROLLOUT_GENERATE, .t0_ns = 190, .t1_ns = 210, .peak_named = 7},
         {.phase = MT_PH_ROLLOUT_GENERATE, .t0_ns = 300, .t1_ns = 310, .peak_named = 1},
     };
-    struct mt_job j;
+    struct mt_driverdiag j;
     struct mt_phase_sum sum[MT_PH_COUNT];
     memset(&j, 0, sizeof j);
     j.phases.p = list;
     j.phases.n = sizeof list / sizeof *list;
-    MT_ASSERT(mt_job_phase_sums(&j, sum) == 2);
+    MT_ASSERT(mt_driver_phase_sums(&j, sum) == 2);
     MT_CHECK_EQ(sum[0].phase, MT_PH_ROLLOUT_GENERATE);
     MT_CHECK_EQ(sum[0].n, 2);
     MT_CHECK_EQ(sum[0].ns, 120);
@@ -306,7 +317,8 @@ MT_TEST(phases_of_several_processes)
     MT_CHECK_EQ(sum[1].ns, 40);
 }
 
-/* Phases too short for their names are numbers in the picture of the ledger; the legend has every name in full, in lines that it has room for. */
+/* Phases too short for their names are numbers in the picture of the ledger; the legend has every
+ * name in full, in lines that it has room for. */
 MT_TEST(the_legend_has_every_phase)
 {
     enum { ROOM = 1106 / 7 };
@@ -348,6 +360,8 @@ MT_TEST(out_of_memory_while_drawing)
     done(&m);
 }
 
-MT_MAIN(MT_RUN(page_of_a_driver_trace_alone) MT_RUN(page_without_a_failure) MT_RUN(which_sentence_leads)
-            MT_RUN(text_and_markdown) MT_RUN(json) MT_RUN(names_that_try_to_break_out) MT_RUN(same_bytes_every_time)
-                MT_RUN(phases_of_several_processes) MT_RUN(the_legend_has_every_phase) MT_RUN(out_of_memory_while_drawing))
+MT_MAIN(MT_RUN(page_of_a_driver_trace_alone) MT_RUN(page_without_a_failure)
+            MT_RUN(which_sentence_leads) MT_RUN(text_and_markdown) MT_RUN(json)
+                MT_RUN(names_that_try_to_break_out) MT_RUN(same_bytes_every_time)
+                    MT_RUN(phases_of_several_processes) MT_RUN(the_legend_has_every_phase)
+                        MT_RUN(out_of_memory_while_drawing))

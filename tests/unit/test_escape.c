@@ -24,8 +24,9 @@ MT_TEST(html_text)
 {
     MT_CHECK_STR(ESC(mt_html, ""), "");
     MT_CHECK_STR(ESC(mt_html, "<module>"), "&lt;module&gt;");
-    MT_CHECK_STR(ESC(mt_html, "</script><img src=x onerror='a()' title=\"b\">&amp;"),
-                 "&lt;/script&gt;&lt;img src=x onerror=&#39;a()&#39; title=&quot;b&quot;&gt;&amp;amp;");
+    MT_CHECK_STR(
+        ESC(mt_html, "</script><img src=x onerror='a()' title=\"b\">&amp;"),
+        "&lt;/script&gt;&lt;img src=x onerror=&#39;a()&#39; title=&quot;b&quot;&gt;&amp;amp;");
     MT_CHECK_STR(ESC(mt_html, "gr\xc3\xbc\xc3\x9f \xe6\xa8\xa1\xe5\x9e\x8b \xf0\x9f\x94\xa5"),
                  "gr\xc3\xbc\xc3\x9f \xe6\xa8\xa1\xe5\x9e\x8b \xf0\x9f\x94\xa5");
 }
@@ -39,7 +40,8 @@ MT_TEST(html_hidden)
                  "aU+202EbU+2066U+0085U+FEFFU+E0020");
 }
 
-/* Strings of the page's data: the script shows them as text, so markup stays, and nothing is hidden in them. */
+/* Strings of the page's data: the script shows them as text, so markup stays, and nothing is hidden
+ * in them. */
 MT_TEST(seen)
 {
     MT_CHECK_STR(ESC(mt_seen, ""), "");
@@ -54,11 +56,16 @@ MT_TEST(seen)
 MT_TEST(not_utf8)
 {
     MT_CHECK_STR(ESC(mt_html, "\xff"), "\xef\xbf\xbd");
-    MT_CHECK_STR(ESC(mt_html, "\xc3"), "\xef\xbf\xbd");                                 /* cut off */
-    MT_CHECK_STR(ESC(mt_html, "\xc0\xaf"), "\xef\xbf\xbd\xef\xbf\xbd");                 /* overlong '/' */
-    MT_CHECK_STR(ESC(mt_html, "\xe0\x80\xbc"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"); /* overlong '<' */
-    MT_CHECK_STR(ESC(mt_html, "\xed\xa0\x80"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"); /* a surrogate */
-    MT_CHECK_STR(ESC(mt_html, "\xf4\x90\x80\x80"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+    /* cut off */
+    MT_CHECK_STR(ESC(mt_html, "\xc3"), "\xef\xbf\xbd");
+    /* overlong '/' */
+    MT_CHECK_STR(ESC(mt_html, "\xc0\xaf"), "\xef\xbf\xbd\xef\xbf\xbd");
+    /* overlong '<' */
+    MT_CHECK_STR(ESC(mt_html, "\xe0\x80\xbc"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+    /* a surrogate */
+    MT_CHECK_STR(ESC(mt_html, "\xed\xa0\x80"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+    MT_CHECK_STR(ESC(mt_html, "\xf4\x90\x80\x80"),
+                 "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
     MT_CHECK_STR(ESC(mt_html, "\xe2\x82<"), "\xef\xbf\xbd&lt;"); /* does not swallow what follows */
     MT_CHECK_STR(ESC(mt_json_str, "\xe2\x82\""), "\"\xef\xbf\xbd\\\"\"");
     MT_CHECK_STR(ESC(mt_term, "\xe2\x1b"), "\xef\xbf\xbd\xe2\x90\x9b");
@@ -68,9 +75,11 @@ MT_TEST(not_utf8)
 MT_TEST(json)
 {
     MT_CHECK_STR(ESC(mt_json_str, ""), "\"\"");
-    MT_CHECK_STR(ESC(mt_json_str, "a\"b\\c/\n\t\r\x01\x7f\0z"), "\"a\\\"b\\\\c/\\n\\t\\u000d\\u0001\\u007f\\u0000z\"");
+    MT_CHECK_STR(ESC(mt_json_str, "a\"b\\c/\n\t\r\x01\x7f\0z"),
+                 "\"a\\\"b\\\\c/\\n\\t\\u000d\\u0001\\u007f\\u0000z\"");
     MT_CHECK_STR(ESC(mt_json_str, "</script><!--&"), "\"\\u003c/script\\u003e\\u003c!--\\u0026\"");
-    MT_CHECK_STR(ESC(mt_json_str, "\xe2\x80\xa8\xe2\x80\xae\xf3\xa0\x80\xa0"), "\"\\u2028\\u202e\\udb40\\udc20\"");
+    MT_CHECK_STR(ESC(mt_json_str, "\xe2\x80\xa8\xe2\x80\xae\xf3\xa0\x80\xa0"),
+                 "\"\\u2028\\u202e\\udb40\\udc20\"");
     MT_CHECK_STR(ESC(mt_json_str, "\xc3\xa9"), "\"\xc3\xa9\"");
 }
 
@@ -78,7 +87,8 @@ MT_TEST(markdown)
 {
     MT_CHECK_STR(ESC(mt_md, "cs336_basics/model.py:532 silu"), "cs336_basics/model.py:532 silu");
     MT_CHECK_STR(ESC(mt_md, "__init__ _x a_b"), "\\_\\_init\\_\\_ \\_x a_b");
-    MT_CHECK_STR(ESC(mt_md, "a|b*c[d](e)`f`~g~<h>&\\$x$"), "a\\|b\\*c\\[d\\](e)\\`f\\`\\~g\\~&lt;h&gt;&amp;\\\\\\$x\\$");
+    MT_CHECK_STR(ESC(mt_md, "a|b*c[d](e)`f`~g~<h>&\\$x$"),
+                 "a\\|b\\*c\\[d\\](e)\\`f\\`\\~g\\~&lt;h&gt;&amp;\\\\\\$x\\$");
     MT_CHECK_STR(ESC(mt_md, "http://x.y www.z.com @team a@b #12 #x"),
                  "http\\://x.y www\\.z.com @&#8203;team a@&#8203;b \\#&#8203;12 #x");
     MT_CHECK_STR(ESC(mt_md, "# a"), "\\# a");
@@ -190,5 +200,6 @@ MT_TEST(times)
     MT_CHECK_STR(mt_fmt_utc(b, UINT64_C(1772698292031000000)), "2026-03-05 08:11:32.031 UTC");
 }
 
-MT_MAIN(MT_RUN(html_text) MT_RUN(html_hidden) MT_RUN(seen) MT_RUN(not_utf8) MT_RUN(json) MT_RUN(markdown) MT_RUN(markdown_code)
-            MT_RUN(terminal) MT_RUN(all_pairs) MT_RUN(utf8_cut) MT_RUN(bytes) MT_RUN(numbers) MT_RUN(times))
+MT_MAIN(MT_RUN(html_text) MT_RUN(html_hidden) MT_RUN(seen) MT_RUN(not_utf8) MT_RUN(json)
+            MT_RUN(markdown) MT_RUN(markdown_code) MT_RUN(terminal) MT_RUN(all_pairs)
+                MT_RUN(utf8_cut) MT_RUN(bytes) MT_RUN(numbers) MT_RUN(times))

@@ -1,4 +1,5 @@
-/* Expressions of rule files: values, unknowns, complaints, and text that wants to break the parser. */
+/* Expressions of rule files: values, unknowns, complaints, and text that wants to break the parser.
+ */
 #include "analysis/base/expr.h"
 #include "analysis/base/phase.h"
 #include "parser/base/mem.h"
@@ -91,16 +92,30 @@ MT_TEST(values)
         struct mt_value v = eval(want[i].text);
         mt_n_checks++;
         if (!v.known || v.v < want[i].v - 1e-9 || v.v > want[i].v + 1e-9)
-            MT_FAIL_AT("%s: got %g (%s), want %g", want[i].text, v.v, v.known ? "known" : "unknown", want[i].v);
+            MT_FAIL_AT("%s: got %g (%s), want %g", want[i].text, v.v, v.known ? "known" : "unknown",
+                       want[i].v);
     }
 }
 
 MT_TEST(unknown)
 {
-    static const char *const text[] = {
-        "c",     "c + 1",      "-c",           "!c",       "min(a, c)",        "a > c",    "a / 0",
-        "1 / c", "a > 1 && c", "a > 5 || c",   "floor(c)", "round_down(a, 0)", "or(c, d)", "round_down(a, -1)",
-        "1 / 0", "0 / 0",      "c && known(a)"};
+    static const char *const text[] = {"c",
+                                       "c + 1",
+                                       "-c",
+                                       "!c",
+                                       "min(a, c)",
+                                       "a > c",
+                                       "a / 0",
+                                       "1 / c",
+                                       "a > 1 && c",
+                                       "a > 5 || c",
+                                       "floor(c)",
+                                       "round_down(a, 0)",
+                                       "or(c, d)",
+                                       "round_down(a, -1)",
+                                       "1 / 0",
+                                       "0 / 0",
+                                       "c && known(a)"};
     for (size_t i = 0; i < sizeof text / sizeof text[0]; i++) {
         struct mt_value v = eval(text[i]);
         mt_n_checks++;
@@ -161,7 +176,8 @@ MT_TEST(complaints)
 MT_TEST(hostile)
 {
     enum { N = 100000 };
-    static const char *const unit[] = {"(", "-", "!", "min(", "1+", "a*", "or(a,", "((((a", ")", ",", "a&&", "known("};
+    static const char *const unit[] = {"(",     "-",     "!", "min(", "1+",  "a*",
+                                       "or(a,", "((((a", ")", ",",    "a&&", "known("};
     char *text = malloc(N + 8);
     MT_ASSERT(text != NULL);
     for (size_t i = 0; i < sizeof unit / sizeof unit[0]; i++) {
@@ -212,4 +228,5 @@ MT_TEST(no_memory)
     }
 }
 
-MT_MAIN(MT_RUN(values) MT_RUN(unknown) MT_RUN(confidence) MT_RUN(complaints) MT_RUN(hostile) MT_RUN(no_memory))
+MT_MAIN(MT_RUN(values) MT_RUN(unknown) MT_RUN(confidence) MT_RUN(complaints) MT_RUN(hostile)
+            MT_RUN(no_memory))

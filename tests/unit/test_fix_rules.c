@@ -48,11 +48,14 @@ MT_TEST(every_rule_is_there_once)
     mt_fix_rules_free(r);
 }
 
-/* Names of this project's own papers, unfinished work, and figures that nobody computed have no place on a card. */
+/* Names of this project's own papers, unfinished work, and figures that nobody computed have no
+ * place on a card. */
 static void check_text(const char *id, const char *text)
 {
-    static const char *const words[] = {"seed", "Seed", "TODO", "FIXME", "XXX", "from memory", "http://"};
-    static const char *const units[] = {" GiB", " GB", " MiB", " MB", "GiB ", "bytes per parameter"};
+    static const char *const words[] = {"seed", "Seed",        "TODO",   "FIXME",
+                                        "XXX",  "from memory", "http://"};
+    static const char *const units[] = {" GiB", " GB",  " MiB",
+                                        " MB",  "GiB ", "bytes per parameter"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (holds(text, words[i]))
             MT_FAIL_AT("rule %s: \"%s\" holds \"%s\"", id, text, words[i]);
@@ -164,16 +167,20 @@ MT_TEST(names_and_words)
     mt_fix_frameworks_words(MT_FIX_FW_PYTORCH | MT_FIX_FW_LIGER, small, sizeof small);
     MT_CHECK_STR(small, "PyTorch");
     /* one of each way to write a line */
-    MT_CHECK_STR(mt_fix_rule_find(r, "V02")->card.set[0].text, "actor_rollout_ref.rollout.enforce_eager=True");
-    MT_CHECK_STR(mt_fix_rule_find(r, "A11")->card.set[0].text, "actor.gradient_checkpointing: true");
+    MT_CHECK_STR(mt_fix_rule_find(r, "V02")->card.set[0].text,
+                 "actor_rollout_ref.rollout.enforce_eager=True");
+    MT_CHECK_STR(mt_fix_rule_find(r, "A11")->card.set[0].text,
+                 "actor.gradient_checkpointing: true");
     MT_CHECK_STR(mt_fix_rule_find(r, "X09")->card.set[0].text, "--max-tokens-per-gpu 8192");
     MT_CHECK_STR(mt_fix_rule_find(r, "X15")->card.set[0].text, "--recompute-loss-function");
-    MT_CHECK_STR(mt_fix_rule_find(r, "B01")->card.set[0].text, "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
+    MT_CHECK_STR(mt_fix_rule_find(r, "B01")->card.set[0].text,
+                 "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
     MT_CHECK_STR(mt_fix_rule_find(r, "B04")->card.set[0].text, "torch.cuda.empty_cache()");
     mt_fix_rules_free(r);
 }
 
-/* The research table behind the rules: id, framework, title, phases, setting, reference, constraint, verification, evidence. */
+/* The research table behind the rules: id, framework, title, phases, setting, reference,
+ * constraint, verification, evidence. */
 MT_TEST(agrees_with_the_table)
 {
     char path[1100], *text, *line, *next;
@@ -220,8 +227,10 @@ MT_TEST(agrees_with_the_table)
             mt_n_checks++;
         }
         if (col[7][0] >= 'A' && col[7][0] <= 'Z' &&
-            strncmp(col[7], mt_fix_status_name(rule->status), strlen(mt_fix_status_name(rule->status))) != 0)
-            MT_FAIL_AT("rule %s: status %s, the table says %.12s", col[0], mt_fix_status_name(rule->status), col[7]);
+            strncmp(col[7], mt_fix_status_name(rule->status),
+                    strlen(mt_fix_status_name(rule->status))) != 0)
+            MT_FAIL_AT("rule %s: status %s, the table says %.12s", col[0],
+                       mt_fix_status_name(rule->status), col[7]);
     }
     MT_CHECK_EQ(rows, 142);
     mt_fix_rules_free(r);
@@ -230,15 +239,18 @@ MT_TEST(agrees_with_the_table)
 
 /* ---- loading ---- */
 
-#define GOOD                                                                                                                   \
-    "\"id\":\"Z1\",\"framework\":[\"verl\"],\"kind\":\"setting\",\"phases\":[\"optimizer\"],\"title\":\"t\",\"why\":\"w\","    \
-    "\"set\":[{\"syntax\":\"hydra\",\"key\":\"k\",\"value\":\"v\"}],\"constraints\":\"none\",\"cost\":\"none\","               \
+#define GOOD                                                                                       \
+    "\"id\":\"Z1\",\"framework\":[\"verl\"],\"kind\":\"setting\",\"phases\":[\"optimizer\"],"      \
+    "\"title\":\"t\",\"why\":\"w\","                                                               \
+    "\"set\":[{\"syntax\":\"hydra\",\"key\":\"k\",\"value\":\"v\"}],\"constraints\":\"none\","     \
+    "\"cost\":\"none\","                                                                           \
     "\"source\":\"s\",\"status\":\"OK\""
 
 static enum mt_rc load_overlay(struct mt_fix_rules **r, const char *body, struct mt_err *err)
 {
     char text[2048];
-    int n = snprintf(text, sizeof text, "{\"schema_version\":1,\"phases\":[],\"fixes\":[{%s}]}", body);
+    int n =
+        snprintf(text, sizeof text, "{\"schema_version\":1,\"phases\":[],\"fixes\":[{%s}]}", body);
     *r = NULL;
     memset(err, 0, sizeof *err);
     return mt_fix_rules_load(r, text, (size_t)n, "mine.json", err);
@@ -260,30 +272,44 @@ MT_TEST(overlay_appends_and_replaces)
     mt_fix_rules_free(r);
 
     /* V24 keeps its place in the list and in the order of the optimizer row */
-    MT_CHECK_EQ(load_overlay(&r,
-                             "\"id\":\"V24\",\"framework\":[\"verl\"],\"kind\":\"setting\",\"phases\":[\"optimizer\"],"
-                             "\"title\":\"ours\",\"why\":\"w\",\"set\":[{\"syntax\":\"flag\",\"key\":\"--x\",\"value\":\"\"}],"
-                             "\"constraints\":\"none\",\"cost\":\"none\",\"source\":\"s\",\"status\":\"DOC\"",
-                             &err),
-                MT_OK);
+    MT_CHECK_EQ(
+        load_overlay(
+            &r,
+            "\"id\":\"V24\",\"framework\":[\"verl\"],\"kind\":\"setting\",\"phases\":["
+            "\"optimizer\"],"
+            "\"title\":\"ours\",\"why\":\"w\",\"set\":[{\"syntax\":\"flag\",\"key\":\"--x\","
+            "\"value\":\"\"}],"
+            "\"constraints\":\"none\",\"cost\":\"none\",\"source\":\"s\",\"status\":\"DOC\"",
+            &err),
+        MT_OK);
     MT_ASSERT(r != NULL);
     MT_CHECK_EQ(mt_fix_rules_count(r), n);
     rule = mt_fix_rule_find(r, "V24");
     MT_CHECK_STR(rule->card.title, "ours");
     MT_CHECK_STR(rule->file, "mine.json");
-    MT_CHECK_STR(mt_fix_order(r, MT_FIX_OPTIMIZER, MT_FIX_COL_VERL, &n_steps)[0].card->title, "ours");
+    MT_CHECK_STR(mt_fix_order(r, MT_FIX_OPTIMIZER, MT_FIX_COL_VERL, &n_steps)[0].card->title,
+                 "ours");
     mt_fix_rules_free(r);
 
-    /* A replacement that gave up its variants and most phases is used with its own card, and only where it still belongs. */
-    MT_CHECK_EQ(load_overlay(&r,
-                             "\"id\":\"V01\",\"framework\":[\"verl\"],\"kind\":\"setting\",\"phases\":[\"rollout_run\"],"
-                             "\"title\":\"own\",\"why\":\"w\",\"set\":[{\"syntax\":\"flag\",\"key\":\"--x\",\"value\":\"\"}],"
-                             "\"constraints\":\"none\",\"cost\":\"none\",\"source\":\"s\",\"status\":\"DOC\"",
-                             &err),
-                MT_OK);
+    /* A replacement that gave up its variants and most phases is used with its own card, and only
+     * where it still belongs. */
+    MT_CHECK_EQ(
+        load_overlay(
+            &r,
+            "\"id\":\"V01\",\"framework\":[\"verl\"],\"kind\":\"setting\",\"phases\":[\"rollout_"
+            "run\"],"
+            "\"title\":\"own\",\"why\":\"w\",\"set\":[{\"syntax\":\"flag\",\"key\":\"--x\","
+            "\"value\":\"\"}],"
+            "\"constraints\":\"none\",\"cost\":\"none\",\"source\":\"s\",\"status\":\"DOC\"",
+            &err),
+        MT_OK);
     MT_ASSERT(r != NULL);
-    MT_CHECK_STR(mt_fix_order(r, MT_FIX_ROLLOUT_RUN, MT_FIX_COL_VERL, &n_steps)[0].card->title, "own");
-    MT_CHECK_STR(mt_fix_rule_at(r, mt_fix_order(r, MT_FIX_ROLLOUT_KV_ALLOC, MT_FIX_COL_VERL, &n_steps)[0].rule)->id, "V34");
+    MT_CHECK_STR(mt_fix_order(r, MT_FIX_ROLLOUT_RUN, MT_FIX_COL_VERL, &n_steps)[0].card->title,
+                 "own");
+    MT_CHECK_STR(mt_fix_rule_at(
+                     r, mt_fix_order(r, MT_FIX_ROLLOUT_KV_ALLOC, MT_FIX_COL_VERL, &n_steps)[0].rule)
+                     ->id,
+                 "V34");
     mt_fix_rules_free(r);
 }
 
@@ -298,24 +324,30 @@ MT_TEST(overlay_errors_name_file_rule_and_field)
         {GOOD ",\"sett\":[]", "mine.json: rule Z1: field \"sett\": no such field"},
         {GOOD ",\"title\":\"again\"", "rule Z1: field \"title\": stands twice"},
         {"\"id\":\"Z1\",\"kind\":\"tip\"", "rule Z1: field \"framework\": is missing"},
-        {"\"id\":\"Z1\",\"framework\":[\"verl\"],\"kind\":\"tip\",\"phases\":[]", "field \"phases\": is empty"},
-        {"\"id\":\"Z1\",\"framework\":[\"vrel\"]", "field \"framework\": \"vrel\" is not a framework"},
+        {"\"id\":\"Z1\",\"framework\":[\"verl\"],\"kind\":\"tip\",\"phases\":[]",
+         "field \"phases\": is empty"},
+        {"\"id\":\"Z1\",\"framework\":[\"vrel\"]",
+         "field \"framework\": \"vrel\" is not a framework"},
         {"\"id\":\"Z1\",\"framework\":\"verl\"", "field \"framework\": a list in brackets"},
         {"\"id\":\"Z1\",\"framework\":[3]", "field \"framework\": a list of texts"},
-        {"\"id\":\"Z1\",\"framework\":[\"verl\"],\"kind\":\"must\"", "field \"kind\": \"must\" is not one of setting, tip"},
+        {"\"id\":\"Z1\",\"framework\":[\"verl\"],\"kind\":\"must\"",
+         "field \"kind\": \"must\" is not one of setting, tip"},
         {"\"id\":\"Z1\",\"framework\":[\"verl\"],\"kind\":\"tip\",\"phases\":[\"rollout\\u001b\"]",
          "\"rollout\\x1b\" is not a phase class"},
         {GOOD ",\"checked\":\"a\\nb\"", "field \"checked\": holds a control character"},
         {GOOD ",\"instead_of\":[\"V999\"]", "rule Z1: field \"instead_of\": there is no rule V999"},
-        {GOOD ",\"replaced_by\":[\"V998\"]", "rule Z1: field \"replaced_by\": there is no rule V998"},
+        {GOOD ",\"replaced_by\":[\"V998\"]",
+         "rule Z1: field \"replaced_by\": there is no rule V998"},
         {GOOD ",\"not_offered\":\"because\"", "field \"instead\": is missing"},
         {GOOD ",\"unless_setting\":[{\"key\":\"a\"}]", "rule Z1: field \"value\": is missing"},
         {GOOD ",\"unless_setting\":[7]", "an object in braces"},
         {GOOD ",\"variants\":[{\"title\":\"up\"}]", "field \"name\": is missing"},
-        {GOOD ",\"variants\":[{\"name\":\"up\",\"set\":[{\"syntax\":\"text\",\"key\":\"\",\"value\":\"v\",\"caution\":{"
+        {GOOD ",\"variants\":[{\"name\":\"up\",\"set\":[{\"syntax\":\"text\",\"key\":\"\","
+              "\"value\":\"v\",\"caution\":{"
               "\"text\":\"mind\"}}]}]",
          "field \"when\": is missing"},
-        {GOOD ",\"variants\":[{\"name\":\"up\",\"set\":[{\"syntax\":\"text\",\"key\":\"\",\"value\":\"v\",\"caution\":{"
+        {GOOD ",\"variants\":[{\"name\":\"up\",\"set\":[{\"syntax\":\"text\",\"key\":\"\","
+              "\"value\":\"v\",\"caution\":{"
               "\"when\":\"live > 0\"}}]}]",
          "field \"text\": is missing"},
         {GOOD "},{" GOOD, "rule Z1: field \"id\": stands twice"},
@@ -328,7 +360,8 @@ MT_TEST(overlay_errors_name_file_rule_and_field)
         if (i + 1 < sizeof bad / sizeof bad[0])
             MT_CHECK_EQ(load_overlay(&r, bad[i].body, &err), MT_EINPUT);
         else
-            MT_CHECK(load_overlay(&r, bad[i].body, &err) == MT_EINPUT || holds(err.msg, "follows the end"));
+            MT_CHECK(load_overlay(&r, bad[i].body, &err) == MT_EINPUT ||
+                     holds(err.msg, "follows the end"));
         MT_CHECK(r == NULL);
         if (i + 1 < sizeof bad / sizeof bad[0])
             MT_CHECK_HAS(err.msg, bad[i].needle);
@@ -351,8 +384,10 @@ MT_TEST(overlay_field_errors)
         {"\"key\":\"k\"", "\"key\":\"\"", "field \"key\": is empty"},
         {"\"value\":\"v\"", "\"value\":\"\"", "field \"value\": is empty"},
         {"\"value\":\"v\"", "\"value\":\"v\",\"roles\":[\"boss\"]", "field \"roles\": \"boss\""},
-        {"\"set\":[{\"syntax\":\"hydra\",\"key\":\"k\",\"value\":\"v\"}]", "\"set\":[]", "field \"set\": is empty"},
-        {"\"set\":[{\"syntax\":\"hydra\",\"key\":\"k\",\"value\":\"v\"}]", "\"set\":{}", "field \"set\": a list"},
+        {"\"set\":[{\"syntax\":\"hydra\",\"key\":\"k\",\"value\":\"v\"}]", "\"set\":[]",
+         "field \"set\": is empty"},
+        {"\"set\":[{\"syntax\":\"hydra\",\"key\":\"k\",\"value\":\"v\"}]", "\"set\":{}",
+         "field \"set\": a list"},
     };
     struct mt_fix_rules *r;
     struct mt_err err;
@@ -360,7 +395,8 @@ MT_TEST(overlay_field_errors)
         char body[1024];
         const char *at = strstr(GOOD, swap[i].from);
         MT_ASSERT(at != NULL);
-        snprintf(body, sizeof body, "%.*s%s%s", (int)(at - GOOD), GOOD, swap[i].to, at + strlen(swap[i].from));
+        snprintf(body, sizeof body, "%.*s%s%s", (int)(at - GOOD), GOOD, swap[i].to,
+                 at + strlen(swap[i].from));
         MT_CHECK_EQ(load_overlay(&r, body, &err), MT_EINPUT);
         MT_CHECK(r == NULL);
         MT_CHECK_HAS(err.msg, swap[i].needle);
@@ -386,11 +422,13 @@ MT_TEST(overlay_file_errors)
     char *big;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         memset(&err, 0, sizeof err);
-        MT_CHECK_EQ(mt_fix_rules_load(&r, bad[i].text, strlen(bad[i].text), "mine.json", &err), MT_EINPUT);
+        MT_CHECK_EQ(mt_fix_rules_load(&r, bad[i].text, strlen(bad[i].text), "mine.json", &err),
+                    MT_EINPUT);
         MT_CHECK_HAS(err.msg, bad[i].needle);
         MT_CHECK_HAS(err.msg, "mine.json");
     }
-    MT_CHECK_EQ(mt_fix_rules_load(&r, "{\"schema_version\":1}\0x", 22, "mine.json", &err), MT_EINPUT);
+    MT_CHECK_EQ(mt_fix_rules_load(&r, "{\"schema_version\":1}\0x", 22, "mine.json", &err),
+                MT_EINPUT);
     MT_CHECK_HAS(err.msg, "NUL");
     MT_CHECK_EQ(mt_fix_rules_load(&r, "{\"schema_version\":1}\n ", 22, "mine.json", &err), MT_OK);
     mt_fix_rules_free(r);
@@ -400,7 +438,8 @@ MT_TEST(overlay_file_errors)
     free(big);
 }
 
-/* Every byte of an overlay changed and every length cut: a rule set or a message, never a crash or a leak. */
+/* Every byte of an overlay changed and every length cut: a rule set or a message, never a crash or
+ * a leak. */
 MT_TEST(damaged_overlays)
 {
     char text[1024], copy[1024];
@@ -437,7 +476,9 @@ MT_TEST(memory_failures)
     }
 }
 
-MT_MAIN(MT_RUN(every_rule_is_there_once) MT_RUN(every_rule_is_complete) MT_RUN(known_wrong_rules_are_withheld)
-            MT_RUN(names_and_words) MT_RUN(agrees_with_the_table) MT_RUN(overlay_appends_and_replaces)
-                MT_RUN(overlay_errors_name_file_rule_and_field) MT_RUN(overlay_field_errors) MT_RUN(overlay_file_errors)
-                    MT_RUN(damaged_overlays) MT_RUN(memory_failures))
+MT_MAIN(MT_RUN(every_rule_is_there_once) MT_RUN(every_rule_is_complete)
+            MT_RUN(known_wrong_rules_are_withheld) MT_RUN(names_and_words)
+                MT_RUN(agrees_with_the_table) MT_RUN(overlay_appends_and_replaces)
+                    MT_RUN(overlay_errors_name_file_rule_and_field) MT_RUN(overlay_field_errors)
+                        MT_RUN(overlay_file_errors) MT_RUN(damaged_overlays)
+                            MT_RUN(memory_failures))

@@ -22,10 +22,12 @@ static struct mt_frameworks detect(const char *frames)
         size_t len = strcspn(frames, "|"), file = len;
         mt_str_id name, path;
         mt_frame_id id;
-        while (frames[file] != ':' || (file > 0 && frames[file - 1] == ':') || frames[file + 1] == ':')
+        while (frames[file] != ':' || (file > 0 && frames[file - 1] == ':') ||
+               frames[file + 1] == ':')
             file--;
-        if (!mt_build_str(b, frames + file + 1, len - file - 1, &name) || !mt_build_str(b, frames, file, &path) ||
-            !mt_build_frame(b, name, path, 1, &id) || depth == sizeof stack / sizeof *stack)
+        if (!mt_build_str(b, frames + file + 1, len - file - 1, &name) ||
+            !mt_build_str(b, frames, file, &path) || !mt_build_frame(b, name, path, 1, &id) ||
+            depth == sizeof stack / sizeof *stack)
             abort();
         stack[depth++] = id;
         frames += len + (frames[len] == '|');
@@ -56,7 +58,8 @@ MT_TEST(every_framework_has_a_name)
     MT_CHECK_STR(mt_framework_words(MT_FW_NEMORL), "NeMo-RL");
     MT_CHECK_STR(mt_framework_words(MT_FW_SWIFT), "ms-swift");
     for (int i = 0; i < MT_FW_COUNT; i++)
-        MT_CHECK_EQ(mt_framework_is_rl((enum mt_framework)i), i >= MT_FW_VERL && i < MT_FW_MEGATRON);
+        MT_CHECK_EQ(mt_framework_is_rl((enum mt_framework)i),
+                    i >= MT_FW_VERL && i < MT_FW_MEGATRON);
     MT_CHECK_EQ(mt_framework_find("Verl"), -1);
     MT_CHECK_EQ(mt_framework_find(""), -1);
 }
@@ -66,38 +69,55 @@ MT_TEST(packages_and_checkouts)
     MT_CHECK_STR(main_of("/usr/lib/python3.11/site-packages/verl/trainer/main_ppo.py:run"), "verl");
     MT_CHECK_STR(main_of("/w/verl/verl/workers/fsdp_workers.py:init_model"), "verl");
     MT_CHECK_STR(main_of("/w/AReaL/areal/engine/fsdp_engine.py:train_batch"), "areal");
-    MT_CHECK_STR(main_of("/w/slime/slime/backends/megatron_utils/actor.py:train|/w/Megatron-LM/megatron/core/utils.py:f"),
+    MT_CHECK_STR(main_of("/w/slime/slime/backends/megatron_utils/actor.py:train|/w/Megatron-LM/"
+                         "megatron/core/utils.py:f"),
                  "slime");
     MT_CHECK_STR(main_of("/w/Relax/relax/backends/megatron/actor.py:train"), "relax");
     MT_CHECK_STR(main_of("/v/dist-packages/openrlhf/cli/train_ppo_ray.py:train"), "openrlhf");
+    MT_CHECK_STR(main_of("/v/site-packages/trl/trainer/grpo_trainer.py:_generate|/v/site-packages/"
+                         "transformers/trainer.py:train"),
+                 "trl");
     MT_CHECK_STR(
-        main_of("/v/site-packages/trl/trainer/grpo_trainer.py:_generate|/v/site-packages/transformers/trainer.py:train"),
-        "trl");
-    MT_CHECK_STR(main_of("/opt/nemo-rl/nemo_rl/models/policy/workers/dtensor_policy_worker_v2.py:train"), "nemorl");
-    MT_CHECK_STR(main_of("/w/SkyRL/skyrl/backends/skyrl_train/workers/worker.py:forward_backward"), "skyrl");
-    MT_CHECK_STR(main_of("/w/SkyRL/skyrl-train/skyrl_train/workers/worker.py:ppo_train"), "skyrl"); /* before 2026 */
+        main_of("/opt/nemo-rl/nemo_rl/models/policy/workers/dtensor_policy_worker_v2.py:train"),
+        "nemorl");
+    MT_CHECK_STR(main_of("/w/SkyRL/skyrl/backends/skyrl_train/workers/worker.py:forward_backward"),
+                 "skyrl");
+    /* before 2026 */
+    MT_CHECK_STR(main_of("/w/SkyRL/skyrl-train/skyrl_train/workers/worker.py:ppo_train"), "skyrl");
     MT_CHECK_STR(main_of("/w/ROLL/roll/pipeline/base_worker.py:train_step"), "roll");
     MT_CHECK_STR(main_of("/w/prime-rl/src/prime_rl/trainer/rl/train.py:train"), "prime_rl");
-    MT_CHECK_STR(main_of("/v/site-packages/swift/rlhf_trainers/grpo_trainer.py:training_step"), "swift");
-    MT_CHECK_STR(main_of("/w/ms-swift/swift/trainers/rlhf_trainer/grpo_trainer.py:training_step"), "swift"); /* 3.x */
-    /* its trainers are TRL's with more: whoever has more frames, it is ms-swift */
-    MT_CHECK_STR(main_of("/v/site-packages/trl/trainer/dpo_trainer.py:a|/v/site-packages/trl/trainer/dpo_trainer.py:b|"
-                         "/v/site-packages/swift/trainers/mixin.py:train|/v/site-packages/transformers/trainer.py:train"),
+    MT_CHECK_STR(main_of("/v/site-packages/swift/rlhf_trainers/grpo_trainer.py:training_step"),
                  "swift");
-    MT_CHECK_STR(main_of("C:\\py\\Lib\\site-packages\\transformers\\trainer.py:train"), "transformers");
+    /* 3.x */
+    MT_CHECK_STR(main_of("/w/ms-swift/swift/trainers/rlhf_trainer/grpo_trainer.py:training_step"),
+                 "swift");
+    /* its trainers are TRL's with more: whoever has more frames, it is ms-swift */
+    MT_CHECK_STR(main_of("/v/site-packages/trl/trainer/dpo_trainer.py:a|/v/site-packages/trl/"
+                         "trainer/dpo_trainer.py:b|"
+                         "/v/site-packages/swift/trainers/mixin.py:train|/v/site-packages/"
+                         "transformers/trainer.py:train"),
+                 "swift");
+    MT_CHECK_STR(main_of("C:\\py\\Lib\\site-packages\\transformers\\trainer.py:train"),
+                 "transformers");
     MT_CHECK_STR(main_of("/w/torchtitan/torchtitan/train.py:train_step"), "torchtitan");
-    MT_CHECK_STR(
-        main_of("/v/site-packages/pytorch_lightning/loops/fit_loop.py:run|/v/site-packages/deepspeed/runtime/engine.py:step"),
-        "lightning");
+    MT_CHECK_STR(main_of("/v/site-packages/pytorch_lightning/loops/fit_loop.py:run|/v/"
+                         "site-packages/deepspeed/runtime/engine.py:step"),
+                 "lightning");
     MT_CHECK_STR(engine_of("/v/site-packages/vllm/v1/worker/gpu_worker.py:load_model"), "vllm");
-    MT_CHECK_STR(engine_of("/v/site-packages/nanovllm/engine/model_runner.py:allocate_kv_cache"), "nanovllm");
-    MT_CHECK_STR(engine_of("/w/mini-sglang/python/minisgl/engine/engine.py:forward_batch"), "minisgl");
-    MT_CHECK_STR(engine_of("/sgl-workspace/sglang/python/sglang/srt/managers/scheduler.py:run_batch"), "sglang");
+    MT_CHECK_STR(engine_of("/v/site-packages/nanovllm/engine/model_runner.py:allocate_kv_cache"),
+                 "nanovllm");
+    MT_CHECK_STR(engine_of("/w/mini-sglang/python/minisgl/engine/engine.py:forward_batch"),
+                 "minisgl");
+    MT_CHECK_STR(
+        engine_of("/sgl-workspace/sglang/python/sglang/srt/managers/scheduler.py:run_batch"),
+        "sglang");
     MT_CHECK_STR(main_of("/v/site-packages/vllm/v1/worker/gpu_worker.py:load_model"), "none");
 }
 
 #define LF "/root/LLaMA-Factory/src/llamafactory/"
-#define TRL "/v/site-packages/trl/trainer/dpo_trainer.py:compute_loss|/v/site-packages/transformers/trainer.py:training_step"
+#define TRL                                                                                        \
+    "/v/site-packages/trl/trainer/dpo_trainer.py:compute_loss|/v/site-packages/transformers/"      \
+    "trainer.py:training_step"
 MT_TEST(programs_that_drive_trainers)
 {
     struct mt_frameworks fw = detect(TRL "|" LF "train/tuner.py:run_exp");
@@ -107,19 +127,31 @@ MT_TEST(programs_that_drive_trainers)
     MT_CHECK_STR(main_of(TRL), "trl");
     /* its newer trainers have other settings, and drive none of the others' */
     MT_CHECK_STR(main_of(LF "v1/core/base_trainer.py:fit"), "none");
-    MT_CHECK_STR(main_of("/content/unsloth_compiled_cache/UnslothGRPOTrainer.py:compute_loss|" TRL), "unsloth");
-    MT_CHECK_STR(main_of(TRL "|/v/site-packages/unsloth/models/llama.py:forward|" LF "train/tuner.py:run_exp"), "llamafactory");
+    MT_CHECK_STR(main_of("/content/unsloth_compiled_cache/UnslothGRPOTrainer.py:compute_loss|" TRL),
+                 "unsloth");
+    MT_CHECK_STR(main_of(TRL "|/v/site-packages/unsloth/models/llama.py:forward|" LF
+                             "train/tuner.py:run_exp"),
+                 "llamafactory");
     /* those of reinforcement learning stay what they are */
     MT_CHECK_STR(main_of("/a/verl/workers/a.py:f|/v/site-packages/axolotl/x.py:f"), "verl");
     /* modules in a loop of one's own, and a recipe */
-    MT_CHECK_STR(main_of("/v/site-packages/torchtune/modules/transformer.py:forward|/w/mine.py:main"), "none");
-    MT_CHECK_EQ(detect("/v/site-packages/torchtune/modules/transformer.py:forward").frames[MT_FW_TORCHTUNE], 1);
-    MT_CHECK_STR(main_of("/v/site-packages/torchtune/modules/transformer.py:forward|/w/my_recipe.py:train|"
-                         "/v/site-packages/torchtune/config/_parse.py:wrapper"),
-                 "torchtune");
+    MT_CHECK_STR(
+        main_of("/v/site-packages/torchtune/modules/transformer.py:forward|/w/mine.py:main"),
+        "none");
+    MT_CHECK_EQ(
+        detect("/v/site-packages/torchtune/modules/transformer.py:forward").frames[MT_FW_TORCHTUNE],
+        1);
+    MT_CHECK_STR(
+        main_of("/v/site-packages/torchtune/modules/transformer.py:forward|/w/my_recipe.py:train|"
+                "/v/site-packages/torchtune/config/_parse.py:wrapper"),
+        "torchtune");
     MT_CHECK(detect(LF "model/model_utils/checkpointing.py:backward").checkpointing);
-    MT_CHECK(!detect(LF "model/model_utils/checkpointing.py:custom_gradient_checkpointing_func").checkpointing);
-    MT_CHECK(detect("/v/site-packages/axolotl/monkeypatch/gradient_checkpointing/offload_cpu.py:backward").checkpointing);
+    MT_CHECK(!detect(LF "model/model_utils/checkpointing.py:custom_gradient_checkpointing_func")
+                  .checkpointing);
+    MT_CHECK(
+        detect(
+            "/v/site-packages/axolotl/monkeypatch/gradient_checkpointing/offload_cpu.py:backward")
+            .checkpointing);
     MT_CHECK(mt_framework_is_program(MT_FW_AXOLOTL) && mt_framework_is_program(MT_FW_NEMORL));
     MT_CHECK(!mt_framework_is_program(MT_FW_TRANSFORMERS) && !mt_framework_is_program(MT_FW_VLLM));
 }
@@ -127,16 +159,23 @@ MT_TEST(programs_that_drive_trainers)
 MT_TEST(a_directory_name_proves_nothing)
 {
     MT_CHECK_STR(main_of("/home/x/trl/my.py:train"), "none");
-    MT_CHECK_STR(main_of("/home/x/roll/train.py:main|/home/x/roll/utils/a.py:f|/home/x/swift/my.py:f"), "none");
-    MT_CHECK_STR(main_of("/home/x/skyrl/run.py:f|/home/x/SkyRL/examples/train/gsm8k/x.py:f"), "none");
+    MT_CHECK_STR(
+        main_of("/home/x/roll/train.py:main|/home/x/roll/utils/a.py:f|/home/x/swift/my.py:f"),
+        "none");
+    MT_CHECK_STR(main_of("/home/x/skyrl/run.py:f|/home/x/SkyRL/examples/train/gsm8k/x.py:f"),
+                 "none");
     MT_CHECK_STR(main_of("/home/x/verl/train.py:main|/home/x/areal/run.py:main"), "none");
-    MT_CHECK_STR(main_of("/home/verl/env/lib/python3.12/site-packages/torch/optim/adam.py:step"), "none");
+    MT_CHECK_STR(main_of("/home/verl/env/lib/python3.12/site-packages/torch/optim/adam.py:step"),
+                 "none");
     MT_CHECK_STR(main_of("/w/verl/verl/workers/rollout/megatron/x.py:f"), "verl");
     MT_CHECK_STR(main_of("/home/x/myverl/workers/a.py:f"), "none");
     MT_CHECK_STR(engine_of("/w/verl/verl/workers/rollout/vllm_rollout/vllm_rollout.py:f"), "none");
     /* models of Transformers in a script of one's own: not its Trainer */
-    MT_CHECK_STR(main_of("/v/site-packages/transformers/models/qwen2/modeling_qwen2.py:forward"), "none");
-    MT_CHECK_EQ(detect("/v/site-packages/transformers/models/qwen2/modeling_qwen2.py:forward").frames[MT_FW_TRANSFORMERS], 1);
+    MT_CHECK_STR(main_of("/v/site-packages/transformers/models/qwen2/modeling_qwen2.py:forward"),
+                 "none");
+    MT_CHECK_EQ(detect("/v/site-packages/transformers/models/qwen2/modeling_qwen2.py:forward")
+                    .frames[MT_FW_TRANSFORMERS],
+                1);
     /* a virtual environment inside a checkout */
     MT_CHECK_STR(main_of("/w/verl/verl/.venv/lib/site-packages/areal/x.py:f"), "areal");
     MT_CHECK_STR(main_of("??:verl/workers/x"), "none");
@@ -145,8 +184,9 @@ MT_TEST(a_directory_name_proves_nothing)
 
 MT_TEST(the_one_with_more_frames_wins)
 {
-    struct mt_frameworks fw = detect("/a/verl/workers/a.py:f|/a/verl/workers/a.py:g|/a/trl/trainer/x.py:f|"
-                                     "/a/vllm/v1/a.py:f|/a/sglang/srt/a.py:f|/a/sglang/srt/a.py:g");
+    struct mt_frameworks fw =
+        detect("/a/verl/workers/a.py:f|/a/verl/workers/a.py:g|/a/trl/trainer/x.py:f|"
+               "/a/vllm/v1/a.py:f|/a/sglang/srt/a.py:f|/a/sglang/srt/a.py:g");
     MT_CHECK_EQ(fw.main, MT_FW_VERL);
     MT_CHECK_EQ(fw.engine, MT_FW_SGLANG);
     MT_CHECK_EQ(fw.frames[MT_FW_VERL], 2);
@@ -158,12 +198,17 @@ MT_TEST(parts_of_pytorch)
 {
     struct mt_frameworks fw = detect("/v/torch/distributed/fsdp/_fully_shard/_fsdp_param.py:f");
     MT_CHECK(fw.fsdp2 && !fw.fsdp1 && !fw.ddp && !fw.compiled && !fw.checkpointing);
-    fw = detect("/v/torch/distributed/fsdp/_flat_param.py:f|/v/torch/utils/checkpoint.py:checkpoint");
+    fw = detect(
+        "/v/torch/distributed/fsdp/_flat_param.py:f|/v/torch/utils/checkpoint.py:checkpoint");
     MT_CHECK(fw.fsdp1 && !fw.fsdp2 && fw.checkpointing);
-#define CHUNK "/v/torch/utils/checkpoint.py:checkpoint|/v/trl/trainer/sft_trainer.py:_chunked_cross_entropy_loss"
+#define CHUNK                                                                                      \
+    "/v/torch/utils/checkpoint.py:checkpoint|/v/trl/trainer/"                                      \
+    "sft_trainer.py:_chunked_cross_entropy_loss"
 #define LAYER "/v/torch/utils/checkpoint.py:checkpoint|/v/transformers/modeling_layers.py:__call__"
-    MT_CHECK(!detect("/v/trl/trainer/sft_trainer.py:_chunk|" CHUNK).checkpointing); /* of the loss alone */
-    MT_CHECK(detect("/v/trl/trainer/sft_trainer.py:_chunk|" CHUNK "||/v/q.py:forward|" LAYER).checkpointing);
+    MT_CHECK(!detect("/v/trl/trainer/sft_trainer.py:_chunk|" CHUNK)
+                  .checkpointing); /* of the loss alone */
+    MT_CHECK(detect("/v/trl/trainer/sft_trainer.py:_chunk|" CHUNK "||/v/q.py:forward|" LAYER)
+                 .checkpointing);
     fw = detect("/v/torch/nn/parallel/distributed.py:forward");
     MT_CHECK(fw.ddp && !fw.fsdp1);
     fw = detect("??:c10d::Reducer::initialize_buckets(int)");
@@ -178,7 +223,8 @@ MT_TEST(parts_of_pytorch)
     MT_CHECK(detect("/v/site-packages/deepspeed/runtime/engine.py:step").deepspeed);
 }
 
-/* Stacks as deep as they may be, each frame of them a checkpoint's: what is looked at of one is not walked again for the next. */
+/* Stacks as deep as they may be, each frame of them a checkpoint's: what is looked at of one is not
+ * walked again for the next. */
 MT_TEST(deep_stacks_of_checkpoints)
 {
     enum { DEPTH = 4096, STACKS = 200 };
@@ -191,13 +237,15 @@ MT_TEST(deep_stacks_of_checkpoints)
     mt_stack_id unused;
     clock_t began;
     MT_ASSERT(b != NULL && stack != NULL);
-    MT_ASSERT(mt_build_str(b, "checkpoint", 10, &checkpoint) && mt_build_str(b, "/v/torch/utils/checkpoint.py", 28, &file));
+    MT_ASSERT(mt_build_str(b, "checkpoint", 10, &checkpoint) &&
+              mt_build_str(b, "/v/torch/utils/checkpoint.py", 28, &file));
     MT_ASSERT(mt_build_str(b, "_chunked_cross_entropy_loss", 27, &loss) &&
               mt_build_str(b, "/v/trl/trainer/sft_trainer.py", 29, &sft));
     for (uint32_t i = 0; i < STACKS; i++) {
         for (uint32_t k = 0; k < DEPTH - 1; k++)
             MT_ASSERT(mt_build_frame(b, checkpoint, file, 1 + (k == DEPTH - 2 ? i : 0), &stack[k]));
-        MT_ASSERT(mt_build_frame(b, loss, sft, 1, &stack[DEPTH - 1]) && mt_build_stack(b, stack, DEPTH, &unused));
+        MT_ASSERT(mt_build_frame(b, loss, sft, 1, &stack[DEPTH - 1]) &&
+                  mt_build_stack(b, stack, DEPTH, &unused));
     }
     MT_ASSERT(mt_build_finish(b));
     began = clock();
@@ -215,7 +263,8 @@ MT_TEST(public_verl_snapshot)
     struct mt_trace *t;
     enum mt_rc rc;
     MT_REQUIRE_SHARED();
-    snprintf(path, sizeof path, "%s/torch/verl_pr851_megatron_vllm_mempools_torch2.6.pickle", mt_shared_data());
+    snprintf(path, sizeof path, "%s/torch/verl_pr851_megatron_vllm_mempools_torch2.6.pickle",
+             mt_shared_data());
     t = mt_load(path, &rc);
     MT_ASSERT(t != NULL);
     MT_CHECK(mt_frameworks_detect(t, &fw));
@@ -232,6 +281,7 @@ MT_TEST(public_verl_snapshot)
     mt_trace_free(t);
 }
 
-MT_MAIN(MT_RUN(every_framework_has_a_name) MT_RUN(packages_and_checkouts) MT_RUN(programs_that_drive_trainers)
-            MT_RUN(a_directory_name_proves_nothing) MT_RUN(the_one_with_more_frames_wins) MT_RUN(parts_of_pytorch)
-                MT_RUN(deep_stacks_of_checkpoints) MT_RUN(public_verl_snapshot))
+MT_MAIN(MT_RUN(every_framework_has_a_name) MT_RUN(packages_and_checkouts)
+            MT_RUN(programs_that_drive_trainers) MT_RUN(a_directory_name_proves_nothing)
+                MT_RUN(the_one_with_more_frames_wins) MT_RUN(parts_of_pytorch)
+                    MT_RUN(deep_stacks_of_checkpoints) MT_RUN(public_verl_snapshot))

@@ -1,4 +1,5 @@
-/* The HTML page: safe whatever the names are, whole without a network, well formed, the same bytes every time. */
+/* The HTML page: safe whatever the names are, whole without a network, well formed, the same bytes
+ * every time. */
 #include "parser/base/mem.h"
 #include "render/html/assets.h"
 #include "render/html/html.h"
@@ -49,8 +50,9 @@ static bool has_event_attribute(const char *tag, size_t n)
     return false;
 }
 
-/* Every element that opens closes in order; no element or attribute that runs, loads or styles, but for the scripts of the page, which
- * come after all else. Returns the number of elements, or -1 with the reason printed. */
+/* Every element that opens closes in order; no element or attribute that runs, loads or styles, but
+ * for the scripts of the page, which come after all else. Returns the number of elements, or -1
+ * with the reason printed. */
 static long check_markup(const char *s)
 {
     enum { DEPTH = 64 };
@@ -79,7 +81,8 @@ static long check_markup(const char *s)
         }
         if (closing) {
             if (depth == 0 || len[depth - 1] != k || memcmp(open[depth - 1], name, k) != 0) {
-                printf("# closes what is not open: %.60s (open: %.20s)\n", name - 2, depth ? open[depth - 1] : "nothing");
+                printf("# closes what is not open: %.60s (open: %.20s)\n", name - 2,
+                       depth ? open[depth - 1] : "nothing");
                 return -1;
             }
             depth--;
@@ -133,7 +136,8 @@ static void check_page(const char *whole)
     char *page;
     MT_ASSERT(whole != NULL);
     MT_CHECK(check_markup(whole) > 50);
-    page = mt_strndup(whole, (size_t)(strstr(whole, "<script") - whole)); /* the scripts have tests of their own */
+    /* the scripts have tests of their own */
+    page = mt_strndup(whole, (size_t)(strstr(whole, "<script") - whole));
     MT_ASSERT(page != NULL);
     check_ids(page);
     MT_CHECK_EQ(count(page, "<style>"), 1);
@@ -143,10 +147,11 @@ static void check_page(const char *whole)
     MT_CHECK_EQ(count(page, "@import"), 0);
     MT_CHECK_EQ(count(page, "url("), 0);
     MT_CHECK_EQ(count(page, "href=\""), count(page, "href=\"#"));
-    MT_CHECK_EQ(count(page, "http"), count(page, "http://www.w3.org/2000/svg") + count(page, "http-equiv"));
+    MT_CHECK_EQ(count(page, "http"),
+                count(page, "http://www.w3.org/2000/svg") + count(page, "http-equiv"));
     MT_CHECK_HAS(page, "default-src 'none'; script-src 'sha256-");
-    MT_CHECK_HAS(page,
-                 "; worker-src blob:; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'\"");
+    MT_CHECK_HAS(page, "; worker-src blob:; style-src 'unsafe-inline'; img-src data: blob:; "
+                       "base-uri 'none'; form-action 'none'\"");
     for (const unsigned char *s = (const unsigned char *)page; *s != 0; s++) {
         if ((*s < 0x20 && *s != '\n') || *s == 0x7f || *s >= 0xf5) {
             MT_FAIL_AT("byte %02x in the page", *s);
@@ -232,7 +237,8 @@ MT_TEST(hostile_names)
     page = page_of(&f.r);
     check_page(page);
     MT_ASSERT(page != NULL);
-    MT_CHECK_HAS(page, "&lt;/script&gt;&lt;/style&gt;&lt;b onclick=&quot;x()&quot;&gt;&#39;&amp;amp;");
+    MT_CHECK_HAS(page,
+                 "&lt;/script&gt;&lt;/style&gt;&lt;b onclick=&quot;x()&quot;&gt;&#39;&amp;amp;");
     MT_CHECK_HAS(page, "U+202Eevil{{css}}--&gt;");
     MT_CHECK_EQ(count(page, "onclick=\""), 0);
     MT_CHECK_EQ(count(page, "\xe2\x80\xae"), 0);
@@ -242,49 +248,54 @@ MT_TEST(hostile_names)
 
 #define AT "<a class=\"at\" href=\"#timeline\" data-event=\""
 
-/* Sentences lead to their moments: the cause's once for all, of evidence only another one, and none where it is not known. */
+/* Sentences lead to their moments: the cause's once for all, of evidence only another one, and none
+ * where it is not known. */
 static void check_links(const char *page)
 {
     MT_ASSERT(page != NULL);
-    MT_CHECK_HAS(page, "What follows is about " AT "4321\">event 4,321</a>, unless it names another.</p>");
+    MT_CHECK_HAS(page, "What follows is about " AT
+                       "4321\">event 4,321</a>, unless it names another.</p>");
     MT_CHECK_EQ(count(page, AT "4321\">"), 1);
-    MT_CHECK_HAS(page, "<li>It grew. See " AT "1000\" data-to=\"3000\">events 1,000 to 3,000</a>.</li>");
+    MT_CHECK_HAS(page,
+                 "<li>It grew. See " AT "1000\" data-to=\"3000\">events 1,000 to 3,000</a>.</li>");
     MT_CHECK_HAS(page, "<li>It is not known when.</li>");
     MT_CHECK_HAS(page, "(forward), " AT "77\">event 77</a></td>");
     MT_CHECK_HAS(page, "(forward)</td>"); /* a block from before the trace */
     MT_CHECK_HAS(page, "<p class=\"note\">In the timeline: " AT "2109\">event 2,109</a></p>");
     MT_CHECK_EQ(count(page, "In the timeline: "), 1);
-    MT_CHECK_HAS(page, "data-event=\"1\">1.00 GiB</td>"); /* what grows: the first and the last step */
+    /* what grows: the first and the last step */
+    MT_CHECK_HAS(page, "data-event=\"1\">1.00 GiB</td>");
     MT_CHECK_HAS(page, "data-event=\"8\">9.00 GiB</td>");
 }
 
 MT_TEST(diagnosis)
 {
-    static const char *const order[] = {"id=\"verdict\"",
-                                        "One giant tensor: the request is logits",
-                                        "Frees about <b>6.00 GiB</b>",
-                                        "What it frees is not computed: host memory",
-                                        "<strong>With this setting: about <span class=\"q\">6.00 GiB</span> less",
-                                        "Needed then",
-                                        "id=\"cause\"",
-                                        "With the engine asleep <span class=\"q\">(37.00 GiB</span>)</th>",
-                                        "id=\"advice\"",
-                                        "frees about 6.00 GiB",
-                                        "id=\"occurrences\"",
-                                        "Peak, time by time",
-                                        "<svg class=\"spark\" width=\"",
-                                        "The first 9 of all 2,009, in order",
-                                        "<th scope=\"row\" data-event=\"",
-                                        "id=\"roles\"",
-                                        "Waiting to be freed",
-                                        "Expected beside measured",
-                                        "8.00 GiB more",
-                                        "id=\"steps\"",
-                                        "+1.00 GiB",
-                                        "id=\"pins\"",
-                                        "id=\"audits\"",
-                                        "To act on",
-                                        "FSDP gathers"};
+    static const char *const order[] = {
+        "id=\"verdict\"",
+        "One giant tensor: the request is logits",
+        "Frees about <b>6.00 GiB</b>",
+        "What it frees is not computed: host memory",
+        "<strong>With this setting: about <span class=\"q\">6.00 GiB</span> less",
+        "Needed then",
+        "id=\"cause\"",
+        "With the engine asleep <span class=\"q\">(37.00 GiB</span>)</th>",
+        "id=\"advice\"",
+        "frees about 6.00 GiB",
+        "id=\"occurrences\"",
+        "Peak, time by time",
+        "<svg class=\"spark\" width=\"",
+        "The first 9 of all 2,009, in order",
+        "<th scope=\"row\" data-event=\"",
+        "id=\"roles\"",
+        "Waiting to be freed",
+        "Expected beside measured",
+        "8.00 GiB more",
+        "id=\"steps\"",
+        "+1.00 GiB",
+        "id=\"pins\"",
+        "id=\"audits\"",
+        "To act on",
+        "FSDP gathers"};
     static struct diag_fixture x;
     char *page;
     fxd_make(&x, false);
@@ -311,10 +322,12 @@ MT_TEST(options_in_code)
         const char *text, *html;
     } cases[] = {
         {"--micro-batch-size 1", "<code><span class=\"q\">--micro</span>-batch-size 1</code>"},
-        {"--a --exp-avg-dtype bf16", "<code><span class=\"q\">--a</span> <span class=\"q\">--exp</span>-avg-dtype bf16</code>"},
+        {"--a --exp-avg-dtype bf16",
+         "<code><span class=\"q\">--a</span> <span class=\"q\">--exp</span>-avg-dtype bf16</code>"},
         {"x--y -- z", "<code>x--y -- z</code>"},
         {"--", "<code>--</code>"},
-        {"--set.a_b=<c>", "<code><span class=\"q\">--set</span>.<wbr>a_<wbr>b=<wbr>&lt;c&gt;</code>"},
+        {"--set.a_b=<c>",
+         "<code><span class=\"q\">--set</span>.<wbr>a_<wbr>b=<wbr>&lt;c&gt;</code>"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct mt_out o;
@@ -327,7 +340,8 @@ MT_TEST(options_in_code)
     }
 }
 
-/* A key may break between its parts, in code and in words; a short word, the end of a sentence and a number may not. */
+/* A key may break between its parts, in code and in words; a short word, the end of a sentence and
+ * a number may not. */
 MT_TEST(long_words)
 {
     static const struct {
@@ -337,15 +351,20 @@ MT_TEST(long_words)
         {"a.b_c/d short", "a.b_c/d short"},
         {"see actor_rollout_ref.rollout.parallel_size.",
          "see actor_<wbr>rollout_<wbr>ref.<wbr>rollout.<wbr>parallel_<wbr>size."},
-        {"c10::CUDACachingAllocator::alloc <b>", "c10::<wbr>CUDACachingAllocator::<wbr>alloc &lt;b&gt;"},
-        {"--sglang-mem-fraction-static 0.8", "<span class=\"q\">--sglang</span>-mem-fraction-static 0.8"},
+        {"c10::CUDACachingAllocator::alloc <b>",
+         "c10::<wbr>CUDACachingAllocator::<wbr>alloc &lt;b&gt;"},
+        {"--sglang-mem-fraction-static 0.8",
+         "<span class=\"q\">--sglang</span>-mem-fraction-static 0.8"},
         {"needs (--use-precision-aware-optimizer=x_y)",
          "needs (<span class=\"q\">--use</span>-precision-aware-optimizer=<wbr>x_<wbr>y)"},
         {"name it (--capacity), with --tp=2 -- or - x--y",
-         "name it <span class=\"q\">(--capacity),</span> with <span class=\"q\">--tp=2</span> -- or - x--y"},
-        {"__aaaaaaaaaaaaaaaaaa__ ...................... x", "__aaaaaaaaaaaaaaaaaa__ ...................... x"},
-        {"18.55 GiB (1.3 MiB), 83 %; 2 B.", "<span class=\"q\">18.55 GiB</span> <span class=\"q\">(1.3 MiB</span>), "
-                                            "<span class=\"q\">83 %</span>; <span class=\"q\">2 B</span>."},
+         "name it <span class=\"q\">(--capacity),</span> with <span class=\"q\">--tp=2</span> -- "
+         "or - x--y"},
+        {"__aaaaaaaaaaaaaaaaaa__ ...................... x",
+         "__aaaaaaaaaaaaaaaaaa__ ...................... x"},
+        {"18.55 GiB (1.3 MiB), 83 %; 2 B.",
+         "<span class=\"q\">18.55 GiB</span> <span class=\"q\">(1.3 MiB</span>), "
+         "<span class=\"q\">83 %</span>; <span class=\"q\">2 B</span>."},
         {"2 Bits, 7 blocks, 3  GiB, 4 Gi, () B, 5 ", "2 Bits, 7 blocks, 3  GiB, 4 Gi, () B, 5 "},
         {"in 1,024 KiB", "in <span class=\"q\">1,024 KiB</span>"},
         {"aaaaaaaaaaaaaaaaaaaaaaaaaa_b", "aaaaaaaaaaaaaaaaaaaaaaaaaa_<wbr>b"},
@@ -391,7 +410,8 @@ MT_TEST(damage_banner)
     static struct fixture f;
     char *page;
     fx_make(&f, 2, 10, true);
-    f.unread[0] = (struct mt_unread){fx_dup("run/rank7.pickle<b>"), fx_dup("a git-lfs pointer; run `git lfs pull`")};
+    f.unread[0] = (struct mt_unread){fx_dup("run/rank7.pickle<b>"),
+                                     fx_dup("a git-lfs pointer; run `git lfs pull`")};
     f.r.unread = f.unread;
     f.r.n_unread = 1;
     f.trace[1]->damaged = true;
@@ -421,7 +441,8 @@ MT_TEST(many_ranks)
     MT_CHECK_HAS(page, "3 more have no picture here");
     MT_CHECK_HAS(page, "<summary>4 more</summary>");
     MT_CHECK_HAS(page, "Where each rank is high");
-    MT_CHECK_EQ(count(page, "<tr data-place=\"rank 11, device 0\">"), 2); /* in the table and in the map */
+    /* in the table and in the map */
+    MT_CHECK_EQ(count(page, "<tr data-place=\"rank 11, device 0\">"), 2);
     MT_CHECK_HAS(page, "rank 11, device 0");
     mt_free(page);
     fx_done(&f);
@@ -442,7 +463,9 @@ MT_TEST(little_data)
     d->withheld = fx_dup("the live bytes at the start would be negative (<-1>)");
     page = page_of(&f.r);
     check_page(page);
-    MT_CHECK_HAS(page, "No curve over time is drawn: the live bytes at the start would be negative (&lt;-1&gt;).");
+    MT_CHECK_HAS(
+        page,
+        "No curve over time is drawn: the live bytes at the start would be negative (&lt;-1&gt;).");
     mt_free(page);
     d->end_state_only = true;
     d->capacity = 0;
@@ -518,6 +541,6 @@ MT_TEST(failures)
     fx_done(&f);
 }
 
-MT_MAIN(MT_RUN(template_marks) MT_RUN(order_and_content) MT_RUN(hostile_names) MT_RUN(diagnosis) MT_RUN(long_words)
-            MT_RUN(options_in_code) MT_RUN(same_bytes) MT_RUN(damage_banner) MT_RUN(many_ranks) MT_RUN(little_data)
-                MT_RUN(failures))
+MT_MAIN(MT_RUN(template_marks) MT_RUN(order_and_content) MT_RUN(hostile_names) MT_RUN(diagnosis)
+            MT_RUN(long_words) MT_RUN(options_in_code) MT_RUN(same_bytes) MT_RUN(damage_banner)
+                MT_RUN(many_ranks) MT_RUN(little_data) MT_RUN(failures))

@@ -1,4 +1,5 @@
-/* Rank, process and host from the file names that frameworks write, and from none that merely look alike. */
+/* Rank, process and host from the file names that frameworks write, and from none that merely look
+ * alike. */
 #include "parser/base/mem.h"
 #include "parser/input/input.h"
 #include "tests/unit/mt_test.h"

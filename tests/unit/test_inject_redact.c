@@ -39,11 +39,13 @@ static const char *const secrets[][2] = {
     {"--auth\nuser:word", "--auth\n" X},
     {"-u\nuser:word", "-u\n" X},
     {"env_vars={HF_TOKEN:abc,LR:3}", "env_vars={HF_TOKEN:" X ",LR:3}"},
-    {"{\"env_vars\": {\"HF_TOKEN\": \"abc\", \"LR\": \"3\"}}", "{\"env_vars\": {\"HF_TOKEN\": \"" X "\", \"LR\": \"3\"}}"},
+    {"{\"env_vars\": {\"HF_TOKEN\": \"abc\", \"LR\": \"3\"}}",
+     "{\"env_vars\": {\"HF_TOKEN\": \"" X "\", \"LR\": \"3\"}}"},
     {"{'password': 'it is', 'n': 1}", "{'password': '" X "', 'n': 1}"},
     {"-c\nexport HF_TOKEN=abc; python train.py --api-key xyz lr=1",
      "-c\nexport HF_TOKEN=" X "; python train.py --api-key " X " lr=1"},
-    {"-c\nos.environ[\"HF_TOKEN\"] = \"abc\"; main()", "-c\nos.environ[\"HF_TOKEN\"] = \"" X "\"; main()"},
+    {"-c\nos.environ[\"HF_TOKEN\"] = \"abc\"; main()",
+     "-c\nos.environ[\"HF_TOKEN\"] = \"" X "\"; main()"},
     {"-H\nAuthorization: Bearer abc.def", "-H\nAuthorization: " X},
     {"-H\nAuthorization: Basic dXNlcjpwYXNz", "-H\nAuthorization: " X},
     {"X-Api-Key: abc", "X-Api-Key: " X},
@@ -207,7 +209,8 @@ MT_TEST(environment)
     MT_CHECK_STR(env("NCCL_SOCKET_IFNAME", "eth0"), "eth0");
     MT_CHECK_STR(env("LD_PRELOAD", "/opt/torch_memory_saver_hook_mode_preload.abi3.so"),
                  "/opt/torch_memory_saver_hook_mode_preload.abi3.so");
-    MT_CHECK_STR(env("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True"), "expandable_segments:True");
+    MT_CHECK_STR(env("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True"),
+                 "expandable_segments:True");
     MT_CHECK_STR(env("VLLM_ALLREDUCE_USE_SYMM_MEM", "1"), "1");
 }
 
@@ -222,8 +225,8 @@ MT_TEST(only_the_next_argument)
 /* Whatever the room, the output is terminated and no byte of the secret is in it. */
 MT_TEST(every_size_of_output)
 {
-    static const char *const args[] = {"--password=zzzzzzzzzzzz", "https://zz:zzzzzz@a", "a sk-zzzzzzzz1zzz b",
-                                       "{\"token\": \"zzz\"}"};
+    static const char *const args[] = {"--password=zzzzzzzzzzzz", "https://zz:zzzzzz@a",
+                                       "a sk-zzzzzzzz1zzz b", "{\"token\": \"zzz\"}"};
     for (size_t i = 0; i < sizeof args / sizeof *args; i++)
         for (size_t cap = 0; cap < 64; cap++) {
             char *out = malloc(cap + 1);
@@ -251,7 +254,8 @@ MT_TEST(any_bytes)
         size_t n = 0;
         for (size_t len = round % 120; n < len; n++) {
             seed = seed * 1664525u + 1013904223u;
-            in[n] = round % 3 == 0 ? (char)(1 + (seed >> 24) % 255) : alphabet[(seed >> 16) % (sizeof alphabet - 1)];
+            in[n] = round % 3 == 0 ? (char)(1 + (seed >> 24) % 255)
+                                   : alphabet[(seed >> 16) % (sizeof alphabet - 1)];
         }
         in[n] = '\0';
         char *exact = strdup(in); /* so that a read past its end is seen */
@@ -267,8 +271,9 @@ MT_TEST(any_bytes)
 /* The time is linear: quadratic would be hours. */
 MT_TEST(long_texts)
 {
-    static const char *const units[] = {"a=://\"-", "a://a:b", "a:",  "token:", "token_x:", "token_x=[",
-                                        "sk-",      "a-",      "://", "a ",     "--key "};
+    static const char *const units[] = {
+        "a=://\"-", "a://a:b", "a:",  "token:", "token_x:", "token_x=[",
+        "sk-",      "a-",      "://", "a ",     "--key "};
     size_t big = 1u << 20;
     char *in = malloc(big + 1), *out = malloc(big + 1);
     if (in == NULL || out == NULL)
@@ -285,5 +290,6 @@ MT_TEST(long_texts)
     free(out);
 }
 
-MT_MAIN(MT_RUN(secrets_are_replaced) MT_RUN(what_a_report_needs_is_kept) MT_RUN(environment) MT_RUN(only_the_next_argument)
-            MT_RUN(every_size_of_output) MT_RUN(any_bytes) MT_RUN(long_texts))
+MT_MAIN(MT_RUN(secrets_are_replaced) MT_RUN(what_a_report_needs_is_kept) MT_RUN(environment)
+            MT_RUN(only_the_next_argument) MT_RUN(every_size_of_output) MT_RUN(any_bytes)
+                MT_RUN(long_texts))

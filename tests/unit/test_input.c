@@ -1,4 +1,5 @@
-/* The walk over one input: what is found in files, pipes and directories, and what is said about the rest. */
+/* The walk over one input: what is found in files, pipes and directories, and what is said about
+ * the rest. */
 #include "tests/unit/input_kit.h"
 
 MT_TEST(plain)
@@ -60,14 +61,14 @@ MT_TEST(directory)
     MT_ASSERT(symlink("/nowhere/at/all", at("d/dangling")) == 0);
     MT_ASSERT(mkfifo(at("d/pipe"), 0644) == 0);
     walk(&w, at("d"));
-    MT_CHECK_STR(
-        w.lines,
-        "ok b/rank7.json.gz|gzip|7|3\nok c.tar/in/rank1.json.gz|tar, gzip|1|3\nok rank_10.json||10|3\nok rank_2.json||2|3\n");
+    MT_CHECK_STR(w.lines, "ok b/rank7.json.gz|gzip|7|3\nok c.tar/in/rank1.json.gz|tar, "
+                          "gzip|1|3\nok rank_10.json||10|3\nok rank_2.json||2|3\n");
     MT_CHECK_EQ(w.ignored, 5);
     MT_CHECK_EQ(w.input_bytes, s.n);
     /* a file that promises to be a snapshot and is none deserves a word */
     put_text(at("d/snapshot_rank3.pickle"), "");
-    put_text(at("d/snapshot_rank4.pickle"), "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n");
+    put_text(at("d/snapshot_rank4.pickle"),
+             "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n");
     walk(&w, at("d"));
     MT_CHECK_EQ(w.n_ok, 4);
     MT_CHECK_EQ(w.n_err, 2);
@@ -123,7 +124,8 @@ static const struct {
     const char *says;
 } strange[] = {
     {"", 0, "an empty file"},
-    {"version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 63\n", 62, "run `git lfs pull`"},
+    {"version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 63\n", 62,
+     "run `git lfs pull`"},
     {"memray\0\x0b\0\0\0", 11, "memray capture"},
     {"SQLite format 3\0abcdefgh", 24, "SQLite database"},
     {"\x7f"
@@ -137,19 +139,23 @@ static const struct {
     {"Rar!\x1a\x07\x01\0", 8, "RAR archive"},
     {"#!/bin/bash\necho\n", 17, "a script"},
     {"\xff\xfe{\0\"\0", 6, "UTF-16"},
-    {"[rank0]: Traceback (most recent call last):\n  x\ntorch.OutOfMemoryError: CUDA out of memory. Tried\n", 97,
-     "CUDA out of memory"},
+    {"[rank0]: Traceback (most recent call last):\n  x\ntorch.OutOfMemoryError: CUDA out of "
+     "memory. Tried\n",
+     97, "CUDA out of memory"},
     {"W0101 torch\nTraceback (most recent call last):\n  x\nKeyError: 1\n", 61, "Python traceback"},
-    {"hello world, this is text\n", 26, "this is a text that is no memory snapshot (it starts with \"hello world, thi"},
+    {"hello world, this is text\n", 26,
+     "this is a text that is no memory snapshot (it starts with \"hello world, thi"},
     {"\x01\x02\xfe\0\x03", 5, "it starts with \"\\x01\\x02\\xfe\\x00\\x03\""},
     {"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 20, "nothing but zero bytes"},
 };
 
-/* JSON, but of torch.profiler: the raw form, and that of times and categories. A list of pairs is anybody's. */
+/* JSON, but of torch.profiler: the raw form, and that of times and categories. A list of pairs is
+ * anybody's. */
 MT_TEST(a_timeline_of_the_profiler_is_named)
 {
-    static const char *const texts[] = {"[[-1, 1, 37632, 0], [-1, 1, 602112, 2], [1756681317989303899, 4, -8192000, 5]]",
-                                        "[[1694, 1695.5, 1696], [[0, 1, 2, 3, 4, 5, 6, 7, 8], [1, 1, 2, 3, 4, 5, 6, 7, 8]]]"};
+    static const char *const texts[] = {
+        "[[-1, 1, 37632, 0], [-1, 1, 602112, 2], [1756681317989303899, 4, -8192000, 5]]",
+        "[[1694, 1695.5, 1696], [[0, 1, 2, 3, 4, 5, 6, 7, 8], [1, 1, 2, 3, 4, 5, 6, 7, 8]]]"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         put_text(at("timeline"), texts[i]);
         walk(&w, at("timeline"));
@@ -233,12 +239,14 @@ MT_TEST(shared_data)
     walk(&w, path);
     MT_CHECK_EQ(w.n_err, 1);
     MT_CHECK_HAS(w.err, "git lfs pull");
-    snprintf(path, sizeof path, "%s/torch/derived/verl_pr851_megatron_vllm_mempools_torch2.6.json.gz", mt_shared_data());
+    snprintf(path, sizeof path,
+             "%s/torch/derived/verl_pr851_megatron_vllm_mempools_torch2.6.json.gz",
+             mt_shared_data());
     walk(&w, path);
     MT_CHECK_EQ(w.n_ok, 1);
     MT_CHECK_HAS(w.lines, "|gzip|");
 }
 
-MT_MAIN(MT_SET_UP MT_RUN(plain) MT_RUN(missing) MT_RUN(pipe_plain) MT_RUN(directory) MT_RUN(hash_above_the_limit)
-            MT_RUN(a_timeline_of_the_profiler_is_named) MT_RUN(what_is_it) MT_RUN(long_log) MT_RUN(progress)
-                MT_RUN(shared_data))
+MT_MAIN(MT_SET_UP MT_RUN(plain) MT_RUN(missing) MT_RUN(pipe_plain) MT_RUN(directory)
+            MT_RUN(hash_above_the_limit) MT_RUN(a_timeline_of_the_profiler_is_named)
+                MT_RUN(what_is_it) MT_RUN(long_log) MT_RUN(progress) MT_RUN(shared_data))

@@ -38,7 +38,8 @@ MT_TEST(gzip_damage)
         walk(&w, at("crc.gz"));
         MT_CHECK_EQ(w.n_damaged, 1);
         MT_CHECK_EQ(w.events, 400);
-        MT_CHECK_HAS(w.diag, i < gz.n - 4 ? "gzip CRC mismatch at compressed offset" : "gzip length mismatch");
+        MT_CHECK_HAS(w.diag, i < gz.n - 4 ? "gzip CRC mismatch at compressed offset"
+                                          : "gzip length mismatch");
     }
     /* padding is fine, garbage is named */
     two = bytes_of(gz.p, gz.n);
@@ -64,7 +65,9 @@ MT_TEST(gzip_damage)
         unsigned char *cat = malloc(gz.n * 2 + 4096);
         size_t n = 0;
         for (int part = 0; part < 3; part++) {
-            struct bytes piece = {s.p + s.n / 3 * (size_t)part, part < 2 ? s.n / 3 : s.n - s.n / 3 * 2}, z;
+            struct bytes piece = {s.p + s.n / 3 * (size_t)part,
+                                  part < 2 ? s.n / 3 : s.n - s.n / 3 * 2},
+                         z;
             MT_ASSERT(cat != NULL && pack(at("part.gz"), "raw", "gzip", NULL, "x", piece, NULL));
             z = slurp(at("part.gz"));
             memcpy(cat + n, z.p, z.n);
@@ -85,7 +88,8 @@ MT_TEST(cut_archives)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         struct bytes all;
         int whole = 0;
-        if (!pack(at("ar"), kinds[i].format, kinds[i].filter, NULL, "rank_0.json", a, "rank_1.json", b, "rank_2.json", a, NULL))
+        if (!pack(at("ar"), kinds[i].format, kinds[i].filter, NULL, "rank_0.json", a, "rank_1.json",
+                  b, "rank_2.json", a, NULL))
             continue;
         all = slurp(at("ar"));
         for (size_t n = 1; n < all.n; n += n < 600 || n > all.n - 600 ? 13 : all.n / 40 + 1) {
@@ -118,7 +122,8 @@ MT_TEST(one_bad_member)
 {
     struct bytes a = snapshot(5), bad = snapshot(500);
     memcpy(bad.p + bad.n / 2, "{\"segments\": \x01STOP!", 19);
-    MT_ASSERT(pack(at("o.tar"), "tar", "", NULL, "snapshot_rank0.pickle", bad, "rank1.json", a, NULL));
+    MT_ASSERT(
+        pack(at("o.tar"), "tar", "", NULL, "snapshot_rank0.pickle", bad, "rank1.json", a, NULL));
     walk(&w, at("o.tar"));
     MT_CHECK_EQ(w.n_ok, 1);
     MT_CHECK_EQ(w.n_err + w.n_damaged, 1);
@@ -133,7 +138,8 @@ MT_TEST(limits)
     gzFile z;
     static char zeros[1 << 16];
     opts.limits.max_members = 2;
-    MT_ASSERT(pack(at("m.tar"), "tar", "", NULL, "rank0.json", a, "rank1.json", a, "rank2.json", a, NULL));
+    MT_ASSERT(pack(at("m.tar"), "tar", "", NULL, "rank0.json", a, "rank1.json", a, "rank2.json", a,
+                   NULL));
     walk(&w, at("m.tar"));
     MT_CHECK_EQ(w.n_ok, 2);
     MT_CHECK_EQ(w.n_err, 1);
@@ -231,7 +237,8 @@ MT_TEST(bombs_passed_over)
     opts.limits.max_ratio = 50;
     for (int i = 0; i < 3; i++) {
         struct bytes all;
-        MT_ASSERT(pack(at("z"), format[i], i == 2 ? "gzip" : "", NULL, "a.bin", zeros, "rank1.json", a, NULL));
+        MT_ASSERT(pack(at("z"), format[i], i == 2 ? "gzip" : "", NULL, "a.bin", zeros, "rank1.json",
+                       a, NULL));
         walk(&w, at("z"));
         MT_CHECK(w.n_ok == 1 || w.n_err == 1);
         if (w.n_ok == 0)
@@ -251,8 +258,8 @@ MT_TEST(hostile_names)
 {
     struct bytes a = snapshot(2);
     MT_ASSERT(pack(at("h.tar"), "tar", "", NULL, "../../etc/rank3.json", a, "/abs/rank4.json", a,
-                   "x\n\x1b[31m<script>rank5\x7f.json", a, "r\xc3\xa9sum\xc3\xa9_rank6.json", a, "latin\xe9_rank7.json", a,
-                   NULL));
+                   "x\n\x1b[31m<script>rank5\x7f.json", a, "r\xc3\xa9sum\xc3\xa9_rank6.json", a,
+                   "latin\xe9_rank7.json", a, NULL));
     walk(&w, at("h.tar"));
     MT_CHECK_EQ(w.n_ok, 5);
     MT_CHECK_HAS(w.lines, "ok ../../etc/rank3.json|tar|3|2");
@@ -260,7 +267,8 @@ MT_TEST(hostile_names)
     MT_CHECK_HAS(w.lines, "ok r\xc3\xa9sum\xc3\xa9_rank6.json|tar|6|2");
     MT_CHECK_HAS(w.lines, "_rank7.json|tar|7|2");
     MT_CHECK(access(at("../../etc/rank3.json"), F_OK) != 0);
-    MT_ASSERT(pack(at("h.zip"), "zip", "", NULL, "a\nb\x01_snapshot_rank1.pickle", (struct bytes){a.p, 0}, NULL));
+    MT_ASSERT(pack(at("h.zip"), "zip", "", NULL, "a\nb\x01_snapshot_rank1.pickle",
+                   (struct bytes){a.p, 0}, NULL));
     walk(&w, at("h.zip"));
     MT_CHECK_EQ(w.n_err, 1);
     MT_CHECK_HAS(w.err, "h.zip: a\\x0ab\\x01_snapshot_rank1.pickle: this is an empty file");
@@ -297,7 +305,8 @@ MT_TEST(no_memory)
     char held[512];
     MT_ASSERT(pack(at("nm.gz"), "raw", "gzip", NULL, "x", a, NULL));
     gz = slurp(at("nm.gz"));
-    MT_ASSERT(pack(at("nm.tar.gz"), "tar", "gzip", NULL, "rank0.json.gz", gz, "rank1.json", a, NULL));
+    MT_ASSERT(
+        pack(at("nm.tar.gz"), "tar", "gzip", NULL, "rank0.json.gz", gz, "rank1.json", a, NULL));
     html(at("nm.html"), a, "x", a);
     mkdir(at("nmd"), 0755);
     put(at("nmd/rank0.json"), a.p, a.n);
@@ -344,5 +353,5 @@ MT_TEST(no_memory)
     free(a.p), free(gz.p), free(z7.p);
 }
 
-MT_MAIN(MT_SET_UP MT_RUN(gzip_damage) MT_RUN(cut_archives) MT_RUN(one_bad_member) MT_RUN(limits) MT_RUN(bombs_passed_over)
-            MT_RUN(hostile_names) MT_RUN(long_names) MT_RUN(no_memory))
+MT_MAIN(MT_SET_UP MT_RUN(gzip_damage) MT_RUN(cut_archives) MT_RUN(one_bad_member) MT_RUN(limits)
+            MT_RUN(bombs_passed_over) MT_RUN(hostile_names) MT_RUN(long_names) MT_RUN(no_memory))

@@ -44,17 +44,21 @@ MT_TEST(single_filters)
 
 MT_TEST(archives)
 {
-    struct bytes a = snapshot(10), b = snapshot(2000), c = snapshot(30), text = bytes_of("just a note\n", 12);
+    struct bytes a = snapshot(10), b = snapshot(2000), c = snapshot(30),
+                 text = bytes_of("just a note\n", 12);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         char want[512], sum[65];
         const char *e = kinds[i].encoding;
         struct bytes all;
-        if (!pack(at("ar"), kinds[i].format, kinds[i].filter, NULL, "run/", none, "run/rank_0.json", a, "notes.txt", text,
-                  "run/rank_1.json", b, "empty", (struct bytes){text.p, 0}, "run/rank_10.json", c, NULL)) {
+        if (!pack(at("ar"), kinds[i].format, kinds[i].filter, NULL, "run/", none, "run/rank_0.json",
+                  a, "notes.txt", text, "run/rank_1.json", b, "empty", (struct bytes){text.p, 0},
+                  "run/rank_10.json", c, NULL)) {
             printf("# this libarchive cannot write %s %s\n", kinds[i].format, kinds[i].filter);
             continue;
         }
-        snprintf(want, sizeof want, "ok run/rank_0.json|%s|0|10\nok run/rank_1.json|%s|1|2000\nok run/rank_10.json|%s|10|30\n",
+        snprintf(want, sizeof want,
+                 "ok run/rank_0.json|%s|0|10\nok run/rank_1.json|%s|1|2000\nok "
+                 "run/rank_10.json|%s|10|30\n",
                  e, e, e);
         walk(&w, at("ar"));
         if (kinds[i].streams)
@@ -77,7 +81,8 @@ MT_TEST(archives)
 MT_TEST(stored_zip_by_pipe)
 {
     struct bytes a = snapshot(100), b = snapshot(7), all;
-    MT_ASSERT(pack(at("s.zip"), "zip", "", "zip:compression=store", "r0.json", a, "r1.json", b, NULL));
+    MT_ASSERT(
+        pack(at("s.zip"), "zip", "", "zip:compression=store", "r0.json", a, "r1.json", b, NULL));
     all = slurp(at("s.zip"));
     walk_pipe(&w, all);
     MT_CHECK_STR(w.lines, "ok r0.json|zip|-1|100\nok r1.json|zip|-1|7\n");
@@ -91,8 +96,10 @@ MT_TEST(links_in_archives)
     walk(&w, at("l.tar"));
     MT_CHECK_STR(w.lines, "ok r0.json|tar|-1|4\n");
     MT_CHECK_EQ(w.links, 1);
-    /* another name of a file that is there is no second snapshot; of one that is not, it is a loss, and what follows is read */
-    MT_ASSERT(pack(at("h.tar"), "tar", "", NULL, "r0.json", a, "=rank1.json", a, "rank2.json", a, NULL));
+    /* another name of a file that is there is no second snapshot; of one that is not, it is a loss,
+     * and what follows is read */
+    MT_ASSERT(
+        pack(at("h.tar"), "tar", "", NULL, "r0.json", a, "=rank1.json", a, "rank2.json", a, NULL));
     walk(&w, at("h.tar"));
     MT_CHECK_STR(w.lines, "ok r0.json|tar|-1|4\nok rank2.json|tar|2|4\n");
     MT_CHECK_EQ(w.links, 1);
@@ -109,7 +116,8 @@ MT_TEST(links_in_archives)
     free(a.p);
 }
 
-/* Cut anywhere, in one stream or the second of two: never taken for whole, and it is said what was read. */
+/* Cut anywhere, in one stream or the second of two: never taken for whole, and it is said what was
+ * read. */
 MT_TEST(cut_streams)
 {
     static const char *const filters[] = {"xz", "zstd", "bzip2", "lz4", "lzma"};
@@ -148,14 +156,16 @@ MT_TEST(nested)
     zip = slurp(at("n.zip"));
     MT_ASSERT(pack(at("n.tgz"), "tar", "gzip", NULL, "b/n.zip", zip, "rank5.json", a, NULL));
     walk(&w, at("n.tgz"));
-    MT_CHECK_STR(w.lines, "ok b/n.zip/rank0.json.zst|gzip, tar, zip, zstd|0|500\nok rank5.json|gzip, tar|5|500\n");
+    MT_CHECK_STR(
+        w.lines,
+        "ok b/n.zip/rank0.json.zst|gzip, tar, zip, zstd|0|500\nok rank5.json|gzip, tar|5|500\n");
     tgz = slurp(at("n.tgz"));
     MT_ASSERT(pack(at("deep.zip"), "zip", "", NULL, "n.tgz", tgz, "rank2.json", a, NULL));
     walk(&w, at("deep.zip"));
     MT_CHECK_EQ(w.n_err, 1);
     MT_CHECK_HAS(w.lines, "error ");
-    MT_CHECK_HAS(w.lines,
-                 "deep.zip: n.tgz/b/n.zip/rank0.json.zst: packed more than 4 times (zip, gzip, tar, zip, and now zstd)");
+    MT_CHECK_HAS(w.lines, "deep.zip: n.tgz/b/n.zip/rank0.json.zst: packed more than 4 times (zip, "
+                          "gzip, tar, zip, and now zstd)");
     MT_CHECK_HAS(w.lines, "ok n.tgz/rank5.json|zip, gzip, tar|5|500\nok rank2.json|zip|2|500\n");
     free(a.p), free(gz.p), free(zst.p), free(zip.p), free(tgz.p);
 }
@@ -163,13 +173,15 @@ MT_TEST(nested)
 MT_TEST(encrypted)
 {
     struct bytes a = snapshot(5);
-    if (!pack(at("e.zip"), "zip", "", "zip:encryption=traditional", "rank0.json", a, "rank1.json", a, NULL))
+    if (!pack(at("e.zip"), "zip", "", "zip:encryption=traditional", "rank0.json", a, "rank1.json",
+              a, NULL))
         printf("# this libarchive cannot encrypt\n");
     else {
         walk(&w, at("e.zip"));
         MT_CHECK_EQ(w.n_err, 1);
         MT_CHECK_EQ(w.last_rc, MT_EINPUT);
-        MT_CHECK_HAS(w.err, "e.zip: rank0.json: this member (and maybe others of the archive) is encrypted");
+        MT_CHECK_HAS(
+            w.err, "e.zip: rank0.json: this member (and maybe others of the archive) is encrypted");
     }
     free(a.p);
 }
@@ -191,12 +203,13 @@ MT_TEST(archive_without_snapshot)
 MT_TEST(torch_save)
 {
     struct bytes s = snapshot(9), v = bytes_of("3\n", 2), bad = bytes_of("{\"lr\": 1}", 9);
-    MT_ASSERT(pack(at("t.pt"), "zip", "", "zip:compression=store", "archive/data.pkl", s, "archive/version", v,
-                   "archive/data/0", s, NULL));
+    MT_ASSERT(pack(at("t.pt"), "zip", "", "zip:compression=store", "archive/data.pkl", s,
+                   "archive/version", v, "archive/data/0", s, NULL));
     walk(&w, at("t.pt"));
     MT_CHECK_STR(w.lines, "ok archive/data.pkl|zip|-1|9\n");
     MT_CHECK_EQ(w.ignored, 2);
-    MT_ASSERT(pack(at("c.pt"), "zip", "", "zip:compression=store", "model/data.pkl", bad, "model/version", v, NULL));
+    MT_ASSERT(pack(at("c.pt"), "zip", "", "zip:compression=store", "model/data.pkl", bad,
+                   "model/version", v, NULL));
     walk(&w, at("c.pt"));
     MT_CHECK_EQ(w.n_err, 1);
     MT_CHECK_HAS(w.err, "c.pt: model/data.pkl: this is a torch.save file (a checkpoint?)");
@@ -241,28 +254,31 @@ MT_TEST(pages)
     MT_CHECK_EQ(w.n_ok, 1);
     MT_CHECK_HAS(w.lines, "ok rank1");
     free(page.p);
-    put_text(at("empty.html"), "<!-- saved from url=(0011)about:blank -->\n<html><body>hi</body></html>");
+    put_text(at("empty.html"),
+             "<!-- saved from url=(0011)about:blank -->\n<html><body>hi</body></html>");
     walk(&w, at("empty.html"));
     MT_CHECK_EQ(w.n_err, 1);
     MT_CHECK_HAS(w.err, "this is an HTML page without a memory snapshot in it");
     put_text(at("timeline.html"),
-             "<html>\n<head><meta charset=\"utf-8\" /><title>GPU Memory Timeline HTML</title></head>\n<body>\n"
+             "<html>\n<head><meta charset=\"utf-8\" /><title>GPU Memory Timeline "
+             "HTML</title></head>\n<body>\n"
              "  <img src='data:image/png;base64,iVBORw0KGgo='>\n</body>\n</html>");
     walk(&w, at("timeline.html"));
     MT_CHECK_EQ(w.n_err, 1);
-    MT_CHECK_HAS(w.err, "the picture of a memory timeline of torch.profiler (export_memory_timeline)");
+    MT_CHECK_HAS(w.err,
+                 "the picture of a memory timeline of torch.profiler (export_memory_timeline)");
     put_text(at("odd.html"), "<html><script>local_files = [17, {}]</script>");
     walk(&w, at("odd.html"));
     MT_CHECK_EQ(w.n_err, 1);
     MT_CHECK_HAS(w.err, "not as PyTorch's _memory_viz writes them");
-    put_text(at("nodata.html"),
-             "<html><script>local_files = [{\"name\": \"x\", \"more\": {\"a\": [1, \"}]\"]}}, {\"base64\": \"\"}]</script>");
+    put_text(at("nodata.html"), "<html><script>local_files = [{\"name\": \"x\", \"more\": {\"a\": "
+                                "[1, \"}]\"]}}, {\"base64\": \"\"}]</script>");
     walk(&w, at("nodata.html"));
     MT_CHECK_EQ(w.n_err, 1);
     MT_CHECK_HAS(w.err, "no memory snapshot in this html file (1 other");
     free(a.p), free(b.p);
 }
 
-MT_MAIN(MT_SET_UP MT_RUN(single_filters) MT_RUN(archives) MT_RUN(stored_zip_by_pipe) MT_RUN(links_in_archives)
-            MT_RUN(cut_streams) MT_RUN(nested) MT_RUN(encrypted) MT_RUN(archive_without_snapshot) MT_RUN(torch_save)
-                MT_RUN(pages))
+MT_MAIN(MT_SET_UP MT_RUN(single_filters) MT_RUN(archives) MT_RUN(stored_zip_by_pipe)
+            MT_RUN(links_in_archives) MT_RUN(cut_streams) MT_RUN(nested) MT_RUN(encrypted)
+                MT_RUN(archive_without_snapshot) MT_RUN(torch_save) MT_RUN(pages))

@@ -1,5 +1,5 @@
-/* Frames and stacks by value, also beyond the number of entries up to which slots hold a byte of the hash: with that number made
- * small, every table goes through the change. */
+/* Frames and stacks by value, also beyond the number of entries up to which slots hold a byte of
+ * the hash: with that number made small, every table goes through the change. */
 #define MT_INTERN_TAGGED 100
 #include "parser/model/intern.c"
 

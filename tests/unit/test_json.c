@@ -4,7 +4,8 @@
 
 static const struct layout torch_layout = {", ", ": ", -1, 0};
 
-/* The sample in PyTorch's order, checked value by value in the_sample(); every other layout must say the same. */
+/* The sample in PyTorch's order, checked value by value in the_sample(); every other layout must
+ * say the same. */
 static char *reference(void)
 {
     char *s = make_sample(torch_layout), *c;
@@ -57,7 +58,8 @@ MT_TEST(the_sample)
     MT_CHECK_STR(mt_str(r.t, f->file), "a.py");
     MT_CHECK_EQ(r.t->stacks.p[k->parent].parent, 0);
     f = &r.t->frames.p[r.t->stacks.p[mt_event_at(d, 6)->stack].frame];
-    MT_CHECK_STR(mt_str(r.t, f->name), "std::vector<int>::operator[](unsigned long) {lambda(\"]}\")#1}");
+    MT_CHECK_STR(mt_str(r.t, f->name),
+                 "std::vector<int>::operator[](unsigned long) {lambda(\"]}\")#1}");
     MT_CHECK_STR(mt_str(r.t, f->file), "C:\\x\\");
     f = &r.t->frames.p[r.t->stacks.p[mt_event_at(d, 7)->stack].frame];
     MT_CHECK_STR(mt_str(r.t, f->name), "caf\xc3\xa9 \xf0\x9f\x98\x80");
@@ -91,10 +93,12 @@ MT_TEST(the_sample)
 
 MT_TEST(any_layout)
 {
-    static const char *const commas[] = {",", ", ", " ,\t", ",\r\n"}, *const colons[] = {":", ": ", " :\n"};
+    static const char *const commas[] = {",", ", ", " ,\t", ",\r\n"}, *const colons[] = {":", ": ",
+                                                                                         " :\n"};
     char *want = reference();
     for (int i = 0; i < 120; i++) {
-        struct layout l = {commas[i % 4], colons[i % 3], i % 7 - 1, i == 0 ? 0 : (uint64_t)i * 7919};
+        struct layout l = {commas[i % 4], colons[i % 3], i % 7 - 1,
+                           i == 0 ? 0 : (uint64_t)i * 7919};
         char *s = make_sample(l), *got;
         struct result r = read_text(s);
         MT_CHECK_EQ(r.rc, MT_OK);
@@ -110,7 +114,8 @@ MT_TEST(any_layout)
 
 MT_TEST(any_cut_any_implementation)
 {
-    static const size_t steps[] = {1, 2, 3, 7, 31, 63, 64, 65, 127, 128, 129, 511, 4095, 4096, 4097};
+    static const size_t steps[] = {1,   2,   3,   7,   31,   63,   64,  65,
+                                   127, 128, 129, 511, 4095, 4096, 4097};
     const struct mt_limits lim = MT_LIMITS_DEFAULT;
     char *want = reference(), *texts[2];
     texts[0] = make_sample(torch_layout);
@@ -125,7 +130,8 @@ MT_TEST(any_cut_any_implementation)
                 char *got = r.t != NULL ? content(r.t) : NULL;
                 MT_CHECK_EQ(r.rc, MT_OK);
                 if (got == NULL || strcmp(got, want) != 0)
-                    MT_FAIL_AT("implementation %d, %zu bytes a read, text %d differs", i, steps[k], n);
+                    MT_FAIL_AT("implementation %d, %zu bytes a read, text %d differs", i, steps[k],
+                               n);
                 free(got);
                 done(&r);
             }
@@ -137,7 +143,8 @@ MT_TEST(any_cut_any_implementation)
     free(want);
 }
 
-/* The window is 256 KiB: with padding of every size near that, each construct of the sample comes to lie across its end. */
+/* The window is 256 KiB: with padding of every size near that, each construct of the sample comes
+ * to lie across its end. */
 MT_TEST(every_construct_across_the_end_of_the_window)
 {
     char *want = reference(), *s = make_sample(torch_layout);
@@ -167,9 +174,11 @@ MT_TEST(forms_of_a_snapshot)
     struct result r = read_text("\xef\xbb\xbf \n{\"device_traces\": [], \"segments\": []}\n\0");
     MT_CHECK_EQ(r.rc, MT_OK);
     done(&r);
-    r = read_text("[{\"address\": 4096, \"total_size\": 512, \"device\": 3, \"blocks\": [{\"size\": 512, \"state\": "
+    r = read_text("[{\"address\": 4096, \"total_size\": 512, \"device\": 3, \"blocks\": "
+                  "[{\"size\": 512, \"state\": "
                   "\"active_allocated\", "
-                  "\"history\": [{\"addr\": 4096, \"real_size\": 500, \"frames\": [{\"name\": \"f\", \"filename\": \"a\", "
+                  "\"history\": [{\"addr\": 4096, \"real_size\": 500, \"frames\": [{\"name\": "
+                  "\"f\", \"filename\": \"a\", "
                   "\"line\": 1}]}, "
                   "{\"addr\": 4096, \"real_size\": 7}]}]}]");
     MT_ASSERT(r.rc == MT_OK);
@@ -179,17 +188,19 @@ MT_TEST(forms_of_a_snapshot)
     MT_CHECK_EQ(r.t->blocks.p[0].addr, 4096);
     MT_CHECK(r.t->blocks.p[0].stack != 0);
     done(&r);
-    r = read_text(
-        "{\"segments\": [], \"device_traces\": [], \"host_segments\": [{\"address\": 1, \"size\": 512, \"allocated\": true, "
-        "\"owner_private_pool_id\": [1, 2]}], \"host_traces\": [{\"action\": \"alloc\", \"addr\": 1, \"size\": 512}], "
-        "\"trace_alloc_max_entries\": [5, 6]}");
+    r = read_text("{\"segments\": [], \"device_traces\": [], \"host_segments\": [{\"address\": 1, "
+                  "\"size\": 512, \"allocated\": true, "
+                  "\"owner_private_pool_id\": [1, 2]}], \"host_traces\": [{\"action\": \"alloc\", "
+                  "\"addr\": 1, \"size\": 512}], "
+                  "\"trace_alloc_max_entries\": [5, 6]}");
     MT_ASSERT(r.rc == MT_OK);
     MT_CHECK_EQ(r.t->devices.n, 1);
     MT_CHECK_EQ(r.t->devices.p[0].kind, MT_DEV_HOST);
     MT_CHECK_EQ(r.t->devices.p[0].events.n, 1);
     MT_CHECK_EQ(r.t->segments.p[0].pool[1], 2);
     done(&r);
-    r = read_text("{\"host_traces\": [[], [{\"action\": \"alloc\", \"addr\": 1, \"size\": 512}]], \"segments\": []}");
+    r = read_text("{\"host_traces\": [[], [{\"action\": \"alloc\", \"addr\": 1, \"size\": 512}]], "
+                  "\"segments\": []}");
     MT_ASSERT(r.rc == MT_OK);
     MT_CHECK_EQ(r.t->devices.p[0].ordinal, 1);
     done(&r);
@@ -220,8 +231,10 @@ MT_TEST(huge_stacks)
         free(o.p);
         MT_ASSERT(r.rc == MT_OK);
         MT_CHECK_EQ(n_events(r.t), 3);
-        MT_CHECK_EQ(mt_event_at(&r.t->devices.p[0], 0)->stack, mt_event_at(&r.t->devices.p[0], 2)->stack);
-        for (mt_stack_id id = mt_event_at(&r.t->devices.p[0], 2)->stack; id != 0; id = r.t->stacks.p[id].parent) {
+        MT_CHECK_EQ(mt_event_at(&r.t->devices.p[0], 0)->stack,
+                    mt_event_at(&r.t->devices.p[0], 2)->stack);
+        for (mt_stack_id id = mt_event_at(&r.t->devices.p[0], 2)->stack; id != 0;
+             id = r.t->stacks.p[id].parent) {
             n++;
             if (r.t->frames.p[r.t->stacks.p[id].frame].line != n) {
                 MT_FAIL_AT("frame %u has line %u", n, r.t->frames.p[r.t->stacks.p[id].frame].line);
@@ -233,7 +246,8 @@ MT_TEST(huge_stacks)
     }
 }
 
-/* More frames than are remembered, stacks that nearly all differ, then stacks that repeat: each event keeps its own. */
+/* More frames than are remembered, stacks that nearly all differ, then stacks that repeat: each
+ * event keeps its own. */
 MT_TEST(stacks_that_differ)
 {
     enum { N = 12000, DEPTH = 6 };
@@ -242,14 +256,17 @@ MT_TEST(stacks_that_differ)
     int n_wrong = 0;
     put(&o, "{\"device_traces\": [[");
     for (uint32_t e = 0; e < N; e++) {
-        put(&o, "%s{\"action\": \"alloc\", \"addr\": %u, \"size\": 512, \"frames\": [", e ? ", " : "", e + 1);
+        put(&o, "%s{\"action\": \"alloc\", \"addr\": %u, \"size\": 512, \"frames\": [",
+            e ? ", " : "", e + 1);
         for (uint32_t k = 0; k < DEPTH; k++) {
             uint32_t line = k == e % DEPTH ? (e < N / 2 ? e : e % 37) : 100000 + k * 7 + e % 5;
-            put(&o, "%s{\"name\": \"f%u%s\", \"filename\": \"%s.py\", \"line\": %u}", k ? ", " : "", k,
-                line % 3
-                    ? ""
-                    : "_long_name_long_name_long_name_long_name_long_name_long_name_long_name_long_name_long_name_long_name_"
-                      "long_name_long_name_long_name_long_name_long_name_long_name_long_name_long_name_long_name_long_name",
+            put(&o, "%s{\"name\": \"f%u%s\", \"filename\": \"%s.py\", \"line\": %u}", k ? ", " : "",
+                k,
+                line % 3 ? ""
+                         : "_long_name_long_name_long_name_long_name_long_name_long_name_long_name_"
+                           "long_name_long_name_long_name_"
+                           "long_name_long_name_long_name_long_name_long_name_long_name_long_name_"
+                           "long_name_long_name_long_name",
                 line % 2 ? "a" : "b", line);
         }
         put(&o, "]}");
@@ -265,7 +282,8 @@ MT_TEST(stacks_that_differ)
             const struct mt_frame *f = &r.t->frames.p[r.t->stacks.p[id].frame];
             uint32_t line = k == e % DEPTH ? (e < N / 2 ? e : e % 37) : 100000 + k * 7 + e % 5;
             n_wrong += f->line != line || mt_str(r.t, f->name)[1] != (char)('0' + k) ||
-                       (mt_str_len(r.t, f->name) > 100) != (line % 3 == 0) || mt_str(r.t, f->file)[0] != (line % 2 ? 'a' : 'b');
+                       (mt_str_len(r.t, f->name) > 100) != (line % 3 == 0) ||
+                       mt_str(r.t, f->file)[0] != (line % 2 ? 'a' : 'b');
             id = r.t->stacks.p[id].parent;
         }
         n_wrong += id != 0;
@@ -275,7 +293,8 @@ MT_TEST(stacks_that_differ)
     done(&r);
 }
 
-/* Memory is that of the model, not of the text: 40 MB of one repeated stack, and of ever new values under unknown keys. */
+/* Memory is that of the model, not of the text: 40 MB of one repeated stack, and of ever new values
+ * under unknown keys. */
 MT_TEST(memory_does_not_grow_with_the_text)
 {
     struct text o = {NULL, 0, 0};
@@ -284,9 +303,11 @@ MT_TEST(memory_does_not_grow_with_the_text)
     put(&o, "{\"device_traces\": [[");
     for (int e = 0; e < 10000; e++)
         put(&o,
-            "%s{\"action\": \"alloc\", \"addr\": %d, \"size\": 512, \"future\": {\"n\": [%d, \"%d %0500d\"]}, \"frames\": "
+            "%s{\"action\": \"alloc\", \"addr\": %d, \"size\": 512, \"future\": {\"n\": [%d, \"%d "
+            "%0500d\"]}, \"frames\": "
             "[{\"name\": \"%01500d\", "
-            "\"filename\": \"x\", \"line\": 1}, {\"name\": \"%01500d\", \"filename\": \"y\", \"line\": 2}]}",
+            "\"filename\": \"x\", \"line\": 1}, {\"name\": \"%01500d\", \"filename\": \"y\", "
+            "\"line\": 2}]}",
             e ? ", " : "", e + 1, e, e, 0, e % 7, e % 5);
     put(&o, "]]}");
     r = read_text(o.p);
@@ -309,7 +330,8 @@ MT_TEST(real_files_equal_their_pickles)
         uint32_t segments, blocks, stacks;
     } files[] = {
         {"derived/cs336_silmont_small.json", "cs336_silmont_small_torch2.6.pickle", 97, 9, 20, 42},
-        {"derived/flexgen_oom_state_only.json", "flexgen_oom_state_only_torch2.0.pickle", 1, 176, 463, 3},
+        {"derived/flexgen_oom_state_only.json", "flexgen_oom_state_only_torch2.0.pickle", 1, 176,
+         463, 3},
     };
     const struct mt_limits lim = MT_LIMITS_DEFAULT;
     MT_REQUIRE_SHARED();
@@ -376,6 +398,7 @@ MT_TEST(probe)
 }
 
 MT_MAIN(MT_RUN(the_sample) MT_RUN(any_layout) MT_RUN(any_cut_any_implementation)
-            MT_RUN(every_construct_across_the_end_of_the_window) MT_RUN(forms_of_a_snapshot) MT_RUN(huge_stacks)
-                MT_RUN(stacks_that_differ) MT_RUN(memory_does_not_grow_with_the_text) MT_RUN(real_files_equal_their_pickles)
-                    MT_RUN(probe))
+            MT_RUN(every_construct_across_the_end_of_the_window) MT_RUN(forms_of_a_snapshot)
+                MT_RUN(huge_stacks) MT_RUN(stacks_that_differ)
+                    MT_RUN(memory_does_not_grow_with_the_text)
+                        MT_RUN(real_files_equal_their_pickles) MT_RUN(probe))

@@ -3,7 +3,8 @@
 
 static const struct layout torch_layout = {", ", ": ", -1, 0};
 
-/* Every prefix: no crash, no leak, nothing that was whole is lost again, always told, and no more work than the whole file. */
+/* Every prefix: no crash, no leak, nothing that was whole is lost again, always told, and no more
+ * work than the whole file. */
 static uint64_t truncate_all(const char *s, size_t n)
 {
     const struct mt_limits lim = MT_LIMITS_DEFAULT;
@@ -14,7 +15,8 @@ static uint64_t truncate_all(const char *s, size_t n)
     MT_CHECK(steps > 50);
     done(&whole);
     held = mt_mem_used();
-    while (n > 0 && (s[n - 1] == '\n' || s[n - 1] == ' ')) /* without the blanks at its end a text is still whole */
+    while (n > 0 && (s[n - 1] == '\n' ||
+                     s[n - 1] == ' ')) /* without the blanks at its end a text is still whole */
         n--;
     for (size_t cut = 0; cut < n; cut++) {
         struct result r = read_with(s, cut, (size_t)1 << 20, false, &lim);
@@ -60,7 +62,8 @@ MT_TEST(truncated_at_every_byte)
         struct result r = read_with(s, at, 100, false, &lim);
         MT_ASSERT(r.rc == MT_WARN);
         MT_CHECK_EQ(n_events(r.t), 5);
-        MT_CHECK_HAS(mt_str(r.t, r.t->diags.p[0].text), "in the trace of device 1, after 5 whole entries");
+        MT_CHECK_HAS(mt_str(r.t, r.t->diags.p[0].text),
+                     "in the trace of device 1, after 5 whole entries");
         MT_CHECK_HAS(mt_str(r.t, r.t->diags.p[0].text),
                      "not reached, if the file had them: allocator_settings, external_annotations");
         done(&r);
@@ -70,7 +73,8 @@ MT_TEST(truncated_at_every_byte)
         done(&r);
         r = read_with(s, n, 100, true, &lim); /* broken after the last bracket: whole, but said */
         MT_ASSERT(r.rc == MT_WARN);
-        MT_CHECK_HAS(mt_str(r.t, r.t->diags.p[0].text), "the disk is gone; the snapshot before it is whole");
+        MT_CHECK_HAS(mt_str(r.t, r.t->diags.p[0].text),
+                     "the disk is gone; the snapshot before it is whole");
         done(&r);
         r = read_with(s, 5, 100, true, &lim);
         MT_CHECK_EQ(r.rc, MT_EIO);
@@ -125,7 +129,8 @@ MT_TEST(every_byte_flipped)
     free(s);
 }
 
-/* Brackets of the wrong kind make the end of a stack seem far away: looking for it must not be repeated for each of them. */
+/* Brackets of the wrong kind make the end of a stack seem far away: looking for it must not be
+ * repeated for each of them. */
 MT_TEST(ends_that_lie)
 {
     struct mt_limits lim = MT_LIMITS_DEFAULT;
@@ -136,7 +141,9 @@ MT_TEST(ends_that_lie)
         struct result r;
         put(&o, "{\"segments\": [], \"device_traces\": [[");
         for (int i = 0; i < 4000; i++)
-            put(&o, "%s{\"action\": \"alloc\", \"addr\": %d, \"size\": 512, \"frames\": [{\"name\": \"f%d\", \"x\": %s}]}",
+            put(&o,
+                "%s{\"action\": \"alloc\", \"addr\": %d, \"size\": 512, \"frames\": [{\"name\": "
+                "\"f%d\", \"x\": %s}]}",
                 i ? ", " : "", 512 * (i + 1), i, lying ? "[[[[}}}]" : "[[[[]]]]");
         put(&o, "]]}");
         r = read_with(o.p, o.n, (size_t)1 << 20, false, &lim);
@@ -146,18 +153,21 @@ MT_TEST(ends_that_lie)
         done(&r);
         free(o.p);
     }
-    printf("# %llu steps, lying %llu\n", (unsigned long long)steps[0], (unsigned long long)steps[1]);
+    printf("# %llu steps, lying %llu\n", (unsigned long long)steps[0],
+           (unsigned long long)steps[1]);
     MT_CHECK(steps[1] <= 2 * steps[0]);
 }
 
 MT_TEST(damage_says_where)
 {
-    struct result r = read_text("{\"device_traces\": [[{\"action\": \"alloc\", \"addr\": 1, \"size\": 2} {\"x\": 1}]]}");
+    struct result r = read_text(
+        "{\"device_traces\": [[{\"action\": \"alloc\", \"addr\": 1, \"size\": 2} {\"x\": 1}]]}");
     MT_ASSERT(r.rc == MT_WARN);
     MT_CHECK_EQ(n_events(r.t), 1);
     MT_CHECK_EQ(r.t->diags.p[0].offset, 62);
-    MT_CHECK_HAS(mt_str(r.t, r.t->diags.p[0].text),
-                 "damaged in the trace of device 0, after 1 whole entries: expected ',' or ']', found \"{");
+    MT_CHECK_HAS(
+        mt_str(r.t, r.t->diags.p[0].text),
+        "damaged in the trace of device 0, after 1 whole entries: expected ',' or ']', found \"{");
     done(&r);
     r = read_text("{\"segments\": [], \"device_traces\": [[{\"addr\": 1-2}]]}");
     MT_ASSERT(r.rc == MT_WARN);
@@ -193,12 +203,15 @@ MT_TEST(other_files_are_named)
     refuses("[1, 2, \"x\", null]", MT_EINPUT, "a list without objects");
     refuses("{\"a\": 1, \"b\": {\"z\": 2}}", MT_EINPUT,
             "JSON, but not a memory snapshot: an object with the keys \"a\", \"b\"; expected");
-    refuses("{\"a\": 1, \"b\\u0007\": [2], \"c\": 1, \"d\": 1, \"e\": 1}", MT_EINPUT, "\"a\", \"b\\x07\", \"c\", \"d\", ...");
+    refuses("{\"a\": 1, \"b\\u0007\": [2], \"c\": 1, \"d\": 1, \"e\": 1}", MT_EINPUT,
+            "\"a\", \"b\\x07\", \"c\", \"d\", ...");
     refuses("[{\"ph\": \"X\", \"ts\": 1}, {\"other\": 1}]", MT_EINPUT,
             "a list whose first object is one with the keys \"ph\", \"ts\"");
-    refuses("{\"schemaVersion\": 1, \"traceEvents\": [{\"ph\": \"X\"}]}", MT_EINPUT, "a Chrome trace");
+    refuses("{\"schemaVersion\": 1, \"traceEvents\": [{\"ph\": \"X\"}]}", MT_EINPUT,
+            "a Chrome trace");
     refuses("{\"cells\": [], \"metadata\": {}, \"nbformat\": 4}", MT_EINPUT, "Jupyter notebook");
-    refuses("{\"text\": \"hi\", \"segments\": [{\"id\": 0, \"start\": 0.5}]}", MT_EINPUT, "\"text\", \"segments\"");
+    refuses("{\"text\": \"hi\", \"segments\": [{\"id\": 0, \"start\": 0.5}]}", MT_EINPUT,
+            "\"text\", \"segments\"");
     refuses("{\"a\": ", MT_EINPUT, "ends before");
     refuses("{\"a\" 1}", MT_EINPUT, "expected ':'");
     refuses("hello", MT_EINPUT, "expected '{' or '['");
@@ -207,29 +220,35 @@ MT_TEST(other_files_are_named)
 /* Values of the wrong kind are passed over, whatever they hold. */
 MT_TEST(wrong_kinds)
 {
-    struct result r =
-        read_text("{\"segments\": {\"a\": [1]}, \"device_traces\": [null, {\"x\": 1}, 7, \"s\", [5, [], \"x\", {\"action\": "
-                  "\"alloc\", \"addr\": 4096, \"size\": 512, \"frames\": {\"name\": 1}, \"pool_id\": [\"a\", 5], "
-                  "\"stream\": [1]}]], \"allocator_settings\": [1, {\"a\": {}}], \"external_annotations\": 3}");
+    struct result r = read_text("{\"segments\": {\"a\": [1]}, \"device_traces\": [null, {\"x\": "
+                                "1}, 7, \"s\", [5, [], \"x\", {\"action\": "
+                                "\"alloc\", \"addr\": 4096, \"size\": 512, \"frames\": {\"name\": "
+                                "1}, \"pool_id\": [\"a\", 5], "
+                                "\"stream\": [1]}]], \"allocator_settings\": [1, {\"a\": {}}], "
+                                "\"external_annotations\": 3}");
     MT_ASSERT(r.rc == MT_OK);
     MT_CHECK_EQ(r.t->devices.n, 1);
     MT_CHECK_EQ(r.t->devices.p[0].ordinal, 4);
     MT_CHECK_EQ(mt_event_at(&r.t->devices.p[0], 0)->flags, 0);
     MT_CHECK_EQ(mt_event_at(&r.t->devices.p[0], 0)->stack, 0);
     done(&r);
-    r = read_text(
-        "{\"device_traces\": [[{\"frames\": [1, {\"name\": \"f\", \"frames\": [{\"name\": \"g\"}], \"line\": \"x\"}, [], {}], "
-        "\"action\": \"alloc\", \"size\": 1, \"addr\": 1}]]}");
+    r = read_text("{\"device_traces\": [[{\"frames\": [1, {\"name\": \"f\", \"frames\": "
+                  "[{\"name\": \"g\"}], \"line\": \"x\"}, [], {}], "
+                  "\"action\": \"alloc\", \"size\": 1, \"addr\": 1}]]}");
     MT_ASSERT(r.rc == MT_OK);
     MT_CHECK_EQ(n_events(r.t), 1);
-    MT_CHECK_STR(mt_str(r.t, r.t->frames.p[r.t->stacks.p[mt_event_at(&r.t->devices.p[0], 0)->stack].frame].name), "f");
+    MT_CHECK_STR(
+        mt_str(r.t,
+               r.t->frames.p[r.t->stacks.p[mt_event_at(&r.t->devices.p[0], 0)->stack].frame].name),
+        "f");
     done(&r);
 }
 
 MT_TEST(keys_that_come_twice)
 {
     struct result r =
-        read_text("{\"segments\": [], \"device_traces\": [[{\"size\": 1, \"action\": \"alloc\", \"addr\": 2, \"size\": 3}]], "
+        read_text("{\"segments\": [], \"device_traces\": [[{\"size\": 1, \"action\": \"alloc\", "
+                  "\"addr\": 2, \"size\": 3}]], "
                   "\"device_traces\": [[{\"action\": \"alloc\", \"addr\": 2, \"size\": 3}]]}");
     MT_ASSERT(r.rc == MT_WARN);
     MT_CHECK_EQ(n_events(r.t), 1);
@@ -290,16 +309,22 @@ MT_TEST(limits_name_their_option)
     }
     free(deep);
     lim.max_string = 20;
-    limited("{\"segments\": [], \"device_traces\": [[{\"user_metadata\": \"123456789012345678901\"}]]}", &lim, "--max-string");
-    limited("{\"segments\": [], \"device_traces\": [[{\"frames\": [{\"name\": \"123456789012345678901\"}]}]]}", &lim,
-            "--max-string");
-    limited("{\"segments\": [], \"device_traces\": [[{\"size\": 123456789012345678901234567890}]]}", &lim, "--max-string");
+    limited(
+        "{\"segments\": [], \"device_traces\": [[{\"user_metadata\": \"123456789012345678901\"}]]}",
+        &lim, "--max-string");
+    limited("{\"segments\": [], \"device_traces\": [[{\"frames\": [{\"name\": "
+            "\"123456789012345678901\"}]}]]}",
+            &lim, "--max-string");
+    limited("{\"segments\": [], \"device_traces\": [[{\"size\": 123456789012345678901234567890}]]}",
+            &lim, "--max-string");
     lim.max_string = 1 << 20;
     lim.max_frames = 2;
-    limited("{\"device_traces\": [[{\"frames\": [{\"name\": \"a\"}, {\"name\": \"b\"}, {\"name\": \"a\"}]}]]}", &lim,
-            "--max-frames");
+    limited("{\"device_traces\": [[{\"frames\": [{\"name\": \"a\"}, {\"name\": \"b\"}, {\"name\": "
+            "\"a\"}]}]]}",
+            &lim, "--max-frames");
     lim.max_events = 1;
-    limited("{\"device_traces\": [[{\"action\": \"alloc\", \"addr\": 1, \"size\": 1}, {\"action\": \"alloc\", \"addr\": 1, "
+    limited("{\"device_traces\": [[{\"action\": \"alloc\", \"addr\": 1, \"size\": 1}, {\"action\": "
+            "\"alloc\", \"addr\": 1, "
             "\"size\": 1}]]}",
             &lim, "--max-events");
 }
@@ -329,6 +354,7 @@ MT_TEST(every_allocation_can_fail)
     free(s);
 }
 
-MT_MAIN(MT_RUN(truncated_at_every_byte) MT_RUN(every_byte_flipped) MT_RUN(ends_that_lie) MT_RUN(damage_says_where)
-            MT_RUN(other_files_are_named) MT_RUN(wrong_kinds) MT_RUN(keys_that_come_twice) MT_RUN(after_the_end)
-                MT_RUN(limits_name_their_option) MT_RUN(every_allocation_can_fail))
+MT_MAIN(MT_RUN(truncated_at_every_byte) MT_RUN(every_byte_flipped) MT_RUN(ends_that_lie)
+            MT_RUN(damage_says_where) MT_RUN(other_files_are_named) MT_RUN(wrong_kinds)
+                MT_RUN(keys_that_come_twice) MT_RUN(after_the_end) MT_RUN(limits_name_their_option)
+                    MT_RUN(every_allocation_can_fail))

@@ -1,4 +1,5 @@
-/* The pieces of the JSON reader: bracket scanning in every implementation, hashing, the caches, numbers. */
+/* The pieces of the JSON reader: bracket scanning in every implementation, hashing, the caches,
+ * numbers. */
 #include "parser/base/num.h"
 #include "parser/base/mem.h"
 #include "parser/json/cache.h"
@@ -18,8 +19,8 @@ static uint32_t rnd(uint32_t n)
 static const char *const impl_names[] = {"scalar", "sse2", "avx2"};
 
 /* Feeds p[0..n) in pieces; returns the index behind the end or -1. */
-static long run(mt_json_end_fn *fn, const unsigned char *p, size_t n, const size_t *cut, size_t n_cuts, uint32_t max_depth,
-                struct mt_json_scan *st)
+static long run(mt_json_end_fn *fn, const unsigned char *p, size_t n, const size_t *cut,
+                size_t n_cuts, uint32_t max_depth, struct mt_json_scan *st)
 {
     size_t from = 0;
     memset(st, 0, sizeof *st);
@@ -43,11 +44,13 @@ static int cmp_size(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Random text over the bytes that matter, random alignment, random cuts: every implementation gives what the scalar one gives. */
+/* Random text over the bytes that matter, random alignment, random cuts: every implementation gives
+ * what the scalar one gives. */
 MT_TEST(implementations_agree)
 {
-    static const char *const alphabets[] = {"[]{}\"\\a|", "aaaaaaaaaaaaaaaaaaaaaaa\"", "aaaaaaaaaaaaaaaaa\"[]", "\\\\\\\"a]",
-                                            "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"]}\\"};
+    static const char *const alphabets[] = {
+        "[]{}\"\\a|", "aaaaaaaaaaaaaaaaaaaaaaa\"", "aaaaaaaaaaaaaaaaa\"[]", "\\\\\\\"a]",
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"]}\\"};
     unsigned char buf[1200 + 64];
     int n_impls = 0;
     memset(buf, 0, sizeof buf);
@@ -72,8 +75,10 @@ MT_TEST(implementations_agree)
                 n_impls++;
                 g = run(any ? s->any_end : s->array_end, buf + at, n, cut, n_cuts, max_depth, &got);
                 if (g != w ||
-                    (w == -1 && (got.depth != want.depth || (got.in_str != 0) != (want.in_str != 0) || got.esc != want.esc)))
-                    MT_FAIL_AT("%s, round %d, any %d: got %ld, want %ld", impl_names[i], round, any, g, w);
+                    (w == -1 && (got.depth != want.depth ||
+                                 (got.in_str != 0) != (want.in_str != 0) || got.esc != want.esc)))
+                    MT_FAIL_AT("%s, round %d, any %d: got %ld, want %ld", impl_names[i], round, any,
+                               g, w);
             }
         }
         mt_n_checks++;
@@ -87,11 +92,13 @@ MT_TEST(ends_are_right)
         const char *text;
         long array, any;
     } cases[] = {
-        {"]", 1, 1},   {"[]]x", 3, 3}, {"\"]\"]", 4, 4}, {"\"\\\"]\"]", 6, 6}, {"\"\\\\\"]", 5, 5}, {"{]", 2, -1},
-        {"{}]", 3, 3}, {"}", -1, 1},   {"\"]", -1, -1},  {"||||]", 5, 5},      {"", -1, -1},
+        {"]", 1, 1},         {"[]]x", 3, 3},  {"\"]\"]", 4, 4}, {"\"\\\"]\"]", 6, 6},
+        {"\"\\\\\"]", 5, 5}, {"{]", 2, -1},   {"{}]", 3, 3},    {"}", -1, 1},
+        {"\"]", -1, -1},     {"||||]", 5, 5}, {"", -1, -1},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        for (size_t pad = 0; pad < 300; pad++) { /* spaces in front put the same text on every position of a block */
+        /* spaces in front put the same text on every position of a block */
+        for (size_t pad = 0; pad < 300; pad++) {
             unsigned char buf[512];
             size_t n = strlen(cases[k].text);
             memset(buf, ' ', sizeof buf);
@@ -103,7 +110,8 @@ MT_TEST(ends_are_right)
                     continue;
                 MT_CHECK_EQ(run(s->array_end, buf, pad + n, NULL, 0, 99, &st),
                             cases[k].array < 0 ? -1 : cases[k].array + (long)pad);
-                MT_CHECK_EQ(run(s->any_end, buf, pad + n, NULL, 0, 99, &st), cases[k].any < 0 ? -1 : cases[k].any + (long)pad);
+                MT_CHECK_EQ(run(s->any_end, buf, pad + n, NULL, 0, 99, &st),
+                            cases[k].any < 0 ? -1 : cases[k].any + (long)pad);
             }
         }
     }
@@ -159,20 +167,27 @@ MT_TEST(seen_table_is_bounded_and_keeps_the_frequent)
     uint64_t used = mt_mem_used();
     MT_ASSERT(mt_json_seen_init(&s, 16, 1024));
     for (uint64_t i = 0; i < 100; i++)
-        mt_json_seen_put(&s, (struct mt_json_hash){i * UINT64_C(0x9e3779b97f4a7c15), i}, (uint32_t)i);
+        mt_json_seen_put(&s, (struct mt_json_hash){i * UINT64_C(0x9e3779b97f4a7c15), i},
+                         (uint32_t)i);
     for (uint64_t i = 1000; i < 200000; i++) {
-        mt_json_seen_put(&s, (struct mt_json_hash){i * UINT64_C(0x9e3779b97f4a7c15), i}, (uint32_t)i);
-        MT_CHECK(mt_json_seen_get(&s, (struct mt_json_hash){i * UINT64_C(0x9e3779b97f4a7c15), i}, &id) && id == i);
+        mt_json_seen_put(&s, (struct mt_json_hash){i * UINT64_C(0x9e3779b97f4a7c15), i},
+                         (uint32_t)i);
+        MT_CHECK(
+            mt_json_seen_get(&s, (struct mt_json_hash){i * UINT64_C(0x9e3779b97f4a7c15), i}, &id) &&
+            id == i);
         for (uint64_t k = 0; i % 50 == 0 && k < 100; k++)
-            (void)mt_json_seen_get(&s, (struct mt_json_hash){k * UINT64_C(0x9e3779b97f4a7c15), k}, &id);
+            (void)mt_json_seen_get(&s, (struct mt_json_hash){k * UINT64_C(0x9e3779b97f4a7c15), k},
+                                   &id);
     }
     MT_CHECK_EQ(s.n_slots, 1024);
     MT_CHECK(mt_mem_used() - used < 1024 * 32);
     for (uint64_t k = 0; k < 100; k++)
-        if (mt_json_seen_get(&s, (struct mt_json_hash){k * UINT64_C(0x9e3779b97f4a7c15), k}, &id) && id == k)
+        if (mt_json_seen_get(&s, (struct mt_json_hash){k * UINT64_C(0x9e3779b97f4a7c15), k}, &id) &&
+            id == k)
             kept++;
     MT_CHECK(kept > 90);
-    MT_CHECK(!mt_json_seen_get(&s, (struct mt_json_hash){5 * UINT64_C(0x9e3779b97f4a7c15), 6}, &id));
+    MT_CHECK(
+        !mt_json_seen_get(&s, (struct mt_json_hash){5 * UINT64_C(0x9e3779b97f4a7c15), 6}, &id));
     mt_json_seen_done(&s);
     MT_CHECK_EQ(mt_mem_used(), used);
 }
@@ -223,7 +238,8 @@ MT_TEST(doubles_are_those_of_strtod)
             MT_FAIL_AT("%s: got %.17g, want %.17g", exact[i], got, want);
         mt_n_checks++;
     }
-    for (int i = 0; i < 20000; i++) { /* what Python's repr() writes: 17 digits at most, settings-like exponents */
+    /* what Python's repr() writes: 17 digits at most, settings-like exponents */
+    for (int i = 0; i < 20000; i++) {
         char buf[64];
         double d = (double)rnd(1000000007) / (double)(rnd(1000000) + 1), got;
         snprintf(buf, sizeof buf, "%.17g", d);
@@ -242,7 +258,8 @@ static void check_scalar(const char *text, enum mt_type type, uint64_t u)
         struct mt_source *src;
         struct mt_json j;
         struct mt_val v = {.type = MT_T_ABSENT};
-        int ok, n = snprintf(buf, sizeof buf, "%s%s", text, pad ? ",                                        1" : "");
+        int ok, n = snprintf(buf, sizeof buf, "%s%s", text,
+                             pad ? ",                                        1" : "");
         MT_ASSERT(n > 0 && mt_source_mem(&src, buf, (size_t)n) == MT_OK);
         mt_json_init(&j, src, &lim);
         mt_json_space(&j);
@@ -251,7 +268,8 @@ static void check_scalar(const char *text, enum mt_type type, uint64_t u)
             MT_CHECK(!ok);
         } else {
             if (!ok || v.type != type || (type != MT_T_FLOAT && v.u != u))
-                MT_FAIL_AT("%s: ok %d type %d value %llu", buf, ok, (int)v.type, (unsigned long long)v.u);
+                MT_FAIL_AT("%s: ok %d type %d value %llu", buf, ok, (int)v.type,
+                           (unsigned long long)v.u);
             mt_n_checks++;
             MT_CHECK_EQ(mt_json_offset(&j), strlen(text));
         }
@@ -295,6 +313,7 @@ MT_TEST(scalars)
     check_scalar("-Inf", MT_T_ABSENT, 0);
 }
 
-MT_MAIN(MT_RUN(implementations_agree) MT_RUN(ends_are_right) MT_RUN(depth_is_bounded) MT_RUN(hashes_agree)
-            MT_RUN(forcing_an_implementation) MT_RUN(seen_table_is_bounded_and_keeps_the_frequent) MT_RUN(short_strings)
-                MT_RUN(doubles_are_those_of_strtod) MT_RUN(scalars))
+MT_MAIN(MT_RUN(implementations_agree) MT_RUN(ends_are_right) MT_RUN(depth_is_bounded)
+            MT_RUN(hashes_agree) MT_RUN(forcing_an_implementation)
+                MT_RUN(seen_table_is_bounded_and_keeps_the_frequent) MT_RUN(short_strings)
+                    MT_RUN(doubles_are_those_of_strtod) MT_RUN(scalars))

@@ -1,20 +1,22 @@
-/* Lint rules and the diagnosis of logs: for each finding a case that has it, and one that is close and has not. */
+/* Lint rules and the diagnosis of logs: for each finding a case that has it, and one that is close
+ * and has not. */
 #include "analysis/advice/advice.h"
 #include "analysis/run/lint.h"
 #include "build_driver.h"
 #include "mt_test.h"
 
-#define OOM_(request, free, unallocated, others)                                                                               \
-    "[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate " request                                          \
-    " GiB. GPU 0 has a total capacity of 80.00 GiB of "                                                                        \
-    "which " free " GiB is free. " others                                                                                      \
-    "Including non-PyTorch memory, this process has 70.00 GiB memory in use. Of the allocated memory "                         \
-    "50.00 GiB is allocated by PyTorch, and " unallocated                                                                      \
-    " GiB is reserved by PyTorch but unallocated. If reserved but unallocated memory "                                         \
+#define OOM_(request, free, unallocated, others)                                                   \
+    "[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate " request              \
+    " GiB. GPU 0 has a total capacity of 80.00 GiB of "                                            \
+    "which " free " GiB is free. " others "Including non-PyTorch memory, this process has 70.00 "  \
+    "GiB memory in use. Of the allocated memory "                                                  \
+    "50.00 GiB is allocated by PyTorch, and " unallocated                                          \
+    " GiB is reserved by PyTorch but unallocated. If reserved but unallocated memory "             \
     "is large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
 #define VLLM_LINE "Available KV cache memory: 1.00 GiB\n"
-#define CONTEXTS                                                                                                               \
-    "Process 1 has 1.00 GiB memory in use. Process 2 has 1.10 GiB memory in use. Process 3 has 1.05 GiB memory in use. "
+#define CONTEXTS                                                                                   \
+    "Process 1 has 1.00 GiB memory in use. Process 2 has 1.10 GiB memory in use. Process 3 has "   \
+    "1.05 GiB memory in use. "
 
 static struct mt_runconf *conf;
 static struct mt_fix_rules *fixes;
@@ -76,73 +78,102 @@ static const struct {
     const char *not_args, *not_log;
 } cases[] = {
     {"expandable-sleep", VERL_VLLM "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", NULL,
-     VERL_VLLM AR "rollout.free_cache_engine=False PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", NULL},
+     VERL_VLLM AR
+     "rollout.free_cache_engine=False PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+     NULL},
     {"expandable-sleep",
-     "--vllm-enable-sleep-mode --vllm-gpu-memory-utilization 0.3 PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", NULL,
-     AR "rollout.name=sglang PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", NULL},
-    {"sleep-frees-nothing", "", "Sleep mode freed 0.00 GiB memory, 63.15 GiB memory is still in use.", "",
+     "--vllm-enable-sleep-mode --vllm-gpu-memory-utilization 0.3 "
+     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+     NULL, AR "rollout.name=sglang PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", NULL},
+    {"sleep-frees-nothing", "",
+     "Sleep mode freed 0.00 GiB memory, 63.15 GiB memory is still in use.", "",
      "Sleep mode freed 60.00 GiB memory, 3.15 GiB memory is still in use."},
-    {"pool-refused", "", "AssertionError: Expandable segments are not compatible with memory pool.", "", VLLM_LINE},
+    {"pool-refused", "", "AssertionError: Expandable segments are not compatible with memory pool.",
+     "", VLLM_LINE},
     {"alloc-conf-alias", VERL_VLLM "PYTORCH_ALLOC_CONF=expandable_segments:True", NULL,
-     VERL_VLLM "PYTORCH_ALLOC_CONF=expandable_segments:True PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", NULL},
-    {"split-size-expandable", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True,max_split_size_mb:128", NULL,
+     VERL_VLLM
+     "PYTORCH_ALLOC_CONF=expandable_segments:True PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+     NULL},
+    {"split-size-expandable",
+     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True,max_split_size_mb:128", NULL,
      "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128", NULL},
-    {"gc-expandable", "PYTORCH_ALLOC_CONF=expandable_segments:True,garbage_collection_threshold:0.8", NULL,
+    {"gc-expandable",
+     "PYTORCH_ALLOC_CONF=expandable_segments:True,garbage_collection_threshold:0.8", NULL,
      "PYTORCH_ALLOC_CONF=garbage_collection_threshold:0.8", NULL},
-    {"hint-already-on", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", OOM_("2.00", "1.00", "0.10", ""), "",
-     OOM_("2.00", "1.00", "0.10", "")},
-    {"fragmentation-expandable-off", "", OOM_("2.00", "1.00", "12.00", ""), "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
-     OOM_("2.00", "1.00", "12.00", "")},
-    {"saver-expandable", "sglang.enable_memory_saver=True PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", NULL,
+    {"hint-already-on", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+     OOM_("2.00", "1.00", "0.10", ""), "", OOM_("2.00", "1.00", "0.10", "")},
+    {"fragmentation-expandable-off", "", OOM_("2.00", "1.00", "12.00", ""),
+     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", OOM_("2.00", "1.00", "12.00", "")},
+    {"saver-expandable",
+     "sglang.enable_memory_saver=True PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", NULL,
      "sglang.enable_memory_saver=True", NULL},
-    {"foreign-at-oom", "", OOM_("2.00", "1.00", "0.10", "Process 7 has 9.00 GiB memory in use. "), "",
-     OOM_("2.00", "1.00", "0.10", "")},
+    {"foreign-at-oom", "", OOM_("2.00", "1.00", "0.10", "Process 7 has 9.00 GiB memory in use. "),
+     "", OOM_("2.00", "1.00", "0.10", "")},
     {"contexts-on-one-gpu", "", OOM_("2.00", "1.00", "0.10", CONTEXTS), "",
-     OOM_("2.00", "1.00", "0.10", "Process 1 has 1.00 GiB memory in use. Process 2 has 5.10 GiB memory in use. ")},
+     OOM_("2.00", "1.00", "0.10",
+          "Process 1 has 1.00 GiB memory in use. Process 2 has 5.10 GiB memory in use. ")},
     {"engine-start-share", "",
-     "ValueError: Free memory on device (3.25/79.50 GiB) on startup is less than desired GPU memory utilization (0.9, 71.50 "
+     "ValueError: Free memory on device (3.25/79.50 GiB) on startup is less than desired GPU "
+     "memory utilization (0.9, 71.50 "
      "GiB).",
      "", VLLM_LINE},
     {"sleep-residue", "",
-     "(W pid=1) Sleep mode freed 70 GiB memory, 4.11 GiB memory is still in use.\n(W pid=1) Sleep mode freed 62 GiB memory, "
+     "(W pid=1) Sleep mode freed 70 GiB memory, 4.11 GiB memory is still in use.\n(W pid=1) Sleep "
+     "mode freed 62 GiB memory, "
      "11.57 GiB memory is "
      "still in use.\n(W pid=1) Sleep mode freed 50 GiB memory, 25.00 GiB memory is still in use.\n",
      "",
-     "(W pid=1) Sleep mode freed 70 GiB memory, 4.11 GiB memory is still in use.\n(W pid=1) Sleep mode freed 62 GiB memory, "
+     "(W pid=1) Sleep mode freed 70 GiB memory, 4.11 GiB memory is still in use.\n(W pid=1) Sleep "
+     "mode freed 62 GiB memory, "
      "4.12 GiB memory is "
      "still in use.\n(W pid=1) Sleep mode freed 50 GiB memory, 4.10 GiB memory is still in use.\n"},
     {"torch-counts-more", "",
-     "After X, memory allocated (GB): 5.50, memory reserved (GB): 198.68, device memory used/total (GB): 23.75/140.00", "",
-     "After X, memory allocated (GB): 5.50, memory reserved (GB): 98.68, device memory used/total (GB): 123.75/140.00"},
-    {"snapshot-without-recording", "--memory-snapshot-dir /x", NULL, "--memory-snapshot-dir /x --record-memory-history", NULL},
-    {"profile-memory-without-profiler", "--profile-with-memory", NULL, "--profile-with-memory --use-pytorch-profiler", NULL},
-    {"dead-micro-batch", AR "actor.use_dynamic_bsz=True " AR "actor.ppo_micro_batch_size_per_gpu=1", NULL,
-     AR "actor.use_dynamic_bsz=False " AR "actor.ppo_micro_batch_size_per_gpu=1", NULL},
-    {"expandable-sleep", "trainer.placement.colocate_all=true PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", NULL,
+     "After X, memory allocated (GB): 5.50, memory reserved (GB): 198.68, device memory used/total "
+     "(GB): 23.75/140.00",
+     "",
+     "After X, memory allocated (GB): 5.50, memory reserved (GB): 98.68, device memory used/total "
+     "(GB): 123.75/140.00"},
+    {"snapshot-without-recording", "--memory-snapshot-dir /x", NULL,
+     "--memory-snapshot-dir /x --record-memory-history", NULL},
+    {"profile-memory-without-profiler", "--profile-with-memory", NULL,
+     "--profile-with-memory --use-pytorch-profiler", NULL},
+    {"dead-micro-batch", AR "actor.use_dynamic_bsz=True " AR "actor.ppo_micro_batch_size_per_gpu=1",
+     NULL, AR "actor.use_dynamic_bsz=False " AR "actor.ppo_micro_batch_size_per_gpu=1", NULL},
+    {"expandable-sleep",
+     "trainer.placement.colocate_all=true PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", NULL,
      "--sleep_level 1 --vllm_max_model_len 9 PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
      NULL}, /* ms-swift switches it off for the engine */
-    {"skyrl-micro-batch", "trainer.max_tokens_per_microbatch=4096 trainer.micro_train_batch_size_per_gpu=8", NULL,
+    {"skyrl-micro-batch",
+     "trainer.max_tokens_per_microbatch=4096 trainer.micro_train_batch_size_per_gpu=8", NULL,
      "trainer.max_tokens_per_microbatch=-1 trainer.micro_train_batch_size_per_gpu=8", NULL},
-    {"roll-offload-nccl", "actor_train.offload_nccl=true", NULL, "actor_train.offload_nccl=false", NULL},
-    {"roll-cpu-optimizer", "actor_train.strategy_args.strategy_config.optimizer_cpu_offload=true", NULL,
-     "actor_train.strategy_args.strategy_config.use_distributed_optimizer=true", NULL},
-    {"swift-sleep", "--sleep_level 1 --vllm_mode server", NULL, "--sleep_level 1 --vllm_mode colocate", NULL},
-    {"dead-graph-sizes", AR "rollout.enforce_eager=True " AR "rollout.cudagraph_capture_sizes=[1,2]", NULL,
+    {"roll-offload-nccl", "actor_train.offload_nccl=true", NULL, "actor_train.offload_nccl=false",
+     NULL},
+    {"roll-cpu-optimizer", "actor_train.strategy_args.strategy_config.optimizer_cpu_offload=true",
+     NULL, "actor_train.strategy_args.strategy_config.use_distributed_optimizer=true", NULL},
+    {"swift-sleep", "--sleep_level 1 --vllm_mode server", NULL,
+     "--sleep_level 1 --vllm_mode colocate", NULL},
+    {"dead-graph-sizes",
+     AR "rollout.enforce_eager=True " AR "rollout.cudagraph_capture_sizes=[1,2]", NULL,
      AR "rollout.enforce_eager=True " AR "rollout.cudagraph_capture_sizes=null", NULL},
-    {"activation-offload-megatron", AR "model.enable_activation_offload=True " AR "actor.strategy=megatron", NULL,
+    {"activation-offload-megatron",
+     AR "model.enable_activation_offload=True " AR "actor.strategy=megatron", NULL,
      AR "model.enable_activation_offload=True " AR "actor.strategy=fsdp", NULL},
     {"chunking-under-ref", AR "ref.entropy_from_logits_with_chunking=True", NULL,
-     AR "ref.entropy_from_logits_with_chunking=True " AR "actor.entropy_from_logits_with_chunking=True", NULL},
-    {"ulysses-padding", AR "actor.ulysses_sequence_parallel_size=2 " AR "model.use_remove_padding=False", NULL,
-     AR "actor.ulysses_sequence_parallel_size=2 " AR "model.use_remove_padding=True", NULL},
-    {"ulysses-megatron", AR "actor.ulysses_sequence_parallel_size=2 " AR "actor.strategy=megatron", NULL,
-     AR "actor.ulysses_sequence_parallel_size=1 " AR "actor.strategy=megatron", NULL},
-    {"heads-divide", "num_attention_heads=40 actor.backend=fsdp:d2c16", NULL, "num_attention_heads=40 actor.backend=fsdp:d2c8",
+     AR "ref.entropy_from_logits_with_chunking=True " AR
+        "actor.entropy_from_logits_with_chunking=True",
      NULL},
-    {"offload-policy-excludes", AR "actor.fsdp_config.offload_policy=True " AR "actor.fsdp_config.param_offload=True", NULL,
+    {"ulysses-padding",
+     AR "actor.ulysses_sequence_parallel_size=2 " AR "model.use_remove_padding=False", NULL,
+     AR "actor.ulysses_sequence_parallel_size=2 " AR "model.use_remove_padding=True", NULL},
+    {"ulysses-megatron", AR "actor.ulysses_sequence_parallel_size=2 " AR "actor.strategy=megatron",
+     NULL, AR "actor.ulysses_sequence_parallel_size=1 " AR "actor.strategy=megatron", NULL},
+    {"heads-divide", "num_attention_heads=40 actor.backend=fsdp:d2c16", NULL,
+     "num_attention_heads=40 actor.backend=fsdp:d2c8", NULL},
+    {"offload-policy-excludes",
+     AR "actor.fsdp_config.offload_policy=True " AR "actor.fsdp_config.param_offload=True", NULL,
      AR "actor.fsdp_config.offload_policy=True", NULL},
-    {"offload-policy-fsdp1", AR "actor.fsdp_config.offload_policy=True " AR "actor.strategy=fsdp", NULL,
-     AR "actor.fsdp_config.offload_policy=True " AR "actor.strategy=fsdp2", NULL},
+    {"offload-policy-fsdp1", AR "actor.fsdp_config.offload_policy=True " AR "actor.strategy=fsdp",
+     NULL, AR "actor.fsdp_config.offload_policy=True " AR "actor.strategy=fsdp2", NULL},
     {"tokens-below-sequence",
      AR "actor.use_dynamic_bsz=True data.max_prompt_length=2048 data.max_response_length=4096 " AR
         "actor.ppo_max_token_len_per_gpu=4096",
@@ -151,40 +182,59 @@ static const struct {
         "actor.ppo_max_token_len_per_gpu=4096 " AR "actor.ulysses_sequence_parallel_size=2",
      NULL},
     {"areal-tokens-below-sequence",
-     "actor.mb_spec.max_tokens_per_mb=4096 train_dataset.max_length=1024 gconfig.max_new_tokens=8192", NULL,
-     "actor.mb_spec.max_tokens_per_mb=9216 train_dataset.max_length=1024 gconfig.max_new_tokens=8192", NULL},
-    {"per-layer-step-optimizer", "actor.fsdp.per_layer_optim_step=true actor.optimizer.type=adam_bf16", NULL,
+     "actor.mb_spec.max_tokens_per_mb=4096 train_dataset.max_length=1024 "
+     "gconfig.max_new_tokens=8192",
+     NULL,
+     "actor.mb_spec.max_tokens_per_mb=9216 train_dataset.max_length=1024 "
+     "gconfig.max_new_tokens=8192",
+     NULL},
+    {"per-layer-step-optimizer",
+     "actor.fsdp.per_layer_optim_step=true actor.optimizer.type=adam_bf16", NULL,
      "actor.fsdp.per_layer_optim_step=true actor.optimizer.type=adam", NULL},
-    {"memory-efficient-load", "actor.fsdp.memory_efficient_load=true actor.init_from_scratch=true", NULL,
-     "actor.fsdp.memory_efficient_load=true", NULL},
-    {"cpu-offload-precision", "--optimizer-cpu-offload", NULL, "--optimizer-cpu-offload --use-precision-aware-optimizer", NULL},
-    {"cpu-offload-half", "+" AR "actor.optim.override_optimizer_config.optimizer_offload_fraction=1.0", NULL,
+    {"memory-efficient-load", "actor.fsdp.memory_efficient_load=true actor.init_from_scratch=true",
+     NULL, "actor.fsdp.memory_efficient_load=true", NULL},
+    {"cpu-offload-precision", "--optimizer-cpu-offload", NULL,
+     "--optimizer-cpu-offload --use-precision-aware-optimizer", NULL},
+    {"cpu-offload-half",
+     "+" AR "actor.optim.override_optimizer_config.optimizer_offload_fraction=1.0", NULL,
      "+" AR "actor.optim.override_optimizer_config.optimizer_offload_fraction=1.0 +" AR
      "actor.optim.override_optimizer_config.optimizer_cpu_offload=True",
      NULL},
-    {"recompute-full", "--recompute-granularity full", NULL, "--recompute-granularity full --recompute-method uniform", NULL},
+    {"recompute-full", "--recompute-granularity full", NULL,
+     "--recompute-granularity full --recompute-method uniform", NULL},
     {"recompute-selective", "--recompute-granularity selective --recompute-num-layers 1", NULL,
      "--recompute-granularity selective", NULL},
-    {"main-grads-bf16", "--main-grads-dtype bf16 --accumulate-allreduce-grads-in-fp32", NULL, "--main-grads-dtype bf16", NULL},
-    {"micro-batch-dynamic", "--micro-batch-size 1 --use-dynamic-batch-size", NULL, "--micro-batch-size 1", NULL},
+    {"main-grads-bf16", "--main-grads-dtype bf16 --accumulate-allreduce-grads-in-fp32", NULL,
+     "--main-grads-dtype bf16", NULL},
+    {"micro-batch-dynamic", "--micro-batch-size 1 --use-dynamic-batch-size", NULL,
+     "--micro-batch-size 1", NULL},
     {"log-probs-chunk-rows", "--log-probs-chunk-size 4", NULL, "--log-probs-chunk-size 1024", NULL},
     {"A08", "train_dataset.batch_size=64 actor.mb_spec.max_tokens_per_mb=4096",
-     "Before update_actor, memory allocated (GB): 50.00, memory reserved (GB): 60.00, device memory used/total (GB): "
+     "Before update_actor, memory allocated (GB): 50.00, memory reserved (GB): 60.00, device "
+     "memory used/total (GB): "
      "70.00/80.00\n" OOM_("12.00", "1.00", "0.10", ""),
      "train_dataset.batch_size=64 actor.mb_spec.max_tokens_per_mb=4096", VLLM_LINE},
-    {"margin-without-offload", "--train-memory-margin-bytes 5", NULL, "--train-memory-margin-bytes 5 --colocate", NULL},
-    {"backuper-host-only", "--disable-weights-backuper", NULL, "--update-weight-buffer-size 1", NULL},
-    {"backuper-with-ref", "--disable-weights-backuper --ref-load /x", NULL, "--disable-weights-backuper", NULL},
+    {"margin-without-offload", "--train-memory-margin-bytes 5", NULL,
+     "--train-memory-margin-bytes 5 --colocate", NULL},
+    {"backuper-host-only", "--disable-weights-backuper", NULL, "--update-weight-buffer-size 1",
+     NULL},
+    {"backuper-with-ref", "--disable-weights-backuper --ref-load /x", NULL,
+     "--disable-weights-backuper", NULL},
     {"preload-overwritten", "LD_PRELOAD=/x/libtcmalloc.so.4 --offload-train", NULL,
      "LD_PRELOAD=/x/libtcmalloc.so.4:/y/torch_memory_saver.so --offload-train", NULL},
     /* what fix rules know of keys in guides */
-    {"V18", AR "actor.megatron.grad_offload=True", NULL, AR "actor.megatron.grad_offload=False", NULL},
-    {"V21", AR "actor.fsdp_config.cpu_offload=True", NULL, AR "actor.fsdp_config.param_offload=True", NULL},
-    {"V21", AR "actor.fsdp_config.offload_params=True", NULL, AR "actor.fsdp_config.offload_policy=True", NULL},
+    {"V18", AR "actor.megatron.grad_offload=True", NULL, AR "actor.megatron.grad_offload=False",
+     NULL},
+    {"V21", AR "actor.fsdp_config.cpu_offload=True", NULL,
+     AR "actor.fsdp_config.param_offload=True", NULL},
+    {"V21", AR "actor.fsdp_config.offload_params=True", NULL,
+     AR "actor.fsdp_config.offload_policy=True", NULL},
     {"V43", "global_profiler.enabled=True " AR "actor.use_dynamic_bsz=True", NULL,
      "global_profiler.global_tool_config.torch_memory.stack_depth=32", NULL},
-    {"A25", "allocation_mode=sglang.d4+d4 actor.gradient_checkpointing=true", NULL, "actor.gradient_checkpointing=true", NULL},
-    {"A26", "tp_size=2 actor.gradient_checkpointing=true", NULL, "sglang.tp_size=2 actor.gradient_checkpointing=true", NULL},
+    {"A25", "allocation_mode=sglang.d4+d4 actor.gradient_checkpointing=true", NULL,
+     "actor.gradient_checkpointing=true", NULL},
+    {"A26", "tp_size=2 actor.gradient_checkpointing=true", NULL,
+     "sglang.tp_size=2 actor.gradient_checkpointing=true", NULL},
     {"A27", "actor.sglang.mem_fraction_static=0.8", NULL, "sglang.mem_fraction_static=0.8", NULL},
     {"A28", "gconfig.max_tokens_per_mb=1", NULL, "actor.mb_spec.max_tokens_per_mb=1", NULL},
     {"A29", "sp_size=2 actor.gradient_checkpointing=true", NULL, "actor.backend=fsdp:d2c2", NULL},
@@ -197,9 +247,10 @@ MT_TEST(each_rule)
         run(cases[i].args, cases[i].log);
         f = find(cases[i].id);
         if (f == NULL)
-            MT_FAIL_AT("%s is not found in: %s %s", cases[i].id, cases[i].args, cases[i].log != NULL ? cases[i].log : "");
-        else if (f->where[0] == '\0' || f->sentence[0] == '\0' || f->why[0] == '\0' || f->remedy[0] == '\0' ||
-                 f->source[0] == '\0' || strchr(f->sentence, '%') != NULL)
+            MT_FAIL_AT("%s is not found in: %s %s", cases[i].id, cases[i].args,
+                       cases[i].log != NULL ? cases[i].log : "");
+        else if (f->where[0] == '\0' || f->sentence[0] == '\0' || f->why[0] == '\0' ||
+                 f->remedy[0] == '\0' || f->source[0] == '\0' || strchr(f->sentence, '%') != NULL)
             MT_FAIL_AT("%s is not whole: %s (%s)", cases[i].id, f->sentence, f->where);
         done();
         run(cases[i].not_args, cases[i].not_log);
@@ -216,7 +267,8 @@ MT_TEST(quiet)
 {
     run(VERL_VLLM AR "rollout.gpu_memory_utilization=0.5 " AR "actor.use_dynamic_bsz=True " AR
                      "actor.ppo_max_token_len_per_gpu=16384 "
-                     "data.max_prompt_length=2048 data.max_response_length=8192 " AR "model.enable_gradient_checkpointing=True",
+                     "data.max_prompt_length=2048 data.max_response_length=8192 " AR
+                     "model.enable_gradient_checkpointing=True",
         VLLM_LINE "Sleep mode freed 60.00 GiB memory, 3.15 GiB memory is still in use.\n");
     MT_CHECK_EQ(lint->findings.n, 0);
     MT_CHECK_EQ(diag->cause, MT_LC_NONE);
@@ -239,7 +291,9 @@ MT_TEST(order_and_place)
     done();
 }
 
-/* ---- the diagnosis of a log ---------------------------------------------------------------------------------------------------------- */
+/* ---- the diagnosis of a log
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 static void cause(const char *log, enum mt_log_cause want, const char *confidence)
 {
@@ -262,7 +316,8 @@ MT_TEST(causes)
     done();
     cause(OOM_("2.00", "1.00", "1.20", ""), MT_LC_FOREIGN, "low"); /* by what remains of the card */
     done();
-    cause(OOM_("2.00", "1.00", "0.10", "Process 7 has 9.00 GiB memory in use. "), MT_LC_FOREIGN, "medium");
+    cause(OOM_("2.00", "1.00", "0.10", "Process 7 has 9.00 GiB memory in use. "), MT_LC_FOREIGN,
+          "medium");
     done();
     cause(OOM_("2.00", "4.00", "0.10", ""), MT_LC_LIMIT, "low");
     done();
@@ -279,7 +334,8 @@ MT_TEST(causes)
     cause("CUDA Error: out of memory at /x/cumem_allocator.cpp:62", MT_LC_OUTSIDE, "medium");
     MT_CHECK_EQ(diag->phase, MT_PH_ROLLOUT_WAKE_SLEEP);
     done();
-    cause("RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.", MT_LC_ENGINE_SHARE, "high");
+    cause("RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.",
+          MT_LC_ENGINE_SHARE, "high");
     done();
     cause("nothing\n", MT_LC_NONE, "none");
     done();
@@ -287,32 +343,38 @@ MT_TEST(causes)
 
 MT_TEST(sentence)
 {
-    run("", "(W pid=4711) Before update_actor, memory allocated (GB): 50.00, memory reserved (GB): 60.00, device memory "
+    run("", "(W pid=4711) Before update_actor, memory allocated (GB): 50.00, memory reserved (GB): "
+            "60.00, device memory "
             "used/total (GB): "
-            "70.00/80.00\n(W pid=4711) " OOM_("2.00", "1.00", "12.00", "Process 99 has 5.00 GiB memory in use. "));
-    MT_CHECK_STR(diag->sentence,
-                 "Rank 3 (pid 4711) on GPU 0, in actor update, asked for 2.00 GiB and 1.00 GiB of 80.00 GiB were free: PyTorch "
-                 "held 62.00 GiB (12.00 "
-                 "GiB of it reserved but unallocated), this process outside PyTorch 8.00 GiB, other processes 5.00 GiB.");
+            "70.00/80.00\n(W pid=4711) " OOM_("2.00", "1.00", "12.00",
+                                              "Process 99 has 5.00 GiB memory in use. "));
+    MT_CHECK_STR(diag->sentence, "Rank 3 (pid 4711) on GPU 0, in actor update, asked for 2.00 GiB "
+                                 "and 1.00 GiB of 80.00 GiB were free: PyTorch "
+                                 "held 62.00 GiB (12.00 "
+                                 "GiB of it reserved but unallocated), this process outside "
+                                 "PyTorch 8.00 GiB, other processes 5.00 GiB.");
     MT_CHECK_EQ(diag->phase, MT_PH_TRAIN_ACTOR);
     MT_CHECK_EQ(mt_logs_capacity(&logs, 0), (uint64_t)80 << 30);
     MT_CHECK_EQ(mt_logs_capacity(&logs, -1), (uint64_t)80 << 30);
     MT_CHECK_EQ(mt_logs_framework(&logs), -1);
     done();
-    run("", "[relax/backends/megatron/actor.py] a\n[/w/relax/verl/x.py] b\n[verl/mine.py] c\nverl/mine.py d\n" OOM_(
-                "2.00", "1.00", "12.00", ""));
+    run("", "[relax/backends/megatron/actor.py] a\n[/w/relax/verl/x.py] b\n[verl/mine.py] "
+            "c\nverl/mine.py d\n" OOM_("2.00", "1.00", "12.00", ""));
     MT_CHECK_EQ(mt_logs_framework(&logs), MT_FW_RELAX); /* verl/mine.py is no file of verl */
     done();
-    run("", "(FSDPPolicyWorkerBase pid=7) " OOM_("2.00", "1.00", "12.00", "")); /* nothing but a process's name */
+    /* nothing but a process's name */
+    run("", "(FSDPPolicyWorkerBase pid=7) " OOM_("2.00", "1.00", "12.00", ""));
     MT_CHECK_EQ(mt_logs_framework(&logs), MT_FW_SKYRL);
     done();
-    run("",
-        "  File \"/x/site-packages/swift/rlhf_trainers/grpo_trainer.py\", line 9, in f\n" OOM_("2.00", "1.00", "12.00", ""));
+    run("", "  File \"/x/site-packages/swift/rlhf_trainers/grpo_trainer.py\", line 9, in f\n" OOM_(
+                "2.00", "1.00", "12.00", ""));
     MT_CHECK_EQ(mt_logs_framework(&logs), MT_FW_SWIFT);
     done();
     /* Cards of two sizes: nothing is settled. */
-    run("", "After X, memory allocated (GB): 1, memory reserved (GB): 1, device memory used/total (GB): 1/80\n"
-            "After X, memory allocated (GB): 1, memory reserved (GB): 1, device memory used/total (GB): 1/40\n");
+    run("", "After X, memory allocated (GB): 1, memory reserved (GB): 1, device memory used/total "
+            "(GB): 1/80\n"
+            "After X, memory allocated (GB): 1, memory reserved (GB): 1, device memory used/total "
+            "(GB): 1/40\n");
     MT_CHECK_EQ(mt_logs_capacity(&logs, -1), 0);
     done();
 }
@@ -320,9 +382,11 @@ MT_TEST(sentence)
 /* In a container this process stands among the others, under a number it does not know. */
 MT_TEST(own_pid_is_hidden)
 {
-    run("", "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 80.00 GiB of which 1.00 GiB is "
+    run("", "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 80.00 "
+            "GiB of which 1.00 GiB is "
             "free. Process 7 has "
-            "78.00 GiB memory in use. Process 8 has 0.50 GiB memory in use. Of the allocated memory 76.00 GiB is allocated by "
+            "78.00 GiB memory in use. Process 8 has 0.50 GiB memory in use. Of the allocated "
+            "memory 76.00 GiB is allocated by "
             "PyTorch, and 0.50 "
             "GiB is reserved by PyTorch but unallocated.");
     MT_CHECK_EQ(diag->this_process, (uint64_t)78 << 30);
@@ -331,10 +395,12 @@ MT_TEST(own_pid_is_hidden)
     done();
 }
 
-/* Advice on a log: values of the settings, and of the line itself; nothing leaks when memory ends. */
+/* Advice on a log: values of the settings, and of the line itself; nothing leaks when memory ends.
+ */
 MT_TEST(share_of_a_log)
 {
-    static const char log[] = "ValueError: Free memory on device (31.25/79.15 GiB) on startup is less than desired GPU memory "
+    static const char log[] = "ValueError: Free memory on device (31.25/79.15 GiB) on startup is "
+                              "less than desired GPU memory "
                               "utilization (0.6, 47.49 GiB).";
     const char *typed = NULL, *now = NULL;
     run(AR "rollout.gpu_memory_utilization=0.6", log);
@@ -367,16 +433,19 @@ MT_TEST(host_advice)
     for (uint32_t i = 0; i < diag->advice.n; i++)
         for (uint32_t k = 0; k < diag->advice.p[i].card->n_set; k++)
             preload |= strstr(diag->advice.p[i].card->set[k].text,
-                              "LD_PRELOAD=/usr/lib/x86_64-linux-gnu/libtcmalloc.so.4${LD_PRELOAD:+:$LD_PRELOAD}") != NULL;
+                              "LD_PRELOAD=/usr/lib/x86_64-linux-gnu/"
+                              "libtcmalloc.so.4${LD_PRELOAD:+:$LD_PRELOAD}") != NULL;
     MT_CHECK(preload);
     done();
 }
 
-/* ---- by the driver's calls -------------------------------------------------------------------------------------------------------- */
+/* ---- by the driver's calls
+ * --------------------------------------------------------------------------------------------------------
+ */
 
-static bool job_has(const struct mt_job *j, const char *id, const char *words)
+static bool job_has(const struct mt_driverdiag *j, const char *id, const char *words)
 {
-    struct mt_lint_in in = {.fixes = fixes, .job = j, .conf = conf};
+    struct mt_lint_in in = {.fixes = fixes, .driver = j, .conf = conf};
     struct mt_err err;
     const struct mt_lint_finding *f;
     bool found;
@@ -399,7 +468,7 @@ MT_TEST(residue_by_calls)
 {
     struct mt_ledger l = {.name = gpu_name};
     struct mt_sleep s[7];
-    struct mt_job j = {.ledgers = {.p = &l, .n = 1}, .sleeps = {.p = s, .n = 7}};
+    struct mt_driverdiag j = {.ledgers = {.p = &l, .n = 1}, .sleeps = {.p = s, .n = 7}};
     memset(s, 0, sizeof s);
     for (unsigned i = 0; i < 7; i++) { /* a wake between two sleeps */
         s[i].who = MT_HOLD_ENGINE;
@@ -422,7 +491,7 @@ MT_TEST(counters_above_the_card)
 {
     struct mt_ledger l = {.name = gpu_name, .capacity = 80 * BD_GIB};
     struct mt_reconcile r = {.torch_reserved = 120 * BD_GIB, .unmapped = 60 * BD_GIB};
-    struct mt_job j = {.ledgers = {.p = &l, .n = 1}, .reconciled = {.p = &r, .n = 1}};
+    struct mt_driverdiag j = {.ledgers = {.p = &l, .n = 1}, .reconciled = {.p = &r, .n = 1}};
     MT_CHECK(job_has(&j, "torch-counts-more", "120.00 GiB of 80.00 GiB"));
     r.unmapped = 10 * BD_GIB; /* sleeping does not explain it */
     MT_CHECK(!job_has(&j, "torch-counts-more", ""));
@@ -438,7 +507,8 @@ MT_TEST(counters_above_the_card)
 MT_TEST(saver_by_calls)
 {
     static const char args[] = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True";
-    static const char *const stacks[] = {"torch_memory_saver.abi3.so:malloc|python3:main", BD_CUMEM};
+    static const char *const stacks[] = {"torch_memory_saver.abi3.so:malloc|python3:main",
+                                         BD_CUMEM};
     struct mt_err err;
     memset(&err, 0, sizeof err);
     MT_CHECK_EQ(mt_runconf_new(&conf, &err), MT_OK);
@@ -448,7 +518,7 @@ MT_TEST(saver_by_calls)
         struct bd x = bd_new();
         const struct mt_trace *t;
         struct mt_trace *made;
-        struct mt_job j = {.drivers = {.p = &t, .n = 1}};
+        struct mt_driverdiag j = {.drivers = {.p = &t, .n = 1}};
         (void)bd_process(&x, "node1", 1, "train", 0, bd_gpu(&x, "node1", "GPU-1", 80 * BD_GIB));
         (void)bd_vmm(&x, MT_WO_VMM_CREATE, 0, BD_GIB, 7, stacks[i]);
         t = made = bd_done(&x);
@@ -463,14 +533,17 @@ MT_TEST(bare_contexts)
 {
     struct mt_ledger_row w[8];
     struct mt_ledger l = {.name = gpu_name, .rows = {.p = w, .n = 5}};
-    struct mt_job j = {.ledgers = {.p = &l, .n = 1}};
+    struct mt_driverdiag j = {.ledgers = {.p = &l, .n = 1}};
     memset(w, 0, sizeof w);
     for (unsigned i = 0; i < 4; i++)
-        w[i] = (struct mt_ledger_row){.holder = MT_HOLD_CONTEXT, .process = i, .bytes = (int64_t)(500 * BD_MIB)};
-    w[4] = (struct mt_ledger_row){.holder = MT_HOLD_TORCH, .process = 3, .bytes = (int64_t)(40 * BD_GIB)};
+        w[i] = (struct mt_ledger_row){
+            .holder = MT_HOLD_CONTEXT, .process = i, .bytes = (int64_t)(500 * BD_MIB)};
+    w[4] = (struct mt_ledger_row){
+        .holder = MT_HOLD_TORCH, .process = 3, .bytes = (int64_t)(40 * BD_GIB)};
     MT_CHECK(job_has(&j, "contexts-on-one-gpu", "3 processes of up to 500.0 MiB"));
     w[4].process = 2; /* its own rank, and another that works here as well */
-    w[5] = (struct mt_ledger_row){.holder = MT_HOLD_ENGINE, .process = 3, .bytes = (int64_t)(8 * BD_GIB)};
+    w[5] = (struct mt_ledger_row){
+        .holder = MT_HOLD_ENGINE, .process = 3, .bytes = (int64_t)(8 * BD_GIB)};
     l.rows.n = 6;
     MT_CHECK(!job_has(&j, "contexts-on-one-gpu", ""));
     l.rows.n = 5;
@@ -488,6 +561,7 @@ static void load_fixes(void)
 MT_TEST(set_up) { load_fixes(); }
 MT_TEST(tear_down) { mt_fix_rules_free(fixes); }
 
-MT_MAIN(MT_RUN(set_up) MT_RUN(each_rule) MT_RUN(quiet) MT_RUN(order_and_place) MT_RUN(causes) MT_RUN(sentence)
-            MT_RUN(own_pid_is_hidden) MT_RUN(share_of_a_log) MT_RUN(host_advice) MT_RUN(residue_by_calls)
-                MT_RUN(counters_above_the_card) MT_RUN(saver_by_calls) MT_RUN(bare_contexts) MT_RUN(tear_down))
+MT_MAIN(MT_RUN(set_up) MT_RUN(each_rule) MT_RUN(quiet) MT_RUN(order_and_place) MT_RUN(causes)
+            MT_RUN(sentence) MT_RUN(own_pid_is_hidden) MT_RUN(share_of_a_log) MT_RUN(host_advice)
+                MT_RUN(residue_by_calls) MT_RUN(counters_above_the_card) MT_RUN(saver_by_calls)
+                    MT_RUN(bare_contexts) MT_RUN(tear_down))

@@ -38,15 +38,19 @@ static const struct mt_log_fact *only(enum mt_log_kind kind)
     return &l.facts.p[0];
 }
 
-#define NOW                                                                                                                    \
-    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.95 GiB. GPU 0 has a total capacity of 14.57 GiB of "      \
-    "which "                                                                                                                   \
-    "1.58 GiB is free. Process 2493055 has 12.02 GiB memory in use. Including non-PyTorch memory, this process has 966.00 "    \
-    "MiB "                                                                                                                     \
-    "memory in use. 10.00 GiB allowed; Of the allocated memory 734.07 MiB is allocated by PyTorch, with 12.00 MiB allocated "  \
-    "in "                                                                                                                      \
-    "private pools (e.g., CUDA Graphs), and 33.93 MiB is reserved by PyTorch but unallocated. If reserved but unallocated "    \
-    "memory is "                                                                                                               \
+#define NOW                                                                                        \
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.95 GiB. GPU 0 has a total "   \
+    "capacity of 14.57 GiB of "                                                                    \
+    "which "                                                                                       \
+    "1.58 GiB is free. Process 2493055 has 12.02 GiB memory in use. Including non-PyTorch "        \
+    "memory, this process has 966.00 "                                                             \
+    "MiB "                                                                                         \
+    "memory in use. 10.00 GiB allowed; Of the allocated memory 734.07 MiB is allocated by "        \
+    "PyTorch, with 12.00 MiB allocated "                                                           \
+    "in "                                                                                          \
+    "private pools (e.g., CUDA Graphs), and 33.93 MiB is reserved by PyTorch but unallocated. If " \
+    "reserved but unallocated "                                                                    \
+    "memory is "                                                                                   \
     "large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation."
 
 static void check_now(const struct mt_log_fact *f)
@@ -79,11 +83,12 @@ MT_TEST(torch_now)
 
 MT_TEST(torch_2_1_misspelt)
 {
-    read_text(
-        "[rank7]: torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 64.00 MiB. GPU 3 has a total capacty of "
-        "79.15 "
-        "GiB of which 6.00 MiB is free. Of the allocated memory 70.00 GiB is allocated by PyTorch, and 2.00 GiB is reserved by "
-        "PyTorch but unallocated.");
+    read_text("[rank7]: torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 64.00 "
+              "MiB. GPU 3 has a total capacty of "
+              "79.15 "
+              "GiB of which 6.00 MiB is free. Of the allocated memory 70.00 GiB is allocated by "
+              "PyTorch, and 2.00 GiB is reserved by "
+              "PyTorch but unallocated.");
     const struct mt_log_fact *f = only(MT_LOG_TORCH_OOM);
     MT_CHECK_EQ(f->gpu, 3);
     MT_CHECK_EQ(f->rank, 7);
@@ -96,9 +101,11 @@ MT_TEST(torch_2_1_misspelt)
 
 MT_TEST(torch_1_to_2_0)
 {
-    read_text("(WorkerDict pid=4711, ip=10.0.0.1) [rank3]: RuntimeError: CUDA out of memory. Tried to allocate 256.00 MiB (GPU "
+    read_text("(WorkerDict pid=4711, ip=10.0.0.1) [rank3]: RuntimeError: CUDA out of memory. Tried "
+              "to allocate 256.00 MiB (GPU "
               "1; 11.00 "
-              "GiB total capacity; 9.50 GiB already allocated; 0 bytes free; 10.00 GiB allowed; 9.75 GiB reserved in total by "
+              "GiB total capacity; 9.50 GiB already allocated; 0 bytes free; 10.00 GiB allowed; "
+              "9.75 GiB reserved in total by "
               "PyTorch)");
     const struct mt_log_fact *f = only(MT_LOG_TORCH_OOM);
     MT_CHECK_EQ(f->pid, 4711);
@@ -109,14 +116,16 @@ MT_TEST(torch_1_to_2_0)
     MT_CHECK_EQ(f->value[MT_LO_UNALLOCATED], GIB / 4);
     MT_CHECK_EQ(f->value[MT_LO_ALLOWED], 10 * GIB);
     mt_log_done(&l);
-    read_text("RuntimeError: CUDA out of memory. Tried to allocate 2.00 MiB (GPU 0; 4.00 GiB total capacity; 3.00 GiB already "
+    read_text("RuntimeError: CUDA out of memory. Tried to allocate 2.00 MiB (GPU 0; 4.00 GiB total "
+              "capacity; 3.00 GiB already "
               "allocated; "
               "1.00 MiB free; 512.00 MiB cached)");
     f = only(MT_LOG_TORCH_OOM);
     MT_CHECK_EQ(f->value[MT_LO_UNALLOCATED], 512 * MIB);
     MT_CHECK_EQ(f->value[MT_LO_RESERVED], 3 * GIB + 512 * MIB);
     mt_log_done(&l);
-    read_text("RuntimeError: NPU out of memory. Tried to allocate 2.00 MiB (NPU 5; 60.00 GiB total capacity; 58.00 GiB already "
+    read_text("RuntimeError: NPU out of memory. Tried to allocate 2.00 MiB (NPU 5; 60.00 GiB total "
+              "capacity; 58.00 GiB already "
               "allocated; "
               "1.00 MiB free; 59.00 GiB reserved in total by PyTorch)");
     f = only(MT_LOG_TORCH_OOM);
@@ -127,11 +136,14 @@ MT_TEST(torch_1_to_2_0)
 /* As it is pasted: cut into lines, with the prefix of Ray on each. */
 MT_TEST(wrapped)
 {
-    read_text("x\n(W pid=9) torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 12.00 MiB.\n(W pid=9) GPU 0 has a "
+    read_text("x\n(W pid=9) torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 12.00 "
+              "MiB.\n(W pid=9) GPU 0 has a "
               "total capacity of "
-              "80.00 GiB of which 8.00 MiB is free.\n(W pid=9) Including non-PyTorch memory, this process has 79.00 GiB memory "
+              "80.00 GiB of which 8.00 MiB is free.\n(W pid=9) Including non-PyTorch memory, this "
+              "process has 79.00 GiB memory "
               "in use. Of the "
-              "allocated memory 77.00 GiB is\n(W pid=9) allocated by PyTorch, and 16.00 MiB is reserved by PyTorch but "
+              "allocated memory 77.00 GiB is\n(W pid=9) allocated by PyTorch, and 16.00 MiB is "
+              "reserved by PyTorch but "
               "unallocated.\n");
     const struct mt_log_fact *f = only(MT_LOG_TORCH_OOM);
     MT_CHECK_EQ(f->line, 2);
@@ -142,7 +154,8 @@ MT_TEST(wrapped)
     MT_CHECK_EQ(f->value[MT_LO_ALLOCATED], 77 * GIB);
     mt_log_done(&l);
     /* Two failures in lines that follow each other are two. */
-    read_text("CUDA out of memory. Tried to allocate 1.00 GiB.\nCUDA out of memory. Tried to allocate 2.00 GiB. GPU 1 has a "
+    read_text("CUDA out of memory. Tried to allocate 1.00 GiB.\nCUDA out of memory. Tried to "
+              "allocate 2.00 GiB. GPU 1 has a "
               "total capacity of "
               "80.00 GiB of which 8.00 MiB is free.\n");
     MT_CHECK_EQ(l.facts.n, 2);
@@ -162,30 +175,45 @@ static const struct {
     uint64_t value[4];
     const char *text;
 } lines[] = {
-    {"INFO 03-01 10:30:57 worker.py:267] the current vLLM instance can use total_gpu_memory (22.00GiB) x "
+    {"INFO 03-01 10:30:57 worker.py:267] the current vLLM instance can use total_gpu_memory "
+     "(22.00GiB) x "
      "gpu_memory_utilization (0.90) = "
      "19.75GiB",
      MT_LOG_VLLM_BUDGET,
      {22 * GIB, 9000, 79 * GIB / 4, N},
      ""},
-    {"INFO worker.py:267] model weights take 2.50GiB; non_torch_memory takes -0.05GiB; PyTorch activation peak memory takes "
+    {"INFO worker.py:267] model weights take 2.50GiB; non_torch_memory takes -0.05GiB; PyTorch "
+     "activation peak memory takes "
      "1.50GiB; the rest "
      "of the memory reserved for KV Cache is 15.50GiB.",
      MT_LOG_VLLM_PROFILE,
      {5 * GIB / 2, 0, 3 * GIB / 2, 31 * GIB / 2},
      ""},
-    {"INFO executor_base.py:110] # CUDA blocks: 36332, # CPU blocks: 9362", MT_LOG_VLLM_BLOCKS, {36332, 9362, N, N}, ""},
-    {"INFO gpu_executor.py:122] # GPU blocks: 7, # CPU blocks: 0", MT_LOG_VLLM_BLOCKS, {7, 0, N, N}, ""},
-    {"(EngineCore_DP0 pid=212) INFO 10-06 [kv_cache_utils.py:1087] GPU KV cache size: 49,152 tokens",
+    {"INFO executor_base.py:110] # CUDA blocks: 36332, # CPU blocks: 9362",
+     MT_LOG_VLLM_BLOCKS,
+     {36332, 9362, N, N},
+     ""},
+    {"INFO gpu_executor.py:122] # GPU blocks: 7, # CPU blocks: 0",
+     MT_LOG_VLLM_BLOCKS,
+     {7, 0, N, N},
+     ""},
+    {"(EngineCore_DP0 pid=212) INFO 10-06 [kv_cache_utils.py:1087] GPU KV cache size: 49,152 "
+     "tokens",
      MT_LOG_VLLM_TOKENS,
      {49152, N, N, N},
      ""},
-    {"INFO [gpu_worker.py:298] Available KV cache memory: 45.50 GiB", MT_LOG_VLLM_KV, {91 * GIB / 2, N, N, N}, ""},
+    {"INFO [gpu_worker.py:298] Available KV cache memory: 45.50 GiB",
+     MT_LOG_VLLM_KV,
+     {91 * GIB / 2, N, N, N},
+     ""},
     {"INFO [gpu_model_runner.py:2392] Model loading took 14.25 GiB and 3.421 seconds",
      MT_LOG_VLLM_WEIGHTS,
      {57 * GIB / 4, N, N, N},
      ""},
-    {"INFO model_runner.py:1072] Loading model weights took 14.2500 GB", MT_LOG_VLLM_WEIGHTS, {57 * GIB / 4, N, N, N}, ""},
+    {"INFO model_runner.py:1072] Loading model weights took 14.2500 GB",
+     MT_LOG_VLLM_WEIGHTS,
+     {57 * GIB / 4, N, N, N},
+     ""},
     {"INFO [gpu_model_runner.py:3480] Graph capturing finished in 8 secs, took 0.25 GiB",
      MT_LOG_VLLM_GRAPHS,
      {GIB / 4, N, N, N},
@@ -194,24 +222,28 @@ static const struct {
      MT_LOG_SLEEP,
      {285 * GIB / 4, 3 * GIB / 2, N, N},
      ""},
-    {"ValueError: Free memory on device cuda:1 (3.25/79.50 GiB) on startup is less than desired GPU memory utilization (0.9, "
+    {"ValueError: Free memory on device cuda:1 (3.25/79.50 GiB) on startup is less than desired "
+     "GPU memory utilization (0.9, "
      "71.50 GiB). "
      "Decrease GPU memory utilization or reduce GPU memory used by other processes.",
      MT_LOG_VLLM_STARTUP,
      {13 * GIB / 4, 159 * GIB / 2, 9000, 143 * GIB / 2},
      ""},
-    {"ValueError: Free memory on device (3.25/79.50 GiB) on startup is less than desired GPU memory utilization (0.95, 71.50 "
+    {"ValueError: Free memory on device (3.25/79.50 GiB) on startup is less than desired GPU "
+     "memory utilization (0.95, 71.50 "
      "GiB).",
      MT_LOG_VLLM_STARTUP,
      {13 * GIB / 4, 159 * GIB / 2, 9500, 143 * GIB / 2},
      ""},
-    {"ValueError: To serve at least one request with the models's max seq len (131072), (4.00 GiB KV cache is needed, which is "
+    {"ValueError: To serve at least one request with the models's max seq len (131072), (4.00 GiB "
+     "KV cache is needed, which is "
      "larger than the "
      "available KV cache memory (0.50 GiB).",
      MT_LOG_VLLM_NO_KV,
      {4 * GIB, GIB / 2, N, N},
      ""},
-    {"ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`",
+    {"ValueError: No available memory for the cache blocks. Try increasing "
+     "`gpu_memory_utilization`",
      MT_LOG_VLLM_NO_KV,
      {N, N, N, N},
      ""},
@@ -219,7 +251,8 @@ static const struct {
      MT_LOG_POOL_REFUSED,
      {N, N, N, N},
      ""},
-    {"[2026-08-17 16:52:10 TP0] Load weight end. elapsed=100.59 s, type=X, avail mem=97.25 GB, mem usage=15.50 GB.",
+    {"[2026-08-17 16:52:10 TP0] Load weight end. elapsed=100.59 s, type=X, avail mem=97.25 GB, mem "
+     "usage=15.50 GB.",
      MT_LOG_SGLANG_WEIGHTS,
      {389 * GIB / 4, 31 * GIB / 2, N, N},
      ""},
@@ -236,14 +269,19 @@ static const struct {
      MT_LOG_SGLANG_GRAPHS,
      {GIB / 2, 21 * GIB / 2, N, N},
      ""},
-    {"RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.", MT_LOG_SGLANG_NO_KV, {N, N, N, N}, ""},
-    {"(WorkerDict pid=77) INFO:2026-01-01 10:00:00,123:After FSDP, memory allocated (GB): 5.50, memory reserved (GB): 7.25, "
+    {"RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.",
+     MT_LOG_SGLANG_NO_KV,
+     {N, N, N, N},
+     ""},
+    {"(WorkerDict pid=77) INFO:2026-01-01 10:00:00,123:After FSDP, memory allocated (GB): 5.50, "
+     "memory reserved (GB): 7.25, "
      "device memory "
      "used/total (GB): 23.75/24.00",
      MT_LOG_TORCH_USAGE,
      {11 * GIB / 2, 29 * GIB / 4, 95 * GIB / 4, 24 * GIB},
      "After FSDP"},
-    {"[Rank 3] Memory-Usage before wake_up model: {'gpu': '0', 'total_GB': 80, 'free_GB': 10.0, 'used_GB': 70.0, "
+    {"[Rank 3] Memory-Usage before wake_up model: {'gpu': '0', 'total_GB': 80, 'free_GB': 10.0, "
+     "'used_GB': 70.0, "
      "'allocated_GB': 60.0, "
      "'reserved_GB': 65.0}",
      MT_LOG_TORCH_USAGE,
@@ -256,21 +294,31 @@ static const struct {
     {"Last error: Failed to CUDA calloc 10485760 bytes", MT_LOG_NCCL_OOM, {10 * MIB, N, N, N}, ""},
     {"NCCL WARN Cuda failure 2 'out of memory'", MT_LOG_NCCL_OOM, {N, N, N, N}, ""},
     {"NCCL WARN Failed to CUDA host alloc 4096 bytes", MT_LOG_HOST_OOM, {4096, N, N, N}, ""},
-    {"CUDA Error: out of memory at /w/csrc/cumem_allocator.cpp:62", MT_LOG_CUMEM_OOM, {N, N, N, N}, ""},
-    {"error: \"Call to wake_up method failed: CUDA Error: out of memory at <path>:163\"", MT_LOG_CUMEM_OOM, {N, N, N, N}, ""},
-    {"[torch_memory_saver.cpp] CUresult error: 2 (out of memory)  file=csrc/utils.h func=cu_mem_create line=194",
+    {"CUDA Error: out of memory at /w/csrc/cumem_allocator.cpp:62",
+     MT_LOG_CUMEM_OOM,
+     {N, N, N, N},
+     ""},
+    {"error: \"Call to wake_up method failed: CUDA Error: out of memory at <path>:163\"",
+     MT_LOG_CUMEM_OOM,
+     {N, N, N, N},
+     ""},
+    {"[torch_memory_saver.cpp] CUresult error: 2 (out of memory)  file=csrc/utils.h "
+     "func=cu_mem_create line=194",
      MT_LOG_SAVER_OOM,
      {N, N, N, N},
      ""},
-    {"[torch_memory_saver.cpp] CUresult error  result=2 file=csrc/a.cpp func=cu_mem_create line=103",
+    {"[torch_memory_saver.cpp] CUresult error  result=2 file=csrc/a.cpp func=cu_mem_create "
+     "line=103",
      MT_LOG_SAVER_OOM,
      {N, N, N, N},
      ""},
-    {"[torch_memory_saver.cpp] cudaError error: 2 (out of memory)  file=csrc/core.cpp func=resume line=172",
+    {"[torch_memory_saver.cpp] cudaError error: 2 (out of memory)  file=csrc/core.cpp func=resume "
+     "line=172",
      MT_LOG_SAVER_OOM,
      {N, N, N, N},
      ""},
-    {"[torch_memory_saver.cpp] hipError_t error  result=2 file=csrc/a.cpp func=cu_mem_create line=103",
+    {"[torch_memory_saver.cpp] hipError_t error  result=2 file=csrc/a.cpp func=cu_mem_create "
+     "line=103",
      MT_LOG_SAVER_OOM,
      {N, N, N, N},
      ""},
@@ -282,27 +330,51 @@ static const struct {
      {N, N, N, N},
      "Level Zero"},
     {"RuntimeError: CUDA driver error: out of memory", MT_LOG_CUDA_OOM, {N, N, N, N}, ""},
-    {"RuntimeError: /x/fused.cpp:90 in function run: CUDA Error: out of memory", MT_LOG_CUDA_OOM, {N, N, N, N}, ""},
-    {"Error out of memory at line 12 in file /x/ops.cu", MT_LOG_CUDA_OOM, {N, N, N, N}, "bitsandbytes"},
-    {"RuntimeError: cuDNN error: CUDNN_STATUS_ALLOC_FAILED", MT_LOG_CUDA_OOM, {N, N, N, N}, "cuDNN"},
-    {"RuntimeError: CUDA error: HIPBLAS_STATUS_ALLOC_FAILED when calling", MT_LOG_CUDA_OOM, {N, N, N, N}, "hipBLAS"},
-    {"a:1:2 [0] misc/shmutils.cc:113 NCCL WARN Error while creating shared memory segment /dev/shm/nccl-x (size 4)",
+    {"RuntimeError: /x/fused.cpp:90 in function run: CUDA Error: out of memory",
+     MT_LOG_CUDA_OOM,
+     {N, N, N, N},
+     ""},
+    {"Error out of memory at line 12 in file /x/ops.cu",
+     MT_LOG_CUDA_OOM,
+     {N, N, N, N},
+     "bitsandbytes"},
+    {"RuntimeError: cuDNN error: CUDNN_STATUS_ALLOC_FAILED",
+     MT_LOG_CUDA_OOM,
+     {N, N, N, N},
+     "cuDNN"},
+    {"RuntimeError: CUDA error: HIPBLAS_STATUS_ALLOC_FAILED when calling",
+     MT_LOG_CUDA_OOM,
+     {N, N, N, N},
+     "hipBLAS"},
+    {"a:1:2 [0] misc/shmutils.cc:113 NCCL WARN Error while creating shared memory segment "
+     "/dev/shm/nccl-x (size 4)",
      MT_LOG_HOST_OOM,
      {N, N, N, N},
      "shared"},
-    {"DataLoader worker (pid 6) is killed by signal: Bus error. It is possible that dataloader's workers are out of shared "
+    {"DataLoader worker (pid 6) is killed by signal: Bus error. It is possible that dataloader's "
+     "workers are out of shared "
      "memory.",
      MT_LOG_HOST_OOM,
      {N, N, N, N},
      "shared"},
-    {"RuntimeError: unable to write to file </torch_1>: No space left on device (28)", MT_LOG_HOST_OOM, {N, N, N, N}, "shared"},
-    {"OSError: [WinError 1455] The paging file is too small for this operation", MT_LOG_HOST_OOM, {N, N, N, N}, ""},
-    {"EL0004: [PID: 71] 2026-01-02-03:04:05.006.007 Failed to allocate memory.", MT_LOG_NPU_OOM, {N, N, N, N}, ""},
+    {"RuntimeError: unable to write to file </torch_1>: No space left on device (28)",
+     MT_LOG_HOST_OOM,
+     {N, N, N, N},
+     "shared"},
+    {"OSError: [WinError 1455] The paging file is too small for this operation",
+     MT_LOG_HOST_OOM,
+     {N, N, N, N},
+     ""},
+    {"EL0004: [PID: 71] 2026-01-02-03:04:05.006.007 Failed to allocate memory.",
+     MT_LOG_NPU_OOM,
+     {N, N, N, N},
+     ""},
     {"Failed to allocate resource[DeviceMemory] with info [size:1073741824]. Reason: Memory",
      MT_LOG_NPU_OOM,
      {GIB, N, N, N},
      ""},
-    {"[2026-01-02 03:04:05 TP1] Decode out of memory happened. #retracted_reqs: 3, #new_token_ratio: 0.1 -> 0.2",
+    {"[2026-01-02 03:04:05 TP1] Decode out of memory happened. #retracted_reqs: 3, "
+     "#new_token_ratio: 0.1 -> 0.2",
      MT_LOG_RETRIED,
      {3, N, N, N},
      "SGLang"},
@@ -310,35 +382,45 @@ static const struct {
      MT_LOG_RETRIED,
      {2, N, N, N},
      "SGLang"},
-    {"[torch_memory_saver.cpp] cuMemCreate CUDA_ERROR_OUT_OF_MEMORY (may not be an issue e.g. torch allocator will retry)",
+    {"[torch_memory_saver.cpp] cuMemCreate CUDA_ERROR_OUT_OF_MEMORY (may not be an issue e.g. "
+     "torch allocator will retry)",
      MT_LOG_RETRIED,
      {N, N, N, N},
      "torch_memory_saver"},
-    {"RuntimeError: Decode out of memory. Try to lower your batch size.\nTry to allocate 7 tokens.\nAvaliable tokens: 64\n",
+    {"RuntimeError: Decode out of memory. Try to lower your batch size.\nTry to allocate 7 "
+     "tokens.\nAvaliable tokens: 64\n",
      MT_LOG_SGLANG_KV_FULL,
      {7, 64, N, N},
      ""},
-    {"[2026-01-02 03:04:05,678] [INFO] [utils.py:838:see_memory_usage] CPU Virtual Memory:  used = 12.5 GB, percent = 40.25%",
+    {"[2026-01-02 03:04:05,678] [INFO] [utils.py:838:see_memory_usage] CPU Virtual Memory:  used = "
+     "12.5 GB, percent = 40.25%",
      MT_LOG_HOST_USAGE,
      {25 * GIB / 2, 4025, N, N},
      ""},
-    {"[INFO] [utils.py:837:see_memory_usage] before step\n[INFO] [utils.py:838:see_memory_usage] MA 1.5 GB         Max_MA 2.5 "
+    {"[INFO] [utils.py:837:see_memory_usage] before step\n[INFO] [utils.py:838:see_memory_usage] "
+     "MA 1.5 GB         Max_MA 2.5 "
      "GB "
      "        CA 3.5 GB         Max_CA 4 GB \n",
      MT_LOG_TORCH_USAGE,
      {3 * GIB / 2, 7 * GIB / 2, N, N},
      "before step"},
-    {"[ERROR] [launch.py:324:sigkill_handler] ['python', 'x.py'] exits with return code = -9", MT_LOG_KILLED, {N, N, N, N}, ""},
-    {"RuntimeError: CUDA out of memory occurred when warming up sampler with 1024 dummy requests. Please try lowering",
+    {"[ERROR] [launch.py:324:sigkill_handler] ['python', 'x.py'] exits with return code = -9",
+     MT_LOG_KILLED,
+     {N, N, N, N},
+     ""},
+    {"RuntimeError: CUDA out of memory occurred when warming up sampler with 1024 dummy requests. "
+     "Please try lowering",
      MT_LOG_VLLM_WARMUP,
      {1024, N, N, N},
      ""},
-    {"ValueError: The model's max seq len (8192) is larger than the maximum number of tokens that can be stored in KV cache "
+    {"ValueError: The model's max seq len (8192) is larger than the maximum number of tokens that "
+     "can be stored in KV cache "
      "(6048).",
      MT_LOG_VLLM_NO_KV,
      {N, N, 8192, 6048},
      ""},
-    {"AssertionError: Error in memory profiling. Initial free memory 1073741824, current free memory 2147483648. This",
+    {"AssertionError: Error in memory profiling. Initial free memory 1073741824, current free "
+     "memory 2147483648. This",
      MT_LOG_VLLM_MEASURE,
      {GIB, 2 * GIB, N, N},
      ""},
@@ -346,7 +428,8 @@ static const struct {
      MT_LOG_TORCH_USAGE,
      {N, N, 117 * GIB / 2, 317 * GIB / 4},
      "Before vllm offload in sharding manager"},
-    {"(W pid=3) Before building sglang rollout, memory allocated (GB): 28.50, memory reserved (GB): 33.25",
+    {"(W pid=3) Before building sglang rollout, memory allocated (GB): 28.50, memory reserved "
+     "(GB): 33.25",
      MT_LOG_TORCH_USAGE,
      {57 * GIB / 2, 133 * GIB / 4, N, N},
      "Before building sglang rollout"},
@@ -354,7 +437,8 @@ static const struct {
      MT_LOG_RAY_KILL,
      {N, N, N, N},
      ""},
-    {"(raylet) node_manager.cc:3277: 2 Workers (tasks / actors) killed due to memory pressure (OOM), 0 Workers crashed",
+    {"(raylet) node_manager.cc:3277: 2 Workers (tasks / actors) killed due to memory pressure "
+     "(OOM), 0 Workers crashed",
      MT_LOG_RAY_KILL,
      {N, N, N, N},
      ""},
@@ -362,11 +446,13 @@ static const struct {
     {"    reason: OOMKilled", MT_LOG_KERNEL_KILL, {N, N, N, N}, ""},
     {"  traceback : Signal 9 (SIGKILL) received by PID 178", MT_LOG_KILLED, {N, N, N, N}, ""},
     {"\xe5\xb7\xb2\xe6\x9d\x80\xe6\xad\xbb", MT_LOG_KILLED, {N, N, N, N}, ""},
-    {"Worker exit type: SYSTEM_ERROR Worker exit detail: the process was killed by the OOM killer, or",
+    {"Worker exit type: SYSTEM_ERROR Worker exit detail: the process was killed by the OOM killer, "
+     "or",
      MT_LOG_KILLED,
      {N, N, N, N},
      "Ray"},
-    {"Worker exit type: SYSTEM_ERROR Worker exit detail: The worker may have exceeded K8s pod memory limits.",
+    {"Worker exit type: SYSTEM_ERROR Worker exit detail: The worker may have exceeded K8s pod "
+     "memory limits.",
      MT_LOG_KILLED,
      {N, N, N, N},
      "Ray"},
@@ -374,18 +460,22 @@ static const struct {
      MT_LOG_CUBLAS_OOM,
      {N, N, N, N},
      ""},
-    {"(raylet) Memory on the node (IP: 10.0.62.231, ID: e5d9) where the task (task ID: 435, name=allocate_memory, pid=11362, "
+    {"(raylet) Memory on the node (IP: 10.0.62.231, ID: e5d9) where the task (task ID: 435, "
+     "name=allocate_memory, pid=11362, "
      "memory "
-     "used=1.25GB) was running was 27.50GB / 28.75GB (0.962273), which exceeds the memory usage threshold of 0.95.",
+     "used=1.25GB) was running was 27.50GB / 28.75GB (0.962273), which exceeds the memory usage "
+     "threshold of 0.95.",
      MT_LOG_RAY_KILL,
      {55 * GIB / 2, 115 * GIB / 4, N, N},
      "allocate_memory"},
-    {"Memory on the node (IP: 10.10.10.1) was 110.50GB / 121.50GB (0.907749), which exceeds the memory usage threshold of "
+    {"Memory on the node (IP: 10.10.10.1) was 110.50GB / 121.50GB (0.907749), which exceeds the "
+     "memory usage threshold of "
      "0.900000.",
      MT_LOG_RAY_KILL,
      {221 * GIB / 2, 243 * GIB / 2, N, N},
      ""},
-    {"[12345.6] Out of memory: Killed process 1234 (python3) total-vm:123kB, anon-rss:1048576kB, file-rss:0kB",
+    {"[12345.6] Out of memory: Killed process 1234 (python3) total-vm:123kB, anon-rss:1048576kB, "
+     "file-rss:0kB",
      MT_LOG_KERNEL_KILL,
      {1234, GIB, N, N},
      "python3"},
@@ -393,11 +483,13 @@ static const struct {
      MT_LOG_KERNEL_KILL,
      {9, N, 1, N},
      "ray::Worker"},
-    {"slurmstepd: error: Detected 2 oom_kill events in StepId=1.0. Some of the step tasks have been OOM Killed.",
+    {"slurmstepd: error: Detected 2 oom_kill events in StepId=1.0. Some of the step tasks have "
+     "been OOM Killed.",
      MT_LOG_KERNEL_KILL,
      {N, N, N, N},
      ""},
-    {"RuntimeError: [enforce fail at alloc_cpu.cpp:114] DefaultCPUAllocator: can't allocate memory: you tried to allocate 4096 "
+    {"RuntimeError: [enforce fail at alloc_cpu.cpp:114] DefaultCPUAllocator: can't allocate "
+     "memory: you tried to allocate 4096 "
      "bytes. Error code 12",
      MT_LOG_HOST_OOM,
      {4096, N, N, N},
@@ -408,13 +500,25 @@ static const struct {
      ""},
     {"MemoryError", MT_LOG_HOST_OOM, {N, N, N, N}, ""},
     {"(TaskRunner pid=5) MemoryError: cannot allocate", MT_LOG_HOST_OOM, {N, N, N, N}, ""},
-    {"terminate called after throwing an instance of 'std::bad_alloc'", MT_LOG_HOST_OOM, {N, N, N, N}, ""},
+    {"terminate called after throwing an instance of 'std::bad_alloc'",
+     MT_LOG_HOST_OOM,
+     {N, N, N, N},
+     ""},
     {"OSError: [Errno 12] Cannot allocate memory", MT_LOG_HOST_OOM, {N, N, N, N}, ""},
     {"Killed", MT_LOG_KILLED, {N, N, N, N}, ""},
     {"[rank0]: Killed", MT_LOG_KILLED, {N, N, N, N}, ""},
-    {"run.sh: line 12: 12345 Killed                  python train.py", MT_LOG_KILLED, {N, N, N, N}, ""},
-    {"torch.distributed.elastic ... failed (exitcode: -9) local_rank: 0", MT_LOG_KILLED, {N, N, N, N}, ""},
-    {"RuntimeError: DataLoader worker (pid 44712) is killed by signal: Killed. ", MT_LOG_KILLED, {N, N, N, N}, "loader"},
+    {"run.sh: line 12: 12345 Killed                  python train.py",
+     MT_LOG_KILLED,
+     {N, N, N, N},
+     ""},
+    {"torch.distributed.elastic ... failed (exitcode: -9) local_rank: 0",
+     MT_LOG_KILLED,
+     {N, N, N, N},
+     ""},
+    {"RuntimeError: DataLoader worker (pid 44712) is killed by signal: Killed. ",
+     MT_LOG_KILLED,
+     {N, N, N, N},
+     "loader"},
 };
 #undef N
 
@@ -425,7 +529,8 @@ MT_TEST(each_line)
         const struct mt_log_fact *f = only(lines[i].kind);
         for (int k = 0; k < 4; k++)
             if (!near(f->value[k], lines[i].value[k]) && f->value[k] != lines[i].value[k])
-                MT_FAIL_AT("value %d is %llu: %s", k, (unsigned long long)f->value[k], lines[i].line);
+                MT_FAIL_AT("value %d is %llu: %s", k, (unsigned long long)f->value[k],
+                           lines[i].line);
         MT_CHECK_STR(f->text, lines[i].text);
         mt_log_done(&l);
     }
@@ -436,7 +541,8 @@ MT_TEST(prefixes)
     read_text("node:1:2 [3] NCCL WARN Failed to CUDA calloc 8 bytes\n");
     MT_CHECK_EQ(only(MT_LOG_NCCL_OOM)->gpu, 3);
     mt_log_done(&l);
-    read_text("(EngineCore_DP0 pid=212) Sleep mode freed 1.00 GiB memory, 2.00 GiB memory is still in use.\n");
+    read_text("(EngineCore_DP0 pid=212) Sleep mode freed 1.00 GiB memory, 2.00 GiB memory is still "
+              "in use.\n");
     MT_CHECK_EQ(only(MT_LOG_SLEEP)->pid, 212);
     mt_log_done(&l);
     read_text("\033[36m(WorkerDict pid=77)\033[0m [rank12]: CUDA error: out of memory\n");
@@ -613,11 +719,14 @@ MT_TEST(paths)
 {
     char text[8192];
     size_t n = 0;
-    MT_CHECK_EQ(read_text("(A pid=9) [relax/backends/megatron/actor.py] Timer start\n"
-                          "  File \"/v/site-packages/verl/workers/fsdp_workers.py\", line 3, in update_actor\n"
-                          "[relax/backends/megatron/actor.py:12] again, areal/engine/fsdp_engine.py and verl/ and .py\n"
-                          "  File \"/v/torch/nn/module.py\", line 1\n myverl/workers/x.py verl/workers/x.pyc\n"),
-                MT_OK);
+    MT_CHECK_EQ(
+        read_text(
+            "(A pid=9) [relax/backends/megatron/actor.py] Timer start\n"
+            "  File \"/v/site-packages/verl/workers/fsdp_workers.py\", line 3, in update_actor\n"
+            "[relax/backends/megatron/actor.py:12] again, areal/engine/fsdp_engine.py and verl/ "
+            "and .py\n"
+            "  File \"/v/torch/nn/module.py\", line 1\n myverl/workers/x.py verl/workers/x.pyc\n"),
+        MT_OK);
     MT_CHECK_EQ(l.facts.n, 0);
     MT_CHECK_EQ(l.paths.n, 3);
     MT_ASSERT(l.paths.n == 3);
@@ -664,23 +773,26 @@ MT_TEST(tracebacks)
     MT_CHECK_EQ(l.stacks.p[0].frames.p[1].line, 9);
     MT_CHECK_STR(l.stacks.p[1].frames.p[0].function, "load");
     mt_log_done(&l);
-    read_text("(D pid=5) error: ray::Policy.get_logprobs() (pid=77, ip=10.0.0.1, repr=Policy[rank=6])\n"
-              "(D pid=5)   File \"/x/a.py\", line 7, in f\n"
-              "(D pid=5) CUDA error: out of memory\n");
+    read_text(
+        "(D pid=5) error: ray::Policy.get_logprobs() (pid=77, ip=10.0.0.1, repr=Policy[rank=6])\n"
+        "(D pid=5)   File \"/x/a.py\", line 7, in f\n"
+        "(D pid=5) CUDA error: out of memory\n");
     const struct mt_log_fact *f = only(MT_LOG_CUDA_OOM);
     MT_CHECK_EQ(f->pid, 77);
     MT_CHECK_EQ(f->rank, 6);
     MT_CHECK_EQ(f->stack, 1);
     mt_log_done(&l);
     /* host memory that cannot be pinned; a size that no card has */
-    read_text("  File \"/x/a.py\", line 7, in f\n    t = t.cpu().pin_memory()\nCUDA error: out of memory\n");
+    read_text("  File \"/x/a.py\", line 7, in f\n    t = t.cpu().pin_memory()\nCUDA error: out of "
+              "memory\n");
     only(MT_LOG_HOST_OOM);
     mt_log_done(&l);
     read_text("CUDA out of memory. Tried to allocate more than 1EB memory.\n");
     MT_CHECK_EQ(only(MT_LOG_TORCH_OOM)->value[MT_LO_REQUEST], MT_LOG_EXA);
     mt_log_done(&l);
     /* over two lines */
-    read_text("Error in memory profiling. Initial free memory 1.00 GiB,\ncurrent free memory 2.00 GiB. This\n");
+    read_text("Error in memory profiling. Initial free memory 1.00 GiB,\ncurrent free memory 2.00 "
+              "GiB. This\n");
     MT_CHECK_EQ(only(MT_LOG_VLLM_MEASURE)->value[1], 2 * GIB);
     mt_log_done(&l);
 }
@@ -698,7 +810,8 @@ MT_TEST(tracebacks_that_are_odd)
     read_text(text);
     MT_CHECK_EQ(only(MT_LOG_CUDA_OOM)->stack, 0);
     mt_log_done(&l);
-    for (int round = 0, k = 0; round < 40; round++) { /* more failures than are kept, each with more frames than are kept */
+    /* more failures than are kept, each with more frames than are kept */
+    for (int round = 0, k = 0; round < 40; round++) {
         n = round == 0 ? 0 : n;
         for (k = 0; k < 300; k++)
             n += (size_t)snprintf(text + n, cap - n, "  File \"/x/a.py\", line %d, in f%d\n", k, k);
@@ -711,20 +824,26 @@ MT_TEST(tracebacks_that_are_odd)
     MT_CHECK_EQ(l.facts.p[39].stack, 0);
     mt_log_done(&l);
     free(text);
-    read_text("File \"\nFile \"x\nFile \"\", line 3, in f\nFile \"a\", line 99999999999999999999999, in f\nFile \"a\", line 3\n"
-              "ray::a() (pid=99999999999999,\nray::\nTraceback (most recent call last)\n\033[\n\033[3\n\033\nCUDA error: out "
+    read_text("File \"\nFile \"x\nFile \"\", line 3, in f\nFile \"a\", line "
+              "99999999999999999999999, in f\nFile \"a\", line 3\n"
+              "ray::a() (pid=99999999999999,\nray::\nTraceback (most recent call "
+              "last)\n\033[\n\033[3\n\033\nCUDA error: out "
               "of memory\n");
     MT_CHECK_EQ(only(MT_LOG_CUDA_OOM)->stack, 0);
     mt_log_done(&l);
 }
 
-/* Cut at the width of a terminal, in the middle of words; and where the sentence begins on a line of its own. */
+/* Cut at the width of a terminal, in the middle of words; and where the sentence begins on a line
+ * of its own. */
 MT_TEST(cut_by_a_terminal)
 {
     read_text("[rank1]:   File \"/x/site-packages/torch/opt\nim/adamw.py\", line 9, in step\n"
-              "[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU  has a to\n"
-              "tal capacity of 24.00 GiB of which 1.50 GiB is free. Including non-PyTorch memory, this process has\n"
-              " 22.00 GiB memory in use. Of the allocated memory 19.00 GiB is allocated by PyTorch, and 1.75 GiB i\n"
+              "[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. "
+              "GPU  has a to\n"
+              "tal capacity of 24.00 GiB of which 1.50 GiB is free. Including non-PyTorch memory, "
+              "this process has\n"
+              " 22.00 GiB memory in use. Of the allocated memory 19.00 GiB is allocated by "
+              "PyTorch, and 1.75 GiB i\n"
               "s reserved by PyTorch but unallocated.\nnext line 9.00 GiB allowed;\n");
     const struct mt_log_fact *f = only(MT_LOG_TORCH_OOM);
     MT_CHECK_EQ(f->rank, 1);
@@ -738,22 +857,26 @@ MT_TEST(cut_by_a_terminal)
     if (l.stacks.n == 1)
         MT_CHECK_STR(l.stacks.p[0].frames.p[0].file, "/x/site-packages/torch/optim/adamw.py");
     mt_log_done(&l);
-    read_text("   torch.OutOfMemoryError: CUDA out of memory.\n   Tried to allocate 1.00 GiB.\n   GPU 7 has a total capacity "
+    read_text("   torch.OutOfMemoryError: CUDA out of memory.\n   Tried to allocate 1.00 GiB.\n   "
+              "GPU 7 has a total capacity "
               "of 24.00 GiB "
-              "of which 0.50 GiB is free.\n   Of the allocated memory 21.00 GiB is allocated by PyTorch.\n");
+              "of which 0.50 GiB is free.\n   Of the allocated memory 21.00 GiB is allocated by "
+              "PyTorch.\n");
     f = only(MT_LOG_TORCH_OOM);
     MT_CHECK_EQ(f->gpu, 7);
     MT_CHECK_EQ(f->value[MT_LO_ALLOCATED], 21 * GIB);
     mt_log_done(&l);
     /* the driver does not find a process in a container: 0 bytes are no figure */
-    read_text(
-        "CUDA out of memory. Tried to allocate 1.00 GiB. GPU 7 has a total capacity of 24.00 GiB of which 0.50 GiB is free. "
-        "Including non-PyTorch memory, this process has 0 bytes memory in use. Of the allocated memory 12.00 GiB is allocated "
-        "by "
-        "PyTorch, and 1.00 GiB is reserved by PyTorch but unallocated.");
+    read_text("CUDA out of memory. Tried to allocate 1.00 GiB. GPU 7 has a total capacity of 24.00 "
+              "GiB of which 0.50 GiB is free. "
+              "Including non-PyTorch memory, this process has 0 bytes memory in use. Of the "
+              "allocated memory 12.00 GiB is allocated "
+              "by "
+              "PyTorch, and 1.00 GiB is reserved by PyTorch but unallocated.");
     MT_CHECK_EQ(only(MT_LOG_TORCH_OOM)->value[MT_LO_THIS], MT_LOG_NONE);
     mt_log_done(&l);
-    read_text("Current platform can NOT allocate memory block with size larger than 4GB! Tried to allocate 6.50 GiB (GPU  0; "
+    read_text("Current platform can NOT allocate memory block with size larger than 4GB! Tried to "
+              "allocate 6.50 GiB (GPU  0; "
               "16.00 GiB "
               "total capacity; 0 bytes already allocated; 0 bytes reserved in total by PyTorch)");
     f = only(MT_LOG_TORCH_OOM);
@@ -765,20 +888,23 @@ MT_TEST(cut_by_a_terminal)
 /* The failure first, the innermost frame below it. */
 MT_TEST(upside_down)
 {
-    static const char frames[] = "  File \"/x/c.py\", line 3, in inner\n    outer()\n  File \"/x/a.py\", line 1, in outer\n";
+    static const char frames[] =
+        "  File \"/x/c.py\", line 3, in inner\n    outer()\n  File \"/x/a.py\", line 1, in outer\n";
     char text[1024];
     for (int headed = 0; headed < 2; headed++) {
-        (void)snprintf(text, sizeof text, "CUDA error: out of memory\n    ^^^^^\n    inner()\n%s%s", frames,
-                       headed ? "Traceback (most recent call last):\nbye\n" : "");
+        (void)snprintf(text, sizeof text, "CUDA error: out of memory\n    ^^^^^\n    inner()\n%s%s",
+                       frames, headed ? "Traceback (most recent call last):\nbye\n" : "");
         read_text(text);
         const struct mt_log_fact *f = only(MT_LOG_CUDA_OOM);
         MT_CHECK_EQ(f->stack, 1);
-        MT_CHECK(l.stacks.n == 1 && l.stacks.p[0].frames.n == 2 && strcmp(l.stacks.p[0].frames.p[0].function, "outer") == 0);
+        MT_CHECK(l.stacks.n == 1 && l.stacks.p[0].frames.n == 2 &&
+                 strcmp(l.stacks.p[0].frames.p[0].function, "outer") == 0);
         mt_log_done(&l);
     }
     /* the next one's traceback, another writer's frames, frames that are far away */
-    (void)snprintf(text, sizeof text, "CUDA error: out of memory\nTraceback (most recent call last):\n%sValueError: x\n",
-                   frames);
+    (void)snprintf(
+        text, sizeof text,
+        "CUDA error: out of memory\nTraceback (most recent call last):\n%sValueError: x\n", frames);
     read_text(text);
     MT_CHECK_EQ(only(MT_LOG_CUDA_OOM)->stack, 0);
     mt_log_done(&l);
@@ -786,30 +912,33 @@ MT_TEST(upside_down)
     read_text(text);
     MT_CHECK_EQ(only(MT_LOG_CUDA_OOM)->stack, 0);
     mt_log_done(&l);
-    (void)snprintf(text, sizeof text, "CUDA error: out of memory\n1\n2\n3\n4\n5\n6\n7\n8\n%s", frames);
+    (void)snprintf(text, sizeof text, "CUDA error: out of memory\n1\n2\n3\n4\n5\n6\n7\n8\n%s",
+                   frames);
     read_text(text);
     MT_CHECK_EQ(only(MT_LOG_CUDA_OOM)->stack, 0);
     mt_log_done(&l);
 }
 
-/* An error that was caught is not what a later failure came from; one that memory may be behind is. */
+/* An error that was caught is not what a later failure came from; one that memory may be behind is.
+ */
 MT_TEST(caught_errors)
 {
     static const struct {
         const char *end;
         uint32_t stack;
-    } ends[] = {{"ValueError: no number", 0},    {"pkg.sub.ParseError: x", 0},
-                {"RuntimeError: NCCL error", 1}, {"torch.distributed.DistBackendError: NCCL error", 1},
-                {"    raise ValueError: x", 1},  {"said ValueError: x", 1}};
+    } ends[] = {
+        {"ValueError: no number", 0},    {"pkg.sub.ParseError: x", 0},
+        {"RuntimeError: NCCL error", 1}, {"torch.distributed.DistBackendError: NCCL error", 1},
+        {"    raise ValueError: x", 1},  {"said ValueError: x", 1}};
     char text[512];
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         for (int prefix = 0; prefix < 2; prefix++) {
             const char *p = prefix ? "(W pid=5) " : "";
-            (void)snprintf(
-                text, sizeof text,
-                "%sTraceback (most recent call last):\n%s  File \"/x/a.py\", line 1, in f\n%s%s\nstep\n%sCUDA error: "
-                "out of memory\n",
-                p, p, p, ends[i].end, p);
+            (void)snprintf(text, sizeof text,
+                           "%sTraceback (most recent call last):\n%s  File \"/x/a.py\", line 1, in "
+                           "f\n%s%s\nstep\n%sCUDA error: "
+                           "out of memory\n",
+                           p, p, p, ends[i].end, p);
             read_text(text);
             if (only(MT_LOG_CUDA_OOM)->stack != ends[i].stack)
                 MT_FAIL_AT("a traceback that ends in: %s", ends[i].end);
@@ -819,27 +948,35 @@ MT_TEST(caught_errors)
 
 MT_TEST(ipython)
 {
-    read_text("File ~/env/lib/deepspeed/runtime/engine.py:1184, in DeepSpeedEngine._configure_optimizer(self, a, b)\n"
-              "   1183 x = 1\n-> 1184 self.optimizer = make()\n\n"
-              "File /env/lib/deepspeed/accelerator/cuda_accelerator.py:200, in CUDA_Accelerator.pin_memory(self, t)\n"
-              "    199 def pin_memory(self, t):\n--> 200     return t.pin_memory()\n\nRuntimeError: CUDA error: out of memory\n"
-              "File /no/number.py, in f(x)\nFile x:3, in f(\nFile /a.txt:3, in f(\nFile \nFile /\n");
+    read_text(
+        "File ~/env/lib/deepspeed/runtime/engine.py:1184, in "
+        "DeepSpeedEngine._configure_optimizer(self, a, b)\n"
+        "   1183 x = 1\n-> 1184 self.optimizer = make()\n\n"
+        "File /env/lib/deepspeed/accelerator/cuda_accelerator.py:200, in "
+        "CUDA_Accelerator.pin_memory(self, t)\n"
+        "    199 def pin_memory(self, t):\n--> 200     return t.pin_memory()\n\nRuntimeError: CUDA "
+        "error: out of memory\n"
+        "File /no/number.py, in f(x)\nFile x:3, in f(\nFile /a.txt:3, in f(\nFile \nFile /\n");
     const struct mt_log_fact *f = only(MT_LOG_HOST_OOM);
     MT_CHECK_STR(f->text, "pinned");
     MT_ASSERT(l.stacks.n == 1 && l.stacks.p[0].frames.n == 2);
     MT_CHECK_STR(l.stacks.p[0].frames.p[0].function, "_configure_optimizer");
     MT_CHECK_EQ(l.stacks.p[0].frames.p[0].line, 1184);
-    MT_CHECK_STR(l.stacks.p[0].frames.p[1].file, "/env/lib/deepspeed/accelerator/cuda_accelerator.py");
+    MT_CHECK_STR(l.stacks.p[0].frames.p[1].file,
+                 "/env/lib/deepspeed/accelerator/cuda_accelerator.py");
     mt_log_done(&l);
 }
 
 /* Colab and older notebooks; the second half of the sentence alone. */
 MT_TEST(notebooks)
 {
-    read_text("[/usr/lib/python3/transformers/trainer.py](https://localhost:8080/#) in training_step(self, x)\n   1 x\n"
-              "/tmp/ipykernel_36/773422404.py in <cell line: 0>()\n/usr/lib/python3/torch/a.py in forward(self)\n"
+    read_text("[/usr/lib/python3/transformers/trainer.py](https://localhost:8080/#) in "
+              "training_step(self, x)\n   1 x\n"
+              "/tmp/ipykernel_36/773422404.py in <cell line: 0>()\n/usr/lib/python3/torch/a.py in "
+              "forward(self)\n"
               "OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB.\n"
-              "/no/a.pyc in f(x)\n/no/a.py in\n/no/a.py in f\n[/no/a.py](x in f(\n[/no/a.py\n/.py\n[\n/\n");
+              "/no/a.pyc in f(x)\n/no/a.py in\n/no/a.py in f\n[/no/a.py](x in "
+              "f(\n[/no/a.py\n/.py\n[\n/\n");
     const struct mt_log_fact *f = only(MT_LOG_TORCH_OOM);
     MT_CHECK_EQ(f->stack, 1);
     MT_ASSERT(l.stacks.n == 1 && l.stacks.p[0].frames.n == 2);
@@ -847,7 +984,8 @@ MT_TEST(notebooks)
     MT_CHECK_STR(l.stacks.p[0].frames.p[0].function, "training_step");
     MT_CHECK_STR(l.stacks.p[0].frames.p[1].function, "forward");
     mt_log_done(&l);
-    read_text("  Tried to allocate 8.00 MiB. GPU 0 has a total capacity of 24.00 GiB of\n  which 4.00 MiB is free. ...\n");
+    read_text("  Tried to allocate 8.00 MiB. GPU 0 has a total capacity of 24.00 GiB of\n  which "
+              "4.00 MiB is free. ...\n");
     f = only(MT_LOG_TORCH_OOM);
     MT_CHECK_EQ(f->value[MT_LO_REQUEST], 8 * MIB);
     MT_CHECK_EQ(f->value[MT_LO_FREE], 4 * MIB);
@@ -856,13 +994,14 @@ MT_TEST(notebooks)
 
 MT_TEST(names_of_processes)
 {
-    static const char *const of[][2] = {{"(RefWorker pid=7, ip=10.0.0.1) ", "RefWorker"},
-                                        {"\033[36m(ActorWorker(reference-0) pid=7)\033[0m ", "ActorWorker(reference-0)"},
-                                        {"(VllmWorker rank=1 pid=7) ", "VllmWorker"},
-                                        {"x) pid=7 ", ""},
-                                        {"pid=7 ", ""},
-                                        {"(((( pid=7 ", ""},
-                                        {"", ""}};
+    static const char *const of[][2] = {
+        {"(RefWorker pid=7, ip=10.0.0.1) ", "RefWorker"},
+        {"\033[36m(ActorWorker(reference-0) pid=7)\033[0m ", "ActorWorker(reference-0)"},
+        {"(VllmWorker rank=1 pid=7) ", "VllmWorker"},
+        {"x) pid=7 ", ""},
+        {"pid=7 ", ""},
+        {"(((( pid=7 ", ""},
+        {"", ""}};
     char text[256];
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         (void)snprintf(text, sizeof text, "%sCUDA error: out of memory", of[i][0]);
@@ -870,7 +1009,8 @@ MT_TEST(names_of_processes)
         MT_CHECK_STR(only(MT_LOG_CUDA_OOM)->who, of[i][1]);
         mt_log_done(&l);
     }
-    read_text("(D pid=5) ray::CriticWorkerBase.forward() (pid=77, ip=1)\n(D pid=5)   File \"/x/a.py\", line 7, in f\n"
+    read_text("(D pid=5) ray::CriticWorkerBase.forward() (pid=77, ip=1)\n(D pid=5)   File "
+              "\"/x/a.py\", line 7, in f\n"
               "(D pid=5) CUDA error: out of memory\n");
     MT_CHECK_STR(only(MT_LOG_CUDA_OOM)->who, "CriticWorkerBase");
     mt_log_done(&l);
@@ -882,8 +1022,10 @@ MT_TEST(names)
         MT_CHECK(strcmp(mt_log_kind_name((enum mt_log_kind)k), "unknown") != 0);
 }
 
-MT_MAIN(MT_RUN(torch_now) MT_RUN(torch_2_1_misspelt) MT_RUN(torch_1_to_2_0) MT_RUN(wrapped) MT_RUN(each_line) MT_RUN(prefixes)
-            MT_RUN(nothing) MT_RUN(line_ends) MT_RUN(rubbish) MT_RUN(very_long_line) MT_RUN(hostile_repeats)
-                MT_RUN(too_many_facts) MT_RUN(out_of_memory) MT_RUN(paths) MT_RUN(tracebacks) MT_RUN(tracebacks_that_are_odd)
-                    MT_RUN(cut_by_a_terminal) MT_RUN(upside_down) MT_RUN(caught_errors) MT_RUN(ipython)
-                        MT_RUN(names_of_processes) MT_RUN(notebooks) MT_RUN(names))
+MT_MAIN(MT_RUN(torch_now) MT_RUN(torch_2_1_misspelt) MT_RUN(torch_1_to_2_0) MT_RUN(wrapped)
+            MT_RUN(each_line) MT_RUN(prefixes) MT_RUN(nothing) MT_RUN(line_ends) MT_RUN(rubbish)
+                MT_RUN(very_long_line) MT_RUN(hostile_repeats) MT_RUN(too_many_facts)
+                    MT_RUN(out_of_memory) MT_RUN(paths) MT_RUN(tracebacks)
+                        MT_RUN(tracebacks_that_are_odd) MT_RUN(cut_by_a_terminal)
+                            MT_RUN(upside_down) MT_RUN(caught_errors) MT_RUN(ipython)
+                                MT_RUN(names_of_processes) MT_RUN(notebooks) MT_RUN(names))

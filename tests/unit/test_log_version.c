@@ -33,7 +33,8 @@ MT_TEST(numbers)
         {"7.x", false, 0},
         {"-1.2.3", false, 0},
     };
-    MT_CHECK(MT_LOG_VERSION(0, 8, 4) < MT_LOG_VERSION(0, 8, 10) && MT_LOG_VERSION(0, 21, 0) < MT_LOG_VERSION(1, 0, 0));
+    MT_CHECK(MT_LOG_VERSION(0, 8, 4) < MT_LOG_VERSION(0, 8, 10) &&
+             MT_LOG_VERSION(0, 21, 0) < MT_LOG_VERSION(1, 0, 0));
     for (size_t i = 0; i < sizeof want / sizeof want[0]; i++) {
         uint64_t got = 0;
         bool good = mt_log_version_number(want[i].text, &got);
@@ -49,12 +50,12 @@ MT_TEST(numbers)
 MT_TEST(lines)
 {
     struct mt_log l;
-    read_text(
-        &l,
-        "(Worker pid=9) INFO 03-05 11:22:33 [llm_engine.py:234] Initializing a V0 LLM engine (v0.7.3) with config: model='m'\n"
-        "(Worker pid=8) INFO 03-05 11:22:33 [llm_engine.py:234] Initializing a V0 LLM engine (v0.7.3) with config: model='m'\n"
-        "INFO [api_server.py:840] vLLM API server version 0.8.1\n"
-        "Initializing an LLM engine (v) with config\n");
+    read_text(&l, "(Worker pid=9) INFO 03-05 11:22:33 [llm_engine.py:234] Initializing a V0 LLM "
+                  "engine (v0.7.3) with config: model='m'\n"
+                  "(Worker pid=8) INFO 03-05 11:22:33 [llm_engine.py:234] Initializing a V0 LLM "
+                  "engine (v0.7.3) with config: model='m'\n"
+                  "INFO [api_server.py:840] vLLM API server version 0.8.1\n"
+                  "Initializing an LLM engine (v) with config\n");
     MT_ASSERT(l.versions.n == 2);
     MT_CHECK_STR(l.versions.p[0].program, "vllm-v0");
     MT_CHECK_EQ(l.versions.p[0].number, MT_LOG_VERSION(0, 7, 3));
@@ -70,7 +71,8 @@ MT_TEST(too_many)
     struct mt_log l;
     char text[64 * 40] = "";
     for (int i = 0; i < 40; i++)
-        (void)snprintf(text + strlen(text), sizeof text - strlen(text), "vLLM API server version 0.8.%d\n", i);
+        (void)snprintf(text + strlen(text), sizeof text - strlen(text),
+                       "vLLM API server version 0.8.%d\n", i);
     read_text(&l, text);
     MT_CHECK_EQ(l.versions.n, MT_LOG_MAX_VERSIONS);
     mt_log_done(&l);

@@ -1,4 +1,5 @@
-/* Memory: what grows beyond a few MiB keeps its bytes, its place in the books, and lies in huge pages. */
+/* Memory: what grows beyond a few MiB keeps its bytes, its place in the books, and lies in huge
+ * pages. */
 #include "parser/base/big.h"
 #include "parser/base/mem.h"
 #include "tests/unit/mt_test.h"
@@ -53,7 +54,8 @@ MT_TEST(lists_grow_and_keep_what_they_hold)
 
 MT_TEST(lists_shrink_to_what_is_used)
 {
-    static const size_t sizes[] = {30 * MIB, 9 * MIB + 5, 9 * MIB + 6, 4 * MIB, 4 * MIB - 1, 100, 6 * MIB};
+    static const size_t sizes[] = {30 * MIB,    9 * MIB + 5, 9 * MIB + 6, 4 * MIB,
+                                   4 * MIB - 1, 100,         6 * MIB};
     uint64_t used = mt_mem_used();
     unsigned char *p = mt_realloc(NULL, 50 * MIB), *q;
     size_t held = 50 * MIB;
@@ -91,4 +93,5 @@ MT_TEST(a_list_that_may_not_grow_stays)
     MT_CHECK_EQ(mt_mem_used(), used);
 }
 
-MT_MAIN(MT_RUN(lists_grow_and_keep_what_they_hold) MT_RUN(lists_shrink_to_what_is_used) MT_RUN(a_list_that_may_not_grow_stays))
+MT_MAIN(MT_RUN(lists_grow_and_keep_what_they_hold) MT_RUN(lists_shrink_to_what_is_used)
+            MT_RUN(a_list_that_may_not_grow_stays))

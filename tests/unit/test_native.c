@@ -5,13 +5,15 @@ MT_TEST(example_of_the_format)
 {
     /* docs/trace-format.md, "Example" */
     static const unsigned char bytes[] = {
-        0x4d, 0x54, 0x43, 0x48, 0x55, 0x4e, 0x4b, 0x01, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0x00, 0x00, 0x00,
-        0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x2a, 0x36, 0xfe, 0x9c, 0x97, 0x17, 0x00, 0xf2, 0x05, 0x2a, 0x01, 0x00,
-        0x00, 0x00, 0x40, 0x00, 0x00, 0x00, 0x04, 0x00, 0x00, 0x00, 0x67, 0x12, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x00,
-        0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x09, 0x03, 0x70, 0x69, 0x64, 0x04, 0x34, 0x37, 0x31, 0x31, 0x08,
-        0x15, 0xa0, 0x1f, 0x06, 0x01, 0xf3, 0x01, 0xdc, 0x0b, 0x46, 0x80, 0x80, 0x80, 0x80, 0x80, 0xc0, 0x3f, 0x80, 0x80,
-        0x80, 0x01, 0x00, 0x08, 0x18, 0xe8, 0x07, 0x00, 0x01, 0xf3, 0x01, 0x84, 0x07, 0x47, 0x02, 0xff, 0xff, 0xff, 0xff,
-        0xff, 0xbf, 0x3f, 0x80, 0x80, 0x80, 0x80, 0x80, 0x02, 0x00, 0x63, 0x02, 0x01, 0x02,
+        0x4d, 0x54, 0x43, 0x48, 0x55, 0x4e, 0x4b, 0x01, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22,
+        0x11, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x2a, 0x36, 0xfe, 0x9c,
+        0x97, 0x17, 0x00, 0xf2, 0x05, 0x2a, 0x01, 0x00, 0x00, 0x00, 0x40, 0x00, 0x00, 0x00, 0x04,
+        0x00, 0x00, 0x00, 0x67, 0x12, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+        0x00, 0x00, 0x00, 0x00, 0x02, 0x09, 0x03, 0x70, 0x69, 0x64, 0x04, 0x34, 0x37, 0x31, 0x31,
+        0x08, 0x15, 0xa0, 0x1f, 0x06, 0x01, 0xf3, 0x01, 0xdc, 0x0b, 0x46, 0x80, 0x80, 0x80, 0x80,
+        0x80, 0xc0, 0x3f, 0x80, 0x80, 0x80, 0x01, 0x00, 0x08, 0x18, 0xe8, 0x07, 0x00, 0x01, 0xf3,
+        0x01, 0x84, 0x07, 0x47, 0x02, 0xff, 0xff, 0xff, 0xff, 0xff, 0xbf, 0x3f, 0x80, 0x80, 0x80,
+        0x80, 0x80, 0x02, 0x00, 0x63, 0x02, 0x01, 0x02,
     };
     struct mt_trace *t = read_bytes(bytes, sizeof bytes, NULL);
     const struct mt_driver *d;
@@ -115,7 +117,8 @@ MT_TEST(names_of_operations)
     mt_driver_free(NULL);
 }
 
-/* What is used in a chunk may be defined in a later one, or in one that comes before it in time and after it in the file. */
+/* What is used in a chunk may be defined in a later one, or in one that comes before it in time and
+ * after it in the file. */
 MT_TEST(definitions_after_use)
 {
     struct load l;
@@ -176,7 +179,8 @@ MT_TEST(definitions_after_use)
     mt_trace_free(t);
 }
 
-/* A chunk twice: once cut where the process was killed, once whole. Each call counts once, whichever copy comes first. */
+/* A chunk twice: once cut where the process was killed, once whole. Each call counts once,
+ * whichever copy comes first. */
 MT_TEST(copies_of_a_chunk)
 {
     struct mt_trace *t;
@@ -235,8 +239,10 @@ MT_TEST(two_captures_in_one_trace)
         put_alloc(MONO + 5, 100, 0x1000 * (i + 1), 10);
     }
     t = read_made();
-    MT_ASSERT(t != NULL && t->driver->launch.n == 2 && t->driver->processes.n == 2 && t->driver->gpus.n == 2);
-    MT_CHECK_STR(mt_str(t, t->driver->processes.p[0].host), "node1"); /* by host, not as they came */
+    MT_ASSERT(t != NULL && t->driver->launch.n == 2 && t->driver->processes.n == 2 &&
+              t->driver->gpus.n == 2);
+    /* by host, not as they came */
+    MT_CHECK_STR(mt_str(t, t->driver->processes.p[0].host), "node1");
     MT_CHECK_EQ(t->driver->processes.p[0].uid, UID + 1);
     MT_CHECK_STR(mt_str(t, t->driver->gpus.p[0].uuid), "GPU-a");
     MT_CHECK_EQ(t->driver->calls.p[0].addr, 0x2000);
@@ -269,16 +275,19 @@ MT_TEST(missing_chunks)
     mt_trace_free(t);
 }
 
-/* The clocks of a chunk are read one after the other: jitter must not reorder records, a clock that was set must show. */
+/* The clocks of a chunk are read one after the other: jitter must not reorder records, a clock that
+ * was set must show. */
 MT_TEST(clocks)
 {
     struct mt_trace *t;
     fresh();
     open_chunk(UID, 0, MT_WK_PROCESS, 100, REAL, MONO);
     put_alloc(MONO + 1000000000, 100, 1, 1);
-    open_chunk(UID, 1, MT_WK_PROCESS, 100, REAL + 1000000000 - 40000000, MONO + 1000000000); /* 40 ms late */
+    /* 40 ms late */
+    open_chunk(UID, 1, MT_WK_PROCESS, 100, REAL + 1000000000 - 40000000, MONO + 1000000000);
     put_alloc(MONO + 1000000001, 100, 2, 1);
-    open_chunk(UID, 2, MT_WK_PROCESS, 100, REAL + UINT64_C(3602000000000), MONO + 2000000000); /* set by an hour */
+    /* set by an hour */
+    open_chunk(UID, 2, MT_WK_PROCESS, 100, REAL + UINT64_C(3602000000000), MONO + 2000000000);
     put_alloc(MONO + 2000000005, 100, 3, 1);
     t = read_made();
     MT_ASSERT(t != NULL && t->driver->calls.n == 3);
@@ -445,7 +454,12 @@ MT_TEST(names_and_ranks)
          "torch.distributed.run",
          "python3 -mtorch.distributed.run",
          0},
-        {{"/opt/bin/trtllm-serve", ""}, "env.RANK", "-1", "trtllm-serve", "/opt/bin/trtllm-serve ''", -1},
+        {{"/opt/bin/trtllm-serve", ""},
+         "env.RANK",
+         "-1",
+         "trtllm-serve",
+         "/opt/bin/trtllm-serve ''",
+         -1},
         {{"ray::WorkerDict.update_actor/x"},
          "env.RANK",
          "99999999999",
@@ -655,7 +669,8 @@ MT_TEST(damage)
     mt_trace_free(t);
 }
 
-/* The sample, cut at every byte and with every byte changed: nothing crashes, and what is whole is there. */
+/* The sample, cut at every byte and with every byte changed: nothing crashes, and what is whole is
+ * there. */
 MT_TEST(sample_in_pieces)
 {
     size_t n = 0;
@@ -713,8 +728,11 @@ MT_TEST(out_of_memory)
     free(p);
 }
 
-MT_MAIN(MT_RUN(example_of_the_format) MT_RUN(every_field_of_a_call) MT_RUN(names_of_operations) MT_RUN(definitions_after_use)
-            MT_RUN(copies_of_a_chunk) MT_RUN(two_captures_in_one_trace) MT_RUN(missing_chunks) MT_RUN(clocks)
-                MT_RUN(threads_commit_out_of_order) MT_RUN(ranges) MT_RUN(gpus) MT_RUN(names_and_ranks)
-                    MT_RUN(rank_of_the_better_variable) MT_RUN(ends_losses_statuses) MT_RUN(limits) MT_RUN(other_versions)
-                        MT_RUN(no_trace_at_all) MT_RUN(damage) MT_RUN(sample_in_pieces) MT_RUN(out_of_memory))
+MT_MAIN(MT_RUN(example_of_the_format) MT_RUN(every_field_of_a_call) MT_RUN(names_of_operations)
+            MT_RUN(definitions_after_use) MT_RUN(copies_of_a_chunk)
+                MT_RUN(two_captures_in_one_trace) MT_RUN(missing_chunks) MT_RUN(clocks)
+                    MT_RUN(threads_commit_out_of_order) MT_RUN(ranges) MT_RUN(gpus)
+                        MT_RUN(names_and_ranks) MT_RUN(rank_of_the_better_variable)
+                            MT_RUN(ends_losses_statuses) MT_RUN(limits) MT_RUN(other_versions)
+                                MT_RUN(no_trace_at_all) MT_RUN(damage) MT_RUN(sample_in_pieces)
+                                    MT_RUN(out_of_memory))

@@ -1,4 +1,5 @@
-/* A trace as an input: gzip members, damage, concatenation, attached snapshots, pipes. All on samples/driver_v1.trace.gz. */
+/* A trace as an input: gzip members, damage, concatenation, attached snapshots, pipes. All on
+ * samples/driver_v1.trace.gz. */
 #include "parser/model/driver.h"
 #include "tests/unit/input_kit.h"
 
@@ -65,7 +66,8 @@ static void walk_trace(struct got *g, const char *path)
             g->uid = t->meta.uid;
             g->rank = t->meta.rank;
             g->pid = t->meta.pid;
-            snprintf(g->member, sizeof g->member, "%s", t->meta.member != NULL ? t->meta.member : "");
+            snprintf(g->member, sizeof g->member, "%s",
+                     t->meta.member != NULL ? t->meta.member : "");
             snprintf(g->host, sizeof g->host, "%s", t->meta.host != NULL ? t->meta.host : "");
         }
         mt_trace_free(t);
@@ -95,7 +97,8 @@ static uint32_t members(struct bytes b, size_t at_[MAX_MEMBERS])
 {
     uint32_t n = 0;
     for (size_t i = 0; i + 16 <= b.n; i++)
-        if (memcmp(b.p + i, "\x1f\x8b\x08\x04", 4) == 0 && memcmp(b.p + i + 12, "MT", 2) == 0 && n + 1 < MAX_MEMBERS)
+        if (memcmp(b.p + i, "\x1f\x8b\x08\x04", 4) == 0 && memcmp(b.p + i + 12, "MT", 2) == 0 &&
+            n + 1 < MAX_MEMBERS)
             at_[n++] = i;
     at_[n] = b.n;
     return n;
@@ -111,7 +114,10 @@ static void join(struct bytes *out, struct bytes b)
 }
 
 /* The chunks without their gzip, as zcat gives them. */
-static struct bytes plain(void) { return slurp(MT_SOURCE_DIR "/tests/fuzz/regress/native/driver_v1.chunks"); }
+static struct bytes plain(void)
+{
+    return slurp(MT_SOURCE_DIR "/tests/fuzz/regress/native/driver_v1.chunks");
+}
 
 MT_TEST(whole)
 {
@@ -161,7 +167,8 @@ MT_TEST(plain_and_piped_and_wrapped)
     MT_CHECK_EQ(strlen(g.sha), 64);
     through_pipe(&g, p);
     check_whole(&g);
-    MT_CHECK(pack(at("x.tar.xz"), "tar", "xz", NULL, "a/driver.trace.gz", b, "b/notes.txt", note, NULL));
+    MT_CHECK(
+        pack(at("x.tar.xz"), "tar", "xz", NULL, "a/driver.trace.gz", b, "b/notes.txt", note, NULL));
     {
         walk(&w, at("x.tar.xz"));
         MT_CHECK_EQ(w.n_ok, 2);
@@ -233,7 +240,8 @@ MT_TEST(one_byte_changed)
         char offset[40];
         while (start[m + 1] <= k)
             m++;
-        if ((k - start[m] >= 4 && k - start[m] < 10) || k - start[m] == 38 || k - start[m] == 39) /* of no matter */
+        if ((k - start[m] >= 4 && k - start[m] < 10) || k - start[m] == 38 ||
+            k - start[m] == 39) /* of no matter */
             continue;
         b.p[k] = (unsigned char)(old ^ 0x55);
         put(at("flip.gz"), b.p, b.n);
@@ -251,8 +259,10 @@ MT_TEST(one_byte_changed)
 MT_TEST(strange_bytes_between)
 {
     struct bytes b = slurp(SAMPLE), x = {NULL, 0};
-    static const char junk_text[] = "\x1f\x8b\x08\x04 not a member at all, but it begins like one\x1f";
-    struct bytes junk = bytes_of(junk_text, sizeof junk_text - 1), zeros = {calloc(1, 70000), 70000};
+    static const char junk_text[] =
+        "\x1f\x8b\x08\x04 not a member at all, but it begins like one\x1f";
+    struct bytes junk = bytes_of(junk_text, sizeof junk_text - 1),
+                 zeros = {calloc(1, 70000), 70000};
     size_t start[MAX_MEMBERS];
     struct got g;
     uint32_t n = members(b, start);
@@ -283,7 +293,8 @@ MT_TEST(strange_bytes_between)
     free(zeros.p);
 }
 
-/* A part of a snapshot is lost: the rest of the trace is whole, the snapshot says what is missing. */
+/* A part of a snapshot is lost: the rest of the trace is whole, the snapshot says what is missing.
+ */
 MT_TEST(part_of_an_attachment)
 {
     struct bytes b = slurp(SAMPLE), x = {NULL, 0};
@@ -353,7 +364,8 @@ MT_TEST(not_a_trace)
     }
 }
 
-/* Out of a pipe the snapshots are held in memory: when that is too little, the rest is still read. */
+/* Out of a pipe the snapshots are held in memory: when that is too little, the rest is still read.
+ */
 MT_TEST(little_memory)
 {
     struct bytes b = slurp(SAMPLE);
@@ -385,7 +397,8 @@ MT_TEST(little_memory)
     free(b.p);
 }
 
-/* Nested headers and blocks without content: no way to make reading take for ever, or to grow the window without end. */
+/* Nested headers and blocks without content: no way to make reading take for ever, or to grow the
+ * window without end. */
 MT_TEST(hostile_members)
 {
     struct bytes x = {calloc(1, 6 << 20), 6 << 20};
@@ -412,6 +425,7 @@ MT_TEST(hostile_members)
     free(x.p);
 }
 
-MT_MAIN(MT_SET_UP MT_RUN(whole) MT_RUN(plain_and_piped_and_wrapped) MT_RUN(concatenated) MT_RUN(cut) MT_RUN(one_byte_changed)
-            MT_RUN(strange_bytes_between) MT_RUN(part_of_an_attachment) MT_RUN(sorts_of_names) MT_RUN(not_a_trace)
-                MT_RUN(little_memory) MT_RUN(hostile_members))
+MT_MAIN(MT_SET_UP MT_RUN(whole) MT_RUN(plain_and_piped_and_wrapped) MT_RUN(concatenated) MT_RUN(cut)
+            MT_RUN(one_byte_changed) MT_RUN(strange_bytes_between) MT_RUN(part_of_an_attachment)
+                MT_RUN(sorts_of_names) MT_RUN(not_a_trace) MT_RUN(little_memory)
+                    MT_RUN(hostile_members))

@@ -19,7 +19,8 @@ MT_TEST(what_has_no_stack_is_no_smaller_for_that)
     struct job *j = job_new();
     (void)old_block(j, 60 * MIB);
     (void)put(j, 40 * MIB, LINEAR "|" EVAL);
-    check_sentence(j, "60.0 MiB of it has no stack, of the rest the largest holder, with 40.0 MiB, is u/model.py:22 forward");
+    check_sentence(j, "60.0 MiB of it has no stack, of the rest the largest holder, with 40.0 MiB, "
+                      "is u/model.py:22 forward");
     j = job_new();
     (void)old_block(j, 40 * MIB);
     (void)put(j, 60 * MIB, LINEAR "|" EVAL);
@@ -48,7 +49,8 @@ MT_TEST(owners_of_one_name_say_where_they_were_called_from)
         MT_CHECK_STR(place, from[i]);
     }
     MT_CHECK(mt_owner_origin(place, sizeof place, j->t, &j->a->devices.p[0], 1, 2));
-    MT_CHECK(!mt_owner_origin(place, sizeof place, j->t, &j->a->devices.p[0], 0, 1)); /* alone among those that are shown */
+    /* alone among those that are shown */
+    MT_CHECK(!mt_owner_origin(place, sizeof place, j->t, &j->a->devices.p[0], 0, 1));
     MT_CHECK(!mt_owner_origin(place, sizeof place, j->t, &j->a->devices.p[0], 3, 4));
     job_free(j);
 }
@@ -61,12 +63,14 @@ static void check_caveat(bool cpp, const char *want)
     struct job *j = job_new();
     bool found = false;
     for (int i = 0; i < 8; i++)
-        (void)put(j, 4 * MIB, cpp ? CPP "/home/u/run.py:5:work" MAIN : "/home/u/run.py:5:work" MAIN);
+        (void)put(j, 4 * MIB,
+                  cpp ? CPP "/home/u/run.py:5:work" MAIN : "/home/u/run.py:5:work" MAIN);
     MT_ASSERT(analyze(j));
     rank.trace = j->t;
     rank.analysis = j->a;
     for (unsigned i = 0, n = mt_caveats(&r, &rank, said, 16); i < n; i++)
-        found = found || (strstr(said[i].text, "could not be given a phase") != NULL && strstr(said[i].text, want) != NULL);
+        found = found || (strstr(said[i].text, "could not be given a phase") != NULL &&
+                          strstr(said[i].text, want) != NULL);
     MT_CHECK(found);
     job_free(j);
 }
@@ -77,5 +81,5 @@ MT_TEST(what_more_would_tell)
     check_caveat(false, "record with stacks=\"all\"");
 }
 
-MT_MAIN(MT_RUN(what_has_no_stack_is_no_smaller_for_that) MT_RUN(owners_of_one_name_say_where_they_were_called_from)
-            MT_RUN(what_more_would_tell))
+MT_MAIN(MT_RUN(what_has_no_stack_is_no_smaller_for_that)
+            MT_RUN(owners_of_one_name_say_where_they_were_called_from) MT_RUN(what_more_would_tell))

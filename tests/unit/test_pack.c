@@ -1,5 +1,5 @@
-/* What is packed for the page is what the trace says: order, sizes, addresses, owners and totals exactly, times within 200 us, read from
- * every place where a page may begin to read. */
+/* What is packed for the page is what the trace says: order, sizes, addresses, owners and totals
+ * exactly, times within 200 us, read from every place where a page may begin to read. */
 #include "pack_read.h"
 #include "build_trace.h"
 #include "load.h"
@@ -22,16 +22,20 @@ struct reader {
     uint64_t n_block, next_id, event, tick, n_lost, farthest;
     int64_t live, pending, reserved, peak;
     const int64_t *true_live; /* after each event */
-    bool bad, coarse;         /* coarse: read with times in steps, which only the beginning may be */
+    /* coarse: read with times in steps, which only the beginning may be */
+    bool bad, coarse;
 };
-#define SAY(r, ...)                                                                                                            \
-    do {                                                                                                                       \
-        if (!(r)->bad)                                                                                                         \
-            MT_FAIL_AT(__VA_ARGS__);                                                                                           \
-        (r)->bad = true;                                                                                                       \
+#define SAY(r, ...)                                                                                \
+    do {                                                                                           \
+        if (!(r)->bad)                                                                             \
+            MT_FAIL_AT(__VA_ARGS__);                                                               \
+        (r)->bad = true;                                                                           \
     } while (0)
 
-static const struct mt_event *at(const struct reader *r, uint64_t i) { return mt_event_at(r->w->r->d, i); }
+static const struct mt_event *at(const struct reader *r, uint64_t i)
+{
+    return mt_event_at(r->w->r->d, i);
+}
 
 static struct block *of(struct reader *r, uint64_t back)
 {
@@ -45,7 +49,8 @@ static struct block *of(struct reader *r, uint64_t back)
 static void want(struct reader *r, unsigned action)
 {
     if (r->event >= r->p->n_events || at(r, r->event)->action != action)
-        SAY(r, "event %llu is no %s", (unsigned long long)r->event, mt_action_name((enum mt_action)action));
+        SAY(r, "event %llu is no %s", (unsigned long long)r->event,
+            mt_action_name((enum mt_action)action));
 }
 
 static void want_block(struct reader *r, const struct block *b, bool sized)
@@ -108,7 +113,8 @@ static void want_time(struct reader *r)
 
 static void special(struct reader *r, struct pr_block *c, struct pr_block *a)
 {
-    static const unsigned action[] = {MT_ACT_SEGMENT_ALLOC, MT_ACT_SEGMENT_FREE, MT_ACT_SEGMENT_MAP, MT_ACT_SEGMENT_UNMAP};
+    static const unsigned action[] = {MT_ACT_SEGMENT_ALLOC, MT_ACT_SEGMENT_FREE, MT_ACT_SEGMENT_MAP,
+                                      MT_ACT_SEGMENT_UNMAP};
     uint64_t kind = pr_var(&c->col[9]), v = kind != 11 ? pr_var(&c->col[9]) : 0;
     static uint64_t addr;
     struct block *b;
@@ -184,14 +190,15 @@ static uint64_t place(struct reader *r, struct pr_block *a)
     static uint64_t other;
     uint64_t number = pr_wide(&a->col[0]);
     if (number > r->n_place)
-        SAY(r, "event %llu has address %llu of %llu", (unsigned long long)r->event, (unsigned long long)number,
-            (unsigned long long)r->n_place);
+        SAY(r, "event %llu has address %llu of %llu", (unsigned long long)r->event,
+            (unsigned long long)number, (unsigned long long)r->n_place);
     else if (number != 0)
         return r->place[number - 1];
     return other = (a->col[3].at == 0 ? 0 : other) + (uint64_t)pr_zig(&a->col[3]);
 }
 
-static void operation(struct reader *r, struct pr_block *c, struct pr_block *t, struct pr_block *m, struct pr_block *a)
+static void operation(struct reader *r, struct pr_block *c, struct pr_block *t, struct pr_block *m,
+                      struct pr_block *a)
 {
     uint64_t op = pr_wide(&c->col[0]);
     struct block *b;
@@ -253,9 +260,10 @@ static void keyframe(struct reader *r, const struct mt_pack_chunk *c, bool load)
         r->live = (int64_t)v[3];
         r->pending = pending;
         r->reserved = (int64_t)v[5];
-    } else if (v[0] != r->event || (v[1] != r->tick && !r->coarse) || v[2] != r->next_id || (int64_t)v[3] != r->live ||
-               pending != r->pending || (int64_t)v[5] != r->reserved) {
-        SAY(r, "the keyframe before event %llu does not agree with the events", (unsigned long long)v[0]);
+    } else if (v[0] != r->event || (v[1] != r->tick && !r->coarse) || v[2] != r->next_id ||
+               (int64_t)v[3] != r->live || pending != r->pending || (int64_t)v[5] != r->reserved) {
+        SAY(r, "the keyframe before event %llu does not agree with the events",
+            (unsigned long long)v[0]);
     }
     for (uint64_t i = 0; i < v[6]; i++) {
         struct block b = {.live = true};
@@ -273,15 +281,18 @@ static void keyframe(struct reader *r, const struct mt_pack_chunk *c, bool load)
         }
         if (load)
             r->block[id] = b;
-        else if (memcmp(&b.size, &r->block[id].size, sizeof b.size) != 0 || b.addr != r->block[id].addr ||
-                 b.site != r->block[id].site || b.event != r->block[id].event || !r->block[id].live ||
+        else if (memcmp(&b.size, &r->block[id].size, sizeof b.size) != 0 ||
+                 b.addr != r->block[id].addr || b.site != r->block[id].site ||
+                 b.event != r->block[id].event || !r->block[id].live ||
                  b.pending != r->block[id].pending)
-            SAY(r, "keyframe before event %llu: block %llu differs", (unsigned long long)r->event, (unsigned long long)id);
+            SAY(r, "keyframe before event %llu: block %llu differs", (unsigned long long)r->event,
+                (unsigned long long)id);
     }
     for (uint64_t i = 0; i < r->next_id; i++)
         n_live += r->block[i].live;
     if (n_live != v[6])
-        SAY(r, "keyframe: %llu blocks, not %llu", (unsigned long long)v[6], (unsigned long long)n_live);
+        SAY(r, "keyframe: %llu blocks, not %llu", (unsigned long long)v[6],
+            (unsigned long long)n_live);
     addr = 0;
     for (uint64_t i = 1; i < v[7]; i++) {
         uint64_t size;
@@ -300,7 +311,8 @@ static void chunk(struct reader *r, const struct mt_pack_chunk *x)
 {
     struct pr_block c, t, m, a;
     bool has_a = x->addresses.p != NULL;
-    if (!pr_open(&c, &x->events) || (r->p->has_time && !pr_open(&t, mt_chunk_times(x, r->coarse))) ||
+    if (!pr_open(&c, &x->events) ||
+        (r->p->has_time && !pr_open(&t, mt_chunk_times(x, r->coarse))) ||
         (x->has_rest && !pr_open(&m, &x->rest)) || (has_a && !pr_open(&a, &x->addresses)))
         return;
     MT_CHECK_EQ(x->has_rest, x->rest.p != NULL);
@@ -352,7 +364,8 @@ static void overview(const struct reader *r, const struct mt_blob *blob, bool ti
     n = pr_var(&b.col[0]);
     MT_CHECK_EQ(pr_var(&b.col[0]), time ? 1 : 0);
     MT_CHECK_EQ(pr_var(&b.col[0]), 0);
-    MT_CHECK_EQ(pr_var(&b.col[0]), time ? r->p->end + 1 : r->p->n_events); /* the last one has a width */
+    /* the last one has a width */
+    MT_CHECK_EQ(pr_var(&b.col[0]), time ? r->p->end + 1 : r->p->n_events);
     g = pr_var(&b.col[0]);
     MT_CHECK_EQ(g, r->p->n_groups + 1);
     MT_CHECK_EQ(b.n, 8 + g);
@@ -366,8 +379,8 @@ static void overview(const struct reader *r, const struct mt_blob *blob, bool ti
         for (unsigned k = 0; k < g; k++)
             sum += v[8 + k] += (uint64_t)pr_zig(&b.col[8 + k]);
         if (sum != v[2] || v[3] > v[2]) {
-            MT_FAIL_AT("bucket %llu: groups %llu, high %llu, low %llu", (unsigned long long)i, (unsigned long long)sum,
-                       (unsigned long long)v[2], (unsigned long long)v[3]);
+            MT_FAIL_AT("bucket %llu: groups %llu, high %llu, low %llu", (unsigned long long)i,
+                       (unsigned long long)sum, (unsigned long long)v[2], (unsigned long long)v[3]);
             break;
         }
         /* The event that it names has that state. */
@@ -396,7 +409,8 @@ static void phases(const struct reader *r)
         first += pr_var(&b.col[0]);
         MT_CHECK(n == 0 ? first == 0 : first > before);
         for (i = first; i < r->p->n_events && r->attr[i].phase == phase &&
-                        (r->p->subs_left_out || (r->attr[i].sub != MT_PH_NONE ? r->attr[i].sub + 1u : 0) == sub);
+                        (r->p->subs_left_out ||
+                         (r->attr[i].sub != MT_PH_NONE ? r->attr[i].sub + 1u : 0) == sub);
              i++) {
         }
         if (pr_end(&b.col[0]))
@@ -412,7 +426,8 @@ static void phases(const struct reader *r)
     pr_close(&b);
 }
 
-/* The chunks of a page that shows windows: all are there, each window begins with a state, and every finding is inside one. */
+/* The chunks of a page that shows windows: all are there, each window begins with a state, and
+ * every finding is inside one. */
 static unsigned windows(const struct mt_pack *p)
 {
     struct mt_track_plan t = {.pack = p, .detail = MT_DETAIL_WINDOWS};
@@ -453,8 +468,9 @@ static void places(struct reader *r)
 }
 
 /* Packs as the report does, and reads it all back while the trace is still there. */
-static int pack_and_read(void *arg, const struct mt_roles *w, const struct mt_attr *attr, struct mt_phaser *ph,
-                         const struct mt_device_analysis *o, struct mt_err *err)
+static int pack_and_read(void *arg, const struct mt_roles *w, const struct mt_attr *attr,
+                         struct mt_phaser *ph, const struct mt_device_analysis *o,
+                         struct mt_err *err)
 {
     struct seen *s = arg;
     struct reader r = {.w = w, .attr = attr, .o = o};
@@ -476,7 +492,9 @@ static int pack_and_read(void *arg, const struct mt_roles *w, const struct mt_at
     r.block = calloc(r.n_block, sizeof *r.block);
     for (uint64_t i = 0; i < r.p->n_events; i++) {
         const struct mt_event *e = mt_event_at(w->r->d, i);
-        total += e->action == MT_ACT_ALLOC ? (int64_t)e->size : e->action == MT_ACT_FREE_COMPLETED ? -(int64_t)e->size : 0;
+        total += e->action == MT_ACT_ALLOC            ? (int64_t)e->size
+                 : e->action == MT_ACT_FREE_COMPLETED ? -(int64_t)e->size
+                                                      : 0;
         live[i] = total;
     }
     places(&r);
@@ -584,7 +602,8 @@ static uint64_t below(struct made *m, uint64_t n)
 
 static struct made make(bool timed)
 {
-    struct made m = {.x = bt_new(), .seed = 7, .time_us = UINT64_C(1700000000000000), .timed = timed};
+    struct made m = {
+        .x = bt_new(), .seed = 7, .time_us = UINT64_C(1700000000000000), .timed = timed};
     bt_trace(&m.x, 0);
     return m;
 }
@@ -594,7 +613,8 @@ static void put(struct made *m, const char *action, uint64_t addr, uint64_t size
     static struct mt_rec r;
     mt_rec_reset(&r);
     mt_rec_set(&r, MT_K_ACTION, bt_str(&m->x, action));
-    mt_rec_set(&r, strcmp(action, "oom") == 0 ? MT_K_DEVICE_FREE : MT_K_ADDR, bt_int((int64_t)addr));
+    mt_rec_set(&r, strcmp(action, "oom") == 0 ? MT_K_DEVICE_FREE : MT_K_ADDR,
+               bt_int((int64_t)addr));
     mt_rec_set(&r, MT_K_SIZE, bt_int((int64_t)size));
     mt_rec_set(&r, MT_K_STREAM, bt_int((int64_t)below(m, 3)));
     if (m->timed)
@@ -612,15 +632,17 @@ static void check_made(struct made *m, struct seen *s)
     mt_trace_free(t);
 }
 
-static const char *const stacks[] = {"a.py:1:f|b.py:2:g", "a.py:3:h|b.py:2:g", "", "c.py:9:step|a.py:3:h|b.py:2:g"};
+static const char *const stacks[] = {"a.py:1:f|b.py:2:g", "a.py:3:h|b.py:2:g", "",
+                                     "c.py:9:step|a.py:3:h|b.py:2:g"};
 
-/* Every kind of event in any order: blocks allocated twice, freed twice, freed with another size, requests of nothing, segments that
- * overlap, a clock that jumps both ways. More than one chunk. */
+/* Every kind of event in any order: blocks allocated twice, freed twice, freed with another size,
+ * requests of nothing, segments that overlap, a clock that jumps both ways. More than one chunk. */
 MT_TEST(nonsense_comes_back)
 {
-    static const char *const action[] = {"alloc",          "alloc",         "free_requested", "free_completed",
-                                         "free_requested", "segment_alloc", "segment_free",   "segment_map",
-                                         "segment_unmap",  "oom",           "snapshot",       "something_new"};
+    static const char *const action[] = {
+        "alloc",          "alloc",         "free_requested", "free_completed",
+        "free_requested", "segment_alloc", "segment_free",   "segment_map",
+        "segment_unmap",  "oom",           "snapshot",       "something_new"};
     for (int timed = 0; timed < 2; timed++) {
         struct made m = make(timed != 0);
         struct seen s = {.max_size = 0};
@@ -670,7 +692,8 @@ static void put_steps(struct made *m, int n)
     bt_segment(&m->x, 0, UINT64_C(0x7d0000000000), top, blocks, "");
 }
 
-/* A job as it is: steps with activations that go in reverse order, state that stays, record_stream, times in ms to minutes. */
+/* A job as it is: steps with activations that go in reverse order, state that stays, record_stream,
+ * times in ms to minutes. */
 MT_TEST(steps_come_back)
 {
     struct made m = make(true);
@@ -694,7 +717,8 @@ MT_TEST(a_long_track_keeps_its_findings)
     MT_CHECK(s.n_chunks >= 6 && s.n_windows >= 1 && s.n_windows < s.n_chunks);
 }
 
-/* What began before the trace is freed in it, twice at one address; frees begun before it are completed in it. */
+/* What began before the trace is freed in it, twice at one address; frees begun before it are
+ * completed in it. */
 MT_TEST(what_was_there_before)
 {
     struct made m = make(true);
@@ -717,7 +741,8 @@ MT_TEST(what_was_there_before)
     MT_CHECK_EQ(s.n_read, 1);
 }
 
-/* A trace that contradicts itself: live bytes stay small, what one role gains and loses adds up to more than a number holds. */
+/* A trace that contradicts itself: live bytes stay small, what one role gains and loses adds up to
+ * more than a number holds. */
 MT_TEST(forged_sums_come_back)
 {
     const uint64_t size = UINT64_C(1) << 51;
@@ -794,7 +819,8 @@ MT_TEST(out_of_memory_while_packing)
         failed += rc < 0;
         MT_CHECK(rc == MT_OK || rc == MT_ENOMEM);
         if (rc == MT_OK && packs.list.n == 1)
-            MT_CHECK(packs.list.p[0]->why == NULL && packs.list.p[0]->sites.p != NULL && packs.list.p[0]->phases.p != NULL);
+            MT_CHECK(packs.list.p[0]->why == NULL && packs.list.p[0]->sites.p != NULL &&
+                     packs.list.p[0]->phases.p != NULL);
         mt_analysis_free(a);
         mt_packs_done(&packs);
         if (mt_mem_used() != before)
@@ -806,6 +832,7 @@ MT_TEST(out_of_memory_while_packing)
     mt_trace_free(t);
 }
 
-MT_MAIN(MT_RUN(samples_come_back) MT_RUN(real_files_come_back) MT_RUN(nonsense_comes_back) MT_RUN(steps_come_back)
-            MT_RUN(a_long_track_keeps_its_findings) MT_RUN(what_was_there_before) MT_RUN(forged_sums_come_back)
-                MT_RUN(nothing_to_pack_is_said) MT_RUN(out_of_memory_while_packing))
+MT_MAIN(MT_RUN(samples_come_back) MT_RUN(real_files_come_back) MT_RUN(nonsense_comes_back)
+            MT_RUN(steps_come_back) MT_RUN(a_long_track_keeps_its_findings)
+                MT_RUN(what_was_there_before) MT_RUN(forged_sums_come_back)
+                    MT_RUN(nothing_to_pack_is_said) MT_RUN(out_of_memory_while_packing))

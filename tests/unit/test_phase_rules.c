@@ -7,9 +7,11 @@ MT_TEST(phase_ids_are_stable)
 {
     MT_CHECK_STR(mt_phase_id(MT_PH_ROLLOUT_KV_ALLOC), "rollout.kv_alloc");
     MT_CHECK_STR(mt_phase_words(MT_PH_ROLLOUT_KV_ALLOC), "KV-cache allocation");
-    MT_CHECK(mt_phase_is_coarse(MT_PH_TRAIN) && !mt_phase_is_coarse(MT_PH_FORWARD) && !mt_phase_is_coarse(MT_PH_NONE));
+    MT_CHECK(mt_phase_is_coarse(MT_PH_TRAIN) && !mt_phase_is_coarse(MT_PH_FORWARD) &&
+             !mt_phase_is_coarse(MT_PH_NONE));
     for (int i = 0; i < MT_PH_COUNT; i++)
-        MT_CHECK_EQ(mt_phase_find(mt_phase_id((enum mt_phase)i), strlen(mt_phase_id((enum mt_phase)i))), i);
+        MT_CHECK_EQ(
+            mt_phase_find(mt_phase_id((enum mt_phase)i), strlen(mt_phase_id((enum mt_phase)i))), i);
     MT_CHECK_EQ(mt_phase_find("train_log_probs", 15), MT_PH_LOGP_OLD);
     MT_CHECK_EQ(mt_phase_find("backward pass", 13), MT_PH_BACKWARD);
     MT_CHECK_EQ(mt_phase_find("train_actors", 12), -1);
@@ -44,18 +46,25 @@ MT_TEST(built_in_rules_are_whole)
     mt_phase_rules_free(NULL);
 }
 
-/* What was from memory or read in part has been read, or seen in a recording, since. TRL takes the log-probs of policy and reference by one
- * function: "logp" is what a frame proves. SGLang's init_cuda_graphs makes buffers for every batch too, and vLLM warms up with trial runs: what
+/* What was from memory or read in part has been read, or seen in a recording, since. TRL takes the
+ * log-probs of policy and reference by one function: "logp" is what a frame proves. SGLang's
+ * init_cuda_graphs makes buffers for every batch too, and vLLM warms up with trial runs: what
  * captures stands further in. */
-static bool is_row(const struct mt_phase_rule *x, const char *phase, const char *function, char status)
+static bool is_row(const struct mt_phase_rule *x, const char *phase, const char *function,
+                   char status)
 {
-    bool verified = x->status == status || ((status == 'U' || status == 'R') && (x->status == 'G' || x->status == 'D'));
-    bool both = strcmp(phase, "logp_old") == 0 && strcmp(x->phase, "logp") == 0 && strcmp(x->framework, "trl") == 0 &&
+    bool verified = x->status == status ||
+                    ((status == 'U' || status == 'R') && (x->status == 'G' || x->status == 'D'));
+    bool both = strcmp(phase, "logp_old") == 0 && strcmp(x->phase, "logp") == 0 &&
+                strcmp(x->framework, "trl") == 0 &&
                 strcmp(function, "_get_per_token_logps_and_entropies") == 0;
-    bool inner = strcmp(phase, "rollout.graph") == 0 &&
-                 ((strcmp(x->phase, "rollout.init") == 0 && strcmp(function, "init_cuda_graphs") == 0) ||
-                  (strcmp(x->phase, "rollout.profile") == 0 && strcmp(function, "compile_or_warm_up_model") == 0));
-    return verified && (both || inner || strcmp(x->phase, phase) == 0) && strcmp(x->function, function) == 0;
+    bool inner =
+        strcmp(phase, "rollout.graph") == 0 &&
+        ((strcmp(x->phase, "rollout.init") == 0 && strcmp(function, "init_cuda_graphs") == 0) ||
+         (strcmp(x->phase, "rollout.profile") == 0 &&
+          strcmp(function, "compile_or_warm_up_model") == 0));
+    return verified && (both || inner || strcmp(x->phase, phase) == 0) &&
+           strcmp(x->function, function) == 0;
 }
 
 /* Row by row against the table that the rules were made from, where it is at hand. */
@@ -85,8 +94,8 @@ MT_TEST(every_row_of_the_table)
         }
         for (uint32_t i = 1; i <= mt_phase_rules_count(r) && !found; i++) {
             const struct mt_phase_rule *x = mt_phase_rule_at(r, i);
-            found = x->level == col[0][0] && x->file_suffix != NULL && strcmp(x->file_suffix, col[3]) == 0 &&
-                    is_row(x, col[1], col[4], col[5][0]);
+            found = x->level == col[0][0] && x->file_suffix != NULL &&
+                    strcmp(x->file_suffix, col[3]) == 0 && is_row(x, col[1], col[4], col[5][0]);
         }
         if (!found)
             printf("# no rule for %s %s %s %s\n", col[0], col[1], col[3], col[4]);
@@ -118,46 +127,64 @@ MT_TEST(overlay_errors_name_file_rule_and_field)
     MT_CHECK_HAS(refusal("[]"), "a rule file is an object");
     MT_CHECK_HAS(refusal("{\"phases\":[]}"), "\"schema_version\" has to be 1");
     MT_CHECK_HAS(refusal("{\"schema_version\":2,\"phases\":[]}"), "\"schema_version\" has to be 1");
-    MT_CHECK_HAS(refusal("{\"schema_version\":1,\"phase\":[]}"), "unknown or repeated key \"phase\"");
+    MT_CHECK_HAS(refusal("{\"schema_version\":1,\"phase\":[]}"),
+                 "unknown or repeated key \"phase\"");
     MT_CHECK_HAS(refusal("{\"schema_version\":1,\"phases\":{}}"), "has to be an array");
     MT_CHECK_HAS(refusal(RULES("7")), "rule 1 of \"phases\": is not an object");
-    MT_CHECK_HAS(refusal(RULES("{\"id\":\"a\",\"framework\":\"x\",\"level\":\"C\",\"phase\":\"eval\",\"file\":\"a.py\","
+    MT_CHECK_HAS(refusal(RULES("{\"id\":\"a\",\"framework\":\"x\",\"level\":\"C\",\"phase\":"
+                               "\"eval\",\"file\":\"a.py\","
                                "\"function\":\"f\",\"status\":\"G\",\"gradients\":\"some\"}")),
                  "field \"gradients\" has to be \"none\"");
-    MT_CHECK_HAS(refusal(RULES("{\"id\":\"a\",\"framework\":\"x\",\"level\":\"S\",\"phase\":\"forward\",\"file\":\"a.py\","
+    MT_CHECK_HAS(refusal(RULES("{\"id\":\"a\",\"framework\":\"x\",\"level\":\"S\",\"phase\":"
+                               "\"forward\",\"file\":\"a.py\","
                                "\"function\":\"f\",\"status\":\"G\",\"gradients\":\"none\"}")),
                  "field \"gradients\" has a meaning at level C only");
-    MT_CHECK_HAS(refusal(RULES("{\"id\":\"a\",\"framework\":\"x\",\"level\":\"S\",\"phase\":\"forward\",\"file\":\"a.py\","
+    MT_CHECK_HAS(refusal(RULES("{\"id\":\"a\",\"framework\":\"x\",\"level\":\"S\",\"phase\":"
+                               "\"forward\",\"file\":\"a.py\","
                                "\"function\":\"f\",\"status\":\"G\",\"last_call\":\"g\"}")),
                  "field \"last_call\" has to be the name of a function that is called");
-    MT_CHECK_HAS(refusal(RULES("{\"id\":\"a\"}")), "mine.json: rule 1 of \"phases\" (\"a\"): field \"framework\" is missing");
-    MT_CHECK_HAS(refusal(RULES(RULE("a", "C", "init", "a.py", "f") "," RULE("b", "X", "init", "a.py", "f"))),
-                 "rule 2 of \"phases\" (\"b\"): field \"level\" has to be one of");
-    MT_CHECK_HAS(refusal(RULES(RULE("a", "C", "forward", "a.py", "f"))), "field \"phase\" has to be a coarse phase");
-    MT_CHECK_HAS(refusal(RULES(RULE("a", "S", "forwards", "a.py", "f"))), "field \"phase\" is no phase");
-    MT_CHECK_HAS(refusal(RULES(RULE("a", "W", "init", "a.py", "f"))), "field \"phase\" has to be a sub-phase");
-    MT_CHECK_HAS(refusal(RULES(RULE("a", "S", "forward", "/a.py", "f"))), "field \"file\" has to be the end of a path");
-    MT_CHECK_HAS(refusal(RULES(RULE("a", "A", "forward", "a.py", "f"))), "field \"file\" has no meaning at level A");
-    MT_CHECK_HAS(refusal(RULES(RULE("a b", "S", "forward", "a.py", "f"))), "field \"id\" has to be");
-    MT_CHECK_HAS(refusal(RULES(RULE("method.x", "S", "forward", "a.py", "f"))), "kept for what is built in");
-    MT_CHECK_HAS(refusal(RULES(RULE("a", "S", "forward", "a.py", "f") "," RULE("a", "S", "forward", "a.py", "g"))),
+    MT_CHECK_HAS(refusal(RULES("{\"id\":\"a\"}")),
+                 "mine.json: rule 1 of \"phases\" (\"a\"): field \"framework\" is missing");
+    MT_CHECK_HAS(
+        refusal(RULES(RULE("a", "C", "init", "a.py", "f") "," RULE("b", "X", "init", "a.py", "f"))),
+        "rule 2 of \"phases\" (\"b\"): field \"level\" has to be one of");
+    MT_CHECK_HAS(refusal(RULES(RULE("a", "C", "forward", "a.py", "f"))),
+                 "field \"phase\" has to be a coarse phase");
+    MT_CHECK_HAS(refusal(RULES(RULE("a", "S", "forwards", "a.py", "f"))),
+                 "field \"phase\" is no phase");
+    MT_CHECK_HAS(refusal(RULES(RULE("a", "W", "init", "a.py", "f"))),
+                 "field \"phase\" has to be a sub-phase");
+    MT_CHECK_HAS(refusal(RULES(RULE("a", "S", "forward", "/a.py", "f"))),
+                 "field \"file\" has to be the end of a path");
+    MT_CHECK_HAS(refusal(RULES(RULE("a", "A", "forward", "a.py", "f"))),
+                 "field \"file\" has no meaning at level A");
+    MT_CHECK_HAS(refusal(RULES(RULE("a b", "S", "forward", "a.py", "f"))),
+                 "field \"id\" has to be");
+    MT_CHECK_HAS(refusal(RULES(RULE("method.x", "S", "forward", "a.py", "f"))),
+                 "kept for what is built in");
+    MT_CHECK_HAS(refusal(RULES(RULE("a", "S", "forward", "a.py", "f") "," RULE("a", "S", "forward",
+                                                                               "a.py", "g"))),
                  "is there twice");
     MT_CHECK_HAS(refusal(RULES("{\"id\":\"a\",\"id\":\"b\"}")), "field \"id\" is there twice");
-    MT_CHECK_HAS(refusal(RULES("{\"id\":\"a\",\"colour\":\"b\"}")), "field \"colour\" is not known");
-    MT_CHECK_HAS(refusal(RULES("{\"id\":\"a\",\"level\":3}")), "field \"level\" has to be a string");
+    MT_CHECK_HAS(refusal(RULES("{\"id\":\"a\",\"colour\":\"b\"}")),
+                 "field \"colour\" is not known");
+    MT_CHECK_HAS(refusal(RULES("{\"id\":\"a\",\"level\":3}")),
+                 "field \"level\" has to be a string");
     MT_CHECK_STR(refusal("{\"schema_version\":1,\"fixes\":[{}]}"), "accepted");
     MT_CHECK_STR(refusal("\xef\xbb\xbf{\"schema_version\":1,\"phases\":[]}\n"), "accepted");
 }
 
 MT_TEST(a_cut_or_flipped_overlay_is_refused_or_read)
 {
-    static const char whole[] = RULES(RULE("a", "C", "init", "a.py", "f") "," RULE("b.c", "S", "loss", "b/c.py", "g"));
+    static const char whole[] =
+        RULES(RULE("a", "C", "init", "a.py", "f") "," RULE("b.c", "S", "loss", "b/c.py", "g"));
     char text[sizeof whole];
     uint64_t held = mt_mem_used();
     for (size_t n = 0; n + 1 < sizeof whole; n++) {
         memcpy(text, whole, n);
         text[n] = '\0';
-        MT_CHECK(strcmp(refusal(text), "accepted") != 0 && strcmp(refusal(text), "wrong code") != 0);
+        MT_CHECK(strcmp(refusal(text), "accepted") != 0 &&
+                 strcmp(refusal(text), "wrong code") != 0);
     }
     for (size_t n = 0; n + 1 < sizeof whole; n++) {
         memcpy(text, whole, sizeof whole);
@@ -175,7 +202,8 @@ MT_TEST(too_many_rules_are_refused)
     n += (size_t)snprintf(text + n, cap - n, "{\"schema_version\":1,\"phases\":[");
     for (int i = 0; i < 4000; i++)
         n += (size_t)snprintf(text + n, cap - n,
-                              "%s{\"id\":\"x%d\",\"framework\":\"m\",\"level\":\"S\",\"phase\":\"loss\",\"file\":\"a.py\","
+                              "%s{\"id\":\"x%d\",\"framework\":\"m\",\"level\":\"S\",\"phase\":"
+                              "\"loss\",\"file\":\"a.py\","
                               "\"function\":\"f%d\",\"status\":\"G\"}",
                               i ? "," : "", i, i);
     snprintf(text + n, cap - n, "]}");
@@ -187,13 +215,18 @@ MT_TEST(overlay_replaces_and_adds)
 {
     struct made m;
     start(&m);
-    m.overlay = RULES(RULE("phase.verl.fsdp_workers.update_actor", "C", "train_critic", "verl/workers/fsdp_workers.py",
-                           "update_actor") "," RULE("mine.refit", "C", "weight_sync", "site/refit.py",
-                                                    "go") "," RULE("mine.call", "S", "loss", "torch/nn/modules/module.py",
-                                                                   "_call_impl") ","
-                                                                                 "{\"id\":\"mine.range\",\"framework\":\"m\","
-                                                                                 "\"level\":\"A\",\"phase\":\"reward\","
-                                                                                 "\"function\":\"score *\",\"status\":\"G\"}");
+    m.overlay = RULES(RULE(
+        "phase.verl.fsdp_workers.update_actor", "C", "train_critic", "verl/workers/fsdp_workers.py",
+        "update_actor") "," RULE("mine.refit", "C", "weight_sync", "site/refit.py",
+                                 "go") "," RULE("mine.call", "S", "loss",
+                                                "torch/nn/modules/module.py",
+                                                "_call_impl") ","
+                                                              "{\"id\":\"mine.range\","
+                                                              "\"framework\":\"m\","
+                                                              "\"level\":\"A\",\"phase\":"
+                                                              "\"reward\","
+                                                              "\"function\":\"score "
+                                                              "*\",\"status\":\"G\"}");
     alloc(&m, UPDATE_ACTOR);
     alloc(&m, "C:\\job\\site\\refit.py:go|" MAIN);
     alloc(&m, CALL "|" UPDATE_ACTOR);
@@ -228,7 +261,8 @@ MT_TEST(every_allocation_may_fail)
     bool whole = false;
     make_mixed(&m);
     m.overlay = RULES(RULE("mine.refit", "C", "weight_sync", "site/refit.py", "go"));
-    for (; !whole && n < 100000; n += n < 200 ? 1 : 97) { /* loading takes thousands of calls; the rest is at the end */
+    /* loading takes thousands of calls; the rest is at the end */
+    for (; !whole && n < 100000; n += n < 200 ? 1 : 97) {
         struct mt_phase_opts o = {true};
         struct mt_err err = {.rc = MT_OK};
         enum mt_rc rc;
@@ -259,7 +293,8 @@ MT_TEST(every_allocation_may_fail)
         struct mt_phase_opts o = {true};
         m.p = NULL;
         mt_mem_fail_after(n);
-        whole = mt_phaser_new(&m.p, m.rules, m.t, NULL) >= 0 && mt_phaser_run(m.p, 0, &o, m.at, NULL) >= 0;
+        whole = mt_phaser_new(&m.p, m.rules, m.t, NULL) >= 0 &&
+                mt_phaser_run(m.p, 0, &o, m.at, NULL) >= 0;
         mt_mem_fail_after(0);
         if (!whole)
             mt_phaser_free(m.p);
@@ -269,5 +304,7 @@ MT_TEST(every_allocation_may_fail)
 }
 
 MT_MAIN(MT_RUN(phase_ids_are_stable) MT_RUN(built_in_rules_are_whole) MT_RUN(every_row_of_the_table)
-            MT_RUN(overlay_errors_name_file_rule_and_field) MT_RUN(a_cut_or_flipped_overlay_is_refused_or_read)
-                MT_RUN(too_many_rules_are_refused) MT_RUN(overlay_replaces_and_adds) MT_RUN(every_allocation_may_fail))
+            MT_RUN(overlay_errors_name_file_rule_and_field)
+                MT_RUN(a_cut_or_flipped_overlay_is_refused_or_read)
+                    MT_RUN(too_many_rules_are_refused) MT_RUN(overlay_replaces_and_adds)
+                        MT_RUN(every_allocation_may_fail))

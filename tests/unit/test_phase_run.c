@@ -1,5 +1,5 @@
-/* The phase engine over the events of a device: what is carried, implied and annotated; and on public snapshots, where PyTorch itself
- * has marked the optimizer's steps. */
+/* The phase engine over the events of a device: what is carried, implied and annotated; and on
+ * public snapshots, where PyTorch itself has marked the optimizer's steps. */
 #include "load.h"
 #include "phase_make.h"
 
@@ -47,7 +47,8 @@ MT_TEST(forward_only_stays_unattributed)
 
 #define NO_GRAD "/v/site-packages/torch/utils/_contextlib.py:decorate_context"
 
-/* What runs without gradients is no training, whatever stands around it, and nothing inherits that from it. */
+/* What runs without gradients is no training, whatever stands around it, and nothing inherits that
+ * from it. */
 MT_TEST(a_pass_without_gradients_is_no_training)
 {
     struct made m;
@@ -76,7 +77,8 @@ MT_TEST(a_pass_without_gradients_is_no_training)
     done(&m);
 }
 
-/* enable_grad has the same wrapper: a function that asks for gradients is not without, nor is the only one that can have had any. */
+/* enable_grad has the same wrapper: a function that asks for gradients is not without, nor is the
+ * only one that can have had any. */
 MT_TEST(the_wrapper_alone_proves_nothing)
 {
     struct made m;
@@ -126,12 +128,16 @@ MT_TEST(loss_trains_when_there_is_a_backward)
     done(&m);
 }
 
-/* With stacks="python" the autograd thread has no frames: what stands around its allocations, or a range, shows the backward pass. */
+/* With stacks="python" the autograd thread has no frames: what stands around its allocations, or a
+ * range, shows the backward pass. */
 MT_TEST(loss_trains_when_the_backward_has_no_frames)
 {
-    static const char *const around[][2] = {{UPDATE_ACTOR, UPDATE_ACTOR},            /* of one training phase */
-                                            {STEP "|" MAKE_GRADS, "/home/u/x.py:f"}, /* after the root gradient */
-                                            {UPDATE_ACTOR, UPDATE_CRITIC}};          /* nobody knows whose */
+    /* of one training phase */
+    static const char *const around[][2] = {{UPDATE_ACTOR, UPDATE_ACTOR},
+                                            /* after the root gradient */
+                                            {STEP "|" MAKE_GRADS, "/home/u/x.py:f"},
+                                            /* nobody knows whose */
+                                            {UPDATE_ACTOR, UPDATE_CRITIC}};
     static const char *const want[] = {"train_actor/loss inferred phase.verl.losses.ppo_loss",
                                        "train/loss inferred phase.verl.losses.ppo_loss",
                                        "rollout.generate/loss carried phase.verl.losses.ppo_loss"};
@@ -163,7 +169,8 @@ MT_TEST(loss_trains_when_the_backward_has_no_frames)
     }
 }
 
-/* Rule: the last known phase goes on; a backward between a rollout and an actor update is the update's. */
+/* Rule: the last known phase goes on; a backward between a rollout and an actor update is the
+ * update's. */
 MT_TEST(backward_never_belongs_to_rollout_or_logp)
 {
     struct made m;
@@ -214,7 +221,8 @@ MT_TEST(set_up_is_not_carried_into_training)
     done(&m);
 }
 
-/* A script that loads a model and evaluates it: nothing is known after the set-up, which ends with the first forward pass. */
+/* A script that loads a model and evaluates it: nothing is known after the set-up, which ends with
+ * the first forward pass. */
 MT_TEST(set_up_ends_where_the_model_runs)
 {
     struct made m;
@@ -236,7 +244,8 @@ MT_TEST(set_up_ends_where_the_model_runs)
     alloc(&m, "/home/u/x.py:f");
     alloc(&m, GENERATE);
     MT_ASSERT(run(&m, false));
-    SAYS(m, 2, "init/- carried method.carry"); /* something is known later: what stands between is still the set-up's */
+    /* something is known later: what stands between is still the set-up's */
+    SAYS(m, 2, "init/- carried method.carry");
     done(&m);
 }
 
@@ -258,9 +267,11 @@ MT_TEST(an_interruption_ends)
     done(&m);
 }
 
-#define GET_STATE "/v/site-packages/torch/distributed/checkpoint/state_dict.py:_get_model_state_dict"
+#define GET_STATE                                                                                  \
+    "/v/site-packages/torch/distributed/checkpoint/state_dict.py:_get_model_state_dict"
 
-/* PyTorch gathers a model's state to be saved, unless a framework, an annotation or the job's own name says what for. */
+/* PyTorch gathers a model's state to be saved, unless a framework, an annotation or the job's own
+ * name says what for. */
 MT_TEST(a_gathered_state_is_saved_unless_something_says_otherwise)
 {
     struct made m;
@@ -272,7 +283,8 @@ MT_TEST(a_gathered_state_is_saved_unless_something_says_otherwise)
     alloc(&m, GET_STATE "|/home/u/x.py:sync_weights|" MAIN);
     alloc(&m, GET_STATE "|/v/verl/workers/fsdp_workers.py:rollout_mode"); /* 5 */
     alloc(&m, GET_STATE "|" INIT_MODEL);
-    alloc(&m, "/v/site-packages/torch/distributed/checkpoint/state_dict.py:_load_model_state_dict|/home/u/x.py:resume");
+    alloc(&m, "/v/site-packages/torch/distributed/checkpoint/state_dict.py:_load_model_state_dict|/"
+              "home/u/x.py:resume");
     MT_ASSERT(run(&m, false));
     SAYS(m, 1, "ckpt_save/- inferred phase.torch.checkpoint.state_dict._get_model_state_dict");
     SAYS(m, 2, "ckpt_save/- carried method.carry");
@@ -356,7 +368,8 @@ MT_TEST(events_that_are_no_allocation_hold_the_phase)
     MT_ASSERT(run(&m, false));
     SAYS(m, 0, "unattributed/- none 0");
     SAYS(m, 2, "train_actor/- carried method.carry");
-    SAYS(m, 3, "logp_old/- marked phase.verl.fsdp_workers.compute_log_prob"); /* the allocation that it was made for */
+    /* the allocation that it was made for */
+    SAYS(m, 3, "logp_old/- marked phase.verl.fsdp_workers.compute_log_prob");
     SAYS(m, 4, "train_actor/- carried method.carry");
     SAYS(m, 6, "logp_old/forward marked phase.torch.module._call_impl");
     SAYS(m, 7, "logp_old/forward carried method.carry");
@@ -365,7 +378,8 @@ MT_TEST(events_that_are_no_allocation_hold_the_phase)
 
 /* ---- annotations ---- */
 
-/* A segment that nothing used right away is not waited for: each later wait would sweep from it, quadratic in a long trace. */
+/* A segment that nothing used right away is not waited for: each later wait would sweep from it,
+ * quadratic in a long trace. */
 MT_TEST(segments_are_not_waited_for_for_ever)
 {
     struct made m;
@@ -480,7 +494,8 @@ static bool attribute_shared(const char *name, bool use_annotations, struct tall
     struct mt_phase_opts o = {use_annotations};
     struct mt_phase_rules *r = NULL;
     struct mt_phaser *p = NULL;
-    bool ok = t != NULL && mt_phase_rules_load(&r, NULL, 0, NULL, NULL) == MT_OK && mt_phaser_new(&p, r, t, NULL) == MT_OK;
+    bool ok = t != NULL && mt_phase_rules_load(&r, NULL, 0, NULL, NULL) == MT_OK &&
+              mt_phaser_new(&p, r, t, NULL) == MT_OK;
     memset(y, 0, sizeof *y);
     for (uint32_t k = 0; ok && k < t->devices.n; k++) {
         const struct mt_device *d = &t->devices.p[k];
@@ -488,14 +503,16 @@ static bool attribute_shared(const char *name, bool use_annotations, struct tall
         ok = at != NULL && mt_phaser_run(p, k, &o, at, NULL) == MT_OK;
         for (uint64_t i = 0; ok && i < d->events.n; i++) {
             const struct mt_event *e = mt_event_at(d, i);
-            bool in = false, is_optimizer = at[i].sub == MT_PH_OPTIMIZER || at[i].sub == MT_PH_OPTIM_STATE_INIT;
+            bool in = false,
+                 is_optimizer = at[i].sub == MT_PH_OPTIMIZER || at[i].sub == MT_PH_OPTIM_STATE_INIT;
             if (at[i].phase >= MT_PH_COUNT || at[i].sub >= MT_PH_COUNT)
                 ok = false;
             if (e->action != MT_ACT_ALLOC)
                 continue;
             for (uint32_t g = 0; g < t->ranges.n && !in; g++) {
                 const struct mt_range *x = &t->ranges.p[g];
-                in = x->device == d->ordinal && strncmp(mt_str(t, x->name), "Optimizer.step#", 15) == 0 && x->t0_ns != 0 &&
+                in = x->device == d->ordinal &&
+                     strncmp(mt_str(t, x->name), "Optimizer.step#", 15) == 0 && x->t0_ns != 0 &&
                      x->t0_ns <= e->time_ns && e->time_ns <= x->t1_ns;
             }
             y->allocs++;
@@ -548,10 +565,11 @@ MT_TEST(shares_of_public_snapshots)
     MT_CHECK_EQ(y.by_sub[MT_PH_FORWARD], 1677);
     MT_CHECK_EQ(y.by_sub[MT_PH_BACKWARD], 2848);
     MT_CHECK_EQ(y.unknown, 0);
-    MT_ASSERT(attribute_shared("cs336_silmont_bf16_torch2.6.pickle", false, &y)); /* forward only: no false backward */
+    /* forward only: no false backward */
+    MT_ASSERT(attribute_shared("cs336_silmont_bf16_torch2.6.pickle", false, &y));
     MT_CHECK_EQ(y.by_sub[MT_PH_FORWARD], y.allocs);
-    MT_ASSERT(
-        attribute_shared("decomfl_python_only_torch2.9.pickle", false, &y)); /* a zeroth-order optimizer: no backward at all */
+    MT_ASSERT(attribute_shared("decomfl_python_only_torch2.9.pickle", false,
+                               &y)); /* a zeroth-order optimizer: no backward at all */
     MT_CHECK_EQ(y.by_sub[MT_PH_BACKWARD], 0);
     MT_CHECK_EQ(y.unknown, 5718);
 }
@@ -565,7 +583,8 @@ MT_TEST(blocks_of_a_public_verl_snapshot)
     uint64_t bytes[MT_PH_COUNT] = {0}, all = 0;
     MT_REQUIRE_SHARED();
     t = shared("verl_pr851_megatron_vllm_mempools_torch2.6.pickle");
-    MT_ASSERT(t != NULL && mt_phase_rules_load(&r, NULL, 0, NULL, NULL) == MT_OK && mt_phaser_new(&p, r, t, NULL) == MT_OK);
+    MT_ASSERT(t != NULL && mt_phase_rules_load(&r, NULL, 0, NULL, NULL) == MT_OK &&
+              mt_phaser_new(&p, r, t, NULL) == MT_OK);
     for (uint32_t i = 0; i < t->blocks.n; i++) {
         const struct mt_block *b = &t->blocks.p[i];
         if (b->state == MT_BLOCK_INACTIVE)
@@ -576,8 +595,10 @@ MT_TEST(blocks_of_a_public_verl_snapshot)
     MT_CHECK_EQ(all, 25483614352);
     MT_CHECK_EQ(bytes[MT_PH_ROLLOUT_KV_ALLOC], 21770305536); /* 85.4 %: 24 blocks, one per layer */
     MT_CHECK_EQ((bytes[MT_PH_ROLLOUT_LOAD] * 1000 + all / 2) / all, 20);
-    MT_CHECK_EQ((bytes[MT_PH_INIT] * 1000 + all / 2) / all, 90); /* parameter and gradient buffers 5.8 %, the rest 3.2 % */
-    MT_CHECK_EQ(bytes[MT_PH_ROLLOUT_PROFILE], 8519680);          /* the cuBLAS workspace of the first GEMM */
+    /* parameter and gradient buffers 5.8 %, the rest 3.2 % */
+    MT_CHECK_EQ((bytes[MT_PH_INIT] * 1000 + all / 2) / all, 90);
+    /* the cuBLAS workspace of the first GEMM */
+    MT_CHECK_EQ(bytes[MT_PH_ROLLOUT_PROFILE], 8519680);
     MT_CHECK_EQ((bytes[MT_PH_UNATTRIBUTED] * 1000 + all / 2) / all, 36); /* no frames */
     mt_phaser_free(p);
     mt_phase_rules_free(r);
@@ -587,16 +608,19 @@ MT_TEST(blocks_of_a_public_verl_snapshot)
 MT_MAIN(MT_RUN(training_is_implied_and_carried) MT_RUN(forward_only_stays_unattributed)
             MT_RUN(a_pass_without_gradients_is_no_training) MT_RUN(the_wrapper_alone_proves_nothing)
                 MT_RUN(annotations_win_over_names) MT_RUN(loss_trains_when_there_is_a_backward)
-                    MT_RUN(loss_trains_when_the_backward_has_no_frames) MT_RUN(backward_never_belongs_to_rollout_or_logp)
-                        MT_RUN(set_up_is_not_carried_into_training) MT_RUN(set_up_ends_where_the_model_runs)
-                            MT_RUN(an_interruption_ends) MT_RUN(a_gathered_state_is_saved_unless_something_says_otherwise)
-                                MT_RUN(marks_of_one_event_are_not_carried) MT_RUN(empty_stacks_after_the_root_gradient)
-                                    MT_RUN(empty_stacks_between_the_same_training_phase)
-                                        MT_RUN(events_that_are_no_allocation_hold_the_phase)
-                                            MT_RUN(segments_are_not_waited_for_for_ever)
-                                                MT_RUN(annotations_fill_what_frames_leave_open)
-                                                    MT_RUN(annotations_can_be_switched_off)
-                                                        MT_RUN(open_lone_nested_and_foreign_ranges)
-                                                            MT_RUN(optimizer_steps_of_public_snapshots)
-                                                                MT_RUN(shares_of_public_snapshots)
-                                                                    MT_RUN(blocks_of_a_public_verl_snapshot))
+                    MT_RUN(loss_trains_when_the_backward_has_no_frames)
+                        MT_RUN(backward_never_belongs_to_rollout_or_logp)
+                            MT_RUN(set_up_is_not_carried_into_training) MT_RUN(
+                                set_up_ends_where_the_model_runs) MT_RUN(an_interruption_ends)
+                                MT_RUN(a_gathered_state_is_saved_unless_something_says_otherwise)
+                                    MT_RUN(marks_of_one_event_are_not_carried) MT_RUN(
+                                        empty_stacks_after_the_root_gradient)
+                                        MT_RUN(empty_stacks_between_the_same_training_phase) MT_RUN(
+                                            events_that_are_no_allocation_hold_the_phase)
+                                            MT_RUN(segments_are_not_waited_for_for_ever) MT_RUN(
+                                                annotations_fill_what_frames_leave_open)
+                                                MT_RUN(annotations_can_be_switched_off) MT_RUN(
+                                                    open_lone_nested_and_foreign_ranges)
+                                                    MT_RUN(optimizer_steps_of_public_snapshots)
+                                                        MT_RUN(shares_of_public_snapshots) MT_RUN(
+                                                            blocks_of_a_public_verl_snapshot))

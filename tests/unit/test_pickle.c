@@ -49,7 +49,8 @@ static struct result with_addr(const char *p, size_t n)
     struct bytes b = {0};
     trace_open(&b);
     P(&b, "}(");
-    text(&b, "action"), text(&b, "alloc"), text(&b, "size"), num(&b, 512), text(&b, "addr"), put(&b, p, n);
+    text(&b, "action"), text(&b, "alloc"), text(&b, "size"), num(&b, 512), text(&b, "addr"),
+        put(&b, p, n);
     P(&b, "u");
     trace_close(&b);
     return read_bytes(&b);
@@ -75,8 +76,10 @@ MT_TEST(integers)
         {L("\x8a\x08\x00\x00\x00\x00\x00\x00\x00\x80"), UINT64_C(1) << 63},
         {L("\x8a\x09\xff\xff\xff\xff\xff\xff\xff\xff\x00"), UINT64_MAX},             /* 2^64-1 */
         {L("\x8a\x0b\xfe\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"), UINT64_MAX - 1}, /* -2, wordy */
-        {L("\x8a\x09\x00\x00\x00\x00\x00\x00\x00\x00\x01"), 0},                      /* 2^64: no address, read as nothing */
-        {L("\x8a\x09\xff\xff\xff\xff\xff\xff\xff\x7f\xff"), 0},                      /* below -2^63 */
+        /* 2^64: no address, read as nothing */
+        {L("\x8a\x09\x00\x00\x00\x00\x00\x00\x00\x00\x01"), 0},
+        /* below -2^63 */
+        {L("\x8a\x09\xff\xff\xff\xff\xff\xff\xff\x7f\xff"), 0},
         {L("I123\n"), 123},
         {L("I-1\n"), UINT64_MAX},
         {L("I00\n"), 0},
@@ -115,7 +118,8 @@ static struct result with_setting(const char *p, size_t n)
 {
     struct bytes b = {0};
     P(&b, "\x80\x04}(");
-    text(&b, "segments"), P(&b, "]"), text(&b, "allocator_settings"), P(&b, "}("), text(&b, "x"), put(&b, p, n);
+    text(&b, "segments"), P(&b, "]"), text(&b, "allocator_settings"), P(&b, "}("), text(&b, "x"),
+        put(&b, p, n);
     P(&b, "uu.");
     return read_bytes(&b);
 }
@@ -150,7 +154,8 @@ MT_TEST(scalars_and_texts)
         {L("Vcaf\xe9\n"), "caf\xc3\xa9"},
         {L("Va\\u005cb\\u000ac\n"), "a\\b\nc"},
         {L("V\\u20ac\\U0001f600\n"), "\xe2\x82\xac\xf0\x9f\x98\x80"},
-        {L("V\\ud800\n"), "\xed\xa0\x80"}, /* a lone surrogate, as Python's surrogatepass writes it */
+        /* a lone surrogate, as Python's surrogatepass writes it */
+        {L("V\\ud800\n"), "\xed\xa0\x80"},
         {L("V\\\\u0041\\x\n"), "\\\\u0041\\x"},
         {L("K\x01K\x02K\x03\x87"), "(...)"},
         {L(")"), "(...)"},
@@ -168,7 +173,8 @@ MT_TEST(scalars_and_texts)
 
 MT_TEST(broken_texts)
 {
-    static const char *const rows[] = {"V\\u12\n", "V\\U00110000\n", "V\\uzzzz\n", "Fabc\n", "F1e\n", "F\n", "F1.2.3\n"};
+    static const char *const rows[] = {
+        "V\\u12\n", "V\\U00110000\n", "V\\uzzzz\n", "Fabc\n", "F1e\n", "F\n", "F1.2.3\n"};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct result r = with_setting(rows[i], strlen(rows[i]));
         MT_CHECK_EQ(r.rc, MT_WARN);
@@ -286,6 +292,6 @@ MT_TEST(no_snapshot_says_what_it_is)
     }
 }
 
-MT_MAIN(MT_RUN(probe) MT_RUN(integers) MT_RUN(integers_that_are_none) MT_RUN(scalars_and_texts) MT_RUN(broken_texts)
-            MT_RUN(every_other_opcode_is_refused_by_name_and_offset) MT_RUN(refusals_name_what_they_refuse)
-                MT_RUN(no_snapshot_says_what_it_is))
+MT_MAIN(MT_RUN(probe) MT_RUN(integers) MT_RUN(integers_that_are_none) MT_RUN(scalars_and_texts)
+            MT_RUN(broken_texts) MT_RUN(every_other_opcode_is_refused_by_name_and_offset)
+                MT_RUN(refusals_name_what_they_refuse) MT_RUN(no_snapshot_says_what_it_is))

@@ -3,7 +3,8 @@
 #include "tests/unit/pickle_make.h"
 #include "tests/unit/trace_digest.h"
 
-/* A snapshot with a little of everything; the two forms that Python and torch::jit::Pickler write. */
+/* A snapshot with a little of everything; the two forms that Python and torch::jit::Pickler write.
+ */
 static void small(struct bytes *b, bool jit)
 {
     const char *put_before = jit ? "" : "\x94";
@@ -13,9 +14,12 @@ static void small(struct bytes *b, bool jit)
     else
         P(b, "\x80\x04\x95\0\0\0\0\0\0\0\0}\x94(");
     text(b, "segments"), P(b, "]"), put(b, put_before, n), P(b, "(}(");
-    text(b, "device"), num(b, 0), text(b, "address"), num(b, 1 << 20), text(b, "total_size"), num(b, 1 << 21);
-    text(b, "segment_pool_id"), P(b, "K\0K\1\x86"), text(b, "frames"), P(b, "]"), text(b, "blocks"), P(b, "](}(");
-    text(b, "address"), num(b, 1 << 20), text(b, "size"), num(b, 512), text(b, "state"), text(b, "inactive"), P(b, "ueue");
+    text(b, "device"), num(b, 0), text(b, "address"), num(b, 1 << 20), text(b, "total_size"),
+        num(b, 1 << 21);
+    text(b, "segment_pool_id"), P(b, "K\0K\1\x86"), text(b, "frames"), P(b, "]"), text(b, "blocks"),
+        P(b, "](}(");
+    text(b, "address"), num(b, 1 << 20), text(b, "size"), num(b, 512), text(b, "state"),
+        text(b, "inactive"), P(b, "ueue");
     text(b, "device_traces"), P(b, "](](");
     for (int i = 0; i < 4; i++) {
         event_open(b, i % 2 ? "free_completed" : "alloc", 1 << 20, 512);
@@ -34,10 +38,11 @@ static void small(struct bytes *b, bool jit)
     P(b, "e](");
     event(b, "alloc", 1 << 21, 1024);
     P(b, "ee");
-    text(b, "allocator_settings"), P(b, "}("), text(b, "a"), P(b, "G\x3f\xe0\0\0\0\0\0\0"), text(b, "b"), P(b, "\x88u");
+    text(b, "allocator_settings"), P(b, "}("), text(b, "a"), P(b, "G\x3f\xe0\0\0\0\0\0\0"),
+        text(b, "b"), P(b, "\x88u");
     text(b, "external_annotations"), P(b, "](}(");
-    text(b, "name"), text(b, "step"), text(b, "stage"), text(b, "START"), text(b, "device"), num(b, 0), text(b, "time_us"),
-        num(b, 9);
+    text(b, "name"), text(b, "step"), text(b, "stage"), text(b, "START"), text(b, "device"),
+        num(b, 0), text(b, "time_us"), num(b, 9);
     P(b, "ue");
     text(b, "later"), P(b, "}"), text(b, "x"),
         P(b, "]N"
@@ -53,7 +58,8 @@ static uint64_t n_events(const struct mt_trace *t)
     return n;
 }
 
-/* Every prefix: no crash, no leak, never fewer entries than a shorter prefix gave, and always told. */
+/* Every prefix: no crash, no leak, never fewer entries than a shorter prefix gave, and always told.
+ */
 static void truncate_all(const unsigned char *p, size_t n)
 {
     struct result whole = read_mem(p, n, NULL);
@@ -97,7 +103,8 @@ static void flip_all(const unsigned char *p, size_t n)
             struct result r;
             copy[i] = (unsigned char)(p[i] ^ masks[k]);
             r = read_mem(copy, n, NULL);
-            MT_CHECK(r.rc == MT_OK || r.rc == MT_WARN || ((r.rc == MT_EINPUT || r.rc == MT_ELIMIT) && r.err.msg[0] != '\0'));
+            MT_CHECK(r.rc == MT_OK || r.rc == MT_WARN ||
+                     ((r.rc == MT_EINPUT || r.rc == MT_ELIMIT) && r.err.msg[0] != '\0'));
             MT_CHECK(r.steps <= 10 * whole.steps);
             mt_trace_free(r.t);
             MT_CHECK_EQ(mt_mem_used(), held);
@@ -153,7 +160,8 @@ static void in_pieces(const unsigned char *p, size_t n)
 
 static void all_of(void (*check)(const unsigned char *, size_t))
 {
-    static const char *const samples[] = {"tiny.pickle", "tiny.protocol0.pickle", "tiny.torch_jit_pickler.pickle"};
+    static const char *const samples[] = {"tiny.pickle", "tiny.protocol0.pickle",
+                                          "tiny.torch_jit_pickler.pickle"};
     for (int jit = 0; jit < 2; jit++) {
         struct bytes b = {0};
         small(&b, jit != 0);
@@ -236,7 +244,8 @@ MT_TEST(a_broken_stream_is_the_diagnosis)
     MT_CHECK_EQ(r.rc, MT_WARN);
     MT_CHECK_HAS(diag_text(r.t, 0), "the disk is gone");
     mt_trace_free(r.t);
-    r = read_slow(b.p, b.n, 50, MT_EINPUT, "gzip CRC mismatch"); /* found out behind the last opcode */
+    /* found out behind the last opcode */
+    r = read_slow(b.p, b.n, 50, MT_EINPUT, "gzip CRC mismatch");
     MT_CHECK_EQ(r.rc, MT_WARN);
     MT_CHECK_HAS(diag_text(r.t, 0), "the snapshot is whole");
     MT_CHECK_HAS(diag_text(r.t, 0), "gzip CRC mismatch");
@@ -307,7 +316,8 @@ MT_TEST(limits_name_their_option)
     MT_CHECK_HAS(r.err.msg, "--max-events");
     b.n = 0;
     lim.max_frames = 30;
-    for (int inside = 0; inside < 2; inside++) { /* gets at once, and gets behind a frame that is written out */
+    /* gets at once, and gets behind a frame that is written out */
+    for (int inside = 0; inside < 2; inside++) {
         trace_open(&b), event_open(&b, "alloc", 4096, 512);
         text(&b, "forward_frames"), frame(&b, "f", "f.py", 1), P(&b, "q\7");
         text(&b, "frames"), P(&b, "](");
@@ -333,7 +343,8 @@ MT_TEST(a_million_items_above_one_mark)
     struct result r;
     trace_open(&b);
     P(&b, "}(");
-    text(&b, "action"), P(&b, "q\1"), text(&b, "snapshot"), P(&b, "q\2"), text(&b, "size"), P(&b, "q\3"), P(&b, "K\1u");
+    text(&b, "action"), P(&b, "q\1"), text(&b, "snapshot"), P(&b, "q\2"), text(&b, "size"),
+        P(&b, "q\3"), P(&b, "K\1u");
     for (int i = 1; i < N; i++)
         P(&b, "}(h\1h\2h\3K\1u");
     P(&b, "ee");
@@ -354,7 +365,8 @@ MT_TEST(a_million_items_above_one_mark)
         P(&b, "K\1}");
     P(&b, "uu.");
     uint64_t held = mt_mem_used();
-    mt_mem_limit(held + 32u * N + (6u << 20)); /* 32 bytes an entry and a few MiB for everything else */
+    /* 32 bytes an entry and a few MiB for everything else */
+    mt_mem_limit(held + 32u * N + (6u << 20));
     r = read_mem(b.p, b.n, &lim);
     mt_mem_limit(0);
     MT_CHECK_EQ(r.rc, MT_OK);
@@ -372,8 +384,12 @@ MT_TEST(memo_bombs)
     struct result r;
     P(&b, "\x80\x02]");
     for (uint32_t at = 60000; at < 4000000000u; at += at / 2) { /* as sparse as is let through */
-        unsigned char op[6] = {
-            'N', 'r', (unsigned char)at, (unsigned char)(at >> 8), (unsigned char)(at >> 16), (unsigned char)(at >> 24)};
+        unsigned char op[6] = {'N',
+                               'r',
+                               (unsigned char)at,
+                               (unsigned char)(at >> 8),
+                               (unsigned char)(at >> 16),
+                               (unsigned char)(at >> 24)};
         put(&b, op, sizeof op);
     }
     mt_mem_limit(mt_mem_used() + (4u << 20));
@@ -384,7 +400,8 @@ MT_TEST(memo_bombs)
     free(b.p);
 }
 
-/* A container whose own number is absurd, in a trace that is salvaged: what it would have been stored under does not exist. */
+/* A container whose own number is absurd, in a trace that is salvaged: what it would have been
+ * stored under does not exist. */
 MT_TEST(salvage_after_a_refused_number)
 {
     struct bytes b = {0};
@@ -403,7 +420,8 @@ MT_TEST(salvage_after_a_refused_number)
     free(b.p);
 }
 
-MT_MAIN(MT_RUN(truncated_at_every_byte) MT_RUN(flipped_at_every_byte) MT_RUN(out_of_memory_at_every_allocation)
-            MT_RUN(read_in_pieces) MT_RUN(what_is_missing) MT_RUN(the_last_whole_entry_is_kept)
-                MT_RUN(a_broken_stream_is_the_diagnosis) MT_RUN(limits_name_their_option) MT_RUN(a_million_items_above_one_mark)
-                    MT_RUN(memo_bombs) MT_RUN(salvage_after_a_refused_number))
+MT_MAIN(MT_RUN(truncated_at_every_byte) MT_RUN(flipped_at_every_byte)
+            MT_RUN(out_of_memory_at_every_allocation) MT_RUN(read_in_pieces) MT_RUN(what_is_missing)
+                MT_RUN(the_last_whole_entry_is_kept) MT_RUN(a_broken_stream_is_the_diagnosis)
+                    MT_RUN(limits_name_their_option) MT_RUN(a_million_items_above_one_mark)
+                        MT_RUN(memo_bombs) MT_RUN(salvage_after_a_refused_number))

@@ -1,5 +1,6 @@
-/* The straight line through trace entries (pickle/fast.c, pickle/stacks.c) against the machine that looks at one opcode at a time: fed
- * byte by byte the reader never takes the straight line, so both must say the same of any stream. */
+/* The straight line through trace entries (pickle/fast.c, pickle/stacks.c) against the machine that
+ * looks at one opcode at a time: fed byte by byte the reader never takes the straight line, so both
+ * must say the same of any stream. */
 #include "tests/unit/mt_test.h"
 #include "tests/unit/pickle_make.h"
 #include "tests/unit/trace_digest.h"
@@ -36,10 +37,13 @@ static void get(struct bytes *b, uint32_t at)
     }
 }
 
-/* Numbers of keys, and of frames: bytes in them look like the end of a list, a get, the end of a dict. */
-static const char *const keys[] = {"action", "addr", "size", "stream", "time_us", "user_metadata", "frames", "pool_id", "odd"};
+/* Numbers of keys, and of frames: bytes in them look like the end of a list, a get, the end of a
+ * dict. */
+static const char *const keys[] = {"action",        "addr",   "size",    "stream", "time_us",
+                                   "user_metadata", "frames", "pool_id", "odd"};
 enum { N_KEYS = sizeof keys / sizeof *keys, KEY0 = 60000, ALLOC = 61000, FREED, OWN = 62000 };
-static const uint32_t frames[] = {0x65, 0x68, 0x6a, 0x75, 0x7d, 0x6865, 0x6565, 0x7565, 0x656a, 0x0165, 0x2865, 300, 301, 302};
+static const uint32_t frames[] = {0x65,   0x68,   0x6a,   0x75,   0x7d, 0x6865, 0x6565,
+                                  0x7565, 0x656a, 0x0165, 0x2865, 300,  301,    302};
 enum { N_FRAMES = sizeof frames / sizeof *frames };
 
 static void list(struct bytes *b, uint32_t which)
@@ -99,7 +103,8 @@ static void pairs(struct bytes *b, uint32_t own, bool wild)
 
 static void entry(struct bytes *b, uint32_t i, bool wild)
 {
-    uint32_t own = i != 0 ? OWN + 200 + (i - 1 + i % 2) % 50 : 0; /* its number, or that of the one before */
+    /* its number, or that of the one before */
+    uint32_t own = i != 0 ? OWN + 200 + (i - 1 + i % 2) % 50 : 0;
     P(b, "}");
     if (i % 2 != 0)
         store(b, own);
@@ -173,7 +178,8 @@ MT_TEST(regular_entries)
     stream(&b, 400, false);
     compare(&b, b.n);
     r = read_bytes(&b);
-    MT_CHECK(r.t != NULL && r.t->devices.n == 1 && r.t->devices.p[0].events.n == 401 && r.t->n_distinct_stacks == 7);
+    MT_CHECK(r.t != NULL && r.t->devices.n == 1 && r.t->devices.p[0].events.n == 401 &&
+             r.t->n_distinct_stacks == 7);
     mt_trace_free(r.t);
 }
 
@@ -244,4 +250,5 @@ MT_TEST(a_list_whose_numbers_changed)
     mt_trace_free(r.t);
 }
 
-MT_MAIN(MT_RUN(regular_entries) MT_RUN(every_cut) MT_RUN(wild_entries) MT_RUN(a_list_whose_numbers_changed))
+MT_MAIN(MT_RUN(regular_entries) MT_RUN(every_cut) MT_RUN(wild_entries)
+            MT_RUN(a_list_whose_numbers_changed))

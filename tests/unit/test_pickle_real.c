@@ -1,42 +1,47 @@
 /* The pickle reader on real snapshots, held against numbers that Python's own unpickler gave
- * (tests/reference/make_pickles.py --sums), and on re-encodings, which must equal their original. Skipped where
- * the shared data is absent. */
+ * (tests/reference/make_pickles.py --sums), and on re-encodings, which must equal their original.
+ * Skipped where the shared data is absent. */
 #include "tests/unit/mt_test.h"
 #include "tests/unit/pickle_make.h"
 #include "tests/unit/trace_digest.h"
 
 struct real_file {
     const char *name;
-    uint64_t n_events, addr, size, time, stacks, n_segments, total, n_blocks, block_size, block_stacks;
+    uint64_t n_events, addr, size, time, stacks, n_segments, total, n_blocks, block_size,
+        block_stacks;
 };
 
 static const struct real_file real[] = {
-    {"attention_norecord_2gpu.pickle", 0, 0, 0, 0, 0, 499, 16236150784, 2974, 16236150784, 16324358},
-    {"cs336_bcrafton_user_metadata.pickle", 6486, 823534907519299584, 35042910744, UINT64_C(11501429569507416398), 7335625625,
-     96, 4238344192, 550, 4238344192, 100030092},
-    {"cs336_magma_partial_frames.pickle", 5163, 274689604375040, 176670901821, UINT64_C(9171964387590585046), 849958982, 216,
-     14180941824, 455, 14180941824, 408212},
-    {"cs336_silmont_bf16_torch2.6.pickle", 2811, 395191689953590272, 3396197376, UINT64_C(4982646186779887164), 6955354162, 43,
-     861929472, 178, 861929472, 0},
-    {"cs336_silmont_small_torch2.6.pickle", 97, 13558614913062912, 27993309980, 171950803214544430, 88395702, 9, 3781165056, 20,
-     3781165056, 17151904},
-    {"cs336_wedson_1024_training.pickle", 22331, 885003719554560, 496016003469, UINT64_C(2942211584727934241), 17051069798, 234,
-     25178406912, 1031, 25178406912, 199587818},
-    {"cs336_wedson_512_training.pickle", 22332, 800714554764800, 214511125395, UINT64_C(2944000933466672887), 17051144840, 400,
-     12660506624, 1041, 12660506624, 199587818},
-    {"decomfl_python_only_torch2.9.pickle", 23105, 1101984379225600, 45862170864, UINT64_C(3848118121774741489), 7171972747, 61,
-     1897922560, 468, 1897922560, 143869157},
-    {"flexgen_1.3b_state_a_torch2.0.pickle", 1, 140402178916352, 2224128, 0, 0, 112, 1851785216, 593, 1851785216, 155859353},
-    {"flexgen_oom_state_only_torch2.0.pickle", 1, 0, 11840159744, 0, 0, 176, 11844714496, 463, 11844714496, 114582488},
-    {"mosaic_synthetic_output.pickle", 1040, 532849358440729162, 50703933040, UINT64_C(1829622823006321020), 66257125, 5,
-     262144000, 17, 8704, 0},
-    {"sketchkv2_state_torch2.4.pickle", 1, 139937209607680, 8, 1729931410850299, 0, 259, 17133731840, 868, 17133731840,
-     811158734},
-    {"verl_pr851_megatron_vllm_mempools_torch2.6.pickle", 0, 0, 0, 0, 0, 127, 26189234176, 638, 26189234176, 5440803077},
-    {"synthetic_new_fields.pickle", 101, 13698396800279830, 45204899102, 179041557985580186, 93593684, 9, 3781165056, 20,
-     3781165056, 17151904},
-    {"decomfl.ring5000.pickle", 5000, 238353861882368, 8900346148, UINT64_C(8816621137926187260), 2053377744, 61, 1897922560,
-     468, 1897922560, 143869157},
+    {"attention_norecord_2gpu.pickle", 0, 0, 0, 0, 0, 499, 16236150784, 2974, 16236150784,
+     16324358},
+    {"cs336_bcrafton_user_metadata.pickle", 6486, 823534907519299584, 35042910744,
+     UINT64_C(11501429569507416398), 7335625625, 96, 4238344192, 550, 4238344192, 100030092},
+    {"cs336_magma_partial_frames.pickle", 5163, 274689604375040, 176670901821,
+     UINT64_C(9171964387590585046), 849958982, 216, 14180941824, 455, 14180941824, 408212},
+    {"cs336_silmont_bf16_torch2.6.pickle", 2811, 395191689953590272, 3396197376,
+     UINT64_C(4982646186779887164), 6955354162, 43, 861929472, 178, 861929472, 0},
+    {"cs336_silmont_small_torch2.6.pickle", 97, 13558614913062912, 27993309980, 171950803214544430,
+     88395702, 9, 3781165056, 20, 3781165056, 17151904},
+    {"cs336_wedson_1024_training.pickle", 22331, 885003719554560, 496016003469,
+     UINT64_C(2942211584727934241), 17051069798, 234, 25178406912, 1031, 25178406912, 199587818},
+    {"cs336_wedson_512_training.pickle", 22332, 800714554764800, 214511125395,
+     UINT64_C(2944000933466672887), 17051144840, 400, 12660506624, 1041, 12660506624, 199587818},
+    {"decomfl_python_only_torch2.9.pickle", 23105, 1101984379225600, 45862170864,
+     UINT64_C(3848118121774741489), 7171972747, 61, 1897922560, 468, 1897922560, 143869157},
+    {"flexgen_1.3b_state_a_torch2.0.pickle", 1, 140402178916352, 2224128, 0, 0, 112, 1851785216,
+     593, 1851785216, 155859353},
+    {"flexgen_oom_state_only_torch2.0.pickle", 1, 0, 11840159744, 0, 0, 176, 11844714496, 463,
+     11844714496, 114582488},
+    {"mosaic_synthetic_output.pickle", 1040, 532849358440729162, 50703933040,
+     UINT64_C(1829622823006321020), 66257125, 5, 262144000, 17, 8704, 0},
+    {"sketchkv2_state_torch2.4.pickle", 1, 139937209607680, 8, 1729931410850299, 0, 259,
+     17133731840, 868, 17133731840, 811158734},
+    {"verl_pr851_megatron_vllm_mempools_torch2.6.pickle", 0, 0, 0, 0, 0, 127, 26189234176, 638,
+     26189234176, 5440803077},
+    {"synthetic_new_fields.pickle", 101, 13698396800279830, 45204899102, 179041557985580186,
+     93593684, 9, 3781165056, 20, 3781165056, 17151904},
+    {"decomfl.ring5000.pickle", 5000, 238353861882368, 8900346148, UINT64_C(8816621137926187260),
+     2053377744, 61, 1897922560, 468, 1897922560, 143869157},
 };
 
 static struct result load(const char *name)
@@ -65,7 +70,8 @@ static uint64_t stack_sum(const struct mt_trace *t, mt_stack_id id)
     uint64_t sum = 0, i = 1;
     for (; id != 0; id = t->stacks.p[id].parent, i++) {
         const struct mt_frame *f = &t->frames.p[t->stacks.p[id].frame];
-        sum += i * (mt_str_len(t, f->name) + UINT64_C(3) * mt_str_len(t, f->file) + UINT64_C(7) * f->line);
+        sum += i * (mt_str_len(t, f->name) + UINT64_C(3) * mt_str_len(t, f->file) +
+                    UINT64_C(7) * f->line);
     }
     return sum;
 }
@@ -101,11 +107,11 @@ MT_TEST(real_files_equal_what_python_reads)
                 got.block_stacks += stack_sum(r.t, r.t->blocks.p[b].stack);
             }
         }
-#define SAME(f)                                                                                                                \
-    do {                                                                                                                       \
-        mt_n_checks++;                                                                                                         \
-        if (got.f != want->f)                                                                                                  \
-            MT_FAIL_AT("%s: " #f ": got %" PRIu64 ", want %" PRIu64, want->name, got.f, want->f);                              \
+#define SAME(f)                                                                                    \
+    do {                                                                                           \
+        mt_n_checks++;                                                                             \
+        if (got.f != want->f)                                                                      \
+            MT_FAIL_AT("%s: " #f ": got %" PRIu64 ", want %" PRIu64, want->name, got.f, want->f);  \
     } while (0)
         SAME(n_events);
         SAME(addr);
@@ -138,7 +144,8 @@ MT_TEST(re_encodings_equal_their_original)
         {"cs336_silmont_small_torch2.6.pickle", "cs336_silmont_small.proto2.pickle", 2, false},
         {"cs336_silmont_small_torch2.6.pickle", "cs336_silmont_small.proto3.pickle", 3, false},
         {"cs336_silmont_small_torch2.6.pickle", "cs336_silmont_small.proto5.pickle", 5, false},
-        {"verl_pr851_megatron_vllm_mempools_torch2.6.pickle", "verl_pr851.torch_jit_pickler.pickle", 2, true},
+        {"verl_pr851_megatron_vllm_mempools_torch2.6.pickle", "verl_pr851.torch_jit_pickler.pickle",
+         2, true},
         {"flexgen_oom_state_only_torch2.0.pickle", "flexgen_oom.torch_jit_pickler.pickle", 2, true},
     };
     MT_REQUIRE_SHARED();
@@ -187,4 +194,5 @@ MT_TEST(bad_files)
     mt_trace_free(r.t);
 }
 
-MT_MAIN(MT_RUN(real_files_equal_what_python_reads) MT_RUN(re_encodings_equal_their_original) MT_RUN(bad_files))
+MT_MAIN(MT_RUN(real_files_equal_what_python_reads) MT_RUN(re_encodings_equal_their_original)
+            MT_RUN(bad_files))

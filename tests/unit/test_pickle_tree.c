@@ -9,7 +9,8 @@ MT_TEST(settings_nest)
     P(&b, "\x80\x04}(");
     text(&b, "segments"), P(&b, "]"), text(&b, "allocator_settings"), P(&b, "}(");
     text(&b, "expandable_segments"), P(&b, "\x89");
-    text(&b, "roundup"), P(&b, "}("), text(&b, "1"), num(&b, 0), text(&b, "2"), num(&b, 4), P(&b, "u");
+    text(&b, "roundup"), P(&b, "}("), text(&b, "1"), num(&b, 0), text(&b, "2"), num(&b, 4),
+        P(&b, "u");
     text(&b, "one"), P(&b, "}"), text(&b, "key"), P(&b, "}"), text(&b, "deep"), num(&b, 7),
         P(&b, "ss"); /* single items, no MARK */
     text(&b, "empty"), P(&b, "}");
@@ -43,7 +44,8 @@ static int lines_of(const struct mt_trace *t, mt_stack_id id, uint32_t *out, int
 
 MT_TEST(frames_in_every_form)
 {
-    /* frame dicts 1..3 are in the memo under 10..12; each row is one list of frames with the lines that it must give */
+    /* frame dicts 1..3 are in the memo under 10..12; each row is one list of frames with the lines
+     * that it must give */
     static const struct {
         const char *s;
         size_t n;
@@ -90,13 +92,15 @@ MT_TEST(frames_in_every_form)
          {1, 2}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        for (int last = 0; last < 2; last++) { /* frames as the last key of the entry (Python) or in the middle (C++) */
+        /* frames as the last key of the entry (Python) or in the middle (C++) */
+        for (int last = 0; last < 2; last++) {
             struct bytes b = {0};
             struct result r;
             uint32_t lines[5] = {0};
             trace_open(&b);
             event_open(&b, "alloc", 4096, 512);
-            text(&b, "forward_frames"), P(&b, "]("); /* a place of no meaning: a later stack may still refer to it */
+            /* a place of no meaning: a later stack may still refer to it */
+            text(&b, "forward_frames"), P(&b, "](");
             frame(&b, "a", "a.py", 1), P(&b, "q\x0a");
             frame(&b, "b", "b.py", 2), P(&b, "q\x0b");
             frame(&b, "c", "c.py", 3), P(&b, "q\x0c");
@@ -120,8 +124,9 @@ MT_TEST(frames_in_every_form)
     }
 }
 
-/* Entries whose keys all come from the memo go the straight line; the first one, in text, does not. Both must agree.
- * Memo: 0 action 1 addr 2 size 3 time_us 4 "alloc" 5 stream 6 pool_id 7 user_metadata. */
+/* Entries whose keys all come from the memo go the straight line; the first one, in text, does not.
+ * Both must agree. Memo: 0 action 1 addr 2 size 3 time_us 4 "alloc" 5 stream 6 pool_id 7
+ * user_metadata. */
 static void entry_by_memo(struct bytes *b, const char *pool, size_t n, int i)
 {
     P(b, "}\x94(h\0h\4h\1");
@@ -150,9 +155,12 @@ MT_TEST(straight_line_and_machine_agree)
         struct result r;
         trace_open(&b);
         P(&b, "}(");
-        text(&b, "action"), P(&b, "q\0"), text(&b, "alloc"), P(&b, "q\4"), text(&b, "addr"), P(&b, "q\1"), num(&b, 4096);
-        text(&b, "size"), P(&b, "q\2"), num(&b, 512), text(&b, "time_us"), P(&b, "q\3\x8a\x05\0\0\0\0\1");
-        text(&b, "stream"), P(&b, "q\5K\0"), text(&b, "pool_id"), P(&b, "q\6"), put(&b, pools[i].s, pools[i].n);
+        text(&b, "action"), P(&b, "q\0"), text(&b, "alloc"), P(&b, "q\4"), text(&b, "addr"),
+            P(&b, "q\1"), num(&b, 4096);
+        text(&b, "size"), P(&b, "q\2"), num(&b, 512), text(&b, "time_us"),
+            P(&b, "q\3\x8a\x05\0\0\0\0\1");
+        text(&b, "stream"), P(&b, "q\5K\0"), text(&b, "pool_id"), P(&b, "q\6"),
+            put(&b, pools[i].s, pools[i].n);
         text(&b, "user_metadata"), P(&b, "q\7Nu");
         for (int k = 1; k < 6; k++)
             entry_by_memo(&b, pools[i].s, pools[i].n, k);
@@ -209,8 +217,9 @@ MT_TEST(sharing_is_no_cycle)
     text(&b, "frames"), P(&b, "]q\1("), frame(&b, "a", "a.py", 1), P(&b, "q\2");
     frame(&b, "b", "b.py", 2), P(&b, "eu");
     event_open(&b, "free_completed", 4096, 512);
-    text(&b, "frames"), P(&b, "h\1");                    /* the whole list of the entry before */
-    text(&b, "forward_frames"), P(&b, "](h\1h\1]h\2ae"); /* a list of stacks: of no use, and no harm */
+    text(&b, "frames"), P(&b, "h\1"); /* the whole list of the entry before */
+    /* a list of stacks: of no use, and no harm */
+    text(&b, "forward_frames"), P(&b, "](h\1h\1]h\2ae");
     P(&b, "u");
     event_open(&b, "alloc", 8192, 512);
     text(&b, "forward_frames"),
@@ -288,16 +297,20 @@ MT_TEST(segments_and_blocks)
     struct bytes b = {0};
     struct result r;
     P(&b, "\x80\x04](}("); /* a bare list: torch.cuda.memory_snapshot() */
-    text(&b, "device"), num(&b, 0), text(&b, "address"), num(&b, 1 << 20), text(&b, "total_size"), num(&b, 1 << 21);
+    text(&b, "device"), num(&b, 0), text(&b, "address"), num(&b, 1 << 20), text(&b, "total_size"),
+        num(&b, 1 << 21);
     text(&b, "segment_pool_id"), P(&b, "K\0K\1\x86"), text(&b, "stream"), num(&b, 0);
     text(&b, "blocks"), P(&b, "](}("); /* of PyTorch 2.0: no address, history */
-    text(&b, "size"), num(&b, 512), text(&b, "requested_size"), num(&b, 500), text(&b, "state"), text(&b, "active_allocated");
-    text(&b, "history"), P(&b, "](}("), text(&b, "addr"), num(&b, 1), text(&b, "real_size"), num(&b, 500), text(&b, "frames");
+    text(&b, "size"), num(&b, 512), text(&b, "requested_size"), num(&b, 500), text(&b, "state"),
+        text(&b, "active_allocated");
+    text(&b, "history"), P(&b, "](}("), text(&b, "addr"), num(&b, 1), text(&b, "real_size"),
+        num(&b, 500), text(&b, "frames");
     P(&b, "](");
     frame(&b, "a", "a.py", 1);
     P(&b, "eu}("), text(&b, "addr"), num(&b, 1), text(&b, "real_size"), num(&b, 9), P(&b, "ueu}(");
     text(&b, "size"), num(&b, 1024), text(&b, "state"), text(&b, "inactive"), P(&b, "ueu}");
-    text(&b, "address"), num(&b, 7 << 20), P(&b, "s("); /* the second segment: one key without MARK, the rest with it */
+    /* the second segment: one key without MARK, the rest with it */
+    text(&b, "address"), num(&b, 7 << 20), P(&b, "s(");
     text(&b, "total_size"), num(&b, 1 << 21), text(&b, "blocks"), P(&b, "]u");
     P(&b, "e.");
     r = read_bytes(&b);
@@ -360,6 +373,8 @@ MT_TEST(what_follows_the_end)
     mt_trace_free(r.t);
 }
 
-MT_MAIN(MT_RUN(settings_nest) MT_RUN(frames_in_every_form) MT_RUN(straight_line_and_machine_agree) MT_RUN(cycles_are_refused)
-            MT_RUN(sharing_is_no_cycle) MT_RUN(unknown_keys_are_walked_over) MT_RUN(items_that_are_wrong_are_counted)
-                MT_RUN(segments_and_blocks) MT_RUN(host_traces_in_both_forms) MT_RUN(what_follows_the_end))
+MT_MAIN(MT_RUN(settings_nest) MT_RUN(frames_in_every_form) MT_RUN(straight_line_and_machine_agree)
+            MT_RUN(cycles_are_refused) MT_RUN(sharing_is_no_cycle)
+                MT_RUN(unknown_keys_are_walked_over) MT_RUN(items_that_are_wrong_are_counted)
+                    MT_RUN(segments_and_blocks) MT_RUN(host_traces_in_both_forms)
+                        MT_RUN(what_follows_the_end))

@@ -1,19 +1,21 @@
-/* What a snapshot claims, and how that agrees with the driver's calls: every byte of both totals is accounted for. */
+/* What a snapshot claims, and how that agrees with the driver's calls: every byte of both totals is
+ * accounted for. */
 #include "analysis/ledger/driver.h"
 #include "tests/unit/build_driver.h"
 #include "tests/unit/mt_test.h"
 
-static struct mt_job *make(const struct mt_trace *driver, const struct mt_claims *claims, uint32_t n)
+static struct mt_driverdiag *make(const struct mt_trace *driver, const struct mt_claims *claims,
+                                  uint32_t n)
 {
     static struct mt_phase_rules *rules;
-    struct mt_job_opts o;
-    struct mt_job *j = NULL;
+    struct mt_driverdiag_opts o;
+    struct mt_driverdiag *j = NULL;
     struct mt_err err = {.rc = MT_OK};
     memset(&o, 0, sizeof o);
     if (rules == NULL && mt_phase_rules_load(&rules, NULL, 0, NULL, &err) < 0)
         abort();
     o.phases = rules;
-    if (mt_job_make(&j, &driver, 1, claims, n, &o, &err) < 0)
+    if (mt_driverdiag_make(&j, &driver, 1, claims, n, &o, &err) < 0)
         printf("# %s\n", err.msg);
     return j;
 }
@@ -67,8 +69,8 @@ MT_TEST(claims_follow_segments)
     mt_trace_free(t);
 }
 
-/* PyTorch with two segments, one mapped pool of an engine that sleeps and one that is awake, one segment that nobody recorded; NCCL
- * and a context beside it. */
+/* PyTorch with two segments, one mapped pool of an engine that sleeps and one that is awake, one
+ * segment that nobody recorded; NCCL and a context beside it. */
 static struct mt_trace *driver(bool with_stacks)
 {
     struct bd x = bd_new();
@@ -121,7 +123,7 @@ static void both_totals(bool with_stacks)
     struct mt_trace *d = driver(with_stacks), *s = snapshot();
     struct mt_claims c;
     const struct mt_reconcile *r;
-    struct mt_job *j;
+    struct mt_driverdiag *j;
     uint64_t rest = 0;
     MT_ASSERT(mt_claims_make(&c, s, NULL) >= 0);
     MT_CHECK_EQ(mt_claims_process(&c, d), 0);
@@ -144,7 +146,8 @@ static void both_totals(bool with_stacks)
     MT_ASSERT(r->gone[0].site != NULL); /* the block of the pool that sleeps */
     MT_CHECK_EQ(r->gone[0].bytes, 0x3000);
     MT_CHECK(r->gone[1].site == NULL);
-    /* also without stacks they are PyTorch's, because the snapshot says so; the pool stays the engine's */
+    /* also without stacks they are PyTorch's, because the snapshot says so; the pool stays the
+     * engine's */
     for (uint32_t i = 0; i < j->ledgers.p[0].rows.n; i++) {
         const struct mt_ledger_row *w = &j->ledgers.p[0].rows.p[i];
         MT_CHECK(w->holder != MT_HOLD_UNKNOWN);
@@ -155,7 +158,7 @@ static void both_totals(bool with_stacks)
         if (w->holder == MT_HOLD_ENGINE)
             MT_CHECK_EQ(w->reserved_va, 0x10000 - 0x4000);
     }
-    mt_job_free(j);
+    mt_driverdiag_free(j);
     mt_claims_done(&c);
     mt_trace_free(d);
     mt_trace_free(s);
@@ -163,7 +166,8 @@ static void both_totals(bool with_stacks)
 MT_TEST(totals_meet) { both_totals(true); }
 MT_TEST(totals_meet_without_stacks) { both_totals(false); }
 
-/* A peak of PyTorch's books at which the driver had an engine's pool unmapped: the statement of the device leads. */
+/* A peak of PyTorch's books at which the driver had an engine's pool unmapped: the statement of the
+ * device leads. */
 MT_TEST(a_peak_that_was_not_there)
 {
     for (unsigned awake = 0; awake < 2; awake++) {
@@ -173,7 +177,7 @@ MT_TEST(a_peak_that_was_not_there)
         struct mt_analysis a;
         struct mt_device_analysis dev;
         struct mt_claims c;
-        struct mt_job *j;
+        struct mt_driverdiag *j;
         (void)bd_gpu(&x, "node1", "GPU-1", 80 * BD_GIB);
         (void)bd_process(&x, "node1", 4711, "train", 0, 0);
         (void)bd_vmm(&x, MT_WO_VMM_RESERVE, 64 * BD_GIB, 12 * BD_GIB, 0, BD_CUMEM);
@@ -211,13 +215,13 @@ MT_TEST(a_peak_that_was_not_there)
         MT_CHECK_EQ(j->books_peaks.p[0].reserved, 62 * BD_GIB);
         MT_CHECK_EQ(j->books_peaks.p[0].unmapped, awake ? 0 : 12 * BD_GIB);
         MT_CHECK_EQ(mt_books_peak_counts(&j->books_peaks.p[0]), awake == 0);
-        MT_CHECK_EQ(j->kind, MT_JV_PEAK);
+        MT_CHECK_EQ(j->kind, MT_DV_PEAK);
         MT_CHECK_HAS(j->sentence, "was fullest with");
-        MT_CHECK_EQ(strstr(j->because,
-                           "PyTorch's books had 62.00 GiB reserved at their own peak, but the driver had unmapped 12.00 "
-                           "GiB of it by then.") != NULL,
+        MT_CHECK_EQ(strstr(j->because, "PyTorch's books had 62.00 GiB reserved at their own peak, "
+                                       "but the driver had unmapped 12.00 "
+                                       "GiB of it by then.") != NULL,
                     awake == 0);
-        mt_job_free(j);
+        mt_driverdiag_free(j);
         a.verdict.kind = MT_V_OOM; /* a failure has a moment of its own */
         c.peak_ns = 0;
         mt_claims_peak(&c, &a);
@@ -235,7 +239,7 @@ MT_TEST(blocks_that_are_not_there)
     struct mt_trace *d = driver(true), *s;
     struct mt_claims c;
     const struct mt_reconcile *r;
-    struct mt_job *j;
+    struct mt_driverdiag *j;
     x.clock_us = BD_T0 / 1000 + 200000;
     bt_trace(&x, 0);
     bt_event(&x, "alloc", 0x10000, 512, "");
@@ -259,7 +263,7 @@ MT_TEST(blocks_that_are_not_there)
     MT_ASSERT(r->gone[0].site != NULL);
     MT_CHECK_EQ(r->gone[0].bytes, 0x2000);
     MT_CHECK(r->gone[1].site == NULL);
-    mt_job_free(j);
+    mt_driverdiag_free(j);
     mt_claims_done(&c);
     mt_trace_free(d);
     mt_trace_free(s);
@@ -295,7 +299,7 @@ MT_TEST(hostile_claims)
 {
     struct mt_trace *d = driver(false), *s = snapshot();
     struct mt_claims c;
-    struct mt_job *j;
+    struct mt_driverdiag *j;
     uint64_t r = 7;
     MT_ASSERT(mt_claims_make(&c, s, NULL) >= 0);
     for (unsigned i = 0; i < 3000; i++) {
@@ -309,11 +313,12 @@ MT_TEST(hostile_claims)
     }
     j = make(d, &c, 1);
     MT_CHECK(j != NULL);
-    mt_job_free(j);
+    mt_driverdiag_free(j);
     mt_claims_done(&c);
     mt_trace_free(d);
     mt_trace_free(s);
 }
 
-MT_MAIN(MT_RUN(claims_follow_segments) MT_RUN(totals_meet) MT_RUN(totals_meet_without_stacks) MT_RUN(blocks_that_are_not_there)
-            MT_RUN(a_peak_that_was_not_there) MT_RUN(which_process) MT_RUN(hostile_claims))
+MT_MAIN(MT_RUN(claims_follow_segments) MT_RUN(totals_meet) MT_RUN(totals_meet_without_stacks)
+            MT_RUN(blocks_that_are_not_there) MT_RUN(a_peak_that_was_not_there)
+                MT_RUN(which_process) MT_RUN(hostile_claims))

@@ -4,7 +4,10 @@
 
 #include <cjson/cJSON.h>
 
-static long long num(const cJSON *row, const char *key) { return (long long)cJSON_GetObjectItem(row, key)->valuedouble; }
+static long long num(const cJSON *row, const char *key)
+{
+    return (long long)cJSON_GetObjectItem(row, key)->valuedouble;
+}
 
 static void compare(const struct mt_analysis *a, int ordinal, const cJSON *row)
 {
@@ -68,10 +71,12 @@ MT_TEST(every_row)
     mt_rules_done(&rules);
 }
 
-/* PyTorch's own annotations as ground truth: inside Optimizer.step every allocation is the optimizer's, outside none is. */
+/* PyTorch's own annotations as ground truth: inside Optimizer.step every allocation is the
+ * optimizer's, outside none is. */
 MT_TEST(optimizer_annotations)
 {
-    static const char *const files[] = {"cs336_bcrafton_user_metadata.pickle", "cs336_wedson_1024_training.pickle",
+    static const char *const files[] = {"cs336_bcrafton_user_metadata.pickle",
+                                        "cs336_wedson_1024_training.pickle",
                                         "cs336_wedson_512_training.pickle"};
     struct mt_rules rules;
     MT_REQUIRE_SHARED();
@@ -94,7 +99,8 @@ MT_TEST(optimizer_annotations)
         MT_ASSERT(attr != NULL && mt_phaser_run(ph, 0, &po, attr, NULL) == MT_OK);
         for (uint64_t i = 0; i < d->events.n; i++) {
             const struct mt_event *e = mt_event_at(d, i);
-            bool in = false, is = attr[i].sub == MT_PH_OPTIMIZER || attr[i].sub == MT_PH_OPTIM_STATE_INIT;
+            bool in = false,
+                 is = attr[i].sub == MT_PH_OPTIMIZER || attr[i].sub == MT_PH_OPTIM_STATE_INIT;
             if (e->action != MT_ACT_ALLOC)
                 continue;
             for (uint32_t r = 0; r < t->ranges.n; r++)
@@ -104,7 +110,8 @@ MT_TEST(optimizer_annotations)
             right += in && is;
             wrong += !in && is;
         }
-        printf("# %s: %llu allocations inside Optimizer.step\n", files[f], (unsigned long long)inside);
+        printf("# %s: %llu allocations inside Optimizer.step\n", files[f],
+               (unsigned long long)inside);
         MT_CHECK(inside > 1000);
         MT_CHECK_EQ(right, inside);
         MT_CHECK_EQ(wrong, 0);

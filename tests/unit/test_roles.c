@@ -20,7 +20,8 @@ static void expect_training(struct job *j)
     MT_CHECK_EQ(MADE(j, PARAM), LAYERS * PARAM_BYTES);
     MT_CHECK_EQ(MADE(j, ACTIVATION), STEPS * MICROS * LAYERS * ACT_BYTES);
     MT_CHECK_EQ(MADE(j, LOGITS), STEPS * MICROS * 2 * LOGITS_BYTES);
-    MT_CHECK_EQ(MADE(j, GRAD), STEPS * MICROS * LAYERS * PARAM_BYTES); /* those that are added to the first are gradients too */
+    /* those that are added to the first are gradients too */
+    MT_CHECK_EQ(MADE(j, GRAD), STEPS * MICROS * LAYERS * PARAM_BYTES);
     MT_CHECK_EQ(j->f->peak[MT_ROLE_GRAD], (LAYERS + 1) * PARAM_BYTES);
     MT_CHECK_EQ(MADE(j, OPTIM_STATE), 2 * LAYERS * PARAM_BYTES);
     MT_CHECK_EQ(MADE(j, OPTIM_TEMP), STEPS * LAYERS * PARAM_BYTES);
@@ -93,7 +94,8 @@ MT_TEST(a_leak_has_its_slope)
 
 MT_TEST(recorded_late)
 {
-    /* Parameters, both moments and a buffer were there before: told apart by the sizes of the gradients. */
+    /* Parameters, both moments and a buffer were there before: told apart by the sizes of the
+     * gradients. */
     struct job *j = job_new();
     struct model m = {.recorded_late = true};
     for (int i = 0; i < 3 * LAYERS; i++)
@@ -162,12 +164,15 @@ MT_TEST(out_of_memory_in_the_forward_keeps_its_activations)
 }
 
 #define S_HEAD SITE "torch/nn/modules/linear.py:1:forward|" S_CALL "|" S_UPDATE
-#define S_GATHER SITE "torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py:3:foreach_all_gather_copy_out|" S_UPDATE
+#define S_GATHER                                                                                   \
+    SITE "torch/distributed/fsdp/_fully_shard/"                                                    \
+         "_fsdp_collectives.py:3:foreach_all_gather_copy_out|" S_UPDATE
 #define S_SAVE SITE "torch/distributed/checkpoint/state_dict_saver.py:3:save|" S_UPDATE
 #define SMOOTH(tokens, width) (UINT64_C(32000) * (tokens) * (width))
 #define ROWS(tokens, width) (UINT64_C(151936) * (tokens) * (width))
 
-/* The head's output has no frame that says what it is. The request that fails does, or its size does. */
+/* The head's output has no frame that says what it is. The request that fails does, or its size
+ * does. */
 static void logits_of(const char *stack)
 {
     struct job *j = job_new();
@@ -196,8 +201,9 @@ MT_TEST(logits_by_their_size_alone) { logits_of(S_FORWARD); }
 #define S_LOGP_HEAD SITE "torch/nn/modules/linear.py:1:forward|" S_CALL "|" S_LOGP
 #define S_ENTROPY SITE "verl/utils/torch_functional.py:3:entropy_from_logits|" S_LOGP
 
-/* The log-probs are computed with few tokens, and their frames prove the vocabulary; training has more than twice as many, and a loss
- * of its own that no frame names. `width` bytes of the head's output there, and what lies beside it. */
+/* The log-probs are computed with few tokens, and their frames prove the vocabulary; training has
+ * more than twice as many, and a loss of its own that no frame names. `width` bytes of the head's
+ * output there, and what lies beside it. */
 static void logits_of_another_pass(unsigned width, bool with_half, uint64_t weight, bool found)
 {
     const uint64_t large = ROWS(1200, 1) * width;
@@ -234,10 +240,12 @@ MT_TEST(logits_of_a_pass_with_larger_batches)
 {
     logits_of_another_pass(2, false, 0, true);
     logits_of_another_pass(4, true, 0, true);
-    logits_of_another_pass(2, false, ROWS(1200, 4), false); /* the head in the type of the pass, as large as 1200 rows */
+    /* the head in the type of the pass, as large as 1200 rows */
+    logits_of_another_pass(2, false, ROWS(1200, 4), false);
 }
 
-/* The head's output in 16 bits before a loss in chunks, and in another pass a larger one with its copy in 32 bits. */
+/* The head's output in 16 bits before a loss in chunks, and in another pass a larger one with its
+ * copy in 32 bits. */
 static void logits_in_chunks(bool larger)
 {
     struct job *j = job_new();
@@ -267,14 +275,15 @@ MT_TEST(the_type_of_the_logits_is_that_of_the_largest)
     logits_in_chunks(true);
 }
 
-/* A loss that takes half of its rows at a time in 32 bits, each as large as the head's output in 16: two operations of one line, then another's. CPython has
- * one frame of its own more in the first. */
+/* A loss that takes half of its rows at a time in 32 bits, each as large as the head's output in
+ * 16: two operations of one line, then another's. CPython has one frame of its own more in the
+ * first. */
 static void chunks_as_large_as_the_head(unsigned chunks)
 {
     static const char *const of[][2] = {
         {S_ENTROPY, "??:0:PyObject_Vectorcall|" S_ENTROPY},
-        {SITE "verl/utils/torch_functional.py:8:entropy_from_logits|" S_LOGP,
-         SITE "verl/utils/torch_functional.py:8:entropy_from_logits|??:0:PyObject_Vectorcall|" S_LOGP}};
+        {SITE "verl/utils/torch_functional.py:8:entropy_from_logits|" S_LOGP, SITE
+         "verl/utils/torch_functional.py:8:entropy_from_logits|??:0:PyObject_Vectorcall|" S_LOGP}};
     const uint64_t size = ROWS(1920, 2);
     struct job *j = job_new();
     uint64_t head, one, two;
@@ -312,12 +321,15 @@ MT_TEST(requests_that_are_rows_of_the_vocabulary)
     MT_CHECK(!mt_is_logits_request(&f, ROWS(70, 2) + 512, false));
     MT_CHECK(!mt_is_logits_request(&f, ROWS(63, 2), false)); /* a few rows are anything */
     MT_CHECK(!mt_is_logits_request(&f, ROWS(1024, 2), true));
-    MT_CHECK(mt_is_logits_request(&f, ROWS(96, 2), true) && mt_is_logits_request(&f, ROWS(96, 4), true));
+    MT_CHECK(mt_is_logits_request(&f, ROWS(96, 2), true) &&
+             mt_is_logits_request(&f, ROWS(96, 4), true));
     f.vocab = 0;
     MT_CHECK(!mt_is_logits_request(&f, ROWS(96, 2), false));
-    f = (struct mt_role_facts){.vocab = 32000, .vocab_split = 1, .vocab_is_smooth = true, .logits_tokens = 250};
+    f = (struct mt_role_facts){
+        .vocab = 32000, .vocab_split = 1, .vocab_is_smooth = true, .logits_tokens = 250};
     MT_CHECK(!mt_is_logits_request(&f, UINT64_C(4000) * 11008 * 2, false)); /* of a layer */
-    MT_CHECK(mt_is_logits_request(&f, SMOOTH(250, 2), false) && mt_is_logits_request(&f, SMOOTH(250, 4), false));
+    MT_CHECK(mt_is_logits_request(&f, SMOOTH(250, 2), false) &&
+             mt_is_logits_request(&f, SMOOTH(250, 4), false));
     MT_CHECK(mt_is_logits_request(&f, SMOOTH(246, 4), false) &&
              !mt_is_logits_request(&f, SMOOTH(240, 4), false)); /* four sequences, shifted */
 }
@@ -325,9 +337,10 @@ MT_TEST(requests_that_are_rows_of_the_vocabulary)
 /* A bucket is known by its size, and what lies beside it is a parameter, in two types or one. */
 MT_TEST(the_largest_tensor_of_a_weight_synchronisation)
 {
-    struct mt_owner owners[] = {{.largest = 512 * MIB, .bytes = 512 * MIB, .attr = {.phase = MT_PH_WEIGHT_SYNC}},
-                                {.largest = 600 * MIB, .bytes = 900 * MIB, .attr = {.phase = MT_PH_WEIGHT_SYNC}},
-                                {.largest = 700 * MIB, .bytes = 700 * MIB, .attr = {.phase = MT_PH_TRAIN_ACTOR}}};
+    struct mt_owner owners[] = {
+        {.largest = 512 * MIB, .bytes = 512 * MIB, .attr = {.phase = MT_PH_WEIGHT_SYNC}},
+        {.largest = 600 * MIB, .bytes = 900 * MIB, .attr = {.phase = MT_PH_WEIGHT_SYNC}},
+        {.largest = 700 * MIB, .bytes = 700 * MIB, .attr = {.phase = MT_PH_TRAIN_ACTOR}}};
     struct mt_device_analysis *d = calloc(1, sizeof *d);
     MT_ASSERT(d != NULL);
     MT_CHECK(mt_sync_tensor(d, 0) == 0);
@@ -374,11 +387,12 @@ MT_TEST(a_size_that_no_vocabulary_divides_is_no_logits)
     job_free(j);
 }
 
-/* 1000 tokens x a layer of 5632 are 176 whole rows of a vocabulary of 32000, for both share the factor 125: chance, and no logits. A
- * copy in another type and a shift by one token are. */
+/* 1000 tokens x a layer of 5632 are 176 whole rows of a vocabulary of 32000, for both share the
+ * factor 125: chance, and no logits. A copy in another type and a shift by one token are. */
 MT_TEST(layers_that_are_whole_rows_by_chance)
 {
-    const uint64_t layer = UINT64_C(1000) * 5632 * 4, shifted = UINT64_C(999) * 32000 * 4, half = UINT64_C(1000) * 32000 * 2;
+    const uint64_t layer = UINT64_C(1000) * 5632 * 4, shifted = UINT64_C(999) * 32000 * 4,
+                   half = UINT64_C(1000) * 32000 * 2;
     struct job *j = job_new();
     params(j);
     for (int i = 0; i < 22; i++)
@@ -395,7 +409,8 @@ MT_TEST(layers_that_are_whole_rows_by_chance)
     job_free(j);
 }
 
-/* Weights of 1600 x 6400, cast for each layer and kept, are 1024 rows of a vocabulary of 10000, and nothing in the pass is larger. */
+/* Weights of 1600 x 6400, cast for each layer and kept, are 1024 rows of a vocabulary of 10000, and
+ * nothing in the pass is larger. */
 MT_TEST(layers_as_large_as_the_logits)
 {
     const uint64_t cast = UINT64_C(1600) * 6400 * 2, logits = UINT64_C(800) * 10000 * 4;
@@ -417,8 +432,9 @@ MT_TEST(layers_as_large_as_the_logits)
 #define S_CRITIC_MLP "/home/u/model.py:9:mlp|" S_CALL "|" S_CRITIC
 #define S_CRITIC_NORM "/home/u/model.py:8:norm|" S_CALL "|" S_CRITIC
 
-/* Tokens that are a multiple of 125: a layer's block of 14336 columns is whole rows of a vocabulary of 32000, whatever the pass. Only where the head
- * makes a block once, after the layers, is it of logits. */
+/* Tokens that are a multiple of 125: a layer's block of 14336 columns is whole rows of a vocabulary
+ * of 32000, whatever the pass. Only where the head makes a block once, after the layers, is it of
+ * logits. */
 static void layers_of_another_pass(bool head)
 {
     const uint64_t mlp = UINT64_C(4000) * 14336 * 2, hidden = UINT64_C(4000) * 4096 * 2;
@@ -456,7 +472,8 @@ MT_TEST(layers_of_another_pass_that_are_whole_rows)
     layers_of_another_pass(true);
 }
 
-/* The norm before the head makes whole rows as well; the loss takes its logits in chunks that are smaller. */
+/* The norm before the head makes whole rows as well; the loss takes its logits in chunks that are
+ * smaller. */
 MT_TEST(what_a_layer_makes_is_not_in_chunks)
 {
     const uint64_t hidden = UINT64_C(4000) * 4096 * 2;
@@ -474,7 +491,8 @@ MT_TEST(what_a_layer_makes_is_not_in_chunks)
     job_free(j);
 }
 
-/* Pictures and grids have sizes with the factors of 32000 as well: without a frame that speaks of logits such a vocabulary proves nothing. */
+/* Pictures and grids have sizes with the factors of 32000 as well: without a frame that speaks of
+ * logits such a vocabulary proves nothing. */
 MT_TEST(a_smooth_vocabulary_needs_frames)
 {
     struct job *j = job_new();
@@ -495,7 +513,8 @@ MT_TEST(workspaces_are_few)
         char stack[256];
         params(j);
         for (unsigned i = 0; i < n; i++) {
-            (void)snprintf(stack, sizeof stack, "/home/u/model.py:%u:scores|" S_CALL "|" S_UPDATE, 100 + i);
+            (void)snprintf(stack, sizeof stack, "/home/u/model.py:%u:scores|" S_CALL "|" S_UPDATE,
+                           100 + i);
             (void)put(j, 32 * MIB, stack);
         }
         MT_ASSERT(analyze(j));
@@ -505,7 +524,8 @@ MT_TEST(workspaces_are_few)
     }
 }
 
-/* The embedding has as many rows as the vocabulary, like logits. In a backward pass the size of a gathered parameter decides. */
+/* The embedding has as many rows as the vocabulary, like logits. In a backward pass the size of a
+ * gathered parameter decides. */
 MT_TEST(the_gradient_of_the_embedding_is_no_logits)
 {
     struct job *j = job_new();
@@ -556,7 +576,8 @@ MT_TEST(whole_parameters_of_a_checkpoint_and_before_sharding)
 
 #define S_LOAD SITE "torch/serialization.py:1471:load" MAIN
 
-/* What is read from a checkpoint and let go is a copy; what stays became the model, and a read that fails leaves copies. */
+/* What is read from a checkpoint and let go is a copy; what stays became the model, and a read that
+ * fails leaves copies. */
 MT_TEST(what_is_read_from_a_checkpoint)
 {
     struct job *j = job_new();
@@ -571,14 +592,17 @@ MT_TEST(what_is_read_from_a_checkpoint)
     job_free(j);
 }
 
-/* Layers that bring their weights to the device when they are called and let them go for the next: parameters, and one forward pass. */
+/* Layers that bring their weights to the device when they are called and let them go for the next:
+ * parameters, and one forward pass. */
 MT_TEST(weights_that_layers_fetch)
 {
     struct job *j = job_new();
     for (int i = 0; i < LAYERS; i++) {
-        uint64_t w = put(j, PARAM_BYTES,
-                         SITE "torch/nn/modules/module.py:3:convert|" SITE "torch/nn/modules/module.py:2:_apply|" SITE
-                              "torch/nn/modules/module.py:4:to|/home/u/offload.py:9:fetch|" S_CALL MAIN);
+        uint64_t w =
+            put(j, PARAM_BYTES,
+                SITE "torch/nn/modules/module.py:3:convert|" SITE
+                     "torch/nn/modules/module.py:2:_apply|" SITE
+                     "torch/nn/modules/module.py:4:to|/home/u/offload.py:9:fetch|" S_CALL MAIN);
         for (int k = 0; k < 12; k++)
             drop(j, put(j, SCRATCH_BYTES, "/home/u/model.py:8:scratch|" S_CALL MAIN));
         drop(j, w);
@@ -618,7 +642,8 @@ MT_TEST(rests_of_blocks_serve_nobody)
     bt_event(&j->bt, "oom", 12345, 30 * MIB, S_FORWARD);
     bt_segment(&j->bt, 0, 0x40000000, 20 * MIB, "4194304a 4194304i 12582912a", "");
     j->t = bt_done(&j->bt);
-    struct mt_analyze_opts o = {.phases = j->rules.phases, .fixes = j->rules.fixes, .only_device = -1, .framework = -1};
+    struct mt_analyze_opts o = {
+        .phases = j->rules.phases, .fixes = j->rules.fixes, .only_device = -1, .framework = -1};
     struct mt_err err = {.rc = MT_OK};
     MT_ASSERT(mt_analyze(&j->a, j->t, &o, &err) >= 0);
     MT_CHECK(j->a->devices.p[0].focus.holes_known);
@@ -652,27 +677,45 @@ static uint64_t one(enum mt_role role, uint64_t size, const char *stack, bool st
 
 MT_TEST(roles_by_frames)
 {
-    IS(UNSHARDED, SITE "torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py:1:foreach_all_gather|" S_CALL "|" S_UPDATE,
+    IS(UNSHARDED,
+       SITE "torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py:1:foreach_all_gather|" S_CALL
+            "|" S_UPDATE,
        false);
-    IS(UNSHARDED, SITE "torch/distributed/fsdp/_flat_param.py:1:_alloc_padded_unsharded_flat_param|" S_CALL "|" S_UPDATE,
+    IS(UNSHARDED,
+       SITE "torch/distributed/fsdp/_flat_param.py:1:_alloc_padded_unsharded_flat_param|" S_CALL
+            "|" S_UPDATE,
        false);
-    IS(GRAD_REDUCE, SITE "torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py:2:foreach_reduce|" S_BACKWARD, false);
-    IS(GRAD, SITE "torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py:2:foreach_reduce|" S_BACKWARD, true);
+    IS(GRAD_REDUCE,
+       SITE "torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py:2:foreach_reduce|" S_BACKWARD,
+       false);
+    IS(GRAD,
+       SITE "torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py:2:foreach_reduce|" S_BACKWARD,
+       true);
     IS(GRAD_REDUCE, "??:0:c10d::Reducer::initialize_buckets(std::vector<int>)|" S_UPDATE, true);
-    IS(GRAD, "??:0:torch::autograd::AccumulateGrad::apply(std::vector<at::Tensor>&&)|" S_BACKWARD, false);
-    IS(RECOMPUTE, "/home/u/model.py:7:decoder|" S_CALL "|" SITE "torch/utils/checkpoint.py:4:unpack_hook|" S_BACKWARD, false);
+    IS(GRAD, "??:0:torch::autograd::AccumulateGrad::apply(std::vector<at::Tensor>&&)|" S_BACKWARD,
+       false);
+    IS(RECOMPUTE,
+       "/home/u/model.py:7:decoder|" S_CALL "|" SITE
+       "torch/utils/checkpoint.py:4:unpack_hook|" S_BACKWARD,
+       false);
     IS(COMM, SITE "megatron/core/utils.py:3:get_tensor|" S_CALL "|" S_UPDATE, true);
     IS(OFFLOAD, SITE "verl/utils/activation_offload.py:3:tensor_push|" S_CALL "|" S_UPDATE, false);
     IS(OPTIM_STATE, SITE "verl/utils/fsdp_utils.py:3:load_fsdp_optimizer|" S_UPDATE, true);
     IS(PARAM, SITE "verl/utils/fsdp_utils.py:3:load_fsdp_model_to_gpu|" S_UPDATE, true);
     IS(WEIGHT_SYNC, SITE "verl/workers/fsdp_workers.py:3:rollout_mode" MAIN, false);
-    IS(KV_CACHE, SITE "vllm/worker/cache_engine.py:83:_allocate_kv_cache|" SITE "vllm/worker/worker.py:2:initialize_cache" MAIN,
+    IS(KV_CACHE,
+       SITE "vllm/worker/cache_engine.py:83:_allocate_kv_cache|" SITE
+            "vllm/worker/worker.py:2:initialize_cache" MAIN,
        true);
     IS(ENGINE_WEIGHTS,
-       SITE "vllm/model_executor/layers/linear.py:178:create_weights|" SITE "vllm/worker/worker.py:2:load_model" MAIN, true);
+       SITE "vllm/model_executor/layers/linear.py:178:create_weights|" SITE
+            "vllm/worker/worker.py:2:load_model" MAIN,
+       true);
     IS(GRAPH_POOL, SITE "vllm/v1/worker/gpu_model_runner.py:2:capture_model" MAIN, true);
     IS(WORKSPACE, "??:0:at::cuda::getCurrentCUDABlasHandle()|" S_FORWARD, true);
-    IS(GRAD_REDUCE, SITE "megatron/core/distributed/param_and_grad_buffer.py:9:start_grad_sync|" S_BACKWARD, false);
+    IS(GRAD_REDUCE,
+       SITE "megatron/core/distributed/param_and_grad_buffer.py:9:start_grad_sync|" S_BACKWARD,
+       false);
     IS(OPTIM_TEMP, SITE "torch/nn/utils/clip_grad.py:9:clip_grad_norm_|" S_UPDATE, false);
 }
 
@@ -682,13 +725,15 @@ MT_TEST(workspaces_by_size)
     MT_CHECK_EQ(one(MT_ROLE_WORKSPACE, 8519680, S_BACKWARD, true), 8519680);
     MT_CHECK_EQ(one(MT_ROLE_WORKSPACE, 8519680, S_FORWARD, false), 0);
     MT_CHECK_EQ(one(MT_ROLE_WORKSPACE, 33554432, S_FORWARD, true), 33554432);
-    MT_CHECK_EQ(one(MT_ROLE_WORKSPACE, 33554432, S_BACKWARD, true), 0); /* may as well be a gradient */
+    /* may as well be a gradient */
+    MT_CHECK_EQ(one(MT_ROLE_WORKSPACE, 33554432, S_BACKWARD, true), 0);
     MT_CHECK_EQ(one(MT_ROLE_WORKSPACE, 33554433, S_FORWARD, true), 0);
 }
 
 MT_TEST(parameter_and_gradient_buffer_by_the_order_of_lines)
 {
-#define BUFFER(line) SITE "megatron/core/distributed/param_and_grad_buffer.py:" line ":__init__|" S_INIT
+#define BUFFER(line)                                                                               \
+    SITE "megatron/core/distributed/param_and_grad_buffer.py:" line ":__init__|" S_INIT
     struct job *j = job_new();
     (void)put(j, 3 * MIB, BUFFER("586"));
     (void)put(j, 6 * MIB, BUFFER("592"));
@@ -697,19 +742,23 @@ MT_TEST(parameter_and_gradient_buffer_by_the_order_of_lines)
     MT_CHECK_EQ(MADE(j, GRAD), 6 * MIB);
     job_free(j);
     j = job_new();
-    (void)put(j, 6 * MIB, BUFFER("592")); /* without a distributed optimizer there is only the gradients' */
+    /* without a distributed optimizer there is only the gradients' */
+    (void)put(j, 6 * MIB, BUFFER("592"));
     MT_ASSERT(analyze(j));
     MT_CHECK_EQ(MADE(j, PARAM), 0);
     MT_CHECK_EQ(MADE(j, GRAD), 6 * MIB);
     job_free(j);
 }
 
-/* The constructor stands in many stacks: only the lines that make the buffers themselves have an order. */
+/* The constructor stands in many stacks: only the lines that make the buffers themselves have an
+ * order. */
 MT_TEST(lines_that_only_call_have_no_order)
 {
-#define ZERO3(line) SITE "deepspeed/runtime/zero/stage3.py:" line ":_setup_for_real_optimizer|" S_INIT
+#define ZERO3(line)                                                                                \
+    SITE "deepspeed/runtime/zero/stage3.py:" line ":_setup_for_real_optimizer|" S_INIT
     struct job *j = job_new();
-    (void)put(j, 5 * MIB, SITE "deepspeed/runtime/zero/stage3.py:1091:_create_fp32_partitions|" ZERO3("640"));
+    (void)put(j, 5 * MIB,
+              SITE "deepspeed/runtime/zero/stage3.py:1091:_create_fp32_partitions|" ZERO3("640"));
     (void)put(j, 3 * MIB, ZERO3("702"));
     (void)put(j, 6 * MIB, ZERO3("711"));
     MT_ASSERT(analyze(j));
@@ -719,7 +768,8 @@ MT_TEST(lines_that_only_call_have_no_order)
     job_free(j);
 }
 
-/* ZeRO 1 and 2: the fp32 master alone, or with a buffer behind it where the optimizer is on the host. */
+/* ZeRO 1 and 2: the fp32 master alone, or with a buffer behind it where the optimizer is on the
+ * host. */
 MT_TEST(beside_a_rule_for_the_function_last_is_the_highest_line_of_several)
 {
 #define ZERO2(line) SITE "deepspeed/runtime/zero/stage_1_and_2.py:" line ":__init__|" S_INIT
@@ -743,12 +793,14 @@ MT_TEST(private_pools_are_named_by_their_frames)
     uint64_t weights = put(j, 4 * MIB, SITE "vllm/worker/worker.py:2:load_model" MAIN), other, kv;
     other = put(j, MIB, "");
     kv = put(j, 40 * MIB,
-             SITE "vllm/worker/cache_engine.py:83:_allocate_kv_cache|" SITE "vllm/worker/worker.py:2:initialize_cache" MAIN);
+             SITE "vllm/worker/cache_engine.py:83:_allocate_kv_cache|" SITE
+                  "vllm/worker/worker.py:2:initialize_cache" MAIN);
     (void)put(j, 2 * MIB, "/home/u/run.py:1:<module>");
     /* where the blocks lie is known from the segments of the end state */
     for (unsigned i = 0; i < j->n; i++) {
         char block[32];
-        const char *stack = j->live[i].addr == kv        ? SITE "vllm/worker/cache_engine.py:83:_allocate_kv_cache"
+        const char *stack = j->live[i].addr == kv ? SITE
+                                "vllm/worker/cache_engine.py:83:_allocate_kv_cache"
                             : j->live[i].addr == weights ? SITE "vllm/worker/worker.py:2:load_model"
                                                          : "";
         snprintf(block, sizeof block, "%" PRIu64 "a", j->live[i].size);
@@ -758,8 +810,11 @@ MT_TEST(private_pools_are_named_by_their_frames)
     mt_build_saw_key(j->bt.b, MT_K_SEGMENTS);
     /* pool ids: written into the sealed trace, as the readers do */
     {
-        struct mt_analyze_opts o = {
-            .phases = j->rules.phases, .fixes = j->rules.fixes, .only_device = -1, .framework = -1, .verify = true};
+        struct mt_analyze_opts o = {.phases = j->rules.phases,
+                                    .fixes = j->rules.fixes,
+                                    .only_device = -1,
+                                    .framework = -1,
+                                    .verify = true};
         struct mt_err err = {.rc = MT_OK};
         j->t = bt_done(&j->bt);
         for (uint32_t i = 0; i < j->t->segments.n; i++) {
@@ -772,28 +827,36 @@ MT_TEST(private_pools_are_named_by_their_frames)
     }
     MT_CHECK_EQ(j->f->pools.n, 2);
     MT_CHECK_EQ(AT_FOCUS(j, KV_CACHE), 40 * MIB);
-    MT_CHECK_EQ(AT_FOCUS(j, ENGINE_WEIGHTS), 5 * MIB); /* with the block in their pool that has no frames */
+    /* with the block in their pool that has no frames */
+    MT_CHECK_EQ(AT_FOCUS(j, ENGINE_WEIGHTS), 5 * MIB);
     MT_CHECK_EQ(j->f->why_at_focus[MT_WHY_POOL], 5 * MIB);
     CHECK_SUMS(j);
     job_free(j);
 }
 
-/* A trainer that runs inside torch_memory_saver has all it owns in one private pool: frames say which block is what. */
+/* A trainer that runs inside torch_memory_saver has all it owns in one private pool: frames say
+ * which block is what. */
 MT_TEST(a_trainers_private_pool_is_for_no_single_purpose)
 {
     static const struct {
         const char *stack;
         uint64_t mib;
-    } made[] = {{SITE "megatron/core/distributed/param_and_grad_buffer.py:664:__init__|" S_INIT, 20},
-                {SITE "megatron/core/distributed/param_and_grad_buffer.py:670:__init__|" S_INIT, 40},
-                {SITE "megatron/core/optimizer/distrib_optimizer.py:373:_build_model_and_main_param_groups|" S_INIT, 40},
-                {SITE "megatron/core/optimizer/__init__.py:373:init_state_fn|" S_INIT, 40},
-                {SITE "megatron/core/optimizer/__init__.py:374:init_state_fn|" S_INIT, 40},
-                {S_INIT, 200}};
+    } made[] = {
+        {SITE "megatron/core/distributed/param_and_grad_buffer.py:664:__init__|" S_INIT, 20},
+        {SITE "megatron/core/distributed/param_and_grad_buffer.py:670:__init__|" S_INIT, 40},
+        {SITE "megatron/core/optimizer/"
+              "distrib_optimizer.py:373:_build_model_and_main_param_groups|" S_INIT,
+         40},
+        {SITE "megatron/core/optimizer/__init__.py:373:init_state_fn|" S_INIT, 40},
+        {SITE "megatron/core/optimizer/__init__.py:374:init_state_fn|" S_INIT, 40},
+        {S_INIT, 200}};
     struct mt_err err = {.rc = MT_OK};
     struct job *j = job_new();
-    struct mt_analyze_opts o = {
-        .phases = j->rules.phases, .fixes = j->rules.fixes, .only_device = -1, .framework = -1, .verify = true};
+    struct mt_analyze_opts o = {.phases = j->rules.phases,
+                                .fixes = j->rules.fixes,
+                                .only_device = -1,
+                                .framework = -1,
+                                .verify = true};
     for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
         char block[32];
         uint64_t addr = put(j, made[i].mib * MIB, made[i].stack);
@@ -815,16 +878,18 @@ MT_TEST(a_trainers_private_pool_is_for_no_single_purpose)
     job_free(j);
 }
 
-/* torch_memory_saver: what is larger names the pool. `weights_seen`, `cache_seen`: their allocation is in the trace. */
+/* torch_memory_saver: what is larger names the pool. `weights_seen`, `cache_seen`: their allocation
+ * is in the trace. */
 static void one_pool(bool weights_seen, bool cache_seen)
 {
     struct mt_analyze_opts o = {.only_device = -1, .framework = -1, .verify = true};
     struct job *j = job_new();
     struct mt_err err = {.rc = MT_OK};
-    const char *load =
-        SITE "sglang/srt/layers/layernorm.py:4:__init__|" SITE "sglang/srt/model_executor/model_runner.py:5:load_model" MAIN;
+    const char *load = SITE "sglang/srt/layers/layernorm.py:4:__init__|" SITE
+                            "sglang/srt/model_executor/model_runner.py:5:load_model" MAIN;
     const char *pool = SITE "sglang/srt/mem_cache/memory_pool.py:6:_create_buffers" MAIN;
-    uint64_t weights = weights_seen ? put(j, 2 * MIB, load) : 0x30000000, kv = cache_seen ? put(j, 8 * MIB, pool) : 0x40000000;
+    uint64_t weights = weights_seen ? put(j, 2 * MIB, load) : 0x30000000,
+             kv = cache_seen ? put(j, 8 * MIB, pool) : 0x40000000;
     bt_segment(&j->bt, 0, weights, 2 * MIB, "2097152a", load);
     bt_segment(&j->bt, 0, kv, 8 * MIB, "8388608a", pool);
     j->n = 0;
@@ -853,7 +918,8 @@ MT_TEST(weights_in_the_pool_of_the_cache_are_told_by_their_phase)
     one_pool(false, false); /* a state without history */
 }
 
-/* Before PyTorch 2.12 an allocation does not say its pool, and what a capture makes is gone when it ends: its segments stay. */
+/* Before PyTorch 2.12 an allocation does not say its pool, and what a capture makes is gone when it
+ * ends: its segments stay. */
 MT_TEST(the_pool_of_a_graph_is_known_by_its_segments)
 {
     struct mt_analyze_opts o = {.only_device = -1, .framework = -1, .verify = true};
@@ -883,7 +949,8 @@ MT_TEST(the_pool_of_a_graph_is_known_by_its_segments)
     job_free(j);
 }
 
-/* What lay at the addresses of a graph's segment before that was made: once from before the trace, once made in it. */
+/* What lay at the addresses of a graph's segment before that was made: once from before the trace,
+ * once made in it. */
 MT_TEST(what_was_there_before_a_pools_segment_is_not_in_it)
 {
     struct mt_analyze_opts o = {.only_device = -1, .framework = -1, .verify = true};
@@ -928,13 +995,15 @@ MT_TEST(memory_of_no_use_to_the_phase)
     MT_ASSERT(j->f->occurrences.n == 3);
     MT_CHECK_EQ(j->f->occurrences.p[0].phase, MT_PH_INIT);
     MT_CHECK_EQ(j->f->occurrences.p[0].retained, LAYERS * PARAM_BYTES);
-    MT_CHECK_EQ(j->f->occurrences.p[1].retained_roles[MT_ROLE_OPTIM_STATE], 2 * LAYERS * PARAM_BYTES);
+    MT_CHECK_EQ(j->f->occurrences.p[1].retained_roles[MT_ROLE_OPTIM_STATE],
+                2 * LAYERS * PARAM_BYTES);
     MT_CHECK_EQ(j->f->occurrences.p[1].useless, 0);
     MT_CHECK_EQ(j->f->occurrences.p[2].phase, MT_PH_ROLLOUT_GENERATE);
     MT_CHECK_EQ(j->f->occurrences.p[2].useless, 2 * LAYERS * PARAM_BYTES);
     MT_CHECK_EQ(j->f->occurrences.p[2].peak, j->f->occurrences.p[2].live_begin + MIB);
     for (uint32_t i = 0; i < 3; i++)
-        MT_CHECK_EQ(sum(j->f->occurrences.p[i].peak_roles, MT_ROLE_COUNT), j->f->occurrences.p[i].peak);
+        MT_CHECK_EQ(sum(j->f->occurrences.p[i].peak_roles, MT_ROLE_COUNT),
+                    j->f->occurrences.p[i].peak);
     job_free(j);
 }
 
@@ -952,7 +1021,8 @@ MT_TEST(pending_bytes_have_a_role)
             j->live[i] = j->live[--j->n];
     drop(j, top);
     MT_ASSERT(analyze(j));
-    MT_CHECK_EQ(j->f->pending_at_focus[MT_ROLE_ACTIVATION] + j->f->pending_at_focus[MT_ROLE_TEMP], ACT_BYTES);
+    MT_CHECK_EQ(j->f->pending_at_focus[MT_ROLE_ACTIVATION] + j->f->pending_at_focus[MT_ROLE_TEMP],
+                ACT_BYTES);
     MT_CHECK_EQ(sum(j->f->pending_at_focus, MT_ROLE_COUNT), j->a->devices.p[0].focus.pending);
     job_free(j);
 }
@@ -971,7 +1041,8 @@ MT_TEST(contradictions_still_add_up)
     job_free(j);
 }
 
-/* Any order of any frames: the sums hold, and nothing reads beyond its arrays (the sanitizers look). */
+/* Any order of any frames: the sums hold, and nothing reads beyond its arrays (the sanitizers
+ * look). */
 MT_TEST(any_sequence_adds_up)
 {
     static const char *const stacks[] = {S_INIT,
@@ -983,7 +1054,8 @@ MT_TEST(any_sequence_adds_up)
                                          S_ADAM_STATE,
                                          "",
                                          "/home/u/run.py:9:<module>",
-                                         SITE "verl/workers/fsdp_workers.py:5:generate_sequences" MAIN,
+                                         SITE
+                                         "verl/workers/fsdp_workers.py:5:generate_sequences" MAIN,
                                          SITE "verl/workers/fsdp_workers.py:3:rollout_mode" MAIN};
     uint64_t seed = 88172645463325252u;
     for (int round = 0; round < 40; round++) {
@@ -1000,7 +1072,8 @@ MT_TEST(any_sequence_adds_up)
         MT_ASSERT(analyze(j));
         CHECK_SUMS(j);
         for (uint32_t i = 0; i < j->f->occurrences.n; i++)
-            MT_CHECK_EQ(sum(j->f->occurrences.p[i].peak_roles, MT_ROLE_COUNT), j->f->occurrences.p[i].peak);
+            MT_CHECK_EQ(sum(j->f->occurrences.p[i].peak_roles, MT_ROLE_COUNT),
+                        j->f->occurrences.p[i].peak);
         for (uint32_t i = 1; i < j->f->steps.n; i++) {
             MT_CHECK_EQ(j->f->steps.p[i].first, j->f->steps.p[i - 1].last + 1);
             MT_CHECK_EQ(j->f->steps.p[i].live_begin, j->f->steps.p[i - 1].live_end);
@@ -1037,8 +1110,9 @@ MT_TEST(every_allocation_may_fail)
 
 /* ---- rules ---- */
 
-#define RULE(more)                                                                                                             \
-    "{\"schema_version\":1,\"roles\":[{\"id\":\"mine\",\"framework\":\"f\",\"role\":\"kv_cache\",\"file\":\"u/"                \
+#define RULE(more)                                                                                 \
+    "{\"schema_version\":1,\"roles\":[{\"id\":\"mine\",\"framework\":\"f\",\"role\":\"kv_cache\"," \
+    "\"file\":\"u/"                                                                                \
     "model.py\",\"function\":\"decoder\",\"status\":\"G\",\"source\":\"s\"" more "}]}"
 
 static const char *refused(const char *text)
@@ -1062,21 +1136,28 @@ MT_TEST(rule_files_are_read_strictly)
     MT_CHECK_HAS(refused("{\"roles\":{}}"), "\"roles\" has to be an array");
     MT_CHECK_HAS(refused("{\"roles\":[7]}"), "entry 1 of \"roles\": is not an object");
     MT_CHECK_HAS(refused(RULE(",\"lnes\":\"first\"")), "field \"lnes\" is not known");
-    MT_CHECK_HAS(refused(RULE(",\"lines\":\"second\"")), "field \"lines\" has to be \"first\" or \"last\"");
-    MT_CHECK_HAS(refused(RULE(",\"always\":\"yes\"")), "field \"always\" has a meaning for the role grad_reduce only");
-    MT_CHECK_STR(refused("{\"roles\":[{\"id\":\"a\",\"framework\":\"f\",\"role\":\"grad_reduce\",\"file\":\"a.py\","
-                         "\"function\":\"f\",\"status\":\"G\",\"source\":\"s\",\"always\":\"yes\"}]}"),
-                 "accepted");
+    MT_CHECK_HAS(refused(RULE(",\"lines\":\"second\"")),
+                 "field \"lines\" has to be \"first\" or \"last\"");
+    MT_CHECK_HAS(refused(RULE(",\"always\":\"yes\"")),
+                 "field \"always\" has a meaning for the role grad_reduce only");
+    MT_CHECK_STR(
+        refused("{\"roles\":[{\"id\":\"a\",\"framework\":\"f\",\"role\":\"grad_reduce\",\"file\":"
+                "\"a.py\","
+                "\"function\":\"f\",\"status\":\"G\",\"source\":\"s\",\"always\":\"yes\"}]}"),
+        "accepted");
     MT_CHECK_HAS(refused(RULE(",\"always\":\"no\"")), "field \"always\" has to be \"yes\"");
     MT_CHECK_HAS(refused(RULE(",\"id\":\"b\"")), "field \"id\" is there twice");
-    MT_CHECK_HAS(refused("{\"roles\":[{\"id\":\"a\",\"framework\":\"f\",\"role\":\"kv\",\"file\":\"a.py\",\"function\":\"f\","
+    MT_CHECK_HAS(refused("{\"roles\":[{\"id\":\"a\",\"framework\":\"f\",\"role\":\"kv\",\"file\":"
+                         "\"a.py\",\"function\":\"f\","
                          "\"status\":\"G\","
                          "\"source\":\"s\"}]}"),
                  "field \"role\" is no role");
     MT_CHECK_HAS(refused("{\"roles\":[{\"id\":\"a\"}]}"), "field \"framework\" is missing");
     MT_CHECK_HAS(refused("{\"vocabularies\":[{\"size\":12,\"source\":\"x\"}]}"), "from 1000 to");
     MT_CHECK_HAS(refused("{\"vocabularies\":[{\"size\":1200}]}"), "has to be {\"size\"");
-    MT_CHECK_HAS(refused("{\"vocabularies\":[{\"size\":1200,\"source\":\"x\"},{\"size\":1200,\"source\":\"x\"}]}"), "twice");
+    MT_CHECK_HAS(refused("{\"vocabularies\":[{\"size\":1200,\"source\":\"x\"},{\"size\":1200,"
+                         "\"source\":\"x\"}]}"),
+                 "twice");
 }
 
 MT_TEST(an_overlay_changes_a_role)
@@ -1116,33 +1197,42 @@ MT_TEST(ids)
         MT_CHECK(mt_role_why_id((enum mt_role_why)i)[0] != '\0');
 }
 
-MT_MAIN(MT_RUN(steady_training_has_every_role_and_no_growth) MT_RUN(gradients_without_frames) MT_RUN(
-    gradients_that_stay_are_made_once) MT_RUN(first_step_state_is_no_leak) MT_RUN(a_leak_has_its_slope) MT_RUN(recorded_late)
-            MT_RUN(state_that_is_made_anew_every_step) MT_RUN(out_of_memory_in_the_forward_keeps_its_activations)
-                MT_RUN(logits_by_the_request_that_failed) MT_RUN(logits_by_their_size_alone)
-                    MT_RUN(logits_of_a_pass_with_larger_batches) MT_RUN(the_type_of_the_logits_is_that_of_the_largest) MT_RUN(
-                        the_type_of_the_logits_by_their_chunks) MT_RUN(requests_that_are_rows_of_the_vocabulary)
-                        MT_RUN(the_largest_tensor_of_a_weight_synchronisation) MT_RUN(passes_that_grow) MT_RUN(
-                            a_size_that_no_vocabulary_divides_is_no_logits) MT_RUN(layers_that_are_whole_rows_by_chance)
-                            MT_RUN(layers_as_large_as_the_logits) MT_RUN(layers_of_another_pass_that_are_whole_rows) MT_RUN(
-                                what_a_layer_makes_is_not_in_chunks) MT_RUN(a_smooth_vocabulary_needs_frames)
-                                MT_RUN(workspaces_are_few) MT_RUN(the_gradient_of_the_embedding_is_no_logits) MT_RUN(
-                                    whole_parameters_of_a_checkpoint_and_before_sharding) MT_RUN(what_is_read_from_a_checkpoint)
-                                    MT_RUN(weights_that_layers_fetch) MT_RUN(what_follows_the_optimizer_is_not_its_state)
-                                        MT_RUN(rests_of_blocks_serve_nobody) MT_RUN(roles_by_frames) MT_RUN(workspaces_by_size)
-                                            MT_RUN(parameter_and_gradient_buffer_by_the_order_of_lines)
-                                                MT_RUN(lines_that_only_call_have_no_order)
-                                                    MT_RUN(beside_a_rule_for_the_function_last_is_the_highest_line_of_several)
-                                                        MT_RUN(private_pools_are_named_by_their_frames)
-                                                            MT_RUN(a_trainers_private_pool_is_for_no_single_purpose)
-                                                                MT_RUN(weights_in_the_pool_of_the_cache_are_told_by_their_phase)
-                                                                    MT_RUN(the_pool_of_a_graph_is_known_by_its_segments) MT_RUN(
-                                                                        what_was_there_before_a_pools_segment_is_not_in_it)
-                                                                        MT_RUN(memory_of_no_use_to_the_phase)
-                                                                            MT_RUN(pending_bytes_have_a_role)
-                                                                                MT_RUN(contradictions_still_add_up)
-                                                                                    MT_RUN(any_sequence_adds_up) MT_RUN(
-                                                                                        every_allocation_may_fail)
-                                                                                        MT_RUN(rule_files_are_read_strictly)
-                                                                                            MT_RUN(an_overlay_changes_a_role)
-                                                                                                MT_RUN(ids))
+MT_MAIN(
+    MT_RUN(steady_training_has_every_role_and_no_growth) MT_RUN(gradients_without_frames) MT_RUN(
+        gradients_that_stay_are_made_once) MT_RUN(first_step_state_is_no_leak) MT_RUN(a_leak_has_its_slope)
+        MT_RUN(recorded_late) MT_RUN(state_that_is_made_anew_every_step) MT_RUN(
+            out_of_memory_in_the_forward_keeps_its_activations) MT_RUN(logits_by_the_request_that_failed)
+            MT_RUN(logits_by_their_size_alone) MT_RUN(logits_of_a_pass_with_larger_batches) MT_RUN(
+                the_type_of_the_logits_is_that_of_the_largest) MT_RUN(the_type_of_the_logits_by_their_chunks)
+                MT_RUN(requests_that_are_rows_of_the_vocabulary) MT_RUN(
+                    the_largest_tensor_of_a_weight_synchronisation) MT_RUN(passes_that_grow)
+                    MT_RUN(a_size_that_no_vocabulary_divides_is_no_logits) MT_RUN(
+                        layers_that_are_whole_rows_by_chance) MT_RUN(layers_as_large_as_the_logits)
+                        MT_RUN(layers_of_another_pass_that_are_whole_rows) MT_RUN(
+                            what_a_layer_makes_is_not_in_chunks)
+                            MT_RUN(a_smooth_vocabulary_needs_frames) MT_RUN(
+                                workspaces_are_few) MT_RUN(the_gradient_of_the_embedding_is_no_logits)
+                                MT_RUN(whole_parameters_of_a_checkpoint_and_before_sharding) MT_RUN(
+                                    what_is_read_from_a_checkpoint) MT_RUN(weights_that_layers_fetch)
+                                    MT_RUN(what_follows_the_optimizer_is_not_its_state) MT_RUN(
+                                        rests_of_blocks_serve_nobody) MT_RUN(roles_by_frames)
+                                        MT_RUN(workspaces_by_size) MT_RUN(
+                                            parameter_and_gradient_buffer_by_the_order_of_lines)
+                                            MT_RUN(lines_that_only_call_have_no_order) MT_RUN(
+                                                beside_a_rule_for_the_function_last_is_the_highest_line_of_several)
+                                                MT_RUN(private_pools_are_named_by_their_frames) MT_RUN(
+                                                    a_trainers_private_pool_is_for_no_single_purpose)
+                                                    MT_RUN(
+                                                        weights_in_the_pool_of_the_cache_are_told_by_their_phase)
+                                                        MT_RUN(the_pool_of_a_graph_is_known_by_its_segments) MT_RUN(
+                                                            what_was_there_before_a_pools_segment_is_not_in_it)
+                                                            MT_RUN(memory_of_no_use_to_the_phase)
+                                                                MT_RUN(pending_bytes_have_a_role) MT_RUN(
+                                                                    contradictions_still_add_up)
+                                                                    MT_RUN(any_sequence_adds_up) MT_RUN(
+                                                                        every_allocation_may_fail)
+                                                                        MT_RUN(
+                                                                            rule_files_are_read_strictly)
+                                                                            MT_RUN(
+                                                                                an_overlay_changes_a_role)
+                                                                                MT_RUN(ids))

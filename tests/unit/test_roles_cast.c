@@ -1,10 +1,13 @@
-/* Copies of weights that autocast makes, told apart from the inputs that it casts too: by size, order and place. */
+/* Copies of weights that autocast makes, told apart from the inputs that it casts too: by size,
+ * order and place. */
 #include "role_make.h"
 
-#define AT_LINEAR                                                                                                              \
-    SITE "torch/nn/modules/linear.py:125:forward|" S_CALL "|/home/u/model.py:20:forward|" S_CALL                               \
+#define AT_LINEAR                                                                                  \
+    SITE "torch/nn/modules/linear.py:125:forward|" S_CALL "|/home/u/model.py:20:forward|" S_CALL   \
          "|/home/u/run.py:9:evaluate" MAIN
-#define AT_SCORES "/home/u/model.py:44:scores|/home/u/model.py:31:forward|" S_CALL "|/home/u/run.py:9:evaluate" MAIN
+#define AT_SCORES                                                                                  \
+    "/home/u/model.py:44:scores|/home/u/model.py:31:forward|" S_CALL                               \
+    "|/home/u/run.py:9:evaluate" MAIN
 #define CAST "??:0:at::autocast::cached_cast(c10::ScalarType, at::Tensor const&, c10::DeviceType)|"
 #define OF_LINEAR CAST AT_LINEAR
 #define OF_SCORES CAST AT_SCORES
@@ -70,11 +73,13 @@ MT_TEST(an_input_with_the_size_of_a_weight)
     struct job *j = job_new();
     weights(j, WIDE, 2 * N);
     weights(j, SQUARE, N);
-    linear(j, OF_LINEAR, INPUT, SQUARE / 2, true); /* beyond doubt: this is where weights are cast */
+    /* beyond doubt: this is where weights are cast */
+    linear(j, OF_LINEAR, INPUT, SQUARE / 2, true);
     for (int i = 0; i < N - 1; i++) {
         linear(j, OF_LINEAR, WIDE / 2, SQUARE / 2, true);
         linear(j, OF_LINEAR, WIDE / 2, WIDE / 2, true);
-        linear(j, OF_SCORES, WIDE / 2, WIDE / 2, true); /* queries and keys: no weight is ever cast there */
+        /* queries and keys: no weight is ever cast there */
+        linear(j, OF_SCORES, WIDE / 2, WIDE / 2, true);
     }
     check(j, N * SQUARE / 2 + (N - 1) * WIDE / 2);
 }
@@ -88,7 +93,8 @@ MT_TEST(more_copies_than_weights_are_tensors)
     check(j, 0);
 }
 
-/* A pass before the trace left activations that go when its output does: their sizes are none of weights. */
+/* A pass before the trace left activations that go when its output does: their sizes are none of
+ * weights. */
 MT_TEST(what_goes_is_no_weight)
 {
     struct job *j = job_new();
@@ -138,7 +144,10 @@ MT_TEST(the_copy_of_the_head_is_no_logits)
     check(j, N * WIDE / 2 + LOGITS_BYTES);
 }
 
-MT_MAIN(MT_RUN(the_cast_of_a_weight_has_half_its_size) MT_RUN(the_weight_may_come_first_or_alone_or_with_a_bias)
-            MT_RUN(an_input_with_the_size_of_a_weight) MT_RUN(more_copies_than_weights_are_tensors)
-                MT_RUN(what_goes_is_no_weight) MT_RUN(without_frames_of_autocast_there_are_none)
-                    MT_RUN(a_copy_that_is_not_kept_is_a_temporary) MT_RUN(the_copy_of_the_head_is_no_logits))
+MT_MAIN(MT_RUN(the_cast_of_a_weight_has_half_its_size)
+            MT_RUN(the_weight_may_come_first_or_alone_or_with_a_bias)
+                MT_RUN(an_input_with_the_size_of_a_weight)
+                    MT_RUN(more_copies_than_weights_are_tensors) MT_RUN(what_goes_is_no_weight)
+                        MT_RUN(without_frames_of_autocast_there_are_none)
+                            MT_RUN(a_copy_that_is_not_kept_is_a_temporary)
+                                MT_RUN(the_copy_of_the_head_is_no_logits))

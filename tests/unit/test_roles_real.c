@@ -1,4 +1,5 @@
-/* Roles in real snapshots: the self-check after every event, and numbers that follow from the models. */
+/* Roles in real snapshots: the self-check after every event, and numbers that follow from the
+ * models. */
 #include "load.h"
 #include "mt_test.h"
 
@@ -62,12 +63,14 @@ static void check_file(const char *name)
         MT_CHECK_EQ(sum(d->roles.at_focus, MT_ROLE_COUNT), d->focus.live);
         MT_CHECK_EQ(sum(d->roles.life_at_focus, MT_LIFE_COUNT), d->focus.live);
         MT_CHECK_EQ(sum(d->roles.why_at_focus, MT_WHY_COUNT), d->focus.live);
-        MT_CHECK_EQ(sum(d->roles.unknown_reasons, MT_CONF_COUNT), d->roles.at_focus[MT_ROLE_UNKNOWN]);
+        MT_CHECK_EQ(sum(d->roles.unknown_reasons, MT_CONF_COUNT),
+                    d->roles.at_focus[MT_ROLE_UNKNOWN]);
         /* A made-up file has frees that nobody asked for. */
         if (d->n_events == 0 || r.t->devices.p[i].n_by_action[MT_ACT_FREE_REQUESTED] != 0)
             MT_CHECK_EQ(sum(d->roles.pending_at_focus, MT_ROLE_COUNT), d->focus.pending);
         for (uint32_t k = 0; k < d->roles.occurrences.n; k++)
-            MT_CHECK_EQ(sum(d->roles.occurrences.p[k].peak_roles, MT_ROLE_COUNT), d->roles.occurrences.p[k].peak);
+            MT_CHECK_EQ(sum(d->roles.occurrences.p[k].peak_roles, MT_ROLE_COUNT),
+                        d->roles.occurrences.p[k].peak);
         MT_CHECK_EQ(d->roles.growth.n, 0); /* none of them leaks */
     }
     leave(&r);
@@ -105,21 +108,27 @@ MT_TEST(verl_with_megatron_and_vllm)
     MT_CHECK_EQ(sum(r.f->pending_at_focus, MT_ROLE_COUNT), 596836352);
     MT_CHECK_EQ(r.f->pools.n, 2);
     for (uint32_t i = 0; i < r.f->pools.n; i++)
-        MT_CHECK_EQ(r.f->pools.p[i].role, r.f->pools.p[i].pool[1] == 1 ? MT_ROLE_ENGINE_WEIGHTS : MT_ROLE_KV_CACHE);
-    /* Two models: gradient buffers in fp32, parameter buffers in bf16, fp32 main parameters of half of each (two ranks). */
-    MT_CHECK_EQ(r.f->at_focus[MT_ROLE_GRAD] / 1000000, 2 * r.f->at_focus[MT_ROLE_OPTIM_STATE] / 1000000);
+        MT_CHECK_EQ(r.f->pools.p[i].role,
+                    r.f->pools.p[i].pool[1] == 1 ? MT_ROLE_ENGINE_WEIGHTS : MT_ROLE_KV_CACHE);
+    /* Two models: gradient buffers in fp32, parameter buffers in bf16, fp32 main parameters of half
+     * of each (two ranks). */
+    MT_CHECK_EQ(r.f->at_focus[MT_ROLE_GRAD] / 1000000,
+                2 * r.f->at_focus[MT_ROLE_OPTIM_STATE] / 1000000);
     MT_CHECK_EQ(r.f->at_focus[MT_ROLE_WORKSPACE], 8519680);
     leave(&r);
 }
 
-/* A transformer of 24 layers, 1024 wide, feed-forward 4096 (three matrices), 10000 words, embedding and head apart, in fp32. */
+/* A transformer of 24 layers, 1024 wide, feed-forward 4096 (three matrices), 10000 words, embedding
+ * and head apart, in fp32. */
 static void check_medium(const char *name, uint64_t tokens)
 {
-    const uint64_t n = 2 * 10000 * 1024 + 24 * (4 * 1024 * 1024 + 3 * 1024 * 4096 + 2 * 1024) + 1024;
+    const uint64_t n =
+        2 * 10000 * 1024 + 24 * (4 * 1024 * 1024 + 3 * 1024 * 4096 + 2 * 1024) + 1024;
     struct real r;
     MT_ASSERT(look(&r, name));
     MT_CHECK_EQ(r.f->at_focus[MT_ROLE_PARAM], 4 * n);
-    MT_CHECK_EQ(r.f->alloc_bytes[MT_ROLE_OPTIM_STATE], 2 * 4 * n); /* both moments, made anew in the step */
+    /* both moments, made anew in the step */
+    MT_CHECK_EQ(r.f->alloc_bytes[MT_ROLE_OPTIM_STATE], 2 * 4 * n);
     MT_ASSERT(r.f->occurrences.n == 1);
     MT_CHECK_EQ(r.f->occurrences.p[0].retained_roles[MT_ROLE_GRAD], 4 * n);
     MT_CHECK_EQ(r.f->occurrences.p[0].retained_roles[MT_ROLE_OPTIM_STATE], 2 * 4 * n);
@@ -147,7 +156,8 @@ MT_TEST(logits_of_known_vocabularies)
     MT_CHECK_EQ(r.f->logits_tokens, 64);
     MT_CHECK_STR(r.f->steps_from, "annotations");
     leave(&r);
-    MT_ASSERT(look(&r, "cs336_magma_partial_frames.pickle")); /* the autograd thread has no frames */
+    /* the autograd thread has no frames */
+    MT_ASSERT(look(&r, "cs336_magma_partial_frames.pickle"));
     MT_CHECK_EQ(r.f->vocab, 10000);
     MT_CHECK(r.f->at_focus[MT_ROLE_ACTIVATION] * 100 / r.d->focus.live >= 80);
     leave(&r);
@@ -165,8 +175,8 @@ MT_TEST(forward_only_has_no_gradients)
     leave(&r);
 }
 
-/* The models' scripts say their shape: 12 layers of 768, 24 of 1024, a gated MLP of four times that, 10,000 words. Norms and the embedding
- * are not cast. */
+/* The models' scripts say their shape: 12 layers of 768, 24 of 1024, a gated MLP of four times
+ * that, 10,000 words. Norms and the embedding are not cast. */
 MT_TEST(autocast_has_one_copy_of_each_matrix)
 {
     static const struct {
@@ -180,11 +190,12 @@ MT_TEST(autocast_has_one_copy_of_each_matrix)
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         uint64_t h = models[i].hidden;
         MT_ASSERT(look(&r, models[i].file));
-        MT_CHECK_EQ(r.f->peak[MT_ROLE_PARAM_CAST], 2 * (models[i].layers * (4 * h * h + 3 * h * 4 * h) + 10000 * h));
+        MT_CHECK_EQ(r.f->peak[MT_ROLE_PARAM_CAST],
+                    2 * (models[i].layers * (4 * h * h + 3 * h * 4 * h) + 10000 * h));
         leave(&r);
     }
 }
 
-MT_MAIN(MT_RUN(every_byte_of_every_file_has_one_role) MT_RUN(verl_with_megatron_and_vllm) MT_RUN(training_of_a_known_model)
-            MT_RUN(logits_of_known_vocabularies) MT_RUN(forward_only_has_no_gradients)
-                MT_RUN(autocast_has_one_copy_of_each_matrix))
+MT_MAIN(MT_RUN(every_byte_of_every_file_has_one_role) MT_RUN(verl_with_megatron_and_vllm)
+            MT_RUN(training_of_a_known_model) MT_RUN(logits_of_known_vocabularies)
+                MT_RUN(forward_only_has_no_gradients) MT_RUN(autocast_has_one_copy_of_each_matrix))

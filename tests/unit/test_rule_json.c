@@ -5,11 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static bool same_text(const char *a, const char *b) { return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0; }
+static bool same_text(const char *a, const char *b)
+{
+    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
 
 static bool same(const cJSON *a, const cJSON *b)
 {
-    if ((a->type & 0xff) != (b->type & 0xff) || a->valueint != b->valueint || a->valuedouble != b->valuedouble)
+    if ((a->type & 0xff) != (b->type & 0xff) || a->valueint != b->valueint ||
+        a->valuedouble != b->valuedouble)
         return false;
     if (!same_text(a->string, b->string) || !same_text(a->valuestring, b->valuestring))
         return false;
@@ -54,7 +58,8 @@ MT_TEST(fields_are_found_by_their_whole_names)
     cJSON *root;
     MT_ASSERT(mt_rule_json("phases.json", &root, &err) == MT_OK);
     MT_CHECK(cJSON_IsArray(mt_rule_field(root, "phases")));
-    MT_CHECK(mt_rule_field(root, "phase") == NULL && mt_rule_field(root, "phasesx") == NULL && mt_rule_field(root, "") == NULL);
+    MT_CHECK(mt_rule_field(root, "phase") == NULL && mt_rule_field(root, "phasesx") == NULL &&
+             mt_rule_field(root, "") == NULL);
     MT_CHECK(mt_rule_field(NULL, "phases") == NULL);
     mt_free(root);
 }
@@ -72,5 +77,6 @@ MT_TEST(a_file_that_is_not_there_and_memory_that_is_not)
     MT_CHECK(root == NULL);
 }
 
-MT_MAIN(MT_RUN(every_built_in_file_is_what_cjson_reads) MT_RUN(fields_are_found_by_their_whole_names)
-            MT_RUN(a_file_that_is_not_there_and_memory_that_is_not))
+MT_MAIN(MT_RUN(every_built_in_file_is_what_cjson_reads)
+            MT_RUN(fields_are_found_by_their_whole_names)
+                MT_RUN(a_file_that_is_not_there_and_memory_that_is_not))

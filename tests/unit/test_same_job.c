@@ -1,4 +1,5 @@
-/* Files of one job and of two: what contradicts, which belong together, and what is only doubtful. */
+/* Files of one job and of two: what contradicts, which belong together, and what is only doubtful.
+ */
 #include "analysis/run/same_job.h"
 #include "analysis/setup/settings.h"
 #include "build_driver.h"
@@ -28,7 +29,7 @@ struct made {
     const struct mt_trace *ct[MOST];
     const struct mt_analysis *ca[MOST];
     uint32_t n;
-    struct mt_jobs *jobs;
+    struct mt_same_job *same_job;
 };
 
 static char *dup(const char *s) { return s != NULL ? mt_strndup(s, strlen(s)) : NULL; }
@@ -79,18 +80,20 @@ static void add(struct made *m, const struct file *f)
     m->n++;
 }
 
-static struct mt_jobs *look(struct made *m, const struct mt_logs *logs, const struct mt_runconf *conf)
+static struct mt_same_job *look(struct made *m, const struct mt_logs *logs,
+                                const struct mt_runconf *conf)
 {
-    struct mt_jobs_in in = {.traces = m->ct, .analyses = m->ca, .n = m->n, .logs = logs, .conf = conf};
+    struct mt_same_job_in in = {
+        .traces = m->ct, .analyses = m->ca, .n = m->n, .logs = logs, .conf = conf};
     struct mt_err err = {.rc = MT_OK};
-    if (mt_jobs_make(&m->jobs, &in, &err) < 0)
-        m->jobs = NULL;
-    return m->jobs;
+    if (mt_same_job_make(&m->same_job, &in, &err) < 0)
+        m->same_job = NULL;
+    return m->same_job;
 }
 
 static void done(struct made *m)
 {
-    mt_jobs_free(m->jobs);
+    mt_same_job_free(m->same_job);
     for (uint32_t i = 0; i < m->n; i++) {
         MT_VEC_DONE(&m->a[i].devices.p[0].phases);
         MT_VEC_DONE(&m->a[i].devices.p[0].ooms);
@@ -99,7 +102,7 @@ static void done(struct made *m)
     }
 }
 
-static struct mt_jobs *two(struct made *m, struct file a, struct file b)
+static struct mt_same_job *two(struct made *m, struct file a, struct file b)
 {
     memset(m, 0, sizeof *m);
     add(m, &a);
@@ -112,18 +115,27 @@ static struct mt_jobs *two(struct made *m, struct file a, struct file b)
 MT_TEST(what_contradicts)
 {
     struct made m;
-    const struct mt_jobs *j =
+    const struct mt_same_job *j =
         two(&m, (struct file){.input = "a.pickle", ACTOR, .rank = 0, .empty = true},
-            (struct file){.input = "b.pickle", ACTOR, .rank = 0, .empty = true, .from = 3 * HOUR, .to = 4 * HOUR});
+            (struct file){.input = "b.pickle",
+                          ACTOR,
+                          .rank = 0,
+                          .empty = true,
+                          .from = 3 * HOUR,
+                          .to = 4 * HOUR});
     MT_ASSERT(j != NULL && j->sentence != NULL);
-    MT_CHECK_HAS(j->sentence, "rank 0 began twice with nothing allocated: in a.pickle and, 3 h later, in b.pickle.");
+    MT_CHECK_HAS(
+        j->sentence,
+        "rank 0 began twice with nothing allocated: in a.pickle and, 3 h later, in b.pickle.");
     MT_CHECK_HAS(j->sentence, "The verdict is about a.pickle. Make one report of each.");
     MT_CHECK_EQ(j->groups.n, 2);
     done(&m);
     j = two(&m, (struct file){.input = "a.pickle", ACTOR, .rank = 3, .pid = 41},
             (struct file){.input = "b.pickle", ACTOR, .rank = 3, .pid = 977});
     MT_ASSERT(j != NULL && j->sentence != NULL);
-    MT_CHECK_HAS(j->sentence, "rank 3 is process 41 in a.pickle and process 977 in b.pickle, and both do the same work.");
+    MT_CHECK_HAS(
+        j->sentence,
+        "rank 3 is process 41 in a.pickle and process 977 in b.pickle, and both do the same work.");
     done(&m);
     j = two(&m, (struct file){.input = "a.pickle", ACTOR, .rank = 3, .host = "n1"},
             (struct file){.input = "b.pickle", ACTOR, .rank = 3, .host = "n2", .from = HOUR});
@@ -131,7 +143,8 @@ MT_TEST(what_contradicts)
     MT_CHECK_HAS(j->sentence, "rank 3 is on n1 in a.pickle and on n2 in b.pickle");
     done(&m);
     j = two(&m, (struct file){.input = "a.pickle", ACTOR, .rank = 0},
-            (struct file){.input = "b.pickle", .rank = 1, .phase = MT_PH_TRAIN, .framework = MT_FW_AREAL});
+            (struct file){
+                .input = "b.pickle", .rank = 1, .phase = MT_PH_TRAIN, .framework = MT_FW_AREAL});
     MT_ASSERT(j != NULL && j->sentence != NULL);
     MT_CHECK_HAS(j->sentence, "a.pickle is of verl, b.pickle of AReaL.");
     MT_CHECK(strstr(j->sentence, "started again") == NULL);
@@ -150,7 +163,13 @@ MT_TEST(what_does_not)
     static const struct file pairs[][2] = {
         /* two ranks; one of another host */
         {{.input = "a.pickle", ACTOR, .rank = 0, .host = "n1", .empty = true},
-         {.input = "b.pickle", ACTOR, .rank = 1, .host = "n2", .empty = true, .from = HOUR, .to = 2 * HOUR}},
+         {.input = "b.pickle",
+          ACTOR,
+          .rank = 1,
+          .host = "n2",
+          .empty = true,
+          .from = HOUR,
+          .to = 2 * HOUR}},
         /* actor and critic count their ranks alike */
         {{.input = "a.pickle", ACTOR, .rank = 0, .pid = 41, .empty = true},
          {.input = "b.pickle",
@@ -162,7 +181,11 @@ MT_TEST(what_does_not)
           .empty = true}},
         /* an engine's process of the same rank */
         {{.input = "a.pickle", ACTOR, .rank = 0, .pid = 41},
-         {.input = "b.pickle", .rank = 0, .pid = 977, .phase = MT_PH_ROLLOUT_GENERATE, .framework = MT_FW_VLLM}},
+         {.input = "b.pickle",
+          .rank = 0,
+          .pid = 977,
+          .phase = MT_PH_ROLLOUT_GENERATE,
+          .framework = MT_FW_VLLM}},
         /* two dumps of one process in the same folder: the second has lost its beginning */
         {{.input = "a.pickle", ACTOR, .rank = 0, .empty = true},
          {.input = "b.pickle", ACTOR, .rank = 0, .from = HOUR, .to = 2 * HOUR}},
@@ -172,10 +195,24 @@ MT_TEST(what_does_not)
         /* slime and Relax share their code */
         {{.input = "a.pickle", .rank = 0, .phase = MT_PH_TRAIN_ACTOR, .framework = MT_FW_SLIME},
          {.input = "b.pickle", .rank = 1, .phase = MT_PH_TRAIN_ACTOR, .framework = MT_FW_RELAX}},
-        /* "train" of AReaL is the actor's or the critic's, and its "log-probs" the reference's as well */
-        {{.input = "a.pickle", .rank = 0, .pid = 41, .phase = MT_PH_TRAIN, .framework = MT_FW_AREAL},
-         {.input = "b.pickle", .rank = 0, .pid = 977, .phase = MT_PH_TRAIN, .framework = MT_FW_AREAL}},
-        {{.input = "a.pickle", .rank = 0, .pid = 41, .phase = MT_PH_LOGP, .framework = MT_FW_AREAL, .empty = true},
+        /* "train" of AReaL is the actor's or the critic's, and its "log-probs" the reference's as
+           well */
+        {{.input = "a.pickle",
+          .rank = 0,
+          .pid = 41,
+          .phase = MT_PH_TRAIN,
+          .framework = MT_FW_AREAL},
+         {.input = "b.pickle",
+          .rank = 0,
+          .pid = 977,
+          .phase = MT_PH_TRAIN,
+          .framework = MT_FW_AREAL}},
+        {{.input = "a.pickle",
+          .rank = 0,
+          .pid = 41,
+          .phase = MT_PH_LOGP,
+          .framework = MT_FW_AREAL,
+          .empty = true},
          {.input = "b.pickle",
           .rank = 0,
           .pid = 977,
@@ -186,7 +223,8 @@ MT_TEST(what_does_not)
         /* ranks that each machine counts from 0 */
         {{.input = "n1/rank0.pickle", ACTOR, .rank = 0, .host = "n1", .pid = 41},
          {.input = "n2/rank0.pickle", ACTOR, .rank = 0, .host = "n2", .pid = 42}},
-        /* between two steps all is on the host, and the second recording begins there: the cache says that it had begun before */
+        /* between two steps all is on the host, and the second recording begins there: the cache
+           says that it had begun before */
         {{.input = "a.pickle", ACTOR, .rank = 0, .empty = true},
          {.input = "b.pickle", ACTOR, .rank = 0, .empty = true, .cache = true, .from = HOUR}},
         /* no rank at all */
@@ -195,28 +233,31 @@ MT_TEST(what_does_not)
     };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         struct made m;
-        const struct mt_jobs *j = two(&m, pairs[i][0], pairs[i][1]);
+        const struct mt_same_job *j = two(&m, pairs[i][0], pairs[i][1]);
         MT_ASSERT(j != NULL);
         if (j->sentence != NULL || j->doubt != NULL || j->missing != NULL || j->elsewhere != NULL)
-            MT_FAIL_AT("pair %u: %s%s", (unsigned)i, j->sentence != NULL ? j->sentence : "", j->doubt != NULL ? j->doubt : "");
+            MT_FAIL_AT("pair %u: %s%s", (unsigned)i, j->sentence != NULL ? j->sentence : "",
+                       j->doubt != NULL ? j->doubt : "");
         MT_CHECK_EQ(j->groups.n, 0);
         done(&m);
     }
 }
 
-/* Two folders of four ranks, and one of a folder that has a rank of its own: ranks come mixed, as a report sorts them. */
+/* Two folders of four ranks, and one of a folder that has a rank of its own: ranks come mixed, as a
+ * report sorts them. */
 MT_TEST(files_go_with_their_folder)
 {
     static const char *const dir[] = {"runs/a", "runs/b"};
     struct made m;
-    const struct mt_jobs *j;
+    const struct mt_same_job *j;
     char name[MOST][64];
     memset(&m, 0, sizeof m);
     for (int r = 0; r < 5; r++)
         for (unsigned d = 0; d < 2; d++) {
             struct file f = {.input = dir[d], ACTOR, .rank = r, .empty = true, .from = d * HOUR};
             if (r == 0 && d == 1)
-                continue; /* so the first of the other folder has nobody to contradict when it is read */
+                continue; /* so the first of the other folder has nobody to contradict when it is
+                             read */
             (void)snprintf(name[m.n], sizeof name[0], "rank_%02d/memory.pickle", r);
             f.member = name[m.n];
             add(&m, &f);
@@ -231,11 +272,12 @@ MT_TEST(files_go_with_their_folder)
     done(&m);
 }
 
-/* In one folder the times tell which processes ran together; a file of a third folder that fits both is of neither. */
+/* In one folder the times tell which processes ran together; a file of a third folder that fits
+ * both is of neither. */
 MT_TEST(files_of_one_folder_go_by_time)
 {
     struct made m;
-    const struct mt_jobs *j;
+    const struct mt_same_job *j;
     static const struct file files[] = {
         {.input = "runs", .member = "x_rank0_pid1.pickle", ACTOR, .rank = 0, .pid = 1},
         {.input = "runs",
@@ -267,14 +309,16 @@ MT_TEST(files_of_one_folder_go_by_time)
     done(&m);
 }
 
-/* The same ranks in two folders, one after the other, and the recordings have lost their beginnings: the files do not say. */
+/* The same ranks in two folders, one after the other, and the recordings have lost their
+ * beginnings: the files do not say. */
 MT_TEST(a_doubt_is_no_contradiction)
 {
     struct made m;
-    const struct mt_jobs *j;
+    const struct mt_same_job *j;
     memset(&m, 0, sizeof m);
     for (int r = 0; r < 3; r++) {
-        struct file a = {.input = "step5/x.pickle", ACTOR, .rank = r}, b = {.input = "step9/x.pickle", ACTOR, .rank = r};
+        struct file a = {.input = "step5/x.pickle", ACTOR, .rank = r},
+                    b = {.input = "step9/x.pickle", ACTOR, .rank = r};
         b.from = 26 * HOUR;
         b.to = 27 * HOUR;
         add(&m, &a);
@@ -282,7 +326,8 @@ MT_TEST(a_doubt_is_no_contradiction)
     }
     j = look(&m, NULL, NULL);
     MT_ASSERT(j != NULL && j->sentence == NULL && j->doubt != NULL);
-    MT_CHECK_HAS(j->doubt, "Rank 0 was recorded twice: in step5, and in step9 26 h after that ended (so were 2 more ranks).");
+    MT_CHECK_HAS(j->doubt, "Rank 0 was recorded twice: in step5, and in step9 26 h after that "
+                           "ended (so were 2 more ranks).");
     done(&m);
 }
 
@@ -292,7 +337,8 @@ static struct mt_runconf *settings(const char *args)
 {
     struct mt_runconf *c = NULL;
     struct mt_err err = {.rc = MT_OK};
-    if (mt_runconf_new(&c, &err) < 0 || mt_conf_args(&c->conf, args, strlen(args), "--args", false, &err) < 0 ||
+    if (mt_runconf_new(&c, &err) < 0 ||
+        mt_conf_args(&c->conf, args, strlen(args), "--args", false, &err) < 0 ||
         mt_runconf_added(c, MT_FROM_ARGS, &err) < 0)
         abort();
     return c;
@@ -300,26 +346,27 @@ static struct mt_runconf *settings(const char *args)
 
 MT_TEST(missing_ranks)
 {
-    struct mt_runconf *of64 = settings("trainer.n_gpus_per_node=8 trainer.nnodes=8"), *of2 = settings("WORLD_SIZE=2");
+    struct mt_runconf *of64 = settings("trainer.n_gpus_per_node=8 trainer.nnodes=8"),
+                      *of2 = settings("WORLD_SIZE=2");
     static const struct file files[] = {{.input = "rank3.pickle", ACTOR, .rank = 3},
                                         {.input = "rank17.pickle", ACTOR, .rank = 17},
                                         {.input = "rank40.pickle", ACTOR, .rank = 40},
                                         {.input = "worker.pickle", ACTOR, .rank = -1}};
     struct made m;
-    const struct mt_jobs *j;
+    const struct mt_same_job *j;
     memset(&m, 0, sizeof m);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         add(&m, &files[i]);
     j = look(&m, NULL, of64);
     MT_ASSERT(j != NULL && j->missing != NULL);
-    MT_CHECK_STR(j->missing,
-                 "Of the 64 ranks of the job 3 have a snapshot here: 3, 17, 40; the names of 1 more file say no rank. "
-                 "Whether the others are as full is not known.");
-    mt_jobs_free(m.jobs);
+    MT_CHECK_STR(j->missing, "Of the 64 ranks of the job 3 have a snapshot here: 3, 17, 40; the "
+                             "names of 1 more file say no rank. "
+                             "Whether the others are as full is not known.");
+    mt_same_job_free(m.same_job);
     j = look(&m, NULL, of2);
     MT_ASSERT(j != NULL && j->missing != NULL);
     MT_CHECK_HAS(j->missing, "The settings name 2 ranks, but rank 40 is here");
-    mt_jobs_free(m.jobs);
+    mt_same_job_free(m.same_job);
     j = look(&m, NULL, NULL); /* nobody says how many there are */
     MT_CHECK(j != NULL && j->missing == NULL);
     done(&m);
@@ -333,10 +380,11 @@ MT_TEST(the_rank_that_failed_is_elsewhere)
     for (int shape = 0; shape < 4; shape++) {
         struct mt_logs logs = {{NULL, 0, 0}};
         struct mt_log_file *f = MT_VEC_PUSH(&logs.files);
-        const struct file one = {.input = "rank3.pickle", ACTOR, .rank = shape == 1 ? 5 : 3, .oom = shape == 2};
+        const struct file one = {
+            .input = "rank3.pickle", ACTOR, .rank = shape == 1 ? 5 : 3, .oom = shape == 2};
         struct mt_log_fact *at;
         struct made m;
-        const struct mt_jobs *j;
+        const struct mt_same_job *j;
         memset(&m, 0, sizeof m);
         add(&m, &one);
         if (f == NULL)
@@ -347,14 +395,16 @@ MT_TEST(the_rank_that_failed_is_elsewhere)
         if (at == NULL)
             abort();
         memset(at, 0, sizeof *at);
-        at->kind = shape == 3 ? MT_LOG_VLLM_NO_KV : MT_LOG_TORCH_OOM; /* an engine's rank is another */
+        /* an engine's rank is another */
+        at->kind = shape == 3 ? MT_LOG_VLLM_NO_KV : MT_LOG_TORCH_OOM;
         at->rank = 5;
         j = look(&m, &logs, NULL);
         MT_ASSERT(j != NULL);
         MT_CHECK_EQ(j->elsewhere != NULL, shape == 0);
         if (j->elsewhere != NULL)
             MT_CHECK_STR(j->elsewhere,
-                         "Memory ran out on rank 5, says the log, and no snapshot of it is here. What follows is about "
+                         "Memory ran out on rank 5, says the log, and no snapshot of it is here. "
+                         "What follows is about "
                          "rank 3, which did not fail: give the snapshot of the rank that did.");
         done(&m);
         mt_logs_done(&logs);
@@ -363,13 +413,15 @@ MT_TEST(the_rank_that_failed_is_elsewhere)
 
 /* ---- recordings of the driver ---- */
 
-static struct mt_trace *recorded(const char *name, uint64_t from, uint64_t to, const char *slurm, uint64_t uid)
+static struct mt_trace *recorded(const char *name, uint64_t from, uint64_t to, const char *slurm,
+                                 uint64_t uid)
 {
     struct bd x = bd_new();
     struct mt_trace *t;
     struct mt_process_attr *a;
     uint32_t gpu = bd_gpu(&x, "n1", "GPU-1", UINT64_C(80) << 30);
-    mt_str_id key = bd_str(&x, slurm != NULL ? "SLURM_JOB_ID" : "PATH"), value = bd_str(&x, slurm != NULL ? slurm : "/bin");
+    mt_str_id key = bd_str(&x, slurm != NULL ? "SLURM_JOB_ID" : "PATH"),
+              value = bd_str(&x, slurm != NULL ? slurm : "/bin");
     (void)bd_process(&x, "n1", 41, "train", 0, gpu);
     t = bd_done(&x);
     t->meta.input = dup(name);
@@ -390,22 +442,24 @@ MT_TEST(recordings_of_the_driver)
     static const struct {
         uint64_t from, uid;
         const char *a, *b, *words; /* jobs of Slurm; NULL = one job */
-    } cases[] = {{HOUR / 2, 2, "17", "17", NULL},
-                 {HOUR / 2, 2, "17", "18", "a.gz is of Slurm job 17, b.gz of 18."},
-                 {3 * HOUR, 2, "17", "17", NULL}, /* two steps of it */
-                 {3 * HOUR, 1, NULL, NULL, NULL}, /* one process, recorded twice */
-                 {3 * HOUR, 2, NULL, NULL, "a.gz had ended for 2 h when the recording of b.gz began."}};
+    } cases[] = {
+        {HOUR / 2, 2, "17", "17", NULL},
+        {HOUR / 2, 2, "17", "18", "a.gz is of Slurm job 17, b.gz of 18."},
+        {3 * HOUR, 2, "17", "17", NULL}, /* two steps of it */
+        {3 * HOUR, 1, NULL, NULL, NULL}, /* one process, recorded twice */
+        {3 * HOUR, 2, NULL, NULL, "a.gz had ended for 2 h when the recording of b.gz began."}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct mt_trace *t[2] = {recorded("a.gz", 0, HOUR, cases[i].a, 1),
-                                 recorded("b.gz", cases[i].from, cases[i].from + HOUR, cases[i].b, cases[i].uid)};
-        struct mt_jobs_in in = {.drivers = (const struct mt_trace *const *)t, .n_drivers = 2};
-        struct mt_jobs *j = NULL;
+        struct mt_trace *t[2] = {
+            recorded("a.gz", 0, HOUR, cases[i].a, 1),
+            recorded("b.gz", cases[i].from, cases[i].from + HOUR, cases[i].b, cases[i].uid)};
+        struct mt_same_job_in in = {.drivers = (const struct mt_trace *const *)t, .n_drivers = 2};
+        struct mt_same_job *j = NULL;
         struct mt_err err = {.rc = MT_OK};
-        MT_ASSERT(mt_jobs_make(&j, &in, &err) == MT_OK);
+        MT_ASSERT(mt_same_job_make(&j, &in, &err) == MT_OK);
         MT_CHECK_EQ(j->sentence != NULL, cases[i].words != NULL);
         if (j->sentence != NULL && cases[i].words != NULL)
             MT_CHECK_HAS(j->sentence, cases[i].words);
-        mt_jobs_free(j);
+        mt_same_job_free(j);
         mt_trace_free(t[0]);
         mt_trace_free(t[1]);
     }
@@ -417,7 +471,7 @@ MT_TEST(out_of_memory_while_telling)
         struct made m;
         struct file a = {.input = "a.pickle", ACTOR, .rank = 0, .pid = 1},
                     b = {.input = "b.pickle", ACTOR, .rank = 0, .pid = 2};
-        const struct mt_jobs *j;
+        const struct mt_same_job *j;
         memset(&m, 0, sizeof m);
         add(&m, &a);
         add(&m, &b);
@@ -431,6 +485,7 @@ MT_TEST(out_of_memory_while_telling)
     MT_FAIL_AT("%s", "it never succeeds");
 }
 
-MT_MAIN(MT_RUN(what_contradicts) MT_RUN(what_does_not) MT_RUN(files_go_with_their_folder) MT_RUN(files_of_one_folder_go_by_time)
-            MT_RUN(a_doubt_is_no_contradiction) MT_RUN(missing_ranks) MT_RUN(the_rank_that_failed_is_elsewhere)
-                MT_RUN(recordings_of_the_driver) MT_RUN(out_of_memory_while_telling))
+MT_MAIN(MT_RUN(what_contradicts) MT_RUN(what_does_not) MT_RUN(files_go_with_their_folder)
+            MT_RUN(files_of_one_folder_go_by_time) MT_RUN(a_doubt_is_no_contradiction)
+                MT_RUN(missing_ranks) MT_RUN(the_rank_that_failed_is_elsewhere)
+                    MT_RUN(recordings_of_the_driver) MT_RUN(out_of_memory_while_telling))

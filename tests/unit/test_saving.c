@@ -1,4 +1,5 @@
-/* What a rule would change and save: metrics, proposals, suppression by settings, order, and several rules together. */
+/* What a rule would change and save: metrics, proposals, suppression by settings, order, and
+ * several rules together. */
 #include "analysis/cause/cause.h"
 #include "parser/model/intern.h"
 #include "tests/unit/advice_bench.h"
@@ -7,13 +8,17 @@ static void micro(struct bench *b, uint64_t tokens, uint64_t peak)
 {
     struct mt_micro *m = MT_VEC_PUSH(&b->d->roles.micros);
     MT_ASSERT(m != NULL);
-    *m = (struct mt_micro){.has_backward = true, .phase = MT_PH_TRAIN_ACTOR, .tokens_bytes = tokens, .peak = peak};
+    *m = (struct mt_micro){
+        .has_backward = true, .phase = MT_PH_TRAIN_ACTOR, .tokens_bytes = tokens, .peak = peak};
 }
 
 MT_TEST(metrics)
 {
     struct bench b;
-    setup(&b, "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=16384 actor_rollout_ref.rollout.enforce_eager=True", NULL);
+    setup(&b,
+          "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=16384 "
+          "actor_rollout_ref.rollout.enforce_eager=True",
+          NULL);
     role(&b, MT_ROLE_PARAM, 4 * GIB);
     role(&b, MT_ROLE_OPTIM_STATE, 8 * GIB);
     role(&b, MT_ROLE_ACTIVATION, 20 * GIB);
@@ -31,7 +36,8 @@ MT_TEST(metrics)
     MT_CHECK_EQ(metric(&b, "life.micro_batch"), 5 * (double)GIB);
     MT_CHECK_EQ(metric(&b, "setting.tokens_per_gpu"), 16384);
     MT_CHECK_EQ(metric(&b, "setting.enforce_eager"), 1);
-    MT_CHECK_EQ(metric(&b, "setting.lora_rank"), 0); /* verl's own default: the keys that are set show verl */
+    /* verl's own default: the keys that are set show verl */
+    MT_CHECK_EQ(metric(&b, "setting.lora_rank"), 0);
     MT_CHECK_EQ(metric(&b, "setting.heads"), -1);
     MT_CHECK_EQ(metric(&b, "token_bytes"), 31 * (double)GIB);
     MT_CHECK_EQ(metric(&b, "token_ratio") * 100, 50);
@@ -49,7 +55,8 @@ MT_TEST(metrics)
     MT_CHECK(!mt_metric_exists(b.conf, "no_such_metric", 14));
     MT_CHECK(!mt_metric_exists(b.conf, "setting.nonsense", 16));
     MT_CHECK(!mt_metric_exists(NULL, "setting.vocab", 13));
-    MT_CHECK(mt_metric_exists(b.conf, "setting.vocab", 13) && mt_metric_exists(b.conf, "role.kv_cache", 13));
+    MT_CHECK(mt_metric_exists(b.conf, "setting.vocab", 13) &&
+             mt_metric_exists(b.conf, "role.kv_cache", 13));
 
     fail(&b, 4 * GIB, GIB);
     b.d->focus.free_usable = GIB / 2;
@@ -61,7 +68,8 @@ MT_TEST(metrics)
     b.a.verdict.sub = MT_PH_OPTIMIZER;
     MT_CHECK_EQ(metric(&b, "token_request"), 0);
     MT_CHECK_EQ(metric(&b, "optim_request"), 4 * (double)GIB);
-    MT_CHECK_EQ(metric(&b, "token_bytes"), 30 * (double)GIB); /* temporaries of the optimizer are no activations */
+    /* temporaries of the optimizer are no activations */
+    MT_CHECK_EQ(metric(&b, "token_bytes"), 30 * (double)GIB);
     teardown(&b);
 }
 
@@ -86,8 +94,9 @@ MT_TEST(numbers_of_settings)
     static const struct {
         const char *text;
         double v;
-    } want[] = {{"16384", 16384}, {"0.45", 0.45}, {"-1", -1},   {"True", 1}, {"false", 0}, {"", 1},  {"full", 1},
-                {"null", -77},    {"1e5", -77},   {"12x", -77}, {"-", -77},  {".", -77},   {"on", 1}};
+    } want[] = {{"16384", 16384}, {"0.45", 0.45}, {"-1", -1},    {"True", 1},  {"false", 0},
+                {"", 1},          {"full", 1},    {"null", -77}, {"1e5", -77}, {"12x", -77},
+                {"-", -77},       {".", -77},     {"on", 1}};
     for (size_t i = 0; i < sizeof want / sizeof want[0]; i++) {
         struct mt_value v = mt_setting_number(want[i].text);
         double got = v.known ? v.v : -77;
@@ -98,7 +107,8 @@ MT_TEST(numbers_of_settings)
     MT_CHECK(!mt_setting_number(NULL).known);
 }
 
-/* The tokens that were there, halved; never below one sequence; nothing where the run is there already. */
+/* The tokens that were there, halved; never below one sequence; nothing where the run is there
+ * already. */
 MT_TEST(token_budget)
 {
     struct bench b;
@@ -117,7 +127,8 @@ MT_TEST(token_budget)
     teardown(&b);
 
     setup(&b,
-          "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=16384 data.max_prompt_length=4096 data.max_response_length=8192",
+          "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=16384 data.max_prompt_length=4096 "
+          "data.max_response_length=8192",
           NULL);
     role(&b, MT_ROLE_ACTIVATION, 16 * GIB);
     v = advise(&b, "V06");
@@ -127,7 +138,8 @@ MT_TEST(token_budget)
     teardown(&b);
 
     setup(&b,
-          "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=12288 data.max_prompt_length=4096 data.max_response_length=8192",
+          "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=12288 data.max_prompt_length=4096 "
+          "data.max_response_length=8192",
           NULL);
     role(&b, MT_ROLE_ACTIVATION, 16 * GIB);
     MT_CHECK(advise(&b, "V06") == NULL);
@@ -135,7 +147,8 @@ MT_TEST(token_budget)
 
     /* the budget is per GPU: a sequence that two of them divide fits into half of it */
     setup(&b,
-          "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=12288 data.max_prompt_length=4096 data.max_response_length=8192 "
+          "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=12288 data.max_prompt_length=4096 "
+          "data.max_response_length=8192 "
           "actor_rollout_ref.actor.ulysses_sequence_parallel_size=2",
           NULL);
     role(&b, MT_ROLE_ACTIVATION, 16 * GIB);
@@ -150,7 +163,8 @@ MT_TEST(token_budget)
     fail(&b, 4 * GIB, 3 * GIB);
     v = advise(&b, "V06");
     MT_ASSERT(v != NULL);
-    MT_CHECK_EQ(strtol(v->proposed_value, NULL, 10) / 256 * 256, strtol(v->proposed_value, NULL, 10));
+    MT_CHECK_EQ(strtol(v->proposed_value, NULL, 10) / 256 * 256,
+                strtol(v->proposed_value, NULL, 10));
     MT_CHECK(strtol(v->proposed_value, NULL, 10) >= 14336 &&
              strtol(v->proposed_value, NULL, 10) <= 14848); /* 1 - 1.8 / 20 = 0.91, at most 0.9 */
     MT_CHECK(b.a.combined.fits_known && b.a.combined.fits);
@@ -170,7 +184,8 @@ MT_TEST(settings_suppress)
     MT_CHECK(advise(&b, "V12") == NULL);
     MT_CHECK(advise(&b, "V15") != NULL);
     teardown(&b);
-    setup(&b, "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=8192", NULL); /* verl: checkpointing is on by default */
+    /* verl: checkpointing is on by default */
+    setup(&b, "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=8192", NULL);
     role(&b, MT_ROLE_ACTIVATION, 16 * GIB);
     MT_CHECK(advise(&b, "V12") != NULL);
     teardown(&b);
@@ -215,12 +230,15 @@ MT_TEST(between_phases_and_inside)
 /* Rules that shrink the same do not add up, and each finds only what the one before it left. */
 MT_TEST(together)
 {
-    static const char one_number[] =
-        "{\"schema_version\": 1, \"fixes\": [{\"id\": \"mine\", \"framework\": [\"verl\"], \"kind\": \"setting\", "
-        "\"phases\": [\"forward_backward\"], \"title\": \"t\", \"why\": \"w\", \"set\": [{\"syntax\": \"hydra\", "
-        "\"key\": \"k\", \"value\": \"1\"}], \"when\": \"live > 0\", \"saving\": {\"bytes\": \"4G\", \"low\": \"4G\", "
-        "\"high\": \"4G\", \"confidence\": \"high\", \"from\": [\"unknown\"]}, \"constraints\": \"none\", \"cost\": "
-        "\"none\", \"source\": \"s\", \"status\": \"DOC\"}]}";
+    static const char one_number[] = "{\"schema_version\": 1, \"fixes\": [{\"id\": \"mine\", "
+                                     "\"framework\": [\"verl\"], \"kind\": \"setting\", "
+                                     "\"phases\": [\"forward_backward\"], \"title\": \"t\", "
+                                     "\"why\": \"w\", \"set\": [{\"syntax\": \"hydra\", "
+                                     "\"key\": \"k\", \"value\": \"1\"}], \"when\": \"live > 0\", "
+                                     "\"saving\": {\"bytes\": \"4G\", \"low\": \"4G\", "
+                                     "\"high\": \"4G\", \"confidence\": \"high\", \"from\": "
+                                     "[\"unknown\"]}, \"constraints\": \"none\", \"cost\": "
+                                     "\"none\", \"source\": \"s\", \"status\": \"DOC\"}]}";
     struct bench b;
     uint64_t sum = 0, n = 0;
     setup(&b, NULL, NULL);
@@ -258,7 +276,8 @@ MT_TEST(together)
     MT_CHECK(advise(&b, "mine") != NULL);
     MT_CHECK_EQ(b.a.combined.saving.low, 4 * GIB);
     MT_CHECK_EQ(b.a.combined.saving.high, 4 * GIB);
-    MT_CHECK_STR(b.a.combined.sentence, "With this setting: about 4.00 GiB less than the 10.00 GiB live at this moment.");
+    MT_CHECK_STR(b.a.combined.sentence,
+                 "With this setting: about 4.00 GiB less than the 10.00 GiB live at this moment.");
     teardown(&b);
 
     setup(&b, NULL, NULL); /* what has no figure is not counted among those that have */
@@ -272,7 +291,8 @@ MT_TEST(together)
         n += b.a.advice.p[i].is_top;
     MT_CHECK_EQ(n, 3);
     MT_CHECK_EQ(b.a.combined.n, 1);
-    MT_CHECK_HAS(b.a.combined.sentence, "With the one of these settings that has a figure: about 4.00 GiB less");
+    MT_CHECK_HAS(b.a.combined.sentence,
+                 "With the one of these settings that has a figure: about 4.00 GiB less");
     teardown(&b);
 
     setup(&b, NULL, NULL); /* nothing that saves: nothing is said */
@@ -283,7 +303,8 @@ MT_TEST(together)
     teardown(&b);
 }
 
-/* Without a failed request another moment of the phase may become the highest: it is that far that a change saves. */
+/* Without a failed request another moment of the phase may become the highest: it is that far that
+ * a change saves. */
 MT_TEST(next_peak_is_the_bound)
 {
     struct bench b;
@@ -340,7 +361,8 @@ MT_TEST(order)
     list[2] = entry(mt_fix_rule_find(b.rules, "V12"), 40);
     mt_advice_mark_top(list, 3);
     MT_CHECK(list[0].is_top && !list[1].is_top && list[2].is_top);
-    /* of formulas without their numbers one is named; the next gives way to a rule with a figure, not to an empty place */
+    /* of formulas without their numbers one is named; the next gives way to a rule with a figure,
+     * not to an empty place */
     list[0] = entry(mt_fix_rule_find(b.rules, "V34"), 0);
     list[1] = entry(mt_fix_rule_find(b.rules, "V36"), 0);
     list[2] = entry(mt_fix_rule_find(b.rules, "V12"), 40);
@@ -364,7 +386,8 @@ static mt_stack_id add_stack(struct mt_trace *t, const char *name)
     return t->stacks.n - 1;
 }
 
-/* The entropy can be recomputed only where training computes it: its bytes are there, its request failed, or the run is set so. */
+/* The entropy can be recomputed only where training computes it: its bytes are there, its request
+ * failed, or the run is set so. */
 MT_TEST(entropy_in_training)
 {
     static const struct {
@@ -378,9 +401,12 @@ MT_TEST(entropy_in_training)
         {"cross_entropy", NULL, MT_PH_TRAIN_ACTOR, false, false},
         {"gather_logprobs_entropy", NULL, MT_PH_TRAIN_ACTOR, true, false},
         {"logprobs_from_logits", NULL, MT_PH_TRAIN_ACTOR, false, false},
-        {"logprobs_from_logits", "actor_rollout_ref.actor.entropy_coeff=0.001", MT_PH_TRAIN_ACTOR, false, true},
-        {"logprobs_from_logits", "actor_rollout_ref.actor.entropy_coeff=0", MT_PH_TRAIN_ACTOR, false, false},
-        {"entropy_from_logits", "actor_rollout_ref.actor.entropy_checkpointing=True", MT_PH_TRAIN_ACTOR, false, false},
+        {"logprobs_from_logits", "actor_rollout_ref.actor.entropy_coeff=0.001", MT_PH_TRAIN_ACTOR,
+         false, true},
+        {"logprobs_from_logits", "actor_rollout_ref.actor.entropy_coeff=0", MT_PH_TRAIN_ACTOR,
+         false, false},
+        {"entropy_from_logits", "actor_rollout_ref.actor.entropy_checkpointing=True",
+         MT_PH_TRAIN_ACTOR, false, false},
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         struct bench b;
@@ -414,7 +440,8 @@ MT_TEST(entropy_in_training)
     }
 }
 
-/* A key counts for the framework of the trace, and what is not set has its default, where settings are known at all. */
+/* A key counts for the framework of the trace, and what is not set has its default, where settings
+ * are known at all. */
 MT_TEST(settings_of_this_framework)
 {
     struct bench b;
@@ -436,7 +463,10 @@ MT_TEST(settings_of_this_framework)
     MT_CHECK_STR(v->proposed, "actor_rollout_ref.rollout.max_num_batched_tokens=4096");
     MT_CHECK_EQ(v->saving.bytes, 8 * GIB);
     teardown(&b);
-    setup(&b, "actor_rollout_ref.rollout.max_num_batched_tokens=32768 --max-tokens-per-gpu 1 --micro-batch-size 1", NULL);
+    setup(&b,
+          "actor_rollout_ref.rollout.max_num_batched_tokens=32768 --max-tokens-per-gpu 1 "
+          "--micro-batch-size 1",
+          NULL);
     b.a.verdict.phase = MT_PH_ROLLOUT_GENERATE;
     b.a.verdict.sub = MT_PH_NONE;
     role(&b, MT_ROLE_TEMP, 16 * GIB);
@@ -470,12 +500,14 @@ MT_TEST(moved_key)
     b.a.trace = t;
     v = advise(&b, "V29");
     MT_ASSERT(v != NULL);
-    MT_CHECK_STR(v->proposed, "actor_rollout_ref.actor.fsdp_config.ulysses_sequence_parallel_size=2");
+    MT_CHECK_STR(v->proposed,
+                 "actor_rollout_ref.actor.fsdp_config.ulysses_sequence_parallel_size=2");
     teardown(&b);
     mt_trace_free(t);
 }
 
-/* An allocation string made of the present one; what cannot be computed is not typed as if it were. */
+/* An allocation string made of the present one; what cannot be computed is not typed as if it were.
+ */
 MT_TEST(layouts)
 {
     static const struct {
@@ -484,7 +516,8 @@ MT_TEST(layouts)
         {"actor.backend=fsdp:d4 rollout.backend=sglang:d4", "A12", "actor.backend: \"fsdp:d2c2\""},
         {"actor.backend=fsdp:d8t2c2", "A12", "actor.backend: \"fsdp:d4t2c4\""},
         {"actor.backend=d4p1t1", "A12", "actor.backend: \"d2p1t1c2\""},
-        {"allocation_mode=sglang.d4p1t1+d4p1t1 actor.lr=1", "A12", "allocation_mode: \"sglang.d4p1t1+d2p1t1c2\""},
+        {"allocation_mode=sglang.d4p1t1+d4p1t1 actor.lr=1", "A12",
+         "allocation_mode: \"sglang.d4p1t1+d2p1t1c2\""},
         {"allocation_mode=sglang:d4+fsdp:d4", "A12", "allocation_mode: \"sglang:d4+fsdp:d2c2\""},
         {"actor.backend=fsdp:d4 num_attention_heads=30", "A12", "actor.backend: \"fsdp:d2c2\""},
         {"actor.backend=fsdp:d4c2 num_attention_heads=30", "A12", NULL}, /* 4 does not divide 30 */
@@ -525,11 +558,15 @@ MT_TEST(layouts)
     }
 }
 
-static uint32_t without_a_trace(struct bench *b, const struct mt_trace *t, enum mt_phase phase, bool host, bool arm,
-                                struct mt_advice *out)
+static uint32_t without_a_trace(struct bench *b, const struct mt_trace *t, enum mt_phase phase,
+                                bool host, bool arm, struct mt_advice *out)
 {
-    struct mt_advice_query q = {
-        .rules = b->rules, .fw = &b->a.fw, .phase = phase, .sub = MT_PH_NONE, .conf = b->conf, .trace = t};
+    struct mt_advice_query q = {.rules = b->rules,
+                                .fw = &b->a.fw,
+                                .phase = phase,
+                                .sub = MT_PH_NONE,
+                                .conf = b->conf,
+                                .trace = t};
     uint32_t n;
     q.host_memory = host;
     q.arm = arm;
@@ -548,7 +585,8 @@ static bool gives(const struct mt_advice *list, uint32_t n, const char *id)
     return false;
 }
 
-/* Of a log alone most conditions cannot be known; those about settings, the machine and the recording can. */
+/* Of a log alone most conditions cannot be known; those about settings, the machine and the
+ * recording can. */
 MT_TEST(without_numbers)
 {
     struct mt_advice *out = calloc(400, sizeof *out);
@@ -570,7 +608,10 @@ MT_TEST(without_numbers)
     MT_CHECK(gives(out, n, "V12") && gives(out, n, "V15"));
     teardown(&b);
 
-    setup(&b, "LD_PRELOAD=/usr/lib/libtcmalloc.so.4 actor_rollout_ref.model.enable_gradient_checkpointing=True", NULL);
+    setup(&b,
+          "LD_PRELOAD=/usr/lib/libtcmalloc.so.4 "
+          "actor_rollout_ref.model.enable_gradient_checkpointing=True",
+          NULL);
     n = without_a_trace(&b, NULL, MT_PH_TRAIN_ACTOR, true, false, out);
     MT_CHECK(!gives(out, n, "V37") && gives(out, n, "V38"));
     n = without_a_trace(&b, NULL, MT_PH_TRAIN_ACTOR, false, false, out);
@@ -580,7 +621,8 @@ MT_TEST(without_numbers)
     free(out);
 }
 
-/* The share of the engine: larger where its log says that nothing was left in it, smaller where the card ran out. */
+/* The share of the engine: larger where its log says that nothing was left in it, smaller where the
+ * card ran out. */
 MT_TEST(direction_of_the_share)
 {
     struct bench b;
@@ -622,9 +664,11 @@ static void refuse(const char *fields, const char *complaint)
     struct mt_fix_rules *r = NULL;
     struct mt_err err = {0};
     snprintf(text, sizeof text,
-             "{\"schema_version\": 1, \"fixes\": [{\"id\": \"mine\", \"framework\": [\"verl\"], \"kind\": \"tip\", \"phases\": "
+             "{\"schema_version\": 1, \"fixes\": [{\"id\": \"mine\", \"framework\": [\"verl\"], "
+             "\"kind\": \"tip\", \"phases\": "
              "[\"loss\"], "
-             "\"title\": \"t\", \"why\": \"w\", \"set\": [], \"constraints\": \"none\", \"cost\": \"none\", \"source\": \"s\", "
+             "\"title\": \"t\", \"why\": \"w\", \"set\": [], \"constraints\": \"none\", \"cost\": "
+             "\"none\", \"source\": \"s\", "
              "\"status\": \"DOC\", %s}]}",
              fields);
     MT_CHECK_EQ(mt_fix_rules_load(&r, text, strlen(text), "mine.json", &err), MT_EINPUT);
@@ -640,19 +684,26 @@ MT_TEST(mistakes_in_rules)
     refuse("\"when\": \"live >\"", "is missing at the end");
     refuse("\"when\": 3", "an expression in quotes");
     refuse("\"current\": \"nonsense\"", "settings.json");
-    refuse("\"saving\": {\"bytes\": \"live\", \"confidence\": \"high\"}", "a list of what the bytes are taken from");
+    refuse("\"saving\": {\"bytes\": \"live\", \"confidence\": \"high\"}",
+           "a list of what the bytes are taken from");
     refuse("\"saving\": {\"bytes\": \"live\", \"confidence\": \"sure\", \"from\": [\"param\"]}",
            "not one of high, medium, low");
-    refuse("\"saving\": {\"bytes\": \"live\", \"confidence\": \"low\", \"from\": [\"parameters\"]}", "neither a role id");
+    refuse("\"saving\": {\"bytes\": \"live\", \"confidence\": \"low\", \"from\": [\"parameters\"]}",
+           "neither a role id");
     refuse("\"saving\": {\"confidence\": \"low\", \"from\": [\"param\"]}", "field \"bytes\"");
-    refuse("\"saving\": {\"bytes\": \"live\", \"confidence\": \"low\", \"from\": [\"param\"], \"x\": 1}", "no such field");
+    refuse("\"saving\": {\"bytes\": \"live\", \"confidence\": \"low\", \"from\": [\"param\"], "
+           "\"x\": 1}",
+           "no such field");
 }
 
 /* Numbers at the end of their range neither overflow nor stop. */
 MT_TEST(hostile_numbers)
 {
     struct bench b;
-    setup(&b, "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=999999999999999999999999999 data.max_prompt_length=-5", NULL);
+    setup(&b,
+          "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=999999999999999999999999999 "
+          "data.max_prompt_length=-5",
+          NULL);
     for (int r = 0; r < MT_ROLE_COUNT; r++)
         b.d->roles.at_focus[r] = UINT64_MAX / 2;
     b.d->focus.live = b.d->focus.reserved = UINT64_MAX;
@@ -662,15 +713,18 @@ MT_TEST(hostile_numbers)
     for (int i = 0; i < 5; i++)
         micro(&b, UINT64_MAX - (uint64_t)i * (UINT64_MAX / 6), UINT64_MAX);
     for (int phase = 0; phase < MT_PH_COUNT; phase++) {
-        b.a.verdict.phase = mt_phase_is_coarse((enum mt_phase)phase) ? (enum mt_phase)phase : MT_PH_UNATTRIBUTED;
-        b.a.verdict.sub = mt_phase_is_coarse((enum mt_phase)phase) ? MT_PH_NONE : (enum mt_phase)phase;
+        b.a.verdict.phase =
+            mt_phase_is_coarse((enum mt_phase)phase) ? (enum mt_phase)phase : MT_PH_UNATTRIBUTED;
+        b.a.verdict.sub =
+            mt_phase_is_coarse((enum mt_phase)phase) ? MT_PH_NONE : (enum mt_phase)phase;
         (void)advise(&b, "");
         MT_CHECK(b.a.combined.sentence != NULL);
     }
     teardown(&b);
 }
 
-/* What an engine holds in pools of its own may be unmapped: only the card's size says whether it is there. */
+/* What an engine holds in pools of its own may be unmapped: only the card's size says whether it is
+ * there. */
 MT_TEST(an_engine_that_may_sleep)
 {
     for (int known = 0; known < 3; known++) {
@@ -687,7 +741,8 @@ MT_TEST(an_engine_that_may_sleep)
         b.a.verdict.phase = MT_PH_LOGP_OLD;
         b.a.verdict.sub = MT_PH_LOGITS;
         fail(&b, 8 * GIB, 3 * GIB);
-        b.d->capacity = known == 0 ? 0 : known == 1 ? 80 * GIB : 50 * GIB; /* 71 reserved and 3 free */
+        /* 71 reserved and 3 free */
+        b.d->capacity = known == 0 ? 0 : known == 1 ? 80 * GIB : 50 * GIB;
         /* an engine sleeps in a log-prob pass unless it is seen to be there */
         MT_CHECK((advise(&b, "B34") != NULL) == (known == 1));
         b.a.verdict.phase = MT_PH_TRAIN;
@@ -704,7 +759,8 @@ MT_TEST(an_engine_that_may_sleep)
     }
 }
 
-/* Memory that is kept comes first where it is the cause; what grows is taken from the roles that it has. */
+/* Memory that is kept comes first where it is the cause; what grows is taken from the roles that it
+ * has. */
 MT_TEST(a_leak_is_mended_first)
 {
     for (int is_cause = 0; is_cause < 2; is_cause++) {
@@ -761,8 +817,11 @@ MT_TEST(no_memory)
     teardown(&b);
 }
 
-MT_MAIN(MT_RUN(metrics) MT_RUN(fit_over_micro_batches) MT_RUN(numbers_of_settings) MT_RUN(token_budget)
-            MT_RUN(settings_suppress) MT_RUN(between_phases_and_inside) MT_RUN(together) MT_RUN(next_peak_is_the_bound)
-                MT_RUN(order) MT_RUN(entropy_in_training) MT_RUN(settings_of_this_framework) MT_RUN(moved_key) MT_RUN(layouts)
-                    MT_RUN(without_numbers) MT_RUN(direction_of_the_share) MT_RUN(mistakes_in_rules) MT_RUN(hostile_numbers)
-                        MT_RUN(an_engine_that_may_sleep) MT_RUN(a_leak_is_mended_first) MT_RUN(no_memory))
+MT_MAIN(MT_RUN(metrics) MT_RUN(fit_over_micro_batches) MT_RUN(numbers_of_settings)
+            MT_RUN(token_budget) MT_RUN(settings_suppress) MT_RUN(between_phases_and_inside)
+                MT_RUN(together) MT_RUN(next_peak_is_the_bound) MT_RUN(order)
+                    MT_RUN(entropy_in_training) MT_RUN(settings_of_this_framework) MT_RUN(moved_key)
+                        MT_RUN(layouts) MT_RUN(without_numbers) MT_RUN(direction_of_the_share)
+                            MT_RUN(mistakes_in_rules) MT_RUN(hostile_numbers)
+                                MT_RUN(an_engine_that_may_sleep) MT_RUN(a_leak_is_mended_first)
+                                    MT_RUN(no_memory))

@@ -29,7 +29,8 @@ static void owner(struct bench *b, uint64_t blocks, uint64_t bytes)
     o->bytes = bytes;
 }
 
-/* 50 million elements stay of each bucket, whatever it has now: two bytes each, or four where it is larger than the default in two. */
+/* 50 million elements stay of each bucket, whatever it has now: two bytes each, or four where it is
+ * larger than the default in two. */
 MT_TEST(buckets_of_any_size)
 {
     static const struct {
@@ -43,7 +44,8 @@ MT_TEST(buckets_of_any_size)
         struct mt_trace *t;
         const struct mt_advice *v;
         setup(&b, NULL, NULL);
-        one_stack(&b, &t, "/v/site-packages/deepspeed/runtime/zero/stage_1_and_2.py", "setup_buckets");
+        one_stack(&b, &t, "/v/site-packages/deepspeed/runtime/zero/stage_1_and_2.py",
+                  "setup_buckets");
         owner(&b, of[i].blocks, of[i].bytes);
         role(&b, MT_ROLE_GRAD_REDUCE, of[i].bytes);
         b.a.fw.main = MT_FW_OPENRLHF;
@@ -69,7 +71,8 @@ static void update_of_slime(struct bench *b, const char *args, uint64_t longest)
     b->d->roles.sequences.longest = longest;
 }
 
-/* A budget below the longest sequence frees nothing: what the settings bound it by, or one of both bounds, or the longest that is seen. */
+/* A budget below the longest sequence frees nothing: what the settings bound it by, or one of both
+ * bounds, or the longest that is seen. */
 MT_TEST(no_budget_below_the_longest_sequence)
 {
     static const struct {
@@ -85,7 +88,8 @@ MT_TEST(no_budget_below_the_longest_sequence)
         {"--rollout-max-response-len 2048 --max-tokens-per-gpu 4096", 2500, "2500", true},
         {"--rollout-max-response-len 2048 --rollout-max-prompt-len 512", 1000, "2560", false},
         {"--rollout-max-response-len 2048 --rollout-max-prompt-len 2048", 1000, NULL, false},
-        {"--rollout-max-response-len 2048 --rollout-max-prompt-len 2048 --context-parallel-size 2", 1000, "2048", false},
+        {"--rollout-max-response-len 2048 --rollout-max-prompt-len 2048 --context-parallel-size 2",
+         1000, "2048", false},
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         struct bench b;
@@ -143,14 +147,16 @@ MT_TEST(one_stage_is_no_pipeline)
     }
 }
 
-/* slime's own switch for expandable segments, but not where training is put to sleep below PyTorch. */
+/* slime's own switch for expandable segments, but not where training is put to sleep below PyTorch.
+ */
 MT_TEST(expandable_segments_of_slime)
 {
     static const struct {
         const char *args, *function;
         bool offered;
-    } of[] = {
-        {NULL, "train", true}, {"--offload-train --rollout-max-response-len 9", "train", false}, {NULL, "wake_up", false}};
+    } of[] = {{NULL, "train", true},
+              {"--offload-train --rollout-max-response-len 9", "train", false},
+              {NULL, "wake_up", false}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         struct bench b;
         struct mt_trace *t;
@@ -165,7 +171,8 @@ MT_TEST(expandable_segments_of_slime)
     }
 }
 
-/* Set-up fails for the buffer of gradients itself, or for the state that the optimizer makes at once: the request goes where the host takes it. */
+/* Set-up fails for the buffer of gradients itself, or for the state that the optimizer makes at
+ * once: the request goes where the host takes it. */
 MT_TEST(requests_for_gradients_and_state)
 {
     static const struct {
@@ -174,9 +181,12 @@ MT_TEST(requests_for_gradients_and_state)
         const char *rule;
         uint64_t saved; /* 0 = not offered */
     } of[] = {
-        {MT_FW_OPENRLHF, MT_ROLE_GRAD, "B30", 4 * GIB},     {MT_FW_OPENRLHF, MT_ROLE_UNKNOWN, "B30", 0},
-        {MT_FW_SLIME, MT_ROLE_OPTIM_STATE, "X13", 4 * GIB}, {MT_FW_SLIME, MT_ROLE_GRAD, "X13", 0},
-        {MT_FW_SLIME, MT_ROLE_GRAD, "B46", 2 * GIB},        {MT_FW_SLIME, MT_ROLE_OPTIM_STATE, "B46", 0},
+        {MT_FW_OPENRLHF, MT_ROLE_GRAD, "B30", 4 * GIB},
+        {MT_FW_OPENRLHF, MT_ROLE_UNKNOWN, "B30", 0},
+        {MT_FW_SLIME, MT_ROLE_OPTIM_STATE, "X13", 4 * GIB},
+        {MT_FW_SLIME, MT_ROLE_GRAD, "X13", 0},
+        {MT_FW_SLIME, MT_ROLE_GRAD, "B46", 2 * GIB},
+        {MT_FW_SLIME, MT_ROLE_OPTIM_STATE, "B46", 0},
         {MT_FW_SLIME, MT_ROLE_GRAD, "B50", 3 * GIB},
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
@@ -197,7 +207,8 @@ MT_TEST(requests_for_gradients_and_state)
     }
 }
 
-/* Half of the chunk that is set, or of what the logits show: -1 is none, and a chunk that is smaller than the smallest proposal stays. */
+/* Half of the chunk that is set, or of what the logits show: -1 is none, and a chunk that is
+ * smaller than the smallest proposal stays. */
 MT_TEST(chunks_of_a_prefill)
 {
     static const struct {
@@ -236,6 +247,7 @@ MT_TEST(chunks_of_a_prefill)
     }
 }
 
-MT_MAIN(MT_RUN(buckets_of_any_size) MT_RUN(no_budget_below_the_longest_sequence) MT_RUN(packing_that_is_seen_is_on)
-            MT_RUN(one_stage_is_no_pipeline) MT_RUN(expandable_segments_of_slime) MT_RUN(requests_for_gradients_and_state)
-                MT_RUN(chunks_of_a_prefill))
+MT_MAIN(MT_RUN(buckets_of_any_size) MT_RUN(no_budget_below_the_longest_sequence)
+            MT_RUN(packing_that_is_seen_is_on) MT_RUN(one_stage_is_no_pipeline)
+                MT_RUN(expandable_segments_of_slime) MT_RUN(requests_for_gradients_and_state)
+                    MT_RUN(chunks_of_a_prefill))

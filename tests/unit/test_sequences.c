@@ -1,4 +1,5 @@
-/* Sequences that a framework moves and masks one by one: the longest, how many make a micro-batch, and whether by count or by tokens. */
+/* Sequences that a framework moves and masks one by one: the longest, how many make a micro-batch,
+ * and whether by count or by tokens. */
 #include "analysis/facts/sequences.h"
 #include "role_make.h"
 
@@ -8,7 +9,9 @@
 #define S_IMAGES ACTOR ":275:_get_rollout_data" MAIN
 #define S_CAT DATA ":81:get_batch" MAIN
 #define S_MASK SITE "torch/nn/functional.py:5:pad|" DATA ":116:get_batch" MAIN
-#define S_PART "/w/slime/slime/backends/megatron_utils/cp_utils.py:9:slice_with_cp|" DATA ":60:get_batch" MAIN
+#define S_PART                                                                                     \
+    "/w/slime/slime/backends/megatron_utils/cp_utils.py:9:slice_with_cp|" DATA ":60:get_"          \
+    "batch" MAIN
 
 /* get_batch for n sequences, and the pass over them. */
 static void micro(struct job *j, unsigned n, bool in_parts)
@@ -57,7 +60,8 @@ MT_TEST(micro_batches_by_tokens_hold_what_fits)
     MT_CHECK(s.packed);
 }
 
-/* A fixed number of sequences, whole or in parts for context parallelism; cut at both ends of the trace. */
+/* A fixed number of sequences, whole or in parts for context parallelism; cut at both ends of the
+ * trace. */
 MT_TEST(a_fixed_count_is_no_packing)
 {
     for (int in_parts = 0; in_parts < 2; in_parts++) {
@@ -86,5 +90,6 @@ MT_TEST(other_code_of_that_name_tells_nothing)
     MT_CHECK_EQ(s.in_micro, 0);
 }
 
-MT_MAIN(MT_RUN(the_longest_by_the_first_line_that_moves) MT_RUN(micro_batches_by_tokens_hold_what_fits)
-            MT_RUN(a_fixed_count_is_no_packing) MT_RUN(other_code_of_that_name_tells_nothing))
+MT_MAIN(MT_RUN(the_longest_by_the_first_line_that_moves)
+            MT_RUN(micro_batches_by_tokens_hold_what_fits) MT_RUN(a_fixed_count_is_no_packing)
+                MT_RUN(other_code_of_that_name_tells_nothing))

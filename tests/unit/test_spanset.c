@@ -96,7 +96,8 @@ static bool odd_ids_join(const void *ctx, uint32_t a, uint32_t b)
     return a == b && a % 2 == 1;
 }
 
-/* Adding and cutting as segments do: what contradicts changes nothing, what touches and joins is one range. */
+/* Adding and cutting as segments do: what contradicts changes nothing, what touches and joins is
+ * one range. */
 MT_TEST(touching_ranges)
 {
     static uint32_t cell[CELLS];
@@ -104,12 +105,14 @@ MT_TEST(touching_ranges)
     unsigned n_added = 0, n_cut = 0, n_not = 0;
     memset(cell, 0, sizeof cell);
     for (uint32_t i = 0; i < 40000; i++) {
-        uint32_t from = below(CELLS), to = from + below(i % 3 == 0 ? 200 : 4), id = below(2) == 0 ? 2 * i : 1 + 2 * below(2);
+        uint32_t from = below(CELLS), to = from + below(i % 3 == 0 ? 200 : 4),
+                 id = below(2) == 0 ? 2 * i : 1 + 2 * below(2);
         bool adds = below(5) < 3, fits = true;
         to = to < CELLS ? to : CELLS;
         for (uint32_t c = from; c < to; c++)
             fits = fits && (adds ? cell[c] == 0 : cell[c] != 0 && cell[c] == cell[from]);
-        MT_CHECK_EQ(adds ? mt_spanset_add(&s, from, to - from, id, odd_ids_join, NULL) : mt_spanset_cut(&s, from, to - from),
+        MT_CHECK_EQ(adds ? mt_spanset_add(&s, from, to - from, id, odd_ids_join, NULL)
+                         : mt_spanset_cut(&s, from, to - from),
                     fits ? MT_SPAN_OK : MT_SPAN_CONTRADICTS);
         for (uint32_t c = from; fits && c < to; c++)
             cell[c] = adds ? id + 1 : 0;
@@ -123,7 +126,8 @@ MT_TEST(touching_ranges)
     MT_CHECK(n_added > 1000 && n_cut > 1000 && n_not > 1000);
     mt_spanset_done(&s);
     /* No range ends behind the last address. */
-    MT_CHECK_EQ(mt_spanset_add(&s, UINT64_MAX - 511, 512, 1, odd_ids_join, NULL), MT_SPAN_CONTRADICTS);
+    MT_CHECK_EQ(mt_spanset_add(&s, UINT64_MAX - 511, 512, 1, odd_ids_join, NULL),
+                MT_SPAN_CONTRADICTS);
     MT_CHECK_EQ(mt_spanset_add(&s, UINT64_MAX - 511, 511, 1, odd_ids_join, NULL), MT_SPAN_OK);
     MT_CHECK_EQ(mt_spanset_cut(&s, UINT64_MAX - 511, 512), MT_SPAN_CONTRADICTS);
     MT_CHECK_EQ(mt_spanset_cut(&s, UINT64_MAX - 511, 511), MT_SPAN_OK);

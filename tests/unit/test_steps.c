@@ -1,7 +1,8 @@
 /* Where steps end: annotations of optimizer calls, several of which may make one step. */
 #include "role_make.h"
 
-/* An optimizer call over `blocks` allocations of one parameter each, with the annotation that PyTorch writes around it. */
+/* An optimizer call over `blocks` allocations of one parameter each, with the annotation that
+ * PyTorch writes around it. */
 static void optimizer_call(struct job *j, unsigned blocks)
 {
     for (int end = 0; end < 2; end++) {
@@ -27,9 +28,13 @@ static void check_ends(const struct job *j, const uint64_t *end, uint32_t n)
         MT_CHECK_EQ(j->f->steps.p[i].last, end[i]);
 }
 
-static uint64_t n_events(const struct job *j) { return (j->bt.t->devices.n != 0) ? j->bt.t->devices.p[0].events.n : 0; }
+static uint64_t n_events(const struct job *j)
+{
+    return (j->bt.t->devices.n != 0) ? j->bt.t->devices.p[0].events.n : 0;
+}
 
-/* Groups of parameters with a call each, and one call before all work that sets up the state: three steps. */
+/* Groups of parameters with a call each, and one call before all work that sets up the state: three
+ * steps. */
 MT_TEST(calls_without_a_pass_between_them_end_one_step)
 {
     struct job *j = job_new();
@@ -95,13 +100,14 @@ MT_TEST(every_call_where_passes_are_not_known)
 
 #define DPO SITE "trl/trainer/dpo_trainer.py"
 #define S_STEP "|" SITE "transformers/trainer.py:9:training_step" MAIN
-#define S_MODEL(line)                                                                                                          \
-    "|" SITE "torch/nn/modules/module.py:1:_wrapped_call_impl|??:0:PyObject_Call|" DPO ":" line ":_compute_loss" S_STEP
+#define S_MODEL(line)                                                                              \
+    "|" SITE "torch/nn/modules/module.py:1:_wrapped_call_impl|??:0:PyObject_Call|" DPO ":" line    \
+    ":_compute_loss" S_STEP
 #define S_LAYER(line) "/home/u/model.py:7:decoder" S_MODEL(line)
 #define S_DPO_LOSS SITE "torch/nn/functional.py:3:logsigmoid|" DPO ":1600:_compute_loss" S_STEP
 
-/* Policy, reference, loss and backward are one micro-batch; the reference's pass, from the second line that calls a model, is its own phase. Where one
- * line calls a model it is the policy. */
+/* Policy, reference, loss and backward are one micro-batch; the reference's pass, from the second
+ * line that calls a model, is its own phase. Where one line calls a model it is the policy. */
 static void preferences(bool reference)
 {
     struct job *j = job_new();
@@ -135,5 +141,6 @@ MT_TEST(a_reference_inside_the_loss)
     preferences(false);
 }
 
-MT_MAIN(MT_RUN(calls_without_a_pass_between_them_end_one_step) MT_RUN(passes_before_a_call_are_one_step)
-            MT_RUN(every_call_where_passes_are_not_known) MT_RUN(a_reference_inside_the_loss))
+MT_MAIN(MT_RUN(calls_without_a_pass_between_them_end_one_step)
+            MT_RUN(passes_before_a_call_are_one_step) MT_RUN(every_call_where_passes_are_not_known)
+                MT_RUN(a_reference_inside_the_loss))

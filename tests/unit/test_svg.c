@@ -1,4 +1,5 @@
-/* The pictures of the report: their size, their axes, their colours; and the stacks, folded for people. */
+/* The pictures of the report: their size, their axes, their colours; and the stacks, folded for
+ * people. */
 #include "render/view/asked.h"
 #include "render/view/palette.h"
 #include "render/view/stack.h"
@@ -202,10 +203,12 @@ MT_TEST(a_short_failure_is_seen)
     fx_done(&f);
 }
 
-static struct mt_asked asked(uint64_t capacity, uint64_t live, uint64_t reserved, uint64_t request, uint64_t left)
+static struct mt_asked asked(uint64_t capacity, uint64_t live, uint64_t reserved, uint64_t request,
+                             uint64_t left)
 {
     struct mt_device_analysis d = {.capacity = capacity, .live_peak = 61 * FX_GIB};
-    struct mt_oom oom = {.request = request, .device_free = left, .at = {.live = live, .reserved = reserved}};
+    struct mt_oom oom = {
+        .request = request, .device_free = left, .at = {.live = live, .reserved = reserved}};
     struct mt_asked a;
     MT_CHECK(mt_asked_of(&a, &d, &oom) == (request != 0));
     return a;
@@ -220,27 +223,34 @@ MT_TEST(what_a_failed_request_met)
     MT_CHECK_EQ(a.foreign, 10 * FX_GIB);
     MT_CHECK_EQ(mt_asked_reserved(&a), 63 * FX_GIB);
     MT_CHECK_EQ(mt_asked_base(&a), 73 * FX_GIB);
-    MT_CHECK_EQ(mt_asked_top(&a), 82 * FX_GIB); /* two over the end of the device: 9 asked for, 7 free */
+    /* two over the end of the device: 9 asked for, 7 free */
+    MT_CHECK_EQ(mt_asked_top(&a), 82 * FX_GIB);
     MT_CHECK_EQ(mt_asked_end(&a), 80 * FX_GIB);
-    MT_CHECK_STR(mt_asked_words(words, &a), "60.00 GiB live, 3.00 GiB reserved but free, 10.00 GiB outside PyTorch");
+    MT_CHECK_STR(mt_asked_words(words, &a),
+                 "60.00 GiB live, 3.00 GiB reserved but free, 10.00 GiB outside PyTorch");
     a = asked(0, 60 * FX_GIB, 60 * FX_GIB, FX_GIB, 7 * FX_GIB); /* the capacity is not known */
     MT_CHECK_EQ(a.foreign, 0);
     MT_CHECK_EQ(mt_asked_end(&a), 67 * FX_GIB);
     MT_CHECK_STR(mt_asked_words(words, &a), "60.00 GiB live");
     a = asked(40 * FX_GIB, 60 * FX_GIB, 50 * FX_GIB, FX_GIB, FX_GIB); /* contradicts */
     MT_CHECK_EQ(a.held + a.foreign, 0);
-    a = asked(80 * FX_GIB, FX_GIB, FX_GIB, 0, FX_GIB);                         /* nobody knows how large it was */
-    a = asked(400 * FX_GIB, 10 * FX_GIB, 12 * FX_GIB, 9 * FX_GIB, 7 * FX_GIB); /* of a card that others fill little is drawn */
+    /* nobody knows how large it was */
+    a = asked(80 * FX_GIB, FX_GIB, FX_GIB, 0, FX_GIB);
+    /* of a card that others fill little is drawn */
+    a = asked(400 * FX_GIB, 10 * FX_GIB, 12 * FX_GIB, 9 * FX_GIB, 7 * FX_GIB);
     MT_CHECK_EQ(a.foreign, 381 * FX_GIB);
     MT_CHECK_EQ(mt_asked_base(&a), 12 * FX_GIB);
     MT_CHECK_EQ(mt_asked_end(&a), 19 * FX_GIB);
     MT_CHECK(!a.stacked && !a.cut);
     MT_CHECK_EQ(mt_asked_room(&a), mt_asked_top(&a));
     a = asked(0, 61 * FX_GIB, 61 * FX_GIB, 900 * FX_GIB, 7 * FX_GIB);
-    MT_CHECK(a.cut && mt_asked_room(&a) > 64 * FX_GIB && mt_asked_room(&a) < 70 * FX_GIB); /* its beginning is to be seen */
+    /* its beginning is to be seen */
+    MT_CHECK(a.cut && mt_asked_room(&a) > 64 * FX_GIB && mt_asked_room(&a) < 70 * FX_GIB);
     a = asked(UINT64_MAX, UINT64_MAX - 5, UINT64_MAX, UINT64_MAX, UINT64_MAX);
     MT_CHECK(mt_asked_top(&a) == UINT64_MAX);
-    MT_CHECK_STR(mt_asked_words(words, &(struct mt_asked){.live = UINT64_MAX, .held = UINT64_MAX, .foreign = UINT64_MAX}),
+    MT_CHECK_STR(mt_asked_words(words, &(struct mt_asked){.live = UINT64_MAX,
+                                                          .held = UINT64_MAX,
+                                                          .foreign = UINT64_MAX}),
                  "16.00 EiB live, 16.00 EiB reserved but free, 16.00 EiB outside PyTorch");
 }
 
@@ -267,7 +277,8 @@ MT_TEST(a_failed_request_is_drawn)
     hatch = strstr(text, "<path class=\"asked\"");
     layer = strstr(text, "<path fill=\"#");
     layer = layer != NULL ? strstr(hatch != NULL ? hatch : text, "<path fill=\"#") : NULL;
-    MT_CHECK(hatch != NULL && layer != NULL && hatch < layer); /* beside it, what is higher covers it */
+    /* beside it, what is higher covers it */
+    MT_CHECK(hatch != NULL && layer != NULL && hatch < layer);
     mt_free(text);
     again = MT_VEC_PUSH(&f.a[0].devices.p[0].ooms); /* as where a program tries again at once */
     MT_ASSERT(again != NULL);
@@ -278,7 +289,8 @@ MT_TEST(a_failed_request_is_drawn)
     (void)svg_size(&s, &text);
     hatch = strstr(text, "<path class=\"asked\"");
     layer = hatch != NULL ? strstr(hatch + 1, "<path class=\"asked\"") : NULL;
-    MT_CHECK(layer != NULL && strstr(layer + 1, "<path class=\"asked\"") == NULL); /* one in the picture, one in its key */
+    /* one in the picture, one in its key */
+    MT_CHECK(layer != NULL && strstr(layer + 1, "<path class=\"asked\"") == NULL);
     MT_CHECK_HAS(text, "At the first OOM:");
     (void)snprintf(line, sizeof line, "<path stroke=\"%s\" stroke-width=\"2\"", mt_color_oom);
     hatch = strstr(text, line);
@@ -295,7 +307,8 @@ MT_TEST(a_failed_request_is_drawn)
     MT_CHECK_HAS(text, "<path class=\"asked\"");
     MT_CHECK_HAS(text, ">end of the device<");
     mt_free(text);
-    oom->device_free = 500 * FX_GIB; /* where the device ends is not in the picture, nor in the key */
+    /* where the device ends is not in the picture, nor in the key */
+    oom->device_free = 500 * FX_GIB;
     (void)svg_size(&s, &text);
     MT_CHECK(strstr(text, ">end of the device<") == NULL);
     mt_free(text);
@@ -326,6 +339,7 @@ MT_TEST(stack_folding)
     fx_done(&f);
 }
 
-MT_MAIN(MT_RUN(timeline_size) MT_RUN(timeline_axes) MT_RUN(colors) MT_RUN(scales) MT_RUN(widened_columns)
-            MT_RUN(a_short_failure_is_seen) MT_RUN(what_a_failed_request_met) MT_RUN(a_failed_request_is_drawn)
-                MT_RUN(stack_folding))
+MT_MAIN(MT_RUN(timeline_size) MT_RUN(timeline_axes) MT_RUN(colors) MT_RUN(scales)
+            MT_RUN(widened_columns) MT_RUN(a_short_failure_is_seen)
+                MT_RUN(what_a_failed_request_met) MT_RUN(a_failed_request_is_drawn)
+                    MT_RUN(stack_folding))

@@ -1,5 +1,6 @@
-/* Verdicts against tables written independently of this code: tests/golden/verdicts.tsv for public snapshots (skipped where they are
- * absent) and samples/verdicts.tsv for the project's own samples. */
+/* Verdicts against tables written independently of this code: tests/golden/verdicts.tsv for public
+ * snapshots (skipped where they are absent) and samples/verdicts.tsv for the project's own samples.
+ */
 #include "load.h"
 #include "mt_test.h"
 
@@ -36,7 +37,8 @@ static void check_row(const struct mt_rules *rules, const char *dir, char **col)
     while (mt_input_next(in, &t, NULL) >= 0 && t != NULL) {
         struct mt_analysis *a = mt_analyze_all(t, rules, false);
         MT_CHECK(a != NULL);
-        if (a != NULL && (strcmp(col[3], "-") == 0 ? t->meta.rank < 0 : t->meta.rank == atoi(col[3]))) {
+        if (a != NULL &&
+            (strcmp(col[3], "-") == 0 ? t->meta.rank < 0 : t->meta.rank == atoi(col[3]))) {
             for (uint32_t i = 0; i < a->devices.n; i++) {
                 const struct mt_device_analysis *d = &a->devices.p[i];
                 const struct mt_verdict *v = &a->verdict;
@@ -51,7 +53,7 @@ static void check_row(const struct mt_rules *rules, const char *dir, char **col)
                 MT_CHECK_EQ(d->owners.n ? d->owners.p[0].bytes : 0, atoll(col[8]));
                 MT_CHECK_EQ(d->n_events, atoll(col[9]));
                 MT_CHECK_EQ(d->peak_event, atoll(col[10]));
-                MT_CHECK_EQ(v->event, d->ooms.n != 0                                ? (int64_t)d->ooms.p[0].event
+                MT_CHECK_EQ(v->event, d->ooms.n != 0 ? (int64_t)d->ooms.p[0].event
                                       : v->kind == MT_V_PEAK && d->withheld == NULL ? atoll(col[10])
                                                                                     : MT_NO_LINK);
             }

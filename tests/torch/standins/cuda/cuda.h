@@ -1,4 +1,5 @@
-/* What vLLM's cumem_allocator.cpp takes of CUDA's driver interface, for the functions of sim_driver.c. */
+/* What vLLM's cumem_allocator.cpp takes of CUDA's driver interface, for the functions of
+ * sim_driver.c. */
 #ifndef SIM_CUDA_H
 #define SIM_CUDA_H
 
@@ -8,7 +9,11 @@ typedef int CUdevice, CUdevice_attribute;
 typedef unsigned long long CUdeviceptr, CUmemGenericAllocationHandle;
 typedef struct context *CUcontext;
 typedef struct stream *CUstream;
-typedef enum { CUDA_SUCCESS = 0, CUDA_ERROR_NOT_PERMITTED = 800, CUDA_ERROR_NOT_SUPPORTED = 801 } CUresult;
+typedef enum {
+    CUDA_SUCCESS = 0,
+    CUDA_ERROR_NOT_PERMITTED = 800,
+    CUDA_ERROR_NOT_SUPPORTED = 801
+} CUresult;
 typedef struct {
     int type, id;
 } CUmemLocation;
@@ -47,7 +52,8 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *, CUdevice);
 CUresult cuGetErrorString(CUresult, const char **);
 CUresult cuMemAddressFree(CUdeviceptr, size_t);
 CUresult cuMemAddressReserve(CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long);
-CUresult cuMemCreate(CUmemGenericAllocationHandle *, size_t, const CUmemAllocationProp *, unsigned long long);
+CUresult cuMemCreate(CUmemGenericAllocationHandle *, size_t, const CUmemAllocationProp *,
+                     unsigned long long);
 CUresult cuMemGetAllocationGranularity(size_t *, const CUmemAllocationProp *, int);
 CUresult cuMemMap(CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long);
 CUresult cuMemRelease(CUmemGenericAllocationHandle);

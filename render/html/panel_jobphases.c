@@ -4,17 +4,22 @@
 #include "render/html/html.h"
 #include "render/view/driver.h"
 
-static bool has(const struct mt_page *p) { return p->r->job != NULL && p->r->job->phases.n != 0; }
+static bool has(const struct mt_page *p)
+{
+    return p->r->driver != NULL && p->r->driver->phases.n != 0;
+}
 
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
-    static const char *const heads[] = {"Phase", "#Times", "#Together", "#Highest by recorded calls", "On"};
-    const struct mt_job *j = p->r->job;
+    static const char *const heads[] = {"Phase", "#Times", "#Together",
+                                        "#Highest by recorded calls", "On"};
+    const struct mt_driverdiag *j = p->r->driver;
     struct mt_phase_sum sum[MT_PH_COUNT];
-    unsigned n = mt_job_phase_sums(j, sum);
+    unsigned n = mt_driver_phase_sums(j, sum);
     char b[40];
     mt_puts(o, "<p class=\"note\">From NVTX ranges and memtrace_push() of all "
-               "processes; those of one phase that overlap count once. A process without marks of its own takes those "
+               "processes; those of one phase that overlap count once. A process without marks of "
+               "its own takes those "
                "of the process that drives the job, on the common clock.</p>\n");
     mt_h_table(o, "Phases of the job", heads, sizeof heads / sizeof *heads);
     for (unsigned i = 0; i < n; i++) {
