@@ -1,41 +1,7 @@
 #!/usr/bin/env bash
-# The layers: parser <- analysis <- render <- cli, parser <- capture <- cli, the injected library alone; which library each may use; who may print, end the program, or ask the environment.
+# Which library each layer may use; who may print, end the program, or ask the environment. Who may include whom: rooms.sh.
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
-
-# may INCLUDER INCLUDED-FOLDER INCLUDED-FILE
-may()
-{
-    case "$1:$3" in
-        inject:parser/model/wire.h | inject:capture/inject/*) return 0 ;; # nothing else comes into other people's processes
-        capture:capture/inject/redact.h | cli:capture/inject/redact.h) return 0 ;; # command lines are redacted by the same rules
-        *:capture/inject/* | inject:*) return 1 ;;
-    esac
-    case "$1:$2" in
-        capture:capture | capture:parser | cli:capture) ;;
-        parser:parser | analysis:analysis | render:render | cli:cli) ;;
-        analysis:parser | render:parser | cli:parser) ;;
-        render:analysis | cli:analysis | cli:render) ;;
-        *) return 1 ;;
-    esac
-}
-n=0
-while IFS=: read -r file line included; do
-    n=$((n + 1))
-    from="${file%%/*}"
-    case "$file" in
-        capture/inject/abi_check.c) continue ;; # compares with NVIDIA's headers; never linked
-        capture/inject/*) from=inject ;;
-    esac
-    case "$included" in
-        */*) to="${included%%/*}" ;;
-        *) complain "$file:$line: \"$included\": write includes from the project root"; continue ;;
-    esac
-    may "$from" "$to" "$included" || complain "$file:$line: $from/ may not include $included"
-    [ -f "$included" ] || complain "$file:$line: there is no $included"
-done < <(files 'parser/*' 'analysis/*' 'render/*' 'cli/*' 'capture/*' | grep -E '[.](c|h|def)$' | grep -v '^capture/include/' \
-    | xargs grep -HnoE '^[ \t]*#[ \t]*include[ \t]*"[^"]+"' | sed -E 's/#[ \t]*include[ \t]*"([^"]+)"/\1/; s/: *([^:]*)$/:\1/')
-[ "$n" -gt 50 ] || complain "only $n includes were seen: this lint no longer works"
 
 # A library belongs to some layers. cli/version.c names their versions.
 only() # HEADERS FOLDER...
