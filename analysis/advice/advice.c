@@ -5,6 +5,7 @@
 #include "analysis/cause/cause.h"
 #include "analysis/metrics/metrics.h"
 #include "analysis/setup/settings.h"
+#include "analysis/base/frames.h"
 
 #include <string.h>
 
@@ -117,50 +118,10 @@ static const uint8_t column_of[MT_FW_COUNT] = {
     [MT_FW_PRIME_RL] = MT_FIX_COL_PRIME_RL + 1, [MT_FW_SWIFT] = MT_FIX_COL_SWIFT + 1,
 };
 
-static char slash(char c) { return c == '\\' ? '/' : c; }
-
-/* Whether `path` stands in `file` at byte `at`, on whole components; Windows separators count. */
-static bool path_at(const char *file, size_t n, size_t at, const char *path, size_t k)
-{
-    if (at + k > n || (at > 0 && slash(file[at - 1]) != '/'))
-        return false;
-    for (size_t i = 0; i < k; i++) {
-        if (slash(file[at + i]) != path[i])
-            return false;
-    }
-    return true;
-}
-
-/* `path` is the end of a file name, or with a final slash a directory anywhere in it. */
-static bool has_path(const char *file, size_t n, const char *path)
-{
-    size_t k = strlen(path);
-    if (k == 0 || n < k)
-        return false;
-    if (path[k - 1] != '/')
-        return path_at(file, n, n - k, path, k);
-    for (size_t at = 0; at + k <= n; at++) {
-        if (path_at(file, n, at, path, k))
-            return true;
-    }
-    return false;
-}
-
-bool mt_advice_has_frame(const struct mt_trace *t, const struct mt_fix_pair *frame)
-{
-    for (uint32_t i = 0; t != NULL && i < t->functions.n; i++) {
-        const struct mt_function *f = &t->functions.p[i];
-        if ((frame->b[0] == 0 || strcmp(mt_str(t, f->name), frame->b) == 0) &&
-            has_path(mt_str(t, f->file), mt_str_len(t, f->file), frame->a))
-            return true;
-    }
-    return false;
-}
-
 static bool has_any_frame(const struct mt_trace *t, const struct mt_fix_pair *frames, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
-        if (mt_advice_has_frame(t, &frames[i]))
+        if (mt_trace_has_frame(t, frames[i].a, frames[i].b))
             return true;
     }
     return false;
@@ -232,7 +193,7 @@ static uint64_t components(const struct mt_advice_query *q)
     if (fw->megatron_core)
         seen |= 1ull << MT_FW_MEGATRON;
     for (size_t i = 0; i < sizeof by_frame / sizeof by_frame[0]; i++) {
-        if (mt_advice_has_frame(q->trace, &by_frame[i].frame))
+        if (mt_trace_has_frame(q->trace, by_frame[i].frame.a, by_frame[i].frame.b))
             seen |= by_frame[i].bit;
     }
     return seen;

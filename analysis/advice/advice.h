@@ -68,10 +68,6 @@ void mt_advice_done(struct mt_advice *a);
 enum mt_rc mt_advise(struct mt_analysis *a, const struct mt_fix_rules *rules,
                      const struct mt_runconf *conf, struct mt_err *err);
 
-/* Whether a frame of that file (a path's end, or with a final slash a directory in it) and function
- * ("" = any) occurs. */
-bool mt_advice_has_frame(const struct mt_trace *t, const struct mt_fix_pair *frame);
-
 /* run/advise_driver.c: fills j->advice where the driver's verdict is a failure. framework: enum
  * mt_framework, -1 = not known. */
 enum mt_rc mt_driverdiag_advise(struct mt_driverdiag *j, const struct mt_fix_rules *rules,

@@ -6,6 +6,7 @@
 #include "analysis/metrics/stacks.h"
 #include "analysis/setup/settings.h"
 #include "analysis/base/words.h"
+#include "analysis/base/frames.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -176,7 +177,7 @@ static int write_line(struct mt_advice *a, uint32_t i, const char *key, const ch
 static bool has_moved(const struct mt_advice_query *q, const struct mt_fix_line *l)
 {
     for (uint32_t i = 0; i < l->n_key_frames; i++) {
-        if (mt_advice_has_frame(q->trace, &l->key_frames[i]))
+        if (mt_trace_has_frame(q->trace, l->key_frames[i].a, l->key_frames[i].b))
             return true;
     }
     return false;

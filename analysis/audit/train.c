@@ -2,6 +2,7 @@
  * stream. */
 #include "analysis/audit/impl.h"
 #include "analysis/base/words.h"
+#include "analysis/base/frames.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -32,6 +32,32 @@ bool mt_path_ends(const char *s, uint32_t n, const char *suffix, uint32_t len)
     return true;
 }
 
+/* `path` is the end of a file name, or with a final slash a directory anywhere in it. */
+static bool has_path(const char *file, uint32_t n, const char *path)
+{
+    uint32_t k = (uint32_t)strlen(path);
+    if (k == 0 || n < k)
+        return false;
+    if (path[k - 1] != '/')
+        return mt_path_ends(file, n, path, k);
+    for (uint32_t end = k; end <= n; end++) {
+        if (mt_path_ends(file, end, path, k))
+            return true;
+    }
+    return false;
+}
+
+bool mt_trace_has_frame(const struct mt_trace *t, const char *file, const char *function)
+{
+    for (uint32_t i = 0; t != NULL && i < t->functions.n; i++) {
+        const struct mt_function *f = &t->functions.p[i];
+        if ((*function == '\0' || strcmp(mt_str(t, f->name), function) == 0) &&
+            has_path(mt_str(t, f->file), mt_str_len(t, f->file), file))
+            return true;
+    }
+    return false;
+}
+
 bool mt_stack_goes_through(const struct mt_trace *t, mt_stack_id s, const char *file,
                            const char *function)
 {

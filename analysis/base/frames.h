@@ -1,9 +1,9 @@
-/* frames.h -- the telling part of a stack. See mt_frame_describe() and mt_stack_label() in
- * analysis.h. */
+/* frames.h -- what the frames of a trace say: files, the telling part of a stack, names for
+ * readers. */
 #ifndef MT_FRAMES_H
 #define MT_FRAMES_H
 
-#include "analysis/facts/analysis.h"
+#include "parser/model/trace.h"
 
 bool mt_file_is_python(const char *file, uint32_t n); /* '/' or '\\' both separate */
 /* PyTorch's own; '/' or '\\' both separate */
@@ -13,6 +13,11 @@ bool mt_file_is_internal(const char *file, uint32_t n); /* of a Python file, wit
 /* Ends s in the suffix, as whole path components? '\\' counts as '/': snapshots of Windows exist.
  */
 bool mt_path_ends(const char *s, uint32_t n, const char *suffix, uint32_t len);
+
+/* Is there a frame of that file and function ("" = any) anywhere in the trace? file is the end of a
+ * path, or with a final slash a directory in it, on whole components; '\\' counts as '/'. t may be
+ * NULL: there is none then. */
+bool mt_trace_has_frame(const struct mt_trace *t, const char *file, const char *function);
 
 /* Is there a frame of this function ("" = any) in a file whose path has `file` in it? '/' only. */
 bool mt_stack_goes_through(const struct mt_trace *t, mt_stack_id s, const char *file,
@@ -39,5 +44,16 @@ enum mt_site_kind {
 /* The frame that names a stack; 0 with MT_SITE_NONE. */
 enum mt_site_kind mt_stack_site(const struct mt_trace *t, struct mt_file_kinds *k, mt_stack_id s,
                                 mt_frame_id *frame);
+
+/* Readable form of one frame and of a stack: Python frames outside torch, innermost first. */
+struct mt_frame_view {
+    const char *name;
+    char file[96]; /* last two path components */
+    uint32_t line;
+    bool is_python, is_internal; /* internal: torch and interpreter machinery, folded by default */
+};
+void mt_frame_describe(const struct mt_trace *t, mt_frame_id id, struct mt_frame_view *out);
+/* "models.py:174 update_nodes" of the innermost telling frame into buf; returns buf. */
+char *mt_stack_label(const struct mt_trace *t, mt_stack_id s, char *buf, size_t cap);
 
 #endif

@@ -3,6 +3,7 @@
 #include "analysis/cause/impl.h"
 #include "analysis/cause/verdict.h"
 #include "analysis/base/words.h"
+#include "analysis/base/frames.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

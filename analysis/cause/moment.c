@@ -3,6 +3,7 @@
  * quadratic. */
 #include "analysis/cause/impl.h"
 #include "analysis/cause/verdict.h"
+#include "analysis/base/frames.h"
 
 #include <stdlib.h>
 #include <string.h>

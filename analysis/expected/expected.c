@@ -1,8 +1,8 @@
 /* One pass over the events finds each role's highest bytes in each phase; then one expectation per
  * role and kind of phase. */
-#include "analysis/advice/advice.h"
 #include "analysis/expected/impl.h"
 #include "analysis/base/words.h"
+#include "analysis/base/frames.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -473,7 +473,6 @@ enum mt_rc mt_expected_make(struct mt_expected *out, const struct mt_roles *w,
                             const struct mt_runconf *conf)
 {
     /* its models have a config.json */
-    static const struct mt_fix_pair library = {"transformers/models/", ""};
     struct mt_expect_work k = {.out = out, .w = w, .d = d, .conf = conf, .ok = true};
     unsigned train;
     memset(out, 0, sizeof *out);
@@ -498,7 +497,7 @@ enum mt_rc mt_expected_make(struct mt_expected *out, const struct mt_roles *w,
     sync(&k);
     moved_out(&k, fw);
     if (fw->main == MT_FW_NONE && fw->engine == MT_FW_NONE && !is_configured(conf) &&
-        !mt_advice_has_frame(w->r->t, &library))
+        !mt_trace_has_frame(w->r->t, "transformers/models/", ""))
         drop_unknown(out);
     mt_free(k.high);
     return k.ok ? MT_OK : MT_ENOMEM;

@@ -295,15 +295,4 @@ void mt_analysis_free(struct mt_analysis *a);
  * capacity (or in bytes). */
 uint32_t mt_primary_rank(const struct mt_analysis *const *a, uint32_t n);
 
-/* Readable form of one frame and of a stack: Python frames outside torch, innermost first. */
-struct mt_frame_view {
-    const char *name;
-    char file[96]; /* last two path components */
-    uint32_t line;
-    bool is_python, is_internal; /* internal: torch and interpreter machinery, folded by default */
-};
-void mt_frame_describe(const struct mt_trace *t, mt_frame_id id, struct mt_frame_view *out);
-/* "models.py:174 update_nodes" of the innermost telling frame into buf; returns buf. */
-char *mt_stack_label(const struct mt_trace *t, mt_stack_id s, char *buf, size_t cap);
-
 #endif

@@ -1,6 +1,7 @@
 /* A snapshot laid beside the books of its process: what PyTorch believes it
  * holds, and what the driver says is there. */
 #include "analysis/ledger/impl.h"
+#include "analysis/base/frames.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,6 @@
 /* metrics/stacks.c -- what stacks and sizes tell beyond the roles of live blocks. */
 #include "analysis/metrics/stacks.h"
 
-#include "analysis/advice/advice.h"
 #include "analysis/base/frames.h"
 #include "analysis/metrics/metrics.h"
 #include "analysis/setup/layout.h"
@@ -13,8 +12,6 @@
 
 bool mt_has_several_gpus(const struct mt_analysis *a, const struct mt_runconf *conf)
 {
-    static const struct mt_fix_pair distributed = {"torch/distributed/", ""},
-                                    replicas = {"torch/nn/parallel/", ""};
     const struct mt_frameworks *fw = &a->fw;
     uint32_t used = 0;
     for (uint32_t i = 0; i < a->devices.n; i++)
@@ -22,8 +19,8 @@ bool mt_has_several_gpus(const struct mt_analysis *a, const struct mt_runconf *c
     return used > 1 || fw->ddp || fw->fsdp1 || fw->fsdp2 || fw->deepspeed || fw->megatron_core ||
            mt_run_world(conf) > 1 ||
            (a->trace != NULL &&
-            (a->trace->meta.rank >= 0 || mt_advice_has_frame(a->trace, &distributed) ||
-             mt_advice_has_frame(a->trace, &replicas)));
+            (a->trace->meta.rank >= 0 || mt_trace_has_frame(a->trace, "torch/distributed/", "") ||
+             mt_trace_has_frame(a->trace, "torch/nn/parallel/", "")));
 }
 
 /* Whether a stack goes through a function that computes the entropy. cross_entropy is a loss, and
@@ -320,42 +317,41 @@ bool mt_is_logits_request(const struct mt_role_facts *f, uint64_t request, bool 
 /* Programs that a file of theirs tells; Unsloth's are copies of TRL's. */
 static const struct {
     enum mt_metric metric;
-    struct mt_fix_pair pair;
+    const char *file, *function;
 } runs[] = {
-    {MT_METRIC_runs_sft, {"trl/trainer/sft_trainer.py", ""}},
-    {MT_METRIC_runs_sft, {"unsloth_compiled_cache/UnslothSFTTrainer.py", ""}},
-    {MT_METRIC_runs_pairs, {"trl/trainer/dpo_trainer.py", ""}},
-    {MT_METRIC_runs_pairs, {"trl/trainer/kto_trainer.py", ""}},
-    {MT_METRIC_runs_other, {"trl/experimental/", ""}},
-    {MT_METRIC_runs_other, {"trl/trainer/online_dpo_trainer.py", ""}},
-    {MT_METRIC_runs_other, {"trl/trainer/nash_md_trainer.py", ""}},
-    {MT_METRIC_runs_other, {"trl/trainer/xpo_trainer.py", ""}},
-    {MT_METRIC_runs_other, {"trl/trainer/ppo_trainer.py", ""}},
-    {MT_METRIC_runs_other, {"trl/trainer/cpo_trainer.py", ""}},
-    {MT_METRIC_runs_other, {"trl/trainer/orpo_trainer.py", ""}},
-    {MT_METRIC_runs_other, {"trl/trainer/bco_trainer.py", ""}},
-    {MT_METRIC_runs_hf, {"transformers/trainer.py", ""}},
-    {MT_METRIC_adapters, {"peft/tuners/", ""}},
-    {MT_METRIC_adapters, {"torchtune/modules/peft/", ""}},
-    {MT_METRIC_runs_torchtune, {"torchtune/config/_parse.py", ""}},
-    {MT_METRIC_runs_grpo, {"trl/trainer/grpo_trainer.py", ""}},
-    {MT_METRIC_runs_grpo, {"trl/trainer/rloo_trainer.py", ""}},
-    {MT_METRIC_runs_grpo, {"unsloth_compiled_cache/UnslothGRPOTrainer.py", ""}},
-    {MT_METRIC_runs_grpo, {"unsloth_compiled_cache/UnslothRLOOTrainer.py", ""}},
-    {MT_METRIC_runs_dpo, {"openrlhf/trainer/dpo_trainer.py", ""}},
-    {MT_METRIC_runs_offline, {"openrlhf/trainer/sft_trainer.py", ""}},
-    {MT_METRIC_runs_offline, {"openrlhf/trainer/dpo_trainer.py", ""}},
-    {MT_METRIC_runs_offline, {"openrlhf/trainer/rm_trainer.py", ""}},
-    {MT_METRIC_megatron_loss,
-     {"megatron/core/models/common/language_module/language_module.py",
-      "compute_language_model_loss"}},
-    {MT_METRIC_megatron_fp32, {"megatron/core/transformer/module.py", "float_conversion"}},
+    {MT_METRIC_runs_sft, "trl/trainer/sft_trainer.py", ""},
+    {MT_METRIC_runs_sft, "unsloth_compiled_cache/UnslothSFTTrainer.py", ""},
+    {MT_METRIC_runs_pairs, "trl/trainer/dpo_trainer.py", ""},
+    {MT_METRIC_runs_pairs, "trl/trainer/kto_trainer.py", ""},
+    {MT_METRIC_runs_other, "trl/experimental/", ""},
+    {MT_METRIC_runs_other, "trl/trainer/online_dpo_trainer.py", ""},
+    {MT_METRIC_runs_other, "trl/trainer/nash_md_trainer.py", ""},
+    {MT_METRIC_runs_other, "trl/trainer/xpo_trainer.py", ""},
+    {MT_METRIC_runs_other, "trl/trainer/ppo_trainer.py", ""},
+    {MT_METRIC_runs_other, "trl/trainer/cpo_trainer.py", ""},
+    {MT_METRIC_runs_other, "trl/trainer/orpo_trainer.py", ""},
+    {MT_METRIC_runs_other, "trl/trainer/bco_trainer.py", ""},
+    {MT_METRIC_runs_hf, "transformers/trainer.py", ""},
+    {MT_METRIC_adapters, "peft/tuners/", ""},
+    {MT_METRIC_adapters, "torchtune/modules/peft/", ""},
+    {MT_METRIC_runs_torchtune, "torchtune/config/_parse.py", ""},
+    {MT_METRIC_runs_grpo, "trl/trainer/grpo_trainer.py", ""},
+    {MT_METRIC_runs_grpo, "trl/trainer/rloo_trainer.py", ""},
+    {MT_METRIC_runs_grpo, "unsloth_compiled_cache/UnslothGRPOTrainer.py", ""},
+    {MT_METRIC_runs_grpo, "unsloth_compiled_cache/UnslothRLOOTrainer.py", ""},
+    {MT_METRIC_runs_dpo, "openrlhf/trainer/dpo_trainer.py", ""},
+    {MT_METRIC_runs_offline, "openrlhf/trainer/sft_trainer.py", ""},
+    {MT_METRIC_runs_offline, "openrlhf/trainer/dpo_trainer.py", ""},
+    {MT_METRIC_runs_offline, "openrlhf/trainer/rm_trainer.py", ""},
+    {MT_METRIC_megatron_loss, "megatron/core/models/common/language_module/language_module.py",
+     "compute_language_model_loss"},
+    {MT_METRIC_megatron_fp32, "megatron/core/transformer/module.py", "float_conversion"},
 };
 
 bool mt_stack_runs(const struct mt_trace *t, enum mt_metric m)
 {
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
-        if (runs[i].metric == m && mt_advice_has_frame(t, &runs[i].pair))
+        if (runs[i].metric == m && mt_trace_has_frame(t, runs[i].file, runs[i].function))
             return true;
     return false;
 }

@@ -2,6 +2,7 @@
 #include "analysis/replay/replay.h"
 
 #include "analysis/replay/timeline.h"
+#include "analysis/base/frames.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,6 +5,7 @@
 #include "analysis/roles/roles.h"
 #include "analysis/base/words.h"
 #include "render/base/escape.h"
+#include "analysis/base/frames.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* Stacks, sites and lanes: what the blocks refer to by number. */
 #include "render/base/escape.h"
 #include "render/pack/impl.h"
+#include "analysis/base/frames.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,6 +5,7 @@
 #define MT_STACK_VIEW_H
 
 #include "analysis/facts/analysis.h"
+#include "analysis/base/frames.h"
 
 enum mt_line_kind {
     MT_LINE_FRAME, /* one frame, in v */

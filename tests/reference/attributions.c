@@ -2,6 +2,7 @@
  * own, one per line, so that reference.py --against can compare it: "event FILE DEVICE EVENT PHASE
  * SUB" and "block FILE DEVICE ADDRESS PHASE SUB LABEL". Annotations are left out: frames alone. */
 #include "tests/unit/load.h"
+#include "analysis/base/frames.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
