@@ -44,12 +44,12 @@ static uint32_t classes_of(const char *name)
     for (int sub = 0; sub < MT_PH_COUNT; sub++) {
         struct mt_frameworks fw = {.main = MT_FW_NONE};
         struct mt_advice_query q = {.fw = &fw, .phase = MT_PH_UNATTRIBUTED, .sub = MT_PH_NONE};
-        bool coarse = mt_phase_is_coarse((enum mt_phase)phase);
+        bool coarse = mt_phase_is((unsigned)phase, MT_COARSE);
         if (coarse)
             q.phase = (enum mt_phase)phase;
         else
             q.sub = (enum mt_phase)phase;
-        if (coarse && !mt_phase_is_coarse((enum mt_phase)sub))
+        if (coarse && !mt_phase_is((unsigned)sub, MT_COARSE))
             q.sub = (enum mt_phase)sub;
         if (mt_advice_class(&q) != MT_FIX_CLASS_COUNT)
             classes |= 1u << mt_advice_class(&q);

@@ -33,59 +33,26 @@ struct pick {
     bool nomem;
 };
 
-/* Class + 1 of a coarse phase, and of what happens inside one; 0 = says nothing. */
+/* Class of a phase or of what happens inside one, + 1; 0 = says nothing. */
+enum { MT_FIX_NONE = -1 };
 #define IS(class) (uint8_t)(MT_FIX_##class + 1)
-static const uint8_t coarse_class[MT_PH_COUNT] = {
-    [MT_PH_INIT] = IS(INIT),
-    [MT_PH_ROLLOUT_INIT] = IS(INIT),
-    [MT_PH_ROLLOUT_LOAD] = IS(INIT),
-    [MT_PH_CKPT_LOAD] = IS(INIT),
-    [MT_PH_ROLLOUT_KV_ALLOC] = IS(ROLLOUT_KV_ALLOC),
-    [MT_PH_ROLLOUT_PROFILE] = IS(ROLLOUT_RUN),
-    [MT_PH_ROLLOUT_GENERATE] = IS(ROLLOUT_RUN),
-    [MT_PH_ROLLOUT_PREFILL] = IS(ROLLOUT_RUN),
-    [MT_PH_ROLLOUT_DECODE] = IS(ROLLOUT_RUN),
-    [MT_PH_ROLLOUT_GRAPH] = IS(ROLLOUT_GRAPH),
-    [MT_PH_ROLLOUT_WAKE_SLEEP] = IS(SWITCH),
-    [MT_PH_ONLOAD_OFFLOAD] = IS(SWITCH),
-    [MT_PH_LOGP_OLD] = IS(LOGP),
-    [MT_PH_LOGP_REF] = IS(LOGP),
-    [MT_PH_LOGP] = IS(LOGP),
-    [MT_PH_VALUES] = IS(LOGP),
-    [MT_PH_REWARD] = IS(LOGP),
-    [MT_PH_INFER] = IS(LOGP),
-    [MT_PH_TRAIN_ACTOR] = IS(FORWARD_BACKWARD),
-    [MT_PH_TRAIN_CRITIC] = IS(FORWARD_BACKWARD),
-    [MT_PH_TRAIN] = IS(FORWARD_BACKWARD),
-    [MT_PH_WEIGHT_SYNC] = IS(WEIGHT_SYNC),
-    [MT_PH_CKPT_SAVE] = IS(CHECKPOINT),
-    [MT_PH_EVAL] = IS(CHECKPOINT),
-};
-static const uint8_t sub_class[MT_PH_COUNT] = {
-    [MT_PH_FORWARD] = IS(FORWARD_BACKWARD),
-    [MT_PH_COMPILE] = IS(FORWARD_BACKWARD),
-    [MT_PH_COMPILE_AUTOTUNE] = IS(FORWARD_BACKWARD),
-    [MT_PH_RECOMPUTE] = IS(FORWARD_BACKWARD),
-    [MT_PH_BACKWARD] = IS(FORWARD_BACKWARD),
-    [MT_PH_LOSS] = IS(LOSS),
-    [MT_PH_LOGITS] = IS(LOSS),
-    /* gathered parameters: the remedies are those of sharding */
-    [MT_PH_FSDP_UNSHARD] = IS(BACKWARD),
-    [MT_PH_ZERO_GRAD] = IS(BACKWARD),
-    [MT_PH_GRAD_REDUCE] = IS(GRAD_CLIP),
-    [MT_PH_GRAD_CLIP] = IS(GRAD_CLIP),
-    [MT_PH_OPTIMIZER] = IS(OPTIMIZER),
-    [MT_PH_OPTIM_STATE_INIT] = IS(OPTIMIZER),
-    [MT_PH_COMM] = IS(NCCL),
-    [MT_PH_ONLOAD_OFFLOAD] = IS(SWITCH),
-    [MT_PH_ROLLOUT_SAMPLE] = IS(ROLLOUT_RUN),
+static const uint8_t class_of[MT_PH_COUNT] = {
+#define MT_PHASE(N, id, words, remedies, model, kinds) [MT_PH_##N] = IS(remedies),
+#include "analysis/base/phases.def"
+#undef MT_PHASE
 };
 
-static bool is_training(enum mt_phase phase) { return coarse_class[phase] == IS(FORWARD_BACKWARD); }
+/* Whose pass a phase is: bits of enum mt_fix_role, 0 = not known. */
+enum { MT_FIX_ANY = 0 };
+static const uint8_t model_of[MT_PH_COUNT] = {
+#define MT_PHASE(N, id, words, remedies, model, kinds) [MT_PH_##N] = MT_FIX_##model,
+#include "analysis/base/phases.def"
+#undef MT_PHASE
+};
 
 enum mt_fix_class mt_advice_class(const struct mt_advice_query *q)
 {
-    uint8_t coarse = coarse_class[q->phase], sub = sub_class[q->sub];
+    uint8_t coarse = class_of[q->phase], sub = class_of[q->sub];
 
     if (q->host_memory)
         return MT_FIX_HOST_MEMORY;
@@ -96,17 +63,11 @@ enum mt_fix_class mt_advice_class(const struct mt_advice_query *q)
     /* Inside training the sub-phase decides. Forward-only passes have one set of remedies, whatever
      * happens inside, but loading the model for one is a switch and a collective is a collective.
      */
-    if (coarse == 0 || (is_training(q->phase) && sub != 0) ||
+    if (coarse == 0 || (mt_phase_is(q->phase, MT_TRAINS) && sub != 0) ||
         (coarse == IS(LOGP) && (sub == IS(SWITCH) || sub == IS(NCCL))))
         coarse = sub;
     return coarse != 0 ? (enum mt_fix_class)(coarse - 1) : MT_FIX_CLASS_COUNT;
 }
-
-static const uint8_t role_of[MT_PH_COUNT] = {
-    [MT_PH_TRAIN_ACTOR] = MT_FIX_ACTOR,   [MT_PH_LOGP_OLD] = MT_FIX_ACTOR,
-    [MT_PH_TRAIN_CRITIC] = MT_FIX_CRITIC, [MT_PH_VALUES] = MT_FIX_CRITIC,
-    [MT_PH_LOGP_REF] = MT_FIX_REF,
-};
 
 /* Column + 1; 0 = the column of plain PyTorch. */
 static const uint8_t column_of[MT_FW_COUNT] = {
@@ -433,7 +394,7 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
     p.seen = components(q);
     p.column = column_of[q->fw->main] != 0 ? (enum mt_fix_column)(column_of[q->fw->main] - 1)
                                            : MT_FIX_COL_PYTORCH;
-    p.role = role_of[q->phase];
+    p.role = model_of[q->phase];
     if (q->leak)
         offer_row(&p, MT_FIX_LEAK);
     if (q->fragmentation)
@@ -476,7 +437,7 @@ static void weigh(const struct mt_device_analysis *d, struct mt_advice_query *q)
         else if (r->sub == MT_PH_FORWARD || r->sub == MT_PH_LOSS || r->sub == MT_PH_LOGITS ||
                  r->sub == MT_PH_RECOMPUTE)
             forward += r->at_focus, made += r->alloc_bytes;
-        trains = trains || is_training(r->phase) || r->sub == MT_PH_BACKWARD ||
+        trains = trains || mt_phase_is(r->phase, MT_TRAINS) || r->sub == MT_PH_BACKWARD ||
                  r->sub == MT_PH_RECOMPUTE || r->sub == MT_PH_OPTIMIZER ||
                  r->sub == MT_PH_OPTIM_STATE_INIT || r->sub == MT_PH_ZERO_GRAD;
     }

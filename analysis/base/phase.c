@@ -4,9 +4,14 @@
 
 static const struct {
     const char *id, *words;
-    bool coarse;
 } phases[MT_PH_COUNT] = {
-#define MT_PHASE(N, i, w, c) [MT_PH_##N] = {i, w, c},
+#define MT_PHASE(N, i, w, remedies, model, kinds) [MT_PH_##N] = {i, w},
+#include "analysis/base/phases.def"
+#undef MT_PHASE
+};
+
+const uint32_t mt_phase_kinds[MT_PH_COUNT] = {
+#define MT_PHASE(N, id, words, remedies, model, kinds) [MT_PH_##N] = (kinds),
 #include "analysis/base/phases.def"
 #undef MT_PHASE
 };
@@ -30,7 +35,6 @@ const char *mt_phase_words(enum mt_phase p)
 {
     return (unsigned)p < MT_PH_COUNT ? phases[p].words : "?";
 }
-bool mt_phase_is_coarse(enum mt_phase p) { return (unsigned)p < MT_PH_COUNT && phases[p].coarse; }
 
 static bool same(const char *name, const char *id, size_t n)
 {

@@ -9,19 +9,45 @@
 #include "parser/model/trace.h"
 
 enum mt_phase {
-#define MT_PHASE(N, id, words, coarse) MT_PH_##N,
+#define MT_PHASE(N, id, words, remedies, model, kinds) MT_PH_##N,
 #include "analysis/base/phases.def"
 #undef MT_PHASE
     MT_PH_COUNT
 };
 const char *mt_phase_id(enum mt_phase p);    /* "rollout.kv_alloc" */
 const char *mt_phase_words(enum mt_phase p); /* "KV-cache allocation" */
-bool mt_phase_is_coarse(enum mt_phase p);
 int mt_phase_find(const char *id, size_t n); /* enum mt_phase, or -1 */
-/* Phases of which a training loop consists. */
-static inline bool mt_phase_is_training(enum mt_phase p)
+
+/* What can be asked of a phase. One word has one meaning here: who asks something else takes
+ * another bit. */
+enum mt_phase_kind {
+    MT_COARSE = 1 << 0,       /* one at a time, as against what happens inside one */
+    MT_TRAINS = 1 << 1,       /* a training phase; inside a phase: only training does that */
+    MT_LOGP = 1 << 2,         /* log-probabilities of whole responses */
+    MT_SCORES = 1 << 3,       /* the trainer's models rate responses: log-prob, values */
+    MT_FORWARD_ONLY = 1 << 4, /* forward passes without gradients outside the engine's rollout */
+    /* of an engine beside the trainer nothing is needed: its memory could be elsewhere */
+    MT_NEEDS_NO_ENGINE = 1 << 5,
+    MT_OF_ENGINE = 1 << 6, /* the rollout engine's own, from its set-up to its sleep */
+    MT_ROLLS_OUT = 1 << 7, /* of these, where the engine runs its model or makes ready to */
+    MT_GENERATES = 1 << 8, /* of these, where it answers requests */
+    MT_SETS_UP = 1 << 9,   /* a model is made or its weights are read */
+    MT_SWITCHES =
+        1 << 10, /* memory changes hands between trainer and engine, or goes to the host */
+    /* a phase in between: the one before it goes on afterwards */
+    MT_INTERRUPTS = 1 << 11,
+    MT_ONCE_A_STEP = 1 << 12, /* comes once in each step of a trainer, not by batches of it */
+    /* inside a phase */
+    MT_IN_FORWARD = 1 << 13,
+    MT_IN_LOSS = 1 << 14, /* of these, from the logits on */
+    MT_IN_BACKWARD = 1 << 15,
+    MT_IN_OPTIMIZER = 1 << 16 /* clipping, step and zeroing of gradients */
+};
+extern const uint32_t mt_phase_kinds[MT_PH_COUNT];
+/* The phase is of one of these kinds. What is no phase (>= MT_PH_COUNT) is of none. */
+static inline bool mt_phase_is(unsigned phase, unsigned kinds)
 {
-    return p == MT_PH_TRAIN || p == MT_PH_TRAIN_ACTOR || p == MT_PH_TRAIN_CRITIC;
+    return phase < MT_PH_COUNT && (mt_phase_kinds[phase] & kinds) != 0;
 }
 
 enum mt_conf {

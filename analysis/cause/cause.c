@@ -60,9 +60,9 @@ static bool is_giant(const struct mt_moment *m, const struct mt_shape *s)
 
 static uint64_t stale(const struct mt_moment *m)
 {
-    if (mt_in_training(m->phase))
+    if (mt_phase_is(m->phase, MT_NEEDS_NO_ENGINE))
         return m->engine > m->absent ? m->engine - m->absent : 0;
-    return mt_in_rollout(m->phase) ? m->training : 0;
+    return mt_phase_is(m->phase, MT_OF_ENGINE) ? m->training : 0;
 }
 
 /* Bytes that were there before recording, or have no role: nothing can be said of them. */
@@ -105,7 +105,7 @@ static void of_capacity(struct mt_cause *c, const struct mt_moment *m, const str
         (would_fit(c, "engine_asleep") || would_fit(c, "training_offloaded"))) {
         /* An engine that sleeps leaves its blocks in PyTorch's books: only the size of the card
          * tells. */
-        bool sure = !mt_in_training(m->phase) || m->engine_private == 0 ||
+        bool sure = !mt_phase_is(m->phase, MT_NEEDS_NO_ENGINE) || m->engine_private == 0 ||
                     (m->d->capacity != 0 && m->absent == 0);
         set(c, MT_CAUSE_STALE_ENGINE, sure ? MT_CONF_MARKED : MT_CONF_LOW);
         best = stale(m);

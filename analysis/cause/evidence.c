@@ -146,8 +146,8 @@ static bool scales_with_tokens(const struct mt_moment *m)
     if (s == MT_PH_OPTIMIZER || s == MT_PH_OPTIM_STATE_INIT || s == MT_PH_GRAD_CLIP ||
         s == MT_PH_GRAD_REDUCE || s == MT_PH_FSDP_UNSHARD || s == MT_PH_COMM)
         return false;
-    return mt_in_training(m->phase) || p == MT_PH_ROLLOUT_GENERATE || p == MT_PH_ROLLOUT_PREFILL ||
-           p == MT_PH_INFER || p == MT_PH_REWARD || p == MT_PH_EVAL;
+    return mt_phase_is(m->phase, MT_NEEDS_NO_ENGINE) || p == MT_PH_ROLLOUT_GENERATE ||
+           p == MT_PH_ROLLOUT_PREFILL || p == MT_PH_INFER || p == MT_PH_REWARD || p == MT_PH_EVAL;
 }
 
 static int halved(struct mt_cause *c, const struct mt_moment *m)
@@ -182,11 +182,11 @@ int mt_cause_what_ifs(struct mt_cause *c, struct mt_moment *m)
         return 1;
     if (m->oom->at.holes_known && !no_fragmentation(c, m))
         return 0;
-    if (mt_in_training(m->phase) && m->engine != 0 &&
+    if (mt_phase_is(m->phase, MT_NEEDS_NO_ENGINE) && m->engine != 0 &&
         !without(c, m, "engine_asleep", ENGINE,
                  "With the engine asleep, its KV cache and weights given back"))
         return 0;
-    if (mt_in_rollout(m->phase) && m->training != 0 && !without_training(c, m))
+    if (mt_phase_is(m->phase, MT_OF_ENGINE) && m->training != 0 && !without_training(c, m))
         return 0;
     if (m->temporaries != 0 && !halved(c, m))
         return 0;
@@ -399,7 +399,7 @@ static int of_failure(struct mt_cause *c, const struct mt_moment *m)
 
 static int of_engine(struct mt_cause *c, const struct mt_moment *m)
 {
-    if (!mt_in_training(m->phase) || m->engine == 0 || m->oom == NULL)
+    if (!mt_phase_is(m->phase, MT_NEEDS_NO_ENGINE) || m->engine == 0 || m->oom == NULL)
         return 1;
     if (!mt_cause_evidence_add(c, m->engine,
                                "%s of KV cache and engine weights stood in PyTorch's books in this "
@@ -524,7 +524,7 @@ static void stale(char *s, size_t cap, const struct mt_cause *c, const struct mt
 {
     char ph[128];
     (void)mt_words_phase(ph, sizeof ph, m->phase, MT_PH_NONE);
-    if (mt_in_training(m->phase))
+    if (mt_phase_is(m->phase, MT_NEEDS_NO_ENGINE))
         (void)snprintf(
             s, cap,
             "Rollout memory still held: %s of KV cache and engine weights were there in %s%s.",

@@ -35,7 +35,7 @@ static uint64_t sure_growth(const struct mt_moment *m, double *slope)
 /* An engine sizes its cache so that it fills what it was given. */
 static bool is_filled_on_purpose(const struct mt_moment *m)
 {
-    return mt_in_rollout(m->phase) && m->role[MT_ROLE_KV_CACHE] >= m->d->focus.live / 3;
+    return mt_phase_is(m->phase, MT_OF_ENGINE) && m->role[MT_ROLE_KV_CACHE] >= m->d->focus.live / 3;
 }
 
 static void measure(struct mt_forecast *n, const struct mt_moment *m)
@@ -57,9 +57,9 @@ static void measure(struct mt_forecast *n, const struct mt_moment *m)
 
 static uint64_t stale(const struct mt_moment *m)
 {
-    return mt_in_training(m->phase)  ? m->engine - m->engine_private
-           : mt_in_rollout(m->phase) ? m->training
-                                     : 0;
+    return mt_phase_is(m->phase, MT_NEEDS_NO_ENGINE) ? m->engine - m->engine_private
+           : mt_phase_is(m->phase, MT_OF_ENGINE)     ? m->training
+                                                     : 0;
 }
 
 static enum mt_cause_kind of_full(const struct mt_moment *m)
@@ -123,8 +123,8 @@ static void why(char *s, size_t cap, const struct mt_cause *c, const struct mt_m
         break;
     case MT_CAUSE_STALE_ENGINE:
         (void)snprintf(s, cap, "%s of it %s, which this phase does not need", MT_BYTES(stale(m)),
-                       mt_in_training(m->phase) ? "KV cache and engine weights"
-                                                : mt_cause_trainers(m));
+                       mt_phase_is(m->phase, MT_NEEDS_NO_ENGINE) ? "KV cache and engine weights"
+                                                                 : mt_cause_trainers(m));
         break;
     case MT_CAUSE_GIANT_TENSOR:
         (void)snprintf(s, cap, "%s of it logits and their gradient",

@@ -95,16 +95,6 @@ struct mt_shape {
 void mt_shape_of(const struct mt_moment *m, const struct mt_role_rules *rules,
                  struct mt_shape *out);
 
-static inline bool mt_in_rollout(enum mt_phase p)
-{
-    return p >= MT_PH_ROLLOUT_INIT && p <= MT_PH_ROLLOUT_WAKE_SLEEP;
-}
-/* Log-prob, values and updates: nothing of the engine is needed there. */
-static inline bool mt_in_training(enum mt_phase p)
-{
-    return p == MT_PH_LOGP_OLD || p == MT_PH_LOGP_REF || p == MT_PH_LOGP || p == MT_PH_VALUES ||
-           p == MT_PH_ADV || p == MT_PH_TRAIN_ACTOR || p == MT_PH_TRAIN_CRITIC || p == MT_PH_TRAIN;
-}
 /* Optimizer state and gradients; with them, beside an engine that has weights of its own, the
  * parameters. */
 static inline bool mt_is_trainers(const struct mt_moment *m, unsigned role)

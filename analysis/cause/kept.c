@@ -11,23 +11,14 @@ enum { MIN_KEPT = 8, MAX_STACKS = 8 };
  * cache, set-up loads. */
 static bool keeps_nothing(const struct mt_moment *m)
 {
-    switch ((unsigned)m->phase) {
-    case MT_PH_EVAL:
-    case MT_PH_LOGP_OLD:
-    case MT_PH_LOGP_REF:
-    case MT_PH_LOGP:
-    case MT_PH_VALUES:
-    case MT_PH_REWARD:
-    case MT_PH_INFER: return true;
-    case MT_PH_UNATTRIBUTED: /* a script of one's own, where nothing trains and nothing has an
-                                engine */
-        for (uint32_t i = 0; i < m->f->micros.n; i++)
-            if (m->f->micros.p[i].has_backward)
-                return false;
-        return m->f->steps.n == 0 && m->engine == 0 && m->sub != MT_PH_BACKWARD &&
-               m->sub != MT_PH_OPTIMIZER;
-    default: return false;
-    }
+    if (m->phase != MT_PH_UNATTRIBUTED)
+        return m->phase == MT_PH_EVAL || mt_phase_is(m->phase, MT_FORWARD_ONLY);
+    /* a script of one's own, where nothing trains and nothing has an engine */
+    for (uint32_t i = 0; i < m->f->micros.n; i++)
+        if (m->f->micros.p[i].has_backward)
+            return false;
+    return m->f->steps.n == 0 && m->engine == 0 && m->sub != MT_PH_BACKWARD &&
+           m->sub != MT_PH_OPTIMIZER;
 }
 
 static bool is_own(const struct mt_moment *m, const struct mt_held *h)

@@ -60,17 +60,6 @@ static void measure(struct mt_expect_work *k)
     }
 }
 
-static bool trains(unsigned p)
-{
-    return p == MT_PH_TRAIN || p == MT_PH_TRAIN_ACTOR || p == MT_PH_TRAIN_CRITIC;
-}
-static bool evaluates(unsigned p)
-{
-    return p == MT_PH_LOGP_OLD || p == MT_PH_LOGP_REF || p == MT_PH_LOGP;
-}
-static bool rolls_out(unsigned p) { return p >= MT_PH_ROLLOUT_LOAD && p <= MT_PH_ROLLOUT_DECODE; }
-static bool syncs(unsigned p) { return p == MT_PH_WEIGHT_SYNC; }
-
 static bool is_higher(const struct mt_expect_high *a, const struct mt_expect_high *b)
 {
     return a->bytes > b->bytes || (a->bytes == b->bytes && a->event < b->event);
@@ -78,11 +67,11 @@ static bool is_higher(const struct mt_expect_high *a, const struct mt_expect_hig
 
 /* The phase of a kind in which the role is highest, of equal ones the first; MT_PH_COUNT = the kind
  * does not occur. */
-static unsigned highest(const struct mt_expect_work *k, bool (*kind)(unsigned), unsigned role)
+static unsigned highest(const struct mt_expect_work *k, unsigned kind, unsigned role)
 {
     unsigned best = MT_PH_COUNT;
     for (unsigned p = 0; p < MT_PH_COUNT; p++)
-        if (k->seen[p] && kind(p) &&
+        if (k->seen[p] && mt_phase_is(p, kind) &&
             (best == MT_PH_COUNT || is_higher(&k->high[p][role], &k->high[best][role])))
             best = p;
     return best;
@@ -219,7 +208,7 @@ void mt_expect_set(struct mt_expect_work *k, struct mt_expect *e, double bytes, 
 
 /* Rows of the largest logits in a kind of phase, told by the vocabulary that was found in the
  * trace. */
-static double tokens_of(const struct mt_expect_work *k, bool (*kind)(unsigned))
+static double tokens_of(const struct mt_expect_work *k, unsigned kind)
 {
     const struct mt_role_facts *f = &k->d->roles;
     uint64_t most = 0, row_bytes, largest;
@@ -229,12 +218,12 @@ static double tokens_of(const struct mt_expect_work *k, bool (*kind)(unsigned))
     largest = f->logits_tokens <= INT64_MAX / (row_bytes + 1) ? f->logits_tokens * row_bytes : 0;
     for (uint32_t i = 0; i < f->micros.n; i++) {
         const struct mt_micro *m = &f->micros.p[i];
-        if (kind(m->phase) && m->by_logits && m->tokens_bytes > most)
+        if (mt_phase_is(m->phase, kind) && m->by_logits && m->tokens_bytes > most)
             most = m->tokens_bytes;
     }
     /* The largest are what could not be allocated: a copy in 32 bits of what is there in 16. */
     if (f->logits_elem == 4 && largest == 2 * most && k->d->focus_is_oom && k->d->ooms.n != 0 &&
-        kind((unsigned)k->d->ooms.p[0].attr.phase) && k->d->ooms.p[0].request >= largest)
+        mt_phase_is(k->d->ooms.p[0].attr.phase, kind) && k->d->ooms.p[0].request >= largest)
         return (double)f->logits_tokens;
     most = row_bytes != 0 ? most / row_bytes : 0; /* whole rows */
     return (double)most;
@@ -242,15 +231,15 @@ static double tokens_of(const struct mt_expect_work *k, bool (*kind)(unsigned))
 
 /* Frames that compute the entropy of whole logits hold some of a kind of phase; or, in training, it
  * has a weight. */
-static bool has_entropy(const struct mt_expect_work *k, bool (*kind)(unsigned))
+static bool has_entropy(const struct mt_expect_work *k, unsigned kind)
 {
     static const char *const names[] = {"entropy_from_logits", "vocab_parallel_entropy"};
     const struct mt_trace *t = k->w->r->t;
-    if (kind == trains && mt_run_number(k->conf, "entropy_coeff") > 0)
+    if (kind == MT_TRAINS && mt_run_number(k->conf, "entropy_coeff") > 0)
         return true;
     for (uint32_t i = 0; i < k->d->owners.n; i++) {
         const struct mt_owner *o = &k->d->owners.p[i];
-        for (mt_stack_id s = kind(o->attr.phase) ? o->stack : 0; s != 0;
+        for (mt_stack_id s = mt_phase_is(o->attr.phase, kind) ? o->stack : 0; s != 0;
              s = t->stacks.p[s].parent) {
             const char *name = mt_str(t, t->frames.p[t->stacks.p[s].frame].name);
             if (strcmp(name, names[0]) == 0 || strcmp(name, names[1]) == 0)
@@ -278,7 +267,7 @@ static bool in_16_bits(const struct mt_expect_work *k, double bytes)
  * gradients there, that of what was picked and its own; the copy has gone by then, unless the
  * logits were in 32 bits from the start. An entropy keeps a softmax in training, and makes a
  * product besides in evaluation. */
-static void logits(struct mt_expect_work *k, bool (*kind)(unsigned))
+static void logits(struct mt_expect_work *k, unsigned kind)
 {
     static const struct {
         unsigned each;
@@ -302,7 +291,7 @@ static void logits(struct mt_expect_work *k, bool (*kind)(unsigned))
     double tokens = tokens_of(k, kind), vocab = (double)f->vocab,
            split = (double)(f->vocab_split != 0 ? f->vocab_split : 1);
     const char *from = "as the largest of them has";
-    bool wide, back = kind == trains, entropy;
+    bool wide, back = kind == MT_TRAINS, entropy;
     if (e == NULL)
         return;
     if (mt_run_number(k->conf, "fused_head") > 0) {
@@ -336,7 +325,7 @@ static void logits(struct mt_expect_work *k, bool (*kind)(unsigned))
 static void weights(struct mt_expect_work *k)
 {
     struct mt_expect *e =
-        mt_expect_row(k, MT_ROLE_ENGINE_WEIGHTS, highest(k, rolls_out, MT_ROLE_ENGINE_WEIGHTS));
+        mt_expect_row(k, MT_ROLE_ENGINE_WEIGHTS, highest(k, MT_OF_ENGINE, MT_ROLE_ENGINE_WEIGHTS));
     if (e == NULL)
         return;
     if (k->s.params <= 0 || k->s.rollout_tp <= 0) {
@@ -357,7 +346,7 @@ static void cache(struct mt_expect_work *k)
     static const char *const token_keys[] = {"max_total_tokens", "--max-total-tokens",
                                              "sglang.max_total_tokens",
                                              "--sglang-max-total-tokens"};
-    unsigned phase = highest(k, rolls_out, MT_ROLE_KV_CACHE);
+    unsigned phase = highest(k, MT_ROLLS_OUT, MT_ROLE_KV_CACHE);
     struct mt_expect *e = mt_expect_row(k, MT_ROLE_KV_CACHE, phase);
     double bytes = 0, tokens = 0, share = mt_run_number(k->conf, "gpu_memory_utilization");
     if (e == NULL)
@@ -400,8 +389,7 @@ static void cache(struct mt_expect_work *k)
 
 static void sync(struct mt_expect_work *k)
 {
-    struct mt_expect *e =
-        mt_expect_row(k, MT_ROLE_WEIGHT_SYNC, highest(k, syncs, MT_ROLE_WEIGHT_SYNC));
+    struct mt_expect *e = mt_expect_row(k, MT_ROLE_WEIGHT_SYNC, MT_PH_WEIGHT_SYNC);
     double bucket = mt_run_number(k->conf, "weight_bucket"), largest = k->s.vocab * k->s.hidden * 2;
     if (e == NULL)
         return;
@@ -434,7 +422,7 @@ static void moved_out(struct mt_expect_work *k, const struct mt_frameworks *fw)
             !mt_runconf_find(k->conf, moved[i].setting, &hit) || hit.is_default ||
             !mt_runconf_is_true(hit.value))
             continue;
-        e = mt_expect_row(k, moved[i].role, highest(k, rolls_out, moved[i].role));
+        e = mt_expect_row(k, moved[i].role, highest(k, MT_ROLLS_OUT, moved[i].role));
         if (e == NULL)
             continue;
         mt_expect_set(k, e, 0, true);
@@ -484,14 +472,14 @@ enum mt_rc mt_expected_make(struct mt_expected *out, const struct mt_roles *w,
         return MT_ENOMEM;
     mt_run_shape_make(&k.s, w->r->t, fw, conf);
     measure(&k);
-    train = highest(&k, trains, MT_ROLE_PARAM);
-    mt_expect_params(&k, train != MT_PH_COUNT ? train : highest(&k, evaluates, MT_ROLE_PARAM));
-    train = highest(&k, trains, MT_ROLE_GRAD);
+    train = highest(&k, MT_TRAINS, MT_ROLE_PARAM);
+    mt_expect_params(&k, train != MT_PH_COUNT ? train : highest(&k, MT_LOGP, MT_ROLE_PARAM));
+    train = highest(&k, MT_TRAINS, MT_ROLE_GRAD);
     mt_expect_gradients(&k, train);
-    train = highest(&k, trains, MT_ROLE_OPTIM_STATE);
+    train = highest(&k, MT_TRAINS, MT_ROLE_OPTIM_STATE);
     mt_expect_optimizer(&k, train);
-    logits(&k, trains);
-    logits(&k, evaluates);
+    logits(&k, MT_TRAINS);
+    logits(&k, MT_LOGP);
     weights(&k);
     cache(&k);
     sync(&k);

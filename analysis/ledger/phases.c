@@ -115,7 +115,7 @@ static int sweep(struct mt_books *b, struct mt_phase_spans *s, const uint32_t *o
     const struct mt_driver_phase *k = b->driver->phases.p;
     uint32_t n_open = 0;
     for (uint32_t i = 0; i < n; i++) {
-        if (mt_phase_is_coarse(k[of[i]].phase) != coarse)
+        if (mt_phase_is(k[of[i]].phase, MT_COARSE) != coarse)
             continue;
         if (!close_until(k, s, open, &n_open, k[of[i]].t0_ns) ||
             !span(s, k[of[i]].t0_ns, of[i] + 1))

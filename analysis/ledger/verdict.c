@@ -360,12 +360,6 @@ struct climb {
     bool only_up;
 };
 
-static bool comes_in_steps(enum mt_phase p)
-{
-    return p == MT_PH_ROLLOUT_GENERATE || p == MT_PH_ROLLOUT_WAKE_SLEEP || p == MT_PH_WEIGHT_SYNC ||
-           p == MT_PH_ONLOAD_OFFLOAD || (p >= MT_PH_LOGP_OLD && p <= MT_PH_TRAIN);
-}
-
 /* Does a holder keep about as much more at the end of each occurrence of a phase before that time,
  * and still has it (held; NULL = not asked)? The first occurrence is left out: it sets up what
  * stays. */
@@ -374,7 +368,7 @@ static void growth(struct mt_driverdiag *j, const struct mt_driver_phase *now, u
 {
     struct climb c[MT_HOLD_OTHER] = {{0}};
     uint32_t n = 0;
-    if (now == NULL || !comes_in_steps(now->phase))
+    if (now == NULL || !mt_phase_is(now->phase, MT_ONCE_A_STEP))
         return;
     for (uint32_t i = 0; i < j->phases.n; i++) {
         const struct mt_driver_phase *p = &j->phases.p[i];

@@ -52,11 +52,6 @@ static inline double role(const struct mt_metrics *m, enum mt_role r)
 {
     return (double)m->d->roles.at_focus[r];
 }
-static inline bool is_training(uint8_t p)
-{
-    return mt_metric_of_phase(MT_METRIC_in_training, (enum mt_phase)p, MT_PH_NONE) == 1;
-}
-
 /* What a pass over tokens takes: the request that failed, activations and logits by token,
  * sequences, micro-batches, layers. After the numbers of the moment and of the phase. t may be
  * NULL. */

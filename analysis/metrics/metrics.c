@@ -37,11 +37,6 @@ static double param_bytes(const struct mt_metrics *m)
 
 /* ---- the moment that matters ---- */
 
-static bool is_rollout(uint8_t p)
-{
-    return mt_metric_of_phase(MT_METRIC_in_rollout, (enum mt_phase)p, MT_PH_NONE) == 1;
-}
-
 static void phase_metrics(struct mt_metrics *m, enum mt_phase phase, enum mt_phase sub)
 {
     for (int i = 0; i < (int)MT_METRIC_COUNT; i++) {
@@ -204,9 +199,9 @@ static void use_metrics(struct mt_metrics *m)
         set(m, MT_METRIC_useless, trainer, MT_CONF_MARKED);
     for (uint32_t i = 0; i < f->occurrences.n; i++) {
         const struct mt_occurrence *o = &f->occurrences.p[i];
-        if (is_training(o->phase) && (double)o->useless > training)
+        if (mt_phase_is(o->phase, MT_TRAINS) && (double)o->useless > training)
             training = (double)o->useless;
-        if (is_rollout(o->phase) && (double)o->useless > rollout)
+        if (mt_phase_is(o->phase, MT_ROLLS_OUT) && (double)o->useless > rollout)
             rollout = (double)o->useless;
     }
     for (uint32_t i = 0; i < f->occurrences.n; i++) {

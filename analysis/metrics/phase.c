@@ -3,53 +3,23 @@
 
 #include <string.h>
 
-static bool is_training(enum mt_phase p)
-{
-    return p == MT_PH_TRAIN || p == MT_PH_TRAIN_ACTOR || p == MT_PH_TRAIN_CRITIC;
-}
-static bool is_rollout(enum mt_phase p)
-{
-    return p >= MT_PH_ROLLOUT_PROFILE && p <= MT_PH_ROLLOUT_DECODE;
-}
-static bool is_init(enum mt_phase p)
-{
-    return p == MT_PH_INIT || p == MT_PH_ROLLOUT_INIT || p == MT_PH_ROLLOUT_LOAD ||
-           p == MT_PH_CKPT_LOAD;
-}
-static bool is_forward_only(enum mt_phase p)
-{
-    return p == MT_PH_LOGP || p == MT_PH_LOGP_OLD || p == MT_PH_LOGP_REF || p == MT_PH_VALUES ||
-           p == MT_PH_REWARD || p == MT_PH_INFER;
-}
-static bool is_backward(enum mt_phase s)
-{
-    return s == MT_PH_BACKWARD || s == MT_PH_RECOMPUTE || s == MT_PH_GRAD_REDUCE;
-}
-static bool is_step(enum mt_phase s)
-{
-    return s == MT_PH_OPTIMIZER || s == MT_PH_OPTIM_STATE_INIT || s == MT_PH_GRAD_CLIP ||
-           s == MT_PH_ZERO_GRAD;
-}
-static bool is_loss(enum mt_phase s) { return s == MT_PH_LOSS || s == MT_PH_LOGITS; }
-
 int mt_metric_of_phase(enum mt_metric m, enum mt_phase phase, enum mt_phase sub)
 {
     switch ((int)m) {
-    case MT_METRIC_in_init: return is_init(phase);
+    case MT_METRIC_in_init: return mt_phase_is(phase, MT_SETS_UP);
     case MT_METRIC_in_load: return phase == MT_PH_ROLLOUT_LOAD;
     case MT_METRIC_in_save: return phase == MT_PH_CKPT_SAVE;
     case MT_METRIC_in_resume: return phase == MT_PH_CKPT_LOAD;
-    case MT_METRIC_in_rollout: return is_rollout(phase);
-    case MT_METRIC_in_logp: return is_forward_only(phase);
+    case MT_METRIC_in_rollout: return mt_phase_is(phase, MT_ROLLS_OUT);
+    case MT_METRIC_in_logp: return mt_phase_is(phase, MT_FORWARD_ONLY);
     case MT_METRIC_in_infer: return phase == MT_PH_INFER;
     case MT_METRIC_in_training:
-        return is_training(phase) ||
+        return mt_phase_is(phase, MT_TRAINS) ||
                (phase == MT_PH_UNATTRIBUTED &&
-                (is_backward(sub) || is_step(sub) || is_loss(sub) || sub == MT_PH_FORWARD));
+                (mt_phase_is(sub, MT_TRAINS | MT_IN_LOSS) || sub == MT_PH_FORWARD));
     case MT_METRIC_in_weight_sync: return phase == MT_PH_WEIGHT_SYNC;
     case MT_METRIC_in_switch:
-        return phase == MT_PH_ROLLOUT_WAKE_SLEEP || phase == MT_PH_ONLOAD_OFFLOAD ||
-               sub == MT_PH_ONLOAD_OFFLOAD;
+        return mt_phase_is(phase, MT_SWITCHES) || mt_phase_is(sub, MT_SWITCHES);
     case MT_METRIC_in_comm: return sub == MT_PH_COMM;
     case MT_METRIC_in_checkpoint: return phase == MT_PH_CKPT_SAVE || phase == MT_PH_EVAL;
     case MT_METRIC_in_kv_alloc: return phase == MT_PH_ROLLOUT_KV_ALLOC;
@@ -57,10 +27,10 @@ int mt_metric_of_phase(enum mt_metric m, enum mt_phase phase, enum mt_phase sub)
     case MT_METRIC_in_trial: return phase == MT_PH_ROLLOUT_PROFILE;
     case MT_METRIC_in_sampling: return sub == MT_PH_ROLLOUT_SAMPLE;
     case MT_METRIC_in_decode: return phase == MT_PH_ROLLOUT_DECODE;
-    case MT_METRIC_in_forward: return is_loss(sub) || sub == MT_PH_FORWARD || sub == MT_PH_COMPILE;
-    case MT_METRIC_in_loss: return is_loss(sub);
-    case MT_METRIC_in_backward: return is_backward(sub);
-    case MT_METRIC_in_optimizer: return is_step(sub);
+    case MT_METRIC_in_forward: return mt_phase_is(sub, MT_IN_FORWARD);
+    case MT_METRIC_in_loss: return mt_phase_is(sub, MT_IN_LOSS);
+    case MT_METRIC_in_backward: return mt_phase_is(sub, MT_IN_BACKWARD);
+    case MT_METRIC_in_optimizer: return mt_phase_is(sub, MT_IN_OPTIMIZER);
     default: return -1;
     }
 }

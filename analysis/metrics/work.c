@@ -41,11 +41,12 @@ static void entropy_metrics(struct mt_metrics *m, const struct mt_trace *t)
     uint64_t bytes = 0;
     for (uint32_t i = 0; t != NULL && i < d->owners.n; i++) {
         const struct mt_owner *o = &d->owners.p[i];
-        if (is_training((uint8_t)o->attr.phase) && mt_computes_entropy(t, o->stack))
+        if (mt_phase_is(o->attr.phase, MT_TRAINS) && mt_computes_entropy(t, o->stack))
             bytes += o->bytes;
     }
     if (t != NULL && d->focus_is_oom && d->ooms.n != 0 &&
-        is_training((uint8_t)d->ooms.p[0].attr.phase) && mt_computes_entropy(t, d->ooms.p[0].stack))
+        mt_phase_is(d->ooms.p[0].attr.phase, MT_TRAINS) &&
+        mt_computes_entropy(t, d->ooms.p[0].stack))
         bytes += d->ooms.p[0].request;
     set(m, MT_METRIC_entropy_bytes, (double)bytes, MT_CONF_MARKED);
 }

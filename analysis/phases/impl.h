@@ -92,9 +92,6 @@ struct mt_phaser {
     MT_VEC(struct mt_stack_verdict) verdict;
 };
 
-/* A sub-phase that only training has. */
-bool mt_sub_implies_training(enum mt_phase sub);
-
 enum mt_rc mt_match_build(struct mt_phaser *p, struct mt_err *err);
 
 static inline const struct mt_stack_verdict *mt_stack_verdict_of(const struct mt_phaser *p,

@@ -40,13 +40,7 @@ enum {
 
 static bool wins_below_anything(enum mt_phase p)
 {
-    return p == MT_PH_WEIGHT_SYNC || p == MT_PH_ROLLOUT_WAKE_SLEEP || p == MT_PH_CKPT_SAVE ||
-           p == MT_PH_CKPT_LOAD;
-}
-
-static bool is_rollout(enum mt_phase p)
-{
-    return p >= MT_PH_ROLLOUT_INIT && p <= MT_PH_ROLLOUT_WAKE_SLEEP;
+    return mt_phase_is(p, MT_INTERRUPTS) && p != MT_PH_ONLOAD_OFFLOAD;
 }
 
 /* An outer phase that is less telling than what it calls. */
@@ -63,9 +57,9 @@ static bool gives_way(const struct mt_phase_rules *r, uint32_t outer, uint32_t r
         return inner == MT_PH_ROLLOUT_GRAPH;
     if (now == MT_PH_TRAIN_ACTOR &&
         (flags & r->code.p[outer].flags & MT_RF_SLIME)) /* train_actor computes them itself */
-        return inner == MT_PH_LOGP || inner == MT_PH_LOGP_OLD || inner == MT_PH_LOGP_REF;
+        return mt_phase_is(inner, MT_LOGP);
     /* called from training_step */
-    return mt_phase_is_training(now) && !mt_phase_is_training(inner) && (flags & MT_RF_TRL);
+    return mt_phase_is(now, MT_TRAINS) && !mt_phase_is(inner, MT_TRAINS) && (flags & MT_RF_TRL);
 }
 
 /* The outermost coarse marker decides, but for these: the inner one wins. Called from the outermost
@@ -97,7 +91,7 @@ static void step_coarse(const struct mt_phase_rules *r, struct state *st, const 
         return; /* onload and offload never replace a phase that they happen in */
     if (gives_way(r, st->c, rule))
         st->c = rule;
-    else if (now == MT_PH_EVAL && is_rollout(inner) && st->rollout == 0)
+    else if (now == MT_PH_EVAL && mt_phase_is(inner, MT_OF_ENGINE) && st->rollout == 0)
         st->rollout = rule; /* generation for validation: an evaluation whose inside is a rollout */
 }
 
@@ -175,13 +169,6 @@ static void step(const struct mt_phase_rules *r, struct state *st, const struct 
 
 /* ---- verdicts ---- */
 
-bool mt_sub_implies_training(enum mt_phase sub)
-{
-    return sub == MT_PH_BACKWARD || sub == MT_PH_RECOMPUTE || sub == MT_PH_OPTIMIZER ||
-           sub == MT_PH_OPTIM_STATE_INIT || sub == MT_PH_GRAD_REDUCE || sub == MT_PH_GRAD_CLIP ||
-           sub == MT_PH_ZERO_GRAD;
-}
-
 static void set_sub(struct mt_stack_verdict *v, const struct mt_phase_rules *r, enum mt_phase sub,
                     uint32_t rule)
 {
@@ -197,7 +184,7 @@ static void judge_marker(const struct mt_phase_rules *r, const struct state *st,
     enum mt_phase s = st->s != 0 ? mt_rule_phase(r, st->s) : MT_PH_NONE;
     if (s == MT_PH_INIT && st->w == 0 && (st->flags & ST_FETCHED)) {
         set_sub(v, r, MT_PH_ONLOAD_OFFLOAD, st->s);
-    } else if (s != MT_PH_NONE && mt_phase_is_coarse(s)) {
+    } else if (s != MT_PH_NONE && mt_phase_is(s, MT_COARSE)) {
         if (st->w != 0)
             set_sub(v, r, MT_PH_FORWARD, st->w);
         else if (s == MT_PH_ONLOAD_OFFLOAD && v->own != MT_PH_NONE && v->own != s)
@@ -322,7 +309,7 @@ static bool is_no_grad(const struct unders *u, const struct state *st)
 /* Names that a training loop uses with gradients as well tell nothing without that proof. */
 static bool name_needs_proof(enum mt_phase p)
 {
-    return p != MT_PH_LOGP_REF && p != MT_PH_WEIGHT_SYNC && !mt_phase_is_training(p);
+    return p != MT_PH_LOGP_REF && p != MT_PH_WEIGHT_SYNC && !mt_phase_is(p, MT_TRAINS);
 }
 
 /* The last resort, where no rule of a framework matches: what the job's own functions are called,
@@ -331,7 +318,7 @@ static void judge_own_code(const struct mt_phase_rules *r, const struct state *s
                            struct mt_stack_verdict *v)
 {
     enum mt_phase p = st->n != 0 ? mt_rule_phase(r, st->n) : MT_PH_NONE;
-    bool trains = mt_sub_implies_training((enum mt_phase)v->sub), by_name;
+    bool trains = mt_phase_is(v->sub, MT_TRAINS), by_name;
     if (no_grad && !trains)
         v->flags |= MT_VF_NO_GRAD;
     else
@@ -339,11 +326,11 @@ static void judge_own_code(const struct mt_phase_rules *r, const struct state *s
     if (v->own != MT_PH_NONE || v->local != MT_PH_NONE || (v->flags & MT_VF_CERTAIN))
         return;
     by_name = p != MT_PH_NONE &&
-              (mt_phase_is_training(p) ? !no_grad : !trains && (no_grad || !name_needs_proof(p)));
+              (mt_phase_is(p, MT_TRAINS) ? !no_grad : !trains && (no_grad || !name_needs_proof(p)));
     if (!by_name && !no_grad)
         return;
     v->flags |= MT_VF_NAMED;
-    if (by_name && mt_phase_is_training(p)) { /* its backward pass has no frames of its own */
+    if (by_name && mt_phase_is(p, MT_TRAINS)) { /* its backward pass has no frames of its own */
         v->own = (uint8_t)p;
         v->own_conf = (uint8_t)(trains ? MT_CONF_INFERRED : MT_CONF_LOW);
         v->own_rule = st->n;
@@ -396,13 +383,12 @@ static void judge(const struct mt_phase_rules *r, const struct state *st, bool n
             set_sub(v, r, MT_PH_GRAD_REDUCE, st->reduce);
     }
     judge_role(r, st, v);
-    if (st->rollout != 0 && !mt_sub_implies_training((enum mt_phase)v->sub) && v->own == MT_PH_EVAL)
+    if (st->rollout != 0 && !mt_phase_is(v->sub, MT_TRAINS) && v->own == MT_PH_EVAL)
         set_sub(v, r, mt_rule_phase(r, st->rollout), st->rollout);
     if (v->rule == 0)
         v->rule = v->own_rule;
     judge_own_code(r, st, no_grad, v);
-    if ((st->flags & ST_NO_GRAD) && !(v->flags & MT_VF_CERTAIN) &&
-        !mt_sub_implies_training((enum mt_phase)v->sub))
+    if ((st->flags & ST_NO_GRAD) && !(v->flags & MT_VF_CERTAIN) && !mt_phase_is(v->sub, MT_TRAINS))
         v->flags |= MT_VF_NO_GRAD;
     if (v->rule == 0)
         v->rule = MT_METHOD_NO_SIGNATURE;

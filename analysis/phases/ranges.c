@@ -93,7 +93,7 @@ static int collect(struct knowns *out, const struct mt_phaser *p, int32_t ordina
             memo[g->name] =
                 mt_annotation_rule(p->rules, mt_str(p->t, g->name), mt_str_len(p->t, g->name)) + 1u;
         if (memo[g->name] == 1 || end < g->t0_ns ||
-            mt_phase_is_coarse(mt_rule_phase(p->rules, memo[g->name] - 1)) != coarse)
+            mt_phase_is(mt_rule_phase(p->rules, memo[g->name] - 1), MT_COARSE) != coarse)
             continue;
         k = MT_VEC_PUSH(&out->v);
         ok = k != NULL;

@@ -201,11 +201,11 @@ static enum mt_rc check_fields(const struct file *f, int index, const char *v[F_
     phase = mt_phase_find(v[F_PHASE], strlen(v[F_PHASE]));
     if (phase < 0 || phase == MT_PH_NONE || phase == MT_PH_UNATTRIBUTED)
         return refuse_field(f, index, id, "phase", "is no phase; docs/rules-phases.md lists them");
-    if (strchr("CNP", v[F_LEVEL][0]) != NULL && !mt_phase_is_coarse((enum mt_phase)phase))
+    if (strchr("CNP", v[F_LEVEL][0]) != NULL && !mt_phase_is((unsigned)phase, MT_COARSE))
         return refuse_field(f, index, id, "phase",
                             "has to be a coarse phase at levels C, N and P, such as train_actor or "
                             "rollout.generate");
-    if ((v[F_LEVEL][0] == 'W' || v[F_LEVEL][0] == 'O') && mt_phase_is_coarse((enum mt_phase)phase))
+    if ((v[F_LEVEL][0] == 'W' || v[F_LEVEL][0] == 'O') && mt_phase_is((unsigned)phase, MT_COARSE))
         return refuse_field(f, index, id, "phase",
                             "has to be a sub-phase at levels W and O, such as forward or backward");
     return MT_OK;

@@ -119,21 +119,10 @@ static void wait(struct run *r, uint64_t i)
 
 /* ---- phases ---- */
 
-static bool is_interruption(uint8_t p)
-{
-    return p == MT_PH_WEIGHT_SYNC || p == MT_PH_ROLLOUT_WAKE_SLEEP || p == MT_PH_CKPT_SAVE ||
-           p == MT_PH_CKPT_LOAD || p == MT_PH_ONLOAD_OFFLOAD;
-}
-
-static bool is_training(uint8_t p)
-{
-    return p < MT_PH_COUNT && mt_phase_is_training((enum mt_phase)p);
-}
-
 static bool is_forward(uint8_t sub)
 {
-    return sub == MT_PH_FORWARD || sub == MT_PH_LOSS || sub == MT_PH_LOGITS ||
-           sub == MT_PH_FSDP_UNSHARD || sub == MT_PH_COMPILE || sub == MT_PH_COMPILE_AUTOTUNE;
+    return mt_phase_is(sub, MT_IN_FORWARD) || sub == MT_PH_FSDP_UNSHARD ||
+           sub == MT_PH_COMPILE_AUTOTUNE;
 }
 
 static bool is_allocation(const struct mt_event *e)
@@ -145,9 +134,12 @@ static struct mt_attr known_phase(struct run *r, uint64_t i, uint8_t phase, enum
                                   uint8_t sub, enum mt_conf sub_conf, uint32_t rule)
 {
     bool waits_for_train = r->last == WAIT_TRAIN || r->base == WAIT_TRAIN;
-    settle(r, i, is_training(phase) ? phase : waits_for_train ? MT_PH_TRAIN : MT_PH_NONE);
+    settle(r, i,
+           mt_phase_is(phase, MT_TRAINS) ? phase
+           : waits_for_train             ? MT_PH_TRAIN
+                                         : MT_PH_NONE);
     r->last = phase;
-    if (!is_interruption(phase))
+    if (!mt_phase_is(phase, MT_INTERRUPTS))
         r->base = phase;
     return attr(phase, sub, rule, pair_conf(conf, sub, sub_conf));
 }
@@ -162,7 +154,7 @@ static struct mt_attr implied_training(struct run *r, uint64_t i, bool is_autogr
         settle(r, i, MT_PH_TRAIN); /* the main thread trains without any framework's marker */
         phase = MT_PH_TRAIN;
     }
-    if (!is_training(phase) && phase != WAIT_TRAIN) {
+    if (!mt_phase_is(phase, MT_TRAINS) && phase != WAIT_TRAIN) {
         phase = WAIT_TRAIN;
         wait(r, i);
         r->waits_for_marker = !is_autograd_thread;
@@ -208,7 +200,8 @@ static bool is_frameless_backward(struct frameless *f, uint64_t i, mt_stack_id s
         f->in_run = true;
         f->from = i;
         f->is_backward = f->prev != NULL && (f->prev->flags & MT_VF_MAKE_GRADS);
-        f->phase = f->prev != NULL && is_training(f->prev->own) ? f->prev->own : MT_PH_NONE;
+        f->phase =
+            f->prev != NULL && mt_phase_is(f->prev->own, MT_TRAINS) ? f->prev->own : MT_PH_NONE;
     }
     f->prev = v;
     return stack == 0 && f->is_backward;
@@ -259,11 +252,9 @@ static bool has_backward(struct run *r)
 static bool refines(uint8_t phase, uint8_t by)
 {
     switch (phase) {
-    case MT_PH_TRAIN: return by == MT_PH_TRAIN_ACTOR || by == MT_PH_TRAIN_CRITIC;
-    case MT_PH_INFER:
-        return by == MT_PH_LOGP_OLD || by == MT_PH_LOGP_REF || by == MT_PH_LOGP ||
-               by == MT_PH_VALUES || by == MT_PH_REWARD;
-    case MT_PH_LOGP: return by == MT_PH_LOGP_OLD || by == MT_PH_LOGP_REF;
+    case MT_PH_TRAIN: return by != phase && mt_phase_is(by, MT_TRAINS);
+    case MT_PH_INFER: return by != phase && mt_phase_is(by, MT_FORWARD_ONLY);
+    case MT_PH_LOGP: return by != phase && mt_phase_is(by, MT_LOGP);
     /* with LoRA the reference pass runs through the actor's function */
     case MT_PH_LOGP_OLD: return by == MT_PH_LOGP_REF;
     default: return false;
@@ -310,9 +301,9 @@ static struct mt_attr one_allocation(struct run *r, uint64_t i, const struct mt_
         own = local = MT_PH_NONE;
     if (range != 0) {
         uint8_t phase = (uint8_t)mt_rule_phase(rules, range);
-        bool trains = mt_sub_implies_training((enum mt_phase)sub);
-        if (refines(own, phase) ||
-            (own == MT_PH_NONE && local == MT_PH_NONE && (!trains || is_training(phase)))) {
+        bool trains = mt_phase_is(sub, MT_TRAINS);
+        if (refines(own, phase) || (own == MT_PH_NONE && local == MT_PH_NONE &&
+                                    (!trains || mt_phase_is(phase, MT_TRAINS)))) {
             if (sub == MT_PH_NONE)
                 rule = range;
             if (own == MT_PH_NONE)
@@ -324,7 +315,7 @@ static struct mt_attr one_allocation(struct run *r, uint64_t i, const struct mt_
     }
     if (own != MT_PH_NONE)
         return known_phase(r, i, own, own_conf, sub, sub_conf, rule);
-    if (mt_sub_implies_training((enum mt_phase)sub) ||
+    if (mt_phase_is(sub, MT_TRAINS) ||
         (sub == MT_PH_LOSS && !(local != MT_PH_NONE && (v->flags & MT_VF_NAMED)) &&
          has_backward(r)))
         return implied_training(r, i, is_autograd_thread, sub, sub_conf, rule);
@@ -397,7 +388,7 @@ enum mt_rc mt_phaser_run(struct mt_phaser *p, uint32_t device, const struct mt_p
         if (is_allocation(e)) {
             out[i] = one_allocation(&r, i, e);
             if ((mt_stack_verdict_of(p, e->stack)->flags & MT_VF_NO_GRAD) &&
-                !is_training(out[i].phase))
+                !mt_phase_is(out[i].phase, MT_TRAINS))
                 out[i].rule_conf |= MT_ATTR_NO_GRAD;
             if (r.n_segments != 0 && e->action == MT_ACT_ALLOC)
                 give_segments(&r, i, e);
@@ -458,7 +449,7 @@ struct mt_attr mt_phaser_stack(struct mt_phaser *p, mt_stack_id stack)
     if (v->own != MT_PH_NONE)
         return attr(v->own, v->sub, v->rule,
                     pair_conf((enum mt_conf)v->own_conf, v->sub, (enum mt_conf)v->sub_conf));
-    if (mt_sub_implies_training((enum mt_phase)v->sub))
+    if (mt_phase_is(v->sub, MT_TRAINS))
         return attr(MT_PH_TRAIN, v->sub, v->rule,
                     pair_conf(MT_CONF_INFERRED, v->sub, (enum mt_conf)v->sub_conf));
     if (v->local != MT_PH_NONE)

@@ -19,7 +19,7 @@ static unsigned role_by_phase(struct mt_attr a)
     case MT_PH_WEIGHT_SYNC: return MT_ROLE_WEIGHT_SYNC;
     default: break;
     }
-    if (mt_phase_is_rollout(a.phase))
+    if (mt_phase_is(a.phase, MT_OF_ENGINE))
         return MT_ROLE_UNKNOWN;
     switch (a.sub) {
     case MT_PH_FORWARD:
@@ -42,8 +42,8 @@ unsigned mt_role_by_stack(const struct mt_rwork *k, mt_stack_id stack, struct mt
     *why = MT_WHY_FRAME;
     if (frame != MT_NO_STACK_ROLE &&
         role != MT_ROLE_PARAM_CAST) /* which of its casts are weights only their order tells */
-        return role == MT_ROLE_PARAM && mt_phase_is_rollout(a.phase) ? MT_ROLE_ENGINE_WEIGHTS
-                                                                     : role;
+        return role == MT_ROLE_PARAM && mt_phase_is(a.phase, MT_OF_ENGINE) ? MT_ROLE_ENGINE_WEIGHTS
+                                                                           : role;
     role = role_by_phase(a);
     *why = role == MT_ROLE_UNKNOWN ? MT_WHY_NONE : MT_WHY_PHASE;
     return role;

@@ -185,7 +185,7 @@ static bool by_coarse(struct mt_rwork *k, const struct block *b, struct mt_fate 
     if (mt_attr_conf(b->a) == MT_CONF_CARRIED &&
         b->a.sub == MT_PH_NONE) { /* the neighbour's phase says nothing of its purpose */
         *role = say(f, gone ? MT_ROLE_TEMP : MT_ROLE_UNKNOWN, MT_WHY_LIFE);
-        return b->a.phase == MT_PH_INIT || mt_phase_is_rollout(b->a.phase) ||
+        return b->a.phase == MT_PH_INIT || mt_phase_is(b->a.phase, MT_OF_ENGINE) ||
                b->a.phase == MT_PH_WEIGHT_SYNC || b->a.phase == MT_PH_ONLOAD_OFFLOAD;
     }
     switch (b->a.phase) {
@@ -256,9 +256,9 @@ static unsigned by_frame(const struct mt_rwork *k, const struct block *b, unsign
         if (brief && b->a.phase == MT_PH_INIT) /* a whole model before it is sharded, or a buffer it
                                                   is loaded through */
             return b->freed - b->i > KEPT ? MT_ROLE_PARAM : MT_ROLE_TEMP;
-        return brief                             ? MT_ROLE_TEMP
-               : mt_phase_is_rollout(b->a.phase) ? MT_ROLE_ENGINE_WEIGHTS
-                                                 : MT_ROLE_PARAM;
+        return brief                                   ? MT_ROLE_TEMP
+               : mt_phase_is(b->a.phase, MT_OF_ENGINE) ? MT_ROLE_ENGINE_WEIGHTS
+                                                       : MT_ROLE_PARAM;
     case MT_ROLE_CHECKPOINT: /* what stays became the model or its optimizer's state */
         return b->freed == MT_NEVER && !b->censored ? MT_ROLE_COUNT : MT_ROLE_CHECKPOINT;
     case MT_ROLE_KV_CACHE:

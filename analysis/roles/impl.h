@@ -99,14 +99,6 @@ static inline uint32_t mt_region_last(const struct mt_rwork *k, uint32_t region)
 {
     return region + 1 < k->regions.n ? k->regions.p[region + 1].first - 1 : mt_n_events(k) - 1;
 }
-static inline bool mt_phase_is_rollout(unsigned p)
-{
-    return p >= MT_PH_ROLLOUT_INIT && p <= MT_PH_ROLLOUT_WAKE_SLEEP;
-}
-static inline bool mt_phase_trains(unsigned p)
-{
-    return p == MT_PH_TRAIN || p == MT_PH_TRAIN_ACTOR || p == MT_PH_TRAIN_CRITIC;
-}
 enum mt_group mt_group_of(unsigned sub, enum mt_group now);
 
 /* steps.c */

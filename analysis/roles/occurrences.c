@@ -46,20 +46,9 @@ uint64_t mt_useless(unsigned phase, const uint64_t roles[MT_ROLE_COUNT])
     uint64_t trainer =
         roles[MT_ROLE_GRAD] + roles[MT_ROLE_GRAD_REDUCE] + roles[MT_ROLE_OPTIM_STATE];
     uint64_t engine = roles[MT_ROLE_KV_CACHE] + roles[MT_ROLE_GRAPH_POOL];
-    switch (phase) {
-    case MT_PH_ROLLOUT_GENERATE:
-    case MT_PH_ROLLOUT_PREFILL:
-    case MT_PH_ROLLOUT_DECODE:
-    case MT_PH_ROLLOUT_PROFILE:
-    case MT_PH_ROLLOUT_KV_ALLOC:
-    case MT_PH_ROLLOUT_GRAPH: return trainer;
-    case MT_PH_LOGP_OLD:
-    case MT_PH_LOGP_REF:
-    case MT_PH_LOGP:
-    case MT_PH_VALUES: return trainer + engine;
-    case MT_PH_TRAIN_ACTOR:
-    case MT_PH_TRAIN_CRITIC:
-    case MT_PH_TRAIN: return engine;
-    default: return 0;
-    }
+    if (mt_phase_is(phase, MT_ROLLS_OUT))
+        return trainer;
+    if (mt_phase_is(phase, MT_SCORES))
+        return trainer + engine;
+    return mt_phase_is(phase, MT_TRAINS) ? engine : 0;
 }

@@ -229,7 +229,7 @@ static int steps_by_optimizer(struct mt_rwork *k)
                 return 0;
             work = false;
         } else if (g->group == MT_G_BACKWARD ||
-                   (g->group == MT_G_FORWARD && mt_phase_trains(g->phase))) {
+                   (g->group == MT_G_FORWARD && mt_phase_is(g->phase, MT_TRAINS))) {
             work = true;
         }
     }
@@ -322,7 +322,7 @@ struct open_micro {
 static int close_micro(struct mt_rwork *k, struct open_micro *o)
 {
     int ok = 1;
-    if (o->is_open && (o->has_backward || mt_phase_trains(o->phase)))
+    if (o->is_open && (o->has_backward || mt_phase_is(o->phase, MT_TRAINS)))
         ok = add_micro(k, o->first, o->last, o->phase, o->has_backward);
     else if (o->is_open)
         ok = split_forward(k, o->first, o->last, o->phase);
@@ -335,9 +335,9 @@ static int close_micro(struct mt_rwork *k, struct open_micro *o)
 static bool is_reference(const struct mt_rwork *k, const struct open_micro *o, uint32_t i)
 {
     const struct mt_region *next = i + 1 < k->regions.n ? &k->regions.p[i + 1] : NULL;
-    return o->is_open && !o->has_backward && mt_phase_trains(o->phase) &&
-           !mt_phase_trains(k->regions.p[i].phase) && next != NULL && next->phase == o->phase &&
-           (next->group == MT_G_FORWARD || next->group == MT_G_BACKWARD);
+    return o->is_open && !o->has_backward && mt_phase_is(o->phase, MT_TRAINS) &&
+           !mt_phase_is(k->regions.p[i].phase, MT_TRAINS) && next != NULL &&
+           next->phase == o->phase && (next->group == MT_G_FORWARD || next->group == MT_G_BACKWARD);
 }
 
 static int micros_make(struct mt_rwork *k)

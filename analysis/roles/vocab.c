@@ -36,8 +36,7 @@ void mt_vocab_see(struct mt_rwork *k, uint64_t size, bool by_frame)
 
 static bool may_hold_logits(unsigned phase)
 {
-    return !mt_phase_is_rollout(phase) || phase == MT_PH_ROLLOUT_GENERATE ||
-           phase == MT_PH_ROLLOUT_PREFILL || phase == MT_PH_ROLLOUT_DECODE;
+    return !mt_phase_is(phase, MT_OF_ENGINE) || mt_phase_is(phase, MT_GENERATES);
 }
 
 static uint64_t odd_part(uint64_t v)

@@ -29,7 +29,7 @@ static void ask_for(struct mt_advice_query *q, const struct mt_driverdiag *j,
     q->phase = o->phase;
     /* a collective is one whatever phase it serves */
     q->sub = o->who == MT_HOLD_NCCL ? MT_PH_COMM : o->sub;
-    if (o->who == MT_HOLD_NCCL && mt_in_rollout(o->phase))
+    if (o->who == MT_HOLD_NCCL && mt_phase_is(o->phase, MT_OF_ENGINE))
         q->phase = MT_PH_UNATTRIBUTED;
     q->engine_failed = o->who == MT_HOLD_ENGINE;
     if (q->engine_failed && q->phase == MT_PH_UNATTRIBUTED)

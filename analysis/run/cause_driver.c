@@ -60,10 +60,10 @@ void mt_cause_of_job(struct mt_cause_other *out, const struct mt_driverdiag *j)
     out->conf = MT_CONF_MARKED;
     if (o->is_host) {
         out->kind = MT_CAUSE_HOST;
-    } else if (mt_in_training(o->phase) && o->held[MT_HOLD_ENGINE] >= held / 10 &&
+    } else if (mt_phase_is(o->phase, MT_NEEDS_NO_ENGINE) && o->held[MT_HOLD_ENGINE] >= held / 10 &&
                would_fit(o, o->held[MT_HOLD_ENGINE])) {
         out->kind = MT_CAUSE_STALE_ENGINE;
-    } else if (o->who == MT_HOLD_ENGINE && (o->in_wake || mt_in_rollout(o->phase)) &&
+    } else if (o->who == MT_HOLD_ENGINE && (o->in_wake || mt_phase_is(o->phase, MT_OF_ENGINE)) &&
                j->idle >= held / 10 && would_fit(o, j->idle)) {
         /* the other way round: what the trainer has cached and does not use */
         out->kind = MT_CAUSE_STALE_ENGINE;

@@ -458,23 +458,19 @@ static bool memory_saver(const struct mt_lint_in *in, struct mt_lint_fact *out)
     return has_function(in, "torch_memory_saver/", "", out) || saver_calls(in, out);
 }
 
-static bool is_training(enum mt_phase p)
-{
-    return p == MT_PH_TRAIN || p == MT_PH_TRAIN_ACTOR || p == MT_PH_TRAIN_CRITIC;
-}
-
 /* A request of a training step failed. */
 static bool out_of_memory_in_training(const struct mt_lint_in *in, struct mt_lint_fact *out)
 {
     for (uint32_t i = 0; i < in->n_analyses; i++) {
         const struct mt_verdict *v = &in->analyses[i]->verdict;
         if ((v->kind != MT_V_OOM_CAPACITY && v->kind != MT_V_OOM_FRAGMENTATION) ||
-            !is_training(v->phase))
+            !mt_phase_is(v->phase, MT_TRAINS))
             continue;
         at_trace(out, in->analyses[i]->trace);
         return true;
     }
-    if (in->diag == NULL || in->diag->request == MT_LOG_NONE || !is_training(in->diag->phase))
+    if (in->diag == NULL || in->diag->request == MT_LOG_NONE ||
+        !mt_phase_is(in->diag->phase, MT_TRAINS))
         return false;
     at_failure(in, out);
     return true;

@@ -14,21 +14,9 @@ enum {
 
 /* ---- what a file says of its job ---- */
 
-/* What a process is there for: two that have one of these in common are not actor and critic, or
- * trainer and engine. */
-static const uint8_t work[] = {MT_PH_TRAIN,    MT_PH_TRAIN_ACTOR, MT_PH_TRAIN_CRITIC,
-                               MT_PH_LOGP_OLD, MT_PH_LOGP_REF,    MT_PH_LOGP,
-                               MT_PH_VALUES};
-
 /* The phases that a rule may give without saying whose they are: in reinforcement learning actor
  * and critic, actor and reference. */
-static unsigned unnamed_work(void)
-{
-    unsigned bits = 0;
-    for (unsigned w = 0; w < sizeof work; w++)
-        bits |= work[w] == MT_PH_TRAIN || work[w] == MT_PH_LOGP ? 1u << w : 0;
-    return bits;
-}
+#define UNNAMED_WORK (UINT64_C(1) << MT_PH_TRAIN | UINT64_C(1) << MT_PH_LOGP)
 
 static bool place(struct mt_same_job_file *f)
 {
@@ -94,12 +82,12 @@ static bool of_snapshot(struct mt_same_job_file *f, const struct mt_trace *t,
         used = used || (d->n_events != 0 && d->live_peak != 0);
         held = held || ((d->n_events != 0 || d->live_end != 0) && !begins_empty(t, d));
         for (uint32_t p = 0; p < d->phases.n; p++)
-            for (unsigned w = 0; w < sizeof work; w++)
-                if (d->phases.p[p].phase == work[w] && d->phases.p[p].n_allocs != 0)
-                    f->work |= 1u << w;
+            if (mt_phase_is(d->phases.p[p].phase, MT_TRAINS | MT_SCORES) &&
+                d->phases.p[p].n_allocs != 0)
+                f->work |= UINT64_C(1) << d->phases.p[p].phase;
     }
     f->began_empty = used && !held;
-    f->named_work = mt_framework_is_rl(a->fw.main) ? f->work & ~unnamed_work() : f->work;
+    f->named_work = mt_framework_is_rl(a->fw.main) ? f->work & ~UNNAMED_WORK : f->work;
     return place(f);
 }
 

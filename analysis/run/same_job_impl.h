@@ -25,9 +25,11 @@ struct mt_same_job_file {
     const char *host, *slurm; /* NULL = not known */
     enum mt_framework framework;
     uint64_t first_ns, last_ns;
-    unsigned work; /* bits: what it is there for */
+    /* 1 << enum mt_phase, training and scoring: what it is there for. Two processes that have one
+     * of these in common are not actor and critic, or trainer and engine. */
+    uint64_t work;
     /* of them, those that tell actor, critic and reference apart where there may be several */
-    unsigned named_work;
+    uint64_t named_work;
     bool began_empty;
     uint32_t group; /* MT_SAME_GROUPS = not told */
 };

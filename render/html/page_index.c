@@ -34,9 +34,9 @@ static unsigned phase_color(const struct mt_palette *p, unsigned phase)
     if (p->of[phase][MT_PH_NONE] != MT_COLOR_OTHER)
         return p->of[phase][MT_PH_NONE];
     for (unsigned i = 0; i < MT_PH_COUNT; i++)
-        if (mt_phase_is_coarse((enum mt_phase)phase) && p->of[phase][i] != MT_COLOR_OTHER)
+        if (mt_phase_is(phase, MT_COARSE) && p->of[phase][i] != MT_COLOR_OTHER)
             return p->of[phase][i];
-        else if (!mt_phase_is_coarse((enum mt_phase)phase) && p->of[i][phase] != MT_COLOR_OTHER)
+        else if (!mt_phase_is(phase, MT_COARSE) && p->of[i][phase] != MT_COLOR_OTHER)
             return p->of[i][phase];
     return MT_COLOR_OTHER;
 }

@@ -71,7 +71,7 @@ static bool trains(const struct mt_analysis *a)
 {
     for (uint32_t i = 0; i < a->devices.n; i++)
         for (uint32_t k = 0; k < a->devices.p[i].phases.n; k++)
-            if (mt_phase_is_training((enum mt_phase)a->devices.p[i].phases.p[k].phase))
+            if (mt_phase_is(a->devices.p[i].phases.p[k].phase, MT_TRAINS))
                 return true;
     return false;
 }

@@ -212,8 +212,8 @@ MT_TEST(selection_invariants)
         for (int phase = 0; phase < MT_PH_COUNT; phase++) {
             for (int sub = 0; sub < MT_PH_COUNT; sub++) {
                 uint32_t n, top = 0, bad = 0;
-                if (mt_phase_is_coarse((enum mt_phase)phase) ==
-                    mt_phase_is_coarse((enum mt_phase)sub))
+                if (mt_phase_is((unsigned)phase, MT_COARSE) ==
+                    mt_phase_is((unsigned)sub, MT_COARSE))
                     continue;
                 n = choose(r, NULL, (enum mt_framework)main,
                            (sub & 1) != 0 ? MT_FW_VLLM : MT_FW_NONE, sub & (FSDP | FRAG),

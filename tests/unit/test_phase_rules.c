@@ -7,8 +7,8 @@ MT_TEST(phase_ids_are_stable)
 {
     MT_CHECK_STR(mt_phase_id(MT_PH_ROLLOUT_KV_ALLOC), "rollout.kv_alloc");
     MT_CHECK_STR(mt_phase_words(MT_PH_ROLLOUT_KV_ALLOC), "KV-cache allocation");
-    MT_CHECK(mt_phase_is_coarse(MT_PH_TRAIN) && !mt_phase_is_coarse(MT_PH_FORWARD) &&
-             !mt_phase_is_coarse(MT_PH_NONE));
+    MT_CHECK(mt_phase_is(MT_PH_TRAIN, MT_COARSE) && !mt_phase_is(MT_PH_FORWARD, MT_COARSE) &&
+             !mt_phase_is(MT_PH_NONE, MT_COARSE));
     for (int i = 0; i < MT_PH_COUNT; i++)
         MT_CHECK_EQ(
             mt_phase_find(mt_phase_id((enum mt_phase)i), strlen(mt_phase_id((enum mt_phase)i))), i);
@@ -18,6 +18,36 @@ MT_TEST(phase_ids_are_stable)
     MT_CHECK_EQ(mt_phase_find("train_actor", 5), MT_PH_TRAIN);
     MT_CHECK_STR(mt_conf_name(MT_CONF_CARRIED), "carried");
     MT_CHECK_EQ(sizeof(struct mt_attr), 4);
+}
+
+/* Every phase of `all` is of one of `some` too. */
+static bool all_are(unsigned all, unsigned some)
+{
+    for (unsigned p = 0; p < MT_PH_COUNT; p++)
+        if (mt_phase_is(p, MT_COARSE) && mt_phase_is(p, all) && !mt_phase_is(p, some))
+            return false;
+    return true;
+}
+
+MT_TEST(kinds_of_phases_agree)
+{
+    MT_CHECK(all_are(MT_LOGP, MT_SCORES) && all_are(MT_SCORES, MT_FORWARD_ONLY));
+    MT_CHECK(all_are(MT_SCORES | MT_TRAINS, MT_NEEDS_NO_ENGINE));
+    MT_CHECK(all_are(MT_GENERATES, MT_ROLLS_OUT) && all_are(MT_ROLLS_OUT, MT_OF_ENGINE));
+    MT_CHECK(!all_are(MT_OF_ENGINE, MT_ROLLS_OUT) && !all_are(MT_NEEDS_NO_ENGINE, MT_TRAINS));
+    for (unsigned p = 0; p < MT_PH_COUNT; p++) {
+        const char *id = mt_phase_id((enum mt_phase)p);
+        bool coarse = mt_phase_is(p, MT_COARSE);
+        MT_CHECK_EQ(mt_phase_is(p, MT_OF_ENGINE), coarse && strncmp(id, "rollout.", 8) == 0);
+        MT_CHECK(!mt_phase_is(p, MT_OF_ENGINE) || !mt_phase_is(p, MT_NEEDS_NO_ENGINE));
+        MT_CHECK(!mt_phase_is(p, MT_FORWARD_ONLY) || !mt_phase_is(p, MT_TRAINS));
+        MT_CHECK(!coarse || !mt_phase_is(p, MT_IN_FORWARD | MT_IN_BACKWARD | MT_IN_OPTIMIZER));
+        MT_CHECK(!mt_phase_is(p, MT_IN_LOSS) || mt_phase_is(p, MT_IN_FORWARD));
+        MT_CHECK(!mt_phase_is(p, MT_IN_BACKWARD | MT_IN_OPTIMIZER) || mt_phase_is(p, MT_TRAINS));
+    }
+    MT_CHECK(mt_phase_is(MT_PH_TRAIN_CRITIC, MT_TRAINS) &&
+             mt_phase_is(MT_PH_ADV, MT_NEEDS_NO_ENGINE));
+    MT_CHECK(!mt_phase_is(MT_PH_COUNT, ~0u) && !mt_phase_is(255, ~0u));
 }
 
 MT_TEST(built_in_rules_are_whole)
@@ -303,8 +333,8 @@ MT_TEST(every_allocation_may_fail)
     done(&m);
 }
 
-MT_MAIN(MT_RUN(phase_ids_are_stable) MT_RUN(built_in_rules_are_whole) MT_RUN(every_row_of_the_table)
-            MT_RUN(overlay_errors_name_file_rule_and_field)
+MT_MAIN(MT_RUN(phase_ids_are_stable) MT_RUN(kinds_of_phases_agree) MT_RUN(built_in_rules_are_whole)
+            MT_RUN(every_row_of_the_table) MT_RUN(overlay_errors_name_file_rule_and_field)
                 MT_RUN(a_cut_or_flipped_overlay_is_refused_or_read)
                     MT_RUN(too_many_rules_are_refused) MT_RUN(overlay_replaces_and_adds)
                         MT_RUN(every_allocation_may_fail))

@@ -714,9 +714,9 @@ MT_TEST(hostile_numbers)
         micro(&b, UINT64_MAX - (uint64_t)i * (UINT64_MAX / 6), UINT64_MAX);
     for (int phase = 0; phase < MT_PH_COUNT; phase++) {
         b.a.verdict.phase =
-            mt_phase_is_coarse((enum mt_phase)phase) ? (enum mt_phase)phase : MT_PH_UNATTRIBUTED;
+            mt_phase_is((unsigned)phase, MT_COARSE) ? (enum mt_phase)phase : MT_PH_UNATTRIBUTED;
         b.a.verdict.sub =
-            mt_phase_is_coarse((enum mt_phase)phase) ? MT_PH_NONE : (enum mt_phase)phase;
+            mt_phase_is((unsigned)phase, MT_COARSE) ? MT_PH_NONE : (enum mt_phase)phase;
         (void)advise(&b, "");
         MT_CHECK(b.a.combined.sentence != NULL);
     }
