@@ -10,6 +10,7 @@
 #include "render/base/escape.h"
 #include "render/export/export.h"
 #include "render/view/view.h"
+#include "analysis/run/analyze.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -15,6 +15,8 @@
 #include "parser/model/driver.h"
 #include "render/view/driver.h"
 #include "render/view/view.h"
+#include "analysis/run/analyze.h"
+#include "analysis/cause/verdict.h"
 
 #include <stdio.h>
 #include <stdlib.h>

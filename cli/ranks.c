@@ -1,4 +1,5 @@
 #include "cli/ranks.h"
+#include "analysis/run/analyze.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #define MT_RULES_LOAD_H
 
 #include "analysis/advice/rules.h"
-#include "analysis/base/phase.h"
+#include "analysis/phases/phases.h"
 #include "analysis/roles/rules.h"
 #include "cli/cli.h"
 

@@ -5,6 +5,7 @@
 #include "analysis/facts/analysis.h"
 #include "analysis/base/expr.h"
 #include "analysis/ledger/driver.h"
+#include "analysis/advice/rules.h"
 
 struct mt_advice_query {
     const struct mt_fix_rules *rules;

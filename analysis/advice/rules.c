@@ -65,12 +65,6 @@ const char *mt_fix_status_name(enum mt_fix_status s)
     return name[s];
 }
 
-const char *mt_fix_conf_name(enum mt_fix_conf c)
-{
-    static const char *const name[] = {"high", "medium", "low"};
-    return name[c];
-}
-
 const char *mt_fix_syntax_name(enum mt_fix_syntax s)
 {
     static const char *const name[] = {"hydra", "yaml", "flag", "env", "python", "shell", "text"};

@@ -10,6 +10,7 @@
 #define MT_FIX_RULES_H
 
 #include "analysis/base/expr.h"
+#include "analysis/facts/analysis.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,9 +70,6 @@ struct mt_fix_expr {
     const char *text;
     const struct mt_expr *e;
 };
-
-enum mt_fix_conf { MT_FIX_HIGH, MT_FIX_MEDIUM, MT_FIX_LOW };
-const char *mt_fix_conf_name(enum mt_fix_conf c); /* "high" ... */
 
 /* What a saving is taken from: roles (1 << enum mt_role), and what is no role. Two savings from the
  * same source are not added up. */

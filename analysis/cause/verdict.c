@@ -10,27 +10,6 @@
 #define MIN_PINNED (UINT64_C(1) << 30)
 #define MAX_REQUEST (UINT64_MAX - 2 * MIB) /* rounded up without overflow */
 
-const char *mt_verdict_kind_name(enum mt_verdict_kind k)
-{
-    static const char *const names[] = {
-        [MT_V_OOM_CAPACITY] = "oom_capacity",
-        [MT_V_OOM_FRAGMENTATION] = "oom_fragmentation",
-        [MT_V_OOM_LIMIT] = "oom_limit",
-        [MT_V_OOM] = "oom",
-        [MT_V_PEAK] = "peak",
-        [MT_V_END_STATE] = "end_state",
-        [MT_V_EMPTY] = "empty",
-    };
-    return names[k];
-}
-
-const char *mt_birth_name(enum mt_birth b)
-{
-    return b == MT_BIRTH_IN_TRACE       ? "in_trace"
-           : b == MT_BIRTH_BEFORE_TRACE ? "before_trace"
-                                        : "ghost";
-}
-
 uint64_t mt_segment_size(uint64_t request)
 {
     if (request <= MIB)

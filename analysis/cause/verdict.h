@@ -12,4 +12,8 @@ enum mt_verdict_kind mt_oom_kind(const struct mt_device_analysis *d, const struc
 /* Chooses the device that the verdict is about and writes the sentence; 1, or 0 = out of memory. */
 int mt_verdict_make(struct mt_analysis *a);
 
+/* The rank a report over several speaks for: the earliest OOM, else the highest peak against
+ * capacity (or in bytes). */
+uint32_t mt_primary_rank(const struct mt_analysis *const *a, uint32_t n);
+
 #endif

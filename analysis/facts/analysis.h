@@ -1,5 +1,5 @@
-/* analysis.h -- from a sealed trace to a diagnosis: replay, phases, peak, OOM state, owners,
- * segments, verdict, advice.
+/* analysis.h -- what the analysis of one trace found: peak, OOM state, owners, segments, verdict,
+ * advice. run/analyze.h makes it.
  *
  * Everything in struct mt_analysis is owned by it. It refers to the trace by id and never frees it;
  * strings of the trace must stay alive (mt_trace_drop_events() is fine). All sizes are bytes;
@@ -8,7 +8,6 @@
 #ifndef MT_ANALYSIS_H
 #define MT_ANALYSIS_H
 
-#include "analysis/advice/rules.h"
 #include "analysis/setup/framework.h"
 #include "analysis/base/phase.h"
 #include "analysis/facts/role_curve.h"
@@ -200,6 +199,10 @@ struct mt_verdict {
     char *because;
 };
 
+/* How sure a saving is: rules state it, and what is computed without one. */
+enum mt_fix_conf { MT_FIX_HIGH, MT_FIX_MEDIUM, MT_FIX_LOW };
+const char *mt_fix_conf_name(enum mt_fix_conf c); /* "high" ... */
+
 /* Bytes that a change takes off the moment that matters. */
 struct mt_saving {
     bool known; /* false: cannot be computed from this trace, or by nature */
@@ -208,6 +211,11 @@ struct mt_saving {
     /* low, bytes, high at the focus itself, before another moment becomes the highest */
     double alone[3];
 };
+
+/* What to change: advice/rules.h. */
+struct mt_fix_rule;
+struct mt_fix_card;
+struct mt_fix_saving;
 
 struct mt_advice {
     const struct mt_fix_rule *rule;
@@ -227,12 +235,6 @@ struct mt_advice {
     char *proposed_key, *proposed_value; /* of it, in the same memory */
     uint32_t proposed_line;              /* the line of card->set that it stands for */
 };
-/* Line i of an advice's card as it is typed. */
-const char *mt_advice_line(const struct mt_advice *a, uint32_t i);
-/* What is said beside it into buf: its note and, where it holds, its caution; "" = nothing. Returns
- * buf. */
-#define MT_ADVICE_NOTE 1024
-const char *mt_advice_note(const struct mt_advice *a, uint32_t i, char buf[MT_ADVICE_NOTE]);
 
 /* What the settings to change first do together; what two of them shrink is not counted twice. */
 struct mt_combined {
@@ -253,46 +255,5 @@ struct mt_analysis {
         /* allocations inside Optimizer.step ranges, and those that frames call optimizer */
         annotation_agreed;
 };
-
-/* Called for each device at the end of its analysis, while the fate of every block is still there
- * (roles.h; w->fate is NULL where the curve is withheld). attr: per event. 1, or 0 = give up:
- * mt_analyze() then fails with what err says, or as out of memory. */
-struct mt_roles;
-struct mt_phaser;
-struct mt_detail_hook {
-    int (*f)(void *arg, const struct mt_roles *w, const struct mt_attr *attr, struct mt_phaser *ph,
-             const struct mt_device_analysis *o, struct mt_err *err);
-    void *arg;
-};
-
-/* Told from time to time how many of the events of a device have been worked through. */
-struct mt_progress_hook {
-    void (*f)(void *arg, uint64_t done, uint64_t total);
-    void *arg;
-};
-
-struct mt_runconf; /* setup/settings.h */
-struct mt_analyze_opts {
-    const struct mt_runconf *conf; /* what the run was set to; NULL = not known */
-    const struct mt_phase_rules *phases;
-    const struct mt_fix_rules *fixes;
-    int32_t only_device; /* --device N; -1 = all */
-    int framework;       /* forced enum mt_framework, -1 = detect */
-    uint64_t capacity;   /* --capacity, 0 = unknown */
-    bool ignore_annotations;
-    const struct mt_role_rules *roles; /* roles/rules.h; NULL = the built-in ones */
-    /* after every event: do the bytes of the roles add up to the live bytes? */
-    bool verify;
-    struct mt_detail_hook detail;     /* f NULL = not wanted */
-    struct mt_progress_hook progress; /* likewise */
-};
-
-enum mt_rc mt_analyze(struct mt_analysis **out, const struct mt_trace *t,
-                      const struct mt_analyze_opts *o, struct mt_err *err);
-void mt_analysis_free(struct mt_analysis *a);
-
-/* The rank a report over several speaks for: the earliest OOM, else the highest peak against
- * capacity (or in bytes). */
-uint32_t mt_primary_rank(const struct mt_analysis *const *a, uint32_t n);
 
 #endif

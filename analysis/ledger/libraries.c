@@ -1,7 +1,7 @@
 /* Whose call it was: the first frame that is neither the driver, the runtime,
  * the C library nor the recorder. */
 #include "analysis/ledger/impl.h"
-#include "analysis/phases/impl.h"
+#include "analysis/base/glob.h"
 #include "analysis/base/rule_json.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * GPU, which drive the job. Of ranges that overlap, the one that began last
  * holds. */
 #include "analysis/ledger/impl.h"
-#include "analysis/phases/impl.h"
+#include "analysis/phases/phases.h"
 
 #include <stdlib.h>
 
@@ -14,13 +14,13 @@ enum { MAX_OPEN = 256 };
 static int phase_of_name(const struct mt_phase_rules *r, const char *s, size_t n)
 {
     int phase = mt_phase_find(s, n);
-    uint32_t rule;
+    enum mt_phase told;
     if (phase >= 0 && phase != MT_PH_NONE && phase != MT_PH_UNATTRIBUTED)
         return phase;
     if (r == NULL)
         return -1;
-    rule = mt_annotation_rule(r, s, n);
-    return rule != 0 && mt_rule_phase(r, rule) != MT_PH_NONE ? (int)mt_rule_phase(r, rule) : -1;
+    told = mt_annotation_phase(r, s, n);
+    return told != MT_PH_NONE ? (int)told : -1;
 }
 
 static int by_time(const void *pa, const void *pb)

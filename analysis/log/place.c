@@ -2,6 +2,7 @@
  * stack, which the phase rules know. */
 #include "analysis/log/diagnose.h"
 #include "parser/model/builder.h"
+#include "analysis/phases/phases.h"
 
 #include <string.h>
 

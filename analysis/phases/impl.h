@@ -8,7 +8,7 @@
 #ifndef MT_PHASE_IMPL_H
 #define MT_PHASE_IMPL_H
 
-#include "analysis/base/phase.h"
+#include "analysis/phases/phases.h"
 
 #define MT_MAX_PHASE_RULES 4095 /* 12 bits in struct mt_attr */
 
@@ -109,7 +109,6 @@ struct mt_spans {
     MT_VEC(struct mt_span) v;
     uint32_t at; /* cursor: events come nearly sorted */
 };
-bool mt_glob(const char *pattern, const char *s, size_t n); /* '*' stands for any bytes */
 /* The rule for the name of a range: the one with the longest pattern; 0 = none. */
 uint32_t mt_annotation_rule(const struct mt_phase_rules *r, const char *s, size_t n);
 /* Annotations of a device that name a coarse phase, or else a sub-phase. */

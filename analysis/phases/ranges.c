@@ -1,6 +1,7 @@
 /* Recorded annotations (record_function ranges) as evidence. They are pushed by one thread but hold
  * for the process: what the autograd thread allocates meanwhile belongs to them as well. Of
  * overlapping ranges the one that began last holds. */
+#include "analysis/base/glob.h"
 #include "analysis/phases/impl.h"
 
 #include <stdlib.h>
@@ -16,27 +17,6 @@ struct known {
 struct knowns {
     MT_VEC(struct known) v;
 };
-
-bool mt_glob(const char *pat, const char *s, size_t n)
-{
-    const char *end = s + n, *star = NULL, *resume = NULL;
-    for (;;) {
-        if (*pat == '*') {
-            star = pat++;
-            resume = s;
-        } else if (s < end && *pat == *s) {
-            pat++;
-            s++;
-        } else if (s == end && *pat == '\0') {
-            return true;
-        } else if (star != NULL && resume < end) {
-            pat = star + 1;
-            s = ++resume;
-        } else {
-            return false;
-        }
-    }
-}
 
 /* The rule with the longest pattern; of equally long ones an overlay's, then the earlier one. */
 uint32_t mt_annotation_rule(const struct mt_phase_rules *r, const char *s, size_t n)
@@ -56,6 +36,11 @@ uint32_t mt_annotation_rule(const struct mt_phase_rules *r, const char *s, size_
         }
     }
     return best;
+}
+
+enum mt_phase mt_annotation_phase(const struct mt_phase_rules *r, const char *s, size_t n)
+{
+    return mt_rule_phase(r, mt_annotation_rule(r, s, n));
 }
 
 static int by_start(const void *pa, const void *pb)

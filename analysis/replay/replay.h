@@ -10,6 +10,7 @@
 
 #include "analysis/base/addrmap.h"
 #include "analysis/facts/analysis.h"
+#include "analysis/phases/phases.h"
 
 #define MT_REPLAY_MAX_TOTAL                                                                        \
     (INT64_C(1) << 60) /* more bytes than any memory has: a damaged or forged trace */

@@ -1,3 +1,5 @@
+#include "analysis/run/analyze.h"
+
 #include "analysis/advice/advice.h"
 #include "analysis/audit/audit.h"
 #include "analysis/cause/cause.h"

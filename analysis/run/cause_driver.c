@@ -1,5 +1,4 @@
 #include "analysis/run/cause_driver.h"
-#include "analysis/cause/impl.h"
 
 #include <string.h>
 

@@ -2,6 +2,7 @@
  * known of the run. */
 #include "analysis/run/lint_impl.h"
 #include "analysis/base/rule_json.h"
+#include "analysis/advice/rules.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -11,6 +11,7 @@
 #include "analysis/facts/analysis.h"
 
 struct mt_pack; /* pack/impl.h */
+struct mt_phaser;
 
 /* The tracks of one rank. All zero is the empty list. max_size: of the page; exact events that
  * cannot fit into it are not kept. 0 = all. */

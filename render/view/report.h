@@ -13,6 +13,8 @@
 #include "analysis/run/lint.h"
 #include "render/base/out.h"
 #include "render/pack/pack.h"
+#include "analysis/advice/lines.h"
+#include "analysis/phases/phases.h"
 
 struct mt_rank {
     const struct mt_trace *trace;

@@ -4,6 +4,9 @@
 
 #include "analysis/facts/analysis.h"
 #include "parser/input/input.h"
+#include "analysis/advice/rules.h"
+#include "analysis/phases/phases.h"
+#include "analysis/run/analyze.h"
 
 #include <stdio.h>
 

@@ -3,7 +3,7 @@
 #ifndef MT_PHASE_MAKE_H
 #define MT_PHASE_MAKE_H
 
-#include "analysis/base/phase.h"
+#include "analysis/phases/phases.h"
 #include "mt_test.h"
 #include "parser/model/builder.h"
 

@@ -3,6 +3,7 @@
 #include "analysis/ledger/driver.h"
 #include "tests/unit/build_driver.h"
 #include "tests/unit/mt_test.h"
+#include "analysis/phases/phases.h"
 
 static struct mt_phase_rules *rules;
 

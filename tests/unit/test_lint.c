@@ -4,6 +4,7 @@
 #include "analysis/run/lint.h"
 #include "build_driver.h"
 #include "mt_test.h"
+#include "analysis/advice/lines.h"
 
 #define OOM_(request, free, unallocated, others)                                                   \
     "[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate " request              \

@@ -3,6 +3,7 @@
 #include "analysis/ledger/driver.h"
 #include "tests/unit/build_driver.h"
 #include "tests/unit/mt_test.h"
+#include "analysis/phases/phases.h"
 
 static struct mt_driverdiag *make(const struct mt_trace *driver, const struct mt_claims *claims,
                                   uint32_t n)

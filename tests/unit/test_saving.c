@@ -3,6 +3,7 @@
 #include "analysis/cause/cause.h"
 #include "parser/model/intern.h"
 #include "tests/unit/advice_bench.h"
+#include "analysis/advice/lines.h"
 
 static void micro(struct bench *b, uint64_t tokens, uint64_t peak)
 {

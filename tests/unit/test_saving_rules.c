@@ -1,6 +1,7 @@
 /* What single rules promise and propose, by numbers whose truth is known. */
 #include "advice_bench.h"
 #include "parser/model/intern.h"
+#include "analysis/advice/lines.h"
 
 /* A trace with one stack of one frame, for owners and requests of b. */
 static void one_stack(struct bench *b, struct mt_trace **t, const char *file, const char *name)

@@ -1,0 +1,36 @@
+#include "analysis/base/roles.h"
+
+#include <string.h>
+
+static const struct {
+    const char *id, *words;
+} role_names[MT_ROLE_COUNT] = {
+#define MT_ROLE(N, id, words) [MT_ROLE_##N] = {id, words},
+#include "analysis/base/roles.def"
+#undef MT_ROLE
+};
+
+const char *mt_role_id(enum mt_role r) { return role_names[r].id; }
+const char *mt_role_words(enum mt_role r) { return role_names[r].words; }
+
+int mt_role_find(const char *id, size_t n)
+{
+    for (int i = 0; i < MT_ROLE_COUNT; i++)
+        if (strlen(role_names[i].id) == n && memcmp(role_names[i].id, id, n) == 0)
+            return i;
+    return -1;
+}
+
+const char *mt_life_id(enum mt_life l)
+{
+    static const char *const ids[MT_LIFE_COUNT] = {"unknown",     "temporary", "layer",
+                                                   "micro_batch", "step",      "persistent"};
+    return ids[l];
+}
+
+const char *mt_role_why_id(enum mt_role_why w)
+{
+    static const char *const ids[MT_WHY_COUNT] = {"nothing",  "pool",  "frame",           "size",
+                                                  "lifetime", "phase", "before_recording"};
+    return ids[w];
+}

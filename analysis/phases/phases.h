@@ -1,0 +1,57 @@
+/* phases.h -- which phase of the job an allocation belongs to, from its stack, its neighbours and
+ * the recorded annotations.
+ *
+ * Rules are data (analysis/rules/phases.json, overlaid by --rules). The result for every event is a
+ * struct mt_attr. */
+#ifndef MT_PHASES_H
+#define MT_PHASES_H
+
+#include "analysis/base/phase.h"
+
+/* One rule of analysis/rules/phases.json, or one of the built-in methods (certain backward, empty
+ * backward, carry, ...). */
+struct mt_phase_rule {
+    const char *id;        /* stable: "phase.torch.optim.adam.step", "method.autograd_engine" */
+    const char *framework; /* "verl", "torch", ... */
+    char level;            /* C S M K W O N A (docs/rules-phases.md), or '*' for a method */
+    /* as in the file: a phase id, or the name of a container or role marker */
+    const char *phase;
+    const char *file_suffix, *function;
+    char status; /* G R D U */
+    const char *note, *source;
+    const char *last_call; /* holds for the last of several lines of the function that call the one
+                              of this name; "" = for all of it */
+};
+
+struct mt_phase_rules; /* opaque, immutable after loading */
+
+/* Loads the embedded rules and, when overlay != NULL, the "phases" array of that JSON text
+ * (overlay_name for messages): a rule with a known id replaces, others append. MT_EINPUT names
+ * file, rule and field. */
+enum mt_rc mt_phase_rules_load(struct mt_phase_rules **out, const char *overlay, size_t overlay_len,
+                               const char *overlay_name, struct mt_err *err);
+void mt_phase_rules_free(struct mt_phase_rules *r);
+/* rule indexes are 1 .. count */
+uint32_t mt_phase_rules_count(const struct mt_phase_rules *r);
+/* NULL for 0 */
+const struct mt_phase_rule *mt_phase_rule_at(const struct mt_phase_rules *r, uint32_t index);
+/* The phase that the rules give a recorded range of that name, coarse or not; MT_PH_NONE = no rule
+ * knows it. */
+enum mt_phase mt_annotation_phase(const struct mt_phase_rules *r, const char *s, size_t n);
+
+/* Attribution of a trace. The cache per stack lives here; create one per trace. */
+struct mt_phaser;
+enum mt_rc mt_phaser_new(struct mt_phaser **out, const struct mt_phase_rules *r,
+                         const struct mt_trace *t, struct mt_err *err);
+void mt_phaser_free(struct mt_phaser *p);
+struct mt_phase_opts {
+    bool use_annotations; /* false in tests: frames alone */
+};
+/* Writes out[i] for every event i of the device. alloc and oom events carry their own attribution;
+ * all others the phase that holds at that moment. */
+enum mt_rc mt_phaser_run(struct mt_phaser *p, uint32_t device, const struct mt_phase_opts *o,
+                         struct mt_attr *out, struct mt_err *err);
+/* By the stack alone, without neighbours: for blocks that were there before the trace began. */
+struct mt_attr mt_phaser_stack(struct mt_phaser *p, mt_stack_id stack);
+
+#endif
