@@ -440,50 +440,6 @@ enum mt_rc mt_fix_parse_rule(struct mt_fix_parse *p, const cJSON *obj, struct mt
     return rc == MT_OK ? check_rule(p, r) : rc;
 }
 
-/* cJSON reports lack of memory and bad text in the same way; this tells them apart. */
-static bool hook_failed;
-
-static void *hook_malloc(size_t n)
-{
-    void *p = mt_malloc(n);
-    hook_failed = hook_failed || p == NULL;
-    return p;
-}
-
-enum mt_rc mt_fix_parse_text(const struct mt_fix_parse *p, const char *text, size_t len,
-                             cJSON **out)
-{
-    cJSON_Hooks hooks = {hook_malloc, mt_free};
-    const char *end = NULL;
-    cJSON *dom;
-
-    *out = NULL;
-    /* cJSON stops at a NUL byte and would silently lose the rest. */
-    if (memchr(text, 0, len) != NULL)
-        return mt_fail(p->err, MT_EINPUT, "%s: holds a NUL byte; a rule file is JSON text in UTF-8",
-                       p->file);
-    cJSON_InitHooks(&hooks);
-    hook_failed = false;
-    dom = cJSON_ParseWithLengthOpts(text, len, &end, 0);
-    if (dom == NULL && hook_failed)
-        return mt_fail(p->err, MT_ENOMEM, "%s: out of memory", p->file);
-    if (dom == NULL) {
-        size_t at = end != NULL && end >= text && end <= text + len ? (size_t)(end - text) : 0;
-        return mt_fail_at(p->err, MT_EINPUT, at,
-                          "%s: is not valid JSON from here on; check commas, quotes and brackets",
-                          p->file);
-    }
-    while (end < text + len && strchr(" \t\r\n", *end) != NULL)
-        end++;
-    if (end < text + len) {
-        cJSON_Delete(dom);
-        return mt_fail_at(p->err, MT_EINPUT, (uint64_t)(end - text),
-                          "%s: something follows the end of the JSON text", p->file);
-    }
-    *out = dom;
-    return MT_OK;
-}
-
 enum mt_rc mt_fix_check_file(const struct mt_fix_parse *p, const cJSON *root,
                              const char *const *known)
 {

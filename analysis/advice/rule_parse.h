@@ -19,9 +19,6 @@ struct mt_expr_list {
     MT_VEC(struct mt_expr *) v;
 };
 
-/* Parses the text of a user's file. The caller deletes *out with cJSON_Delete(). */
-enum mt_rc mt_fix_parse_text(const struct mt_fix_parse *p, const char *text, size_t len,
-                             cJSON **out);
 /* Checks that it is an object with schema_version 1 and only the keys of `known` (NULL-terminated).
  */
 enum mt_rc mt_fix_check_file(const struct mt_fix_parse *p, const cJSON *root,

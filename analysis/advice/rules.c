@@ -212,7 +212,7 @@ static enum mt_rc load_overlay(struct mt_fix_rules *r, const char *text, size_t 
     struct mt_fix_parse p = {&r->arena, r->overlay, "the file", err, r->settings, &r->exprs, false};
     const cJSON *list;
     cJSON *dom;
-    enum mt_rc rc = mt_fix_parse_text(&p, text, len, &dom);
+    enum mt_rc rc = mt_json_text(&dom, text, len, r->overlay, err);
     if (rc != MT_OK)
         return rc;
     rc = mt_fix_check_file(&p, dom, keys);

@@ -8,6 +8,7 @@
 #define MT_RULE_JSON_H
 
 #include "parser/base/err.h"
+#include "parser/base/json_text.h"
 #include "parser/base/mem.h"
 
 #include <cjson/cJSON.h>

@@ -356,7 +356,7 @@ static void phase_of_focus(struct mt_verdict *v, const struct mt_device_analysis
 
 int mt_verdict_make(struct mt_analysis *a)
 {
-    static struct mt_device_analysis nothing;
+    static const struct mt_device_analysis nothing;
     struct mt_verdict *v = &a->verdict;
     const struct mt_device_analysis *d = &nothing;
     struct mt_sentence s = {"", 0}, why = {"", 0};

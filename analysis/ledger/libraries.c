@@ -14,8 +14,6 @@ static enum mt_rc nomem(struct mt_err *err)
     return mt_fail(err, MT_ENOMEM, "out of memory while reading the library rules");
 }
 
-static void *json_malloc(size_t n) { return mt_malloc(n); }
-
 static int holder_find(const char *id)
 {
     if (strcmp(id, "skip") == 0)
@@ -95,14 +93,10 @@ static enum mt_rc read_root(struct mt_libs *l, const char *file, const cJSON *ro
 static enum mt_rc read_overlay(struct mt_libs *l, const char *file, const char *text, size_t len,
                                struct mt_err *err)
 {
-    cJSON_Hooks hooks = {json_malloc, mt_free};
-    enum mt_rc rc;
     cJSON *root;
-    cJSON_InitHooks(&hooks);
-    root = cJSON_ParseWithLength(text, len);
-    if (root == NULL)
-        return mt_fail(err, MT_EINPUT, "%s: not valid JSON, or out of memory", file);
-    rc = read_root(l, file, root, err);
+    enum mt_rc rc = mt_json_text(&root, text, len, file, err);
+    if (rc >= 0)
+        rc = read_root(l, file, root, err);
     cJSON_Delete(root);
     return rc;
 }

@@ -69,16 +69,6 @@ struct file {
 enum { SLOTS = 8192 };
 _Static_assert(SLOTS > 2 * MT_MAX_PHASE_RULES, "half of them are free, whatever is added");
 
-/* cJSON does not say whether it stopped for want of memory or for bad text. */
-static bool out_of_memory;
-
-static void *json_malloc(size_t n)
-{
-    void *p = mt_malloc(n);
-    out_of_memory = out_of_memory || p == NULL;
-    return p;
-}
-
 static enum mt_rc nomem(struct mt_err *err)
 {
     return mt_fail(err, MT_ENOMEM, "out of memory while reading the phase rules");
@@ -299,20 +289,6 @@ static enum mt_rc read_rule(const struct file *f, int index, const cJSON *obj)
     return MT_OK;
 }
 
-static enum mt_rc bad_json(const struct file *f, const char *text, const char *at)
-{
-    unsigned line = 1, column = 1;
-    for (const char *p = text; p < at; p++) {
-        column++;
-        if (*p == '\n') {
-            line++;
-            column = 1;
-        }
-    }
-    return mt_fail_at(f->err, MT_EINPUT, (uint64_t)(at - text),
-                      "%s: not valid JSON at line %u, column %u", f->name, line, column);
-}
-
 static enum mt_rc read_root(struct file *f, const cJSON *root)
 {
     const cJSON *m, *list = NULL, *version = NULL;
@@ -358,27 +334,10 @@ static enum mt_rc read_root(struct file *f, const cJSON *root)
 
 static enum mt_rc read_overlay(struct file *f, const char *text, size_t len)
 {
-    const char *end = text;
     cJSON *root;
-    enum mt_rc rc;
-    cJSON_Hooks hooks = {json_malloc, mt_free};
-    cJSON_InitHooks(&hooks);
-    out_of_memory = false;
-    if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) /* an editor's byte order mark */
-        text += 3, len -= 3;
-    root = cJSON_ParseWithLengthOpts(text, len, &end, 0);
-    if (root == NULL) {
-        rc = out_of_memory ? nomem(f->err) : bad_json(f, text, end < text + len ? end : text + len);
-        goto out;
-    }
-    while (end < text + len && strchr(" \t\r\n", *end) != NULL && *end != '\0')
-        end++;
-    if (end < text + len) {
-        rc = bad_json(f, text, end);
-        goto out;
-    }
-    rc = read_root(f, root);
-out:
+    enum mt_rc rc = mt_json_text(&root, text, len, f->name, f->err);
+    if (rc >= 0)
+        rc = read_root(f, root);
     cJSON_Delete(root);
     return rc;
 }

@@ -38,16 +38,6 @@ struct file {
     struct mt_err *err;
 };
 
-/* cJSON does not say whether it stopped for want of memory or for bad text */
-static bool out_of_memory;
-
-static void *json_malloc(size_t n)
-{
-    void *p = mt_malloc(n);
-    out_of_memory = out_of_memory || p == NULL;
-    return p;
-}
-
 static enum mt_rc nomem(const struct file *f)
 {
     return mt_fail(f->err, MT_ENOMEM, "out of memory while reading the role rules");
@@ -227,17 +217,10 @@ static enum mt_rc read_root(struct file *f, const cJSON *root)
 
 static enum mt_rc read_overlay(struct file *f, const char *text, size_t len)
 {
-    cJSON_Hooks hooks = {json_malloc, mt_free};
-    enum mt_rc rc;
     cJSON *root;
-    cJSON_InitHooks(&hooks);
-    out_of_memory = false;
-    if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) /* an editor's byte order mark */
-        text += 3, len -= 3;
-    root = cJSON_ParseWithLength(text, len);
-    if (root == NULL)
-        return out_of_memory ? nomem(f) : mt_fail(f->err, MT_EINPUT, "%s: not valid JSON", f->name);
-    rc = read_root(f, root);
+    enum mt_rc rc = mt_json_text(&root, text, len, f->name, f->err);
+    if (rc >= 0)
+        rc = read_root(f, root);
     cJSON_Delete(root);
     return rc;
 }

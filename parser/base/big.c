@@ -9,6 +9,7 @@
 #define MT_WATCHED 1 /* its allocator finds what this one would hide */
 #endif
 
+#include <pthread.h>
 #include <stdint.h>
 #include <sys/mman.h>
 
@@ -16,7 +17,9 @@
 
 #define HUGE_PAGE ((size_t)2 << 20)
 
-/* In no order. 512 are 2 GiB at least; what comes after them is left to malloc(). */
+/* In no order. 512 are 2 GiB at least; what comes after them is left to malloc(). The lock is for
+ * the list: blocks change their places in it when another one is freed. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct block {
     unsigned char *p;
     size_t size, mapped;
@@ -25,8 +28,6 @@ static size_t n_blocks;
 
 static struct block *find(const void *p)
 {
-    if (((uintptr_t)p & 4095) != 0) /* hardly anything of malloc() gets further */
-        return NULL;
     for (size_t i = 0; i < n_blocks; i++)
         if (blocks[i].p == p)
             return &blocks[i];
@@ -56,29 +57,37 @@ static unsigned char *reserve(size_t n, int protection)
 
 bool mt_big_find(const void *p, size_t *size)
 {
-    const struct block *b = find(p);
-    if (b != NULL)
+    const struct block *b;
+    if (((uintptr_t)p & 4095) != 0) /* hardly anything of malloc() gets further */
+        return false;
+    pthread_mutex_lock(&lock);
+    if ((b = find(p)) != NULL)
         *size = b->size;
+    pthread_mutex_unlock(&lock);
     return b != NULL;
 }
 
 void *mt_big_new(size_t size)
 {
-    struct block *b = &blocks[n_blocks];
-    if (n_blocks == sizeof blocks / sizeof *blocks)
+    struct block b = {.size = size, .mapped = rounded(size)};
+    bool full;
+    if ((b.p = reserve(b.mapped, PROT_READ | PROT_WRITE)) == NULL)
         return NULL;
-    b->size = size;
-    b->mapped = rounded(size);
-    if ((b->p = reserve(b->mapped, PROT_READ | PROT_WRITE)) == NULL)
+    pthread_mutex_lock(&lock);
+    full = n_blocks == sizeof blocks / sizeof *blocks;
+    if (!full)
+        blocks[n_blocks++] = b;
+    pthread_mutex_unlock(&lock);
+    if (full) {
+        munmap(b.p, b.mapped);
         return NULL;
-    (void)madvise(b->p, b->mapped, MADV_HUGEPAGE);
-    n_blocks++;
-    return b->p;
+    }
+    (void)madvise(b.p, b.mapped, MADV_HUGEPAGE);
+    return b.p;
 }
 
-void *mt_big_resize(void *p, size_t size)
+static void *resize(struct block *b, size_t size)
 {
-    struct block *b = find(p);
     size_t mapped = rounded(size);
     if (b == NULL || mapped == 0)
         return NULL;
@@ -101,13 +110,26 @@ void *mt_big_resize(void *p, size_t size)
     return b->p;
 }
 
+/* A block is moved and unmapped under the lock: else another thread could be given its old address
+ * and add that to the list beside the row that still names it. */
+void *mt_big_resize(void *p, size_t size)
+{
+    void *q;
+    pthread_mutex_lock(&lock);
+    q = resize(find(p), size);
+    pthread_mutex_unlock(&lock);
+    return q;
+}
+
 void mt_big_free(void *p)
 {
-    struct block *b = find(p);
-    if (b == NULL)
-        return;
-    munmap(b->p, b->mapped);
-    *b = blocks[--n_blocks];
+    struct block *b;
+    pthread_mutex_lock(&lock);
+    if ((b = find(p)) != NULL) {
+        munmap(b->p, b->mapped);
+        *b = blocks[--n_blocks];
+    }
+    pthread_mutex_unlock(&lock);
 }
 
 #else

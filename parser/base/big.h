@@ -2,7 +2,8 @@
  *
  * What lies in 4 KiB pages costs a fault for each when it is first touched, and what grows by
  * realloc() breaks huge pages up. These blocks are mappings that begin where a huge page does, so
- * that growing moves huge pages whole and copies nothing. */
+ * that growing moves huge pages whole and copies nothing. Thread-safety: any thread may call any of
+ * them; a block belongs to one thread at a time. */
 #ifndef MT_BIG_H
 #define MT_BIG_H
 

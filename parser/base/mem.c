@@ -2,18 +2,34 @@
 #include "parser/base/big.h"
 
 #include <malloc.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t used, limit, calls, fail_at;
+/* Sums alone: nothing else is published through them, so no order is needed. */
+static _Atomic uint64_t used, limit;
+static _Thread_local uint64_t calls, fail_at, failures;
 
-static int refuse(size_t n)
+static void account(uint64_t bytes) /* also a negative number, modulo 2^64 */
 {
+    atomic_fetch_add_explicit(&used, bytes, memory_order_relaxed);
+}
+
+static bool refuse(size_t n)
+{
+    uint64_t max = atomic_load_explicit(&limit, memory_order_relaxed), held = mt_mem_used();
+    bool no;
     calls++;
-    if (fail_at != 0 && calls >= fail_at)
-        return 1;
-    return limit != 0 && n > limit - (used < limit ? used : limit);
+    no = (fail_at != 0 && calls >= fail_at) || (max != 0 && n > max - (held < max ? held : max));
+    failures += no;
+    return no;
+}
+
+static void *failed(void)
+{
+    failures++;
+    return NULL;
 }
 
 static size_t size_of(void *p)
@@ -27,9 +43,9 @@ void *mt_malloc(size_t n)
     void *p;
     if (refuse(n))
         return NULL;
-    p = malloc(n ? n : 1);
-    if (p != NULL)
-        used += malloc_usable_size(p);
+    if ((p = malloc(n ? n : 1)) == NULL)
+        return failed();
+    account(malloc_usable_size(p));
     return p;
 }
 
@@ -42,9 +58,9 @@ void *mt_malloc_big(size_t n)
         return mt_malloc(n);
     if (refuse(n))
         return NULL;
-    if ((p = mt_big_new(n)) == NULL)
-        p = malloc(n);
-    used += size_of(p);
+    if ((p = mt_big_new(n)) == NULL && (p = malloc(n)) == NULL)
+        return failed();
+    account(size_of(p));
     return p;
 }
 
@@ -52,13 +68,15 @@ void *mt_calloc(size_t n, size_t size)
 {
     size_t total;
     void *p = NULL;
-    if (__builtin_mul_overflow(n, size, &total) || refuse(total))
+    if (__builtin_mul_overflow(n, size, &total))
+        return failed();
+    if (refuse(total))
         return NULL;
     if (total >= MT_BIG_MIN)
         p = mt_big_new(total);
-    if (p == NULL)
-        p = calloc(1, total ? total : 1);
-    used += size_of(p);
+    if (p == NULL && (p = calloc(1, total ? total : 1)) == NULL)
+        return failed();
+    account(size_of(p));
     return p;
 }
 
@@ -82,15 +100,16 @@ void *mt_realloc(void *p, size_t n)
         q = mt_big_resize(p, n);
     } else if (is_big || (grows && n >= MT_BIG_MIN && (q = mt_big_new(n)) != NULL)) {
         if (is_big && (q = malloc(n ? n : 1)) == NULL)
-            return NULL;
+            return failed();
         if (p != NULL)
             memcpy(q, p, grows ? old : n);
         release(p);
     } else {
         q = realloc(p, n ? n : 1);
     }
-    if (q != NULL)
-        used = used - old + size_of(q);
+    if (q == NULL)
+        return failed();
+    account(size_of(q) - old);
     return q;
 }
 
@@ -98,7 +117,7 @@ void mt_free(void *p)
 {
     if (p == NULL)
         return;
-    used -= size_of(p);
+    account(0 - (uint64_t)size_of(p));
     release(p);
 }
 
@@ -112,8 +131,9 @@ char *mt_strndup(const char *s, size_t n)
     return p;
 }
 
-void mt_mem_limit(uint64_t bytes) { limit = bytes; }
-uint64_t mt_mem_used(void) { return used; }
+void mt_mem_limit(uint64_t bytes) { atomic_store_explicit(&limit, bytes, memory_order_relaxed); }
+uint64_t mt_mem_used(void) { return atomic_load_explicit(&used, memory_order_relaxed); }
+uint64_t mt_mem_failures(void) { return failures; }
 void mt_mem_fail_after(uint64_t n) { fail_at = n ? calls + n : 0; }
 uint64_t mt_mem_calls(void) { return calls; }
 

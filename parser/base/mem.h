@@ -2,7 +2,9 @@
  * in tests.
  *
  * mt_mem_limit() bounds the bytes held through these calls (process-wide; 0 = unlimited).
- * Thread-safety: none, memtrace is single-threaded; the counters are plain globals. */
+ * Thread-safety: any thread may call any of them, and free what another one allocated. Two threads
+ * that ask at the same moment may pass the limit by one request together. An arena and a growing
+ * array belong to one thread at a time. */
 #ifndef MT_MEM_H
 #define MT_MEM_H
 
@@ -20,8 +22,12 @@ char *mt_strndup(const char *s, size_t n); /* NUL-terminated copy */
 void mt_mem_limit(uint64_t bytes);
 uint64_t mt_mem_used(void);
 
-/* Test hook: the n-th allocation from now (1 = the next) and all after it fail; 0 switches it off.
- * mt_mem_calls() counts them. */
+/* How many allocations of this thread were refused by the limit, by the system or by the hook
+ * below. For libraries that do not say why they failed: compare before and after. */
+uint64_t mt_mem_failures(void);
+
+/* Test hook, for this thread: its n-th allocation from now (1 = the next) and all after it fail; 0
+ * switches it off. mt_mem_calls() counts them. */
 void mt_mem_fail_after(uint64_t n);
 uint64_t mt_mem_calls(void);
 

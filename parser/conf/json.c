@@ -1,4 +1,5 @@
 /* conf/json.c -- a JSON object to dotted keys. */
+#include "parser/base/json_text.h"
 #include "parser/conf/impl.h"
 
 #include <cjson/cJSON.h>
@@ -98,38 +99,16 @@ static int add_value(struct walk *w, size_t n_path, const cJSON *v, unsigned dep
     return 1;
 }
 
-/* cJSON reports lack of memory and bad text in the same way; this tells them apart. */
-static bool hook_failed;
-
-static void *hook_malloc(size_t n)
-{
-    void *p = mt_malloc(n);
-    hook_failed = hook_failed || p == NULL;
-    return p;
-}
-
 enum mt_rc mt_conf_json(struct mt_config *c, const char *text, size_t n, const char *prefix,
                         const struct mt_conf_at *at, struct mt_err *err)
 {
     struct walk w = {.c = c, .at = at};
-    const char *end = NULL;
-    cJSON_Hooks hooks = {hook_malloc, mt_free};
     cJSON *root;
     size_t n_prefix = prefix != NULL ? strlen(prefix) : 0;
     int ok;
-    if (memchr(text, 0, n) != NULL) /* cJSON would stop there and silently lose the rest */
-        return mt_fail(err, MT_EINPUT, "it holds a NUL byte; JSON is text in UTF-8");
-    cJSON_InitHooks(&hooks);
-    hook_failed = false;
-    root = cJSON_ParseWithLengthOpts(text, n, &end, false);
-    if (root == NULL && hook_failed)
-        return mt_fail(err, MT_ENOMEM, "out of memory");
-    if (root == NULL) {
-        unsigned long line = 1;
-        for (const char *p = text; end != NULL && p < end && p < text + n; p++)
-            line += *p == '\n';
-        return mt_fail(err, MT_EINPUT, "line %lu: this is no JSON", line);
-    }
+    enum mt_rc rc = mt_json_text(&root, text, n, NULL, err);
+    if (rc != MT_OK)
+        return rc;
     if (!cJSON_IsObject(root)) {
         cJSON_Delete(root);
         return mt_fail(err, MT_EINPUT, "this is no file of settings: a JSON object is expected");

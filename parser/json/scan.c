@@ -243,7 +243,7 @@ static const struct mt_json_simd impls[MT_JSON_N_IMPL] = {
 #endif
 };
 
-static const struct mt_json_simd *forced;
+static _Thread_local const struct mt_json_simd *forced;
 
 const struct mt_json_simd *mt_json_simd_get(enum mt_json_impl impl)
 {

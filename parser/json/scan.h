@@ -42,7 +42,7 @@ struct mt_json_simd {
 const struct mt_json_simd *mt_json_simd(void);
 /* NULL when it does not run here */
 const struct mt_json_simd *mt_json_simd_get(enum mt_json_impl impl);
-/* Test hook: what mt_json_simd() returns from now on; NULL = choose again. */
+/* Test hook: what mt_json_simd() returns to this thread from now on; NULL = choose again. */
 void mt_json_simd_force(const struct mt_json_simd *simd);
 
 struct mt_json_hash mt_json_hash_base(const void *p, size_t n);

@@ -352,7 +352,7 @@ MT_TEST(overlay_errors_name_file_rule_and_field)
          "field \"text\": is missing"},
         {GOOD "},{" GOOD, "rule Z1: field \"id\": stands twice"},
         {GOOD "},3,{", "entry 2 of \"fixes\": an object in braces"},
-        {GOOD "]}", "mine.json: is not valid JSON"},
+        {GOOD "]}", "mine.json: line 1, column "},
     };
     struct mt_fix_rules *r;
     struct mt_err err;

@@ -4,6 +4,8 @@
 #include "parser/base/mem.h"
 #include "tests/unit/mt_test.h"
 
+#include <pthread.h>
+
 #define MIB ((size_t)1 << 20)
 
 static unsigned char byte_at(size_t i) { return (unsigned char)(i * 31 + (i >> 12)); }
@@ -93,5 +95,42 @@ MT_TEST(a_list_that_may_not_grow_stays)
     MT_CHECK_EQ(mt_mem_used(), used);
 }
 
+/* Lists that grow, move and go, beside those of other threads. */
+static void *grow_often(void *arg)
+{
+    unsigned char mark = *(const unsigned char *)arg;
+    size_t *wrong = mt_calloc(1, sizeof *wrong);
+    for (int i = 0; i < 30 && wrong != NULL; i++) {
+        unsigned char *p = NULL, *q;
+        for (size_t n = MIB; n <= 16 * MIB && (q = mt_realloc(p, n)) != NULL; n *= 2) {
+            p = q;
+            *wrong += n != MIB && (p[0] != mark || p[n / 2 - 1] != mark);
+            p[0] = p[n - 1] = mark;
+        }
+        q = mt_calloc(1, 5 * MIB);
+        *wrong += p == NULL || q == NULL || q[0] != 0 || q[5 * MIB - 1] != 0;
+        mt_free(p);
+        mt_free(q);
+    }
+    return wrong;
+}
+
+MT_TEST(threads_keep_their_own_lists)
+{
+    enum { N = 4 };
+    static unsigned char mark[N] = {1, 2, 3, 4};
+    pthread_t thread[N];
+    uint64_t used = mt_mem_used();
+    for (int i = 0; i < N; i++)
+        MT_ASSERT(pthread_create(&thread[i], NULL, grow_often, &mark[i]) == 0);
+    for (int i = 0; i < N; i++) {
+        void *wrong = NULL;
+        MT_ASSERT(pthread_join(thread[i], &wrong) == 0 && wrong != NULL);
+        MT_CHECK_EQ(*(size_t *)wrong, 0);
+        mt_free(wrong); /* of another thread */
+    }
+    MT_CHECK_EQ(mt_mem_used(), used);
+}
+
 MT_MAIN(MT_RUN(lists_grow_and_keep_what_they_hold) MT_RUN(lists_shrink_to_what_is_used)
-            MT_RUN(a_list_that_may_not_grow_stays))
+            MT_RUN(a_list_that_may_not_grow_stays) MT_RUN(threads_keep_their_own_lists))

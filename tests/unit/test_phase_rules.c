@@ -151,9 +151,9 @@ static const char *refusal(const char *overlay)
 
 MT_TEST(overlay_errors_name_file_rule_and_field)
 {
-    MT_CHECK_HAS(refusal("{"), "mine.json: not valid JSON at line 1, column 1");
+    MT_CHECK_HAS(refusal("{"), "mine.json: line 1, column 1: not valid JSON");
     MT_CHECK_HAS(refusal("{\"schema_version\":1,\n\"phases\":[}"), "line 2, column 11");
-    MT_CHECK_HAS(refusal("{\"schema_version\":1,\"phases\":[]} x"), "not valid JSON");
+    MT_CHECK_HAS(refusal("{\"schema_version\":1,\"phases\":[]} x"), "column 34: something follows");
     MT_CHECK_HAS(refusal("[]"), "a rule file is an object");
     MT_CHECK_HAS(refusal("{\"phases\":[]}"), "\"schema_version\" has to be 1");
     MT_CHECK_HAS(refusal("{\"schema_version\":2,\"phases\":[]}"), "\"schema_version\" has to be 1");

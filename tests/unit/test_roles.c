@@ -1132,7 +1132,7 @@ MT_TEST(rule_files_are_read_strictly)
     MT_CHECK_STR(refused(RULE("")), "accepted");
     MT_CHECK_STR(refused(RULE(",\"lines\":\"first\",\"note\":\"n\"")), "accepted");
     MT_CHECK_STR(refused("{\"schema_version\":1}"), "accepted");
-    MT_CHECK_HAS(refused("{"), "mine.json: not valid JSON");
+    MT_CHECK_HAS(refused("{"), "mine.json: line 1, column 1: not valid JSON");
     MT_CHECK_HAS(refused("{\"roles\":{}}"), "\"roles\" has to be an array");
     MT_CHECK_HAS(refused("{\"roles\":[7]}"), "entry 1 of \"roles\": is not an object");
     MT_CHECK_HAS(refused(RULE(",\"lnes\":\"first\"")), "field \"lnes\" is not known");
