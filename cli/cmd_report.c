@@ -17,6 +17,7 @@
 #include "render/view/view.h"
 #include "analysis/run/analyze.h"
 #include "analysis/cause/verdict.h"
+#include "analysis/run/advise_driver.h"
 
 #include <stdio.h>
 #include <stdlib.h>

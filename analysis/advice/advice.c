@@ -2,7 +2,7 @@
  * data in the rules; here is only how that data is read. */
 #include "analysis/advice/advice.h"
 
-#include "analysis/cause/cause.h"
+#include "analysis/facts/cause.h"
 #include "analysis/metrics/metrics.h"
 #include "analysis/setup/settings.h"
 #include "analysis/base/frames.h"
@@ -357,13 +357,6 @@ static void offer_rest(struct pick *p, enum mt_fix_class class)
                 offer(p, r, &r->card, class, false);
         }
     }
-}
-
-void mt_advice_done(struct mt_advice *a)
-{
-    mt_free(a->current);
-    mt_free(a->proposed_key); /* begins the memory of all three */
-    a->current = a->proposed = a->proposed_key = a->proposed_value = NULL;
 }
 
 static uint32_t finish(struct pick *p)

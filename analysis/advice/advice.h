@@ -4,7 +4,6 @@
 
 #include "analysis/facts/analysis.h"
 #include "analysis/base/expr.h"
-#include "analysis/ledger/driver.h"
 #include "analysis/advice/rules.h"
 
 struct mt_advice_query {
@@ -63,16 +62,10 @@ enum mt_fix_class mt_advice_class(const struct mt_advice_query *q);
  * memory. The first three real settings of the rows of order.json are marked as top; with metrics
  * those that save most. The caller frees their texts (mt_advice_done()). */
 uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out);
-void mt_advice_done(struct mt_advice *a);
 
 /* Fills a->advice and a->combined from a->verdict, a->fw, a->trace and conf, which may be NULL. */
 enum mt_rc mt_advise(struct mt_analysis *a, const struct mt_fix_rules *rules,
                      const struct mt_runconf *conf, struct mt_err *err);
-
-/* run/advise_driver.c: fills j->advice where the driver's verdict is a failure. framework: enum
- * mt_framework, -1 = not known. */
-enum mt_rc mt_driverdiag_advise(struct mt_driverdiag *j, const struct mt_fix_rules *rules,
-                                const struct mt_runconf *conf, int framework, struct mt_err *err);
 
 /* ---- advice/saving.c ---- */
 

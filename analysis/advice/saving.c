@@ -7,6 +7,7 @@
 #include "analysis/setup/settings.h"
 #include "analysis/base/words.h"
 #include "analysis/base/frames.h"
+#include "analysis/setup/keys.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* Audits of an engine that shares the card: sleep and wake, CUDA graphs, expandable segments beside
  * private pools. */
 #include "analysis/audit/impl.h"
-#include "analysis/metrics/stacks.h"
 #include "analysis/base/words.h"
 
 #include <stdio.h>

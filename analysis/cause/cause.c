@@ -6,23 +6,6 @@
 
 #include <string.h>
 
-static const struct {
-    const char *id, *words;
-} kinds[MT_CAUSE_COUNT] = {
-    [MT_CAUSE_NONE] = {"none", "no cause"},
-    [MT_CAUSE_CAPACITY] = {"capacity", "capacity"},
-    [MT_CAUSE_FRAGMENTATION] = {"fragmentation", "fragmentation"},
-    [MT_CAUSE_GIANT_TENSOR] = {"giant_tensor", "one giant tensor"},
-    [MT_CAUSE_STALE_ENGINE] = {"stale_engine", "memory of the other phase still held"},
-    [MT_CAUSE_LEAK] = {"leak", "memory left behind"},
-    [MT_CAUSE_PENDING_FREES] = {"pending_frees", "frees that wait for a stream"},
-    [MT_CAUSE_FOREIGN] = {"foreign", "memory outside this process's PyTorch"},
-    [MT_CAUSE_LIMIT] = {"limit", "a limit below the card's size"},
-    [MT_CAUSE_HOST] = {"host", "host memory"},
-};
-const char *mt_cause_id(enum mt_cause_kind k) { return kinds[k].id; }
-const char *mt_cause_words(enum mt_cause_kind k) { return kinds[k].words; }
-
 const struct mt_what_if *mt_cause_what_if(const struct mt_cause *c, const char *id)
 {
     for (uint32_t i = 0; i < c->what_ifs.n; i++)

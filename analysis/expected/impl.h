@@ -5,6 +5,7 @@
 
 #include "analysis/expected/expected.h"
 #include "analysis/setup/layout.h"
+#include "analysis/setup/keys.h"
 
 struct mt_expect_high {
     uint64_t bytes;

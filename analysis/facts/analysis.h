@@ -236,6 +236,8 @@ struct mt_advice {
     uint32_t proposed_line;              /* the line of card->set that it stands for */
 };
 
+void mt_advice_done(struct mt_advice *a); /* frees its texts */
+
 /* What the settings to change first do together; what two of them shrink is not counted twice. */
 struct mt_combined {
     struct mt_saving saving;

@@ -1,5 +1,5 @@
 /* facts/names.c -- the ids of what the facts count, as the JSON report and the rules spell them. */
-#include "analysis/facts/analysis.h"
+#include "analysis/facts/cause.h"
 
 const char *mt_verdict_kind_name(enum mt_verdict_kind k)
 {
@@ -22,8 +22,19 @@ const char *mt_birth_name(enum mt_birth b)
                                         : "ghost";
 }
 
-const char *mt_fix_conf_name(enum mt_fix_conf c)
-{
-    static const char *const name[] = {"high", "medium", "low"};
-    return name[c];
-}
+static const struct {
+    const char *id, *words;
+} causes[MT_CAUSE_COUNT] = {
+    [MT_CAUSE_NONE] = {"none", "no cause"},
+    [MT_CAUSE_CAPACITY] = {"capacity", "capacity"},
+    [MT_CAUSE_FRAGMENTATION] = {"fragmentation", "fragmentation"},
+    [MT_CAUSE_GIANT_TENSOR] = {"giant_tensor", "one giant tensor"},
+    [MT_CAUSE_STALE_ENGINE] = {"stale_engine", "memory of the other phase still held"},
+    [MT_CAUSE_LEAK] = {"leak", "memory left behind"},
+    [MT_CAUSE_PENDING_FREES] = {"pending_frees", "frees that wait for a stream"},
+    [MT_CAUSE_FOREIGN] = {"foreign", "memory outside this process's PyTorch"},
+    [MT_CAUSE_LIMIT] = {"limit", "a limit below the card's size"},
+    [MT_CAUSE_HOST] = {"host", "host memory"},
+};
+const char *mt_cause_id(enum mt_cause_kind k) { return causes[k].id; }
+const char *mt_cause_words(enum mt_cause_kind k) { return causes[k].words; }

@@ -1,6 +1,5 @@
 /* Several processes on shared GPUs: who they are, two passes over what they
  * did, and what comes of it. */
-#include "analysis/advice/advice.h"
 #include "analysis/ledger/impl.h"
 #include "analysis/base/words.h"
 

@@ -2,7 +2,6 @@
 #ifndef MT_METRICS_IMPL_H
 #define MT_METRICS_IMPL_H
 
-#include "analysis/advice/advice.h"
 #include "analysis/metrics/metrics.h"
 #include "analysis/metrics/phase.h"
 #include "analysis/setup/keys.h"

@@ -1,7 +1,7 @@
 /* metrics/leak.c -- growth from step to step by role; what earlier rounds or phases left behind. */
 #include "analysis/metrics/leak.h"
 
-#include "analysis/cause/cause.h"
+#include "analysis/facts/cause.h"
 
 #include <string.h>
 

@@ -38,9 +38,6 @@ double mt_metrics_peak_saving(const struct mt_metrics *m, const double left[MT_R
 /* The two numbers that depend on the rule that is looked at. */
 void mt_metrics_rule(struct mt_metrics *m, struct mt_value current, struct mt_value proposed);
 struct mt_value mt_metric_get(void *metrics, const char *name, size_t n); /* an mt_expr_lookup */
-/* Of setting.<name> and of what else the run's settings alone tell: for logs, where no trace is at
- * hand. */
-struct mt_value mt_metric_of_run(const struct mt_runconf *conf, const char *name, size_t n);
 /* Paths that only machines with ARM processors or NPUs have. */
 bool mt_metric_arm_path(const char *path);
 bool mt_metric_windows_path(const char *path);
@@ -48,8 +45,5 @@ bool mt_metric_arm(const struct mt_trace *t); /* t may be NULL */
 /* For mt_expr_compile(). names: a struct mt_runconf, which knows the names of settings; NULL =
  * there are none. */
 bool mt_metric_exists(void *names, const char *name, size_t n);
-/* A setting as a number: whole and decimal numbers, true and false in the usual spellings, a flag
- * alone. Words are unknown. */
-struct mt_value mt_setting_number(const char *value);
 
 #endif

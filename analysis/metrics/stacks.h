@@ -31,14 +31,6 @@ double mt_attention_scores(const struct mt_device_analysis *d, const struct mt_t
  * trace. */
 double mt_request_table_bytes(const struct mt_device_analysis *d, const struct mt_trace *t);
 
-/* Segments at the end of the private pools that CUDA graphs were captured into: theirs as long as
- * the graphs are, whatever is live in them; that in *live, unless NULL. */
-uint64_t mt_graph_segments(const struct mt_device_analysis *d, uint64_t *live);
-
-/* What CUDA graphs with private pools hold beside them: segments at the end on streams that only
- * their capture ran on, blocks elsewhere. */
-uint64_t mt_graph_beside(const struct mt_device_analysis *d);
-
 /* Logits of the tokens of prompts, in vLLM's functions for their log-probabilities: at the focus,
  * with the request that failed there. 0 without the trace. */
 double mt_prompt_logits_bytes(const struct mt_device_analysis *d, const struct mt_trace *t);

@@ -66,3 +66,36 @@ void mt_graph_places(struct mt_rwork *k)
             f->graph_elsewhere += of[i].kept;
     }
 }
+
+static bool is_of_graphs(const struct mt_role_facts *f, const struct mt_pool_row *row)
+{
+    for (uint32_t i = 0; i < f->pools.n; i++)
+        if (f->pools.p[i].pool[0] == row->pool[0] && f->pools.p[i].pool[1] == row->pool[1])
+            return f->pools.p[i].role == MT_ROLE_GRAPH_POOL;
+    return false;
+}
+
+uint64_t mt_graph_segments(const struct mt_device_analysis *d, uint64_t *live)
+{
+    uint64_t bytes = 0, used = 0;
+    for (uint32_t i = 0; i < d->pools.n; i++)
+        if (is_of_graphs(&d->roles, &d->pools.p[i])) {
+            bytes += d->pools.p[i].reserved;
+            used += d->pools.p[i].active_requested;
+        }
+    if (live != NULL)
+        *live = used;
+    return bytes;
+}
+
+uint64_t mt_graph_beside(const struct mt_device_analysis *d)
+{
+    uint64_t bytes = d->roles.graph_elsewhere;
+    for (uint32_t i = 0; i < d->pools.n; i++) {
+        const struct mt_pool_row *row = &d->pools.p[i];
+        for (uint32_t k = 0; k < d->roles.n_graph_streams; k++)
+            if (row->stream == d->roles.graph_stream[k] && row->pool[0] == 0 && row->pool[1] == 0)
+                bytes += row->reserved;
+    }
+    return bytes;
+}

@@ -35,4 +35,11 @@ enum mt_rc mt_roles_make(struct mt_roles *w, struct mt_role_facts *out, struct m
 void mt_roles_done(struct mt_roles *w);
 void mt_role_facts_done(struct mt_role_facts *f);
 
+/* Segments at the end of the private pools that CUDA graphs were captured into: theirs as long as
+ * the graphs are, whatever is live in them; that in *live, unless NULL. */
+uint64_t mt_graph_segments(const struct mt_device_analysis *d, uint64_t *live);
+/* What CUDA graphs with private pools hold beside them: segments at the end on streams that only
+ * their capture ran on, blocks elsewhere. */
+uint64_t mt_graph_beside(const struct mt_device_analysis *d);
+
 #endif

@@ -1,5 +1,7 @@
 /* run/advise_driver.c -- advice on a failure that the driver's trace shows: who asked and who held
  * the card, without the roles of a snapshot. */
+#include "analysis/run/advise_driver.h"
+
 #include "analysis/advice/advice.h"
 #include "analysis/run/cause_driver.h"
 #include "analysis/run/lint.h"

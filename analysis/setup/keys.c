@@ -1,8 +1,6 @@
 /* setup/keys.c -- numbers of what the run was set to. */
 #include "analysis/setup/keys.h"
 
-#include "analysis/metrics/metrics.h"
-
 #include <string.h>
 
 bool mt_metric_same_word(const char *a, const char *b)
@@ -66,6 +64,29 @@ struct mt_value mt_metric_setting(const struct mt_runconf *conf, const char *nam
     if (hit.is_default && v.conf > MT_CONF_CARRIED)
         v.conf = MT_CONF_CARRIED;
     return v;
+}
+
+double mt_run_number(const struct mt_runconf *conf, const char *name)
+{
+    struct mt_runconf_hit hit;
+    struct mt_value v;
+    if (conf == NULL || !mt_runconf_find(conf, name, &hit))
+        return 0;
+    v = mt_setting_number(hit.value);
+    return v.known && v.v > 0 && v.v < 1e15 ? v.v : 0;
+}
+
+const char *mt_run_word(const struct mt_runconf *conf, const char *name)
+{
+    struct mt_runconf_hit hit;
+    return conf != NULL && mt_runconf_find(conf, name, &hit) ? hit.value : NULL;
+}
+
+bool mt_run_is_set(const struct mt_runconf *conf, const char *key)
+{
+    struct mt_runconf_hit hit;
+    return conf != NULL && mt_runconf_find(conf, key, &hit) && !hit.is_default &&
+           !mt_runconf_is_false(hit.value);
 }
 
 /* Flags that OpenRLHF had until they got sections ("--train.micro_batch_size"). */

@@ -1,14 +1,28 @@
 /* setup/keys.h -- numbers of what the run was set to. */
-#ifndef MT_METRICS_RUN_H
-#define MT_METRICS_RUN_H
+#ifndef MT_SETUP_KEYS_H
+#define MT_SETUP_KEYS_H
 
-#include "analysis/metrics/metrics.h"
+#include "analysis/base/expr.h"
 #include "analysis/setup/settings.h"
+#include "analysis/base/phase.h"
 
 /* Whether a is b, however it is written; b in small letters. */
 bool mt_metric_same_word(const char *a, const char *b);
 /* A setting of the run, or the framework's default; conf may be NULL. Not known: neither is, or it
  * is no number. */
 struct mt_value mt_metric_setting(const struct mt_runconf *conf, const char *name, size_t n);
+/* Of setting.<name> and of what else the run's settings alone tell: for logs, where no trace is at
+ * hand. */
+struct mt_value mt_metric_of_run(const struct mt_runconf *conf, const char *name, size_t n);
+/* A setting as a number: whole and decimal numbers, true and false in the usual spellings, a flag
+ * alone. Words are unknown. */
+struct mt_value mt_setting_number(const char *value);
+
+/* A setting as a number, with the framework's default; 0 = not known. */
+double mt_run_number(const struct mt_runconf *conf, const char *name);
+/* A setting as it was written, NULL where it is not set; and whether somebody set it to more than
+ * false or its default. */
+const char *mt_run_word(const struct mt_runconf *conf, const char *name);
+bool mt_run_is_set(const struct mt_runconf *conf, const char *key);
 
 #endif

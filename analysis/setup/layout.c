@@ -1,33 +1,10 @@
 /* What is not said is not known: a product with an unknown factor is unknown, and says which
  * factor. */
 #include "analysis/setup/layout.h"
-#include "analysis/metrics/metrics.h"
+#include "analysis/setup/keys.h"
 
 #include <stdio.h>
 #include <string.h>
-
-double mt_run_number(const struct mt_runconf *conf, const char *name)
-{
-    struct mt_runconf_hit hit;
-    struct mt_value v;
-    if (conf == NULL || !mt_runconf_find(conf, name, &hit))
-        return 0;
-    v = mt_setting_number(hit.value);
-    return v.known && v.v > 0 && v.v < 1e15 ? v.v : 0;
-}
-
-const char *mt_run_word(const struct mt_runconf *conf, const char *name)
-{
-    struct mt_runconf_hit hit;
-    return conf != NULL && mt_runconf_find(conf, name, &hit) ? hit.value : NULL;
-}
-
-bool mt_run_is_set(const struct mt_runconf *conf, const char *key)
-{
-    struct mt_runconf_hit hit;
-    return conf != NULL && mt_runconf_find(conf, key, &hit) && !hit.is_default &&
-           !mt_runconf_is_false(hit.value);
-}
 
 static bool is_word(const struct mt_runconf *conf, const char *name, const char *is)
 {

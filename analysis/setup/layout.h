@@ -54,12 +54,6 @@ struct mt_run_shape {
 /* conf may be NULL. */
 void mt_run_shape_make(struct mt_run_shape *s, const struct mt_trace *t,
                        const struct mt_frameworks *fw, const struct mt_runconf *conf);
-/* A setting as a number, with the framework's default; 0 = not known. */
-double mt_run_number(const struct mt_runconf *conf, const char *name);
-/* A setting as it was written, NULL where it is not set; and whether somebody set it to more than
- * false or its default. */
-const char *mt_run_word(const struct mt_runconf *conf, const char *name);
-bool mt_run_is_set(const struct mt_runconf *conf, const char *key);
 /* Ranks of the job; 0 = not among the settings. conf may be NULL. */
 double mt_run_world(const struct mt_runconf *conf);
 

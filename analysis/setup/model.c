@@ -1,7 +1,7 @@
 /* What a product needs and the settings do not say is named; a family whose layers differ from the
  * ones below is not counted. */
 #include "analysis/setup/model.h"
-#include "analysis/setup/layout.h"
+#include "analysis/setup/keys.h"
 
 #include <stdio.h>
 #include <stdlib.h>

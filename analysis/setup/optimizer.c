@@ -1,7 +1,7 @@
 /* States as torch.optim, bitsandbytes/optim/optimizer.py (blocks of 256 with a 32-bit maximum each)
  * and torchao/optim make them. */
 #include "analysis/setup/optimizer.h"
-#include "analysis/setup/layout.h"
+#include "analysis/setup/keys.h"
 
 #include <string.h>
 

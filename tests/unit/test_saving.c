@@ -4,6 +4,7 @@
 #include "parser/model/intern.h"
 #include "tests/unit/advice_bench.h"
 #include "analysis/advice/lines.h"
+#include "analysis/setup/keys.h"
 
 static void micro(struct bench *b, uint64_t tokens, uint64_t peak)
 {

@@ -1,0 +1,96 @@
+/* facts/cause.h -- why memory ran out, with the numbers that say so, and what would have happened
+ * otherwise.
+ *
+ * One cause per report: of the failed request, or, where nothing failed, of what stands next to the
+ * limit at the peak. A cause is only named on evidence; without it the kind is NONE (healthy, or
+ * cannot be told: `known` says which). Sizes are bytes. */
+#ifndef MT_CAUSE_H
+#define MT_CAUSE_H
+
+#include "analysis/facts/analysis.h"
+
+enum mt_cause_kind {
+    /* nothing failed and nothing is unusual; or an OOM whose cause cannot be told */
+    MT_CAUSE_NONE,
+    MT_CAUSE_CAPACITY,      /* what was live filled the card */
+    MT_CAUSE_FRAGMENTATION, /* free bytes enough, no hole large enough */
+    /* the request alone is out of proportion: tokens x vocabulary and the like */
+    MT_CAUSE_GIANT_TENSOR,
+    /* rollout memory held in training, or training memory held in the rollout */
+    MT_CAUSE_STALE_ENGINE,
+    MT_CAUSE_LEAK,          /* grows step by step */
+    MT_CAUSE_PENDING_FREES, /* freed by the program, not yet by the stream */
+    MT_CAUSE_FOREIGN,       /* other processes, NCCL, contexts */
+    MT_CAUSE_LIMIT,         /* a limit below the card's size */
+    MT_CAUSE_HOST,          /* host memory */
+    MT_CAUSE_COUNT
+};
+const char *mt_cause_id(enum mt_cause_kind k);    /* "giant_tensor" */
+const char *mt_cause_words(enum mt_cause_kind k); /* "one giant tensor" */
+
+/* A number that speaks for the cause. */
+struct mt_evidence {
+    char *text;     /* one sentence with its numbers */
+    uint64_t bytes; /* 0 = the sentence has no single number */
+    /* number of the event of the cause's device that it is about; MT_NO_LINK = none known */
+    int64_t event;
+    /* first event of the stretch that ends there; = event when it is about one moment */
+    int64_t since;
+};
+
+/* "Would the request have fitted ..." */
+struct mt_what_if {
+    /* "no_fragmentation", "engine_asleep", "half_temporaries", "no_pending_frees", "no_foreign" */
+    const char *id;
+    char *text;     /* one sentence, answer included */
+    bool fits;      /* the answer */
+    uint64_t freed; /* bytes that it frees at that moment: of blocks, or holes */
+    /* what the device would still lack for the segment that the request needs; 0 when it fits */
+    uint64_t short_by;
+};
+
+/* A segment that cannot be given back or merged because of few live bytes. */
+struct mt_pin {
+    uint64_t segment, total, free, largest_free; /* address; bytes */
+    uint64_t block_bytes;                        /* live bytes in it */
+    char *label;                                 /* who: readable site of its largest block */
+    mt_stack_id stack;                           /* of that block */
+    uint8_t role;
+    struct mt_attr attr; /* phase of its birth */
+    int64_t event;       /* number of the event of its birth; MT_NO_LINK = before the trace */
+};
+
+/* Where nothing failed: what would be the first to. Made wherever there is a history; a cause
+ * follows only from `tight`. */
+struct mt_forecast {
+    bool made;
+    bool tight;          /* the card was all but full: docs/diagnosis.md has the limits */
+    bool headroom_known; /* the card's size is, and it is not less than PyTorch's books hold */
+    struct mt_attr attr; /* phase of the peak */
+    uint8_t role;        /* with most bytes there */
+    uint64_t role_bytes, live, reserved, capacity;
+    uint64_t headroom;   /* capacity - live: at most so much was left */
+    uint64_t steps_left; /* until growth from step to step has filled it; 0 = none, or not known */
+    char *sentence;
+};
+
+struct mt_cause {
+    enum mt_cause_kind kind;
+    bool known;       /* false: there was an OOM and nothing decides */
+    uint8_t conf;     /* enum mt_conf */
+    char *sentence;   /* one sentence; "" when kind is NONE and nothing failed */
+    uint64_t request; /* of the failed request; 0 = none */
+    /* number of the event of its device that it is about: the first OOM, else the peak; MT_NO_LINK
+     * = none */
+    int64_t event;
+    MT_VEC(struct mt_evidence) evidence;
+    MT_VEC(struct mt_what_if) what_ifs;
+    /* the largest free bytes first, at most 16; only when fragmentation is part of it */
+    MT_VEC(struct mt_pin) pins;
+    uint64_t n_pins_all, pinned_free; /* how many there are, and the free bytes in all of them */
+    /* of a giant tensor: */
+    uint64_t tokens, vocab, vocab_split, elem; /* 0 = not a logits shape */
+    struct mt_forecast next;
+};
+
+#endif
