@@ -378,7 +378,6 @@ static enum mt_exit write_report(struct report *r, const char *path)
     report.title = shown.title != NULL && shown.title[0] != '\0' ? shown.title : NULL;
     report.command = command;
     report.version = MEMTRACE_VERSION;
-    report.fixes = r->rules.fixes;
     report.phases = r->rules.phases;
     report.max_size = max_size(r->c);
 

@@ -64,9 +64,6 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     }
     mt_puts(o, "<dl class=\"fields\">\n<dt>Made by</dt><dd>memtrace ");
     mt_html_s(o, r->version);
-    if (r->phases != NULL && r->fixes != NULL)
-        mt_putf(o, ", %u phase rules, %u fix rules", (unsigned)mt_phase_rules_count(r->phases),
-                (unsigned)mt_fix_rules_count(r->fixes));
     mt_puts(o, "</dd>\n");
     if (r->command != NULL && r->command[0] != '\0') {
         mt_puts(o, "<dt>Command</dt><dd><code>");

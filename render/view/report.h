@@ -43,7 +43,6 @@ struct mt_report {
     const char *title;   /* NULL = made from the input's name */
     const char *command; /* the command line without its output path; "" = unknown */
     const char *version; /* "0.1.0" */
-    const struct mt_fix_rules *fixes;
     const struct mt_phase_rules *phases;
     /* of a page, in bytes: detail is given up to keep it; 0 = as large as it gets */
     uint64_t max_size;

@@ -1,4 +1,5 @@
 /* The phase vocabulary and its rule files. */
+#include "analysis/base/rule_json.h"
 #include "phase_make.h"
 
 /* ---- the vocabulary and the rules ---- */
@@ -50,10 +51,25 @@ MT_TEST(kinds_of_phases_agree)
     MT_CHECK(!mt_phase_is(MT_PH_COUNT, ~0u) && !mt_phase_is(255, ~0u));
 }
 
+/* How many rules analysis/rules/phases.json holds; 0 when it cannot be read. */
+static uint32_t rules_in_the_file(void)
+{
+    unsigned char *text;
+    size_t n = 0;
+    uint32_t rows;
+    cJSON *root;
+    text = mt_slurp(MT_SOURCE_DIR "/analysis/rules/phases.json", &n);
+    root = cJSON_ParseWithLength((const char *)text, n);
+    rows = (uint32_t)cJSON_GetArraySize(cJSON_GetObjectItem(root, "phases"));
+    cJSON_Delete(root);
+    free(text);
+    return rows;
+}
+
 MT_TEST(built_in_rules_are_whole)
 {
     struct mt_phase_rules *r = NULL;
-    uint32_t n, rows = 0, names = 0, unverified = 0, methods = 0;
+    uint32_t n, in_file = 0, names = 0, unverified = 0, methods = 0;
     MT_ASSERT(mt_phase_rules_load(&r, NULL, 0, NULL, NULL) == MT_OK);
     n = mt_phase_rules_count(r);
     MT_CHECK(mt_phase_rule_at(r, 0) == NULL);
@@ -61,15 +77,16 @@ MT_TEST(built_in_rules_are_whole)
     MT_CHECK(mt_phase_rule_at(r, n + 1) == NULL);
     for (uint32_t i = 1; i <= n; i++) {
         const struct mt_phase_rule *x = mt_phase_rule_at(r, i);
-        rows += x->level != '*' && x->level != 'A' && x->level != 'N';
+        in_file += x->level != '*';
         names += x->level == 'N';
         methods += x->level == '*';
         unverified += x->status == 'U' && x->level != '*' && x->level != 'A' && x->level != 'N';
         MT_CHECK(x->source[0] != '\0');
         MT_CHECK((strncmp(x->id, "method.", 7) == 0) == (x->level == '*'));
     }
-    MT_CHECK_EQ(rows, 1325);
-    MT_CHECK_EQ(unverified, 14);
+    MT_CHECK_EQ(in_file, rules_in_the_file());
+    MT_CHECK(in_file > 1000);
+    MT_CHECK(unverified <= 14); /* written from memory: may only become fewer */
     MT_CHECK(names >= 20);
     MT_CHECK(methods >= 8);
     mt_phase_rules_free(r);
@@ -132,7 +149,7 @@ MT_TEST(every_row_of_the_table)
         MT_CHECK(found);
         rows++;
     }
-    MT_CHECK_EQ(rows, 677);
+    MT_CHECK(rows > 600);
     fclose(f);
     mt_phase_rules_free(r);
 }
