@@ -21,8 +21,6 @@ enum mt_exit {
         125 /* capture: the command was not started; else its own exit status is passed on */
 };
 
-enum mt_format_choice { MT_FORMAT_HTML, MT_FORMAT_TEXT, MT_FORMAT_MD, MT_FORMAT_JSON };
-
 /* The values of an option that may be given several times. */
 struct mt_strings {
     const char *p[64];
@@ -39,7 +37,7 @@ struct mt_cli {
     bool help, version;
     const char *output, *title, *rules_file, *phase;
     struct mt_strings logs, configs, args;
-    int format;    /* enum mt_format_choice */
+    int format;    /* index in mt_report_formats */
     int framework; /* enum mt_framework, -1 = detect */
     int32_t device;
     uint64_t capacity;

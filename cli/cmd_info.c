@@ -2,6 +2,7 @@
 #include "cli/load.h"
 #include "cli/output.h"
 #include "cli/redact/redact.h"
+#include "render/dump/dump.h"
 
 #include <string.h>
 

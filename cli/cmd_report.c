@@ -1,5 +1,6 @@
 /* cmd_report.c -- read every rank, analyse it, give its events back, and write one report over all
  * of them. */
+#include "cli/formats.h"
 #include "cli/gzip_out.h"
 #include "cli/load.h"
 #include "cli/options.h"
@@ -36,6 +37,11 @@ struct report {
     struct mt_logdiag *diag;
     struct mt_lint *lint;
 };
+
+static bool has_trait(const struct mt_cli *c, unsigned trait)
+{
+    return (mt_report_formats[c->format].traits & trait) != 0;
+}
 
 static bool has_device(const struct mt_trace *t, int32_t ordinal)
 {
@@ -132,7 +138,7 @@ static int visit(void *arg, struct mt_trace *t)
         return 1;
     }
     memset(&err, 0, sizeof err);
-    if (r->c->format == MT_FORMAT_HTML)
+    if (has_trait(r->c, MT_FORMAT_IS_PAGE))
         opts.detail = (struct mt_detail_hook){mt_pack_device, &packs};
     rc = mt_analyze(&a, t, &opts, &err);
     mt_progress_erase(&r->load.progress);
@@ -249,19 +255,6 @@ static int diagnose_run(struct report *r, const struct mt_analysis *const *analy
     return 1;
 }
 
-static void render(const struct report *r, const struct mt_report *report, struct mt_out *o,
-                   bool to_stdout)
-{
-    switch ((enum mt_format_choice)r->c->format) {
-    case MT_FORMAT_HTML: mt_render_html(report, o); break;
-    case MT_FORMAT_TEXT:
-        mt_render_text(report, o, mt_term_width(1), to_stdout && mt_term_color(1));
-        break;
-    case MT_FORMAT_MD: mt_render_md(report, o); break;
-    case MT_FORMAT_JSON: mt_render_json(report, o); break;
-    }
-}
-
 static int forget(void *ctx, const void *p, size_t n)
 {
     (void)ctx;
@@ -272,34 +265,34 @@ static int forget(void *ctx, const void *p, size_t n)
 
 /* Whether the report is no larger than was asked for; it is written to nowhere to know. 0 after a
  * message. */
-static int fits(const struct report *r, const struct mt_report *report, bool to_stdout)
+static int fits(const struct report *r, const struct mt_report *report)
 {
     struct mt_out o = {.write = forget};
     if (r->c->max_size == 0)
         return 1;
-    render(r, report, &o, to_stdout);
+    mt_report_formats[r->c->format].render(report, &o);
     if (mt_out_finish(&o) != 0 || o.n <= r->c->max_size)
         return 1; /* writing it will say what is wrong */
     mt_say("the report is %llu bytes long, more than --max-size allows (%llu)%s; raise it, or look "
            "at one GPU with --device",
            (unsigned long long)o.n, (unsigned long long)r->c->max_size,
-           r->c->format == MT_FORMAT_HTML ? " even without any exact events" : "");
+           has_trait(r->c, MT_FORMAT_IS_PAGE) ? " even without any exact events" : "");
     return 0;
 }
 
 /* *size: bytes of the report as it is read, compressed or not. 0 after a message. */
 static int write_out(const struct report *r, const struct mt_report *report, struct mt_output *out,
-                     bool to_stdout, uint64_t *size)
+                     uint64_t *size)
 {
     struct mt_gzip_out gz;
     if (!r->c->gzip) {
-        render(r, report, &out->out, to_stdout);
+        mt_report_formats[r->c->format].render(report, &out->out);
         *size = out->out.n;
         return 1;
     }
     if (!mt_gzip_out_open(&gz, &out->out))
         return out_of_memory(r);
-    render(r, report, &gz.out, to_stdout);
+    mt_report_formats[r->c->format].render(report, &gz.out);
     *size = gz.out.n;
     mt_gzip_out_close(&gz);
     return 1;
@@ -357,7 +350,7 @@ static enum mt_exit write_report(struct report *r, const char *path)
     for (uint32_t i = 0; i < n; i++) {
         ranks[i].trace = r->ranks.list.p[i].trace;
         ranks[i].analysis = analyses[i] = r->ranks.list.p[i].analysis;
-        ranks[i].packs = r->c->format == MT_FORMAT_HTML ? &r->ranks.list.p[i].packs : NULL;
+        ranks[i].packs = has_trait(r->c, MT_FORMAT_IS_PAGE) ? &r->ranks.list.p[i].packs : NULL;
     }
     memset(&report, 0, sizeof report);
     report.primary = n != 0 ? choose_primary(r, analyses) : 0;
@@ -380,14 +373,16 @@ static enum mt_exit write_report(struct report *r, const char *path)
     report.version = MEMTRACE_VERSION;
     report.phases = r->rules.phases;
     report.max_size = max_size(r->c);
+    report.columns = mt_term_width(1);
+    report.color = to_stdout && has_trait(r->c, MT_FORMAT_IN_COLOR) && mt_term_color(1);
 
-    if (!fits(r, &report, to_stdout) || !mt_output_open(&out, path, r->c->force))
+    if (!fits(r, &report) || !mt_output_open(&out, path, r->c->force))
         goto out;
     counted = (struct counted){&r->load.progress, to_stdout ? "standard output" : path,
                                out.out.write, out.out.ctx, 0};
     out.out.write = count_write;
     out.out.ctx = &counted;
-    ok = write_out(r, &report, &out, to_stdout, &size);
+    ok = write_out(r, &report, &out, &size);
     (void)mt_out_finish(&out.out); /* an error stays in it until the commit */
     out.out.write = counted.write;
     out.out.ctx = counted.ctx;
@@ -402,7 +397,7 @@ static enum mt_exit write_report(struct report *r, const char *path)
     status = mt_load_status(&r->load);
     if (status == MT_EXIT_OK && r->run.cut)
         status = MT_EXIT_DAMAGED;
-    if (r->c->format == MT_FORMAT_HTML && size > report.max_size)
+    if (has_trait(r->c, MT_FORMAT_IS_PAGE) && size > report.max_size)
         mt_say("%s: %llu bytes, more than the %llu it should have: its tables alone take that; "
                "--device shows one GPU",
                to_stdout ? "the page" : path, (unsigned long long)size,
@@ -435,15 +430,16 @@ enum mt_exit mt_cmd_report(const struct mt_cli *c)
                "all the same");
         return MT_EXIT_USAGE;
     }
-    if (path == NULL && c->format == MT_FORMAT_HTML) {
-        path = made = mt_output_default_name(c->inputs[0], c->gzip);
+    if (path == NULL && has_trait(c, MT_FORMAT_IS_PAGE)) {
+        path = made =
+            mt_output_default_name(c->inputs[0], mt_report_formats[c->format].name, c->gzip);
         if (made == NULL) {
             mt_say("out of memory");
             goto out;
         }
     }
     if (c->open &&
-        (path == NULL || strcmp(path, "-") == 0 || c->format != MT_FORMAT_HTML || c->gzip)) {
+        (path == NULL || strcmp(path, "-") == 0 || !has_trait(c, MT_FORMAT_IS_PAGE) || c->gzip)) {
         mt_say("--open shows a page that was written to a file: not with --gzip, --output - or "
                "another --format than html");
         status = MT_EXIT_USAGE;

@@ -9,7 +9,16 @@
 
 #define AT(field) offsetof(struct mt_cli, field)
 
-static const char *const formats[] = {"html", "text", "md", "json", NULL};
+static const char *const formats[] = {
+#define MT_FORMAT(id, name, words, render, traits) name,
+#include "cli/formats.def"
+#undef MT_FORMAT
+    NULL};
+#define MT_FORMAT(id, name, words, render, traits) name " " words " "
+static const char format_help[] =
+#include "cli/formats.def"
+    ;
+#undef MT_FORMAT
 /* enum mt_export_to */
 static const char *const targets[] = {"perfetto", "speedscope", "folded", NULL};
 
@@ -41,10 +50,7 @@ const struct mt_option mt_options[] = {
      NULL, false},
     {"rank", 0, MT_OPT_ORDINAL, MT_CMD_EXPORT, AT(rank), "N", "Only the snapshot of rank N.", NULL,
      false},
-    {"format", 0, MT_OPT_CHOICE, MT_CMD_REPORT, AT(format), "FORMAT",
-     "html (a page that opens anywhere, the default), text (for a terminal), md (Markdown for a "
-     "ticket) or json (for scripts).",
-     formats, false},
+    {"format", 0, MT_OPT_CHOICE, MT_CMD_REPORT, AT(format), "FORMAT", format_help, formats, false},
     {"device", 0, MT_OPT_ORDINAL, MT_CMD_REPORT | MT_CMD_EXPORT, AT(device), "N",
      "Look at GPU N only, counted as the process saw it.", NULL, false},
     {"framework", 0, MT_OPT_FRAMEWORK, MT_CMD_REPORT | MT_CMD_EXPORT, AT(framework), "NAME",

@@ -239,9 +239,9 @@ void mt_output_discard(struct mt_output *o)
     o->temporary = o->target = NULL;
 }
 
-char *mt_output_default_name(const char *input, bool gzip)
+char *mt_output_default_name(const char *input, const char *format, bool gzip)
 {
-    size_t n = strlen(input);
+    size_t n = strlen(input), cap;
     const char *last;
     char *name;
 
@@ -251,10 +251,13 @@ char *mt_output_default_name(const char *input, bool gzip)
     }
     /* standard input, ".", ".." and "/" have no name of their own to add to */
     if (strcmp(input, "-") == 0 || last == input + n ||
-        strspn(last, "./") >= (size_t)(input + n - last))
-        return mt_strndup("memtrace-report.html.gz", gzip ? 23 : 20);
-    name = mt_malloc(n + 9);
+        strspn(last, "./") >= (size_t)(input + n - last)) {
+        input = "memtrace-report";
+        n = strlen(input);
+    }
+    cap = n + strlen(format) + sizeof "..gz";
+    name = mt_malloc(cap);
     if (name != NULL)
-        snprintf(name, n + 9, "%.*s.html%s", (int)n, input, gzip ? ".gz" : "");
+        (void)snprintf(name, cap, "%.*s.%s%s", (int)n, input, format, gzip ? ".gz" : "");
     return name;
 }

@@ -23,8 +23,8 @@ int mt_output_open(struct mt_output *o, const char *path, bool force);
 enum mt_exit mt_output_commit(struct mt_output *o, bool force);
 void mt_output_discard(struct mt_output *o); /* harmless after a commit */
 
-/* "runs/snapshot.pickle" -> "runs/snapshot.pickle.html", "-" -> "memtrace-report.html"; NULL when
- * out of memory. */
-char *mt_output_default_name(const char *input, bool gzip);
+/* Of "html": "runs/snapshot.pickle" -> "runs/snapshot.pickle.html", "-" -> "memtrace-report.html";
+ * NULL when out of memory. */
+char *mt_output_default_name(const char *input, const char *format, bool gzip);
 
 #endif

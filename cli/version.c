@@ -1,6 +1,7 @@
 /* version.c -- what this build is made of. The only place outside parser/ and analysis/ that
  * includes their libraries' headers. */
 #include "cli/cli.h"
+#include "cli/formats.h"
 
 #include <archive.h>
 #include <cjson/cJSON.h>
@@ -15,7 +16,9 @@ void mt_print_version(struct mt_out *o)
     mt_puts(o, "reads: PyTorch CUDA memory snapshots (pickle 0-5, JSON, _memory_viz HTML), "
                "compressed, in archives or in folders; "
                "memtrace traces\n");
-    mt_puts(o, "writes: html, text, md, json\n");
+    mt_puts(o, "writes: ");
+    for (const struct mt_report_format *f = mt_report_formats; f->name != NULL; f++)
+        mt_putf(o, "%s%s", f->name, f[1].name != NULL ? ", " : "\n");
     mt_putf(o, "capture: %s\n", MEMTRACE_CAPTURE_STATE);
     mt_putf(o, "libraries: zlib %s, %s, nettle %d.%d, cJSON %s, libyaml %s, xxHash %d.%d.%d\n",
             zlibVersion(), archive_version_string(), nettle_version_major(), nettle_version_minor(),

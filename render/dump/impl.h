@@ -1,10 +1,9 @@
-/* dump/impl.h -- shared by dump*.c and info*.c only. */
+/* dump/impl.h -- what the files of dump and info share. */
 #ifndef MT_DUMP_IMPL_H
 #define MT_DUMP_IMPL_H
 
 #include "parser/model/driver.h"
 #include "render/base/jsonw.h"
-#include "render/view/report.h"
 
 struct mt_dump {
     const struct mt_trace *t;
@@ -12,6 +11,8 @@ struct mt_dump {
     uint32_t *number; /* stack id -> its number in this dump, 0 = not written yet */
     uint32_t n;
 };
+
+/* ---- lines.c ---- */
 
 /* One line: {"type": type, ...} */
 void mt_dump_begin(struct mt_dump *d, const char *type);

@@ -1,5 +1,6 @@
 /* `memtrace info`: what a file is, without a diagnosis. */
 #include "parser/base/text.h"
+#include "render/dump/dump.h"
 #include "render/dump/impl.h"
 #include "render/base/escape.h"
 #include "render/base/jsonw.h"

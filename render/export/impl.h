@@ -30,6 +30,7 @@ char *mt_export_frame_words(char *buf, size_t cap, const struct mt_trace *t, mt_
 const char *mt_export_no_frame_words(mt_stack_id s); /* why a weight has no frames */
 
 /* Events of a Chrome trace. */
+#define MT_CHROME_TIDS 100u /* threads of one process, at most */
 struct mt_jsonw;
 struct mt_chrome {
     struct mt_jsonw *w;
@@ -41,6 +42,8 @@ void mt_chrome_open(struct mt_chrome *c, const char *ph, const char *name, size_
                     uint32_t tid); /* "args" is left open */
 void mt_chrome_close(struct mt_chrome *c);
 void mt_chrome_ts(struct mt_chrome *c, bool by_time, uint64_t x);
+/* "dur" of a slice from x0 to x1 */
+void mt_chrome_dur(struct mt_chrome *c, bool by_time, uint64_t x0, uint64_t x1);
 void mt_chrome_process(struct mt_chrome *c, const char *name); /* the next pid */
 void mt_chrome_name(struct mt_chrome *c, const char *what, uint32_t tid, const char *name);
 void mt_chrome_counter(struct mt_chrome *c, const char *name, bool by_time, uint64_t x,

@@ -11,9 +11,7 @@
 
 enum { FRAME_WORDS = 2048 };
 
-/* ---- folded
- * ------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- folded ---- */
 
 /* ';' parts frames and a newline ends the stack: neither may come from a name. */
 static void put_frame(struct mt_out *o, const char *s, bool first)
@@ -74,9 +72,7 @@ void mt_export_folded(const struct mt_export *x, const struct mt_report *r, stru
         }
 }
 
-/* ---- speedscope
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- speedscope ---- */
 
 /* the frames of one trace that occur: where they stand in the list of the file, + 1 */
 struct frames {

@@ -3,7 +3,7 @@
 #ifndef MT_OTHER_DEVICES_H
 #define MT_OTHER_DEVICES_H
 
-#include "render/html/html.h"
+#include "render/html/kit.h"
 
 /* has: whether a device has something of the section; draw: its content, without pictures and
  * details where it is not full; words: what of it the folded line of another device says behind its

@@ -3,7 +3,7 @@
 #ifndef MT_RENDER_PAGE_DATA_H
 #define MT_RENDER_PAGE_DATA_H
 
-#include "render/html/html.h"
+#include "render/html/kit.h"
 
 void mt_page_data(const struct mt_page *p, struct mt_out *o);
 

@@ -108,14 +108,9 @@ static void put_chunks(struct mt_jsonw *w, const struct mt_track_plan *t)
     mt_jw_close(w, ']');
 }
 
-bool mt_page_withheld(const struct mt_track_plan *t)
-{
-    return t->pack->withheld || t->pack->why != NULL;
-}
-
 static const char *level_of(const struct mt_track_plan *t)
 {
-    if (mt_page_withheld(t))
+    if (mt_plan_withheld(t))
         return "withheld";
     return t->detail == MT_DETAIL_ALL       ? "exact"
            : t->detail == MT_DETAIL_WINDOWS ? "windows"

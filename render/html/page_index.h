@@ -2,13 +2,11 @@
 #ifndef MT_PAGE_INDEX_H
 #define MT_PAGE_INDEX_H
 
-#include "render/html/html.h"
+#include "render/html/kit.h"
 #include "render/html/page_plan.h"
 
 /* True where the recording ties the track to the ledger of its GPU. */
 bool mt_page_ledger(const struct mt_page *p, const struct mt_track_plan *t, uint32_t *ledger);
-/* True where there is no history to look at. */
-bool mt_page_withheld(const struct mt_track_plan *t);
 void mt_page_index(const struct mt_page *p, const struct mt_page_plan *plan, struct mt_out *o);
 
 #endif

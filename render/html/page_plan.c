@@ -48,6 +48,11 @@ void mt_page_plan_done(struct mt_page_plan *p)
     MT_VEC_DONE(&p->ledger);
 }
 
+bool mt_plan_withheld(const struct mt_track_plan *t)
+{
+    return t->pack->withheld || t->pack->why != NULL;
+}
+
 /* In windows a chunk is there because a finding lies in it, or because the next one needs the state
  * that it leaves. */
 bool mt_plan_has(const struct mt_track_plan *t, uint32_t chunk)

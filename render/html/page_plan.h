@@ -6,7 +6,7 @@
 #ifndef MT_PAGE_PLAN_H
 #define MT_PAGE_PLAN_H
 
-#include "render/pack/impl.h"
+#include "render/pack/pack.h"
 #include "render/view/report.h"
 
 enum mt_grain { MT_GRAIN_THIN, MT_GRAIN_COARSE, MT_GRAIN_FINE }; /* of the overviews */
@@ -39,6 +39,8 @@ void mt_page_plan_clear(struct mt_page_plan *p);
 int mt_page_plan_fit(struct mt_page_plan *p, const struct mt_report *r, uint64_t bytes);
 
 const struct mt_blob *mt_plan_overview(const struct mt_track_plan *t, const struct mt_overview *v);
+/* True where there is no history to look at. */
+bool mt_plan_withheld(const struct mt_track_plan *t);
 /* Whether a chunk is in the page. */
 bool mt_plan_has(const struct mt_track_plan *t, uint32_t chunk);
 /* "addresses of blocks", one reason after the other: NULL behind the last. */

@@ -1,7 +1,7 @@
 /* All advice, in the order to try, folded. */
 #include "render/view/diagnosis.h"
 #include "render/base/escape.h"
-#include "render/html/html.h"
+#include "render/html/kit.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Checks of one subject each, as the analysis tabulated them. */
 #include "render/view/diagnosis.h"
 #include "render/base/escape.h"
-#include "render/html/html.h"
+#include "render/html/kit.h"
 #include "render/html/other_devices.h"
 
 #include <stdio.h>
@@ -60,7 +60,7 @@ static void device(const struct mt_page *p, const struct mt_device_analysis *d, 
             mt_puts(o, "</b>: ");
             mt_h_words(o, a->sentence, 1000);
             mt_puts(o, "</summary>\n");
-            if (full && a->event >= 0 && mt_panel_timeline.has(p)) {
+            if (full && a->event >= 0 && mt_page_has_timeline(p)) {
                 mt_h_when(o, p, "<p class=\"note\">In the timeline: ", a->event, a->event);
                 mt_puts(o, "</p>\n");
             }

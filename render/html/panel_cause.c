@@ -1,7 +1,7 @@
 /* The numbers that speak for the cause, and what would have happened otherwise. */
 #include "render/view/diagnosis.h"
 #include "render/base/escape.h"
-#include "render/html/html.h"
+#include "render/html/kit.h"
 
 #include <string.h>
 
@@ -54,7 +54,7 @@ static bool is_all_of_one(const struct mt_cause *c)
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
     const struct mt_cause *c = mt_report_cause(p->r);
-    bool at = c->event >= 0 && mt_panel_timeline.has(p);
+    bool at = c->event >= 0 && mt_page_has_timeline(p);
     if (c->kind != MT_CAUSE_NONE || at)
         mt_puts(o, "<p class=\"note\">");
     if (c->kind != MT_CAUSE_NONE)
@@ -72,7 +72,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         mt_puts(o, "<li>");
         mt_h_words(o, c->evidence.p[i].text, 1000);
         if (c->evidence.p[i].event >= 0 && !is_of_cause(c, &c->evidence.p[i]) &&
-            mt_panel_timeline.has(p)) {
+            mt_page_has_timeline(p)) {
             mt_h_when(o, p, " See ", c->evidence.p[i].since, c->evidence.p[i].event);
             mt_putc(o, '.');
         }

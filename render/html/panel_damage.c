@@ -1,6 +1,6 @@
 /* What is missing, and where: before any number is believed. */
 #include "render/base/escape.h"
-#include "render/html/html.h"
+#include "render/html/kit.h"
 #include "render/view/driver.h"
 #include "render/view/rows.h"
 
@@ -8,20 +8,20 @@
 
 static bool has(const struct mt_page *p)
 {
-    return mt_report_damaged(p->r) || mt_report_jobs(p->r) != NULL;
+    return mt_report_damaged(p->r) || mt_report_same_job(p->r) != NULL;
 }
 
 /* Two jobs given together: before anybody takes them for the ranks of one. */
 static void draw_jobs(const struct mt_page *p, struct mt_out *o)
 {
-    if (mt_report_jobs(p->r) == NULL)
+    if (mt_report_same_job(p->r) == NULL)
         return;
     mt_puts(o, "<aside class=\"damage\" id=\"jobs\" role=\"note\" aria-labelledby=\"h-jobs\">\n"
                "<h2 id=\"h-jobs\">");
     mt_puts(o, p->r->same_job->sentence != NULL ? "More than one job"
                                                 : "The rank that failed is not here");
     mt_puts(o, "</h2>\n<p>");
-    mt_h_words(o, mt_report_jobs(p->r), 4000);
+    mt_h_words(o, mt_report_same_job(p->r), 4000);
     mt_puts(o, "</p>\n</aside>\n");
 }
 

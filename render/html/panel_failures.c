@@ -1,6 +1,6 @@
 /* Driver calls that failed for want of memory, and what became of them. */
 #include "render/base/escape.h"
-#include "render/html/html.h"
+#include "render/html/kit.h"
 #include "render/view/driver.h"
 
 enum { SHOWN = 40 };

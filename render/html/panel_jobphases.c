@@ -1,7 +1,7 @@
 /* Phases of the job as its ranges and marks name them, with the highest sum on
  * any GPU. */
 #include "render/base/escape.h"
-#include "render/html/html.h"
+#include "render/html/kit.h"
 #include "render/view/driver.h"
 
 static bool has(const struct mt_page *p)

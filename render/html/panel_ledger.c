@@ -1,7 +1,7 @@
 /* Who holds each GPU's memory, over time and at the moment that matters: the
  * sum is the device's own figure. */
 #include "render/base/escape.h"
-#include "render/html/html.h"
+#include "render/html/kit.h"
 #include "render/view/driver.h"
 #include "render/svg/ledger.h"
 

@@ -1,6 +1,6 @@
 /* Settings that contradict each other, have no effect, or do not exist. */
 #include "render/base/escape.h"
-#include "render/html/html.h"
+#include "render/html/kit.h"
 
 enum { FEW = 2 }; /* so many warnings stand there with what to do instead */
 

@@ -1,6 +1,6 @@
 /* What the logs say, by line. */
 #include "render/base/escape.h"
-#include "render/html/html.h"
+#include "render/html/kit.h"
 #include "render/view/run.h"
 
 enum { MAX_ROWS = 200 };

@@ -1,6 +1,6 @@
 /* The few numbers that the verdict stands on. */
 #include "render/base/escape.h"
-#include "render/html/html.h"
+#include "render/html/kit.h"
 #include "render/view/rows.h"
 
 #include <stdio.h>

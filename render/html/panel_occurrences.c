@@ -1,7 +1,7 @@
 /* Each phase at its highest: who was live at that peak, what it left behind, what was there without
  * use. */
 #include "render/base/escape.h"
-#include "render/html/html.h"
+#include "render/html/kit.h"
 #include "render/html/other_devices.h"
 #include "render/svg/spark.h"
 #include "render/svg/stack.h"

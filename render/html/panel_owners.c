@@ -1,6 +1,6 @@
 /* Who held the memory at the moment that matters: by readable stack. */
 #include "render/base/escape.h"
-#include "render/html/html.h"
+#include "render/html/kit.h"
 #include "render/view/stack.h"
 
 #include <string.h>
@@ -141,7 +141,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     uint32_t shown = d->owners.n < SHOWN ? d->owners.n : SHOWN;
     uint64_t more = d->n_owners_all > d->owners.n ? d->n_owners_all - d->owners.n : 0;
     char a[32], b[32];
-    if (mt_panel_timeline.has(p))
+    if (mt_page_has_timeline(p))
         at_cursor(p, o);
     mt_putf(o,
             "<p class=\"note\">%s live %s, by the innermost frame of the job\xe2\x80\x99s own "

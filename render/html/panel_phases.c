@@ -1,6 +1,6 @@
 /* What each phase of the job allocated, and what of it was there when it mattered. */
 #include "render/base/escape.h"
-#include "render/html/html.h"
+#include "render/html/kit.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* Which live blocks keep segments with much free memory from being given back. */
 #include "render/view/diagnosis.h"
 #include "render/base/escape.h"
-#include "render/html/html.h"
+#include "render/html/kit.h"
 
 static bool has(const struct mt_page *p)
 {

@@ -1,7 +1,7 @@
 /* The processes of the job: what each held, how much was recorded, how it
  * ended. */
 #include "render/base/escape.h"
-#include "render/html/html.h"
+#include "render/html/kit.h"
 #include "render/view/driver.h"
 
 enum { SHOWN = 128 };

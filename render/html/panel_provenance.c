@@ -1,6 +1,6 @@
 /* What this report was made from, and by what. */
 #include "render/base/escape.h"
-#include "render/html/html.h"
+#include "render/html/kit.h"
 
 #include <inttypes.h>
 

@@ -1,6 +1,6 @@
 /* How far the numbers can be trusted, and why. */
 #include "render/base/escape.h"
-#include "render/html/html.h"
+#include "render/html/kit.h"
 #include "render/html/other_devices.h"
 #include "render/html/page_plan.h"
 #include "render/view/rows.h"

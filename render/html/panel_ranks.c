@@ -1,7 +1,7 @@
 /* Every device of every rank in one table, the worst first; each in each phase; and a small picture
  * of up to eight others. */
 #include "render/base/escape.h"
-#include "render/html/html.h"
+#include "render/html/kit.h"
 #include "render/view/rows.h"
 #include "render/svg/scale.h"
 #include "render/svg/timeline.h"

@@ -1,6 +1,6 @@
 /* A snapshot's view beside the driver's: two totals that meet. */
 #include "render/base/escape.h"
-#include "render/html/html.h"
+#include "render/html/kit.h"
 #include "render/view/driver.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* What the memory is for, at the moment that matters: one bar, one table. */
 #include "render/base/escape.h"
-#include "render/html/html.h"
+#include "render/html/kit.h"
 #include "render/html/other_devices.h"
 #include "render/svg/stack.h"
 

@@ -1,6 +1,6 @@
 /* What PyTorch holds from the driver, and whether what is free of it could have been used. */
 #include "render/base/escape.h"
-#include "render/html/html.h"
+#include "render/html/kit.h"
 #include "render/svg/stack.h"
 
 #include <inttypes.h>
@@ -146,7 +146,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     sizes(o, p->dev);
     if (p->dev->pools.n != 0)
         pools(p, o);
-    if (mt_panel_timeline.has(p))
+    if (mt_page_has_timeline(p))
         map(p, o);
 }
 

@@ -1,7 +1,7 @@
 /* The settings of the run that matter for memory, and the allocator settings that the snapshot
  * records. */
 #include "render/base/escape.h"
-#include "render/html/html.h"
+#include "render/html/kit.h"
 #include "render/view/run.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Engines that go to sleep and wake: bursts of unmaps and maps. */
 #include "render/base/escape.h"
-#include "render/html/html.h"
+#include "render/html/kit.h"
 #include "render/view/driver.h"
 #include "render/svg/ledger.h"
 

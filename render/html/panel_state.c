@@ -1,5 +1,5 @@
 /* What the memory consists of where there is no history to draw, and why there is none. */
-#include "render/html/html.h"
+#include "render/html/kit.h"
 #include "render/view/rows.h"
 #include "render/svg/timeline.h"
 

@@ -1,6 +1,6 @@
 /* What each step reached, and what grows from step to step. */
 #include "render/base/escape.h"
-#include "render/html/html.h"
+#include "render/html/kit.h"
 #include "render/html/other_devices.h"
 #include "render/view/diagnosis.h"
 #include "render/svg/scale.h"

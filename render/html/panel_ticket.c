@@ -1,7 +1,8 @@
 /* The report as text for a ticket, for readers whose browser runs no script; the script puts a
  * button above it. */
 #include "render/base/escape.h"
-#include "render/html/html.h"
+#include "render/html/kit.h"
+#include "render/md/md.h"
 
 #include <errno.h>
 #include <string.h>

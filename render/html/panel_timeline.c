@@ -1,18 +1,13 @@
 /* Memory over time of the verdict's device. */
 #include "render/view/asked.h"
 #include "render/html/assets.h"
-#include "render/html/html.h"
+#include "render/html/kit.h"
 #include "render/html/page_index.h"
 #include "render/view/rows.h"
 #include "render/svg/timeline.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-static bool has(const struct mt_page *p)
-{
-    return p->dev != NULL && !p->dev->end_state_only && mt_svg_timeline_has(p->dev);
-}
 
 /* True when waiting takes so much of the time axis that the work is squeezed into a few columns: a
  * second picture, one step per event, then shows it. */
@@ -68,15 +63,8 @@ static bool wanted(const struct mt_page *p, const char *word, size_t n)
     uint32_t found = 0;
     for (uint32_t i = 0; i < p->plan->track.n; i++)
         found +=
-            !mt_page_withheld(&p->plan->track.p[i]) && track_has(p, &p->plan->track.p[i], word, n);
+            !mt_plan_withheld(&p->plan->track.p[i]) && track_has(p, &p->plan->track.p[i], word, n);
     return found > (is(word, n, "tracks") ? 1 : 0);
-}
-
-static void put_place(const struct mt_page *p, struct mt_out *o, const struct mt_rank *rank,
-                      const struct mt_device_analysis *d)
-{
-    char place[1024];
-    mt_h_text(o, mt_row_place(p->r, rank, d, place, sizeof place), sizeof place);
 }
 
 static void put_options(const struct mt_page *p, struct mt_out *o)
@@ -84,10 +72,10 @@ static void put_options(const struct mt_page *p, struct mt_out *o)
     for (uint32_t i = 0; i < p->plan->track.n; i++) {
         const struct mt_track_plan *t = &p->plan->track.p[i];
         const struct mt_rank *rank = &p->r->ranks[t->rank];
-        if (mt_page_withheld(t))
+        if (mt_plan_withheld(t))
             continue;
         mt_putf(o, "<option value=\"%" PRIu32 "\">", i);
-        put_place(p, o, rank, &rank->analysis->devices.p[t->device]);
+        mt_h_place(o, p, rank, &rank->analysis->devices.p[t->device]);
         mt_puts(o, "</option>");
     }
 }
@@ -111,57 +99,9 @@ static void put_controls(const struct mt_page *p, struct mt_out *o)
         else if (on && is(open, (size_t)(close - open), "options"))
             put_options(p, o);
         else if (on)
-            put_place(p, o, p->rank, p->dev);
+            mt_h_place(o, p, p->rank, p->dev);
     }
     mt_puts(o, s);
-}
-
-/* What a section is of, where another device is looked at: 'd' the one of the verdict, 'j' the job.
- * None of those is what has its own words: the verdict, and above the table of owners what is at
- * the cursor. */
-static char owner_of(const struct mt_page *p, const char *slot)
-{
-    static const struct {
-        const char *slot;
-        char of;
-    } all[] = {{"cause", 'd'},       {"numbers", 'd'},  {"state", 'd'},        {"phases", 'd'},
-               {"occurrences", 'd'}, {"roles", 'd'},    {"owners table", 'd'}, {"steps", 'd'},
-               {"segments", 'd'},    {"pins", 'd'},     {"audits", 'd'},       {"quality", 'd'},
-               {"allocator", 'd'},   {"advice", 'd'},   {"ledger", 'j'},       {"failures", 'j'},
-               {"reconcile", 'j'},   {"sleep", 'j'},    {"jobphases", 'j'},    {"ranks", 'j'},
-               {"lint", 'j'},        {"settings", 'j'}, {"log", 'j'},          {"processes", 'j'},
-               {"provenance", 'j'},  {"ticket", 'j'}};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (strcmp(all[i].slot, slot) == 0)
-            return strcmp(slot, "advice") == 0 &&
-                           (mt_report_log_leads(p->r) || mt_report_job_advises(p->r))
-                       ? 'j'
-                       : all[i].of;
-    return '\0';
-}
-
-void mt_h_of(struct mt_out *o, const struct mt_page *p, const char *slot)
-{
-    char of = owner_of(p, slot);
-    if (of == '\0' || !has(p) || !wanted(p, "tracks", 6))
-        return;
-    mt_puts(o, " <small class=\"of\">of ");
-    if (of == 'd')
-        put_place(p, o, p->rank, p->dev);
-    else
-        mt_puts(o, "the whole job");
-    mt_puts(o, "</small>");
-}
-
-void mt_h_at_cursor(struct mt_out *o, const struct mt_page *p, const char *words)
-{
-    mt_putf(o, "<h3>%s", words);
-    if (wanted(p, "tracks", 6)) {
-        mt_puts(o, " <small>of <bdi class=\"whose\">");
-        put_place(p, o, p->rank, p->dev);
-        mt_puts(o, "</bdi></small>");
-    }
-    mt_puts(o, "</h3>\n");
 }
 
 static void draw(const struct mt_page *p, struct mt_out *o)
@@ -194,4 +134,5 @@ static void draw(const struct mt_page *p, struct mt_out *o)
                  "unless what lies beside it is higher.");
 }
 
-const struct mt_panel mt_panel_timeline = {"timeline", "Memory over time", has, draw};
+const struct mt_panel mt_panel_timeline = {"timeline", "Memory over time", mt_page_has_timeline,
+                                           draw};

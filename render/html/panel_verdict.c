@@ -1,6 +1,6 @@
 /* The answer: one sentence, the numbers behind it, and what to change first. */
 #include "render/base/escape.h"
-#include "render/html/html.h"
+#include "render/html/kit.h"
 #include "render/view/driver.h"
 #include "render/view/rows.h"
 #include "render/view/run.h"
@@ -82,7 +82,7 @@ static void where(const struct mt_page *p, struct mt_out *o)
     bool engine_alone;
     char place[256];
     mt_puts(o, "<p class=\"where\">");
-    if (p->dev != NULL && !mt_report_driver_leads(p->r) && mt_panel_timeline.has(p)) {
+    if (p->dev != NULL && !mt_report_driver_leads(p->r) && mt_page_has_timeline(p)) {
         mt_puts(o, "<span class=\"go\">");
         mt_h_event(o, p, p->dev->focus.event, "Show it in the timeline");
         mt_puts(o, " \xc2\xb7 ");

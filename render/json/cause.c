@@ -1,6 +1,6 @@
 /* "cause" of the report and of a device, "audits" of a device (docs/json.md). */
-#include "render/json/cause.h"
 
+#include "render/json/impl.h"
 #include "analysis/audit/audit.h"
 #include "analysis/cause/cause.h"
 #include "analysis/run/cause_driver.h"

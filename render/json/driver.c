@@ -1,6 +1,6 @@
 /* What the driver saw, as JSON: docs/json.md, "job". */
+#include "render/json/impl.h"
 #include "render/view/driver.h"
-#include "render/base/jsonw.h"
 
 #include <string.h>
 
@@ -298,7 +298,7 @@ static void processes(struct mt_jsonw *w, const struct mt_driverdiag *j)
     mt_jw_close(w, ']');
 }
 
-void mt_json_job(struct mt_jsonw *w, const struct mt_driverdiag *j)
+void mt_json_driver(struct mt_jsonw *w, const struct mt_driverdiag *j)
 {
     static const char *const kinds[] = {
         [MT_DV_NONE] = "none", [MT_DV_OOM] = "oom", [MT_DV_PEAK] = "peak"};

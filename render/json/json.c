@@ -1,10 +1,9 @@
 /* The analysis as JSON for scripts. The names are documented in docs/json.md and stay stable; sizes
  * are integers in bytes. */
+#include "render/json/json.h"
+
+#include "render/json/impl.h"
 #include "render/view/driver.h"
-#include "render/json/cause.h"
-#include "render/json/quality.h"
-#include "render/json/roles.h"
-#include "render/base/jsonw.h"
 #include "render/view/run.h"
 #include "render/view/view.h"
 
@@ -466,7 +465,7 @@ void mt_render_json(const struct mt_report *r, struct mt_out *o)
     if (mt_report_rank(r) != NULL)
         after(w, mt_report_after(r));
     if (r->driver != NULL)
-        mt_json_job(w, r->driver);
+        mt_json_driver(w, r->driver);
     mt_json_run(w, r);
     mt_json_quality(w, r);
     provenance(w, r);

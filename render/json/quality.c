@@ -1,5 +1,5 @@
 /* What limits the trust in a report, as JSON: docs/json.md, "quality". */
-#include "render/json/quality.h"
+#include "render/json/impl.h"
 #include "render/view/driver.h"
 #include "render/view/rows.h"
 #include "render/view/view.h"
@@ -120,6 +120,31 @@ static void caveats(struct mt_jsonw *w, const struct mt_report *r)
     mt_free(c);
 }
 
+/* "jobs": whether the inputs are of one; nothing where there is nothing to say. */
+static void same_job(struct mt_jsonw *w, const struct mt_same_job *j)
+{
+    if (j == NULL ||
+        (j->sentence == NULL && j->elsewhere == NULL && j->doubt == NULL && j->missing == NULL))
+        return;
+    mt_jw_key(w, "jobs");
+    mt_jw_open(w, '{');
+    mt_jw_ks(w, "contradiction", j->sentence);
+    mt_jw_ks(w, "doubt", j->doubt);
+    mt_jw_ks(w, "failed_elsewhere", j->elsewhere);
+    mt_jw_ks(w, "missing_ranks", j->missing);
+    mt_jw_key(w, "groups");
+    mt_jw_open(w, '[');
+    for (uint32_t i = 0; i < j->groups.n; i++) {
+        mt_jw_open(w, '{');
+        mt_jw_ks(w, "files", j->groups.p[i].names);
+        mt_jw_ku(w, "n_files", j->groups.p[i].n);
+        mt_jw_kb(w, "has_verdict", j->groups.p[i].verdict);
+        mt_jw_close(w, '}');
+    }
+    mt_jw_close(w, ']');
+    mt_jw_close(w, '}');
+}
+
 void mt_json_quality(struct mt_jsonw *w, const struct mt_report *r)
 {
     mt_jw_key(w, "quality");
@@ -136,7 +161,7 @@ void mt_json_quality(struct mt_jsonw *w, const struct mt_report *r)
     }
     mt_jw_close(w, ']');
     caveats(w, r);
-    mt_json_jobs(w, r->same_job);
+    same_job(w, r->same_job);
     mt_jw_key(w, "inputs");
     mt_jw_open(w, '[');
     for (uint32_t i = 0; r->driver != NULL && i < r->driver->drivers.n; i++)

@@ -1,5 +1,5 @@
 /* "roles", "steps", "micro_batches", "occurrences" and "growth" of a device (docs/json.md). */
-#include "render/json/roles.h"
+#include "render/json/impl.h"
 #include "render/view/diagnosis.h"
 
 enum { MAX_LISTED = 1024 };

@@ -1,4 +1,5 @@
 /* Settings, lint findings and logs in the JSON report. */
+#include "render/json/impl.h"
 #include "render/view/run.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* The diagnosis to paste into a ticket. Lists are cut: a ticket wants what matters, --format json
  * has all. */
+#include "render/md/impl.h"
 #include "analysis/base/words.h"
 #include "render/view/diagnosis.h"
 #include "render/base/escape.h"

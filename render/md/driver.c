@@ -1,4 +1,5 @@
 /* What the driver saw, to paste into a ticket. */
+#include "render/md/impl.h"
 #include "analysis/base/words.h"
 #include "render/base/escape.h"
 #include "render/view/driver.h"

@@ -1,5 +1,8 @@
 /* The report to paste into a ticket: short, tables only where they help, nothing that a name could
  * turn into markup. */
+#include "render/md/impl.h"
+#include "render/md/md.h"
+
 #include "analysis/base/words.h"
 #include "render/view/diagnosis.h"
 #include "render/base/escape.h"
@@ -122,9 +125,9 @@ void mt_render_md(const struct mt_report *r, struct mt_out *o)
           : v != NULL ? v->sentence
                       : "Nothing could be read.");
     mt_puts(o, "**\n\n");
-    if (mt_report_jobs(r) != NULL) {
+    if (mt_report_same_job(r) != NULL) {
         mt_puts(o, "> ");
-        md(o, mt_report_jobs(r));
+        md(o, mt_report_same_job(r));
         mt_puts(o, "\n\n");
     }
     because = log ? r->diag->because : job ? r->driver->because : v != NULL ? v->because : "";

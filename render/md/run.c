@@ -1,4 +1,5 @@
 /* Settings, lint findings and logs in the Markdown report. */
+#include "render/md/impl.h"
 #include "render/base/escape.h"
 #include "render/view/run.h"
 

@@ -1,4 +1,4 @@
-/* pack/impl.h -- what the files of the packer and the page's writer share; nobody else includes it.
+/* pack/impl.h -- what the files of the packer share; nobody else includes it.
  *
  *   pack/bytes.c     columns, blocks
  *   pack/sites.c     stacks, sites, lanes
@@ -8,9 +8,7 @@
  *   pack/phases.c    stretches, steps, occurrences, annotations
  *   pack/marks.c     findings, and the chunks around them
  *   pack.c           one device from beginning to end
- *   pack/ledger.c    what the driver saw
- *   page_plan.c      what a page of a given size carries
- *   page_index.c     the index */
+ *   pack/ledger.c    what the driver saw */
 #ifndef MT_PACK_IMPL_H
 #define MT_PACK_IMPL_H
 
@@ -18,72 +16,8 @@
 #include "analysis/base/spanset.h"
 #include "parser/base/strpool.h"
 #include "render/pack/pack.h"
-#include "render/pack/bytes.h"
 
-#define MT_PACK_CHUNK 65536u
-#define MT_PACK_BUCKETS 2048u
-#define MT_PACK_THIN                                                                               \
-    4u /* buckets of the coarse overview in one of the thin, for reports over many ranks */
-#define MT_PACK_FINE 8u /* buckets of the fine overview in one of the coarse */
-#define MT_PACK_GROUPS 8u
-#define MT_PACK_AROUND UINT64_C(20000) /* events on both sides of a finding that stay exact */
-#define MT_PACK_BEFORE_OOM UINT64_C(50000)
-#define MT_PACK_STEP_NS                                                                            \
-    32000 /* of coarse times; with what the bytes are off it stays below 0.2 ms */
-
-struct mt_pack_chunk {
-    /* key: the state before it; none where one costs too much */
-    struct mt_blob key, events, rest, addresses;
-    /* coarse: times in steps of time_step; none where that is a tick */
-    struct mt_blob times, coarse;
-    uint64_t first;
-    uint32_t n;
-    bool has_rest, wanted; /* wanted: a finding lies in it */
-};
-
-enum mt_mark_kind { MT_MARK_OOM, MT_MARK_PEAK, MT_MARK_PIN, MT_MARK_GROWTH };
-struct mt_pack_mark {
-    enum mt_mark_kind kind;
-    uint64_t from, to; /* events */
-    char *text;
-};
-
-struct mt_overview {
-    /* thin and fine: none where the track is too short for them */
-    struct mt_blob thin, coarse, fine;
-};
-
-struct mt_pack {
-    uint32_t device; /* index in the analysis */
-    uint64_t n_events, n_allocs, n_old;
-    bool withheld;
-    char *why; /* why there is no more than the index says; NULL = there is */
-    bool has_time, goes_back;
-    uint64_t t0_ns, tick_ns, end;
-    uint64_t time_step; /* of coarse times, in ticks */
-    uint32_t addr_unit; /* 0 = no addresses */
-    uint8_t group[MT_PACK_GROUPS];
-    uint32_t n_groups;
-    uint64_t peak_tick;
-    int64_t start_pending;
-    uint64_t n_lost; /* blocks that end without their free */
-    struct mt_overview by_time, by_event;
-    struct mt_blob sites, phases, places; /* places: addresses of allocations */
-    MT_VEC(struct mt_pack_chunk) chunks;
-    bool *wanted; /* by chunk, while the device is packed */
-    uint64_t max_size;
-    bool partial; /* too long for a page of max_size: chunks without a finding have no blocks */
-    MT_VEC(struct mt_pack_mark) marks;
-    bool subs_left_out; /* too many stretches: coarse phases only */
-    bool phases_left_out;
-    uint64_t notes_left_out; /* annotations beyond the limit */
-};
 void mt_pack_free(struct mt_pack *p);
-/* The times that a page carries. */
-static inline const struct mt_blob *mt_chunk_times(const struct mt_pack_chunk *c, bool coarse)
-{
-    return coarse && c->coarse.p != NULL ? &c->coarse : &c->times;
-}
 
 /* What packing one device needs on the way. */
 struct mt_pack_in {

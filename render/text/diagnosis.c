@@ -1,4 +1,5 @@
 /* The diagnosis in the terminal report: what to change, why, what for, when. */
+#include "render/text/impl.h"
 #include "analysis/base/words.h"
 #include "render/view/diagnosis.h"
 #include "render/base/escape.h"

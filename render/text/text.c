@@ -1,4 +1,6 @@
 /* The report for a terminal: good enough alone over ssh. */
+#include "render/text/text.h"
+
 #include "analysis/base/words.h"
 #include "render/view/diagnosis.h"
 #include "render/base/escape.h"
@@ -11,87 +13,6 @@
 
 #include <stdio.h>
 #include <string.h>
-
-void mt_text_style(struct mt_text *x, const char *code)
-{
-    if (x->color)
-        mt_putf(x->o, "\033[%sm", code);
-}
-
-void mt_text_heading(struct mt_text *x, const char *words)
-{
-    mt_putc(x->o, '\n');
-    mt_text_style(x, "1");
-    mt_puts(x->o, words);
-    mt_text_style(x, "0");
-    mt_putc(x->o, '\n');
-}
-
-/* Escapes s once and breaks it at spaces to the width. */
-void mt_text_wrap(struct mt_text *x, const char *first, const char *next, const char *s)
-{
-    struct mt_out m;
-    const char *p, *lead = first;
-    if (!mt_out_mem(&m)) {
-        x->o->error = x->o->error ? x->o->error : m.error;
-        return;
-    }
-    mt_term(&m, s, strlen(s));
-    if (mt_out_finish(&m) == 0) {
-        p = (const char *)m.buf;
-        while (*p != '\0') {
-            size_t room =
-                       (size_t)x->width > strlen(lead) + 20 ? (size_t)x->width - strlen(lead) : 20,
-                   n = strlen(p), cut;
-            if (mt_utf8_columns(p, n) > room) {
-                cut = n;
-                for (size_t i = 1; i < n && mt_utf8_columns(p, i) <= room; i++)
-                    if (p[i] == ' ')
-                        cut = i;
-                if (cut == n) /* one long word: let it stand rather than break a path */
-                    cut = strcspn(p, " ");
-                n = cut;
-            }
-            mt_puts(x->o, lead);
-            mt_put(x->o, p, n);
-            mt_putc(x->o, '\n');
-            for (p += n; *p == ' '; p++)
-                ;
-            lead = next;
-        }
-    }
-    mt_out_done(&m);
-}
-
-/* Escapes s once and cuts it to the width; returns the columns it took. */
-size_t mt_text_clipped(struct mt_text *x, const char *s, int width)
-{
-    struct mt_out m;
-    size_t cols = 0;
-    if (!mt_out_mem(&m))
-        return 0;
-    mt_term(&m, s, strlen(s));
-    if (mt_out_finish(&m) == 0) {
-        size_t n = m.used;
-        cols = mt_utf8_columns((const char *)m.buf, n);
-        if (width > 3 && cols > (size_t)width) {
-            n = mt_utf8_cut((const char *)m.buf, n, (size_t)width - 3);
-            mt_put(x->o, m.buf, n);
-            mt_puts(x->o, "...");
-            cols = mt_utf8_columns((const char *)m.buf, n) + 3;
-        } else {
-            mt_put(x->o, m.buf, n);
-        }
-    }
-    mt_out_done(&m);
-    return cols;
-}
-
-void mt_text_padded(struct mt_text *x, const char *s, int width)
-{
-    for (size_t cols = mt_text_clipped(x, s, width); cols < (size_t)width; cols++)
-        mt_putc(x->o, ' ');
-}
 
 /* A chart of 8 rows of half blocks: one character shows the highest state of its share of the
  * columns. */
@@ -305,13 +226,14 @@ static void headline(struct mt_text *x, const struct mt_report *r, const struct 
         mt_text_wrap(x, "  The log: ", "  ", mt_report_log_second(r));
 }
 
-void mt_render_text(const struct mt_report *r, struct mt_out *o, int width, bool color)
+void mt_render_text(const struct mt_report *r, struct mt_out *o)
 {
     enum { MAX_FACTS = 16 };
     const struct mt_rank *k = mt_report_rank(r);
     const struct mt_device_analysis *d = mt_verdict_device(k);
     const struct mt_verdict *v = k != NULL ? &k->analysis->verdict : NULL;
-    struct mt_text x = {o, width < 60 ? 60 : width > 160 ? 160 : width, color};
+    int columns = r->columns != 0 ? r->columns : 80;
+    struct mt_text x = {o, columns < 60 ? 60 : columns > 160 ? 160 : columns, r->color};
     struct mt_fact facts[MAX_FACTS];
     struct mt_caveat *cav = mt_calloc(MT_MAX_CAVEATS, sizeof *cav);
     char title[512];
@@ -326,9 +248,9 @@ void mt_render_text(const struct mt_report *r, struct mt_out *o, int width, bool
     mt_text_style(&x, "0");
     mt_putc(o, '\n');
     headline(&x, r, v, d);
-    if (mt_report_jobs(r) != NULL) {
+    if (mt_report_same_job(r) != NULL) {
         mt_text_style(&x, "1;33");
-        mt_text_wrap(&x, "  ", "  ", mt_report_jobs(r));
+        mt_text_wrap(&x, "  ", "  ", mt_report_same_job(r));
         mt_text_style(&x, "0");
     }
     if (mt_report_damaged(r)) {

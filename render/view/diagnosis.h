@@ -7,7 +7,6 @@
 #include "analysis/cause/cause.h"
 #include "analysis/expected/expected.h"
 #include "render/view/palette.h"
-#include "render/text/impl.h"
 #include "render/view/view.h"
 
 /* ---- savings ---- */
@@ -110,29 +109,5 @@ unsigned mt_fit_percent(const struct mt_growth *g);
 /* A cell of an audit's table as text: buf of 64, or the text of the cell itself. */
 const char *mt_cell_words(char buf[64], const struct mt_cell *c);
 bool mt_cell_is_number(const struct mt_audit *a, uint32_t column);
-
-/* ---- text and Markdown ---- */
-
-/* what to change first, with bytes */
-void mt_text_top(struct mt_text *x, const struct mt_report *r);
-void mt_text_cause(struct mt_text *x, const struct mt_report *r); /* evidence and what-ifs */
-void mt_text_roles(struct mt_text *x, const struct mt_device_analysis *d);
-void mt_text_occurrences(struct mt_text *x, const struct mt_device_analysis *d);
-void mt_text_steps(struct mt_text *x, const struct mt_device_analysis *d);
-void mt_text_audits(struct mt_text *x, const struct mt_device_analysis *d);
-void mt_text_pins(struct mt_text *x, const struct mt_device_analysis *d);
-/* which device the next sections are about */
-void mt_text_whose(struct mt_text *x, const struct mt_report *r);
-void mt_text_others(struct mt_text *x, const struct mt_report *r); /* the other ones, a line each */
-void mt_text_advice(struct mt_text *x, const struct mt_report *r);
-void mt_md_top(const struct mt_report *r, struct mt_out *o);
-void mt_md_cause(const struct mt_report *r, struct mt_out *o);
-void mt_md_roles(const struct mt_device_analysis *d, struct mt_out *o);
-void mt_md_occurrences(const struct mt_device_analysis *d, struct mt_out *o);
-void mt_md_steps(const struct mt_device_analysis *d, struct mt_out *o);
-void mt_md_audits(const struct mt_device_analysis *d, struct mt_out *o);
-void mt_md_whose(const struct mt_report *r, struct mt_out *o);
-void mt_md_others(const struct mt_report *r, struct mt_out *o);
-void mt_md_pins(const struct mt_device_analysis *d, struct mt_out *o);
 
 #endif

@@ -3,7 +3,6 @@
 #ifndef MT_DRIVERDIAG_VIEW_H
 #define MT_DRIVERDIAG_VIEW_H
 
-#include "render/base/jsonw.h"
 #include "render/view/rows.h"
 
 #define MT_WHO 256
@@ -52,16 +51,6 @@ unsigned mt_torch_caveats(const struct mt_driverdiag *j, struct mt_caveat *out, 
                           unsigned max);
 
 /* That the inputs are not of one job, and which belong together; or that the rank that failed is
- * not among them; NULL = nothing says so. Then the same with what may be and is missing. */
-const char *mt_report_jobs(const struct mt_report *r);
-unsigned mt_same_job_caveats(const struct mt_report *r, struct mt_caveat *out, unsigned n,
-                             unsigned max);
-/* The member "jobs" of "quality" in the JSON report; nothing where there is nothing to say. */
-void mt_json_jobs(struct mt_jsonw *w, const struct mt_same_job *j);
-
-/* The tables of the Markdown report (md/driver.c). */
-void mt_md_job(const struct mt_report *r, struct mt_out *o);
-/* The member "job" of the JSON report (json/driver.c). */
-void mt_json_job(struct mt_jsonw *w, const struct mt_driverdiag *j);
-
+ * not among them; NULL = nothing says so. */
+const char *mt_report_same_job(const struct mt_report *r);
 #endif

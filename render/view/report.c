@@ -30,6 +30,13 @@ const struct mt_device_analysis *mt_report_device(const struct mt_report *r)
     return &k->analysis->devices.p[k->analysis->verdict.device];
 }
 
+const struct mt_device_analysis *mt_verdict_device(const struct mt_rank *k)
+{
+    return k != NULL && k->analysis->devices.n != 0
+               ? &k->analysis->devices.p[k->analysis->verdict.device]
+               : NULL;
+}
+
 bool mt_verdict_is_oom(enum mt_verdict_kind k)
 {
     return k == MT_V_OOM_CAPACITY || k == MT_V_OOM_FRAGMENTATION || k == MT_V_OOM_LIMIT ||

@@ -1,9 +1,8 @@
-/* report.h -- (traces, analyses) to bytes: HTML, terminal text, Markdown, JSON, and the line dump
- * of a trace.
+/* report.h -- what a report is made of.
  *
- * All renderers are pure: same input, same bytes; no clock, locale, working directory or hash seed
- * enters. Every byte of the input passes one of the escaping functions of render/escape.h. Errors
- * are those of the sink (out->error). */
+ * All renderers (render/html, text, md, json, dump, export) are pure: same input, same bytes; no
+ * clock, locale, working directory or hash seed enters. Every byte of the input passes one of the
+ * escaping functions of render/escape.h. Errors are those of the sink (out->error). */
 #ifndef MT_REPORT_H
 #define MT_REPORT_H
 
@@ -12,10 +11,10 @@
 #include "analysis/run/same_job.h"
 #include "analysis/run/lint.h"
 #include "render/base/out.h"
-#include "render/pack/pack.h"
 #include "analysis/advice/lines.h"
 #include "analysis/phases/phases.h"
 
+struct mt_packs; /* render/pack/pack.h */
 struct mt_rank {
     const struct mt_trace *trace;
     const struct mt_analysis *analysis;
@@ -46,25 +45,12 @@ struct mt_report {
     const struct mt_phase_rules *phases;
     /* of a page, in bytes: detail is given up to keep it; 0 = as large as it gets */
     uint64_t max_size;
+    int columns; /* of the terminal; 0 = 80 */
+    bool color;  /* ANSI colours */
 };
 
 /* True when the report is written from damaged input (exit status 3): a damaged trace or an unread
  * member. */
 bool mt_report_damaged(const struct mt_report *r);
-
-void mt_render_html(const struct mt_report *r, struct mt_out *o);
-/* width: columns of the terminal (80 when unknown); color: ANSI colours */
-void mt_render_text(const struct mt_report *r, struct mt_out *o, int width, bool color);
-void mt_render_md(const struct mt_report *r, struct mt_out *o);
-void mt_render_json(const struct mt_report *r, struct mt_out *o); /* docs/json.md */
-
-/* `memtrace dump`: one JSON object per line of the normalised model, the golden form of every
- * reader. Independent of how the file was encoded: two encodings of one snapshot give the same
- * bytes (meta lines of encoding are left out unless with_meta). */
-void mt_render_dump(const struct mt_trace *t, struct mt_out *o, bool with_meta);
-/* `memtrace info`: format, producer, devices, ranks, events, time span, frames present,
- * completeness. */
-void mt_render_info(const struct mt_trace *t, struct mt_out *o);
-void mt_render_info_json(const struct mt_trace *t, struct mt_out *o);
 
 #endif

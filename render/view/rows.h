@@ -46,7 +46,5 @@ char *mt_row_place(const struct mt_report *r, const struct mt_rank *k,
                    const struct mt_device_analysis *d, char *buf, size_t cap);
 /* Title of the report: the given one, else the file name of the input (with member). */
 char *mt_report_title(const struct mt_report *r, char *buf, size_t cap);
-/* The device that the verdict is about; NULL when there is none, or no rank. */
-const struct mt_device_analysis *mt_verdict_device(const struct mt_rank *k);
 
 #endif

@@ -5,71 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-bool mt_report_log_leads(const struct mt_report *r)
-{
-    if (r->n_ranks != 0 || r->diag == NULL)
-        return false;
-    /* What the host does to a process, no driver call sees: where none failed, the log has the
-     * answer. */
-    return r->driver == NULL || (r->driver->kind != MT_DV_OOM &&
-                                 (r->diag->cause == MT_LC_HOST || r->diag->cause == MT_LC_KILLED));
-}
-
-bool mt_report_job_advises(const struct mt_report *r)
-{
-    return mt_report_driver_leads(r) && r->driver->kind == MT_DV_OOM && r->driver->advice.n != 0;
-}
-
-const struct mt_combined *mt_report_after(const struct mt_report *r)
-{
-    const struct mt_rank *k = mt_report_rank(r);
-    return k != NULL && !mt_report_job_advises(r) ? &k->analysis->combined : NULL;
-}
-
-static bool failed(const struct mt_report *r)
-{
-    const struct mt_rank *k = mt_report_rank(r);
-    return (k != NULL && mt_verdict_is_oom(k->analysis->verdict.kind)) ||
-           (r->driver != NULL && r->driver->kind == MT_DV_OOM) ||
-           (r->diag != NULL && r->diag->cause != MT_LC_NONE);
-}
-
-const char *mt_report_first(const struct mt_report *r)
-{
-    const struct mt_rank *k = mt_report_rank(r);
-    if (k == NULL || failed(r))
-        return "Change first";
-    return k->analysis->verdict.kind == MT_V_END_STATE ? "To lower what is held"
-                                                       : "To lower this peak";
-}
-
-const char *mt_report_no_first(const struct mt_report *r)
-{
-    uint32_t n;
-    const struct mt_advice *list = mt_report_advice(r, &n);
-    for (uint32_t i = 0; i < n; i++)
-        if (list[i].is_top)
-            return NULL;
-    if (!failed(r))
-        return NULL;
-    return r->n_ranks != 0 || r->driver != NULL
-               ? "No setting that memtrace knows would surely have helped here. Begin with the "
-                 "largest holder: what allocated it stands below."
-               : "No setting that memtrace knows would surely have helped here. A snapshot of "
-                 "the failure names the holders.";
-}
-
-const struct mt_advice *mt_report_advice(const struct mt_report *r, uint32_t *n)
-{
-    const struct mt_rank *k = mt_report_rank(r);
-    if (mt_report_job_advises(r)) {
-        *n = r->driver->advice.n;
-        return r->driver->advice.p;
-    }
-    *n = k != NULL ? k->analysis->advice.n : mt_report_log_leads(r) ? r->diag->advice.n : 0;
-    return k != NULL ? k->analysis->advice.p : mt_report_log_leads(r) ? r->diag->advice.p : NULL;
-}
-
 uint32_t mt_setting_rows(const struct mt_report *r, bool with_allocator, struct mt_setting_row *out,
                          uint32_t max)
 {
@@ -116,13 +51,6 @@ uint32_t mt_log_rows(const struct mt_logs *l, struct mt_log_row *out, uint32_t m
         }
     }
     return n;
-}
-
-const char *mt_report_log_second(const struct mt_report *r)
-{
-    return r->diag != NULL && !mt_report_log_leads(r) && r->diag->cause != MT_LC_NONE
-               ? r->diag->sentence
-               : NULL;
 }
 
 static bool about_same(uint64_t a, uint64_t b)

@@ -2,8 +2,6 @@
 #ifndef MT_RUN_VIEW_H
 #define MT_RUN_VIEW_H
 
-#include "render/base/jsonw.h"
-#include "render/text/impl.h"
 #include "render/view/view.h"
 
 /* The i-th setting that was set for the run and has a name; false behind the last. Strings live as
@@ -35,12 +33,5 @@ const char *mt_report_log_second(const struct mt_report *r);
 /* What the log settles for the snapshot beside it: "the same failure as in the snapshot", capacity,
  * other processes. buf of cap; "" = nothing. */
 char *mt_log_settles(const struct mt_report *r, char *buf, size_t cap);
-
-/* Sections of the terminal report, tables of the Markdown one, members of the JSON one. */
-void mt_text_lint(struct mt_text *x, const struct mt_report *r);
-void mt_text_logs(struct mt_text *x, const struct mt_report *r);
-void mt_text_run(struct mt_text *x, const struct mt_report *r);
-void mt_md_run(const struct mt_report *r, struct mt_out *o);
-void mt_json_run(struct mt_jsonw *w, const struct mt_report *r);
 
 #endif

@@ -14,6 +14,8 @@
 const struct mt_rank *mt_report_rank(const struct mt_report *r);
 /* The device the verdict speaks for; NULL when its rank has none. */
 const struct mt_device_analysis *mt_report_device(const struct mt_report *r);
+/* The device that the verdict is about; NULL when there is none, or no rank. */
+const struct mt_device_analysis *mt_verdict_device(const struct mt_rank *k);
 
 /* True when a log is all there is, so that what it says is the headline. */
 bool mt_report_log_leads(const struct mt_report *r);
@@ -21,7 +23,7 @@ bool mt_report_log_leads(const struct mt_report *r);
  * it leads. */
 const struct mt_advice *mt_report_advice(const struct mt_report *r, uint32_t *n);
 /* it is on the failure that the driver saw */
-bool mt_report_job_advises(const struct mt_report *r);
+bool mt_report_driver_advises(const struct mt_report *r);
 /* What its first settings do together; NULL where that cannot be told. */
 const struct mt_combined *mt_report_after(const struct mt_report *r);
 /* The heading of its first settings: nothing has to be changed where nothing failed. */

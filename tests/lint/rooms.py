@@ -117,7 +117,7 @@ def objects(build):
         for f in fs:
             full = os.path.join(d, f)
             m = re.search(r"[.]dir/((?:parser|analysis|render|cli|capture)/.*[.]c)[.]o$", full)
-            if m:
+            if m and os.path.isfile(m[1]):  # not what an older build left behind
                 r = subprocess.run(["nm", "-g", full], capture_output=True, text=True, check=False)
                 defined, needed = set(), set()
                 for line in r.stdout.split("\n"):

@@ -154,7 +154,7 @@ MT_TEST(command_line)
 
 static void default_name(const char *input, const char *want)
 {
-    char *s = mt_output_default_name(input, false);
+    char *s = mt_output_default_name(input, "html", false);
     MT_CHECK_STR(s, want);
     mt_free(s);
 }

@@ -1,6 +1,8 @@
 /* What the text and the Markdown report say of a diagnosis, also with names that try to break them;
  * the words both share. */
 #include "parser/base/mem.h"
+#include "render/md/md.h"
+#include "render/text/text.h"
 #include "render/view/diagnosis.h"
 #include "tests/unit/diag_fixture.h"
 
@@ -10,10 +12,12 @@ static char *report_of(const struct mt_report *r, enum format format)
 {
     struct mt_out o;
     char *text = NULL;
+    struct mt_report wide = *r;
+    wide.columns = 100;
     if (!mt_out_mem(&o))
         return NULL;
     if (format == TEXT)
-        mt_render_text(r, &o, 100, false);
+        mt_render_text(&wide, &o);
     else
         mt_render_md(r, &o);
     if (mt_out_finish(&o) == 0)

@@ -1,5 +1,9 @@
 /* Reports of what the driver saw, without any snapshot and with one: every format, also with names
  * that try to break it. */
+#include "render/html/html.h"
+#include "render/json/json.h"
+#include "render/md/md.h"
+#include "render/text/text.h"
 #include "parser/base/mem.h"
 #include "render/view/driver.h"
 #include "tests/unit/build_driver.h"
@@ -90,7 +94,7 @@ static const char *render(struct made *m, char format)
     if (format == 'h')
         mt_render_html(&m->r, &o);
     else if (format == 't')
-        mt_render_text(&m->r, &o, 80, false);
+        mt_render_text(&m->r, &o);
     else if (format == 'm')
         mt_render_md(&m->r, &o);
     else

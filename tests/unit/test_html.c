@@ -3,6 +3,7 @@
 #include "parser/base/mem.h"
 #include "render/html/assets.h"
 #include "render/html/html.h"
+#include "render/html/kit.h"
 #include "tests/unit/diag_fixture.h"
 
 static const char *const slots[] = {

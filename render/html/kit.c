@@ -1,23 +1,29 @@
-#include "render/html/html.h"
-#include "render/html/assets.h"
-#include "render/base/escape.h"
-#include "render/html/page_data.h"
-#include "render/html/page_plan.h"
-#include "render/view/rows.h"
-#include "render/html/script.h"
-#include "render/svg/scale.h"
+#include "render/html/kit.h"
 
-#include <errno.h>
+#include "render/base/escape.h"
+#include "render/html/page_plan.h"
+#include "render/svg/scale.h"
+#include "render/svg/timeline.h"
+#include "render/view/rows.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-static const struct mt_panel *const panels[] = {
-#define MT_PANEL(n) &mt_panel_##n,
-#include "render/html/panels.def"
-#undef MT_PANEL
-};
-enum { N_PANELS = sizeof panels / sizeof *panels, BAR = 72 };
+enum { BAR = 72 };
+
+bool mt_page_has_timeline(const struct mt_page *p)
+{
+    return p->dev != NULL && !p->dev->end_state_only && mt_svg_timeline_has(p->dev);
+}
+
+bool mt_page_has_devices(const struct mt_page *p)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->plan->track.n; i++)
+        n += !mt_plan_withheld(&p->plan->track.p[i]);
+    return n > 1;
+}
 
 static bool is_break(char c) { return c == '.' || c == '_' || c == '/' || c == '='; }
 
@@ -166,7 +172,7 @@ static void put_link(struct mt_out *o, int64_t since, int64_t event, const char 
 
 void mt_h_event(struct mt_out *o, const struct mt_page *p, int64_t event, const char *words)
 {
-    if (mt_panel_timeline.has(p))
+    if (mt_page_has_timeline(p))
         put_link(o, event, event, words);
     else
         mt_html_s(o, words);
@@ -176,7 +182,7 @@ void mt_h_when(struct mt_out *o, const struct mt_page *p, const char *before, in
                int64_t event)
 {
     char words[2 * MT_WORDS], a[32], b[32];
-    if (event < 0 || since < 0 || !mt_panel_timeline.has(p))
+    if (event < 0 || since < 0 || !mt_page_has_timeline(p))
         return;
     if (since < event)
         (void)snprintf(words, sizeof words, "events %s to %s", mt_fmt_count(a, (uint64_t)since),
@@ -315,151 +321,57 @@ void mt_h_settings(struct mt_out *o, const struct mt_advice *a)
         mt_puts(o, "</ul>\n");
 }
 
-static void draw_panel(const struct mt_page *p, struct mt_out *o, const struct mt_panel *panel)
+void mt_h_place(struct mt_out *o, const struct mt_page *p, const struct mt_rank *rank,
+                const struct mt_device_analysis *d)
 {
-    if (!panel->has(p))
+    char place[1024];
+    mt_h_text(o, mt_row_place(p->r, rank, d, place, sizeof place), sizeof place);
+}
+
+/* What a section is of, where another device is looked at: 'd' the one of the verdict, 'j' the job.
+ * None of those is what has its own words: the verdict, and above the table of owners what is at
+ * the cursor. */
+static char owner_of(const struct mt_page *p, const char *slot)
+{
+    static const struct {
+        const char *slot;
+        char of;
+    } all[] = {{"cause", 'd'},       {"numbers", 'd'},  {"state", 'd'},        {"phases", 'd'},
+               {"occurrences", 'd'}, {"roles", 'd'},    {"owners table", 'd'}, {"steps", 'd'},
+               {"segments", 'd'},    {"pins", 'd'},     {"audits", 'd'},       {"quality", 'd'},
+               {"allocator", 'd'},   {"advice", 'd'},   {"ledger", 'j'},       {"failures", 'j'},
+               {"reconcile", 'j'},   {"sleep", 'j'},    {"jobphases", 'j'},    {"ranks", 'j'},
+               {"lint", 'j'},        {"settings", 'j'}, {"log", 'j'},          {"processes", 'j'},
+               {"provenance", 'j'},  {"ticket", 'j'}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strcmp(all[i].slot, slot) == 0)
+            return strcmp(slot, "advice") == 0 &&
+                           (mt_report_log_leads(p->r) || mt_report_driver_advises(p->r))
+                       ? 'j'
+                       : all[i].of;
+    return '\0';
+}
+
+void mt_h_of(struct mt_out *o, const struct mt_page *p, const char *slot)
+{
+    char of = owner_of(p, slot);
+    if (of == '\0' || !mt_page_has_timeline(p) || !mt_page_has_devices(p))
         return;
-    if (panel->heading == NULL) {
-        panel->draw(p, o);
-        return;
-    }
-    mt_putf(o, "<section id=\"%s\" aria-labelledby=\"h-%s\">\n<h2 id=\"h-%s\">%s", panel->slot,
-            panel->slot, panel->slot, panel->heading);
-    mt_h_of(o, p, panel->slot);
-    mt_puts(o, "</h2>\n");
-    panel->draw(p, o);
-    mt_puts(o, "</section>\n");
-}
-
-static void put_title(const struct mt_page *p, struct mt_out *o)
-{
-    char title[512];
-    mt_h_text(o, mt_report_title(p->r, title, sizeof title), 200);
-}
-
-static void put_contents(const struct mt_page *p, struct mt_out *o)
-{
-    mt_puts(o, "<ul>");
-    for (size_t i = 0; i < N_PANELS; i++)
-        if (panels[i]->heading != NULL && panels[i]->has(p))
-            mt_putf(o, "<li><a href=\"#%s\">%s</a></li>", panels[i]->slot, panels[i]->heading);
-    mt_puts(o, "</ul>");
-}
-
-static bool is(const char *word, size_t n, const char *name)
-{
-    return strlen(name) == n && memcmp(word, name, n) == 0;
-}
-
-/* The style sheets, in the order of their names after report.css. */
-static bool put_css(struct mt_out *o)
-{
-    const struct mt_asset *first = mt_template_find("report.css");
-    if (first == NULL)
-        return false;
-    mt_put(o, first->data, first->size);
-    for (const struct mt_asset *a = mt_template_assets; a->name != NULL; a++)
-        if (strncmp(a->name, "css/", 4) == 0)
-            mt_put(o, a->data, a->size);
-    return true;
-}
-
-static bool put_csp(struct mt_out *o)
-{
-    char page[MT_SCRIPT_HASH_SIZE], worker[MT_SCRIPT_HASH_SIZE];
-    if (!mt_script_hash(page, MT_SCRIPT_PAGE) || !mt_script_hash(worker, MT_SCRIPT_WORKER))
-        return false;
-    mt_putf(o, "script-src '%s' ", page);
-    mt_putf(o, "'%s'; worker-src blob:; ", worker);
-    return true;
-}
-
-/* What stands for {{word}}; false when no such mark is known. */
-static bool put_slot(const struct mt_page *p, struct mt_out *o, const char *word, size_t n)
-{
-    for (size_t i = 0; i < N_PANELS; i++) {
-        if (is(word, n, panels[i]->slot)) {
-            draw_panel(p, o, panels[i]);
-            return true;
-        }
-    }
-    if (is(word, n, "title")) {
-        put_title(p, o);
-    } else if (is(word, n, "contents")) {
-        put_contents(p, o);
-    } else if (is(word, n, "version")) {
-        mt_html_s(o, p->r->version);
-    } else if (is(word, n, "css")) {
-        return put_css(o);
-    } else if (is(word, n, "csp")) {
-        return put_csp(o);
-    } else if (is(word, n, "data")) {
-        mt_page_data(p, o);
-    } else {
-        return false;
-    }
-    return true;
-}
-
-static void put_page(const struct mt_page *p, const struct mt_asset *page, struct mt_out *o)
-{
-    const char *s = (const char *)page->data, *end = s + page->size;
-    while (s < end) {
-        const char *open = strstr(s, "{{"), *close = open != NULL ? strstr(open, "}}") : NULL;
-        if (close == NULL)
-            break;
-        mt_put(o, s, (size_t)(open - s));
-        if (!put_slot(p, o, open + 2, (size_t)(close - open - 2)))
-            o->error =
-                o->error != 0 ? o->error : EINVAL; /* a mark of the template that nothing fills */
-        s = close + 2;
-    }
-    mt_put(o, s, (size_t)(end - s));
-}
-
-static int forget(void *ctx, const void *p, size_t n)
-{
-    (void)ctx;
-    (void)p;
-    (void)n;
-    return 0;
-}
-
-/* Gives up detail until the page is no larger than it may be: what it takes without any is measured
- * by writing it to nowhere. */
-static int fit(const struct mt_page *p, const struct mt_asset *page, struct mt_page_plan *plan)
-{
-    enum { MARGIN = 8192 }; /* for what the page says of what it leaves out */
-    uint64_t all = mt_page_plan_cost(plan), least;
-    struct mt_out o = {.write = forget};
-    if (plan->max_size == 0 || (p->r->n_ranks <= 1 && all < plan->max_size / 4))
-        return 0;
-    mt_page_plan_clear(plan);
-    least = mt_page_plan_cost(plan);
-    put_page(p, page, &o);
-    if (mt_out_finish(&o) != 0)
-        return o.error;
-    all = o.n + MARGIN < plan->max_size ? plan->max_size - o.n - MARGIN : 0;
-    return mt_page_plan_fit(plan, p->r, all + least) ? 0 : ENOMEM;
-}
-
-void mt_render_html(const struct mt_report *r, struct mt_out *o)
-{
-    struct mt_page_plan plan;
-    struct mt_page p = {
-        .r = r, .rank = mt_report_rank(r), .dev = mt_report_device(r), .plan = &plan};
-    const struct mt_asset *page = mt_template_find("report.html");
-    int error = page == NULL ? ENOENT : 0; /* built without its templates */
-    if (error == 0 && !mt_page_plan_begin(&plan, r))
-        error = ENOMEM;
-    if (error == 0) {
-        mt_palette_build(&p.pal, r);
-        error = fit(&p, page, &plan);
-    }
-    if (error == 0)
-        put_page(&p, page, o);
+    mt_puts(o, " <small class=\"of\">of ");
+    if (of == 'd')
+        mt_h_place(o, p, p->rank, p->dev);
     else
-        o->error = o->error != 0 ? o->error : error;
-    if (page != NULL)
-        mt_page_plan_done(&plan);
+        mt_puts(o, "the whole job");
+    mt_puts(o, "</small>");
+}
+
+void mt_h_at_cursor(struct mt_out *o, const struct mt_page *p, const char *words)
+{
+    mt_putf(o, "<h3>%s", words);
+    if (mt_page_has_devices(p)) {
+        mt_puts(o, " <small>of <bdi class=\"whose\">");
+        mt_h_place(o, p, p->rank, p->dev);
+        mt_puts(o, "</bdi></small>");
+    }
+    mt_puts(o, "</h3>\n");
 }

@@ -1,0 +1,190 @@
+/* What limits the trust in a recording of the driver's calls. */
+#include "render/view/driver.h"
+
+#include "render/base/escape.h"
+
+#include <stdio.h>
+
+enum { MAX_STATUSES = 4000 };
+
+static const char *status_words(unsigned code)
+{
+    switch (code) {
+    case MT_ST_CUPTI_MISSING:
+        return "no driver calls were recorded, because libcupti was not found";
+    case MT_ST_CUPTI_VERSION: return "CUPTI";
+    case MT_ST_SUBSCRIBER_BUSY:
+        return "no driver calls were recorded, because another profiler holds "
+               "CUPTI";
+    case MT_ST_CUPTI_ERROR: return "CUPTI refused";
+    case MT_ST_CALLBACK_REFUSED: return "this CUPTI does not know some calls";
+    case MT_ST_MEMORY2_OFF: return "CUPTI's own allocation records were not taken";
+    case MT_ST_ACTIVITY_TAKEN: return "another tool took over CUPTI's allocation records";
+    case MT_ST_SPOOL_MEMORY:
+        return "a killed process would have lost its last records, because the "
+               "spool was not on disk";
+    case MT_ST_DISK_FULL: return "records could not be written";
+    case MT_ST_SIZE_CAP: return "recording stopped at --max-mb";
+    case MT_ST_STALLED: return "records were dropped, because writing was too slow";
+    case MT_ST_NVML: return "no samples of the device";
+    case MT_ST_UNKNOWN_API: return "memory calls that this version does not know";
+    case MT_ST_TORCH: return "PyTorch's snapshot";
+    case MT_ST_STACKS: return "no stacks";
+    case MT_ST_SILENT: return "recording was switched off by somebody else";
+    default: return "the recorder says";
+    }
+}
+
+static void statuses(const struct mt_driverdiag *j, struct mt_caveat *out, unsigned *n,
+                     unsigned max)
+{
+    char who[MT_WHO];
+    for (uint32_t d = 0; d < j->drivers.n; d++) {
+        const struct mt_trace *t = j->drivers.p[d];
+        const struct mt_driver *v = t->driver;
+        uint32_t limit = v->statuses.n < MAX_STATUSES ? v->statuses.n : MAX_STATUSES;
+        for (uint32_t i = 0; i < limit; i++) {
+            const struct mt_status *s = &v->statuses.p[i];
+            uint32_t more = 0;
+            bool told = false;
+            if (s->level == 0)
+                continue;
+            for (uint32_t k = 0; k < limit && !told; k++) {
+                const struct mt_status *o = &v->statuses.p[k];
+                if (o->level == 0 || o->code != s->code || o->text != s->text)
+                    continue;
+                told = k < i;
+                more += k > i && o->process != s->process;
+            }
+            if (told)
+                continue;
+            if (s->process >= v->processes.n)
+                (void)snprintf(who, sizeof who, "The launcher");
+            else
+                (void)mt_driver_who(who, j, d, s->process);
+            if (more != 0)
+                mt_caveat_add(out, n, max, "%s, and %u more: %s%s%s.", who, (unsigned)more,
+                              status_words(s->code), mt_str_len(t, s->text) != 0 ? ": " : "",
+                              mt_str(t, s->text));
+            else
+                mt_caveat_add(out, n, max, "%s: %s%s%s.", who, status_words(s->code),
+                              mt_str_len(t, s->text) != 0 ? ": " : "", mt_str(t, s->text));
+        }
+    }
+}
+
+static void losses(const struct mt_driverdiag *j, struct mt_caveat *out, unsigned *n, unsigned max)
+{
+    static const char *const what[] = {"records", "records", "of CUPTI's allocation records",
+                                       "stacks",  "names",   "chunks"};
+    char who[MT_WHO], a[32];
+    for (uint32_t d = 0; d < j->drivers.n; d++) {
+        const struct mt_driver *v = j->drivers.p[d]->driver;
+        for (uint32_t i = 0; i < v->losses.n; i++) {
+            const struct mt_loss *l = &v->losses.p[i];
+            if (l->count != 0)
+                mt_caveat_add(out, n, max, "%s: %s %s were lost while recording%s.",
+                              mt_driver_who(who, j, d, l->process), mt_fmt_count(a, l->count),
+                              what[l->what < sizeof what / sizeof *what ? l->what : 0],
+                              l->what == MT_LO_RECORDS || l->what == MT_LO_CHUNKS
+                                  ? "; what they freed or allocated is not in the ledger"
+                                  : "");
+        }
+        for (uint32_t i = 0; i < v->processes.n; i++)
+            if (v->processes.p[i].n_missing != 0)
+                mt_caveat_add(out, n, max,
+                              "%s: %s of its chunks are missing: the sums after them may be off.",
+                              mt_driver_who(who, j, d, i),
+                              mt_fmt_count(a, v->processes.p[i].n_missing));
+        for (uint32_t i = 0; i < v->attachments.n; i++)
+            if (v->attachments.p[i].read < v->attachments.p[i].bytes)
+                mt_caveat_add(out, n, max,
+                              "%.200s, which was attached, is not whole: %s of %s bytes.",
+                              mt_str(j->drivers.p[d], v->attachments.p[i].name),
+                              mt_fmt_count(a, v->attachments.p[i].read),
+                              mt_fmt_count(who, v->attachments.p[i].bytes));
+    }
+}
+
+static void ledger_caveats(const struct mt_driverdiag *j, struct mt_caveat *out, unsigned *n,
+                           unsigned max)
+{
+    char a[40], b[32], c[32];
+    for (uint32_t i = 0; i < j->ledgers.n; i++) {
+        const struct mt_ledger *l = &j->ledgers.p[i];
+        if (l->checks.n == 0)
+            mt_caveat_add(out, n, max,
+                          "%s: its used memory was never sampled, so what recorded calls do "
+                          "not explain is not known.",
+                          l->name);
+        else if (l->checks_are_mem_info)
+            mt_caveat_add(out, n, max,
+                          "%s: no NVML sample; its used memory is what cuMemGetInfo said, and "
+                          "other processes cannot be told.",
+                          l->name);
+        if (l->foreign_pids)
+            mt_caveat_add(out, n, max,
+                          "%s: NVML names processes by ids of another pid namespace, so other "
+                          "processes cannot be told from this job; what "
+                          "they hold is in \"unexplained\".",
+                          l->name);
+        if (l->capacity != 0 && l->max_unexplained > l->capacity / 5)
+            mt_caveat_add(out, n, max, "%s: at one sample %s were not explained by recorded calls.",
+                          l->name, mt_fmt_bytes(a, l->max_unexplained));
+        if (l->managed_peak != 0)
+            mt_caveat_add(out, n, max,
+                          "%s: up to %s of managed memory, which may be on the device or the "
+                          "host, is in no sum.",
+                          l->name, mt_fmt_bytes(a, l->managed_peak));
+        if (l->pool_size > l->pool_used)
+            mt_caveat_add(out, n, max,
+                          "%s: a memory pool (cudaMallocAsync) held %s with %s in use; the "
+                          "difference is in \"unexplained\".",
+                          l->name, mt_fmt_bytes(b, l->pool_size), mt_fmt_bytes(c, l->pool_used));
+    }
+}
+
+unsigned mt_driverdiag_caveats(const struct mt_report *r, struct mt_caveat *out, unsigned n,
+                               unsigned max)
+{
+    const struct mt_driverdiag *j = r->driver;
+    char who[MT_WHO], a[32];
+    if (j == NULL)
+        return n;
+    for (uint32_t d = 0; d < j->drivers.n; d++) {
+        const struct mt_trace *t = j->drivers.p[d];
+        for (uint32_t i = 0; i < t->diags.n; i++) {
+            if (t->diags.p[i].has_offset)
+                mt_caveat_add(out, &n, max, "%s (offset %llu)", mt_str(t, t->diags.p[i].text),
+                              (unsigned long long)t->diags.p[i].offset);
+            else
+                mt_caveat_add(out, &n, max, "%s", mt_str(t, t->diags.p[i].text));
+        }
+    }
+    statuses(j, out, &n, max);
+    n = mt_torch_caveats(j, out, n, max);
+    losses(j, out, &n, max);
+    ledger_caveats(j, out, &n, max);
+    for (uint32_t i = 0; i < j->processes.n; i++) {
+        const struct mt_driver_process *p = &j->processes.p[i];
+        if (p->n_unmatched_frees != 0)
+            mt_caveat_add(
+                out, &n, max,
+                "%s: %s free%s or unmap%s of memory that was not seen allocated: "
+                "recording began later, or lost calls.",
+                mt_driver_who(who, j, p->driver, p->process), mt_fmt_count(a, p->n_unmatched_frees),
+                p->n_unmatched_frees == 1 ? "" : "s", p->n_unmatched_frees == 1 ? "" : "s");
+        if (p->n_lost_frees != 0)
+            mt_caveat_add(out, &n, max,
+                          "%s: %s allocation%s at an address that was still held: frees were "
+                          "not seen.",
+                          mt_driver_who(who, j, p->driver, p->process),
+                          mt_fmt_count(a, p->n_lost_frees), p->n_lost_frees == 1 ? "" : "s");
+    }
+    for (uint32_t i = 0; i < j->reconciled.n; i++)
+        if (!j->reconciled.p[i].adds_up)
+            mt_caveat_add(
+                out, &n, max, "%s: the snapshot and the driver's calls do not add up.",
+                mt_driver_who(who, j, j->reconciled.p[i].driver, j->reconciled.p[i].process));
+    return n;
+}
