@@ -1,6 +1,7 @@
 /* Tracks by their device, and stacks as frames. */
 #include "render/export/impl.h"
 
+#include "analysis/base/frames.h"
 #include "render/base/escape.h"
 
 #include <stdio.h>
