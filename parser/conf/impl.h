@@ -1,4 +1,4 @@
-/* conf/impl.h -- what the files of parser/conf*.c share. */
+/* conf/impl.h -- what the files of this room share. */
 #ifndef MT_CONF_IMPL_H
 #define MT_CONF_IMPL_H
 
@@ -11,7 +11,7 @@ struct mt_conf_at {
     enum mt_conf_form form;
     bool is_variable;
 };
-/* Copies key and value. value NULL = removed. MT_OK or MT_ENOMEM. */
+/* conf/entries.c. Copies key and value. value NULL = removed. MT_OK or MT_ENOMEM. */
 enum mt_rc mt_conf_add(struct mt_config *c, const char *key, size_t n_key, const char *value,
                        size_t n_value, const struct mt_conf_at *at);
 const char *mt_conf_source(struct mt_config *c, const char *name); /* NULL when out of memory */

@@ -62,6 +62,7 @@ const char *mt_pack_name(enum mt_pack p);
 static inline bool mt_pack_is_container(enum mt_pack p) { return p >= MT_PACK_TAR; }
 /* Looks at the first bytes, consumes nothing. */
 enum mt_pack mt_pack_sniff(struct mt_source *s);
+bool mt_is_data_pkl(const char *name); /* the object of a torch.save zip */
 
 /* MT_ELIMIT when `out` bytes came from `in` and that is beyond the limit. raw may be NULL: then
  * only `in` is looked at. */
@@ -206,7 +207,6 @@ struct mt_input {
  * is no snapshot and was counted). */
 enum mt_rc mt_item_read(struct mt_input *in, struct mt_item *it, struct mt_trace **out,
                         struct mt_err *err);
-bool mt_is_data_pkl(const char *name); /* the object of a torch.save zip */
 
 /* ---- input/text.c: logs ---- */
 

@@ -2,7 +2,7 @@
  * is none. */
 #include "parser/model/driver.h"
 #include "parser/input/impl.h"
-#include "parser/model/reader.h"
+#include "parser/input/readers.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,12 +10,6 @@
 enum { HEAD = 4096 };
 
 static enum mt_rc no_memory(struct mt_err *err) { return mt_fail(err, MT_ENOMEM, "out of memory"); }
-
-bool mt_is_data_pkl(const char *name)
-{
-    const char *base = strrchr(name, '/');
-    return strcmp(base != NULL ? base + 1 : name, "data.pkl") == 0;
-}
 
 static void add_encoding(char enc[64], enum mt_pack p)
 {

@@ -136,3 +136,9 @@ enum mt_rc mt_ratio_check(uint64_t out, uint64_t in, const struct mt_raw *raw, u
                       "none, raise --max-ratio",
                       max_ratio, (unsigned long long)out, (unsigned long long)least);
 }
+
+bool mt_is_data_pkl(const char *name)
+{
+    const char *base = strrchr(name, '/');
+    return strcmp(base != NULL ? base + 1 : name, "data.pkl") == 0;
+}

@@ -1,4 +1,4 @@
-#include "parser/model/reader.h"
+#include "parser/input/readers.h"
 
 const struct mt_reader *const mt_readers[] = {
 #define MT_READER(n) &mt_reader_##n,

@@ -1,6 +1,6 @@
 /* input/text.c -- which streams are offered as logs: text that cannot be JSON. */
 #include "parser/input/impl.h"
-#include "parser/model/reader.h"
+#include "parser/input/readers.h"
 
 #include <string.h>
 

@@ -8,7 +8,8 @@ enum {
     STACK_WINDOW = 4 << 20 /* a longer stack is read frame by frame, without being known again */
 };
 
-int mt_json_open_stack(struct mt_json_walk *w, struct mt_json_level *l, enum mt_key key)
+enum mt_json_known mt_json_open_stack(struct mt_json_walk *w, struct mt_json_level *l,
+                                      enum mt_key key)
 {
     struct mt_json *j = &w->j;
     struct mt_json_scan st = {0, 0, 1, w->lim->max_depth, false};
@@ -37,7 +38,7 @@ int mt_json_open_stack(struct mt_json_walk *w, struct mt_json_level *l, enum mt_
             l->n++;
             j->p = e;
             w->n_new_stacks = 0;
-            return 1;
+            return MT_JSON_KNOWN;
         }
         w->stack_hash = h;
         w->stack_end = mt_json_offset(j) + (uint64_t)(e - j->p);
@@ -45,7 +46,7 @@ int mt_json_open_stack(struct mt_json_walk *w, struct mt_json_level *l, enum mt_
     }
     w->n_new_stacks++;
     j->p++;
-    return mt_json_open_level(w, MT_R_FRAMES, true, key, 0, 0);
+    return MT_JSON_NEW;
 }
 
 /* The '{' behind a comma and white space, or NULL. */
@@ -58,7 +59,20 @@ static const unsigned char *next_object(const unsigned char *p, const unsigned c
     return p < end && *p == '{' ? p : NULL;
 }
 
-int mt_json_open_frame(struct mt_json_walk *w, struct mt_json_level *l)
+static enum mt_json_known too_many(struct mt_json_walk *w)
+{
+    mt_json_stop(&w->j, MT_ELIMIT, "a stack has more than %u frames (raise --max-frames)",
+                 (unsigned)w->lim->max_frames);
+    return MT_JSON_FAILED;
+}
+
+static enum mt_json_known no_memory(struct mt_json_walk *w)
+{
+    mt_json_nomem(w);
+    return MT_JSON_FAILED;
+}
+
+enum mt_json_known mt_json_open_frame(struct mt_json_walk *w, struct mt_json_level *l)
 {
     struct mt_json *j = &w->j;
     for (;;) {
@@ -66,9 +80,7 @@ int mt_json_open_frame(struct mt_json_walk *w, struct mt_json_level *l)
         const unsigned char *e = NULL;
         j->steps++;
         if (w->frames.n >= w->lim->max_frames)
-            return mt_json_stop(j, MT_ELIMIT,
-                                "a stack has more than %u frames (raise --max-frames)",
-                                (unsigned)w->lim->max_frames);
+            return too_many(w);
         known = mt_json_frames_guess(&w->texts, j->p, j->end);
         if (known != NULL) {
             e = j->p + known->len;
@@ -88,15 +100,15 @@ int mt_json_open_frame(struct mt_json_walk *w, struct mt_json_level *l)
         }
         if (w->frames.n == w->frames.cap && !mt_vec_grow((void **)&w->frames.p, &w->frames.cap,
                                                          w->frames.n + 1, sizeof *w->frames.p))
-            return mt_json_walk_nomem(w);
+            return no_memory(w);
         w->frames.p[w->frames.n++] = known->id;
         l->n++;
         j->p = e;
         /* straight to the next frame; anything unusual goes the long way round */
         if ((e = next_object(e, j->end)) == NULL)
-            return 1;
+            return MT_JSON_KNOWN;
         j->p = e;
     }
     j->p++;
-    return mt_json_open_level(w, MT_R_FRAME, false, MT_K_UNKNOWN, 0, 0);
+    return MT_JSON_NEW;
 }

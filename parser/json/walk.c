@@ -34,11 +34,6 @@ static int refused(struct mt_json_walk *w)
     return mt_json_stop(&w->j, e->rc, "%s", e->msg);
 }
 
-int mt_json_walk_nomem(struct mt_json_walk *w)
-{
-    return mt_json_stop(&w->j, MT_ENOMEM, "out of memory while reading JSON");
-}
-
 /* ---- strings ---- */
 
 static int intern(struct mt_json_walk *w, const unsigned char *s, size_t n, mt_str_id *id)
@@ -93,8 +88,9 @@ static bool is_stream_role(enum mt_schema_role r)
            r != MT_R_TRACE;
 }
 
-int mt_json_open_level(struct mt_json_walk *w, enum mt_schema_role role, bool list, enum mt_key key,
-                       mt_str_id path, uint64_t index)
+/* p is behind the bracket. `index`: position of the container in its list. */
+static int open_level(struct mt_json_walk *w, enum mt_schema_role role, bool list, enum mt_key key,
+                      mt_str_id path, uint64_t index)
 {
     struct mt_json_level *l;
     enum mt_schema_role parent =
@@ -105,7 +101,7 @@ int mt_json_open_level(struct mt_json_walk *w, enum mt_schema_role role, bool li
                             (unsigned)w->lim->max_depth);
     l = MT_VEC_PUSH(&w->lv);
     if (l == NULL)
-        return mt_json_walk_nomem(w);
+        return mt_json_nomem(w);
     l->role = (uint8_t)role;
     l->list = list;
     l->key = (uint8_t)key;
@@ -143,7 +139,7 @@ static int close_dict(struct mt_json_walk *w, enum mt_schema_role role)
         if (!mt_build_frame_rec(w->b, r, &id))
             return 0;
         if ((f = MT_VEC_PUSH(&w->frames)) == NULL)
-            return mt_json_walk_nomem(w);
+            return mt_json_nomem(w);
         *f = id;
         if (w->has_frame_hash && w->frame_at >= w->j.src->base /* its text is still in the window */
             && mt_json_offset(&w->j) == w->frame_at + w->frame_len)
@@ -277,10 +273,14 @@ static int value(struct mt_json_walk *w, enum mt_key key, mt_str_id name)
         }
         l->seen |= UINT64_C(1) << key;
     }
-    if (role == MT_R_FRAMES)
-        return mt_json_open_stack(w, l, key);
-    if (role == MT_R_FRAME)
-        return mt_json_open_frame(w, l);
+    if (role == MT_R_FRAMES || role == MT_R_FRAME) {
+        enum mt_json_known known =
+            role == MT_R_FRAMES ? mt_json_open_stack(w, l, key) : mt_json_open_frame(w, l);
+        if (known != MT_JSON_NEW)
+            return known == MT_JSON_KNOWN;
+        return role == MT_R_FRAMES ? open_level(w, role, true, key, 0, 0)
+                                   : open_level(w, role, false, MT_K_UNKNOWN, 0, 0);
+    }
     if (role == MT_R_SKIP) {
         struct mt_val v = {.type = MT_T_OTHER};
         w->pool_ok &= l->role != MT_R_POOL;
@@ -300,7 +300,7 @@ static int value(struct mt_json_walk *w, enum mt_key key, mt_str_id name)
             return refused(w);
     }
     w->j.p++;
-    return mt_json_open_level(w, role, c == '[', key, path, l->n);
+    return open_level(w, role, c == '[', key, path, l->n);
 }
 
 /* ---- members ---- */
@@ -427,7 +427,7 @@ int mt_json_walk(struct mt_json_walk *w)
         w->saw_bare_list = true;
         mt_build_saw_bare_list(w->b);
     }
-    if (!mt_json_open_level(w, c == '[' ? MT_R_SEGMENTS : MT_R_TOP, c == '[', MT_K_UNKNOWN, 0, 0))
+    if (!open_level(w, c == '[' ? MT_R_SEGMENTS : MT_R_TOP, c == '[', MT_K_UNKNOWN, 0, 0))
         return 0;
     while (w->lv.n > 0) {
         j->steps++;

@@ -74,20 +74,26 @@ int mt_json_walk(struct mt_json_walk *w);
 enum mt_rc mt_json_read_steps(struct mt_source *src, const struct mt_limits *lim,
                               struct mt_trace *t, struct mt_err *err, uint64_t *steps);
 
-/* Pieces shared by json/walk.c and json/stack.c. All return 1, or 0 with w->j.fail set. */
 static inline struct mt_json_level *mt_json_top(struct mt_json_walk *w)
 {
     return &w->lv.p[w->lv.n - 1];
 }
-int mt_json_walk_nomem(struct mt_json_walk *w);
-/* p behind the bracket. `index`: position of the container in its list. */
-int mt_json_open_level(struct mt_json_walk *w, enum mt_schema_role role, bool list, enum mt_key key,
-                       mt_str_id path, uint64_t index);
-/* p at the '[' of a list of frames. A text seen before sets the value and passes over it; any other
- * is opened for reading. */
-int mt_json_open_stack(struct mt_json_walk *w, struct mt_json_level *l, enum mt_key key);
-/* p at the '{' of a frame. Passes over all frames that were seen before; the first that was not is
- * opened for reading. */
-int mt_json_open_frame(struct mt_json_walk *w, struct mt_json_level *l);
+static inline int mt_json_nomem(struct mt_json_walk *w)
+{
+    return mt_json_stop(&w->j, MT_ENOMEM, "out of memory while reading JSON");
+}
+
+/* ---- json/stack.c: what was read before is not read again ---- */
+
+enum mt_json_known {
+    MT_JSON_FAILED, /* w->j.fail and w->j.why are set */
+    MT_JSON_KNOWN,  /* was passed over; its value is set */
+    MT_JSON_NEW     /* p is behind its bracket: to be read member by member */
+};
+/* p at the '[' of a list of frames. */
+enum mt_json_known mt_json_open_stack(struct mt_json_walk *w, struct mt_json_level *l,
+                                      enum mt_key key);
+/* p at the '{' of a frame. Passes over all that are known; MT_JSON_NEW: the first that is not. */
+enum mt_json_known mt_json_open_frame(struct mt_json_walk *w, struct mt_json_level *l);
 
 #endif

@@ -1,4 +1,4 @@
-/* log/match.h -- patterns of log lines: text with holes. Private to parser/log*.c.
+/* log/match.h -- patterns of log lines: text with holes. For this room alone.
  *
  * Holes: %b size with unit, %G a number that means GiB, %n whole number, %r fraction in 1/10000, %t
  * text up to the next character of the pattern (at most 95 bytes). A blank matches any run of
@@ -18,20 +18,24 @@ struct mt_log_got {
 
 /* End of the first match in s, or NULL. */
 const char *mt_log_find(const char *s, const char *pattern, struct mt_log_got *g);
+
+/* ---- log/fact.c ---- */
+
+/* A fact without values; NULL when there are too many (counted), or no memory (noted in l). */
+struct mt_log_fact *mt_log_blank(struct mt_log *l, enum mt_log_kind kind, uint64_t number);
+void mt_log_keep_text(struct mt_log_fact *f, const char *p, size_t n);
+int32_t mt_log_small(uint64_t v); /* -1 when it is larger than that */
+bool mt_log_has_stack(enum mt_log_kind k);
+/* "RefWorker" of "(RefWorker pid=7, ip=...) text"; else out stays. */
+void mt_log_name(char out[32], const char *s);
 /* Who wrote the line s, as the text before `end` says (NULL = the whole line). */
 struct mt_log_writer mt_log_writer(const char *s, const char *end);
 
-/* ---- log.c ---- */
+/* ---- log/add.c ---- */
 
-/* A fact without values; NULL when there are too many, or no memory. mt_log_add: with writer and
- * traceback, by the line. */
-struct mt_log_fact *mt_log_blank(struct mt_log *l, enum mt_log_kind kind, uint64_t number);
+/* As mt_log_blank(), with the writer that the line names and the traceback that led to it. */
 struct mt_log_fact *mt_log_add(struct mt_log *l, enum mt_log_kind kind, uint64_t number,
                                const char *line);
-void mt_log_keep_text(struct mt_log_fact *f, const char *p, size_t n);
-int32_t mt_log_small(uint64_t v);
-bool mt_log_has_stack(enum mt_log_kind k);
-void mt_log_name(char out[32], const char *s);
 
 /* ---- log/rows.c, log/usage.c: 1 when the line is one of theirs ---- */
 

@@ -1,5 +1,5 @@
-/* reader.h -- one input format = one file = one const vtable, listed in parser/input/readers.def,
- * chosen by bidding on bytes. */
+/* reader.h -- an input format is a room of parser/ with one const vtable, mt_reader_NAME, that
+ * parser/input/readers.def lists and that is chosen by bidding on bytes. */
 #ifndef MT_READER_H
 #define MT_READER_H
 
@@ -20,14 +20,5 @@ struct mt_reader {
     enum mt_rc (*read)(struct mt_source *src, const struct mt_limits *lim, struct mt_trace *t,
                        struct mt_err *err);
 };
-
-#define MT_READER(n) extern const struct mt_reader mt_reader_##n;
-#include "parser/input/readers.def"
-#undef MT_READER
-
-extern const struct mt_reader *const mt_readers[]; /* NULL-terminated */
-
-/* The highest bidder for the first bytes of src, or NULL. Consumes nothing. */
-const struct mt_reader *mt_reader_choose(struct mt_source *src);
 
 #endif

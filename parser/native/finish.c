@@ -3,15 +3,6 @@
 #include "parser/base/text.h"
 #include "parser/native/impl.h"
 
-mt_str_id mt_native_string(struct mt_native *n, uint32_t process, uint32_t id)
-{
-    uint32_t s = id != 0 ? mt_idmap_get(&n->ids, mt_id_key(MT_ID_STRING, process, id)) : 0;
-    if (s != MT_NONE32)
-        return s;
-    n->n_undefined++;
-    return 0;
-}
-
 static mt_stack_id stack_of(struct mt_native *n, uint32_t process, uint32_t id)
 {
     uint32_t s = mt_idmap_get(&n->ids, mt_id_key(MT_ID_STACK, process, id));

@@ -1,5 +1,5 @@
 /* native/impl.h -- what the parts of the reader of memtrace's own traces share; only
- * parser/native/reader.c and native_*.c include it.
+ * its own room includes it.
  *
  * Chunks are decoded as they come; what records refer to (strings, stacks, modules, devices) may be
  * defined later or in a chunk that was lost, so ids stay raw until the end and native/finish.c
@@ -130,7 +130,7 @@ struct mt_native {
     uint64_t part;
 };
 
-/* Stops reading. Returns 0. */
+/* Stops reading. Returns 0. (native/fail.c) */
 int mt_native_nomem(struct mt_native *n);
 /* Counts one more entry of the model against --max-events. */
 static inline int mt_native_count(struct mt_native *n)
@@ -140,6 +140,16 @@ static inline int mt_native_count(struct mt_native *n)
     n->rc = mt_fail(n->err, MT_ELIMIT,
                     "more than %llu records of calls, ranges and samples (raise --max-events)",
                     (unsigned long long)n->lim->max_events);
+    return 0;
+}
+
+/* The string of a raw id; 0 when its definition was lost. */
+static inline mt_str_id mt_native_string(struct mt_native *n, uint32_t process, uint32_t id)
+{
+    uint32_t s = id != 0 ? mt_idmap_get(&n->ids, mt_id_key(MT_ID_STRING, process, id)) : 0;
+    if (s != MT_NONE32)
+        return s;
+    n->n_undefined++;
     return 0;
 }
 
@@ -234,8 +244,6 @@ int mt_native_ranges(struct mt_native *n);     /* native/range.c */
 int mt_native_identities(struct mt_native *n); /* native/identity.c: names, ranks, command lines */
 /* native/sort.c: everything into the order that driver.h promises */
 int mt_native_sort(struct mt_native *n);
-/* of a raw id; 0 when it was lost */
-mt_str_id mt_native_string(struct mt_native *n, uint32_t process, uint32_t id);
 /* After mt_native_gpus(). MT_NONE32 = unknown. */
 uint32_t mt_native_gpu_of(const struct mt_native *n, uint32_t process, bool by_ordinal,
                           uint32_t which);

@@ -8,14 +8,6 @@
 enum { MAGIC = 8 };
 #define CLOCK_SLACK UINT64_C(100000000)
 
-int mt_native_nomem(struct mt_native *n)
-{
-    n->rc = mt_fail(n->err, MT_ENOMEM,
-                    "out of memory after %llu MiB (a limit can be raised with --max-memory)",
-                    (unsigned long long)(mt_mem_used() >> 20));
-    return 0;
-}
-
 static int probe(const unsigned char *head, size_t n)
 {
     return n >= MAGIC && memcmp(head, MT_WIRE_MAGIC, MAGIC - 1) == 0 ? 100 : 0;

@@ -1,5 +1,5 @@
-/* pickle/impl.h -- inside of the pickle reader: its value stack, its containers, its memo. Nobody
- * but pickle/reader.c and pickle_*.c includes it.
+/* pickle/impl.h -- inside of the pickle reader: its value stack, its containers, its memo. Only its
+ * own room includes it.
  *
  * The reader is a pull machine over an explicit stack. It executes nothing, recurses nowhere and
  * builds no object graph: a container on the stack is a small node that knows its role in a memory
@@ -129,7 +129,7 @@ struct pk {
     bool jit;
 };
 
-/* All return 1, or 0 with m->stop and m->err set. */
+/* Here and below: 1, or 0 with m->stop and m->err set (pickle/fail.c). */
 int mt_pk_fail(struct pk *m, enum pk_stop stop, enum mt_rc rc, const char *fmt, ...)
 #if defined(__GNUC__)
     __attribute__((format(printf, 4, 5)))
@@ -171,7 +171,7 @@ int mt_pk_salvage(struct pk *m);
 bool mt_pk_where(const struct pk *m, char *buf, size_t cap);
 
 /* memo (pickle/memo.c) */
-int mt_pk_put(struct pk *m, uint32_t at);
+int mt_pk_put(struct pk *m, uint32_t at);                        /* the value on top of the stack */
 int mt_pk_put_value(struct pk *m, uint32_t at, struct mt_val v); /* v is no open container */
 /* The same for what has an id, where nothing is stored yet. */
 static inline int mt_pk_put_id(struct pk *m, uint32_t at, struct mt_val v)
@@ -184,8 +184,10 @@ static inline int mt_pk_put_id(struct pk *m, uint32_t at, struct mt_val v)
     m->memo[at] = (uint32_t)v.type << PK_ID_BITS | v.id;
     return 1;
 }
-int mt_pk_get_slow(struct pk *m, uint32_t at);
+/* what the container of entry `at` stands for, now that it is closed */
 void mt_pk_memo_result(struct pk *m, uint32_t at, uint32_t node, struct mt_val result);
+/* pushes what is stored there; the slow way is in pickle/tree.c */
+int mt_pk_get_slow(struct pk *m, uint32_t at);
 static inline int mt_pk_get(struct pk *m, uint32_t at)
 {
     if (at < m->n_memo) {

@@ -83,23 +83,3 @@ void mt_pk_memo_result(struct pk *m, uint32_t at, uint32_t node, struct mt_val r
         return;
     m->memo[at] = tag << PK_ID_BITS | (tag == MT_T_OTHER ? 0 : result.id);
 }
-
-int mt_pk_get_slow(struct pk *m, uint32_t at)
-{
-    uint32_t e = at < m->n_memo ? m->memo[at] : 0, id = e & PK_ID_MASK;
-    if (e == 0)
-        return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT,
-                          "opcode %s asks for number %u, which was never stored",
-                          mt_pk_ops[*m->op].name, at);
-    if (e >> PK_ID_BITS == PK_T_SIDE)
-        return mt_pk_push(m, m->side.p[id]);
-    if (e >> PK_ID_BITS != (uint32_t)PK_T_NODE) {
-        struct mt_val v = {.type = (enum mt_type)(e >> PK_ID_BITS), .id = id};
-        return mt_pk_push(m, v);
-    }
-    /* It still lies on the stack below. Whatever is put into it from now on would hold the
-     * container itself, because only what lies above it can get into it: so it is finished, or the
-     * file is a cycle. */
-    m->nodes.p[id].fetched_at = mt_pk_offset(m);
-    return mt_pk_node_close(m, id) && mt_pk_push(m, m->nodes.p[id].result);
-}

@@ -74,6 +74,27 @@ int mt_pk_push_str(struct pk *m, const unsigned char *s, size_t n)
     return mt_pk_push(m, v);
 }
 
+/* What mt_pk_get() leaves: a container that is still open, a scalar, a number never stored. */
+int mt_pk_get_slow(struct pk *m, uint32_t at)
+{
+    uint32_t e = at < m->n_memo ? m->memo[at] : 0, id = e & PK_ID_MASK;
+    if (e == 0)
+        return mt_pk_fail(m, PK_DAMAGED, MT_EINPUT,
+                          "opcode %s asks for number %u, which was never stored",
+                          mt_pk_ops[*m->op].name, at);
+    if (e >> PK_ID_BITS == PK_T_SIDE)
+        return mt_pk_push(m, m->side.p[id]);
+    if (e >> PK_ID_BITS != (uint32_t)PK_T_NODE) {
+        struct mt_val v = {.type = (enum mt_type)(e >> PK_ID_BITS), .id = id};
+        return mt_pk_push(m, v);
+    }
+    /* It still lies on the stack below. Whatever is put into it from now on would hold the
+     * container itself, because only what lies above it can get into it: so it is finished, or the
+     * file is a cycle. */
+    m->nodes.p[id].fetched_at = mt_pk_offset(m);
+    return mt_pk_node_close(m, id) && mt_pk_push(m, m->nodes.p[id].result);
+}
+
 /* ---- which container is the parent, and so which role has a new one ---- */
 
 static enum mt_schema_role fit(enum mt_schema_role r, bool is_dict)

@@ -19,9 +19,8 @@ TABLE = "tests/lint/rooms.txt"
 TOPS = ("parser", "analysis", "render", "cli", "capture")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
 
-# Files that need each other because what they work on is nested: a list of pickle values, a text inside a path inside a text.
+# Files that need each other because what they work on is nested: a text inside a path inside a text.
 KNOWN = [
-    {"parser/pickle/node.c", "parser/pickle/run.c", "parser/pickle/tree.c"},
     {"cli/redact/path.c", "cli/redact/put.c", "cli/redact/redact.c", "cli/redact/text.c", "cli/redact/trace.c", "cli/redact/words.c"},
 ]
 # What one file of a room alone may be seen from elsewhere: (includer's room, included file), each with its reason.

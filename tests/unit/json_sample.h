@@ -4,7 +4,7 @@
 #define MT_JSON_SAMPLE_H
 
 #include "parser/json/walk.h"
-#include "parser/model/reader.h"
+#include "parser/input/readers.h"
 #include "tests/unit/mt_test.h"
 
 #include <stdarg.h>

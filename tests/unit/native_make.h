@@ -4,7 +4,7 @@
 #define NATIVE_MAKE_H
 
 #include "parser/model/driver.h"
-#include "parser/model/reader.h"
+#include "parser/input/readers.h"
 #include "tests/unit/mt_test.h"
 
 #define MONO UINT64_C(1000000000000)

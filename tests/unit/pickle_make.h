@@ -3,7 +3,7 @@
 #define MT_TEST_PICKLE_MAKE_H
 
 #include "parser/pickle/impl.h"
-#include "parser/model/reader.h"
+#include "parser/input/readers.h"
 
 #include <stdlib.h>
 #include <string.h>
