@@ -556,23 +556,23 @@ static bool known_words(const struct mt_cli *c, const struct mt_rules *r)
 
 enum mt_exit mt_cmd_rules(const struct mt_cli *c)
 {
-    struct mt_rules r;
+    struct mt_cli_rules r;
     struct mt_output out;
     enum mt_exit status = MT_EXIT_FAILED;
 
-    if (!mt_rules_load(&r, c))
+    if (!mt_cli_rules_load(&r, c))
         return status;
-    if (!known_words(c, &r)) {
-        mt_rules_done(&r);
+    if (!known_words(c, &r.rules)) {
+        mt_cli_rules_done(&r);
         return MT_EXIT_USAGE;
     }
     if (mt_output_open(&out, NULL, false)) {
         if (c->json)
-            rules_json(c, &r, &out.out);
+            rules_json(c, &r.rules, &out.out);
         else
-            rules_text(c, &r, &out.out, mt_term_width(1));
+            rules_text(c, &r.rules, &out.out, mt_term_width(1));
         status = mt_output_commit(&out, false);
     }
-    mt_rules_done(&r);
+    mt_cli_rules_done(&r);
     return status;
 }

@@ -2,20 +2,15 @@
 #ifndef MT_RULES_LOAD_H
 #define MT_RULES_LOAD_H
 
-#include "analysis/advice/rules.h"
-#include "analysis/phases/phases.h"
-#include "analysis/roles/rules.h"
+#include "analysis/run/rules.h"
 #include "cli/cli.h"
 
-struct mt_rules {
-    struct mt_phase_rules *phases;
-    struct mt_fix_rules *fixes;
-    struct mt_role_rules *roles;
-    char *overlay; /* text of the --rules file, for the rules of libraries; NULL = none */
-    size_t overlay_len;
+struct mt_cli_rules {
+    struct mt_rules rules;
+    char *overlay; /* text of the --rules file; NULL = none */
 };
 /* 1 on success; 0 with a message printed */
-int mt_rules_load(struct mt_rules *r, const struct mt_cli *c);
-void mt_rules_done(struct mt_rules *r);
+int mt_cli_rules_load(struct mt_cli_rules *r, const struct mt_cli *c);
+void mt_cli_rules_done(struct mt_cli_rules *r);
 
 #endif

@@ -160,11 +160,6 @@ int mt_run_inputs_load(struct mt_run_inputs *r, const struct mt_cli *c)
     for (int i = 0; i < c->logs.n; i++)
         if (!load_log(r, c->logs.p[i], c))
             return 0;
-    mt_runconf_tell(r->conf, mt_logs_framework(&r->logs));
-    r->conf->no_expandable = mt_logs_have(&r->logs, MT_LOG_NO_EXPANDABLE);
-    r->conf->host_full = mt_logs_host_ran_out(&r->logs);
-    r->conf->kv_refused =
-        mt_logs_have(&r->logs, MT_LOG_VLLM_NO_KV) || mt_logs_have(&r->logs, MT_LOG_SGLANG_NO_KV);
     return 1;
 }
 

@@ -184,6 +184,7 @@ enum mt_verdict_kind {
     MT_V_EMPTY      /* nothing was live and nothing happened */
 };
 const char *mt_verdict_kind_name(enum mt_verdict_kind k); /* "oom_capacity" ... */
+bool mt_verdict_is_oom(enum mt_verdict_kind k);
 
 struct mt_verdict {
     enum mt_verdict_kind kind;

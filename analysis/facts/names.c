@@ -1,6 +1,12 @@
 /* facts/names.c -- the ids of what the facts count, as the JSON report and the rules spell them. */
 #include "analysis/facts/cause.h"
 
+bool mt_verdict_is_oom(enum mt_verdict_kind k)
+{
+    return k == MT_V_OOM_CAPACITY || k == MT_V_OOM_FRAGMENTATION || k == MT_V_OOM_LIMIT ||
+           k == MT_V_OOM;
+}
+
 const char *mt_verdict_kind_name(enum mt_verdict_kind k)
 {
     static const char *const names[] = {

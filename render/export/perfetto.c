@@ -213,15 +213,15 @@ static void earlier(uint64_t *t0, uint64_t t)
 
 static uint64_t first_ns(const struct mt_export *x, const struct mt_report *r)
 {
-    const struct mt_driverdiag *j = r->driver;
+    const struct mt_driverdiag *j = r->diagnosis->driver;
     uint64_t t0 = UINT64_MAX;
     for (uint32_t i = 0; i < x->tracks.n; i++)
         if (x->tracks.p[i].by_time && x->tracks.p[i].points.n != 0)
             earlier(&t0, x->tracks.p[i].points.p[0].x);
-    for (uint32_t i = 0; i < r->n_ranks;
+    for (uint32_t i = 0; i < r->diagnosis->ranks.n;
          i++) /* a device whose curve is withheld has its failures still */
-        for (uint32_t d = 0; d < r->ranks[i].analysis->devices.n; d++) {
-            const struct mt_device_analysis *da = &r->ranks[i].analysis->devices.p[d];
+        for (uint32_t d = 0; d < r->diagnosis->ranks.p[i].analysis->devices.n; d++) {
+            const struct mt_device_analysis *da = &r->diagnosis->ranks.p[i].analysis->devices.p[d];
             for (uint32_t k = 0; da->timeline.has_time && k < da->ooms.n; k++)
                 earlier(&t0, da->ooms.p[k].time_ns);
         }
@@ -247,16 +247,17 @@ void mt_export_perfetto(const struct mt_export *x, const struct mt_report *r, st
     mt_jw_open(&w, '{');
     mt_jw_key(&w, "traceEvents");
     mt_jw_open(&w, '[');
-    for (uint32_t i = 0; i < r->n_ranks; i++)
-        for (uint32_t d = 0; d < r->ranks[i].analysis->devices.n; d++) {
-            const struct mt_device_analysis *da = &r->ranks[i].analysis->devices.p[d];
-            const struct mt_export_track *t = mt_export_track_of(x, &r->ranks[i], d);
+    for (uint32_t i = 0; i < r->diagnosis->ranks.n; i++)
+        for (uint32_t d = 0; d < r->diagnosis->ranks.p[i].analysis->devices.n; d++) {
+            const struct mt_device_analysis *da = &r->diagnosis->ranks.p[i].analysis->devices.p[d];
+            const struct mt_export_track *t = mt_export_track_of(x, &r->diagnosis->ranks.p[i], d);
             if (t != NULL)
-                device(&c, t, da, mt_export_track_name(name, sizeof name, r, &r->ranks[i], da),
+                device(&c, t, da,
+                       mt_export_track_name(name, sizeof name, r, &r->diagnosis->ranks.p[i], da),
                        &left);
         }
-    if (r->driver != NULL)
-        mt_chrome_job(&c, r->driver);
+    if (r->diagnosis->driver != NULL)
+        mt_chrome_job(&c, r->diagnosis->driver);
     mt_jw_close(&w, ']');
     mt_jw_ks(&w, "displayTimeUnit", "ms");
     mt_jw_key(&w, "metadata");

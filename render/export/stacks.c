@@ -51,8 +51,8 @@ static void put_stack(struct mt_out *o, const struct mt_trace *t, const struct m
 static uint32_t n_devices(const struct mt_report *r)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < r->n_ranks; i++)
-        n += r->ranks[i].analysis->devices.n;
+    for (uint32_t i = 0; i < r->diagnosis->ranks.n; i++)
+        n += r->diagnosis->ranks.p[i].analysis->devices.n;
     return n;
 }
 
@@ -60,11 +60,11 @@ void mt_export_folded(const struct mt_export *x, const struct mt_report *r, stru
 {
     bool several = n_devices(r) > 1; /* then each has a root of its own */
     char name[320];
-    for (uint32_t i = 0; i < r->n_ranks; i++)
-        for (uint32_t d = 0; d < r->ranks[i].analysis->devices.n; d++) {
-            const struct mt_export_track *t = mt_export_track_of(x, &r->ranks[i], d);
-            mt_export_track_name(name, sizeof name, r, &r->ranks[i],
-                                 &r->ranks[i].analysis->devices.p[d]);
+    for (uint32_t i = 0; i < r->diagnosis->ranks.n; i++)
+        for (uint32_t d = 0; d < r->diagnosis->ranks.p[i].analysis->devices.n; d++) {
+            const struct mt_export_track *t = mt_export_track_of(x, &r->diagnosis->ranks.p[i], d);
+            mt_export_track_name(name, sizeof name, r, &r->diagnosis->ranks.p[i],
+                                 &r->diagnosis->ranks.p[i].analysis->devices.p[d]);
             if (t == NULL || t->moments.n == 0)
                 continue;
             for (uint32_t k = 0; k < t->moments.p[0].weights.n; k++)
@@ -194,15 +194,15 @@ static void each_track(struct scope *s, const struct mt_export *x, const struct 
                        bool profiles)
 {
     char name[320];
-    for (uint32_t i = 0; i < r->n_ranks; i++)
-        for (uint32_t d = 0; d < r->ranks[i].analysis->devices.n; d++) {
-            const struct mt_export_track *t = mt_export_track_of(x, &r->ranks[i], d);
+    for (uint32_t i = 0; i < r->diagnosis->ranks.n; i++)
+        for (uint32_t d = 0; d < r->diagnosis->ranks.p[i].analysis->devices.n; d++) {
+            const struct mt_export_track *t = mt_export_track_of(x, &r->diagnosis->ranks.p[i], d);
             if (t == NULL)
                 continue;
             if (!profiles)
                 list_frames(s, t);
-            mt_export_track_name(name, sizeof name, r, &r->ranks[i],
-                                 &r->ranks[i].analysis->devices.p[d]);
+            mt_export_track_name(name, sizeof name, r, &r->diagnosis->ranks.p[i],
+                                 &r->diagnosis->ranks.p[i].analysis->devices.p[d]);
             for (uint32_t m = 0; profiles && m < t->moments.n; m++)
                 put_profile(s, t, &t->moments.p[m], name);
         }

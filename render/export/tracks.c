@@ -26,7 +26,7 @@ char *mt_export_track_name(char *buf, size_t cap, const struct mt_report *r,
     buf[0] = '\0';
     if (m->rank >= 0)
         n = snprintf(buf, cap, "rank %ld, ", (long)m->rank);
-    else if (r->n_ranks > 1 && file != NULL)
+    else if (r->diagnosis->ranks.n > 1 && file != NULL)
         n = snprintf(buf, cap, "%.200s, ", file);
     if (n < 0 || (size_t)n >= cap)
         n = 0;

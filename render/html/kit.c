@@ -346,7 +346,8 @@ static char owner_of(const struct mt_page *p, const char *slot)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (strcmp(all[i].slot, slot) == 0)
             return strcmp(slot, "advice") == 0 &&
-                           (mt_report_log_leads(p->r) || mt_report_driver_advises(p->r))
+                           (mt_diagnosis_lead(p->r->diagnosis) == MT_LEAD_LOG ||
+                            mt_diagnosis_driver_advises(p->r->diagnosis))
                        ? 'j'
                        : all[i].of;
     return '\0';

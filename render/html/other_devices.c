@@ -36,7 +36,7 @@ void mt_h_devices(const struct mt_page *p, struct mt_out *o,
         }
         n++;
         mt_puts(o, "<details class=\"more\"><summary>");
-        mt_h_name(o, mt_row_place(p->r, &p->r->ranks[i], d, place, sizeof place), 120);
+        mt_h_name(o, mt_row_place(p->r, &p->r->diagnosis->ranks.p[i], d, place, sizeof place), 120);
         if (words(text, sizeof text, d)[0] != '\0') {
             mt_puts(o, ": ");
             mt_h_words(o, text, SIZE_MAX);

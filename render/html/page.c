@@ -136,7 +136,7 @@ static int fit(const struct mt_page *p, const struct mt_asset *page, struct mt_p
     enum { MARGIN = 8192 }; /* for what the page says of what it leaves out */
     uint64_t all = mt_page_plan_cost(plan), least;
     struct mt_out o = {.write = forget};
-    if (plan->max_size == 0 || (p->r->n_ranks <= 1 && all < plan->max_size / 4))
+    if (plan->max_size == 0 || (p->r->diagnosis->ranks.n <= 1 && all < plan->max_size / 4))
         return 0;
     mt_page_plan_clear(plan);
     least = mt_page_plan_cost(plan);
@@ -151,7 +151,7 @@ void mt_render_html(const struct mt_report *r, struct mt_out *o)
 {
     struct mt_page_plan plan;
     struct mt_page p = {
-        .r = r, .rank = mt_report_rank(r), .dev = mt_report_device(r), .plan = &plan};
+        .r = r, .rank = mt_diagnosis_rank(r->diagnosis), .dev = mt_report_device(r), .plan = &plan};
     const struct mt_asset *page = mt_template_find("report.html");
     int error = page == NULL ? ENOENT : 0; /* built without its templates */
     if (error == 0 && !mt_page_plan_begin(&plan, r))

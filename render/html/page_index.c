@@ -208,8 +208,9 @@ static void put_time(struct mt_jsonw *w, const struct mt_track_plan *t)
 
 bool mt_page_ledger(const struct mt_page *p, const struct mt_track_plan *t, uint32_t *ledger)
 {
-    const struct mt_driverdiag *job = p->r->driver;
-    const struct mt_device_analysis *d = &p->r->ranks[t->rank].analysis->devices.p[t->device];
+    const struct mt_driverdiag *job = p->r->diagnosis->driver;
+    const struct mt_device_analysis *d =
+        &p->r->diagnosis->ranks.p[t->rank].analysis->devices.p[t->device];
     for (uint32_t i = 0; job != NULL && d->kind != MT_DEV_HOST && i < job->reconciled.n; i++) {
         const struct mt_reconcile *x = &job->reconciled.p[i];
         *ledger = x->ledger;
@@ -231,7 +232,7 @@ static const char *first_axis(const struct mt_pack *p, const struct mt_device_an
 static void put_track(const struct mt_page *p, struct mt_jsonw *w, const struct mt_track_plan *t,
                       uint32_t id)
 {
-    const struct mt_rank *rank = &p->r->ranks[t->rank];
+    const struct mt_rank *rank = &p->r->diagnosis->ranks.p[t->rank];
     const struct mt_device_analysis *d = &rank->analysis->devices.p[t->device];
     const struct mt_meta *m = &rank->trace->meta;
     char label[1024];
@@ -293,8 +294,9 @@ void mt_page_index(const struct mt_page *p, const struct mt_page_plan *plan, str
     mt_jw_close(&w, ']');
     mt_jw_key(&w, "ledgers");
     mt_jw_open(&w, '[');
-    for (uint32_t i = 0; p->r->driver != NULL && i < p->r->driver->ledgers.n; i++) {
-        const struct mt_ledger *l = &p->r->driver->ledgers.p[i];
+    for (uint32_t i = 0; p->r->diagnosis->driver != NULL && i < p->r->diagnosis->driver->ledgers.n;
+         i++) {
+        const struct mt_ledger *l = &p->r->diagnosis->driver->ledgers.p[i];
         mt_jw_open(&w, '{');
         mt_jw_ku(&w, "id", i);
         mt_jw_ks(&w, "name", l->name);

@@ -10,10 +10,12 @@ int mt_page_plan_begin(struct mt_page_plan *p, const struct mt_report *r)
 {
     memset(p, 0, sizeof *p);
     p->max_size = r->max_size;
-    for (uint32_t i = 0; i < r->n_ranks; i++) {
-        const struct mt_packs *packs = r->ranks[i].packs;
+    for (uint32_t i = 0; i < r->diagnosis->ranks.n; i++) {
+        const struct mt_packs *packs =
+            r->packs != NULL ? &r->packs[r->diagnosis->ranks.p[i].order] : NULL;
         for (uint32_t k = 0;
-             packs != NULL && k < packs->list.n && k < r->ranks[i].analysis->devices.n; k++) {
+             packs != NULL && k < packs->list.n && k < r->diagnosis->ranks.p[i].analysis->devices.n;
+             k++) {
             struct mt_track_plan *t = MT_VEC_PUSH(&p->track);
             if (t == NULL)
                 return 0;
@@ -26,13 +28,13 @@ int mt_page_plan_begin(struct mt_page_plan *p, const struct mt_report *r)
             t->addresses = true;
             t->grain = t->pack->partial ? MT_GRAIN_FINE : MT_GRAIN_COARSE;
             t->n_exact = t->pack->why == NULL ? t->pack->n_events : 0;
-            if (!mt_nvtx_blob(&t->nvtx, t->pack, r->driver, i))
+            if (!mt_nvtx_blob(&t->nvtx, t->pack, r->diagnosis->driver, i))
                 return 0;
         }
     }
-    for (uint32_t i = 0; r->driver != NULL && i < r->driver->ledgers.n; i++) {
+    for (uint32_t i = 0; r->diagnosis->driver != NULL && i < r->diagnosis->driver->ledgers.n; i++) {
         struct mt_blob *b = MT_VEC_PUSH(&p->ledger);
-        if (b == NULL || !mt_ledger_blob(&r->driver->ledgers.p[i], b))
+        if (b == NULL || !mt_ledger_blob(&r->diagnosis->driver->ledgers.p[i], b))
             return 0;
     }
     return 1;
@@ -203,14 +205,14 @@ int mt_page_plan_fit(struct mt_page_plan *p, const struct mt_report *r, uint64_t
     }
     for (uint32_t i = 0; i < p->track.n; i++) {
         const struct mt_track_plan *t = &p->track.p[i];
-        turn[i] =
-            (struct place){false, r->ranks[t->rank].analysis->devices.p[t->device].live_peak, i};
+        turn[i] = (struct place){
+            false, r->diagnosis->ranks.p[t->rank].analysis->devices.p[t->device].live_peak, i};
     }
     qsort(turn, p->track.n, sizeof *turn, by_peak);
     median = p->track.n != 0 ? turn[p->track.n / 2].peak : 0;
     /* the worst rank is the one the verdict speaks for */
     for (uint32_t i = 0, found = 0; i < p->track.n; i++) {
-        bool worst = p->track.p[turn[i].track].rank == r->primary;
+        bool worst = p->track.p[turn[i].track].rank == r->diagnosis->primary;
         bool is_median = !worst && found == 0 && turn[i].peak == median;
         found += is_median;
         turn[i].other = !worst && !is_median;

@@ -8,7 +8,7 @@
 static bool has(const struct mt_page *p)
 {
     uint32_t n;
-    (void)mt_report_advice(p->r, &n);
+    (void)mt_diagnosis_advice(p->r->diagnosis, &n);
     return n != 0;
 }
 
@@ -150,7 +150,7 @@ static void group(struct mt_out *o, const struct mt_advice *list, uint32_t n, un
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
     uint32_t n;
-    const struct mt_advice *list = mt_report_advice(p->r, &n);
+    const struct mt_advice *list = mt_diagnosis_advice(p->r->diagnosis, &n);
     bool top = false;
     for (uint32_t i = 0; i < n; i++)
         top = top || list[i].is_top;

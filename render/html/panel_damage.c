@@ -18,8 +18,8 @@ static void draw_jobs(const struct mt_page *p, struct mt_out *o)
         return;
     mt_puts(o, "<aside class=\"damage\" id=\"jobs\" role=\"note\" aria-labelledby=\"h-jobs\">\n"
                "<h2 id=\"h-jobs\">");
-    mt_puts(o, p->r->same_job->sentence != NULL ? "More than one job"
-                                                : "The rank that failed is not here");
+    mt_puts(o, p->r->diagnosis->same_job->sentence != NULL ? "More than one job"
+                                                           : "The rank that failed is not here");
     mt_puts(o, "</h2>\n<p>");
     mt_h_words(o, mt_report_same_job(p->r), 4000);
     mt_puts(o, "</p>\n</aside>\n");
@@ -28,7 +28,7 @@ static void draw_jobs(const struct mt_page *p, struct mt_out *o)
 static void put_input(const struct mt_page *p, struct mt_out *o, const struct mt_trace *t)
 {
     const struct mt_meta *m = &t->meta;
-    if (p->r->n_ranks < 2 && p->r->driver == NULL)
+    if (p->r->diagnosis->ranks.n < 2 && p->r->diagnosis->driver == NULL)
         return;
     mt_puts(o, "<b>");
     mt_h_name(o, m->member != NULL ? m->member : m->input, 200);
@@ -76,10 +76,10 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         mt_h_text(o, r->unread[i].message, 1000);
         mt_puts(o, "</li>\n");
     }
-    for (uint32_t i = 0; r->driver != NULL && i < r->driver->drivers.n; i++)
-        put_trace(p, o, r->driver->drivers.p[i]);
-    for (uint32_t i = 0; i < r->n_ranks; i++)
-        put_trace(p, o, r->ranks[i].trace);
+    for (uint32_t i = 0; r->diagnosis->driver != NULL && i < r->diagnosis->driver->drivers.n; i++)
+        put_trace(p, o, r->diagnosis->driver->drivers.p[i]);
+    for (uint32_t i = 0; i < r->diagnosis->ranks.n; i++)
+        put_trace(p, o, r->diagnosis->ranks.p[i].trace);
     mt_puts(o, "</ul>\n</aside>\n");
 }
 

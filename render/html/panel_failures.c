@@ -7,7 +7,7 @@ enum { SHOWN = 40 };
 
 static bool has(const struct mt_page *p)
 {
-    return p->r->driver != NULL && p->r->driver->ooms.n != 0;
+    return p->r->diagnosis->driver != NULL && p->r->diagnosis->driver->ooms.n != 0;
 }
 
 static void row(struct mt_out *o, const struct mt_driverdiag *j, const struct mt_driver_oom *f)
@@ -53,7 +53,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
 {
     static const char *const heads[] = {"#At",        "Call of", "Process", "#Asked for",
                                         "#Free then", "Phase",   "Outcome"};
-    const struct mt_driverdiag *j = p->r->driver;
+    const struct mt_driverdiag *j = p->r->diagnosis->driver;
     uint32_t shown = 0;
     mt_puts(o, "<p class=\"note\">Calls that returned CUDA error 2, out of memory. Survived: the "
                "same process asked again and got it, "

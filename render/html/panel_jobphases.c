@@ -6,14 +6,14 @@
 
 static bool has(const struct mt_page *p)
 {
-    return p->r->driver != NULL && p->r->driver->phases.n != 0;
+    return p->r->diagnosis->driver != NULL && p->r->diagnosis->driver->phases.n != 0;
 }
 
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
     static const char *const heads[] = {"Phase", "#Times", "#Together",
                                         "#Highest by recorded calls", "On"};
-    const struct mt_driverdiag *j = p->r->driver;
+    const struct mt_driverdiag *j = p->r->diagnosis->driver;
     struct mt_phase_sum sum[MT_PH_COUNT];
     unsigned n = mt_driver_phase_sums(j, sum);
     char b[40];

@@ -12,7 +12,7 @@ enum { SHOWN = 20, PICTURES = 16, TABLES = 16, NAME_MAX_BYTES = 200 };
 
 static bool has(const struct mt_page *p)
 {
-    return p->r->driver != NULL && p->r->driver->ledgers.n != 0;
+    return p->r->diagnosis->driver != NULL && p->r->diagnosis->driver->ledgers.n != 0;
 }
 
 static void td_signed(struct mt_out *o, int64_t bytes)
@@ -178,7 +178,7 @@ static void picture(struct mt_out *o, const struct mt_driverdiag *j, uint32_t i,
 
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
-    const struct mt_driverdiag *j = p->r->driver;
+    const struct mt_driverdiag *j = p->r->diagnosis->driver;
     const struct mt_ledger *l = &j->ledgers.p[0];
     unsigned drawn = 0;
     if (j->ledgers.n > 1)

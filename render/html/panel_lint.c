@@ -6,7 +6,7 @@ enum { FEW = 2 }; /* so many warnings stand there with what to do instead */
 
 static bool has(const struct mt_page *p)
 {
-    return p->r->lint != NULL && p->r->lint->findings.n != 0;
+    return p->r->diagnosis->lint != NULL && p->r->diagnosis->lint->findings.n != 0;
 }
 
 static void field(struct mt_out *o, const char *name, const char *value)
@@ -20,7 +20,7 @@ static void field(struct mt_out *o, const char *name, const char *value)
 
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
-    const struct mt_lint *l = p->r->lint;
+    const struct mt_lint *l = p->r->diagnosis->lint;
     for (uint32_t i = 0; i < l->findings.n; i++) {
         const struct mt_lint_finding *f = &l->findings.p[i];
         bool open =

@@ -7,7 +7,7 @@ enum { MAX_ROWS = 200 };
 
 static bool has(const struct mt_page *p)
 {
-    return p->r->diag != NULL && mt_logs_facts(p->r->logs) != 0;
+    return p->r->diagnosis->logdiag != NULL && mt_logs_facts(p->r->diagnosis->logs) != 0;
 }
 
 static void bytes(struct mt_out *o, uint64_t v)
@@ -37,19 +37,19 @@ static void table(const struct mt_page *p, struct mt_out *o)
         o->error = o->error ? o->error : 12;
         return;
     }
-    n = mt_log_rows(p->r->logs, rows, MAX_ROWS);
-    if (n < mt_logs_facts(p->r->logs)) {
+    n = mt_log_rows(p->r->diagnosis->logs, rows, MAX_ROWS);
+    if (n < mt_logs_facts(p->r->diagnosis->logs)) {
         char a[32];
         mt_putf(o,
                 "<p class=\"note\">%u of %s lines: failures first, the others evenly spaced.</p>\n",
-                (unsigned)n, mt_fmt_count(a, mt_logs_facts(p->r->logs)));
+                (unsigned)n, mt_fmt_count(a, mt_logs_facts(p->r->diagnosis->logs)));
     }
     mt_h_table(o, "Memory lines of the logs", heads, 5);
     for (uint32_t i = 0; i < n; i++) {
         const struct mt_log_fact *f = rows[i].fact;
         char words[MT_FACT_WORDS], who[96];
         mt_puts(o, "<tr><th scope=\"row\">");
-        if (p->r->logs->files.n > 1) {
+        if (p->r->diagnosis->logs->files.n > 1) {
             mt_h_name(o, rows[i].file->name, 120);
             mt_putc(o, ':');
         }
@@ -69,9 +69,9 @@ static void table(const struct mt_page *p, struct mt_out *o)
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
     char settles[400];
-    if (!mt_report_log_leads(p->r)) {
+    if (mt_diagnosis_lead(p->r->diagnosis) != MT_LEAD_LOG) {
         paragraph(o, mt_report_log_second(p->r));
-        paragraph(o, p->r->diag->because);
+        paragraph(o, p->r->diagnosis->logdiag->because);
         paragraph(o, mt_log_settles(p->r, settles, sizeof settles));
     }
     table(p, o);

@@ -8,14 +8,14 @@ enum { SHOWN = 128 };
 
 static bool has(const struct mt_page *p)
 {
-    return p->r->driver != NULL && p->r->driver->processes.n != 0;
+    return p->r->diagnosis->driver != NULL && p->r->diagnosis->driver->processes.n != 0;
 }
 
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
     static const char *const heads[] = {"Process", "Host",   "#Peak",   "GPU",
                                         "#Pinned", "#Calls", "#Failed", "End"};
-    const struct mt_driverdiag *j = p->r->driver;
+    const struct mt_driverdiag *j = p->r->diagnosis->driver;
     char who[MT_WHO], end[64];
     if (j->unrecorded != NULL) {
         mt_puts(o, "<p class=\"note\"><strong>Not everything was recorded.</strong> ");

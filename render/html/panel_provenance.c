@@ -6,7 +6,7 @@
 
 static bool has(const struct mt_page *p)
 {
-    return p->r->n_ranks > 0 || p->r->n_unread > 0 || p->r->driver != NULL;
+    return p->r->diagnosis->ranks.n > 0 || p->r->n_unread > 0 || p->r->diagnosis->driver != NULL;
 }
 
 static void input(struct mt_out *o, const struct mt_meta *m)
@@ -54,12 +54,13 @@ static void draw(const struct mt_page *p, struct mt_out *o)
                                         "#Snapshot", "From its name", "SHA-256 of the input"};
     const struct mt_report *r = p->r;
     char b[32];
-    if (r->n_ranks > 0 || r->driver != NULL) {
+    if (r->diagnosis->ranks.n > 0 || r->diagnosis->driver != NULL) {
         mt_h_table(o, "Inputs", heads, sizeof heads / sizeof *heads);
-        for (uint32_t i = 0; r->driver != NULL && i < r->driver->drivers.n; i++)
-            input(o, &r->driver->drivers.p[i]->meta);
-        for (uint32_t i = 0; i < r->n_ranks; i++)
-            input(o, &r->ranks[i].trace->meta);
+        for (uint32_t i = 0; r->diagnosis->driver != NULL && i < r->diagnosis->driver->drivers.n;
+             i++)
+            input(o, &r->diagnosis->driver->drivers.p[i]->meta);
+        for (uint32_t i = 0; i < r->diagnosis->ranks.n; i++)
+            input(o, &r->diagnosis->ranks.p[i].trace->meta);
         mt_h_table_end(o);
     }
     mt_puts(o, "<dl class=\"fields\">\n<dt>Made by</dt><dd>memtrace ");

@@ -9,7 +9,10 @@
 
 #include <errno.h>
 
-static bool has(const struct mt_page *p) { return p->rank != NULL || p->r->driver != NULL; }
+static bool has(const struct mt_page *p)
+{
+    return p->rank != NULL || p->r->diagnosis->driver != NULL;
+}
 
 static const char *conf_meaning(enum mt_conf c)
 {
@@ -97,7 +100,7 @@ static void left_out(const struct mt_page *p, struct mt_out *o)
     char label[1024], count[32];
     for (uint32_t i = 0; i < p->plan->track.n; i++) {
         const struct mt_track_plan *t = &p->plan->track.p[i];
-        const struct mt_rank *rank = &p->r->ranks[t->rank];
+        const struct mt_rank *rank = &p->r->diagnosis->ranks.p[t->rank];
         if (mt_plan_left_out(t, 0) == NULL || ++n > SHOWN)
             continue;
         mt_puts(o, n == 1 ? "<p class=\"note\">The timeline leaves out what follows. A larger "

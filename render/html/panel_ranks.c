@@ -23,12 +23,12 @@ struct place {
 static uint32_t count(const struct mt_page *p)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < p->r->n_ranks; i++)
-        n += p->r->ranks[i].analysis->devices.n;
+    for (uint32_t i = 0; i < p->r->diagnosis->ranks.n; i++)
+        n += p->r->diagnosis->ranks.p[i].analysis->devices.n;
     return n;
 }
 
-static bool has(const struct mt_page *p) { return p->r->n_ranks > 1 || count(p) > 1; }
+static bool has(const struct mt_page *p) { return p->r->diagnosis->ranks.n > 1 || count(p) > 1; }
 
 static bool has_curve(const struct mt_device_analysis *d)
 {
@@ -215,18 +215,18 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         o->error = o->error != 0 ? o->error : ENOMEM;
         return;
     }
-    for (uint32_t i = 0; i < p->r->n_ranks; i++) {
-        const struct mt_analysis *a = p->r->ranks[i].analysis;
+    for (uint32_t i = 0; i < p->r->diagnosis->ranks.n; i++) {
+        const struct mt_analysis *a = p->r->diagnosis->ranks.p[i].analysis;
         for (uint32_t k = 0; k < a->devices.n; k++, n++) {
-            at[n] = (struct place){&p->r->ranks[i], &a->devices.p[k], n};
+            at[n] = (struct place){&p->r->diagnosis->ranks.p[i], &a->devices.p[k], n};
             whole = live(at[n].d) > whole ? live(at[n].d) : whole;
         }
     }
     qsort(at, n, sizeof *at, worse);
     shown = n < SHOWN ? n : SHOWN;
-    if (p->r->same_job != NULL && p->r->same_job->missing != NULL) {
+    if (p->r->diagnosis->same_job != NULL && p->r->diagnosis->same_job->missing != NULL) {
         mt_puts(o, "<p class=\"note\">");
-        mt_h_words(o, p->r->same_job->missing, 2000);
+        mt_h_words(o, p->r->diagnosis->same_job->missing, 2000);
         mt_puts(o, "</p>\n");
     }
     table(p, o, at, shown, whole);

@@ -9,7 +9,7 @@ enum { SHOWN = 32 };
 
 static bool has(const struct mt_page *p)
 {
-    return p->r->driver != NULL && p->r->driver->reconciled.n != 0;
+    return p->r->diagnosis->driver != NULL && p->r->diagnosis->driver->reconciled.n != 0;
 }
 
 static void line(struct mt_out *o, const char *what, uint64_t bytes, uint64_t whole, bool sum)
@@ -26,7 +26,7 @@ static void line(struct mt_out *o, const char *what, uint64_t bytes, uint64_t wh
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
     static const char *const heads[] = {"At the snapshot", "#Bytes", "#Share"};
-    const struct mt_driverdiag *j = p->r->driver;
+    const struct mt_driverdiag *j = p->r->diagnosis->driver;
     char who[MT_WHO], when[40], what[240];
     mt_puts(o, "<p class=\"note\">Segments of the snapshot against driver calls "
                "at the same addresses at that time. What is unmapped is "

@@ -8,14 +8,14 @@ enum { SHOWN = 60 };
 
 static bool has(const struct mt_page *p)
 {
-    return p->r->driver != NULL && p->r->driver->sleeps.n != 0;
+    return p->r->diagnosis->driver != NULL && p->r->diagnosis->driver->sleeps.n != 0;
 }
 
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
     static const char *const heads[] = {"#At",    "What", "Process", "#Bytes", "#Held afterwards",
                                         "#Calls", "#Took"};
-    const struct mt_driverdiag *j = p->r->driver;
+    const struct mt_driverdiag *j = p->r->diagnosis->driver;
     char who[MT_WHO], b[40];
     mt_puts(o, "<p class=\"note\">Three or more unmaps, or maps, of one owner "
                "within a second of each other. What an engine still holds "

@@ -9,7 +9,8 @@
 
 static bool has(const struct mt_page *p)
 {
-    return p->r->n_ranks > 0 || p->r->driver != NULL || p->r->diag != NULL;
+    return p->r->diagnosis->ranks.n > 0 || p->r->diagnosis->driver != NULL ||
+           p->r->diagnosis->logdiag != NULL;
 }
 
 /* One by one: the end of a line inside a name would be made visible. */

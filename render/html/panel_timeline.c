@@ -43,7 +43,8 @@ static bool track_has(const struct mt_page *p, const struct mt_track_plan *t, co
                       size_t n)
 {
     const struct mt_pack *k = t->pack;
-    const struct mt_device_analysis *d = &p->r->ranks[t->rank].analysis->devices.p[t->device];
+    const struct mt_device_analysis *d =
+        &p->r->diagnosis->ranks.p[t->rank].analysis->devices.p[t->device];
     struct mt_asked a;
     uint32_t ledger;
     for (uint32_t i = 0; is(word, n, "foreign") && i < d->ooms.n; i++)
@@ -71,7 +72,7 @@ static void put_options(const struct mt_page *p, struct mt_out *o)
 {
     for (uint32_t i = 0; i < p->plan->track.n; i++) {
         const struct mt_track_plan *t = &p->plan->track.p[i];
-        const struct mt_rank *rank = &p->r->ranks[t->rank];
+        const struct mt_rank *rank = &p->r->diagnosis->ranks.p[t->rank];
         if (mt_plan_withheld(t))
             continue;
         mt_putf(o, "<option value=\"%" PRIu32 "\">", i);

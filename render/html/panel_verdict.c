@@ -12,7 +12,7 @@ enum { SAVING_HEIGHT = 8, AFTER_HEIGHT = 14, SAVED = 4 /* the green of the palet
 
 static bool has(const struct mt_page *p)
 {
-    return p->rank != NULL || p->r->driver != NULL || p->r->diag != NULL;
+    return p->rank != NULL || p->r->diagnosis->driver != NULL || p->r->diagnosis->logdiag != NULL;
 }
 
 static void paragraph(struct mt_out *o, const char *lead, const char *text)
@@ -28,9 +28,9 @@ static void paragraph(struct mt_out *o, const char *lead, const char *text)
  * round. */
 static void sentences(const struct mt_page *p, struct mt_out *o)
 {
-    const struct mt_driverdiag *j = p->r->driver;
+    const struct mt_driverdiag *j = p->r->diagnosis->driver;
     const struct mt_verdict *v = p->rank != NULL ? &p->rank->analysis->verdict : NULL;
-    bool job = mt_report_driver_leads(p->r),
+    bool job = mt_diagnosis_lead(p->r->diagnosis) == MT_LEAD_DRIVER,
          oom = job ? j->kind == MT_DV_OOM : v != NULL && mt_verdict_is_oom(v->kind);
     mt_putf(o, "<header class=\"hero%s\" id=\"verdict\">\n<p class=\"kind\">%s</p>\n<h1>",
             oom ? " oom" : "",
@@ -51,7 +51,7 @@ static void sentences(const struct mt_page *p, struct mt_out *o)
 
 static void log_sentences(const struct mt_report *r, struct mt_out *o)
 {
-    const struct mt_logdiag *d = r->diag;
+    const struct mt_logdiag *d = r->diagnosis->logdiag;
     const char *driver = mt_report_second(r);
     bool oom = d->cause != MT_LC_NONE && d->cause != MT_LC_SETTING;
     mt_putf(o, "<header class=\"hero%s\" id=\"verdict\">\n<p class=\"kind\">%s</p>\n<h1>",
@@ -61,7 +61,7 @@ static void log_sentences(const struct mt_report *r, struct mt_out *o)
     paragraph(o, "", d->because);
     if (driver != NULL) {
         paragraph(o, "<b>The driver:</b> ", driver);
-        paragraph(o, "", r->driver->because);
+        paragraph(o, "", r->diagnosis->driver->because);
     }
     mt_putf(o, "<p class=\"where\">From the log%s; confidence %s</p>\n",
             driver == NULL ? " alone" : "", d->confidence);
@@ -82,7 +82,8 @@ static void where(const struct mt_page *p, struct mt_out *o)
     bool engine_alone;
     char place[256];
     mt_puts(o, "<p class=\"where\">");
-    if (p->dev != NULL && !mt_report_driver_leads(p->r) && mt_page_has_timeline(p)) {
+    if (p->dev != NULL && mt_diagnosis_lead(p->r->diagnosis) != MT_LEAD_DRIVER &&
+        mt_page_has_timeline(p)) {
         mt_puts(o, "<span class=\"go\">");
         mt_h_event(o, p, p->dev->focus.event, "Show it in the timeline");
         mt_puts(o, " \xc2\xb7 ");
@@ -217,13 +218,13 @@ static void draw(const struct mt_page *p, struct mt_out *o)
 {
     const struct mt_advice *list;
     uint32_t n = 0, n_list;
-    if (mt_report_log_leads(p->r))
+    if (mt_diagnosis_lead(p->r->diagnosis) == MT_LEAD_LOG)
         log_sentences(p->r, o);
     else
         sentences(p, o);
     if (p->rank != NULL)
         where(p, o);
-    list = mt_report_advice(p->r, &n_list);
+    list = mt_diagnosis_advice(p->r->diagnosis, &n_list);
     for (uint32_t i = 0; i < n_list; i++) {
         const struct mt_advice *d = &list[i];
         if (!d->is_top)
@@ -243,7 +244,8 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     if (n > 0)
         mt_puts(o, "</ol>\n");
     paragraph(o, "", mt_report_no_first(p->r));
-    if (n > 0 && p->rank != NULL && p->dev != NULL && mt_report_after(p->r) != NULL)
+    if (n > 0 && p->rank != NULL && p->dev != NULL &&
+        mt_diagnosis_combined(p->r->diagnosis) != NULL)
         after(p, o);
     mt_puts(o, "</header>\n");
 }

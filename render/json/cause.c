@@ -143,11 +143,11 @@ void mt_json_cause(struct mt_jsonw *w, const struct mt_report *r)
 {
     const struct mt_device_analysis *d = mt_report_device(r);
     struct mt_cause_other c;
-    if (mt_report_log_leads(r)) {
-        mt_cause_of_log(&c, r->diag);
+    if (mt_diagnosis_lead(r->diagnosis) == MT_LEAD_LOG) {
+        mt_cause_of_log(&c, r->diagnosis->logdiag);
         other(w, &c);
-    } else if (mt_report_driver_leads(r)) {
-        mt_cause_of_job(&c, r->driver);
+    } else if (mt_diagnosis_lead(r->diagnosis) == MT_LEAD_DRIVER) {
+        mt_cause_of_job(&c, r->diagnosis->driver);
         other(w, &c);
     } else if (d != NULL) {
         cause(w, d->cause);

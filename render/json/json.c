@@ -37,7 +37,9 @@ static void phase(struct mt_jsonw *w, enum mt_phase p, enum mt_phase sub)
 static void attribution(struct mt_jsonw *w, const struct mt_report *r, struct mt_attr a)
 {
     const struct mt_phase_rule *rule =
-        r->phases != NULL ? mt_phase_rule_at(r->phases, mt_attr_rule(a)) : NULL;
+        r->diagnosis->opts.rules != NULL
+            ? mt_phase_rule_at(r->diagnosis->opts.rules->phases, mt_attr_rule(a))
+            : NULL;
     phase(w, (enum mt_phase)a.phase, (enum mt_phase)a.sub);
     mt_jw_ks(w, "rule", rule ? rule->id : NULL);
     mt_jw_ks(w, "confidence", mt_conf_name(mt_attr_conf(a)));
@@ -64,7 +66,7 @@ static void state(struct mt_jsonw *w, const struct mt_state *s)
 /* The headline is the driver's: the same keys, and what only a snapshot knows is null. */
 static void job_verdict(struct mt_jsonw *w, const struct mt_report *r)
 {
-    const struct mt_driverdiag *j = r->driver;
+    const struct mt_driverdiag *j = r->diagnosis->driver;
     const struct mt_driver_oom *o = j->kind == MT_DV_OOM ? &j->ooms.p[j->oom] : NULL;
     const struct mt_process *p =
         o != NULL ? &j->drivers.p[o->driver]->driver->processes.p[o->process] : NULL;
@@ -89,8 +91,9 @@ static void job_verdict(struct mt_jsonw *w, const struct mt_report *r)
 /* A log is all there is. */
 static void log_verdict(struct mt_jsonw *w, const struct mt_report *r)
 {
-    const struct mt_logdiag *d = r->diag;
-    const struct mt_log_file *file = d->cause != MT_LC_NONE ? &r->logs->files.p[d->file] : NULL;
+    const struct mt_logdiag *d = r->diagnosis->logdiag;
+    const struct mt_log_file *file =
+        d->cause != MT_LC_NONE ? &r->diagnosis->logs->files.p[d->file] : NULL;
     const struct mt_log_fact *f = file != NULL ? &file->log.facts.p[d->fact] : NULL;
     bool has_rank = f != NULL && f->rank >= 0, has_gpu = f != NULL && f->gpu >= 0;
     mt_jw_ks(w, "kind", file != NULL ? "log" : "empty");
@@ -100,7 +103,7 @@ static void log_verdict(struct mt_jsonw *w, const struct mt_report *r)
                                                                                  : MT_CONF_NONE));
     mt_jw_known(w, "rank", has_rank, has_rank ? (uint64_t)f->rank : 0);
     mt_jw_known(w, "device", has_gpu, has_gpu ? (uint64_t)f->gpu : 0);
-    mt_jw_ks(w, "input", file != NULL ? file->name : r->logs->files.p[0].name);
+    mt_jw_ks(w, "input", file != NULL ? file->name : r->diagnosis->logs->files.p[0].name);
     mt_jw_ks(w, "member", NULL);
     mt_jw_ks(w, "sentence", d->sentence);
     mt_jw_ks(w, "because", d->because[0] != '\0' ? d->because : NULL);
@@ -127,27 +130,28 @@ static void snapshot_verdict(struct mt_jsonw *w, const struct mt_rank *k)
 
 static void verdict(struct mt_jsonw *w, const struct mt_report *r)
 {
-    const struct mt_rank *k = mt_report_rank(r);
+    const struct mt_rank *k = mt_diagnosis_rank(r->diagnosis);
     const struct mt_frameworks *fw = k != NULL ? &k->analysis->fw : NULL;
     mt_jw_key(w, "verdict");
     mt_jw_open(w, '{');
-    if (mt_report_log_leads(r))
+    if (mt_diagnosis_lead(r->diagnosis) == MT_LEAD_LOG)
         log_verdict(w, r);
-    else if (mt_report_driver_leads(r))
+    else if (mt_diagnosis_lead(r->diagnosis) == MT_LEAD_DRIVER)
         job_verdict(w, r);
     else if (k != NULL)
         snapshot_verdict(w, k);
     mt_jw_ks(w, "framework", fw != NULL ? mt_framework_id(fw->main) : NULL);
     mt_jw_ks(w, "engine",
              fw == NULL || fw->engine == MT_FW_NONE ? NULL : mt_framework_id(fw->engine));
-    if (r->driver != NULL) {
+    if (r->diagnosis->driver != NULL) {
         mt_jw_ks(w, "from",
-                 mt_report_log_leads(r)      ? "log"
-                 : mt_report_driver_leads(r) ? "driver"
-                                             : "snapshot");
+                 mt_diagnosis_lead(r->diagnosis) == MT_LEAD_LOG      ? "log"
+                 : mt_diagnosis_lead(r->diagnosis) == MT_LEAD_DRIVER ? "driver"
+                                                                     : "snapshot");
         mt_jw_ks(w, "second",
-                 mt_report_driver_leads(r) ? k != NULL ? k->analysis->verdict.sentence : NULL
-                                           : mt_report_second(r));
+                 mt_diagnosis_lead(r->diagnosis) == MT_LEAD_DRIVER
+                     ? k != NULL ? k->analysis->verdict.sentence : NULL
+                     : mt_report_second(r));
     }
     mt_jw_close(w, '}');
 }
@@ -349,7 +353,7 @@ static void advice(struct mt_jsonw *w, const struct mt_report *r)
 {
     char note[MT_ADVICE_NOTE];
     uint32_t n;
-    const struct mt_advice *list = mt_report_advice(r, &n);
+    const struct mt_advice *list = mt_diagnosis_advice(r->diagnosis, &n);
     for (uint32_t i = 0; i < n; i++) {
         const struct mt_advice *d = &list[i];
         mt_jw_open(w, '{');
@@ -391,7 +395,7 @@ static void advice(struct mt_jsonw *w, const struct mt_report *r)
 
 static uint32_t n_drivers(const struct mt_report *r)
 {
-    return r->driver != NULL ? r->driver->drivers.n : 0;
+    return r->diagnosis->driver != NULL ? r->diagnosis->driver->drivers.n : 0;
 }
 
 static void provenance(struct mt_jsonw *w, const struct mt_report *r)
@@ -402,9 +406,9 @@ static void provenance(struct mt_jsonw *w, const struct mt_report *r)
     mt_jw_ks(w, "command", r->command[0] ? r->command : NULL);
     mt_jw_key(w, "inputs");
     mt_jw_open(w, '[');
-    for (uint32_t i = 0; i < n_drivers(r) + r->n_ranks; i++) {
-        const struct mt_trace *t =
-            i < n_drivers(r) ? r->driver->drivers.p[i] : r->ranks[i - n_drivers(r)].trace;
+    for (uint32_t i = 0; i < n_drivers(r) + r->diagnosis->ranks.n; i++) {
+        const struct mt_trace *t = i < n_drivers(r) ? r->diagnosis->driver->drivers.p[i]
+                                                    : r->diagnosis->ranks.p[i - n_drivers(r)].trace;
         const struct mt_meta *m = &t->meta;
         mt_jw_open(w, '{');
         mt_jw_ks(w, "input", m->input);
@@ -428,9 +432,9 @@ static void provenance(struct mt_jsonw *w, const struct mt_report *r)
 /* Calls body for every device of every rank, the rank of the verdict first. */
 #define EACH_DEVICE(r, w, call)                                                                    \
     for (uint32_t pass = 0; pass < 2; pass++)                                                      \
-        for (uint32_t i = 0; i < (r)->n_ranks; i++) {                                              \
-            const struct mt_rank *k = &(r)->ranks[i];                                              \
-            if ((i == (r)->primary) != (pass == 0))                                                \
+        for (uint32_t i = 0; i < (r)->diagnosis->ranks.n; i++) {                                   \
+            const struct mt_rank *k = &(r)->diagnosis->ranks.p[i];                                 \
+            if ((i == (r)->diagnosis->primary) != (pass == 0))                                     \
                 continue;                                                                          \
             for (uint32_t j = 0; j < k->analysis->devices.n; j++) {                                \
                 const struct mt_device_analysis *d = &k->analysis->devices.p[j];                   \
@@ -462,10 +466,10 @@ void mt_render_json(const struct mt_report *r, struct mt_out *o)
     mt_jw_open(w, '[');
     advice(w, r);
     mt_jw_close(w, ']');
-    if (mt_report_rank(r) != NULL)
-        after(w, mt_report_after(r));
-    if (r->driver != NULL)
-        mt_json_driver(w, r->driver);
+    if (mt_diagnosis_rank(r->diagnosis) != NULL)
+        after(w, mt_diagnosis_combined(r->diagnosis));
+    if (r->diagnosis->driver != NULL)
+        mt_json_driver(w, r->diagnosis->driver);
     mt_json_run(w, r);
     mt_json_quality(w, r);
     provenance(w, r);

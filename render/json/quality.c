@@ -109,7 +109,7 @@ static void quality_of_driver(struct mt_jsonw *w, const struct mt_trace *t)
 static void caveats(struct mt_jsonw *w, const struct mt_report *r)
 {
     struct mt_caveat *c = mt_calloc(MT_MAX_CAVEATS, sizeof *c);
-    unsigned n = c != NULL ? mt_caveats(r, mt_report_rank(r), c, MT_MAX_CAVEATS) : 0;
+    unsigned n = c != NULL ? mt_caveats(r, mt_diagnosis_rank(r->diagnosis), c, MT_MAX_CAVEATS) : 0;
     mt_jw_key(w, "caveats");
     mt_jw_open(w, '[');
     for (unsigned i = 0; i < n; i++)
@@ -161,13 +161,13 @@ void mt_json_quality(struct mt_jsonw *w, const struct mt_report *r)
     }
     mt_jw_close(w, ']');
     caveats(w, r);
-    same_job(w, r->same_job);
+    same_job(w, r->diagnosis->same_job);
     mt_jw_key(w, "inputs");
     mt_jw_open(w, '[');
-    for (uint32_t i = 0; r->driver != NULL && i < r->driver->drivers.n; i++)
-        quality_of_driver(w, r->driver->drivers.p[i]);
-    for (uint32_t i = 0; i < r->n_ranks; i++)
-        quality_of(w, &r->ranks[i]);
+    for (uint32_t i = 0; r->diagnosis->driver != NULL && i < r->diagnosis->driver->drivers.n; i++)
+        quality_of_driver(w, r->diagnosis->driver->drivers.p[i]);
+    for (uint32_t i = 0; i < r->diagnosis->ranks.n; i++)
+        quality_of(w, &r->diagnosis->ranks.p[i]);
     mt_jw_close(w, ']');
     mt_jw_close(w, '}');
 }

@@ -33,8 +33,8 @@ static void lint(struct mt_jsonw *w, const struct mt_report *r)
 {
     mt_jw_key(w, "lint");
     mt_jw_open(w, '[');
-    for (uint32_t i = 0; r->lint != NULL && i < r->lint->findings.n; i++) {
-        const struct mt_lint_finding *f = &r->lint->findings.p[i];
+    for (uint32_t i = 0; r->diagnosis->lint != NULL && i < r->diagnosis->lint->findings.n; i++) {
+        const struct mt_lint_finding *f = &r->diagnosis->lint->findings.p[i];
         mt_jw_open(w, '{');
         mt_jw_ks(w, "id", f->id);
         mt_jw_ks(w, "level", mt_lint_level_name(f->level));
@@ -71,8 +71,8 @@ static void fact(struct mt_jsonw *w, const struct mt_log_fact *f)
 
 static void diagnosis(struct mt_jsonw *w, const struct mt_report *r)
 {
-    const struct mt_logdiag *d = r->diag;
-    const struct mt_log_file *file = &r->logs->files.p[d->file];
+    const struct mt_logdiag *d = r->diagnosis->logdiag;
+    const struct mt_log_file *file = &r->diagnosis->logs->files.p[d->file];
     bool has_line = d->cause != MT_LC_NONE;
     const struct mt_log_fact *f = has_line ? &file->log.facts.p[d->fact] : NULL;
     mt_jw_key(w, "log_diagnosis");
@@ -104,8 +104,8 @@ void mt_json_run(struct mt_jsonw *w, const struct mt_report *r)
     lint(w, r);
     mt_jw_key(w, "logs");
     mt_jw_open(w, '[');
-    for (uint32_t i = 0; r->logs != NULL && i < r->logs->files.n; i++) {
-        const struct mt_log_file *f = &r->logs->files.p[i];
+    for (uint32_t i = 0; r->diagnosis->logs != NULL && i < r->diagnosis->logs->files.n; i++) {
+        const struct mt_log_file *f = &r->diagnosis->logs->files.p[i];
         mt_jw_open(w, '{');
         mt_jw_ks(w, "input", f->name);
         mt_jw_ku(w, "lines", f->log.n_lines);
@@ -121,6 +121,6 @@ void mt_json_run(struct mt_jsonw *w, const struct mt_report *r)
         mt_jw_close(w, '}');
     }
     mt_jw_close(w, ']');
-    if (r->diag != NULL)
+    if (r->diagnosis->logdiag != NULL)
         diagnosis(w, r);
 }

@@ -30,8 +30,8 @@ void mt_md_top(const struct mt_report *r, struct mt_out *o)
 {
     unsigned no = 0;
     uint32_t n;
-    const struct mt_advice *list = mt_report_advice(r, &n);
-    const struct mt_combined *after = mt_report_after(r);
+    const struct mt_advice *list = mt_diagnosis_advice(r->diagnosis, &n);
+    const struct mt_combined *after = mt_diagnosis_combined(r->diagnosis);
     char words[MT_SAVING_WORDS], note[MT_ADVICE_NOTE];
     for (uint32_t i = 0; i < n; i++) {
         const struct mt_advice *d = &list[i];
@@ -196,7 +196,7 @@ void mt_md_whose(const struct mt_report *r, struct mt_out *o)
     if (d == NULL || !mt_has_others(r))
         return;
     mt_puts(o, "From here on about ");
-    md(o, mt_row_place(r, mt_report_rank(r), d, place, sizeof place));
+    md(o, mt_row_place(r, mt_diagnosis_rank(r->diagnosis), d, place, sizeof place));
     mt_puts(o, ".\n\n");
 }
 
@@ -208,7 +208,7 @@ void mt_md_others(const struct mt_report *r, struct mt_out *o)
     while ((d = mt_next_other(r, &i, &j)) != NULL && n < OTHERS) {
         n++;
         mt_puts(o, "- ");
-        md(o, mt_row_place(r, &r->ranks[i], d, place, sizeof place));
+        md(o, mt_row_place(r, &r->diagnosis->ranks.p[i], d, place, sizeof place));
         mt_puts(o, ": ");
         md(o, mt_device_words(words, sizeof words, d));
         mt_puts(o, "\n");

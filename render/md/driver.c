@@ -96,8 +96,8 @@ static void reconciled(const struct mt_driverdiag *j, struct mt_out *o)
 
 void mt_md_job(const struct mt_report *r, struct mt_out *o)
 {
-    for (uint32_t i = 0; i < r->driver->ledgers.n && i < LEDGERS; i++)
-        ledger(r->driver, &r->driver->ledgers.p[i], o);
-    failures(r->driver, o);
-    reconciled(r->driver, o);
+    for (uint32_t i = 0; i < r->diagnosis->driver->ledgers.n && i < LEDGERS; i++)
+        ledger(r->diagnosis->driver, &r->diagnosis->driver->ledgers.p[i], o);
+    failures(r->diagnosis->driver, o);
+    reconciled(r->diagnosis->driver, o);
 }

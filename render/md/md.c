@@ -85,17 +85,19 @@ static void ranks(struct mt_out *o, const struct mt_report *r)
     if (mt_row_count(r) < 2)
         return;
     mt_puts(o, "| rank and device | peak live | peak reserved | OOM |\n|---|---:|---:|---|\n");
-    for (uint32_t i = 0; i < r->n_ranks; i++) {
-        for (uint32_t j = 0; j < r->ranks[i].analysis->devices.n; j++) {
-            const struct mt_device_analysis *d = &r->ranks[i].analysis->devices.p[j];
+    for (uint32_t i = 0; i < r->diagnosis->ranks.n; i++) {
+        for (uint32_t j = 0; j < r->diagnosis->ranks.p[i].analysis->devices.n; j++) {
+            const struct mt_device_analysis *d = &r->diagnosis->ranks.p[i].analysis->devices.p[j];
             mt_puts(o, "| ");
-            md(o, mt_row_place(r, &r->ranks[i], d, place, sizeof place));
+            md(o, mt_row_place(r, &r->diagnosis->ranks.p[i], d, place, sizeof place));
             mt_putf(o, " | %s%s | %s | %s |\n", mt_row_live(a, d),
                     mt_row_has_peak(d) || mt_state_unknown(d) ? "" : " (at the dump)",
                     mt_row_reserved(b, d),
-                    d->ooms.n == 0                                            ? ""
-                    : i == r->primary && d == mt_verdict_device(&r->ranks[i]) ? "yes, this report"
-                                                                              : "yes");
+                    d->ooms.n == 0 ? ""
+                    : i == r->diagnosis->primary &&
+                            d == mt_verdict_device(&r->diagnosis->ranks.p[i])
+                        ? "yes, this report"
+                        : "yes");
         }
     }
     mt_puts(o, "\n");
@@ -104,12 +106,13 @@ static void ranks(struct mt_out *o, const struct mt_report *r)
 void mt_render_md(const struct mt_report *r, struct mt_out *o)
 {
     enum { MAX_CAVEATS = 64 };
-    const struct mt_rank *k = mt_report_rank(r);
+    const struct mt_rank *k = mt_diagnosis_rank(r->diagnosis);
     const struct mt_device_analysis *d = mt_verdict_device(k);
     const struct mt_verdict *v = k != NULL ? &k->analysis->verdict : NULL;
     const char *because, *second = mt_report_second(r);
     const char *cause = mt_report_cause_sentence(r);
-    bool job = mt_report_driver_leads(r), log = mt_report_log_leads(r), folded;
+    bool job = mt_diagnosis_lead(r->diagnosis) == MT_LEAD_DRIVER,
+         log = mt_diagnosis_lead(r->diagnosis) == MT_LEAD_LOG, folded;
     struct mt_caveat *cav = mt_calloc(MAX_CAVEATS, sizeof *cav);
     char title[512];
     unsigned n;
@@ -120,8 +123,8 @@ void mt_render_md(const struct mt_report *r, struct mt_out *o)
     mt_puts(o, "### memtrace: ");
     md(o, mt_report_title(r, title, sizeof title));
     mt_puts(o, "\n\n**");
-    md(o, log         ? r->diag->sentence
-          : job       ? r->driver->sentence
+    md(o, log         ? r->diagnosis->logdiag->sentence
+          : job       ? r->diagnosis->driver->sentence
           : v != NULL ? v->sentence
                       : "Nothing could be read.");
     mt_puts(o, "**\n\n");
@@ -130,7 +133,10 @@ void mt_render_md(const struct mt_report *r, struct mt_out *o)
         md(o, mt_report_same_job(r));
         mt_puts(o, "\n\n");
     }
-    because = log ? r->diag->because : job ? r->driver->because : v != NULL ? v->because : "";
+    because = log         ? r->diagnosis->logdiag->because
+              : job       ? r->diagnosis->driver->because
+              : v != NULL ? v->because
+                          : "";
     if (because[0] != '\0') {
         md(o, because);
         mt_puts(o, "\n\n");
@@ -145,8 +151,8 @@ void mt_render_md(const struct mt_report *r, struct mt_out *o)
         mt_puts(o, job ? "The snapshot: " : "The driver: ");
         md(o, second);
         mt_puts(o, "\n\n");
-        if (log && r->driver->because[0] != '\0') {
-            md(o, r->driver->because);
+        if (log && r->diagnosis->driver->because[0] != '\0') {
+            md(o, r->diagnosis->driver->because);
             mt_puts(o, "\n\n");
         }
     }
@@ -158,12 +164,12 @@ void mt_render_md(const struct mt_report *r, struct mt_out *o)
     mt_md_top(r, o);
     mt_md_cause(r, o);
     /* a ticket shows the answer; GitHub and GitLab open the rest */
-    folded = d != NULL || r->driver != NULL;
+    folded = d != NULL || r->diagnosis->driver != NULL;
     if (folded)
         mt_puts(o, "<details><summary>Numbers, phases, owners</summary>\n\n");
     if (d != NULL)
         facts(o, k, d);
-    if (r->driver != NULL)
+    if (r->diagnosis->driver != NULL)
         mt_md_job(r, o);
     ranks(o, r);
     mt_md_whose(r, o);

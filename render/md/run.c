@@ -12,11 +12,11 @@ static void code(struct mt_out *o, const char *s) { mt_md_code(o, s, strnlen(s, 
 
 static void lint(const struct mt_report *r, struct mt_out *o)
 {
-    if (r->lint == NULL || r->lint->findings.n == 0)
+    if (r->diagnosis->lint == NULL || r->diagnosis->lint->findings.n == 0)
         return;
     mt_puts(o, "**Check these**\n\n");
-    for (uint32_t i = 0; i < r->lint->findings.n; i++) {
-        const struct mt_lint_finding *f = &r->lint->findings.p[i];
+    for (uint32_t i = 0; i < r->diagnosis->lint->findings.n; i++) {
+        const struct mt_lint_finding *f = &r->diagnosis->lint->findings.p[i];
         mt_putf(o, "- %s: ", mt_lint_level_name(f->level));
         md(o, f->sentence);
         if (f->where[0] != '\0') {
@@ -35,9 +35,9 @@ static void logs(const struct mt_report *r, struct mt_out *o)
 {
     struct mt_log_row rows[MAX_LOG_ROWS];
     uint32_t n;
-    if (r->diag == NULL || mt_logs_facts(r->logs) == 0)
+    if (r->diagnosis->logdiag == NULL || mt_logs_facts(r->diagnosis->logs) == 0)
         return;
-    n = mt_log_rows(r->logs, rows, MAX_LOG_ROWS);
+    n = mt_log_rows(r->diagnosis->logs, rows, MAX_LOG_ROWS);
     mt_puts(o, "| log line | who | what |\n|---:|---|---|\n");
     for (uint32_t i = 0; i < n; i++) {
         char words[MT_FACT_WORDS], who[96];

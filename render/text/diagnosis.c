@@ -66,8 +66,8 @@ void mt_text_top(struct mt_text *x, const struct mt_report *r)
 {
     unsigned no = 0;
     uint32_t n;
-    const struct mt_advice *list = mt_report_advice(r, &n);
-    const struct mt_combined *after = mt_report_after(r);
+    const struct mt_advice *list = mt_diagnosis_advice(r->diagnosis, &n);
+    const struct mt_combined *after = mt_diagnosis_combined(r->diagnosis);
     for (uint32_t i = 0; i < n; i++) {
         if (!list[i].is_top)
             continue;
@@ -88,7 +88,7 @@ void mt_text_advice(struct mt_text *x, const struct mt_report *r)
 {
     unsigned no = 0;
     uint32_t n;
-    const struct mt_advice *list = mt_report_advice(r, &n);
+    const struct mt_advice *list = mt_diagnosis_advice(r->diagnosis, &n);
     if (n != 0)
         mt_text_heading(x, "All advice, in the order to try");
     for (unsigned pass = 0; pass < 2;
@@ -162,7 +162,7 @@ void mt_text_whose(struct mt_text *x, const struct mt_report *r)
         return;
     mt_putc(x->o, '\n');
     place_of(x, "The sections from here on are about ",
-             mt_row_place(r, mt_report_rank(r), d, place, sizeof place), ".");
+             mt_row_place(r, mt_diagnosis_rank(r->diagnosis), d, place, sizeof place), ".");
 }
 
 void mt_text_others(struct mt_text *x, const struct mt_report *r)
@@ -175,7 +175,7 @@ void mt_text_others(struct mt_text *x, const struct mt_report *r)
         if (n++ == 0)
             mt_text_heading(x, "The other devices");
         (void)snprintf(end, sizeof end, ": %s", mt_device_words(words, sizeof words, d));
-        place_of(x, "", mt_row_place(r, &r->ranks[i], d, place, sizeof place), end);
+        place_of(x, "", mt_row_place(r, &r->diagnosis->ranks.p[i], d, place, sizeof place), end);
     }
     if (d != NULL)
         mt_putf(x->o, "  and %s more (see --format json)\n",

@@ -233,7 +233,7 @@ static void processes(struct mt_text *x, const struct mt_driverdiag *j)
 
 void mt_text_job(struct mt_text *x, const struct mt_report *r)
 {
-    const struct mt_driverdiag *j = r->driver;
+    const struct mt_driverdiag *j = r->diagnosis->driver;
     char a[40];
     for (uint32_t i = 0; i < j->ledgers.n && i < LEDGERS; i++)
         ledger(x, j, &j->ledgers.p[i]);

@@ -167,22 +167,28 @@ static void ranks(struct mt_text *x, const struct mt_report *r)
     int width = 16;
     if (mt_row_count(r) < 2)
         return;
-    mt_text_heading(x, r->n_ranks > 1 ? "Ranks and devices" : "Devices");
-    for (uint32_t i = 0; i < r->n_ranks; i++) /* names of files are longer than numbers of ranks */
-        for (uint32_t j = 0; j < r->ranks[i].analysis->devices.n; j++) {
-            size_t n = strlen(mt_row_place(r, &r->ranks[i], &r->ranks[i].analysis->devices.p[j],
-                                           place, sizeof place));
+    mt_text_heading(x, r->diagnosis->ranks.n > 1 ? "Ranks and devices" : "Devices");
+    for (uint32_t i = 0; i < r->diagnosis->ranks.n;
+         i++) /* names of files are longer than numbers of ranks */
+        for (uint32_t j = 0; j < r->diagnosis->ranks.p[i].analysis->devices.n; j++) {
+            size_t n = strlen(mt_row_place(r, &r->diagnosis->ranks.p[i],
+                                           &r->diagnosis->ranks.p[i].analysis->devices.p[j], place,
+                                           sizeof place));
             width = n > 72 ? 72 : (int)n > width ? (int)n : width;
         }
-    for (uint32_t i = 0; i < r->n_ranks; i++) {
-        const struct mt_analysis *an = r->ranks[i].analysis;
+    for (uint32_t i = 0; i < r->diagnosis->ranks.n; i++) {
+        const struct mt_analysis *an = r->diagnosis->ranks.p[i].analysis;
         for (uint32_t j = 0; j < an->devices.n; j++) {
             const struct mt_device_analysis *d = &an->devices.p[j];
-            mt_puts(x->o, i == r->primary && d == mt_verdict_device(&r->ranks[i]) ? "> " : "  ");
-            mt_text_padded(x, mt_row_place(r, &r->ranks[i], d, place, sizeof place), width);
+            mt_puts(x->o,
+                    i == r->diagnosis->primary && d == mt_verdict_device(&r->diagnosis->ranks.p[i])
+                        ? "> "
+                        : "  ");
+            mt_text_padded(x, mt_row_place(r, &r->diagnosis->ranks.p[i], d, place, sizeof place),
+                           width);
             mt_putf(x->o, " %s %11s  reserved %11s%s%s\n", mt_row_has_peak(d) ? "peak" : "live",
                     mt_row_live(a, d), mt_row_reserved(b, d), d->ooms.n ? "  OOM" : "",
-                    r->ranks[i].trace->damaged ? "  damaged" : "");
+                    r->diagnosis->ranks.p[i].trace->damaged ? "  damaged" : "");
         }
     }
 }
@@ -193,25 +199,25 @@ static void headline(struct mt_text *x, const struct mt_report *r, const struct 
 {
     const char *second = mt_report_second(r);
     const char *cause = mt_report_cause_sentence(r);
-    bool job = mt_report_driver_leads(r);
-    if (mt_report_log_leads(r)) {
-        mt_text_heading(x, mt_log_cause_words(r->diag->cause));
-        mt_text_wrap(x, "  ", "  ", r->diag->sentence);
-        if (r->diag->because[0] != '\0')
-            mt_text_wrap(x, "  ", "  ", r->diag->because);
+    bool job = mt_diagnosis_lead(r->diagnosis) == MT_LEAD_DRIVER;
+    if (mt_diagnosis_lead(r->diagnosis) == MT_LEAD_LOG) {
+        mt_text_heading(x, mt_log_cause_words(r->diagnosis->logdiag->cause));
+        mt_text_wrap(x, "  ", "  ", r->diagnosis->logdiag->sentence);
+        if (r->diagnosis->logdiag->because[0] != '\0')
+            mt_text_wrap(x, "  ", "  ", r->diagnosis->logdiag->because);
         if (second != NULL)
             mt_text_wrap(x, "  The driver: ", "  ", second);
-        if (second != NULL && r->driver->because[0] != '\0')
-            mt_text_wrap(x, "  ", "  ", r->driver->because);
+        if (second != NULL && r->diagnosis->driver->because[0] != '\0')
+            mt_text_wrap(x, "  ", "  ", r->diagnosis->driver->because);
         return;
     }
-    mt_text_heading(x, job ? r->driver->kind == MT_DV_OOM ? "OUT OF MEMORY" : "Verdict"
+    mt_text_heading(x, job ? r->diagnosis->driver->kind == MT_DV_OOM ? "OUT OF MEMORY" : "Verdict"
                        : d != NULL && d->ooms.n ? "OUT OF MEMORY"
                                                 : "Verdict");
     if (job) {
-        mt_text_wrap(x, "  ", "  ", r->driver->sentence);
-        if (r->driver->because[0] != '\0')
-            mt_text_wrap(x, "  ", "  ", r->driver->because);
+        mt_text_wrap(x, "  ", "  ", r->diagnosis->driver->sentence);
+        if (r->diagnosis->driver->because[0] != '\0')
+            mt_text_wrap(x, "  ", "  ", r->diagnosis->driver->because);
         second = v != NULL ? v->sentence : NULL;
     } else if (v != NULL) {
         mt_text_wrap(x, "  ", "  ", v->sentence);
@@ -229,7 +235,7 @@ static void headline(struct mt_text *x, const struct mt_report *r, const struct 
 void mt_render_text(const struct mt_report *r, struct mt_out *o)
 {
     enum { MAX_FACTS = 16 };
-    const struct mt_rank *k = mt_report_rank(r);
+    const struct mt_rank *k = mt_diagnosis_rank(r->diagnosis);
     const struct mt_device_analysis *d = mt_verdict_device(k);
     const struct mt_verdict *v = k != NULL ? &k->analysis->verdict : NULL;
     int columns = r->columns != 0 ? r->columns : 80;
@@ -267,7 +273,7 @@ void mt_render_text(const struct mt_report *r, struct mt_out *o)
             mt_putf(o, "  %-22s %s\n", facts[i].name, facts[i].value);
         chart(&x, d);
     }
-    if (r->driver != NULL)
+    if (r->diagnosis->driver != NULL)
         mt_text_job(&x, r);
     mt_text_whose(&x, r);
     if (d != NULL)

@@ -76,7 +76,7 @@ static void device_caveats(const struct mt_rank *k, const struct mt_device_analy
 static unsigned same_job_caveats(const struct mt_report *r, struct mt_caveat *out, unsigned n,
                                  unsigned max)
 {
-    const struct mt_same_job *j = r->same_job;
+    const struct mt_same_job *j = r->diagnosis->same_job;
     if (j == NULL)
         return n;
     if (j->sentence != NULL)

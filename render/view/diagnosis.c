@@ -44,8 +44,9 @@ const struct mt_cause *mt_report_cause(const struct mt_report *r)
 {
     const struct mt_device_analysis *d = mt_report_device(r);
     const struct mt_cause *c = d != NULL ? d->cause : NULL;
-    if (c == NULL || mt_report_log_leads(r) ||
-        (mt_report_driver_leads(r) && r->driver->kind == MT_DV_OOM))
+    if (c == NULL || mt_diagnosis_lead(r->diagnosis) == MT_LEAD_LOG ||
+        (mt_diagnosis_lead(r->diagnosis) == MT_LEAD_DRIVER &&
+         r->diagnosis->driver->kind == MT_DV_OOM))
         return NULL;
     return (c->sentence != NULL && c->sentence[0] != '\0') || c->evidence.n != 0 ||
                    c->what_ifs.n != 0
@@ -355,8 +356,8 @@ bool mt_has_others(const struct mt_report *r) { return mt_row_count(r) > 1; }
 const struct mt_device_analysis *mt_next_other(const struct mt_report *r, uint32_t *i, uint32_t *j)
 {
     const struct mt_device_analysis *own = mt_report_device(r);
-    for (; *i < r->n_ranks; ++*i, *j = UINT32_MAX) {
-        const struct mt_analysis *a = r->ranks[*i].analysis;
+    for (; *i < r->diagnosis->ranks.n; ++*i, *j = UINT32_MAX) {
+        const struct mt_analysis *a = r->diagnosis->ranks.p[*i].analysis;
         while (++*j < a->devices.n)
             if (&a->devices.p[*j] != own)
                 return &a->devices.p[*j];

@@ -7,9 +7,6 @@
 
 #define MT_WHO 256
 
-/* True when the driver's sentence is the headline: there is no snapshot, or
- * only the driver saw the failure. */
-bool mt_report_driver_leads(const struct mt_report *r);
 /* The driver's sentence beside a snapshot's headline; NULL when it leads or
  * there is none. */
 const char *mt_report_second(const struct mt_report *r);

@@ -147,7 +147,7 @@ static void ledger_caveats(const struct mt_driverdiag *j, struct mt_caveat *out,
 unsigned mt_driverdiag_caveats(const struct mt_report *r, struct mt_caveat *out, unsigned n,
                                unsigned max)
 {
-    const struct mt_driverdiag *j = r->driver;
+    const struct mt_driverdiag *j = r->diagnosis->driver;
     char who[MT_WHO], a[32];
     if (j == NULL)
         return n;

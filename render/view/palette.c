@@ -119,7 +119,7 @@ void mt_palette_build(struct mt_palette *p, const struct mt_report *r)
     p->of[MT_PH_UNATTRIBUTED][MT_PH_NONE] = MT_COLOR_UNATTRIBUTED;
     if (first != NULL)
         add_device(p, first, taken);
-    for (uint32_t i = 0; i < r->n_ranks; i++)
-        for (uint32_t k = 0; k < r->ranks[i].analysis->devices.n; k++)
-            add_device(p, &r->ranks[i].analysis->devices.p[k], taken);
+    for (uint32_t i = 0; i < r->diagnosis->ranks.n; i++)
+        for (uint32_t k = 0; k < r->diagnosis->ranks.p[i].analysis->devices.n; k++)
+            add_device(p, &r->diagnosis->ranks.p[i].analysis->devices.p[k], taken);
 }

@@ -8,23 +8,18 @@ bool mt_report_damaged(const struct mt_report *r)
 {
     if (r->n_unread > 0)
         return true;
-    for (uint32_t i = 0; i < r->n_ranks; i++)
-        if (r->ranks[i].trace->damaged)
+    for (uint32_t i = 0; i < r->diagnosis->ranks.n; i++)
+        if (r->diagnosis->ranks.p[i].trace->damaged)
             return true;
-    for (uint32_t i = 0; r->driver != NULL && i < r->driver->drivers.n; i++)
-        if (r->driver->drivers.p[i]->damaged)
+    for (uint32_t i = 0; r->diagnosis->driver != NULL && i < r->diagnosis->driver->drivers.n; i++)
+        if (r->diagnosis->driver->drivers.p[i]->damaged)
             return true;
     return false;
 }
 
-const struct mt_rank *mt_report_rank(const struct mt_report *r)
-{
-    return r->primary < r->n_ranks ? &r->ranks[r->primary] : NULL;
-}
-
 const struct mt_device_analysis *mt_report_device(const struct mt_report *r)
 {
-    const struct mt_rank *k = mt_report_rank(r);
+    const struct mt_rank *k = mt_diagnosis_rank(r->diagnosis);
     if (k == NULL || k->analysis->verdict.device >= k->analysis->devices.n)
         return NULL;
     return &k->analysis->devices.p[k->analysis->verdict.device];
@@ -35,12 +30,6 @@ const struct mt_device_analysis *mt_verdict_device(const struct mt_rank *k)
     return k != NULL && k->analysis->devices.n != 0
                ? &k->analysis->devices.p[k->analysis->verdict.device]
                : NULL;
-}
-
-bool mt_verdict_is_oom(enum mt_verdict_kind k)
-{
-    return k == MT_V_OOM_CAPACITY || k == MT_V_OOM_FRAGMENTATION || k == MT_V_OOM_LIMIT ||
-           k == MT_V_OOM;
 }
 
 const char *mt_verdict_words(enum mt_verdict_kind k)

@@ -16,20 +16,20 @@ static const char *base_name(const char *path)
 
 char *mt_report_title(const struct mt_report *r, char *buf, size_t cap)
 {
-    const struct mt_rank *k = mt_report_rank(r);
-    const struct mt_trace *t = r->driver != NULL && r->driver->drivers.n != 0
-                                   ? r->driver->drivers.p[0]
+    const struct mt_rank *k = mt_diagnosis_rank(r->diagnosis);
+    const struct mt_trace *t = r->diagnosis->driver != NULL && r->diagnosis->driver->drivers.n != 0
+                                   ? r->diagnosis->driver->drivers.p[0]
                                : k != NULL ? k->trace
                                            : NULL;
     const struct mt_meta *m = t != NULL ? &t->meta : NULL;
-    const char *input = m == NULL && r->logs != NULL && r->logs->files.n != 0
-                            ? base_name(r->logs->files.p[0].name)
+    const char *input = m == NULL && r->diagnosis->logs != NULL && r->diagnosis->logs->files.n != 0
+                            ? base_name(r->diagnosis->logs->files.p[0].name)
                         : m == NULL                                      ? "memory report"
                         : m->input == NULL || strcmp(m->input, "-") == 0 ? "standard input"
                                                                          : base_name(m->input);
     if (r->title != NULL)
         (void)snprintf(buf, cap, "%s", r->title);
-    else if (m != NULL && m->member != NULL && r->n_ranks == 1)
+    else if (m != NULL && m->member != NULL && r->diagnosis->ranks.n == 1)
         (void)snprintf(buf, cap, "%s: %s", input, base_name(m->member));
     else
         (void)snprintf(buf, cap, "%s", input);
@@ -39,8 +39,8 @@ char *mt_report_title(const struct mt_report *r, char *buf, size_t cap)
 uint32_t mt_row_count(const struct mt_report *r)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < r->n_ranks; i++)
-        n += r->ranks[i].analysis->devices.n;
+    for (uint32_t i = 0; i < r->diagnosis->ranks.n; i++)
+        n += r->diagnosis->ranks.p[i].analysis->devices.n;
     return n;
 }
 
@@ -90,7 +90,8 @@ char *mt_row_request(char *buf, const struct mt_oom *o)
 /* Ranks lie in their order, so those of one number beside each other. */
 static bool is_rank_of(const struct mt_report *r, size_t i, const struct mt_rank *k)
 {
-    return i < r->n_ranks && r->ranks[i].trace->meta.rank == k->trace->meta.rank;
+    return i < r->diagnosis->ranks.n &&
+           r->diagnosis->ranks.p[i].trace->meta.rank == k->trace->meta.rank;
 }
 
 static const char *file_of(const struct mt_rank *k)
@@ -103,7 +104,7 @@ static const char *file_of(const struct mt_rank *k)
  * same too. */
 static const char *told_by(const struct mt_report *r, const struct mt_rank *k)
 {
-    size_t i = (size_t)(k - r->ranks);
+    size_t i = (size_t)(k - r->diagnosis->ranks.p);
     bool before = i > 0 && is_rank_of(r, i - 1, k), after = is_rank_of(r, i + 1, k);
     const char *name = base_name(file_of(k));
     if (k->trace->meta.rank < 0 || (!before && !after))
@@ -121,9 +122,10 @@ static const char *told_by(const struct mt_report *r, const struct mt_rank *k)
  */
 static bool is_name_again(const struct mt_report *r, const struct mt_rank *k)
 {
-    size_t i = (size_t)(k - r->ranks);
+    size_t i = (size_t)(k - r->diagnosis->ranks.p);
     return (i > 0 && strcmp(base_name(file_of(k - 1)), base_name(file_of(k))) == 0) ||
-           (i + 1 < r->n_ranks && strcmp(base_name(file_of(k + 1)), base_name(file_of(k))) == 0);
+           (i + 1 < r->diagnosis->ranks.n &&
+            strcmp(base_name(file_of(k + 1)), base_name(file_of(k))) == 0);
 }
 
 char *mt_row_place(const struct mt_report *r, const struct mt_rank *k,
@@ -139,7 +141,7 @@ char *mt_row_place(const struct mt_report *r, const struct mt_rank *k,
                        told, dev);
     else if (m->rank >= 0)
         (void)snprintf(buf, cap, "rank %d, %s", m->rank, dev);
-    else if (r->n_ranks > 1)
+    else if (r->diagnosis->ranks.n > 1)
         (void)snprintf(buf, cap, "%.*s, %s", (int)(cap > 160 ? cap - 80 : 80),
                        is_name_again(r, k) ? name : base_name(name), dev);
     else

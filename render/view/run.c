@@ -9,11 +9,12 @@ uint32_t mt_setting_rows(const struct mt_report *r, bool with_allocator, struct 
                          uint32_t max)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; r->conf != NULL && i < r->conf->settings.n && n < max; i++) {
+    for (uint32_t i = 0;
+         r->diagnosis->conf != NULL && i < r->diagnosis->conf->settings.n && n < max; i++) {
         struct mt_setting_row *row = &out[n];
-        row->setting = &r->conf->settings.p[i];
-        if (!mt_runconf_find(r->conf, row->setting->name, &row->hit) || row->hit.is_default ||
-            (!with_allocator && row->hit.entry->form == MT_CONF_ALLOCATOR))
+        row->setting = &r->diagnosis->conf->settings.p[i];
+        if (!mt_runconf_find(r->diagnosis->conf, row->setting->name, &row->hit) ||
+            row->hit.is_default || (!with_allocator && row->hit.entry->form == MT_CONF_ALLOCATOR))
             continue;
         row->value =
             row->hit.value != NULL ? row->hit.value : "(not known: it hangs on a variable)";
@@ -60,8 +61,8 @@ static bool about_same(uint64_t a, uint64_t b)
 
 char *mt_log_settles(const struct mt_report *r, char *buf, size_t cap)
 {
-    const struct mt_logdiag *d = r->diag;
-    const struct mt_rank *k = mt_report_rank(r);
+    const struct mt_logdiag *d = r->diagnosis->logdiag;
+    const struct mt_rank *k = mt_diagnosis_rank(r->diagnosis);
     const struct mt_device_analysis *dev = mt_report_device(r);
     char a[32];
     size_t n = 0;

@@ -10,28 +10,17 @@
 
 #include <stddef.h>
 
-/* The rank the verdict speaks for; NULL when nothing could be read. */
-const struct mt_rank *mt_report_rank(const struct mt_report *r);
 /* The device the verdict speaks for; NULL when its rank has none. */
 const struct mt_device_analysis *mt_report_device(const struct mt_report *r);
 /* The device that the verdict is about; NULL when there is none, or no rank. */
 const struct mt_device_analysis *mt_verdict_device(const struct mt_rank *k);
 
-/* True when a log is all there is, so that what it says is the headline. */
-bool mt_report_log_leads(const struct mt_report *r);
-/* The advice of the report: that of the verdict's rank, or of the log or the driver's failure where
- * it leads. */
-const struct mt_advice *mt_report_advice(const struct mt_report *r, uint32_t *n);
-/* it is on the failure that the driver saw */
-bool mt_report_driver_advises(const struct mt_report *r);
-/* What its first settings do together; NULL where that cannot be told. */
-const struct mt_combined *mt_report_after(const struct mt_report *r);
-/* The heading of its first settings: nothing has to be changed where nothing failed. */
+/* The heading of the first settings of the advice: nothing has to be changed where nothing failed.
+ */
 const char *mt_report_first(const struct mt_report *r);
 /* What stands there instead after a failure without any; NULL = nothing. */
 const char *mt_report_no_first(const struct mt_report *r);
 
-bool mt_verdict_is_oom(enum mt_verdict_kind k);
 const char *mt_verdict_words(enum mt_verdict_kind k); /* "Out of memory: the device is full" */
 
 /* "at the OOM", "at the peak", "at the dump" */

@@ -3,6 +3,7 @@
 #define MT_TEST_LOAD_H
 
 #include "analysis/facts/analysis.h"
+#include "analysis/run/rules.h"
 #include "parser/input/input.h"
 #include "analysis/advice/rules.h"
 #include "analysis/phases/phases.h"
@@ -25,26 +26,14 @@ static inline struct mt_trace *mt_load(const char *path, enum mt_rc *rc)
     return t;
 }
 
-struct mt_rules {
-    struct mt_phase_rules *phases;
-    struct mt_fix_rules *fixes;
-};
-static inline bool mt_rules_load(struct mt_rules *r)
+/* The built-in rules. */
+static inline bool mt_load_rules(struct mt_rules *r)
 {
     struct mt_err err = {.rc = MT_OK};
-    r->phases = NULL;
-    r->fixes = NULL;
-    if (mt_phase_rules_load(&r->phases, NULL, 0, NULL, &err) < 0 ||
-        mt_fix_rules_load(&r->fixes, NULL, 0, NULL, &err) < 0) {
-        printf("# rules: %s\n", err.msg);
-        return false;
-    }
-    return true;
-}
-static inline void mt_rules_done(struct mt_rules *r)
-{
-    mt_phase_rules_free(r->phases);
-    mt_fix_rules_free(r->fixes);
+    if (mt_rules_load(r, NULL, 0, NULL, &err) >= 0)
+        return true;
+    printf("# rules: %s\n", err.msg);
+    return false;
 }
 
 static inline struct mt_analysis *mt_analyze_all(const struct mt_trace *t, const struct mt_rules *r,

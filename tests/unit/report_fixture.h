@@ -24,6 +24,7 @@ struct fixture {
     struct mt_trace *trace[FX_RANKS];
     struct mt_analysis a[FX_RANKS];
     struct mt_rank rank[FX_RANKS];
+    struct mt_diagnosis whole;
     struct mt_report r;
     struct mt_unread unread[2];
     struct mt_fix_rule rule[4];
@@ -347,10 +348,11 @@ static inline void fx_make(struct fixture *f, unsigned n_ranks, unsigned n_phase
         a->verdict.because = fx_dup("It is capacity, not fragmentation: of 900.00 MiB reserved but "
                                     "free, 640.00 MiB could have served the "
                                     "request, the largest piece being 150.00 MiB.");
-        f->rank[i] = (struct mt_rank){.trace = f->trace[i], .analysis = a};
+        f->rank[i] = (struct mt_rank){.trace = f->trace[i], .analysis = a, .order = i};
     }
-    f->r.ranks = f->rank;
-    f->r.n_ranks = n_ranks;
+    f->whole.ranks.p = f->rank;
+    f->whole.ranks.n = n_ranks;
+    f->r.diagnosis = &f->whole;
     f->r.command = hostile ? FX_HOSTILE : "memtrace report snapshots.tar.gz --capacity 80GiB";
     f->r.version = "0.1.0";
     f->r.title = hostile ? FX_HOSTILE : NULL;
@@ -358,7 +360,7 @@ static inline void fx_make(struct fixture *f, unsigned n_ranks, unsigned n_phase
 
 static inline void fx_done(struct fixture *f)
 {
-    for (unsigned i = 0; i < f->r.n_ranks; i++) {
+    for (unsigned i = 0; i < f->whole.ranks.n; i++) {
         struct mt_analysis *a = &f->a[i];
         for (uint32_t k = 0; k < a->devices.n; k++) {
             struct mt_device_analysis *d = &a->devices.p[k];

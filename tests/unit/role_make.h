@@ -42,7 +42,7 @@ struct job {
 static inline struct job *job_new(void)
 {
     struct job *j = calloc(1, sizeof *j);
-    if (j == NULL || !mt_rules_load(&j->rules))
+    if (j == NULL || !mt_load_rules(&j->rules))
         abort();
     j->bt = bt_new();
     j->next = UINT64_C(0x7f0000000000);

@@ -16,7 +16,7 @@ static struct mt_analysis *analyze(const struct mt_trace *t)
     return mt_analyze_all(t, &rules, false);
 }
 
-MT_TEST(rules_load) { MT_CHECK(mt_rules_load(&rules)); }
+MT_TEST(rules_load) { MT_CHECK(mt_load_rules(&rules)); }
 
 MT_TEST(anchored_on_the_end)
 {

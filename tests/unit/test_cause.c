@@ -6,7 +6,7 @@
 
 static struct mt_rules rules;
 
-MT_TEST(rules_load) { MT_CHECK(mt_rules_load(&rules)); }
+MT_TEST(rules_load) { MT_CHECK(mt_load_rules(&rules)); }
 
 #define FINISH(capacity)                                                                           \
     struct mt_trace *t;                                                                            \

@@ -12,7 +12,7 @@
 
 #define HOSTILE "<script>alert(1)</script>\"'&| *_`\n\033[31m{{title}}"
 
-static struct mt_phase_rules *rules;
+static struct mt_rules rules;
 
 static struct mt_trace *driver(const char *name, bool fails)
 {
@@ -58,6 +58,7 @@ static struct mt_trace *driver(const char *name, bool fails)
 struct made {
     struct mt_trace *t;
     struct mt_driverdiag *j;
+    struct mt_diagnosis whole;
     struct mt_report r;
     char *text;
 };
@@ -70,23 +71,25 @@ static struct made make(const char *name, bool fails)
     const struct mt_trace *list[1];
     memset(&m, 0, sizeof m);
     memset(&o, 0, sizeof o);
-    if (rules == NULL && mt_phase_rules_load(&rules, NULL, 0, NULL, &err) < 0)
+    if (rules.phases == NULL && mt_rules_load(&rules, NULL, 0, NULL, &err) < 0)
         abort();
-    o.phases = rules;
+    o.phases = rules.phases;
     m.t = driver(name, fails);
     list[0] = m.t;
     if (mt_driverdiag_make(&m.j, list, 1, NULL, 0, &o, &err) < 0)
         abort();
-    m.r.driver = m.j;
+    m.whole.driver = m.j;
+    m.whole.opts.rules = &rules;
     m.r.command = "";
     m.r.version = "0";
-    m.r.phases = rules;
     return m;
 }
 
 static const char *render(struct made *m, char format)
 {
     struct mt_out o;
+    if (m->r.diagnosis == NULL)
+        m->r.diagnosis = &m->whole;
     mt_free(m->text);
     m->text = NULL;
     if (!mt_out_mem(&o))
@@ -201,19 +204,20 @@ MT_TEST(which_sentence_leads)
         char first[64], second[64];
         memset(&f, 0, sizeof f);
         fx_make(&f, 2, 10, false);
-        f.r.driver = m.j;
-        f.r.phases = rules;
-        f.a[f.r.primary].verdict.kind = by[i].snapshot_failed ? MT_V_OOM_CAPACITY : MT_V_PEAK;
+        f.whole.driver = m.j;
+        f.whole.opts.rules = &rules;
+        f.a[f.whole.primary].verdict.kind = by[i].snapshot_failed ? MT_V_OOM_CAPACITY : MT_V_PEAK;
         if (by[i].near)
-            f.a[f.r.primary].devices.p[0].ooms.p[0].time_ns = m.j->ooms.p[m.j->oom].time_ns + BD_S;
+            f.a[f.whole.primary].devices.p[0].ooms.p[0].time_ns =
+                m.j->ooms.p[m.j->oom].time_ns + BD_S;
         if (by[i].rank != UINT32_MAX) {
             struct mt_books_peak *p = BD_PUSH(&m.j->books_peaks);
-            *p = (struct mt_books_peak){.rank = f.r.primary + by[i].rank,
+            *p = (struct mt_books_peak){.rank = f.whole.primary + by[i].rank,
                                         .reserved = 62 * BD_GIB,
                                         .unmapped = by[i].unmapped * FX_MIB};
         }
         (void)snprintf(first, sizeof first, "%.20s", m.j->sentence);
-        (void)snprintf(second, sizeof second, "%.20s", f.a[f.r.primary].verdict.sentence);
+        (void)snprintf(second, sizeof second, "%.20s", f.a[f.whole.primary].verdict.sentence);
         m.r = f.r;
         s = render(&m, 'h');
         h1 = strstr(s, "<h1>");
@@ -226,7 +230,7 @@ MT_TEST(which_sentence_leads)
         MT_CHECK_EQ(strncmp(s + strlen(by[i].driver ? snapshot : driver),
                             by[i].driver ? second : first, 20),
                     0);
-        f.r.driver = NULL;
+        f.whole.driver = NULL;
         fx_done(&f);
         done(&m);
     }
@@ -354,6 +358,7 @@ MT_TEST(out_of_memory_while_drawing)
         uint64_t used = mt_mem_used();
         mt_mem_fail_after(n);
         if (mt_out_mem(&o)) {
+            m.r.diagnosis = &m.whole;
             mt_render_html(&m.r, &o);
             (void)mt_out_finish(&o);
         }

@@ -497,11 +497,11 @@ MT_TEST(little_data)
     d->owners.n = owners; /* for fx_done() */
     d->pools.n = pools;
     d->ooms.n = ooms;
-    f.r.n_ranks = 0;
+    f.whole.ranks.n = 0;
     page = page_of(&f.r);
     MT_CHECK(page != NULL && check_markup(page) > 5);
     mt_free(page);
-    f.r.n_ranks = 1;
+    f.whole.ranks.n = 1;
     fx_done(&f);
 }
 

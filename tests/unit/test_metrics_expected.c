@@ -19,7 +19,7 @@
 
 static struct mt_rules rules;
 
-MT_TEST(rules_load) { MT_CHECK(mt_rules_load(&rules)); }
+MT_TEST(rules_load) { MT_CHECK(mt_load_rules(&rules)); }
 
 struct found {
     struct mt_trace *t;

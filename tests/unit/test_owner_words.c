@@ -58,8 +58,9 @@ MT_TEST(owners_of_one_name_say_where_they_were_called_from)
 static void check_caveat(bool cpp, const char *want)
 {
     struct mt_caveat said[16];
-    struct mt_rank rank = {.packs = NULL};
-    struct mt_report r = {.ranks = &rank, .n_ranks = 1};
+    struct mt_rank rank = {.order = 0};
+    struct mt_diagnosis whole = {.ranks = {.p = &rank, .n = 1}};
+    struct mt_report r = {.diagnosis = &whole};
     struct job *j = job_new();
     bool found = false;
     for (int i = 0; i < 8; i++)

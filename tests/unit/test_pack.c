@@ -539,7 +539,7 @@ static int read_back(struct seen *s, const struct mt_trace *t)
     s->packs = (struct mt_packs){.max_size = s->max_size};
     s->n_read = s->n_runs = s->n_withheld = 0;
     s->n_lost = 0;
-    if (!mt_rules_load(&rules))
+    if (!mt_load_rules(&rules))
         return 0;
     o.phases = rules.phases;
     o.fixes = rules.fixes;
@@ -802,7 +802,7 @@ MT_TEST(out_of_memory_while_packing)
     }
     bt_segment(&m.x, 0, 4096, 1 << 20, "1048576a", stacks[0]);
     t = bt_done(&m.x);
-    MT_ASSERT(mt_rules_load(&rules));
+    MT_ASSERT(mt_load_rules(&rules));
     before = mt_mem_used();
     for (uint64_t n = 1; n < 4000; n = n + 1 + n / 40) {
         struct mt_packs packs = {.max_size = 0};

@@ -37,7 +37,7 @@ MT_TEST(every_row)
     struct mt_rules rules;
     int rows = 0;
     MT_REQUIRE_SHARED();
-    MT_ASSERT(mt_rules_load(&rules));
+    MT_ASSERT(mt_load_rules(&rules));
     snprintf(path, sizeof path, "%s/torch/replay_reference.json", mt_shared_data());
     text = mt_slurp(path, &n);
     MT_ASSERT(text != NULL);
@@ -80,7 +80,7 @@ MT_TEST(optimizer_annotations)
                                         "cs336_wedson_512_training.pickle"};
     struct mt_rules rules;
     MT_REQUIRE_SHARED();
-    MT_ASSERT(mt_rules_load(&rules));
+    MT_ASSERT(mt_load_rules(&rules));
     for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
         char path[1200];
         enum mt_rc rc;

@@ -22,7 +22,7 @@ static bool look(struct real *r, const char *name)
     memset(r, 0, sizeof *r);
     snprintf(path, sizeof path, "%s/torch/%s", mt_shared_data(), name);
     r->t = mt_load(path, &rc);
-    if (r->t == NULL || !mt_rules_load(&r->rules))
+    if (r->t == NULL || !mt_load_rules(&r->rules))
         return false;
     o.phases = r->rules.phases;
     o.fixes = r->rules.fixes;

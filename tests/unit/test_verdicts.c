@@ -73,7 +73,7 @@ static void check_table(const char *table, const char *dir, int at_least)
     FILE *f = fopen(table, "r");
     int rows = 0;
     MT_ASSERT(f != NULL);
-    MT_ASSERT(mt_rules_load(&rules));
+    MT_ASSERT(mt_load_rules(&rules));
     MT_ASSERT(fgets(line, sizeof line, f) != NULL); /* the head */
     while (fgets(line, sizeof line, f) != NULL) {
         if (line[0] == '#' || split(line, col) < COLUMNS)

@@ -1,0 +1,339 @@
+#include "analysis/run/diagnose.h"
+
+#include "analysis/cause/verdict.h"
+#include "analysis/run/advise_driver.h"
+#include "parser/input/input.h"
+#include "parser/model/driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static enum mt_rc nomem(const struct mt_diagnosis *d, struct mt_err *err)
+{
+    return mt_fail(err, MT_ENOMEM, "out of memory: %u snapshots were read; raise --max-memory",
+                   d != NULL ? (unsigned)d->ranks.n : 0);
+}
+
+/* ---- new ---- */
+
+enum mt_rc mt_diagnosis_new(struct mt_diagnosis **out, const struct mt_diagnose_opts *o,
+                            struct mt_err *err)
+{
+    struct mt_diagnosis *d = mt_calloc(1, sizeof *d);
+    const struct mt_logs *logs = o->logs;
+    *out = d;
+    if (d == NULL)
+        return nomem(d, err);
+    d->opts = *o;
+    d->conf = o->conf;
+    d->framework = -1;
+    if (o->conf == NULL || logs == NULL)
+        return MT_OK;
+    mt_runconf_tell(o->conf, mt_logs_framework(logs));
+    o->conf->no_expandable = mt_logs_have(logs, MT_LOG_NO_EXPANDABLE);
+    o->conf->host_full = mt_logs_host_ran_out(logs);
+    o->conf->kv_refused =
+        mt_logs_have(logs, MT_LOG_VLLM_NO_KV) || mt_logs_have(logs, MT_LOG_SGLANG_NO_KV);
+    return MT_OK;
+}
+
+/* ---- add ---- */
+
+static bool has_gpu(const struct mt_trace *t, int32_t ordinal)
+{
+    for (uint32_t i = 0; i < t->devices.n; i++)
+        if (t->devices.p[i].kind == MT_DEV_CUDA && t->devices.p[i].ordinal == ordinal)
+            return true;
+    return false;
+}
+
+/* The size of the GPU that a snapshot inside a driver trace belongs to; 0 = unknown, or the trace's
+ * GPUs differ. */
+static uint64_t capacity_by_driver(const struct mt_diagnosis *d, const struct mt_trace *t)
+{
+    uint64_t size = 0;
+    for (uint32_t i = 0; i < d->drivers.n && t->meta.uid != 0; i++) {
+        const struct mt_driver *v = d->drivers.p[i]->driver;
+        bool is_own = false;
+        for (uint32_t k = 0; k < v->processes.n; k++)
+            is_own |= v->processes.p[k].uid == t->meta.uid;
+        for (uint32_t k = 0; is_own && k < v->gpus.n; k++) {
+            if (v->gpus.p[k].total == 0 || (size != 0 && size != v->gpus.p[k].total))
+                return 0;
+            size = v->gpus.p[k].total;
+        }
+    }
+    return size;
+}
+
+static uint64_t find_capacity(const struct mt_diagnosis *d, const struct mt_trace *t,
+                              enum mt_capacity_from *from)
+{
+    uint64_t size = d->opts.capacity;
+    *from = MT_CAPACITY_GIVEN;
+    if (size == 0) {
+        size = capacity_by_driver(d, t);
+        *from = MT_CAPACITY_DRIVER;
+    }
+    if (size == 0 && d->opts.logs != NULL) {
+        size = mt_logs_capacity(d->opts.logs, t->devices.n == 1 ? t->devices.p[0].ordinal : -1);
+        *from = MT_CAPACITY_LOG;
+    }
+    if (size == 0)
+        *from = MT_CAPACITY_UNKNOWN;
+    return size;
+}
+
+/* Analyses t and keeps it; the caller frees t when this fails. */
+static enum mt_rc add_snapshot(struct mt_diagnosis *d, struct mt_trace *t,
+                               const struct mt_detail_hook *detail, struct mt_err *err)
+{
+    struct mt_rank k = {.trace = t, .order = d->ranks.n}, *slot;
+    struct mt_analyze_opts o = {.phases = d->opts.rules->phases,
+                                .fixes = d->opts.rules->fixes,
+                                .roles = d->opts.rules->roles,
+                                .verify = d->opts.verify,
+                                .only_device = d->opts.only_device,
+                                .framework = d->opts.framework,
+                                .conf = d->opts.conf,
+                                .progress = d->opts.progress};
+    enum mt_rc rc;
+    if (detail != NULL)
+        o.detail = *detail;
+    o.capacity = find_capacity(d, t, &k.capacity_from);
+    rc = mt_analyze(&k.analysis, t, &o, err);
+    if (rc < 0)
+        return rc;
+    rc = mt_claims_make(&k.claims, t, err);
+    slot = rc >= 0 ? MT_VEC_PUSH(&d->ranks) : NULL;
+    if (slot == NULL) {
+        mt_claims_done(&k.claims);
+        mt_analysis_free(k.analysis);
+        return rc < 0 ? rc : nomem(d, err);
+    }
+    mt_claims_peak(&k.claims, k.analysis);
+    mt_trace_drop_events(t);
+    *slot = k;
+    return MT_OK;
+}
+
+enum mt_rc mt_diagnosis_add(struct mt_diagnosis *d, struct mt_trace *t,
+                            const struct mt_detail_hook *detail, struct mt_err *err)
+{
+    struct mt_trace **slot = t->driver != NULL ? MT_VEC_PUSH(&d->drivers) : NULL;
+    enum mt_rc rc = t->driver != NULL && slot == NULL ? nomem(d, err) : MT_OK;
+    if (slot != NULL)
+        *slot = t;
+    if (rc >= 0 && d->opts.conf != NULL)
+        rc = mt_runconf_add_trace(d->opts.conf, t, err);
+    if (slot != NULL)
+        return rc;
+    if (rc >= 0 && d->opts.only_device >= 0 && !has_gpu(t, d->opts.only_device)) {
+        mt_trace_free(t);
+        return MT_WARN;
+    }
+    if (rc >= 0)
+        rc = add_snapshot(d, t, detail, err);
+    if (rc < 0)
+        mt_trace_free(t);
+    return rc;
+}
+
+/* ---- finish ---- */
+
+static int by_rank(const void *pa, const void *pb)
+{
+    const struct mt_rank *a = pa, *b = pb;
+    int32_t ra = a->trace->meta.rank, rb = b->trace->meta.rank;
+    if ((ra < 0) != (rb < 0))
+        return ra < 0 ? 1 : -1;
+    if (ra != rb)
+        return ra < rb ? -1 : 1;
+    return a->order < b->order ? -1 : 1;
+}
+
+/* What the driver saw, over all traces of it. */
+static enum mt_rc make_ledger(struct mt_diagnosis *d, struct mt_err *err)
+{
+    struct mt_driverdiag_opts o = {.phases = d->opts.rules->phases,
+                                   .capacity = d->opts.capacity,
+                                   .overlay = d->opts.rules->overlay,
+                                   .overlay_len = d->opts.rules->overlay_len,
+                                   .overlay_name = d->opts.rules->overlay_name};
+    struct mt_claims *claims;
+    enum mt_rc rc;
+    if (d->drivers.n == 0)
+        return MT_OK;
+    claims = mt_calloc((size_t)d->ranks.n + 1, sizeof *claims);
+    if (claims == NULL)
+        return nomem(d, err);
+    for (uint32_t i = 0; i < d->ranks.n; i++)
+        claims[i] = d->ranks.p[i].claims;
+    rc = mt_driverdiag_make(&d->driver, (const struct mt_trace *const *)d->drivers.p, d->drivers.n,
+                            claims, d->ranks.n, &o, err);
+    mt_free(claims);
+    return rc;
+}
+
+/* The rank that speaks: that of the process which the driver's verdict is about, when only the
+ * driver saw it fail. */
+static uint32_t choose_primary(const struct mt_diagnosis *d,
+                               const struct mt_analysis *const *analyses)
+{
+    const struct mt_driver_oom *o = d->driver != NULL && d->driver->kind == MT_DV_OOM
+                                        ? &d->driver->ooms.p[d->driver->oom]
+                                        : NULL;
+    uint32_t best = mt_primary_rank(analyses, d->ranks.n);
+    if (o == NULL || mt_verdict_is_oom(analyses[best]->verdict.kind))
+        return best;
+    for (uint32_t i = 0; i < d->ranks.n; i++)
+        if (mt_claims_process(&d->ranks.p[i].claims, d->driver->drivers.p[o->driver]) == o->process)
+            return i;
+    return best;
+}
+
+static void settle_framework(struct mt_diagnosis *d)
+{
+    const struct mt_rank *k = mt_diagnosis_rank(d);
+    struct mt_runconf *conf = d->opts.conf;
+    int by_snapshot =
+        k != NULL && k->analysis->fw.main > MT_FW_NONE ? (int)k->analysis->fw.main : -1;
+    if (conf != NULL && d->opts.logs != NULL) /* logs may be among the inputs */
+        mt_runconf_tell(conf, mt_logs_framework(d->opts.logs));
+    if (conf != NULL && !conf->forced && by_snapshot >= 0) {
+        conf->framework = by_snapshot;
+        conf->forced = true;
+    }
+    d->framework = conf != NULL ? conf->framework : by_snapshot;
+    d->framework_from = d->opts.framework >= 0 ? MT_FW_FROM_OPTION
+                        : d->framework < 0     ? MT_FW_FROM_NOTHING
+                        : by_snapshot >= 0     ? MT_FW_FROM_SNAPSHOT
+                                               : MT_FW_FROM_RUN;
+}
+
+static enum mt_rc diagnose_logs(struct mt_diagnosis *d, struct mt_err *err)
+{
+    struct mt_logdiag_opts o = {
+        .fixes = d->opts.rules->fixes,
+        .phases = d->opts.rules->phases,
+        .framework = d->framework,
+        .expandable = mt_runconf_is_true(mt_runconf_get(d->conf, "expandable_segments")),
+        .conf = d->conf};
+    if (d->opts.logs == NULL || d->opts.logs->files.n == 0)
+        return MT_OK;
+    d->logs = d->opts.logs;
+    return mt_logdiag_make(&d->logdiag, d->logs, &o, err);
+}
+
+static enum mt_rc lint(struct mt_diagnosis *d, const struct mt_analysis *const *analyses,
+                       struct mt_err *err)
+{
+    struct mt_lint_in in = {.conf = d->conf,
+                            .logs = d->opts.logs,
+                            .diag = d->logdiag,
+                            .analyses = analyses,
+                            .n_analyses = d->ranks.n,
+                            .driver = d->driver,
+                            .fixes = d->opts.rules->fixes};
+    return mt_lint_make(&d->lint, &in, err);
+}
+
+static enum mt_rc tell_jobs_apart(struct mt_diagnosis *d, const struct mt_trace *const *traces,
+                                  const struct mt_analysis *const *analyses, struct mt_err *err)
+{
+    struct mt_same_job_in in = {.traces = traces,
+                                .analyses = analyses,
+                                .n = d->ranks.n,
+                                .drivers = (const struct mt_trace *const *)d->drivers.p,
+                                .n_drivers = d->drivers.n,
+                                .logs = d->opts.logs,
+                                .conf = d->conf,
+                                .primary = d->primary};
+    return mt_same_job_make(&d->same_job, &in, err);
+}
+
+enum mt_rc mt_diagnosis_finish(struct mt_diagnosis *d, struct mt_err *err)
+{
+    const struct mt_analysis **analyses = mt_calloc((size_t)d->ranks.n + 1, sizeof *analyses);
+    const struct mt_trace **traces = mt_calloc((size_t)d->ranks.n + 1, sizeof *traces);
+    enum mt_rc rc = analyses != NULL && traces != NULL ? MT_OK : nomem(d, err);
+    if (rc < 0)
+        goto out;
+    if (d->ranks.n > 1)
+        qsort(d->ranks.p, d->ranks.n, sizeof *d->ranks.p, by_rank);
+    for (uint32_t i = 0; i < d->ranks.n; i++) {
+        analyses[i] = d->ranks.p[i].analysis;
+        traces[i] = d->ranks.p[i].trace;
+    }
+    rc = make_ledger(d, err);
+    if (rc < 0)
+        goto out;
+    d->primary = d->ranks.n != 0 ? choose_primary(d, analyses) : 0;
+    settle_framework(d);
+    rc = diagnose_logs(d, err);
+    if (rc >= 0 && d->driver != NULL)
+        rc = mt_driverdiag_advise(d->driver, d->opts.rules->fixes, d->conf, d->framework, err);
+    if (rc >= 0)
+        rc = lint(d, analyses, err);
+    if (rc >= 0)
+        rc = tell_jobs_apart(d, traces, analyses, err);
+out:
+    mt_free(analyses);
+    mt_free(traces);
+    return rc < 0 ? rc : MT_OK;
+}
+
+void mt_diagnosis_free(struct mt_diagnosis *d)
+{
+    if (d == NULL)
+        return;
+    mt_driverdiag_free(d->driver);
+    mt_logdiag_free(d->logdiag);
+    mt_lint_free(d->lint);
+    mt_same_job_free(d->same_job);
+    for (uint32_t i = 0; i < d->ranks.n; i++) {
+        mt_analysis_free(d->ranks.p[i].analysis);
+        mt_claims_done(&d->ranks.p[i].claims);
+        mt_trace_free(d->ranks.p[i].trace);
+    }
+    MT_VEC_DONE(&d->ranks);
+    for (uint32_t i = 0; i < d->drivers.n; i++)
+        mt_trace_free(d->drivers.p[i]);
+    MT_VEC_DONE(&d->drivers);
+    mt_free(d);
+}
+
+/* ---- all at once ---- */
+
+static enum mt_rc add_path(struct mt_diagnosis *d, const char *path, struct mt_err *err)
+{
+    struct mt_input_opts o = {.limits = MT_LIMITS_DEFAULT};
+    struct mt_input *in = NULL;
+    enum mt_rc rc = mt_input_open(&in, path, &o, err);
+    while (rc >= 0) {
+        struct mt_trace *t = NULL;
+        rc = mt_input_next(in, &t, err);
+        if (rc < 0 || t == NULL)
+            break;
+        rc = mt_diagnosis_add(d, t, NULL, err);
+    }
+    mt_input_close(in);
+    return rc;
+}
+
+enum mt_rc mt_diagnose(struct mt_diagnosis **out, const struct mt_diagnose_opts *o,
+                       const char *const *paths, uint32_t n, struct mt_err *err)
+{
+    struct mt_diagnosis *d = NULL;
+    enum mt_rc rc = mt_diagnosis_new(&d, o, err);
+    for (uint32_t i = 0; rc >= 0 && i < n; i++)
+        rc = add_path(d, paths[i], err);
+    if (rc >= 0)
+        rc = mt_diagnosis_finish(d, err);
+    if (rc < 0) {
+        mt_diagnosis_free(d);
+        d = NULL;
+    }
+    *out = d;
+    return rc < 0 ? rc : MT_OK;
+}

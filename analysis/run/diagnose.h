@@ -1,0 +1,134 @@
+/* run/diagnose.h -- the whole: from all inputs of a run to one diagnosis.
+ *
+ * Inputs are snapshots, traces of driver calls, logs and settings. They are read one after the
+ * other; of a snapshot only the analysis and the claims on its segments stay, its events are given
+ * back, so memory is bounded by the largest input. The steps, in this order, because each reads
+ * what the ones before it found:
+ *
+ *   mt_diagnosis_new()     1. What the given logs settle for the settings: framework, refusals.
+ *   mt_diagnosis_add()     For each trace, in the order of the inputs:
+ *                          2. its settings join those of the run;
+ *                          3. capacity: --capacity, else the driver trace that recorded the
+ *                             process, else the logs;
+ *                          4. the analysis of a snapshot, with its advice; claims; events dropped.
+ *   mt_diagnosis_finish()  5. Ranks in order of their numbers.
+ *                          6. The driver's ledger over all driver traces and claims.
+ *                          7. The rank that speaks: the driver's failure may choose it.
+ *                          8. The framework: forced, the speaking rank's, that of the settings,
+ *                             that of the logs.
+ *                          9. The diagnosis of the logs, and advice on it.
+ *                         10. Advice on the driver's failure.
+ *                         11. Lint of the settings against all of that.
+ *                         12. Whether the inputs are of one job.
+ *
+ * Thread-safety: a diagnosis and its conf and logs belong to one thread until it is finished, and
+ * are const afterwards. Several diagnoses may be made at once and share their rules. */
+#ifndef MT_DIAGNOSE_H
+#define MT_DIAGNOSE_H
+
+#include "analysis/ledger/driver.h"
+#include "analysis/log/diagnose.h"
+#include "analysis/run/analyze.h"
+#include "analysis/run/lint.h"
+#include "analysis/run/rules.h"
+#include "analysis/run/same_job.h"
+#include "analysis/setup/settings.h"
+
+/* Where the size of the card is from. */
+enum mt_capacity_from {
+    MT_CAPACITY_UNKNOWN,
+    MT_CAPACITY_GIVEN, /* --capacity */
+    MT_CAPACITY_DRIVER,
+    MT_CAPACITY_LOG
+};
+
+enum mt_framework_from {
+    MT_FW_FROM_NOTHING,
+    MT_FW_FROM_OPTION,   /* --framework */
+    MT_FW_FROM_SNAPSHOT, /* of the rank that speaks */
+    MT_FW_FROM_RUN       /* its settings or logs */
+};
+
+/* Whose sentence is the headline, and whose advice stands under it. */
+enum mt_lead {
+    MT_LEAD_NOTHING, /* there is no input */
+    MT_LEAD_SNAPSHOT,
+    MT_LEAD_DRIVER, /* there is no snapshot, or only the driver saw the failure */
+    MT_LEAD_LOG     /* a log is all there is, or all that saw the failure */
+};
+
+/* One snapshot: a rank of the job, or several of one rank. */
+struct mt_rank {
+    struct mt_trace *trace; /* without its events */
+    struct mt_analysis *analysis;
+    struct mt_claims claims; /* on its segments, for the driver's ledger */
+    enum mt_capacity_from capacity_from;
+    uint32_t order; /* of reading, from 0 */
+};
+
+struct mt_diagnose_opts {
+    const struct mt_rules *rules; /* must outlive the diagnosis */
+    /* Settings of the run; traces add theirs, and the framework is settled in it. NULL = settings
+     * are not asked for. Borrowed. */
+    struct mt_runconf *conf;
+    /* Logs may be added until finish. NULL = none. Borrowed. */
+    const struct mt_logs *logs;
+    int framework;       /* forced enum mt_framework, -1 = detect */
+    int32_t only_device; /* ordinal of a GPU, -1 = all */
+    uint64_t capacity;   /* bytes, 0 = not given */
+    bool verify;         /* check the sums of the roles after every event */
+    struct mt_progress_hook progress;
+};
+
+struct mt_diagnosis {
+    struct mt_diagnose_opts opts;
+    /* By rank number where the name says one, the others after them as they were read. */
+    MT_VEC(struct mt_rank) ranks;
+    MT_VEC(struct mt_trace *) drivers; /* traces of driver calls; they are no ranks */
+    uint32_t primary;                  /* the rank that speaks; 0 without ranks */
+    int framework;                     /* enum mt_framework that settings and advice are for, -1 */
+    enum mt_framework_from framework_from;
+    struct mt_driverdiag *driver; /* ledger and verdict; NULL without driver traces */
+    const struct mt_logs *logs;   /* NULL = none were read */
+    struct mt_logdiag *logdiag;   /* NULL without logs */
+    const struct mt_runconf *conf;
+    struct mt_lint *lint;
+    struct mt_same_job *same_job;
+};
+
+/* MT_OK or MT_ENOMEM. */
+enum mt_rc mt_diagnosis_new(struct mt_diagnosis **out, const struct mt_diagnose_opts *o,
+                            struct mt_err *err);
+/* Takes over t, also when it fails. detail: gets the fate of every block of a snapshot, NULL =
+ * nobody. MT_OK; MT_WARN: t does not have the GPU that was asked for, only its settings were taken;
+ * an error in err: t could not be analysed, and the diagnosis is as if it had not been there. */
+enum mt_rc mt_diagnosis_add(struct mt_diagnosis *d, struct mt_trace *t,
+                            const struct mt_detail_hook *detail, struct mt_err *err);
+/* Once, after the last input. MT_OK, or an error in err; then only mt_diagnosis_free() may follow.
+ */
+enum mt_rc mt_diagnosis_finish(struct mt_diagnosis *d, struct mt_err *err);
+void mt_diagnosis_free(struct mt_diagnosis *d); /* NULL is fine */
+
+/* All of the above over files, folders and archives. The first input that cannot be read is an
+ * error. */
+enum mt_rc mt_diagnose(struct mt_diagnosis **out, const struct mt_diagnose_opts *o,
+                       const char *const *paths, uint32_t n, struct mt_err *err);
+
+/* ---- run/lead.c: what a finished diagnosis comes to ---- */
+
+enum mt_lead mt_diagnosis_lead(const struct mt_diagnosis *d);
+/* The rank that speaks; NULL without snapshots. */
+const struct mt_rank *mt_diagnosis_rank(const struct mt_diagnosis *d);
+/* The one sentence of whoever leads; "" when there is no input. */
+const char *mt_diagnosis_sentence(const struct mt_diagnosis *d);
+/* Memory ran out, as any of snapshot, driver and logs says. */
+bool mt_diagnosis_failed(const struct mt_diagnosis *d);
+/* The advice of the report, in the order to try: on the driver's failure where that leads and there
+ * is some, else the speaking rank's, else the log's where it leads. *n = how many. */
+const struct mt_advice *mt_diagnosis_advice(const struct mt_diagnosis *d, uint32_t *n);
+/* That advice is on the failure that the driver saw. */
+bool mt_diagnosis_driver_advises(const struct mt_diagnosis *d);
+/* What its first settings do together; NULL where that cannot be told. */
+const struct mt_combined *mt_diagnosis_combined(const struct mt_diagnosis *d);
+
+#endif

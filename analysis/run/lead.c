@@ -1,0 +1,118 @@
+/* run/lead.c -- which of snapshot, driver and log speaks for the whole, and whose advice stands
+ * with it. */
+#include "analysis/run/diagnose.h"
+
+/* A snapshot's failure and the driver's are one within that time. */
+#define SAME_MOMENT UINT64_C(10000000000)
+
+const struct mt_rank *mt_diagnosis_rank(const struct mt_diagnosis *d)
+{
+    return d->primary < d->ranks.n ? &d->ranks.p[d->primary] : NULL;
+}
+
+static uint64_t oom_time(const struct mt_analysis *a)
+{
+    const struct mt_device_analysis *d =
+        a->verdict.device < a->devices.n ? &a->devices.p[a->verdict.device] : NULL;
+    return d != NULL && a->verdict.oom < d->ooms.n ? d->ooms.p[a->verdict.oom].time_ns : 0;
+}
+
+/* What the host does to a process, no driver call sees: where none failed, the log has the answer.
+ */
+static bool log_leads(const struct mt_diagnosis *d)
+{
+    if (d->ranks.n != 0 || d->logdiag == NULL)
+        return false;
+    return d->driver == NULL ||
+           (d->driver->kind != MT_DV_OOM &&
+            (d->logdiag->cause == MT_LC_HOST || d->logdiag->cause == MT_LC_KILLED));
+}
+
+/* The snapshot's peak is none of the device: much of it was unmapped by then. */
+static bool is_peak_of_books(const struct mt_diagnosis *d)
+{
+    for (uint32_t i = 0; i < d->driver->books_peaks.n; i++)
+        if (d->driver->books_peaks.p[i].rank == d->primary &&
+            mt_books_peak_counts(&d->driver->books_peaks.p[i]))
+            return true;
+    return false;
+}
+
+static bool driver_leads(const struct mt_diagnosis *d, const struct mt_rank *k)
+{
+    const struct mt_driver_oom *o;
+    bool snapshot_failed = k != NULL && mt_verdict_is_oom(k->analysis->verdict.kind);
+    uint64_t t;
+    if (d->driver == NULL)
+        return false;
+    if (k == NULL)
+        return true;
+    if (d->driver->kind == MT_DV_PEAK && !snapshot_failed && is_peak_of_books(d))
+        return true;
+    if (d->driver->kind != MT_DV_OOM)
+        return false;
+    if (!snapshot_failed)
+        return true;
+    o = &d->driver->ooms.p[d->driver->oom];
+    t = oom_time(k->analysis);
+    if (o->who == MT_HOLD_TORCH || t == 0)
+        return false;
+    return t > o->time_ns + SAME_MOMENT || o->time_ns > t + SAME_MOMENT;
+}
+
+enum mt_lead mt_diagnosis_lead(const struct mt_diagnosis *d)
+{
+    const struct mt_rank *k = mt_diagnosis_rank(d);
+    return log_leads(d)         ? MT_LEAD_LOG
+           : driver_leads(d, k) ? MT_LEAD_DRIVER
+           : k != NULL          ? MT_LEAD_SNAPSHOT
+                                : MT_LEAD_NOTHING;
+}
+
+const char *mt_diagnosis_sentence(const struct mt_diagnosis *d)
+{
+    const struct mt_rank *k = mt_diagnosis_rank(d);
+    enum mt_lead lead = mt_diagnosis_lead(d);
+    return lead == MT_LEAD_LOG      ? d->logdiag->sentence
+           : lead == MT_LEAD_DRIVER ? d->driver->sentence
+           : k != NULL              ? k->analysis->verdict.sentence
+                                    : "";
+}
+
+bool mt_diagnosis_failed(const struct mt_diagnosis *d)
+{
+    const struct mt_rank *k = mt_diagnosis_rank(d);
+    return (k != NULL && mt_verdict_is_oom(k->analysis->verdict.kind)) ||
+           (d->driver != NULL && d->driver->kind == MT_DV_OOM) ||
+           (d->logdiag != NULL && d->logdiag->cause != MT_LC_NONE);
+}
+
+bool mt_diagnosis_driver_advises(const struct mt_diagnosis *d)
+{
+    return mt_diagnosis_lead(d) == MT_LEAD_DRIVER && d->driver->kind == MT_DV_OOM &&
+           d->driver->advice.n != 0;
+}
+
+const struct mt_advice *mt_diagnosis_advice(const struct mt_diagnosis *d, uint32_t *n)
+{
+    const struct mt_rank *k = mt_diagnosis_rank(d);
+    *n = 0;
+    if (mt_diagnosis_driver_advises(d)) {
+        *n = d->driver->advice.n;
+        return d->driver->advice.p;
+    }
+    if (k != NULL) {
+        *n = k->analysis->advice.n;
+        return k->analysis->advice.p;
+    }
+    if (mt_diagnosis_lead(d) != MT_LEAD_LOG)
+        return NULL;
+    *n = d->logdiag->advice.n;
+    return d->logdiag->advice.p;
+}
+
+const struct mt_combined *mt_diagnosis_combined(const struct mt_diagnosis *d)
+{
+    const struct mt_rank *k = mt_diagnosis_rank(d);
+    return k != NULL && !mt_diagnosis_driver_advises(d) ? &k->analysis->combined : NULL;
+}

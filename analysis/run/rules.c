@@ -1,0 +1,31 @@
+#include "analysis/run/rules.h"
+
+#include <string.h>
+
+enum mt_rc mt_rules_load(struct mt_rules *r, const char *overlay, size_t n, const char *name,
+                         struct mt_err *err)
+{
+    enum mt_rc rc;
+    memset(r, 0, sizeof *r);
+    rc = mt_phase_rules_load(&r->phases, overlay, n, name, err);
+    if (rc >= 0)
+        rc = mt_fix_rules_load(&r->fixes, overlay, n, name, err);
+    if (rc >= 0)
+        rc = mt_role_rules_load(&r->roles, overlay, n, name, err);
+    if (rc < 0) {
+        mt_rules_done(r);
+        return rc;
+    }
+    r->overlay = overlay;
+    r->overlay_name = name;
+    r->overlay_len = n;
+    return MT_OK;
+}
+
+void mt_rules_done(struct mt_rules *r)
+{
+    mt_phase_rules_free(r->phases);
+    mt_fix_rules_free(r->fixes);
+    mt_role_rules_free(r->roles);
+    memset(r, 0, sizeof *r);
+}
