@@ -6,22 +6,14 @@
 
 #include <string.h>
 
-const struct mt_what_if *mt_cause_what_if(const struct mt_cause *c, const char *id)
-{
-    for (uint32_t i = 0; i < c->what_ifs.n; i++)
-        if (strcmp(c->what_ifs.p[i].id, id) == 0)
-            return &c->what_ifs.p[i];
-    return NULL;
-}
-
 static bool would_fit(const struct mt_cause *c, const char *id)
 {
     const struct mt_what_if *w = mt_cause_what_if(c, id);
     return w != NULL && w->fits;
 }
 
-/* Bytes of logits: the request, when it is one, with those that are live. */
-static uint64_t chain(const struct mt_moment *m, const struct mt_shape *s)
+/* Bytes of the request and of the live logits; 0 when the request is no logits. */
+static uint64_t logits_bytes(const struct mt_moment *m, const struct mt_shape *s)
 {
     return s->elem != 0 ? m->oom->request + m->role[MT_ROLE_LOGITS] : 0;
 }
@@ -35,72 +27,75 @@ static bool is_giant(const struct mt_moment *m, const struct mt_shape *s)
         if (r != MT_ROLE_LOGITS && m->role[r] > other)
             other = m->role[r];
     if (s->elem != 0)
-        return chain(m, s) >= m->visible / 4 && chain(m, s) >= other;
+        return logits_bytes(m, s) >= m->visible / 4 && logits_bytes(m, s) >= other;
     return (m->sub == MT_PH_FORWARD || m->sub == MT_PH_LOSS || m->sub == MT_PH_LOGITS ||
             m->sub == MT_PH_BACKWARD || m->sub == MT_PH_RECOMPUTE) &&
            m->oom->request >= m->visible / 2;
 }
 
-static uint64_t stale(const struct mt_moment *m)
+/* Bytes that the phase does not need: an engine's outside the rollout, a trainer's inside it. */
+static uint64_t stale_bytes(const struct mt_moment *m)
 {
     if (mt_phase_is(m->phase, MT_NEEDS_NO_ENGINE))
         return m->engine > m->absent ? m->engine - m->absent : 0;
     return mt_phase_is(m->phase, MT_OF_ENGINE) ? m->training : 0;
 }
 
-/* Bytes that were there before recording, or have no role: nothing can be said of them. */
+/* More than half of the live bytes were there before recording, or have no role: what they are for
+ * is not known. */
 static bool is_mostly_unknown(const struct mt_moment *m)
 {
     return m->role[MT_ROLE_BEFORE] + m->role[MT_ROLE_UNKNOWN] > m->d->focus.live / 2;
 }
 
-static void set(struct mt_cause *c, enum mt_cause_kind kind, enum mt_conf conf)
+static void set_kind(struct mt_cause *c, enum mt_cause_kind kind, enum mt_conf conf)
 {
     c->kind = kind;
     c->conf = (uint8_t)conf;
     c->known = true;
 }
 
-/* A card that was full: what filled it that need not have been there? The largest of what would
- * have been enough. */
-static void of_capacity(struct mt_cause *c, const struct mt_moment *m, const struct mt_shape *s)
+/* A card that was full: the kind is CAPACITY unless something avoidable (growth, frees that wait,
+ * other processes, an idle engine, one giant tensor, residue) alone covers what was lacking. Growth
+ * and frees that wait go first; of the others the largest wins, residue last. */
+static void refine_capacity(struct mt_cause *c, const struct mt_moment *m, const struct mt_shape *s)
 {
     uint64_t live = m->d->focus.live, best = 0;
-    set(c, MT_CAUSE_CAPACITY, is_mostly_unknown(m) ? MT_CONF_INFERRED : MT_CONF_MARKED);
-    /* the same step fitted before: what grew decides */
+    set_kind(c, MT_CAUSE_CAPACITY, is_mostly_unknown(m) ? MT_CONF_INFERRED : MT_CONF_MARKED);
+    /* the same step fitted before something grew */
     if (m->growth != 0 && would_fit(c, "no_growth")) {
-        set(c, MT_CAUSE_LEAK, MT_CONF_MARKED);
+        set_kind(c, MT_CAUSE_LEAK, MT_CONF_MARKED);
         return;
     }
     if (m->kept.n != 0 && would_fit(c, "no_kept")) {
-        set(c, MT_CAUSE_LEAK, MT_CONF_INFERRED);
+        set_kind(c, MT_CAUSE_LEAK, MT_CONF_INFERRED);
         return;
     }
     if (m->pending >= live / 10 && would_fit(c, "no_pending_frees")) {
-        set(c, MT_CAUSE_PENDING_FREES, MT_CONF_MARKED);
+        set_kind(c, MT_CAUSE_PENDING_FREES, MT_CONF_MARKED);
         return;
     }
     if (m->outside >= m->d->capacity / 10 && m->outside != 0 && would_fit(c, "no_foreign")) {
-        set(c, MT_CAUSE_FOREIGN, MT_CONF_INFERRED);
+        set_kind(c, MT_CAUSE_FOREIGN, MT_CONF_INFERRED);
         best = m->outside;
     }
-    if (stale(m) >= live / 10 && stale(m) > best &&
+    if (stale_bytes(m) >= live / 10 && stale_bytes(m) > best &&
         (would_fit(c, "engine_asleep") || would_fit(c, "training_offloaded"))) {
-        /* An engine that sleeps leaves its blocks in PyTorch's books: only the size of the card
-         * tells. */
+        /* PyTorch's books keep the blocks of an engine that sleeps. Whether they are on the card
+         * follows from the card's size alone. */
         bool sure = !mt_phase_is(m->phase, MT_NEEDS_NO_ENGINE) || m->engine_private == 0 ||
                     (m->d->capacity != 0 && m->absent == 0);
-        set(c, MT_CAUSE_STALE_ENGINE, sure ? MT_CONF_MARKED : MT_CONF_LOW);
-        best = stale(m);
+        set_kind(c, MT_CAUSE_STALE_ENGINE, sure ? MT_CONF_MARKED : MT_CONF_LOW);
+        best = stale_bytes(m);
     }
-    if (is_giant(m, s) && (s->elem != 0 ? chain(m, s) : m->oom->request) > best)
-        set(c, MT_CAUSE_GIANT_TENSOR, s->elem != 0 ? MT_CONF_MARKED : MT_CONF_INFERRED);
+    if (is_giant(m, s) && (s->elem != 0 ? logits_bytes(m, s) : m->oom->request) > best)
+        set_kind(c, MT_CAUSE_GIANT_TENSOR, s->elem != 0 ? MT_CONF_MARKED : MT_CONF_INFERRED);
     if (c->kind == MT_CAUSE_CAPACITY && m->residue >= live / 5 && would_fit(c, "no_residue"))
-        set(c, MT_CAUSE_LEAK, MT_CONF_INFERRED);
+        set_kind(c, MT_CAUSE_LEAK, MT_CONF_INFERRED);
 }
 
-/* Of free bytes in pieces: what is kept takes more than all pieces together, so that one piece
- * would only have failed later. */
+/* Fragmentation that a leak led to: the leak holds more than all free pieces together, so the same
+ * bytes in one piece would only have failed later. */
 static bool is_leak_first(const struct mt_cause *c, const struct mt_moment *m)
 {
     uint64_t pieces = m->d->focus.holes_known ? m->oom->at.free_usable : m->oom->at.reserved_free;
@@ -108,26 +103,27 @@ static bool is_leak_first(const struct mt_cause *c, const struct mt_moment *m)
            (m->kept.n != 0 && m->kept.bytes > pieces && would_fit(c, "no_kept"));
 }
 
-static void of_failure(struct mt_cause *c, const struct mt_moment *m, const struct mt_shape *s)
+static void decide_failure(struct mt_cause *c, const struct mt_moment *m, const struct mt_shape *s)
 {
     switch (mt_oom_kind(m->d, m->oom)) {
-    case MT_V_OOM_LIMIT: set(c, MT_CAUSE_LIMIT, MT_CONF_MARKED); break;
+    case MT_V_OOM_LIMIT: set_kind(c, MT_CAUSE_LIMIT, MT_CONF_MARKED); break;
     case MT_V_OOM_FRAGMENTATION:
         if (is_leak_first(c, m))
-            set(c, MT_CAUSE_LEAK,
-                m->growth != 0 && would_fit(c, "no_growth") ? MT_CONF_MARKED : MT_CONF_INFERRED);
+            set_kind(c, MT_CAUSE_LEAK,
+                     m->growth != 0 && would_fit(c, "no_growth") ? MT_CONF_MARKED
+                                                                 : MT_CONF_INFERRED);
         else
-            set(c, MT_CAUSE_FRAGMENTATION,
-                m->d->focus.holes_known ? MT_CONF_MARKED : MT_CONF_INFERRED);
+            set_kind(c, MT_CAUSE_FRAGMENTATION,
+                     m->d->focus.holes_known ? MT_CONF_MARKED : MT_CONF_INFERRED);
         break;
-    case MT_V_OOM_CAPACITY: of_capacity(c, m, s); break;
+    case MT_V_OOM_CAPACITY: refine_capacity(c, m, s); break;
     case MT_V_OOM:
     case MT_V_PEAK:
     case MT_V_END_STATE:
     case MT_V_EMPTY: break; /* the state at the failure is not known */
     }
     if (m->d->kind == MT_DEV_HOST && c->known)
-        set(c, MT_CAUSE_HOST, MT_CONF_MARKED);
+        set_kind(c, MT_CAUSE_HOST, MT_CONF_MARKED);
 }
 
 enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w,
@@ -145,7 +141,7 @@ enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w,
         mt_shape_of(&m, rules, &shape);
         ok = mt_moment_kept(&m) && mt_cause_what_ifs(out, &m);
         if (ok)
-            of_failure(out, &m, &shape);
+            decide_failure(out, &m, &shape);
         if (ok && out->kind == MT_CAUSE_FRAGMENTATION)
             ok = mt_moment_pins(&m, out);
         out->tokens = shape.tokens;
@@ -155,7 +151,7 @@ enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w,
     } else if (ok) {
         ok = mt_cause_next(out, &m, ph);
     }
-    ok = ok && mt_cause_evidence(out, &m, &shape) && mt_cause_say(out, &m, &shape);
+    ok = ok && mt_cause_evidence(out, &m, &shape) && mt_cause_sentence(out, &m, &shape);
     mt_moment_done(&m);
     if (ok)
         return MT_OK;

@@ -1,6 +1,6 @@
-/* Nothing failed: where it would be first. The phase and the role of the peak are said of every
- * trace; a cause only of one whose card was all but full, or in which something certainly grows.
- * docs/diagnosis.md, "Next to fail", says every limit. */
+/* Where nothing failed: what would be the first to. Every trace gets the phase and the largest role
+ * of its peak. A cause needs a card that was all but full, or growth that is certain.
+ * docs/diagnosis.md, section "Next to fail", has every limit. */
 #include "analysis/cause/impl.h"
 #include "analysis/base/words.h"
 
@@ -17,7 +17,8 @@ static unsigned largest_role(const uint64_t role[MT_ROLE_COUNT])
     return best;
 }
 
-/* Growth that is certain: of four steps or more, on a line. */
+/* Bytes of the growth that is certain, and the sum of its slopes in bytes per step: confidence
+ * MARKED (on a line), over four steps or more. Three steps lie on a line by chance. */
 static uint64_t sure_growth(const struct mt_moment *m, double *slope)
 {
     uint64_t sure = 0;
@@ -32,13 +33,13 @@ static uint64_t sure_growth(const struct mt_moment *m, double *slope)
     return sure;
 }
 
-/* An engine sizes its cache so that it fills what it was given. */
+/* Whether an engine filled the card on purpose: it sizes its KV cache by what it was given. */
 static bool is_filled_on_purpose(const struct mt_moment *m)
 {
     return mt_phase_is(m->phase, MT_OF_ENGINE) && m->role[MT_ROLE_KV_CACHE] >= m->d->focus.live / 3;
 }
 
-static void measure(struct mt_forecast *n, const struct mt_moment *m)
+static void measure_headroom(struct mt_forecast *n, const struct mt_moment *m)
 {
     const struct mt_device_analysis *d = m->d;
     n->made = true;
@@ -55,19 +56,20 @@ static void measure(struct mt_forecast *n, const struct mt_moment *m)
 
 /* ---- causes of a card that is all but full ---- */
 
-static uint64_t stale(const struct mt_moment *m)
+/* As in cause.c; without an engine's private pools, which may be unmapped while it sleeps. */
+static uint64_t stale_bytes(const struct mt_moment *m)
 {
     return mt_phase_is(m->phase, MT_NEEDS_NO_ENGINE) ? m->engine - m->engine_private
            : mt_phase_is(m->phase, MT_OF_ENGINE)     ? m->training
                                                      : 0;
 }
 
-static enum mt_cause_kind of_full(const struct mt_moment *m)
+static enum mt_cause_kind cause_of_full_card(const struct mt_moment *m)
 {
     uint64_t live = m->d->focus.live;
     if (m->pending >= live / 10 && m->pending != 0)
         return MT_CAUSE_PENDING_FREES;
-    if (stale(m) >= live / 10 && stale(m) != 0)
+    if (stale_bytes(m) >= live / 10 && stale_bytes(m) != 0)
         return MT_CAUSE_STALE_ENGINE;
     if (m->role[MT_ROLE_LOGITS] >= live / 4 && largest_role(m->role) == MT_ROLE_LOGITS)
         return MT_CAUSE_GIANT_TENSOR;
@@ -76,9 +78,10 @@ static enum mt_cause_kind of_full(const struct mt_moment *m)
     return MT_CAUSE_CAPACITY;
 }
 
-/* Reserved to the last, much of it free, but in segments that live blocks hold: a large request
- * finds no place in them. */
-static int of_holes(struct mt_cause *c, struct mt_moment *m, struct mt_phaser *ph)
+/* Fragmentation to come: the card is reserved to a twentieth, a fifth of it is free in segments
+ * that live blocks hold, and no hole is as large as a quarter of that. Fills c->pins when it is so.
+ */
+static int look_for_pins(struct mt_cause *c, struct mt_moment *m, struct mt_phaser *ph)
 {
     const struct mt_device_analysis *d = m->d;
     uint64_t most = 0;
@@ -104,15 +107,15 @@ static int of_holes(struct mt_cause *c, struct mt_moment *m, struct mt_phaser *p
 
 /* ---- words ---- */
 
-static int said(char **out, const char *text)
+static int replace_text(char **out, const char *text)
 {
     mt_free(*out);
     *out = mt_strndup(text, strlen(text));
     return *out != NULL;
 }
 
-/* What the cause is, as the end of "Next to fail: training (backward), ...". */
-static void why(char *s, size_t cap, const struct mt_cause *c, const struct mt_moment *m)
+/* The cause in the words that end "Next to fail: training (backward), ...". */
+static void word_cause(char *s, size_t cap, const struct mt_cause *c, const struct mt_moment *m)
 {
     switch (c->kind) {
     case MT_CAUSE_PENDING_FREES:
@@ -122,7 +125,8 @@ static void why(char *s, size_t cap, const struct mt_cause *c, const struct mt_m
             MT_BYTES(m->pending));
         break;
     case MT_CAUSE_STALE_ENGINE:
-        (void)snprintf(s, cap, "%s of it %s, which this phase does not need", MT_BYTES(stale(m)),
+        (void)snprintf(s, cap, "%s of it %s, which this phase does not need",
+                       MT_BYTES(stale_bytes(m)),
                        mt_phase_is(m->phase, MT_NEEDS_NO_ENGINE) ? "KV cache and engine weights"
                                                                  : mt_cause_trainers(m));
         break;
@@ -150,13 +154,13 @@ static void why(char *s, size_t cap, const struct mt_cause *c, const struct mt_m
     }
 }
 
-static int forecast(struct mt_cause *c, const struct mt_moment *m)
+static int word_forecast(struct mt_cause *c, const struct mt_moment *m)
 {
     const struct mt_forecast *n = &c->next;
     char ph[128], text[TEXT], reason[256];
     int k;
     (void)mt_words_phase(ph, sizeof ph, (enum mt_phase)n->attr.phase, (enum mt_phase)n->attr.sub);
-    why(reason, sizeof reason, c, m);
+    word_cause(reason, sizeof reason, c, m);
     if (n->tight)
         k = snprintf(text, sizeof text,
                      "Next to fail: %s. At its peak %s of the card's %s were live, %s; at most %s "
@@ -186,10 +190,10 @@ static int forecast(struct mt_cause *c, const struct mt_moment *m)
             text + k, sizeof text - (size_t)k,
             " At the rate at which it grows that is used up after about %llu more steps.",
             (unsigned long long)n->steps_left);
-    return said(&c->next.sentence, text);
+    return replace_text(&c->next.sentence, text);
 }
 
-static int evidence(struct mt_cause *c, const struct mt_moment *m)
+static int add_evidence(struct mt_cause *c, const struct mt_moment *m)
 {
     const struct mt_forecast *n = &c->next;
     char words[128];
@@ -226,29 +230,29 @@ int mt_cause_next(struct mt_cause *c, struct mt_moment *m, struct mt_phaser *ph)
     c->known = d->withheld == NULL && !d->end_state_only && d->n_events != 0;
     if (!c->known || d->focus.live == 0)
         return 1;
-    measure(n, m);
-    /* this fails sooner or later, whatever the card */
+    measure_headroom(n, m);
+    /* certain growth fails sooner or later, on a card of any size */
     if (sure != 0 && sure >= d->focus.live / 10) {
         c->kind = MT_CAUSE_LEAK;
         c->conf = MT_CONF_INFERRED;
         if (n->headroom_known && slope >= 1 && (double)n->headroom / slope < 1e6)
             n->steps_left = (uint64_t)((double)n->headroom / slope) + 1;
         n->tight = false;
-        return forecast(c, m);
+        return word_forecast(c, m);
     }
     if (d->kind != MT_DEV_CUDA)
         n->tight = false;
     if (n->tight) {
         if (!mt_moment_fill(m, ph))
             return 0;
-        c->kind = of_full(m);
-    } else if (d->kind == MT_DEV_CUDA && !of_holes(c, m, ph)) {
+        c->kind = cause_of_full_card(m);
+    } else if (d->kind == MT_DEV_CUDA && !look_for_pins(c, m, ph)) {
         return 0;
     }
-    if (!forecast(c, m))
+    if (!word_forecast(c, m))
         return 0;
     if (!n->tight)
         return 1;
     c->conf = MT_CONF_INFERRED;
-    return said(&c->sentence, n->sentence) && evidence(c, m);
+    return replace_text(&c->sentence, n->sentence) && add_evidence(c, m);
 }

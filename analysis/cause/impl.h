@@ -1,5 +1,16 @@
-/* cause/impl.h -- the moment of the failure as cause*.c look at it: live blocks with their roles,
- * laid out in their segments. */
+/* cause/impl.h -- the moment of the failure (or of the peak) as this room looks at it: live blocks
+ * with their roles, laid out in their segments. Sizes are bytes; functions that return an int
+ * return 1, or 0 when memory ran out.
+ *
+ *   cause.c     which cause it is
+ *   moment.c    the blocks of the moment, and whether the request fits without some of them
+ *   kept.c      blocks that a pass without steps adds one by one and keeps
+ *   shape.c     the request read as tokens x vocabulary
+ *   forecast.c  where nothing failed: what would be the first to
+ *   what_if.c   the counter-factuals
+ *   evidence.c  the evidence
+ *   sentence.c  the sentence
+ *   verdict.c   the verdict: capacity, fragmentation, a limit; needs no roles */
 #ifndef MT_CAUSE_IMPL_H
 #define MT_CAUSE_IMPL_H
 
@@ -44,8 +55,10 @@ struct mt_moment {
     uint64_t engine, engine_private; /* KV cache and engine weights; of it in private pools */
     /* of the trainer, and of no use in a rollout: mt_is_trainers() */
     uint64_t training;
-    uint64_t temporaries;              /* of this stretch of the phase */
-    uint64_t pending, residue, growth; /* growth: between the first and the last compared step */
+    uint64_t temporaries; /* born in this stretch of the phase */
+    uint64_t pending;     /* freed by the program, not yet by the stream */
+    uint64_t residue;     /* temporaries of earlier stretches */
+    uint64_t growth;      /* between the first and the last compared step */
     struct mt_kept kept;
     /* reserved + free on the device: what this process and the device's rest make up */
     uint64_t visible;
@@ -53,16 +66,15 @@ struct mt_moment {
     uint64_t outside, absent;
 };
 
-/* Fills the moment; needs mt_moment_done(). 0 = out of memory. */
+/* Fills the moment, of the first failure or else of the peak. mt_moment_done() frees it, after a
+ * failure as well. */
 int mt_moment_make(struct mt_moment *m, const struct mt_roles *w, const struct mt_role_facts *f,
                    const struct mt_device_analysis *d, struct mt_phaser *ph);
 void mt_moment_done(struct mt_moment *m);
-/* The blocks of a moment at which nothing failed, which mt_moment_make() leaves out. 0 = out of
- * memory. */
+/* Adds the blocks of a moment at which nothing failed: mt_moment_make() leaves them out. */
 int mt_moment_fill(struct mt_moment *m, struct mt_phaser *ph);
-/* What is live of the largest role, growth from step to step; the rest of `next` and, where the
- * card was all but full or something grows, the cause with its evidence and sentence. 0 = out of
- * memory. */
+/* Fills c->next. Where the card was all but full or something grows, also the cause, its evidence
+ * and its sentence. */
 int mt_cause_next(struct mt_cause *c, struct mt_moment *m, struct mt_phaser *ph);
 
 /* Whether the request would fit without the blocks marked `drop`: into a hole, or on the device,
@@ -79,51 +91,66 @@ struct mt_fit mt_moment_fit(const struct mt_moment *m);
 uint64_t mt_moment_need(const struct mt_moment *m, uint64_t request);
 bool mt_moment_pool_private(const struct mt_moment *m, const struct mt_held *h);
 
-/* cause/kept.c: fills m->kept from the live blocks of the failure. 0 = out of memory. */
+/* Fills m->kept from the live blocks of the failure. */
 int mt_moment_kept(struct mt_moment *m);
 
-/* Segments with free bytes that live blocks hold: into c->pins. 0 = out of memory. */
+/* Fills c->pins: segments with free bytes that live blocks hold. */
 int mt_moment_pins(const struct mt_moment *m, struct mt_cause *c);
 
 /* The request read as tokens x vocabulary / split x element, against the vocabulary of the logits
  * in the trace, else, where the request is made in the loss or by frames of logits, against known
  * ones. elem 0 = it has no such shape. */
 struct mt_shape {
-    uint64_t tokens, vocab, split, elem;
-    const char *models; /* that have this vocabulary; NULL = it is the trace's own */
+    uint64_t tokens, vocab, split, elem; /* elem: bytes of one number */
+    const char *models; /* that have this vocabulary; NULL = it is that of the trace's logits */
 };
 void mt_shape_of(const struct mt_moment *m, const struct mt_role_rules *rules,
                  struct mt_shape *out);
 
-/* Optimizer state and gradients; with them, beside an engine that has weights of its own, the
- * parameters. */
+/* Whether a rollout has no use for a role: optimizer state and gradients; the parameters too where
+ * the engine has weights of its own. */
 static inline bool mt_is_trainers(const struct mt_moment *m, unsigned role)
 {
     return role == MT_ROLE_OPTIM_STATE || role == MT_ROLE_GRAD ||
            (role == MT_ROLE_PARAM && m->role[MT_ROLE_ENGINE_WEIGHTS] != 0 &&
             m->role[MT_ROLE_OPTIM_STATE] + m->role[MT_ROLE_GRAD] != 0);
 }
-/* Neither model nor state nor engine: it should not outlive its stretch of a phase. */
+/* Whether a role should not outlive its stretch of a phase: neither model nor state nor engine. */
 static inline bool mt_is_transient(unsigned role)
 {
     return role == MT_ROLE_ACTIVATION || role == MT_ROLE_RECOMPUTE || role == MT_ROLE_LOGITS ||
            role == MT_ROLE_TEMP || role == MT_ROLE_OPTIM_TEMP;
 }
 
+/* Whether a block is a temporary of an earlier stretch of a phase, that should be gone. */
+static inline bool mt_is_residue(const struct mt_moment *m, const struct mt_held *h)
+{
+    return h->event != UINT64_MAX && h->event < m->began && !h->pending &&
+           (mt_is_transient(h->role) || h->role == MT_ROLE_WEIGHT_SYNC);
+}
+
+/* what_if.c: every counter-factual that the moment has bytes for, before the cause is decided. */
+int mt_cause_what_ifs(struct mt_cause *c, struct mt_moment *m);
+const struct mt_what_if *mt_cause_what_if(const struct mt_cause *c, const char *id); /* or NULL */
+
+/* evidence.c: once the kind is decided. */
+int mt_cause_evidence(struct mt_cause *c, const struct mt_moment *m, const struct mt_shape *shape);
+/* One piece of evidence, about the moment of the cause. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
 #endif
-int mt_cause_evidence_add(struct mt_cause *c, uint64_t bytes, const char *fmt, ...); /* of the moment of the cause */
-/* the last one is about that stretch */
+int mt_cause_evidence_add(struct mt_cause *c, uint64_t bytes, const char *fmt, ...);
+/* Makes the evidence that was added last one about the events `since` to `event`. */
 void mt_cause_evidence_at(struct mt_cause *c, uint64_t since, uint64_t event);
-/* evidence: the stacks that grow */
-int mt_cause_of_growth(struct mt_cause *c, const struct mt_moment *m);
-/* cause/evidence.c: the sentence, evidence and counter-factuals once the kind is decided. 0 = out
- * of memory. */
-int mt_cause_say(struct mt_cause *c, const struct mt_moment *m, const struct mt_shape *shape);
+
+/* sentence.c: once the kind and the evidence are there. A forecast's sentence stays. */
+int mt_cause_sentence(struct mt_cause *c, const struct mt_moment *m, const struct mt_shape *shape);
 const char *mt_cause_trainers(const struct mt_moment *m); /* what m->training consists of */
-int mt_cause_evidence(struct mt_cause *c, const struct mt_moment *m, const struct mt_shape *shape);
-int mt_cause_what_ifs(struct mt_cause *c, struct mt_moment *m);
-const struct mt_what_if *mt_cause_what_if(const struct mt_cause *c, const char *id);
+/* Roles with bytes, the largest first; returns how many. */
+uint32_t mt_cause_roles(const uint64_t role[MT_ROLE_COUNT], uint8_t by[MT_ROLE_COUNT]);
+enum { MT_CAUSE_LABEL = 160 };
+/* The label, cut to MT_CAUSE_LABEL with its NUL: a C++ name may be pages long. buf has that size.
+ */
+const char *mt_cause_cut(char *buf, const char *label);
 
 #endif

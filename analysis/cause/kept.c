@@ -1,19 +1,19 @@
-/* Growth inside one stretch of a phase, without steps: an evaluation that keeps the output of each
- * batch. Layers add blocks one by one too; what tells a batch from a layer is that in between
- * something else ran several times. */
+/* Growth inside one stretch of a phase without steps, as of an evaluation that keeps the output of
+ * each batch. The layers of one pass add blocks one by one, too. Batches are told from layers by
+ * what runs in between: between two batches some other stack allocates more than once. */
 #include "analysis/cause/impl.h"
 
 #include <stdlib.h>
 
 enum { MIN_KEPT = 8, MAX_STACKS = 8 };
 
-/* Passes after which nothing has to stay. Training keeps for its backward, an engine fills its
- * cache, set-up loads. */
+/* Whether the passes of the phase need to keep nothing. Training keeps activations for its
+ * backward, an engine fills its cache, set-up loads weights. */
 static bool keeps_nothing(const struct mt_moment *m)
 {
     if (m->phase != MT_PH_UNATTRIBUTED)
         return m->phase == MT_PH_EVAL || mt_phase_is(m->phase, MT_FORWARD_ONLY);
-    /* a script of one's own, where nothing trains and nothing has an engine */
+    /* a script without phases: only where nothing trains and there is no engine */
     for (uint32_t i = 0; i < m->f->micros.n; i++)
         if (m->f->micros.p[i].has_backward)
             return false;
@@ -21,7 +21,7 @@ static bool keeps_nothing(const struct mt_moment *m)
            m->sub != MT_PH_OPTIMIZER;
 }
 
-static bool is_own(const struct mt_moment *m, const struct mt_held *h)
+static bool is_of_stretch(const struct mt_moment *m, const struct mt_held *h)
 {
     return h->event != UINT64_MAX && h->event >= m->began && h->stack != 0 &&
            h->stack < m->w->r->t->stacks.n && !h->pending && mt_is_transient(h->role);
@@ -34,8 +34,8 @@ static int by_event(const void *pa, const void *pb)
     return a->event < b->event ? -1 : a->event > b->event;
 }
 
-/* Whether between all those births the same other stack allocated more than once. `seen` is by
- * stack and holds rounds. */
+/* Whether some other stack allocated more than once between each two of these births. seen: by
+ * stack, the last round in which it allocated. */
 static bool has_rounds_between(const struct mt_moment *m, const struct mt_held *const *born,
                                uint32_t n, uint32_t *seen, uint32_t *round)
 {
@@ -56,16 +56,18 @@ static bool has_rounds_between(const struct mt_moment *m, const struct mt_held *
     return true;
 }
 
-/* The blocks of one stack: as many and as even as batches leave them. */
-static bool judge(const struct mt_moment *m, mt_stack_id stack, const struct mt_held **born,
-                  uint32_t *seen, uint32_t *round, struct mt_kept *out)
+/* Whether the live blocks of one stack look as batches leave them: MIN_KEPT or more, of sizes
+ * within an eighth, a tenth of the live bytes together, with something else in between. */
+static bool is_kept_in_rounds(const struct mt_moment *m, mt_stack_id stack,
+                              const struct mt_held **born, uint32_t *seen, uint32_t *round,
+                              struct mt_kept *out)
 {
     uint64_t least = UINT64_MAX, most = 0;
     uint32_t n = 0;
     out->bytes = 0;
     for (uint32_t i = 0; i < m->n_held; i++) {
         const struct mt_held *h = &m->held[i];
-        if (!is_own(m, h) || h->stack != stack)
+        if (!is_of_stretch(m, h) || h->stack != stack)
             continue;
         born[n++] = h;
         least = h->size < least ? h->size : least;
@@ -96,7 +98,7 @@ int mt_moment_kept(struct mt_moment *m)
     born = mt_calloc(m->n_held, sizeof *born);
     if (sum != NULL && seen != NULL && born != NULL) {
         for (uint32_t i = 0; i < m->n_held; i++)
-            if (is_own(m, &m->held[i]))
+            if (is_of_stretch(m, &m->held[i]))
                 sum[m->held[i].stack] += m->held[i].size;
         for (unsigned turn = 0; turn < MAX_STACKS && m->kept.n == 0; turn++) {
             struct mt_kept kept;
@@ -106,7 +108,7 @@ int mt_moment_kept(struct mt_moment *m)
             if (sum[best] == 0)
                 break;
             sum[best] = 0;
-            if (judge(m, best, born, seen, &round, &kept))
+            if (is_kept_in_rounds(m, best, born, seen, &round, &kept))
                 m->kept = kept;
         }
     }

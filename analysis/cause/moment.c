@@ -1,6 +1,6 @@
-/* The moment of the failure (or of the peak): which blocks were live, in which segments, and what
- * would have fitted without some of them. One pass over the events, then sorting: nothing here is
- * quadratic. */
+/* The moment of the failure (or of the peak): which blocks were live, in which segments, and
+ * whether the request would have fitted without some of them. One pass over the events, then
+ * sorting: nothing here is quadratic. */
 #include "analysis/cause/impl.h"
 #include "analysis/cause/verdict.h"
 #include "analysis/base/frames.h"
@@ -25,7 +25,7 @@ static struct mt_held *push(struct mt_moment *m)
     return mt_vec_push((void **)&m->held, &m->n_held, &m->cap_held, sizeof *m->held);
 }
 
-static int held_old(struct mt_moment *m, struct mt_phaser *ph, int64_t at)
+static int add_old_blocks(struct mt_moment *m, struct mt_phaser *ph, int64_t at)
 {
     const struct mt_replay *r = m->w->r;
     for (uint32_t i = 0; i < r->old.n; i++) {
@@ -48,7 +48,7 @@ static int held_old(struct mt_moment *m, struct mt_phaser *ph, int64_t at)
     return 1;
 }
 
-static int held_new(struct mt_moment *m, int64_t at)
+static int add_new_blocks(struct mt_moment *m, int64_t at)
 {
     const struct mt_replay *r = m->w->r;
     struct mt_addrmap asked = {NULL, 0, 0};
@@ -89,7 +89,7 @@ out:
     return rc;
 }
 
-static void place(struct mt_moment *m)
+static void find_spans(struct mt_moment *m)
 {
     uint32_t s = 0;
     for (uint32_t i = 0; i < m->n_held; i++) {
@@ -106,7 +106,7 @@ bool mt_moment_pool_private(const struct mt_moment *m, const struct mt_held *h)
     return s != NULL && s->pool_known && (s->pool[0] != 0 || s->pool[1] != 0);
 }
 
-static void sum(struct mt_moment *m)
+static void sum_roles(struct mt_moment *m)
 {
     for (uint32_t i = 0; i < m->n_held; i++) {
         const struct mt_held *h = &m->held[i];
@@ -134,7 +134,7 @@ static void sum(struct mt_moment *m)
         m->growth = m->d->focus.live;
 }
 
-static void of_request(struct mt_moment *m)
+static void read_request(struct mt_moment *m)
 {
     const struct mt_replay *r = m->w->r;
     const struct mt_event *e;
@@ -151,15 +151,16 @@ static void of_request(struct mt_moment *m)
     memcpy(m->wish.pool, r->t->lanes.p[e->lane].pool, sizeof m->wish.pool);
 }
 
-/* A batch of an engine is prefill or decode, and sampling from the logits that this left. */
+/* Prefill and decode are one stretch: a batch of an engine is one or the other, and sampling reads
+ * the logits that the batch left. */
 static unsigned stretch_of(unsigned phase)
 {
     return phase == MT_PH_ROLLOUT_PREFILL || phase == MT_PH_ROLLOUT_DECODE ? MT_PH_ROLLOUT_GENERATE
                                                                            : phase;
 }
 
-/* First event of the stretch in one coarse phase that ends at `at`. */
-static uint64_t began(const struct mt_replay *r, int64_t at)
+/* The first event of the stretch of one coarse phase that the event `at` lies in. */
+static uint64_t stretch_begin(const struct mt_replay *r, int64_t at)
 {
     uint64_t i = at > 0 ? (uint64_t)at : 0;
     if (r->attr == NULL || r->d->events.n == 0)
@@ -176,15 +177,15 @@ int mt_moment_fill(struct mt_moment *m, struct mt_phaser *ph)
     int64_t at = m->d->focus.event;
     memset(m->role, 0, sizeof m->role);
     m->growth = 0;
-    if (m->w->fate != NULL && !held_new(m, at))
+    if (m->w->fate != NULL && !add_new_blocks(m, at))
         return 0;
-    if (!held_old(m, ph, at) ||
+    if (!add_old_blocks(m, ph, at) ||
         (m->d->focus.holes_known && !mt_spans_at(m->w->r, at, &m->span, &m->n_span, &m->laid_out)))
         return 0;
     if (m->n_held > 1)
         qsort(m->held, m->n_held, sizeof *m->held, by_addr);
-    place(m);
-    sum(m);
+    find_spans(m);
+    sum_roles(m);
     return 1;
 }
 
@@ -194,13 +195,13 @@ int mt_moment_make(struct mt_moment *m, const struct mt_roles *w, const struct m
     *m = (struct mt_moment){.w = w, .f = f, .d = d, .oom = d->ooms.n != 0 ? &d->ooms.p[0] : NULL};
     m->phase = (enum mt_phase)d->focus_attr.phase;
     m->sub = (enum mt_phase)d->focus_attr.sub;
-    of_request(m);
-    m->began = began(w->r, d->focus.event);
+    read_request(m);
+    m->began = stretch_begin(w->r, d->focus.event);
     if (d->withheld != NULL)
         return 1;
-    if (m->oom == NULL) { /* only growth can be a cause: the blocks are not needed */
+    if (m->oom == NULL) { /* mt_moment_fill() adds the blocks when a forecast needs them */
         memcpy(m->role, f->at_focus, sizeof m->role);
-        sum(m);
+        sum_roles(m);
         return 1;
     }
     if (!mt_moment_fill(m, ph))
@@ -234,8 +235,10 @@ struct layout {
     uint64_t returned, largest;
 };
 
-/* Free run [a, b) of a span. */
-static void run_of(struct layout *l, const struct mt_span *s, uint64_t a, uint64_t b, bool serves)
+/* Adds the free run [a, b) of a span: to the largest hole that serves the request, and to the bytes
+ * that go back to the device (a whole segment; of an expandable one every whole page). */
+static void add_free_run(struct layout *l, const struct mt_span *s, uint64_t a, uint64_t b,
+                         bool serves)
 {
     if (a >= b)
         return;
@@ -249,7 +252,7 @@ static void run_of(struct layout *l, const struct mt_span *s, uint64_t a, uint64
     }
 }
 
-static struct layout lay(const struct mt_moment *m, bool all)
+static struct layout measure_layout(const struct mt_moment *m, bool all)
 {
     struct layout l = {0, 0};
     uint32_t k = 0;
@@ -261,11 +264,11 @@ static struct layout lay(const struct mt_moment *m, bool all)
             const struct mt_held *h = &m->held[k];
             if (h->addr < s->addr || (h->drop && !all))
                 continue;
-            run_of(&l, s, cursor, h->addr, serves);
+            add_free_run(&l, s, cursor, h->addr, serves);
             if (h->addr + h->room > cursor)
                 cursor = h->addr + h->room;
         }
-        run_of(&l, s, cursor, end, serves);
+        add_free_run(&l, s, cursor, end, serves);
     }
     return l;
 }
@@ -278,7 +281,7 @@ struct mt_fit mt_moment_fit(const struct mt_moment *m)
     for (uint32_t i = 0; i < m->n_held; i++)
         f.dropped += m->held[i].drop ? m->held[i].size : 0;
     if (m->laid_out) {
-        struct layout with = lay(m, true), without = lay(m, false);
+        struct layout with = measure_layout(m, true), without = measure_layout(m, false);
         f.returned = without.returned - with.returned;
         f.fits = without.largest > with.largest && without.largest >= m->wish.request;
     } else {
@@ -303,7 +306,7 @@ struct pin_now {
     const struct mt_held *largest;
 };
 
-static void pin_of(const struct mt_moment *m, uint32_t i, uint32_t *k, struct pin_now *out)
+static void measure_pin(const struct mt_moment *m, uint32_t i, uint32_t *k, struct pin_now *out)
 {
     const struct mt_span *s = &m->span[i];
     uint64_t cursor = s->addr, end = s->addr + s->size, used = 0, hole;
@@ -338,7 +341,7 @@ int mt_moment_pins(const struct mt_moment *m, struct mt_cause *c)
     int rc = 0;
     for (uint32_t i = 0; m->laid_out && i < m->n_span; i++) {
         struct mt_pin *p;
-        pin_of(m, i, &k, &now);
+        measure_pin(m, i, &k, &now);
         if (!mt_span_serves(&m->span[i], &m->wish) || now.largest == NULL || now.pin.free == 0)
             continue;
         now.pin.role = now.largest->role;

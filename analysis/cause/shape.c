@@ -1,5 +1,6 @@
-/* The size of a request read as a shape. PyTorch records a request rounded up to 512 bytes; rows of
- * logits are longer than that, so a size that is no whole number of rows is not one of them. */
+/* The size of a request read as tokens x vocabulary. PyTorch records a request rounded up to 512
+ * bytes. A row of logits is longer than that, so a size that is no whole number of rows is no
+ * logits. */
 #include "analysis/cause/impl.h"
 
 enum { MIN_TOKENS = 8, MIN_ROW = 1000, MIN_ODD = 97 };
@@ -32,8 +33,8 @@ static bool read_as(uint64_t bytes, uint64_t slack, uint64_t vocab, uint64_t spl
     return false;
 }
 
-/* Where a request for logits comes from: their frames, the loss, or the backward pass while logits
- * are live. */
+/* Whether the request may be logits by its place: frames of logits, the loss, or a backward pass
+ * while logits are live. */
 static bool is_of_logits(const struct mt_moment *m)
 {
     mt_stack_id s = m->oom->stack;
@@ -44,10 +45,10 @@ static bool is_of_logits(const struct mt_moment *m)
            (m->sub == MT_PH_BACKWARD && m->role[MT_ROLE_LOGITS] != 0);
 }
 
-/* Of the known vocabularies that explain the size, the one with the largest odd factor: a power of
- * two divides every other one and proves nothing, and a small factor little. Without live logits
- * that name the vocabulary only whole rows count: with the rounding three of four sizes are
- * explained by some vocabulary. */
+/* Reads the size by the known vocabulary with the largest odd factor that explains it. A power of
+ * two divides every other one and proves nothing, a small factor proves little. Without live logits
+ * that name the vocabulary only whole rows count: with the rounding to 512 bytes some vocabulary
+ * explains three of four sizes. */
 static void search(uint64_t bytes, const struct mt_role_rules *rules, struct mt_shape *out)
 {
     uint64_t best = MIN_ODD - 1;
@@ -72,7 +73,8 @@ void mt_shape_of(const struct mt_moment *m, const struct mt_role_rules *rules, s
     *out = (struct mt_shape){0, 0, 0, 0, NULL};
     if (m->oom == NULL || m->oom->request < MIN_BYTES || !is_of_logits(m))
         return;
-    /* As large as the largest logits: in their type, which more than one size tells. */
+    /* As many rows as the largest logits have: of the same type, which the role analysis took from
+     * more sizes than this one. */
     if (m->f->vocab != 0 && m->f->vocab_split != 0 && m->f->logits_elem != 0 &&
         rows_of(m->oom->request, m->f->vocab / m->f->vocab_split * m->f->logits_elem, ROUNDED,
                 &rows) &&

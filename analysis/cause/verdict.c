@@ -17,18 +17,19 @@ uint64_t mt_segment_size(uint64_t request)
     return request < 10 * MIB ? 20 * MIB : (request + 2 * MIB - 1) / (2 * MIB) * (2 * MIB);
 }
 
-/* Whether what was free would have been enough in one piece. Holes and the rest of the device count
- * together, since segments that can expand join them; but holes below a tenth of the request are
- * the crumbs of a device that was full. */
+/* Whether the free bytes would have been enough in one piece. Holes and the device's free bytes
+ * count together, since expandable segments join them. A device whose holes are less than a tenth
+ * of the request was full: the holes are what rounding leaves. */
 static bool in_pieces(const struct mt_oom *o)
 {
     uint64_t holes = o->at.holes_known ? o->at.free_usable : o->at.reserved_free;
     if (o->at.holes_known && o->at.largest_usable <= 2 * MIB && holes < o->at.reserved / 20)
-        return false; /* the ends of many segments, none longer than the allocator's own step */
+        return false; /* ends of segments, none longer than 2 MiB, the step in which they are sized
+                       */
     if (holes < o->request / 10 || holes + o->device_free < o->request)
         return false;
-    /* Next to nothing would be left: a card that is full, which the next request finds out in any
-     * case. */
+    /* In one piece the request would have left less than 2 % free, and the holes are less than 5 %
+     * of what is reserved: the card was full, and the next request would have failed. */
     return holes >= o->at.reserved / 20 ||
            holes + o->device_free - o->request >= (o->at.reserved + o->device_free) / 50;
 }
@@ -50,13 +51,13 @@ static bool sooner(const struct mt_device_analysis *a, const struct mt_device_an
            a->ooms.p[0].time_ns < b->ooms.p[0].time_ns;
 }
 
-static uint64_t weight(const struct mt_device_analysis *d)
+static uint64_t bytes_held(const struct mt_device_analysis *d)
 {
     return d->withheld != NULL ? d->live_end : d->live_peak;
 }
 
 /* Earliest OOM; else the highest peak. Pinned host memory only when there is nothing else. */
-static uint32_t choose(const struct mt_analysis *a)
+static uint32_t choose_device(const struct mt_analysis *a)
 {
     uint32_t best = 0;
     for (uint32_t i = 1; i < a->devices.n; i++) {
@@ -67,15 +68,15 @@ static uint32_t choose(const struct mt_analysis *a)
         else if ((d->ooms.n != 0) != (b->ooms.n != 0))
             better = d->ooms.n != 0;
         else
-            better = d->ooms.n != 0 ? sooner(d, b) : weight(d) > weight(b);
+            better = d->ooms.n != 0 ? sooner(d, b) : bytes_held(d) > bytes_held(b);
         if (better)
             best = i;
     }
     return best;
 }
 
-static void who(struct mt_sentence *t, const struct mt_analysis *a,
-                const struct mt_device_analysis *d, bool capital)
+static void add_device(struct mt_sentence *t, const struct mt_analysis *a,
+                       const struct mt_device_analysis *d, bool capital)
 {
     if (a->trace->meta.rank >= 0)
         mt_words_add(t, "%sank %d, ", capital ? "R" : "r", a->trace->meta.rank);
@@ -85,8 +86,8 @@ static void who(struct mt_sentence *t, const struct mt_analysis *a,
         mt_words_add(t, "%sevice %d", a->trace->meta.rank < 0 && capital ? "D" : "d", d->ordinal);
 }
 
-/* ", most of it (6.00 GiB) held by models.py:174 update_nodes" */
-static void holder(struct mt_sentence *t, const struct mt_device_analysis *d)
+/* Adds "; the largest holder, with 6.00 GiB, is models.py:174 update_nodes". */
+static void add_holder(struct mt_sentence *t, const struct mt_device_analysis *d)
 {
     const struct mt_owner *o = NULL;
     char b[32], label[200];
@@ -113,7 +114,7 @@ static void holder(struct mt_sentence *t, const struct mt_device_analysis *d)
         memcpy(label, o->label, sizeof label - 4);
         memcpy(label + sizeof label - 4, "...", 4);
     }
-    if (older != 0) /* what nobody is known to hold is more than anybody holds */
+    if (older != 0) /* blocks without a stack hold more than any stack does */
         mt_words_add(t, "; %s of it has no stack, of the rest the largest holder, with ",
                      mt_words_bytes(b, older));
     else
@@ -121,7 +122,8 @@ static void holder(struct mt_sentence *t, const struct mt_device_analysis *d)
     mt_words_add(t, "%s, is %s", mt_words_bytes(b, o->bytes), label);
 }
 
-static void of_capacity(struct mt_sentence *t, const struct mt_device_analysis *d, uint64_t bytes)
+static void add_share_of_card(struct mt_sentence *t, const struct mt_device_analysis *d,
+                              uint64_t bytes)
 {
     char b[32];
     if (d->capacity == 0)
@@ -138,9 +140,9 @@ static void of_capacity(struct mt_sentence *t, const struct mt_device_analysis *
                  mt_words_bytes(b, d->capacity));
 }
 
-/* The numbers that decide between fragmentation, capacity and a limit. */
-static void oom_because(const struct mt_device_analysis *d, const struct mt_oom *o,
-                        enum mt_verdict_kind kind, struct mt_sentence *why)
+/* Adds the numbers that decided between fragmentation, capacity and a limit. */
+static void add_oom_reason(const struct mt_device_analysis *d, const struct mt_oom *o,
+                           enum mt_verdict_kind kind, struct mt_sentence *why)
 {
     char b1[32], b2[32], b3[32];
     const struct mt_state *at = &o->at;
@@ -200,9 +202,9 @@ static void oom_because(const struct mt_device_analysis *d, const struct mt_oom 
                      mt_words_bytes(b1, at->pending));
 }
 
-/* The block that was asked for, and the segment that PyTorch asked the driver for, which is what
- * its message says. */
-static void asked_words(struct mt_sentence *s, const struct mt_device_analysis *d,
+/* Adds the size of the block that was asked for, and of the segment that PyTorch asked the driver
+ * for: PyTorch's own message names the segment. */
+static void add_request(struct mt_sentence *s, const struct mt_device_analysis *d,
                         const struct mt_oom *o)
 {
     char block[32], segment[32];
@@ -221,10 +223,10 @@ static void oom_sentence(const struct mt_analysis *a, const struct mt_device_ana
                          struct mt_sentence *why)
 {
     char b1[32], b2[32], ph[128];
-    who(s, a, d, true);
+    add_device(s, a, d, true);
     mt_words_add(s, " ran out of memory in %s: it asked for ",
                  mt_words_phase(ph, sizeof ph, a->verdict.phase, a->verdict.sub));
-    asked_words(s, d, o);
+    add_request(s, d, o);
     mt_words_add(s, " with %s free on the device", mt_words_bytes(b2, o->device_free));
     switch (kind) {
     case MT_V_OOM_CAPACITY: mt_words_add(s, "; capacity, not fragmentation"); break;
@@ -250,16 +252,17 @@ static void oom_sentence(const struct mt_analysis *a, const struct mt_device_ana
         else
             mt_words_add(s, ": %s was live of %s reserved", b1,
                          b2); /* the share of the card, next, is that of the latter */
-        of_capacity(s, d, o->at.reserved);
-        holder(s, d);
+        add_share_of_card(s, d, o->at.reserved);
+        add_holder(s, d);
     }
     mt_words_add(s, ".");
-    oom_because(d, o, kind, why);
+    add_oom_reason(d, o, kind, why);
 }
 
-/* Of a process that did not fail: what it pins on the host is the other memory that runs out. */
-static void beside(const struct mt_analysis *a, const struct mt_device_analysis *d,
-                   struct mt_sentence *why)
+/* Adds how much host memory the process pinned, where nothing failed: host memory may run out, too.
+ */
+static void add_pinned(const struct mt_analysis *a, const struct mt_device_analysis *d,
+                       struct mt_sentence *why)
 {
     for (uint32_t i = 0; d->kind == MT_DEV_CUDA && i < a->devices.n; i++) {
         const struct mt_device_analysis *h = &a->devices.p[i];
@@ -271,7 +274,7 @@ static void beside(const struct mt_analysis *a, const struct mt_device_analysis 
     }
 }
 
-static void because_withheld(const struct mt_device_analysis *d, struct mt_sentence *why)
+static void add_withheld(const struct mt_device_analysis *d, struct mt_sentence *why)
 {
     char first = d->withheld[0];
     mt_words_add(why, "%c%s.", first >= 'a' && first <= 'z' ? first - 'a' + 'A' : first,
@@ -291,25 +294,25 @@ static void peak_sentence(const struct mt_analysis *a, const struct mt_device_an
     }
     if (mt_state_unknown(d)) {
         mt_words_add(s, "What ");
-        who(s, a, d, false);
+        add_device(s, a, d, false);
         mt_words_add(s, " held is not known: the snapshot lists none of its segments, and its "
                         "trace does not say it alone.");
-        because_withheld(d, why);
+        add_withheld(d, why);
         return;
     }
     if (d->withheld != NULL) {
         mt_words_add(s, "The trace of ");
-        who(s, a, d, false);
+        add_device(s, a, d, false);
         mt_words_add(s, " is incomplete, so only its end state is reported: %s live in %s reserved",
                      mt_words_bytes(b1, d->live_end), mt_words_bytes(b2, d->reserved_end));
-        of_capacity(s, d, d->reserved_end);
-        because_withheld(d, why);
+        add_share_of_card(s, d, d->reserved_end);
+        add_withheld(d, why);
     } else if (kind == MT_V_PEAK) {
         mt_words_add(s, "No out-of-memory event was recorded: ");
-        who(s, a, d, false);
+        add_device(s, a, d, false);
         mt_words_add(s, " peaked at %s live with %s reserved", mt_words_bytes(b1, d->live_peak),
                      mt_words_bytes(b2, d->focus.reserved));
-        of_capacity(s, d, d->focus.reserved);
+        add_share_of_card(s, d, d->focus.reserved);
         mt_words_add(s, d->capacity != 0 ? "," : "");
         if (d->peak_event < 0)
             mt_words_add(s, " before the first event%s%s%s", told ? ", most of it from " : "",
@@ -318,10 +321,10 @@ static void peak_sentence(const struct mt_analysis *a, const struct mt_device_an
             mt_words_add(s, " in %s", ph);
     } else {
         mt_words_add(s, "No history was recorded: ");
-        who(s, a, d, false);
+        add_device(s, a, d, false);
         mt_words_add(s, " held %s live in %s reserved", mt_words_bytes(b1, d->focus.live),
                      mt_words_bytes(b2, d->focus.reserved));
-        of_capacity(s, d, d->focus.reserved);
+        add_share_of_card(s, d, d->focus.reserved);
         mt_words_add(s, "%s when the snapshot was taken", d->capacity != 0 ? "," : "");
         if (told)
             mt_words_add(s, ", most of it from %s", ph);
@@ -331,10 +334,10 @@ static void peak_sentence(const struct mt_analysis *a, const struct mt_device_an
             "is known. Record with "
             "torch.cuda.memory._record_memory_history(max_entries=100000) before the first step.");
     }
-    holder(s, d);
+    add_holder(s, d);
     mt_words_add(s, ".");
     if (kind == MT_V_PEAK)
-        beside(a, d, why);
+        add_pinned(a, d, why);
 }
 
 static void phase_of_focus(struct mt_verdict *v, const struct mt_device_analysis *d)
@@ -362,7 +365,7 @@ int mt_verdict_make(struct mt_analysis *a)
     struct mt_sentence s = {"", 0}, why = {"", 0};
     v->sub = MT_PH_NONE;
     v->event = MT_NO_LINK;
-    v->device = choose(a);
+    v->device = choose_device(a);
     v->kind = MT_V_EMPTY;
     if (a->devices.n != 0) {
         d = &a->devices.p[v->device];
@@ -412,7 +415,7 @@ uint32_t mt_primary_rank(const struct mt_analysis *const *a, uint32_t n)
         else if (d->ooms.n != 0)
             better = sooner(d, b);
         else /* every rank of a report has the same capacity, so the highest peak is the fullest */
-            better = weight(d) > weight(b);
+            better = bytes_held(d) > bytes_held(b);
         if (better)
             best = i;
     }

@@ -1,0 +1,229 @@
+/* The sentence of a cause, and the words that it shares with its evidence. */
+#include "analysis/cause/impl.h"
+#include "analysis/cause/verdict.h"
+#include "analysis/base/words.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TEXT = 1024 };
+
+const char *mt_cause_cut(char *buf, const char *label)
+{
+    size_t n = strlen(label);
+    if (n < MT_CAUSE_LABEL)
+        return label;
+    memcpy(buf, label, MT_CAUSE_LABEL - 4);
+    memcpy(buf + MT_CAUSE_LABEL - 4, "...", 4);
+    return buf;
+}
+
+uint32_t mt_cause_roles(const uint64_t role[MT_ROLE_COUNT], uint8_t by[MT_ROLE_COUNT])
+{
+    uint32_t n = 0;
+    for (unsigned r = 0; r < MT_ROLE_COUNT; r++) {
+        uint32_t k = n;
+        if (role[r] == 0)
+            continue;
+        for (; k > 0 && role[by[k - 1]] < role[r]; k--)
+            by[k] = by[k - 1];
+        by[k] = (uint8_t)r;
+        n++;
+    }
+    return n;
+}
+
+const char *mt_cause_trainers(const struct mt_moment *m)
+{
+    return mt_is_trainers(m, MT_ROLE_PARAM) && m->role[MT_ROLE_PARAM] != 0
+               ? "parameters, optimizer state and gradients"
+               : "optimizer state and gradients";
+}
+
+static int keep_sentence(struct mt_cause *c, const char *text)
+{
+    c->sentence = mt_strndup(text, strlen(text));
+    return c->sentence != NULL;
+}
+
+static void write_capacity(char *s, size_t cap, const struct mt_moment *m)
+{
+    uint8_t by[MT_ROLE_COUNT];
+    uint32_t n = mt_cause_roles(m->role, by);
+    bool vast = m->oom != NULL && m->oom->request > m->visible;
+    int k;
+    if (vast) { /* the request alone is too large, whatever was live */
+        (void)snprintf(s, cap,
+                       "Capacity: the request of %s is larger than what was reserved here and free "
+                       "on the device together, %s.",
+                       MT_BYTES(m->oom->request), MT_BYTES(m->visible));
+        return;
+    }
+    k = snprintf(s, cap, "Capacity: what was live filled the card");
+    if (n != 0 && k > 0 && (size_t)k < cap)
+        k += snprintf(s + k, cap - (size_t)k, ", %s of it %s", MT_BYTES(m->role[by[0]]),
+                      mt_role_words((enum mt_role)by[0]));
+    if (n > 1 && k > 0 && (size_t)k < cap)
+        k += snprintf(s + k, cap - (size_t)k, " and %s %s", MT_BYTES(m->role[by[1]]),
+                      mt_role_words((enum mt_role)by[1]));
+    if (m->absent != 0 && k > 0 && (size_t)k < cap)
+        k += snprintf(s + k, cap - (size_t)k, "; %s of what PyTorch counts was not on the card",
+                      MT_BYTES(m->absent));
+    if (k > 0 && (size_t)k < cap)
+        (void)snprintf(s + k, cap - (size_t)k, ".");
+}
+
+static void write_fragmentation(char *s, size_t cap, const struct mt_cause *c,
+                                const struct mt_moment *m)
+{
+    char buf[MT_CAUSE_LABEL], ph[128];
+    const struct mt_pin *p = c->pins.n != 0 ? &c->pins.p[0] : NULL;
+    if (p == NULL) {
+        (void)snprintf(
+            s, cap, "Fragmentation: %s was free in pieces that are each too small for %s.",
+            MT_BYTES(m->oom->at.holes_known ? m->oom->at.free_usable : m->oom->at.reserved_free),
+            MT_BYTES(c->request));
+        return;
+    }
+    (void)snprintf(
+        s, cap,
+        "Fragmentation: %s was free in %" PRIu64 " segment%s that live blocks hold, none with a "
+        "hole of %s; the most, %s, is held by %s from %s.",
+        MT_BYTES(c->pinned_free), c->n_pins_all, c->n_pins_all == 1 ? "" : "s",
+        MT_BYTES(c->request), MT_BYTES(p->free), mt_cause_cut(buf, p->label),
+        mt_words_phase(ph, sizeof ph, (enum mt_phase)p->attr.phase, (enum mt_phase)p->attr.sub));
+}
+
+static void write_giant(char *s, size_t cap, const struct mt_moment *m, const struct mt_shape *sh)
+{
+    uint64_t sum = m->oom->request + m->role[MT_ROLE_LOGITS];
+    if (sh->elem == 0 && m->oom->request > m->visible)
+        (void)snprintf(s, cap,
+                       "One giant tensor: the request of %s alone is more than the %s that were "
+                       "reserved or free.",
+                       MT_BYTES(m->oom->request), MT_BYTES(m->visible));
+    else if (sh->elem == 0)
+        (void)snprintf(s, cap,
+                       "One giant tensor: the request of %s alone is %u %% of the %s that were "
+                       "reserved or free.",
+                       MT_BYTES(m->oom->request),
+                       (unsigned)(m->oom->request * 100 / (m->visible != 0 ? m->visible : 1)),
+                       MT_BYTES(m->visible));
+    else
+        (void)snprintf(s, cap,
+                       "One giant tensor: the request is logits of %" PRIu64
+                       " tokens (%s), and with those already live they make "
+                       "%s%s the %s that were reserved or free.",
+                       sh->tokens, MT_BYTES(m->oom->request), MT_BYTES(sum),
+                       sum <= m->visible ? " of" : ", more than", MT_BYTES(m->visible));
+}
+
+static void write_stale(char *s, size_t cap, const struct mt_cause *c, const struct mt_moment *m)
+{
+    char ph[128];
+    (void)mt_words_phase(ph, sizeof ph, m->phase, MT_PH_NONE);
+    if (mt_phase_is(m->phase, MT_NEEDS_NO_ENGINE))
+        (void)snprintf(
+            s, cap,
+            "Rollout memory still held: %s of KV cache and engine weights were there in %s%s.",
+            MT_BYTES(m->engine), ph,
+            c->conf == MT_CONF_LOW ? ", unless the engine had unmapped them (sleep mode), which a "
+                                     "snapshot does not show"
+                                   : "");
+    else
+        (void)snprintf(s, cap, "Training memory still held: %s of %s were there in %s.",
+                       MT_BYTES(m->training), mt_cause_trainers(m), ph);
+}
+
+/* The largest of the temporaries that outlived their phase; NULL = there is none. */
+static const struct mt_held *largest_residue(const struct mt_moment *m)
+{
+    const struct mt_held *best = NULL;
+    for (uint32_t i = 0; i < m->n_held; i++)
+        if (mt_is_residue(m, &m->held[i]) && (best == NULL || m->held[i].size > best->size))
+            best = &m->held[i];
+    return best;
+}
+
+static void write_leak(char *s, size_t cap, const struct mt_moment *m)
+{
+    char buf[MT_CAUSE_LABEL], ph[128], now[128];
+    const struct mt_growth *g = NULL;
+    const struct mt_held *h = largest_residue(m);
+    for (uint32_t i = 0; i < m->f->growth.n && g == NULL; i++)
+        if (m->f->growth.p[i].conf >= MT_CONF_INFERRED &&
+            m->f->growth.p[i].last > m->f->growth.p[i].first)
+            g = &m->f->growth.p[i];
+    if (g != NULL)
+        (void)snprintf(
+            s, cap,
+            "Growth from step to step: %s over %u steps, most of it (%s per step) held by %s%s.",
+            MT_BYTES(m->growth), (unsigned)g->n_steps,
+            MT_BYTES(g->slope > 0 && g->slope < 1e18 ? (uint64_t)g->slope : 0),
+            mt_cause_cut(buf, g->label), m->oom == NULL ? "; nothing has failed yet" : "");
+    else if (m->kept.n != 0)
+        (void)snprintf(s, cap,
+                       "Growth inside %s: %s in %u blocks that were added one by one and kept; "
+                       "each pass adds %s.",
+                       m->phase == MT_PH_UNATTRIBUTED
+                           ? "one stretch without steps"
+                           : mt_words_phase(now, sizeof now, m->phase, MT_PH_NONE),
+                       MT_BYTES(m->kept.bytes), (unsigned)m->kept.n, MT_BYTES(m->kept.each));
+    else
+        (void)snprintf(s, cap,
+                       "Memory left behind: %s of temporaries from earlier phases were still live "
+                       "in %s, the largest of %s from %s.",
+                       MT_BYTES(m->residue), mt_words_phase(now, sizeof now, m->phase, MT_PH_NONE),
+                       MT_BYTES(h != NULL ? h->size : 0),
+                       h != NULL ? mt_words_phase(ph, sizeof ph, (enum mt_phase)h->attr.phase,
+                                                  (enum mt_phase)h->attr.sub)
+                                 : "a phase that could not be told");
+}
+
+int mt_cause_sentence(struct mt_cause *c, const struct mt_moment *m, const struct mt_shape *shape)
+{
+    char s[TEXT] = "";
+    if (c->sentence != NULL) /* mt_cause_next() has written that of a forecast */
+        return 1;
+    switch (c->kind) {
+    case MT_CAUSE_NONE:
+        if (m->oom != NULL)
+            (void)snprintf(s, sizeof s, "The cause cannot be told: %.600s.",
+                           m->d->withheld != NULL ? m->d->withheld
+                           : m->oom->request == 0 ? "the size of the request is not known"
+                                                  : "the state at the failure is not known");
+        break;
+    case MT_CAUSE_CAPACITY: write_capacity(s, sizeof s, m); break;
+    case MT_CAUSE_FRAGMENTATION: write_fragmentation(s, sizeof s, c, m); break;
+    case MT_CAUSE_GIANT_TENSOR: write_giant(s, sizeof s, m, shape); break;
+    case MT_CAUSE_STALE_ENGINE: write_stale(s, sizeof s, c, m); break;
+    case MT_CAUSE_LEAK: write_leak(s, sizeof s, m); break;
+    case MT_CAUSE_PENDING_FREES:
+        (void)snprintf(s, sizeof s,
+                       "Frees that wait: %s had been freed by the program, and another stream had "
+                       "not finished with them "
+                       "(record_stream); without them the request would have fitted.",
+                       MT_BYTES(m->pending));
+        break;
+    case MT_CAUSE_FOREIGN:
+        (void)snprintf(s, sizeof s,
+                       "Memory outside this process's PyTorch: %s of the card's %s was neither "
+                       "reserved here nor free (contexts, "
+                       "NCCL, cuBLAS, other processes).",
+                       MT_BYTES(m->outside), MT_BYTES(m->d->capacity));
+        break;
+    case MT_CAUSE_LIMIT:
+        (void)snprintf(s, sizeof s,
+                       "A limit: the device still had %s, enough for the segment of %s that the "
+                       "request needs.",
+                       MT_BYTES(m->oom->device_free), MT_BYTES(mt_moment_need(m, m->oom->request)));
+        break;
+    case MT_CAUSE_HOST:
+        (void)snprintf(s, sizeof s,
+                       "Host memory: the pinned memory of the host ran out, not that of a GPU.");
+        break;
+    case MT_CAUSE_COUNT: break;
+    }
+    return keep_sentence(c, s);
+}
