@@ -151,7 +151,7 @@ int mt_audit_sleep(struct mt_audits *out, struct mt_pass *p)
     for (uint32_t i = 0; i < p->moves.n; i++) {
         const struct mt_move *m = &p->moves.p[i];
         left(buf, sizeof buf, m->after);
-        if (!mt_audit_add(a, "ttbbbbbt", mt_step_words(step, mt_step_of(p->f, m->first)),
+        if (!mt_audit_add(a, "ttbbbbbt", mt_step_words(step, mt_step_at(p->f, m->first)),
                           mt_phase_words((enum mt_phase)m->phase), m->in, m->out,
                           mt_engine_bytes(m->before), mt_engine_bytes(m->after),
                           mt_trainer_bytes(m->after), buf))
@@ -264,7 +264,7 @@ int mt_audit_graphs(struct mt_audits *out, struct mt_pass *p)
         pool_words(pool, sizeof pool, &p->r->t->lanes.p[g->lane], g->pool_known);
         (void)mt_words_phase(ph, sizeof ph, (enum mt_phase)g->phase, (enum mt_phase)g->sub);
         if (!mt_audit_add(a, "tttcbb", pool, ph,
-                          mt_step_words(step, mt_step_of(p->f, g->first_event)), g->blocks, g->peak,
+                          mt_step_words(step, mt_step_at(p->f, g->first_event)), g->blocks, g->peak,
                           g->live))
             return 0;
     }

@@ -151,7 +151,6 @@ int mt_audit_add(struct mt_audit *a, const char *cells, ...);
 __attribute__((format(printf, 2, 3)))
 #endif
 int mt_audit_say(struct mt_audit *a, const char *fmt, ...);
-uint32_t mt_step_of(const struct mt_role_facts *f, uint64_t event); /* index; UINT32_MAX = none */
 /* "step 3", "before the first" */
 char *mt_step_words(char buf[32], uint32_t step);
 static inline uint64_t mt_engine_bytes(const uint64_t role[MT_ROLE_COUNT])

@@ -61,7 +61,7 @@ int mt_audit_first_step(struct mt_audits *out, struct mt_pass *p)
         return 0;
     tight = p->d->capacity != 0 && predicted > p->d->capacity;
     a->finding = tight || (p->d->focus_is_oom && p->d->focus.event >= 0 &&
-                           mt_step_of(p->f, (uint64_t)p->d->focus.event) == 1);
+                           mt_step_at(p->f, (uint64_t)p->d->focus.event) == 1);
     a->bytes = born;
     a->event = (int64_t)p->state_event;
     if (p->second_peak != 0)

@@ -28,6 +28,16 @@ const char *mt_life_id(enum mt_life l)
     return ids[l];
 }
 
+int mt_life_find(const char *id, size_t n)
+{
+    for (int i = 0; i < MT_LIFE_COUNT; i++) {
+        const char *known = mt_life_id((enum mt_life)i);
+        if (strlen(known) == n && memcmp(known, id, n) == 0)
+            return i;
+    }
+    return -1;
+}
+
 const char *mt_role_why_id(enum mt_role_why w)
 {
     static const char *const ids[MT_WHY_COUNT] = {"nothing",  "pool",  "frame",           "size",

@@ -26,7 +26,8 @@ enum mt_life {
     MT_LIFE_PERSISTENT, /* never freed, or lives for more than one whole step */
     MT_LIFE_COUNT
 };
-const char *mt_life_id(enum mt_life l); /* "micro_batch" ... */
+const char *mt_life_id(enum mt_life l);     /* "micro_batch" ... */
+int mt_life_find(const char *id, size_t n); /* -1 when unknown */
 
 /* Why a block has its role; for "how do you know". */
 enum mt_role_why {

@@ -1,11 +1,13 @@
-/* expected/impl.h -- between expected/expected.c, which measures, and expected/states.c:
- * parameters, gradients, optimizer. */
+/* expected/impl.h -- between expected/expected.c, which measures, expected/states.c: parameters,
+ * gradients, optimizer, and expected/rows.c, which both fill. */
 #ifndef MT_EXPECTED_IMPL_H
 #define MT_EXPECTED_IMPL_H
 
 #include "analysis/expected/expected.h"
 #include "analysis/setup/layout.h"
 #include "analysis/setup/keys.h"
+
+#define MT_EXPECT_LIMIT 1e18 /* larger is no size */
 
 struct mt_expect_high {
     uint64_t bytes;

@@ -20,37 +20,6 @@ static uint32_t ledger_of(const struct mt_books *b, uint32_t proc, const struct 
     return p->only_ledger != MT_NONE32 ? p->only_ledger : b->ledger_of[p->driver][n_gpus];
 }
 
-struct mt_who mt_call_who(struct mt_books *b, uint32_t proc, const struct mt_call *c)
-{
-    struct mt_who w = {MT_HOLD_UNKNOWN, 0};
-    const struct mt_proc *p = &b->proc[proc];
-    switch ((unsigned)c->op) {
-    case MT_WO_CONTEXT_CREATE:
-    case MT_WO_CONTEXT_DESTROY:
-    case MT_WO_CONTEXT_RETAIN:
-    case MT_WO_CONTEXT_RELEASE:
-    case MT_WO_CONTEXT_RESET:
-    case MT_WO_MODULE_LOAD:
-    case MT_WO_MODULE_UNLOAD: w.holder = MT_HOLD_CONTEXT; return w;
-    case MT_WO_GRAPH_INSTANTIATE:
-    case MT_WO_GRAPH_UPLOAD:
-    case MT_WO_GRAPH_EXEC_DESTROY:
-    case MT_WO_GRAPH_TRIM: w.holder = MT_HOLD_GRAPHS; return w;
-    default: break;
-    }
-    if (!mt_stack_who(&b->libs, &b->who[p->driver], c->stack, &w))
-        b->nomem = true;
-    if (p->sweep != NULL && w.holder != MT_HOLD_ENGINE && w.holder != MT_HOLD_TORCH &&
-        c->result == 0 && c->addr != 0) {
-        bool yes = false;
-        if (!mt_claim_sweep_has(p->sweep, c->addr, c->size, c->time_ns, &yes))
-            b->nomem = true;
-        if (yes)
-            w = (struct mt_who){MT_HOLD_TORCH, 0};
-    }
-    return w;
-}
-
 /* Bytes of the device that begin to be held by the caller of c. */
 static void hold(struct mt_books *b, struct mt_held *h, const struct mt_call *c)
 {
@@ -144,9 +113,7 @@ static void leave(struct mt_books *b, uint32_t proc, enum mt_space space, uint64
         give_back(b, h);
 }
 
-/* ---- virtual memory management
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- virtual memory management ---- */
 
 /* The entry that carries the bytes of a handle: an alias stands for another
  * one. */
@@ -296,9 +263,7 @@ static void unmap(struct mt_books *b, uint32_t proc, const struct mt_call *c)
     } while (left != 0);
 }
 
-/* ---- contexts, modules, graphs
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- contexts, modules, graphs ---- */
 
 /* Allocations of a context, or of all contexts of the process on that GPU, go
  * with it. Returns their bytes. */
@@ -355,9 +320,7 @@ static void change(struct mt_books *b, uint32_t proc, const struct mt_call *c)
         (void)mt_row_move(b, row, delta, delta > 0 ? 1 : delta < 0 ? -1 : 0);
 }
 
-/* ---- all
- * -------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- all ---- */
 
 static void allocate(struct mt_books *b, uint32_t proc, const struct mt_call *c)
 {

@@ -223,9 +223,7 @@ int mt_oom_finish(struct mt_books *b)
     return 1;
 }
 
-/* ---- sleep and wake
- * --------------------------------------------------------------------------------------------------------------
- */
+/* ---- sleep and wake ---- */
 
 static struct mt_burst *burst_of(struct mt_books *b, uint32_t proc, uint32_t ledger,
                                  enum mt_holder who)

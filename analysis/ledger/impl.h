@@ -1,14 +1,19 @@
 /* ledger/impl.h -- what the files of the ledger share; nobody else includes it.
  *
  *   driver.c     the passes and what comes of them
- *   world.c      processes and GPUs of all traces, each once; which snapshot belongs to which
- * process libraries.c  stacks -> holder and library (analysis/rules/libraries.json) phases.c ranges
- * and marks -> which phase held a process at a time claims.c     what snapshots say of their
- * segments, and which process they belong to books.c      who holds what: addresses, handles,
- * mappings, rows apply.c      one recorded call and its effect ledger.c     the merge by time,
- * columns, samples focus.c      the rows at the moment that matters failures.c   failures and what
- * became of them; sleep and wake reconcile.c  a snapshot against the books verdict.c    the
- * sentence */
+ *   world.c      processes and GPUs of all traces, each once; the snapshot of each process
+ *   holders.c    names of who holds memory
+ *   libraries.c  stacks and calls -> holder and library (analysis/rules/libraries.json)
+ *   phases.c     ranges and marks -> which phase held a process at a time
+ *   claims.c     what snapshots say of their segments, and the process of each
+ *   columns.c    the curve and the peak of a GPU as time goes on
+ *   books.c      who holds what: addresses, handles, mappings, rows
+ *   apply.c      one recorded call and its effect
+ *   ledger.c     the merge by time, samples
+ *   focus.c      the rows at the moment that matters
+ *   failures.c   failures and what became of them; sleep and wake
+ *   reconcile.c  a snapshot against the books
+ *   verdict.c    the sentence */
 #ifndef MT_DRIVERDIAG_IMPL_H
 #define MT_DRIVERDIAG_IMPL_H
 
@@ -22,9 +27,7 @@
 #define MT_SECOND UINT64_C(1000000000)
 #define MT_MAX_OOMS 100000u
 
-/* ---- ledger/libraries.c
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- ledger/libraries.c ---- */
 
 struct mt_lib_rule {
     const char *library, *function; /* '*' stands for any bytes; function NULL = any */
@@ -55,9 +58,7 @@ int mt_stack_who(struct mt_libs *l, struct mt_stack_who *w, mt_stack_id s, struc
  * known. mt_free() it; NULL = out of memory. */
 char *mt_native_site(struct mt_libs *l, struct mt_stack_who *w, mt_stack_id s);
 
-/* ---- ledger/books.c
- * --------------------------------------------------------------------------------------------------------------
- */
+/* ---- ledger/books.c ---- */
 
 enum mt_space {
     MT_SP_DEVICE,
@@ -151,9 +152,7 @@ struct mt_proc {
     struct mt_claim_sweep *sweep;
 };
 
-/* ---- ledger/claims.c
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- ledger/claims.c ---- */
 
 /* The claims of a process that hold at a time that only moves forward. */
 struct mt_claim_sweep {
@@ -170,9 +169,7 @@ int mt_claim_sweep_has(struct mt_claim_sweep *s, uint64_t addr, uint64_t size, u
                        bool *yes);
 void mt_claim_sweep_done(struct mt_claim_sweep *s);
 
-/* ---- ledger/phases.c
- * -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- ledger/phases.c ---- */
 
 struct mt_phase_span {
     uint64_t t0;
@@ -196,9 +193,7 @@ struct mt_probe {
     bool is_peak; /* the moment of most live bytes, not the dump */
 };
 
-/* ---- the whole
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- the whole ---- */
 
 struct mt_books {
     struct mt_driverdiag *driver;
@@ -256,24 +251,29 @@ int mt_world_make(struct mt_books *b);
 /* "GPU 0 of node1 (NVIDIA H100, 80.00 GiB)" */
 char *mt_gpu_name(const struct mt_trace *t, uint32_t gpu, uint64_t capacity);
 
+/* ledger/libraries.c: who asked for what the call does; by its stack, by what it does, or by what a
+ * snapshot of the process claims. */
+struct mt_who mt_call_who(struct mt_books *b, uint32_t proc, const struct mt_call *c);
+
+/* ledger/columns.c */
+void mt_ledger_touch(struct mt_books *b, uint32_t ledger); /* time has come to b->now */
+void mt_ledger_grew(struct mt_books *b, uint32_t ledger);  /* after a change */
+/* Device used - named - other as of the last sample; never so far below zero
+ * that the device would hold less than nothing. */
+int64_t mt_ledger_unexplained(const struct mt_ledger_run *r);
+
 /* ledger/apply.c */
 void mt_books_apply(struct mt_books *b, uint32_t proc, const struct mt_call *c, uint32_t index);
 void mt_books_end(struct mt_books *b, uint32_t proc); /* the process is gone, and all it held */
-struct mt_who mt_call_who(struct mt_books *b, uint32_t proc, const struct mt_call *c);
 
 /* ledger.c */
 /* one pass over everything; 1 on success */
 int mt_books_replay(struct mt_books *b);
-int mt_ledgers_open(struct mt_books *b);                   /* before the first pass: time span and
-                                            columns of each */
-void mt_ledger_touch(struct mt_books *b, uint32_t ledger); /* time has come to b->now */
-void mt_ledger_grew(struct mt_books *b, uint32_t ledger);  /* after a change */
+/* before the first pass: time span and columns of each */
+int mt_ledgers_open(struct mt_books *b);
 /* The device's own figure, at b->now; other: bytes of processes that are not
  * recorded. */
 void mt_ledger_sample(struct mt_books *b, uint32_t ledger, uint64_t used, uint64_t other);
-/* Device used - named - other as of the last sample; never so far below zero
- * that the device would hold less than nothing. */
-int64_t mt_ledger_unexplained(const struct mt_ledger_run *r);
 
 /* ledger/focus.c */
 int mt_ledger_capture(struct mt_books *b, uint32_t ledger); /* the state now is that of the focus */

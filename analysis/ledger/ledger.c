@@ -2,11 +2,7 @@
  * time, and what a GPU's columns show of it. */
 #include "analysis/ledger/impl.h"
 
-#include <stdlib.h>
-
-/* ---- columns
- * ---------------------------------------------------------------------------------------------------------------------
- */
+/* ---- columns ---- */
 
 static void include(struct mt_ledger *l, uint64_t t)
 {
@@ -73,59 +69,6 @@ int mt_ledgers_open(struct mt_books *b)
     return 1;
 }
 
-int64_t mt_ledger_unexplained(const struct mt_ledger_run *r)
-{
-    int64_t known = (int64_t)r->named + r->by[MT_HOLD_OTHER];
-    return r->by[MT_HOLD_UNEXPLAINED] < -known ? -known : r->by[MT_HOLD_UNEXPLAINED];
-}
-
-static void record(struct mt_ledger *l, const struct mt_ledger_run *r)
-{
-    int64_t *by = l->by_holder + (size_t)r->column * MT_HOLD_COUNT;
-    memcpy(by, r->by, sizeof r->by);
-    by[MT_HOLD_UNEXPLAINED] = r->has_sample ? mt_ledger_unexplained(r) : 0;
-    l->named[r->column] = r->named;
-    l->used[r->column] =
-        r->has_sample ? (uint64_t)((int64_t)r->named + by[MT_HOLD_OTHER] + by[MT_HOLD_UNEXPLAINED])
-                      : 0;
-}
-
-void mt_ledger_touch(struct mt_books *b, uint32_t ledger)
-{
-    struct mt_ledger *l = &b->driver->ledgers.p[ledger];
-    struct mt_ledger_run *r = &b->run[ledger];
-    uint32_t column;
-    if (b->second_pass || l->n_columns == 0 || b->now < l->t0_ns)
-        return;
-    column = (uint32_t)((b->now < l->t1_ns ? b->now : l->t1_ns) - l->t0_ns == 0
-                            ? 0
-                            : ((b->now < l->t1_ns ? b->now : l->t1_ns) - l->t0_ns) / r->width);
-    while (r->column < column) { /* what was held when a column began is held in it */
-        r->column++;
-        record(l, r);
-    }
-}
-
-void mt_ledger_grew(struct mt_books *b, uint32_t ledger)
-{
-    struct mt_ledger *l = &b->driver->ledgers.p[ledger];
-    struct mt_ledger_run *r = &b->run[ledger];
-    if (r->named > b->high_since) {
-        b->high_since = r->named;
-        b->high_ledger = ledger;
-    }
-    if (b->second_pass || l->n_columns == 0)
-        return;
-    if (r->named >= l->named[r->column])
-        record(l, r);
-    if (r->named > l->peak_named) {
-        l->peak_named = r->named;
-        l->peak_ns = b->now;
-        r->peak_seq = b->seq;
-        r->peak_used = 0;
-    }
-}
-
 void mt_ledger_sample(struct mt_books *b, uint32_t ledger, uint64_t used, uint64_t other)
 {
     struct mt_ledger *l = &b->driver->ledgers.p[ledger];
@@ -161,9 +104,7 @@ void mt_ledger_sample(struct mt_books *b, uint32_t ledger, uint64_t used, uint64
     }
 }
 
-/* ---- samples
- * ---------------------------------------------------------------------------------------------------------------------
- */
+/* ---- samples ---- */
 
 /* A recorded process of that host with that id, alive at the time? */
 static bool is_ours(const struct mt_books *b, uint32_t host, uint32_t pid, uint64_t t)
@@ -249,9 +190,7 @@ static void pools(struct mt_books *b)
     }
 }
 
-/* ---- the merge
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- the merge ---- */
 
 enum kind { CALLS, SAMPLES, PROBES, END };
 struct source {

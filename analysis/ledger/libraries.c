@@ -286,3 +286,34 @@ char *mt_native_site(struct mt_libs *l, struct mt_stack_who *w, mt_stack_id s)
     }
     return mt_strndup(buf, len < 0 ? 0 : (size_t)len < sizeof buf ? (size_t)len : sizeof buf - 1);
 }
+
+struct mt_who mt_call_who(struct mt_books *b, uint32_t proc, const struct mt_call *c)
+{
+    struct mt_who w = {MT_HOLD_UNKNOWN, 0};
+    const struct mt_proc *p = &b->proc[proc];
+    switch ((unsigned)c->op) {
+    case MT_WO_CONTEXT_CREATE:
+    case MT_WO_CONTEXT_DESTROY:
+    case MT_WO_CONTEXT_RETAIN:
+    case MT_WO_CONTEXT_RELEASE:
+    case MT_WO_CONTEXT_RESET:
+    case MT_WO_MODULE_LOAD:
+    case MT_WO_MODULE_UNLOAD: w.holder = MT_HOLD_CONTEXT; return w;
+    case MT_WO_GRAPH_INSTANTIATE:
+    case MT_WO_GRAPH_UPLOAD:
+    case MT_WO_GRAPH_EXEC_DESTROY:
+    case MT_WO_GRAPH_TRIM: w.holder = MT_HOLD_GRAPHS; return w;
+    default: break;
+    }
+    if (!mt_stack_who(&b->libs, &b->who[p->driver], c->stack, &w))
+        b->nomem = true;
+    if (p->sweep != NULL && w.holder != MT_HOLD_ENGINE && w.holder != MT_HOLD_TORCH &&
+        c->result == 0 && c->addr != 0) {
+        bool yes = false;
+        if (!mt_claim_sweep_has(p->sweep, c->addr, c->size, c->time_ns, &yes))
+            b->nomem = true;
+        if (yes)
+            w = (struct mt_who){MT_HOLD_TORCH, 0};
+    }
+    return w;
+}

@@ -210,9 +210,7 @@ const struct mt_driver_phase *mt_driver_phase_at(const struct mt_books *b, uint3
     return range != 0 ? &b->driver->phases.p[range - 1] : NULL;
 }
 
-/* ---- the highest sum inside each
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- the highest sum inside each ---- */
 
 static void account(struct mt_books *b)
 {

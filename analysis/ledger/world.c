@@ -6,9 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- who is who
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- who is who ---- */
 
 static bool known_before(const struct mt_driverdiag *j, uint32_t driver, uint64_t uid)
 {
@@ -84,9 +82,7 @@ static int index_pids(struct mt_books *b)
     return 1;
 }
 
-/* ---- GPUs
- * ------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- GPUs ---- */
 
 static bool same_gpu(const struct mt_driverdiag *j, const struct mt_ledger *l, uint32_t driver,
                      uint32_t gpu)
@@ -192,9 +188,7 @@ static int find_gpus(struct mt_books *b)
     return 1;
 }
 
-/* ---- snapshots
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- snapshots ---- */
 
 static uint32_t ledger_of_ordinal(const struct mt_books *b, uint32_t proc, int32_t ordinal)
 {

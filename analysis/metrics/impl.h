@@ -51,6 +51,10 @@ static inline double role(const struct mt_metrics *m, enum mt_role r)
 {
     return (double)m->d->roles.at_focus[r];
 }
+/* enum mt_metric of a name, -1 = none. */
+int mt_metric_find(const char *name, size_t n);
+/* A name of that family: "role.", "setting." ... with something behind it. */
+bool mt_metric_begins(const char *name, size_t n, const char *family);
 /* What a pass over tokens takes: the request that failed, activations and logits by token,
  * sequences, micro-batches, layers. After the numbers of the moment and of the phase. t may be
  * NULL. */

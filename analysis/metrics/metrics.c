@@ -5,18 +5,6 @@
 #include "analysis/metrics/stacks.h"
 #include "analysis/metrics/zero.h"
 
-static const struct {
-    const char *name, *words;
-    size_t n; /* of the name */
-} table[] = {
-#define MT_METRIC(name, unit, words) {#name, words, sizeof #name - 1},
-#include "analysis/metrics/metrics.def"
-#undef MT_METRIC
-};
-
-const char *mt_metric_name(enum mt_metric m) { return table[m].name; }
-const char *mt_metric_words(enum mt_metric m) { return table[m].words; }
-
 /* Bytes of an element of the parameters; 0 = not known. */
 static double param_bytes(const struct mt_metrics *m)
 {
@@ -312,75 +300,30 @@ void mt_metrics_rule(struct mt_metrics *m, struct mt_value current, struct mt_va
 
 /* ---- by name ---- */
 
-static bool begins(const char *name, size_t n, const char *family)
-{
-    return n > strlen(family) && memcmp(name, family, strlen(family)) == 0;
-}
-
-static int find_life(const char *id, size_t n)
-{
-    for (int i = 0; i < MT_LIFE_COUNT; i++) {
-        const char *known = mt_life_id((enum mt_life)i);
-        if (strlen(known) == n && memcmp(known, id, n) == 0)
-            return i;
-    }
-    return -1;
-}
-
-static int find_metric(const char *name, size_t n)
-{
-    for (int i = 0; i < (int)MT_METRIC_COUNT; i++) {
-        if (table[i].n == n && memcmp(table[i].name, name, n) == 0)
-            return i;
-    }
-    return -1;
-}
-
 struct mt_value mt_metric_get(void *metrics, const char *name, size_t n)
 {
     const struct mt_metrics *m = metrics;
     const struct mt_role_facts *f = &m->d->roles;
     struct mt_value none = {0, false, MT_CONF_NONE}, run = mt_metric_of_run(m->conf, name, n);
     int i;
-    i = find_metric(name, n);
-    if (begins(name, n, "setting.") || (run.known && (i < 0 || !m->value[i].known)))
+    i = mt_metric_find(name, n);
+    if (mt_metric_begins(name, n, "setting.") || (run.known && (i < 0 || !m->value[i].known)))
         return run;
-    if (begins(name, n, "role.")) {
+    if (mt_metric_begins(name, n, "role.")) {
         i = mt_role_find(name + 5, n - 5);
         return i >= 0 && m->roles ? (struct mt_value){(double)f->at_focus[i], true, MT_CONF_MARKED}
                                   : none;
     }
-    if (begins(name, n, "peak.")) {
+    if (mt_metric_begins(name, n, "peak.")) {
         i = mt_role_find(name + 5, n - 5);
         return i >= 0 && f->made ? (struct mt_value){(double)f->peak[i], true, MT_CONF_MARKED}
                                  : none;
     }
-    if (begins(name, n, "life.")) {
-        i = find_life(name + 5, n - 5);
+    if (mt_metric_begins(name, n, "life.")) {
+        i = mt_life_find(name + 5, n - 5);
         return i >= 0 && m->roles
                    ? (struct mt_value){(double)f->life_at_focus[i], true, MT_CONF_MARKED}
                    : none;
     }
     return i >= 0 ? m->value[i] : none;
-}
-
-static bool is_setting(const struct mt_runconf *names, const char *name, size_t n)
-{
-    for (uint32_t i = 0; names != NULL && i < names->settings.n; i++) {
-        const char *known = names->settings.p[i].name;
-        if (strlen(known) == n && memcmp(known, name, n) == 0)
-            return true;
-    }
-    return false;
-}
-
-bool mt_metric_exists(void *names, const char *name, size_t n)
-{
-    if (begins(name, n, "setting."))
-        return is_setting(names, name + 8, n - 8);
-    if (begins(name, n, "role.") || begins(name, n, "peak."))
-        return mt_role_find(name + 5, n - 5) >= 0;
-    if (begins(name, n, "life."))
-        return find_life(name + 5, n - 5) >= 0;
-    return find_metric(name, n) >= 0;
 }

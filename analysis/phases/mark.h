@@ -1,26 +1,9 @@
-/* phases/mark.h -- what single frames say, and the small table that keeps equal things once. Inside
- * the phase engine only. */
+/* phases/mark.h -- what single frames say. Inside the phase engine only. */
 #ifndef MT_PHASE_MARK_H
 #define MT_PHASE_MARK_H
 
 #include "analysis/phases/impl.h"
-
-/* Interned structs of one size, compared as bytes: they may have no padding. Zeroed but for `size`
- * = empty. */
-struct mt_pool {
-    size_t size;
-    void *item;
-    uint32_t n, cap;
-    uint32_t *slot; /* index + 1 */
-    uint32_t n_slots;
-};
-
-static inline void *mt_pool_at(const struct mt_pool *p, uint32_t i)
-{
-    return (unsigned char *)p->item + (size_t)i * p->size;
-}
-int mt_pool_add(struct mt_pool *p, const void *item, uint32_t *index); /* 1, or 0 = out of memory */
-void mt_pool_done(struct mt_pool *p);
+#include "analysis/phases/pool.h"
 
 /* What one frame marks: a rule per level, 0 = none. */
 struct mt_marks {

@@ -4,10 +4,12 @@
  *   decide.c       one block: pool, frames, exact size, lifetime, phase
  *   cast.c         copies of weights that autocast makes
  *   before.c       blocks that were there before recording, private pools
- *   vocab.c        vocabularies, sizes of gradients and state
+ *   sizes.c        what is noted of sizes
+ *   vocab.c        vocabularies
  *   chunk.c        the type of logits, by the chunks of a loss
  *   layer.c        sizes that each layer makes
- *   steps.c        regions, steps, micro-batches
+ *   regions.c      stretches of forward, backward or optimizer work
+ *   steps.c        steps, micro-batches
  *   occurrences.c  stretches of one coarse phase
  *   growth.c       what grows from step to step */
 #ifndef MT_ROLES_IMPL_H
@@ -47,6 +49,7 @@ struct mt_size_use {
 
 #define MT_SEEN_SIZES 64u
 #define MT_RECENT_SIZES 256u
+enum { MT_MIN_LOGITS = 65536 }; /* bytes: smaller blocks are not asked whether they are logits */
 struct mt_seen_size {
     uint64_t size, bytes;
 };
@@ -99,26 +102,27 @@ static inline uint32_t mt_region_last(const struct mt_rwork *k, uint32_t region)
 {
     return region + 1 < k->regions.n ? k->regions.p[region + 1].first - 1 : mt_n_events(k) - 1;
 }
-enum mt_group mt_group_of(unsigned sub, enum mt_group now);
 
-/* steps.c */
-/* also occurrences, MT_SEEN_*, sizes of logits; all return 1, or 0 = out of memory */
+/* roles/regions.c */
+enum mt_group mt_group_of(unsigned sub, enum mt_group now);
+/* also occurrences, MT_SEEN_*, sizes of logits; 1, or 0 = out of memory */
 int mt_regions_make(struct mt_rwork *k);
-int mt_steps_make(struct mt_rwork *k);
-uint32_t mt_step_at(const struct mt_role_facts *f, uint64_t event); /* UINT32_MAX = none */
 uint32_t mt_region_at(const struct mt_rwork *k, uint32_t event);
+/* roles/steps.c: 1, or 0 = out of memory */
+int mt_steps_make(struct mt_rwork *k);
 /* roles/occurrences.c */
 int mt_occurrence_next(struct mt_rwork *k, uint32_t event,
                        unsigned phase); /* an allocation of another phase than the one before */
 void mt_occurrences_end(struct mt_rwork *k);
 uint64_t mt_useless(unsigned phase, const uint64_t roles[MT_ROLE_COUNT]);
-/* roles/vocab.c */
+/* roles/sizes.c */
 void mt_vocab_see(struct mt_rwork *k, uint64_t size, bool by_frame);
+struct mt_size_use *mt_size_use(struct mt_rwork *k, uint64_t size, bool make);
+/* roles/vocab.c */
 int mt_vocab_find(struct mt_rwork *k);
 bool mt_is_logits_size(const struct mt_rwork *k, uint64_t size);
 bool mt_is_logits_share(const struct mt_rwork *k, uint64_t size);
 bool mt_is_vocab_weight(struct mt_rwork *k, uint64_t size);
-struct mt_size_use *mt_size_use(struct mt_rwork *k, uint64_t size, bool make);
 /* roles/chunk.c: whether a loss in chunks proves that a head's output of so many bytes is in 16
  * bits. */
 int mt_head_in_16_bits(struct mt_rwork *k, uint64_t head, bool *yes);

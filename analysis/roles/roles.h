@@ -35,6 +35,9 @@ enum mt_rc mt_roles_make(struct mt_roles *w, struct mt_role_facts *out, struct m
 void mt_roles_done(struct mt_roles *w);
 void mt_role_facts_done(struct mt_role_facts *f);
 
+/* The step that an event is in: index, UINT32_MAX = none. */
+uint32_t mt_step_at(const struct mt_role_facts *f, uint64_t event);
+
 /* Segments at the end of the private pools that CUDA graphs were captured into: theirs as long as
  * the graphs are, whatever is live in them; that in *live, unless NULL. */
 uint64_t mt_graph_segments(const struct mt_device_analysis *d, uint64_t *live);

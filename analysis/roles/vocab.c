@@ -2,37 +2,12 @@
 #include "analysis/roles/impl.h"
 
 enum {
-    MIN_LOGITS = 65536,
     MIN_TOKENS = 8,
     MAX_PARTS = 64,
     /* odd part of a vocabulary that proves something where frames speak of logits */
     PROOF = 5,
     STRONG_PROOF = 97 /* where they do not */
 };
-
-void mt_vocab_see(struct mt_rwork *k, uint64_t size, bool by_frame)
-{
-    uint32_t i = 0;
-    if (size < MIN_LOGITS)
-        return;
-    if (by_frame && size > k->logits_max)
-        k->logits_max = size;
-    while (i < k->n_seen && k->seen[i].size != size)
-        i++;
-    if (i == k->n_seen) {
-        if (k->n_seen == MT_SEEN_SIZES) { /* the smallest says least */
-            for (uint32_t j = i = 0; j < k->n_seen; j++)
-                if (k->seen[j].size < k->seen[i].size)
-                    i = j;
-            if (k->seen[i].size >= size)
-                return;
-        } else {
-            k->n_seen++;
-        }
-        k->seen[i] = (struct mt_seen_size){size, 0};
-    }
-    k->seen[i].bytes += size < UINT64_MAX - k->seen[i].bytes ? size : 0;
-}
 
 static bool may_hold_logits(unsigned phase)
 {
@@ -110,7 +85,7 @@ static bool name_vocab(struct mt_rwork *k, uint64_t largest, uint64_t proof)
     uint32_t best_heads = 0;
     for (uint32_t i = 0; i < k->n_seen; i++)
         all += k->seen[i].bytes < UINT64_MAX - all ? k->seen[i].bytes : 0;
-    if (largest < MIN_LOGITS)
+    if (largest < MT_MIN_LOGITS)
         return false;
     for (uint32_t i = 0; i < mt_vocabs_count(k->rules); i++) {
         uint64_t v = mt_vocab_at(k->rules, i)->size;
@@ -315,7 +290,7 @@ int mt_vocab_find(struct mt_rwork *k)
 
 bool mt_is_logits_size(const struct mt_rwork *k, uint64_t size)
 {
-    if (k->logits_max == 0 || size < MIN_LOGITS || size > k->logits_most * 2)
+    if (k->logits_max == 0 || size < MT_MIN_LOGITS || size > k->logits_most * 2)
         return false;
     if (k->logits_unit != 0)
         return size % k->logits_unit == 0 && size >= k->logits_max / 64;
@@ -343,26 +318,4 @@ bool mt_is_vocab_weight(struct mt_rwork *k, uint64_t size)
 {
     return k->logits_unit != 0 && size > k->logits_most && size % k->logits_unit == 0 &&
            odd_part(k->out->vocab) >= STRONG_PROOF && !mt_is_layer_size(k, size);
-}
-
-struct mt_size_use *mt_size_use(struct mt_rwork *k, uint64_t size, bool make)
-{
-    uint32_t at, unused, *recent = &k->recent[(size * UINT64_C(0x9e3779b97f4a7c15)) >> 56];
-    struct mt_size_use *u;
-    bool had;
-    if (*recent != 0 && k->sizes.p[*recent - 1].size == size)
-        return &k->sizes.p[*recent - 1];
-    if (*recent == 0 && !make) /* no size with this hash was ever made */
-        return NULL;
-    if (*recent != 0 && mt_addrmap_get(&k->size_at, size << 9, &at)) {
-        *recent = at + 1;
-        return &k->sizes.p[at];
-    }
-    if (!make || (u = MT_VEC_PUSH(&k->sizes)) == NULL)
-        return NULL;
-    u->size = size;
-    if (!mt_addrmap_put(&k->size_at, size << 9, k->sizes.n - 1, &had, &unused))
-        return NULL;
-    *recent = k->sizes.n;
-    return u;
 }

@@ -178,11 +178,6 @@ enum mt_same_job_why mt_same_job_contradict(const struct mt_same_job_file *a,
 
 /* ---- groups ---- */
 
-bool mt_same_job_folder(const struct mt_same_job_file *a, const struct mt_same_job_file *b)
-{
-    return a->folder == b->folder && memcmp(a->path, b->path, a->folder) == 0;
-}
-
 static uint64_t gap(const struct mt_same_job_file *a, const struct mt_same_job_file *b)
 {
     return a->first_ns > b->last_ns   ? a->first_ns - b->last_ns

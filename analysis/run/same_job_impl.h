@@ -5,6 +5,8 @@
 
 #include "analysis/run/same_job.h"
 
+#include <string.h>
+
 #define MT_SAME_GROUPS 16u /* more are not told apart: their files are "of any of them" */
 
 enum mt_same_job_why {
@@ -42,7 +44,11 @@ struct mt_same_job_work {
 };
 enum mt_same_job_why mt_same_job_contradict(const struct mt_same_job_file *a,
                                             const struct mt_same_job_file *b);
-bool mt_same_job_folder(const struct mt_same_job_file *a, const struct mt_same_job_file *b);
+static inline bool mt_same_job_folder(const struct mt_same_job_file *a,
+                                      const struct mt_same_job_file *b)
+{
+    return a->folder == b->folder && memcmp(a->path, b->path, a->folder) == 0;
+}
 /* false = out of memory */
 bool mt_same_job_say(struct mt_same_job *j, const struct mt_same_job_work *k);
 
