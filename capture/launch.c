@@ -1,5 +1,5 @@
 /* launch.c -- starts the command with the recorder in its environment and waits for it. The only
- * file of capture/ that reads the environment, forks, and deals with signals.
+ * file of capture/ that forks and deals with signals.
  *
  * The command runs as any other child of a shell does: same terminal, same process group, same
  * session. Signals that the terminal or the kernel makes reach it without us; those that a process
@@ -36,9 +36,6 @@ struct mt_launch {
     /* a limit on the size of files must not end us: the write fails instead, and is reported */
     struct sigaction old_xfsz;
 };
-
-const char *mt_capture_env(const char *name) { return getenv(name); }
-char **mt_capture_environ(void) { return environ; }
 
 static uint64_t realtime(void)
 {
@@ -396,24 +393,6 @@ static void relayed(sigset_t *set)
     (void)sigfillset(set);
     for (size_t i = 0; i < sizeof not_these / sizeof *not_these; i++)
         (void)sigdelset(set, not_these[i]);
-}
-
-pid_t mt_parent_of(pid_t pid)
-{
-    char path[64], text[512];
-    const char *p;
-    size_t got = 0;
-    int fd;
-
-    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return 0;
-    (void)mt_read_at(fd, text, sizeof text - 1, 0, &got);
-    (void)close(fd);
-    text[got] = '\0';
-    p = strrchr(text, ')'); /* a name may hold anything */
-    return p != NULL && strlen(p) > 4 ? (pid_t)strtol(p + 4, NULL, 10) : 0;
 }
 
 /* A job that signals its own process group signals us too; passing that on would double it. */

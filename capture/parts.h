@@ -19,11 +19,14 @@ const char *mt_base_name(const char *path);
 /* 1 when fd was read to the end or n bytes; *got says how many. 0 = error in errno. */
 int mt_read_at(int fd, void *buf, size_t n, uint64_t offset, size_t *got);
 
-/* ---- launch.c: the one file that asks for the environment
- * ---------------------------------------------------------------------- */
+/* ---- env.c: the one file that asks for the environment ---- */
 
 const char *mt_capture_env(const char *name); /* NULL when unset */
 char **mt_capture_environ(void);
+pid_t mt_parent_of(pid_t pid); /* 0 = unknown */
+
+/* ---- launch.c ---- */
+
 /* Who holds the injection variables: what to call it, and the variable that says so. false = they
  * are free or ours. */
 struct mt_holder {
@@ -31,7 +34,6 @@ struct mt_holder {
     const char *tool; /* "NVIDIA Nsight Systems (nsys)"; "another tool" */
 };
 bool mt_injection_holder(struct mt_holder *h);
-pid_t mt_parent_of(pid_t pid); /* 0 = unknown */
 
 /* ---- table.c: u64 -> two u64, open addressing
  * ------------------------------------------------------------------------------------ */

@@ -2,7 +2,7 @@
  * other. */
 #include "cli/load.h"
 #include "cli/output.h"
-#include "cli/redact/redact.h"
+#include "cli/redaction.h"
 #include "render/dump/dump.h"
 
 #include <string.h>

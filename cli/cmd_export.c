@@ -4,7 +4,7 @@
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/redact/redact.h"
+#include "cli/redaction.h"
 #include "cli/rules_load.h"
 #include "render/base/escape.h"
 #include "render/export/export.h"

@@ -1,7 +1,7 @@
 /* cmd_info.c -- what is in each input, printed as soon as it is read. */
 #include "cli/load.h"
 #include "cli/output.h"
-#include "cli/redact/redact.h"
+#include "cli/redaction.h"
 #include "render/dump/dump.h"
 
 #include <string.h>

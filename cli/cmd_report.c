@@ -4,7 +4,7 @@
 #include "cli/open.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/redact/redact.h"
+#include "cli/redaction.h"
 #include "cli/report_write.h"
 #include "cli/rules_load.h"
 #include "cli/run_inputs.h"

@@ -7,6 +7,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/rules_load.h"
+#include "cli/rules_field.h"
 #include "cli/rules_roles.h"
 #include "cli/term.h"
 #include "render/base/escape.h"
@@ -82,32 +83,6 @@ static bool wanted_phase(const struct mt_cli *c, const struct mt_phase_rule *r)
         return true;
     return r->framework != NULL &&
            strcmp(r->framework, mt_framework_id((enum mt_framework)c->framework)) == 0;
-}
-
-/* label in a column of its own, the text wrapped beside it */
-void mt_rules_field(struct mt_out *o, const char *label, const char *text, int width)
-{
-    size_t at = 15;
-    bool first = true;
-    if (text == NULL || text[0] == '\0')
-        return;
-    mt_putf(o, "    %-11s", label);
-    while (*text != '\0') {
-        size_t n = strcspn(text, " \n");
-        if (!first && at + 1 + n > (size_t)width) {
-            mt_puts(o, "\n               ");
-            at = 15;
-        } else if (!first) {
-            mt_putc(o, ' ');
-            at++;
-        }
-        mt_term(o, text, n);
-        at += n;
-        first = false;
-        text += n;
-        text += strspn(text, " \n");
-    }
-    mt_putc(o, '\n');
 }
 
 static void phase_words(uint32_t mask, char *buf, size_t cap)
@@ -203,17 +178,6 @@ static void fix_text(struct mt_out *o, const struct mt_fix_rule *r, int width)
     mt_rules_field(o, "source", r->source, width);
     if (strncmp(r->file, "fixes/", 6) != 0)
         mt_rules_field(o, "from", r->file, width);
-}
-
-const char *mt_rules_status(char status)
-{
-    switch (status) {
-    case 'G': return "the function is in the framework's source";
-    case 'R': return "the function was read in an excerpt of the source";
-    case 'D': return "the frame was seen in a recorded snapshot";
-    case 'U': return "from memory: low confidence";
-    default: return "";
-    }
 }
 
 static void phase_text(struct mt_out *o, const struct mt_phase_rule *r, int width)

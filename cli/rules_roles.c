@@ -1,4 +1,5 @@
 #include "cli/rules_roles.h"
+#include "cli/rules_field.h"
 
 #include "analysis/setup/framework.h"
 #include "analysis/roles/roles.h"

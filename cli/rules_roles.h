@@ -18,10 +18,4 @@ void mt_rules_roles_text(const struct mt_cli *c, const struct mt_role_rules *rul
 void mt_rules_roles_json(const struct mt_cli *c, const struct mt_role_rules *rules,
                          struct mt_out *o);
 
-/* cmd_rules.c: a label in a column of its own, the text wrapped beside it; nothing where the text
- * is NULL or empty. */
-void mt_rules_field(struct mt_out *o, const char *label, const char *text, int width);
-/* What the letter of a rule's status means; "". */
-const char *mt_rules_status(char status);
-
 #endif

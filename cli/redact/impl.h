@@ -1,6 +1,6 @@
 /* redact/impl.h -- what the files of the redaction share; nobody else but its tests includes it.
  *
- *   redact.c  key, options, the names that are known
+ *   redact.c  the key, and the names that are known
  *   text.c    text, command lines: where in them there is a name
  *   path.c    paths: what of them may stay; redact/words.c has the words for that
  *   put.c     secrets, and how a string is looked at
@@ -10,6 +10,7 @@
 
 #include "cli/redact/redact.h"
 #include "parser/base/strpool.h"
+#include "render/base/out.h"
 
 #include <nettle/hmac.h>
 
@@ -41,7 +42,6 @@ struct mt_redact {
     uint32_t n_slots, n_known;
     size_t longest; /* known name */
     struct mt_arena arena;
-    const struct mt_cli *cli;
     bool failed; /* out of memory */
 };
 #define MT_MAX_KNOWN 65536u
@@ -68,14 +68,14 @@ void mt_redact_learn_as(struct mt_redact *r, const char *name, size_t n, const c
 void mt_redact_scan(struct mt_redact *r, enum mt_redact_as how, const char *s, size_t n);
 /* The known name that begins at s[0] and ends at a boundary, the longest one: its length, or 0. */
 size_t mt_redact_known(const struct mt_redact *r, const char *s, size_t n, mt_str_id *to);
+/* s with known names replaced, and nothing else */
+void mt_redact_with_known(struct mt_redact *r, const char *s, size_t n, struct mt_out *o);
 
 /* redact/path.c */
 void mt_redact_path(struct mt_redact *r, const char *s, size_t n, struct mt_out *o);
 bool mt_redact_is_common(const char *s, size_t n); /* a word that no name is told by */
 /* "node7", "gpu12": everyday words with a number that hosts are called by */
 bool mt_redact_is_host(const char *s, size_t n);
-void mt_redact_with_known(struct mt_redact *r, const char *s, size_t n,
-                          struct mt_out *o); /* known names replaced, nothing else */
 /* The name of a user in a path (home/NAME); NULL = none. */
 const char *mt_redact_user_in(const char *s, size_t n, size_t *len);
 

@@ -168,3 +168,39 @@ char *mt_redact_dup(struct mt_redact *r, enum mt_redact_as how, const char *s, s
         r->failed = true;
     return copy;
 }
+
+char *mt_redact_file_name(struct mt_redact *r, const char *s)
+{
+    return mt_redact_dup(r, MT_AS_FILE, s, strlen(s));
+}
+
+char **mt_redact_file_names(struct mt_redact *r, char *const *names, int n)
+{
+    char **out = mt_arena_alloc(&r->arena, ((size_t)n + 1) * sizeof *out, sizeof(void *));
+    for (int i = 0; i < n && out != NULL; i++)
+        if ((out[i] = strcmp(names[i], "-") == 0 ? names[i] : mt_redact_file_name(r, names[i])) ==
+            NULL)
+            return NULL;
+    return out;
+}
+
+char *mt_redact_sentence(struct mt_redact *r, const char *s)
+{
+    return mt_redact_dup(r, MT_AS_TEXT, s, strlen(s));
+}
+
+int mt_redact_learn_file(struct mt_redact *r, const char *path)
+{
+    struct mt_out o;
+    size_t n = strlen(path);
+    if (!r->names)
+        return 1;
+    mt_redact_scan(r, MT_AS_FILE, path, n);
+    if (strcmp(path, "-") == 0 || n < 3 || mt_redact_is_common(path, n) || !mt_out_mem(&o))
+        return !r->failed;
+    mt_redact_put(r, MT_AS_FILE, path, n, &o);
+    (void)mt_out_finish(&o);
+    mt_redact_learn_as(r, path, n, (const char *)o.buf, o.used);
+    mt_out_done(&o);
+    return !r->failed;
+}

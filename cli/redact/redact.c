@@ -1,6 +1,5 @@
-/* redact.c -- the key, the options, and the names that are known. */
+/* redact.c -- the key, and the names that are known. */
 #include "cli/redact/impl.h"
-#include "cli/load.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +7,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-enum { KEY_LEAST = 16, KEY_MOST = 65536, TOKEN_BYTES = 5 };
+enum { KEY_LEAST = 16, RANDOM_KEY = 32, TOKEN_BYTES = 5 };
 
 /* ---- tokens
  * ------------------------------------------------------------------------------------------------------------------------
@@ -171,24 +170,39 @@ size_t mt_redact_known(const struct mt_redact *r, const char *s, size_t n, mt_st
     return found;
 }
 
-/* ---- options
- * -----------------------------------------------------------------------------------------------------------------------
- */
-
-struct mt_redact *mt_redact_new(const void *key, size_t n, bool names)
+void mt_redact_with_known(struct mt_redact *r, const char *s, size_t n, struct mt_out *o)
 {
-    struct mt_redact *r = mt_calloc(1, sizeof *r);
-    if (r == NULL)
-        return NULL;
-    r->names = names;
-    r->n_slots = 256;
-    r->known = mt_calloc(r->n_slots, sizeof *r->known);
-    if (r->known == NULL || !mt_strpool_init(&r->str)) {
-        mt_redact_close(r);
-        return NULL;
+    for (size_t i = 0; i < n;) {
+        mt_str_id to;
+        size_t from = i, len = mt_red_alnum(s[i]) && (i == 0 || !mt_red_alnum(s[i - 1]))
+                                   ? mt_redact_known(r, s + i, n - i, &to)
+                                   : 0;
+        if (len > 0) {
+            mt_put(o, r->str.ref.p[to].p, r->str.ref.p[to].len);
+            i += len;
+            continue;
+        }
+        do {
+            i++;
+        } while (mt_red_alnum(s[from]) && i < n && mt_red_alnum(s[i]));
+        mt_put(o, s + from, i - from);
     }
-    hmac_sha256_set_key(&r->key, n, key);
-    return r;
+}
+
+/* ---- a redactor ---- */
+
+static enum mt_rc random_key(uint8_t key[RANDOM_KEY], struct mt_err *err)
+{
+    size_t n = 0;
+    while (n < RANDOM_KEY) {
+        ssize_t got = getrandom(key + n, RANDOM_KEY - n, 0);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return mt_fail(err, MT_EIO, "the system gives no random numbers (%s)", strerror(errno));
+        n += (size_t)got;
+    }
+    return MT_OK;
 }
 
 void mt_redact_close(struct mt_redact *r)
@@ -202,68 +216,45 @@ void mt_redact_close(struct mt_redact *r)
     mt_free(r);
 }
 
-static int random_key(uint8_t key[32])
+enum mt_rc mt_redact_new(struct mt_redact **out, bool names, const void *key, size_t n,
+                         struct mt_err *err)
 {
-    size_t n = 0;
-    while (n < 32) {
-        ssize_t got = getrandom(key + n, 32 - n, 0);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0) {
-            mt_say(
-                "--redact: the system gives no random numbers (%s); name a key with --redact-key",
-                strerror(errno));
-            return 0;
-        }
-        n += (size_t)got;
+    uint8_t made[RANDOM_KEY];
+    struct mt_redact *r;
+    enum mt_rc rc = MT_OK;
+    *out = NULL;
+    if (key != NULL && n < KEY_LEAST)
+        return mt_fail(err, MT_EINPUT,
+                       "a key of %lu bytes can be found by trying; at least %d, as 'openssl rand "
+                       "-hex 32' makes them",
+                       (unsigned long)n, (int)KEY_LEAST);
+    if (key == NULL && names && (rc = random_key(made, err)) != MT_OK)
+        return rc;
+    r = mt_calloc(1, sizeof *r);
+    if (r != NULL) {
+        r->names = names;
+        r->n_slots = 256;
+        r->known = mt_calloc(r->n_slots, sizeof *r->known);
     }
-    return 1;
-}
-
-/* KEY or @FILE; where neither is named, a random one. */
-static int load_key(struct mt_redact **out, const struct mt_cli *c)
-{
-    const char *given = c->redact_key;
-    uint8_t key[32];
-    char *text = NULL;
-    size_t n = 0;
-    if (given == NULL) {
-        if (c->redact && !random_key(key))
-            return 0;
-        *out = mt_redact_new(key, c->redact ? sizeof key : 0, c->redact);
-    } else {
-        if (given[0] == '@') {
-            text = mt_load_file(given + 1, KEY_MOST, &n);
-            if (text == NULL)
-                return 0;
-            while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == '\r'))
-                n--;
-        } else {
-            n = strlen(given);
-        }
-        if (n < KEY_LEAST) {
-            mt_say("--redact-key: a key of %lu bytes can be found by trying; at least %d, as "
-                   "'openssl rand -hex 32' makes them",
-                   (unsigned long)n, (int)KEY_LEAST);
-            mt_free(text);
-            return 0;
-        }
-        *out = mt_redact_new(text != NULL ? text : given, n, true);
-        if (text != NULL)
-            explicit_bzero(text, n);
-        mt_free(text);
+    if (r == NULL || r->known == NULL || !mt_strpool_init(&r->str)) {
+        mt_redact_close(r);
+        r = NULL;
+        rc = mt_fail(err, MT_ENOMEM, "out of memory");
+    } else if (key != NULL || names) {
+        hmac_sha256_set_key(&r->key, key != NULL ? n : sizeof made, key != NULL ? key : made);
     }
-    explicit_bzero(key, sizeof key);
-    if (*out == NULL)
-        mt_say("out of memory");
-    return *out != NULL;
+    explicit_bzero(made, sizeof made);
+    *out = r;
+    return rc;
 }
 
 /* Where this runs, and who runs it, is mostly where the job ran and who ran that. */
-static void learn_here(struct mt_redact *r)
+int mt_redact_learn_here(struct mt_redact *r)
 {
     static const char *const users[] = {"USER", "LOGNAME", "SUDO_USER", NULL};
     char host[256];
+    if (!r->names)
+        return 1;
     for (int i = 0; users[i] != NULL; i++) {
         const char *user = getenv(users[i]);
         if (user != NULL)
@@ -273,68 +264,7 @@ static void learn_here(struct mt_redact *r)
         host[sizeof host - 1] = '\0';
         mt_redact_learn(r, "host", host, strlen(host));
     }
-}
-
-/* Names of files as they were given stand in messages too. */
-static void learn_operand(struct mt_redact *r, const char *path)
-{
-    struct mt_out o;
-    size_t n = strlen(path);
-    mt_redact_scan(r, MT_AS_FILE, path, n);
-    if (strcmp(path, "-") == 0 || n < 3 || mt_redact_is_common(path, n) || !mt_out_mem(&o))
-        return;
-    mt_redact_put(r, MT_AS_FILE, path, n, &o);
-    (void)mt_out_finish(&o);
-    mt_redact_learn_as(r, path, n, (const char *)o.buf, o.used);
-    mt_out_done(&o);
-}
-
-int mt_redact_open(struct mt_redact **out, const struct mt_cli *c)
-{
-    struct mt_redact *r;
-    *out = NULL;
-    if (!load_key(out, c))
-        return 0;
-    r = *out;
-    r->cli = c;
-    if (!r->names)
-        return 1;
-    learn_here(r);
-    for (int i = 0; i < c->n_inputs; i++)
-        learn_operand(r, c->inputs[i]);
-    for (int i = 0; i < c->logs.n; i++)
-        learn_operand(r, c->logs.p[i]);
-    for (int i = 0; i < c->configs.n; i++)
-        learn_operand(r, c->configs.p[i]);
-    if (r->failed)
-        mt_say("out of memory");
     return !r->failed;
 }
 
-int mt_redact_cli(struct mt_redact *r, struct mt_cli *c)
-{
-    char **inputs;
-    if (!r->names)
-        return 1;
-    inputs = mt_arena_alloc(&r->arena, ((size_t)c->n_inputs + 1) * sizeof *inputs, sizeof(void *));
-    if (inputs == NULL)
-        return 0;
-    for (int i = 0; i < c->n_inputs; i++) {
-        inputs[i] = strcmp(c->inputs[i], "-") == 0
-                        ? c->inputs[i]
-                        : mt_redact_dup(r, MT_AS_FILE, c->inputs[i], strlen(c->inputs[i]));
-        if (inputs[i] == NULL)
-            return 0;
-    }
-    c->inputs = inputs;
-    c->redact = true; /* a key alone says so too, and is not shown */
-    for (int i = 0; i < c->logs.n; i++)
-        c->logs.p[i] = mt_redact_dup(r, MT_AS_FILE, c->logs.p[i], strlen(c->logs.p[i]));
-    for (int i = 0; i < c->configs.n; i++)
-        c->configs.p[i] = mt_redact_dup(r, MT_AS_FILE, c->configs.p[i], strlen(c->configs.p[i]));
-    if (c->rules_file != NULL)
-        c->rules_file = mt_redact_dup(r, MT_AS_FILE, c->rules_file, strlen(c->rules_file));
-    if (c->title != NULL)
-        c->title = mt_redact_dup(r, MT_AS_TEXT, c->title, strlen(c->title));
-    return !r->failed;
-}
+bool mt_redact_hides_names(const struct mt_redact *r) { return r->names; }

@@ -12,27 +12,36 @@
 
 #include "analysis/log/diagnose.h"
 #include "analysis/setup/settings.h"
-#include "cli/cli.h"
+#include "parser/base/err.h"
 #include "parser/model/trace.h"
-#include "render/view/report.h"
 
 struct mt_redact;
 
-/* For the options of c, which must outlive it: names only with --redact, secrets always. 1 on
- * success; 0 with a message printed. */
-int mt_redact_open(struct mt_redact **out, const struct mt_cli *c);
+/* Secrets always; names only if asked for. key: any bytes, NULL = random ones. MT_EINPUT: a key
+ * that is too short to keep a secret; MT_EIO: no random numbers; MT_ENOMEM. Freed with
+ * mt_redact_close(). Thread-safety: one thread per redactor. */
+enum mt_rc mt_redact_new(struct mt_redact **out, bool names, const void *key, size_t n,
+                         struct mt_err *err);
 void mt_redact_close(struct mt_redact *r); /* NULL is fine */
+bool mt_redact_hides_names(const struct mt_redact *r);
 
-/* All of these: 1 on success, 0 = out of memory. */
+/* All of these: 1 on success, 0 = out of memory. Without names only secrets are replaced. */
+/* This machine and who works on it are names from now on. */
+int mt_redact_learn_here(struct mt_redact *r);
+/* The name of a file, as it was given: it stands in messages too. */
+int mt_redact_learn_file(struct mt_redact *r, const char *path);
 /* sealed, and nothing made of it yet */
 int mt_redact_trace(struct mt_redact *r, struct mt_trace *t);
 int mt_redact_conf(struct mt_redact *r, struct mt_runconf *conf);
 int mt_redact_logs(struct mt_redact *r, struct mt_logs *logs);
-int mt_redact_unread(struct mt_redact *r, struct mt_unread *u, uint32_t n);
-/* The names that a report's command line and title show; c->inputs becomes a list of r's own. */
-int mt_redact_cli(struct mt_redact *r, struct mt_cli *c);
+/* An input that could not be read, and why; both from mt_malloc(), and replaced. */
+int mt_redact_complaint(struct mt_redact *r, char **name, char **message);
 
-/* For tests: a redactor with this key. NULL when out of memory. */
-struct mt_redact *mt_redact_new(const void *key, size_t n, bool names);
+/* s redacted, as the name of a file or as a sentence: the redactor's own memory; NULL when out of
+ * it. */
+char *mt_redact_file_name(struct mt_redact *r, const char *s);
+/* A list of names of files; "-" stays. */
+char **mt_redact_file_names(struct mt_redact *r, char *const *names, int n);
+char *mt_redact_sentence(struct mt_redact *r, const char *s);
 
 #endif

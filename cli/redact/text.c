@@ -507,25 +507,6 @@ static void pass(struct walk *w)
     }
 }
 
-void mt_redact_with_known(struct mt_redact *r, const char *s, size_t n, struct mt_out *o)
-{
-    for (size_t i = 0; i < n;) {
-        mt_str_id to;
-        size_t from = i, len = mt_red_alnum(s[i]) && (i == 0 || !mt_red_alnum(s[i - 1]))
-                                   ? mt_redact_known(r, s + i, n - i, &to)
-                                   : 0;
-        if (len > 0) {
-            mt_put(o, r->str.ref.p[to].p, r->str.ref.p[to].len);
-            i += len;
-            continue;
-        }
-        do {
-            i++;
-        } while (mt_red_alnum(s[from]) && i < n && mt_red_alnum(s[i]));
-        mt_put(o, s + from, i - from);
-    }
-}
-
 void mt_redact_walk(struct mt_redact *r, enum mt_redact_as how, bool single, const char *s,
                     size_t n, struct mt_out *o, bool learn)
 {

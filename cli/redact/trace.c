@@ -456,14 +456,12 @@ static int hide_quoted(struct mt_redact *r, char **s)
     return 1;
 }
 
-int mt_redact_unread(struct mt_redact *r, struct mt_unread *u, uint32_t n)
+int mt_redact_complaint(struct mt_redact *r, char **name, char **message)
 {
     if (!r->names)
         return 1;
-    for (uint32_t i = 0; i < n && !r->failed; i++) {
-        label(r, &u[i].name);
-        if (hide_quoted(r, &u[i].message))
-            owned(r, MT_AS_TEXT, &u[i].message);
-    }
+    label(r, name);
+    if (hide_quoted(r, message))
+        owned(r, MT_AS_TEXT, message);
     return !r->failed;
 }

@@ -6,7 +6,7 @@
 
 Checked: every include from the root, of a file that is there, in a room that the includer may see; no arrow in the table that no include
 needs; the table without a circle; every folder with sources in it; `impl.h` from its own room alone. With the objects of a build also: the
-home of each symbol that is used lies along the arrows, and inside a room no circle of files beyond those of KNOWN, which are real recursion.
+home of each symbol that is used lies along the arrows, and inside a room no circle of files.
 """
 import os
 import re
@@ -19,10 +19,6 @@ TABLE = "tests/lint/rooms.txt"
 TOPS = ("parser", "analysis", "render", "cli", "capture")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
 
-# Files that need each other because what they work on is nested: a text inside a path inside a text.
-KNOWN = [
-    {"cli/redact/path.c", "cli/redact/put.c", "cli/redact/redact.c", "cli/redact/text.c", "cli/redact/trace.c", "cli/redact/words.c"},
-]
 # What one file of a room alone may be seen from elsewhere: (includer's room, included file), each with its reason.
 ONE_FILE = {
     ("capture", "capture/inject/redact.h"),  # command lines are redacted by the rules of the recorder
@@ -161,10 +157,9 @@ def check_symbols(table, build, complain):
                 complain(f"{path}: uses {s}() of {there}, but {room} may not see {to} ({TABLE})")
     for room, graph in sorted(inside.items()):
         for c in circles(graph):
-            if not any(c <= k for k in KNOWN):
-                complain(f"{room}: a circle of files: " + ", ".join(
-                    f"{os.path.basename(a)} -> {os.path.basename(b)} ({', '.join(sorted(objs[b][0] & objs[a][1]))})"
-                    for a in sorted(c) for b in sorted(graph[a] & c)))
+            complain(f"{room}: a circle of files: " + ", ".join(
+                f"{os.path.basename(a)} -> {os.path.basename(b)} ({', '.join(sorted(objs[b][0] & objs[a][1]))})"
+                for a in sorted(c) for b in sorted(graph[a] & c)))
     return len(objs)
 
 

@@ -1,5 +1,6 @@
 /* Redaction of single strings: what goes, what stays, and that hostile text neither crashes nor
  * takes long. */
+#include "analysis/phases/phases.h"
 #include "cli/redact/impl.h"
 #include "mt_test.h"
 
@@ -15,13 +16,15 @@ static const char *red(struct mt_redact *r, enum mt_redact_as how, const char *s
     return out != NULL ? out : "(out of memory)";
 }
 
-static struct mt_redact *fresh(void)
+static struct mt_redact *with_key(const void *k, bool names)
 {
-    struct mt_redact *r = mt_redact_new(key, strlen(key), true);
-    if (r == NULL)
+    struct mt_redact *r;
+    if (mt_redact_new(&r, names, k, k != NULL ? strlen(k) : 0, NULL) != MT_OK)
         abort();
     return r;
 }
+
+static struct mt_redact *fresh(void) { return with_key(key, true); }
 
 MT_TEST(paths_keep_what_is_public)
 {
@@ -185,9 +188,8 @@ MT_TEST(other_text_stays)
 
 MT_TEST(tokens_depend_on_the_key)
 {
-    struct mt_redact *a = fresh(), *b = mt_redact_new("another key of sixteen bytes", 28, true),
+    struct mt_redact *a = fresh(), *b = with_key("another key of sixteen bytes", true),
                      *c = fresh();
-    MT_CHECK(a != NULL && b != NULL && c != NULL);
     MT_CHECK_STR(red(a, MT_AS_HOST, "node1.example.org"), red(c, MT_AS_HOST, "NODE1.example.org"));
     MT_CHECK(strcmp(red(a, MT_AS_HOST, "node1.example.org"),
                     red(b, MT_AS_HOST, "node1.example.org")) != 0);
@@ -213,11 +215,26 @@ MT_TEST(known_names_are_whole_words)
     mt_redact_close(r);
 }
 
+MT_TEST(a_key_is_long_or_random)
+{
+    struct mt_redact *a = with_key(NULL, true), *b = with_key(NULL, true), *c = a;
+    struct mt_err err = {0};
+    MT_CHECK(strcmp(red(a, MT_AS_HOST, "node1.example.org"),
+                    red(b, MT_AS_HOST, "node1.example.org")) != 0);
+    MT_CHECK_EQ(mt_redact_new(&c, true, "fifteen bytes..", 15, &err), MT_EINPUT);
+    MT_CHECK(c == NULL);
+    MT_CHECK_HAS(err.msg, "a key of 15 bytes can be found by trying; at least 16");
+    mt_mem_fail_after(1);
+    MT_CHECK_EQ(mt_redact_new(&c, true, NULL, 0, &err), MT_ENOMEM);
+    mt_mem_fail_after(0);
+    mt_redact_close(a);
+    mt_redact_close(b);
+}
+
 MT_TEST(secrets_go_without_names)
 {
-    struct mt_redact *r = mt_redact_new("", 0, false);
+    struct mt_redact *r = with_key(NULL, false);
     const char *out;
-    MT_CHECK(r != NULL);
     out = red(r, MT_AS_ARGS, "HF_TOKEN=hf_abcdefABCDEF0123456789 /home/alice/x.py max_tokens=5");
     MT_CHECK(strstr(out, "hf_abc") == NULL);
     MT_CHECK(strstr(out, "/home/alice/x.py max_tokens=5") != NULL);
@@ -324,5 +341,5 @@ MT_TEST(long_text_takes_linear_time)
 MT_MAIN(MT_RUN(paths_keep_what_is_public) MT_RUN(rules_still_match) MT_RUN(names_go_from_text)
             MT_RUN(names_go_by_their_place) MT_RUN(other_text_stays)
                 MT_RUN(tokens_depend_on_the_key) MT_RUN(known_names_are_whole_words)
-                    MT_RUN(secrets_go_without_names) MT_RUN(hostile_text)
-                        MT_RUN(long_text_takes_linear_time))
+                    MT_RUN(a_key_is_long_or_random) MT_RUN(secrets_go_without_names)
+                        MT_RUN(hostile_text) MT_RUN(long_text_takes_linear_time))

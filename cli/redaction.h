@@ -1,0 +1,17 @@
+/* redaction.h -- what the options say about redaction, and what redaction makes of the options. */
+#ifndef MT_REDACTION_H
+#define MT_REDACTION_H
+
+#include "cli/cli.h"
+#include "cli/redact/redact.h"
+#include "render/view/report.h"
+
+/* For --redact and --redact-key of c: knows the names of its files and of this machine. 1 on
+ * success; 0 with a message printed. */
+int mt_redact_open(struct mt_redact **out, const struct mt_cli *c);
+/* The names that a report's command line and title show; c->inputs becomes a list of r's own. 1 on
+ * success, 0 = out of memory; the same below. */
+int mt_redact_cli(struct mt_redact *r, struct mt_cli *c);
+int mt_redact_unread(struct mt_redact *r, struct mt_unread *u, uint32_t n);
+
+#endif
