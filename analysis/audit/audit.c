@@ -3,10 +3,11 @@
 
 #include <string.h>
 
-static void take(uint64_t *from, uint64_t bytes) { *from = *from > bytes ? *from - bytes : 0; }
+static void subtract(uint64_t *from, uint64_t bytes) { *from = *from > bytes ? *from - bytes : 0; }
 
-/* Roles of what was live before the first event: blocks that are freed in the trace, and ghosts. */
-static void begin(struct mt_pass *p)
+/* Adds the roles of what was live before the first event: blocks that the trace frees, and ghosts,
+ * which are never freed. */
+static void begin_pass(struct mt_pass *p)
 {
     for (uint32_t i = 0; i < p->r->old.n; i++) {
         uint8_t role = p->w->old_role != NULL ? p->w->old_role[i] : MT_ROLE_BEFORE;
@@ -15,37 +16,38 @@ static void begin(struct mt_pass *p)
     }
 }
 
-static struct mt_change freed(struct mt_pass *p, const struct mt_event *e)
+static struct mt_change freed_block(struct mt_pass *p, const struct mt_event *e)
 {
     struct mt_change c = {false, e->size, UINT64_MAX, MT_ROLE_BEFORE};
     uint32_t born = p->w->fate[p->i].freed;
     if (born != MT_NEVER && born < p->i) {
         c.born = born;
-        c.role = p->w->fate[p->i].role; /* as that of its allocation */
-    } else if (p->old_at <
-               p->r->old.n) { /* frees without an allocation come in the order of r->old */
+        c.role = p->w->fate[p->i].role;   /* the role of its allocation */
+    } else if (p->old_at < p->r->old.n) { /* r->old is in the order of the frees that have no
+                                             allocation in the trace */
         c.role = p->w->old_role != NULL ? p->w->old_role[p->old_at] : MT_ROLE_BEFORE;
         p->old_at++;
     }
     return c;
 }
 
-static int change(struct mt_pass *p, const struct mt_event *e)
+static int apply_change(struct mt_pass *p, const struct mt_event *e)
 {
     struct mt_change c;
     if (e->action == MT_ACT_ALLOC) {
         c = (struct mt_change){true, e->size, p->i, p->w->fate[p->i].role};
     } else {
-        c = freed(p, e);
+        c = freed_block(p, e);
     }
-    if (mt_may_move(p, e) && !mt_pass_move(p, &c, e)) /* looks at the bytes before */
+    if (mt_may_move(p, e) &&
+        !mt_pass_move(p, &c, e)) /* before the change: it needs the bytes of the moment before */
         return 0;
     if (c.is_alloc) {
         p->role[c.role] += c.size;
         p->live += c.size;
     } else {
-        take(&p->role[c.role], c.size);
-        take(&p->live, c.size);
+        subtract(&p->role[c.role], c.size);
+        subtract(&p->live, c.size);
     }
     if (p->role[MT_ROLE_PARAM] > p->param_peak)
         p->param_peak = p->role[MT_ROLE_PARAM];
@@ -58,7 +60,7 @@ static int change(struct mt_pass *p, const struct mt_event *e)
            (c.role != MT_ROLE_UNSHARDED || mt_pass_gather(p, &c)) && mt_pass_delayed(p, &c, e);
 }
 
-static inline void enter(struct mt_pass *p)
+static inline void enter_occurrence(struct mt_pass *p)
 {
     while (p->occ + 1 < p->f->occurrences.n && p->f->occurrences.p[p->occ + 1].first <= p->i)
         p->occ++;
@@ -68,9 +70,9 @@ static inline void enter(struct mt_pass *p)
         p->occ < p->f->occurrences.n && p->f->occurrences.p[p->occ].phase == MT_PH_WEIGHT_SYNC;
 }
 
-static int walk(struct mt_pass *p)
+static int walk_events(struct mt_pass *p)
 {
-    begin(p);
+    begin_pass(p);
     p->stack_move = mt_calloc((size_t)p->r->t->stacks.n + 1, 1);
     if (p->stack_move == NULL)
         return 0;
@@ -79,9 +81,9 @@ static int walk(struct mt_pass *p)
     for (p->i = 0; p->i < p->r->d->events.n; p->i++) {
         const struct mt_event *e = mt_event_at(p->r->d, p->i);
         if (p->i >= p->occ_end)
-            enter(p);
+            enter_occurrence(p);
         if (e->action == MT_ACT_ALLOC || e->action == MT_ACT_FREE_COMPLETED) {
-            if (!change(p, e))
+            if (!apply_change(p, e))
                 return 0;
         } else if (e->action == MT_ACT_FREE_REQUESTED && !mt_pass_asked(p, e)) {
             return 0;
@@ -101,7 +103,7 @@ enum mt_rc mt_audits_make(struct mt_audits *out, const struct mt_roles *w,
     int ok = 1;
     memset(out, 0, sizeof *out);
     if (d->withheld == NULL && w->fate != NULL && f->made)
-        ok = walk(&p) && mt_audit_sleep(out, &p) && mt_audit_sync(out, &p) &&
+        ok = walk_events(&p) && mt_audit_sleep(out, &p) && mt_audit_sync(out, &p) &&
              mt_audit_graphs(out, &p);
     ok = ok && mt_audit_expandable(out, &p);
     if (d->withheld == NULL && w->fate != NULL && f->made)

@@ -8,8 +8,10 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-/* The frames of a free tell who frees, unless the recording gave it those of the allocation. */
-static unsigned moves(struct mt_pass *p, const struct mt_change *c, const struct mt_event *e)
+/* What a change moves: by its phase; of a free also by its own frames, which tell who frees, unless
+ * the recording gave it the frames of the allocation. */
+static unsigned move_of_event(struct mt_pass *p, const struct mt_change *c,
+                              const struct mt_event *e)
 {
     unsigned m = MT_PH_NONE;
     if (!c->is_alloc && e->stack != 0) {
@@ -25,12 +27,12 @@ static unsigned moves(struct mt_pass *p, const struct mt_change *c, const struct
 
 int mt_pass_move(struct mt_pass *p, const struct mt_change *c, const struct mt_event *e)
 {
-    unsigned phase = moves(p, c, e);
+    unsigned phase = move_of_event(p, c, e);
     struct mt_move *m = p->moving ? &p->moves.p[p->moves.n - 1] : NULL;
     if (m != NULL && phase != m->phase) {
         memcpy(m->after, p->role, sizeof m->after);
         p->moving = false;
-        if (m->in + m->out < MIB) /* not worth a row */
+        if (m->in + m->out < MIB) /* less than 1 MiB moved: no row */
             p->moves.n--;
         m = NULL;
     }
@@ -61,8 +63,8 @@ int mt_pass_move(struct mt_pass *p, const struct mt_change *c, const struct mt_e
     return 1;
 }
 
-/* The largest role of those an engine or a trainer holds, after a move out. */
-static void left(char *buf, size_t cap, const uint64_t role[MT_ROLE_COUNT])
+/* Words the largest role that an engine or a trainer still holds after a move out. */
+static void word_what_is_left(char *buf, size_t cap, const uint64_t role[MT_ROLE_COUNT])
 {
     static const uint8_t of[] = {MT_ROLE_KV_CACHE,    MT_ROLE_ENGINE_WEIGHTS, MT_ROLE_GRAPH_POOL,
                                  MT_ROLE_OPTIM_STATE, MT_ROLE_GRAD,           MT_ROLE_PARAM};
@@ -83,7 +85,7 @@ struct residency {
     int64_t engine_event, trainer_event;
 };
 
-static struct residency reside(const struct mt_role_facts *f)
+static struct residency find_residency(const struct mt_role_facts *f)
 {
     struct residency r = {0, 0, 0, 0, 0, 0, 0, MT_NO_LINK, MT_NO_LINK};
     for (uint32_t i = 0; i < f->occurrences.n; i++) {
@@ -111,8 +113,9 @@ static struct residency reside(const struct mt_role_facts *f)
     return r;
 }
 
-/* What a sleep leaves, from the first sleep to the last: it should not rise each time. */
-static uint64_t rising(const struct mt_pass *p, uint64_t *n, int64_t *at)
+/* By how much what a sleep leaves has risen from the first sleep to the last, where it rose each
+ * time; *n: sleeps, *at: event of the last. */
+static uint64_t find_rise(const struct mt_pass *p, uint64_t *n, int64_t *at)
 {
     uint64_t first = 0, before = 0;
     *n = 0;
@@ -137,9 +140,9 @@ int mt_audit_sleep(struct mt_audits *out, struct mt_pass *p)
     static const char *const headings[] = {"When",          "What",          "Moved in",
                                            "Moved out",     "Engine before", "Engine after",
                                            "Trainer after", "Most left is",  NULL};
-    struct residency r = reside(p->f);
+    struct residency r = find_residency(p->f);
     int64_t last_sleep = MT_NO_LINK;
-    uint64_t sleeps, up = rising(p, &sleeps, &last_sleep);
+    uint64_t sleeps, up = find_rise(p, &sleeps, &last_sleep);
     bool is_private = mt_engine_is_private(p->f);
     struct mt_audit *a;
     char buf[128], step[32];
@@ -150,7 +153,7 @@ int mt_audit_sleep(struct mt_audits *out, struct mt_pass *p)
         return 0;
     for (uint32_t i = 0; i < p->moves.n; i++) {
         const struct mt_move *m = &p->moves.p[i];
-        left(buf, sizeof buf, m->after);
+        word_what_is_left(buf, sizeof buf, m->after);
         if (!mt_audit_add(a, "ttbbbbbt", mt_step_words(step, mt_step_at(p->f, m->first)),
                           mt_phase_words((enum mt_phase)m->phase), m->in, m->out,
                           mt_engine_bytes(m->before), mt_engine_bytes(m->after),

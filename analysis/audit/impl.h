@@ -7,7 +7,7 @@
 
 #define MT_AUDIT_MAX 4096u /* stretches, syncs and sites that are kept before a table is cut */
 
-/* A stretch of events that move memory in or out: sleep, wake, onload, offload. */
+/* A stretch of events in which memory moves in or out: sleep, wake, onload, offload. */
 struct mt_move {
     uint64_t first, last;
     uint8_t phase; /* MT_PH_ROLLOUT_WAKE_SLEEP or MT_PH_ONLOAD_OFFLOAD */
@@ -40,11 +40,11 @@ struct mt_sites {
     uint64_t left_out;
 };
 
-/* Gathers from a moment when none is alive to the next one. */
+/* The gathers between two moments at which none is alive. */
 struct mt_window {
     uint64_t alive, alive_blocks, blocks, bytes, largest, peak, peak_blocks;
     uint64_t peak_event;
-    /* of gathers with no other allocation between them: the parameters of one layer */
+    /* groups: gathers with no other allocation between them, the parameters of one layer */
     uint64_t groups;
 };
 
@@ -64,9 +64,9 @@ struct mt_pass {
     uint64_t i;                   /* event */
     uint64_t role[MT_ROLE_COUNT]; /* live */
     uint64_t live;
-    uint32_t old_at;             /* next of r->old that is freed */
-    uint32_t occ;                /* occurrence that holds */
-    bool in_sync;                /* and it is one of a weight sync */
+    uint32_t old_at; /* next of r->old that is freed */
+    uint32_t occ;    /* index of the occurrence that the event lies in, or of the next one */
+    bool in_sync;    /* the event lies in a weight sync */
     uint64_t occ_end, steps_end; /* events: the next occurrence, the end of the first two steps */
     uint8_t *stack_move;         /* by stack: what its frames move, + 1; 0 = not asked yet */
     MT_VEC(struct mt_move) moves;
@@ -105,15 +105,15 @@ static inline unsigned mt_move_of(struct mt_attr a)
     return a.phase == MT_PH_ONLOAD_OFFLOAD || a.sub == MT_PH_ONLOAD_OFFLOAD ? MT_PH_ONLOAD_OFFLOAD
                                                                             : MT_PH_NONE;
 }
-/* Most events neither are of a move nor end one. */
+/* Whether an event may belong to a move or end one: most do not. */
 static inline bool mt_may_move(const struct mt_pass *p, const struct mt_event *e)
 {
     return p->moving || p->overfull || mt_move_of(p->r->attr[p->i]) != MT_PH_NONE ||
            (e->action != MT_ACT_ALLOC && e->stack != 0 &&
             p->stack_move[e->stack] != MT_PH_NONE + 1);
 }
-/* Of its allocation; 0 = unknown. Asked for only where it matters: the allocation is far away in
- * memory. */
+/* The stack of the allocation; 0 = unknown. A look-up far away in memory, so only where it is
+ * needed. */
 static inline mt_stack_id mt_change_stack(const struct mt_pass *p, const struct mt_change *c)
 {
     return c->born != UINT64_MAX ? mt_event_at(p->r->d, c->born)->stack : 0;

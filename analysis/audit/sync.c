@@ -6,8 +6,9 @@
 #include <string.h>
 
 enum {
-    MIN_COPY = 16,     /* blocks that a copy of a model consists of at least */
-    MIN_LEFT = 1 << 20 /* less is a scale or a counter that the weights themselves keep */
+    MIN_COPY = 16, /* a full copy of a model has at least so many blocks; a single larger one is a
+                      copy in one piece */
+    MIN_LEFT = 1 << 20 /* 1 MiB: less is a scale or a counter that belongs to the weights */
 };
 
 int mt_pass_sync(struct mt_pass *p, const struct mt_change *c)

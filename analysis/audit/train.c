@@ -79,10 +79,11 @@ int mt_audit_first_step(struct mt_audits *out, struct mt_pass *p)
                         tight ? ", more than the card has" : "");
 }
 
-/* A window lasts until no more than one block of its largest size is alive: the root's may stay all
- * the time. Gathers stayed in it when two fifths of what it gathered, the largest block aside, was
- * alive at once: each gather has a buffer and the parameters copied out of it. Two layers of many,
- * one at work and one prefetched, are less; a window of a few layers says nothing. */
+/* Ends a window of gathers: it lasts until no more than one block of its largest size is alive (the
+ * root's parameters may stay gathered). Gathers stayed in the window when two fifths of its bytes,
+ * the largest block aside, were alive at once. A gather has a buffer and the parameters that are
+ * copied out of it, so two layers of many, one at work and one prefetched, are less than two
+ * fifths. A window of fewer than MIN_GROUPS layers proves nothing: two of four are half. */
 void mt_window_end(struct mt_pass *p)
 {
     enum { MIN_GROUPS = 8 };

@@ -8,8 +8,9 @@
 
 /* ---- what was measured ---- */
 
-/* Wraps below zero where a trace contradicts itself: then it is no size. */
-static void note(struct mt_expect_high *h, uint64_t live, int64_t event)
+/* Keeps the highest live bytes. Where a trace contradicts itself the sum wraps below zero: more
+ * than 2^63 is no size. */
+static void note_high(struct mt_expect_high *h, uint64_t live, int64_t event)
 {
     if (live <= INT64_MAX && live > h->bytes)
         *h = (struct mt_expect_high){live, event};
@@ -23,7 +24,7 @@ static bool is_between_backwards(unsigned sub)
            sub == MT_PH_OPTIMIZER || sub == MT_PH_OPTIM_STATE_INIT || sub == MT_PH_GRAD_CLIP;
 }
 
-static void measure(struct mt_expect_work *k)
+static void measure_highs(struct mt_expect_work *k)
 {
     const struct mt_replay *r = k->w->r;
     uint64_t live[MT_ROLE_COUNT] = {0};
@@ -39,13 +40,13 @@ static void measure(struct mt_expect_work *k)
             live[f->role] += e->size;
             for (unsigned role = 0; phase != now && role < MT_ROLE_COUNT; role++)
                 if (role != MT_ROLE_GRAD)
-                    note(&k->high[phase][role], live[role], (int64_t)i);
+                    note_high(&k->high[phase][role], live[role], (int64_t)i);
             now = phase;
             k->seen[phase] = true;
             if (f->role != MT_ROLE_GRAD)
-                note(&k->high[phase][f->role], live[f->role], (int64_t)i);
+                note_high(&k->high[phase][f->role], live[f->role], (int64_t)i);
             if (is_between_backwards(r->attr[i].sub))
-                note(&k->high[phase][MT_ROLE_GRAD], live[MT_ROLE_GRAD], (int64_t)i);
+                note_high(&k->high[phase][MT_ROLE_GRAD], live[MT_ROLE_GRAD], (int64_t)i);
         } else if (e->action == MT_ACT_FREE_COMPLETED) {
             unsigned role = f->freed != MT_NEVER ? f->role : MT_ROLE_UNKNOWN;
             if (f->freed == MT_NEVER && next_old < r->old.n)
@@ -60,8 +61,8 @@ static bool is_higher(const struct mt_expect_high *a, const struct mt_expect_hig
     return a->bytes > b->bytes || (a->bytes == b->bytes && a->event < b->event);
 }
 
-/* The phase of a kind in which the role is highest, of equal ones the first; MT_PH_COUNT = the kind
- * does not occur. */
+/* The phase of a kind in which the role is highest, the first of equal ones; MT_PH_COUNT = no phase
+ * of that kind has the role. */
 static unsigned highest(const struct mt_expect_work *k, unsigned kind, unsigned role)
 {
     unsigned best = MT_PH_COUNT;
@@ -89,7 +90,7 @@ static double tokens_of(const struct mt_expect_work *k, unsigned kind)
         if (mt_phase_is(m->phase, kind) && m->by_logits && m->tokens_bytes > most)
             most = m->tokens_bytes;
     }
-    /* The largest are what could not be allocated: a copy in 32 bits of what is there in 16. */
+    /* The failed request is the largest: a copy in 32 bits of logits that are there in 16. */
     if (f->logits_elem == 4 && largest == 2 * most && k->d->focus_is_oom && k->d->ooms.n != 0 &&
         mt_phase_is(k->d->ooms.p[0].attr.phase, kind) && k->d->ooms.p[0].request >= largest)
         return (double)f->logits_tokens;
@@ -97,8 +98,8 @@ static double tokens_of(const struct mt_expect_work *k, unsigned kind)
     return (double)most;
 }
 
-/* Frames that compute the entropy of whole logits hold some of a kind of phase; or, in training, it
- * has a weight. */
+/* Whether the entropy of whole logits is computed in a kind of phase: frames that do it hold
+ * logits; or, in training, the entropy's weight is set. */
 static bool has_entropy(const struct mt_expect_work *k, unsigned kind)
 {
     static const char *const names[] = {"entropy_from_logits", "vocab_parallel_entropy"};
@@ -130,12 +131,11 @@ static bool in_16_bits(const struct mt_expect_work *k, double bytes)
     return false;
 }
 
-/* Copies of the logits that live together, bytes of an element each. Forward alone: logits, a
- * 32-bit copy, log-softmax. Where a backward follows, the log-softmax waits for it and meets two
- * gradients there, that of what was picked and its own; the copy has gone by then, unless the
- * logits were in 32 bits from the start. An entropy keeps a softmax in training, and makes a
- * product besides in evaluation. */
-static void logits(struct mt_expect_work *k, unsigned kind)
+/* Expects tokens x vocabulary x the copies that live together, in bytes of one element. A forward
+ * alone has the logits, a copy in 32 bits and the log-softmax. Where a backward follows, the
+ * log-softmax waits for it and meets two gradients: that of the picked values and its own; a copy
+ * from 16 bits has gone by then. An entropy adds a softmax, and in evaluation a product. */
+static void expect_logits(struct mt_expect_work *k, unsigned kind)
 {
     static const struct {
         unsigned each;
@@ -275,8 +275,8 @@ static void sync(struct mt_expect_work *k)
                   largest == bucket ? " (the largest tensor fills one alone)" : "");
 }
 
-/* verl moves parameters and optimizer state out between the phases: nothing of them belongs into a
- * rollout. */
+/* Where verl moves parameters and optimizer state out between the phases, a rollout should have
+ * none of them. */
 static void moved_out(struct mt_expect_work *k, const struct mt_frameworks *fw)
 {
     static const struct {
@@ -299,7 +299,7 @@ static void moved_out(struct mt_expect_work *k, const struct mt_frameworks *fw)
     }
 }
 
-/* Anything but what the snapshot itself says of the allocator. */
+/* Whether anything is set beside what the snapshot itself says of the allocator. */
 static bool is_configured(const struct mt_runconf *conf)
 {
     for (uint32_t i = 0; conf != NULL && i < conf->from.n; i++)
@@ -308,7 +308,7 @@ static bool is_configured(const struct mt_runconf *conf)
     return false;
 }
 
-/* A script of its own, of which nothing is set: no config.json could be named that says more. */
+/* Whether the job is a script without settings: no config.json could be named for it. */
 static void drop_unknown(struct mt_expected *out)
 {
     uint32_t kept = 0;
@@ -339,15 +339,15 @@ enum mt_rc mt_expected_make(struct mt_expected *out, const struct mt_roles *w,
     if (k.high == NULL)
         return MT_ENOMEM;
     mt_run_shape_make(&k.s, w->r->t, fw, conf);
-    measure(&k);
+    measure_highs(&k);
     train = highest(&k, MT_TRAINS, MT_ROLE_PARAM);
     mt_expect_params(&k, train != MT_PH_COUNT ? train : highest(&k, MT_LOGP, MT_ROLE_PARAM));
     train = highest(&k, MT_TRAINS, MT_ROLE_GRAD);
     mt_expect_gradients(&k, train);
     train = highest(&k, MT_TRAINS, MT_ROLE_OPTIM_STATE);
     mt_expect_optimizer(&k, train);
-    logits(&k, MT_TRAINS);
-    logits(&k, MT_LOGP);
+    expect_logits(&k, MT_TRAINS);
+    expect_logits(&k, MT_LOGP);
     weights(&k);
     cache(&k);
     sync(&k);

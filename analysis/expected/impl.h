@@ -7,7 +7,7 @@
 #include "analysis/setup/layout.h"
 #include "analysis/setup/keys.h"
 
-#define MT_EXPECT_LIMIT 1e18 /* larger is no size */
+#define MT_EXPECT_LIMIT 1e18 /* bytes; a larger result is no size */
 
 struct mt_expect_high {
     uint64_t bytes;
@@ -26,7 +26,8 @@ struct mt_expect_work {
 
 /* A row where the role occurs in the phase, else NULL. */
 struct mt_expect *mt_expect_row(struct mt_expect_work *k, unsigned role, unsigned phase);
-/* Its bytes. The text comes next. */
+/* Sets the bytes of a row; mt_expect_say() has to follow. `more`: measured exceeds them by a tenth
+ * and by 64 MiB, whichever is more. */
 void mt_expect_set(struct mt_expect_work *k, struct mt_expect *e, double bytes, bool at_most);
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))

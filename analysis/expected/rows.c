@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Bytes. What an expectation leaves out (workspaces, rounding to 2 MiB, buffers of communication)
+ * is tens of MiB; chosen by hand. With less, such rests count as more than expected. */
 #define MARGIN (UINT64_C(64) << 20)
 
 /* ---- which bytes are more ---- */
@@ -34,7 +36,7 @@ static int places(const struct mt_expect_work *k, unsigned role, int64_t at, str
         if (sum[best] == 0)
             break;
         (void)mt_stack_label(r->t, best, label, sizeof label);
-        /* a place by its name: stacks may differ further in */
+        /* stacks of one name are one place: they differ further in */
         for (uint32_t i = 1; i <= r->t->stacks.n; i++) {
             if (i == best || sum[i] == 0)
                 continue;
@@ -121,7 +123,7 @@ void mt_expect_say(struct mt_expect_work *k, struct mt_expect *e, const char *fm
     k->ok = k->ok && e->text != NULL;
 }
 
-/* The text comes next. */
+/* mt_expect_say() has to follow. */
 void mt_expect_set(struct mt_expect_work *k, struct mt_expect *e, double bytes, bool at_most)
 {
     uint64_t margin;

@@ -86,7 +86,7 @@ void mt_expect_params(struct mt_expect_work *k, unsigned phase)
                       MT_OVER(s->sharded ? s->shards : 1, " (shards)"), lora);
 }
 
-/* What is trained of this rank's parameters, which gradients and states follow. */
+/* The part of this rank's parameters that is trained: gradients and states are as large as it. */
 struct basis {
     double bytes, experts; /* 0 = not known: why. experts: of these bytes */
     double elem;           /* 0 = not known */
@@ -117,7 +117,10 @@ static struct basis base(struct mt_expect_work *k, unsigned phase)
         return b;
     }
     adapters = mt_expect_measured_adapters(k, k->high[phase][MT_ROLE_PARAM].event);
-    if (adapters > 0 && (double)grad <= 2 * adapters) { /* else more than adapters is trained */
+    if (adapters > 0 &&
+        (double)grad <=
+            2 * adapters) { /* each adapter has one gradient, of twice its bytes at most; more
+                               gradients mean that more than adapters is trained */
         b.bytes = adapters;
         b.elem = 0;
         b.from = "adapters of PEFT, measured";

@@ -65,8 +65,8 @@ static void pin(struct mt_books *b, uint32_t proc, uint64_t size, bool add)
         p->sum.pinned_peak = p->pinned;
 }
 
-/* What an entry stood for is given back, and the entry is gone. Managed memory
- * keeps its ledger in `row`. */
+/* Takes the bytes of an entry out of the sums and drops the entry. Managed memory has its ledger in
+ * `row`. */
 static void give_back(struct mt_books *b, struct mt_held *h)
 {
     struct mt_held was = *h;
@@ -83,8 +83,8 @@ static void give_back(struct mt_books *b, struct mt_held *h)
     }
 }
 
-/* A new entry at a key; what was there before had been freed without being
- * seen. */
+/* Adds an entry at a key. An entry that is there already was freed by a call that was not recorded.
+ */
 static struct mt_held *enter(struct mt_books *b, uint32_t proc, enum mt_space space, uint64_t key,
                              const struct mt_call *c)
 {
@@ -240,7 +240,7 @@ static void map(struct mt_books *b, uint32_t proc, const struct mt_call *c)
         mt_burst_call(b, who, true, c->size);
 }
 
-/* A range may hold several mappings, one after the other. */
+/* Unmaps every mapping of a range: there may be several, one after the other. */
 static void unmap(struct mt_books *b, uint32_t proc, const struct mt_call *c)
 {
     uint64_t addr = c->addr, left = c->size;
@@ -346,7 +346,7 @@ static void succeeded(struct mt_books *b, uint32_t proc, const struct mt_call *c
     case MT_WO_MANAGED_ALLOC: allocate(b, proc, c); break;
     case MT_WO_MEM_FREE:
     case MT_WO_ASYNC_FREE:
-        if (c->addr != 0) /* freeing nothing is how CUDA is initialised */
+        if (c->addr != 0) /* cuMemFree(0) initialises CUDA */
             leave(b, proc, MT_SP_DEVICE, c->addr);
         break;
     case MT_WO_HOST_ALLOC:

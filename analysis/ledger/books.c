@@ -64,8 +64,8 @@ struct mt_held *mt_held_add(struct mt_books *b, uint32_t proc, enum mt_space spa
     return h;
 }
 
-/* What follows in the same run of the table moves up, so that no marks of
- * deleted entries pile up. */
+/* Deletes a slot by moving up what follows in the same run, so that no marks of deleted entries
+ * pile up. */
 void mt_held_drop(struct mt_books *b, struct mt_held *h)
 {
     uint32_t mask = b->held_cap - 1, hole = (uint32_t)(h - b->held), i = hole;

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #define SLACK                                                                                      \
-    UINT64_C(                                                                                      \
-        20000000) /* PyTorch notes a segment after the driver has returned it, by another clock */
+    UINT64_C(20000000) /* ns: PyTorch notes a segment after the driver has returned it, and by     \
+                          another clock */
 
 struct origin { /* of what is held now */
     uint64_t t0, pool[2];
@@ -57,7 +57,7 @@ static int cut(struct pieces *s, uint64_t addr, uint64_t end, uint64_t t1, enum 
             !put(s, p->addr > addr ? p->addr : addr, p->end < end ? p->end : end, of, of->t0, t1))
             return 0;
         at = p->end;
-        if (p->addr < addr) { /* what lies before stays; so may what lies behind */
+        if (p->addr < addr) { /* the part before the cut stays, and the part behind it */
             p->end = addr;
             if (at > end)
                 return mt_spanset_insert(&s->held, end, at, p->id);
@@ -93,8 +93,8 @@ static int event(struct pieces *s, const struct mt_trace *t, const struct mt_eve
     }
 }
 
-/* What the snapshot lists at its end is what PyTorch holds then: parts of it whose beginning was
- * seen keep that. */
+/* Adds the segments at the snapshot's end as held since before the trace, except for the parts
+ * whose beginning the trace shows. */
 static int end_state(struct pieces *s, const struct mt_trace *t)
 {
     for (uint32_t i = t->segments.n; i-- > 0;) {
@@ -137,7 +137,8 @@ static int events(struct pieces *s, const struct mt_trace *t, const struct mt_de
     return 1;
 }
 
-/* Seen to begin, not there at the end: the trace does not say when it went. */
+/* Adds the segments that begin in the trace and are not in its end state: when they went is not
+ * known. */
 static int lost(struct pieces *s)
 {
     struct mt_spanset_at pos;
@@ -255,7 +256,7 @@ uint64_t mt_claims_taken(const struct mt_claims *c, const struct mt_trace *t)
         uint64_t taken =
             text != 0 ? in_text(mt_str(t, text), mt_str(t, text) + mt_str_len(t, text), name) : 0;
         if (taken + MT_SECOND >= c->dump_ns &&
-            taken != 0) /* not before its own last event, as far as clocks agree */
+            taken != 0) /* never before the snapshot's own last event, as far as clocks agree */
             return taken;
     }
     return 0;

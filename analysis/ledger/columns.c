@@ -28,7 +28,7 @@ void mt_ledger_touch(struct mt_books *b, uint32_t ledger)
     column = (uint32_t)((b->now < l->t1_ns ? b->now : l->t1_ns) - l->t0_ns == 0
                             ? 0
                             : ((b->now < l->t1_ns ? b->now : l->t1_ns) - l->t0_ns) / r->width);
-    while (r->column < column) { /* what was held when a column began is held in it */
+    while (r->column < column) { /* a column begins with what was held before it */
         r->column++;
         record(l, r);
     }

@@ -7,8 +7,8 @@
 
 /* ---- what comes of it ---- */
 
-/* The state to look at of each GPU: at the first failure that was not survived,
- * else at the peak. */
+/* Sets the moment to look at of each GPU: the first failure that was not survived, else the peak.
+ */
 static void choose_focus(struct mt_books *b)
 {
     struct mt_driverdiag *j = b->driver;
@@ -190,8 +190,7 @@ static int name_ledgers(struct mt_books *b)
     return 1;
 }
 
-/* Why there is nothing, or less than there should be, of some processes: the
- * words of the recorder itself. */
+/* Words why some processes are not recorded, or in part: in the recorder's own words. */
 static int unrecorded(struct mt_books *b)
 {
     struct mt_driverdiag *j = b->driver;

@@ -203,8 +203,8 @@ struct mt_books_peak {
     uint32_t rank, ledger; /* as of mt_reconcile */
     uint64_t at_ns, reserved, unmapped;
 };
-/* So much of it that the snapshot's peak is no statement about the device; less is what two clocks
- * differ by. */
+/* Whether the snapshot's peak must not be compared with the device: 256 MiB or more, and 2 % or
+ * more of what was reserved, was unmapped. Less may be clock skew. */
 static inline bool mt_books_peak_counts(const struct mt_books_peak *p)
 {
     return p->unmapped >= UINT64_C(256) << 20 && p->unmapped >= p->reserved / 50;
@@ -246,7 +246,7 @@ struct mt_driverdiag {
     enum mt_driver_verdict_kind kind;
     /* index of the one the verdict speaks of, when kind is MT_DV_OOM */
     uint32_t oom;
-    struct mt_driver_growth growth; /* before that one */
+    struct mt_driver_growth growth; /* before the failure `oom` */
     /* PyTorch's idle bytes on its GPU, by a snapshot of up to 30 s later; 0 = none, or no snapshot
      */
     uint64_t idle, idle_ns;

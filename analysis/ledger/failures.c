@@ -4,12 +4,15 @@
 
 #include <stdlib.h>
 
-#define RETRY (10 * MT_SECOND) /* who gets what it asked for within that time has survived */
-#define GO_ON (30 * MT_SECOND) /* who still allocates after that time has survived as well */
-#define RIGHT_THEN                                                                                 \
-    MT_SECOND /* a figure taken so soon is that of the failure, when nothing was                   \
-               allocated in between */
-#define SAME_TROUBLE (2 * MT_SECOND)
+/* ns; chosen by hand. docs/ledger.md says what survives a failure: PyTorch gives back its cache and
+ * asks again. A shorter GO_ON takes what a job allocates while it falls apart for going on. */
+#define RETRY (10 * MT_SECOND) /* who gets what it asked for within this time has survived */
+#define GO_ON (30 * MT_SECOND) /* who still allocates after this time has survived as well */
+/* A figure of the device that is taken so soon is that of the failure, when nothing has changed. */
+#define RIGHT_THEN MT_SECOND
+#define SAME_TROUBLE (2 * MT_SECOND) /* failures so close together are one run */
+/* A sleep is so many unmaps of one holder, each so soon after the one before. With 1 call every
+ * unmap would be a sleep. */
 #define BURST_GAP MT_SECOND
 enum { BURST_CALLS = 3, MAX_SLEEPS = 20000 };
 
@@ -24,7 +27,8 @@ static void note_held(const struct mt_books *b, struct mt_driver_oom *o, uint32_
     }
 }
 
-/* A later failure for the same thing decides over an earlier one. */
+/* Keeps a failure that its process may survive. A later failure for the same request replaces an
+ * earlier one. */
 static void pend(struct mt_books *b, struct mt_proc *p, uint32_t oom)
 {
     const struct mt_driver_oom *o = &b->driver->ooms.p[oom];
@@ -35,7 +39,7 @@ static void pend(struct mt_books *b, struct mt_proc *p, uint32_t oom)
             at = i;
         }
     }
-    if (at == MT_MAX_PENDING) { /* the oldest stays unsurvived */
+    if (at == MT_MAX_PENDING) { /* the oldest failure counts as not survived */
         memmove(p->pending, p->pending + 1, (MT_MAX_PENDING - 1) * sizeof *p->pending);
         at--;
     } else if (at == p->n_pending) {
@@ -94,8 +98,8 @@ void mt_oom_failed(struct mt_books *b, uint32_t proc, const struct mt_call *c, u
     pend(b, p, n);
 }
 
-/* Nothing recorded has changed on the GPU since the failure: what other processes gave back then,
- * as when a job falls apart, is no part of it. */
+/* Whether nothing recorded has changed on the GPU since the failure. What other processes give back
+ * later, as when a job falls apart, was not free then. */
 static bool as_it_was(const struct mt_driver_oom *o, const struct mt_ledger_run *r)
 {
     for (int h = 0; h < MT_HOLD_NAMED; h++)
@@ -138,9 +142,9 @@ void mt_oom_succeeded(struct mt_books *b, uint32_t proc, enum mt_holder who, uin
     p->n_pending = kept;
 }
 
-/* The last trouble of a process that it did not survive: its calls lie close
- * together, and of those that asked for the same thing as the first, the last
- * one failed when everything that could be given back had been. */
+/* Marks the failure to look at of a process whose failure `last` was its last and was not survived.
+ * Of its run of failures, SAME_TROUBLE apart at most, it is the last one with the request of the
+ * first: by then everything that could be given back had been. */
 static void find_fatal(struct mt_driverdiag *j, uint32_t last)
 {
     uint32_t first = last;
@@ -166,8 +170,8 @@ static void find_fatal(struct mt_driverdiag *j, uint32_t last)
     j->ooms.p[first].is_fatal = true;
 }
 
-/* A process that got memory after a failure and ended well has survived it, however soon that was.
- */
+/* A process that got memory after a failure and ended well has survived the failure, however soon
+ * it ended. */
 static void ended_well(struct mt_books *b, const struct mt_proc *p)
 {
     const struct mt_process *q = &b->driver->drivers.p[p->driver]->driver->processes.p[p->process];
@@ -182,7 +186,8 @@ void mt_oom_settle(struct mt_books *b)
     struct mt_driverdiag *j = b->driver;
     for (uint32_t i = 0; i < b->n_procs; i++)
         ended_well(b, &b->proc[i]);
-    for (uint32_t i = j->ooms.n; i-- > 0;) { /* a later one of a chain is settled first */
+    for (uint32_t i = j->ooms.n;
+         i-- > 0;) { /* backwards: a later failure of a chain decides over the earlier ones */
         struct mt_driver_oom *o = &j->ooms.p[i];
         if (b->oom_chain.p[i] != MT_NONE32 && j->ooms.p[b->oom_chain.p[i]].survived)
             o->survived = true;
@@ -228,7 +233,7 @@ int mt_oom_finish(struct mt_books *b)
 static struct mt_burst *burst_of(struct mt_books *b, uint32_t proc, uint32_t ledger,
                                  enum mt_holder who)
 {
-    /* few: one for each process and holder that maps */
+    /* a linear search: there is one for each process and holder that maps */
     for (uint32_t i = 0; i < b->bursts.n; i++) {
         struct mt_burst *u = &b->bursts.p[i];
         if (u->proc == proc && u->ledger == ledger && u->who == who)
@@ -278,7 +283,7 @@ void mt_burst_call(struct mt_books *b, uint32_t row, bool is_wake, uint64_t byte
     struct mt_burst *u;
     if (b->second_pass || (r->holder != MT_HOLD_ENGINE && r->holder != MT_HOLD_TORCH &&
                            r->holder != MT_HOLD_UNKNOWN && r->holder != MT_HOLD_LIBRARY))
-        return; /* NCCL and others map many buffers at a time as well, and never sleep */
+        return; /* NCCL and others map many buffers at a time, too, and never sleep */
     u = burst_of(b, r->proc, r->ledger, r->holder);
     if (u == NULL) {
         u = MT_VEC_PUSH(&b->bursts);
@@ -292,7 +297,7 @@ void mt_burst_call(struct mt_books *b, uint32_t row, bool is_wake, uint64_t byte
     }
     u->slept |= !is_wake;
     if (r->holder == MT_HOLD_LIBRARY && !u->slept)
-        return; /* a library's first mappings are no waking up */
+        return; /* the first mappings of a library are its set-up, no wake */
     if (u->open && (u->is_wake != is_wake || b->now >= u->t1 + BURST_GAP))
         close_burst(b, u);
     if (!u->open)

@@ -100,8 +100,7 @@ static int reservations(struct mt_books *b, const struct mt_row *row, struct ran
     return 1;
 }
 
-/* Address space that the caller of a row has reserved, with nothing mapped there: neither its own
- * memory nor, say, the host's. */
+/* Bytes of address space that the caller of a row has reserved and to which nothing is mapped. */
 static uint64_t reserved_only(struct mt_books *b, const struct mt_row *row)
 {
     struct ranges r = {{NULL, 0, 0}};
@@ -148,7 +147,7 @@ int mt_ledger_capture(struct mt_books *b, uint32_t ledger)
         struct mt_ledger_row *r;
         if (w->ledger != ledger ||
             (w->bytes == 0 && (w->peak < UINT64_C(1) << 20 || w->holder != MT_HOLD_ENGINE)))
-            continue; /* an engine that sleeps is worth its line */
+            continue; /* a row without bytes stays where an engine sleeps there */
         r = MT_VEC_PUSH(&l->rows);
         ok = r != NULL;
         if (!ok)

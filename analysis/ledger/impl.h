@@ -122,7 +122,7 @@ struct mt_burst {
     enum mt_holder who;
     bool is_wake, open;
     uint64_t t0, t1, bytes, n, left;
-    bool slept; /* it has unmapped before */
+    bool slept; /* whether the holder has unmapped before */
 };
 
 struct mt_pending_oom { /* a failed call that may still turn out to be survived
@@ -130,23 +130,21 @@ struct mt_pending_oom { /* a failed call that may still turn out to be survived
     uint64_t time_ns, request;
     uint32_t oom;
     enum mt_holder who;
-    bool went_on; /* its process has got memory since */
+    bool went_on; /* its process has got memory since the failure */
 };
 enum { MT_MAX_PENDING = 64 };
 
 struct mt_proc {
     uint32_t driver, process; /* indexes */
-    uint64_t end_ns;          /* its memory is gone; UINT64_MAX = it went on */
+    uint64_t end_ns; /* ns; its memory is gone then. UINT64_MAX = it outlived the recording */
     bool lossless;
     uint32_t host;        /* index of the first process on the same host */
-    uint32_t only_ledger; /* where its calls without a device go; MT_NONE32 =
-                           cannot be told */
+    uint32_t only_ledger; /* the ledger of its calls that name no device; MT_NONE32 = not known */
     uint64_t bytes, pinned, managed;
     uint64_t pin_before; /* pinned when the phase of the last pin began */
     uint8_t pin_phase;
     struct mt_driver_process sum;
-    uint32_t open_oom; /* its last failure, while nothing has changed since;
-                        MT_NONE32 */
+    uint32_t open_oom; /* its last failure, as long as nothing has changed since; else MT_NONE32 */
     struct mt_pending_oom pending[MT_MAX_PENDING];
     uint32_t n_pending;
     struct mt_claim_sweep *sweep;
@@ -256,7 +254,7 @@ char *mt_gpu_name(const struct mt_trace *t, uint32_t gpu, uint64_t capacity);
 struct mt_who mt_call_who(struct mt_books *b, uint32_t proc, const struct mt_call *c);
 
 /* ledger/columns.c */
-void mt_ledger_touch(struct mt_books *b, uint32_t ledger); /* time has come to b->now */
+void mt_ledger_touch(struct mt_books *b, uint32_t ledger); /* moves the ledger's clock to b->now */
 void mt_ledger_grew(struct mt_books *b, uint32_t ledger);  /* after a change */
 /* Device used - named - other as of the last sample; never so far below zero
  * that the device would hold less than nothing. */
@@ -264,7 +262,8 @@ int64_t mt_ledger_unexplained(const struct mt_ledger_run *r);
 
 /* ledger/apply.c */
 void mt_books_apply(struct mt_books *b, uint32_t proc, const struct mt_call *c, uint32_t index);
-void mt_books_end(struct mt_books *b, uint32_t proc); /* the process is gone, and all it held */
+void mt_books_end(struct mt_books *b,
+                  uint32_t proc); /* drops all that a process held: it has ended */
 
 /* ledger.c */
 /* one pass over everything; 1 on success */
@@ -289,8 +288,10 @@ int mt_oom_finish(struct mt_books *b); /* labels and phases */
 void mt_burst_call(struct mt_books *b, uint32_t row, bool is_wake, uint64_t bytes);
 /* physical memory of the row was given back */
 void mt_burst_update(struct mt_books *b, uint32_t row);
-void mt_burst_end(struct mt_books *b, uint32_t proc); /* what goes with the process is no sleep */
-/* it has unmapped before */
+void mt_burst_end(struct mt_books *b,
+                  uint32_t proc); /* drops the open bursts of a process that ended: what goes with a
+                                     process is no sleep */
+/* whether the holder has unmapped before */
 bool mt_burst_slept(const struct mt_books *b, uint32_t proc, uint32_t ledger, enum mt_holder who);
 int mt_sleep_finish(struct mt_books *b);
 

@@ -91,7 +91,7 @@ void mt_ledger_sample(struct mt_books *b, uint32_t ledger, uint64_t used, uint64
     *c = (struct mt_ledger_check){b->now, used, r->named, other, rest};
     if (size > l->max_unexplained)
         l->max_unexplained = size;
-    /* of equal moments one with the device's figure */
+    /* of equal moments the one at which the device's figure is known */
     if (r->named != 0 && r->named == l->peak_named && used > r->peak_used) {
         r->peak_used = used;
         r->peak_seq = b->seq;
@@ -121,7 +121,7 @@ static bool is_ours(const struct mt_books *b, uint32_t host, uint32_t pid, uint6
         const struct mt_proc *p = &b->proc[(uint32_t)b->by_pid.p[lo]];
         const struct mt_process *q =
             &b->driver->drivers.p[p->driver]->driver->processes.p[p->process];
-        /* NVML lists a process a little before and after its own records */
+        /* NVML lists a process a little before its first record and after its last */
         if (p->host == host && t + 5 * MT_SECOND >= q->first_ns &&
             (p->end_ns == UINT64_MAX || t <= p->end_ns + 5 * MT_SECOND))
             return true;
@@ -171,7 +171,7 @@ static void mem_info(struct mt_books *b, uint32_t proc, const struct mt_call *c)
         mt_ledger_sample(b, ledger, r->total - r->free, 0);
 }
 
-/* CUPTI's pool records: how much the pools hold back at worst. */
+/* Keeps CUPTI's pool record with the most bytes that are not in use. */
 static void pools(struct mt_books *b)
 {
     for (uint32_t i = 0; i < b->driver->drivers.n; i++) {

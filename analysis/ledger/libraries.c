@@ -210,7 +210,7 @@ static int name_add(struct mt_libs *l, const char *s, size_t n, uint32_t *id)
     return 1;
 }
 
-/* Holders that say it all need no library. */
+/* Whether a row of the holder names its library, too; other holders need none. */
 static bool names_library(uint8_t h)
 {
     return h == MT_HOLD_ENGINE || h == MT_HOLD_NCCL || h == MT_HOLD_MATH || h == MT_HOLD_LIBRARY;
@@ -256,8 +256,7 @@ char *mt_native_site(struct mt_libs *l, struct mt_stack_who *w, mt_stack_id s)
     int len;
     if (s >= w->t->stacks.n)
         s = 0;
-    /* the outermost of the frames that begin in the owner's library: its entry
-     * point, which people know */
+    /* the outermost frame in the owner's library: its entry point, which people know */
     for (; s != 0; s = w->t->stacks.p[s].parent) {
         mt_frame_id f = w->t->stacks.p[s].frame;
         uint16_t rule = rule_of(l, w, f);

@@ -1,7 +1,6 @@
-/* Ranges and marks of all processes -> phases of the job. In a process its own
- * ranges hold; where it has none, those of the processes that never touched a
- * GPU, which drive the job. Of ranges that overlap, the one that began last
- * holds. */
+/* Ranges and marks of all processes -> phases of the job. A process has the phase of its own
+ * ranges; where it has none, of the ranges of processes that never touched a GPU: these drive the
+ * job. Of overlapping ranges the one that began last counts. */
 #include "analysis/ledger/impl.h"
 #include "analysis/phases/phases.h"
 
@@ -37,8 +36,8 @@ static int by_time(const void *pa, const void *pb)
     return a->name < b->name ? -1 : a->name > b->name;
 }
 
-/* A range that was never closed lasts until the next of its name and process
- * begins, or to the end of the process. */
+/* Collects the ranges of a trace. One that was never closed lasts until the next of its name and
+ * process begins, else to the end of the process. */
 static int collect(struct mt_books *b, uint32_t driver)
 {
     const struct mt_trace *t = b->driver->drivers.p[driver];
@@ -99,7 +98,8 @@ static int close_until(const struct mt_driver_phase *k, struct mt_phase_spans *s
 {
     while (*n != 0 && k[open[*n - 1]].t1_ns < now) {
         uint64_t end = k[open[*n - 1]].t1_ns;
-        while (*n != 0 && k[open[*n - 1]].t1_ns <= end) /* those below may have ended before */
+        while (*n != 0 && k[open[*n - 1]].t1_ns <=
+                              end) /* ranges below it on the stack may have ended earlier */
             (*n)--;
         if (!span(s, end + 1, *n != 0 ? open[*n - 1] + 1 : 0))
             return 0;
@@ -267,7 +267,8 @@ void mt_driver_phases_advance(struct mt_books *b, uint64_t now)
             b->open_phases.n = kept;
         } else if (begin <= now && begin != UINT64_MAX) {
             account(b);
-            if (b->open_phases.n >= MAX_OPEN) { /* ranges that nobody closes */
+            if (b->open_phases.n >=
+                MAX_OPEN) { /* so many ranges are open only when none is ever closed */
                 b->next_phase++;
                 continue;
             }

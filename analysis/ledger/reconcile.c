@@ -71,7 +71,7 @@ static int cmp_handle(const void *pa, const void *pb)
     return (*a)->addr < (*b)->addr ? -1 : (*a)->addr > (*b)->addr;
 }
 
-/* Memory that is mapped twice counts at its first address. */
+/* Where memory is mapped twice, its bytes count at the first address. */
 static int once(struct stretches *s)
 {
     struct stretch **of = mt_malloc(((size_t)s->v.n + 1) * sizeof *of);
@@ -88,7 +88,7 @@ static int once(struct stretches *s)
     return 1;
 }
 
-/* The first stretch that ends behind addr; their number when there is none. */
+/* Index of the first stretch that ends behind addr; the number of stretches when there is none. */
 static uint32_t first_behind(const struct stretches *s, uint64_t addr)
 {
     uint32_t lo = 0, hi = s->v.n;

@@ -13,8 +13,8 @@ static int short_name(const struct mt_ledger *l)
     return end != NULL ? (int)(end - l->name) : (int)strlen(l->name);
 }
 
-static void who(struct mt_sentence *s, const struct mt_driverdiag *j, uint32_t driver,
-                uint32_t process)
+static void add_who(struct mt_sentence *s, const struct mt_driverdiag *j, uint32_t driver,
+                    uint32_t process)
 {
     const struct mt_trace *t = j->drivers.p[driver];
     const struct mt_process *p = &t->driver->processes.p[process];
@@ -91,7 +91,7 @@ static void oom_sentence(const struct mt_books *b, const struct mt_driver_oom *o
     const struct mt_ledger *l = o->ledger < j->ledgers.n ? &j->ledgers.p[o->ledger] : NULL;
     char b1[32], b2[32];
     uint64_t any = 0;
-    who(s, j, o->driver, o->process);
+    add_who(s, j, o->driver, o->process);
     capital(s);
     if (l != NULL)
         mt_words_add(s, " on %.*s", short_name(l), l->name);
@@ -123,7 +123,7 @@ static void oom_sentence(const struct mt_books *b, const struct mt_driver_oom *o
     mt_words_add(s, ".");
 }
 
-static void sums(struct mt_sentence *s, const struct mt_ledger *l)
+static void add_sums(struct mt_sentence *s, const struct mt_ledger *l)
 {
     char b1[32], b2[32], b3[32], b4[32];
     uint64_t other = 0;
@@ -170,7 +170,7 @@ const char *mt_driver_call_words(enum mt_wire_op op)
     }
 }
 
-static void grows(struct mt_sentence *s, const struct mt_driverdiag *j, const char *before)
+static void add_growth(struct mt_sentence *s, const struct mt_driverdiag *j, const char *before)
 {
     char b1[32], b2[32];
     if (j->growth.n != 0)
@@ -192,7 +192,7 @@ static void oom_because(const struct mt_books *b, const struct mt_driver_oom *o,
     uint64_t own = 0;
     char b1[32], b2[32];
     if (l != NULL && !o->is_host) {
-        sums(s, l);
+        add_sums(s, l);
         for (uint32_t i = 0; i < l->rows.n; i++)
             if (l->rows.p[i].driver == o->driver && l->rows.p[i].process == o->process)
                 own += (uint64_t)l->rows.p[i].bytes;
@@ -209,7 +209,7 @@ static void oom_because(const struct mt_books *b, const struct mt_driver_oom *o,
         else
             mt_words_add(s, "%.1f s later: it is cache.", later);
     }
-    grows(s, j, " before it");
+    add_growth(s, j, " before it");
     if (!o->is_host && o->free > o->request && o->request != 0)
         mt_words_add(s,
                      " The device had more free (%s) than was asked for (%s): a limit, or "
@@ -228,9 +228,9 @@ static void oom_because(const struct mt_books *b, const struct mt_driver_oom *o,
                      j->n_survived == 1 ? "was" : "were");
 }
 
-/* A process that something outside ended while it held much pinned memory: what a host that runs
- * short does. It is said, not judged: one that is ended on purpose looks the same. */
-static void pinned(const struct mt_driverdiag *j, struct mt_sentence *why)
+/* Adds which process was ended from outside while it held much pinned memory, as a host that runs
+ * short of memory does. It is no verdict: a process that is ended on purpose looks the same. */
+static void add_pinned(const struct mt_driverdiag *j, struct mt_sentence *why)
 {
     const struct mt_driver_process *most = NULL;
     const struct mt_process *q;
@@ -245,7 +245,7 @@ static void pinned(const struct mt_driverdiag *j, struct mt_sentence *why)
     if (most == NULL)
         return;
     q = &j->drivers.p[most->driver]->driver->processes.p[most->process];
-    who(why, j, most->driver, most->process);
+    add_who(why, j, most->driver, most->process);
     capital(why);
     if (q->end == MT_END_SIGNAL)
         mt_words_add(why, " was killed by signal %d", (int)q->end_status);
@@ -260,8 +260,8 @@ static void pinned(const struct mt_driverdiag *j, struct mt_sentence *why)
                       "Ray's, given with --log, settles it. ");
 }
 
-/* The peak that a snapshot tells may be of memory that was not there. */
-static void books(struct mt_sentence *why, const struct mt_driverdiag *j)
+/* Adds that part of the memory at a snapshot's peak was not on the device. */
+static void add_books(struct mt_sentence *why, const struct mt_driverdiag *j)
 {
     const struct mt_books_peak *most = NULL;
     for (uint32_t i = 0; i < j->books_peaks.n; i++)
@@ -275,8 +275,8 @@ static void books(struct mt_sentence *why, const struct mt_driverdiag *j)
                      MT_BYTES(most->reserved), MT_BYTES(most->unmapped));
 }
 
-/* At that very instant, for a column is as wide as several phases of a long job: of the process
- * that held most, else of the next. */
+/* The phase at the instant of the focus, of the process that held most, else of the next one. The
+ * columns do not tell: in a long job one is as wide as several phases. */
 static const struct mt_driver_phase *phase_at_focus(const struct mt_books *b,
                                                     const struct mt_ledger *l)
 {
@@ -320,14 +320,14 @@ static void peak_sentence(const struct mt_books *b, struct mt_sentence *s, struc
         holders(s, held);
     }
     mt_words_add(s, ".");
-    pinned(j, why);
-    sums(why, l);
+    add_pinned(j, why);
+    add_sums(why, l);
     if (l->capacity > most)
         mt_words_add(why, " %s (%u %%) were left there: what fails next would be in that phase.",
                      MT_BYTES(l->capacity - most),
                      (unsigned)((double)(l->capacity - most) * 100 / (double)l->capacity));
-    books(why, j);
-    grows(why, j, "");
+    add_books(why, j);
+    add_growth(why, j, "");
     if (j->n_survived != 0)
         mt_words_add(why, " %llu failed allocation%s survived by asking again.",
                      (unsigned long long)j->n_survived, j->n_survived == 1 ? " was" : "s were");
@@ -335,7 +335,7 @@ static void peak_sentence(const struct mt_books *b, struct mt_sentence *s, struc
 
 /* The earliest failure that its process did not survive; of device memory
  * rather than of the host's. */
-static uint32_t choose(const struct mt_driverdiag *j)
+static uint32_t choose_failure(const struct mt_driverdiag *j)
 {
     uint32_t best = MT_NONE32;
     for (uint32_t i = 0; i < j->ooms.n; i++)
@@ -345,26 +345,26 @@ static uint32_t choose(const struct mt_driverdiag *j)
     return best;
 }
 
-/* ---- what was there before the failure
- * ------------------------------------------------------------------------------------------- */
+/* ---- what was there before the failure ---- */
 
-enum {
-    MIN_ENDS = 3,
-    MIN_STEPS = 6
-}; /* of a phase that comes once per step; the same where nothing failed and more has to speak for
-      it */
+/* Ends of a phase that comes once a step. With two of them any difference would be growth. Where
+ * nothing failed there is no failure that speaks for it, so there have to be more. MIN_GROWTH,
+ * bytes from one end to the next, is above what caches and workspaces still gain in the first
+ * steps. Chosen by hand. */
+enum { MIN_ENDS = 3, MIN_STEPS = 6 };
 #define MIN_GROWTH (UINT64_C(64) << 20)
 
 struct climb {
-    uint64_t first, last, least, most; /* least, most: of its increases */
+    uint64_t first, last, least, most; /* least, most: the smallest and the largest increase */
     bool only_up;
 };
 
-/* Does a holder keep about as much more at the end of each occurrence of a phase before that time,
- * and still has it (held; NULL = not asked)? The first occurrence is left out: it sets up what
- * stays. */
-static void growth(struct mt_driverdiag *j, const struct mt_driver_phase *now, uint32_t ledger,
-                   uint64_t before, const uint64_t *held)
+/* Finds the holder that grows: at the end of each occurrence of the phase before that time it holds
+ * more, each time by MIN_GROWTH or more and by amounts within a quarter of each other, and at the
+ * failure it still does (held; NULL = nothing failed). The first occurrence is left out: it sets up
+ * what stays. */
+static void find_growth(struct mt_driverdiag *j, const struct mt_driver_phase *now, uint32_t ledger,
+                        uint64_t before, const uint64_t *held)
 {
     struct climb c[MT_HOLD_OTHER] = {{0}};
     uint32_t n = 0;
@@ -408,13 +408,14 @@ static void growth(struct mt_driverdiag *j, const struct mt_driver_phase *now, u
 static void growth_before(struct mt_books *b, const struct mt_driver_oom *o)
 {
     if (!o->is_host && o->ledger < b->driver->ledgers.n)
-        growth(b->driver,
-               mt_driver_phase_at(b, b->proc_of[o->driver][o->process], o->time_ns, true),
-               o->ledger, o->time_ns, o->held);
+        find_growth(b->driver,
+                    mt_driver_phase_at(b, b->proc_of[o->driver][o->process], o->time_ns, true),
+                    o->ledger, o->time_ns, o->held);
 }
 
-/* By the snapshot with the most of it: several of one process are never added. */
-static void idle(struct mt_driverdiag *j, const struct mt_driver_oom *o)
+/* Finds PyTorch's idle bytes at the failure: of the snapshots of up to 30 s later the one with most
+ * of them. Those of several snapshots of one process are never added. */
+static void find_idle(struct mt_driverdiag *j, const struct mt_driver_oom *o)
 {
     for (uint32_t i = 0;
          o->who != MT_HOLD_TORCH && !o->is_host && o->ledger < j->ledgers.n && i < j->reconciled.n;
@@ -432,17 +433,17 @@ int mt_driver_verdict(struct mt_books *b)
 {
     struct mt_driverdiag *j = b->driver;
     struct mt_sentence s = {"", 0}, why = {"", 0};
-    j->oom = choose(j);
+    j->oom = choose_failure(j);
     if (j->oom != MT_NONE32) {
         j->kind = MT_DV_OOM;
         growth_before(b, &j->ooms.p[j->oom]);
-        idle(j, &j->ooms.p[j->oom]);
+        find_idle(j, &j->ooms.p[j->oom]);
         oom_sentence(b, &j->ooms.p[j->oom], &s);
         oom_because(b, &j->ooms.p[j->oom], &why);
     } else if (j->ledgers.n != 0 &&
                (j->ledgers.p[0].focus_named != 0 || j->ledgers.p[0].focus_used != 0)) {
         j->kind = MT_DV_PEAK;
-        growth(j, phase_at_focus(b, &j->ledgers.p[0]), 0, UINT64_MAX, NULL);
+        find_growth(j, phase_at_focus(b, &j->ledgers.p[0]), 0, UINT64_MAX, NULL);
         peak_sentence(b, &s, &why);
     } else {
         j->kind = MT_DV_NONE;

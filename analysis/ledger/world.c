@@ -1,5 +1,5 @@
-/* Who and what there is: the processes of all traces, each once; the GPUs they share; the snapshots
- * that belong to them. */
+/* The processes of all traces, each once; the GPUs that they share; the snapshots that belong to
+ * them. */
 #include "analysis/ledger/impl.h"
 #include "analysis/base/words.h"
 

@@ -1,5 +1,5 @@
-/* replay/anchor.c -- what was there before the first event: the end state minus everything the
- * trace did. */
+/* replay/anchor.c -- the state before the first event: the end state minus everything the trace
+ * did. */
 #include "analysis/replay/replay.h"
 
 #include "analysis/base/words.h"
@@ -13,7 +13,7 @@ static bool is_impossible(wide total)
     return total > MT_REPLAY_MAX_TOTAL || total < -MT_REPLAY_MAX_TOTAL;
 }
 
-static char *say(const char *s) { return mt_strndup(s, strlen(s)); }
+static char *copy_text(const char *s) { return mt_strndup(s, strlen(s)); }
 
 int mt_replay_anchor(struct mt_replay *r)
 {
@@ -44,15 +44,16 @@ int mt_replay_anchor(struct mt_replay *r)
     }
     if (r->d->events.n >= UINT32_MAX) {
         o->withheld =
-            say("it has more than four billion events, which is more than can be replayed");
+            copy_text("it has more than four billion events, which is more than can be replayed");
         return o->withheld != NULL;
     }
     if (r->d->events.n != 0 && (r->d->is_cut || r->t->segments_cut)) {
-        o->withheld = say(r->d->is_cut ? "the input ends inside its trace: what happened between "
-                                         "the last entry that is there and the end "
-                                         "state is missing, so the curve has no anchor"
-                                       : "the input ends inside the segments, so the end state "
-                                         "that anchors the curve is not known");
+        o->withheld =
+            copy_text(r->d->is_cut ? "the input ends inside its trace: what happened between "
+                                     "the last entry that is there and the end "
+                                     "state is missing, so the curve has no anchor"
+                                   : "the input ends inside the segments, so the end state "
+                                     "that anchors the curve is not known");
         return o->withheld != NULL;
     }
     live = (wide)by[MT_ACT_ALLOC] - by[MT_ACT_FREE_COMPLETED];
@@ -64,7 +65,7 @@ int mt_replay_anchor(struct mt_replay *r)
     reserved = (wide)o->reserved_end - reserved;
     if (r->d->sums_overflow || is_impossible(live) || is_impossible(reserved) ||
         is_impossible(pending)) {
-        o->withheld = say(
+        o->withheld = copy_text(
             "its sizes add up to more bytes than any memory has: the trace is damaged or made up");
         return o->withheld != NULL;
     }
@@ -74,18 +75,18 @@ int mt_replay_anchor(struct mt_replay *r)
                        "missing, or the snapshot was taken "
                        "inside a memory pool and shows only that pool",
                        mt_words_bytes(size, (uint64_t)(live < 0 ? -live : -reserved)));
-        o->withheld = say(buf);
+        o->withheld = copy_text(buf);
         return o->withheld != NULL;
     }
     if (r->d->n_by_action[MT_ACT_ALLOC] == 0 && r->d->n_by_action[MT_ACT_FREE_COMPLETED] >= 16 &&
         live > reserved) {
-        o->withheld = say("it frees more than can have been there at its start and has no "
-                          "allocation: allocations were not recorded");
+        o->withheld = copy_text("it frees more than can have been there at its start and has no "
+                                "allocation: allocations were not recorded");
         return o->withheld != NULL;
     }
     r->start_live = (int64_t)live;
     r->start_reserved = (int64_t)reserved;
-    /* Completions without any request (skip_actions) say nothing of what waited. */
+    /* A trace without any request of a free (skip_actions) cannot tell what waited. */
     if (pending < 0 || (r->d->n_by_action[MT_ACT_FREE_REQUESTED] == 0 &&
                         r->d->n_by_action[MT_ACT_FREE_COMPLETED] != 0))
         pending = 0;

@@ -15,8 +15,8 @@
 #define SMALL_LIMIT (UINT64_C(1) << 20) /* requests up to 1 MiB are served from small segments */
 #define SMALL_SEGMENT (UINT64_C(2) << 20)
 
-/* The id of a range in the set says where its stream and pool are written: a segment of the end
- * state, or the lane of an event. */
+/* The id of a range in the set says where its stream and pool are: OF_SEGMENT | index of a segment
+ * of the end state, or the lane of an event << 2 | POOL_KNOWN | EXPANDABLE. */
 #define OF_SEGMENT (UINT32_C(1) << 31)
 enum { POOL_KNOWN = 2, EXPANDABLE = 1 };
 
@@ -39,7 +39,7 @@ static struct mt_span span_of(const struct mt_trace *t, const struct mt_spanset_
     return to;
 }
 
-/* Mapped pages of one stream that touch are one space to allocate from. */
+/* Whether two ranges join: mapped pages of one stream that touch are one space to allocate from. */
 static bool joins(const void *ctx, uint32_t a, uint32_t b)
 {
     struct mt_span x = span_of(ctx, &(struct mt_spanset_item){.id = a}),
@@ -47,8 +47,8 @@ static bool joins(const void *ctx, uint32_t a, uint32_t b)
     return x.expandable && y.expandable && x.stream == y.stream;
 }
 
-static enum mt_span_rc undo(struct mt_spanset *set, const struct mt_trace *t,
-                            const struct mt_event *e)
+static enum mt_span_rc undo_segment_event(struct mt_spanset *set, const struct mt_trace *t,
+                                          const struct mt_event *e)
 {
     uint32_t id = (uint32_t)e->lane << 2 | ((e->flags & MT_EV_POOL_KNOWN) != 0 ? POOL_KNOWN : 0u) |
                   (e->action == MT_ACT_SEGMENT_UNMAP ? EXPANDABLE : 0u);
@@ -59,7 +59,7 @@ static enum mt_span_rc undo(struct mt_spanset *set, const struct mt_trace *t,
     return mt_spanset_add(set, e->addr, e->size, id, joins, t);
 }
 
-static enum mt_span_rc build(const struct mt_replay *r, int64_t at, struct mt_spanset *set)
+static enum mt_span_rc build_spans(const struct mt_replay *r, int64_t at, struct mt_spanset *set)
 {
     const struct mt_trace *t = r->t;
     enum mt_span_rc rc = MT_SPAN_OK;
@@ -70,7 +70,7 @@ static enum mt_span_rc build(const struct mt_replay *r, int64_t at, struct mt_sp
     }
     for (uint64_t i = r->d->events.n < r->n_segment_events ? r->d->events.n : r->n_segment_events;
          rc == MT_SPAN_OK && i-- > 0 && (int64_t)i > at;)
-        rc = undo(set, t, mt_event_at(r->d, i));
+        rc = undo_segment_event(set, t, mt_event_at(r->d, i));
     return rc;
 }
 
@@ -84,7 +84,7 @@ int mt_spans_at(const struct mt_replay *r, int64_t at, struct mt_span **out, uin
                 bool *known)
 {
     struct mt_spanset set = {.n = 0};
-    enum mt_span_rc rc = build(r, at, &set);
+    enum mt_span_rc rc = build_spans(r, at, &set);
     struct mt_spanset_at pos;
     const struct mt_spanset_item *x;
     *n = 0;
@@ -109,14 +109,14 @@ bool mt_span_serves(const struct mt_span *x, const struct mt_wish *w)
     return x->expandable || (x->size > SMALL_SEGMENT) == (w->request > SMALL_LIMIT);
 }
 
-/* Whether what is free behind a block is the rest of that block. */
+/* Whether the free range is the unsplit rest of the block before it. */
 static bool is_rest(const struct mt_span *x, uint64_t from, uint64_t size)
 {
     return from > x->addr && size <= SMALL_LIMIT && x->size > SMALL_SEGMENT && !x->expandable;
 }
 
-/* Small and large requests never share a segment, so a block says which of the two an expandable
- * one is for. */
+/* Whether a span serves requests of the other size: small and large ones never share a segment. A
+ * block in an expandable segment tells which of the two it is for. */
 static bool is_other_size(const struct mt_span *x, const struct mt_wish *w,
                           const struct mt_live *first)
 {
@@ -124,7 +124,7 @@ static bool is_other_size(const struct mt_span *x, const struct mt_wish *w,
            (first->size > SMALL_LIMIT) != (w->request > SMALL_LIMIT);
 }
 
-static void hole(struct mt_state *s, uint64_t size, bool usable)
+static void add_hole(struct mt_state *s, uint64_t size, bool usable)
 {
     if (size == 0)
         return;
@@ -175,13 +175,13 @@ int mt_holes(const struct mt_replay *r, const struct mt_live_set *live, uint64_t
             uint64_t size = blocks[k].block_size ? blocks[k].block_size
                                                  : (blocks[k].size + ROUND - 1) / ROUND * ROUND;
             if (blocks[k].addr > cursor)
-                hole(s, blocks[k].addr - cursor,
-                     usable && !is_rest(x, cursor, blocks[k].addr - cursor));
+                add_hole(s, blocks[k].addr - cursor,
+                         usable && !is_rest(x, cursor, blocks[k].addr - cursor));
             if (blocks[k].addr + size > cursor)
                 cursor = blocks[k].addr + size;
         }
         if (cursor < end)
-            hole(s, end - cursor, usable && !is_rest(x, cursor, end - cursor));
+            add_hole(s, end - cursor, usable && !is_rest(x, cursor, end - cursor));
     }
     s->holes_known = true;
     rc = 1;

@@ -17,8 +17,8 @@ static uint64_t mix(uint64_t h, uint64_t v)
     return (h ^ v) * UINT64_C(0x9e3779b97f4a7c15) ^ (h >> 29);
 }
 
-/* Stacks with the same telling frames are one owner: torch's inner frames and C++ detail do not
- * split it. */
+/* Hash of the frames that name an owner: frames inside torch and of C++ do not count, so they do
+ * not split an owner. */
 static uint64_t group_key(const struct mt_trace *t, struct mt_file_kinds *files, mt_stack_id s)
 {
     mt_frame_id site;

@@ -30,8 +30,8 @@ static struct mt_pool_row *row_of(struct mt_device_analysis *out, const struct m
     return p;
 }
 
-/* A private pool is named by the phase that owns most of its bytes; its id alone says nothing (a
- * pool per tag is not a CUDA graph). */
+/* Labels private pools by the phase that owns most of their bytes. The id alone does not tell:
+ * torch_memory_saver has a pool per tag, which is no CUDA graph. */
 static int label_pool(const struct mt_trace *t, struct mt_phaser *ph, uint32_t first, uint32_t end,
                       struct mt_pool_row *p)
 {
@@ -78,7 +78,7 @@ static int cmp_pool(const void *pa, const void *pb)
 
 int mt_pools(const struct mt_trace *t, struct mt_phaser *ph, struct mt_device_analysis *out)
 {
-    /* segments are sorted by device: every row of every device must not look at all of them */
+    /* segments are sorted by device, so each device looks at its own alone */
     uint32_t first = 0, end;
     while (first < t->segments.n &&
            !mt_segment_is_on(&t->segments.p[first], out->ordinal, out->kind))

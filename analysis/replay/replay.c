@@ -18,7 +18,7 @@ static void take_from(int64_t *total, uint64_t bytes)
     *total = (int64_t)((uint64_t)*total - bytes);
 }
 
-static char *say(const char *s) { return mt_strndup(s, strlen(s)); }
+static char *copy_text(const char *s) { return mt_strndup(s, strlen(s)); }
 
 uint32_t mt_replay_row(struct mt_replay *r, struct mt_attr a)
 {
@@ -26,7 +26,7 @@ uint32_t mt_replay_row(struct mt_replay *r, struct mt_attr a)
     struct mt_phase_row *row;
     if (*slot != 0)
         return *slot - 1u;
-    /* more pairs than any job has: count the rest as unattributed rather than lose them */
+    /* more pairs than any job has: the bytes of the rest count as unattributed */
     if (r->out->phases.n >= MAX_ROWS) {
         *slot = 1;
         return 0;
@@ -51,7 +51,7 @@ struct run {
     uint64_t kept_at, keep_next;
     int64_t rows[256];
     int64_t total, pending, reserved;
-    uint32_t row; /* phase row that holds */
+    uint32_t row; /* phase row of the event at hand */
 };
 
 static void run_done(struct run *u)
@@ -60,8 +60,10 @@ static void run_done(struct run *u)
     mt_addrmap_done(&u->kept);
 }
 
-/* Now and then, as long as it is small: mt_replay_live_at() need not begin at the beginning. */
-static int keep(struct run *u, uint64_t i)
+/* Keeps a copy of the table of live blocks every MIN_KEPT events, or every as many as it has slots,
+ * while it has at most MAX_KEPT: mt_replay_live_at() begins at the copy instead of the first event.
+ */
+static int keep_state(struct run *u, uint64_t i)
 {
     u->keep_next = i + (u->map.n_slots > MIN_KEPT ? u->map.n_slots : MIN_KEPT);
     if (u->map.n_slots == 0 || u->map.n_slots > MAX_KEPT)
@@ -72,8 +74,8 @@ static int keep(struct run *u, uint64_t i)
     return 1;
 }
 
-/* This moment is one that will be asked for. */
-static void keep_for(struct mt_replay *r, struct run *u)
+/* Keeps the copy nearest to this event: the peak and the first failure are asked for later. */
+static void keep_state_near(struct mt_replay *r, struct run *u)
 {
     struct mt_addrmap m = r->near;
     if (u->kept_at <= r->near_at)
@@ -114,7 +116,8 @@ static void note_alloc(struct mt_replay *r, const struct mt_event *e, uint64_t i
         r->out->unattributed_bytes += e->size;
 }
 
-/* A job that catches its OOM and tries again records thousands with one stack: it is read once. */
+/* The label of the last failure. A job that catches failures and tries again records thousands with
+ * one stack, so labels are kept by stack. */
 static char *oom_label(struct mt_replay *r)
 {
     uint32_t last = r->out->ooms.n - 1, at, unused;
@@ -122,10 +125,10 @@ static char *oom_label(struct mt_replay *r)
     char label[512];
     bool had;
     if (mt_addrmap_get(&r->label_of, key, &at))
-        return say(r->out->ooms.p[at].label);
+        return copy_text(r->out->ooms.p[at].label);
     if (!mt_addrmap_put(&r->label_of, key, last, &had, &unused))
         return NULL;
-    return say(mt_stack_label(r->t, r->out->ooms.p[last].stack, label, sizeof label));
+    return copy_text(mt_stack_label(r->t, r->out->ooms.p[last].stack, label, sizeof label));
 }
 
 struct mt_oom *mt_replay_add_oom(struct mt_replay *r, const struct mt_event *e, uint64_t i)
@@ -159,8 +162,8 @@ static int note_oom(struct mt_replay *r, const struct run *u, const struct mt_ev
     return 1;
 }
 
-static int step(struct mt_replay *r, struct run *u, const struct mt_event *e, uint64_t i,
-                struct mt_attr a)
+static int apply_event(struct mt_replay *r, struct run *u, const struct mt_event *e, uint64_t i,
+                       struct mt_attr a)
 {
     uint32_t birth;
     bool had;
@@ -206,7 +209,7 @@ static int step(struct mt_replay *r, struct run *u, const struct mt_event *e, ui
         break;
     case MT_ACT_OOM:
         if (r->out->ooms.n == 0)
-            keep_for(r, u);
+            keep_state_near(r, u);
         if (!note_oom(r, u, e, i))
             return 0;
         break;
@@ -218,7 +221,8 @@ static int step(struct mt_replay *r, struct run *u, const struct mt_event *e, ui
     return 1;
 }
 
-/* Blocks that are active at the end and were not allocated in the window: live throughout. */
+/* Finds the ghosts: blocks that are active at the end and were not allocated in the trace, so live
+ * throughout. */
 static int find_ghosts(struct mt_replay *r, struct run *u)
 {
     const struct mt_trace *t = r->t;
@@ -271,7 +275,7 @@ static int place_ghosts(struct mt_replay *r, struct mt_phaser *ph)
     }
     for (uint32_t row = 1; row < o->phases.n; row++) {
         if (bytes[row] != 0) {
-            struct mt_phase_row *unknown = &o->phases.p[0]; /* whose bytes they were until here */
+            struct mt_phase_row *unknown = &o->phases.p[0]; /* counted as unattributed until now */
             mt_tl_move(&o->timeline, row, bytes[row]);
             mt_tl_move(&o->by_event, row, bytes[row]);
             unknown->retained -= bytes[row] < unknown->retained ? bytes[row] : unknown->retained;
@@ -296,12 +300,13 @@ static int withhold(struct mt_replay *r, const struct run *u, uint64_t i)
                    "at event %llu the %s bytes would be %s: events are missing from the trace",
                    (unsigned long long)i, what,
                    total < 0 ? "negative" : "more than any memory has");
-    r->out->withheld = say(buf);
+    r->out->withheld = copy_text(buf);
     return r->out->withheld != NULL;
 }
 
-/* PyTorch writes both events of every free, one behind the other unless another stream still uses
- * the block: that is no waiting. */
+/* Whether a completed free was requested by the event before it. PyTorch writes both events of
+ * every free, one behind the other unless another stream still uses the block; only such a free
+ * waits. */
 static bool ends_at_once(const struct mt_replay *r, const struct mt_event *e, uint64_t i)
 {
     const struct mt_event *before =
@@ -309,7 +314,7 @@ static bool ends_at_once(const struct mt_replay *r, const struct mt_event *e, ui
     return before != NULL && before->action == MT_ACT_FREE_REQUESTED && before->addr == e->addr;
 }
 
-static void wait_for(struct mt_device_analysis *o, int64_t pending)
+static void note_pending(struct mt_device_analysis *o, int64_t pending)
 {
     if (pending > 0 && (uint64_t)pending > o->pending_peak)
         o->pending_peak = (uint64_t)pending;
@@ -319,7 +324,7 @@ int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
 {
     struct mt_device_analysis *o = r->out;
     struct run *u = mt_calloc(1, sizeof *u);
-    /* by time, and by event where there is a time */
+    /* one timeline by time, and a second one by event where there are times */
     struct mt_tl_run *tl = mt_calloc(2, sizeof *tl);
     int rc = 0;
     unsigned n_tl = 1;
@@ -346,7 +351,7 @@ int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
         struct mt_attr a = r->attr[i];
         uint32_t row = mt_replay_row(r, a);
         struct mt_phase_row *p;
-        if (row == UINT32_MAX || (i >= u->keep_next && !keep(u, i)))
+        if (row == UINT32_MAX || (i >= u->keep_next && !keep_state(u, i)))
             goto out;
         if (row != u->row || i == 0) {
             int64_t left = u->rows[u->row];
@@ -361,11 +366,12 @@ int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
                               u->pending > 0 ? (uint64_t)u->pending : 0, (uint64_t)u->reserved);
         }
         if (!ends_at_once(r, e, i))
-            wait_for(o, u->pending);
-        if (!step(r, u, e, i, a))
+            note_pending(o, u->pending);
+        if (!apply_event(r, u, e, i, a))
             goto out;
         if ((uint64_t)u->total > MAX_TOTAL ||
-            (uint64_t)u->reserved > MAX_TOTAL || /* negative ones too */
+            (uint64_t)u->reserved >
+                MAX_TOTAL || /* negative totals are larger than MAX_TOTAL when unsigned */
             (uint64_t)u->pending + MAX_TOTAL > 2 * (uint64_t)MAX_TOTAL) {
             rc = withhold(r, u, i);
             goto out;
@@ -377,7 +383,7 @@ int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
             o->focus.pending = u->pending > 0 ? (uint64_t)u->pending : 0;
             o->focus.reserved = (uint64_t)u->reserved;
             if (o->ooms.n == 0)
-                keep_for(r, u);
+                keep_state_near(r, u);
         }
         if ((uint64_t)u->reserved > o->reserved_peak)
             o->reserved_peak = (uint64_t)u->reserved;
@@ -390,7 +396,7 @@ int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
             mt_tl_event(tl + k, u->rows, o->phases.n, (uint64_t)u->total,
                         u->pending > 0 ? (uint64_t)u->pending : 0, (uint64_t)u->reserved, row);
     }
-    wait_for(o, u->pending);
+    note_pending(o, u->pending);
     if (r->d->events.n > 0)
         o->phases.p[u->row].retained = u->rows[u->row] > 0 ? (uint64_t)u->rows[u->row] : 0;
     for (unsigned k = 0; k < n_tl; k++)

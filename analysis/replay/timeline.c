@@ -78,7 +78,7 @@ void mt_tl_advance(struct mt_tl_run *run, uint64_t x, const int64_t *live, uint3
         run->col++;
         run->next_x = run->col + 1 < tl->n_columns ? column_start(tl, run->col + 1) : UINT64_MAX;
     }
-    /* nothing happened there: the state that was left behind */
+    /* a column without an event has the state before it */
     for (uint32_t k = from + 1; k < run->col; k++) {
         store_rows(tl, k, live, n_rows);
         tl->total[k] = tl->low[k] = total;

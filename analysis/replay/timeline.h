@@ -13,7 +13,7 @@ struct mt_tl_run {
     uint64_t row_events[256];     /* events of the column by phase row */
 };
 
-/* by_time: only where every event has a time and time passes; else the x axis is the event number.
+/* by_time is for traces where every event has a time and time passes; else x is the event number.
  */
 int mt_tl_begin(struct mt_tl_run *run, struct mt_timeline *tl, const struct mt_device *d,
                 bool by_time);

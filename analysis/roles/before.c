@@ -132,8 +132,9 @@ static struct mt_pool_span *span_at(const struct mt_rwork *k, uint64_t addr)
     return lo != 0 && addr < k->spans.p[lo - 1].end ? &k->spans.p[lo - 1] : NULL;
 }
 
-/* Whose pool an allocation was made in: as it is recorded; else, as before PyTorch 2.12, by the
- * segments of the end. *out NULL: the common one. false = out of memory. */
+/* *out: the private pool of an allocation, NULL = the common pool. By the recorded pool; before
+ * PyTorch 2.12, which does not record it, by the segments of the end state. false = out of memory.
+ */
 static bool pool_of_event(struct mt_rwork *k, const struct mt_event *e, uint64_t event,
                           struct mt_pool_role **out)
 {
@@ -147,7 +148,7 @@ static bool pool_of_event(struct mt_rwork *k, const struct mt_event *e, uint64_t
     return true;
 }
 
-/* A segment is made where another was given back before. */
+/* Dates the segments: addresses may have been another segment's before. */
 static void date_spans(struct mt_rwork *k)
 {
     for (uint64_t i = 0; k->spans.n != 0 && i < k->r->d->events.n; i++) {
@@ -179,7 +180,8 @@ int mt_pool_roles(struct mt_rwork *k)
         for (unsigned role = 0; role < MT_ROLE_COUNT; role++)
             if (can_name_a_pool(role) &&
                 p->bytes[role] >
-                    (p->all - p->bytes[MT_ROLE_WORKSPACE]) / 2) /* what libraries keep names none */
+                    (p->all - p->bytes[MT_ROLE_WORKSPACE]) /
+                        2) /* without the workspaces of libraries, which are in any pool */
                 p->role = (uint8_t)role;
         if ((fact = MT_VEC_PUSH(&k->out->pools)) == NULL)
             return 0;
@@ -239,13 +241,13 @@ unsigned mt_role_of_held(const struct mt_rwork *k, uint64_t addr, uint64_t until
 
 /* ---- blocks that were there before ---- */
 
-/* How many blocks of one size are still to be told apart. */
+/* How many blocks of one size were taken for parameters and for state. */
 struct quota {
     uint64_t params, state;
 };
 
-/* Freed in the trace: replaced by an optimizer that makes its state anew, or let go with the other
- * gradients. */
+/* The role of a block without a stack that the trace frees in an optimizer region: state that the
+ * optimizer replaces, else a gradient that goes with the others. */
 static unsigned freed_role(struct mt_rwork *k, const struct mt_old *b)
 {
     const struct mt_size_use *u = mt_size_use(k, b->size, false);
@@ -253,15 +255,16 @@ static unsigned freed_role(struct mt_rwork *k, const struct mt_old *b)
     const struct mt_region *g = at != UINT32_MAX ? &k->regions.p[at] : NULL;
     if (u == NULL || g == NULL || g->group != MT_G_OPTIMIZER)
         return MT_ROLE_BEFORE;
-    if (b->gone_at <=
-        (uint64_t)g->last_alloc + (u->state ? 8 : 0)) /* right after the block that replaces it */
+    if (b->gone_at <= (uint64_t)g->last_alloc +
+                          (u->state ? 8 : 0)) /* state that is replaced goes right after the block
+                                                 that replaces it; 8 events were chosen by hand */
         return u->state ? MT_ROLE_OPTIM_STATE : MT_ROLE_BEFORE;
     return u->grads_peak != 0 ? MT_ROLE_GRAD : MT_ROLE_BEFORE;
 }
 
-/* Never freed and without a stack: as many blocks of the size of a gradient as there are gradients
- * of it are the parameters; up to twice as many more are state, when an optimizer ran that made
- * none of that size. */
+/* The role of a block without a stack that is never freed. Of the blocks as large as gradients, as
+ * many as there are gradients are parameters. Up to twice as many more (Adam keeps two) are state,
+ * where an optimizer ran that made no state of that size. */
 static unsigned ghost_role(struct mt_rwork *k, struct quota *q, const struct mt_old *b,
                            bool optimizer)
 {

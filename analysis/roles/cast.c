@@ -1,11 +1,12 @@
-/* Copies of the weights that autocast makes: as many bytes as a model in 16 bits, kept until its
- * context is left, whether anything is trained or not and however many tokens there are. Frames say
- * that a block is a cast, not whether of a weight or of an input. */
+/* Copies of the weights that autocast makes. They take as many bytes as the model in 16 bits and
+ * live until autocast's context is left, whatever is trained and however many tokens there are.
+ * Frames say that a block is a cast; this file tells casts of weights from casts of inputs. */
 #include "analysis/roles/impl.h"
 #include "parser/model/intern.h"
 
-/* A bias is as small as one column of its weight. No input is that much larger than what it is
- * multiplied with. */
+/* Of two casts in one call the later one is the bias of the earlier where it is smaller by this
+ * factor or more. A weight is as many times its bias as the input is wide, and every public model
+ * is a multiple of 64 wide. An input is not that much smaller than its weight. */
 #define BIAS 64u
 
 /* Adjacent casts of one call: an operation casts all that it takes before it computes. */
@@ -16,8 +17,8 @@ struct call {
     uint64_t size[4];
 };
 
-/* A copy of which only the place says that it is a weight's: its input has the size of a weight
- * too. */
+/* A cast in a call whose other cast has the size of a weight, too: only its place in the code
+ * tells. */
 struct doubt {
     uint32_t event;
     mt_frame_id place;
@@ -26,7 +27,8 @@ struct doubt {
 struct casts {
     struct mt_rwork *k;
     struct call call;
-    /* of every stack: the module that computes, its innermost function called forward; 0 = none */
+    /* by stack: the innermost frame of a function called forward, the module that computes; 0 =
+     * none */
     mt_frame_id *place;
     uint8_t *places; /* bit per frame: a copy of a weight beyond doubt was made there */
     MT_VEC(struct doubt) doubts;
@@ -39,8 +41,8 @@ static bool is_cast(const struct mt_rwork *k, mt_stack_id stack)
     return r != MT_NO_STACK_ROLE && (r & 0xffu) == MT_ROLE_PARAM_CAST;
 }
 
-/* What is there before any pass and stays, or is made between them, has the sizes of the weights,
- * in 32 bits. */
+/* Notes the sizes of blocks that were there before any pass and stay, or are made between passes:
+ * among them are those of the weights in 32 bits. */
 static int note_outside(struct mt_rwork *k, uint64_t size, mt_stack_id stack)
 {
     uint16_t r = k->w->stack_role[stack];
@@ -59,7 +61,7 @@ static struct mt_size_use *weight_of(struct mt_rwork *k, uint64_t size)
     return u != NULL && u->outside != 0 ? u : NULL;
 }
 
-/* A caller's stack comes before those of what it calls. */
+/* A caller's stack has a smaller id than the stacks of what it calls. */
 static mt_frame_id *places_of(const struct mt_trace *t)
 {
     mt_frame_id *place = mt_calloc((size_t)t->stacks.n + 1, sizeof *place);
@@ -72,10 +74,13 @@ static mt_frame_id *places_of(const struct mt_trace *t)
     return place;
 }
 
-static void mark(struct mt_rwork *k, uint32_t event) { k->w->fate[event].life |= MT_SEEN_CAST; }
+static void mark_cast(struct mt_rwork *k, uint32_t event)
+{
+    k->w->fate[event].life |= MT_SEEN_CAST;
+}
 
-/* Input and weight may come in either order. Where both have the size of some weight, the later one
- * may be the weight, or is its bias. */
+/* Decides the casts of one call. Input and weight come in either order. Where both have the size of
+ * some weight, the later one is a doubt, or the bias of the first. */
 static void close_call(struct casts *c)
 {
     struct call *call = &c->call;
@@ -86,7 +91,7 @@ static void close_call(struct casts *c)
         if (weight_of(c->k, call->size[i]) == NULL)
             continue;
         if (weight != UINT32_MAX && !bias && call->size[i] / BIAS >= call->size[weight]) {
-            mark(c->k, call->event[weight]);
+            mark_cast(c->k, call->event[weight]);
             bias = true;
             n_like = 0;
             weight = UINT32_MAX;
@@ -95,7 +100,7 @@ static void close_call(struct casts *c)
         weight = weight == UINT32_MAX ? i : weight;
     }
     if (n_like == 1 || bias) {
-        mark(c->k, call->event[weight]);
+        mark_cast(c->k, call->event[weight]);
         c->places[place / 8] |= (uint8_t)(1u << place % 8);
     } else if (n_like > 1) {
         struct doubt *d = MT_VEC_PUSH(&c->doubts);
@@ -106,7 +111,7 @@ static void close_call(struct casts *c)
     call->n = 0;
 }
 
-static int collect(struct casts *c)
+static int collect_casts(struct casts *c)
 {
     struct mt_rwork *k = c->k;
     uint32_t g = 0;
@@ -131,12 +136,12 @@ static int collect(struct casts *c)
     close_call(c);
     for (uint32_t i = 0; i < c->doubts.n; i++)
         if (c->places[c->doubts.p[i].place / 8] >> c->doubts.p[i].place % 8 & 1)
-            mark(k, c->doubts.p[i].event);
+            mark_cast(k, c->doubts.p[i].event);
     return !c->nomem;
 }
 
-/* More copies of a size at once than there are blocks that they may be copies of: they are tensors
- * that happen to be as large. */
+/* Unmarks sizes with more casts alive at once than there are blocks they could be casts of: those
+ * are tensors that happen to be as large. */
 static void drop_surplus(struct mt_rwork *k)
 {
     for (int turn = 0; turn < 2; turn++) {
@@ -172,10 +177,10 @@ int mt_casts_find(struct mt_rwork *k)
     c.place = places_of(t);
     c.places = mt_calloc(t->frames.n / 8 + 1u, 1);
     for (uint32_t i = 0; i < k->r->old.n && ok;
-         i++) /* what goes may be of a pass before the trace: activations */
+         i++) /* a block that is freed may be an activation of a pass before the trace */
         ok = k->r->old.p[i].gone_at != UINT64_MAX ||
              note_outside(k, k->r->old.p[i].size, k->r->old.p[i].stack);
-    if ((ok = ok && c.place != NULL && c.places != NULL && collect(&c)))
+    if ((ok = ok && c.place != NULL && c.places != NULL && collect_casts(&c)))
         drop_surplus(k);
     mt_free(c.place);
     mt_free(c.places);

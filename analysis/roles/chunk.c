@@ -1,4 +1,4 @@
-/* The type of logits that a loss takes in chunks: one chunk in 32 bits may be as large as the whole
+/* The type of logits that a loss takes in chunks: a chunk in 32 bits may be as large as the whole
  * in 16. */
 #include "analysis/roles/impl.h"
 
@@ -19,7 +19,7 @@ struct loss {
     unsigned n, last; /* last: index + 1 */
 };
 
-/* A caller's stack comes before those of what it calls. */
+/* A caller's stack has a smaller id than the stacks of what it calls. */
 static uint64_t *python_keys(const struct mt_trace *t)
 {
     uint64_t *key = mt_calloc((size_t)t->stacks.n + 1, sizeof *key);
@@ -34,7 +34,7 @@ static uint64_t *python_keys(const struct mt_trace *t)
     return key;
 }
 
-static void note(struct loss *l, uint64_t key, uint64_t size)
+static void note_line(struct loss *l, uint64_t key, uint64_t size)
 {
     unsigned i = 0;
     while (i < l->n && l->line[i].key != key)
@@ -83,7 +83,7 @@ int mt_head_in_16_bits(struct mt_rwork *k, uint64_t head, bool *yes)
             l.n = l.last = 0;
             l.head = rows && !of_loss ? e->size : 0;
         } else if (rows && l.head != 0) {
-            note(&l, key[e->stack], e->size);
+            note_line(&l, key[e->stack], e->size);
         }
         phase = a.phase;
     }

@@ -2,23 +2,32 @@
  * lived, the phase it was born in. */
 #include "analysis/roles/impl.h"
 
-/* In events, of which an allocation with its free takes three. */
+/* Limits on lifetimes, in events, of which an allocation with its free takes three. They were
+ * chosen by hand on the scenarios. Counted over 774 snapshots (scenarios, samples, public files):
+ * in how many reports a role changes with other values; no cause does. */
 enum {
-    SHORT_LIFE = 24, /* freed almost at once: one operation's own */
-    OP_LIFE = 256,   /* freed within a few operations */
-    COPIED = 8,      /* on its way to the host or into its parameter: hardly anything in between */
-    MAX_HOPPER = 8,  /* handles x streams; more blocks of that size are tensors */
-    KEPT = 48 /* alive after the last allocation of a pass: older than this it is kept, not the last
-                 temporary */
+    /* One operation's own block is freed within so many events. 18: 8 reports; 12 or 30: about 300.
+     */
+    SHORT_LIFE = 24,
+    /* A block that goes alone, within a few operations, is a temporary. 128: 5; 512: 15. */
+    OP_LIFE = 256,
+    /* What is read from a checkpoint is copied to its parameter at once. 4 or 16: none. */
+    COPIED = 8,
+    /* Live blocks as large as cuBLAS's workspace on Hopper: so many handles x streams; more are
+     * tensors of that size. 4 or 16: none. */
+    MAX_HOPPER = 8,
+    /* A block that is alive after the last allocation of a pass is kept when it is older than this;
+     * a younger one is the pass's last temporary. 36: 15; 24: 44; 72: 107. */
+    KEPT = 48
 };
 
-/* Where the pass over the events stands. */
+/* Where the pass over the events stands; indexes of what the event lies in. */
 struct cursor {
     uint32_t region, region_last, phase_last;
     uint32_t micro, oom;
     uint32_t step, occurrence, measured; /* of the totals: step, occurrence, micro-batch */
     uint32_t birth_step;
-    uint64_t edge;     /* event at which one of those begins or ends */
+    uint64_t edge;     /* event at which the next of those begins or ends */
     uint64_t low_peak; /* lowest of their peaks so far */
 };
 
@@ -32,19 +41,21 @@ struct block {
     bool in_phase;
     /* how long it would have lived is not known: memory ran out in the pass of its birth */
     bool censored;
-    bool cut; /* or in the micro-batch of its birth: that it stays says nothing */
+    bool cut; /* or memory ran out in the micro-batch of its birth: that the block stays proves
+                 nothing */
 };
 
 static bool is_overlapped(const struct block *b) { return (b->seen & MT_SEEN_OVERLAP) != 0; }
 
-/* Freed where it was born, and not kept over the layers that follow. */
+/* Freed in the pass of its birth, before the next layers. */
 static bool is_brief(const struct block *b)
 {
     if (!b->in_region)
         return false;
     if (b->freed - b->i <= SHORT_LIFE)
         return true;
-    /* not let go with all the others */
+    /* freed within a few operations, alone, and before the pass ends: not with all that the pass
+     * kept */
     return !is_overlapped(b) && b->freed - b->i <= OP_LIFE && b->freed <= b->g->last_alloc;
 }
 
@@ -82,14 +93,14 @@ static unsigned life_of(const struct mt_rwork *k, struct cursor *c, const struct
     return MT_LIFE_PERSISTENT;
 }
 
-static unsigned say(struct mt_fate *f, unsigned role, enum mt_role_why why)
+static unsigned role_because(struct mt_fate *f, unsigned role, enum mt_role_why why)
 {
     f->why = (uint8_t)(role == MT_ROLE_UNKNOWN ? MT_WHY_NONE : why);
     return role;
 }
 
-/* Tokens x vocabulary, in a pass over the model: by a known vocabulary, else by frames of the loss,
- * else as the largest of its pass. */
+/* Whether a block is tokens x vocabulary, in a pass over the model: by the known vocabulary, else
+ * by frames of the loss, else as the largest of its pass. */
 static bool is_logits(struct mt_rwork *k, const struct block *b)
 {
     uint64_t size = b->e->size;
@@ -101,37 +112,37 @@ static bool is_logits(struct mt_rwork *k, const struct block *b)
         return size * 2 >= b->g->largest;
     if (mt_is_layer_size(k, size))
         return false;
-    /* whole rows may be chance: not when it is as large as its pass has any and no layer keeps one
-     * like it */
+    /* Whole rows of the vocabulary may be chance. They are not where the block is half as large as
+     * the largest of its pass and no other layer keeps one like it. */
     return size * 8 >= k->logits_max &&
            (mt_is_logits_share(k, size) || (size * 2 >= b->g->largest && !is_overlapped(b)));
 }
 
-/* A gradient has the size of its parameter, whole or gathered. What a forward pass makes in that
- * size is no evidence. */
+/* Whether a block has the size of a parameter, whole or gathered, as a gradient has. A size that a
+ * forward pass makes, too, is no evidence. */
 static bool has_size_of_param(struct mt_rwork *k, uint64_t size)
 {
     const struct mt_size_use *u = mt_size_use(k, size, false);
     return u != NULL && u->param && !u->activation;
 }
 
-/* A forward pass keeps what its backward needs; without one, what lives on through the layers. */
+/* A block of a forward pass: kept for the backward, or a temporary. */
 static unsigned in_forward(struct mt_rwork *k, const struct block *b, struct mt_fate *f)
 {
     if ((b->seen & MT_SEEN_CAST) &&
-        !is_brief(b)) /* kept by autocast until its context is left, whatever is trained */
-        return say(f, MT_ROLE_PARAM_CAST, MT_WHY_FRAME);
+        !is_brief(b)) /* autocast keeps the copy until its context is left, whatever is trained */
+        return role_because(f, MT_ROLE_PARAM_CAST, MT_WHY_FRAME);
     if (is_logits(k, b))
-        return say(f, MT_ROLE_LOGITS, MT_WHY_SIZE);
+        return role_because(f, MT_ROLE_LOGITS, MT_WHY_SIZE);
     if (mt_attr_no_grad(b->a)) /* no backward pass will ask for it */
-        return say(f,
-                   b->censored || (b->freed != MT_NEVER && b->in_phase) ? MT_ROLE_TEMP
-                                                                        : MT_ROLE_UNKNOWN,
-                   b->censored ? MT_WHY_PHASE : MT_WHY_LIFE);
+        return role_because(f,
+                            b->censored || (b->freed != MT_NEVER && b->in_phase) ? MT_ROLE_TEMP
+                                                                                 : MT_ROLE_UNKNOWN,
+                            b->censored ? MT_WHY_PHASE : MT_WHY_LIFE);
     if (!b->censored &&
         (is_brief(b) || (b->in_region && !is_overlapped(b) && (b->seen & MT_SEEN_AGAIN))))
-        return say(f, MT_ROLE_TEMP, MT_WHY_LIFE);
-    return say(f, MT_ROLE_ACTIVATION, b->censored ? MT_WHY_PHASE : MT_WHY_LIFE);
+        return role_because(f, MT_ROLE_TEMP, MT_WHY_LIFE);
+    return role_because(f, MT_ROLE_ACTIVATION, b->censored ? MT_WHY_PHASE : MT_WHY_LIFE);
 }
 
 static bool outlives_backward(struct mt_rwork *k, const struct block *b)
@@ -150,80 +161,85 @@ static unsigned in_backward(struct mt_rwork *k, const struct block *b, unsigned 
 {
     bool stays = outlives_backward(k, b);
     if (frame == MT_ROLE_GRAD_REDUCE || b->a.sub == MT_PH_GRAD_REDUCE)
-        return say(f,
-                   stays || (b->censored && has_size_of_param(k, b->e->size)) ? MT_ROLE_GRAD
-                                                                              : MT_ROLE_GRAD_REDUCE,
-                   frame < MT_ROLE_COUNT ? MT_WHY_FRAME : MT_WHY_PHASE);
+        return role_because(f,
+                            stays || (b->censored && has_size_of_param(k, b->e->size))
+                                ? MT_ROLE_GRAD
+                                : MT_ROLE_GRAD_REDUCE,
+                            frame < MT_ROLE_COUNT ? MT_WHY_FRAME : MT_WHY_PHASE);
     if (b->a.sub == MT_PH_RECOMPUTE)
-        return say(f, MT_ROLE_RECOMPUTE, MT_WHY_PHASE);
+        return role_because(f, MT_ROLE_RECOMPUTE, MT_WHY_PHASE);
     if (has_size_of_param(k, b->e->size) || mt_is_vocab_weight(k, b->e->size))
-        return say(f, MT_ROLE_GRAD, MT_WHY_SIZE);
+        return role_because(f, MT_ROLE_GRAD, MT_WHY_SIZE);
     if (stays && !(b->censored && is_logits(k, b)))
-        return say(f, MT_ROLE_GRAD, MT_WHY_LIFE);
+        return role_because(f, MT_ROLE_GRAD, MT_WHY_LIFE);
     if (mt_is_logits_size(k, b->e->size) && b->e->size * 4 >= k->logits_max &&
         !mt_is_layer_size(k, b->e->size))
-        return say(f, MT_ROLE_LOGITS, MT_WHY_SIZE);
-    return say(f, MT_ROLE_TEMP, MT_WHY_LIFE);
+        return role_because(f, MT_ROLE_LOGITS, MT_WHY_SIZE);
+    return role_because(f, MT_ROLE_TEMP, MT_WHY_LIFE);
 }
 
 static unsigned in_optimizer(const struct block *b, struct mt_fate *f)
 {
     bool by_sub = b->a.sub == MT_PH_OPTIM_STATE_INIT;
-    if (b->a.sub == MT_PH_NONE) /* after the optimizer, not in it */
-        return say(f, b->in_region && !b->censored ? MT_ROLE_TEMP : MT_ROLE_UNKNOWN, MT_WHY_LIFE);
+    if (b->a.sub == MT_PH_NONE) /* allocated after the optimizer, not in it */
+        return role_because(f, b->in_region && !b->censored ? MT_ROLE_TEMP : MT_ROLE_UNKNOWN,
+                            MT_WHY_LIFE);
     if (b->a.sub == MT_PH_GRAD_CLIP)
-        return say(f, MT_ROLE_OPTIM_TEMP, MT_WHY_PHASE);
+        return role_because(f, MT_ROLE_OPTIM_TEMP, MT_WHY_PHASE);
     if (b->censored)
-        return say(f, by_sub ? MT_ROLE_OPTIM_STATE : MT_ROLE_OPTIM_TEMP, MT_WHY_PHASE);
-    return say(f, b->in_region ? MT_ROLE_OPTIM_TEMP : MT_ROLE_OPTIM_STATE, MT_WHY_LIFE);
+        return role_because(f, by_sub ? MT_ROLE_OPTIM_STATE : MT_ROLE_OPTIM_TEMP, MT_WHY_PHASE);
+    return role_because(f, b->in_region ? MT_ROLE_OPTIM_TEMP : MT_ROLE_OPTIM_STATE, MT_WHY_LIFE);
 }
 
-/* Phases that are not passes over a model. */
+/* The role by the coarse phase, for phases that are no passes over a model. false = the phase does
+ * not decide. */
 static bool by_coarse(struct mt_rwork *k, const struct block *b, struct mt_fate *f, unsigned *role)
 {
     bool gone = b->freed != MT_NEVER && b->in_phase && !b->censored, brief;
     if (mt_attr_conf(b->a) == MT_CONF_CARRIED &&
-        b->a.sub == MT_PH_NONE) { /* the neighbour's phase says nothing of its purpose */
-        *role = say(f, gone ? MT_ROLE_TEMP : MT_ROLE_UNKNOWN, MT_WHY_LIFE);
+        b->a.sub ==
+            MT_PH_NONE) { /* the phase is the neighbouring events': no evidence of a purpose */
+        *role = role_because(f, gone ? MT_ROLE_TEMP : MT_ROLE_UNKNOWN, MT_WHY_LIFE);
         return b->a.phase == MT_PH_INIT || mt_phase_is(b->a.phase, MT_OF_ENGINE) ||
                b->a.phase == MT_PH_WEIGHT_SYNC || b->a.phase == MT_PH_ONLOAD_OFFLOAD;
     }
     switch (b->a.phase) {
     case MT_PH_INIT:
-        /* the whole model, before each rank keeps its shard of it, is let go too */
+        /* the whole model is freed as well, once each rank has its shard of it */
         brief =
             gone && (b->freed - b->i <= KEPT || (!is_overlapped(b) && (b->seen & MT_SEEN_AGAIN)));
-        *role = say(f, brief ? MT_ROLE_TEMP : MT_ROLE_PARAM, gone ? MT_WHY_LIFE : MT_WHY_PHASE);
+        *role = role_because(f, brief ? MT_ROLE_TEMP : MT_ROLE_PARAM,
+                             gone ? MT_WHY_LIFE : MT_WHY_PHASE);
         if (!gone && (b->a.sub == MT_PH_OPTIMIZER || b->a.sub == MT_PH_OPTIM_STATE_INIT))
             *role = MT_ROLE_OPTIM_STATE;
         return true;
     case MT_PH_ROLLOUT_INIT:
         /* where weights have a phase of their own: places for inputs, tables of the attention */
-        *role = say(f,
-                    gone       ? MT_ROLE_TEMP
-                    : k->loads ? MT_ROLE_WORKSPACE
-                               : MT_ROLE_ENGINE_WEIGHTS,
-                    MT_WHY_PHASE);
+        *role = role_because(f,
+                             gone       ? MT_ROLE_TEMP
+                             : k->loads ? MT_ROLE_WORKSPACE
+                                        : MT_ROLE_ENGINE_WEIGHTS,
+                             MT_WHY_PHASE);
         return true;
     case MT_PH_ROLLOUT_LOAD:
-        *role = say(f, gone ? MT_ROLE_TEMP : MT_ROLE_ENGINE_WEIGHTS, MT_WHY_PHASE);
+        *role = role_because(f, gone ? MT_ROLE_TEMP : MT_ROLE_ENGINE_WEIGHTS, MT_WHY_PHASE);
         return true;
     case MT_PH_ROLLOUT_KV_ALLOC:
-        *role = say(f, gone ? MT_ROLE_TEMP : MT_ROLE_KV_CACHE, MT_WHY_PHASE);
+        *role = role_because(f, gone ? MT_ROLE_TEMP : MT_ROLE_KV_CACHE, MT_WHY_PHASE);
         return true;
     case MT_PH_ROLLOUT_GRAPH:
-        *role = say(f, gone ? MT_ROLE_TEMP : MT_ROLE_GRAPH_POOL, MT_WHY_PHASE);
+        *role = role_because(f, gone ? MT_ROLE_TEMP : MT_ROLE_GRAPH_POOL, MT_WHY_PHASE);
         return true;
-    case MT_PH_WEIGHT_SYNC: *role = say(f, MT_ROLE_WEIGHT_SYNC, MT_WHY_PHASE); return true;
-    case MT_PH_ONLOAD_OFFLOAD: *role = say(f, MT_ROLE_OFFLOAD, MT_WHY_PHASE); return true;
+    case MT_PH_WEIGHT_SYNC: *role = role_because(f, MT_ROLE_WEIGHT_SYNC, MT_WHY_PHASE); return true;
+    case MT_PH_ONLOAD_OFFLOAD: *role = role_because(f, MT_ROLE_OFFLOAD, MT_WHY_PHASE); return true;
     case MT_PH_CKPT_SAVE: /* what a checkpoint gathers */
-    case MT_PH_CKPT_LOAD: /* what is read is let go once it is copied; what stays became the state
-                             itself */
+    case MT_PH_CKPT_LOAD: /* what is read is freed once it is copied; a block that stays is the
+                             state itself */
         brief = gone && b->freed - b->i <= COPIED;
         *role = brief                            ? MT_ROLE_TEMP
                 : b->a.sub == MT_PH_FSDP_UNSHARD ? MT_ROLE_UNSHARDED
                                                  : MT_ROLE_CHECKPOINT;
-        *role = say(f, *role, brief ? MT_WHY_LIFE : MT_WHY_PHASE);
+        *role = role_because(f, *role, brief ? MT_WHY_LIFE : MT_WHY_PHASE);
         return b->a.phase == MT_PH_CKPT_SAVE || b->freed != MT_NEVER;
     case MT_PH_ROLLOUT_PROFILE:
     case MT_PH_ROLLOUT_GENERATE:
@@ -231,9 +247,10 @@ static bool by_coarse(struct mt_rwork *k, const struct block *b, struct mt_fate 
     case MT_PH_ROLLOUT_DECODE:
     case MT_PH_ROLLOUT_WAKE_SLEEP:
         if (b->g->group == MT_G_FORWARD && b->a.phase != MT_PH_ROLLOUT_PROFILE && is_logits(k, b))
-            *role = say(f, MT_ROLE_LOGITS, MT_WHY_SIZE);
+            *role = role_because(f, MT_ROLE_LOGITS, MT_WHY_SIZE);
         else
-            *role = say(f, gone || b->censored ? MT_ROLE_TEMP : MT_ROLE_UNKNOWN, MT_WHY_LIFE);
+            *role =
+                role_because(f, gone || b->censored ? MT_ROLE_TEMP : MT_ROLE_UNKNOWN, MT_WHY_LIFE);
         return true;
     default: return false;
     }
@@ -286,28 +303,28 @@ static unsigned role_of(struct mt_rwork *k, const struct block *b, struct mt_fat
     if (k->pools.n != 0 && (pool = mt_pool_role_of(k, b->e, b->i)) < MT_ROLE_UNKNOWN) {
         if (frame == MT_ROLE_KV_CACHE || frame == MT_ROLE_ENGINE_WEIGHTS ||
             frame == MT_ROLE_WORKSPACE)
-            return say(f, frame, MT_WHY_FRAME);
+            return role_because(f, frame, MT_WHY_FRAME);
         if (!mt_is_told_by_phase(b->a, pool))
-            return say(f, pool, MT_WHY_POOL);
+            return role_because(f, pool, MT_WHY_POOL);
     }
     if (frame < MT_ROLE_COUNT && !(frame == MT_ROLE_GRAD_REDUCE && b->g->group == MT_G_BACKWARD &&
                                    !(stack & MT_STACK_ALWAYS))) {
         role = by_frame(k, b, frame);
         if (role < MT_ROLE_COUNT)
-            return say(f, role, MT_WHY_FRAME);
+            return role_because(f, role, MT_WHY_FRAME);
     }
     if (is_workspace(k, b))
-        return say(f, MT_ROLE_WORKSPACE, MT_WHY_SIZE);
+        return role_because(f, MT_ROLE_WORKSPACE, MT_WHY_SIZE);
     if (by_coarse(k, b, f, &role))
         return role;
     switch (b->a.sub) {
-    case MT_PH_FSDP_UNSHARD: return say(f, MT_ROLE_UNSHARDED, MT_WHY_PHASE);
-    case MT_PH_COMM: return say(f, MT_ROLE_COMM, MT_WHY_PHASE);
-    case MT_PH_ONLOAD_OFFLOAD: return say(f, MT_ROLE_OFFLOAD, MT_WHY_PHASE);
+    case MT_PH_FSDP_UNSHARD: return role_because(f, MT_ROLE_UNSHARDED, MT_WHY_PHASE);
+    case MT_PH_COMM: return role_because(f, MT_ROLE_COMM, MT_WHY_PHASE);
+    case MT_PH_ONLOAD_OFFLOAD: return role_because(f, MT_ROLE_OFFLOAD, MT_WHY_PHASE);
     case MT_PH_COMPILE:
     case MT_PH_COMPILE_AUTOTUNE:
         if (b->in_region)
-            return say(f, MT_ROLE_TEMP, MT_WHY_PHASE);
+            return role_because(f, MT_ROLE_TEMP, MT_WHY_PHASE);
         break;
     default: break;
     }
@@ -317,11 +334,12 @@ static unsigned role_of(struct mt_rwork *k, const struct block *b, struct mt_fat
     case MT_G_OPTIMIZER: return in_optimizer(b, f);
     case MT_G_OTHER: break;
     }
-    return say(f,
-               b->freed != MT_NEVER && f->life != MT_LIFE_PERSISTENT && f->life != MT_LIFE_UNKNOWN
-                   ? MT_ROLE_TEMP
-                   : MT_ROLE_UNKNOWN,
-               MT_WHY_LIFE);
+    return role_because(f,
+                        b->freed != MT_NEVER && f->life != MT_LIFE_PERSISTENT &&
+                                f->life != MT_LIFE_UNKNOWN
+                            ? MT_ROLE_TEMP
+                            : MT_ROLE_UNKNOWN,
+                        MT_WHY_LIFE);
 }
 
 static void enter(const struct mt_rwork *k, struct cursor *c, uint32_t i)
@@ -433,8 +451,8 @@ static void gone(struct mt_rwork *k, uint32_t i)
     } while (0)
 
 /* Where something begins or ends, or live bytes rise above what one of the three has seen. */
-static void measure(struct mt_rwork *k, struct cursor *c, uint64_t i, uint64_t before,
-                    uint64_t after)
+static void note_peaks(struct mt_rwork *k, struct cursor *c, uint64_t i, uint64_t before,
+                       uint64_t after)
 {
     struct mt_role_facts *f = k->out;
     c->edge = UINT64_MAX;
@@ -468,7 +486,7 @@ int mt_fates_decide(struct mt_rwork *k)
             total -= e->size;
         }
         if (i >= c.edge || total > c.low_peak)
-            measure(k, &c, i, before, total);
+            note_peaks(k, &c, i, before, total);
     }
     return 1;
 }

@@ -1,6 +1,5 @@
-/* Where CUDA graphs have memory beside their private pools: streams that nothing but their capture
- * ran on, with the libraries' workspaces of these streams and what is cached for them alone, and
- * blocks on streams of others. */
+/* The memory of CUDA graphs beside their private pools: on streams that only their capture ran on,
+ * the libraries' workspaces and what is cached; on other streams, their blocks. */
 #include "analysis/roles/impl.h"
 
 struct stream {

@@ -1,5 +1,5 @@
-/* What grows from step to step: the bytes of each stack at the ends of the whole steps. A first
- * step, which sets up state, is never whole, so its state is not taken for a leak. */
+/* Growth from step to step: the bytes of each stack at the ends of the whole steps. The first step,
+ * which sets up state, never counts as whole, so its state is not taken for a leak. */
 #include "analysis/base/frames.h"
 #include "analysis/roles/impl.h"
 
@@ -55,8 +55,7 @@ static int by_slope(const void *pa, const void *pb)
     return strcmp(a->label, b->label);
 }
 
-/* What is live at the ends of the first and of the last step. Steps follow each other without a
- * gap, so the events say it. */
+/* Adds the bytes of every stack that are live at the end of the first and of the last step. */
 static void add_ends(const struct mt_rwork *k, struct growing *g)
 {
     const struct mt_step *step = &k->out->steps.p[g->first];
@@ -105,7 +104,7 @@ static void add_series(struct mt_rwork *k, struct growing *g)
             uint32_t to = UINT32_MAX;
             if (fate[i].freed <= last || (e = mt_event_at(k->r->d, i))->action != MT_ACT_ALLOC)
                 continue;
-            if (fate[i].freed != MT_NEVER) /* most often in the next step */
+            if (fate[i].freed != MT_NEVER) /* most are freed in the next step */
                 to = s + 1 < f->steps.n && fate[i].freed <= f->steps.p[s + 1].last
                          ? s + 1
                          : mt_step_at(f, fate[i].freed);
@@ -137,7 +136,7 @@ static int find_spans(const struct mt_rwork *k, struct growing *g)
 }
 
 /* Least squares over the series; also how many of its steps go up. */
-static void fit(const double *y, uint32_t n, struct mt_growth *out, uint32_t *ups)
+static void fit_line(const double *y, uint32_t n, struct mt_growth *out, uint32_t *ups)
 {
     double mx = ((double)n - 1) / 2, my = 0, sxx = 0, sxy = 0, syy = 0;
     *ups = 0;
@@ -161,8 +160,8 @@ static uint8_t confidence(uint32_t n, double r2)
     return n >= 4 && r2 >= 0.8 ? MT_CONF_INFERRED : MT_CONF_LOW;
 }
 
-/* One readable stack: spans [first, end) have its label. */
-static int judge(struct mt_rwork *k, struct growing *g, uint32_t first, uint32_t end)
+/* Judges one readable stack: the spans [first, end) share its label. */
+static int judge_growth(struct mt_rwork *k, struct growing *g, uint32_t first, uint32_t end)
 {
     struct mt_growth now = {.label = NULL}, *at;
     struct span *top = &g->spans.p[first];
@@ -173,7 +172,7 @@ static int judge(struct mt_rwork *k, struct growing *g, uint32_t first, uint32_t
             series[j] += g->series[(size_t)g->spans.p[i].index * g->n + j];
     for (uint32_t i = 1; i < g->n; i++)
         series[i] += series[i - 1];
-    fit(series, g->n, &now, &ups);
+    fit_line(series, g->n, &now, &ups);
     /* A step that rises once and stays is set-up, not growth: most steps have to go up. */
     if (series[g->n - 1] - series[0] < MIN_GROWN || now.slope <= 0 || now.r2 < 0.6 ||
         ups * 3 < (g->n - 1) * 2)
@@ -209,12 +208,12 @@ static int judge_all(struct mt_rwork *k, struct growing *g)
         for (end = i + 1;
              end < g->spans.n && strcmp(g->spans.p[end].label, g->spans.p[i].label) == 0; end++)
             ;
-        ok = judge(k, g, i, end);
+        ok = judge_growth(k, g, i, end);
     }
     return ok;
 }
 
-static int grow(struct mt_rwork *k, struct growing *g)
+static int find_growth(struct mt_rwork *k, struct growing *g)
 {
     size_t n = (size_t)k->r->t->stacks.n + 1;
     g->ends = mt_calloc(n, sizeof *g->ends);
@@ -245,11 +244,11 @@ int mt_growth_make(struct mt_rwork *k)
         }
     if (g.n < MIN_STEPS || k->w->fate == NULL)
         return 1;
-    if (g.n > MAX_COMPARED) { /* the last ones: what leaks leaks there too */
+    if (g.n > MAX_COMPARED) { /* the last steps: a leak goes on to the end */
         g.first += g.n - MAX_COMPARED;
         g.n = MAX_COMPARED;
     }
-    ok = grow(k, &g);
+    ok = find_growth(k, &g);
     if (ok && f->growth.n > 1)
         qsort(f->growth.p, f->growth.n, sizeof *f->growth.p, by_slope);
     while (f->growth.n > MAX_GROWTH)

@@ -29,11 +29,11 @@ struct mt_region {
     uint8_t group, phase;
 };
 
-/* While fates are being decided, `life` of an allocation first holds what later allocations say of
- * it. */
+/* Bits of mt_fate.life between mt_regions_make() and mt_fates_decide(), which replaces them by the
+ * lifetime: what later allocations of the same stack and size say of this one. */
 enum { MT_SEEN_OVERLAP = 1, MT_SEEN_AGAIN = 2, MT_SEEN_CAST = 4 /* autocast's copy of a weight */ };
 
-/* Sizes that mean something. */
+/* What blocks of one size were seen to be. */
 struct mt_size_use {
     uint64_t size;
     uint64_t grads, grads_peak; /* gradients of that size alive together */

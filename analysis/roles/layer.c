@@ -1,16 +1,17 @@
-/* Sizes that a forward pass makes once a layer. A vocabulary whose only factors are small ones
- * (32000 = 2^8 x 5^3) divides many sizes of a layer, so there whole rows are no evidence; what
- * tells logits is that a pass computes them once, after the last layer. */
+/* Sizes that a forward pass makes once a layer. A vocabulary that has small factors only (32000 =
+ * 2^8 x 5^3) divides many sizes of a layer, so whole rows of it prove nothing. Logits differ from
+ * them in that a pass computes logits once, after the last layer. */
 #include "analysis/roles/impl.h"
 
 struct stack_use {
     uint64_t size;   /* of its last block of whole rows */
-    uint32_t event;  /* that one + 1 */
+    uint32_t event;  /* event of that block + 1 */
     uint32_t blocks; /* in the region */
-    uint32_t region; /* + 1, of which that is said */
+    uint32_t region; /* region that `blocks` counts + 1 */
 };
 
-/* What frames call logits, or the loss makes, may come in chunks. */
+/* Whether an allocation may be a layer's: made in a forward pass, outside the loss, and not by
+ * frames that name a role. Chunks of logits come several times a pass as well. */
 static bool may_be_of_layer(const struct mt_rwork *k, uint32_t i)
 {
     const struct mt_event *e = mt_event_at(k->r->d, i);
@@ -18,9 +19,11 @@ static bool may_be_of_layer(const struct mt_rwork *k, uint32_t i)
            k->w->stack_role[e->stack] == MT_NO_STACK_ROLE;
 }
 
-/* Passes without gradients follow each other in one region. What comes once in each, as the
- * embedding, tells where they begin: of the stacks that come a quarter as often as the one that
- * comes most, or less, the one that comes most; what comes in the first pass alone comes less. */
+/* The stack that allocates once in each pass of a region, as the embedding does: it tells where a
+ * pass begins, where several passes without gradients follow each other in one region. It is the
+ * most frequent of the stacks that come at most a quarter as often as the most frequent one (a
+ * layer's; a quarter was chosen by hand: models have more than four layers). A stack of the first
+ * pass alone is less frequent than it. */
 static mt_stack_id once_a_pass(const struct mt_rwork *k, uint32_t region, struct stack_use *use)
 {
     const struct mt_region *g = &k->regions.p[region];

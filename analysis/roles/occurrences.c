@@ -1,5 +1,5 @@
-/* Stretches of one coarse phase: where they begin and end, and what of their memory is of no use to
- * them. */
+/* Stretches of one coarse phase: where they begin and end, and which of the memory they do not
+ * need. */
 #include "analysis/roles/impl.h"
 
 enum { MAX_OCCURRENCES = 1024 };

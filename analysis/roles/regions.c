@@ -24,7 +24,8 @@ struct last_block {
     uint32_t event; /* + 1 */
 };
 
-/* What a later block of the same stack and size says of the one before it. */
+/* Notes on the last block of the same stack and size whether this one overlaps with it or comes
+ * after its free. */
 static inline void note_again(struct mt_rwork *k, struct last_block *last, const struct mt_event *e,
                               uint32_t i)
 {
@@ -37,8 +38,8 @@ static inline void note_again(struct mt_rwork *k, struct last_block *last, const
     l->event = i + 1;
 }
 
-/* Parameters that are gathered or moved into a pass are not computed by it; nor are logits what
- * frames call a temporary. */
+/* Keeps the largest block of a region, and the largest that the region computed: gathered or moved
+ * parameters are not computed by it, and what frames call a temporary is no logits. */
 static inline void note_largest(const struct mt_rwork *k, struct mt_region *g, unsigned sub,
                                 const struct mt_event *e)
 {
@@ -51,7 +52,8 @@ static inline void note_largest(const struct mt_rwork *k, struct mt_region *g, u
         g->computed = size;
 }
 
-/* Logits are often what memory runs out for: the request is a block that is never seen. */
+/* Looks at the failed request as at a block of its pass. Memory often runs out for the logits, so
+ * no block of the trace would tell their size. */
 static void note_request(struct mt_rwork *k, const struct mt_event *e, uint32_t i)
 {
     struct mt_attr a = k->r->attr[i];

@@ -11,8 +11,8 @@
 struct account {
     int64_t role[MT_ROLE_COUNT];
     int64_t total;
-    int64_t nobodys;   /* of unknown: held by no block that is known */
-    uint32_t next_old; /* of r->old: those that were freed come in the order of their frees */
+    int64_t unowned;   /* part of UNKNOWN that no known block accounts for */
+    uint32_t next_old; /* next of r->old to be freed: it is in the order of the frees */
     bool contradicts;  /* a free of another size than its allocation */
 };
 
@@ -21,7 +21,7 @@ static inline void add_to(int64_t *total, uint64_t bytes)
     *total = (int64_t)((uint64_t)*total + bytes);
 }
 
-static void begin(struct account *a, const struct mt_roles *w)
+static void begin_account(struct account *a, const struct mt_roles *w)
 {
     uint64_t sum = 0;
     memset(a, 0, sizeof *a);
@@ -30,15 +30,15 @@ static void begin(struct account *a, const struct mt_roles *w)
         sum += w->r->old.p[i].size;
     }
     a->total = w->r->start_live;
-    /* Lost frees make blocks that nothing ends: what the anchored start does not hold of them is
-     * nobody's. */
+    /* Where frees were lost, blocks never end and may sum to more than the anchored start holds.
+     * The difference is unowned. */
     a->contradicts = sum != (uint64_t)a->total;
-    a->nobodys = (int64_t)((uint64_t)a->total - sum);
-    add_to(&a->role[MT_ROLE_UNKNOWN], (uint64_t)a->nobodys);
+    a->unowned = (int64_t)((uint64_t)a->total - sum);
+    add_to(&a->role[MT_ROLE_UNKNOWN], (uint64_t)a->unowned);
 }
 
-static inline void apply(struct account *a, const struct mt_roles *w, const struct mt_event *e,
-                         uint32_t i)
+static inline void apply_event(struct account *a, const struct mt_roles *w,
+                               const struct mt_event *e, uint32_t i)
 {
     const struct mt_fate *f = &w->fate[i];
     if (e->action == MT_ACT_ALLOC) {
@@ -55,9 +55,9 @@ static inline void apply(struct account *a, const struct mt_roles *w, const stru
     }
 }
 
-/* A contradictory trace leaves a share negative: the others give what it lacks, so that the sum
- * stays that of the live bytes. */
-static void settle(const int64_t *in, uint64_t *out, unsigned n)
+/* Makes every share 0 or more. A contradictory trace leaves a share negative; the other shares lose
+ * what it lacks, so that the sum stays the live bytes. */
+static void settle_negative_shares(const int64_t *in, uint64_t *out, unsigned n)
 {
     uint64_t lack = 0;
     for (unsigned i = 0; i < n; i++) {
@@ -105,7 +105,7 @@ struct waiting {
     MT_VEC(struct mt_size_use) v;
 };
 
-static int wait_for(struct waiting *p, uint64_t addr, uint64_t size)
+static int add_waiting(struct waiting *p, uint64_t addr, uint64_t size)
 {
     struct mt_size_use *u = MT_VEC_PUSH(&p->v);
     uint32_t old;
@@ -116,8 +116,8 @@ static int wait_for(struct waiting *p, uint64_t addr, uint64_t size)
     return mt_addrmap_put(&p->at, addr, p->v.n - 1, &had, &old);
 }
 
-/* Frees that were asked for and not completed after event `at`. The pair that most often follows at
- * once is not looked at. */
+/* Collects the frees that were requested and not completed after event `at`. A request whose
+ * completion is the next event is skipped: most are. */
 static int collect_waiting(const struct mt_roles *w, int64_t at, struct waiting *p)
 {
     const struct mt_device *d = w->r->d;
@@ -128,7 +128,7 @@ static int collect_waiting(const struct mt_roles *w, int64_t at, struct waiting 
             const struct mt_event *next = i < at ? mt_event_at(d, (uint64_t)i + 1) : NULL;
             if (next != NULL && next->action == MT_ACT_FREE_COMPLETED && next->addr == e->addr)
                 i++;
-            else if (!wait_for(p, e->addr, e->size))
+            else if (!add_waiting(p, e->addr, e->size))
                 return 0;
         } else if (e->action == MT_ACT_FREE_COMPLETED && p->at.n != 0) {
             (void)mt_addrmap_take(&p->at, e->addr, &index);
@@ -137,8 +137,8 @@ static int collect_waiting(const struct mt_roles *w, int64_t at, struct waiting 
     return 1;
 }
 
-/* Blocks that waited when recording began: freed without a request in the trace, or waiting at the
- * end without one. */
+/* Collects the blocks whose free was requested before recording began: those that the trace
+ * completes, and those that still wait at its end. */
 static int collect_waiting_from_start(const struct mt_roles *w, int64_t at, struct waiting *p)
 {
     const struct mt_trace *t = w->r->t;
@@ -155,7 +155,7 @@ static int collect_waiting_from_start(const struct mt_roles *w, int64_t at, stru
         const struct mt_old *b = &w->r->old.p[i];
         if (b->gone_at != UINT64_MAX && (at < 0 || b->gone_at > (uint64_t)at) &&
             !mt_addrmap_get(&requested, b->addr, &unused))
-            ok = wait_for(p, b->addr, b->size);
+            ok = add_waiting(p, b->addr, b->size);
     }
     for (uint32_t i = 0; ok && i < t->segments.n; i++) {
         const struct mt_segment *s = &t->segments.p[i];
@@ -164,13 +164,14 @@ static int collect_waiting_from_start(const struct mt_roles *w, int64_t at, stru
         for (uint32_t b = s->first_block; ok && b < s->first_block + s->n_blocks; b++)
             if (t->blocks.p[b].state == MT_BLOCK_PENDING_FREE &&
                 !mt_addrmap_get(&requested, t->blocks.p[b].addr, &unused))
-                ok = wait_for(p, t->blocks.p[b].addr, t->blocks.p[b].requested);
+                ok = add_waiting(p, t->blocks.p[b].addr, t->blocks.p[b].requested);
     }
     mt_addrmap_done(&requested);
     return ok;
 }
 
-/* Whose they are: the last allocation at that address, else a block that was there before. */
+/* Adds the waiting bytes to the roles of their blocks: of the last allocation at the address, else
+ * of a block that was there before recording. */
 static int pending_at(const struct mt_roles *w, int64_t at, uint64_t pending[MT_ROLE_COUNT])
 {
     struct waiting p = {.at = {NULL, 0, 0}};
@@ -195,11 +196,11 @@ static int pending_at(const struct mt_roles *w, int64_t at, uint64_t pending[MT_
 
 /* ---- the pass that adds up ---- */
 
-/* Lifetimes, reasons and unknown bytes of what is live at the focus. What a contradictory trace has
- * too much or too little of goes to "unknown" and "nothing", so that every split has the same sum.
- */
-static void at_focus(const struct mt_rwork *k, struct mt_role_facts *f, const struct account *a,
-                     int64_t at)
+/* Splits the live bytes of the focus by lifetime, by reason and, of the unknown ones, by
+ * confidence. In a contradictory trace the difference goes to "unknown" and "nothing", so that
+ * every split has the same sum. */
+static void split_focus(const struct mt_rwork *k, struct mt_role_facts *f, const struct account *a,
+                        int64_t at)
 {
     int64_t life[MT_LIFE_COUNT] = {0}, why[MT_WHY_COUNT] = {0}, unknown[MT_CONF_COUNT] = {0};
     const struct mt_replay *r = k->r;
@@ -231,26 +232,27 @@ static void at_focus(const struct mt_rwork *k, struct mt_role_facts *f, const st
     }
     add_to(&life[MT_LIFE_UNKNOWN], (uint64_t)a->total - sum);
     add_to(&why[MT_WHY_NONE], (uint64_t)a->total - sum);
-    settle(a->role, f->at_focus, MT_ROLE_COUNT);
-    settle(life, f->life_at_focus, MT_LIFE_COUNT);
-    settle(why, f->why_at_focus, MT_WHY_COUNT);
-    settle(unknown, f->unknown_reasons, MT_CONF_COUNT);
+    settle_negative_shares(a->role, f->at_focus, MT_ROLE_COUNT);
+    settle_negative_shares(life, f->life_at_focus, MT_LIFE_COUNT);
+    settle_negative_shares(why, f->why_at_focus, MT_WHY_COUNT);
+    settle_negative_shares(unknown, f->unknown_reasons, MT_CONF_COUNT);
 }
 
-/* The roles at the highest instant of the occurrences that have it at this event. */
-static void high_points(struct mt_role_facts *f, const struct account *a, int64_t event,
-                        uint32_t *high)
+/* Keeps the bytes by role of every occurrence whose highest instant is this event. */
+static void note_high_points(struct mt_role_facts *f, const struct account *a, int64_t event,
+                             uint32_t *high)
 {
     for (; *high < f->occurrences.n && f->occurrences.p[*high].peak_event == event; ++*high) {
         struct mt_occurrence *o = &f->occurrences.p[*high];
-        settle(a->role, o->peak_roles, MT_ROLE_COUNT);
+        settle_negative_shares(a->role, o->peak_roles, MT_ROLE_COUNT);
         o->useless = mt_useless(o->phase, o->peak_roles);
     }
 }
 
-/* What is born in an occurrence, and what of it stays. */
-static inline void born(struct mt_role_facts *f, const struct mt_fate *fate, uint64_t size,
-                        uint32_t i, uint32_t *at)
+/* Adds an allocation to the occurrence that it was made in: what is born there, and what outlives
+ * it. */
+static inline void note_birth(struct mt_role_facts *f, const struct mt_fate *fate, uint64_t size,
+                              uint32_t i, uint32_t *at)
 {
     struct mt_occurrence *o;
     while (*at < f->occurrences.n && f->occurrences.p[*at].last < i)
@@ -265,8 +267,8 @@ static inline void born(struct mt_role_facts *f, const struct mt_fate *fate, uin
     }
 }
 
-static inline void micro(struct mt_role_facts *f, const struct mt_fate *fate, uint64_t size,
-                         uint32_t i, uint32_t *at)
+static inline void note_micro(struct mt_role_facts *f, const struct mt_fate *fate, uint64_t size,
+                              uint32_t i, uint32_t *at)
 {
     struct mt_micro *m;
     bool better;
@@ -293,9 +295,10 @@ static bool adds_up(const struct account *a)
     return role == (uint64_t)a->total;
 }
 
-/* Also against the replay's own total, which knows no roles. */
-static void check(const struct mt_rwork *k, struct account *a, const struct mt_event *e,
-                  int64_t event)
+/* Checks that the roles add up to the live bytes, and these to the replay's own peak and end, which
+ * know no roles. */
+static void check_totals(const struct mt_rwork *k, struct account *a, const struct mt_event *e,
+                         int64_t event)
 {
     struct mt_role_facts *f = k->out;
     const struct mt_device_analysis *o = k->r->out;
@@ -320,18 +323,18 @@ static uint32_t next_mark(const struct mt_role_facts *f, uint32_t high, int64_t 
     return verify ? 0 : mark;
 }
 
-static inline int64_t of_blocks(const struct account *a)
+static inline int64_t bytes_of_blocks(const struct account *a)
 {
-    return (int64_t)((uint64_t)a->total - (uint64_t)a->nobodys);
+    return (int64_t)((uint64_t)a->total - (uint64_t)a->unowned);
 }
 
-/* The curve is of blocks alone: without what nobody is known to hold. */
+/* The live bytes without the unowned ones: the curve is of blocks alone. */
 static void curve_point(const struct mt_rwork *k, struct mt_role_curve_run *run, struct account *a,
                         uint32_t i)
 {
-    add_to(&a->role[MT_ROLE_UNKNOWN], 0 - (uint64_t)a->nobodys);
-    mt_role_curve_point(run, i, a->role, of_blocks(a), k->r->attr[i].phase);
-    add_to(&a->role[MT_ROLE_UNKNOWN], (uint64_t)a->nobodys);
+    add_to(&a->role[MT_ROLE_UNKNOWN], 0 - (uint64_t)a->unowned);
+    mt_role_curve_point(run, i, a->role, bytes_of_blocks(a), k->r->attr[i].phase);
+    add_to(&a->role[MT_ROLE_UNKNOWN], (uint64_t)a->unowned);
 }
 
 static int add_up(struct mt_rwork *k, int64_t focus, bool verify)
@@ -342,20 +345,20 @@ static int add_up(struct mt_rwork *k, int64_t focus, bool verify)
     uint32_t occurrence = 0, high = 0, m = 0;
     if (!mt_role_curve_begin(&run, &k->w->curve, mt_n_events(k)))
         return 0;
-    begin(&a, k->w);
+    begin_account(&a, k->w);
     f->state_before = a.role[MT_ROLE_OPTIM_STATE] > 0 ? (uint64_t)a.role[MT_ROLE_OPTIM_STATE] : 0;
     for (unsigned role = 0; role < MT_ROLE_COUNT; role++) {
         f->peak[role] = a.role[role] > 0 ? (uint64_t)a.role[role] : 0;
         f->peak_event[role] = -1;
     }
     if (focus < 0)
-        at_focus(k, f, &a, -1);
+        split_focus(k, f, &a, -1);
     if (verify)
-        check(k, &a, NULL, -1);
-    high_points(f, &a, -1, &high);
+        check_totals(k, &a, NULL, -1);
+    note_high_points(f, &a, -1, &high);
     for (uint32_t i = 0, n = mt_n_events(k), mark = next_mark(f, high, focus, verify); i < n; i++) {
         const struct mt_event *e = mt_event_at(k->r->d, i);
-        apply(&a, k->w, e, i);
+        apply_event(&a, k->w, e, i);
         if (e->action == MT_ACT_ALLOC) {
             const struct mt_fate *fate = &k->w->fate[i];
             f->alloc_bytes[fate->role] += e->size;
@@ -363,20 +366,20 @@ static int add_up(struct mt_rwork *k, int64_t focus, bool verify)
                 f->peak[fate->role] = (uint64_t)a.role[fate->role];
                 f->peak_event[fate->role] = i;
             }
-            micro(f, fate, e->size, i, &m);
-            born(f, fate, e->size, i, &occurrence);
+            note_micro(f, fate, e->size, i, &m);
+            note_birth(f, fate, e->size, i, &occurrence);
         }
-        if (i >= run.end || of_blocks(&a) > run.best)
+        if (i >= run.end || bytes_of_blocks(&a) > run.best)
             curve_point(k, &run, &a, i);
         if (i < mark)
             continue;
-        high_points(f, &a, i, &high);
+        note_high_points(f, &a, i, &high);
         if ((int64_t)i == focus) {
-            at_focus(k, f, &a, i);
+            split_focus(k, f, &a, i);
             focus = -1;
         }
         if (verify)
-            check(k, &a, e, i);
+            check_totals(k, &a, e, i);
         mark = next_mark(f, high, focus, verify);
     }
     return 1;
@@ -384,8 +387,7 @@ static int add_up(struct mt_rwork *k, int64_t focus, bool verify)
 
 /* ---- the passes in their order ---- */
 
-/* Memory often runs out for a buffer that is made at once: the request is a block that is never
- * seen. */
+/* The role that frames give the failed request, which is no block of the trace. */
 static unsigned request_role(const struct mt_roles *w)
 {
     const struct mt_device_analysis *o = w->r->out;

@@ -1,4 +1,4 @@
-/* Sequences of a batch, seen by functions that allocate for each of them. */
+/* How many sequences a batch has, by functions that allocate for each of them. */
 #include "analysis/facts/sequences.h"
 
 #include "analysis/base/frames.h"
@@ -38,7 +38,7 @@ static enum kind kind_of(const struct mt_trace *t, const mt_str_id names[KNOWN],
     return NOTHING;
 }
 
-/* A caller's stack comes before those of what it calls. */
+/* A caller's stack has a smaller id than the stacks of what it calls. */
 static void mark_stacks(const struct mt_trace *t, const mt_str_id names[KNOWN], struct seen *s)
 {
     for (uint32_t i = 1; i < t->stacks.n; i++) {
@@ -59,14 +59,14 @@ struct walk {
     uint32_t line;  /* the first that moves */
     uint32_t micro; /* number of the micro-batch */
     uint32_t now,
-        /* sequences of it and of the one before; 0 = that is not known: the trace may begin inside
-           the first */
+        /* sequences of this micro-batch and of the one before; 0 = not known, as of the first: the
+           trace may begin inside it */
         before;
     bool inside; /* nothing else was allocated since */
 };
 
-/* The last one counts for the largest alone: the trace may end in it. */
-static void batch(struct walk *w, struct seen *s)
+/* The last micro-batch counts for the largest number only: the trace may end inside it. */
+static void count_sequence(struct walk *w, struct seen *s)
 {
     if (!w->inside) {
         w->out->packed = w->out->packed || (w->before != 0 && w->now != w->before);
@@ -114,7 +114,7 @@ int mt_sequences_find(const struct mt_trace *t, const struct mt_device *d, struc
         if (at->line == w.line && e->size / TOKEN > out->longest)
             out->longest = e->size / TOKEN;
         if (at->batches)
-            batch(&w, at);
+            count_sequence(&w, at);
         else
             w.inside = false;
     }

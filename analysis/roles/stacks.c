@@ -1,5 +1,5 @@
-/* From frames to roles: one rule for every function that has one, then one pass over the tree of
- * stacks. */
+/* From frames to roles: first the rule of every function that has one, then one pass over the tree
+ * of stacks. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memmem */
 #endif
@@ -107,7 +107,7 @@ static void cpp_function(struct build *b, uint32_t f)
     }
 }
 
-static void functions(struct build *b)
+static void find_functions(struct build *b)
 {
     for (uint32_t f = 0; f < b->t->functions.n; f++) {
         mt_str_id file = b->t->functions.p[f].file;
@@ -119,8 +119,8 @@ static void functions(struct build *b)
     }
 }
 
-/* The line of the function that made a block itself; one that only called what made it says nothing
- * of its order. */
+/* Notes the lowest and the highest line of a function at which it allocates itself. A line that
+ * only calls a function that allocates says nothing of the order of the buffers. */
 static void note_line(struct build *b, struct mt_file_kinds *kinds, uint8_t *seen, mt_stack_id s)
 {
     mt_frame_id frame;
@@ -138,7 +138,7 @@ static void note_line(struct build *b, struct mt_file_kinds *kinds, uint8_t *see
         b->high[f] = line;
 }
 
-static int lines(struct build *b)
+static int find_lines(struct build *b)
 {
     struct mt_file_kinds kinds = {0};
     uint8_t *seen;
@@ -165,8 +165,9 @@ static int lines(struct build *b)
     return 1;
 }
 
-/* "first" is the lowest of several lines. "last" is every other line; beside a rule for the whole
- * function the highest of several. */
+/* The rule of a frame. Of a function that allocates at lines 10, 20 and 30, "first" means line 10.
+ * "last" means 20 and 30; where the function has a rule for all its lines as well, "last" means 30
+ * and that rule 20. */
 static uint16_t python_rule(const struct build *b, mt_frame_id frame)
 {
     uint32_t f = b->function[frame], line = b->t->frames.p[frame].line;
@@ -178,10 +179,10 @@ static uint16_t python_rule(const struct build *b, mt_frame_id frame)
     return b->python[f];
 }
 
-static int walk(const struct build *b, uint16_t *stack_role)
+static int walk_stacks(const struct build *b, uint16_t *stack_role)
 {
     const struct mt_stack_node *node = b->t->stacks.p;
-    /* python: in stack_role itself until the end */
+    /* the rule of the innermost Python frame is kept in stack_role until the end */
     uint16_t *cpp = mt_calloc(b->t->stacks.n + 1u, sizeof *cpp);
     if (cpp == NULL)
         return 0;
@@ -225,8 +226,8 @@ int mt_role_stacks(const struct mt_role_rules *r, const struct mt_trace *t, uint
          b.high != NULL && b.function != NULL && name_rules(&b) &&
          mt_functions_of_frames(t, b.function);
     if (ok) {
-        functions(&b);
-        ok = lines(&b) && walk(&b, stack_role);
+        find_functions(&b);
+        ok = find_lines(&b) && walk_stacks(&b, stack_role);
     }
     MT_VEC_DONE(&b.named);
     mt_free(b.python);

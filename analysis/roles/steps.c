@@ -1,6 +1,6 @@
-/* Steps and micro-batches, found in the trace: optimizer annotations where there are any, else what
- * the allocations do. Regions are stretches of forward, backward or optimizer work; everything else
- * follows from their order. */
+/* Steps and micro-batches. Steps end where annotations of an optimizer or a profiler say so; else
+ * where an optimizer allocates; else where the order of passes or phases repeats. Regions are
+ * stretches of forward, backward or optimizer work. */
 #include "analysis/roles/impl.h"
 
 #include <stdlib.h>
@@ -16,10 +16,10 @@ static int by_value(const void *pa, const void *pb)
     return *a < *b ? -1 : *a > *b;
 }
 
-/* An optimizer may be called once for each group of parameters, or for each part of a sharded
- * group, and once to set up its state: calls without a forward or backward pass between them end
- * one step, the last of them does. */
-static void marks_of_one_step(struct mt_rwork *k)
+/* Keeps one mark a step. An optimizer may be called once for each group of parameters, for each
+ * part of a sharded group, and once to set up its state. Of calls without a forward or backward
+ * pass between them the last one ends the step. */
+static void merge_marks_of_one_step(struct mt_rwork *k)
 {
     uint32_t kept = 0, m = 0;
     bool work = false;
@@ -38,12 +38,12 @@ static void marks_of_one_step(struct mt_rwork *k)
         g = e != NULL ? mt_group_of(k->r->attr[i].sub, MT_G_OTHER) : MT_G_OTHER;
         work = work || g == MT_G_FORWARD || g == MT_G_BACKWARD;
     }
-    if (kept != 0) /* none: passes are not known here, every call is taken for a step */
+    if (kept != 0) /* where no pass is known at all, every call ends a step */
         k->step_marks.n = kept;
 }
 
 /* Ends of Optimizer.step ranges; without those, starts of profiler steps. */
-static int annotated(struct mt_rwork *k)
+static int read_step_marks(struct mt_rwork *k)
 {
     static const char *const names[] = {"Optimizer.step#", "ProfilerStep#"};
     const struct mt_trace *t = k->r->t;
@@ -63,7 +63,7 @@ static int annotated(struct mt_rwork *k)
         if (k->step_marks.n > 1)
             qsort(k->step_marks.p, k->step_marks.n, sizeof *k->step_marks.p, by_value);
         if (n == 0)
-            marks_of_one_step(k);
+            merge_marks_of_one_step(k);
     }
     return 1;
 }
@@ -128,8 +128,8 @@ static int steps_by_optimizer(struct mt_rwork *k)
     return 1;
 }
 
-/* No optimizer is seen to allocate: a forward after a backward begins the next round, or the first
- * coarse phase that comes back. */
+/* Where no optimizer allocates: a step begins with a forward after a backward; where nothing goes
+ * backward, with the first coarse phase that comes back. */
 static int steps_by_period(struct mt_rwork *k)
 {
     bool backward = false;
@@ -182,8 +182,8 @@ static int add_micro(struct mt_rwork *k, uint32_t first, uint32_t last, unsigned
     return 1;
 }
 
-/* Passes without gradients follow each other without a break: the stack of their first allocation
- * comes again in each. */
+/* Splits a region of passes without gradients, which follow each other without a break, where the
+ * stack of the region's first allocation comes again. */
 static int split_forward(struct mt_rwork *k, uint32_t first, uint32_t last, unsigned phase)
 {
     mt_stack_id key = 0;
@@ -222,8 +222,8 @@ static int close_micro(struct mt_rwork *k, struct open_micro *o)
     return ok;
 }
 
-/* A pass of another model between the forward and the loss of a training micro-batch, as DPO runs
- * its reference. */
+/* Whether a pass is another model's, between the forward and the loss of a training micro-batch:
+ * DPO runs its reference there. */
 static bool is_reference(const struct mt_rwork *k, const struct open_micro *o, uint32_t i)
 {
     const struct mt_region *next = i + 1 < k->regions.n ? &k->regions.p[i + 1] : NULL;
@@ -259,7 +259,7 @@ static int micros_make(struct mt_rwork *k)
     return close_micro(k, &o);
 }
 
-static void join(struct mt_role_facts *f)
+static void join_micros_to_steps(struct mt_role_facts *f)
 {
     uint32_t s = 0;
     for (uint32_t i = 0; i < f->micros.n; i++) {
@@ -280,7 +280,7 @@ int mt_steps_make(struct mt_rwork *k)
 {
     struct mt_role_facts *f = k->out;
     f->steps_from = "";
-    if (!annotated(k))
+    if (!read_step_marks(k))
         return 0;
     if (k->step_marks.n != 0) {
         if (!steps_by_marks(k))
@@ -307,7 +307,7 @@ int mt_steps_make(struct mt_rwork *k)
     }
     if (!micros_make(k))
         return 0;
-    join(f);
+    join_micros_to_steps(f);
     return 1;
 }
 
