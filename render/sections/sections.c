@@ -1,0 +1,18 @@
+#include "render/sections/sections.h"
+
+#include "render/sections/impl.h"
+
+void mt_sections(struct mt_sink *k, const struct mt_report *r)
+{
+    static const struct {
+        void (*put)(struct mt_sink *k, const struct mt_report *r);
+        unsigned formats;
+    } sections[] = {
+#define MT_SECTION(name, formats) {mt_section_##name, formats},
+#include "render/sections/sections.def"
+#undef MT_SECTION
+    };
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
+        if ((sections[i].formats & k->format) != 0)
+            sections[i].put(k, r);
+}

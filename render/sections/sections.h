@@ -1,0 +1,62 @@
+/* sections.h -- the report as a list of rows, which text and Markdown print: each fact is worded
+ * and computed once, beside the form that a format gives its row.
+ *
+ * A row is an array of cells, raw strings. A form is a string of the program that says where they
+ * stand:
+ *   {2}       cell 2, escaped for the format
+ *   [, {2}]   only where the cells inside are not empty; "[[" is a bracket
+ *   {2:...}   how the cell is shown: '.80' cut at 80 bytes, '=' as it is (the words are memtrace's
+ *             own); in text '<8' and '>8' fill to 8 columns, the former also cuts to them;
+ *             in Markdown '`' and '`80' are code
+ * A line of which all cells are empty is not written (of a broken one: all behind the bar).
+ * Of text, each line of the form is one of the report, with these marks:
+ *
+ *   "  - |{0}"    broken at spaces to the width; what follows stands below the bar
+ *   "  >4|{0}"    the same, below column 4
+ *   "~{0}"        cut at the width ("~4": 4 columns before it); other lines are left as they are
+ *   "!" "*" "$" "%"  before all else: a warning, bold, a command, faint
+ *
+ * Markdown's forms have their line ends in them. */
+#ifndef MT_SECTIONS_H
+#define MT_SECTIONS_H
+
+#include "render/view/report.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { MT_IN_TEXT = 1, MT_IN_MD = 2 };
+
+/* A curve as text can draw it: the higher of a and b (b may be NULL) in n columns. */
+struct mt_curve {
+    const uint64_t *a, *b;
+    uint32_t n;
+    uint64_t top, x; /* of the axes; x in ns, or in events */
+    bool by_time;
+};
+
+/* Where the rows of a report go. */
+struct mt_sink {
+    struct mt_out *o;
+    unsigned format; /* MT_IN_... */
+    /* n cells in a form of the sink's format */
+    void (*row)(struct mt_sink *k, const char *form, const char *const *cell, unsigned n);
+    void (*heading)(struct mt_sink *k, const char *words);
+    void (*end)(struct mt_sink *k); /* of a list or a table */
+    void (*curve)(struct mt_sink *k, const struct mt_curve *c);
+};
+/* All sections of the report that the sink's format has. */
+void mt_sections(struct mt_sink *k, const struct mt_report *r);
+
+/* ---- for those who print forms ---- */
+
+/* False where there are cells in the n bytes of a form and all of them are empty. */
+bool mt_form_says(const char *form, size_t n, const char *const *cell, unsigned n_cells);
+/* Writes n bytes of a form; put writes a cell as its spec, what stands behind the colon, says. */
+void mt_form_put(struct mt_out *o, const char *form, size_t n, const char *const *cell,
+                 unsigned n_cells,
+                 void (*put)(struct mt_out *o, const char *cell, const char *spec));
+/* Bytes of s up to the '.80' or '`80' of a spec, which begins behind its mark. */
+size_t mt_form_cut(const char *s, const char *spec);
+
+#endif

@@ -1,0 +1,205 @@
+/* What comes first: the headline, what to change, why. */
+#include "render/sections/impl.h"
+
+#include "render/view/diagnosis.h"
+#include "render/view/driver.h"
+#include "render/view/run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void mt_section_title(struct mt_sink *k, const struct mt_report *r)
+{
+    char title[512];
+    MT_ROW(k, "%memtrace  {0}", "### memtrace: {0}\n\n", mt_report_title(r, title, sizeof title));
+}
+
+/* Who leads has the headline: its sentence and why it is so; what the others say comes second. */
+void mt_section_headline(struct mt_sink *k, const struct mt_report *r)
+{
+    const struct mt_diagnosis *g = r->diagnosis;
+    const struct mt_rank *rank = mt_diagnosis_rank(g);
+    const struct mt_device_analysis *d = mt_verdict_device(rank);
+    const struct mt_verdict *v = rank != NULL ? &rank->analysis->verdict : NULL;
+    const char *second = mt_report_second(r), *cause = mt_report_cause_sentence(r);
+    bool log = mt_diagnosis_lead(g) == MT_LEAD_LOG, driver = mt_diagnosis_lead(g) == MT_LEAD_DRIVER;
+    bool oom = driver ? g->driver->kind == MT_DV_OOM : d != NULL && d->ooms.n != 0;
+    const char *because = log         ? g->logdiag->because
+                          : driver    ? g->driver->because
+                          : v != NULL ? v->because
+                                      : NULL;
+    if (driver && v != NULL)
+        second = v->sentence;
+    mt_heading(k,
+               log   ? mt_log_cause_words(g->logdiag->cause)
+               : oom ? "OUT OF MEMORY"
+                     : "Verdict",
+               NULL);
+    MT_ROW(k, "  |{0}", "**{0}**\n\n",
+           log         ? g->logdiag->sentence
+           : driver    ? g->driver->sentence
+           : v != NULL ? v->sentence
+                       : "Nothing could be read.");
+    MT_ROW(k, NULL, "> {0}\n\n", mt_report_same_job(r));
+    MT_ROW(k, "  |{0}", "{0}\n\n", because);
+    MT_ROW(k, driver ? NULL : "  |{0}", "{0}\n\n", cause);
+    if (second != NULL) {
+        MT_ROW(k, "  |{1}: {0}", "{1}: {0}\n\n", second, driver ? "The snapshot" : "The driver");
+        MT_ROW(k, "  |{0}", "{0}\n\n", log ? g->driver->because : NULL);
+    }
+    if (mt_report_log_second(r) != NULL)
+        MT_ROW(k, "  |The log: {0}", "The log: {0}\n\n", mt_report_log_second(r));
+    MT_ROW(k, "!  |{0}", NULL, mt_report_same_job(r));
+    if (mt_report_damaged(r))
+        MT_ROW0(k, "!  The input is damaged or incomplete: see \"Data quality\" below.", NULL);
+}
+
+/* ---- advice ---- */
+
+/* Words that say nothing are no words. */
+static const char *said(const char *s) { return s != NULL && strcmp(s, "none") != 0 ? s : NULL; }
+
+static void settings(struct mt_sink *k, const struct mt_advice *a)
+{
+    char note[MT_ADVICE_NOTE];
+    const char *before = ": ";
+    for (uint32_t i = 0; i < a->card->n_set && i < MT_FIX_MAX_LINES; i++) {
+        if ((a->lines >> i & 1) == 0)
+            continue;
+        MT_ROW(k,
+               a->card->set[i].syntax == MT_FIX_TEXT /* words, nothing to type */
+                   ? "       |{0}\n         |{1}"
+                   : "$       {0}\n         |{1}",
+               "{2}{0:`}[ ({1})]", mt_advice_line(a, i), mt_advice_note(a, i, note), before);
+        before = ", ";
+    }
+}
+
+static void card(struct mt_sink *k, const struct mt_advice *a, unsigned no, bool whole)
+{
+    char words[MT_SAVING_WORDS];
+    MT_ROW(k, "{1:>3}. |{0}", "{1}. {0}", a->card->title, MT_COUNT(no));
+    settings(k, a);
+    MT_ROW(k, "     |Set now: {0}", "; set now: {1:`160}", said(a->current), a->current);
+    MT_ROW(k, "     |Frees: {0}", "; frees {0}",
+           a->saving.known ? mt_saving_words(words, &a->saving) : NULL);
+    MT_ROW0(k, NULL, "\n");
+    if (!a->saving.known && !whole)
+        MT_ROW(k, "     |Frees: not computed: {0}", NULL, mt_saving_missing(a));
+    MT_ROW(k, "     |{0}", NULL, a->card->why);
+    if (!whole)
+        return;
+    MT_ROW(k, "     |Of the saving: {0}\n     |Constraints: {1}\n     |Cost: {2}", NULL,
+           a->saving_of != NULL && a->saving.known ? said(a->saving_of->note) : NULL,
+           said(a->card->constraints), said(a->card->cost));
+    if (said(a->rule->source) != NULL)
+        MT_ROW(k, "     |[[{0:.12}]: {1}", NULL, a->rule->id, a->rule->source);
+}
+
+void mt_section_first(struct mt_sink *k, const struct mt_report *r)
+{
+    unsigned no = 0;
+    uint32_t n;
+    const struct mt_advice *list = mt_diagnosis_advice(r->diagnosis, &n);
+    const struct mt_combined *after = mt_diagnosis_combined(r->diagnosis);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!list[i].is_top)
+            continue;
+        if (no == 0)
+            mt_heading(k, mt_report_first(r), mt_report_first(r));
+        card(k, &list[i], ++no, false);
+    }
+    k->end(k);
+    MT_ROW(k, "  |{0}", "{0}\n\n", mt_report_no_first(r));
+    if (no != 0 && after != NULL)
+        MT_ROW(k, "*  => |{0}", "**{0}**\n\n", after->sentence);
+}
+
+void mt_section_advice(struct mt_sink *k, const struct mt_report *r)
+{
+    unsigned no = 0;
+    uint32_t n;
+    const struct mt_advice *list = mt_diagnosis_advice(r->diagnosis, &n);
+    if (n != 0)
+        mt_heading(k, "All advice, in the order to try", NULL);
+    for (unsigned pass = 0; pass < 2; pass++) /* those to change first keep their numbers */
+        for (uint32_t i = 0; i < n; i++)
+            if (list[i].is_top == (pass == 0))
+                card(k, &list[i], ++no, true);
+}
+
+/* ---- cause ---- */
+
+void mt_section_cause(struct mt_sink *k, const struct mt_report *r)
+{
+    const struct mt_cause *c = mt_report_cause(r);
+    char words[1024];
+    if (c == NULL)
+        return;
+    if (c->evidence.n != 0)
+        mt_heading(k, "Why", "Why");
+    for (uint32_t i = 0; i < c->evidence.n && i < mt_most(k, 12, 8); i++)
+        MT_ROW(k, "  - |{0}", "- {0}\n", c->evidence.p[i].text);
+    k->end(k);
+    if (c->what_ifs.n != 0) {
+        mt_heading(k, "Would the request have fitted?", NULL);
+        MT_ROW0(k, NULL, "| would the request have fitted | | would lack |\n|---|---|---:|\n");
+    }
+    for (uint32_t i = 0; i < c->what_ifs.n; i++) {
+        const struct mt_what_if *w = &c->what_ifs.p[i];
+        MT_ROW(k, "  {0:<3}  |{1}", "| {2} | {0} | {3} |\n", w->fits ? "yes" : "no", w->text,
+               mt_what_if_condition(words, sizeof words, w),
+               MT_BYTES_OR(!w->fits, w->short_by, ""));
+    }
+    k->end(k);
+}
+
+/* ---- the ends ---- */
+
+void mt_section_numbers(struct mt_sink *k, const struct mt_report *r)
+{
+    enum { MAX_FACTS = 16 };
+    const struct mt_rank *rank = mt_diagnosis_rank(r->diagnosis);
+    const struct mt_device_analysis *d = mt_verdict_device(rank);
+    const struct mt_timeline *t;
+    struct mt_fact f[MAX_FACTS];
+    uint64_t top;
+    if (d == NULL)
+        return;
+    mt_heading(k, "Numbers", NULL);
+    MT_ROW0(k, NULL, "| | |\n|---|---|\n");
+    for (unsigned i = 0, n = mt_facts(rank, d, f, MAX_FACTS); i < n; i++)
+        MT_ROW(k, "  {0:<22} {1}", "| {0} | {1} |\n", f[i].name, f[i].value);
+    k->end(k);
+    t = d->by_event.n_columns != 0 ? &d->by_event : &d->timeline; /* no room for waiting */
+    top = d->reserved_peak > d->live_peak ? d->reserved_peak : d->live_peak;
+    if (k->curve == NULL || t->n_columns < 2 || top == 0)
+        return;
+    mt_heading(k, t->has_time ? "Live memory over time" : "Live memory over events", NULL);
+    k->curve(k, &(struct mt_curve){t->total, NULL, t->n_columns, top,
+                                   t->has_time ? t->x1 - t->x0 : t->x1, t->has_time});
+}
+
+/* A ticket shows the answer; GitHub and GitLab open the rest. */
+static bool is_folded(const struct mt_report *r)
+{
+    return mt_report_device(r) != NULL || r->diagnosis->driver != NULL;
+}
+
+void mt_section_fold(struct mt_sink *k, const struct mt_report *r)
+{
+    if (is_folded(r))
+        MT_ROW0(k, NULL, "<details><summary>Numbers, phases, owners</summary>\n\n");
+}
+
+void mt_section_unfold(struct mt_sink *k, const struct mt_report *r)
+{
+    if (is_folded(r))
+        MT_ROW0(k, NULL, "</details>\n\n");
+}
+
+void mt_section_footer(struct mt_sink *k, const struct mt_report *r)
+{
+    MT_ROW(k, "\nmemtrace {0:=}[: {1}]", "<sub>memtrace {0:=}[: {1:`}]</sub>\n", r->version,
+           r->command);
+}
